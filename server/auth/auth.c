@@ -1,41 +1,14 @@
-#include "auth.h"
+#include "server/auth/auth.h"
 
 #include <string.h>
 #include <strings.h>
 
-#include "auth_secret.h"
-#include "base/str.h"
-#include "catalogue.h"
-#include "catalogue_user.h"
+#include "decoder/base/str.h"
+#include "server/base/auth_secret.h"
+#include "server/catalogue/access/catalogue_user.h"
+#include "server/catalogue/catalogue.h"
 
 enum { MAX_SECRET = 128 };
-
-static const char *const words[] = {"public", "ingest", "read", "write", "admin", "server"};
-
-const char *tw_scope_word(enum tw_scope scope)
-{
-	return (unsigned)scope < sizeof words / sizeof *words ? words[scope] : "public";
-}
-
-bool tw_scope_of_key(const char *word, enum tw_scope *ret)
-{
-	for (unsigned i = TW_SCOPE_INGEST; i <= TW_SCOPE_ADMIN; i++)
-		if (strcmp(word, words[i]) == 0) {
-			*ret = (enum tw_scope)i;
-			return true;
-		}
-	return false;
-}
-
-const char *tw_key_prefix(enum tw_scope scope)
-{
-	static const char *const prefixes[] = {[TW_SCOPE_INGEST] = "twi_",
-	        [TW_SCOPE_READ] = "twr_",
-	        [TW_SCOPE_WRITE] = "tww_",
-	        [TW_SCOPE_ADMIN] = "twa_"};
-
-	return scope >= TW_SCOPE_INGEST && scope <= TW_SCOPE_ADMIN ? prefixes[scope] : "";
-}
 
 static enum tw_status by_key(struct tw_catalogue *c, const char *secret, const char *from,
         struct tw_caller *ret, struct tw_err *err)
@@ -43,7 +16,7 @@ static enum tw_status by_key(struct tw_catalogue *c, const char *secret, const c
 	uint8_t hash[32];
 
 	if (strlen(secret) >= MAX_SECRET)
-		return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "unknown key");
+		return tw_fail(err, TW_NO_TOKEN, "unknown key");
 	tw_secret_hash(secret, hash);
 	return tw_catalogue_key_find(c, hash, from ? from : "", ret, err);
 }
@@ -72,7 +45,7 @@ static enum tw_status by_proxy(struct tw_catalogue *c, const char *given, const 
 static enum tw_status judge_ambient(const struct tw_credentials *shown, struct tw_err *err)
 {
 	if (shown->changes_state && (!shown->csrf || strcmp(shown->csrf, "1") != 0))
-		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		return tw_fail(err, TW_DENIED,
 		        "a change by cookie or proxy needs the header X-Tracewell: 1");
 	return TW_OK;
 }
@@ -87,17 +60,14 @@ static enum tw_status find_caller(struct tw_catalogue *c, const struct tw_creden
 
 	if (shown->authorization) {
 		if (strncasecmp(shown->authorization, bearer, sizeof bearer - 1) != 0)
-			return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
-			        "Authorization must be `Bearer KEY`");
+			return tw_fail(err, TW_NO_TOKEN, "Authorization must be `Bearer KEY`");
 		st = by_key(
 		        c, shown->authorization + sizeof bearer - 1, shown->address, &caller, err);
 	} else if (shown->user) {
 		st = judge_ambient(shown, err);
 		if (st == TW_OK)
 			st = by_proxy(c, shown->user, shown->project, &caller, err);
-	} else if (tw_auth_cookie(shown->cookie,
-	                   shown->is_https ? TW_COOKIE_HOST TW_SESSION_COOKIE : TW_SESSION_COOKIE,
-	                   secret, sizeof secret)) {
+	} else if (tw_auth_cookie(shown->cookie, shown->session_cookie, secret, sizeof secret)) {
 		st = judge_ambient(shown, err);
 		if (st == TW_OK)
 			st = by_cookie(c, secret, shown->project, &caller, err);
@@ -106,12 +76,12 @@ static enum tw_status find_caller(struct tw_catalogue *c, const struct tw_creden
 		return st;
 	if (shown->project && *shown->project && caller.scope != TW_SCOPE_PUBLIC &&
 	        strcmp(shown->project, caller.project_id) != 0)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such project");
+		return tw_fail(err, TW_NOT_FOUND, "no such project");
 	*ret = caller;
 	return TW_OK;
 }
 
-/* It is asked on threads that have other connections to serve. */
+/* A few threads look up all callers: one that the database does not answer must not hold them. */
 enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
         struct tw_caller *ret, struct tw_err *err)
 {
@@ -148,13 +118,12 @@ static enum tw_status refuse_caller(
 	        [TW_NEED_SERVER] = "server"};
 
 	if (needed == TW_NEED_USER)
-		return tw_fail(err, TW_DENIED, TW_NO_OFFSET, "this is for people with an account");
+		return tw_fail(err, TW_DENIED, "this is for people with an account");
 	if (caller->scope == TW_SCOPE_PUBLIC)
-		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		return tw_fail(err, TW_DENIED,
 		        "you have no role in any project yet: ask an admin for one");
-	return tw_fail(err, TW_DENIED, TW_NO_OFFSET, "this needs %s scope, the %s has %s",
-	        needs[needed], caller->user_id[0] ? "account" : "key",
-	        tw_scope_word(caller->scope));
+	return tw_fail(err, TW_DENIED, "this needs %s scope, the %s has %s", needs[needed],
+	        caller->user_id[0] ? "account" : "key", tw_scope_word(caller->scope));
 }
 
 enum tw_status tw_auth_allows(
@@ -166,7 +135,7 @@ enum tw_status tw_auth_allows(
 	                           : (reach[caller->scope] >> needed & 1) != 0)
 		return TW_OK;
 	if (!is_somebody)
-		return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
-		        "send a key as Authorization: Bearer KEY, or sign in");
+		return tw_fail(
+		        err, TW_NO_TOKEN, "send a key as Authorization: Bearer KEY, or sign in");
 	return refuse_caller(caller, needed, err);
 }

@@ -1,8 +1,8 @@
 /* One value out of a Cookie header. */
 #include <string.h>
 
-#include "auth.h"
-#include "base/str.h"
+#include "decoder/base/str.h"
+#include "server/auth/auth.h"
 
 bool tw_auth_cookie(const char *header, const char *name, char *out, size_t cap)
 {

@@ -1,4 +1,4 @@
-#include "auth_password.h"
+#include "server/auth/auth_password.h"
 
 #include <sodium.h>
 #include <stdatomic.h>
@@ -20,11 +20,11 @@ static _Atomic int under_way;
 static enum tw_status enter(struct tw_err *err)
 {
 	if (sodium_init() < 0)
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "libsodium does not start");
+		return tw_fail(err, TW_BUG, "libsodium does not start");
 	if (atomic_fetch_add(&under_way, 1) < AT_ONCE)
 		return TW_OK;
 	(void)atomic_fetch_sub(&under_way, 1);
-	return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "many sign in at once; try again");
+	return tw_fail(err, TW_BUSY, "many sign in at once; try again");
 }
 
 static void leave(void)
@@ -37,12 +37,12 @@ enum tw_status tw_password_judge(const char *plain, const char *name, struct tw_
 	size_t len = strlen(plain);
 
 	if (len < TW_PASSWORD_MIN || len > TW_PASSWORD_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "a password has %d to %d bytes: take a few words", TW_PASSWORD_MIN,
 		        TW_PASSWORD_MAX);
 	if (strcasecmp(plain, name) == 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "the name is no password: take a few other words");
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "the name is no password: take a few other words");
 	return TW_OK;
 }
 
@@ -56,8 +56,7 @@ enum tw_status tw_password_hash(
 		return st;
 	failed = crypto_pwhash_str(ret, plain, strlen(plain), passes, memory_bytes);
 	leave();
-	return failed ? tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to hash a password")
-	              : TW_OK;
+	return failed ? tw_oom(err) : TW_OK;
 }
 
 enum tw_status tw_password_check(const char *hash, const char *plain, bool *ret, struct tw_err *err)

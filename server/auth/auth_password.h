@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-#include "base/err.h"
-#include "catalogue_user.h"
+#include "decoder/base/err.h"
+#include "server/catalogue/access/catalogue_user.h"
 
 enum { TW_PASSWORD_MIN = 10, TW_PASSWORD_MAX = 256 };
 

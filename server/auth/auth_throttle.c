@@ -1,4 +1,4 @@
-#include "auth_throttle.h"
+#include "server/auth/auth_throttle.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
 enum { SETS = 1024, WAYS = 4 };
 
@@ -150,8 +150,7 @@ static enum tw_status tell_wait(int64_t wait_ms, unsigned *ret_wait_s, struct tw
 	if (wait_ms == 0)
 		return TW_OK;
 	*ret_wait_s = (unsigned)((wait_ms + 999) / 1000);
-	return tw_fail(err, TW_RATE, TW_NO_OFFSET, "too many failed sign-ins; try again in %u s",
-	        *ret_wait_s);
+	return tw_fail(err, TW_RATE, "too many failed sign-ins; try again in %u s", *ret_wait_s);
 }
 
 /* Accounts and addresses that hash alike are other buckets all the same. */

@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
+#include "server/catalogue/access/catalogue_tries.h"
 
 /* Tries at once, and milliseconds until one of them is forgotten. */
 enum {
@@ -29,14 +30,6 @@ struct tw_throttle;
 
 struct tw_throttle *tw_throttle_new(void); /* NULL: no memory */
 
-struct tw_throttle_bucket {
-	uint64_t key; /* hash of whom it is of, and of what for */
-	int64_t cost_ms, most_ms;
-};
-struct tw_throttle_ask {
-	struct tw_throttle_bucket buckets[2];
-	size_t n;
-};
 struct tw_throttle_sharing {
 	uint8_t secret[32]; /* the same for all, and for nothing else */
 	/* *ret_wait_ms 0: all have room, and with `count` it is taken.  By a clock of its own. */

@@ -1,7 +1,7 @@
 /*
  * ticket.c - base64url(MAC, expires_ms, project, target): the MAC covers all behind it.
  */
-#include "ticket.h"
+#include "server/auth/ticket.h"
 
 #include <errno.h>
 #include <gnutls/crypto.h>
@@ -9,15 +9,15 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/buf.h"
-#include "base64url.h"
+#include "decoder/base/buf.h"
+#include "server/base/text/base64url.h"
 
 enum { MAC_BYTES = 32, HEAD_BYTES = MAC_BYTES + 8, FIXED_BYTES = HEAD_BYTES + TW_ID_BYTES - 1 };
 
 enum tw_status tw_ticket_key_new(uint8_t ret_key[TW_TICKET_KEY_BYTES], struct tw_err *err)
 {
 	if (getrandom(ret_key, TW_TICKET_KEY_BYTES, 0) != TW_TICKET_KEY_BYTES)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "no random bytes: %s", strerror(errno));
+		return tw_fail_errno(err, TW_IO, "no random bytes");
 	return TW_OK;
 }
 
@@ -36,15 +36,15 @@ enum tw_status tw_ticket_seal(const uint8_t key[TW_TICKET_KEY_BYTES], const stru
 	char *text = tw_arena_alloc(a, TW_BASE64URL_BYTES(n), 1);
 
 	if (target > TW_TICKET_TARGET_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the target is too long");
+		return tw_fail(err, TW_BAD_REQUEST, "the target is too long");
 	if (!sealed || !text)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a ticket");
+		return tw_oom(err);
 	for (unsigned i = 0; i < 8; i++)
 		sealed[MAC_BYTES + i] = (uint8_t)((uint64_t)t->expires_ms >> 8 * i);
 	memcpy(sealed + HEAD_BYTES, t->project_id, TW_ID_BYTES - 1);
 	memcpy(sealed + FIXED_BYTES, t->target, target);
 	if (!sign(key, sealed, n, sealed))
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "a ticket could not be signed");
+		return tw_fail(err, TW_NOMEM, "a ticket could not be signed");
 	tw_base64url_spell(sealed, n, text);
 	*ret = text;
 	return TW_OK;
@@ -52,7 +52,7 @@ enum tw_status tw_ticket_seal(const uint8_t key[TW_TICKET_KEY_BYTES], const stru
 
 static enum tw_status not_ours(struct tw_err *err)
 {
-	return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
+	return tw_fail(err, TW_NO_TOKEN,
 	        "this link was not made here, or before the server started again; make a new one "
 	        "on the trace's page");
 }
@@ -67,7 +67,7 @@ enum tw_status tw_ticket_open(const uint8_t key[TW_TICKET_KEY_BYTES], const char
 	size_t n = 0;
 
 	if (!sealed)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a ticket");
+		return tw_oom(err);
 	if (cap > TW_BASE64URL_BYTES(FIXED_BYTES + TW_TICKET_TARGET_MAX) ||
 	        !tw_base64url_read((struct tw_str){text, cap}, sealed, &n) || n < FIXED_BYTES)
 		return not_ours(err);
@@ -75,13 +75,13 @@ enum tw_status tw_ticket_open(const uint8_t key[TW_TICKET_KEY_BYTES], const char
 		return not_ours(err);
 	t.expires_ms = (int64_t)tw_u64le(sealed + MAC_BYTES);
 	if (now_ms >= t.expires_ms)
-		return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
-		        "this link is over; make a new one on the trace's page");
+		return tw_fail(
+		        err, TW_NO_TOKEN, "this link is over; make a new one on the trace's page");
 	memcpy(t.project_id, sealed + HEAD_BYTES, TW_ID_BYTES - 1);
 	t.target = tw_arena_str(
 	        a, (struct tw_str){(const char *)sealed + FIXED_BYTES, n - FIXED_BYTES});
 	if (!t.target)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a ticket");
+		return tw_oom(err);
 	*ret = t;
 	return TW_OK;
 }

@@ -4,7 +4,8 @@
  * A tool on another origin sends neither the page's cookie nor a key, and some send
  * no query.  So the target of one GET, the project it may read and the time it
  * ends are written into the path and signed (HMAC-SHA256) with a key that the
- * process makes when it starts.  Nothing is stored; a restart ends all tickets.  That is
+ * process makes when it starts.  Nothing is stored; a restart ends all tickets.  Servers that
+ * share a catalogue derive one key from secret.key, and accept each other's.  That is
  * meant: they are for the minutes in which a tool loads, and a key on disk would be a secret in
  * every backup.
  * Thread: any.
@@ -12,8 +13,8 @@
 #ifndef TW_TICKET_H
 #define TW_TICKET_H
 
-#include "auth.h"
-#include "base/arena.h"
+#include "decoder/base/arena.h"
+#include "server/auth/auth.h"
 
 enum { TW_TICKET_KEY_BYTES = 32, TW_TICKET_TARGET_MAX = 2048 };
 

@@ -1,10 +1,10 @@
-#include "answers.h"
+#include "server/http/answers.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
 /* One answer takes an eighth of the room at most. */
 enum { SLOTS = 512, SHARE = 8 };

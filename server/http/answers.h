@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 struct tw_answers;
 

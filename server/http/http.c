@@ -1,14 +1,16 @@
 /*
  * http.c - the server's loop: libmicrohttpd's callbacks turned into begin, body, end and abort.
  *
- * What libmicrohttpd 0.9.75 gives decides the order of things.  A reply queued
- * at the first call discards the body and closes the connection, one queued in
- * the middle is impossible.  So: what can be judged by headers is judged first;
- * a refusal is sent at once when no body byte is under way (Expect) or too many
- * are, otherwise up to LINGER_BYTES are swallowed and the answer comes behind
- * them, which every client reads.  Past that the connection is cut.
+ * libmicrohttpd 0.9.75 takes an answer before the body, and then closes the connection, or after
+ * it. So a refusal is sent at once where much of a body is to come, in the middle of one by
+ * ourselves (tw_reply_error_now), and the socket lingers (http_linger.h): clients that send all
+ * before they read find the answer, and the others stop sending. What is left of a small body is
+ * discarded first, and the connection goes on.
  *
- * `end` of slow routes runs on a pool (http_pools.c) with the connection suspended.
+ * Looking up a caller may wait for a database. It is done on a pool, with the connection suspended,
+ * as is the `end` of slow routes (http_pools.c). A connection that is resumed while the library
+ * still expects data is read first, and dropped when its client has closed its sending side: so a
+ * small body is held until its end, and the connection suspended then.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -18,18 +20,27 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit.h"
-#include "http_int.h"
-#include "http_tls.h"
-#include "log.h"
+#include "server/auth/auth.h"
+#include "server/base/audit.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/base/thread/periodic.h"
+#include "server/http/http_int.h"
+#include "server/http/limit/answer_memory.h"
+#include "server/http/limit/http_tls.h"
 
-/* twice what http_judge.c allows, so that the refusal is ours */
-enum { CONNECTION_MEMORY = 128 << 10, STACK_BYTES = 512 << 10 };
+/* Memory is twice what http_judge.c allows, so that the refusal is ours.  Of SMALL_BODY, at most
+ * what a client sends with the headers is in the library's buffer when they are read. */
+enum {
+	CONNECTION_MEMORY = 128 << 10,
+	STACK_BYTES = 512 << 10,
+	SMALL_BODY = 64 << 10,
+	GRACE_MS = 500,
+	ABANDONED = 499 /* as nginx: for log and metrics, nobody receives it */
+};
+/* Connections past the limit that idle ones give way to, per event loop and per 8 allowed. */
+enum { SPARE_CONNECTIONS = 16, SPARE_SHARE = 8 };
 static const size_t request_memory = (size_t)512 << 20;
-static const uint64_t linger_bytes = 1 << 20;
-
-/* A body slower than this for longer than that holds a slot for nobody's good. */
-enum { SLOW_GRACE_S = 60, SLOW_BYTES_PER_S = 256 };
 
 /* --- begin: all that the headers tell --- */
 
@@ -39,9 +50,12 @@ static void read_length(struct tw_req *r)
 	const char *expect = tw_req_header(r, "Expect");
 
 	r->expects = expect && strcasecmp(expect, "100-continue") == 0;
-	if (tw_req_header(r, "Transfer-Encoding"))
+	if (tw_req_header(r, "Transfer-Encoding")) {
 		r->declared = UINT64_MAX;
-	else if (!length || !tw_str_u64(tw_str_of(length), UINT64_MAX - 1, &r->declared))
+		/* not every bare LF in chunks can be seen (is_after_bare_lf): a proxy that reads
+		 * another end of the body must not get a second request in */
+		tw_req_set_header(r, "Connection", "close");
+	} else if (!length || !tw_str_u64(tw_str_of(length), UINT64_MAX - 1, &r->declared))
 		r->declared = 0; /* libmicrohttpd has refused what is no number */
 }
 
@@ -49,10 +63,9 @@ static enum tw_status judge_length(struct tw_req *r, struct tw_err *err)
 {
 	r->max_body = r->route->max_body ? r->route->max_body(r->http->app) : 0;
 	if (r->max_body == 0 && r->declared != 0)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "this request takes no body");
+		return tw_fail(err, TW_TOO_LARGE, "this request takes no body");
 	if (r->declared != UINT64_MAX && r->declared > r->max_body)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
-		        "the body is larger than the limit of %llu bytes",
+		return tw_fail(err, TW_TOO_LARGE, "the body is larger than the limit of %llu bytes",
 		        (unsigned long long)r->max_body);
 	return TW_OK;
 }
@@ -72,7 +85,7 @@ static enum tw_status judge_caller(struct tw_req *r, struct tw_err *err)
 	        .address = r->address,
 	        .user = r->proxy_user,
 	        .changes_state = changes_state(r),
-	        .is_https = tw_req_is_https(r),
+	        .session_cookie = tw_req_cookie_name(r, TW_SESSION_COOKIE),
 	};
 	enum tw_status st;
 
@@ -84,33 +97,48 @@ static enum tw_status judge_caller(struct tw_req *r, struct tw_err *err)
 
 static enum tw_status take_upload_slot(struct tw_req *r, struct tw_err *err)
 {
-	int limit = (int)r->http->app->config->max_in_flight;
+	const struct tw_caller *who = &r->caller;
+	enum tw_status st;
 
 	if (!r->route->upload)
 		return TW_OK;
-	if (r->http->app->stopping)
-		return tw_fail(
-		        err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped; send it again");
-	if (atomic_fetch_add(&r->http->uploads, 1) >= limit) {
-		(void)atomic_fetch_sub(&r->http->uploads, 1);
-		return tw_fail(
-		        err, TW_BUSY, TW_NO_OFFSET, "%d uploads are under way; come back", limit);
-	}
-	r->counted_upload = true;
-	tw_metrics_uploads_open(r->http->app->metrics, 1);
-	return TW_OK;
+	if (r->came_late)
+		return tw_fail(err, TW_BUSY, "the server is being stopped; send it again");
+	st = tw_slots_take(r->http->slots, who->key_id[0] ? who->key_id : who->user_id, r->address,
+	        &r->slot, err);
+	if (st == TW_OK)
+		tw_metrics_uploads_open(r->http->app->metrics, 1);
+	return st;
 }
 
-static enum tw_status begin(struct tw_req *r, struct tw_err *err)
+/* All that needs neither a caller nor a wait. */
+static enum tw_status find_target(struct tw_req *r, struct tw_err *err)
 {
 	enum tw_status st = r->refused; /* the target did not parse */
 
 	if (st == TW_OK)
 		st = tw_req_find_route(r, err);
+	if (st == TW_OK && !r->route->quiet && tw_watch_is_surplus(r->connection)) {
+		tw_req_set_header(r, "Connection", "close");
+		st = tw_fail(err, TW_BUSY, "all %u connections are in use; retry later",
+		        r->http->app->config->connections);
+	}
 	if (st == TW_OK && changes_state(r))
 		st = tw_req_judge_origin(r, err);
-	if (st == TW_OK)
-		st = judge_caller(r, err);
+	return st;
+}
+
+/* Without credentials there is nobody to look up. */
+static bool needs_look_up(const struct tw_req *r)
+{
+	return (r->route->needs != TW_NEED_PUBLIC || r->route->knows_caller) &&
+	       (tw_req_header(r, "Authorization") || tw_req_header(r, "Cookie") || r->proxy_user);
+}
+
+static enum tw_status admit(struct tw_req *r, struct tw_err *err)
+{
+	enum tw_status st = judge_caller(r, err);
+
 	if (st == TW_OK)
 		st = judge_length(r, err);
 	if (st == TW_OK)
@@ -121,6 +149,30 @@ static enum tw_status begin(struct tw_req *r, struct tw_err *err)
 		return st;
 	r->begun = true;
 	return r->route->begin ? r->route->begin(r, err) : TW_OK;
+}
+
+/* --- the body --- */
+
+static enum tw_status take_body(struct tw_req *r, const void *p, size_t n, struct tw_err *err)
+{
+	if (r->got > r->max_body)
+		return tw_fail_at(err, TW_TOO_LARGE, r->max_body,
+		        "the body is larger than the limit of %llu bytes",
+		        (unsigned long long)r->max_body);
+	return r->route->body ? r->route->body(r, p, n, err) : TW_OK;
+}
+
+/* Hands what was held on to the route, now that its caller is known. */
+static enum tw_status take_held(struct tw_req *r, struct tw_err *err)
+{
+	enum tw_status st = tw_buf_status(&r->early);
+
+	if (st != TW_OK)
+		return tw_fail(err, st, "out of memory for the body");
+	if (r->early.len)
+		st = take_body(r, r->early.data, r->early.len, err);
+	tw_buf_done(&r->early);
+	return st;
 }
 
 /* --- the end of a request --- */
@@ -134,16 +186,16 @@ static void give_up(struct tw_req *r)
 
 static void release_upload_slot(struct tw_req *r)
 {
-	if (!r->counted_upload)
+	if (!r->slot.held)
 		return;
-	r->counted_upload = false;
-	(void)atomic_fetch_sub(&r->http->uploads, 1);
+	tw_slots_release(r->http->slots, &r->slot);
 	tw_metrics_uploads_open(r->http->app->metrics, -1);
 }
 
 static void refuse(struct tw_req *r, enum tw_status st)
 {
 	give_up(r);
+	release_upload_slot(r);
 	r->refused = st;
 }
 
@@ -167,11 +219,16 @@ static void run_end(struct tw_req *r)
 	enum tw_status st;
 
 	act_for(r);
-	st = r->route->end(r, &r->err);
+	st = take_held(r, &r->err);
+	if (st == TW_OK)
+		st = r->route->end(r, &r->err);
 	tw_actor_set(NULL);
-
+	st = tw_req_held(r, st, &r->err);
+	if (st == TW_OK && r->waits)
+		return;
+	r->waits = false;
 	if (st == TW_OK && !r->response)
-		st = tw_fail(&r->err, TW_BUG, TW_NO_OFFSET, "no answer was made");
+		st = tw_fail(&r->err, TW_BUG, "no answer was made");
 	if (st == TW_OK)
 		r->begun = false;
 	else
@@ -188,28 +245,95 @@ enum tw_status tw_req_forward(
 
 	if (st != TW_OK)
 		return st;
+	tw_req_hold_for(r, as);
+	inner.authority = r->target.authority;
 	r->target = inner;
 	r->caller = *as;
 	st = tw_req_find_route(r, err);
 	if (st == TW_OK)
 		st = tw_auth_allows(as, r->route->needs, err);
 	if (st == TW_OK && (r->route == asked || r->route->begin))
-		st = tw_fail(err, TW_BUG, TW_NO_OFFSET, "this route cannot be gone on to");
+		st = tw_fail(err, TW_BUG, "this route cannot be gone on to");
 	if (st == TW_OK)
 		st = r->route->end(r, err);
 	r->route = asked;
 	return st;
 }
 
+/* Loops that return partial answers look at the deadline itself; whatever does not is ended a
+ * little later. */
+static void limit_work(struct tw_req *r)
+{
+	uint64_t grace_ms = r->http->app->config->query_deadline_ms / 10 + GRACE_MS;
+
+	if (changes_state(r) || r->route->outbound || r->route->by_child)
+		return;
+	r->abandoned = tw_watch_abandoned(r->connection);
+	tw_work_limit_set((struct tw_work_limit){
+	        (int64_t)(r->deadline_ns / 1000000 + grace_ms), r->abandoned});
+}
+
 static void run_pooled(struct tw_pool_task *task, bool stopping)
 {
 	struct tw_req *r = (struct tw_req *)task;
 
+	enum tw_status st = tw_req_hold(r, &r->err);
+
 	if (stopping)
-		refuse(r, tw_fail(&r->err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped"));
-	else
+		st = tw_fail(&r->err, TW_BUSY, "the server is being stopped");
+	if (st != TW_OK) {
+		refuse(r, st);
+	} else {
+		if (r->held)
+			(void)tw_mem_count_for(&r->held->account);
+		limit_work(r);
 		run_end(r);
+		tw_work_limit_set((struct tw_work_limit){0});
+	}
+	if (r->is_waiting) {
+		release_upload_slot(r); /* its body is stored */
+		if (tw_req_goes_on_waiting(r))
+			return;
+		if (r->refused == TW_OK && !r->response)
+			refuse(r, tw_fail(&r->err, TW_BUSY, "the server is being stopped"));
+	}
 	(void)MHD_resume_connection(r->connection);
+}
+
+static void run_look_up(struct tw_pool_task *task, bool stopping)
+{
+	struct tw_req *r = (struct tw_req *)task;
+	enum tw_status st;
+
+	if (stopping)
+		st = tw_fail(&r->err, TW_BUSY, "the server is being stopped");
+	else
+		st = admit(r, &r->err);
+	if (st == TW_OK && r->phase == TW_PHASE_BODY)
+		st = take_held(r, &r->err);
+	if (st != TW_OK)
+		refuse(r, st);
+	if (st != TW_OK || r->phase != TW_PHASE_POOLED) {
+		(void)MHD_resume_connection(r->connection);
+	} else if (r->route->slow) {
+		r->task.run = run_pooled;
+		r->task.owner = tw_http_owner_of(r);
+		if (!tw_pool_submit(tw_http_pool_of(r), task))
+			run_pooled(task, true);
+	} else {
+		run_pooled(task, false);
+	}
+}
+
+/* Only the task uses the request from here until it resumes the connection. */
+static void suspend_for(struct tw_req *r, struct tw_pool *pool,
+        void (*run)(struct tw_pool_task *task, bool stopping))
+{
+	r->task.run = run;
+	r->task.owner = tw_http_owner_of(r); /* the address, before its caller is known */
+	MHD_suspend_connection(r->connection);
+	if (!tw_pool_submit(pool, &r->task))
+		run(&r->task, true);
 }
 
 /* A ticket is a secret while it lasts. */
@@ -235,24 +359,65 @@ static void log_request(const struct tw_req *r)
 	        tw_log_text("error", r->refused != TW_OK ? r->err.msg : ""));
 }
 
-static enum MHD_Result send_reply(struct tw_req *r)
+static void account(struct tw_req *r)
 {
-	enum MHD_Result sent;
-
-	if (r->refused != TW_OK)
-		tw_reply_error(r);
-	if (!r->response)
-		return MHD_NO;
-	r->phase = TW_PHASE_DONE;
-	sent = MHD_queue_response(r->connection, (unsigned)r->http_code, r->response);
-	MHD_destroy_response(r->response);
-	r->response = NULL;
 	release_upload_slot(r);
 	tw_metrics_request(
 	        r->http->app->metrics, &(struct tw_metrics_request){r->route, r->http_code,
 	                                       tw_http_now_ns() - r->started_ns, r->got});
 	log_request(r);
+}
+
+static enum MHD_Result send_reply(struct tw_req *r)
+{
+	enum MHD_Result sent;
+
+	if (tw_req_is_abandoned(r)) {
+		r->phase = TW_PHASE_DONE;
+		r->http_code = ABANDONED;
+		tw_metrics_request_abandoned(r->http->app->metrics);
+		account(r);
+		return MHD_NO;
+	}
+	if (r->refused != TW_OK)
+		tw_reply_error(r);
+	if (!r->response)
+		return MHD_NO;
+	if (!r->read_whole && r->declared)
+		tw_watch_linger(r->connection);
+	r->phase = TW_PHASE_DONE;
+	sent = MHD_queue_response(r->connection, (unsigned)r->http_code, r->response);
+	MHD_destroy_response(r->response);
+	r->response = NULL;
+	account(r);
 	return sent;
+}
+
+static bool much_is_to_come(const struct tw_req *r)
+{
+	return r->declared == UINT64_MAX || r->declared - r->got > SMALL_BODY;
+}
+
+/* Before the body; at its end where little is to come. */
+static enum MHD_Result reply_refusal(struct tw_req *r)
+{
+	if (r->declared && (r->expects || much_is_to_come(r)))
+		return send_reply(r);
+	r->phase = TW_PHASE_BODY;
+	tw_watch_wait(r->http->watch, r->connection, TW_WAIT_IDLE);
+	return MHD_YES;
+}
+
+/* Within the body. */
+static enum MHD_Result reply_refusal_now(struct tw_req *r)
+{
+	if (!much_is_to_come(r))
+		return MHD_YES;
+	r->phase = TW_PHASE_DONE;
+	tw_reply_error_now(r);
+	tw_watch_linger(r->connection);
+	account(r);
+	return MHD_NO;
 }
 
 /* --- callbacks --- */
@@ -275,7 +440,7 @@ static void *on_target(void *cls, const char *raw, struct MHD_Connection *connec
 	r->started_ns = tw_http_now_ns();
 	tw_http_make_id(h, r->id);
 	tw_http_address(connection, r->address);
-	r->task.run = run_pooled;
+	tw_buf_init(&r->early, SMALL_BODY);
 	r->target_bytes = strlen(raw);
 	r->refused = tw_target_parse(a, raw, &r->target, &r->err);
 	(void)atomic_fetch_add(&h->requests, 1);
@@ -293,39 +458,58 @@ static void look_for_farewell(struct tw_req *r)
 	tw_req_hurry(r, true);
 }
 
+/* A small body is held meanwhile, and with it the request is looked up once it is whole. */
+static enum MHD_Result look_up(struct tw_req *r)
+{
+	const bool large = r->declared != UINT64_MAX && r->declared > SMALL_BODY;
+
+	if (r->declared && (r->expects || large || r->route->partial)) {
+		r->phase = TW_PHASE_CALLER;
+		suspend_for(r, r->http->callers, run_look_up);
+		return MHD_YES;
+	}
+	r->phase = TW_PHASE_HELD;
+	tw_watch_wait(r->http->watch, r->connection, TW_WAIT_HELD);
+	look_for_farewell(r);
+	return MHD_YES;
+}
+
+static enum MHD_Result go_on(struct tw_req *r)
+{
+	if (r->refused != TW_OK)
+		return reply_refusal(r);
+	r->phase = TW_PHASE_BODY;
+	tw_watch_wait(r->http->watch, r->connection, TW_WAIT_BODY);
+	look_for_farewell(r);
+	return MHD_YES;
+}
+
 static enum MHD_Result on_headers(struct tw_req *r, const char *method, const char *version)
 {
 	enum tw_status st;
-	bool at_once;
 
-	tw_watch_waits(r->http->watch, r->connection, false);
+	tw_watch_wait(r->http->watch, r->connection, TW_WAIT_SERVER);
 	r->method = tw_arena_str(r->arena, tw_str_of(method));
 	if (!r->method || !r->target.path)
 		return MHD_NO;
 	r->deadline_ns = tw_http_now_ns() + r->http->app->config->query_deadline_ms * 1000000ull;
+	r->came_late = r->http->app->stopping;
 	read_length(r);
-	r->phase = TW_PHASE_BODY;
-	st = tw_req_judge_headers(r, version, &r->err);
+	st = tw_req_validate_headers(r, method, version, &r->err);
 	if (st == TW_OK)
 		st = tw_req_hear_proxy(r, &r->err);
 	if (st != TW_OK) {
 		refuse(r, st);
 		return send_reply(r);
 	}
-	st = begin(r, &r->err);
-	look_for_farewell(r);
+	st = find_target(r, &r->err);
+	if (st == TW_OK && needs_look_up(r))
+		return look_up(r);
 	if (st == TW_OK)
-		return MHD_YES;
-	refuse(r, st);
-	at_once = r->expects || (r->declared != UINT64_MAX && r->declared > linger_bytes);
-	return at_once ? send_reply(r) : MHD_YES;
-}
-
-static bool is_too_slow(const struct tw_req *r)
-{
-	uint64_t s = (tw_http_now_ns() - r->started_ns) / 1000000000;
-
-	return s > SLOW_GRACE_S && r->got / s < SLOW_BYTES_PER_S;
+		st = admit(r, &r->err);
+	if (st != TW_OK)
+		refuse(r, st);
+	return go_on(r);
 }
 
 /* All that came of a body of known length is in this piece, so a farewell now means a cut. */
@@ -338,26 +522,43 @@ static bool is_cut_off(struct tw_req *r)
 	return false;
 }
 
-static enum MHD_Result on_piece(struct tw_req *r, const char *data, size_t n)
+/* The library also accepts a bare LF after a chunk's size.  The line is in its buffer where the
+ * piece begins a chunk and both were received together; otherwise a NUL precedes the piece. */
+static bool is_after_bare_lf(const struct tw_req *r, const char *data)
 {
+	return r->declared == UINT64_MAX && data[-1] == '\n' && data[-2] != '\r';
+}
+
+/* *ret_n: what is left for the next call. */
+static enum MHD_Result on_piece(struct tw_req *r, const char *data, size_t *ret_n)
+{
+	const size_t n = *ret_n;
 	enum tw_status st = TW_OK;
 
+	if (r->phase == TW_PHASE_HELD && r->refused == TW_OK && r->early.len + n > SMALL_BODY) {
+		r->phase = TW_PHASE_BODY;
+		tw_watch_wait(r->http->watch, r->connection, TW_WAIT_BODY);
+		suspend_for(r, r->http->callers, run_look_up);
+		return MHD_YES;
+	}
+	*ret_n = 0;
 	r->got += n;
+	tw_watch_got(r->connection, n);
 	if (is_cut_off(r))
 		return MHD_NO;
-	if (r->got > r->max_body + linger_bytes || is_too_slow(r))
-		return MHD_NO;
 	if (r->refused != TW_OK)
+		return reply_refusal_now(r);
+	if (is_after_bare_lf(r, data))
+		st = tw_fail(&r->err, TW_BAD_REQUEST, "a chunk's size does not end with CRLF");
+	else if (r->phase == TW_PHASE_HELD)
+		(void)tw_buf_add(&r->early, data, n);
+	else
+		st = take_body(r, data, n, &r->err);
+	if (st == TW_OK)
 		return MHD_YES;
-	if (r->got > r->max_body)
-		st = tw_fail(&r->err, TW_TOO_LARGE, r->max_body,
-		        "the body is larger than the limit of %llu bytes",
-		        (unsigned long long)r->max_body);
-	else if (r->route->body)
-		st = r->route->body(r, data, n, &r->err);
-	if (st != TW_OK)
-		refuse(r, st);
-	return MHD_YES;
+	refuse(r, st);
+	tw_watch_wait(r->http->watch, r->connection, TW_WAIT_IDLE);
+	return reply_refusal_now(r);
 }
 
 /* The library must have noticed that it is done with reading before the connection is suspended:
@@ -365,19 +566,25 @@ static enum MHD_Result on_piece(struct tw_req *r, const char *data, size_t n)
  * first call behind the body only asks for a second one, which comes at once. */
 static enum MHD_Result on_end(struct tw_req *r)
 {
+	const bool look_up = r->phase == TW_PHASE_HELD;
+
+	r->read_whole = true;
 	if (r->hurried) {
 		r->hurried = false;
 		tw_req_hurry(r, false);
 	}
-	if (r->refused == TW_OK && r->route->slow && r->phase == TW_PHASE_BODY) {
+	tw_watch_wait(r->http->watch, r->connection, TW_WAIT_SERVER);
+	if (r->refused == TW_OK && (look_up || (r->route->slow && r->phase == TW_PHASE_BODY))) {
+		r->to_look_up = look_up;
 		r->phase = TW_PHASE_LAST;
 		return MHD_YES;
 	}
 	if (r->phase == TW_PHASE_LAST) {
 		r->phase = TW_PHASE_POOLED;
-		MHD_suspend_connection(r->connection);
-		if (!tw_pool_submit(tw_http_pool_of(r), &r->task))
-			run_pooled(&r->task, true);
+		if (r->to_look_up)
+			suspend_for(r, r->http->callers, run_look_up);
+		else
+			suspend_for(r, tw_http_pool_of(r), run_pooled);
 		return MHD_YES;
 	}
 	if (r->refused == TW_OK)
@@ -389,7 +596,6 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         const char *method, const char *version, const char *data, size_t *data_len, void **con_cls)
 {
 	struct tw_req *r = *con_cls;
-	enum MHD_Result result;
 
 	(void)cls;
 	(void)connection;
@@ -400,11 +606,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		return on_headers(r, method, version);
 	if (r->phase == TW_PHASE_POOLED)
 		return send_reply(r);
-	if (*data_len == 0)
-		return on_end(r);
-	result = on_piece(r, data, *data_len);
-	*data_len = 0;
-	return result;
+	if (r->phase == TW_PHASE_CALLER)
+		return go_on(r);
+	return *data_len ? on_piece(r, data, data_len) : on_end(r);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *connection, void **con_cls,
@@ -425,8 +629,10 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	if (r->response)
 		MHD_destroy_response(r->response);
 	tw_metrics_requests_open(h->app->metrics, -1);
-	tw_watch_waits(h->watch, connection, true);
+	tw_watch_wait(h->watch, connection, TW_WAIT_IDLE);
+	tw_buf_done(&r->early);
 	*con_cls = NULL;
+	tw_req_release(r);
 	(void)tw_arena_free(r->arena); /* r itself lives there */
 	(void)atomic_fetch_sub(&h->requests, 1);
 }
@@ -443,9 +649,23 @@ on_library_message(void *cls, const char *fmt, va_list ap)
 
 /* --- start and stop --- */
 
+static void each_second(struct tw_periodic *p, void *arg)
+{
+	(void)p;
+	tw_http_memory_tick(arg);
+}
+
+/* The library accepts no connection past its limit, so it must not be the one that idle connections
+ * give way at. */
+static unsigned spare_connections(const struct tw_config *c)
+{
+	return c->connections / SPARE_SHARE + c->http_threads * SPARE_CONNECTIONS;
+}
+
 static struct MHD_Daemon *start_daemon(struct tw_http *h)
 {
 	const struct tw_config *c = h->app->config;
+	const unsigned connections = c->connections + spare_connections(c);
 	unsigned flags =
 	        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
 	struct MHD_OptionItem tls[TW_HTTP_TLS_OPTIONS];
@@ -458,7 +678,7 @@ static struct MHD_Daemon *start_daemon(struct tw_http *h)
 	return MHD_start_daemon(flags, 0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER,
 	        on_library_message, NULL, MHD_OPTION_LISTEN_SOCKET, h->listen_fd,
 	        MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_NOTIFY_COMPLETED,
-	        on_completed, h, MHD_OPTION_CONNECTION_LIMIT, c->connections,
+	        on_completed, h, MHD_OPTION_CONNECTION_LIMIT, connections,
 	        MHD_OPTION_PER_IP_CONNECTION_LIMIT, c->connections_per_address,
 	        MHD_OPTION_NOTIFY_CONNECTION, tw_watch_connection, h->watch,
 	        MHD_OPTION_CONNECTION_TIMEOUT, c->connection_timeout_s,
@@ -476,12 +696,14 @@ enum tw_status tw_http_start_at(const char *where, bool for_metrics, struct tw_a
 	uint64_t seed = tw_http_now_ns();
 
 	if (!h)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	h->app = app;
+	(void)pthread_mutex_init(&h->outflow_lock, NULL);
 	h->listen_fd = -1;
 	h->for_metrics = for_metrics;
-	tw_http_need_descriptors(app->config->connections);
-	h->routes = tw_routes(&h->n_routes);
+	tw_http_need_descriptors(app->config->connections + spare_connections(app->config));
+	h->routes = app->routes;
+	h->n_routes = app->n_routes;
 	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) < 0)
 		seed ^= (uint64_t)getpid() << 32; /* ids need to differ, not to be secret */
 	h->ids = seed;
@@ -489,13 +711,16 @@ enum tw_status tw_http_start_at(const char *where, bool for_metrics, struct tw_a
 	if (st == TW_OK)
 		st = tw_http_pools_start(h, err);
 	if (st == TW_OK)
-		st = tw_watch_start(
-		        app->config->connection_timeout_s, app->metrics, &h->watch, err);
+		st = tw_slots_new(app->config->max_in_flight, &h->slots, err);
+	if (st == TW_OK)
+		st = tw_watch_start(app->config, app->metrics, h->slots, &h->watch, err);
+	if (st == TW_OK && app->answer_memory && !for_metrics)
+		st = tw_periodic_start(&(struct tw_periodic_task){"memory", each_second, 1000}, h,
+		        &h->memory, err);
 	if (st == TW_OK) {
 		h->daemon = start_daemon(h);
 		if (!h->daemon)
-			st = tw_fail(err, TW_IO, TW_NO_OFFSET, "cannot start the HTTP server: %s",
-			        strerror(errno));
+			st = tw_fail_errno(err, TW_IO, "cannot start the HTTP server");
 	}
 	if (st == TW_OK)
 		*ret = h;
@@ -522,14 +747,19 @@ struct tw_http *tw_http_stop(struct tw_http *h)
 {
 	if (!h)
 		return NULL;
-	/* The pools first: no connection may be suspended when the daemon stops. */
+	/* First what suspends connections: none may be when the daemon stops. */
+	if (!h->for_metrics)
+		tw_http_waits_end(h->app);
 	tw_http_pools_end(h);
 	if (h->daemon)
 		MHD_stop_daemon(h->daemon);
 	else if (h->listen_fd >= 0)
 		(void)close(h->listen_fd);
 	tw_http_pools_stop(h);
+	h->memory = tw_periodic_stop(h->memory);
 	h->watch = tw_watch_stop(h->watch);
+	(void)pthread_mutex_destroy(&h->outflow_lock);
+	h->slots = tw_slots_free(h->slots);
 	tw_mem_free(h);
 	return NULL;
 }

@@ -16,10 +16,10 @@
 
 #include <jansson.h>
 
-#include "auth.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
+#include "server/base/caller.h"
 
 struct tw_app;
 struct tw_req;
@@ -40,7 +40,8 @@ struct tw_route {
 	               * the uploads' pool */
 	bool by_post; /* also by a POST with X-HTTP-Method-Override: not all clients can send PATCH
 	               */
-	bool worked;  /* a slow one whose end waits for a worker: not on the uploads' pool */
+	bool partial; /* stores each piece of its body on arrival, so none is held until the caller
+	               * is known */
 	uint64_t (*max_body)(const struct tw_app *);               /* NULL: a body is refused */
 	enum tw_status (*begin)(struct tw_req *, struct tw_err *); /* may be NULL */
 	enum tw_status (*body)(
@@ -48,7 +49,11 @@ struct tw_route {
 	enum tw_status (*end)(struct tw_req *, struct tw_err *);         /* must reply */
 	void (*abort)(struct tw_req *); /* may be NULL; after any failure or when the client left */
 	const char *summary;            /* one line for people */
+	const char *const
+	        *parameters; /* of the query, ended by NULL; NULL: any.  routes.c sets it */
 };
+
+enum { TW_CHILD_ASKERS = 64 }; /* requests that wait for a child of the server at once */
 
 /* What is known of a request; all strings live until its end. */
 struct tw_app *tw_req_app(const struct tw_req *r);
@@ -72,10 +77,13 @@ bool tw_req_is_https(const struct tw_req *r);
 /* "https://host", as the client reaches the server: config.public_url, else by what it sent; lives
  * as long as the request. */
 const char *tw_req_base(const struct tw_req *r);
+/* What a cookie is called there.  Browsers send a host's cookies to all its ports, so the port is
+ * part of the name; on https TW_COOKIE_HOST precedes it. */
+const char *tw_req_cookie_name(const struct tw_req *r, const char *name);
 const char *tw_req_id(const struct tw_req *r); /* as in the log and X-Request-Id */
 void tw_req_set_state(struct tw_req *r, void *state);
 void *tw_req_state(const struct tw_req *r);
-/* Milliseconds left until the query deadline; 0 when it has passed. */
+/* Milliseconds left until the query deadline; 0 when it has passed or the client has left. */
 uint64_t tw_req_ms_left(const struct tw_req *r);
 
 /* Query numbers: absent gives dflt; malformed or outside min..max is TW_BAD_REQUEST naming it. */
@@ -144,11 +152,7 @@ struct tw_stream_ops {
 enum tw_status tw_req_reply_stream(struct tw_req *r, int http, const char *type, bool compressible,
         const struct tw_stream_ops *ops, void *arg, struct tw_err *err);
 
-/* All routes in the order they are tried (routes.c joins the areas of routes.def).  Each area is
- * `const struct tw_route tw_routes_<area>[]` in its api_*.c, ended by an element without method. */
-const struct tw_route *tw_routes(size_t *ret_n);
-
-/* The server itself.  Listens and answers from then on; app outlives it. */
+/* The server itself.  Listens and answers by app->routes from then on; app outlives it. */
 struct tw_http;
 enum tw_status tw_http_start(
         struct tw_app *app, struct tw_http **ret, struct tw_err *err) TW_MUST_USE;

@@ -1,12 +1,10 @@
-#include "http_encode.h"
+#include "server/http/http_encode.h"
 
 #include <string.h>
 #include <strings.h>
-#include <zlib.h>
-#include <zstd.h>
 
-#include "base/arena.h"
-#include "base/str.h"
+#include "decoder/base/codec_memory.h"
+#include "decoder/base/str.h"
 
 /* Levels where one core still makes more bytes than a network takes. */
 enum { ZSTD_LEVEL = 3, GZIP_LEVEL = 5, GZIP_WINDOW = 15 + 16, STEP = 32 << 10 };
@@ -124,10 +122,11 @@ struct tw_encoder *tw_encoder_new(enum tw_coding c)
 	if (!e)
 		return NULL;
 	if (c == TW_CODING_ZSTD) {
-		e->zstd = ZSTD_createCCtx();
+		e->zstd = ZSTD_createCCtx_advanced(tw_zstd_memory());
 		ok = e->zstd && !ZSTD_isError(ZSTD_CCtx_setParameter(
 		                        e->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL));
 	} else if (c == TW_CODING_GZIP) {
+		tw_zlib_memory(&e->gzip);
 		ok = deflateInit2(&e->gzip, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8,
 		             Z_DEFAULT_STRATEGY) == Z_OK;
 	}
@@ -148,7 +147,7 @@ struct tw_encoder *tw_encoder_free(struct tw_encoder *e)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory for compression");
+	return tw_oom(err);
 }
 
 static enum tw_status push_zstd(struct tw_encoder *e, const void *p, size_t n, bool end,

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
 
 enum tw_coding { TW_CODING_IDENTITY, TW_CODING_GZIP, TW_CODING_ZSTD };
 

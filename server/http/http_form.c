@@ -4,15 +4,16 @@
  * The processor tells a part's bytes with their offset; offset 0 or another name
  * is where the next part begins.
  */
-#include "http_form.h"
+#include "server/http/http_form.h"
 
 #include <microhttpd.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "http_int.h"
+#include "server/http/http_int.h"
 
-enum { WINDOW = 32 << 10, MAX_NAME = 64 };
+enum { WINDOW = 32 << 10, MAX_NAME = 64, MAX_BOUNDARY = 70 };
 
 struct tw_form {
 	struct MHD_PostProcessor *pp;
@@ -30,8 +31,8 @@ static enum tw_status enter_part(struct tw_form *f, const char *key)
 	size_t len = key ? strlen(key) : 0;
 
 	if (len == 0 || len >= sizeof f->name)
-		return tw_fail(&f->err, TW_BAD_REQUEST, f->total, "a part of the form has %s name",
-		        len ? "too long a" : "no");
+		return tw_fail_at(&f->err, TW_BAD_REQUEST, f->total,
+		        "a part of the form has %s name", len ? "too long a" : "no");
 	memcpy(f->name, key, len + 1);
 	f->in_part = true;
 	f->part_bytes = 0;
@@ -58,12 +59,47 @@ static enum MHD_Result on_piece(void *cls, enum MHD_ValueKind kind, const char *
 	return f->status == TW_OK ? MHD_YES : MHD_NO;
 }
 
+static const char multipart[] = "multipart/form-data", label[] = "boundary=";
+
 bool tw_form_is(const struct tw_req *r)
 {
-	static const char type[] = "multipart/form-data";
 	const char *given = tw_req_header(r, "Content-Type");
 
-	return given && strncasecmp(given, type, sizeof type - 1) == 0;
+	return given && strncasecmp(given, multipart, sizeof multipart - 1) == 0;
+}
+
+/* The value of a parameter that is a token or a quoted string without escapes. */
+static struct tw_str parameter(const char *value)
+{
+	bool quoted = *value == '"';
+
+	return (struct tw_str){value + quoted, strcspn(value + quoted, quoted ? "\"" : " \t;,")};
+}
+
+/* The library takes everything after "boundary=" for the boundary, and refuses one character unless
+ * it is quoted.  So the header is rewritten where it lies: quotes need one byte more than the
+ * separator before the parameter gave, and the line's CR LF left two (tw_req_validate_headers). */
+static bool isolate_boundary(const char *header)
+{
+	const char *params = header + sizeof multipart - 1;
+	const char *at = strcasestr(params, label);
+	char boundary[MAX_BOUNDARY + 1];
+	struct tw_str given;
+	char *out;
+
+	if (!at)
+		return false;
+	given = parameter(at + sizeof label - 1);
+	if (at == params ? given.ptr[-1] != '"' /* else not rewritten before */
+	                 : !strchr("; \t", at[-1]))
+		return false;
+	if (given.len == 0 || given.len > MAX_BOUNDARY)
+		return false;
+	memcpy(boundary, given.ptr, given.len);
+	boundary[given.len] = '\0';
+	memcpy(&out, &header, sizeof out);
+	(void)snprintf(out + sizeof multipart - 1, strlen(params) + 2, "%s\"%s\"", label, boundary);
+	return true;
 }
 
 enum tw_status tw_form_new(const struct tw_req *r, const struct tw_form_ops *ops, void *arg,
@@ -72,14 +108,15 @@ enum tw_status tw_form_new(const struct tw_req *r, const struct tw_form_ops *ops
 	struct tw_form *f = tw_mem_zalloc(1, sizeof *f);
 
 	if (!f)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	f->ops = ops;
 	f->arg = arg;
-	f->pp = MHD_create_post_processor(r->connection, WINDOW, on_piece, f);
+	if (isolate_boundary(tw_req_header(r, "Content-Type")))
+		f->pp = MHD_create_post_processor(r->connection, WINDOW, on_piece, f);
 	if (!f->pp) {
 		tw_mem_free(f);
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "Content-Type multipart/form-data needs a boundary of 2 to 70 characters");
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "Content-Type multipart/form-data needs a boundary of 1 to 70 characters");
 	}
 	*ret = f;
 	return TW_OK;
@@ -95,7 +132,7 @@ static enum tw_status tell(struct tw_form *f, struct tw_err *err)
 enum tw_status tw_form_push(struct tw_form *f, const void *p, size_t n, struct tw_err *err)
 {
 	if (f->status == TW_OK && MHD_post_process(f->pp, p, n) != MHD_YES && f->status == TW_OK)
-		f->status = tw_fail(&f->err, TW_BAD_REQUEST, f->total,
+		f->status = tw_fail_at(&f->err, TW_BAD_REQUEST, f->total,
 		        "the multipart body breaks its form near here");
 	f->total += n;
 	return tell(f, err);
@@ -107,10 +144,11 @@ enum tw_status tw_form_finish(struct tw_form *f, struct tw_err *err)
 
 	f->pp = NULL;
 	if (MHD_destroy_post_processor(pp) != MHD_YES && f->status == TW_OK)
-		f->status = tw_fail(&f->err, TW_BAD_REQUEST, f->total,
+		f->status = tw_fail_at(&f->err, TW_BAD_REQUEST, f->total,
 		        "the multipart body ends before its closing boundary");
 	if (f->status == TW_OK && !f->in_part) /* the processor skips what precedes a first part */
-		f->status = tw_fail(&f->err, TW_BAD_REQUEST, 0, "the multipart body has no part");
+		f->status =
+		        tw_fail_at(&f->err, TW_BAD_REQUEST, 0, "the multipart body has no part");
 	return tell(f, err);
 }
 

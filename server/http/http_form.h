@@ -7,7 +7,7 @@
 #ifndef TW_HTTP_FORM_H
 #define TW_HTTP_FORM_H
 
-#include "http.h"
+#include "server/http/http.h"
 
 struct tw_form;
 

@@ -2,11 +2,14 @@
  * http_int.h - what http.c, http_judge.c, http_pools.c, http_request.c and http_reply.c share;
  * nobody else includes it.
  *
- * Life of a request, one arrow a callback of libmicrohttpd:
+ * Life of a request, one arrow per callback of libmicrohttpd; looking up a caller needs the
+ * catalogue and is done on a pool, with the connection suspended:
  *
- *   NEW ──headers──▶ BODY ──pieces──▶ BODY ──end──▶ DONE ──reply queued──▶ freed
- *    │ refused           │ refused: the rest        └▶ LAST ─▶ POOLED (suspended) ──resumed──▶ DONE
- *    └──────▶ DONE       ▼ is swallowed within limits
+ *   NEW ──no look-up──▶ BODY ──pieces──▶ BODY ──end──▶ DONE ──reply queued──▶ freed
+ *    │                                     └──▶ LAST ─▶ POOLED (suspended) ──resumed──▶ DONE
+ *    ├──large body──▶ CALLER (suspended) ──▶ BODY
+ *    ├──small body or none──▶ HELD ──pieces kept──▶ HELD ──end──▶ LAST
+ *    └──refused──▶ DONE; or the rest of a small body is discarded first
  */
 #ifndef TW_HTTP_INT_H
 #define TW_HTTP_INT_H
@@ -15,14 +18,26 @@
 #include <netinet/in.h>
 #include <stdatomic.h>
 
-#include "app.h"
-#include "http.h"
-#include "http_encode.h"
-#include "http_path.h"
-#include "metrics.h"
-#include "pool.h"
+#include "server/base/app.h"
+#include "server/base/thread/pool.h"
+#include "server/http/http.h"
+#include "server/http/http_encode.h"
+#include "server/http/http_path.h"
+#include "server/http/limit/http_slots.h"
+#include "server/http/metrics.h"
 
+struct tw_held;
 struct tw_watch;
+
+/* Bytes of a stream on their way to the client. */
+struct tw_outflow {
+	struct tw_outflow *next;
+	struct tw_outflow **at; /* the pointer to this one; NULL: not in the list */
+	int fd;
+	_Atomic bool ready; /* bytes wait for the client */
+	_Atomic uint64_t sent;
+	uint64_t seen, since_ns; /* `sent` where the window began */
+};
 
 struct tw_http {
 	struct tw_app *app;
@@ -31,17 +46,29 @@ struct tw_http {
 	struct tw_pool *arrivals; /* of uploads; NULL: there are none */
 	struct tw_pool *outbound; /* of routes that wait for other servers; NULL: there are none */
 	struct tw_pool *by_child; /* of routes that wait for children; NULL: there are none */
+	struct tw_pool *callers;  /* looks up callers */
 	struct tw_watch *watch;
+	struct tw_periodic *memory;
+	pthread_mutex_t outflow_lock;
+	struct tw_outflow *outflows;
 	const struct tw_route *routes;
 	size_t n_routes;
 	int listen_fd;
 	bool for_metrics;     /* answers routes marked `metrics` and nothing else */
 	_Atomic int requests; /* under way */
-	_Atomic int uploads;
+	struct tw_slots *slots;
 	_Atomic uint64_t ids;
 };
 
-enum tw_phase { TW_PHASE_NEW, TW_PHASE_BODY, TW_PHASE_LAST, TW_PHASE_POOLED, TW_PHASE_DONE };
+enum tw_phase {
+	TW_PHASE_NEW,
+	TW_PHASE_CALLER,
+	TW_PHASE_HELD,
+	TW_PHASE_BODY,
+	TW_PHASE_LAST,
+	TW_PHASE_POOLED,
+	TW_PHASE_DONE
+};
 
 enum { TW_MAX_HEADERS = 16, TW_REQ_ID = 17 };
 
@@ -63,7 +90,12 @@ struct tw_req {
 	enum tw_phase phase;
 	enum tw_status refused; /* TW_OK, or why the rest of the body is only swallowed */
 	struct tw_err err;
-	bool counted_upload;
+	struct tw_slot slot;
+	const _Atomic bool *abandoned; /* its work ends without an answer; NULL: it goes on */
+	struct tw_buf early;           /* of the body, while the caller is not known */
+	bool to_look_up;               /* its caller, on the pool */
+	bool read_whole;               /* its body was received */
+	bool came_late;                /* its headers, after the server began to stop */
 	bool begun;   /* route->begin was called and neither end nor abort finished the request */
 	bool expects; /* Expect: 100-continue: no body byte is on its way yet */
 	bool hurried; /* tw_req_hurry */
@@ -72,12 +104,18 @@ struct tw_req {
 	uint64_t got;      /* body bytes */
 	uint64_t max_body;
 	uint64_t started_ns, deadline_ns;
-	void *state; /* the route's */
+	void *state;          /* the route's */
+	struct tw_held *held; /* the memory of its answer; NULL: not counted */
 	struct tw_pair headers[TW_MAX_HEADERS];
 	size_t n_headers;
+	/* http_wait.c's: `end` asked to be called again; it is in the list; its route is not being
+	 * called. */
+	bool waits, is_waiting, is_idle;
+	struct tw_req *next_waiting, *next_taken;
 	bool own_encoding; /* the route set Content-Encoding */
 	int http_code;     /* of the reply */
 	struct MHD_Response *response;
+	struct tw_str body; /* of the response, where it was given as bytes; they belong to it */
 };
 
 uint64_t tw_http_now_ns(void);
@@ -93,8 +131,11 @@ enum tw_status tw_http_start_at(const char *where, bool for_metrics, struct tw_a
 enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err) TW_MUST_USE;
 void tw_http_pools_end(struct tw_http *h);  /* requests that end later are refused */
 void tw_http_pools_stop(struct tw_http *h); /* once no event loop runs */
-/* Where that request's route ends. */
+/* The pool on which that request's route ends. */
 struct tw_pool *tw_http_pool_of(const struct tw_req *r);
+/* The owner of a request's tasks (pool.h): its project, or the client's address where the route
+ * needs no key. */
+const char *tw_http_owner_of(const struct tw_req *r);
 
 /* A socket that listens on "ADDRESS:PORT". */
 enum tw_status tw_http_listen(const char *where, int *ret_fd, struct tw_err *err) TW_MUST_USE;
@@ -103,23 +144,39 @@ enum tw_status tw_http_listen(const char *where, int *ret_fd, struct tw_err *err
  * when that is not enough. */
 void tw_http_need_descriptors(unsigned connections);
 
-/* Connections whose next headers are not in after so many seconds are ended, however often they
- * send a byte.  Stopped when there is no connection any more. */
-enum tw_status tw_watch_start(unsigned seconds, struct tw_metrics *metrics, struct tw_watch **ret,
-        struct tw_err *err) TW_MUST_USE;
+/* Connections are ended when their headers are late (config->connection_timeout_s) or their body is
+ * too slow, and the one idle for longest when there are more than config->connections.  Stopped
+ * when there is no connection any more. */
+enum tw_status tw_watch_start(const struct tw_config *config, struct tw_metrics *metrics,
+        struct tw_slots *slots, struct tw_watch **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_watch *tw_watch_stop(struct tw_watch *w); /* NULL is fine; returns NULL */
 /* For libmicrohttpd, with the watch as cls: a connection begins or ends. */
 void tw_watch_connection(void *cls, struct MHD_Connection *connection, void **context,
         enum MHD_ConnectionNotificationCode what);
-/* Its headers are awaited from now on, or are in. */
-void tw_watch_waits(struct tw_watch *w, struct MHD_Connection *connection, bool waits);
+enum tw_wait {
+	TW_WAIT_IDLE,  /* for headers, or for the end of a refused body */
+	TW_WAIT_HELD,  /* for a small body of a caller not known, with a pace */
+	TW_WAIT_BODY,  /* for a body, with a pace */
+	TW_WAIT_SERVER /* the client waits */
+};
+/* What it waits for from now on. */
+void tw_watch_wait(struct tw_watch *w, struct MHD_Connection *connection, enum tw_wait wait);
+void tw_watch_got(struct MHD_Connection *connection, size_t bytes);
+/* Set once the client has closed the connection during TW_WAIT_SERVER; valid as long as the
+ * connection. NULL: not watched. */
+const _Atomic bool *tw_watch_abandoned(struct MHD_Connection *connection);
+/* Its socket is to linger once it is closed (http_linger.h). */
+void tw_watch_linger(struct MHD_Connection *connection);
+/* It was accepted past the limit, with no idle one to give way. */
+bool tw_watch_is_surplus(struct MHD_Connection *connection);
 
 /* Sets r->route, and r->method where a header says it; refused in words where there is none. */
 enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 
-/* What of the request line and headers is ours to refuse; the reply then closes the connection. */
-enum tw_status tw_req_judge_headers(
-        struct tw_req *r, const char *version, struct tw_err *err) TW_MUST_USE;
+/* Validates the request line and headers; the reply to a refusal closes the connection.  `method`
+ * and `version` are the library's own: pointers into the bytes as they were received. */
+enum tw_status tw_req_validate_headers(
+        struct tw_req *r, const char *method, const char *version, struct tw_err *err) TW_MUST_USE;
 /* Takes from a trusted proxy, and from nobody else, what it says of its client. */
 enum tw_status tw_req_hear_proxy(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 /* A change that comes without a key may only come from our own page: what the browser says of where
@@ -128,12 +185,32 @@ enum tw_status tw_req_judge_origin(const struct tw_req *r, struct tw_err *err) T
 /* The caller's key may send that request (quota.h), or TW_RATE. */
 enum tw_status tw_req_take_quota(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 void tw_req_settle_quota(struct tw_req *r);
+/* After `end`, of a request that is_waiting: will it be called again?  Another thread has it then.
+ */
+bool tw_req_goes_on_waiting(struct tw_req *r);
+/* Requests that wait are called a last time, and none waits from then on. */
+void tw_http_waits_end(struct tw_app *app);
 /* Has the client closed its sending side, with nothing left to read? */
 bool tw_req_client_left(const struct tw_req *r);
+/* Did the client close the connection of a request that only reads? */
+bool tw_req_is_abandoned(const struct tw_req *r);
 /* The connection ends after a second without a byte, or as configured again. */
 void tw_req_hurry(const struct tw_req *r, bool hurry);
 
-/* The reply that tells r->err; never fails but for memory, when there is none. */
+/* Memory of answers (http_memory.c): counted from `hold`, for another project from `hold_for`;
+ * `held` returns st, or TW_BUSY when memory was refused on the way. */
+enum tw_status tw_req_hold(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
+void tw_req_hold_for(struct tw_req *r, const struct tw_caller *as);
+enum tw_status tw_req_held(struct tw_req *r, enum tw_status st, struct tw_err *err) TW_MUST_USE;
+void tw_req_release(struct tw_req *r);
+void tw_outflow_begin(struct tw_http *h, struct tw_outflow *o, struct MHD_Connection *c);
+void tw_outflow_end(struct tw_http *h, struct tw_outflow *o);
+void tw_http_memory_tick(struct tw_http *h);
+
+/* The reply that reports r->err; none only where there is no memory. */
 void tw_reply_error(struct tw_req *r);
+/* Writes the same reply to the socket, where the library takes none: in the middle of a body.  The
+ * connection is then to be closed. */
+void tw_reply_error_now(struct tw_req *r);
 
 #endif

@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "http_int.h"
-#include "log.h"
+#include "server/base/log.h"
+#include "server/http/http_int.h"
 
 enum { BACKLOG = 511, OTHER_DESCRIPTORS = 1024 /* files, databases, decoders */ };
 
@@ -27,14 +27,12 @@ enum tw_status tw_http_listen(const char *where, int *ret_fd, struct tw_err *err
 
 	(void)snprintf(service, sizeof service, "%u", ok ? port : 0u);
 	if (!ok || getaddrinfo(host, service, &hints, &found) != 0)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s is no address to listen on", where);
+		return tw_fail(err, TW_BAD_REQUEST, "%s is no address to listen on", where);
 	fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
 	     bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0;
 	if (!ok) {
-		tw_fail(err, TW_IO, TW_NO_OFFSET, "cannot listen on %s: %s", where,
-		        strerror(errno));
+		tw_fail_errno(err, TW_IO, "cannot listen on %s", where);
 		if (fd >= 0)
 			(void)close(fd);
 	}

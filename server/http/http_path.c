@@ -1,6 +1,7 @@
-#include "http_path.h"
+#include "server/http/http_path.h"
 
 #include <string.h>
+#include <strings.h>
 
 static int hex(char c)
 {
@@ -52,16 +53,16 @@ static const char *decode(struct tw_arena *a, struct tw_str s, bool plus, bool *
 static enum tw_status refuse(bool nomem, const char *what, struct tw_err *err)
 {
 	if (nomem)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-	        "%s holds NUL, a broken %% escape or invalid UTF-8", what);
+		return tw_oom(err);
+	return tw_fail(
+	        err, TW_BAD_REQUEST, "%s holds NUL, a broken %% escape or invalid UTF-8", what);
 }
 
 static enum tw_status parse_pieces(
         struct tw_arena *a, struct tw_str path, struct tw_target *t, struct tw_err *err)
 {
 	if (path.len == 0 || path.ptr[0] != '/')
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the path must begin with /");
+		return tw_fail(err, TW_BAD_REQUEST, "the path must begin with /");
 	path = (struct tw_str){path.ptr + 1, path.len - 1};
 	while (path.len) {
 		bool more = memchr(path.ptr, '/', path.len);
@@ -69,7 +70,7 @@ static enum tw_status parse_pieces(
 		bool nomem;
 
 		if (t->n_pieces == TW_MAX_PIECES)
-			return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such path");
+			return tw_fail(err, TW_NOT_FOUND, "no such path");
 		t->pieces[t->n_pieces] = decode(a, piece, false, &nomem);
 		if (!t->pieces[t->n_pieces])
 			return refuse(nomem, "the path", err);
@@ -77,7 +78,7 @@ static enum tw_status parse_pieces(
 		if (!more || path.len)
 			continue;
 		if (t->n_pieces == TW_MAX_PIECES)
-			return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such path");
+			return tw_fail(err, TW_NOT_FOUND, "no such path");
 		t->pieces[t->n_pieces++] = ""; /* a / at the end is another path */
 	}
 	return TW_OK;
@@ -95,8 +96,8 @@ static enum tw_status parse_pairs(
 		if (name.len == 0)
 			continue;
 		if (t->n_pairs == TW_MAX_PAIRS)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "more than %d query parameters", TW_MAX_PAIRS);
+			return tw_fail(
+			        err, TW_BAD_REQUEST, "more than %d query parameters", TW_MAX_PAIRS);
 		pair->name = decode(a, name, true, &nomem);
 		if (!pair->name)
 			return refuse(nomem, "a query parameter's name", err);
@@ -116,19 +117,37 @@ static bool has_blanks(const char *raw)
 	return false;
 }
 
+/* Length of "http://authority"; 0: the target is not in absolute form. */
+static size_t absolute_bytes(const char *raw, size_t *ret_scheme)
+{
+	*ret_scheme = strncasecmp(raw, "http://", 7) == 0    ? 7
+	              : strncasecmp(raw, "https://", 8) == 0 ? 8
+	                                                     : 0;
+	return *ret_scheme ? *ret_scheme + strcspn(raw + *ret_scheme, "/?#") : 0;
+}
+
 enum tw_status tw_target_parse(
         struct tw_arena *a, const char *raw, struct tw_target *ret, struct tw_err *err)
 {
-	struct tw_str query = tw_str_of(raw);
+	size_t scheme;
+	const size_t absolute = absolute_bytes(raw, &scheme);
+	const struct tw_str authority = {raw + scheme, absolute - scheme};
+	struct tw_str query = tw_str_of(raw + absolute);
 	struct tw_str path = tw_str_split(&query, '?');
 	enum tw_status st;
 
-	*ret = (struct tw_target){.path = tw_arena_str(a, path)};
-	if (!ret->path)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	if (absolute && path.len == 0)
+		path = TW_STR("/");
+	*ret = (struct tw_target){.path = tw_arena_str(a, path),
+	        .authority = absolute ? tw_arena_str(a, authority) : NULL};
+	if (!ret->path || (absolute && !ret->authority))
+		return tw_oom(err);
 	if (has_blanks(raw))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "the path holds a space or a control character: write it as %%20");
+	if (absolute && (authority.len == 0 || strchr(ret->authority, '@')))
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "the target's host is empty or has a user name");
 	st = parse_pieces(a, path, ret, err);
 	return st == TW_OK ? parse_pairs(a, query, ret, err) : st;
 }

@@ -1,14 +1,16 @@
 /*
  * http_path.h - request targets: safe decoding, path templates, query pairs.
  *
+ * A target in absolute form (http://host/path) is accepted as RFC 9112 requires; its authority
+ * then replaces the Host header.
  * The target is cut at / before it is decoded, so that %2f stays inside its
  * piece; NUL, broken escapes and invalid UTF-8 are refused everywhere.
  */
 #ifndef TW_HTTP_PATH_H
 #define TW_HTTP_PATH_H
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 
 enum { TW_MAX_PIECES = 12, TW_MAX_PAIRS = 64 };
 
@@ -17,7 +19,8 @@ struct tw_pair {
 };
 
 struct tw_target {
-	const char *path; /* as sent, without query */
+	const char *path;      /* as sent, without authority and query */
+	const char *authority; /* host and port of a target in absolute form, or NULL */
 	const char *pieces[TW_MAX_PIECES];
 	size_t n_pieces;
 	struct tw_pair pairs[TW_MAX_PAIRS]; /* of the query */

@@ -1,22 +1,29 @@
 /*
  * http_pools.c - the threads on which slow routes end, by what they wait for.
  *
- * Queries and mappings wait for processors, uploads for judges and the disk, some routes for other
- * servers or for children: each kind has its own, so that none holds up another.
+ * Callers are looked up in the catalogue, which may be a database elsewhere that does not answer.
+ * Queries wait for processors, uploads for judges and the disk, some routes for other
+ * servers or for children: each kind has its own, so that none blocks another.  Within a pool,
+ * projects take turns (pool.h).
  */
-#include "blob.h"
-#include "http_int.h"
-#include "source_turn.h"
+#include "server/catalogue/catalogue.h"
+#include "server/http/http_int.h"
+#include "server/storage/blob.h"
 
 /* Arrivals of a store elsewhere wait for it. A few more for children than may wait for them, so
  * that who is one too many hears it at once.
  */
 enum {
+	CALLER_THREADS = 4,
+	CALLER_THREADS_SHARED = 16,
 	ARRIVAL_THREADS = 8,
 	ARRIVAL_THREADS_REMOTE = 32,
 	OUTBOUND_THREADS = 4,
-	CHILD_THREADS = TW_TURN_ASKERS + 4
+	CHILD_THREADS = TW_CHILD_ASKERS + 4
 };
+
+_Static_assert((int)CHILD_THREADS > (int)TW_CHILD_ASKERS,
+        "one asker too many gets a thread, and its refusal");
 
 enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)
 {
@@ -24,6 +31,11 @@ enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)
 	enum tw_status st =
 	        tw_pool_start(h->for_metrics ? 1 : app->config->query_threads, &h->pool, err);
 
+	if (st == TW_OK)
+		st = tw_pool_start(app->catalogue && tw_catalogue_is_shared(app->catalogue)
+		                           ? CALLER_THREADS_SHARED
+		                           : CALLER_THREADS,
+		        &h->callers, err);
 	if (st == TW_OK && !h->for_metrics)
 		st = tw_pool_start(app->blobs && tw_blobs_remote(app->blobs)
 		                           ? ARRIVAL_THREADS_REMOTE
@@ -39,6 +51,7 @@ enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)
 
 void tw_http_pools_end(struct tw_http *h)
 {
+	tw_pool_end(h->callers); /* first: its tasks go on to the others */
 	tw_pool_end(h->by_child);
 	tw_pool_end(h->outbound);
 	tw_pool_end(h->arrivals);
@@ -51,6 +64,14 @@ void tw_http_pools_stop(struct tw_http *h)
 	h->outbound = tw_pool_stop(h->outbound);
 	h->arrivals = tw_pool_stop(h->arrivals);
 	h->pool = tw_pool_stop(h->pool);
+	h->callers = tw_pool_stop(h->callers);
+}
+
+const char *tw_http_owner_of(const struct tw_req *r)
+{
+	if (r->caller.project_id[0])
+		return r->caller.project_id;
+	return r->caller.user_id[0] ? r->caller.user_id : r->address;
 }
 
 struct tw_pool *tw_http_pool_of(const struct tw_req *r)
@@ -59,6 +80,5 @@ struct tw_pool *tw_http_pool_of(const struct tw_req *r)
 		return r->http->outbound;
 	if (r->route->by_child && r->http->by_child)
 		return r->http->by_child;
-	return r->route->upload && !r->route->worked && r->http->arrivals ? r->http->arrivals
-	                                                                  : r->http->pool;
+	return r->route->upload && r->http->arrivals ? r->http->arrivals : r->http->pool;
 }

@@ -6,21 +6,25 @@
  * the connection goes on.  The first bytes are made before the status line, so
  * that an early error is still a proper answer.
  */
+#include <gnutls/gnutls.h>
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
-#include "answers.h"
-#include "http_int.h"
-#include "json_memory.h"
-#include "log.h"
+#include "server/base/log.h"
+#include "server/base/text/json_memory.h"
+#include "server/http/answers.h"
+#include "server/http/http_int.h"
+#include "server/http/limit/answer_memory.h"
 
 enum {
 	WORTH_COMPRESSING = 860,
 	WORTH_KEEPING_NS = 10 * 1000 * 1000,
 	STREAM_READ = 64 << 10,
 	STREAM_READY = 128 << 10,
+	STREAM_OTHER = 1 << 20, /* memory of SQLite, which is not counted otherwise */
 	MAX_ETAG = 200,
 	MAX_KEY = 4096
 };
@@ -131,10 +135,10 @@ static enum tw_status use(struct tw_req *r, int http, const char *type, enum tw_
         struct MHD_Response *response, struct tw_err *err)
 {
 	if (!response)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	if (!add_all(r, type, coding, response)) {
 		MHD_destroy_response(response);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory for the answer");
+		return tw_oom(err);
 	}
 	if (r->response)
 		MHD_destroy_response(r->response);
@@ -159,7 +163,7 @@ static enum tw_status encode_all(
 	enum tw_status st;
 
 	if (!e)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory for compression");
+		return tw_oom(err);
 	tw_buf_init(ret, max_reply);
 	st = tw_encoder_push(e, in->data, in->len, true, ret, err);
 	(void)tw_encoder_free(e);
@@ -175,7 +179,7 @@ static enum tw_status encode(
 	enum tw_status st = tw_buf_status(buf);
 
 	if (st != TW_OK)
-		return tw_fail(err, st, TW_NO_OFFSET, "the answer is too large");
+		return tw_fail(err, st, "the answer is too large");
 	if (coding == TW_CODING_IDENTITY) {
 		*ret = *buf;
 		tw_buf_init(buf, buf->max);
@@ -197,9 +201,10 @@ static enum tw_status give(struct tw_req *r, int http, const char *type, enum tw
 
 	if (!response) {
 		tw_buf_done(encoded);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	}
 	tw_metrics_bytes_out(r->http->app->metrics, len);
+	r->body = (struct tw_str){(const char *)encoded->data, len};
 	return use(r, http, type, coding, response, err);
 }
 
@@ -259,14 +264,17 @@ bool tw_req_reply_again(struct tw_req *r, const char *type)
 static void keep(const struct tw_req *r, enum tw_coding coding, const struct tw_buf *bytes)
 {
 	struct tw_answers *answers = r->http->app->answers;
+	struct tw_mem_account *account;
 	struct tw_buf key;
 
 	if (!answers || tw_http_now_ns() - r->started_ns < WORTH_KEEPING_NS)
 		return;
+	account = tw_mem_count_for(NULL); /* the cache has a limit of its own */
 	if (key_of(r, coding, &key))
 		tw_answers_keep(answers, (const char *)key.data,
 		        (struct tw_str){(const char *)bytes->data, bytes->len});
 	tw_buf_done(&key);
+	(void)tw_mem_count_for(account);
 }
 
 enum tw_status tw_req_reply_and_keep(
@@ -297,7 +305,7 @@ enum tw_status tw_req_reply_json(struct tw_req *r, int http, json_t *json, struc
 	tw_buf_init(&text, max_reply);
 	if (tw_json_lacked() || !json ||
 	        json_dump_callback(json, put_json, &text, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory for the answer");
+		st = tw_oom(err);
 	else
 		st = tw_req_reply_buf(r, http, "application/json", true, &text, err);
 	json_decref(json);
@@ -357,13 +365,17 @@ struct stream {
 	struct tw_buf ready;
 	size_t sent; /* of ready */
 	bool ended, failed;
+	struct tw_held *held; /* of its request, which ends after the last fill */
+	struct tw_outflow outflow;
 	char id[TW_REQ_ID];
+	char owner[TW_ID_BYTES]; /* of its tasks: the request may be gone by then */
 };
 
 static void free_stream(void *cls)
 {
 	struct stream *s = cls;
 
+	tw_outflow_end(s->http, &s->outflow);
 	if (s->ops->free)
 		s->ops->free(s->arg);
 	(void)tw_encoder_free(s->encoder);
@@ -395,6 +407,8 @@ static void run_fill(struct tw_pool_task *task, bool stopping)
 	struct stream *s = (struct stream *)task;
 	struct tw_err err;
 
+	if (s->held)
+		(void)tw_mem_count_for(&s->held->account);
 	if (stopping) {
 		tw_buf_clear(&s->ready);
 		s->sent = 0;
@@ -403,6 +417,10 @@ static void run_fill(struct tw_pool_task *task, bool stopping)
 		s->failed = true;
 		tw_log_err(TW_LOG_WARN, "stream_cut", s->id, &err);
 	}
+	(void)tw_mem_count_for(NULL);
+	if (s->held)
+		tw_held_settle(s->held);
+	atomic_store(&s->outflow.ready, true);
 	(void)MHD_resume_connection(s->connection);
 }
 
@@ -418,11 +436,13 @@ static ssize_t pull(void *cls, uint64_t pos, char *out, size_t max)
 		n = n < max ? n : max;
 		memcpy(out, s->ready.data + s->sent, n);
 		s->sent += n;
+		(void)atomic_fetch_add(&s->outflow.sent, n);
 		tw_metrics_bytes_out(s->http->app->metrics, n);
 		return (ssize_t)n;
 	}
 	if (s->ended)
 		return MHD_CONTENT_READER_END_OF_STREAM;
+	atomic_store(&s->outflow.ready, false);
 	MHD_suspend_connection(s->connection);
 	if (!tw_pool_submit(s->http->pool, &s->task))
 		run_fill(&s->task, true);
@@ -443,8 +463,12 @@ static struct stream *new_stream(
 	        .http = r->http,
 	        .connection = r->connection,
 	        .ops = ops,
-	        .arg = arg};
+	        .arg = arg,
+	        .held = r->held,
+	        .outflow.ready = true};
 	memcpy(s->id, r->id, sizeof s->id);
+	(void)snprintf(s->owner, sizeof s->owner, "%s", tw_http_owner_of(r));
+	s->task.owner = s->owner;
 	tw_buf_init(&s->ready, max_reply);
 	s->encoder = tw_encoder_new(coding);
 	s->raw = tw_mem_alloc(STREAM_READ, 1);
@@ -463,12 +487,15 @@ enum tw_status tw_req_reply_stream(struct tw_req *r, int http, const char *type,
 	enum tw_status st;
 
 	if (!s)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-	st = fill(s, err);
+		return tw_oom(err);
+	st = tw_mem_charge(STREAM_OTHER) ? fill(s, err) : tw_oom(err);
 	if (st != TW_OK) {
 		free_stream(s);
 		return st;
 	}
+	if (s->held)
+		s->held->begun = true;
+	tw_outflow_begin(r->http, &s->outflow, r->connection);
 	/* libmicrohttpd 0.9.75 ends what has no body with a chunk of nothing, which whoever asks
 	 * next by the same connection would take for an answer */
 	if (strcmp(r->method, "HEAD") == 0)
@@ -516,4 +543,52 @@ void tw_reply_error(struct tw_req *r)
 	if (tw_req_reply_json(r, tw_status_http(r->refused), json, &err) != TW_OK)
 		(void)tw_req_reply_static(
 		        r, 503, "application/json", last_resort, sizeof last_resort - 1, &err);
+}
+
+/* --- an error in the middle of a body --- */
+
+enum { MAX_HEAD = 16 << 10 };
+
+static enum MHD_Result put_header(
+        void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	if (strcasecmp(name, "Connection") != 0)
+		(void)tw_buf_printf(arg, "%s: %s\r\n", name, value);
+	return MHD_YES;
+}
+
+/* A few KB to a connection that was sent at most a "100 Continue" fit its socket's buffer. */
+static void write_now(const struct tw_req *r, const struct tw_buf *text)
+{
+	const union MHD_ConnectionInfo *tls =
+	        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	const union MHD_ConnectionInfo *fd =
+	        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	if (r->http->app->tls && tls)
+		(void)gnutls_record_send(tls->tls_session, text->data, text->len);
+	else if (fd)
+		(void)!send(fd->connect_fd, text->data, text->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void tw_reply_error_now(struct tw_req *r)
+{
+	struct tw_buf text;
+
+	r->body = (struct tw_str){NULL, 0};
+	tw_reply_error(r);
+	if (!r->response)
+		return;
+	tw_buf_init(&text, MAX_HEAD + r->body.len);
+	(void)tw_buf_printf(&text, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %zu\r\n",
+	        r->http_code, MHD_get_reason_phrase_for((unsigned)r->http_code), r->body.len);
+	(void)MHD_get_response_headers(r->response, put_header, &text);
+	(void)tw_buf_add(&text, "\r\n", 2);
+	(void)tw_buf_add(&text, r->body.ptr, r->body.len);
+	if (tw_buf_status(&text) == TW_OK)
+		write_now(r, &text);
+	tw_buf_done(&text);
+	MHD_destroy_response(r->response);
+	r->response = NULL;
 }

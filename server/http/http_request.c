@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "http_int.h"
+#include "server/http/http_int.h"
 
 uint64_t tw_http_now_ns(void)
 {
@@ -107,6 +107,8 @@ uint64_t tw_req_ms_left(const struct tw_req *r)
 {
 	uint64_t now = tw_http_now_ns();
 
+	if (tw_req_is_abandoned(r))
+		return 0;
 	return now < r->deadline_ns ? (r->deadline_ns - now + 999999) / 1000000 : 0;
 }
 
@@ -131,7 +133,7 @@ enum tw_status tw_req_query_i64(const struct tw_req *r, const char *name, int64_
 	int64_t n = dflt;
 
 	if (text && (!parse_i64(text, &n) || n < min || n > max))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "%s must be a number from %" PRId64 " to %" PRId64 ", not %.60s", name, min,
 		        max, text);
 	*ret = n;
@@ -146,8 +148,7 @@ enum tw_status tw_req_query_bool(
 	bool off = text && (strcmp(text, "0") == 0 || strcmp(text, "false") == 0);
 
 	if (text && !on && !off)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s must be 0 or 1, not %.60s",
-		        name, text);
+		return tw_fail(err, TW_BAD_REQUEST, "%s must be 0 or 1, not %.60s", name, text);
 	*ret = text ? on : dflt;
 	return TW_OK;
 }

@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app.h"
-#include "config.h"
-#include "http_int.h"
-#include "role.h"
+#include "server/base/app.h"
+#include "server/base/config.h"
+#include "server/base/role.h"
+#include "server/http/http_int.h"
 
 static bool is_method(const struct tw_route *route, const char *method)
 {
@@ -44,6 +44,33 @@ static bool is_elsewhere(const struct tw_http *h, const struct tw_route *route)
 	return route->metrics && !h->for_metrics && h->app->config->metrics_listen[0];
 }
 
+static bool is_known(const char *const *names, const char *name)
+{
+	for (; *names; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return strcmp(name, "project") == 0; /* chosen before any route */
+}
+
+/* A parameter that is ignored gives an answer to another question.  Uploads are taken whatever they
+ * bring, as devices are not updated with the server. */
+static enum tw_status check_parameters(struct tw_req *r, struct tw_err *err)
+{
+	char all[160] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; r->route->parameters && i < r->target.n_pairs; i++) {
+		if (is_known(r->route->parameters, r->target.pairs[i].name))
+			continue;
+		for (const char *const *p = r->route->parameters; *p && len < sizeof all; p++)
+			len += (size_t)snprintf(
+			        all + len, sizeof all - len, "%s%s", len ? ", " : "", *p);
+		return tw_fail(err, TW_BAD_REQUEST, "there is no parameter %.40s here, only: %s",
+		        r->target.pairs[i].name, all[0] ? all : "none");
+	}
+	return TW_OK;
+}
+
 /* Whoever sends requests to the wrong one of several servers is told so, and to come again: an
  * upload must not be given up for that. */
 static enum tw_status judge_role(const struct tw_req *r, struct tw_err *err)
@@ -54,7 +81,7 @@ static enum tw_status judge_role(const struct tw_req *r, struct tw_err *err)
 	if (r->route->roles & mine)
 		return TW_OK;
 	tw_roles_write(mine, text, sizeof text);
-	return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+	return tw_fail(err, TW_BUSY,
 	        "this server does not answer that (--role %s): send it to another", text);
 }
 
@@ -84,6 +111,7 @@ enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 	char allow[64] = "";
 	bool literal = has_literal(r);
 	bool is_read = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
+	enum tw_status st;
 
 	for (size_t i = 0; i < r->http->n_routes; i++) {
 		const struct tw_route *route = &r->http->routes[i];
@@ -94,18 +122,18 @@ enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 		        (r->http->for_metrics && !route->metrics))
 			continue;
 		if (is_elsewhere(r->http, route))
-			return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+			return tw_fail(err, TW_NOT_FOUND,
 			        "this server answers that at another address: --metrics-listen");
 		if (is_method(route, r->method) || is_meant(r, route)) {
 			r->route = route;
 			r->method = route->by_post ? route->method : r->method;
-			return judge_role(r, err);
+			st = judge_role(r, err);
+			return st == TW_OK ? check_parameters(r, err) : st;
 		}
 		add_allowed(route, allow, sizeof allow);
 	}
 	if (!allow[0])
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such path");
+		return tw_fail(err, TW_NOT_FOUND, "no such path");
 	tw_req_set_header(r, "Allow", allow);
-	return tw_fail(
-	        err, TW_NO_METHOD, TW_NO_OFFSET, "this path takes %s, not %s", allow, r->method);
+	return tw_fail(err, TW_NO_METHOD, "this path takes %s, not %s", allow, r->method);
 }

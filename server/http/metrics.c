@@ -2,17 +2,17 @@
  * metrics.c - counters in one block of atomics: one row a route, one more for requests that none
  * matched.  Latency buckets are fixed powers of about three, good enough to see a shift.
  */
-#include "metrics.h"
+#include "server/http/metrics.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "formats/repairs.h"
-#include "http.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "decoder/formats/repairs.h"
+#include "server/http/http.h"
 
 typedef _Atomic uint64_t counter;
 
@@ -20,7 +20,7 @@ enum { CLASSES = 26, BUCKETS = 9, DECODES = 96, WORD = 24, LABELS = 256 };
 
 /* Statuses the server answers with; the last stands for any other. */
 static const int classes[CLASSES] = {200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 408, 409,
-        411, 413, 414, 415, 422, 429, 431, 500, 503, 504, 507, 0};
+        411, 413, 414, 415, 422, 429, 431, 499, 500, 503, 504, 507, 0};
 static const double bounds_s[BUCKETS] = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10};
 static const double decode_bounds_s[BUCKETS] = {0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
 
@@ -37,16 +37,21 @@ struct decode {
 	counter ns;
 };
 
+enum { MAPPING_OUTCOMES = 6 };
+static const char *const mapping_outcomes[MAPPING_OUTCOMES] = {
+        "ready", "failed", "retry", "put_off", "abandoned", "stopped"};
+
 struct tw_metrics {
 	const struct tw_route *routes;
 	size_t n_routes;
 	struct row *rows; /* n_routes + 1 */
 	counter bytes_out, healed;
 	counter deaths[TW_DEATHS];
+	counter mappings[MAPPING_OUTCOMES];
 	counter repairs[TW_REPAIR_COUNT];
 	counter expired[TW_EXPIRED_KINDS], expired_bytes;
 	_Atomic int64_t requests_open, uploads_open, connections_open;
-	counter connections_late;
+	counter connections_late, connections_evicted, requests_abandoned, bodies_slow;
 	struct decode decodes[DECODES];
 };
 
@@ -111,6 +116,13 @@ void tw_metrics_bytes_out(struct tw_metrics *m, uint64_t n)
 		add(&m->bytes_out, n);
 }
 
+void tw_metrics_mapping(struct tw_metrics *m, const char *outcome)
+{
+	for (int i = 0; m && i < MAPPING_OUTCOMES; i++)
+		if (strcmp(outcome, mapping_outcomes[i]) == 0)
+			add(&m->mappings[i], 1);
+}
+
 void tw_metrics_death(struct tw_metrics *m, enum tw_death how)
 {
 	if (m)
@@ -149,10 +161,33 @@ void tw_metrics_connection_late(struct tw_metrics *m)
 		add(&m->connections_late, 1);
 }
 
+void tw_metrics_connection_evicted(struct tw_metrics *m)
+{
+	if (m)
+		add(&m->connections_evicted, 1);
+}
+
+void tw_metrics_request_abandoned(struct tw_metrics *m)
+{
+	if (m)
+		add(&m->requests_abandoned, 1);
+}
+
+void tw_metrics_body_slow(struct tw_metrics *m)
+{
+	if (m)
+		add(&m->bodies_slow, 1);
+}
+
 void tw_metrics_uploads_open(struct tw_metrics *m, int change)
 {
 	if (m)
 		(void)atomic_fetch_add(&m->uploads_open, change);
+}
+
+int64_t tw_metrics_uploads_now(const struct tw_metrics *m)
+{
+	return m ? atomic_load(&m->uploads_open) : 0;
 }
 
 /* Formats are told by children, who may be taken over: what is no word of ours is none. */
@@ -329,15 +364,17 @@ static void write_limits(struct tw_metrics *m, struct tw_buf *out)
 	static const struct {
 		const char *limit;
 		int http;
-	} limits[] = {{"slow_body", 408}, {"size", 413}, {"target", 414}, {"rate", 429},
-	        {"headers", 431}, {"busy", 503}, {"deadline", 504}, {"disk", 507}};
+	} limits[] = {{"size", 413}, {"target", 414}, {"rate", 429}, {"headers", 431},
+	        {"busy", 503}, {"deadline", 504}, {"disk", 507}};
 
 	tw_buf_printf(out, "# TYPE tracewell_limits_hit_total counter\n");
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
 		tw_buf_printf(out, "tracewell_limits_hit_total{limit=\"%s\"} %" PRIu64 "\n",
 		        limits[i].limit, told(m, limits[i].http));
-	tw_buf_printf(out, "tracewell_limits_hit_total{limit=\"slow_headers\"} %" PRIu64 "\n",
-	        get(&m->connections_late));
+	tw_buf_printf(out,
+	        "tracewell_limits_hit_total{limit=\"slow_body\"} %" PRIu64 "\n"
+	        "tracewell_limits_hit_total{limit=\"slow_headers\"} %" PRIu64 "\n",
+	        get(&m->bodies_slow), get(&m->connections_late));
 }
 
 static void write_deaths(struct tw_metrics *m, struct tw_buf *out)
@@ -346,6 +383,14 @@ static void write_deaths(struct tw_metrics *m, struct tw_buf *out)
 	for (int i = TW_DEATH_NONE + 1; i < TW_DEATHS; i++)
 		tw_buf_printf(out, "tracewell_decoder_deaths_total{reason=\"%s\"} %" PRIu64 "\n",
 		        tw_death_word((enum tw_death)i), get(&m->deaths[i]));
+}
+
+static void write_mappings(struct tw_metrics *m, struct tw_buf *out)
+{
+	tw_buf_printf(out, "# TYPE tracewell_mapping_compiles_total counter\n");
+	for (int i = 0; i < MAPPING_OUTCOMES; i++)
+		tw_buf_printf(out, "tracewell_mapping_compiles_total{outcome=\"%s\"} %" PRIu64 "\n",
+		        mapping_outcomes[i], get(&m->mappings[i]));
 }
 
 void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out)
@@ -378,10 +423,16 @@ void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out)
 	        "# TYPE tracewell_connections_open gauge\n"
 	        "tracewell_connections_open %" PRId64 "\n"
 	        "# TYPE tracewell_connections_late_total counter\n"
-	        "tracewell_connections_late_total %" PRIu64 "\n",
-	        (int64_t)atomic_load(&m->connections_open), get(&m->connections_late));
+	        "tracewell_connections_late_total %" PRIu64 "\n"
+	        "# TYPE tracewell_connections_evicted_total counter\n"
+	        "tracewell_connections_evicted_total %" PRIu64 "\n"
+	        "# TYPE tracewell_requests_abandoned_total counter\n"
+	        "tracewell_requests_abandoned_total %" PRIu64 "\n",
+	        (int64_t)atomic_load(&m->connections_open), get(&m->connections_late),
+	        get(&m->connections_evicted), get(&m->requests_abandoned));
 	write_decodes(m, out);
 	write_repairs(m, out);
 	write_deaths(m, out);
+	write_mappings(m, out);
 	write_limits(m, out);
 }

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "child.h"
+#include "decoder/base/buf.h"
+#include "server/base/child.h"
 
 struct tw_metrics;
 struct tw_route;
@@ -37,7 +37,11 @@ void tw_metrics_requests_open(struct tw_metrics *m, int change);
 void tw_metrics_connections_open(struct tw_metrics *m, int change);
 /* One was ended because its headers did not come. */
 void tw_metrics_connection_late(struct tw_metrics *m);
+void tw_metrics_connection_evicted(struct tw_metrics *m); /* idle, for a new one */
+void tw_metrics_request_abandoned(struct tw_metrics *m);  /* by its client */
+void tw_metrics_body_slow(struct tw_metrics *m);          /* cut for it */
 void tw_metrics_uploads_open(struct tw_metrics *m, int change);
+int64_t tw_metrics_uploads_now(const struct tw_metrics *m); /* in progress */
 
 /* A decode ended: format "btrace2" or "" when not told, outcome "ready" or the error's word. */
 void tw_metrics_decode(struct tw_metrics *m, const char *format, const char *outcome, uint64_t ns);
@@ -45,6 +49,10 @@ void tw_metrics_decode(struct tw_metrics *m, const char *format, const char *out
 /* What a decode repaired, lost or noted, by its name in formats/repairs.def; others do not count.
  */
 void tw_metrics_repair(struct tw_metrics *m, const char *name, uint64_t count);
+
+/* A mapping's compilation ended: "ready", "failed", "retry", "put_off", "abandoned" or
+ * "stopped". */
+void tw_metrics_mapping(struct tw_metrics *m, const char *outcome);
 
 /* A decoder died (child.h). */
 void tw_metrics_death(struct tw_metrics *m, enum tw_death how);

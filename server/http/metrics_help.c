@@ -1,12 +1,12 @@
 #include <string.h>
 
-#include "metrics.h"
+#include "server/http/metrics.h"
 
 static const struct {
 	const char *name, *help;
 } table[] = {
 #define METRIC(name, type, help) {#name, help},
-#include "metrics.def"
+#include "server/http/metrics.def"
 #undef METRIC
 };
 

@@ -1,16 +1,16 @@
 /*
  * jwt.c - the compact form of a token, and its claims (OpenID Connect Core 3.1.3.7).
  */
-#include "jwt.h"
+#include "server/auth/oidc/jwt.h"
 
 #include <gnutls/gnutls.h>
 #include <string.h>
 
-#include "base64url.h"
+#include "server/base/text/base64url.h"
 
 static enum tw_status no_token(struct tw_err *err, const char *what)
 {
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "this is no signed token: %s", what);
+	return tw_fail(err, TW_CORRUPT, "this is no signed token: %s", what);
 }
 
 static enum tw_status decode(struct tw_arena *a, struct tw_str text, const uint8_t **ret,
@@ -19,7 +19,7 @@ static enum tw_status decode(struct tw_arena *a, struct tw_str text, const uint8
 	uint8_t *bytes = tw_arena_alloc(a, text.len + 1, 1);
 
 	if (!bytes)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a token");
+		return tw_oom(err);
 	if (text.len == 0 || !tw_base64url_read(text, bytes, ret_n))
 		return no_token(err, "a part is not base64url");
 	*ret = bytes;
@@ -55,7 +55,7 @@ static enum tw_status read_header(struct tw_jwt *t, struct tw_err *err)
 	if (!t->alg || (kid && !t->kid))
 		return no_token(err, "the header does not say how it is signed");
 	if (json_object_get(t->header, "crit"))
-		return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
+		return tw_fail(err, TW_UNSUPPORTED,
 		        "the token asks for extensions that are not known here");
 	return TW_OK;
 }
@@ -97,8 +97,7 @@ void tw_jwt_done(struct tw_jwt *t)
 
 static enum tw_status refuse(struct tw_err *err, const char *what)
 {
-	return tw_fail(
-	        err, TW_NO_TOKEN, TW_NO_OFFSET, "the token is not for this sign-in: %s", what);
+	return tw_fail(err, TW_NO_TOKEN, "the token is not for this sign-in: %s", what);
 }
 
 static const char *text_of(const struct tw_jwt *t, const char *name)
@@ -172,10 +171,10 @@ static enum tw_status judge_times(
 	        (json_object_get(t->claims, "nbf") && !time_of(t, "nbf", &nbf)))
 		return refuse(err, "it does not say from when to when it is good");
 	if (exp + skew <= now)
-		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+		return tw_fail(err, TW_DEADLINE,
 		        "the token is over since %.0f s by this server's clock", now - exp);
 	if (iat > now + skew || nbf > now + skew)
-		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+		return tw_fail(err, TW_DEADLINE,
 		        "the token is from %.0f s in the future by this server's clock",
 		        (iat > nbf ? iat : nbf) - now);
 	return TW_OK;

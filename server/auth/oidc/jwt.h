@@ -12,8 +12,8 @@
 
 #include <jansson.h>
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 
 enum { TW_JWT_MAX_BYTES = 16 << 10, TW_JWT_KEYS_MAX = 64, TW_JWT_SUBJECT_MAX = 255 };
 

@@ -8,8 +8,8 @@
 #include <gnutls/crypto.h>
 #include <string.h>
 
-#include "base64url.h"
-#include "jwt.h"
+#include "server/auth/oidc/jwt.h"
+#include "server/base/text/base64url.h"
 
 enum { RSA_MIN_BYTES = 256, RSA_MAX_BYTES = 1024, RSA_MAX_EXPONENT = 8, EC_MAX_BYTES = 48 };
 
@@ -142,7 +142,7 @@ enum tw_status tw_jwt_verify(const struct tw_jwt *t, const json_t *keys, struct 
 	size_t n = json_array_size(list), n_tried = 0;
 
 	if (!w)
-		return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
+		return tw_fail(err, TW_UNSUPPORTED,
 		        "the token is signed by %.20s, which is not taken here", t->alg);
 	for (size_t i = 0; i < n && i < TW_JWT_KEYS_MAX; i++) {
 		const json_t *key = json_array_get(list, i);
@@ -154,7 +154,7 @@ enum tw_status tw_jwt_verify(const struct tw_jwt *t, const json_t *keys, struct 
 			return TW_OK;
 	}
 	if (n_tried == 0)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		return tw_fail(err, TW_NOT_FOUND,
 		        "the provider has no key that the token could be signed with");
-	return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "the token's signature is wrong");
+	return tw_fail(err, TW_NO_TOKEN, "the token's signature is wrong");
 }

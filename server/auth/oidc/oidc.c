@@ -6,7 +6,7 @@
  *           ─▶ signature by the provider's keys (asked anew once) ─▶ claims judged
  *           ─▶ what it does not have of the person is asked of UserInfo
  */
-#include "oidc.h"
+#include "server/auth/oidc/oidc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,15 +15,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "auth_throttle.h"
-#include "catalogue_user.h"
-#include "clock.h"
-#include "jwt.h"
-#include "oidc_claim.h"
-#include "oidc_fetch.h"
-#include "oidc_form.h"
-#include "oidc_provider.h"
-#include "oidc_state.h"
+#include "server/auth/auth_throttle.h"
+#include "server/auth/oidc/jwt.h"
+#include "server/auth/oidc/oidc_claim.h"
+#include "server/auth/oidc/oidc_fetch.h"
+#include "server/auth/oidc/oidc_form.h"
+#include "server/auth/oidc/oidc_provider.h"
+#include "server/auth/oidc/oidc_state.h"
+#include "server/base/clock.h"
+#include "server/base/file/io.h"
+#include "server/catalogue/access/catalogue_user.h"
 
 enum { SECRET_BYTES = 1024, SKEW_S = 60 };
 
@@ -53,23 +54,20 @@ const char *tw_oidc_why_word(enum tw_oidc_why why)
 static enum tw_status read_secret(const char *path, char *out, struct tw_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, out, SECRET_BYTES);
+	ssize_t n = fd < 0 ? -1 : tw_read_full(fd, out, SECRET_BYTES);
 
 	if (n < 0)
-		tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "oidc-client-secret-file: %.100s: %s",
-		        path, strerror(errno));
+		tw_fail_errno(err, TW_BAD_REQUEST, "oidc-client-secret-file: %.100s", path);
 	if (fd >= 0)
 		(void)close(fd);
 	if (n < 0)
 		return TW_BAD_REQUEST;
 	if (n == SECRET_BYTES)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "%.100s is too long for a secret", path);
+		return tw_fail(err, TW_BAD_REQUEST, "%.100s is too long for a secret", path);
 	out[n] = '\0';
 	out[strcspn(out, "\r\n")] = '\0';
 	if (!*out)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "there is no secret in %.100s", path);
+		return tw_fail(err, TW_BAD_REQUEST, "there is no secret in %.100s", path);
 	return TW_OK;
 }
 
@@ -80,7 +78,7 @@ static enum tw_status find_secret(struct tw_oidc *o, struct tw_err *err)
 	if (*o->config->client_secret_file)
 		return read_secret(o->config->client_secret_file, o->secret, err);
 	if (given && strlen(given) >= SECRET_BYTES)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "TRACEWELL_OIDC_CLIENT_SECRET is too long for a secret");
 	(void)snprintf(o->secret, sizeof o->secret, "%s", given ? given : "");
 	return TW_OK;
@@ -89,17 +87,16 @@ static enum tw_status find_secret(struct tw_oidc *o, struct tw_err *err)
 static enum tw_status judge(const struct tw_oidc_config *c, struct tw_err *err)
 {
 	if (!tw_fetch_allows(c->issuer, c->loopback_http) || strpbrk(c->issuer, "?#"))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "oidc-issuer: %.100s is no https address without query", c->issuer);
 	if (!*c->client_id)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "--oidc-issuer needs --oidc-client-id: what the provider calls this "
 		        "server");
 	if (!tw_claim_lists(c->scopes, ' ', "openid"))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "oidc-scopes: openid must be among them");
+		return tw_fail(err, TW_BAD_REQUEST, "oidc-scopes: openid must be among them");
 	if (*c->new_roles && !c->create)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "--oidc-new-roles is for accounts that --oidc-create makes");
 	return TW_OK;
 }
@@ -124,13 +121,13 @@ enum tw_status tw_oidc_open(
 		return st;
 	o = tw_mem_zalloc(1, sizeof *o);
 	if (!o)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	o->config = c;
 	set_name(o);
 	o->provider = tw_provider_new(c);
 	o->tries = tw_throttle_new();
 	if (!o->provider || !o->tries)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		st = tw_oom(err);
 	if (st == TW_OK)
 		st = tw_role_rules_parse(c->roles, true, &o->rules, err);
 	if (st == TW_OK)
@@ -191,7 +188,7 @@ static uint64_t ms_left(const struct tw_oidc_turn *turn)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	return tw_oom(err);
 }
 
 static enum tw_status ask_provider(struct tw_oidc *o, struct tw_oidc_turn *turn,
@@ -201,7 +198,7 @@ static enum tw_status ask_provider(struct tw_oidc *o, struct tw_oidc_turn *turn,
 
 	turn->why = TW_OIDC_AWAY;
 	if (ms_left(turn) == 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "others waited for the provider too long");
+		return tw_fail(err, TW_IO, "others waited for the provider too long");
 	st = tw_provider_says(o->provider, ms_left(turn), turn->arena, ret, err);
 	if (st == TW_OK)
 		turn->why = TW_OIDC_FAILED;
@@ -248,7 +245,7 @@ static enum tw_status refuse(struct tw_oidc_turn *turn, enum tw_oidc_why why, st
         const char *what, const char *detail)
 {
 	turn->why = why;
-	return tw_fail(err, TW_DENIED, TW_NO_OFFSET, "%s%.80s", what, detail);
+	return tw_fail(err, TW_DENIED, "%s%.80s", what, detail);
 }
 
 static enum tw_status judge_answer(const struct tw_oidc *o, const struct tw_provider_says *says,
@@ -287,8 +284,7 @@ static enum tw_status judge_tokens(
 		        turn, TW_OIDC_REFUSED, err, "the provider does not take the code: ", error);
 	}
 	if (http != 200 || !json)
-		return tw_fail(
-		        err, TW_IO, TW_NO_OFFSET, "the provider answers %ld for a code", http);
+		return tw_fail(err, TW_IO, "the provider answers %ld for a code", http);
 	return TW_OK;
 }
 
@@ -390,8 +386,7 @@ static enum tw_status complete(struct tw_oidc *o, struct tw_oidc_turn *turn,
 	turn->why = TW_OIDC_AWAY;
 	st = tw_oidc_fetch(&f, &http, &more, err);
 	if (st == TW_OK && (http != 200 || !more))
-		st = tw_fail(
-		        err, TW_IO, TW_NO_OFFSET, "the provider answers %ld for UserInfo", http);
+		st = tw_fail(err, TW_IO, "the provider answers %ld for UserInfo", http);
 	if (st == TW_OK &&
 	        !json_equal(json_object_get(more, "sub"), json_object_get(claims, "sub")))
 		st = refuse(turn, TW_OIDC_TOKEN, err, "UserInfo speaks of somebody else", "");

@@ -8,9 +8,9 @@
 #ifndef TW_OIDC_H
 #define TW_OIDC_H
 
-#include "config.h"
-#include "oidc_roles.h"
-#include "oidc_state.h"
+#include "server/auth/oidc/oidc_roles.h"
+#include "server/auth/oidc/oidc_state.h"
+#include "server/base/config.h"
 
 /* Why nobody was signed in: the word that the page is told. */
 #define TW_OIDC_WHY_MAP(X)                                                                         \

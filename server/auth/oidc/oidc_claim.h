@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 enum { TW_OIDC_NAME_BYTES = 320 };
 

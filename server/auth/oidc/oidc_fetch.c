@@ -1,19 +1,19 @@
-#include "oidc_fetch.h"
+#include "server/auth/oidc/oidc_fetch.h"
 
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
 
 enum { HOST_BYTES = 256 };
 
 enum tw_status tw_fetch_prepare(struct tw_err *err)
 {
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "libcurl does not start");
+		return tw_fail(err, TW_NOMEM, "libcurl does not start");
 	return TW_OK;
 }
 
@@ -115,7 +115,7 @@ static enum tw_status ask(CURL *curl, const struct tw_fetch *f, struct tw_buf *a
 	CURLcode code;
 
 	if (!headers)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	set_limits(curl, f);
 	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, hear);
@@ -123,8 +123,8 @@ static enum tw_status ask(CURL *curl, const struct tw_fetch *f, struct tw_buf *a
 	code = curl_easy_perform(curl);
 	curl_slist_free_all(headers);
 	if (code != CURLE_OK)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the provider does not answer: %s",
-		        curl_easy_strerror(code));
+		return tw_fail(
+		        err, TW_IO, "the provider does not answer: %s", curl_easy_strerror(code));
 	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, ret_http);
 	return TW_OK;
 }
@@ -138,11 +138,11 @@ enum tw_status tw_oidc_fetch(
 	CURL *curl;
 
 	if (!tw_fetch_allows(f->url, f->loopback_http))
-		return tw_fail(err, TW_IO, TW_NO_OFFSET,
-		        "the provider names %.80s, and only https is asked", f->url);
+		return tw_fail(
+		        err, TW_IO, "the provider names %.80s, and only https is asked", f->url);
 	curl = curl_easy_init();
 	if (!curl)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	tw_buf_init(&answer, TW_FETCH_MAX_BYTES);
 	st = ask(curl, f, &answer, ret_http, err);
 	curl_easy_cleanup(curl);

@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 enum { TW_FETCH_MAX_BYTES = 256 << 10, TW_FETCH_MS = 10000 };
 

@@ -1,4 +1,4 @@
-#include "oidc_form.h"
+#include "server/auth/oidc/oidc_form.h"
 
 #include <string.h>
 

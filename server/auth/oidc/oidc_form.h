@@ -5,8 +5,8 @@
 #ifndef TW_OIDC_FORM_H
 #define TW_OIDC_FORM_H
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
 
 enum { TW_FORM_MAX_BYTES = 64 << 10 };
 

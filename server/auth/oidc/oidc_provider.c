@@ -1,11 +1,11 @@
-#include "oidc_provider.h"
+#include "server/auth/oidc/oidc_provider.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
-#include "oidc_fetch.h"
+#include "server/auth/oidc/oidc_fetch.h"
+#include "server/base/clock.h"
 
 enum { URL_BYTES = 640 };
 static const int64_t kept_ms = 3600000;
@@ -113,8 +113,7 @@ static enum tw_status get(
 		return st;
 	st = tw_oidc_fetch(&f, &http, &json, &why);
 	if (st == TW_OK && (http != 200 || !json))
-		st = tw_fail(&why, TW_IO, TW_NO_OFFSET, "the provider answers %ld for %.100s", http,
-		        url);
+		st = tw_fail(&why, TW_IO, "the provider answers %ld for %.100s", http, url);
 	if (st == TW_OK) {
 		*ret = json;
 		return TW_OK;
@@ -155,7 +154,7 @@ static enum tw_status judge(const struct tw_provider *p, const json_t *about, st
 	        "authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint"};
 
 	if (strcmp(text_of(about, "issuer"), p->config->issuer) != 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET,
+		return tw_fail(err, TW_IO,
 		        "the provider calls itself %.60s; --oidc-issuer must be just that",
 		        text_of(about, "issuer"));
 	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
@@ -164,7 +163,7 @@ static enum tw_status judge(const struct tw_provider *p, const json_t *about, st
 		if (i == 3 && !*url)
 			continue;
 		if (!tw_fetch_allows(url, p->config->loopback_http))
-			return tw_fail(err, TW_IO, TW_NO_OFFSET,
+			return tw_fail(err, TW_IO,
 			        "the provider's %s is not an https address: %.80s", needed[i], url);
 	}
 	return TW_OK;
@@ -220,7 +219,7 @@ enum tw_status tw_provider_says(struct tw_provider *p, uint64_t ms, struct tw_ar
 	                json_object_get(about, "authorization_response_iss_parameter_supported"))};
 	json_decref(about);
 	if (!says.authorization || !says.token || !says.userinfo)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	*ret = says;
 	return TW_OK;
 }

@@ -10,8 +10,8 @@
 
 #include <jansson.h>
 
-#include "base/arena.h"
-#include "config.h"
+#include "decoder/base/arena.h"
+#include "server/base/config.h"
 
 enum { TW_PROVIDER_ANEW_MS = 10000 };
 

@@ -1,4 +1,4 @@
-#include "oidc_roles.h"
+#include "server/auth/oidc/oidc_roles.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@ static const struct {
 
 static enum tw_status no_rule(struct tw_str rule, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "%.*s gives no role: write viewer:PROJECT, editor:PROJECT, admin:PROJECT or "
 	        "server-admin, behind VALUE= in --oidc-roles",
 	        (int)(rule.len < 60 ? rule.len : 60), rule.ptr);
@@ -67,7 +67,7 @@ enum tw_status tw_role_rules_parse(
 		if (rule.len == 0)
 			continue;
 		if (ret->n == TW_ROLE_RULES_MAX)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "there are more than %d rules for roles", TW_ROLE_RULES_MAX);
 		st = read_rule(rule, by_value, &ret->rules[ret->n++], err);
 	}

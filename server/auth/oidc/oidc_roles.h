@@ -10,8 +10,8 @@
 
 #include <jansson.h>
 
-#include "auth.h"
-#include "base/str.h"
+#include "decoder/base/str.h"
+#include "server/auth/auth.h"
 
 enum { TW_ROLE_RULES_MAX = 64, TW_ROLE_PROJECT_BYTES = 129 };
 
@@ -22,11 +22,6 @@ struct tw_role_rules {
 		enum tw_scope scope;
 	} rules[TW_ROLE_RULES_MAX];
 	size_t n;
-};
-
-struct tw_grant {
-	const char *project; /* name; "": the server */
-	enum tw_scope scope; /* PUBLIC: none */
 };
 
 /* "" has no rule.  `by_value`: each begins VALUE=, which may have = in it.  TW_BAD_REQUEST names

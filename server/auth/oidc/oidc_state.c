@@ -1,4 +1,4 @@
-#include "oidc_state.h"
+#include "server/auth/oidc/oidc_state.h"
 
 #include <errno.h>
 #include <gnutls/crypto.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "ticket.h"
+#include "server/auth/ticket.h"
 
 enum {
 	ID_BYTES = 32,
@@ -36,7 +36,7 @@ enum tw_status tw_oidc_states_new(struct tw_oidc_states **ret, struct tw_err *er
 	enum tw_status st;
 
 	if (!s)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	st = tw_ticket_key_new(s->seal, err);
 	if (st == TW_OK)
 		st = tw_ticket_key_new(s->secret, err);
@@ -90,7 +90,7 @@ static enum tw_status derive_all(const struct tw_oidc_states *s, const uint8_t i
 	        !derive(s, 'v', id, ret->verifier) ||
 	        gnutls_hash_fast(GNUTLS_DIG_SHA256, ret->verifier, strlen(ret->verifier), hash) !=
 	                0)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "a sign-in could not be signed");
+		return tw_fail(err, TW_NOMEM, "a sign-in could not be signed");
 	tw_base64url_spell(hash, sizeof hash, ret->challenge);
 	return TW_OK;
 }
@@ -156,14 +156,14 @@ enum tw_status tw_oidc_state_begin(struct tw_oidc_states *s, const struct tw_oid
 	enum tw_status st;
 
 	if (getrandom(id, sizeof id, 0) != (ssize_t)sizeof id)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "no random bytes: %s", strerror(errno));
+		return tw_fail_errno(err, TW_IO, "no random bytes");
 	memcpy(begun.user_id, for_what->user_id, strlen(for_what->user_id) + 1);
 	if (begun.has_before)
 		memcpy(begun.before, for_what->before, sizeof begun.before);
 	memcpy(t.project_id, begun.user_id, sizeof t.project_id);
 	t.target = write_target(a, id, &begun);
 	if (!t.target)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	st = derive_all(s, id, &begun, err);
 	if (st == TW_OK)
 		st = tw_ticket_seal(s->seal, &t, a, ret_cookie, err);
@@ -174,7 +174,7 @@ enum tw_status tw_oidc_state_begin(struct tw_oidc_states *s, const struct tw_oid
 
 static enum tw_status lost(struct tw_err *err)
 {
-	return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
+	return tw_fail(err, TW_NO_TOKEN,
 	        "this sign-in was not begun in this browser, took too long or was used already");
 }
 

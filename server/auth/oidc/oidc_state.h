@@ -15,9 +15,9 @@
 #ifndef TW_OIDC_STATE_H
 #define TW_OIDC_STATE_H
 
-#include "auth.h"
-#include "base/arena.h"
-#include "base64url.h"
+#include "decoder/base/arena.h"
+#include "server/auth/auth.h"
+#include "server/base/text/base64url.h"
 
 enum { TW_OIDC_STATE_S = 600, TW_OIDC_NEXT_MAX = 1024, TW_OIDC_STATES_USED = 4096 };
 

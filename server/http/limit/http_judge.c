@@ -14,18 +14,20 @@
 #include <ctype.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 
-#include "http_int.h"
+#include "server/http/http_int.h"
 
-enum { MAX_TARGET = 16 << 10, MAX_HEADER = 64 << 10, HURRY_S = 1 };
+enum { MAX_TARGET = 16 << 10, MAX_HEADER = 64 << 10, LINE_END = 2, HURRY_S = 1 };
 
 struct seen { /* while the headers are walked */
 	const char *bad_name;
+	const char *next; /* where the next line begins if the previous one ended with CRLF */
 	unsigned hosts, lengths, codings;
-	bool chunked;
+	bool chunked, bad_length, torn;
 };
 
 static bool is_token(const char *name)
@@ -41,34 +43,48 @@ static enum MHD_Result see(void *arg, enum MHD_ValueKind kind, const char *name,
 {
 	struct seen *s = arg;
 
+	uint64_t length;
+
 	(void)kind;
+	value = value ? value : "";
 	if (!is_token(name))
 		s->bad_name = name;
+	s->torn = s->torn || name != s->next || strchr(value, '\r');
+	s->next = value + strlen(value) + LINE_END;
 	s->hosts += strcasecmp(name, "Host") == 0;
-	s->lengths += strcasecmp(name, "Content-Length") == 0;
+	if (strcasecmp(name, "Content-Length") == 0) {
+		s->lengths++;
+		s->bad_length = !tw_str_u64(tw_str_of(value), UINT64_MAX - 1, &length);
+	}
 	if (strcasecmp(name, "Transfer-Encoding") == 0) {
 		s->codings++;
-		s->chunked = value && strcasecmp(value, "chunked") == 0;
+		s->chunked = strcasecmp(value, "chunked") == 0;
 	}
 	return MHD_YES;
 }
 
-static enum tw_status judge_framing(const struct seen *s, const char *version, struct tw_err *err)
+static enum tw_status validate_framing(
+        const struct seen *s, const char *version, struct tw_err *err)
 {
 	bool may_lack_host = strcmp(version, "HTTP/1.0") == 0;
 
+	if (s->torn)
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "a line of the request's head contains NUL or CR, is folded or does not "
+		        "end with CRLF");
+	if (s->bad_length)
+		return tw_fail(err, TW_BAD_REQUEST, "Content-Length is not a number below 2^64-1");
+	if (s->codings && strcmp(version, "HTTP/1.0") == 0)
+		return tw_fail(err, TW_BAD_REQUEST, "HTTP/1.0 does not know Transfer-Encoding");
 	if (s->bad_name)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "\"%.60s\" is no header's name",
-		        s->bad_name);
+		return tw_fail(err, TW_BAD_REQUEST, "\"%.60s\" is no header's name", s->bad_name);
 	if (s->hosts > 1 || (s->hosts == 0 && !may_lack_host))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s",
+		return tw_fail(err, TW_BAD_REQUEST, "%s",
 		        s->hosts ? "more than one Host header" : "the Host header is missing");
 	if (s->lengths > 1 || s->codings > 1 || (s->lengths && s->codings))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "the body's length is told more than once");
+		return tw_fail(err, TW_BAD_REQUEST, "the body's length is given more than once");
 	if (s->codings && !s->chunked)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "a Transfer-Encoding other than chunked");
+		return tw_fail(err, TW_BAD_REQUEST, "a Transfer-Encoding other than chunked");
 	return TW_OK;
 }
 
@@ -80,20 +96,33 @@ static size_t header_bytes(const struct tw_req *r)
 	return i ? i->header_size : 0;
 }
 
-enum tw_status tw_req_judge_headers(struct tw_req *r, const char *version, struct tw_err *err)
+/* The library overwrites CR LF with two NUL and passes what precedes the first NUL of a name or
+ * value: lines that are torn in any other way are not adjacent. */
+static bool is_torn(
+        const struct tw_req *r, const char *method, const char *version, const struct seen *s)
 {
-	struct seen seen = {0};
+	const char *target = method + strlen(method) + 1;
+
+	return s->torn || version - target != (ptrdiff_t)r->target_bytes + 1 ||
+	       s->next + LINE_END != method + header_bytes(r);
+}
+
+enum tw_status tw_req_validate_headers(
+        struct tw_req *r, const char *method, const char *version, struct tw_err *err)
+{
+	struct seen seen = {.next = version + strlen(version) + LINE_END};
 	enum tw_status st = TW_OK;
 
 	if (r->target_bytes > MAX_TARGET)
-		st = tw_fail(err, TW_LONG_TARGET, TW_NO_OFFSET,
-		        "the path and query are longer than %d bytes", MAX_TARGET);
+		st = tw_fail(err, TW_LONG_TARGET, "the path and query are longer than %d bytes",
+		        MAX_TARGET);
 	else if (header_bytes(r) > MAX_HEADER)
-		st = tw_fail(err, TW_LONG_HEADER, TW_NO_OFFSET,
-		        "the request's headers are larger than %d bytes", MAX_HEADER);
+		st = tw_fail(err, TW_LONG_HEADER, "the request's headers are larger than %d bytes",
+		        MAX_HEADER);
 	if (st == TW_OK) {
 		(void)MHD_get_connection_values(r->connection, MHD_HEADER_KIND, see, &seen);
-		st = judge_framing(&seen, version, err);
+		seen.torn = is_torn(r, method, version, &seen);
+		st = validate_framing(&seen, version, err);
 	}
 	if (st != TW_OK)
 		tw_req_set_header(r, "Connection", "close");
@@ -107,6 +136,11 @@ bool tw_req_client_left(const struct tw_req *r)
 	char byte;
 
 	return i && recv(i->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+bool tw_req_is_abandoned(const struct tw_req *r)
+{
+	return r->abandoned && atomic_load(r->abandoned);
 }
 
 void tw_req_hurry(const struct tw_req *r, bool hurry)

@@ -2,12 +2,14 @@
  * http_origin.c - where a request comes from: the client's address, and the page that made it.
  */
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <microhttpd.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 
-#include "http_int.h"
+#include "server/auth/auth.h"
+#include "server/http/http_int.h"
 
 void tw_http_address(struct MHD_Connection *connection, char ret[INET6_ADDRSTRLEN])
 {
@@ -41,9 +43,15 @@ static struct tw_str origin_of(const char *url)
 	return (struct tw_str){url, (size_t)(authority - url) + 3 + strcspn(authority + 3, "/?#")};
 }
 
+/* The authority of a target in absolute form takes precedence over Host (RFC 9112, 3.2.2). */
+static const char *host_of(const struct tw_req *r)
+{
+	return r->target.authority ? r->target.authority : tw_req_header(r, "Host");
+}
+
 static bool is_ours(const struct tw_req *r, const char *origin)
 {
-	const char *host = tw_req_header(r, "Host");
+	const char *host = host_of(r);
 	const char *authority = strstr(origin, "://");
 	struct tw_str public = origin_of(r->http->app->config->public_url);
 
@@ -64,10 +72,10 @@ enum tw_status tw_req_judge_origin(const struct tw_req *r, struct tw_err *err)
 	if (tw_req_header(r, "Authorization")) /* no browser adds that by itself */
 		return TW_OK;
 	if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
-		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		return tw_fail(err, TW_DENIED,
 		        "a change asked for by a page of another site (%.20s)", site);
 	if (origin && !is_ours(r, origin))
-		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		return tw_fail(err, TW_DENIED,
 		        "a change asked for by the page of %.100s, which is not this server; set "
 		        "--public-url when a proxy gives it another name",
 		        origin);
@@ -91,7 +99,7 @@ static struct tw_str without_slashes(struct tw_str url)
 const char *tw_req_base(const struct tw_req *r)
 {
 	struct tw_str public = without_slashes(tw_str_of(r->http->app->config->public_url));
-	struct tw_str host = tw_str_of(tw_req_header(r, "Host"));
+	struct tw_str host = tw_str_of(host_of(r));
 	const char *base;
 
 	if (r->proxy_host.len)
@@ -101,4 +109,27 @@ const char *tw_req_base(const struct tw_req *r)
 	                            tw_req_is_https(r) ? "https" : "http",
 	                            (int)(host.len < 256 ? host.len : 256), host.ptr);
 	return base ? base : "";
+}
+
+/* The digits after the authority's last colon; "" where there are none. */
+static struct tw_str port_of(const char *base)
+{
+	struct tw_str authority = origin_of(base);
+	size_t at = authority.len;
+
+	while (at && isdigit((unsigned char)authority.ptr[at - 1]))
+		at--;
+	if (at == 0 || authority.ptr[at - 1] != ':')
+		at = authority.len;
+	return tw_str_from(authority, at);
+}
+
+const char *tw_req_cookie_name(const struct tw_req *r, const char *name)
+{
+	struct tw_str port = port_of(tw_req_base(r));
+	const char *full =
+	        tw_arena_printf(r->arena, "%s%s%s%.*s", tw_req_is_https(r) ? TW_COOKIE_HOST : "",
+	                name, port.len ? "_" : "", (int)port.len, port.len ? port.ptr : "");
+
+	return full ? full : name;
 }

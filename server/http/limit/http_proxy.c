@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "http_int.h"
+#include "server/http/http_int.h"
 
 enum { MAX_LINES = 8 };
 
@@ -71,7 +71,7 @@ static enum tw_status take_user(struct tw_req *r, struct tw_err *err)
 		return TW_OK;
 	l = lines_of(r, name);
 	if (l.n > 1)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "the proxy must take %.40s away from what clients send: it came twice",
 		        name);
 	if (l.n && *l.values[0])

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
-#include "http_int.h"
-#include "quota.h"
+#include "server/base/clock.h"
+#include "server/http/http_int.h"
+#include "server/http/limit/quota.h"
 
 enum { MAX_FIELD = 512, MAX_DEVICE = 1024 };
 

@@ -1,12 +1,12 @@
 /*
  * http_tls.c - the certificate of libmicrohttpd's TLS, taken anew for each handshake (tls.h).
  */
-#include "http_tls.h"
+#include "server/http/limit/http_tls.h"
 
 #include <stdatomic.h>
 
-#include "http_int.h"
-#include "tls.h"
+#include "server/http/http_int.h"
+#include "server/http/limit/tls.h"
 
 /* The callback is given nothing of ours, and a process serves one certificate. */
 static struct tw_tls *_Atomic serving;

@@ -6,7 +6,7 @@
  * they outlive the process; one that lies further ahead than its window is long
  * (the clock was set back) counts as a full bucket.
  */
-#include "quota.h"
+#include "server/http/limit/quota.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "quota_int.h"
+#include "decoder/base/arena.h"
+#include "server/http/limit/quota_int.h"
 
 enum { WAYS = TW_QUOTA_WAYS };
 
@@ -152,9 +152,9 @@ static void put(struct tw_quota *q, struct tw_quota_slot *s, enum tw_quota_who w
 static enum tw_status refuse(struct tw_quota *q, enum tw_quota_who who, enum tw_quota_what what,
         unsigned wait_s, struct tw_err *err)
 {
-	return tw_fail(err, TW_RATE, TW_NO_OFFSET,
-	        "%s may send %" PRIu64 " %s %s and has; come back in %u s", subjects[who],
-	        q->limits.most[who][what], windows[what].unit, windows[what].span, wait_s);
+	return tw_fail(err, TW_RATE, "%s may send %" PRIu64 " %s %s and has; come back in %u s",
+	        subjects[who], q->limits.most[who][what], windows[what].unit, windows[what].span,
+	        wait_s);
 }
 
 static enum tw_status judge(struct tw_quota *q, enum tw_quota_who who, uint64_t key,

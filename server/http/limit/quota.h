@@ -14,8 +14,8 @@
 
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
 
 enum tw_quota_who { TW_QUOTA_KEY, TW_QUOTA_DEVICE, TW_QUOTA_WHO };
 enum tw_quota_what { TW_QUOTA_REQUESTS, TW_QUOTA_BYTES, TW_QUOTA_WHAT };

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "quota_int.h"
+#include "decoder/base/arena.h"
+#include "server/http/limit/quota_int.h"
 
 enum { PATH_BYTES = 1500 };
 
@@ -72,11 +72,11 @@ static enum tw_status put_all(
 	if (st == TW_OK)
 		st = put_lines(q, now_us, out, &h.lines);
 	if (st != TW_OK)
-		return tw_fail(err, st, TW_NO_OFFSET, "no memory to keep the quotas");
+		return tw_fail(err, st, "no memory to keep the quotas");
 	memcpy(out->data, &h, sizeof h);
 	(void)crypto_shorthash(sum, out->data, out->len, q->secret);
 	st = tw_buf_add(out, sum, sizeof sum);
-	return st == TW_OK ? st : tw_fail(err, st, TW_NO_OFFSET, "no memory to keep the quotas");
+	return st == TW_OK ? st : tw_fail(err, st, "no memory to keep the quotas");
 }
 
 static enum tw_status write_file(const char *path, const struct tw_buf *b, struct tw_err *err)
@@ -91,8 +91,7 @@ static enum tw_status write_file(const char *path, const struct tw_buf *b, struc
 	if (f && fclose(f) != 0)
 		fine = false;
 	if (!fine || rename(fresh, path) != 0) {
-		enum tw_status st = tw_fail(
-		        err, TW_IO, TW_NO_OFFSET, "the quotas cannot be kept (errno %d)", errno);
+		enum tw_status st = tw_fail_errno(err, TW_IO, "the quotas cannot be kept");
 
 		(void)remove(fresh);
 		return st;
@@ -158,12 +157,12 @@ static enum tw_status read_file(
 	bool fine;
 
 	if (!f)
-		return tw_fail(err, errno == ENOENT ? TW_NOT_FOUND : TW_IO, TW_NO_OFFSET,
-		        "the quotas cannot be read (errno %d)", errno);
+		return tw_fail_errno(
+		        err, errno == ENOENT ? TW_NOT_FOUND : TW_IO, "the quotas cannot be read");
 	*ret_n = fread(out, 1, cap, f);
 	fine = !ferror(f);
 	(void)fclose(f);
-	return fine ? TW_OK : tw_fail(err, TW_IO, TW_NO_OFFSET, "the quotas cannot be read");
+	return fine ? TW_OK : tw_fail(err, TW_IO, "the quotas cannot be read");
 }
 
 enum tw_status tw_quota_load(
@@ -173,12 +172,11 @@ enum tw_status tw_quota_load(
 	uint8_t *bytes = tw_mem_alloc(cap, 1);
 	struct head h = {0};
 	size_t n = 0;
-	enum tw_status st = bytes ? read_file(path, bytes, cap, &n, err)
-	                          : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = bytes ? read_file(path, bytes, cap, &n, err) : tw_oom(err);
 
 	if (st == TW_OK && !is_whole(bytes, n, &h))
-		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
-		        "the kept quotas are not whole: counting begins anew");
+		st = tw_fail(
+		        err, TW_CORRUPT, "the kept quotas are not whole: counting begins anew");
 	if (st == TW_OK) {
 		(void)pthread_mutex_lock(&q->lock);
 		memcpy(q->secret, h.secret, sizeof q->secret);

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <sodium.h>
 
-#include "quota.h"
+#include "server/http/limit/quota.h"
 
 enum { TW_QUOTA_WAYS = 8, TW_QUOTA_KEY_SETS = 512, TW_QUOTA_DEVICE_SETS = 8192 };
 

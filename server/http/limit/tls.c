@@ -1,4 +1,4 @@
-#include "tls.h"
+#include "server/http/limit/tls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
+#include "server/base/file/io.h"
 
 enum { MAX_PEM = 1 << 20, MAX_CHAIN = 16 };
 
@@ -45,7 +46,7 @@ static void free_pair(struct pair *p)
 
 static enum tw_status cannot_read(const char *path, struct tw_err *err)
 {
-	return tw_fail(err, TW_IO, TW_NO_OFFSET, "cannot read %.100s: %s", path, strerror(errno));
+	return tw_fail_errno(err, TW_IO, "cannot read %.100s", path);
 }
 
 static enum tw_status stamp_of(const struct tw_tls *t, struct stamp *ret, struct tw_err *err)
@@ -78,20 +79,15 @@ static enum tw_status read_pem(const char *path, gnutls_datum_t *ret, struct tw_
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	uint8_t *p = tw_mem_alloc(MAX_PEM, 1);
-	size_t len = 0;
-	ssize_t n = 1;
+	const ssize_t n = fd >= 0 && p ? tw_read_full(fd, p, MAX_PEM) : 0;
 
-	while (fd >= 0 && p && n > 0 && len < MAX_PEM) {
-		n = read(fd, p + len, MAX_PEM - len);
-		len += n > 0 ? (size_t)n : 0;
-	}
 	if (fd < 0 || n < 0)
 		cannot_read(path, err);
 	if (fd >= 0)
 		(void)close(fd);
-	*ret = (gnutls_datum_t){p, (unsigned)len};
+	*ret = (gnutls_datum_t){p, n > 0 ? (unsigned)n : 0};
 	if (!p)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a certificate");
+		return tw_oom(err);
 	return fd < 0 || n < 0 ? TW_IO : TW_OK;
 }
 
@@ -105,8 +101,8 @@ static void wipe(gnutls_datum_t *d)
 
 static enum tw_status no_pem(const char *path, const char *what, int rc, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%.100s holds no %s in PEM: %s", path,
-	        what, gnutls_strerror(rc));
+	return tw_fail(err, TW_BAD_REQUEST, "%.100s holds no %s in PEM: %s", path, what,
+	        gnutls_strerror(rc));
 }
 
 static enum tw_status read_chain(const char *path, struct pair *p, struct tw_err *err)
@@ -134,7 +130,7 @@ static enum tw_status read_key(const char *path, struct pair *p, struct tw_err *
 	int rc = 0;
 
 	if (st == TW_OK && gnutls_x509_privkey_init(&p->key) != 0)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a key");
+		st = tw_oom(err);
 	if (st == TW_OK)
 		rc = gnutls_x509_privkey_import2(
 		        p->key, &pem, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN);
@@ -160,12 +156,12 @@ static enum tw_status read_pair(const struct tw_tls *t, struct pair *ret, struct
 	enum tw_status st = read_chain(t->paths[0], ret, err);
 
 	if (st == TW_OK && (ret->n == 0 || ret->n > MAX_CHAIN))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "%.100s must hold 1 to %d certificates", t->paths[0], (int)MAX_CHAIN);
+		st = tw_fail(err, TW_BAD_REQUEST, "%.100s must hold 1 to %d certificates",
+		        t->paths[0], (int)MAX_CHAIN);
 	if (st == TW_OK)
 		st = read_key(t->paths[1], ret, err);
 	if (st == TW_OK && !fits(ret))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BAD_REQUEST,
 		        "the key in %.60s is not that of the certificate in %.60s", t->paths[1],
 		        t->paths[0]);
 	if (st != TW_OK)
@@ -183,7 +179,7 @@ enum tw_status tw_tls_open(
 	enum tw_status st;
 
 	if (!t)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a certificate");
+		return tw_oom(err);
 	t->paths[0] = cert_path;
 	t->paths[1] = key_path;
 	(void)pthread_mutex_init(&t->lock, NULL);

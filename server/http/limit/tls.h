@@ -12,7 +12,7 @@
 #include <gnutls/abstract.h>
 #include <stdbool.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 /* TLS 1.2 and later, forward secrecy, authenticated ciphers; GnuTLS' priority string. */
 #define TW_TLS_PRIORITIES                                                                          \

@@ -1,0 +1,141 @@
+#include "server/http/http_wait.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "decoder/base/arena.h"
+#include "server/base/thread/periodic.h"
+#include "server/http/http_int.h"
+
+enum { LOOK_MS = 1000 };
+
+struct tw_http_waits {
+	pthread_mutex_t lock; /* of what follows, and of the links in the requests */
+	struct tw_req *first;
+	bool stopping;
+};
+
+static void begin_again(struct tw_req *r)
+{
+	if (!tw_pool_submit(tw_http_pool_of(r), &r->task))
+		r->task.run(&r->task, true);
+}
+
+/* Those whose route is not being called. */
+static struct tw_req *take_idle(struct tw_http_waits *w)
+{
+	struct tw_req *taken = NULL;
+
+	(void)pthread_mutex_lock(&w->lock);
+	for (struct tw_req *r = w->first; r; r = r->next_waiting) {
+		if (!r->is_idle)
+			continue;
+		r->is_idle = false;
+		r->next_taken = taken;
+		taken = r;
+	}
+	(void)pthread_mutex_unlock(&w->lock);
+	return taken;
+}
+
+static void look(struct tw_periodic *p, void *arg)
+{
+	struct tw_req *r = take_idle(arg);
+
+	(void)p;
+	while (r) {
+		struct tw_req *next = r->next_taken;
+
+		begin_again(r);
+		r = next;
+	}
+}
+
+enum tw_status tw_http_waits_start(struct tw_app *app, struct tw_err *err)
+{
+	struct tw_http_waits *w = tw_mem_zalloc(1, sizeof *w);
+	enum tw_status st;
+
+	if (!w)
+		return tw_oom(err);
+	(void)pthread_mutex_init(&w->lock, NULL);
+	st = tw_periodic_start(
+	        &(struct tw_periodic_task){"mapping_waits", look, LOOK_MS}, w, &app->waiters, err);
+	if (st != TW_OK) {
+		(void)pthread_mutex_destroy(&w->lock);
+		tw_mem_free(w);
+		return st;
+	}
+	app->waits = w;
+	return TW_OK;
+}
+
+void tw_http_waits_stop(struct tw_app *app)
+{
+	app->waiters = tw_periodic_stop(app->waiters);
+	if (!app->waits)
+		return;
+	(void)pthread_mutex_destroy(&app->waits->lock);
+	tw_mem_free(app->waits);
+	app->waits = NULL;
+}
+
+static unsigned waiting_of(const struct tw_http_waits *w, const char *project_id)
+{
+	unsigned n = 0;
+
+	for (const struct tw_req *r = w->first; r; r = r->next_waiting)
+		n += strcmp(r->caller.project_id, project_id) == 0;
+	return n;
+}
+
+bool tw_req_wait(struct tw_req *r)
+{
+	struct tw_http_waits *w = r->http->app->waits;
+
+	if (!w || r->http->app->stopping || tw_req_client_left(r))
+		return false;
+	(void)pthread_mutex_lock(&w->lock);
+	r->waits = !w->stopping &&
+	           (r->is_waiting || waiting_of(w, r->caller.project_id) < TW_WAITS_PER_PROJECT);
+	if (r->waits && !r->is_waiting) {
+		r->is_waiting = true;
+		r->next_waiting = w->first;
+		w->first = r;
+	}
+	(void)pthread_mutex_unlock(&w->lock);
+	return r->waits;
+}
+
+bool tw_req_goes_on_waiting(struct tw_req *r)
+{
+	struct tw_http_waits *w = r->http->app->waits;
+	bool waits;
+
+	(void)pthread_mutex_lock(&w->lock);
+	waits = r->waits && !w->stopping;
+	r->waits = false;
+	r->is_idle = waits;
+	if (!waits) {
+		struct tw_req **at = &w->first;
+
+		while (*at != r)
+			at = &(*at)->next_waiting;
+		*at = r->next_waiting;
+		r->is_waiting = false;
+	}
+	(void)pthread_mutex_unlock(&w->lock);
+	return waits;
+}
+
+void tw_http_waits_end(struct tw_app *app)
+{
+	struct tw_http_waits *w = app->waits;
+
+	if (!w)
+		return;
+	(void)pthread_mutex_lock(&w->lock);
+	w->stopping = true;
+	(void)pthread_mutex_unlock(&w->lock);
+	look(NULL, w);
+}
