@@ -1,14 +1,14 @@
-#include "api.h"
+#include "server/api/api.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "app.h"
-#include "blob.h"
-#include "json_memory.h"
-#include "log.h"
+#include "server/base/app.h"
+#include "server/base/log.h"
+#include "server/base/text/json_memory.h"
+#include "server/storage/blob.h"
 
 uint64_t tw_api_small_body(const struct tw_app *app)
 {
@@ -28,7 +28,7 @@ enum tw_status tw_api_collect_begin(struct tw_req *r, struct tw_err *err)
 	if (c)
 		c->text = tw_arena_alloc(tw_req_arena(r), TW_MAX_SMALL_BODY, 1);
 	if (!c || !c->text)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	tw_req_set_state(r, c);
 	return TW_OK;
 }
@@ -38,7 +38,7 @@ enum tw_status tw_api_collect(struct tw_req *r, const void *p, size_t n, struct 
 	struct collected *c = tw_req_state(r);
 
 	if (n > TW_MAX_SMALL_BODY - c->len)
-		return tw_fail(err, TW_TOO_LARGE, TW_MAX_SMALL_BODY, "the body is too large");
+		return tw_fail_at(err, TW_TOO_LARGE, TW_MAX_SMALL_BODY, "the body is too large");
 	memcpy(c->text + c->len, p, n);
 	c->len += n;
 	return TW_OK;
@@ -48,7 +48,7 @@ enum tw_status tw_api_json(struct tw_req *r, json_t **ret, struct tw_err *err)
 {
 	const struct collected *c = tw_req_state(r);
 
-	return tw_api_parse_object((struct tw_str){c->text, c->len}, "the body", ret, err);
+	return tw_json_object_parse((struct tw_str){c->text, c->len}, "the body", ret, err);
 }
 
 enum tw_status tw_api_with_body(struct tw_req *r,
@@ -70,7 +70,7 @@ enum tw_status tw_api_trace_id(struct tw_req *r, const char **ret, struct tw_err
 
 	if (!id || strlen(id) != TW_ID_BYTES - 1 ||
 	        strspn(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != TW_ID_BYTES - 1)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace");
+		return tw_fail(err, TW_NOT_FOUND, "no such trace");
 	*ret = id;
 	return TW_OK;
 }
@@ -115,13 +115,14 @@ static json_t *summary_of(const struct tw_trace_row *row)
 
 	if (!is_or_was_ready(row))
 		return json_null();
-	return json_pack("{sI sI sI sI sI sI sI sI ss sI sI sI}", "slices", (json_int_t)s->slices,
-	        "threads", (json_int_t)s->threads, "methods", (json_int_t)s->methods, "max_depth",
-	        (json_int_t)s->max_depth, "duration_ns", (json_int_t)s->duration_ns, "input_bytes",
-	        (json_int_t)s->input_bytes, "decoded_bytes", (json_int_t)s->decoded_bytes,
-	        "file_bytes", (json_int_t)s->file_bytes, "format", s->format, "decoder_version",
-	        (json_int_t)s->decoder_version, "losses", (json_int_t)s->losses, "repairs",
-	        (json_int_t)s->repairs);
+	return json_pack("{sI sI sI sI sI sb sI sI sI ss sI sI sI}", "slices",
+	        (json_int_t)s->slices, "threads", (json_int_t)s->threads, "methods",
+	        (json_int_t)s->methods, "max_depth", (json_int_t)s->max_depth, "duration_ns",
+	        (json_int_t)(tw_trace_is_timed(s) ? s->duration_ns : 0), "timed",
+	        tw_trace_is_timed(s), "input_bytes", (json_int_t)s->input_bytes, "decoded_bytes",
+	        (json_int_t)s->decoded_bytes, "file_bytes", (json_int_t)s->file_bytes, "format",
+	        s->format, "decoder_version", (json_int_t)s->decoder_version, "losses",
+	        (json_int_t)s->losses, "repairs", (json_int_t)s->repairs);
 }
 
 static json_t *error_of(const struct tw_trace_row *row)
@@ -161,44 +162,13 @@ json_t *tw_api_trace(const struct tw_trace_row *row)
 	        counted_of(row), "report");
 }
 
-static bool are_there(void *arg)
-{
-	struct tw_needed_blobs *n = arg;
-
-	for (int i = 0; i < 2; i++) {
-		int fd = -1;
-
-		if (n->sha256[i] && tw_blob_open(n->app->blobs, n->sha256[i], &fd, NULL) != TW_OK)
-			n->lost = true;
-		if (fd >= 0)
-			(void)close(fd);
-	}
-	return !n->lost;
-}
-
-void tw_api_need_blobs(struct tw_needed_blobs *n)
-{
-	/* of a store elsewhere nothing is dropped that was put a short while ago */
-	if (tw_catalogue_is_shared(n->app->catalogue) && !tw_blobs_remote(n->app->blobs))
-		tw_catalogue_only_while(are_there, n);
-}
-
-enum tw_status tw_api_end_need(struct tw_needed_blobs *n, enum tw_status st, struct tw_err *err)
-{
-	tw_catalogue_only_while(NULL, NULL);
-	if (!n->lost)
-		return st;
-	return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
-	        "the same content was deleted at another server just now: send it again");
-}
-
 enum tw_status tw_api_keep_setting(
         struct tw_req *r, const char *key, const json_t *value, struct tw_err *err)
 {
 	char *text = tw_json_dumps(value, JSON_COMPACT);
 	enum tw_status st = text ? tw_catalogue_setting_set(tw_req_app(r)->catalogue,
 	                                   tw_req_caller(r)->project_id, key, text, err)
-	                         : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	                         : tw_oom(err);
 
 	free(text);
 	return st;
@@ -221,5 +191,5 @@ enum tw_status tw_api_pick(const char *name, const char *text, const char *const
 		if (n > 0 && (size_t)n < sizeof all - len)
 			len += (size_t)n;
 	}
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s is %s, not %.60s", name, all, text);
+	return tw_fail(err, TW_BAD_REQUEST, "%s is %s, not %.60s", name, all, text);
 }

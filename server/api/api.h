@@ -7,10 +7,12 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "catalogue.h"
-#include "http.h"
+#include "server/base/text/json_object.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/need_blobs.h"
+#include "server/http/http.h"
 
-enum { TW_MAX_TEXT = 512, TW_MAX_SMALL_BODY = 64 << 10 };
+enum { TW_MAX_SMALL_BODY = 64 << 10 };
 
 /* For routes that take a small JSON object: use these as max_body, begin and body, then
  * tw_api_json in `end`; everything lives in the request's arena. */
@@ -23,14 +25,6 @@ enum tw_status tw_api_json(struct tw_req *r, json_t **ret, struct tw_err *err) T
 enum tw_status tw_api_with_body(struct tw_req *r,
         enum tw_status (*fn)(struct tw_req *, const json_t *, struct tw_err *),
         struct tw_err *err) TW_MUST_USE;
-/* tw_api_json for any text; `what` names it in refusals. */
-enum tw_status tw_api_parse_object(
-        struct tw_str text, const char *what, json_t **ret, struct tw_err *err) TW_MUST_USE;
-
-/* A text that may be stored and shown: at most TW_MAX_TEXT bytes, no control characters. */
-enum tw_status tw_api_check_text(
-        const char *name, const char *value, struct tw_err *err) TW_MUST_USE;
-
 /* A member of a small body that is shown to people: at most `max` bytes, no control characters but,
  * when `lines`, line ends and tabs.  TW_BAD_REQUEST names it. */
 enum tw_status tw_api_text(const json_t *body, const char *name, size_t max, bool lines,
@@ -52,18 +46,6 @@ json_t *tw_api_trace(const struct tw_trace_row *row);
 /* Replies with a part's bytes, as a file to save (api_part.c). */
 enum tw_status tw_api_stream_part(
         struct tw_req *r, const char *id, const struct tw_part *p, struct tw_err *err) TW_MUST_USE;
-
-/* Between the two, of one thread: a row that names these is written only while they are there, as
- * another server may drop what no row named yet.  NULL is none.  The end gives st, or TW_BUSY in
- * words. */
-struct tw_needed_blobs {
-	struct tw_app *app;
-	const char *sha256[2];
-	bool lost;
-};
-void tw_api_need_blobs(struct tw_needed_blobs *n);
-enum tw_status tw_api_end_need(
-        struct tw_needed_blobs *n, enum tw_status st, struct tw_err *err) TW_MUST_USE;
 
 /* Makes it the caller's project's setting; value NULL: TW_NOMEM. */
 enum tw_status tw_api_keep_setting(

@@ -6,31 +6,34 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "answers.h"
-#include "api.h"
-#include "app.h"
-#include "backlog.h"
-#include "backup_mark.h"
-#include "blob.h"
-#include "blob_store.h"
-#include "catalogue.h"
-#include "catalogue_postgres.h"
-#include "catalogue_quarantine.h"
-#include "catalogue_sums.h"
-#include "catalogue_user.h"
-#include "clock.h"
-#include "embedded.h"
-#include "http.h"
-#include "jobs_found.h"
-#include "jobs_hook.h"
-#include "jobs_rollup.h"
-#include "leader.h"
-#include "log_sink.h"
-#include "metrics.h"
-#include "quota.h"
-#include "resume.h"
-#include "role.h"
-#include "source_ask.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/base/embedded.h"
+#include "server/base/log_sink.h"
+#include "server/base/role.h"
+#include "server/base/thread/periodic.h"
+#include "server/catalogue/access/catalogue_user.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_quarantine.h"
+#include "server/db/catalogue_postgres.h"
+#include "server/db/catalogue_sums.h"
+#include "server/derive/jobs_found.h"
+#include "server/derive/jobs_hook.h"
+#include "server/derive/jobs_rollup.h"
+#include "server/derive/leader.h"
+#include "server/http/answers.h"
+#include "server/http/http.h"
+#include "server/http/limit/answer_memory.h"
+#include "server/http/limit/quota.h"
+#include "server/http/metrics.h"
+#include "server/ingest/backlog.h"
+#include "server/ingest/health.h"
+#include "server/ingest/tus/resume.h"
+#include "server/source/source_ask.h"
+#include "server/storage/backup_mark.h"
+#include "server/storage/blob.h"
+#include "server/storage/blob_store.h"
 
 enum { MAX_METRICS = 4 << 20 };
 
@@ -41,82 +44,22 @@ static enum tw_status healthz(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_json(r, 200, json_pack("{ss}", "status", "ok"), err);
 }
 
-/* Free share of the disk below data/, 0 when it cannot be told. */
-static unsigned free_percent(const struct tw_app *app)
+static json_t *checks_json(const struct tw_app *app, const struct tw_health_check *checks, size_t n)
 {
-	struct statvfs fs;
-
-	if (statvfs(app->config->data_dir, &fs) != 0 || fs.f_blocks == 0)
-		return 0;
-	return (unsigned)((double)fs.f_bavail * 100 / (double)fs.f_blocks);
-}
-
-static json_t *check(bool ok, const char *message)
-{
-	return json_pack("{sb ss}", "ok", ok, "message", ok ? "" : message);
-}
-
-/* Without waiting for those who write. */
-static bool can_be_read(struct tw_catalogue *c)
-{
-	enum tw_status st;
-	bool there;
-
-	tw_catalogue_hurry(true);
-	st = tw_catalogue_has_trace(c, "", &there, NULL);
-	tw_catalogue_hurry(false);
-	return st == TW_OK;
-}
-
-static json_t *check_catalogue(struct tw_catalogue *c, bool to_read)
-{
-	json_t *o = to_read ? check(can_be_read(c), "the catalogue cannot be read")
-	                    : check(tw_catalogue_ping(c, NULL) == TW_OK,
-	                              "the catalogue cannot be written");
-
-	(void)json_object_set_new(o, "engine", json_string(tw_catalogue_engine(c)));
-	return o;
-}
-
-static json_t *check_storage(const struct tw_blobs *b)
-{
-	struct tw_err why = {.msg = ""};
-	bool ok = !b || tw_blobs_ready(b, &why) == TW_OK;
-	json_t *o = check(ok, "the storage of uploads and traces does not answer");
-
-	(void)json_object_set_new(
-	        o, "engine", json_string(b && tw_blobs_remote(b) ? "s3" : "folder"));
-	return o;
-}
-
-static json_t *check_all(const struct tw_app *app, bool to_read)
-{
-	bool disk = free_percent(app) >= app->config->min_free_percent;
-
-	return json_pack("{so so so so so}", "catalogue", check_catalogue(app->catalogue, to_read),
-	        "disk", check(disk, "less of the disk is free than min-free: uploads are refused"),
-	        "jobs", check(app->jobs != NULL, "no decode queue is running"), "running",
-	        check(!app->unready, "the server is being stopped"), "storage",
-	        check_storage(app->blobs));
-}
-
-/* What keeps uploads out does not keep readers from what is there. */
-static bool is_ready(const json_t *checks, bool to_read)
-{
-	static const char *const all[] = {"catalogue", "running", "disk", "jobs", "storage"};
-	const size_t n = to_read ? 2 : sizeof all / sizeof *all;
+	json_t *all = json_object();
 
 	for (size_t i = 0; i < n; i++)
-		if (!json_is_true(json_object_get(json_object_get(checks, all[i]), "ok")))
-			return false;
-	return true;
+		(void)json_object_set_new(all, checks[i].name,
+		        json_pack("{sb ss ss*}", "ok", checks[i].ok, "message", checks[i].message,
+		                "engine", tw_health_engine(app, checks[i].name)));
+	return all;
 }
 
 static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 {
 	static const char *const words[] = {"upload", "read", NULL};
 	const struct tw_app *app = tw_req_app(r);
-	json_t *checks;
+	struct tw_health_check checks[TW_HEALTH_CHECKS];
 	char roles[64];
 	const char *what = tw_req_query(r, "for");
 	unsigned to_read = 0;
@@ -125,14 +68,23 @@ static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 
 	if (st != TW_OK)
 		return st;
-	checks = check_all(app, to_read);
-	ready = is_ready(checks, to_read);
+	ready = tw_health_checks(app->health, to_read, checks);
 	tw_roles_write(app->config->roles, roles, sizeof roles);
 	return tw_req_reply_json(r, ready ? 200 : 503,
 	        json_pack("{ss ss* ss so}", "status", ready ? "ready" : "not_ready", "node",
 	                app->config->several ? app->node_name : NULL, "role", roles, "checks",
-	                checks),
+	                checks_json(app, checks, TW_HEALTH_CHECKS)),
 	        err);
+}
+
+/* The free share of the data folder's disk; 0 if it is not known. */
+static unsigned free_percent(const struct tw_app *app)
+{
+	struct statvfs fs;
+
+	if (statvfs(app->config->data_dir, &fs) != 0 || fs.f_blocks == 0)
+		return 0;
+	return (unsigned)((double)fs.f_bavail * 100 / (double)fs.f_blocks);
 }
 
 static uint64_t resident_bytes(void)
@@ -233,6 +185,7 @@ static uint64_t open_fds(void)
 /* What the process and its machine have. */
 static void write_here(const struct tw_app *app, struct tw_buf *out)
 {
+	tw_periodic_metrics(out);
 	write_log(out);
 	write_disk(app, out);
 	write_backup(app, out);
@@ -266,6 +219,8 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	        TW_VERSION);
 	write_node(app, &out);
 	tw_metrics_write(app->metrics, &out);
+	write_gauge(&out, "tracewell_queue_mappings", queue.mappings);
+	write_gauge(&out, "tracewell_compiling_mappings", queue.compiling);
 	write_gauge(&out, "tracewell_queue_traces", queue.queued);
 	write_gauge(&out, "tracewell_decoding_traces", queue.decoding);
 	tw_buf_printf(&out,
@@ -278,6 +233,7 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	tw_resumes_metrics(app->resumes, &out);
 	tw_quota_metrics(app->quota, tw_unix_ms(), &out);
 	tw_answers_metrics(app->answers, &out);
+	tw_answer_memory_metrics(app->answer_memory, &out);
 	if (app->sources)
 		tw_sources_metrics(app->sources, &out);
 	write_here(app, &out);
@@ -322,9 +278,8 @@ const struct tw_route tw_routes_ops[] = {
         {.method = "GET",
                 .path = "/readyz",
                 .quiet = true,
-                .slow = true,
                 .end = readyz,
-                .summary = "It can take uploads: catalogue, disk, queue"},
+                .summary = "Whether uploads can be taken, or readers be answered"},
         {.method = "GET",
                 .path = "/metrics",
                 .metrics = true,

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "digest.h"
-#include "embedded.h"
-#include "http.h"
+#include "server/base/embedded.h"
+#include "server/base/file/digest.h"
+#include "server/http/http.h"
 
 enum { MAX_NAME = 256, ETAG = 17 };
 
@@ -122,11 +122,11 @@ static enum tw_status page(struct tw_req *r, struct tw_err *err)
 	const struct tw_embedded *f = path && *path ? find(path) : NULL;
 
 	if (!path)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	if (f)
 		return send_file(r, f, err);
 	if (!is_view(path))
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such path");
+		return tw_fail(err, TW_NOT_FOUND, "no such path");
 	f = find("index.html");
 	return f ? send_file(r, f, err) : not_built(r, err);
 }

@@ -2,8 +2,8 @@
  * (schema/reference.py). */
 #include <string.h>
 
-#include "embedded.h"
-#include "http.h"
+#include "server/base/embedded.h"
+#include "server/http/http.h"
 
 extern const struct tw_embedded tw_reference_files[]; /* reference.html, reference.css */
 

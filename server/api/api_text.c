@@ -1,39 +1,8 @@
 /* Texts and small JSON objects that came with a request, judged before they are kept. */
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
-
-enum tw_status tw_api_parse_object(
-        struct tw_str text, const char *what, json_t **ret, struct tw_err *err)
-{
-	json_error_t why;
-	json_t *json = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &why);
-
-	if (!json)
-		return tw_fail(err, TW_BAD_REQUEST, why.position < 0 ? 0 : (uint64_t)why.position,
-		        "%s is not JSON: %s", what, why.text);
-	if (!json_is_object(json)) {
-		json_decref(json);
-		return tw_fail(err, TW_BAD_REQUEST, 0, "%s must be a JSON object", what);
-	}
-	*ret = json;
-	return TW_OK;
-}
-
-enum tw_status tw_api_check_text(const char *name, const char *value, struct tw_err *err)
-{
-	size_t len = strlen(value);
-
-	if (len > TW_MAX_TEXT)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s is longer than %d bytes",
-		        name, TW_MAX_TEXT);
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)value[i] < ' ' || value[i] == 0x7f)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "%s holds a control character at byte %zu", name, i);
-	return TW_OK;
-}
+#include "server/api/api.h"
+#include "server/base/app.h"
 
 /* Line ends and tabs are ordinary characters of a text of several lines. */
 static bool is_control(char c, bool lines)
@@ -50,13 +19,13 @@ enum tw_status tw_api_text(const json_t *body, const char *name, size_t max, boo
 	size_t len = text ? strlen(text) : 0;
 
 	if (!text)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s must be a text", name);
+		return tw_fail(err, TW_BAD_REQUEST, "%s must be a text", name);
 	if (len > max)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "%s has %zu bytes, at most %zu are kept", name, len, max);
+		return tw_fail(err, TW_BAD_REQUEST, "%s has %zu bytes, at most %zu are kept", name,
+		        len, max);
 	for (size_t i = 0; i < len; i++)
 		if (is_control(text[i], lines))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "%s holds a control character at byte %zu", name, i);
 	*ret = text;
 	return TW_OK;

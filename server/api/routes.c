@@ -1,10 +1,13 @@
 /* All routes in one list, tried in this order, each with what its caller must hold. */
+#include "server/api/routes.h"
+
 #include <assert.h>
 #include <string.h>
 #include <threads.h>
 
-#include "http.h"
-#include "role.h"
+#include "server/base/role.h"
+#include "server/http/http.h"
+#include "server/http/parameters.h"
 
 enum {
 	SERVED_BY_INGEST = TW_ROLE_INGEST,
@@ -15,7 +18,7 @@ enum {
 
 #define AREA(name, roles) extern const struct tw_route tw_routes_##name[];
 #define ROUTE(method, path, needs)
-#include "routes.def"
+#include "server/api/routes.def"
 #undef AREA
 #undef ROUTE
 
@@ -25,7 +28,7 @@ static const struct area {
 } areas[] = {
 #define AREA(name, roles) {tw_routes_##name, SERVED_BY_##roles},
 #define ROUTE(method, path, needs)
-#include "routes.def"
+#include "server/api/routes.def"
 #undef AREA
 #undef ROUTE
 };
@@ -36,7 +39,7 @@ static const struct line {
 } lines[] = {
 #define AREA(name, roles)
 #define ROUTE(method, path, needs) {method, path, TW_NEED_##needs},
-#include "routes.def"
+#include "server/api/routes.def"
 #undef AREA
 #undef ROUTE
 };
@@ -47,6 +50,14 @@ static struct tw_route all[N_LINES];
 static size_t n_all;
 static once_flag joined = ONCE_FLAG_INIT;
 
+static const char *const *parameters_of(const char *path)
+{
+	for (const struct tw_parameters *p = tw_parameters; p->path; p++)
+		if (strcmp(p->path, path) == 0)
+			return p->names;
+	return NULL;
+}
+
 /* Lines stand in the order of the areas' tables, so that one place tells both. */
 static void add(const struct tw_route *r, unsigned roles)
 {
@@ -56,6 +67,7 @@ static void add(const struct tw_route *r, unsigned roles)
 	        strcmp(r->path, line->path) == 0);
 	all[n_all] = *r;
 	all[n_all].roles = roles;
+	all[n_all].parameters = strcmp(r->method, "GET") == 0 ? parameters_of(r->path) : NULL;
 	all[n_all++].needs = line->needs;
 }
 

@@ -1,11 +1,12 @@
-#include "arrive.h"
+#include "server/ingest/arrive.h"
 
-#include "app.h"
-#include "backlog.h"
-#include "blob.h"
-#include "blob_use.h"
-#include "catalogue.h"
-#include "jobs.h"
+#include "server/base/app.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/trace_record.h"
+#include "server/decode/jobs.h"
+#include "server/ingest/backlog.h"
+#include "server/storage/blob.h"
+#include "server/storage/blob_use.h"
 
 /* Files up to this size are synced while the catalogue commits; it does not wait for larger ones,
  * because the next commit would wait too. */
@@ -63,7 +64,7 @@ enum tw_status tw_arrive(struct tw_app *app, const struct tw_upload *up, char re
 	enum tw_status st;
 
 	if (up->n_parts > PARTS_MAX)
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "an upload of too many parts");
+		return tw_fail(err, TW_BUG, "an upload of too many parts");
 	tw_blob_use_begin(app);
 	st = place_and_record(app, &mine, ret_id, ret_new, err);
 	tw_blob_use_end(app);
@@ -75,6 +76,12 @@ enum tw_status tw_arrive(struct tw_app *app, const struct tw_upload *up, char re
 	}
 	if (*ret_new && app->backlog)
 		tw_backlog_added(app->backlog, up->caller->project_id, bytes);
+	if (*ret_new) {
+		tw_record_new_trace(app->recorder, up->caller->project_id, ret_id);
+		if (up->meta->commit && up->meta->commit[0])
+			tw_record_new_build(
+			        app->recorder, up->caller->project_id, up->meta->build_id);
+	}
 	if (*ret_new && app->jobs)
 		tw_jobs_wake(app->jobs);
 	return TW_OK;

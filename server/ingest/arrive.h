@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "auth.h"
-#include "base/err.h"
+#include "decoder/base/err.h"
+#include "server/auth/auth.h"
 
 struct tw_app;
 struct tw_blob_writer;

@@ -1,4 +1,4 @@
-#include "backlog.h"
+#include "server/ingest/backlog.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "catalogue.h"
-#include "clock.h"
-#include "log.h"
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/catalogue/catalogue.h"
 
 enum { LOOK_EVERY_MS = 500, ARENA_BYTES = 16 << 20, AGAIN_PARTS = 4 };
 
@@ -129,7 +129,7 @@ static enum tw_status judge(struct tw_backlog *b, const char *project_id, uint64
 	        (!has_room(traces, b->traces, own.traces, 1) ||
 	                !has_room(b->limits.bytes / parts, b->bytes, own.bytes, bytes))) {
 		(*refused)++;
-		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BUSY,
 		        "%" PRIu64 " traces of %" PRIu64 " bytes wait to be decoded, %" PRIu64
 		        " of this project; come back in %d s",
 		        b->traces, b->bytes, own.traces, TW_BACKLOG_RETRY_S);

@@ -14,8 +14,8 @@
 
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
 
 struct tw_backlog;
 struct tw_catalogue;

@@ -1,4 +1,4 @@
-#include "direct.h"
+#include "server/ingest/direct.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -7,8 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "blob_store.h"
-#include "digest.h"
+#include "server/base/file/digest.h"
+#include "server/base/file/io.h"
+#include "server/storage/blob_store.h"
 
 enum { PATH_BYTES = 1500, RECORD_MAX = 64 << 10 };
 
@@ -26,7 +27,7 @@ enum tw_status tw_direct_able(struct tw_blobs *b, struct tw_err *err)
 
 	if (tw_blobs_engine(b, &store)->address)
 		return tw_blobs_ready(b, err);
-	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CONFLICT,
 	        "this server keeps uploads in a folder of its own: send them to /api/v1/traces or "
 	        "/api/v1/uploads");
 }
@@ -97,18 +98,17 @@ enum tw_status tw_direct_keep(struct tw_blobs *b, const struct tw_direct *d, con
 	int fd;
 
 	if (!text)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	if (strlen(text) > RECORD_MAX) { /* it could not be read again */
 		free(text);              /* NOLINT: jansson's */
-		return tw_fail(err, TW_TOO_LARGE, RECORD_MAX,
+		return tw_fail_at(err, TW_TOO_LARGE, RECORD_MAX,
 		        "what is said of an upload has more than %d bytes", RECORD_MAX);
 	}
 	(void)snprintf(name, sizeof name, "direct-%.26s-%.8s", d->id, kind);
 	tw_spool_path(b, name, path, sizeof path);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) ||
-	        lseek(fd, 0, SEEK_SET) != 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written", path);
+	if (fd < 0 || !tw_write_all(fd, text, strlen(text)) || lseek(fd, 0, SEEK_SET) != 0)
+		st = tw_fail(err, TW_IO, "%.120s cannot be written", path);
 	tw_direct_key(d, kind, key);
 	if (st == TW_OK)
 		st = put_file(b, key, path, fd, err);
@@ -135,15 +135,14 @@ enum tw_status tw_direct_read(struct tw_blobs *b, const struct tw_direct *d, con
 	if (st != TW_OK)
 		return st;
 	tw_buf_init(&all, RECORD_MAX);
-	while ((n = read(fd, text, sizeof text)) > 0)
+	while ((n = tw_read_some(fd, text, sizeof text)) > 0)
 		(void)tw_buf_add(&all, text, (size_t)n);
 	(void)close(fd);
 	*ret = tw_buf_status(&all) == TW_OK && all.len && n == 0
 	               ? json_loadb((const char *)all.data, all.len, 0, NULL)
 	               : NULL;
 	tw_buf_done(&all);
-	return *ret ? TW_OK
-	            : tw_fail(err, TW_BUSY, TW_NO_OFFSET, "what was said of it cannot be read");
+	return *ret ? TW_OK : tw_fail(err, TW_BUSY, "what was said of it cannot be read");
 }
 
 /* --- what is put --- */
@@ -167,10 +166,10 @@ static enum tw_status verify(const struct tw_direct *d, int fd, struct tw_err *e
 	enum tw_status st = tw_digest_fd(fd, sha256, &bytes, err);
 
 	if (st == TW_OK && (bytes != d->bytes || strcmp(sha256, d->sha256) != 0))
-		st = tw_fail(err, TW_CHECKSUM, TW_NO_OFFSET,
+		st = tw_fail(err, TW_CHECKSUM,
 		        "what was put is not what was announced; announce it again");
 	if (st == TW_OK && lseek(fd, 0, SEEK_SET) != 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "an upload cannot be read");
+		st = tw_fail(err, TW_IO, "an upload cannot be read");
 	return st;
 }
 
@@ -188,13 +187,13 @@ enum tw_status tw_direct_open(
 	st = engine->look(
 	        store, key, &f, err); /* nothing is fetched that is not as long as it says */
 	if (st == TW_OK && f.bytes != d->bytes)
-		return tw_fail(err, TW_CHECKSUM, TW_NO_OFFSET,
+		return tw_fail(err, TW_CHECKSUM,
 		        "%" PRIu64 " bytes were put and %" PRIu64 " announced; announce it again",
 		        f.bytes, d->bytes);
 	if (st == TW_OK)
 		st = engine->get(store, key, 0, &fd, err);
 	if (st == TW_NOT_FOUND)
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CONFLICT,
 		        "nothing was put at its address yet: put it, then say that it is done");
 	if (st == TW_OK)
 		st = verify(d, fd, err);

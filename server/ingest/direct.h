@@ -13,10 +13,10 @@
 
 #include <jansson.h>
 
-#include "auth.h"
-#include "base/buf.h"
-#include "blob.h"
-#include "ulid.h"
+#include "decoder/base/buf.h"
+#include "server/auth/auth.h"
+#include "server/base/ulid.h"
+#include "server/storage/blob.h"
 
 enum { TW_DIRECT_S = 3600, TW_DIRECT_KEY = 96, TW_DIRECT_OVER = 16 };
 

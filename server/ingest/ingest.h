@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "http.h"
+#include "server/http/http.h"
 
 struct tw_ingest_pair { /* as in the query of POST /api/v1/traces */
 	const char *name, *value;

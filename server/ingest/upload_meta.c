@@ -1,9 +1,9 @@
-#include "upload_meta.h"
+#include "server/ingest/upload_meta.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "api.h"
+#include "server/base/text/json_object.h"
 
 static const int64_t max_time_ms = INT64_C(253402300799999); /* the end of year 9999 */
 
@@ -55,7 +55,7 @@ static const char **text_of(struct tw_trace_meta *m, const char *name)
 
 static enum tw_status unknown(const char *name, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "%.64s is no metadata of a trace; put your own into labels", name);
 }
 
@@ -66,8 +66,8 @@ static enum tw_status set_number(
 	uint64_t max = is_pid ? UINT32_MAX : (uint64_t)max_time_ms;
 
 	if (!ok || n > max)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "%s must be a whole number from 0 to %" PRIu64, name, max);
+		return tw_fail(err, TW_BAD_REQUEST, "%s must be a whole number from 0 to %" PRIu64,
+		        name, max);
 	if (is_pid)
 		m->pid = (uint32_t)n;
 	else
@@ -91,28 +91,28 @@ static enum tw_status set_labels(
 	void *iter;
 
 	if (!json_is_object(labels) || json_object_size(labels) > TW_MAX_LABELS)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "labels must be a JSON object of at most %d members", TW_MAX_LABELS);
 	for (iter = json_object_iter((json_t *)(uintptr_t)labels); iter && st == TW_OK;
 	        iter = json_object_iter_next((json_t *)(uintptr_t)labels, iter)) {
 		key = json_object_iter_key(iter);
 		value = json_object_iter_value(iter);
-		st = tw_api_check_text("a label's name", key, err);
+		st = tw_check_text("a label's name", key, err);
 		if (st == TW_OK && json_is_string(value))
-			st = tw_api_check_text("a label", json_string_value(value), err);
+			st = tw_check_text("a label", json_string_value(value), err);
 		else if (st == TW_OK && !json_is_number(value) && !json_is_boolean(value))
-			st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			st = tw_fail(err, TW_BAD_REQUEST,
 			        "label %.64s must be a text, a number or a flag", key);
 	}
 	if (st != TW_OK)
 		return st;
 	len = json_dumpb(labels, NULL, 0, JSON_COMPACT);
 	if (len > TW_MAX_LABELS_BYTES)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "labels are longer than %d bytes",
+		return tw_fail(err, TW_BAD_REQUEST, "labels are longer than %d bytes",
 		        TW_MAX_LABELS_BYTES);
 	text = tw_arena_alloc(a, len + 1, 1);
 	if (!text || json_dumpb(labels, text, len, JSON_COMPACT) != len)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	text[len] = '\0';
 	m->labels = text;
 	return TW_OK;
@@ -125,7 +125,7 @@ enum tw_status tw_upload_meta_commit(
 
 	if (len < COMMIT_LEAST || len >= TW_COMMIT_BYTES ||
 	        strspn(text, "0123456789abcdefABCDEF") != len)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "commit is the id of a git commit, 7 to 64 hex digits");
 	for (size_t i = 0; i <= len; i++)
 		ret[i] = (char)(text[i] >= 'A' && text[i] <= 'F' ? text[i] + 32 : text[i]);
@@ -135,7 +135,7 @@ enum tw_status tw_upload_meta_commit(
 enum tw_status tw_upload_meta_whole(const struct tw_trace_meta *m, struct tw_err *err)
 {
 	if (*m->commit && !*m->build_id)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "commit says what a build is made of: send its build_id too");
 	return TW_OK;
 }
@@ -150,7 +150,7 @@ static enum tw_status set_text(struct tw_arena *a, const char *name, const char 
 
 	if (!field)
 		return unknown(name, err);
-	st = tw_api_check_text(name, value, err);
+	st = tw_check_text(name, value, err);
 	if (st == TW_OK && *value && strcmp(name, "commit") == 0) {
 		st = tw_upload_meta_commit(value, commit, err);
 		value = commit;
@@ -159,7 +159,7 @@ static enum tw_status set_text(struct tw_arena *a, const char *name, const char 
 		return st;
 	copy = tw_arena_str(a, tw_str_of(value));
 	if (!copy)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	*field = copy;
 	return TW_OK;
 }
@@ -182,7 +182,7 @@ enum tw_status tw_upload_meta_text(struct tw_arena *a, const char *name, const c
 		return set_text(a, name, value, m, err);
 	if (*value == '\0')
 		return TW_OK;
-	st = tw_api_parse_object(tw_str_of(value), "labels", &labels, err);
+	st = tw_json_object_parse(tw_str_of(value), "labels", &labels, err);
 	if (st != TW_OK)
 		return st;
 	st = set_labels(a, labels, m, err);
@@ -208,10 +208,9 @@ static enum tw_status set_member(struct tw_arena *a, const char *name, const jso
 	if (json_is_integer(value)) { /* version_code is a number in many a client */
 		char *text = tw_arena_printf(a, "%" JSON_INTEGER_FORMAT, n);
 
-		return text ? set_text(a, name, text, m, err)
-		            : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return text ? set_text(a, name, text, m, err) : tw_oom(err);
 	}
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s must be a text", name);
+	return tw_fail(err, TW_BAD_REQUEST, "%s must be a text", name);
 }
 
 enum tw_status tw_upload_meta_json(

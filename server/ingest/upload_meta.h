@@ -12,8 +12,8 @@
 
 #include <jansson.h>
 
-#include "base/arena.h"
-#include "catalogue.h"
+#include "decoder/base/arena.h"
+#include "server/catalogue/catalogue.h"
 
 enum { TW_MAX_LABELS = 64, TW_MAX_LABELS_BYTES = 4096 };
 

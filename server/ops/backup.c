@@ -1,4 +1,4 @@
-#include "backup.h"
+#include "server/ops/backup.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -7,9 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "digest.h"
-#include "file_copy.h"
-#include "stored.h"
+#include "server/base/file/digest.h"
+#include "server/base/file/file_copy.h"
+#include "server/base/file/io.h"
+#include "server/catalogue/storage/stored.h"
 
 enum { PATH_BYTES = 1500 };
 
@@ -21,10 +22,7 @@ struct run {
 
 static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
 {
-	bool full = errno == ENOSPC || errno == EDQUOT;
-
-	return tw_fail(err, full ? TW_FULL : TW_IO, TW_NO_OFFSET, "%.120s cannot be %s (errno %d)",
-	        path, doing, errno);
+	return tw_fail_errno(err, tw_disk_status(errno), "%.120s cannot be %s", path, doing);
 }
 
 /* --- one upload or mapping --- */
@@ -52,7 +50,7 @@ static enum tw_status copy_fd(struct run *r, int fd, const char *sha256, struct 
 	if (strcmp(got, sha256) == 0)
 		return TW_OK;
 	(void)tw_blob_delete(r->b->to, got, NULL);
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "it is damaged");
+	return tw_fail(err, TW_CORRUPT, "it is damaged");
 }
 
 static enum tw_status copy_blob(struct run *r, const char *sha256, struct tw_err *err)
@@ -262,7 +260,7 @@ static enum tw_status may_replace(const struct tw_backup *b, struct tw_err *err)
 	st = tw_catalogue_is_strange(b->catalogue, path, &strange, err);
 	if (st != TW_OK || !strange)
 		return st;
-	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CONFLICT,
 	        "%.120s is a copy of another server, or of this one before its data folder was "
 	        "lost: none of its projects is here; name another folder, or say --replace",
 	        tw_blobs_dir(b->to));

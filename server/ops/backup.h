@@ -16,9 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "blob.h"
-#include "catalogue.h"
+#include "decoder/base/err.h"
+#include "server/catalogue/catalogue.h"
+#include "server/storage/blob.h"
 
 struct tw_backup_sums {
 	uint64_t uploads;       /* files that the backup names */

@@ -1,14 +1,14 @@
-#include "backup_s3.h"
+#include "server/ops/backup_s3.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "digest.h"
-#include "stored.h"
-#include "ulid.h"
+#include "server/base/clock.h"
+#include "server/base/file/digest.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/storage/stored.h"
 
 enum { PATH_BYTES = 1500, KEY_BYTES = 128 };
 
@@ -28,7 +28,7 @@ static enum tw_status put_checked(
 	enum tw_status st = tw_digest_fd(fd, found, &bytes, err);
 
 	if (st == TW_OK && sha256[0] && strcmp(found, sha256) != 0)
-		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "it is damaged");
+		return tw_fail(err, TW_CORRUPT, "it is damaged");
 	if (st == TW_OK)
 		st = tw_s3_put(r->to,
 		        &(struct tw_s3_object){.key = key, .sha256 = found, .bytes = bytes}, fd,
@@ -158,7 +158,7 @@ static enum tw_status put_catalogue(struct run *r, const char *path, struct tw_e
 	enum tw_status st;
 
 	if (fd < 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the copy of the catalogue is gone");
+		return tw_fail(err, TW_IO, "the copy of the catalogue is gone");
 	st = put_checked(r, "catalogue.db", fd, "", err);
 	(void)close(fd);
 	return st;

@@ -11,8 +11,8 @@
 #ifndef TW_BACKUP_S3_H
 #define TW_BACKUP_S3_H
 
-#include "backup.h"
-#include "s3.h"
+#include "server/ops/backup.h"
+#include "server/storage/s3/s3.h"
 
 /* Of `backup`, `to` and `decoded` are not looked at. */
 enum tw_status tw_backup_s3_run(const struct tw_backup *backup, struct tw_s3 *to,

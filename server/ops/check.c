@@ -1,4 +1,4 @@
-#include "check.h"
+#include "server/ops/check.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "digest.h"
-#include "local_trace.h"
-#include "stored.h"
-#include "trace_file.h"
+#include "server/base/file/digest.h"
+#include "server/catalogue/storage/stored.h"
+#include "server/decode/local_trace.h"
+#include "server/trace/trace_file.h"
 
 enum { PATH_BYTES = 1500, TEXT_BYTES = 400 };
 
@@ -110,8 +110,7 @@ static enum tw_status read_thread(
 	const struct tw_chunk_row *rows;
 	struct tw_tree tree;
 	uint32_t n = 0;
-	enum tw_status st = a ? tw_trace_file_chunks(t, thread_id, &rows, &n, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = a ? tw_trace_file_chunks(t, thread_id, &rows, &n, err) : tw_oom(err);
 
 	for (uint32_t i = 0; st == TW_OK && i < n; i++)
 		st = tw_trace_file_chunk(t, &rows[i], chunk, err);
@@ -277,7 +276,7 @@ static enum tw_status store_image(struct checker *k, const struct tw_stored_file
 	if (st != TW_OK)
 		(void)tw_blob_discard(w);
 	else if (strcmp(sha256, image->sha256) != 0)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "another version compiled it");
+		st = tw_fail(err, TW_CONFLICT, "another version compiled it");
 	return st;
 }
 
@@ -309,6 +308,7 @@ static enum tw_status check_mapping(
 	enum verdict v = judge_blob(k, f);
 	const struct tw_stored_file *source = f - 1;
 	bool is_image = strstr(f->what, " image") != NULL;
+	bool is_upload = strstr(f->what, " upload") != NULL; /* it has yet to be compiled */
 	bool repaired = false;
 	char text[TEXT_BYTES];
 
@@ -321,9 +321,10 @@ static enum tw_status check_mapping(
 		repaired = compile_again(k, source, f);
 	(void)snprintf(text, sizeof text, "the %s of build %.200s is %s; %s", f->what, f->id,
 	        verdict_words[v],
-	        repaired   ? "it was compiled again"
-	        : is_image ? "--repair compiles it again, or send the mapping again"
-	                   : "send it again to keep its text");
+	        repaired    ? "it was compiled again"
+	        : is_image  ? "--repair compiles it again, or send the mapping again"
+	        : is_upload ? "send the mapping again"
+	                    : "send it again to keep its text");
 	tell(k, f, text, repaired);
 	return TW_OK;
 }

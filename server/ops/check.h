@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "blob.h"
-#include "catalogue.h"
+#include "decoder/base/err.h"
+#include "server/catalogue/catalogue.h"
+#include "server/storage/blob.h"
 
 struct tw_finding {
 	const char *project_id, *id; /* the trace or build; "" when it is the catalogue itself */

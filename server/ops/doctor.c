@@ -1,4 +1,4 @@
-#include "doctor.h"
+#include "server/ops/doctor.h"
 
 #include <stdarg.h>
 #include <stdio.h>

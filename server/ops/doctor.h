@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 enum tw_doctor_level { TW_DOCTOR_GOOD, TW_DOCTOR_NOTE, TW_DOCTOR_WRONG };
 const char *tw_doctor_word(enum tw_doctor_level l);

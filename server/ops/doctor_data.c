@@ -7,11 +7,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "catalogue_look.h"
-#include "catalogue_postgres.h"
-#include "clock.h"
-#include "data_catalogue.h"
-#include "doctor.h"
+#include "server/base/clock.h"
+#include "server/catalogue/catalogue_look.h"
+#include "server/catalogue/data_catalogue.h"
+#include "server/db/catalogue_postgres.h"
+#include "server/ops/doctor.h"
 
 enum { PATH_BYTES = 1500, LOG_MANY_MB = 256, WAIT_LONG_S = 900, AHEAD_S = 300 };
 
@@ -139,7 +139,11 @@ static void judge(struct tw_doctor *d, const struct tw_catalogue_facts *f)
 {
 	const int64_t now = tw_unix_ms();
 
-	if (f->schema > f->known_schema) {
+	if (f->schema < 1) {
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "schema",
+		        "The catalogue has no schema number: it is not a catalogue of tracewell. "
+		        "Restore a backup.");
+	} else if (f->schema > f->known_schema) {
 		tw_doctor_tell(d, TW_DOCTOR_WRONG, "schema",
 		        "The catalogue has schema %d, this program knows up to %d: it was written "
 		        "by "

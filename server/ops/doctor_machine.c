@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "config.h"
-#include "doctor.h"
-#include "jail.h"
+#include "server/base/clock.h"
+#include "server/base/config.h"
+#include "server/decode/jail.h"
+#include "server/ops/doctor.h"
 
 enum { FILES_NEEDED = 1024 + 256 /* --connections and the rest */, YEAR_2025_S = 1735689600 };
 #define DECODE_BYTES ((uint64_t)1536 << 20) /* --worker-memory */

@@ -2,9 +2,9 @@
  * sent. */
 #include <string.h>
 
-#include "clock.h"
-#include "doctor.h"
-#include "smtp_settings.h"
+#include "server/base/clock.h"
+#include "server/notify/smtp_settings.h"
+#include "server/ops/doctor.h"
 
 enum { STEP_MS = 250, PATIENCE_MS = 30000 };
 

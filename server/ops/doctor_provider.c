@@ -1,11 +1,11 @@
 /* The OpenID provider as the server would ask it: is it there, does it call itself what the setting
  * says, has it keys. */
-#include "base/arena.h"
-#include "config.h"
-#include "doctor.h"
-#include "jwt.h"
-#include "oidc_fetch.h"
-#include "oidc_provider.h"
+#include "decoder/base/arena.h"
+#include "server/auth/oidc/jwt.h"
+#include "server/auth/oidc/oidc_fetch.h"
+#include "server/auth/oidc/oidc_provider.h"
+#include "server/base/config.h"
+#include "server/ops/doctor.h"
 
 enum { ARENA_BYTES = 1 << 20, PATIENCE_MS = 10000 };
 

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "doctor.h"
-#include "source_ask.h"
+#include "server/ops/doctor.h"
+#include "server/source/source_ask.h"
 
 enum { PATH_BYTES = 1500, CLONES_MAX = 500, OLD_DAYS = 7, DAY_S = 86400 };
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/buf.h"
-#include "doctor.h"
+#include "decoder/base/buf.h"
+#include "server/ops/doctor.h"
 
 enum { ANSWER_BYTES = 1 << 20, URL_BYTES = 2048, PATIENCE_S = 15, SKEW_S = 60 };
 

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/arena.h"
-#include "blob_store.h"
-#include "doctor.h"
-#include "storage_mark.h"
+#include "decoder/base/arena.h"
+#include "server/catalogue/storage/storage_mark.h"
+#include "server/ops/doctor.h"
+#include "server/storage/blob_store.h"
 
 enum { SETTINGS_BYTES = 1 << 20, TIMEOUT_S = 10 };
 
@@ -40,9 +40,9 @@ static void ask(struct tw_doctor *d, const struct tw_storage *s)
 
 	quick.timeout_s = TIMEOUT_S;
 	if (st == TW_OK)
-		st = engine->open(
-		        &(struct tw_store_place){d->data ? d->data : ".", &quick, 0, false}, &store,
-		        &err);
+		st = engine->open(&(struct tw_store_place){.data_dir = d->data ? d->data : ".",
+		                          .storage = &quick},
+		        &store, &err);
 	if (st == TW_OK)
 		st = engine->probe(store, &err);
 	if (st == TW_OK)

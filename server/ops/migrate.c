@@ -1,9 +1,9 @@
-#include "migrate.h"
+#include "server/ops/migrate.h"
 
 #include <string.h>
 
-#include "crash_point.h"
-#include "migrate_seen.h"
+#include "server/base/file/crash_point.h"
+#include "server/ops/migrate_seen.h"
 
 /* So many lost files are told and left out; more, and a tenth of all, are no accident. */
 enum { LOST_FEW = 16, LOST_SHARE = 10 };
@@ -25,7 +25,7 @@ static enum tw_status compare_rows(
 		if (is_alike(t))
 			continue;
 		*ret_state = TW_MIGRATE_DIFFERENT;
-		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		st = tw_fail(err, TW_CORRUPT,
 		        "table %s is not alike: %llu rows here, %llu there, %llu differ, the first "
 		        "is %s",
 		        t->name, (unsigned long long)t->from.rows, (unsigned long long)t->to.rows,
@@ -50,7 +50,7 @@ static enum tw_status judge_lost(const struct tw_migrate_files *f, struct tw_err
 {
 	if (f->lost <= LOST_FEW || f->lost <= f->files / LOST_SHARE)
 		return TW_OK;
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CORRUPT,
 	        "%llu of the source's %llu files are lost: is all of it mounted? tracewell check "
 	        "tells which; delete these traces to go on without them",
 	        (unsigned long long)f->lost, (unsigned long long)f->files);

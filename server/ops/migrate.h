@@ -10,7 +10,7 @@
 #ifndef TW_MIGRATE_H
 #define TW_MIGRATE_H
 
-#include "catalogue_migrate.h"
+#include "server/catalogue/catalogue_migrate.h"
 
 struct tw_migrate_files {
 	uint64_t files; /* that the source's catalogue names and has */

@@ -1,11 +1,11 @@
-#include "migrate_each.h"
+#include "server/ops/migrate_each.h"
 
 #include <pthread.h>
 #include <stdio.h>
 
-#include "base/arena.h"
-#include "pool.h"
-#include "stored.h"
+#include "decoder/base/arena.h"
+#include "server/base/thread/pool.h"
+#include "server/catalogue/storage/stored.h"
 
 struct crew;
 
@@ -84,9 +84,8 @@ static enum tw_status hand_out(
 	if (!s)
 		return TW_PRECONDITION; /* c->err says why */
 	fill(&s->file, of, c->decoded);
-	return tw_pool_submit(c->pool, &s->task)
-	               ? TW_OK
-	               : tw_fail(err, TW_BUG, TW_NO_OFFSET, "no thread takes a file");
+	return tw_pool_submit(c->pool, &s->task) ? TW_OK
+	                                         : tw_fail(err, TW_BUG, "no thread takes a file");
 }
 
 static enum tw_status hand_out_all(struct crew *c, struct tw_catalogue *of, struct tw_err *err)
@@ -111,7 +110,7 @@ enum tw_status tw_migrate_each(
 	enum tw_status st;
 
 	if (!c)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	c->one = one;
 	c->arg = arg;
 	(void)pthread_mutex_init(&c->lock, NULL);

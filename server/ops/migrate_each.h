@@ -8,8 +8,8 @@
 #ifndef TW_MIGRATE_EACH_H
 #define TW_MIGRATE_EACH_H
 
-#include "blob_store.h"
-#include "catalogue.h"
+#include "server/catalogue/catalogue.h"
+#include "server/storage/blob_store.h"
 
 enum { TW_MIGRATE_HANDS = 8, TW_MIGRATE_NAME = 200 };
 

@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "crash_point.h"
-#include "digest.h"
-#include "file_copy.h"
-#include "migrate.h"
-#include "migrate_seen.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/file/digest.h"
+#include "server/base/file/file_copy.h"
+#include "server/ops/migrate.h"
+#include "server/ops/migrate_seen.h"
 
 enum { PATH_BYTES = 1500 };
 
@@ -75,7 +75,7 @@ static enum tw_status get(
 	const struct tw_store_engine *e = tw_blobs_engine(b, &store);
 
 	return of->key[0] ? e->get(store, of->key, 0, ret_fd, err)
-	                  : tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no file has such a name");
+	                  : tw_fail(err, TW_NOT_FOUND, "no file has such a name");
 }
 
 static bool is_it(
@@ -96,10 +96,9 @@ static enum tw_status open_whole(
 	if (st != TW_OK)
 		return st;
 	if (tw_digest_fd(fd, sha256, &bytes, NULL) != TW_OK || lseek(fd, 0, SEEK_SET) != 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.80s: its %.60s cannot be read", of->id,
-		        of->what);
+		st = tw_fail(err, TW_IO, "%.80s: its %.60s cannot be read", of->id, of->what);
 	else if (!is_it(of, sha256, bytes))
-		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "its %.60s is damaged", of->what);
+		st = tw_fail(err, TW_CORRUPT, "its %.60s is damaged", of->what);
 	if (st != TW_OK) {
 		(void)close(fd);
 		return st;
@@ -275,7 +274,7 @@ static enum tw_status copy_to_folder(
 	if (st == TW_OK)
 		st = tw_digest_file(spool, sha256, &bytes, err);
 	if (st == TW_OK && strcmp(sha256, of->sha256) != 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.150s is not what was written", spool);
+		st = tw_fail(err, TW_IO, "%.150s is not what was written", spool);
 	if (st == TW_OK)
 		st = put(f->m->to, of, spool, -1, err);
 	if (st != TW_OK)
@@ -385,9 +384,7 @@ static enum tw_status make_durable(const struct tw_migrate *m, struct tw_err *er
 
 	if (fd >= 0)
 		(void)close(fd);
-	return fine ? TW_OK
-	            : tw_fail(err, TW_IO, TW_NO_OFFSET,
-	                      "the target folder cannot be made durable (errno %d)", errno);
+	return fine ? TW_OK : tw_fail_errno(err, TW_IO, "the target folder cannot be made durable");
 }
 
 static enum tw_status each(struct files *f, tw_migrate_one one, struct tw_err *err)
@@ -425,8 +422,8 @@ static enum tw_status not_alike(
 {
 	const bool lacks = why->code == TW_NOT_FOUND;
 
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the target's %.30s of %.40s%s%.110s",
-	        of->what, of->id, lacks ? " is not there" : ": ", lacks ? "" : why->msg);
+	return tw_fail(err, TW_CORRUPT, "the target's %.30s of %.40s%s%.110s", of->what, of->id,
+	        lacks ? " is not there" : ": ", lacks ? "" : why->msg);
 }
 
 static enum tw_status compare_one(void *arg, const struct tw_migrate_file *of, struct tw_err *err)

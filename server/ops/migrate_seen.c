@@ -1,10 +1,10 @@
-#include "migrate_seen.h"
+#include "server/ops/migrate_seen.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "digest.h"
+#include "decoder/base/arena.h"
+#include "server/base/file/digest.h"
 
 enum { NAME = 16, FEWEST = 1 << 10, MOST = 1 << 22 };
 

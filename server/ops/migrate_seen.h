@@ -8,7 +8,7 @@
 #ifndef TW_MIGRATE_SEEN_H
 #define TW_MIGRATE_SEEN_H
 
-#include "migrate_each.h"
+#include "server/ops/migrate_each.h"
 
 struct tw_migrate_seen;
 

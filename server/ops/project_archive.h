@@ -12,10 +12,10 @@
 #ifndef TW_PROJECT_ARCHIVE_H
 #define TW_PROJECT_ARCHIVE_H
 
-#include "base/err.h"
-#include "blob.h"
-#include "catalogue.h"
-#include "catalogue_move.h"
+#include "decoder/base/err.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/catalogue_move.h"
+#include "server/storage/blob.h"
 
 /* Whoever watches: so many files and bytes of their contents until now.  step NULL: nobody. */
 struct tw_project_watch {

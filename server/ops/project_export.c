@@ -11,13 +11,14 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "clock.h"
-#include "digest.h"
-#include "json_memory.h"
-#include "project_archive.h"
-#include "stored.h"
-#include "tar_head.h"
-#include "ulid.h"
+#include "server/base/clock.h"
+#include "server/base/file/digest.h"
+#include "server/base/file/io.h"
+#include "server/base/file/tar_head.h"
+#include "server/base/text/json_memory.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/storage/stored.h"
+#include "server/ops/project_archive.h"
 
 enum { PATH_BYTES = 1500, PIECE_BYTES = 1 << 16, LEVEL = 3 };
 
@@ -39,27 +40,16 @@ struct export
 
 static enum tw_status fail_errno(const char *doing, const char *what, struct tw_err *err)
 {
-	bool full = errno == ENOSPC || errno == EDQUOT;
-
-	return tw_fail(err, full ? TW_FULL : TW_IO, TW_NO_OFFSET, "cannot %s %.120s (errno %d)",
-	        doing, what, errno);
+	return tw_fail_errno(err, tw_disk_status(errno), "cannot %s %.120s", doing, what);
 }
 
 /* --- bytes --- */
 
 static enum tw_status write_all(struct archive *t, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	while (n > 0) {
-		ssize_t k = write(t->fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return fail_errno("write", "the archive", err);
-		p += k;
-		n -= (size_t)k;
-		t->bytes += (uint64_t)k;
-	}
+	if (!tw_write_all(t->fd, p, n))
+		return fail_errno("write", "the archive", err);
+	t->bytes += n;
 	return TW_OK;
 }
 
@@ -75,8 +65,7 @@ static enum tw_status squeeze(
 
 		left = ZSTD_compressStream2(t->zstd, &out, &in, how);
 		if (ZSTD_isError(left))
-			return tw_fail(
-			        err, TW_BUG, TW_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(left));
+			return tw_fail(err, TW_BUG, "zstd: %s", ZSTD_getErrorName(left));
 		st = write_all(t, t->out, out.pos, err);
 	}
 	return st;
@@ -95,7 +84,7 @@ static enum tw_status put_head(
 	uint8_t h[TW_TAR_BLOCK];
 
 	if (!tw_tar_head(h, name, 0600, bytes))
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		return tw_fail(err, TW_TOO_LARGE,
 		        "%.80s has more than 8 GiB, which a tar cannot hold", name);
 	return put(t, h, sizeof h, err);
 }
@@ -132,11 +121,10 @@ static enum tw_status put_exactly(
 
 	for (uint64_t left = bytes; st == TW_OK && left > 0;) {
 		size_t want = left < sizeof piece ? (size_t)left : sizeof piece;
-		ssize_t n = read(fd, piece, want);
+		ssize_t n = tw_read_some(fd, piece, want);
 
 		if (n <= 0)
-			return tw_fail(
-			        err, TW_IO, TW_NO_OFFSET, "%.80s ended while it was read", name);
+			return tw_fail(err, TW_IO, "%.80s ended while it was read", name);
 		st = put(t, piece, (size_t)n, err);
 		left -= (uint64_t)n;
 		t->read_bytes += (uint64_t)n;
@@ -182,7 +170,7 @@ static enum tw_status put_blob(
 
 	(void)a;
 	if (st == TW_NOT_FOUND)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		return tw_fail(err, TW_NOT_FOUND,
 		        "a file of %.60s is missing (%.60s): deleted meanwhile, or see `tracewell "
 		        "check`; export again",
 		        f->id, f->what);
@@ -221,7 +209,7 @@ static enum tw_status put_manifest(
 	        "{si ss ss}", "tracewell_project", 1, "name", project, "catalogue_sha256", sha256);
 	char *text = tw_json_dumps(o, JSON_COMPACT);
 	enum tw_status st = text ? put_bytes(t, "tracewell-project.json", text, strlen(text), err)
-	                         : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	                         : tw_oom(err);
 
 	free(text); /* NOLINT: jansson's */
 	json_decref(o);
@@ -304,7 +292,7 @@ static enum tw_status open_archive(
 		return TW_OK;
 	t->zstd = ZSTD_createCStream();
 	if (!t->zstd || ZSTD_isError(ZSTD_initCStream(t->zstd, LEVEL)))
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	(void)ZSTD_CCtx_setParameter(t->zstd, ZSTD_c_checksumFlag, 1);
 	return TW_OK;
 }
@@ -354,7 +342,7 @@ enum tw_status tw_project_export(struct tw_catalogue *c, struct tw_blobs *b, con
 	enum tw_status st;
 
 	if (!e)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	e->blobs = b;
 	e->archive.fd = -1;
 	e->archive.watch = watch;

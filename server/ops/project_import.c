@@ -16,14 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/unpack.h"
-#include "base/unzip.h"
-#include "clock.h"
-#include "digest.h"
-#include "local_trace.h"
-#include "project_archive.h"
-#include "stored.h"
-#include "ulid.h"
+#include "decoder/base/unpack.h"
+#include "decoder/base/unzip.h"
+#include "server/base/clock.h"
+#include "server/base/file/digest.h"
+#include "server/base/file/io.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/storage/stored.h"
+#include "server/decode/local_trace.h"
+#include "server/ops/project_archive.h"
 
 enum {
 	PATH_BYTES = 1500,
@@ -51,7 +52,7 @@ struct import {
 
 static enum tw_status broken(struct tw_err *err, const char *why)
 {
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CORRUPT,
 	        "the archive cannot be imported: %.100s; nothing was changed", why);
 }
 
@@ -133,18 +134,9 @@ static enum tw_status write_spool(struct import *im, const uint8_t *p, size_t n,
 
 	if (st != TW_OK)
 		return st;
-	while (n > 0) {
-		ssize_t k = write(im->fd, p, n);
-
-		if (k < 0 && errno != EINTR)
-			return tw_fail(err, errno == ENOSPC ? TW_FULL : TW_IO, TW_NO_OFFSET,
-			        "the archive cannot be unpacked (errno %d)", errno);
-		if (k > 0) {
-			p += k;
-			n -= (size_t)k;
-		}
-	}
-	return TW_OK;
+	return tw_write_all(im->fd, p, n) ? TW_OK
+	                                  : tw_fail_errno(err, errno == ENOSPC ? TW_FULL : TW_IO,
+	                                            "the archive cannot be unpacked");
 }
 
 static enum tw_status member_data(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
@@ -183,8 +175,7 @@ static enum tw_status end_spool(struct import *im, struct tw_err *err)
 {
 	enum tw_status st = fsync(im->fd) == 0
 	                            ? TW_OK
-	                            : tw_fail(err, TW_IO, TW_NO_OFFSET,
-	                                      "the archive cannot be unpacked (errno %d)", errno);
+	                            : tw_fail_errno(err, TW_IO, "the archive cannot be unpacked");
 
 	(void)close(im->fd);
 	im->fd = -1;
@@ -244,7 +235,7 @@ static enum tw_status read_archive(struct import *im, const char *path, struct t
 	limits.max_ratio = MAX_RATIO;
 	u = a ? tw_unpack_new(a, &limits, &ops, im) : NULL;
 	z = u ? tw_unzip_new(a, &limits, push_unpack, u) : NULL;
-	st = z ? read_members(z, u, path, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = z ? read_members(z, u, path, err) : tw_oom(err);
 	tw_unzip_free(z);
 	tw_unpack_free(u);
 	tw_arena_free(a);
@@ -269,8 +260,7 @@ static enum tw_status read_manifest(
 	enum tw_status st = TW_OK;
 
 	if (version > 1) {
-		st = tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
-		        "the archive was written by a newer tracewell");
+		st = tw_fail(err, TW_UNSUPPORTED, "the archive was written by a newer tracewell");
 	} else if (version == 1 && name && strlen(name) < NAME_BYTES && sha256 && is_hex(sha256)) {
 		memcpy(ret->name, name, strlen(name) + 1);
 		memcpy(ret->catalogue, sha256, TW_SHA256_HEX);
@@ -430,7 +420,7 @@ static enum tw_status judge_again(struct import *im, const char *catalogue, stru
 	if (st == TW_OK)
 		st = each_blob(im, judge_blob, err);
 	if (st == TW_CORRUPT)
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CONFLICT,
 		        "the server deleted files while they were imported: delete the project's "
 		        "failed traces and import it again while nothing is deleted");
 	return st;

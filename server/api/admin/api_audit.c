@@ -1,9 +1,9 @@
 /* Who changed what, for admins: of a project, or with everywhere=1 of the whole server. */
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
-#include "audit.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/audit.h"
 
 enum { MAX_PAGE = 500, PAGE = 100 };
 
@@ -30,7 +30,7 @@ static enum tw_status whose(const struct tw_req *r, const char **ret_project_id,
 	enum tw_status st = tw_req_query_bool(r, "everywhere", false, &everywhere, err);
 
 	if (st == TW_OK && everywhere && tw_req_caller(r)->scope != TW_SCOPE_SERVER)
-		st = tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		st = tw_fail(err, TW_DENIED,
 		        "only an admin of the server sees changes everywhere; leave everywhere out "
 		        "for those of the project");
 	*ret_project_id = everywhere ? NULL : tw_req_caller(r)->project_id;

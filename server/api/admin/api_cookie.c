@@ -1,17 +1,16 @@
-#include "api_cookie.h"
+#include "server/api/admin/api_cookie.h"
 
-#include <stdio.h>
+#include "server/auth/auth.h"
+#include "server/base/app.h"
 
-#include "app.h"
-
-enum { MAX_NAME = 64, MAX_SECRET = 128 };
+enum { MAX_SECRET = 128 };
 
 void tw_api_set_cookie(struct tw_req *r, const struct tw_cookie *c)
 {
 	bool https = tw_req_is_https(r);
 	const char *text = tw_arena_printf(tw_req_arena(r),
-	        "%s%s=%s; Path=%s; Max-Age=%ld; HttpOnly; SameSite=%s%s",
-	        https ? TW_COOKIE_HOST : "", c->name, c->value, https ? "/" : c->path, c->max_age_s,
+	        "%s=%s; Path=%s; Max-Age=%ld; HttpOnly; SameSite=%s%s",
+	        tw_req_cookie_name(r, c->name), c->value, https ? "/" : c->path, c->max_age_s,
 	        c->same_site, https ? "; Secure" : "");
 
 	if (text)
@@ -20,10 +19,7 @@ void tw_api_set_cookie(struct tw_req *r, const struct tw_cookie *c)
 
 bool tw_api_cookie(struct tw_req *r, const char *name, char *out, size_t cap)
 {
-	char full[MAX_NAME];
-
-	(void)snprintf(full, sizeof full, "%s%s", tw_req_is_https(r) ? TW_COOKIE_HOST : "", name);
-	return tw_auth_cookie(tw_req_header(r, "Cookie"), full, out, cap);
+	return tw_auth_cookie(tw_req_header(r, "Cookie"), tw_req_cookie_name(r, name), out, cap);
 }
 
 static void set_session(struct tw_req *r, const char *secret, long max_age_s)

@@ -5,12 +5,12 @@
 #ifndef TW_API_COOKIE_H
 #define TW_API_COOKIE_H
 
-#include "auth_secret.h"
-#include "catalogue_user.h"
-#include "http.h"
+#include "server/base/auth_secret.h"
+#include "server/catalogue/access/catalogue_user.h"
+#include "server/http/http.h"
 
 struct tw_cookie {
-	const char *name; /* without TW_COOKIE_HOST */
+	const char *name; /* completed by tw_req_cookie_name */
 	const char *value;
 	const char *path; /* on https it is "/" whatever this says: TW_COOKIE_HOST asks for that */
 	const char *same_site; /* "Strict", "Lax" */

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
-#include "catalogue_hook.h"
-#include "clock.h"
-#include "json_memory.h"
-#include "news.h"
-#include "periodic.h"
-#include "words.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/base/text/json_memory.h"
+#include "server/base/thread/periodic.h"
+#include "server/catalogue/notify/catalogue_hook.h"
+#include "server/notify/news.h"
+#include "server/notify/words.h"
 
 enum { TEXT_BYTES = 512 << 10, MINUTE_MS = 60 * 1000 };
 
@@ -29,8 +29,7 @@ static enum tw_status load_rules(
 	if (st != TW_OK)
 		return st;
 	*ret_doc = text ? json_loads(text, 0, NULL) : json_object();
-	return *ret_doc ? tw_news_rules_read(*ret_doc, ret, err)
-	                : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return *ret_doc ? tw_news_rules_read(*ret_doc, ret, err) : tw_oom(err);
 }
 
 /* --- the digest --- */
@@ -83,7 +82,7 @@ static enum tw_status reply_text(
 	tw_words_digest(&w, digest, true);
 	st = tw_buf_status(&out);
 	st = st == TW_OK ? tw_req_reply_buf(r, 200, types[form], true, &out, err)
-	                 : tw_fail(err, st, TW_NO_OFFSET, "the digest is too large");
+	                 : tw_fail(err, st, "the digest is too large");
 	if (st != TW_OK)
 		tw_buf_done(&out);
 	return st;
@@ -137,7 +136,7 @@ static enum tw_status count_hooks(struct tw_req *r, json_int_t *ret, struct tw_e
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a digest");
+	return tw_oom(err);
 }
 
 /* Its end is that of the minute: what is asked for twice in one is told once. */
@@ -178,7 +177,7 @@ static enum tw_status post_digest(struct tw_req *r, struct tw_err *err)
 		to.n_mail = 0;
 	mails = (json_int_t)to.n_mail;
 	if (st == TW_OK && hooks + mails == 0)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		st = tw_fail(err, TW_CONFLICT,
 		        "nobody is told: no webhook that is not paused wants digests, and nobody "
 		        "is mailed");
 	if (st == TW_OK)
@@ -223,7 +222,7 @@ static enum tw_status refuse_added(
 
 	for (size_t i = 0; st == TW_OK && i < rules->n_mail; i++)
 		if (!has(&old, rules->mail[i]))
-			st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+			st = tw_fail(err, TW_CONFLICT,
 			        "this server cannot mail: it was given no --smtp-url");
 	json_decref(doc);
 	return st;

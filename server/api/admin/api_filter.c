@@ -1,8 +1,8 @@
 /* Lists of traces that people of a project keep by a name. */
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
 
 static enum tw_status list_filters(struct tw_req *r, struct tw_err *err)
 {
@@ -27,13 +27,13 @@ static enum tw_status list_filters(struct tw_req *r, struct tw_err *err)
 static enum tw_status read_name(struct tw_req *r, const char **ret, struct tw_err *err)
 {
 	const char *name = tw_req_path(r, "name");
-	enum tw_status st = tw_api_check_text("the name", name, err);
+	enum tw_status st = tw_check_text("the name", name, err);
 
 	if (st != TW_OK)
 		return st;
 	if (strlen(name) > TW_FILTER_NAME_BYTES || strspn(name, " ") == strlen(name))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "the name must have 1 to %d bytes", TW_FILTER_NAME_BYTES);
+		return tw_fail(err, TW_BAD_REQUEST, "the name must have 1 to %d bytes",
+		        TW_FILTER_NAME_BYTES);
 	*ret = name;
 	return TW_OK;
 }

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
-#include "auth_secret.h"
-#include "catalogue_hook.h"
-#include "clock.h"
-#include "json_memory.h"
-#include "periodic.h"
-#include "seal.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/auth_secret.h"
+#include "server/base/clock.h"
+#include "server/base/seal.h"
+#include "server/base/text/json_memory.h"
+#include "server/base/thread/periodic.h"
+#include "server/catalogue/notify/catalogue_hook.h"
 
 enum { LOG_DEFAULT = 50, LOG_MAX = 100 };
 
@@ -127,7 +127,7 @@ static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
 		n += json_object_get(body, known[i]) != NULL;
 	if (n == json_object_size(body))
 		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "a webhook has name, url, kind, events, paused and new_secret, nothing else");
 }
 
@@ -140,7 +140,7 @@ static enum tw_status read_event(const json_t *one, unsigned *io, struct tw_err 
 			*io |= 1U << i;
 			return TW_OK;
 		}
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "there is no event %.40s; there are regression.found, regression.returned, "
 	        "regression.fixed, regression.status, anr.new and digest",
 	        word ? word : "of that kind");
@@ -157,7 +157,7 @@ static enum tw_status read_events(const json_t *body, unsigned *io, struct tw_er
 		return TW_OK;
 	if (!json_is_array(list) || json_array_size(list) == 0 ||
 	        json_array_size(list) > TW_HOOK_TEST)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "events must be a list of at least one event, each once");
 	*io = 0;
 	json_array_foreach(list, i, one)
@@ -187,7 +187,7 @@ static enum tw_status read_flag(const json_t *body, const char *name, bool *io, 
 	const json_t *at = json_object_get(body, name);
 
 	if (at && !json_is_boolean(at))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s must be true or false", name);
+		return tw_fail(err, TW_BAD_REQUEST, "%s must be true or false", name);
 	if (at)
 		*io = json_is_true(at);
 	return TW_OK;
@@ -306,7 +306,7 @@ static enum tw_status test(struct tw_req *r, struct tw_err *err)
 	int64_t id = 0;
 	enum tw_status st = text ? tw_catalogue_hook_test(catalogue(r), project(r),
 	                                   tw_req_path(r, "hook"), text, &id, err)
-	                         : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	                         : tw_oom(err);
 
 	free(text);
 	json_decref(facts);
@@ -385,7 +385,7 @@ static enum tw_status find_delivery(
 	enum tw_status st = find_target(r, ret_hook, err);
 
 	if (st == TW_OK && !tw_str_u64(tw_str_of(tw_req_path(r, "delivery")), INT64_MAX, ret_id))
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such delivery to this webhook");
+		st = tw_fail(err, TW_NOT_FOUND, "no such delivery to this webhook");
 	return st;
 }
 

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
-#include "catalogue_hang.h"
-#include "clock.h"
-#include "fleet.h"
-#include "issue.h"
-#include "regression_json.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/fleet/regression_json.h"
+#include "server/fleet/fleet.h"
+#include "server/notify/issue.h"
 
 enum { ANR_DAYS = 400, EVIDENCE_DAYS = 60 };
 #define ARENA_MAX ((size_t)256 << 20)
@@ -40,7 +40,7 @@ static enum tw_status load_tracker(struct tw_req *r, json_t **ret, struct tw_err
 		return st;
 	*ret = text ? json_loads(text, 0, NULL)
 	            : json_pack("{s:s, s:s}", "for", "github", "template", "");
-	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return *ret ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status get_tracker(struct tw_req *r, struct tw_err *err)
@@ -148,8 +148,7 @@ static enum tw_status median(
 {
 	struct tw_rollup_head *h = tw_arena_zalloc(a, 1, sizeof *h);
 	struct tw_fleet_lengths l = {.stat = {.n = 0}};
-	enum tw_status st = h ? tw_fleet_lengths(g, h, &l, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = h ? tw_fleet_lengths(g, h, &l, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		*ret = l.stat.at[0];
@@ -201,7 +200,7 @@ static enum tw_status of_regression(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = begin(r, &i, err);
 
 	if (st == TW_OK && !a)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_oom(err);
 	if (st == TW_OK)
 		st = tw_catalogue_regression_get(catalogue(r), project(r),
 		        tw_req_path(r, "regression"), tw_req_arena(r), &row, err);
@@ -210,7 +209,7 @@ static enum tw_status of_regression(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK) {
 		j = tw_regression_json(&row);
 		i.regression = j;
-		st = j ? reply(r, &i, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = j ? reply(r, &i, err) : tw_oom(err);
 	}
 	json_decref(j);
 	tw_arena_free(a);
@@ -257,7 +256,7 @@ static enum tw_status of_group(struct tw_req *r, struct tw_err *err)
 		st = tw_catalogue_anr_groups(
 		        catalogue(r), project(r), &all, key, tw_req_arena(r), &groups, &n, err);
 	if (st == TW_OK && (n == 0 || !key[0]))
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such group of ANRs");
+		st = tw_fail(err, TW_NOT_FOUND, "no such group of ANRs");
 	if (st == TW_OK)
 		st = tw_catalogue_anr_exemplars(catalogue(r), project(r), &all, key,
 		        tw_req_arena(r), &traces, &n_traces, err);
@@ -266,7 +265,7 @@ static enum tw_status of_group(struct tw_req *r, struct tw_err *err)
 	add_exemplars(&i, traces, n_traces);
 	j = group_json(groups);
 	i.anr = j;
-	st = j ? reply(r, &i, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = j ? reply(r, &i, err) : tw_oom(err);
 	json_decref(j);
 	return st;
 }

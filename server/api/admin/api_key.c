@@ -1,10 +1,10 @@
 /* Keys of a project, for admins: made, rotated, revoked. */
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
-#include "auth_secret.h"
-#include "clock.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/auth_secret.h"
+#include "server/base/clock.h"
 
 enum { GRACE_S = 7 * 86400, MAX_GRACE_S = 366 * 86400 };
 
@@ -42,10 +42,10 @@ static enum tw_status parse_expiry(
 	int64_t at = given ? json_integer_value(given) : dflt;
 
 	if (given && !json_is_integer(given))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "expires_ms must be Unix milliseconds, or 0 for never");
 	if (at != 0 && at <= tw_unix_ms())
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        given ? "expires_ms is in the past"
 		              : "the key has expired; send another expires_ms, or 0 for never");
 	*ret = at;
@@ -59,13 +59,12 @@ static enum tw_status parse_key(const json_t *body, struct tw_key_new *k, struct
 	enum tw_status st;
 
 	if (name && !json_is_string(name))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "name must be a text");
+		return tw_fail(err, TW_BAD_REQUEST, "name must be a text");
 	if (!scope || !tw_scope_of_key(scope, &k->scope))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "scope must be ingest, read, write or admin");
+		return tw_fail(err, TW_BAD_REQUEST, "scope must be ingest, read, write or admin");
 	k->name = name ? json_string_value(name) : "";
 	st = parse_expiry(body, 0, &k->expires_ms, err);
-	return st == TW_OK ? tw_api_check_text("name", k->name, err) : st;
+	return st == TW_OK ? tw_check_text("name", k->name, err) : st;
 }
 
 static enum tw_status make_key(struct tw_req *r, const json_t *body, struct tw_err *err)
@@ -101,7 +100,7 @@ static enum tw_status parse_grace(const json_t *body, int64_t *ret_s, struct tw_
 	int64_t s = given ? json_integer_value(given) : GRACE_S;
 
 	if ((given && !json_is_integer(given)) || s < 0 || s > MAX_GRACE_S)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "grace_s must be a number of seconds from 0 to %d", (int)MAX_GRACE_S);
 	*ret_s = s;
 	return TW_OK;

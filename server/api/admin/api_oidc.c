@@ -8,17 +8,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api.h"
-#include "api_cookie.h"
-#include "api_password.h"
-#include "app.h"
-#include "auth_throttle.h"
-#include "catalogue_identity.h"
-#include "clock.h"
-#include "jwt.h"
-#include "log.h"
-#include "oidc.h"
-#include "oidc_state.h"
+#include "server/api/admin/api_cookie.h"
+#include "server/api/admin/api_password.h"
+#include "server/api/api.h"
+#include "server/auth/auth_throttle.h"
+#include "server/auth/oidc/jwt.h"
+#include "server/auth/oidc/oidc.h"
+#include "server/auth/oidc/oidc_state.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/catalogue/access/catalogue_identity.h"
 
 #define FLOW_COOKIE "tw_oidc"
 
@@ -57,8 +57,7 @@ static enum tw_status need_provider(struct tw_req *r, struct tw_err *err)
 {
 	if (tw_req_app(r)->oidc)
 		return TW_OK;
-	return tw_fail(
-	        err, TW_NOT_FOUND, TW_NO_OFFSET, "no provider signs people in here: --oidc-issuer");
+	return tw_fail(err, TW_NOT_FOUND, "no provider signs people in here: --oidc-issuer");
 }
 
 static struct tw_oidc_turn turn_of(struct tw_req *r)
@@ -84,7 +83,7 @@ static enum tw_status begin_for(struct tw_req *r, struct tw_oidc_turn *turn, con
 	enum tw_status st;
 
 	if (!turn->redirect_uri)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	st = tw_oidc_begin(tw_req_app(r)->oidc, turn, &for_what, ret_location, &cookie, err);
 	if (st == TW_OK)
 		set_flow_cookie(r, cookie, TW_OIDC_STATE_S);
@@ -124,18 +123,18 @@ static enum tw_status judge_owner(struct tw_req *r, const json_t *body, struct t
 	enum tw_status st;
 
 	if (!password)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "password must be a text");
+		return tw_fail(err, TW_BAD_REQUEST, "password must be a text");
 	if (!tw_api_present_session(r, session))
-		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		return tw_fail(err, TW_DENIED,
 		        "an account is linked in a browser that is signed in here by password");
 	st = tw_catalogue_user_get(tw_req_app(r)->catalogue, tw_req_caller(r)->name, &user, err);
 	if (st == TW_OK && !user.password[0])
-		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		return tw_fail(err, TW_DENIED,
 		        "this account has no password: an admin of the server can link it");
 	if (st == TW_OK)
 		st = tw_api_check_password(r, &user, password, err);
 	if (st == TW_NO_TOKEN) /* the session is fine */
-		st = tw_fail(err, TW_DENIED, TW_NO_OFFSET, "the password is wrong");
+		st = tw_fail(err, TW_DENIED, "the password is wrong");
 	return st;
 }
 
@@ -150,8 +149,7 @@ static enum tw_status link_to(struct tw_req *r, const json_t *body, struct tw_er
 	if (st == TW_OK)
 		st = begin_for(r, &turn, tw_req_caller(r)->user_id, &location, err);
 	if (st == TW_IO && turn.why == TW_OIDC_AWAY)
-		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
-		        "%.60s does not answer; try again in a while",
+		st = tw_fail(err, TW_BUSY, "%.60s does not answer; try again in a while",
 		        tw_oidc_name(tw_req_app(r)->oidc));
 	return st == TW_OK ? tw_req_reply_json(r, 200, json_pack("{ss}", "location", location), err)
 	                   : st;
@@ -255,7 +253,7 @@ static enum tw_status finish(
 	enum tw_status st;
 
 	if (!turn->redirect_uri)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	(void)tw_api_cookie(r, FLOW_COOKIE, cookie, sizeof cookie);
 	st = tw_oidc_finish(tw_req_app(r)->oidc, turn, &answer, ret, err);
 	return st == TW_OK ? admit(r, ret, &turn->why, err) : st;
@@ -293,7 +291,7 @@ static enum tw_status callback(struct tw_req *r, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (!person)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	st = try(r, &turn, person, &why);
 	if (st == TW_OK || turn.why != TW_OIDC_STATE)
 		set_flow_cookie(r, "", 0);

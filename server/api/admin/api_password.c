@@ -1,12 +1,12 @@
-#include "api_password.h"
+#include "server/api/admin/api_password.h"
 
 #include <stdio.h>
 
-#include "app.h"
-#include "auth_password.h"
-#include "auth_throttle.h"
-#include "clock.h"
-#include "log.h"
+#include "server/auth/auth_password.h"
+#include "server/auth/auth_throttle.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
 
 enum tw_status tw_api_check_password(
         struct tw_req *r, const struct tw_user *user, const char *password, struct tw_err *err)
@@ -30,7 +30,7 @@ enum tw_status tw_api_check_password(
 	if (!right) {
 		tw_log(TW_LOG_WARN, "wrong_password", tw_log_text("id", tw_req_id(r)),
 		        tw_log_text("address", address));
-		return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "the name or the password is wrong");
+		return tw_fail(err, TW_NO_TOKEN, "the name or the password is wrong");
 	}
 	tw_throttle_right(throttle, user->name, address);
 	return TW_OK;

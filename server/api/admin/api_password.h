@@ -4,8 +4,8 @@
 #ifndef TW_API_PASSWORD_H
 #define TW_API_PASSWORD_H
 
-#include "catalogue_user.h"
-#include "http.h"
+#include "server/catalogue/access/catalogue_user.h"
+#include "server/http/http.h"
 
 /* Is it that account's?  TW_NO_TOKEN when not, or when it has none; TW_RATE, with Retry-After in
  * the answer, when it was tried too often. */

@@ -1,8 +1,8 @@
 /* Making a project: its list is api_session.c's, for it depends on who asks. */
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
 
 enum { NAME_BYTES = 100 };
 
@@ -14,11 +14,11 @@ static enum tw_status make_project(struct tw_req *r, const json_t *body, struct 
 	enum tw_status st = tw_api_text(body, "name", NAME_BYTES, false, &name, err);
 
 	if (st == TW_OK && strspn(name, " ") == strlen(name))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "name must not be empty");
+		st = tw_fail(err, TW_BAD_REQUEST, "name must not be empty");
 	if (st == TW_OK)
 		st = tw_catalogue_project(tw_req_app(r)->catalogue, name, id, &is_new, err);
 	if (st == TW_OK && !is_new)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "there is a project of that name");
+		st = tw_fail(err, TW_CONFLICT, "there is a project of that name");
 	if (st != TW_OK)
 		return st;
 	return tw_req_reply_json(r, 201, json_pack("{ss ss}", "id", id, "name", name), err);

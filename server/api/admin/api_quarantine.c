@@ -2,13 +2,13 @@
  * away. */
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
-#include "catalogue_quarantine.h"
-#include "ingest.h"
-#include "jobs.h"
-#include "log.h"
-#include "retire.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/log.h"
+#include "server/catalogue/traces/catalogue_quarantine.h"
+#include "server/decode/jobs.h"
+#include "server/derive/retire.h"
+#include "server/ingest/ingest.h"
 
 static enum tw_status find(
         struct tw_req *r, struct tw_quarantined *ret, const char **ret_id, struct tw_err *err)
@@ -80,7 +80,7 @@ static enum tw_status save(struct tw_req *r, struct tw_err *err)
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(parts[i].part, tw_req_path(r, "part")) == 0)
 			return tw_api_stream_part(r, id, &parts[i], err);
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the upload has no such part");
+	return tw_fail(err, TW_NOT_FOUND, "the upload has no such part");
 }
 
 static enum tw_status retry(struct tw_req *r, struct tw_err *err)
@@ -91,8 +91,8 @@ static enum tw_status retry(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = find(r, &found, &id, err);
 
 	if (st == TW_OK && found.state != TW_TRACE_FAILED)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-		        "it is being tried already: ask for the trace, and wait");
+		st = tw_fail(
+		        err, TW_CONFLICT, "it is being tried already: ask for the trace, and wait");
 	if (st == TW_OK)
 		st = tw_ingest_has_room(r, found.bytes, err);
 	if (st == TW_OK)

@@ -1,10 +1,10 @@
 /* How long a project's traces are kept, what it uses, and what is due. */
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
-#include "clock.h"
-#include "retention.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/derive/retention.h"
 
 enum { TOLD = 200, SOON_DAYS = 7, SOON_DAYS_MOST = 3650 };
 

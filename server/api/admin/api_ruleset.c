@@ -1,16 +1,16 @@
 /*
  * api_ruleset.c - rules that keep their versions, told and replaced.
  */
-#include "api_ruleset.h"
+#include "server/api/admin/api_ruleset.h"
 
 #include <stdlib.h>
 
-#include "app.h"
-#include "json_memory.h"
+#include "server/base/app.h"
+#include "server/base/text/json_memory.h"
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 enum tw_status tw_api_ruleset_load(struct tw_req *r, const struct tw_api_ruleset *of,
@@ -107,7 +107,7 @@ enum tw_status tw_api_ruleset_put(struct tw_req *r, const struct tw_api_ruleset 
 	enum tw_status st;
 
 	if (after && (!json_is_integer(after) || json_integer_value(after) < 0))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BAD_REQUEST,
 		        "version is the number of the rules that these are a change of");
 	else
 		st = store(r, of, after ? json_integer_value(after) : -1, doc, err);

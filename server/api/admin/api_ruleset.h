@@ -4,8 +4,8 @@
 #ifndef TW_API_RULESET_H
 #define TW_API_RULESET_H
 
-#include "api.h"
-#include "catalogue_ruleset.h"
+#include "server/api/api.h"
+#include "server/catalogue/access/catalogue_ruleset.h"
 
 struct tw_api_ruleset {
 	const char *kind;

@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api.h"
-#include "api_cookie.h"
-#include "api_password.h"
-#include "app.h"
-#include "auth_password.h"
-#include "catalogue_identity.h"
-#include "clock.h"
-#include "oidc.h"
+#include "server/api/admin/api_cookie.h"
+#include "server/api/admin/api_password.h"
+#include "server/api/api.h"
+#include "server/auth/auth_password.h"
+#include "server/auth/oidc/oidc.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/catalogue/access/catalogue_identity.h"
 
 enum { MAX_TOKEN = 128 };
 
@@ -49,13 +49,13 @@ static enum tw_status sign_in_by_token(struct tw_req *r, const char *token, stru
 	enum tw_status st;
 
 	if (strlen(token) >= MAX_TOKEN)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the token is too long");
+		return tw_fail(err, TW_BAD_REQUEST, "the token is too long");
 	tw_secret_hash(token, hash);
 	if (strncmp(token, "twl_", 4) == 0)
 		return start_session(r, &who, hash, "link", err);
 	st = tw_catalogue_key_find(tw_req_app(r)->catalogue, hash, tw_req_address(r), &who, err);
 	if (st == TW_OK && who.scope == TW_SCOPE_INGEST)
-		st = tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "an ingest key signs nobody in");
+		st = tw_fail(err, TW_NO_TOKEN, "an ingest key signs nobody in");
 	return st == TW_OK ? start_session(r, &who, NULL, "key", err) : st;
 }
 
@@ -82,8 +82,8 @@ static enum tw_status sign_in_by_password(
 	if (st == TW_OK)
 		st = tw_api_check_password(r, &user, password, err);
 	if (st == TW_OK && user.is_disabled)
-		st = tw_fail(err, TW_DENIED, TW_NO_OFFSET,
-		        "this account is disabled; ask an admin of the server");
+		st = tw_fail(
+		        err, TW_DENIED, "this account is disabled; ask an admin of the server");
 	if (st != TW_OK)
 		return st;
 	memcpy(who.user_id, user.id, sizeof who.user_id);
@@ -106,8 +106,8 @@ static enum tw_status sign_in(struct tw_req *r, struct tw_err *err)
 	else if (token && !name && !password)
 		st = sign_in_by_token(r, token, err);
 	else
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "send either name and password or token, as texts");
+		st = tw_fail(
+		        err, TW_BAD_REQUEST, "send either name and password or token, as texts");
 	json_decref(body);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
@@ -146,14 +146,14 @@ static enum tw_status change_password(struct tw_req *r, const json_t *body, stru
 	enum tw_status st;
 
 	if (!old || !password)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "old and password must be texts");
+		return tw_fail(err, TW_BAD_REQUEST, "old and password must be texts");
 	st = tw_catalogue_user_get(c, tw_req_caller(r)->name, &user, err);
 	if (st == TW_OK)
 		st = tw_password_judge(password, user.name, err);
 	if (st == TW_OK)
 		st = tw_api_check_password(r, &user, old, err);
 	if (st == TW_NO_TOKEN) /* the session is fine */
-		st = tw_fail(err, TW_DENIED, TW_NO_OFFSET, "the old password is wrong");
+		st = tw_fail(err, TW_DENIED, "the old password is wrong");
 	if (st == TW_OK)
 		st = tw_password_hash(password, hash, err);
 	if (st == TW_OK)

@@ -7,12 +7,12 @@
  */
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
-#include "auth_password.h"
-#include "catalogue_identity.h"
-#include "jwt.h"
-#include "oidc.h"
+#include "server/api/api.h"
+#include "server/auth/auth_password.h"
+#include "server/auth/oidc/jwt.h"
+#include "server/auth/oidc/oidc.h"
+#include "server/base/app.h"
+#include "server/catalogue/access/catalogue_identity.h"
 
 static const char *const roles[] = {"viewer", "editor", "admin", NULL};
 static const enum tw_scope role_scopes[] = {TW_SCOPE_READ, TW_SCOPE_WRITE, TW_SCOPE_ADMIN};
@@ -32,7 +32,7 @@ static enum tw_status user_of(struct tw_req *r, struct tw_user *ret, struct tw_e
 	char name[TW_USER_NAME_BYTES];
 
 	if (tw_user_name(given ? given : "", name, NULL) != TW_OK)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no user of that name");
+		return tw_fail(err, TW_NOT_FOUND, "there is no user of that name");
 	return tw_catalogue_user_get(tw_req_app(r)->catalogue, name, ret, err);
 }
 
@@ -83,7 +83,7 @@ static enum tw_status list_members(struct tw_req *r, struct tw_err *err)
 	const char *project_id = tw_req_caller(r)->project_id;
 
 	if (!project_id[0])
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no project yet");
+		return tw_fail(err, TW_NOT_FOUND, "there is no project yet");
 	return list(r, project_id, "members", member_json, err);
 }
 
@@ -95,7 +95,7 @@ static enum tw_status get_flag(
 	const json_t *flag = json_object_get(body, name);
 
 	if (flag && !json_is_boolean(flag))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s must be true or false", name);
+		return tw_fail(err, TW_BAD_REQUEST, "%s must be true or false", name);
 	*ret = flag ? json_is_true(flag) : dflt;
 	return TW_OK;
 }
@@ -111,7 +111,7 @@ static enum tw_status get_password(
 	if (!given)
 		return TW_OK;
 	if (!json_is_string(given))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "password must be a text");
+		return tw_fail(err, TW_BAD_REQUEST, "password must be a text");
 	st = tw_password_judge(json_string_value(given), name, err);
 	return st == TW_OK ? tw_password_hash(json_string_value(given), ret, err) : st;
 }
@@ -145,11 +145,11 @@ static enum tw_status set_subject(
 	const char *subject = json_string_value(given);
 
 	if (!app->oidc)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "no provider signs people in here: --oidc-issuer");
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "no provider signs people in here: --oidc-issuer");
 	if (!subject || strlen(subject) > TW_JWT_SUBJECT_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "subject must be a text of at most %d bytes", TW_JWT_SUBJECT_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "subject must be a text of at most %d bytes",
+		        TW_JWT_SUBJECT_MAX);
 	return tw_catalogue_identity_set(
 	        app->catalogue, user_id, tw_oidc_issuer(app->oidc), subject, err);
 }

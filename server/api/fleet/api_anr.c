@@ -6,11 +6,12 @@
  */
 #include <string.h>
 
-#include "api_fleet.h"
-#include "api_ruleset.h"
-#include "app.h"
-#include "hang_fold.h"
-#include "periodic.h"
+#include "server/api/admin/api_ruleset.h"
+#include "server/api/fleet/api_fleet.h"
+#include "server/base/app.h"
+#include "server/base/thread/periodic.h"
+#include "server/derive/hang_fold.h"
+#include "server/fleet/anr/anr_rules.h"
 
 enum { LIMIT_MAX = TW_ANR_GROUPS_MAX };
 
@@ -171,9 +172,7 @@ static enum tw_status answer_groups(struct tw_fleet_question *q, struct tw_err *
 
 static enum tw_status get_groups(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {"kind", "limit", "offset", NULL};
-
-	return tw_fleet_run(r, own, answer_groups, err);
+	return tw_fleet_run(r, answer_groups, err);
 }
 
 /* --- one group --- */
@@ -257,11 +256,10 @@ static enum tw_status answer_group(struct tw_fleet_question *q, struct tw_err *e
 	enum tw_status st = TW_OK;
 
 	if (strlen(key) != TW_ANR_KEY_BYTES - 1 || strspn(key, "0123456789abcdef") != strlen(key))
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		        "a group of ANRs goes by 16 digits, 0-9 and a-f");
+		return tw_fail(err, TW_NOT_FOUND, "a group of ANRs goes by 16 digits, 0-9 and a-f");
 	st = load(q, key, &p, err);
 	if (st == TW_OK && p.n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		st = tw_fail(err, TW_NOT_FOUND,
 		        "there is no ANR of this group in that time and filter; a mapping or a "
 		        "rule "
 		        "that came later gives ANRs another group");
@@ -270,9 +268,7 @@ static enum tw_status answer_group(struct tw_fleet_question *q, struct tw_err *e
 
 static enum tw_status get_group(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {NULL};
-
-	return tw_fleet_run(r, own, answer_group, err);
+	return tw_fleet_run(r, answer_group, err);
 }
 
 /* --- rules --- */

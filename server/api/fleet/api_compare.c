@@ -4,13 +4,13 @@
  */
 #include <stdlib.h>
 
-#include "api.h"
-#include "api_compare.h"
-#include "compare_sides.h"
-#include "json_memory.h"
-#include "json_write.h"
-#include "match.h"
-#include "view.h"
+#include "server/api/api.h"
+#include "server/api/fleet/api_compare.h"
+#include "server/api/trace/compare_sides.h"
+#include "server/api/trace/view_open.h"
+#include "server/base/text/json_memory.h"
+#include "server/base/text/json_write.h"
+#include "server/base/text/match.h"
 
 #define BODY_MAX  ((size_t)256 << 20)
 #define ARENA_MAX ((size_t)1 << 30)
@@ -27,7 +27,7 @@ struct comparison {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 static struct tw_str name_of(const struct comparison *c, uint32_t method)
@@ -172,7 +172,7 @@ static enum tw_status read_tree_query(
 		uint64_t method = 0;
 
 		if (n == ROOT_MAX || !tw_str_u64(tw_str_split(&rest, '.'), UINT32_MAX, &method))
-			st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			st = tw_fail(err, TW_BAD_REQUEST,
 			        "root is method numbers with dots between them, not %.60s", text);
 		else
 			path[n++] = (uint32_t)method;

@@ -4,8 +4,8 @@
 #ifndef TW_API_COMPARE_H
 #define TW_API_COMPARE_H
 
-#include "json_write.h"
-#include "query_compare.h"
+#include "server/base/text/json_write.h"
+#include "server/query/query_compare.h"
 
 /* Within an object: a column for each of parent, method, other and the numbers of both sides, and
  * how many nodes there are and are shown. */

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api.h"
-#include "api_fleet.h"
-#include "api_fleet_tree.h"
-#include "app.h"
-#include "clock.h"
+#include "server/api/api.h"
+#include "server/api/fleet/api_fleet.h"
+#include "server/api/fleet/api_fleet_tree.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
 
 #define BODY_MAX  ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)512 << 20)
@@ -19,39 +19,6 @@
 enum { DEFAULT_DAYS = 30, WORD_BYTES = 32 };
 
 /* --- the filter --- */
-
-/* What each endpoint takes beside its own. */
-const char *const tw_fleet_filter_words[] = {"app", "version_name", "build_id", "scenario", "class",
-        "os", "label", "since", "until", "project", NULL};
-
-struct known {
-	const char *const *own;
-};
-
-static bool is_in(const char *const *words, const char *name)
-{
-	while (*words && strcmp(*words, name) != 0)
-		words++;
-	return *words != NULL;
-}
-
-/* A filter that is not known would be an answer to another question. */
-static enum tw_status check_name(void *arg, const char *name, const char *value, struct tw_err *err)
-{
-	const struct known *known = arg;
-
-	(void)value;
-	if (is_in(tw_fleet_filter_words, name) || is_in(known->own, name))
-		return TW_OK;
-	if (strcmp(name, "device") == 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "rollups are kept by class of device: ask for class=low, mid, high or "
-		        "unknown, or index the label device and ask for label=device=NAME");
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-	        "there is no filter %.40s here; there are app, version_name, build_id, scenario, "
-	        "class, os, label, since and until",
-	        name);
-}
 
 /* How the filter's word stands in the request: a side's own comes first. */
 static const char *word_of(
@@ -89,14 +56,14 @@ enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *
 		st = tw_req_query_i64(
 		        q->req, word_of(q, "since", own), since, 0, INT64_MAX / 2, &since, err);
 	if (st == TW_OK && since > until)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "since is after until");
+		st = tw_fail(err, TW_BAD_REQUEST, "since is after until");
 	q->filter = (struct tw_rollup_filter){text_of(q, "app"), text_of(q, "version_name"),
 	        text_of(q, "build_id"), text_of(q, "scenario"), classes[st == TW_OK ? which : 0],
 	        text_of(q, "os"), text_of(q, "label"), since / TW_DAY_MS, until / TW_DAY_MS};
 	if (st == TW_OK && q->filter.label[0] && (q->filter.device_class[0] || q->filter.os[0]))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, TW_FLEET_LABEL_ALONE);
+		st = tw_fail(err, TW_BAD_REQUEST, TW_FLEET_LABEL_ALONE);
 	if (st == TW_OK && q->filter.label[0] && !strchr(q->filter.label, '='))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BAD_REQUEST,
 		        "label is KEY=VALUE; with nothing behind = those traces that have none");
 	return st;
 }
@@ -110,25 +77,24 @@ enum tw_status tw_fleet_read(struct tw_fleet_question *q, unsigned metrics, stru
 
 /* --- answers --- */
 
-enum tw_status tw_fleet_run(struct tw_req *r, const char *const *own,
+enum tw_status tw_fleet_run(struct tw_req *r,
         enum tw_status (*answer)(struct tw_fleet_question *q, struct tw_err *err),
         struct tw_err *err)
 {
 	struct tw_fleet_question q = {.req = r, .arena = tw_arena_new(ARENA_MAX), .label_key = ""};
-	struct known known = {own};
-	enum tw_status st = tw_req_each_query(r, check_name, &known, err);
+	enum tw_status st = TW_OK;
 
 	tw_buf_init(&q.out, BODY_MAX);
 	q.j = tw_json_to(&q.out);
 	q.sketch = q.arena ? tw_arena_zalloc(q.arena, 1, sizeof *q.sketch) : NULL;
 	if (st == TW_OK && !q.sketch)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_oom(err);
 	if (st == TW_OK)
 		st = tw_fleet_read_filter(&q, err);
 	if (st == TW_OK)
 		st = answer(&q, err);
 	if (st == TW_OK && tw_buf_status(&q.out) != TW_OK)
-		st = tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "the answer is too large");
+		st = tw_fail(err, TW_TOO_LARGE, "the answer is too large");
 	if (st == TW_OK)
 		st = tw_req_reply_buf(
 		        r, 200, q.type ? q.type : "application/json", true, &q.out, err);
@@ -224,7 +190,7 @@ static enum tw_status put_groups(struct tw_fleet_question *q, const struct tw_fl
 	enum tw_status st = TW_OK;
 
 	if (!h)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	tw_json_key(&q->j, "groups");
 	tw_json_open(&q->j, '[');
 	for (size_t i = 0; st == TW_OK && i < n && i < TW_FLEET_GROUPS_MAX; i++) {
@@ -266,9 +232,7 @@ static enum tw_status answer_scenarios(struct tw_fleet_question *q, struct tw_er
 
 static enum tw_status get_scenarios(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {"by", "top", NULL};
-
-	return tw_fleet_run(r, own, answer_scenarios, err);
+	return tw_fleet_run(r, answer_scenarios, err);
 }
 
 const struct tw_route tw_routes_fleet[] = {

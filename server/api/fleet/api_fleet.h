@@ -6,9 +6,9 @@
 #ifndef TW_API_FLEET_H
 #define TW_API_FLEET_H
 
-#include "fleet.h"
-#include "http.h"
-#include "json_write.h"
+#include "server/base/text/json_write.h"
+#include "server/fleet/fleet.h"
+#include "server/http/http.h"
 
 enum { TW_FLEET_GROUPS_MAX = 2000 }; /* that an answer has */
 
@@ -30,11 +30,8 @@ struct tw_fleet_question {
 	struct tw_sketch *sketch;
 };
 
-/* What the filter is made of; ended by NULL. */
-extern const char *const tw_fleet_filter_words[];
-/* Reads the filter, which has no other words than those all endpoints take and `own` (ended by
- * NULL); lets `answer` write into q->out; replies. */
-enum tw_status tw_fleet_run(struct tw_req *r, const char *const *own,
+/* Reads the filter; lets `answer` write into q->out; replies. */
+enum tw_status tw_fleet_run(struct tw_req *r,
         enum tw_status (*answer)(struct tw_fleet_question *q, struct tw_err *err),
         struct tw_err *err) TW_MUST_USE;
 /* The filter by the words of q->side. */

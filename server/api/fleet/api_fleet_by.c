@@ -4,16 +4,16 @@
  */
 #include <string.h>
 
-#include "api.h"
-#include "api_fleet.h"
-#include "app.h"
-#include "rollup_fold.h"
+#include "server/api/api.h"
+#include "server/api/fleet/api_fleet.h"
+#include "server/base/app.h"
+#include "server/derive/rollup/rollup_fold.h"
 
 enum { TOP = 20, TOP_MAX = 200 };
 
 static enum tw_status not_counted_by(const char *key, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "traces are not counted by the label %.64s; GET /api/v1/fleet/labels tells by "
 	        "which "
 	        "they are, PUT changes it",
@@ -42,9 +42,9 @@ static enum tw_status check_filter(
 	const size_t len = strlen(key);
 
 	if (f->device_class[0] || f->os[0])
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, TW_FLEET_LABEL_ALONE);
+		return tw_fail(err, TW_BAD_REQUEST, TW_FLEET_LABEL_ALONE);
 	if (f->label[0] && (strncmp(f->label, key, len) != 0 || f->label[len] != '='))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "traces are counted by one label at a time: leave out label= or ask for "
 		        "by=label: and its key");
 	return TW_OK;

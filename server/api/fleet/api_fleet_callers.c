@@ -2,9 +2,9 @@
  * api_fleet_callers.c - who calls a method in the traces that a filter leaves, and what it calls,
  * from merged call trees.
  */
-#include "api.h"
-#include "api_fleet_tree.h"
-#include "app.h"
+#include "server/api/api.h"
+#include "server/api/fleet/api_fleet_tree.h"
+#include "server/base/app.h"
 
 enum { LIMIT_MAX = 1000, LIMIT = 20 };
 
@@ -21,7 +21,7 @@ static enum tw_status read_question(
 {
 	a->name = tw_req_query(q->req, "name");
 	if (!a->name || !a->name[0])
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "name= says which method: its name as /api/v1/fleet/methods tells it");
 	return tw_req_query_i64(q->req, "limit", LIMIT, 1, LIMIT_MAX, &a->limit, err);
 }
@@ -34,7 +34,7 @@ static enum tw_status read_tree(struct tw_fleet_question *q, struct asked *a, st
 	enum tw_status st;
 
 	if (!cells)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	for (size_t i = 0; i < q->n_cells; i++)
 		cells[i] = &q->cells[i];
 	a->merged.arena = q->arena;
@@ -55,12 +55,12 @@ static enum tw_status find(struct tw_fleet_question *q, struct asked *a, struct 
 	enum tw_status st;
 
 	if (!wanted)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_catalogue_rollup_find(tw_req_app(q->req)->catalogue,
 	        tw_req_caller(q->req)->project_id, a->name, q->arena, &ids, &n, err);
 	if (st == TW_OK && n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		        "no trace that was counted has a method of that name");
+		st = tw_fail(
+		        err, TW_NOT_FOUND, "no trace that was counted has a method of that name");
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		uint32_t number = tw_fleet_number(&a->taking.names, ids[i]);
 
@@ -119,7 +119,7 @@ static enum tw_status answer_callers(struct tw_fleet_question *q, struct tw_err 
 	enum tw_status st;
 
 	if (!a)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = read_question(q, a, err);
 	if (st == TW_OK)
 		st = tw_fleet_read(q, 0, err);
@@ -134,7 +134,5 @@ static enum tw_status answer_callers(struct tw_fleet_question *q, struct tw_err 
 
 enum tw_status tw_fleet_get_callers(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {"name", "limit", "frames", "thread", NULL};
-
-	return tw_fleet_run(r, own, answer_callers, err);
+	return tw_fleet_run(r, answer_callers, err);
 }

@@ -4,14 +4,14 @@
  * A side is a version (a=8.3.0), one trace (a=trace:ID) or a filter (a.os=13); words
  * without a. or b. are of both.
  */
-#include "api_fleet_compare.h"
+#include "server/api/fleet/api_fleet_compare.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
 
 enum { LIMIT_MAX = 1000, SCENARIOS_MAX = 50 };
 
@@ -19,7 +19,7 @@ static const char *const sides[TW_SIDES] = {"a", "b"};
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 /* --- the sides --- */
@@ -74,15 +74,13 @@ static enum tw_status read_trace(
 	if (st != TW_OK)
 		return st;
 	if (row.state != TW_TRACE_READY)
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CONFLICT,
 		        "trace %s is not decoded: it can be compared once it is ready",
 		        s->trace_id);
 	s->folder = tw_folder_new(&parts);
 	st = s->folder ? tw_folder_read(s->folder, &row, &s->folding, err) : no_memory(err);
 	if (st == TW_OK && s->folding.n_cells == 0)
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-		        "trace %s is a report of an ANR, which has no times to compare",
-		        s->trace_id);
+		return tw_fail(err, TW_CONFLICT, "trace %s has no times to compare", s->trace_id);
 	return st == TW_OK ? make_cell(q, s, err) : st;
 }
 
@@ -140,7 +138,7 @@ static enum tw_status open_sides(struct tw_comparison *c, struct tw_err *err)
 	if (st == TW_OK)
 		st = open_side(c, TW_SIDE_B, err);
 	if (st == TW_OK && !a->trace_id && !b->trace_id && same_filter(&a->filter, &b->filter))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BAD_REQUEST,
 		        "A and B are the same: say what differs, as in a=8.3.0&b=8.3.1, "
 		        "a.os=13&b.os=14 or a=trace:ID");
 	return st;
@@ -567,11 +565,5 @@ static enum tw_status answer_compare(struct tw_fleet_question *q, struct tw_err 
 
 enum tw_status tw_fleet_get_compare(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {"a", "b", "a.app", "a.version_name", "a.build_id",
-	        "a.scenario", "a.class", "a.os", "a.label", "a.since", "a.until", "b.app",
-	        "b.version_name", "b.build_id", "b.scenario", "b.class", "b.os", "b.label",
-	        "b.since", "b.until", "mix", "format", "limit", "offset", "only", "method", "tree",
-	        "frames", "thread", "root", "max_nodes", NULL};
-
-	return tw_fleet_run(r, own, answer_compare, err);
+	return tw_fleet_run(r, answer_compare, err);
 }

@@ -6,9 +6,9 @@
 #ifndef TW_API_FLEET_COMPARE_H
 #define TW_API_FLEET_COMPARE_H
 
-#include "api_fleet_tree.h"
-#include "fleet_compare.h"
-#include "rollup_fold.h"
+#include "server/api/fleet/api_fleet_tree.h"
+#include "server/derive/rollup/rollup_fold.h"
+#include "server/fleet/fleet_compare.h"
 
 struct tw_compared_side {
 	const char *label; /* "8.3.1", "trace 01…", or words of the filter */

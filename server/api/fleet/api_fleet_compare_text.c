@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api_fleet_compare.h"
+#include "server/api/fleet/api_fleet_compare.h"
 
 enum { TEXT_BYTES = 48, ROWS = 20, DEFAULT_STAT = 2 /* p95 */ };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 /* --- numbers --- */

@@ -7,9 +7,9 @@
  */
 #include <math.h>
 
-#include "api_compare.h"
-#include "api_fleet_compare.h"
-#include "app.h"
+#include "server/api/fleet/api_compare.h"
+#include "server/api/fleet/api_fleet_compare.h"
+#include "server/base/app.h"
 
 enum { NODES_MAX = 200000, TREES = TW_SIDES * TW_MIX_CLASSES };
 #define SURE_ERRORS 1.96
@@ -24,7 +24,7 @@ struct trees {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 /* Both sides are as rough as the larger one needs: what only one told would look like a change. */

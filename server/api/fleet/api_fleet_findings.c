@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api.h"
-#include "api_fleet.h"
-#include "app.h"
-#include "catalogue_found.h"
-#include "found.h"
-#include "found_fold.h"
+#include "server/api/api.h"
+#include "server/api/fleet/api_fleet.h"
+#include "server/base/app.h"
+#include "server/catalogue/fleet/catalogue_found.h"
+#include "server/derive/found_fold.h"
+#include "server/fleet/found.h"
 
 enum { CAUSES = 5, CAUSES_MAX = 100, ROWS_MAX = 500000, LOOK_EACH = 64, MS_TO_TELL = 500 };
 
@@ -55,7 +55,7 @@ static enum tw_status take_row(
 
 	if (a->rows == ROWS_MAX ||
 	        (a->rows % LOOK_EACH == 0 && tw_req_ms_left(a->q->req) < MS_TO_TELL))
-		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET, "the rest is left out");
+		return tw_fail(err, TW_DEADLINE, "the rest is left out");
 	a->rows++;
 	st = tw_found_read((const uint8_t *)data.ptr, data.len, &a->found, NULL);
 	a->unreadable += st != TW_OK;
@@ -79,7 +79,7 @@ static enum tw_status read_group(
 	g->rules =
 	        is_shown(a, g) ? tw_arena_zalloc(a->q->arena, n + 1, sizeof *g->rules) : a->unshown;
 	if (!g->rules)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	memset(a->sums.rules, 0, sizeof a->sums.rules);
 	a->sums.traces = a->sums.partial = 0;
 	st = tw_catalogue_found_read(tw_req_app(a->q->req)->catalogue, &reading, err);
@@ -132,7 +132,7 @@ static enum tw_status read_groups(struct answer *a, struct tw_err *err)
 	a->groups = tw_arena_zalloc(a->q->arena, a->n_groups + 1, sizeof *a->groups);
 	a->found.rules = tw_arena_alloc(a->q->arena, TW_DETECT_RULES_MAX, sizeof *a->found.rules);
 	if (!a->groups || !a->found.rules)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	for (size_t i = 0; st == TW_OK && !a->cut && i < a->n_groups; i++)
 		st = read_group(a, &a->groups[i], &groups[i], err);
 	return st;
@@ -197,7 +197,7 @@ static enum tw_status name_causes(struct answer *a, struct tw_err *err)
 
 	a->causes = tw_arena_alloc(a->q->arena, (size_t)s->n + 1, sizeof *a->causes);
 	if (!ids || !a->causes)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	for (uint32_t i = 0; i < s->n; i++)
 		ids[i] = s->causes[i].method;
 	st = tw_catalogue_rollup_names(tw_req_app(a->q->req)->catalogue,
@@ -392,8 +392,7 @@ static enum tw_status check_rule(const struct answer *a, struct tw_err *err)
 			return TW_OK;
 	if (!a->only[0])
 		return TW_OK;
-	return tw_fail(
-	        err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no detector of the id %.40s", a->only);
+	return tw_fail(err, TW_NOT_FOUND, "there is no detector of the id %.40s", a->only);
 }
 
 static enum tw_status answer_findings(struct tw_fleet_question *q, struct tw_err *err)
@@ -403,7 +402,7 @@ static enum tw_status answer_findings(struct tw_fleet_question *q, struct tw_err
 	enum tw_status st;
 
 	if (!a)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	*a = (struct answer){.q = q, .only = only ? only : ""};
 	st = tw_fleet_read_by(q, "version", &a->by, err);
 	if (st == TW_OK)
@@ -425,7 +424,5 @@ static enum tw_status answer_findings(struct tw_fleet_question *q, struct tw_err
 
 enum tw_status tw_fleet_get_findings(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {"by", "top", "rule", "limit", NULL};
-
-	return tw_fleet_run(r, own, answer_findings, err);
+	return tw_fleet_run(r, answer_findings, err);
 }

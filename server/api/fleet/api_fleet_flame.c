@@ -3,10 +3,10 @@
  *
  * Times are sums over the traces; who shows one of a trace divides by of_traces.
  */
-#include "api.h"
-#include "api_fleet_tree.h"
-#include "app.h"
-#include "query.h"
+#include "server/api/api.h"
+#include "server/api/fleet/api_fleet_tree.h"
+#include "server/base/app.h"
+#include "server/query/query.h"
 
 enum { NODES_MAX = 200000 };
 
@@ -56,7 +56,7 @@ static enum tw_status merge(struct tw_fleet_question *q, struct asked *a, struct
 	enum tw_status st;
 
 	if (!cells)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	for (size_t i = 0; i < q->n_cells; i++)
 		cells[i] = &q->cells[i];
 	a->merged.arena = a->graph.paths.arena = q->arena;
@@ -150,7 +150,7 @@ static enum tw_status answer_flame(struct tw_fleet_question *q, struct tw_err *e
 	enum tw_status st;
 
 	if (!a)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = read_query(q, a, err);
 	if (st == TW_OK)
 		st = tw_fleet_read(q, 0, err);
@@ -166,15 +166,12 @@ static enum tw_status answer_flame(struct tw_fleet_question *q, struct tw_err *e
 	tw_json_key_bool(&q->j, "app_only", a->taking.app_only);
 	put_threads(q, a);
 	if (!put_columns(q, a))
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	tw_json_close(&q->j, '}');
 	return TW_OK;
 }
 
 enum tw_status tw_fleet_get_flame(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {
-	        "view", "metric", "max_nodes", "root", "frames", "thread", NULL};
-
-	return tw_fleet_run(r, own, answer_flame, err);
+	return tw_fleet_run(r, answer_flame, err);
 }

@@ -1,10 +1,10 @@
 /* The labels by which a project's traces are counted too, beside version, scenario and the like. */
 #include <string.h>
 
-#include "api.h"
-#include "api_fleet.h"
-#include "app.h"
-#include "rollup_fold.h"
+#include "server/api/api.h"
+#include "server/api/fleet/api_fleet.h"
+#include "server/base/app.h"
+#include "server/derive/rollup/rollup_fold.h"
 
 enum { LABEL_BYTES = 64 };
 
@@ -34,9 +34,9 @@ static enum tw_status check_label(const json_t *label, struct tw_err *err)
 	const char *text = json_string_value(label);
 
 	if (!text || !*text || strlen(text) > LABEL_BYTES || strchr(text, '='))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "a label is named by a text of 1 to %d bytes without =", LABEL_BYTES);
-	return tw_api_check_text("a label", text, err);
+	return tw_check_text("a label", text, err);
 }
 
 static enum tw_status check_labels(const json_t *labels, struct tw_err *err)
@@ -44,15 +44,14 @@ static enum tw_status check_labels(const json_t *labels, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (!json_is_array(labels) || json_array_size(labels) > TW_ROLLUP_LABELS_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "labels is a list of at most %d names, as in {\"labels\":[\"device\"]}",
 		        TW_ROLLUP_LABELS_MAX);
 	for (size_t i = 0; st == TW_OK && i < json_array_size(labels); i++) {
 		st = check_label(json_array_get(labels, i), err);
 		for (size_t k = 0; st == TW_OK && k < i; k++)
 			if (json_equal(json_array_get(labels, i), json_array_get(labels, k)))
-				st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-				        "a label stands there twice");
+				st = tw_fail(err, TW_BAD_REQUEST, "a label stands there twice");
 	}
 	return st;
 }

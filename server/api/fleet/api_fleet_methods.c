@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api.h"
-#include "api_fleet.h"
-#include "app.h"
-#include "match.h"
+#include "server/api/api.h"
+#include "server/api/fleet/api_fleet.h"
+#include "server/base/app.h"
+#include "server/base/text/match.h"
 
 enum { LIMIT_MAX = 1000 };
 
@@ -39,7 +39,7 @@ static enum tw_status read_metric(const char *text, size_t len, unsigned *ret, s
 			*ret = m;
 			return TW_OK;
 		}
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "there is no metric %.*s; there are wall, self, cpu, waiting, calls and call",
 	        (int)(len < 40 ? len : 40), text);
 }
@@ -80,7 +80,7 @@ static enum tw_status read_sort(
 			t->stat = (enum stat)i;
 	if (known && t->stat != STATS)
 		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "sort is p50, p75, p95, p99, mean, max or sum, then _ and wall, self, cpu, "
 	        "waiting, calls or call, as in p95_self, not %.60s",
 	        said);
@@ -112,7 +112,7 @@ static enum tw_status name_methods(
 	enum tw_status st;
 
 	if (!ids)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	for (uint32_t i = 0; i < r->n; i++)
 		ids[i] = r->methods[i].id;
 	st = tw_catalogue_rollup_names(tw_req_app(q->req)->catalogue,
@@ -260,10 +260,7 @@ static enum tw_status answer_methods(struct tw_fleet_question *q, struct tw_err 
 
 enum tw_status tw_fleet_get_methods(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {
-	        "metrics", "sort", "order", "limit", "offset", "q", "regex", NULL};
-
-	return tw_fleet_run(r, own, answer_methods, err);
+	return tw_fleet_run(r, answer_methods, err);
 }
 
 /* --- one method --- */
@@ -286,7 +283,7 @@ static enum tw_status put_point(struct tw_fleet_question *q, const struct tw_fle
 		return st;
 	of = tw_arena_alloc(q->arena, (size_t)r.n + 1, sizeof(const struct tw_rollup_method *));
 	if (!of)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	for (uint32_t i = 0; i < r.n; i++)
 		of[i] = &r.methods[i];
 	tw_json_open(&q->j, '{');
@@ -336,7 +333,7 @@ static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *
 	enum tw_status st = tw_fleet_read_by(q, "day", &by, err);
 
 	if (st == TW_OK && (!name || !name[0]))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BAD_REQUEST,
 		        "name= says which method: its name as /api/v1/fleet/methods tells it");
 	if (st == TW_OK)
 		st = read_metrics(q, "wall,self,cpu,waiting,calls,call", &s.metrics, err);
@@ -344,8 +341,8 @@ static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *
 		st = tw_catalogue_rollup_find(tw_req_app(q->req)->catalogue,
 		        tw_req_caller(q->req)->project_id, name, q->arena, &ids, &s.n_ids, err);
 	if (st == TW_OK && s.n_ids == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		        "no trace that was counted has a method of that name");
+		st = tw_fail(
+		        err, TW_NOT_FOUND, "no trace that was counted has a method of that name");
 	s.ids = ids;
 	if (st == TW_OK)
 		st = tw_fleet_read(q, s.metrics | wide_for(by), err);
@@ -356,7 +353,5 @@ static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *
 
 enum tw_status tw_fleet_get_method(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {"name", "by", "top", "metrics", NULL};
-
-	return tw_fleet_run(r, own, answer_method, err);
+	return tw_fleet_run(r, answer_method, err);
 }

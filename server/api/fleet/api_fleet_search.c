@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api.h"
-#include "api_fleet.h"
-#include "app.h"
-#include "blob.h"
-#include "clock.h"
-#include "fleet_search.h"
-#include "match.h"
-#include "trace_stored.h"
+#include "server/api/api.h"
+#include "server/api/fleet/api_fleet.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/base/text/match.h"
+#include "server/fleet/fleet_search.h"
+#include "server/storage/blob.h"
+#include "server/trace/trace_stored.h"
 
 enum { LIMIT_MAX = 200, NAMES_MAX = 4096, PATH_BYTES = 1500 };
 /* A search answers within half a second: names may take some of it, files the most. */
@@ -42,7 +42,7 @@ static enum tw_status judge(void *arg, const char *name, bool *ret_fits, struct 
 	struct naming *n = arg;
 
 	if (++n->judged % NAMES_A_LOOK == 0 && tw_monotonic_ms() > n->until_ms)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "the regular expression takes too long over this project's names: make it "
 		        "simpler, or ask for a name");
 	return tw_match_judge(n->match, tw_str_of(name), ret_fits, err);
@@ -63,7 +63,7 @@ static enum tw_status read_names(struct tw_fleet_question *q, const char *text, 
 		        tw_req_app(q->req)->catalogue, &of, q->arena, &rows, ret_n, &all, err);
 	tw_match_free(naming.match);
 	if (st == TW_OK && !all)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "more than %d methods have such a name: ask for fewer", NAMES_MAX);
 	*ret = rows;
 	return st;
@@ -79,7 +79,7 @@ static enum tw_status read_methods(struct search *k, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (!method || !method[0])
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "method= says whose calls: a name as /api/v1/fleet/methods tells it, or "
 		        "with "
 		        "regex=1 a regular expression");
@@ -88,7 +88,7 @@ static enum tw_status read_methods(struct search *k, struct tw_err *err)
 		return st;
 	numbers = tw_arena_alloc(k->q->arena, k->s.n_methods + 1, sizeof *numbers);
 	if (!numbers)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	for (size_t i = 0; i < k->s.n_methods; i++)
 		numbers[i] = k->s.methods[i].id;
 	k->s.numbers = numbers;
@@ -132,7 +132,7 @@ static enum tw_status row_in_time(
 	struct search *k = arg;
 
 	if (tw_req_ms_left(k->q->req) == 0)
-		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+		return tw_fail(err, TW_DEADLINE,
 		        "the index of these traces could not be read in time; narrow the filter or "
 		        "the time");
 	return tw_search_row(&k->s, cell, slot, row, err);
@@ -149,7 +149,7 @@ static enum tw_status scan(struct search *k, struct tw_err *err)
 	k->s.found = tw_arena_alloc(k->q->arena, 2 * (size_t)TW_SEARCH_KEPT, sizeof *k->s.found);
 	k->s.arena = tw_arena_new(CELL_BYTES);
 	if (!k->s.found || !k->s.arena)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_oom(err);
 	else
 		st = k->s.n_methods
 		             ? tw_catalogue_post_read(tw_req_app(k->q->req)->catalogue, &ask, err)
@@ -285,8 +285,5 @@ static enum tw_status answer_search(struct tw_fleet_question *q, struct tw_err *
 
 enum tw_status tw_fleet_get_search(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {"method", "regex", "over_ns", "thread", "ancestor",
-	        "ancestor_regex", "limit", NULL};
-
-	return tw_fleet_run(r, own, answer_search, err);
+	return tw_fleet_run(r, answer_search, err);
 }

@@ -1,14 +1,14 @@
-#include "api_fleet_tree.h"
+#include "server/api/fleet/api_fleet_tree.h"
 
-#include "api.h"
-#include "app.h"
-#include "frame_rules.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/query/detect/frame_rules.h"
 
 enum { ROOT_MAX = 4096 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q,
@@ -61,7 +61,7 @@ static enum tw_status pick_thread(
 			t->reading.thread = i;
 	if (t->reading.thread != TW_NO_METHOD)
 		return TW_OK;
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+	return tw_fail(err, TW_NOT_FOUND,
 	        "no trace of these has threads called %.60s; names are told in the answer "
 	        "without thread=, with # for digits, as in pool-#-thread-#",
 	        text);
@@ -109,7 +109,7 @@ enum tw_status tw_fleet_read_root(
 		uint64_t number = 0;
 
 		if (n == ROOT_MAX || !tw_str_u64(tw_str_split(&rest, '.'), UINT32_MAX, &number))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "root is method numbers with dots between them, not %.60s", text);
 		path[n++] = (uint32_t)number;
 	}

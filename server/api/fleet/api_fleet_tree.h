@@ -7,8 +7,8 @@
 #ifndef TW_API_FLEET_TREE_H
 #define TW_API_FLEET_TREE_H
 
-#include "api_fleet.h"
-#include "fleet_tree.h"
+#include "server/api/fleet/api_fleet.h"
+#include "server/fleet/fleet_tree.h"
 
 enum { TW_FLEET_TREES_MAX = 32 };
 

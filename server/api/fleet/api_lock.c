@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api.h"
-#include "api_fleet.h"
-#include "app.h"
-#include "catalogue_hang.h"
-#include "match.h"
+#include "server/api/api.h"
+#include "server/api/fleet/api_fleet.h"
+#include "server/base/app.h"
+#include "server/base/text/match.h"
+#include "server/catalogue/anr/catalogue_hang.h"
 
 struct locks {
 	struct tw_lock_question of;
@@ -165,10 +165,7 @@ static enum tw_status answer_locks(struct tw_fleet_question *q, struct tw_err *e
 
 static enum tw_status get_locks(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {
-	        "threads", "source", "sort", "limit", "offset", "q", "regex", NULL};
-
-	return tw_fleet_run(r, own, answer_locks, err);
+	return tw_fleet_run(r, answer_locks, err);
 }
 
 /* --- one lock --- */
@@ -199,14 +196,14 @@ static enum tw_status answer_lock(struct tw_fleet_question *q, struct tw_err *er
 
 	of.name = word_of(q, "name", "");
 	if (st == TW_OK && !of.name[0])
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BAD_REQUEST,
 		        "name= says which lock: its name as /api/v1/fleet/locks tells it");
 	if (st == TW_OK)
 		st = tw_api_pick("by", word_of(q, "by", "version"), bys, &by, err);
 	if (st == TW_OK)
 		st = tw_catalogue_locks(c, project, &of, q->arena, &all, &n_all, err);
 	if (st == TW_OK && n_all == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		st = tw_fail(err, TW_NOT_FOUND,
 		        "nobody waited for a lock of that name in that time and filter");
 	if (st == TW_OK)
 		st = tw_catalogue_lock_series(c, project, &of, by == 1, q->arena, &rows, &n, err);
@@ -223,9 +220,7 @@ static enum tw_status answer_lock(struct tw_fleet_question *q, struct tw_err *er
 
 static enum tw_status get_lock(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {"name", "by", "threads", "source", "sort", NULL};
-
-	return tw_fleet_run(r, own, answer_lock, err);
+	return tw_fleet_run(r, answer_lock, err);
 }
 
 const struct tw_route tw_routes_lock[] = {

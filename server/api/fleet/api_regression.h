@@ -4,7 +4,7 @@
 #ifndef TW_API_REGRESSION_H
 #define TW_API_REGRESSION_H
 
-#include "http.h"
+#include "server/http/http.h"
 
 enum tw_status tw_regression_get_trend(struct tw_req *r, struct tw_err *err);
 

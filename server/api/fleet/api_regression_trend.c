@@ -1,12 +1,12 @@
 /*
  * api_regression_trend.c - the days around a change, for its picture.
  */
-#include "api.h"
-#include "api_regression.h"
-#include "app.h"
-#include "catalogue_regression.h"
-#include "clock.h"
-#include "regress_trend.h"
+#include "server/api/api.h"
+#include "server/api/fleet/api_regression.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/catalogue/fleet/catalogue_regression.h"
+#include "server/fleet/regress/regress_trend.h"
 
 #define ARENA_MAX ((size_t)512 << 20)
 
@@ -85,8 +85,7 @@ static enum tw_status reply(struct tw_req *r, struct tw_arena *a, struct tw_err 
 enum tw_status tw_regression_get_trend(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_MAX);
-	enum tw_status st =
-	        a ? reply(r, a, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = a ? reply(r, a, err) : tw_oom(err);
 
 	tw_arena_free(a);
 	return st;

@@ -1,34 +1,44 @@
 /*
  * api_build.c - builds and their mappings: method ids to names, and R8's.
  *
- * A mapping is stored as it came, compiled by a limited child process into an
- * image for look-ups, and only then named by a row: whatever goes wrong before
- * leaves the earlier mapping in use.
+ * A mapping that was sent is stored as it came and queued; a limited child process compiles it
+ * (jobs_map.c).  Until it is in use, and if it fails, the earlier mapping stays in use.  The
+ * request may wait for that end without a thread (http_wait.h).
  */
 #include <pthread.h>
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
-#include "blob.h"
-#include "blob_use.h"
-#include "jobs.h"
-#include "jobs_names.h"
-#include "jobs_store.h"
-#include "upload_meta.h"
-#include "view.h"
+#include "server/api/api.h"
+#include "server/api/trace/view_open.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/base/file/crash_point.h"
+#include "server/catalogue/storage/trace_record.h"
+#include "server/decode/jobs.h"
+#include "server/http/http_wait.h"
+#include "server/ingest/upload_meta.h"
+#include "server/storage/blob.h"
+#include "server/storage/blob_use.h"
+#include "server/trace/symbols.h"
+
+/* WAITING_BODIES: largest bodies that may wait in a project's queue. */
+enum { WAIT_S = 10, WAIT_MOST_S = 60, WAITING_BODIES = 4 };
 
 struct mapping {
 	const char *build_id;
-	bool retrace; /* R8's, not the method mapping */
+	enum tw_mapping_kind kind;
 	struct tw_blob_writer *writer;
 	uint64_t bytes;
-	json_t *summary; /* of the child that compiled it */
+	int64_t wait_s, until_ms; /* monotonic: for the end of its job */
+	bool is_stored;           /* and queued, unless it is in use */
+	char source[TW_SHA256_HEX];
+	char job_id[TW_ID_BYTES]; /* "": it was in use already */
 };
 
 static const char *file_of(const struct mapping *m)
 {
-	return m->retrace ? "R8's or ProGuard's mapping.txt" : "methodMapping.txt";
+	return m->kind == TW_MAPPING_RETRACE ? "R8's or ProGuard's mapping.txt"
+	                                     : "methodMapping.txt";
 }
 
 static uint64_t max_mapping(const struct tw_app *app)
@@ -39,38 +49,40 @@ static uint64_t max_mapping(const struct tw_app *app)
 static enum tw_status build_id_of(struct tw_req *r, const char **ret, struct tw_err *err)
 {
 	const char *id = tw_req_path(r, "build_id");
-	enum tw_status st = tw_api_check_text("build_id", id, err);
+	enum tw_status st = tw_check_text("build_id", id, err);
 
 	if (st == TW_OK)
 		*ret = id;
 	return st;
 }
 
-static enum tw_status begin(struct tw_req *r, bool retrace, struct tw_err *err)
+static enum tw_status begin(struct tw_req *r, enum tw_mapping_kind kind, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(r);
 	struct mapping *m = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *m);
 	enum tw_status st;
 
 	if (!m)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	tw_req_set_state(r, m);
-	m->retrace = retrace;
+	m->kind = kind;
 	st = build_id_of(r, &m->build_id, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "wait", WAIT_S, 0, WAIT_MOST_S, &m->wait_s, err);
 	if (st == TW_OK && tw_req_content_length(r) == 0)
-		st = tw_fail(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
+		st = tw_fail_at(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
 	return st == TW_OK ? tw_blob_begin(app->blobs, app->config->max_body_bytes, &m->writer, err)
 	                   : st;
 }
 
 static enum tw_status begin_mapping(struct tw_req *r, struct tw_err *err)
 {
-	return begin(r, false, err);
+	return begin(r, TW_MAPPING_METHODS, err);
 }
 
 static enum tw_status begin_retrace(struct tw_req *r, struct tw_err *err)
 {
-	return begin(r, true, err);
+	return begin(r, TW_MAPPING_RETRACE, err);
 }
 
 static enum tw_status mapping_body(struct tw_req *r, const void *p, size_t n, struct tw_err *err)
@@ -89,161 +101,166 @@ static void abort_mapping(struct tw_req *r)
 		m->writer = tw_blob_discard(m->writer);
 }
 
-static const char *text_of(const json_t *o, const char *key)
+static enum tw_status get_build(
+        struct tw_req *r, const char *build_id, struct tw_build_row *ret, struct tw_err *err)
 {
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
+	return tw_catalogue_build_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	        build_id, tw_req_arena(r), ret, err);
 }
 
-static uint64_t number_of(const json_t *o, const char *key)
-{
-	json_int_t v = json_integer_value(json_object_get(o, key));
-
-	return v > 0 ? (uint64_t)v : 0;
-}
-
-static enum tw_status record(struct tw_req *r, const char *source, const char *image,
-        struct tw_blob_list *ret_unused, struct tw_err *err)
+/* The image that the build has of this upload, if it can be read: "" compiles it again. */
+static const char *known_image(struct tw_req *r)
 {
 	const struct mapping *m = tw_req_state(r);
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
-	const char *project_id = tw_req_caller(r)->project_id;
-	const json_t *s = m->summary;
-	const struct tw_build_row row = {
-	        .build_id = m->build_id,
-	        .map_sha256 = image,
-	        .source_sha256 = source,
-	        .map_version = text_of(s, "version"),
-	        .entries = number_of(s, "entries"),
-	        .malformed = number_of(s, "malformed"),
-	        .duplicates = number_of(s, "duplicates"),
-	        .app = "",
-	        .version_name = "",
-	        .retrace = {.sha256 = image,
-	                .source_sha256 = source,
-	                .id = text_of(s, "id"),
-	                .classes = number_of(s, "classes"),
-	                .methods = number_of(s, "methods"),
-	                .malformed = number_of(s, "malformed")},
-	};
-
-	if (m->retrace)
-		return tw_catalogue_build_set_retrace(
-		        c, project_id, &row, tw_req_arena(r), ret_unused, err);
-	return tw_catalogue_build_set(c, project_id, &row, tw_req_arena(r), ret_unused, err);
-}
-
-/*
- * A key of the ingest scope stands in apps and leaks: it gives a build the mapping that it lacks,
- * or the same one again, and replaces none, or whoever takes it out of an app could take the names
- * from all traces.
- */
-static enum tw_status may_set(struct tw_req *r, const char *image, struct tw_err *err)
-{
-	const struct mapping *m = tw_req_state(r);
+	const bool retrace = m->kind == TW_MAPPING_RETRACE;
+	struct tw_symbols_ref *ref;
 	struct tw_build_row row;
-	const char *there;
-	enum tw_status st;
+	const char *image;
 
-	if (tw_req_caller(r)->scope != TW_SCOPE_INGEST)
-		return TW_OK;
-	st = tw_catalogue_build_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
-	        m->build_id, tw_req_arena(r), &row, err);
-	if (st != TW_OK)
-		return st == TW_NOT_FOUND ? TW_OK : st;
-	there = m->retrace ? row.retrace.sha256 : row.map_sha256;
-	if (!there || !*there || strcmp(there, image) == 0)
-		return TW_OK;
-	return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
-	        "build %s has another mapping already: replacing it wants a key of scope write",
-	        m->build_id);
+	if (get_build(r, m->build_id, &row, NULL) != TW_OK)
+		return "";
+	image = retrace ? row.retrace.sha256 : row.map_sha256;
+	if (!*image ||
+	        strcmp(retrace ? row.retrace.source_sha256 : row.source_sha256, m->source) != 0 ||
+	        tw_symbols_acquire(tw_req_app(r)->symbols, image, &ref, NULL) != TW_OK)
+		return "";
+	tw_symbols_release(tw_req_app(r)->symbols, ref);
+	return image;
 }
 
 /* Called with blob_use held for reading. */
-static enum tw_status compile_and_record(
-        struct tw_req *r, struct tw_blob_list *ret_unused, struct tw_err *err)
+static enum tw_status store(struct tw_req *r, struct tw_blob_list *ret_unused, struct tw_err *err)
 {
 	struct mapping *m = tw_req_state(r);
 	struct tw_app *app = tw_req_app(r);
-	char source[TW_SHA256_HEX];
-	char image[TW_SHA256_HEX];
-	struct tw_needed_blobs needed;
-	enum tw_status st = tw_blob_commit(m->writer, source, err);
+	struct tw_mapping_sent sent = {.project_id = tw_req_caller(r)->project_id,
+	        .build_id = m->build_id,
+	        .kind = m->kind,
+	        .source_sha256 = m->source,
+	        .bytes = m->bytes,
+	        /* A key of scope ingest is in apps, where anybody can find it: it gives a build the
+	         * mapping that it lacks, or the same again, and replaces none. */
+	        .may_replace = tw_req_caller(r)->scope != TW_SCOPE_INGEST,
+	        .waiting_bytes_most = WAITING_BODIES * max_mapping(app)};
+	struct tw_needed_blobs needed = {app->catalogue, app->blobs, {m->source, NULL}, false};
+	enum tw_status st = tw_blob_commit(m->writer, m->source, err);
 
 	if (st != TW_OK)
 		return st;
 	m->writer = NULL;
-	st = tw_jobs_run_map(
-	        app->jobs, m->retrace ? "retrace" : "map", source, image, &m->summary, err);
-	if (st == TW_OK)
-		st = may_set(r, image, err);
-	if (st != TW_OK)
-		return st;
-	needed = (struct tw_needed_blobs){app, {source, image}, false};
-	tw_api_need_blobs(&needed);
-	return tw_api_end_need(&needed, record(r, source, image, ret_unused, err), err);
+	sent.known_image = known_image(r);
+	tw_need_blobs(&needed);
+	st = tw_catalogue_mapping_add(
+	        app->catalogue, &sent, tw_req_arena(r), m->job_id, ret_unused, err);
+	return tw_end_need_blobs(&needed, st, err);
 }
 
-/* Between the row and this another upload may have named the same content again: ask anew. */
-static void drop_unused(struct tw_app *app, const struct tw_blob_list *blobs)
+static enum tw_status store_and_queue(struct tw_req *r, struct tw_err *err)
 {
-	tw_blob_drop_begin(app);
-	for (size_t i = 0; i < blobs->n; i++) {
-		const char *sha256 = blobs->sha256[i];
-		bool used = true;
+	struct mapping *m = tw_req_state(r);
+	struct tw_app *app = tw_req_app(r);
+	struct tw_blob_list unused = {NULL, 0};
+	const char *source = m->source;
+	enum tw_status st;
 
-		if (tw_catalogue_has_blob(app->catalogue, sha256, &used, NULL) == TW_OK && !used)
-			tw_store_drop_blobs(app, &sha256, 1);
+	if (m->bytes == 0)
+		return tw_fail_at(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
+	tw_blob_use_begin(app);
+	st = store(r, &unused, err);
+	tw_blob_use_end(app);
+	if (st != TW_OK) {
+		if (*source)
+			tw_jobs_drop_unused(app, &(struct tw_blob_list){&source, 1});
+		return st;
 	}
-	tw_blob_drop_end(app);
+	tw_record_build(app->recorder, tw_req_caller(r)->project_id, m->build_id);
+	tw_crash_point("mapping_queued");
+	tw_jobs_drop_unused(app, &unused);
+	if (app->jobs)
+		tw_jobs_wake_compilers(app->jobs);
+	m->is_stored = true;
+	m->until_ms = tw_monotonic_ms() + m->wait_s * 1000;
+	return TW_OK;
 }
 
-/* What the child counted, with the build and how many traces it names now. */
+static json_t *offset_json(int64_t at)
+{
+	return at < 0 ? json_null() : json_integer((json_int_t)at);
+}
+
+static const char *const state_words[] = {"none", "queued", "compiling", "ready", "failed"};
+
+static enum tw_status reply_pending(struct tw_req *r, const struct tw_build_row *row,
+        const struct tw_mapping_upload *u, struct tw_err *err)
+{
+	return tw_req_reply_json(r, 202,
+	        json_pack("{ss ss sI}", "build_id", row->build_id, "state", state_words[u->state],
+	                "traces", (json_int_t)row->traces),
+	        err);
+}
+
+/* The counts of what is in use, and how many traces it names. */
 static enum tw_status reply_counts(
         struct tw_req *r, const struct tw_build_row *row, struct tw_err *err)
 {
 	const struct mapping *m = tw_req_state(r);
-	json_t *o = json_copy(m->summary);
-	json_int_t at = json_integer_value(json_object_get(o, "first_malformed"));
+	const struct tw_build_retrace *t = &row->retrace;
+	json_t *o =
+	        m->kind == TW_MAPPING_RETRACE
+	                ? json_pack("{ss ss sI ss sI sI sI so}", "build_id", row->build_id, "state",
+	                          "ready", "traces", (json_int_t)row->traces, "id", t->id,
+	                          "classes", (json_int_t)t->classes, "methods",
+	                          (json_int_t)t->methods, "malformed", (json_int_t)t->malformed,
+	                          "first_malformed", offset_json(t->first_malformed))
+	                : json_pack("{ss ss sI ss sI sI sI so}", "build_id", row->build_id, "state",
+	                          "ready", "traces", (json_int_t)row->traces, "version",
+	                          row->map_version, "entries", (json_int_t)row->entries,
+	                          "duplicates", (json_int_t)row->duplicates, "malformed",
+	                          (json_int_t)row->malformed, "first_malformed",
+	                          offset_json(row->first_malformed));
 
-	(void)json_object_del(o, "lines");
-	(void)json_object_set_new(o, "first_malformed", at < 0 ? json_null() : json_integer(at));
-	(void)json_object_set_new(o, "build_id", json_string(m->build_id));
-	if (json_object_set_new(o, "traces", json_integer((json_int_t)row->traces)) != 0) {
-		json_decref(o);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-	}
 	return tw_req_reply_json(r, 200, o, err);
+}
+
+static enum tw_status reply_end(struct tw_req *r, const struct tw_build_row *row,
+        const struct tw_mapping_upload *u, struct tw_err *err)
+{
+	const struct mapping *m = tw_req_state(r);
+	const bool retrace = m->kind == TW_MAPPING_RETRACE;
+	const bool mine = strcmp(u->job_id, m->job_id) == 0;
+	const char *in_use = retrace ? row->retrace.source_sha256 : row->source_sha256;
+
+	if (mine && u->state == TW_MAPPING_FAILED) {
+		enum tw_status st = tw_status_of_word(u->error_status);
+
+		return tw_fail_at(err, st == TW_OK ? TW_BUG : st,
+		        u->error_offset < 0 ? TW_NO_OFFSET : (uint64_t)u->error_offset, "%s",
+		        u->error_message);
+	}
+	if (*m->job_id && mine)
+		return reply_pending(r, row, u, err);
+	if (strcmp(in_use, m->source) == 0)
+		return reply_counts(r, row, err);
+	return tw_fail(
+	        err, TW_CONFLICT, "a later upload replaced this mapping of build %s", m->build_id);
 }
 
 static enum tw_status end_mapping(struct tw_req *r, struct tw_err *err)
 {
 	struct mapping *m = tw_req_state(r);
-	struct tw_app *app = tw_req_app(r);
+	const struct tw_mapping_upload *u;
 	struct tw_build_row row;
-	struct tw_blob_list unused = {NULL, 0};
-	enum tw_status st;
+	enum tw_status st = m->is_stored ? TW_OK : store_and_queue(r, err);
 
-	if (m->bytes == 0)
-		return tw_fail(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
-	tw_blob_use_begin(app);
-	st = compile_and_record(r, &unused, err);
-	tw_blob_use_end(app);
-	if (st == TW_OK) {
-		tw_periodic_wake(app->names);
-		tw_periodic_wake(app->rollup);
-		tw_periodic_wake(app->hangs);
-		tw_periodic_wake(app->findings);
-		drop_unused(app, &unused);
-		st = tw_catalogue_build_get(app->catalogue, tw_req_caller(r)->project_id,
-		        m->build_id, tw_req_arena(r), &row, err);
-	}
 	if (st == TW_OK)
-		st = reply_counts(r, &row, err);
-	json_decref(m->summary);
-	m->summary = NULL;
-	return st;
+		st = get_build(r, m->build_id, &row, err);
+	if (st != TW_OK)
+		return st;
+	u = m->kind == TW_MAPPING_RETRACE ? &row.retrace.upload : &row.upload;
+	if (*m->job_id && strcmp(u->job_id, m->job_id) == 0 && u->state != TW_MAPPING_FAILED &&
+	        tw_monotonic_ms() < m->until_ms && tw_req_wait(r))
+		return TW_OK;
+	return reply_end(r, &row, u, err);
 }
 
 /* --- commits --- */
@@ -256,13 +273,15 @@ static enum tw_status store_commit(struct tw_req *r, const json_t *body, struct 
 	enum tw_status st = build_id_of(r, &id, err);
 
 	if (st == TW_OK && (!json_is_string(said) || json_object_size(body) != 1))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BAD_REQUEST,
 		        "the body is {\"commit\": \"7 to 64 hex digits\"} and nothing else");
 	if (st == TW_OK && json_string_length(said))
 		st = tw_upload_meta_commit(json_string_value(said), commit, err);
 	if (st == TW_OK)
 		st = tw_catalogue_commit_set(
 		        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, id, commit, err);
+	if (st == TW_OK)
+		tw_record_build(tw_req_app(r)->recorder, tw_req_caller(r)->project_id, id);
 	return st == TW_OK ? tw_req_reply_json(r, 200,
 	                             json_pack("{s:s, s:s}", "build_id", id, "commit", commit), err)
 	                   : st;
@@ -273,21 +292,42 @@ static enum tw_status put_commit(struct tw_req *r, struct tw_err *err)
 	return tw_api_with_body(r, store_commit, err);
 }
 
-/* --- what is told --- */
+/* --- builds as JSON --- */
+
+/* An upload that could not have replaced the mapping in use says nothing about the build when it
+ * fails: its key is in apps. */
+static struct tw_mapping_upload shown(struct tw_mapping_upload u, bool in_use)
+{
+	if (u.state == TW_MAPPING_FAILED && in_use && !u.may_replace)
+		u = (struct tw_mapping_upload){.state = TW_MAPPING_READY, .error_status = ""};
+	return u;
+}
+
+/* null, or why it failed; of one that is queued: why it was put off. */
+static json_t *error_json(const struct tw_mapping_upload *u)
+{
+	return *u->error_status ? json_pack("{ss ss so}", "status", u->error_status, "message",
+	                                  u->error_message, "offset", offset_json(u->error_offset))
+	                        : json_null();
+}
 
 static json_t *build_json(const struct tw_build_row *b)
 {
 	const struct tw_build_retrace *t = &b->retrace;
 	const struct tw_build_names *n = &b->names;
+	const struct tw_mapping_upload methods = shown(b->upload, *b->map_sha256 != '\0');
+	const struct tw_mapping_upload retrace = shown(t->upload, *t->sha256 != '\0');
 
-	return json_pack(
-	        "{ss sb sI sI sI ss sI sI ss ss ss s{sb ss sI sI sI sI} s{sI sI sI sI sI sI}}",
-	        "build_id", b->build_id, "mapping", *b->map_sha256 != '\0', "entries",
+	return json_pack("{ss sb ss so sI sI sI ss sI sI ss ss ss s{sb ss so ss sI sI sI sI}"
+	                 " s{sI sI sI sI sI sI}}",
+	        "build_id", b->build_id, "mapping", *b->map_sha256 != '\0', "state",
+	        state_words[methods.state], "error", error_json(&methods), "entries",
 	        (json_int_t)b->entries, "malformed", (json_int_t)b->malformed, "duplicates",
 	        (json_int_t)b->duplicates, "map_version", b->map_version, "updated_ms",
 	        (json_int_t)b->updated_ms, "traces", (json_int_t)b->traces, "app", b->app,
 	        "version_name", b->version_name, "commit", b->commit, "retrace", "mapping",
-	        *t->sha256 != '\0', "id", t->id, "classes", (json_int_t)t->classes, "methods",
+	        *t->sha256 != '\0', "state", state_words[retrace.state], "error",
+	        error_json(&retrace), "id", t->id, "classes", (json_int_t)t->classes, "methods",
 	        (json_int_t)t->methods, "malformed", (json_int_t)t->malformed, "updated_ms",
 	        (json_int_t)t->updated_ms, "names", "traces", (json_int_t)n->traces, "lacking",
 	        (json_int_t)n->lacking, "ids", (json_int_t)n->sum.ids, "resolved",
@@ -367,7 +407,6 @@ const struct tw_route tw_routes_build[] = {
                 .path = "/api/v1/builds/{build_id}/methods",
                 .slow = true,
                 .upload = true,
-                .worked = true,
                 .max_body = max_mapping,
                 .begin = begin_mapping,
                 .body = mapping_body,
@@ -378,7 +417,6 @@ const struct tw_route tw_routes_build[] = {
                 .path = "/api/v1/builds/{build_id}/retrace",
                 .slow = true,
                 .upload = true,
-                .worked = true,
                 .max_body = max_mapping,
                 .begin = begin_retrace,
                 .body = mapping_body,
@@ -397,7 +435,7 @@ const struct tw_route tw_routes_build[] = {
                 .path = "/api/v1/builds",
                 .slow = true,
                 .end = list_builds,
-                .summary = "Builds with a mapping or named by a trace"},
+                .summary = "Builds with a mapping, one that was sent, or a trace"},
         {.method = "GET",
                 .path = "/api/v1/builds/{build_id}",
                 .slow = true,

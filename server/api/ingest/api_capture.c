@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
-#include "auth_secret.h"
-#include "capture.h"
-#include "catalogue_capture.h"
-#include "clock.h"
-#include "digest.h"
-#include "json_memory.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/auth_secret.h"
+#include "server/base/clock.h"
+#include "server/base/file/digest.h"
+#include "server/base/text/json_memory.h"
+#include "server/catalogue/access/capture.h"
+#include "server/catalogue/access/catalogue_capture.h"
 
 struct counts {
 	struct tw_capture_count *rows;
@@ -35,7 +35,7 @@ static enum tw_status load_rules(
 	if (st != TW_OK || !text)
 		return st;
 	*ret = json_loads(text, 0, NULL);
-	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return *ret ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status load_counts(
@@ -64,7 +64,7 @@ static enum tw_status read_text(
 	const char *text = tw_req_query(r, name);
 
 	*ret = text ? text : "";
-	return tw_api_check_text(name, *ret, err);
+	return tw_check_text(name, *ret, err);
 }
 
 static enum tw_status read_device(struct tw_req *r, struct tw_capture_device *d, struct tw_err *err)
@@ -101,7 +101,7 @@ static enum tw_status reply_tagged(struct tw_req *r, json_t *answer, struct tw_e
 	if (!text || !caching) {
 		json_decref(answer);
 		free(text);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	}
 	tw_secret_hash(text, hash);
 	tw_digest_hex(hash, tag);

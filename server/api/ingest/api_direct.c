@@ -10,14 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api.h"
-#include "app.h"
-#include "clock.h"
-#include "direct.h"
-#include "ingest.h"
-#include "jobs_store.h"
-#include "s3.h"
-#include "ulid.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/base/ulid.h"
+#include "server/decode/jobs_store.h"
+#include "server/ingest/direct.h"
+#include "server/ingest/ingest.h"
+#include "server/storage/s3/s3.h"
 
 enum { PAIRS_MAX = 64, URL_MAX = 8 << 10, KEY_MAX = 255 };
 
@@ -51,20 +51,19 @@ static enum tw_status add_pair(struct tw_req *r, struct announced *u, const char
 	struct tw_ingest_pair *p = &u->pairs[u->n_pairs];
 
 	if (u->n_pairs == PAIRS_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "meta has more than %d members",
-		        PAIRS_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "meta has more than %d members", PAIRS_MAX);
 	p->name = tw_arena_str(a, tw_str_of(name));
 	if (json_is_string(value))
 		p->value = tw_arena_str(a, tw_str_of(json_string_value(value)));
 	else if (json_is_integer(value))
 		p->value = tw_arena_printf(a, "%lld", (long long)json_integer_value(value));
 	else
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "meta.%.60s must be a text or a number, as in the query of POST "
 		        "/api/v1/traces",
 		        name);
 	if (!p->name || !p->value)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	u->n_pairs++;
 	return TW_OK;
 }
@@ -78,7 +77,7 @@ static enum tw_status read_pairs(
 	enum tw_status st = TW_OK;
 
 	if (meta && !json_is_object(meta))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "meta must be an object");
+		return tw_fail(err, TW_BAD_REQUEST, "meta must be an object");
 	for (at = json_object_iter((json_t *)(uintptr_t)meta); at && st == TW_OK;
 	        at = json_object_iter_next((json_t *)(uintptr_t)meta, at)) {
 		name = json_object_iter_key(at);
@@ -96,18 +95,17 @@ static enum tw_status read_size(
 	const uint64_t most = tw_req_app(r)->config->max_body_bytes;
 
 	if (bytes <= 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "bytes must be the upload's size, 1 or more");
+		return tw_fail(err, TW_BAD_REQUEST, "bytes must be the upload's size, 1 or more");
 	if ((uint64_t)bytes > most)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		return tw_fail(err, TW_TOO_LARGE,
 		        "the upload is over the limit of %" PRIu64 " bytes", most);
 	if (!sha256 || strlen(sha256) != TW_SHA256_HEX - 1 ||
 	        strspn(sha256, "0123456789abcdef") != TW_SHA256_HEX - 1)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "sha256 must be that of the upload, 64 characters of 0 to 9 and a to f");
 	u->of.bytes = (uint64_t)bytes;
 	u->of.sha256 = tw_arena_str(tw_req_arena(r), tw_str_of(sha256));
-	return u->of.sha256 ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	return u->of.sha256 ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status read_body(
@@ -121,7 +119,7 @@ static enum tw_status read_body(
 	{
 		if (strcmp(name, "bytes") != 0 && strcmp(name, "sha256") != 0 &&
 		        strcmp(name, "meta") != 0)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "%.60s is not known: send bytes, sha256 and meta", name);
 	}
 	st = read_size(r, body, u, err);
@@ -154,7 +152,7 @@ static enum tw_status has_room(struct tw_req *r, const struct announced *u, stru
 	for (size_t i = 0; st == TW_OK && i < open.n_over; i++)
 		drop(r, &(struct tw_direct){.key_id = u->of.key_id, .id = open.over[i]});
 	if (st == TW_OK && open.n >= most)
-		st = tw_fail(err, TW_RATE, TW_NO_OFFSET,
+		st = tw_fail(err, TW_RATE,
 		        "%u uploads of this key have addresses and are not done; finish those, or "
 		        "wait until they are an hour old",
 		        open.n);
@@ -184,7 +182,7 @@ static enum tw_status reply_address(struct tw_req *r, const struct announced *u,
 	(void)tw_buf_add_u8(&url, 0);
 	if (st != TW_OK || tw_buf_status(&url) != TW_OK) {
 		tw_buf_done(&url);
-		return st != TW_OK ? st : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return st != TW_OK ? st : tw_oom(err);
 	}
 	tw_s3_checksum(u->of.sha256, checksum);
 	(void)snprintf(length, sizeof length, "%" PRIu64, u->of.bytes);
@@ -247,11 +245,11 @@ static enum tw_status done_before(struct tw_req *r, const struct tw_direct *d, s
 	const char *trace_id = json_string_value(json_object_get(o, "trace"));
 
 	if (st == TW_NOT_FOUND)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		        "no upload of this key has that id, or it is over");
+		return tw_fail(
+		        err, TW_NOT_FOUND, "no upload of this key has that id, or it is over");
 	if (st == TW_OK)
 		st = trace_id ? reply_trace(r, trace_id, false, err)
-		              : tw_fail(err, TW_BUG, TW_NO_OFFSET, "no trace was noted");
+		              : tw_fail(err, TW_BUG, "no trace was noted");
 	json_decref(o);
 	return st;
 }
@@ -295,7 +293,7 @@ static enum tw_status read_record(
 	u->key = tw_arena_str(tw_req_arena(r), tw_str_of(key ? key : u->of.id));
 	u->expires_ms = json_integer_value(json_object_get(o, "expires_ms"));
 	if (st == TW_OK && !u->key)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		st = tw_oom(err);
 	return st;
 }
 
@@ -308,7 +306,7 @@ static enum tw_status post_done(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = tw_direct_able(blobs(r), err);
 
 	if (st == TW_OK && !tw_ulid_valid(u.of.id))
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no upload has that id");
+		st = tw_fail(err, TW_NOT_FOUND, "no upload has that id");
 	if (st == TW_OK)
 		st = tw_direct_read(blobs(r), &u.of, "json", &o, err);
 	if (st == TW_NOT_FOUND && tw_ulid_valid(u.of.id))

@@ -13,16 +13,17 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "api.h"
-#include "app.h"
-#include "arrive.h"
-#include "backlog.h"
-#include "blob.h"
-#include "http_form.h"
-#include "ingest.h"
-#include "judge.h"
-#include "log.h"
-#include "upload_meta.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/file/io.h"
+#include "server/base/log.h"
+#include "server/decode/judge.h"
+#include "server/http/http_form.h"
+#include "server/ingest/arrive.h"
+#include "server/ingest/backlog.h"
+#include "server/ingest/ingest.h"
+#include "server/ingest/upload_meta.h"
+#include "server/storage/blob.h"
 
 enum { HEAD_BYTES = TW_HEAD_BYTES, MAX_IDEMPOTENCY = 255, MAX_URL = 64 };
 
@@ -93,7 +94,7 @@ static enum tw_status hear_judge(struct part *p, struct tw_err *err)
 
 	p->look = NULL;
 	if (st == TW_OK && found && !tw_format_fits(found, p->name))
-		return tw_fail(err, TW_UNSUPPORTED, 0, "%s does not belong in part %s",
+		return tw_fail_at(err, TW_UNSUPPORTED, 0, "%s does not belong in part %s",
 		        found->title, p->name);
 	return st == TW_CORRUPT && p->side ? TW_OK : st;
 }
@@ -121,7 +122,7 @@ static enum tw_status part_begin(struct upload *u, size_t kind, struct tw_err *e
 	struct part *p = &u->parts[kind];
 
 	if (p->name)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "part %s comes twice", p->name);
+		return tw_fail(err, TW_BAD_REQUEST, "part %s comes twice", p->name);
 	u->now = p;
 	p->name = part_kinds[kind].name;
 	p->side = part_kinds[kind].side;
@@ -129,7 +130,7 @@ static enum tw_status part_begin(struct upload *u, size_t kind, struct tw_err *e
 		p->forced = tw_format_by_name(tw_str_of(part_kinds[kind].format));
 	p->head = tw_arena_alloc(tw_req_arena(u->req), HEAD_BYTES, 1);
 	if (!p->head)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	return tw_blob_begin(app->blobs, app->config->max_body_bytes, &p->writer, err);
 }
 
@@ -141,7 +142,7 @@ static enum tw_status part_finish(struct upload *u, struct part *p, struct tw_er
 		return TW_OK;
 	}
 	if (p->bytes == 0)
-		return tw_fail(err, TW_BAD_REQUEST, 0, "part %s is empty", p->name);
+		return tw_fail_at(err, TW_BAD_REQUEST, 0, "part %s is empty", p->name);
 	return p->asked ? TW_OK : ask_judge(u, p, true, err);
 }
 
@@ -154,16 +155,16 @@ static enum tw_status form_part(void *arg, const char *name, struct tw_err *err)
 	u->in_meta = strcmp(name, "meta") == 0;
 	u->now = NULL;
 	if (u->in_meta && u->has_meta)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "part meta comes twice");
+		return tw_fail(err, TW_BAD_REQUEST, "part meta comes twice");
 	if (u->in_meta) {
 		u->has_meta = true;
 		u->meta_text = tw_arena_alloc(tw_req_arena(u->req), TW_MAX_SMALL_BODY, 1);
-		return u->meta_text ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return u->meta_text ? TW_OK : tw_oom(err);
 	}
 	for (size_t i = 0; i < N_PARTS; i++)
 		if (strcmp(name, part_kinds[i].name) == 0)
 			return part_begin(u, i, err);
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "part %s is not known; there are meta, trace, threads, atrace, binder, names, anr "
 	        "and system",
 	        name);
@@ -176,7 +177,7 @@ static enum tw_status form_data(void *arg, const void *p, size_t n, struct tw_er
 	if (u->now)
 		return part_write(u, u->now, p, n, err);
 	if (n > TW_MAX_SMALL_BODY - u->meta_len)
-		return tw_fail(err, TW_TOO_LARGE, TW_MAX_SMALL_BODY,
+		return tw_fail_at(err, TW_TOO_LARGE, TW_MAX_SMALL_BODY,
 		        "part meta is longer than %d bytes", TW_MAX_SMALL_BODY);
 	memcpy(u->meta_text + u->meta_len, p, n);
 	u->meta_len += n;
@@ -200,7 +201,7 @@ static enum tw_status check_encoding(const struct tw_req *r, struct tw_err *err)
 		             (one.len == 8 && strncasecmp(one.ptr, "identity", 8) == 0);
 
 		if (!known)
-			return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
+			return tw_fail(err, TW_UNSUPPORTED,
 			        "Content-Encoding may be zstd, gzip or identity");
 	}
 	return TW_OK;
@@ -212,12 +213,12 @@ static enum tw_status read_idempotency(struct upload *u, struct tw_err *err)
 
 	u->idempotency = key ? key : "";
 	if (strlen(u->idempotency) > MAX_IDEMPOTENCY)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "Idempotency-Key is longer than %d bytes", MAX_IDEMPOTENCY);
+		return tw_fail(err, TW_BAD_REQUEST, "Idempotency-Key is longer than %d bytes",
+		        MAX_IDEMPOTENCY);
 	for (const char *p = u->idempotency; *p; p++)
 		if (*p < ' ' || *p > '~')
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "Idempotency-Key must be printable ASCII");
+			return tw_fail(
+			        err, TW_BAD_REQUEST, "Idempotency-Key must be printable ASCII");
 	return TW_OK;
 }
 
@@ -234,8 +235,7 @@ static enum tw_status read_query_pair(
 		return TW_OK;
 	u->parts[PART_TRACE].forced = tw_format_by_name(tw_str_of(value));
 	if (!u->parts[PART_TRACE].forced)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "format %.64s is not known", value);
+		return tw_fail(err, TW_BAD_REQUEST, "format %.64s is not known", value);
 	return TW_OK;
 }
 
@@ -264,7 +264,7 @@ static enum tw_status begin_body(struct upload *u, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (tw_req_content_length(u->req) == 0)
-		return tw_fail(err, TW_BAD_REQUEST, 0, "the body is empty: send a trace file");
+		return tw_fail_at(err, TW_BAD_REQUEST, 0, "the body is empty: send a trace file");
 	if (tw_form_is(u->req))
 		return tw_form_new(u->req, &form_ops, u, &u->form, err);
 	return part_begin(u, PART_TRACE, err);
@@ -275,7 +275,7 @@ static struct upload *new_upload(struct tw_req *r, struct tw_err *err)
 	struct upload *u = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *u);
 
 	if (!u) {
-		(void)tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		(void)tw_oom(err);
 		return NULL;
 	}
 	u->req = r;
@@ -332,7 +332,7 @@ static enum tw_status read_meta_part(struct upload *u, struct tw_err *err)
 
 	if (!u->has_meta)
 		return TW_OK;
-	st = tw_api_parse_object(
+	st = tw_json_object_parse(
 	        (struct tw_str){u->meta_text, u->meta_len}, "part meta", &json, err);
 	if (st != TW_OK)
 		return st;
@@ -346,7 +346,7 @@ static enum tw_status finish_parts(struct upload *u, struct tw_err *err)
 	enum tw_status st = u->form ? tw_form_finish(u->form, err) : TW_OK;
 
 	if (st == TW_OK && u->parts[PART_TRACE].bytes == 0)
-		st = tw_fail(err, TW_BAD_REQUEST, 0,
+		st = tw_fail_at(err, TW_BAD_REQUEST, 0,
 		        u->form ? "the form has no part named trace, or it is empty"
 		                : "the body is empty: send a trace file");
 	for (size_t i = 0; i < N_PARTS && st == TW_OK; i++)
@@ -451,10 +451,10 @@ static enum tw_status take_file(struct upload *u, int fd, struct tw_err *err)
 	enum tw_status st = part_begin(u, PART_TRACE, err);
 	ssize_t n = 0;
 
-	while (st == TW_OK && (n = read(fd, piece, sizeof piece)) > 0)
+	while (st == TW_OK && (n = tw_read_some(fd, piece, sizeof piece)) > 0)
 		st = part_write(u, u->now, piece, (size_t)n, err);
 	if (st == TW_OK && n < 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "an upload cannot be read");
+		st = tw_fail(err, TW_IO, "an upload cannot be read");
 	return st == TW_OK ? finish_parts(u, err) : st;
 }
 

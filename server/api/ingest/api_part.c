@@ -2,18 +2,19 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "api.h"
-#include "app.h"
-#include "blob.h"
-#include "clock.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/base/file/io.h"
+#include "server/storage/blob.h"
 
 static enum tw_status read_some(
         void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
 {
-	ssize_t n = read(*(int *)arg, out, cap);
+	ssize_t n = tw_read_some(*(int *)arg, out, cap);
 
 	if (n < 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the content cannot be read");
+		return tw_fail(err, TW_IO, "the content cannot be read");
 	*ret_n = (size_t)n;
 	return TW_OK;
 }
@@ -34,7 +35,7 @@ enum tw_status tw_api_stream_part(
 	enum tw_status st;
 
 	if (!fd)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_blob_open_by(tw_req_app(r)->blobs, p->sha256,
 	        tw_monotonic_ms() + (int64_t)tw_req_ms_left(r), fd, err);
 	if (st != TW_OK) {

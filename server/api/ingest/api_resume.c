@@ -16,12 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "api.h"
-#include "app.h"
-#include "digest.h"
-#include "ingest.h"
-#include "resume.h"
-#include "resume_header.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/file/digest.h"
+#include "server/ingest/ingest.h"
+#include "server/ingest/tus/resume.h"
+#include "server/ingest/tus/resume_header.h"
 
 static const char version[] = "1.0.0";
 static const char url_prefix[] = "/api/v1/uploads/";
@@ -56,8 +56,8 @@ static enum tw_status check_version(struct tw_req *r, struct tw_err *err)
 	if (told && strcmp(told, version) == 0)
 		return TW_OK;
 	tw_req_set_header(r, "Tus-Version", version);
-	return tw_fail(err, TW_PRECONDITION, TW_NO_OFFSET, "this is tus %s: send Tus-Resumable: %s",
-	        version, version);
+	return tw_fail(
+	        err, TW_PRECONDITION, "this is tus %s: send Tus-Resumable: %s", version, version);
 }
 
 static enum tw_status number_header(
@@ -66,8 +66,7 @@ static enum tw_status number_header(
 	const char *text = tw_req_header(r, name);
 
 	if (!text || !tw_str_u64(tw_str_of(text), INT64_MAX, ret))
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s must be a number of bytes", name);
+		return tw_fail(err, TW_BAD_REQUEST, "%s must be a number of bytes", name);
 	return TW_OK;
 }
 
@@ -114,8 +113,8 @@ static enum tw_status check_type(const struct tw_req *r, struct tw_err *err)
 
 	if (type && strcasecmp(type, "application/offset+octet-stream") == 0)
 		return TW_OK;
-	return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
-	        "a piece's Content-Type is application/offset+octet-stream");
+	return tw_fail(
+	        err, TW_UNSUPPORTED, "a piece's Content-Type is application/offset+octet-stream");
 }
 
 /* NULL without memory. */
@@ -124,7 +123,7 @@ static struct piece *new_piece(struct tw_req *r, struct tw_err *err)
 	struct piece *p = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *p);
 
 	if (!p)
-		(void)tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		(void)tw_oom(err);
 	tw_req_set_state(r, p);
 	return p;
 }
@@ -134,11 +133,11 @@ static enum tw_status judge_piece(struct tw_req *r, const struct tw_resume *u, s
 	uint64_t declared = tw_req_content_length(r);
 
 	if (u->trace_id[0])
-		return declared ? tw_fail(err, TW_DENIED, TW_NO_OFFSET,
-		                          "this upload is finished; begin a new one")
-		                : TW_OK;
+		return declared
+		               ? tw_fail(err, TW_DENIED, "this upload is finished; begin a new one")
+		               : TW_OK;
 	if (declared != UINT64_MAX && declared > u->length - u->offset)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		return tw_fail(err, TW_TOO_LARGE,
 		        "the piece goes past Upload-Length, %" PRIu64 " bytes", u->length);
 	return TW_OK;
 }
@@ -173,7 +172,7 @@ static enum tw_status begin_patch(struct tw_req *r, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (offset != p->of->offset)
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CONFLICT,
 		        "the upload is at %" PRIu64 ", not %" PRIu64 "; ask with HEAD",
 		        p->of->offset, offset);
 	st = p->of->trace_id[0] ? TW_OK : tw_ingest_has_room(r, p->of->length, err);
@@ -186,7 +185,7 @@ static enum tw_status piece_body(struct tw_req *r, const void *bytes, size_t n, 
 	enum tw_status st = tw_resume_write(resumes(r), p->of, bytes, n, err);
 
 	if (st == TW_OK && p->sum && gnutls_hash(p->sum, bytes, n) != 0)
-		st = tw_fail(err, TW_BUG, TW_NO_OFFSET, "hashing failed");
+		st = tw_fail(err, TW_BUG, "hashing failed");
 	return st;
 }
 
@@ -262,7 +261,7 @@ static enum tw_status verify(struct tw_req *r, struct piece *p, struct tw_err *e
 	if (p->sum) {
 		gnutls_hash_output(p->sum, sum);
 		if (memcmp(sum, p->expected.bytes, p->expected.len) != 0)
-			return tw_fail(err, TW_CHECKSUM, TW_NO_OFFSET,
+			return tw_fail(err, TW_CHECKSUM,
 			        "the piece is not what its checksum says; send it again");
 	}
 	return tw_resume_end_piece(resumes(r), p->of, true, err);
@@ -293,17 +292,17 @@ static enum tw_status judge_creation(
 	enum tw_status st;
 
 	if (tw_req_header(r, "Upload-Defer-Length"))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "Upload-Defer-Length is not supported: say Upload-Length");
 	st = number_header(r, "Upload-Length", ret_length, err);
 	if (st == TW_OK && *ret_length == 0)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "Upload-Length is 0: send a trace");
+		st = tw_fail(err, TW_BAD_REQUEST, "Upload-Length is 0: send a trace");
 	if (st == TW_OK && *ret_length > most)
-		st = tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		st = tw_fail(err, TW_TOO_LARGE,
 		        "Upload-Length is over the limit of %" PRIu64 " bytes", most);
 	if (st == TW_OK && metadata && strlen(metadata) > TW_RESUME_METADATA)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "Upload-Metadata is longer than %d bytes", TW_RESUME_METADATA);
+		st = tw_fail(err, TW_BAD_REQUEST, "Upload-Metadata is longer than %d bytes",
+		        TW_RESUME_METADATA);
 	if (st == TW_OK)
 		st = tw_resume_read_metadata(tw_req_arena(r), metadata, p->pairs, &p->n_pairs, err);
 	if (st == TW_OK)
@@ -428,6 +427,7 @@ const struct tw_route tw_routes_resume[] = {
                 .path = "/api/v1/uploads",
                 .slow = true,
                 .upload = true,
+                .partial = true,
                 .max_body = max_piece,
                 .begin = begin_create,
                 .body = piece_body,
@@ -451,6 +451,7 @@ const struct tw_route tw_routes_resume[] = {
                 .by_post = true,
                 .slow = true,
                 .upload = true,
+                .partial = true,
                 .max_body = max_piece,
                 .begin = begin_patch,
                 .body = piece_body,

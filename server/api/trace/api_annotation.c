@@ -8,15 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api.h"
-#include "view.h"
+#include "server/api/api.h"
+#include "server/api/trace/view_open.h"
+#include "server/catalogue/storage/trace_record.h"
 
-static void key_of(const struct tw_method_info *m, char out[TW_METHOD_KEY_BYTES])
+static void key_of(struct tw_named m, char out[TW_METHOD_KEY_BYTES])
 {
-	if (m->has_id)
-		(void)snprintf(out, TW_METHOD_KEY_BYTES, "#%llu", (unsigned long long)m->id);
+	if (m.has_id)
+		(void)snprintf(out, TW_METHOD_KEY_BYTES, "#%llu", (unsigned long long)m.id);
 	else
-		(void)tw_utf8_clean(out, TW_METHOD_KEY_BYTES, m->name);
+		(void)tw_utf8_clean(out, TW_METHOD_KEY_BYTES, m.name);
 }
 
 static bool has_key(const struct tw_view *v, int64_t index, const char *key)
@@ -25,7 +26,7 @@ static bool has_key(const struct tw_view *v, int64_t index, const char *key)
 
 	if (index < 0 || index >= v->n_methods)
 		return false;
-	key_of(&v->methods[index], one);
+	key_of(tw_method_named(&v->methods[index]), one);
 	return strcmp(one, key) == 0;
 }
 
@@ -109,8 +110,7 @@ static enum tw_status read_number(
 	if (!v || json_is_null(v))
 		return TW_OK;
 	if (!json_is_integer(v) || json_integer_value(v) < 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "%s must be a whole number, 0 or more", name);
+		return tw_fail(err, TW_BAD_REQUEST, "%s must be a whole number, 0 or more", name);
 	*ret = json_integer_value(v);
 	return TW_OK;
 }
@@ -122,23 +122,23 @@ static enum tw_status check_place(
 	uint32_t n;
 
 	if (a->ts_ns < 0 && a->method_index < 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "say where it belongs: ts_ns, a time, or method, a method's index");
 	if (a->ts_ns < 0 && (a->dur_ns > 0 || a->tid >= 0))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "dur_ns and tid belong to a time: say ts_ns too");
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "dur_ns and tid belong to a time: say ts_ns too");
 	if (a->dur_ns > INT64_MAX - (a->ts_ns > 0 ? a->ts_ns : 0))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "ts_ns and dur_ns are too large");
+		return tw_fail(err, TW_BAD_REQUEST, "ts_ns and dur_ns are too large");
 	if (a->method_index >= v->n_methods)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		        "this trace has %u methods, none with that index", v->n_methods);
+		return tw_fail(err, TW_NOT_FOUND, "this trace has %u methods, none with that index",
+		        v->n_methods);
 	threads = tw_trace_file_threads(v->file, &n);
 	for (uint32_t i = 0; i < n; i++)
 		if (a->tid < 0 || (int64_t)threads[i].tid == a->tid)
 			return TW_OK;
 	return a->tid < 0 ? TW_OK
-	                  : tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-	                            "this trace has no thread %lld", (long long)a->tid);
+	                  : tw_fail(err, TW_NOT_FOUND, "this trace has no thread %lld",
+	                            (long long)a->tid);
 }
 
 static enum tw_status read_text(const json_t *body, const char **ret, struct tw_err *err)
@@ -146,7 +146,7 @@ static enum tw_status read_text(const json_t *body, const char **ret, struct tw_
 	enum tw_status st = tw_api_text(body, "text", TW_ANNOTATION_BYTES, true, ret, err);
 
 	if (st == TW_OK && strspn(*ret, " \t\n") == strlen(*ret))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "text must not be empty");
+		return tw_fail(err, TW_BAD_REQUEST, "text must not be empty");
 	return st;
 }
 
@@ -170,7 +170,7 @@ static enum tw_status read_annotation(const struct tw_view *v, const json_t *bod
 		return st;
 	key[0] = '\0';
 	if (a.method_index >= 0)
-		key_of(&v->methods[a.method_index], key);
+		key_of(tw_method_named(&v->methods[a.method_index]), key);
 	*ret = a;
 	return TW_OK;
 }
@@ -188,6 +188,8 @@ static enum tw_status add(
 	a.author = tw_api_author(r);
 	st = tw_catalogue_annotation_add(
 	        tw_req_app(r)->catalogue, v->row.project_id, v->row.id, &a, id, err);
+	if (st == TW_OK)
+		tw_record_trace(tw_req_app(r)->recorder, v->row.project_id, v->row.id);
 	return st == TW_OK ? tw_req_reply_json(r, 201, json_pack("{ss}", "id", id), err) : st;
 }
 
@@ -221,6 +223,9 @@ static enum tw_status edit_annotation(struct tw_req *r, struct tw_err *err)
 		st = tw_catalogue_annotation_edit(tw_req_app(r)->catalogue,
 		        tw_req_caller(r)->project_id, tw_req_path(r, "id"),
 		        tw_req_path(r, "annotation"), text, err);
+	if (st == TW_OK)
+		tw_record_trace(tw_req_app(r)->recorder, tw_req_caller(r)->project_id,
+		        tw_req_path(r, "id"));
 	json_decref(body);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
@@ -231,6 +236,9 @@ static enum tw_status delete_annotation(struct tw_req *r, struct tw_err *err)
 	        tw_req_caller(r)->project_id, tw_req_path(r, "id"), tw_req_path(r, "annotation"),
 	        err);
 
+	if (st == TW_OK)
+		tw_record_trace(tw_req_app(r)->recorder, tw_req_caller(r)->project_id,
+		        tw_req_path(r, "id"));
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 

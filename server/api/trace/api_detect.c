@@ -2,10 +2,11 @@
  * api_detect.c - detectors: a project's rules of what should not take long, what they find in a
  * trace, and what others would find.
  */
-#include "api.h"
-#include "api_ruleset.h"
-#include "detecting.h"
-#include "periodic.h"
+#include "server/api/admin/api_ruleset.h"
+#include "server/api/api.h"
+#include "server/api/trace/view_open.h"
+#include "server/base/thread/periodic.h"
+#include "server/derive/detecting.h"
 
 #define BODY_MAX  ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)512 << 20)
@@ -15,7 +16,7 @@ enum { KEEP = 50 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for what rules find");
+	return tw_oom(err);
 }
 
 /* --- answers --- */
@@ -104,7 +105,7 @@ static enum tw_status trace_of(const json_t *body, const char **ret, struct tw_e
 {
 	*ret = json_string_value(json_object_get(body, "trace"));
 	if (!*ret || strlen(*ret) != TW_ID_BYTES - 1)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "trace is the id of the trace on which the rules are tried");
 	return TW_OK;
 }

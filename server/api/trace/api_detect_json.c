@@ -3,8 +3,8 @@
  */
 #include <stdio.h>
 
-#include "base/sum.h"
-#include "detecting.h"
+#include "decoder/base/sum.h"
+#include "server/derive/detecting.h"
 
 enum { DURATION_BYTES = 32, SENTENCE_BYTES = 1024, SHOWN_BYTES = 300 };
 

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api.h"
-#include "app.h"
-#include "clock.h"
-#include "export.h"
-#include "ticket.h"
-#include "view.h"
+#include "server/api/api.h"
+#include "server/api/trace/view_open.h"
+#include "server/auth/ticket.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/export/export.h"
 
 enum { NODES_MAX = 200000, QUERY_MAX = 1024 };
 
@@ -68,7 +68,7 @@ static enum tw_status read_query(
 	enum tw_status st;
 
 	if (!q.kind)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no such export");
+		return tw_fail(err, TW_NOT_FOUND, "there is no such export");
 	st = tw_view_selection(v, &q.sel, err);
 	if (st == TW_OK)
 		st = word_of(v->req, "metric", metrics, &metric, err);
@@ -140,7 +140,7 @@ static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 		st = open_download(&v, d, err);
 	tw_view_close(&v);
 	if (!d)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	if (st != TW_OK) {
 		tw_mem_free(d);
 		return st;
@@ -193,20 +193,19 @@ static enum tw_status read_wish(struct tw_req *r, struct tw_ticket *t, const cha
 	if (st != TW_OK)
 		return st;
 	if (json_unpack(body, "{ss s?s}", "kind", &kind, "query", &query) != 0)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BAD_REQUEST,
 		        "the body is {\"kind\": ..., \"query\": ...}, both texts");
 	if (st == TW_OK && !is_query(query))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "query is what stands behind the ? of the export");
+		st = tw_fail(
+		        err, TW_BAD_REQUEST, "query is what stands behind the ? of the export");
 	if (st == TW_OK) {
 		path = path_of_kind(r, kind, ret_suffix);
-		st = path ? TW_OK
-		          : tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "there is no such kind");
+		st = path ? TW_OK : tw_fail(err, TW_BAD_REQUEST, "there is no such kind");
 	}
 	if (st == TW_OK) {
 		t->target = tw_arena_printf(tw_req_arena(r), "/api/v1/traces/%s/%s%s%s", id, path,
 		        query[0] ? "?" : "", query);
-		st = t->target ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = t->target ? TW_OK : tw_oom(err);
 	}
 	json_decref(body);
 	return st;
@@ -236,7 +235,7 @@ static enum tw_status make_ticket(struct tw_req *r, struct tw_err *err)
 	path = tw_arena_printf(
 	        tw_req_arena(r), "/api/v1/tickets/%s/%s", text, tw_api_file_name(r, &row, suffix));
 	if (!path)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	return tw_req_reply_json(r, 201,
 	        json_pack("{ss ss sI}", "path", path, "base", app->config->public_url, "expires_ms",
 	                (json_int_t)t.expires_ms),

@@ -1,8 +1,8 @@
 /*
  * api_flame.c - flame graphs of one trace, nested and as columns.
  */
-#include "api.h"
-#include "question.h"
+#include "server/api/api.h"
+#include "server/api/trace/question.h"
 
 enum { ROOT_MAX = 4096, NODES_MAX = 200000 };
 
@@ -14,13 +14,13 @@ static enum tw_status read_root(
 	uint32_t *path = tw_arena_alloc(q->arena, ROOT_MAX, sizeof *path);
 
 	if (!path)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	while (rest.len) {
 		uint64_t method = 0;
 
 		if (f->n_root == ROOT_MAX ||
 		        !tw_str_u64(tw_str_split(&rest, '.'), UINT32_MAX, &method))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "root is method indexes with dots between them, not %.60s", text);
 		path[f->n_root++] = (uint32_t)method;
 	}
@@ -52,8 +52,8 @@ static enum tw_status read_flame_query(const struct tw_question *q, struct tw_fl
 	if (st == TW_OK)
 		st = tw_req_query_i64(r, "skip", 0, 0, UINT32_MAX, &skip, err);
 	if (st == TW_OK && metric >= TW_METRIC_CPU && !tw_trace_file_info(q->v.file)->has_cpu)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "metric: this trace tells no CPU time of its calls");
+		st = tw_fail(
+		        err, TW_BAD_REQUEST, "metric: this trace tells no CPU time of its calls");
 	if (st != TW_OK)
 		return st;
 	*ret = (struct tw_flame_query){.view = (enum tw_flame_view)view,
@@ -170,7 +170,7 @@ static int64_t field(const struct tw_flame_node *n, int which)
 /* Names by order of appearance: a method's number in the list, or -1. */
 static bool put_name_columns(struct tw_question *q, const struct tw_flame *f)
 {
-	const uint32_t n_names = q->v.n_methods + TW_RESHAPES_MAX;
+	const uint32_t n_names = q->v.n_methods + q->n_labels;
 	uint32_t *number = tw_arena_zalloc(q->arena, n_names + 2, sizeof *number);
 	uint32_t *of = tw_arena_alloc(q->arena, f->n, sizeof *of);
 	uint32_t n = 0;
@@ -207,7 +207,7 @@ static enum tw_status put_columns(
 
 	tw_json_open(&q->j, '{');
 	if (!put_name_columns(q, f))
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	for (int k = 0; k < 6; k++) {
 		tw_json_key(&q->j, keys[k]);
 		tw_json_open(&q->j, '[');

@@ -1,8 +1,8 @@
 /* Which methods are the app's own: a project's rules. */
-#include "api.h"
-#include "app.h"
-#include "frame_rules.h"
-#include "periodic.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/thread/periodic.h"
+#include "server/query/detect/frame_rules.h"
 
 static enum tw_status get_frames(struct tw_req *r, struct tw_err *err)
 {

@@ -4,10 +4,10 @@
  */
 #include <string.h>
 
-#include "api.h"
-#include "json_write.h"
-#include "query_notes.h"
-#include "view.h"
+#include "server/api/api.h"
+#include "server/api/trace/view_open.h"
+#include "server/base/text/json_write.h"
+#include "server/query/query_notes.h"
 
 #define BODY_MAX  ((size_t)128 << 20)
 #define ARENA_MAX ((size_t)512 << 20)
@@ -65,7 +65,7 @@ static enum tw_status run(struct tw_req *r, enum tw_status (*put)(struct answer 
 	a.arena = tw_arena_new(ARENA_MAX);
 	tw_buf_init(&a.out, BODY_MAX);
 	a.j = tw_json_to(&a.out);
-	st = a.arena ? read_range(&a, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = a.arena ? read_range(&a, err) : tw_oom(err);
 	if (st == TW_OK) {
 		tw_json_open(&a.j, '{');
 		st = put(&a, err);
@@ -109,9 +109,8 @@ static enum tw_status read_kinds(const struct answer *a, uint64_t *ret, struct t
 		if (one.len < sizeof name)
 			memcpy(name, one.ptr, one.len);
 		if (tw_note_of_name(name) == TW_NOTE_COUNT)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "there is no kind of note %.*s", one.len > 64 ? 64 : (int)one.len,
-			        one.ptr);
+			return tw_fail(err, TW_BAD_REQUEST, "there is no kind of note %.*s",
+			        one.len > 64 ? 64 : (int)one.len, one.ptr);
 		*ret |= UINT64_C(1) << tw_note_of_name(name);
 	}
 	if (!*ret)
@@ -170,7 +169,7 @@ static enum tw_status put_texts(struct answer *a, const struct tw_lanes *l, stru
 	uint32_t n = 0;
 
 	if (!number)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for texts");
+		return tw_oom(err);
 	tw_json_key(&a->j, "texts");
 	tw_json_open(&a->j, '[');
 	for (uint32_t i = 0; i < l->n; i++)

@@ -1,8 +1,9 @@
 /* What people give a trace: title, pin, tags. */
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/catalogue/storage/trace_record.h"
 
 static enum tw_status read_pinned(const json_t *body, struct tw_trace_marks *m, struct tw_err *err)
 {
@@ -11,7 +12,7 @@ static enum tw_status read_pinned(const json_t *body, struct tw_trace_marks *m, 
 	if (!pinned)
 		return TW_OK;
 	if (!json_is_boolean(pinned))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "pinned must be true or false");
+		return tw_fail(err, TW_BAD_REQUEST, "pinned must be true or false");
 	m->sets_pinned = true;
 	m->pinned = json_is_true(pinned);
 	return TW_OK;
@@ -23,15 +24,14 @@ static enum tw_status check_tag(const json_t *item, const char **ret, struct tw_
 	enum tw_status st;
 
 	if (!tag || !*tag || strspn(tag, " ") == strlen(tag))
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "a tag must be a text, not empty");
+		return tw_fail(err, TW_BAD_REQUEST, "a tag must be a text, not empty");
 	if (strlen(tag) > TW_TAG_BYTES)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "a tag has at most %d bytes: %.40s", TW_TAG_BYTES, tag);
+		return tw_fail(err, TW_BAD_REQUEST, "a tag has at most %d bytes: %.40s",
+		        TW_TAG_BYTES, tag);
 	if (strchr(tag, ','))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "a tag holds no comma, so that lists of them can be asked for: %.40s", tag);
-	st = tw_api_check_text("a tag", tag, err);
+	st = tw_check_text("a tag", tag, err);
 	if (st == TW_OK)
 		*ret = tag;
 	return st;
@@ -47,11 +47,11 @@ static enum tw_status read_tags(
 	if (!list)
 		return TW_OK;
 	if (!json_is_array(list) || json_array_size(list) > TW_TAGS_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "tags must be a list of at most %d texts", TW_TAGS_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "tags must be a list of at most %d texts",
+		        TW_TAGS_MAX);
 	tags = tw_arena_alloc(a, TW_TAGS_MAX, sizeof *tags);
 	if (!tags)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	for (size_t i = 0; st == TW_OK && i < json_array_size(list); i++)
 		st = check_tag(json_array_get(list, i), &tags[m->n_tags++], err);
 	m->sets_tags = true;
@@ -70,7 +70,7 @@ static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
 	if (json_object_get(body, "tags"))
 		known++;
 	if (known == 0 || known != json_object_size(body))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "of a trace, title, pinned and tags can be changed, nothing else");
 	return TW_OK;
 }
@@ -100,6 +100,8 @@ static enum tw_status mark_and_reply(struct tw_req *r, const json_t *body, struc
 		st = read_marks(r, body, &marks, err);
 	if (st == TW_OK)
 		st = tw_catalogue_trace_mark(c, project_id, id, &marks, err);
+	if (st == TW_OK)
+		tw_record_trace(tw_req_app(r)->recorder, project_id, id);
 	if (st == TW_OK)
 		st = tw_catalogue_trace_get(c, project_id, id, tw_req_arena(r), &row, err);
 	return st == TW_OK ? tw_req_reply_json(r, 200, tw_api_trace(&row), err) : st;

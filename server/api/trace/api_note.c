@@ -5,16 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "anr_names.h"
-#include "api.h"
-#include "json_memory.h"
-#include "json_write.h"
-#include "note_names.h"
-#include "view.h"
+#include "server/api/api.h"
+#include "server/api/trace/view_open.h"
+#include "server/base/text/json_memory.h"
+#include "server/base/text/json_write.h"
+#include "server/fleet/anr/anr_names.h"
+#include "server/query/note_names.h"
 
 #define BODY_MAX ((size_t)512 << 20)
 
-enum { NOTES_MAX = 100000, NOTES_DEFAULT = 10000 };
+enum { NOTES_MAX = 100000, NOTES_DEFAULT = 10000, VERDICTS = 8 };
+
+struct verdict { /* of an ANR document, as it was decoded and by the mapping */
+	struct tw_str decoded, named;
+};
 
 struct answer {
 	const struct tw_view *v;
@@ -24,6 +28,9 @@ struct answer {
 	uint32_t n_threads;
 	struct tw_str kind; /* of documents; "" all */
 	bool no_memory;     /* for one of them */
+	struct verdict verdicts[VERDICTS];
+	unsigned n_verdicts;
+	bool verdicts_read;
 	uint64_t n, last;
 };
 
@@ -52,6 +59,54 @@ static void put_detail(struct answer *a, struct tw_str text)
 	json_decref(o);
 }
 
+static struct tw_str verdict_of(const struct answer *a, struct tw_str json)
+{
+	json_t *o = json_loadb(json.ptr, json.len, 0, NULL);
+	const char *text = json_string_value(json_object_get(o, "verdict"));
+	const char *copy = text ? tw_arena_str(tw_req_arena(a->v->req), tw_str_of(text)) : NULL;
+
+	json_decref(o);
+	return tw_str_of(copy);
+}
+
+static bool add_verdict(void *arg, struct tw_str kind, struct tw_str json)
+{
+	struct answer *a = arg;
+	struct verdict *v = &a->verdicts[a->n_verdicts];
+	struct tw_str named;
+
+	if (!tw_str_eq(kind, TW_STR("anr")))
+		return true;
+	named = tw_anr_named(tw_req_arena(a->v->req), json, a->v->names.retrace);
+	if (!named.ptr)
+		return true;
+	*v = (struct verdict){verdict_of(a, json), verdict_of(a, named)};
+	a->n_verdicts += v->decoded.len && v->named.len;
+	return a->n_verdicts < VERDICTS;
+}
+
+/* An ANR without a reason has its verdict as text, which the mapping may change. */
+static struct tw_str anr_text(struct answer *a, struct tw_str text)
+{
+	if (!a->verdicts_read && tw_trace_file_documents(a->v->file, add_verdict, a, NULL) != TW_OK)
+		a->n_verdicts = 0; /* the decoded text then remains */
+	a->verdicts_read = true;
+	for (unsigned i = 0; i < a->n_verdicts; i++)
+		if (tw_str_eq(a->verdicts[i].decoded, text))
+			return a->verdicts[i].named;
+	return text;
+}
+
+static struct tw_str note_text(struct answer *a, const struct tw_note_row *n)
+{
+	const struct tw_retrace *retrace = a->v->names.retrace;
+
+	if (!retrace)
+		return n->text;
+	return n->kind == TW_NOTE_anr ? anr_text(a, n->text)
+	                              : tw_note_text(retrace, n->kind, n->text);
+}
+
 static void put_tid(struct answer *a, uint32_t thread_id)
 {
 	tw_json_key(&a->j, "tid");
@@ -76,9 +131,7 @@ static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	else
 		tw_json_null(&a->j);
 	tw_json_key_int(&a->j, "value", n->value);
-	tw_json_key_str(&a->j, "text",
-	        a->v->names.retrace ? tw_note_text(a->v->names.retrace, n->kind, n->text)
-	                            : n->text);
+	tw_json_key_str(&a->j, "text", note_text(a, n));
 	tw_json_key(&a->j, "detail");
 	put_detail(a, n->detail);
 	tw_json_close(&a->j, '}');
@@ -103,9 +156,7 @@ static enum tw_status find_thread(
 			*ret_thread_id = a->threads[i].thread_id;
 			return TW_OK;
 		}
-	return st != TW_OK ? st
-	                   : tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace has no thread %s",
-	                             text);
+	return st != TW_OK ? st : tw_fail(err, TW_NOT_FOUND, "the trace has no thread %s", text);
 }
 
 static enum tw_status read_query(
@@ -122,8 +173,7 @@ static enum tw_status read_query(
 	if (kind && kind[0]) {
 		q->kind = tw_note_of_name(kind);
 		if (q->kind == TW_NOTE_COUNT)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "there is no kind of note %.64s", kind);
+			return tw_fail(err, TW_BAD_REQUEST, "there is no kind of note %.64s", kind);
 	}
 	st = find_thread(a, &q->thread_id, err);
 	if (st == TW_OK)
@@ -210,8 +260,7 @@ static enum tw_status answer_documents(struct answer *a, struct tw_err *err)
 	tw_json_open(&a->j, '[');
 	st = tw_trace_file_documents(a->v->file, put_document, a, err);
 	if (st == TW_OK && a->no_memory)
-		st = tw_fail(
-		        err, TW_NOMEM, TW_NO_OFFSET, "no memory to name what the document says");
+		st = tw_oom(err);
 	tw_json_close(&a->j, ']');
 	tw_json_close(&a->j, '}');
 	return st;

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api.h"
-#include "blob.h"
-#include "clock.h"
-#include "export_perfetto.h"
-#include "view.h"
+#include "server/api/api.h"
+#include "server/api/trace/view_open.h"
+#include "server/base/clock.h"
+#include "server/export/perfetto/export_perfetto.h"
+#include "server/storage/blob.h"
 
 struct opened { /* what must live until the last byte is out */
 	struct tw_trace_file *file;
@@ -69,7 +69,7 @@ static enum tw_status read_word(const struct tw_req *r, const char *name, const 
 			*ret = i;
 			return TW_OK;
 		}
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s does not know %.60s", name, text);
+	return tw_fail(err, TW_BAD_REQUEST, "%s does not know %.60s", name, text);
 }
 
 static enum tw_status read_align(
@@ -138,8 +138,7 @@ static enum tw_status open_system(const struct tw_view *v, int *ret_fd, struct t
 			return tw_blob_open_by(app->blobs, parts[i].sha256,
 			        tw_monotonic_ms() + (int64_t)tw_req_ms_left(v->req), ret_fd, err);
 	if (st == TW_OK && tw_req_query(v->req, "system"))
-		return tw_fail(
-		        err, TW_NOT_FOUND, TW_NO_OFFSET, "no system trace was sent with this one");
+		return tw_fail(err, TW_NOT_FOUND, "no system trace was sent with this one");
 	return st;
 }
 
@@ -222,7 +221,7 @@ static struct download *new_download(struct tw_req *r, enum tw_status *ret_st, s
 	struct download *d = tw_mem_zalloc(1, sizeof *d);
 
 	if (!d) {
-		*ret_st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		*ret_st = tw_oom(err);
 		return NULL;
 	}
 	d->app = tw_req_app(r);
@@ -267,17 +266,15 @@ static enum tw_status add_id(
 	enum tw_status st;
 
 	if (!text)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	if (id.len != TW_ID_CHARS)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "ids are trace ids with commas between them");
+		return tw_fail(err, TW_BAD_REQUEST, "ids are trace ids with commas between them");
 	if (d->n == TW_PERFETTO_MAX_SOURCES)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "at most %d traces go into one file", TW_PERFETTO_MAX_SOURCES);
+		return tw_fail(err, TW_BAD_REQUEST, "at most %d traces go into one file",
+		        TW_PERFETTO_MAX_SOURCES);
 	for (size_t i = 0; i < d->n; i++)
 		if (tw_str_eq(tw_str_of(d->sources[i].facts.trace_id), id))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "trace %.30s is named twice", text);
+			return tw_fail(err, TW_BAD_REQUEST, "trace %.30s is named twice", text);
 	st = tw_view_open_id(r, text, &v, err);
 	if (st != TW_OK)
 		return st;
@@ -293,7 +290,7 @@ static enum tw_status check_threads(
 	for (size_t i = 0; i < d->n; i++)
 		if (d->sources[i].sel.all_threads || d->sources[i].sel.n_tids)
 			return TW_OK;
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "none of the traces has thread %.60s",
+	return tw_fail(err, TW_NOT_FOUND, "none of the traces has thread %.60s",
 	        tw_req_query(r, tw_req_query(r, "thread") ? "thread" : "threads"));
 }
 
@@ -309,8 +306,8 @@ static enum tw_status merge(struct tw_req *r, struct tw_err *err)
 		return st;
 	st = read_align(r, &d->options, err);
 	if (st == TW_OK && !rest.len)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "ids is missing: trace ids with commas between them");
+		st = tw_fail(
+		        err, TW_BAD_REQUEST, "ids is missing: trace ids with commas between them");
 	while (st == TW_OK && rest.len)
 		st = add_id(r, d, tw_str_split(&rest, ','), err);
 	if (st == TW_OK)

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api.h"
-#include "match.h"
-#include "question.h"
+#include "server/api/api.h"
+#include "server/api/trace/question.h"
+#include "server/base/text/match.h"
 
-enum { METHODS_MAX = 10000 };
+enum { METHODS_MAX = 10000, LOOK_EVERY = 1024 };
 
 /* --- methods --- */
 
@@ -86,9 +86,8 @@ static enum tw_status method_rows(struct tw_question *q, struct table *t, struct
 	enum tw_status st;
 
 	t->n_rows = q->v.n_methods + q->n_labels;
-	t->rows = q->v.methods;
 	if (q->sel.all_threads && !q->sel.ranged && !tw_question_reshapes(q))
-		return TW_OK;
+		return tw_trace_file_methods(q->v.file, &t->rows, &t->n_rows, err);
 	st = tw_query_forest(q->v.file, &q->sel, &q->deadline, q->arena, &forest, &t->partial, err);
 	if (st == TW_OK)
 		st = tw_question_reshape(q, &forest, err);
@@ -133,14 +132,14 @@ static void put_ns(struct tw_question *q, const char *key, int64_t ns)
 static void put_method(struct tw_question *q, const struct table *t, uint32_t method)
 {
 	const struct tw_method_info *row = &t->rows[method];
-	const struct tw_method_info *m = method < q->v.n_methods ? &q->v.methods[method] : NULL;
+	const struct tw_method_ref *m = method < q->v.n_methods ? &q->v.methods[method] : NULL;
 	bool known;
 	struct tw_str name = name_of(q, method, &known);
 
 	tw_json_open(&q->j, '{');
 	tw_json_key_int(&q->j, "method", method);
 	tw_json_key(&q->j, "id");
-	if (m && m->has_id)
+	if (m && !m->name)
 		tw_json_int(&q->j, (int64_t)m->id);
 	else
 		tw_json_null(&q->j);
@@ -194,7 +193,7 @@ static enum tw_status rank(struct tw_question *q, const struct table *t, struct 
 		kept = rank_one(q, t, match, i, list, &n);
 	tw_match_free(match);
 	if (st == TW_OK && !kept)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_oom(err);
 	if (st == TW_OK && n)
 		qsort(list, n, sizeof *list, t->falling_or_rising ? rising : falling);
 	*ret = list;
@@ -278,24 +277,27 @@ struct found {
 	uint32_t n;
 	uint64_t count;
 	int64_t self_ns, all_self_ns;
+	bool partial;
 };
 
-static void search_all(
-        struct tw_question *q, const struct tw_match *match, uint32_t limit, struct found *ret)
+static void search_all(struct tw_question *q, const struct table *all, const struct tw_match *match,
+        uint32_t limit, struct found *ret)
 {
-	const struct table all = {.rows = q->v.methods};
-
-	for (uint32_t i = 0; i < q->v.n_methods; i++) {
-		const struct tw_method_info *m = &q->v.methods[i];
+	for (uint32_t i = 0; i < all->n_rows && i < q->v.n_methods; i++) {
+		const struct tw_method_info *m = &all->rows[i];
 		struct tw_str name = tw_view_name(&q->v, i, q->name, NULL);
 
+		if (i % LOOK_EVERY == 0 && tw_deadline_passed(&q->deadline)) {
+			ret->partial = true;
+			return;
+		}
 		ret->all_self_ns += m->self_ns;
 		if (!tw_match_has(match, name))
 			continue;
 		ret->count += m->count;
 		ret->self_ns += m->self_ns;
 		if (ret->n++ < limit)
-			put_method(q, &all, i);
+			put_method(q, all, i);
 	}
 }
 
@@ -303,6 +305,7 @@ static enum tw_status answer_search(struct tw_question *q, struct tw_err *err)
 {
 	const char *text = tw_req_query(q->v.req, "q");
 	struct found found = {0};
+	struct table all = {.rows = NULL};
 	struct tw_match *match = NULL;
 	bool regex = false;
 	int64_t limit = 0;
@@ -311,7 +314,9 @@ static enum tw_status answer_search(struct tw_question *q, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_req_query_i64(q->v.req, "limit", 100, 1, METHODS_MAX, &limit, err);
 	if (st == TW_OK && (!text || !text[0]))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "q= says what to look for");
+		st = tw_fail(err, TW_BAD_REQUEST, "q= says what to look for");
+	if (st == TW_OK)
+		st = tw_trace_file_methods(q->v.file, &all.rows, &all.n_rows, err);
 	if (st == TW_OK)
 		st = tw_match_new(text, regex, &match, err);
 	if (st != TW_OK)
@@ -319,7 +324,7 @@ static enum tw_status answer_search(struct tw_question *q, struct tw_err *err)
 	tw_json_open(&q->j, '{');
 	tw_json_key(&q->j, "methods");
 	tw_json_open(&q->j, '[');
-	search_all(q, match, (uint32_t)limit, &found);
+	search_all(q, &all, match, (uint32_t)limit, &found);
 	tw_json_close(&q->j, ']');
 	tw_json_key_int(&q->j, "total_methods", found.n);
 	tw_json_key_int(&q->j, "count", (int64_t)found.count);
@@ -327,6 +332,7 @@ static enum tw_status answer_search(struct tw_question *q, struct tw_err *err)
 	tw_json_key(&q->j, "share");
 	tw_json_double(
 	        &q->j, found.all_self_ns ? (double)found.self_ns / (double)found.all_self_ns : 0.0);
+	tw_json_key_bool(&q->j, "partial", found.partial);
 	tw_json_close(&q->j, '}');
 	tw_match_free(match);
 	return TW_OK;

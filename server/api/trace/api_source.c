@@ -7,11 +7,11 @@
  */
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
-#include "source_ask.h"
-#include "source_link.h"
-#include "source_rules.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/source/source_ask.h"
+#include "server/source/source_link.h"
+#include "server/source/source_rules.h"
 
 enum { TEXT_BYTES = 200 };
 
@@ -44,7 +44,7 @@ static enum tw_status load(
 	if (st != TW_OK)
 		return st;
 	*ret = text ? json_loads(text, 0, NULL) : json_pack("{s:[]}", "repositories");
-	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return *ret ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status project_name(struct tw_req *r, const char **ret, struct tw_err *err)
@@ -107,17 +107,16 @@ static enum tw_status read_text(
 
 	*ret = text ? text : "";
 	if (strlen(*ret) > TEXT_BYTES)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s has at most %d bytes", name,
-		        TEXT_BYTES);
-	return tw_api_check_text(name, *ret, err);
+		return tw_fail(err, TW_BAD_REQUEST, "%s has at most %d bytes", name, TEXT_BYTES);
+	return tw_check_text(name, *ret, err);
 }
 
 /* A file's name and no path. */
 static enum tw_status check_file(const char *file, struct tw_err *err)
 {
 	if (strpbrk(file, "/\\") || file[0] == '.')
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "file is the name of a source file, like Feed.kt");
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "file is the name of a source file, like Feed.kt");
 	return TW_OK;
 }
 
@@ -243,7 +242,7 @@ static enum tw_status ask_clone(struct ask *q, struct tw_err *err)
 	st = project_name(q->r, &question.project, err);
 	question.task = st == TW_OK ? task_of(q) : NULL;
 	if (st == TW_OK && !question.task)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_oom(err);
 	if (st == TW_OK)
 		st = tw_sources_ask(tw_req_app(q->r)->sources, &question, &q->told, err);
 	json_decref(question.task);
@@ -326,7 +325,7 @@ static enum tw_status tell_link(struct ask *q, struct tw_err *err)
 	if (path && leads(q, values.commit))
 		made = tw_link_make(tw_source_text(q->repository, "link"), &values, a);
 	if (!path || !made)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	(void)json_object_set_new(q->answer, "path", json_string(path));
 	(void)json_object_set_new(q->answer, "link", *made ? json_string(made) : json_null());
 	(void)json_object_set_new(q->answer, "found", json_boolean(found));
@@ -378,7 +377,7 @@ static enum tw_status make_answer(struct ask *q, struct tw_err *err)
 	q->answer = json_pack("{s:s, s:s?}", "method", q->method, "repository",
 	        q->repository ? tw_source_text(q->repository, "name") : NULL);
 	if (!q->answer)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	if (!q->repository) {
 		say_why(q, json_array_size(json_object_get(q->doc, "repositories"))
 		                   ? "no repository of this project has classes of that package"

@@ -2,12 +2,12 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "api.h"
-#include "app.h"
-#include "log.h"
-#include "retention.h"
-#include "retire.h"
-#include "view.h"
+#include "server/api/api.h"
+#include "server/api/trace/view_open.h"
+#include "server/base/app.h"
+#include "server/base/log.h"
+#include "server/derive/retention.h"
+#include "server/derive/retire.h"
 
 static const char *query_or_empty(const struct tw_req *r, const char *name)
 {

@@ -8,10 +8,12 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "api.h"
-#include "catalogue_quarantine.h"
-#include "json_write.h"
-#include "view.h"
+#include "server/api/api.h"
+#include "server/api/trace/view_open.h"
+#include "server/auth/auth.h"
+#include "server/base/text/json_write.h"
+#include "server/catalogue/traces/catalogue_quarantine.h"
+#include "server/trace/trace_processes.h"
 
 #define BODY_MAX ((size_t)512 << 20)
 
@@ -54,6 +56,26 @@ static enum tw_status put_thread(const struct tw_view *v, const struct tw_thread
 	return TW_OK;
 }
 
+static enum tw_status put_processes(
+        struct tw_req *r, const struct tw_view *v, struct tw_json *j, struct tw_err *err)
+{
+	struct tw_trace_process *list;
+	uint32_t n;
+	enum tw_status st = tw_trace_processes(v->file, tw_req_arena(r), &list, &n, err);
+
+	tw_json_key(j, "processes");
+	tw_json_open(j, '[');
+	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
+		tw_json_open(j, '{');
+		tw_json_key_int(j, "pid", list[i].pid);
+		tw_json_key_str(j, "name", list[i].name);
+		tw_json_key_int(j, "threads", list[i].threads);
+		tw_json_close(j, '}');
+	}
+	tw_json_close(j, ']');
+	return st;
+}
+
 static enum tw_status threads(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_thread_info *t;
@@ -77,6 +99,8 @@ static enum tw_status threads(struct tw_req *r, struct tw_err *err)
 	for (uint32_t i = 0; st == TW_OK && i < n; i++)
 		st = put_thread(&v, &t[i], &j, err);
 	tw_json_close(&j, ']');
+	if (st == TW_OK)
+		st = put_processes(r, &v, &j, err);
 	tw_json_close(&j, '}');
 	tw_view_close(&v);
 	if (st == TW_OK)
@@ -126,7 +150,7 @@ static enum tw_status names(struct tw_req *r, struct tw_err *err)
 	if (resolved && buf)
 		return reply(r, &out, err);
 	tw_buf_done(&out);
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the names");
+	return tw_oom(err);
 }
 
 /* --- slices --- */
@@ -147,9 +171,8 @@ static enum tw_status find_thread(
 			return TW_OK;
 		}
 	if (tid < 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "thread=TID is needed");
-	return tw_fail(
-	        err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace has no thread %lld", (long long)tid);
+		return tw_fail(err, TW_BAD_REQUEST, "thread=TID is needed");
+	return tw_fail(err, TW_NOT_FOUND, "the trace has no thread %lld", (long long)tid);
 }
 
 static void put_chunk(struct tw_json *j, const struct tw_chunk_row *c)
@@ -217,11 +240,11 @@ static enum tw_status reply_frame(struct tw_req *r, struct tw_buf *frame, struct
 	}
 	tw_buf_init(&plain, (size_t)16 << 20);
 	if (size > plain.max || tw_buf_reserve(&plain, (size_t)size) != TW_OK)
-		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the chunk is damaged");
+		return tw_fail(err, TW_CORRUPT, "the chunk is damaged");
 	n = ZSTD_decompress(plain.data, (size_t)size, frame->data, frame->len);
 	plain.len = ZSTD_isError(n) ? 0 : n;
 	st = n == size ? tw_req_reply_buf(r, 200, type, true, &plain, err)
-	               : tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the chunk is damaged");
+	               : tw_fail(err, TW_CORRUPT, "the chunk is damaged");
 	tw_buf_done(&plain);
 	return st;
 }
@@ -237,7 +260,7 @@ static enum tw_status chunk(struct tw_req *r, struct tw_err *err)
 		return st;
 	tw_buf_init(&frame, (size_t)64 << 20);
 	if (!tw_str_u64(tw_str_of(tw_req_path(r, "chunk")), UINT32_MAX, &id))
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such chunk");
+		st = tw_fail(err, TW_NOT_FOUND, "no such chunk");
 	if (st == TW_OK)
 		st = tw_trace_file_chunk_raw(v.file, (uint32_t)id, &frame, err);
 	tw_view_close(&v);
@@ -264,7 +287,7 @@ static enum tw_status refuse_quarantined(struct tw_req *r, const char *id, struc
 	        tw_req_app(r)->catalogue, caller->project_id, id, tw_req_arena(r), &found, err);
 	if (st != TW_OK)
 		return st == TW_NOT_FOUND ? TW_OK : st;
-	return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+	return tw_fail(err, TW_DENIED,
 	        "this upload is in quarantine, because decoders died of it: an admin of the "
 	        "project can save its bytes");
 }
@@ -292,7 +315,7 @@ static enum tw_status raw(struct tw_req *r, struct tw_err *err)
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(parts[i].part, tw_req_path(r, "part")) == 0)
 			return tw_api_stream_part(r, id, &parts[i], err);
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace has no such part");
+	return tw_fail(err, TW_NOT_FOUND, "the trace has no such part");
 }
 
 const struct tw_route tw_routes_view[] = {

@@ -1,9 +1,9 @@
-#include "compare_sides.h"
+#include "server/api/trace/compare_sides.h"
 
 #include <stdlib.h>
 
-#include "api.h"
-#include "view.h"
+#include "server/api/api.h"
+#include "server/api/trace/view_open.h"
 
 struct opening {
 	struct tw_req *req;
@@ -15,7 +15,7 @@ struct opening {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a comparison");
+	return tw_oom(err);
 }
 
 /* --- one trace --- */
@@ -67,7 +67,7 @@ static enum tw_status select_threads(const struct opening *o, const struct tw_vi
 		if (t[i].is_main)
 			tids[s.n_tids++] = t[i].tid;
 	if (o->main_only && s.n_tids == 0)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		return tw_fail(err, TW_NOT_FOUND,
 		        "trace %s does not tell which thread is its main one; compare all threads",
 		        v->row.id);
 	*ret = s;
@@ -115,15 +115,15 @@ static enum tw_status check_id(struct tw_str id, const struct tw_side_trace *t, 
         const char *side, struct tw_err *err)
 {
 	if (id.len != TW_ID_CHARS)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "%s is trace ids with commas between them", side);
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "%s is trace ids with commas between them", side);
 	if (n == TW_SIDE_TRACES_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "%s: a side has at most %d traces", side, TW_SIDE_TRACES_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "%s: a side has at most %d traces", side,
+		        TW_SIDE_TRACES_MAX);
 	for (uint32_t i = 0; i < n; i++)
 		if (tw_str_eq(tw_str_of(t[i].row.id), id))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "%s: trace %s is named twice", side, t[i].row.id);
+			return tw_fail(err, TW_BAD_REQUEST, "%s: trace %s is named twice", side,
+			        t[i].row.id);
 	return TW_OK;
 }
 
@@ -138,7 +138,7 @@ static enum tw_status open_side(const struct opening *o, const char *side,
 	if (!t)
 		return no_memory(err);
 	if (!rest.len)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "%s is missing: trace ids with commas between them", side);
 	while (rest.len) {
 		struct tw_str id = tw_str_split(&rest, ',');

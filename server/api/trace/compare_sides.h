@@ -10,9 +10,9 @@
 #ifndef TW_COMPARE_SIDES_H
 #define TW_COMPARE_SIDES_H
 
-#include "catalogue.h"
-#include "http.h"
-#include "query_compare.h"
+#include "server/catalogue/catalogue.h"
+#include "server/http/http.h"
+#include "server/query/query_compare.h"
 
 enum { TW_SIDE_TRACES_MAX = 16 };
 

@@ -1,15 +1,15 @@
-#include "question.h"
+#include "server/api/trace/question.h"
 
 #include <string.h>
 
-#include "api.h"
+#include "server/api/api.h"
 
 #define BODY_MAX  ((size_t)256 << 20)
 #define ARENA_MAX ((size_t)1 << 30)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 static enum tw_status open_question(struct tw_req *r, struct tw_question *q, struct tw_err *err)
@@ -57,6 +57,8 @@ enum tw_status tw_question_run(struct tw_req *r,
 	struct tw_question q = {.n_steps = 0};
 	enum tw_status st = open_question(r, &q, err);
 
+	if (st == TW_OK)
+		st = tw_question_read_inlined(&q, err);
 	if (st == TW_OK)
 		st = tw_question_read_steps(&q, &q.v.rules_version, err);
 	if (st == TW_OK && !tw_view_unchanged(&q.v))

@@ -7,9 +7,9 @@
 #ifndef TW_QUESTION_H
 #define TW_QUESTION_H
 
-#include "json_write.h"
-#include "query_reshape.h"
-#include "view.h"
+#include "server/api/trace/view_open.h"
+#include "server/base/text/json_write.h"
+#include "server/query/query_reshape.h"
 
 struct tw_question {
 	struct tw_view v;
@@ -18,12 +18,11 @@ struct tw_question {
 	struct tw_deadline deadline;
 	struct tw_buf out;
 	struct tw_json j;
-	char *name;           /* TW_NAME_BYTES */
-	struct tw_str *names; /* of methods met before; ptr NULL: not yet */
-	struct tw_reshape steps[TW_RESHAPES_MAX];
+	char *name;                                   /* TW_NAME_BYTES */
+	struct tw_str *names;                         /* of methods met before; ptr NULL: not yet */
+	struct tw_reshape steps[TW_RESHAPES_MAX + 1]; /* the first may be what was inlined */
 	size_t n_steps;
-	struct tw_str
-	        labels[TW_RESHAPES_MAX]; /* frames that steps make: methods from n_methods on */
+	struct tw_str *labels; /* frames that steps make: methods from n_methods on */
 	uint32_t n_labels;
 };
 
@@ -39,15 +38,19 @@ enum tw_status tw_question_one_of(const struct tw_req *r, const char *name,
 /* Each name is looked up once.  Valid while q is. */
 struct tw_str tw_question_name(const struct tw_question *q, uint32_t method);
 
-/* Does transform= ask for anything? */
+/* Do steps change the trees? */
 static inline bool tw_question_reshapes(const struct tw_question *q)
 {
 	return q->n_steps > 0;
 }
 
-/* *forest as transform= wants it; untouched when it asks for nothing. */
+/* *forest as the steps make it; untouched when there are none. */
 enum tw_status tw_question_reshape(
         struct tw_question *q, struct tw_forest *forest, struct tw_err *err) TW_MUST_USE;
+
+/* Makes the first step, of a trace with frames that have lines (question_inline.c), and room for
+ * labels. */
+enum tw_status tw_question_read_inlined(struct tw_question *q, struct tw_err *err) TW_MUST_USE;
 
 /* Reads transform= into q->steps (question_reshape.c); *ret_version, left alone when they do not
  * matter, tells apart what the project's rules were. */

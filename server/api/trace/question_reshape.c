@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "frame_rules.h"
-#include "question.h"
+#include "server/api/trace/question.h"
+#include "server/query/detect/frame_rules.h"
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 static uint8_t *new_set(const struct tw_question *q, struct tw_reshape *step)
@@ -43,9 +43,8 @@ static enum tw_status one_method(
 	if (!set)
 		return no_memory(err);
 	if (!tw_str_u64(text, UINT32_MAX, &method) || method >= step->n_methods)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "transform: this trace has no method %.*s", (int)(text.len % 100),
-		        text.ptr);
+		return tw_fail(err, TW_BAD_REQUEST, "transform: this trace has no method %.*s",
+		        (int)(text.len % 100), text.ptr);
 	mean(set, (uint32_t)method);
 	return TW_OK;
 }
@@ -58,15 +57,15 @@ static enum tw_status library(
 	char *copy;
 
 	if (beginning.len == 0 || beginning.len > TW_FRAME_RULE_BYTES)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "transform: library: takes the beginning of a name, up to %d bytes",
 		        TW_FRAME_RULE_BYTES);
 	(void)snprintf(label, sizeof label, "[%.*s]", (int)beginning.len, beginning.ptr);
 	copy = tw_arena_str(q->arena, tw_str_of(label));
 	if (!set || !copy)
 		return no_memory(err);
-	for (uint32_t i = 0; i < q->v.n_methods; i++)
-		if (tw_frame_begins(tw_view_name(&q->v, i, q->name, NULL), beginning))
+	for (uint32_t i = 0; i < step->n_methods; i++)
+		if (tw_frame_begins(tw_question_name(q, i), beginning))
 			mean(set, i);
 	step->as = q->v.n_methods + q->n_labels;
 	q->labels[q->n_labels++] = tw_str_of(copy);
@@ -84,8 +83,8 @@ static enum tw_status app_only(
 		return no_memory(err);
 	st = tw_frame_rules_of(tw_req_app(q->v.req)->catalogue, q->v.row.project_id, q->arena,
 	        &rules, ret_version, err);
-	for (uint32_t i = 0; st == TW_OK && i < q->v.n_methods; i++)
-		if (!tw_frame_rules_app(rules, tw_view_name(&q->v, i, q->name, NULL)))
+	for (uint32_t i = 0; st == TW_OK && i < step->n_methods; i++)
+		if (!tw_frame_rules_app(rules, tw_question_name(q, i)))
 			mean(set, i);
 	return st;
 }
@@ -101,9 +100,8 @@ static enum tw_status read_step(
 	struct tw_reshape *step = &q->steps[q->n_steps];
 	struct tw_str word = tw_str_split(&text, ':');
 
-	if (q->n_steps == TW_RESHAPES_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "transform: at most %d steps",
-		        TW_RESHAPES_MAX);
+	if (q->n_steps == TW_RESHAPES_MAX + (q->steps[0].kind == TW_RESHAPE_INLINED))
+		return tw_fail(err, TW_BAD_REQUEST, "transform: at most %d steps", TW_RESHAPES_MAX);
 	q->n_steps++;
 	for (size_t i = 0; i < sizeof of_methods / sizeof *of_methods; i++)
 		if (tw_str_eq(word, tw_str_of(of_methods[i].word))) {
@@ -121,7 +119,7 @@ static enum tw_status read_step(
 	step->kind = TW_RESHAPE_RECURSION;
 	if (tw_str_eq(word, TW_STR("recursion")))
 		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "transform does not know %.*s: focus, drop, merge, fold, library, "
 	        "recursion, app",
 	        (int)(word.len % 100), word.ptr);

@@ -1,26 +1,26 @@
-#include "view.h"
+#include "server/api/trace/view_open.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "api.h"
-#include "backlog.h"
-#include "blob.h"
-#include "clock.h"
-#include "jobs.h"
-#include "log.h"
-#include "metrics.h"
-#include "trace_stored.h"
+#include "server/api/api.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/decode/jobs.h"
+#include "server/http/metrics.h"
+#include "server/ingest/backlog.h"
+#include "server/storage/blob.h"
+#include "server/trace/trace_stored.h"
 
 enum { PATH_BYTES = 1500, TIDS_MAX = 4096 };
 
 static enum tw_status not_ready(const struct tw_trace_row *row, struct tw_err *err)
 {
 	if (row->state == TW_TRACE_FAILED)
-		return tw_fail(err, TW_CONFLICT, row->error.offset,
+		return tw_fail_at(err, TW_CONFLICT, row->error.offset,
 		        "this trace could not be decoded: %.150s", row->error.msg);
-	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CONFLICT,
 	        "this trace is still being decoded (%s%s%.120s); ask again in a moment",
 	        tw_trace_state_word(row->state), row->error.msg[0] ? ": " : "", row->error.msg);
 }
@@ -35,7 +35,7 @@ static enum tw_status acquire(struct tw_view *v, char sha256[TW_SHA256_HEX],
 	if (st == TW_OK)
 		return st;
 	*ret = NULL;
-	if (st == TW_BUSY) {
+	if (st == TW_BUSY || st == TW_NOMEM) {
 		*err = why;
 		return st;
 	}
@@ -73,7 +73,7 @@ static enum tw_status open_file(struct tw_view *v, struct tw_err *err)
 	        tw_trace_stored_open_by(tw_req_app(v->req)->blobs, v->row.id, until, &v->file, err);
 
 	if (st == TW_OK)
-		st = tw_trace_file_methods(v->file, &v->methods, &v->n_methods, err);
+		st = tw_trace_file_method_refs(v->file, &v->methods, &v->n_methods, err);
 	return st;
 }
 
@@ -130,7 +130,7 @@ static enum tw_status has_room(struct tw_req *r, const struct tw_trace_row *row,
 	enum tw_status st = tw_blobs_check_room(app->blobs, err);
 
 	if (st == TW_FULL)
-		return tw_fail(err, TW_FULL, TW_NO_OFFSET,
+		return tw_fail(err, TW_FULL,
 		        "only the upload of this trace was kept, and the disk has no room to "
 		        "decode it again");
 	if (st == TW_OK && app->backlog)
@@ -161,7 +161,7 @@ static enum tw_status unpack(struct tw_req *r, const struct tw_trace_row *seen, 
 	}
 	if (st != TW_OK)
 		return st;
-	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CONFLICT,
 	        "only the upload of this trace was kept; it is being decoded again, ask again in a "
 	        "moment");
 }
@@ -175,17 +175,17 @@ static enum tw_status opened_not(
         struct tw_req *r, const struct tw_trace_row *row, enum tw_status st, struct tw_err *err)
 {
 	if (is_gone(r, row->id))
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "this trace was deleted");
+		return tw_fail(err, TW_NOT_FOUND, "this trace was deleted");
 	if (!is_file_bad(st))
 		return st;
 	if (!row->upload_kept)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		return tw_fail(err, TW_NOT_FOUND,
 		        "this trace is lost: its decoded file is damaged, and its upload was not "
 		        "kept");
 	st = heal(r, row, err);
 	if (st != TW_OK)
 		return st;
-	return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+	return tw_fail(err, TW_BUSY,
 	        "the decoded file of this trace was damaged; it is being decoded again from its "
 	        "upload, ask again in a moment");
 }
@@ -230,28 +230,6 @@ void tw_view_close(struct tw_view *v)
 	v->names = (struct tw_names){NULL, NULL};
 }
 
-struct tw_str tw_view_name(
-        const struct tw_view *v, uint32_t method, char buf[TW_NAME_BYTES], bool *ret_known)
-{
-	const struct tw_method_info *m = method < v->n_methods ? &v->methods[method] : NULL;
-	bool known = true;
-	struct tw_str name;
-
-	if (!m)
-		name = TW_STR("");
-	else if (!m->has_id && !v->names.retrace)
-		name = tw_names_plain(m->name);
-	else {
-		const struct tw_named what = {m->has_id, m->id, m->name};
-
-		known = tw_names_display(&v->names, &what, buf, TW_NAME_BYTES);
-		name = tw_str_of(buf);
-	}
-	if (ret_known)
-		*ret_known = known;
-	return name;
-}
-
 static enum tw_status read_tids(
         const struct tw_view *v, const char *text, struct tw_selection *s, struct tw_err *err)
 {
@@ -259,10 +237,10 @@ static enum tw_status read_tids(
 	uint64_t *tids = tw_arena_alloc(tw_req_arena(v->req), TIDS_MAX, sizeof *tids);
 
 	if (!tids)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	while (rest.len && s->n_tids < TIDS_MAX)
 		if (!tw_str_u64(tw_str_split(&rest, ','), INT64_MAX, &tids[s->n_tids++]))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "thread is `all` or thread ids with commas between them, not %.60s",
 			        text);
 	s->tids = tids;
@@ -288,7 +266,7 @@ static enum tw_status read_selection(
 		st = tw_req_query_i64(
 		        v->req, "to", INT64_C(1) << 61, 0, INT64_C(1) << 61, &s.to_ns, err);
 	if (st == TW_OK && s.ranged && s.from_ns >= s.to_ns)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "from must be less than to");
+		st = tw_fail(err, TW_BAD_REQUEST, "from must be less than to");
 	if (st == TW_OK)
 		*ret = s;
 	return st;
@@ -348,13 +326,14 @@ struct share {
 	uint64_t ids, resolved, slices, resolved_slices;
 };
 
-static struct share count_names(const struct tw_view *v)
+static struct share count_names(
+        const struct tw_view *v, const struct tw_method_info *methods, uint32_t n)
 {
 	struct share s = {0};
 	struct tw_method_name name;
 
-	for (uint32_t i = 0; i < v->n_methods; i++) {
-		const struct tw_method_info *m = &v->methods[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tw_method_info *m = &methods[i];
 		bool known =
 		        !m->has_id || (v->names.map && tw_map_find(v->names.map, m->id, &name));
 
@@ -390,9 +369,9 @@ static json_t *warning(const struct tw_view *v, const struct share *s)
 	        (unsigned long long)s->resolved, (unsigned long long)s->ids, build, build);
 }
 
-static json_t *names_json(const struct tw_view *v)
+static json_t *names_json(const struct tw_view *v, const struct tw_method_info *methods, uint32_t n)
 {
-	struct share s = count_names(v);
+	struct share s = count_names(v, methods, n);
 
 	return json_pack("{sb sb ss sI sI sI sI so}", "mapping", v->names.map != NULL, "retrace",
 	        v->names.retrace != NULL, "build_id", v->row.meta.build_id, "ids",
@@ -445,22 +424,29 @@ enum tw_status tw_view_report(
         struct tw_req *r, const struct tw_trace_row *row, json_t *json, struct tw_err *err)
 {
 	struct tw_view v = {.req = r, .row = *row};
+	const struct tw_method_info *methods = NULL;
 	const struct tw_trace_info *i;
 	enum tw_status st = open_row(r, &v, err);
 	json_t *report;
+	uint32_t n = 0;
 
 	if (st != TW_OK)
 		return st;
+	st = tw_trace_file_methods(v.file, &methods, &n, err);
+	if (st != TW_OK) {
+		tw_view_close(&v);
+		return st;
+	}
 	i = tw_trace_file_info(v.file);
-	report = json_pack("{so so so}", "repairs", repairs_json(&v), "names", names_json(&v),
-	        "system", system_json(&v));
+	report = json_pack("{so so so}", "repairs", repairs_json(&v), "names",
+	        names_json(&v, methods, n), "system", system_json(&v));
 	if (!report || json_object_set_new(json, "report", report) != 0 ||
 	        json_object_set_new(json, "start_ns", json_integer(i->start_ns)) != 0 ||
 	        json_object_set_new(json, "end_ns", json_integer(i->end_ns)) != 0 ||
 	        json_object_set_new(json, "mono_base_ns", json_integer(i->mono_base_ns)) != 0 ||
 	        json_object_set_new(json, "boot_base_ns", json_integer(i->boot_base_ns)) != 0 ||
 	        json_object_set_new(json, "has_cpu", json_boolean(i->has_cpu)) != 0)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the report");
+		st = tw_oom(err);
 	tw_view_close(&v);
 	return st;
 }

@@ -1,4 +1,4 @@
-#include "resume.h"
+#include "server/ingest/tus/resume.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,12 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "clock.h"
-#include "crash_point.h"
-#include "resume_int.h"
-#include "resume_shared.h"
-#include "ulid.h"
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/file/io.h"
+#include "server/base/ulid.h"
+#include "server/ingest/tus/resume_int.h"
+#include "server/ingest/tus/resume_shared.h"
 
 enum { PATH_BYTES = 1500, CHECK_EVERY_BYTES = 16 << 20 };
 
@@ -34,9 +35,9 @@ static int64_t new_end(const struct tw_resumes *rs)
 
 static enum tw_status fail_errno(const char *doing, struct tw_err *err)
 {
-	if (errno == ENOSPC || errno == EDQUOT)
-		return tw_fail(err, TW_FULL, TW_NO_OFFSET, "no space left for uploads");
-	return tw_fail(err, TW_IO, TW_NO_OFFSET, "an upload cannot be %s (errno %d)", doing, errno);
+	if (tw_is_disk_full(errno))
+		return tw_fail(err, TW_FULL, "no space left for uploads");
+	return tw_fail_errno(err, TW_IO, "an upload cannot be %s", doing);
 }
 
 enum tw_status tw_resumes_open(struct tw_blobs *blobs, const struct tw_resume_limits *limits,
@@ -46,7 +47,7 @@ enum tw_status tw_resumes_open(struct tw_blobs *blobs, const struct tw_resume_li
 	enum tw_status st;
 
 	if (!rs)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	rs->blobs = blobs;
 	rs->limits = *limits;
 	(void)pthread_mutex_init(&rs->lock, NULL);
@@ -68,7 +69,7 @@ enum tw_status tw_resumes_open_shared(const struct tw_resume_place *p,
 	enum tw_status st;
 
 	if (!rs)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	rs->blobs = p->blobs;
 	rs->limits = *limits;
 	(void)pthread_mutex_init(&rs->lock, NULL);
@@ -146,11 +147,11 @@ static enum tw_status judge_limits(const struct tw_resumes *rs, const struct tw_
 		bytes += e->r.length;
 	}
 	if (count >= rs->limits.count)
-		return tw_fail(err, TW_RATE, TW_NO_OFFSET,
+		return tw_fail(err, TW_RATE,
 		        "%u uploads of this key are not finished; finish or delete one first",
 		        count);
 	if (length > rs->limits.bytes || bytes > rs->limits.bytes - length)
-		return tw_fail(err, TW_RATE, TW_NO_OFFSET,
+		return tw_fail(err, TW_RATE,
 		        "this key's unfinished uploads may have %" PRIu64
 		        " bytes together; finish or delete one first",
 		        rs->limits.bytes);
@@ -168,7 +169,7 @@ static struct tw_resume_entry *make(const struct tw_caller *caller, uint64_t len
 		e->r.metadata = tw_mem_alloc(len, 1);
 	}
 	if (!e || !e->r.metadata || tw_ulid_new(tw_unix_ms(), e->r.id, err) != TW_OK) {
-		(void)tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		(void)tw_oom(err);
 		return tw_resume_free(e);
 	}
 	memcpy(e->r.metadata, metadata, len);
@@ -241,7 +242,7 @@ static struct tw_resume_entry *find(struct tw_resumes *rs, const char *project_i
 
 static enum tw_status not_found(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+	return tw_fail(err, TW_NOT_FOUND,
 	        "no such upload: it was deleted, is too old, or never was; begin a new one");
 }
 
@@ -264,7 +265,7 @@ enum tw_status tw_resume_look(struct tw_resumes *rs, const char *project_id, con
 	if (!e)
 		st = not_found(err);
 	else if (!ret->metadata)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_oom(err);
 	return st;
 }
 
@@ -282,7 +283,7 @@ enum tw_status tw_resume_acquire(struct tw_resumes *rs, const char *project_id, 
 	if (!e)
 		st = not_found(err);
 	else if (e->busy)
-		st = tw_fail(err, TW_LOCKED, TW_NO_OFFSET,
+		st = tw_fail(err, TW_LOCKED,
 		        "another request is writing this upload; ask again in a moment");
 	else
 		e->busy = true;
@@ -369,21 +370,6 @@ enum tw_status tw_resume_begin_piece(
 	return st;
 }
 
-static enum tw_status write_all(int fd, const uint8_t *p, size_t n, size_t *ret, struct tw_err *err)
-{
-	*ret = 0;
-	while (*ret < n) {
-		ssize_t k = write(fd, p + *ret, n - *ret);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return fail_errno("written", err);
-		*ret += (size_t)k;
-	}
-	return TW_OK;
-}
-
 /* What has come of a part is durable, and is known to be. */
 static enum tw_status sync_part(
         struct tw_resumes *rs, const struct tw_resume *r, int fd, struct tw_err *err)
@@ -405,7 +391,7 @@ enum tw_status tw_resume_write(
 		return tw_resume_shared_write(r, p, n, err);
 	at = r->offset + e->pending;
 	if (n > r->length - at)
-		return tw_fail(err, TW_TOO_LARGE, r->length,
+		return tw_fail_at(err, TW_TOO_LARGE, r->length,
 		        "the piece goes past Upload-Length, %" PRIu64 " bytes", r->length);
 	if (at + n - e->checked > CHECK_EVERY_BYTES) {
 		e->checked = at + n;
@@ -415,7 +401,7 @@ enum tw_status tw_resume_write(
 	}
 	if (st != TW_OK)
 		return st;
-	st = write_all(e->fd, p, n, &done, err);
+	st = tw_write_counted(e->fd, p, n, &done) ? TW_OK : fail_errno("written", err);
 	if (e->apart)
 		e->pending += done;
 	else
@@ -435,7 +421,7 @@ static enum tw_status append(
 	off_t at = 0;
 	ssize_t n = 0;
 
-	while (st == TW_OK && (n = pread(from, bytes, sizeof bytes, at)) > 0) {
+	while (st == TW_OK && (n = tw_pread_full(from, bytes, sizeof bytes, (uint64_t)at)) > 0) {
 		st = tw_resume_write(rs, r, bytes, (size_t)n, err);
 		at += n;
 	}

@@ -16,10 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "auth.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "blob.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
+#include "server/auth/auth.h"
+#include "server/storage/blob.h"
 
 enum { TW_RESUME_METADATA = 16 << 10, TW_RESUME_KEY = 256 };
 

@@ -1,13 +1,13 @@
-#include "resume_clean.h"
+#include "server/ingest/tus/resume_clean.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "base/arena.h"
-#include "blob_piece.h"
-#include "catalogue_resumable.h"
-#include "log.h"
-#include "periodic.h"
+#include "decoder/base/arena.h"
+#include "server/base/log.h"
+#include "server/base/thread/periodic.h"
+#include "server/catalogue/traces/catalogue_resumable.h"
+#include "server/storage/blob_piece.h"
 
 enum {
 	EVERY_S = 5,
@@ -33,7 +33,7 @@ static enum tw_status remove_pieces(struct tw_resume_cleaner *c, struct tw_perio
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = tw_periodic_stopping(p)
-		             ? tw_fail(err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped")
+		             ? tw_fail(err, TW_BUSY, "the server is being stopped")
 		             : tw_piece_remove(c->place.blobs, pieces[i].object, err);
 	return st == TW_OK ? tw_catalogue_resumable_cleaned(c->place.catalogue, h, err) : st;
 }
@@ -48,7 +48,7 @@ static enum tw_status clean_one(
 	enum tw_status st;
 
 	if (!a)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	(void)snprintf(h.owner, sizeof h.owner, "%s-clean-%llu", c->place.node,
 	        (unsigned long long)++c->turns);
 	st = tw_catalogue_resumable_clean(c->place.catalogue, &h, LEASE_MS, &expired, err);
@@ -79,9 +79,10 @@ enum tw_status tw_resume_cleaner_start(
 	enum tw_status st;
 
 	if (!c)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	c->place = *p;
-	st = tw_periodic_start(clean, c, EVERY_S, &c->thread, err);
+	st = tw_periodic_start(&(struct tw_periodic_task){"uploads_expiry", clean, EVERY_S * 1000},
+	        c, &c->thread, err);
 	if (st == TW_OK)
 		*ret = c;
 	else

@@ -8,7 +8,7 @@
 #ifndef TW_RESUME_CLEAN_H
 #define TW_RESUME_CLEAN_H
 
-#include "resume.h"
+#include "server/ingest/tus/resume.h"
 
 struct tw_resume_cleaner;
 

@@ -11,19 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "json_memory.h"
-#include "log.h"
-#include "resume_int.h"
-#include "ulid.h"
+#include "decoder/base/arena.h"
+#include "server/base/file/io.h"
+#include "server/base/log.h"
+#include "server/base/text/json_memory.h"
+#include "server/base/ulid.h"
+#include "server/ingest/tus/resume_int.h"
 
 enum { PATH_BYTES = 1500, ID = TW_ID_BYTES - 1 };
 
 static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
 {
-	enum tw_status st = errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO;
+	enum tw_status st = tw_disk_status(errno);
 
-	return tw_fail(err, st, TW_NO_OFFSET, "cannot %s %.120s (errno %d)", doing, path, errno);
+	return tw_fail_errno(err, st, "cannot %s %.120s", doing, path);
 }
 
 void tw_resume_path(
@@ -75,23 +76,6 @@ enum tw_status tw_resume_sync_folder(const struct tw_blobs *b, struct tw_err *er
 	return sync_folder(path, err);
 }
 
-static bool write_text(int fd, const char *text)
-{
-	size_t n = strlen(text);
-
-	while (n > 0) {
-		ssize_t k = write(fd, text, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return false;
-		text += k;
-		n -= (size_t)k;
-	}
-	return true;
-}
-
 /* The text is made first: json_dumpfd does not tell of every write that failed. */
 static enum tw_status write_json(const char *path, const json_t *o, struct tw_err *err)
 {
@@ -100,9 +84,9 @@ static enum tw_status write_json(const char *path, const json_t *o, struct tw_er
 	int fd;
 
 	if (!text)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0 || !write_text(fd, text) || fsync(fd) != 0)
+	if (fd < 0 || !tw_write_all(fd, text, strlen(text)) || fsync(fd) != 0)
 		st = fail_errno("write", path, err);
 	if (fd >= 0)
 		(void)close(fd);
@@ -120,7 +104,7 @@ enum tw_status tw_resume_store(struct tw_blobs *b, const struct tw_resume *r, st
 	enum tw_status st;
 
 	if (!o)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	tw_resume_path(b, r->id, ".new", fresh, sizeof fresh);
 	tw_resume_path(b, r->id, ".json", path, sizeof path);
 	st = write_json(fresh, o, err);

@@ -1,4 +1,4 @@
-#include "resume_header.h"
+#include "server/ingest/tus/resume_header.h"
 
 #include <gnutls/gnutls.h>
 #include <string.h>
@@ -15,14 +15,14 @@ static const char *decode_base64(
 	if (in.len == 0)
 		return "";
 	if (gnutls_base64_decode2(&from, &to) != 0) {
-		(void)tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "a header's base64 is broken");
+		(void)tw_fail(err, TW_BAD_REQUEST, "a header's base64 is broken");
 		return NULL;
 	}
 	text = tw_arena_str(a, (struct tw_str){(const char *)to.data, to.size});
 	*ret_len = to.size;
 	gnutls_free(to.data);
 	if (!text)
-		(void)tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		(void)tw_oom(err);
 	return text;
 }
 
@@ -47,15 +47,14 @@ static enum tw_status read_pair(struct tw_arena *a, struct tw_str one, struct tw
 
 	pair->name = tw_arena_str(a, name);
 	if (!pair->name)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	if (is_of_file(pair->name))
 		return TW_OK;
 	pair->value = decode_base64(a, tw_str_trim(rest), &len, err);
 	if (!pair->value)
 		return err->code;
 	if (strlen(pair->value) != len)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "Upload-Metadata: %.64s holds NUL", pair->name);
+		return tw_fail(err, TW_BAD_REQUEST, "Upload-Metadata: %.64s holds NUL", pair->name);
 	*ret_taken = true;
 	return TW_OK;
 }
@@ -72,7 +71,7 @@ enum tw_status tw_resume_read_metadata(struct tw_arena *a, const char *text,
 		bool taken = false;
 
 		if (n == TW_RESUME_PAIRS)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "Upload-Metadata has more than %d pairs", TW_RESUME_PAIRS);
 		if (one.len)
 			st = read_pair(a, one, &pairs[n], &taken, err);
@@ -94,14 +93,13 @@ enum tw_status tw_resume_read_sum(
 	size_t len;
 
 	if (!sha1 && !sha256)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "Upload-Checksum may be sha1 or sha256, and base64");
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "Upload-Checksum may be sha1 or sha256, and base64");
 	bytes = decode_base64(a, tw_str_trim(rest), &len, err);
 	if (!bytes)
 		return err->code;
 	if (len != (sha1 ? 20u : 32u))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "Upload-Checksum is of the wrong length");
+		return tw_fail(err, TW_BAD_REQUEST, "Upload-Checksum is of the wrong length");
 	*ret = (struct tw_resume_sum){.sha1 = sha1, .len = len};
 	memcpy(ret->bytes, bytes, len);
 	return TW_OK;

@@ -4,8 +4,8 @@
 #ifndef TW_RESUME_HEADER_H
 #define TW_RESUME_HEADER_H
 
-#include "base/arena.h"
-#include "ingest.h"
+#include "decoder/base/arena.h"
+#include "server/ingest/ingest.h"
 
 enum { TW_RESUME_PAIRS = 32, TW_RESUME_SUM = 32 };
 

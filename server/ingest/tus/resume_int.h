@@ -5,7 +5,7 @@
 #ifndef TW_RESUME_INT_H
 #define TW_RESUME_INT_H
 
-#include "resume.h"
+#include "server/ingest/tus/resume.h"
 
 struct tw_resume_entry {
 	struct tw_resume r; /* first */

@@ -16,8 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/str.h"
-#include "resume_int.h"
+#include "decoder/base/str.h"
+#include "server/base/file/io.h"
+#include "server/ingest/tus/resume_int.h"
 
 enum { PATH_BYTES = 1500, OFFSET = 20, BOOT = 36, MARK = OFFSET + 1 + BOOT + 1 };
 
@@ -25,9 +26,9 @@ static const char no_boot[] = "no-boot-id-is-known-on-this-machine-";
 
 static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
 {
-	enum tw_status st = errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO;
+	enum tw_status st = tw_disk_status(errno);
 
-	return tw_fail(err, st, TW_NO_OFFSET, "cannot %s %.120s (errno %d)", doing, path, errno);
+	return tw_fail_errno(err, st, "cannot %s %.120s", doing, path);
 }
 
 /* Without one, each start takes itself for the same boot: then a part is believed as it lies. */
@@ -38,7 +39,7 @@ static void read_boot(char ret[BOOT + 1])
 	memcpy(ret, no_boot, BOOT + 1);
 	if (fd < 0)
 		return;
-	if (read(fd, ret, BOOT) != BOOT)
+	if (tw_read_full(fd, ret, BOOT) != BOOT)
 		memcpy(ret, no_boot, BOOT + 1);
 	(void)close(fd);
 }
@@ -56,7 +57,7 @@ enum tw_status tw_resume_mark(
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return fail_errno("open", path, err);
-	if (pwrite(fd, line, MARK, 0) != MARK || fdatasync(fd) != 0)
+	if (!tw_pwrite_all(fd, line, MARK, 0) || fdatasync(fd) != 0)
 		st = fail_errno("write", path, err);
 	(void)close(fd);
 	return st;
@@ -76,7 +77,7 @@ uint64_t tw_resume_believed(
 	if (fd < 0) /* a mark is there before the first byte: this one is of before there were marks
 	             */
 		return errno == ENOENT ? size : 0;
-	whole = pread(fd, line, MARK, 0) == MARK &&
+	whole = tw_pread_full(fd, line, MARK, 0) == MARK &&
 	        tw_str_u64((struct tw_str){line, OFFSET}, UINT64_MAX, &offset);
 	(void)close(fd);
 	read_boot(boot);

@@ -1,4 +1,4 @@
-#include "resume_shared.h"
+#include "server/ingest/tus/resume_shared.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -7,16 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "blob_piece.h"
-#include "catalogue_resumable.h"
-#include "clock.h"
-#include "crash_point.h"
-#include "log.h"
-#include "periodic.h"
-#include "pool.h"
-#include "resume_clean.h"
-#include "ulid.h"
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/log.h"
+#include "server/base/thread/periodic.h"
+#include "server/base/thread/pool.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/traces/catalogue_resumable.h"
+#include "server/ingest/tus/resume_clean.h"
+#include "server/storage/blob_piece.h"
 
 enum {
 	LEASE_MS = 6000,
@@ -29,6 +29,8 @@ enum {
 	PART_MS = 3000,    /* what comes slowly, in parts of so long */
 	ARENA = 32 << 10
 };
+_Static_assert(2 * RENEW_S * 1000 < LEASE_MS, "a hold outlives one renewal that fails");
+_Static_assert(PART_LEAST <= PART_BYTES, "parts grow up to the largest");
 
 struct tw_resume_shared {
 	struct tw_resume_place place;
@@ -123,7 +125,7 @@ enum tw_status tw_resume_shared_look(struct tw_resume_shared *s, const char *pro
 		return st;
 	fill(&u, ret);
 	ret->metadata = tw_arena_str(a, tw_str_of(u.metadata));
-	return ret->metadata ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return ret->metadata ? TW_OK : tw_oom(err);
 }
 
 /* --- having one --- */
@@ -181,7 +183,7 @@ static enum tw_status take(
 	e->r.metadata = tw_mem_alloc(strlen(u.metadata) + 1, 1);
 	if (!e->r.metadata) {
 		(void)tw_catalogue_resumable_release(s->place.catalogue, &e->hold, NULL);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	}
 	memcpy(e->r.metadata, u.metadata, strlen(u.metadata) + 1);
 	return TW_OK;
@@ -195,12 +197,12 @@ enum tw_status tw_resume_shared_acquire(struct tw_resume_shared *s, const char *
 	enum tw_status st;
 
 	if (!tw_ulid_valid(id))
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such upload");
+		return tw_fail(err, TW_NOT_FOUND, "no such upload");
 	e = new_entry(s, project_id, id);
 	if (!e)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	a = tw_arena_new(ARENA);
-	st = a ? take(s, e, a, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = a ? take(s, e, a, err) : tw_oom(err);
 	(void)tw_arena_free(a);
 	if (st != TW_OK) {
 		(void)free_entry(e);
@@ -324,7 +326,7 @@ static enum tw_status hand_over(struct entry *e, struct tw_err *err)
 	bool begin;
 
 	if (!p)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	p->writer = e->now;
 	e->now = NULL;
 	e->pieces++;
@@ -357,7 +359,7 @@ static enum tw_status failure(struct entry *e, struct tw_err *err)
 static enum tw_status begin_part(struct entry *e, struct tw_err *err)
 {
 	if (e->pieces >= TW_RESUMABLE_PIECES && e->r.offset < e->r.length)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		return tw_fail(err, TW_TOO_LARGE,
 		        "this upload came in %d pieces: begin a new one, in larger ones",
 		        TW_RESUMABLE_PIECES);
 	e->since_ms = tw_monotonic_ms();
@@ -394,7 +396,7 @@ enum tw_status tw_resume_shared_write(
 	if (st != TW_OK)
 		return st;
 	if (n > r->length - r->offset - e->came)
-		return tw_fail(err, TW_TOO_LARGE, r->length,
+		return tw_fail_at(err, TW_TOO_LARGE, r->length,
 		        "the piece goes past Upload-Length, %" PRIu64 " bytes", r->length);
 	if (!e->now)
 		st = begin_part(e, err);
@@ -553,13 +555,15 @@ enum tw_status tw_resume_shared_open(const struct tw_resume_place *p,
 	enum tw_status st;
 
 	if (!s)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	s->place = *p;
 	s->limits = *limits;
 	(void)pthread_mutex_init(&s->lock, NULL);
 	st = tw_pool_start(THREADS, &s->pool, err);
 	if (st == TW_OK)
-		st = tw_periodic_start(renew, s, RENEW_S, &s->renewer, err);
+		st = tw_periodic_start(
+		        &(struct tw_periodic_task){"uploads_lease", renew, RENEW_S * 1000}, s,
+		        &s->renewer, err);
 	if (st == TW_OK)
 		*ret = s;
 	else

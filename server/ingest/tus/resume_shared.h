@@ -11,8 +11,8 @@
 #ifndef TW_RESUME_SHARED_H
 #define TW_RESUME_SHARED_H
 
-#include "catalogue.h"
-#include "resume.h"
+#include "server/catalogue/catalogue.h"
+#include "server/ingest/tus/resume.h"
 
 struct tw_resume_shared;
 

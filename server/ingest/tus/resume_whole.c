@@ -5,32 +5,24 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "blob_piece.h"
-#include "catalogue_resumable.h"
-#include "digest.h"
-#include "resume_shared.h"
+#include "server/base/file/digest.h"
+#include "server/base/file/io.h"
+#include "server/catalogue/traces/catalogue_resumable.h"
+#include "server/ingest/tus/resume_shared.h"
+#include "server/storage/blob_piece.h"
 
 enum { ARENA = 16 << 20 };
 
 static enum tw_status append_file(int from, int to, uint64_t bytes, struct tw_err *err)
 {
-	uint8_t piece[65536];
 	uint64_t done = 0;
-	ssize_t n;
+	bool reading = false;
 
-	while ((n = pread(from, piece, sizeof piece, (off_t)done)) > 0) {
-		for (ssize_t at = 0, k; at < n; at += k) {
-			k = write(to, piece + at, (size_t)(n - at));
-			if (k < 0)
-				return tw_fail(
-				        err, TW_FULL, TW_NO_OFFSET, "no space left for uploads");
-		}
-		done += (uint64_t)n;
-	}
-	if (n < 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "a piece cannot be read");
+	if (!tw_copy_fd_from(from, 0, to, &done, &reading))
+		return reading ? tw_fail(err, TW_IO, "a piece cannot be read")
+		               : tw_fail(err, TW_FULL, "no space left for uploads");
 	return done == bytes ? TW_OK
-	                     : tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	                     : tw_fail(err, TW_CORRUPT,
 	                               "a piece has %" PRIu64 " of %" PRIu64 " bytes", done, bytes);
 }
 
@@ -58,7 +50,7 @@ static enum tw_status open_piece(
 			break;
 	}
 	return st != TW_OK ? st
-	                   : tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	                   : tw_fail(err, TW_CORRUPT,
 	                             "a piece of the upload was damaged in the storage: begin a "
 	                             "new one");
 }
@@ -70,12 +62,11 @@ static enum tw_status append_piece(struct tw_blobs *b, const struct tw_resumable
 	enum tw_status st;
 
 	if (p->start != at)
-		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CORRUPT,
 		        "the upload has a hole at %" PRIu64 ": begin a new one", at);
 	st = open_piece(b, p, &fd, err);
 	if (st == TW_NOT_FOUND)
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
-		        "a piece of the upload is not there: ask with HEAD");
+		return tw_fail(err, TW_BUSY, "a piece of the upload is not there: ask with HEAD");
 	if (st != TW_OK)
 		return st;
 	st = append_file(fd, to, p->bytes, err);
@@ -97,9 +88,9 @@ static enum tw_status append_all(const struct tw_resume_place *p, const struct t
 		at += pieces[i].bytes;
 	}
 	if (st == TW_OK && at != r->length)
-		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET, "the upload changed: ask with HEAD");
+		st = tw_fail(err, TW_BUSY, "the upload changed: ask with HEAD");
 	if (st == TW_OK && lseek(to, 0, SEEK_SET) != 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "an upload cannot be read");
+		st = tw_fail(err, TW_IO, "an upload cannot be read");
 	return st;
 }
 
@@ -108,8 +99,7 @@ enum tw_status tw_resume_assemble(
 {
 	struct tw_arena *a = tw_arena_new(ARENA);
 	int fd = -1;
-	enum tw_status st = a ? tw_piece_scratch(p->blobs, &fd, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = a ? tw_piece_scratch(p->blobs, &fd, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		st = append_all(p, r, a, fd, err);

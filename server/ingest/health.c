@@ -1,0 +1,291 @@
+#include "server/ingest/health.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/base/config.h"
+#include "server/base/log.h"
+#include "server/base/thread/periodic.h"
+#include "server/catalogue/catalogue.h"
+#include "server/decode/jobs.h"
+#include "server/http/metrics.h"
+#include "server/storage/blob.h"
+#include "server/storage/blob_store.h"
+
+/* A database or store on a network that does not answer is red within three seconds: a probe begins
+ * at most EVERY_MS after the last good one.  A local disk may be slow for longer under load. */
+enum {
+	EVERY_MS = 500,
+	REMOTE_MS = 2500,
+	LOCAL_MS = 10000,
+	SLOTS_MS = 1000, /* a burst that is over sooner is not a state */
+	WRITE_EVERY = 3, /* probes of the data folder: each writes a block */
+	SPACE_EVERY = 10
+};
+_Static_assert(EVERY_MS + 2000 <= REMOTE_MS,
+        "a store's ping (s3.c, PING_S) ends before its result is old");
+
+struct result {        /* of a probe, under the lock */
+	int64_t at_ms; /* monotonic */
+	int64_t limit_ms;
+	struct tw_err last;
+};
+
+struct tw_health {
+	struct tw_app *app;
+	struct tw_periodic *disk_thread, *catalogue_thread, *storage_thread;
+	pthread_mutex_t lock;
+	struct result disk, reading, storage;
+	bool writable; /* the database takes writes */
+	unsigned free_percent;
+	int64_t full_ms; /* all upload slots have been taken since; 0: they are not */
+	unsigned disk_turn, catalogue_turn;
+	bool was_ok[TW_HEALTH_CHECKS]; /* of the disk's thread, which logs changes */
+};
+
+/* --- probes --- */
+
+static void note(struct tw_health *h, struct result *r, enum tw_status st, const struct tw_err *why)
+{
+	(void)pthread_mutex_lock(&h->lock);
+	r->at_ms = tw_monotonic_ms();
+	r->last = (struct tw_err){.code = st};
+	if (st != TW_OK)
+		r->last = *why;
+	(void)pthread_mutex_unlock(&h->lock);
+}
+
+static void note_slots(struct tw_health *h)
+{
+	const bool full = tw_metrics_uploads_now(h->app->metrics) >= h->app->config->max_in_flight;
+
+	(void)pthread_mutex_lock(&h->lock);
+	if (!full)
+		h->full_ms = 0;
+	else if (!h->full_ms)
+		h->full_ms = tw_monotonic_ms();
+	(void)pthread_mutex_unlock(&h->lock);
+}
+
+static void log_changes(struct tw_health *h)
+{
+	struct tw_health_check checks[TW_HEALTH_CHECKS];
+
+	(void)tw_health_checks(h, false, checks);
+	for (size_t i = 0; i < TW_HEALTH_CHECKS; i++) {
+		if (checks[i].ok != h->was_ok[i])
+			tw_log(checks[i].ok ? TW_LOG_INFO : TW_LOG_WARN, "ready_check",
+			        tw_log_text("check", checks[i].name),
+			        tw_log_text("state", checks[i].ok ? "ok" : "failed"),
+			        tw_log_text("why", checks[i].message));
+		h->was_ok[i] = checks[i].ok;
+	}
+}
+
+static void probe_disk(struct tw_periodic *p, void *arg)
+{
+	struct tw_health *h = arg;
+	struct tw_err err = {.msg = ""};
+	enum tw_status st = TW_OK;
+	struct statvfs fs;
+
+	(void)p;
+	if (statvfs(h->app->config->data_dir, &fs) != 0)
+		st = tw_fail(&err, TW_IO, "statvfs failed");
+	else if (h->disk_turn++ % WRITE_EVERY == 0)
+		st = tw_blobs_probe(h->app->blobs, &err);
+	else
+		st = h->disk.last.code; /* this thread alone changes it */
+	if (st == TW_OK && fs.f_blocks) {
+		(void)pthread_mutex_lock(&h->lock);
+		h->free_percent = (unsigned)((double)fs.f_bavail * 100 / (double)fs.f_blocks);
+		(void)pthread_mutex_unlock(&h->lock);
+	}
+	if (st == TW_OK || err.msg[0])
+		note(h, &h->disk, st, &err);
+	note_slots(h);
+	log_changes(h);
+}
+
+static void probe_catalogue(struct tw_periodic *p, void *arg)
+{
+	struct tw_health *h = arg;
+	struct tw_err err = {.msg = ""};
+	bool writable = false;
+	enum tw_status st = tw_catalogue_probe(h->app->catalogue, &writable, &err);
+
+	(void)p;
+	(void)pthread_mutex_lock(&h->lock);
+	h->writable = writable;
+	(void)pthread_mutex_unlock(&h->lock);
+	note(h, &h->reading, st, &err);
+	tw_catalogue_write_again(h->app->catalogue);
+	/* a disk that is full: what SQLite's log has is more than the reserve */
+	if (tw_blobs_check_reserve(h->app->blobs, NULL) != TW_OK &&
+	        h->catalogue_turn++ % SPACE_EVERY == 0)
+		tw_catalogue_checkpoint(h->app->catalogue);
+}
+
+static void probe_storage(struct tw_periodic *p, void *arg)
+{
+	struct tw_health *h = arg;
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(h->app->blobs, &store);
+
+	struct tw_err err = {.msg = ""};
+
+	(void)p;
+	note(h, &h->storage, engine->ping(store, &err), &err);
+}
+
+/* --- checks --- */
+
+static bool set(struct tw_health_check *c, const char *name, bool ok, const char *message)
+{
+	*c = (struct tw_health_check){.name = name, .ok = ok};
+	(void)snprintf(c->message, sizeof c->message, "%s", ok ? "" : message);
+	return ok;
+}
+
+/* The message of an error may name hosts, so only the word of its status is shown. */
+static bool set_by(
+        struct tw_health_check *c, const char *name, const struct tw_err *why, const char *message)
+{
+	char text[sizeof c->message];
+
+	(void)snprintf(text, sizeof text, "%s (%s)", message, tw_status_word(why->code));
+	return set(c, name, why->code == TW_OK, text);
+}
+
+static struct tw_err state_of(const struct result *r)
+{
+	if (r->last.code == TW_OK && tw_monotonic_ms() - r->at_ms > r->limit_ms)
+		return (struct tw_err){.code = TW_BUSY};
+	return r->last;
+}
+
+static bool check_disk(const struct tw_health *h, struct tw_health_check *c)
+{
+	const struct tw_err probe = state_of(&h->disk);
+	const struct tw_app *app = h->app;
+	struct tw_err err = {.code = TW_OK};
+
+	if (probe.code != TW_OK)
+		return set_by(c, "disk", &probe, "the data folder cannot be written");
+	if (h->free_percent < app->config->min_free_percent)
+		return set(c, "disk", false,
+		        "less of the disk is free than min-free: uploads are refused");
+	(void)tw_blobs_check_reserve(app->blobs, &err);
+	return set(c, "disk", err.code == TW_OK, err.msg);
+}
+
+static bool check_uploads(const struct tw_health *h, struct tw_health_check *c)
+{
+	return set(c, "uploads", !h->full_ms || tw_monotonic_ms() - h->full_ms < SLOTS_MS,
+	        "all --max-in-flight upload slots are in use; further uploads are refused");
+}
+
+bool tw_health_checks(
+        struct tw_health *shared, bool to_read, struct tw_health_check ret[TW_HEALTH_CHECKS])
+{
+	const struct tw_app *app = shared->app;
+	struct tw_err err = {.code = TW_OK};
+	struct tw_health h;
+	struct tw_err reading;
+	bool reads, runs, writes;
+
+	(void)pthread_mutex_lock(&shared->lock);
+	h = *shared;
+	(void)pthread_mutex_unlock(&shared->lock);
+	reading = state_of(&h.reading);
+	reads = set_by(&ret[0], "reading", &reading, "the catalogue cannot be read");
+	(void)tw_catalogue_writes(app->catalogue, &err);
+	if (err.code == TW_OK && !(reads && h.writable))
+		err.code = TW_BUSY;
+	writes = set_by(&ret[1], "catalogue", &err, "the catalogue cannot be written");
+	runs = set(&ret[2], "running", !app->unready, "the server is being stopped");
+	writes = check_disk(&h, &ret[3]) && writes;
+	writes = check_uploads(&h, &ret[4]) && writes;
+	err = (struct tw_err){.code = TW_OK};
+	(void)tw_jobs_health(app->jobs, &err);
+	writes = set(&ret[5], "jobs", err.code == TW_OK, err.msg) && writes;
+	err = h.storage_thread ? state_of(&h.storage) : (struct tw_err){.code = TW_OK};
+	if (err.code == TW_OK)
+		(void)tw_blobs_ready(app->blobs, &err);
+	writes = set(&ret[6], "storage", err.code == TW_OK,
+	                 "the storage of uploads and traces does not answer") &&
+	         writes;
+	/* a full disk, or a store that does not answer, does not keep readers from the rest */
+	return reads && runs && (to_read || writes);
+}
+
+const char *tw_health_engine(const struct tw_app *app, const char *check)
+{
+	if (strcmp(check, "catalogue") == 0)
+		return tw_catalogue_engine(app->catalogue);
+	if (strcmp(check, "storage") == 0)
+		return tw_blobs_remote(app->blobs) ? "s3" : "folder";
+	return NULL;
+}
+
+/* --- its life --- */
+
+static enum tw_status start(struct tw_health *h, struct tw_err *err)
+{
+	void *store;
+	enum tw_status st;
+
+	probe_disk(NULL, h); /* a disk below min-free is red from the first response on */
+	st = tw_periodic_start(&(struct tw_periodic_task){"probe_disk", probe_disk, EVERY_MS}, h,
+	        &h->disk_thread, err);
+	if (st == TW_OK)
+		st = tw_periodic_start(
+		        &(struct tw_periodic_task){"probe_catalogue", probe_catalogue, EVERY_MS}, h,
+		        &h->catalogue_thread, err);
+	if (st == TW_OK && tw_blobs_engine(h->app->blobs, &store)->ping)
+		st = tw_periodic_start(
+		        &(struct tw_periodic_task){"probe_storage", probe_storage, EVERY_MS}, h,
+		        &h->storage_thread, err);
+	return st;
+}
+
+enum tw_status tw_health_start(struct tw_app *app, struct tw_health **ret, struct tw_err *err)
+{
+	const bool local = strcmp(tw_catalogue_engine(app->catalogue), "sqlite") == 0;
+	struct tw_health *h = tw_mem_zalloc(1, sizeof *h);
+	enum tw_status st;
+
+	if (!h)
+		return tw_oom(err);
+	h->app = app;
+	h->writable = true;
+	h->disk = (struct result){tw_monotonic_ms(), LOCAL_MS, {.code = TW_OK}};
+	h->storage = (struct result){tw_monotonic_ms(), REMOTE_MS, {.code = TW_OK}};
+	h->reading =
+	        (struct result){tw_monotonic_ms(), local ? LOCAL_MS : REMOTE_MS, {.code = TW_OK}};
+	for (size_t i = 0; i < TW_HEALTH_CHECKS; i++)
+		h->was_ok[i] = true;
+	(void)pthread_mutex_init(&h->lock, NULL);
+	st = start(h, err);
+	if (st == TW_OK)
+		*ret = h;
+	else
+		(void)tw_health_stop(h);
+	return st;
+}
+
+struct tw_health *tw_health_stop(struct tw_health *h)
+{
+	if (!h)
+		return NULL;
+	h->storage_thread = tw_periodic_stop(h->storage_thread);
+	h->catalogue_thread = tw_periodic_stop(h->catalogue_thread);
+	h->disk_thread = tw_periodic_stop(h->disk_thread);
+	(void)pthread_mutex_destroy(&h->lock);
+	tw_mem_free(h);
+	return NULL;
+}

@@ -1,0 +1,41 @@
+/*
+ * health.h - what /readyz reports: checks whose results are held in memory.
+ *
+ * One thread per resource (catalogue, data folder, store) probes it twice a second, with a time
+ * limit of its own, so that a resource that hangs delays neither the others nor the response.  A
+ * result expires after a few seconds, so a probe that does not return fails its check.  Write
+ * transactions, storage requests and the decode queue also report their results, independent of
+ * the probes.  Changes are logged (event=ready_check).
+ * Thread: start and stop by the owner; checks by any, without waiting.
+ */
+#ifndef TW_HEALTH_H
+#define TW_HEALTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "decoder/base/err.h"
+#include "server/base/app.h"
+
+struct tw_health;
+
+enum { TW_HEALTH_CHECKS = 7 };
+
+struct tw_health_check {
+	const char *name;
+	bool ok;
+	char message[200]; /* public: contains no host names; "" if ok */
+};
+
+/* The members of `app` must outlive it. */
+enum tw_status tw_health_start(
+        struct tw_app *app, struct tw_health **ret, struct tw_err *err) TW_MUST_USE;
+struct tw_health *tw_health_stop(struct tw_health *h); /* NULL is fine; returns NULL */
+
+/* Returns all checks.  True: uploads can be taken, or with to_read, read requests be answered. */
+bool tw_health_checks(
+        struct tw_health *h, bool to_read, struct tw_health_check ret[TW_HEALTH_CHECKS]);
+/* The engine of a check ("sqlite", "s3", ...), or NULL. */
+const char *tw_health_engine(const struct tw_app *app, const char *check);
+
+#endif
