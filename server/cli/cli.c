@@ -1,9 +1,9 @@
-#include "cli.h"
+#include "server/cli/cli.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cli_near.h"
+#include "server/base/cli_near.h"
 
 static bool helped;
 

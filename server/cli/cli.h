@@ -11,13 +11,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 /* What they mean of each subcommand stands in deploy/guides/commands.md. */
 enum { TW_EXIT_OK = 0, TW_EXIT_FAILED = 1, TW_EXIT_USAGE = 2, TW_EXIT_SERVER = 3 };
 
 #define COMMAND(name, synopsis, summary) int tw_cli_##name(int argc, char **argv);
-#include "cli.def"
+#include "server/cli/cli.def"
 #undef COMMAND
 
 /* A flag of a subcommand: --name VALUE, --name=VALUE, or --name alone for a switch. */

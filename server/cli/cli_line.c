@@ -1,4 +1,4 @@
-#include "cli_line.h"
+#include "server/cli/cli_line.h"
 
 #include <stdio.h>
 
@@ -20,9 +20,9 @@ enum tw_status tw_cli_line_put(struct tw_cli_line *l, struct tw_err *err)
 	tw_json_close(&l->json, '}');
 	(void)tw_buf_add_u8(&l->text, '\n');
 	if (tw_buf_status(&l->text) != TW_OK)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "a line of the answer is too long");
+		st = tw_fail(err, TW_NOMEM, "a line of the answer is too long");
 	else if (fwrite(l->text.data, 1, l->text.len, stdout) != l->text.len)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
+		st = tw_fail(err, TW_IO, "standard output cannot be written");
 	tw_buf_done(&l->text);
 	return st;
 }
@@ -32,6 +32,6 @@ enum tw_status tw_cli_line_end(struct tw_cli_line *l, struct tw_err *err)
 	enum tw_status st = tw_cli_line_put(l, err);
 
 	if (st == TW_OK && fflush(stdout) != 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
+		st = tw_fail(err, TW_IO, "standard output cannot be written");
 	return st;
 }

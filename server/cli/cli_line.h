@@ -8,7 +8,7 @@
 #ifndef TW_CLI_LINE_H
 #define TW_CLI_LINE_H
 
-#include "json_write.h"
+#include "server/base/text/json_write.h"
 
 struct tw_cli_line {
 	struct tw_buf text;

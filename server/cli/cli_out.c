@@ -1,36 +1,27 @@
-#include "cli_out.h"
+#include "server/cli/cli_out.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "cli_term.h"
+#include "decoder/base/arena.h"
+#include "server/base/file/io.h"
+#include "server/cli/cli_term.h"
 
 enum { PIECE_BYTES = 256 << 10 };
 
 static enum tw_status write_all(int fd, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	while (n > 0) {
-		ssize_t k = write(fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return tw_fail(err, errno == ENOSPC ? TW_FULL : TW_IO, TW_NO_OFFSET,
-			        "the output cannot be written (errno %d)", errno);
-		p += k;
-		n -= (size_t)k;
-	}
-	return TW_OK;
+	return tw_write_all(fd, p, n) ? TW_OK
+	                              : tw_fail_errno(err, errno == ENOSPC ? TW_FULL : TW_IO,
+	                                        "the output cannot be written");
 }
 
 static enum tw_status copy_out(int fd, tw_cli_pull_fn pull, void *arg, struct tw_err *err)
 {
 	uint8_t *piece = tw_mem_alloc(PIECE_BYTES, 1);
-	enum tw_status st =
-	        piece ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+	enum tw_status st = piece ? TW_OK : tw_oom(err);
 	struct tw_progress bar = tw_progress_of("writing", 0);
 	uint64_t bytes = 0;
 	size_t n = 1;
@@ -54,11 +45,10 @@ enum tw_status tw_cli_write_out(
 	enum tw_status st;
 
 	if (fd < 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written (errno %d)",
-		        path, errno);
+		return tw_fail_errno(err, TW_IO, "%.120s cannot be written", path);
 	st = copy_out(fd, pull, arg, err);
 	if (close(fd) != 0 && st == TW_OK)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written", path);
+		st = tw_fail(err, TW_IO, "%.120s cannot be written", path);
 	if (st != TW_OK && !to_stdout)
 		(void)unlink(path);
 	return st;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 /* Fills up to cap bytes; *ret_n 0: that was all. */
 typedef enum tw_status (*tw_cli_pull_fn)(

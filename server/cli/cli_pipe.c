@@ -1,4 +1,4 @@
-#include "cli_pipe.h"
+#include "server/cli/cli_pipe.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,10 +24,9 @@ static enum tw_status copy(FILE *from, FILE *to, struct tw_err *err)
 		if (fwrite(piece, 1, n, to) != n)
 			break;
 	if (ferror(from))
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "cannot read it: %s", strerror(errno));
+		return tw_fail_errno(err, TW_IO, "cannot read it");
 	if (ferror(to) || fflush(to) != 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "cannot keep what came through a pipe: %s",
-		        strerror(errno));
+		return tw_fail_errno(err, TW_IO, "cannot keep what came through a pipe");
 	return TW_OK;
 }
 
@@ -38,7 +37,7 @@ static enum tw_status keep(struct tw_pipes *s, const char *path, struct tw_err *
 	enum tw_status st;
 
 	if (!to)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "cannot read it: %s", strerror(errno));
+		st = tw_fail_errno(err, TW_IO, "cannot read it");
 	else
 		st = copy(from, to, err);
 	if (from && from != stdin)
@@ -59,13 +58,12 @@ enum tw_status tw_pipes_path(struct tw_pipes *s, struct tw_arena *a, const char 
 	if (!is_pipe(path))
 		return TW_OK;
 	if (s->n == TW_PIPES_MAX)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "more than %d pipes at once",
-		        TW_PIPES_MAX);
+		return tw_fail(err, TW_TOO_LARGE, "more than %d pipes at once", TW_PIPES_MAX);
 	st = keep(s, path, err);
 	if (st != TW_OK)
 		return st;
 	*ret = tw_arena_printf(a, "/proc/self/fd/%d", fileno(s->files[s->n - 1]));
-	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	return *ret ? TW_OK : tw_oom(err);
 }
 
 void tw_pipes_done(struct tw_pipes *s)

@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 
 enum { TW_PIPES_MAX = 32 };
 

@@ -11,52 +11,57 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "answers.h"
-#include "app.h"
-#include "auth_throttle.h"
-#include "backlog.h"
-#include "blob.h"
-#include "blob_store.h"
-#include "catalogue.h"
-#include "catalogue_hook.h"
-#include "catalogue_identity.h"
-#include "catalogue_tries.h"
-#include "cli.h"
-#include "clock.h"
-#include "data_catalogue.h"
-#include "found_fold.h"
-#include "hang_fold.h"
-#include "http.h"
-#include "jobs.h"
-#include "jobs_found.h"
-#include "jobs_hang.h"
-#include "jobs_hook.h"
-#include "jobs_names.h"
-#include "jobs_retention.h"
-#include "jobs_rollup.h"
-#include "jobs_store.h"
-#include "judge.h"
-#include "leader.h"
-#include "log.h"
-#include "log_sink.h"
-#include "metrics.h"
-#include "oidc.h"
-#include "periodic.h"
-#include "quota.h"
-#include "resume.h"
-#include "resume_clean.h"
-#include "role.h"
-#include "rollup_fold.h"
-#include "seal.h"
-#include "source_ask.h"
-#include "storage_mark.h"
-#include "storage_owner.h"
-#include "store_peers.h"
-#include "symbols.h"
-#include "ticket.h"
-#include "tls.h"
-#include "ulid.h"
-#include "worker.h"
+#include "server/api/routes.h"
+#include "server/auth/auth_throttle.h"
+#include "server/auth/oidc/oidc.h"
+#include "server/auth/ticket.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/base/log_sink.h"
+#include "server/base/role.h"
+#include "server/base/seal.h"
+#include "server/base/thread/periodic.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/access/catalogue_identity.h"
+#include "server/catalogue/access/catalogue_tries.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/data_catalogue.h"
+#include "server/catalogue/notify/catalogue_hook.h"
+#include "server/catalogue/storage/storage_mark.h"
+#include "server/catalogue/storage/storage_owner.h"
+#include "server/catalogue/storage/store_peers.h"
+#include "server/catalogue/storage/trace_record.h"
+#include "server/cli/cli.h"
+#include "server/decode/jobs.h"
+#include "server/decode/jobs_store.h"
+#include "server/decode/judge.h"
+#include "server/decode/worker.h"
+#include "server/derive/found_fold.h"
+#include "server/derive/hang_fold.h"
+#include "server/derive/jobs_found.h"
+#include "server/derive/jobs_hang.h"
+#include "server/derive/jobs_hook.h"
+#include "server/derive/jobs_names.h"
+#include "server/derive/jobs_retention.h"
+#include "server/derive/jobs_rollup.h"
+#include "server/derive/leader.h"
+#include "server/derive/rollup/rollup_fold.h"
+#include "server/http/answers.h"
+#include "server/http/http.h"
+#include "server/http/http_wait.h"
+#include "server/http/limit/answer_memory.h"
+#include "server/http/limit/quota.h"
+#include "server/http/limit/tls.h"
+#include "server/http/metrics.h"
+#include "server/ingest/backlog.h"
+#include "server/ingest/health.h"
+#include "server/ingest/tus/resume.h"
+#include "server/ingest/tus/resume_clean.h"
+#include "server/source/source_ask.h"
+#include "server/storage/blob.h"
+#include "server/storage/blob_store.h"
+#include "server/trace/symbols.h"
 
 enum {
 	CONFIG_BYTES = 1 << 20,
@@ -112,14 +117,16 @@ static enum tw_status open_quota(struct tw_app *app, struct tw_err *err)
 
 	app->quota = tw_quota_new(&limits);
 	if (!app->quota)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	if (tw_catalogue_is_shared(app->catalogue)) /* each server counts for itself */
 		return TW_OK;
 	quota_path(app, path);
 	st = tw_quota_load(app->quota, path, tw_unix_ms(), &why);
 	if (st != TW_OK && st != TW_NOT_FOUND)
 		tw_log_err(TW_LOG_WARN, "quota_not_read", path, &why);
-	return tw_periodic_start(keep_quota, app, KEEP_QUOTA_S, &app->keep_quota, err);
+	return tw_periodic_start(
+	        &(struct tw_periodic_task){"quota", keep_quota, KEEP_QUOTA_S * 1000}, app,
+	        &app->keep_quota, err);
 }
 
 /* By what people and browsers come in. */
@@ -203,7 +210,7 @@ static enum tw_status judge_keys(const struct tw_app *app, struct tw_err *err)
 	if (!tw_catalogue_is_shared(app->catalogue) || !tw_blobs_remote(app->blobs) ||
 	        *app->config->secret_key_file)
 		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "several servers with data folders of their own need one key for secrets: name it "
 	        "with --secret-key-file, the same for all");
 }
@@ -211,9 +218,15 @@ static enum tw_status judge_keys(const struct tw_app *app, struct tw_err *err)
 static enum tw_status open_catalogue(struct tw_app *app, struct tw_err *err)
 {
 	const struct tw_config *c = app->config;
-	enum tw_status st = tw_data_catalogue_open(
-	        c->data_dir, c->catalog, c->storage.blobs, &app->catalogue, err);
+	enum tw_status st = TW_OK;
 
+	if (!c->adopt && !c->catalog[0] && !tw_data_catalogue_is_there(c->data_dir))
+		st = tw_jobs_refuse_without_catalogue(app->blobs, c->data_dir, err);
+	if (st == TW_OK)
+		st = tw_data_catalogue_open(
+		        c->data_dir, c->catalog, c->storage.blobs, &app->catalogue, err);
+	if (st == TW_OK && !c->adopt)
+		st = tw_jobs_refuse_other_catalogue(app, err);
 	if (st == TW_OK)
 		st = tw_catalogue_serve(app->catalogue, c->several, err);
 	if (st == TW_OK && tw_catalogue_is_shared(app->catalogue))
@@ -224,6 +237,12 @@ static enum tw_status open_catalogue(struct tw_app *app, struct tw_err *err)
 }
 
 /* A server that is alone keeps them in its folder; what several had before it is still deleted. */
+static void expire_resumes(struct tw_app *app)
+{
+	if (app->resumes)
+		tw_resumes_expire(app->resumes);
+}
+
 static enum tw_status open_resumes(struct tw_app *app, struct tw_err *err)
 {
 	const struct tw_config *c = app->config;
@@ -245,21 +264,23 @@ static enum tw_status open_resumes(struct tw_app *app, struct tw_err *err)
 static enum tw_status make_parts(struct tw_app *app, struct tw_err *err)
 {
 	const struct tw_config *c = app->config;
-	size_t n;
-	const struct tw_route *routes = tw_routes(&n);
+	const uint64_t most = c->answer_memory_bytes / 4;
+	const uint64_t cache = c->response_cache_bytes < most ? c->response_cache_bytes : most;
 
-	app->metrics = tw_metrics_new(routes, n);
+	app->routes = tw_routes(&app->n_routes);
+	app->metrics = tw_metrics_new(app->routes, app->n_routes);
 	app->symbols = tw_symbols_new(app->blobs, MAPPINGS_OPEN);
-	app->answers = tw_answers_new(c->answer_memory_bytes);
+	app->answers = tw_answers_new(cache);
+	app->answer_memory = tw_answer_memory_new(c->answer_memory_bytes, cache);
 	app->throttle = tw_throttle_new();
 	app->judges = tw_judges_new(c, app->metrics);
 	app->backlog = tw_backlog_new(
 	        app->catalogue, &(struct tw_backlog_limits){c->max_queue, c->max_queue_bytes});
 	app->sources = tw_sources_new(c);
 	if (!app->sources || !app->backlog || !app->judges || !app->metrics || !app->symbols ||
-	        !app->answers || !app->throttle)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-	return TW_OK;
+	        !app->answers || !app->answer_memory || !app->throttle)
+		return tw_oom(err);
+	return tw_http_waits_start(app, err);
 }
 
 static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
@@ -272,8 +293,11 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_storage_agree(c->data_dir, &c->storage, err);
 	if (st == TW_OK)
-		st = tw_blobs_open_at(&(struct tw_store_place){c->data_dir, &c->storage,
-		                              c->min_free_percent, true},
+		st = tw_blobs_open_at(&(struct tw_store_place){.data_dir = c->data_dir,
+		                              .storage = &c->storage,
+		                              .min_free_percent = c->min_free_percent,
+		                              .reserve_bytes = c->reserve_bytes,
+		                              .serves = true},
 		        &app->blobs, err);
 	if (st == TW_OK)
 		st = open_catalogue(app, err);
@@ -350,10 +374,9 @@ static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (tw_catalogue_is_shared(app->catalogue) && !tw_seal_lost(app->seal) && !share_keys(app))
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	a = tw_arena_new(SECRETS_ARENA);
-	st = a ? tw_catalogue_hooks_seal(app->catalogue, app->seal, a, &lost, err)
-	       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	st = a ? tw_catalogue_hooks_seal(app->catalogue, app->seal, a, &lost, err) : tw_oom(err);
 	(void)tw_arena_free(a);
 	if (tw_seal_lost(app->seal))
 		tw_log(TW_LOG_WARN, "secret_key_lost",
@@ -395,20 +418,25 @@ static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
 {
 	enum tw_status st = open_seal(app, err);
 
+	if (st == TW_OK)
+		st = tw_recorder_start(app->catalogue, app->blobs, &app->recorder, err);
 	if (st == TW_OK) /* before who deletes */
 		st = tw_store_job_start(app, &app->store_job, err);
 	if (st == TW_OK && app->config->roles & TW_ROLE_DECODE)
 		st = start_folding(app, err);
-	return st == TW_OK ? tw_jobs_start(app, &app->jobs, err) : st;
+	return st == TW_OK ? tw_jobs_start(app, expire_resumes, &app->jobs, err) : st;
 }
 
 static void close_data(struct tw_app *app)
 {
+	app->health = tw_health_stop(app->health);
 	app->retention = tw_periodic_stop(app->retention);
 	app->jobs = tw_jobs_stop(app->jobs, app->config->shutdown_s);
+	tw_http_waits_stop(app);
 	if (app->blobs)
 		tw_blobs_stop(app->blobs);
 	app->store_job = tw_store_job_stop(app->store_job);
+	app->recorder = tw_recorder_stop(app->recorder);
 	app->rollup = tw_periodic_stop(app->rollup);
 	app->folder = tw_folder_free(app->folder);
 	app->hooks = tw_periodic_stop(app->hooks);
@@ -433,8 +461,11 @@ static void close_data(struct tw_app *app)
 	app->oidc = tw_oidc_close(app->oidc);
 	app->tls = tw_tls_close(app->tls);
 	app->answers = tw_answers_free(app->answers);
+	app->answer_memory = tw_answer_memory_free(app->answer_memory);
 	app->symbols = tw_symbols_free(app->symbols);
 	app->metrics = tw_metrics_free(app->metrics);
+	if (app->catalogue && app->blobs && tw_blobs_check_reserve(app->blobs, NULL) != TW_OK)
+		tw_catalogue_keep_log(app->catalogue);
 	app->catalogue = tw_catalogue_close(app->catalogue);
 	app->blobs = tw_blobs_close(app->blobs);
 }
@@ -466,7 +497,7 @@ static void wait_for_signal(const struct tw_app *app, const sigset_t *set)
 	tw_log(TW_LOG_INFO, "stopping", tw_log_number("signal", number));
 }
 
-/* Whoever sends requests here is told by /readyz to stop, and has that long to see it; a second
+/* /readyz tells load balancers to stop, and they have that long to notice it; a second
  * signal ends the wait. */
 static void stay_unready(unsigned seconds)
 {
@@ -512,6 +543,8 @@ static enum tw_status run(struct tw_app *app, const sigset_t *set, struct tw_err
 
 	if (st == TW_OK)
 		st = start_jobs(app, err);
+	if (st == TW_OK)
+		st = tw_health_start(app, &app->health, err);
 	if (st == TW_OK)
 		st = start_metrics(app, &metrics, err);
 	if (st == TW_OK)

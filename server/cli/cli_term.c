@@ -1,4 +1,4 @@
-#include "cli_term.h"
+#include "server/cli/cli_term.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "server/base/clock.h"
 
 enum { BAR = 24, DRAW_EVERY_MS = 100, RATE_FROM_MS = 1000, MAX_COLUMNS = 1000 };
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 enum tw_paint { TW_PLAIN, TW_RED, TW_GREEN, TW_YELLOW, TW_DIM, TW_BOLD };
 

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "audit.h"
-#include "catalogue.h"
-#include "cli.h"
-#include "cli_by_name.h"
-#include "cli_data.h"
+#include "server/base/audit.h"
+#include "server/catalogue/catalogue.h"
+#include "server/cli/admin/cli_by_name.h"
+#include "server/cli/admin/cli_data.h"
+#include "server/cli/cli.h"
 
 enum { ARENA_BYTES = 32 << 20, MAX_LIMIT = 500 };
 
@@ -58,8 +58,7 @@ static enum tw_status print_all(struct tw_catalogue *c, struct tw_audit_query *o
 		struct tw_arena *a = tw_arena_new(ARENA_BYTES);
 
 		of->limit = left < MAX_LIMIT ? (uint32_t)left : MAX_LIMIT;
-		st = a ? tw_catalogue_audit(c, of, a, &rows, &n, err)
-		       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		st = a ? tw_catalogue_audit(c, of, a, &rows, &n, err) : tw_oom(err);
 		for (size_t i = 0; st == TW_OK && rows && i < n; i++) {
 			(json ? print_json : print_line)(&rows[i]);
 			of->before = rows[i].id;

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backup_mark.h"
-#include "backup_s3.h"
-#include "cli.h"
-#include "cli_data.h"
-#include "cli_line.h"
-#include "cli_term.h"
-#include "stored.h"
+#include "server/catalogue/storage/stored.h"
+#include "server/cli/admin/cli_data.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_line.h"
+#include "server/cli/cli_term.h"
+#include "server/ops/backup_s3.h"
+#include "server/storage/backup_mark.h"
 
 enum { TIMEOUT_S = 60, PART_BYTES = 64 << 20 };
 
@@ -66,7 +66,7 @@ static enum tw_status run(const char *data, const char *to, struct tw_backup bac
 	enum tw_status st;
 
 	if (is_same_folder(data, to))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "--to is the data folder itself: a backup needs a folder of its own");
 	backup.left_out = tell_left_out;
 	backup.step = step;

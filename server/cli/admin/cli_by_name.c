@@ -1,10 +1,10 @@
-#include "cli_by_name.h"
+#include "server/cli/admin/cli_by_name.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "cli_near.h"
+#include "decoder/base/arena.h"
+#include "server/base/cli_near.h"
 
 enum {
 	LIST_BYTES = 16 << 20,
@@ -39,8 +39,7 @@ static enum tw_status find(
 	struct tw_arena *a = tw_arena_new(LIST_BYTES);
 	struct tw_project_row *rows = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_catalogue_projects(c, a, &rows, &n, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	enum tw_status st = a ? tw_catalogue_projects(c, a, &rows, &n, err) : tw_oom(err);
 
 	*ret = (struct found){.is_there = false};
 	if (st == TW_OK)
@@ -56,8 +55,7 @@ enum tw_status tw_cli_project_find(
 	enum tw_status st = find(c, name, &f, err);
 
 	if (st == TW_OK && !f.is_there)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no project %.120s%s",
-		        name, f.near);
+		return tw_fail(err, TW_NOT_FOUND, "there is no project %.120s%s", name, f.near);
 	if (st == TW_OK)
 		memcpy(ret_id, f.id, sizeof f.id);
 	return st;

@@ -6,7 +6,7 @@
 #ifndef TW_CLI_BY_NAME_H
 #define TW_CLI_BY_NAME_H
 
-#include "catalogue.h"
+#include "server/catalogue/catalogue.h"
 
 /* TW_NOT_FOUND, with the name that is most like it. */
 enum tw_status tw_cli_project_find(struct tw_catalogue *c, const char *name,

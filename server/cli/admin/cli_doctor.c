@@ -1,14 +1,14 @@
 /* `tracewell doctor`: what is wrong with a set-up, in sentences. */
 #include <stdio.h>
 
-#include "base/str.h"
-#include "cli.h"
-#include "cli_line.h"
-#include "cli_term.h"
-#include "config.h"
-#include "doctor.h"
-#include "smtp_settings.h"
-#include "storage.h"
+#include "decoder/base/str.h"
+#include "server/base/config.h"
+#include "server/base/storage.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_line.h"
+#include "server/cli/cli_term.h"
+#include "server/notify/smtp_settings.h"
+#include "server/ops/doctor.h"
 
 static const char synopsis[] =
         "doctor [--data DIR] [--listen ADDR:PORT] [--server URL [--key KEY]] "

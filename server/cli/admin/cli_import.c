@@ -5,13 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "cli_data.h"
-#include "cli_line.h"
-#include "cli_out.h"
-#include "cli_project.h"
-#include "cli_term.h"
-#include "project_archive.h"
+#include "server/cli/admin/cli_data.h"
+#include "server/cli/admin/cli_project.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_line.h"
+#include "server/cli/cli_out.h"
+#include "server/cli/cli_term.h"
+#include "server/ops/project_archive.h"
 
 static const char export_synopsis[] = "export --project NAME --data DIR -o FILE.tar[.zst] [--json]";
 enum { MIN_FREE_PERCENT = 5 }; /* as a server keeps unless told otherwise */

@@ -4,14 +4,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "auth_secret.h"
-#include "base/arena.h"
-#include "catalogue_user.h"
-#include "cli.h"
-#include "cli_by_name.h"
-#include "cli_data.h"
-#include "cli_line.h"
-#include "clock.h"
+#include "decoder/base/arena.h"
+#include "server/base/auth_secret.h"
+#include "server/base/clock.h"
+#include "server/catalogue/access/catalogue_user.h"
+#include "server/cli/admin/cli_by_name.h"
+#include "server/cli/admin/cli_data.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_line.h"
 
 enum {
 	LIST_BYTES = 16 << 20,
@@ -75,7 +75,7 @@ static enum tw_status parse_expiry(
 	if (strcmp(text, "never") == 0)
 		return TW_OK;
 	if (!parse_span(text, &span_ms) || span_ms == 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "--expires is a time from now, like 90d, 12h or 30m, or never");
 	*ret_ms = tw_unix_ms() + span_ms;
 	return TW_OK;
@@ -89,9 +89,9 @@ static enum tw_status tell_secret(const char *id, const char *secret, const stru
 	struct tw_json *j;
 
 	if (!json)
-		return puts(secret) != EOF ? TW_OK
-		                           : tw_fail(err, TW_IO, TW_NO_OFFSET,
-		                                     "standard output cannot be written");
+		return puts(secret) != EOF
+		               ? TW_OK
+		               : tw_fail(err, TW_IO, "standard output cannot be written");
 	j = tw_cli_line(&line);
 	tw_json_key_str(j, "id", tw_str_of(id));
 	tw_json_key_str(j, "secret", tw_str_of(secret));
@@ -110,8 +110,7 @@ static enum tw_status create(struct tw_catalogue *c, const char *project_id,
 	enum tw_status st;
 
 	if (!flags->scope || !tw_scope_of_key(flags->scope, &k.scope))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "--scope must be ingest, read, write or admin");
+		return tw_fail(err, TW_BAD_REQUEST, "--scope must be ingest, read, write or admin");
 	st = parse_expiry(flags->expires, 0, &k.expires_ms, err);
 	if (st == TW_OK)
 		st = tw_secret_new(tw_key_prefix(k.scope), secret, err);
@@ -132,7 +131,7 @@ static enum tw_status rotate_row(struct tw_catalogue *c, const struct tw_key_row
 	enum tw_status st = parse_expiry(flags->expires, row->expires_ms, &k.expires_ms, err);
 
 	if (st == TW_OK && !parse_span(flags->grace, &grace_ms))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BAD_REQUEST,
 		        "--grace is how long the old secret works on, like 7d, 12h or 0s");
 	if (st == TW_OK)
 		st = tw_secret_new(tw_key_prefix(row->scope), secret, err);
@@ -149,8 +148,7 @@ static enum tw_status rotate(struct tw_catalogue *c, const char *project_id, con
 {
 	struct tw_arena *a = tw_arena_new(LIST_BYTES);
 	struct tw_key_row row = {.id = NULL};
-	enum tw_status st = a ? tw_catalogue_key_get(c, project_id, id, a, &row, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	enum tw_status st = a ? tw_catalogue_key_get(c, project_id, id, a, &row, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		st = rotate_row(c, &row, flags, err);
@@ -184,8 +182,7 @@ static enum tw_status print_text(const struct tw_key_row *k, struct tw_err *err)
 	        time_text(k->last_seen_ms, seen, sizeof seen), k->seen_from[0] ? " from " : "",
 	        k->seen_from);
 
-	return n > 0 ? TW_OK
-	             : tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
+	return n > 0 ? TW_OK : tw_fail(err, TW_IO, "standard output cannot be written");
 }
 
 static enum tw_status print_json(const struct tw_key_row *k, struct tw_err *err)
@@ -209,8 +206,7 @@ static enum tw_status list(
 	struct tw_arena *a = tw_arena_new(LIST_BYTES);
 	struct tw_key_row *rows = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_catalogue_keys(c, project_id, a, &rows, &n, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	enum tw_status st = a ? tw_catalogue_keys(c, project_id, a, &rows, &n, err) : tw_oom(err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = (json ? print_json : print_text)(&rows[i], err);
@@ -274,7 +270,7 @@ int tw_cli_key(int argc, char **argv)
 		return wrong_usage(key_synopsis);
 	if (flags.name && *flags.name && !is_fit_name(flags.name))
 		return wrong_usage(key_synopsis);
-	st = tw_cli_data_make_told(flags.data, &c, &err);
+	st = tw_cli_data_look(flags.data, &c, &err);
 	if (st == TW_OK)
 		st = key_command(c, argv[1], argv[n], &flags, &err);
 	(void)tw_catalogue_close(c);
@@ -288,9 +284,9 @@ static enum tw_status tell_link(
 	struct tw_json *j;
 
 	if (!json)
-		return puts(address) != EOF ? TW_OK
-		                            : tw_fail(err, TW_IO, TW_NO_OFFSET,
-		                                      "standard output cannot be written");
+		return puts(address) != EOF
+		               ? TW_OK
+		               : tw_fail(err, TW_IO, "standard output cannot be written");
 	j = tw_cli_line(&line);
 	tw_json_key_str(j, "url", tw_str_of(address));
 	tw_json_key_int(j, "expires_ms", expires_ms);
@@ -305,10 +301,9 @@ static enum tw_status create_link(
 	uint8_t hash[32];
 	int64_t expires_ms = ((int64_t)time(NULL) + (int64_t)hours * 3600) * 1000;
 	size_t len = strlen(url);
-	enum tw_status st =
-	        len < MAX_ADDRESS - 2 * TW_SECRET_BYTES
-	                ? tw_secret_new("twl_", secret, err)
-	                : tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--url is too long");
+	enum tw_status st = len < MAX_ADDRESS - 2 * TW_SECRET_BYTES
+	                            ? tw_secret_new("twl_", secret, err)
+	                            : tw_fail(err, TW_BAD_REQUEST, "--url is too long");
 
 	if (st != TW_OK)
 		return st;
@@ -343,7 +338,7 @@ int tw_cli_link(int argc, char **argv)
 	if (n != 1 || strcmp(argv[1], "create") != 0 ||
 	        !tw_str_u64(tw_str_of(hours), MAX_LINK_HOURS, &life_h))
 		return wrong_usage(link_synopsis);
-	st = tw_cli_data_make_told(data, &c, &err);
+	st = tw_cli_data_look(data, &c, &err);
 	if (st == TW_OK)
 		st = create_link(c, url, life_h, json, &err);
 	(void)tw_catalogue_close(c);

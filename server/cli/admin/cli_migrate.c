@@ -7,14 +7,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit.h"
-#include "base/arena.h"
-#include "catalogue_tables.h"
-#include "cli.h"
-#include "cli_migrate_sides.h"
-#include "cli_term.h"
-#include "json_write.h"
-#include "migrate_each.h"
+#include "decoder/base/arena.h"
+#include "server/base/audit.h"
+#include "server/base/text/json_write.h"
+#include "server/catalogue/catalogue_tables.h"
+#include "server/cli/admin/cli_migrate_sides.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_term.h"
+#include "server/ops/migrate_each.h"
 
 static const char synopsis[] =
         "migrate --from DIR --data NEWDIR [--to-catalog postgres://USER@HOST/DATABASE] "

@@ -1,16 +1,16 @@
-#include "cli_migrate_sides.h"
+#include "server/cli/admin/cli_migrate_sides.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "blob_store.h"
-#include "cli_data.h"
-#include "config.h"
-#include "data_catalogue.h"
-#include "s3_http.h"
-#include "storage_mark.h"
-#include "storage_owner.h"
+#include "server/base/config.h"
+#include "server/catalogue/data_catalogue.h"
+#include "server/catalogue/storage/storage_mark.h"
+#include "server/catalogue/storage/storage_owner.h"
+#include "server/cli/admin/cli_data.h"
+#include "server/storage/blob_store.h"
+#include "server/storage/s3/s3_http.h"
 
 enum { ARENA_BYTES = 2 << 20, SETTINGS = 9 };
 
@@ -33,21 +33,20 @@ static bool says_store(const struct tw_migrate_asked *a)
 static enum tw_status judge(const struct tw_migrate_asked *a, struct tw_err *err)
 {
 	if (is_same_folder(a->from, a->data))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "--data is --from itself: the copy needs a folder of its own");
 	if (!tw_data_catalogue_is_there(a->from))
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		return tw_fail(err, TW_NOT_FOUND,
 		        "%.120s is no data folder of a server: it has no catalogue.db nor "
 		        "catalogue.url",
 		        a->from);
 	if (a->verify && !tw_data_catalogue_is_there(a->data))
-		return tw_fail(
-		        err, TW_NOT_FOUND, TW_NO_OFFSET, "%.120s has no catalogue yet", a->data);
+		return tw_fail(err, TW_NOT_FOUND, "%.120s has no catalogue yet", a->data);
 	if (tw_data_catalogue_in_use(a->data) && !a->verify)
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
-		        "another process has the catalogue of %.120s open", a->data);
+		return tw_fail(
+		        err, TW_BUSY, "another process has the catalogue of %.120s open", a->data);
 	if (says_store(a) && !a->to_blobs)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "--s3-endpoint and its like are of the store that --to-blobs names; where "
 		        "the source's files are says its folder");
 	return TW_OK;
@@ -74,7 +73,7 @@ static enum tw_status read_store(const struct tw_migrate_asked *a, struct tw_are
 			continue;
 		args[n] = tw_arena_printf(arena, "--%s=%s", said[i].name, said[i].value);
 		if (!args[n++])
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			return tw_oom(err);
 	}
 	st = tw_config_load(arena, n, args, &config, err);
 	if (st == TW_OK)
@@ -94,7 +93,7 @@ static enum tw_status judge_stores(const struct tw_migrate_sides *s, struct tw_e
 
 	if (!s->to.blobs[0] || !s->from.blobs[0] || !tw_s3_is_same(&from, &to))
 		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "%.100s is where the source has its files, and a prefix is one catalogue's: name "
 	        "another with --to-blobs",
 	        s->to.blobs);
@@ -120,8 +119,8 @@ static enum tw_status find_stores(
 static enum tw_status open_files(const char *data, const struct tw_storage *storage,
         struct tw_blobs **ret, struct tw_err *err)
 {
-	enum tw_status st =
-	        tw_blobs_open_at(&(struct tw_store_place){data, storage, 0, false}, ret, err);
+	enum tw_status st = tw_blobs_open_at(
+	        &(struct tw_store_place){.data_dir = data, .storage = storage}, ret, err);
 
 	return st == TW_OK ? tw_cli_data_ask(*ret, err) : st;
 }
@@ -192,7 +191,7 @@ enum tw_status tw_migrate_sides_open(const struct tw_migrate_asked *a, struct tw
 
 	ret->arena = tw_arena_new(ARENA_BYTES);
 	if (st == TW_OK && !ret->arena)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_oom(err);
 	if (st == TW_OK)
 		st = find_stores(a, ret, err);
 	if (st == TW_OK)

@@ -5,9 +5,9 @@
 #ifndef TW_CLI_MIGRATE_SIDES_H
 #define TW_CLI_MIGRATE_SIDES_H
 
-#include "base/arena.h"
-#include "migrate.h"
-#include "storage.h"
+#include "decoder/base/arena.h"
+#include "server/base/storage.h"
+#include "server/ops/migrate.h"
 
 struct tw_migrate_asked { /* by flags; NULL: not */
 	const char *from, *data, *to_catalog, *to_blobs;

@@ -3,15 +3,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "catalogue_rollup_tree.h"
-#include "cli.h"
-#include "cli_data.h"
-#include "cli_line.h"
-#include "cli_term.h"
-#include "clock.h"
-#include "found_fold.h"
-#include "hang_fold.h"
-#include "rollup_fold.h"
+#include "server/base/clock.h"
+#include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/cli/admin/cli_data.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_line.h"
+#include "server/cli/cli_term.h"
+#include "server/derive/found_fold.h"
+#include "server/derive/hang_fold.h"
+#include "server/derive/rollup/rollup_fold.h"
 
 static const char synopsis[] = "rollup --data DIR [--rebuild] [--json]";
 
@@ -23,8 +23,7 @@ static enum tw_status reset_all(
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
 	struct tw_project_row *projects = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_catalogue_projects(c, a, &projects, &n, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = a ? tw_catalogue_projects(c, a, &projects, &n, err) : tw_oom(err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		struct tw_rollup_reset one;
@@ -106,8 +105,7 @@ static enum tw_status fold(struct tw_catalogue *c, struct tw_blobs *blobs, struc
 	struct tw_folder *f = symbols ? tw_folder_new(&parts) : NULL;
 	struct tw_hanger *h = symbols ? tw_hanger_new(&parts) : NULL;
 	struct tw_finder *d = symbols ? tw_finder_new(&parts) : NULL;
-	enum tw_status st = f && h && d ? fold_all(f, c, err)
-	                                : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = f && h && d ? fold_all(f, c, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		st = look_at_all(h, err);

@@ -7,13 +7,13 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "auth_password.h"
-#include "base/arena.h"
-#include "catalogue_identity.h"
-#include "cli.h"
-#include "cli_by_name.h"
-#include "cli_data.h"
-#include "cli_line.h"
+#include "decoder/base/arena.h"
+#include "server/auth/auth_password.h"
+#include "server/catalogue/access/catalogue_identity.h"
+#include "server/cli/admin/cli_by_name.h"
+#include "server/cli/admin/cli_data.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_line.h"
 
 enum { LIST_BYTES = 16 << 20 };
 
@@ -52,8 +52,8 @@ static enum tw_status read_line(const char *prompt, char *out, size_t cap, struc
 		(void)fputc('\n', stderr);
 	}
 	if (!got)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "the password is read from stdin, and there was none");
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "the password is read from stdin, and there was none");
 	out[strcspn(out, "\r\n")] = '\0';
 	return TW_OK;
 }
@@ -69,8 +69,7 @@ static enum tw_status read_password(
 	if (st == TW_OK && isatty(STDIN_FILENO)) {
 		st = read_line("Again: ", again, sizeof again, err);
 		if (st == TW_OK && strcmp(once, again) != 0)
-			st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "these were two different passwords");
+			st = tw_fail(err, TW_BAD_REQUEST, "these were two different passwords");
 	}
 	return st == TW_OK ? tw_password_hash(once, ret, err) : st;
 }
@@ -130,8 +129,7 @@ static enum tw_status give_role(struct tw_catalogue *c, const struct tw_user *us
 		               ? tw_catalogue_member_set(c, project, user->id, roles[i].scope, err)
 		               : st;
 	}
-	return tw_fail(
-	        err, TW_BAD_REQUEST, TW_NO_OFFSET, "--role must be viewer, editor, admin or none");
+	return tw_fail(err, TW_BAD_REQUEST, "--role must be viewer, editor, admin or none");
 }
 
 static enum tw_status role(struct tw_catalogue *c, const char *given,
@@ -144,12 +142,12 @@ static enum tw_status role(struct tw_catalogue *c, const char *given,
 	if (st != TW_OK)
 		return st;
 	if (!flags->role)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--role is missing");
+		return tw_fail(err, TW_BAD_REQUEST, "--role is missing");
 	if (flags->project)
 		return give_role(c, &user, flags, err);
 	server = strcmp(flags->role, "server-admin") == 0;
 	if (!server && strcmp(flags->role, "none") != 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "without --project the --role is server-admin or none");
 	return tw_catalogue_user_change(
 	        c, user.id, &(struct tw_user_change){.sets_admin = true, .is_admin = server}, err);
@@ -234,7 +232,7 @@ static enum tw_status for_each(const struct listing *l, const char *project_id, 
 		struct tw_arena *a = tw_arena_new(LIST_BYTES);
 
 		st = a ? tw_catalogue_users(l->c, project_id, after, a, &rows, &n, err)
-		       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		       : tw_oom(err);
 		for (size_t i = 0; st == TW_OK && rows && i < n; i++) {
 			st = each(l, project, &rows[i], err);
 			(void)snprintf(after, sizeof after, "%s", rows[i].name);
@@ -254,7 +252,7 @@ static enum tw_status note_role(const struct listing *l, const char *project,
 	return json_array_append_new(
 	               all, json_pack("{s:s, s:s}", "project", project, "role", role_of(u))) == 0
 	               ? TW_OK
-	               : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	               : tw_oom(err);
 }
 
 /* "shop: editor, news: viewer", behind what they are of the server. */
@@ -283,7 +281,7 @@ static enum tw_status print_text(const struct listing *l, const char *project,
 	return printf("%s%s\n", u->is_disabled ? "\tdisabled" : "",
 	               u->is_linked ? "\tlinked" : "") > 0
 	               ? TW_OK
-	               : tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
+	               : tw_fail(err, TW_IO, "standard output cannot be written");
 }
 
 static enum tw_status print_json(const struct listing *l, const char *project,
@@ -312,8 +310,7 @@ static enum tw_status note_roles(const struct listing *l, struct tw_err *err)
 	struct tw_arena *a = tw_arena_new(LIST_BYTES);
 	struct tw_project_row *rows = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_catalogue_projects(l->c, a, &rows, &n, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	enum tw_status st = a ? tw_catalogue_projects(l->c, a, &rows, &n, err) : tw_oom(err);
 
 	for (size_t i = 0; st == TW_OK && rows && i < n; i++)
 		st = for_each(l, rows[i].id, rows[i].name, note_role, err);
@@ -371,7 +368,7 @@ int tw_cli_user(int argc, char **argv)
 		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;
 	}
-	st = tw_cli_data_make_told(flags.data, &c, &err);
+	st = tw_cli_data_look(flags.data, &c, &err);
 	if (st == TW_OK)
 		st = verb->run(c, argv[n], &flags, &err);
 	(void)tw_catalogue_close(c);

@@ -1,11 +1,11 @@
-#include "cli_ask.h"
+#include "server/cli/client/cli_ask.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "cli.h"
+#include "decoder/base/buf.h"
+#include "server/cli/cli.h"
 
 enum { MAX_NAME = 64, MAX_ANSWER = 16 << 20 /* 500 traces with all their texts */ };
 
@@ -24,8 +24,7 @@ static enum tw_status add_where(
 
 	if (!equals || equals == pair || equals - pair >= MAX_NAME ||
 	        strspn(pair, "abcdefghijklmnopqrstuvwxyz_") != (size_t)(equals - pair)) {
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "--where %.200s is not K=V", pair);
+		return tw_fail(err, TW_BAD_REQUEST, "--where %.200s is not K=V", pair);
 	}
 	(void)snprintf(name, sizeof name, "%.*s", (int)(equals - pair), pair);
 	return tw_push_client_query(a->client, q, name, equals + 1, err);
@@ -41,7 +40,7 @@ static enum tw_status make_query(struct tw_cli_ask *a, const char *path, const c
 	for (; st == TW_OK && *pairs; pairs += 2)
 		st = tw_push_client_query(a->client, q, pairs[0], pairs[1], err);
 	if (st == TW_OK && (tw_buf_add_u8(q, '\0') != TW_OK || strlen(path) >= MAX_NAME))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the query is too long");
+		st = tw_fail(err, TW_BAD_REQUEST, "the query is too long");
 	a->misused = st == TW_BAD_REQUEST;
 	return st;
 }

@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-#include "base/err.h"
-#include "push_client.h"
+#include "decoder/base/err.h"
+#include "server/cli/client/push_client.h"
 
 enum { TW_ASK_WHERE = 32, TW_ASK_QUERY_BYTES = 12 << 10 };
 

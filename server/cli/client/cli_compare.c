@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "cli.h"
-#include "gate.h"
-#include "push_client.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
+#include "server/cli/cli.h"
+#include "server/cli/client/gate.h"
+#include "server/cli/client/push_client.h"
 
 enum {
 	MAX_GATES = 64,
@@ -61,11 +61,10 @@ static enum tw_status add_pair(struct comparing *c, struct tw_buf *q, const char
 
 	if (word.len == pair.len) {
 		c->misused = true;
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%.*s is not K=V", (int)pair.len,
-		        pair.ptr);
+		return tw_fail(err, TW_BAD_REQUEST, "%.*s is not K=V", (int)pair.len, pair.ptr);
 	}
 	if (!name || !text)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	return tw_push_client_query(c->client, q, name, text, err);
 }
 
@@ -77,7 +76,7 @@ static enum tw_status add_side(struct comparing *c, struct tw_buf *q, const char
 	enum tw_status st = TW_OK;
 
 	if (!prefix)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	if (!strchr(side, '='))
 		return tw_push_client_query(c->client, q, name, side, err);
 	while (st == TW_OK && rest.len)
@@ -101,7 +100,7 @@ static enum tw_status make_query(
 	if (st == TW_OK && method)
 		st = tw_push_client_query(c->client, q, "method", method, err);
 	if (st == TW_OK && tw_buf_add(q, "", 1) != TW_OK)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "the query is too long");
+		st = tw_fail(err, TW_NOMEM, "the query is too long");
 	return st;
 }
 
@@ -117,7 +116,7 @@ static enum tw_status ask(struct comparing *c, const char *method, json_t **ret,
 		request.path =
 		        tw_arena_printf(c->arena, "/api/v1/fleet/compare%s", (const char *)q.data);
 		st = request.path ? tw_push_client_send(c->client, &request, ret, err)
-		                  : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		                  : tw_oom(err);
 	}
 	c->misused = st == TW_BAD_REQUEST;
 	tw_buf_done(&q);

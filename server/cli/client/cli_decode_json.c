@@ -1,8 +1,8 @@
-#include "cli_decode_json.h"
+#include "server/cli/client/cli_decode_json.h"
 
 #include <string.h>
 
-#include "cli_line.h"
+#include "server/cli/cli_line.h"
 
 enum { LINE_BYTES = 256 << 20, MAX_FIELDS = 8 };
 
@@ -88,8 +88,7 @@ enum tw_status tw_decode_json_text(
 		size_t take = end ? (size_t)(end - p) : n;
 
 		if (tw_buf_add(&d->line, p, take) != TW_OK)
-			st = tw_fail(
-			        err, TW_NOMEM, TW_NO_OFFSET, "a line of the answer is too long");
+			st = tw_fail(err, TW_NOMEM, "a line of the answer is too long");
 		if (st == TW_OK && end) {
 			st = put_line(
 			        (struct tw_str){(const char *)d->line.data, d->line.len}, err);

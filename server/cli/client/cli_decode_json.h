@@ -4,7 +4,7 @@
 #ifndef TW_CLI_DECODE_JSON_H
 #define TW_CLI_DECODE_JSON_H
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 struct tw_decode_json {
 	struct tw_buf line; /* that is not ended yet */

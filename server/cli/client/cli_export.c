@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
-#include "cli.h"
-#include "cli_out.h"
-#include "cli_project.h"
-#include "cli_select.h"
-#include "export.h"
-#include "local_trace.h"
+#include "decoder/base/str.h"
+#include "server/cli/admin/cli_project.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_out.h"
+#include "server/cli/client/cli_select.h"
+#include "server/decode/local_trace.h"
+#include "server/export/export.h"
 
 static const char synopsis[] =
         "export FILE --to KIND [--mapping M] [--retrace R] [--threads LIST] [--thread TID,...] "
@@ -26,7 +26,7 @@ struct wanted { /* what the flags said */
 
 static enum tw_status refuse(struct tw_err *err, const char *what)
 {
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s", what);
+	return tw_fail(err, TW_BAD_REQUEST, "%s", what);
 }
 
 /* "FROM..TO" in nanoseconds; either may be left out. */

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "cli.h"
-#include "embedded.h"
-#include "mcp.h"
-#include "push_client.h"
+#include "decoder/base/arena.h"
+#include "server/base/embedded.h"
+#include "server/cli/cli.h"
+#include "server/cli/client/mcp.h"
+#include "server/cli/client/push_client.h"
 
 enum { MOST_MAX = 4 << 20 };
 
@@ -49,7 +49,7 @@ static enum tw_status serve(const struct tw_mcp *m, char *line, struct tw_err *e
 			continue;
 		if (json_dumpf(answer, stdout, JSON_COMPACT) != 0 || putchar('\n') == EOF ||
 		        fflush(stdout) != 0)
-			st = tw_fail(err, TW_IO, TW_NO_OFFSET, "stdout: nobody reads any more");
+			st = tw_fail(err, TW_IO, "stdout: nobody reads any more");
 		json_decref(answer);
 	}
 	return st;
@@ -64,7 +64,7 @@ static enum tw_status run(struct tw_mcp *m, const char *server, const char *key,
 	m->openapi = json_loadb(
 	        (const char *)tw_openapi_files[0].data, tw_openapi_files[0].len, 0, NULL);
 	if (st == TW_OK && (!line || !m->openapi))
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		st = tw_oom(err);
 	m->arg = client;
 	if (st == TW_OK)
 		st = serve(m, line, err);

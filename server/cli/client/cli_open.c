@@ -20,12 +20,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "auth_secret.h"
-#include "catalogue_user.h"
-#include "cli.h"
-#include "cli_data.h"
-#include "cli_line.h"
-#include "clock.h"
+#include "server/base/auth_secret.h"
+#include "server/base/clock.h"
+#include "server/base/file/io.h"
+#include "server/catalogue/access/catalogue_user.h"
+#include "server/cli/admin/cli_data.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_line.h"
 
 enum {
 	START_MS = 20000,
@@ -64,6 +65,7 @@ static void become(const char *const argv[], int from, int out, pid_t parent)
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)setpgid(0, 0);
+	tw_close_on_exec_from(STDERR_FILENO + 1);
 	if (getppid() == parent && dup2(out, from) >= 0)
 		(void)execvp(argv[0], (char *const *)(uintptr_t)argv);
 	_exit(127);
@@ -77,14 +79,14 @@ static enum tw_status start(
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) != 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "no pipe: %s", strerror(errno));
+		return tw_fail_errno(err, TW_IO, "no pipe");
 	*ret_pid = fork();
 	if (*ret_pid == 0)
 		become(argv, from, fds[1], self);
 	(void)close(fds[1]);
 	if (*ret_pid < 0) {
 		(void)close(fds[0]);
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "no process: %s", strerror(errno));
+		return tw_fail_errno(err, TW_IO, "no process");
 	}
 	*ret_out = fds[0];
 	return TW_OK;
@@ -107,7 +109,7 @@ static bool hear(int fd, char *said, size_t size, const char *until, int ms)
 			return true;
 		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
 			return false;
-		got = read(fd, said + n, size - 1 - n);
+		got = tw_read_some(fd, said + n, size - 1 - n);
 		if (got <= 0)
 			return false;
 		n += (size_t)got;
@@ -144,7 +146,7 @@ static enum tw_status start_server(struct opened *o, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (!hear(o->said, said, sizeof said, sign, START_MS))
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the server did not start: %.300s", said);
+		return tw_fail(err, TW_IO, "the server did not start: %.300s", said);
 	url = strstr(said, sign) + strlen(sign);
 	(void)snprintf(o->url, sizeof o->url, "%.*s", (int)strcspn(url, " \n"), url);
 	return TW_OK;
@@ -156,7 +158,7 @@ static void *drain(void *arg)
 	const struct opened *o = arg;
 	char piece[4096];
 
-	while (read(o->said, piece, sizeof piece) > 0)
+	while (tw_read_some(o->said, piece, sizeof piece) > 0)
 		continue;
 	return NULL;
 }
@@ -253,7 +255,7 @@ static enum tw_status push(struct opened *o, int n, char **files, struct tw_err 
 	for (int i = 0; i < n; i++)
 		argv[at++] = files[i];
 	if (setenv("TRACEWELL_KEY", o->key, 1) != 0)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	st = start(argv, STDOUT_FILENO, &pid, &out, err);
 	if (st != TW_OK)
 		return st;
@@ -263,18 +265,42 @@ static enum tw_status push(struct opened *o, int n, char **files, struct tw_err 
 	(void)(in ? fclose(in) : close(out));
 	(void)waitpid(pid, &status, 0);
 	/* what it could not send it told itself; the rest can be looked at */
-	return o->trace[0] ? TW_OK
-	                   : tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "there is nothing to show");
+	return o->trace[0] ? TW_OK : tw_fail(err, TW_BAD_REQUEST, "there is nothing to show");
 }
 
-static void show_in_browser(const char *address)
+/* The address has a secret, and arguments of programs can be read by all users of the machine: so
+ * the browser is given a file that it alone may read. */
+static bool write_redirect(const struct opened *o, const char *address, char *ret, size_t cap)
 {
-	const char *const argv[] = {"xdg-open", address, NULL};
+	FILE *out;
+	bool ok;
+	int fd;
+
+	(void)snprintf(ret, cap, "%s/open.html", o->folder);
+	fd = open(ret, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	out = fd >= 0 ? fdopen(fd, "w") : NULL;
+	if (!out) {
+		if (fd >= 0)
+			(void)close(fd);
+		return false;
+	}
+	ok = fprintf(out,
+	             "<!DOCTYPE html><meta charset=utf-8><title>tracewell</title>\n"
+	             "<meta http-equiv=refresh content=\"0;url=%s\"><a href=\"%s\">tracewell</a>\n",
+	             address, address) > 0;
+	return fclose(out) == 0 && ok;
+}
+
+static void show_in_browser(const struct opened *o, const char *address)
+{
+	char page[sizeof o->folder + sizeof "/open.html"];
+	const char *const argv[] = {"xdg-open", page, NULL};
 	struct tw_err err;
 	pid_t pid = 0;
 	int out = -1;
 
 	if ((!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY")) ||
+	        !write_redirect(o, address, page, sizeof page) ||
 	        start(argv, STDOUT_FILENO, &pid, &out, &err) != TW_OK)
 		return;
 	(void)close(out);
@@ -331,17 +357,17 @@ static enum tw_status stay(
 	enum tw_status st;
 
 	if (pthread_create(&reader, NULL, drain, o) != 0)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no thread");
+		return tw_fail(err, TW_NOMEM, "no thread");
 	(void)snprintf(address, sizeof address, "%s/signin?next=/%s%s#%s", o->url,
 	        o->sent > 1 ? "" : "traces/", o->sent > 1 ? "" : o->trace, link);
 	st = tell(o, address, err);
 	(void)fputs(
 	        "The link works once. Ctrl-C ends the server and removes its copies.\n", stderr);
 	if (!o->no_browser)
-		show_in_browser(address);
+		show_in_browser(o, address);
 	wait_for_end(o, set);
 	if (o->server == 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the server ended by itself");
+		return tw_fail(err, TW_IO, "the server ended by itself");
 	(void)kill(o->server, SIGTERM);
 	(void)pthread_join(reader, NULL);
 	return st;
@@ -378,8 +404,7 @@ static enum tw_status are_there(
 		const char *file = i < n ? files[i] : beside[i - n];
 
 		if (file && access(file, R_OK) != 0)
-			return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "%.200s: %s", file,
-			        strerror(errno));
+			return tw_fail_errno(err, TW_NOT_FOUND, "%.200s", file);
 	}
 	return TW_OK;
 }
@@ -401,8 +426,7 @@ static int open_files(struct opened *o, int n, char **files)
 	(void)snprintf(o->folder, sizeof o->folder, "%.200s/tracewell-open-XXXXXX",
 	        tmp && *tmp ? tmp : "/tmp");
 	if (!mkdtemp(o->folder)) {
-		(void)tw_fail(
-		        &err, TW_IO, TW_NO_OFFSET, "no folder %s: %s", o->folder, strerror(errno));
+		(void)tw_fail_errno(&err, TW_IO, "no folder %s", o->folder);
 		return tw_cli_failed("open", &err);
 	}
 	return show(o, n, files, &set, &err) == TW_OK ? TW_EXIT_OK : tw_cli_failed("open", &err);

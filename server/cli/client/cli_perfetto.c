@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "cli_out.h"
-#include "cli_select.h"
-#include "export_perfetto.h"
-#include "local_trace.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_out.h"
+#include "server/cli/client/cli_select.h"
+#include "server/decode/local_trace.h"
+#include "server/export/perfetto/export_perfetto.h"
 
 static const char synopsis[] =
         "perfetto FILE... [--system S] [--mapping M] [--retrace R] [--threads T] [--from NS] "
@@ -59,8 +59,7 @@ static enum tw_status read_word(const char *text, const char *name, const char *
 			return TW_OK;
 		}
 	if (text)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "--%s does not know %.60s", name, text);
+		return tw_fail(err, TW_BAD_REQUEST, "--%s does not know %.60s", name, text);
 	return TW_OK;
 }
 
@@ -91,8 +90,7 @@ static enum tw_status open_system(const struct flags *f, struct task *t, struct 
 {
 	t->system_fd = f->system ? open(f->system, O_RDONLY | O_CLOEXEC) : -1;
 	if (f->system && t->system_fd < 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be opened (errno %d)",
-		        f->system, errno);
+		return tw_fail_errno(err, TW_IO, "%.120s cannot be opened", f->system);
 	return TW_OK;
 }
 
@@ -116,7 +114,7 @@ static enum tw_status check_threads(const struct flags *f, const struct task *t,
 	for (size_t i = 0; i < t->n; i++)
 		if (t->sources[i].sel.all_threads || t->sources[i].sel.n_tids)
 			return TW_OK;
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+	return tw_fail(err, TW_NOT_FOUND,
 	        "no thread %.60s is there; `tracewell sql FILE 'SELECT tid, name FROM thread'` "
 	        "lists them",
 	        f->thread);
@@ -130,7 +128,7 @@ static enum tw_status open_files(const struct flags *f, char **files, size_t n,
 	if (st == TW_OK)
 		st = open_system(f, t, err);
 	if (st == TW_OK && n > TW_PERFETTO_MAX_SOURCES)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "at most %d files go into one",
+		st = tw_fail(err, TW_BAD_REQUEST, "at most %d files go into one",
 		        TW_PERFETTO_MAX_SOURCES);
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		struct tw_perfetto_source *s = &t->sources[i];

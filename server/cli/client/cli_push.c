@@ -15,18 +15,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "cli.h"
-#include "cli_line.h"
-#include "cli_pipe.h"
-#include "cli_term.h"
-#include "digest.h"
-#include "push_client.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
+#include "server/base/clock.h"
+#include "server/base/file/digest.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_line.h"
+#include "server/cli/cli_pipe.h"
+#include "server/cli/cli_term.h"
+#include "server/cli/client/push_client.h"
 
 enum {
 	MAX_META = 64,
 	MAX_QUERY = 12 << 10,
+	MAPPING_WAIT_S = 30, /* a request; less than its client takes for a stall */
+	MAPPING_MOST_S = 900,
+	MAPPING_EARLY_MS = 10000, /* an answer before that came without a wait */
+	MAPPING_PAUSE_MS = 500,   /* then, doubled each time */
+	MAPPING_MAX_PAUSE_MS = 8000,
 	MAX_PATH_BYTES = 4096,
 	MAX_FOLDERS = 16,
 	MAX_SKIPPED_TOLD = 20,
@@ -93,12 +99,12 @@ static enum tw_status make_query(struct push *p, struct tw_err *err)
 		char *name = tw_arena_str(p->arena, tw_str_split(&value, '='));
 
 		if (!name || value.ptr == p->meta[i] + strlen(name))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "--meta %s is not NAME=VALUE", p->meta[i]);
+			return tw_fail(
+			        err, TW_BAD_REQUEST, "--meta %s is not NAME=VALUE", p->meta[i]);
 		st = tw_push_client_query(p->client, &p->query, name, value.ptr, err);
 	}
 	if (st == TW_OK && tw_buf_add(&p->query, "", 1) != TW_OK)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "the query is too long");
+		st = tw_fail(err, TW_NOMEM, "the query is too long");
 	return st;
 }
 
@@ -110,12 +116,12 @@ static enum tw_status hash_file(gnutls_hash_hd_t hash, const char *path, struct 
 	bool bad;
 
 	if (!f)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "cannot read it: %s", strerror(errno));
+		return tw_fail_errno(err, TW_IO, "cannot read it");
 	while ((n = fread(piece, 1, sizeof piece, f)) > 0)
 		(void)gnutls_hash(hash, piece, n);
 	bad = ferror(f) != 0;
 	(void)fclose(f);
-	return bad ? tw_fail(err, TW_IO, TW_NO_OFFSET, "cannot read it") : TW_OK;
+	return bad ? tw_fail(err, TW_IO, "cannot read it") : TW_OK;
 }
 
 static enum tw_status idempotency_key(
@@ -127,7 +133,7 @@ static enum tw_status idempotency_key(
 	enum tw_status st;
 
 	if (gnutls_hash_init(&hash, GNUTLS_DIG_SHA256) != 0)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	(void)gnutls_hash(hash, p->query.data, p->query.len);
 	st = hash_file(hash, path, err);
 	for (size_t i = 0; st == TW_OK && i < p->n_parts; i++)
@@ -148,8 +154,7 @@ static enum tw_status failed_trace(const char *id, const json_t *trace, struct t
 	const json_t *why = json_object_get(trace, "error");
 	const char *text = json_string_value(json_object_get(why, "message"));
 
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "trace %s failed: %s", id,
-	        text ? text : "no reason given");
+	return tw_fail(err, TW_CORRUPT, "trace %s failed: %s", id, text ? text : "no reason given");
 }
 
 /* Of a ready one; what has no file now is counted when somebody opens it. */
@@ -159,12 +164,12 @@ static enum tw_status judge_counted(
 	const char *counted = json_string_value(json_object_get(trace, "counted"));
 
 	if (!counted)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET,
+		return tw_fail(err, TW_IO,
 		        "the server does not say whether trace %s is counted: it is older than "
 		        "this command",
 		        id);
 	if (strcmp(counted, "unreadable") == 0)
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CONFLICT,
 		        "trace %s will not be counted: its decoded file cannot be read", id);
 	*ret_done = strcmp(counted, "counted") == 0;
 	return TW_OK;
@@ -178,14 +183,20 @@ static enum tw_status judge(const struct push *p, const char *id, const json_t *
 
 	*ret_done = false;
 	if (!state)
-		return tw_fail(
-		        err, TW_IO, TW_NO_OFFSET, "the answer has no state: is this tracewell?");
+		return tw_fail(err, TW_IO, "the answer has no state: is this tracewell?");
 	if (strcmp(state, "failed") == 0)
 		return failed_trace(id, trace, err);
 	*ret_done = strcmp(state, "archived") == 0 || strcmp(state, "ready") == 0;
 	if (until_counted(p) && strcmp(state, "ready") == 0)
 		return judge_counted(id, trace, ret_done, err);
 	return TW_OK;
+}
+
+static void sleep_ms(int64_t ms)
+{
+	const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	(void)nanosleep(&pause, NULL);
 }
 
 /* Until the trace is ready, or counted.  TW_CORRUPT: it failed; TW_CONFLICT: it is ready and will
@@ -197,7 +208,6 @@ static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *er
 
 	(void)snprintf(path, sizeof path, "/api/v1/traces/%.32s", id);
 	for (int64_t ms = FIRST_POLL_MS;; ms = ms * 2 < MAX_POLL_MS ? ms * 2 : MAX_POLL_MS) {
-		const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 		json_t *trace;
 		enum tw_status st = tw_push_client_send(p->client,
 		        &(struct tw_push_request){.method = "GET", .path = path}, &trace, err);
@@ -208,7 +218,7 @@ static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *er
 		json_decref(trace);
 		if (st != TW_OK || done)
 			return st;
-		(void)nanosleep(&pause, NULL);
+		sleep_ms(ms);
 	}
 }
 
@@ -277,8 +287,8 @@ static enum tw_status upload(
 	char key[72];
 	char *url = tw_arena_printf(p->arena, "/api/v1/traces%s", (const char *)p->query.data);
 	const char *file = NULL;
-	enum tw_status st = url ? tw_pipes_path(&p->pipes, p->arena, path, &file, err)
-	                        : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	enum tw_status st =
+	        url ? tw_pipes_path(&p->pipes, p->arena, path, &file, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		st = idempotency_key(p, file, key, err);
@@ -294,9 +304,7 @@ static enum tw_status upload(
 	if (st != TW_OK)
 		return st;
 	*ret_id = json_string_value(json_object_get(*ret, "id"));
-	return *ret_id ? TW_OK
-	               : tw_fail(err, TW_IO, TW_NO_OFFSET,
-	                         "the answer has no id: is this tracewell?");
+	return *ret_id ? TW_OK : tw_fail(err, TW_IO, "the answer has no id: is this tracewell?");
 }
 
 /* In a folder, JSON may be a trace (Chrome, Sentry, Matrix, ...) or anything: the server knows. */
@@ -325,11 +333,53 @@ static void send_trace(struct push *p, const char *path, unsigned depth)
 	json_decref(answer);
 }
 
+static bool is_pending(const json_t *answer)
+{
+	const char *state = json_string_value(json_object_get(answer, "state"));
+
+	return state && (strcmp(state, "queued") == 0 || strcmp(state, "compiling") == 0);
+}
+
+/* Until the mapping is compiled.  A key of scope ingest cannot read the build, so the same upload
+ * is sent again: it queues nothing new, and waits for the end.  A server that is being stopped, or
+ * has as many requests of the project waiting as it allows, answers without a wait. */
+static enum tw_status send_until_compiled(
+        struct push *p, const char *url, const char *file, json_t **ret, struct tw_err *err)
+{
+	const int64_t until = tw_monotonic_ms() + INT64_C(1000) * MAPPING_MOST_S;
+	int64_t pause = MAPPING_PAUSE_MS;
+
+	for (;;) {
+		const int64_t began = tw_monotonic_ms();
+		json_t *answer = NULL;
+		enum tw_status st = tw_push_client_send(p->client,
+		        &(struct tw_push_request){.method = "PUT", .path = url, .file = file},
+		        &answer, err);
+
+		if (st != TW_OK)
+			return st;
+		if (!is_pending(answer)) {
+			*ret = answer;
+			return TW_OK;
+		}
+		json_decref(answer);
+		if (tw_monotonic_ms() >= until)
+			return tw_fail(err, TW_DEADLINE,
+			        "stored, and not compiled after %d minutes: the build shows its "
+			        "state",
+			        MAPPING_MOST_S / 60);
+		if (tw_monotonic_ms() - began >= MAPPING_EARLY_MS)
+			continue;
+		sleep_ms(pause);
+		pause = 2 * pause < MAPPING_MAX_PAUSE_MS ? 2 * pause : MAPPING_MAX_PAUSE_MS;
+	}
+}
+
 static enum tw_status send_mapping(
         struct push *p, const char *kind, const char *file, struct tw_err *err)
 {
 	struct tw_buf path;
-	json_t *answer;
+	json_t *answer = NULL;
 	enum tw_status st;
 
 	tw_buf_init(&path, MAX_QUERY);
@@ -337,15 +387,13 @@ static enum tw_status send_mapping(
 	if (st == TW_OK)
 		st = tw_pipes_path(&p->pipes, p->arena, file, &file, err);
 	if (st == TW_OK && tw_buf_add(&path, "", 1) != TW_OK)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		st = tw_oom(err);
 	if (st == TW_OK) {
 		const char *escaped = (const char *)path.data + strlen("?b=");
-		char *url = tw_arena_printf(p->arena, "/api/v1/builds/%s/%s", escaped, kind);
+		char *url = tw_arena_printf(
+		        p->arena, "/api/v1/builds/%s/%s?wait=%d", escaped, kind, MAPPING_WAIT_S);
 
-		st = tw_push_client_send(p->client,
-		        &(struct tw_push_request){
-		                .method = "PUT", .path = url ? url : "", .file = file},
-		        &answer, err);
+		st = send_until_compiled(p, url ? url : "", file, &answer, err);
 	}
 	tw_buf_done(&path);
 	if (st != TW_OK)
@@ -427,7 +475,7 @@ static void push_path(struct push *p, const char *path, unsigned depth)
 	struct tw_err err = {.msg = "folders too deep"};
 
 	if (!is_input && stat(path, &st) != 0) {
-		tw_fail(&err, TW_IO, TW_NO_OFFSET, "%s", strerror(errno));
+		tw_fail(&err, TW_IO, "%s", strerror(errno));
 		not_taken(p, path, TW_IO, &err);
 	} else if (is_input || !S_ISDIR(st.st_mode)) {
 		send_trace(p, path, depth);
@@ -458,8 +506,8 @@ static enum tw_status name_parts(struct push *p, struct tw_err *err)
 		char *name = tw_arena_str(p->arena, tw_str_split(&file, '='));
 
 		if (!name || file.len == 0)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "--part %s is not NAME=FILE", p->part[i]);
+			return tw_fail(
+			        err, TW_BAD_REQUEST, "--part %s is not NAME=FILE", p->part[i]);
 		st = add_part(p, name, file.ptr, err);
 	}
 	return st;

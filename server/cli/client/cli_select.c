@@ -1,6 +1,6 @@
-#include "cli_select.h"
+#include "server/cli/client/cli_select.h"
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 #define MAX_TIME_NS ((uint64_t)1 << 61)
 
@@ -14,7 +14,7 @@ enum tw_status tw_cli_threads(
 	while (rest.len)
 		if (n == TW_CLI_TIDS ||
 		        !tw_str_u64(tw_str_split(&rest, ','), INT64_MAX, &tids[n++]))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "--thread is thread ids with commas between them");
 	ret->tids = tids;
 	ret->n_tids = n;
@@ -29,7 +29,7 @@ enum tw_status tw_cli_range(
 
 	if ((from && !tw_str_u64(tw_str_of(from), MAX_TIME_NS, &from_ns)) ||
 	        (to && !tw_str_u64(tw_str_of(to), MAX_TIME_NS, &to_ns)) || from_ns >= to_ns)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "--from and --to are nanoseconds of the trace's time, the first below");
 	ret->ranged = from || to;
 	ret->from_ns = (int64_t)from_ns;

@@ -4,7 +4,7 @@
 #ifndef TW_CLI_SELECT_H
 #define TW_CLI_SELECT_H
 
-#include "query.h"
+#include "server/query/query.h"
 
 enum { TW_CLI_TIDS = 4096 };
 

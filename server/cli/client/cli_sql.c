@@ -5,15 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "blob.h"
-#include "catalogue.h"
-#include "cli.h"
-#include "cli_data.h"
-#include "json_write.h"
-#include "local_trace.h"
-#include "trace_sql.h"
-#include "trace_stored.h"
-#include "ulid.h"
+#include "server/base/file/io.h"
+#include "server/base/text/json_write.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/catalogue.h"
+#include "server/cli/admin/cli_data.h"
+#include "server/cli/cli.h"
+#include "server/decode/local_trace.h"
+#include "server/export/export.h"
+#include "server/storage/blob.h"
+#include "server/trace/trace_sql.h"
+#include "server/trace/trace_stored.h"
 
 static const char synopsis[] = "sql FILE-OR-ID [--data DIR] [--mapping M] [--retrace R] [--format "
                                "table|csv|json] [--json] 'SELECT ...'";
@@ -73,17 +75,6 @@ static enum tw_status table_row(void *arg, const struct tw_sql_value *v, int n)
 	return put_line(p);
 }
 
-static void put_quoted(struct printer *p, struct tw_str s)
-{
-	(void)tw_buf_add_u8(&p->line, '"');
-	for (size_t i = 0; i < s.len; i++) {
-		if (s.ptr[i] == '"')
-			(void)tw_buf_add_u8(&p->line, '"');
-		(void)tw_buf_add_u8(&p->line, (uint8_t)s.ptr[i]);
-	}
-	(void)tw_buf_add_u8(&p->line, '"');
-}
-
 static enum tw_status csv_head(void *arg, const char *const *names, int n)
 {
 	struct printer *p = arg;
@@ -91,7 +82,7 @@ static enum tw_status csv_head(void *arg, const char *const *names, int n)
 	for (int i = 0; i < n; i++) {
 		if (i)
 			(void)tw_buf_add_u8(&p->line, ',');
-		put_quoted(p, tw_str_of(names[i]));
+		tw_csv_text(&p->line, tw_str_of(names[i]));
 	}
 	(void)tw_buf_add(&p->line, "\r\n", 2);
 	return put_line(p);
@@ -105,7 +96,7 @@ static enum tw_status csv_row(void *arg, const struct tw_sql_value *v, int n)
 		if (i)
 			(void)tw_buf_add_u8(&p->line, ',');
 		if (v[i].type == TW_SQL_TEXT || v[i].type == TW_SQL_BLOB)
-			put_quoted(p, v[i].text);
+			tw_csv_text(&p->line, v[i].text);
 		else
 			put_plain(p, &v[i]);
 	}
@@ -157,7 +148,7 @@ static enum tw_status run(struct tw_trace_file *f, const struct tw_names *names,
 	else if (json)
 		out = (struct tw_sql_out){json_head, json_row, &p};
 	else if (strcmp(format, "table") != 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--format is table, csv or json");
+		return tw_fail(err, TW_BAD_REQUEST, "--format is table, csv or json");
 	tw_buf_init(&p.line, SIZE_MAX / 2);
 	st = tw_trace_sql_open(f, names, &s, err);
 	if (st == TW_OK)
@@ -167,7 +158,7 @@ static enum tw_status run(struct tw_trace_file *f, const struct tw_names *names,
 	tw_trace_sql_close(s);
 	tw_buf_done(&p.line);
 	if (fflush(stdout) != 0 && st == TW_OK)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
+		st = tw_fail(err, TW_IO, "standard output cannot be written");
 	return st;
 }
 
@@ -184,12 +175,10 @@ static enum tw_status find_in(struct tw_catalogue *c, struct tw_blobs *b, const 
 	struct tw_arena *a = tw_arena_new(1 << 20);
 	struct tw_trace_row row = {.meta.build_id = ""};
 	struct tw_build_row build;
-	enum tw_status st = a ? tw_catalogue_trace_get(c, project, id, a, &row, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = a ? tw_catalogue_trace_get(c, project, id, a, &row, err) : tw_oom(err);
 
 	if (st == TW_OK && row.state != TW_TRACE_READY)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "this trace is %s",
-		        tw_trace_state_word(row.state));
+		st = tw_fail(err, TW_CONFLICT, "this trace is %s", tw_trace_state_word(row.state));
 	if (st == TW_OK)
 		st = tw_trace_stored_open(b, id, &ret->file, err);
 	if (st == TW_OK && row.meta.build_id[0] &&
@@ -208,15 +197,13 @@ static enum tw_status find_stored(struct tw_catalogue *c, struct tw_blobs *b, co
 	struct tw_arena *a = tw_arena_new(1 << 20);
 	struct tw_project_row *projects = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_catalogue_projects(c, a, &projects, &n, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = a ? tw_catalogue_projects(c, a, &projects, &n, err) : tw_oom(err);
 	enum tw_status found = TW_NOT_FOUND;
 
 	for (size_t i = 0; st == TW_OK && found == TW_NOT_FOUND && i < n; i++)
 		found = find_in(c, b, projects[i].id, id, ret, err);
 	if (st == TW_OK && found == TW_NOT_FOUND)
-		found = tw_fail(
-		        err, TW_NOT_FOUND, TW_NO_OFFSET, "no trace %.40s in this data folder", id);
+		found = tw_fail(err, TW_NOT_FOUND, "no trace %.40s in this data folder", id);
 	tw_arena_free(a);
 	return st == TW_OK ? found : st;
 }
@@ -231,11 +218,11 @@ static enum tw_status read_image(
 
 	if (st != TW_OK)
 		return st;
-	while ((n = read(fd, piece, sizeof piece)) > 0)
+	while ((n = tw_read_some(fd, piece, sizeof piece)) > 0)
 		(void)tw_buf_add(out, piece, (size_t)n);
 	(void)close(fd);
 	if (n < 0 || tw_buf_status(out) != TW_OK)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the mapping cannot be read");
+		return tw_fail(err, TW_IO, "the mapping cannot be read");
 	return TW_OK;
 }
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
-#include "cli_ask.h"
-#include "cli_term.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_term.h"
+#include "server/cli/client/cli_ask.h"
 
 enum { MAX_LIMIT = 200, PRINTED_BYTES = 1 << 20, COLUMN = 9, COLUMNS = 6, LEAST_NAME = 20 };
 
@@ -119,7 +119,7 @@ static enum tw_status print_text(const struct top *t, const json_t *answer, stru
 		st = TW_IO;
 	tw_buf_done(&out);
 	if (st != TW_OK)
-		return tw_fail(err, st, TW_NO_OFFSET, "standard output cannot be written");
+		return tw_fail(err, st, "standard output cannot be written");
 	(void)fprintf(stderr, "%lld traces, %lld methods\n",
 	        (long long)json_integer_value(json_object_get(answer, "traces")),
 	        (long long)json_integer_value(json_object_get(answer, "total")));
@@ -138,7 +138,7 @@ static enum tw_status run(struct top *t, struct tw_err *err)
 	if (st == TW_OK && !t->json)
 		st = print_text(t, answer, err);
 	else if (st == TW_OK && (json_dumpf(answer, stdout, JSON_COMPACT) != 0 || puts("") == EOF))
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
+		st = tw_fail(err, TW_IO, "standard output cannot be written");
 	json_decref(answer);
 	return st;
 }

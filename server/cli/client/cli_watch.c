@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli.h"
-#include "cli_ask.h"
-#include "cli_term.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_term.h"
+#include "server/cli/client/cli_ask.h"
 
 enum {
 	PAGE = 100,
@@ -109,7 +109,7 @@ static void add_duration(struct row *r, const json_t *trace)
 	const json_t *summary = json_object_get(trace, "summary");
 	char time[32] = "-", text[40];
 
-	if (json_is_object(summary))
+	if (json_is_true(json_object_get(summary, "timed")))
 		(void)tw_term_time(time, sizeof time,
 		        json_integer_value(json_object_get(summary, "duration_ns")));
 	(void)snprintf(text, sizeof text, "%8s  ", time);
@@ -141,7 +141,7 @@ static enum tw_status put(const struct tw_buf *out, struct tw_err *err)
 {
 	if (tw_buf_status(out) != TW_OK || fwrite(out->data, 1, out->len, stdout) != out->len ||
 	        fflush(stdout) != 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
+		return tw_fail(err, TW_IO, "standard output cannot be written");
 	return TW_OK;
 }
 
@@ -317,7 +317,7 @@ static enum tw_status look_back(
 		json_decref(next);
 		next = json_incref(json_object_get(more, "cursor"));
 		if (st == TW_OK && json_array_extend(traces, json_object_get(more, "traces")) != 0)
-			st = tw_fail(err, TW_IO, TW_NO_OFFSET, "the answer has no traces");
+			st = tw_fail(err, TW_IO, "the answer has no traces");
 		json_decref(more);
 	}
 	*ret_is_all = !json_is_string(next);

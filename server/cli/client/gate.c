@@ -1,17 +1,17 @@
-#include "gate.h"
+#include "server/cli/client/gate.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 /* --- conditions --- */
 
 static enum tw_status misunderstood(const char *text, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "'%.200s' is no condition: write STAT(SCENARIO) or STAT(method:NAME), > or <, and "
 	        "a change, as in 'p95(cold_start) > +10%%' or 'mean(method:com.app.A.b) > 5ms'; "
 	        "STAT is p50, p75, p95, p99, mean or share",

@@ -15,7 +15,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 enum { TW_GATE_NAME_BYTES = 512, TW_GATE_TEXT_BYTES = 1024 };
 

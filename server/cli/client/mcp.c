@@ -1,12 +1,12 @@
-#include "mcp.h"
+#include "server/cli/client/mcp.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "oidc_form.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
+#include "server/auth/oidc/oidc_form.h"
 
 enum { ARENA_BYTES = 4 << 20, MAX_URL = 12 << 10 };
 /* Of JSON-RPC. */
@@ -16,7 +16,7 @@ static const struct tool {
 	const char *name, *path, *what;
 } tools[] = {
 #define MCP_TOOL(name, path, what) {name, path, what},
-#include "mcp.def"
+#include "server/cli/client/mcp.def"
 #undef MCP_TOOL
 };
 
@@ -182,10 +182,10 @@ static enum tw_status put_in_path(
 	const char *place = mark ? strstr(c->path, mark) : NULL;
 
 	if (!place || escaped[strspn(escaped, ".")] == '\0') /* dots would name a folder */
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s is none", name);
+		return tw_fail(err, TW_BAD_REQUEST, "%s is none", name);
 	c->path = tw_arena_printf(c->arena, "%.*s%s%s", (int)(place - c->path), c->path, escaped,
 	        strchr(place, '}') + 1);
-	return c->path ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return c->path ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status put_one(
@@ -197,15 +197,15 @@ static enum tw_status put_one(
 	const char *in = json_string_value(json_object_get(param, "in"));
 
 	if (!in)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s has no parameter \"%.100s\"",
-		        c->tool->name, name);
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "%s has no parameter \"%.100s\"", c->tool->name, name);
 	if (!escaped)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "%.100s is too long, or not a text, number, true or false", name);
 	if (strcmp(in, "path") == 0)
 		return put_in_path(c, name, escaped, err);
 	if (tw_buf_printf(&c->url, "%s%s=%s", c->url.len ? "&" : "?", name, escaped) != TW_OK)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "the arguments are too long");
+		return tw_fail(err, TW_TOO_LARGE, "the arguments are too long");
 	return TW_OK;
 }
 
@@ -221,13 +221,13 @@ static enum tw_status make_url(struct call *c, const char **ret, struct tw_err *
 			st = put_one(c, name, value, err);
 	}
 	if (st == TW_OK && strchr(c->path, '{'))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s wants %s", c->tool->name,
-		        strchr(c->path, '{'));
+		st = tw_fail(
+		        err, TW_BAD_REQUEST, "%s wants %s", c->tool->name, strchr(c->path, '{'));
 	if (st != TW_OK)
 		return st;
 	*ret = tw_arena_printf(
 	        c->arena, "%s%.*s", c->path, (int)c->url.len, (const char *)c->url.data);
-	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return *ret ? TW_OK : tw_oom(err);
 }
 
 /* The answer's text; malloc's. */
@@ -244,10 +244,10 @@ static enum tw_status ask(struct call *c, char **ret, struct tw_err *err)
 	*ret = json_dumps(got, JSON_COMPACT);
 	json_decref(got);
 	if (!*ret)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the answer");
+		return tw_oom(err);
 	if (strlen(*ret) <= c->mcp->most)
 		return TW_OK;
-	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	return tw_fail(err, TW_TOO_LARGE,
 	        "the answer has %zu bytes, more than %zu: narrow it by limit, max_nodes, a "
 	        "version, a "
 	        "scenario or a text to look for",
@@ -289,10 +289,10 @@ static json_t *call_tool(const struct tw_mcp *m, json_t *id, const json_t *param
 	if (t && (!arguments || json_is_object(arguments)))
 		return answer_of(id, run_tool(m, t, arguments));
 	if (t)
-		(void)tw_fail(&err, TW_BAD_REQUEST, TW_NO_OFFSET, "arguments is no object");
+		(void)tw_fail(&err, TW_BAD_REQUEST, "arguments is no object");
 	else
-		(void)tw_fail(&err, TW_BAD_REQUEST, TW_NO_OFFSET, "there is no tool \"%.100s\"",
-		        name ? name : "");
+		(void)tw_fail(
+		        &err, TW_BAD_REQUEST, "there is no tool \"%.100s\"", name ? name : "");
 	return error_of(id, BAD_PARAMS, err.msg);
 }
 
@@ -311,7 +311,7 @@ static json_t *answer_request(
 		return answer_of(id, list_tools(m));
 	if (strcmp(method, "tools/call") == 0)
 		return call_tool(m, id, params);
-	(void)tw_fail(&err, TW_BAD_REQUEST, TW_NO_OFFSET, "there is no method \"%.100s\"", method);
+	(void)tw_fail(&err, TW_BAD_REQUEST, "there is no method \"%.100s\"", method);
 	return error_of(id, NO_METHOD, err.msg);
 }
 
@@ -334,7 +334,7 @@ enum tw_status tw_mcp_answer(
 		*ret = json_null();
 	json_decref(said);
 	if (!*ret)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for an answer");
+		return tw_oom(err);
 	if (json_is_null(*ret))
 		*ret = NULL;
 	return TW_OK;

@@ -12,8 +12,8 @@
 
 #include <jansson.h>
 
-#include "base/err.h"
-#include "base/str.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
 
 enum { TW_MCP_MESSAGE_BYTES = 1 << 20 };
 

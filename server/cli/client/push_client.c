@@ -1,4 +1,4 @@
-#include "push_client.h"
+#include "server/cli/client/push_client.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
 
 enum {
 	TRIES = 7,
@@ -59,12 +59,12 @@ enum tw_status tw_push_client_new(const char *server, const char *key, bool prog
 
 	if (strstr(server, "://") && strncmp(server, "http://", 7) != 0 &&
 	        strncmp(server, "https://", 8) != 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "%.120s is not an address of a server: http:// or https://", server);
 	c = tw_mem_zalloc(1, sizeof *c);
 	if (!c || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
 		tw_mem_free(c);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	}
 	c->curl = curl_easy_init();
 	c->server = text_of(server, "");
@@ -72,7 +72,7 @@ enum tw_status tw_push_client_new(const char *server, const char *key, bool prog
 	c->progress = progress;
 	if (!c->curl || !c->server || !c->authorization) {
 		(void)tw_push_client_free(c);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	}
 	if (len && server[len - 1] == '/')
 		c->server[len - 1] = '\0';
@@ -89,8 +89,7 @@ enum tw_status tw_push_client_query(struct tw_push_client *c, struct tw_buf *out
 	if (escaped)
 		st = tw_buf_printf(out, "%s%s=%s", out->len ? "&" : "?", name, escaped);
 	curl_free(escaped);
-	return st == TW_OK ? TW_OK
-	                   : tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the query is too long");
+	return st == TW_OK ? TW_OK : tw_fail(err, TW_BAD_REQUEST, "the query is too long");
 }
 
 /* --- callbacks --- */
@@ -139,7 +138,7 @@ static enum tw_status add_header(struct attempt *a, const char *text, struct tw_
 	struct curl_slist *longer = curl_slist_append(a->headers, text);
 
 	if (!longer)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	a->headers = longer;
 	return TW_OK;
 }
@@ -165,8 +164,8 @@ static enum tw_status set_file(struct attempt *a, struct tw_err *err)
 
 	a->file = fopen(a->request->file, "re");
 	if (!a->file || fstat(fileno(a->file), &st) != 0 || !S_ISREG(st.st_mode))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "cannot read %s: %s",
-		        a->request->file, a->file ? "no regular file" : strerror(errno));
+		return tw_fail(err, TW_BAD_REQUEST, "cannot read %s: %s", a->request->file,
+		        a->file ? "no regular file" : strerror(errno));
 	curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
 	curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)st.st_size);
 	curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_read);
@@ -190,11 +189,10 @@ static enum tw_status set_form(struct attempt *a, struct tw_err *err)
 
 	a->form = curl_mime_init(a->client->curl);
 	if (!a->form || !add_part(a->form, "trace", r->file))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "cannot read %s", r->file);
+		return tw_fail(err, TW_BAD_REQUEST, "cannot read %s", r->file);
 	for (size_t i = 0; i < r->n_parts; i++)
 		if (!add_part(a->form, r->parts[i].name, r->parts[i].file))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "cannot read %s",
-			        r->parts[i].file);
+			return tw_fail(err, TW_BAD_REQUEST, "cannot read %s", r->parts[i].file);
 	curl_easy_setopt(a->client->curl, CURLOPT_MIMEPOST, a->form);
 	return TW_OK;
 }
@@ -236,7 +234,7 @@ static enum tw_status refusal(const struct attempt *a, struct tw_err *err)
 	const char *message = json_string_value(json_object_get(e, "message"));
 	enum tw_status code = word ? tw_status_of_word(word) : TW_IO;
 
-	tw_fail(err, code, TW_NO_OFFSET, "the server answers %ld: %s", a->http,
+	tw_fail(err, code, "the server answers %ld: %s", a->http,
 	        message ? message : "no reason given");
 	json_decref(json);
 	return code;
@@ -250,8 +248,7 @@ static enum tw_status read_answer(const struct attempt *a, json_t **ret, struct 
 		return refusal(a, err);
 	json = json_loadb((const char *)a->answer.data, a->answer.len, 0, NULL);
 	if (!json)
-		return tw_fail(
-		        err, TW_IO, TW_NO_OFFSET, "the answer is not JSON: is this tracewell?");
+		return tw_fail(err, TW_IO, "the answer is not JSON: is this tracewell?");
 	*ret = json;
 	return TW_OK;
 }
@@ -282,8 +279,7 @@ static enum tw_status transport_failed(
 	        code == CURLE_WRITE_ERROR ? "the answer is too large" : curl_easy_strerror(code);
 	bool is_misused = code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
 
-	return tw_fail(
-	        err, is_misused ? TW_BAD_REQUEST : TW_IO, TW_NO_OFFSET, "%s: %s", c->server, why);
+	return tw_fail(err, is_misused ? TW_BAD_REQUEST : TW_IO, "%s: %s", c->server, why);
 }
 
 /* TW_OK, or why not; *ret_again with the seconds the server asked for when it may pass. */

@@ -11,7 +11,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 struct tw_push_client;
 

@@ -1,0 +1,238 @@
+/* `tracewell check`: is a data folder whole? */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/catalogue/storage/stored.h"
+#include "server/cli/admin/cli_data.h"
+#include "server/cli/cli.h"
+#include "server/cli/cli_line.h"
+#include "server/cli/cli_term.h"
+#include "server/ops/check.h"
+#include "server/ops/rebuild.h"
+#include "server/storage/lost.h"
+
+enum { LOST_DAYS = 64 };
+
+static const char synopsis[] =
+        "check --data DIR [--quick] [--repair] [--json]\n"
+        "       tracewell check --rebuild --data DIR [--config FILE] [--blobs s3://BUCKET/PREFIX]\n"
+        "                       [--catalog postgres://...] [--json]";
+
+static void tell_text(void *arg, const struct tw_finding *f)
+{
+	tw_progress_clear(arg);
+	(void)printf("%s%s%s: %s\n", tw_term_paint(stdout, f->repaired ? TW_YELLOW : TW_RED),
+	        f->repaired ? "repaired" : "wrong", tw_term_paint(stdout, TW_PLAIN), f->text);
+}
+
+static void tell_json(void *arg, const struct tw_finding *f)
+{
+	struct tw_cli_line line;
+	struct tw_json *j = tw_cli_line(&line);
+
+	tw_progress_clear(arg);
+	tw_json_key_str(j, "project", tw_str_of(f->project_id));
+	tw_json_key_str(j, "id", tw_str_of(f->id));
+	tw_json_key_str(j, "what", tw_str_of(f->what));
+	tw_json_key_bool(j, "repaired", f->repaired);
+	tw_json_key_str(j, "text", tw_str_of(f->text));
+	if (tw_cli_line_end(&line, NULL) != TW_OK)
+		(void)fputs("tracewell check: standard output cannot be written\n", stderr);
+}
+
+static void step(void *arg, const struct tw_check_sums *s)
+{
+	tw_progress_at(arg, s->uploads + s->mappings + s->decoded, s->bytes);
+}
+
+static void tell_sums(const struct tw_check_sums *s)
+{
+	(void)fprintf(stderr,
+	        "looked at %" PRIu64 " uploads, %" PRIu64 " mappings and %" PRIu64
+	        " decoded files, read %.1f MB: ",
+	        s->uploads, s->mappings, s->decoded, (double)s->bytes / 1e6);
+	if (s->wrong)
+		(void)fprintf(
+		        stderr, "%" PRIu64 " wrong, %" PRIu64 " repaired\n", s->wrong, s->repaired);
+	else
+		(void)fprintf(stderr, "all as it should be\n");
+}
+
+/* --- lost/ --- */
+
+struct lost_day {
+	char day[sizeof((struct tw_lost_file *)0)->day];
+	uint64_t files, bytes;
+};
+
+struct lost {
+	bool json;
+	void *bar;
+	struct lost_day days[LOST_DAYS]; /* the rest are counted with the last */
+	size_t n;
+};
+
+static void tell_lost(const struct lost *l, const struct tw_lost_file *f)
+{
+	char text[320];
+	const struct tw_finding finding = {"", f->key, "lost", text, false};
+
+	(void)snprintf(text, sizeof text,
+	        "%.120s, %" PRIu64
+	        " bytes, was moved to lost/ on %s: it has no row in the catalogue",
+	        f->key, f->bytes, f->day);
+	tell_json(l->bar, &finding);
+}
+
+static enum tw_status add_lost(void *arg, const struct tw_lost_file *f, struct tw_err *err)
+{
+	struct lost *l = arg;
+	size_t i = 0;
+
+	(void)err;
+	if (l->json)
+		tell_lost(l, f);
+	while (i < l->n && strcmp(l->days[i].day, f->day) != 0)
+		i++;
+	if (i == l->n && l->n == LOST_DAYS)
+		i--;
+	if (i == l->n)
+		(void)snprintf(l->days[l->n++].day, sizeof l->days->day, "%s", f->day);
+	l->days[i].files++;
+	l->days[i].bytes += f->bytes;
+	return TW_OK;
+}
+
+static enum tw_status list_lost(
+        const char *data, bool json, struct tw_progress *bar, struct tw_err *err)
+{
+	struct lost l = {.json = json, .bar = bar};
+	enum tw_status st = tw_lost_each(data, add_lost, &l, err);
+
+	tw_progress_clear(bar);
+	for (size_t i = 0; i < l.n && !json; i++)
+		(void)printf("lost: %" PRIu64 " files, %.1f MB, in %s/lost/%s: no rows in the "
+		             "catalogue\n",
+		        l.days[i].files, (double)l.days[i].bytes / 1e6, data, l.days[i].day);
+	return st;
+}
+
+/* --- check --- */
+
+static int check_data(const char *data, bool quick, bool repair, bool json)
+{
+	struct tw_progress bar = tw_progress_of("check: files", 0);
+	struct tw_check check = {.quick = quick,
+	        .repair = repair,
+	        .found = json ? tell_json : tell_text,
+	        .step = step,
+	        .arg = &bar};
+	struct tw_check_sums sums = {0};
+	struct tw_err err;
+	enum tw_status st = tw_cli_data_open(data, &check.catalogue, &check.blobs, &err);
+
+	if (st == TW_OK && bar.what)
+		bar.total = tw_stored_count(check.catalogue, tw_catalogue_stored_parts) +
+		            tw_stored_count(check.catalogue, tw_catalogue_stored_mappings) +
+		            tw_stored_count(check.catalogue, tw_catalogue_stored_traces);
+	if (st == TW_OK)
+		st = tw_check_run(&check, &sums, &err);
+	if (st == TW_OK && strcmp(tw_catalogue_engine(check.catalogue), "postgresql") == 0)
+		(void)fputs(
+		        "The catalogue's own pages are PostgreSQL's: pg_amcheck looks at them.\n",
+		        stderr);
+	tw_catalogue_close(check.catalogue);
+	tw_blobs_close(check.blobs);
+	if (st == TW_OK)
+		st = list_lost(data, json, &bar, &err);
+	tw_progress_clear(&bar);
+	if (st != TW_OK)
+		return tw_cli_failed("check", &err);
+	tell_sums(&sums);
+	return sums.wrong > sums.repaired ? TW_EXIT_FAILED : TW_EXIT_OK;
+}
+
+/* --- rebuild --- */
+
+static void tell_lacking(void *arg, const char *key, const char *why)
+{
+	tw_progress_clear(arg);
+	(void)fprintf(stderr, "not rebuilt: %s: %s\n", key, why);
+}
+
+static void step_rebuild(void *arg, const struct tw_rebuild_sums *s)
+{
+	tw_progress_at(arg, s->records, 0);
+}
+
+static enum tw_status tell_rebuilt(
+        const char *data, const struct tw_rebuild_sums *s, bool json, struct tw_err *err)
+{
+	struct tw_cli_line line;
+	struct tw_json *j;
+
+	(void)fprintf(stderr,
+	        "Not in the records: accounts, keys, settings of projects, and what was counted of "
+	        "traces that were deleted. Make a key with `tracewell key create --data %s`, and "
+	        "start the server: it counts and indexes the traces again.\n",
+	        data);
+	if (!json) {
+		(void)printf("rebuilt the catalogue of %s from %" PRIu64 " records: %" PRIu64
+		             " traces ready, %" PRIu64 " to be decoded, %" PRIu64
+		             " failed, %" PRIu64 " builds; %" PRIu64 " records came to nothing\n",
+		        data, s->records, s->ready, s->queued, s->failed, s->builds, s->lacking);
+		return TW_OK;
+	}
+	j = tw_cli_line(&line);
+	tw_json_key_int(j, "records", (int64_t)s->records);
+	tw_json_key_int(j, "ready", (int64_t)s->ready);
+	tw_json_key_int(j, "queued", (int64_t)s->queued);
+	tw_json_key_int(j, "failed", (int64_t)s->failed);
+	tw_json_key_int(j, "builds", (int64_t)s->builds);
+	tw_json_key_int(j, "lacking", (int64_t)s->lacking);
+	return tw_cli_line_end(&line, err);
+}
+
+static int rebuild_data(const struct tw_cli_rebuild *of, bool json)
+{
+	struct tw_progress bar = tw_progress_of("rebuild: records", 0);
+	struct tw_rebuild r = {.lacks = tell_lacking, .step = step_rebuild, .arg = &bar};
+	struct tw_rebuild_sums sums = {0};
+	struct tw_cli_rebuilt made;
+	struct tw_err err;
+	enum tw_status st = tw_cli_rebuild_open(of, &made, &err);
+
+	if (st == TW_OK) {
+		r.catalogue = made.catalogue;
+		r.blobs = made.blobs;
+		st = tw_rebuild_run(&r, &sums, &err);
+	}
+	st = tw_cli_rebuild_close(&made, st, &err);
+	tw_progress_clear(&bar);
+	if (st == TW_OK)
+		st = tell_rebuilt(of->data, &sums, json, &err);
+	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("check", &err);
+}
+
+int tw_cli_check(int argc, char **argv)
+{
+	struct tw_cli_rebuild rebuild = {.data = "./data"};
+	bool quick = false, repair = false, json = false, rebuilds = false;
+	const struct tw_flag flags[] = {{.name = "data", .value = &rebuild.data},
+	        {.name = "quick", .on = &quick}, {.name = "repair", .on = &repair},
+	        {.name = "json", .on = &json}, {.name = "rebuild", .on = &rebuilds},
+	        {.name = "config", .value = &rebuild.config},
+	        {.name = "blobs", .value = &rebuild.blobs},
+	        {.name = "catalog", .value = &rebuild.catalog}};
+	const int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
+	const bool is_placed = rebuild.config || rebuild.blobs || rebuild.catalog;
+
+	if (n != 0 || (rebuilds ? quick || repair : is_placed)) {
+		if (n >= 0)
+			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+		return TW_EXIT_USAGE;
+	}
+	return rebuilds ? rebuild_data(&rebuild, json)
+	                : check_data(rebuild.data, quick, repair, json);
+}

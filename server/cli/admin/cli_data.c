@@ -1,0 +1,303 @@
+#include "server/cli/admin/cli_data.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/base/audit.h"
+#include "server/base/cli_near.h"
+#include "server/base/config.h"
+#include "server/catalogue/data_catalogue.h"
+#include "server/catalogue/storage/storage_mark.h"
+#include "server/storage/blob_store.h"
+
+enum { PATH_BYTES = 1500 };
+
+/* Where no server has told the folder yet, the setting of one does. */
+static const char *address(void)
+{
+	const char *given = getenv("TRACEWELL_CATALOG");
+
+	return given ? given : "";
+}
+
+enum tw_status tw_cli_data_ask(struct tw_blobs *b, struct tw_err *err)
+{
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
+
+	return engine->probe ? engine->probe(store, err) : TW_OK;
+}
+
+struct place { /* of a data folder's files, and what it was read into */
+	struct tw_arena *arena;
+	struct tw_storage storage;
+};
+
+static enum tw_status find_place(const char *data, struct place *p, struct tw_err *err)
+{
+	p->arena = tw_arena_new(1 << 20);
+	return p->arena ? tw_storage_of(data, p->arena, &p->storage, err) : tw_oom(err);
+}
+
+static enum tw_status open_catalogue(
+        const char *data, const struct place *p, struct tw_catalogue **ret, struct tw_err *err)
+{
+	return tw_data_catalogue_open(data, address(), p->storage.blobs, ret, err);
+}
+
+static enum tw_status open_files(const char *data, const struct place *p, unsigned min_free_percent,
+        struct tw_blobs **ret, struct tw_err *err)
+{
+	enum tw_status st = tw_blobs_open_at(&(struct tw_store_place){.data_dir = data,
+	                                             .storage = &p->storage,
+	                                             .min_free_percent = min_free_percent},
+	        ret, err);
+
+	return st == TW_OK ? tw_cli_data_ask(*ret, err) : st;
+}
+
+enum tw_status tw_cli_data_files(
+        const char *data, unsigned min_free_percent, struct tw_blobs **ret, struct tw_err *err)
+{
+	struct place p = {.arena = NULL};
+	enum tw_status st = find_place(data, &p, err);
+
+	if (st == TW_OK)
+		st = open_files(data, &p, min_free_percent, ret, err);
+	(void)tw_arena_free(p.arena);
+	return st;
+}
+
+/* --- a folder that is not there --- */
+
+static bool exists(const char *dir, const char *name)
+{
+	char path[PATH_BYTES];
+
+	return snprintf(path, sizeof path, "%s/%s", dir, name) < (int)sizeof path &&
+	       access(path, F_OK) == 0;
+}
+
+static bool has_files(const char *data)
+{
+	return exists(data, "records") || exists(data, "blobs") || exists(data, "traces");
+}
+
+struct nearest {
+	char path[PATH_BYTES]; /* "" none */
+	unsigned distance;
+};
+
+/* `dir` with each of its folders in the place of `word`, and then `rest`. */
+static void look_in(struct nearest *n, const char *dir, const char *word, const char *rest)
+{
+	DIR *d = opendir(dir[0] ? dir : ".");
+	char path[PATH_BYTES];
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		const unsigned distance = tw_cli_distance(word, e->d_name);
+
+		if (e->d_name[0] == '.' || (n->path[0] && distance >= n->distance) ||
+		        snprintf(path, sizeof path, "%s%s%s%s", dir,
+		                dir[0] && strcmp(dir, "/") != 0 ? "/" : "", e->d_name,
+		                rest) >= (int)sizeof path ||
+		        !tw_data_catalogue_is_there(path))
+			continue;
+		n->distance = distance;
+		(void)snprintf(n->path, sizeof n->path, "%s", path);
+	}
+	if (d)
+		(void)closedir(d);
+}
+
+/* The first folder of the path that is not there is taken for the slip, else the last. */
+static void find_nearest(const char *data, struct nearest *n)
+{
+	char dir[PATH_BYTES], rest[PATH_BYTES] = "", word[PATH_BYTES];
+
+	(void)snprintf(dir, sizeof dir, "%s", data);
+	for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
+		dir[len - 1] = '\0';
+	look_in(n, dir, "data", "");
+	while (dir[0] && !n->path[0]) {
+		char *slash = strrchr(dir, '/');
+		char longer[PATH_BYTES];
+
+		(void)snprintf(word, sizeof word, "%s", slash ? slash + 1 : dir);
+		if (slash)
+			slash[slash == dir] = '\0';
+		else
+			dir[0] = '\0';
+		look_in(n, dir, word, rest);
+		if (strcmp(dir, "/") == 0 ||
+		        snprintf(longer, sizeof longer, "/%s%s", word, rest) >= (int)sizeof longer)
+			break;
+		(void)snprintf(rest, sizeof rest, "%s", longer);
+	}
+	if (!n->path[0] && tw_data_catalogue_is_there("data"))
+		(void)snprintf(n->path, sizeof n->path, "data");
+}
+
+static enum tw_status fail_no_folder(const char *data, struct tw_err *err)
+{
+	struct nearest n = {.path = ""};
+
+	if (has_files(data))
+		return tw_fail(err, TW_NOT_FOUND,
+		        "%.60s has files but no catalogue: restore catalogue.db (or "
+		        "catalogue.url), "
+		        "or run `tracewell check --rebuild --data %.60s`",
+		        data, data);
+	find_nearest(data, &n);
+	if (n.path[0])
+		return tw_fail(err, TW_NOT_FOUND,
+		        "%.70s is not a data folder of a server; the nearest one is %.70s", data,
+		        n.path);
+	return tw_fail(err, TW_NOT_FOUND,
+	        "%.70s is not a data folder of a server: `tracewell serve --data %.70s` makes one",
+	        data, data);
+}
+
+/* ret_blobs NULL: its files are not asked for. */
+static enum tw_status open_there(const char *data, struct tw_catalogue **ret_catalogue,
+        struct tw_blobs **ret_blobs, struct tw_err *err)
+{
+	struct place p = {.arena = NULL};
+	enum tw_status st;
+
+	if (!tw_data_catalogue_is_there(data))
+		return fail_no_folder(data, err);
+	tw_actor_set_cli();
+	st = find_place(data, &p, err);
+	if (st == TW_OK && ret_blobs)
+		st = open_files(data, &p, 0, ret_blobs, err);
+	if (st == TW_OK)
+		st = open_catalogue(data, &p, ret_catalogue, err);
+	(void)tw_arena_free(p.arena);
+	return st;
+}
+
+enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_catalogue,
+        struct tw_blobs **ret_blobs, struct tw_err *err)
+{
+	return open_there(data, ret_catalogue, ret_blobs, err);
+}
+
+enum tw_status tw_cli_data_look(
+        const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err)
+{
+	return open_there(data, ret_catalogue, NULL, err);
+}
+
+enum tw_status tw_cli_data_make(
+        const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err)
+{
+	struct place p = {.arena = NULL};
+	enum tw_status st;
+
+	tw_actor_set_cli();
+	(void)umask(077);
+	st = tw_folder_make(data, err);
+	if (st == TW_OK)
+		st = find_place(data, &p, err);
+	if (st == TW_OK)
+		st = open_catalogue(data, &p, ret_catalogue, err);
+	(void)tw_arena_free(p.arena);
+	return st;
+}
+
+/* --- of a catalogue that is to be rebuilt --- */
+
+static enum tw_status read_settings(const struct tw_cli_rebuild *of, struct tw_arena *a,
+        struct tw_config *ret, struct tw_err *err)
+{
+	const struct {
+		const char *name, *value;
+	} said[] = {{"config", of->config}, {"blobs", of->blobs}, {"catalog", of->catalog}};
+	char *args[sizeof said / sizeof *said];
+	int n = 0;
+
+	for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+		if (!said[i].value)
+			continue;
+		args[n] = tw_arena_printf(a, "--%s=%s", said[i].name, said[i].value);
+		if (!args[n++])
+			return tw_oom(err);
+	}
+	return tw_config_load(a, n, args, ret, err);
+}
+
+/* Another file than catalogue.db until it is complete: a server does not start on a part of it. */
+static enum tw_status open_new(const char *data, struct tw_cli_rebuilt *r, struct tw_err *err)
+{
+	static const char *const tails[] = {"", "-wal", "-shm"};
+	char path[sizeof r->made + 8];
+
+	(void)snprintf(r->made, sizeof r->made, "%s/catalogue.rebuild.db", data);
+	(void)snprintf(r->place, sizeof r->place, "%s/catalogue.db", data);
+	for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+		(void)snprintf(path, sizeof path, "%s%s", r->made, tails[i]);
+		(void)unlink(path); /* of a rebuild that was interrupted */
+	}
+	return tw_catalogue_open(r->made, &r->catalogue, err);
+}
+
+static enum tw_status open_empty(const struct tw_cli_rebuild *of, const struct tw_config *c,
+        const struct place *p, struct tw_cli_rebuilt *r, struct tw_err *err)
+{
+	if (tw_data_catalogue_in_use(of->data))
+		return tw_fail(err, TW_BUSY,
+		        "another process has the catalogue of %.120s open: stop the server first",
+		        of->data);
+	if (!c->catalog[0] && !tw_data_catalogue_is_there(of->data))
+		return open_new(of->data, r, err);
+	return tw_data_catalogue_open(of->data, c->catalog, p->storage.blobs, &r->catalogue, err);
+}
+
+enum tw_status tw_cli_rebuild_open(
+        const struct tw_cli_rebuild *of, struct tw_cli_rebuilt *ret, struct tw_err *err)
+{
+	struct place p = {.arena = NULL};
+	struct tw_config config;
+	enum tw_status st;
+
+	*ret = (struct tw_cli_rebuilt){.catalogue = NULL};
+	tw_actor_set_cli();
+	(void)umask(077);
+	st = find_place(of->data, &p, err);
+	if (st == TW_OK)
+		st = read_settings(of, p.arena, &config, err);
+	if (st == TW_OK && !p.storage.blobs[0])
+		p.storage = config.storage;
+	if (st == TW_OK && !p.storage.blobs[0] && !has_files(of->data))
+		st = fail_no_folder(of->data, err);
+	if (st == TW_OK)
+		st = tw_folder_make(of->data, err);
+	if (st == TW_OK)
+		st = open_files(of->data, &p, 0, &ret->blobs, err);
+	if (st == TW_OK)
+		st = open_empty(of, &config, &p, ret, err);
+	if (st == TW_OK) /* for the commands that come before the server's next start */
+		st = tw_storage_keep(of->data, &p.storage, err);
+	(void)tw_arena_free(p.arena);
+	return st;
+}
+
+enum tw_status tw_cli_rebuild_close(struct tw_cli_rebuilt *r, enum tw_status st, struct tw_err *err)
+{
+	r->catalogue = tw_catalogue_close(r->catalogue);
+	r->blobs = tw_blobs_close(r->blobs);
+	if (!r->made[0])
+		return st;
+	if (st != TW_OK)
+		(void)unlink(r->made);
+	else if (rename(r->made, r->place) != 0)
+		st = tw_fail_errno(err, TW_IO, "cannot rename %.140s", r->made);
+	return st;
+}
