@@ -8,7 +8,7 @@ import { BUDGETS, budgetOf } from './budget.mjs';
 
 /* What the address may say: every name that the source reads from it. */
 function parameters() {
-	const source = readdirSync('src').filter((f) => /\.tsx?$/.test(f)).map((f) => readFileSync(join('src', f), 'utf8')).join('\n');
+	const source = readdirSync('src', { recursive: true }).filter((f) => /\.tsx?$/.test(f)).map((f) => readFileSync(join('src', f), 'utf8')).join('\n');
 	return [...new Set([...source.matchAll(/\b(?:text|number)\('(\w+)'\)/g)].map((m) => m[1]))].sort();
 }
 
@@ -44,17 +44,17 @@ function gzipped(dir) {
 async function page() {
 	rmSync('dist', { recursive: true, force: true });
 	mkdirSync('dist/assets', { recursive: true });
-	const worker = await bundle('src/worker.ts', 'dist/assets');
-	const app = await bundle('src/main.tsx', 'dist/assets', {
+	const worker = await bundle('src/trace/worker/worker.ts', 'dist/assets');
+	const app = await bundle('src/app/main.tsx', 'dist/assets', {
 		splitting: true, chunkNames: '[name]-[hash]', define: { WORKER_URL: JSON.stringify(worker.href) } });
-	const css = await bundle('src/style.css', 'dist/assets');
-	const html = readFileSync('src/index.html', 'utf8')
+	const css = await bundle('src/app/style.css', 'dist/assets');
+	const html = readFileSync('src/app/index.html', 'utf8')
 		.replace('{{app}}', app.href)
 		.replace('{{css}}', css.href)
-		.replace('{{needs}}', app.needs('src/main.tsx').map((f) => `<link rel="modulepreload" href="${f}">`).join('\n'))
-		.replace('{{trace}}', [app.of('src/trace.tsx'), ...app.needs('src/trace.tsx')].join(' '));
+		.replace('{{needs}}', app.needs('src/app/main.tsx').map((f) => `<link rel="modulepreload" href="${f}">`).join('\n'))
+		.replace('{{trace}}', [app.of('src/trace/trace.tsx'), ...app.needs('src/trace/trace.tsx')].join(' '));
 	writeFileSync('dist/index.html', html);
-	writeFileSync('dist/favicon.svg', readFileSync('src/favicon.svg'));
+	writeFileSync('dist/favicon.svg', readFileSync('src/app/favicon.svg'));
 	const js = gzipped('dist');
 	console.log(`page built, gzipped JavaScript: ${Object.entries(js).map(([part, n]) => `${part} ${(n / 1024).toFixed(1)} KB`).join(', ')}`);
 	for (const [part, n] of Object.entries(js)) if (n > BUDGETS[part]) throw new Error(`more JavaScript than the ${part} may have`);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { does, frameText, lockName, order, shows, stackText, threadName, type AnrProcess, type AnrThread } from '../src/anrdoc';
+import { does, frameText, lockName, order, shows, stackText, threadName, type AnrProcess, type AnrThread } from '../src/anr/anrdoc';
 
 function thread(name: string, more: Partial<AnrThread> = {}): AnrThread {
 	return { name, track: 1, state: 'Native', held: [], top: null, frames: [], ...more };

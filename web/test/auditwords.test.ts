@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { did, facts, SORTS, target, who, type Entry } from '../src/auditwords';
+import { did, facts, SORTS, target, who, type Entry } from '../src/admin/auditwords';
 
 const entry = (more: Partial<Entry>): Entry =>
 	({ id: 1, at_ms: 0, project: 'p', by: { kind: 'user', id: 'u', name: 'mira' }, address: '', request: '', action: 'key.create', target: '01KEY', facts: {}, ...more });

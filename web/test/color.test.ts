@@ -1,7 +1,7 @@
 // What the canvases write must be readable on what they write it on.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { colorOf, css, packageOf } from '../src/color';
+import { colorOf, css, packageOf } from '../src/ui/color';
 import { apart, contrast, tokens, type Eye } from './eyes';
 
 for (const dark of [false, true])

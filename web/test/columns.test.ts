@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DamagedChunk, Payload } from '../src/columns';
-import { count, duration, percent, splitName, tick, tickStep } from '../src/format';
-import { paint, type View } from '../src/paint';
-import { gallop, sliceAt, toRows } from '../src/rows';
+import { DamagedChunk, Payload } from '../src/trace/worker/columns';
+import { count, duration, percent, splitName, tick, tickStep } from '../src/i18n/format';
+import { paint, type View } from '../src/trace/worker/paint';
+import { gallop, sliceAt, toRows } from '../src/trace/worker/rows';
 import { callsOf, chunk, rowsOf, type Call } from './chunk';
 
 // a(0..100) { b(10..30) c(30..60) { d(40..50) } } e(200..201)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import type { Trace } from '../src/api';
-import { change, colorOfLevel, comparisonOf, flameOf, levelOf, pathTo, relative, sidesOf, verdict, type Comparison } from '../src/comparedoc';
-import { boxesOf } from '../src/flamelayout';
+import type { Trace, Comparison } from '../src/api/api';
+import { change, colorOfLevel, comparisonOf, flameOf, levelOf, pathTo, relative, sidesOf, verdict } from '../src/compare/comparedoc';
+import { boxesOf } from '../src/trace/panels/flamelayout';
 import { apart, contrast, tokens, type Rgb } from './eyes';
 
 const trace = (id: string, created_ms: number, version_name: string, state = 'ready') => ({ id, created_ms, state, meta: { version_name } }) as Trace;
@@ -65,7 +65,7 @@ for (const dark of [false, true])
 	});
 
 test('less and more have the hues of the graph in the table, too', () => {
-	const style = readFileSync(new URL('../src/tokens.css', import.meta.url), 'utf8');
+	const style = readFileSync(new URL('../src/ui/tokens.css', import.meta.url), 'utf8');
 	assert.equal([...style.matchAll(/--less: #|--more: #/g)].length, 4);
 });
 

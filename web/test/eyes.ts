@@ -7,7 +7,7 @@ export type Eye = 'usual' | 'protan' | 'deutan';
 
 /** The colours of tokens.css by name. */
 export function tokens(dark: boolean): (name: string) => Rgb {
-	const style = readFileSync(new URL('../src/tokens.css', import.meta.url), 'utf8');
+	const style = readFileSync(new URL('../src/ui/tokens.css', import.meta.url), 'utf8');
 	const block = (dark ? /:root\[data-theme="dark"\] \{([^}]*)\}/ : /:root \{([^}]*)\}/).exec(style)![1];
 	return (name) => {
 		const m = new RegExp(`${name}: #([0-9a-f]{6});`).exec(block);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Flame } from '../src/api';
-import { above, boxAt, boxesOf, childrenOf, narrow, pathOf, placeOf, walk } from '../src/flamelayout';
-import { matching } from '../src/matching';
+import type { Flame } from '../src/api/api';
+import { above, boxAt, boxesOf, childrenOf, narrow, pathOf, placeOf, walk } from '../src/trace/panels/flamelayout';
+import { matching } from '../src/ui/matching';
 
 /** t { a { b, (3 smaller) }, c, (9 smaller) } */
 const f: Flame = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changeOf, chartOf, compareVersions, groupId, groupName, inOrder, metricNamed, namedMarks, scenarioRows, statNamed, uncounted, unsure, type Metric, type Point, type ScenarioGroup } from '../src/fleetdoc';
+import { changeOf, chartOf, compareVersions, groupId, groupName, inOrder, metricNamed, namedMarks, scenarioRows, statNamed, uncounted, unsure, type Metric, type Point, type ScenarioGroup } from '../src/fleet/fleetdoc';
 
 const stat = (p50: number, traces = 5) => ({ traces, sum: p50 * traces, mean: p50, p50, p75: p50 * 1.2, p95: p50 * 2, p99: p50 * 2, max: p50 * 2 });
 const group = (scenario: string, key: string, p50: number, traces = 5): ScenarioGroup => ({ scenario, key, duration_ns: stat(p50, traces), exemplars: { p50: null, p75: null, p95: null, p99: null, max: null } });

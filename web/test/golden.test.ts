@@ -1,9 +1,9 @@
-// What the server's encoder makes (tests/unit/test_columns.c holds it to these bytes) is read here.
+// What the server's encoder makes (tests/unit/decoder_trace/test_columns.c holds it to these bytes) is read here.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { Payload } from '../src/columns';
-import { toRows } from '../src/rows';
+import { Payload } from '../src/trace/worker/columns';
+import { toRows } from '../src/trace/worker/rows';
 
 // from dist-test/, wherever the tests are started
 const ROOT = new URL('../../', import.meta.url);

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 
 Object.assign(globalThis, { location: { pathname: '/', search: '?tops=graph:120,callers:40,tree:48&more=children:200,notes:60' }, addEventListener: () => {},
 	history: { replaceState: () => {} } });
-const { afresh, holdScroll, parseHeld, scrolledTo, withHeld } = await import('../src/held');
-const { text } = await import('../src/route');
+const { afresh, holdScroll, parseHeld, scrolledTo, withHeld } = await import('../src/ui/held');
+const { text } = await import('../src/ui/route');
 
 test('names with numbers are read, and what is none is left out', () => {
 	assert.deepEqual([...parseHeld('notes:60,children:200')], [['notes', 60], ['children', 200]]);

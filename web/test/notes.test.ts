@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Note } from '../src/api';
-import { around, inOrder, kindsInOrder, kindTitle } from '../src/notekinds';
+import type { Note } from '../src/api/api';
+import { around, inOrder, kindsInOrder, kindTitle } from '../src/trace/state/notekinds';
 
 const note = (id: number, ts_ns: number, dur_ns: number | null): Note => ({ id, kind: 'gc', tid: 1, ts_ns, dur_ns, value: 0, text: '', detail: null });
 

@@ -19,7 +19,7 @@ Object.assign(globalThis, {
 		replaceState: (_: unknown, __: string, to: string) => { steps[steps.length - 1] = to; put(to); writes++; },
 	},
 });
-const { flush, go, number, path, set, text } = await import('../src/route');
+const { flush, go, number, path, set, text } = await import('../src/ui/route');
 const wait = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
 beforeEach(() => {

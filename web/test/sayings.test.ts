@@ -3,31 +3,32 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { pieces, said, sentences } from '../src/said';
-import { sayings } from '../src/sayings';
+import { pieces, said, sentences } from '../src/i18n/said';
+import { sayings } from '../src/i18n/sayings';
 import { callsOf, everything, sample, SOURCES, textsOf, type Source } from './csource';
 
 const HAN = /\p{Script=Han}/u;
 
 /** Whose words are for the command line, for the log, or for whoever starts a server. */
-const NOT_THE_PAGE = new RegExp('^server/(' + [
+const NOT_THE_PAGE = new RegExp('^server/(?:\\w+/)*(' + [
 	'cli\\w*|doctor\\w*|local_trace|push_client|proxy|gate|mcp|data_\\w+|check|crew', // commands
-	'backup\\w*|migrate\\w*|project_\\w+|catalogue_(migrate\\w*|move|check|cursor|upgrade)|quota_file', // commands on a folder
+	'backup\\w*|migrate\\w*|project_\\w+|rebuild|catalogue_(migrate\\w*|move|check|cursor|upgrade|record)|quota_file', // commands on a folder
 	'config|role|tls|smtp_settings|oidc|storage_\\w+|catalogue_(shared|postgres\\w*|sqlite)|pool|jail|http_listen', // a server's start
-	'jwt\\w*|oidc_\\w+|s3\\w*|store_\\w+|spool|seal|trace_(file|sql)\\w*|blob_store|worker_fault|judge_process|file_copy|periodic', // the log, or a word of its own
+	'jwt\\w*|oidc_\\w+|s3\\w*|store_\\w+|spool|seal|trace_(file|sql)\\w*|blob_store|worker_fault|judge_process|file_copy|periodic|lost|trace_record', // the log, or a word of its own
 	'catalogue_(post|rollup_add|rollup_tree|commit|job)|rollup_tree_add|rollup_trace|jobs_(store|hook|sweep|digest)|hook_send|ticket|blob|hook_body',
 ].join('|') + ')\\.');
-const DECODES = /^server\/(child|worker|worker_map|jobs_map)\.c$|^decoder/;
+const DECODES = /^server\/decode\/(child|worker|worker_map|jobs_map)\.c$|^decoder/;
 const HIDDEN = /^TW_(IO|BUG)$/; // the answer tells of the log instead; of a decode they are told
 
 const wordy = (text: string) => /[A-Za-z]{2,} [a-z]{2,}/.test(text);
-const at = (name: string): Source => SOURCES.find((s) => s.name === name)!;
+const at = (name: string): Source => SOURCES.find((s) => s.name.endsWith(`/${name}`))!;
 
 function refusals(s: Source): string[] {
-	return callsOf(s, /^tw_fail$/).flatMap(({ args }) => {
+	const of = (name: RegExp, format: number, behind = '') => callsOf(s, name).flatMap(({ args }) => {
 		const code = args[1]?.join('') ?? '';
-		return (HIDDEN.test(code) && !DECODES.test(s.name)) || args.length < 4 ? [] : textsOf(args[3], s);
+		return (HIDDEN.test(code) && !DECODES.test(s.name)) || args.length <= format ? [] : textsOf(args[format], s).map((text) => text + behind);
 	});
+	return [...of(/^tw_fail$/, 2), ...of(/^tw_fail_at$/, 3), ...of(/^tw_fail_errno$/, 2, ': %s')];
 }
 
 const ofCalls = (file: string, names: RegExp): string[] => callsOf(at(file), names).flatMap(({ args }) => args.flatMap((a) => textsOf(a, at(file))));
@@ -40,13 +41,13 @@ function shown(): string[] {
 	const page = SOURCES.filter((s) => /\.[ch]$/.test(s.name) && !NOT_THE_PAGE.test(s.name));
 	return [...new Set([
 		...page.flatMap(refusals).filter((f) => wordy(sample(f))),
-		...Object.entries(WRONG).flatMap(([f, before]) => ofCalls(`server/${f}.c`, /^wrong$/).filter(wordy).map((what) => before + what)),
-		...ofCalls('server/source_link.c', /^refuse$/).filter(wordy).map((why) => `repository r: link ${why}`),
-		...ofCalls('server/api_source.c', /^say_why$/).filter(wordy),
-		...ofCalls('server/anr_cause.c', PRINTS).filter((f) => wordy(sample(f)) && !/^%s%s|^Lock%s%s|^a lock/.test(f)), // lists, and what has two forms, which stand below
-		...ofDefs('decoder/formats/repairs.def', /^REPAIR$/, 2),
-		...ofDefs('server/detect_rules.def', /^DETECTOR$/, 3, 6),
-		...ofDefs('server/start_phases.def', /^PHASE$/, 1).filter((t) => / /.test(t)),
+		...Object.entries(WRONG).flatMap(([f, before]) => ofCalls(`${f}.c`, /^wrong$/).filter(wordy).map((what) => before + what)),
+		...ofCalls('source_link.c', /^refuse$/).filter(wordy).map((why) => `repository r: link ${why}`),
+		...ofCalls('api_source.c', /^say_why$/).filter(wordy),
+		...ofCalls('anr_cause.c', PRINTS).filter((f) => wordy(sample(f)) && !/^%s%s|^Lock%s%s|^a lock/.test(f)), // lists, and what has two forms, which stand below
+		...ofDefs('repairs.def', /^REPAIR$/, 2),
+		...ofDefs('detect_rules.def', /^DETECTOR$/, 3, 6),
+		...ofDefs('start_phases.def', /^PHASE$/, 1).filter((t) => / /.test(t)),
 	])];
 }
 
@@ -63,7 +64,7 @@ test('every sentence of the server has its Chinese', () => {
 		const chinese = said(sample(f));
 		return !HAN.test(chinese) || /(^|[^`])\b[a-z]{2,} [a-z]{2,} [a-z]{2,} [a-z]{2,}/.test(chinese);
 	});
-	assert.deepEqual(left, [], 'what the server says and src/strings/server.zh.ts (or servertold.zh.ts) does not');
+	assert.deepEqual(left, [], 'what the server says and src/i18n/strings/server.zh.ts (or servertold.zh.ts) does not');
 });
 
 /** Is an entry what makes one of those that are put together? */
@@ -76,7 +77,7 @@ function puts(key: string): boolean {
 test('the table holds nothing that the server does not say', () => {
 	const all = everything();
 	const left = [...Object.keys(sentences), ...Object.keys(pieces)].filter((key) => {
-		const literals = key.split(/\{\d+[!?#]?\}/).map((l) => l.trim().replace(/^[:;,)(]\s*|\s*[(]$/g, '')).filter((l) => /[A-Za-z]{2}/.test(l));
+		const literals = key.split(/\{\d+[!?#]?\}/).map((l) => l.trim().replace(/^[:;,)(]\s*|\s*[(:]$/g, '')).filter((l) => /[A-Za-z]{2}/.test(l));
 		return !literals.every((l) => all.includes(l)) && !puts(key);
 	});
 	assert.deepEqual(left, []);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Scene } from '../src/scene';
-import { SHORTCUTS } from '../src/shortcuts';
-import { keysOn } from '../src/timelineinput';
+import type { Scene } from '../src/trace/timeline/scene';
+import { SHORTCUTS } from '../src/app/shortcuts';
+import { keysOn } from '../src/trace/timeline/timelineinput';
 
 /** Every key that a keyboard has for a page, plain and with Shift. */
 const ALL = [...Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)), 'ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Home', 'End', 'PageUp',

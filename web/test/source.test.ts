@@ -1,8 +1,8 @@
 // Numbers of samples are never called calls.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Thread } from '../src/api';
-import { headOf, many, mark, wordsOf } from '../src/source';
+import type { Thread } from '../src/api/api';
+import { headOf, many, mark, wordsOf } from '../src/api/source';
 
 const thread = (source: Thread['source'], interval_ns = 0) => ({ source, interval_ns }) as Thread;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ageOf, dayOf, draftOf, namesOf, numbersOf, repositoryOf, safe } from '../src/sourcedoc';
+import { ageOf, dayOf, draftOf, namesOf, numbersOf, repositoryOf, safe } from '../src/source/sourcedoc';
 
 const DAY = 86400000;
 

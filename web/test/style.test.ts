@@ -3,9 +3,10 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'node:test';
 
 const SRC = new URL('../src/', import.meta.url);
+const TOKENS = 'ui/tokens.css';
 const read = (name: string) => readFileSync(new URL(name, SRC), 'utf8');
-const sheets = readdirSync(SRC).filter((f) => f.endsWith('.css') && f !== 'tokens.css').map((f) => ({ name: f, text: read(f) }));
-const tokens = read('tokens.css');
+const sheets = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((f) => f.endsWith('.css') && f !== TOKENS).map((f) => ({ name: f, text: read(f) }));
+const tokens = read(TOKENS);
 
 /** Where a stylesheet says for itself what tokens.css has a name for. */
 function strays(pattern: RegExp): string[] {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Trace } from '../src/api';
-import { backOff, changesTo, dateOf, dayStart, keptOf, loss, nameOf, newestFirst, several } from '../src/traces';
+import type { Trace } from '../src/api/api';
+import { backOff, changesTo, dateOf, dayStart, keptOf, loss, nameOf, newestFirst, several } from '../src/api/traces';
 
 const trace = (more: Partial<Trace> = {}) => ({ id: 'ID', title: '', pinned: false, tags: [], annotations: 0, meta: { app: 'a', version_name: '1', scenario: '' }, ...more }) as Trace;
 

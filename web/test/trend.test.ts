@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { namedVersions, shownLines, trendChart, type Trend, type TrendPoint } from '../src/trenddoc';
+import { namedVersions, shownLines, trendChart, type Trend, type TrendPoint } from '../src/fleet/trenddoc';
 
 const DAY = 86400000;
 const point = (d: number, ns: number, sure = true): TrendPoint => ({ day_ms: d * DAY, of_traces: 9, traces: 9, p50: { ns, low_ns: sure ? ns * 0.9 : null, high_ns: sure ? ns * 1.1 : null }, p95: { ns: 2 * ns, low_ns: null, high_ns: null } });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AnrProcess, AnrThread } from '../src/anrdoc';
-import { pictureOf, waitsOf, type Picture } from '../src/waits';
+import type { AnrProcess, AnrThread } from '../src/anr/anrdoc';
+import { pictureOf, waitsOf, type Picture } from '../src/anr/waits';
 
 /** Threads by whom they wait for: an index, null (nobody), or 'gone'. */
 function dump(holders: (number | null | 'gone')[], main: number | null = 0): AnrProcess {

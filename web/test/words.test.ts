@@ -1,9 +1,10 @@
 // Texts of the page: none is left out of the tables, and the tables hold none that nobody says.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { test } from 'node:test';
 import ts from 'typescript';
-import { languageOf, words } from '../src/language';
+import { languageOf, words } from '../src/i18n/language';
 
 const HAN = /\p{Script=Han}/u;
 const PLACE = /\{(\w+)\}/g;
@@ -13,9 +14,9 @@ const SAME = new Set(['tracewell', 'ANR', 'ANRs', 'CPU', 'ABI', 'UTC', 'JSON', '
 
 const SRC = new URL('../src/', import.meta.url);
 const read = (name: string) => readFileSync(new URL(name, SRC), 'utf8');
-const files = readdirSync(SRC).filter((f) => /\.tsx?$/.test(f));
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((f) => /\.tsx?$/.test(f));
 const parsed = files.map((name) => ({ name, ast: ts.createSourceFile(name, read(name), ts.ScriptTarget.ES2022, true, name.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS) }));
-const tables = readdirSync(new URL('strings/', SRC)).filter((f) => f.endsWith('.zh.ts') && !f.startsWith('server')).map((f) => f.slice(0, -'.zh.ts'.length));
+const tables = new Map(files.filter((f) => f.endsWith('.zh.ts') && !/\bserver/.test(f)).map((f) => [basename(f, '.zh.ts'), f])); // by part
 
 function each(node: ts.Node, see: (n: ts.Node) => void): void {
 	see(node);
@@ -26,9 +27,9 @@ const literal = (n: ts.Node | undefined): n is ts.StringLiteralLike => n !== und
 
 /** What the code says of each part, by its imports. */
 function saidOf(): Map<string, Set<string>> {
-	const said = new Map<string, Set<string>>(tables.map((p) => [p, new Set<string>()]));
-	for (const { name, ast } of parsed.filter((f) => f.name !== 'language.ts')) {
-		const part = /import \{ tr \} from '\.\/strings\/(\w+)'/.exec(ast.text)?.[1];
+	const said = new Map<string, Set<string>>([...tables.keys()].map((p) => [p, new Set<string>()]));
+	for (const { name, ast } of parsed.filter((f) => basename(f.name) !== 'language.ts')) {
+		const part = /import \{ tr \} from '\.[./\w]*\/strings\/(\w+)'/.exec(ast.text)?.[1];
 		each(ast, (n) => {
 			if (!ts.isCallExpression(n) || !/^tr(\.(rich|many))?$/.test(n.expression.getText())) return;
 			const text = n.arguments[n.expression.getText() === 'tr.many' ? 2 : 0];
@@ -42,7 +43,7 @@ function saidOf(): Map<string, Set<string>> {
 /** The table of a part, read from its source. */
 function tableOf(part: string): Map<string, string> {
 	const table = new Map<string, string>();
-	each(ts.createSourceFile(part, read(`strings/${part}.zh.ts`), ts.ScriptTarget.ES2022, true), (n) => {
+	each(ts.createSourceFile(part, read(tables.get(part)!), ts.ScriptTarget.ES2022, true), (n) => {
 		if (ts.isPropertyAssignment(n) && literal(n.name) && literal(n.initializer)) table.set(n.name.text, n.initializer.text);
 	});
 	return table;
@@ -74,7 +75,7 @@ test('a text takes values, elements and numbers in its places', async () => {
 
 test('every text has its Chinese, and no Chinese is left without one', () => {
 	const said = saidOf();
-	for (const part of tables) {
+	for (const part of tables.keys()) {
 		const table = tableOf(part);
 		assert.deepEqual([...table.keys()].sort(), [...said.get(part)!].sort(), part);
 		for (const [text, chinese] of table) {

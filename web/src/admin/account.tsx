@@ -1,9 +1,9 @@
 // One's own account: a new password, the provider that signs one in, and signing out in all browsers.
 import { useEffect, useState } from 'preact/hooks';
-import { send, type Session } from './api';
-import { Failure, Panel } from './parts';
+import { send, type Session } from '../api/api';
+import { Failure, Panel } from '../ui/parts';
 import { link } from './provider';
-import { tr } from './strings/manage';
+import { tr } from '../i18n/strings/manage';
 
 function Provider({ of, fail }: { of: NonNullable<Session['oidc']>; fail: (why: Error | null) => void }) {
 	const [password, putPassword] = useState('');

@@ -1,11 +1,11 @@
 // Who changed what: the newest first, older ones on asking.
 import { useEffect, useState } from 'preact/hooks';
-import { get, may } from './api';
+import { get, may } from '../api/api';
 import { did, facts, SORTS, target, who, type Entry } from './auditwords';
-import { when } from './format';
-import { Panel, Pending, useLoad } from './parts';
-import { link, set, text } from './route';
-import { tr } from './strings/manage';
+import { when } from '../i18n/format';
+import { Panel, Pending, useLoad } from '../ui/parts';
+import { link, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/manage';
 
 interface Entries { entries: Entry[]; before: number | null }
 

@@ -1,6 +1,6 @@
 // What entries of the audit say, in words for people.
-import { COMMA, when } from './format';
-import { tr } from './strings/manage';
+import { COMMA, when } from '../i18n/format';
+import { tr } from '../i18n/strings/manage';
 
 export interface Entry {
 	id: number; at_ms: number; project: string; by: { kind: string; id: string; name: string };
@@ -22,7 +22,7 @@ const DONE: Record<string, string> = {
 	'trace.mark': tr('marked a trace'), 'trace.delete': tr('deleted a trace'), 'trace.requeue': tr('had a trace decoded again'), 'upload.delete': tr('deleted an upload'),
 	'annotation.create': tr('annotated a trace'), 'annotation.edit': tr('changed an annotation'), 'annotation.delete': tr('deleted an annotation'),
 	'webhook.create': tr('made a webhook'), 'webhook.change': tr('changed a webhook'), 'webhook.remove': tr('removed a webhook'), 'webhook.test': tr('tested a webhook'), 'webhook.redeliver': tr('told a webhook once more'), 'webhook.pause': tr('paused a webhook that fails'), 'digest.send': tr('sent a digest'),
-	'filter.set': tr('saved a list'), 'filter.delete': tr('deleted a saved list'), 'audit.expire': tr('forgot old changes'), 'catalogue.migrate': tr('copied everything to another place'),
+	'filter.set': tr('saved a list'), 'filter.delete': tr('deleted a saved list'), 'audit.expire': tr('forgot old changes'), 'catalogue.migrate': tr('copied everything to another place'), 'catalogue.rebuild': tr('rebuilt the catalogue from records'),
 };
 
 /** Actions that came later read as they are written, without their punctuation. */

@@ -1,13 +1,14 @@
 // Builds: which have a mapping, what it names, which traces wait for one, and how to send it.
 import { useEffect, useState } from 'preact/hooks';
-import { api, type Build } from './api';
-import { FramesPanel } from './frames';
-import { count, percent, when } from './format';
-import { KeyButton, keyLine, NewKey } from './makekey';
-import { Command, Pending, useLoad } from './parts';
-import { link, set, text } from './route';
-import { tr } from './strings/manage';
-import { several } from './traces';
+import { api, type Build, type MappingError, type MappingState } from '../api/api';
+import { FramesPanel } from '../trace/panels/frames';
+import { count, percent, when } from '../i18n/format';
+import { heard } from '../i18n/heard';
+import { KeyButton, keyLine, NewKey } from '../ui/makekey';
+import { Command, Pending, useLoad } from '../ui/parts';
+import { link, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/manage';
+import { several } from '../api/traces';
 
 /** How much of the build's traces its mapping names; nothing while no trace with ids is counted. */
 function Named({ n }: { n: Build['names'] }) {
@@ -20,11 +21,19 @@ function Named({ n }: { n: Build['names'] }) {
 	);
 }
 
+/** An upload that is not in use: queued, being compiled, or failed with its reason. */
+function Sent({ state, error }: { state: MappingState; error: MappingError | null }) {
+	if (state === 'queued') return <span class="quiet"> {tr('new upload queued')}{error && `: ${heard(error.message)}`}</span>;
+	if (state === 'compiling') return <span class="quiet"> {tr('new upload being compiled')}</span>;
+	return state === 'failed' && error ? <span class="loss"> {tr('the last upload failed: {why}', { why: heard(error.message) })}</span> : null;
+}
+
 function Mapping({ b }: { b: Build }) {
 	return <>
 		<span class={`state ${b.mapping ? 'ready' : 'failed'}`}>{b.mapping ? tr('present') : tr('missing')}</span>
 		{b.mapping && <span class="quiet"> {several(b.entries, 'method')}</span>}
 		{b.malformed > 0 && <span class="quiet">{tr(', {malformed} lines unreadable', { malformed: count(b.malformed) })}</span>}
+		<Sent state={b.state} error={b.error} />
 		{b.duplicates > 0 && <span class="quiet">{tr(', {duplicates} ids twice', { duplicates: count(b.duplicates) })}</span>}
 	</>;
 }
@@ -33,6 +42,7 @@ function Retrace({ b }: { b: Build }) {
 	const r = b.retrace;
 	return <>
 		{r.mapping ? <><span class="state ready">{tr('present')}</span> <span class="quiet">{tr('{classes} classes', { classes: count(r.classes) })}</span></> : <span class="quiet">{tr('none')}</span>}
+		<Sent state={r.state} error={r.error} />
 		{r.malformed > 0 && <span class="quiet">{tr(', {malformed} lines unreadable', { malformed: count(r.malformed) })}</span>}
 	</>;
 }

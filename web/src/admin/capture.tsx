@@ -1,11 +1,11 @@
 // What devices should record: the project's rules, what came by them, and how a device asks.
 import { useEffect, useState } from 'preact/hooks';
-import { get, may, send } from './api';
-import { Sure, useChange } from './change';
+import { get, may, send } from '../api/api';
+import { Sure, useChange } from '../ui/change';
 import { RuleForm, type Rule } from './captureform';
-import { COMMA, count, percent } from './format';
-import { Busy, Command, Failure, Panel, useLoad } from './parts';
-import { tr } from './strings/manage';
+import { COMMA, count, percent } from '../i18n/format';
+import { Busy, Command, Failure, Panel, useLoad } from '../ui/parts';
+import { tr } from '../i18n/strings/manage';
 
 interface Day { rule: string; day_ms: number; traces: number; devices: number }
 interface Rules { valid_s: number; rules: Rule[]; changed_ms: number; days: Day[] }

@@ -1,7 +1,7 @@
 // One capture rule, made or changed.
 import { useState } from 'preact/hooks';
-import { Failure } from './parts';
-import { tr } from './strings/manage';
+import { Failure } from '../ui/parts';
+import { tr } from '../i18n/strings/manage';
 
 export type Where = Partial<Record<'app' | 'version_name' | 'device' | 'os', string[]>>;
 export interface Rule { name: string; on?: boolean; scenario?: string; where?: Where; share?: number; per_day?: number; record?: object }

@@ -1,18 +1,18 @@
 // Detectors of a project: what should not take long, and where.  Written as text, tried on a trace before they
 // are kept, all versions there to be looked at and brought back.
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { api, call, get, may, send, url, type Trace } from './api';
-import { useChange } from './change';
-import { differences, docOf, written, type Doc, type Findings, type Kept } from './findings';
-import { FindingsView, type Spot } from './findingsview';
-import { count, when } from './format';
-import { spotOf } from './findingspanel';
-import { Failure, Panel, Pending, useLoad } from './parts';
-import { go, link, number, set, text } from './route';
-import { tr } from './strings/findings';
-import { nameOf } from './traces';
+import { api, call, get, may, send, url, type Trace } from '../api/api';
+import { useChange } from '../ui/change';
+import { differences, docOf, written, type Doc, type Findings, type Kept } from '../trace/panels/findings';
+import { FindingsView, type Spot } from '../trace/panels/findingsview';
+import { count, when } from '../i18n/format';
+import { spotOf } from '../trace/panels/findingspanel';
+import { Failure, Panel, Pending, useLoad } from '../ui/parts';
+import { go, link, number, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/findings';
+import { nameOf } from '../api/traces';
 
-export { FindingsPanel } from './findingspanel';
+export { FindingsPanel } from '../trace/panels/findingspanel';
 
 const LISTED = 50;
 

@@ -1,11 +1,11 @@
 // Projects, and the keys of the one that is shown: made, rotated, revoked.
 import { useEffect, useState } from 'preact/hooks';
-import { api, may, type Key } from './api';
-import { when } from './format';
-import { NewKey } from './makekey';
-import { Command, Failure, Panel, Pending, useCame, useLoad } from './parts';
-import { Dialog } from './popover';
-import { tr } from './strings/manage';
+import { api, may, type Key } from '../api/api';
+import { when } from '../i18n/format';
+import { NewKey } from '../ui/makekey';
+import { Command, Failure, Panel, Pending, useCame, useLoad } from '../ui/parts';
+import { Dialog } from '../ui/popover';
+import { tr } from '../i18n/strings/manage';
 
 const SCOPES: [scope: string, does: string][] = [
 	['ingest', tr('sends traces and mappings, nothing else: for apps and build servers')],

@@ -1,10 +1,10 @@
 // People: who has which role in the project, and for admins of the server all accounts.
 import { useEffect, useState } from 'preact/hooks';
-import { get, may, send } from './api';
-import { Sure, useChange } from './change';
-import { when } from './format';
-import { Failure, Panel, Pending, useCame, useLoad } from './parts';
-import { tr } from './strings/manage';
+import { get, may, send } from '../api/api';
+import { Sure, useChange } from '../ui/change';
+import { when } from '../i18n/format';
+import { Failure, Panel, Pending, useCame, useLoad } from '../ui/parts';
+import { tr } from '../i18n/strings/manage';
 
 type Role = 'viewer' | 'editor' | 'admin';
 interface Member { name: string; role: Role; last_seen_ms: number }

@@ -1,6 +1,6 @@
 // Signing in by an OpenID provider: where the page sends the browser, and what it says when that failed.
-import { call, url } from './api';
-import { tr } from './strings/frame';
+import { call, url } from '../api/api';
+import { tr } from '../i18n/strings/frame';
 
 /** Why nobody was signed in, by the word behind ?oidc= (oidc.h of the server has the same list). */
 const WHYS: Record<string, (name: string) => [what: string, then: string]> = {

@@ -1,13 +1,13 @@
 // Uploads of which decoders died: why, when and how large; saved, tried again, thrown away.
 import { useEffect, useState } from 'preact/hooks';
-import { get, send, url } from './api';
-import { bytes, count, sentence, when } from './format';
-import { heard } from './heard';
-import { Busy, Failure, Panel, useLoad } from './parts';
-import { Dialog } from './popover';
-import { link } from './route';
-import { tr } from './strings/manage';
-import { several } from './traces';
+import { get, send, url } from '../api/api';
+import { bytes, count, sentence, when } from '../i18n/format';
+import { heard } from '../i18n/heard';
+import { Busy, Failure, Panel, useLoad } from '../ui/parts';
+import { Dialog } from '../ui/popover';
+import { link } from '../ui/route';
+import { tr } from '../i18n/strings/manage';
+import { several } from '../api/traces';
 
 interface Poison {
 	id: string; state: string; reason: string; signal: number; format: string; decoder_version: number; message: string; app: string; build_id: string;

@@ -1,12 +1,12 @@
 // How long traces are kept: the room that is used, the rules, and what goes next by them.
 import { useEffect, useState } from 'preact/hooks';
-import { call, get, may, url } from './api';
-import { bytes, count } from './format';
-import { Busy, Failure, Panel, useLoad } from './parts';
-import { link } from './route';
+import { call, get, may, url } from '../api/api';
+import { bytes, count } from '../i18n/format';
+import { Busy, Failure, Panel, useLoad } from '../ui/parts';
+import { link } from '../ui/route';
 import { FIELDS, inTurn, meant, sentences, shown, time, what, why, type Due, type NumberRule, type Room, type Rules } from './rules';
-import { tr } from './strings/manage';
-import { several } from './traces';
+import { tr } from '../i18n/strings/manage';
+import { several } from '../api/traces';
 
 const SPANS: [days: number, shown: string][] = [[7, tr('a week')], [30, tr('30 days')], [90, tr('90 days')], [365, tr('a year')]];
 const TOLD = 200; // rows that the server tells at most

@@ -1,7 +1,7 @@
 // A project's rules of retention: what the server holds, and what it says of them in words.
-import { bytes, COMMA, count, when } from './format';
-import { tr } from './strings/manage';
-import { several } from './traces';
+import { bytes, COMMA, count, when } from '../i18n/format';
+import { tr } from '../i18n/strings/manage';
+import { several } from '../api/traces';
 
 export interface Rules {
 	max_age_days: number | null; anr_max_age_days: number | null; max_traces: number | null; max_bytes: number | null;

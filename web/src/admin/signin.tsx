@@ -1,11 +1,11 @@
 // Signing in: by an OpenID provider, by name and password, by the one-time link (its token stands behind #),
 // or with a key.
 import { useEffect, useState } from 'preact/hooks';
-import { api } from './api';
-import { Failure } from './parts';
+import { api } from '../api/api';
+import { Failure } from '../ui/parts';
 import { beginAddress, refusal } from './provider';
-import { go, text } from './route';
-import { tr } from './strings/frame';
+import { go, text } from '../ui/route';
+import { tr } from '../i18n/strings/frame';
 
 /** Away to the provider, and why it did not work last time. */
 function ByProvider({ name }: { name: string }) {

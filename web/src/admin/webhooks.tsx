@@ -1,12 +1,12 @@
 // Telling the team: webhooks, what was told to them, the digest, and where issues are made.
 import { useEffect, useState } from 'preact/hooks';
-import { LATER_MS, SOON_MS, useLookAgain } from './again';
-import { get, send } from './api';
-import { Sure, useChange } from './change';
-import { count, when } from './format';
-import { Command, Copy, Failure, Panel, Pending, useCame, useLoad } from './parts';
-import { set, text } from './route';
-import { tr } from './strings/webhooks';
+import { LATER_MS, SOON_MS, useLookAgain } from '../ui/again';
+import { get, send } from '../api/api';
+import { Sure, useChange } from '../ui/change';
+import { count, when } from '../i18n/format';
+import { Command, Copy, Failure, Panel, Pending, useCame, useLoad } from '../ui/parts';
+import { set, text } from '../ui/route';
+import { tr } from '../i18n/strings/webhooks';
 import { Deliveries } from './webhookslog';
 import { DigestPanel, Tracker } from './webhooksdigest';
 

@@ -1,10 +1,10 @@
 // The digest: when and to whom, and how it would read now; and where issues are made.
 import { useState } from 'preact/hooks';
-import { call, get, send, url } from './api';
-import { useChange } from './change';
-import { count } from './format';
-import { Choice, Failure, Panel, Pending, useLoad } from './parts';
-import { tr } from './strings/webhooks';
+import { call, get, send, url } from '../api/api';
+import { useChange } from '../ui/change';
+import { count } from '../i18n/format';
+import { Choice, Failure, Panel, Pending, useLoad } from '../ui/parts';
+import { tr } from '../i18n/strings/webhooks';
 import { Deliveries } from './webhookslog';
 
 interface Settings { every: string; hour: number; weekday: number; webhook: boolean; mail: string[] }

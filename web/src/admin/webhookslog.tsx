@@ -1,11 +1,11 @@
 // What was told to one webhook, try by try.
 import { useState } from 'preact/hooks';
-import { LATER_MS, SOON_MS, useLookAgain } from './again';
-import { get, send } from './api';
-import { useChange } from './change';
-import { when } from './format';
-import { Failure, Pending, useLoad } from './parts';
-import { tr } from './strings/webhooks';
+import { LATER_MS, SOON_MS, useLookAgain } from '../ui/again';
+import { get, send } from '../api/api';
+import { useChange } from '../ui/change';
+import { when } from '../i18n/format';
+import { Failure, Pending, useLoad } from '../ui/parts';
+import { tr } from '../i18n/strings/webhooks';
 
 interface Try { n: number; at_ms: number; took_ms: number; http: number; error: string }
 interface Delivery { id: number; event_id: string; event: string; state: string; created_ms: number; next_ms: number; tries: number; body: string; body_length: number; log: Try[] }

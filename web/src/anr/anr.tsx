@@ -1,17 +1,17 @@
 // Why an application did not respond: the verdict, who blocks whom, deadlocks, and all threads.
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { api, type Trace } from './api';
+import { api, type Trace } from '../api/api';
 import { CAUSED, does, lockName, stackText, threadName, type Anr, type AnrProcess, type AnrStep } from './anrdoc';
 import { Calls, Method, Stack, type Way } from './anrparts';
 import { Raw, useRaw } from './anrraw';
 import { Threads } from './anrthreads';
-import { count, duration, sentence } from './format';
-import { ended, heard } from './heard';
-import { openAlso } from './opened';
-import { Busy, Copy, Failure, Panel, useLoad } from './parts';
-import { number, set, text } from './route';
-import { tr } from './strings/anr';
+import { count, duration, sentence } from '../i18n/format';
+import { ended, heard } from '../i18n/heard';
+import { openAlso } from '../trace/state/opened';
+import { Busy, Copy, Failure, Panel, useLoad } from '../ui/parts';
+import { number, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/anr';
 import { Waits } from './waitpicture';
 
 const WAITED_MS = 10_000; // before the report, when it does not say how long
@@ -144,7 +144,7 @@ function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 export function AnrPanel({ t, children }: { t: Trace; children: ComponentChildren }) {
 	const turn = JSON.stringify(t.report?.names); // changes when a mapping came
 	const load = useLoad(t.id + turn, (s) => api.documents<Anr>(t.id, 'anr', s));
-	const beside = !!load.value?.documents.length && !t.summary?.format.startsWith('anr'); // else its stacks are the trace
+	const beside = !!load.value?.documents.length && t.summary?.timed === true; // else its stacks are the trace
 	const names = useLoad(`${t.id} ${turn} ${beside}`, () => (beside ? api.names(t.id) : Promise.resolve(null)));
 	if (load.error) return <><Failure error={load.error} retry={load.again} />{children}</>;
 	if (!load.value) return <Busy what={tr('Opening the trace')} />;

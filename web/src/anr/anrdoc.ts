@@ -1,5 +1,5 @@
 // The document "anr" of a trace, and questions about it.
-import { tr } from './strings/anr';
+import { tr } from '../i18n/strings/anr';
 
 export interface AnrFrame {
 	name: string; where?: string; kind?: 'native' | 'kernel'; inlined?: true; // into the frame below

@@ -2,8 +2,8 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { HOW, type AnrFrame, type AnrThread } from './anrdoc';
-import { count, splitName } from './format';
-import { tr } from './strings/anr';
+import { count, splitName } from '../i18n/format';
+import { tr } from '../i18n/strings/anr';
 
 /** Leads from a frame to the calls of that method, where the trace beside the report has some. */
 export interface Way {

@@ -1,9 +1,9 @@
 // The report as it came, as text.
 import { useState } from 'preact/hooks';
-import { api, Refusal } from './api';
-import { bytes } from './format';
-import { Busy, Failure, useLoad } from './parts';
-import { tr } from './strings/anr';
+import { api, Refusal } from '../api/api';
+import { bytes } from '../i18n/format';
+import { Busy, Failure, useLoad } from '../ui/parts';
+import { tr } from '../i18n/strings/anr';
 
 const MOST = 16 << 20; // bytes that are unpacked
 const SHOWN = 1 << 20; // characters in the page; the download has all of them

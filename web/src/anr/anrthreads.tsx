@@ -2,11 +2,11 @@
 import { useMemo } from 'preact/hooks';
 import { order, shows, stackText, stateOf, statesOf, threadName, type AnrProcess } from './anrdoc';
 import { Method, Stack } from './anrparts';
-import { count, duration } from './format';
-import { openAlso } from './opened';
-import { Copy } from './parts';
-import { number, set, text } from './route';
-import { tr } from './strings/anr';
+import { count, duration } from '../i18n/format';
+import { openAlso } from '../trace/state/opened';
+import { Copy } from '../ui/parts';
+import { number, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/anr';
 
 const ROWS = 40;
 

@@ -1,10 +1,10 @@
 // Who waits for whom, drawn: threads as boxes, wishes for locks as arrows to who holds them.
 import { useMemo } from 'preact/hooks';
 import { lockName, stateOf, threadName, type AnrProcess, type AnrWish } from './anrdoc';
-import { count, splitName } from './format';
-import { useMore, useTable } from './held';
-import { number, set } from './route';
-import { tr } from './strings/anr';
+import { count, splitName } from '../i18n/format';
+import { useMore, useTable } from '../ui/held';
+import { number, set } from '../ui/route';
+import { tr } from '../i18n/strings/anr';
 import { pictureOf, waitsOf, type Arrow, type Box, type Picture, type Wait } from './waits';
 
 const BOX = { width: 196, height: 46 };

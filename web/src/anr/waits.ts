@@ -2,7 +2,7 @@
 // end are a tree: its root is a thread that wants none, one that the dump does not have, or a ring of
 // threads, which is a deadlock.
 import type { AnrProcess, AnrWish } from './anrdoc';
-import { tr } from './strings/anr';
+import { tr } from '../i18n/strings/anr';
 
 export interface Wait {
 	ring: number[]; // threads (indexes) at the end: all of a deadlock, in the order of their wishes, else one or none

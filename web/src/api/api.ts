@@ -1,11 +1,10 @@
 // The server's API, as types and calls.
-import type { ComparedMethods, Comparison } from './comparedoc';
 import { answered, lost } from './health';
-import { heardInTime } from './heard';
-import { tr } from './strings/frame';
+import { heardInTime } from '../i18n/heard';
+import { tr } from '../i18n/strings/frame';
 
 export interface Summary {
-	slices: number; threads: number; methods: number; max_depth: number; duration_ns: number;
+	slices: number; threads: number; methods: number; max_depth: number; duration_ns: number; timed: boolean;
 	input_bytes: number; decoded_bytes: number; file_bytes: number; format: string;
 	decoder_version: number; losses: number; repairs: number;
 }
@@ -35,7 +34,9 @@ export interface Thread {
 	thread_id: number; tid: number; pid: number; name: string; is_main: boolean; slices: number;
 	roots: number; max_depth: number; start_ns: number; end_ns: number; busy_ns: number; activity: number[];
 	source: 'calls' | 'samples' | 'counts'; interval_ns: number;
+	process?: string; // of a trace with several: its name or number
 }
+interface Threads { threads: Thread[]; processes?: { pid: number; name: string }[] }
 export interface Method {
 	method: number; id: number | null; name: string; count: number; total_ns: number; sum_ns: number;
 	self_ns: number; max_ns: number; p95_ns: number | null; cpu_ns: number | null; waiting_ns: number | null; resolved: boolean;
@@ -44,10 +45,13 @@ export interface Flame {
 	names: string[]; name: number[]; parent: number[]; value: number[]; self: number[];
 	count: number[]; method: number[]; other: number[]; total_nodes: number; shown_nodes: number; partial: boolean;
 }
+/** Of the last mapping of a kind that was sent; an earlier one stays in use until it is ready. */
+export type MappingState = 'none' | 'queued' | 'compiling' | 'ready' | 'failed';
+export interface MappingError { status: string; message: string; offset: number | null }
 export interface Build {
-	build_id: string; mapping: boolean; entries: number; malformed: number; duplicates: number;
+	build_id: string; mapping: boolean; state: MappingState; error: MappingError | null; entries: number; malformed: number; duplicates: number;
 	map_version: string; updated_ms: number; traces: number; app: string; version_name: string; commit: string;
-	retrace: { mapping: boolean; id: string; classes: number; methods: number; malformed: number; updated_ms: number };
+	retrace: { mapping: boolean; state: MappingState; error: MappingError | null; id: string; classes: number; methods: number; malformed: number; updated_ms: number };
 	names: { traces: number; lacking: number; ids: number; resolved: number; slices: number; resolved_slices: number }; // of its ready traces
 }
 export interface Note {
@@ -187,6 +191,12 @@ export function aheadOfTrace(id: string): void {
 	askAhead(`${trace(id)}/documents`, { kind: 'anr' });
 }
 
+function withProcesses({ threads, processes = [] }: Threads) {
+	if (processes.length < 2) return { threads };
+	const names = new Map(processes.map((p) => [p.pid, p.name || String(p.pid)]));
+	return { threads: threads.map((t) => ({ ...t, process: names.get(t.pid) })) };
+}
+
 export const api = {
 	session: () => get<Session>('/api/v1/session'),
 	signIn: (by: { token: string } | { name: string; password: string }) => send('POST', '/api/v1/session', by),
@@ -213,8 +223,8 @@ export const api = {
 	mergeUrl: (ids: string[]) => url('/api/v1/merge', { ids: ids.join(',') }),
 	compare: (p: Params, s?: AbortSignal) => get<Comparison>('/api/v1/compare', p, s),
 	compareMethods: (p: Params, s?: AbortSignal) => get<ComparedMethods>('/api/v1/compare/methods', p, s),
-	threads: (id: string) => get<{ threads: Thread[] }>(`${trace(id)}/threads`),
-	threadsAhead: async (id: string) => (await peek<{ threads: Thread[] }>(`${trace(id)}/threads`))?.threads ?? [],
+	threads: async (id: string) => withProcesses(await get<Threads>(`${trace(id)}/threads`)),
+	threadsAhead: async (id: string) => withProcesses((await peek<Threads>(`${trace(id)}/threads`)) ?? { threads: [] }).threads,
 	names: (id: string) => get<{ names: string[]; resolved: string }>(`${trace(id)}/names`),
 	methods: (id: string, p: Params, s?: AbortSignal) =>
 		get<{ methods: Method[]; total: number; busy_ns: number; partial: boolean }>(`${trace(id)}/methods`, p, s),
@@ -240,3 +250,18 @@ export const api = {
 	build: (id: string) => get<Build>(`/api/v1/builds/${encodeURIComponent(id)}`),
 	builds: (cursor: string) => get<{ builds: Build[]; cursor: string | null }>('/api/v1/builds', { cursor }),
 };
+
+export interface ComparedTrace { trace: Trace; methods: number; named: number }
+/** Calls of both sides as one tree, in pre-order; sums over the traces of each side, of which a and b tell how many. */
+export interface ComparedTree {
+	a: { length: number }; b: { length: number }; names: { method: number; name: string }[];
+	parent: number[]; method: number[]; other: number[]; a_ns: number[]; b_ns: number[]; a_self_ns: number[]; b_self_ns: number[];
+	a_count: number[]; b_count: number[]; total_nodes: number; shown_nodes: number;
+	a_traces?: number[]; b_traces?: number[]; // in how many of the traces a node is, where that was counted
+	sure?: number[]; // 0: the node's change may be chance; none: that was not asked
+}
+export interface Comparison extends ComparedTree { a: ComparedTrace[]; b: ComparedTrace[]; thread: ComparedThreads }
+export type ComparedThreads = 'main' | 'all';
+export interface Compared { self_ns: number; total_ns: number; count: number; traces: number }
+export interface ComparedMethod { method: number; name: string; a: Compared; b: Compared }
+export interface ComparedMethods { methods: ComparedMethod[]; total: number; new: number; gone: number }

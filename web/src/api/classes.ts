@@ -1,5 +1,5 @@
 // Classes of devices, as every page about many traces has them.
-import { tr } from './strings/frame';
+import { tr } from '../i18n/strings/frame';
 
 export const CLASSES = ['low', 'mid', 'high', 'unknown'];
 

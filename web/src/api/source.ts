@@ -1,7 +1,7 @@
 // Where the calls of a thread come from, in words: nobody shall read a count of samples as one of calls.
 import type { Thread } from './api';
-import { duration } from './format';
-import { tr } from './strings/frame';
+import { duration } from '../i18n/format';
+import { tr } from '../i18n/strings/frame';
 
 export type Source = 'calls' | 'samples' | 'counts';
 
@@ -43,5 +43,6 @@ export const headOf = (format: string) => (ALL_SEEN.includes(format) ? WORDS.cal
 export function mark(t: Thread): string {
 	if (t.source === 'counts') return tr('counts, no times');
 	if (t.source !== 'samples') return '';
+	if (t.interval_ns < 0) return tr('snapshot, no times');
 	return t.interval_ns > 0 ? tr('samples, every {interval_ns}', { interval_ns: duration(t.interval_ns) }) : tr('samples');
 }

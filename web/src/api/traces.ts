@@ -1,15 +1,15 @@
 // What a list of traces says of one, and what its address may hold.
 import type { Trace } from './api';
-import { duration } from './format';
-import { tr } from './strings/frame';
+import { duration } from '../i18n/format';
+import { tr } from '../i18n/strings/frame';
 
 /** What people call it, else what it is a trace of. */
 export function nameOf(t: Trace): string {
 	return t.title || [t.meta.app, t.meta.version_name, t.meta.scenario].filter(Boolean).join(' ') || t.id;
 }
 
-/** How long it took.  A report of an ANR is a moment: its stacks are drawn with lengths that mean nothing. */
-export const lengthOf = (s: NonNullable<Trace['summary']>) => (s.format.startsWith('anr') ? '–' : duration(s.duration_ns));
+/** How long it took, if it has times: counts and snapshots are drawn with lengths that mean nothing. */
+export const lengthOf = (s: NonNullable<Trace['summary']>) => (!s.timed ? '–' : duration(s.duration_ns));
 
 /** Parameters of the address that choose and order traces; these are what a saved filter keeps. */
 export const FILTERS = ['app', 'version_name', 'scenario', 'device', 'state', 'tag', 'os', 'build_id', 'process', 'pinned', 'since', 'until', 'q'] as const;

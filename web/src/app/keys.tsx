@@ -1,7 +1,7 @@
 // The keys, behind "?".
 import { useEffect, useRef } from 'preact/hooks';
 import { SHORTCUTS } from './shortcuts';
-import { tr } from './strings/frame';
+import { tr } from '../i18n/strings/frame';
 
 export function Keys() {
 	const dialog = useRef<HTMLDialogElement>(null);

@@ -2,18 +2,18 @@
 import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { aheadOfTrace, api, Refusal, useProject, useScope, useTools, type Session } from './api';
-import { beginWorker } from './callworker';
-import { away, expired } from './health';
+import { aheadOfTrace, api, Refusal, useProject, useScope, useTools, type Session } from '../api/api';
+import { beginWorker } from '../trace/worker/callworker';
+import { away, expired } from '../api/health';
 import { Keys } from './keys';
-import { language, LANGUAGES, speak, type Language } from './language';
+import { language, LANGUAGES, speak, type Language } from '../i18n/language';
 import { Navigation } from './navigation';
 import { allowed, placeOf, PLACES, trace, traceOf } from './pages';
-import { Busy, Failure } from './parts';
-import { flush, follow, go, link, path, text } from './route';
-import { SignIn } from './signin';
-import { tr } from './strings/frame';
-import { dark, toggle } from './theme';
+import { Busy, Failure } from '../ui/parts';
+import { flush, follow, go, link, path, text } from '../ui/route';
+import { SignIn } from '../admin/signin';
+import { tr } from '../i18n/strings/frame';
+import { dark, toggle } from '../ui/theme';
 
 const session = signal<Session | null>(null);
 const ended = signal(false); // the session, without being asked to
@@ -161,7 +161,7 @@ function beginEarly(): void {
 	if (!id) return;
 	aheadOfTrace(id);
 	beginWorker();
-	Promise.all([import('./trace'), known]).then(([m]) => m.openEarly(id)).catch(() => undefined); // who draws the calls asks for them, too
+	Promise.all([import('../trace/trace'), known]).then(([m]) => m.openEarly(id)).catch(() => undefined); // who draws the calls asks for them, too
 }
 
 /** What a module needs is asked for with it, not once it was read. */

@@ -1,9 +1,9 @@
 // The navigation: what is used most as links, the rest in menus that open below a button.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Session } from './api';
+import type { Session } from '../api/api';
 import { allowed, current, PLACES, type Place } from './pages';
-import { link, path } from './route';
-import { tr } from './strings/frame';
+import { link, path } from '../ui/route';
+import { tr } from '../i18n/strings/frame';
 
 const MENUS: [Place['group'], string][] = [['fleet', tr('Fleet')], ['problems', tr('Problems')], ['manage', tr('Manage')]];
 

@@ -1,7 +1,7 @@
 // Every page of tracewell: where it is, what draws it, who may see it, and where the navigation holds it.
-import { may, type Session } from './api';
-import { later, type Later } from './later';
-import { tr } from './strings/frame';
+import { may, type Session } from '../api/api';
+import { later, type Later } from '../ui/later';
+import { tr } from '../i18n/strings/frame';
 
 /** What a page may be told of who looks. */
 export interface Viewer {
@@ -20,36 +20,36 @@ export interface Place {
 	label?: string;
 }
 
-const list = later('list', async () => (await import('./list')).ListPage);
-const fleet = later('fleet', async () => (await import('./fleet')).FleetPage);
-const account = later<{ name: string; provider: Session['oidc']; out: () => Promise<void> }>('account', async () => (await import('./account')).AccountPage);
-const people = later<{ project: string; provider: string }>('people', async () => (await import('./people')).PeoplePage);
+const list = later('list', async () => (await import('../list/list')).ListPage);
+const fleet = later('fleet', async () => (await import('../fleet/fleet')).FleetPage);
+const account = later<{ name: string; provider: Session['oidc']; out: () => Promise<void> }>('account', async () => (await import('../admin/account')).AccountPage);
+const people = later<{ project: string; provider: string }>('people', async () => (await import('../admin/people')).PeoplePage);
 
-export const trace = later<{ id: string }>('trace', async () => (await import('./trace')).TracePage);
+export const trace = later<{ id: string }>('trace', async () => (await import('../trace/trace')).TracePage);
 
 /** In the order of the navigation. */
 export const PLACES: Place[] = [
 	{ at: '/', group: '', label: tr('Traces'), needs: 'role', page: list },
 	{ at: '/traces', of: '/', needs: 'role', page: list },
-	{ at: '/compare', of: '/', needs: 'role', page: later('compare', async () => (await import('./compare')).ComparePage) },
-	{ at: '/search', group: '', label: tr('Search'), page: later('search', async () => (await import('./search')).SearchPage) },
+	{ at: '/compare', of: '/', needs: 'role', page: later('compare', async () => (await import('../compare/compare')).ComparePage) },
+	{ at: '/search', group: '', label: tr('Search'), page: later('search', async () => (await import('../fleet/search')).SearchPage) },
 	{ at: '/fleet', group: 'fleet', label: tr('Overview'), needs: 'role', page: fleet, below: true },
 	{ at: '/fleet/methods', group: 'fleet', label: tr('Methods'), needs: 'role', page: fleet },
 	{ at: '/fleet/findings', group: 'fleet', label: tr('Findings'), needs: 'role', page: fleet },
-	{ at: '/fleet/compare', group: 'fleet', label: tr('Compare'), page: later('versus', async () => (await import('./versus')).VersusPage) },
-	{ at: '/regressions', group: 'problems', label: tr('Regressions'), page: later('regressions', async () => (await import('./regressions')).RegressionsPage) },
-	{ at: '/anrs', group: 'problems', label: tr('ANRs'), needs: 'role', page: later('anrs', async () => (await import('./anrs')).AnrsPage), below: true },
-	{ at: '/locks', group: 'problems', label: tr('Locks'), needs: 'role', page: later('locks', async () => (await import('./locks')).LocksPage) },
-	{ at: '/detectors', group: 'problems', label: tr('Detectors'), needs: 'role', page: later('detectors', async () => (await import('./detectors')).DetectorsPage) },
-	{ at: '/capture', group: 'manage', label: tr('Capture'), page: later('capture', async () => (await import('./capture')).CapturePage) },
-	{ at: '/builds', group: 'manage', label: tr('Builds'), page: later('builds', async () => (await import('./builds')).BuildsPage) },
-	{ at: '/source', group: 'manage', label: tr('Source'), page: later('source', async () => (await import('./sourcecode')).SourcePage) },
-	{ at: '/retention', group: 'manage', label: tr('Retention'), needs: 'role', page: later('retention', async () => (await import('./retention')).RetentionPage) },
-	{ at: '/quarantine', group: 'manage', label: tr('Quarantine'), needs: 'admin', page: later('quarantine', async () => (await import('./quarantine')).QuarantinePage) },
-	{ at: '/webhooks', group: 'manage', label: tr('Webhooks'), needs: 'admin', page: later('webhooks', async () => (await import('./webhooks')).WebhooksPage) },
-	{ at: '/keys', group: 'manage', label: tr('Keys'), page: later('keys', async () => (await import('./keyspage')).KeysPage) },
+	{ at: '/fleet/compare', group: 'fleet', label: tr('Compare'), page: later('versus', async () => (await import('../compare/versus')).VersusPage) },
+	{ at: '/regressions', group: 'problems', label: tr('Regressions'), page: later('regressions', async () => (await import('../fleet/regressions')).RegressionsPage) },
+	{ at: '/anrs', group: 'problems', label: tr('ANRs'), needs: 'role', page: later('anrs', async () => (await import('../fleet/anrs')).AnrsPage), below: true },
+	{ at: '/locks', group: 'problems', label: tr('Locks'), needs: 'role', page: later('locks', async () => (await import('../fleet/locks')).LocksPage) },
+	{ at: '/detectors', group: 'problems', label: tr('Detectors'), needs: 'role', page: later('detectors', async () => (await import('../admin/detectors')).DetectorsPage) },
+	{ at: '/capture', group: 'manage', label: tr('Capture'), page: later('capture', async () => (await import('../admin/capture')).CapturePage) },
+	{ at: '/builds', group: 'manage', label: tr('Builds'), page: later('builds', async () => (await import('../admin/builds')).BuildsPage) },
+	{ at: '/source', group: 'manage', label: tr('Source'), page: later('source', async () => (await import('../source/sourcecode')).SourcePage) },
+	{ at: '/retention', group: 'manage', label: tr('Retention'), needs: 'role', page: later('retention', async () => (await import('../admin/retention')).RetentionPage) },
+	{ at: '/quarantine', group: 'manage', label: tr('Quarantine'), needs: 'admin', page: later('quarantine', async () => (await import('../admin/quarantine')).QuarantinePage) },
+	{ at: '/webhooks', group: 'manage', label: tr('Webhooks'), needs: 'admin', page: later('webhooks', async () => (await import('../admin/webhooks')).WebhooksPage) },
+	{ at: '/keys', group: 'manage', label: tr('Keys'), page: later('keys', async () => (await import('../admin/keyspage')).KeysPage) },
 	{ at: '/people', group: 'manage', label: tr('People'), needs: 'admin', page: people, props: ({ s }) => ({ project: s.project?.name ?? '', provider: s.oidc?.name ?? '' }) },
-	{ at: '/audit', group: 'manage', label: tr('Changes'), needs: 'admin', page: later('audit', async () => (await import('./audit')).AuditPage) },
+	{ at: '/audit', group: 'manage', label: tr('Changes'), needs: 'admin', page: later('audit', async () => (await import('../admin/audit')).AuditPage) },
 	{ at: '/account', needs: 'user', page: account, props: ({ s, leave }) => ({ name: s.user, provider: s.oidc, out: leave }) },
 ];
 

@@ -1,5 +1,5 @@
 // The one list of what keys and the pointer do.  A test holds the timeline's keys to it.
-import { tr } from './strings/frame';
+import { tr } from '../i18n/strings/frame';
 
 export interface Shortcut {
 	shown: string;
@@ -27,7 +27,7 @@ export const SHORTCUTS: Shortcuts[] = [
 	{ title: tr('Timeline'), canvas: 'timeline', keys: [
 		one(tr('w / s, + / −, wheel'), tr('zoom in, zoom out'), 'w', 's', '+', '=', '-'), one(tr('a / d, ← / →, drag'), tr('move earlier, later'), 'a', 'd', 'ArrowLeft', 'ArrowRight'),
 		one('0', tr('whole trace'), '0'), one(tr('↑ / ↓, Shift+wheel'), tr('scroll rows'), 'ArrowUp', 'ArrowDown'), one('Page ↑ / ↓', tr('scroll threads'), 'PageUp', 'PageDown'),
-		one(tr('double click'), tr('zoom to the call')), one('j / k', tr('next, previous thread'), 'j', 'k'), one('o', tr('open or close the thread'), 'o'),
+		one(tr('click'), tr('select the call')), one(tr('double click'), tr('zoom to the call')), one(tr('Shift+F10, right click'), tr('what can be done with a method'), 'Shift F10'), one('j / k', tr('next, previous thread'), 'j', 'k'), one('o', tr('open or close the thread'), 'o'),
 		one('O', tr('close all others'), 'O'), one('e', tr('all its rows, or fewer'), 'e'), one('. / ,', tr('next, previous note of the thread'), '.', ','),
 		one('f', tr('follow the arrow: lock, start, wake-up; again goes back'), 'f'),
 	] },
@@ -35,7 +35,7 @@ export const SHORTCUTS: Shortcuts[] = [
 		one('n', tr('write one, at the selection or the middle of the view'), 'n'), one('Ctrl+Enter', tr('save it')), one('Esc', tr('leave it'), 'Escape'),
 	] },
 	{ title: tr('Selection'), canvas: 'timeline', keys: [
-		one(tr('Shift+drag'), tr('time and threads')), one(tr('drag on the ruler'), tr('time')), one('v', tr('what is in view'), 'v'),
+		one(tr('Shift+drag'), tr('time and threads')), one(tr('drag on the ruler'), tr('time')), one('v', tr('what is in view'), 'v'), one('m', tr('the selected call'), 'm'),
 		one('Shift+← / →', tr('move its end'), 'Shift ArrowLeft', 'Shift ArrowRight'), one(tr('x, Ctrl+click on a name'), tr('take a thread in, or out'), 'x'),
 		one('Enter', tr('zoom to it'), 'Enter'), one('Esc', tr('clear it'), 'Escape'),
 	] },

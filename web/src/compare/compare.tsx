@@ -1,17 +1,17 @@
 // Two selections beside each other: a sentence, the differential flame graph, the methods.  The
 // address holds all of it; sides are lists of traces here, and the server may learn other ways to name one.
 import { useEffect } from 'preact/hooks';
-import { api, Refusal } from './api';
-import { comparisonOf, pairOf, SIDE_MAX, verdict, type ComparedTrace, type Comparison } from './comparedoc';
+import { api, Refusal, type ComparedTrace, type Comparison } from '../api/api';
+import { comparisonOf, pairOf, SIDE_MAX, verdict } from './comparedoc';
 import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
 import { CompareTable } from './comparetable';
-import { count, when } from './format';
-import { afresh, useTable } from './held';
-import { LinkCheck } from './linkcheck';
-import { Busy, Choice, Failure, Panel, useLoad, type Loaded } from './parts';
-import { link, number, set, text } from './route';
-import { tr } from './strings/compare';
-import { nameOf, several } from './traces';
+import { count, when } from '../i18n/format';
+import { afresh, useTable } from '../ui/held';
+import { LinkCheck } from '../trace/state/linkcheck';
+import { Busy, Choice, Failure, Panel, useLoad, type Loaded } from '../ui/parts';
+import { link, number, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/compare';
+import { nameOf, several } from '../api/traces';
 
 const NODES_MAX = 200000;
 

@@ -1,23 +1,8 @@
 // Two sides beside each other: which traces stand where, numbers a trace, what to draw, what to say of it.
-import { pixel } from './color';
-import { PERCENT, count, duration } from './format';
-import type { Flame, Trace } from './api';
-import { tr } from './strings/compare';
-
-export interface ComparedTrace { trace: Trace; methods: number; named: number }
-/** Calls of both sides as one tree, in pre-order; sums over the traces of each side, of which a and b tell how many. */
-export interface ComparedTree {
-	a: { length: number }; b: { length: number }; names: { method: number; name: string }[];
-	parent: number[]; method: number[]; other: number[]; a_ns: number[]; b_ns: number[]; a_self_ns: number[]; b_self_ns: number[];
-	a_count: number[]; b_count: number[]; total_nodes: number; shown_nodes: number;
-	a_traces?: number[]; b_traces?: number[]; // in how many of the traces a node is, where that was counted
-	sure?: number[]; // 0: the node's change may be chance; none: that was not asked
-}
-export interface Comparison extends ComparedTree { a: ComparedTrace[]; b: ComparedTrace[]; thread: Threads }
-export type Threads = 'main' | 'all';
-export interface Compared { self_ns: number; total_ns: number; count: number; traces: number }
-export interface ComparedMethod { method: number; name: string; a: Compared; b: Compared }
-export interface ComparedMethods { methods: ComparedMethod[]; total: number; new: number; gone: number }
+import { pixel } from '../ui/color';
+import { PERCENT, count, duration } from '../i18n/format';
+import type { ComparedTree, Comparison, Flame, Trace } from '../api/api';
+import { tr } from '../i18n/strings/compare';
 
 export const SIDE_MAX = 16;
 

@@ -1,16 +1,17 @@
 // The differential flame graph: widths are one side's, colours say what changed; and the same as a table.
+import type { ComparedTree } from '../api/api';
 import { useMemo } from 'preact/hooks';
-import { css } from './color';
-import { change, colorOfLevel, flameOf, isChance, levelAt, pairOf, pathTo, relative, type ComparedTree } from './comparedoc';
-import { boxesOf, childrenOf } from './flamelayout';
-import { count, duration, splitName } from './format';
-import { Graph } from './graph';
-import { metricOf } from './graphparts';
-import { useMore } from './held';
-import { MethodName } from './parts';
-import { wordsOf } from './source';
-import { tr } from './strings/compare';
-import { dark } from './theme';
+import { css } from '../ui/color';
+import { change, colorOfLevel, flameOf, isChance, levelAt, pairOf, pathTo, relative } from './comparedoc';
+import { boxesOf, childrenOf } from '../trace/panels/flamelayout';
+import { count, duration, splitName } from '../i18n/format';
+import { Graph } from '../trace/panels/graph';
+import { metricOf } from '../trace/panels/graphparts';
+import { useMore } from '../ui/held';
+import { MethodName } from '../ui/parts';
+import { wordsOf } from '../api/source';
+import { tr } from '../i18n/strings/compare';
+import { dark } from '../ui/theme';
 
 const LISTED = 50;
 const STEPS = [-4, -3, -2, -1, 0, 1, 2, 3, 4];

@@ -1,12 +1,12 @@
 // The methods of two sides as a table: ordered and chosen by the server, numbers of one trace.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, Refusal } from './api';
-import { change, relative, type ComparedMethod, type ComparedMethods, type Pair } from './comparedoc';
-import { count, duration } from './format';
-import { filterOf } from './methodcolumns';
-import { Busy, Choice, Copy, Failure, MethodName, Panel, useLoad } from './parts';
-import { number, set, text } from './route';
-import { tr } from './strings/compare';
+import { api, Refusal, type ComparedMethod, type ComparedMethods } from '../api/api';
+import { change, relative, type Pair } from './comparedoc';
+import { count, duration } from '../i18n/format';
+import { filterOf } from '../trace/panels/methodcolumns';
+import { Busy, Choice, Copy, Failure, MethodName, Panel, useLoad } from '../ui/parts';
+import { number, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/compare';
 
 const STEP = 25;
 const ROWS_MAX = 10000;

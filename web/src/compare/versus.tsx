@@ -1,14 +1,13 @@
 // Two sides of the fleet beside each other: versions, filters or single traces.  The address holds all of it.
 import { useEffect } from 'preact/hooks';
-import { get, Refusal, url } from './api';
-import type { ComparedTree } from './comparedoc';
-import { sentence } from './format';
-import { ended, heard } from './heard';
-import { LinkCheck } from './linkcheck';
-import { Busy, Failure, useLoad } from './parts';
-import { number, text } from './route';
-import { SourceBox } from './sourcelater';
-import { tr } from './strings/versus';
+import { get, Refusal, url, type ComparedTree } from '../api/api';
+import { sentence } from '../i18n/format';
+import { ended, heard } from '../i18n/heard';
+import { LinkCheck } from '../trace/state/linkcheck';
+import { Busy, Failure, useLoad } from '../ui/parts';
+import { number, text } from '../ui/route';
+import { SourceBox } from '../source/sourcelater';
+import { tr } from '../i18n/strings/versus';
 import { ASKED, daysOf, isAlone, paramsOf, SIDES, suggested, swapped, treeOf, WHERE, type FleetTree, type Versus } from './versusdoc';
 import { rootOf, VersusGraph } from './versusgraph';
 import { MixCard, OneMethod, Quantiles, SideCard } from './versusnumbers';

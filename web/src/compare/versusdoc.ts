@@ -1,9 +1,9 @@
 // Two sides of the fleet: what the address asks of the server, and what its answer says in words and places.
-import { classWord } from './classes';
-import type { ComparedTree } from './comparedoc';
-import { COMMA, percent, PERCENT } from './format';
-import { tr } from './strings/versus';
-import { newestFirst } from './traces';
+import type { ComparedTree } from '../api/api';
+import { classWord } from '../api/classes';
+import { COMMA, percent, PERCENT } from '../i18n/format';
+import { tr } from '../i18n/strings/versus';
+import { newestFirst } from '../api/traces';
 
 const DAY_MS = 86400000;
 export const WHERE = '/api/v1/fleet/compare';

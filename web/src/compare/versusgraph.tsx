@@ -1,12 +1,12 @@
 // The differential flame graph of two sides of the fleet: numbers of one trace, grey what may be chance.
-import { Refusal } from './api';
-import { pairOf, type ComparedTree } from './comparedoc';
+import { Refusal, type ComparedTree } from '../api/api';
+import { pairOf } from './comparedoc';
 import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
-import { count } from './format';
-import { afresh, useTable } from './held';
-import { Busy, Choice, Failure, Panel, type Loaded } from './parts';
-import { set, text } from './route';
-import { tr } from './strings/versus';
+import { count } from '../i18n/format';
+import { afresh, useTable } from '../ui/held';
+import { Busy, Choice, Failure, Panel, type Loaded } from '../ui/parts';
+import { set, text } from '../ui/route';
+import { tr } from '../i18n/strings/versus';
 import { ask } from './versuspick';
 
 const NODES_MAX = 200000;

@@ -1,11 +1,11 @@
 // How long the traces of both sides take: how many there are, whose devices, quantiles with intervals.
-import { get } from './api';
-import { classWord } from './classes';
-import { count, duration, percent } from './format';
-import { useMore } from './held';
-import { Panel, Pending, useLoad } from './parts';
-import { link, text } from './route';
-import { tr } from './strings/versus';
+import { get } from '../api/api';
+import { classWord } from '../api/classes';
+import { count, duration, percent } from '../i18n/format';
+import { useMore } from '../ui/held';
+import { Panel, Pending, useLoad } from '../ui/parts';
+import { link, text } from '../ui/route';
+import { tr } from '../i18n/strings/versus';
 import { axisOf, between, leftOut, placeOn, signed, verdictOf, WHERE, type Axis, type Interval, type Scenario, type Stat, type Versus } from './versusdoc';
 
 const SHOWN = 5;

@@ -1,12 +1,12 @@
 // What stands on each side: pickers for both and for each, in rows; all of it is in the address.
 import { useState } from 'preact/hooks';
-import { get } from './api';
-import { CLASSES, classWord } from './classes';
-import { afresh } from './held';
-import { Failure, useLoad, type Loaded } from './parts';
-import { set, text } from './route';
-import { tr } from './strings/versus';
-import { newestFirst } from './traces';
+import { get } from '../api/api';
+import { CLASSES, classWord } from '../api/classes';
+import { afresh } from '../ui/held';
+import { Failure, useLoad, type Loaded } from '../ui/parts';
+import { set, text } from '../ui/route';
+import { tr } from '../i18n/strings/versus';
+import { newestFirst } from '../api/traces';
 import { daysOf, SIDES, traceIn } from './versusdoc';
 
 const DAYS = [7, 30, 90, 400];

@@ -2,11 +2,11 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { change, relative } from './comparedoc';
-import { count, duration, percent } from './format';
-import { matching } from './matching';
-import { Choice, Copy, MethodName, Panel } from './parts';
-import { number, set, text } from './route';
-import { tr } from './strings/versus';
+import { count, duration, percent } from '../i18n/format';
+import { matching } from '../ui/matching';
+import { Choice, Copy, MethodName, Panel } from '../ui/parts';
+import { number, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/versus';
 import { isAlone, sorted, type Key, type Mean, type Method, type Versus } from './versusdoc';
 
 const STEP = 25;

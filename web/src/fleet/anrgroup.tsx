@@ -1,16 +1,16 @@
 // One group of ANRs: its sentence, whom it hits, and the report of one of its traces, deadlock drawn.
-import { get } from './api';
-import { Chain, Cycles } from './anr';
-import type { Anr } from './anrdoc';
+import { get } from '../api/api';
+import { Chain, Cycles } from '../anr/anr';
+import type { Anr } from '../anr/anrdoc';
 import { KINDS, type Exemplar, type GroupDetail, type Slice } from './anrgroups';
 import { Trend, useFleet } from './fleetfilter';
-import { count, duration, percent, when } from './format';
-import { heard } from './heard';
-import { MethodName, Panel, Pending, useLoad } from './parts';
+import { count, duration, percent, when } from '../i18n/format';
+import { heard } from '../i18n/heard';
+import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { IssueText } from './issue';
-import { link, set, text } from './route';
-import { tr } from './strings/anrs';
-import { Waits } from './waitpicture';
+import { link, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/anrs';
+import { Waits } from '../anr/waitpicture';
 
 function Slices({ title, of, all }: { title: string; of: Slice[]; all: number }) {
 	return (

@@ -1,6 +1,6 @@
 // Groups of ANRs as the server tells them, in words.
-import { COMMA } from './format';
-import { tr } from './strings/anrs';
+import { COMMA } from '../i18n/format';
+import { tr } from '../i18n/strings/anrs';
 
 export interface Held { class: string; wanted_in: string; taken_in: string }
 export interface Cause {

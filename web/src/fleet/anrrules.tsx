@@ -1,12 +1,12 @@
 // The rules by which ANRs are grouped: tried in their order, changed by whoever may write, all versions kept.
 import { useState } from 'preact/hooks';
-import { get, may, send } from './api';
+import { get, may, send } from '../api/api';
 import { ACTS, KINDS, says, type Rule, type Rules } from './anrgroups';
-import { Sure, useChange } from './change';
-import { when } from './format';
-import { Failure, Panel, Pending, useLoad } from './parts';
-import { number, set, text } from './route';
-import { tr } from './strings/anrs';
+import { Sure, useChange } from '../ui/change';
+import { when } from '../i18n/format';
+import { Failure, Panel, Pending, useLoad } from '../ui/parts';
+import { number, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/anrs';
 
 const EXAMPLES: Record<Rule['do'], string> = { skip: 'com.example.log.', merge: '/^com\\.example\\.image\\./', name: 'com.example.Cart' };
 

@@ -1,15 +1,15 @@
 // ANRs by cause: which there are, whom they hit and since when; one of them; the rules that make them.
 import { useEffect, useState } from 'preact/hooks';
-import { get, may } from './api';
+import { get, may } from '../api/api';
 import { AnrGroup } from './anrgroup';
 import { KINDS, type Group, type Groups } from './anrgroups';
 import { AnrRules } from './anrrules';
 import { FleetFilter, Trend, useFleet } from './fleetfilter';
-import { count, when } from './format';
-import { ended, heard } from './heard';
-import { Panel, Pending, useLoad } from './parts';
-import { link, path, query, set, text } from './route';
-import { tr } from './strings/anrs';
+import { count, when } from '../i18n/format';
+import { ended, heard } from '../i18n/heard';
+import { Panel, Pending, useLoad } from '../ui/parts';
+import { link, path, query, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/anrs';
 
 const ROWS = 100;
 

@@ -5,8 +5,8 @@ import { FindingsPage, FleetFindings } from './fleetfindings';
 import { MethodsPage } from './fleetmethods';
 import { Anrs, Intake, Regressions, ScenarioTimes, Slowest } from './fleetpanels';
 import { Narrowed } from './fleetparts';
-import { link, path } from './route';
-import { tr } from './strings/fleet';
+import { link, path } from '../ui/route';
+import { tr } from '../i18n/strings/fleet';
 
 function Overview() {
 	return <>

@@ -1,12 +1,12 @@
 // Who calls a method in the fleet's merged call trees, and what it calls, with shares of its time.
 import type { ComponentChildren } from 'preact';
 
-import { get } from './api';
+import { get } from '../api/api';
 import type { Callers, Near } from './fleetdoc';
 import { methodLink, useAsked, withFilter } from './fleetparts';
-import { count, duration, percent } from './format';
-import { MethodName, Panel, Pending, useLoad } from './parts';
-import { tr } from './strings/fleet';
+import { count, duration, percent } from '../i18n/format';
+import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
+import { tr } from '../i18n/strings/fleet';
 
 /** A thread is no method: its row leads nowhere. */
 function Name({ of }: { of: Near }) {

@@ -1,6 +1,6 @@
 // Numbers of the fleet as the server tells them, and questions about them.
-import { count, duration, tickStep } from './format';
-import { tr } from './strings/fleet';
+import { count, duration, tickStep } from '../i18n/format';
+import { tr } from '../i18n/strings/fleet';
 
 export interface Stat { traces: number; sum: number; mean: number; p50: number; p75: number; p95: number; p99: number; max: number }
 export interface Metric extends Stat { exemplar: string | null }

@@ -1,10 +1,10 @@
 // What of the fleet a page is about: app, version, scenario, class of device and how many days, in the address.
-import { get } from './api';
-import { CLASSES, classWord } from './classes';
-import { useLoad } from './parts';
-import { number, set, text } from './route';
-import { tr } from './strings/fleet';
-import { newestFirst } from './traces';
+import { get } from '../api/api';
+import { CLASSES, classWord } from '../api/classes';
+import { useLoad } from '../ui/parts';
+import { number, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/fleet';
+import { newestFirst } from '../api/traces';
 
 const DAY_MS = 86400000;
 const DAYS = [7, 30, 90, 400];

@@ -1,13 +1,13 @@
 // What detectors found in many traces: a card on the fleet's overview, and a page with causes and versions.
-import { get } from './api';
+import { get } from '../api/api';
 import { groupId, groupName, inOrder, LABEL, type ByLabel, type Head, type Keyed, type Point } from './fleetdoc';
 import { FleetFilter } from './fleetfilter';
 import { byName, methodLink, Narrowed, PickBy, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
-import { count, duration, percent } from './format';
-import { heard } from './heard';
-import { MethodName, Panel, Pending, useLoad } from './parts';
-import { link, set, text } from './route';
-import { tr } from './strings/fleet';
+import { count, duration, percent } from '../i18n/format';
+import { heard } from '../i18n/heard';
+import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
+import { link, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/fleet';
 
 const ROWS = 5, CAUSES = 20, GROUPS = 12;
 

@@ -1,12 +1,12 @@
 // One method over the fleet: by version, day and more, as a picture and as numbers, with a trace to each.
-import { get } from './api';
+import { get } from '../api/api';
 import { chartOf, groupId, groupName, inOrder, LABEL, METRICS, metricNamed, namedMarks, valueOf, type Chart, type Mark, type Metric, type MetricName, type Point, type Series } from './fleetdoc';
 import { byName, Change, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
-import { count, tick } from './format';
-import { Choice, Copy, MethodName, Panel, Pending, useLoad, useWidth } from './parts';
-import { link, set, text } from './route';
-import { SourceBox } from './sourcelater';
-import { tr } from './strings/fleet';
+import { count, tick } from '../i18n/format';
+import { Choice, Copy, MethodName, Panel, Pending, useLoad, useWidth } from '../ui/parts';
+import { link, set, text } from '../ui/route';
+import { SourceBox } from '../source/sourcelater';
+import { tr } from '../i18n/strings/fleet';
 
 /** What a group's key narrows the filter to; a day is no filter. */
 const FILTER: Record<string, string> = { version: 'version_name', class: 'class', os: 'os', scenario: 'scenario', app: 'app', build: 'build_id' };

@@ -1,14 +1,14 @@
 // Methods over many traces: one statistic of each metric, sorted by one of them; and one method.
-import { get } from './api';
+import { get } from '../api/api';
 import { METRICS, metricNamed, STATS, statNamed, valueOf, type FleetMethodRow, type FleetMethods, type MetricName, type StatName } from './fleetdoc';
 import { FleetCallers } from './fleetcallers';
 import { FleetMethod } from './fleetmethod';
 import { FleetFilter } from './fleetfilter';
 import { methodLink, Narrowed, Stated, useAsked, withFilter } from './fleetparts';
-import { count, percent } from './format';
-import { Choice, MethodName, Panel, Pending, useLoad } from './parts';
-import { link, number, set, text } from './route';
-import { tr } from './strings/fleet';
+import { count, percent } from '../i18n/format';
+import { Choice, MethodName, Panel, Pending, useLoad } from '../ui/parts';
+import { link, number, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/fleet';
 
 const PAGE = 100, MOST = 1000;
 

@@ -1,15 +1,15 @@
 // The panels of the fleet's overview.
 import { useEffect } from 'preact/hooks';
-import { api, get } from './api';
+import { api, get } from '../api/api';
 import { KINDS, type Groups } from './anrgroups';
 import { groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
 import { byName, Change, methodLink, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { span, Trend, useDays } from './fleetfilter';
-import { count, duration, percent } from './format';
-import { heard } from './heard';
-import { MethodName, Panel, Pending, useLoad } from './parts';
-import { link, set, text } from './route';
-import { tr } from './strings/fleet';
+import { count, duration, percent } from '../i18n/format';
+import { heard } from '../i18n/heard';
+import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
+import { link, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/fleet';
 
 const LATEST = 3, LARGEST = 8, SCENARIOS = 6, ROWS = 5, METHODS = 8;
 const LOOK_MS = 5000; // how often it is asked again what waits

@@ -1,11 +1,11 @@
 // What the pages of the fleet share: the filter and links that keep it, a change, how far numbers may be off.
-import { get } from './api';
+import { get } from '../api/api';
 import { changeOf, LABEL, unsure } from './fleetdoc';
 import { useFleet } from './fleetfilter';
-import { count, percent } from './format';
-import { useLoad } from './parts';
-import { query, set, text } from './route';
-import { tr } from './strings/fleet';
+import { count, percent } from '../i18n/format';
+import { useLoad } from '../ui/parts';
+import { query, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/fleet';
 
 const KEPT = ['app', 'version_name', 'scenario', 'class', 'os', 'build_id', 'label', 'days', 'project'];
 

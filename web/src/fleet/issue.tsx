@@ -1,8 +1,8 @@
 // A regression or a group of ANRs as an issue: copied for GitHub, GitLab or Jira, or opened there.
 import { useState } from 'preact/hooks';
-import { get } from './api';
-import { Choice, Copy, Pending, useLoad } from './parts';
-import { tr } from './strings/regressions';
+import { get } from '../api/api';
+import { Choice, Copy, Pending, useLoad } from '../ui/parts';
+import { tr } from '../i18n/strings/regressions';
 
 interface Issue { for: string; title: string; body: string; url: string | null }
 

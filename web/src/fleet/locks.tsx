@@ -1,11 +1,11 @@
 // Locks that threads waited for, over many traces: which, for how long, in how many traces and versions.
 import { useEffect } from 'preact/hooks';
-import { get } from './api';
+import { get } from '../api/api';
 import { FleetFilter, useFleet } from './fleetfilter';
-import { count, duration, when } from './format';
-import { Choice, MethodName, Panel, Pending, useLoad } from './parts';
-import { link, set, text } from './route';
-import { tr } from './strings/anrs';
+import { count, duration, when } from '../i18n/format';
+import { Choice, MethodName, Panel, Pending, useLoad } from '../ui/parts';
+import { link, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/anrs';
 
 interface Sums { traces: number; reports: number; versions: number; waits: number; timed: number; total_ns: number; max_ns: number; mean_ns: number; first_ms: number; last_ms: number; holder: string; worst: string | null }
 interface Lock extends Sums { name: string; owner: string; monitors: string[] }

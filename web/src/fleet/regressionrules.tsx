@@ -1,9 +1,9 @@
 // What a change must have to be told: thresholds that a project can tune.
 import { useState } from 'preact/hooks';
-import { get, may, send } from './api';
-import { useChange } from './change';
-import { Failure, Panel, Pending, useLoad } from './parts';
-import { tr } from './strings/regressions';
+import { get, may, send } from '../api/api';
+import { useChange } from '../ui/change';
+import { Failure, Panel, Pending, useLoad } from '../ui/parts';
+import { tr } from '../i18n/strings/regressions';
 
 type Rules = Record<'least_change' | 'certainty' | 'least_traces' | 'least_days' | 'window_days' | 'least_share', number>;
 

@@ -1,15 +1,15 @@
 // What got slower, as the server found it: who looks at it, how sure it is, and what is enough to be told.
 import { useEffect, useState } from 'preact/hooks';
-import { get, may, send } from './api';
-import { useChange } from './change';
-import { count, duration, percent, when } from './format';
+import { get, may, send } from '../api/api';
+import { useChange } from '../ui/change';
+import { count, duration, percent, when } from '../i18n/format';
 import { IssueText } from './issue';
-import { Failure, MethodName, Panel, Pending, useCame, useLoad } from './parts';
+import { Failure, MethodName, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { RegressionRules } from './regressionrules';
 import { RegressionTrend } from './regressiontrend';
-import { link, set, text } from './route';
-import { SourceBox } from './sourcelater';
-import { tr } from './strings/regressions';
+import { link, set, text } from '../ui/route';
+import { SourceBox } from '../source/sourcelater';
+import { tr } from '../i18n/strings/regressions';
 
 interface Regression {
 	id: string; kind: 'slower' | 'new'; share: number; app: string; scenario: string; method: string; descriptor: string; base: string; head: string;

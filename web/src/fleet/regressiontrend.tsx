@@ -1,9 +1,9 @@
 // The days around a regression: median or p95 with its interval, the change and the versions; the same as a table.
 import { useState } from 'preact/hooks';
-import { get } from './api';
-import { count, duration, tick } from './format';
-import { Choice, Pending, useLoad, useWidth } from './parts';
-import { tr } from './strings/regressions';
+import { get } from '../api/api';
+import { count, duration, tick } from '../i18n/format';
+import { Choice, Pending, useLoad, useWidth } from '../ui/parts';
+import { tr } from '../i18n/strings/regressions';
 import { namedVersions, trendChart, type Drawn, type Quantile, type Trend, type TrendChart, type TrendPoint, type Which } from './trenddoc';
 
 const HIGH = 220, NAME_WIDE = 70, DAY_WIDE = 78;

@@ -1,11 +1,11 @@
 // Calls of the whole fleet that took more than a time: asked for in the address, each hit leads to its call.
 import { useEffect } from 'preact/hooks';
-import { get } from './api';
-import { CLASSES, classWord } from './classes';
-import { count, duration } from './format';
-import { Busy, Failure, MethodName, Panel, useLoad } from './parts';
-import { link, set, text } from './route';
-import { tr } from './strings/search';
+import { get } from '../api/api';
+import { CLASSES, classWord } from '../api/classes';
+import { count, duration } from '../i18n/format';
+import { Busy, Failure, MethodName, Panel, useLoad } from '../ui/parts';
+import { link, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/search';
 
 interface Call { tid: number; start_ns: number; duration_ns: number; depth: number }
 interface Hit {

@@ -1,5 +1,5 @@
 // The days around a regression as a picture: where points, bands and versions stand.
-import { tickStep } from './format';
+import { tickStep } from '../i18n/format';
 
 export interface Quantile { ns: number; low_ns: number | null; high_ns: number | null }
 export interface TrendPoint { day_ms: number; of_traces: number; traces: number; p50: Quantile; p95: Quantile }

@@ -1,16 +1,16 @@
 // The list of traces: filters, order and columns in the address, pages by cursor, states that
 // refresh, rows picked by pointer or keys.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, may, type Trace } from './api';
-import { count } from './format';
+import { api, may, type Trace } from '../api/api';
+import { count } from '../i18n/format';
 import { ColumnChooser, NameCell, shownColumns, type Column } from './listcolumns';
 import { Filters, isFiltered, put, Saved } from './listfilters';
 import { PickedBar } from './listpicked';
-import { Busy, Failure, useLoad } from './parts';
-import { go, number, set, text } from './route';
+import { Busy, Failure, useLoad } from '../ui/parts';
+import { go, number, set, text } from '../ui/route';
 import { Arrival, Start } from './start';
-import { tr } from './strings/list';
-import { backOff, FILTERS } from './traces';
+import { tr } from '../i18n/strings/list';
+import { backOff, FILTERS } from '../api/traces';
 
 const PAGE = 50;
 

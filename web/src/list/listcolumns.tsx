@@ -1,13 +1,13 @@
 // The columns of the list of traces: which there are, which are shown.
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import type { Trace } from './api';
-import { bytes, COMMA, count, when } from './format';
-import { heard } from './heard';
-import { Popover } from './popover';
-import { link, set, text } from './route';
-import { tr } from './strings/list';
-import { lengthOf, stateName } from './traces';
+import type { Trace } from '../api/api';
+import { bytes, COMMA, count, when } from '../i18n/format';
+import { heard } from '../i18n/heard';
+import { Popover } from '../ui/popover';
+import { link, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/list';
+import { lengthOf, stateName } from '../api/traces';
 
 export interface Column {
 	key: string;

@@ -1,12 +1,12 @@
 // Which traces are listed: fields over the address, and lists that are kept by a name.
 import { useRef, useState } from 'preact/hooks';
-import { api, may } from './api';
-import { count, when } from './format';
-import { Failure, useLoad } from './parts';
-import { Popover } from './popover';
-import { query, set, text } from './route';
-import { tr } from './strings/list';
-import { changesTo, dateOf, dayStart, FILTERS, keptOf, newestFirst, stateName } from './traces';
+import { api, may } from '../api/api';
+import { count, when } from '../i18n/format';
+import { Failure, useLoad } from '../ui/parts';
+import { Popover } from '../ui/popover';
+import { query, set, text } from '../ui/route';
+import { tr } from '../i18n/strings/list';
+import { changesTo, dateOf, dayStart, FILTERS, keptOf, newestFirst, stateName } from '../api/traces';
 
 const MAIN: [string, string][] = [['app', tr('App')], ['version_name', tr('Version')], ['scenario', tr('Scenario')], ['device', tr('Device')], ['state', tr('State')], ['tag', tr('Tag')]];
 const MORE: [string, string][] = [['os', 'OS'], ['build_id', tr('Build')], ['process', tr('Process')]];

@@ -1,13 +1,13 @@
 // What can be done with the traces that are picked.
 import { useState } from 'preact/hooks';
-import { api, call, may, type Trace } from './api';
-import { count } from './format';
-import { Failure, useLoad } from './parts';
-import { Dialog, Popover } from './popover';
-import { sidesOf } from './comparedoc';
-import { link } from './route';
-import { tr } from './strings/list';
-import { loss, nameOf, several } from './traces';
+import { api, call, may, type Trace } from '../api/api';
+import { count } from '../i18n/format';
+import { Failure, useLoad } from '../ui/parts';
+import { Dialog, Popover } from '../ui/popover';
+import { sidesOf } from '../compare/comparedoc';
+import { link } from '../ui/route';
+import { tr } from '../i18n/strings/list';
+import { loss, nameOf, several } from '../api/traces';
 
 const MERGE_MAX = 16;
 const FORMATS: [kind: string, label: string][] = [

@@ -1,12 +1,12 @@
 // A project without traces: three commands to the first one, and how it comes in.
 import { useEffect, useState } from 'preact/hooks';
-import { api, may, type Trace } from './api';
-import { heard } from './heard';
-import { KeyButton, keyLine, NewKey } from './makekey';
-import { Command, useLoad } from './parts';
-import { link } from './route';
-import { tr } from './strings/list';
-import { nameOf, stateName } from './traces';
+import { api, may, type Trace } from '../api/api';
+import { heard } from '../i18n/heard';
+import { KeyButton, keyLine, NewKey } from '../ui/makekey';
+import { Command, useLoad } from '../ui/parts';
+import { link } from '../ui/route';
+import { tr } from '../i18n/strings/list';
+import { nameOf, stateName } from '../api/traces';
 
 const STEPS = ['received', 'decoding', 'ready'] as const;
 

@@ -1,15 +1,15 @@
 // Where a method is in the source, whose it is, and who changed it last: asked for when it is wanted.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { api, get, Refusal, type Meta } from './api';
-import { sentence } from './format';
-import { ended, heard } from './heard';
-import { Dialog } from './popover';
-import { Busy, Failure, MethodName, useLoad } from './parts';
-import { link, path } from './route';
+import { api, get, Refusal, type Meta } from '../api/api';
+import { sentence } from '../i18n/format';
+import { ended, heard } from '../i18n/heard';
+import { Dialog } from '../ui/popover';
+import { Busy, Failure, MethodName, useLoad } from '../ui/parts';
+import { link, path } from '../ui/route';
 import { ageOf, dayOf, fromOf, namesOf, numbersOf, safe, shortOf, type Source } from './sourcedoc';
 import type { About } from './sourcelater';
-import { tr } from './strings/sources';
+import { tr } from '../i18n/strings/sources';
 
 const paramsOf = (p: Record<string, string | undefined>) => Object.fromEntries(Object.entries(p).filter(([, v]) => v)) as Record<string, string>;
 

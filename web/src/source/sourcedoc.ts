@@ -1,6 +1,6 @@
 // What the server tells of a method's source, in words.
-import { count } from './format';
-import { tr } from './strings/sources';
+import { count } from '../i18n/format';
+import { tr } from '../i18n/strings/sources';
 
 export interface Commit { id: string; author: string; email?: string; time_ms: number; summary: string; link: string | null }
 export interface Source {

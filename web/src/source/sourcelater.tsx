@@ -1,6 +1,6 @@
 // The source of a method where it is looked at; its code comes when one is.
-import { Failure, useLoad } from './parts';
-import { tr } from './strings/sources';
+import { Failure, useLoad } from '../ui/parts';
+import { tr } from '../i18n/strings/sources';
 
 export interface About { method: string; app?: string; base?: string; head?: string; told?: (owners: string) => void }
 

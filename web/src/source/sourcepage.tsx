@@ -1,11 +1,11 @@
 // In which repositories the project's source lies: edited, and tried with a method's name.
 import { useEffect, useState } from 'preact/hooks';
-import { get, may, send } from './api';
-import { Sure, useChange } from './change';
-import { Busy, Command, Failure, Panel, useLoad } from './parts';
+import { get, may, send } from '../api/api';
+import { Sure, useChange } from '../ui/change';
+import { Busy, Command, Failure, Panel, useLoad } from '../ui/parts';
 import { askSource, SourceFacts } from './sourcebox';
 import { ageOf, draftOf, repositoryOf, type Draft, type Repository, type Source } from './sourcedoc';
-import { tr } from './strings/sources';
+import { tr } from '../i18n/strings/sources';
 
 interface Settings { repositories: Repository[]; changed_ms: number; clones_in: string | null }
 

@@ -1,12 +1,12 @@
 // Opening a trace in other tools, and downloading it in their formats.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { api, currentProject, tools, type Trace } from './api';
-import { duration } from './format';
+import { api, currentProject, tools, type Trace } from '../api/api';
+import { duration } from '../i18n/format';
 import { firefoxAddress, perfettoAddress, scopeQuery, speedscopeAddress, type Scope } from './opening';
-import { Choice } from './parts';
+import { Choice } from '../ui/parts';
 import { Blocked, openInPerfetto } from './perfetto';
-import { flush, number } from './route';
-import { tr } from './strings/trace';
+import { flush, number } from '../ui/route';
+import { tr } from '../i18n/strings/trace';
 
 const DOWNLOADS: [kind: string, label: string, more?: Record<string, string>][] = [
 	['speedscope', 'speedscope'],

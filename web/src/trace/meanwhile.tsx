@@ -1,10 +1,10 @@
 // What happens to an open trace meanwhile: a mapping arrives, or the trace is deleted.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, type Trace } from './api';
-import { count } from './format';
-import { missing } from './health';
-import { link } from './route';
-import { tr } from './strings/trace';
+import { api, type Trace } from '../api/api';
+import { count } from '../i18n/format';
+import { missing } from '../api/health';
+import { link } from '../ui/route';
+import { tr } from '../i18n/strings/trace';
 
 const LOOK_MS = 5000; // while names are lacking
 

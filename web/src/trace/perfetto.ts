@@ -1,6 +1,6 @@
 // Handing a trace to the Perfetto UI: open its window, wait for PONG, post the bytes.
-import { call } from './api';
-import { tr } from './strings/trace';
+import { call } from '../api/api';
+import { tr } from '../i18n/strings/trace';
 
 const PING_MS = 100;
 const WAIT_MS = 30000;

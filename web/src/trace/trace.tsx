@@ -1,40 +1,40 @@
 // One trace: facts, threads, the chart of one thread, the merged graph and the methods of a range.
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { AnnotateButton, AnnotationPanel } from './annotationpanel';
-import { AnrPanel } from './anr';
-import { api, may, Refusal, type NoteSum, type Thread, type Trace } from './api';
+import { AnnotateButton, AnnotationPanel } from './panels/annotationpanel';
+import { AnrPanel } from '../anr/anr';
+import { api, may, Refusal, type NoteSum, type Thread, type Trace } from '../api/api';
 import { Exports } from './exports';
-import type { Found } from './calls';
-import { count, percent, sentence } from './format';
-import { FlamePanel } from './flame';
-import { heard } from './heard';
-import { later } from './later';
-import { LinkCheck } from './linkcheck';
-import { matching } from './matching';
+import type { Found } from './worker/calls';
+import { count, percent, sentence } from '../i18n/format';
+import { FlamePanel } from './panels/flame';
+import { heard } from '../i18n/heard';
+import { later } from '../ui/later';
+import { LinkCheck } from './state/linkcheck';
+import { matching } from '../ui/matching';
 import { Deleted, NamesCame, useMeanwhile } from './meanwhile';
-import { COLUMNS } from './methodcolumns';
-import { MethodsPanel } from './methods';
-import { NotesPanel } from './notes';
-import { Busy, Choice, Failure, Panel, useLoad } from './parts';
-import { Facts, NamesWarning, Repairs } from './report';
-import { number, set, text } from './route';
-import type { Range } from './scene';
-import { many, wordsOf } from './source';
-import { StatesPanel } from './states';
-import { useSteps } from './stepbar';
-import { format } from './steps';
-import { tr } from './strings/trace';
-import { Timeline } from './timeline';
-import { threadsFromAddress } from './timelineview';
-import { safe, useSafe } from './theme';
+import { COLUMNS } from './panels/methodcolumns';
+import { MethodsPanel } from './panels/methods';
+import { NotesPanel } from './panels/notes';
+import { Busy, Choice, Failure, Panel, useLoad } from '../ui/parts';
+import { Facts, NamesWarning, Repairs } from './panels/report';
+import { number, set, text } from '../ui/route';
+import type { Range } from './timeline/scene';
+import { many, wordsOf } from '../api/source';
+import { StatesPanel } from './panels/states';
+import { useSteps } from './panels/stepbar';
+import { format } from './state/steps';
+import { tr } from '../i18n/strings/trace';
+import { Timeline } from './timeline/timeline';
+import { threadsFromAddress } from './timeline/timelineview';
+import { safe, useSafe } from '../ui/theme';
 import { TraceHead } from './tracehead';
-import { nameOf } from './traces';
+import { nameOf } from '../api/traces';
 import { Waiting } from './waiting';
 
 /* Refusals of a decode that leave the upload in quarantine: it died, instead of saying what is wrong. */
 const DEATHS = new Set(['internal', 'out_of_memory', 'deadline']);
 
-const findings = later<{ id: string; threads: Thread[]; start: number; end: number; turn: number }>('findings', async () => (await import('./detectors')).FindingsPanel, 'Findings');
+const findings = later<{ id: string; threads: Thread[]; start: number; end: number; turn: number }>('findings', async () => (await import('../admin/detectors')).FindingsPanel, 'Findings');
 
 const POLL_MS = 1000;
 const REST_MS = 400;
@@ -183,7 +183,7 @@ function Ready({ t }: { t: Trace }) {
 	</>;
 }
 
-export { openEarly } from './timelineview';
+export { openEarly } from './timeline/timelineview';
 
 export function TracePage({ id }: { id: string }) {
 	const load = useLoad(id, (s) => api.trace(id, s));

@@ -1,12 +1,12 @@
 // A trace's title, pin and tags: shown to all, changed by those who may.
 import { useState } from 'preact/hooks';
-import { api, may, type Trace } from './api';
-import { COMMA, when } from './format';
-import { Pinned, Tag } from './listcolumns';
-import { Failure } from './parts';
-import { link } from './route';
-import { tr } from './strings/trace';
-import { nameOf, stateName } from './traces';
+import { api, may, type Trace } from '../api/api';
+import { COMMA, when } from '../i18n/format';
+import { Pinned, Tag } from '../list/listcolumns';
+import { Failure } from '../ui/parts';
+import { link } from '../ui/route';
+import { tr } from '../i18n/strings/trace';
+import { nameOf, stateName } from '../api/traces';
 
 function TitleForm({ t, save, close }: { t: Trace; save: (title: string) => void; close: () => void }) {
 	const [title, hold] = useState(t.title);

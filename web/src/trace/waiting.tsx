@@ -1,9 +1,9 @@
 /* What is said of a trace that is not decoded yet. */
-import type { Trace } from './api';
-import { sentence } from './format';
-import { heard } from './heard';
-import { Busy } from './parts';
-import { tr } from './strings/list';
+import type { Trace } from '../api/api';
+import { sentence } from '../i18n/format';
+import { heard } from '../i18n/heard';
+import { Busy } from '../ui/parts';
+import { tr } from '../i18n/strings/list';
 
 export function Waiting({ t }: { t: Trace }) {
 	const again = t.ready_ms > 0; // its decoded file was archived, or damaged

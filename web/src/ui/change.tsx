@@ -1,6 +1,6 @@
 // Changes that people make on a page: run, told when they fail, asked twice when they destroy.
 import { useState } from 'preact/hooks';
-import { tr } from './strings/regressions';
+import { tr } from '../i18n/strings/regressions';
 
 /** Runs a change, tells why it failed, and loads anew when it did not. */
 export function useChange(again: () => void): [Error | null, (change: () => Promise<unknown>) => Promise<boolean>] {

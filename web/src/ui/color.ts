@@ -1,7 +1,7 @@
 // Colours of calls: the hue tells the package, the lightness the class, the same in every view and
 // on every visit.  All hues are equally light to the eye, so that labels can be read on each.
 
-import { withoutParameters } from './format';
+import { withoutParameters } from '../i18n/format';
 
 export function hash(text: string): number {
 	let h = 0x811c9dc5;

@@ -1,4 +1,5 @@
 // Text on boxes: as much of it as fits.
+import { withoutParameters } from '../i18n/format';
 
 export const FONT = '11px system-ui, "Segoe UI", Roboto, "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC", "DejaVu Sans", sans-serif';
 
@@ -24,4 +25,19 @@ export function fit(g: CanvasRenderingContext2D, text: string, room: number): st
 		if (w > room) return keep < 3 ? '' : text.slice(0, keep) + '…';
 	}
 	return text;
+}
+
+const METHOD = /^[^\s()]*[.:]([^\s().:]+)$/; // without what it takes; what else is on boxes are sentences, which are read from their begin
+
+/** A method's name, whole or without what it takes or as "…method" or the end of that, or '' when not even three letters fit. */
+export function fitMethod(g: CanvasRenderingContext2D, name: string, room: number): string {
+	const whole = fit(g, name, room);
+	const bare = withoutParameters(name);
+	const method = METHOD.exec(bare)?.[1];
+	if (whole === name || !method) return whole;
+	if (bare !== name && fit(g, bare, room) === bare) return bare;
+	let left = room - width(g, '…');
+	let keep = 0;
+	while (keep < method.length && (left -= width(g, method[method.length - 1 - keep])) >= 0) keep++;
+	return keep < Math.min(3, method.length) ? '' : '…' + method.slice(method.length - keep);
 }

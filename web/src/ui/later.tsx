@@ -2,7 +2,7 @@
 import type { ComponentType } from 'preact';
 import { Busy, Failure, Panel, useLoad } from './parts';
 import { flush } from './route';
-import { tr } from './strings/frame';
+import { tr } from '../i18n/strings/frame';
 
 export interface Later<P> {
 	Page: ComponentType<P>;

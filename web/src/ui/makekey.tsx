@@ -1,8 +1,8 @@
 // A new key, shown once.
 import { useState } from 'preact/hooks';
-import { api, currentProject, may } from './api';
+import { api, currentProject, may } from '../api/api';
 import { Copy, Failure } from './parts';
-import { tr } from './strings/frame';
+import { tr } from '../i18n/strings/frame';
 
 /** Its secret is nowhere else: who leaves without it makes another. */
 export function NewKey({ secret, name }: { secret: string; name: string }) {

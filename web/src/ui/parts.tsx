@@ -1,12 +1,12 @@
 // Small pieces that every page uses.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Refusal } from './api';
-import { sentence, splitName } from './format';
-import { returned } from './health';
-import { ended } from './heard';
+import { Refusal } from '../api/api';
+import { sentence, splitName } from '../i18n/format';
+import { returned } from '../api/health';
+import { ended } from '../i18n/heard';
 import { link } from './route';
-import { tr } from './strings/frame';
+import { tr } from '../i18n/strings/frame';
 
 /** What went wrong, and what to do; `more` says what the server cannot know. */
 export function Failure({ error, retry, title, more, again = tr('Try again') }: { error: Error; retry?: () => void; title?: string; more?: string; again?: string }) {
@@ -115,11 +115,11 @@ export function useSize<T extends HTMLElement>(): [preact.RefObject<T>, number, 
 	return [ref, ...size];
 }
 
-export function Copy({ text, label = tr('Copy') }: { text: string; label?: string }) {
+export function Copy({ text, label = tr('Copy') }: { text: string | (() => string); label?: string }) {
 	const [done, put] = useState(false);
 	const copy = async () => {
 		try {
-			await navigator.clipboard.writeText(text);
+			await navigator.clipboard.writeText(typeof text === 'string' ? text : text());
 			put(true);
 			setTimeout(() => put(false), 1500);
 		} catch {

@@ -1,12 +1,12 @@
 // Annotations: a form to write one, a list of all; flags on the timeline's ruler.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, currentProject, may, type Annotation, type AnnotationPlace, type Thread } from './api';
-import { annotations, draft, showAnnotation } from './annotations';
-import type { Span } from './axis';
-import { duration, when } from './format';
-import { Copy, Failure, Panel, useLoad } from './parts';
-import { number, text } from './route';
-import { tr } from './strings/trace';
+import { api, currentProject, may, type Annotation, type AnnotationPlace, type Thread } from '../../api/api';
+import { annotations, draft, showAnnotation } from '../state/annotations';
+import type { Span } from '../state/axis';
+import { duration, when } from '../../i18n/format';
+import { Copy, Failure, Panel, useLoad } from '../../ui/parts';
+import { number, text } from '../../ui/route';
+import { tr } from '../../i18n/strings/trace';
 
 interface Of { id: string; threads: Thread[]; names: string[]; whole: Span }
 

@@ -1,7 +1,7 @@
 // A merged call tree that is loaded as it is opened: what is there, what is open, which rows that gives.
 // An answer holds a tree's heaviest nodes; what it left out is asked for when somebody opens it.
-import type { Flame } from './api';
-import { withoutParameters } from './format';
+import type { Flame } from '../../api/api';
+import { withoutParameters } from '../../i18n/format';
 import { childrenOf, type Place } from './flamelayout';
 
 export interface TreeNode {

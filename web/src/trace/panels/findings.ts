@@ -1,5 +1,5 @@
 // What detectors find in a trace, and what differs between two documents of them.
-import { tr } from './strings/findings';
+import { tr } from '../../i18n/strings/findings';
 export interface Named { method: number; name: string }
 export interface Finding {
 	rule: string; kind: string; tid: number | null; start_ns: number; wall_ns: number; cpu_ns: number | null;

@@ -1,12 +1,12 @@
 // Findings of the trace that is open: a click shows the call in the timeline.
-import { get, type Thread } from './api';
+import { get, type Thread } from '../../api/api';
 import type { Findings } from './findings';
 import { FindingsView, type Spot } from './findingsview';
-import { around } from './notekinds';
-import { openAlso } from './opened';
-import { Panel, Pending, useLoad } from './parts';
-import { link, set, text } from './route';
-import { tr } from './strings/trace';
+import { around } from '../state/notekinds';
+import { openAlso } from '../state/opened';
+import { Panel, Pending, useLoad } from '../../ui/parts';
+import { link, set, text } from '../../ui/route';
+import { tr } from '../../i18n/strings/trace';
 
 /** The address that shows a stretch, selected, with what is around it. */
 export function spotOf(s: Spot, end: number, open: string, tids: Set<number>): Record<string, string | number | null> {

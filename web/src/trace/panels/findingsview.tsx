@@ -1,11 +1,11 @@
 // Findings, frames and the start of a trace: the same in its workbench and where detectors are tried.
 import { useState } from 'preact/hooks';
-import type { Thread } from './api';
+import type { Thread } from '../../api/api';
 import { cuts, inOrder, ofRule, type Cause, type Finding, type Findings, type FrameFound, type Phase, type RuleSum } from './findings';
-import { COMMA, count, duration, percent } from './format';
-import { heard } from './heard';
-import { MethodName } from './parts';
-import { tr } from './strings/findings';
+import { COMMA, count, duration, percent } from '../../i18n/format';
+import { heard } from '../../i18n/heard';
+import { MethodName } from '../../ui/parts';
+import { tr } from '../../i18n/strings/findings';
 
 const ROWS = 10;
 

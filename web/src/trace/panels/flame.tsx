@@ -1,21 +1,21 @@
 // The merged flame graph: opening a node asks the server for that subtree in full, and a rest for
 // what it stands for.  Steps change what is merged; a sandwich shows callers and callees of one method.
 import { useMemo, useRef } from 'preact/hooks';
-import { api, Refusal } from './api';
-import { count, percent, splitName } from './format';
+import { api, Refusal } from '../../api/api';
+import { count, percent, splitName } from '../../i18n/format';
 import { above, boxesOf, childrenOf, narrow, parsePlace, placeOf, placeText, type Place } from './flamelayout';
 import { labelOf } from './flamepaint';
 import { SaveGraph } from './flamesave';
 import { Graph } from './graph';
 import { metricOf, numbers, type Answer, type Metric } from './graphparts';
-import { afresh, useMore, useTable } from './held';
-import { Busy, Choice, Failure, MethodName, Panel, useLoad, useWidth } from './parts';
-import { number, set, text } from './route';
-import { matching } from './matching';
+import { afresh, useMore, useTable } from '../../ui/held';
+import { Busy, Choice, Failure, MethodName, Panel, useLoad, useWidth } from '../../ui/parts';
+import { number, set, text } from '../../ui/route';
+import { matching } from '../../ui/matching';
 import { AppSwitch, StepBar, useSteps } from './stepbar';
-import { format, type Step } from './steps';
-import type { Words } from './source';
-import { tr } from './strings/trace';
+import { format, type Step } from '../state/steps';
+import type { Words } from '../../api/source';
+import { tr } from '../../i18n/strings/trace';
 import { TreeGrid } from './treegrid';
 
 const LISTED = 50;

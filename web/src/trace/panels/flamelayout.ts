@@ -1,5 +1,5 @@
 // A merged flame graph as boxes: parents over children, width by value.
-import type { Flame } from './api';
+import type { Flame } from '../../api/api';
 
 export interface Boxes {
 	n: number;

@@ -1,10 +1,10 @@
 // A merged flame graph onto its canvas: the rows that are in view.
-import type { Flame } from './api';
-import { colorOf, css } from './color';
-import { count, splitName } from './format';
+import type { Flame } from '../../api/api';
+import { colorOf, css } from '../../ui/color';
+import { count, splitName } from '../../i18n/format';
 import type { Boxes } from './flamelayout';
-import { fit, FONT } from './label';
-import { tr } from './strings/trace';
+import { fitMethod, FONT } from '../../ui/label';
+import { tr } from '../../i18n/strings/trace';
 
 export const ROW = 19;
 
@@ -75,7 +75,7 @@ function paintRow(g: CanvasRenderingContext2D, f: Flame, b: Boxes, nodes: number
 		g.fillStyle = fill;
 		g.fillRect(x, y, shown, ROW - 1);
 		painted = x + shown;
-		const label = w > 24 ? fit(g, labelOf(f, i), w - 9) : '';
+		const label = w > 24 ? fitMethod(g, labelOf(f, i), w - 9) : '';
 		if (!label) continue;
 		g.fillStyle = ink;
 		g.fillText(label, x + 4, y + (ROW - 1) / 2 + 0.5);

@@ -1,13 +1,13 @@
 // The flame graph that is shown, as a file: SVG, or PNG in a file or the clipboard.
 import { useState } from 'preact/hooks';
-import type { Flame } from './api';
+import type { Flame } from '../../api/api';
 import type { Boxes } from './flamelayout';
 import { paintBoxes, ROW } from './flamepaint';
 import { svgOf, WIDTH } from './flamesvg';
 import type { Answer, Metric } from './graphparts';
-import { Popover } from './popover';
-import { tr } from './strings/trace';
-import { dark, safe } from './theme';
+import { Popover } from '../../ui/popover';
+import { tr } from '../../i18n/strings/trace';
+import { dark, safe } from '../../ui/theme';
 
 const SCALE = 2; // of the PNG
 

@@ -1,9 +1,9 @@
 // A merged flame graph as an SVG text: everything in it that comes from a trace is escaped.
-import type { Flame } from './api';
-import { colorOf, css } from './color';
+import type { Flame } from '../../api/api';
+import { colorOf, css } from '../../ui/color';
 import type { Boxes } from './flamelayout';
 import { labelOf, ROW } from './flamepaint';
-import { percent } from './format';
+import { percent } from '../../i18n/format';
 
 export const WIDTH = 1600;
 const NARROWEST = 0.3;

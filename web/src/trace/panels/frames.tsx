@@ -1,9 +1,9 @@
 // Whose code a method is: what "App frames only" goes by, for all of the project.
 import { useEffect, useState } from 'preact/hooks';
-import { api, type Frames } from './api';
-import { heard } from './heard';
-import { Busy, Failure, Panel, useLoad } from './parts';
-import { tr } from './strings/trace';
+import { api, type Frames } from '../../api/api';
+import { heard } from '../../i18n/heard';
+import { Busy, Failure, Panel, useLoad } from '../../ui/parts';
+import { tr } from '../../i18n/strings/trace';
 
 interface Draft {
 	off: string[];

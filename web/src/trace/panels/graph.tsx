@@ -3,13 +3,13 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { boxAt, walk } from './flamelayout';
 import { labelOf, paintBoxes, ROW, rowOf } from './flamepaint';
-import { holdScroll, scrolledTo } from './held';
+import { holdScroll, scrolledTo } from '../../ui/held';
 import { HitBar, hitsOf, nextHit } from './hits';
 import { FlameTip, nodeOf, numbers, stackOf, type GraphProps } from './graphparts';
 import { MethodMenu, type About } from './methodmenu';
-import { useSize } from './parts';
-import { tr } from './strings/trace';
-import { dark, safe } from './theme';
+import { useSize } from '../../ui/parts';
+import { tr } from '../../i18n/strings/trace';
+import { dark, safe } from '../../ui/theme';
 
 const FLIPPED: Record<string, string> = { ArrowUp: 'ArrowDown', ArrowDown: 'ArrowUp' };
 

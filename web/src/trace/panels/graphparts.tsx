@@ -1,9 +1,9 @@
 // What merged graphs and trees say in words and numbers.
-import type { Flame } from './api';
-import { count, duration, percent } from './format';
+import type { Flame } from '../../api/api';
+import { count, duration, percent } from '../../i18n/format';
 import { childrenOf, type Boxes, type Place } from './flamelayout';
-import { many, type Words } from './source';
-import { tr } from './strings/trace';
+import { many, type Words } from '../../api/source';
+import { tr } from '../../i18n/strings/trace';
 import { Tip } from './tip';
 
 /** What widths are made of. */

@@ -1,7 +1,7 @@
 // What a search lights up in a merged graph or tree, and the row that says so.
-import type { Flame } from './api';
-import { count, percent } from './format';
-import { tr } from './strings/trace';
+import type { Flame } from '../../api/api';
+import { count, percent } from '../../i18n/format';
+import { tr } from '../../i18n/strings/trace';
 
 export interface Hits {
 	nodes: number[]; // rising

@@ -1,8 +1,8 @@
 // The columns of the table of methods: which there are, which are shown, rows as text.
-import type { Method } from './api';
-import { count, duration } from './format';
-import type { Words } from './source';
-import { tr } from './strings/trace';
+import type { Method } from '../../api/api';
+import { count, duration } from '../../i18n/format';
+import type { Words } from '../../api/source';
+import { tr } from '../../i18n/strings/trace';
 
 export interface Column {
 	key: 'count' | 'self_ns' | 'total_ns' | 'sum_ns' | 'max_ns' | 'p95_ns' | 'cpu_ns' | 'waiting_ns';

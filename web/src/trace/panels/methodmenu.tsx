@@ -1,12 +1,12 @@
 // What can be done with a method, wherever it is shown.
-import { draft } from './annotations';
-import { may } from './api';
-import { splitName } from './format';
-import { Menu, type Item } from './menu';
-import { set } from './route';
+import { draft } from '../state/annotations';
+import { may } from '../../api/api';
+import { splitName } from '../../i18n/format';
+import { Menu, type Item } from '../../ui/menu';
+import { set } from '../../ui/route';
 import { take } from './stepbar';
-import { packageOf } from './steps';
-import { tr } from './strings/trace';
+import { packageOf, type Step } from '../state/steps';
+import { tr } from '../../i18n/strings/trace';
 
 export interface About {
 	x: number;
@@ -15,35 +15,41 @@ export interface About {
 	name: string;
 	stack?: string[]; // from the top, this one last
 	row?: string; // of the table, as text
+	show?: boolean; // from far above the graph: what becomes of it is scrolled to
 }
 
 function copy(text: string): void {
 	navigator.clipboard?.writeText(text).catch(() => undefined);
 }
 
-/** The flame graph may be above what is seen, where the table of methods is: it is shown, and its middle has the keys. */
-function showSandwich(): void {
+/** The flame graph may be out of view: it is shown, and the middle of a sandwich has the keys. */
+function showGraph(): void {
 	setTimeout(() => {
 		const panel = document.getElementById('flame');
-		if (panel && panel.getBoundingClientRect().top < 0) panel.scrollIntoView();
+		const top = panel?.getBoundingClientRect().top ?? 0;
+		if (top < 0 || top > innerHeight / 2) panel?.scrollIntoView();
 		panel?.querySelector<HTMLElement>('.sandwich h3.mono')?.focus({ preventScroll: true });
 	}, 50); // after the menu gave its focus back
 }
 
-export function itemsOf({ method, name, stack, row }: About): Item[] {
+export function itemsOf({ method, name, stack, row, show }: About): Item[] {
+	const step = (s: Step) => {
+		take(s);
+		if (show) showGraph();
+	};
 	const pkg = name.startsWith('[') ? '' : packageOf(name);
 	const items: Item[] = [
-		{ label: tr('Callers and callees'), title: tr('Who called it above, what it called below'), run: () => { set({ view: 'sandwich', method, root: null, skip: null, callers: null, callees: null }, true); showSandwich(); } },
-		{ label: tr('Only this method'), title: tr('All its calls, wherever they are'), run: () => take({ kind: 'focus', method }) },
-		{ label: tr('Without this method'), title: tr('Its calls and all they called go, with their time'), run: () => take({ kind: 'drop', method }) },
-		{ label: tr('Merge into its callers'), title: tr('Its time becomes theirs'), run: () => take({ kind: 'merge', method }) },
-		{ label: tr('Fold what it calls'), title: tr('The time of its callees becomes its own'), run: () => take({ kind: 'fold', method }) },
+		{ label: tr('Callers and callees'), title: tr('Who called it above, what it called below'), run: () => { set({ view: 'sandwich', method, root: null, skip: null, callers: null, callees: null }, true); showGraph(); } },
+		{ label: tr('Only this method'), title: tr('All its calls, wherever they are'), run: () => step({ kind: 'focus', method }) },
+		{ label: tr('Without this method'), title: tr('Its calls and all they called go, with their time'), run: () => step({ kind: 'drop', method }) },
+		{ label: tr('Merge into its callers'), title: tr('Its time becomes theirs'), run: () => step({ kind: 'merge', method }) },
+		{ label: tr('Fold what it calls'), title: tr('The time of its callees becomes its own'), run: () => step({ kind: 'fold', method }) },
 	];
-	if (pkg) items.push({ label: tr('Show {pkg} as one frame', { pkg }), run: () => take({ kind: 'library', name: pkg }) });
-	items.push({ label: tr('Show recursion as one frame'), run: () => take({ kind: 'recursion' }) });
+	if (pkg) items.push({ label: tr('Show {pkg} as one frame', { pkg }), run: () => step({ kind: 'library', name: pkg }) });
+	items.push({ label: tr('Show recursion as one frame'), run: () => step({ kind: 'recursion' }) });
 	if (!name.startsWith('[')) items.push({ label: tr('Find its calls'), run: () => set({ find: name }) });
 	if (may.write && !name.startsWith('[')) items.push({ label: tr('Annotate'), title: tr('Write something about this method'), run: () => { draft.value = { method }; } });
-	if (!name.startsWith('[')) items.push({ label: tr('Source'), title: tr('Where it is in the source, whose it is, who changed it last'), run: () => void import('./sourcecode').then((m) => m.showSource(name)) });
+	if (!name.startsWith('[')) items.push({ label: tr('Source'), title: tr('Where it is in the source, whose it is, who changed it last'), run: () => void import('../../source/sourcecode').then((m) => m.showSource(name)) });
 	items.push({ label: tr('Copy name'), run: () => copy(name) });
 	if (row) items.push({ label: tr('Copy row'), run: () => copy(row) });
 	if (stack && stack.length > 1) items.push({ label: tr('Copy stack'), run: () => copy([...stack].reverse().map((f) => tr('	at {f}', { f })).join('\n')) });

@@ -1,14 +1,14 @@
 // The table of methods: what the canvases show, as numbers.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { api, Refusal, type Method } from './api';
-import { count, duration, percent } from './format';
+import { api, Refusal, type Method } from '../../api/api';
+import { count, duration, percent } from '../../i18n/format';
 import { HitBar, nextHit } from './hits';
 import { cell, chosen, COLUMNS, filterOf, rowText, tsvOf, withColumn, type Column } from './methodcolumns';
 import { MethodMenu, type About } from './methodmenu';
-import { Busy, Copy, Failure, MethodName, Panel, useLoad, type Loaded } from './parts';
-import { number, set, text } from './route';
-import type { Words } from './source';
-import { tr } from './strings/trace';
+import { Busy, Copy, Failure, MethodName, Panel, useLoad, type Loaded } from '../../ui/parts';
+import { number, set, text } from '../../ui/route';
+import type { Words } from '../../api/source';
+import { tr } from '../../i18n/strings/trace';
 
 const STEP = 25;
 const ROWS_MAX = 10000;

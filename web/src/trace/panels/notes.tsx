@@ -1,14 +1,14 @@
 // What the trace says beside its calls: waits, locks, states, counters, collections, marks.
 import { useMemo } from 'preact/hooks';
-import { api, type Note, type Thread } from './api';
-import { COMMA, count, duration } from './format';
-import { useMore } from './held';
-import { around, inOrder, kindsInOrder, kindTitle, ofOneThread } from './notekinds';
-import { openAlso } from './opened';
-import { Choice, Failure, Panel, Pending, useLoad } from './parts';
-import { heard } from './heard';
-import { set, text } from './route';
-import { tr } from './strings/trace';
+import { api, type Note, type Thread } from '../../api/api';
+import { COMMA, count, duration } from '../../i18n/format';
+import { useMore } from '../../ui/held';
+import { around, inOrder, kindsInOrder, kindTitle, ofOneThread } from '../state/notekinds';
+import { openAlso } from '../state/opened';
+import { Choice, Failure, Panel, Pending, useLoad } from '../../ui/parts';
+import { heard } from '../../i18n/heard';
+import { set, text } from '../../ui/route';
+import { tr } from '../../i18n/strings/trace';
 
 const LOAD = 2000;
 const ROWS = 15;

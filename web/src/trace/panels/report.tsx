@@ -1,12 +1,12 @@
 // What the trace is, and what was lost or mended on the way.
-import type { Trace } from './api';
-import { bytes, count, when } from './format';
-import { heard } from './heard';
-import { Command } from './parts';
+import type { Trace } from '../../api/api';
+import { bytes, count, when } from '../../i18n/format';
+import { heard } from '../../i18n/heard';
+import { Command } from '../../ui/parts';
 import { systemWords } from './systemwords';
-import { headOf } from './source';
-import { tr } from './strings/trace';
-import { lengthOf } from './traces';
+import { headOf } from '../../api/source';
+import { tr } from '../../i18n/strings/trace';
+import { lengthOf } from '../../api/traces';
 
 export function Facts({ t }: { t: Trace }) {
 	const m = t.meta;

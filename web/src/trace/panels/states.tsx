@@ -1,11 +1,11 @@
 // Time in each state, by thread: what the scheduler and the locks say of the selected range.
 import { useMemo } from 'preact/hooks';
-import { api, type NoteSum, type Thread } from './api';
-import { duration, percent } from './format';
-import { kindTitle } from './notekinds';
-import { Busy, Copy, Failure, Panel, useLoad } from './parts';
-import { linesOf, STATE_NAMES, STATES, WAITS, type Line } from './statelines';
-import { tr } from './strings/trace';
+import { api, type NoteSum, type Thread } from '../../api/api';
+import { duration, percent } from '../../i18n/format';
+import { kindTitle } from '../state/notekinds';
+import { Busy, Copy, Failure, Panel, useLoad } from '../../ui/parts';
+import { linesOf, STATE_NAMES, STATES, WAITS, type Line } from '../state/statelines';
+import { tr } from '../../i18n/strings/trace';
 
 function Bar({ line, most }: { line: Line; most: number }) {
 	return <div class="statebar" aria-hidden="true">{line.states.map((v, i) => v > 0 &&

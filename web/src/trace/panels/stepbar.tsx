@@ -1,9 +1,9 @@
 // The steps that are taken, as a row of what can be taken back one by one.
 import { useMemo } from 'preact/hooks';
-import { splitName } from './format';
-import { set, text } from './route';
-import { added, describe, fitting, format, made, parse, without, type Step } from './steps';
-import { tr } from './strings/trace';
+import { splitName } from '../../i18n/format';
+import { set, text } from '../../ui/route';
+import { added, describe, fitting, format, made, parse, without, type Step } from '../state/steps';
+import { tr } from '../../i18n/strings/trace';
 
 /** The steps of the address, and the names of all methods with the frames that steps make. */
 export function useSteps(names: string[]): { steps: Step[]; named: string[] } {

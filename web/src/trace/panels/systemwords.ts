@@ -1,7 +1,7 @@
-import type { System } from './api';
-import { COMMA, count } from './format';
-import { heard } from './heard';
-import { tr } from './strings/frame';
+import type { System } from '../../api/api';
+import { COMMA, count } from '../../i18n/format';
+import { heard } from '../../i18n/heard';
+import { tr } from '../../i18n/strings/frame';
 
 // How the device's own trace goes with this one: the clock, and how far it was moved.
 export function systemWords(s: System): string {

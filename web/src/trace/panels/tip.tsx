@@ -1,13 +1,13 @@
 // What is under the pointer.
 import type { ComponentChildren } from 'preact';
-import type { Thread } from './api';
-import type { Spot } from './flows';
-import { count, duration, percent } from './format';
-import type { About, Hit } from './messages';
-import { kindTitle } from './notekinds';
-import { MethodName } from './parts';
-import { many, type Words } from './source';
-import { tr } from './strings/trace';
+import type { Thread } from '../../api/api';
+import type { Spot } from '../state/flows';
+import { count, duration, percent } from '../../i18n/format';
+import type { About, Hit } from '../worker/messages';
+import { kindTitle } from '../state/notekinds';
+import { MethodName } from '../../ui/parts';
+import { many, type Words } from '../../api/source';
+import { tr } from '../../i18n/strings/trace';
 
 /** Beside the pointer, on the side with more room; x and y in the window. */
 export function Tip({ x, y, name, children }: { x: number; y: number; name: string; children: ComponentChildren }) {

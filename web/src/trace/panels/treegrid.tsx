@@ -1,17 +1,17 @@
 // The merged calls as a tree of rows: opened by pointer and keys, rows virtual, what an answer left out
 // asked for as it is opened.  What is open is in the address.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { api } from './api';
+import { api } from '../../api/api';
 import { closeAll, formatTree, graft, isLeaf, lacks, openHeaviest, openTree, pathOf, rowsOf, treeOf, typed, type TreeNode } from './calltree';
 import type { Place } from './flamelayout';
 import type { Answer, Metric } from './graphparts';
-import { holdScroll, scrolledTo } from './held';
+import { holdScroll, scrolledTo } from '../../ui/held';
 import { HitBar, nextHit } from './hits';
 import { MethodMenu, type About } from './methodmenu';
-import { Failure, useSize } from './parts';
-import { set, text } from './route';
-import type { Words } from './source';
-import { tr } from './strings/trace';
+import { Failure, useSize } from '../../ui/parts';
+import { set, text } from '../../ui/route';
+import type { Words } from '../../api/source';
+import { tr } from '../../i18n/strings/trace';
 import { AROUND, Line, ROW, Titles } from './treeline';
 
 const ADDRESS_MAX = 3000; // characters that may say what is open

@@ -1,9 +1,9 @@
 // One row of the call tree, and the row of titles above.
 import { isLeaf, type TreeNode } from './calltree';
-import { count, percent, splitName } from './format';
+import { count, percent, splitName } from '../../i18n/format';
 import type { Metric } from './graphparts';
-import type { Words } from './source';
-import { tr } from './strings/trace';
+import type { Words } from '../../api/source';
+import { tr } from '../../i18n/strings/trace';
 
 export const ROW = 24;
 export const AROUND = 12; // rows beyond the view that are in the document

@@ -1,10 +1,10 @@
 // What people wrote on this trace: the list that panel and timeline share, and where one leads.
 import { signal } from '@preact/signals';
-import type { Annotation, AnnotationPlace } from './api';
+import type { Annotation, AnnotationPlace } from '../../api/api';
 import type { Span } from './axis';
 import { around } from './notekinds';
 import { openAlso } from './opened';
-import { set, text } from './route';
+import { set, text } from '../../ui/route';
 
 export const annotations = signal<Annotation[]>([]);
 /** Where the one that is being written belongs. */

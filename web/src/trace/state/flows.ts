@@ -1,7 +1,7 @@
 // Where a note leads to: who holds the lock that is waited for, which thread was started, who woke one.
-import { api, type Note, type Thread } from './api';
+import { api, type Note, type Thread } from '../../api/api';
 import type { Lane } from './lanes';
-import { tr } from './strings/trace';
+import { tr } from '../../i18n/strings/trace';
 
 export interface End {
 	tid: number;

@@ -1,6 +1,6 @@
 // Notes and activity by tiles of time: a view asks for the tiles that it touches, and draws coarser
 // ones until they are there.  A tile of level L is 2^L ns long, counted from the trace's start.
-import { api, type Lanes } from './api';
+import { api, type Lanes } from '../../api/api';
 import type { Span } from './axis';
 
 const CELLS = 2048; // of a tile; a view is at least half a tile long

@@ -1,9 +1,9 @@
 // What an address says that is not understood here: links come from other versions and other traces, too.
 import { computed } from '@preact/signals';
 import { strangeValues, type Known } from './linkvalues';
-import { known, query, set, text } from './route';
+import { known, query, set, text } from '../../ui/route';
 import { fitting, format, made, notUnderstood, parse } from './steps';
-import { tr } from './strings/trace';
+import { tr } from '../../i18n/strings/trace';
 
 const strange = computed(() => [...new Set(query.value.keys())].filter((k) => !known(k)).sort().join('\n'));
 const SHOWN = 60; // characters of each

@@ -1,5 +1,6 @@
 // What the values of a trace's address may be, and what is shown where one is not understood.
-import { tr } from './strings/trace';
+import { parseCall } from './selection';
+import { tr } from '../../i18n/strings/trace';
 
 export interface Known {
 	tids: number[]; // of all threads
@@ -35,6 +36,7 @@ const RULES: Record<string, Rule> = {
 	threads: { fits: one('one', 'sel', 'all'), instead: tr('the one thread') },
 	thread: { fits: isThread, instead: tr('the first thread') },
 	sel: { fits: (v, k) => v.split(',').every((t) => isThread(t, k)), instead: tr('those that are there') },
+	call: { fits: (v, k) => isThread(parseCall(v)?.tid.toString() ?? '', k), instead: tr('no call') },
 	open: { fits: (v, k) => v === 'none' || v.split(',').every((t) => isThread(/^(\d+)(\.\d{1,5})?f?$/.exec(t)?.[1] ?? '', k)), instead: tr('those that are there') },
 	from: time, to: time, a: selected, b: selected,
 	root: path, skip: { fits: (v) => /^\d{1,9}$/.test(v), instead: tr('all children') }, callers: part, callees: part,

@@ -1,6 +1,6 @@
 // What kinds of notes are called, and in which order kinds and notes are shown.
-import type { Note } from './api';
-import { tr } from './strings/trace';
+import type { Note } from '../../api/api';
+import { tr } from '../../i18n/strings/trace';
 
 const TITLES: Record<string, string> = {
 	instant: tr('Marks'), async: tr('Spans'), counter: tr('Counters'), state: tr('Thread states'), wakeup: tr('Wake-ups'), contention: tr('Lock waits'), wait: 'Object.wait',

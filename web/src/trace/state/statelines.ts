@@ -1,6 +1,6 @@
 // Time in each state and wait, by thread: sums of notes as lines of a table.
-import type { NoteSum, Thread } from './api';
-import { tr } from './strings/trace';
+import type { NoteSum, Thread } from '../../api/api';
+import { tr } from '../../i18n/strings/trace';
 
 export const STATES = ['running', 'runnable', 'blocked', 'sleeping', 'stopped', 'dead'];
 export const STATE_NAMES = [tr('running'), tr('runnable'), tr('blocked'), tr('sleeping'), tr('stopped'), tr('dead')];

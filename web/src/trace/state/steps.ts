@@ -1,6 +1,6 @@
 // Steps that reshape the calls before they are counted, as the address and the server know them:
 // transform=app,focus:12,library:okhttp3 (see the API's description).
-import { tr } from './strings/trace';
+import { tr } from '../../i18n/strings/trace';
 export type Step =
 	| { kind: 'focus' | 'drop' | 'merge' | 'fold'; method: number }
 	| { kind: 'library'; name: string }

@@ -1,8 +1,8 @@
 // Words on painted calls.
-import { count, splitName } from './format';
-import { fit, FONT } from './label';
-import type { Label } from './paint';
-import { tr } from './strings/trace';
+import { count, splitName } from '../../i18n/format';
+import { fit, fitMethod, FONT } from '../../ui/label';
+import type { Label } from '../worker/paint';
+import { tr } from '../../i18n/strings/trace';
 import { ROW } from './tracks';
 
 /** Seconds with as many digits as the step needs. */
@@ -15,7 +15,8 @@ export function drawLabels(g: CanvasRenderingContext2D, labels: Label[], names: 
 	g.font = FONT;
 	g.textBaseline = 'middle';
 	for (const l of labels) {
-		const text = fit(g, l.merged > 1 ? tr('{merged} short ones', { merged: count(l.merged) }) : splitName(names[l.method] ?? '')[1], l.w / dpr - 8);
+		const room = l.w / dpr - 8;
+		const text = l.merged > 1 ? fit(g, tr('{merged} short ones', { merged: count(l.merged) }), room) : fitMethod(g, splitName(names[l.method] ?? '')[1], room);
 		if (!text) continue;
 		g.fillStyle = ink(l.method);
 		g.fillText(text, l.x / dpr + 4, l.y / dpr + (ROW - 1) / 2 + 0.5);

@@ -1,8 +1,8 @@
 // Lanes into a pixel buffer: scheduler states, spans, counters, activity.  Work is notes × lanes in view;
 // what the server drew together is no more than the screen is wide.
-import type { Span } from './axis';
-import { pixel } from './color';
-import type { Lane, Strip } from './lanes';
+import type { Span } from '../state/axis';
+import { pixel } from '../../ui/color';
+import type { Lane, Strip } from '../state/lanes';
 
 export interface Surface {
 	px: Uint32Array;

@@ -1,9 +1,9 @@
 // The whole trace in one strip: how many threads are busy when, and which part is in view.
 import { useMemo, useRef } from 'preact/hooks';
-import { Flags } from './annotationpanel';
-import type { Thread } from './api';
-import type { Span } from './axis';
-import { number } from './route';
+import { Flags } from '../panels/annotationpanel';
+import type { Thread } from '../../api/api';
+import type { Span } from '../state/axis';
+import { number } from '../../ui/route';
 import { Strip } from './strip';
 import { together } from './tracks';
 

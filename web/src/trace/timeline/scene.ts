@@ -1,21 +1,21 @@
 // What is on the timeline's canvas: the worker paints calls, this paints lanes beside them and draws
 // labels, bands and the selection on top.  Knows nothing of the page around it.
-import type { Thread } from './api';
-import { fitted, timeOf, xOf, type Span } from './axis';
-import { palette } from './color';
-import type { Found } from './calls';
-import { takeWorker } from './callworker';
+import type { Thread } from '../../api/api';
+import { fitted, timeOf, xOf, type Span } from '../state/axis';
+import { palette } from '../../ui/color';
+import type { Found } from '../worker/calls';
+import { takeWorker } from '../worker/callworker';
 import { drawLabels } from './chartdraw';
-import type { Flow, Spot } from './flows';
-import { fit, FONT } from './label';
+import type { Flow, Spot } from '../state/flows';
+import { fit, FONT } from '../../ui/label';
 import { eachRun, paintCounter, paintSpans, paintStates, paintStrip, rangeOf, tintOf, type Surface } from './lanepaint';
-import { noteAt, Tiles, valueAt, type Lane, type Owner, type Strip } from './lanes';
-import type { About, FromWorker, Hit, Part, Picture, ToWorker } from './messages';
-import type { Label } from './paint';
-import { drawAnnotations, drawBands, drawCursor, drawFlow, drawRange, drawRuler, drawSpot, type Ink } from './scenedraw';
-import { STATES } from './statelines';
-import type { Progress } from './store';
-import { cssPixel, dark, safe } from './theme';
+import { noteAt, Tiles, valueAt, type Lane, type Owner, type Strip } from '../state/lanes';
+import type { About, Called, CallId, FromWorker, Hit, Part, Picture, ToWorker } from '../worker/messages';
+import type { Label } from '../worker/paint';
+import { drawAnnotations, drawBands, drawCursor, drawFlow, drawRange, drawRuler, drawSelected, drawSpot, type Ink } from './scenedraw';
+import { STATES } from '../state/statelines';
+import type { Progress } from '../worker/store';
+import { cssPixel, dark, safe } from '../../ui/theme';
 import { groupAt, inView, ROW, trackAt, type Group, type Layout, type Track } from './tracks';
 
 const PAINTED = 'tracewell-painted'; // for measuring from outside
@@ -67,7 +67,8 @@ export class Scene {
 	width = 0;
 	height = 0;
 	flow: Flow | null = null;
-	spot: Spot | null = null; // picked by key
+	spot: Spot | null = null; // picked
+	selected: Called | null = null;
 	drag: { from: number; to: number; y0: number; y1: number } | null = null; // a range that is being picked
 	readonly dpr = Math.max(1, Math.round(devicePixelRatio || 1));
 	private input: SceneInput | null = null;
@@ -83,6 +84,8 @@ export class Scene {
 	private cursor: number | null = null; // time under the pointer
 	private overlaid = false; // something is on the canvas over the calls
 	private asked = 0;
+	private question = 0; // counts down: what is under the pointer counts up
+	private answers = new Map<number, (m: FromWorker) => void>();
 	private hovering: { tid: number } | null = null;
 
 	constructor(trace: string, project: string, readonly whole: Span, readonly tiles: Tiles, private on: SceneEvents) {
@@ -207,7 +210,10 @@ export class Scene {
 		else if (m.kind === 'found') this.on.found(m.tid, m.found);
 		else if (m.kind === 'visible') this.on.visible(m.calls);
 		else if (m.kind === 'next' && m.hit) this.on.next(m.tid, m.hit);
-		else if (m.kind === 'hit' && m.id === this.asked && this.hovering)
+		else if ((m.kind === 'hit' || m.kind === 'call') && m.id < 0) {
+			this.answers.get(m.id)?.(m);
+			this.answers.delete(m.id);
+		} else if (m.kind === 'hit' && m.id === this.asked && this.hovering)
 			this.on.hover(m.hit && { what: 'call', tid: this.hovering.tid, hit: m.hit, about: m.about });
 	}
 
@@ -325,7 +331,7 @@ export class Scene {
 
 	/** What follows the pointer; a canvas that stays empty is not touched, as each costs a frame. */
 	drawOver(): void {
-		const something = this.spot !== null || this.flow !== null || this.cursor !== null;
+		const something = this.selected !== null || this.spot !== null || this.flow !== null || this.cursor !== null;
 		if (!something && !this.overlaid) return;
 		const g = this.e?.over.getContext('2d');
 		if (!g || !this.input) return;
@@ -334,9 +340,23 @@ export class Scene {
 		g.setTransform(this.dpr, 0, 0, this.dpr, 0, 0);
 		g.clearRect(0, 0, this.width, this.height);
 		const v = this.shown();
+		if (this.selected) this.drawCall(g, this.selected, ink);
 		if (this.spot) this.drawPicked(g, this.spot, ink);
 		if (this.flow) drawFlow(g, this.flow, v, this.width, (tid) => this.heightOf(tid), ink);
 		if (this.cursor !== null) drawCursor(g, this.cursor, v, this.width, this.height, this.whole.from, ink);
+	}
+
+	/** Where a call is on the canvas, in CSS pixels; null: its thread or row is not shown. */
+	boxOf({ tid, hit }: { tid: number; hit: Hit }): { x0: number; x1: number; y: number } | null {
+		const calls = this.input?.layout.groups.find((g) => g.thread?.tid === tid)?.calls;
+		if (!calls || hit.depth < calls.row || hit.depth >= calls.row + calls.rows) return null;
+		const v = this.shown();
+		return { x0: xOf(hit.start, v, this.width), x1: xOf(hit.end, v, this.width), y: calls.y + (hit.depth - calls.row) * ROW - this.top };
+	}
+
+	private drawCall(g: CanvasRenderingContext2D, call: Called, ink: Ink): void {
+		const at = this.boxOf(call);
+		if (at && at.x1 >= 0 && at.x0 <= this.width) drawSelected(g, Math.max(-4, at.x0), Math.min(this.width + 4, Math.max(at.x1, at.x0 + 3)), at.y, ROW - 1, ink);
 	}
 
 	private drawPicked(g: CanvasRenderingContext2D, s: Spot, ink: Ink): void {
@@ -365,6 +385,39 @@ export class Scene {
 		return this.input ? groupAt(this.input.layout, y + this.top) : null;
 	}
 
+	private ask<K extends 'hit' | 'call'>(question: (id: number) => ToWorker & { kind: K }): Promise<Extract<FromWorker, { kind: K }>> {
+		const id = --this.question;
+		return new Promise((done) => {
+			this.answers.set(id, (m) => done(m as Extract<FromWorker, { kind: K }>));
+			this.say(question(id));
+		});
+	}
+
+	/** All that is loaded of a call. */
+	async tellOf(call: CallId): Promise<{ called: Called | null; all: boolean }> {
+		return this.ask((id) => ({ kind: 'call', id, call }));
+	}
+
+	/** What is at a point of the canvas, in CSS pixels. */
+	async at(x: number, y: number): Promise<Hover | null> {
+		const group = this.groupAt(y);
+		const time = this.timeAt(x);
+		const track = group && trackAt(group, y + this.top);
+		const spot = group && track && this.spotAt(group, track, time);
+		if (track) return spot && { what: 'note', group, track, spot };
+		const row = group && this.rowAt(group, y);
+		if (row === null || !group?.thread) return null;
+		const { tid } = group.thread;
+		const m = await this.ask((id) => ({ kind: 'hit', id, tid, row, time }));
+		return m.hit && { what: 'call', tid, hit: m.hit, about: m.about };
+	}
+
+	/** The row of calls at a height of the canvas; null: none. */
+	private rowAt({ calls }: Group, y: number): number | null {
+		const row = calls ? Math.floor((y + this.top - calls.y) / ROW) : -1;
+		return calls && row >= 0 && row < calls.rows ? row + calls.row : null;
+	}
+
 	/** The pointer is here, in CSS pixels of the canvas; null: gone. */
 	point(at: { x: number; y: number } | null): void {
 		this.asked++;
@@ -373,13 +426,12 @@ export class Scene {
 		this.drawOver();
 		const group = at && this.groupAt(at.y);
 		if (!at || !group) return this.on.hover(null);
-		const y = at.y + this.top;
-		const track = trackAt(group, y);
+		const track = trackAt(group, at.y + this.top);
 		const spot = track && this.spotAt(group, track, this.timeAt(at.x));
 		if (track) return this.on.hover(spot && { what: 'note', group, track, spot });
-		if (!group.calls || !group.thread || y < group.calls.y) return this.on.hover(null);
+		const row = this.rowAt(group, at.y);
+		if (row === null || !group.thread) return this.on.hover(null);
 		this.hovering = { tid: group.thread.tid };
-		const row = Math.floor((y - group.calls.y) / ROW) + group.calls.row;
 		this.say({ kind: 'hit', id: this.asked, tid: group.thread.tid, row, time: this.timeAt(at.x) });
 	}
 

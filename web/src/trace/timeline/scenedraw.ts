@@ -1,10 +1,10 @@
 // Strokes and words over the painted timeline: ruler, bands, selection, flows, the cursor.
-import { xOf, type Span } from './axis';
+import { xOf, type Span } from '../state/axis';
 import { exact } from './chartdraw';
-import { duration, tick, tickStep } from './format';
-import type { Flow } from './flows';
-import { FONT } from './label';
-import type { Lane } from './lanes';
+import { duration, tick, tickStep } from '../../i18n/format';
+import type { Flow } from '../state/flows';
+import { FONT } from '../../ui/label';
+import type { Lane } from '../state/lanes';
 import type { Group } from './tracks';
 
 export const RULER = 24;
@@ -88,6 +88,10 @@ export function drawRange(g: CanvasRenderingContext2D, r: Span & { tids: Readonl
 		if (r.tids && (!x.thread || !r.tids.has(x.thread.tid))) g.fillRect(a, x.y - top, b - a, x.height);
 	g.fillStyle = ink('accent');
 	for (const x of [a, b - 1]) if (x > 0 && x < width - 1) g.fillRect(Math.round(x), 0, 1, height);
+	if (b <= 0 || a >= width || r.to <= r.from) return;
+	const length = duration(r.to - r.from);
+	g.font = FONT;
+	words(g, length, (a + b - g.measureText(length).width) / 2 - 6, 32, width, ink); // below the cursor's time
 }
 
 function head(g: CanvasRenderingContext2D, x: number, y: number, up: boolean): void {
@@ -147,7 +151,17 @@ export function drawCursor(g: CanvasRenderingContext2D, time: number, v: Span, w
 	words(g, step < (time - start) / 2000 ? exact(time - start, step) : duration(Math.max(0, time - start)), x + 6, 10, width, ink);
 }
 
-/** A note that was picked by key. */
+/** The call that is selected: a frame that is seen on every colour. */
+export function drawSelected(g: CanvasRenderingContext2D, x0: number, x1: number, y: number, height: number, ink: Ink): void {
+	g.strokeStyle = ink('panel');
+	g.lineWidth = 4;
+	g.strokeRect(x0 - 1, y - 1, x1 - x0 + 2, height + 2);
+	g.strokeStyle = ink('ink');
+	g.lineWidth = 2;
+	g.strokeRect(x0 - 1, y - 1, x1 - x0 + 2, height + 2);
+}
+
+/** A note that was picked. */
 export function drawSpot(g: CanvasRenderingContext2D, x0: number, x1: number, y: number, height: number, ink: Ink): void {
 	g.strokeStyle = ink('hit');
 	g.lineWidth = 2;

@@ -1,22 +1,25 @@
 // The timeline of all threads: heads at the left, one canvas over all tracks, one time axis.
 import { effect } from '@preact/signals';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { annotations, timesOf } from './annotations';
-import { currentProject } from './api';
-import { addressOf, sameView } from './axis';
-import type { Found } from './calls';
-import { probe, returned } from './health';
-import { heard } from './heard';
-import { Tiles } from './lanes';
-import type { Hit } from './messages';
+import { annotations, timesOf } from '../state/annotations';
+import { currentProject } from '../../api/api';
+import { addressOf, sameView } from '../state/axis';
+import type { Found } from '../worker/calls';
+import { probe, returned } from '../../api/health';
+import { heard } from '../../i18n/heard';
+import { Tiles } from '../state/lanes';
+import type { CallId, Hit } from '../worker/messages';
+import { CallPane, useSelected } from './callpane';
+import { MethodMenu, type About } from '../panels/methodmenu';
 import { Minimap } from './minimap';
-import { Failure, useWidth } from './parts';
-import { number, query, set, text } from './route';
+import { parseCall } from '../state/selection';
+import { Failure, useWidth } from '../../ui/parts';
+import { number, query, set, text } from '../../ui/route';
 import { Scene, type Hover } from './scene';
 import { RULER } from './scenedraw';
-import type { Progress } from './store';
-import { tr } from './strings/trace';
-import { dark, safe } from './theme';
+import type { Progress } from '../worker/store';
+import { tr } from '../../i18n/strings/trace';
+import { dark, safe } from '../../ui/theme';
 import { Control, type Shown } from './timelinecontrol';
 import { keysOn, pointerOn, wheelOn } from './timelineinput';
 import { Heads, HoverTip, Under } from './timelineparts';
@@ -34,7 +37,8 @@ function usePlan(p: TimelineProps) {
 	const allCounters = text('counters') === 'all';
 	const open = useMemo(() => openFromAddress(p.focus), [openText, rowText, openText ? null : p.focus]);
 	const layout = useMemo(() => layoutOf(p.threads, open, presence, allCounters), [p.threads, open, presence, allCounters]);
-	const opened = useMemo(() => openTids(p.threads, open), [p.threads, open]);
+	const chosen = parseCall(text('call'))?.tid;
+	const opened = useMemo(() => openTids(p.threads, open, chosen), [p.threads, open, chosen]);
 	const height = Math.max(HEIGHT_MIN, Math.min(layout.height, Math.round(innerHeight * HEIGHT_MAX)));
 	return { presence, open, layout, opened, height };
 }
@@ -51,9 +55,9 @@ function useNews() {
 type News = ReturnType<typeof useNews>;
 
 /** The scene and what steers it, for as long as this trace is shown. */
-function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: Shown | null) => void, tell: (said: string) => void) {
+function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: Shown | null) => void, tell: (said: string) => void, ask: (about: About) => void) {
 	const made = useMemo(() => {
-		const control = new Control(point, tell);
+		const control = new Control(point, tell, ask);
 		const kinds = { thread: presence.of(['state', ...SPAN_KINDS, 'counter']), trace: presence.of(TRACE_KINDS), counters: presence.counters.has(null) };
 		const tiles = new Tiles(p.id, p.whole, kinds, () => scene.repaint());
 		const scene: Scene = new Scene(p.id, currentProject(), p.whole, tiles, {
@@ -75,8 +79,7 @@ function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: S
 		});
 		scene.view = viewOf(p.whole);
 		control.scene = scene;
-		const canvas = { ...pointerOn(scene, control, false), wheel: wheelOn(scene, control) };
-		return { control, scene, canvas, ruler: pointerOn(scene, control, true), onKey: keysOn(scene, control) };
+		return { control, scene, canvas: pointerOn(scene, control, false), wheel: wheelOn(scene, control), ruler: pointerOn(scene, control, true), onKey: keysOn(scene, control) };
 	}, []);
 	useEffect(() => () => made.scene.stop(), []);
 	return made;
@@ -90,13 +93,13 @@ function useCanvases() {
 }
 
 /** Keeps the scene in step with the page and the address. */
-function useSync(p: TimelineProps, { scene, control, canvas }: ReturnType<typeof useScene>, els: Canvases, news: News, plan: ReturnType<typeof usePlan>, width: number): void {
+function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof useScene>, els: Canvases, news: News, plan: ReturnType<typeof usePlan>, width: number): void {
 	const { layout, opened, height } = plan;
 	useEffect(() => {
 		const c = els.canvas.current!;
 		scene.attach({ canvas: c, over: els.over.current!, ruler: els.ruler.current!, list: els.list.current!, scroller: els.scroller.current! });
-		c.addEventListener('wheel', canvas.wheel, { passive: false });
-		return () => c.removeEventListener('wheel', canvas.wheel);
+		c.addEventListener('wheel', wheel, { passive: false });
+		return () => c.removeEventListener('wheel', wheel);
 	}, []);
 	useEffect(() => scene.resize(width, height), [width, height]);
 	useEffect(() => scene.scroll(number('y') ?? 0), []); // the back button goes through views, not through scrolling
@@ -117,6 +120,9 @@ function useSync(p: TimelineProps, { scene, control, canvas }: ReturnType<typeof
 	}, [p.focus?.tid]);
 }
 
+/** What is selected is told in its details. */
+const isCall = (h: Hover, at?: CallId) => h.what === 'call' && at !== undefined && h.tid === at.tid && h.hit.start === at.start && h.hit.depth === at.depth;
+
 export function Timeline(p: TimelineProps) {
 	const plan = usePlan(p);
 	const { open, layout, opened, height } = plan;
@@ -124,14 +130,16 @@ export function Timeline(p: TimelineProps) {
 	const [head, headWidth] = useWidth<HTMLDivElement>();
 	const [shown, point] = useState<Shown | null>(null);
 	const [said, tell] = useState('');
+	const [menu, ask] = useState<About | null>(null);
 	const news = useNews();
 	const els = useCanvases();
-	const made = useScene(p, plan.presence, news, point, tell);
+	const made = useScene(p, plan.presence, news, point, tell, ask);
 	const { control, scene, onKey } = made;
-	control.now = { p, open, layout, height, shown, scroller: els.scroller.current };
+	control.now = { p, open, layout, height, shown, scroller: els.scroller.current, canvas: els.canvas.current };
 	useSync(p, made, els, news, plan, width);
 
-	const { wheel: _, ...pointer } = made.canvas;
+	const { on: pointer, dragged } = made.canvas;
+	const selected = useSelected(scene, news.progress);
 	const onMove = (e: PointerEvent) => {
 		control.pointer.x = e.clientX;
 		control.pointer.y = e.clientY;
@@ -146,12 +154,12 @@ export function Timeline(p: TimelineProps) {
 	broken.current = news.error?.tid ?? null;
 	useEffect(() => returned.subscribe(() => broken.current !== null && again(broken.current)), []);
 	return (
-		<div class="chart timeline">
+		<div class="chart timeline" onClick={(e) => control.click(e, e.target === els.canvas.current && !dragged())}>
 			<div class="axis">
 				<div ref={head} class="headwidth" />
 				<div style={{ width: `${width}px` }}>
 					<Minimap threads={p.threads} whole={p.whole} range={p.range} onView={(v) => scene.move(v)} />
-					<canvas ref={els.ruler} {...size(width, RULER)} class="ruler" aria-hidden="true" {...made.ruler} />
+					<canvas ref={els.ruler} {...size(width, RULER)} class="ruler" aria-hidden="true" {...made.ruler.on} />
 				</div>
 			</div>
 			<div class="scroller" ref={els.scroller} onScroll={() => scene.scrolled()} style={{ height: `${height}px` }}>
@@ -163,16 +171,18 @@ export function Timeline(p: TimelineProps) {
 						<div ref={box} class="canvasbox">
 							<canvas ref={els.canvas} {...size(width, height)} class="calls" tabIndex={0} role="application"
 								aria-label={tr('Timeline of all threads. The keys are behind the question mark. Threads are listed beside it; tables below hold calls, notes and times in each state.')}
-								{...pointer} onPointerMove={onMove} onDblClick={() => control.open()} onKeyDown={onKey} />
+								{...pointer} onPointerMove={onMove} onContextMenu={(e) => control.menu(e)} onKeyDown={onKey} />
 							<canvas ref={els.over} {...size(width, height)} class="over" aria-hidden="true" />
 						</div>
 					</div>
 				</div>
 			</div>
-			{shown && <HoverTip shown={shown} p={p} />}
+			{shown && !isCall(shown.hover, selected?.at) && <HoverTip shown={shown} p={p} />}
+			{menu && <MethodMenu about={menu} close={() => ask(null)} />}
 			<p class="keyed" role="status">{said}</p>
 			{news.error && <Failure error={new Error(heard(news.error.message))} retry={() => again(news.error!.tid)} />}
-			<Under p={p} progress={opened.flatMap((t) => news.progress.get(t) ?? [])} wanted={opened.length} failed={news.error !== null} scene={scene} calls={news.calls} list={news.list} />
+			<Under p={p} progress={opened.flatMap((t) => news.progress.get(t) ?? [])} wanted={opened.length} failed={news.error !== null} scene={scene} calls={news.calls} list={news.list} goTo={(tid, h) => control.goTo(tid, h)} />
+			{selected && <CallPane p={p} selected={selected} opened={opened.length} on={control} />}
 		</div>
 	);
 }

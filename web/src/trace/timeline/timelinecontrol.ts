@@ -1,14 +1,16 @@
 // What the timeline does: keys and pointer on the canvas, heads and flows become moves of the scene and
 // changes of the address.  It outlives drawings; `now` is what was drawn last.
-import type { Thread } from './api';
-import { duration } from './format';
-import { flowOf, otherEnd, wakerOf, type Spot } from './flows';
-import type { Hit } from './messages';
-import { kindTitle } from './notekinds';
-import { formatOpen, withOpen, type OpenSet } from './opened';
-import { set, text } from './route';
+import type { Thread } from '../../api/api';
+import type { About } from '../panels/methodmenu';
+import { count, duration } from '../../i18n/format';
+import { flowOf, otherEnd, wakerOf, type Spot } from '../state/flows';
+import type { Hit } from '../worker/messages';
+import { kindTitle } from '../state/notekinds';
+import { formatOpen, withOpen, type OpenSet } from '../state/opened';
+import { formatCall } from '../state/selection';
+import { set, text } from '../../ui/route';
 import type { Hover, Scene } from './scene';
-import { tr } from './strings/trace';
+import { tr } from '../../i18n/strings/trace';
 import type { HeadActions } from './timelinehead';
 import { rowsHidden, type Actions } from './timelineinput';
 import { addToRange, selectRange, type TimelineProps } from './timelineview';
@@ -27,9 +29,11 @@ export interface Now {
 	height: number;
 	shown: Shown | null;
 	scroller: HTMLElement | null;
+	canvas: HTMLElement | null;
 }
 
-const NOTHING = { a: null, b: null, sel: null, root: null, skip: null };
+const GAP = 8; // CSS pixels between the selected call and its details
+const NOTHING = { call: null, a: null, b: null, sel: null, root: null, skip: null };
 
 export class Control implements Actions, HeadActions {
 	now!: Now;
@@ -38,9 +42,10 @@ export class Control implements Actions, HeadActions {
 	private here: number | null = null; // thread at which a flow was met
 	private found: { tid: number; hit: Hit } | null = null;
 	private waker: AbortController | null = null;
+	private clicked: Promise<Hover | null> | null = null;
 
-	/** point: what is under the pointer; tell: what a key led to, in words. */
-	constructor(private point: (s: Shown | null) => void, private tell: (said: string) => void) {}
+	/** point: what is under the pointer; tell: what a key led to, in words; ask: what to do with a method. */
+	constructor(private point: (s: Shown | null) => void, private tell: (said: string) => void, private ask: (about: About) => void) {}
 
 	private get p(): TimelineProps {
 		return this.now.p;
@@ -89,10 +94,82 @@ export class Control implements Actions, HeadActions {
 		else this.scene.draw();
 	}
 
-	open(): void {
-		const h = this.now.shown?.hover;
-		if (h?.what === 'call') this.zoomAround(h.hit.start, h.hit.end);
-		else if (h) this.zoomAround(h.spot.lane.ts[h.spot.i], h.spot.lane.ts[h.spot.i] + h.spot.lane.dur[h.spot.i]);
+	/* --- what is selected --- */
+
+	/** A click anywhere in the timeline: on a call, it selects it; the second zooms to it. */
+	click(e: MouseEvent, canvas: boolean): void {
+		if (e.detail === 2) return void this.clicked?.then((h) => h && this.open(h)); // of the first, under which things may have moved
+		this.clicked = canvas ? this.scene.at(e.offsetX, e.offsetY) : null;
+		void this.clicked?.then((h) => this.take(h));
+	}
+
+	private open(h: Hover): void {
+		if (h.what === 'call') this.zoomAround(h.hit.start, h.hit.end);
+		else this.zoomAround(h.spot.lane.ts[h.spot.i], h.spot.lane.ts[h.spot.i] + h.spot.lane.dur[h.spot.i]);
+	}
+
+	/** What can be done with the method of a call: of the one at a point, or the selected one. */
+	async menu(e?: MouseEvent): Promise<void> {
+		const { scene, p } = this;
+		e?.preventDefault();
+		const h = e ? await scene.at(e.offsetX, e.offsetY) : scene.selected && { what: 'call' as const, ...scene.selected };
+		if (h?.what !== 'call' || h.hit.merged > 1) return e ? undefined : this.tell(tr('No call is selected.'));
+		const { tid, hit } = h;
+		const { called } = await scene.tellOf({ tid, start: hit.start, depth: hit.depth });
+		const box = scene.boxOf(h);
+		const canvas = this.now.canvas?.getBoundingClientRect();
+		const name = (m: number) => p.names[m] ?? '';
+		if (tid !== p.focus?.tid) this.put(this.now.open, { thread: tid, root: null, skip: null }); // the graph below is of its thread
+		this.point(null);
+		this.ask({ x: e?.clientX ?? (canvas?.left ?? 0) + Math.max(0, box?.x0 ?? 0) + 12, y: e?.clientY ?? (canvas?.top ?? 0) + (box ? box.y + ROW : 0),
+			method: hit.method, name: name(hit.method), stack: [...(called?.stack ?? []), hit].map((c) => name(c.method)), show: true });
+	}
+
+	private take(h: Hover | null): void {
+		const { scene } = this;
+		this.tell('');
+		scene.spot = h?.what === 'note' ? h.spot : null;
+		if (h?.what === 'note') this.meet(h.spot);
+		if (h?.what === 'call' && h.hit.merged > 1) this.tell(tr('{merged} short ones drawn as one: zoom in to select one.', { merged: count(h.hit.merged) }));
+		else if (h?.what === 'call') this.choose(h.tid, h.hit, true);
+		else this.unselect();
+		scene.drawOver();
+	}
+
+	/** The thread of the call is the one that is looked at. */
+	private choose(tid: number, { start, depth }: Hit, push = false): void {
+		const call = formatCall({ tid, start, depth });
+		if (tid === this.p.focus?.tid) set({ call }, push);
+		else this.put(this.now.open, { call, thread: tid, root: null, skip: null }, push);
+	}
+
+	zoomToCall(): void {
+		const hit = this.scene.selected?.hit;
+		if (hit) this.zoomAround(hit.start, hit.end);
+	}
+
+	/** The details lie over the end of the page: the page scrolls until the call is not below them. */
+	uncover(above: number): void {
+		const { selected } = this.scene;
+		const at = selected && this.scene.boxOf(selected);
+		const top = this.now.scroller?.getBoundingClientRect().top;
+		if (at && top !== undefined) scrollBy(0, Math.max(0, top + at.y + ROW + GAP - above));
+	}
+
+	unselect(): void {
+		set({ call: null }, true);
+	}
+
+	/** Selects a call from elsewhere, and shows where it is. */
+	goTo(tid: number, hit: Hit): void {
+		this.choose(tid, hit);
+		const { view } = this.scene;
+		if (hit.start >= view.to || hit.end <= view.from) {
+			const span = Math.max(view.to - view.from, (hit.end - hit.start) * 1.1);
+			const middle = (hit.start + hit.end) / 2;
+			this.scene.move({ from: middle - span / 2, to: middle + span / 2 });
+		}
+		this.showRow(tid, hit.depth);
 	}
 
 	/** The note after (or before) the one that was picked, of the thread that has the focus. */
@@ -188,9 +265,17 @@ export class Control implements Actions, HeadActions {
 		const middle = (h.start + h.end) / 2;
 		this.found = { tid, hit: h };
 		this.scene.move({ from: middle - span / 2, to: middle + span / 2 });
+		this.showRow(tid, h.depth);
+	}
+
+	/** Opens the thread, and scrolls where the row is not in view. */
+	private showRow(tid: number, depth: number): void {
+		const { open, height } = this.now;
 		const g = this.groupOf(tid);
-		if (rowsHidden(g ?? null)) this.put(withOpen(this.now.open, tid, { row: Math.max(0, h.depth - OPEN_ROWS / 2) }));
-		else if (g?.calls) this.scene.scroll(g.calls.y + h.depth * ROW - this.now.height / 2);
+		if (!g?.calls) return this.put(withOpen(open, tid, { row: Math.max(0, depth - OPEN_ROWS / 2) }));
+		if (depth < g.calls.row || depth >= g.calls.row + g.calls.rows) return this.put(withOpen(open, tid, { row: Math.max(0, depth - OPEN_ROWS / 2) }));
+		const y = g.calls.y + (depth - g.calls.row) * ROW;
+		if (y < this.scene.top || y + ROW > this.scene.top + height) this.scene.scroll(y - height / 2);
 	}
 
 	/* --- threads and ranges --- */
@@ -238,6 +323,16 @@ export class Control implements Actions, HeadActions {
 	selectView(): void {
 		const { view } = this.scene;
 		selectRange(this.p, Math.max(0, Math.floor(view.from)), Math.ceil(view.to), null);
+	}
+
+	/** The selected call, or the note that was picked, becomes the range. */
+	mark(): void {
+		const { selected, spot } = this.scene;
+		const [from, to, tid] = selected ? [selected.hit.start, selected.hit.end, selected.tid]
+			: spot ? [spot.lane.ts[spot.i], spot.lane.ts[spot.i] + spot.lane.dur[spot.i], spot.lane.tid] : [0, 0, null];
+		if (to <= from) return this.tell(tr('Nothing that lasts is selected.'));
+		selectRange(this.p, from, to, tid === null ? null : new Set([tid]));
+		this.tell(tr('{from} selected{tids}', { from: duration(to - from), tids: '' }));
 	}
 
 	extend(share: number): void {

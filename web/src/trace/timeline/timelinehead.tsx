@@ -1,10 +1,10 @@
 // The names beside the tracks: one head for each thread, always in step with the canvas.
 import type { ComponentChildren } from 'preact';
-import type { Thread } from './api';
-import { count, duration } from './format';
-import { kindTitle } from './notekinds';
-import { many, mark, wordsOf } from './source';
-import { tr } from './strings/trace';
+import type { Thread } from '../../api/api';
+import { count, duration } from '../../i18n/format';
+import { kindTitle } from '../state/notekinds';
+import { many, mark, wordsOf } from '../../api/source';
+import { tr } from '../../i18n/strings/trace';
 import type { Group, Track } from './tracks';
 
 export interface HeadActions {
@@ -54,7 +54,7 @@ export function Head({ g, focused, picked, on }: { g: Group; focused: boolean; p
 				<svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true"><path d={g.open ? 'M1 3h8L5 8z' : 'M3 1v8l5-4z'} /></svg>
 			</button>
 			<button class={`name ${picked ? 'picked' : ''}`} aria-pressed={focused} title={tr('{name}, thread {tid}', { name, tid: t.tid })} onClick={(e) => on.pick(t, e.ctrlKey || e.metaKey)}>
-				<span class="text">{name}</span>{t.is_main && !g.open && <em>{tr('main')}</em>}<span class="quiet num">{t.tid}</span>
+				<span class="text">{name}</span>{t.process && <span class="quiet">{t.process}</span>}{t.is_main && !g.open && <em>{tr('main')}</em>}<span class="quiet num">{t.tid}</span>
 			</button>
 			{g.open && <Tracks g={g} />}
 			<Facts t={t} open={g.open} />

@@ -1,5 +1,5 @@
 // Pointer, wheel and keys on the timeline's canvas, as what they do.
-import { panned, zoomed } from './axis';
+import { panned, zoomed } from '../state/axis';
 import type { Scene } from './scene';
 import { ROW, type Group } from './tracks';
 
@@ -10,15 +10,16 @@ export interface Actions {
 	rows(g: Group, row: number): void; // of an open thread, the first that is shown
 	select(from: number, to: number, tids: ReadonlySet<number> | null): void; // null: the threads stay as they are
 	clear(): void;
+	menu(): void; // of the selected call
 	zoomTo(what: 'whole' | 'selection'): void;
 	dwell(on: boolean): void; // a drag begins or ends: nothing is shown under the pointer
-	open(): void; // what is under the pointer, a double click
 	focus(step: number): void;
 	toggle(): void;
 	alone(): void;
 	full(): void;
 	add(): void;
 	selectView(): void;
+	mark(): void; // what is selected, as a range
 	extend(share: number): void; // of the view, the selection's end
 	step(forward: boolean): void;
 	follow(): void;
@@ -47,10 +48,7 @@ function finishDrag(scene: Scene, act: Actions, d: Drag): void {
 	scene.drag = null;
 	act.dwell(false);
 	if (!d.select) return;
-	if (!d.moved || !picked) {
-		act.clear();
-		return;
-	}
+	if (!d.moved || !picked) return act.clear();
 	const [a, b] = [Math.min(picked.from, picked.to), Math.max(picked.from, picked.to)];
 	act.select(Math.max(0, Math.floor(a)), Math.ceil(b), picked.y0 < 0 ? null : scene.between(picked.y0, picked.y1));
 }
@@ -68,13 +66,15 @@ function moveDrag(scene: Scene, act: Actions, d: Drag, x: number, y: number): vo
 	else scene.scroll(d.top + d.y - y);
 }
 
-/** Drags on the canvas move or, with Shift, select; drags on the ruler select. */
+/** Drags on the canvas move or, with Shift, select; drags on the ruler select.  `dragged`: the click that comes is the end of one. */
 export function pointerOn(scene: Scene, act: Actions, ruler: boolean) {
 	let drag: Drag | null = null;
+	let dragged = false;
 	const down = (e: PointerEvent) => {
 		if (e.button !== 0) return;
 		(e.currentTarget as Element).setPointerCapture(e.pointerId);
 		const select = e.shiftKey || ruler;
+		dragged = select;
 		const group = ruler ? null : scene.groupAt(e.offsetY);
 		drag = { x: e.offsetX, y: e.offsetY, from: scene.view.from, to: scene.view.to, top: scene.top, row: group?.calls?.row ?? 0, group, select, moved: false };
 		const time = scene.timeAt(e.offsetX);
@@ -87,6 +87,7 @@ export function pointerOn(scene: Scene, act: Actions, ruler: boolean) {
 			return;
 		}
 		drag.moved ||= Math.abs(e.offsetX - drag.x) > MOVED || Math.abs(e.offsetY - drag.y) > MOVED;
+		dragged ||= drag.moved;
 		if (drag.moved) moveDrag(scene, act, drag, e.offsetX, e.offsetY);
 	};
 	const up = () => {
@@ -94,10 +95,15 @@ export function pointerOn(scene: Scene, act: Actions, ruler: boolean) {
 		drag = null;
 		if (d) finishDrag(scene, act, d);
 	};
+	const cancel = () => {
+		if (!drag) return;
+		drag = scene.drag = null;
+		act.dwell(false);
+	};
 	const leave = () => {
 		if (!drag) scene.point(null);
 	};
-	return { onPointerDown: down, onPointerMove: move, onPointerUp: up, onPointerCancel: up, onPointerLeave: leave };
+	return { on: { onPointerDown: down, onPointerMove: move, onPointerUp: up, onPointerCancel: cancel, onPointerLeave: leave }, dragged: () => dragged };
 }
 
 /** The wheel zooms, with Shift it scrolls rows, sideways it moves. */
@@ -127,9 +133,10 @@ export function keysOn(scene: Scene, act: Actions) {
 		ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1), ArrowDown: () => act.down(3), ArrowUp: () => act.down(-3),
 		'Shift ArrowLeft': () => act.extend(-0.02), 'Shift ArrowRight': () => act.extend(0.02),
 		PageDown: () => scene.scroll(scene.top + scene.height * 0.8), PageUp: () => scene.scroll(scene.top - scene.height * 0.8),
+		ContextMenu: () => act.menu(), 'Shift F10': () => act.menu(),
 		Escape: () => act.clear(), Enter: () => act.zoomTo('selection'),
 		j: () => act.focus(1), k: () => act.focus(-1), o: () => act.toggle(), O: () => act.alone(), e: () => act.full(),
-		x: () => act.add(), v: () => act.selectView(), '.': () => act.step(true), ',': () => act.step(false), f: () => act.follow(),
+		x: () => act.add(), v: () => act.selectView(), m: () => act.mark(), '.': () => act.step(true), ',': () => act.step(false), f: () => act.follow(),
 	};
 	return (e: KeyboardEvent) => {
 		if (e.ctrlKey || e.metaKey || e.altKey) return;

@@ -1,18 +1,18 @@
 // What stands around the timeline's canvas: heads in view, what is under the pointer, the line and the table below.
 import { useEffect } from 'preact/hooks';
-import type { Thread } from './api';
-import { count, duration } from './format';
-import { useTable } from './held';
-import type { Hit } from './messages';
-import { Busy } from './parts';
+import type { Thread } from '../../api/api';
+import { count, duration } from '../../i18n/format';
+import { useTable } from '../../ui/held';
+import type { Hit } from '../worker/messages';
+import { Busy } from '../../ui/parts';
 import type { Scene } from './scene';
-import { many, wordsOf } from './source';
-import type { Progress } from './store';
-import { tr } from './strings/trace';
+import { many, wordsOf } from '../../api/source';
+import type { Progress } from '../worker/store';
+import { tr } from '../../i18n/strings/trace';
 import type { Shown } from './timelinecontrol';
 import { Head, type HeadActions } from './timelinehead';
 import { viewOf, type TimelineProps } from './timelineview';
-import { CallTip, NoteTip } from './tip';
+import { CallTip, NoteTip } from '../panels/tip';
 import { inView, type Layout } from './tracks';
 
 const HEADS_ALL = 64; // up to so many threads every head is in the document
@@ -44,8 +44,8 @@ function useListed(p: TimelineProps, ready: boolean, scene: Scene, list: (h: Hit
 	return [listed, turn];
 }
 
-export function Under({ p, progress, wanted, failed, scene, calls, list }: {
-	p: TimelineProps; progress: Progress[]; wanted: number; failed: boolean; scene: Scene; calls: Hit[] | null; list: (h: Hit[] | null) => void;
+export function Under({ p, progress, wanted, failed, scene, calls, list, goTo }: {
+	p: TimelineProps; progress: Progress[]; wanted: number; failed: boolean; scene: Scene; calls: Hit[] | null; list: (h: Hit[] | null) => void; goTo: (tid: number, h: Hit) => void;
 }) {
 	const v = viewOf(p.whole);
 	const ready = progress.length === wanted && progress.every((q) => q.complete);
@@ -62,11 +62,11 @@ export function Under({ p, progress, wanted, failed, scene, calls, list }: {
 			<button class="small" onClick={() => scene.move(p.whole)}>{tr('Whole trace')}</button>
 			{p.focus && <button class="small" aria-expanded={listed} onClick={turn}>{listed ? tr('Hide the table') : tr('Visible {many} as a table', { many: words.many })}</button>}
 		</div>
-		{listed && calls && <VisibleCalls of={p.focus} calls={calls} names={p.names} start={p.whole.from} />}
+		{listed && calls && <VisibleCalls of={p.focus} calls={calls} names={p.names} start={p.whole.from} goTo={goTo} />}
 	</>;
 }
 
-function VisibleCalls({ of, calls, names, start }: { of: Thread | null; calls: Hit[]; names: string[]; start: number }) {
+function VisibleCalls({ of, calls, names, start, goTo }: { of: Thread | null; calls: Hit[]; names: string[]; start: number; goTo: (tid: number, h: Hit) => void }) {
 	return (
 		<div class="scroll short" tabIndex={0}>
 			<table>
@@ -76,7 +76,7 @@ function VisibleCalls({ of, calls, names, start }: { of: Thread | null; calls: H
 				<tbody>{calls.map((c, i) => (
 					<tr key={i}><td class="num">{duration(c.start - start)}</td><td class="num">{duration(c.end - c.start)}</td>
 						<td class="num">{c.depth}</td>
-						<td class="mono name">{c.merged > 1 ? tr('{merged} short {many}, the longest {names}', { merged: count(c.merged), many: wordsOf(of ? [of] : []).many, names: names[c.method] }) : names[c.method]}</td></tr>))}</tbody>
+						<td class="mono name">{c.merged > 1 ? tr('{merged} short {many}, the longest {names}', { merged: count(c.merged), many: wordsOf(of ? [of] : []).many, names: names[c.method] }) : <button class="plain" disabled={!of} onClick={() => of && goTo(of.tid, c)}>{names[c.method]}</button>}</td></tr>))}</tbody>
 			</table>
 		</div>
 	);

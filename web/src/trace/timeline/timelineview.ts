@@ -1,10 +1,11 @@
 // What the address says of the timeline: the view, what is open, the range and its threads.
-import { api, currentProject, type NoteSum, type Thread } from './api';
-import type { Span } from './axis';
-import type { Found } from './calls';
-import { loadEarly } from './callworker';
-import { formatOpen, parseOpen, withOpen, type OpenSet } from './opened';
-import { number, set, text } from './route';
+import { api, currentProject, type NoteSum, type Thread } from '../../api/api';
+import type { Span } from '../state/axis';
+import type { Found } from '../worker/calls';
+import { loadEarly } from '../worker/callworker';
+import { formatOpen, parseOpen, withOpen, type OpenSet } from '../state/opened';
+import { parseCall } from '../state/selection';
+import { number, set, text } from '../../ui/route';
 import type { Range } from './scene';
 import { inOrder } from './tracks';
 
@@ -45,13 +46,13 @@ export function threadsFromAddress(threads: Thread[]) {
 	return { all, busy, listed, focus: listed.find((t) => t.tid === tid) ?? listed[0] ?? null };
 }
 
-/** Threads whose calls are shown. */
-export const openTids = (listed: Thread[], open: OpenSet): number[] => listed.filter((t) => open.has(t.tid) && t.slices > 0).map((t) => t.tid);
+/** Threads whose calls are shown, and the one whose call is selected. */
+export const openTids = (listed: Thread[], open: OpenSet, chosen?: number): number[] => listed.filter((t) => (open.has(t.tid) || t.tid === chosen) && t.slices > 0).map((t) => t.tid);
 
 /** Has the calls come that will be shown, while the page is still put together. */
 export async function openEarly(id: string): Promise<void> {
 	const { listed, focus } = threadsFromAddress(await api.threadsAhead(id));
-	const tids = openTids(listed, openFromAddress(focus));
+	const tids = openTids(listed, openFromAddress(focus), parseCall(text('call'))?.tid);
 	if (tids.length > 0) loadEarly(id, currentProject(), tids);
 }
 

@@ -1,6 +1,6 @@
 // What lies where on the timeline: groups from top to bottom, the tracks in them.  Pixels are CSS pixels.
-import type { NoteSum, Thread } from './api';
-import type { OpenSet } from './opened';
+import type { NoteSum, Thread } from '../../api/api';
+import type { OpenSet } from '../state/opened';
 
 export const ROW = 18;
 export const OPEN_ROWS = 20; // of an open thread, unless it is shown in full

@@ -18,6 +18,23 @@ export interface Place {
 	index: number;
 }
 
+/** A call of a trace, whatever is loaded. */
+export interface CallId {
+	tid: number;
+	start: number;
+	depth: number;
+}
+
+/** A call with its callers, its callees and the calls of its method around it. */
+export interface Called extends CallId {
+	hit: Hit;
+	self: number | null; // null where only merged calls are loaded
+	stack: Hit[]; // its callers, from the root
+	callees: Hit[]; // the longest, longest first
+	made: number; // calls that it makes itself
+	near: Record<'before' | 'after', { here: Hit | null; open: { tid: number; hit: Hit } | null }>; // of the thread, of all open threads
+}
+
 /** What is told of the call under the pointer; null where only merged calls are loaded. */
 export interface About {
 	self: number | null;
@@ -44,6 +61,7 @@ export type ToWorker =
 	| { kind: 'look'; look: Look }
 	| { kind: 'paint'; picture: Picture; parts: Part[]; buffer: ArrayBuffer }
 	| { kind: 'hit'; id: number; tid: number; row: number; time: number }
+	| { kind: 'call'; id: number; call: CallId }
 	| { kind: 'visible'; tid: number; from: number; to: number }
 	| { kind: 'next'; tid: number; after: Place; forward: boolean };
 
@@ -52,6 +70,7 @@ export type FromWorker =
 	| { kind: 'failed'; tid: number; message: string }
 	| { kind: 'painted'; picture: Picture; buffer: ArrayBuffer; labels: Label[]; calls: number } // calls: loaded by then
 	| { kind: 'hit'; id: number; hit: Hit | null; about: About }
+	| { kind: 'call'; id: number; called: Called | null; all: boolean } // all: no more calls of the thread come
 	| { kind: 'found'; tid: number; found: Found | null }
 	| { kind: 'visible'; calls: Hit[] }
 	| { kind: 'next'; tid: number; hit: Hit | null };

@@ -102,6 +102,12 @@ export class Store {
 		return p && p.of.from <= from && p.of.to >= to ? p.rows : this.rows;
 	}
 
+	/** What is best to tell of a call that begins then; loads nothing. */
+	at(start: number): Rows | null {
+		const p = this.part;
+		return p && p.of.from <= start && p.of.to > start ? p.rows : this.rows;
+	}
+
 	private aim(from: number, to: number): void {
 		const p = this.part?.of;
 		const want = partFor(this.levels, from, to);

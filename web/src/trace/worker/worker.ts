@@ -1,5 +1,5 @@
 // Owns the slices of the threads that are open: fetches and decodes their chunks, paints views of them.
-import { found, hitOf, next, selfOf, visible } from './calls';
+import { called, found, hitOf, next, selfOf, visible } from './calls';
 import { WHOLE_MAX } from './levels';
 import type { About, FromWorker, ToWorker } from './messages';
 import { paint, type Label, type Look } from './paint';
@@ -7,6 +7,7 @@ import { sliceAt, type Rows } from './rows';
 import { Store, type Progress } from './store';
 
 const VISIBLE_MAX = 200;
+const CALLEES_MAX = 100;
 const PICTURE_MS = 400;
 const NOTHING: About = { self: null, methodCount: null, methodSelf: null, busy: null };
 
@@ -124,6 +125,16 @@ self.onmessage = (e: MessageEvent<ToWorker>) => {
 		const k = rows ? sliceAt(rows, m.row, m.time) : -1;
 		if (s && rows && k >= 0) say({ kind: 'hit', id: m.id, hit: hitOf(rows, k, m.row), about: about(s, rows, k, m.row) });
 		else say({ kind: 'hit', id: m.id, hit: null, about: NOTHING });
+		break;
+	}
+	case 'call': {
+		const { call } = m;
+		const threads = new Map([...stores.values()].flatMap((s) => {
+			const rows = s.tid === call.tid ? s.at(call.start) : s.rows;
+			return rows ? [[s.tid, rows] as const] : [];
+		}));
+		const p = reached.get(call.tid);
+		say({ kind: 'call', id: m.id, called: called(threads, call, CALLEES_MAX), all: p?.complete === true });
 		break;
 	}
 	case 'visible': {
