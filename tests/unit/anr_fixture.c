@@ -1,5 +1,5 @@
 /* anr_fixture.c - one ANR report decoded, and its document; see anr_fixture.h. */
-#include "anr_fixture.h"
+#include "tests/unit/anr_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "catalogue_fixture.h"
+#include "tests/unit/catalogue_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalogue_postgres.h"
-#include "catalogue_sqlite.h"
+#include "server/db/catalogue_postgres.h"
+#include "server/db/catalogue_sqlite.h"
 
 enum { SCHEMA_BYTES = 64 };
 
@@ -124,4 +124,26 @@ char *catalogue_text(struct tw_db *db, const char *sql)
 	text = strdup(tw_cat_str(&q, 0) ? tw_cat_str(&q, 0) : "");
 	assert_int_equal(tw_cat_close(&q, NULL), TW_OK);
 	return text;
+}
+
+void catalogue_set_mapping(struct tw_catalogue *c, const char *project_id,
+        enum tw_mapping_kind kind, const struct tw_build_row *row, struct tw_arena *a)
+{
+	const bool retrace = kind == TW_MAPPING_RETRACE;
+	struct tw_mapping_sent sent = {.project_id = project_id,
+	        .build_id = row->build_id,
+	        .kind = kind,
+	        .source_sha256 = retrace ? row->retrace.source_sha256 : row->source_sha256,
+	        .may_replace = true,
+	        .known_image = ""};
+	const struct tw_claim claim = {TW_QUEUE_MAPPINGS, "compiler", 1000, 1};
+	struct tw_blob_list unused;
+	char id[TW_ID_BYTES];
+	struct tw_job_row job;
+
+	assert_int_equal(tw_catalogue_mapping_add(c, &sent, a, id, &unused, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_queue_claim(c, &claim, a, &job, NULL), TW_OK);
+	assert_string_equal(job.trace_id, id);
+	assert_int_equal(tw_catalogue_mapping_get(c, &job, a, &sent, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_mapping_done(c, &job, &sent, row, a, &unused, NULL), TW_OK);
 }

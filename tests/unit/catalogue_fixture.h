@@ -5,7 +5,7 @@
 #ifndef CATALOGUE_FIXTURE_H
 #define CATALOGUE_FIXTURE_H
 
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 enum { CATALOGUE_ADDRESS = 500 };
 
@@ -14,6 +14,9 @@ bool catalogue_on_postgres(void);
 void catalogue_address(const char *folder, char ret[CATALOGUE_ADDRESS]);
 /* A new one. */
 struct tw_catalogue *catalogue_in(const char *folder);
+/* The build's mapping of that kind is in use, as after its upload and compilation. */
+void catalogue_set_mapping(struct tw_catalogue *c, const char *project_id,
+        enum tw_mapping_kind kind, const struct tw_build_row *row, struct tw_arena *a);
 /* Another connection to it, for statements of the test itself; tw_db_close is owed. */
 struct tw_db *catalogue_beside(const char *folder);
 void catalogue_run(struct tw_db *db, const char *sql);

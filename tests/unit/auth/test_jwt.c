@@ -12,8 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base64url.h"
-#include "jwt.h"
+#include "server/auth/oidc/jwt.h"
+#include "server/base/text/base64url.h"
+#include "tests/unit/unit.h"
 
 enum { NOW_S = 1300819000, TEXT_BYTES = 8192 };
 
@@ -469,19 +470,16 @@ static void test_base64url(void **state)
 	assert_false(tw_base64url_read((struct tw_str){"AA\0A", 4}, back, &n_back));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_rfc),
-	        cmocka_unit_test(test_each_way),
-	        cmocka_unit_test(test_wrong_keys),
-	        cmocka_unit_test(test_ways_not_taken),
-	        cmocka_unit_test(test_no_tokens),
-	        cmocka_unit_test(test_length),
-	        cmocka_unit_test(test_claims),
-	        cmocka_unit_test(test_subject_length),
-	        cmocka_unit_test(test_base64url),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rfc),
+        cmocka_unit_test(test_each_way),
+        cmocka_unit_test(test_wrong_keys),
+        cmocka_unit_test(test_ways_not_taken),
+        cmocka_unit_test(test_no_tokens),
+        cmocka_unit_test(test_length),
+        cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_subject_length),
+        cmocka_unit_test(test_base64url),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("jwt", tests)

@@ -14,12 +14,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "catalogue_fixture.h"
-#include "catalogue_identity.h"
-#include "oidc_claim.h"
-#include "oidc_fetch.h"
-#include "oidc_form.h"
-#include "oidc_roles.h"
+#include "server/auth/oidc/oidc_claim.h"
+#include "server/auth/oidc/oidc_fetch.h"
+#include "server/auth/oidc/oidc_form.h"
+#include "server/auth/oidc/oidc_roles.h"
+#include "server/catalogue/access/catalogue_identity.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 /* --- roles --- */
 
@@ -384,20 +385,17 @@ static void test_account_roles(void **state)
 	assert_int_equal(caller.scope, TW_SCOPE_PUBLIC);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_roles),
-	        cmocka_unit_test(test_roles_refused),
-	        cmocka_unit_test(test_claims),
-	        cmocka_unit_test(test_address_of_one_document),
-	        cmocka_unit_test(test_form),
-	        cmocka_unit_test(test_addresses),
-	        cmocka_unit_test_setup_teardown(test_account_made, setup, teardown),
-	        cmocka_unit_test_setup_teardown(test_account_linked, setup, teardown),
-	        cmocka_unit_test_setup_teardown(test_account_disabled, setup, teardown),
-	        cmocka_unit_test_setup_teardown(test_account_roles, setup, teardown),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_roles),
+        cmocka_unit_test(test_roles_refused),
+        cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_address_of_one_document),
+        cmocka_unit_test(test_form),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test_setup_teardown(test_account_made, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_account_linked, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_account_disabled, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_account_roles, setup, teardown),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("oidc", tests)

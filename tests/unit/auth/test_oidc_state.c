@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "oidc_state.h"
+#include "server/auth/oidc/oidc_state.h"
+#include "tests/unit/unit.h"
 
 struct flow {
 	struct tw_oidc_states *states;
@@ -204,16 +205,13 @@ static void test_next(void **state)
 	end(&f);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_state_once),
-	        cmocka_unit_test(test_state_ends),
-	        cmocka_unit_test(test_state_forged),
-	        cmocka_unit_test(test_states_full),
-	        cmocka_unit_test(test_state_before),
-	        cmocka_unit_test(test_next),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_state_once),
+        cmocka_unit_test(test_state_ends),
+        cmocka_unit_test(test_state_forged),
+        cmocka_unit_test(test_states_full),
+        cmocka_unit_test(test_state_before),
+        cmocka_unit_test(test_next),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("oidc_state", tests)

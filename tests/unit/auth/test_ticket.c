@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "ticket.h"
+#include "server/auth/ticket.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 enum { ENDS_MS = 5000 };
 
@@ -192,16 +193,13 @@ static void test_no_memory(void **state)
 	tw_arena_free(s.arena);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_round),
-	        cmocka_unit_test(test_ends),
-	        cmocka_unit_test(test_changed),
-	        cmocka_unit_test(test_other_key),
-	        cmocka_unit_test(test_length),
-	        cmocka_unit_test(test_no_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_other_key),
+        cmocka_unit_test(test_length),
+        cmocka_unit_test(test_no_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("ticket", tests)

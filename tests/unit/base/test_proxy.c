@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy.h"
+#include "server/base/proxy.h"
+#include "tests/unit/unit.h"
 
 static struct tw_proxies parsed(const char *text)
 {
@@ -119,15 +120,12 @@ static void test_chains(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_nobody_is_believed_unnamed),
-	        cmocka_unit_test(test_networks_end),
-	        cmocka_unit_test(test_what_is_no_network),
-	        cmocka_unit_test(test_as_many_as_there_may_be),
-	        cmocka_unit_test(test_chains),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nobody_is_believed_unnamed),
+        cmocka_unit_test(test_networks_end),
+        cmocka_unit_test(test_what_is_no_network),
+        cmocka_unit_test(test_as_many_as_there_may_be),
+        cmocka_unit_test(test_chains),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("proxy", tests)

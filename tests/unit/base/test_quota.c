@@ -11,8 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "quota.h"
+#include "decoder/base/arena.h"
+#include "server/http/limit/quota.h"
+#include "tests/unit/unit.h"
 
 enum { NOW = 1000000000, MINUTE = 60000, DAY = 86400000 };
 
@@ -274,19 +275,16 @@ static void test_no_memory(void **state)
 	(void)tw_quota_free(q);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_requests),
-	        cmocka_unit_test(test_bytes),
-	        cmocka_unit_test(test_settling),
-	        cmocka_unit_test(test_no_limit),
-	        cmocka_unit_test(test_clock_set_back),
-	        cmocka_unit_test(test_hostile_ids),
-	        cmocka_unit_test_setup_teardown(test_restart, make_folder, remove_folder),
-	        cmocka_unit_test_setup_teardown(test_damaged_file, make_folder, remove_folder),
-	        cmocka_unit_test_setup_teardown(test_no_memory, make_folder, remove_folder),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_settling),
+        cmocka_unit_test(test_no_limit),
+        cmocka_unit_test(test_clock_set_back),
+        cmocka_unit_test(test_hostile_ids),
+        cmocka_unit_test_setup_teardown(test_restart, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_damaged_file, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_no_memory, make_folder, remove_folder),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("quota", tests)

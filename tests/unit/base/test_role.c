@@ -7,7 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "role.h"
+#include "server/base/role.h"
+#include "tests/unit/unit.h"
 
 static void every_set_comes_back(void **state)
 {
@@ -59,14 +60,11 @@ static void a_short_buffer_is_cut(void **state)
 	assert_string_equal(text, "ingest,");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(every_set_comes_back),
-	        cmocka_unit_test(all_is_one_word),
-	        cmocka_unit_test(other_words_are_refused),
-	        cmocka_unit_test(a_short_buffer_is_cut),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_set_comes_back),
+        cmocka_unit_test(all_is_one_word),
+        cmocka_unit_test(other_words_are_refused),
+        cmocka_unit_test(a_short_buffer_is_cut),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("role", tests)

@@ -6,18 +6,24 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
-#include "api.h"
-#include "auth.h"
-#include "cli.h"
-#include "config.h"
-#include "http_encode.h"
-#include "http_path.h"
-#include "upload_meta.h"
+#include "server/api/api.h"
+#include "server/auth/auth.h"
+#include "server/base/config.h"
+#include "server/base/file/io.h"
+#include "server/cli/cli.h"
+#include "server/http/http_encode.h"
+#include "server/http/http_path.h"
+#include "server/ingest/upload_meta.h"
+#include "tests/unit/unit.h"
 
 static enum tw_status load(struct tw_arena *a, struct tw_config *c, struct tw_err *err, ...)
 {
@@ -335,20 +341,104 @@ static void test_flags(void **state)
 	assert_int_equal(tw_cli_flags("x", flags, 3, words_of(often, argv), argv), -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_config_defaults),
-	        cmocka_unit_test(test_config_order),
-	        cmocka_unit_test(test_config_refusals),
-	        cmocka_unit_test(test_listen_split),
-	        cmocka_unit_test(test_accept_encoding),
-	        cmocka_unit_test(test_targets),
-	        cmocka_unit_test(test_cookies),
-	        cmocka_unit_test(test_metadata_as_text),
-	        cmocka_unit_test(test_metadata_as_json),
-	        cmocka_unit_test(test_flags),
-	};
+/* --- io.h --- */
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+enum { IO_BYTES = 300000 }; /* more than a pipe holds */
+
+static void interrupt(int number)
+{
+	(void)number;
 }
+
+static void *write_to(void *arg)
+{
+	static uint8_t all[IO_BYTES];
+	const int fd = *(int *)arg;
+
+	for (size_t i = 0; i < sizeof all; i++)
+		all[i] = (uint8_t)(i * 7);
+	assert_true(tw_write_all(fd, all, sizeof all));
+	(void)close(fd);
+	return NULL;
+}
+
+/* A pipe gives and takes what it has room for, and a timer interrupts both sides all the time. */
+static void test_io_complete(void **state)
+{
+	static uint8_t got[IO_BYTES + 1];
+	const struct itimerval often = {{0, 300}, {0, 300}}, never = {{0, 0}, {0, 0}};
+	const struct sigaction act = {.sa_handler = interrupt}; /* no SA_RESTART */
+	struct sigaction before;
+	pthread_t writer;
+	int fds[2], wrong = 0;
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(sigaction(SIGALRM, &act, &before), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	assert_int_equal(pthread_create(&writer, NULL, write_to, &fds[1]), 0);
+	assert_int_equal(tw_read_full(fds[0], got, sizeof got), IO_BYTES);
+	assert_int_equal(pthread_join(writer, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+	for (size_t i = 0; i < IO_BYTES; i++)
+		wrong += got[i] != (uint8_t)(i * 7);
+	assert_int_equal(wrong, 0);
+	(void)close(fds[0]);
+}
+
+static void test_io_copy(void **state)
+{
+	char from_path[] = "/tmp/tw-io-XXXXXX", to_path[] = "/tmp/tw-io-XXXXXX", got[16] = "";
+	int from = mkstemp(from_path), to = mkstemp(to_path);
+	uint64_t bytes = 0;
+	bool reading = true;
+
+	(void)state;
+	assert_true(from >= 0 && to >= 0);
+	assert_true(tw_pwrite_all(from, "0123456789", 10, 0));
+	assert_true(tw_copy_fd_from(from, 4, to, &bytes, &reading));
+	assert_int_equal(bytes, 6);
+	assert_int_equal(tw_pread_full(to, got, sizeof got, 0), 6);
+	assert_string_equal(got, "456789");
+	assert_int_equal(tw_pread_full(to, got, sizeof got, 100), 0);
+	assert_false(tw_copy_fd(-1, to, NULL, &reading));
+	assert_true(reading);
+	assert_false(tw_copy_fd_from(from, 0, -1, NULL, &reading));
+	assert_false(reading);
+	(void)close(from);
+	(void)close(to);
+	(void)unlink(from_path);
+	(void)unlink(to_path);
+}
+
+static void test_close_on_exec(void **state)
+{
+	const int fd = dup(0), other = dup(0);
+
+	(void)state;
+	tw_close_on_exec_from(fd);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(other, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(0, F_GETFD), 0);
+	(void)close(fd);
+	(void)close(other);
+}
+
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_io_complete),
+        cmocka_unit_test(test_io_copy),
+        cmocka_unit_test(test_close_on_exec),
+        cmocka_unit_test(test_config_defaults),
+        cmocka_unit_test(test_config_order),
+        cmocka_unit_test(test_config_refusals),
+        cmocka_unit_test(test_listen_split),
+        cmocka_unit_test(test_accept_encoding),
+        cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_cookies),
+        cmocka_unit_test(test_metadata_as_text),
+        cmocka_unit_test(test_metadata_as_json),
+        cmocka_unit_test(test_flags),
+};
+
+UNIT_TESTS("server_base", tests)

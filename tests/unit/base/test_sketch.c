@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rollup.h"
+#include "server/stats/rollup.h"
+#include "tests/unit/unit.h"
 
 static struct tw_sketch one, two, three;
 
@@ -382,20 +383,17 @@ static void test_the_largest_facts(void **state)
 	tw_arena_free(r.arena);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_quantiles),
-	        cmocka_unit_test(test_few),
-	        cmocka_unit_test(test_any_order),
-	        cmocka_unit_test(test_many_of_one_size),
-	        cmocka_unit_test(test_damage),
-	        cmocka_unit_test(test_parts_in_any_grouping),
-	        cmocka_unit_test(test_many_methods),
-	        cmocka_unit_test(test_damaged_parts),
-	        cmocka_unit_test(test_exemplars),
-	        cmocka_unit_test(test_the_largest_facts),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_few),
+        cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_many_of_one_size),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_parts_in_any_grouping),
+        cmocka_unit_test(test_many_methods),
+        cmocka_unit_test(test_damaged_parts),
+        cmocka_unit_test(test_exemplars),
+        cmocka_unit_test(test_the_largest_facts),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("sketch", tests)

@@ -13,8 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "tls.h"
+#include "decoder/base/arena.h"
+#include "server/http/limit/tls.h"
+#include "tests/unit/unit.h"
 
 enum { PATH_BYTES = 64, MANY = 17 /* certificates; 16 is the most */ };
 
@@ -204,15 +205,12 @@ static void test_no_memory(void **state)
 
 #define WITH_FILES(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        WITH_FILES(test_a_pair_is_read_and_copied),
-	        WITH_FILES(test_what_is_wrong_is_named),
-	        WITH_FILES(test_replaced_while_used),
-	        WITH_FILES(test_a_chain_too_long),
-	        WITH_FILES(test_no_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        WITH_FILES(test_a_pair_is_read_and_copied),
+        WITH_FILES(test_what_is_wrong_is_named),
+        WITH_FILES(test_replaced_while_used),
+        WITH_FILES(test_a_chain_too_long),
+        WITH_FILES(test_no_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("tls", tests)

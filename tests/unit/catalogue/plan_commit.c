@@ -1,4 +1,4 @@
-#include "plan_commit.h"
+#include "tests/unit/catalogue/plan_commit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

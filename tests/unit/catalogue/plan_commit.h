@@ -5,7 +5,7 @@
 #ifndef PLAN_COMMIT_H
 #define PLAN_COMMIT_H
 
-#include "catalogue.h"
+#include "server/catalogue/catalogue.h"
 
 void plan_use_commits(struct tw_catalogue *c, const char *project);
 

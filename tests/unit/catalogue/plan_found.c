@@ -1,4 +1,4 @@
-#include "plan_found.h"
+#include "tests/unit/catalogue/plan_found.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "catalogue_found.h"
+#include "server/catalogue/fleet/catalogue_found.h"
 
 struct told {
 	const char *id;

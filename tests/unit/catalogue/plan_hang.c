@@ -1,4 +1,4 @@
-#include "plan_hang.h"
+#include "tests/unit/catalogue/plan_hang.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "catalogue_hang.h"
-#include "catalogue_ruleset.h"
+#include "server/catalogue/access/catalogue_ruleset.h"
+#include "server/catalogue/anr/catalogue_hang.h"
 
 static const struct tw_rollup_filter any = {"", "", "", "", "", "", "", 0, INT32_MAX};
 

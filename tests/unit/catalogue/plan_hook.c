@@ -1,4 +1,4 @@
-#include "plan_hook.h"
+#include "tests/unit/catalogue/plan_hook.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,10 +8,10 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "catalogue_hook.h"
-#include "catalogue_internal.h"
-#include "catalogue_tell.h"
-#include "news.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/notify/catalogue_hook.h"
+#include "server/catalogue/notify/catalogue_tell.h"
+#include "server/notify/news.h"
 
 static const struct tw_tried came = {.at_ms = 5, .http = 200, .error = "", .body = "b"};
 

@@ -1,4 +1,4 @@
-#include "plan_identity.h"
+#include "tests/unit/catalogue/plan_identity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "catalogue_identity.h"
-#include "catalogue_user.h"
+#include "server/catalogue/access/catalogue_identity.h"
+#include "server/catalogue/access/catalogue_user.h"
 
 static void enter(struct tw_catalogue *c, const struct tw_identity *who, uint8_t cookie)
 {

@@ -1,4 +1,4 @@
-#include "plan_postgres.h"
+#include "tests/unit/catalogue/plan_postgres.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue_fixture.h"
+#include "tests/unit/catalogue_fixture.h"
 
 /* What looks after SQLite's file is SQLite's alone. */
 static bool is_asked(const char *sql)

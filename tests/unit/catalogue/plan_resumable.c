@@ -1,4 +1,4 @@
-#include "plan_resumable.h"
+#include "tests/unit/catalogue/plan_resumable.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,9 +8,9 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "catalogue_identity.h"
-#include "catalogue_resumable.h"
-#include "catalogue_tries.h"
+#include "server/catalogue/access/catalogue_identity.h"
+#include "server/catalogue/access/catalogue_tries.h"
+#include "server/catalogue/traces/catalogue_resumable.h"
 
 void plan_use_resumables(struct tw_catalogue *c, const char *project)
 {

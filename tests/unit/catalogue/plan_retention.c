@@ -1,4 +1,4 @@
-#include "plan_retention.h"
+#include "tests/unit/catalogue/plan_retention.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

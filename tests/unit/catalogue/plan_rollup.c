@@ -1,4 +1,4 @@
-#include "plan_rollup.h"
+#include "tests/unit/catalogue/plan_rollup.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,11 +8,11 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "catalogue_post.h"
-#include "catalogue_regression.h"
-#include "catalogue_rollup_tree.h"
-#include "rollup_fold.h"
-#include "rollup_tree.h"
+#include "server/catalogue/fleet/catalogue_post.h"
+#include "server/catalogue/fleet/catalogue_regression.h"
+#include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/derive/rollup/rollup_fold.h"
+#include "server/stats/rollup_tree.h"
 
 static void make_ready(const char *path)
 {

@@ -15,13 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app.h"
-#include "arrive.h"
-#include "blob.h"
-#include "catalogue.h"
-#include "catalogue_fixture.h"
-#include "jobs_internal.h"
-#include "upload_meta.h"
+#include "server/base/app.h"
+#include "server/catalogue/catalogue.h"
+#include "server/decode/jobs_internal.h"
+#include "server/ingest/arrive.h"
+#include "server/ingest/upload_meta.h"
+#include "server/storage/blob.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { PATH = 128, RACERS = 8, ROUNDS = 20 };
 
@@ -146,10 +147,10 @@ static enum tw_status while_synced(void *arg, struct tw_err *err)
 	        tw_catalogue_job_claim(w->s->app.catalogue, "me", 1000, w->s->arena, &job, NULL),
 	        w->seen ? TW_OK : TW_NOT_FOUND);
 	if (catalogue_on_postgres()) /* its server's own power cuts are its own */
-		return w->say == TW_OK ? TW_OK : tw_fail(err, w->say, TW_NO_OFFSET, "not durable");
+		return w->say == TW_OK ? TW_OK : tw_fail(err, w->say, "not durable");
 	copy_file(w->s->dir, w->cut, "catalogue.db");
 	copy_file(w->s->dir, w->cut, "catalogue.db-wal");
-	return w->say == TW_OK ? TW_OK : tw_fail(err, w->say, TW_NO_OFFSET, "not durable");
+	return w->say == TW_OK ? TW_OK : tw_fail(err, w->say, "not durable");
 }
 
 static void begin_waiting(struct store *s, struct waiting *w, enum tw_status say)
@@ -229,7 +230,7 @@ static void test_not_durable(void **state)
 
 static enum tw_status odd_fail(void *arg, struct tw_err *err)
 {
-	return *(int *)arg % 2 ? tw_fail(err, TW_IO, TW_NO_OFFSET, "not durable") : TW_OK;
+	return *(int *)arg % 2 ? tw_fail(err, TW_IO, "not durable") : TW_OK;
 }
 
 struct racer {
@@ -363,14 +364,11 @@ static void test_start_proves_the_last(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_unseen_until_durable),
-	        cmocka_unit_test(test_not_durable),
-	        cmocka_unit_test(test_each_answers_for_itself),
-	        cmocka_unit_test(test_start_proves_the_last),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unseen_until_durable),
+        cmocka_unit_test(test_not_durable),
+        cmocka_unit_test(test_each_answers_for_itself),
+        cmocka_unit_test(test_start_proves_the_last),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("arrive", tests)

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit.h"
-#include "catalogue_fixture.h"
-#include "catalogue_user.h"
+#include "server/base/audit.h"
+#include "server/catalogue/access/catalogue_user.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { FEW = 5, PAGE = 500 /* at most */, AT_ONCE = 1000 /* forgotten */ };
 
@@ -199,15 +200,12 @@ static void test_forgotten_some_at_a_time(void **state)
 
 #define WITH_RECORD(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_each_thread_for_itself),
-	        WITH_RECORD(test_an_entry_tells_all),
-	        WITH_RECORD(test_a_refusal_leaves_none),
-	        WITH_RECORD(test_filters),
-	        WITH_RECORD(test_forgotten_some_at_a_time),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_thread_for_itself),
+        WITH_RECORD(test_an_entry_tells_all),
+        WITH_RECORD(test_a_refusal_leaves_none),
+        WITH_RECORD(test_filters),
+        WITH_RECORD(test_forgotten_some_at_a_time),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("audit", tests)

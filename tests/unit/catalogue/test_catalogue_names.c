@@ -13,9 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "catalogue.h"
-#include "catalogue_fixture.h"
-#include "upload_meta.h"
+#include "server/catalogue/catalogue.h"
+#include "server/ingest/upload_meta.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 struct session {
 	char dir[64];
@@ -147,7 +148,6 @@ static void test_a_mapping_marks_all(void **state)
 	struct session *s = *state;
 	const struct tw_build_row row = {
 	        .build_id = "big", .map_sha256 = "m", .source_sha256 = "s", .map_version = "1"};
-	struct tw_blob_list unused;
 	struct tw_named_trace *rows;
 	char id[TW_ID_BYTES];
 	unsigned steps = 0;
@@ -158,9 +158,7 @@ static void test_a_mapping_marks_all(void **state)
 		set(s, id, 1, 0);
 	}
 	assert_int_equal(todo(s, TRACES, &rows), 0);
-	assert_int_equal(
-	        tw_catalogue_build_set(s->c, s->caller.project_id, &row, s->arena, &unused, NULL),
-	        TW_OK);
+	catalogue_set_mapping(s->c, s->caller.project_id, TW_MAPPING_METHODS, &row, s->arena);
 	while (more && ++steps < 100)
 		assert_int_equal(tw_catalogue_names_mark(s->c, s->arena, &more, NULL), TW_OK);
 	/* its own traces and those that name it as their mapping, 256 at a time */
@@ -174,12 +172,9 @@ static void test_a_mapping_marks_all(void **state)
 	SUMS(s, "other", TRACES / 2, TRACES / 4, TRACES / 2, TRACES / 4);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test_setup_teardown(test_sums_follow, setup, teardown),
-	        cmocka_unit_test_setup_teardown(test_a_mapping_marks_all, setup, teardown),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_sums_follow, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_mapping_marks_all, setup, teardown),
+};
 
-	return cmocka_run_group_tests_name("catalogue_names", tests, NULL, NULL);
-}
+UNIT_TESTS("catalogue_names", tests)

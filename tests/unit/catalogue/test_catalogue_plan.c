@@ -16,19 +16,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "audit.h"
-#include "catalogue_quarantine.h"
-#include "catalogue_user.h"
-#include "plan_commit.h"
-#include "plan_found.h"
-#include "plan_hang.h"
-#include "plan_hook.h"
-#include "plan_identity.h"
-#include "plan_postgres.h"
-#include "plan_resumable.h"
-#include "plan_retention.h"
-#include "plan_rollup.h"
-#include "upload_meta.h"
+#include "server/base/audit.h"
+#include "server/catalogue/access/catalogue_user.h"
+#include "server/catalogue/traces/catalogue_quarantine.h"
+#include "server/ingest/upload_meta.h"
+#include "tests/unit/catalogue/plan_commit.h"
+#include "tests/unit/catalogue/plan_found.h"
+#include "tests/unit/catalogue/plan_hang.h"
+#include "tests/unit/catalogue/plan_hook.h"
+#include "tests/unit/catalogue/plan_identity.h"
+#include "tests/unit/catalogue/plan_postgres.h"
+#include "tests/unit/catalogue/plan_resumable.h"
+#include "tests/unit/catalogue/plan_retention.h"
+#include "tests/unit/catalogue/plan_rollup.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { MAX_STATEMENTS = 512 };
 
@@ -277,21 +279,95 @@ static void use_lists(struct session *s)
 		        TW_OK);
 }
 
+/* A mapping that is put off, replaced, tried again, refused and failed. */
+static void use_mapping_jobs(struct session *s)
+{
+	const struct tw_claim claim = {TW_QUEUE_MAPPINGS, "me", 1000, 1};
+	const struct tw_err why = {.code = TW_CORRUPT, .msg = "no"};
+	const struct tw_build_row row = {"b", "image", "source", "1"};
+	struct tw_mapping_sent sent = {
+	        s->caller.project_id, "b", TW_MAPPING_METHODS, "first", 10, true, "", 15};
+	struct tw_build_row build;
+	struct tw_blob_list unused;
+	char id[TW_ID_BYTES], again[TW_ID_BYTES];
+	struct tw_job_row job, other;
+	const struct tw_job_row *const renewed = &job;
+	bool held;
+
+	assert_int_equal(tw_catalogue_mapping_add(s->c, &sent, s->arena, id, &unused, NULL), TW_OK);
+	sent.build_id = "c";
+	assert_int_equal(
+	        tw_catalogue_mapping_add(s->c, &sent, s->arena, again, &unused, NULL), TW_BUSY);
+	sent.build_id = "b";
+	sent.may_replace = false;
+	assert_int_equal(
+	        tw_catalogue_mapping_add(s->c, &sent, s->arena, again, &unused, NULL), TW_OK);
+	assert_string_equal(id, again);
+	sent.source_sha256 = "second";
+	assert_int_equal(
+	        tw_catalogue_mapping_add(s->c, &sent, s->arena, again, &unused, NULL), TW_DENIED);
+	assert_int_equal(tw_catalogue_queue_claim(s->c, &claim, s->arena, &job, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(s->c, &claim, s->arena, &other, NULL), TW_NOT_FOUND);
+	assert_int_equal(tw_catalogue_jobs_renew(s->c, &renewed, 1, 1000, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_held(s->c, &job, 0, &held, NULL), TW_OK);
+	assert_true(held);
+	assert_int_equal(tw_catalogue_job_wait(s->c, &job, &why, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_jobs_recover(s->c, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_queue_claim(s->c, &claim, s->arena, &job, NULL), TW_OK);
+	assert_int_equal(job.tries, 1);
+	assert_int_equal(tw_catalogue_job_wait(s->c, &job, &why, NULL), TW_OK);
+	sent.may_replace = true;
+	assert_int_equal(
+	        tw_catalogue_mapping_add(s->c, &sent, s->arena, again, &unused, NULL), TW_OK);
+	assert_string_not_equal(id, again);
+	assert_int_equal(unused.n, 1);
+	assert_string_equal(unused.sha256[0], "first");
+	assert_int_equal(tw_catalogue_job_held(s->c, &job, 0, &held, NULL), TW_OK);
+	assert_false(held);
+	assert_int_equal(tw_catalogue_job_retry(s->c, &job, NULL), TW_NOT_FOUND);
+	assert_int_equal(tw_catalogue_queue_claim(s->c, &claim, s->arena, &job, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_mapping_failed(s->c, &job, &sent, &why, s->arena, &unused, NULL),
+	        TW_OK);
+	assert_int_equal(
+	        tw_catalogue_build_get(s->c, s->caller.project_id, "b", s->arena, &build, NULL),
+	        TW_OK);
+	assert_int_equal(build.upload.state, TW_MAPPING_FAILED);
+	assert_string_equal(build.upload.error_message, "no");
+	assert_string_equal(build.map_sha256, "mm");
+	sent.may_replace = false;
+	assert_int_equal(tw_catalogue_mapping_add(s->c, &sent, s->arena, id, &unused, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_queue_claim(s->c, &claim, s->arena, &job, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_mapping_get(s->c, &job, s->arena, &sent, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_mapping_done(s->c, &job, &sent, &row, s->arena, &unused, NULL),
+	        TW_DENIED);
+	assert_int_equal(
+	        tw_catalogue_mapping_failed(s->c, &job, &sent, &why, s->arena, &unused, NULL),
+	        TW_OK);
+	assert_int_equal(tw_catalogue_mapping_expire(s->c, 1, NULL), TW_OK);
+	sent.source_sha256 = "ss";
+	sent.known_image = "mm";
+	assert_int_equal(tw_catalogue_mapping_add(s->c, &sent, s->arena, id, &unused, NULL), TW_OK);
+	assert_string_equal(id, "");
+	assert_int_equal(
+	        tw_catalogue_build_get(s->c, s->caller.project_id, "b", s->arena, &build, NULL),
+	        TW_OK);
+	assert_int_equal(build.upload.state, TW_MAPPING_READY);
+}
+
 static void use_builds(struct session *s)
 {
 	const struct tw_build_row row = {
 	        "b", "mm", "ss", "1", .entries = 1, .retrace = {"rr", "tt", "id"}};
 	struct tw_build_row found, *builds;
-	struct tw_blob_list unused;
 	const char *cursor = "";
 	size_t n;
 
-	assert_int_equal(
-	        tw_catalogue_build_set(s->c, s->caller.project_id, &row, s->arena, &unused, NULL),
-	        TW_OK);
-	assert_int_equal(tw_catalogue_build_set_retrace(
-	                         s->c, s->caller.project_id, &row, s->arena, &unused, NULL),
-	        TW_OK);
+	catalogue_set_mapping(s->c, s->caller.project_id, TW_MAPPING_METHODS, &row, s->arena);
+	catalogue_set_mapping(s->c, s->caller.project_id, TW_MAPPING_RETRACE, &row, s->arena);
+	use_mapping_jobs(s);
 	assert_int_equal(
 	        tw_catalogue_build_get(s->c, s->caller.project_id, "b", s->arena, &found, NULL),
 	        TW_OK);
@@ -584,14 +660,11 @@ static void test_the_other_engine_takes_them(void **state)
 	plan_on_postgres(s->dir, statements, n_statements);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_the_other_engine_takes_them),
-	        cmocka_unit_test(test_nothing_is_scanned),
-	        cmocka_unit_test(test_pages_are_not_sorted),
-	        cmocka_unit_test(test_a_scan_is_seen),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_other_engine_takes_them),
+        cmocka_unit_test(test_nothing_is_scanned),
+        cmocka_unit_test(test_pages_are_not_sorted),
+        cmocka_unit_test(test_a_scan_is_seen),
+};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+UNIT_TESTS_WITH("catalogue_plan", tests, setup, teardown)

@@ -13,14 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "catalogue_internal.h"
-#include "catalogue_sqlite.h"
-#include "catalogue_sums.h"
-#include "embedded.h"
-#include "upload_meta.h"
-
-extern const struct tw_embedded tw_catalogue_schema[];
+#include "decoder/base/buf.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/db/catalogue_sqlite.h"
+#include "server/db/catalogue_sums.h"
+#include "server/ingest/upload_meta.h"
+#include "tests/unit/unit.h"
 
 enum { TRACES = 60, STEP = 499, FILE_MOST = 4 << 20 };
 
@@ -249,49 +247,6 @@ static void test_sums_are_in_the_file_and_its_copies(void **state)
 	assert_int_not_equal(judge(f, copy), SEEN); /* its pages lie elsewhere */
 }
 
-/* A catalogue as a program of before wrote it: an older schema, no room at the ends of pages. */
-static void make_old(const char *path)
-{
-	enum { OLD_SCHEMA = 15 };
-	sqlite3 *db;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	for (int i = 0; i < OLD_SCHEMA; i++)
-		assert_int_equal(sqlite3_exec(db, (const char *)tw_catalogue_schema[i].data, NULL,
-		                         NULL, NULL),
-		        SQLITE_OK);
-	assert_int_equal(
-	        sqlite3_exec(db,
-	                "PRAGMA user_version=15; INSERT INTO project VALUES('kept', 'kept', 1)",
-	                NULL, NULL, NULL),
-	        SQLITE_OK);
-	(void)sqlite3_close(db);
-}
-
-static void test_an_old_catalogue_gets_sums(void **state)
-{
-	const struct fixture *f = *state;
-	struct tw_catalogue *c = NULL;
-	char path[96];
-	uint8_t *p;
-	size_t n;
-	char *told;
-
-	(void)snprintf(path, sizeof path, "%s/old.db", f->dir);
-	make_old(path);
-	p = read_file(path, &n);
-	assert_false(tw_sums_kept(p));
-	tw_mem_free(p);
-	assert_int_equal(tw_catalogue_open(path, &c, NULL), TW_OK);
-	told = tell_all(c);
-	assert_non_null(strstr(told, "kept|kept|1|"));
-	free(told);
-	(void)tw_catalogue_close(c);
-	p = read_file(path, &n);
-	every_page_fits(p, n);
-	tw_mem_free(p);
-}
-
 static void test_any_changed_word_changes_the_sum(void **state)
 {
 	uint8_t page[TW_SUMS_PAGE] = {0};
@@ -335,16 +290,12 @@ static void test_notes(void **state)
 	assert_int_equal(tw_sums_noted("none", note_page, &page), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_any_changed_word_changes_the_sum),
-	        cmocka_unit_test(test_sums_are_in_the_file_and_its_copies),
-	        cmocka_unit_test(test_whole_is_whole),
-	        cmocka_unit_test(test_an_old_catalogue_gets_sums),
-	        cmocka_unit_test(test_flipped_bytes_are_seen),
-	        cmocka_unit_test(test_notes),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_changed_word_changes_the_sum),
+        cmocka_unit_test(test_sums_are_in_the_file_and_its_copies),
+        cmocka_unit_test(test_whole_is_whole),
+        cmocka_unit_test(test_flipped_bytes_are_seen),
+        cmocka_unit_test(test_notes),
+};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+UNIT_TESTS_WITH("catalogue_sums", tests, setup, teardown)

@@ -12,9 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "catalogue_fixture.h"
-#include "catalogue_migrate.h"
-#include "catalogue_tables.h"
+#include "server/catalogue/catalogue_migrate.h"
+#include "server/catalogue/catalogue_tables.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { LINES_MOST = 2000, LINE_BYTES = 120 };
 
@@ -430,19 +431,16 @@ static void test_bytes_that_are_no_text(void **state)
 	close_pair(&p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_list_is_the_schema),
-	        cmocka_unit_test(test_list_is_in_order),
-	        cmocka_unit_test(test_brought_and_alike),
-	        cmocka_unit_test(test_again_does_what_is_left),
-	        cmocka_unit_test(test_a_difference_is_found),
-	        cmocka_unit_test(test_numbers_go_on),
-	        cmocka_unit_test(test_mark),
-	        cmocka_unit_test(test_held),
-	        cmocka_unit_test(test_bytes_that_are_no_text),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_list_is_the_schema),
+        cmocka_unit_test(test_list_is_in_order),
+        cmocka_unit_test(test_brought_and_alike),
+        cmocka_unit_test(test_again_does_what_is_left),
+        cmocka_unit_test(test_a_difference_is_found),
+        cmocka_unit_test(test_numbers_go_on),
+        cmocka_unit_test(test_mark),
+        cmocka_unit_test(test_held),
+        cmocka_unit_test(test_bytes_that_are_no_text),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("migrate", tests)

@@ -7,8 +7,9 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "base/arena.h"
-#include "migrate_seen.h"
+#include "decoder/base/arena.h"
+#include "server/ops/migrate_seen.h"
+#include "tests/unit/unit.h"
 
 static struct tw_migrate_file file(unsigned n, unsigned content)
 {
@@ -85,14 +86,11 @@ static void test_without_memory(void **state)
 	assert_null(tw_migrate_seen_free(s));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_many),
-	        cmocka_unit_test(test_an_unknown_content_is_never_seen),
-	        cmocka_unit_test(test_keys_alone),
-	        cmocka_unit_test(test_without_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_an_unknown_content_is_never_seen),
+        cmocka_unit_test(test_keys_alone),
+        cmocka_unit_test(test_without_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("migrate_seen", tests)

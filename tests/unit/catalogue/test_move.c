@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit.h"
-#include "catalogue_internal.h"
-#include "catalogue_move.h"
-#include "upload_meta.h"
+#include "server/base/audit.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/catalogue_move.h"
+#include "server/ingest/upload_meta.h"
+#include "tests/unit/unit.h"
 
 enum { TURNS = 3, TRACES = (TURNS - 1) * TW_MOVE_AT_ONCE + 1 };
 
@@ -107,7 +108,7 @@ static enum tw_status decoded(void *arg, const char *old_id, const char *new_id,
 	assert_string_equal(old_id, new_id);
 	w->there = traces_seen(w);
 	if (++w->seen == w->fail_at)
-		return tw_fail(err, TW_FULL, TW_NO_OFFSET, "no room");
+		return tw_fail(err, TW_FULL, "no room");
 	return TW_OK;
 }
 
@@ -286,15 +287,12 @@ static void test_who_gets_digests_stays_behind(void **state)
 
 #define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        WITH_WORLD(test_some_at_a_time),
-	        WITH_WORLD(test_a_failure_in_between),
-	        WITH_WORLD(test_counts_at_the_edge),
-	        WITH_WORLD(test_rules_are_not_mixed),
-	        WITH_WORLD(test_who_gets_digests_stays_behind),
-	};
+static const struct CMUnitTest tests[] = {
+        WITH_WORLD(test_some_at_a_time),
+        WITH_WORLD(test_a_failure_in_between),
+        WITH_WORLD(test_counts_at_the_edge),
+        WITH_WORLD(test_rules_are_not_mixed),
+        WITH_WORLD(test_who_gets_digests_stays_behind),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("move", tests)

@@ -6,9 +6,10 @@
 
 #include <cmocka.h>
 
-#include "catalogue_db.h"
-#include "catalogue_postgres.h"
-#include "catalogue_postgres_dialect.h"
+#include "server/db/catalogue_db.h"
+#include "server/db/catalogue_postgres.h"
+#include "server/db/catalogue_postgres_dialect.h"
+#include "tests/unit/unit.h"
 
 static void becomes(const char *sql, const char *wanted, int values)
 {
@@ -82,14 +83,11 @@ static void test_addresses(void **state)
 	assert_null(db);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_values),
-	        cmocka_unit_test(test_words),
-	        cmocka_unit_test(test_either),
-	        cmocka_unit_test(test_addresses),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_either),
+        cmocka_unit_test(test_addresses),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("postgres_dialect", tests)

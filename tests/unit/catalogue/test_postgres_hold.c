@@ -11,9 +11,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "catalogue_fixture.h"
-#include "catalogue_internal.h"
-#include "catalogue_migrate.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/catalogue_migrate.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { READERS = TW_CATALOGUE_OUT };
 
@@ -310,20 +311,17 @@ static void test_no_room_in_a_hurry(void **state)
 	(void)tw_catalogue_close(c);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_one_server_or_several),
-	        cmocka_unit_test(test_a_lost_hold_does_not_write),
-	        cmocka_unit_test(test_begins_again_after_a_wait_for_the_writers),
-	        cmocka_unit_test(test_so_many_connections),
-	        cmocka_unit_test(test_one_folder),
-	        cmocka_unit_test(test_a_key_is_the_same_by_any_address),
-	        cmocka_unit_test(test_a_lost_key_is_not_anothers),
-	        cmocka_unit_test(test_nothing_changes_while_it_is_held),
-	        cmocka_unit_test(test_a_slow_look_up_is_its_own),
-	        cmocka_unit_test(test_no_room_in_a_hurry),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_server_or_several),
+        cmocka_unit_test(test_a_lost_hold_does_not_write),
+        cmocka_unit_test(test_begins_again_after_a_wait_for_the_writers),
+        cmocka_unit_test(test_so_many_connections),
+        cmocka_unit_test(test_one_folder),
+        cmocka_unit_test(test_a_key_is_the_same_by_any_address),
+        cmocka_unit_test(test_a_lost_key_is_not_anothers),
+        cmocka_unit_test(test_nothing_changes_while_it_is_held),
+        cmocka_unit_test(test_a_slow_look_up_is_its_own),
+        cmocka_unit_test(test_no_room_in_a_hurry),
+};
 
-	return cmocka_run_group_tests_name("postgres_hold", tests, NULL, NULL);
-}
+UNIT_TESTS("postgres_hold", tests)

@@ -12,8 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "catalogue_fixture.h"
-#include "catalogue_sqlite.h"
+#include "server/db/catalogue_sqlite.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 struct both {
 	char dir[64], path[100];
@@ -112,12 +113,9 @@ static void test_same_indexes(void **state)
 	tear_down(&b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_same_tables),
-	        cmocka_unit_test(test_same_indexes),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_tables),
+        cmocka_unit_test(test_same_indexes),
+};
 
-	return cmocka_run_group_tests_name("postgres_schema", tests, NULL, NULL);
-}
+UNIT_TESTS("postgres_schema", tests)

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalogue_fixture.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 static char dir[40];
 
@@ -73,14 +74,14 @@ static void test_sees_one_moment(void **state)
 static enum tw_status run_nothing(struct tw_db *db, const char *sql, struct tw_err *err)
 {
 	(void)db, (void)sql;
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 static enum tw_status prepare_nothing(
         struct tw_db *db, const char *sql, bool stays, struct tw_stmt **ret, struct tw_err *err)
 {
 	(void)db, (void)sql, (void)stays, (void)ret;
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 /* Neither COMMIT nor ROLLBACK is to be had: nobody gets that connection, and what it saw, again. */
@@ -107,13 +108,9 @@ static void test_one_that_does_not_end_is_closed(void **state)
 	assert_int_equal(c->n_idle, 1);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	        cmocka_unit_test_setup_teardown(test_sees_one_moment, setup, teardown),
-	        cmocka_unit_test_setup_teardown(
-	                test_one_that_does_not_end_is_closed, setup, teardown),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_sees_one_moment, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_that_does_not_end_is_closed, setup, teardown),
+};
 
-	return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
-}
+UNIT_TESTS("reader", tests)

@@ -15,11 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "catalogue_fixture.h"
-#include "catalogue_identity.h"
-#include "catalogue_resumable.h"
-#include "catalogue_tries.h"
-#include "ulid.h"
+#include "server/auth/auth_throttle.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/access/catalogue_identity.h"
+#include "server/catalogue/access/catalogue_tries.h"
+#include "server/catalogue/traces/catalogue_resumable.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { LEASE_MS = 60000, KEEP_MS = 60000, WRITERS = 6, ROUNDS = 20 };
 
@@ -455,21 +457,17 @@ static void test_tries_after_the_clock_went_back(void **state)
 	tw_db_close(beside);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	        cmocka_unit_test_setup_teardown(test_one_goes_on, setup, teardown),
-	        cmocka_unit_test_setup_teardown(test_stood_still, setup, teardown),
-	        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
-	        cmocka_unit_test_setup_teardown(test_what_goes, setup, teardown),
-	        cmocka_unit_test_setup_teardown(test_expires, setup, teardown),
-	        cmocka_unit_test_setup_teardown(test_race, setup, teardown),
-	        cmocka_unit_test_setup_teardown(test_adding_at_once, setup, teardown),
-	        cmocka_unit_test_setup_teardown(test_signins, setup, teardown),
-	        cmocka_unit_test_setup_teardown(test_tries, setup, teardown),
-	        cmocka_unit_test_setup_teardown(
-	                test_tries_after_the_clock_went_back, setup, teardown),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_one_goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stood_still, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_goes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_expires, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_race, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_adding_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_signins, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_tries, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_tries_after_the_clock_went_back, setup, teardown),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("resumable", tests)

@@ -15,10 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "blob.h"
-#include "catalogue.h"
-#include "catalogue_fixture.h"
-#include "upload_meta.h"
+#include "server/catalogue/catalogue.h"
+#include "server/ingest/upload_meta.h"
+#include "server/storage/blob.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 struct store {
 	char dir[64];
@@ -475,19 +476,16 @@ static void test_no_memory_to_hash(void **state)
 	close_store(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_idempotency_race),
-	        cmocka_unit_test(test_refused_among_others),
-	        cmocka_unit_test(test_idempotency),
-	        cmocka_unit_test(test_pages),
-	        cmocka_unit_test(test_projects_apart),
-	        cmocka_unit_test(test_shared_blob),
-	        cmocka_unit_test(test_blobs),
-	        cmocka_unit_test(test_no_memory),
-	        cmocka_unit_test(test_no_memory_to_hash),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_idempotency_race),
+        cmocka_unit_test(test_refused_among_others),
+        cmocka_unit_test(test_idempotency),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_projects_apart),
+        cmocka_unit_test(test_shared_blob),
+        cmocka_unit_test(test_blobs),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_no_memory_to_hash),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("store", tests)

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalogue_fixture.h"
-#include "catalogue_hang.h"
+#include "server/catalogue/anr/catalogue_hang.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { DAY = 20000, MANY = 5000, STEPS = 10 };
 
@@ -71,11 +72,8 @@ static void test_a_large_day_goes_in_steps(void **state)
 	(void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_a_large_day_goes_in_steps),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_large_day_goes_in_steps),
+};
 
-	return cmocka_run_group_tests_name("tally_age", tests, NULL, NULL);
-}
+UNIT_TESTS("tally_age", tests)

@@ -13,10 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backlog.h"
-#include "catalogue_fixture.h"
-#include "catalogue_internal.h"
-#include "upload_meta.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/ingest/backlog.h"
+#include "server/ingest/upload_meta.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { PROJECTS = 6, JOBS = 500, WORKERS = 3, BYTES = 1000 };
 
@@ -65,7 +66,7 @@ static int setup(void **state)
 	memcpy(m.dir, "/tmp/tw-turn-XXXXXX", sizeof "/tmp/tw-turn-XXXXXX");
 	assert_non_null(mkdtemp(m.dir));
 	m.c = catalogue_in(m.dir);
-	m.c->fair.clock_ms = read_clock;
+	m.c->turns[TW_QUEUE_TRACES].fair.clock_ms = read_clock;
 	m.arena = tw_arena_new(64 << 20);
 	for (int i = 0; i < PROJECTS; i++) {
 		m.callers[i].scope = TW_SCOPE_INGEST;
@@ -125,7 +126,8 @@ static uint64_t stands(const struct model *m, int project)
 {
 	uint64_t level;
 
-	return tw_fair_stands(&m->c->fair, m->callers[project].project_id, &level);
+	return tw_fair_stands(
+	        &m->c->turns[TW_QUEUE_TRACES].fair, m->callers[project].project_id, &level);
 }
 
 /* The project whose turn it is, by the words of the contract; -1 none. */
@@ -400,6 +402,39 @@ static void test_lapsed_and_put_off(void **state)
 	assert_int_equal(tw_catalogue_job_done(m->c, &row, &summary, NULL), TW_OK);
 }
 
+/* A claim of at most one of each project is for one of which nothing is being decoded. */
+static void test_one_of_each_project(void **state)
+{
+	struct model *m = *state;
+	const struct tw_trace_summary summary = {.slices = 1, .format = "btrace2"};
+	const struct tw_claim one = {TW_QUEUE_TRACES, "me", 10000, 1};
+	const struct tw_claim other = {TW_QUEUE_TRACES, "else", 10000, 1};
+	const struct tw_claim lapsing = {TW_QUEUE_TRACES, "me", -1, 1};
+	struct tw_job_row first, row, third;
+	int ids[] = {arrive(m, 0), arrive(m, 0), arrive(m, 0)};
+	int late;
+
+	assert_int_equal(tw_catalogue_queue_claim(m->c, &one, m->arena, &first, NULL), TW_OK);
+	assert_string_equal(first.trace_id, m->jobs[ids[0]].id);
+	assert_int_equal(tw_catalogue_queue_claim(m->c, &one, m->arena, &row, NULL), TW_NOT_FOUND);
+	late = arrive(m, 3);
+	assert_int_equal(tw_catalogue_queue_claim(m->c, &one, m->arena, &row, NULL), TW_OK);
+	assert_string_equal(row.trace_id, m->jobs[late].id);
+	assert_int_equal(
+	        tw_catalogue_queue_claim(m->c, &one, m->arena, &third, NULL), TW_NOT_FOUND);
+	/* another server has claims of its own */
+	assert_int_equal(tw_catalogue_queue_claim(m->c, &other, m->arena, &third, NULL), TW_OK);
+	assert_string_equal(third.trace_id, m->jobs[ids[1]].id);
+	assert_int_equal(tw_catalogue_job_done(m->c, &first, &summary, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_done(m->c, &third, &summary, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_queue_claim(m->c, &lapsing, m->arena, &first, NULL), TW_OK);
+	assert_string_equal(first.trace_id, m->jobs[ids[2]].id);
+	/* one whose lease ran out is claimed again, although its project has one */
+	assert_int_equal(tw_catalogue_queue_claim(m->c, &one, m->arena, &first, NULL), TW_OK);
+	assert_string_equal(first.trace_id, m->jobs[ids[2]].id);
+	assert_int_equal(first.tries, 2);
+}
+
 /* --- how much may wait --- */
 
 static enum tw_status send(struct model *m, struct tw_backlog *b, int project)
@@ -494,20 +529,18 @@ static void test_no_memory(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        TEST(test_turns),
-	        TEST(test_a_burst_holds_up_nobody),
-	        TEST(test_huge_traces_hold_up_by_their_share),
-	        TEST(test_shares_of_several_decoders),
-	        TEST(test_shares_go_by_the_clock),
-	        TEST(test_nothing_is_saved_up),
-	        TEST(test_lapsed_and_put_off),
-	        TEST(test_bound_of_traces),
-	        TEST(test_bound_of_bytes),
-	        TEST(test_no_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        TEST(test_turns),
+        TEST(test_a_burst_holds_up_nobody),
+        TEST(test_huge_traces_hold_up_by_their_share),
+        TEST(test_shares_of_several_decoders),
+        TEST(test_shares_go_by_the_clock),
+        TEST(test_nothing_is_saved_up),
+        TEST(test_lapsed_and_put_off),
+        TEST(test_one_of_each_project),
+        TEST(test_bound_of_traces),
+        TEST(test_bound_of_bytes),
+        TEST(test_no_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("turn", tests)

@@ -13,11 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "auth_password.h"
-#include "auth_throttle.h"
-#include "catalogue_fixture.h"
-#include "catalogue_user.h"
-#include "clock.h"
+#include "server/auth/auth_password.h"
+#include "server/auth/auth_throttle.h"
+#include "server/base/clock.h"
+#include "server/catalogue/access/catalogue_user.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 struct people {
 	char dir[64];
@@ -444,24 +445,21 @@ static void test_failures_alone(void **state)
 
 #define WITH_PEOPLE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_names),
-	        WITH_PEOPLE(test_accounts),
-	        WITH_PEOPLE(test_pages),
-	        WITH_PEOPLE(test_roles),
-	        WITH_PEOPLE(test_admin_of_the_server),
-	        WITH_PEOPLE(test_what_ends_a_session),
-	        WITH_PEOPLE(test_idle_starts_over),
-	        WITH_PEOPLE(test_session_of_a_key),
-	        cmocka_unit_test(test_passwords),
-	        cmocka_unit_test(test_tries_of_an_account),
-	        cmocka_unit_test(test_tries_of_an_address),
-	        cmocka_unit_test(test_tries_are_not_washed_away),
-	        cmocka_unit_test(test_failures_alone),
-	        WITH_PEOPLE(test_a_link_once),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        WITH_PEOPLE(test_accounts),
+        WITH_PEOPLE(test_pages),
+        WITH_PEOPLE(test_roles),
+        WITH_PEOPLE(test_admin_of_the_server),
+        WITH_PEOPLE(test_what_ends_a_session),
+        WITH_PEOPLE(test_idle_starts_over),
+        WITH_PEOPLE(test_session_of_a_key),
+        cmocka_unit_test(test_passwords),
+        cmocka_unit_test(test_tries_of_an_account),
+        cmocka_unit_test(test_tries_of_an_address),
+        cmocka_unit_test(test_tries_are_not_washed_away),
+        cmocka_unit_test(test_failures_alone),
+        WITH_PEOPLE(test_a_link_once),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("user", tests)

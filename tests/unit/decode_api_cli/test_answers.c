@@ -8,8 +8,9 @@
 
 #include <cmocka.h>
 
-#include "answers.h"
-#include "base/arena.h"
+#include "decoder/base/arena.h"
+#include "server/http/answers.h"
+#include "tests/unit/unit.h"
 
 enum { ROOM = 64 << 10, PIECE = 4000 };
 
@@ -124,14 +125,11 @@ static void without_memory(void **state)
 	tw_answers_free(a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(last_wins),
-	        cmocka_unit_test(bounded),
-	        cmocka_unit_test(too_large_is_not_kept),
-	        cmocka_unit_test(without_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(last_wins),
+        cmocka_unit_test(bounded),
+        cmocka_unit_test(too_large_is_not_kept),
+        cmocka_unit_test(without_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("answers", tests)

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture.h"
+#include "server/catalogue/access/capture.h"
+#include "tests/unit/unit.h"
 
 static const struct tw_capture_device nobody = {"", "", "", "", "", ""};
 
@@ -211,16 +212,13 @@ static void test_as_many_rules_as_there_may_be(void **state)
 	json_decref(doc);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_rules_fit_what_a_device_says),
-	        cmocka_unit_test(test_a_days_room_is_kept),
-	        cmocka_unit_test(test_a_share_is_kept_and_grows),
-	        cmocka_unit_test(test_who_does_not_say_draws),
-	        cmocka_unit_test(test_wrong_rules_are_named),
-	        cmocka_unit_test(test_as_many_rules_as_there_may_be),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rules_fit_what_a_device_says),
+        cmocka_unit_test(test_a_days_room_is_kept),
+        cmocka_unit_test(test_a_share_is_kept_and_grows),
+        cmocka_unit_test(test_who_does_not_say_draws),
+        cmocka_unit_test(test_wrong_rules_are_named),
+        cmocka_unit_test(test_as_many_rules_as_there_may_be),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("capture", tests)

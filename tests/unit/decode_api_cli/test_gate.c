@@ -7,7 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "gate.h"
+#include "server/cli/client/gate.h"
+#include "tests/unit/unit.h"
 
 static void test_conditions_are_read(void **state)
 {
@@ -86,10 +87,7 @@ static void test_judging(void **state)
 	json_decref(empty);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_conditions_are_read),
-	        cmocka_unit_test(test_others_are_refused_in_words), cmocka_unit_test(test_judging)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_conditions_are_read),
+        cmocka_unit_test(test_others_are_refused_in_words), cmocka_unit_test(test_judging)};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("gate", tests)

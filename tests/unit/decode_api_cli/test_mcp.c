@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "embedded.h"
-#include "mcp.h"
+#include "decoder/base/arena.h"
+#include "server/base/embedded.h"
+#include "server/cli/client/mcp.h"
+#include "tests/unit/unit.h"
 
 extern const struct tw_embedded tw_openapi_files[];
 
@@ -24,9 +25,9 @@ static enum tw_status get(void *arg, const char *path, json_t **ret, struct tw_e
 	(void)arg;
 	(void)snprintf(asked, sizeof asked, "%s", path);
 	if (strstr(path, "missing"))
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace");
+		return tw_fail(err, TW_NOT_FOUND, "no such trace");
 	*ret = json_pack("{ss}", "path", path);
-	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return *ret ? TW_OK : tw_oom(err);
 }
 
 static json_t *say(const char *message)
@@ -197,20 +198,27 @@ static void test_an_answer_that_is_too_long(void **state)
 	json_decref(answer);
 }
 
-int main(void)
+static int setup(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_greeting),
-	        cmocka_unit_test(test_wrong_messages),
-	        cmocka_unit_test(test_tools_are_the_api),
-	        cmocka_unit_test(test_calls),
-	        cmocka_unit_test(test_an_answer_that_is_too_long),
-	};
-	int failed;
-
+	(void)state;
 	openapi = json_loadb(
 	        (const char *)tw_openapi_files[0].data, tw_openapi_files[0].len, 0, NULL);
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	json_decref(openapi);
-	return failed;
+	return openapi ? 0 : -1;
 }
+
+static int teardown(void **state)
+{
+	(void)state;
+	json_decref(openapi);
+	return 0;
+}
+
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_greeting),
+        cmocka_unit_test(test_wrong_messages),
+        cmocka_unit_test(test_tools_are_the_api),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_an_answer_that_is_too_long),
+};
+
+UNIT_TESTS_WITH("mcp", tests, setup, teardown)

@@ -7,11 +7,12 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/hash.h"
-#include "base/str.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
+#include "decoder/base/hash.h"
+#include "decoder/base/str.h"
+#include "tests/unit/unit.h"
 
 static void test_arena_keeps_its_limit(void **state)
 {
@@ -115,9 +116,9 @@ static void test_fail_makes_one_line(void **state)
 	struct tw_err err;
 
 	(void)state;
-	(void)tw_fail(&err, TW_CORRUPT, 7, "\xC2\x9B\xD8\x9C\xE2\x80\xAE\xEF\xBB\xBF\xC3\xA9");
+	(void)tw_fail_at(&err, TW_CORRUPT, 7, "\xC2\x9B\xD8\x9C\xE2\x80\xAE\xEF\xBB\xBF\xC3\xA9");
 	assert_string_equal(err.msg, "??????????\xC3\xA9");
-	assert_int_equal(tw_fail(&err, TW_CORRUPT, 7, "bad\n%s", "\x01"), TW_CORRUPT);
+	assert_int_equal(tw_fail_at(&err, TW_CORRUPT, 7, "bad\n%s", "\x01"), TW_CORRUPT);
 	assert_string_equal(err.msg, "bad??");
 	assert_int_equal(tw_status_http(TW_CORRUPT), 422);
 	assert_int_equal(tw_status_of_word("malformed"), TW_CORRUPT);
@@ -197,19 +198,16 @@ static void test_arena_fits(void **state)
 	tw_arena_free(a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_i64),
-	        cmocka_unit_test(test_arena_keeps_its_limit),
-	        cmocka_unit_test(test_buf_status_is_sticky),
-	        cmocka_unit_test(test_sleb),
-	        cmocka_unit_test(test_varint_round_trip),
-	        cmocka_unit_test(test_salted_strings),
-	        cmocka_unit_test(test_arena_fits),
-	        cmocka_unit_test(test_utf8_clean_replaces_bad_bytes),
-	        cmocka_unit_test(test_fail_makes_one_line),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_i64),
+        cmocka_unit_test(test_arena_keeps_its_limit),
+        cmocka_unit_test(test_buf_status_is_sticky),
+        cmocka_unit_test(test_sleb),
+        cmocka_unit_test(test_varint_round_trip),
+        cmocka_unit_test(test_salted_strings),
+        cmocka_unit_test(test_arena_fits),
+        cmocka_unit_test(test_utf8_clean_replaces_bad_bytes),
+        cmocka_unit_test(test_fail_makes_one_line),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("base", tests)

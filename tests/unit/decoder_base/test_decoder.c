@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../event_log.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 enum { PID = 28069 };
 #define BOOT    987654321000123u
@@ -549,28 +550,25 @@ static void test_parts(void **state)
 	tw_arena_free(a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_worked_bytes),
-	        cmocka_unit_test(test_overflow),
-	        cmocka_unit_test(test_unwrap),
-	        cmocka_unit_test(test_nonsense_session),
-	        cmocka_unit_test(test_hours),
-	        cmocka_unit_test(test_clamp),
-	        cmocka_unit_test(test_zeros),
-	        cmocka_unit_test(test_tail),
-	        cmocka_unit_test(test_late_by_a_second),
-	        cmocka_unit_test(test_lone_time),
-	        cmocka_unit_test(test_file_order),
-	        cmocka_unit_test(test_overrun),
-	        cmocka_unit_test(test_no_overrun),
-	        cmocka_unit_test(test_old_overrun),
-	        cmocka_unit_test(test_cut_tail),
-	        cmocka_unit_test(test_refusals),
-	        cmocka_unit_test(test_preflight),
-	        cmocka_unit_test(test_parts),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_worked_bytes),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_unwrap),
+        cmocka_unit_test(test_nonsense_session),
+        cmocka_unit_test(test_hours),
+        cmocka_unit_test(test_clamp),
+        cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_tail),
+        cmocka_unit_test(test_late_by_a_second),
+        cmocka_unit_test(test_lone_time),
+        cmocka_unit_test(test_file_order),
+        cmocka_unit_test(test_overrun),
+        cmocka_unit_test(test_no_overrun),
+        cmocka_unit_test(test_old_overrun),
+        cmocka_unit_test(test_cut_tail),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_preflight),
+        cmocka_unit_test(test_parts),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("decoder", tests)

@@ -7,8 +7,9 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "formats/lines.h"
+#include "decoder/base/buf.h"
+#include "decoder/formats/lines.h"
+#include "tests/unit/unit.h"
 
 enum { MAX = 8 };
 
@@ -22,7 +23,7 @@ static enum tw_status each(void *arg, const struct tw_line *line, struct tw_err 
 	struct seen *s = arg;
 
 	if (s->fail_at && --s->fail_at == 0)
-		return tw_fail(err, TW_CORRUPT, line->offset, "refused");
+		return tw_fail_at(err, TW_CORRUPT, line->offset, "refused");
 	(void)tw_buf_printf(&s->text, "%llu:", (unsigned long long)line->offset);
 	(void)tw_buf_add_str(&s->text, line->text);
 	return tw_buf_printf(&s->text, "%s%s|", line->too_long ? "+" : "", line->ended ? "" : "~");
@@ -168,15 +169,12 @@ static void test_no_memory(void **state)
 	tw_arena_free(a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_lines),
-	        cmocka_unit_test(test_bound),
-	        cmocka_unit_test(test_last_line),
-	        cmocka_unit_test(test_refused),
-	        cmocka_unit_test(test_no_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_last_line),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_no_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("lines", tests)

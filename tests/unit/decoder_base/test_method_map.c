@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbols/mapping_kind.h"
-#include "symbols/method_map.h"
+#include "decoder/symbols/mapping_kind.h"
+#include "decoder/symbols/method_map.h"
+#include "tests/unit/unit.h"
 
 struct made {
 	enum tw_status status;
@@ -217,17 +218,14 @@ static void test_kinds(void **state)
 	assert_non_null(strstr(tw_mapping_belongs(TW_MAPPING_RETRACE), "/retrace"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_kinds),
-	        cmocka_unit_test(test_grammar),
-	        cmocka_unit_test(test_cuts_change_nothing),
-	        cmocka_unit_test(test_refusals),
-	        cmocka_unit_test(test_limits),
-	        cmocka_unit_test(test_damaged_images),
-	        cmocka_unit_test(test_memory_that_fails),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_grammar),
+        cmocka_unit_test(test_cuts_change_nothing),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_damaged_images),
+        cmocka_unit_test(test_memory_that_fails),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("method_map", tests)

@@ -10,9 +10,10 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "../event_log.h"
-#include "base/unpack.h"
-#include "bundle.h"
+#include "decoder/base/unpack.h"
+#include "decoder/bundle.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 /* --- archives by hand --- */
 
@@ -454,18 +455,15 @@ static void test_bundle(void **state)
 	tw_buf_done(&in);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_zip),
-	        cmocka_unit_test(test_tar),
-	        cmocka_unit_test(test_damage),
-	        cmocka_unit_test(test_refusals),
-	        cmocka_unit_test(test_any_bytes),
-	        cmocka_unit_test(test_bundle),
-	        cmocka_unit_test(test_bundle_limit),
-	        cmocka_unit_test(test_bundle_with_the_system),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_zip),
+        cmocka_unit_test(test_tar),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_any_bytes),
+        cmocka_unit_test(test_bundle),
+        cmocka_unit_test(test_bundle_limit),
+        cmocka_unit_test(test_bundle_with_the_system),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("unpack", tests)

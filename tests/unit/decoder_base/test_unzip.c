@@ -9,8 +9,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "../event_log.h"
-#include "base/ahead.h"
+#include "decoder/base/ahead.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 enum { ROOM = 8 << 20 };
 
@@ -357,6 +358,79 @@ static void test_ratio_limit(void **state)
 	tw_buf_done(&zeros);
 }
 
+/* n bytes that a zstd decoder skips. */
+static void add_skipped(struct tw_buf *out, uint32_t n)
+{
+	const uint32_t magic = 0x184D2A50;
+
+	assert_int_equal(tw_buf_reserve(out, 8 + (size_t)n), TW_OK);
+	(void)tw_buf_add(out, &magic, 4);
+	(void)tw_buf_add(out, &n, 4);
+	memset(out->data + out->len, 0, n);
+	out->len += n;
+}
+
+/* A stage whose output never leaves the chain is limited like one whose output does. */
+static void test_hidden_output(void **state)
+{
+	struct tw_limits l = tw_limits_default();
+	struct tw_buf skipped, once, twice, many;
+
+	(void)state;
+	tw_buf_init(&skipped, ROOM);
+	tw_buf_init(&once, ROOM);
+	tw_buf_init(&twice, ROOM);
+	tw_buf_init(&many, ROOM);
+	add_skipped(&skipped, 4 << 20);
+	add_zlib(&once, skipped.data, skipped.len, 31);
+	ends(&once, &l, TW_TOO_LARGE, "more than 200 times");
+	for (int i = 0; i < 20; i++)
+		(void)tw_buf_add(&many, once.data, once.len);
+	add_zlib(&twice, many.data, many.len, 31);
+	ends(&twice, &l, TW_TOO_LARGE, "more than 200 times");
+	l.max_ratio = 100 << 20;
+	ends(&twice, &l, TW_OK, "");
+	l.max_decoded_bytes = 70 << 20;
+	ends(&twice, &l, TW_TOO_LARGE, "larger than 73400320 bytes");
+	l.max_decoded_bytes = 2 << 20;
+	ends(&once, &l, TW_TOO_LARGE, "larger than 2097152 bytes");
+	tw_buf_done(&skipped);
+	tw_buf_done(&once);
+	tw_buf_done(&twice);
+	tw_buf_done(&many);
+}
+
+/* Frames and members without a byte in them add up too. */
+static void test_empty_frames(void **state)
+{
+	struct tw_limits l = tw_limits_default();
+
+	(void)state;
+	for (int kind = 0; kind < 2; kind++) {
+		struct tw_buf empty, many, in;
+
+		tw_buf_init(&empty, ROOM);
+		tw_buf_init(&many, ROOM);
+		tw_buf_init(&in, ROOM);
+		if (kind)
+			add_zlib(&empty, "", 0, 31);
+		else
+			add_zstd(&empty, "", 0, 0);
+		for (int i = 0; i < 20000; i++)
+			(void)tw_buf_add(&many, empty.data, empty.len);
+		l.max_decoded_bytes = (uint64_t)4 << 30;
+		ends(&many, &l, TW_OK, "");
+		l.max_decoded_bytes = 4 << 20;
+		ends(&many, &l, TW_TOO_LARGE, "more than 16384 frames");
+		l.max_decoded_bytes = (uint64_t)4 << 30;
+		add_zlib(&in, many.data, many.len, 31); /* a thousandth of what they are */
+		ends(&in, &l, TW_TOO_LARGE, "more than 200 times");
+		tw_buf_done(&empty);
+		tw_buf_done(&many);
+		tw_buf_done(&in);
+	}
+}
+
 static void test_nesting_limit(void **state)
 {
 	struct tw_limits l = tw_limits_default();
@@ -519,7 +593,7 @@ static enum tw_status take_some(void *arg, const uint8_t *p, size_t n, struct tw
 
 	(void)p;
 	if (n > l->room - l->taken)
-		return tw_fail(err, TW_FULL, l->room, "no more than %zu", l->room);
+		return tw_fail_at(err, TW_FULL, l->room, "no more than %zu", l->room);
 	l->taken += n;
 	return TW_OK;
 }
@@ -560,22 +634,21 @@ static void test_ahead_without_memory(void **state)
 	assert_null(tw_ahead_free(NULL));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_kinds),
-	        cmocka_unit_test(test_members),
-	        cmocka_unit_test(test_cut),
-	        cmocka_unit_test(test_damage),
-	        cmocka_unit_test(test_size_limit),
-	        cmocka_unit_test(test_ratio_limit),
-	        cmocka_unit_test(test_ratio_does_not_depend_on_cuts),
-	        cmocka_unit_test(test_nesting_limit),
-	        cmocka_unit_test(test_window),
-	        cmocka_unit_test(test_no_memory),
-	        cmocka_unit_test(test_reader_fails),
-	        cmocka_unit_test(test_ahead_without_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_members),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_size_limit),
+        cmocka_unit_test(test_ratio_limit),
+        cmocka_unit_test(test_ratio_does_not_depend_on_cuts),
+        cmocka_unit_test(test_hidden_output),
+        cmocka_unit_test(test_empty_frames),
+        cmocka_unit_test(test_nesting_limit),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_reader_fails),
+        cmocka_unit_test(test_ahead_without_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("unzip", tests)

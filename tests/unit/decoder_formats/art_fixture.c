@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "art_fixture.h"
+#include "tests/unit/decoder_formats/art_fixture.h"
 
 /* --- building traces --- */
 

@@ -4,8 +4,8 @@
 #ifndef TW_ART_FIXTURE_H
 #define TW_ART_FIXTURE_H
 
-#include "../event_log.h"
-#include "../trace_model.h"
+#include "tests/event_log.h"
+#include "tests/trace_model.h"
 
 #define UNNAMED UINT64_MAX /* an exit that does not tell its method */
 

@@ -1,5 +1,5 @@
 /* perfetto_fixture.c - see perfetto_fixture.h. */
-#include "perfetto_fixture.h"
+#include "tests/unit/decoder_formats/perfetto_fixture.h"
 
 #include <string.h>
 

@@ -7,7 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "anr_fixture.h"
+#include "tests/unit/anr_fixture.h"
+#include "tests/unit/unit.h"
 
 static void says(const char *text, const char *verdict, const char *end)
 {
@@ -251,6 +252,39 @@ static void test_what_main_does(void **state)
 	says(MAIN("Runnable", "  | state=R schedstat=( 200000000 900000000 7 ) utm=1 stm=1\n"
 	                      "  at a.b.Work.sum(Work.java:1)\n"),
 	        "main runs Work.sum", "running");
+}
+
+/* In these functions a thread waits; the first frame that is not how it waits says for whom. */
+static void test_native_waits(void **state)
+{
+	(void)state;
+	says(MAIN("Native", "  native: #00 pc 01  /l/libc.so (__epoll_pwait+8)\n"
+	                    "  native: #01 pc 02  /l/libnet.so (net::Socket::await(int)+8)\n"
+	                    "  at a.b.Net.ask(Native method)\n"),
+	        "main waits in Net.ask", "waiting");
+	says(MAIN("Native", "  native: #00 pc 01  /l/libc.so (nanosleep+8)\n"
+	                    "  native: #01 pc 02  /l/libc.so (usleep+8)\n"
+	                    "  native: #02 pc 03  /l/libgame.so (Game::frame()+8)\n"),
+	        "main sleeps in Game::frame()", "sleeping");
+	says(MAIN("Native", "  native: #00 pc 01  /l/libc.so (__ioctl+8)\n"
+	                    "  native: #01 pc 02  /l/libc.so (ioctl+8)\n"
+	                    "  native: #02 pc 03  /v/libgpu.so (gpu_submit+8)\n"),
+	        "main waits in gpu_submit", "waiting");
+	says(MAIN("Native",
+	             "  native: #00 pc 01  /l/libc.so (__ioctl+8)\n"
+	             "  native: #01 pc 02  /l/libbinder.so "
+	             "(android::IPCThreadState::talkWithDriver(bool)+8)\n"
+	             "  native: #02 pc 03  /l/libbinder.so (android::BpBinder::transact(int)+8)\n"
+	             "  native: #03 pc 04  /l/libcam.so (camera::Device::open()+8)\n"),
+	        "main waits for another process in camera::Device::open()", "binder");
+	/* a runnable thread that its native frames show to wait */
+	says(MAIN("Runnable", "  native: #00 pc 01  /l/libc.so (syscall+8)\n"
+	                      "  native: #01 pc 02  /l/libc.so (pthread_cond_wait+8)\n"
+	                      "  native: #02 pc 03  /l/libx.so (Queue::take()+8)\n"),
+	        "main waits in Queue::take()", "waiting");
+	says(MAIN("Runnable", "  native: #00 pc 01  /l/libc.so (nanosleep+8)\n"
+	                      "  at a.b.Nap.nap(Native method)\n"),
+	        "main sleeps in Nap.nap", "sleeping");
 }
 
 static void test_what_the_kernel_says(void **state)
@@ -500,6 +534,16 @@ static void test_waiting_channels_only(void **state)
 	assert_string_equal(anr_word(r.doc, "verdict"), "main waits in the kernel's futex_wait");
 	assert_int_equal(r.log.n, 0);
 	anr_done(&r);
+	/* listed twice, within the list and by a second one */
+	r = anr_read_text("----- Waiting Channels: pid 7 at 2023-01-01 00:00:00 -----\n"
+	                  "Cmd line: a.b\n\nsysTid=7     futex_wait\nsysTid=9     0\n"
+	                  "sysTid=9     0\n\n----- end 7 -----\n"
+	                  "----- Waiting Channels: pid 7 at 2023-01-01 00:00:01 -----\n"
+	                  "Cmd line: a.b\n\nsysTid=7     futex_wait\nsysTid=9     0\n\n"
+	                  "----- end 7 -----\n");
+	assert_int_equal(anr_count(r.doc, "processes"), 1);
+	assert_int_equal(anr_count(anr_process(&r, 0), "threads"), 2);
+	anr_done(&r);
 }
 
 #define DUMP(pid, time, frame)                                                                     \
@@ -521,29 +565,76 @@ static void test_several_processes(void **state)
 	anr_done(&r);
 }
 
-int main(void)
+/* Where no line says which process was dumped, its name or id in the report's head does. */
+static void test_who_is_blamed(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_verdict_of_a_holder),
-	        cmocka_unit_test(test_verdict_of_a_chain),
-	        cmocka_unit_test(test_verdict_of_a_deadlock),
-	        cmocka_unit_test(test_verdict_of_main_alone),
-	        cmocka_unit_test(test_rings),
-	        cmocka_unit_test(test_a_long_chain),
-	        cmocka_unit_test(test_what_main_does),
-	        cmocka_unit_test(test_what_the_kernel_says),
-	        cmocka_unit_test(test_a_lock_wanted_back_is_not_held),
-	        cmocka_unit_test(test_heads_told_twice),
-	        cmocka_unit_test(test_names_of_threads),
-	        cmocka_unit_test(test_dalvik),
-	        cmocka_unit_test(test_play_console),
-	        cmocka_unit_test(test_crashlytics),
-	        cmocka_unit_test(test_anr_watchdog),
-	        cmocka_unit_test(test_system_watchdog),
-	        cmocka_unit_test(test_looks_at_intervals),
-	        cmocka_unit_test(test_waiting_channels_only),
-	        cmocka_unit_test(test_several_processes),
-	};
+	static const char *const heads[] = {"ANR in com.app (com.app/.Main)\nPID: 99\n",
+	        "PID: 20\n", "Process: com.app\n",
+	        "Subject: Input dispatching timed out (7d1 com.app/com.app.Main (server) is not "
+	        "responding. Waited 5001ms)\n",
+	        "Subject: executing service com.app/.Sync\n"};
 
-	return cmocka_run_group_tests_name("anr", tests, NULL, NULL);
+	(void)state;
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+		char text[1024];
+		struct anr_report r;
+
+		(void)snprintf(text, sizeof text,
+		        "%s----- pid 10 at 2024-01-01 00:00:01 -----\nCmd line: com.app:remote\n"
+		        "\"main\" prio=5 tid=1 Runnable\n  at a.A.a(X.java:1)\n\n"
+		        "----- end 10 -----\n----- pid 20 at 2024-01-01 00:00:01 -----\n"
+		        "Cmd line: com.app\n\"main\" prio=5 tid=1 Runnable\n"
+		        "  at b.B.b(X.java:1)\n\n----- end 20 -----\n",
+		        heads[i]);
+		r = anr_read_text(text);
+		assert_int_equal(anr_number(r.doc, "blamed"), 1);
+		assert_string_equal(anr_word(r.doc, "end"), "running");
+		assert_int_equal(r.log.clock.pid, 20);
+		anr_done(&r);
+	}
 }
+
+/* Threads that the head counts, stacks that could not be taken, a process without its end. */
+static void test_holes(void **state)
+{
+	struct anr_report r = anr_read_text(
+	        "----- pid 10 at 2024-01-01 00:00:01 -----\nDALVIK THREADS (3):\n"
+	        "\"main\" prio=5 tid=1 Native\n  native: (Unwind failed for thread 10: x)\n"
+	        "  at a.A.a(X.java:1)\n\n\"b\" prio=5 tid=2 Runnable\n"
+	        "Not able to dump stack of thread that isn't suspended\n\n"
+	        "----- pid 20 at 2024-01-01 00:00:02 -----\nDALVIK THREADS (1):\n"
+	        "\"main\" prio=5 tid=1 Runnable\n  at a.A.a(X.java:1)\n\n----- end 20 -----\n");
+
+	(void)state;
+	assert_int_equal(r.log.counts[TW_REPAIR_records_missing], 1);
+	assert_int_equal(r.log.counts[TW_REPAIR_sample_failed], 2);
+	assert_int_equal(r.log.counts[TW_REPAIR_end_mark_missing], 1);
+	anr_done(&r);
+}
+
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_verdict_of_a_holder),
+        cmocka_unit_test(test_verdict_of_a_chain),
+        cmocka_unit_test(test_verdict_of_a_deadlock),
+        cmocka_unit_test(test_verdict_of_main_alone),
+        cmocka_unit_test(test_rings),
+        cmocka_unit_test(test_a_long_chain),
+        cmocka_unit_test(test_what_main_does),
+        cmocka_unit_test(test_native_waits),
+        cmocka_unit_test(test_what_the_kernel_says),
+        cmocka_unit_test(test_a_lock_wanted_back_is_not_held),
+        cmocka_unit_test(test_heads_told_twice),
+        cmocka_unit_test(test_names_of_threads),
+        cmocka_unit_test(test_dalvik),
+        cmocka_unit_test(test_play_console),
+        cmocka_unit_test(test_crashlytics),
+        cmocka_unit_test(test_anr_watchdog),
+        cmocka_unit_test(test_system_watchdog),
+        cmocka_unit_test(test_looks_at_intervals),
+        cmocka_unit_test(test_waiting_channels_only),
+        cmocka_unit_test(test_several_processes),
+        cmocka_unit_test(test_who_is_blamed),
+        cmocka_unit_test(test_holes),
+};
+
+UNIT_TESTS("anr", tests)

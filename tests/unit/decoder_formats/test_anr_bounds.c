@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "anr_fixture.h"
+#include "tests/unit/anr_fixture.h"
+#include "tests/unit/unit.h"
 
 static void test_repeated_frames(void **state)
 {
@@ -296,23 +297,15 @@ static void test_failed_allocations(void **state)
 
 /* --- real dumps --- */
 
-static bool sample(const char *name, struct anr_report *ret)
+static void sample(const char *name, struct anr_report *ret)
 {
-	char path[4096];
 	struct tw_buf b;
 
-	(void)snprintf(
-	        path, sizeof path, "%s/../shared/samples/anr/%s", getenv("TW_SOURCE_ROOT"), name);
-	read_file(path, &b);
-	if (b.len == 0) {
-		tw_buf_done(&b);
-		return false;
-	}
+	read_file(unit_sample(name), &b);
 	*ret = anr_read((const char *)b.data, b.len, NULL);
 	tw_buf_done(&b);
 	assert_int_equal(ret->log.status, TW_OK);
 	assert_string_equal(ret->log.format->name, "anr");
-	return true;
 }
 
 static void test_sample_thread_dump(void **state)
@@ -321,10 +314,7 @@ static void test_sample_thread_dump(void **state)
 	json_t *wants;
 
 	(void)state;
-	if (!sample("thread_dump.txt", &r)) {
-		print_message("no samples beside the source tree: skipped\n");
-		skip();
-	}
+	sample("anr/thread_dump.txt", &r);
 	wants = json_object_get(anr_thread(&r, 1), "wants");
 	assert_int_equal(anr_count(anr_process(&r, 0), "threads"), 30);
 	assert_string_equal(anr_word(r.doc, "verdict"),
@@ -347,44 +337,38 @@ static void test_sample_others(void **state)
 	struct anr_report r;
 
 	(void)state;
-	if (!sample("thread_dump_process_name_main.txt", &r)) {
-		print_message("no samples beside the source tree: skipped\n");
-		skip();
-	}
+	sample("anr/thread_dump_process_name_main.txt", &r);
 	assert_int_equal(anr_number(anr_process(&r, 0), "main"), 0);
 	assert_string_equal(anr_word(anr_thread(&r, 0), "name"), "io.sentry.samples.android");
 	anr_done(&r);
-	assert_true(sample("thread_dump_no_stacktrace.txt", &r));
+	sample("anr/thread_dump_no_stacktrace.txt", &r);
 	assert_int_equal(anr_count(anr_thread(&r, 1), "frames"), 0);
 	anr_done(&r);
-	assert_true(sample("anr_stacktrace_one.txt", &r));
+	sample("anr/anr_stacktrace_one.txt", &r);
 	assert_int_equal(anr_number(r.doc, "waited_ms"), 5000);
 	assert_int_equal(anr_count(anr_thread(&r, 0), "frames"), 11);
 	anr_done(&r);
-	assert_true(sample("jvm_anr_stacktrace_golden.txt", &r));
+	sample("anr/jvm_anr_stacktrace_golden.txt", &r);
 	assert_int_equal(anr_count(anr_thread(&r, 0), "frames"), 2);
 	anr_done(&r);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_repeated_frames),
-	        cmocka_unit_test(test_locks_in_the_document),
-	        cmocka_unit_test(test_a_cut_dump_keeps_what_it_had),
-	        cmocka_unit_test(test_clusters),
-	        cmocka_unit_test(test_hostile_names_stay_text),
-	        cmocka_unit_test(test_channels_after_an_empty_stack),
-	        cmocka_unit_test(test_more_dumps_than_the_limit),
-	        cmocka_unit_test(test_refused),
-	        cmocka_unit_test(test_cuts),
-	        cmocka_unit_test(test_limits),
-	        cmocka_unit_test(test_repeated_without_bound),
-	        cmocka_unit_test(test_a_huge_dump_stays_bounded),
-	        cmocka_unit_test(test_failed_allocations),
-	        cmocka_unit_test(test_sample_thread_dump),
-	        cmocka_unit_test(test_sample_others),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_repeated_frames),
+        cmocka_unit_test(test_locks_in_the_document),
+        cmocka_unit_test(test_a_cut_dump_keeps_what_it_had),
+        cmocka_unit_test(test_clusters),
+        cmocka_unit_test(test_hostile_names_stay_text),
+        cmocka_unit_test(test_channels_after_an_empty_stack),
+        cmocka_unit_test(test_more_dumps_than_the_limit),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_repeated_without_bound),
+        cmocka_unit_test(test_a_huge_dump_stays_bounded),
+        cmocka_unit_test(test_failed_allocations),
+        cmocka_unit_test(test_sample_thread_dump),
+        cmocka_unit_test(test_sample_others),
+};
 
-	return cmocka_run_group_tests_name("anr_bounds", tests, NULL, NULL);
-}
+UNIT_TESTS("anr_bounds", tests)

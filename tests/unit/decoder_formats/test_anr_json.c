@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "anr_fixture.h"
+#include "tests/unit/anr_fixture.h"
+#include "tests/unit/unit.h"
 
 #define FRAME(cls, method, line)                                                                   \
 	"{\"class_name\":\"" cls "\",\"method_name\":\"" method                                    \
@@ -111,18 +112,11 @@ static void test_failed_allocations(void **state)
 
 static struct anr_report sample(const char *name)
 {
-	char path[4096];
+	FILE *f = fopen(unit_sample(name), "rbe");
 	char text[1 << 16];
 	size_t n;
-	FILE *f;
 
-	(void)snprintf(
-	        path, sizeof path, "%s/../shared/samples/anr/%s", getenv("TW_SOURCE_ROOT"), name);
-	f = fopen(path, "rbe");
-	if (!f) {
-		print_message("no samples beside the source tree: skipped\n");
-		skip();
-	}
+	assert_non_null(f);
 	n = fread(text, 1, sizeof text, f);
 	(void)fclose(f);
 	return anr_read(text, n, NULL);
@@ -130,8 +124,8 @@ static struct anr_report sample(const char *name)
 
 static void test_the_real_event_and_its_text(void **state)
 {
-	struct anr_report event = sample("anr_one.json");
-	struct anr_report text = sample("anr_stacktrace_one.txt");
+	struct anr_report event = sample("anr/anr_one.json");
+	struct anr_report text = sample("anr/anr_stacktrace_one.txt");
 
 	(void)state;
 	assert_int_equal(event.log.status, TW_OK);
@@ -140,24 +134,21 @@ static void test_the_real_event_and_its_text(void **state)
 	assert_int_equal(anr_count(anr_thread(&event, 0), "frames"), 11);
 	anr_done(&event);
 	anr_done(&text);
-	event = sample("jvm_anr_golden.json");
-	text = sample("jvm_anr_stacktrace_golden.txt");
+	event = sample("anr/jvm_anr_golden.json");
+	text = sample("anr/jvm_anr_stacktrace_golden.txt");
 	assert_string_equal(anr_word(event.doc, "cluster"), anr_word(text.doc, "cluster"));
 	assert_int_equal(anr_count(anr_process(&event, 0), "threads"), 2);
 	anr_done(&event);
 	anr_done(&text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_an_event),
-	        cmocka_unit_test(test_several_events_are_looks),
-	        cmocka_unit_test(test_nothing_to_read),
-	        cmocka_unit_test(test_cuts),
-	        cmocka_unit_test(test_failed_allocations),
-	        cmocka_unit_test(test_the_real_event_and_its_text),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_event),
+        cmocka_unit_test(test_several_events_are_looks),
+        cmocka_unit_test(test_nothing_to_read),
+        cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_failed_allocations),
+        cmocka_unit_test(test_the_real_event_and_its_text),
+};
 
-	return cmocka_run_group_tests_name("anr_json", tests, NULL, NULL);
-}
+UNIT_TESTS("anr_json", tests)

@@ -7,9 +7,10 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "formats/anr_line.h"
-#include "formats/anr_scan.h"
-#include "formats/anr_words.h"
+#include "decoder/formats/anr/anr_line.h"
+#include "decoder/formats/anr/anr_scan.h"
+#include "decoder/formats/anr/anr_words.h"
+#include "tests/unit/unit.h"
 
 static struct tw_anr_line parse(const char *line)
 {
@@ -135,7 +136,7 @@ static void test_native_frames(void **state)
 	is_frame("  native: #01 pc 1d840  ???", TW_ANR_NATIVE, "", "???");
 	is_frame("  kernel: futex_wait+0x90/0xa4", TW_ANR_KERNEL, "futex_wait", "");
 	assert_int_equal(parse("  native: #01 pc 1d840  /a.so").number, 0x1d840);
-	assert_int_equal(parse("  native: (Unwind failed for thread 1: x)").kind, TW_ANR_REMARK);
+	assert_int_equal(parse("  native: (Unwind failed for thread 1: x)").kind, TW_ANR_FAILED);
 	assert_int_equal(
 	        parse("  kernel: (couldn't read /proc/self/task/1/stack)").kind, TW_ANR_REMARK);
 	assert_int_equal(parse("  (no managed stack frames)").kind, TW_ANR_REMARK);
@@ -321,20 +322,17 @@ static void test_words(void **state)
 	tw_arena_free(a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_threads),
-	        cmocka_unit_test(test_attributes),
-	        cmocka_unit_test(test_java_frames),
-	        cmocka_unit_test(test_native_frames),
-	        cmocka_unit_test(test_locks),
-	        cmocka_unit_test(test_heads),
-	        cmocka_unit_test(test_watchdogs),
-	        cmocka_unit_test(test_dates),
-	        cmocka_unit_test(test_scan),
-	        cmocka_unit_test(test_words),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_java_frames),
+        cmocka_unit_test(test_native_frames),
+        cmocka_unit_test(test_locks),
+        cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_watchdogs),
+        cmocka_unit_test(test_dates),
+        cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_words),
+};
 
-	return cmocka_run_group_tests_name("anr_line", tests, NULL, NULL);
-}
+UNIT_TESTS("anr_line", tests)

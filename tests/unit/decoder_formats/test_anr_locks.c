@@ -8,8 +8,9 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "formats/anr_locks.h"
+#include "decoder/formats/anr/anr_locks.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 #define COUNT(list) (uint32_t)(sizeof(list) / sizeof *(list))
 
@@ -265,21 +266,18 @@ static void test_failed_allocations(void **state)
 	tw_arena_free(small);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_nobody_waits),
-	        cmocka_unit_test(test_the_named_holder_is_stronger),
-	        cmocka_unit_test(test_the_holder_is_found_by_the_object),
-	        cmocka_unit_test(test_who_waits_on_it_has_let_go),
-	        cmocka_unit_test(test_gone_itself_and_unknown),
-	        cmocka_unit_test(test_only_the_first_wait_counts),
-	        cmocka_unit_test(test_a_deadlock_of_two),
-	        cmocka_unit_test(test_two_cycles_in_order),
-	        cmocka_unit_test(test_random_graphs),
-	        cmocka_unit_test(test_many_threads_in_one_chain),
-	        cmocka_unit_test(test_failed_allocations),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nobody_waits),
+        cmocka_unit_test(test_the_named_holder_is_stronger),
+        cmocka_unit_test(test_the_holder_is_found_by_the_object),
+        cmocka_unit_test(test_who_waits_on_it_has_let_go),
+        cmocka_unit_test(test_gone_itself_and_unknown),
+        cmocka_unit_test(test_only_the_first_wait_counts),
+        cmocka_unit_test(test_a_deadlock_of_two),
+        cmocka_unit_test(test_two_cycles_in_order),
+        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_many_threads_in_one_chain),
+        cmocka_unit_test(test_failed_allocations),
+};
 
-	return cmocka_run_group_tests_name("anr_locks", tests, setup, teardown);
-}
+UNIT_TESTS_WITH("anr_locks", tests, setup, teardown)

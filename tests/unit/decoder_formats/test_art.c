@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "art_fixture.h"
+#include "tests/unit/decoder_formats/art_fixture.h"
+#include "tests/unit/unit.h"
 
 /* --- versions 1 to 3 --- */
 
@@ -201,6 +202,7 @@ static void test_header_fields(void **state)
 	assert_int_equal(log.n, 2);
 	art_check(&log, 1, TW_EV_END_EARLIER, 4, 3000, 2000);
 	assert_int_equal(log.counts[TW_REPAIR_input_truncated], 0); /* a stray line end */
+	assert_int_equal(log.counts[TW_REPAIR_trailing_data], 1);
 	event_log_done(&log);
 }
 
@@ -346,6 +348,49 @@ static void test_sampling(void **state)
 	}
 }
 
+/* A first stack that is entered at one time tells a short recording from calls. */
+static void test_short_sampling(void **state)
+{
+	static const struct {
+		unsigned stack, samples;
+		const char *told; /* NULL: calls */
+	} rows[] = {{5, 3, "source 2 samples 1000000\n"}, {4, 2, "source 2 samples 1000000\n"},
+	        {5, 1, "source 2 samples -1\n"}, {3, 4, NULL}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+		struct event_log log;
+		struct tw_buf b;
+
+		art_header(&b, 2, "clock=wall\n");
+		for (uint32_t i = 0; i < rows[k].stack; i++)
+			art_record2(&b, 1, 4 * i, 50);
+		for (unsigned i = 1; i < rows[k].samples; i++)
+			art_record2(&b, 1, i % 2 ? 8 | 1 : 8, 50 + 1000 * i);
+		art_run_done(&log, &b);
+		assert_int_equal(art_told(&log, "source"), rows[k].told != NULL);
+		assert_true(!rows[k].told || art_told(&log, rows[k].told));
+		event_log_done(&log);
+	}
+}
+
+/* The header's number of records against those that are there: 173 told, 15 there. */
+static void test_missing_records(void **state)
+{
+	for (int there = 1; there <= 3; there++) {
+		struct event_log log;
+		struct tw_buf b;
+
+		(void)state;
+		art_header(&b, 2, "clock=wall\nnum-method-calls=3\n");
+		for (int i = 0; i < there; i++)
+			art_record2(&b, 1, i == 1 ? 7 : 4, 10); /* one that is no action */
+		art_run_done(&log, &b);
+		assert_int_equal(log.counts[TW_REPAIR_records_missing], 3 - there);
+		event_log_done(&log);
+	}
+}
+
 /* CPU time stands beside wall time in calls, call tree and methods: what is missing was waited. */
 static void test_both_clocks(void **state)
 {
@@ -424,23 +469,22 @@ static void test_no_memory(void **state)
 	tw_buf_done(&b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_v1_words),
-	        cmocka_unit_test(test_text),
-	        cmocka_unit_test(test_method_lines),
-	        cmocka_unit_test(test_line_limit),
-	        cmocka_unit_test(test_clocks),
-	        cmocka_unit_test(test_header_fields),
-	        cmocka_unit_test(test_refused),
-	        cmocka_unit_test(test_empty),
-	        cmocka_unit_test(test_stream),
-	        cmocka_unit_test(test_sampling),
-	        cmocka_unit_test(test_both_clocks),
-	        cmocka_unit_test(test_limits),
-	        cmocka_unit_test(test_no_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_v1_words),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_method_lines),
+        cmocka_unit_test(test_line_limit),
+        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_header_fields),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_short_sampling),
+        cmocka_unit_test(test_missing_records),
+        cmocka_unit_test(test_both_clocks),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_no_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("art", tests)

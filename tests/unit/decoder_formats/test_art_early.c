@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "art_fixture.h"
+#include "tests/unit/decoder_formats/art_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { MAIN = 4242, START_US = 1000000, LONG = 70000 };
 
@@ -249,19 +250,16 @@ static void test_no_memory(void **state)
 	tw_buf_done(&b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_stream),
-	        cmocka_unit_test(test_numbers_alike),
-	        cmocka_unit_test(test_one_clock),
-	        cmocka_unit_test(test_file),
-	        cmocka_unit_test(test_blocks),
-	        cmocka_unit_test(test_long_block),
-	        cmocka_unit_test(test_damaged),
-	        cmocka_unit_test(test_limit),
-	        cmocka_unit_test(test_no_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_numbers_alike),
+        cmocka_unit_test(test_one_clock),
+        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_long_block),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_no_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("art_early", tests)

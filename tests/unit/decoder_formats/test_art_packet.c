@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "art_fixture.h"
+#include "tests/unit/decoder_formats/art_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { A_PTR = 0x7132a0b8, B_PTR = 0x7132a0e8, MAIN = 4242 };
 
@@ -322,19 +323,16 @@ static void test_probe(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_form_b),
-	        cmocka_unit_test(test_form_b_split),
-	        cmocka_unit_test(test_form_c),
-	        cmocka_unit_test(test_packets_damaged),
-	        cmocka_unit_test(test_long_running),
-	        cmocka_unit_test(test_counts),
-	        cmocka_unit_test(test_counted),
-	        cmocka_unit_test(test_no_memory),
-	        cmocka_unit_test(test_probe),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_form_b),
+        cmocka_unit_test(test_form_b_split),
+        cmocka_unit_test(test_form_c),
+        cmocka_unit_test(test_packets_damaged),
+        cmocka_unit_test(test_long_running),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_probe),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("art_packet", tests)

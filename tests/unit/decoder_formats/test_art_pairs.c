@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-#include "art_fixture.h"
+#include "tests/unit/decoder_formats/art_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { ENTER, EXIT, UNROLL, ZERO = 0, FOUR = 4, EIGHT = 8 };
 
@@ -233,17 +234,14 @@ static void test_falling_times(void **state)
 	event_log_done(&log);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_exit_of_another),
-	        cmocka_unit_test(test_exit_of_the_inner),
-	        cmocka_unit_test(test_exit_of_none),
-	        cmocka_unit_test(test_exit_of_none_sampled),
-	        cmocka_unit_test(test_unroll),
-	        cmocka_unit_test(test_open_at_the_end),
-	        cmocka_unit_test(test_falling_times),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exit_of_another),
+        cmocka_unit_test(test_exit_of_the_inner),
+        cmocka_unit_test(test_exit_of_none),
+        cmocka_unit_test(test_exit_of_none_sampled),
+        cmocka_unit_test(test_unroll),
+        cmocka_unit_test(test_open_at_the_end),
+        cmocka_unit_test(test_falling_times),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("art_pairs", tests)

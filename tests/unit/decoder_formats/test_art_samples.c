@@ -12,36 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "art_fixture.h"
+#include "tests/unit/decoder_formats/art_fixture.h"
+#include "tests/unit/unit.h"
 
-static void path_of(char *path, size_t cap, const char *name)
+static void read_sample(const char *name, struct tw_buf *ret)
 {
-	const char *root = getenv("TW_SOURCE_ROOT");
-
-	(void)snprintf(path, cap, "%s/../shared/samples/art/%s", root ? root : ".", name);
-}
-
-/* False, and said, when it is not there. */
-static bool read_sample(const char *name, struct tw_buf *ret)
-{
-	char path[4096];
-	FILE *f;
+	FILE *f = fopen(unit_sample(name), "rbe");
 	size_t n;
 
-	path_of(path, sizeof path, name);
+	assert_non_null(f);
 	tw_buf_init(ret, 64 << 20);
-	f = fopen(path, "rbe");
-	if (!f) {
-		print_message("skipped: no recording at %s\n", path);
-		return false;
-	}
 	do {
 		assert_int_equal(tw_buf_reserve(ret, 1 << 20), TW_OK);
 		n = fread(ret->data + ret->len, 1, 1 << 20, f);
 		ret->len += n;
 	} while (n);
 	(void)fclose(f);
-	return true;
 }
 
 static void test_counts(void **state)
@@ -50,12 +36,12 @@ static void test_counts(void **state)
 		const char *name;
 		unsigned enters, exits, open, adopted, unnamed, slices;
 	} rows[] = {
-	        {"basic.trace", 4, 5, 2, 3, 0, 7},
-	        {"basic-api10.trace", 5, 5, 2, 2, 0, 7},
-	        {"exception.trace", 11, 12, 2, 3, 0, 14},
-	        {"art-trace-streaming.trace.gz", 19885, 19492, 393, 0, 9, 19885},
-	        {"v1-streaming-wall.trace", 3, 3, 0, 0, 0, 3},
-	        {"v2b-dual-split-block.trace", 3, 3, 0, 0, 0, 3},
+	        {"art/basic.trace", 4, 5, 2, 3, 0, 7},
+	        {"art/basic-api10.trace", 5, 5, 2, 2, 0, 7},
+	        {"art/exception.trace", 11, 12, 2, 3, 0, 14},
+	        {"art/art-trace-streaming.trace.gz", 19885, 19492, 393, 0, 9, 19885},
+	        {"art/v1-streaming-wall.trace", 3, 3, 0, 0, 0, 3},
+	        {"art/v2b-dual-split-block.trace", 3, 3, 0, 0, 0, 3},
 	};
 
 	(void)state;
@@ -65,8 +51,7 @@ static void test_counts(void **state)
 		struct tw_buf b;
 		unsigned kinds[8] = {0};
 
-		if (!read_sample(rows[i].name, &b))
-			skip();
+		read_sample(rows[i].name, &b);
 		art_run(&log, &b);
 		assert_int_equal(log.status, TW_OK);
 		assert_string_equal(log.format->name, "art");
@@ -95,8 +80,7 @@ static void test_stream(void **state)
 	struct tw_buf b;
 
 	(void)state;
-	if (!read_sample("art-trace-streaming.trace.gz", &b))
-		skip();
+	read_sample("art/art-trace-streaming.trace.gz", &b);
 	assert_int_equal(art_build(&b, &trace), TW_OK);
 	assert_int_equal(trace.info.pid, 15983);
 	assert_int_equal(trace.info.threads, 52);
@@ -131,18 +115,13 @@ static void check_event(const struct event_log *log, size_t i, const json_t *wan
 
 static void test_expected(void **state)
 {
-	char path[4096];
 	json_t *all;
 	const char *name;
 	json_t *row;
 
 	(void)state;
-	path_of(path, sizeof path, "synthetic-expected.json");
-	all = json_load_file(path, 0, NULL);
-	if (!all) {
-		print_message("skipped: no recording at %s\n", path);
-		skip();
-	}
+	all = json_load_file(unit_sample("art/synthetic-expected.json"), 0, NULL);
+	assert_non_null(all);
 	json_object_foreach(all, name, row)
 	{
 		const json_t *events = json_object_get(row, "events");
@@ -150,8 +129,10 @@ static void test_expected(void **state)
 		bool micros = strncmp(name, "v1", 2) == 0;
 		struct event_log log;
 		struct tw_buf b;
+		char path[256];
 
-		assert_true(read_sample(name, &b));
+		(void)snprintf(path, sizeof path, "art/%s", name);
+		read_sample(path, &b);
 		art_run(&log, &b);
 		assert_int_equal(log.n, json_array_size(events));
 		for (size_t i = 0; i < log.n; i++) {
@@ -330,8 +311,7 @@ static void test_what_streams_must_contain(void **state)
 	unsigned sections = 0;
 
 	(void)state;
-	if (!read_sample("2246-trace-stream.expected-stdout.txt", &text))
-		skip();
+	read_sample("art/2246-trace-stream.expected-stdout.txt", &text);
 	rest = (struct tw_str){(const char *)text.data, text.len};
 	while (rest.len) {
 		struct tw_str line = tw_str_split(&rest, '\n');
@@ -351,14 +331,11 @@ static void test_what_streams_must_contain(void **state)
 	tw_buf_done(&text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_counts),
-	        cmocka_unit_test(test_stream),
-	        cmocka_unit_test(test_expected),
-	        cmocka_unit_test(test_what_streams_must_contain),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_expected),
+        cmocka_unit_test(test_what_streams_must_contain),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("art_samples", tests)

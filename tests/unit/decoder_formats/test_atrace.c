@@ -9,10 +9,11 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/hash.h"
-#include "formats/ftrace.h"
-#include "formats/spans.h"
-#include "text_fixture.h"
+#include "decoder/base/hash.h"
+#include "decoder/formats/ftrace/ftrace.h"
+#include "decoder/formats/spans.h"
+#include "tests/unit/decoder_formats/text_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { ZERO_SECONDS = 4, MAX_FILE = 1 << 20 };
 
@@ -90,7 +91,8 @@ static void test_sections(void **state)
 
 static void test_spans(void **state)
 {
-	/* the second S of a key does not count, but needs its F; G and H nest */
+	/* S does not nest: the second S of an open key is ignored and the first F ends the span.
+	 * G and H nest. */
 	struct event_log log = text_run(HEAD LINE(01, "S|10|load|7") LINE(02, "S|10|load|7")
 	                LINE(03, "F|10|load|7") LINE(05, "F|10|load|7") LINE(06, "F|10|load|7")
 	                        LINE(10, "G|11|net|get a|-1") LINE(11, "G|11|net|get b|-1")
@@ -98,13 +100,13 @@ static void test_spans(void **state)
 	                                        LINE(20, "S|10|open|1") LINE(30, "I|10|now"));
 
 	(void)state;
-	text_told(&log, "note async 13 1000001000 4000 7 14 load {\"pid\":10}");
+	text_told(&log, "note async 13 1000001000 2000 7 14 load {\"pid\":10}");
 	text_told(
 	        &log, "note async 13 1000011000 1000 -1 440 get b {\"pid\":11,\"track\":\"net\"}");
 	text_told(
 	        &log, "note async 13 1000010000 4000 -1 364 get a {\"pid\":11,\"track\":\"net\"}");
 	text_told(&log, "note async 13 1000020000 10000 1 662 open {\"pid\":10}");
-	assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 1);
+	assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 2);
 	assert_int_equal(log.counts[TW_REPAIR_enter_without_exit], 1);
 	event_log_done(&log);
 }
@@ -430,16 +432,14 @@ static void test_full_of_spans(void **state)
 	struct tw_spans s = {.arena = a};
 	const struct tw_span at = {.start_ns = 1};
 	struct tw_span_key key = {.pid = 1, .name = TW_STR("x")};
-	bool more;
 
 	(void)state;
 	for (key.cookie = 0; key.cookie < TW_SPANS_MAX; key.cookie++)
 		assert_int_equal(tw_spans_begin(&s, &key, &at), TW_SPAN_OK);
 	assert_int_equal(tw_spans_begin(&s, &key, &at), TW_SPAN_FULL);
 	key.cookie = 5;
-	assert_non_null(tw_spans_end(&s, &key, &more));
-	assert_false(more);
-	assert_null(tw_spans_end(&s, &key, &more));
+	assert_non_null(tw_spans_end(&s, &key));
+	assert_null(tw_spans_end(&s, &key));
 	key.cookie = TW_SPANS_MAX;
 	assert_int_equal(tw_spans_begin(&s, &key, &at), TW_SPAN_OK);
 	tw_arena_free(a);
@@ -456,7 +456,6 @@ static void test_cookies_that_meet(void **state)
 	struct tw_span_key key = {.pid = 1, .name = TW_STR("x")};
 	uint64_t name = tw_hash_str(key.name, 0);
 	uint32_t begun = 0;
-	bool more;
 
 	(void)state;
 	for (int64_t c = 0, n = 0; n < MEETING; c++)
@@ -472,7 +471,7 @@ static void test_cookies_that_meet(void **state)
 		assert_in_range(begun, salt ? MEETING : 100, salt ? MEETING : 200);
 		for (uint32_t i = 0; i < MEETING; i++) {
 			key.cookie = cookies[i];
-			begun -= tw_spans_end(&s, &key, &more) != NULL;
+			begun -= tw_spans_end(&s, &key) != NULL;
 		}
 		assert_int_equal(begun, 0);
 	}
@@ -490,31 +489,28 @@ static void test_without_memory(void **state)
 		fail_msg("%s", wrong);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_lines),
-	        cmocka_unit_test(test_lines_that_are_none),
-	        cmocka_unit_test(test_sections),
-	        cmocka_unit_test(test_spans),
-	        cmocka_unit_test(test_counters_and_moments),
-	        cmocka_unit_test(test_process_of_a_thread),
-	        cmocka_unit_test(test_facts),
-	        cmocka_unit_test(test_states),
-	        cmocka_unit_test(test_frequencies),
-	        cmocka_unit_test(test_losses),
-	        cmocka_unit_test(test_clock),
-	        cmocka_unit_test(test_cut_line),
-	        cmocka_unit_test(test_nothing_to_read),
-	        cmocka_unit_test(test_packed),
-	        cmocka_unit_test(test_packed_last_line),
-	        cmocka_unit_test(test_packed_damaged),
-	        cmocka_unit_test(test_packed_returns),
-	        cmocka_unit_test(test_limits),
-	        cmocka_unit_test(test_full_of_spans),
-	        cmocka_unit_test(test_cookies_that_meet),
-	        cmocka_unit_test(test_without_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_lines_that_are_none),
+        cmocka_unit_test(test_sections),
+        cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_counters_and_moments),
+        cmocka_unit_test(test_process_of_a_thread),
+        cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_frequencies),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_cut_line),
+        cmocka_unit_test(test_nothing_to_read),
+        cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_packed_last_line),
+        cmocka_unit_test(test_packed_damaged),
+        cmocka_unit_test(test_packed_returns),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_full_of_spans),
+        cmocka_unit_test(test_cookies_that_meet),
+        cmocka_unit_test(test_without_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("atrace", tests)

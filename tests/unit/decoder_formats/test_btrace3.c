@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../event_log.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 enum { MAIN = 28069, MS = 1000000 };
 
@@ -455,23 +456,20 @@ static void test_odd_names(void **state)
 	event_log_done(&log);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_worked_bytes),
-	        cmocka_unit_test(test_samples),
-	        cmocka_unit_test(test_totals),
-	        cmocka_unit_test(test_totals_are_thinned),
-	        cmocka_unit_test(test_release),
-	        cmocka_unit_test(test_argument_and_start),
-	        cmocka_unit_test(test_bad_records),
-	        cmocka_unit_test(test_depth),
-	        cmocka_unit_test(test_truncated),
-	        cmocka_unit_test(test_refusals),
-	        cmocka_unit_test(test_no_memory),
-	        cmocka_unit_test(test_names),
-	        cmocka_unit_test(test_odd_names),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_worked_bytes),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_totals),
+        cmocka_unit_test(test_totals_are_thinned),
+        cmocka_unit_test(test_release),
+        cmocka_unit_test(test_argument_and_start),
+        cmocka_unit_test(test_bad_records),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_odd_names),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("btrace3", tests)

@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "formats/chrome_text.h"
-#include "formats/flows.h"
+#include "decoder/formats/flows.h"
+#include "decoder/formats/json/chrome_text.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 static struct event_log run(const char *text)
 {
@@ -67,16 +68,45 @@ static void test_calls(void **state)
 	(void)state;
 	assert_int_equal(log.n, 5);
 	assert_event(&log, 0, TW_EV_SLICE, 1000250, 10500, 4000);
-	assert_event(&log, 1, TW_EV_BEGIN, 1001000, 0, 7000);
-	assert_event(&log, 2, TW_EV_END, 1002000, 0, 7500);
-	assert_event(&log, 3, TW_EV_SLICE, 1003000, 2000, 2000); /* not more than it lasted */
-	assert_event(&log, 4, TW_EV_SLICE, 1004000, 0, -1);
-	assert_int_equal(log.events[4].sym, event_log_name(TW_STR("[empty slice name]")));
+	assert_event(&log, 1, TW_EV_SLICE, 1003000, 2000, 2000); /* not more than it lasted */
+	assert_event(&log, 2, TW_EV_SLICE, 1004000, 0, -1);
+	assert_event(&log, 3, TW_EV_BEGIN, 1001000, 0, 7000);
+	assert_event(&log, 4, TW_EV_END, 1002000, 0, 7500);
+	assert_int_equal(log.events[2].sym, event_log_name(TW_STR("[empty slice name]")));
 	assert_int_equal(log.events[0].track, 5);
 	assert_int_equal(log.clock.pid, 3);
 	assert_int_equal(log.clock.mono_base_ns, -1);
 	assert_int_equal(event_log_repairs(&log), 0); /* the "]" may be missing, too */
 	event_log_done(&log);
+}
+
+/* B and E nest by their times: here outer 2 to 10 and inner 5 to 8, an end first. */
+static void test_order(void **state)
+{
+	static const char *const texts[] = {
+	        "[{\"ph\":\"B\",\"ts\":2,\"pid\":3,\"tid\":4,\"name\":\"outer\"},"
+	        "{\"ph\":\"E\",\"ts\":8,\"pid\":3,\"tid\":4},"
+	        "{\"ph\":\"B\",\"ts\":5,\"pid\":3,\"tid\":4,\"name\":\"GC: Alloc\"},"
+	        "{\"ph\":\"E\",\"ts\":10,\"pid\":3,\"tid\":4}]",
+	        "[{\"ph\":\"E\",\"ts\":10,\"pid\":3,\"tid\":4},"
+	        "{\"ph\":\"E\",\"ts\":8,\"pid\":3,\"tid\":4},"
+	        "{\"ph\":\"B\",\"ts\":2,\"pid\":3,\"tid\":4,\"name\":\"outer\"},"
+	        "{\"ph\":\"B\",\"ts\":5,\"pid\":3,\"tid\":4,\"name\":\"GC: Alloc\"}]"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		struct event_log log = run(texts[i]);
+
+		assert_int_equal(log.n, 4);
+		assert_event(&log, 0, TW_EV_BEGIN, 2000, 0, -1);
+		assert_event(&log, 1, TW_EV_BEGIN, 5000, 0, -1);
+		assert_event(&log, 2, TW_EV_END, 8000, 0, -1);
+		assert_event(&log, 3, TW_EV_END, 10000, 0, -1);
+		assert_int_equal(log.events[1].sym, event_log_name(TW_STR("GC: Alloc")));
+		assert_true(told(&log, "note gc 5 5000 3000"));
+		assert_int_equal(event_log_repairs(&log), 0);
+		event_log_done(&log);
+	}
 }
 
 /* The zero lies before the first event, for others may be earlier. */
@@ -154,6 +184,21 @@ static void test_spans(void **state)
 	event_log_done(&log);
 }
 
+/* Spans of one category and id that overlap without nesting are told apart by their names. */
+static void test_spans_by_name(void **state)
+{
+	struct event_log log = run("[" AT("b", 0, "\"cat\":\"net\",\"id\":1,\"name\":\"request\"")
+	                AT("b", 10, "\"cat\":\"net\",\"id\":1,\"name\":\"dns\"")
+	                        AT("e", 100, "\"cat\":\"net\",\"id\":1,\"name\":\"request\"") AT(
+	                                "e", 400, "\"cat\":\"net\",\"id\":1,\"name\":\"dns\"") "]");
+
+	(void)state;
+	assert_true(noted(&log, "note async 5 0 100000 1", "request"));
+	assert_true(noted(&log, "note async 5 10000 390000 1", "dns"));
+	assert_int_equal(event_log_repairs(&log), 0);
+	event_log_done(&log);
+}
+
 static void test_flows(void **state)
 {
 	struct event_log log = run("[" AT("s", 1,
@@ -194,9 +239,9 @@ static void test_threads(void **state)
 	(void)state;
 	assert_int_equal(log.n, 5);
 	assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 1);
-	assert_int_equal(log.events[2].track, log.events[3].track);
-	assert_true(log.events[2].track > 1u << 30);
-	assert_int_equal(log.events[4].track, 1);
+	assert_int_equal(log.events[0].track, log.events[1].track);
+	assert_true(log.events[0].track > 1u << 30);
+	assert_int_equal(log.events[2].track, 1);
 	assert_true(told(&log, " render\n"));
 	event_log_done(&log);
 }
@@ -343,24 +388,23 @@ static void test_without_memory(void **state)
 		fail_msg("%s", wrong);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_calls),
-	        cmocka_unit_test(test_clock),
-	        cmocka_unit_test(test_moments_and_counters),
-	        cmocka_unit_test(test_spans),
-	        cmocka_unit_test(test_flows),
-	        cmocka_unit_test(test_threads),
-	        cmocka_unit_test(test_kernel_text),
-	        cmocka_unit_test(test_kernel_last_line),
-	        cmocka_unit_test(test_odd_members),
-	        cmocka_unit_test(test_large_event),
-	        cmocka_unit_test(test_cut),
-	        cmocka_unit_test(test_refused),
-	        cmocka_unit_test(test_flow_limit),
-	        cmocka_unit_test(test_without_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_moments_and_counters),
+        cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_spans_by_name),
+        cmocka_unit_test(test_flows),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_kernel_text),
+        cmocka_unit_test(test_kernel_last_line),
+        cmocka_unit_test(test_odd_members),
+        cmocka_unit_test(test_large_event),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_flow_limit),
+        cmocka_unit_test(test_without_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("chrome", tests)

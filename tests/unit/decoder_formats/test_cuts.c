@@ -8,7 +8,8 @@
 #include <cmocka.h>
 #include <zstd.h>
 
-#include "../event_log.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 static uint64_t pick(uint64_t *state, uint64_t below)
 {
@@ -165,12 +166,9 @@ static void test_any_prefix(void **state)
 	assert_in_range(compared, 300000, SIZE_MAX);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_any_cut),
-	        cmocka_unit_test(test_any_prefix),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_cut),
+        cmocka_unit_test(test_any_prefix),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("cuts", tests)

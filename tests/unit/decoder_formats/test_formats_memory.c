@@ -12,8 +12,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "bundle.h"
-#include "formats/null_sink.h"
+#include "decoder/bundle.h"
+#include "decoder/formats/null_sink.h"
+#include "tests/unit/unit.h"
 
 enum { MOST_BYTES = 1 << 20, PATH_BYTES = 4096, MOST_RUNS = 100000 };
 
@@ -32,7 +33,7 @@ static enum tw_status answer(struct tw_sink *s, struct tw_err *err)
 	struct weak_sink *w = (struct weak_sink *)(void *)s;
 
 	w->calls++;
-	return w->calls == w->fails_at ? tw_fail(err, TW_FULL, TW_NO_OFFSET, "no room") : TW_OK;
+	return w->calls == w->fails_at ? tw_fail(err, TW_FULL, "no room") : TW_OK;
 }
 
 static enum tw_status weak_events(
@@ -216,13 +217,10 @@ static void test_compressed(void **state)
 	(void)deflateEnd(&z);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_memory),
-	        cmocka_unit_test(test_compressed),
-	        cmocka_unit_test(test_sink),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_sink),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("formats_memory", tests)

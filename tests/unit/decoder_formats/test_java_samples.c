@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../event_log.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 #define HEAD                                                                                       \
 	"{\"format\":\"java-stacks/1\",\"pid\":4711,\"clock\":\"elapsed_realtime\","               \
@@ -102,7 +103,8 @@ static void test_block_canary(void **state)
 	            "\"dispatchFinish\":false,\"sampleInterval\":50,\"message\":\">>>>> "
 	            "Handler\",\"stackTraceSamples\":[{\"time\":1700000000050,"
 	            "\"stackTraceElements\":[{\"declaringClass\":\"a.C\",\"methodName\":"
-	            "\"run\",\"lineNumber\":5},{\"declaringClass\":\"a.B\",\"methodName\":"
+	            "\"run\",\"fileName\":\"C.java\",\"lineNumber\":5},{\"declaringClass\":\"a.B\","
+	            "\"methodName\":"
 	            "\"main\"}]},{\"time\":1700000000100,\"stackTraceElements\":[{"
 	            "\"declaringClass\":\"a.B\",\"methodName\":\"main\"}]},"
 	            "{\"time\":1},{\"time\":1,\"stackTraceElements\":[]}]}");
@@ -115,6 +117,27 @@ static void test_block_canary(void **state)
 	assert_non_null(strstr(event_log_text(&log), "source 2 samples 50000000\n"));
 	assert_non_null(strstr(event_log_text(&log), "1 main\n"));
 	assert_int_equal(log.counts[TW_REPAIR_record_malformed], 2);
+	event_log_done(&log);
+}
+
+/* A file that is not named after the class is R8's: its lines tell what was inlined. */
+static void test_renamed_files(void **state)
+{
+	struct event_log log = run("{\"startTime\":1700000000000,\"endTime\":1700000000300,"
+	                           "\"dispatchFinish\":false,\"stackTraceSamples\":[{\"time\":"
+	                           "1700000000050,\"stackTraceElements\":[{\"declaringClass\":"
+	                           "\"a.c\",\"methodName\":\"r\",\"fileName\":\"SourceFile\","
+	                           "\"lineNumber\":5},{\"declaringClass\":\"a.BKt\","
+	                           "\"methodName\":\"m\",\"fileName\":\"B.kt\",\"lineNumber\":7},"
+	                           "{\"declaringClass\":\"a.d\",\"methodName\":\"n\","
+	                           "\"fileName\":\"Unknown Source\",\"lineNumber\":-1}]}]}");
+	static const char *const names[] = {"a.d.n", "a.BKt.m", "a.c.r(:5)"};
+
+	(void)state;
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(log.n, 6);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(log.events[i].sym, event_log_name(tw_str_of(names[i])));
 	event_log_done(&log);
 }
 
@@ -189,18 +212,16 @@ static void test_no_memory(void **state)
 	assert_null(event_log_run_starved(text, strlen(text)));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_minimal),
-	        cmocka_unit_test(test_bad_samples),
-	        cmocka_unit_test(test_two_documents),
-	        cmocka_unit_test(test_block_canary),
-	        cmocka_unit_test(test_refusals),
-	        cmocka_unit_test(test_cut),
-	        cmocka_unit_test(test_limits),
-	        cmocka_unit_test(test_no_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_minimal),
+        cmocka_unit_test(test_bad_samples),
+        cmocka_unit_test(test_two_documents),
+        cmocka_unit_test(test_block_canary),
+        cmocka_unit_test(test_renamed_files),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_no_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("java_samples", tests)

@@ -7,7 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "text_fixture.h"
+#include "tests/unit/decoder_formats/text_fixture.h"
+#include "tests/unit/unit.h"
 
 /* Lines with NULs in them; what is told is of thread 12. */
 static struct event_log run_bytes(const char *lines, size_t n)
@@ -101,14 +102,11 @@ static void test_processes_that_differ(void **state)
 	event_log_done(&log);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_fields_end_at_nul),
-	        cmocka_unit_test(test_cookie_of_an_end),
-	        cmocka_unit_test(test_bad_process),
-	        cmocka_unit_test(test_processes_that_differ),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fields_end_at_nul),
+        cmocka_unit_test(test_cookie_of_an_end),
+        cmocka_unit_test(test_bad_process),
+        cmocka_unit_test(test_processes_that_differ),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("marks", tests)

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "symbols/method_map.h"
+#include "decoder/symbols/method_map.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 #define EVIL(rest)   "{\"machine\":\"HIGH\",\"tag\":\"Trace_EvilMethod\"," rest "}"
 #define AT(id, time) EVIL("\"stack\":\"0," id ",1,100\",\"cost\":100,\"time\":" time)
@@ -292,21 +293,18 @@ static void test_many(void **state)
 	tw_mem_free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_stack),
-	        cmocka_unit_test(test_pieces),
-	        cmocka_unit_test(test_odd_stacks),
-	        cmocka_unit_test(test_several),
-	        cmocka_unit_test(test_thread_stack),
-	        cmocka_unit_test(test_native_stack),
-	        cmocka_unit_test(test_numbers),
-	        cmocka_unit_test(test_refused),
-	        cmocka_unit_test(test_mapping),
-	        cmocka_unit_test(test_no_memory),
-	        cmocka_unit_test(test_many),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_odd_stacks),
+        cmocka_unit_test(test_several),
+        cmocka_unit_test(test_thread_stack),
+        cmocka_unit_test(test_native_stack),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_mapping),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_many),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("matrix", tests)

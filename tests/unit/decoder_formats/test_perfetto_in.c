@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/pbread.h"
-#include "formats/perfetto_packets.h"
-#include "perfetto_fixture.h"
+#include "decoder/base/pbread.h"
+#include "decoder/formats/perfetto/perfetto_packets.h"
+#include "tests/unit/decoder_formats/perfetto_fixture.h"
+#include "tests/unit/unit.h"
 
 /* --- the wire --- */
 
@@ -409,26 +410,23 @@ static void test_nothing_readable(void **state)
 	event_log_done(&log);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_fields),
-	        cmocka_unit_test(test_bad_fields),
-	        cmocka_unit_test(test_packed),
-	        cmocka_unit_test(test_every_length),
-	        cmocka_unit_test(test_cuts),
-	        cmocka_unit_test(test_no_memory),
-	        cmocka_unit_test(test_damage),
-	        cmocka_unit_test(test_lost_and_found),
-	        cmocka_unit_test(test_largest_packet),
-	        cmocka_unit_test(test_clocks),
-	        cmocka_unit_test(test_clocks_far_off),
-	        cmocka_unit_test(test_before_the_first),
-	        cmocka_unit_test(test_no_snapshot),
-	        cmocka_unit_test(test_depth),
-	        cmocka_unit_test(test_probe),
-	        cmocka_unit_test(test_nothing_readable),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_bad_fields),
+        cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_every_length),
+        cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_lost_and_found),
+        cmocka_unit_test(test_largest_packet),
+        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_clocks_far_off),
+        cmocka_unit_test(test_before_the_first),
+        cmocka_unit_test(test_no_snapshot),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_nothing_readable),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("perfetto_in", tests)

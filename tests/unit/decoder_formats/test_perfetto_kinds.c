@@ -8,7 +8,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "perfetto_fixture.h"
+#include "tests/unit/decoder_formats/perfetto_fixture.h"
+#include "tests/unit/unit.h"
 
 /* Any clock that a snapshot relates to the trace's, over several snapshots. */
 static void test_realtime(void **state)
@@ -241,11 +242,14 @@ struct old { /* fields of its legacy_event; scope NULL: none */
 	const char *name, *scope;
 	uint32_t id_field;
 	uint64_t id;
+	const char *category; /* NULL: none */
 };
 
 static void old_event(struct perfetto_writer *w, const struct old *o)
 {
 	perfetto_str(&w->message, 23, o->name);
+	if (o->category)
+		perfetto_str(&w->message, 22, o->category);
 	perfetto_num(&w->message, 11, 7);
 	perfetto_num(&w->inner, 2, (uint64_t)o->phase);
 	perfetto_num(&w->inner, o->id_field, o->id);
@@ -305,6 +309,76 @@ static void test_spans_of_old(void **state)
 	event_log_done(&log);
 }
 
+/* Nestable spans of one id are told apart by category, scope and name, as Perfetto does. */
+static void test_keys_of_old(void **state)
+{
+	static const struct old list[] = {
+	        {0, 'b', "load", NULL, 11, 5, "net"}, {1, 'b', "load", NULL, 11, 5, "disk"},
+	        {2, 'b', "parse", NULL, 11, 5, "net"}, {3, 'b', "load", "page", 11, 5, "net"},
+	        {10, 'e', "load", NULL, 11, 5, "net"}, {20, 'e', "load", "page", 11, 5, "net"},
+	        {30, 'e', "load", NULL, 11, 5, "disk"}, {40, 'e', "parse", NULL, 11, 5, "net"},
+	        {50, 'e', "parse", NULL, 11, 5, "disk"}, /* begun in no such category */
+	};
+	struct event_log log;
+
+	(void)state;
+	old_run(&log, list, sizeof list / sizeof *list);
+	assert_true(noted(&log, "note async 12 60000000000 10 5", " load {\"track\":\"net\"}"));
+	assert_true(noted(&log, "note async 12 60000000001 29 5", " load {\"track\":\"disk\"}"));
+	assert_true(noted(&log, "note async 12 60000000002 38 5", " parse {\"track\":\"net\"}"));
+	assert_true(
+	        noted(&log, "note async 12 60000000003 17 5", " load {\"track\":\"net:page\"}"));
+	assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 1);
+	assert_int_equal(event_log_repairs(&log), 1);
+	event_log_done(&log);
+}
+
+/* Sequences of two threads of old: track 0 is the thread's own, said as a default or by an event
+ * that has a letter alone. */
+static void test_track_zero(void **state)
+{
+	struct perfetto_writer w;
+	struct event_log log;
+
+	(void)state;
+	perfetto_begin(&w);
+	perfetto_snapshot(&w, BASE, BASE);
+	for (uint64_t i = 1; i <= 2; i++) {
+		perfetto_num(&w.message, 1, 10 * i);
+		perfetto_num(&w.message, 2, 10 * i + 1);
+		perfetto_num(&w.packet, 10, i);
+		perfetto_sub(&w.packet, 44, &w.message);
+		perfetto_num(&w.inner, 11, 0);
+		perfetto_sub(&w.message, 11, &w.inner);
+		perfetto_sub(&w.packet, 59, &w.message);
+		perfetto_packet(&w);
+	}
+	for (uint64_t i = 0; i < 8; i++) {
+		bool letter = i >= 2 && i < 6; /* and says the track */
+
+		perfetto_str(&w.message, 23, letter ? "b" : "a");
+		if (letter)
+			perfetto_num(&w.message, 11, 0);
+		else
+			perfetto_num(&w.message, 9, i < 4 ? 1 : 2);
+		if (letter) {
+			perfetto_num(&w.inner, 2, i < 4 ? 'B' : 'E');
+			perfetto_sub(&w.message, 6, &w.inner);
+		}
+		perfetto_num(&w.packet, 8, BASE + i);
+		perfetto_num(&w.packet, 10, 1 + i % 2);
+		perfetto_sub(&w.packet, 11, &w.message);
+		perfetto_packet(&w);
+	}
+	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
+	perfetto_done(&w);
+	assert_int_equal(log.n, 4);
+	for (size_t i = 0; i < log.n; i++)
+		assert_int_equal(log.events[i].track, i % 2 ? 22 : 12);
+	assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 0);
+	event_log_done(&log);
+}
+
 /* A flow by its letters; what has a letter that means nothing here is counted. */
 static void test_letters_of_old(void **state)
 {
@@ -360,19 +434,18 @@ static void test_thread_of_old(void **state)
 	perfetto_done(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_realtime),
-	        cmocka_unit_test(test_flows),
-	        cmocka_unit_test(test_frequency),
-	        cmocka_unit_test(test_heap_profile),
-	        cmocka_unit_test(test_frames),
-	        cmocka_unit_test(test_many_frames),
-	        cmocka_unit_test(test_spans_of_old),
-	        cmocka_unit_test(test_letters_of_old),
-	        cmocka_unit_test(test_thread_of_old),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_realtime),
+        cmocka_unit_test(test_flows),
+        cmocka_unit_test(test_frequency),
+        cmocka_unit_test(test_heap_profile),
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_many_frames),
+        cmocka_unit_test(test_spans_of_old),
+        cmocka_unit_test(test_keys_of_old),
+        cmocka_unit_test(test_track_zero),
+        cmocka_unit_test(test_letters_of_old),
+        cmocka_unit_test(test_thread_of_old),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("perfetto_kinds", tests)

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../event_log.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 #define HEAD "dt\nver|3\nid|abcdefghijk\nprec|6\npid|100\narch|i686\n\n"
 
@@ -423,23 +424,20 @@ static void test_no_memory(void **state)
 	tw_buf_done(&m.b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_worked_bytes),
-	        cmocka_unit_test(test_names),
-	        cmocka_unit_test(test_unpaired),
-	        cmocka_unit_test(test_marks_beside_samples),
-	        cmocka_unit_test(test_wrapping),
-	        cmocka_unit_test(test_precision),
-	        cmocka_unit_test(test_bad_times),
-	        cmocka_unit_test(test_samples),
-	        cmocka_unit_test(test_threads),
-	        cmocka_unit_test(test_damage),
-	        cmocka_unit_test(test_refusals),
-	        cmocka_unit_test(test_limits),
-	        cmocka_unit_test(test_no_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_worked_bytes),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_unpaired),
+        cmocka_unit_test(test_marks_beside_samples),
+        cmocka_unit_test(test_wrapping),
+        cmocka_unit_test(test_precision),
+        cmocka_unit_test(test_bad_times),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_no_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("profilo", tests)

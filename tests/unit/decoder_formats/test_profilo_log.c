@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "base/unzip.h"
+#include "decoder/base/unzip.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 struct plain { /* a sample as read by this test's own few lines */
 	int64_t ts, tid;
@@ -123,33 +124,26 @@ static enum tw_status to_buf(void *arg, const uint8_t *p, size_t n, struct tw_er
 	return tw_buf_add(arg, p, n);
 }
 
-static bool read_sample(const char *name, struct tw_buf *b)
+static void read_sample(const char *name, struct tw_buf *b)
 {
-	const char *root = getenv("TW_SOURCE_ROOT");
+	FILE *f = fopen(unit_sample(name), "re");
 	struct tw_limits l = tw_limits_default();
 	struct tw_arena *a = tw_arena_new(64 << 20);
 	enum tw_unzip_end end;
 	struct tw_unzip *z;
-	char path[512];
 	char piece[4096];
 	size_t n;
-	FILE *f;
 
-	(void)snprintf(
-	        path, sizeof path, "%s/../shared/samples/profilo/%s", root ? root : ".", name);
-	f = fopen(path, "re");
+	assert_non_null(f);
 	tw_buf_init(b, 64 << 20);
 	z = tw_unzip_new(a, &l, to_buf, b);
-	while (f && (n = fread(piece, 1, sizeof piece, f)) > 0)
+	while ((n = fread(piece, 1, sizeof piece, f)) > 0)
 		assert_int_equal(tw_unzip_push(z, (const uint8_t *)piece, n, NULL), TW_OK);
-	if (f) {
-		assert_int_equal(tw_unzip_finish(z, &end, NULL), TW_OK);
-		assert_int_equal(fclose(f), 0);
-	}
+	assert_int_equal(tw_unzip_finish(z, &end, NULL), TW_OK);
+	assert_int_equal(fclose(f), 0);
 	tw_unzip_free(z);
 	tw_arena_free(a);
 	(void)tw_buf_add_u8(b, 0);
-	return f != NULL;
 }
 
 /* Every sample of the log stands in the events, and all of them are stacks.folded. */
@@ -195,11 +189,8 @@ static void test_real_log(void **state)
 	size_t slices = 0;
 
 	(void)state;
-	if (!read_sample("override-main-23725-2018-1-16T12-52-49-GeHZavrJSAb.log", &raw) ||
-	        !read_sample("stacks.folded", &folded)) {
-		print_message("# ../shared/samples/profilo is not here\n");
-		skip();
-	}
+	read_sample("profilo/override-main-23725-2018-1-16T12-52-49-GeHZavrJSAb.log", &raw);
+	read_sample("profilo/stacks.folded", &folded);
 	samples = calloc(4096, sizeof *samples);
 	event_log_run(&log, raw.data, raw.len - 1, 0, NULL);
 	assert_int_equal(log.status, TW_OK);
@@ -217,11 +208,8 @@ static void test_real_log(void **state)
 	tw_buf_done(&folded);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_real_log),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_real_log),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("profilo_log", tests)

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "../trace_model.h"
+#include "tests/event_log.h"
+#include "tests/trace_model.h"
+#include "tests/unit/unit.h"
 
 enum { MAX_BYTES = 32 << 20 };
 
@@ -203,6 +204,11 @@ static void trailing(struct input *in)
 	text(&in->trace, "{\"traceEvents\":[{\"ph\":\"X\",\"ts\":1,\"name\":\"a\"}]} more");
 }
 
+static void missing(struct input *in)
+{
+	art(in, "wall\nnum-method-calls=2", "\1\0\4\0\0\0\1\0\0\0", 10);
+}
+
 static const char sections[] = "512|TRACE_START|987654321000123|40000|2147483647|2|1\n"
                                "0.000000100 40000: B|40000|Object#notify(obj:0x1)\n"
                                "0.000000200 40000: E|40000\n"
@@ -334,6 +340,7 @@ static const struct row rows[TW_REPAIR_COUNT] = {
         MADE(trailing_data, trailing),
         GOLDEN(end_mark_missing, "rhea1/garbage"),
         GOLDEN(call_unwound, "rhea1/realistic"),
+        MADE(records_missing, missing),
         GOLDEN(section_unknown, "systrace/realistic"),
         MADE(before_trace, before),
         GOLDEN(record_too_large, "perfetto/garbage"),
@@ -463,12 +470,9 @@ static void test_each_is_described(void **state)
 	tw_buf_done(&b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_each_is_provoked),
-	        cmocka_unit_test(test_each_is_described),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_is_provoked),
+        cmocka_unit_test(test_each_is_described),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("repairs", tests)

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text_fixture.h"
+#include "tests/unit/decoder_formats/text_fixture.h"
+#include "tests/unit/unit.h"
 
 static struct event_log run(const char *text, const char *format)
 {
@@ -223,7 +224,8 @@ static void test_exceptions(void **state)
 {
 	(void)state;
 	/* through B and C */
-	vector("B:A1 B:B2 B:C3 E:A4", "C[3..4] B[2..4] A[1..4]", TW_REPAIR_call_unwound, 2);
+	vector("B:A1 B:B2 B:C3 E:A4", "C[3..3] B[2..3] A[1..4]", TW_REPAIR_call_unwound, 2);
+	vector("B:A1 B:B2 B:C3 E:C4 E:A6", "C[3..4] B[2..4] A[1..6]", TW_REPAIR_call_unwound, 1);
 	vector("B:A1 B:B2 T:B3 E:A4", "B[2..3] A[1..4]", TW_REPAIR_call_unwound, 0);
 	/* thrown and caught in the same method, with a call in between or not */
 	vector("B:A1 T:A3 E:A4", "A[1..4]", TW_REPAIR_call_unwound, 0);
@@ -346,24 +348,21 @@ static void test_not_binder(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_all_threads),
-	        cmocka_unit_test(test_main_thread_only),
-	        cmocka_unit_test(test_first_second_of_a_phone),
-	        cmocka_unit_test(test_binder_names),
-	        cmocka_unit_test(test_hook_names),
-	        cmocka_unit_test(test_names_like_facts),
-	        cmocka_unit_test(test_calls),
-	        cmocka_unit_test(test_exceptions),
-	        cmocka_unit_test(test_ends_of_a_trace),
-	        cmocka_unit_test(test_ids_sections_clocks),
-	        cmocka_unit_test(test_limits),
-	        cmocka_unit_test(test_without_memory),
-	        cmocka_unit_test(test_binder),
-	        cmocka_unit_test(test_not_binder),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_threads),
+        cmocka_unit_test(test_main_thread_only),
+        cmocka_unit_test(test_first_second_of_a_phone),
+        cmocka_unit_test(test_binder_names),
+        cmocka_unit_test(test_hook_names),
+        cmocka_unit_test(test_names_like_facts),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_exceptions),
+        cmocka_unit_test(test_ends_of_a_trace),
+        cmocka_unit_test(test_ids_sections_clocks),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_binder),
+        cmocka_unit_test(test_not_binder),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("rhea", tests)

@@ -16,9 +16,10 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "../event_log.h"
-#include "symbols/method_map.h"
-#include "symbols/retrace.h"
+#include "decoder/symbols/method_map.h"
+#include "decoder/symbols/retrace.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 enum { MAX_BYTES = 48 << 20, PATH_BYTES = 1024 };
 
@@ -109,14 +110,10 @@ static bool seen[N_ROWS];
 
 static size_t load(const char *path)
 {
-	char full[2 * PATH_BYTES];
-	FILE *f;
+	FILE *f = fopen(unit_sample(path), "rbe");
 	size_t n;
 
-	(void)snprintf(full, sizeof full, "%s/%s", root, path);
-	f = fopen(full, "rbe");
-	if (!f)
-		fail_msg("%s is not there", full);
+	assert_non_null(f);
 	n = fread(bytes, 1, MAX_BYTES, f);
 	(void)fclose(f);
 	assert_true(n < MAX_BYTES);
@@ -287,28 +284,30 @@ static void walk(const char *folder)
 static void test_all_are_here(void **state)
 {
 	(void)state;
+	(void)snprintf(root, sizeof root, "%s", unit_sample("."));
 	walk("");
 	for (size_t i = 0; i < N_ROWS; i++)
 		if (!seen[i])
 			fail_msg("%s is not there", rows[i].path);
 }
 
-int main(void)
+static int setup(void **state)
 {
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_each),
-	        cmocka_unit_test(test_all_are_here),
-	};
-	const char *source = getenv("TW_SOURCE_ROOT");
-	int failed;
-
-	(void)snprintf(root, sizeof root, "%s/../shared/samples", source ? source : ".");
-	if (access(root, R_OK) != 0) {
-		printf("# SKIP no recordings at %s\n", root);
-		return 77; /* skipped, to meson */
-	}
+	(void)state;
 	bytes = malloc(MAX_BYTES);
-	failed = bytes ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
-	free(bytes);
-	return failed;
+	return bytes ? 0 : -1;
 }
+
+static int teardown(void **state)
+{
+	(void)state;
+	free(bytes);
+	return 0;
+}
+
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each),
+        cmocka_unit_test(test_all_are_here),
+};
+
+UNIT_TESTS_WITH("sample_files", tests, setup, teardown)

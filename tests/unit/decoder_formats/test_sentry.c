@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../event_log.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 #define FRAMES                                                                                     \
 	"\"frames\":[{\"function\":\"main\",\"module\":\"a.B\"},{\"function\":\"leaf\"},"          \
@@ -335,21 +336,13 @@ static void test_no_memory(void **state)
 
 static void test_sample_file(void **state)
 {
-	const char *root = getenv("TW_SOURCE_ROOT");
+	FILE *f = fopen(unit_sample("sentry/sentry-java-sentry_profile.json"), "re");
 	static char text[8192];
 	struct event_log log;
-	char path[512];
 	size_t n;
-	FILE *f;
 
 	(void)state;
-	(void)snprintf(path, sizeof path,
-	        "%s/../shared/samples/sentry/sentry-java-sentry_profile.json", root ? root : ".");
-	f = fopen(path, "re");
-	if (!f) {
-		print_message("# ../shared/samples/sentry is not here\n");
-		skip();
-	}
+	assert_non_null(f);
 	n = fread(text, 1, sizeof text, f);
 	assert_int_equal(fclose(f), 0);
 	event_log_run_cut(&log, text, n, NULL);
@@ -362,21 +355,18 @@ static void test_sample_file(void **state)
 	event_log_done(&log);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_version_1),
-	        cmocka_unit_test(test_bad_samples),
-	        cmocka_unit_test(test_version_2),
-	        cmocka_unit_test(test_legacy),
-	        cmocka_unit_test(test_cut_anywhere),
-	        cmocka_unit_test(test_damage),
-	        cmocka_unit_test(test_refusals),
-	        cmocka_unit_test(test_sampled_profile),
-	        cmocka_unit_test(test_cut_sampled_profile),
-	        cmocka_unit_test(test_no_memory),
-	        cmocka_unit_test(test_sample_file),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_version_1),
+        cmocka_unit_test(test_bad_samples),
+        cmocka_unit_test(test_version_2),
+        cmocka_unit_test(test_legacy),
+        cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_sampled_profile),
+        cmocka_unit_test(test_cut_sampled_profile),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_sample_file),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("sentry", tests)

@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "formats/null_sink.h"
-#include "formats/samples.h"
+#include "decoder/formats/null_sink.h"
+#include "decoder/formats/sampled/samples.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 enum { MAIN = 4711, MS = 1000000, NONE = -1 };
 
@@ -420,19 +421,16 @@ static void test_refused(void **state)
 	refuses(&b, TW_CORRUPT, 12, "no readable sample");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_samples),
-	        cmocka_unit_test(test_off_cpu),
-	        cmocka_unit_test(test_lost),
-	        cmocka_unit_test(test_unwinding),
-	        cmocka_unit_test(test_found_again),
-	        cmocka_unit_test(test_end),
-	        cmocka_unit_test(test_processes),
-	        cmocka_unit_test(test_shared),
-	        cmocka_unit_test(test_refused),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_off_cpu),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_unwinding),
+        cmocka_unit_test(test_found_again),
+        cmocka_unit_test(test_end),
+        cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_refused),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("simpleperf", tests)

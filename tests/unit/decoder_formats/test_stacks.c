@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "formats/stacks.h"
+#include "decoder/formats/stacks.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 enum { MS = 1000000, TRACK = 6 };
 
@@ -165,6 +166,29 @@ static void test_gap(void **state)
 	done(&r);
 }
 
+/* Samples that no other follows are snapshots; one pair, of any track, is a recording. */
+static void test_snapshots(void **state)
+{
+	struct run r;
+
+	(void)state;
+	begin(&r, 1 * MS, 0);
+	assert_int_equal(add(&r, TRACK, 0, "m"), TW_OK);
+	assert_int_equal(add(&r, TRACK, 9 * MS, "m"), TW_OK); /* after a gap */
+	assert_int_equal(add(&r, TRACK + 1, 1 * MS, "m"), TW_OK);
+	is_told(&r, TRACK, "+m0 -m1 +m9 -m10 ");
+	assert_non_null(strstr((const char *)r.log.names.data, "source 6 samples -1\n"));
+	assert_non_null(strstr((const char *)r.log.names.data, "source 7 samples -1\n"));
+	done(&r);
+	begin(&r, 1 * MS, 0);
+	assert_int_equal(add(&r, TRACK, 0, "m"), TW_OK);
+	assert_int_equal(add(&r, TRACK + 1, 1 * MS, "m"), TW_OK);
+	assert_int_equal(add(&r, TRACK + 1, 2 * MS, "m"), TW_OK);
+	is_told(&r, TRACK, "+m0 -m1 ");
+	assert_null(strstr((const char *)r.log.names.data, "samples -1"));
+	done(&r);
+}
+
 static void test_tracks(void **state)
 {
 	struct run r;
@@ -314,21 +338,19 @@ static void test_no_memory(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_difference),
-	        cmocka_unit_test(test_middle),
-	        cmocka_unit_test(test_cpu),
-	        cmocka_unit_test(test_gap),
-	        cmocka_unit_test(test_tracks),
-	        cmocka_unit_test(test_bad_times),
-	        cmocka_unit_test(test_depth),
-	        cmocka_unit_test(test_more_than_a_trace_holds),
-	        cmocka_unit_test(test_refused_frame),
-	        cmocka_unit_test(test_deep_and_many),
-	        cmocka_unit_test(test_no_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_difference),
+        cmocka_unit_test(test_middle),
+        cmocka_unit_test(test_cpu),
+        cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_snapshots),
+        cmocka_unit_test(test_tracks),
+        cmocka_unit_test(test_bad_times),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_more_than_a_trace_holds),
+        cmocka_unit_test(test_refused_frame),
+        cmocka_unit_test(test_deep_and_many),
+        cmocka_unit_test(test_no_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("stacks", tests)

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "../event_log.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 #define HTML       "<!DOCTYPE html>\n<html><head><script>if (1>0) {}</script></head>\n"
 #define SECTION    "<script class=\"trace-data\" type=\"application/text\">\n"
@@ -290,22 +291,19 @@ static void test_without_memory(void **state)
 		fail_msg("%s", wrong);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_sections),
-	        cmocka_unit_test(test_page_of_2012),
-	        cmocka_unit_test(test_base64),
-	        cmocka_unit_test(test_many_zipped),
-	        cmocka_unit_test(test_base64_cut),
-	        cmocka_unit_test(test_chrome_json),
-	        cmocka_unit_test(test_chrome_base64),
-	        cmocka_unit_test(test_chrome_cut),
-	        cmocka_unit_test(test_cut_page),
-	        cmocka_unit_test(test_pages_without_trace),
-	        cmocka_unit_test(test_beginnings),
-	        cmocka_unit_test(test_without_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sections),
+        cmocka_unit_test(test_page_of_2012),
+        cmocka_unit_test(test_base64),
+        cmocka_unit_test(test_many_zipped),
+        cmocka_unit_test(test_base64_cut),
+        cmocka_unit_test(test_chrome_json),
+        cmocka_unit_test(test_chrome_base64),
+        cmocka_unit_test(test_chrome_cut),
+        cmocka_unit_test(test_cut_page),
+        cmocka_unit_test(test_pages_without_trace),
+        cmocka_unit_test(test_beginnings),
+        cmocka_unit_test(test_without_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("systrace", tests)

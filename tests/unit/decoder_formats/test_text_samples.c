@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../event_log.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 enum { FILE_MAX_BYTES = 1 << 20 };
 
@@ -18,19 +19,11 @@ static char bytes[FILE_MAX_BYTES];
 
 static struct event_log run(const char *name)
 {
-	const char *root = getenv("TW_SOURCE_ROOT");
+	FILE *f = fopen(unit_sample(name), "rbe");
 	struct event_log log;
-	char path[4096];
-	FILE *f;
 	size_t n;
 
-	(void)snprintf(
-	        path, sizeof path, "%s/../shared/samples/systrace/%s", root ? root : ".", name);
-	f = fopen(path, "rbe");
-	if (!f) {
-		print_message("%s is not there\n", path);
-		skip();
-	}
+	assert_non_null(f);
 	n = fread(bytes, 1, sizeof bytes, f);
 	(void)fclose(f);
 	event_log_run_cut(&log, bytes, n, NULL);
@@ -60,7 +53,7 @@ static size_t count_events(const struct event_log *log, enum tw_ev_kind kind)
 
 static void test_markers(void **state)
 {
-	struct event_log plain = run("decompressed_atrace_data.txt");
+	struct event_log plain = run("systrace/decompressed_atrace_data.txt");
 	struct event_log packed;
 	const char *differs;
 
@@ -72,7 +65,7 @@ static void test_markers(void **state)
 	/* eight of its 17 spans end past the trace */
 	assert_int_equal(plain.counts[TW_REPAIR_enter_without_exit], 8);
 	assert_int_equal(event_log_repairs(&plain), 8);
-	packed = run("compressed_atrace_data.txt");
+	packed = run("systrace/compressed_atrace_data.txt");
 	packed.bytes = plain.bytes;
 	differs = event_log_differs(&plain, &packed);
 	if (differs)
@@ -102,7 +95,7 @@ static void test_scheduler(void **state)
 
 static void test_page(void **state)
 {
-	struct event_log log = run("trivial_systrace.html");
+	struct event_log log = run("systrace/trivial_systrace.html");
 
 	(void)state;
 	assert_string_equal(log.format->name, "systrace");
@@ -111,13 +104,10 @@ static void test_page(void **state)
 	event_log_done(&log);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_markers),
-	        cmocka_unit_test(test_scheduler),
-	        cmocka_unit_test(test_page),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_markers),
+        cmocka_unit_test(test_scheduler),
+        cmocka_unit_test(test_page),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("text_samples", tests)

@@ -7,7 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "../event_log.h"
+#include "tests/event_log.h"
+#include "tests/unit/unit.h"
 
 static void is_repair(const struct event_log *log, enum tw_repair what, uint64_t n, uint64_t at)
 {
@@ -85,13 +86,10 @@ static void test_one_open_line(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_threads),
-	        cmocka_unit_test(test_long_thread_names),
-	        cmocka_unit_test(test_one_open_line),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_long_thread_names),
+        cmocka_unit_test(test_one_open_line),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("threads", tests)

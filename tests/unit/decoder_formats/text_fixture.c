@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "text_fixture.h"
+#include "tests/unit/decoder_formats/text_fixture.h"
 
 struct event_log text_run(const char *text)
 {

@@ -4,7 +4,7 @@
 #ifndef TW_TEXT_FIXTURE_H
 #define TW_TEXT_FIXTURE_H
 
-#include "../event_log.h"
+#include "tests/event_log.h"
 
 #define HEAD          "# tracer: nop\n"
 #define LINE(t, text) "  thread-12 (10) [000] ...1 5.0000" #t ": tracing_mark_write: " text "\n"

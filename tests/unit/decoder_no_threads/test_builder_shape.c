@@ -6,8 +6,9 @@
 
 #include <cmocka.h>
 
-#include "../no_threads.h"
-#include "../trace_model.h"
+#include "tests/no_threads.h"
+#include "tests/trace_model.h"
+#include "tests/unit/unit.h"
 
 /* Two chunks and mip levels of one thread; the least that is worth a thread is a chunk's calls. */
 static const struct model_shape large = {11, 2, 66000, 40, false};
@@ -27,7 +28,7 @@ static enum tw_status tell(
 	struct told *t = (struct told *)(void *)out;
 
 	if (++t->calls == t->fail_at)
-		return tw_fail(err, TW_FULL, 5, "no room");
+		return tw_fail_at(err, TW_FULL, 5, "no room");
 	return tw_buf_add(&t->bytes, fact, fact_bytes);
 }
 
@@ -225,14 +226,11 @@ static void test_no_memory(void **state)
 	model_done(&m);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_same_without),
-	        cmocka_unit_test(test_small_has_none),
-	        cmocka_unit_test(test_refused),
-	        cmocka_unit_test(test_no_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_without),
+        cmocka_unit_test(test_small_has_none),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_no_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("builder_shape", tests)

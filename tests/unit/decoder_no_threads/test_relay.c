@@ -7,9 +7,10 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "../no_threads.h"
-#include "base/arena.h"
-#include "base/relay.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/relay.h"
+#include "tests/no_threads.h"
+#include "tests/unit/unit.h"
 
 enum { MOST = 4, PIECES = 1000 };
 
@@ -28,7 +29,7 @@ static enum tw_status do_piece(void *arg, uint32_t slot, struct tw_err *err)
 
 	l->where = pthread_self();
 	if (++l->n == l->fail_at)
-		return tw_fail(err, TW_FULL, 7, "piece %u", l->values[slot]);
+		return tw_fail_at(err, TW_FULL, 7, "piece %u", l->values[slot]);
 	l->digest = (l->digest ^ l->values[slot]) * 0x100000001B3u;
 	return TW_OK;
 }
@@ -183,16 +184,13 @@ static void test_freed_early(void **state)
 	assert_int_equal(l.n, MOST);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_in_order),
-	        cmocka_unit_test(test_goes_on),
-	        cmocka_unit_test(test_first_error),
-	        cmocka_unit_test(test_no_thread),
-	        cmocka_unit_test(test_no_memory),
-	        cmocka_unit_test(test_freed_early),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_in_order),
+        cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_first_error),
+        cmocka_unit_test(test_no_thread),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_freed_early),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("relay", tests)

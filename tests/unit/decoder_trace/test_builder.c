@@ -7,8 +7,9 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "../naive_tree.h"
+#include "tests/event_log.h"
+#include "tests/naive_tree.h"
+#include "tests/unit/unit.h"
 
 /* Builds the model's trace.  The log is owed to trace_log_done. */
 static struct trace_log build(
@@ -577,24 +578,21 @@ static void test_large(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_model),
-	        cmocka_unit_test(test_shuffled),
-	        cmocka_unit_test(test_overlap),
-	        cmocka_unit_test(test_depth_limit),
-	        cmocka_unit_test(test_memory_share),
-	        cmocka_unit_test(test_full_tree),
-	        cmocka_unit_test(test_limits),
-	        cmocka_unit_test(test_pairs_mended),
-	        cmocka_unit_test(test_flood),
-	        cmocka_unit_test(test_ids_that_meet),
-	        cmocka_unit_test(test_tids),
-	        cmocka_unit_test(test_method_names),
-	        cmocka_unit_test(test_impossible),
-	        cmocka_unit_test(test_large),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_model),
+        cmocka_unit_test(test_shuffled),
+        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_depth_limit),
+        cmocka_unit_test(test_memory_share),
+        cmocka_unit_test(test_full_tree),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_pairs_mended),
+        cmocka_unit_test(test_flood),
+        cmocka_unit_test(test_ids_that_meet),
+        cmocka_unit_test(test_tids),
+        cmocka_unit_test(test_method_names),
+        cmocka_unit_test(test_impossible),
+        cmocka_unit_test(test_large),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("builder", tests)

@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../trace_model.h"
+#include "tests/trace_model.h"
+#include "tests/unit/unit.h"
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
@@ -202,13 +203,10 @@ static void test_names_fill_it(void **state)
 	trace_log_done(&log);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_no_memory),
-	        cmocka_unit_test(test_notes_fill_it),
-	        cmocka_unit_test(test_names_fill_it),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_notes_fill_it),
+        cmocka_unit_test(test_names_fill_it),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("builder_memory", tests)

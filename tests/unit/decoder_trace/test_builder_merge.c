@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "../trace_model.h"
+#include "tests/event_log.h"
+#include "tests/trace_model.h"
+#include "tests/unit/unit.h"
 
 #define DAY_NS   ((int64_t)86400 * 1000000000)
 #define MONO_NS  ((int64_t)5000 * 1000000000)
@@ -358,20 +359,17 @@ static void test_without_memory(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_halves_make_the_whole),
-	        cmocka_unit_test(test_end_of_a_side_file_closes_nothing),
-	        cmocka_unit_test(test_sources_stay_apart),
-	        cmocka_unit_test(test_clocks),
-	        cmocka_unit_test(test_before_the_zero),
-	        cmocka_unit_test(test_over_before_the_zero),
-	        cmocka_unit_test(test_process_told_late),
-	        cmocka_unit_test(test_full_id_from_a_side_file),
-	        cmocka_unit_test(test_transactions),
-	        cmocka_unit_test(test_without_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_halves_make_the_whole),
+        cmocka_unit_test(test_end_of_a_side_file_closes_nothing),
+        cmocka_unit_test(test_sources_stay_apart),
+        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_before_the_zero),
+        cmocka_unit_test(test_over_before_the_zero),
+        cmocka_unit_test(test_process_told_late),
+        cmocka_unit_test(test_full_id_from_a_side_file),
+        cmocka_unit_test(test_transactions),
+        cmocka_unit_test(test_without_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("builder_merge", tests)

@@ -9,8 +9,9 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "../trace_model.h"
-#include "trace/builder.h"
+#include "decoder/trace/builder.h"
+#include "tests/trace_model.h"
+#include "tests/unit/unit.h"
 
 struct call {
 	int64_t start_ns, dur_ns;
@@ -239,16 +240,13 @@ static void test_names_without_room(void **state)
 	trace_log_done(&log);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_offsets),
-	        cmocka_unit_test(test_order),
-	        cmocka_unit_test(test_any_order),
-	        cmocka_unit_test(test_too_deep),
-	        cmocka_unit_test(test_names),
-	        cmocka_unit_test(test_names_without_room),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_offsets),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_too_deep),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names_without_room),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("builder_nest", tests)

@@ -6,7 +6,8 @@
 
 #include <cmocka.h>
 
-#include "../trace_model.h"
+#include "tests/trace_model.h"
+#include "tests/unit/unit.h"
 
 static void tell(struct tw_builder *b, uint64_t tid, int64_t ts, int64_t dur, uint64_t id)
 {
@@ -77,12 +78,9 @@ static void test_sums_out_of_range(void **state)
 	trace_log_done(&log);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_full_of_roots),
-	        cmocka_unit_test(test_sums_out_of_range),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_full_of_roots),
+        cmocka_unit_test(test_sums_out_of_range),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("builder_sums", tests)

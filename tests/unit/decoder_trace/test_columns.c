@@ -16,8 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
-#include "trace/columns.h"
+#include "decoder/base/str.h"
+#include "decoder/trace/columns.h"
+#include "tests/unit/unit.h"
 
 enum { SLICES_MAX = 1000, TEXT_MAX = 1 << 16 };
 
@@ -231,12 +232,9 @@ static void test_document(void **state)
 	tw_buf_done(&b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_bytes),
-	        cmocka_unit_test(test_document),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_document),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("columns", tests)

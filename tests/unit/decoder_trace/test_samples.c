@@ -12,10 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../trace_model.h"
-#include "base/unzip.h"
-#include "decoder.h"
-#include "symbols/method_map.h"
+#include "decoder/base/unzip.h"
+#include "decoder/decoder.h"
+#include "decoder/symbols/method_map.h"
+#include "tests/trace_model.h"
+#include "tests/unit/unit.h"
 
 struct sample {
 	json_t *expected;
@@ -195,12 +196,8 @@ static void check_sample(const char *name)
 	char folder[2048];
 	int64_t busy = 0, self = 0;
 
-	(void)snprintf(folder, sizeof folder, "%s/../shared/samples/btrace2/%s",
-	        getenv("TW_SOURCE_ROOT") ? getenv("TW_SOURCE_ROOT") : ".", name);
-	if (!load(&s, folder)) {
-		print_message("skipped: no recording at %s\n", folder);
-		skip();
-	}
+	(void)snprintf(folder, sizeof folder, "%s", unit_sample(name));
+	assert_true(load(&s, folder));
 	assert_int_equal(s.log.info.slices, number(s.expected, "records"));
 	assert_int_equal(s.log.info.pid, number(s.expected, "pid"));
 	assert_int_equal(s.log.info.max_depth, number(s.expected, "max_depth"));
@@ -220,29 +217,18 @@ static void check_sample(const char *name)
 static void test_single(void **state)
 {
 	(void)state;
-	check_sample("javac-single");
+	check_sample("btrace2/javac-single");
 }
 
 static void test_parallel(void **state)
 {
 	(void)state;
-	check_sample("javac-parallel");
+	check_sample("btrace2/javac-parallel");
 }
 
-int main(void)
-{
-	const char *root = getenv("TW_SOURCE_ROOT");
-	char folder[600];
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_single),
+        cmocka_unit_test(test_parallel),
+};
 
-	(void)snprintf(folder, sizeof folder, "%s/../shared/samples/btrace2", root ? root : ".");
-	if (access(folder, R_OK) != 0) {
-		printf("1..0 # SKIP no recordings at %s\n", folder);
-		return 0;
-	}
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_single),
-	        cmocka_unit_test(test_parallel),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("samples", tests)

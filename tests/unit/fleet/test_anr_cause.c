@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "anr_brief.h"
-#include "anr_cause.h"
-#include "anr_fixture.h"
-#include "anr_frame.h"
-#include "anr_names.h"
+#include "server/fleet/anr/anr_brief.h"
+#include "server/fleet/anr/anr_cause.h"
+#include "server/fleet/anr/anr_frame.h"
+#include "server/fleet/anr/anr_names.h"
+#include "tests/unit/anr_fixture.h"
+#include "tests/unit/unit.h"
 
 /* --- names --- */
 
@@ -317,19 +318,16 @@ static void memory_may_be_short(void **state)
 	anr_done(&r);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(names_lose_what_compilers_number),
-	        cmocka_unit_test(bridges_are_told),
-	        cmocka_unit_test(rules_have_bounds),
-	        cmocka_unit_test(patterns_end),
-	        cmocka_unit_test(a_holder_is_where_it_took_the_lock),
-	        cmocka_unit_test(rules_move_and_name),
-	        cmocka_unit_test(samples_tell_the_path_that_half_of_them_share),
-	        cmocka_unit_test(no_document_is_a_cause_too),
-	        cmocka_unit_test(memory_may_be_short),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_lose_what_compilers_number),
+        cmocka_unit_test(bridges_are_told),
+        cmocka_unit_test(rules_have_bounds),
+        cmocka_unit_test(patterns_end),
+        cmocka_unit_test(a_holder_is_where_it_took_the_lock),
+        cmocka_unit_test(rules_move_and_name),
+        cmocka_unit_test(samples_tell_the_path_that_half_of_them_share),
+        cmocka_unit_test(no_document_is_a_cause_too),
+        cmocka_unit_test(memory_may_be_short),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("anr_cause", tests)

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "anr_fixture.h"
-#include "anr_names.h"
+#include "server/fleet/anr/anr_names.h"
+#include "tests/unit/anr_fixture.h"
+#include "tests/unit/unit.h"
 
 static const char mapping[] =
         "com.shop.Cart -> a.b:\n"
@@ -295,20 +296,16 @@ static void stays(const char *path)
 
 static unsigned stays_each(const char *folder, const char *file)
 {
-	const char *root = getenv("TW_SOURCE_ROOT");
-	char path[512];
 	struct dirent *e;
 	unsigned n = 0;
-	DIR *d;
+	DIR *d = opendir(folder);
 
-	(void)snprintf(path, sizeof path, "%s/%s", root ? root : ".", folder);
-	d = opendir(path);
 	while (d && (e = readdir(d))) {
 		char full[1024];
 
 		if (e->d_name[0] == '.')
 			continue;
-		(void)snprintf(full, sizeof full, "%s/%s%s", path, e->d_name, file);
+		(void)snprintf(full, sizeof full, "%s/%s%s", folder, e->d_name, file);
 		stays(full);
 		n++;
 	}
@@ -320,10 +317,14 @@ static unsigned stays_each(const char *folder, const char *file)
 static void test_what_has_no_names_stays(void **state)
 {
 	(void)state;
-	assert_in_range(stays_each("tests/golden/anr", "/input"), 4, 99);
-	assert_in_range(stays_each("tests/golden/anr_json", "/input"), 4, 99);
-	if (stays_each("../shared/samples/anr", "") == 0)
-		print_message("the samples are not there: skipped\n");
+	assert_in_range(stays_each(unit_source("tests/golden/anr"), "/input"), 4, 99);
+	assert_in_range(stays_each(unit_source("tests/golden/anr_json"), "/input"), 4, 99);
+}
+
+static void test_what_has_no_names_stays_in_samples(void **state)
+{
+	(void)state;
+	assert_in_range(stays_each(unit_sample("anr"), ""), 1, 99);
 }
 
 static void test_what_is_no_document(void **state)
@@ -370,16 +371,14 @@ static void test_no_memory(void **state)
 	tw_buf_done(&m.bytes);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_frames),
-	        cmocka_unit_test(test_as_the_original),
-	        cmocka_unit_test(test_looks),
-	        cmocka_unit_test(test_what_has_no_names_stays),
-	        cmocka_unit_test(test_what_is_no_document),
-	        cmocka_unit_test(test_no_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_as_the_original),
+        cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_what_has_no_names_stays),
+        cmocka_unit_test(test_what_has_no_names_stays_in_samples),
+        cmocka_unit_test(test_what_is_no_document),
+        cmocka_unit_test(test_no_memory),
+};
 
-	return cmocka_run_group_tests_name("anr_names", tests, NULL, NULL);
-}
+UNIT_TESTS("anr_names", tests)

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "found.h"
+#include "server/fleet/found.h"
+#include "tests/unit/unit.h"
 
 enum { TRACES = 300, CAUSES = 40 };
 
@@ -154,13 +155,10 @@ static void sums_are_of_the_traces(void **state)
 	free(of);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(bytes_and_back),
-	        cmocka_unit_test(damage_is_refused),
-	        cmocka_unit_test(sums_are_of_the_traces),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_and_back),
+        cmocka_unit_test(damage_is_refused),
+        cmocka_unit_test(sums_are_of_the_traces),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("found", tests)

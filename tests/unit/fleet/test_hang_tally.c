@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hang_tally.h"
+#include "server/stats/hang_tally.h"
+#include "tests/unit/unit.h"
 
 static uint64_t mixed(uint64_t x)
 {
@@ -193,15 +194,12 @@ static void test_no_memory(void **state)
 	tw_arena_free(a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_any_order),
-	        cmocka_unit_test(test_how_many),
-	        cmocka_unit_test(test_kinds),
-	        cmocka_unit_test(test_damage),
-	        cmocka_unit_test(test_no_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_how_many),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_no_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("hang_tally", tests)

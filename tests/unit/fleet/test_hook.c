@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hook.h"
-#include "hook_body.h"
-#include "hook_mail.h"
-#include "issue.h"
-#include "news.h"
-#include "prose.h"
+#include "server/catalogue/notify/hook.h"
+#include "server/notify/hook_body.h"
+#include "server/notify/hook_mail.h"
+#include "server/notify/issue.h"
+#include "server/notify/news.h"
+#include "server/notify/prose.h"
+#include "tests/unit/unit.h"
 
 #define MINUTE_MS INT64_C(60000)
 #define DAY_MS    INT64_C(86400000)
@@ -348,25 +349,22 @@ static void test_a_long_issue_fits_an_address(void **state)
 	tw_buf_done(&out);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_a_known_signature),
-	        cmocka_unit_test(test_waits_double_to_a_bound),
-	        cmocka_unit_test(test_private_addresses),
-	        cmocka_unit_test(test_private_hosts),
-	        cmocka_unit_test(test_addresses_of_hooks),
-	        cmocka_unit_test(test_names_stay_data),
-	        cmocka_unit_test(test_cards_have_no_links_of_others),
-	        cmocka_unit_test(test_cards_have_bold_headings),
-	        cmocka_unit_test(test_texts_and_links),
-	        cmocka_unit_test(test_long_names_are_cut_between_characters),
-	        cmocka_unit_test(test_times),
-	        cmocka_unit_test(test_mail),
-	        cmocka_unit_test(test_periods),
-	        cmocka_unit_test(test_bodies_survive_any_facts),
-	        cmocka_unit_test(test_a_long_issue_fits_an_address),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_known_signature),
+        cmocka_unit_test(test_waits_double_to_a_bound),
+        cmocka_unit_test(test_private_addresses),
+        cmocka_unit_test(test_private_hosts),
+        cmocka_unit_test(test_addresses_of_hooks),
+        cmocka_unit_test(test_names_stay_data),
+        cmocka_unit_test(test_cards_have_no_links_of_others),
+        cmocka_unit_test(test_cards_have_bold_headings),
+        cmocka_unit_test(test_texts_and_links),
+        cmocka_unit_test(test_long_names_are_cut_between_characters),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_mail),
+        cmocka_unit_test(test_periods),
+        cmocka_unit_test(test_bodies_survive_any_facts),
+        cmocka_unit_test(test_a_long_issue_fits_an_address),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("hook", tests)

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "post.h"
+#include "server/stats/post.h"
+#include "tests/unit/unit.h"
 
 enum { TRACES = 40, METHODS = 50 };
 
@@ -141,10 +142,7 @@ static void test_one_is_found(void **state)
 	tw_arena_free(a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_packed_is_found), cmocka_unit_test(test_one_is_found)};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_packed_is_found), cmocka_unit_test(test_one_is_found)};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("post", tests)

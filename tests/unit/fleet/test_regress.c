@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shift_sim.h"
+#include "tests/shift_sim.h"
+#include "tests/unit/unit.h"
 
 static struct tw_regress_finder *finder;
 static struct sim_made *made;
@@ -306,22 +307,19 @@ static void test_rules(void **state)
 	refused("{\"window_days\": 4, \"least_days\": 3}", "at least twice");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_nothing_changed),
-	        cmocka_unit_test(test_a_version),
-	        cmocka_unit_test(test_a_version_that_is_mended),
-	        cmocka_unit_test(test_a_version_that_is_half_mended),
-	        cmocka_unit_test(test_later_versions_that_are_as_slow),
-	        cmocka_unit_test(test_a_fix_is_told_in_time),
-	        cmocka_unit_test(test_a_day),
-	        cmocka_unit_test(test_thresholds),
-	        cmocka_unit_test(test_too_small_to_matter),
-	        cmocka_unit_test(test_up_and_down),
-	        cmocka_unit_test(test_few_traces_are_no_point),
-	        cmocka_unit_test(test_rules),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_changed),
+        cmocka_unit_test(test_a_version),
+        cmocka_unit_test(test_a_version_that_is_mended),
+        cmocka_unit_test(test_a_version_that_is_half_mended),
+        cmocka_unit_test(test_later_versions_that_are_as_slow),
+        cmocka_unit_test(test_a_fix_is_told_in_time),
+        cmocka_unit_test(test_a_day),
+        cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_too_small_to_matter),
+        cmocka_unit_test(test_up_and_down),
+        cmocka_unit_test(test_few_traces_are_no_point),
+        cmocka_unit_test(test_rules),
+};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+UNIT_TESTS_WITH("regress", tests, set_up, tear_down)

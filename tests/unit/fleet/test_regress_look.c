@@ -13,12 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "catalogue_fixture.h"
-#include "catalogue_regression.h"
-#include "catalogue_tell.h"
-#include "fleet_sim.h"
-#include "regress_look.h"
-#include "regress_trend.h"
+#include "server/catalogue/fleet/catalogue_regression.h"
+#include "server/catalogue/notify/catalogue_tell.h"
+#include "server/fleet/regress/regress_look.h"
+#include "server/fleet/regress/regress_trend.h"
+#include "tests/fleet_sim.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { TRACES = 3000, DAY0 = 20000, TODAY = DAY0 + SIM_DAYS - 1 };
 
@@ -384,20 +385,17 @@ static void test_intervals_of_days(void **state)
 	assert_int_equal(days, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_a_look_ends_in_time),
-	        cmocka_unit_test(test_the_slower_method_is_found),
-	        cmocka_unit_test(test_looking_again_finds_the_same),
-	        cmocka_unit_test(test_what_people_say_stays),
-	        cmocka_unit_test(test_fixed_and_back),
-	        cmocka_unit_test(test_who_opens_it_again_is_not_overruled),
-	        cmocka_unit_test(test_a_persons_version_stays),
-	        cmocka_unit_test(test_days_that_were_said),
-	        cmocka_unit_test(test_days_that_are_near_are_one),
-	        cmocka_unit_test(test_intervals_of_days),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_look_ends_in_time),
+        cmocka_unit_test(test_the_slower_method_is_found),
+        cmocka_unit_test(test_looking_again_finds_the_same),
+        cmocka_unit_test(test_what_people_say_stays),
+        cmocka_unit_test(test_fixed_and_back),
+        cmocka_unit_test(test_who_opens_it_again_is_not_overruled),
+        cmocka_unit_test(test_a_persons_version_stays),
+        cmocka_unit_test(test_days_that_were_said),
+        cmocka_unit_test(test_days_that_are_near_are_one),
+        cmocka_unit_test(test_intervals_of_days),
+};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+UNIT_TESTS_WITH("regress_look", tests, setup, teardown)

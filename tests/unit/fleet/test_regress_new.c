@@ -11,7 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "regress.h"
+#include "server/stats/regress.h"
+#include "tests/unit/unit.h"
 
 enum { DAYS = 5, VERSIONS = 3, PARTS = DAYS * VERSIONS, EACH = 20, MS = 1000000 };
 
@@ -174,16 +175,13 @@ static void most_of_a_version_is_something_else(void **state)
 	w.arena = tw_arena_free(w.arena);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(a_new_one_is_told),
-	        cmocka_unit_test(a_later_version_without_it_fixes_it),
-	        cmocka_unit_test(what_is_old_is_not_new),
-	        cmocka_unit_test(what_is_little_is_not_told),
-	        cmocka_unit_test(what_cannot_be_known_is_not_said),
-	        cmocka_unit_test(most_of_a_version_is_something_else),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_one_is_told),
+        cmocka_unit_test(a_later_version_without_it_fixes_it),
+        cmocka_unit_test(what_is_old_is_not_new),
+        cmocka_unit_test(what_is_little_is_not_told),
+        cmocka_unit_test(what_cannot_be_known_is_not_said),
+        cmocka_unit_test(most_of_a_version_is_something_else),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("regress_new", tests)

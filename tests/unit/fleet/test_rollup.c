@@ -13,12 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "catalogue_fixture.h"
-#include "catalogue_rollup_tree.h"
-#include "fleet.h"
-#include "fleet_sim.h"
-#include "fleet_tree.h"
-#include "rollup_fold.h"
+#include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/derive/rollup/rollup_fold.h"
+#include "server/fleet/fleet.h"
+#include "server/fleet/fleet_tree.h"
+#include "tests/fleet_sim.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { TRACES = 400, DAY0 = 20000 };
 
@@ -528,21 +529,18 @@ static void test_values_of_a_label(void **state)
 	assert_int_equal(v.values, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_truth),
-	        cmocka_unit_test(test_a_known_regression_is_seen),
-	        cmocka_unit_test(test_groups),
-	        cmocka_unit_test(test_nothing_counts_twice),
-	        cmocka_unit_test(test_counting_again_is_the_same),
-	        cmocka_unit_test(test_rough_trees_are_made_again),
-	        cmocka_unit_test(test_what_is_deleted_stays_counted),
-	        cmocka_unit_test(test_only_one_adds_up),
-	        cmocka_unit_test(test_old_rollups_go),
-	        cmocka_unit_test(test_cells_of_a_trace),
-	        cmocka_unit_test(test_values_of_a_label),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_truth),
+        cmocka_unit_test(test_a_known_regression_is_seen),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_nothing_counts_twice),
+        cmocka_unit_test(test_counting_again_is_the_same),
+        cmocka_unit_test(test_rough_trees_are_made_again),
+        cmocka_unit_test(test_what_is_deleted_stays_counted),
+        cmocka_unit_test(test_only_one_adds_up),
+        cmocka_unit_test(test_old_rollups_go),
+        cmocka_unit_test(test_cells_of_a_trace),
+        cmocka_unit_test(test_values_of_a_label),
+};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+UNIT_TESTS_WITH("rollup", tests, setup, teardown)

@@ -11,9 +11,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "fleet_sim.h"
-#include "fleet_tree.h"
-#include "rollup_tree.h"
+#include "server/fleet/fleet_tree.h"
+#include "server/stats/rollup_tree.h"
+#include "tests/fleet_sim.h"
+#include "tests/unit/unit.h"
 
 enum { TRACES = 60, DAY0 = 20000, ARENA = 64 << 20, SMALL = 200, MANY = 200000 };
 
@@ -401,20 +402,17 @@ static void test_many_names_of_threads(void **state)
 	tw_arena_free(t.arena);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_any_order_gives_the_same_bytes),
-	        cmocka_unit_test(test_sums_are_those_of_the_traces),
-	        cmocka_unit_test(test_what_is_dropped_stays_in_its_caller),
-	        cmocka_unit_test(test_a_graph_adds_up),
-	        cmocka_unit_test(test_callers_are_told_once),
-	        cmocka_unit_test(test_names_of_threads),
-	        cmocka_unit_test(test_many_names_of_threads),
-	        cmocka_unit_test(test_levels),
-	        cmocka_unit_test(test_any_bytes_are_safe),
-	        cmocka_unit_test(test_lack_of_memory_is_told),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_order_gives_the_same_bytes),
+        cmocka_unit_test(test_sums_are_those_of_the_traces),
+        cmocka_unit_test(test_what_is_dropped_stays_in_its_caller),
+        cmocka_unit_test(test_a_graph_adds_up),
+        cmocka_unit_test(test_callers_are_told_once),
+        cmocka_unit_test(test_names_of_threads),
+        cmocka_unit_test(test_many_names_of_threads),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_any_bytes_are_safe),
+        cmocka_unit_test(test_lack_of_memory_is_told),
+};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+UNIT_TESTS_WITH("rollup_tree", tests, setup, teardown)

@@ -13,11 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "catalogue_fixture.h"
-#include "catalogue_rollup_tree.h"
-#include "clock.h"
-#include "fleet_sim.h"
-#include "rollup_fold.h"
+#include "server/base/clock.h"
+#include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/derive/rollup/rollup_fold.h"
+#include "tests/fleet_sim.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { TRACES = 40, DAY0 = 20000 };
 #define LATE (INT64_MAX / 2)
@@ -348,11 +349,9 @@ static void test_long_names_are_bounded_and_apart(void **state)
 static void give(struct session *s, const char *map_sha256)
 {
 	struct tw_build_row row = {"b831", "", "", "", .entries = 1, .retrace = {"", "", ""}};
-	struct tw_blob_list unused;
 
 	row.map_sha256 = map_sha256;
-	assert_int_equal(
-	        tw_catalogue_build_set(s->c, s->project, &row, s->arena, &unused, NULL), TW_OK);
+	catalogue_set_mapping(s->c, s->project, TW_MAPPING_METHODS, &row, s->arena);
 }
 
 /* Names by the first mapping are not kept when the second one came before the first batch ended. */
@@ -405,20 +404,17 @@ static void test_names_of_a_mapping_that_is_gone_are_given_again(void **state)
 	assert_int_equal(number(s, "SELECT count(*) FROM rollup_rename WHERE build_id='b831'"), 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_a_poisoned_cell_is_put_off),
-	        cmocka_unit_test(test_poisoned_trees_are_put_off),
-	        cmocka_unit_test(test_what_is_due_grows_with_the_cell),
-	        cmocka_unit_test(test_projects_take_turns),
-	        cmocka_unit_test(test_what_may_pass_is_tried_again),
-	        cmocka_unit_test(test_rebuild_finds_what_no_cell_tells),
-	        cmocka_unit_test(test_names_that_nothing_uses_go),
-	        cmocka_unit_test(test_long_names_are_bounded_and_apart),
-	        cmocka_unit_test(test_two_mappings_at_once),
-	        cmocka_unit_test(test_names_of_a_mapping_that_is_gone_are_given_again),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_poisoned_cell_is_put_off),
+        cmocka_unit_test(test_poisoned_trees_are_put_off),
+        cmocka_unit_test(test_what_is_due_grows_with_the_cell),
+        cmocka_unit_test(test_projects_take_turns),
+        cmocka_unit_test(test_what_may_pass_is_tried_again),
+        cmocka_unit_test(test_rebuild_finds_what_no_cell_tells),
+        cmocka_unit_test(test_names_that_nothing_uses_go),
+        cmocka_unit_test(test_long_names_are_bounded_and_apart),
+        cmocka_unit_test(test_two_mappings_at_once),
+        cmocka_unit_test(test_names_of_a_mapping_that_is_gone_are_given_again),
+};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+UNIT_TESTS_WITH("rollup_turn", tests, setup, teardown)

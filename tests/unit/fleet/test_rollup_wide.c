@@ -13,10 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "catalogue_fixture.h"
-#include "fleet.h"
-#include "fleet_sim.h"
-#include "rollup_fold.h"
+#include "server/derive/rollup/rollup_fold.h"
+#include "server/fleet/fleet.h"
+#include "tests/fleet_sim.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { TRACES = 200, DAY0 = 20000, LAST = DAY0 + SIM_DAYS - 1 };
 
@@ -229,14 +230,11 @@ static int teardown(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_the_same),
-	        cmocka_unit_test(test_what_comes_late),
-	        cmocka_unit_test(test_what_is_emptied),
-	        cmocka_unit_test(test_what_is_too_old),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_same),
+        cmocka_unit_test(test_what_comes_late),
+        cmocka_unit_test(test_what_is_emptied),
+        cmocka_unit_test(test_what_is_too_old),
+};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+UNIT_TESTS_WITH("rollup_wide", tests, setup, teardown)

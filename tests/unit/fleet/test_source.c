@@ -13,10 +13,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "source_link.h"
-#include "source_name.h"
-#include "source_owners.h"
-#include "source_rules.h"
+#include "server/source/source_link.h"
+#include "server/source/source_name.h"
+#include "server/source/source_owners.h"
+#include "server/source/source_rules.h"
+#include "tests/unit/unit.h"
 
 enum { ROOM = 64 << 20 };
 
@@ -502,21 +503,18 @@ static void the_longest_package_wins(void **state)
 	(void)tw_arena_free(a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(patterns_as_in_the_manuals),
-	        cmocka_unit_test(the_last_line_wins_and_may_take_owners_away),
-	        cmocka_unit_test(sections_have_a_last_line_each),
-	        cmocka_unit_test(patterns_of_many_stars_end_in_time),
-	        cmocka_unit_test(links_hold_hostile_values),
-	        cmocka_unit_test(declarations_of_kotlin),
-	        cmocka_unit_test(names_of_class_files),
-	        cmocka_unit_test(declarations_of_java),
-	        cmocka_unit_test(files_may_be_anything),
-	        cmocka_unit_test(a_file_of_one_line_is_read_in_time),
-	        cmocka_unit_test(the_longest_package_wins),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patterns_as_in_the_manuals),
+        cmocka_unit_test(the_last_line_wins_and_may_take_owners_away),
+        cmocka_unit_test(sections_have_a_last_line_each),
+        cmocka_unit_test(patterns_of_many_stars_end_in_time),
+        cmocka_unit_test(links_hold_hostile_values),
+        cmocka_unit_test(declarations_of_kotlin),
+        cmocka_unit_test(names_of_class_files),
+        cmocka_unit_test(declarations_of_java),
+        cmocka_unit_test(files_may_be_anything),
+        cmocka_unit_test(a_file_of_one_line_is_read_in_time),
+        cmocka_unit_test(the_longest_package_wins),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("source", tests)

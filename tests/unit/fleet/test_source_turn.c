@@ -13,8 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "source_turn.h"
+#include "server/base/clock.h"
+#include "server/source/source_turn.h"
+#include "tests/unit/unit.h"
 
 enum { MOST = 80, LONG_MS = 20000, SHORT_MS = 300 };
 
@@ -59,7 +60,7 @@ static enum tw_status child(void *arg, json_t **ret, struct tw_err *err)
 	h->now--;
 	(void)pthread_mutex_unlock(&h->lock);
 	if (a->fails != TW_OK)
-		return tw_fail(err, a->fails, TW_NO_OFFSET, "as asked");
+		return tw_fail(err, a->fails, "as asked");
 	*ret = json_pack("{s:s}", "of", a->question);
 	return *ret ? TW_OK : TW_NOMEM;
 }
@@ -287,17 +288,13 @@ static void patience_is_each_ones_own(void **state)
 	forget_all();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test_setup_teardown(equal_questions_share_one_child, setup, teardown),
-	        cmocka_unit_test_setup_teardown(what_ended_is_asked_anew, setup, teardown),
-	        cmocka_unit_test_setup_teardown(a_failure_is_shared_in_its_words, setup, teardown),
-	        cmocka_unit_test_setup_teardown(projects_take_turns, setup, teardown),
-	        cmocka_unit_test_setup_teardown(
-	                who_is_one_too_many_hears_it_at_once, setup, teardown),
-	        cmocka_unit_test_setup_teardown(patience_is_each_ones_own, setup, teardown),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(equal_questions_share_one_child, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_ended_is_asked_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failure_is_shared_in_its_words, setup, teardown),
+        cmocka_unit_test_setup_teardown(projects_take_turns, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_is_one_too_many_hears_it_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(patience_is_each_ones_own, setup, teardown),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("source_turn", tests)

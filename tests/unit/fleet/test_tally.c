@@ -14,9 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "catalogue_fixture.h"
-#include "catalogue_hang.h"
-#include "fleet_sim.h"
+#include "server/catalogue/anr/catalogue_hang.h"
+#include "tests/fleet_sim.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { REPORTS = 350, DAY0 = 20000, DAYS = 5, LOCKS = 5, GROUPS = 7, NAMES = 9, RULES = 7 };
 
@@ -575,14 +576,11 @@ static int teardown(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_counted_bit_by_bit),
-	        cmocka_unit_test(test_keyed_and_put_again),
-	        cmocka_unit_test(test_the_same_bytes_again),
-	        cmocka_unit_test(test_forgotten),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counted_bit_by_bit),
+        cmocka_unit_test(test_keyed_and_put_again),
+        cmocka_unit_test(test_the_same_bytes_again),
+        cmocka_unit_test(test_forgotten),
+};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+UNIT_TESTS_WITH("tally", tests, setup, teardown)

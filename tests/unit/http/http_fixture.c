@@ -1,4 +1,4 @@
-#include "http_fixture.h"
+#include "tests/unit/http/http_fixture.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -7,9 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "metrics.h"
-#include "role.h"
+#include "server/auth/auth.h"
+#include "server/base/log.h"
+#include "server/base/role.h"
+#include "server/http/metrics.h"
 
 enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
         struct tw_caller *ret, struct tw_err *err)
@@ -18,7 +19,7 @@ enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credential
 	if (!shown->authorization)
 		return TW_OK;
 	if (strcmp(shown->authorization, "Bearer good") != 0)
-		return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "unknown key");
+		return tw_fail(err, TW_NO_TOKEN, "unknown key");
 	*ret = (struct tw_caller){.scope = TW_SCOPE_ADMIN, .project_id = "P"};
 	return TW_OK;
 }
@@ -28,14 +29,23 @@ enum tw_status tw_auth_allows(
 {
 	if (needed == TW_NEED_PUBLIC || caller->scope == TW_SCOPE_ADMIN)
 		return TW_OK;
-	return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "send a key");
+	return tw_fail(err, TW_NO_TOKEN, "send a key");
+}
+
+static struct tw_route *routes_now;
+static size_t n_routes_now;
+
+void fixture_routes(struct tw_route *routes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		routes[i].roles = TW_ROLE_ALL;
+	routes_now = routes;
+	n_routes_now = n;
 }
 
 int fixture_start(void **state)
 {
 	struct fixture *f = calloc(1, sizeof *f);
-	size_t n;
-	const struct tw_route *routes = tw_routes(&n);
 	struct tw_err err;
 
 	f->config = (struct tw_config){.roles = TW_ROLE_ALL,
@@ -48,7 +58,9 @@ int fixture_start(void **state)
 	        .query_threads = 2,
 	        .query_deadline_ms = 1000};
 	f->app.config = &f->config;
-	f->app.metrics = tw_metrics_new(routes, n);
+	f->app.routes = routes_now;
+	f->app.n_routes = n_routes_now;
+	f->app.metrics = tw_metrics_new(routes_now, n_routes_now);
 	(void)tw_log_setup("error", "logfmt");
 	*state = f;
 	return tw_http_start(&f->app, &f->http, &err) == TW_OK ? 0 : -1;

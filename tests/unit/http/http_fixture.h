@@ -1,8 +1,8 @@
 /*
  * http_fixture.h - the HTTP layer alone on a free port, and a client of raw bytes, for unit tests.
  *
- * The test brings tw_routes; callers are the fixture's: "Bearer good" may all, nobody what is
- * public, anyone else nothing.
+ * Each file of tests has its own routes; callers are the fixture's: "Bearer good" may all, nobody
+ * what is public, anyone else nothing.
  */
 #ifndef TW_HTTP_FIXTURE_H
 #define TW_HTTP_FIXTURE_H
@@ -15,8 +15,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "app.h"
-#include "http.h"
+#include "server/base/app.h"
+#include "server/http/http.h"
 
 enum { MAX_REPLY = 8 << 20 };
 
@@ -28,6 +28,8 @@ struct fixture {
 	size_t len;
 };
 
+/* Makes these the routes of the next fixture_start; all roles serve them. */
+void fixture_routes(struct tw_route *routes, size_t n);
 /* Group setup and teardown of cmocka; *state is the fixture. */
 int fixture_start(void **state);
 int fixture_stop(void **state);

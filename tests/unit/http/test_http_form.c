@@ -1,6 +1,6 @@
-/* Unit tests of server/http_form.c through a real server: parts come out the same however the
+/* Unit tests of server/http/http_form.c through a real server: parts come out the same however the
  * body is cut on its way. */
-#include "http_fixture.h"
+#include "tests/unit/http/http_fixture.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -8,8 +8,9 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "http_form.h"
-#include "role.h"
+#include "server/base/role.h"
+#include "server/http/http_form.h"
+#include "tests/unit/unit.h"
 
 static uint64_t limit_of(const struct tw_app *app)
 {
@@ -39,7 +40,7 @@ static enum tw_status parts_part(void *arg, const char *name, struct tw_err *err
 
 	tell_part(p);
 	(void)snprintf(p->name, sizeof p->name, "%s", name);
-	return strcmp(name, "bad") == 0 ? tw_fail(err, TW_CONFLICT, 7, "a bad part") : TW_OK;
+	return strcmp(name, "bad") == 0 ? tw_fail_at(err, TW_CONFLICT, 7, "a bad part") : TW_OK;
 }
 
 static enum tw_status parts_data(void *arg, const void *data, size_t n, struct tw_err *err)
@@ -61,7 +62,7 @@ static enum tw_status form_begin(struct tw_req *r, struct tw_err *err)
 	tw_req_set_state(r, p);
 	tw_buf_init(&p->told, 1 << 16);
 	if (!tw_form_is(r))
-		return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET, "no form");
+		return tw_fail(err, TW_UNSUPPORTED, "no form");
 	return tw_form_new(r, &ops, p, &p->form, err);
 }
 
@@ -103,12 +104,10 @@ static struct tw_route routes[] = {
                 .abort = form_abort},
 };
 
-const struct tw_route *tw_routes(size_t *ret_n)
+static int start(void **state)
 {
-	*ret_n = sizeof routes / sizeof *routes;
-	for (size_t i = 0; i < *ret_n; i++)
-		routes[i].roles = TW_ROLE_ALL;
-	return routes;
+	fixture_routes(routes, sizeof routes / sizeof *routes);
+	return fixture_start(state);
 }
 
 #define FORM       GOOD "Content-Type: multipart/form-data; boundary=XX\r\n"
@@ -145,6 +144,24 @@ static void test_forms_cut_anywhere(void **state)
 		assert_has(ask_form(f, body, cut), "\r\n\r\nmeta:2:248 trace:10:464 empty:0:0 ");
 }
 
+static void test_boundaries(void **state)
+{
+	static const char *const boundaries[] = {"x", "\"x\"", "x; charset=utf-8", "\"x\"; a=b"};
+	static const char body[] =
+	        "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x--\r\n";
+	struct fixture *f = *state;
+	char text[512];
+
+	for (size_t i = 0; i < sizeof boundaries / sizeof *boundaries; i++) {
+		(void)snprintf(text, sizeof text,
+		        "POST /form HTTP/1.1\r\n" GOOD
+		        "Content-Type: multipart/form-data; boundary=%s\r\nContent-Length: "
+		        "%zu\r\n\r\n%s",
+		        boundaries[i], sizeof body - 1, body);
+		assert_has(ask(f, text), "\r\n\r\na:1:");
+	}
+}
+
 static void test_forms_that_break(void **state)
 {
 	struct fixture *f = *state;
@@ -160,18 +177,20 @@ static void test_forms_that_break(void **state)
 	                  "Content-Type: multipart/form-data\r\nContent-Length: 1\r\n\r\nx"),
 	        "needs a boundary");
 	assert_has(ask(f, "POST /form HTTP/1.1\r\n" GOOD
-	                  "Content-Type: multipart/form-data; boundary=X\r\nContent-Length: "
+	                  "Content-Type: multipart/form-data; boundary=\"\"\r\nContent-Length: "
 	                  "1\r\n\r\nx"),
-	        "of 2 to 70 characters");
+	        "of 1 to 70 characters");
+	assert_has(ask(f, "POST /form HTTP/1.1\r\n" GOOD
+	                  "Content-Type: multipart/form-databoundary=X\r\nContent-Length: "
+	                  "1\r\n\r\nx"),
+	        "needs a boundary");
 	assert_has(ask(f, "POST /form HTTP/1.1\r\n" GOOD "Content-Length: 1\r\n\r\nx"), "415 ");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_forms_cut_anywhere),
-	        cmocka_unit_test(test_forms_that_break),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forms_cut_anywhere),
+        cmocka_unit_test(test_boundaries),
+        cmocka_unit_test(test_forms_that_break),
+};
 
-	return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
-}
+UNIT_TESTS_WITH("http_form", tests, start, fixture_stop)

@@ -9,8 +9,9 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "../random_tree.h"
-#include "query_compare.h"
+#include "server/query/query_compare.h"
+#include "tests/random_tree.h"
+#include "tests/unit/unit.h"
 
 enum { METHODS = RANDOM_TREE_METHODS, DEPTH = RANDOM_TREE_DEPTH, PATHS = 4000, TRACES = 3 };
 
@@ -419,17 +420,14 @@ static void test_memory(void **state)
 	close_world(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_tree),
-	        cmocka_unit_test(test_root),
-	        cmocka_unit_test(test_methods),
-	        cmocka_unit_test(test_per_trace),
-	        cmocka_unit_test(test_refusals),
-	        cmocka_unit_test(test_deadline),
-	        cmocka_unit_test(test_memory),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_root),
+        cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_per_trace),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_memory),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("compare", tests)

@@ -7,9 +7,10 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "../trace_fixture.h"
-#include "query.h"
+#include "server/query/query.h"
+#include "tests/event_log.h"
+#include "tests/trace_fixture.h"
+#include "tests/unit/unit.h"
 
 struct world {
 	struct model model;
@@ -238,16 +239,13 @@ static void test_odd_crowns(void **state)
 	tw_arena_free(a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_sizes),
-	        cmocka_unit_test(test_stored_form),
-	        cmocka_unit_test(test_other_questions),
-	        cmocka_unit_test(test_memory),
-	        cmocka_unit_test(test_in_a_file),
-	        cmocka_unit_test(test_odd_crowns),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_stored_form),
+        cmocka_unit_test(test_other_questions),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_in_a_file),
+        cmocka_unit_test(test_odd_crowns),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("crown", tests)

@@ -1,6 +1,6 @@
 /*
  * What rules of what should not take long find in calls and notes of which that is known, and what
- * it may take.  Whole traces, and counting in another way: tests/e2e/detectors.test.mjs.
+ * it may take.  Whole traces, and counting in another way: tests/e2e/query/detectors.test.mjs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,9 +10,10 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "../trace_fixture.h"
-#include "detect_frames.h"
-#include "detect_start.h"
+#include "server/query/detect/detect_frames.h"
+#include "server/query/detect/detect_start.h"
+#include "tests/trace_fixture.h"
+#include "tests/unit/unit.h"
 
 /* --- notes --- */
 
@@ -446,20 +447,17 @@ static void starts_are_told_apart(void **state)
 	assert_int_equal(s.end_ns - s.start_ns, 190);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(notes_are_found_once),
-	        cmocka_unit_test(sections_are_frames),
-	        cmocka_unit_test(time_that_is_up_is_told),
-	        cmocka_unit_test(deep_threads_share_their_room),
-	        cmocka_unit_test(time_is_asked_at_each_section),
-	        cmocka_unit_test(too_many_marks_cost_no_findings),
-	        cmocka_unit_test(what_lies_around_a_loop_is_no_message),
-	        cmocka_unit_test(frames_are_cut_aloud),
-	        cmocka_unit_test(causes_have_a_time_and_a_room),
-	        cmocka_unit_test(starts_are_told_apart),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(notes_are_found_once),
+        cmocka_unit_test(sections_are_frames),
+        cmocka_unit_test(time_that_is_up_is_told),
+        cmocka_unit_test(deep_threads_share_their_room),
+        cmocka_unit_test(time_is_asked_at_each_section),
+        cmocka_unit_test(too_many_marks_cost_no_findings),
+        cmocka_unit_test(what_lies_around_a_loop_is_no_message),
+        cmocka_unit_test(frames_are_cut_aloud),
+        cmocka_unit_test(causes_have_a_time_and_a_room),
+        cmocka_unit_test(starts_are_told_apart),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("detect", tests)

@@ -9,7 +9,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "detect_rules.h"
+#include "server/query/detect/detect_rules.h"
+#include "tests/unit/unit.h"
 
 /* --- names --- */
 
@@ -178,14 +179,11 @@ static void rules_know_their_threads(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(names_fit),
-	        cmocka_unit_test(defaults_cover_android),
-	        cmocka_unit_test(each_costly_expression_is_left_out),
-	        cmocka_unit_test(rules_know_their_threads),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_fit),
+        cmocka_unit_test(defaults_cover_android),
+        cmocka_unit_test(each_costly_expression_is_left_out),
+        cmocka_unit_test(rules_know_their_threads),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("detect_rules", tests)

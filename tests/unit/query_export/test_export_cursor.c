@@ -7,8 +7,9 @@
 
 #include <cmocka.h>
 
-#include "../trace_fixture.h"
-#include "export_cursor.h"
+#include "server/export/perfetto/export_cursor.h"
+#include "tests/trace_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { DEEP = 1024 };
 
@@ -147,13 +148,10 @@ static void test_depth(void **state)
 	model_done(&m);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_ranges),
-	        cmocka_unit_test(test_chunks),
-	        cmocka_unit_test(test_depth),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_depth),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("export_cursor", tests)

@@ -13,8 +13,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "../merged_fixture.h"
-#include "export_plan.h"
+#include "server/export/perfetto/export_plan.h"
+#include "tests/merged_fixture.h"
+#include "tests/unit/unit.h"
 
 static const struct tw_perfetto_options plain = {0};
 
@@ -175,13 +176,10 @@ static void test_slice(void **state)
 	merged_done(&x);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_before_the_device),
-	        cmocka_unit_test(test_packed),
-	        cmocka_unit_test(test_slice),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_before_the_device),
+        cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_slice),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("export_first", tests)

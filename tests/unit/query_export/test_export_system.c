@@ -10,10 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../event_log.h"
-#include "../merged_fixture.h"
-#include "export_system_facts.h"
-#include "export_system_report.h"
+#include "server/export/perfetto/system/export_system_facts.h"
+#include "server/export/perfetto/system/export_system_report.h"
+#include "tests/event_log.h"
+#include "tests/merged_fixture.h"
+#include "tests/unit/unit.h"
 
 #define MONO (400 * S + 10000)
 #define BOOT (500 * S + 10000)
@@ -410,17 +411,14 @@ static void test_many_threads(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_kernel_clocks),
-	        cmocka_unit_test(test_kernel_clocks_cut),
-	        cmocka_unit_test(test_kept),
-	        cmocka_unit_test(test_made_from_kept),
-	        cmocka_unit_test(test_kept_damaged),
-	        cmocka_unit_test(test_no_memory),
-	        cmocka_unit_test(test_many_threads),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_clocks),
+        cmocka_unit_test(test_kernel_clocks_cut),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_made_from_kept),
+        cmocka_unit_test(test_kept_damaged),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_many_threads),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("export_system", tests)

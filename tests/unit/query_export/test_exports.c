@@ -10,11 +10,12 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "../event_log.h"
-#include "../trace_fixture.h"
-#include "export.h"
-#include "export_perfetto.h"
-#include "http_encode.h"
+#include "server/export/export.h"
+#include "server/export/perfetto/export_perfetto.h"
+#include "server/http/http_encode.h"
+#include "tests/event_log.h"
+#include "tests/trace_fixture.h"
+#include "tests/unit/unit.h"
 
 static const struct tw_export_facts facts = {
         .title = "a <b> \"c\" & \xff", .trace_id = "01ABC", .app = "=app()", .started_ms = 1};
@@ -310,16 +311,13 @@ static void test_first_bytes(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_pieces),
-	        cmocka_unit_test(test_no_memory),
-	        cmocka_unit_test(test_selections),
-	        cmocka_unit_test(test_names),
-	        cmocka_unit_test(test_many_threads),
-	        cmocka_unit_test(test_first_bytes),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_selections),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_first_bytes),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("exports", tests)

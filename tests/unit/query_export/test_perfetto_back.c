@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "../trace_fixture.h"
-#include "decoder.h"
-#include "export_perfetto.h"
+#include "decoder/decoder.h"
+#include "server/export/perfetto/export_perfetto.h"
+#include "tests/event_log.h"
+#include "tests/trace_fixture.h"
+#include "tests/unit/unit.h"
 
 static void export_all(struct tw_trace_file *file, struct tw_buf *out)
 {
@@ -211,24 +212,16 @@ static void test_made_up(void **state)
 
 static void test_sample(void **state)
 {
-	static const char path[] = "/../shared/samples/merge/javac-and-kernel/rhea-atrace.bin.zst";
-	char name[512];
+	FILE *f = fopen(unit_sample("merge/javac-and-kernel/rhea-atrace.bin.zst"), "rb");
 	struct trace_fixture was;
 	struct trace_fixture is;
 	struct tw_buf bytes;
 	uint8_t *p = malloc(16 << 20);
-	FILE *f;
 	size_t n;
 
 	(void)state;
 	assert_non_null(p);
-	(void)snprintf(name, sizeof name, "%s%s", getenv("TW_SOURCE_ROOT"), path);
-	f = fopen(name, "rb");
-	if (!f) {
-		free(p);
-		print_message("# no real recordings beside the checkout\n");
-		skip();
-	}
+	assert_non_null(f);
 	n = fread(p, 1, 16 << 20, f);
 	(void)fclose(f);
 	decode(&was, p, n, 1 << 20);
@@ -242,12 +235,9 @@ static void test_sample(void **state)
 	free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_made_up),
-	        cmocka_unit_test(test_sample),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_made_up),
+        cmocka_unit_test(test_sample),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("perfetto_back", tests)

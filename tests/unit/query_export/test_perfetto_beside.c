@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../merged_fixture.h"
+#include "tests/merged_fixture.h"
+#include "tests/unit/unit.h"
 
 enum { PID = 100, WAITER = 100, HOLDER = 101, CHILD = 102 };
 
@@ -475,19 +476,16 @@ static void test_merged(void **state)
 	end(&x[1]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_flows),
-	        cmocka_unit_test(test_states),
-	        cmocka_unit_test(test_spans),
-	        cmocka_unit_test(test_counters),
-	        cmocka_unit_test(test_cpu),
-	        cmocka_unit_test(test_sampled),
-	        cmocka_unit_test(test_one_device),
-	        cmocka_unit_test(test_two_devices),
-	        cmocka_unit_test(test_merged),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_flows),
+        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_cpu),
+        cmocka_unit_test(test_sampled),
+        cmocka_unit_test(test_one_device),
+        cmocka_unit_test(test_two_devices),
+        cmocka_unit_test(test_merged),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("perfetto_beside", tests)

@@ -12,8 +12,9 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "../event_log.h"
-#include "../merged_fixture.h"
+#include "tests/event_log.h"
+#include "tests/merged_fixture.h"
+#include "tests/unit/unit.h"
 
 /* --- a range --- */
 
@@ -201,14 +202,12 @@ static int by_run(const void *pa, const void *pb)
 	return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
 }
 
-static bool open_sample(const char *name, int *ret_fd)
+static int open_sample(const char *name)
 {
-	char path[512];
+	int fd = open(unit_sample(name), O_RDONLY | O_CLOEXEC);
 
-	(void)snprintf(path, sizeof path, "%s/../shared/samples/merge/javac-and-kernel/%s",
-	        getenv("TW_SOURCE_ROOT"), name);
-	*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
-	return *ret_fd >= 0;
+	assert_true(fd >= 0);
+	return fd;
 }
 
 static void load(int fd, struct tw_buf *out)
@@ -239,11 +238,8 @@ static void test_sample(void **state)
 	int fd;
 
 	(void)state;
-	if (!open_sample("rhea-atrace.bin.zst", &fd) ||
-	        !open_sample("system.perfetto-trace", &x.fd)) {
-		print_message("# no real recordings beside the checkout\n");
-		skip();
-	}
+	fd = open_sample("merge/javac-and-kernel/rhea-atrace.bin.zst");
+	x.fd = open_sample("merge/javac-and-kernel/system.perfetto-trace");
 	x.arena = tw_arena_new((size_t)2 << 30);
 	b = tw_builder_new(&limits);
 	a = tw_arena_new(limits.max_memory_bytes);
@@ -285,14 +281,11 @@ static void test_sample(void **state)
 	tw_arena_free(a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_range),
-	        cmocka_unit_test(test_tar),
-	        cmocka_unit_test(test_no_memory),
-	        cmocka_unit_test(test_sample),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_tar),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_sample),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("perfetto_forms", tests)

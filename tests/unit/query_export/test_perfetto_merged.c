@@ -13,8 +13,9 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "../event_log.h"
-#include "../merged_fixture.h"
+#include "tests/event_log.h"
+#include "tests/merged_fixture.h"
+#include "tests/unit/unit.h"
 
 /* --- the shapes of traces --- */
 
@@ -258,18 +259,15 @@ static void test_packed(void **state)
 	merged_done(&x);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_shapes),
-	        cmocka_unit_test(test_known_thread),
-	        cmocka_unit_test(test_clocks),
-	        cmocka_unit_test(test_slept_before),
-	        cmocka_unit_test(test_cut),
-	        cmocka_unit_test(test_damaged),
-	        cmocka_unit_test(test_no_trace),
-	        cmocka_unit_test(test_packed),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_known_thread),
+        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_slept_before),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_no_trace),
+        cmocka_unit_test(test_packed),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("perfetto_merged", tests)

@@ -12,21 +12,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../merged_fixture.h"
-#include "decoder.h"
-#include "query.h"
+#include "decoder/decoder.h"
+#include "server/query/query.h"
+#include "tests/merged_fixture.h"
+#include "tests/unit/unit.h"
 
-static bool load(const char *name, struct tw_buf *out)
+static void load(const char *name, struct tw_buf *out)
 {
-	char path[512];
-	int fd;
+	int fd = open(unit_sample(name), O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
-	(void)snprintf(
-	        path, sizeof path, "%s/../shared/samples/%s", getenv("TW_SOURCE_ROOT"), name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
+	assert_true(fd >= 0);
 	tw_buf_init(out, 256 << 20);
 	do {
 		assert_int_equal(tw_buf_reserve(out, 1 << 20), TW_OK);
@@ -35,7 +31,6 @@ static bool load(const char *name, struct tw_buf *out)
 		out->len += (size_t)n;
 	} while (n);
 	(void)close(fd);
-	return true;
 }
 
 struct walk {
@@ -102,10 +97,7 @@ static size_t check(const char *name)
 	size_t slices;
 	uint32_t n;
 
-	if (!load(name, &upload)) {
-		print_message("# no real recordings beside the checkout\n");
-		skip();
-	}
+	load(name, &upload);
 	x.arena = tw_arena_new((size_t)4 << 30);
 	b = tw_builder_new(&limits);
 	a = tw_arena_new(limits.max_memory_bytes);
@@ -167,11 +159,8 @@ static void test_samples(void **state)
 	assert_true(slices > 2000000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_samples),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("perfetto_samples", tests)

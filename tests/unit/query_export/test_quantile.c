@@ -7,9 +7,10 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "../trace_fixture.h"
-#include "query.h"
-#include "trace/buckets.h"
+#include "decoder/trace/buckets.h"
+#include "server/query/query.h"
+#include "tests/trace_fixture.h"
+#include "tests/unit/unit.h"
 
 struct world {
 	struct model model;
@@ -144,12 +145,9 @@ static void test_buckets(void **state)
 	assert_int_equal(tw_bucket_ns(0), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_quantiles),
-	        cmocka_unit_test(test_buckets),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_buckets),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("quantile", tests)

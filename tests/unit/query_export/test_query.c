@@ -8,11 +8,12 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "../naive_tree.h"
-#include "../trace_fixture.h"
-#include "json_write.h"
-#include "query.h"
+#include "server/base/text/json_write.h"
+#include "server/query/query.h"
+#include "tests/event_log.h"
+#include "tests/naive_tree.h"
+#include "tests/trace_fixture.h"
+#include "tests/unit/unit.h"
 
 struct world {
 	struct model model;
@@ -545,18 +546,15 @@ static void test_json(void **state)
 	tw_buf_done(&out);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_ranges),
-	        cmocka_unit_test(test_selection),
-	        cmocka_unit_test(test_flame),
-	        cmocka_unit_test(test_forest),
-	        cmocka_unit_test(test_rests),
-	        cmocka_unit_test(test_methods),
-	        cmocka_unit_test(test_activity),
-	        cmocka_unit_test(test_json),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_selection),
+        cmocka_unit_test(test_flame),
+        cmocka_unit_test(test_forest),
+        cmocka_unit_test(test_rests),
+        cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_activity),
+        cmocka_unit_test(test_json),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("query", tests)

@@ -10,10 +10,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "../event_log.h"
-#include "../trace_fixture.h"
-#include "crew.h"
-#include "query.h"
+#include "server/base/thread/crew.h"
+#include "server/query/query.h"
+#include "tests/event_log.h"
+#include "tests/trace_fixture.h"
+#include "tests/unit/unit.h"
 
 struct world {
 	struct model model;
@@ -437,18 +438,15 @@ static void test_crew(void **state)
 	assert_in_range(tw_crew_hands(), 1, TW_CREW_MOST);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_plain),
-	        cmocka_unit_test(test_many_edges),
-	        cmocka_unit_test(test_whole),
-	        cmocka_unit_test(test_thread),
-	        cmocka_unit_test(test_grown),
-	        cmocka_unit_test(test_deadline),
-	        cmocka_unit_test(test_memory),
-	        cmocka_unit_test(test_crew),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_many_edges),
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_thread),
+        cmocka_unit_test(test_grown),
+        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_crew),
+};
 
-	return cmocka_run_group_tests_name("range", tests, NULL, NULL);
-}
+UNIT_TESTS("range", tests)

@@ -18,8 +18,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "resume.h"
-#include "resume_header.h"
+#include "server/ingest/tus/resume.h"
+#include "server/ingest/tus/resume_header.h"
+#include "tests/unit/unit.h"
 
 enum { LENGTH = 5000, PIECE = 1250, FIELD_MOST = 1 << 16 };
 
@@ -432,18 +433,15 @@ static void test_checksums(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        TEST(test_each_operation_fails),
-	        TEST(test_each_allocation_fails),
-	        TEST(test_limits),
-	        TEST(test_a_piece_too_long),
-	        TEST(test_what_belongs_to_nobody_goes),
-	        TEST(test_old_ones_go),
-	        TEST(test_metadata),
-	        TEST(test_checksums),
-	};
+static const struct CMUnitTest tests[] = {
+        TEST(test_each_operation_fails),
+        TEST(test_each_allocation_fails),
+        TEST(test_limits),
+        TEST(test_a_piece_too_long),
+        TEST(test_what_belongs_to_nobody_goes),
+        TEST(test_old_ones_go),
+        TEST(test_metadata),
+        TEST(test_checksums),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("resume", tests)

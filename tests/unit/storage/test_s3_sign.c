@@ -7,9 +7,10 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "s3.h"
-#include "s3_sign.h"
-#include "s3_xml.h"
+#include "server/storage/s3/s3.h"
+#include "server/storage/s3/s3_sign.h"
+#include "server/storage/s3/s3_xml.h"
+#include "tests/unit/unit.h"
 
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -190,18 +191,15 @@ static void knows_a_place_by_any_spelling(void **state)
 	assert_false(is_same("", at, "", at)); /* no place */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(signs_a_get_with_a_range),
-	        cmocka_unit_test(signs_a_put),
-	        cmocka_unit_test(signs_questions),
-	        cmocka_unit_test(signs_an_address),
-	        cmocka_unit_test(a_token_is_signed_in_its_place),
-	        cmocka_unit_test(escapes_and_times),
-	        cmocka_unit_test(reads_what_it_is_asked_for),
-	        cmocka_unit_test(knows_a_place_by_any_spelling),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(signs_a_get_with_a_range),
+        cmocka_unit_test(signs_a_put),
+        cmocka_unit_test(signs_questions),
+        cmocka_unit_test(signs_an_address),
+        cmocka_unit_test(a_token_is_signed_in_its_place),
+        cmocka_unit_test(escapes_and_times),
+        cmocka_unit_test(reads_what_it_is_asked_for),
+        cmocka_unit_test(knows_a_place_by_any_spelling),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("s3_sign", tests)

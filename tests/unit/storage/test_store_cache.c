@@ -16,9 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "store_cache.h"
-#include "store_claims.h"
+#include "server/base/clock.h"
+#include "server/storage/store_cache.h"
+#include "server/storage/store_claims.h"
+#include "tests/unit/unit.h"
 
 enum { KIB = 1024, ASKERS = 6 };
 
@@ -77,7 +78,7 @@ static enum tw_status fill(void *arg, const char *key, int fd, struct tw_err *er
 	if (s->drop)
 		tw_cache_drop(s->dir->cache, s->name);
 	if (s->fails != TW_OK)
-		return tw_fail(err, s->fails, TW_NO_OFFSET, "away");
+		return tw_fail(err, s->fails, "away");
 	memset(text, s->letter, sizeof text);
 	return write(fd, text, sizeof text) == KIB ? TW_OK : TW_IO;
 }
@@ -340,20 +341,17 @@ static void nobody_deletes_what_is_put(void **state)
 	assert_null(tw_key_claims_free(c));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(the_longest_unused_goes_first),
-	        cmocka_unit_test(an_open_file_stays_readable),
-	        cmocka_unit_test(what_is_larger_than_all_is_given_and_not_kept),
-	        cmocka_unit_test(what_changes_while_it_is_fetched_is_not_kept),
-	        cmocka_unit_test(many_who_ask_at_once_fetch_once),
-	        cmocka_unit_test(a_restart_keeps_what_is_whole),
-	        cmocka_unit_test(a_file_is_taken_in),
-	        cmocka_unit_test(who_cannot_wait_finds_it_later),
-	        cmocka_unit_test(it_yields_where_the_disk_is_short),
-	        cmocka_unit_test(nobody_deletes_what_is_put),
-	};
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_longest_unused_goes_first),
+        cmocka_unit_test(an_open_file_stays_readable),
+        cmocka_unit_test(what_is_larger_than_all_is_given_and_not_kept),
+        cmocka_unit_test(what_changes_while_it_is_fetched_is_not_kept),
+        cmocka_unit_test(many_who_ask_at_once_fetch_once),
+        cmocka_unit_test(a_restart_keeps_what_is_whole),
+        cmocka_unit_test(a_file_is_taken_in),
+        cmocka_unit_test(who_cannot_wait_finds_it_later),
+        cmocka_unit_test(it_yields_where_the_disk_is_short),
+        cmocka_unit_test(nobody_deletes_what_is_put),
+};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS("store_cache", tests)

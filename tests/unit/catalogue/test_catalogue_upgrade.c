@@ -1,0 +1,276 @@
+/* Migrations of the catalogue, by one that only this test has: applied once and as a whole, after a
+ * copy, by one of several processes.  Schemas that the program does not know are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/catalogue/catalogue_internal.h"
+#include "server/db/catalogue_sqlite.h"
+#include "server/db/catalogue_sums.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
+
+enum { AT_ONCE = 4, LARGE_MB = 24, FILE_MOST = 8 << 20 };
+
+/* It shows whether it ran twice. */
+#define SECOND                                                                                     \
+	"ALTER TABLE project ADD COLUMN motto TEXT NOT NULL DEFAULT 'none';"                       \
+	"CREATE TABLE later(n BIGINT NOT NULL); INSERT INTO later VALUES(1);"                      \
+	"UPDATE project SET created_ms=created_ms+1;"
+
+struct list {
+	struct tw_embedded files[3];
+};
+
+static struct list schema_with(const char *second)
+{
+	const struct tw_embedded *first =
+	        catalogue_on_postgres() ? tw_catalogue_postgres_schema : tw_catalogue_schema;
+
+	return (struct list){{first[0],
+	        {"0002_test.sql", (const unsigned char *)second, strlen(second)}, {NULL, NULL, 0}}};
+}
+
+static enum tw_status upgrade(struct tw_catalogue *c, const struct list *l, struct tw_err *err)
+{
+	return tw_cat_is_sqlite(c) ? tw_cat_upgrade(c, l->files, TW_SUMS_BYTES, err)
+	                           : tw_postgres_upgrade(c->writer, l->files, err);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+struct place {
+	char dir[40];
+	struct tw_db *beside;
+};
+
+/* A catalogue of this program's schema, with a project. */
+static struct tw_catalogue *begin(struct place *p)
+{
+	struct tw_catalogue *c;
+
+	memcpy(p->dir, "/tmp/tw-upgrade-XXXXXX", sizeof "/tmp/tw-upgrade-XXXXXX");
+	assert_non_null(mkdtemp(p->dir));
+	c = catalogue_in(p->dir);
+	p->beside = catalogue_beside(p->dir);
+	catalogue_run(p->beside, "INSERT INTO project VALUES('p', 'old', 1)");
+	return c;
+}
+
+static void end(struct place *p)
+{
+	tw_db_close(p->beside);
+	assert_int_equal(nftw(p->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static void path_in(const struct place *p, const char *name, char ret[64])
+{
+	(void)snprintf(ret, 64, "%s/%s", p->dir, name);
+}
+
+static int64_t version(const struct place *p)
+{
+	return catalogue_number(p->beside,
+	        catalogue_on_postgres() ? "SELECT version FROM catalogue_schema"
+	                                : "SELECT user_version FROM pragma_user_version");
+}
+
+static void is_upgraded(const struct place *p)
+{
+	assert_int_equal(version(p), 2);
+	assert_int_equal(catalogue_number(p->beside, "SELECT count(*) FROM later"), 1);
+	assert_int_equal(catalogue_number(p->beside, "SELECT created_ms FROM project"), 2);
+	assert_int_equal(
+	        catalogue_number(p->beside, "SELECT count(*) FROM project WHERE motto='none'"), 1);
+}
+
+static void every_page_fits(const char *path)
+{
+	uint8_t *bytes = malloc(FILE_MOST);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, bytes, FILE_MOST);
+
+	assert_in_range(n, TW_SUMS_PAGE, FILE_MOST - 1);
+	for (ssize_t at = 0; at < n; at += TW_SUMS_PAGE)
+		assert_true(tw_sums_fit(bytes + at));
+	(void)close(fd);
+	free(bytes);
+}
+
+/* The way back: the catalogue as it was. */
+static void is_copied(const struct place *p)
+{
+	struct tw_catalogue *c = NULL;
+	struct tw_db *db = NULL;
+	char path[64];
+	int room = 0;
+
+	if (catalogue_on_postgres())
+		return;
+	path_in(p, "catalogue.db.schema-1", path);
+	every_page_fits(path);
+	assert_int_equal(tw_catalogue_open(path, &c, NULL), TW_OK);
+	(void)tw_catalogue_close(c);
+	assert_int_equal(tw_db_sqlite_open(path, TW_DB_WRITE, &db, &room, NULL), TW_OK);
+	assert_int_equal(room, TW_SUMS_BYTES);
+	assert_int_equal(catalogue_number(db, "SELECT user_version FROM pragma_user_version"), 1);
+	assert_int_equal(catalogue_number(db, "SELECT created_ms FROM project"), 1);
+	tw_db_close(db);
+}
+
+static void test_applied_after_a_copy(void **state)
+{
+	const struct list two = schema_with(SECOND);
+	char address[CATALOGUE_ADDRESS];
+	struct tw_err err = {.msg = ""};
+	struct place p;
+	struct tw_catalogue *c = begin(&p);
+
+	(void)state;
+	assert_int_equal(version(&p), 1);
+	assert_int_equal(upgrade(c, &two, &err), TW_OK);
+	is_upgraded(&p);
+	is_copied(&p);
+	assert_int_equal(upgrade(c, &two, &err), TW_OK);
+	is_upgraded(&p);
+	(void)tw_catalogue_close(c);
+
+	/* for this program it is a newer one */
+	catalogue_address(p.dir, address);
+	c = NULL;
+	assert_int_equal(tw_catalogue_open(address, &c, &err), TW_UNSUPPORTED);
+	assert_string_equal(err.msg,
+	        "the catalogue has schema 2, this program knows up to 1: it was written by a newer "
+	        "tracewell");
+	is_upgraded(&p);
+	end(&p);
+}
+
+static void test_all_of_it_or_nothing(void **state)
+{
+	const struct list broken = schema_with(SECOND "INSERT INTO no_such_table VALUES(1);");
+	const struct list two = schema_with(SECOND);
+	struct tw_err err = {.msg = ""};
+	struct place p;
+	struct tw_catalogue *c = begin(&p);
+
+	(void)state;
+	assert_int_not_equal(upgrade(c, &broken, &err), TW_OK);
+	assert_non_null(strstr(err.msg, "no_such_table"));
+	assert_int_equal(version(&p), 1);
+	assert_int_equal(catalogue_number(p.beside, "SELECT created_ms FROM project"), 1);
+	assert_int_equal(upgrade(c, &two, &err), TW_OK);
+	is_upgraded(&p);
+	(void)tw_catalogue_close(c);
+	end(&p);
+}
+
+static void *upgrade_too(void *arg)
+{
+	const struct list two = schema_with(SECOND);
+
+	return (void *)(intptr_t)upgrade(arg, &two, NULL);
+}
+
+static void test_once_by_several(void **state)
+{
+	struct place p;
+	struct tw_catalogue *c[AT_ONCE] = {begin(&p)};
+	pthread_t threads[AT_ONCE];
+
+	(void)state;
+	for (int i = 1; i < AT_ONCE; i++)
+		c[i] = catalogue_in(p.dir);
+	for (int i = 0; i < AT_ONCE; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, upgrade_too, c[i]), 0);
+	for (int i = 0; i < AT_ONCE; i++) {
+		void *st = NULL;
+
+		assert_int_equal(pthread_join(threads[i], &st), 0);
+		assert_int_equal((intptr_t)st, TW_OK);
+	}
+	is_upgraded(&p);
+	is_copied(&p);
+	for (int i = 0; i < AT_ONCE; i++)
+		(void)tw_catalogue_close(c[i]);
+	end(&p);
+}
+
+static void test_a_large_one_is_not_read_into_memory(void **state)
+{
+	const struct list two = schema_with(SECOND);
+	struct place p;
+	struct tw_catalogue *c;
+
+	(void)state;
+	if (catalogue_on_postgres())
+		skip();
+	c = begin(&p);
+	catalogue_run(p.beside, "CREATE TABLE large(bytes BLOB)");
+	for (int i = 0; i < LARGE_MB; i++)
+		catalogue_run(p.beside, "INSERT INTO large VALUES(randomblob(1000000))");
+	(void)sqlite3_memory_highwater(true);
+	assert_int_equal(upgrade(c, &two, NULL), TW_OK);
+	assert_in_range(sqlite3_memory_highwater(false), 1, LARGE_MB / 3 << 20);
+	is_upgraded(&p);
+	assert_int_equal(catalogue_number(p.beside, "SELECT count(*) FROM large"), LARGE_MB);
+	(void)tw_catalogue_close(c);
+	end(&p);
+}
+
+static void refused(const struct place *p, const char *words)
+{
+	char address[CATALOGUE_ADDRESS];
+	struct tw_catalogue *c = NULL;
+	struct tw_err err = {.msg = ""};
+
+	catalogue_address(p->dir, address);
+	assert_int_equal(tw_catalogue_open(address, &c, &err), TW_UNSUPPORTED);
+	assert_non_null(strstr(err.msg, words));
+	assert_int_equal(catalogue_number(p->beside, "SELECT count(*) FROM project"), 1);
+}
+
+static void test_unknown_schemas_are_refused(void **state)
+{
+	static const char *const none[] = {"PRAGMA user_version=0", "PRAGMA user_version=-1"};
+	static const char *const none_there[] = {
+	        "UPDATE catalogue_schema SET version=0", "UPDATE catalogue_schema SET version=-1"};
+	const bool there = catalogue_on_postgres();
+	struct place p;
+
+	(void)state;
+	(void)tw_catalogue_close(begin(&p));
+	for (int i = 0; i < 2; i++) {
+		catalogue_run(p.beside, there ? none_there[i] : none[i]);
+		refused(&p, "no schema number");
+	}
+	catalogue_run(p.beside,
+	        there ? "UPDATE catalogue_schema SET version=99" : "PRAGMA user_version=99");
+	refused(&p, "has schema 99, this program knows up to 1");
+	assert_int_equal(version(&p), 99);
+	end(&p);
+}
+
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_applied_after_a_copy),
+        cmocka_unit_test(test_all_of_it_or_nothing),
+        cmocka_unit_test(test_once_by_several),
+        cmocka_unit_test(test_a_large_one_is_not_read_into_memory),
+        cmocka_unit_test(test_unknown_schemas_are_refused),
+};
+
+UNIT_TESTS("catalogue_upgrade", tests)
