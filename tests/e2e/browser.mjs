@@ -3,9 +3,87 @@
  */
 import { chromium } from 'playwright-core';
 
-export function launch() {
-	return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu',
+import { inFull, until } from './server.mjs';
+
+/* Themes and widths at which a page is held to what can be read: each theme once, in a full run at both widths. */
+export const THEMES = inFull([['light', 1280], ['dark', 1280], ['light', 1920], ['dark', 1920]], [['light', 1280], ['dark', 1920]]);
+
+/* Runs in each page before its own scripts: knows the timers that the page waits for and the time of its last act. */
+const WATCH = `(() => {
+	const SHORT_MS = 700; // longer ones ask again how far something is
+	const QUIET_MS = 60;
+	const timers = new Set();
+	let last = performance.now();
+	const act = () => { last = performance.now(); };
+	const set = window.setTimeout, clear = window.clearTimeout;
+	window.setTimeout = (run, ms, ...more) => {
+		const timer = set(() => {
+			timers.delete(timer);
+			act();
+			if (typeof run === 'function') run(...more);
+		}, ms);
+		if (!(ms > SHORT_MS)) timers.add(timer);
+		return timer;
+	};
+	window.clearTimeout = (timer) => {
+		timers.delete(timer);
+		clear(timer);
+	};
+	const Real = window.Worker;
+	if (Real)
+		window.Worker = class extends Real {
+			constructor(...args) {
+				super(...args);
+				this.addEventListener('message', act);
+			}
+			postMessage(...args) {
+				act();
+				super.postMessage(...args);
+			}
+		};
+	new MutationObserver(act).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+	const frame = () => new Promise((done) => requestAnimationFrame(done));
+	window.painted = async () => {
+		await frame();
+		await frame();
+		await new Promise((done) => set(done));
+	};
+	window.atRest = async () => {
+		await window.painted();
+		return timers.size === 0 && performance.now() - last >= QUIET_MS;
+	};
+})()`;
+
+function watch(context) {
+	const requests = { open: new Set(), begun: 0 };
+	context.requests = requests;
+	context.setDefaultTimeout(60_000);
+	context.on('request', (r) => (requests.open.add(r), requests.begun++));
+	for (const end of ['requestfinished', 'requestfailed']) context.on(end, (r) => requests.open.delete(r));
+	return context.addInitScript(WATCH).then(() => context);
+}
+
+/* Waits until a page has done what it was asked for: no request is open, no timer is set, nothing changes. */
+export async function settled(page) {
+	const { requests } = page.context();
+	await until(async () => {
+		const { begun } = requests;
+		const rests = await page.evaluate(() => globalThis.atRest()).catch(() => false); // it may navigate just now
+		return rests && requests.open.size === 0 && requests.begun === begun ? true : undefined;
+	}, 'a page at rest').catch((e) => {
+		throw new Error(`${e.message}: ${[...requests.open].map((r) => r.url())}`);
+	});
+}
+
+/* Waits until the page has painted what it knows. */
+export const painted = (page) => page.evaluate(() => globalThis.painted());
+
+export async function launch() {
+	const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu',
 		'--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'] });
+	const make = browser.newContext.bind(browser);
+	browser.newContext = (options) => make(options).then(watch);
+	return browser;
 }
 
 /* Signs a fresh page in with a key that may write, as a person would. */
@@ -57,7 +135,12 @@ export function unreadable(page) {
 		const canvas = document.createElement('canvas');
 		canvas.width = canvas.height = 1;
 		const g = canvas.getContext('2d', { willReadFrequently: true });
+		const known = new Map(); // reading a pixel back is slow, and a page has few colours
 		const rgba = (css) => {
+			if (!known.has(css)) known.set(css, painted(css));
+			return [...known.get(css)];
+		};
+		const painted = (css) => {
 			g.clearRect(0, 0, 1, 1);
 			g.fillStyle = css;
 			g.fillRect(0, 0, 1, 1);

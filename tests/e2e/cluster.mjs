@@ -20,6 +20,7 @@ export const blobKey = (body) => {
 	const sha256 = createHash('sha256').update(body).digest('hex');
 	return `blobs/${sha256.slice(0, 2)}/${sha256}`;
 };
+export const recordKey = (id) => `records/${id.slice(-1)}/${id}`;
 export const fileKey = (id) => `traces/${id.slice(-2)}/${id.slice(-4, -2)}/${id}.db`;
 
 /* Numbers that come the same again, for faults that are drawn by lot. */
@@ -118,14 +119,14 @@ class Cluster {
 		assert.equal((await s.get('/api/v1/traces', { query: { limit: 1 } })).json.total, kept.size, 'none that was sent again is a second one');
 		const counted = async () => (await s.get('/api/v1/fleet/scenarios?by=all')).json?.traces ?? 0;
 		await until(async () => ((await counted()) >= kept.size ? true : undefined), 'all counted', seconds);
-		await sleep(300);
+		await until(async () => ((await s.metric('tracewell_rollup_waiting_traces')) === 0 ? true : undefined), 'nothing waits to be counted', seconds);
 		assert.equal(await counted(), kept.size, 'none counted twice');
 		/* of each call of the outer method there is one */
 		const { json } = await s.get('/api/v1/fleet/methods?metrics=calls');
 		const calls = Math.max(...json.methods.map((m) => m.calls.sum));
 		assert.equal(calls, [...kept.values()].reduce((sum, k) => sum + k.calls, 0), 'calls of the fleet');
 		for (const of of this.servers)
-			for (const { id } of [...kept.values()].slice(-5)) assert.equal((await of.get(`/api/v1/traces/${id}`)).json.state, 'ready');
+			for (const { id } of [...kept.values()].slice(-5)) await until(async () => ((await of.get(`/api/v1/traces/${id}`)).json?.state === 'ready' ? true : undefined), `${id} at each server, also one that lost its session with the database just now`);
 		const keys = new Set(await this.bucket.keys());
 		for (const { id, calls, of } of kept.values())
 			for (const key of [fileKey(id), blobKey(sampleTrace(calls, 4000 + of))]) assert.ok(keys.has(key), `${key} of ${id}`);

@@ -34,6 +34,13 @@ export class Faults {
 		fs.writeSync(this.fd, fields, 0, 8, 8);
 	}
 
+	/* How many failed so far. */
+	hits() {
+		const field = Buffer.alloc(8);
+		fs.readSync(this.fd, field, 0, 8, 24);
+		return Number(field.readBigUInt64LE(0));
+	}
+
 	/* None fail any more; how many did, of how many, and what the first was. */
 	disarm() {
 		const fields = Buffer.alloc(HEAD);

@@ -12,7 +12,10 @@ export function paths(node, above = [], out = []) {
 
 export function sums(list) {
 	const out = new Map();
-	for (const [p, self] of list) out.set(p.join(' > '), (out.get(p.join(' > ')) ?? 0) + self);
+	for (const [p, self] of list) {
+		const key = p.join(' > ');
+		out.set(key, (out.get(key) ?? 0) + self);
+	}
 	return new Map([...out].sort());
 }
 
@@ -33,19 +36,22 @@ export function stepped(list, ...steps) {
 	return sums(list);
 }
 
-const sumUp = (chains) => {
+const sumUp = (chains, depth = Infinity) => {
 	const out = new Map();
 	for (const [p, self] of chains)
-		for (let i = 1; i <= p.length; i++) out.set(p.slice(0, i).join(' > '), (out.get(p.slice(0, i).join(' > ')) ?? 0) + self);
+		for (let i = 0, key = ''; i < Math.min(p.length, depth); i++) {
+			key = i ? `${key} > ${p[i]}` : p[i];
+			out.set(key, (out.get(key) ?? 0) + self);
+		}
 	return new Map([...out].sort());
 };
 
-/* Focused on a subtree: what stands below this path, with all below. */
-export const subtree = (list, at) => sumUp(list.filter(([p]) => at.every((m, i) => p[i] === m)).map(([p, self]) => [p.slice(at.length), self]));
+/* Focused on a subtree: what stands below this path, with all below; `depth`: so many levels of it. */
+export const subtree = (list, at, depth) => sumUp(list.filter(([p]) => at.every((m, i) => p[i] === m)).map(([p, self]) => [p.slice(at.length), self]), depth);
 
 /* Turned around: each method's own weight, by who called it, below `at` when only that is looked at. */
-export const inverted = (list, at = []) => sumUp(list.map(([p, self]) => [[...p].reverse(), self])
-	.filter(([up]) => at.every((m, i) => up[i] === m)).map(([up, self]) => [up.slice(at.length), self]));
+export const inverted = (list, at = [], depth = Infinity) => sumUp(list.map(([p, self]) => [[...p].reverse(), self])
+	.filter(([up]) => at.every((m, i) => up[i] === m)).map(([up, self]) => [up.slice(at.length), self]), depth);
 
 /* What an answer says of every node below its root that took something. */
 export function weights(node, above = [], out = new Map()) {

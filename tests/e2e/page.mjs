@@ -9,13 +9,12 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before } from 'node:test';
-import { launch, visit } from './browser.mjs';
+import { launch, settled, visit } from './browser.mjs';
 import { binary, startServer, tracewell } from './server.mjs';
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
 export const shots = process.env.SCREENSHOTS;
 export const HOSTILE = '<img src=x onerror=alert(1)>';
-export const WRITTEN_MS = 400; // by then the address holds the view
 export let server, browser, dir, truth, id, uiUrl;
 export const stand = { handed: undefined, mute: false }; // in for the Perfetto UI: what it was given; it does not answer
 let ui;
@@ -59,6 +58,7 @@ export async function open(target = '/', scheme = 'light', width = 1280) {
 export async function openTrace(query = '') {
 	const page = await open(`/traces/${id}${query}`);
 	await page.waitForSelector('[data-ready]');
+	await settled(page);
 	return page;
 }
 

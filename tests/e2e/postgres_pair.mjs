@@ -8,19 +8,11 @@
  */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 
 import { Postgres, command, postgresIsThere } from './postgres.mjs';
-import { until } from './server.mjs';
-
-const freePort = () => new Promise((done) => {
-	const s = net.createServer().listen(0, '127.0.0.1', () => {
-		const { port } = s.address();
-		s.close(() => done(port));
-	});
-});
+import { freePort, until } from './server.mjs';
 
 const run = (...all) => execFileSync(all[0], all.slice(1), { stdio: ['ignore', 'pipe', 'pipe'], cwd: '/', encoding: 'utf8' });
 

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { launch, signInAs } from './browser.mjs';
+import { launch, settled, signInAs } from './browser.mjs';
 import { sampleTrace } from './make.mjs';
 import { binary, root, startServer, tracewell } from './server.mjs';
 
@@ -73,7 +73,7 @@ async function shoot(browser, server, ids, scheme, width) {
 		await page.waitForSelector(whole);
 		if (at.startsWith('/traces/') && name !== 'no-such-trace') await page.waitForSelector('[data-ready]');
 		if (key) await page.keyboard.press(key);
-		await page.waitForTimeout(300); // the last picture of a canvas
+		await settled(page); // the last picture of a canvas
 		await keep(name);
 	}
 	await page.context().close();

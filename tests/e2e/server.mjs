@@ -13,9 +13,16 @@ import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+
+/* The path of real recordings, which are not in the repository: in $TRACEWELL_SAMPLES, by default ../shared/samples. */
+export const sample = (name) => path.resolve(root, process.env.TRACEWELL_SAMPLES || '../shared/samples', name);
+
+/* The option of a test that reads them. */
+export const reads = (file) => ({ skip: !fs.existsSync(file) && `${file} does not exist` });
 
 export function binary() {
 	if (process.env.TRACEWELL) return path.resolve(process.env.TRACEWELL);
@@ -40,23 +47,48 @@ export function sanitized() {
  * memory and the calls that are forbidden. */
 export const endsUnlike = (how) => sanitized() && ['crash', 'eat', 'run'].includes(how) && 'built with a sanitizer';
 
+/* A test() whose tests run `n` at a time, for a file of tests that mostly wait and share nothing. */
+export function sideBySide(n) {
+	const all = [];
+	setImmediate(() => describe('side by side', { concurrency: n }, () => all.forEach((one) => test(...one))));
+	return (...one) => all.push(one);
+}
+
 /* Runs a subcommand; stdout trimmed. */
 export function tracewell(...args) {
 	return execFileSync(binary(), args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28 }).trim();
 }
 
+/* The value of a setting that makes a test longer or wider than in the default run. */
+export const inFull = (full, otherwise) => (process.env.TRACEWELL_TESTS === 'full' ? full : otherwise);
+
+/* The pace of a client, a fault or a kill, and the pause between two attempts. A test that expects something to have
+ * happened, or not, waits with until(). */
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
-/* Asks again until the answer is not undefined. */
+/* A port that a test gives to a program, and that stays free while the program is restarted: none of those from which
+ * the kernel takes the ports of connections (32768 and up), as it would give one of them to another test. */
+export async function freePort(host = '127.0.0.1') {
+	for (;;) {
+		const port = 12000 + Math.floor(Math.random() * 20000);
+		const probe = net.createServer();
+		if (await new Promise((done) => probe.once('error', () => done(false)).listen(port, host, () => probe.close(() => done(true))))) return port;
+	}
+}
+
 /* Each cookie of an answer; Debian 12's Node 18 hands them out as one text. */
 export const cookiesOf = (headers) => headers.getSetCookie?.() ?? (headers.get('set-cookie') ?? '').split(/, (?=[^;, ]+=)/).filter(Boolean);
 
-export async function until(ask, what, seconds = 30) {
-	const end = Date.now() + seconds * 1000 * (sanitized() ? 4 : 1);
-	while (Date.now() < end) {
+const LEAST_S = 60;
+
+/* Repeats `ask` until it returns something other than undefined. The deadline is for a machine that is busy with other
+ * work: a test never measures with it. */
+export async function until(ask, what, seconds = LEAST_S) {
+	const end = Date.now() + Math.max(seconds, LEAST_S) * 1000 * (sanitized() ? 4 : 1);
+	for (let pause = 4; Date.now() < end; pause = Math.min(pause * 2, 40)) {
 		const answer = await ask();
 		if (answer !== undefined) return answer;
-		await sleep(40);
+		await sleep(pause);
 	}
 	throw new Error(`${what}: not within ${seconds} s`);
 }
@@ -121,7 +153,6 @@ export class Server {
 				return said ? Number(said[1]) : undefined;
 			},
 			'a listening server',
-			20,
 		);
 		this.url = `http://127.0.0.1:${this.port}`;
 	}
@@ -180,7 +211,9 @@ export class Server {
 		return this.ask('POST', target, { key: this.ingest, body, ...options });
 	}
 
+	/* Of a mapping, waits until it is compiled, however busy the machine is. */
 	put(target, body, options = {}) {
+		if (/\/builds\/[^/]+\/(methods|retrace)$/.test(target)) options = { ...options, query: { wait: '60', ...options.query } };
 		return this.ask('PUT', target, { key: this.write, body, ...options });
 	}
 
@@ -214,6 +247,21 @@ export class Server {
 		return (await this.get('/api/v1/traces')).json.total;
 	}
 
+	/* A metric as a number, summed over the series that have all of `labels`. */
+	async metric(name, labels = {}) {
+		const { text } = await this.get('/metrics', { key: null });
+		const wanted = Object.entries(labels).map(([k, v]) => `${k}="${v}"`);
+		const series = text.split('\n').filter((l) => l.startsWith(name) && /^[ {]/.test(l.slice(name.length)) && wanted.every((w) => l.includes(w)));
+		return series.reduce((sum, l) => sum + Number(l.slice(l.lastIndexOf(' ') + 1)), 0);
+	}
+
+	/* Waits for a complete run of a background task that begins after this call, or for the first one of this process. */
+	async ran(task, { first = false } = {}) {
+		const runs = () => this.metric('tracewell_background_runs_total', { task });
+		const enough = first ? 1 : (await runs()) + 2;
+		await until(async () => ((await runs()) >= enough ? true : undefined), `a run of ${task}`);
+	}
+
 	/* Names of what lies in the spool: uploads under way, or left. */
 	spool() {
 		const folder = path.join(this.data, 'spool');
@@ -245,6 +293,14 @@ export class Server {
 		const status = fs.readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
 		return Number(/VmRSS:\s+(\d+) kB/.exec(status)[1]) / 1024;
 	}
+}
+
+/* A data folder with an empty catalogue, as the first start of a server leaves it; commands make none. */
+export async function makeData(data) {
+	const server = new Server(data, ['--catalog', ''], {});
+	await server.start();
+	await server.stop();
+	return data;
 }
 
 const BUCKET = `import { startBucket } from ${JSON.stringify(new URL('./bucket.mjs', import.meta.url).href)};

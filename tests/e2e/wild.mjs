@@ -15,7 +15,7 @@ import { root } from './server.mjs';
 
 const CRLF = '\r\n';
 const latin1 = (text) => Buffer.from(text, 'latin1');
-const ROUTES = [...fs.readFileSync(path.join(root, 'server/routes.def'), 'utf8').matchAll(/^ROUTE\("(\w+)",\s*"([^"]+)"/gm)]
+const ROUTES = [...fs.readFileSync(path.join(root, 'server/api/routes.def'), 'utf8').matchAll(/^ROUTE\("(\w+)",\s*"([^"]+)"/gm)]
 	.map(([, method, template]) => ({ method, template }));
 
 class Dice {

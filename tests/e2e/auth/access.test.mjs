@@ -10,8 +10,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { binary, root, startServer, tracewell } from './server.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { binary, root, startServer, tracewell } from '../server.mjs';
 
 const NEEDS = {
 	PUBLIC: ['GET /healthz', 'GET /readyz', 'GET /metrics', 'GET /api/v1/openapi.json', 'GET /api/reference', 'GET /api/reference.css', 'GET /api/v1/session', 'POST /api/v1/session',
@@ -64,7 +64,7 @@ function filled(r, values) {
 }
 
 test('the list here is the list of the server', () => {
-	const text = fs.readFileSync(path.join(root, 'server/routes.def'), 'utf8');
+	const text = fs.readFileSync(path.join(root, 'server/api/routes.def'), 'utf8');
 	const lines = [...text.matchAll(/^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+)\)/gm)].map(([, method, p, need]) => `${need} ${method} ${p}`);
 	assert.ok(lines.length > 30);
 	assert.deepEqual(lines.sort(), routes.map((r) => `${r.need} ${r.method} ${r.path}`).sort());

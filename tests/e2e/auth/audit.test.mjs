@@ -8,9 +8,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { binary, root, startServer, tracewell, until } from './server.mjs';
-import { findSlower } from './slower.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { binary, root, startServer, tracewell, until } from '../server.mjs';
+import { findSlower } from '../slower.mjs';
 
 const json = (o) => JSON.stringify(o);
 
@@ -87,12 +87,14 @@ const value = (x) => (typeof x === 'function' ? x() : x);
 async function watcher(s) {
 	execFileSync(binary(), ['user', 'create', 'watcher', '--server-admin', '--data', s.data], { input: 'watching password' });
 	const signed = await s.ask('POST', '/api/v1/session', { key: null, body: json({ name: 'watcher', password: 'watching password' }) });
-	const headers = { Cookie: signed.headers.get('set-cookie').split(';')[0] };
-	return async (query = {}) => (await s.get('/api/v1/audit', { key: null, headers, query: { everywhere: '1', limit: '500', ...query } })).json.entries;
+	const [, session] = signed.headers.get('set-cookie').split(';')[0].split('=');
+	/* the cookie's name has the server's port, which a restart changes here */
+	const headers = () => ({ Cookie: `tw_session_${s.port}=${session}` });
+	return async (query = {}) => (await s.get('/api/v1/audit', { key: null, headers: headers(), query: { everywhere: '1', limit: '500', ...query } })).json.entries;
 }
 
 test('every route that changes something stands here', () => {
-	const text = fs.readFileSync(path.join(root, 'server/routes.def'), 'utf8');
+	const text = fs.readFileSync(path.join(root, 'server/api/routes.def'), 'utf8');
 	const lines = [...text.matchAll(/^ROUTE\("(\w+)",\s*"([^"]+)"/gm)].map(([, m, p]) => `${m} ${p}`).filter((r) => !r.startsWith('GET '));
 	const here = [...new Set(changes({ passwords: [] }).map(([route]) => route)), ...OF_QUARANTINE.map(([method]) => `${method} /api/v1/quarantine/{id}`), ...Object.keys(WITHOUT)];
 	assert.deepEqual(lines.sort(), here.sort());

@@ -9,8 +9,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { isSigned, startReceiver } from './receiver.mjs';
-import { binary, startServer, until } from './server.mjs';
+import { isSigned, startReceiver } from '../receiver.mjs';
+import { binary, startServer, until } from '../server.mjs';
 
 const ARGS = ['--webhook-private', '127.0.0.0/8'];
 const asker = (s) => (method, target, body) => s.ask(method, `/api/v1/webhooks${target}`, { key: s.admin, body: body && JSON.stringify(body) });

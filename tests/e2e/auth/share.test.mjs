@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { startServer, tracewell } from './server.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { startServer, tracewell } from '../server.mjs';
 
 const HOSTILE = ['<img src=x onerror=alert(1)>', "'; DROP TABLE trace; --", '‮gnp.exe', '%s%n', '💥 ünï'];
 const GONE = '01ARZ3NDEKTSV4RRFFQ69G5FAV';

@@ -5,10 +5,10 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { navigate, signIn, unreadable } from './browser.mjs';
-import { Faults, shim } from './faults.mjs';
-import { browser, dir, done, id, open, server, shots, watched } from './page.mjs';
-import { startServer, tracewell } from './server.mjs';
+import { navigate, signIn, unreadable } from '../browser.mjs';
+import { Faults, shim } from '../faults.mjs';
+import { browser, dir, done, id, open, server, shots, watched } from '../page.mjs';
+import { startServer, tracewell } from '../server.mjs';
 
 test('what went wrong is told', async (t) => {
 	const page = await open('/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV');

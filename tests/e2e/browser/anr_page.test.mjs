@@ -6,13 +6,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import zlib from 'node:zlib';
-import { launch, unreadable, visit } from './browser.mjs';
-import { form, sampleMapping, sampleTrace, zip } from './make.mjs';
-import { root, startServer } from './server.mjs';
+import { THEMES, launch, settled, unreadable, visit } from '../browser.mjs';
+import { form, sampleMapping, sampleTrace, zip } from '../make.mjs';
+import { root, startServer } from '../server.mjs';
 
 const shots = process.env.SCREENSHOTS;
 const HOSTILE = '<img src=x onerror=alert(1)>';
-const WRITTEN_MS = 400; // by then the address holds the view
 const ending = [];
 let server, browser, id, ring, looks, plain, crowd, beside, sampled;
 
@@ -134,7 +133,7 @@ test('anr: threads are filtered and opened, and the address holds it', async (t)
 	await page.waitForSelector('#anr .opened .stack');
 	assert.equal(await page.locator('#anr .opened .stack li').count(), 9);
 	assert.match(await page.innerText('#anr .opened .stack'), /locked com\.example\.shop\.Cart 0x045af028/);
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	await page.reload();
 	await page.waitForSelector('#anr .opened .stack');
 	assert.deepEqual(await names(), ['DB-writer']);
@@ -222,7 +221,7 @@ test('anr: a frame leads to its calls in the trace of the same seconds', async (
 	assert.deepEqual(await page.locator('#anr .opened .link').allInnerTexts(), ['com.example.app.Class3.method4']);
 	await page.click('#anr .opened .link');
 	await page.waitForSelector('.search output:has-text("1 of 6 methods, 500 calls in")');
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	const q = new URL(page.url()).searchParams;
 	assert.equal(q.get('find'), 'com.example.app.Class3.method4');
 	assert.equal(q.get('thread'), '4000');
@@ -273,16 +272,15 @@ test('anr: a trace without a report has no panel', async (t) => {
 	await done(page, t);
 });
 
-for (const scheme of ['light', 'dark'])
-	for (const width of [1280, 480])
-		test(`anr: all can be read, ${scheme}, ${width} wide`, async (t) => {
-			for (const trace of [id, ring]) {
-				const page = await open(trace, '?stack=0', scheme, width);
-				await page.waitForSelector('#anr .opened .stack');
-				for (const summary of await page.locator('#anr summary').all()) await summary.click();
-				assert.deepEqual(await unreadable(page), []);
-				if (shots) await page.screenshot({ path: path.join(shots, `anr-${scheme}-${width}-${trace === id ? 'chain' : 'ring'}.png`), fullPage: true });
-				assert.deepEqual(page.problems, []);
-				await page.context().close();
-			}
-		});
+for (const [scheme, width] of [['light', 480], ...THEMES])
+	test(`anr: all can be read, ${scheme}, ${width} wide`, async (t) => {
+		for (const trace of [id, ring]) {
+			const page = await open(trace, '?stack=0', scheme, width);
+			await page.waitForSelector('#anr .opened .stack');
+			for (const summary of await page.locator('#anr summary').all()) await summary.click();
+			assert.deepEqual(await unreadable(page), []);
+			if (shots) await page.screenshot({ path: path.join(shots, `anr-${scheme}-${width}-${trace === id ? 'chain' : 'ring'}.png`), fullPage: true });
+			assert.deepEqual(page.problems, []);
+			await page.context().close();
+		}
+	});

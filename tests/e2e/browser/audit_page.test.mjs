@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { navigate, unreadable } from './browser.mjs';
-import { done, HOSTILE, server, shots, watched } from './page.mjs';
-import { tracewell } from './server.mjs';
+import { navigate, unreadable } from '../browser.mjs';
+import { done, HOSTILE, server, shots, watched } from '../page.mjs';
+import { tracewell } from '../server.mjs';
 
 test('changes are listed, picked by kind, and paged', async (t) => {
 	for (let i = 0; i < 120; i++)

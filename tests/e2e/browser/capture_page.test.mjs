@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { violations } from './axe.mjs';
-import { navigate, unreadable } from './browser.mjs';
-import { sampleTrace } from './make.mjs';
-import { done, open, server, shots, watched } from './page.mjs';
-import { tracewell } from './server.mjs';
+import { violations } from '../axe.mjs';
+import { navigate, unreadable } from '../browser.mjs';
+import { sampleTrace } from '../make.mjs';
+import { done, open, server, shots, watched } from '../page.mjs';
+import { tracewell } from '../server.mjs';
 
 async function asAdmin(scheme, width) {
 	const page = await watched(scheme, width);

@@ -7,10 +7,10 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { unreadable } from './browser.mjs';
-import { btrace } from './make.mjs';
-import { dir, done, HOSTILE, id, open, server, WRITTEN_MS } from './page.mjs';
-import { binary, tracewell } from './server.mjs';
+import { settled, unreadable } from '../browser.mjs';
+import { btrace } from '../make.mjs';
+import { dir, done, HOSTILE, id, open, server } from '../page.mjs';
+import { binary, tracewell } from '../server.mjs';
 
 let next; // the version after that of `id`: slower, and does more
 function newer() {
@@ -64,7 +64,7 @@ test('two traces of the list are compared', async (t) => {
 	assert.ok(usual.orange > 500, JSON.stringify(usual));
 	await page.getByRole('button', { name: 'As A, with what is gone' }).click();
 	await page.waitForSelector('[data-diff=a]');
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	assert.equal(at().searchParams.get('width'), 'a');
 	await page.getByRole('button', { name: 'As B' }).click();
 
@@ -104,7 +104,7 @@ test('two traces of the list are compared', async (t) => {
 	await page.waitForFunction((w) => document.querySelector('.verdict-line').textContent !== w, words);
 	await page.getByText('Compared are all threads: their times add up').waitFor();
 	await page.waitForSelector('[data-compared]');
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	assert.equal(at().searchParams.get('thread'), 'all');
 	for (const scheme of ['light', 'dark']) {
 		await page.emulateMedia({ colorScheme: scheme });

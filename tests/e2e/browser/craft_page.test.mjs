@@ -8,12 +8,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
-import { BUDGETS, budgetOf } from '../../web/budget.mjs';
-import { violations } from './axe.mjs';
-import { signInAs, unreadable } from './browser.mjs';
-import { done, id, openTrace, server, watched } from './page.mjs';
-import { sampleTrace } from './make.mjs';
-import { binary, root, tracewell } from './server.mjs';
+import { BUDGETS, budgetOf } from '../../../web/budget.mjs';
+import { violations } from '../axe.mjs';
+import { THEMES, settled, signInAs, unreadable } from '../browser.mjs';
+import { done, id, openTrace, server, watched } from '../page.mjs';
+import { sampleTrace } from '../make.mjs';
+import { binary, inFull, root, tracewell } from '../server.mjs';
 
 const SHIFT = 0.005; // 0.1 is what counts as good; a title that grows with its trace's name is the last that moves
 let anr, other; // a trace with a report, one to compare with: made when they are asked for
@@ -55,29 +55,36 @@ async function pages() {
 	];
 }
 
-for (const scheme of ['light', 'dark'])
-	test(`axe finds nothing on any page, ${scheme}`, async (t) => {
-		const page = await watched(scheme);
+/* One of each kind; in a full run all of them. */
+const somePages = async () => (await pages()).filter(([name]) => inFull(true, ['list', 'trace', 'anr', 'compare', 'fleet methods', 'people'].includes(name)));
+
+const inFullRuns = inFull(test, () => undefined);
+
+for (const [scheme, width] of THEMES)
+	test(`every page can be read and axe finds nothing, ${scheme}, ${width}`, async (t) => {
+		const page = await watched(scheme, width);
+		const rules = inFull(undefined, scheme === 'light' ? undefined : ['color-contrast']); // the themes share everything but their colours
 		await page.goto(server.url);
 		await page.waitForSelector('input[type=password]');
-		assert.deepEqual(await violations(page), [], 'sign-in');
+		assert.deepEqual(await violations(page, rules), [], 'sign-in');
 		await enter(page);
 		for (const [name, at, whole] of await pages()) {
 			await page.goto(server.url + at);
 			await page.waitForSelector(whole);
 			if (at.startsWith('/traces/') && name !== 'no such trace') await page.waitForSelector('[data-ready]');
 			await page.locator('button:has-text("as a table"), #anr button:has-text("As a table"), #anr button:has-text("Raw text")').evaluateAll((all) => all.forEach((b) => b.click()));
-			assert.deepEqual(await violations(page), [], name);
+			assert.deepEqual(await violations(page, rules), [], name);
+			assert.deepEqual(await unreadable(page), [], name);
 			if (name !== 'trace') continue;
 			await page.keyboard.press('Escape');
 			await page.keyboard.press('?');
 			await page.waitForSelector('dialog[open]');
-			assert.deepEqual(await violations(page), [], 'keys');
+			assert.deepEqual(await violations(page, rules), [], 'keys');
 		}
 		await done(page, t);
 	});
 
-test('nothing moves while a page loads', async (t) => {
+inFullRuns('nothing moves while a page loads', async (t) => {
 	const page = await open();
 	await page.addInitScript(() => {
 		globalThis.moved = [];
@@ -94,7 +101,7 @@ test('nothing moves while a page loads', async (t) => {
 		await page.goto(server.url + at);
 		await page.waitForSelector(whole);
 		if (at.startsWith('/traces/') && name !== 'no such trace') await page.waitForSelector('[data-ready]');
-		await page.waitForTimeout(700);
+		await settled(page);
 		const moved = await page.evaluate(() => globalThis.moved);
 		const sum = moved.reduce((n, [value]) => n + value, 0);
 		t.diagnostic(`${name}: ${sum.toFixed(4)}`);
@@ -104,7 +111,7 @@ test('nothing moves while a page loads', async (t) => {
 	await done(page, t);
 });
 
-test('no request leaves the origin, whatever page is open and however it looks', async (t) => {
+inFullRuns('no request leaves the origin, whatever page is open and however it looks', async (t) => {
 	const page = await open(); // notes each request that does
 	const asked = [];
 	page.on('request', (r) => asked.push(new URL(r.url()).origin));
@@ -147,8 +154,8 @@ test('the page stays within its budget, and a route loads what it needs', async 
 	await done(page, t);
 });
 
-for (const width of [1280, 2560, 3840])
-	test(`every page fits ${width} pixels`, async (t) => {
+for (const width of [2560, 3840])
+	inFullRuns(`every page fits ${width} pixels`, async (t) => {
 		const page = await open('/', 'light', width);
 		for (const [name, at, whole] of await pages()) {
 			await page.goto(server.url + at);
@@ -160,7 +167,7 @@ for (const width of [1280, 2560, 3840])
 
 test('the focus goes through a page in its order, and is seen', async (t) => {
 	const page = await open();
-	for (const [name, at, whole] of await pages()) {
+	for (const [name, at, whole] of await somePages()) {
 		await page.goto(server.url + at);
 		await page.waitForSelector(whole);
 		if (at.startsWith('/traces/') && name !== 'no such trace') await page.waitForSelector('[data-ready]');
@@ -206,7 +213,7 @@ test('each canvas says the same as a table', async (t) => {
 
 test('the keys are behind ? on every page', async (t) => {
 	const page = await open();
-	for (const [name, at, whole] of await pages()) {
+	for (const [name, at, whole] of await somePages()) {
 		await page.goto(server.url + at);
 		await page.waitForSelector(whole);
 		await page.keyboard.press('?');

@@ -6,11 +6,11 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { mapping, shopTrace, workerTrace } from '../gen/detect_trace.mjs';
-import { violations } from './axe.mjs';
-import { unreadable } from './browser.mjs';
-import { done, HOSTILE, open, server, shots } from './page.mjs';
-import { root } from './server.mjs';
+import { mapping, shopTrace, workerTrace } from '../../gen/detect_trace.mjs';
+import { violations } from '../axe.mjs';
+import { unreadable } from '../browser.mjs';
+import { done, HOSTILE, open, server, shots } from '../page.mjs';
+import { root } from '../server.mjs';
 
 let ready;
 /* Once for all tests of this file. */

@@ -9,9 +9,9 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, signIn, unreadable } from './browser.mjs';
-import * as read from './export_readers.mjs';
-import { binary, root, startServer, tracewell, until } from './server.mjs';
+import { launch, signIn, unreadable } from '../browser.mjs';
+import * as read from '../export_readers.mjs';
+import { binary, root, startServer, tracewell, until } from '../server.mjs';
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
 const speedscope = path.join(root, 'tests/node_modules/speedscope/dist/release');

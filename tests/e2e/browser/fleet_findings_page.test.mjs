@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { violations } from './axe.mjs';
-import { unreadable } from './browser.mjs';
-import { btrace } from './make.mjs';
-import { HOSTILE, done, open, server, shots } from './page.mjs';
-import { until } from './server.mjs';
+import { violations } from '../axe.mjs';
+import { unreadable } from '../browser.mjs';
+import { btrace } from '../make.mjs';
+import { HOSTILE, done, open, server, shots } from '../page.mjs';
+import { until } from '../server.mjs';
 
 const PID = 4300, MS = 1_000_000, EACH = 4;
 const VERSIONS = ['3.9', '3.10'];

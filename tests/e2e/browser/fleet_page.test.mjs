@@ -7,12 +7,12 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { violations } from './axe.mjs';
-import { navigate, unreadable } from './browser.mjs';
-import { btrace, zip } from './make.mjs';
-import { HOSTILE, done, open, server, shots, WRITTEN_MS } from './page.mjs';
-import { root, sleep, until } from './server.mjs';
-import { look } from './slower.mjs';
+import { violations } from '../axe.mjs';
+import { THEMES, navigate, settled, unreadable } from '../browser.mjs';
+import { btrace, zip } from '../make.mjs';
+import { HOSTILE, done, open, server, shots } from '../page.mjs';
+import { root, until } from '../server.mjs';
+import { look } from '../slower.mjs';
 
 const PID = 4200, EACH = 24, MS = 1_000_000;
 const VERSIONS = ['9.8.0', '9.9.0', '9.10.0']; /* the last one is slower, and the latest by number alone */
@@ -115,7 +115,7 @@ test('several apps are told to be added up, and one is picked', async (t) => {
 	const page = await open('/fleet');
 	await page.locator('select[name=app] option', { hasText: /^\d added up$/ }).waitFor({ state: 'attached' });
 	await page.selectOption('select[name=app]', 'another');
-	await page.waitForTimeout(700);
+	await settled(page);
 	assert.equal(new URL(page.url()).searchParams.get('app'), 'another');
 	assert.deepEqual(await violations(page), []);
 	await done(page, t);
@@ -169,7 +169,7 @@ test('methods are sorted, filtered and found by name; the address holds it, Back
 	await page.waitForSelector('#methods [role=alert] >> text=regular expression');
 	await page.fill('#methods [name=q]', '^com\\.shop\\.(Main|Repo)\\.');
 	await page.waitForFunction(() => document.querySelectorAll('#methods tbody tr').length === 2);
-	await sleep(WRITTEN_MS);
+	await settled(page);
 	await page.reload();
 	await page.waitForFunction(() => document.querySelectorAll('#methods tbody tr').length === 2);
 	await page.click('#methods tr[data-method="com.shop.Repo.load"] a');
@@ -282,7 +282,7 @@ test('a panel fails by itself, and comes when it is asked again', async (t) => {
 	await done(page, t);
 });
 
-for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 1920], ['dark', 1920]])
+for (const [scheme, width] of THEMES)
 	test(`they can be read by all, ${scheme}, ${width}`, async (t) => {
 		await ready();
 		const page = await open(OVERVIEW, scheme, width);

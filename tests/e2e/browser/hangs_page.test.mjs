@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { fleet } from '../gen/anr_fleet.mjs';
-import { violations } from './axe.mjs';
-import { unreadable } from './browser.mjs';
-import { done, open, server, shots, watched } from './page.mjs';
-import { tracewell, until } from './server.mjs';
+import { fleet } from '../../gen/anr_fleet.mjs';
+import { violations } from '../axe.mjs';
+import { unreadable } from '../browser.mjs';
+import { done, open, server, shots, watched } from '../page.mjs';
+import { tracewell, until } from '../server.mjs';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const sent = fleet(22);

@@ -8,9 +8,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, visit } from './browser.mjs';
-import { btrace } from './make.mjs';
-import { binary, startServer, tracewell } from './server.mjs';
+import { launch, settled, visit } from '../browser.mjs';
+import { btrace } from '../make.mjs';
+import { binary, startServer, tracewell } from '../server.mjs';
 
 const CALLS = 5_100_000; // of one thread: more than the page keeps
 const ROW = 18;
@@ -154,7 +154,7 @@ test('above 5 million calls a view from near shows exactly what was recorded', a
 	await page.locator('canvas.calls').focus();
 	for (let i = 0; i < 4; i++) await page.keyboard.press('d');
 	await page.waitForFunction((was) => JSON.stringify(window.listed) !== was && window.listed.every((c) => c.merged === 0), before);
-	await page.waitForTimeout(600); // the address holds the view
+	await settled(page); // the address holds the view
 	const q = new URL(page.url()).searchParams;
 	const [from, to] = [Number(q.get('from')), Number(q.get('to'))];
 	await page.waitForFunction(([a, b]) => window.listed.every((c) => c.start <= b && c.end >= a), [from, to]);
@@ -175,7 +175,7 @@ test('3,000 rows deep: the last row can be seen, pointed at and zoomed', async (
 	const canvases = await page.evaluate(() => Math.max(...[...document.querySelectorAll('.timeline canvas')].map((c) => c.height)));
 	assert.ok(canvases < 1000, `the tallest canvas has ${canvases} pixels`);
 	await page.locator('.scroller').evaluate((e) => { e.scrollTop = e.scrollHeight; });
-	await page.waitForTimeout(300);
+	await settled(page);
 	await page.locator('canvas.calls').scrollIntoViewIfNeeded();
 	const box = await page.locator('canvas.calls').boundingBox();
 	const { top, tall } = await page.locator('.scroller').evaluate((e) => ({ top: e.scrollTop, tall: e.scrollHeight - e.clientHeight }));

@@ -5,10 +5,10 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { navigate, unreadable } from './browser.mjs';
-import { btrace } from './make.mjs';
-import { dir, done, HOSTILE, server, watched, WRITTEN_MS } from './page.mjs';
-import { startServer, tracewell, until } from './server.mjs';
+import { navigate, settled, unreadable } from '../browser.mjs';
+import { btrace } from '../make.mjs';
+import { dir, done, HOSTILE, server, watched } from '../page.mjs';
+import { startServer, tracewell, until } from '../server.mjs';
 
 const small = (n) => btrace(Array.from({ length: n }, (_, i) => [4000, i % 7, i * 1000, 900]));
 const DEVICES = ['Pixel 8', 'SM-S911B', HOSTILE];
@@ -63,7 +63,7 @@ test('every filter of the server, in the address', async (t) => {
 	await gets(page, ids.filter((_, i) => i % 2));
 	await page.getByLabel('Device').selectOption(HOSTILE);
 	await gets(page, ids.filter((_, i) => i % 6 === 5));
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	await page.reload();
 	await gets(page, ids.filter((_, i) => i % 6 === 5));
 	await page.getByRole('button', { name: 'Clear', exact: true }).click();
@@ -121,7 +121,7 @@ test('lists are sorted and paged', async (t) => {
 	await size('Calls, samples').click();
 	await page.waitForFunction((first) => document.querySelector('tr[data-trace]').dataset.trace === first, ids[0]);
 	assert.equal(await page.locator('th[aria-sort="ascending"]').innerText(), 'Calls, samples ↑');
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	/* a page of five, as if there were hundreds */
 	await page.route('**/api/v1/traces?*', (r) => r.continue({ url: r.request().url().replace('limit=50', 'limit=5') }));
 	await page.reload();
@@ -306,8 +306,8 @@ test('a list that does not come, and one that stops coming', async (t) => {
 	await page.getByRole('alert').getByText('The server does not answer').first().waitFor();
 	assert.ok((await shown(page)).length > 0, 'what was there stays');
 	assert.deepEqual(await unreadable(page), []);
-	await page.unroute('**/api/v1/traces?*');
 	await page.getByRole('button', { name: 'Try again' }).click();
+	await page.unroute('**/api/v1/traces?*'); // from here on the page may recover by itself
 	await gets(page, ids.filter((_, i) => i % 2));
 	assert.equal(await page.getByRole('alert').count(), 0);
 	await done(page, t);
@@ -333,7 +333,7 @@ test('builds: what names them, who waits, and a command that works as it stands'
 	assert.equal(said.build_id, 'b#1 ?');
 	await until(async () => {
 		await page.getByRole('button', { name: 'Look again' }).click();
-		await page.waitForTimeout(150);
+		await settled(page);
 		return /100 %/.test(await row.innerText()) ? true : undefined;
 	}, 'all ids named', 20);
 	assert.match(await row.innerText(), /present/);

@@ -6,11 +6,10 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, unreadable, visit } from './browser.mjs';
-import { root, startServer } from './server.mjs';
+import { launch, settled, unreadable, visit } from '../browser.mjs';
+import { root, startServer } from '../server.mjs';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
-const WRITTEN_MS = 400; // by then the address holds the view
 const ending = [];
 let server, browser, mixed, many;
 
@@ -66,7 +65,7 @@ test('notes: every kind is listed with its number, and picked', async () => {
 	assert.equal(late[2], 'the trace');
 	assert.equal(late[3], 'TX - com.app/com.app.Main#0');
 	assert.equal(late[4], 'pid: 10, timeline: actual, of: surface, display frame: 901, presented: late, jank: app deadline missed, buffer stuffing');
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	assert.equal(new URL(page.url()).searchParams.get('note'), 'frame');
 	await page.reload();
 	await page.waitForSelector('#notes tbody >> text=app deadline missed');
@@ -80,7 +79,7 @@ test('notes: a lock wait comes first, names its holder, and its time leads to th
 	assert.equal(wait[1], '20.0 ms');
 	assert.match(wait[4], /^held by .*4007/);
 	await page.click('#notes tbody button');
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	const q = new URL(page.url()).searchParams;
 	assert.equal(q.get('thread'), '4000');
 	const { notes } = (await server.get(`/api/v1/traces/${many}/notes?kind=contention`)).json;
@@ -97,7 +96,7 @@ test('notes: more are shown when asked for, in order, and names stay text', asyn
 	assert.deepEqual(all.slice(0, 39).map((r) => r[3]), Array.from({ length: 39 }, (_, i) => `mark ${i}`));
 	assert.equal(all[39][3], HOSTILE);
 	assert.equal(await page.locator('#notes >> text=Show more').count(), 0);
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	await page.reload();
 	await page.waitForFunction(() => document.querySelectorAll('#notes tbody tr').length === 40); // the address holds it
 	await done(page);

@@ -8,9 +8,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { launch } from './browser.mjs';
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { binary, until } from './server.mjs';
+import { launch } from '../browser.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { binary, until } from '../server.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-open-test-'));
 const file = (name, bytes) => (fs.writeFileSync(path.join(folder, name), bytes), path.join(folder, name));
@@ -30,7 +30,11 @@ after(async () => {
 const left = () => fs.readdirSync(folder).filter((name) => name.startsWith('tracewell-open-'));
 
 function opened(t, ...args) {
-	const child = spawn(binary(), ['open', ...args, '--no-browser'], { env: { ...process.env, TMPDIR: folder } });
+	return started(t, { TMPDIR: folder }, ...args, '--no-browser');
+}
+
+function started(t, env, ...args) {
+	const child = spawn(binary(), ['open', ...args], { env: { ...process.env, ...env } });
 	const o = { child, out: '', err: '' };
 	child.stdout.on('data', (piece) => (o.out += piece));
 	child.stderr.on('data', (piece) => (o.err += piece));
@@ -40,6 +44,26 @@ function opened(t, ...args) {
 }
 
 const link = (o) => until(() => /^http\S+$/m.exec(o.out)?.[0], `a link; it said ${o.err}`);
+
+test('a browser gets the link by a file that is private', async (t) => {
+	const programs = fs.mkdtempSync(path.join(folder, 'programs-'));
+	const told = path.join(programs, 'told');
+	fs.writeFileSync(path.join(programs, 'xdg-open'), `#!/bin/sh\nprintf '%s\\n' "$@" >${told}.new && mv ${told}.new ${told}\n`, { mode: 0o755 });
+	const o = started(t, { TMPDIR: folder, DISPLAY: ':99', PATH: `${programs}:${process.env.PATH}` }, path.join(folder, 'trace.bin'));
+	const address = await link(o);
+	const [file, ...more] = await until(() => (fs.existsSync(told) ? fs.readFileSync(told, 'utf8').trim().split('\n') : undefined), 'xdg-open is started');
+	assert.deepEqual(more, []);
+	assert.ok(!file.includes('twl_') && !file.includes('#'), file);
+	assert.equal(fs.statSync(file).mode & 0o777, 0o600);
+	assert.equal(fs.statSync(path.dirname(file)).mode & 0o777, 0o700);
+	const page = await browser.newPage();
+	await page.goto(`file://${file}`);
+	await page.waitForURL((url) => url.pathname.startsWith('/traces/'));
+	assert.equal(new URL(page.url()).origin, new URL(address).origin);
+	await page.close();
+	o.child.kill('SIGINT');
+	assert.deepEqual(await o.ended, { code: 0, signal: null });
+});
 
 test('the link leads to the trace, with its names; Ctrl-C leaves nothing', async (t) => {
 	const o = opened(t, path.join(folder, 'trace.bin'), '--mapping', path.join(folder, 'methodMapping.txt'));
@@ -120,6 +144,7 @@ test('what is no trace is told in words, and nothing stays', async (t) => {
 test('killed, it takes its server along', async (t) => {
 	const o = opened(t, path.join(folder, 'trace.bin'));
 	const address = new URL(await link(o));
+	assert.ok((await fetch(address.origin)).ok);
 	o.child.kill('SIGKILL');
 	await o.ended;
 	await until(async () => ((await fetch(address.origin).catch(() => null)) ? undefined : true), 'the server is gone');

@@ -5,10 +5,10 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { signIn, unreadable } from './browser.mjs';
-import { btrace } from './make.mjs';
-import { WRITTEN_MS, browser, dir, done, id, open, openTrace, server, shots, truth } from './page.mjs';
-import { startServer, tracewell, until } from './server.mjs';
+import { THEMES, painted, settled, signIn, unreadable } from '../browser.mjs';
+import { btrace } from '../make.mjs';
+import { browser, dir, done, id, open, openTrace, server, shots, truth } from '../page.mjs';
+import { startServer, tracewell, until } from '../server.mjs';
 
 test('the list shows the trace, filters it and finds it', async (t) => {
 	const page = await open();
@@ -60,7 +60,7 @@ test('colours without red and green are kept', async (t) => {
 	const pixels = () => page.evaluate(() => [...document.querySelector('canvas.calls').getContext('2d').getImageData(0, 0, 1200, 400).data].reduce((n, v, i) => (n * 31 + v * (i % 7)) % 1e9, 0));
 	const before = await pixels();
 	await page.getByLabel('blue to yellow').check();
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	assert.notEqual(await pixels(), before);
 	await page.reload();
 	await page.waitForSelector('[data-ready]');
@@ -75,11 +75,11 @@ test('the wheel zooms, the address holds the view, a reload keeps it', async (t)
 	await page.mouse.move(box.x + box.width / 2, box.y + 60);
 	for (let i = 0; i < 5; i++) {
 		await page.mouse.wheel(0, -300);
-		await page.waitForTimeout(40);
+		await painted(page);
 	}
 	await page.waitForFunction((b) => document.querySelector('.under .quiet').textContent !== b, before);
 	const zoomed = await page.locator('.under .quiet').first().innerText();
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	assert.match(page.url(), /from=\d+&to=\d+/);
 	await page.reload();
 	await page.waitForSelector('[data-ready]');
@@ -107,7 +107,7 @@ test('the pointer shows name, wall, self, share and count of a call', async (t) 
 	const box = await page.locator('canvas.calls').boundingBox();
 	for (let x = 10; x < box.width && (await page.locator('.tip').count()) === 0; x += 15) {
 		await page.mouse.move(box.x + x, box.y + 30);
-		await page.waitForTimeout(30);
+		await painted(page);
 	}
 	assert.equal(await row.count(), 1);
 	const tip = await page.locator('.tip').innerText();
@@ -133,12 +133,12 @@ test('dragging moves the view, and so does the minimap', async (t) => {
 	const box = await page.locator('canvas.calls').boundingBox();
 	await page.mouse.move(box.x + box.width / 2, box.y + 60);
 	await page.mouse.wheel(0, -600);
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	const [from, to] = view();
 	await page.mouse.down();
 	await page.mouse.move(box.x + box.width / 4, box.y + 60, { steps: 8 });
 	await page.mouse.up();
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	const [panned, pannedTo] = view();
 	assert.ok(Math.abs(panned - from - (to - from) / 4) < (to - from) * 0.01, 'a quarter of the view later');
 	assert.ok(Math.abs(pannedTo - panned - (to - from)) <= 2, 'as much in view as before');
@@ -147,7 +147,7 @@ test('dragging moves the view, and so does the minimap', async (t) => {
 	await page.mouse.down();
 	await page.mouse.move(strip.x + strip.width * 0.25, strip.y + 10, { steps: 4 });
 	await page.mouse.up();
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	const trace = (await server.get(`/api/v1/traces/${id}`)).json;
 	const [a, b] = view();
 	const middle = trace.start_ns + (trace.end_ns - trace.start_ns) * 0.25;
@@ -171,7 +171,7 @@ test('the address is written rarely, however much the wheel turns', async (t) =>
 		}
 		return performance.now() - begun;
 	});
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	const writes = await page.evaluate(() => window.writes);
 	assert.ok(writes > 0 && writes <= ms / 250 + 3, `${writes} writes in ${Math.round(ms)} ms`); // four a second, however slow the machine
 	await done(page, t);
@@ -185,10 +185,11 @@ test('scroll, order and filter are in the address, and kept by a reload', async 
 	await page.mouse.wheel(0, 90);
 	await page.keyboard.up('Shift');
 	await page.fill('.panel[aria-label=Methods] input[type=search]', 'okhttp');
+	await page.waitForFunction(() => [...document.querySelectorAll('.methods tbody .name')].every((e) => e.textContent.includes('okhttp')));
+	await settled(page); // a click on a heading that is replaced at that moment would be lost
 	await page.click('.methods >> text=Calls');
 	await page.waitForSelector('th[aria-sort=descending]:has-text("Calls")');
-	await page.waitForFunction(() => [...document.querySelectorAll('.methods tbody .name')].every((e) => e.textContent.includes('okhttp')));
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	const q = new URL(page.url()).searchParams;
 	assert.deepEqual([q.get('sort'), q.get('filter')], ['count', 'okhttp']);
 	assert.match(q.get('open'), /^\d+\.5$/, 'the thread, from its fifth row on');
@@ -202,7 +203,7 @@ test('scroll, order and filter are in the address, and kept by a reload', async 
 	await whole();
 	assert.equal(await page.locator('.methods tbody').innerText(), rows);
 	assert.equal(await page.inputValue('.panel[aria-label=Methods] input[type=search]'), 'okhttp');
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	assert.equal(new URL(page.url()).searchParams.get('open'), q.get('open'));
 	await done(page, t);
 });
@@ -217,17 +218,18 @@ test('a search counts, steps to each call and begins again', async (t) => {
 	const { names } = (await server.get(`/api/v1/traces/${id}/names`)).json;
 	assert.match(await page.locator('.search output').innerText(), new RegExp(`^1 of ${names.length.toLocaleString('en')} methods`));
 	assert.match(await page.locator('.search output').innerText(), /% of its busy time$/);
+	const step = async (button) => {
+		const before = page.url();
+		await page.click(`.search >> text=${button}`);
+		await page.waitForURL((url) => url.href !== before);
+		await settled(page);
+		return page.url();
+	};
 	const met = [];
-	for (let i = 0; i < 4; i++) {
-		await page.click('.search >> text=Next');
-		await page.waitForTimeout(WRITTEN_MS);
-		met.push(page.url());
-	}
+	for (let i = 0; i < 4; i++) met.push(await step('Next'));
 	assert.equal(new Set(met.slice(0, 3)).size, 3, 'three calls');
 	assert.equal(met[3], met[0], 'and round');
-	await page.click('.search >> text=Previous');
-	await page.waitForTimeout(WRITTEN_MS);
-	assert.equal(page.url(), met[2]);
+	assert.equal(await step('Previous'), met[2]);
 	await page.fill('.search input', '/(/');
 	await page.waitForSelector('.search output:has-text("not an expression")');
 	await done(page, t);
@@ -245,6 +247,7 @@ test('a selected range re-computes the flame graph and the table', async (t) => 
 	await page.mouse.up();
 	await page.keyboard.up('Shift');
 	await page.waitForFunction((w) => document.querySelector('.methods tbody tr')?.innerText !== w, whole);
+	await settled(page);
 	const q = new URL(page.url()).searchParams;
 	assert.ok(Number(q.get('b')) > Number(q.get('a')));
 	const tid = await page.evaluate(() => document.querySelector('.threads .name[aria-pressed=true] .num').textContent);
@@ -286,11 +289,14 @@ test('a mapping that comes late gives its names to the open page', async (t) => 
 test('a second click while the answer is under way goes where it looks', async (t) => {
 	const page = await openTrace();
 	await page.waitForSelector('[data-flame]');
+	let goOn;
+	const held = new Promise((done) => (goOn = done));
 	await page.route('**/flame?*', async (route) => {
-		await new Promise((done) => setTimeout(done, 400));
+		await held;
 		await route.continue();
 	});
 	await page.locator('.flame canvas').dblclick({ position: { x: 30, y: 28 } });
+	goOn();
 	await page.waitForSelector('.crumbs');
 	await page.waitForSelector('[data-flame]');
 	assert.match(new URL(page.url()).searchParams.get('root'), /^\d+$/, 'one step, not two');
@@ -449,35 +455,34 @@ test('the check of what is readable finds what is not', async (t) => {
 	await done(page, t);
 });
 
-for (const scheme of ['light', 'dark'])
-	for (const width of [1280, 1920])
-		test(`every page can be read in ${scheme} at ${width}`, async (t) => {
-			const page = await open('/', scheme, width);
-			const look = async (what) => {
-				assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), scheme);
-				assert.deepEqual(await unreadable(page), [], what);
-				if (shots) await page.screenshot({ path: path.join(shots, `${what}-${scheme}-${width}.png`), fullPage: true });
-			};
-			await page.waitForSelector('td');
-			await look('list');
-			await page.goto(`${server.url}/?q=nothing+like+it`);
-			await page.waitForSelector('text=No trace fits these filters');
-			await look('none');
-			await page.goto(`${server.url}/builds`);
-			await page.waitForSelector('td');
-			await look('builds');
-			const trace = (await server.get(`/api/v1/traces/${id}`)).json;
-			const span = trace.end_ns - trace.start_ns;
-			await page.goto(`${server.url}/traces/${id}?find=okhttp3&a=${trace.start_ns + Math.floor(span / 4)}&b=${trace.start_ns + Math.floor(span / 2)}`);
-			await page.waitForSelector('[data-ready]');
-			await page.waitForSelector('[data-flame]');
-			await page.waitForSelector('.methods tbody tr');
-			await page.click('text=Visible calls as a table');
-			await page.click('text=Children as a table');
-			await page.click('summary');
-			await look('trace');
-			await page.keyboard.press('?');
-			await page.waitForSelector('dialog[open]');
-			await look('keys');
-			await done(page, t);
-		});
+for (const [scheme, width] of THEMES)
+	test(`every page can be read in ${scheme} at ${width}`, async (t) => {
+		const page = await open('/', scheme, width);
+		const look = async (what) => {
+			assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), scheme);
+			assert.deepEqual(await unreadable(page), [], what);
+			if (shots) await page.screenshot({ path: path.join(shots, `${what}-${scheme}-${width}.png`), fullPage: true });
+		};
+		await page.waitForSelector('td');
+		await look('list');
+		await page.goto(`${server.url}/?q=nothing+like+it`);
+		await page.waitForSelector('text=No trace fits these filters');
+		await look('none');
+		await page.goto(`${server.url}/builds`);
+		await page.waitForSelector('td');
+		await look('builds');
+		const trace = (await server.get(`/api/v1/traces/${id}`)).json;
+		const span = trace.end_ns - trace.start_ns;
+		await page.goto(`${server.url}/traces/${id}?find=okhttp3&a=${trace.start_ns + Math.floor(span / 4)}&b=${trace.start_ns + Math.floor(span / 2)}`);
+		await page.waitForSelector('[data-ready]');
+		await page.waitForSelector('[data-flame]');
+		await page.waitForSelector('.methods tbody tr');
+		await page.click('text=Visible calls as a table');
+		await page.click('text=Children as a table');
+		await page.click('summary');
+		await look('trace');
+		await page.keyboard.press('?');
+		await page.waitForSelector('dialog[open]');
+		await look('keys');
+		await done(page, t);
+	});

@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { navigate, unreadable } from './browser.mjs';
-import { browser, done, server, shots, watched } from './page.mjs';
-import { tracewell } from './server.mjs';
+import { THEMES, navigate, unreadable } from '../browser.mjs';
+import { browser, done, server, shots, watched } from '../page.mjs';
+import { tracewell } from '../server.mjs';
 
 async function byLink(scheme) {
 	const page = await watched(scheme);
@@ -120,22 +120,21 @@ test("one's own password, and signing out everywhere", async (t) => {
 });
 
 test('the pages can be read, light and dark', async () => {
-	for (const scheme of ['light', 'dark'])
-		for (const width of [1280, 1920]) {
-			const page = await byLink(scheme);
-			await page.setViewportSize({ width, height: 900 });
-			await page.evaluate(() => fetch('/api/v1/users', { method: 'POST', headers: { 'X-Tracewell': '1' }, body: '{"name":"eve"}' }));
-			await page.evaluate(() => fetch('/api/v1/members/eve', { method: 'PUT', headers: { 'X-Tracewell': '1' }, body: '{"role":"editor"}' }));
-			await page.goto(server.url + '/people');
-			await page.waitForSelector('#accounts td');
-			await page.waitForSelector('#members td');
-			assert.deepEqual(await unreadable(page), []);
-			if (shots) await page.screenshot({ path: path.join(shots, `people-${scheme}-${width}.png`) });
-			await page.click('button:has-text("Sign out")');
-			await page.waitForSelector('h1:has-text("Sign in")');
-			assert.deepEqual(await unreadable(page), []);
-			if (shots) await page.screenshot({ path: path.join(shots, `signin-${scheme}-${width}.png`) });
-			await page.context().close();
-		}
+	for (const [scheme, width] of THEMES) {
+		const page = await byLink(scheme);
+		await page.setViewportSize({ width, height: 900 });
+		await page.evaluate(() => fetch('/api/v1/users', { method: 'POST', headers: { 'X-Tracewell': '1' }, body: '{"name":"eve"}' }));
+		await page.evaluate(() => fetch('/api/v1/members/eve', { method: 'PUT', headers: { 'X-Tracewell': '1' }, body: '{"role":"editor"}' }));
+		await page.goto(server.url + '/people');
+		await page.waitForSelector('#accounts td');
+		await page.waitForSelector('#members td');
+		assert.deepEqual(await unreadable(page), []);
+		if (shots) await page.screenshot({ path: path.join(shots, `people-${scheme}-${width}.png`) });
+		await page.click('button:has-text("Sign out")');
+		await page.waitForSelector('h1:has-text("Sign in")');
+		assert.deepEqual(await unreadable(page), []);
+		if (shots) await page.screenshot({ path: path.join(shots, `signin-${scheme}-${width}.png`) });
+		await page.context().close();
+	}
 	assert.ok(browser.isConnected());
 });

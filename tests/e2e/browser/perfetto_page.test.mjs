@@ -3,8 +3,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { browser, done, id, openTrace, stand } from './page.mjs';
-import { until } from './server.mjs';
+import { browser, done, id, openTrace, stand } from '../page.mjs';
+import { until } from '../server.mjs';
 
 test('the Perfetto UI is stand.handed the file, and the way back to this view', async (t) => {
 	const page = await openTrace('?find=okhttp3');

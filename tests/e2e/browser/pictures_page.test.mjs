@@ -7,10 +7,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { launch, signIn } from './browser.mjs';
-import { documents, textOf } from './documents.mjs';
-import { FOLDER, fill, pictures } from './pictures.mjs';
-import { root, startServer } from './server.mjs';
+import { launch, signIn } from '../browser.mjs';
+import { documents, textOf } from '../documents.mjs';
+import { FOLDER, fill, pictures } from '../pictures.mjs';
+import { root, startServer } from '../server.mjs';
 
 const writes = process.env.PICTURES === 'write';
 const SIZE = { width: 1280, height: 800 };

@@ -3,23 +3,19 @@
  * the sign-in page says when it did not work; in light and dark.
  */
 import assert from 'node:assert/strict';
-import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { launch } from './browser.mjs';
-import { CLIENT, knows, realProvider } from './provider.mjs';
-import { startServer, tracewell } from './server.mjs';
+import { launch } from '../browser.mjs';
+import { CLIENT, knows, realProvider } from '../provider.mjs';
+import { freePort, startServer, tracewell } from '../server.mjs';
 
 const shots = process.env.SCREENSHOTS;
 const ending = [];
 let server, provider, browser;
 
 before(async () => {
-	const probe = net.createServer();
-	await new Promise((done) => probe.listen(0, '127.0.0.1', done));
-	const { port } = probe.address();
-	await new Promise((done) => probe.close(done));
+	const port = await freePort();
 	const t = { after: (f) => ending.push(f) };
 	provider = await realProvider(t, `http://127.0.0.1:${port}/api/v1/oidc/callback`);
 	server = await startServer(t, {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { violations } from './axe.mjs';
-import { launch, unreadable } from './browser.mjs';
-import { startServer } from './server.mjs';
+import { violations } from '../axe.mjs';
+import { launch, unreadable } from '../browser.mjs';
+import { startServer } from '../server.mjs';
 
 /* All sections are of one make; looking at each would take minutes. */
 const KEPT = ['upload_trace', 'fleet_methods', 'make_webhook', 'schema-trace'];

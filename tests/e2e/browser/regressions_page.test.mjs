@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { violations } from './axe.mjs';
-import { signIn, unreadable } from './browser.mjs';
-import { done, server, shots, watched } from './page.mjs';
-import { tracewell } from './server.mjs';
-import { sendSlower } from './slower.mjs';
+import { violations } from '../axe.mjs';
+import { signIn, unreadable } from '../browser.mjs';
+import { done, server, shots, watched } from '../page.mjs';
+import { tracewell } from '../server.mjs';
+import { sendSlower } from '../slower.mjs';
 
 async function asEditor(scheme, width, target = '/regressions') {
 	const page = await watched(scheme, width);

@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
-import { navigate, unreadable } from './browser.mjs';
-import { sampleTrace } from './make.mjs';
-import { browser, done, shots } from './page.mjs';
-import { binary, startServer, tracewell, until } from './server.mjs';
+import { navigate, unreadable } from '../browser.mjs';
+import { sampleTrace } from '../make.mjs';
+import { browser, done, shots } from '../page.mjs';
+import { binary, startServer, tracewell, until } from '../server.mjs';
 
 const change = (s, sql, ...values) => execFileSync('python3', ['-c', 'import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1],timeout=20)\ndb.execute(sys.argv[2],sys.argv[3:])\ndb.commit()',
 	path.join(s.data, 'catalogue.db'), sql, ...values.map(String)]);

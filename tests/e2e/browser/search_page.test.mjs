@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { violations } from './axe.mjs';
-import { navigate, unreadable } from './browser.mjs';
-import { btrace } from './make.mjs';
-import { done, open, server, shots } from './page.mjs';
-import { until } from './server.mjs';
+import { violations } from '../axe.mjs';
+import { navigate, unreadable } from '../browser.mjs';
+import { btrace } from '../make.mjs';
+import { done, open, server, shots } from '../page.mjs';
+import { until } from '../server.mjs';
 
 const PID = 4100;
 const mapping = ['# v', '1,1,com.shop.Main start ()V', '2,1,com.shop.Repo load ()V', ''].join('\n');

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
-import { unreadable } from './browser.mjs';
-import { done, HOSTILE, id, open, openTrace, server, watched, WRITTEN_MS } from './page.mjs';
+import { settled, unreadable } from '../browser.mjs';
+import { done, HOSTILE, id, open, openTrace, server, watched } from '../page.mjs';
 
 const notes = async () => (await server.get(`/api/v1/traces/${id}/annotations`)).json.annotations;
 const panel = (page) => page.getByRole('region', { name: 'Annotations' });
@@ -61,7 +61,7 @@ test('an annotation at a time: written, seen on the timeline, linked, changed, d
 	await flag.click();
 	await page.waitForFunction(() => location.search.includes('annotation='));
 	await page.locator('li.current').waitFor();
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	const at = new URL(page.url()).searchParams;
 	assert.ok(Number(at.get('from')) <= a && Number(at.get('to')) >= b && Number(at.get('to')) - Number(at.get('from')) < end - start, 'the view went there');
 	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);

@@ -6,12 +6,12 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { violations } from './axe.mjs';
-import { navigate, unreadable } from './browser.mjs';
-import { dir, done, HOSTILE, open, openTrace, server, shots, watched } from './page.mjs';
-import { Repository } from './repository.mjs';
-import { tracewell } from './server.mjs';
-import { findSlower } from './slower.mjs';
+import { violations } from '../axe.mjs';
+import { navigate, unreadable } from '../browser.mjs';
+import { dir, done, HOSTILE, open, openTrace, server, shots, watched } from '../page.mjs';
+import { Repository } from '../repository.mjs';
+import { tracewell } from '../server.mjs';
+import { findSlower } from '../slower.mjs';
 
 const LOAD = 'com.app.Repo.load';
 const FILE = 'app/src/main/java/com/app/Repo.kt';

@@ -6,12 +6,11 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, unreadable, visit } from './browser.mjs';
-import { btrace, form } from './make.mjs';
-import { root, startServer, until } from './server.mjs';
+import { THEMES, launch, painted, settled, unreadable, visit } from '../browser.mjs';
+import { btrace, form } from '../make.mjs';
+import { reads, sample, startServer, until } from '../server.mjs';
 
 const shots = process.env.SCREENSHOTS;
-const WRITTEN_MS = 400; // by then the address holds the view
 const PID = 21010, WORKER = 21055, LATE = 21077;
 let server, browser, id, deep;
 const ending = [];
@@ -81,7 +80,7 @@ async function open(trace = id, query = '', scheme = 'light', width = 1280) {
 	page.on('request', (r) => !r.url().startsWith(server.url) && page.problems.push('left the origin: ' + r.url()));
 	await visit(page, server, `/traces/${trace}${query}`);
 	await page.waitForSelector('[data-ready]');
-	await page.waitForTimeout(500); // lanes are there
+	await settled(page); // lanes are there
 	return page;
 }
 
@@ -143,7 +142,7 @@ test('scheduler states are drawn where they were, in their colours', async (t) =
 	const { start_ns } = (await server.get(`/api/v1/traces/${id}`)).json;
 	await page.goto(`${server.url}/traces/${id}?from=${start_ns + 299e6}&to=${start_ns + 302e6}`);
 	await page.waitForSelector('[data-ready]');
-	await page.waitForTimeout(600);
+	await settled(page);
 	assert.deepEqual(await at(300.3), await color(page, '--state-runnable'), 'half a millisecond, from near');
 	await done(page, t);
 });
@@ -156,7 +155,7 @@ test('several threads are open at once on one axis, and the address holds them',
 	const box = await page.locator('canvas.calls').boundingBox();
 	await page.mouse.move(box.x + box.width / 2, box.y + 80);
 	await page.mouse.wheel(0, -300);
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	const url = page.url();
 	const x = await xOf(page, 650e6);
 	const y = (await head(page, 'late').boundingBox()).y + 30;
@@ -176,7 +175,7 @@ test('the time under the pointer goes through every track', async (t) => {
 	const page = await open();
 	const box = await page.locator('canvas.calls').boundingBox();
 	await page.mouse.move(box.x + 400, box.y + 40);
-	await page.waitForTimeout(100);
+	await painted(page);
 	const lit = await page.evaluate(() => {
 		const c = document.querySelector('canvas.over');
 		const d = c.getContext('2d').getImageData(400, 0, 1, c.height).data;
@@ -281,7 +280,7 @@ test('a drag on the ruler selects time', async (t) => {
 
 /* Pixels in the colour of arrows. */
 async function arrowPixels(page) {
-	await page.waitForTimeout(50);
+	await painted(page);
 	return page.evaluate(() => {
 		const c = document.querySelector('canvas.over');
 		const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
@@ -294,7 +293,7 @@ async function arrowPixels(page) {
 test('the start of a thread leads to that thread and back, by pointer and key', async (t) => {
 	const page = await open();
 	await page.mouse.move(await xOf(page, 400e6), await yOf(page, '.acme.shop', 'Thread starts'));
-	await page.waitForTimeout(100);
+	await painted(page);
 	const none = await arrowPixels(page);
 	await page.mouse.move(await xOf(page, 50.05e6), await yOf(page, '.acme.shop', 'Thread starts'));
 	await page.waitForSelector('.tip');
@@ -364,7 +363,7 @@ test('a thread that runs again was woken by another', async (t) => {
 	await page.mouse.move(await xOf(page, 300_300_000), await yOf(page, '.acme.shop', 'States'));
 	await answer;
 	await page.locator('canvas.calls').focus();
-	await page.waitForTimeout(100);
+	await painted(page);
 	await page.keyboard.press('f');
 	await page.waitForSelector('.threads .name[aria-pressed=true]:has-text("disk")');
 	await done(page, t);
@@ -385,11 +384,11 @@ test('everything by keyboard: threads, rows, range, set of threads', async (t) =
 	await page.keyboard.press('w');
 	await page.keyboard.press('v');
 	await page.waitForFunction(() => new URL(location.href).searchParams.get('b'));
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	const q = query(page);
 	assert.ok(Math.abs(Number(q.get('a')) - Number(q.get('from'))) <= 1 && Math.abs(Number(q.get('b')) - Number(q.get('to'))) <= 1);
 	await page.keyboard.press('Shift+ArrowLeft');
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	assert.ok(Number(query(page).get('b')) < Number(q.get('b')), 'its end moves');
 	await page.keyboard.press('j');
 	await focused('disk');
@@ -420,7 +419,7 @@ test('rows are virtual: 900 deep, a few at a time or all', async (t) => {
 	assert.ok(tall < 1000, `the tallest canvas has ${tall} pixels`);
 	await page.locator('canvas.calls').focus();
 	for (let i = 0; i < 6; i++) await page.keyboard.press('PageDown');
-	await page.waitForTimeout(300);
+	await settled(page);
 	const box = await page.locator('canvas.calls').boundingBox();
 	const trace = (await server.get(`/api/v1/traces/${deep}`)).json;
 	const x = box.x + (2e6 / (trace.end_ns - trace.start_ns)) * box.width * 0.5;
@@ -432,8 +431,8 @@ test('rows are virtual: 900 deep, a few at a time or all', async (t) => {
 	await done(page, t);
 });
 
-test('two threads of a real recording with the kernel’s states', { skip: !fs.existsSync(path.join(root, '../shared/samples/merge/javac-and-kernel')) && 'no ../shared/samples' }, async (t) => {
-	const folder = path.join(root, '../shared/samples/merge/javac-and-kernel');
+test('two threads of a real recording with the kernel’s states', reads(sample('merge/javac-and-kernel')), async (t) => {
+	const folder = sample('merge/javac-and-kernel');
 	const part = (name) => fs.readFileSync(path.join(folder, name));
 	const { body, headers } = form(['trace', part('rhea-atrace.bin.zst')], ['system', part('system.perfetto-trace')], ['threads', part('threads.txt')]);
 	const real = await server.trace(body, { headers });
@@ -442,7 +441,7 @@ test('two threads of a real recording with the kernel’s states', { skip: !fs.e
 	assert.equal(await page.locator('.threads .name[aria-pressed]').count() > 10, true);
 	assert.ok((await page.locator('.threads li').count()) < all.length, 'heads are virtual');
 	await page.locator('.scroller').evaluate((e) => (e.scrollTop = 3000));
-	await page.waitForTimeout(400);
+	await settled(page);
 	assert.ok((await page.locator('.threads li').count()) < 90);
 	const tid = 29496;
 	const { sums } = (await server.get(`/api/v1/traces/${real.id}/notes/sums?thread=${tid}`)).json;
@@ -453,15 +452,14 @@ test('two threads of a real recording with the kernel’s states', { skip: !fs.e
 	await done(page, t);
 });
 
-for (const scheme of ['light', 'dark'])
-	for (const width of [1280, 1920])
-		test(`the timeline can be read in ${scheme} at ${width}`, async (t) => {
-			const { start_ns } = (await server.get(`/api/v1/traces/${id}`)).json;
-			const page = await open(id, `?open=${PID},${WORKER}&a=${start_ns + 100e6}&b=${start_ns + 400e6}`, scheme, width);
-			assert.deepEqual(await unreadable(page), []);
-			await until(async () => ((await page.locator('.states tbody tr').count()) > 0 ? true : undefined), 'states');
-			await done(page, t);
-		});
+for (const [scheme, width] of THEMES)
+	test(`the timeline can be read in ${scheme} at ${width}`, async (t) => {
+		const { start_ns } = (await server.get(`/api/v1/traces/${id}`)).json;
+		const page = await open(id, `?open=${PID},${WORKER}&a=${start_ns + 100e6}&b=${start_ns + 400e6}`, scheme, width);
+		assert.deepEqual(await unreadable(page), []);
+		await until(async () => ((await page.locator('.states tbody tr').count()) > 0 ? true : undefined), 'states');
+		await done(page, t);
+	});
 
 test('without calls a trace still shows what it holds, and errors say what to do', async (t) => {
 	const page = await open();

@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { btrace } from './make.mjs';
-import { done, id, open, openTrace, server, WRITTEN_MS } from './page.mjs';
+import { painted, settled } from '../browser.mjs';
+import { btrace } from '../make.mjs';
+import { done, id, open, openTrace, server } from '../page.mjs';
 
 const PID = 4321, DEEP = 3000;
 const query = (page) => new URL(page.url()).searchParams;
@@ -40,7 +41,7 @@ test('the call tree is walked and opened by keys, and the address holds it', asy
 	assert.equal(await selected(page).getAttribute('aria-expanded'), 'true');
 	await page.keyboard.press('ArrowRight');
 	assert.equal(await level(page), 3);
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	const held = await rows(page).count();
 	assert.ok(query(page).get('tree'));
 	await page.reload();
@@ -55,7 +56,7 @@ test('the call tree is walked and opened by keys, and the address holds it', asy
 	await page.keyboard.press('End');
 	assert.equal(await active(), 'true');
 	await page.locator('.treebody').evaluate((e) => { e.scrollTop = 0; });
-	await page.waitForTimeout(100);
+	await painted(page);
 	assert.equal(await active(), 'true');
 	await page.goBack();
 	await page.waitForFunction((n) => document.querySelectorAll('.treebody .treerow').length === n, held);
@@ -63,7 +64,7 @@ test('the call tree is walked and opened by keys, and the address holds it', asy
 	await page.keyboard.press('ArrowDown');
 	await page.keyboard.press('ArrowLeft');
 	await page.waitForSelector('.treerow[aria-level="3"]', { state: 'detached' });
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	await page.keyboard.press('*');
 	await page.waitForFunction((n) => document.querySelector('.treerow[aria-selected=true]')?.getAttribute('aria-level') === String(n), heaviest(whole));
 	await page.goBack();
@@ -104,7 +105,7 @@ test('what an answer left out of the tree is asked for as it is opened', async (
 	const before = await page.evaluate(() => Number(document.querySelector('.tree').getAttribute('aria-rowcount')));
 	for (let y = 0; y < before * 24 && (await rest.count()) === 0; y += 400) {
 		await page.locator('.treebody').evaluate((e, to) => { e.scrollTop = to; }, y);
-		await page.waitForTimeout(60);
+		await painted(page);
 	}
 	await rest.dblclick();
 	await page.waitForFunction((n) => Number(document.querySelector('.tree').getAttribute('aria-rowcount')) > n, before);
@@ -229,7 +230,7 @@ test('3,000 calls deep: timeline, graph, tree and sandwich', async (t) => {
 	await page.keyboard.press('*');
 	await page.waitForFunction((n) => document.querySelector('.treerow[aria-selected=true]')?.getAttribute('aria-level') === String(n + 1), DEEP);
 	assert.ok((await rows(page).count()) < 80, 'rows are virtual');
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	assert.ok(page.url().length < 500, 'a path is short in the address');
 	await page.reload();
 	await page.waitForFunction((n) => document.querySelector('.tree')?.getAttribute('aria-rowcount') === String(n + 2), DEEP);

@@ -5,10 +5,10 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { signIn } from './browser.mjs';
-import { btrace, sampleMapping, sampleTrace } from './make.mjs';
-import { HOSTILE, WRITTEN_MS, browser, done, id, open, openTrace, server } from './page.mjs';
-import { root, startServer } from './server.mjs';
+import { settled, signIn } from '../browser.mjs';
+import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
+import { HOSTILE, browser, done, id, open, openTrace, server } from '../page.mjs';
+import { root, startServer } from '../server.mjs';
 
 const query = (page) => new URL(page.url()).searchParams;
 
@@ -99,7 +99,7 @@ test('a link of another version: what is not understood is named, the rest is sh
 	await page.waitForSelector('.step:has-text("recursion as one frame")');
 	await notice.locator('button').click();
 	await notice.waitFor({ state: 'detached' });
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	assert.deepEqual([query(page).get('hologram'), query(page).get('t'), query(page).get('find')], [null, 'recursion', 'okhttp3']);
 	await done(page, t);
 });
@@ -116,7 +116,7 @@ test('values of a link that mean nothing here are named, with what is shown inst
 	assert.equal(await page.locator('[role=alert]').count(), 0);
 	await notice.locator('button').click();
 	await notice.waitFor({ state: 'detached' });
-	await page.waitForTimeout(WRITTEN_MS);
+	await settled(page);
 	assert.equal(new URL(page.url()).search, '?threads=all&t=recursion');
 	await done(page, t);
 });

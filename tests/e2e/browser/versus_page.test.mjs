@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { violations } from './axe.mjs';
-import { navigate, unreadable } from './browser.mjs';
-import { btrace } from './make.mjs';
-import { done, HOSTILE, open, server, shots } from './page.mjs';
-import { until } from './server.mjs';
+import { violations } from '../axe.mjs';
+import { THEMES, navigate, settled, unreadable } from '../browser.mjs';
+import { btrace } from '../make.mjs';
+import { done, HOSTILE, open, server, shots } from '../page.mjs';
+import { until } from '../server.mjs';
 
 const PID = 4200;
 const EACH = 30;
@@ -65,6 +65,7 @@ const hues = (page) => page.locator('[data-diff] canvas').evaluate((c) => {
 	}
 	return n;
 });
+const painted = (page, hue, least) => until(async () => ((await hues(page))[hue] > least ? true : undefined), `more than ${least} pixels of ${hue}`);
 
 test('two versions are picked and the page says what the server found', async (t) => {
 	await ready();
@@ -151,7 +152,7 @@ test('the graph is grey where it may be chance, shows what is gone, and goes by 
 	await page.getByRole('button', { name: 'As A, with what is gone' }).click();
 	await page.waitForSelector('[data-diff=a]');
 	await page.waitForFunction(() => location.search.includes('width=a'));
-	assert.ok((await hues(page)).blue > 200, 'what is gone is blue');
+	await painted(page, 'blue', 200); // what is gone
 	await page.getByRole('button', { name: 'As B' }).click();
 	await page.locator('[data-diff=b] canvas').focus();
 	const keyed = page.locator('.keyed');
@@ -177,7 +178,7 @@ test('the graph is grey where it may be chance, shows what is gone, and goes by 
 	await page.waitForSelector('.verdict-line >> text=faster');
 	await whole(page);
 	assert.equal(at(page).get('a'), '8.3.1');
-	assert.ok((await hues(page)).blue > 500);
+	await painted(page, 'blue', 500);
 	await done(page, t);
 });
 
@@ -210,7 +211,7 @@ test('single traces, and one against a version', async (t) => {
 	await whole(page);
 	assert.equal(await page.locator('#lengths, section[aria-label="Device mix"], #methods :text("may be chance")').count(), 0, 'of two traces nothing is weighed');
 	await page.waitForSelector('#difference >> text=chance cannot be told from change');
-	assert.ok((await hues(page)).orange > 500, 'still coloured');
+	await painted(page, 'orange', 500);
 	await done(page, t);
 });
 
@@ -261,7 +262,7 @@ test('nothing moves while it loads, and what fails says so with a way on', async
 	await page.goto(`${server.url}${ADDRESS}&method=com.shop.Repo.load`);
 	await whole(page);
 	await page.waitForSelector('[data-one] [data-stat=p50]');
-	await page.waitForTimeout(300);
+	await settled(page);
 	const moved = await page.evaluate(() => globalThis.moved);
 	assert.ok(moved.reduce((n, [value]) => n + value, 0) < 0.005, JSON.stringify(moved));
 	for (const [what, words] of [[/facets/, 'did not come'], [/tree=0&limit=1000/, 'These cannot be compared'], [/max_nodes|limit=1(&|$)/, 'That did not work']]) {
@@ -277,7 +278,7 @@ test('nothing moves while it loads, and what fails says so with a way on', async
 	await done(page, t);
 });
 
-for (const [scheme, width] of [['light', 480], ['light', 1280], ['light', 1920], ['dark', 1280], ['dark', 1920]])
+for (const [scheme, width] of [['light', 480], ...THEMES])
 	test(`the page can be read and used by all, ${scheme}, ${width}`, async (t) => {
 		await ready();
 		const page = await open('/fleet/compare', scheme, width);

@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { violations } from './axe.mjs';
-import { unreadable } from './browser.mjs';
-import { done, server, shots, watched } from './page.mjs';
-import { startReceiver } from './receiver.mjs';
-import { tracewell, until } from './server.mjs';
-import { findSlower } from './slower.mjs';
+import { violations } from '../axe.mjs';
+import { unreadable } from '../browser.mjs';
+import { done, server, shots, watched } from '../page.mjs';
+import { startReceiver } from '../receiver.mjs';
+import { tracewell, until } from '../server.mjs';
+import { findSlower } from '../slower.mjs';
 
 let receiver;
 const ending = [];
@@ -134,7 +134,7 @@ for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 test('who may only look has no such page', async (t) => {
 	const page = await watched();
 	await page.goto(server.url);
-	const { signIn } = await import('./browser.mjs');
+	const { signIn } = await import('../browser.mjs');
 	await signIn(page, { ...server, write: server.read, url: server.url });
 	await page.goto(`${server.url}/webhooks`);
 	await page.waitForSelector('h1 >> text=No such page');

@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { violations } from './axe.mjs';
-import { unreadable, visit } from './browser.mjs';
-import { browser, done, id, open, server, shots } from './page.mjs';
+import { violations } from '../axe.mjs';
+import { unreadable, visit } from '../browser.mjs';
+import { browser, done, id, open, server, shots } from '../page.mjs';
 
 /* What is in English: words in a row, or one alone, that no name, code or choice of the data holds. */
 function english(page) {

@@ -8,8 +8,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { binary, startServer, until } from './server.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { binary, startServer, until } from '../server.mjs';
 
 function backup(data, to, ...args) {
 	const run = spawnSync(binary(), ['backup', '--data', data, '--to', to, ...args], { encoding: 'utf8' });
@@ -155,7 +155,7 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 	test('says what it cannot do', async (t) => {
 		const s = await startServer(t);
 		assert.match(backup(s.data, s.data).told, /is the data folder itself/);
-		assert.match(backup('/nonexistent', folder(t)).told, /is no data folder of a server/);
+		assert.match(backup('/nonexistent', folder(t)).told, /is not a data folder of a server/);
 		assert.match(backup(s.data, '/proc/backup').told, /cannot|mkdir/);
 		assert.equal(spawnSync(binary(), ['backup', '--data', s.data]).status, 2);
 	});

@@ -8,8 +8,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { binary, startServer, until } from './server.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { binary, startServer } from '../server.mjs';
 
 function check(data, ...args) {
 	const run = spawnSync(binary(), ['check', '--data', data, ...args], { encoding: 'utf8' });
@@ -23,10 +23,15 @@ function filesBelow(folder) {
 		.map((e) => path.join(e.parentPath ?? e.path, e.name));
 }
 
+/* In place: a server may have the file mapped, and must not find it empty for a moment. */
 function flip(file, at) {
-	const bytes = fs.readFileSync(file);
-	bytes[at ?? bytes.length >> 1] ^= 0x10;
-	fs.writeFileSync(file, bytes);
+	const fd = fs.openSync(file, 'r+');
+	const byte = Buffer.alloc(1);
+	const where = at ?? fs.fstatSync(fd).size >> 1;
+	fs.readSync(fd, byte, 0, 1, where);
+	byte[0] ^= 0x10;
+	fs.writeSync(fd, byte, 0, 1, where);
+	fs.closeSync(fd);
 }
 
 /* A server with a decoded trace and a mapping; where each file of it lies. */
@@ -115,10 +120,10 @@ describe('tracewell check', { concurrency: 2 }, () => {
 		assert.match(lines.join() + told, /malformed|wrong|missing from index|invalid page|btree/i);
 	});
 
-	test('says what is no data folder, and makes none', () => {
+	test('says what is not a data folder, and makes none', () => {
 		const { code, told } = check('/nonexistent/data');
 		assert.equal(code, 1);
-		assert.match(told, /is no data folder of a server/);
+		assert.match(told, /is not a data folder of a server/);
 		assert.equal(fs.existsSync('/nonexistent'), false);
 		assert.equal(spawnSync(binary(), ['check', 'extra']).status, 2);
 	});

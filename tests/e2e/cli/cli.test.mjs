@@ -10,9 +10,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { btrace, sampleMapping, sampleTrace } from './make.mjs';
-import { binary, root, startServer, until } from './server.mjs';
-import { sendSlower } from './slower.mjs';
+import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
+import { binary, makeData, root, startServer, until } from '../server.mjs';
+import { sendSlower } from '../slower.mjs';
 
 /* `input` null: standard input is empty. */
 function run(args, { input = '', env = {}, program = binary(), timeout = 60_000, cwd } = {}) {
@@ -72,6 +72,7 @@ test('exit codes are those of deploy/guides/commands.md', async (t) => {
 	await sendSlower(s, 15);
 	const to = ['--server', s.url, '--key', s.read];
 	const nobody = ['--server', 'http://127.0.0.1:9', '--key', s.read];
+	await makeData(file('fresh'));
 	await run(['key', 'create', '--data', file('fresh'), '--project', 'p', '--scope', 'read']);
 	const broken = file('broken');
 	await run(['backup', '--data', s.data, '--to', broken]);
@@ -201,6 +202,32 @@ test('formats other than calls become JSON too, each event with its own fields',
 	const odd = Object.keys(Object.assign({}, ...all)).filter((k) => /^[#!]/.test(k));
 	assert.deepEqual(odd, []);
 	for (const e of all) assert.ok(Object.keys(e).length > 1, JSON.stringify(e));
+});
+
+test('decode and sql print original names of every format', async (t) => {
+	const at = folder(t);
+	const file = (name, text) => {
+		fs.writeFileSync(path.join(at, name), text);
+		return path.join(at, name);
+	};
+	const map = file('map', 'tea.Cup -> a.b:\n    1:2:void tea.Pot.pour():7:8 -> c\n    1:2:void fill():30 -> c\n    void wash() -> d\ntea.Lid -> a.l:\n');
+	const trace = file('stacks.json', JSON.stringify({
+		format: 'java-stacks/1', frames: ['a.b.c(SourceFile:2)'], stacks: [[0]], threads: {}, samples: [[0, 1, 0], [5000000, 1, 0]],
+	}));
+	const anr = file('anr.txt', '"main" prio=5 tid=1 Blocked\n  at a.b.c(SourceFile:2)\n  - waiting to lock <0x01> (a a.l) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at a.b.d(SourceFile)\n  - locked <0x01> (a a.l)\n');
+	const chrome = file('chrome.json', '{"traceEvents":[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":5,"name":"a.b.d"}]}');
+	for (const [from, want] of [[trace, ['tea.Cup.fill']], [anr, ['tea.Cup.fill', 'tea.Cup.wash']], [chrome, ['tea.Cup.wash']]]) {
+		const text = (await run(['decode', from, '--retrace', map])).stdout;
+		const names = text.split('\n').filter((line) => /^(begin|slice)\t/.test(line)).map((line) => line.split('\t').at(-1));
+		assert.deepEqual([...new Set(names)].sort(), want, text);
+		const rows = JSON.parse((await run(['sql', from, '--retrace', map, '--json', 'SELECT DISTINCT name FROM slice ORDER BY name'])).stdout);
+		assert.deepEqual(rows.map((row) => row.name), want);
+	}
+	const report = lines((await run(['decode', anr, '--retrace', map, '--json'])).stdout).find((e) => e.event === 'document').json;
+	const frames = JSON.stringify(report);
+	assert.match(frames, /tea\.Pot\.pour.*Pot\.java:8.*tea\.Cup\.fill.*Cup\.java:30/);
+	assert.match(frames, /tea\.Lid/);
+	assert.doesNotMatch(frames, /a\.b\.c|a\.l\b/);
 });
 
 test('push --wait --json: "failed" is what the server says, not what the asking came to', async (t) => {

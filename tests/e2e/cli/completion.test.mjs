@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { root } from './server.mjs';
+import { root } from '../server.mjs';
 
 const lacks = ['bash', 'script', 'python3'].filter((name) => spawnSync(name, ['--version']).error);
 const skip = lacks.length > 0 && `there is no ${lacks.join(', ')} here`;
@@ -74,5 +74,6 @@ test('folders where a folder is wanted, files where a file is, nothing where nob
 });
 
 test('zsh reads its file', { skip: spawnSync('zsh', ['--version']).error ? 'there is no zsh here' : skip }, () => {
-	execFileSync('zsh', ['-n', path.join(dir, 'made/_tracewell')]);
+	const { status, stderr } = spawnSync('zsh', ['-n', path.join(dir, 'made/_tracewell')], { encoding: 'utf8' });
+	assert.equal(status, 0, stderr);
 });

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { root, startServer, until } from './server.mjs';
+import { root, startServer, until } from '../server.mjs';
 
 test('the demo has a regression to find, and a deadlock', { timeout: 180_000 }, async (t) => {
 	const s = await startServer(t);

@@ -9,9 +9,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { anchorsOf, blocksOf, commandsOf, documents, linksOf, textOf } from './documents.mjs';
-import { btrace, zstd } from './make.mjs';
-import { binary, root, startServer, until } from './server.mjs';
+import { anchorsOf, blocksOf, commandsOf, documents, linksOf, textOf } from '../documents.mjs';
+import { btrace, zstd } from '../make.mjs';
+import { binary, root, startServer, until } from '../server.mjs';
 
 /* [document, how the command begins, why it is not run here]. */
 const NOT_RUN = [

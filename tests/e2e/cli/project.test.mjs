@@ -9,8 +9,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { binary, startServer, until } from './server.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { binary, startServer, until } from '../server.mjs';
 
 function run(...args) {
 	const { status, stdout, stderr } = spawnSync(binary(), args, { encoding: 'utf8' });

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { form, sampleTrace, zip } from './make.mjs';
-import { root, startServer } from './server.mjs';
+import { form, sampleTrace, zip } from '../make.mjs';
+import { root, startServer } from '../server.mjs';
 
 const report = `----- pid 4000 at 2026-01-02 03:04:05 -----
 Cmd line: com.shop

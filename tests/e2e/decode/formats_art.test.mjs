@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { root, startServer, tracewell } from './server.mjs';
+import { root, startServer, tracewell } from '../server.mjs';
 
 const phone = path.join(root, 'tests', 'gen', 'art.py');
 

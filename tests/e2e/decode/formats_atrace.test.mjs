@@ -10,8 +10,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 
-import { btrace, form } from './make.mjs';
-import { root, startServer } from './server.mjs';
+import { btrace, form } from '../make.mjs';
+import { root, startServer } from '../server.mjs';
 
 const golden = (format, name) => fs.readFileSync(path.join(root, 'tests/golden', format, name, 'input'));
 const PID = 40000; /* over 15 bits: the method trace knows 7232 only */

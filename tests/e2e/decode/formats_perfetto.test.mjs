@@ -8,11 +8,11 @@ import path from 'node:path';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 
-import { btrace, form } from './make.mjs';
-import { root, startServer } from './server.mjs';
+import { btrace, form } from '../make.mjs';
+import { reads, root, sample, startServer } from '../server.mjs';
 
 const golden = (name) => fs.readFileSync(path.join(root, 'tests/golden/perfetto', name, 'input'));
-const samples = path.join(root, '../shared/samples/merge/javac-and-kernel');
+const samples = sample('merge/javac-and-kernel');
 const notes = async (s, id, query = '') => (await s.get(`/api/v1/traces/${id}/notes?limit=1000${query}`)).json;
 const threads = async (s, id) => (await s.get(`/api/v1/traces/${id}/threads`)).json.threads;
 const repair = (trace, name) => trace.report.repairs.find((r) => r.name === name);
@@ -84,7 +84,7 @@ test('Perfetto traces', async (t) => {
 			assert.deepEqual((await s.flameLines(second.id, tid)).sort(), (await s.flameLines(first.id, tid)).sort());
 	});
 
-	await t.test('the kernel agrees with a real method trace', { skip: !fs.existsSync(samples) && 'no real recordings beside the checkout' }, async () => {
+	await t.test('the kernel agrees with a real method trace', reads(samples), async () => {
 		const read = (name) => fs.readFileSync(path.join(samples, name));
 		const { body, headers } = form(['trace', read('rhea-atrace.bin.zst')], ['system', read('system.perfetto-trace')], ['threads', read('threads.txt')]);
 		const trace = await s.trace(body, { headers });
@@ -103,4 +103,51 @@ test('Perfetto traces', async (t) => {
 			assert.deepEqual(last.notes.map((n) => n.text), ['running']);
 		}
 	});
+});
+
+/* TrackDescriptors of two processes that number a thread alike, and one call on each. */
+function sameThreadNumber() {
+	const varint = (n) => {
+		const out = [];
+		for (; n > 127; n = Math.floor(n / 128)) out.push((n % 128) | 128);
+		return Buffer.from([...out, n]);
+	};
+	const int = (field, n) => Buffer.concat([varint(field * 8), varint(n)]);
+	const bytes = (field, b) => Buffer.concat([varint(field * 8 + 2), varint(b.length), Buffer.from(b)]);
+	const packet = (ts, ...more) => bytes(1, Buffer.concat([int(8, ts), int(10, 1), ...more]));
+	const thread = (uuid, pid, name) => packet(0, bytes(60, Buffer.concat([int(1, uuid), bytes(4, Buffer.concat([int(1, pid), int(2, 1), bytes(5, Buffer.from(name))]))])));
+	const event = (ts, uuid, type, name) => packet(ts, bytes(11, Buffer.concat([int(9, type), int(11, uuid), ...(name ? [bytes(23, Buffer.from(name))] : [])])));
+	return Buffer.concat([thread(1, 5, 't1'), thread(2, 10, 't2'), event(1000, 1, 1, 'workOfA'), event(2000, 2, 1, 'workOfB'), event(3000, 1, 2), event(9000, 2, 2)]);
+}
+
+test('threads of two processes with one number are two threads', async (t) => {
+	const s = await startServer(t);
+	const chrome = [
+		{ pid: 0, ph: 'M', name: 'process_name', args: { name: 'com.zero' } },
+		{ pid: 0, tid: 7, ph: 'X', name: 'workOfA', ts: 1, dur: 2 },
+		{ pid: 1, tid: 7, ph: 'X', name: 'workOfB', ts: 2, dur: 7 },
+	];
+	for (const [body, pids] of [[sameThreadNumber(), [5, 10]], [Buffer.from(JSON.stringify(chrome)), [0, 1]]]) {
+		const trace = await s.trace(body, {});
+		assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+		const list = await threads(s, trace.id);
+		assert.deepEqual(list.map((x) => [x.pid, x.slices, x.busy_ns]).sort((a, b) => a[0] - b[0]), [[pids[0], 1, 2000], [pids[1], 1, 7000]]);
+		const { processes } = (await s.get(`/api/v1/traces/${trace.id}/threads`)).json;
+		assert.deepEqual(processes, pids.map((pid) => ({ pid, name: pid ? '' : 'com.zero', threads: 1 })));
+	}
+});
+
+test('a trace of several processes is exported as several, with their names', async (t) => {
+	const s = await startServer(t);
+	const chrome = [
+		...[[3, 'com.app'], [4, 'com.app:remote']].map(([pid, name]) => ({ pid, ph: 'M', name: 'process_name', args: { name } })),
+		{ pid: 3, tid: 3, ph: 'X', name: 'workOfA', ts: 1, dur: 2 },
+		{ pid: 4, tid: 9, ph: 'X', name: 'workOfB', ts: 2, dur: 7 },
+	];
+	const first = await s.trace(Buffer.from(JSON.stringify(chrome)), {});
+	const exported = await fetch(`${s.url}/api/v1/traces/${first.id}/perfetto`, { headers: { Authorization: `Bearer ${s.readKey}` } });
+	const second = await s.trace(Buffer.from(await exported.arrayBuffer()), {});
+	for (const { id } of [first, second])
+		assert.deepEqual((await s.get(`/api/v1/traces/${id}/threads`)).json.processes,
+			[{ pid: 3, name: 'com.app', threads: 1 }, { pid: 4, name: 'com.app:remote', threads: 1 }]);
 });

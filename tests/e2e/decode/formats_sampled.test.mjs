@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { form } from './make.mjs';
-import { root, startServer } from './server.mjs';
+import { form } from '../make.mjs';
+import { root, startServer } from '../server.mjs';
 
 const golden = (format, name = 'realistic') => fs.readFileSync(path.join(root, 'tests/golden', format, name, 'input'));
 
@@ -95,6 +95,42 @@ test('sampled stacks', async (t) => {
 		const map = 'com.example.Start -> a.B:\n    void begin(android.content.Context) -> main\n';
 		assert.equal((await s.put('/api/v1/builds/sp1/retrace', map)).status, 200);
 		assert.ok((await look(s, trace)).names.includes('com.example.Start.begin'));
+	});
+
+	await t.test('Java stacks of an obfuscated build: inlined methods are frames of their own', async () => {
+		const stacks = JSON.stringify({
+			format: 'java-stacks/1', pid: 9, interval_ms: 10,
+			frames: ['android.os.Looper.loop(Looper.java:99)', 'a.a.m(SourceFile:1)', 'a.a.m(SourceFile:2)', 'a.a.m(SourceFile:3)', 'a.o.x(SourceFile:5)'],
+			stacks: [[1, 0], [2, 0], [3, 0], [4, 3, 0]],
+			threads: { 1: { name: 'main', sys_tid: 9 } },
+			samples: [[0, 1, 0], [10000000, 1, 1], [20000000, 1, 2], [30000000, 1, 3]],
+		});
+		const trace = await s.trace(stacks, { query: { build_id: 'inlined' } });
+		const flame = async (query = '') => {
+			const lines = [];
+			const walk = (node, before) => {
+				lines.push(`${before}${node.name} ${node.value / 1e6}`);
+				for (const child of node.children) walk(child, `${before}${node.name};`);
+			};
+			for (const child of (await json(s, `/api/v1/traces/${trace.id}/flame?${query}`)).children[0].children) walk(child, '');
+			return lines;
+		};
+		assert.deepEqual((await look(s, trace)).names.sort(), ['a.a.m', 'a.o.x', 'android.os.Looper.loop'], 'lines make no methods without a mapping');
+		assert.deepEqual(await flame(), ['a.a.m 40', 'a.a.m;a.o.x 10']);
+		const map = 'shop.Cart -> a.a:\n    1:1:void shop.Price.round():7:7 -> m\n    1:1:int shop.Price.sum():21 -> m\n    1:1:void pay():30 -> m\n'
+			+ '    2:2:int shop.Price.sum():22:22 -> m\n    2:2:void pay():30 -> m\n    3:3:void pay():31:31 -> m\n'
+			+ 'shop.Made -> a.o:\n    5:5:void outline():0:0 -> x\n# {"id":"com.android.tools.r8.outline"}\n';
+		assert.equal((await s.put('/api/v1/builds/inlined/retrace', map)).status, 200);
+		assert.deepEqual((await look(s, trace)).names.sort(), ['android.os.Looper.loop', 'shop.Cart.pay', 'shop.Price.round', 'shop.Price.sum']);
+		assert.deepEqual(await flame(), ['shop.Cart.pay 40', 'shop.Cart.pay;shop.Price.sum 20', 'shop.Cart.pay;shop.Price.sum;shop.Price.round 10']);
+		const { methods } = await json(s, `/api/v1/traces/${trace.id}/methods?thread=all`);
+		assert.deepEqual(Object.fromEntries(methods.map((m) => [m.name, [m.total_ns / 1e6, m.self_ns / 1e6]])), {
+			'android.os.Looper.loop': [40, 0], 'shop.Cart.pay': [40, 20], 'shop.Price.sum': [20, 10], 'shop.Price.round': [10, 10],
+		});
+		const sum = methods.find((m) => m.name === 'shop.Price.sum').method;
+		assert.equal((await json(s, `/api/v1/traces/${trace.id}/flame?transform=focus:${sum}`)).value / 1e6, 20);
+		assert.deepEqual((await json(s, `/api/v1/traces/${trace.id}/flame?view=bottom_up`)).children.map((c) => `${c.name} ${c.value / 1e6}`).sort(),
+			['android.os.Looper.loop 0', 'shop.Cart.pay 20', 'shop.Price.round 10', 'shop.Price.sum 10']);
 	});
 
 	await t.test('btrace 3.0 with its names in a part', async () => {

@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { binary } from './server.mjs';
+import { binary } from '../server.mjs';
 
 const python = `
 import sqlite3, sys

@@ -5,8 +5,8 @@ import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
 import zlib from 'node:zlib';
-import { btrace, form, sampleMapping, sampleTrace, sub, systemTrace } from './make.mjs';
-import { startServer, tracewell } from './server.mjs';
+import { btrace, form, sampleMapping, sampleTrace, sub, systemTrace } from '../make.mjs';
+import { startServer, tracewell } from '../server.mjs';
 
 function packets(bytes) {
 	const list = [];

@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { btrace, form, sampleTrace, systemTrace, zip } from './make.mjs';
-import { root, startServer, tracewell, until } from './server.mjs';
+import { btrace, form, sampleTrace, systemTrace, zip } from '../make.mjs';
+import { reads, sample, startServer, tracewell, until } from '../server.mjs';
 
-const folder = path.join(root, '../shared/samples/merge/javac-and-kernel');
+const folder = sample('merge/javac-and-kernel');
 
-test('a recording beside a kernel trace is on one clock with it', { skip: !fs.existsSync(folder) && 'no ../shared/samples' }, async (t) => {
+test('a recording beside a kernel trace is on one clock with it', reads(folder), async (t) => {
 	const s = await startServer(t);
 	const part = (name) => fs.readFileSync(path.join(folder, name));
 	const { body, headers } = form(['trace', part('rhea-atrace.bin.zst')], ['system', part('system.perfetto-trace')], ['threads', part('threads.txt')]);
@@ -105,7 +105,7 @@ test('the device\'s trace in an archive is joined like one in a form', async (t)
 	});
 });
 
-test('a recording of a whole run with the kernel\'s trace in one archive', { skip: !fs.existsSync(folder) && 'no ../shared/samples' }, async (t) => {
+test('a recording of a whole run with the kernel\'s trace in one archive', reads(folder), async (t) => {
 	const s = await startServer(t);
 	const part = (name) => fs.readFileSync(path.join(folder, name));
 	const trace = await s.trace(zip({ 'system.perfetto-trace': part('system.perfetto-trace'), 'trace.zst': part('rhea-atrace.bin.zst'), 'threads.txt': part('threads.txt') }));

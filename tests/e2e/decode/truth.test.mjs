@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { binary, endsUnlike, startServer, tracewell, until } from './server.mjs';
+import { binary, endsUnlike, startServer, tracewell, until } from '../server.mjs';
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
 

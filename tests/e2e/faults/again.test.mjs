@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { btrace, sampleMapping } from './make.mjs';
-import { parse, value } from './prometheus.mjs';
-import { startServer } from './server.mjs';
+import { btrace, sampleMapping } from '../make.mjs';
+import { parse, value } from '../prometheus.mjs';
+import { startServer } from '../server.mjs';
 
 const PID = 4000;
 
@@ -64,7 +64,7 @@ test('an equal question is answered again, in each coding, and another is not', 
 });
 
 test('nothing is kept where the setting says so', { timeout: 60_000 }, async (t) => {
-	const s = await startServer(t, { args: ['--answer-memory', '0'] });
+	const s = await startServer(t, { args: ['--response-cache', '0'] });
 	const { id } = await s.trace(wide());
 	const first = await s.get(flame(id));
 	assert.equal((await s.get(flame(id))).text, first.text);

@@ -8,11 +8,11 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
 
-import { blobKey, fileKey, lots, startCluster } from './cluster.mjs';
-import { ANY, Faults } from './faults.mjs';
-import { sampleTrace } from './make.mjs';
-import { postgresIsThere, startPostgres } from './postgres.mjs';
-import { sanitized, sleep, until } from './server.mjs';
+import { blobKey, fileKey, recordKey, lots, startCluster } from '../cluster.mjs';
+import { ANY, Faults } from '../faults.mjs';
+import { sampleTrace } from '../make.mjs';
+import { postgresIsThere, startPostgres } from '../postgres.mjs';
+import { sanitized, sleep, until } from '../server.mjs';
 
 const skip = !postgresIsThere ? 'PostgreSQL 15 or later is not installed' : sanitized() && 'a sanitizer does not load the library';
 const EVERY = process.env.EVERY === '1';
@@ -95,7 +95,7 @@ class Relay {
 		for (const key of b.keys()) fs.utimesSync(b.file(key), old, old);
 		await this.next(['--s3-sweep=1']);
 		const owed = new Set();
-		for (const { id, calls } of this.kept.values()) if (!this.gone.has(id)) owed.add(fileKey(id)).add(blobKey(sampleTrace(calls, 4000)));
+		for (const { id, calls } of this.kept.values()) if (!this.gone.has(id)) owed.add(fileKey(id)).add(recordKey(id)).add(blobKey(sampleTrace(calls, 4000)));
 		const strays = () => {
 			try {
 				return b.keys().filter((key) => !owed.has(key));
@@ -104,7 +104,8 @@ class Relay {
 			}
 		};
 		await until(() => (strays().length === 0 ? true : undefined), 'what nobody owns is gone', 40).catch((e) => assert.fail(`${e.message}: ${strays()} ${this.works.log.slice(-1500)}`));
-		assert.deepEqual([...owed].filter((key) => !b.keys().includes(key)), [], 'nothing is missing');
+		const missing = () => [...owed].filter((key) => !b.keys().includes(key));
+		await until(() => (missing().length === 0 ? true : undefined), 'nothing is missing').catch((e) => assert.fail(`${e.message}: ${missing()}`));
 		await this.works.stop();
 		await this.next();
 	}

@@ -2,7 +2,7 @@
  * kill -9 while many upload, map and delete, again and again, each time at another moment: what was
  * accepted is there and becomes ready with its exact bytes, and nothing is half there.
  *
- * KILLS (30) says how often; `KILLS=1000 node --test tests/e2e/kills.test.mjs` is the long run.
+ * KILLS (30) says how often; `KILLS=1000 node --test tests/e2e/faults/kills.test.mjs` is the long run.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -12,9 +12,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { random } from './power.mjs';
-import { Server, binary, sleep, until } from './server.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { random } from '../power.mjs';
+import { Server, binary, sleep, until } from '../server.mjs';
 
 const KILLS = Number(process.env.KILLS ?? 30);
 const SEED = Number(process.env.KILL_SEED ?? 1);

@@ -1,7 +1,7 @@
 /*
- * The n-th descriptor that the server or a decoder asks for is refused (EMFILE), for every n until none is
- * reached; an allocation of the server fails (ENOMEM), at each place of the program once and the n-th,
- * sampled by LACK_SEED (1), for half of LACK_SECONDS (24) each: the server lives, and answers or refuses in words; what it accepted becomes ready; and as soon as
+ * The n-th descriptor that the server or a decoder asks for is refused (EMFILE), for every fourth n (in a full
+ * run each) until none is reached; an allocation of the server fails (ENOMEM), at each place of the program once and the n-th,
+ * sampled by LACK_SEED (1), for half of LACK_SECONDS (8, in a full run 24) each: the server lives, and answers or refuses in words; what it accepted becomes ready; and as soon as
  * there is enough again everything works.
  */
 import assert from 'node:assert/strict';
@@ -11,14 +11,15 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { ANY, Faults, shim } from './faults.mjs';
-import { random } from './power.mjs';
-import { Server, binary, until } from './server.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { ANY, Faults, shim } from '../faults.mjs';
+import { random } from '../power.mjs';
+import { Server, binary, inFull, until } from '../server.mjs';
 
 const skip = !fs.existsSync(shim) && `no ${shim}`;
-const SECONDS = Number(process.env.LACK_SECONDS ?? 24);
+const SECONDS = Number(process.env.LACK_SECONDS ?? inFull(24, 8));
 const SEED = Number(process.env.LACK_SEED ?? 1);
+const EACH = inFull(1, 4); // of so many descriptors one is refused
 const MOST = 2000;
 const KINDS = ['open', 'accept', 'memfd', 'pipe']; // of calls that give a descriptor
 
@@ -115,8 +116,8 @@ test('no descriptor is left, at every place in turn', { skip }, async (t) => {
 	let rounds = 0;
 	/* what runs at the same time shifts the numbers a little: past the last one it is tried again, and what no
 	   number met is looked for in another pass */
-	for (let pass = 0; pass < 4 && !KINDS.every((kind) => met.has(kind)); pass++)
-		for (let n = 1, misses = 0; misses < 3; n++) {
+	for (let pass = 0; pass < 8 && !KINDS.every((kind) => met.has(kind)); pass++)
+		for (let n = 1 + pass, misses = 0; misses < 3; n += EACH) {
 			assert.ok(n < MOST, 'an end');
 			const { hits, what } = await run.round(n, 'EMFILE');
 			misses = hits > 0 ? 0 : misses + 1;

@@ -1,35 +1,43 @@
 /*
  * postgres_faults.test.mjs - two servers while their PostgreSQL fails otherwise than by dying: sessions ended at
  * random, serialization failures and deadlocks at random, no connection to be had, a restart in order and as by a
- * crash, and a primary that writes no more. FAULT_SECONDS (2) is the time of each.
+ * crash, and a primary that writes no more. FAULTS (15, in a full run 60) is how many of each.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { startCluster } from './cluster.mjs';
-import { command, postgresIsThere, startPostgres } from './postgres.mjs';
-import { sleep, until } from './server.mjs';
+import { startCluster } from '../cluster.mjs';
+import { command, postgresIsThere, startPostgres } from '../postgres.mjs';
+import { inFull, sleep, until } from '../server.mjs';
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
-const SECONDS = Number(process.env.FAULT_SECONDS ?? 2);
+const FAULTS = Number(process.env.FAULTS ?? inFull(60, 15));
 const MINE = "pid<>pg_backend_pid() AND application_name='tracewell'";
 
 /* A writer that fails now and then as one does that met another. */
 const QUARREL = `CREATE FUNCTION quarrel() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	IF random() < 0.15 THEN RAISE EXCEPTION 'at random' USING ERRCODE = CASE WHEN random() < 0.5 THEN '40001' ELSE '40P01' END; END IF;
+	IF random() < 0.15 THEN PERFORM nextval('quarrels'); RAISE EXCEPTION 'at random' USING ERRCODE = CASE WHEN random() < 0.5 THEN '40001' ELSE '40P01' END; END IF;
 	RETURN NULL; END $$`;
 const QUARRELLED = ['trace', 'job', 'part', 'rollup_part', 'catalogue_lead'];
 
-async function until_s(seconds, act) {
-	for (const end = Date.now() + seconds * 1000; Date.now() < end; await sleep(60)) act();
+/* Acts until that came to enough of them. */
+async function enough(what, act) {
+	let n = 0;
+	await until(async () => ((n += Number(act())) >= FAULTS ? true : void (await sleep(60))), what, 120);
+	return n;
 }
 
 /* Sessions of the test's own, until none is left for others. */
-function crowd(db, n, seconds) {
-	return Array.from({ length: n }, () => spawn(path.join(path.dirname(command('psql').at(-1)), 'psql'), ['-Xq', '-c', `SELECT pg_sleep(${seconds})`, db.base], { stdio: 'ignore' }));
+function crowd(db, n) {
+	return Array.from({ length: n }, () => spawn(path.join(path.dirname(command('psql').at(-1)), 'psql'), ['-Xq', db.base], { stdio: ['pipe', 'ignore', 'ignore'] }));
 }
+
+const anyUnready = (c) => until(async () => {
+	for (const s of c.servers) if ((await s.get('/readyz', { key: null })).status !== 200) return true;
+	return undefined;
+}, 'it is noticed');
 
 test('sessions end, writers quarrel, nobody gets a connection: nothing is lost or counted twice', { skip, timeout: 240000 }, async (t) => {
 	const db = await startPostgres(t);
@@ -45,25 +53,28 @@ test('sessions end, writers quarrel, nobody gets a connection: nothing is lost o
 	};
 	await load.more(10, 'uploads before');
 
-	let ended = 0;
-	await until_s(SECONDS, () => (ended += Number(db.sql(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE ${MINE} AND random()<0.4`))));
+	const ended = await enough('sessions ended', () => db.sql(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE ${MINE} AND random()<0.4`));
 	await well(`${ended} sessions ended`);
 
-	await until_s(SECONDS, () => db.sql(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE ${MINE} AND random()<0.5`));
+	await enough('statements cancelled', () => db.sql(`SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE ${MINE} AND random()<0.5`));
 	await well('statements cancelled');
 
+	db.sql('CREATE SEQUENCE quarrels', 'faulty'); // which counts those of transactions that are rolled back, too
 	db.sql(QUARREL, 'faulty');
 	for (const table of QUARRELLED) db.sql(`CREATE TRIGGER quarrel AFTER INSERT OR UPDATE OR DELETE ON ${table} FOR EACH ROW EXECUTE FUNCTION quarrel()`, 'faulty');
-	await sleep(SECONDS * 1000);
+	await until(() => (Number(db.sql('SELECT last_value FROM quarrels', 'faulty')) >= FAULTS ? true : undefined), 'quarrels', 120);
 	for (const table of QUARRELLED) db.sql(`DROP TRIGGER quarrel ON ${table}`, 'faulty');
 	await well('serialization failures and deadlocks');
 
-	const many = crowd(db, 200, SECONDS);
-	await until_s(SECONDS, () => {
+	const many = crowd(db, 200);
+	t.after(() => many.forEach((one) => one.kill()));
+	await enough('no connection', () => {
 		try {
 			db.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${MINE}`);
+			many.push(...crowd(db, 10)); // which take their place
+			return 0;
 		} catch {
-			/* it got none either */
+			return 1; // it got none either
 		}
 	});
 	for (const one of many) one.kill();
@@ -78,7 +89,7 @@ test('sessions end, writers quarrel, nobody gets a connection: nothing is lost o
 
 	for (const signal of ['SIGINT', 'SIGQUIT']) {
 		await db.stop(signal);
-		await sleep(500);
+		await anyUnready(c);
 		await db.start();
 		await well(`restarted by ${signal}`);
 	}
@@ -88,10 +99,9 @@ test('sessions end, writers quarrel, nobody gets a connection: nothing is lost o
 	const before = writers();
 	db.sql("CREATE OR REPLACE FUNCTION quarrel() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no more' USING ERRCODE='25006'; END $$", 'faulty');
 	db.sql('CREATE TRIGGER quarrel AFTER INSERT ON trace FOR EACH ROW EXECUTE FUNCTION quarrel()', 'faulty');
-	await sleep(SECONDS * 1000);
+	await until(() => (writers().some((pid) => before.includes(pid)) ? undefined : true), 'every writer asked for another host');
 	db.sql('DROP TRIGGER quarrel ON trace', 'faulty');
 	await well('nothing could be written');
-	assert.deepEqual(writers().filter((pid) => before.includes(pid)), [], 'they asked for another host');
 
 	await load.end();
 	await c.judge(load);

@@ -4,7 +4,7 @@
  * started on what is left.  What was answered with 2xx is there and becomes ready with its exact bytes,
  * nothing is half there, and `tracewell check` finds nothing (I1, I9).
  *
- * A sample is tried: POWER_SECONDS (25) is for each scenario, POWER_SEED (1) chooses, POWER_JOBS (2) are
+ * A sample is tried: POWER_SECONDS (8, in a full run 25) is for each scenario, POWER_SEED (1) chooses, POWER_JOBS (2) are
  * judged at a time.  POWER_EVERY=1 tries each cut in order and in each way in which it may lose or reorder
  * what is not synced, but leaves out what leaves the same bytes under the same promises as one before.
  * A failure tells the seed and the cut.
@@ -18,16 +18,16 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { Disk, Recorder, digestOf, random, recorder, snapshot, writeImage } from './power.mjs';
-import { Server, binary, sleep, until } from './server.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { Disk, Recorder, digestOf, random, recorder, snapshot, writeImage } from '../power.mjs';
+import { Server, binary, inFull, until } from '../server.mjs';
 
-const SECONDS = Number(process.env.POWER_SECONDS ?? 25);
+const SECONDS = Number(process.env.POWER_SECONDS ?? inFull(25, 8));
 const SEED = Number(process.env.POWER_SEED ?? 1);
 const EVERY = process.env.POWER_EVERY === '1';
 const JOBS = Number(process.env.POWER_JOBS ?? 2);
 const skip = !fs.existsSync(recorder) && `no ${recorder}`;
-const ARGS = ['--min-free', '0', '--worker-jail=false', '--retention-every', '1', '--shutdown', '5'];
+const ARGS = ['--min-free', '0', '--reserve', '0', '--worker-jail=false', '--retention-every', '1', '--shutdown', '5'];
 const TUS = { 'Tus-Resumable': '1.0.0' };
 const PIECE = 'application/offset+octet-stream';
 const hash = (bytes) => createHash('sha256').update(bytes).digest('hex');
@@ -398,7 +398,7 @@ test('uploads at once and in pieces, mappings, deletion and retention', { skip }
 			await Promise.all([client.map(2), client.remove(ids[0]), client.resumable(50, 51, 2)]);
 			await allDecoded(client.s);
 			await until(async () => ((await client.s.get(`/api/v1/traces/${old[0]}`)).status === 404 ? true : undefined), 'expired');
-			await sleep(1200);
+			await client.s.ran('retention');
 		},
 	});
 	await cutAll(t, recorded);

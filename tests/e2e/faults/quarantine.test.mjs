@@ -3,12 +3,13 @@
  * or thrown away, and bounded.
  */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { sampleTrace } from './make.mjs';
-import { endsUnlike, startServer, until } from './server.mjs';
+import { sampleTrace } from '../make.mjs';
+import { endsUnlike, startServer, until } from '../server.mjs';
 
 const files = (s) => fs.readdirSync(path.join(s.data, 'blobs'), { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).length;
 const listed = async (s) => (await s.get('/api/v1/quarantine', { key: s.admin })).json.quarantine;
@@ -23,12 +24,13 @@ async function restart(s, env) {
 }
 
 describe('quarantine', { concurrency: 2 }, () => {
-	for (const [how, reason, signal, args] of [
-		['crash', 'crash', 11, []],
-		['loop', 'loop', 24, ['--worker-cpu', '1', '--worker-wall', '20']],
-		['sleep', 'loop', 9, ['--worker-wall', '1']],
-		['eat', 'memory', 0, ['--worker-memory', '128M']],
-		['run', 'forbidden', 31, []],
+	/* a deadline is reached once and not tried again */
+	for (const [how, reason, signal, args, deaths] of [
+		['crash', 'crash', 11, [], 2],
+		['loop', 'loop', 24, ['--worker-cpu', '1', '--worker-wall', '20'], 1],
+		['sleep', 'loop', 9, ['--worker-wall', '1'], 1],
+		['eat', 'memory', 0, ['--worker-memory', '128M'], 2],
+		['run', 'forbidden', 31, [], 2],
 	])
 		test(`a decoder that ends by ${how}`, { skip: endsUnlike(how) }, async (t) => {
 			const s = await poisoned(t, how, args);
@@ -38,15 +40,50 @@ describe('quarantine', { concurrency: 2 }, () => {
 			const [one, ...more] = await listed(s);
 			assert.equal(more.length, 0);
 			assert.equal(one.id, trace.id);
-			assert.deepEqual([one.reason, one.signal, one.deaths, one.bytes, one.app, one.state], [reason, signal, 2, body.length, 'com.app', 'failed']);
+			assert.deepEqual([one.reason, one.signal, one.deaths, one.bytes, one.app, one.state], [reason, signal, deaths, body.length, 'com.app', 'failed']);
 			assert.equal(one.message, trace.error.message);
 			assert.ok(one.first_ms >= one.created_ms && one.last_ms >= one.first_ms);
 			assert.deepEqual(one.parts, [{ part: 'trace', bytes: body.length }]);
 			assert.match(s.log, new RegExp(`event=quarantined trace=${trace.id} reason=${reason} signal=${signal}`));
-			assert.equal(await number(s, `tracewell_decoder_deaths_totalreason="${reason}"`), 2);
+			assert.equal(await number(s, `tracewell_decoder_deaths_totalreason="${reason}"`), deaths);
+			assert.equal(trace.tries, deaths);
 			assert.equal(await number(s, 'tracewell_quarantine_traces'), 1);
 			assert.equal(await number(s, 'tracewell_quarantine_bytes'), body.length);
 		});
+
+	test('a decoder ends when its trace is deleted', async (t) => {
+		const s = await startServer(t, { args: ['--decode-workers', '1', '--shutdown', '0'], env: { TRACEWELL_WORKER_FAULT: 'sleep' } });
+		const { id } = (await s.post('/api/v1/traces', sampleTrace(44))).json;
+		const pid = await until(async () => /event=decoding trace=\S+ try=1 pid=(\d+)/.exec(s.log)?.[1], 'a decoder');
+		assert.ok(fs.existsSync(`/proc/${pid}`));
+		assert.equal((await s.ask('DELETE', `/api/v1/traces/${id}`)).status, 204);
+		await until(async () => (fs.existsSync(`/proc/${pid}`) ? undefined : true), 'the end of its decoder');
+		await until(async () => /event=decoding_abandoned/.exec(s.log) ?? undefined, 'a line about it');
+		await until(async () => (s.spool().length ? undefined : true), 'an empty spool');
+		assert.deepEqual(await listed(s), []);
+		assert.equal(files(s), 0);
+	});
+
+	test('an upload that cannot be read fails with its reason and holds up no other', async (t) => {
+		const s = await startServer(t, { args: ['--decode-workers', '1', '--worker-tries', '3'] });
+		const body = sampleTrace(45);
+		const { id } = await s.trace(body);
+		await s.stop();
+		const sha = createHash('sha256').update(body).digest('hex');
+		const blob = fs.readdirSync(path.join(s.data, 'blobs'), { recursive: true }).find((name) => name.endsWith(sha));
+		fs.rmSync(path.join(s.data, 'blobs', blob));
+		fs.mkdirSync(path.join(s.data, 'blobs', blob)); // opens, and each read fails
+		s.sql(`UPDATE trace SET state=0 WHERE trace_id='${id}'`);
+		s.sql(`INSERT INTO job(project_id,trace_id,due_ms,queued_ms,bytes) SELECT project_id,trace_id,1,1,1 FROM trace WHERE trace_id='${id}'`);
+		await s.start();
+		const other = await s.post('/api/v1/traces', sampleTrace(46));
+		assert.equal((await s.decoded(other.json.id)).state, 'ready');
+		const failed = await s.decoded(id);
+		assert.equal(failed.state, 'failed');
+		assert.match(failed.error.message, /cannot be read from storage/);
+		assert.equal(failed.tries, 3);
+		assert.doesNotMatch(s.log, /outcome=put_off/, 'no pause for the others');
+	});
 
 	test('its bytes are for admins alone, as a file to save', async (t) => {
 		const s = await poisoned(t, 'crash');

@@ -2,20 +2,20 @@
  * storage_faults.test.mjs - two servers on PostgreSQL and an S3-compatible store in which everything goes wrong by a
  * seeded lot: it is slow, says 500 and SlowDown, ends bodies early both ways, takes and does not say so, damages
  * what it sends and its ETags; its clock or a server's is another; it refuses everybody for a while.
- * FAULT_SECONDS (6) and SEED choose more and others.
+ * FAULTS (25, in a full run 100) and SEED choose more and others.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
 
-import { lots, startCluster } from './cluster.mjs';
-import { sampleTrace } from './make.mjs';
-import { postgresIsThere, startPostgres } from './postgres.mjs';
-import { sanitized, sleep, until } from './server.mjs';
+import { lots, startCluster } from '../cluster.mjs';
+import { sampleTrace } from '../make.mjs';
+import { postgresIsThere, startPostgres } from '../postgres.mjs';
+import { inFull, sanitized, until } from '../server.mjs';
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
 const FAKETIME = ['x86_64', 'aarch64'].map((of) => `/usr/lib/${of}-linux-gnu/faketime/libfaketimeMT.so.1`).find((file) => fs.existsSync(file));
-const SECONDS = Number(process.env.FAULT_SECONDS ?? 6);
+const FAULTS_MADE = Number(process.env.FAULTS ?? inFull(100, 25));
 const SEED = Number(process.env.SEED ?? 1);
 const CHANCE = 0.35;
 
@@ -56,7 +56,8 @@ test('by lot, under load', { skip, timeout: 240000 }, async (t) => {
 	const load = c.send(3, { large: 1500 });
 	await load.more(5, 'uploads before');
 	const made = haunt(c.bucket, lots(SEED));
-	await sleep(SECONDS * 1000);
+	const faults = () => [...made.values()].reduce((sum, n) => sum + n, 0);
+	await until(() => (faults() >= FAULTS_MADE ? true : undefined), `${FAULTS_MADE} faults`, 240);
 	heal(c.bucket);
 	const began = Date.now();
 	await load.more(5, 'uploads after');
@@ -64,7 +65,6 @@ test('by lot, under load', { skip, timeout: 240000 }, async (t) => {
 	t.diagnostic(`all pages ${await c.works()} s after it was well`);
 	await c.judge(load);
 	t.diagnostic(`all done ${(Date.now() - began) / 1000} s after; ${load.kept.size} uploads, answers ${JSON.stringify([...load.told])}, faults ${JSON.stringify([...made])}`);
-	assert.ok([...made.values()].reduce((sum, n) => sum + n, 0) > 20);
 	for (const { id, calls, of } of [...load.kept.values()].slice(0, 20))
 		assert.deepEqual((await c.servers[1].get(`/api/v1/traces/${id}/raw/trace`)).bytes, sampleTrace(calls, 4000 + of));
 });
@@ -77,7 +77,8 @@ test('it refuses everybody for a while, and its clock runs off', { skip, timeout
 	const load = c.send(2, { pause: 20 });
 	await load.more(5, 'uploads before');
 	c.bucket.fault = () => ({ status: 403, code: 'AccessDenied' });
-	await sleep(1500);
+	const refused = () => load.told.get(503) ?? 0;
+	await until(() => (refused() >= 4 ? true : undefined), 'uploads are refused');
 	heal(c.bucket);
 	const began = Date.now();
 	await load.more(5, 'uploads after it refused');
@@ -98,7 +99,8 @@ test('the clock of one server is off, and it dies with a decode', { skip: skip |
 	for (const off of ['+2h', '-2h']) {
 		const s = await c.serve({ env: { LD_PRELOAD: FAKETIME, FAKETIME: off, TRACEWELL_CRASH_AT: 'child_done' }, join: false });
 		const answer = await s.post('/api/v1/traces', sampleTrace(3), { headers: { 'Idempotency-Key': `first${off}` } }).catch(() => null);
-		await Promise.race([s.ended, sleep(3000)]); // unless the other was quicker
+		const { id } = answer?.json ?? {};
+		await until(() => (s.exited || (id && c.servers.some((of) => of.log.includes(`event=decoded trace=${id} `))) || undefined), 'it died with the decode, unless the other was quicker');
 		await s.stop('SIGKILL');
 		db.sql('UPDATE job SET due_ms=0 WHERE claimed=1', 'clock'); // nobody waits for its lease
 		t.diagnostic(`${off}: upload ${answer?.status}`);

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
-import { root, startServer } from './server.mjs';
+import { root, startServer } from '../server.mjs';
 
 const golden = (name) => fs.readFileSync(path.join(root, 'tests/golden/anr', name, 'input'));
 
@@ -16,7 +16,7 @@ test('a dump becomes a trace with its document, samples and notes', async (t) =>
 	assert.equal(trace.state, 'ready');
 	assert.equal(trace.summary.format, 'anr');
 	assert.equal(trace.summary.threads, 10);
-	assert.deepEqual(trace.report.repairs.map((r) => r.name), []);
+	assert.deepEqual(trace.report.repairs.map((r) => r.name), ['sample_failed'], 'the native stack that the phone could not write');
 
 	const { documents } = (await s.get(`/api/v1/traces/${trace.id}/documents?kind=anr`)).json;
 	assert.equal(documents.length, 1);
@@ -66,6 +66,10 @@ test('an R8 mapping that comes later names frames, locks, notes and the verdict,
 		[['com.shop.Disk.read', 'Disk.java:9', true], ['com.shop.Store.load', 'Store.java:20', false]]]);
 	const { notes } = (await s.get(`/api/v1/traces/${id}/notes?kind=contention`)).json;
 	assert.deepEqual(notes.map((n) => n.text), ['com.shop.Store']);
+	const own = (await s.get(`/api/v1/traces/${id}/notes?kind=anr`)).json.notes;
+	assert.deepEqual(own.map((n) => n.text), [doc.verdict]);
+	const tree = (await s.get(`/api/v1/traces/${id}/methods?thread=all`)).json.methods.map((m) => m.name).sort();
+	assert.deepEqual(tree, ['com.shop.Cart.total', 'com.shop.Disk.read', 'com.shop.Store.load'], 'inlined frames are methods of their own');
 
 	const debug = await s.trace(dump('  at com.shop.Cart.total(Cart.java:1)\n', 'com.shop.Store',
 		'  at com.shop.Disk.read(Disk.java:9)\n  at com.shop.Store.load(Store.java:20)\n', 'com.shop.Store'));
@@ -89,7 +93,7 @@ test('a cut dump keeps what it had, and says so', async (t) => {
 	const s = await startServer(t);
 	const trace = await s.trace(golden('truncated'));
 	assert.equal(trace.state, 'ready');
-	assert.deepEqual(trace.report.repairs.map((r) => r.name), ['input_truncated']);
+	assert.deepEqual(trace.report.repairs.map((r) => r.name), ['input_truncated', 'records_missing']);
 });
 
 test('what holds no thread is refused with words', async (t) => {

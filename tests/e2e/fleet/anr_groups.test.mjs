@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { CAUSES, MAPPING, VERSIONS, fleet } from '../gen/anr_fleet.mjs';
-import { btrace } from './make.mjs';
-import { startServer, tracewell, until } from './server.mjs';
+import { CAUSES, MAPPING, VERSIONS, fleet } from '../../gen/anr_fleet.mjs';
+import { btrace } from '../make.mjs';
+import { startServer, tracewell, until } from '../server.mjs';
 
 const send = async (s, x) => {
 	const answer = await s.post('/api/v1/traces', x.text, { query: { app: 'shop', version_name: x.version, build_id: `b${x.version}`, scenario: 'anr', os: '14', device: x.device,
@@ -191,7 +191,7 @@ test('bad rules and questions are answered in words', async (t) => {
 	}
 	assert.match((await put(s, [], -1)).json.error.message, /number of the rules/);
 	assert.equal((await s.get('/api/v1/anr/rules')).json.version, 0, 'nothing was stored');
-	for (const [query, words] of [['anr/groups?colour=red', /no filter colour/], ['anr/groups?kind=heat', /kind/], ['anr/groups?since=5&until=4', /since is after/], ['anr/groups?limit=0', /limit/],
+	for (const [query, words] of [['anr/groups?colour=red', /no parameter colour/], ['anr/groups?kind=heat', /kind/], ['anr/groups?since=5&until=4', /since is after/], ['anr/groups?limit=0', /limit/],
 		['fleet/locks?threads=some', /threads/], ['fleet/locks?sort=hot', /sort/], ['fleet/locks?q=(&regex=1', /./], ['fleet/lock', /name=/], ['fleet/lock?name=a&by=moon', /by/]]) {
 		const { status, json } = await s.get(`/api/v1/${query}`);
 		assert.equal(status, 400, query);

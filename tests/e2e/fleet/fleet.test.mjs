@@ -3,10 +3,12 @@
  * filtered in words, and counted once whatever is killed.
  */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
 import { test } from 'node:test';
 
-import { btrace } from './make.mjs';
-import { sleep, startServer, tracewell, until } from './server.mjs';
+import { btrace } from '../make.mjs';
+import { inFull, root, sleep, startServer, tracewell, until } from '../server.mjs';
 
 const PID = 4000;
 const mapping = ['# v', '1,1,com.app.Main onCreate ()V', '2,1,com.app.Repo load ()V', '3,1,com.app.Db query (I)V', '4,1,com.app.Db query (J)V', ''].join('\n');
@@ -137,7 +139,7 @@ test('a fleet, asked', async (t) => {
 
 	await t.test('what cannot be asked is said in words', async () => {
 		for (const [query, words] of [
-			['methods?device=Pixel', /class=low/], ['methods?colour=red', /no filter colour/], ['methods?metrics=wall,heat', /no metric heat/],
+			['methods?device=Pixel', /no parameter device here, only: app, build_id, class/], ['methods?colour=red', /no parameter colour/], ['methods?metrics=wall,heat', /no metric heat/],
 			['methods?sort=p42_self', /sort is p50/], ['methods?sort=p95_', /sort is .*, not p95_$/], ['methods?sort=beauty', /sort is .* call, as in p95_self, not beauty$/], ['methods?limit=many', /limit must be a number from 1 to \d+, not many$/], ['methods?class=huge', /class/], ['scenarios?by=moon', /by/],
 			['methods?since=5&until=4', /since is after/], ['method', /name=/], ['methods?label=a%3Db&os=14', /leave one of them out/], ['methods?q=(&regex=1', /./],
 			['methods?limit=0', /limit/],
@@ -201,18 +203,19 @@ test('values of a label: who has none, who came before it was one to count by, a
 });
 
 test('killed again and again while it counts, every trace counts once', async (t) => {
-	const kills = Number(process.env.FLEET_KILLS ?? 8);
+	const kills = Number(process.env.FLEET_KILLS ?? inFull(8, 4));
 	const s = await startServer(t);
 	let sent = 0;
 	for (let k = 0; k < kills; k++) {
 		for (let i = 0; i < 10; i++, sent++) await send(s, fleet[sent % fleet.length], `kill-${sent}`);
 		if (k % 3 === 1) await s.put('/api/v1/builds/b8.3.1/methods', mapping + `# ${k}\n`);
-		await new Promise((done) => setTimeout(done, (k * 37) % 150));
+		await sleep((k * 37) % 150);
 		await s.stop('SIGKILL');
 		if (k % 2) { /* once more, right behind the first batch that it counts; that may be before it listens */
 			s.env = { TRACEWELL_CRASH_AT: 'rollup_folded' };
 			await s.start().catch(() => undefined);
-			await Promise.race([s.ended, sleep(5000)]);
+			const idle = async () => (await s.metric('tracewell_queue_traces')) + (await s.metric('tracewell_decoding_traces')) + (await s.metric('tracewell_rollup_waiting_traces')) === 0;
+			await until(async () => s.exited || (await idle().catch(() => false)) || undefined, 'it died, or nothing is left to count');
 			if (!s.exited) await s.stop('SIGKILL');
 			s.env = {};
 		}
@@ -228,20 +231,26 @@ test('killed again and again while it counts, every trace counts once', async (t
 	assert.deepEqual(await everything(s), old);
 });
 
-test('a report of an ANR is a moment: it makes nothing longer and is no scenario', async (t) => {
+test('traces without times, of snapshots or counts, enter no percentiles', async (t) => {
 	const s = await startServer(t);
 	const report = ['----- pid 4242 at 2026-11-21 10:00:00 -----', 'Cmd line: com.example.app', 'DALVIK THREADS (1):', '"main" prio=5 tid=1 Native',
 		'  at com.app.Repo.load(Repo.java:30)', '', '----- end 4242 -----', ''].join('\n');
 	const where = { app: 'shop', version_name: '1' };
 	const anr = await s.trace(report, { query: { ...where, scenario: 'anr' } });
 	assert.equal(anr.summary.format, 'anr');
+	const matrix = await s.trace(JSON.stringify({ tag: 'Trace_EvilMethod', detail: 'LAG', threadStack: 'at com.app.Feed.draw(Feed.java:9)\n' }), { query: { ...where, scenario: 'lag' } });
+	const art = execFileSync('python3', [path.join(root, 'tests', 'gen', 'art.py'), 'counts', '--seed', '8']);
+	const counts = await s.trace(art, { query: { ...where, scenario: 'cold_start' } });
+	for (const one of [anr, matrix, counts]) assert.deepEqual([one.summary.timed, one.summary.duration_ns], [false, 0], one.summary.format);
 	const other = await s.trace(trace(50_000), { query: { ...where, scenario: 'cold_start' } });
-	await until(async () => ((await s.get(`/api/v1/traces/${anr.id}`)).json.counted === 'counted' ? true : undefined), 'it is done with');
+	assert.deepEqual([other.summary.timed, other.summary.duration_ns > 0], [true, true]);
+	for (const { id } of [anr, matrix, counts])
+		await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.counted === 'counted' ? true : undefined), 'it is done with');
 	const all = await counted(s, 1);
-	assert.deepEqual(all.groups.map((g) => g.scenario), ['cold_start']);
+	assert.deepEqual(all.groups.map((g) => [g.scenario, g.duration_ns.traces]), [['cold_start', 1]]);
 	const names = (await s.get('/api/v1/fleet/methods')).json.methods.map((m) => m.name);
 	assert.ok(names.length > 0 && !names.includes('com.app.Repo.load'), names.join());
 	const compared = await s.get('/api/v1/fleet/compare', { query: { a: `trace:${anr.id}`, b: `trace:${other.id}` } });
 	assert.equal(compared.status, 409, compared.text);
-	assert.match(compared.json.error.message, /is a report of an ANR, which has no times to compare/);
+	assert.match(compared.json.error.message, /has no times to compare/);
 });

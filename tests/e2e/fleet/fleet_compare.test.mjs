@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 
-import { btrace } from './make.mjs';
-import { binary, startServer, until } from './server.mjs';
+import { btrace } from '../make.mjs';
+import { binary, startServer, until } from '../server.mjs';
 
 const PID = 4000;
 const mapping = ['# v', '1,1,com.app.Main onCreate ()V', '2,1,com.app.Repo load ()V', '3,1,com.app.Db query ()V', '4,1,com.app.Old path ()V', '5,1,com.app.New path ()V', ''].join('\n');
@@ -114,7 +114,7 @@ test('two sides of a fleet', async (t) => {
 		const none = (await compare(s, 'a=8.3.0&b=not%20semver')).json;
 		assert.equal(none.comparable, false);
 		assert.match(none.sentence, /B \(not semver\) has no traces/);
-		for (const [query, status, words] of [['', 400, /A and B are the same/], ['a=1&b=1', 400, /say what differs/], ['a=1&b=2&colour=red', 400, /no filter colour/], ['a=1&b=2&mix=x', 400, /mix/],
+		for (const [query, status, words] of [['', 400, /A and B are the same/], ['a=1&b=1', 400, /say what differs/], ['a=1&b=2&colour=red', 400, /no parameter colour/], ['a=1&b=2&mix=x', 400, /mix/],
 			['a=1&b=2&a.class=huge', 400, /class/], ['a=trace:01ABC&b=8.3.0', 404, /./], ['a=1&b=2&only=x', 400, /only/], ['a=1&b=2&format=pdf', 400, /format/]]) {
 			const answer = await compare(s, query);
 			assert.equal(answer.status, status, `${query}: ${answer.text}`);

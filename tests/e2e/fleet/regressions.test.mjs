@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { btrace } from './make.mjs';
-import { startServer, until } from './server.mjs';
-import { look as lookAt, sendSlower } from './slower.mjs';
+import { btrace } from '../make.mjs';
+import { startServer, until } from '../server.mjs';
+import { look as lookAt, sendSlower } from '../slower.mjs';
 
 test('a version that is slower', async (t) => {
 	const s = await startServer(t);
@@ -74,7 +74,7 @@ test('a version that is slower', async (t) => {
 	});
 
 	await t.test('what cannot be asked or said is refused in words', async () => {
-		for (const [query, words] of [['colour=red', /no filter colour/], ['status=gone', /status/], ['muted=perhaps', /muted/]]) {
+		for (const [query, words] of [['colour=red', /no parameter colour/], ['status=gone', /status/], ['muted=perhaps', /muted/]]) {
 			const answer = await s.get(`/api/v1/regressions?${query}`);
 			assert.equal(answer.status, 400, answer.text);
 			assert.match(answer.json.error.message, words);

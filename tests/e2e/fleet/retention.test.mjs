@@ -8,8 +8,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { binary, root, startServer, until } from './server.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { binary, root, startServer, until } from '../server.mjs';
 
 const DAY_MS = 86400000;
 

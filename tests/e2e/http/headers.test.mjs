@@ -8,8 +8,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { binary, root, startServer, tracewell } from './server.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { binary, root, startServer, tracewell } from '../server.mjs';
 
 const EVERY = {
 	'content-security-policy': /^default-src 'self'; script-src 'self'; style-src 'self'; .*object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'$/,
@@ -59,7 +59,7 @@ test('every route, given and refused; no secret in the log', async (t) => {
 	await s.get('/api/v1/traces', { key: 'twr_unknown_and_wrong_key' });
 	secrets.add('twr_unknown_and_wrong_key');
 
-	const lines = [...fs.readFileSync(path.join(root, 'server/routes.def'), 'utf8').matchAll(/^ROUTE\("(\w+)",\s*"([^"]+)"/gm)];
+	const lines = [...fs.readFileSync(path.join(root, 'server/api/routes.def'), 'utf8').matchAll(/^ROUTE\("(\w+)",\s*"([^"]+)"/gm)];
 	assert.ok(lines.length > 50);
 	const fill = { id: trace.id, build_id: 'b1', part: 'trace', kind: 'csv', chunk: '0', name: 'nobody' };
 	for (const [, method, template] of lines) {
@@ -81,7 +81,7 @@ test('every route, given and refused; no secret in the log', async (t) => {
 /* A view that only links reach is lost when somebody loads it again. */
 test('every address of the page is served when it is loaded as such', async (t) => {
 	const s = await startServer(t);
-	const text = ['main.tsx', 'pages.ts'].map((name) => fs.readFileSync(path.join(root, 'web/src', name), 'utf8')).join('\n');
+	const text = ['app/main.tsx', 'app/pages.ts'].map((name) => fs.readFileSync(path.join(root, 'web/src', name), 'utf8')).join('\n');
 	const views = [...new Set([...text.matchAll(/(?:\bp === |\bat: )'(\/[\w/]*)'/g)].map(([, view]) => view))];
 	assert.ok(views.length >= 20 && views.includes('/audit'), views.join(' '));
 	for (const view of views) {

@@ -9,12 +9,12 @@ import https from 'node:https';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { btrace, sampleTrace } from './make.mjs';
-import { lint, parse, value } from './prometheus.mjs';
-import { root, startServer, until } from './server.mjs';
+import { btrace, sampleTrace } from '../make.mjs';
+import { lint, parse, value } from '../prometheus.mjs';
+import { root, startServer, until } from '../server.mjs';
 
 const read = async (s) => parse((await s.get('/metrics', { key: null })).text);
-const declared = [...fs.readFileSync(path.join(root, 'server/metrics.def'), 'utf8').matchAll(/^METRIC\((\w+), (\w+), /gm)].map(([, name, type]) => ({ name, type }));
+const declared = [...fs.readFileSync(path.join(root, 'server/http/metrics.def'), 'utf8').matchAll(/^METRIC\((\w+), (\w+), /gm)].map(([, name, type]) => ({ name, type }));
 
 test('the form is strict, names keep to the rules, and all of metrics.def is there', async (t) => {
 	const s = await startServer(t);
@@ -52,6 +52,16 @@ test('it counts what happens', async (t) => {
 	assert.equal(value(m, 'tracewell_sessions'), 0);
 	assert.ok(value(m, 'tracewell_disk_free_bytes') > 0 && value(m, 'tracewell_disk_free_bytes') < value(m, 'tracewell_disk_size_bytes'));
 	assert.ok(value(m, 'tracewell_open_fds') > 5 && value(m, 'tracewell_resident_bytes') > 1e6);
+});
+
+test('each background task counts its runs', async (t) => {
+	const s = await startServer(t);
+	for (const task of ['anrs', 'connections', 'deliveries', 'digests', 'findings', 'names', 'quota', 'retention', 'rollup'])
+		await s.ran(task, { first: true });
+	const runs = () => s.metric('tracewell_background_runs_total', { task: 'connections' });
+	const before = await runs();
+	await s.ran('connections');
+	assert.ok((await runs()) >= before + 2);
 });
 
 test('what strangers send makes no new series', async (t) => {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 
-import { binary, startServer } from './server.mjs';
+import { binary, startServer } from '../server.mjs';
 
 const json = (o) => JSON.stringify(o);
 const TRUST = ['--trusted-proxies', '127.0.0.1, 10.0.0.0/8, fd00::/8'];

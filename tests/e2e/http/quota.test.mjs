@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { sampleTrace } from './make.mjs';
-import { startServer, until } from './server.mjs';
+import { sampleTrace } from '../make.mjs';
+import { startServer, until } from '../server.mjs';
 
 const TUS = { 'Tus-Resumable': '1.0.0' };
 const base64 = (text) => Buffer.from(text).toString('base64');

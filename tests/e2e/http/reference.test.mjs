@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { startServer } from './server.mjs';
+import { startServer } from '../server.mjs';
 
 test('the reference says what the description says', async (t) => {
 	const s = await startServer(t);

@@ -1,5 +1,5 @@
 /*
- * The last column of deploy/guides/formats.md, for reports, issues, mappings and archives: every
+ * The column "refused" of deploy/guides/formats.md, for reports, issues, mappings and archives: every
  * reason for a refusal that it names is provoked, and the answer's words are held.  A reason that the
  * guide adds without a case here fails, and so does a case that it no longer names.
  */
@@ -8,8 +8,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
-import { sampleMapping } from './make.mjs';
-import { root, startServer } from './server.mjs';
+import { sampleMapping } from '../make.mjs';
+import { root, startServer } from '../server.mjs';
 
 const R8 = 'com.shop.Cart -> a.b:\n    void add() -> c\n';
 const binary = Buffer.from(Array.from({ length: 9000 }, (_, i) => (i * 7919) & 255));
@@ -59,7 +59,7 @@ function refusedColumn(begin) {
 	const guide = fs.readFileSync(path.join(root, 'deploy/guides/formats.md'), 'utf8');
 	const line = guide.split('\n').find((l) => l.startsWith('| ' + begin));
 	assert.ok(line, `deploy/guides/formats.md has no row that begins with ${begin}`);
-	return line.replace(/ \|$/, '').split(' | ').at(-1);
+	return line.replace(/ \|$/, '').split(' | ').at(-2);
 }
 
 /* The words of a refusal, at once or after decoding. */

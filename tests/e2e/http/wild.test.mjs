@@ -10,9 +10,9 @@ import fs from 'node:fs';
 import net from 'node:net';
 import { test } from 'node:test';
 
-import { sampleTrace } from './make.mjs';
-import { startServer, until } from './server.mjs';
-import { answersIn, isAmbiguous, wildCase } from './wild.mjs';
+import { sampleTrace } from '../make.mjs';
+import { startServer, until } from '../server.mjs';
+import { answersIn, isAmbiguous, wildCase } from '../wild.mjs';
 
 const SECONDS = Number(process.env.WILD_SECONDS ?? 12);
 const SEED = Number(process.env.WILD_SEED ?? 1);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
-import { sampleTrace, zip } from './make.mjs';
-import { startServer } from './server.mjs';
+import { sampleTrace, zip } from '../make.mjs';
+import { startServer } from '../server.mjs';
 
 const files = {
 	'workspace/README.md': Buffer.from('# nothing of a trace\n'),

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { sampleTrace } from './make.mjs';
-import { startServer } from './server.mjs';
+import { sampleTrace } from '../make.mjs';
+import { startServer } from '../server.mjs';
 
 const RULES = { valid_s: 600, rules: [
 	{ name: 'cold-8.3', scenario: 'cold_start', where: { version_name: ['8.3.*'] }, per_day: 3, record: { tracer: 'btrace2', max_seconds: 20 } },

@@ -12,8 +12,8 @@ import { before, test } from 'node:test';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { FetchingJSONSchemaStore, InputData, JSONSchemaInput, quicktype } from 'quicktype-core';
 
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { root, startServer } from './server.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { root, startServer } from '../server.mjs';
 
 /* Below tests/, where packages are found. */
 const out = path.join(root, 'tests/out/clients');

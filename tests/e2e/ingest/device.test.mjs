@@ -10,9 +10,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { compile, java, skip } from './jdk.mjs';
-import { sampleTrace } from './make.mjs';
-import { root, sleep, startServer, until } from './server.mjs';
+import { compile, java, skip } from '../jdk.mjs';
+import { sampleTrace } from '../make.mjs';
+import { freePort, root, startServer, until } from '../server.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-device-'));
 const classes = path.join(folder, 'classes');
@@ -71,18 +71,15 @@ test('queued without a network, sent when there is one, with all that was said',
 });
 
 test('the server is killed on the way, the device too: one trace, whole', { skip }, async (t) => {
-	const s = await startServer(t);
+	const s = await startServer(t, { args: ['--listen', `127.0.0.1:${await freePort()}`] });
 	const q = queue();
 	const bytes = large(2);
 	await says('add', q, '100000000', file('b.bin', bytes));
-	const port = s.port;
 	const first = device('send', s.url, s.ingest, q);
 	await until(() => (/path=\/api\/v1\/uploads\/\w+/.test(s.log) ? true : undefined), 'a first piece');
 	await s.stop('SIGKILL');
-	await sleep(300);
 	first.child.kill('SIGKILL');
 	await first.ended;
-	s.args = ['--listen', `127.0.0.1:${port}`];
 	await s.start();
 	assert.match(await says('send', s.url, s.ingest, q), /^sent 1 refused 0/m);
 	const { json } = await s.get('/api/v1/traces');

@@ -9,10 +9,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { fleet } from '../gen/anr_fleet.mjs';
-import { compile, java, skip, stubs } from './jdk.mjs';
-import { sampleTrace } from './make.mjs';
-import { root, startServer } from './server.mjs';
+import { fleet } from '../../gen/anr_fleet.mjs';
+import { compile, java, skip, stubs } from '../jdk.mjs';
+import { sampleTrace } from '../make.mjs';
+import { root, startServer } from '../server.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-hooks-'));
 const classes = path.join(folder, 'classes');

@@ -10,8 +10,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { compile, java, skip, stubs } from './jdk.mjs';
-import { root, sleep, startServer } from './server.mjs';
+import { compile, java, skip, stubs } from '../jdk.mjs';
+import { root, startServer } from '../server.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-mappings-'));
 const classes = path.join(folder, 'classes');
@@ -56,14 +56,23 @@ test('a mapping that is not there, or a key that is not, fails the build', { ski
 test('a server that starts again meanwhile is waited for', { skip }, async (t) => {
 	const asked = [];
 	const s = http.createServer((req, res) => req.resume().on('end', () => (asked.push(req.url), res.writeHead(asked.length < 3 ? 503 : 204).end())));
+	let cut = 0;
+	s.on('connection', (socket) => cut < 2 && (cut++, socket.destroy()));
 	await new Promise((done) => s.listen(0, '127.0.0.1', done));
 	const { port } = s.address();
-	await new Promise((done) => s.close(done));
 	t.after(() => (s.closeAllConnections(), s.close()));
-	const sent = run('send', `http://127.0.0.1:${port}`, 'key', 'b', 'methods', methods);
-	await sleep(700);
-	s.listen(port, '127.0.0.1');
-	const { code, err } = await sent;
+	const { code, err } = await run('send', `http://127.0.0.1:${port}`, 'key', 'b', 'methods', methods);
 	assert.equal(code, 0, err);
-	assert.deepEqual(asked, Array(3).fill('/api/v1/builds/b/methods'));
+	assert.equal(cut, 2);
+	assert.deepEqual(asked, Array(3).fill('/api/v1/builds/b/methods?wait=60'));
+});
+
+test('a mapping that is queued is waited for', { skip }, async (t) => {
+	const asked = [];
+	const s = http.createServer((req, res) => req.resume().on('end', () => (asked.push(req.url), res.writeHead(asked.length < 3 ? 202 : 200).end())));
+	await new Promise((done) => s.listen(0, '127.0.0.1', done));
+	t.after(() => (s.closeAllConnections(), s.close()));
+	const { code, err } = await run('send', `http://127.0.0.1:${s.address().port}`, 'key', 'b', 'methods', methods);
+	assert.equal(code, 0, err);
+	assert.equal(asked.length, 3);
 });

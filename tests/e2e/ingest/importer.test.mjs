@@ -6,8 +6,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
-import { btrace, form, sampleMapping, sampleTrace, systemTrace } from './make.mjs';
-import { startServer } from './server.mjs';
+import { btrace, form, sampleMapping, sampleTrace, systemTrace } from '../make.mjs';
+import { startServer } from '../server.mjs';
 
 const shell = process.env.TRACE_PROCESSOR;
 const wanted = `

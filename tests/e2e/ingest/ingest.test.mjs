@@ -10,8 +10,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 
-import { btrace, form, sampleMapping, sampleTrace, zstd } from './make.mjs';
-import { sleep, startServer, tracewell, until } from './server.mjs';
+import { btrace, form, sampleMapping, sampleTrace, zstd } from '../make.mjs';
+import { sleep, startServer, tracewell, until } from '../server.mjs';
 
 const words = { 400: 'bad_request', 401: 'no_token', 403: 'denied', 404: 'not_found', 409: 'conflict', 413: 'too_large', 415: 'unsupported', 422: 'malformed', 507: 'disk_full' };
 
@@ -140,7 +140,7 @@ test('uploads that are refused', async (t) => {
 			},
 		});
 		isRefused(await s.post(url, stream(4)), 413);
-		await assert.rejects(s.post(url, stream(200))); /* far past: cut */
+		isRefused(await s.post(url, stream(200)), 413); /* far past: answered before its end */
 	});
 	await t.test('wrong keys', async () => {
 		isRefused(await s.post(url, sampleTrace(), { key: null }), 401);
@@ -185,7 +185,7 @@ test('uploads that are refused', async (t) => {
 
 test('a client that goes half-way leaves nothing', async (t) => {
 	const s = await startServer(t, { args: ['--connection-timeout', '60'] });
-	const body = sampleTrace(1000);
+	const body = sampleTrace(3000);
 	for (const headers of [`Content-Length: ${body.length}`, 'Transfer-Encoding: chunked']) {
 		const socket = await s.socket(`POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${s.ingest}\r\n${headers}\r\n\r\n`);
 		socket.write(headers.startsWith('C') ? body.subarray(0, 20000) : '4\r\nabcd\r\n');
@@ -273,12 +273,10 @@ test('mappings', async (t) => {
 	await t.test('what they name of all traces of a build is counted, and again with a later one', async () => {
 		const names = async (build, want) => {
 			let seen;
-			for (let i = 0; i < 100; i++) {
+			await until(async () => {
 				seen = (await s.get(`/api/v1/builds/${build}`)).json.names;
-				if (JSON.stringify(seen) === JSON.stringify(want)) return;
-				await new Promise((r) => setTimeout(r, 50));
-			}
-			assert.deepEqual(seen, want);
+				return JSON.stringify(seen) === JSON.stringify(want) || undefined;
+			}, 'the counts').catch(() => assert.deepEqual(seen, want));
 		};
 		const one = await s.trace(sampleTrace(), { query: { build_id: 'n1' } });
 		const two = await s.trace(sampleTrace(), { query: { build_id: 'n1', mapping_id: 'n2' } });

@@ -6,8 +6,8 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { binary, startServer } from './server.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { binary, startServer } from '../server.mjs';
 
 /* Not synchronous: what it talks to may live in this process. */
 function push(...args) {
@@ -84,6 +84,21 @@ test('push through pipes, also over a network that fails', async (t) => {
 	assert.deepEqual([told[0].file, /^\/dev\/fd\/\d+$/.test(told[1].file)], ['-', true]);
 	assert.match(sent.stderr, /mapping of p: 9 methods/);
 	for (const { id } of told) assert.deepEqual((await s.get(`/api/v1/traces/${id}/threads`)).json.threads.map((x) => x.name), ['piped']);
+});
+
+/* As of a server that has as many requests waiting as it allows.  It needs longer than requests without a pause would be repeated for. */
+test('push repeats a mapping that is not waited for with pauses, until it is compiled', async (t) => {
+	let compiled = false;
+	const busy = http.createServer((req, res) => req.resume().on('end', () => {
+		setTimeout(() => (compiled = true), 3000).unref();
+		res.writeHead(compiled ? 200 : 202).end(JSON.stringify(compiled ? { state: 'ready', entries: 9 } : { state: 'queued' }));
+	}));
+	await new Promise((done) => busy.listen(0, '127.0.0.1', done));
+	t.after(() => (busy.closeAllConnections(), busy.close()));
+	const at = folder(t, { 'map.txt': sampleMapping });
+	const r = await push('--server', `http://127.0.0.1:${busy.address().port}`, '--key', 'x', '--build-id', 'p', '--mapping', at('map.txt'));
+	assert.equal(r.code, 0, r.stderr);
+	assert.match(r.stderr, /mapping of p: 9 methods/);
 });
 
 test('push', async (t) => {

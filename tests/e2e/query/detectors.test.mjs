@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { MAIN, mapping, randomCalls, shopTrace, workerTrace } from '../gen/detect_trace.mjs';
-import { root, startServer, until } from './server.mjs';
+import { MAIN, mapping, randomCalls, shopTrace, workerTrace } from '../../gen/detect_trace.mjs';
+import { root, startServer, until } from '../server.mjs';
 
 const MS = 1e6;
 const json = (x) => JSON.stringify(x);

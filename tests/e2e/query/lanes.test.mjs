@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { root, startServer } from './server.mjs';
+import { root, startServer, until } from '../server.mjs';
 
 const golden = fs.readFileSync(path.join(root, 'tests/golden/perfetto/realistic/input'));
 
@@ -62,4 +62,19 @@ test('lanes, sums and activity', async (t) => {
 			assert.equal((await s.get(`${at}/${q}`)).status, 400, q);
 		for (const q of ['notes/lanes', 'notes/sums', 'activity']) assert.equal((await s.get(`${at}/${q}?thread=999999`)).status, 404, q);
 	});
+});
+
+test('notes and findings of a trace of a million events', { timeout: 300_000 }, async (t) => {
+	const s = await startServer(t);
+	const events = ['{"ph":"X","pid":1,"tid":1,"ts":1,"dur":20000000,"name":"main"}'];
+	for (let i = 1; i < 1_000_000; i++) events.push(`{"ph":"i","pid":1,"tid":1,"ts":${i * 10},"name":"n${i % 9}"}`);
+	const { id } = (await s.post('/api/v1/traces', `[${events.join(',\n')}]`)).json;
+	await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.state === 'ready' ? true : undefined), 'the trace decoded', 240);
+	const notes = await s.get(`/api/v1/traces/${id}/notes?limit=10`);
+	assert.equal(notes.status, 200, notes.text);
+	assert.deepEqual(notes.json.kinds, { instant: 999_999 });
+	const last = await s.get(`/api/v1/traces/${id}/notes?from=9999990000&to=9999999999`);
+	assert.deepEqual(last.json.notes.map((n) => n.ts_ns), [9_999_990_000]);
+	assert.equal((await s.get(`/api/v1/traces/${id}/findings`)).status, 200);
+	assert.doesNotMatch(s.log, /findings_put_off/);
 });

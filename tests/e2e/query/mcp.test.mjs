@@ -6,8 +6,8 @@ import { spawn } from 'node:child_process';
 import readline from 'node:readline';
 import { test } from 'node:test';
 
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { binary, startServer, until } from './server.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { binary, startServer, until } from '../server.mjs';
 
 class Assistant {
 	constructor(t, server, key, args = []) {

@@ -8,8 +8,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { difference, inverted, paths, STEPS, stepped, subtree, sums, weights, within } from './naive.mjs';
-import { binary, root, startServer, tracewell } from './server.mjs';
+import { difference, inverted, paths, STEPS, stepped, subtree, sums, weights, within } from '../naive.mjs';
+import { binary, root, startServer, tracewell } from '../server.mjs';
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
 const phone = path.join(root, 'tests', 'gen', 'art.py');

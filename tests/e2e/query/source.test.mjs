@@ -10,9 +10,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { sampleTrace } from './make.mjs';
-import { Repository, shopRepository } from './repository.mjs';
-import { sanitized, startServer } from './server.mjs';
+import { sampleTrace } from '../make.mjs';
+import { Repository, shopRepository } from '../repository.mjs';
+import { sanitized, startServer } from '../server.mjs';
 
 const LINK = 'https://git.example.com/app/blob/{commit}/{path}#L{line}';
 const APP = { name: 'app', packages: ['com.example.'], link: LINK, commit_link: 'https://git.example.com/app/commit/{commit}',
@@ -338,15 +338,9 @@ test('a file without end and a history of 5,000 commits are answered in words an
 		r.git('tag', 'b', 'main');
 	});
 	assert.match((await ask(s, { method: 'com.example.Big.x', version: 'a' })).why, /Big.java is larger than 2 MiB/);
-	const begin = Date.now();
 	const a = await blame(s, { method: 'com.example.Few.f', base: 'a', head: 'b' });
-	const took = Date.now() - begin;
-	t.diagnostic(`5,000 commits in ${took} ms`);
-	assert.ok(took < 10000, `5,000 commits took ${took} ms`);
 	assert.deepEqual(a.commits.map((c) => c.summary), ['change 4500', 'change 3500', 'change 2500', 'change 1500', 'change 500']);
-	const again = Date.now();
-	await blame(s, { method: 'com.example.Few.f', base: 'a', head: 'b' });
-	t.diagnostic(`again in ${Date.now() - again} ms`);
+	assert.ok(!a.more, 'within the deadline of a query');
 });
 
 test('a child that hangs is ended at its time, and the server goes on', async (t) => {
@@ -357,9 +351,10 @@ test('a child that hangs is ended at its time, and the server goes on', async (t
 	const a = await ask(s, { method: LOAD, version: '1.1' });
 	assert.match(a.why, /took more time or memory than it may/);
 	assert.equal(a.link, 'https://git.example.com/app/blob/v1.1/app/src/main/kotlin/com/example/feed/FeedAdapter.kt', 'the likely place all the same');
-	const begin = Date.now();
+	const read = await s.metric('tracewell_source_answers_total', { from: 'clone' });
 	assert.equal((await ask(s, { method: LOAD, version: '1.1' })).why, a.why);
-	assert.ok(Date.now() - begin < 1000, 'what took all its time is not tried again at once');
+	assert.equal(await s.metric('tracewell_source_answers_total', { from: 'clone' }), read, 'what took all its time is not tried again at once');
+	assert.equal(await s.metric('tracewell_source_answers_total', { from: 'kept' }), 1);
 	assert.equal((await s.get('/healthz')).status, 200);
 });
 

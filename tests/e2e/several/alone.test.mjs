@@ -12,10 +12,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { launch, visit } from './browser.mjs';
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { sanitized, startServer, until } from './server.mjs';
-import { sendSlower } from './slower.mjs';
+import { launch, visit } from '../browser.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { sanitized, startServer, until } from '../server.mjs';
+import { sendSlower } from '../slower.mjs';
 
 const lacks = spawnSync('strace', ['-V']).error ? 'no strace here' : sanitized() ? 'sanitizers do not bear a tracer' : false;
 

@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 
-import { startBucket } from './bucket.mjs';
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { binary, startServer } from './server.mjs';
+import { startBucket } from '../bucket.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { binary, startServer, until } from '../server.mjs';
 
 /* The store and its bucket; .backup() and .fetch(). */
 async function startStore(t) {
@@ -64,12 +64,10 @@ test('under load; what is fetched is a data folder with the same answers; again 
 });
 
 async function until200(s, target, key) {
-	for (let i = 0; i < 500; i++) {
+	return until(async () => {
 		const r = await s.get(target, { key });
-		if (r.status === 200) return r;
-		await new Promise((done) => setTimeout(done, 40));
-	}
-	throw new Error(`${target}: no 200`);
+		return r.status === 200 ? r : undefined;
+	}, `${target}: no 200`);
 }
 
 test('says what it cannot do', async (t) => {

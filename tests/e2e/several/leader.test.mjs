@@ -8,9 +8,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { sampleTrace } from './make.mjs';
-import { postgresIsThere, startPostgres } from './postgres.mjs';
-import { Server, until } from './server.mjs';
+import { sampleTrace } from '../make.mjs';
+import { postgresIsThere, startPostgres } from '../postgres.mjs';
+import { Server, until } from '../server.mjs';
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
 const upload = (s, n) => s.post('/api/v1/traces', sampleTrace(100 + n), { query: { app: 'shop', version_name: '1', scenario: 'cold_start' }, headers: { 'Idempotency-Key': `k${n}` } });
@@ -57,10 +57,9 @@ test('one counts for all, and another follows it', { skip, timeout: 240000 }, as
 	});
 
 	await t.test('it is stopped: the other goes on within a moment', async () => {
-		const began = Date.now();
 		await a.stop();
+		assert.equal(db.sql("SELECT count(*) FROM catalogue_lead WHERE what='background' AND owner='first' AND until_ms>0", 'lead'), '0', 'it gave its lease back');
 		await until(async () => ((await leads(b)) === 1 ? true : undefined), 'the second leads', 30);
-		assert.ok(Date.now() - began < 14000, 'by a lease that was given back, not by one that ran out');
 		await bring(b, 6, 2, b);
 	});
 

@@ -6,12 +6,13 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
 
-import { sampleTrace } from './make.mjs';
-import { answers, failedIn, fill, folder, json, keysOf, migrate, serve } from './migrating.mjs';
-import { postgresIsThere, startPostgres } from './postgres.mjs';
-import { binary, startServer, until } from './server.mjs';
+import { sampleTrace } from '../make.mjs';
+import { answers, failedIn, fill, folder, json, keysOf, migrate, serve } from '../migrating.mjs';
+import { postgresIsThere, startPostgres } from '../postgres.mjs';
+import { binary, makeData, sideBySide, startServer, until } from '../server.mjs';
+
+const test = sideBySide(3);
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
 test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 300000 }, async (t) => {
@@ -110,10 +111,8 @@ test('beside a server: reads go on, what came meanwhile comes too, and what wait
 	child.stdout.setEncoding('utf8').on('data', (text) => (out += text));
 	const ended = new Promise((done) => child.once('close', done));
 	await until(() => (told.includes('The source answers what is read') ? true : undefined), 'held');
-	const began = Date.now();
-	assert.equal((await s.get(`/api/v1/traces/${second.id}`)).json.state, 'ready');
+	assert.equal((await s.get(`/api/v1/traces/${second.id}`)).json.state, 'ready', 'readers do not wait for the end of the hold');
 	assert.equal((await s.get(`/api/v1/traces/${second.id}/flame`)).status, 200);
-	assert.ok(Date.now() - began < 5000, 'who reads does not wait');
 	child.kill('SIGHUP'); // a terminal that was closed
 	const refused = await s.ask('PATCH', `/api/v1/traces/${second.id}`, { key: s.write, body: json({ title: 'x' }) });
 	assert.equal(refused.status, 503, refused.text);
@@ -255,7 +254,7 @@ test('back from PostgreSQL beside its server, held while a decode is under way t
 test('what cannot be done is refused in words', { skip }, async (t) => {
 	const db = await startPostgres(t);
 	const [one, other] = [folder(t), folder(t)];
-	for (const data of [one, other]) spawnSync(binary(), ['key', 'create', '--data', data, '--project', 'p', '--scope', 'read']);
+	for (const data of [one, other]) spawnSync(binary(), ['key', 'create', '--data', await makeData(data), '--project', 'p', '--scope', 'read']);
 	const target = path.join(folder(t), 'new');
 	for (const [args, words] of [
 		[['--from', one, '--data', one], /folder of its own/],

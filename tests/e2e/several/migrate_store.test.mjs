@@ -9,11 +9,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { startBucket } from './bucket.mjs';
-import { sampleMapping, sampleTrace } from './make.mjs';
-import { answers, failedIn, fill, folder, json, keysOf, serve, startMigrate } from './migrating.mjs';
-import { postgresIsThere, startPostgres } from './postgres.mjs';
-import { binary, until } from './server.mjs';
+import { startBucket } from '../bucket.mjs';
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { answers, failedIn, fill, folder, json, keysOf, serve, startMigrate } from '../migrating.mjs';
+import { postgresIsThere, startPostgres } from '../postgres.mjs';
+import { binary, makeData, until } from '../server.mjs';
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
 const migrate = (args, env) => startMigrate(args, env).ended;
@@ -237,6 +237,7 @@ test('what cannot be done with a store is refused in words', { timeout: 120000 }
 	const [source, empty] = [folder(t), folder(t)];
 	const s = await small(t, { data: source });
 	await s.stop();
+	await makeData(empty);
 	spawnSync(binary(), ['key', 'create', '--data', empty, '--project', 'p', '--scope', 'read']);
 	const kept = path.join(folder(t), 'kept');
 	assert.equal((await migrate(['--from', source, '--data', kept, ...toStore(b, 'taken')], b.env)).code, 0);

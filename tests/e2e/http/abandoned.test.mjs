@@ -1,0 +1,52 @@
+/*
+ * abandoned.test.mjs - a query whose client closed the connection ends; one whose client closed only its sending half is
+ * answered if it is quick.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { manyMethods } from '../neighbours.mjs';
+import { startServer, until } from '../server.mjs';
+
+const METHODS = 250_000;
+const WORTH_MS = 120_000; // of queries: far more than it takes to find out that nobody waits for them
+
+test('queries of clients that closed the connection', { timeout: 400_000 }, async (t) => {
+	/* one thread answers, and no answer is taken from the cache: the queries last as long as their sum */
+	const s = await startServer(t, { args: ['--query-threads', '1', '--query-deadline', '3600000', '--response-cache', '0', '--answer-memory', '1G'] });
+	const { id } = await s.trace(manyMethods(METHODS));
+	let serial = 0;
+	const target = () => `/api/v1/traces/${id}/flame?max_nodes=20000&from=${++serial}`;
+	const head = (what) => `GET ${what} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${s.read}\r\nConnection: close\r\n\r\n`;
+	await s.get(target());
+	const began = performance.now();
+	await s.get(target());
+	const each = performance.now() - began;
+	const n = Math.min(400, Math.ceil(WORTH_MS / each));
+	const open = () => s.metric('tracewell_requests_open');
+	const ended = () => s.metric('tracewell_requests_abandoned_total');
+
+	for (const [how, close] of [['a reset', (socket) => socket.resetAndDestroy()], ['an end', (socket) => socket.destroy()]]) {
+		await t.test(`end after ${how}`, async (t) => {
+			const before = await ended();
+			const sockets = await Promise.all(Array.from({ length: n }, () => s.socket(head(target()))));
+			await until(async () => ((await open()) >= n * 0.9 ? true : undefined), 'the queries begun');
+			const left = performance.now();
+			sockets.forEach(close);
+			await until(async () => ((await open()) === 1 ? true : undefined), 'no request but that for the metrics', 120);
+			const took = performance.now() - left;
+			t.diagnostic(`${n} queries of ${each.toFixed(0)} ms each ended ${(took / 1000).toFixed(1)} s after ${how}`);
+			assert.ok(took < (n * each) / 2, `${took} ms`);
+			assert.ok((await ended()) - before > n / 2);
+			assert.match(s.log, /event=request .*status=499/);
+		});
+	}
+
+	await t.test('and that of a client that closed its sending half is answered', async () => {
+		const before = await ended();
+		const socket = await s.socket();
+		socket.end(head(target()));
+		assert.match(await socket.answer, /^HTTP\/1\.1 200 /);
+		assert.equal(await ended(), before);
+	});
+});
