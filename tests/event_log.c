@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bundle.h"
+#include "decoder/bundle.h"
 
 static struct event_log *log_of(struct tw_sink *s)
 {
@@ -64,7 +64,7 @@ static enum tw_status log_events(
 		struct tw_event *p = tw_mem_resize(log->events, cap, sizeof *p);
 
 		if (!p)
-			return tw_fail(err, TW_NOMEM, 0, "no memory for the log");
+			return tw_oom(err);
 		log->events = p;
 		log->cap = cap;
 	}

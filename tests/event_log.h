@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "decoder.h"
+#include "decoder/decoder.h"
 
 struct event_log {
 	struct tw_sink sink; /* first */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalogue_internal.h"
-#include "post.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/stats/post.h"
 
 enum { FOLDED_AT_ONCE = 16, FACTS_BYTES = 1 << 16 };
 

@@ -10,9 +10,9 @@
 #ifndef FLEET_SIM_H
 #define FLEET_SIM_H
 
-#include "catalogue_db.h"
-#include "catalogue_rollup.h"
-#include "rollup_tree.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
+#include "server/db/catalogue_db.h"
+#include "server/stats/rollup_tree.h"
 
 enum { SIM_METHODS = 200, SIM_DAYS = 14, SIM_VERSIONS = 3 };
 enum { SIM_SLOWER = 7, SIM_SLOWER_PERCENT = 40 }; /* this method, from version 2 on */

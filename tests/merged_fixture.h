@@ -4,8 +4,8 @@
 #ifndef TW_MERGED_FIXTURE_H
 #define TW_MERGED_FIXTURE_H
 
-#include "export_perfetto.h"
 #include "perfetto_reader.h"
+#include "server/export/perfetto/export_perfetto.h"
 #include "system_fixture.h"
 #include "trace_fixture.h"
 

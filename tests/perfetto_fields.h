@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 struct perfetto_field {
 	uint32_t number;

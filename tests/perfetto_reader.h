@@ -13,8 +13,8 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
 #include "perfetto_fields.h"
 
 struct perfetto_slice {

@@ -4,7 +4,7 @@
 #ifndef TW_RANDOM_TREE_H
 #define TW_RANDOM_TREE_H
 
-#include "trace/calltree.h"
+#include "decoder/trace/calltree.h"
 
 enum { RANDOM_TREE_METHODS = 9, RANDOM_TREE_DEPTH = 24 };
 

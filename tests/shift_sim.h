@@ -9,7 +9,7 @@
 #ifndef SHIFT_SIM_H
 #define SHIFT_SIM_H
 
-#include "regress.h"
+#include "server/stats/regress.h"
 
 enum { SIM_CLASSES = 3, SIM_VERSION_DAYS = 14, SIM_PARTS_MAX = TW_REGRESS_DAYS * 3 * SIM_CLASSES };
 

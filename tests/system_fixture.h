@@ -8,7 +8,7 @@
 #ifndef TW_SYSTEM_FIXTURE_H
 #define TW_SYSTEM_FIXTURE_H
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 enum { SYSTEM_SEQ_MAX = 9, SYSTEM_WINDOWS = 6 };
 enum { KERNEL_GLOBAL = 2, KERNEL_LOCAL = 3, KERNEL_MONO_RAW = 4 };

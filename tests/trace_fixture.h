@@ -2,7 +2,7 @@
 #ifndef TW_TRACE_FIXTURE_H
 #define TW_TRACE_FIXTURE_H
 
-#include "trace_file.h"
+#include "server/trace/trace_file.h"
 #include "trace_model.h"
 
 struct trace_fixture {

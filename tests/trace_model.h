@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "trace/builder.h"
+#include "decoder/trace/builder.h"
 
 enum { MODEL_PID = 100, MODEL_METHODS = 23, MODEL_NO_PARENT = -1 };
 

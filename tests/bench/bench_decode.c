@@ -18,9 +18,10 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "decoder.h"
-#include "trace/builder.h"
-#include "trace_file.h"
+#include "decoder/decoder.h"
+#include "decoder/trace/builder.h"
+#include "server/query/query.h"
+#include "server/trace/trace_file.h"
 
 static double seconds(void)
 {
@@ -125,7 +126,7 @@ static void decode_once(const uint8_t *p, size_t len, const char *path, struct s
 	facts.decoded_bytes = tw_decoder_bytes(d);
 	t1 = seconds();
 	(void)unlink(path);
-	if (tw_trace_writer_new(path, &w, &err) ||
+	if (tw_trace_writer_new(path, tw_query_crown, &w, &err) ||
 	        tw_builder_write(b, tw_trace_writer_out(w), &err))
 		die("writing", &err);
 	t2 = seconds();

@@ -17,11 +17,11 @@
 #include <zstd.h>
 
 #include "../system_fixture.h"
-#include "export.h"
-#include "export_perfetto.h"
-#include "export_system_facts.h"
-#include "local_trace.h"
 #include "print_form.h"
+#include "server/decode/local_trace.h"
+#include "server/export/export.h"
+#include "server/export/perfetto/export_perfetto.h"
+#include "server/export/perfetto/system/export_system_facts.h"
 
 enum { PIECE_BYTES = 256 << 10, TIMES = 3 };
 
@@ -234,7 +234,7 @@ static void decode(const char *upload, const char *path, int system_fd)
 
 	tw_buf_init(&kept, TW_SYSTEM_FACTS_ROOM_BYTES);
 	check(tw_local_decode(upload, NULL, tw_builder_sink(b), b, &facts, &err), &err);
-	check(tw_trace_writer_new(path, &w, &err), &err);
+	check(tw_trace_writer_new(path, tw_query_crown, &w, &err), &err);
 	check(tw_builder_write(b, tw_trace_writer_out(w), &err), &err);
 	check(tw_system_scan(system_fd, &s, &err), &err);
 	check(tw_system_pack(s, &kept, &err), &err);

@@ -16,12 +16,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "catalogue_sqlite.h"
-#include "fleet.h"
-#include "fleet_search.h"
 #include "fleet_sim.h"
-#include "fleet_tree.h"
-#include "rollup_fold.h"
+#include "server/db/catalogue_sqlite.h"
+#include "server/derive/rollup/rollup_fold.h"
+#include "server/fleet/fleet.h"
+#include "server/fleet/fleet_search.h"
+#include "server/fleet/fleet_tree.h"
 #include "sizes.h"
 
 enum { STEP = 250, DAY0 = 20000 };

@@ -16,11 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "decoder.h"
-#include "formats/null_sink.h"
-#include "symbols/retrace.h"
-#include "trace/builder.h"
-#include "trace_file.h"
+#include "decoder/decoder.h"
+#include "decoder/formats/null_sink.h"
+#include "decoder/symbols/retrace.h"
+#include "decoder/trace/builder.h"
+#include "server/query/query.h"
+#include "server/trace/trace_file.h"
 
 enum { TIMES = 5, THREADS = 8, METHODS = 4000, MAX_DEPTH = 60 };
 
@@ -249,7 +250,7 @@ static double to_file(const struct tw_buf *in)
 
 	(void)snprintf(path, sizeof path, "/tmp/bench_formats-%d.db", (int)getpid());
 	decode(in, tw_builder_sink(b), a);
-	if (tw_trace_writer_new(path, &w, &err) ||
+	if (tw_trace_writer_new(path, tw_query_crown, &w, &err) ||
 	        tw_builder_write(b, tw_trace_writer_out(w), &err) ||
 	        tw_trace_writer_commit(w, &facts, &err))
 		die("writing", &err);

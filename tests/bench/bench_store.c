@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "app.h"
-#include "arrive.h"
-#include "blob.h"
-#include "catalogue.h"
+#include "server/base/app.h"
+#include "server/catalogue/catalogue.h"
+#include "server/ingest/arrive.h"
+#include "server/storage/blob.h"
 
 enum { BYTES = 65536, THREADS_MAX = 16, ROUNDS = 10 };
 

@@ -11,10 +11,10 @@
 #include <time.h>
 #include <zstd.h>
 
-#include "crew.h"
-#include "export_perfetto.h"
-#include "local_trace.h"
-#include "query.h"
+#include "server/base/thread/crew.h"
+#include "server/decode/local_trace.h"
+#include "server/export/perfetto/export_perfetto.h"
+#include "server/query/query.h"
 
 enum { TIMES = 5, PIECE_BYTES = 256 << 10 };
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "export_cursor.h"
-#include "symbols/names.h"
+#include "decoder/symbols/names.h"
+#include "server/export/perfetto/export_cursor.h"
 
 static void check(enum tw_status st, const struct tw_err *err)
 {

@@ -5,7 +5,7 @@
 #ifndef TW_PRINT_FORM_H
 #define TW_PRINT_FORM_H
 
-#include "trace_file.h"
+#include "server/trace/trace_file.h"
 
 struct printed {
 	uint64_t bytes, zstd_bytes;

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 double bench_cpu_ms(void)
 {

@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** A device for device.test.mjs: add FOLDER MAX FILE K=V... | key FOLDER KEY FILE | bare FOLDER FILE | many FOLDER FILE N |
- * send SERVER KEY FOLDER | once SERVER KEY FOLDER | during SERVER KEY FOLDER FILE | capture SERVER KEY FILE K=V... */
+ * send SERVER KEY FOLDER | once SERVER KEY FOLDER | whole SERVER KEY FOLDER, in one piece, to print why it waits | during SERVER KEY FOLDER FILE | capture SERVER KEY FILE K=V... */
 final class Device {
 	static Map<String, String> pairs(String[] args, int from) {
 		Map<String, String> all = new LinkedHashMap<>();
@@ -100,6 +100,14 @@ final class Device {
 				System.out.println("sent " + u.sent() + " refused " + u.refused() + " " + u.lastRefusal());
 				break;
 			}
+			case "whole":
+				uploader(args).pieceBytes(64 << 20).listener(new TraceUploader.Listener() {
+					@Override
+					public void waits(Map<String, String> metadata, String why, long ms) {
+						System.out.println(why);
+					}
+				}).sendNext();
+				break;
 			case "once":
 				System.out.println(uploader(args).sendNext());
 				break;

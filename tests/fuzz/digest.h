@@ -9,8 +9,8 @@
 #ifndef TW_DIGEST_H
 #define TW_DIGEST_H
 
-#include "base/unzip.h"
-#include "decoder.h"
+#include "decoder/base/unzip.h"
+#include "decoder/decoder.h"
 
 enum digest_part { DIGEST_EVENTS, DIGEST_HANDLES, DIGEST_WORDS, DIGEST_PARTS };
 

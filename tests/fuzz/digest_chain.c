@@ -1,5 +1,5 @@
 /* digest_chain.c - uploads as they are decoded; see digest.h. */
-#include "bundle.h"
+#include "decoder/bundle.h"
 #include "digest.h"
 
 static enum tw_status push_chain(void *arg, const uint8_t *p, size_t n, struct tw_err *err)

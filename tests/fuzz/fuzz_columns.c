@@ -1,8 +1,8 @@
 /* Chunks of slices and call trees from any bytes: refused, or encoded again to the same values. */
 #include <string.h>
 
+#include "decoder/trace/calltree.h"
 #include "fuzz.h"
-#include "trace/calltree.h"
 
 static void try_chunk(const uint8_t *p, size_t n)
 {

@@ -5,8 +5,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "config.h"
 #include "fuzz.h"
+#include "server/base/config.h"
 
 enum { FLAGS_MAX = 32, FLAGS_BYTES = 4096, ARENA_BYTES = 4 << 20 };
 
@@ -67,7 +67,7 @@ static void check_bounds(const struct tw_config *c)
 #define BOOL(field)   ((uint64_t)c->field)
 #define SETTING(kind, field, flag, dflt, min, max, meaning)                                        \
 	FUZZ_CHECK(kind(field) + 1 > (uint64_t)(min) && kind(field) <= (uint64_t)(max));
-#include "config.def"
+#include "server/base/config.def"
 #undef SETTING
 	FUZZ_CHECK(tw_listen_split(c->listen, host, sizeof host, &port));
 }

@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 #include "fuzz.h"
-#include "http_form.h"
-#include "http_int.h"
+#include "server/http/http_form.h"
+#include "server/http/http_int.h"
 
 static struct tw_req request;
 static sem_t has_come;

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "http_encode.h"
-#include "ticket.h"
+#include "server/auth/ticket.h"
+#include "server/http/http_encode.h"
 
 enum { TEXT_BYTES = 4096, NOW_MS = 1000 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "jwt.h"
+#include "server/auth/oidc/jwt.h"
 
 enum { INPUT_BYTES = 32 << 10 };
 

@@ -1,9 +1,9 @@
 /* Method mappings, as text and as images; see mapping.h. */
 #include <string.h>
 
+#include "decoder/symbols/method_map.h"
 #include "fuzz.h"
 #include "mapping.h"
-#include "symbols/method_map.h"
 
 static void *start(void)
 {

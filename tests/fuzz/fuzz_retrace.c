@@ -1,9 +1,9 @@
 /* R8 mappings, as text and as images; see mapping.h. */
 #include <string.h>
 
+#include "decoder/symbols/retrace.h"
 #include "fuzz.h"
 #include "mapping.h"
-#include "symbols/retrace.h"
 
 enum { LIST = 8 };
 
@@ -62,10 +62,12 @@ static void check(const struct tw_retraced *list, size_t n)
 /* Three words of the text in a row are class, method and descriptor, and frames of one stack. */
 static void ask_words(const struct tw_retrace *r, const struct tw_str recent[3])
 {
-	struct tw_retrace_walk walk = {.r = r};
+	struct tw_retrace_walk walk = {.r = r, .thrown = recent[2]};
 	struct tw_retraced list[LIST];
 	char shown[100];
-	bool outline;
+	size_t n;
+	bool known;
+	bool one;
 
 	check(list, tw_retrace_method(r, recent[0], recent[1], recent[2], list, LIST));
 	check(list, tw_retrace_method(r, recent[1], recent[2], TW_STR(""), list, LIST));
@@ -74,7 +76,12 @@ static void ask_words(const struct tw_retrace *r, const struct tw_str recent[3])
 		        recent[i], recent[(i + 1) % 3], (uint32_t)(recent[2].len * i)};
 
 		check(list, tw_retrace_frame(r, at.class_name, at.method, at.line, list, LIST));
-		check(list, tw_retrace_next(&walk, &at, list, LIST, &outline));
+		n = tw_retrace_next(&walk, &at, list, LIST, &known);
+		check(list, n);
+		n = tw_retrace_settle(list, n, &one);
+		check(list, n);
+		for (size_t k = 0; k < n; k++)
+			(void)tw_retrace_file(&list[k], recent[1]);
 	}
 	(void)tw_retrace_display(r, recent[0], recent[1], recent[2], shown, sizeof shown);
 	FUZZ_CHECK(memchr(shown, '\0', sizeof shown));

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "source_name.h"
-#include "source_owners.h"
+#include "server/source/source_name.h"
+#include "server/source/source_owners.h"
 
 enum { INPUT_BYTES = 64 << 10, ARENA_BYTES = 512 << 20 };
 

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export_system_copy.h"
-#include "export_system_facts.h"
 #include "fuzz.h"
+#include "server/export/perfetto/system/export_system_copy.h"
+#include "server/export/perfetto/system/export_system_facts.h"
 
 static int file_of(const uint8_t *data, size_t size)
 {

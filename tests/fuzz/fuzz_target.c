@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 #include "fuzz.h"
-#include "http_path.h"
+#include "server/http/http_path.h"
 
 static void escape(struct tw_buf *out, const char *text)
 {

@@ -3,8 +3,8 @@
 #ifndef TW_FUZZ_MAPPING_H
 #define TW_FUZZ_MAPPING_H
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
 
 enum { FUZZ_TOLD_BYTES = 512 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 #include "fuzz.h"
 
 static int inputs, unreadable;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/sum.h"
+#include "decoder/base/sum.h"
 #include "fuzz.h"
 
 enum { MOST_DEPTH = 4096 }; /* what tw_limits_default() lets be */

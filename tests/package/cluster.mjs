@@ -5,22 +5,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 
 import { startBucket } from '../e2e/bucket.mjs';
 import { startPostgres } from '../e2e/postgres.mjs';
-import { Server, root, until } from '../e2e/server.mjs';
+import { Server, freePort, root, until } from '../e2e/server.mjs';
 
 export const hasProxy = spawnSync('which', ['haproxy']).status === 0;
-
-export const freePort = () => new Promise((done) => {
-	const s = net.createServer().listen(0, '127.0.0.1', () => {
-		const { port } = s.address();
-		s.close(() => done(port));
-	});
-});
 
 export function folder(t, name) {
 	const at = fs.mkdtempSync(path.join(os.tmpdir(), `tracewell-${name}-`));

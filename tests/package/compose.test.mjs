@@ -58,7 +58,8 @@ test('HAProxy believes the address that the proxy has', () => {
 });
 
 test('docker compose takes the file', { skip: !engine && 'no docker compose' }, () => {
-	execFileSync('docker', ['compose', '-f', path.join(root, 'deploy', FILE), '--profile', 'proxy', 'config', '-q']);
+	const { status, stderr } = spawnSync('docker', ['compose', '-f', path.join(root, 'deploy', FILE), '--profile', 'proxy', 'config', '-q'], { encoding: 'utf8' });
+	assert.equal(status, 0, stderr);
 });
 
 /* The service that makes the secrets, on a folder; run again it changes none. */

@@ -10,8 +10,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { sampleTrace } from '../e2e/make.mjs';
-import { root, startServer, tracewell, until } from '../e2e/server.mjs';
-import { folder, freePort } from './cluster.mjs';
+import { freePort, root, startServer, tracewell, until } from '../e2e/server.mjs';
+import { folder } from './cluster.mjs';
 import { compiled } from './types.mjs';
 
 const skip = spawnSync('prometheus', ['--version']).error ? 'prometheus is not here: Debian has it' : false;

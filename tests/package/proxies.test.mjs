@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 import os from 'node:os';
@@ -121,3 +122,111 @@ for (const [name, configure] of Object.entries(proxies)) {
 		assert.equal(entry.address, '127.0.0.1', 'the client as the proxy saw it, not as it says');
 	});
 }
+
+/* --- where requests land --- */
+
+/* A node's probes as the server has them (e2e/ready.test.mjs), and for the rest its name. */
+async function startNode(t, name) {
+	const node = { name, state: 'well', probes: new Set() };
+	const server = http.createServer((req, res) => {
+		if (req.url.startsWith('/readyz')) node.probes.add(req.url);
+		const red = node.state === 'cannot read' || (node.state === 'cannot write' && req.url === '/readyz');
+		res.writeHead(req.url.startsWith('/readyz') && red ? 503 : 200, { 'content-type': 'text/plain' });
+		req.resume().on('end', () => res.end(name));
+	});
+	await new Promise((done) => server.listen(0, '127.0.0.1', done));
+	t.after(() => {
+		server.closeAllConnections?.();
+		server.close();
+	});
+	node.port = server.address().port;
+	return node;
+}
+
+function startProgram(t, [program, ...args], env = {}) {
+	const child = spawn(program, args, { env: { ...process.env, HOME: folder, XDG_DATA_HOME: folder, ...env } });
+	const out = { said: '' };
+	for (const from of [child.stdout, child.stderr]) from.on('data', (piece) => (out.said += piece));
+	t.after(() => new Promise((done) => child.once('close', done).kill('SIGTERM')));
+	return out;
+}
+
+const plain = (port) => (method, target, { body } = {}) => new Promise((done, fail) => {
+	const req = http.request({ host: '127.0.0.1', port, method, path: target, agent: false, headers: body ? { 'Content-Length': body.length } : {} }, (res) => {
+		let text = '';
+		res.on('data', (piece) => (text += piece)).on('end', () => done({ status: res.statusCode, text }));
+	}).on('error', fail);
+	req.end(body);
+});
+
+/* Names of the nodes that get a kind of request, or the status where none does. */
+async function landing(ask, kind) {
+	const [method, target, body] = kind === 'upload' ? ['POST', '/api/v1/traces', 'x'] : ['GET', '/'];
+	const all = new Set();
+	for (let i = 0; i < 8; i++) {
+		const r = await ask(method, target, { body }).catch((e) => ({ status: e.code }));
+		all.add(r.status === 200 ? r.text : String(r.status));
+	}
+	return [...all].sort().join();
+}
+
+const lands = (ask, kind, expected, out) => until(async () => ((await landing(ask, kind)) === expected ? true : undefined), `${kind} at ${expected}`, 40)
+	.catch(async (e) => assert.fail(`${e.message}, but ${await landing(ask, kind)}: ${out.said}`));
+
+const without = (program) => spawnSync('which', [program]).status !== 0 && `no ${program}`;
+
+test('haproxy-several.cfg: a node that cannot write gets pages and no uploads, one that cannot read nothing', { timeout: 180_000, skip: without('haproxy') }, async (t) => {
+	const [in1, in2, q1, q2] = [await startNode(t, 'in1'), await startNode(t, 'in2'), await startNode(t, 'q1'), await startNode(t, 'q2')];
+	const port = await free();
+	const file = configured('haproxy-several.cfg', [['bind :443', `bind 127.0.0.1:${port}`], [`/etc/haproxy/${NAME}.pem`, at('both.pem')],
+		...[in1, in2, q1, q2].map((node, i) => [`127.0.0.1:808${i + 1}`, `127.0.0.1:${node.port}`])]);
+	const out = startProgram(t, ['haproxy', '-db', '-f', file]);
+	const ask = through(port);
+	await lands(ask, 'upload', 'in1,in2', out);
+	await lands(ask, 'page', 'q1,q2', out);
+	in1.state = q1.state = 'cannot write';
+	await lands(ask, 'upload', 'in2', out);
+	await until(() => (q1.probes.size ? true : undefined), 'a probe of q1');
+	assert.equal(await landing(ask, 'page'), 'q1,q2', 'a full disk keeps nobody from reading');
+	q1.state = 'cannot read';
+	await lands(ask, 'page', 'q2', out);
+	in1.state = q1.state = 'well';
+	await lands(ask, 'upload', 'in1,in2', out);
+	await lands(ask, 'page', 'q1,q2', out);
+	assert.deepEqual([...in1.probes], ['/readyz']);
+	assert.deepEqual([...q1.probes], ['/readyz?for=read']);
+});
+
+test('haproxy-cluster.cfg: the same, by names', { timeout: 180_000, skip: without('haproxy') }, async (t) => {
+	const [takes, shows] = [await startNode(t, 'in'), await startNode(t, 'q')];
+	const port = await free();
+	const out = startProgram(t, ['haproxy', '-db', '-f', path.join(root, 'deploy/proxy/haproxy-cluster.cfg')],
+		{ TRACEWELL_INGEST: `localhost:${takes.port}`, TRACEWELL_QUERY: `localhost:${shows.port}`, TRACEWELL_BIND: `127.0.0.1:${port}` });
+	const ask = plain(port);
+	await lands(ask, 'upload', 'in', out);
+	await lands(ask, 'page', 'q', out);
+	takes.state = shows.state = 'cannot write';
+	await lands(ask, 'upload', '503', out);
+	assert.equal(await landing(ask, 'page'), 'q', 'a full disk keeps nobody from reading');
+	assert.equal((await ask('GET', '/proxyz')).status, 200);
+	takes.state = 'well';
+	shows.state = 'cannot read';
+	await lands(ask, 'page', '503', out);
+	await lands(ask, 'upload', 'in', out);
+});
+
+/* One node: it refuses uploads itself, with what to do, and its proxy takes nothing from readers. */
+for (const [name, configure] of Object.entries(proxies))
+	test(`${name}, one node: what it cannot take it refuses itself`, { timeout: 120_000, skip: without(name) }, async (t) => {
+		const node = await startNode(t, 'one');
+		const port = await free();
+		const out = startProgram(t, configure(port, `127.0.0.1:${node.port}`));
+		const ask = through(port);
+		await lands(ask, 'page', 'one', out);
+		node.state = 'cannot write';
+		node.probes.clear();
+		if (name === 'haproxy') await until(() => (node.probes.size ? true : undefined), 'a probe');
+		for (const kind of ['upload', 'page']) await lands(ask, kind, 'one', out);
+		node.state = 'cannot read';
+		await lands(ask, 'page', name === 'haproxy' ? '503' : 'one', out); // the others probe nothing
+	});
