@@ -39,7 +39,7 @@ def unquote(s):
 
 
 def commands():
-    for body in calls('cli.def', 'COMMAND'):
+    for body in calls('cli/cli.def', 'COMMAND'):
         name = body.split(',', 1)[0].strip()
         synopsis, summary = (unquote(s) for s in re.findall(STRING, body)[:2])
         if summary:
@@ -47,7 +47,7 @@ def commands():
 
 
 def settings():
-    for body in calls('config.def', 'SETTING'):
+    for body in calls('base/config.def', 'SETTING'):
         kind = body.split(',', 1)[0].strip()
         strings = [unquote(s) for s in re.findall(STRING, body)]
         yield kind, strings[0], strings[1], strings[-1]
@@ -104,7 +104,7 @@ def configuration():
 
 def export_kinds():
     """What `export --to` takes."""
-    return [body.strip() for body in calls('exports.def', 'EXPORT')]
+    return [body.strip() for body in calls('export/exports.def', 'EXPORT')]
 
 
 def values(flag, value):

@@ -11,9 +11,11 @@ import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 
-/** PUT of a mapping, with patience: a server that starts again, a proxy that has none, a network that is not there yet. */
+/** PUT of a mapping until it is compiled, with patience: a server that starts again, a proxy that has none, a network that is not there yet. */
 public final class MappingUpload {
 	private static final int TRIES = 6;
+	private static final long WAIT_NS = 15 * 60_000_000_000L; // for its end, all in all
+	private static final long EARLY_NS = 10_000_000_000L; // before that the server answered without a wait
 	private final URI server;
 	private final String key;
 	private final long firstWaitMs;
@@ -26,12 +28,19 @@ public final class MappingUpload {
 
 	/** Kind: methods (btrace, Matrix) or retrace (R8). Throws with the server's own words. */
 	public void send(String build, String kind, File file) throws IOException {
+		long begin = System.nanoTime();
 		for (int tries = 1;; tries++) {
 			String trouble;
 			boolean passes = true;
+			long sent = System.nanoTime();
 			try {
 				HttpURLConnection c = put(at(build, kind), file);
 				int status = status(c);
+				if (status == 202 && System.nanoTime() - begin < WAIT_NS) { // stored and queued: the same again waits for its end
+					tries--;
+					if (System.nanoTime() - sent < EARLY_NS) pause(firstWaitMs);
+					continue;
+				}
 				if (status / 100 == 2) return;
 				trouble = status + ": " + said(c);
 				passes = status >= 500 || status == 408 || status == 423 || status == 429;
@@ -46,7 +55,7 @@ public final class MappingUpload {
 	private URL at(String build, String kind) throws IOException {
 		try {
 			String id = URLEncoder.encode(build, "UTF-8").replace("+", "%20");
-			return server.resolve("/api/v1/builds/" + id + "/" + kind).toURL();
+			return server.resolve("/api/v1/builds/" + id + "/" + kind + "?wait=60").toURL();
 		} catch (UnsupportedEncodingException never) {
 			throw new AssertionError(never);
 		}
