@@ -64,6 +64,7 @@ class Job:
 
     def __init__(self, name, argv, env=None, read='exit', timeout=600, cwd='.', again=None):
         self.name, self.argv, self.env, self.read, self.timeout, self.cwd = name, argv, env or {}, read, timeout, cwd
+        self.size = os.path.getsize(argv[-1]) if os.path.isfile(argv[-1]) else 0  # long files take long: a guess for the first run
         self.again = again or shlex.join(['%s=%s' % e for e in self.env.items()] + argv)  # how to run it alone
 
 
@@ -162,7 +163,7 @@ def kill(pid):
 
 def pool(jobs, at_once, quiet=False):
     """Runs jobs, `at_once` at a time; returns the names of those that failed."""
-    waiting = sorted(jobs, key=lambda j: -RUN.known.get(j.name, 1e6))
+    waiting = sorted(jobs, key=lambda j: -RUN.known.get(j.name, 1e6 + j.size))
     running, failed = {}, []
     began_all = told = time.monotonic()
     try:
