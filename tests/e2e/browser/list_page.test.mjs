@@ -196,7 +196,7 @@ test('several traces: one file, exports, pins and tags', async (t) => {
 	await bar(page).getByRole('button', { name: 'Unpin' }).waitFor();
 	assert.equal(await page.locator('[aria-label=pinned]').count(), 2);
 	await bar(page).getByRole('button', { name: 'Tags' }).click();
-	await page.getByLabel('Add').fill(HOSTILE);
+	await page.getByLabel('Add', { exact: true }).fill(HOSTILE);
 	await page.keyboard.press('Enter');
 	await page.locator(`tr[data-trace="${ids[0]}"] a.tag`).getByText(HOSTILE).waitFor();
 	await page.locator(`tr[data-trace="${ids[1]}"] a.tag`).getByText(HOSTILE).waitFor();

@@ -30,10 +30,13 @@ async function traced(t, options = {}) {
 	/* -D: the server is this test's child, the tracer a grandchild of it */
 	const s = await startServer(t, { ...options, under: ['strace', '-D', '-f', '-q', '-s', '200', '-e', 'trace=connect,sendto,sendmsg,sendmmsg,socket', '-e', 'signal=none', '-o', log] });
 	const { pid } = s.child;
+	const tracer = /TracerPid:\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1];
 	const lines = () => fs.readFileSync(log, 'utf8').split('\n');
 	const ended = async () => {
 		await s.stop();
-		await until(() => (lines().some((l) => l.startsWith(`${pid} `) && /\+\+\+ (exited|killed)/.test(l)) ? true : undefined), 'the end of the trace');
+		const runs = () => fs.existsSync(`/proc/${tracer}`) && !/State:\s+Z/.test(fs.readFileSync(`/proc/${tracer}/status`, 'utf8'));
+		await until(() => (runs() ? undefined : true), 'the end of the tracer');
+		assert.ok(lines().some((l) => l.startsWith(`${pid} `) && /\+\+\+ (exited|killed)/.test(l)), `${lines().slice(-5).join('\n')}\n${s.log.slice(-500)}`);
 		return lines();
 	};
 	return { s, ended };
