@@ -67,7 +67,7 @@ test('an admin makes accounts and gives roles, and they hold', async (t) => {
 	const bob = await watched();
 	await signIn(bob, 'bob', 'password of bob');
 	await bob.waitForSelector('text=You have no role in any project yet.');
-	await page.click('[aria-label="bob is admin of the server"]');
+	await Promise.all([page.waitForResponse((r) => r.request().method() !== 'GET' && r.ok()), page.click('[aria-label="bob is admin of the server"]')]);
 	await page.waitForSelector('[aria-label="bob is admin of the server"]:checked');
 	await signIn(bob, 'bob', 'password of bob');
 	await bob.waitForSelector('nav >> text=People', { state: 'attached' });
