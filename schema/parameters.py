@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a table of the query parameters of the API's GET routes of its description: parameters.py OUT.c OPENAPI"""
+"""Makes a table of the query parameters of the API's routes of its description: parameters.py OUT.c OPENAPI"""
 import json
 import sys
 
@@ -18,13 +18,15 @@ def main():
 
     lines = []
     for path, item in api['paths'].items():
-        if 'get' in item and path.startswith('/api/v1/') and 'x-any-parameters' not in item['get']:
-            known = {*names(item), *names(item['get'])}
+        for method in item:
+            if method == 'parameters' or not path.startswith('/api/v1/') or 'x-any-parameters' in item[method]:
+                continue
+            known = {*names(item), *names(item[method])}
             if known & {'thread', 'threads'}:  # both words, one meaning
                 known |= {'thread', 'threads'}
-            lines.append('\t{"%s", (const char *const[]){%s}},\n' % (path, ', '.join(['"%s"' % n for n in sorted(known)] + ['NULL'])))
+            lines.append('\t{"%s", "%s", (const char *const[]){%s}},\n' % (method.upper(), path, ', '.join(['"%s"' % n for n in sorted(known)] + ['NULL'])))
     with open(out, 'w', encoding='utf-8') as f:
-        f.write('#include <stddef.h>\n\n#include "server/http/parameters.h"\n\nconst struct tw_parameters tw_parameters[] = {\n%s\t{NULL, NULL},\n};\n' % ''.join(lines))
+        f.write('#include <stddef.h>\n\n#include "server/http/parameters.h"\n\nconst struct tw_parameters tw_parameters[] = {\n%s\t{NULL, NULL, NULL},\n};\n' % ''.join(lines))
 
 
 main()

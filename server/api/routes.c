@@ -50,10 +50,10 @@ static struct tw_route all[N_LINES];
 static size_t n_all;
 static once_flag joined = ONCE_FLAG_INIT;
 
-static const char *const *parameters_of(const char *path)
+static const char *const *parameters_of(const struct tw_route *r)
 {
 	for (const struct tw_parameters *p = tw_parameters; p->path; p++)
-		if (strcmp(p->path, path) == 0)
+		if (strcmp(p->method, r->method) == 0 && strcmp(p->path, r->path) == 0)
 			return p->names;
 	return NULL;
 }
@@ -67,7 +67,7 @@ static void add(const struct tw_route *r, unsigned roles)
 	        strcmp(r->path, line->path) == 0);
 	all[n_all] = *r;
 	all[n_all].roles = roles;
-	all[n_all].parameters = strcmp(r->method, "GET") == 0 ? parameters_of(r->path) : NULL;
+	all[n_all].parameters = parameters_of(r);
 	all[n_all++].needs = line->needs;
 }
 

@@ -90,6 +90,7 @@ struct tw_req {
 	enum tw_phase phase;
 	enum tw_status refused; /* TW_OK, or why the rest of the body is only swallowed */
 	struct tw_err err;
+	const char *const *known; /* parameters, where one was refused; else NULL */
 	struct tw_slot slot;
 	const _Atomic bool *abandoned; /* its work ends without an answer; NULL: it goes on */
 	struct tw_buf early;           /* of the body, while the caller is not known */

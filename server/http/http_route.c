@@ -52,21 +52,36 @@ static bool is_known(const char *const *names, const char *name)
 	return strcmp(name, "project") == 0; /* chosen before any route */
 }
 
-/* A parameter that is ignored gives an answer to another question.  Uploads are taken whatever they
- * bring, as devices are not updated with the server. */
-static enum tw_status check_parameters(struct tw_req *r, struct tw_err *err)
+/* As many as fit; the answer has a list of all. */
+static void list_known(const char *const *names, char *out, size_t cap)
 {
-	char all[160] = "";
 	size_t len = 0;
 
-	for (size_t i = 0; r->route->parameters && i < r->target.n_pairs; i++) {
-		if (is_known(r->route->parameters, r->target.pairs[i].name))
+	(void)snprintf(out, cap, "%s", *names ? "" : "none");
+	for (; *names; names++) {
+		const bool fits = len + strlen(*names) + sizeof ", ..." < cap;
+
+		len += (size_t)snprintf(
+		        out + len, cap - len, "%s%s", len ? ", " : "", fits ? *names : "...");
+		if (!fits)
+			return;
+	}
+}
+
+/* A parameter that is ignored gives an answer to another question.  Uploads in pieces are taken
+ * whatever they bring, as devices are not updated with the server. */
+static enum tw_status check_parameters(struct tw_req *r, struct tw_err *err)
+{
+	const char *const *known = r->route->parameters;
+	char all[120];
+
+	for (size_t i = 0; known && i < r->target.n_pairs; i++) {
+		if (is_known(known, r->target.pairs[i].name))
 			continue;
-		for (const char *const *p = r->route->parameters; *p && len < sizeof all; p++)
-			len += (size_t)snprintf(
-			        all + len, sizeof all - len, "%s%s", len ? ", " : "", *p);
+		list_known(known, all, sizeof all);
+		r->known = known;
 		return tw_fail(err, TW_BAD_REQUEST, "there is no parameter %.40s here, only: %s",
-		        r->target.pairs[i].name, all[0] ? all : "none");
+		        r->target.pairs[i].name, all);
 	}
 	return TW_OK;
 }

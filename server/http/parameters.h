@@ -1,13 +1,13 @@
 /*
- * parameters.h - which query parameters the API's GET routes take, as schema/openapi.json
+ * parameters.h - which query parameters the API's routes take, as schema/openapi.json
  * describes them (made by schema/parameters.py).
  */
 #ifndef TW_PARAMETERS_H
 #define TW_PARAMETERS_H
 
 struct tw_parameters {
-	const char *path;         /* as the route has it */
-	const char *const *names; /* by the alphabet, ended by NULL */
+	const char *method, *path; /* as the route has them */
+	const char *const *names;  /* by the alphabet, ended by NULL */
 };
 /* Ended by an element without path. */
 extern const struct tw_parameters tw_parameters[];
