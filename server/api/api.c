@@ -174,6 +174,13 @@ enum tw_status tw_api_keep_setting(
 	return st;
 }
 
+const char *tw_api_thread(const struct tw_req *r)
+{
+	const char *one = tw_req_query(r, "thread");
+
+	return one ? one : tw_req_query(r, "threads");
+}
+
 enum tw_status tw_api_pick(const char *name, const char *text, const char *const *words,
         unsigned *ret, struct tw_err *err)
 {

@@ -37,8 +37,11 @@ enum tw_status tw_query_thread_tree(struct tw_trace_file *f, const struct tw_thr
 bool tw_selection_has(const struct tw_selection *sel, const struct tw_thread_info *t);
 enum tw_status tw_selection_check(
         const struct tw_trace_file *f, const struct tw_selection *sel, struct tw_err *err);
-/* Moves the ids of threads that the trace has to the front; returns how many they are. */
-size_t tw_selection_keep(const struct tw_trace_file *f, uint64_t *tids, size_t n);
+/* Sets the threads of *ret alone, in the arena: "all", "" or NULL, or words with commas between
+ * them: a tid, a name, or `main`, which is the main thread of each process.  TW_NOT_FOUND when no
+ * thread is called so; with `some` the word is passed over, as another trace may have it. */
+enum tw_status tw_selection_threads(const struct tw_trace_file *f, const char *text, bool some,
+        struct tw_arena *a, struct tw_selection *ret, struct tw_err *err) TW_MUST_USE;
 
 /* Calls `each` with slices of one thread that overlap [from_ns, to_ns), in pre-order and uncut,
  * those open at from_ns first; it returns false to stop. */

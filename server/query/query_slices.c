@@ -3,6 +3,8 @@
  */
 #include "server/query/query_slices.h"
 
+#include <string.h>
+
 bool tw_selection_has(const struct tw_selection *sel, const struct tw_thread_info *t)
 {
 	if (sel->all_threads)
@@ -34,14 +36,58 @@ enum tw_status tw_selection_check(
 	return TW_OK;
 }
 
-size_t tw_selection_keep(const struct tw_trace_file *f, uint64_t *tids, size_t n)
+/* A trace that does not tell its main thread may have one of that name. */
+static bool is_called(const struct tw_thread_info *t, struct tw_str word, bool tells_main)
 {
-	size_t kept = 0;
+	uint64_t tid;
 
-	for (size_t i = 0; i < n; i++)
-		if (has_thread(f, tids[i]))
-			tids[kept++] = tids[i];
-	return kept;
+	if (tw_str_u64(word, INT64_MAX, &tid))
+		return t->tid == tid;
+	if (tells_main && tw_str_eq(word, TW_STR("main")))
+		return t->is_main;
+	return tw_str_eq(t->name, word);
+}
+
+static enum tw_status no_thread(struct tw_str word, uint32_t n, struct tw_err *err)
+{
+	return tw_fail(err, TW_NOT_FOUND,
+	        "the trace has no thread %.*s: take main, a tid or a name; GET "
+	        "/api/v1/traces/ID/threads or SELECT tid, name FROM thread lists its %u",
+	        (int)(word.len < 40 ? word.len : 40), word.ptr, n);
+}
+
+enum tw_status tw_selection_threads(const struct tw_trace_file *f, const char *text, bool some,
+        struct tw_arena *a, struct tw_selection *ret, struct tw_err *err)
+{
+	struct tw_str rest = tw_str_of(text && strcmp(text, "all") != 0 ? text : "");
+	uint32_t n;
+	const struct tw_thread_info *threads = tw_trace_file_threads(f, &n);
+	uint64_t *tids = tw_arena_alloc(a, (size_t)n + 1, sizeof *tids);
+	struct tw_selection s = {.all_threads = rest.len == 0, .tids = tids};
+	bool tells_main = false;
+
+	if (!tids)
+		return tw_oom(err);
+	for (uint32_t i = 0; i < n; i++)
+		tells_main = tells_main || threads[i].is_main;
+	while (rest.len) {
+		const struct tw_str word = tw_str_split(&rest, ',');
+		bool known = false;
+
+		for (uint32_t i = 0; i < n; i++) {
+			if (!is_called(&threads[i], word, tells_main))
+				continue;
+			if (!tw_selection_has(&s, &threads[i]))
+				tids[s.n_tids++] = threads[i].tid;
+			known = true;
+		}
+		if (!known && !some)
+			return no_thread(word, n, err);
+	}
+	ret->all_threads = s.all_threads;
+	ret->tids = s.tids;
+	ret->n_tids = s.n_tids;
+	return TW_OK;
 }
 
 static bool overlaps(const struct tw_range_walk *w, const struct tw_slice *s)

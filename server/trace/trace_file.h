@@ -126,7 +126,6 @@ enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, s
 
 struct tw_note_query {
 	enum tw_note_kind kind; /* TW_NOTE_COUNT: any */
-	uint32_t thread_id;     /* 0: any */
 	int64_t from_ns, to_ns; /* what touches [from, to) */
 	uint64_t after;         /* an id that was told before; 0 from the start */
 	uint64_t until;         /* the last id; 0 to the end */

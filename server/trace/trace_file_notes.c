@@ -6,8 +6,7 @@
 #define TOUCHING                                                                                   \
 	"SELECT note_id, kind, thread_id, ts_ns, dur_ns, value, text, detail, system"              \
 	" FROM trace_note WHERE note_id>?1 AND ts_ns<?3 AND ts_ns+ifnull(dur_ns,0)>=?2"            \
-	" AND (?4 IS NULL OR kind=?4) AND (?5 IS NULL OR thread_id=?5) AND note_id<=?7"            \
-	" ORDER BY note_id LIMIT ?6"
+	" AND (?4 IS NULL OR kind=?4) AND note_id<=?6 ORDER BY note_id LIMIT ?5"
 
 static enum tw_status prepare(
         struct tw_trace_file *f, const char *sql, sqlite3_stmt **ret, struct tw_err *err)
@@ -33,10 +32,8 @@ static void bind_query(sqlite3_stmt *s, const struct tw_note_query *q)
 	(void)sqlite3_bind_int64(s, 3, q->to_ns);
 	if (q->kind != TW_NOTE_COUNT)
 		(void)sqlite3_bind_text(s, 4, tw_note_info(q->kind)->name, -1, SQLITE_STATIC);
-	if (q->thread_id)
-		(void)sqlite3_bind_int64(s, 5, q->thread_id);
-	(void)sqlite3_bind_int64(s, 6, q->limit);
-	(void)sqlite3_bind_int64(s, 7, q->until ? (int64_t)q->until : INT64_MAX);
+	(void)sqlite3_bind_int64(s, 5, q->limit);
+	(void)sqlite3_bind_int64(s, 6, q->until ? (int64_t)q->until : INT64_MAX);
 }
 
 static bool pass_on(sqlite3_stmt *s, tw_note_fn each, void *arg)

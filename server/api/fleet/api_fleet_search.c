@@ -110,7 +110,7 @@ static enum tw_status read_path(struct search *k, struct tw_err *err)
 static enum tw_status read_question(struct search *k, struct tw_err *err)
 {
 	struct tw_req *r = k->q->req;
-	const char *thread = tw_req_query(r, "thread");
+	const char *thread = tw_api_thread(r);
 	enum tw_status st = tw_req_query_i64(r, "over_ns", 0, 0, INT64_MAX / 2, &k->s.over_ns, err);
 
 	k->s.over_ns -= k->s.over_ns == 0; /* nothing asked: calls without length too */
@@ -120,7 +120,7 @@ static enum tw_status read_question(struct search *k, struct tw_err *err)
 		st = read_methods(k, err);
 	if (st == TW_OK)
 		st = read_path(k, err);
-	k->s.thread = thread && thread[0] ? thread : NULL;
+	k->s.thread = thread && thread[0] && strcmp(thread, "all") != 0 ? thread : NULL;
 	return st;
 }
 

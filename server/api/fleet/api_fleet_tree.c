@@ -51,10 +51,10 @@ static enum tw_status mark_foreign(
 static enum tw_status pick_thread(
         const struct tw_fleet_question *q, struct tw_fleet_taking *t, struct tw_err *err)
 {
-	const char *text = tw_req_query(q->req, "thread");
+	const char *text = tw_api_thread(q->req);
 
 	t->reading.thread = TW_NO_METHOD;
-	if (!text || !text[0] || t->names.n == 0)
+	if (!text || !text[0] || strcmp(text, "all") == 0 || t->names.n == 0)
 		return TW_OK;
 	for (uint32_t i = 0; i < t->names.n_threads; i++)
 		if (tw_str_eq(t->names.names[i], tw_str_of(text)))

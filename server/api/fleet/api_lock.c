@@ -35,9 +35,9 @@ static enum tw_status read_question(
 	static const char *const threads[] = {"main", "all", NULL};
 	static const char *const sources[] = {"all", "calls", "reports", NULL};
 	static const char *const sorts[] = {"total", "max", "traces", "waits", NULL};
+	const char *whose = tw_api_thread(q->req);
 	unsigned others = 0, sort = 0;
-	enum tw_status st =
-	        tw_api_pick("threads", word_of(q, "threads", "main"), threads, &others, err);
+	enum tw_status st = tw_api_pick("threads", whose ? whose : "main", threads, &others, err);
 
 	ret->filter = &q->filter;
 	ret->name = "";

@@ -69,7 +69,7 @@ static enum tw_status read_query(
 
 	if (!q.kind)
 		return tw_fail(err, TW_NOT_FOUND, "there is no such export");
-	st = tw_view_selection(v, &q.sel, err);
+	st = tw_view_selection(v, false, &q.sel, err);
 	if (st == TW_OK)
 		st = word_of(v->req, "metric", metrics, &metric, err);
 	if (st == TW_OK)

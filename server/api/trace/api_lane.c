@@ -30,7 +30,7 @@ static enum tw_status read_range(struct answer *a, struct tw_err *err)
 {
 	const struct tw_trace_info *info = tw_trace_file_info(a->v.file);
 	int64_t cells = 0;
-	enum tw_status st = tw_view_selection(&a->v, &a->sel, err);
+	enum tw_status st = tw_view_selection(&a->v, false, &a->sel, err);
 
 	if (st == TW_OK)
 		st = tw_req_query_i64(

@@ -31,7 +31,8 @@ struct answer {
 	struct verdict verdicts[VERDICTS];
 	unsigned n_verdicts;
 	bool verdicts_read;
-	uint64_t n, last;
+	struct tw_selection sel; /* of notes */
+	uint64_t n, limit, last;
 };
 
 /* Valid JSON stands as it is: what a damaged file says is left out. */
@@ -116,10 +117,21 @@ static void put_tid(struct answer *a, uint32_t thread_id)
 		tw_json_null(&a->j);
 }
 
+/* Notes of the whole trace are of no thread. */
+static bool is_wanted(const struct answer *a, uint32_t thread_id)
+{
+	if (a->sel.all_threads)
+		return true;
+	return thread_id && thread_id <= a->n_threads &&
+	       tw_selection_has(&a->sel, &a->threads[thread_id - 1]);
+}
+
 static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 {
 	struct answer *a = arg;
 
+	if (!is_wanted(a, n->thread_id))
+		return true;
 	tw_json_open(&a->j, '{');
 	tw_json_key_int(&a->j, "id", (int64_t)id);
 	tw_json_key_str(&a->j, "kind", tw_str_of(tw_note_info(n->kind)->name));
@@ -137,30 +149,10 @@ static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	tw_json_close(&a->j, '}');
 	a->n++;
 	a->last = id;
-	return tw_buf_status(&a->out) == TW_OK;
+	return a->n < a->limit && tw_buf_status(&a->out) == TW_OK;
 }
 
-static enum tw_status find_thread(
-        const struct answer *a, uint32_t *ret_thread_id, struct tw_err *err)
-{
-	const char *text = tw_req_query(a->v->req, "thread");
-	int64_t tid = 0;
-	enum tw_status st;
-
-	*ret_thread_id = 0;
-	if (!text || !text[0] || strcmp(text, "all") == 0)
-		return TW_OK;
-	st = tw_req_query_i64(a->v->req, "thread", 0, 0, INT64_MAX, &tid, err);
-	for (uint32_t i = 0; st == TW_OK && i < a->n_threads; i++)
-		if (a->threads[i].tid == (uint64_t)tid) {
-			*ret_thread_id = a->threads[i].thread_id;
-			return TW_OK;
-		}
-	return st != TW_OK ? st : tw_fail(err, TW_NOT_FOUND, "the trace has no thread %s", text);
-}
-
-static enum tw_status read_query(
-        const struct answer *a, struct tw_note_query *q, struct tw_err *err)
+static enum tw_status read_query(struct answer *a, struct tw_note_query *q, struct tw_err *err)
 {
 	const struct tw_req *r = a->v->req;
 	const char *kind = tw_req_query(r, "kind");
@@ -175,9 +167,7 @@ static enum tw_status read_query(
 		if (q->kind == TW_NOTE_COUNT)
 			return tw_fail(err, TW_BAD_REQUEST, "there is no kind of note %.64s", kind);
 	}
-	st = find_thread(a, &q->thread_id, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "from", 0, 0, most, &q->from_ns, err);
+	st = tw_req_query_i64(r, "from", 0, 0, most, &q->from_ns, err);
 	if (st == TW_OK)
 		st = tw_req_query_i64(r, "to", most, 0, most, &q->to_ns, err);
 	if (st == TW_OK)
@@ -185,8 +175,9 @@ static enum tw_status read_query(
 	if (st == TW_OK)
 		st = tw_req_query_i64(r, "limit", NOTES_DEFAULT, 1, NOTES_MAX, &limit, err);
 	q->after = (uint64_t)after;
-	q->limit = (uint32_t)limit;
-	return st;
+	q->limit = UINT32_MAX; /* put_note counts those of the threads */
+	a->limit = (uint64_t)limit;
+	return st == TW_OK ? tw_view_threads(a->v, false, &a->sel, err) : st;
 }
 
 static enum tw_status put_kinds(struct answer *a, struct tw_err *err)
@@ -221,7 +212,7 @@ static enum tw_status answer_notes(struct answer *a, struct tw_err *err)
 	if (st == TW_OK)
 		st = put_kinds(a, err);
 	tw_json_key(&a->j, "next");
-	if (a->n == q.limit)
+	if (a->n == a->limit)
 		tw_json_int(&a->j, (int64_t)a->last);
 	else
 		tw_json_null(&a->j);

@@ -159,8 +159,7 @@ static enum tw_status add_view(
 	struct opened *o = &d->opened[d->n];
 	struct tw_perfetto_source *s = &d->sources[d->n];
 	const struct tw_trace_meta *m = &v->row.meta;
-	enum tw_status st = alone ? tw_view_selection(v, &s->sel, err)
-	                          : tw_view_selection_part(v, &s->sel, err);
+	enum tw_status st = tw_view_selection(v, !alone, &s->sel, err);
 
 	if (st == TW_OK)
 		st = open_system(v, &o->system_fd, err);
@@ -290,8 +289,7 @@ static enum tw_status check_threads(
 	for (size_t i = 0; i < d->n; i++)
 		if (d->sources[i].sel.all_threads || d->sources[i].sel.n_tids)
 			return TW_OK;
-	return tw_fail(err, TW_NOT_FOUND, "none of the traces has thread %.60s",
-	        tw_req_query(r, tw_req_query(r, "thread") ? "thread" : "threads"));
+	return tw_fail(err, TW_NOT_FOUND, "none of the traces has thread %.60s", tw_api_thread(r));
 }
 
 static enum tw_status merge(struct tw_req *r, struct tw_err *err)

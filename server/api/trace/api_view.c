@@ -158,21 +158,27 @@ static enum tw_status names(struct tw_req *r, struct tw_err *err)
 static enum tw_status find_thread(
         const struct tw_view *v, const struct tw_thread_info **ret, struct tw_err *err)
 {
-	int64_t tid = 0;
+	const char *word = tw_api_thread(v->req);
+	struct tw_selection sel;
 	uint32_t n;
 	const struct tw_thread_info *t = tw_trace_file_threads(v->file, &n);
-	enum tw_status st = tw_req_query_i64(v->req, "thread", -1, 0, INT64_MAX, &tid, err);
+	enum tw_status st = tw_view_threads(v, false, &sel, err);
 
 	if (st != TW_OK)
 		return st;
+	if (sel.all_threads)
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "thread is missing: slices are listed for one, main, a tid or a name");
+	if (sel.n_tids > 1)
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "thread=%.40s means %zu threads: slices are listed for one, such as %llu",
+		        word, sel.n_tids, (unsigned long long)sel.tids[0]);
 	for (uint32_t i = 0; i < n; i++)
-		if (t[i].tid == (uint64_t)tid) {
+		if (tw_selection_has(&sel, &t[i])) {
 			*ret = &t[i];
-			return TW_OK;
+			break;
 		}
-	if (tid < 0)
-		return tw_fail(err, TW_BAD_REQUEST, "thread=TID is needed");
-	return tw_fail(err, TW_NOT_FOUND, "the trace has no thread %lld", (long long)tid);
+	return TW_OK;
 }
 
 static void put_chunk(struct tw_json *j, const struct tw_chunk_row *c)

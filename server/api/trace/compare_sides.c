@@ -8,8 +8,8 @@
 struct opening {
 	struct tw_req *req;
 	struct tw_arena *arena;
-	bool main_only;
-	char *name; /* TW_NAME_BYTES */
+	const char *threads; /* of each trace */
+	char *name;          /* TW_NAME_BYTES */
 	struct tw_deadline deadline;
 };
 
@@ -53,36 +53,18 @@ static enum tw_status read_names(const struct opening *o, const struct tw_view *
 	return TW_OK;
 }
 
-static enum tw_status select_threads(const struct opening *o, const struct tw_view *v,
-        struct tw_selection *ret, struct tw_err *err)
-{
-	uint32_t n;
-	const struct tw_thread_info *t = tw_trace_file_threads(v->file, &n);
-	uint64_t *tids = tw_arena_alloc(o->arena, (size_t)n + 1, sizeof *tids);
-	struct tw_selection s = {.all_threads = !o->main_only, .tids = tids};
-
-	if (!tids)
-		return no_memory(err);
-	for (uint32_t i = 0; i < n; i++)
-		if (t[i].is_main)
-			tids[s.n_tids++] = t[i].tid;
-	if (o->main_only && s.n_tids == 0)
-		return tw_fail(err, TW_NOT_FOUND,
-		        "trace %s does not tell which thread is its main one; compare all threads",
-		        v->row.id);
-	*ret = s;
-	return TW_OK;
-}
-
 static enum tw_status read_trace(const struct opening *o, const struct tw_view *v,
         struct tw_side_trace *t, struct tw_err *err)
 {
-	struct tw_selection sel;
+	struct tw_selection sel = {.ranged = false};
 	bool partial;
 	enum tw_status st = read_names(o, v, t, err);
 
 	if (st == TW_OK)
-		st = select_threads(o, v, &sel, err);
+		st = tw_selection_threads(v->file, o->threads, false, o->arena, &sel, err);
+	if (st == TW_NOT_FOUND)
+		return tw_fail(err, st, "trace %s has no thread %.60s: compare all threads",
+		        v->row.id, o->threads);
 	if (st == TW_OK)
 		st = tw_query_forest(v->file, &sel, NULL, o->arena, &t->forest, &partial, err);
 	return st;
@@ -259,22 +241,17 @@ enum tw_status tw_sides_open(
         struct tw_req *r, struct tw_arena *a, struct tw_sides *ret, struct tw_err *err)
 {
 	static const char *const params[TW_SIDES] = {"a", "b"};
-	static const char *const threads[] = {"all", "main", NULL};
-	const char *thread = tw_req_query(r, "thread");
 	const struct tw_view of_request = {.req = r};
 	struct opening o = {.req = r,
 	        .arena = a,
+	        .threads = tw_api_thread(r),
 	        .name = tw_arena_alloc(a, TW_NAME_BYTES, 1),
 	        .deadline = tw_view_deadline(&of_request)};
 	struct tw_sides s = {.n_names = 0, .deadline = o.deadline};
-	unsigned word = 0;
 	enum tw_status st = TW_OK;
 
 	if (!o.name)
 		return no_memory(err);
-	if (thread)
-		st = tw_api_pick("thread", thread, threads, &word, err);
-	o.main_only = word == 1;
 	for (int side = 0; st == TW_OK && side < TW_SIDES; side++)
 		st = open_side(&o, params[side], &s.traces[side], &s.side[side].n_traces, err);
 	if (st == TW_OK)

@@ -24,7 +24,7 @@ static enum tw_status open_question(struct tw_req *r, struct tw_question *q, str
 	q->arena = tw_arena_new(ARENA_MAX);
 	q->name = q->arena ? tw_arena_alloc(q->arena, TW_NAME_BYTES, 1) : NULL;
 	q->names = q->name ? tw_arena_zalloc(q->arena, q->v.n_methods + 1, sizeof *q->names) : NULL;
-	return q->names ? tw_view_selection(&q->v, &q->sel, err) : no_memory(err);
+	return q->names ? tw_view_selection(&q->v, false, &q->sel, err) : no_memory(err);
 }
 
 static void close_question(struct tw_question *q)

@@ -13,7 +13,7 @@
 #include "server/storage/blob.h"
 #include "server/trace/trace_stored.h"
 
-enum { PATH_BYTES = 1500, TIDS_MAX = 4096 };
+enum { PATH_BYTES = 1500 };
 
 static enum tw_status not_ready(const struct tw_trace_row *row, struct tw_err *err)
 {
@@ -230,38 +230,21 @@ void tw_view_close(struct tw_view *v)
 	v->names = (struct tw_names){NULL, NULL};
 }
 
-static enum tw_status read_tids(
-        const struct tw_view *v, const char *text, struct tw_selection *s, struct tw_err *err)
+enum tw_status tw_view_threads(
+        const struct tw_view *v, bool some, struct tw_selection *ret, struct tw_err *err)
 {
-	struct tw_str rest = tw_str_of(text);
-	uint64_t *tids = tw_arena_alloc(tw_req_arena(v->req), TIDS_MAX, sizeof *tids);
-
-	if (!tids)
-		return tw_oom(err);
-	while (rest.len && s->n_tids < TIDS_MAX)
-		if (!tw_str_u64(tw_str_split(&rest, ','), INT64_MAX, &tids[s->n_tids++]))
-			return tw_fail(err, TW_BAD_REQUEST,
-			        "thread is `all` or thread ids with commas between them, not %.60s",
-			        text);
-	s->tids = tids;
-	return TW_OK;
+	return tw_selection_threads(
+	        v->file, tw_api_thread(v->req), some, tw_req_arena(v->req), ret, err);
 }
 
-static enum tw_status read_selection(
+static enum tw_status read_range(
         const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
 {
-	const char *one = tw_req_query(v->req, "thread");
-	const char *thread = one ? one : tw_req_query(v->req, "threads");
-	struct tw_selection s = {.from_ns = 0};
-	enum tw_status st = TW_OK;
+	struct tw_selection s = {
+	        .ranged = tw_req_query(v->req, "from") || tw_req_query(v->req, "to")};
+	enum tw_status st =
+	        tw_req_query_i64(v->req, "from", 0, 0, INT64_C(1) << 61, &s.from_ns, err);
 
-	if (!thread || !thread[0] || strcmp(thread, "all") == 0)
-		s.all_threads = true;
-	else
-		st = read_tids(v, thread, &s, err);
-	s.ranged = tw_req_query(v->req, "from") || tw_req_query(v->req, "to");
-	if (st == TW_OK)
-		st = tw_req_query_i64(v->req, "from", 0, 0, INT64_C(1) << 61, &s.from_ns, err);
 	if (st == TW_OK)
 		st = tw_req_query_i64(
 		        v->req, "to", INT64_C(1) << 61, 0, INT64_C(1) << 61, &s.to_ns, err);
@@ -273,30 +256,11 @@ static enum tw_status read_selection(
 }
 
 enum tw_status tw_view_selection(
-        const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
+        const struct tw_view *v, bool some, struct tw_selection *ret, struct tw_err *err)
 {
-	struct tw_selection s;
-	enum tw_status st = read_selection(v, &s, err);
+	enum tw_status st = read_range(v, ret, err);
 
-	if (st == TW_OK)
-		st = tw_selection_check(v->file, &s, err);
-	if (st == TW_OK)
-		*ret = s;
-	return st;
-}
-
-enum tw_status tw_view_selection_part(
-        const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
-{
-	struct tw_selection s = {.tids = NULL};
-	enum tw_status st = read_selection(v, &s, err);
-	uint64_t *tids = (uint64_t *)(uintptr_t)s.tids; /* read_tids made it */
-
-	if (st != TW_OK)
-		return st;
-	s.n_tids = tw_selection_keep(v->file, tids, s.n_tids);
-	*ret = s;
-	return TW_OK;
+	return st == TW_OK ? tw_view_threads(v, some, ret, err) : st;
 }
 
 static bool time_is_up(void *arg)

@@ -18,12 +18,13 @@ enum tw_status tw_view_open_id(
 
 void tw_view_close(struct tw_view *v);
 
-/* thread= (or threads=), from=, to= of a request.  tids live in the request's arena. */
-enum tw_status tw_view_selection(
-        const struct tw_view *v, struct tw_selection *ret, struct tw_err *err) TW_MUST_USE;
-/* The same of one trace of several: threads that it does not have are left out. */
-enum tw_status tw_view_selection_part(
-        const struct tw_view *v, struct tw_selection *ret, struct tw_err *err) TW_MUST_USE;
+/* thread=, from= and to= of a request, in its arena.  Of one trace of several (`some`) threads that
+ * it does not have are left out. */
+enum tw_status tw_view_selection(const struct tw_view *v, bool some, struct tw_selection *ret,
+        struct tw_err *err) TW_MUST_USE;
+/* thread= alone. */
+enum tw_status tw_view_threads(const struct tw_view *v, bool some, struct tw_selection *ret,
+        struct tw_err *err) TW_MUST_USE;
 struct tw_deadline tw_view_deadline(const struct tw_view *v);
 
 /* Sets ETag from the trace, the mapping and the query; true: the client has it, and was told. */

@@ -7,20 +7,20 @@
 #include "server/cli/admin/cli_project.h"
 #include "server/cli/cli.h"
 #include "server/cli/cli_out.h"
-#include "server/cli/client/cli_select.h"
 #include "server/decode/local_trace.h"
 #include "server/export/export.h"
 
-static const char synopsis[] =
-        "export FILE --to KIND [--mapping M] [--retrace R] [--threads LIST] [--thread TID,...] "
-        "[--range FROM..TO] [--metric wall|count|cpu] [--view top_down|bottom_up] [--max-nodes N] "
-        "[--merged] -o OUT";
+enum { ARENA_BYTES = 1 << 20 };
+
+static const char synopsis[] = "export FILE --to KIND [--mapping M] [--retrace R] [--threads LIST] "
+                               "[--thread main|TID|NAME,...] [--range FROM..TO] [--metric "
+                               "wall|count|cpu] [--view top_down|bottom_up] [--max-nodes N] "
+                               "[--merged] -o OUT";
 
 struct wanted { /* what the flags said */
 	const char *to, *mapping, *retrace, *threads, *thread, *range, *metric, *view, *max_nodes;
 	const char *out;
 	bool merged;
-	uint64_t tids[TW_CLI_TIDS];
 	struct tw_export_query q;
 };
 
@@ -83,7 +83,7 @@ static enum tw_status read_query(struct wanted *w, struct tw_err *err)
 	w->q.view = (enum tw_flame_view)view;
 	w->q.max_nodes = (uint32_t)nodes;
 	w->q.merged = w->merged;
-	return tw_cli_threads(w->thread, w->tids, &w->q.sel, err);
+	return TW_OK;
 }
 
 static enum tw_status pull(void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
@@ -98,14 +98,18 @@ static enum tw_status run(struct wanted *w, const char *path, struct tw_err *err
 	struct tw_trace_file *f = NULL;
 	struct tw_export *x = NULL;
 	struct tw_local_names names;
+	struct tw_arena *a;
 	enum tw_status st = read_query(w, err);
 
 	if (st != TW_OK)
 		return st;
 	tw_local_names_init(&names);
-	st = tw_local_names_read(&names, w->mapping, w->retrace, err);
+	a = tw_arena_new(ARENA_BYTES);
+	st = a ? tw_local_names_read(&names, w->mapping, w->retrace, err) : tw_oom(err);
 	if (st == TW_OK)
 		st = tw_local_open(path, w->threads, &f, err);
+	if (st == TW_OK)
+		st = tw_selection_threads(f, w->thread, false, a, &w->q.sel, err);
 	if (st == TW_OK)
 		st = tw_export_open(f, &names.names, &w->q, &facts, &x, err);
 	if (st == TW_OK)
@@ -113,6 +117,7 @@ static enum tw_status run(struct wanted *w, const char *path, struct tw_err *err
 	tw_export_close(x);
 	tw_trace_file_close(f);
 	tw_local_names_done(&names);
+	tw_arena_free(a);
 	return st;
 }
 

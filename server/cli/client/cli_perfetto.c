@@ -11,9 +11,12 @@
 #include "server/decode/local_trace.h"
 #include "server/export/perfetto/export_perfetto.h"
 
+enum { ARENA_BYTES = 16 << 20 };
+
 static const char synopsis[] =
         "perfetto FILE... [--system S] [--mapping M] [--retrace R] [--threads T] [--from NS] "
-        "[--to NS] [--thread TID,...] [--format perfetto|tar] [--compress gzip|zstd|packets] "
+        "[--to NS] [--thread main|TID|NAME,...] [--format perfetto|tar] [--compress "
+        "gzip|zstd|packets] "
         "[--align clock|start|slice:NAME] -o OUT";
 
 struct task {
@@ -22,7 +25,7 @@ struct task {
 	size_t n;
 	struct tw_perfetto_options options;
 	int system_fd;
-	uint64_t (*tids)[TW_CLI_TIDS]; /* by source */
+	struct tw_arena *arena; /* of the selections */
 };
 
 static enum tw_status read_some(
@@ -102,9 +105,7 @@ static enum tw_status select_from(
 	enum tw_status st = tw_cli_range(f->from, f->to, sel, err);
 
 	if (st == TW_OK)
-		st = tw_cli_threads(f->thread, t->tids[i], sel, err);
-	if (st == TW_OK && !sel->all_threads)
-		sel->n_tids = tw_selection_keep(t->files[i], t->tids[i], sel->n_tids);
+		st = tw_selection_threads(t->files[i], f->thread, true, t->arena, sel, err);
 	return st;
 }
 
@@ -115,7 +116,8 @@ static enum tw_status check_threads(const struct flags *f, const struct task *t,
 		if (t->sources[i].sel.all_threads || t->sources[i].sel.n_tids)
 			return TW_OK;
 	return tw_fail(err, TW_NOT_FOUND,
-	        "no thread %.60s is there; `tracewell sql FILE 'SELECT tid, name FROM thread'` "
+	        "no thread %.60s is there: take main, a tid or a name; `tracewell sql FILE 'SELECT "
+	        "tid, name FROM thread'` "
 	        "lists them",
 	        f->thread);
 }
@@ -123,7 +125,7 @@ static enum tw_status check_threads(const struct flags *f, const struct task *t,
 static enum tw_status open_files(const struct flags *f, char **files, size_t n,
         const struct tw_names *names, struct task *t, struct tw_err *err)
 {
-	enum tw_status st = read_options(f, &t->options, err);
+	enum tw_status st = t->arena ? read_options(f, &t->options, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		st = open_system(f, t, err);
@@ -154,8 +156,7 @@ int tw_cli_perfetto(int argc, char **argv)
 	        {.name = "compress", .value = &f.squeeze}, {.name = "from", .value = &f.from},
 	        {.name = "to", .value = &f.to}, {.name = "thread", .value = &f.thread},
 	        {.name = "align", .value = &f.align}, {.name = "output", .value = &f.out}};
-	static uint64_t tids[TW_PERFETTO_MAX_SOURCES][TW_CLI_TIDS];
-	struct task t = {.system_fd = -1, .tids = tids};
+	struct task t = {.system_fd = -1};
 	struct tw_local_names names;
 	struct tw_err err;
 	enum tw_status st;
@@ -168,6 +169,7 @@ int tw_cli_perfetto(int argc, char **argv)
 			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;
 	}
+	t.arena = tw_arena_new(ARENA_BYTES);
 	tw_local_names_init(&names);
 	st = tw_local_names_read(&names, f.mapping, f.retrace, &err);
 	if (st == TW_OK)
@@ -179,5 +181,6 @@ int tw_cli_perfetto(int argc, char **argv)
 	if (t.system_fd >= 0)
 		(void)close(t.system_fd);
 	tw_local_names_done(&names);
+	tw_arena_free(t.arena);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("perfetto", &err);
 }

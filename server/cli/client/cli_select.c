@@ -4,23 +4,6 @@
 
 #define MAX_TIME_NS ((uint64_t)1 << 61)
 
-enum tw_status tw_cli_threads(
-        const char *text, uint64_t tids[TW_CLI_TIDS], struct tw_selection *ret, struct tw_err *err)
-{
-	struct tw_str rest = tw_str_of(text ? text : "");
-	size_t n = 0;
-
-	ret->all_threads = rest.len == 0;
-	while (rest.len)
-		if (n == TW_CLI_TIDS ||
-		        !tw_str_u64(tw_str_split(&rest, ','), INT64_MAX, &tids[n++]))
-			return tw_fail(err, TW_BAD_REQUEST,
-			        "--thread is thread ids with commas between them");
-	ret->tids = tids;
-	ret->n_tids = n;
-	return TW_OK;
-}
-
 enum tw_status tw_cli_range(
         const char *from, const char *to, struct tw_selection *ret, struct tw_err *err)
 {

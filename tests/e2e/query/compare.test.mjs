@@ -126,7 +126,7 @@ test('what cannot be compared is refused in words', async () => {
 		[{ b: b1.id }, 400, /^a is missing/], [{ a: a1.id }, 400, /^b is missing/], [{ a: a1.id, b: '' }, 400, /^b is missing/],
 		[{ a: 'x', b: b1.id }, 400, /a is trace ids/], [{ a: a1.id, b: `${b1.id},${b1.id}` }, 400, /b: .* twice/],
 		[{ a: many, b: b1.id }, 404, /./], [{ a: GONE, b: b1.id }, 404, /./],
-		[{ a: a1.id, b: b1.id, thread: 'x' }, 400, /thread/], [{ a: a1.id, b: b1.id, root: 'x' }, 400, /root/],
+		[{ a: a1.id, b: b1.id, thread: 'x' }, 404, /has no thread x/], [{ a: a1.id, b: b1.id, root: 'x' }, 400, /root/],
 	]) {
 		const answer = await compare(query);
 		assert.equal(answer.status, status, `${JSON.stringify(query)} ${answer.text}`);

@@ -317,7 +317,7 @@ test('links that other tools may fetch', async (t) => {
 			{ kind: 'csv', query: 'x'.repeat(1025) }, { kind: 'csv', query: 'a=\n' }])
 			assert.equal((await make(body)).status, 400, JSON.stringify(body).slice(0, 60));
 		const wrong = await make({ kind: 'csv', query: 'threads=nobody' });
-		assert.equal((await fetched(wrong.json.path)).status, 400);
+		assert.equal((await fetched(wrong.json.path)).status, 404);
 	});
 	await t.test('it is over after its time, and with its trace', async () => {
 		const other = await make({ kind: 'csv' });

@@ -135,7 +135,6 @@ static void test_queries(void **state)
 	} rows[] = {
 	        {{.kind = TW_NOTE_counter, .to_ns = 100, .limit = 9}, 1},
 	        {{.kind = TW_NOTE_gc, .to_ns = 100, .limit = 9}, 0},
-	        {{.kind = TW_NOTE_COUNT, .thread_id = 2, .to_ns = 100, .limit = 9}, 1},
 	        {{.kind = TW_NOTE_COUNT, .from_ns = 16, .to_ns = 100, .limit = 9}, 1},
 	        {{.kind = TW_NOTE_COUNT, .from_ns = 15, .to_ns = 100, .limit = 9}, 2},
 	        {{.kind = TW_NOTE_COUNT, .to_ns = 20, .limit = 9}, 1},
