@@ -255,25 +255,36 @@ enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *proje
         const char *trace_id, const struct tw_part *part, struct tw_err *err) TW_MUST_USE;
 
 enum tw_trace_sort { TW_SORT_CREATED, TW_SORT_DURATION, TW_SORT_SLICES, TW_SORT_BYTES };
-struct tw_trace_filter { /* NULL or "" : any */
-	const char *app, *version_name, *build_id, *device, *os, *scenario, *state, *process;
-	const char *tag;  /* one, or several with commas between them: those that have all */
-	const char *text; /* substring of title, app, version, device, scenario, build, process, id
-	                   */
-	bool pinned;      /* only those */
-	int64_t since_ms, until_ms; /* created; 0: open */
+enum tw_trace_by { /* server/catalogue/traces/filters.def */
+#define COLUMN(name)            TW_BY_##name,
+#define FILTER(name, kind, sql) TW_BY_##name,
+#include "server/catalogue/traces/filters.def"
+#undef COLUMN
+#undef FILTER
+	TW_TRACE_BYS
+};
+enum { TW_TRACE_CONDITIONS_MAX = 32 };
+
+struct tw_trace_filter {
+	struct { /* all hold; the first without a value ends them, "" is any */
+		enum tw_trace_by by;
+		const char *value; /* as in a query */
+	} of[TW_TRACE_CONDITIONS_MAX + 1];
 	enum tw_trace_sort sort;
 	bool ascending;
 	uint32_t limit;     /* ≤ 500 */
 	const char *cursor; /* from the page before; "" the first */
 };
+/* Adds a condition by its name; any other name changes nothing. */
+enum tw_status tw_trace_filter_add(struct tw_trace_filter *f, const char *name, const char *value,
+        struct tw_err *err) TW_MUST_USE;
 /* ret_cursor "" when there are no more. */
 enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_id,
         const struct tw_trace_filter *f, struct tw_arena *a, struct tw_trace_row **ret,
         size_t *ret_n, const char **ret_cursor, uint64_t *ret_total,
         struct tw_err *err) TW_MUST_USE;
-/* Distinct values with counts, for filter menus. `column`: app, version_name, build_id, device,
- * os, scenario, state, process, tag. At most 200, most frequent first. */
+/* Distinct values with counts, for filter menus. `column`: a COLUMN of filters.def, state, tag or
+ * label. At most 200, most frequent first. */
 struct tw_facet {
 	const char *value;
 	uint64_t count;

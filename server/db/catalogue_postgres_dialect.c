@@ -6,7 +6,7 @@
 struct translation {
 	const char *at;
 	struct tw_buf *out;
-	int values, next; /* the highest place, and that of the next ? */
+	int values; /* the highest place; the next ? is one more */
 };
 
 static bool in_word(char c)
@@ -45,8 +45,7 @@ static void value(struct translation *t)
 	for (t->at++; isdigit((unsigned char)*t->at) && n < 1000; t->at++)
 		n = 10 * n + (*t->at - '0');
 	if (n == 0)
-		n = t->next + 1;
-	t->next = n;
+		n = t->values + 1;
 	if (n > t->values)
 		t->values = n;
 	(void)tw_buf_printf(t->out, "$%d", n);
@@ -155,7 +154,7 @@ static const char *whole(const char *sql)
 
 enum tw_status tw_postgres_sql(const char *sql, struct tw_buf *out, int *ret_values)
 {
-	struct translation t = {whole(sql), out, 0, 0};
+	struct translation t = {whole(sql), out, 0};
 
 	while (*t.at) {
 		if (*t.at == '\'' || *t.at == '"')

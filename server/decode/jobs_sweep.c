@@ -513,7 +513,8 @@ static void requeue_missing(
 static enum tw_status check_page(struct tw_app *app, const char *project_id, char cursor[128],
         uint64_t *io_checked, struct tw_err *err)
 {
-	const struct tw_trace_filter f = {.state = "ready", .limit = PAGE, .cursor = cursor};
+	const struct tw_trace_filter f = {
+	        .of = {{TW_BY_state, "ready"}}, .limit = PAGE, .cursor = cursor};
 	struct tw_arena *a = tw_arena_new((size_t)64 << 20);
 	struct tw_trace_row *rows = NULL;
 	const char *next = "";

@@ -364,7 +364,9 @@ static enum tw_status list_builds(struct tw_req *r, struct tw_err *err)
 static json_t *latest_json(struct tw_req *r, const char *build_id)
 {
 	const struct tw_trace_filter filter = {
-	        .build_id = build_id, .state = "ready", .limit = 1, .cursor = ""};
+	        .of = {{TW_BY_build_id, build_id}, {TW_BY_state, "ready"}},
+	        .limit = 1,
+	        .cursor = ""};
 	struct tw_trace_row *rows = NULL;
 	const char *cursor;
 	uint64_t total;

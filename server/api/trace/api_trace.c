@@ -34,36 +34,21 @@ static enum tw_status parse_order(
 	return st;
 }
 
+static enum tw_status add_condition(
+        void *arg, const char *name, const char *value, struct tw_err *err)
+{
+	return tw_trace_filter_add(arg, name, value, err);
+}
+
 static enum tw_status parse_filter(
         const struct tw_req *r, struct tw_trace_filter *ret, struct tw_err *err)
 {
-	static const char *const states[] = {
-	        "", "queued", "decoding", "ready", "failed", "archived", NULL};
-	struct tw_trace_filter f = {
-	        .app = query_or_empty(r, "app"),
-	        .version_name = query_or_empty(r, "version_name"),
-	        .build_id = query_or_empty(r, "build_id"),
-	        .device = query_or_empty(r, "device"),
-	        .os = query_or_empty(r, "os"),
-	        .scenario = query_or_empty(r, "scenario"),
-	        .state = query_or_empty(r, "state"),
-	        .process = query_or_empty(r, "process"),
-	        .tag = query_or_empty(r, "tag"),
-	        .text = query_or_empty(r, "q"),
-	        .cursor = query_or_empty(r, "cursor"),
-	};
+	struct tw_trace_filter f = {.cursor = query_or_empty(r, "cursor")};
 	int64_t limit = 50;
-	unsigned state;
-	enum tw_status st = tw_api_pick("state", f.state, states, &state, err);
+	enum tw_status st = tw_req_query_i64(r, "limit", 50, 1, 500, &limit, err);
 
 	if (st == TW_OK)
-		st = tw_req_query_i64(r, "limit", 50, 1, 500, &limit, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "since", 0, 0, INT64_MAX, &f.since_ms, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "until", 0, 0, INT64_MAX, &f.until_ms, err);
-	if (st == TW_OK)
-		st = tw_req_query_bool(r, "pinned", false, &f.pinned, err);
+		st = tw_req_each_query(r, add_condition, &f, err);
 	if (st == TW_OK)
 		st = parse_order(r, &f, err);
 	f.limit = (uint32_t)limit;
@@ -124,8 +109,13 @@ static enum tw_status list_traces(struct tw_req *r, struct tw_err *err)
 
 static enum tw_status facets(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const columns[] = {"app", "version_name", "build_id", "device", "os",
-	        "scenario", "state", "process", "tag", NULL};
+	static const char *const columns[] = {
+#define COLUMN(name) #name,
+#define FILTER(name, kind, sql)
+#include "server/catalogue/traces/filters.def"
+#undef COLUMN
+#undef FILTER
+	        "state", "tag", "label", NULL};
 	const char *column = query_or_empty(r, "column");
 	struct tw_facet *rows;
 	json_t *list;

@@ -6,14 +6,17 @@
  */
 #include "server/catalogue/catalogue_internal.h"
 
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/buf.h"
+#include "server/base/text/json_memory.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_row.h"
 
-enum { WHERE_MAX = 2048, LIMIT_MAX = 500, FACETS_MAX = 200, FILTER_TAGS = 8, BINDS_MAX = 24 };
+enum { WHERE_MAX = 8192, LIMIT_MAX = 500, FACETS_MAX = 200, FILTER_TAGS = 8, BINDS_MAX = 64 };
 
 static const char *const sort_columns[] = {
         [TW_SORT_CREATED] = "created_ms",
@@ -22,29 +25,78 @@ static const char *const sort_columns[] = {
         [TW_SORT_BYTES] = "upload_bytes",
 };
 
+static const char *const sorted_columns[] = {
+        [TW_SORT_CREATED] = "+created_ms",
+        [TW_SORT_DURATION] = "+duration_ns",
+        [TW_SORT_SLICES] = "+slices",
+        [TW_SORT_BYTES] = "+upload_bytes",
+};
+
+/* --- filters --- */
+
+/* Version codes are texts; NULL where one is not a number. */
+#define VERSION_CODE_NUMBER                                                                        \
+	"CASE WHEN version_code<>'' AND trim(version_code,'0123456789')='' AND"                    \
+	" length(version_code)<19 THEN CAST(version_code AS BIGINT) END"
+
+enum kind { TEXT, NUMBER, STATE, FLAG, PART, TAG, LABEL };
+
+static const struct {
+	const char *name;
+	enum kind kind;
+	const char *sql;
+} filters[] = {
+#define COLUMN(name)            {#name, TEXT, #name "=?"},
+#define FILTER(name, kind, sql) {#name, kind, sql},
+#include "server/catalogue/traces/filters.def"
+#undef COLUMN
+#undef FILTER
+};
+
+enum tw_status tw_trace_filter_add(
+        struct tw_trace_filter *f, const char *name, const char *value, struct tw_err *err)
+{
+	int by = 0, at = 0;
+
+	while (by < TW_TRACE_BYS && strcmp(filters[by].name, name) != 0)
+		by++;
+	if (by == TW_TRACE_BYS)
+		return TW_OK;
+	while (f->of[at].value)
+		at++;
+	if (at == TW_TRACE_CONDITIONS_MAX)
+		return tw_fail(err, TW_BAD_REQUEST, "more than %d filters", at);
+	f->of[at].by = (enum tw_trace_by)by;
+	f->of[at].value = value;
+	return TW_OK;
+}
+
 /* WHERE clauses and the values that they bind, in order. */
 struct where {
+	struct tw_arena *arena;
 	struct tw_buf sql;
 	struct {
 		const char *text; /* NULL: number */
 		int64_t number;
-	} binds[BINDS_MAX];
+	} binds[BINDS_MAX + 2]; /* the cursor's too */
 	int n;
 };
 
-static void and_text(struct where *w, const char *clause, const char *value)
+static enum tw_status too_many(const struct where *w, struct tw_err *err)
 {
-	if (!value || !value[0])
-		return;
-	(void)tw_buf_printf(&w->sql, " AND %s", clause);
-	w->binds[w->n++].text = value;
+	return tw_fail(err, TW_BAD_REQUEST, "the filters name more than %d values", w->n);
 }
 
-static void and_number(struct where *w, const char *clause, int64_t value)
+/* `text` NULL: the number. */
+static enum tw_status and_value(
+        struct where *w, const char *clause, const char *text, int64_t number, struct tw_err *err)
 {
+	if (w->n == BINDS_MAX)
+		return too_many(w, err);
 	(void)tw_buf_printf(&w->sql, " AND %s", clause);
-	w->binds[w->n].text = NULL;
-	w->binds[w->n++].number = value;
+	w->binds[w->n].text = text;
+	w->binds[w->n++].number = number;
+	return TW_OK;
 }
 
 /* %, _ and \ are ordinary characters of what is looked for. */
@@ -67,78 +119,184 @@ static char *like_pattern(struct tw_arena *a, const char *text)
 	return p;
 }
 
-static enum tw_status state_number(const char *word, int64_t *ret, struct tw_err *err)
+static enum tw_status and_number(
+        struct where *w, const char *name, const char *sql, const char *value, struct tw_err *err)
+{
+	uint64_t number = 0;
+
+	if (!tw_str_u64(tw_str_of(value), INT64_MAX, &number))
+		return tw_fail(err, TW_BAD_REQUEST, "%s must be a number from 0 to %lld, not %.60s",
+		        name, (long long)INT64_MAX, value);
+	return and_value(w, sql, NULL, (int64_t)number, err);
+}
+
+static enum tw_status and_state(
+        struct where *w, const char *sql, const char *word, struct tw_err *err)
 {
 	for (int s = TW_TRACE_QUEUED; s < TW_TRACE_STATES; s++)
-		if (strcmp(word, tw_trace_state_word((enum tw_trace_state)s)) == 0) {
-			*ret = s;
-			return TW_OK;
-		}
-	return tw_fail(
-	        err, TW_BAD_REQUEST, "state is one of queued, decoding, ready, failed, archived");
+		if (strcmp(word, tw_trace_state_word((enum tw_trace_state)s)) == 0)
+			return and_value(w, sql, NULL, s, err);
+	return tw_fail(err, TW_BAD_REQUEST,
+	        "state is queued, decoding, ready, failed or archived, not %.60s", word);
+}
+
+static enum tw_status and_flag(
+        struct where *w, const char *name, const char *sql, const char *value, struct tw_err *err)
+{
+	if (strcmp(value, "1") == 0 || strcmp(value, "true") == 0)
+		(void)tw_buf_printf(&w->sql, " AND %s", sql);
+	else if (strcmp(value, "0") != 0 && strcmp(value, "false") != 0)
+		return tw_fail(err, TW_BAD_REQUEST, "%s must be 0 or 1, not %.60s", name, value);
+	return TW_OK;
 }
 
 /* Those that have every one of the tags. */
 static enum tw_status and_tags(
-        struct where *w, const char *tags, struct tw_arena *a, struct tw_err *err)
+        struct where *w, const char *sql, const char *tags, struct tw_err *err)
 {
-	struct tw_str rest = tw_str_of(tags ? tags : "");
+	struct tw_str rest = tw_str_of(tags);
+	enum tw_status st = TW_OK;
 
-	for (int n = 0; rest.len; n++) {
-		const char *tag = tw_arena_str(a, tw_str_split(&rest, ','));
+	for (int n = 0; st == TW_OK && rest.len; n++) {
+		const char *tag = tw_arena_str(w->arena, tw_str_split(&rest, ','));
 
 		if (!tag)
 			return tw_oom(err);
 		if (n == FILTER_TAGS)
 			return tw_fail(
 			        err, TW_BAD_REQUEST, "tag names more than %d tags", FILTER_TAGS);
-		and_text(w,
-		        "trace_id IN (SELECT trace_id FROM trace_tag t WHERE"
-		        " t.project_id=trace.project_id AND t.tag=?)",
-		        tag);
+		st = and_value(w, sql, tag, 0, err);
+	}
+	return st;
+}
+
+static enum tw_status and_part(
+        struct where *w, const char *sql, const char *text, struct tw_err *err)
+{
+	const char *pattern = like_pattern(w->arena, text);
+
+	return pattern ? and_value(w, sql, pattern, 0, err) : tw_oom(err);
+}
+
+/* --- labels --- */
+
+/* Labels are stored as JSON without blanks, so a text of it that begins where a member does, behind
+ * { or comma, is found there and nowhere else: within a string a quote has a backslash before it.
+ */
+static enum tw_status or_member(
+        struct where *w, const char *sql, const char *key, const char *value, struct tw_err *err)
+{
+	static const char *const begins[] = {"{", ","};
+
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+		const char *text = tw_arena_printf(w->arena, "%s%s:%s", begins[i], key, value);
+
+		if (!text)
+			return tw_oom(err);
+		if (w->n == BINDS_MAX)
+			return too_many(w, err);
+		(void)tw_buf_printf(&w->sql, " OR %s", sql);
+		w->binds[w->n].text = text;
+		w->binds[w->n++].number = 0;
 	}
 	return TW_OK;
 }
 
-static enum tw_status build_where(
-        struct where *w, const struct tw_trace_filter *f, struct tw_arena *a, struct tw_err *err)
+static const char *json_text(struct tw_arena *a, struct tw_str s)
 {
-	int64_t state = 0;
-	enum tw_status st = TW_OK;
-	char *pattern;
+	json_t *string = json_stringn(s.ptr, s.len);
+	char *text = tw_json_dumps(string, JSON_COMPACT | JSON_ENCODE_ANY);
+	const char *copy = text ? tw_arena_str(a, tw_str_of(text)) : NULL;
 
-	and_text(w, "app=?", f->app);
-	and_text(w, "version_name=?", f->version_name);
-	and_text(w, "build_id=?", f->build_id);
-	and_text(w, "device=?", f->device);
-	and_text(w, "os=?", f->os);
-	and_text(w, "scenario=?", f->scenario);
-	and_text(w, "process=?", f->process);
-	if (f->pinned)
-		(void)tw_buf_printf(&w->sql, " AND pinned=1");
-	if (st == TW_OK)
-		st = and_tags(w, f->tag, a, err);
-	if (f->state && f->state[0]) {
-		st = state_number(f->state, &state, err);
-		and_number(w, "state=?", state);
-	}
-	if (f->since_ms)
-		and_number(w, "created_ms>=?", f->since_ms);
-	if (f->until_ms)
-		and_number(w, "created_ms<?", f->until_ms);
-	if (st == TW_OK && f->text && f->text[0]) {
-		pattern = like_pattern(a, f->text);
-		if (!pattern)
-			return tw_oom(err);
-		and_text(w,
-		        "title||char(10)||app||char(10)||version_name||char(10)||device||char(10)||"
-		        "scenario"
-		        "||char(10)||build_id||char(10)||process||char(10)||trace_id LIKE ? ESCAPE "
-		        "'\\'",
-		        pattern);
+	free(text); /* NOLINT: jansson's */
+	json_decref(string);
+	return copy;
+}
+
+/* Numbers and flags stand without quotes, and another member or the end follows. */
+static enum tw_status or_plain(
+        struct where *w, const char *sql, const char *key, const char *value, struct tw_err *err)
+{
+	static const char ends[] = {',', '}'};
+	const bool is_plain = strspn(value, "+-.0123456789Ee") == strlen(value) ||
+	                      strcmp(value, "true") == 0 || strcmp(value, "false") == 0;
+	enum tw_status st = TW_OK;
+
+	for (int i = 0; is_plain && st == TW_OK && i < 2; i++) {
+		const char *text = tw_arena_printf(w->arena, "%s%c", value, ends[i]);
+
+		st = text ? or_member(w, sql, key, text, err) : tw_oom(err);
 	}
 	return st;
 }
+
+/* KEY=VALUE; KEY= are traces without it. */
+static enum tw_status and_label(
+        struct where *w, const char *sql, const char *label, struct tw_err *err)
+{
+	const char *at = strchr(label, '=');
+	const char *key, *text;
+	enum tw_status st = TW_OK;
+
+	if (!at || at == label || strchr(",:}", label[0]))
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "label is KEY=VALUE, with nothing behind = those without it, not %.60s",
+		        label);
+	key = json_text(w->arena, (struct tw_str){label, (size_t)(at - label)});
+	text = json_text(w->arena, tw_str_of(at + 1));
+	if (!key || !text)
+		return tw_oom(err);
+	if (!at[1]) {
+		(void)tw_buf_printf(&w->sql, " AND (NOT (1=0");
+		st = or_member(w, sql, key, "", err);
+		(void)tw_buf_printf(&w->sql, ")");
+	} else {
+		(void)tw_buf_printf(&w->sql, " AND (1=0");
+	}
+	if (st == TW_OK)
+		st = or_member(w, sql, key, text, err);
+	if (st == TW_OK && at[1])
+		st = or_plain(w, sql, key, at + 1, err);
+	(void)tw_buf_printf(&w->sql, ")");
+	return st;
+}
+static enum tw_status and_filter(
+        struct where *w, enum tw_trace_by by, const char *value, struct tw_err *err)
+{
+	const char *name = filters[by].name;
+	const char *sql = filters[by].sql;
+
+	switch (filters[by].kind) {
+	case NUMBER:
+		return and_number(w, name, sql, value, err);
+	case STATE:
+		return and_state(w, sql, value, err);
+	case FLAG:
+		return and_flag(w, name, sql, value, err);
+	case PART:
+		return and_part(w, sql, value, err);
+	case TAG:
+		return and_tags(w, sql, value, err);
+	case LABEL:
+		return and_label(w, sql, value, err);
+	case TEXT:
+	default:
+		return and_value(w, sql, value, 0, err);
+	}
+}
+
+static enum tw_status build_where(
+        struct where *w, const struct tw_trace_filter *f, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (int i = 0; st == TW_OK && i <= TW_TRACE_CONDITIONS_MAX && f->of[i].value; i++)
+		if (f->of[i].value[0])
+			st = and_filter(w, f->of[i].by, f->of[i].value, err);
+	return st;
+}
+
+/* --- pages --- */
 
 /* Cursor: "<sort value>.<trace id>". */
 static enum tw_status read_cursor(const char *cursor, struct tw_arena *a, int64_t *ret_value,
@@ -219,39 +377,52 @@ static enum tw_status read_rows(
 	return tw_cat_close_after(q, st, err);
 }
 
+static enum tw_status add_cursor(
+        struct where *w, const struct tw_trace_filter *f, const char *column, struct tw_err *err)
+{
+	int64_t value = 0;
+	const char *id = NULL;
+	enum tw_status st = read_cursor(f->cursor, w->arena, &value, &id, err);
+
+	if (st != TW_OK)
+		return st;
+	(void)tw_buf_printf(&w->sql, " AND (%s,trace_id)%s(?,?)", column, f->ascending ? ">" : "<");
+	w->binds[w->n].text = NULL;
+	w->binds[w->n++].number = value;
+	w->binds[w->n++].text = id;
+	return TW_OK;
+}
+
+/* A column's index gives a page in order as long as the filter lets many rows through.  A few are
+ * found first, by what index the filter has, and sorted: to come by them in order, all rows of the
+ * project would be read.  + keeps the planner from that. */
 static enum tw_status read_page(struct tw_db *db, const char *project_id,
-        const struct tw_trace_filter *f, struct where *w, struct tw_arena *a, struct page *p,
+        const struct tw_trace_filter *f, uint64_t total, struct where *w, struct page *p,
         struct tw_err *err)
 {
-	const char *column = sort_columns[f->sort];
 	const char *order = f->ascending ? "ASC" : "DESC";
+	const bool few = w->sql.len && total <= LIMIT_MAX;
+	const char *column = few ? sorted_columns[f->sort] : sort_columns[f->sort];
 	char sql[WHERE_MAX + 1024];
 	struct tw_cat_query q;
-	enum tw_status st;
+	enum tw_status st = TW_OK;
 
-	if (f->cursor && f->cursor[0]) {
-		int64_t value = 0;
-		const char *id = NULL;
-
-		st = read_cursor(f->cursor, a, &value, &id, err);
-		if (st != TW_OK)
-			return st;
-		(void)tw_buf_printf(
-		        &w->sql, " AND (%s,trace_id)%s(?", column, f->ascending ? ">" : "<");
-		w->binds[w->n].text = NULL;
-		w->binds[w->n++].number = value;
-		(void)tw_buf_printf(&w->sql, ",?)");
-		w->binds[w->n++].text = id;
-	}
-	if (tw_buf_status(&w->sql) != TW_OK)
-		return tw_oom(err);
+	if (few)
+		(void)tw_buf_printf(&w->sql, ")");
+	if (f->cursor && f->cursor[0])
+		st = add_cursor(w, f, column, err);
+	if (st == TW_OK && tw_buf_status(&w->sql) != TW_OK)
+		st = tw_oom(err);
+	if (st != TW_OK || total == 0)
+		return st;
 	/* trace_by_created, _duration, _slices or _bytes: one per sort column */
 	(void)snprintf(sql, sizeof sql,
-	        "SELECT " TW_TRACE_COLUMNS " FROM trace WHERE project_id=?%s"
+	        "SELECT " TW_TRACE_COLUMNS " FROM trace WHERE project_id=?%s%s"
 	        " ORDER BY %s %s, trace_id %s LIMIT %zu",
+	        few ? " AND trace_id IN (SELECT trace_id FROM trace WHERE project_id=?1" : "",
 	        w->sql.len ? (const char *)w->sql.data : "", column, order, order, p->limit + 1);
 	st = bind_where(&q, db, sql, project_id, w, err);
-	return st == TW_OK ? read_rows(&q, a, p, err) : st;
+	return st == TW_OK ? read_rows(&q, w->arena, p, err) : st;
 }
 
 static enum tw_status end_page(
@@ -272,15 +443,15 @@ static enum tw_status list(struct tw_db *db, const char *project_id,
         const struct tw_trace_filter *f, struct tw_arena *a, struct page *p, uint64_t *ret_total,
         struct tw_err *err)
 {
-	struct where w = {0};
+	struct where w = {.arena = a};
 	enum tw_status st;
 
 	tw_buf_init(&w.sql, WHERE_MAX);
-	st = build_where(&w, f, a, err);
+	st = build_where(&w, f, err);
 	if (st == TW_OK)
 		st = count_all(db, project_id, &w, ret_total, err);
 	if (st == TW_OK)
-		st = read_page(db, project_id, f, &w, a, p, err);
+		st = read_page(db, project_id, f, *ret_total, &w, p, err);
 	tw_buf_done(&w.sql);
 	return st == TW_OK ? end_page(p, f->sort, a, err) : st;
 }
@@ -309,31 +480,44 @@ enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_i
 	return st;
 }
 
-static const char *facet_sql(const char *column)
-{
-	static const struct {
-		const char *column, *sql;
-	} known[] = {
-#define FACET(name)                                                                                \
-	{#name, "SELECT " #name ", count(*) AS n FROM trace WHERE project_id=? GROUP BY 1"         \
-	        " ORDER BY n DESC, 1 LIMIT 200"}
-	        FACET(app),
-	        FACET(version_name),
-	        FACET(build_id),
-	        FACET(device),
-	        FACET(os),
-	        FACET(scenario),
-	        FACET(state),
-	        FACET(process),
-#undef FACET
-	        {"tag", "SELECT tag, count(*) AS n FROM trace_tag WHERE project_id=? GROUP BY 1"
-	                " ORDER BY n DESC, 1 LIMIT 200"},
-	};
+/* --- facets --- */
 
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (strcmp(known[i].column, column) == 0)
-			return known[i].sql;
-	return NULL;
+#define MOST_FREQUENT " GROUP BY 1 ORDER BY n DESC, 1 LIMIT 200"
+
+/* Labels of the newest traces: those of all would have to be read from all rows. */
+#define LABEL_FACET                                                                                \
+	"SELECT e.key||'='||" TW_EITHER("CASE WHEN e.type IN ('true','false') THEN e.type"         \
+	                                " ELSE e.value END",                                       \
+	        "e.value") " AS label, count(*) AS n FROM (SELECT labels FROM trace WHERE"         \
+	                   " project_id=? AND labels<>'' ORDER BY created_ms DESC, trace_id DESC"  \
+	                   " LIMIT 2000) AS of_newest, " TW_EITHER("json_each(of_newest.labels)",  \
+	                           "jsonb_each_text(of_newest.labels::jsonb)") " e" MOST_FREQUENT
+
+enum { FACET_SQL = sizeof LABEL_FACET + 1 };
+
+/* False: not a column to list values of. */
+static bool facet_sql(const char *column, char out[FACET_SQL])
+{
+	const char *from = NULL;
+
+	for (int i = 0; i < TW_TRACE_BYS && !from; i++)
+		if (strcmp(filters[i].name, column) == 0) {
+			const enum kind kind = filters[i].kind;
+
+			from = kind == TEXT || kind == STATE ? "trace"
+			       : kind == TAG                 ? "trace_tag"
+			       : kind == LABEL               ? ""
+			                                     : NULL;
+		}
+	if (!from)
+		return false;
+	if (from[0])
+		(void)snprintf(out, FACET_SQL,
+		        "SELECT %s, count(*) AS n FROM %s WHERE project_id=?" MOST_FREQUENT, column,
+		        from);
+	else
+		(void)snprintf(out, FACET_SQL, "%s", LABEL_FACET);
+	return true;
 }
 
 static enum tw_status read_facets(struct tw_cat_query *q, bool states, struct tw_arena *a,
@@ -357,13 +541,13 @@ enum tw_status tw_catalogue_facets(struct tw_catalogue *c, const char *project_i
         const char *column, struct tw_arena *a, struct tw_facet **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	const char *sql = facet_sql(column);
+	char sql[FACET_SQL];
 	struct tw_facet *rows = tw_arena_alloc(a, FACETS_MAX, sizeof *rows);
 	struct tw_cat_query q;
 	struct tw_db *db;
 	enum tw_status st;
 
-	if (!sql)
+	if (!facet_sql(column, sql))
 		return tw_fail(err, TW_BAD_REQUEST, "no list of values for this column");
 	if (!rows)
 		return tw_oom(err);

@@ -26,8 +26,9 @@ enum {
 
 static const char synopsis[] =
         "watch --server URL --key KEY [--where K=V]... [--every SECONDS] [--once] [--json]\n"
-        "  K: app, version_name, build_id, device, os, scenario, process, state, tag, pinned, q, "
-        "project";
+        "  K: a filter of GET /api/v1/traces, such as app, version_name, version_code, device, os, "
+        "abi, "
+        "scenario, session_id, state, tag, label (label=KEY=VALUE), pinned, q; or project";
 
 struct seen {
 	int64_t created_ms;

@@ -209,6 +209,21 @@ static enum tw_status put_one(
 	return TW_OK;
 }
 
+/* A parameter that may be given several times takes a list. */
+static enum tw_status put_all(
+        struct call *c, const char *name, const json_t *value, struct tw_err *err)
+{
+	const json_t *schema = json_object_get(find_param(c, name), "schema");
+	const char *type = json_string_value(json_object_get(schema, "type"));
+	enum tw_status st = TW_OK;
+
+	if (!json_is_array(value) || !type || strcmp(type, "array") != 0)
+		return put_one(c, name, value, err);
+	for (size_t i = 0; st == TW_OK && i < json_array_size(value); i++)
+		st = put_one(c, name, json_array_get(value, i), err);
+	return st;
+}
+
 static enum tw_status make_url(struct call *c, const char **ret, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -218,7 +233,7 @@ static enum tw_status make_url(struct call *c, const char **ret, struct tw_err *
 	json_object_foreach((json_t *)(uintptr_t)c->arguments, name, value)
 	{
 		if (st == TW_OK && !json_is_null(value))
-			st = put_one(c, name, value, err);
+			st = put_all(c, name, value, err);
 	}
 	if (st == TW_OK && strchr(c->path, '{'))
 		st = tw_fail(

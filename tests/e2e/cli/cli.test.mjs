@@ -309,6 +309,10 @@ test('watch: a line for each trace and each change of its state', async (t) => {
 	await until(() => (told(second.id).at(-1)?.state === 'ready' ? true : undefined), 'the second, ready');
 	assert.equal(told(first.id).length, 1, 'what does not change is told once');
 
+	const labelled = await s.trace(sampleTrace(30), { query: { version_code: '804', labels: JSON.stringify({ user: '4,7=x', wifi: true }) } });
+	const by = async (...where) => (await run(['watch', '--server', s.url, '--key', s.read, ...where.flatMap((w) => ['--where', w]), '--once', '--json'])).stdout.split('\n').slice(0, -1).map((l) => JSON.parse(l).id);
+	assert.deepEqual(await by('label=user=4,7=x', 'label=wifi=true', 'version_code_min=804'), [labelled.id]);
+	assert.deepEqual(await by('label=user=4,7=x', 'label=wifi=false'), []);
 	const once = await run(['watch', '--server', s.url, '--key', s.read, '--where', 'scenario=cold_start', '--once']);
 	assert.equal(once.code, 0, once.stderr);
 	assert.match(once.stdout, new RegExp(`ready .*cold_start +8\\.3\\.1 +${first.id} +Pixel`));
@@ -316,7 +320,7 @@ test('watch: a line for each trace and each change of its state', async (t) => {
 	assert.doesNotMatch(once.stdout, /[\u001b\u009b\u202e]/, 'names are data: a terminal does not obey them');
 
 	const screen = await onTerminal(['watch', '--server', s.url, '--key', s.read, '--every', '1'], { timeout: 4000 });
-	assert.match(screen.stdout, /2 traces; Ctrl-C ends/);
+	assert.match(screen.stdout, /3 traces; Ctrl-C ends/);
 	assert.match(screen.stdout, /\u001b\[32mready/);
 	assert.doesNotMatch(screen.stdout, /[\u009b\u202e]/);
 	const plain = await onTerminal(['watch', '--server', s.url, '--key', s.read, '--every', '1'], { timeout: 4000, env: { NO_COLOR: '1' } });

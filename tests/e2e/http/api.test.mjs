@@ -116,6 +116,45 @@ test('sessions', async (t) => {
 	});
 });
 
+test('traces by label, session, version code, ABI and when they were recorded', async (t) => {
+	const s = await startServer(t);
+	const at = Date.UTC(2026, 0, 5);
+	const ids = [];
+	for (let i = 0; i < 4; i++) {
+		const labels = JSON.stringify({ user: `u=${i % 2},x`, n: i, beta: i > 1 });
+		ids.push((await s.trace(sampleTrace(10 + i), { query: { version_code: `${99 + i}`, abi: i ? 'arm64-v8a' : 'x86', session_id: `s-${i >> 1}`, started_at: `${at + i * 1000}`, labels } })).id);
+	}
+	const is = async (query, which) => {
+		const { status, json, text } = await s.get(`/api/v1/traces?${new URLSearchParams(query)}`);
+		assert.equal(status, 200, text);
+		assert.deepEqual(json.traces.map((x) => ids.indexOf(x.id)).sort(), which, JSON.stringify(query));
+		assert.equal(json.total, which.length);
+	};
+	await is([['label', 'user=u=0,x']], [0, 2]);
+	await is([['label', 'user=u=0,x'], ['label', 'beta=true']], [2]);
+	await is([['label', 'user=u=0,x'], ['label', 'user=u=1,x']], []);
+	await is([['label', 'n=3']], [3]);
+	await is([['label', 'n=']], []);
+	await is([['label', 'colour=']], [0, 1, 2, 3]);
+	await is([['label', 'colour=red']], []);
+	await is([['session_id', 's-1']], [2, 3]);
+	await is([['session_id', 's-1'], ['label', 'n=2']], [2]);
+	await is([['version_code', '100']], [1]);
+	await is([['version_code_min', '100']], [1, 2, 3]);
+	await is([['version_code_min', '99'], ['version_code_max', '100']], [0, 1]);
+	await is([['abi', 'x86']], [0]);
+	await is([['started_since', `${at + 1000}`], ['started_until', `${at + 3000}`]], [1, 2]);
+	await is([['abi', 'x86'], ['abi', 'arm64-v8a']], []);
+	const values = async (column) => (await s.get('/api/v1/facets', { query: { column } })).json.values;
+	assert.deepEqual(await values('abi'), [{ value: 'arm64-v8a', count: 3 }, { value: 'x86', count: 1 }]);
+	assert.deepEqual((await values('label')).slice(0, 3), [{ value: 'beta=false', count: 2 }, { value: 'beta=true', count: 2 }, { value: 'user=u=0,x', count: 2 }]);
+	for (const [bad, why] of [['label=x', /label is KEY=VALUE/], ['version_code_min=8.1', /version_code_min must be a number/], ['started_since=today', /started_since must be a number/]]) {
+		const { status, json } = await s.get(`/api/v1/traces?${bad}`);
+		assert.equal(status, 400, bad);
+		assert.match(json.error.message, why);
+	}
+});
+
 test('lists, pages, filters and deletion', async (t) => {
 	const s = await startServer(t);
 	const ids = [];

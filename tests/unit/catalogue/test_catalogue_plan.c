@@ -260,8 +260,8 @@ static void use_audit(struct session *s)
 
 static void use_lists(struct session *s)
 {
-	static const char *const columns[] = {"app", "version_name", "build_id", "device", "os",
-	        "scenario", "state", "process", "tag"};
+	static const char *const columns[] = {"app", "version_name", "version_code", "build_id",
+	        "device", "os", "abi", "scenario", "process", "state", "tag", "label"};
 	struct tw_facet *facets;
 	size_t n;
 
@@ -269,10 +269,15 @@ static void use_lists(struct session *s)
 		for (int ascending = 0; ascending < 2; ascending++)
 			list(s, (struct tw_trace_filter){
 			                .sort = (enum tw_trace_sort)sort, .ascending = ascending});
-	list(s, (struct tw_trace_filter){.app = "a", .device = "Pixel", .state = "ready"});
-	list(s, (struct tw_trace_filter){.build_id = "b", .os = "o", .process = "p"});
-	list(s, (struct tw_trace_filter){.tag = "slow,seen", .pinned = true});
-	list(s, (struct tw_trace_filter){.text = "x", .since_ms = 1, .until_ms = INT64_MAX});
+	list(s, (struct tw_trace_filter){
+	                .of = {{TW_BY_app, "a"}, {TW_BY_device, "Pixel"}, {TW_BY_state, "ready"}}});
+	for (int by = 0; by < TW_TRACE_BYS; by++)
+		list(s, (struct tw_trace_filter){
+		                .of = {{(enum tw_trace_by)by, by == TW_BY_state   ? "ready"
+		                                              : by == TW_BY_label ? "k=v"
+		                                                                  : "1"}}});
+	list(s, (struct tw_trace_filter){.of = {{TW_BY_tag, "slow,seen"}, {TW_BY_label, "a=1"},
+	                                         {TW_BY_label, "b="}}});
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
 		assert_int_equal(tw_catalogue_facets(s->c, s->caller.project_id, columns[i],
 		                         s->arena, &facets, &n, NULL),

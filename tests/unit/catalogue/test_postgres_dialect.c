@@ -30,6 +30,8 @@ static void test_values(void **state)
 	becomes("a=? AND b=?", "a=$1 AND b=$2", 2);
 	becomes("a=?2 AND b=?1 AND c=?2", "a=$2 AND b=$1 AND c=$2", 2);
 	becomes("VALUES(?,?,?12,?12)", "VALUES($1,$2,$12,$12)", 12);
+	becomes("a=? AND b=? AND c=?1 AND d=?", "a=$1 AND b=$2 AND c=$1 AND d=$3",
+	        3); /* as SQLite counts */
 	becomes("'?' \"?\" ?", "'?' \"?\" $1", 1);
 	becomes("'it''s ?' ?", "'it''s ?' $1", 1);
 	becomes("'open ?", "'open ?", 0);

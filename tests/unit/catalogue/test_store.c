@@ -266,19 +266,30 @@ static void test_pages(void **state)
 				assert_int_equal(total, 23);
 			}
 	assert_int_equal(
-	        walk_pages(&s, (struct tw_trace_filter){.app = "many", .limit = 4}, &total), 15);
+	        walk_pages(&s, (struct tw_trace_filter){.of = {{TW_BY_app, "many"}}, .limit = 4},
+	                &total),
+	        15);
 	assert_int_equal(
-	        walk_pages(&s, (struct tw_trace_filter){.app = "f'ew; --%_", .limit = 4}, &total),
+	        walk_pages(&s,
+	                (struct tw_trace_filter){.of = {{TW_BY_app, "f'ew; --%_"}}, .limit = 4},
+	                &total),
 	        8);
 	assert_int_equal(
-	        walk_pages(&s, (struct tw_trace_filter){.text = "'ew; --%_", .limit = 4}, &total),
+	        walk_pages(&s, (struct tw_trace_filter){.of = {{TW_BY_q, "'ew; --%_"}}, .limit = 4},
+	                &total),
 	        8);
 	assert_int_equal(/* % is a letter here, not a pattern */
-	        walk_pages(&s, (struct tw_trace_filter){.text = "m%y", .limit = 4}, &total), 0);
+	        walk_pages(
+	                &s, (struct tw_trace_filter){.of = {{TW_BY_q, "m%y"}}, .limit = 4}, &total),
+	        0);
 	assert_int_equal(
-	        walk_pages(&s, (struct tw_trace_filter){.state = "ready", .limit = 4}, &total), 0);
+	        walk_pages(&s, (struct tw_trace_filter){.of = {{TW_BY_state, "ready"}}, .limit = 4},
+	                &total),
+	        0);
 	assert_int_equal(
-	        walk_pages(&s, (struct tw_trace_filter){.state = "queued", .limit = 9}, &total),
+	        walk_pages(&s,
+	                (struct tw_trace_filter){.of = {{TW_BY_state, "queued"}}, .limit = 9},
+	                &total),
 	        23);
 	close_store(&s);
 }

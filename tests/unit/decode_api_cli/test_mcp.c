@@ -147,6 +147,8 @@ static void test_calls(void **state)
 	        {"{\"name\":\"list_traces\"}", "/api/v1/traces", NULL},
 	        {"{\"name\":\"list_traces\",\"arguments\":{\"limit\":7,\"cursor\":null}}",
 	                "/api/v1/traces?limit=7", NULL},
+	        {"{\"name\":\"list_traces\",\"arguments\":{\"label\":[\"a=1\",\"b=2\"]}}",
+	                "/api/v1/traces?label=a%3D1&label=b%3D2", NULL},
 	        {"{\"name\":\"search_calls\",\"arguments\":{\"method\":\"a&b=c "
 	         "#%\\u4e2d\",\"regex\":true}}",
 	                "/api/v1/fleet/search?method=a%26b%3Dc%20%23%25%E4%B8%AD&regex=true", NULL},

@@ -350,6 +350,9 @@ export const refusals: Record<string, string> = {
 	'thread is missing: slices are listed for one, main, a tid or a name': '缺少 thread：只列出一个线程的切片，可用 main、线程 id 或名称',
 	'thread={1} means {2} threads: slices are listed for one, such as {3}': 'thread={1} 对应 {2} 个线程：只列出一个线程的切片，例如 {3}',
 	'trace {1} has no thread {2}: compare all threads': 'Trace {1} 没有线程 {2}；请对比所有线程',
+	'more than {1} filters': '超过 {1} 个筛选条件',
+	'the filters name more than {1} values': '筛选条件的值超过 {1} 个',
+	'label is KEY=VALUE, with nothing behind = those without it, not {1}': 'label 的格式是 KEY=VALUE，= 后为空表示没有该标签的 Trace，不能是 {1}',
 	'the trace has no thread {1}': '这个 Trace 没有线程 {1}',
 	'this trace has no thread {1}': '这个 Trace 没有线程 {1}',
 	'say where it belongs: ts_ns, a time, or method, a method\'s index': '请说明位置：时间 ts_ns，或方法序号 method',
@@ -403,7 +406,6 @@ export const refusals: Record<string, string> = {
 	'the regular expression is too costly for names like {1}: avoid repetitions inside repetitions': '对 {1} 这样的名称，该正则表达式开销过大：请避免嵌套重复',
 	'a pattern has 1 to {1} bytes and no control characters': '模式有 1 到 {1} 字节，不含控制字符',
 	// --- lists ---
-	'state is one of queued, decoding, ready, failed, archived': 'state 只能是 queued、decoding、ready、failed 或 archived',
 	'tag names more than {1} tags': 'tag 超过 {1} 个标签',
 	'no list of values for this column': '这一列没有取值列表',
 	'the name must have 1 to {1} bytes': '名称需要 1 到 {1} 字节',

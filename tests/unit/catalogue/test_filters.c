@@ -1,0 +1,338 @@
+/* The filters of the list of traces: what each lets through, on few rows and on more than a page of
+ * them, what is refused, and that the API's description has them all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/catalogue/catalogue.h"
+#include "server/http/parameters.h"
+#include "server/ingest/upload_meta.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
+
+enum { MADE = 6 };
+
+struct store {
+	char dir[64];
+	struct tw_catalogue *c;
+	struct tw_arena *arena;
+	struct tw_caller caller;
+	char ids[MADE][TW_ID_BYTES];
+};
+
+static const struct {
+	const char *code, *abi, *session, *labels;
+	int64_t started_ms;
+} made[MADE] = {
+        {"803", "arm64-v8a", "s-1", "{\"user\":\"47\",\"wifi\":true,\"n\":5}", 1000},
+        {"804", "arm64-v8a", "s-1", "{\"user\":\"471\",\"n\":\"5\",\"wifi\":false}", 2000},
+        {"1001", "armeabi-v7a", "s-2", "{\"n\":55,\"a\\\"user\":\"47\"}", 3000},
+        {"0805", "x86", "",
+                "{\"user\":\"4,7\",\"note\":\"{\\\"n\\\":5}\",\"\xC3\xBC\":\"\xE4\xB8\xAD\"}", 0},
+        {"8.1", "x86", "", "", 0},
+        {"", "", "", "{}", 4000},
+};
+
+static void add(struct store *s, const struct tw_trace_meta *meta, char ret_id[TW_ID_BYTES])
+{
+	static const char sha[] =
+	        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+	const struct tw_part part = {"trace", sha, "", 1000};
+	bool is_new;
+
+	assert_int_equal(tw_catalogue_trace_add(s->c,
+	                         &(struct tw_arrival){.caller = &s->caller,
+	                                 .key = "",
+	                                 .meta = meta,
+	                                 .parts = &part,
+	                                 .n_parts = 1},
+	                         ret_id, &is_new, NULL),
+	        TW_OK);
+}
+
+static int setup(void **state)
+{
+	static struct store s;
+	bool is_new;
+
+	memcpy(s.dir, "/tmp/tw-filters-XXXXXX", sizeof "/tmp/tw-filters-XXXXXX");
+	assert_non_null(mkdtemp(s.dir));
+	s.c = catalogue_in(s.dir);
+	s.arena = tw_arena_new(64 << 20);
+	s.caller.scope = TW_SCOPE_INGEST;
+	assert_int_equal(tw_catalogue_project(s.c, "p", s.caller.project_id, &is_new, NULL), TW_OK);
+	for (int i = 0; i < MADE; i++) {
+		struct tw_trace_meta meta = tw_upload_meta_none();
+
+		meta.app = "a";
+		meta.version_code = made[i].code;
+		meta.abi = made[i].abi;
+		meta.session_id = made[i].session;
+		meta.labels = made[i].labels;
+		meta.started_ms = made[i].started_ms;
+		add(&s, &meta, s.ids[i]);
+	}
+	*state = &s;
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+static int teardown(void **state)
+{
+	struct store *s = *state;
+
+	s->c = tw_catalogue_close(s->c);
+	tw_arena_free(s->arena);
+	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}
+
+/* The query's pairs as a filter. */
+static enum tw_status filter_of(
+        struct store *s, const char *query, struct tw_trace_filter *ret, struct tw_err *err)
+{
+	struct tw_str rest = tw_str_of(query);
+	enum tw_status st = TW_OK;
+
+	*ret = (struct tw_trace_filter){.limit = 2, .cursor = ""};
+	while (st == TW_OK && rest.len) {
+		struct tw_str value = tw_str_split(&rest, '&');
+		struct tw_str name = tw_str_split(&value, '=');
+
+		st = tw_trace_filter_add(
+		        ret, tw_arena_str(s->arena, name), tw_arena_str(s->arena, value), err);
+	}
+	return st;
+}
+
+/* Which of the traces that were made are listed, over all pages, in each order: "0 1 5". */
+static void lets_through(struct store *s, const char *query, const char *expected)
+{
+	for (int sort = TW_SORT_CREATED; sort <= TW_SORT_BYTES; sort++) {
+		struct tw_trace_filter f;
+		bool seen[MADE] = {false};
+		char text[3 * MADE] = "";
+		size_t n, len = 0;
+		uint64_t total, counted = 0;
+		const char *cursor = "";
+
+		assert_int_equal(filter_of(s, query, &f, NULL), TW_OK);
+		f.sort = (enum tw_trace_sort)sort;
+		do {
+			struct tw_trace_row *rows = NULL;
+			struct tw_err err = {.msg = ""};
+
+			f.cursor = cursor;
+			if (tw_catalogue_traces(s->c, s->caller.project_id, &f, s->arena, &rows, &n,
+			            &cursor, &total, &err) != TW_OK)
+				fail_msg("%s: %s", query, err.msg);
+			for (size_t i = 0; i < n; i++, counted++)
+				for (int k = 0; k < MADE; k++)
+					seen[k] = seen[k] || strcmp(rows[i].id, s->ids[k]) == 0;
+		} while (cursor[0]);
+		for (int k = 0; k < MADE; k++)
+			if (seen[k])
+				len += (size_t)snprintf(
+				        text + len, sizeof text - len, "%s%d", len ? " " : "", k);
+		if (strcmp(text, expected) != 0)
+			fail_msg("%s lets %s through, not %s", query, text, expected);
+		assert_int_equal(total, counted);
+	}
+}
+
+static void test_each_filter(void **state)
+{
+	static const struct {
+		const char *query, *expected;
+	} cases[] = {
+	        {"", "0 1 2 3 4 5"},
+	        {"app=a", "0 1 2 3 4 5"},
+	        {"app=b", ""},
+	        {"app=a&app=b", ""},
+	        {"version_code=803", "0"},
+	        {"version_code=8.1", "4"},
+	        {"version_code_min=804", "1 2 3"}, /* a number, not a text: 1001 is more */
+	        {"version_code_max=805", "0 1 3"},
+	        {"version_code_min=804&version_code_max=805", "1 3"},
+	        {"abi=x86", "3 4"},
+	        {"session_id=s-1", "0 1"},
+	        {"session_id=s-1&abi=arm64-v8a&version_code=804", "1"},
+	        {"started_since=2000", "1 2 5"},
+	        {"started_until=3000", "0 1"},
+	        {"started_since=0", "0 1 2 5"}, /* those that say when */
+	        {"started_since=1001&started_until=4000", "1 2"},
+	        {"since=1&until=9000000000000", "0 1 2 3 4 5"},
+	        {"until=1", ""},
+	        {"state=queued", "0 1 2 3 4 5"},
+	        {"state=failed", ""},
+	        {"pinned=1", ""},
+	        {"pinned=false", "0 1 2 3 4 5"},
+	        {"label=user=47", "0"}, /* neither 471 nor a name that ends so */
+	        {"label=user=471", "1"},
+	        {"label=user=4,7", "3"},
+	        {"label=n=5", "0 1"}, /* a number, a text; not within a text */
+	        {"label=n=55", "2"},
+	        {"label=wifi=true", "0"},
+	        {"label=wifi=false", "1"},
+	        {"label=a\"user=47", "2"},
+	        {"label=\xC3\xBC=\xE4\xB8\xAD", "3"},
+	        {"label=user=47&label=n=5", "0"},
+	        {"label=user=47&label=n=55", ""},
+	        {"label=user=", "2 4 5"},
+	        {"label=user=&abi=x86", "4"},
+	        {"label=user=%", ""},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		lets_through(*state, cases[i].query, cases[i].expected);
+}
+
+static void test_what_is_refused(void **state)
+{
+	static const struct {
+		const char *query, *why;
+	} cases[] = {
+	        {"since=x", "since must be a number"},
+	        {"started_until=-1", "started_until must be a number"},
+	        {"version_code_min=8.1", "version_code_min must be a number"},
+	        {"state=done", "state is queued, decoding, ready, failed or archived"},
+	        {"pinned=maybe", "pinned must be 0 or 1"},
+	        {"label=user", "label is KEY=VALUE"},
+	        {"label==x", "label is KEY=VALUE"},
+	        {"tag=1,2,3,4,5,6,7,8,9", "more than 8 tags"},
+	};
+	struct store *s = *state;
+	char many[1024] = "";
+	struct tw_trace_filter f;
+	struct tw_err err;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct tw_trace_row *rows;
+		const char *cursor;
+		uint64_t total;
+		size_t n;
+
+		assert_int_equal(filter_of(s, cases[i].query, &f, &err), TW_OK);
+		assert_int_equal(tw_catalogue_traces(s->c, s->caller.project_id, &f, s->arena,
+		                         &rows, &n, &cursor, &total, &err),
+		        TW_BAD_REQUEST);
+		assert_non_null(strstr(err.msg, cases[i].why));
+	}
+	for (int i = 0; i <= TW_TRACE_CONDITIONS_MAX; i++)
+		(void)strcat(many, "app=a&");
+	assert_int_equal(filter_of(s, many, &f, &err), TW_BAD_REQUEST);
+}
+
+static void facet(struct store *s, const char *column, const char *expected)
+{
+	struct tw_facet *rows;
+	char text[512] = "";
+	size_t n, len = 0;
+
+	assert_int_equal(
+	        tw_catalogue_facets(s->c, s->caller.project_id, column, s->arena, &rows, &n, NULL),
+	        TW_OK);
+	for (size_t i = 0; i < n; i++)
+		len += (size_t)snprintf(text + len, sizeof text - len, "%s:%llu ", rows[i].value,
+		        (unsigned long long)rows[i].count);
+	assert_string_equal(text, expected);
+}
+
+static void test_facets(void **state)
+{
+	struct tw_facet *rows;
+	struct store *s = *state;
+	size_t n;
+
+	facet(s, "abi", "arm64-v8a:2 x86:2 :1 armeabi-v7a:1 ");
+	facet(s, "state", "queued:6 ");
+	facet(s, "label",
+	        "n=5:2 a\"user=47:1 n=55:1 note={\"n\":5}:1 user=4,7:1 user=47:1 user=471:1 "
+	        "wifi=false:1 wifi=true:1 \xC3\xBC=\xE4\xB8\xAD:1 ");
+	assert_int_equal(
+	        tw_catalogue_facets(s->c, s->caller.project_id, "since", s->arena, &rows, &n, NULL),
+	        TW_BAD_REQUEST);
+}
+
+/* More match than are sorted: the page is read by the order's index. */
+static void test_many(void **state)
+{
+	enum { MANY = 510 };
+	struct tw_trace_meta meta = tw_upload_meta_none();
+	struct store *s = *state;
+	struct tw_trace_filter f;
+	struct tw_trace_row *rows;
+	const char *cursor = "";
+	char id[TW_ID_BYTES], last[TW_ID_BYTES] = "~";
+	uint64_t total, counted = 0;
+	size_t n;
+
+	meta.session_id = "many";
+	meta.labels = "{\"k\":\"v\"}";
+	for (int i = 0; i < MANY; i++)
+		add(s, &meta, id);
+	assert_int_equal(filter_of(s, "session_id=many&label=k=v", &f, NULL), TW_OK);
+	f.limit = 100;
+	do {
+		f.cursor = cursor;
+		assert_int_equal(tw_catalogue_traces(s->c, s->caller.project_id, &f, s->arena,
+		                         &rows, &n, &cursor, &total, NULL),
+		        TW_OK);
+		assert_int_equal(total, MANY);
+		for (size_t i = 0; i < n; i++, counted++) {
+			assert_true(strcmp(rows[i].id, last) < 0);
+			memcpy(last, rows[i].id, TW_ID_BYTES);
+		}
+	} while (cursor[0]);
+	assert_int_equal(counted, MANY);
+}
+
+/* What is not described is refused before it gets here; what is described and not here would be
+ * ignored. */
+static void test_description(void **state)
+{
+	static const char *const others[] = {"sort", "order", "limit", "cursor", "project"};
+	const struct tw_parameters *p = tw_parameters;
+	struct tw_err err;
+	size_t n = 0;
+
+	(void)state;
+	while (p->path && (strcmp(p->method, "GET") != 0 || strcmp(p->path, "/api/v1/traces") != 0))
+		p++;
+	assert_non_null(p->path);
+	for (const char *const *name = p->names; *name; name++, n++) {
+		struct tw_trace_filter f = {.limit = 1};
+		bool is_other = false;
+
+		for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+			is_other = is_other || strcmp(*name, others[i]) == 0;
+		assert_int_equal(tw_trace_filter_add(&f, *name, "x", &err), TW_OK);
+		if (!f.of[0].value == !is_other)
+			fail_msg("%s", *name);
+	}
+	assert_int_equal(n, TW_TRACE_BYS + sizeof others / sizeof *others);
+}
+
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_filter),
+        cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_facets),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_description),
+};
+
+UNIT_TESTS_WITH("filters", tests, setup, teardown)
