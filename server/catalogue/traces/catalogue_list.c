@@ -230,36 +230,40 @@ static enum tw_status or_plain(
 	return st;
 }
 
-/* KEY=VALUE; KEY= are traces without it. */
+static enum tw_status or_label(struct where *w, const char *sql, const char *label, const char *at,
+        bool any_value, struct tw_err *err)
+{
+	const char *key = json_text(w->arena, (struct tw_str){label, (size_t)(at - label)});
+	const char *text = json_text(w->arena, tw_str_of(at + 1));
+	enum tw_status st;
+
+	if (!key || !text)
+		return tw_oom(err);
+	st = or_member(w, sql, key, any_value ? "" : text, err);
+	return st == TW_OK && !any_value && at[1] ? or_plain(w, sql, key, at + 1, err) : st;
+}
+
+/* KEY=VALUE, where each may have a = of its own; KEY= are traces without it. */
 static enum tw_status and_label(
         struct where *w, const char *sql, const char *label, struct tw_err *err)
 {
 	const char *at = strchr(label, '=');
-	const char *key, *text;
 	enum tw_status st = TW_OK;
 
 	if (!at || at == label || strchr(",:}", label[0]))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "label is KEY=VALUE, with nothing behind = those without it, not %.60s",
 		        label);
-	key = json_text(w->arena, (struct tw_str){label, (size_t)(at - label)});
-	text = json_text(w->arena, tw_str_of(at + 1));
-	if (!key || !text)
-		return tw_oom(err);
-	if (!at[1]) {
-		(void)tw_buf_printf(&w->sql, " AND (NOT (1=0");
-		st = or_member(w, sql, key, "", err);
-		(void)tw_buf_printf(&w->sql, ")");
-	} else {
-		(void)tw_buf_printf(&w->sql, " AND (1=0");
-	}
-	if (st == TW_OK)
-		st = or_member(w, sql, key, text, err);
-	if (st == TW_OK && at[1])
-		st = or_plain(w, sql, key, at + 1, err);
+	(void)tw_buf_printf(&w->sql, " AND (%s(1=0", at[1] ? "" : "NOT ");
+	if (!at[1])
+		st = or_label(w, sql, label, at, true, err);
+	(void)tw_buf_printf(&w->sql, ")");
+	for (; st == TW_OK && at; at = strchr(at + 1, '='))
+		st = or_label(w, sql, label, at, false, err);
 	(void)tw_buf_printf(&w->sql, ")");
 	return st;
 }
+
 static enum tw_status and_filter(
         struct where *w, enum tw_trace_by by, const char *value, struct tw_err *err)
 {

@@ -35,7 +35,7 @@ static const struct {
 } made[MADE] = {
         {"803", "arm64-v8a", "s-1", "{\"user\":\"47\",\"wifi\":true,\"n\":5}", 1000},
         {"804", "arm64-v8a", "s-1", "{\"user\":\"471\",\"n\":\"5\",\"wifi\":false}", 2000},
-        {"1001", "armeabi-v7a", "s-2", "{\"n\":55,\"a\\\"user\":\"47\"}", 3000},
+        {"1001", "armeabi-v7a", "s-2", "{\"n\":55,\"a\\\"user\":\"47\",\"k=1\":\"v=2\"}", 3000},
         {"0805", "x86", "",
                 "{\"user\":\"4,7\",\"note\":\"{\\\"n\\\":5}\",\"\xC3\xBC\":\"\xE4\xB8\xAD\"}", 0},
         {"8.1", "x86", "", "", 0},
@@ -190,6 +190,8 @@ static void test_each_filter(void **state)
 	        {"label=wifi=false", "1"},
 	        {"label=a\"user=47", "2"},
 	        {"label=\xC3\xBC=\xE4\xB8\xAD", "3"},
+	        {"label=k=1=v=2", "2"},
+	        {"label=k=1=v", ""},
 	        {"label=user=47&label=n=5", "0"},
 	        {"label=user=47&label=n=55", ""},
 	        {"label=user=", "2 4 5"},
@@ -261,7 +263,8 @@ static void test_facets(void **state)
 	facet(s, "abi", "arm64-v8a:2 x86:2 :1 armeabi-v7a:1 ");
 	facet(s, "state", "queued:6 ");
 	facet(s, "label",
-	        "n=5:2 a\"user=47:1 n=55:1 note={\"n\":5}:1 user=4,7:1 user=47:1 user=471:1 "
+	        "n=5:2 a\"user=47:1 k=1=v=2:1 n=55:1 note={\"n\":5}:1 user=4,7:1 user=47:1 "
+	        "user=471:1 "
 	        "wifi=false:1 wifi=true:1 \xC3\xBC=\xE4\xB8\xAD:1 ");
 	assert_int_equal(
 	        tw_catalogue_facets(s->c, s->caller.project_id, "since", s->arena, &rows, &n, NULL),
