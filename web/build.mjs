@@ -9,7 +9,7 @@ import { BUDGETS, budgetOf } from './budget.mjs';
 /* What the address may say: every name that the source reads from it. */
 function parameters() {
 	const source = readdirSync('src', { recursive: true }).filter((f) => /\.tsx?$/.test(f)).map((f) => readFileSync(join('src', f), 'utf8')).join('\n');
-	return [...new Set([...source.matchAll(/\b(?:text|number)\('(\w+)'\)/g)].map((m) => m[1]))].sort();
+	return [...new Set([...source.matchAll(/\b(?:text|number|texts)\('(\w+)'\)/g)].map((m) => m[1]))].sort();
 }
 
 const shared = { bundle: true, minify: true, format: 'esm', target: 'es2022', metafile: true,

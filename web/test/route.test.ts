@@ -19,7 +19,7 @@ Object.assign(globalThis, {
 		replaceState: (_: unknown, __: string, to: string) => { steps[steps.length - 1] = to; put(to); writes++; },
 	},
 });
-const { flush, go, number, path, set, text } = await import('../src/ui/route');
+const { flush, go, number, path, set, text, texts } = await import('../src/ui/route');
 const wait = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
 beforeEach(() => {
@@ -52,6 +52,16 @@ test('a step for the back button keeps the view it leaves', () => {
 	assert.deepEqual(steps.slice(1), ['/traces/T?from=7&to=2&root=3.4', '/builds']);
 	assert.equal(path.value, '/builds');
 	assert.equal(text('root'), '');
+});
+
+test('a name may stand several times', () => {
+	set({ from: 1, label: ['a=1', 'b=2', ''] }, true);
+	assert.deepEqual(texts('label'), ['a=1', 'b=2']);
+	set({ label: ['c=3'], to: 2 }, true);
+	assert.equal(steps.at(-1), '/traces/T?from=1&label=c%3D3&to=2');
+	set({ label: [] }, true);
+	assert.deepEqual(texts('label'), []);
+	assert.equal(steps.at(-1), '/traces/T?from=1&to=2');
 });
 
 test('going back drops what was not written yet', async () => {

@@ -16,9 +16,12 @@ test('what a saved list keeps', () => {
 	assert.equal(a, 'app=b&tag=slow');
 	assert.equal(keptOf(new URLSearchParams('tag=slow&app=b')), a, 'the order of an address says nothing');
 	const to = changesTo('app=x&evil=1&cursor=7');
-	assert.equal(to.app, 'x');
+	assert.deepEqual(to.app, ['x']);
+	const labels = keptOf(new URLSearchParams('label=b=2&app=a&label=a=1,x'));
+	assert.equal(labels, keptOf(new URLSearchParams('app=a&label=a=1,x&label=b=2')), 'nor does that of labels');
+	assert.deepEqual(changesTo(labels).label, ['a=1,x', 'b=2']);
 	assert.equal(to.cursor, null);
-	assert.equal(to.tag, null, 'what the list does not say is cleared');
+	assert.deepEqual(to.tag, [], 'what the list does not say is cleared');
 	assert.ok(!('evil' in to) && !('project' in to));
 });
 

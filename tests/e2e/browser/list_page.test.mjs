@@ -89,6 +89,81 @@ test('every filter of the server, in the address', async (t) => {
 	await done(page, t);
 });
 
+test('labels, sessions, version codes, ABI and days of recording, in the address', async (t) => {
+	await fill();
+	const day = Date.UTC(2026, 0, 10, 12);
+	const made = [];
+	for (let i = 0; i < 4; i++)
+		made.push(await upload(90 + i, { app: 'com.acme.told', version_code: `${804 + i}`, abi: i ? 'arm64-v8a' : 'x86', session_id: `s-${i >> 1}`, started_at: `${day + i * 86400000}`, labels: JSON.stringify({ user: `u,${i % 2}`, [HOSTILE]: HOSTILE, beta: i > 1 }) }));
+	const told = (...which) => which.map((i) => made[i]);
+	const page = await openList({ app: 'com.acme.told', more: '1' });
+	await gets(page, made);
+	const label = page.getByLabel('Label', { exact: true });
+	const add = async (text) => {
+		await label.click();
+		await page.keyboard.type(text);
+		await page.keyboard.press('Enter');
+	};
+	assert.ok((await page.locator('#known-labels option').evaluateAll((all) => all.map((o) => o.value))).includes(`${HOSTILE}=${HOSTILE}`), 'suggested');
+	await add('user=u,1');
+	await gets(page, told(1, 3));
+	await add('beta=true');
+	await gets(page, told(3));
+	await settled(page);
+	assert.deepEqual(new URL(page.url()).searchParams.getAll('label'), ['user=u,1', 'beta=true']);
+	await page.reload();
+	await gets(page, told(3));
+	await page.getByRole('button', { name: 'Without the label user=u,1' }).click();
+	await gets(page, told(2, 3));
+	await add(`${HOSTILE}=${HOSTILE}`);
+	await gets(page, told(2, 3));
+	await page.getByRole('button', { name: 'Save this list' }).click();
+	await page.getByLabel('Name of this list').pressSequentially('beta');
+	await page.keyboard.press('Enter');
+	await page.getByRole('button', { name: 'beta', exact: true }).waitFor();
+	await page.getByRole('button', { name: 'Clear', exact: true }).click();
+	await gets(page, [...ids, ...made]);
+	await page.getByRole('button', { name: 'beta', exact: true }).click();
+	await gets(page, told(2, 3));
+	await page.getByRole('button', { name: 'Delete the saved list beta' }).click();
+	await page.getByRole('button', { name: 'Without the label beta=true' }).click();
+	await page.getByRole('button', { name: `Without the label ${HOSTILE}=${HOSTILE}` }).click();
+	await gets(page, made);
+	await label.click();
+	await page.keyboard.type('user');
+	assert.ok(await page.getByRole('button', { name: 'Filter', exact: true }).isDisabled(), 'no key=value');
+	await label.fill('');
+	const type = async (name, text) => {
+		await page.getByLabel(name, { exact: true }).click();
+		await page.keyboard.press('Control+A');
+		await page.keyboard.type(text);
+		await page.keyboard.press('Enter');
+	};
+	await type('Session', 's-1');
+	await gets(page, told(2, 3));
+	await type('Session', ' ');
+	await type('Smallest code', '805');
+	await gets(page, told(1, 2, 3));
+	await type('Largest code', '806');
+	await gets(page, told(1, 2));
+	await page.getByLabel('Smallest code', { exact: true }).fill('');
+	await page.keyboard.press('Enter');
+	await page.getByLabel('Largest code', { exact: true }).fill('');
+	await page.keyboard.press('Enter');
+	await page.getByLabel('ABI').selectOption('x86');
+	await gets(page, told(0));
+	await page.getByLabel('ABI').selectOption('');
+	await page.getByLabel('Version code').selectOption('807');
+	await gets(page, told(3));
+	await page.getByLabel('Version code').selectOption('');
+	await page.getByLabel('Recorded since', { exact: true }).fill('2026-01-11');
+	await page.getByLabel('Recorded until', { exact: true }).fill('2026-01-12');
+	await gets(page, told(1, 2));
+	assert.deepEqual(await unreadable(page), []);
+	for (const id of made) await server.ask('DELETE', `/api/v1/traces/${id}`, { key: server.key('write', 'lists') });
+	await done(page, t);
+});
+
 test('columns are chosen, kept and shared', async (t) => {
 	const page = await openList();
 	const heads = () => page.locator('table.traces thead th').allInnerTexts();

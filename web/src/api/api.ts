@@ -117,11 +117,12 @@ export function useScope(s: Session): void {
 	may.write = may.admin || s.scope === 'write';
 }
 
-type Params = Record<string, string | number | boolean | null | undefined>;
+type Params = Record<string, string | number | boolean | string[] | null | undefined>;
 
 export function url(path: string, params: Params = {}): string {
 	const q = new URLSearchParams();
-	for (const [k, v] of Object.entries(params)) if (v !== null && v !== undefined && v !== '') q.set(k, String(v));
+	for (const [k, v] of Object.entries(params))
+		for (const one of Array.isArray(v) ? v : [v]) if (one !== null && one !== undefined && one !== '') q.append(k, String(one));
 	if (project) q.set('project', project);
 	const s = q.toString();
 	return s ? `${path}?${s}` : path;

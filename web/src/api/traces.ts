@@ -12,20 +12,21 @@ export function nameOf(t: Trace): string {
 export const lengthOf = (s: NonNullable<Trace['summary']>) => (!s.timed ? '–' : duration(s.duration_ns));
 
 /** Parameters of the address that choose and order traces; these are what a saved filter keeps. */
-export const FILTERS = ['app', 'version_name', 'scenario', 'device', 'state', 'tag', 'os', 'build_id', 'process', 'pinned', 'since', 'until', 'q'] as const;
+export const FILTERS = ['app', 'version_name', 'scenario', 'device', 'state', 'tag', 'os', 'build_id', 'process', 'version_code', 'version_code_min', 'version_code_max', 'abi',
+	'session_id', 'label', 'pinned', 'since', 'until', 'started_since', 'started_until', 'q'] as const;
 export const KEPT = [...FILTERS, 'sort', 'order', 'cols'] as const;
 
 /** The kept part of an address, in an order that makes equal lists equal texts. */
 export function keptOf(q: URLSearchParams): string {
 	const out = new URLSearchParams();
-	for (const k of KEPT) if (q.get(k)) out.set(k, q.get(k)!);
+	for (const k of KEPT) for (const v of q.getAll(k).sort()) if (v) out.append(k, v);
 	return out.toString();
 }
 
 /** Changes that turn any address of the list into the saved one; what nobody knows is left out. */
-export function changesTo(saved: string): Record<string, string | null> {
+export function changesTo(saved: string): Record<string, string[] | null> {
 	const q = new URLSearchParams(saved);
-	return { ...Object.fromEntries(KEPT.map((k) => [k, q.get(k)])), cursor: null, n: null };
+	return { ...Object.fromEntries(KEPT.map((k) => [k, q.getAll(k)])), cursor: null, n: null };
 }
 
 /** Unix ms of a day's first moment here, or of the day after: what a date field means as since or until. */

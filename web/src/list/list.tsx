@@ -7,7 +7,7 @@ import { ColumnChooser, NameCell, shownColumns, type Column } from './listcolumn
 import { Filters, isFiltered, put, Saved } from './listfilters';
 import { PickedBar } from './listpicked';
 import { Busy, Failure, useLoad } from '../ui/parts';
-import { go, number, set, text } from '../ui/route';
+import { go, number, set, text, texts } from '../ui/route';
 import { Arrival, Start } from './start';
 import { tr } from '../i18n/strings/list';
 import { backOff, FILTERS } from '../api/traces';
@@ -140,7 +140,7 @@ function Pages({ rows, total, cursor }: { rows: number; total: number; cursor: s
 
 export function ListPage() {
 	const names = [...FILTERS, 'sort', 'order', 'cursor'];
-	const params = Object.fromEntries(names.map((n) => [n, text(n)]));
+	const params = Object.fromEntries(names.map((n) => [n, texts(n)]));
 	const page = useLoad(JSON.stringify(params), (s) => api.traces({ ...params, limit: PAGE }, s));
 	const [first, watch] = useState(false); // the first trace comes while this page is open
 	const [asking, ask] = useState(false);

@@ -4,15 +4,16 @@ import { api, may } from '../api/api';
 import { count, when } from '../i18n/format';
 import { Failure, useLoad } from '../ui/parts';
 import { Popover } from '../ui/popover';
-import { query, set, text } from '../ui/route';
+import { query, set, text, texts, type Changes } from '../ui/route';
 import { tr } from '../i18n/strings/list';
 import { changesTo, dateOf, dayStart, FILTERS, keptOf, newestFirst, stateName } from '../api/traces';
 
 const MAIN: [string, string][] = [['app', tr('App')], ['version_name', tr('Version')], ['scenario', tr('Scenario')], ['device', tr('Device')], ['state', tr('State')], ['tag', tr('Tag')]];
-const MORE: [string, string][] = [['os', 'OS'], ['build_id', tr('Build')], ['process', tr('Process')]];
+const MORE: [string, string][] = [['os', 'OS'], ['abi', 'ABI'], ['version_code', tr('Version code')], ['build_id', tr('Build')], ['process', tr('Process')]];
+const TYPED: [string, string, string][] = [['version_code_min', tr('Smallest code'), 'number'], ['version_code_max', tr('Largest code'), 'number'], ['session_id', tr('Session'), 'text']];
 const FROM_START = { cursor: null, n: null };
 
-export function put(changes: Record<string, string | number | null>): void {
+export function put(changes: Changes): void {
 	set({ ...changes, ...FROM_START });
 }
 
@@ -58,13 +59,41 @@ function SearchBox() {
 }
 
 /** Both ends belong to the range: the server's `until` is the day after. */
-function Days() {
+function Days({ since, until, from, to }: { since: string; until: string; from: string; to: string }) {
 	return <>
-		<label class="inline">{tr('From')}
-			<input type="date" value={dateOf(text('since'))} onChange={(e) => put({ since: dayStart(e.currentTarget.value) })} /></label>
-		<label class="inline">{tr('To')}
-			<input type="date" value={dateOf(text('until'), 1)} onChange={(e) => put({ until: dayStart(e.currentTarget.value, 1) })} /></label>
+		<label class="inline">{from}
+			<input type="date" value={dateOf(text(since))} onChange={(e) => put({ [since]: dayStart(e.currentTarget.value) })} /></label>
+		<label class="inline">{to}
+			<input type="date" value={dateOf(text(until), 1)} onChange={(e) => put({ [until]: dayStart(e.currentTarget.value, 1) })} /></label>
 	</>;
+}
+
+/** What has too many values for a menu. */
+function Typed({ name, label, type }: { name: string; label: string; type: string }) {
+	return <label class="inline">{label}
+		<input class="short" type={type} min={0} value={text(name)} autocomplete="off" onChange={(e) => put({ [name]: e.currentTarget.value.trim() })} /></label>;
+}
+
+/** Labels that all must be there, suggested from those of the newest traces. */
+function Labels() {
+	const [value, hold] = useState('');
+	const known = useLoad('label', () => api.facets('label')).value?.values ?? [];
+	const used = texts('label');
+	const add = (e: Event) => {
+		e.preventDefault();
+		put({ label: [...new Set([...used, value.trim()])] });
+		hold('');
+	};
+	return (
+		<form class="row" onSubmit={add}>
+			<label class="inline">{tr('Label')}
+				<input value={value} list="known-labels" placeholder={tr('key=value')} autocomplete="off" onInput={(e) => hold(e.currentTarget.value)} /></label>
+			<datalist id="known-labels">{known.map((v) => <option key={v.value} value={v.value} />)}</datalist>
+			{value && <button class="small" disabled={value.trim().indexOf('=') < 1}>{tr('Filter')}</button>}
+			{used.map((u) => (
+				<span class="tag" key={u}>{u}<button type="button" class="plain" aria-label={tr('Without the label {label}', { label: u })} onClick={() => put({ label: used.filter((x) => x !== u) })}>×</button></span>))}
+		</form>
+	);
 }
 
 export function isFiltered(): boolean {
@@ -73,13 +102,16 @@ export function isFiltered(): boolean {
 
 export function Filters() {
 	const wanted = text('more') === '1';
-	const inUse = [...MORE.map(([c]) => c), 'since', 'until', 'pinned'].some((c) => text(c) !== '');
+	const inUse = [...MORE, ...TYPED].map(([c]) => c).concat('label', 'since', 'until', 'started_since', 'started_until', 'pinned').some((c) => text(c) !== '');
 	const more = wanted || inUse;
 	return (
 		<div class="row filters" role="search">
 			{MAIN.map(([c, l]) => <Filter key={c} column={c} label={l} />)}
 			{more && MORE.map(([c, l]) => <Filter key={c} column={c} label={l} />)}
-			{more && <Days />}
+			{more && TYPED.map(([c, l, t]) => <Typed key={c} name={c} label={l} type={t} />)}
+			{more && <Labels />}
+			{more && <Days since="since" until="until" from={tr('From')} to={tr('To')} />}
+			{more && <Days since="started_since" until="started_until" from={tr('Recorded since')} to={tr('Recorded until')} />}
 			{more && <label class="check"><input type="checkbox" checked={text('pinned') !== ''} onChange={(e) => put({ pinned: e.currentTarget.checked ? 1 : null })} />{tr('Pinned only')}</label>}
 			<SearchBox />
 			{!inUse && <button class="small" aria-expanded={more} onClick={() => set({ more: more ? null : 1 })}>{more ? tr('Fewer filters') : tr('More filters')}</button>}

@@ -41,13 +41,18 @@ export function go(to: string): void {
 	scrollTo(0, 0);
 }
 
-/** Changes some of the query; null or '' removes. `push` makes a step for the back button. */
-export function set(changes: Record<string, string | number | null>, push = false): void {
+/** What a name of the query becomes: null, '' and an empty list remove it, a list stands several times. */
+export type Changes = Record<string, string | number | string[] | null>;
+
+/** Changes some of the query. `push` makes a step for the back button. */
+export function set(changes: Changes, push = false): void {
 	const before = address();
 	const q = new URLSearchParams(query.value);
 	for (const [k, v] of Object.entries(changes)) {
-		if (v === null || v === '') q.delete(k);
-		else q.set(k, String(v));
+		const [first, ...rest] = (Array.isArray(v) ? v : [v]).filter((one) => one !== null && one !== '');
+		if (first === undefined) q.delete(k);
+		else q.set(k, String(first)); // where it stood
+		for (const one of rest) q.append(k, String(one));
 	}
 	const s = q.toString();
 	const to = path.value + (s ? '?' + s : '');
@@ -73,6 +78,12 @@ export function text(name: string): string {
 		named.set(name, one);
 	}
 	return one.value;
+}
+
+/** All values of a name that may stand several times. */
+export function texts(name: string): string[] {
+	text(name);
+	return query.value.getAll(name).filter(Boolean);
 }
 
 /** Does this version know that name of the query? */
