@@ -131,6 +131,28 @@ test('threads are listed main first, then by activity, with their tracks', async
 	await done(page, t);
 });
 
+test('threads of several processes are listed below their process, which closes over them', async (t) => {
+	const span = (pid, tid, name, ts, dur) => ({ ph: 'X', pid, tid, name, ts, dur });
+	const meta = (pid, tid, what, name) => ({ ph: 'M', pid, tid, name: what, args: { name } });
+	const trace = await server.trace(JSON.stringify([meta(7, 7, 'process_name', 'com.acme'), meta(9, 9, 'process_name', 'com.acme:push'), meta(7, 7, 'thread_name', 'main'),
+		meta(9, 9, 'thread_name', 'push'), meta(9, 10, 'thread_name', 'sync'), span(7, 7, 'onCreate', 0, 900), span(9, 9, 'onReceive', 100, 300), span(9, 10, 'upload', 200, 100)]));
+	assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+	const page = await open(trace.id);
+	assert.deepEqual(await heads(page), ['com.acme', 'main', 'com.acme:push', 'push', 'sync']);
+	assert.equal(await head(page, 'com.acme:push').locator('.facts').innerText(), '2 threads');
+	await page.click('[aria-label="Close com.acme:push"]');
+	await page.waitForFunction(() => document.querySelectorAll('.threads .name').length === 3);
+	assert.deepEqual(await heads(page), ['com.acme', 'main', 'com.acme:push']);
+	assert.equal(query(page).get('closed'), '9');
+	await page.focus('canvas.calls');
+	await page.keyboard.press('j'); // the next thread is in the closed process: it opens
+	await page.waitForFunction(() => document.querySelectorAll('.threads .name').length === 5);
+	assert.equal(query(page).get('thread'), '9');
+	await head(page, 'com.acme:push').locator('.name').click();
+	await page.waitForFunction(() => new URL(location.href).searchParams.get('sel') === '9,10');
+	await done(page, t);
+});
+
 test('scheduler states are drawn where they were, in their colours', async (t) => {
 	const page = await open();
 	const box = await head(page, '.acme.shop').locator('.track:text-is("States")').boundingBox();

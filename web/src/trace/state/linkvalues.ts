@@ -46,6 +46,7 @@ const RULES: Record<string, Rule> = {
 	cols: { fits: (v, k) => v === 'none' || v.split(',').every((c) => k.columns.includes(c)), instead: tr('those that are there') },
 	rows: { fits: (v) => /^\d{1,6}$/.test(v), instead: '25 rows' },
 	counters: { fits: one('all'), instead: tr('the first counters') },
+	closed: { fits: (v) => /^\d{1,10}(,\d{1,10})*$/.test(v), instead: tr('every process open') },
 	idle: flag(tr('threads with calls')), findings: flag(tr('no findings')), tables: { fits: (v) => /^[a-z]+(,[a-z]+)*$/.test(v), instead: 'none' },
 	more: { fits: held, instead: tr('the first rows') }, tops: { fits: held, instead: tr('the top') },
 	y: { fits: (v) => /^\d{1,7}$/.test(v), instead: tr('the top of the list') },

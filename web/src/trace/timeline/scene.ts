@@ -16,7 +16,7 @@ import { drawAnnotations, drawBands, drawCursor, drawFlow, drawRange, drawRuler,
 import { STATES } from '../state/statelines';
 import type { Progress } from '../worker/store';
 import { cssPixel, dark, safe } from '../../ui/theme';
-import { groupAt, inView, ROW, trackAt, type Group, type Layout, type Track } from './tracks';
+import { groupAt, inView, ROW, together, trackAt, type Group, type Layout, type Track } from './tracks';
 
 const PAINTED = 'tracewell-painted'; // for measuring from outside
 const LIST_MS = 150; // a view that moves on is not listed
@@ -255,6 +255,7 @@ export class Scene {
 		const busy = cssPixel('--strip');
 		for (const g of this.groups(l.picture.top)) {
 			if (g.strip && g.thread) paintStrip(s, g.strip, this.stripsOf(g.thread), busy);
+			else if (g.strip && g.process) paintStrip(s, g.strip, [{ tile: this.whole, cells: Uint8Array.from(together(g.process.threads)) }], busy);
 			for (const t of g.tracks) {
 				const lanes = this.lanesOf(t, g);
 				if (t.kind === 'state') paintStates(s, t, lanes, states);

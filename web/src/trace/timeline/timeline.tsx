@@ -23,7 +23,7 @@ import { dark, safe } from '../../ui/theme';
 import { Control, type Shown } from './timelinecontrol';
 import { keysOn, pointerOn, wheelOn } from './timelineinput';
 import { Heads, HoverTip, Under } from './timelineparts';
-import { openFromAddress, openTids, viewOf, type TimelineProps } from './timelineview';
+import { closedProcesses, openFromAddress, openTids, viewOf, type TimelineProps } from './timelineview';
 import { layoutOf, Presence, SPAN_KINDS, TRACE_KINDS } from './tracks';
 
 const HEIGHT_MAX = 0.66; // of the window
@@ -36,7 +36,8 @@ function usePlan(p: TimelineProps) {
 	const rowText = text('row');
 	const allCounters = text('counters') === 'all';
 	const open = useMemo(() => openFromAddress(p.focus), [openText, rowText, openText ? null : p.focus]);
-	const layout = useMemo(() => layoutOf(p.threads, open, presence, allCounters), [p.threads, open, presence, allCounters]);
+	const closed = text('closed');
+	const layout = useMemo(() => layoutOf(p.threads, open, presence, allCounters, closedProcesses()), [p.threads, open, presence, allCounters, closed]);
 	const chosen = parseCall(text('call'))?.tid;
 	const opened = useMemo(() => openTids(p.threads, open, chosen), [p.threads, open, chosen]);
 	const height = Math.max(HEIGHT_MIN, Math.min(layout.height, Math.round(innerHeight * HEIGHT_MAX)));

@@ -13,8 +13,8 @@ import type { Hover, Scene } from './scene';
 import { tr } from '../../i18n/strings/trace';
 import type { HeadActions } from './timelinehead';
 import { rowsHidden, type Actions } from './timelineinput';
-import { addToRange, selectRange, type TimelineProps } from './timelineview';
-import { OPEN_ROWS, ROW, type Group, type Layout } from './tracks';
+import { addToRange, closedProcesses, selectRange, withoutProcessOf, type TimelineProps } from './timelineview';
+import { OPEN_ROWS, ROW, type Group, type Layout, type Process } from './tracks';
 
 export interface Shown {
 	hover: Hover;
@@ -52,7 +52,8 @@ export class Control implements Actions, HeadActions {
 	}
 
 	private put(to: OpenSet, more: Record<string, string | number | null> = {}, push = false): void {
-		set({ open: formatOpen(to), row: null, ...more }, push);
+		const closed = more.thread === undefined ? text('closed') : withoutProcessOf(Number(more.thread), this.p.threads);
+		set({ open: formatOpen(to), row: null, closed, ...more }, push);
 	}
 
 	private groupOf(tid: number): Group | undefined {
@@ -272,7 +273,7 @@ export class Control implements Actions, HeadActions {
 	private showRow(tid: number, depth: number): void {
 		const { open, height } = this.now;
 		const g = this.groupOf(tid);
-		if (!g?.calls) return this.put(withOpen(open, tid, { row: Math.max(0, depth - OPEN_ROWS / 2) }));
+		if (!g?.calls) return this.put(withOpen(open, tid, { row: Math.max(0, depth - OPEN_ROWS / 2) }), { thread: tid });
 		if (depth < g.calls.row || depth >= g.calls.row + g.calls.rows) return this.put(withOpen(open, tid, { row: Math.max(0, depth - OPEN_ROWS / 2) }));
 		const y = g.calls.y + (depth - g.calls.row) * ROW;
 		if (y < this.scene.top || y + ROW > this.scene.top + height) this.scene.scroll(y - height / 2);
@@ -306,6 +307,14 @@ export class Control implements Actions, HeadActions {
 	alone(): void {
 		const t = this.p.focus;
 		if (t) this.put(withOpen(new Map(), t.tid, this.now.open.get(t.tid) ?? {}), {}, true);
+	}
+
+	/** Lists its threads or no more, or looks at them together. */
+	process({ pid, threads }: Process, what: 'toggle' | 'select'): void {
+		const closed = closedProcesses();
+		if (what === 'select') return set({ sel: threads.map((t) => t.tid).join(','), threads: 'sel', root: null, skip: null }, true);
+		if (!closed.delete(pid)) closed.add(pid);
+		set({ closed: [...closed].join(',') || null }, true);
 	}
 
 	counters(): void {

@@ -5,12 +5,13 @@ import { count, duration } from '../../i18n/format';
 import { kindTitle } from '../state/notekinds';
 import { many, mark, wordsOf } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
-import type { Group, Track } from './tracks';
+import type { Group, Process, Track } from './tracks';
 
 export interface HeadActions {
 	pick(t: Thread, add: boolean): void;
 	toggle(t: Thread): void;
 	full(t: Thread): void;
+	process(p: Process, what: 'toggle' | 'select'): void;
 	counters(): void;
 	reveal(g: Group): void; // it has the focus
 }
@@ -36,11 +37,31 @@ function Facts({ t, open }: { t: Thread; open: boolean }) {
 }
 
 function Item({ g, on, children }: { g: Group; on: HeadActions; children: ComponentChildren }) {
-	return <li style={{ top: `${g.y}px`, height: `${g.height}px` }} class={g.open ? 'open' : ''} onFocusIn={() => on.reveal(g)}>{children}</li>;
+	return <li style={{ top: `${g.y}px`, height: `${g.height}px` }} class={g.process ? 'process' : g.open ? 'open' : ''} onFocusIn={() => on.reveal(g)}>{children}</li>;
+}
+
+function Fold({ g, name, enabled = true, toggle }: { g: Group; name: string; enabled?: boolean; toggle: () => void }) {
+	return <button class="fold" aria-expanded={g.open} aria-label={`${g.open ? tr('Close') : tr('Open')} ${name}`} disabled={!enabled} onClick={toggle}>
+		<svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true"><path d={g.open ? 'M1 3h8L5 8z' : 'M3 1v8l5-4z'} /></svg>
+	</button>;
+}
+
+function ProcessHead({ g, process: p, on }: { g: Group; process: Process; on: HeadActions }) {
+	const threads = tr.many(p.threads.length, '{n} thread', '{n} threads');
+	const named = p.name !== String(p.pid);
+	const name = named ? p.name : tr('process {pid}', { pid: p.pid });
+	return <Item g={g} on={on}>
+		<Fold g={g} name={name} toggle={() => on.process(p, 'toggle')} />
+		<button class="name" title={tr('Select the threads of {process}', { process: name })} onClick={() => on.process(p, 'select')}>
+			<span class="text">{name}</span>{named && p.pid > 0 && <span class="quiet num">{p.pid}</span>}
+		</button>
+		<span class="facts quiet">{threads}</span>
+	</Item>;
 }
 
 export function Head({ g, focused, picked, on }: { g: Group; focused: boolean; picked: boolean; on: HeadActions }) {
 	const t = g.thread;
+	if (g.process) return <ProcessHead g={g} process={g.process} on={on} />;
 	if (!t)
 		return <Item g={g} on={on}>
 			<span class="name plain">{tr('Whole trace')}</span><Tracks g={g} />
@@ -50,11 +71,9 @@ export function Head({ g, focused, picked, on }: { g: Group; focused: boolean; p
 	const foldable = t.slices > 0 || g.tracks.length > 0;
 	return (
 		<Item g={g} on={on}>
-			<button class="fold" aria-expanded={g.open} aria-label={`${g.open ? tr('Close') : tr('Open')} ${name}`} disabled={!foldable} onClick={() => on.toggle(t)}>
-				<svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true"><path d={g.open ? 'M1 3h8L5 8z' : 'M3 1v8l5-4z'} /></svg>
-			</button>
+			<Fold g={g} name={name} enabled={foldable} toggle={() => on.toggle(t)} />
 			<button class={`name ${picked ? 'picked' : ''}`} aria-pressed={focused} title={tr('{name}, thread {tid}', { name, tid: t.tid })} onClick={(e) => on.pick(t, e.ctrlKey || e.metaKey)}>
-				<span class="text">{name}</span>{t.process && <span class="quiet">{t.process}</span>}{t.is_main && !g.open && <em>{tr('main')}</em>}<span class="quiet num">{t.tid}</span>
+				<span class="text">{name}</span>{t.is_main && !g.open && <em>{tr('main')}</em>}<span class="quiet num">{t.tid}</span>
 			</button>
 			{g.open && <Tracks g={g} />}
 			<Facts t={t} open={g.open} />

@@ -24,6 +24,16 @@ export interface TimelineProps {
 	onDrawn: () => void; // calls are on the screen
 }
 
+/** Processes whose threads are not listed. */
+export const closedProcesses = (): Set<number> => new Set(text('closed').split(',').filter((v) => /^\d{1,10}$/.test(v)).map(Number));
+
+/** The address's value without the process of a thread that is shown. */
+export function withoutProcessOf(tid: number, threads: Thread[]): string | null {
+	const closed = closedProcesses();
+	closed.delete(threads.find((t) => t.tid === tid)?.pid ?? -1);
+	return [...closed].join(',') || null;
+}
+
 /** The view that the address tells. */
 export function viewOf(whole: Span): Span {
 	const from = number('from') ?? whole.from;

@@ -5,6 +5,7 @@ import type { OpenSet } from '../state/opened';
 export const ROW = 18;
 export const OPEN_ROWS = 20; // of an open thread, unless it is shown in full
 const CLOSED = 30;
+const PROCESS = 28;
 const TITLE = 66; // an open group is at least as high as what its head says
 const SPANS = 16;
 const STATES = 9;
@@ -24,8 +25,16 @@ export interface Track {
 	height: number;
 }
 
+/** Of a trace with several; its threads follow it, unless it is closed. */
+export interface Process {
+	pid: number;
+	name: string;
+	threads: Thread[];
+}
+
 export interface Group {
-	thread: Thread | null; // null: the whole trace
+	thread: Thread | null; // null: a process, or the whole trace
+	process: Process | null;
 	open: boolean;
 	y: number;
 	height: number;
@@ -66,12 +75,25 @@ export class Presence {
 }
 
 /** Main first, then who did most; who has no calls last.  A thread that was sampled has a stack all the
- *  time, waiting or not: what it did shows in how often that changed. */
+ *  time, waiting or not: what it did shows in how often that changed.  Threads of one process follow its first. */
 export function inOrder(threads: Thread[]): Thread[] {
 	const rank = (t: Thread) => (t.slices === 0 ? 2 : t.is_main ? 0 : 1);
 	const sampled = threads.some((t) => t.source === 'samples');
 	const did = (t: Thread) => (sampled ? t.slices : t.busy_ns);
-	return [...threads].sort((a, b) => rank(a) - rank(b) || did(b) - did(a) || a.tid - b.tid);
+	const all = [...threads].sort((a, b) => rank(a) - rank(b) || did(b) - did(a) || a.tid - b.tid);
+	return processesOf(all).flatMap((p) => p.threads);
+}
+
+/** Threads by process, both in the order of the threads; those of a trace with one process have none. */
+export function processesOf(threads: Thread[]): Process[] {
+	const of = new Map<number, Process>();
+	for (const t of threads) {
+		const pid = t.process === undefined ? -1 : t.pid;
+		const p = of.get(pid);
+		if (p) p.threads.push(t);
+		else of.set(pid, { pid, name: t.process ?? '', threads: [t] });
+	}
+	return [...of.values()];
 }
 
 function spans(list: string[], tid: number | null, from: number): Track[] {
@@ -91,14 +113,14 @@ function traceGroup(p: Presence, y: number, all: boolean): Group | null {
 	if (tracks.length === 0) return null;
 	const last = tracks[tracks.length - 1];
 	const bottom = last.y + last.height + 5 + (of.length > COUNTERS_AT_FIRST ? 24 : 0);
-	return { thread: null, open: true, y, height: Math.max(CLOSED, bottom - y), tracks, strip: null, calls: null, hidden: of.length - shown.length };
+	return { thread: null, process: null, open: true, y, height: Math.max(CLOSED, bottom - y), tracks, strip: null, calls: null, hidden: of.length - shown.length };
 }
 
 function closedGroup(thread: Thread, p: Presence, y: number): Group {
 	const states = p.has(thread.tid, 'state');
 	const tracks: Track[] = states ? [{ kind: 'state', name: '', tid: thread.tid, y: y + 4, height: 6 }] : [];
 	const strip = states ? { y: y + 12, height: 14 } : { y: y + 6, height: 18 };
-	return { thread, open: false, y, height: CLOSED, tracks, strip: thread.slices > 0 ? strip : null, calls: null, hidden: 0 };
+	return { thread, process: null, open: false, y, height: CLOSED, tracks, strip: thread.slices > 0 ? strip : null, calls: null, hidden: 0 };
 }
 
 function openGroup(thread: Thread, p: Presence, y: number, opened: { row: number; full: boolean }): Group {
@@ -115,23 +137,31 @@ function openGroup(thread: Thread, p: Presence, y: number, opened: { row: number
 	const rows = opened.full ? thread.max_depth : Math.min(thread.max_depth, OPEN_ROWS);
 	const row = Math.max(0, Math.min(opened.row, thread.max_depth - rows));
 	const calls = rows > 0 ? { y: at, height: rows * ROW, row, rows } : null;
-	return { thread, open: true, y, height: Math.max(TITLE, at + rows * ROW + 6 - y), tracks: [...tracks, ...own, ...count], strip: null, calls, hidden: 0 };
+	return { thread, process: null, open: true, y, height: Math.max(TITLE, at + rows * ROW + 6 - y), tracks: [...tracks, ...own, ...count], strip: null, calls, hidden: 0 };
 }
 
-/** The groups of these threads, in their order. */
-export function layoutOf(threads: Thread[], open: OpenSet, p: Presence, allCounters: boolean): Layout {
+function processGroup(process: Process, open: boolean, y: number): Group {
+	const strip = open ? null : { y: y + 5, height: 18 };
+	return { thread: null, process, open, y, height: PROCESS, tracks: [], strip, calls: null, hidden: 0 };
+}
+
+/** The groups of these threads, in their order, below their processes; closed: pids. */
+export function layoutOf(threads: Thread[], open: OpenSet, p: Presence, allCounters: boolean, closed: ReadonlySet<number> = new Set()): Layout {
 	const groups: Group[] = [];
 	let y = 0;
-	const first = traceGroup(p, 0, allCounters);
-	if (first) {
-		groups.push(first);
-		y = first.height;
-	}
-	for (const t of threads) {
-		const o = open.get(t.tid);
-		const g = o ? openGroup(t, p, y, o) : closedGroup(t, p, y);
+	const add = (g: Group | null): void => {
+		if (!g) return;
 		groups.push(g);
 		y += g.height;
+	};
+	add(traceGroup(p, 0, allCounters));
+	for (const process of processesOf(threads)) {
+		if (process.name) add(processGroup(process, !closed.has(process.pid), y));
+		if (process.name && closed.has(process.pid)) continue;
+		for (const t of process.threads) {
+			const o = open.get(t.tid);
+			add(o ? openGroup(t, p, y, o) : closedGroup(t, p, y));
+		}
 	}
 	return { groups, height: y };
 }
