@@ -81,10 +81,9 @@ struct tw_str tw_names_plain(struct tw_str name)
 	return skip_type(name, &at) && at == name.len ? (struct tw_str){name.ptr, len} : name;
 }
 
-bool tw_names_frames(const struct tw_names *n, const struct tw_named *what, struct tw_retraced *ret,
-        size_t cap, size_t *ret_n)
+bool tw_names_frames(const struct tw_names *n, const struct tw_named *what,
+        struct tw_retrace_walk *walk, struct tw_retraced *ret, size_t cap, size_t *ret_n)
 {
-	struct tw_retrace_walk walk = {.r = n->retrace};
 	struct tw_retrace_at at = {.line = what->has_id ? 0 : tw_names_line(what->name)};
 	struct tw_str line;
 	bool known = false;
@@ -92,7 +91,7 @@ bool tw_names_frames(const struct tw_names *n, const struct tw_named *what, stru
 
 	if (!n->retrace || !at.line || !split(what->name, &at.class_name, &at.method, &line))
 		return false;
-	*ret_n = tw_retrace_next(&walk, &at, ret, cap, &known);
+	*ret_n = tw_retrace_next(walk, &at, ret, cap, &known);
 	if (*ret_n)
 		*ret_n = tw_retrace_settle(ret, *ret_n, &one);
 	return known && (one || *ret_n == 0);
@@ -102,12 +101,13 @@ bool tw_names_frames(const struct tw_names *n, const struct tw_named *what, stru
 static bool display_frame(
         const struct tw_names *n, const struct tw_named *what, char *out, size_t cap)
 {
+	struct tw_retrace_walk walk = {.r = n->retrace};
 	struct tw_retraced frames[MAX_FRAMES];
 	const struct tw_retraced *f = frames;
 	size_t count = 0;
 	size_t at = 0;
 
-	if (!tw_names_frames(n, what, frames, MAX_FRAMES, &count) || count == 0)
+	if (!tw_names_frames(n, what, &walk, frames, MAX_FRAMES, &count) || count == 0)
 		return false;
 	f += count - 1;
 	at += tw_utf8_clean(out + at, cap - at, f->class_name);
@@ -124,6 +124,10 @@ bool tw_names_display(const struct tw_names *n, const struct tw_named *what, cha
 
 	if (what->has_id)
 		return display_id(n, what->id, out, cap);
+	if (what->original) {
+		(void)tw_utf8_clean(out, cap, what->name);
+		return true;
+	}
 	if (display_frame(n, what, out, cap))
 		return true;
 	if (!n->retrace || !split(what->name, &class_name, &method, &descriptor)) {

@@ -60,6 +60,7 @@ struct tw_method_info {
 	bool has_id;
 	uint64_t id;        /* has_id: named by the build's mapping */
 	struct tw_str name; /* else: as it stood in the trace */
+	bool original;      /* name is not obfuscated: a mapping was applied */
 	uint64_t count;
 	int64_t total_ns; /* wall, a call inside a call of the same method counted once */
 	int64_t sum_ns;   /* wall of all calls, recursion counted each time */

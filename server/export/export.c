@@ -291,7 +291,9 @@ static enum tw_status start(
 	x->name_arena = tw_arena_new(ARENA_MAX_BYTES);
 	if (!x->arena || !x->thread_arena || !x->name_arena)
 		return no_memory(err);
-	st = tw_trace_file_method_refs(x->file, &x->methods, &x->n_methods, err);
+	st = tw_trace_file_inline(x->file, &x->names, err);
+	if (st == TW_OK)
+		st = tw_trace_file_method_refs(x->file, &x->methods, &x->n_methods, err);
 	if (st != TW_OK)
 		return st;
 	if (!copy_query(x, &x->q) || !copy_facts(x, facts) || !make_tables(x))

@@ -242,7 +242,7 @@ static enum tw_status add_totals(struct tw_export *x, struct tw_err *err)
 		return st;
 	if (!t->rows && !make_totals(x))
 		return no_memory(err);
-	if (!tw_query_methods_add(&x->tree, x->n_methods, t->rows, t->active))
+	if (!tw_tree_add_methods(&x->tree, x->n_methods, t->rows, t->active))
 		return tw_fail(err, TW_CORRUPT, "a call tree is damaged");
 	for (uint32_t i = 1; i < x->tree.n; i++)
 		t->sources[x->tree.nodes[i].method] |= (uint8_t)(1u << x->thread->source);

@@ -123,11 +123,6 @@ enum tw_status tw_query_flame_of_crown(const struct tw_crown *c, const struct tw
 enum tw_status tw_query_methods(const struct tw_forest *f, uint32_t n_methods, struct tw_arena *a,
         struct tw_method_info **ret, struct tw_err *err) TW_MUST_USE;
 
-/* Adds the calls of one more tree to such rows; active holds n_methods zeros.  False: the tree is
- * damaged. */
-bool tw_query_methods_add(
-        const struct tw_tree *t, uint32_t n_methods, struct tw_method_info *rows, uint32_t *active);
-
 /* --- quantiles (query_quantile.c) --- */
 
 struct tw_quantile_of {

@@ -367,7 +367,7 @@ static enum tw_status add_trace(
 	for (uint32_t i = 0; i < f->n; i++) {
 		if (tw_deadline_passed(s->deadline))
 			return tw_compare_late(err);
-		if (!tw_query_methods_add(&f->trees[i], s->n_methods, s->rows, s->active))
+		if (!tw_tree_add_methods(&f->trees[i], s->n_methods, s->rows, s->active))
 			return tw_fail(err, TW_CORRUPT, "a call tree is damaged");
 	}
 	for (uint32_t i = 0; i < s->n_methods; i++) {

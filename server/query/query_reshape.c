@@ -87,9 +87,6 @@ static uint32_t take(struct pass *p, uint32_t at)
 		else
 			keep(p, at, parent);
 		break;
-	case TW_RESHAPE_INLINED: /* was the first step: expand */
-		keep(p, at, parent);
-		break;
 	case TW_RESHAPE_FOCUS:
 		if (parent == OUTSIDE && !meant)
 			p->map[at] = OUTSIDE;
@@ -153,62 +150,9 @@ static void add_up(struct tw_tree *t)
 	}
 }
 
-static uint32_t chain_length(const struct tw_reshape *s, uint32_t method)
-{
-	return tw_reshape_means(s, method) ? s->chain_starts[method + 1] - s->chain_starts[method]
-	                                   : 1;
-}
-
-/* One node a method of the chain; the innermost has the time and the callees. */
-static uint32_t add_chain(struct tw_tree *to, const struct tw_tree_node *from, uint32_t parent,
-        const struct tw_reshape *s)
-{
-	uint32_t n = chain_length(s, from->method);
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct tw_tree_node *node = &to->nodes[to->n];
-
-		*node = *from;
-		if (tw_reshape_means(s, from->method))
-			node->method = s->chains[s->chain_starts[from->method] + i];
-		if (i + 1 < n) {
-			node->self_ns = 0;
-			node->cpu_ns = from->cpu_ns < 0 ? -1 : 0;
-		}
-		node->parent = parent;
-		node->depth = to->nodes[parent].depth + 1;
-		parent = to->n++;
-	}
-	if (n == 0)
-		merge_into(&to->nodes[parent], from);
-	return parent;
-}
-
-static bool expand(struct tw_tree *t, const struct tw_reshape *s, struct tw_arena *a)
-{
-	uint32_t *map = tw_arena_alloc(a, t->n, sizeof *map);
-	struct tw_tree to = {.n = 1};
-	uint64_t n = 1;
-
-	for (uint32_t i = 1; i < t->n; i++)
-		n += chain_length(s, t->nodes[i].method);
-	if (n <= UINT32_MAX)
-		to.nodes = tw_arena_alloc(a, (size_t)n, sizeof *to.nodes);
-	if (!map || !to.nodes)
-		return false;
-	map[0] = 0;
-	to.nodes[0] = t->nodes[0];
-	for (uint32_t i = 1; i < t->n; i++)
-		map[i] = add_chain(&to, &t->nodes[i], map[t->nodes[i].parent], s);
-	count_subtrees(&to);
-	*t = to;
-	return true;
-}
-
 static bool reshape_tree(const struct tw_tree *from, const struct tw_reshape *steps, size_t n,
         struct tw_arena *a, struct tw_tree *to)
 {
-	bool inlined = steps[0].kind == TW_RESHAPE_INLINED;
 	uint32_t *map;
 
 	to->nodes = tw_arena_alloc(a, from->n, sizeof *to->nodes);
@@ -217,12 +161,10 @@ static bool reshape_tree(const struct tw_tree *from, const struct tw_reshape *st
 		return false;
 	memcpy(to->nodes, from->nodes, from->n * sizeof *to->nodes);
 	own_cpu(to);
-	if (inlined && !expand(to, &steps[0], a))
-		return false;
 	map = tw_arena_alloc(a, to->n, sizeof *map);
 	if (!map)
 		return false;
-	for (size_t i = inlined; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		run_step(to, map, &steps[i]);
 	add_up(to);
 	return true;

@@ -13,13 +13,12 @@
 #include "server/query/query.h"
 
 enum tw_reshape_kind {
-	TW_RESHAPE_FOCUS,     /* only the outermost calls of the methods, and what they call */
-	TW_RESHAPE_DROP,      /* calls of the methods go, and all they call, with their time */
-	TW_RESHAPE_MERGE,     /* calls of the methods become their callers' own time and callees */
-	TW_RESHAPE_FOLD,      /* what the methods call, and all below, becomes their own time */
-	TW_RESHAPE_COLLAPSE,  /* methods that call each other are one frame, called `as` */
-	TW_RESHAPE_RECURSION, /* a method that calls itself is one frame */
-	TW_RESHAPE_INLINED    /* the first step alone: each of the methods is a chain of others */
+	TW_RESHAPE_FOCUS,    /* only the outermost calls of the methods, and what they call */
+	TW_RESHAPE_DROP,     /* calls of the methods go, and all they call, with their time */
+	TW_RESHAPE_MERGE,    /* calls of the methods become their callers' own time and callees */
+	TW_RESHAPE_FOLD,     /* what the methods call, and all below, becomes their own time */
+	TW_RESHAPE_COLLAPSE, /* methods that call each other are one frame, called `as` */
+	TW_RESHAPE_RECURSION /* a method that calls itself is one frame */
 };
 
 enum { TW_RESHAPES_MAX = 32 };
@@ -29,9 +28,6 @@ struct tw_reshape {
 	const uint8_t *methods; /* one bit a method, lowest first; not of RECURSION */
 	uint32_t n_methods;     /* bits in it; methods beyond are not meant */
 	uint32_t as;            /* of COLLAPSE: a method index that no other has */
-	/* of INLINED: the methods of i, outermost first, are chains[chain_starts[i]] to
-	 * chains[chain_starts[i + 1] - 1]; none: its time is its caller's */
-	const uint32_t *chain_starts, *chains;
 };
 
 static inline bool tw_reshape_means(const struct tw_reshape *r, uint32_t method)

@@ -70,6 +70,14 @@ enum tw_status tw_trace_file_open_fd(
         int owned_fd, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f);
 
+/* From now on a sampled frame with a line is read as the methods that the mapping gives for it, by
+ * every function here: inlined methods are frames, frames that the compiler made are none.  Before
+ * anything else but the facts is read; `names` must outlive the reader. */
+enum tw_status tw_trace_file_inline(
+        struct tw_trace_file *f, const struct tw_names *names, struct tw_err *err) TW_MUST_USE;
+/* Do the calls depend on the mapping, and not on the file alone? */
+bool tw_trace_file_is_inlined(const struct tw_trace_file *f);
+
 /* Something read from it was not as it was written: a failed checksum, a broken page. */
 bool tw_trace_file_is_damaged(const struct tw_trace_file *f);
 /* Gives st, and remembers it when it is TW_CORRUPT: for what a caller found in bytes of the file.
@@ -89,15 +97,23 @@ enum tw_status tw_trace_file_system(
 /* Names and ids alone, a fifth of what the table below takes.  Loaded at the first call. */
 struct tw_method_ref {
 	const char *name; /* NULL: named by `id` and the build's mapping */
-	uint64_t id;      /* or the length of name */
+	uint64_t id;      /* or the length of name, with TW_METHOD_ORIGINAL of an original name */
 };
+#define TW_METHOD_ORIGINAL (UINT64_C(1) << 63)
 enum tw_status tw_trace_file_method_refs(struct tw_trace_file *f, const struct tw_method_ref **ret,
         uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
 static inline struct tw_named tw_method_named(const struct tw_method_ref *m)
 {
+	const size_t len = (size_t)(m->id & ~TW_METHOD_ORIGINAL);
+
 	return (struct tw_named){.has_id = !m->name,
 	        .id = m->name ? 0 : m->id,
-	        .name = m->name ? (struct tw_str){m->name, (size_t)m->id} : TW_STR("")};
+	        .name = m->name ? (struct tw_str){m->name, len} : TW_STR(""),
+	        .original = m->name && (m->id & TW_METHOD_ORIGINAL)};
+}
+static inline struct tw_named tw_method_info_named(const struct tw_method_info *m)
+{
+	return (struct tw_named){m->has_id, m->id, m->name, m->original};
 }
 /* Loaded at the first call. */
 enum tw_status tw_trace_file_methods(struct tw_trace_file *f, const struct tw_method_info **ret,
@@ -121,6 +137,11 @@ enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chun
 enum { TW_CROWN_THREAD_ID = 0 };
 enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, struct tw_arena *a,
         struct tw_tree *ret, struct tw_err *err) TW_MUST_USE;
+
+/* Adds the calls of a tree to rows of n_methods; active holds n_methods zeros.  False: the tree is
+ * damaged. */
+bool tw_tree_add_methods(
+        const struct tw_tree *t, uint32_t n_methods, struct tw_method_info *rows, uint32_t *active);
 
 /* --- notes (trace_file_notes.c) --- */
 

@@ -6,8 +6,7 @@
  * checked before it sizes or indexes anything, and frames carry checksums.
  */
 #include "server/base/clock.h"
-#include "server/trace/trace_file_internal.h"
-#include "server/trace/trace_file_unpack.h"
+#include "server/trace/trace_file_inlined.h"
 #include "server/trace/trace_file_vfs.h"
 
 #include <string.h>
@@ -30,7 +29,8 @@ struct tw_trace_file {
 	struct tw_method_ref *refs;
 	uint32_t n_refs, cap_refs;
 	struct tw_chunk_directory directory;
-	int owned_fd; /* -1 none */
+	struct tw_inlined *inlined; /* NULL: as it is stored */
+	int owned_fd;               /* -1 none */
 };
 
 /* Method and thread tables of the largest trace, with names. */
@@ -463,6 +463,10 @@ enum tw_status tw_trace_file_method_refs(struct tw_trace_file *f, const struct t
 	int64_t n = 0;
 	enum tw_status st = TW_OK;
 
+	if (f->inlined) {
+		*ret = tw_inlined_refs(f->inlined, ret_n);
+		return TW_OK;
+	}
 	if (!f->refs) {
 		st = one_number(f, "SELECT count(*) FROM trace_method", &n, err);
 		if (st != TW_OK)
@@ -489,6 +493,8 @@ enum tw_status tw_trace_file_methods(struct tw_trace_file *f, const struct tw_me
 	int64_t n = 0;
 	enum tw_status st = TW_OK;
 
+	if (f->inlined)
+		return tw_inlined_methods(f->inlined, ret, ret_n, err);
 	if (!f->methods) {
 		st = one_number(f, "SELECT count(*) FROM trace_method", &n, err);
 		if (st != TW_OK)
@@ -512,7 +518,7 @@ enum tw_status tw_trace_file_methods(struct tw_trace_file *f, const struct tw_me
 	return TW_OK;
 }
 
-enum tw_status tw_trace_file_chunks(struct tw_trace_file *f, uint32_t thread_id,
+enum tw_status tw_trace_file_stored_chunks(struct tw_trace_file *f, uint32_t thread_id,
         const struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err)
 {
 	enum tw_status st = tw_chunk_directory_load(&f->directory, f->db, err);
@@ -521,6 +527,13 @@ enum tw_status tw_trace_file_chunks(struct tw_trace_file *f, uint32_t thread_id,
 		return tw_trace_file_noted(f, st);
 	tw_chunk_directory_of(&f->directory, thread_id, ret, ret_n);
 	return TW_OK;
+}
+
+enum tw_status tw_trace_file_chunks(struct tw_trace_file *f, uint32_t thread_id,
+        const struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err)
+{
+	return f->inlined ? tw_inlined_chunks(f->inlined, thread_id, ret, ret_n, err)
+	                  : tw_trace_file_stored_chunks(f, thread_id, ret, ret_n, err);
 }
 
 /* The row's only column. */
@@ -547,19 +560,19 @@ static enum tw_status find_chunk(struct tw_trace_file *f, uint32_t chunk_id, str
 enum tw_status tw_trace_file_chunk_raw(
         struct tw_trace_file *f, uint32_t chunk_id, struct tw_buf *out, struct tw_err *err)
 {
-	enum tw_status st = find_chunk(f, chunk_id, err);
+	struct tw_str blob = {NULL, 0};
+	enum tw_status st = f->inlined ? tw_inlined_chunk(f->inlined, chunk_id, &blob, err)
+	                               : find_chunk(f, chunk_id, err);
 
-	if (st == TW_OK) {
-		struct tw_str blob = blob_at(f->chunk_data);
-
-		if (tw_buf_add(out, blob.ptr, blob.len) != TW_OK)
-			st = no_memory(err);
-	}
+	if (st == TW_OK && !f->inlined)
+		blob = blob_at(f->chunk_data);
+	if (st == TW_OK && tw_buf_add(out, blob.ptr, blob.len) != TW_OK)
+		st = no_memory(err);
 	(void)sqlite3_reset(f->chunk_data);
 	return st;
 }
 
-enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chunk_row *row,
+enum tw_status tw_trace_file_stored_chunk(struct tw_trace_file *f, const struct tw_chunk_row *row,
         struct tw_chunk *c, struct tw_err *err)
 {
 	enum tw_status st = check_time(err);
@@ -572,8 +585,47 @@ enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chun
 	return tw_trace_file_noted(f, st);
 }
 
+enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chunk_row *row,
+        struct tw_chunk *c, struct tw_err *err)
+{
+	struct tw_str frame;
+	enum tw_status st;
+
+	if (!f->inlined)
+		return tw_trace_file_stored_chunk(f, row, c, err);
+	st = check_time(err);
+	if (st == TW_OK)
+		st = tw_inlined_chunk(f->inlined, row->chunk_id, &frame, err);
+	return st == TW_OK ? tw_unpacker_chunk(f->unpacker, frame, row, c, err) : st;
+}
+
 enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, struct tw_arena *a,
         struct tw_tree *ret, struct tw_err *err)
+{
+	return f->inlined ? tw_inlined_tree(f->inlined, thread_id, a, ret, err)
+	                  : tw_trace_file_stored_tree(f, thread_id, a, ret, err);
+}
+
+enum tw_status tw_trace_file_inline(
+        struct tw_trace_file *f, const struct tw_names *names, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (f->inlined)
+		return TW_OK;
+	st = tw_inlined_new(f, names, f->arena, &f->inlined, err);
+	if (st == TW_OK && f->inlined)
+		tw_inlined_facts(f->inlined, f->threads, &f->info);
+	return tw_trace_file_noted(f, st);
+}
+
+bool tw_trace_file_is_inlined(const struct tw_trace_file *f)
+{
+	return f->inlined != NULL;
+}
+
+enum tw_status tw_trace_file_stored_tree(struct tw_trace_file *f, uint32_t thread_id,
+        struct tw_arena *a, struct tw_tree *ret, struct tw_err *err)
 {
 	sqlite3_stmt *s = prepare(f, "SELECT data FROM trace_tree WHERE thread_id=?");
 	struct tw_str payload = {NULL, 0};

@@ -36,7 +36,7 @@ void tw_sql_name(struct tw_trace_sql *s, uint32_t method, sqlite3_context *out)
 	if (!m)
 		sqlite3_result_null(out);
 	else {
-		const struct tw_named what = {m->has_id, m->id, m->name};
+		const struct tw_named what = tw_method_info_named(m);
 
 		(void)tw_names_display(&s->names, &what, buf, sizeof buf);
 		sqlite3_result_text(out, buf, -1, SQLITE_TRANSIENT);
@@ -68,7 +68,9 @@ enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_nam
 		return tw_oom(err);
 	s->file = file;
 	s->names = names ? *names : (struct tw_names){NULL, NULL};
-	st = tw_trace_file_methods(file, &s->methods, &s->n_methods, err);
+	st = tw_trace_file_inline(file, &s->names, err);
+	if (st == TW_OK)
+		st = tw_trace_file_methods(file, &s->methods, &s->n_methods, err);
 	if (st == TW_OK &&
 	        (sqlite3_open_v2(":memory:", &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
 	                 NULL) != SQLITE_OK ||

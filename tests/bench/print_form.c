@@ -88,8 +88,9 @@ static void print_edge(struct printer *p, const struct tw_thread_info *t, const 
 	char name[320];
 
 	if (e->begin) {
-		(void)tw_names_display(&(struct tw_names){NULL, NULL},
-		        &(struct tw_named){m->has_id, m->id, m->name}, name, sizeof name);
+		const struct tw_named what = tw_method_info_named(m);
+
+		(void)tw_names_display(&(struct tw_names){NULL, NULL}, &what, name, sizeof name);
 		/* as long as a method's name is, 45 characters */
 		(void)snprintf(text, sizeof text, "B|%u|%-45s\n", t->pid, name);
 	} else {

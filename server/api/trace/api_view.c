@@ -260,10 +260,16 @@ static enum tw_status chunk(struct tw_req *r, struct tw_err *err)
 	uint64_t id = 0;
 	struct tw_buf frame;
 	struct tw_view v;
+	bool for_good = false;
 	enum tw_status st = tw_view_open(r, &v, err);
 
 	if (st != TW_OK)
 		return st;
+	for_good = !tw_trace_file_is_inlined(v.file);
+	if (!for_good && tw_view_unchanged(&v)) {
+		tw_view_close(&v);
+		return TW_OK;
+	}
 	tw_buf_init(&frame, (size_t)64 << 20);
 	if (!tw_str_u64(tw_str_of(tw_req_path(r, "chunk")), UINT32_MAX, &id))
 		st = tw_fail(err, TW_NOT_FOUND, "no such chunk");
@@ -271,7 +277,9 @@ static enum tw_status chunk(struct tw_req *r, struct tw_err *err)
 		st = tw_trace_file_chunk_raw(v.file, (uint32_t)id, &frame, err);
 	tw_view_close(&v);
 	if (st == TW_OK) {
-		tw_req_set_header(r, "Cache-Control", "private, max-age=31536000, immutable");
+		if (for_good)
+			tw_req_set_header(
+			        r, "Cache-Control", "private, max-age=31536000, immutable");
 		st = reply_frame(r, &frame, err);
 	}
 	tw_buf_done(&frame);

@@ -58,8 +58,6 @@ enum tw_status tw_question_run(struct tw_req *r,
 	enum tw_status st = open_question(r, &q, err);
 
 	if (st == TW_OK)
-		st = tw_question_read_inlined(&q, err);
-	if (st == TW_OK)
 		st = tw_question_read_steps(&q, &q.v.rules_version, err);
 	if (st == TW_OK && !tw_view_unchanged(&q.v))
 		st = reply(&q, answer, err);

@@ -18,11 +18,12 @@ struct tw_question {
 	struct tw_deadline deadline;
 	struct tw_buf out;
 	struct tw_json j;
-	char *name;                                   /* TW_NAME_BYTES */
-	struct tw_str *names;                         /* of methods met before; ptr NULL: not yet */
-	struct tw_reshape steps[TW_RESHAPES_MAX + 1]; /* the first may be what was inlined */
+	char *name;           /* TW_NAME_BYTES */
+	struct tw_str *names; /* of methods met before; ptr NULL: not yet */
+	struct tw_reshape steps[TW_RESHAPES_MAX];
 	size_t n_steps;
-	struct tw_str *labels; /* frames that steps make: methods from n_methods on */
+	struct tw_str
+	        labels[TW_RESHAPES_MAX]; /* frames that steps make: methods from n_methods on */
 	uint32_t n_labels;
 };
 
@@ -47,10 +48,6 @@ static inline bool tw_question_reshapes(const struct tw_question *q)
 /* *forest as the steps make it; untouched when there are none. */
 enum tw_status tw_question_reshape(
         struct tw_question *q, struct tw_forest *forest, struct tw_err *err) TW_MUST_USE;
-
-/* Makes the first step, of a trace with frames that have lines (question_inline.c), and room for
- * labels. */
-enum tw_status tw_question_read_inlined(struct tw_question *q, struct tw_err *err) TW_MUST_USE;
 
 /* Reads transform= into q->steps (question_reshape.c); *ret_version, left alone when they do not
  * matter, tells apart what the project's rules were. */

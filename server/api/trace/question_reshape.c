@@ -100,7 +100,7 @@ static enum tw_status read_step(
 	struct tw_reshape *step = &q->steps[q->n_steps];
 	struct tw_str word = tw_str_split(&text, ':');
 
-	if (q->n_steps == TW_RESHAPES_MAX + (q->steps[0].kind == TW_RESHAPE_INLINED))
+	if (q->n_steps == TW_RESHAPES_MAX)
 		return tw_fail(err, TW_BAD_REQUEST, "transform: at most %d steps", TW_RESHAPES_MAX);
 	q->n_steps++;
 	for (size_t i = 0; i < sizeof of_methods / sizeof *of_methods; i++)

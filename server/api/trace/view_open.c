@@ -73,6 +73,8 @@ static enum tw_status open_file(struct tw_view *v, struct tw_err *err)
 	        tw_trace_stored_open_by(tw_req_app(v->req)->blobs, v->row.id, until, &v->file, err);
 
 	if (st == TW_OK)
+		st = tw_trace_file_inline(v->file, &v->names, err);
+	if (st == TW_OK)
 		st = tw_trace_file_method_refs(v->file, &v->methods, &v->n_methods, err);
 	return st;
 }

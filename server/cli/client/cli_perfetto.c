@@ -137,6 +137,8 @@ static enum tw_status open_files(const struct flags *f, char **files, size_t n,
 
 		st = tw_local_open(files[i], f->threads, &t->files[i], err);
 		if (st == TW_OK)
+			st = tw_trace_file_inline(t->files[i], names, err);
+		if (st == TW_OK)
 			st = select_from(f, t, i, err);
 		s->file = t->files[i];
 		s->names = names;

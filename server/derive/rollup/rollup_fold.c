@@ -121,7 +121,7 @@ static enum tw_status take_facts(struct tw_folder *f, struct reading *r,
 		return no_memory(err);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tw_method_info *m = &infos[i];
-		const struct tw_named what = {m->has_id, m->id, m->name};
+		const struct tw_named what = tw_method_info_named(m);
 		const char *raw = m->count ? tw_folder_raw(f, &what) : "";
 
 		if (!raw)
@@ -183,7 +183,7 @@ static enum tw_status take_tree(struct tw_folder *f, struct reading *r, struct t
 static bool name_method_of(struct tw_folder *f, struct reading *r, const struct tw_names *names,
         uint64_t id, const struct tw_method_info *info)
 {
-	const struct tw_named what = {info->has_id, info->id, info->name};
+	const struct tw_named what = tw_method_info_named(info);
 	struct tw_rollup_naming *m = &r->methods[r->n_methods++];
 
 	*m = (struct tw_rollup_naming){.id = id,

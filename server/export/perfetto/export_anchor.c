@@ -72,10 +72,7 @@ bool tw_anchor_is_certain(const struct tw_ours *o, const char *name)
 	        tw_trace_file_methods(o->file, &methods, &n, NULL) != TW_OK)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		if (methods[i].count && is_named(o,
-		                                (struct tw_named){methods[i].has_id, methods[i].id,
-		                                        methods[i].name},
-		                                name))
+		if (methods[i].count && is_named(o, tw_method_info_named(&methods[i]), name))
 			return true;
 	return false;
 }

@@ -352,3 +352,84 @@ test('a million calls of a real compiler', reads(samples), async (t) => {
 	await checkAll(s, id, q, ['speedscope', 'chrome', 'firefox', 'pprof', 'csv', 'folded']);
 	assert.ok(s.resident() < 700, `${s.resident()} MiB`);
 });
+
+/* Six samples of 10 ms: inlined methods, an outline whose callers are found by its lines, and one whose
+ * callers' lines have only the outer two methods in common. */
+const STACKS = JSON.stringify({
+	format: 'java-stacks/1', pid: 9, interval_ms: 10,
+	frames: ['android.os.Looper.loop(Looper.java:99)', 'a.a.m(SourceFile:1)', 'a.a.m(SourceFile:2)', 'a.a.m(SourceFile:3)', 'a.a.m(SourceFile:27)',
+		'a.a.m(SourceFile:28)', 'a.o.x(SourceFile:1)', 'a.o.x(SourceFile:2)'],
+	stacks: [[1, 0], [2, 0], [6, 4, 0], [6, 5, 0], [7, 5, 0], [3, 0], []],
+	threads: { 1: { name: 'main', sys_tid: 9 } },
+	samples: [0, 1, 2, 3, 4, 5, 6].map((stack, i) => [i * 10_000_000, 1, stack]),
+});
+const INLINES = `shop.Made -> a.o:
+    1:2:int outline():0:0 -> x
+# {"id":"com.android.tools.r8.outline"}
+shop.Cart -> a.a:
+    1:1:void shop.Price.round():7:7 -> m
+    1:1:int shop.Price.sum():21 -> m
+    1:1:void pay():30 -> m
+    2:2:int shop.Price.sum():22:22 -> m
+    2:2:void pay():30 -> m
+    3:3:void pay():31:31 -> m
+    27:27:void pay():0:0 -> m
+# {"id":"com.android.tools.r8.outlineCallsite","positions":{"1":1,"2":1}}
+    28:28:void pay():0:0 -> m
+# {"id":"com.android.tools.r8.outlineCallsite","positions":{"1":1,"2":2}}
+`;
+
+test('inlined methods are the same in all views and exports, and outlines in none', async (t) => {
+	const s = await startServer(t);
+	const ms = (rows) => Object.fromEntries([...rows].map(([name, { self, total }]) => [name, [self / 1e6, total / 1e6]]).sort());
+	const want = { 'android.os.Looper.loop': [0, 60], 'shop.Cart.pay': [10, 60], 'shop.Price.round': [20, 20], 'shop.Price.sum': [30, 50] };
+	const { id } = await s.trace(STACKS, { query: { build_id: 'inlined' } });
+	assert.deepEqual(ms(await table(s, id)), { 'a.a.m': [30, 60], 'a.o.x': [30, 30], 'android.os.Looper.loop': [0, 60] });
+	assert.equal(await checkAll(s, id, ''), 3, 'without a mapping, lines make no methods either');
+	assert.equal((await s.put('/api/v1/builds/inlined/retrace', INLINES)).status, 200);
+	const get = async (path) => {
+		const answer = await s.get(`/api/v1/traces/${id}${path}`);
+		assert.equal(answer.status, 200, answer.text);
+		return answer.json;
+	};
+
+	assert.deepEqual(ms(await table(s, id)), want);
+	assert.deepEqual(ms(await table(s, id, 'thread=9')), want);
+	assert.equal(await checkAll(s, id, ''), 4);
+	await checkAll(s, id, 'from=5000000&to=45000000');
+	const lines = [];
+	const walk = (node, path) => node.children.forEach((c) => {
+		lines.push(`${path}${c.name} ${c.value / 1e6}`);
+		walk(c, `${path}${c.name};`);
+	});
+	walk((await get('/flame')).children[0], '');
+	assert.deepEqual(lines, ['shop.Cart.pay 60', 'shop.Cart.pay;shop.Price.sum 50', 'shop.Cart.pay;shop.Price.sum;shop.Price.round 20']);
+	const found = await get('/search?q=Price');
+	assert.deepEqual(found.methods.map((m) => [m.name, m.self_ns / 1e6]).sort(), [['shop.Price.round', 20], ['shop.Price.sum', 30]]);
+	assert.equal((await get('/search?q=x')).total_methods, 0, 'neither the outline nor an obfuscated name is found');
+	assert.ok((await get('/methods?p95=1&thread=all')).methods.every((m) => m.p95_ns > 0));
+	const [main] = (await get('/threads')).threads;
+	assert.equal(main.max_depth, 4);
+	const directory = await get(`/slices?thread=${main.tid}`);
+	assert.equal(directory.slices, main.slices);
+	const chunk = await s.get(`/api/v1/traces/${id}/slices/${directory.chunks[0].chunk}`);
+	assert.equal(chunk.bytes.readUInt32LE(4), main.slices, 'the timeline has as many');
+	assert.doesNotMatch(chunk.headers.get('cache-control') ?? '', /immutable/, 'another mapping gives others');
+	const { json: versus } = await s.get(`/api/v1/compare/methods?a=${id}&b=${id}`);
+	assert.deepEqual(versus.methods.map((m) => m.name).sort(), Object.keys(want).sort());
+
+	const perfetto = await s.get(`/api/v1/traces/${id}/perfetto`);
+	const back = await s.trace(perfetto.bytes, {});
+	assert.deepEqual(ms(await table(s, back.id)), want, 'Perfetto');
+
+	const dir = scratch(t);
+	const file = path.join(dir, 'stacks.json'), map = path.join(dir, 'mapping.txt'), out = path.join(dir, 'out.txt');
+	fs.writeFileSync(file, STACKS);
+	fs.writeFileSync(map, INLINES);
+	const rows = tracewell('sql', file, '--retrace', map, '--json', 'SELECT name, sum(dur_ns) AS ns, count(*) AS n FROM slice GROUP BY name ORDER BY name');
+	assert.deepEqual(Object.fromEntries(JSON.parse(rows).map((r) => [r.name, r.ns / 1e6])), Object.fromEntries(Object.entries(want).map(([n, v]) => [n, v[1]])));
+	tracewell('export', file, '--retrace', map, '--to', 'csv', '-o', out);
+	assert.deepEqual(ms(read.csv(fs.readFileSync(out, 'utf8')).methods), want);
+	tracewell('perfetto', file, '--retrace', map, '-o', out);
+	assert.deepEqual(ms(await table(s, (await s.trace(fs.readFileSync(out), {})).id)), want);
+});

@@ -54,8 +54,9 @@ static bool same(void *arg, const struct tw_slice *s, size_t n)
 			continue;
 		assert_true(w->at < w->n);
 		w->at++;
-		(void)tw_names_display(&(struct tw_names){NULL, NULL},
-		        &(struct tw_named){m->has_id, m->id, m->name}, shown, sizeof shown);
+		const struct tw_named what = tw_method_info_named(m);
+
+		(void)tw_names_display(&(struct tw_names){NULL, NULL}, &what, shown, sizeof shown);
 		assert_int_equal(got->begin_ns, s[i].start_ns + w->base_ns);
 		assert_int_equal(got->end_ns, s[i].start_ns + s[i].dur_ns + w->base_ns);
 		assert_int_equal(got->depth, s[i].depth);

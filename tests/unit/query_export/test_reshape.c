@@ -63,31 +63,11 @@ static void remove_at(struct path *p, uint32_t at)
 	p->n--;
 }
 
-static void expand_path(struct path *p, const struct tw_reshape *s)
-{
-	const struct path from = *p;
-
-	p->n = 0;
-	for (uint32_t i = 0; i < from.n; i++) {
-		uint32_t m = from.method[i];
-
-		if (!tw_reshape_means(s, m))
-			p->method[p->n++] = m;
-		for (uint32_t k = s->chain_starts[m];
-		        tw_reshape_means(s, m) && k < s->chain_starts[m + 1]; k++)
-			p->method[p->n++] = s->chains[k];
-	}
-}
-
 /* False: the path is gone. */
 static bool step_path(struct path *p, const struct tw_reshape *s)
 {
 	uint32_t first = 0;
 
-	if (s->kind == TW_RESHAPE_INLINED) {
-		expand_path(p, s);
-		return true;
-	}
 	while (first < p->n && !(s->methods && tw_reshape_means(s, p->method[first])))
 		first++;
 	if (s->kind == TW_RESHAPE_DROP)
@@ -248,44 +228,6 @@ static void test_steps_in_order(void **state)
 	tw_arena_free(a);
 }
 
-/* Frames of none, one or two methods, alone and before other steps. */
-static void test_inlined(void **state)
-{
-	struct tw_arena *a = tw_arena_new(64u << 20);
-	uint32_t starts[METHODS + 1];
-	uint32_t chains[2 * METHODS];
-	uint8_t bits[2][2] = {{0}};
-	uint64_t r = 9;
-
-	(void)state;
-	for (int round = 0; round < 200; round++) {
-		struct tw_tree t = random_tree(a, (uint64_t)round + 5000, NODES / 2);
-		struct tw_reshape s[2] = {{.kind = TW_RESHAPE_INLINED,
-		                                  .methods = bits[0],
-		                                  .n_methods = METHODS,
-		                                  .chain_starts = starts,
-		                                  .chains = chains},
-		        {(enum tw_reshape_kind)(random_number(&r) % 5), bits[1], METHODS + 4,
-		                .as = AS + 4}};
-
-		bits[0][0] = (uint8_t)random_number(&r);
-		bits[1][0] = (uint8_t)(1u << random_number(&r) % 8);
-		bits[1][1] = (uint8_t)(random_number(&r) % 16);
-		starts[0] = 0;
-		for (uint32_t i = 0; i < METHODS; i++) {
-			uint32_t n =
-			        tw_reshape_means(&s[0], i) ? (uint32_t)(random_number(&r) % 3) : 0;
-
-			for (uint32_t k = 0; k < n; k++)
-				chains[starts[i] + k] = METHODS + (uint32_t)(random_number(&r) % 4);
-			starts[i + 1] = starts[i] + n;
-		}
-		check(&t, s, (size_t)round % 2 + 1, a);
-		tw_arena_reset(a);
-	}
-	tw_arena_free(a);
-}
-
 static void test_nothing_left(void **state)
 {
 	struct tw_arena *a = tw_arena_new(64u << 20);
@@ -326,7 +268,6 @@ static void test_memory(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_step),
         cmocka_unit_test(test_steps_in_order),
-        cmocka_unit_test(test_inlined),
         cmocka_unit_test(test_nothing_left),
         cmocka_unit_test(test_memory),
 };

@@ -176,7 +176,7 @@ function Ready({ t }: { t: Trace }) {
 			{busy.length > 0 && all.length > busy.length && <label class="check"><input type="checkbox" checked={idle} onChange={(e) => set({ idle: e.currentTarget.checked ? 1 : null })} />
 				{tr('{busy} without calls', { busy: count(all.length - busy.length) })}</label>}</>}>
 			{search}
-			<Timeline id={t.id} threads={listed} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} picked={picked} step={step} onFound={found} onDrawn={drawn} />
+			<Timeline key={turn} id={t.id} threads={listed} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} picked={picked} step={step} onFound={found} onDrawn={drawn} />
 		</Panel>
 		<AnnotationPanel id={t.id} threads={all} names={list} whole={whole} />
 		{rest && <><Detected id={t.id} threads={all} start={start} end={end} turn={turn} />{totals}{notes}<Repairs t={t} /></>}
