@@ -179,6 +179,7 @@ enum tw_status tw_marks_begin(
 
 	see(m, mark);
 	ev.track = tw_tids_track(&m->tids, mark->by);
+	mark->by->calls_of = m;
 	ev.sym = mark->sym ? mark->sym : tw_marks_name(m, name);
 	if (!ev.track || !ev.sym || mark->by->hidden) {
 		mark->by->hidden++;

@@ -32,6 +32,7 @@ struct tw_tid {
 	uint32_t said_pid; /* what a marker said, until something surer does; 0 nothing */
 	uint32_t track;    /* 0: not asked for yet */
 	bool named;
+	const void *calls_of; /* what its calls were last read from; NULL: none yet */
 	/* marks.c: open sections, those inside the first that the sink did not take, and those of
 	 * the former that are facts, innermost first */
 	uint32_t depth, hidden;

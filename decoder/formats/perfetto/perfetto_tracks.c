@@ -6,7 +6,7 @@
 
 #include "decoder/formats/detail.h"
 
-enum { MAX_TRACKS = 1 << 18, FIRST = 64, MAX_HOPS = 8 };
+enum { MAX_TRACKS = 1 << 18, FIRST = 64, MAX_HOPS = 8, NEVER_MERGE = 2 };
 
 static const struct tw_perfetto_scope everywhere = {0, 0};
 
@@ -256,8 +256,20 @@ static void read_counter(struct tw_perfetto_track *k, struct tw_pb message)
 struct descriptor {
 	uint64_t uuid, parent;
 	struct tw_str name;
+	bool apart;
 	struct tw_pb_field thread, process, counter; /* number 0: not there */
 };
+
+static struct tw_str thread_name(struct tw_pb message)
+{
+	struct tw_str name = {0};
+	struct tw_pb_field f;
+
+	while (tw_pb_next(&message, &f))
+		if (f.number == 5)
+			name = tw_pb_str(&f);
+	return name;
+}
 
 static struct descriptor read_descriptor(struct tw_pb message)
 {
@@ -277,6 +289,8 @@ static struct descriptor read_descriptor(struct tw_pb message)
 			d.thread = f;
 		else if (f.number == 8)
 			d.counter = f;
+		else if (f.number == 9 || f.number == 15)
+			d.apart = d.apart || f.value == (f.number == 9 ? 1 : NEVER_MERGE);
 	return d;
 }
 
@@ -292,9 +306,15 @@ enum tw_status tw_perfetto_tracks_describe(
 	if (st != TW_OK || !k)
 		return st;
 	k->described = true;
+	k->apart = k->apart || d.apart;
 	if (d.parent && d.parent != d.uuid)
 		k->parent = d.parent;
 	if (d.name.len && !tw_perfetto_intern_text(t->texts, d.name, offset, &k->name))
+		return no_memory(err);
+	k->title = k->name;
+	if (!k->title && d.thread.number &&
+	        !tw_perfetto_intern_text(
+	                t->texts, thread_name(tw_pb_in(&d.thread)), offset, &k->title))
 		return no_memory(err);
 	if (d.counter.number)
 		read_counter(k, tw_pb_in(&d.counter));
@@ -333,6 +353,28 @@ struct tw_tid *tw_perfetto_tracks_owner(
 
 /* --- events --- */
 
+/* The thread that has the calls of a track below one; NULL: none.  A track that forbids merging
+ * stands for its thread while nothing else has calls there, as in our own exports; otherwise it
+ * becomes a thread of the same process, called as the track. */
+static struct tw_tid *row_of(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k)
+{
+	struct tw_tids *ids = &t->marks->tids;
+
+	inherit(t, k);
+	if (!k->thread || k->own)
+		return k->own ? k->own : k->thread;
+	if (!k->apart || !k->thread->calls_of)
+		k->thread->calls_of = k;
+	if (k->thread->calls_of == k)
+		return k->thread;
+	k->own = tw_tids_get_in(ids, k->thread->pid,
+	        (uint64_t)++t->n_own << 32 | (uint32_t)k->thread->tid, TW_NO_OFFSET);
+	if (!k->own)
+		return k->thread;
+	tw_tids_name(ids, k->own, tw_perfetto_intern_str(t->texts, k->title));
+	return k->own;
+}
+
 static void see(struct tw_perfetto_tracks *t, int64_t ts_ns)
 {
 	if (ts_ns > t->marks->last_ns)
@@ -370,12 +412,12 @@ static enum tw_status tell_span(struct tw_perfetto_tracks *t, struct tw_perfetto
 	        .dur_ns = dur_ns,
 	        .offset = o->offset,
 	        .text = tw_perfetto_intern_str(t->texts, o->name)};
+	struct tw_tid *row = row_of(t, k);
 	struct tw_detail d;
 
-	inherit(t, k);
-	if (k->thread) {
+	if (row) {
 		count_process(t, k->pid);
-		ev.track = tw_tids_track(&t->marks->tids, k->thread);
+		ev.track = tw_tids_track(&t->marks->tids, row);
 		ev.sym = tw_perfetto_intern_sym(t->texts, o->name);
 		return tw_marks_event(t->marks, &ev, err);
 	}
@@ -416,6 +458,7 @@ enum tw_status tw_perfetto_tracks_begin(struct tw_perfetto_tracks *t, struct tw_
 	struct tw_perfetto_open o = {ev->ts_ns, ev->offset, 0};
 
 	see(t, ev->ts_ns);
+	(void)row_of(t, k);
 	if (k->hidden || k->n_open >= t->max_depth) {
 		repair(t, TW_REPAIR_depth_clipped, ev->offset);
 		k->hidden++;

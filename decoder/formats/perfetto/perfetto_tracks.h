@@ -23,9 +23,11 @@ struct tw_perfetto_track {
 	uint64_t uuid, parent; /* parent 0: none */
 	bool of_thread_id;     /* uuid is pid << 32 | tid: a thread without a track of its own */
 	bool described, incremental;
-	struct tw_tid *thread; /* NULL: not a thread's, as far as it is known */
-	uint32_t pid, name;
-	int64_t multiplier, sum; /* of a counter */
+	bool apart;                /* forbids to be merged with others of its thread */
+	struct tw_tid *thread;     /* NULL: not a thread's, as far as it is known */
+	struct tw_tid *own;        /* has its calls instead; NULL: the thread has them */
+	uint32_t pid, name, title; /* title: of its own thread */
+	int64_t multiplier, sum;   /* of a counter */
 	struct tw_perfetto_open *open;
 	uint32_t n_open, cap_open, hidden; /* hidden: begun below the greatest depth */
 };
@@ -43,6 +45,7 @@ struct tw_perfetto_tracks {
 	uint32_t n, cap, max_depth;
 	uint32_t pid; /* of the one process that has calls; 0 none yet */
 	bool many_pids;
+	uint32_t n_own; /* tracks with calls of their own */
 };
 
 struct tw_perfetto_event {
