@@ -22,7 +22,13 @@
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_stored.h"
 
-enum { LOOKED_AT_ONCE = 16, KEYED_AT_ONCE = 64, PATH_BYTES = 1500, NAME_BYTES = 16384 };
+enum {
+	LOOKED_AT_ONCE = 16,
+	KEYED_AT_ONCE = 64,
+	PATH_BYTES = 1500,
+	NAME_BYTES = 16384,
+	INLINED_MAX = 32
+};
 enum { WAITED_NS = 1000000000, WAITED_S = 5 }; /* when a report does not say */
 #define WORK_BYTES ((size_t)512 << 20)
 
@@ -390,11 +396,33 @@ static json_t *named_doc(struct tw_hanger *h, const json_t *brief, const struct 
 	return named.ptr ? json_loadb(named.ptr, named.len, 0, NULL) : NULL;
 }
 
+/* Adds the methods that a frame stands for, innermost first; none where the compiler made it. */
+static void add_named(struct tw_hanger *h, const struct mappings *m, const struct tw_named *what,
+        struct tw_retrace_walk *walk, json_t *list)
+{
+	struct tw_retraced frames[INLINED_MAX];
+	size_t n = 0;
+
+	if (!tw_names_frames(&m->names, what, walk, frames, INLINED_MAX, &n)) {
+		*walk = (struct tw_retrace_walk){.r = m->names.retrace};
+		(void)tw_names_display(&m->names, what, h->name, NAME_BYTES);
+		(void)json_array_append_new(list, json_string(h->name));
+	}
+	for (size_t i = 0; i < n; i++) {
+		size_t len = tw_utf8_clean(h->name, NAME_BYTES, frames[i].class_name);
+
+		len += tw_utf8_clean(h->name + len, NAME_BYTES - len, TW_STR("."));
+		(void)tw_utf8_clean(h->name + len, NAME_BYTES - len, frames[i].method);
+		(void)json_array_append_new(list, json_string(h->name));
+	}
+}
+
 static json_t *named_path(struct tw_hanger *h, const json_t *brief, const struct mappings *m)
 {
 	const json_t *path = json_object_get(brief, "path");
 	const json_t *frames = json_object_get(path, "frames");
 	json_t *list = json_array();
+	struct tw_retrace_walk walk = {.r = m->names.retrace};
 
 	for (size_t i = 0; i < json_array_size(frames); i++) {
 		const json_t *frame = json_array_get(frames, i);
@@ -403,8 +431,7 @@ static json_t *named_path(struct tw_hanger *h, const json_t *brief, const struct
 		const struct tw_named what = {
 		        id != NULL, (uint64_t)json_integer_value(id), tw_str_of(name ? name : "")};
 
-		(void)tw_names_display(&m->names, &what, h->name, NAME_BYTES);
-		(void)json_array_append_new(list, json_string(h->name));
+		add_named(h, m, &what, &walk, list);
 	}
 	if (!path) {
 		json_decref(list);

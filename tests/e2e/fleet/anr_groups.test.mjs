@@ -240,6 +240,25 @@ test('calls beside a report say what main did when the report came too late', as
 	assert.deepEqual(two.groups.map((g) => g.kind).sort(), ['idle', 'path']);
 });
 
+test('an outline is never what a group is about: its caller is, by the line that the outline was taken from', async (t) => {
+	const s = await startServer(t);
+	const stacks = JSON.stringify({
+		format: 'java-stacks/1', pid: 9, interval_ms: 100,
+		frames: ['android.os.Looper.loop(Looper.java:99)', 'a.a.m(SourceFile:27)', 'a.o.x(SourceFile:1)'],
+		stacks: [[2, 1, 0], []],
+		threads: { 1: { name: 'main', sys_tid: 9 } },
+		samples: Array.from({ length: 61 }, (_, i) => [i * 100_000_000, 1, i < 60 ? 0 : 1]),
+	});
+	const map = 'made.Out -> a.o:\n    1:1:int outline():0:0 -> x\n# {"id":"com.android.tools.r8.outline"}\nshop.Cart -> a.a:\n'
+		+ '    4:4:int shop.Price.sum():21:21 -> m\n    4:4:void pay():30 -> m\n    27:27:void pay():0:0 -> m\n'
+		+ '# {"id":"com.android.tools.r8.outlineCallsite","positions":{"1":4}}\n';
+	assert.equal((await s.put('/api/v1/builds/b1/retrace', map)).status, 200);
+	const trace = await s.trace(stacks, { query: { scenario: 'anr', build_id: 'b1' } });
+	assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+	const json = await settled(s, 1);
+	assert.deepEqual([json.groups[0].kind, json.groups[0].title, json.groups[0].cause.frames], ['path', 'Time spent in Price.sum', ['shop.Price.sum', 'shop.Cart.pay']]);
+});
+
 test('locks that calls waited for add up with those of reports', async (t) => {
 	const s = await startServer(t);
 	const at = (us, text) => `            main-40    (   40) [000] ...1     1.${String(us).padStart(6, '0')}: tracing_mark_write: ${text}\n`;
