@@ -5,8 +5,8 @@
 
 #include "server/base/clock.h"
 #include "server/base/log.h"
-#include "server/derive/found_fold.h"
 #include "server/derive/leader.h"
+#include "server/derive/stage_findings.h"
 
 enum { LOOK_AGAIN_S = 60, REST_MOST_MS = 2000, STEP_MS = 50 };
 

@@ -2,8 +2,8 @@
 
 #include "server/base/clock.h"
 #include "server/base/log.h"
-#include "server/derive/hang_fold.h"
 #include "server/derive/leader.h"
+#include "server/derive/stage_anr.h"
 
 enum { LOOK_AGAIN_S = 60, KEEP_DAYS = 400 };
 

@@ -18,7 +18,7 @@
 
 #include "fleet_sim.h"
 #include "server/db/catalogue_sqlite.h"
-#include "server/derive/rollup/rollup_fold.h"
+#include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet.h"
 #include "server/fleet/fleet_search.h"
 #include "server/fleet/fleet_tree.h"

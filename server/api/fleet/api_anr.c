@@ -10,7 +10,7 @@
 #include "server/api/fleet/api_fleet.h"
 #include "server/base/app.h"
 #include "server/base/thread/periodic.h"
-#include "server/derive/hang_fold.h"
+#include "server/derive/stage_anr.h"
 #include "server/fleet/anr/anr_rules.h"
 
 enum { LIMIT_MAX = TW_ANR_GROUPS_MAX };

@@ -7,7 +7,7 @@
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
 #include "server/base/app.h"
-#include "server/derive/rollup/rollup_fold.h"
+#include "server/derive/rollup/rollup_writer.h"
 
 enum { TOP = 20, TOP_MAX = 200 };
 

@@ -7,7 +7,7 @@
 #define TW_API_FLEET_COMPARE_H
 
 #include "server/api/fleet/api_fleet_tree.h"
-#include "server/derive/rollup/rollup_fold.h"
+#include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet_compare.h"
 
 struct tw_compared_side {

@@ -10,7 +10,7 @@
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/fleet/regression_json.h"
 #include "server/catalogue/notify/catalogue_tell.h"
-#include "server/derive/jobs_rollup.h"
+#include "server/derive/stage_regressions.h"
 
 enum { OWNER_BYTES = 200, NOTE_BYTES = 2000, VERSION_BYTES = 200 };
 

@@ -9,9 +9,9 @@
 #include "server/cli/cli.h"
 #include "server/cli/cli_line.h"
 #include "server/cli/cli_term.h"
-#include "server/derive/found_fold.h"
-#include "server/derive/hang_fold.h"
-#include "server/derive/rollup/rollup_fold.h"
+#include "server/derive/rollup/rollup_writer.h"
+#include "server/derive/stage_anr.h"
+#include "server/derive/stage_findings.h"
 
 static const char synopsis[] = "rollup --data DIR [--rebuild] [--json]";
 

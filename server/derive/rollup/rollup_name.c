@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "server/base/log.h"
-#include "server/derive/rollup/rollup_fold_int.h"
+#include "server/derive/rollup/rollup_writer_int.h"
 
 enum { DESCRIPTOR_BYTES = 512 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "server/catalogue/fleet/catalogue_post.h"
-#include "server/derive/rollup/rollup_fold_int.h"
+#include "server/derive/rollup/rollup_writer_int.h"
 
 enum { POST_BYTES = 8 << 20, PACKED_AT_ONCE = 256, PACK_FROM = 8 };
 

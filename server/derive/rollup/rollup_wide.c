@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "server/base/log.h"
-#include "server/derive/rollup/rollup_fold.h"
+#include "server/derive/rollup/rollup_writer.h"
 
 enum { MADE_AT_ONCE = 16, PART_BYTES = 256 << 20 };
 #define WORK_BYTES ((size_t)512 << 20)

@@ -11,7 +11,7 @@
 #include "server/catalogue/fleet/catalogue_post.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
-#include "server/derive/rollup/rollup_fold.h"
+#include "server/derive/rollup/rollup_writer.h"
 #include "server/stats/rollup_tree.h"
 
 static void make_ready(const char *path)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
-#include "server/derive/rollup/rollup_fold.h"
+#include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet.h"
 #include "server/fleet/fleet_tree.h"
 #include "tests/fleet_sim.h"

@@ -15,7 +15,7 @@
 
 #include "server/base/clock.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
-#include "server/derive/rollup/rollup_fold.h"
+#include "server/derive/rollup/rollup_writer.h"
 #include "tests/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/derive/rollup/rollup_fold.h"
+#include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet.h"
 #include "tests/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"

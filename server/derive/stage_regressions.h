@@ -6,8 +6,8 @@
  * deletes what is older than rollups are kept.
  * Thread: by the owner.
  */
-#ifndef TW_JOBS_ROLLUP_H
-#define TW_JOBS_ROLLUP_H
+#ifndef TW_STAGE_REGRESSIONS_H
+#define TW_STAGE_REGRESSIONS_H
 
 #include "decoder/base/buf.h"
 #include "decoder/base/err.h"

@@ -4,11 +4,11 @@
  * What the background job of the server does and `tracewell rollup` does, in one
  * place; any number of processes may do it at once.  Thread: one at a time.
  */
-#ifndef TW_FOUND_FOLD_H
-#define TW_FOUND_FOLD_H
+#ifndef TW_STAGE_FINDINGS_H
+#define TW_STAGE_FINDINGS_H
 
 #include "server/catalogue/fleet/catalogue_found.h"
-#include "server/derive/rollup/rollup_fold.h"
+#include "server/derive/rollup/rollup_writer.h"
 #include "server/query/detect/detect_rules.h"
 
 struct tw_finder;

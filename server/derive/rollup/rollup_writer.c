@@ -5,7 +5,7 @@
  * that were written before are remembered, by a set of their numbers, so that a
  * trace of a known build writes none.
  */
-#include "server/derive/rollup/rollup_fold_int.h"
+#include "server/derive/rollup/rollup_writer_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>

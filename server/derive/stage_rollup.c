@@ -1,4 +1,4 @@
-#include "server/derive/jobs_rollup.h"
+#include "server/derive/stage_regressions.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "server/base/log.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/derive/leader.h"
-#include "server/derive/rollup/rollup_fold.h"
+#include "server/derive/rollup/rollup_writer.h"
 
 enum { LOOK_AGAIN_S = 60, KEEP_DAYS = 400, REGRESS_MS = 3600 * 1000, TURN_MS = 60 * 1000 };
 

@@ -4,11 +4,11 @@
  * What the background job of the server does and `tracewell rollup` does, in one
  * place.  Thread: one at a time.
  */
-#ifndef TW_HANG_FOLD_H
-#define TW_HANG_FOLD_H
+#ifndef TW_STAGE_ANR_H
+#define TW_STAGE_ANR_H
 
 #include "server/catalogue/anr/catalogue_hang.h"
-#include "server/derive/rollup/rollup_fold.h"
+#include "server/derive/rollup/rollup_writer.h"
 
 struct tw_hanger;
 

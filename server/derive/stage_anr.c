@@ -4,7 +4,7 @@
  * Keys are made apart from looking, so that a new trace, a late mapping and changed
  * rules all go one way, and none of them needs the trace's file.
  */
-#include "server/derive/hang_fold.h"
+#include "server/derive/stage_anr.h"
 
 #include <stdlib.h>
 #include <string.h>

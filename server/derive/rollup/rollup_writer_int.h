@@ -1,12 +1,12 @@
 /*
  * rollup_fold_int.h - what folds, shared by the files that fold, name and add up.
  */
-#ifndef TW_ROLLUP_FOLD_INT_H
-#define TW_ROLLUP_FOLD_INT_H
+#ifndef TW_ROLLUP_WRITER_INT_H
+#define TW_ROLLUP_WRITER_INT_H
 
 #include <stdatomic.h>
 
-#include "server/derive/rollup/rollup_fold.h"
+#include "server/derive/rollup/rollup_writer.h"
 #include "server/trace/trace_file.h"
 
 enum { TW_FOLD_BYTES = 512 << 20, TW_FOLD_NAME_BYTES = 16384, TW_FOLD_BUILD_BYTES = 512 };

@@ -1,4 +1,4 @@
-#include "server/derive/found_fold.h"
+#include "server/derive/stage_findings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/derive/detecting.h"
-#include "server/derive/rollup/rollup_fold_int.h"
+#include "server/derive/rollup/rollup_writer_int.h"
 #include "server/fleet/found.h"
 #include "server/trace/trace_stored.h"
 

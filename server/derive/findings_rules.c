@@ -5,7 +5,7 @@
 
 #include "server/base/auth_secret.h"
 #include "server/catalogue/access/catalogue_ruleset.h"
-#include "server/derive/found_fold.h"
+#include "server/derive/stage_findings.h"
 #include "server/query/detect/frame_rules.h"
 
 /* Rises with what the code itself finds, so that traces are looked at again. */

@@ -5,8 +5,8 @@
  * place; any number of processes may do it at once (catalogue_rollup.h).
  * Thread: one at a time.
  */
-#ifndef TW_ROLLUP_FOLD_H
-#define TW_ROLLUP_FOLD_H
+#ifndef TW_ROLLUP_WRITER_H
+#define TW_ROLLUP_WRITER_H
 
 #include "server/catalogue/fleet/catalogue_rollup.h"
 #include "server/storage/blob.h"
