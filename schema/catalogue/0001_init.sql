@@ -237,7 +237,7 @@ CREATE TABLE trace (
 	error_message TEXT NOT NULL DEFAULT '',
 	error_offset INTEGER NOT NULL DEFAULT -1,
 	-- how many of its methods the build's mappings resolve
-	named INTEGER NOT NULL DEFAULT 0,                 -- 0 not counted, 1 counted, 2 counted with an earlier mapping
+	named INTEGER NOT NULL DEFAULT 0,                 -- 0 not counted, 1 counted, 2 counted with an earlier mapping; -2, -4: 0, 2 and postponed
 	names_ids INTEGER NOT NULL DEFAULT 0,             -- method ids in the trace
 	names_resolved INTEGER NOT NULL DEFAULT 0,        -- of these, resolved by a mapping
 	names_slices INTEGER NOT NULL DEFAULT 0,          -- slices of methods with ids
@@ -249,12 +249,11 @@ CREATE TABLE trace (
 	upload_kept INTEGER NOT NULL DEFAULT 1,           -- 0: the upload expired, the decoded file remains
 	kept_for TEXT NOT NULL DEFAULT '',                -- why retention spares it, such as 'exemplar'; '' no reason
 	-- derived data
-	folded INTEGER NOT NULL DEFAULT 0,    -- rollups: 1 counted, 2 unreadable, 3 to be tried again (rollup_again)
-	hung INTEGER NOT NULL DEFAULT 0,      -- ANRs and locks: 1 indexed, 2 unreadable
+	folded INTEGER NOT NULL DEFAULT 0,    -- rollups: 1 counted, 2 unreadable, 3 postponed
+	hung INTEGER NOT NULL DEFAULT 0,      -- ANRs and locks: 1 indexed, 2 unreadable, 3 postponed
 	install INTEGER NOT NULL DEFAULT 0,   -- hash of the sending installation; 0 not given
 	anr TEXT NOT NULL DEFAULT '',         -- key of its ANR's group; '' no ANR.  Retention spares the first of each group
 	detected INTEGER NOT NULL DEFAULT 0,  -- detectors: version of the rules applied, 0 none, -1 unreadable, -2 postponed
-	detect_ms INTEGER NOT NULL DEFAULT 0, -- postponed until
 	PRIMARY KEY (project_id, trace_id)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX trace_once_by_key ON trace(project_id, idempotency_key)
@@ -268,7 +267,7 @@ CREATE INDEX trace_by_bytes ON trace(project_id, upload_bytes, trace_id);
 CREATE INDEX trace_by_build ON trace(project_id, build_id, created_ms);
 CREATE INDEX trace_by_session ON trace(project_id, session_id) WHERE session_id <> '';
 CREATE INDEX trace_by_id ON trace(trace_id); -- at startup only the file's name is known
-CREATE INDEX trace_uncounted ON trace(project_id, trace_id) WHERE state = 2 AND named <> 1 AND build_id <> '';
+CREATE INDEX trace_uncounted ON trace(project_id, trace_id) WHERE state = 2 AND named >= 0 AND named <> 1 AND build_id <> '';
 CREATE INDEX trace_by_mapping ON trace(project_id, mapping_id) WHERE mapping_id <> '';
 CREATE INDEX trace_with_upload ON trace(project_id, created_ms, trace_id) WHERE upload_kept=1;
 CREATE INDEX trace_unfolded ON trace(project_id, created_ms, trace_id) WHERE state = 2 AND folded = 0;
@@ -516,15 +515,19 @@ CREATE TABLE rollup_rename (
 	PRIMARY KEY (project_id, build_id)
 ) STRICT, WITHOUT ROWID;
 
--- Traces whose counting failed temporarily (trace.folded 3), or is being tried again (0).
-CREATE TABLE rollup_again (
+-- Traces whose work in a stage of derived data failed temporarily (server/derive/pipeline.h).  A
+-- column of trace says that the trace is postponed; the row says until when, and why.
+CREATE TABLE postponed (
 	project_id TEXT NOT NULL,
 	trace_id TEXT NOT NULL,
+	stage TEXT NOT NULL,
 	tries INTEGER NOT NULL,
-	again_ms INTEGER NOT NULL,
-	PRIMARY KEY (project_id, trace_id)
+	again_ms INTEGER NOT NULL, -- then tried again; once that has begun, then forgotten
+	waits INTEGER NOT NULL,    -- 1 until then
+	reason TEXT NOT NULL,
+	PRIMARY KEY (project_id, trace_id, stage)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX rollup_again_by_time ON rollup_again(again_ms);
+CREATE INDEX postponed_by_time ON postponed(stage, again_ms);
 
 -- Merged call tree of a cell (server/stats/rollup_tree_bytes.c).
 CREATE TABLE rollup_tree (

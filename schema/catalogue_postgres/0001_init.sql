@@ -278,7 +278,6 @@ CREATE TABLE trace (
 	install BIGINT NOT NULL DEFAULT 0,
 	anr TEXT COLLATE "C" NOT NULL DEFAULT '',
 	detected BIGINT NOT NULL DEFAULT 0,
-	detect_ms BIGINT NOT NULL DEFAULT 0,
 	PRIMARY KEY (project_id, trace_id)
 );
 CREATE UNIQUE INDEX trace_once_by_key ON trace(project_id, idempotency_key)
@@ -292,7 +291,7 @@ CREATE INDEX trace_by_bytes ON trace(project_id, upload_bytes, trace_id);
 CREATE INDEX trace_by_build ON trace(project_id, build_id, created_ms);
 CREATE INDEX trace_by_session ON trace(project_id, session_id) WHERE session_id <> '';
 CREATE INDEX trace_by_id ON trace(trace_id);
-CREATE INDEX trace_uncounted ON trace(project_id, trace_id) WHERE state = 2 AND named <> 1 AND build_id <> '';
+CREATE INDEX trace_uncounted ON trace(project_id, trace_id) WHERE state = 2 AND named >= 0 AND named <> 1 AND build_id <> '';
 CREATE INDEX trace_by_mapping ON trace(project_id, mapping_id) WHERE mapping_id <> '';
 CREATE INDEX trace_with_upload ON trace(project_id, created_ms, trace_id) WHERE upload_kept=1;
 CREATE INDEX trace_unfolded ON trace(project_id, created_ms, trace_id) WHERE state = 2 AND folded = 0;
@@ -535,15 +534,19 @@ CREATE TABLE rollup_rename (
 	PRIMARY KEY (project_id, build_id)
 );
 
--- Traces whose counting failed temporarily (trace.folded 3), or is being tried again (0).
-CREATE TABLE rollup_again (
+-- Traces whose work in a stage of derived data failed temporarily (server/derive/pipeline.h).  A
+-- column of trace says that the trace is postponed; the row says until when, and why.
+CREATE TABLE postponed (
 	project_id TEXT COLLATE "C" NOT NULL,
 	trace_id TEXT COLLATE "C" NOT NULL,
+	stage TEXT COLLATE "C" NOT NULL,
 	tries BIGINT NOT NULL,
-	again_ms BIGINT NOT NULL,
-	PRIMARY KEY (project_id, trace_id)
+	again_ms BIGINT NOT NULL, -- then tried again; once that has begun, then forgotten
+	waits BIGINT NOT NULL,    -- 1 until then
+	reason TEXT COLLATE "C" NOT NULL,
+	PRIMARY KEY (project_id, trace_id, stage)
 );
-CREATE INDEX rollup_again_by_time ON rollup_again(again_ms);
+CREATE INDEX postponed_by_time ON postponed(stage, again_ms);
 
 -- Merged call tree of a cell.
 CREATE TABLE rollup_tree (

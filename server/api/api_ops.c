@@ -18,10 +18,9 @@
 #include "server/catalogue/traces/catalogue_quarantine.h"
 #include "server/db/catalogue_postgres.h"
 #include "server/db/catalogue_sums.h"
-#include "server/derive/jobs_found.h"
 #include "server/derive/jobs_hook.h"
 #include "server/derive/leader.h"
-#include "server/derive/stage_regressions.h"
+#include "server/derive/pipeline.h"
 #include "server/http/answers.h"
 #include "server/http/http.h"
 #include "server/http/limit/answer_memory.h"
@@ -239,8 +238,7 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	write_here(app, &out);
 	write_gauge(&out, "tracewell_catalogue_damaged_pages", tw_sums_damaged());
 	write_gauge(&out, "tracewell_sessions", sessions);
-	tw_found_job_metrics(app, &out);
-	st = tw_rollup_job_metrics(app, &out, err);
+	st = tw_pipeline_metrics(app->pipeline, app->catalogue, &out, err);
 	if (st == TW_OK)
 		st = tw_hook_job_metrics(app, &out, err);
 	if (st != TW_OK) {

@@ -11,6 +11,14 @@
 #include "server/base/caller.h"
 #include "server/base/config.h"
 
+/* What makes derived data out of date; bits. */
+enum tw_raised_by {
+	TW_RAISED_BY_DECODER = 1,
+	TW_RAISED_BY_MAPPING = 2,
+	TW_RAISED_BY_RULES = 4,
+	TW_RAISED_BY_ROLLUP = 8
+};
+
 struct tw_app {
 	const struct tw_config *config;
 	const struct tw_route *routes; /* http.h */
@@ -31,19 +39,13 @@ struct tw_app {
 	struct tw_store_job *store_job; /* jobs_store.h; NULL: files are in the data folder */
 	struct tw_recorder *recorder;   /* trace_record.h; NULL: no records are written */
 	struct tw_leader *leader;       /* leader.h; NULL: there are no other servers */
-	struct tw_periodic *names;      /* jobs_names.h */
-	struct tw_periodic *rollup;     /* jobs_rollup.h */
-	struct tw_folder *folder;       /* rollup_fold.h: that job's */
-	_Atomic bool looking;           /* for what got slower: one at a time */
-	int64_t keep_ms;                /* when retention looks, next */
-	int64_t look_ms;              /* when the rollups' thread looks for what got slower, next */
-	char look_turn[TW_ID_BYTES];  /* the project it looked at last; "" none yet this time */
-	struct tw_periodic *hangs;    /* jobs_hang.h */
-	struct tw_hanger *hanger;     /* hang_fold.h: that job's */
-	struct tw_periodic *findings; /* jobs_found.h */
-	struct tw_finder *finder;     /* found_fold.h: that job's */
-	struct tw_periodic *hooks;    /* jobs_hook.h */
-	struct tw_seal *seal;         /* of secrets of webhooks */
+	struct tw_pipeline *pipeline;   /* pipeline.h; NULL: this server does not decode */
+	/* Wakes the stages that depend on it; NULL as above (tw_raised). */
+	void (*raised)(struct tw_app *app, unsigned by);
+	_Atomic bool looking;                   /* for what got slower: one at a time */
+	int64_t keep_ms;                        /* when retention looks, next */
+	struct tw_periodic *hooks;              /* jobs_hook.h */
+	struct tw_seal *seal;                   /* of secrets of webhooks */
 	struct tw_hook_runner *hook_runner;     /* that job's */
 	struct tw_periodic *retention;          /* jobs_retention.h */
 	struct tw_symbols *symbols;             /* symbols.h: open mappings by build */
@@ -63,5 +65,11 @@ struct tw_app {
 	_Atomic bool unready;       /* /readyz is red: the server will be stopped */
 	_Atomic bool stopping;      /* it is being stopped: no upload is begun */
 };
+
+static inline void tw_raised(struct tw_app *app, unsigned by)
+{
+	if (app->raised)
+		app->raised(app, by);
+}
 
 #endif

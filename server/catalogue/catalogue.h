@@ -484,9 +484,6 @@ enum tw_status tw_catalogue_commit_of(struct tw_catalogue *c, const char *projec
 struct tw_named_trace {
 	const char *project_id, *trace_id, *build_id, *mapping_id;
 };
-/* Ready traces whose names are to be counted, at most `limit`. */
-enum tw_status tw_catalogue_names_todo(struct tw_catalogue *c, uint32_t limit, struct tw_arena *a,
-        struct tw_named_trace **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* Nothing when the trace was deleted meanwhile. */
 enum tw_status tw_catalogue_names_set(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, const struct tw_name_counts *counts, struct tw_err *err) TW_MUST_USE;

@@ -36,7 +36,7 @@ static const struct tw_table tables[] = {
                 "losses:i repairs:i error_status error_message error_offset:i named:i "
                 "names_ids:i names_resolved:i names_slices:i names_resolved_slices:i "
                 "file_sha256 title pinned:i annotations:i upload_kept:i kept_for folded:i "
-                "hung:i install:i anr detected:i detect_ms:i"},
+                "hung:i install:i anr detected:i"},
         {"part", 3, MANY, "project_id trace_id part sha256 format bytes:i found:i"},
         {"job", 2, MANY,
                 "project_id trace_id claimed:i due_ms:i tries:i owner queued_ms:i batch:i "
@@ -68,7 +68,7 @@ static const struct tw_table tables[] = {
                 "seen_day:i"},
         {"rollup_rename", 2, MANY, "project_id build_id after_id:i generation:i"},
         {"identity", 2, MANY, "issuer subject user_id created_ms:i"},
-        {"rollup_again", 2, MANY, "project_id trace_id tries:i again_ms:i"},
+        {"postponed", 3, MANY, "project_id trace_id stage tries:i again_ms:i waits:i reason"},
         {"rollup_tree", 2, FEW, "project_id cell_id:i day:i pending:i version:i data:b levels:b"},
         {"rollup_tree_delta", 3, FEW, "project_id cell_id:i trace_id data:b"},
         {"regression", 2, MANY,

@@ -37,16 +37,10 @@
 #include "server/decode/jobs_store.h"
 #include "server/decode/judge.h"
 #include "server/decode/worker.h"
-#include "server/derive/jobs_found.h"
-#include "server/derive/jobs_hang.h"
 #include "server/derive/jobs_hook.h"
-#include "server/derive/jobs_names.h"
 #include "server/derive/jobs_retention.h"
 #include "server/derive/leader.h"
-#include "server/derive/rollup/rollup_writer.h"
-#include "server/derive/stage_anr.h"
-#include "server/derive/stage_findings.h"
-#include "server/derive/stage_regressions.h"
+#include "server/derive/pipeline.h"
 #include "server/http/answers.h"
 #include "server/http/http.h"
 #include "server/http/http_wait.h"
@@ -394,20 +388,14 @@ static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 }
 
 /* What is done with traces that are decoded, by those who decode. */
-static enum tw_status start_folding(struct tw_app *app, struct tw_err *err)
+static enum tw_status start_deriving(struct tw_app *app, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	if (tw_catalogue_is_shared(app->catalogue))
 		st = tw_leader_start(app->catalogue, app->blobs, app->node, &app->leader, err);
 	if (st == TW_OK)
-		st = tw_names_job_start(app, &app->names, err);
-	if (st == TW_OK)
-		st = tw_found_job_start(app, &app->findings, err); /* before who wakes it */
-	if (st == TW_OK)
-		st = tw_rollup_job_start(app, &app->rollup, err);
-	if (st == TW_OK)
-		st = tw_hang_job_start(app, &app->hangs, err);
+		st = tw_pipeline_start(app, tw_stages, tw_pipeline_leads, &app->pipeline, err);
 	if (st == TW_OK)
 		st = tw_hook_job_start(app, &app->hooks, err);
 	return st == TW_OK ? tw_retention_job_start(app, &app->retention, err) : st;
@@ -423,7 +411,7 @@ static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
 	if (st == TW_OK) /* before who deletes */
 		st = tw_store_job_start(app, &app->store_job, err);
 	if (st == TW_OK && app->config->roles & TW_ROLE_DECODE)
-		st = start_folding(app, err);
+		st = start_deriving(app, err);
 	return st == TW_OK ? tw_jobs_start(app, expire_resumes, &app->jobs, err) : st;
 }
 
@@ -437,16 +425,10 @@ static void close_data(struct tw_app *app)
 		tw_blobs_stop(app->blobs);
 	app->store_job = tw_store_job_stop(app->store_job);
 	app->recorder = tw_recorder_stop(app->recorder);
-	app->rollup = tw_periodic_stop(app->rollup);
-	app->folder = tw_folder_free(app->folder);
+	app->pipeline = tw_pipeline_stop(app->pipeline);
 	app->hooks = tw_periodic_stop(app->hooks);
 	app->hook_runner = tw_hook_runner_free(app->hook_runner);
 	app->seal = tw_seal_free(app->seal);
-	app->hangs = tw_periodic_stop(app->hangs);
-	app->hanger = tw_hanger_free(app->hanger);
-	app->findings = tw_periodic_stop(app->findings);
-	app->finder = tw_finder_free(app->finder);
-	app->names = tw_periodic_stop(app->names);
 	app->leader = tw_leader_stop(app->leader);
 	app->keep_quota = tw_periodic_stop(app->keep_quota);
 	if (app->quota && !tw_catalogue_is_shared(app->catalogue))

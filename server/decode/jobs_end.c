@@ -117,10 +117,7 @@ enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err
 	st = tw_catalogue_job_publish(
 	        j->app->catalogue, &r->job, &s, puts_late(r) ? &place : NULL, err);
 	tw_crash_point("row_ready");
-	tw_periodic_wake(j->app->names);
-	tw_periodic_wake(j->app->rollup);
-	tw_periodic_wake(j->app->hangs);
-	tw_periodic_wake(j->app->findings);
+	tw_raised(j->app, TW_RAISED_BY_DECODER);
 	if (st == TW_NOT_FOUND) { /* deleted while it was decoded: its file must go too */
 		drop_files(j, r);
 		return TW_OK;

@@ -391,10 +391,7 @@ static void now_in_use(struct compiler *c, const struct tw_blob_list *unused)
 	c->pause_ms = 0;
 	tw_record_build(c->of->app->recorder, c->job.project_id, c->sent.build_id);
 	log_end(c, "ready", NULL);
-	tw_periodic_wake(app->names);
-	tw_periodic_wake(app->rollup);
-	tw_periodic_wake(app->hangs);
-	tw_periodic_wake(app->findings);
+	tw_raised(app, TW_RAISED_BY_MAPPING);
 	tw_jobs_drop_unused(app, unused);
 }
 

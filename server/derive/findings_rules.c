@@ -1,5 +1,5 @@
 /*
- * found_rules.c - the rules by which a project's traces are looked at, and their number.
+ * findings_rules.c - the rules by which a project's traces are looked at, and their number.
  */
 #include <stdlib.h>
 

@@ -15,6 +15,8 @@
 #include "server/base/log.h"
 #include "server/base/text/json_memory.h"
 #include "server/catalogue/access/catalogue_ruleset.h"
+#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/derive/pipeline.h"
 #include "server/fleet/anr/anr_brief.h"
 #include "server/fleet/anr/anr_cause.h"
 #include "server/fleet/anr/anr_names.h"
@@ -25,49 +27,22 @@
 enum {
 	LOOKED_AT_ONCE = 16,
 	KEYED_AT_ONCE = 64,
-	PATH_BYTES = 1500,
 	NAME_BYTES = 16384,
+	KEEP_DAYS = 400,
 	INLINED_MAX = 32
 };
 enum { WAITED_NS = 1000000000, WAITED_S = 5 }; /* when a report does not say */
 #define WORK_BYTES ((size_t)512 << 20)
 
-struct tw_hanger {
-	struct tw_folder_parts parts;
-	struct tw_arena *arena, *project_arena, *round_arena;
-	char *name;             /* NAME_BYTES */
-	char turn[TW_ID_BYTES]; /* the project that was looked at last */
+struct anrs {
+	struct tw_derive_parts parts;
+	struct tw_arena *arena, *project_arena; /* of one trace; of a project's turn */
+	char *name;                             /* NAME_BYTES */
 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_oom(err);
-}
-
-struct tw_hanger *tw_hanger_new(const struct tw_folder_parts *parts)
-{
-	struct tw_hanger *h = tw_mem_zalloc(1, sizeof *h);
-
-	if (!h)
-		return NULL;
-	h->parts = *parts;
-	h->arena = tw_arena_new(WORK_BYTES);
-	h->project_arena = tw_arena_new(WORK_BYTES);
-	h->round_arena = tw_arena_new(WORK_BYTES);
-	h->name = tw_mem_alloc(NAME_BYTES, 1);
-	return h->arena && h->project_arena && h->round_arena && h->name ? h : tw_hanger_free(h);
-}
-
-struct tw_hanger *tw_hanger_free(struct tw_hanger *h)
-{
-	if (!h)
-		return NULL;
-	tw_mem_free(h->name);
-	tw_arena_free(h->round_arena);
-	tw_arena_free(h->project_arena);
-	tw_arena_free(h->arena);
-	tw_mem_free(h);
-	return NULL;
 }
 
 /* --- looking at a trace --- */
@@ -137,7 +112,7 @@ static enum tw_status read_file(struct look *l, struct tw_err *err)
 	return st;
 }
 
-static enum tw_status open_and_read(struct tw_hanger *h, struct look *l, struct tw_err *err)
+static enum tw_status open_and_read(struct anrs *h, struct look *l, struct tw_err *err)
 {
 	enum tw_status st = tw_trace_stored_open(h->parts.blobs, l->row.id, &l->file, err);
 
@@ -168,7 +143,7 @@ static const char *user_of(const char *labels, struct tw_arena *a)
 	return user ? user : "";
 }
 
-static enum tw_status keep(struct tw_hanger *h, struct look *l, struct tw_err *err)
+static enum tw_status keep(struct anrs *h, struct look *l, struct tw_err *err)
 {
 	struct tw_hang hang = {.row = &l->row,
 	        .device_class = tw_rollup_device_class(l->row.meta.labels),
@@ -184,14 +159,8 @@ static enum tw_status keep(struct tw_hanger *h, struct look *l, struct tw_err *e
 	return tw_catalogue_hang_put(h->parts.catalogue, &hang, err);
 }
 
-/* Its own fault, or one of the disk, which passes? */
-static bool is_for_good(enum tw_status st)
-{
-	return st != TW_IO && st != TW_BUSY && st != TW_FULL;
-}
-
-/* One that cannot be read is noted, and not tried again before it was decoded again. */
-static enum tw_status look_at(struct tw_hanger *h, const struct tw_hang_todo *t, struct tw_err *err)
+static enum tw_status look_at(struct anrs *h, const struct tw_turn *turn,
+        const struct tw_named_trace *t, struct tw_err *err)
 {
 	struct look l = {
 	        .arena = h->arena, .end_ns = -1, .waited_ns = WAITED_S * (int64_t)WAITED_NS};
@@ -202,45 +171,26 @@ static enum tw_status look_at(struct tw_hanger *h, const struct tw_hang_todo *t,
 	if (st != TW_OK)
 		return st == TW_NOT_FOUND ? TW_OK : st;
 	st = open_and_read(h, &l, &why);
-	if (st == TW_OK)
+	if (st == TW_OK) {
 		st = keep(h, &l, err);
-	else if (!is_for_good(st))
-		*err = why;
-	else {
-		tw_log_err(TW_LOG_WARN, "trace_not_looked_at", t->trace_id, &why);
-		st = tw_catalogue_hang_skip(h->parts.catalogue, t->project_id, t->trace_id, err);
-	}
+		tw_turn_done(turn, st == TW_OK);
+	} else
+		st = tw_turn_failed(turn, t, tw_may_pass(st), &why, err);
 	json_decref(l.doc);
 	json_decref(l.path);
 	return st;
 }
 
-/* Traces of the project that comes next, around: one with many keeps none of the others waiting. */
-static enum tw_status next_todo(
-        struct tw_hanger *h, struct tw_hang_todo **ret, size_t *ret_n, struct tw_err *err)
+static enum tw_status look_at_some(
+        struct anrs *h, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_hang_todo(
-	        h->parts.catalogue, h->turn, LOOKED_AT_ONCE, h->round_arena, ret, ret_n, err);
-
-	if (st == TW_OK && *ret_n == 0 && h->turn[0])
-		st = tw_catalogue_hang_todo(
-		        h->parts.catalogue, "", LOOKED_AT_ONCE, h->round_arena, ret, ret_n, err);
-	if (st == TW_OK)
-		(void)snprintf(h->turn, sizeof h->turn, "%s", *ret_n ? (*ret)[0].project_id : "");
-	return st;
-}
-
-enum tw_status tw_hanger_look(struct tw_hanger *h, bool *ret_more, struct tw_err *err)
-{
-	struct tw_hang_todo *todo = NULL;
+	struct tw_named_trace *todo = NULL;
 	size_t n = 0;
-	enum tw_status st;
+	enum tw_status st = tw_turn_traces(turn, LOOKED_AT_ONCE, h->project_arena, &todo, &n, err);
 
-	tw_arena_reset(h->round_arena);
-	st = next_todo(h, &todo, &n, err);
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
+	for (size_t i = 0; st == TW_OK && i < n && !tw_turn_is_over(turn); i++) {
 		tw_arena_reset(h->arena);
-		st = look_at(h, &todo[i], err);
+		st = look_at(h, turn, &todo[i], err);
 	}
 	*ret_more = st == TW_OK && n > 0;
 	return st;
@@ -284,8 +234,8 @@ static int64_t number_of(struct tw_arena *a, const char *groups, const char *fra
 	return (int64_t)(bits >> 2) + 1;
 }
 
-enum tw_status tw_hang_rules(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
-        int64_t *ret, struct tw_err *err)
+enum tw_status tw_anr_rules_number(struct tw_catalogue *c, const char *project_id,
+        struct tw_arena *a, int64_t *ret, struct tw_err *err)
 {
 	const char *groups = NULL;
 	const char *frames = NULL;
@@ -306,7 +256,7 @@ static void close_rules(struct rules *r)
 
 /* close_rules is owed, also on failure. */
 static enum tw_status open_rules(
-        struct tw_hanger *h, const char *project_id, struct rules *r, struct tw_err *err)
+        struct anrs *h, const char *project_id, struct rules *r, struct tw_err *err)
 {
 	struct tw_arena *a = h->project_arena;
 	const char *groups = NULL;
@@ -333,7 +283,7 @@ struct mappings { /* of the build that was named last */
 };
 
 /* *ret NULL when it is unreadable; TW_BUSY when it may be had later. */
-static enum tw_status acquire(struct tw_hanger *h, const char *sha256, const char *build_id,
+static enum tw_status acquire(struct anrs *h, const char *sha256, const char *build_id,
         struct tw_symbols_ref **ret, struct tw_err *err)
 {
 	struct tw_err why;
@@ -349,7 +299,7 @@ static enum tw_status acquire(struct tw_hanger *h, const char *sha256, const cha
 	return st == TW_BUSY ? st : TW_OK;
 }
 
-static void close_mappings(struct tw_hanger *h, struct mappings *m)
+static void close_mappings(struct anrs *h, struct mappings *m)
 {
 	if (m->map)
 		tw_symbols_release(h->parts.symbols, m->map);
@@ -359,7 +309,7 @@ static void close_mappings(struct tw_hanger *h, struct mappings *m)
 }
 
 static enum tw_status open_mappings(
-        struct tw_hanger *h, const struct tw_hang_stale *s, struct mappings *m, struct tw_err *err)
+        struct anrs *h, const struct tw_hang_stale *s, struct mappings *m, struct tw_err *err)
 {
 	const struct tw_named_trace of = {s->project_id, s->trace_id, s->build_id, s->mapping_id};
 	struct tw_mapping_ids ids;
@@ -385,7 +335,7 @@ static enum tw_status open_mappings(
 }
 
 /* The report in the names of its build, judged; NULL: there is none, or no memory. */
-static json_t *named_doc(struct tw_hanger *h, const json_t *brief, const struct mappings *m)
+static json_t *named_doc(struct anrs *h, const json_t *brief, const struct mappings *m)
 {
 	char *text = tw_json_dumps(json_object_get(brief, "doc"), JSON_COMPACT);
 	struct tw_str named = {NULL, 0};
@@ -397,7 +347,7 @@ static json_t *named_doc(struct tw_hanger *h, const json_t *brief, const struct 
 }
 
 /* Adds the methods that a frame stands for, innermost first; none where the compiler made it. */
-static void add_named(struct tw_hanger *h, const struct mappings *m, const struct tw_named *what,
+static void add_named(struct anrs *h, const struct mappings *m, const struct tw_named *what,
         struct tw_retrace_walk *walk, json_t *list)
 {
 	struct tw_retraced frames[INLINED_MAX];
@@ -417,7 +367,7 @@ static void add_named(struct tw_hanger *h, const struct mappings *m, const struc
 	}
 }
 
-static json_t *named_path(struct tw_hanger *h, const json_t *brief, const struct mappings *m)
+static json_t *named_path(struct anrs *h, const json_t *brief, const struct mappings *m)
 {
 	const json_t *path = json_object_get(brief, "path");
 	const json_t *frames = json_object_get(path, "frames");
@@ -441,8 +391,8 @@ static json_t *named_path(struct tw_hanger *h, const json_t *brief, const struct
 	        "window_ns", json_object_get(path, "window_ns"));
 }
 
-static enum tw_status find_cause(struct tw_hanger *h, struct tw_hang_stale *s,
-        const struct rules *r, const struct mappings *m, struct tw_err *err)
+static enum tw_status find_cause(struct anrs *h, struct tw_hang_stale *s, const struct rules *r,
+        const struct mappings *m, struct tw_err *err)
 {
 	json_t *brief = tw_anr_unbrief(s->brief);
 	json_t *doc = json_object_get(brief, "doc") ? named_doc(h, brief, m) : NULL;
@@ -480,7 +430,7 @@ static void drop_dumped(struct tw_hang_stale *s)
 	s->n_locks = n;
 }
 
-static enum tw_status key_one(struct tw_hanger *h, struct tw_hang_stale *s, const struct rules *r,
+static enum tw_status key_one(struct anrs *h, struct tw_hang_stale *s, const struct rules *r,
         struct mappings *m, struct tw_err *err)
 {
 	struct tw_lock_list locks;
@@ -498,8 +448,7 @@ static enum tw_status key_one(struct tw_hanger *h, struct tw_hang_stale *s, cons
 
 /* Questions read what is not counted row by row, so a day that cannot be counted is told and keeps
  * no keys from being made. */
-static void count_or_tell(
-        struct tw_hanger *h, const char *project_id, int64_t rules, bool *ret_more)
+static void count_or_tell(struct anrs *h, const char *project_id, int64_t rules, bool *ret_more)
 {
 	const struct tw_tally_due due = {
 	        project_id, rules, tw_unix_ms() / TW_DAY_MS, TW_TALLY_LEAST};
@@ -512,7 +461,7 @@ static void count_or_tell(
 }
 
 static enum tw_status key_some(
-        struct tw_hanger *h, const char *project_id, bool *io_more, struct tw_err *err)
+        struct anrs *h, const char *project_id, bool *io_more, struct tw_err *err)
 {
 	struct tw_hang_stale *stale = NULL;
 	struct mappings m = {0};
@@ -536,25 +485,73 @@ static enum tw_status key_some(
 	return st;
 }
 
-enum tw_status tw_hanger_key(struct tw_hanger *h, bool *ret_more, struct tw_err *err)
+/* --- the stage --- */
+
+static enum tw_status run(
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	struct tw_project_row *projects = NULL;
-	size_t n = 0;
+	struct anrs *h = state;
+	enum tw_status st;
+
+	tw_arena_reset(h->project_arena);
+	st = look_at_some(h, turn, ret_more, err);
+	return st == TW_OK ? key_some(h, turn->project_id, ret_more, err) : st;
+}
+
+/* Marks what a mapping names otherwise; sums of reports are kept as long as rollups. */
+static enum tw_status tend(
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
+{
+	struct anrs *h = state;
+	bool expired = false;
 	enum tw_status st = tw_catalogue_hang_renames(h->parts.catalogue, ret_more, err);
 
-	tw_arena_reset(h->round_arena);
-	if (st == TW_OK)
-		st = tw_catalogue_projects(h->parts.catalogue, h->round_arena, &projects, &n, err);
-	for (size_t i = 0; i < n; i++) { /* one project's trouble is not the others' */
-		struct tw_err why;
-		enum tw_status one;
-
-		tw_arena_reset(h->project_arena);
-		one = key_some(h, projects[i].id, ret_more, &why);
-		if (st == TW_OK && one != TW_OK) {
-			st = one;
-			*err = why;
-		}
-	}
+	if (st == TW_OK && !tw_turn_is_last(turn))
+		st = tw_catalogue_hang_expire(
+		        h->parts.catalogue, tw_unix_ms() / TW_DAY_MS - KEEP_DAYS, &expired, err);
+	*ret_more = *ret_more || expired;
 	return st;
 }
+
+static void close_anrs(void *state)
+{
+	struct anrs *h = state;
+
+	tw_mem_free(h->name);
+	tw_arena_free(h->project_arena);
+	tw_arena_free(h->arena);
+	tw_mem_free(h);
+}
+
+static enum tw_status open_anrs(const struct tw_derive_parts *p, void **ret, struct tw_err *err)
+{
+	struct anrs *h = tw_mem_zalloc(1, sizeof *h);
+
+	*ret = h;
+	if (!h)
+		return no_memory(err);
+	h->parts = *p;
+	h->arena = tw_arena_new(WORK_BYTES);
+	h->project_arena = tw_arena_new(WORK_BYTES);
+	h->name = tw_mem_alloc(NAME_BYTES, 1);
+	return h->arena && h->project_arena && h->name ? TW_OK : no_memory(err);
+}
+
+static const struct tw_stage_marks marks = {.stage = "anr",
+        .index = "trace_unhung",
+        .waits = "state=2 AND hung=0",
+        .order = "trace_id",
+        .postpone = "hung=3",
+        .is_postponed = "hung=3",
+        .resume = "hung=0",
+        .give_up = "hung=2"};
+
+/* Keys of old reports depend on rules, so every project has its turn. */
+const struct tw_stage tw_stage_anr = {.name = "anr",
+        .depends = TW_RAISED_BY_DECODER | TW_RAISED_BY_MAPPING | TW_RAISED_BY_RULES,
+        .every_project = true,
+        .marks = &marks,
+        .open = open_anrs,
+        .close = close_anrs,
+        .run = run,
+        .tend = tend};

@@ -1,14 +1,15 @@
+/*
+ * stage_findings.c - detectors look at ready traces, and what they find is kept.
+ */
 #include "server/derive/stage_findings.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "decoder/base/sum.h"
 #include "server/base/clock.h"
-#include "server/base/log.h"
 #include "server/derive/detecting.h"
+#include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 #include "server/fleet/found.h"
 #include "server/trace/trace_stored.h"
@@ -16,50 +17,17 @@
 #define WORK_BYTES ((size_t)256 << 20)
 
 /* A trace has so long, five times what ten million calls take: what is found by then is kept. */
-enum { LOOKED_AT_ONCE = 8, LONGEST_MS = 5000, DATA_BYTES = 1 << 20, LATER_MS = 1800000 };
+enum { LOOKED_AT_ONCE = 8, LONGEST_MS = 5000, DATA_BYTES = 1 << 20 };
 
-struct tw_finder {
+struct finder {
 	struct tw_folder *folder;       /* names methods, and has the memory of one trace */
 	struct tw_arena *project_arena; /* rules of a project and its traces to look at */
 	struct tw_detect_memo *memo;
-	char turn[TW_ID_BYTES]; /* the project that was looked at last */
-	_Atomic uint64_t looked, unreadable, spent_us;
 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_oom(err);
-}
-
-struct tw_finder *tw_finder_new(const struct tw_folder_parts *parts)
-{
-	struct tw_finder *f = tw_mem_zalloc(1, sizeof *f);
-
-	if (!f)
-		return NULL;
-	f->folder = tw_folder_new(parts);
-	f->project_arena = tw_arena_new(WORK_BYTES);
-	f->memo = tw_mem_zalloc(1, sizeof *f->memo);
-	return f->folder && f->project_arena && f->memo ? f : tw_finder_free(f);
-}
-
-struct tw_finder *tw_finder_free(struct tw_finder *f)
-{
-	if (!f)
-		return NULL;
-	tw_mem_free(f->memo);
-	tw_folder_free(f->folder);
-	tw_arena_free(f->project_arena);
-	tw_mem_free(f);
-	return NULL;
-}
-
-struct tw_finder_counts tw_finder_counts(const struct tw_finder *f)
-{
-	if (!f) /* a server that does not decode */
-		return (struct tw_finder_counts){0};
-	return (struct tw_finder_counts){
-	        atomic_load(&f->looked), atomic_load(&f->unreadable), atomic_load(&f->spent_us)};
 }
 
 /* --- one trace --- */
@@ -72,7 +40,6 @@ struct look {
 	struct tw_rollup_naming *callers; /* whose names are not written yet */
 	size_t n_callers;
 	int64_t until_ms;
-	bool kept;
 };
 
 static bool is_late(void *arg)
@@ -265,191 +232,144 @@ static enum tw_status keep(struct look *l, int64_t number, struct tw_err *err)
 		st = write_names(l, err);
 	if (st == TW_OK)
 		st = tw_catalogue_found_put(c, &t, number, err);
-	l->kept = st == TW_OK;
 	tw_buf_done(&out);
 	return st;
 }
 
-/* Its own fault, or one that passes? */
-static bool is_for_good(enum tw_status st)
-{
-	return st != TW_BUSY && st != TW_FULL && st != TW_NOMEM && st != TW_IO;
-}
-
-/* A file that went with its row is no fault of it. */
-static enum tw_status went_meanwhile(
-        struct tw_finder *f, const struct tw_trace_row *row, bool *ret, struct tw_err *err)
-{
-	struct tw_trace_row now;
-	enum tw_status st = tw_catalogue_trace_get(
-	        f->folder->parts.catalogue, row->project_id, row->id, f->folder->arena, &now, err);
-
-	*ret = st == TW_NOT_FOUND || (st == TW_OK && now.state != TW_TRACE_READY);
-	return st == TW_NOT_FOUND ? TW_OK : st;
-}
-
-static enum tw_status give_up(struct tw_finder *f, const struct tw_trace_row *row,
-        enum tw_status failed, const struct tw_err *why, struct tw_err *err)
-{
-	bool went = false;
-	enum tw_status st = went_meanwhile(f, row, &went, err);
-
-	if (st != TW_OK || went)
-		return st;
-	if (!is_for_good(failed)) {
-		*err = *why;
-		return failed;
-	}
-	tw_log_err(TW_LOG_WARN, "trace_without_findings", row->id, why);
-	atomic_fetch_add(&f->unreadable, 1);
-	return tw_catalogue_found_skip(f->folder->parts.catalogue, row->project_id, row->id, err);
-}
-
-/* --- rounds --- */
+/* --- a turn --- */
 
 struct project { /* whose turn it is */
-	const char *id;
 	struct tw_found_rules rules;
 	const struct tw_frame_rules *app;
 	const char **todo;
 	size_t n;
 };
 
-static enum tw_status look_at(
-        struct tw_finder *f, const struct project *p, const char *trace_id, struct tw_err *err)
+/* Memory may be short now; the file may be away. */
+static bool may_pass(enum tw_status st)
+{
+	return tw_may_pass(st) || st == TW_NOMEM;
+}
+
+/* *ret_own: it is the trace that failed, and will again. */
+static enum tw_status look_at(struct finder *f, const struct project *p, const char *project_id,
+        const char *trace_id, bool *ret_own, struct tw_err *err)
 {
 	struct look l = {.folder = f->folder,
 	        .d = {.rules = p->rules.detectors, .app = p->app, .memo = f->memo},
 	        .until_ms = tw_monotonic_ms() + LONGEST_MS};
 	struct tw_trace_row *row = &l.d.v.row;
 	struct tw_named_trace of;
-	struct tw_err why;
 	enum tw_status st;
 
 	tw_arena_reset(f->folder->arena);
 	f->memo->number = (uint64_t)p->rules.number;
 	st = tw_catalogue_trace_get(
-	        f->folder->parts.catalogue, p->id, trace_id, f->folder->arena, row, err);
+	        f->folder->parts.catalogue, project_id, trace_id, f->folder->arena, row, err);
 	if (st != TW_OK)
-		return st == TW_NOT_FOUND ? TW_OK : st;
-	of = (struct tw_named_trace){p->id, trace_id, row->meta.build_id, row->meta.mapping_id};
+		return st;
+	of = (struct tw_named_trace){
+	        project_id, trace_id, row->meta.build_id, row->meta.mapping_id};
 	st = tw_namer_open(f->folder, &of, &l.namer, err);
 	if (st != TW_OK)
 		return st;
-	st = open_file(&l, &why);
+	st = open_file(&l, err);
+	*ret_own = st != TW_OK && !may_pass(st);
 	tw_trace_file_close(l.d.v.file);
 	l.d.v.file = NULL;
 	if (st == TW_OK)
 		st = keep(&l, p->rules.number, err);
-	else
-		st = give_up(f, row, st, &why, err);
-	if (st != TW_OK || !l.kept) /* names that were to be written with it may not be */
+	if (st != TW_OK) /* names that were to be written with it may not be */
 		tw_folder_forget(f->folder);
 	tw_arena_free(l.d.arena);
 	tw_namer_close(f->folder, &l.namer);
-	atomic_fetch_add(&f->looked, st == TW_OK);
 	return st;
 }
 
-/* One trace's trouble is not the others': it has its turn later. */
-static enum tw_status look_or_put_off(
-        struct tw_finder *f, const struct project *p, const char *trace_id, struct tw_err *err)
+static enum tw_status look_at_some(
+        struct finder *f, const struct project *p, const struct tw_turn *turn, struct tw_err *err)
 {
-	struct tw_err why;
-
-	if (look_at(f, p, trace_id, &why) == TW_OK)
-		return TW_OK;
-	tw_log_err(TW_LOG_WARN, "findings_put_off", trace_id, &why);
-	return tw_catalogue_found_put_off(
-	        f->folder->parts.catalogue, p->id, trace_id, tw_unix_ms() + LATER_MS, err);
-}
-
-static uint64_t now_us(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
-static enum tw_status look_at_some(struct tw_finder *f, const struct project *p, struct tw_err *err)
-{
-	const uint64_t from_us = now_us();
 	enum tw_status st = TW_OK;
 
 	tw_folder_begin_day(f->folder);
-	for (size_t i = 0; st == TW_OK && i < p->n; i++)
-		st = look_or_put_off(f, p, p->todo[i], err);
-	atomic_fetch_add(&f->spent_us, now_us() - from_us);
+	for (size_t i = 0; st == TW_OK && i < p->n && !tw_turn_is_over(turn); i++) {
+		const struct tw_named_trace t = {turn->project_id, p->todo[i], "", ""};
+		bool own = false;
+		struct tw_err why;
+
+		st = look_at(f, p, turn->project_id, p->todo[i], &own, &why);
+		tw_turn_done(turn, st == TW_OK);
+		if (st != TW_OK)
+			st = tw_turn_failed(turn, &t, !own, &why, err);
+	}
 	return st;
 }
 
-static enum tw_status serve(struct tw_finder *f, struct project *p, struct tw_err *err)
+static enum tw_status run(
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
+	struct finder *f = state;
 	struct tw_catalogue *c = f->folder->parts.catalogue;
+	struct project p = {.n = 0};
 	int64_t changed_ms;
-	enum tw_status st = tw_found_rules_open(c, p->id, f->project_arena, &p->rules, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_catalogue_found_back(c, p->id, tw_unix_ms(), err);
-	if (st == TW_OK)
-		st = tw_catalogue_found_todo(c, p->id, p->rules.number, LOOKED_AT_ONCE,
-		        f->project_arena, &p->todo, &p->n, err);
-	if (st == TW_OK && p->n)
-		st = tw_frame_rules_of(c, p->id, f->project_arena, &p->app, &changed_ms, err);
-	if (st == TW_OK && p->n)
-		st = look_at_some(f, p, err);
-	tw_found_rules_done(&p->rules);
-	return st;
-}
-
-/* The projects in order of their ids; the one behind the last that was served is the first. */
-static int by_id(const void *pa, const void *pb)
-{
-	return strcmp(
-	        ((const struct tw_project_row *)pa)->id, ((const struct tw_project_row *)pb)->id);
-}
-
-static size_t first_behind(const struct tw_project_row *projects, size_t n, const char *turn)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(projects[i].id, turn) > 0)
-			return i;
-	return 0;
-}
-
-/* One project's trouble is not the others': it is told, and has its turn again. */
-static bool serve_one(struct tw_finder *f, const char *project_id)
-{
-	struct project p = {.id = project_id};
-	struct tw_err err;
-
-	if (serve(f, &p, &err) == TW_OK)
-		return p.n > 0;
-	tw_log_err(TW_LOG_WARN, "findings_late", project_id, &err);
-	return false;
-}
-
-enum tw_status tw_finder_look(struct tw_finder *f, bool *ret_more, struct tw_err *err)
-{
-	struct tw_project_row *projects = NULL;
-	size_t n = 0, first;
 	enum tw_status st;
 
-	*ret_more = false;
 	tw_arena_reset(f->project_arena);
-	st = tw_catalogue_projects(
-	        f->folder->parts.catalogue, f->project_arena, &projects, &n, err);
-	if (st != TW_OK || n == 0)
+	st = tw_found_rules_open(c, turn->project_id, f->project_arena, &p.rules, err);
+	if (st != TW_OK)
 		return st;
-	qsort(projects, n, sizeof *projects, by_id);
-	first = first_behind(projects, n, f->turn);
-	for (size_t i = 0; i < n && !*ret_more; i++) {
-		const char *id = projects[(first + i) % n].id;
-
-		(void)snprintf(f->turn, sizeof f->turn, "%s", id);
-		*ret_more = serve_one(f, id);
-	}
-	return TW_OK;
+	st = tw_catalogue_found_todo(c, turn->project_id, p.rules.number, LOOKED_AT_ONCE,
+	        f->project_arena, &p.todo, &p.n, err);
+	if (st == TW_OK && p.n)
+		st = tw_frame_rules_of(
+		        c, turn->project_id, f->project_arena, &p.app, &changed_ms, err);
+	if (st == TW_OK && p.n)
+		st = look_at_some(f, &p, turn, err);
+	tw_found_rules_done(&p.rules);
+	*ret_more = p.n > 0;
+	return st;
 }
+
+static void close_finder(void *state)
+{
+	struct finder *f = state;
+
+	tw_mem_free(f->memo);
+	tw_folder_free(f->folder);
+	tw_arena_free(f->project_arena);
+	tw_mem_free(f);
+}
+
+static enum tw_status open_finder(const struct tw_derive_parts *p, void **ret, struct tw_err *err)
+{
+	struct finder *f = tw_mem_zalloc(1, sizeof *f);
+
+	*ret = f;
+	if (!f)
+		return no_memory(err);
+	f->folder = tw_folder_new(p);
+	f->project_arena = tw_arena_new(WORK_BYTES);
+	f->memo = tw_mem_zalloc(1, sizeof *f->memo);
+	return f->folder && f->project_arena && f->memo ? TW_OK : no_memory(err);
+}
+
+/* Findings are kept in cells of rollups, so traces wait for those first.  Traces that earlier rules
+ * looked at wait too, but only their project's turn can say which they are. */
+static const struct tw_stage_marks marks = {.stage = "findings",
+        .index = "trace_detected",
+        .waits = "state=2 AND folded=1 AND detected=0",
+        .order = "trace_id",
+        .todo = "state=2 AND folded=1",
+        .postpone = "detected=-2",
+        .is_postponed = "detected=-2",
+        .resume = "detected=0",
+        .give_up = "detected=-1"};
+
+const struct tw_stage tw_stage_findings = {.name = "findings",
+        .depends = TW_RAISED_BY_MAPPING | TW_RAISED_BY_RULES | TW_RAISED_BY_ROLLUP,
+        .every_project = true,
+        .half_time = true, /* a whole fleet may be due again: that takes half a core */
+        .marks = &marks,
+        .open = open_finder,
+        .close = close_finder,
+        .run = run};

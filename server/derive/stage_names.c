@@ -1,16 +1,20 @@
-#include "server/derive/jobs_names.h"
-
+/*
+ * stage_names.c - counts how many of a trace's methods its mappings name.
+ *
+ * Every ready trace of a build is counted once, and again after a mapping of its build (I8).  The
+ * sums are in the catalogue, so that reading them costs a row.
+ */
 #include "server/base/log.h"
-#include "server/catalogue/catalogue.h"
-#include "server/derive/leader.h"
-#include "server/storage/blob.h"
-#include "server/trace/symbols.h"
+#include "server/derive/pipeline.h"
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_stored.h"
 
-enum { AT_ONCE = 16, PATH_BYTES = 1500, LOOK_AGAIN_S = 60 };
+enum { AT_ONCE = 16 };
 
-/* --- one trace --- */
+struct names {
+	struct tw_derive_parts parts;
+	struct tw_arena *arena;
+};
 
 static struct tw_name_counts count(
         const struct tw_map *map, const struct tw_method_info *methods, uint32_t n)
@@ -30,13 +34,13 @@ static struct tw_name_counts count(
 	return c;
 }
 
-static enum tw_status count_file(struct tw_app *app, const struct tw_named_trace *t,
+static enum tw_status count_file(struct names *s, const struct tw_named_trace *t,
         const struct tw_map *map, struct tw_name_counts *ret, struct tw_err *err)
 {
 	const struct tw_method_info *methods;
 	struct tw_trace_file *f = NULL;
 	uint32_t n = 0;
-	enum tw_status st = tw_trace_stored_open(app->blobs, t->trace_id, &f, err);
+	enum tw_status st = tw_trace_stored_open(s->parts.blobs, t->trace_id, &f, err);
 
 	if (st == TW_OK)
 		st = tw_trace_file_methods(f, &methods, &n, err);
@@ -46,72 +50,104 @@ static enum tw_status count_file(struct tw_app *app, const struct tw_named_trace
 	return st;
 }
 
-/* What cannot be read counts as nothing: it must not be tried for ever.  Storage that is away is
- * waited for. */
-static enum tw_status count_trace(
-        struct tw_app *app, const struct tw_named_trace *t, struct tw_arena *a, struct tw_err *err)
+/* A mapping that cannot be read names nothing; one that cannot be read now is waited for. */
+static enum tw_status count_trace(struct names *s, const struct tw_named_trace *t,
+        struct tw_name_counts *ret, struct tw_err *err)
 {
-	struct tw_name_counts counts = {0};
 	struct tw_symbols_ref *ref = NULL;
 	struct tw_mapping_ids ids;
-	struct tw_err why;
-	enum tw_status st = tw_catalogue_mappings(app->catalogue, t, a, &ids, err);
+	enum tw_status st = tw_catalogue_mappings(s->parts.catalogue, t, s->arena, &ids, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_symbols_acquire(app->symbols, ids.map, &ref, &why);
-	if (st != TW_OK && st != TW_BUSY)
-		tw_log_err(TW_LOG_ERROR, "mapping_unreadable", t->build_id, &why);
-	if (st != TW_BUSY)
-		st = count_file(app, t, tw_symbols_map(ref), &counts, &why);
-	tw_symbols_release(app->symbols, ref);
-	if (st == TW_BUSY) {
-		*err = why;
+	st = tw_symbols_acquire(s->parts.symbols, ids.map, &ref, err);
+	if (st == TW_BUSY)
 		return st;
-	}
 	if (st != TW_OK)
-		tw_log_err(TW_LOG_WARN, "names_not_counted", t->trace_id, &why);
-	return tw_catalogue_names_set(app->catalogue, t->project_id, t->trace_id, &counts, err);
-}
-
-/* --- all that is to be counted --- */
-
-/* *ret_more: there may be more to do. */
-static enum tw_status some(
-        struct tw_app *app, struct tw_arena *a, bool *ret_more, struct tw_err *err)
-{
-	struct tw_named_trace *traces = NULL;
-	size_t n = 0;
-	enum tw_status st = tw_catalogue_names_todo(app->catalogue, AT_ONCE, a, &traces, &n, err);
-
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = count_trace(app, &traces[i], a, err);
-	*ret_more = n > 0;
-	if (st == TW_OK && n == 0)
-		st = tw_catalogue_names_mark(app->catalogue, a, ret_more, err);
+		tw_log_err(TW_LOG_ERROR, "mapping_unreadable", t->build_id, err);
+	st = count_file(s, t, tw_symbols_map(ref), ret, err);
+	tw_symbols_release(s->parts.symbols, ref);
 	return st;
 }
 
-static void count_all(struct tw_periodic *p, void *arg)
+/* A damaged trace counts as nothing. */
+static enum tw_status count_one(struct names *s, const struct tw_turn *turn,
+        const struct tw_named_trace *t, struct tw_err *err)
 {
-	struct tw_arena *a = tw_arena_new(4 << 20);
-	struct tw_app *app = arg;
-	bool more = a != NULL;
-	struct tw_err err;
+	struct tw_name_counts counts = {0};
+	struct tw_err why;
+	enum tw_status st = count_trace(s, t, &counts, &why);
+	const bool may_pass = tw_may_pass(st);
 
-	while (more && !tw_periodic_stopping(p) && tw_leads(app->leader)) {
-		tw_arena_reset(a);
-		if (some(app, a, &more, &err) != TW_OK) {
-			tw_log_err(TW_LOG_WARN, "names_not_counted", "counting names", &err);
-			break; /* it is tried again later */
-		}
-	}
-	tw_arena_free(a);
+	if (st != TW_OK)
+		st = tw_turn_failed(turn, t, may_pass, &why, err);
+	else
+		tw_turn_done(turn, 1);
+	return st != TW_OK || may_pass ? st
+	                               : tw_catalogue_names_set(s->parts.catalogue, t->project_id,
+	                                         t->trace_id, &counts, err);
 }
 
-enum tw_status tw_names_job_start(struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)
+static enum tw_status run(
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	return tw_periodic_start(&(struct tw_periodic_task){"names", count_all,
-	                                 tw_leader_look_s(app->leader, LOOK_AGAIN_S) * 1000},
-	        app, ret, err);
+	struct tw_named_trace *traces = NULL;
+	struct names *s = state;
+	size_t n = 0;
+	enum tw_status st;
+
+	tw_arena_reset(s->arena);
+	st = tw_turn_traces(turn, AT_ONCE, s->arena, &traces, &n, err);
+	for (size_t i = 0; st == TW_OK && i < n && !tw_turn_is_over(turn); i++)
+		st = count_one(s, turn, &traces[i], err);
+	*ret_more = n > 0;
+	return st;
 }
+
+/* Traces of builds whose mapping came. */
+static enum tw_status tend(
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
+{
+	struct names *s = state;
+
+	(void)turn;
+	tw_arena_reset(s->arena);
+	return tw_catalogue_names_mark(s->parts.catalogue, s->arena, ret_more, err);
+}
+
+static void close_names(void *state)
+{
+	struct names *s = state;
+
+	tw_arena_free(s->arena);
+	tw_mem_free(s);
+}
+
+static enum tw_status open_names(const struct tw_derive_parts *p, void **ret, struct tw_err *err)
+{
+	struct names *s = tw_mem_zalloc(1, sizeof *s);
+
+	*ret = s;
+	if (!s)
+		return tw_oom(err);
+	s->parts = *p;
+	s->arena = tw_arena_new(4 << 20);
+	return s->arena ? TW_OK : tw_oom(err);
+}
+
+static const struct tw_stage_marks marks = {.stage = "names",
+        .index = "trace_uncounted",
+        .waits = "state=2 AND named>=0 AND named<>1 AND build_id<>''",
+        .order = "trace_id",
+        .postpone = "named=-2-named",
+        .is_postponed = "named<-1",
+        .resume = "named=-2-named"};
+
+const struct tw_stage tw_stage_names = {.name = "names",
+        .depends = TW_RAISED_BY_DECODER | TW_RAISED_BY_MAPPING,
+        .raises = TW_RAISED_BY_MAPPING, /* it marks the traces of a new mapping for all */
+        .marks = &marks,
+        .open = open_names,
+        .close = close_names,
+        .run = run,
+        .tend = tend};

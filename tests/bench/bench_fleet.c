@@ -37,7 +37,7 @@ struct bench {
 /* Returns whether there was nothing yet. */
 static bool open_all(struct bench *b, const char *folder)
 {
-	struct tw_folder_parts parts = {0};
+	struct tw_derive_parts parts = {0};
 	bool is_new;
 	int room;
 

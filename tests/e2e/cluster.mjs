@@ -119,7 +119,7 @@ class Cluster {
 		assert.equal((await s.get('/api/v1/traces', { query: { limit: 1 } })).json.total, kept.size, 'none that was sent again is a second one');
 		const counted = async () => (await s.get('/api/v1/fleet/scenarios?by=all')).json?.traces ?? 0;
 		await until(async () => ((await counted()) >= kept.size ? true : undefined), 'all counted', seconds);
-		await until(async () => ((await s.metric('tracewell_rollup_waiting_traces')) === 0 ? true : undefined), 'nothing waits to be counted', seconds);
+		await until(async () => ((await s.metric('tracewell_stage_waiting_traces', { stage: 'rollup' })) === 0 ? true : undefined), 'nothing waits to be counted', seconds);
 		assert.equal(await counted(), kept.size, 'none counted twice');
 		/* of each call of the outer method there is one */
 		const { json } = await s.get('/api/v1/fleet/methods?metrics=calls');

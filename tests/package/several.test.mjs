@@ -73,7 +73,7 @@ test('each role answers its own part, and says so of the rest', { skip, timeout:
 	assert.equal(sent.status, 202, sent.text);
 	const { id } = sent.json;
 	assert.equal((await takes.get('/readyz', { key: null })).json.role, 'ingest');
-	assert.match((await takes.get('/metrics', { key: null })).text, /^tracewell_findings_traces_total/m, 'also of what it does not do');
+	assert.match((await takes.get('/metrics', { key: null })).text, /^tracewell_stage_traces_total/m, 'also of what it does not do');
 	for (const target of ['/', '/api/v1/fleet/methods', `/api/v1/traces/${id}/flame`]) {
 		const answer = await takes.get(target);
 		assert.equal(answer.status, 503, target);
@@ -136,7 +136,7 @@ test('behind HAProxy: servers are killed, and what was accepted is decoded and c
 	await until(async () => ((await list().catch(() => null))?.json?.total >= kept.size ? true : undefined), 'all decoded', 120);
 	const { total } = (await ask('GET', '/api/v1/traces?limit=1', { key: read })).json;
 	await until(async () => ((await ask('GET', '/api/v1/fleet/scenarios?by=all', { key: read })).json?.traces >= total ? true : undefined), 'all counted', 120);
-	for (const s of nodes) assert.equal(await s.metric('tracewell_rollup_waiting_traces').catch(() => 0), 0, 'nothing waits to be counted');
+	for (const s of nodes) assert.equal(await s.metric('tracewell_stage_waiting_traces', { stage: 'rollup' }).catch(() => 0), 0, 'nothing waits to be counted');
 	assert.equal((await ask('GET', '/api/v1/fleet/scenarios?by=all', { key: read })).json.traces, total, 'none twice');
 	assert.equal(total, kept.size, 'and none that was sent again is a second one');
 	assert.equal(db.sql('SELECT count(*) FROM job', 'several'), '0');

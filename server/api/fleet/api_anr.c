@@ -41,7 +41,8 @@ static enum tw_status put_head(struct tw_fleet_question *q, struct tw_err *err)
 	struct tw_ruleset rules;
 	struct tw_anr_sums sums;
 	int64_t number = 0;
-	enum tw_status st = tw_hang_rules(catalogue_of(q), project_of(q), q->arena, &number, err);
+	enum tw_status st =
+	        tw_anr_rules_number(catalogue_of(q), project_of(q), q->arena, &number, err);
 
 	if (st == TW_OK)
 		st = tw_catalogue_ruleset(
@@ -295,7 +296,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 		st = tw_api_ruleset_put(r, &anr_rules, body,
 		        json_pack("{s:O}", "rules", json_object_get(body, "rules")), err);
 	if (st == TW_OK)
-		tw_periodic_wake(tw_req_app(r)->hangs);
+		tw_raised(tw_req_app(r), TW_RAISED_BY_RULES);
 	return st;
 }
 

@@ -238,7 +238,7 @@ static enum tw_status look(struct tw_req *r, struct tw_err *err)
 	const struct tw_regress_task task = {tw_req_caller(r)->project_id, tw_unix_ms() / TW_DAY_MS,
 	        {is_late, r}, (uint64_t)tw_unix_ms() / 1000};
 	struct tw_regress_looked sums;
-	enum tw_status st = tw_rollup_job_look(tw_req_app(r), &task, &sums, err);
+	enum tw_status st = tw_regressions_look(tw_req_app(r), &task, &sums, err);
 
 	if (st != TW_OK)
 		return st;

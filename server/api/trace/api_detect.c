@@ -179,7 +179,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	tw_detect_rules_free(rules);
 	if (st == TW_OK)
 		st = tw_api_ruleset_put(r, &detectors, body, document_of(body), err);
-	tw_periodic_wake(tw_req_app(r)->findings); /* all traces are looked at by them */
+	tw_raised(tw_req_app(r), TW_RAISED_BY_RULES); /* all traces are looked at by them */
 	return st;
 }
 

@@ -29,8 +29,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 
 	if (st == TW_OK)
 		st = tw_api_keep_setting(r, TW_SETTING_FRAMES, body, err);
-	tw_periodic_wake(tw_req_app(r)->hangs); /* ANRs go by whose frames are the app's */
-	tw_periodic_wake(tw_req_app(r)->findings);
+	tw_raised(tw_req_app(r), TW_RAISED_BY_RULES); /* ANRs go by whose frames are the app's */
 	return st;
 }
 

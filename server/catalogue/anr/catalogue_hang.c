@@ -11,32 +11,6 @@
 
 enum { EXPIRED_AT_ONCE = 256, RESET_AT_ONCE = 1000 };
 
-static bool read_todo(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_hang_todo *r = ret_row;
-
-	*r = (struct tw_hang_todo){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a)};
-	return r->project_id && r->trace_id;
-}
-
-enum tw_status tw_catalogue_hang_todo(struct tw_catalogue *c, const char *after_project,
-        uint32_t limit, struct tw_arena *a, struct tw_hang_todo **ret, size_t *ret_n,
-        struct tw_err *err)
-{
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_todo, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err,
-	        "SELECT project_id, trace_id FROM trace INDEXED BY trace_unhung"
-	        " WHERE project_id=(SELECT min(project_id) FROM trace INDEXED BY trace_unhung"
-	        " WHERE project_id>? AND state=2 AND hung=0) AND state=2 AND hung=0 LIMIT ?",
-	        "ti", after_project, (int64_t)limit);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
-}
-
 /* --- what a trace tells --- */
 
 static enum tw_status forget(
@@ -53,11 +27,11 @@ static enum tw_status forget(
 	return st;
 }
 
-static enum tw_status mark(struct tw_db *db, const struct tw_trace_row *row, int64_t how,
-        int *ret_there, struct tw_err *err)
+static enum tw_status mark(
+        struct tw_db *db, const struct tw_trace_row *row, int *ret_there, struct tw_err *err)
 {
 	return tw_cat_exec(db, ret_there, err, /* primary key */
-	        "UPDATE trace SET hung=? WHERE project_id=? AND trace_id=? AND state=2", "itt", how,
+	        "UPDATE trace SET hung=1 WHERE project_id=? AND trace_id=? AND state=2", "tt",
 	        row->project_id, row->id);
 }
 
@@ -122,7 +96,7 @@ static enum tw_status put(struct tw_db *db, const struct tw_hang *h, struct tw_e
 {
 	const struct tw_trace_row *row = h->row;
 	int there = 0;
-	enum tw_status st = mark(db, row, 1, &there, err);
+	enum tw_status st = mark(db, row, &there, err);
 
 	if (st != TW_OK || !there)
 		return st;
@@ -142,18 +116,6 @@ enum tw_status tw_catalogue_hang_put(
 	if (st != TW_OK)
 		return st;
 	st = put(c->writer, h, err);
-	return tw_cat_end(c, st, err);
-}
-
-enum tw_status tw_catalogue_hang_skip(
-        struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
-{
-	const struct tw_trace_row row = {.project_id = project_id, .id = trace_id};
-	enum tw_status st = tw_cat_begin(c, err);
-
-	if (st != TW_OK)
-		return st;
-	st = mark(c->writer, &row, 2, NULL, err);
 	return tw_cat_end(c, st, err);
 }
 

@@ -28,15 +28,6 @@ struct tw_anr_cause {                /* texts live in the arena */
 
 /* --- what is to be done (catalogue_hang.c) --- */
 
-struct tw_hang_todo {
-	const char *project_id, *trace_id;
-};
-/* Ready traces that were not looked at, all of one project: the first that has any after
- * after_project, which is "" for the first of all. */
-enum tw_status tw_catalogue_hang_todo(struct tw_catalogue *c, const char *after_project,
-        uint32_t limit, struct tw_arena *a, struct tw_hang_todo **ret, size_t *ret_n,
-        struct tw_err *err) TW_MUST_USE;
-
 enum { TW_LOCKS_MAX = 64 }; /* of a trace: those that were waited for longest */
 struct tw_lock_wait {
 	bool dump, is_main;
@@ -57,9 +48,6 @@ struct tw_hang {
  * only that.  A trace that is gone meanwhile is passed over. */
 enum tw_status tw_catalogue_hang_put(
         struct tw_catalogue *c, const struct tw_hang *h, struct tw_err *err) TW_MUST_USE;
-/* The trace cannot be read: it is not tried again before it was decoded again. */
-enum tw_status tw_catalogue_hang_skip(struct tw_catalogue *c, const char *project_id,
-        const char *trace_id, struct tw_err *err) TW_MUST_USE;
 /* Looks at all traces of a project again, and names and keys what is kept of those that are gone.
  */
 enum tw_status tw_catalogue_hang_reset(

@@ -4,7 +4,7 @@
 
 #include "server/catalogue/catalogue_internal.h"
 
-enum { UNREADABLE = -1, PUT_OFF = -2 }; /* trace.detected */
+enum { POSTPONED = -2 }; /* trace.detected */
 
 /* --- what is to do --- */
 
@@ -63,7 +63,7 @@ enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *pr
 	st = tw_cat_first_int(db, &before, err, /* trace_detected */
 	        "SELECT count(*) FROM trace WHERE project_id=?1 AND state=2 AND folded=1 AND"
 	        " (detected=?3 OR (detected>=0 AND detected<?2))",
-	        "tii", project_id, number, (int64_t)PUT_OFF);
+	        "tii", project_id, number, (int64_t)POSTPONED);
 	if (st == TW_OK)
 		st = tw_cat_first_int(db, &behind, err, /* trace_detected */
 		        "SELECT count(*) FROM trace WHERE project_id=? AND state=2 AND folded=1 "
@@ -76,8 +76,9 @@ enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *pr
 
 /* --- what was found --- */
 
-/* What rules looked at it, PUT_OFF or UNREADABLE.  *ret_there: it is ready, and counted in rollups:
- * one that is not is looked at when it is, so that what was found has cells to be kept in. */
+/* What rules looked at it; below 0: postponed or unreadable.  *ret_there: it is ready, and counted
+ * in rollups: one that is not is looked at when it is, so that what was found has cells to be kept
+ * in. */
 static enum tw_status mark_of(struct tw_db *db, const struct tw_named_trace *of, int64_t *ret,
         bool *ret_there, struct tw_err *err)
 {
@@ -94,13 +95,13 @@ static enum tw_status mark_of(struct tw_db *db, const struct tw_named_trace *of,
 	return tw_cat_close(&q, err);
 }
 
-static enum tw_status mark(struct tw_db *db, const struct tw_named_trace *of, int64_t number,
-        int64_t until_ms, struct tw_err *err)
+static enum tw_status mark(
+        struct tw_db *db, const struct tw_named_trace *of, int64_t number, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* primary key */
-	        "UPDATE trace SET detected=?, detect_ms=? WHERE project_id=? AND trace_id=? AND"
-	        " state=2 AND folded=1",
-	        "iitt", number, until_ms, of->project_id, of->trace_id);
+	        "UPDATE trace SET detected=? WHERE project_id=? AND trace_id=? AND state=2 AND"
+	        " folded=1",
+	        "itt", number, of->project_id, of->trace_id);
 }
 
 /* In cells that are there alone: labels that are counted by since have none for it, and those of
@@ -147,65 +148,9 @@ enum tw_status tw_catalogue_found_put(
 	if (st == TW_OK && same)
 		st = mark_of(c->writer, &t->of, &before, &there, err);
 	if (st == TW_OK && there)
-		st = mark(c->writer, &t->of, number, 0, err);
+		st = mark(c->writer, &t->of, number, err);
 	if (st == TW_OK && there)
 		st = put(c->writer, t, before, err);
-	return tw_cat_end(c, st, err);
-}
-
-static enum tw_status mark_alone(struct tw_catalogue *c, const struct tw_named_trace *of,
-        int64_t number, int64_t until_ms, struct tw_err *err)
-{
-	enum tw_status st = tw_cat_begin(c, err);
-
-	if (st != TW_OK)
-		return st;
-	st = mark(c->writer, of, number, until_ms, err);
-	return tw_cat_end(c, st, err);
-}
-
-enum tw_status tw_catalogue_found_skip(
-        struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
-{
-	return mark_alone(
-	        c, &(struct tw_named_trace){project_id, trace_id, "", ""}, UNREADABLE, 0, err);
-}
-
-enum tw_status tw_catalogue_found_put_off(struct tw_catalogue *c, const char *project_id,
-        const char *trace_id, int64_t until_ms, struct tw_err *err)
-{
-	return mark_alone(
-	        c, &(struct tw_named_trace){project_id, trace_id, "", ""}, PUT_OFF, until_ms, err);
-}
-
-static enum tw_status any_back(struct tw_catalogue *c, const char *project_id, int64_t now_ms,
-        bool *ret, struct tw_err *err)
-{
-	int64_t n = 0;
-	enum tw_status st = tw_cat_ask_int(c, &n, err, /* trace_detected */
-	        "SELECT count(*) FROM trace WHERE project_id=? AND state=2 AND folded=1 AND"
-	        " detected=? AND detect_ms<=?",
-	        "tii", project_id, (int64_t)PUT_OFF, now_ms);
-
-	*ret = n > 0;
-	return st;
-}
-
-enum tw_status tw_catalogue_found_back(
-        struct tw_catalogue *c, const char *project_id, int64_t now_ms, struct tw_err *err)
-{
-	bool any = false;
-	enum tw_status st = any_back(c, project_id, now_ms, &any, err); /* writes nothing */
-
-	if (st != TW_OK || !any)
-		return st;
-	st = tw_cat_begin(c, err);
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(c->writer, NULL, err, /* trace_detected */
-	        "UPDATE trace SET detected=0 WHERE project_id=? AND state=2 AND folded=1 AND"
-	        " detected=? AND detect_ms<=?",
-	        "tii", project_id, (int64_t)PUT_OFF, now_ms);
 	return tw_cat_end(c, st, err);
 }
 

@@ -33,16 +33,6 @@ struct tw_found_trace {
  * mapping names meanwhile, nothing is kept. */
 enum tw_status tw_catalogue_found_put(struct tw_catalogue *c, const struct tw_found_trace *t,
         int64_t number, struct tw_err *err) TW_MUST_USE;
-/* The trace cannot be read: it is not tried again before it was decoded again. */
-enum tw_status tw_catalogue_found_skip(struct tw_catalogue *c, const char *project_id,
-        const char *trace_id, struct tw_err *err) TW_MUST_USE;
-/* It could not be read just now: until then nobody comes upon it, and nothing waits for it. */
-enum tw_status tw_catalogue_found_put_off(struct tw_catalogue *c, const char *project_id,
-        const char *trace_id, int64_t until_ms, struct tw_err *err) TW_MUST_USE;
-/* Those whose time has come are to do again. */
-enum tw_status tw_catalogue_found_back(struct tw_catalogue *c, const char *project_id,
-        int64_t now_ms, struct tw_err *err) TW_MUST_USE;
-
 struct tw_found_reading { /* cells, of which each row is told; all of one moment */
 	const char *project_id;
 	const struct tw_rollup_cell *const *cells;

@@ -5,42 +5,7 @@
 
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 
-enum kept {
-	KEPT_MARK,
-	KEPT_CELL,
-	KEPT_DELTA,
-	KEPT_POST,
-	KEPT_AGAIN,
-	KEPT_TREE,
-	KEPT_TREE_DELTA,
-	KEPT_ALL
-};
-
-static bool read_todo(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_rollup_todo *r = ret_row;
-
-	*r = (struct tw_rollup_todo){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a)};
-	return r->project_id && r->trace_id;
-}
-
-enum tw_status tw_catalogue_rollup_todo(struct tw_catalogue *c, const char *after_project,
-        uint32_t limit, struct tw_arena *a, struct tw_rollup_todo **ret, size_t *ret_n,
-        struct tw_err *err)
-{
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_todo, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err,
-	        "SELECT project_id, trace_id FROM trace INDEXED BY trace_unfolded"
-	        " WHERE project_id>? AND state=2 AND folded=0"
-	        " ORDER BY project_id, created_ms, trace_id LIMIT ?",
-	        "ti", after_project, (int64_t)limit);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
-}
+enum kept { KEPT_MARK, KEPT_CELL, KEPT_DELTA, KEPT_POST, KEPT_TREE, KEPT_TREE_DELTA, KEPT_ALL };
 
 /* --- names --- */
 
@@ -128,10 +93,6 @@ static enum tw_status fold_one(struct tw_db *db, struct tw_stmt **kept,
 		return st;
 	for (size_t i = 0; st == TW_OK && i < f->n_cells; i++)
 		st = add_to_cell(db, kept, f, &f->cells[i], err);
-	if (st == TW_OK)
-		st = tw_cat_exec_kept(db, &kept[KEPT_AGAIN], err, /* primary key */
-		        "DELETE FROM rollup_again WHERE project_id=? AND trace_id=?", "tt",
-		        f->project_id, f->trace_id);
 	return st;
 }
 

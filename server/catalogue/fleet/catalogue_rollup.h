@@ -18,14 +18,6 @@
 
 /* --- folding (catalogue_rollup.c) --- */
 
-struct tw_rollup_todo {
-	const char *project_id, *trace_id;
-};
-/* Ready traces that are not folded, of the projects behind after_project, oldest first. */
-enum tw_status tw_catalogue_rollup_todo(struct tw_catalogue *c, const char *after_project,
-        uint32_t limit, struct tw_arena *a, struct tw_rollup_todo **ret, size_t *ret_n,
-        struct tw_err *err) TW_MUST_USE;
-
 struct tw_rollup_naming { /* of a method */
 	uint64_t id;
 	const char *build_id, *mapping_id, *raw;
@@ -58,27 +50,6 @@ struct tw_rollup_folding { /* a trace to be counted, whose methods have names */
 /* All in one transaction.  Those that were folded or deleted meanwhile are passed over. */
 enum tw_status tw_catalogue_rollup_fold(struct tw_catalogue *c, const struct tw_rollup_folding *f,
         size_t n, struct tw_err *err) TW_MUST_USE;
-
-/* --- what fails (catalogue_rollup_again.c) --- */
-
-/* The trace cannot be read: it is not tried again before it was decoded again. */
-enum tw_status tw_catalogue_rollup_skip(struct tw_catalogue *c, const char *project_id,
-        const char *trace_id, struct tw_err *err) TW_MUST_USE;
-/* It cannot be read now: it is tried again, later each time. */
-enum tw_status tw_catalogue_rollup_later(struct tw_catalogue *c, const struct tw_rollup_todo *t,
-        int64_t now_ms, struct tw_err *err) TW_MUST_USE;
-/* Those whose time has come are to be folded again. */
-enum tw_status tw_catalogue_rollup_back(
-        struct tw_catalogue *c, int64_t now_ms, struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
-
-struct tw_rollup_waiting {
-	uint64_t traces;   /* ready and not folded */
-	int64_t oldest_ms; /* when the oldest of them came; 0: none waits */
-	uint64_t put_off;  /* that could not be read */
-	uint64_t trees;    /* merged call trees of cells that could not be added up, so far */
-};
-enum tw_status tw_catalogue_rollup_waiting(
-        struct tw_catalogue *c, struct tw_rollup_waiting *ret, struct tw_err *err) TW_MUST_USE;
 
 /* --- reading (catalogue_rollup_read.c) --- */
 
@@ -141,7 +112,7 @@ struct tw_rollup_when {
 enum tw_status tw_catalogue_rollup_due(struct tw_catalogue *c, const struct tw_rollup_when *when,
         uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* It could not be added up: it is tried again, later each time (catalogue_rollup_again.c). */
+/* It could not be added up: it is tried again, later each time. */
 enum tw_status tw_catalogue_rollup_put_off(struct tw_catalogue *c, const struct tw_rollup_due *of,
         int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_rollup_load(struct tw_catalogue *c, const struct tw_rollup_due *of,

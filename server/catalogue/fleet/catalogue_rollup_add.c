@@ -137,3 +137,17 @@ enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *pro
 		st = tw_cat_wide_due(c->writer, project_id, &was->dims, err);
 	return tw_cat_end(c, st, err);
 }
+
+enum tw_status tw_catalogue_rollup_put_off(
+        struct tw_catalogue *c, const struct tw_rollup_due *of, int64_t now_ms, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+	        "UPDATE rollup_cell SET tries=tries+1, again_ms=?1+" TW_PUT_OFF_MS(
+	                "tries") " WHERE project_id=?2 AND cell_id=?3",
+	        "iti", now_ms, of->project_id, of->cell_id);
+	return tw_cat_end(c, st, err);
+}

@@ -116,7 +116,9 @@ static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, 
 		        "t", project_id);
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
-		        "DELETE FROM rollup_again WHERE project_id=?", "t", project_id);
+		        "DELETE FROM postponed WHERE project_id=? AND stage IN "
+		        "('rollup','findings')",
+		        "t", project_id);
 	return tw_cat_end(c, st, err);
 }
 

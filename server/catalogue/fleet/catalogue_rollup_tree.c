@@ -272,6 +272,16 @@ enum tw_status tw_catalogue_tree_put_off(
 	return tw_cat_end(c, st, err);
 }
 
+enum tw_status tw_catalogue_trees_late(struct tw_catalogue *c, uint64_t *ret, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = tw_cat_ask_int(c, &n, err, /* primary key */
+	        "SELECT count(*) FROM rollup_tree_later WHERE project_id>''", "");
+
+	*ret = (uint64_t)n;
+	return st;
+}
+
 /* --- age --- */
 
 enum tw_status tw_cat_tree_delete(

@@ -23,6 +23,7 @@ static enum tw_status read_counted(struct tw_db *db, const char *project_id, con
 {
 	struct tw_arena *a = tw_arena_new(1 << 16);
 	const char *build_id = NULL;
+	int64_t named;
 	struct tw_cat_query q;
 	enum tw_status st;
 
@@ -36,7 +37,8 @@ static enum tw_status read_counted(struct tw_db *db, const char *project_id, con
 		ret->found = tw_cat_row(&q);
 		if (ret->found) {
 			build_id = tw_cat_text(&q, 0, a);
-			ret->named = tw_cat_int(&q, 1) != 0;
+			named = tw_cat_int(&q, 1);
+			ret->named = named > 0 || named == -4; /* -2-2: postponed */
 			ret->ids = tw_cat_int(&q, 2);
 			ret->resolved = tw_cat_int(&q, 3);
 			ret->slices = tw_cat_int(&q, 4);
@@ -106,32 +108,6 @@ enum tw_status tw_catalogue_names_set(struct tw_catalogue *c, const char *projec
 		return st;
 	st = tw_cat_set_names(c->writer, project_id, trace_id, counts, err);
 	return tw_cat_end(c, st, err);
-}
-
-static bool read_todo(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_named_trace *r = ret_row;
-
-	*r = (struct tw_named_trace){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a),
-	        tw_cat_text(q, 2, a), tw_cat_text(q, 3, a)};
-	return r->project_id && r->trace_id && r->build_id && r->mapping_id;
-}
-
-enum tw_status tw_catalogue_names_todo(struct tw_catalogue *c, uint32_t limit, struct tw_arena *a,
-        struct tw_named_trace **ret, size_t *ret_n, struct tw_err *err)
-{
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_todo, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err, /* trace_uncounted */
-	        "SELECT project_id, trace_id, build_id, mapping_id FROM trace INDEXED BY"
-	        " trace_uncounted WHERE project_id>='' AND state=2 AND named<>1 AND build_id<>''"
-	        " LIMIT ?",
-	        "i", (int64_t)limit);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
 }
 
 /* --- a mapping came --- */

@@ -1,124 +1,177 @@
-/*
- * catalogue_rollup_again.c - what cannot be counted now: given up, or put off, longer each time.
- *
- * A trace that is put off is marked folded = 3, so that nobody comes upon it, until
- * its time has come; a cell says itself when it is tried again.
- */
+#include "server/catalogue/traces/catalogue_stage.h"
+
+#include <stdio.h>
+
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 
-enum { BACK_AT_ONCE = 64 };
+enum { RESUMED_AT_ONCE = 64, SQL_BYTES = 800 };
 
-enum tw_status tw_catalogue_rollup_skip(
-        struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
+/* Arguments are constants of the code, so the text always fits. */
+#define SQL(buf, ...) (snprintf((buf), SQL_BYTES, __VA_ARGS__) < SQL_BYTES ? (buf) : "")
+
+static const char *todo_of(const struct tw_stage_marks *m)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	return m->todo ? m->todo : m->waits;
+}
+
+enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        const char *after, char ret[TW_ID_BYTES], struct tw_err *err)
+{
+	char sql[SQL_BYTES] = "SELECT min(project_id) FROM project WHERE project_id>?";
+	struct tw_cat_query q;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err,
-	        "UPDATE trace SET folded=2 WHERE project_id=? AND trace_id=? AND folded=0", "tt",
-	        project_id, trace_id);
-	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
-		        "DELETE FROM rollup_again WHERE project_id=? AND trace_id=?", "tt",
-		        project_id, trace_id);
-	return tw_cat_end(c, st, err);
-}
+	if (m)
+		(void)SQL(sql,
+		        "SELECT min(project_id) FROM trace INDEXED BY %s WHERE project_id>? AND %s",
+		        m->index, m->waits);
+	st = tw_cat_query(&q, db, err, sql, "t", after);
+	if (st == TW_OK) {
+		const char *id = tw_cat_row(&q) ? tw_cat_str(&q, 0) : NULL;
 
-enum tw_status tw_catalogue_rollup_later(
-        struct tw_catalogue *c, const struct tw_rollup_todo *t, int64_t now_ms, struct tw_err *err)
-{
-	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
-	        "UPDATE trace SET folded=3 WHERE project_id=? AND trace_id=? AND folded=0", "tt",
-	        t->project_id, t->trace_id);
-	if (st == TW_OK && changed)
-		st = tw_cat_exec(c->writer, NULL, err,
-		        "INSERT INTO rollup_again(project_id,trace_id,tries,again_ms)"
-		        " VALUES(?1,?2,1,?3+5000) ON CONFLICT(project_id,trace_id) DO UPDATE SET"
-		        " tries=rollup_again.tries+1, again_ms=?3+" TW_PUT_OFF_MS(
-		                "rollup_again.tries"),
-		        "tti", t->project_id, t->trace_id, now_ms);
-	return tw_cat_end(c, st, err);
-}
-
-static bool read_back(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_rollup_todo *r = ret_row;
-
-	*r = (struct tw_rollup_todo){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a)};
-	return r->project_id && r->trace_id;
-}
-
-/* Its tries are remembered until it is counted; the row of one that is gone goes too. */
-static enum tw_status bring_back(
-        struct tw_db *db, const struct tw_rollup_todo *t, struct tw_err *err)
-{
-	int changed = 0;
-	enum tw_status st = tw_cat_exec(db, &changed, err, /* primary key */
-	        "UPDATE trace SET folded=0 WHERE project_id=? AND trace_id=? AND folded=3", "tt",
-	        t->project_id, t->trace_id);
-
-	if (st == TW_OK && changed)
-		return tw_cat_exec(db, NULL, err, /* primary key */
-		        "UPDATE rollup_again SET again_ms=?3 WHERE project_id=?1 AND trace_id=?2",
-		        "tti", t->project_id, t->trace_id, INT64_MAX);
-	if (st == TW_OK)
-		st = tw_cat_exec(db, NULL, err, /* primary key */
-		        "DELETE FROM rollup_again WHERE project_id=? AND trace_id=?", "tt",
-		        t->project_id, t->trace_id);
+		(void)snprintf(ret, TW_ID_BYTES, "%s", id ? id : "");
+		st = tw_cat_close(&q, err);
+	}
+	tw_cat_done(c, db);
 	return st;
 }
 
-enum tw_status tw_catalogue_rollup_back(
-        struct tw_catalogue *c, int64_t now_ms, struct tw_arena *a, struct tw_err *err)
+static bool read_trace(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
-	struct tw_cat_list list = {
-	        a, BACK_AT_ONCE, sizeof(struct tw_rollup_todo), read_back, NULL, 0};
-	const struct tw_rollup_todo *rows;
-	enum tw_status st = tw_cat_list(c, &list, err, /* rollup_again_by_time */
-	        "SELECT project_id, trace_id FROM rollup_again WHERE again_ms<=? LIMIT ?", "ii",
-	        now_ms, (int64_t)BACK_AT_ONCE);
+	struct tw_named_trace *r = ret_row;
 
-	if (st != TW_OK || list.n == 0)
-		return st;
-	rows = list.rows;
-	st = tw_cat_begin(c, err);
-	if (st != TW_OK)
-		return st;
-	for (size_t i = 0; st == TW_OK && i < list.n; i++)
-		st = bring_back(c->writer, &rows[i], err);
-	return tw_cat_end(c, st, err);
+	*r = (struct tw_named_trace){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a),
+	        tw_cat_text(q, 2, a), tw_cat_text(q, 3, a)};
+	return r->project_id && r->trace_id && r->build_id && r->mapping_id;
 }
 
-enum tw_status tw_catalogue_rollup_put_off(
-        struct tw_catalogue *c, const struct tw_rollup_due *of, int64_t now_ms, struct tw_err *err)
+enum tw_status tw_catalogue_stage_todo(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_named_trace **ret,
+        size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list list = {a, limit, sizeof **ret, read_trace, NULL, 0};
+	char sql[SQL_BYTES];
+	enum tw_status st = tw_cat_list(c, &list, err,
+	        SQL(sql,
+	                "SELECT project_id, trace_id, build_id, mapping_id FROM trace INDEXED BY"
+	                " %s WHERE project_id=? AND %s ORDER BY %s LIMIT ?",
+	                m->index, m->waits, m->order),
+	        "ti", project_id, (int64_t)limit);
+
+	if (st == TW_OK) {
+		*ret = list.rows;
+		*ret_n = list.n;
+	}
+	return st;
+}
+
+/* --- work that failed --- */
+
+static enum tw_status set(struct tw_db *db, const struct tw_named_trace *t, const char *to,
+        const char *where, int *ret_changed, struct tw_err *err)
+{
+	char sql[SQL_BYTES];
+
+	return tw_cat_exec(db, ret_changed, err, /* primary key */
+	        SQL(sql, "UPDATE trace SET %s WHERE project_id=? AND trace_id=? AND %s", to, where),
+	        "tt", t->project_id, t->trace_id);
+}
+
+enum tw_status tw_catalogue_stage_give_up(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        const struct tw_named_trace *t, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_begin(c, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
-	        "UPDATE rollup_cell SET tries=tries+1, again_ms=?1+" TW_PUT_OFF_MS(
-	                "tries") " WHERE project_id=?2 AND cell_id=?3",
-	        "iti", now_ms, of->project_id, of->cell_id);
+	return tw_cat_end(c, set(c->writer, t, m->give_up, todo_of(m), NULL, err), err);
+}
+
+enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        const struct tw_named_trace *t, const char *reason, int64_t now_ms, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = set(c->writer, t, m->postpone, todo_of(m), &changed, err);
+	if (st == TW_OK && changed)
+		st = tw_cat_exec(c->writer, NULL, err,
+		        "INSERT INTO postponed(project_id,trace_id,stage,tries,again_ms,waits,"
+		        "reason) VALUES(?1,?2,?3,1,?4+5000,1,?5) ON"
+		        " CONFLICT(project_id,trace_id,stage) DO UPDATE SET"
+		        " tries=postponed.tries+1, waits=1, reason=?5,"
+		        " again_ms=?4+" TW_PUT_OFF_MS("postponed.tries"),
+		        "tttit", t->project_id, t->trace_id, m->stage, now_ms, reason);
 	return tw_cat_end(c, st, err);
 }
 
-/* --- how far it is --- */
-
-static enum tw_status read_waiting(
-        struct tw_db *db, struct tw_rollup_waiting *ret, struct tw_err *err)
+static enum tw_status resume_one(struct tw_db *db, const struct tw_stage_marks *m,
+        const struct tw_named_trace *t, int64_t now_ms, struct tw_err *err)
 {
+	int changed = 0;
+	enum tw_status st = set(db, t, m->resume, m->is_postponed, &changed, err);
+
+	if (st == TW_OK && changed)
+		return tw_cat_exec(db, NULL, err, /* primary key */
+		        "UPDATE postponed SET waits=0, again_ms=?4 WHERE project_id=?1 AND"
+		        " trace_id=?2 AND stage=?3",
+		        "ttti", t->project_id, t->trace_id, m->stage, now_ms + TW_DAY_MS);
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err, /* primary key */
+		        "DELETE FROM postponed WHERE project_id=? AND trace_id=? AND stage=?",
+		        "ttt", t->project_id, t->trace_id, m->stage);
+	return st;
+}
+
+enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        int64_t now_ms, bool *ret_more, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_cat_list list = {
+	        a, RESUMED_AT_ONCE, sizeof(struct tw_named_trace), read_trace, NULL, 0};
+	enum tw_status st =
+	        a ? tw_cat_list(c, &list, err, /* postponed_by_time */
+	                    "SELECT project_id, trace_id, '', '' FROM postponed WHERE stage=? AND"
+	                    " again_ms<=? LIMIT ?",
+	                    "tii", m->stage, now_ms, (int64_t)RESUMED_AT_ONCE)
+	          : tw_oom(err);
+
+	*ret_more = st == TW_OK && list.n > 0;
+	if (*ret_more)
+		st = tw_cat_begin(c, err);
+	if (*ret_more && st == TW_OK) {
+		const struct tw_named_trace *rows = list.rows;
+
+		for (size_t i = 0; st == TW_OK && i < list.n; i++)
+			st = resume_one(c->writer, m, &rows[i], now_ms, err);
+		st = tw_cat_end(c, st, err);
+	}
+	tw_arena_free(a);
+	return st;
+}
+
+/* --- how many wait, and why --- */
+
+/* Ids begin with the time of the upload, and every index has them. */
+static enum tw_status count_waiting(struct tw_db *db, const struct tw_stage_marks *m,
+        const char *project_id, struct tw_stage_waiting *ret, struct tw_err *err)
+{
+	char sql[SQL_BYTES];
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err,
-	        "SELECT count(*), coalesce(min(created_ms),0) FROM trace INDEXED BY trace_unfolded"
-	        " WHERE project_id>'' AND state=2 AND folded=0",
-	        "");
+	        SQL(sql,
+	                "SELECT n, coalesce((SELECT created_ms FROM trace WHERE"
+	                " trace_id=oldest LIMIT 1),0) FROM (SELECT count(*) AS n,"
+	                " min(trace.trace_id) AS oldest FROM project CROSS JOIN trace INDEXED BY"
+	                " %s WHERE (?1='' OR project.project_id=?1) AND"
+	                " trace.project_id=project.project_id AND %s) of_waiting",
+	                m->index, m->waits),
+	        "t", project_id);
 
 	if (st != TW_OK)
 		return st;
@@ -129,25 +182,40 @@ static enum tw_status read_waiting(
 	return tw_cat_close(&q, err);
 }
 
-enum tw_status tw_catalogue_rollup_waiting(
-        struct tw_catalogue *c, struct tw_rollup_waiting *ret, struct tw_err *err)
+static enum tw_status count_postponed(struct tw_db *db, const struct tw_stage_marks *m,
+        const char *project_id, struct tw_stage_waiting *ret, struct tw_err *err)
 {
-	int64_t put_off = 0, trees = 0;
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* postponed_by_time */
+	        "SELECT reason, count(*) FROM postponed WHERE stage=?2 AND waits=1 AND"
+	        " (?1='' OR project_id=?1) GROUP BY reason ORDER BY reason",
+	        "tt", project_id, m->stage);
+
+	if (st != TW_OK)
+		return st;
+	while (ret->n_why < TW_STAGE_REASONS && tw_cat_row(&q)) {
+		const char *reason = tw_cat_str(&q, 0);
+
+		(void)snprintf(ret->why[ret->n_why].reason, sizeof ret->why->reason, "%s",
+		        reason ? reason : "");
+		ret->why[ret->n_why].traces = (uint64_t)tw_cat_int(&q, 1);
+		ret->postponed += ret->why[ret->n_why++].traces;
+	}
+	return tw_cat_close(&q, err);
+}
+
+enum tw_status tw_catalogue_stage_waiting(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        const char *project_id, struct tw_stage_waiting *ret, struct tw_err *err)
+{
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	*ret = (struct tw_rollup_waiting){0};
-	st = read_waiting(db, ret, err);
+	*ret = (struct tw_stage_waiting){0};
+	st = count_waiting(db, m, project_id, ret, err);
 	if (st == TW_OK)
-		st = tw_cat_first_int(db, &put_off, err, /* rollup_again_by_time */
-		        "SELECT count(*) FROM rollup_again WHERE again_ms<?", "i", INT64_MAX);
-	if (st == TW_OK)
-		st = tw_cat_first_int(db, &trees, err, /* primary key */
-		        "SELECT count(*) FROM rollup_tree_later WHERE project_id>''", "");
-	ret->put_off = (uint64_t)put_off;
-	ret->trees = (uint64_t)trees;
+		st = count_postponed(db, m, project_id, ret, err);
 	tw_cat_done(c, db);
 	return st;
 }

@@ -4,14 +4,13 @@
 #include <stdio.h>
 
 #include "server/base/clock.h"
+#include "server/catalogue/anr/catalogue_hang.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
 #include "server/cli/cli_line.h"
 #include "server/cli/cli_term.h"
-#include "server/derive/rollup/rollup_writer.h"
-#include "server/derive/stage_anr.h"
-#include "server/derive/stage_findings.h"
+#include "server/derive/pipeline.h"
 
 static const char synopsis[] = "rollup --data DIR [--rebuild] [--json]";
 
@@ -41,79 +40,47 @@ static enum tw_status reset_all(
 	return st;
 }
 
-/* How many traces are not counted yet; 0 where nobody looks. */
-static uint64_t waiting(struct tw_catalogue *c, const struct tw_progress *bar)
+static enum tw_status how_many(struct tw_catalogue *c, struct tw_stage_waiting *ret,
+        uint64_t *ret_trees, struct tw_err *err)
 {
-	struct tw_rollup_waiting w;
+	enum tw_status st = tw_catalogue_stage_waiting(c, tw_stage_rollup.marks, "", ret, err);
 
-	return bar->what && tw_catalogue_rollup_waiting(c, &w, NULL) == TW_OK ? w.traces : 0;
+	return st == TW_OK ? tw_catalogue_trees_late(c, ret_trees, err) : st;
+}
+
+struct progress {
+	struct tw_progress bar;
+	struct tw_catalogue *catalogue;
+	uint64_t all;
+};
+
+static void step(void *arg)
+{
+	struct progress *p = arg;
+	struct tw_stage_waiting w;
+	uint64_t trees;
+
+	if (p->bar.what && how_many(p->catalogue, &w, &trees, NULL) == TW_OK)
+		tw_progress_at(&p->bar, p->all > w.traces ? p->all - w.traces : 0, 0);
 }
 
 /* All that there is to do, down to the last delta. */
-static enum tw_status fold_all(struct tw_folder *f, struct tw_catalogue *c, struct tw_err *err)
-{
-	struct tw_progress bar = tw_progress_of("rollup: traces", 0);
-	uint64_t done = 0;
-	bool folded = true, renamed = true, added = true, merged = true, wide = true;
-	enum tw_status st = TW_OK;
-
-	bar.total = waiting(c, &bar);
-	while (st == TW_OK && (folded || renamed || added || merged || wide)) {
-		st = tw_folder_fold(f, &folded, err);
-		tw_progress_at(&bar, done += folded, 0);
-		if (st == TW_OK)
-			st = tw_folder_rename(f, &renamed, err);
-		if (st == TW_OK)
-			st = tw_folder_add(f, 1, 0, &added, err);
-		if (st == TW_OK)
-			st = tw_rollup_trees_add(c, 1, 0, &merged, err);
-		wide = added;
-		if (st == TW_OK && !added)
-			st = tw_rollup_wides_add(c, tw_unix_ms() / TW_DAY_MS, &wide, err);
-	}
-	tw_progress_clear(&bar);
-	return st;
-}
-
-static enum tw_status look_at_all(struct tw_hanger *h, struct tw_err *err)
-{
-	bool looked = true, keyed = true;
-	enum tw_status st = TW_OK;
-
-	while (st == TW_OK && (looked || keyed)) {
-		st = tw_hanger_look(h, &looked, err);
-		if (st == TW_OK)
-			st = tw_hanger_key(h, &keyed, err);
-	}
-	return st;
-}
-
-static enum tw_status find_all(struct tw_finder *f, struct tw_err *err)
-{
-	bool more = true;
-	enum tw_status st = TW_OK;
-
-	while (st == TW_OK && more)
-		st = tw_finder_look(f, &more, err);
-	return st;
-}
-
 static enum tw_status fold(struct tw_catalogue *c, struct tw_blobs *blobs, struct tw_err *err)
 {
+	static const struct tw_stage *const stages[] = {
+	        &tw_stage_rollup, &tw_stage_anr, &tw_stage_findings};
 	struct tw_symbols *symbols = tw_symbols_new(blobs, MAPPINGS_OPEN);
-	const struct tw_folder_parts parts = {c, blobs, symbols};
-	struct tw_folder *f = symbols ? tw_folder_new(&parts) : NULL;
-	struct tw_hanger *h = symbols ? tw_hanger_new(&parts) : NULL;
-	struct tw_finder *d = symbols ? tw_finder_new(&parts) : NULL;
-	enum tw_status st = f && h && d ? fold_all(f, c, err) : tw_oom(err);
+	const struct tw_derive_parts parts = {c, blobs, symbols};
+	struct progress p = {tw_progress_of("rollup: traces", 0), c, 0};
+	const struct tw_drain drain = {step, &p};
+	struct tw_stage_waiting w;
+	uint64_t trees;
+	enum tw_status st = symbols ? how_many(c, &w, &trees, err) : tw_oom(err);
 
-	if (st == TW_OK)
-		st = look_at_all(h, err);
-	if (st == TW_OK)
-		st = find_all(d, err);
-	tw_finder_free(d);
-	tw_hanger_free(h);
-	tw_folder_free(f);
+	p.bar.total = p.all = st == TW_OK ? w.traces : 0;
+	for (int i = 0; st == TW_OK && i < 3; i++)
+		st = tw_stage_drain(stages[i], &parts, i == 0 ? &drain : NULL, err);
+	tw_progress_clear(&p.bar);
 	tw_symbols_free(symbols);
 	return st;
 }
@@ -121,10 +88,11 @@ static enum tw_status fold(struct tw_catalogue *c, struct tw_blobs *blobs, struc
 static enum tw_status print_json(
         struct tw_catalogue *c, const struct tw_rollup_reset *sums, struct tw_err *err)
 {
-	struct tw_rollup_waiting w;
+	struct tw_stage_waiting w;
 	struct tw_cli_line line;
 	struct tw_json *j;
-	enum tw_status st = tw_catalogue_rollup_waiting(c, &w, err);
+	uint64_t trees;
+	enum tw_status st = how_many(c, &w, &trees, err);
 
 	if (st != TW_OK)
 		return st;
@@ -132,8 +100,8 @@ static enum tw_status print_json(
 	tw_json_key_int(j, "days", (int64_t)sums->days);
 	tw_json_key_int(j, "traces", (int64_t)sums->traces);
 	tw_json_key_int(j, "days_kept", (int64_t)sums->days_kept);
-	tw_json_key_int(j, "put_off", (int64_t)w.put_off);
-	tw_json_key_int(j, "trees_put_off", (int64_t)w.trees);
+	tw_json_key_int(j, "put_off", (int64_t)w.postponed);
+	tw_json_key_int(j, "trees_put_off", (int64_t)trees);
 	return tw_cli_line_end(&line, err);
 }
 
@@ -157,13 +125,14 @@ static void tell_left(uint64_t n, const char *what)
 /* What failed is put off, so that the rest is done: it is said all the same. */
 static enum tw_status tell_put_off(struct tw_catalogue *c, struct tw_err *err)
 {
-	struct tw_rollup_waiting w;
-	enum tw_status st = tw_catalogue_rollup_waiting(c, &w, err);
+	struct tw_stage_waiting w;
+	uint64_t trees;
+	enum tw_status st = how_many(c, &w, &trees, err);
 
 	if (st != TW_OK)
 		return st;
-	tell_left(w.put_off, "traces that could not be read");
-	tell_left(w.trees, "merged call trees that could not be added up");
+	tell_left(w.postponed, "traces that could not be read");
+	tell_left(trees, "merged call trees that could not be added up");
 	return TW_OK;
 }
 

@@ -1,5 +1,5 @@
 /*
- * rollup_fold.c - traces are folded: read, counted, and left as deltas of their cells.
+ * rollup_writer.c - traces are folded: read, counted, and left as deltas of their cells.
  *
  * A trace file is read and its facts are made outside of any transaction.  Methods
  * that were written before are remembered, by a set of their numbers, so that a
@@ -24,7 +24,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-struct tw_folder *tw_folder_new(const struct tw_folder_parts *parts)
+struct tw_folder *tw_folder_new(const struct tw_derive_parts *parts)
 {
 	struct tw_folder *f = tw_mem_zalloc(1, sizeof *f);
 
@@ -96,7 +96,7 @@ struct reading { /* a trace on its way into its cells */
 	size_t n_methods;
 	struct tw_mapping_ids by; /* that named them */
 	struct tw_str posts;
-	bool is_first; /* of its round: all of the memory is its own */
+	bool is_first; /* of its turn: all of the memory is its own */
 };
 
 const char *tw_folder_raw(struct tw_folder *f, const struct tw_named *m)
@@ -285,25 +285,6 @@ static enum tw_status write_facts(struct tw_folder *f, const struct reading *r,
 	return settle(f, &out, &ret->facts, err);
 }
 
-/* Nothing that only time mends makes a trace one that cannot be read. */
-static bool may_pass(enum tw_status st, const struct reading *r)
-{
-	return st == TW_BUSY || st == TW_IO || st == TW_FULL || st == TW_NOT_FOUND ||
-	       (st == TW_NOMEM && !r->is_first);
-}
-
-/* It cannot be counted now, or never. */
-static enum tw_status give_up(struct tw_folder *f, const struct tw_rollup_todo *t, bool later,
-        const struct tw_err *why, struct tw_err *err)
-{
-	tw_log_err(
-	        TW_LOG_WARN, later ? "trace_folded_later" : "trace_not_folded", t->trace_id, why);
-	atomic_fetch_add(later ? &f->put_off : &f->unreadable, 1);
-	return later ? tw_catalogue_rollup_later(f->parts.catalogue, t, tw_unix_ms(), err)
-	             : tw_catalogue_rollup_skip(
-	                       f->parts.catalogue, t->project_id, t->trace_id, err);
-}
-
 enum tw_status tw_folder_read(struct tw_folder *f, const struct tw_trace_row *row,
         struct tw_rollup_folding *ret, struct tw_err *err)
 {
@@ -322,9 +303,10 @@ enum tw_status tw_folder_read(struct tw_folder *f, const struct tw_trace_row *ro
 }
 
 /* *ret_readable false: it is gone, or cannot be read, which was noted; that is so too of one for
- * which all of the memory is not enough.  TW_NOMEM when others of the round have taken some. */
-static enum tw_status fold_one(struct tw_folder *f, const struct tw_rollup_todo *t,
-        struct reading *r, struct tw_rollup_folding *ret, bool *ret_readable, struct tw_err *err)
+ * which all of the memory is not enough.  TW_NOMEM when others of the turn have taken some. */
+static enum tw_status fold_one(struct tw_folder *f, const struct tw_turn *turn,
+        const struct tw_named_trace *t, struct reading *r, struct tw_rollup_folding *ret,
+        bool *ret_readable, struct tw_err *err)
 {
 	struct tw_err why;
 	enum tw_status st = tw_catalogue_trace_get(
@@ -344,12 +326,12 @@ static enum tw_status fold_one(struct tw_folder *f, const struct tw_rollup_todo 
 		return st;
 	}
 	if (st != TW_OK)
-		return give_up(f, t, may_pass(st, r), &why, err);
+		return tw_turn_failed(turn, t, tw_may_pass(st), &why, err);
 	*ret_readable = true;
 	return TW_OK;
 }
 
-/* --- rounds --- */
+/* --- turns --- */
 
 /* The day of a trace is no later than today, but for clocks that were set back. */
 static enum tw_status name_one(struct tw_folder *f, const struct reading *r, struct tw_err *err)
@@ -378,26 +360,6 @@ static enum tw_status fold_all(struct tw_folder *f, const struct reading *readin
 		st = name_one(f, &readings[i], err);
 	if (st == TW_OK && n)
 		st = tw_catalogue_rollup_fold(f->parts.catalogue, foldings, n, err);
-	if (st == TW_OK)
-		atomic_fetch_add(&f->folded, n);
-	return st;
-}
-
-/* Traces of the projects that come next, around. */
-static enum tw_status next_todo(
-        struct tw_folder *f, struct tw_rollup_todo **ret, size_t *ret_n, struct tw_err *err)
-{
-	enum tw_status st = tw_catalogue_rollup_todo(
-	        f->parts.catalogue, f->fold_turn, FOLDED_AT_ONCE, f->arena, ret, ret_n, err);
-
-	if (st == TW_OK && *ret_n == 0 && f->fold_turn[0]) {
-		f->fold_turn[0] = '\0';
-		st = tw_catalogue_rollup_todo(
-		        f->parts.catalogue, "", FOLDED_AT_ONCE, f->arena, ret, ret_n, err);
-	}
-	if (st == TW_OK && *ret_n)
-		(void)snprintf(
-		        f->fold_turn, sizeof f->fold_turn, "%s", (*ret)[*ret_n - 1].project_id);
 	return st;
 }
 
@@ -411,52 +373,51 @@ void tw_folder_begin_day(struct tw_folder *f)
 	f->known_day = today;
 }
 
-enum tw_status tw_folder_fold(struct tw_folder *f, bool *ret_more, struct tw_err *err)
+enum tw_status tw_folder_fold(
+        struct tw_folder *f, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	struct tw_rollup_folding foldings[FOLDED_AT_ONCE];
+	struct tw_named_trace *todo = NULL;
 	struct reading *readings;
-	struct tw_rollup_todo *todo = NULL;
 	size_t n = 0, n_todo = 0;
 	enum tw_status st;
 
 	*ret_more = false;
 	tw_arena_reset(f->arena);
 	tw_folder_begin_day(f);
-	st = tw_catalogue_rollup_back(f->parts.catalogue, tw_unix_ms(), f->arena, err);
-	if (st == TW_OK)
-		st = next_todo(f, &todo, &n_todo, err);
 	readings = tw_arena_zalloc(f->arena, FOLDED_AT_ONCE, sizeof *readings);
 	if (!readings)
 		return no_memory(err);
+	st = tw_turn_traces(turn, FOLDED_AT_ONCE, f->arena, &todo, &n_todo, err);
 	for (size_t i = 0; st == TW_OK && i < n_todo; i++) {
 		bool readable;
 
 		readings[n].is_first = i == 0;
-		st = fold_one(f, &todo[i], &readings[n], &foldings[n], &readable, err);
+		st = fold_one(f, turn, &todo[i], &readings[n], &foldings[n], &readable, err);
 		n += readable;
 	}
 	if (st != TW_OK)
 		tw_folder_forget(f);
-	if (st == TW_NOMEM && n) /* the rest comes in a round of its own */
+	if (st == TW_NOMEM && n) /* the rest comes in a turn of its own */
 		st = TW_OK;
 	if (st == TW_OK)
 		st = fold_all(f, readings, foldings, n, err);
-	if (st != TW_OK)
+	if (st == TW_OK)
+		tw_turn_done(turn, n);
+	else
 		tw_folder_forget(f);
 	*ret_more = st == TW_OK && n_todo > 0;
 	return st;
+}
+
+struct tw_catalogue *tw_folder_catalogue(const struct tw_folder *f)
+{
+	return f->parts.catalogue;
 }
 
 struct tw_folder_counts tw_folder_counts(const struct tw_folder *f)
 {
 	if (!f) /* a server that does not decode */
 		return (struct tw_folder_counts){0};
-	return (struct tw_folder_counts){atomic_load(&f->folded), atomic_load(&f->unreadable),
-	        atomic_load(&f->put_off), atomic_load(&f->cells), atomic_load(&f->cells_failed),
-	        atomic_load(&f->spent_ms)};
-}
-
-void tw_folder_spent(struct tw_folder *f, uint64_t ms)
-{
-	atomic_fetch_add(&f->spent_ms, ms);
+	return (struct tw_folder_counts){atomic_load(&f->cells), atomic_load(&f->cells_failed)};
 }

@@ -1,5 +1,5 @@
 /*
- * rollup_fold.h - traces into rollups: reads what is decoded, counts it, adds it up, names it.
+ * rollup_writer.h - traces into rollups: reads what is decoded, counts it, adds it up, names it.
  *
  * What the background job of the server does and `tracewell rollup` does, in one
  * place; any number of processes may do it at once (catalogue_rollup.h).
@@ -9,32 +9,26 @@
 #define TW_ROLLUP_WRITER_H
 
 #include "server/catalogue/fleet/catalogue_rollup.h"
-#include "server/storage/blob.h"
-#include "server/trace/symbols.h"
+#include "server/derive/pipeline.h"
 
 struct tw_folder;
 
-struct tw_folder_parts { /* borrowed */
-	struct tw_catalogue *catalogue;
-	struct tw_blobs *blobs;
-	struct tw_symbols *symbols;
-};
 /* NULL: no memory. */
-struct tw_folder *tw_folder_new(const struct tw_folder_parts *parts);
+struct tw_folder *tw_folder_new(const struct tw_derive_parts *parts);
 struct tw_folder *tw_folder_free(struct tw_folder *f);
 
-/* What it has done since it was made; any thread may ask. */
+struct tw_catalogue *tw_folder_catalogue(const struct tw_folder *f);
+
+/* Cells that were added up, or could not be, since it was made; any thread may ask. */
 struct tw_folder_counts {
-	uint64_t folded, unreadable, put_off; /* traces */
-	uint64_t cells, cells_failed;         /* that were added up, or could not be */
-	uint64_t spent_ms;
+	uint64_t cells, cells_failed;
 };
 struct tw_folder_counts tw_folder_counts(const struct tw_folder *f);
-void tw_folder_spent(struct tw_folder *f, uint64_t ms);
 
 /* Each does a little and says whether there may be more.  What fails is noted and put off: only
  * what concerns all comes back as an error. */
-enum tw_status tw_folder_fold(struct tw_folder *f, bool *ret_more, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_folder_fold(struct tw_folder *f, const struct tw_turn *turn, bool *ret_more,
+        struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_folder_rename(
         struct tw_folder *f, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 /* Cells with enough deltas, by their size at most `most`, and with any of days before `day`

@@ -1,5 +1,5 @@
 /*
- * rollup_fold_int.h - what folds, shared by the files that fold, name and add up.
+ * rollup_writer_int.h - what folds, shared by the files that fold, name and add up.
  */
 #ifndef TW_ROLLUP_WRITER_INT_H
 #define TW_ROLLUP_WRITER_INT_H
@@ -12,20 +12,20 @@
 enum { TW_FOLD_BYTES = 512 << 20, TW_FOLD_NAME_BYTES = 16384, TW_FOLD_BUILD_BYTES = 512 };
 
 struct tw_folder {
-	struct tw_folder_parts parts;
+	struct tw_derive_parts parts;
 	struct tw_arena *arena;
 	char *name;      /* TW_FOLD_NAME_BYTES */
 	uint64_t *known; /* numbers of methods that are written; 0 free */
 	uint32_t n_known;
 	int64_t known_day; /* that they were seen on */
 	/* The project, or build of it, that was served last: the next one has its turn. */
-	char fold_turn[TW_ID_BYTES], add_turn[TW_ID_BYTES];
+	char add_turn[TW_ID_BYTES];
 	struct tw_rollup_rename rename_turn; /* in these two */
 	char rename_project[TW_ID_BYTES], rename_build[TW_FOLD_BUILD_BYTES];
-	_Atomic uint64_t folded, unreadable, put_off, cells, cells_failed, spent_ms;
+	_Atomic uint64_t cells, cells_failed;
 };
 
-/* --- methods (rollup_fold.c) --- */
+/* --- methods (rollup_writer.c) --- */
 
 /* What a trace calls a method, as numbers are made of it; NULL: no memory. */
 const char *tw_folder_raw(struct tw_folder *f, const struct tw_named *m);

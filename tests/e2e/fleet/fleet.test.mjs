@@ -214,7 +214,7 @@ test('killed again and again while it counts, every trace counts once', async (t
 		if (k % 2) { /* once more, right behind the first batch that it counts; that may be before it listens */
 			s.env = { TRACEWELL_CRASH_AT: 'rollup_folded' };
 			await s.start().catch(() => undefined);
-			const idle = async () => (await s.metric('tracewell_queue_traces')) + (await s.metric('tracewell_decoding_traces')) + (await s.metric('tracewell_rollup_waiting_traces')) === 0;
+			const idle = async () => (await s.metric('tracewell_queue_traces')) + (await s.metric('tracewell_decoding_traces')) + (await s.metric('tracewell_stage_waiting_traces', { stage: 'rollup' })) === 0;
 			await until(async () => s.exited || (await idle().catch(() => false)) || undefined, 'it died, or nothing is left to count');
 			if (!s.exited) await s.stop('SIGKILL');
 			s.env = {};

@@ -42,7 +42,7 @@ test('one counts for all, and another follows it', { skip, timeout: 240000 }, as
 	const a = await serve(t, data, url, 'first');
 	await until(async () => ((await leads(a)) === 1 ? true : undefined), 'the first leads');
 	const b = await serve(t, data, url, 'second');
-	const folded = async () => [await metric(a, 'tracewell_rollup_folded_total'), await metric(b, 'tracewell_rollup_folded_total')];
+	const folded = () => Promise.all([a, b].map((s) => s.metric('tracewell_stage_traces_total', { stage: 'rollup', outcome: 'done' })));
 
 	await t.test('what the other decodes, too', async () => {
 		await bring(b, 0, 6, b);

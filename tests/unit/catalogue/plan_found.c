@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "server/catalogue/fleet/catalogue_found.h"
+#include "server/derive/pipeline.h"
 
 struct told {
 	const char *id;
@@ -43,6 +44,13 @@ static bool is_todo(struct tw_catalogue *c, const char *project, const char *id,
 	return found;
 }
 
+static void give_up(struct tw_catalogue *c, const char *project, const char *id)
+{
+	const struct tw_named_trace t = {project, id, "", ""};
+
+	assert_int_equal(tw_catalogue_stage_give_up(c, tw_stage_findings.marks, &t, NULL), TW_OK);
+}
+
 /* What nobody looked at comes first: that is only this one then. */
 static void skip_others(struct tw_catalogue *c, const char *project, const char *id)
 {
@@ -53,7 +61,7 @@ static void skip_others(struct tw_catalogue *c, const char *project, const char 
 	assert_int_equal(tw_catalogue_found_todo(c, project, 7, 9, a, &todo, &n, NULL), TW_OK);
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(todo[i], id) != 0)
-			assert_int_equal(tw_catalogue_found_skip(c, project, todo[i], NULL), TW_OK);
+			give_up(c, project, todo[i]);
 	tw_arena_free(a);
 }
 
@@ -62,11 +70,20 @@ static void put_off(struct tw_catalogue *c, const char *project, const char *id)
 {
 	uint64_t waiting;
 
-	assert_int_equal(tw_catalogue_found_put_off(c, project, id, 1000, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_found_back(c, project, 999, NULL), TW_OK);
+	const struct tw_named_trace t = {project, id, "", ""};
+	bool more;
+
+	assert_int_equal(
+	        tw_catalogue_stage_postpone(c, tw_stage_findings.marks, &t, "busy", 1000, NULL),
+	        TW_OK);
+	assert_int_equal(
+	        tw_catalogue_stage_resume(c, tw_stage_findings.marks, 5999, &more, NULL), TW_OK);
+	assert_false(more);
 	assert_int_equal(tw_catalogue_found_waiting(c, project, 9, &waiting, NULL), TW_OK);
 	assert_int_equal(waiting, 1);
-	assert_int_equal(tw_catalogue_found_back(c, project, 1000, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_stage_resume(c, tw_stage_findings.marks, 6000, &more, NULL), TW_OK);
+	assert_true(more);
 	assert_true(is_todo(c, project, id, 9));
 }
 
@@ -105,6 +122,6 @@ void plan_use_found(struct tw_catalogue *c, const char *project, const char *id)
 	told.n = 0;
 	assert_int_equal(tw_catalogue_found_read(c, &all, NULL), TW_OK);
 	assert_int_equal(told.n, 1);
-	assert_int_equal(tw_catalogue_found_skip(c, project, id, NULL), TW_OK);
+	give_up(c, project, id);
 	assert_false(is_todo(c, project, id, 10));
 }

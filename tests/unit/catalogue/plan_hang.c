@@ -132,7 +132,6 @@ void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id)
 	        .total_ns = 5,
 	        .max_ns = 5};
 	struct tw_trace_row row;
-	struct tw_hang_todo *todo;
 	struct tw_hang hang = {.row = &row,
 	        .device_class = "low",
 	        .user = "",
@@ -144,11 +143,6 @@ void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id)
 	size_t n;
 
 	assert_int_equal(tw_catalogue_trace_get(c, project, id, a, &row, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_hang_todo(c, "", 9, a, &todo, &n, NULL), TW_OK);
-	assert_true(n > 0);
-	assert_int_equal(tw_catalogue_hang_todo(c, project, 9, a, &todo, &n, NULL), TW_OK);
-	assert_int_equal(n, 0);
-	assert_int_equal(tw_catalogue_hang_skip(c, project, id, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_hang_put(c, &hang, NULL), TW_OK);
 	key_all(c, project, a);
 	for (int counted = 0; counted < 2; counted++) {

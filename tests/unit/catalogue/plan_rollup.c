@@ -11,6 +11,7 @@
 #include "server/catalogue/fleet/catalogue_post.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/stats/rollup_tree.h"
 
@@ -91,10 +92,11 @@ void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *proj
 	struct tw_rollup_folding f = {project, id, &cell, 1, 5, {0}, {0}, {"x", 1}};
 	struct tw_rollup_when when = {1, 1, 0, INT64_MAX / 2, ""};
 	const struct tw_rollup_filter labelled = {"", "", "", "", "", "", "key", 20000, 20000};
-	struct tw_rollup_waiting waiting;
+	struct tw_stage_waiting waiting;
 	uint64_t counted;
 	struct tw_rollup_naming *names;
-	struct tw_rollup_todo *todo;
+	struct tw_named_trace *todo;
+	char next[TW_ID_BYTES];
 	struct tw_rollup_cell *cells, one;
 	struct tw_rollup_rename rename;
 	struct tw_rollup_reset sums;
@@ -113,15 +115,26 @@ void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *proj
 	tw_buf_init(&written, 1000);
 	assert_int_equal(tw_rollup_tree_write(&t, &written, &written, NULL), TW_OK);
 	f.tree = (struct tw_str){(const char *)written.data, written.len};
-	assert_int_equal(tw_catalogue_rollup_todo(c, "", 9, a, &todo, &n, NULL), TW_OK);
-	assert_true(n > 0);
-	assert_int_equal(tw_catalogue_rollup_later(c, todo, 0, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_rollup_back(c, INT64_MAX / 2, a, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_rollup_waiting(c, &waiting, NULL), TW_OK);
-	assert_true(waiting.traces > 0);
+	for (int i = 0; tw_stages[i]; i++) {
+		const struct tw_stage_marks *m = tw_stages[i]->marks;
+
+		assert_int_equal(tw_catalogue_stage_next(c, m, "", next, NULL), TW_OK);
+		if (!m)
+			continue;
+		assert_int_equal(
+		        tw_catalogue_stage_todo(c, m, project, 9, a, &todo, &n, NULL), TW_OK);
+		if (n)
+			assert_int_equal(
+			        tw_catalogue_stage_postpone(c, m, todo, "busy", 0, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_stage_resume(c, m, 5000, &more, NULL), TW_OK);
+		assert_int_equal(more, n > 0);
+		assert_int_equal(tw_catalogue_stage_waiting(c, m, "", &waiting, NULL), TW_OK);
+		assert_true(strcmp(m->stage, "rollup") != 0 || waiting.traces > 0);
+		if (n && m->give_up && strcmp(m->stage, "rollup") != 0)
+			assert_int_equal(tw_catalogue_stage_give_up(c, m, todo, NULL), TW_OK);
+	}
 	assert_int_equal(tw_catalogue_rollup_name(c, &given, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_rollup_fold(c, &f, 1, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_rollup_skip(c, project, id, NULL), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_rollup_read(c, project, &any, TW_ROLLUP_ALL, a, &cells, &n, NULL),
 	        TW_OK);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "server/catalogue/catalogue.h"
+#include "server/derive/pipeline.h"
 #include "server/ingest/upload_meta.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
@@ -78,7 +79,9 @@ static size_t todo(struct session *s, uint32_t limit, struct tw_named_trace **re
 {
 	size_t n = 0;
 
-	assert_int_equal(tw_catalogue_names_todo(s->c, limit, s->arena, ret, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_stage_todo(s->c, tw_stage_names.marks, s->caller.project_id,
+	                         limit, s->arena, ret, &n, NULL),
+	        TW_OK);
 	return n;
 }
 

@@ -391,11 +391,8 @@ static void use_builds(struct session *s)
 static void use_names(struct session *s, const char *id)
 {
 	const struct tw_name_counts counts = {1, 1, 1, 1};
-	struct tw_named_trace *traces;
 	bool more = true;
-	size_t n;
 
-	assert_int_equal(tw_catalogue_names_todo(s->c, 4, s->arena, &traces, &n, NULL), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_names_set(s->c, s->caller.project_id, id, &counts, NULL), TW_OK);
 	while (more)

@@ -42,7 +42,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 static int setup(void **state)
 {
 	static struct session s;
-	struct tw_folder_parts parts = {0};
+	struct tw_derive_parts parts = {0};
 	bool is_new;
 
 	/* hundreds of small transactions: in memory where that is to be had */

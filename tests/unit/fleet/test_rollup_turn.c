@@ -15,6 +15,7 @@
 
 #include "server/base/clock.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "tests/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
@@ -40,7 +41,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 static int setup(void **state)
 {
 	static struct session s;
-	struct tw_folder_parts parts = {0};
+	struct tw_derive_parts parts = {0};
 	bool is_new;
 
 	s = (struct session){.dir = "/tmp/tw-rollup-turn-XXXXXX"};
@@ -139,7 +140,7 @@ static void add_trees(struct session *s)
 static void test_poisoned_trees_are_put_off(void **state)
 {
 	struct session *s = *state;
-	struct tw_rollup_waiting w;
+	uint64_t late;
 	int64_t all;
 
 	assert_true(sim_load(s->c, s->db, s->project, 300, 300 + TRACES, DAY0));
@@ -165,8 +166,8 @@ static void test_poisoned_trees_are_put_off(void **state)
 	       " length(data)>0 ORDER BY cell_id LIMIT 1) d WHERE t.cell_id BETWEEN -20 AND -1");
 	add_trees(s);
 	assert_int_equal(number(s, "SELECT count(*) FROM rollup_tree_later"), 20);
-	assert_int_equal(tw_catalogue_rollup_waiting(s->c, &w, NULL), TW_OK);
-	assert_int_equal(w.trees, 20);
+	assert_int_equal(tw_catalogue_trees_late(s->c, &late, NULL), TW_OK);
+	assert_int_equal(late, 20);
 	assert_int_equal(number(s, "SELECT min(tries) FROM rollup_tree_later"), 2);
 	assert_true(number(s, "SELECT min(again_ms) FROM rollup_tree_later") > tw_unix_ms() + 5000);
 	run(s, "DELETE FROM rollup_tree WHERE cell_id<0; DELETE FROM rollup_tree_delta WHERE"
@@ -216,25 +217,29 @@ static void test_what_is_due_grows_with_the_cell(void **state)
 
 /* --- projects --- */
 
+static const char *next_project(struct session *s, const char *after)
+{
+	static char id[TW_ID_BYTES];
+
+	assert_int_equal(
+	        tw_catalogue_stage_next(s->c, tw_stage_rollup.marks, after, id, NULL), TW_OK);
+	return id;
+}
+
 static void test_projects_take_turns(void **state)
 {
 	struct session *s = *state;
 	const char *first = strcmp(s->project, s->other) < 0 ? s->project : s->other;
 	const char *second = first == s->project ? s->other : s->project;
-	struct tw_rollup_todo *todo;
 	struct tw_rollup_due *due;
 	size_t n;
 
 	run(s, "DELETE FROM trace; DELETE FROM rollup_cell; DELETE FROM rollup_delta");
 	assert_true(sim_rows(s->db, first, 0, 50, DAY0));
 	assert_true(sim_rows(s->db, second, 50, 53, DAY0));
-	assert_int_equal(tw_catalogue_rollup_todo(s->c, "", 16, s->arena, &todo, &n, NULL), TW_OK);
-	assert_int_equal(n, 16);
-	assert_string_equal(todo[15].project_id, first);
-	assert_int_equal(
-	        tw_catalogue_rollup_todo(s->c, first, 16, s->arena, &todo, &n, NULL), TW_OK);
-	assert_int_equal(n, 3);
-	assert_string_equal(todo[0].project_id, second);
+	assert_string_equal(next_project(s, ""), first);
+	assert_string_equal(next_project(s, first), second);
+	assert_string_equal(next_project(s, second), "");
 
 	assert_true(sim_fold(s->c, first, 0, 50, DAY0));
 	assert_true(sim_fold(s->c, second, 50, 53, DAY0));
@@ -245,39 +250,82 @@ static void test_projects_take_turns(void **state)
 
 /* --- traces that cannot be read --- */
 
+static struct tw_named_trace first_waiting(struct session *s)
+{
+	struct tw_named_trace *todo;
+	size_t n;
+
+	assert_int_equal(tw_catalogue_stage_todo(s->c, tw_stage_rollup.marks, s->project, 1,
+	                         s->arena, &todo, &n, NULL),
+	        TW_OK);
+	assert_int_equal(n, 1);
+	return todo[0];
+}
+
+static void postpone(struct session *s, const struct tw_named_trace *t)
+{
+	assert_int_equal(
+	        tw_catalogue_stage_postpone(s->c, tw_stage_rollup.marks, t, "io_error", 1000, NULL),
+	        TW_OK);
+}
+
+static void resume(struct session *s, int64_t now_ms)
+{
+	bool more;
+
+	assert_int_equal(
+	        tw_catalogue_stage_resume(s->c, tw_stage_rollup.marks, now_ms, &more, NULL), TW_OK);
+}
+
 static void test_what_may_pass_is_tried_again(void **state)
 {
 	struct session *s = *state;
-	struct tw_rollup_waiting w;
-	struct tw_rollup_todo *todo;
-	size_t n;
+	struct tw_stage_waiting w;
+	struct tw_named_trace t;
 
 	run(s, "DELETE FROM trace; DELETE FROM rollup_cell; DELETE FROM rollup_delta");
 	assert_true(sim_rows(s->db, s->project, 0, 2, DAY0));
-	assert_int_equal(tw_catalogue_rollup_todo(s->c, "", 1, s->arena, &todo, &n, NULL), TW_OK);
+	t = first_waiting(s);
 	for (int tries = 1; tries <= 3; tries++) {
-		assert_int_equal(tw_catalogue_rollup_later(s->c, todo, 1000, NULL), TW_OK);
-		assert_int_equal(number(s, "SELECT tries FROM rollup_again"), tries);
-		assert_int_equal(tw_catalogue_rollup_waiting(s->c, &w, NULL), TW_OK);
-		assert_int_equal(w.traces, 1);
-		assert_int_equal(w.put_off, 1);
-		assert_true(w.oldest_ms > 0);
-		assert_int_equal(tw_catalogue_rollup_back(s->c, 1001, s->arena, NULL), TW_OK);
-		assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE folded=3"), 1);
+		postpone(s, &t);
+		assert_int_equal(number(s, "SELECT tries FROM postponed"), tries);
+		for (int all = 0; all < 2; all++) {
+			assert_int_equal(tw_catalogue_stage_waiting(s->c, tw_stage_rollup.marks,
+			                         all ? "" : s->project, &w, NULL),
+			        TW_OK);
+			assert_int_equal(w.traces, 1);
+			assert_int_equal(w.postponed, 1);
+			assert_int_equal(w.n_why, 1);
+			assert_string_equal(w.why[0].reason, "io_error");
+			assert_true(w.oldest_ms > 0);
+		}
 		assert_int_equal(
-		        tw_catalogue_rollup_back(s->c, 1000 + 21600000, s->arena, NULL), TW_OK);
+		        tw_catalogue_stage_waiting(s->c, tw_stage_rollup.marks, s->other, &w, NULL),
+		        TW_OK);
+		assert_int_equal(w.traces + w.postponed, 0);
+		resume(s, 1001);
+		assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE folded=3"), 1);
+		resume(s, 1000 + 21600000);
 		assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE folded=0"), 2);
 	}
 	assert_true(sim_fold(s->c, s->project, 0, 2, DAY0));
-	assert_int_equal(number(s, "SELECT count(*) FROM rollup_again"), 0);
+	assert_int_equal(
+	        tw_catalogue_stage_waiting(s->c, tw_stage_rollup.marks, "", &w, NULL), TW_OK);
+	assert_int_equal(w.traces + w.postponed, 0);
+
+	/* its attempts are remembered for a day */
+	resume(s, 1000 + 21600000 + TW_DAY_MS - 1);
+	assert_int_equal(number(s, "SELECT tries FROM postponed"), 3);
+	resume(s, 1000 + 21600000 + TW_DAY_MS);
+	assert_int_equal(number(s, "SELECT count(*) FROM postponed"), 0);
 
 	/* deleted while it waits */
 	assert_true(sim_rows(s->db, s->project, 2, 3, DAY0));
-	assert_int_equal(tw_catalogue_rollup_todo(s->c, "", 1, s->arena, &todo, &n, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_rollup_later(s->c, todo, 1000, NULL), TW_OK);
+	t = first_waiting(s);
+	postpone(s, &t);
 	run(s, "DELETE FROM trace WHERE folded=3");
-	assert_int_equal(tw_catalogue_rollup_back(s->c, LATE, s->arena, NULL), TW_OK);
-	assert_int_equal(number(s, "SELECT count(*) FROM rollup_again"), 0);
+	resume(s, LATE);
+	assert_int_equal(number(s, "SELECT count(*) FROM postponed"), 0);
 }
 
 /* A folder without a file for any trace gives each of them up, one after the other. */

@@ -200,7 +200,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 
 static int setup(void **state)
 {
-	struct tw_folder_parts parts = {0};
+	struct tw_derive_parts parts = {0};
 	bool is_new;
 
 	(void)state;

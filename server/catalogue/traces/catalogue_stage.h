@@ -1,0 +1,58 @@
+/*
+ * catalogue_stage.h - traces that wait for a stage of derived data, and those that are postponed.
+ *
+ * A column of `trace` says where a trace is in a stage, so that the transaction that stores the
+ * result also ends the waiting.  Only a trace whose work failed has a row in `postponed`.
+ * Thread: any.
+ */
+#ifndef TW_CATALOGUE_STAGE_H
+#define TW_CATALOGUE_STAGE_H
+
+#include "server/catalogue/catalogue.h"
+
+struct tw_stage_marks { /* SQL of `trace`: constants of the code */
+	const char *stage;
+	const char *index; /* the partial index of `waits` */
+	const char *waits; /* the condition of a waiting trace */
+	const char *order; /* in which waiting traces are taken: the index's */
+	const char *todo;  /* the condition for a change below; NULL: `waits` */
+	const char *postpone, *is_postponed, *resume;
+	const char *give_up; /* NULL: the stage does it */
+};
+
+/* The first project after `after` with waiting traces; marks NULL: the first of all.  "": none. */
+enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        const char *after, char ret[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
+/* Waiting traces of a project. */
+enum tw_status tw_catalogue_stage_todo(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_named_trace **ret,
+        size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* The trace waits until a later time: five seconds, doubled with each attempt, at most six hours.
+ * `reason` is a tw_status_word. */
+enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        const struct tw_named_trace *t, const char *reason, int64_t now_ms,
+        struct tw_err *err) TW_MUST_USE;
+/* The trace is not tried again until it is decoded again. */
+enum tw_status tw_catalogue_stage_give_up(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        const struct tw_named_trace *t, struct tw_err *err) TW_MUST_USE;
+/* Some of the postponed traces whose time has come wait again.  Their attempts are remembered for a
+ * day. */
+enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        int64_t now_ms, bool *ret_more, struct tw_err *err) TW_MUST_USE;
+
+enum { TW_STAGE_REASONS = 8 };
+struct tw_stage_waiting {
+	uint64_t traces;   /* waiting for their turn */
+	int64_t oldest_ms; /* of them, when it was uploaded; 0: none waits */
+	uint64_t postponed;
+	struct {
+		char reason[24];
+		uint64_t traces;
+	} why[TW_STAGE_REASONS]; /* of those postponed */
+	size_t n_why;
+};
+/* project_id "": of all projects. */
+enum tw_status tw_catalogue_stage_waiting(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        const char *project_id, struct tw_stage_waiting *ret, struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,466 @@
+#include "server/derive/pipeline.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/base/thread/periodic.h"
+#include "server/derive/leader.h"
+
+enum {
+	STAGES_MAX = 16,
+	LOOK_AGAIN_S = 60,
+	HELD_MAX = 64,  /* projects of a stage; of more, the one with the shortest wait is tried */
+	HELD_MS = 5000, /* doubled with each failure */
+	HELD_DOUBLINGS = 7, /* about ten minutes */
+	REST_MOST_MS = 2000,
+	STEP_MS = 50
+};
+
+const struct tw_stage *const tw_stages[] = {
+#define STAGE(name) &tw_stage_##name,
+#include "server/derive/stages.def"
+#undef STAGE
+        NULL};
+
+struct held { /* a project whose turn failed */
+	char project_id[TW_ID_BYTES];
+	unsigned tries;
+	int64_t until_ms; /* monotonic; 0: the place is free */
+	const char *reason;
+};
+
+struct tw_runner {
+	const struct tw_stage *stage;
+	struct tw_derive_parts parts;
+	struct tw_pipeline *of; /* NULL: tw_stage_drain */
+	const struct tw_drain *drain;
+	void *state;
+	struct tw_periodic *thread;
+	int64_t due_ms;       /* of the next round, for every_ms */
+	struct tw_err *first; /* of tw_stage_drain: what failed first */
+	_Atomic uint64_t done, postponed, failed, spent_us;
+	pthread_mutex_t lock; /* of held */
+	struct held held[HELD_MAX];
+};
+
+struct tw_pipeline {
+	struct tw_app *app;
+	bool (*leads)(const struct tw_app *);
+	_Atomic bool stopping;
+	pthread_mutex_t lock; /* of the runners' threads: stages wake each other */
+	struct tw_runner runners[STAGES_MAX];
+	size_t n;
+};
+
+bool tw_pipeline_leads(const struct tw_app *app)
+{
+	return tw_leads(app->leader);
+}
+
+/* --- a turn --- */
+
+static bool is_over(const struct tw_runner *r)
+{
+	return r->of && (atomic_load(&r->of->stopping) || !r->of->leads(r->of->app));
+}
+
+bool tw_turn_is_over(const struct tw_turn *t)
+{
+	return is_over(t->by);
+}
+
+bool tw_turn_is_last(const struct tw_turn *t)
+{
+	return !t->by->of;
+}
+
+enum tw_status tw_turn_traces(const struct tw_turn *t, uint32_t limit, struct tw_arena *a,
+        struct tw_named_trace **ret, size_t *ret_n, struct tw_err *err)
+{
+	return tw_catalogue_stage_todo(t->by->parts.catalogue, t->by->stage->marks, t->project_id,
+	        limit, a, ret, ret_n, err);
+}
+
+void tw_turn_done(const struct tw_turn *t, uint64_t traces)
+{
+	(void)atomic_fetch_add(&t->by->done, traces);
+}
+
+bool tw_may_pass(enum tw_status st)
+{
+	return st == TW_BUSY || st == TW_IO || st == TW_FULL || st == TW_NOT_FOUND;
+}
+
+/* A file that went with its row is not a failure. */
+static enum tw_status is_there(
+        const struct tw_runner *r, const struct tw_named_trace *t, bool *ret, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_trace_row row;
+	enum tw_status st = a ? tw_catalogue_trace_get(r->parts.catalogue, t->project_id,
+	                                t->trace_id, a, &row, err)
+	                      : tw_oom(err);
+
+	*ret = st == TW_OK && row.state == TW_TRACE_READY;
+	tw_arena_free(a);
+	return st == TW_NOT_FOUND ? TW_OK : st;
+}
+
+enum tw_status tw_turn_failed(const struct tw_turn *t, const struct tw_named_trace *trace,
+        bool may_pass, const struct tw_err *why, struct tw_err *err)
+{
+	struct tw_runner *r = t->by;
+	bool there = false;
+	enum tw_status st = is_there(r, trace, &there, err);
+
+	if (st != TW_OK || !there)
+		return st;
+	tw_log(TW_LOG_WARN, may_pass ? "stage_postponed" : "stage_failed",
+	        tw_log_text("stage", r->stage->name), tw_log_text("trace", trace->trace_id),
+	        tw_log_text("reason", why->msg));
+	(void)atomic_fetch_add(may_pass ? &r->postponed : &r->failed, 1);
+	if (may_pass)
+		return tw_catalogue_stage_postpone(r->parts.catalogue, r->stage->marks, trace,
+		        tw_status_word(why->code), tw_unix_ms(), err);
+	return r->stage->marks->give_up
+	               ? tw_catalogue_stage_give_up(r->parts.catalogue, r->stage->marks, trace, err)
+	               : TW_OK;
+}
+
+/* --- projects that are held --- */
+
+static struct held *held_of(struct tw_runner *r, const char *project_id)
+{
+	struct held *place = &r->held[0];
+
+	for (size_t i = 0; i < HELD_MAX; i++) {
+		if (r->held[i].until_ms && strcmp(r->held[i].project_id, project_id) == 0)
+			return &r->held[i];
+		if (r->held[i].until_ms < place->until_ms)
+			place = &r->held[i];
+	}
+	return place;
+}
+
+static bool is_held(struct tw_runner *r, const char *project_id)
+{
+	const struct held *h = held_of(r, project_id);
+
+	return strcmp(h->project_id, project_id) == 0 && h->until_ms > tw_monotonic_ms();
+}
+
+static void note_end(struct tw_runner *r, const char *project_id, enum tw_status st)
+{
+	struct held *h;
+
+	(void)pthread_mutex_lock(&r->lock);
+	h = held_of(r, project_id);
+	if (strcmp(h->project_id, project_id) == 0 && st == TW_OK)
+		*h = (struct held){.until_ms = 0};
+	if (st != TW_OK) {
+		const unsigned tries = strcmp(h->project_id, project_id) == 0 ? h->tries : 0;
+
+		*h = (struct held){.tries = tries + (tries < HELD_DOUBLINGS),
+		        .until_ms = tw_monotonic_ms() + ((int64_t)HELD_MS << tries),
+		        .reason = tw_status_word(st)};
+		(void)snprintf(h->project_id, sizeof h->project_id, "%s", project_id);
+	}
+	(void)pthread_mutex_unlock(&r->lock);
+}
+
+/* --- rounds --- */
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void rest(struct tw_runner *r, uint64_t us)
+{
+	const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
+	const uint64_t ms = us / 1000;
+	const int64_t until_ms =
+	        tw_monotonic_ms() + (int64_t)(ms < REST_MOST_MS ? ms : REST_MOST_MS);
+
+	while (tw_monotonic_ms() < until_ms && !is_over(r))
+		(void)nanosleep(&step, NULL);
+}
+
+static void failed(struct tw_runner *r, const char *project_id, const struct tw_err *err)
+{
+	tw_log(TW_LOG_WARN, "stage_late", tw_log_text("stage", r->stage->name),
+	        tw_log_text("project", project_id), tw_log_text("reason", err->msg));
+	if (r->first && r->first->code == TW_OK)
+		*r->first = *err;
+}
+
+typedef enum tw_status (*work_fn)(
+        void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err);
+
+/* True: there may be more.  project_id "": what concerns all. */
+static bool turn(struct tw_runner *r, work_fn work, const char *project_id)
+{
+	const struct tw_turn t = {r, project_id};
+	const uint64_t from_us = now_us();
+	bool more = false;
+	struct tw_err err;
+	enum tw_status st = work(r->state, &t, &more, &err);
+	const uint64_t us = now_us() - from_us;
+
+	(void)atomic_fetch_add(&r->spent_us, us);
+	if (st != TW_OK)
+		failed(r, project_id, &err);
+	if (project_id[0])
+		note_end(r, project_id, st);
+	if (more && r->of && r->stage->raises)
+		tw_pipeline_wake(r->of->app, r->stage->raises);
+	if (r->drain)
+		r->drain->step(r->drain->arg);
+	if (project_id[0] && r->stage->half_time && r->of)
+		rest(r, us);
+	return st == TW_OK && more;
+}
+
+static bool tend(struct tw_runner *r)
+{
+	bool more = false;
+	struct tw_err err;
+
+	if (r->stage->marks && tw_catalogue_stage_resume(r->parts.catalogue, r->stage->marks,
+	                               tw_unix_ms(), &more, &err) != TW_OK)
+		failed(r, "", &err);
+	return (r->stage->tend && turn(r, r->stage->tend, "")) || more;
+}
+
+static bool next(struct tw_runner *r, char io_project[TW_ID_BYTES])
+{
+	char after[TW_ID_BYTES];
+	struct tw_err err;
+
+	memcpy(after, io_project, sizeof after);
+	if (tw_catalogue_stage_next(r->parts.catalogue,
+	            r->stage->every_project ? NULL : r->stage->marks, after, io_project,
+	            &err) == TW_OK)
+		return io_project[0] != '\0';
+	failed(r, "", &err);
+	return false;
+}
+
+/* Each project has one turn; true: there may be more. */
+static bool go_round(struct tw_runner *r)
+{
+	char project_id[TW_ID_BYTES] = "";
+	bool more = tend(r);
+
+	while (!is_over(r) && next(r, project_id))
+		if (!is_held(r, project_id) && turn(r, r->stage->run, project_id)) {
+			more = true;
+			if (!is_over(r))
+				(void)tend(r);
+		}
+	return more;
+}
+
+static void go_rounds(struct tw_periodic *p, void *arg)
+{
+	struct tw_runner *r = arg;
+	bool more = tw_monotonic_ms() >= r->due_ms;
+
+	(void)p;
+	if (!more || is_over(r))
+		return;
+	while (more && !is_over(r))
+		more = go_round(r);
+	if (r->stage->every_ms && !is_over(r))
+		r->due_ms = tw_monotonic_ms() + r->stage->every_ms;
+}
+
+/* --- the server's stages --- */
+
+static enum tw_status open_stage(struct tw_runner *r, void *app, struct tw_err *err)
+{
+	(void)pthread_mutex_init(&r->lock, NULL);
+	r->state = r->stage->open ? NULL : app;
+	return r->stage->open ? r->stage->open(&r->parts, &r->state, err) : TW_OK;
+}
+
+static void close_stage(struct tw_runner *r)
+{
+	if (r->stage->close && r->state)
+		r->stage->close(r->state);
+	(void)pthread_mutex_destroy(&r->lock);
+}
+
+enum tw_status tw_pipeline_start(struct tw_app *app, const struct tw_stage *const *stages,
+        bool (*leads)(const struct tw_app *), struct tw_pipeline **ret, struct tw_err *err)
+{
+	const unsigned look_s = tw_leader_look_s(app->leader, LOOK_AGAIN_S);
+	struct tw_pipeline *p = tw_mem_zalloc(1, sizeof *p);
+	enum tw_status st = TW_OK;
+
+	if (!p)
+		return tw_oom(err);
+	p->app = app;
+	p->leads = leads;
+	for (; st == TW_OK && p->n < STAGES_MAX && stages[p->n]; p->n++) {
+		struct tw_runner *r = &p->runners[p->n];
+
+		r->stage = stages[p->n];
+		r->of = p;
+		r->parts = (struct tw_derive_parts){app->catalogue, app->blobs, app->symbols};
+		st = open_stage(r, app, err);
+	}
+	(void)pthread_mutex_init(&p->lock, NULL);
+	*ret = app->pipeline = p;
+	app->raised = tw_pipeline_wake;
+	(void)pthread_mutex_lock(&p->lock);
+	for (size_t i = 0; st == TW_OK && i < p->n; i++)
+		st = tw_periodic_start(&(struct tw_periodic_task){p->runners[i].stage->name,
+		                               go_rounds, look_s * 1000},
+		        &p->runners[i], &p->runners[i].thread, err);
+	(void)pthread_mutex_unlock(&p->lock);
+	return st;
+}
+
+struct tw_pipeline *tw_pipeline_stop(struct tw_pipeline *p)
+{
+	if (!p)
+		return NULL;
+	atomic_store(&p->stopping, true);
+	for (size_t i = 0; i < p->n; i++) {
+		struct tw_periodic *thread;
+
+		(void)pthread_mutex_lock(&p->lock);
+		thread = p->runners[i].thread;
+		p->runners[i].thread = NULL;
+		(void)pthread_mutex_unlock(&p->lock);
+		(void)tw_periodic_stop(thread);
+	}
+	for (size_t i = 0; i < p->n; i++)
+		close_stage(&p->runners[i]);
+	(void)pthread_mutex_destroy(&p->lock);
+	tw_mem_free(p);
+	return NULL;
+}
+
+void tw_pipeline_wake(struct tw_app *app, unsigned raised_by)
+{
+	struct tw_pipeline *p = app->pipeline;
+
+	if (!p)
+		return;
+	(void)pthread_mutex_lock(&p->lock);
+	for (size_t i = 0; i < p->n; i++)
+		if (p->runners[i].stage->depends & raised_by)
+			tw_periodic_wake(p->runners[i].thread);
+	(void)pthread_mutex_unlock(&p->lock);
+}
+
+enum tw_status tw_stage_drain(const struct tw_stage *s, const struct tw_derive_parts *parts,
+        const struct tw_drain *d, struct tw_err *err)
+{
+	struct tw_runner *r = tw_mem_zalloc(1, sizeof *r);
+	struct tw_err first = {.code = TW_OK};
+	enum tw_status st;
+
+	if (!r)
+		return tw_oom(err);
+	r->stage = s;
+	r->parts = *parts;
+	r->drain = d;
+	r->first = &first;
+	st = open_stage(r, NULL, err);
+	if (st == TW_OK)
+		go_rounds(NULL, r);
+	if (first.code != TW_OK)
+		*err = first;
+	close_stage(r);
+	tw_mem_free(r);
+	return st == TW_OK ? first.code : st;
+}
+
+/* --- how far it is --- */
+
+static void write_counts(const struct tw_pipeline *p, struct tw_buf *out)
+{
+	tw_buf_printf(out, "# TYPE tracewell_stage_traces_total counter\n");
+	for (size_t i = 0; tw_stages[i]; i++)
+		tw_buf_printf(out,
+		        "tracewell_stage_traces_total{stage=\"%s\",outcome=\"done\"} %" PRIu64 "\n"
+		        "tracewell_stage_traces_total{stage=\"%s\",outcome=\"postponed\"} %" PRIu64
+		        "\n"
+		        "tracewell_stage_traces_total{stage=\"%s\",outcome=\"failed\"} %" PRIu64
+		        "\n",
+		        tw_stages[i]->name, p ? atomic_load(&p->runners[i].done) : 0,
+		        tw_stages[i]->name, p ? atomic_load(&p->runners[i].postponed) : 0,
+		        tw_stages[i]->name, p ? atomic_load(&p->runners[i].failed) : 0);
+	tw_buf_printf(out, "# TYPE tracewell_stage_seconds_total counter\n");
+	for (size_t i = 0; tw_stages[i]; i++)
+		tw_buf_printf(out, "tracewell_stage_seconds_total{stage=\"%s\"} %.6f\n",
+		        tw_stages[i]->name,
+		        p ? (double)atomic_load(&p->runners[i].spent_us) / 1e6 : 0.0);
+}
+
+/* A line for each project: there are HELD_MAX at most, and none as a rule. */
+static void write_held(struct tw_runner *r, struct tw_buf *out)
+{
+	(void)pthread_mutex_lock(&r->lock);
+	for (size_t i = 0; i < HELD_MAX; i++)
+		if (r->held[i].until_ms)
+			tw_buf_printf(out,
+			        "tracewell_stage_postponed_projects{stage=\"%s\",project=\"%s\","
+			        "reason=\"%s\"} 1\n",
+			        r->stage->name, r->held[i].project_id, r->held[i].reason);
+	(void)pthread_mutex_unlock(&r->lock);
+}
+
+static void write_waiting(const struct tw_stage_waiting *w, const char *stage, struct tw_buf *out)
+{
+	tw_buf_printf(out,
+	        "tracewell_stage_waiting_traces{stage=\"%s\",reason=\"turn\"} %" PRIu64 "\n", stage,
+	        w->traces);
+	for (size_t i = 0; i < w->n_why; i++)
+		tw_buf_printf(out,
+		        "tracewell_stage_waiting_traces{stage=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
+		        stage, w->why[i].reason, w->why[i].traces);
+}
+
+enum tw_status tw_pipeline_metrics(
+        struct tw_pipeline *p, struct tw_catalogue *c, struct tw_buf *out, struct tw_err *err)
+{
+	struct tw_stage_waiting all[STAGES_MAX] = {{0}};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && tw_stages[i]; i++)
+		if (tw_stages[i]->marks)
+			st = tw_catalogue_stage_waiting(c, tw_stages[i]->marks, "", &all[i], err);
+	if (st != TW_OK)
+		return st;
+	write_counts(p, out);
+	tw_buf_printf(out, "# TYPE tracewell_stage_waiting_traces gauge\n");
+	for (size_t i = 0; tw_stages[i]; i++)
+		if (tw_stages[i]->marks)
+			write_waiting(&all[i], tw_stages[i]->name, out);
+	tw_buf_printf(out, "# TYPE tracewell_stage_oldest_seconds gauge\n");
+	for (size_t i = 0; tw_stages[i]; i++)
+		if (tw_stages[i]->marks)
+			tw_buf_printf(out, "tracewell_stage_oldest_seconds{stage=\"%s\"} %.3f\n",
+			        tw_stages[i]->name,
+			        all[i].oldest_ms ? (double)(tw_unix_ms() - all[i].oldest_ms) / 1000
+			                         : 0.0);
+	tw_buf_printf(out, "# TYPE tracewell_stage_postponed_projects gauge\n");
+	for (size_t i = 0; p && i < p->n; i++)
+		write_held(&p->runners[i], out);
+	for (size_t i = 0; tw_stages[i]; i++)
+		if (tw_stages[i]->metrics)
+			tw_stages[i]->metrics(p ? p->runners[i].state : NULL, out);
+	return TW_OK;
+}

@@ -1,0 +1,59 @@
+/*
+ * stage_regressions.c - looks for regressions in each project's rollups, once an hour.
+ */
+#include "server/derive/stage_regressions.h"
+
+#include <time.h>
+
+#include "server/base/clock.h"
+#include "server/derive/pipeline.h"
+
+enum { EVERY_MS = 3600 * 1000, TURN_MS = 60 * 1000 };
+
+enum tw_status tw_regressions_look(struct tw_app *app, const struct tw_regress_task *of,
+        struct tw_regress_looked *ret, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (atomic_exchange(&app->looking, true))
+		return tw_fail(err, TW_BUSY,
+		        "the server looks for what got slower already; ask again in a moment");
+	st = tw_regress_look(app->catalogue, of, ret, err);
+	atomic_store(&app->looking, false);
+	return st;
+}
+
+struct limit { /* of a project's turn */
+	const struct tw_turn *turn;
+	int64_t until_ms;
+};
+
+static bool is_over(void *arg)
+{
+	const struct limit *l = arg;
+
+	return tw_turn_is_over(l->turn) || tw_monotonic_ms() >= l->until_ms;
+}
+
+/* Waits while a request looks: this one has time. */
+static enum tw_status run(
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
+{
+	const struct timespec step = {.tv_nsec = 100000000};
+	struct limit limit = {turn, tw_monotonic_ms() + TURN_MS};
+	const struct tw_regress_task task = {turn->project_id, tw_unix_ms() / TW_DAY_MS,
+	        {is_over, &limit}, (uint64_t)(tw_unix_ms() / EVERY_MS)};
+	struct tw_regress_looked sums;
+	enum tw_status st = tw_regressions_look(state, &task, &sums, err);
+
+	while (st == TW_BUSY && !is_over(&limit)) {
+		(void)nanosleep(&step, NULL);
+		st = tw_regressions_look(state, &task, &sums, err);
+	}
+	*ret_more = false;
+	return st;
+}
+
+/* Rollups change all the time: it does not wake for each. */
+const struct tw_stage tw_stage_regressions = {
+        .name = "regressions", .every_project = true, .every_ms = EVERY_MS, .run = run};
