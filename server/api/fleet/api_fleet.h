@@ -62,6 +62,7 @@ enum tw_status tw_fleet_set_labels(struct tw_req *r, struct tw_err *err);
 enum tw_status tw_fleet_get_methods(struct tw_req *r, struct tw_err *err);
 enum tw_status tw_fleet_get_method(struct tw_req *r, struct tw_err *err);
 enum tw_status tw_fleet_get_findings(struct tw_req *r, struct tw_err *err);
+enum tw_status tw_fleet_get_stages(struct tw_req *r, struct tw_err *err); /* api_stages.c */
 enum tw_status tw_fleet_get_search(struct tw_req *r, struct tw_err *err);
 
 #endif

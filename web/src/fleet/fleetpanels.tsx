@@ -7,7 +7,7 @@ import { byName, Change, methodLink, PickBy, Stated, Uncounted, useAsked, useBy,
 import { span, Trend, useDays } from './fleetfilter';
 import { count, duration, percent } from '../i18n/format';
 import { heard } from '../i18n/heard';
-import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
+import { MethodName, Panel, Pending, useLoad, type Loaded } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
@@ -43,10 +43,25 @@ function Beyond({ of }: { of: string[] }) {
 	return beyond.length ? <p class="quiet">{tr('Not narrowed by {beyond}.', { beyond: beyond.join(tr(' and ')) })}</p> : null;
 }
 
+interface Stage { stage: string; waiting: number; postponed: { reason: string; traces: number }[] }
+
+const STAGES: Record<string, string> = { names: tr('names'), rollup: tr('sums'), anr: tr('ANRs'), findings: tr('findings') };
+
+/** Ready traces that are missing below, and why; nothing when none is. */
+function Derived({ load }: { load: Loaded<{ stages: Stage[] }> }) {
+	const parts = (load.value?.stages ?? []).flatMap((x) => {
+		const name = STAGES[x.stage] ?? x.stage;
+		return [...(x.waiting ? [`${name} ${count(x.waiting)}`] : []),
+			...x.postponed.map((p) => tr('{name} {n} postponed ({reason})', { name, n: count(p.traces), reason: p.reason }))];
+	});
+	return parts.length ? <p class="quiet" data-stages>{tr('Traces still to process: {parts}.', { parts: parts.join(', ') })}</p> : null;
+}
+
 /** Whether the numbers below are of everything that was sent. */
 export function Intake() {
 	const { params, key, since } = useListed();
 	const load = useLoad(`intake ${key}`, (signal) => intake(params, since, signal));
+	const stages = useLoad(`stages ${JSON.stringify(load.value)}`, (signal) => get<{ stages: Stage[] }>('/api/v1/fleet/stages', {}, signal));
 	const v = load.value;
 	useEffect(() => {
 		if (!v || v.queued + v.decoding === 0) return undefined;
@@ -65,6 +80,7 @@ export function Intake() {
 				{uncounted(v) > 0 && <Fact name={tr('Reports of ANRs, and what is not counted yet')} n={uncounted(v)} />}
 			</dl>}
 			{v && v.all === 0 && v.counted === 0 && <p class="quiet">{tr.rich('No trace came in that time and filter. {link}', { link: <a href={link('/')}>{tr('How to send one')}</a> })}</p>}
+			<Derived load={stages} />
 			<Beyond of={['class', 'label']} />
 		</Panel>
 	);

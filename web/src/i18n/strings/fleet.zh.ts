@@ -230,6 +230,11 @@ const zh = {
 	'Quantiles are at most {error} beside the truth; counts, sums, means and maxima are exact. {more}': '分位数与真实值最多相差 {error}；次数、总和、平均值和最大值是精确的。{more}',
 	'{n} days': '{n} 天',
 	'system': '系统',
+	'names': '名称',
+	'sums': '汇总',
+	'findings': '检测结果',
+	'{name} {n} postponed ({reason})': '{name} {n} 已推迟（{reason}）',
+	'Traces still to process: {parts}.': '仍待处理的 Trace：{parts}。',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;
