@@ -7,11 +7,6 @@
 
 #include "decoder/base/hash.h"
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* --- what a trace's names are --- */
 
 static uint64_t name_rules(void *arg, struct tw_str name, uint8_t *ret_mark)
@@ -105,7 +100,7 @@ static enum tw_status gather(struct tw_detecting *d, struct tw_err *err)
 		n += d->found.sums[i].n_kept;
 	d->list = tw_arena_alloc(d->arena, n + 1, sizeof *d->list);
 	if (!d->list)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < d->rules->n; i++)
 		for (uint32_t k = 0; k < d->found.sums[i].n_kept; k++)
 			d->list[d->n++] = d->found.sums[i].kept[k];
@@ -133,7 +128,7 @@ static enum tw_status find(struct tw_detecting *d, struct tw_err *err)
 	enum tw_status st;
 
 	if (!specs)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < d->rules->n; i++)
 		specs[i] = (struct tw_detect_spec){d->rules->rules[i].group,
 		        d->rules->rules[i].threshold_ns, d->rules->rules[i].notes};
@@ -168,7 +163,7 @@ enum tw_status tw_detecting_run(struct tw_detecting *d, struct tw_err *err)
 	d->threads = tw_trace_file_threads(d->v.file, &d->n_threads);
 	d->main = find_main(d);
 	if (!make_room(d))
-		return no_memory(err);
+		return tw_oom(err);
 	look_at_names(d);
 	st = find(d, err);
 	if (st == TW_OK)

@@ -9,11 +9,6 @@
 
 enum { TEXT_BYTES = 256 << 10 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* json_decref(*ret_doc) is owed, as rules point into it; NULL: the project has none. */
 static enum tw_status read_rules(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         json_t **ret_doc, struct tw_news_rules *ret, int64_t *ret_changed_ms, struct tw_err *err)
@@ -27,7 +22,7 @@ static enum tw_status read_rules(struct tw_catalogue *c, const char *project_id,
 	if (st != TW_OK || !text)
 		return st;
 	*ret_doc = json_loads(text, 0, NULL);
-	return *ret_doc ? tw_news_rules_read(*ret_doc, ret, err) : no_memory(err);
+	return *ret_doc ? tw_news_rules_read(*ret_doc, ret, err) : tw_oom(err);
 }
 
 /* --- making --- */
@@ -64,7 +59,7 @@ static enum tw_status make(struct making *m, const struct tw_news_of *of,
 		rules->n_mail = 0;
 	facts = json_pack("{s:o}", "digest", digest);
 	text = tw_json_dumps(facts, JSON_COMPACT);
-	st = text ? tw_catalogue_news_claim(m->c, of, text, rules, err) : no_memory(err);
+	st = text ? tw_catalogue_news_claim(m->c, of, text, rules, err) : tw_oom(err);
 	free(text);
 	json_decref(facts);
 	return st;
@@ -102,8 +97,7 @@ enum tw_status tw_digests_make(struct tw_catalogue *c, struct tw_periodic *by, b
 	struct tw_project_row *projects = NULL;
 	struct tw_err why;
 	size_t n = 0;
-	enum tw_status one,
-	        st = a ? tw_catalogue_projects(c, a, &projects, &n, err) : no_memory(err);
+	enum tw_status one, st = a ? tw_catalogue_projects(c, a, &projects, &n, err) : tw_oom(err);
 
 	for (size_t i = 0; i < n && !tw_periodic_stopping(by); i++) {
 		one = make_due(&m, &projects[i], a, &why);
@@ -127,7 +121,7 @@ static enum tw_status name_receivers(
 	const char **to = tw_arena_alloc(m->arena, TW_MAILS_MAX, sizeof(const char *));
 	enum tw_status st =
 	        to ? read_rules(m->c, m->of->project_id, m->arena, &doc, &rules, &changed_ms, err)
-	           : no_memory(err);
+	           : tw_oom(err);
 
 	if (!to)
 		return st;
@@ -136,7 +130,7 @@ static enum tw_status name_receivers(
 			continue;
 		to[ret->n_to] = tw_arena_str(m->arena, tw_str_of(rules.mail[i]));
 		if (!to[ret->n_to++])
-			st = no_memory(err);
+			st = tw_oom(err);
 	}
 	ret->to = to;
 	json_decref(doc);
@@ -185,7 +179,7 @@ static enum tw_status write_message(const struct tw_digest_mail *m, const struct
 	        tw_buf_status(&html) == TW_OK)
 		tw_mail_write(&mail, m->message);
 	else
-		st = no_memory(err);
+		st = tw_oom(err);
 	tw_buf_done(&html);
 	tw_buf_done(&text);
 	tw_buf_done(&subject);
@@ -204,7 +198,7 @@ enum tw_status tw_digest_mail(
 		        err, TW_BAD_REQUEST, "the server was given no --smtp-url to mail by");
 	facts = json_loads(m->of->facts, 0, NULL);
 	st = facts ? name_receivers(m, json_string_value(json_object_get(facts, "to")), ret, err)
-	           : no_memory(err);
+	           : tw_oom(err);
 	if (st == TW_OK)
 		st = write_message(m, ret, json_object_get(facts, "digest"), err);
 	json_decref(facts);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/base/auth_secret.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"
@@ -27,6 +28,8 @@ const struct tw_stage *const tw_stages[] = {
 #undef STAGE
         NULL};
 
+enum { DONE, POSTPONED, FAILED, ENDS }; /* how work on a trace ended */
+
 struct held { /* a project whose turn failed */
 	char project_id[TW_ID_BYTES];
 	unsigned tries;
@@ -43,7 +46,7 @@ struct tw_runner {
 	struct tw_periodic *thread;
 	int64_t due_ms;       /* of the next round, for every_ms */
 	struct tw_err *first; /* of tw_stage_drain: what failed first */
-	_Atomic uint64_t done, postponed, failed, spent_us;
+	_Atomic uint64_t traces[ENDS], spent_us;
 	pthread_mutex_t lock; /* of held */
 	struct held held[HELD_MAX];
 };
@@ -88,12 +91,20 @@ enum tw_status tw_turn_traces(const struct tw_turn *t, uint32_t limit, struct tw
 
 void tw_turn_done(const struct tw_turn *t, uint64_t traces)
 {
-	(void)atomic_fetch_add(&t->by->done, traces);
+	(void)atomic_fetch_add(&t->by->traces[DONE], traces);
 }
 
 bool tw_may_pass(enum tw_status st)
 {
 	return st == TW_BUSY || st == TW_IO || st == TW_FULL || st == TW_NOT_FOUND;
+}
+
+int64_t tw_rules_number(struct tw_arena *a, int version, const char *rules, const char *frames)
+{
+	const char *text =
+	        tw_arena_printf(a, "%d\n%s\n%s", version, rules ? rules : "", frames ? frames : "");
+
+	return text ? (int64_t)(tw_secret_bits(text) >> 2) + 1 : 0;
 }
 
 /* A file that went with its row is not a failure. */
@@ -123,7 +134,7 @@ enum tw_status tw_turn_failed(const struct tw_turn *t, const struct tw_named_tra
 	tw_log(TW_LOG_WARN, may_pass ? "stage_postponed" : "stage_failed",
 	        tw_log_text("stage", r->stage->name), tw_log_text("trace", trace->trace_id),
 	        tw_log_text("reason", why->msg));
-	(void)atomic_fetch_add(may_pass ? &r->postponed : &r->failed, 1);
+	(void)atomic_fetch_add(&r->traces[may_pass ? POSTPONED : FAILED], 1);
 	if (may_pass)
 		return tw_catalogue_stage_postpone(r->parts.catalogue, r->stage->marks, trace,
 		        tw_status_word(why->code), tw_unix_ms(), err);
@@ -391,17 +402,16 @@ enum tw_status tw_stage_drain(const struct tw_stage *s, const struct tw_derive_p
 
 static void write_counts(const struct tw_pipeline *p, struct tw_buf *out)
 {
+	static const char *const outcomes[] = {"done", "postponed", "failed"};
+
 	tw_buf_printf(out, "# TYPE tracewell_stage_traces_total counter\n");
 	for (size_t i = 0; tw_stages[i]; i++)
-		tw_buf_printf(out,
-		        "tracewell_stage_traces_total{stage=\"%s\",outcome=\"done\"} %" PRIu64 "\n"
-		        "tracewell_stage_traces_total{stage=\"%s\",outcome=\"postponed\"} %" PRIu64
-		        "\n"
-		        "tracewell_stage_traces_total{stage=\"%s\",outcome=\"failed\"} %" PRIu64
-		        "\n",
-		        tw_stages[i]->name, p ? atomic_load(&p->runners[i].done) : 0,
-		        tw_stages[i]->name, p ? atomic_load(&p->runners[i].postponed) : 0,
-		        tw_stages[i]->name, p ? atomic_load(&p->runners[i].failed) : 0);
+		for (size_t k = 0; k < ENDS; k++)
+			tw_buf_printf(out,
+			        "tracewell_stage_traces_total{stage=\"%s\",outcome=\"%s\"} %" PRIu64
+			        "\n",
+			        tw_stages[i]->name, outcomes[k],
+			        p ? atomic_load(&p->runners[i].traces[k]) : 0);
 	tw_buf_printf(out, "# TYPE tracewell_stage_seconds_total counter\n");
 	for (size_t i = 0; tw_stages[i]; i++)
 		tw_buf_printf(out, "tracewell_stage_seconds_total{stage=\"%s\"} %.6f\n",

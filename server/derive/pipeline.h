@@ -68,6 +68,10 @@ enum tw_status tw_turn_failed(const struct tw_turn *t, const struct tw_named_tra
 /* A store or a disk that does not answer now. */
 bool tw_may_pass(enum tw_status st);
 
+/* The number of a project's rules, of whose frames are the app's, and of the code that applies them
+ * (`version`, raised with it).  Above 0; 0: no memory. */
+int64_t tw_rules_number(struct tw_arena *a, int version, const char *rules, const char *frames);
+
 /* --- for the server --- */
 
 #define STAGE(name) extern const struct tw_stage tw_stage_##name;

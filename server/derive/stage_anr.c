@@ -8,15 +8,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "server/base/auth_secret.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/text/json_memory.h"
 #include "server/catalogue/access/catalogue_ruleset.h"
 #include "server/catalogue/anr/catalogue_hang.h"
 #include "server/derive/pipeline.h"
+#include "server/derive/rollup/rollup_writer_int.h"
 #include "server/fleet/anr/anr_brief.h"
 #include "server/fleet/anr/anr_cause.h"
 #include "server/fleet/anr/anr_names.h"
@@ -39,11 +38,6 @@ struct anrs {
 	struct tw_arena *arena, *project_arena; /* of one trace; of a project's turn */
 	char *name;                             /* NAME_BYTES */
 };
-
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
 
 /* --- looking at a trace --- */
 
@@ -155,7 +149,7 @@ static enum tw_status keep(struct anrs *h, struct look *l, struct tw_err *err)
 	if (hang.anr)
 		hang.brief = tw_anr_brief(l->doc, l->path, l->arena);
 	if (hang.anr && !hang.brief.ptr)
-		return no_memory(err);
+		return tw_oom(err);
 	return tw_catalogue_hang_put(h->parts.catalogue, &hang, err);
 }
 
@@ -222,18 +216,6 @@ static enum tw_status read_rules(struct tw_catalogue *c, const char *project_id,
 /* Rises with what the code itself does, so that another way of finding causes keys them again. */
 enum { CAUSES_VERSION = 1 };
 
-static int64_t number_of(struct tw_arena *a, const char *groups, const char *frames)
-{
-	const char *text = tw_arena_printf(
-	        a, "%d\n%s\n%s", CAUSES_VERSION, groups ? groups : "", frames ? frames : "");
-	uint64_t bits;
-
-	if (!text)
-		return 0;
-	bits = tw_secret_bits(text);
-	return (int64_t)(bits >> 2) + 1;
-}
-
 enum tw_status tw_anr_rules_number(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, int64_t *ret, struct tw_err *err)
 {
@@ -243,8 +225,8 @@ enum tw_status tw_anr_rules_number(struct tw_catalogue *c, const char *project_i
 
 	if (st != TW_OK)
 		return st;
-	*ret = number_of(a, groups, frames);
-	return *ret ? TW_OK : no_memory(err);
+	*ret = tw_rules_number(a, CAUSES_VERSION, groups, frames);
+	return *ret ? TW_OK : tw_oom(err);
 }
 
 static void close_rules(struct rules *r)
@@ -265,11 +247,11 @@ static enum tw_status open_rules(
 
 	if (st != TW_OK)
 		return st;
-	r->number = number_of(a, groups, frames);
+	r->number = tw_rules_number(a, CAUSES_VERSION, groups, frames);
 	r->groups = groups ? json_loads(groups, 0, NULL) : NULL;
 	r->frames = frames ? json_loads(frames, 0, NULL) : NULL;
 	if ((groups && !r->groups) || (frames && !r->frames))
-		return no_memory(err);
+		return tw_oom(err);
 	st = tw_anr_rules_new(r->groups, &r->anr, err);
 	return st == TW_OK ? tw_frame_rules_new(r->frames, a, &r->app, err) : st;
 }
@@ -278,60 +260,26 @@ static enum tw_status open_rules(
 
 struct mappings { /* of the build that was named last */
 	const char *build_id, *mapping_id;
-	struct tw_symbols_ref *map, *retrace;
-	struct tw_names names;
+	struct tw_namer namer;
 };
-
-/* *ret NULL when it is unreadable; TW_BUSY when it may be had later. */
-static enum tw_status acquire(struct anrs *h, const char *sha256, const char *build_id,
-        struct tw_symbols_ref **ret, struct tw_err *err)
-{
-	struct tw_err why;
-	enum tw_status st = tw_symbols_acquire(h->parts.symbols, sha256, ret, &why);
-
-	if (st == TW_OK)
-		return st;
-	*ret = NULL;
-	if (st == TW_BUSY)
-		*err = why;
-	else
-		tw_log_err(TW_LOG_ERROR, "mapping_unreadable", build_id, &why);
-	return st == TW_BUSY ? st : TW_OK;
-}
-
-static void close_mappings(struct anrs *h, struct mappings *m)
-{
-	if (m->map)
-		tw_symbols_release(h->parts.symbols, m->map);
-	if (m->retrace)
-		tw_symbols_release(h->parts.symbols, m->retrace);
-	*m = (struct mappings){0};
-}
 
 static enum tw_status open_mappings(
         struct anrs *h, const struct tw_hang_stale *s, struct mappings *m, struct tw_err *err)
 {
 	const struct tw_named_trace of = {s->project_id, s->trace_id, s->build_id, s->mapping_id};
-	struct tw_mapping_ids ids;
 	enum tw_status st;
 
 	if (m->build_id && strcmp(m->build_id, s->build_id) == 0 &&
 	        strcmp(m->mapping_id, s->mapping_id) == 0)
 		return TW_OK;
-	close_mappings(h, m);
-	st = tw_catalogue_mappings(h->parts.catalogue, &of, h->arena, &ids, err);
-	if (st != TW_OK)
-		return st;
-	st = acquire(h, ids.map, s->build_id, &m->map, err);
-	if (st == TW_OK)
-		st = acquire(h, ids.retrace, s->build_id, &m->retrace, err);
-	if (st != TW_OK)
-		return st;
-	m->build_id = s->build_id;
-	m->mapping_id = s->mapping_id;
-	m->names = (struct tw_names){m->map ? tw_symbols_map(m->map) : NULL,
-	        m->retrace ? tw_symbols_retrace(m->retrace) : NULL};
-	return TW_OK;
+	tw_namer_close(&h->parts, &m->namer);
+	m->build_id = NULL;
+	st = tw_namer_open(&h->parts, &of, h->arena, &m->namer, err);
+	if (st == TW_OK) {
+		m->build_id = s->build_id;
+		m->mapping_id = s->mapping_id;
+	}
+	return st;
 }
 
 /* The report in the names of its build, judged; NULL: there is none, or no memory. */
@@ -341,7 +289,7 @@ static json_t *named_doc(struct anrs *h, const json_t *brief, const struct mappi
 	struct tw_str named = {NULL, 0};
 
 	if (text)
-		named = tw_anr_named(h->arena, tw_str_of(text), m->names.retrace);
+		named = tw_anr_named(h->arena, tw_str_of(text), m->namer.names.retrace);
 	free(text);
 	return named.ptr ? json_loadb(named.ptr, named.len, 0, NULL) : NULL;
 }
@@ -353,9 +301,9 @@ static void add_named(struct anrs *h, const struct mappings *m, const struct tw_
 	struct tw_retraced frames[INLINED_MAX];
 	size_t n = 0;
 
-	if (!tw_names_frames(&m->names, what, walk, frames, INLINED_MAX, &n)) {
-		*walk = (struct tw_retrace_walk){.r = m->names.retrace};
-		(void)tw_names_display(&m->names, what, h->name, NAME_BYTES);
+	if (!tw_names_frames(&m->namer.names, what, walk, frames, INLINED_MAX, &n)) {
+		*walk = (struct tw_retrace_walk){.r = m->namer.names.retrace};
+		(void)tw_names_display(&m->namer.names, what, h->name, NAME_BYTES);
 		(void)json_array_append_new(list, json_string(h->name));
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -372,7 +320,7 @@ static json_t *named_path(struct anrs *h, const json_t *brief, const struct mapp
 	const json_t *path = json_object_get(brief, "path");
 	const json_t *frames = json_object_get(path, "frames");
 	json_t *list = json_array();
-	struct tw_retrace_walk walk = {.r = m->names.retrace};
+	struct tw_retrace_walk walk = {.r = m->namer.names.retrace};
 
 	for (size_t i = 0; i < json_array_size(frames); i++) {
 		const json_t *frame = json_array_get(frames, i);
@@ -439,7 +387,7 @@ static enum tw_status key_one(struct anrs *h, struct tw_hang_stale *s, const str
 	drop_dumped(s);
 	locks = (struct tw_lock_list){s->locks, s->n_locks, s->n_locks};
 	if (st == TW_OK)
-		st = tw_locks_name(m->names.retrace, h->arena, &locks, err);
+		st = tw_locks_name(m->namer.names.retrace, h->arena, &locks, err);
 	if (st != TW_OK)
 		return st;
 	return s->anr ? find_cause(h, s, r, m, err)
@@ -479,7 +427,7 @@ static enum tw_status key_some(
 	}
 	if (st == TW_OK && n < KEYED_AT_ONCE) /* nobody counts what is to be keyed anew */
 		count_or_tell(h, project_id, r.number, &counted);
-	close_mappings(h, &m);
+	tw_namer_close(&h->parts, &m.namer);
 	close_rules(&r);
 	*io_more = *io_more || (st == TW_OK && (n > 0 || counted));
 	return st;
@@ -529,12 +477,12 @@ static enum tw_status open_anrs(const struct tw_derive_parts *p, void **ret, str
 
 	*ret = h;
 	if (!h)
-		return no_memory(err);
+		return tw_oom(err);
 	h->parts = *p;
 	h->arena = tw_arena_new(WORK_BYTES);
 	h->project_arena = tw_arena_new(WORK_BYTES);
 	h->name = tw_mem_alloc(NAME_BYTES, 1);
-	return h->arena && h->project_arena && h->name ? TW_OK : no_memory(err);
+	return h->arena && h->project_arena && h->name ? TW_OK : tw_oom(err);
 }
 
 static const struct tw_stage_marks marks = {.stage = "anr",

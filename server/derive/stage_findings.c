@@ -8,10 +8,12 @@
 
 #include "decoder/base/sum.h"
 #include "server/base/clock.h"
+#include "server/catalogue/access/catalogue_ruleset.h"
 #include "server/derive/detecting.h"
 #include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 #include "server/fleet/found.h"
+#include "server/query/detect/frame_rules.h"
 #include "server/trace/trace_stored.h"
 
 #define WORK_BYTES ((size_t)256 << 20)
@@ -25,9 +27,59 @@ struct finder {
 	struct tw_detect_memo *memo;
 };
 
-static enum tw_status no_memory(struct tw_err *err)
+/* --- rules --- */
+
+/* Rises with what the code itself finds, so that traces are looked at again. */
+enum { FINDS_VERSION = 1 };
+
+/* By what the rules are, not by which version of them: those that come with the server change, too.
+ */
+static int64_t rules_number(struct tw_arena *a, const json_t *doc, const char *frames)
 {
-	return tw_oom(err);
+	char *rules = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
+	const int64_t number = rules ? tw_rules_number(a, FINDS_VERSION, rules, frames) : 0;
+
+	free(rules);
+	return number;
+}
+
+static enum tw_status parse(struct tw_found_rules *r, struct tw_arena *a, const char *rules,
+        const char *frames, struct tw_err *err)
+{
+	enum tw_status st;
+
+	r->doc = rules ? json_loads(rules, 0, NULL) : tw_detect_defaults();
+	r->number = r->doc ? rules_number(a, r->doc, frames) : 0;
+	st = r->number ? tw_detect_rules_new(r->doc, &r->detectors, err) : tw_oom(err);
+	if (st != TW_OK)
+		json_decref(r->doc);
+	return st;
+}
+
+enum tw_status tw_found_rules_open(struct tw_catalogue *c, const char *project_id,
+        struct tw_arena *a, struct tw_found_rules *ret, struct tw_err *err)
+{
+	const char *frames = NULL;
+	struct tw_ruleset set;
+	int64_t changed_ms;
+	enum tw_status st =
+	        tw_catalogue_ruleset(c, project_id, TW_RULESET_DETECTORS, 0, a, &set, err);
+
+	*ret = (struct tw_found_rules){.number = 0};
+	if (st == TW_OK)
+		st = tw_catalogue_setting_get(
+		        c, project_id, TW_SETTING_FRAMES, a, &frames, &changed_ms, err);
+	if (st != TW_OK)
+		return st;
+	ret->version = set.version;
+	return parse(ret, a, set.value, frames, err);
+}
+
+void tw_found_rules_done(struct tw_found_rules *r)
+{
+	tw_detect_rules_free(r->detectors);
+	json_decref(r->doc);
+	*r = (struct tw_found_rules){.number = 0};
 }
 
 /* --- one trace --- */
@@ -174,12 +226,12 @@ static enum tw_status look_through(struct look *l, struct tw_err *err)
 	        tw_arena_zalloc(l->folder->arena, TW_DETECT_RULES_MAX, sizeof *l->found.rules);
 	l->callers = tw_arena_alloc(l->folder->arena, most, sizeof *l->callers);
 	if (!l->found.rules || !l->callers)
-		return no_memory(err);
+		return tw_oom(err);
 	d->deadline = (struct tw_deadline){is_late, l};
 	d->keep = TW_DETECT_KEEP_MAX;
 	st = tw_detecting_run(d, err);
 	if (st == TW_OK && !take_rules(l))
-		st = no_memory(err);
+		st = tw_oom(err);
 	return st;
 }
 
@@ -194,7 +246,7 @@ static enum tw_status open_file(struct look *l, struct tw_err *err)
 		return st;
 	v->names = l->namer.names;
 	l->d.arena = tw_arena_new(WORK_BYTES);
-	return l->d.arena ? look_through(l, err) : no_memory(err);
+	return l->d.arena ? look_through(l, err) : tw_oom(err);
 }
 
 /* --- what is kept --- */
@@ -226,7 +278,7 @@ static enum tw_status keep(struct look *l, int64_t number, struct tw_err *err)
 		st = tw_rollup_cells(row, labels, n, l->folder->arena, cells, &t.n_cells, err);
 	tw_found_write(&l->found, &out);
 	if (st == TW_OK && tw_buf_status(&out) != TW_OK)
-		st = no_memory(err);
+		st = tw_oom(err);
 	t.data = (struct tw_str){(const char *)out.data, out.len};
 	if (st == TW_OK)
 		st = write_names(l, err);
@@ -270,7 +322,7 @@ static enum tw_status look_at(struct finder *f, const struct project *p, const c
 		return st;
 	of = (struct tw_named_trace){
 	        project_id, trace_id, row->meta.build_id, row->meta.mapping_id};
-	st = tw_namer_open(f->folder, &of, &l.namer, err);
+	st = tw_namer_open(&f->folder->parts, &of, f->folder->arena, &l.namer, err);
 	if (st != TW_OK)
 		return st;
 	st = open_file(&l, err);
@@ -282,7 +334,7 @@ static enum tw_status look_at(struct finder *f, const struct project *p, const c
 	if (st != TW_OK) /* names that were to be written with it may not be */
 		tw_folder_forget(f->folder);
 	tw_arena_free(l.d.arena);
-	tw_namer_close(f->folder, &l.namer);
+	tw_namer_close(&f->folder->parts, &l.namer);
 	return st;
 }
 
@@ -346,11 +398,11 @@ static enum tw_status open_finder(const struct tw_derive_parts *p, void **ret, s
 
 	*ret = f;
 	if (!f)
-		return no_memory(err);
+		return tw_oom(err);
 	f->folder = tw_folder_new(p);
 	f->project_arena = tw_arena_new(WORK_BYTES);
 	f->memo = tw_mem_zalloc(1, sizeof *f->memo);
-	return f->folder && f->project_arena && f->memo ? TW_OK : no_memory(err);
+	return f->folder && f->project_arena && f->memo ? TW_OK : tw_oom(err);
 }
 
 /* Findings are kept in cells of rollups, so traces wait for those first.  Traces that earlier rules

@@ -8,7 +8,7 @@
 #include "server/base/file/crash_point.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/derive/pipeline.h"
-#include "server/derive/rollup/rollup_writer.h"
+#include "server/derive/rollup/rollup_writer_int.h"
 
 enum { KEEP_DAYS = 400 };
 
@@ -28,7 +28,7 @@ static enum tw_status tend(
 {
 	const bool last = tw_turn_is_last(turn); /* down to the last delta */
 	const int64_t today = tw_unix_ms() / TW_DAY_MS, day = last ? 0 : today;
-	struct tw_catalogue *c = tw_folder_catalogue(state);
+	struct tw_catalogue *c = ((struct tw_folder *)state)->parts.catalogue;
 	bool more[5] = {false};
 	struct tw_err why[5];
 	enum tw_status st[5];

@@ -10,21 +10,6 @@
 
 enum { PART_BYTES = 256 << 20, ADDED_AT_ONCE = 32 };
 
-/* Moves what is in out into the arena. */
-static enum tw_status settle(
-        struct tw_buf *out, struct tw_arena *a, struct tw_str *ret, struct tw_err *err)
-{
-	char *copy = NULL;
-
-	if (tw_buf_status(out) == TW_OK)
-		copy = tw_arena_alloc(a, out->len ? out->len : 1, 1);
-	if (copy && out->len)
-		memcpy(copy, out->data, out->len);
-	*ret = (struct tw_str){copy, out->len};
-	tw_buf_done(out);
-	return copy ? TW_OK : tw_oom(err);
-}
-
 static enum tw_status add_head(const struct tw_rollup_cell *cell, struct tw_rollup_head *h,
         struct tw_arena *a, struct tw_str *ret, struct tw_err *err)
 {
@@ -38,7 +23,7 @@ static enum tw_status add_head(const struct tw_rollup_cell *cell, struct tw_roll
 		tw_rollup_head_add(h, cell->deltas[i].trace_id, cell->deltas[i].duration_ns);
 	tw_buf_init(&out, PART_BYTES);
 	tw_rollup_head_write(h, &out);
-	return settle(&out, a, ret, err);
+	return tw_rollup_settle(&out, a, ret, err);
 }
 
 static enum tw_status collect(
@@ -77,7 +62,7 @@ enum tw_status tw_rollup_cell_add(const struct tw_rollup_cell *cell, struct tw_a
 		tw_buf_init(&out, PART_BYTES);
 		st = tw_rollup_write_part(&r, m, &h->lengths, &out, err);
 		if (st == TW_OK)
-			st = settle(&out, a, &ret_parts[m], err);
+			st = tw_rollup_settle(&out, a, &ret_parts[m], err);
 		else
 			tw_buf_done(&out);
 	}

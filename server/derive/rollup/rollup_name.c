@@ -10,17 +10,12 @@
 
 enum { DESCRIPTOR_BYTES = 512 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* *ret NULL when it is unreadable; TW_BUSY when it may be had later. */
-static enum tw_status acquire(struct tw_folder *f, const char *sha256, const char *build_id,
-        struct tw_symbols_ref **ret, struct tw_err *err)
+static enum tw_status acquire(const struct tw_derive_parts *p, const char *sha256,
+        const char *build_id, struct tw_symbols_ref **ret, struct tw_err *err)
 {
 	struct tw_err why;
-	enum tw_status st = tw_symbols_acquire(f->parts.symbols, sha256, ret, &why);
+	enum tw_status st = tw_symbols_acquire(p->symbols, sha256, ret, &why);
 
 	if (st == TW_OK)
 		return st;
@@ -32,18 +27,18 @@ static enum tw_status acquire(struct tw_folder *f, const char *sha256, const cha
 	return st == TW_BUSY ? st : TW_OK;
 }
 
-enum tw_status tw_namer_open(struct tw_folder *f, const struct tw_named_trace *of,
-        struct tw_namer *ret, struct tw_err *err)
+enum tw_status tw_namer_open(const struct tw_derive_parts *p, const struct tw_named_trace *of,
+        struct tw_arena *a, struct tw_namer *ret, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_mappings(f->parts.catalogue, of, f->arena, &ret->ids, err);
+	enum tw_status st = tw_catalogue_mappings(p->catalogue, of, a, &ret->ids, err);
 
 	if (st != TW_OK)
 		return st;
-	st = acquire(f, ret->ids.map, of->build_id, &ret->map, err);
+	st = acquire(p, ret->ids.map, of->build_id, &ret->map, err);
 	if (st == TW_OK)
-		st = acquire(f, ret->ids.retrace, of->build_id, &ret->retrace, err);
+		st = acquire(p, ret->ids.retrace, of->build_id, &ret->retrace, err);
 	if (st != TW_OK) {
-		tw_namer_close(f, ret);
+		tw_namer_close(p, ret);
 		return st;
 	}
 	ret->names = (struct tw_names){ret->map ? tw_symbols_map(ret->map) : NULL,
@@ -51,12 +46,13 @@ enum tw_status tw_namer_open(struct tw_folder *f, const struct tw_named_trace *o
 	return TW_OK;
 }
 
-void tw_namer_close(struct tw_folder *f, struct tw_namer *n)
+void tw_namer_close(const struct tw_derive_parts *p, struct tw_namer *n)
 {
 	if (n->map)
-		tw_symbols_release(f->parts.symbols, n->map);
+		tw_symbols_release(p->symbols, n->map);
 	if (n->retrace)
-		tw_symbols_release(f->parts.symbols, n->retrace);
+		tw_symbols_release(p->symbols, n->retrace);
+	*n = (struct tw_namer){0};
 }
 
 /* What tells apart methods of one name; originals of obfuscated types are not looked for. */
@@ -99,13 +95,13 @@ static enum tw_status rename_one(
 
 	if (tw_rollup_is_cut(m->raw))
 		return TW_OK;
-	st = tw_namer_open(f, &of, &namer, err);
+	st = tw_namer_open(&f->parts, &of, f->arena, &namer, err);
 	if (st != TW_OK)
 		return st;
 	what.has_id = m->raw[0] == '#' && tw_str_u64(tw_str_of(m->raw + 1), UINT64_MAX, &what.id);
 	fits = tw_namer_name(f, &namer.names, &what, m);
-	tw_namer_close(f, &namer);
-	return fits ? TW_OK : no_memory(err);
+	tw_namer_close(&f->parts, &namer);
+	return fits ? TW_OK : tw_oom(err);
 }
 
 /* The build after the last one, around, so that one that fails holds up no other. */

@@ -9,11 +9,6 @@
 
 enum { POST_BYTES = 8 << 20, PACKED_AT_ONCE = 256, PACK_FROM = 8 };
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 struct posting { /* a trace's */
 	struct tw_trace_file *file;
 	struct tw_arena *arena;  /* all that is kept */
@@ -105,14 +100,14 @@ static enum tw_status add_thread(
 	if (info->slices == 0)
 		return TW_OK;
 	if (!find_thread(p, info, &thread))
-		return no_memory(err);
+		return tw_oom(err);
 	tw_arena_reset(p->trees);
 	st = tw_trace_file_tree(p->file, info->thread_id, p->trees, &tree, err);
 	if (st == TW_NOT_FOUND)
 		return TW_OK;
 	if (st != TW_OK)
 		return st;
-	return add_tree(p, &tree, thread) ? TW_OK : no_memory(err);
+	return add_tree(p, &tree, thread) ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status add_threads(struct posting *p, struct tw_err *err)
@@ -124,7 +119,7 @@ static enum tw_status add_threads(struct posting *p, struct tw_err *err)
 	p->threads = tw_arena_alloc(p->arena, TW_POST_THREADS_MAX, sizeof *p->threads);
 	p->longest = tw_arena_alloc(p->arena, (size_t)p->n_methods + 1, sizeof *p->longest);
 	if (!p->threads || !p->longest)
-		return no_memory(err);
+		return tw_oom(err);
 	for (uint32_t m = 0; m < p->n_methods; m++)
 		p->longest[m] = -1;
 	for (uint32_t i = 0; st == TW_OK && i < n; i++)
@@ -137,17 +132,10 @@ static enum tw_status write_posts(
 {
 	const struct tw_posts all = {trace_id, p->threads, p->n_threads, p->posts, p->n};
 	struct tw_buf out;
-	char *copy = NULL;
 
 	tw_buf_init(&out, POST_BYTES);
 	tw_post_write(&all, &out);
-	if (tw_buf_status(&out) == TW_OK)
-		copy = tw_arena_alloc(p->arena, out.len, 1);
-	if (copy)
-		memcpy(copy, out.data, out.len);
-	*ret = (struct tw_str){copy, out.len};
-	tw_buf_done(&out);
-	return copy ? TW_OK : no_memory(err);
+	return tw_rollup_settle(&out, p->arena, ret, err);
 }
 
 enum tw_status tw_rollup_take_posts(struct tw_folder *f, const struct tw_rollup_posting *of,
@@ -158,7 +146,7 @@ enum tw_status tw_rollup_take_posts(struct tw_folder *f, const struct tw_rollup_
 	        .trees = tw_arena_new(TW_FOLD_BYTES),
 	        .numbers = of->numbers,
 	        .n_methods = of->n_methods};
-	enum tw_status st = p.trees ? add_threads(&p, err) : no_memory(err);
+	enum tw_status st = p.trees ? add_threads(&p, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		st = write_posts(&p, of->trace_id, ret, err);
@@ -192,7 +180,7 @@ static enum tw_status pack_some(struct tw_catalogue *c, const struct tw_rollup_d
 		return st;
 	ones = tw_arena_alloc(a, n, sizeof *ones);
 	if (!ones)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < n; i++)
 		ones[i] = loose[i].data;
 	st = tw_post_pack(ones, n, a, rows, err);

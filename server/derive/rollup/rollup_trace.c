@@ -4,9 +4,9 @@
  * While it is merged all is of level 0; the level is that of a node's whole time
  * in the trace, which is known at the end.
  */
-#include "server/derive/rollup/rollup_trace.h"
-
 #include <string.h>
+
+#include "server/derive/rollup/rollup_writer_int.h"
 
 struct merging {
 	struct tw_rollup_tree *t;

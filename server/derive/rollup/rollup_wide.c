@@ -10,18 +10,13 @@
 enum { MADE_AT_ONCE = 16, PART_BYTES = 256 << 20 };
 #define WORK_BYTES ((size_t)512 << 20)
 
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
-
 /* One metric after the other: each needs no more memory than the parts that were read. */
 static enum tw_status add_up(const struct tw_rollup_wide *w, enum tw_rollup_metric m,
         struct tw_arena *a, struct tw_buf *out, struct tw_err *err)
 {
 	struct tw_rollup r = {.arena = a, .metrics = 1U << m};
 	struct tw_sketch *s = tw_arena_zalloc(a, 1, sizeof *s);
-	enum tw_status st = s ? TW_OK : no_memory(err);
+	enum tw_status st = s ? TW_OK : tw_oom(err);
 
 	for (size_t i = 0; st == TW_OK && i < w->n; i++)
 		st = tw_rollup_add_part(&r, m, (const uint8_t *)w->cells[i].parts[m].ptr,
@@ -73,7 +68,7 @@ enum tw_status tw_rollup_wides_add(
 	size_t n = 0;
 	enum tw_status st =
 	        a && list ? tw_catalogue_wides_due(c, day, MADE_AT_ONCE, list, &due, &n, err)
-	                  : no_memory(err);
+	                  : tw_oom(err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		tw_arena_reset(a);

@@ -12,17 +12,11 @@
 #include <string.h>
 
 #include "server/base/log.h"
-#include "server/derive/rollup/rollup_trace.h"
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_stored.h"
 
 enum { FOLDED_AT_ONCE = 16 };
 enum { PATH_BYTES = 1500, KNOWN_SLOTS = 1 << 18, FACTS_BYTES = 1 << 20, TREE_BYTES = 256 << 20 };
-
-static enum tw_status no_memory(struct tw_err *err)
-{
-	return tw_oom(err);
-}
 
 struct tw_folder *tw_folder_new(const struct tw_derive_parts *parts)
 {
@@ -118,14 +112,14 @@ static enum tw_status take_facts(struct tw_folder *f, struct reading *r,
 	r->facts = tw_arena_alloc(f->arena, (size_t)n + 1, sizeof *r->facts);
 	r->ids = tw_arena_zalloc(f->arena, (size_t)n + 1, sizeof *r->ids);
 	if (!r->facts || !r->ids)
-		return no_memory(err);
+		return tw_oom(err);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tw_method_info *m = &infos[i];
 		const struct tw_named what = tw_method_info_named(m);
 		const char *raw = m->count ? tw_folder_raw(f, &what) : "";
 
 		if (!raw)
-			return no_memory(err);
+			return tw_oom(err);
 		if (!m->count)
 			continue;
 		r->ids[i] = tw_rollup_method_id(&in, raw);
@@ -136,19 +130,18 @@ static enum tw_status take_facts(struct tw_folder *f, struct reading *r,
 	return TW_OK;
 }
 
-/* What was written moves into the folder's arena. */
-static enum tw_status settle(
-        struct tw_folder *f, struct tw_buf *out, struct tw_str *ret, struct tw_err *err)
+enum tw_status tw_rollup_settle(
+        struct tw_buf *out, struct tw_arena *a, struct tw_str *ret, struct tw_err *err)
 {
 	char *copy = NULL;
 
 	if (tw_buf_status(out) == TW_OK)
-		copy = tw_arena_alloc(f->arena, out->len ? out->len : 1, 1);
+		copy = tw_arena_alloc(a, out->len ? out->len : 1, 1);
 	if (copy && out->len)
 		memcpy(copy, out->data, out->len);
 	*ret = (struct tw_str){copy, copy ? out->len : 0};
 	tw_buf_done(out);
-	return copy ? TW_OK : no_memory(err);
+	return copy ? TW_OK : tw_oom(err);
 }
 
 /* In an arena of its own: a trace whose trees are too large is counted without them. */
@@ -159,7 +152,7 @@ static enum tw_status take_tree(struct tw_folder *f, struct reading *r, struct t
 	uint8_t *used = NULL;
 	struct tw_buf out, levels; /* of one trace there are none */
 	enum tw_status st =
-	        t.arena ? tw_rollup_trace_tree(file, r->ids, n, &t, &used, err) : no_memory(err);
+	        t.arena ? tw_rollup_trace_tree(file, r->ids, n, &t, &used, err) : tw_oom(err);
 
 	tw_buf_init(&out, FACTS_BYTES);
 	r->in_tree = tw_arena_zalloc(f->arena, (size_t)n + 1, 1);
@@ -171,13 +164,13 @@ static enum tw_status take_tree(struct tw_folder *f, struct reading *r, struct t
 	}
 	tw_arena_free(t.arena);
 	if (st == TW_OK && r->in_tree)
-		return settle(f, &out, &r->tree, err);
+		return tw_rollup_settle(&out, f->arena, &r->tree, err);
 	tw_buf_done(&out);
 	if (st == TW_NOMEM && r->in_tree) {
 		tw_log_err(TW_LOG_WARN, "trace_without_tree", r->row.id, err);
 		return TW_OK;
 	}
-	return st == TW_OK ? no_memory(err) : st;
+	return st == TW_OK ? tw_oom(err) : st;
 }
 
 static bool name_method_of(struct tw_folder *f, struct reading *r, const struct tw_names *names,
@@ -202,7 +195,7 @@ static enum tw_status name_methods(struct tw_folder *f, struct reading *r,
 	        r->row.project_id, r->row.id, r->row.meta.build_id, r->row.meta.mapping_id};
 	struct tw_namer namer = {0};
 	bool fits;
-	enum tw_status st = tw_namer_open(f, &of, &namer, err);
+	enum tw_status st = tw_namer_open(&f->parts, &of, f->arena, &namer, err);
 
 	if (st != TW_OK)
 		return st;
@@ -214,8 +207,8 @@ static enum tw_status name_methods(struct tw_folder *f, struct reading *r,
 		if (r->in_tree[i] && !tw_folder_knows(f, r->ids[i]))
 			fits = name_method_of(f, r, &namer.names, r->ids[i], &infos[i]);
 	r->by = namer.ids;
-	tw_namer_close(f, &namer);
-	return fits ? TW_OK : no_memory(err);
+	tw_namer_close(&f->parts, &namer);
+	return fits ? TW_OK : tw_oom(err);
 }
 
 /* Methods that are none of the facts are not found by searches. */
@@ -227,7 +220,7 @@ static enum tw_status take_posts(struct tw_folder *f, struct reading *r, struct 
 	enum tw_status st;
 
 	if (!numbers)
-		return no_memory(err);
+		return tw_oom(err);
 	for (size_t i = 0; i < r->n_facts; i++)
 		if (r->facts[i].method != TW_ROLLUP_OTHER)
 			numbers[r->facts[i].at] = r->facts[i].method;
@@ -282,7 +275,7 @@ static enum tw_status write_facts(struct tw_folder *f, const struct reading *r,
 	tw_rollup_write_facts(r->facts, r->n_facts, &out);
 	*ret = (struct tw_rollup_folding){r->row.project_id, r->row.id, r->cells, r->n_cells,
 	        r->row.summary.duration_ns, {"", 0}, r->tree, r->posts};
-	return settle(f, &out, &ret->facts, err);
+	return tw_rollup_settle(&out, f->arena, &ret->facts, err);
 }
 
 enum tw_status tw_folder_read(struct tw_folder *f, const struct tw_trace_row *row,
@@ -294,7 +287,7 @@ enum tw_status tw_folder_read(struct tw_folder *f, const struct tw_trace_row *ro
 	tw_arena_reset(f->arena);
 	r = tw_arena_zalloc(f->arena, 1, sizeof *r);
 	if (!r)
-		return no_memory(err);
+		return tw_oom(err);
 	r->row = *row;
 	st = find_cells(f, r, err);
 	if (st == TW_OK)
@@ -387,7 +380,7 @@ enum tw_status tw_folder_fold(
 	tw_folder_begin_day(f);
 	readings = tw_arena_zalloc(f->arena, FOLDED_AT_ONCE, sizeof *readings);
 	if (!readings)
-		return no_memory(err);
+		return tw_oom(err);
 	st = tw_turn_traces(turn, FOLDED_AT_ONCE, f->arena, &todo, &n_todo, err);
 	for (size_t i = 0; st == TW_OK && i < n_todo; i++) {
 		bool readable;
@@ -408,11 +401,6 @@ enum tw_status tw_folder_fold(
 		tw_folder_forget(f);
 	*ret_more = st == TW_OK && n_todo > 0;
 	return st;
-}
-
-struct tw_catalogue *tw_folder_catalogue(const struct tw_folder *f)
-{
-	return f->parts.catalogue;
 }
 
 struct tw_folder_counts tw_folder_counts(const struct tw_folder *f)

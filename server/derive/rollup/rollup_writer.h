@@ -17,8 +17,6 @@ struct tw_folder;
 struct tw_folder *tw_folder_new(const struct tw_derive_parts *parts);
 struct tw_folder *tw_folder_free(struct tw_folder *f);
 
-struct tw_catalogue *tw_folder_catalogue(const struct tw_folder *f);
-
 /* Cells that were added up, or could not be, since it was made; any thread may ask. */
 struct tw_folder_counts {
 	uint64_t cells, cells_failed;

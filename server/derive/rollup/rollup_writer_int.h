@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "server/derive/rollup/rollup_writer.h"
+#include "server/stats/rollup_tree.h"
 #include "server/trace/trace_file.h"
 
 enum { TW_FOLD_BYTES = 512 << 20, TW_FOLD_NAME_BYTES = 16384, TW_FOLD_BUILD_BYTES = 512 };
@@ -24,6 +25,10 @@ struct tw_folder {
 	char rename_project[TW_ID_BYTES], rename_build[TW_FOLD_BUILD_BYTES];
 	_Atomic uint64_t cells, cells_failed;
 };
+
+/* Moves what was written into an arena. */
+enum tw_status tw_rollup_settle(
+        struct tw_buf *out, struct tw_arena *a, struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
 
 /* --- methods (rollup_writer.c) --- */
 
@@ -45,9 +50,9 @@ struct tw_namer { /* the mappings of a build */
 };
 
 /* tw_namer_close is owed.  A mapping that cannot be read is noted, and names nothing. */
-enum tw_status tw_namer_open(struct tw_folder *f, const struct tw_named_trace *of,
-        struct tw_namer *ret, struct tw_err *err) TW_MUST_USE;
-void tw_namer_close(struct tw_folder *f, struct tw_namer *n);
+enum tw_status tw_namer_open(const struct tw_derive_parts *p, const struct tw_named_trace *of,
+        struct tw_arena *a, struct tw_namer *ret, struct tw_err *err) TW_MUST_USE;
+void tw_namer_close(const struct tw_derive_parts *p, struct tw_namer *n);
 /* Fills the name, the descriptor and whether it is named.  False: no memory. */
 bool tw_namer_name(struct tw_folder *f, const struct tw_names *names, const struct tw_named *what,
         struct tw_rollup_naming *m);
@@ -66,5 +71,13 @@ enum tw_status tw_rollup_take_posts(struct tw_folder *f, const struct tw_rollup_
 /* Those of a cell, when there are enough. */
 enum tw_status tw_rollup_pack_posts(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
+
+/* --- call trees of one trace file (rollup_trace.c) --- */
+
+/* ids: numbers of the file's methods by index, 0 for those that are not called; n of them.  The
+ * tree is bound to TW_ROLLUP_TRACE_NODES.  *ret_used: a byte for each method, 1 when a node that is
+ * kept is of it.  All in t's arena.  TW_NOMEM when that is full. */
+enum tw_status tw_rollup_trace_tree(struct tw_trace_file *f, const uint64_t *ids, uint32_t n,
+        struct tw_rollup_tree *t, uint8_t **ret_used, struct tw_err *err) TW_MUST_USE;
 
 #endif
