@@ -8,6 +8,7 @@
 
 #include "server/base/auth_secret.h"
 #include "server/base/clock.h"
+#include "server/base/file/crash_point.h"
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"
 #include "server/derive/leader.h"
@@ -226,6 +227,8 @@ static bool turn(struct tw_runner *r, work_fn work, const char *project_id)
 	enum tw_status st = work(r->state, &t, &more, &err);
 	const uint64_t us = now_us() - from_us;
 
+	if (more && project_id[0])
+		tw_crash_point(r->stage->name);
 	(void)atomic_fetch_add(&r->spent_us, us);
 	if (st != TW_OK)
 		failed(r, project_id, &err);

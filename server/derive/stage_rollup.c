@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "server/base/clock.h"
-#include "server/base/file/crash_point.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer_int.h"
@@ -15,11 +14,7 @@ enum { KEEP_DAYS = 400 };
 static enum tw_status run(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	enum tw_status st = tw_folder_fold(state, turn, ret_more, err);
-
-	if (*ret_more)
-		tw_crash_point("rollup_folded");
-	return st;
+	return tw_folder_fold(state, turn, ret_more, err);
 }
 
 /* One of them that fails keeps none of the others from its work. */
