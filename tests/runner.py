@@ -220,6 +220,9 @@ def pool(jobs, at_once, quiet=False):
 def meson_jobs(folder, suite=None, names=None, wrapper=(), slower=1):
     """Tests of a build folder: of a suite, or with these names."""
     listed = json.loads(subprocess.run(['meson', 'introspect', folder, '--tests'], capture_output=True, check=True).stdout)
+    unknown = set(names or ()) - set(test['name'] for test in listed)
+    if unknown:
+        sys.exit('tests/run: not a test of %s: %s' % (folder, ' '.join(sorted(unknown))))
     jobs = []
     for test in listed:
         suites = [s.split(':')[-1] for s in test['suite']]
@@ -524,10 +527,7 @@ def run_repeat(times, names):
     jobs = []
     for name in names:
         file = name if name.endswith('.test.mjs') else e2e_file(name)
-        found = [node_job(file)] if os.path.exists(file) else meson_jobs(BUILD, 'unit', [name])
-        if not found:
-            sys.exit('tests/run: neither a file nor a unit test: ' + name)
-        jobs += found
+        jobs += [node_job(file)] if os.path.exists(file) else meson_jobs(BUILD, 'unit', [name])
     busy = [subprocess.Popen([sys.executable, '-c', 'while True: pass'], start_new_session=True) for _ in range(CORES)]
     failed = {}
     try:

@@ -125,7 +125,7 @@ for (const [name, configure] of Object.entries(proxies)) {
 
 /* --- where requests land --- */
 
-/* A node's probes as the server has them (e2e/ready.test.mjs), and for the rest its name. */
+/* A node's probes as the server has them (e2e/http/ready.test.mjs), and for the rest its name. */
 async function startNode(t, name) {
 	const node = { name, state: 'well', probes: new Set() };
 	const server = http.createServer((req, res) => {
