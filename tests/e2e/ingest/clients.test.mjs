@@ -43,7 +43,7 @@ const sender = clientOf(env('INGEST'));
 const reader = clientOf(env('READ'));
 
 const asIs = (body: unknown) => body as BodyInit;
-const mapped = await sender.PUT('/api/v1/builds/{build_id}/methods', { params: { path: { build_id: 'ts' } }, body: readFileSync('map.txt', 'utf8') as never, bodySerializer: asIs });
+const mapped = await sender.PUT('/api/v1/builds/{build_id}/methods', { params: { path: { build_id: 'ts' }, query: { wait: 60 } }, body: readFileSync('map.txt', 'utf8') as never, bodySerializer: asIs });
 const sent = await sender.POST('/api/v1/traces', { params: { query: { build_id: 'ts', scenario: 'page' } }, body: readFileSync('trace.bin') as never, bodySerializer: asIs });
 const id: string = sent.data!.id;
 
@@ -66,7 +66,7 @@ void reader.GET('/api/v1/traces', { params: { query: { order: 'sideways' } } });
 void (() => reader.GET('/api/v1/tracez', {}));
 
 console.log(JSON.stringify({
-	entries: mapped.data?.entries, state: trace?.state, slices: trace?.summary?.slices, listed: list.data?.traces.map((t) => t.id), id, unused: state,
+	entries: mapped.data && 'entries' in mapped.data ? mapped.data.entries : undefined, state: trace?.state, slices: trace?.summary?.slices, listed: list.data?.traces.map((t) => t.id), id, unused: state,
 	names: methods.data?.methods.map((m) => m.name), refused: [refused.response.status, refused.error?.error.status], unknown: unknown.error?.error.status,
 }));
 `;
@@ -99,7 +99,7 @@ def fits(kind, answer):
 
 ingest, read = os.environ["INGEST"], os.environ["READ"]
 accepted = fits(api.Accepted, ask("/api/v1/traces?build_id=py&scenario=cold", ingest, open("trace.bin", "rb").read(), "POST")[1])
-fits(api.MappingResult, ask("/api/v1/builds/py/methods", ingest, open("map.txt", "rb").read(), "PUT")[1])
+fits(api.MappingResult, ask("/api/v1/builds/py/methods?wait=60", ingest, open("map.txt", "rb").read(), "PUT")[1])
 trace = fits(api.Trace, ask("/api/v1/traces/" + accepted.id, read)[1])
 while trace.state.value in ("queued", "decoding"):
     time.sleep(0.1)
