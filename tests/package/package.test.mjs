@@ -11,6 +11,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
+import { linksOf } from '../e2e/documents.mjs';
 import { sampleMapping, sampleTrace } from '../e2e/make.mjs';
 import { Server, root } from '../e2e/server.mjs';
 import { Image } from './container.mjs';
@@ -66,6 +67,18 @@ test('the changelog is the one of the source, as programs of Debian read it', ()
 	const words = (text) => text.replaceAll(/[`*]|\[|\]\([^)]*\)/g, '').split(/\s+/).join(' ');
 	assert.ok(words(said).includes(words(first)), words(said).slice(0, 300));
 	assert.ok(said.split('\n').every((line) => line.length <= 100));
+});
+
+test('every link in the packaged documents leads to a file of the package', () => {
+	const at = path.join(folder, 'documents-of');
+	run('dpkg-deb', ['-x', deb(), at]);
+	const documents = path.join(at, 'usr/share/doc/tracewell');
+	const names = fs.readdirSync(documents, { recursive: true }).filter((name) => name.endsWith('.md'));
+	const local = names.flatMap((name) => linksOf(fs.readFileSync(path.join(documents, name), 'utf8')).filter((link) => !/^([a-z]+:|#)/.test(link)).map((link) => [name, link.split('#')[0]]));
+	assert.ok(local.length > 100, `${local.length} links`);
+	assert.deepEqual(local.filter(([name, link]) => !fs.existsSync(path.join(documents, path.dirname(name), link))), []);
+	for (const name of ['deploy/guides/pictures/trace.webp', 'deploy/device/hooks/Tracing.java', 'deploy/alerts.yml', 'deploy/grafana.json', 'server/decisions/README.md'])
+		assert.ok(fs.existsSync(path.join(documents, name)), name);
 });
 
 test('the tar has the source and the page, so that it builds without npm', () => {
