@@ -29,22 +29,28 @@ enum {
 _Static_assert(EVERY_MS + 2000 <= REMOTE_MS,
         "a store's ping (s3.c, PING_S) ends before its result is old");
 
-struct result {        /* of a probe, under the lock */
+struct result {        /* of a probe */
 	int64_t at_ms; /* monotonic */
 	int64_t limit_ms;
 	struct tw_err last;
 };
 
-struct tw_health {
-	struct tw_app *app;
-	struct tw_periodic *disk_thread, *catalogue_thread, *storage_thread;
-	pthread_mutex_t lock;
+/* The results of all probes. */
+struct probed {
 	struct result disk, reading, storage;
 	bool writable; /* the database takes writes */
 	unsigned free_percent;
 	int64_t full_ms; /* all upload slots have been taken since; 0: they are not */
-	unsigned disk_turn, catalogue_turn;
-	bool was_ok[TW_HEALTH_CHECKS]; /* of the disk's thread, which logs changes */
+};
+
+struct tw_health {
+	struct tw_app *app;
+	bool pings; /* the storage is remote */
+	struct tw_periodic *disk_thread, *catalogue_thread, *storage_thread;
+	pthread_mutex_t lock; /* of probed */
+	struct probed probed;
+	unsigned disk_turn, catalogue_turn; /* each of its thread */
+	bool was_ok[TW_HEALTH_CHECKS];      /* of the disk's thread, which logs changes */
 };
 
 /* --- probes --- */
@@ -65,9 +71,9 @@ static void note_slots(struct tw_health *h)
 
 	(void)pthread_mutex_lock(&h->lock);
 	if (!full)
-		h->full_ms = 0;
-	else if (!h->full_ms)
-		h->full_ms = tw_monotonic_ms();
+		h->probed.full_ms = 0;
+	else if (!h->probed.full_ms)
+		h->probed.full_ms = tw_monotonic_ms();
 	(void)pthread_mutex_unlock(&h->lock);
 }
 
@@ -99,14 +105,15 @@ static void probe_disk(struct tw_periodic *p, void *arg)
 	else if (h->disk_turn++ % WRITE_EVERY == 0)
 		st = tw_blobs_probe(h->app->blobs, &err);
 	else
-		st = h->disk.last.code; /* this thread alone changes it */
+		st = h->probed.disk.last.code; /* this thread alone changes it */
 	if (st == TW_OK && fs.f_blocks) {
 		(void)pthread_mutex_lock(&h->lock);
-		h->free_percent = (unsigned)((double)fs.f_bavail * 100 / (double)fs.f_blocks);
+		h->probed.free_percent =
+		        (unsigned)((double)fs.f_bavail * 100 / (double)fs.f_blocks);
 		(void)pthread_mutex_unlock(&h->lock);
 	}
 	if (st == TW_OK || err.msg[0])
-		note(h, &h->disk, st, &err);
+		note(h, &h->probed.disk, st, &err);
 	note_slots(h);
 	log_changes(h);
 }
@@ -120,9 +127,9 @@ static void probe_catalogue(struct tw_periodic *p, void *arg)
 
 	(void)p;
 	(void)pthread_mutex_lock(&h->lock);
-	h->writable = writable;
+	h->probed.writable = writable;
 	(void)pthread_mutex_unlock(&h->lock);
-	note(h, &h->reading, st, &err);
+	note(h, &h->probed.reading, st, &err);
 	tw_catalogue_write_again(h->app->catalogue);
 	/* a disk that is full: what SQLite's log has is more than the reserve */
 	if (tw_blobs_check_reserve(h->app->blobs, NULL) != TW_OK &&
@@ -139,7 +146,7 @@ static void probe_storage(struct tw_periodic *p, void *arg)
 	struct tw_err err = {.msg = ""};
 
 	(void)p;
-	note(h, &h->storage, engine->ping(store, &err), &err);
+	note(h, &h->probed.storage, engine->ping(store, &err), &err);
 }
 
 /* --- checks --- */
@@ -168,52 +175,52 @@ static struct tw_err state_of(const struct result *r)
 	return r->last;
 }
 
-static bool check_disk(const struct tw_health *h, struct tw_health_check *c)
+static bool check_disk(
+        const struct tw_app *app, const struct probed *probed, struct tw_health_check *c)
 {
-	const struct tw_err probe = state_of(&h->disk);
-	const struct tw_app *app = h->app;
+	const struct tw_err probe = state_of(&probed->disk);
 	struct tw_err err = {.code = TW_OK};
 
 	if (probe.code != TW_OK)
 		return set_by(c, "disk", &probe, "the data folder cannot be written");
-	if (h->free_percent < app->config->min_free_percent)
+	if (probed->free_percent < app->config->min_free_percent)
 		return set(c, "disk", false,
 		        "less of the disk is free than min-free: uploads are refused");
 	(void)tw_blobs_check_reserve(app->blobs, &err);
 	return set(c, "disk", err.code == TW_OK, err.msg);
 }
 
-static bool check_uploads(const struct tw_health *h, struct tw_health_check *c)
+static bool check_uploads(const struct probed *probed, struct tw_health_check *c)
 {
-	return set(c, "uploads", !h->full_ms || tw_monotonic_ms() - h->full_ms < SLOTS_MS,
+	return set(c, "uploads", !probed->full_ms || tw_monotonic_ms() - probed->full_ms < SLOTS_MS,
 	        "all --max-in-flight upload slots are in use; further uploads are refused");
 }
 
 bool tw_health_checks(
-        struct tw_health *shared, bool to_read, struct tw_health_check ret[TW_HEALTH_CHECKS])
+        struct tw_health *h, bool to_read, struct tw_health_check ret[TW_HEALTH_CHECKS])
 {
-	const struct tw_app *app = shared->app;
+	const struct tw_app *app = h->app;
 	struct tw_err err = {.code = TW_OK};
-	struct tw_health h;
+	struct probed probed;
 	struct tw_err reading;
 	bool reads, runs, writes;
 
-	(void)pthread_mutex_lock(&shared->lock);
-	h = *shared;
-	(void)pthread_mutex_unlock(&shared->lock);
-	reading = state_of(&h.reading);
+	(void)pthread_mutex_lock(&h->lock);
+	probed = h->probed;
+	(void)pthread_mutex_unlock(&h->lock);
+	reading = state_of(&probed.reading);
 	reads = set_by(&ret[0], "reading", &reading, "the catalogue cannot be read");
 	(void)tw_catalogue_writes(app->catalogue, &err);
-	if (err.code == TW_OK && !(reads && h.writable))
+	if (err.code == TW_OK && !(reads && probed.writable))
 		err.code = TW_BUSY;
 	writes = set_by(&ret[1], "catalogue", &err, "the catalogue cannot be written");
 	runs = set(&ret[2], "running", !app->unready, "the server is being stopped");
-	writes = check_disk(&h, &ret[3]) && writes;
-	writes = check_uploads(&h, &ret[4]) && writes;
+	writes = check_disk(app, &probed, &ret[3]) && writes;
+	writes = check_uploads(&probed, &ret[4]) && writes;
 	err = (struct tw_err){.code = TW_OK};
 	(void)tw_jobs_health(app->jobs, &err);
 	writes = set(&ret[5], "jobs", err.code == TW_OK, err.msg) && writes;
-	err = h.storage_thread ? state_of(&h.storage) : (struct tw_err){.code = TW_OK};
+	err = h->pings ? state_of(&probed.storage) : (struct tw_err){.code = TW_OK};
 	if (err.code == TW_OK)
 		(void)tw_blobs_ready(app->blobs, &err);
 	writes = set(&ret[6], "storage", err.code == TW_OK,
@@ -236,7 +243,6 @@ const char *tw_health_engine(const struct tw_app *app, const char *check)
 
 static enum tw_status start(struct tw_health *h, struct tw_err *err)
 {
-	void *store;
 	enum tw_status st;
 
 	probe_disk(NULL, h); /* a disk below min-free is red from the first response on */
@@ -246,7 +252,7 @@ static enum tw_status start(struct tw_health *h, struct tw_err *err)
 		st = tw_periodic_start(
 		        &(struct tw_periodic_task){"probe_catalogue", probe_catalogue, EVERY_MS}, h,
 		        &h->catalogue_thread, err);
-	if (st == TW_OK && tw_blobs_engine(h->app->blobs, &store)->ping)
+	if (st == TW_OK && h->pings)
 		st = tw_periodic_start(
 		        &(struct tw_periodic_task){"probe_storage", probe_storage, EVERY_MS}, h,
 		        &h->storage_thread, err);
@@ -258,14 +264,16 @@ enum tw_status tw_health_start(struct tw_app *app, struct tw_health **ret, struc
 	const bool local = strcmp(tw_catalogue_engine(app->catalogue), "sqlite") == 0;
 	struct tw_health *h = tw_mem_zalloc(1, sizeof *h);
 	enum tw_status st;
+	void *store;
 
 	if (!h)
 		return tw_oom(err);
 	h->app = app;
-	h->writable = true;
-	h->disk = (struct result){tw_monotonic_ms(), LOCAL_MS, {.code = TW_OK}};
-	h->storage = (struct result){tw_monotonic_ms(), REMOTE_MS, {.code = TW_OK}};
-	h->reading =
+	h->pings = tw_blobs_engine(app->blobs, &store)->ping != NULL;
+	h->probed.writable = true;
+	h->probed.disk = (struct result){tw_monotonic_ms(), LOCAL_MS, {.code = TW_OK}};
+	h->probed.storage = (struct result){tw_monotonic_ms(), REMOTE_MS, {.code = TW_OK}};
+	h->probed.reading =
 	        (struct result){tw_monotonic_ms(), local ? LOCAL_MS : REMOTE_MS, {.code = TW_OK}};
 	for (size_t i = 0; i < TW_HEALTH_CHECKS; i++)
 		h->was_ok[i] = true;
