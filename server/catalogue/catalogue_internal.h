@@ -241,10 +241,10 @@ struct tw_cat_turn {
 	unsigned per_project; /* 0: any number */
 	int64_t now;
 };
-enum tw_status tw_cat_next_job(struct tw_catalogue *c, const struct tw_cat_turn *t,
+enum tw_status tw_cat_next_job(struct tw_catalogue *c, const struct tw_cat_turn *of,
         struct tw_arena *a, struct tw_job_row *ret, bool *ret_found, struct tw_err *err);
 /* Reports whether there may be such a job; writes nothing. */
-enum tw_status tw_cat_any_due(struct tw_db *db, const struct tw_cat_turn *t, struct tw_arena *a,
+enum tw_status tw_cat_any_due(struct tw_db *db, const struct tw_cat_turn *of, struct tw_arena *a,
         bool *ret, struct tw_err *err);
 /* Deletes the row of a claimed job.  TW_CONFLICT: another server has the job; TW_NOT_FOUND: it was
  * deleted (catalogue_job.c). */

@@ -19,7 +19,8 @@
 
 enum { TW_STORE_KEY = 96 };
 _Static_assert(TW_STORE_KEY >= sizeof "blobs/ab/" + TW_SHA256_HEX, "the longest key fits");
-_Static_assert(TW_STORE_KEY >= sizeof "pieces/ab/" + 2 * TW_ID_CHARS + 1, "and that of a piece");
+_Static_assert(
+        TW_STORE_KEY >= sizeof "pieces/ab/" + (size_t)2 * TW_ID_CHARS + 1, "and that of a piece");
 
 struct tw_store_place {
 	const char *data_dir;

@@ -99,7 +99,9 @@ static short events_of(const struct tw_watched *c)
 {
 	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
 
-	return poll(&p, 1, 0) == 1 ? p.revents : 0;
+	if (poll(&p, 1, 0) != 1)
+		return 0;
+	return p.revents;
 }
 
 static void cut_late(struct tw_periodic *p, void *arg)
