@@ -75,9 +75,13 @@ static void put_classes(struct tw_words *w, const struct tw_issue *i)
 		tw_prose_item(&w->p);
 		tw_prose_printf(&w->p, "%s: median ", *one->name ? one->name : "unknown");
 		tw_prose_ns(&w->p, one->before_ns);
-		tw_prose_printf(&w->p, " (%" PRIu64 " traces) to ", one->before_traces);
+		tw_prose_printf(&w->p, " (");
+		tw_prose_count(&w->p, (int64_t)one->before_traces, "trace");
+		tw_prose_printf(&w->p, ") to ");
 		tw_prose_ns(&w->p, one->after_ns);
-		tw_prose_printf(&w->p, " (%" PRIu64 " traces)", one->after_traces);
+		tw_prose_printf(&w->p, " (");
+		tw_prose_count(&w->p, (int64_t)one->after_traces, "trace");
+		tw_prose_printf(&w->p, ")");
 		tw_prose_item_end(&w->p);
 	}
 	tw_prose_list(&w->p, false);
@@ -125,11 +129,12 @@ static void regression_body(struct tw_words *w, const struct tw_issue *i)
 	tw_prose_printf(&w->p, ".");
 	tw_prose_end(&w->p);
 	tw_prose_begin(&w->p);
+	tw_prose_printf(&w->p, "Measured in ");
+	tw_prose_count(&w->p, number(r, "traces_before"), "trace");
 	tw_prose_printf(&w->p,
-	        "Measured in %" PRId64 " traces before and %" PRId64
+	        " before and %" PRId64
 	        " after, compared by day and class of device; %.1f standard errors.",
-	        number(r, "traces_before"), number(r, "traces_after"),
-	        json_number_value(json_object_get(r, "score")));
+	        number(r, "traces_after"), json_number_value(json_object_get(r, "score")));
 	tw_prose_end(&w->p);
 	if (tw_words_of(r, "earlier")[0]) {
 		tw_prose_begin(&w->p);
@@ -167,13 +172,19 @@ static void put_exemplar(struct tw_words *w, const struct tw_issue_trace *t)
 		tw_prose_link(&w->p, t->id, url);
 	else
 		tw_prose_name(&w->p, t->id);
-	tw_prose_printf(&w->p, ", version ");
-	tw_prose_name(&w->p, t->version);
-	tw_prose_printf(&w->p, ", ");
-	tw_prose_name(&w->p, t->device);
-	tw_prose_printf(&w->p, ", Android ");
-	tw_prose_name(&w->p, t->os);
+	tw_prose_phrase(&w->p, ", version ", t->version);
+	tw_prose_phrase(&w->p, ", ", t->device);
+	tw_prose_phrase(&w->p, ", Android ", t->os);
 	tw_prose_item_end(&w->p);
+}
+
+/* Nothing is known of 0: a report need not name its user. */
+static void put_of(struct tw_words *w, const char *before, int64_t n, const char *noun)
+{
+	if (n == 0)
+		return;
+	tw_prose_printf(&w->p, "%s", before);
+	tw_prose_count(&w->p, n, noun);
 }
 
 static void anr_body(struct tw_words *w, const struct tw_issue *i)
@@ -184,11 +195,11 @@ static void anr_body(struct tw_words *w, const struct tw_issue *i)
 	tw_prose_text(&w->p, tw_words_of(i->anr, "verdict"));
 	tw_prose_end(&w->p);
 	tw_prose_begin(&w->p);
-	tw_prose_printf(&w->p,
-	        "%" PRId64 " reports of %" PRId64 " users, in %" PRId64 " versions on %" PRId64
-	        " devices.",
-	        number(i->anr, "count"), number(i->anr, "users"), number(i->anr, "versions"),
-	        number(i->anr, "devices"));
+	tw_prose_count(&w->p, number(i->anr, "count"), "report");
+	put_of(w, " of ", number(i->anr, "users"), "user");
+	put_of(w, ", in ", number(i->anr, "versions"), "version");
+	put_of(w, " on ", number(i->anr, "devices"), "device");
+	tw_prose_printf(&w->p, ".");
 	tw_prose_end(&w->p);
 	put_frames(w, json_object_get(i->anr, "frames"));
 	tw_prose_heading(&w->p, "Where to look");

@@ -1,5 +1,6 @@
 #include "server/notify/prose.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -132,10 +133,7 @@ void tw_prose_name(struct tw_prose *p, const char *name)
 	const struct tw_str s = {name, n};
 
 	if (n == 0)
-		put(p, p->markup == TW_MARKUP_PLAIN || p->markup == TW_MARKUP_HTML ||
-		                        p->markup == TW_MARKUP_SLACK
-		                ? "(none)"
-		                : "\\(none\\)");
+		put(p, "unnamed");
 	else if (p->markup == TW_MARKUP_MARKDOWN)
 		put_markdown_code(p, name, n);
 	else if (p->markup == TW_MARKUP_SLACK)
@@ -272,6 +270,19 @@ void tw_prose_printf(struct tw_prose *p, const char *fmt, ...)
 		else
 			(void)tw_buf_add_u8(p->out, (uint8_t)*c);
 	}
+}
+
+void tw_prose_phrase(struct tw_prose *p, const char *before, const char *name)
+{
+	if (!name[0])
+		return;
+	tw_prose_printf(p, "%s", before);
+	tw_prose_name(p, name);
+}
+
+void tw_prose_count(struct tw_prose *p, int64_t n, const char *noun)
+{
+	tw_prose_printf(p, "%" PRId64 " %s%s", n, noun, n == 1 ? "" : "s");
 }
 
 void tw_prose_ns(struct tw_prose *p, int64_t ns)

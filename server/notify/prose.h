@@ -37,7 +37,11 @@ void tw_prose_item_end(struct tw_prose *p);
 
 void tw_prose_text(struct tw_prose *p, const char *text);
 void tw_prose_name(
-        struct tw_prose *p, const char *name); /* as code where there is such; "" is "(none)" */
+        struct tw_prose *p, const char *name); /* as code where there is such; "" is "unnamed" */
+/* `before` and the name; nothing for "". */
+void tw_prose_phrase(struct tw_prose *p, const char *before, const char *name);
+/* "1 trace", "2 traces": the noun takes an s. */
+void tw_prose_count(struct tw_prose *p, int64_t n, const char *noun);
 /* url is ours or was judged: http or https; NULL: the text alone. */
 void tw_prose_link(struct tw_prose *p, const char *text, const char *url);
 void tw_prose_printf(struct tw_prose *p, const char *fmt, ...)

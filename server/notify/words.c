@@ -44,14 +44,8 @@ void tw_words_regression_name(struct tw_words *w, const json_t *r)
 		tw_prose_name(&w->p, method);
 	else
 		tw_prose_printf(&w->p, "The whole trace");
-	if (*scenario) {
-		tw_prose_printf(&w->p, " in ");
-		tw_prose_name(&w->p, scenario);
-	}
-	if (*app) {
-		tw_prose_printf(&w->p, " of ");
-		tw_prose_name(&w->p, app);
-	}
+	tw_prose_phrase(&w->p, " in ", scenario);
+	tw_prose_phrase(&w->p, " of ", app);
 }
 
 static void put_day(struct tw_words *w, int64_t ms)
@@ -73,12 +67,8 @@ static void put_since(struct tw_words *w, const json_t *r)
 		put_day(w, number(r, "day_ms"));
 		return;
 	}
-	tw_prose_printf(&w->p, " in ");
-	tw_prose_name(&w->p, head);
-	if (*base) {
-		tw_prose_printf(&w->p, " against ");
-		tw_prose_name(&w->p, base);
-	}
+	tw_prose_phrase(&w->p, " in ", head);
+	tw_prose_phrase(&w->p, " against ", base);
 }
 
 /* "new in 8.3.1 against 8.3.0: 120 ms at the median in 94 % of traces, +12 % of a median one" */
@@ -93,6 +83,13 @@ static void put_new(struct tw_words *w, const json_t *r)
 	tw_prose_printf(&w->p, " of traces, ");
 	tw_prose_percent(&w->p, share(r, "change"), false);
 	tw_prose_printf(&w->p, " of a median one");
+}
+
+static const char *ordinal(int n)
+{
+	static const char *const ends[] = {"th", "st", "nd", "rd"};
+
+	return n / 10 % 10 == 1 || n % 10 > 3 ? ends[0] : ends[n % 10];
 }
 
 void tw_words_regression_change(struct tw_words *w, const json_t *r)
@@ -113,7 +110,8 @@ void tw_words_regression_change(struct tw_words *w, const json_t *r)
 	if (percent == 50)
 		tw_prose_printf(&w->p, " at the median, 95 %% sure between ");
 	else
-		tw_prose_printf(&w->p, " at the %dth percentile, 95 %% sure between ", percent);
+		tw_prose_printf(&w->p, " at the %d%s percentile, 95 %% sure between ", percent,
+		        ordinal(percent));
 	tw_prose_percent(&w->p, share(r, "low"), true);
 	tw_prose_printf(&w->p, " and ");
 	tw_prose_percent(&w->p, share(r, "high"), true);
@@ -133,8 +131,7 @@ static void put_fixed_where(struct tw_words *w, const json_t *r)
 	const char *version = tw_words_of(r, "fixed_in");
 
 	if (*version) {
-		tw_prose_printf(&w->p, " in ");
-		tw_prose_name(&w->p, version);
+		tw_prose_phrase(&w->p, " in ", version);
 	} else if (number(r, "fixed_day_ms")) {
 		tw_prose_printf(&w->p, " since ");
 		put_day(w, number(r, "fixed_day_ms"));
@@ -186,20 +183,23 @@ static void anr_event(struct tw_words *w, const json_t *facts)
 	tw_prose_printf(&w->p, "A new group of ANRs: ");
 	tw_prose_name(&w->p, *name ? name : tw_words_of(anr, "title"));
 	tw_prose_printf(&w->p, ". ");
-	tw_prose_text(&w->p, tw_words_of(anr, "verdict"));
-	tw_prose_printf(&w->p, " First seen in version ");
-	tw_prose_name(&w->p, tw_words_of(anr, "version_name"));
-	tw_prose_printf(&w->p, " on ");
-	tw_prose_name(&w->p, tw_words_of(anr, "device"));
-	tw_prose_printf(&w->p, ".");
+	if (tw_words_of(anr, "verdict")[0]) {
+		tw_prose_text(&w->p, tw_words_of(anr, "verdict"));
+		tw_prose_printf(&w->p, " ");
+	}
+	tw_prose_printf(&w->p, "First seen");
+	tw_prose_phrase(&w->p, " in version ", tw_words_of(anr, "version_name"));
+	tw_prose_phrase(&w->p, " on ", tw_words_of(anr, "device"));
+	tw_prose_printf(&w->p,
+	        *tw_words_of(anr, "version_name") || *tw_words_of(anr, "device") ? "." : " now.");
 }
 
 void tw_words_event(struct tw_words *w, enum tw_hook_event event, const json_t *facts)
 {
 	tw_prose_begin(&w->p);
 	if (event == TW_HOOK_TEST) {
-		tw_prose_printf(&w->p, "This is a test of the webhook, asked for by ");
-		tw_prose_name(&w->p, tw_words_of(facts, "by"));
+		tw_prose_printf(&w->p, "This is a test of the webhook");
+		tw_prose_phrase(&w->p, ", requested by ", tw_words_of(facts, "by"));
 		tw_prose_printf(&w->p, ".");
 	} else if (event == TW_HOOK_ANR) {
 		anr_event(w, facts);

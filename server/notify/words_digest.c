@@ -76,10 +76,7 @@ static void regressions(
 		tw_words_regression_name(w, r);
 		tw_prose_printf(&w->p, ", ");
 		tw_words_regression_change(w, r);
-		if (tw_words_of(r, "fixed_in")[0]) {
-			tw_prose_printf(&w->p, "; fixed in ");
-			tw_prose_name(&w->p, tw_words_of(r, "fixed_in"));
-		}
+		tw_prose_phrase(&w->p, "; fixed in ", tw_words_of(r, "fixed_in"));
 		tw_prose_printf(&w->p, ". ");
 		if (tw_words_regression_url(w, r, url))
 			tw_prose_link(&w->p, "Look", url);
@@ -143,15 +140,18 @@ static void scenarios(struct tw_words *w, const json_t *digest)
 	json_array_foreach(list, i, s)
 	{
 		tw_prose_item(&w->p);
-		tw_prose_name(&w->p, tw_words_of(s, "scenario"));
+		if (tw_words_of(s, "scenario")[0])
+			tw_prose_name(&w->p, tw_words_of(s, "scenario"));
+		else
+			tw_prose_printf(&w->p, "Traces without a scenario");
 		tw_prose_printf(&w->p, ": median ");
 		tw_prose_ns(&w->p, number(s, "p50_ns"));
 		put_change(w, number(s, "before_p50_ns"), number(s, "p50_ns"));
 		tw_prose_printf(&w->p, ", 95th percentile ");
 		tw_prose_ns(&w->p, number(s, "p95_ns"));
 		put_change(w, number(s, "before_p95_ns"), number(s, "p95_ns"));
-		tw_prose_printf(&w->p, ", %" PRId64 " trace%s", number(s, "traces"),
-		        number(s, "traces") == 1 ? "" : "s");
+		tw_prose_printf(&w->p, ", ");
+		tw_prose_count(&w->p, number(s, "traces"), "trace");
 		tw_prose_item_end(&w->p);
 	}
 	tw_prose_list(&w->p, false);
@@ -173,8 +173,8 @@ static void methods(struct tw_words *w, const json_t *digest)
 		tw_prose_name(&w->p, tw_words_of(m, "name"));
 		tw_prose_printf(&w->p, ": ");
 		tw_prose_ns(&w->p, number(m, "mean_ns"));
-		tw_prose_printf(&w->p, " a trace, in %" PRId64 " trace%s", number(m, "traces"),
-		        number(m, "traces") == 1 ? "" : "s");
+		tw_prose_printf(&w->p, " per trace, in ");
+		tw_prose_count(&w->p, number(m, "traces"), "trace");
 		tw_prose_item_end(&w->p);
 	}
 	tw_prose_list(&w->p, false);
@@ -200,8 +200,9 @@ static void anrs(struct tw_words *w, const json_t *digest)
 
 		tw_prose_item(&w->p);
 		tw_prose_name(&w->p, *name ? name : tw_words_of(g, "title"));
-		tw_prose_printf(&w->p, ", %" PRId64 " report%s. ", number(g, "count"),
-		        number(g, "count") == 1 ? "" : "s");
+		tw_prose_printf(&w->p, ", ");
+		tw_prose_count(&w->p, number(g, "count"), "report");
+		tw_prose_printf(&w->p, ". ");
 		if (tw_words_url(w, "/anrs/", tw_words_of(g, "key"), NULL, url))
 			tw_prose_link(&w->p, "Look", url);
 		tw_prose_item_end(&w->p);
@@ -216,10 +217,11 @@ static void ingest(struct tw_words *w, const json_t *digest)
 
 	tw_prose_heading(&w->p, "Traces");
 	tw_prose_begin(&w->p);
-	tw_prose_printf(&w->p,
-	        "%" PRId64 " came in, %" PRId64 " of them could not be decoded, %" PRId64
-	        " were deleted by age or number.",
-	        number(in, "accepted"), number(in, "failed"), number(in, "expired"));
+	tw_prose_count(&w->p, number(in, "accepted"), "trace");
+	tw_prose_printf(&w->p, " came in, %" PRId64 " of them could not be decoded, %" PRId64 " %s",
+	        number(in, "failed"), number(in, "expired"),
+	        number(in, "expired") == 1 ? "was" : "were");
+	tw_prose_printf(&w->p, " deleted by retention.");
 	tw_prose_end(&w->p);
 }
 

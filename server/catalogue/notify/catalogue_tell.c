@@ -40,7 +40,11 @@ const char *tw_cat_author(void)
 
 	if (strcmp(by->kind, "server") == 0)
 		return TW_BY_ITSELF;
-	return by->name && by->name[0] ? by->name : by->kind;
+	if (by->name && by->name[0])
+		return by->name;
+	return strcmp(by->kind, "key") == 0    ? "an API key"
+	       : strcmp(by->kind, "link") == 0 ? "a sign-in link"
+	                                       : by->kind;
 }
 
 static enum tw_status add_entry(struct tw_db *db, const char *project_id,

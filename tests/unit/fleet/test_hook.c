@@ -144,14 +144,14 @@ static void test_names_stay_data(void **state)
 	expect_name(TW_MARKUP_MARKDOWN, "a`b``c", "```a`b``c```");
 	expect_name(TW_MARKUP_MARKDOWN, "`a", "`` `a ``");
 	expect_name(TW_MARKUP_MARKDOWN, "a\n/close\r@all", "`a /close @all`");
-	expect_name(TW_MARKUP_MARKDOWN, "", "\\(none\\)");
+	expect_name(TW_MARKUP_MARKDOWN, "", "unnamed");
 	expect_name(TW_MARKUP_JIRA, "a{code}|*b*", "{{a\\{code\\}\\|\\*b\\*}}");
 	expect_name(TW_MARKUP_JIRA, "x}}[y|http://e]", "{{x\\}\\}\\[y\\|http://e\\]}}");
 	expect_name(TW_MARKUP_HTML, "<b>\"&'", "<code>&lt;b&gt;&quot;&amp;&#39;</code>");
 	expect_name(TW_MARKUP_SLACK, "<!channel> `x` <@U1>", "`&lt;!channel&gt; 'x' &lt;@U1&gt;`");
 	expect_name(TW_MARKUP_PLAIN, "a\tb", "a b");
 	expect_name(TW_MARKUP_CARD, "com.a_b.C", "com.a\\_b.C");
-	expect_name(TW_MARKUP_CARD, "", "\\(none\\)");
+	expect_name(TW_MARKUP_CARD, "", "unnamed");
 }
 
 /* Cards know links and bold, and no code in which they would be none. */
@@ -349,6 +349,113 @@ static void test_a_long_issue_fits_an_address(void **state)
 	tw_buf_done(&out);
 }
 
+/* --- golden texts --- */
+
+static void expect_event(enum tw_hook_event event, const char *json, const char *text)
+{
+	json_t *facts = json_loads(json, 0, NULL);
+	struct tw_buf out;
+	struct tw_words w = {{&out, TW_MARKUP_PLAIN}, "", "P"};
+
+	assert_non_null(facts);
+	tw_buf_init(&out, 1 << 16);
+	if (event == TW_HOOK_DIGEST)
+		tw_words_digest(&w, facts, false);
+	else
+		tw_words_event(&w, event, facts);
+	json_decref(facts);
+	expect(&out, text);
+}
+
+static void test_texts_of_events(void **state)
+{
+	(void)state;
+	expect_event(TW_HOOK_ANR,
+	        "{\"anr\":{\"name\":\"a.B.c\",\"verdict\":\"It waits.\",\"version_name\":\"8.3\","
+	        "\"device\":\"Pixel\"}}",
+	        "A new group of ANRs: a.B.c. It waits. First seen in version 8.3 on Pixel.\n\n");
+	expect_event(TW_HOOK_ANR,
+	        "{\"anr\":{\"name\":\"\",\"title\":\"Input\",\"verdict\":\"\",\"version_name\":"
+	        "\"\","
+	        "\"device\":\"Pixel\"}}",
+	        "A new group of ANRs: Input. First seen on Pixel.\n\n");
+	expect_event(TW_HOOK_ANR, "{\"anr\":{\"title\":\"Input\"}}",
+	        "A new group of ANRs: Input. First seen now.\n\n");
+	expect_event(TW_HOOK_TEST, "{\"by\":\"\"}", "This is a test of the webhook.\n\n");
+	expect_event(TW_HOOK_TEST, "{\"by\":\"ann\"}",
+	        "This is a test of the webhook, requested by ann.\n\n");
+	expect_event(TW_HOOK_FIXED,
+	        "{\"by\":\"an API key\",\"regression\":{\"method\":\"a.B.c\",\"head\":\"2\","
+	        "\"percent\":91,\"change\":0.5,\"low\":0.4,\"high\":0.6,\"before_ns\":1000,"
+	        "\"after_ns\":1500}}",
+	        "Fixed (by an API key): a.B.c, which was +50 % in 2: 1.00 µs to 1.50 µs at the "
+	        "91st "
+	        "percentile, 95 % sure between +40 % and +60 %.\n\n");
+}
+
+static void test_texts_of_digests(void **state)
+{
+	(void)state;
+	expect_event(TW_HOOK_DIGEST,
+	        "{\"anrs\":{\"total\":2,\"list\":[{\"name\":\"a.B.c\",\"count\":1},"
+	        "{\"name\":\"d.E.f\",\"count\":2}]},"
+	        "\"scenarios\":[{\"scenario\":\"\",\"p50_ns\":1000,\"p95_ns\":2000,\"traces\":1}],"
+	        "\"methods\":[{\"name\":\"a.B.c\",\"mean_ns\":1000,\"traces\":2}],"
+	        "\"days\":{\"first_ms\":0,\"last_ms\":0,\"before_first_ms\":0,\"before_last_ms\":0}"
+	        ","
+	        "\"ingest\":{\"accepted\":1,\"failed\":0,\"expired\":1}}",
+	        "New groups of ANRs\n\n- a.B.c, 1 report. \n- d.E.f, 2 reports. \n\n"
+	        "Scenarios, 1970-01-01 against 1970-01-01 (UTC)\n\n"
+	        "- Traces without a scenario: median 1.00 µs, 95th percentile 2.00 µs, 1 trace\n\n"
+	        "Slowest methods, by time of their own, 1970-01-01 (UTC)\n\n"
+	        "- a.B.c: 1.00 µs per trace, in 2 traces\n\n"
+	        "Traces\n\n1 trace came in, 0 of them could not be decoded, 1 was deleted by "
+	        "retention.\n\n");
+}
+
+static void expect_issue(const struct tw_issue *i, const char *text)
+{
+	struct tw_buf out;
+
+	tw_buf_init(&out, 1 << 16);
+	tw_issue_body(i, &out);
+	expect(&out, text);
+}
+
+static void test_texts_of_issues(void **state)
+{
+	json_t *anr =
+	        json_loads("{\"verdict\":\"It waits.\",\"count\":1,\"users\":0,\"versions\":1,"
+	                   "\"devices\":2}",
+	                0, NULL);
+	json_t *slow = json_loads("{\"method\":\"a.B.c\",\"head\":\"2\",\"percent\":50,"
+	                          "\"traces_before\":1,\"traces_after\":2}",
+	        0, NULL);
+
+	(void)state;
+	expect_issue(&(struct tw_issue){.tracker = TW_GITHUB,
+	                     .base = "",
+	                     .project_id = "P",
+	                     .anr = anr,
+	                     .traces = {{"T1", "", "", ""}, {"T2", "8.3", "Pixel", "14"}},
+	                     .n_traces = 2},
+	        "It waits.\n\n1 report, in 1 version on 2 devices.\n\n"
+	        "## Where to look\n\n- `T1`\n- `T2`, version `8.3`, `Pixel`, Android `14`\n\n");
+	expect_issue(&(struct tw_issue){.tracker = TW_GITHUB,
+	                     .base = "",
+	                     .project_id = "P",
+	                     .regression = slow,
+	                     .classes = {{"high", 1, 2, 1000, 2000}},
+	                     .n_classes = 1},
+	        "`a.B.c` got slower: +0.0 % in `2`: 0 ns to 0 ns at the median, 95 % sure between "
+	        "+0.0 % and +0.0 %.\n\nMeasured in 1 trace before and 2 after, compared by day and "
+	        "class of device; 0.0 standard errors.\n\n## The whole trace, by class of "
+	        "device\n\n"
+	        "- high: median 1.00 µs (1 trace) to 2.00 µs (2 traces)\n\n## Where to look\n\n\n");
+	json_decref(anr);
+	json_decref(slow);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_known_signature),
         cmocka_unit_test(test_waits_double_to_a_bound),
@@ -365,6 +472,9 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_periods),
         cmocka_unit_test(test_bodies_survive_any_facts),
         cmocka_unit_test(test_a_long_issue_fits_an_address),
+        cmocka_unit_test(test_texts_of_events),
+        cmocka_unit_test(test_texts_of_digests),
+        cmocka_unit_test(test_texts_of_issues),
 };
 
 UNIT_TESTS("hook", tests)
