@@ -254,12 +254,14 @@ CREATE TABLE trace (
 	install INTEGER NOT NULL DEFAULT 0,   -- hash of the sending installation; 0 not given
 	anr TEXT NOT NULL DEFAULT '',         -- key of its ANR's group; '' no ANR.  Retention spares the first of each group
 	detected INTEGER NOT NULL DEFAULT 0,  -- detectors: version of the rules applied, 0 none, -1 unreadable, -2 postponed
+	once INTEGER NOT NULL DEFAULT 0,      -- 1: the same content of that device and time is this trace (trace_once_by_time)
 	PRIMARY KEY (project_id, trace_id)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX trace_once_by_key ON trace(project_id, idempotency_key)
 	WHERE idempotency_key <> '';
 CREATE UNIQUE INDEX trace_once_by_content ON trace(project_id, device, uuid, content)
 	WHERE idempotency_key = '' AND device <> '' AND uuid <> '';
+CREATE UNIQUE INDEX trace_once_by_time ON trace(project_id, device, started_ms, content) WHERE once = 1;
 CREATE INDEX trace_by_created ON trace(project_id, created_ms, trace_id);
 CREATE INDEX trace_by_duration ON trace(project_id, duration_ns, trace_id);
 CREATE INDEX trace_by_slices ON trace(project_id, slices, trace_id);

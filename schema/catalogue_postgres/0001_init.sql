@@ -278,12 +278,14 @@ CREATE TABLE trace (
 	install BIGINT NOT NULL DEFAULT 0,
 	anr TEXT COLLATE "C" NOT NULL DEFAULT '',
 	detected BIGINT NOT NULL DEFAULT 0,
+	once BIGINT NOT NULL DEFAULT 0,
 	PRIMARY KEY (project_id, trace_id)
 );
 CREATE UNIQUE INDEX trace_once_by_key ON trace(project_id, idempotency_key)
 	WHERE idempotency_key <> '';
 CREATE UNIQUE INDEX trace_once_by_content ON trace(project_id, device, uuid, md5(content)) -- content may be long
 	WHERE idempotency_key = '' AND device <> '' AND uuid <> '';
+CREATE UNIQUE INDEX trace_once_by_time ON trace(project_id, device, started_ms, md5(content)) WHERE once = 1;
 CREATE INDEX trace_by_created ON trace(project_id, created_ms, trace_id);
 CREATE INDEX trace_by_duration ON trace(project_id, duration_ns, trace_id);
 CREATE INDEX trace_by_slices ON trace(project_id, slices, trace_id);

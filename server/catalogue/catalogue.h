@@ -230,8 +230,8 @@ struct tw_arrival { /* an upload that is all there */
 
 /* Adds the row, its parts and its job in one transaction, which nobody sees before it and the files
  * are durable (I1).  The same idempotency key (or, when that is "", the same device, uuid and
- * content) of the project gives the earlier trace's id and *ret_new false; the same key with other
- * content is TW_CONFLICT. */
+ * content; without uuid the same device, start and content within a day) of the project gives the
+ * earlier trace's id and *ret_new false; the same key with other content is TW_CONFLICT. */
 enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_arrival *of,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err) TW_MUST_USE;
 /* After a crash: the parts of the traces whose rows may have survived it without their files, with

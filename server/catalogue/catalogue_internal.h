@@ -29,6 +29,8 @@ struct tw_cat_arrival; /* an upload on its way in; catalogue_arrive.c */
 enum tw_cat_kept {
 	TW_KEPT_BY_KEY,
 	TW_KEPT_BY_CONTENT,
+	TW_KEPT_BY_TIME,
+	TW_KEPT_OLD,
 	TW_KEPT_TRACE,
 	TW_KEPT_PART,
 	TW_KEPT_BUILD,

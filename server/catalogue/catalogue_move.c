@@ -106,8 +106,9 @@ static enum tw_status leave_those_there(
 	        " main.trace t ON t.project_id=?1 AND ((s.idempotency_key<>'' AND"
 	        " t.idempotency_key=s.idempotency_key) OR (s.idempotency_key='' AND"
 	        " t.idempotency_key='' AND s.device<>'' AND s.uuid<>'' AND t.device=s.device AND"
-	        " t.uuid=s.uuid AND t.content=s.content)) WHERE s.project_id=?2 AND "
-	        "s.trace_id=old)",
+	        " t.uuid=s.uuid AND t.content=s.content) OR (s.once=1 AND t.once=1 AND"
+	        " t.device=s.device AND t.started_ms=s.started_ms AND t.content=s.content))"
+	        " WHERE s.project_id=?2 AND s.trace_id=old)",
 	        "tt", m->to_id, m->from_id);
 
 	*ret_n = (uint64_t)changed;

@@ -36,7 +36,7 @@ static const struct tw_table tables[] = {
                 "losses:i repairs:i error_status error_message error_offset:i named:i "
                 "names_ids:i names_resolved:i names_slices:i names_resolved_slices:i "
                 "file_sha256 title pinned:i annotations:i upload_kept:i kept_for folded:i "
-                "hung:i install:i anr detected:i"},
+                "hung:i install:i anr detected:i once:i"},
         {"part", 3, MANY, "project_id trace_id part sha256 format bytes:i found:i"},
         {"job", 2, MANY,
                 "project_id trace_id claimed:i due_ms:i tries:i owner queued_ms:i batch:i "

@@ -72,6 +72,25 @@ struct tw_cat_arrival {
 	bool done; /* committed or failed; under the queue's lock */
 };
 
+/* With neither key nor uuid, the content of a device's recording of that time is one trace for a
+ * day. Where device or time are not known, two devices may have made the same content. */
+static bool is_once(const struct tw_arrival *of)
+{
+	return !of->key[0] && !text_or_empty(of->meta->uuid)[0] &&
+	       text_or_empty(of->meta->device)[0] && of->meta->started_ms > 0;
+}
+
+/* An earlier one of more than a day ago lets the new one be a trace. */
+static enum tw_status let_go_of_old(
+        struct tw_catalogue *c, const struct tw_cat_arrival *up, struct tw_err *err)
+{
+	return tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_OLD], err,
+	        "UPDATE trace SET once=0 WHERE project_id=? AND device=? AND started_ms=?"
+	        " AND content=? AND once=1 AND created_ms<=?", /* trace_once_by_time */
+	        "ttiti", up->of.caller->project_id, up->of.meta->device, up->of.meta->started_ms,
+	        up->content, tw_unix_ms() - TW_DAY_MS);
+}
+
 static enum tw_status find_same(
         struct tw_catalogue *c, struct tw_cat_arrival *up, struct tw_err *err)
 {
@@ -92,7 +111,15 @@ static enum tw_status find_same(
 		        "SELECT trace_id, content FROM trace WHERE project_id=? AND device=? AND"
 		        " uuid=? AND content=? AND idempotency_key='' AND device<>'' AND uuid<>''",
 		        "tttt", project_id, device, uuid, up->content); /* trace_once_by_content */
-	else
+	else if (is_once(&up->of)) {
+		st = let_go_of_old(c, up, err);
+		if (st == TW_OK)
+			st = tw_cat_query_kept(&q, c->writer, &kept[TW_KEPT_BY_TIME], err,
+			        "SELECT trace_id, content FROM trace WHERE project_id=? AND"
+			        " device=? AND started_ms=? AND content=? AND once=1",
+			        "ttit", project_id, device, up->of.meta->started_ms,
+			        up->content); /* trace_once_by_time */
+	} else
 		return TW_OK;
 	return st == TW_OK ? known_before(&q, up->content, up->id, &up->known, err) : st;
 }
@@ -105,13 +132,14 @@ static enum tw_status insert_trace(struct tw_catalogue *c, const struct tw_cat_a
 	return tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_TRACE], err,
 	        "INSERT INTO trace(project_id,trace_id,key_id,idempotency_key,content,state,"
 	        "created_ms,upload_bytes,app,version_name,version_code,build_id,mapping_id,device,"
-	        "os,abi,process,scenario,session_id,uuid,labels,pid,started_ms,install)"
-	        " VALUES(?,?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	        "tttttiitttttttttttttiii", up->of.caller->project_id, up->id, up->of.caller->key_id,
-	        up->of.key, up->content, now, (int64_t)bytes, m->app, m->version_name,
-	        m->version_code, m->build_id, m->mapping_id, m->device, m->os, m->abi, m->process,
-	        m->scenario, m->session_id, m->uuid, m->labels, (int64_t)m->pid, m->started_ms,
-	        tw_cat_install(up->of.caller->project_id, m->device_id));
+	        "os,abi,process,scenario,session_id,uuid,labels,pid,started_ms,install,once)"
+	        " VALUES(?,?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	        "tttttiitttttttttttttiiii", up->of.caller->project_id, up->id,
+	        up->of.caller->key_id, up->of.key, up->content, now, (int64_t)bytes, m->app,
+	        m->version_name, m->version_code, m->build_id, m->mapping_id, m->device, m->os,
+	        m->abi, m->process, m->scenario, m->session_id, m->uuid, m->labels, (int64_t)m->pid,
+	        m->started_ms, tw_cat_install(up->of.caller->project_id, m->device_id),
+	        (int64_t)is_once(&up->of));
 }
 
 static enum tw_status insert_parts(

@@ -24,8 +24,8 @@ enum {
 /* Made again from the files, or a key that a rebuilt catalogue does not have. */
 static bool is_derived(struct tw_str column)
 {
-	static const char *const names[] = {
-	        "key_id", "tries", "named", "folded", "hung", "detected", "kept_for", "traces"};
+	static const char *const names[] = {"key_id", "tries", "named", "folded", "hung",
+	        "detected", "once", "kept_for", "traces"};
 
 	if (tw_str_starts(column, tw_str_of("names_")))
 		return true;

@@ -87,6 +87,16 @@ test('uploads that are taken', async (t) => {
 		assert.match(await socket.answer, /^HTTP\/1\.1 202 /);
 	});
 
+	await t.test('the same recording without a key is one trace for a day', async () => {
+		const send = () => s.post('/api/v1/traces', sampleTrace(32), { query: { device: 'Pixel 8', started_at: '1700000000000' } });
+		const both = await Promise.all([send(), send()]);
+		assert.deepEqual(both.map((r) => r.status).sort(), [200, 202]);
+		assert.equal(both[0].json.id, both[1].json.id);
+		s.sql(`UPDATE trace SET created_ms=created_ms-86400001 WHERE trace_id='${both[0].json.id}'`);
+		const later = await send();
+		assert.equal(later.status, 202);
+		assert.notEqual(later.json.id, both[0].json.id);
+	});
 	await t.test('two uploads racing with one idempotency key are one trace', async () => {
 		const before = await s.total();
 		const send = () => s.post('/api/v1/traces', sampleTrace(30), { headers: { 'Idempotency-Key': 'race-1' } });

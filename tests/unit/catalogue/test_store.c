@@ -9,6 +9,7 @@
 #include <ftw.h>
 #include <gnutls/gnutls.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,6 +212,147 @@ static void test_idempotency(void **state)
 	assert_true(is_new); /* keys of another project are other keys */
 	assert_int_equal(add(s.c, &s.caller, "", "app", sha_a, again, &is_new), TW_OK);
 	assert_true(is_new); /* neither key nor uuid: nothing says that it is the same */
+	close_store(&s);
+}
+
+/* A recording of a device and time, without key; an uuid only where one is given. */
+static enum tw_status add_recording(struct store *s, const char *device, int64_t started_ms,
+        const char *uuid, const char *sha, char ret_id[TW_ID_BYTES], bool *ret_new)
+{
+	struct tw_trace_meta meta = tw_upload_meta_none();
+	const struct tw_part part = {"trace", sha, "", 1000};
+
+	meta.device = device;
+	meta.started_ms = started_ms;
+	meta.uuid = uuid;
+	return tw_catalogue_trace_add(s->c,
+	        &(struct tw_arrival){.caller = &s->caller,
+	                .key = "",
+	                .meta = &meta,
+	                .parts = &part,
+	                .n_parts = 1},
+	        ret_id, ret_new, NULL);
+}
+
+static void test_a_recording_is_once_a_day(void **state)
+{
+	static const struct {
+		const char *device;
+		int64_t started_ms;
+		const char *uuid, *sha;
+	} others[] = {{"Pixel", 1001, "", sha_a}, {"Galaxy", 1000, "", sha_a},
+	        {"Pixel", 1000, "", sha_b}, {"Pixel", 1000, "u", sha_a}, {"", 1000, "", sha_a},
+	        {"", 1000, "", sha_a}, {"Pixel", 0, "", sha_a}, {"Pixel", 0, "", sha_a}};
+	char first[TW_ID_BYTES], again[TW_ID_BYTES], later[TW_ID_BYTES];
+	struct tw_db *db;
+	struct store s;
+	bool is_new;
+
+	(void)state;
+	open_store(&s);
+	assert_int_equal(add_recording(&s, "Pixel", 1000, "", sha_a, first, &is_new), TW_OK);
+	assert_true(is_new);
+	assert_int_equal(add_recording(&s, "Pixel", 1000, "", sha_a, again, &is_new), TW_OK);
+	assert_false(is_new);
+	assert_string_equal(first, again);
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		assert_int_equal(add_recording(&s, others[i].device, others[i].started_ms,
+		                         others[i].uuid, others[i].sha, again, &is_new),
+		        TW_OK);
+		assert_true(is_new);
+	}
+	db = catalogue_beside(s.dir);
+	catalogue_run(db, "UPDATE trace SET created_ms=created_ms-86300000");
+	assert_int_equal(add_recording(&s, "Pixel", 1000, "", sha_a, again, &is_new), TW_OK);
+	assert_false(is_new); /* not a day yet */
+	catalogue_run(db, "UPDATE trace SET created_ms=created_ms-100000");
+	assert_int_equal(add_recording(&s, "Pixel", 1000, "", sha_a, later, &is_new), TW_OK);
+	assert_true(is_new);
+	assert_int_equal(add_recording(&s, "Pixel", 1000, "", sha_a, again, &is_new), TW_OK);
+	assert_false(is_new);
+	assert_string_equal(later, again);
+	tw_db_close(db);
+	close_store(&s);
+}
+
+static void *race_recording(void *arg)
+{
+	struct racer *r = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		bool is_new = false;
+
+		(void)pthread_barrier_wait(r->start);
+		if (add_recording(r->s, "Pixel", 1 + i, "", sha_a, r->ids[i], &is_new) != TW_OK)
+			r->failed++;
+		r->made += is_new;
+	}
+	return NULL;
+}
+
+static void test_a_recording_is_once_in_a_race(void **state)
+{
+	static struct racer racers[RACERS];
+	pthread_barrier_t start;
+	struct store s;
+	unsigned made = 0;
+
+	(void)state;
+	open_store(&s);
+	assert_int_equal(pthread_barrier_init(&start, NULL, RACERS), 0);
+	for (int i = 0; i < RACERS; i++) {
+		racers[i] = (struct racer){.s = &s, .start = &start};
+		assert_int_equal(
+		        pthread_create(&racers[i].thread, NULL, race_recording, &racers[i]), 0);
+	}
+	for (int i = 0; i < RACERS; i++) {
+		assert_int_equal(pthread_join(racers[i].thread, NULL), 0);
+		assert_int_equal(racers[i].failed, 0);
+		made += racers[i].made;
+		assert_memory_equal(racers[i].ids, racers[0].ids, sizeof racers[0].ids);
+	}
+	assert_int_equal(made, ROUNDS);
+	(void)pthread_barrier_destroy(&start);
+	close_store(&s);
+}
+
+static void *add_second(void *arg)
+{
+	struct racer *r = arg;
+	bool is_new = false;
+
+	r->failed = add_recording(r->s, "Pixel", 2, "", sha_a, r->ids[0], &is_new) != TW_OK;
+	r->made = is_new;
+	return NULL;
+}
+
+/* Another server has written the same and not committed it yet. */
+static void test_a_recording_is_once_over_servers(void **state)
+{
+	static struct racer other;
+	char first[TW_ID_BYTES];
+	struct tw_db *db;
+	struct store s;
+	bool is_new;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	open_store(&s);
+	assert_int_equal(add_recording(&s, "Pixel", 1, "", sha_a, first, &is_new), TW_OK);
+	db = catalogue_beside(s.dir);
+	catalogue_run(db, "BEGIN IMMEDIATE");
+	catalogue_run(db, "UPDATE trace SET started_ms=2");
+	other = (struct racer){.s = &s};
+	assert_int_equal(pthread_create(&other.thread, NULL, add_second, &other), 0);
+	while (catalogue_number(db, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0)
+		(void)sched_yield();
+	catalogue_run(db, "COMMIT");
+	assert_int_equal(pthread_join(other.thread, NULL), 0);
+	assert_int_equal(other.failed, 0);
+	assert_int_equal(other.made, 0);
+	assert_string_equal(other.ids[0], first);
+	tw_db_close(db);
 	close_store(&s);
 }
 
@@ -491,6 +633,9 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_idempotency_race),
         cmocka_unit_test(test_refused_among_others),
         cmocka_unit_test(test_idempotency),
+        cmocka_unit_test(test_a_recording_is_once_a_day),
+        cmocka_unit_test(test_a_recording_is_once_in_a_race),
+        cmocka_unit_test(test_a_recording_is_once_over_servers),
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_projects_apart),
         cmocka_unit_test(test_shared_blob),
