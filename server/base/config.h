@@ -66,7 +66,7 @@ struct tw_config {
 	bool worker_jail;         /* decoders may make no system call but those they need */
 	unsigned min_free_percent;
 	uint64_t reserve_bytes;
-	unsigned retention_every_s, audit_days;
+	unsigned retention_every_s, max_disk_percent, figures_days, audit_days;
 	bool adopt;         /* a data folder with traces that the catalogue does not know */
 	unsigned lost_days; /* of files in lost/ */
 	unsigned flame_nodes, query_deadline_ms;

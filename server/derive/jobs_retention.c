@@ -12,10 +12,11 @@
 
 enum { AT_ONCE = 64, FAILED_MAPPING_DAYS = 30 };
 
-/* What was deleted, pinned or queued meanwhile is no failure. */
-static enum tw_status expire(struct tw_app *app, const char *project_id, const struct tw_expiry *e,
-        struct tw_arena *a, struct tw_err *err)
+/* Sets *ret_gone, unless the trace was deleted, pinned or queued meanwhile, which is no failure. */
+static enum tw_status expire(struct tw_app *app, const struct tw_expiry *e, struct tw_arena *a,
+        bool *ret_gone, struct tw_err *err)
 {
+	const char *project_id = e->project_id;
 	static const char *const events[] = {"trace_expired", "upload_expired", "decoded_expired"};
 	enum tw_expired what = tw_expiry_what(e->why);
 	enum tw_status st =
@@ -23,6 +24,7 @@ static enum tw_status expire(struct tw_app *app, const char *project_id, const s
 	        : what == TW_EXPIRED_DECODED ? tw_retire_decoded(app, project_id, e->id, err)
 	                                     : tw_retire_trace(app, project_id, e->id, a, err);
 
+	*ret_gone = st == TW_OK;
 	if (st == TW_NOT_FOUND)
 		return TW_OK;
 	if (st == TW_OK) {
@@ -45,8 +47,11 @@ static enum tw_status some(struct tw_app *app, const char *project_id,
 	                                AT_ONCE, a, &due, &n, err)
 	                      : tw_oom(err);
 
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = expire(app, project_id, &due[i], a, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		bool gone;
+
+		st = expire(app, &due[i], a, &gone, err);
+	}
 	*ret_more = st == TW_OK && n > 0;
 	tw_arena_free(a);
 	return st;
@@ -65,6 +70,80 @@ static void keep_project(
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_WARN, "retention", project_id, &err);
 }
+
+/* --- the disk --- */
+
+struct floor_run { /* of all projects, until the disk is below its limit */
+	struct tw_app *app;
+	const struct tw_project_row *projects;
+	size_t n_projects;
+	uint64_t over_bytes, traces, bytes;
+};
+
+/* *ret_more: something was deleted, and it is not enough yet. */
+static enum tw_status free_some(struct floor_run *f, bool *ret_more, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(64 << 20);
+	const uint64_t before = f->traces;
+	struct tw_expiry *due = NULL;
+	size_t n = 0;
+	enum tw_status st = a ? tw_retention_floor(f->app->catalogue, f->projects, f->n_projects,
+	                                f->over_bytes, AT_ONCE, a, &due, &n, err)
+	                      : tw_oom(err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		bool gone = false;
+
+		st = expire(f->app, &due[i], a, &gone, err);
+		if (!gone)
+			continue;
+		f->traces++;
+		f->bytes += due[i].bytes;
+		f->over_bytes -= due[i].bytes < f->over_bytes ? due[i].bytes : f->over_bytes;
+	}
+	*ret_more = st == TW_OK && f->over_bytes > 0 && f->traces > before;
+	tw_arena_free(a);
+	return st;
+}
+
+static void log_floor(const struct floor_run *f, const struct tw_disk *disk)
+{
+	tw_log(TW_LOG_WARN, "disk_floor", tw_log_number("traces", (int64_t)f->traces),
+	        tw_log_number("bytes", (int64_t)f->bytes),
+	        tw_log_number("used_bytes", (int64_t)disk->used_bytes),
+	        tw_log_number("size_bytes", (int64_t)disk->size_bytes),
+	        tw_log_text("reason", f->over_bytes == 0
+	                                      ? "the disk was above --max-disk-use"
+	                                      : "the disk is above --max-disk-use, and the traces "
+	                                        "that may be deleted do not make enough room"));
+	tw_metrics_disk_floor(f->app->metrics, f->traces, f->bytes);
+}
+
+static void keep_floor(struct tw_periodic *p, struct tw_app *app, const struct tw_disk *disk,
+        const struct tw_project_row *projects, size_t n)
+{
+	struct floor_run f = {
+	        app, projects, n, .over_bytes = tw_disk_over(disk, app->config->max_disk_percent)};
+	struct tw_err err;
+	bool more = f.over_bytes > 0;
+
+	if (!more)
+		return;
+	while (more && !tw_periodic_stopping(p))
+		if (free_some(&f, &more, &err) != TW_OK) {
+			tw_log_err(TW_LOG_WARN, "retention", "disk", &err);
+			more = false;
+		}
+	log_floor(&f, disk);
+}
+
+bool tw_retention_disk(const struct tw_app *app, struct tw_disk *ret)
+{
+	return app->config->max_disk_percent && !app->config->storage.blobs[0] &&
+	       tw_disk_of(app->config->data_dir, ret);
+}
+
+/* --- all --- */
 
 static void keep_audit(struct tw_periodic *p, struct tw_app *app)
 {
@@ -103,6 +182,7 @@ static void keep_all(struct tw_periodic *p, void *arg)
 {
 	struct tw_arena *a = tw_arena_new(16 << 20);
 	struct tw_project_row *projects = NULL;
+	struct tw_disk disk;
 	struct tw_app *app = arg;
 	size_t n = 0;
 
@@ -116,15 +196,40 @@ static void keep_all(struct tw_periodic *p, void *arg)
 	if (a && tw_catalogue_projects(app->catalogue, a, &projects, &n, NULL) == TW_OK)
 		for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
 			keep_project(p, app, projects[i].id, a);
+	if (tw_retention_disk(app, &disk))
+		keep_floor(p, app, &disk, projects, n);
 	keep_audit(p, app);
 	forget_devices(app);
 	forget_failed_mappings(app);
 	tw_arena_free(a);
 }
 
+/* Once, while there is nothing yet that the defaults could delete. */
+static void log_defaults(struct tw_app *app)
+{
+	struct tw_arena *a = tw_arena_new(16 << 20);
+	struct tw_project_row *projects = NULL;
+	struct tw_use use = {0};
+	size_t n = 0;
+	bool first = a && tw_catalogue_projects(app->catalogue, a, &projects, &n, NULL) == TW_OK;
+
+	for (size_t i = 0; first && i < n; i++)
+		first = tw_catalogue_use(app->catalogue, projects[i].id, &use, NULL) == TW_OK &&
+		        use.traces == 0;
+	if (first)
+		tw_log(TW_LOG_INFO, "retention_defaults",
+		        tw_log_number("uploads_days", TW_UPLOADS_DAYS),
+		        tw_log_number("traces_days", TW_TRACES_DAYS),
+		        tw_log_number("figures_days", app->config->figures_days),
+		        tw_log_number("max_disk_use_percent", app->config->max_disk_percent),
+		        tw_log_text("reason", "projects change theirs on the page Retention"));
+	tw_arena_free(a);
+}
+
 enum tw_status tw_retention_job_start(
         struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)
 {
+	log_defaults(app);
 	return tw_periodic_start(
 	        &(struct tw_periodic_task){"retention", keep_all,
 	                tw_leader_look_s(app->leader, app->config->retention_every_s) * 1000},

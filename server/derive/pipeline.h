@@ -23,6 +23,7 @@ struct tw_derive_parts { /* borrowed */
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *blobs;
 	struct tw_symbols *symbols;
+	unsigned figures_days; /* sums of older days expire; 0: never */
 };
 
 struct tw_turn { /* one turn of a project */

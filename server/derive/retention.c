@@ -56,6 +56,16 @@ static struct tw_retention not_said(void)
 	return rules;
 }
 
+static struct tw_retention defaults(void)
+{
+	struct tw_retention rules = not_said();
+
+	rules.uploads_max_age_days = TW_UPLOADS_DAYS;
+	rules.max_age_days = TW_TRACES_DAYS;
+	rules.keep_annotated = 1;
+	return rules;
+}
+
 enum tw_status tw_retention_read(const json_t *json, struct tw_retention *ret, struct tw_err *err)
 {
 	struct tw_retention rules = not_said();
@@ -76,7 +86,7 @@ enum tw_status tw_retention_read(const json_t *json, struct tw_retention *ret, s
 			        "keep_annotated, "
 			        "keep_first_anr, quarantine_max_traces and _bytes",
 			        name);
-		if (json_is_null(value))
+		if (json_is_null(value) || (json_is_integer(value) && v == 0 && !is_flag(m)))
 			continue;
 		if (is_flag(m)) {
 			if (!json_is_boolean(value))
@@ -87,8 +97,8 @@ enum tw_status tw_retention_read(const json_t *json, struct tw_retention *ret, s
 		}
 		if (!json_is_integer(value) || v < 1 || v > m->max)
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "%s must be a whole number from 1 to %lld, or null for %s", name,
-			        (long long)m->max,
+			        "%s must be a whole number from 1 to %lld, or null or 0 for %s",
+			        name, (long long)m->max,
 			        strncmp(name, "quarantine_", 11) == 0 ? "the default" : "no limit");
 		*place(&rules, m) = v;
 	}
@@ -123,7 +133,7 @@ enum tw_status tw_retention_of(struct tw_catalogue *c, const char *project_id, s
 
 	if (st != TW_OK)
 		return st;
-	*ret = not_said();
+	*ret = defaults();
 	if (!text)
 		return TW_OK;
 	json = json_loads(text, 0, NULL);
@@ -175,7 +185,7 @@ struct tw_ends tw_retention_ends(const struct tw_retention *r, const struct tw_t
 const char *tw_expiry_word(enum tw_expiry_why why)
 {
 	static const char *const words[] = {"age", "count", "bytes", "upload_age", "quarantine",
-	        "anr_age", "decoded_age", "archived_age"};
+	        "anr_age", "decoded_age", "archived_age", "disk"};
 
 	return words[why];
 }
@@ -235,7 +245,8 @@ static void add(struct due *d, const struct tw_old_trace *old, enum tw_expiry_wh
 {
 	if (d->n == d->limit || is_listed(d, old->id))
 		return;
-	d->rows[d->n++] = (struct tw_expiry){.id = old->id,
+	d->rows[d->n++] = (struct tw_expiry){.project_id = d->project_id,
+	        .id = old->id,
 	        .name = old->name,
 	        .created_ms = old->created_ms,
 	        .due_ms = end_of(old->since_ms, days),
@@ -389,4 +400,95 @@ enum tw_status tw_retention_due(struct tw_catalogue *c, const char *project_id,
 		*ret_n = d.n;
 	}
 	return st;
+}
+
+/* --- the disk --- */
+
+struct share { /* of a project in the disk */
+	const char *project_id;
+	uint64_t bytes;
+	struct tw_old_trace *old;
+	size_t n, next;
+};
+
+static enum tw_status read_share(struct tw_catalogue *c, const char *project_id, uint32_t limit,
+        struct tw_arena *a, struct share *ret, struct tw_err *err)
+{
+	struct tw_retention rules;
+	struct due d = {c, project_id, &rules, 0, limit, a};
+	struct tw_old_query of;
+	struct tw_use use;
+	enum tw_status st = tw_retention_of(c, project_id, a, &rules, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_use(c, project_id, &use, err);
+	if (st == TW_OK)
+		st = aged(&d, 0, &of, err);
+	if (st == TW_OK)
+		st = oldest_all(c, &of, a, &ret->old, &ret->n, err);
+	if (st == TW_OK) {
+		ret->project_id = project_id;
+		ret->bytes = use.upload_bytes + use.decoded_bytes;
+	}
+	return st;
+}
+
+/* Of those that have traces to give; NULL: none. */
+static struct share *largest(struct share *all, size_t n)
+{
+	struct share *most = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].next < all[i].n && (!most || all[i].bytes > most->bytes))
+			most = &all[i];
+	return most;
+}
+
+static uint64_t less(uint64_t from, uint64_t bytes)
+{
+	return from > bytes ? from - bytes : 0;
+}
+
+static size_t choose(
+        struct share *all, size_t n, uint64_t over_bytes, struct tw_expiry *rows, uint32_t limit)
+{
+	struct share *s;
+	size_t chosen = 0;
+
+	while (over_bytes > 0 && chosen < limit && (s = largest(all, n))) {
+		const struct tw_old_trace *old = &s->old[s->next++];
+
+		rows[chosen++] = (struct tw_expiry){.project_id = s->project_id,
+		        .id = old->id,
+		        .name = old->name,
+		        .created_ms = old->created_ms,
+		        .bytes = old->bytes,
+		        .why = TW_EXPIRY_DISK};
+		s->bytes = less(s->bytes, old->bytes);
+		over_bytes = less(over_bytes, old->bytes);
+	}
+	return chosen;
+}
+
+enum tw_status tw_retention_floor(struct tw_catalogue *c, const struct tw_project_row *projects,
+        size_t n_projects, uint64_t over_bytes, uint32_t limit, struct tw_arena *a,
+        struct tw_expiry **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_expiry *rows = tw_arena_alloc(a, limit, sizeof *rows);
+	struct share *all = tw_arena_alloc(a, n_projects + 1, sizeof *all);
+	uint64_t bytes = 0;
+	enum tw_status st = TW_OK;
+
+	if (!rows || !all)
+		return tw_oom(err);
+	for (size_t i = 0; i < n_projects && st == TW_OK; i++) {
+		all[i] = (struct share){0};
+		st = read_share(c, projects[i].id, limit, a, &all[i], err);
+		bytes += all[i].bytes;
+	}
+	if (st != TW_OK)
+		return st;
+	*ret = rows;
+	*ret_n = bytes < over_bytes ? 0 : choose(all, n_projects, over_bytes, rows, limit);
+	return TW_OK;
 }

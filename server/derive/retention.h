@@ -38,7 +38,9 @@ struct tw_retention { /* 0: no such limit */
 enum tw_status tw_retention_read(
         const json_t *json, struct tw_retention *ret, struct tw_err *err) TW_MUST_USE;
 json_t *tw_retention_json(const struct tw_retention *r); /* a new reference */
-/* Of a project; no limits when it has set none. */
+/* The rules of a project that has set none; PUT {} removes all limits. */
+enum { TW_UPLOADS_DAYS = 14, TW_TRACES_DAYS = 90 };
+/* Of a project, or the defaults. */
 enum tw_status tw_retention_of(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         struct tw_retention *ret, struct tw_err *err) TW_MUST_USE;
 
@@ -56,14 +58,15 @@ enum tw_expiry_why {
 	TW_EXPIRY_QUARANTINE,
 	TW_EXPIRY_ANR,
 	TW_EXPIRY_DECODED,
-	TW_EXPIRY_ARCHIVED /* by its upload's age */
+	TW_EXPIRY_ARCHIVED, /* by its upload's age */
+	TW_EXPIRY_DISK      /* tw_retention_floor */
 };
 /* What goes. */
 enum tw_expired tw_expiry_what(enum tw_expiry_why why);
 const char *tw_expiry_word(enum tw_expiry_why why);
 
 struct tw_expiry {
-	const char *id, *name;
+	const char *project_id, *id, *name;
 	int64_t created_ms;
 	int64_t due_ms; /* when its age says; 0: it does not */
 	uint64_t bytes; /* that become free */
@@ -74,6 +77,16 @@ struct tw_expiry {
  * files of those that stay. */
 enum tw_status tw_retention_due(struct tw_catalogue *c, const char *project_id,
         const struct tw_retention *rules, int64_t now_ms, uint32_t limit, struct tw_arena *a,
+        struct tw_expiry **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+
+/* Which traces of those projects go when the disk has over_bytes too many in use, at most `limit`:
+ * each time the oldest one of the project that stores the most bytes, so that a project goes down
+ * to the size of the others before these lose anything.  Kept are, besides what is pinned, kept for
+ * its value or not decoded yet, firsts of groups of ANRs and annotated traces as the project's
+ * rules say. None, if all projects together store less than over_bytes: other files fill the disk.
+ */
+enum tw_status tw_retention_floor(struct tw_catalogue *c, const struct tw_project_row *projects,
+        size_t n_projects, uint64_t over_bytes, uint32_t limit, struct tw_arena *a,
         struct tw_expiry **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 
 #endif

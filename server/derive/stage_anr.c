@@ -23,13 +23,7 @@
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_stored.h"
 
-enum {
-	LOOKED_AT_ONCE = 16,
-	KEYED_AT_ONCE = 64,
-	NAME_BYTES = 16384,
-	KEEP_DAYS = 400,
-	INLINED_MAX = 32
-};
+enum { LOOKED_AT_ONCE = 16, KEYED_AT_ONCE = 64, NAME_BYTES = 16384, INLINED_MAX = 32 };
 enum { WAITED_NS = 1000000000, WAITED_S = 5 }; /* when a report does not say */
 #define WORK_BYTES ((size_t)512 << 20)
 
@@ -454,9 +448,9 @@ static enum tw_status tend(
 	bool expired = false;
 	enum tw_status st = tw_catalogue_hang_renames(h->parts.catalogue, ret_more, err);
 
-	if (st == TW_OK && !tw_turn_is_last(turn))
-		st = tw_catalogue_hang_expire(
-		        h->parts.catalogue, tw_unix_ms() / TW_DAY_MS - KEEP_DAYS, &expired, err);
+	if (st == TW_OK && !tw_turn_is_last(turn) && h->parts.figures_days)
+		st = tw_catalogue_hang_expire(h->parts.catalogue,
+		        tw_unix_ms() / TW_DAY_MS - h->parts.figures_days, &expired, err);
 	*ret_more = *ret_more || expired;
 	return st;
 }

@@ -9,8 +9,6 @@
 #include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 
-enum { KEEP_DAYS = 400 };
-
 static enum tw_status run(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
@@ -24,6 +22,7 @@ static enum tw_status tend(
 	const bool last = tw_turn_is_last(turn); /* down to the last delta */
 	const int64_t today = tw_unix_ms() / TW_DAY_MS, day = last ? 0 : today;
 	struct tw_catalogue *c = ((struct tw_folder *)state)->parts.catalogue;
+	const unsigned days = ((struct tw_folder *)state)->parts.figures_days;
 	bool more[5] = {false};
 	struct tw_err why[5];
 	enum tw_status st[5];
@@ -33,7 +32,8 @@ static enum tw_status tend(
 	st[2] = tw_rollup_trees_add(c, last ? 1 : TW_ROLLUP_TREE_DELTAS, day, &more[2], &why[2]);
 	st[3] = more[1] ? TW_OK /* cells of days that are over change no more */
 	                : tw_rollup_wides_add(c, today, &more[3], &why[3]);
-	st[4] = last ? TW_OK : tw_catalogue_rollup_expire(c, today - KEEP_DAYS, &more[4], &why[4]);
+	st[4] = last || !days ? TW_OK
+	                      : tw_catalogue_rollup_expire(c, today - days, &more[4], &why[4]);
 	for (int i = 0; i < 5; i++)
 		*ret_more = *ret_more || more[i];
 	for (int i = 0; i < 5; i++)

@@ -49,7 +49,7 @@ struct tw_metrics {
 	counter deaths[TW_DEATHS];
 	counter mappings[MAPPING_OUTCOMES];
 	counter repairs[TW_REPAIR_COUNT];
-	counter expired[TW_EXPIRED_KINDS], expired_bytes;
+	counter expired[TW_EXPIRED_KINDS], expired_bytes, floor_traces, floor_bytes;
 	_Atomic int64_t requests_open, uploads_open, connections_open;
 	counter connections_late, connections_evicted, requests_abandoned, bodies_slow;
 	struct decode decodes[DECODES];
@@ -133,6 +133,14 @@ void tw_metrics_healed(struct tw_metrics *m)
 {
 	if (m)
 		add(&m->healed, 1);
+}
+
+void tw_metrics_disk_floor(struct tw_metrics *m, uint64_t traces, uint64_t bytes)
+{
+	if (!m)
+		return;
+	add(&m->floor_traces, traces);
+	add(&m->floor_bytes, bytes);
 }
 
 void tw_metrics_expired(struct tw_metrics *m, enum tw_expired what, uint64_t bytes)
@@ -414,11 +422,16 @@ void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out)
 	        "tracewell_expired_total{what=\"upload\"} %" PRIu64 "\n"
 	        "tracewell_expired_total{what=\"decoded\"} %" PRIu64 "\n"
 	        "# TYPE tracewell_expired_bytes_total counter\n"
-	        "tracewell_expired_bytes_total %" PRIu64 "\n",
+	        "tracewell_expired_bytes_total %" PRIu64 "\n"
+	        "# TYPE tracewell_disk_floor_traces_total counter\n"
+	        "tracewell_disk_floor_traces_total %" PRIu64 "\n"
+	        "# TYPE tracewell_disk_floor_bytes_total counter\n"
+	        "tracewell_disk_floor_bytes_total %" PRIu64 "\n",
 	        get(&m->bytes_out), (int64_t)atomic_load(&m->requests_open),
 	        (int64_t)atomic_load(&m->uploads_open), get(&m->healed),
 	        get(&m->expired[TW_EXPIRED_TRACE]), get(&m->expired[TW_EXPIRED_UPLOAD]),
-	        get(&m->expired[TW_EXPIRED_DECODED]), get(&m->expired_bytes));
+	        get(&m->expired[TW_EXPIRED_DECODED]), get(&m->expired_bytes), get(&m->floor_traces),
+	        get(&m->floor_bytes));
 	tw_buf_printf(out,
 	        "# TYPE tracewell_connections_open gauge\n"
 	        "tracewell_connections_open %" PRId64 "\n"

@@ -62,6 +62,7 @@ void tw_metrics_healed(struct tw_metrics *m);
 
 /* A trace, or the upload or decoded file of one alone, was deleted by its project's rules. */
 enum tw_expired { TW_EXPIRED_TRACE, TW_EXPIRED_UPLOAD, TW_EXPIRED_DECODED, TW_EXPIRED_KINDS };
+void tw_metrics_disk_floor(struct tw_metrics *m, uint64_t traces, uint64_t bytes);
 void tw_metrics_expired(struct tw_metrics *m, enum tw_expired what, uint64_t bytes);
 
 /* Appends the text of all of them, without HELP lines. */

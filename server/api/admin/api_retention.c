@@ -4,6 +4,7 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
+#include "server/derive/jobs_retention.h"
 #include "server/derive/retention.h"
 
 enum { TOLD = 200, SOON_DAYS = 7, SOON_DAYS_MOST = 3650 };
@@ -71,6 +72,17 @@ static enum tw_status look_ahead(
 	return st;
 }
 
+static json_t *disk_json(const struct tw_app *app)
+{
+	struct tw_disk disk;
+
+	if (!tw_retention_disk(app, &disk))
+		return json_null();
+	return json_pack("{sI sI sI}", "max_percent", (json_int_t)app->config->max_disk_percent,
+	        "size_bytes", (json_int_t)disk.size_bytes, "used_bytes",
+	        (json_int_t)disk.used_bytes);
+}
+
 static enum tw_status reply(struct tw_req *r, const struct tw_retention *rules, struct tw_err *err)
 {
 	struct told t = {0};
@@ -79,12 +91,12 @@ static enum tw_status reply(struct tw_req *r, const struct tw_retention *rules, 
 	if (st != TW_OK)
 		return st;
 	return tw_req_reply_json(r, 200,
-	        json_pack("{so s{sI sI sI sI sI} so so}", "rules", tw_retention_json(rules), "use",
-	                "traces", (json_int_t)t.use.traces, "archived", (json_int_t)t.use.archived,
-	                "pinned", (json_int_t)t.use.pinned, "upload_bytes",
-	                (json_int_t)t.use.upload_bytes, "decoded_bytes",
-	                (json_int_t)t.use.decoded_bytes, "due", due_json(&t), "soon",
-	                soon_json(&t)),
+	        json_pack("{so s{sI sI sI sI sI} so so so}", "rules", tw_retention_json(rules),
+	                "use", "traces", (json_int_t)t.use.traces, "archived",
+	                (json_int_t)t.use.archived, "pinned", (json_int_t)t.use.pinned,
+	                "upload_bytes", (json_int_t)t.use.upload_bytes, "decoded_bytes",
+	                (json_int_t)t.use.decoded_bytes, "due", due_json(&t), "soon", soon_json(&t),
+	                "disk", disk_json(tw_req_app(r))),
 	        err);
 }
 

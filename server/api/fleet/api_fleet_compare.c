@@ -66,7 +66,8 @@ static enum tw_status read_trace(
         struct tw_fleet_question *q, struct tw_compared_side *s, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(q->req);
-	const struct tw_derive_parts parts = {app->catalogue, app->blobs, app->symbols};
+	const struct tw_derive_parts parts = {
+	        .catalogue = app->catalogue, .blobs = app->blobs, .symbols = app->symbols};
 	struct tw_trace_row row;
 	enum tw_status st = tw_catalogue_trace_get(app->catalogue,
 	        tw_req_caller(q->req)->project_id, s->trace_id, q->arena, &row, err);

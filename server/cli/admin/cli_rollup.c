@@ -70,7 +70,7 @@ static enum tw_status fold(struct tw_catalogue *c, struct tw_blobs *blobs, struc
 	static const struct tw_stage *const stages[] = {
 	        &tw_stage_rollup, &tw_stage_anr, &tw_stage_findings};
 	struct tw_symbols *symbols = tw_symbols_new(blobs, MAPPINGS_OPEN);
-	const struct tw_derive_parts parts = {c, blobs, symbols};
+	const struct tw_derive_parts parts = {.catalogue = c, .blobs = blobs, .symbols = symbols};
 	struct progress p = {tw_progress_of("rollup: traces", 0), c, 0};
 	const struct tw_drain drain = {step, &p};
 	struct tw_stage_waiting w;

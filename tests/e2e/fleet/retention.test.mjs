@@ -37,6 +37,20 @@ const files = (s, folder) => fs.readdirSync(path.join(s.data, folder), { recursi
 const start = (t) => startServer(t, { args: ['--retention-every', '1'] });
 
 describe('retention', { concurrency: 2 }, () => {
+	test('a project without rules has defaults, which the first start logs', async (t) => {
+		const s = await start(t);
+		assert.match(s.log, /event=retention_defaults uploads_days=14 traces_days=90 figures_days=400 max_disk_use_percent=80 /);
+		const ids = [await upload(s, 50), await upload(s, 51), await upload(s, 52)];
+		age(s, { [ids[0]]: 91, [ids[1]]: 15, [ids[2]]: 13 });
+		await gone(s, ids[0]);
+		await until(async () => ((await s.get(`/api/v1/traces/${ids[1]}`)).json.upload_kept === false ? true : undefined), 'its upload deleted');
+		assert.ok(await there(s, ids[2]));
+		assert.equal(files(s, 'traces'), 2);
+		await s.put('/api/v1/builds/b1/methods', sampleMapping);
+		await until(async () => ((await s.get(`/api/v1/traces/${ids[1]}/methods`)).json.methods.some((m) => m.resolved) ? true : undefined), 'named by a late mapping');
+		assert.equal((await rules(s, { max_age_days: 0, uploads_max_age_days: null })).json.rules.max_age_days, null);
+	});
+
 	test('by age: told before, then deleted with its files; pinned traces stay', async (t) => {
 		const s = await start(t);
 		const ids = [await upload(s, 50), await upload(s, 51), await upload(s, 52)];
@@ -47,7 +61,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.equal(dry.status, 200, dry.text);
 		assert.deepEqual(dry.json.due.map((d) => [d.id, d.why]), [[ids[0], 'age']]);
 		assert.ok(dry.json.soon.some((x) => x.id === ids[2] && x.expires_ms > Date.now() && x.expires_ms < Date.now() + 6 * DAY_MS));
-		assert.equal((await s.get('/api/v1/retention')).json.rules.max_age_days, null, 'nothing was changed');
+		assert.equal((await s.get('/api/v1/retention')).json.rules.max_age_days, 90, 'nothing was changed');
 		assert.ok(await there(s, ids[0]));
 
 		assert.equal((await rules(s, { max_age_days: 30 })).status, 200);
@@ -290,7 +304,7 @@ describe('retention', { concurrency: 2 }, () => {
 		const s = await start(t);
 		for (const [body, words] of [
 			[{ max_age: 3 }, /no rule "max_age"/],
-			[{ max_age_days: 0 }, /max_age_days must be a whole number from 1/],
+			[{ max_age_days: -1 }, /max_age_days must be a whole number from 1/],
 			[{ max_age_days: '3' }, /whole number/],
 			[{ max_bytes: 1e300 }, /max_bytes/],
 			[[], /must be a JSON object/],

@@ -30,8 +30,10 @@ function Used({ room }: { room: Room }) {
 				<div><dt>{tr('Together')}</dt><dd>{bytes(total)}{rules.max_bytes && <span class="quiet">{' '}{tr('of {max_bytes}', { max_bytes: bytes(rules.max_bytes) })}</span>}</dd></div>
 				<div><dt>{tr('Traces')}</dt><dd>{count(use.traces)}{rules.max_traces && <span class="quiet">{' '}{tr('of {max_traces}', { max_traces: count(rules.max_traces) })}</span>}</dd></div>
 				<div><dt>{tr('Pinned')}</dt><dd>{count(use.pinned)}</dd></div>
+				{room.disk && <div><dt>{tr('Disk')}</dt><dd>{bytes(room.disk.used_bytes)}{' '}<span class="quiet">{tr('of {max_bytes}', { max_bytes: bytes(room.disk.size_bytes) })}</span></dd></div>}
 				<div><dt>{tr('Only raw')}</dt><dd>{count(use.archived)}</dd></div>
 			</dl>
+			{room.disk && <p class="quiet">{tr('Above {max_percent} % of the disk, the oldest traces of the projects that store most are deleted.', { max_percent: room.disk.max_percent })}</p>}
 		</Panel>
 	);
 }

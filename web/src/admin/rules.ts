@@ -13,6 +13,7 @@ export interface Due {
 }
 export interface Room {
 	rules: Rules; use: { traces: number; archived: number; pinned: number; upload_bytes: number; decoded_bytes: number }; due: Due[]; soon: Due[];
+	disk: { max_percent: number; size_bytes: number; used_bytes: number } | null;
 }
 
 const GIB = 2 ** 30;

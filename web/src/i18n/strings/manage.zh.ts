@@ -332,6 +332,8 @@ const zh = {
 	'of {max_bytes}': '/ 上限 {max_bytes}',
 	'of {max_traces}': '/ 上限 {max_traces}',
 	'Pinned': '置顶',
+	'Disk': '磁盘',
+	'Above {max_percent} % of the disk, the oldest traces of the projects that store most are deleted.': '磁盘使用超过 {max_percent}% 时，将从占用最多的项目开始删除最旧的 Trace。',
 	'Only raw': '仅原始文件',
 	'What goes': '删除内容',
 	'Of': '所属',

@@ -1,0 +1,171 @@
+/* The defaults of retention, and which traces go when the disk is too full. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/base/clock.h"
+#include "server/base/file/disk.h"
+#include "server/derive/retention.h"
+#include "server/ingest/upload_meta.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
+
+enum { LIMIT = 20, TRACE_BYTES = 1000 };
+
+struct store {
+	char dir[64];
+	struct tw_catalogue *c;
+	struct tw_db *db;
+	struct tw_arena *arena;
+};
+
+static void open_store(struct store *s)
+{
+	memcpy(s->dir, "/tmp/tw-keep-XXXXXX", sizeof "/tmp/tw-keep-XXXXXX");
+	assert_non_null(mkdtemp(s->dir));
+	s->c = catalogue_in(s->dir);
+	s->db = catalogue_beside(s->dir);
+	s->arena = tw_arena_new(64 << 20);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+static void close_store(struct store *s)
+{
+	tw_db_close(s->db);
+	s->c = tw_catalogue_close(s->c);
+	tw_arena_free(s->arena);
+	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* So many decoded traces, named PROJECT0 and so on, the first the oldest. */
+static void add_traces(struct store *s, const char *project, int n)
+{
+	struct tw_caller who = {0};
+	struct tw_trace_meta meta = tw_upload_meta_none();
+	char app[32], id[TW_ID_BYTES], sql[200];
+	bool is_new;
+
+	assert_int_equal(tw_catalogue_project(s->c, project, who.project_id, &is_new, NULL), TW_OK);
+	for (int i = 0; i < n; i++) {
+		const struct tw_part part = {"trace", "aa", "", TRACE_BYTES};
+
+		(void)snprintf(app, sizeof app, "%s%d", project, i);
+		meta.app = app;
+		assert_int_equal(tw_catalogue_trace_add(s->c,
+		                         &(struct tw_arrival){.caller = &who,
+		                                 .key = "",
+		                                 .meta = &meta,
+		                                 .parts = &part,
+		                                 .n_parts = 1},
+		                         id, &is_new, NULL),
+		        TW_OK);
+		(void)snprintf(sql, sizeof sql,
+		        "UPDATE trace SET state=2, created_ms=%d WHERE trace_id='%s'", 1000 + i,
+		        id);
+		catalogue_run(s->db, sql);
+	}
+}
+
+/* The names of those that would go, with blanks between. */
+static void expect_floor(struct store *s, uint64_t over_bytes, const char *names)
+{
+	struct tw_project_row *projects;
+	struct tw_expiry *due;
+	char text[400] = "";
+	size_t n_projects, n;
+
+	assert_int_equal(
+	        tw_catalogue_projects(s->c, s->arena, &projects, &n_projects, NULL), TW_OK);
+	assert_int_equal(tw_retention_floor(s->c, projects, n_projects, over_bytes, LIMIT, s->arena,
+	                         &due, &n, NULL),
+	        TW_OK);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(due[i].why, TW_EXPIRY_DISK);
+		(void)strncat(text, due[i].name, 40);
+		(void)strcat(text, i + 1 < n ? " " : "");
+	}
+	assert_string_equal(text, names);
+}
+
+static void test_the_largest_project_gives_its_oldest(void **state)
+{
+	struct store s;
+
+	(void)state;
+	open_store(&s);
+	add_traces(&s, "a", 5);
+	add_traces(&s, "b", 2);
+	expect_floor(&s, 0, "");
+	expect_floor(&s, 1, "a0");
+	expect_floor(&s, 3000, "a0 a1 a2");
+	expect_floor(&s, 5000, "a0 a1 a2 a3 b0"); /* a and b are equal before the last two */
+	expect_floor(&s, 7000, "a0 a1 a2 a3 b0 a4 b1");
+	expect_floor(&s, 7001, ""); /* other files fill the disk */
+	close_store(&s);
+}
+
+static void test_what_is_kept_stays(void **state)
+{
+	struct store s;
+
+	(void)state;
+	open_store(&s);
+	add_traces(&s, "a", 9);
+	catalogue_run(s.db, "UPDATE trace SET pinned=1 WHERE app='a0'");
+	catalogue_run(s.db, "UPDATE trace SET kept_for='regression' WHERE app='a1'");
+	catalogue_run(s.db, "UPDATE trace SET state=0 WHERE app='a2'"); /* not decoded */
+	catalogue_run(s.db, "UPDATE trace SET state=1 WHERE app='a3'");
+	catalogue_run(s.db, "UPDATE trace SET title='t' WHERE app='a4'");
+	catalogue_run(s.db, "UPDATE trace SET anr='g' WHERE app='a5' OR app='a6'");
+	expect_floor(&s, 9000, "a6 a7 a8"); /* a5 is the first of its group */
+	close_store(&s);
+}
+
+static void test_a_project_has_defaults(void **state)
+{
+	struct tw_retention r;
+	json_t *none = json_pack("{s:n, s:i}", "max_age_days", "uploads_max_age_days", 0);
+	struct store s;
+
+	(void)state;
+	open_store(&s);
+	assert_int_equal(tw_retention_of(s.c, "p", s.arena, &r, NULL), TW_OK);
+	assert_int_equal(r.uploads_max_age_days, 14);
+	assert_int_equal(r.max_age_days, 90);
+	assert_true(r.keep_annotated && r.keep_first_anr);
+	assert_int_equal(tw_retention_read(none, &r, NULL), TW_OK);
+	assert_int_equal(r.uploads_max_age_days, 0); /* never */
+	assert_int_equal(r.max_age_days, 0);
+	json_decref(none);
+	close_store(&s);
+}
+
+static void test_how_much_is_too_much(void **state)
+{
+	(void)state;
+	assert_int_equal(tw_disk_over(&(struct tw_disk){1000, 800}, 80), 0);
+	assert_int_equal(tw_disk_over(&(struct tw_disk){1000, 801}, 80), 1);
+	assert_int_equal(tw_disk_over(&(struct tw_disk){UINT64_MAX, UINT64_MAX}, 100), 0);
+	assert_int_equal(tw_disk_over(&(struct tw_disk){0, 0}, 80), 0);
+}
+
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_largest_project_gives_its_oldest),
+        cmocka_unit_test(test_what_is_kept_stays),
+        cmocka_unit_test(test_a_project_has_defaults),
+        cmocka_unit_test(test_how_much_is_too_much),
+};
+
+UNIT_TESTS("retention", tests)
