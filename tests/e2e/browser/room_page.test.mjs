@@ -38,11 +38,13 @@ test('an admin tries rules out, saves them, and sees what goes next and why', as
 	const soon = (await s.trace(sampleTrace(62), { query: { app: 'com.acme.soon' } })).id;
 	await s.ask('PATCH', `/api/v1/traces/${kept}`, { key: s.write, body: '{"pinned":true}' });
 	for (const [id, days] of [[old, 40], [kept, 40], [soon, 25]]) change(s, 'UPDATE trace SET created_ms=created_ms-?*86400000 WHERE trace_id=?', days, id);
+	await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: '{}' });
 	for (const scheme of ['light', 'dark']) {
 		const page = await watch(s, scheme);
 		await navigate(page, 'Retention');
 		await page.waitForSelector('text=Traces are kept until somebody deletes them.');
 		await page.waitForSelector('.roomfacts dd:has-text("3")');
+		await page.waitForSelector('text=Above 80 % of the disk, the oldest traces');
 		await page.waitForSelector('#next >> text=Nothing, by the present rules.');
 		await page.fill('input[name=max_age_days]', '0');
 		await page.waitForSelector('text=a number above 0');
