@@ -71,7 +71,7 @@ export const refusals: Record<string, string> = {
 	'{1} has at most {2} bytes': '{1} 最多 {2} 字节',
 	'{1} must be a whole number, 0 or more': '{1} 必须是不小于 0 的整数',
 	'{1} must be a whole number from 0 to {2}': '{1} 必须是 0 到 {2} 之间的整数',
-	'{1} must be a whole number from 1 to {2}, or null for {3}': '{1} 必须是 1 到 {2} 之间的整数；null 表示不限制或取默认值',
+	'{1} must be a whole number from 1 to {2}, or null or 0 for {3}': '{1} 必须是 1 到 {2} 之间的整数；null 或 0 表示不限制或取默认值',
 	'{1} must be a number of bytes': '{1} 必须是字节数',
 	'{1} must be true or false': '{1} 必须是 true 或 false',
 	'{1} must be a list': '{1} 必须是列表',
