@@ -13,8 +13,8 @@
 
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/need_blobs.h"
+#include "server/decode/jobs.h"
 #include "server/decode/jobs_internal.h"
-#include "server/decode/jobs_store.h"
 #include "server/storage/blob.h"
 #include "server/storage/blob_use.h"
 
@@ -68,27 +68,17 @@ static enum tw_status store(struct tw_app *app, const struct tw_job_row *job, in
 	return tw_end_need_blobs(&needed, st, err);
 }
 
-/* Its trace was deleted meanwhile: nobody may have it now. */
-static void drop(struct tw_app *app, const char *sha256)
-{
-	bool used = true;
-
-	tw_blob_drop_begin(app);
-	if (tw_catalogue_has_blob(app->catalogue, sha256, &used, NULL) == TW_OK && !used)
-		tw_store_drop_blobs(app, &sha256, 1);
-	tw_blob_drop_end(app);
-}
-
 enum tw_status tw_jobs_keep_system(
         struct tw_app *app, const struct tw_job_row *job, int fd, struct tw_err *err)
 {
 	char sha256[TW_SHA256_HEX] = "";
+	const char *part = sha256;
 	enum tw_status st;
 
 	tw_blob_use_begin(app);
 	st = store(app, job, fd, sha256, err);
 	tw_blob_use_end(app);
-	if (st == TW_NOT_FOUND)
-		drop(app, sha256);
+	if (st == TW_NOT_FOUND) /* its trace was deleted meanwhile: nobody may have it now */
+		tw_jobs_drop_unused(app, &(struct tw_blob_list){&part, 1});
 	return st;
 }

@@ -2,23 +2,20 @@
 
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/trace_record.h"
+#include "server/decode/jobs.h"
 #include "server/decode/jobs_store.h"
-#include "server/storage/blob_use.h"
 
 enum tw_status tw_retire_trace(struct tw_app *app, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_err *err)
 {
-	const char **blobs = NULL;
-	size_t n = 0;
+	struct tw_blob_list unused = {0};
 	enum tw_status st;
 
 	tw_record_drop(app->recorder, trace_id); /* before its row, or it would prove a lost one */
-	tw_blob_drop_begin(app);
-	st = tw_catalogue_trace_delete(app->catalogue, project_id, trace_id, a, &blobs, &n, err);
-	if (st == TW_OK)
-		tw_store_drop_blobs(app, blobs, n);
-	tw_blob_drop_end(app);
+	st = tw_catalogue_trace_delete(
+	        app->catalogue, project_id, trace_id, a, &unused.sha256, &unused.n, err);
 	if (st == TW_OK) {
+		tw_jobs_drop_unused(app, &unused);
 		tw_store_drop_trace(app, trace_id);
 		tw_record_drop(app->recorder, trace_id); /* a decoder may have written it again */
 	} else if (st != TW_NOT_FOUND) {
@@ -43,12 +40,10 @@ enum tw_status tw_retire_upload(struct tw_app *app, const char *project_id, cons
         struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_blob_list unused = {0};
-	enum tw_status st;
+	enum tw_status st =
+	        tw_catalogue_upload_drop(app->catalogue, project_id, trace_id, a, &unused, err);
 
-	tw_blob_drop_begin(app);
-	st = tw_catalogue_upload_drop(app->catalogue, project_id, trace_id, a, &unused, err);
 	if (st == TW_OK)
-		tw_store_drop_blobs(app, unused.sha256, unused.n);
-	tw_blob_drop_end(app);
+		tw_jobs_drop_unused(app, &unused);
 	return st;
 }

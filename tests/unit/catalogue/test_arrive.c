@@ -13,11 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "server/base/app.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/catalogue_internal.h"
 #include "server/decode/jobs_internal.h"
+#include "server/derive/retire.h"
 #include "server/ingest/arrive.h"
 #include "server/ingest/upload_meta.h"
 #include "server/storage/blob.h"
@@ -364,7 +367,70 @@ static void test_start_proves_the_last(void **state)
 	}
 }
 
+/* --- a delete and uploads --- */
+
+struct retiring {
+	struct store *s;
+	char id[TW_ID_BYTES];
+	_Atomic pid_t tid;
+	enum tw_status status;
+};
+
+static void *retire(void *arg)
+{
+	struct retiring *r = arg;
+
+	r->tid = gettid();
+	r->status = tw_retire_trace(&r->s->app, r->s->caller.project_id, r->id, r->s->arena, NULL);
+	return NULL;
+}
+
+static bool waits_for_lock(pid_t tid)
+{
+	char path[64];
+	long call = -1;
+	FILE *f;
+
+	(void)snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)tid);
+	f = tid ? fopen(path, "re") : NULL;
+	if (!f || fscanf(f, "%ld", &call) != 1)
+		call = -1;
+	if (f)
+		(void)fclose(f);
+	return call == SYS_futex;
+}
+
+/* Uploads hold blob_use for reading: a delete that waits for a writer, or for its own commit, does
+ * not block them. */
+static void test_a_delete_blocks_no_upload(void **state)
+{
+	const struct tw_part part = {"trace", "aa", "", 1};
+	struct store s;
+	struct retiring r = {.s = &s};
+	const struct tw_arrival up = {
+	        .caller = &s.caller, .meta = &s.meta, .parts = &part, .n_parts = 1};
+	pthread_t thread;
+	bool is_new, used = true;
+
+	(void)state;
+	open_store(&s);
+	assert_int_equal(tw_catalogue_trace_add(s.app.catalogue, &up, r.id, &is_new, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(s.app.catalogue, NULL), TW_OK);
+	assert_int_equal(pthread_create(&thread, NULL, retire, &r), 0);
+	while (!waits_for_lock(r.tid))
+		(void)usleep(1000);
+	assert_int_equal(pthread_rwlock_tryrdlock(&s.app.blob_use), 0);
+	(void)pthread_rwlock_unlock(&s.app.blob_use);
+	assert_int_equal(tw_cat_end(s.app.catalogue, TW_OK, NULL), TW_OK);
+	(void)pthread_join(thread, NULL);
+	assert_int_equal(r.status, TW_OK);
+	assert_int_equal(tw_catalogue_has_blob(s.app.catalogue, "aa", &used, NULL), TW_OK);
+	assert_false(used);
+	close_store(&s);
+}
+
 static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_delete_blocks_no_upload),
         cmocka_unit_test(test_unseen_until_durable),
         cmocka_unit_test(test_not_durable),
         cmocka_unit_test(test_each_answers_for_itself),
