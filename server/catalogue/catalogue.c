@@ -4,9 +4,12 @@
 #include "server/catalogue/catalogue_internal.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "server/base/text/json_memory.h"
 #include "server/db/catalogue_postgres.h"
 #include "server/db/catalogue_sqlite.h"
 
@@ -362,4 +365,72 @@ enum tw_status tw_catalogue_has_decoded(
         struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err)
 {
 	return is_there(c, "SELECT 1 FROM trace WHERE trace_id=? AND state<>4", trace_id, ret, err);
+}
+
+#define POSITION_OF_EACH                                                                           \
+	"SELECT " TW_EITHER("n.key", "n.key-1") " FROM " TW_EITHER("json_each(?1)",                \
+	        "json_array_elements_text(CAST(?1 AS json)) WITH ORDINALITY") " n" TW_EITHER("",   \
+	        "(value,key)") " WHERE "
+
+static const char *const positions[] = {
+        [TW_NAME_BLOB] = POSITION_OF_EACH /* part_by_content, build_by_* */
+        "EXISTS (SELECT 1 FROM part WHERE sha256=n.value)"
+        " OR EXISTS (SELECT 1 FROM build WHERE map_sha256=n.value AND map_sha256<>'')"
+        " OR EXISTS (SELECT 1 FROM build WHERE source_sha256=n.value AND source_sha256<>'')"
+        " OR EXISTS (SELECT 1 FROM build WHERE retrace_sha256=n.value AND retrace_sha256<>'')"
+        " OR EXISTS (SELECT 1 FROM build WHERE retrace_source_sha256=n.value"
+        " AND retrace_source_sha256<>'')"
+        " OR EXISTS (SELECT 1 FROM mapping_job WHERE source_sha256=n.value"
+        " AND source_sha256<>'')",
+        [TW_NAME_DECODED] = POSITION_OF_EACH /* trace_by_id */
+        "EXISTS (SELECT 1 FROM trace WHERE trace_id=n.value AND state<>4)",
+        [TW_NAME_TRACE] = POSITION_OF_EACH /* trace_by_id */
+        "EXISTS (SELECT 1 FROM trace WHERE trace_id=n.value)",
+        [TW_NAME_PIECE] = POSITION_OF_EACH /* resumable_piece_by_object */
+        "EXISTS (SELECT 1 FROM resumable_piece WHERE object=n.value)",
+};
+
+static enum tw_status read_positions(struct tw_catalogue *c, enum tw_name_kind what,
+        const char *names, size_t n, bool *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	struct tw_db *db = NULL;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(&q, db, err, positions[what], "t", names);
+	if (st == TW_OK) {
+		while (tw_cat_row(&q)) {
+			const int64_t at = tw_cat_int(&q, 0);
+
+			if (at >= 0 && (uint64_t)at < n)
+				ret[at] = true;
+		}
+		st = tw_cat_close(&q, err);
+	}
+	tw_cat_done(c, db);
+	return st;
+}
+
+enum tw_status tw_catalogue_have(struct tw_catalogue *c, enum tw_name_kind what,
+        const char *const *names, size_t n, bool *ret, struct tw_err *err)
+{
+	json_t *list = json_array();
+	char *text;
+	enum tw_status st;
+
+	memset(ret, 0, n * sizeof *ret);
+	for (size_t i = 0; i < n; i++) {
+		json_t *name = json_string(names[i]); /* NULL: not UTF-8, so no row has it */
+
+		(void)json_array_append_new(list, name ? name : json_null());
+	}
+	text = json_array_size(list) == n ? tw_json_dumps(list, JSON_COMPACT) : NULL;
+	json_decref(list);
+	if (!text)
+		return tw_oom(err);
+	st = read_positions(c, what, text, n, ret, err);
+	free(text);
+	return st;
 }

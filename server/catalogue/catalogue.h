@@ -592,6 +592,11 @@ enum tw_status tw_catalogue_has_decoded(
 enum tw_status tw_catalogue_has_trace(
         struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err) TW_MUST_USE;
 
+/* The same for many names in one statement.  TW_NAME_PIECE: objects of resumable uploads. */
+enum tw_name_kind { TW_NAME_BLOB, TW_NAME_DECODED, TW_NAME_TRACE, TW_NAME_PIECE };
+enum tw_status tw_catalogue_have(struct tw_catalogue *c, enum tw_name_kind what,
+        const char *const *names, size_t n, bool *ret, struct tw_err *err) TW_MUST_USE;
+
 /* --- what is kept, and how long (catalogue_retention.c) --- */
 
 struct tw_use { /* of a project */

@@ -162,13 +162,23 @@ static enum tw_status record_known(
 
 /* --- unknown files go to lost/ --- */
 
+enum { NAMES_AT_ONCE = 256 };
+
 typedef enum tw_status known_fn(struct tw_app *, const char *key, bool *ret, struct tw_err *);
+
+struct folder {
+	const char *name;
+	known_fn *known;
+	enum tw_name_kind names;
+};
 
 struct sweep {
 	struct tw_app *app;
 	const _Atomic bool *stop;
-	known_fn *known;
+	const struct folder *folder;
 	uint64_t taken;
+	size_t n; /* files that are looked up together */
+	char keys[NAMES_AT_ONCE][TW_STORE_KEY];
 };
 
 struct taking {
@@ -208,10 +218,10 @@ static enum tw_status sweep_shared(
 		return st == TW_NOT_FOUND ? TW_OK : st;
 	if (tw_unix_ms() - now.modified_ms <= TW_DAY_MS)
 		return TW_OK;
-	if (s->known == blob_known)
+	if (s->folder->known == blob_known)
 		return tw_catalogue_unless_used(
 		        s->app->catalogue, name_of(f->key), take_unused, &t, err);
-	st = s->known(s->app, f->key, &known, err);
+	st = s->folder->known(s->app, f->key, &known, err);
 	return st == TW_OK && !known ? take(s, f->key, err) : st;
 }
 
@@ -221,54 +231,106 @@ static enum tw_status sweep_own(struct sweep *s, const struct tw_store_file *f, 
 	enum tw_status st;
 
 	tw_blob_drop_begin(s->app);
-	st = s->known(s->app, f->key, &known, err); /* its row may have come since */
+	st = s->folder->known(s->app, f->key, &known, err); /* its row may have come since */
 	if (st == TW_OK && !known)
 		st = take(s, f->key, err);
 	tw_blob_drop_end(s->app);
 	return st;
 }
 
+/* Of one that the catalogue did not have among many. */
+static void sweep_one(struct sweep *s, const char *key)
+{
+	const struct tw_store_file f = {.key = key};
+	bool known = true;
+	struct tw_err why;
+	enum tw_status st = s->folder->known(s->app, key, &known, &why);
+
+	if (st == TW_OK && !known)
+		st = tw_catalogue_is_shared(s->app->catalogue) ? sweep_shared(s, &f, &why)
+		                                               : sweep_own(s, &f, &why);
+	if (st != TW_OK)
+		tw_log_err(TW_LOG_WARN, "sweep", name_of(key), &why);
+}
+
+/* The name that its row has, if its file has the form of such a name. */
+static void row_name(const struct folder *folder, const char *key, char ret[TW_STORE_KEY])
+{
+	char id[TW_ID_CHARS + 1];
+
+	if (folder->names == TW_NAME_PIECE)
+		(void)snprintf(ret, TW_STORE_KEY, "%s", key);
+	else if (folder->names == TW_NAME_DECODED && trace_id_of(key, id))
+		(void)snprintf(ret, TW_STORE_KEY, "%s", id);
+	else
+		(void)snprintf(ret, TW_STORE_KEY, "%s", name_of(key));
+}
+
+/* A statement for each would take most of the time of a sweep. */
+static void sweep_gathered(struct sweep *s)
+{
+	static const char none[1];
+	char(*text)[TW_STORE_KEY] = tw_mem_alloc(NAMES_AT_ONCE, sizeof *text);
+	const char *names[NAMES_AT_ONCE];
+	bool known[NAMES_AT_ONCE] = {false};
+
+	for (size_t i = 0; i < s->n; i++) {
+		names[i] = text ? text[i] : none;
+		if (text)
+			row_name(s->folder, s->keys[i], text[i]);
+	}
+	if (text && s->n && /* otherwise each is looked up */
+	        tw_catalogue_have(s->app->catalogue, s->folder->names, names, s->n, known, NULL) !=
+	                TW_OK)
+		memset(known, 0, sizeof known);
+	tw_mem_free(text);
+	for (size_t i = 0; i < s->n && !atomic_load(s->stop); i++)
+		if (!known[i])
+			sweep_one(s, s->keys[i]);
+	s->n = 0;
+}
+
 static enum tw_status sweep_file(void *arg, const struct tw_store_file *f, struct tw_err *err)
 {
 	struct sweep *s = arg;
-	bool known = true;
-	struct tw_err why;
-	enum tw_status st;
 
 	if (atomic_load(s->stop))
 		return tw_fail(err, TW_BUSY, "the server is being stopped");
-	st = s->known(s->app, f->key, &known, &why);
-	if (st == TW_OK && !known)
-		st = tw_catalogue_is_shared(s->app->catalogue) ? sweep_shared(s, f, &why)
-		                                               : sweep_own(s, f, &why);
-	if (st != TW_OK)
-		tw_log_err(TW_LOG_WARN, "sweep", name_of(f->key), &why);
+	if (s->n == NAMES_AT_ONCE)
+		sweep_gathered(s);
+	if (strlen(f->key) >= TW_STORE_KEY) { /* not a name of ours */
+		sweep_one(s, f->key);
+		return TW_OK;
+	}
+	(void)snprintf(s->keys[s->n++], TW_STORE_KEY, "%s", f->key);
 	return TW_OK;
 }
 
-static const struct {
-	const char *folder;
-	known_fn *known;
-} folders[] = {{"blobs", blob_known}, {"traces", trace_known}, {"records", record_known},
-        {"pieces", piece_known}};
+static const struct folder folders[] = {{"blobs", blob_known, TW_NAME_BLOB},
+        {"traces", trace_known, TW_NAME_DECODED}, {"records", record_known, TW_NAME_TRACE},
+        {"pieces", piece_known, TW_NAME_PIECE}};
 
 enum { FOLDERS = sizeof folders / sizeof *folders };
 
 static void take_all(struct tw_app *app, const _Atomic bool *stop)
 {
+	struct sweep *s = tw_mem_zalloc(1, sizeof *s);
 	uint64_t taken[FOLDERS] = {0}, all = 0;
 	struct tw_err err;
 	void *store;
 	const struct tw_store_engine *engine = tw_blobs_engine(app->blobs, &store);
 
-	for (int i = 0; i < FOLDERS; i++) {
-		struct sweep s = {app, stop, folders[i].known, 0};
-
-		if (engine->list(store, folders[i].folder, sweep_file, &s, &err) != TW_OK)
-			tw_log_err(TW_LOG_WARN, "sweep_incomplete", folders[i].folder, &err);
-		taken[i] = s.taken;
-		all += s.taken;
+	for (int i = 0; s && i < FOLDERS; i++) {
+		*s = (struct sweep){.app = app, .stop = stop, .folder = &folders[i]};
+		if (engine->list(store, folders[i].name, sweep_file, s, &err) != TW_OK)
+			tw_log_err(TW_LOG_WARN, "sweep_incomplete", folders[i].name, &err);
+		sweep_gathered(s);
+		taken[i] = s->taken;
+		all += s->taken;
 	}
+	if (!s)
+		tw_log(TW_LOG_WARN, "sweep_incomplete", tw_log_text("why", "no memory"));
+	tw_mem_free(s);
 	if (all)
 		tw_log(TW_LOG_WARN, "swept", tw_log_number("blobs", (int64_t)taken[0]),
 		        tw_log_number("traces", (int64_t)taken[1]),
@@ -278,9 +340,15 @@ static void take_all(struct tw_app *app, const _Atomic bool *stop)
 
 /* --- and back --- */
 
+struct returning {
+	struct tw_app *app;
+	const _Atomic bool *stop;
+	uint64_t returned;
+};
+
 static enum tw_status return_known(void *arg, const struct tw_lost_file *f, struct tw_err *err)
 {
-	struct sweep *s = arg;
+	struct returning *s = arg;
 	enum tw_status st = TW_OK;
 	bool known = false;
 	struct tw_err why;
@@ -288,9 +356,9 @@ static enum tw_status return_known(void *arg, const struct tw_lost_file *f, stru
 	if (atomic_load(s->stop))
 		return tw_fail(err, TW_BUSY, "the server is being stopped");
 	for (int i = 0; i < FOLDERS; i++) {
-		const size_t len = strlen(folders[i].folder);
+		const size_t len = strlen(folders[i].name);
 
-		if (strncmp(f->key, folders[i].folder, len) == 0 && f->key[len] == '/' &&
+		if (strncmp(f->key, folders[i].name, len) == 0 && f->key[len] == '/' &&
 		        folders[i].known != piece_known &&
 		        (folders[i].known != record_known || tw_record_is_of_trace(f->key)))
 			st = folders[i].known(s->app, f->key, &known, &why);
@@ -299,22 +367,21 @@ static enum tw_status return_known(void *arg, const struct tw_lost_file *f, stru
 		st = tw_lost_return(tw_blobs_dir(s->app->blobs), f, &why);
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_WARN, "sweep", f->key, &why);
-	s->taken += st == TW_OK && known;
+	s->returned += st == TW_OK && known;
 	return TW_OK;
 }
 
 /* A newer copy of the catalogue was restored: it knows files that an older one did not. */
 static void return_all(struct tw_app *app, const _Atomic bool *stop)
 {
-	struct sweep s = {app, stop, NULL, 0};
-
+	struct returning s = {app, stop, 0};
 	struct tw_err err;
 
 	if (tw_lost_each(tw_blobs_dir(app->blobs), return_known, &s, &err) != TW_OK &&
 	        !atomic_load(stop))
 		tw_log_err(TW_LOG_WARN, "sweep", "lost", &err);
-	if (s.taken)
-		tw_log(TW_LOG_INFO, "lost_returned", tw_log_number("files", (int64_t)s.taken));
+	if (s.returned)
+		tw_log(TW_LOG_INFO, "lost_returned", tw_log_number("files", (int64_t)s.returned));
 }
 
 void tw_jobs_expire_lost(struct tw_app *app)

@@ -443,6 +443,10 @@ static void use_traces(struct session *s, const char *id)
 	assert_int_equal(tw_catalogue_has_blob(s->c, "aa", &there, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_has_trace(s->c, id, &there, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_has_decoded(s->c, id, &there, NULL), TW_OK);
+	for (int kind = TW_NAME_BLOB; kind <= TW_NAME_PIECE; kind++)
+		assert_int_equal(
+		        tw_catalogue_have(s->c, (enum tw_name_kind)kind, &id, 1, &there, NULL),
+		        TW_OK);
 	assert_int_equal(tw_catalogue_trace_delete(
 	                         s->c, s->caller.project_id, id, s->arena, &blobs, &n, NULL),
 	        TW_OK);
@@ -562,7 +566,8 @@ static bool may_be_scanned(const char *step)
 {
 	static const char *const small[] = {"SCAN project", "SCAN session", "SCAN signin_link",
 	        "SCAN job", "SCAN recount", "SCAN rollup_rename", "SCAN hang_rename",
-	        "SCAN e VIRTUAL TABLE" /* labels of a row */, "SCAN exemplar" /* a page of them */,
+	        "SCAN e VIRTUAL TABLE" /* labels of a row */,
+	        "SCAN n VIRTUAL TABLE" /* names to look up */, "SCAN exemplar" /* a page of them */,
 	        "SCAN quarantine", "SCAN signin_used" /* 4096 */, "SCAN signin_try" /* 16384 */,
 	        "SCAN resumable USING INDEX resumable_open" /* as many as keys may have open */,
 	        "SCAN webhook", "SCAN outbox USING INDEX outbox_until",

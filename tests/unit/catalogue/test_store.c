@@ -491,6 +491,23 @@ static void test_shared_blob(void **state)
 	assert_int_equal(n, 0);
 	assert_int_equal(tw_catalogue_has_blob(s.c, sha_a, &flag, NULL), TW_OK);
 	assert_true(flag);
+	{
+		const char *const blobs_of[] = {"x'y\"", "\xff", sha_a, "", sha_a, "{}"};
+		const char *const traces[] = {"a", ids[1], ids[0], "b"};
+		bool have[6];
+
+		assert_int_equal(
+		        tw_catalogue_have(s.c, TW_NAME_BLOB, blobs_of, 6, have, NULL), TW_OK);
+		for (size_t i = 0; i < 6; i++)
+			assert_int_equal(have[i], i == 2 || i == 4);
+		for (int kind = TW_NAME_DECODED; kind <= TW_NAME_PIECE; kind++) {
+			assert_int_equal(tw_catalogue_have(s.c, (enum tw_name_kind)kind, traces, 4,
+			                         have, NULL),
+			        TW_OK);
+			for (size_t i = 0; i < 4; i++)
+				assert_int_equal(have[i], i == 1 && kind != TW_NAME_PIECE);
+		}
+	}
 	assert_int_equal(
 	        tw_catalogue_trace_delete(s.c, other.project_id, ids[1], s.arena, &blobs, &n, NULL),
 	        TW_OK);
