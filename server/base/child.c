@@ -20,6 +20,7 @@
 #include "server/base/file/io.h"
 #include "server/base/log.h"
 #include "server/base/text/json_memory.h"
+#include "server/base/thread/background.h"
 
 enum {
 	ANSWER_MAX_BYTES = 1 << 20,
@@ -147,6 +148,8 @@ static enum tw_status start_wired(
 		(void)close(null);
 	if (answer[1] >= 0)
 		(void)close(answer[1]);
+	if (rc == 0 && task->background) /* from its exec on, which is half of a small job */
+		tw_to_background(c->pid);
 	if (rc == 0)
 		return TW_OK;
 	errno = rc;

@@ -52,6 +52,7 @@ struct tw_child_task {
 	const int *inputs; /* open for reading */
 	size_t n_inputs;
 	unsigned wall_s; /* seconds it may take */
+	bool background; /* with a lower priority (thread/background.h) */
 };
 
 /* The descriptors stay the caller's. */

@@ -78,7 +78,7 @@ static enum tw_status start_on(struct tw_jobs *j, struct running *r, struct tw_e
 {
 	json_t *task = trace_task(j->app->config, r->parts, r->n_parts);
 	struct tw_child_task t = {
-	        task, -1, r->system_fd, r->fds, r->n_parts, j->app->config->worker_wall_s};
+	        task, -1, r->system_fd, r->fds, r->n_parts, j->app->config->worker_wall_s, false};
 	enum tw_status st;
 
 	if (!task)

@@ -137,7 +137,7 @@ static enum tw_status start_child(
 {
 	const struct tw_config *config = c->of->app->config;
 	json_t *limits = tw_child_limits(config);
-	struct tw_child_task t = {NULL, -1, -1, &input, 1, config->worker_wall_s};
+	struct tw_child_task t = {NULL, -1, -1, &input, 1, config->worker_wall_s, true};
 	json_t *task;
 	enum tw_status st;
 

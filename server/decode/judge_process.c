@@ -54,7 +54,7 @@ static enum tw_status appoint(struct tw_judge *j, const struct tw_config *c, str
 {
 	json_t *task = judge_task(c);
 	int ends[2];
-	struct tw_child_task t = {task, -1, -1, NULL, 0, TW_JUDGE_PATIENCE_S};
+	struct tw_child_task t = {task, -1, -1, NULL, 0, TW_JUDGE_PATIENCE_S, false};
 	enum tw_status st;
 
 	if (!task)

@@ -303,7 +303,8 @@ static enum tw_status run(struct tw_sources *s, int clone, const struct tw_sourc
 	uint64_t ms = q->ms > MOST_MS + LEAST_MS       ? MOST_MS
 	              : q->ms > (uint64_t)2 * LEAST_MS ? q->ms - LEAST_MS
 	                                               : LEAST_MS;
-	const struct tw_child_task t = {q->task, -1, -1, &clone, 1, (unsigned)(ms / 1000 + 2)};
+	const struct tw_child_task t = {
+	        q->task, -1, -1, &clone, 1, (unsigned)(ms / 1000 + 2), false};
 	struct tw_child_task wired = t;
 	struct tw_child child;
 	enum tw_status st;

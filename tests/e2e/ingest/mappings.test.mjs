@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 
@@ -234,4 +235,13 @@ test("the bytes of a project's waiting mappings are bounded, and a replacement c
 	assert.equal((await s.get('/api/v1/builds/b5')).status, 404);
 	assert.equal((await send('b1', 6)).status, 202);
 	assert.equal((await send('b1', 7, s.key('write', 'other'))).status, 202);
+});
+
+test('compilers leave the processors to short requests', async (t) => {
+	const s = await startServer(t, { args: ['--shutdown', '0'], env: SLEEP });
+	const children = () => fs.readdirSync(`/proc/${s.child.pid}/task`)
+		.flatMap((task) => fs.readFileSync(`/proc/${s.child.pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number));
+	assert.equal((await s.put('/api/v1/builds/b/methods?wait=0', sampleMapping, { key: s.write })).status, 202);
+	const [compiler] = await until(async () => (children().length ? children() : undefined), 'a compiler');
+	await until(async () => (os.getPriority(compiler) === os.getPriority(s.child.pid) + 5 ? true : undefined), 'its lower priority');
 });
