@@ -1,9 +1,9 @@
 /*
- * background.h - work that takes long leaves the processors to short requests.
+ * background.h - a child that nobody waits for as for an answer.
  *
- * Compilers of mappings and long queries have the same lower priority: together with a short
- * request on one processor, each gets about a quarter of the time, and a request that wakes up
- * runs first.  Decoders keep theirs, because their time is limited and people wait for a trace.
+ * Compilers of mappings have a lower priority than requests: together with one on a processor, a
+ * compiler gets about a quarter of the time.  Decoders keep theirs, because their time is limited
+ * and people wait for a trace.
  */
 #ifndef TW_BACKGROUND_H
 #define TW_BACKGROUND_H
@@ -13,10 +13,10 @@
 
 enum { TW_BACKGROUND_NICE = 5 };
 
-/* A child or a thread, by its number; 0: the calling thread.  For the rest of its life. */
-static inline void tw_to_background(pid_t id)
+/* For the rest of its life. */
+static inline void tw_to_background(pid_t child)
 {
-	(void)setpriority(PRIO_PROCESS, (id_t)id, TW_BACKGROUND_NICE);
+	(void)setpriority(PRIO_PROCESS, (id_t)child, TW_BACKGROUND_NICE);
 }
 
 #endif
