@@ -116,6 +116,11 @@ export async function signInAs(page, server, name, password) {
 	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
 }
 
+/* Shows a panel of a trace. */
+export async function tab(page, name) {
+	await page.getByRole('tab', { name, exact: true }).click();
+}
+
 /* To another page by the navigation: opens the menu that holds its link, when it is in one. */
 export async function navigate(page, name) {
 	const named = { hasText: new RegExp(`^${name}$`) };

@@ -4,7 +4,7 @@ import { parsePlace, placeText } from '../src/trace/panels/flamelayout';
 import { strangeValues } from '../src/trace/state/linkvalues';
 import { fitting, parse } from '../src/trace/state/steps';
 
-const known = { tids: [1, 22], methods: 10, hasCpu: false, columns: ['count', 'self', 'p95'] };
+const known = { tids: [1, 22], methods: 10, hasCpu: false, columns: ['count', 'self', 'p95'], tabs: ['flame', 'methods'] };
 const strange = (query: string, of = known) => {
 	const q = new URLSearchParams(query);
 	return strangeValues((n) => q.get(n) ?? '', of).map((s) => s.name);

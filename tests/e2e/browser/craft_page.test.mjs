@@ -45,8 +45,9 @@ async function pages() {
 	other ??= (await server.trace(sampleTrace(50), { query: { app: 'com.example.app', scenario: 'scroll', build_id: 'unnamed' } })).id;
 	return [
 		['list', '/', 'td'], ['nothing found', '/?q=nothing+like+it', 'text=No trace fits'], ['builds', '/builds', 'h1'],
-		['trace', `/traces/${id}?find=okhttp3`, '.methods tbody tr'], ['callers', `/traces/${id}?view=sandwich&method=1`, '.methods tbody tr'],
-		['steps', `/traces/${id}?view=bottom_up&t=recursion,merge:1&threads=all`, '.methods tbody tr'],
+		['trace', `/traces/${id}?find=okhttp3`, '[data-flame]'], ['callers', `/traces/${id}?view=sandwich&method=1`, '[data-half=Callees]'],
+		['steps', `/traces/${id}?view=bottom_up&t=recursion,merge:1&threads=all`, '[data-flame]'],
+		['methods', `/traces/${id}?tab=methods`, '.methods tbody tr'], ['call tree', `/traces/${id}?tab=tree`, '.treerow[aria-level="2"]'], ['report', `/traces/${id}?tab=report`, 'dl.facts'],
 		['anr', `/traces/${anr}?stack=0&waits=1`, '#anr .opened'], ['no such trace', '/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', '[role=alert]'], ['no such page', '/builds/none', '[role=alert], h1'],
 		['compare', `/compare?a=${id}&b=${other}`, '.compared tbody tr'], ['regressions', '/regressions', '#thresholds input'], ['fleet', '/fleet', '#slowest tbody tr, #slowest > p'], ['fleet methods', '/fleet/methods', '#methods tbody tr, #methods > p'],
 		['fleet method', '/fleet/methods?method=com.example.None', '#method [role=alert]'], ['two sides of the fleet', '/fleet/compare', 'text=Pick what A and B are'], ['findings', `/traces/${id}?findings=1`, '#findings h3'], ['detectors', '/detectors', 'text=Nothing differs from'],
@@ -243,7 +244,7 @@ const views = [
 	[() => `/compare?a=${id}&b=${id}`, /\/compare\?/, 'main', 'Comparing'], [() => `/compare?a=${id}&b=${id}`, /\/compare\/methods\?/, '.panel[aria-label=Methods]', 'Adding up both sides'],
 	['/keys', /\/api\/v1\/keys/, 'main', 'Loading keys'], ['/keys', /\/api\/v1\/projects/, 'main', 'Loading projects'],
 	['/people', /\/api\/v1\/users/, '#accounts', 'Loading accounts'], ['/people', /\/api\/v1\/members/, '#members', 'Loading members'], ['/audit', /\/api\/v1\/audit/, 'main', 'Loading changes'],
-	['trace', /\/flame\?/, '.panel[aria-label="Merged flame graph"]', 'Merging calls'], ['trace', /\/methods\?/, '.panel[aria-label=Methods]', 'Adding up'],
+	['trace', /\/flame\?/, '.panel[aria-label="Merged flame graph"]', 'Merging calls'], [() => `/traces/${id}?tab=methods`, /\/methods\?/, '.panel[aria-label=Methods]', 'Adding up'],
 ];
 
 for (const [i, [where, what, place, words]] of views.entries())
@@ -277,6 +278,7 @@ test('an answer that is not complete is told as such', async (t) => {
 	});
 	await page.goto(`${server.url}/traces/${id}`);
 	await page.waitForSelector('.panel[aria-label="Merged flame graph"] >> text=not complete');
+	await page.getByRole('tab', { name: 'Methods' }).click();
 	await page.waitForSelector('.panel[aria-label=Methods] >> text=not complete');
 	await done(page, t);
 });

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { mapping, shopTrace, workerTrace } from '../../gen/detect_trace.mjs';
 import { violations } from '../axe.mjs';
-import { unreadable } from '../browser.mjs';
+import { unreadable, tab } from '../browser.mjs';
 import { done, HOSTILE, open, server, shots } from '../page.mjs';
 import { root } from '../server.mjs';
 
@@ -28,7 +28,7 @@ const found = (id) => `#findings tr[data-rule="${id}"]`;
 test('a trace tells what keeps its main thread, and shows the call', async (t) => {
 	const { shop } = await prepare();
 	const page = await open(`/traces/${shop}`);
-	await page.click('#findings button:text-is("Look for them")');
+	await tab(page, 'Findings');
 	await page.waitForSelector(`${found('database')}:has-text("800 ms")`);
 	await page.waitForSelector(`${found('file')}:has-text("13.0 ms")`);
 	await page.waitForSelector('#findings p:has-text("3 frames: 2 slow (over 16.0 ms), 1 of them frozen (over 700 ms); 1 message in whose time none could be drawn.")');
@@ -44,8 +44,6 @@ test('a trace tells what keeps its main thread, and shows the call', async (t) =
 	await page.goto('about:blank');
 	await page.goto(address);
 	await page.waitForSelector(`${found('database')}:has-text("800 ms")`);
-	await page.click('#findings button:text-is("Close")');
-	await page.waitForSelector('#findings button:text-is("Look for them")');
 	await done(page, t);
 });
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, settled, unreadable, visit } from '../browser.mjs';
+import { launch, settled, unreadable, visit, tab } from '../browser.mjs';
 import { root, startServer } from '../server.mjs';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
@@ -39,6 +39,7 @@ async function open(trace, query = '', scheme = 'light') {
 	page.on('pageerror', (e) => page.problems.push(e.message));
 	page.on('dialog', (d) => { page.problems.push('dialog: ' + d.message()); d.dismiss(); });
 	await visit(page, server, `/traces/${trace}${query}`);
+	await tab(page, 'Events');
 	await page.waitForSelector('#notes tbody tr');
 	return page;
 }

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { THEMES, painted, settled, signIn, unreadable } from '../browser.mjs';
+import { THEMES, painted, settled, signIn, unreadable, tab } from '../browser.mjs';
 import { btrace } from '../make.mjs';
 import { browser, dir, done, id, open, openTrace, server, shots, truth } from '../page.mjs';
 import { startServer, tracewell, until } from '../server.mjs';
@@ -33,7 +33,7 @@ test('a trace opens with its threads, its calls and real names', async (t) => {
 });
 
 test('names of methods stay text', async (t) => {
-	const page = await openTrace();
+	const page = await openTrace('?tab=methods');
 	const name = await page.locator('.methods tbody tr').first().innerText();
 	assert.ok(name.includes('<img'), name);
 	assert.equal(await page.locator('main img').count(), 0);
@@ -74,7 +74,9 @@ test('the wheel zooms, the address holds the view, a reload keeps it', async (t)
 	const box = await page.locator('canvas.calls').boundingBox();
 	await page.mouse.move(box.x + box.width / 2, box.y + 60);
 	for (let i = 0; i < 5; i++) {
+		await page.keyboard.down('Control');
 		await page.mouse.wheel(0, -300);
+		await page.keyboard.up('Control');
 		await painted(page);
 	}
 	await page.waitForFunction((b) => document.querySelector('.under .quiet').textContent !== b, before);
@@ -132,7 +134,9 @@ test('dragging moves the view, and so does the minimap', async (t) => {
 	};
 	const box = await page.locator('canvas.calls').boundingBox();
 	await page.mouse.move(box.x + box.width / 2, box.y + 60);
+	await page.keyboard.down('Control');
 	await page.mouse.wheel(0, -600);
+	await page.keyboard.up('Control');
 	await settled(page);
 	const [from, to] = view();
 	await page.mouse.down();
@@ -178,7 +182,7 @@ test('the address is written rarely, however much the wheel turns', async (t) =>
 });
 
 test('scroll, order and filter are in the address, and kept by a reload', async (t) => {
-	const page = await openTrace();
+	const page = await openTrace('?tab=methods');
 	const box = await page.locator('canvas.calls').boundingBox();
 	await page.mouse.move(box.x + 300, box.y + 100);
 	await page.keyboard.down('Shift');
@@ -236,7 +240,7 @@ test('a search counts, steps to each call and begins again', async (t) => {
 });
 
 test('a selected range re-computes the flame graph and the table', async (t) => {
-	const page = await openTrace();
+	const page = await openTrace('?tab=methods');
 	const first = () => page.locator('.methods tbody tr').first().innerText();
 	const whole = await first();
 	const box = await page.locator('canvas.calls').boundingBox();
@@ -276,7 +280,7 @@ test('the flame graph goes into a node and comes back', async (t) => {
 
 test('a mapping that comes late gives its names to the open page', async (t) => {
 	const late = tracewell('push', '--server', server.url, '--key', server.ingest, '--build-id', 'late-web', '--wait', path.join(dir, 'rhea-atrace.bin'));
-	const page = await open(`/traces/${late}`);
+	const page = await open(`/traces/${late}?tab=methods`);
 	await page.waitForSelector('text=Method names are missing.');
 	await page.waitForSelector('.methods >> text=/unknown:\\d+/');
 	await server.put('/api/v1/builds/late-web/methods', fs.readFileSync(path.join(dir, 'methodMapping.txt')));
@@ -392,13 +396,14 @@ test('the arrows walk the merged graph, Enter opens, Escape goes up', async (t) 
 });
 
 test('graph and table can be of all threads', async (t) => {
-	const page = await openTrace();
+	const page = await openTrace('?tab=methods');
 	await page.locator('.panel[aria-label=Methods] >> text=All threads').click();
 	await page.waitForSelector(`text=of ${Object.keys(truth.methods).length.toLocaleString('en')} methods;`);
 	const first = page.locator('.methods tbody tr').first();
 	const top = Object.values(truth.methods).sort((a, b) => b.self_ns - a.self_ns)[0];
 	assert.ok((await first.innerText()).includes(top.count.toLocaleString('en')));
 	await page.reload();
+	await tab(page, 'Flame graph');
 	await page.waitForSelector('.panel[aria-label="Merged flame graph"] [aria-pressed=true]:has-text("All threads")');
 	await done(page, t);
 });
@@ -476,11 +481,14 @@ for (const [scheme, width] of THEMES)
 		await page.goto(`${server.url}/traces/${id}?find=okhttp3&a=${trace.start_ns + Math.floor(span / 4)}&b=${trace.start_ns + Math.floor(span / 2)}`);
 		await page.waitForSelector('[data-ready]');
 		await page.waitForSelector('[data-flame]');
-		await page.waitForSelector('.methods tbody tr');
 		await page.click('text=Visible calls as a table');
 		await page.click('text=Children as a table');
-		await page.click('summary');
 		await look('trace');
+		for (const [name, there] of [['Call tree', '.treebody .treerow'], ['Methods', '.methods tbody tr'], ['Findings', '#findings h3'], ['Report', 'dl.facts']]) {
+			await tab(page, name);
+			await page.waitForSelector(there);
+			await look(name);
+		}
 		await page.keyboard.press('?');
 		await page.waitForSelector('dialog[open]');
 		await look('keys');

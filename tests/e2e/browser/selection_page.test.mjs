@@ -237,15 +237,12 @@ test('a right click offers what the flame graph offers', async (t) => {
 	assert.equal(here, await offered());
 	await page.keyboard.press('Escape');
 
-	await page.evaluate(() => scrollTo(0, 0));
 	await page.mouse.click(...(await point(page, 20, 1)), { button: 'right' });
 	await menu.getByRole('menuitem', { name: 'Without this method' }).click();
 	await page.waitForFunction(() => location.search.includes('drop'));
-	await page.waitForFunction(() => document.getElementById('flame').getBoundingClientRect().top < innerHeight / 2);
 	await page.locator('.step').first().waitFor();
 
 	/* by key, of the selected call */
-	await page.evaluate(() => scrollTo(0, 0));
 	await page.locator('canvas.calls').focus();
 	await page.keyboard.press('Shift+F10');
 	await page.waitForSelector('.keyed:has-text("No call is selected")');
@@ -274,7 +271,7 @@ test('labels keep the method where boxes are narrow', async (t) => {
 		await page.setViewportSize({ width, height: 900 });
 		await page.reload();
 		await page.waitForSelector('[data-ready]');
-		await page.waitForSelector('[data-flame]');
+		await page.waitForSelector('[role=tablist]');
 		await settled(page);
 		return [...(await page.evaluate(() => [...globalThis.written]))];
 	};
@@ -308,6 +305,7 @@ test('m marks the selected call as the range, and its duration is shown', async 
 	await page.waitForSelector('.under:has-text("4.00 ms selected of")');
 	await settled(page);
 	assert.ok((await page.evaluate(() => globalThis.written)).includes('4.00 ms'), 'beside the range');
+	await page.getByRole('tab', { name: 'Methods' }).click();
 	await page.waitForFunction(() => document.querySelector('[aria-label="Methods"]')?.textContent.includes('Worker.work'));
 	await page.keyboard.press('Enter');
 	await page.waitForFunction((at) => Math.abs(Number(new URL(location.href).searchParams.get('from')) - at) < 1e6, start + 44 * MS);

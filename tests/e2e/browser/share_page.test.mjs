@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
-import { settled, unreadable } from '../browser.mjs';
+import { settled, unreadable, tab } from '../browser.mjs';
 import { done, HOSTILE, id, open, openTrace, server, watched } from '../page.mjs';
 
 const notes = async () => (await server.get(`/api/v1/traces/${id}/annotations`)).json.annotations;
@@ -17,10 +17,11 @@ const write = async (place, text) => (await server.ask('POST', `/api/v1/traces/$
 
 test('a trace is named, pinned and tagged', async (t) => {
 	const page = await openTrace();
-	await page.getByRole('button', { name: 'Name it' }).click();
+	await page.getByRole('button', { name: 'Edit', exact: true }).click();
 	await page.getByLabel('Title').fill(HOSTILE);
 	await page.keyboard.press('Enter');
 	await page.getByRole('heading', { level: 1, name: HOSTILE }).waitFor();
+	await page.getByRole('button', { name: 'Edit', exact: true }).click();
 	await page.getByRole('button', { name: 'Pin', exact: true }).click();
 	await page.getByRole('button', { name: 'Unpin' }).waitFor();
 	await page.getByLabel('Add a tag').fill('slow, cold');
@@ -32,6 +33,7 @@ test('a trace is named, pinned and tagged', async (t) => {
 	await page.getByRole('link', { name: 'slow cold' }).click();
 	await page.getByRole('link', { name: HOSTILE }).waitFor();
 	await page.goBack();
+	await page.getByRole('button', { name: 'Edit', exact: true }).click();
 	await page.getByRole('button', { name: 'Take the tag slow cold off' }).click();
 	await page.getByRole('link', { name: 'slow cold' }).waitFor({ state: 'detached' });
 	const { title, pinned, tags } = (await server.get(`/api/v1/traces/${id}`)).json;
@@ -126,7 +128,7 @@ test('who may only look reads annotations and writes none', async (t) => {
 	await page.waitForSelector('[data-ready]');
 	await panel(page).getByText('xxxx').waitFor();
 	assert.deepEqual(await unreadable(page), []);
-	for (const name of ['Annotate', 'Pin', 'Name it', 'Edit', 'Delete']) assert.equal(await page.getByRole('button', { name, exact: true }).count(), 0, name);
+	for (const name of ['Annotate', 'Pin', 'Edit', 'Delete']) assert.equal(await page.getByRole('button', { name, exact: true }).count(), 0, name);
 	await page.keyboard.press('n');
 	assert.equal(await panel(page).getByRole('textbox').count(), 0);
 	await clear();

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { violations } from '../axe.mjs';
-import { navigate, unreadable } from '../browser.mjs';
+import { navigate, unreadable, tab } from '../browser.mjs';
 import { dir, done, HOSTILE, open, openTrace, server, shots, watched } from '../page.mjs';
 import { Repository } from '../repository.mjs';
 import { tracewell } from '../server.mjs';
@@ -106,7 +106,7 @@ test('the comparison of two versions has it at each method, the fleet at one', a
 });
 
 test('the menu of a method leads to its source, and says why when it cannot', async (t) => {
-	const page = await openTrace();
+	const page = await openTrace('?tab=methods');
 	const rows = page.locator('table.methods tbody tr');
 	await rows.filter({ hasNotText: HOSTILE }).filter({ hasText: 'com.' }).first().click({ button: 'right' });
 	await page.getByRole('menuitem', { name: 'Source' }).click();

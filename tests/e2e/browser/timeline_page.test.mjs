@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { THEMES, launch, painted, settled, unreadable, visit } from '../browser.mjs';
+import { THEMES, launch, painted, settled, unreadable, visit, tab } from '../browser.mjs';
 import { btrace, form } from '../make.mjs';
 import { reads, sample, startServer, until } from '../server.mjs';
 
@@ -176,7 +176,9 @@ test('several threads are open at once on one axis, and the address holds them',
 	await page.waitForFunction(() => document.querySelector('[data-ready]')?.textContent.includes('3 open threads'));
 	const box = await page.locator('canvas.calls').boundingBox();
 	await page.mouse.move(box.x + box.width / 2, box.y + 80);
+	await page.keyboard.down('Control');
 	await page.mouse.wheel(0, -300);
+	await page.keyboard.up('Control');
 	await settled(page);
 	const url = page.url();
 	const x = await xOf(page, 650e6);
@@ -268,13 +270,17 @@ test('dragging with Shift over threads selects time and threads, and everything 
 	const range = `from=${q.get('a')}&to=${q.get('b')}`;
 	const { methods } = (await server.get(`/api/v1/traces/${id}/methods?thread=${q.get('sel')}&${range}`)).json;
 	assert.deepEqual(methods.map((m) => m.name), ['late work']);
+	await tab(page, 'Methods');
 	await page.waitForFunction(() => document.querySelectorAll('.methods tbody tr').length >= 1 && document.querySelector('.methods tbody .name').textContent.includes('late work'));
+	await tab(page, 'Flame graph');
 	await page.waitForSelector('[data-flame]');
 	await page.locator('.flame canvas').focus();
 	await page.keyboard.press('Home');
 	const merged = (await server.get(`/api/v1/traces/${id}/flame?thread=${q.get('sel')}&${range}`)).json;
 	assert.match(await page.locator('.panel[aria-label="Merged flame graph"] .keyed').innerText(), new RegExp(`wall ${(merged.value / 1e6).toFixed(1)} ms`));
+	await tab(page, 'Thread states');
 	const lines = page.locator('.panel[aria-label="Thread states"] tbody tr');
+	await lines.nth(1).waitFor();
 	assert.deepEqual((await lines.locator('th').allInnerTexts()).map((x) => x.split(/\s/)[0]), ['disk', 'late']);
 	const { sums } = (await server.get(`/api/v1/traces/${id}/notes/sums?thread=${LATE}&${range}`)).json;
 	const ran = sums.find((x) => x.text === 'running').dur_ns;
@@ -467,7 +473,7 @@ test('two threads of a real recording with the kernel’s states', reads(sample(
 	assert.ok((await page.locator('.threads li').count()) < 90);
 	const tid = 29496;
 	const { sums } = (await server.get(`/api/v1/traces/${real.id}/notes/sums?thread=${tid}`)).json;
-	await page.goto(`${server.url}/traces/${real.id}?thread=${tid}&open=29495,${tid}`);
+	await page.goto(`${server.url}/traces/${real.id}?thread=${tid}&open=29495,${tid}&tab=states`);
 	await page.waitForSelector('[data-ready]:has-text("2 open threads")');
 	const ran = sums.find((x) => x.text === 'running').dur_ns;
 	await page.waitForFunction((want) => document.querySelector('.states tbody').textContent.includes(want), ran >= 1e9 ? `${(ran / 1e9).toFixed(2)} s` : 'ms');
@@ -477,7 +483,7 @@ test('two threads of a real recording with the kernel’s states', reads(sample(
 for (const [scheme, width] of THEMES)
 	test(`the timeline can be read in ${scheme} at ${width}`, async (t) => {
 		const { start_ns } = (await server.get(`/api/v1/traces/${id}`)).json;
-		const page = await open(id, `?open=${PID},${WORKER}&a=${start_ns + 100e6}&b=${start_ns + 400e6}`, scheme, width);
+		const page = await open(id, `?open=${PID},${WORKER}&tab=states&a=${start_ns + 100e6}&b=${start_ns + 400e6}`, scheme, width);
 		assert.deepEqual(await unreadable(page), []);
 		await until(async () => ((await page.locator('.states tbody tr').count()) > 0 ? true : undefined), 'states');
 		await done(page, t);
@@ -494,7 +500,7 @@ test('without calls a trace still shows what it holds, and errors say what to do
 	/* states, notes and the call tree: what is waited for is said, and what failed can be asked for again */
 	const { start_ns } = (await server.get(`/api/v1/traces/${id}`)).json;
 	for (const [panel, address, there] of [['Thread states', /notes\/sums\?.*from/, '.states tbody tr'], ['Beside the calls', /\/notes\?.*kind=/, 'tbody tr'],
-		['Merged flame graph', /\/flame\?/, '.treerow[aria-level="2"]']]) {
+		['Call tree', /\/flame\?/, '.treerow[aria-level="2"]']]) {
 		let fail = true;
 		let free;
 		const held = new Promise((go) => { free = go; });
@@ -502,7 +508,8 @@ test('without calls a trace still shows what it holds, and errors say what to do
 			await held;
 			return fail ? r.fulfill({ status: 503, json: { error: { status: 'busy', message: 'the server is busy' } } }) : r.continue();
 		});
-		await page.goto(`${server.url}/traces/${id}?as=tree&a=${start_ns + 100e6}&b=${start_ns + 700e6}`);
+		await page.goto(`${server.url}/traces/${id}?a=${start_ns + 100e6}&b=${start_ns + 700e6}`);
+		await tab(page, panel === 'Beside the calls' ? 'Events' : panel);
 		const box = page.getByRole('region', { name: panel });
 		await box.locator('.busy').waitFor();
 		free();

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { painted, settled } from '../browser.mjs';
+import { painted, settled, tab } from '../browser.mjs';
 import { btrace } from '../make.mjs';
 import { done, id, open, openTrace, server } from '../page.mjs';
 
@@ -116,7 +116,7 @@ test('what an answer left out of the tree is asked for as it is opened', async (
 test('the table tells p95, has columns to choose, and goes as text', async (t) => {
 	const page = await open('/');
 	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-	await page.goto(`${server.url}/traces/${id}?threads=all`);
+	await page.goto(`${server.url}/traces/${id}?threads=all&tab=methods`);
 	const table = panel(page, 'Methods');
 	const clip = () => page.evaluate(() => navigator.clipboard.readText());
 	await table.locator('th', { hasText: 'p95' }).waitFor();
@@ -147,7 +147,7 @@ test('the table tells p95, has columns to choose, and goes as text', async (t) =
 });
 
 test('the table is filtered by text and by expression', async (t) => {
-	const page = await openTrace('?threads=all');
+	const page = await openTrace('?threads=all&tab=methods');
 	const table = panel(page, 'Methods');
 	const filter = async (text, said) => {
 		await table.getByLabel('Filter').fill(text);
@@ -188,14 +188,16 @@ test('a search counts, tells its share of time and steps, in every view', async 
 	assert.equal(met.size, Math.min(3, hits));
 	for (const line of met) assert.match(line.split('\n')[0], /run/);
 	/* the tree, the sandwich and the table */
-	await graph.getByRole('button', { name: 'Tree' }).click();
-	await graph.getByText(/open rows match/).waitFor();
+	await tab(page, 'Call tree');
+	await panel(page, 'Call tree').getByText(/open rows match/).waitFor();
+	await tab(page, 'Flame graph');
 	await graph.getByRole('button', { name: 'Sandwich' }).click();
 	await graph.getByText('Right click a frame').waitFor();
 	const middle = whole.children.find((c) => c.method !== undefined && c.children?.length);
 	await page.goto(`${server.url}/traces/${id}?threads=all&view=sandwich&method=${middle.method}&find=${encodeURIComponent('/run$/')}`);
 	await graph.locator('.hits').nth(1).waitFor();
 	await page.fill('.search input', (await server.get(`/api/v1/traces/${id}/methods`)).json.methods[2].name.slice(0, 300));
+	await tab(page, 'Methods');
 	const table = panel(page, 'Methods');
 	await table.getByText(/of 25 rows match, [\d.]+ % of the time/).waitFor();
 	await table.getByRole('button', { name: 'Next of the rows that match' }).click();
@@ -224,7 +226,7 @@ test('3,000 calls deep: timeline, graph, tree and sandwich', async (t) => {
 	await page.mouse.move(now.x + 3, now.y + at.height - 8);
 	await page.waitForSelector('.tip');
 	assert.match(await page.locator('.tip').innerText(), /share/);
-	await graph.getByRole('button', { name: 'Tree' }).click();
+	await tab(page, 'Call tree');
 	await page.locator('.tree').focus();
 	await page.waitForSelector('.treebody .treerow[aria-level="2"]');
 	await page.keyboard.press('*');

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { settled, signIn } from '../browser.mjs';
+import { settled, signIn, tab } from '../browser.mjs';
 import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
 import { HOSTILE, browser, done, id, open, openTrace, server } from '../page.mjs';
 import { root, startServer } from '../server.mjs';
@@ -27,15 +27,15 @@ test('a part of the page that does not come can be asked for again, at the same 
 
 test('a server that goes away is told, what is shown stays, and the page goes on when it is back', async (t) => {
 	const page = await openTrace();
-	await page.waitForSelector('.methods tbody tr');
 	await page.waitForSelector('[data-flame]');
 	await page.waitForLoadState('networkidle');
 	let gone = true;
 	await page.route('**/api/**', (route) => (gone ? route.abort() : route.continue()));
-	const rows = await page.locator('.methods tbody').innerText();
+	const drawn = page.locator('.timeline [data-ready]');
+	const calls = await drawn.innerText();
 	await page.click('text=Bottom-up');
 	await page.waitForSelector('[role=alert] >> text=The server does not answer.');
-	assert.equal(await page.locator('.methods tbody').innerText(), rows);
+	assert.equal(await drawn.innerText(), calls);
 	gone = false;
 	await page.waitForSelector('.away', { state: 'detached' });
 	await page.waitForSelector('[data-flame]');
@@ -61,12 +61,12 @@ test('a trace that is deleted meanwhile is told, and what was loaded stays', asy
 	const trace = (await server.trace(sampleTrace(70))).id;
 	const page = await open(`/traces/${trace}`);
 	await page.waitForSelector('[data-ready]');
-	await page.waitForSelector('.methods tbody tr');
+	await page.waitForSelector('[data-flame]');
 	const answer = await page.evaluate(async (at) => (await fetch(at, { method: 'DELETE', headers: { 'X-Tracewell': '1' } })).status, `/api/v1/traces/${trace}`);
 	assert.equal(answer, 204);
 	await page.click('text=Bottom-up');
 	await page.waitForSelector('[role=alert] >> text=This trace was deleted meanwhile.');
-	assert.ok(await page.locator('.methods tbody tr').count() > 0);
+	assert.ok(await page.locator('.timeline [data-ready]').isVisible());
 	await page.click('main .notice >> text=All traces');
 	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
 	await done(page, t);
@@ -74,11 +74,11 @@ test('a trace that is deleted meanwhile is told, and what was loaded stays', asy
 
 test('a mapping that arrives refreshes the names, is told, and the view stays', async (t) => {
 	const trace = (await server.trace(sampleTrace(60), { query: { build_id: 'meanwhile' } })).id;
-	const page = await open(`/traces/${trace}`);
+	const page = await open(`/traces/${trace}?tab=methods`);
 	await page.waitForSelector('[data-ready]');
 	await page.waitForSelector('.methods >> text=/unknown:\\d+/');
 	const span = await server.get(`/api/v1/traces/${trace}`);
-	await page.goto(`${server.url}/traces/${trace}?from=${span.json.start_ns + 1000}&to=${span.json.start_ns + 90000}&view=bottom_up`);
+	await page.goto(`${server.url}/traces/${trace}?from=${span.json.start_ns + 1000}&to=${span.json.start_ns + 90000}&view=bottom_up&tab=methods`);
 	await page.waitForSelector('[data-ready]');
 	const before = await page.locator('.under .quiet').first().innerText();
 	await server.put('/api/v1/builds/meanwhile/methods', sampleMapping);
@@ -112,6 +112,7 @@ test('values of a link that mean nothing here are named, with what is shown inst
 	assert.match(await notice.innerText(), /view=hologram top-down; metric=cpu wall time; thread=999999 the first thread/);
 	await page.waitForSelector('[aria-pressed=true]:has-text("Top-down")');
 	await page.waitForSelector('[data-flame] canvas');
+	await tab(page, 'Methods');
 	await page.waitForSelector('th[aria-sort=descending]:has-text("Self")');
 	assert.equal(await page.locator('[role=alert]').count(), 0);
 	await notice.locator('button').click();
@@ -145,7 +146,6 @@ test('a link of this version is understood whole', async (t) => {
 
 test('a session that has ended is told; signed in again, the page is as it was', async (t) => {
 	const page = await openTrace('?find=okhttp3');
-	await page.waitForSelector('.methods tbody tr');
 	await page.waitForSelector('[data-flame]');
 	await page.waitForLoadState('networkidle');
 	await page.context().clearCookies();
@@ -185,6 +185,8 @@ test('markup and names of 1 MB stay text, and no view breaks', async (t) => {
 	for (const view of ['top_down', 'bottom_up', 'sandwich&method=0', 'sandwich&method=1', 'top_down&t=focus:0,merge:1']) {
 		await page.goto(`${s.url}/traces/${trace.id}?view=${view}&find=L`);
 		await page.waitForSelector('[data-ready]');
+		await sound(view);
+		await tab(page, 'Methods');
 		await page.waitForSelector('.methods tbody tr');
 		await page.click('text=Visible calls as a table');
 		await page.waitForSelector('.short td');

@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { settled } from '../browser.mjs';
+import { settled, tab } from '../browser.mjs';
 import { inverted, paths, STEPS, stepped, subtree } from '../naive.mjs';
 import { done, open, openTrace, server, id, shots } from '../page.mjs';
 import { root, tracewell, until } from '../server.mjs';
@@ -108,17 +108,12 @@ test('a sandwich shows callers above and callees below', async (t) => {
 });
 
 test('from a row below, the sandwich is shown and has the keys', async (t) => {
-	const page = await openTrace('?threads=all');
+	const page = await openTrace('?threads=all&tab=methods');
 	const row = page.locator('section[aria-label="Methods"] tbody tr').nth(6);
-	await row.scrollIntoViewIfNeeded();
-	await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-	const top = () => page.locator('#flame').evaluate((e) => e.getBoundingClientRect().top);
-	assert.ok((await top()) < 0, 'it is above');
 	await row.click({ button: 'right' });
 	await page.getByRole('menuitem', { name: 'Callers and callees' }).click();
 	await page.waitForSelector('[data-half="Callers"]');
 	await page.waitForFunction(() => document.activeElement?.matches('.sandwich h3.mono'));
-	assert.ok((await top()) >= -1 && (await top()) < 700, String(await top()));
 	await done(page, t);
 });
 
@@ -170,7 +165,7 @@ test('whose code a method is can be said', async (t) => {
 });
 
 test('the table follows the steps, and its rows have the same menu', async (t) => {
-	const page = await openTrace('?threads=all');
+	const page = await openTrace('?threads=all&tab=methods');
 	const table = graph(page, 'Methods');
 	const first = table.locator('tbody tr').first();
 	const name = await first.locator('td.name').textContent();
@@ -223,7 +218,6 @@ test('each step gives what a walk over every path gives, is a crumb and can be u
 	const page = await open('/');
 	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
 	await page.goto(`${server.url}/traces/${id}?threads=all&rows=${ROWS}`);
-	await page.waitForSelector('[data-flame]');
 	const list = paths((await server.get(`/api/v1/traces/${id}/flame?thread=all&max_nodes=200000`)).json);
 	const { methods } = (await server.get(`/api/v1/traces/${id}/methods?limit=${ROWS}`)).json;
 	const m = methods.find((x) => !x.name.includes('<img') && list.filter(([p]) => p.includes(x.name)).length > 3 && list.some(([p]) => p.indexOf(x.name) > 0 && p.at(-1) !== x.name));
@@ -302,7 +296,7 @@ test('a permalink holds every state of the page', async (t) => {
 	await page.waitForSelector('[data-flame]');
 	await settled(page);
 	await page.click('text=Children as a table');
-	await page.getByRole('button', { name: 'Tree' }).click();
+	await tab(page, 'Call tree');
 	await page.waitForSelector('.treebody .treerow[aria-level="2"]');
 	await settled(page); // an arrow key on a tree that is replaced at that moment would be lost
 	await page.locator('.tree').focus();
@@ -311,6 +305,7 @@ test('a permalink holds every state of the page', async (t) => {
 	await page.keyboard.press('ArrowRight');
 	await page.waitForSelector('.treebody .treerow[aria-level="3"]');
 	const table = graph(page, 'Methods');
+	await tab(page, 'Methods');
 	await table.getByLabel('Filter').fill('a');
 	await settled(page);
 	await table.locator('th button', { hasText: 'Total' }).click();
@@ -320,11 +315,14 @@ test('a permalink holds every state of the page', async (t) => {
 	await page.locator('.scroller').evaluate((e) => { e.scrollTop = 60; });
 	const state = async () => {
 		await page.waitForSelector('[data-ready]');
-		await page.waitForSelector('[data-flame]');
+		await tab(page, 'Methods');
 		await table.locator('th[aria-sort="descending"]', { hasText: 'Total' }).waitFor();
+		await settled(page);
+		const methods = (await table.locator('table').textContent()).replace(/–|\d+(\.\d+)? (ns|µs|ms|s)/g, '');
+		await tab(page, 'Call tree');
 		await page.waitForSelector('.treebody .treerow[aria-level="3"]');
 		await settled(page);
-		return page.evaluate(() => ({
+		return { methods, ...(await page.evaluate(() => ({
 			search: location.search,
 			pressed: [...document.querySelectorAll('main [aria-pressed]')].map((e) => `${e.textContent} ${e.getAttribute('aria-pressed')}`),
 			open: [...document.querySelectorAll('.threads [aria-expanded]')].map((e) => e.getAttribute('aria-label')),
@@ -333,10 +331,9 @@ test('a permalink holds every state of the page', async (t) => {
 			steps: [...document.querySelectorAll('.step')].map((e) => e.textContent),
 			tree: [...document.querySelectorAll('.treebody .treerow')].map((e) => e.textContent),
 			inputs: [...document.querySelectorAll('main input[type=search]')].map((e) => e.value),
-			children: document.querySelector('[aria-label="Merged flame graph"] table')?.textContent,
-			methods: document.querySelector('[aria-label=Methods] table').textContent.replace(/–|\d+(\.\d+)? (ns|µs|ms|s)/g, ''),
+			children: document.querySelector('[aria-label="Call tree"] table')?.textContent,
 			under: [...document.querySelectorAll('.timeline .under .quiet')].map((e) => e.textContent),
-		}));
+		}))) };
 	};
 	const before = await state();
 	assert.ok(before.picked.length === 3 && before.steps.length === 2 && before.top > 0, JSON.stringify([before.picked, before.steps, before.top]));
@@ -346,6 +343,7 @@ test('a permalink holds every state of the page', async (t) => {
 	const other = await open(`/traces/${id}${before.search}`);
 	await other.waitForSelector('.treebody .treerow[aria-level="3"]');
 	assert.equal(await other.locator('[data-ready]').innerText(), before.under[0]);
+	await tab(other, 'Flame graph');
 	await other.getByRole('button', { name: 'Sandwich' }).click();
 	const method = (await server.get(`/api/v1/traces/${id}/methods?limit=3`)).json.methods[1];
 	await other.goto(`${server.url}/traces/${id}?threads=all&view=sandwich&method=${method.method}`);
@@ -450,6 +448,7 @@ test('CPU and waiting time, where a trace tells them', async (t) => {
 	await page.waitForFunction(() => location.search.includes('metric=waiting'));
 	const waiting = await answer(page);
 	assert.ok(cpu.value > 0 && waiting.value > 0 && cpu.value + waiting.value <= wall.value);
+	await tab(page, 'Methods');
 	const table = graph(page, 'Methods');
 	await table.getByRole('button', { name: 'Waiting' }).click();
 	await page.waitForFunction(() => location.search.includes('sort=waiting_ns'));

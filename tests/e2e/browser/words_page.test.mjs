@@ -100,7 +100,7 @@ test("the server's own sentences: refusals, verdicts, detectors; its answers sta
 	await page.waitForSelector('.verdict:has-text("死锁：主线程等待 Store 的锁（由 DB-writer 持有），DB-writer 又在等待 Cart 的锁（由主线程持有）。")');
 	assert.equal(await page.locator('#anr h3:has-text("死锁：2 个线程")').count(), 1);
 	await page.goto(`${server.url}/traces/${id}`);
-	await page.click('#findings button:has-text("开始检查")');
+	await page.click('#tab-findings');
 	await page.waitForSelector('#findings td:has-text("主线程上的")');
 	assert.deepEqual(await english(page), []);
 	await page.goto(`${server.url}/fleet`);

@@ -1,5 +1,4 @@
 // Why an application did not respond: the verdict, who blocks whom, deadlocks, and all threads.
-import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { api, type Trace } from '../api/api';
 import { CAUSED, does, lockName, stackText, threadName, type Anr, type AnrProcess, type AnrStep } from './anrdoc';
@@ -9,7 +8,8 @@ import { Threads } from './anrthreads';
 import { count, duration, sentence } from '../i18n/format';
 import { ended, heard } from '../i18n/heard';
 import { openAlso } from '../trace/state/opened';
-import { Busy, Copy, Failure, Panel, useLoad } from '../ui/parts';
+import { atTimeline } from '../trace/state/tab';
+import { Copy, Panel, useLoad, type Loaded } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anr';
 import { Waits } from './waitpicture';
@@ -103,8 +103,7 @@ function wayTo(t: Trace, names: string[], at_ns: number, waited_ms: number | nul
 	return {
 		has: (name) => known.has(name),
 		go: (name, track) => {
-			set({ find: known.get(name)!, thread: track, open: openAlso(text('open'), track), from, to: Math.max(to, from + 1), a: null, b: null, sel: null, threads: null, root: null, row: null }, true);
-			document.querySelector('.panel[aria-label=Threads]')?.scrollIntoView();
+			set({ find: known.get(name)!, thread: track, open: openAlso(text('open'), track), from, to: Math.max(to, from + 1), a: null, b: null, sel: null, threads: null, root: null, row: null, ...atTimeline() }, true);
 		},
 	};
 }
@@ -140,13 +139,18 @@ function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 	);
 }
 
-/** Nothing for a trace that has no ANR report.  What follows waits until that is known, or it would move. */
-export function AnrPanel({ t, children }: { t: Trace; children: ComponentChildren }) {
-	const turn = JSON.stringify(t.report?.names); // changes when a mapping came
-	const load = useLoad(t.id + turn, (s) => api.documents<Anr>(t.id, 'anr', s));
-	const beside = !!load.value?.documents.length && t.summary?.timed === true; // else its stacks are the trace
+export type Reports = { content: Anr }[];
+
+const turnOf = (t: Trace) => JSON.stringify(t.report?.names); // changes when a mapping came
+
+/** The ANR reports of a trace. */
+export function useReports(t: Trace): Loaded<{ documents: Reports }> {
+	return useLoad(t.id + turnOf(t), (s) => api.documents<Anr>(t.id, 'anr', s));
+}
+
+export function AnrPanel({ t, reports }: { t: Trace; reports: Reports }) {
+	const turn = turnOf(t);
+	const beside = t.summary?.timed === true; // else its stacks are the trace
 	const names = useLoad(`${t.id} ${turn} ${beside}`, () => (beside ? api.names(t.id) : Promise.resolve(null)));
-	if (load.error) return <><Failure error={load.error} retry={load.again} />{children}</>;
-	if (!load.value) return <Busy what={tr('Opening the trace')} />;
-	return <>{load.value.documents.map((d, i) => <Report key={i} doc={d.content} t={t} names={names.value?.names ?? NONE} />)}{children}</>;
+	return <>{reports.map((d, i) => <Report key={i} doc={d.content} t={t} names={names.value?.names ?? NONE} />)}</>;
 }

@@ -25,8 +25,8 @@ export const SHORTCUTS: Shortcuts[] = [
 		one('Esc', tr('pick none'), 'Escape'), one('#', tr('delete what is picked, after asking'), '#'), one('/', tr('search'), '/'),
 	] },
 	{ title: tr('Timeline'), canvas: 'timeline', keys: [
-		one(tr('w / s, + / −, wheel'), tr('zoom in, zoom out'), 'w', 's', '+', '=', '-'), one(tr('a / d, ← / →, drag'), tr('move earlier, later'), 'a', 'd', 'ArrowLeft', 'ArrowRight'),
-		one('0', tr('whole trace'), '0'), one(tr('↑ / ↓, Shift+wheel'), tr('scroll rows'), 'ArrowUp', 'ArrowDown'), one('Page ↑ / ↓', tr('scroll threads'), 'PageUp', 'PageDown'),
+		one(tr('w / s, + / −, Ctrl+wheel'), tr('zoom in, zoom out'), 'w', 's', '+', '=', '-'), one(tr('a / d, ← / →, drag'), tr('move earlier, later'), 'a', 'd', 'ArrowLeft', 'ArrowRight'),
+		one('0', tr('whole trace'), '0'), one(tr('↑ / ↓, wheel, Shift+wheel'), tr('scroll rows'), 'ArrowUp', 'ArrowDown'), one('Page ↑ / ↓', tr('scroll threads'), 'PageUp', 'PageDown'),
 		one(tr('click'), tr('select the call')), one(tr('double click'), tr('zoom to the call')), one(tr('Shift+F10, right click'), tr('what can be done with a method'), 'Shift F10'), one('j / k', tr('next, previous thread'), 'j', 'k'), one('o', tr('open or close the thread'), 'o'),
 		one('O', tr('close all others'), 'O'), one('e', tr('all its rows, or fewer'), 'e'), one('. / ,', tr('next, previous note of the thread'), '.', ','),
 		one('f', tr('follow the arrow: lock, start, wake-up; again goes back'), 'f'),

@@ -134,13 +134,13 @@ export function Exports({ t, name }: { t: Trace; name: string }) {
 		button.current?.focus();
 	};
 	return <>
-		<button onClick={() => run(perfetto)} disabled={what !== ''}>{what || tr('Open in the Perfetto UI')}</button>
-		<a class="button" href={api.perfettoUrl(t.id)} download>{tr('Download .perfetto-trace')}</a>
+		<button class="perfetto" onClick={() => run(perfetto)} disabled={what !== ''}>{what || tr('Open in the Perfetto UI')}</button>
+		<a class="button later" href={api.perfettoUrl(t.id)} download>{tr('Download .perfetto-trace')}</a>
 		<span class="holds-menu">
 			<button ref={button} aria-haspopup="dialog" aria-expanded={open} onClick={() => show(!open)}>{tr('Other tools')}</button>
 			{open && <Menu t={t} name={name} run={run} close={close} />}
 		</span>
-		{failed && <div class="notice bad whole" role="alert">
+		{failed && <div class="notice bad away" role="alert">
 			<strong>{failed.error instanceof Blocked ? tr('The window was blocked.') : tr('The other tool did not get the trace.')}</strong>
 			<p>{failed.error.message}</p>
 			<p class="row"><button onClick={failed.again}>{tr('Try again')}</button><button onClick={() => fail(null)}>{tr('Dismiss')}</button></p>

@@ -1,28 +1,24 @@
-// One trace: facts, threads, the chart of one thread, the merged graph and the methods of a range.
+// One trace: what it is, its timeline, and panels of what is selected.
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { AnnotateButton, AnnotationPanel } from './panels/annotationpanel';
-import { AnrPanel } from '../anr/anr';
-import { api, may, Refusal, type NoteSum, type Thread, type Trace } from '../api/api';
+import type { ComponentChild } from 'preact';
+import { AnnotateButton, useAnnotations } from './panels/annotationpanel';
+import { useReports } from '../anr/anr';
+import { api, may, Refusal, type Thread, type Trace } from '../api/api';
+import { Bench } from './bench';
 import { Exports } from './exports';
 import type { Found } from './worker/calls';
 import { count, percent, sentence } from '../i18n/format';
-import { FlamePanel } from './panels/flame';
 import { heard } from '../i18n/heard';
-import { later } from '../ui/later';
 import { LinkCheck } from './state/linkcheck';
 import { matching } from '../ui/matching';
 import { Deleted, NamesCame, useMeanwhile } from './meanwhile';
 import { COLUMNS } from './panels/methodcolumns';
-import { MethodsPanel } from './panels/methods';
-import { NotesPanel } from './panels/notes';
-import { Busy, Choice, Failure, Panel, useLoad } from '../ui/parts';
-import { Facts, NamesWarning, Repairs } from './panels/report';
+import { Busy, Failure, Panel, useLoad } from '../ui/parts';
+import { PANELS, tidsOf } from './registry';
+import { Facts, NamesWarning } from './panels/report';
 import { number, set, text } from '../ui/route';
 import type { Range } from './timeline/scene';
 import { many, wordsOf } from '../api/source';
-import { StatesPanel } from './panels/states';
-import { useSteps } from './panels/stepbar';
-import { format } from './state/steps';
 import { tr } from '../i18n/strings/trace';
 import { Timeline } from './timeline/timeline';
 import { threadsFromAddress } from './timeline/timelineview';
@@ -33,8 +29,6 @@ import { Waiting } from './waiting';
 
 /* Refusals of a decode that leave the upload in quarantine: it died, instead of saying what is wrong. */
 const DEATHS = new Set(['internal', 'out_of_memory', 'deadline']);
-
-const findings = later<{ id: string; threads: Thread[]; start: number; end: number; turn: number }>('findings', async () => (await import('../admin/detectors')).FindingsPanel, 'Findings');
 
 const POLL_MS = 1000;
 const REST_MS = 400;
@@ -79,9 +73,6 @@ function SearchBar({ names, matches, thread, met, onStep }: {
 	);
 }
 
-/** Numbers with commas. */
-const tidsOf = (list: string) => new Set(list.split(',').filter((v) => /^\d{1,16}$/.test(v)).map(Number));
-
 /** The range that is selected, of which threads: one, some or (null) all. */
 function useRange(thread: Thread | null): { range: Range | null; tids: Set<number> | null } {
 	const a = number('a');
@@ -91,38 +82,6 @@ function useRange(thread: Thread | null): { range: Range | null; tids: Set<numbe
 	const tids = useMemo(() => (scope === 'all' ? null : scope === 'sel' && sel ? tidsOf(sel) : thread ? new Set([thread.tid]) : null), [scope, sel, thread]);
 	const range = useMemo(() => (a !== null && b !== null && b > a ? { from: a, to: b, tids } : null), [a, b, tids]);
 	return { range, tids };
-}
-
-/** Graph, tables and states of what is selected; not drawn anew while the view moves. */
-function Totals({ t, busy, listed, thread, range, tids, sums, names, matches }: {
-	t: Trace; busy: Thread[]; listed: Thread[]; thread: Thread; range: Range | null; tids: Set<number> | null; sums: NoteSum[]; names: string[]; matches: Uint8Array | null;
-}) {
-	const turn = t.report?.names.resolved ?? 0;
-	const transform = format(useSteps(names).steps);
-	const chosen = useMemo(() => (tids ? busy.filter((x) => tids.has(x.tid)) : busy), [busy, tids]);
-	const several = text('sel') !== '' && text('sel').includes(',');
-	const words = wordsOf(chosen);
-	const scope = busy.length > 1 && <Choice label={tr('Threads')} value={text('threads') || 'one'}
-		options={[['one', thread.name || tr('thread {tid}', { tid: thread.tid })], ...(several ? [['sel', tr('{text} threads', { text: count(tidsOf(text('sel')).size) })] as [string, string]] : []), ['all', tr('All threads')]]}
-		onPick={(v) => set({ threads: v === 'one' ? null : v, root: null, skip: null })} />;
-	const list = !tids ? 'all' : chosen.map((x) => x.tid).join(',');
-	const times = useMemo<[number, number] | null>(() => (range ? [range.from, range.to] : null), [range?.from, range?.to]);
-	const states = <StatesPanel id={t.id} threads={listed} tids={tids} range={times} sums={sums} scope={scope} />;
-	if (chosen.length === 0)
-		return <><Panel title={tr('Merged flame graph')} aside={scope}><p class="quiet">{tids?.size === 1 ? tr('{name} has no calls.', { name: thread.name || tr('Thread {tid}', { tid: thread.tid }) }) : tr('The selected threads have no calls.')}</p></Panel>{states}</>;
-	return <>
-		<FlamePanel id={t.id} thread={list} range={times} names={names} matches={matches} mappingTurn={turn} scope={scope} words={words} hasCpu={t.has_cpu === true} />
-		{states}
-		<MethodsPanel id={t.id} thread={list} range={times} mappingTurn={turn} scope={scope} words={words} matches={matches} hasCpu={t.has_cpu === true} transform={transform}
-			onFind={(n) => set({ find: n })} />
-	</>;
-}
-
-/** Looking through all calls is asked for: by the button, or by the address. */
-function Detected(p: { id: string; threads: Thread[]; start: number; end: number; turn: number }) {
-	if (text('findings') === '1') return <findings.Page {...p} />;
-	return <Panel title={tr('Findings')} id="findings" aside={<button class="small" onClick={() => set({ findings: 1 })}>{tr('Look for them')}</button>}>
-		<p class="quiet">{tr("What keeps the main thread, by the project's detectors; why frames froze; phases of the start.")}</p></Panel>;
 }
 
 /** What stands below the timeline comes once calls are drawn there, or after a moment: drawing them comes first. */
@@ -154,32 +113,38 @@ function Ready({ t }: { t: Trace }) {
 	const whole = useMemo(() => ({ from: start, to: Math.max(end, start + 1) }), [start, end]);
 	const { range, tids } = useRange(thread);
 	const picked = range || (tids && tids.size > 1) ? tids : null;
+	const [details, tell] = useState<ComponentChild>(null);
+	const reports = useReports(t);
+	const notes = useAnnotations(t.id, end);
 	const search = useMemo(() => thread && <SearchBar names={list} matches={matches} thread={thread} met={met}
 		onStep={(forward) => go((s) => ({ turn: s.turn + 1, forward }))} />, [list, matches, thread, met]);
-	const totals = useMemo(() => thread && sums.value && <Totals t={t} busy={busy} listed={listed} thread={thread} range={range} tids={tids} sums={sums.value.sums} names={list} matches={matches} />,
-		[t, thread, busy, listed, range, tids, sums.value, list, matches]);
+	const documents = reports.value?.documents;
+	const shown = useMemo(() => ({ t, turn, whole, threads: all, busy, listed, thread, range, tids, sums: sums.value?.sums ?? [], names: list, matches, reports: documents ?? [], reload: notes.again }),
+		[t, whole, all, busy, listed, thread, range, tids, sums.value, list, matches, documents]);
 
-	const failed = [threads, names, sums].find((l) => l.error);
+	const failed = [threads, names, sums].find((l) => l.error && !l.value);
 	if (failed) return <Failure error={failed.error!} retry={failed.again} />;
 	if (!threads.value || !names.value || !sums.value) return <Busy what={tr('Opening the trace')} />;
-	const notes = <NotesPanel id={t.id} threads={all} shown={thread ?? undefined} start={start} end={end} />;
-	const none = busy.length === 0 && <div class="notice"><strong>{tr('This trace holds no calls.')}</strong></div>;
-	if (!thread) return <>{none}{notes}<Repairs t={t} /></>;
+	const known = { tids: all.map((x) => x.tid), methods: list.length, hasCpu: t.has_cpu === true, columns: COLUMN_NAMES, tabs: ['timeline', ...PANELS.map((p) => p.id)] };
+	const clear = () => set({ a: null, b: null, sel: null, threads: text('threads') === 'sel' ? null : text('threads'), root: null, skip: null });
+	const upper = thread && <Panel title={tr('Threads')} aside={<>
+		{search}
+		<span class="quiet hint">{tr('Ctrl+wheel zooms, drag moves, Shift+drag selects, ? for keys')}</span>
+		{(range || picked) && <button class="small" onClick={clear}>{tr('Clear the selection')}</button>}
+		<AnnotateButton whole={whole} thread={thread} />
+		<label class="check" title={tr('For eyes that do not tell red from green; kept in this browser')}><input type="checkbox" checked={safe.value} onChange={(e) => useSafe(e.currentTarget.checked)} />{' '}{tr('blue to yellow')}</label>
+		{busy.length > 0 && all.length > busy.length && <label class="check"><input type="checkbox" checked={idle} onChange={(e) => set({ idle: e.currentTarget.checked ? 1 : null })} />
+			{tr('{busy} without calls', { busy: count(all.length - busy.length) })}</label>}</>}>
+		<Timeline key={turn} id={t.id} threads={listed} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} picked={picked} step={step} onFound={found} onDrawn={drawn} onDetails={tell} />
+	</Panel>;
 	return <>
-		<LinkCheck of={{ tids: all.map((x) => x.tid), methods: list.length, hasCpu: t.has_cpu === true, columns: COLUMN_NAMES }} />
-		{none}
-		<Panel title={tr('Threads')} aside={<>
-			{(range || picked) && <button class="small" onClick={() => set({ a: null, b: null, sel: null, threads: text('threads') === 'sel' ? null : text('threads'), root: null, skip: null })}>{tr('Clear the selection')}</button>}
-			<AnnotateButton whole={whole} thread={thread} />
-			<span class="quiet">{tr('wheel zooms, drag moves, Shift+drag selects, ? for keys')}</span>
-			<label class="check" title={tr('For eyes that do not tell red from green; kept in this browser')}><input type="checkbox" checked={safe.value} onChange={(e) => useSafe(e.currentTarget.checked)} />{' '}{tr('blue to yellow')}</label>
-			{busy.length > 0 && all.length > busy.length && <label class="check"><input type="checkbox" checked={idle} onChange={(e) => set({ idle: e.currentTarget.checked ? 1 : null })} />
-				{tr('{busy} without calls', { busy: count(all.length - busy.length) })}</label>}</>}>
-			{search}
-			<Timeline key={turn} id={t.id} threads={listed} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} picked={picked} step={step} onFound={found} onDrawn={drawn} />
-		</Panel>
-		<AnnotationPanel id={t.id} threads={all} names={list} whole={whole} />
-		{rest && <><Detected id={t.id} threads={all} start={start} end={end} turn={turn} />{totals}{notes}<Repairs t={t} /></>}
+		<div class="notices">
+			<LinkCheck of={known} />
+			{busy.length === 0 && <div class="notice"><strong>{tr('This trace holds no calls.')}</strong></div>}
+			{reports.error && <Failure error={reports.error} retry={reports.again} />}
+			{notes.error && <Failure error={notes.error} retry={notes.again} title={tr('The annotations did not come.')} />}
+		</div>
+		<Bench shown={shown} come={(rest || !thread) && (documents !== undefined || reports.error !== null)} upper={upper} details={details} />
 	</>;
 }
 
@@ -215,16 +180,17 @@ export function TracePage({ id }: { id: string }) {
 		more={gone ? tr('It was deleted, is of another project, or the link was cut.') : ''} /></main>;
 	if (!t) return <main><Busy what={tr('Opening the trace')} /></main>;
 	return (
-		<main class="wide">
+		<main class={t.state === 'ready' ? 'workbench' : 'wide'}>
 			<div class="row head">
 				<TraceHead t={t} changed={load.again} />
-				<span class="grow" />
 				{t.state === 'ready' && <Exports t={t} name={nameOf(t)} />}
 			</div>
-			{load.error && (gone ? <Deleted /> : <Failure error={load.error} retry={load.again} />)}
-			<Facts t={t} />
-			<NamesCame t={t} />
-			<NamesWarning t={t} />
+			<div class="notices">
+				{load.error && (gone ? <Deleted /> : <Failure error={load.error} retry={load.again} />)}
+				<NamesCame t={t} />
+				<NamesWarning t={t} />
+			</div>
+			{t.state !== 'ready' && <Facts t={t} />}
 			{waiting && <Waiting t={t} />}
 			{t.state === 'failed' && <div class="notice bad" role="alert"><strong>{tr('This trace could not be decoded.')}</strong>
 				<p>{sentence(heard(t.error?.message ?? ''))}{t.error?.offset !== null && t.error?.offset !== undefined ? tr(' (at byte {offset})', { offset: count(t.error.offset) }) : ''}</p>
@@ -232,7 +198,7 @@ export function TracePage({ id }: { id: string }) {
 				{may.admin || !DEATHS.has(t.error?.status ?? '')
 					? <p><a class="button" href={api.rawUrl(t.id)} download>{tr('Download what was uploaded')}</a></p>
 					: <p>{tr('It is in quarantine, because decoders died of it: an admin of the project can save its bytes.')}</p>}</div>}
-			{t.state === 'ready' && <AnrPanel t={t}><Ready t={t} /></AnrPanel>}
+			{t.state === 'ready' && <Ready t={t} />}
 		</main>
 	);
 }

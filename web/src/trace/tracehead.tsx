@@ -4,9 +4,10 @@ import { api, may, type Trace } from '../api/api';
 import { COMMA, when } from '../i18n/format';
 import { Pinned, Tag } from '../list/listcolumns';
 import { Failure } from '../ui/parts';
+import { Popover } from '../ui/popover';
 import { link } from '../ui/route';
 import { tr } from '../i18n/strings/trace';
-import { nameOf, stateName } from '../api/traces';
+import { lengthOf, nameOf, stateName } from '../api/traces';
 
 function TitleForm({ t, save, close }: { t: Trace; save: (title: string) => void; close: () => void }) {
 	const [title, hold] = useState(t.title);
@@ -37,25 +38,43 @@ function Ends({ t }: { t: Trace }) {
 		{[...told.map(([what, ms]) => `${what} ${when(ms!)}`), ...(t.upload_kept ? [] : [tr('raw upload not kept')])].join(COMMA)}</a>;
 }
 
+/** What one looks for first, in a line. */
+function Brief({ t }: { t: Trace }) {
+	const m = t.meta;
+	const parts = [t.title && [m.app, m.version_name].filter(Boolean).join(' '), m.build_id, t.title && m.scenario, [m.device, m.os].filter(Boolean).join(', '), t.summary ? lengthOf(t.summary) : ''].filter(Boolean);
+	return <span class="brief quiet" title={parts.join(' · ')}>{parts.join(' · ')}</span>;
+}
+
+/** Title, tags and pin, for those who may change them. */
+function Edit({ t, mark }: { t: Trace; mark: (m: Marks) => Promise<void> }) {
+	return <Popover small label={tr('Edit')} title={tr('Title, tags and pin')}>{(close) => <>
+		<TitleForm t={t} save={(title) => void mark({ title }).then(close, () => undefined)} close={close} />
+		<div class="row">{t.tags.map((tag) => (
+			<span class="row tagged" key={tag}><Tag tag={tag} />
+				<button class="plain quiet" aria-label={tr('Take the tag {tag} off', { tag })} onClick={() => void mark({ tags: t.tags.filter((x) => x !== tag) })}>×</button></span>))}
+			<TagForm add={(tag) => void mark({ tags: [...t.tags, tag] })} /></div>
+		<div class="row"><button class="small" aria-pressed={t.pinned} title={tr('Pinned traces are kept when others expire')} onClick={() => void mark({ pinned: !t.pinned })}>{t.pinned ? tr('Unpin') : tr('Pin')}</button></div>
+	</>}</Popover>;
+}
+
+type Marks = Parameters<typeof api.mark>[1];
+
 export function TraceHead({ t, changed }: { t: Trace; changed: () => void }) {
-	const [naming, name] = useState(false);
 	const [error, fail] = useState<Error | null>(null);
-	const mark = (m: Parameters<typeof api.mark>[1]) => {
+	const mark = async (m: Marks) => {
 		fail(null);
-		api.mark(t.id, m).then(() => { name(false); changed(); }, fail);
+		await api.mark(t.id, m).then(changed, (why: Error) => {
+			fail(why);
+			throw why;
+		});
 	};
 	return <>
-		{naming ? <TitleForm t={t} save={(title) => mark({ title })} close={() => name(false)} /> : <h1>{t.pinned && <Pinned />} {nameOf(t)}</h1>}
-		<span class={`state ${t.state}`}>{stateName(t.state)}</span>
+		<h1 title={nameOf(t)}>{t.pinned && <Pinned />} {nameOf(t)}</h1>
+		{t.state !== 'ready' && <span class={`state ${t.state}`}>{stateName(t.state)}</span>}
+		<Brief t={t} />
 		<Ends t={t} />
-		{t.tags.map((tag) => (
-			<span class="row tagged" key={tag}><Tag tag={tag} />
-				{may.write && <button class="plain quiet" aria-label={tr('Take the tag {tag} off', { tag })} onClick={() => mark({ tags: t.tags.filter((x) => x !== tag) })}>×</button>}</span>))}
-		{may.write && !naming && <>
-			<TagForm add={(tag) => mark({ tags: [...t.tags, tag] })} />
-			<button class="small" onClick={() => name(true)}>{t.title ? tr('Rename') : tr('Name it')}</button>
-			<button class="small" aria-pressed={t.pinned} title={tr('Pinned traces are kept when others expire')} onClick={() => mark({ pinned: !t.pinned })}>{t.pinned ? tr('Unpin') : tr('Pin')}</button>
-		</>}
-		{error && <Failure error={error} />}
+		{t.tags.length > 0 && <span class="tags">{t.tags.map((tag) => <Tag key={tag} tag={tag} />)}</span>}
+		{may.write && <Edit t={t} mark={(m) => mark(m)} />}
+		{error && <div class="away"><Failure error={error} retry={() => fail(null)} again={tr('Close')} /></div>}
 	</>;
 }

@@ -8,7 +8,8 @@ const systemDark = signal(system.matches);
 const chosen = signal(remembered(KEY));
 const colours = signal(remembered(COLOURS));
 
-function remembered(key: string): string {
+/** What this browser keeps under a key; '' where that is nothing. */
+export function remembered(key: string): string {
 	try {
 		return localStorage.getItem(key) ?? '';
 	} catch {
@@ -23,7 +24,7 @@ export const dark = computed(() => (chosen.value ? chosen.value === 'dark' : sys
 /** Colours of calls for eyes that do not tell red from green. */
 export const safe = computed(() => colours.value === 'safe');
 
-function remember(key: string, value: string): void {
+export function remember(key: string, value: string): void {
 	try {
 		localStorage.setItem(key, value);
 	} catch {

@@ -26,7 +26,6 @@ const zh = {
 	'Device, memory and CPU use': '设备、内存和 CPU 使用情况',
 	'waited {waited_ms}': '等待了 {waited_ms}',
 	'cluster {cluster}': '分组 {cluster}',
-	'Opening the trace': '正在打开 Trace',
 	'waits in': '等待于',
 	'waits for its next message in': '等待下一条消息于',
 	'reads or writes in': '读写于',

@@ -4,7 +4,7 @@ import { api, currentProject, may, type Annotation, type AnnotationPlace, type T
 import { annotations, draft, showAnnotation } from '../state/annotations';
 import type { Span } from '../state/axis';
 import { duration, when } from '../../i18n/format';
-import { Copy, Failure, Panel, useLoad } from '../../ui/parts';
+import { Copy, Failure, Panel, useLoad, type Loaded } from '../../ui/parts';
 import { number, text } from '../../ui/route';
 import { tr } from '../../i18n/strings/trace';
 
@@ -91,26 +91,29 @@ export function AnnotateButton({ whole, thread }: { whole: Span; thread: Thread 
 	return may.write ? <button class="small" title={tr('At the selection, or at the middle of what is in view')} onClick={begin}>{tr('Annotate')}</button> : null;
 }
 
-export function AnnotationPanel(of: Of) {
-	const load = useLoad(of.id, (s) => api.annotations(of.id, s));
+/** Loads what the list and the timeline show; the place of the one that the address names is shown. */
+export function useAnnotations(id: string, end: number): Loaded<unknown> {
+	const load = useLoad(id, (s) => api.annotations(id, s));
 	const came = useRef(false);
 	useEffect(() => {
 		annotations.value = load.value?.annotations ?? [];
 		const one = annotations.value.find((a) => a.id === text('annotation'));
-		if (one && !came.current && number('from') === null) showAnnotation(one, of.whole.to);
+		if (one && !came.current && number('from') === null) showAnnotation(one, end);
 		if (load.value) came.current = true;
 	}, [load.value]);
 	useEffect(() => () => {
 		annotations.value = [];
 		draft.value = null;
 	}, []);
+	return load;
+}
+
+export function AnnotationPanel(of: Of & { again: () => void }) {
 	const list = annotations.value;
-	if (load.error) return <Failure error={load.error} retry={load.again} title={tr('The annotations did not come.')} />;
-	if (list.length === 0 && !draft.value) return null;
 	return (
 		<Panel title={tr('Annotations')} id="annotations">
-			{draft.value && <Form of={of} place={draft.value} done={() => { draft.value = null; load.again(); }} />}
-			<ul class="annotations">{list.map((a) => <Item key={a.id} a={a} of={of} changed={load.again} />)}</ul>
+			{draft.value && <Form of={of} place={draft.value} done={() => { draft.value = null; of.again(); }} />}
+			<ul class="annotations">{list.map((a) => <Item key={a.id} a={a} of={of} changed={of.again} />)}</ul>
 		</Panel>
 	);
 }

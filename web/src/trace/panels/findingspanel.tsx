@@ -4,6 +4,7 @@ import type { Findings } from './findings';
 import { FindingsView, type Spot } from './findingsview';
 import { around } from '../state/notekinds';
 import { openAlso } from '../state/opened';
+import { atTimeline } from '../state/tab';
 import { Panel, Pending, useLoad } from '../../ui/parts';
 import { link, set, text } from '../../ui/route';
 import { tr } from '../../i18n/strings/trace';
@@ -17,13 +18,9 @@ export function spotOf(s: Spot, end: number, open: string, tids: Set<number>): R
 export function FindingsPanel({ id, threads, start, end, turn }: { id: string; threads: Thread[]; start: number; end: number; turn: number }) {
 	const load = useLoad(`${id} ${turn}`, (s) => get<Findings>(`/api/v1/traces/${id}/findings`, {}, s));
 	const tids = new Set(threads.filter((t) => t.slices > 0).map((t) => t.tid));
-	const show = (s: Spot) => {
-		set(spotOf(s, end, text('open'), tids), true);
-		document.querySelector('section[aria-label="Threads"]')?.scrollIntoView();
-	};
+	const show = (s: Spot) => set({ ...spotOf(s, end, text('open'), tids), ...atTimeline() }, true);
 	return (
-		<Panel title={tr('Findings')} id="findings" aside={<><a href={link(`/detectors?trace=${id}`)}>{tr('Detectors')}</a>
-			<button class="small" onClick={() => set({ findings: null })}>{tr('Close')}</button></>}>
+		<Panel title={tr('Findings')} id="findings" aside={<a href={link(`/detectors?trace=${id}`)}>{tr('Detectors')}</a>}>
 			<Pending of={load} what={tr('Looking through the calls')} />
 			{load.value && <FindingsView f={load.value} from={start} show={show} threads={threads} />}
 		</Panel>

@@ -30,6 +30,7 @@ interface Props {
 	scope: preact.ComponentChild;
 	words: Words;
 	hasCpu: boolean;
+	tree: boolean; // as rows that open, instead of boxes
 }
 
 function Crumbs({ at, names, go }: { at: Place; names: string[]; go: (p: Place) => void }) {
@@ -91,7 +92,7 @@ function Explorer({ p, view, metric, steps, named }: { p: Props; view: string; m
 	const rootText = text('root');
 	const skip = number('skip') ?? 0;
 	const at = useMemo(() => ({ path: parsePlace(rootText)?.path ?? [], skip }), [rootText, skip]);
-	const tree = text('as') === 'tree';
+	const { tree } = p;
 	const flame = useFlame(p, view, metric.key, at, format(steps), tree);
 	const [listed, list] = useTable('children');
 	const came = useRef<Place | null>(null);
@@ -201,7 +202,7 @@ function Sandwich({ p, metric, steps, named }: { p: Props; metric: Metric; steps
 
 export function FlamePanel(p: Props) {
 	const asked = text('view');
-	const view = asked === 'bottom_up' || asked === 'sandwich' ? asked : 'top_down';
+	const view = asked === 'bottom_up' || (asked === 'sandwich' && !p.tree) ? asked : 'top_down';
 	const key = text('metric');
 	const metric = metricOf(!p.hasCpu && (key === 'cpu' || key === 'waiting') ? 'wall' : key, p.words);
 	const { steps, named } = useSteps(p.names);
@@ -211,13 +212,11 @@ export function FlamePanel(p: Props) {
 	const metrics: [string, string][] = [['wall', tr('Wall')], ['count', p.words.head]];
 	if (p.hasCpu) metrics.push(['cpu', 'CPU'], ['waiting', tr('Waiting')]);
 	return (
-		<Panel title={tr('Merged flame graph')} id="flame" aside={<>
+		<Panel title={p.tree ? tr('Call tree') : tr('Merged flame graph')} id="flame" aside={<>
 			{p.scope}
 			<AppSwitch />
-			<Choice label={tr('Direction')} value={view} options={[['top_down', tr('Top-down')], ['bottom_up', tr('Bottom-up')], ['sandwich', tr('Sandwich')]]}
+			<Choice label={tr('Direction')} value={view} options={[['top_down', tr('Top-down')], ['bottom_up', tr('Bottom-up')], ...(p.tree ? [] : [['sandwich', tr('Sandwich')] as [string, string]])]}
 				onPick={(v) => set({ view: v === 'top_down' ? null : v, root: null, skip: null, tree: null, ...NO_PARTS, ...afresh() }, true)} />
-			{view !== 'sandwich' && <Choice label={tr('Shape')} value={text('as') === 'tree' ? 'tree' : 'graph'} options={[['graph', tr('Graph')], ['tree', tr('Tree')]]}
-				onPick={(v) => set({ as: v === 'tree' ? v : null }, true)} />}
 			<Choice label={tr('Metric')} value={metric.key} options={metrics}
 				onPick={(v) => set({ metric: v === 'wall' ? null : v, skip: null }, true)} />
 		</>}>

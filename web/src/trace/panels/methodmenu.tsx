@@ -6,6 +6,7 @@ import { Menu, type Item } from '../../ui/menu';
 import { set } from '../../ui/route';
 import { take } from './stepbar';
 import { packageOf, type Step } from '../state/steps';
+import { showTab } from '../state/tab';
 import { tr } from '../../i18n/strings/trace';
 
 export interface About {
@@ -15,21 +16,17 @@ export interface About {
 	name: string;
 	stack?: string[]; // from the top, this one last
 	row?: string; // of the table, as text
-	show?: boolean; // from far above the graph: what becomes of it is scrolled to
+	show?: boolean; // from elsewhere: the graph, which its steps reshape, is shown
 }
 
 function copy(text: string): void {
 	navigator.clipboard?.writeText(text).catch(() => undefined);
 }
 
-/** The flame graph may be out of view: it is shown, and the middle of a sandwich has the keys. */
+/** The flame graph may be behind another tab: it is shown, and the middle of a sandwich has the keys. */
 function showGraph(): void {
-	setTimeout(() => {
-		const panel = document.getElementById('flame');
-		const top = panel?.getBoundingClientRect().top ?? 0;
-		if (top < 0 || top > innerHeight / 2) panel?.scrollIntoView();
-		panel?.querySelector<HTMLElement>('.sandwich h3.mono')?.focus({ preventScroll: true });
-	}, 50); // after the menu gave its focus back
+	showTab('flame');
+	setTimeout(() => document.querySelector<HTMLElement>('.sandwich h3.mono')?.focus({ preventScroll: true }), 50); // after the menu gave its focus back
 }
 
 export function itemsOf({ method, name, stack, row, show }: About): Item[] {

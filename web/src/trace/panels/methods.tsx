@@ -23,6 +23,7 @@ interface Props {
 	range: [number, number] | null;
 	mappingTurn: number;
 	scope: preact.ComponentChild;
+	steps: preact.ComponentChild; // that are taken
 	words: Words;
 	matches: Uint8Array | null;
 	hasCpu: boolean;
@@ -163,6 +164,7 @@ export function MethodsPanel(p: Props) {
 	return (
 		<Panel title={tr('Methods')} aside={<>{p.scope}<Filter /><Chooser hasCpu={p.hasCpu} words={p.words} />
 			{v && v.methods.length > 0 && <Copy text={tsvOf(v.methods, columns, p.words)} label={tr('Copy as TSV')} />}</>}>
+			{p.steps}
 			{badFilter && <p class="badtext" role="alert">{page.error!.message}</p>}
 			{page.error && !badFilter && <Failure error={page.error} retry={page.again} />}
 			{!v && page.busy && <Busy what={tr('Adding up')} />}

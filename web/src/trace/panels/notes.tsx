@@ -5,6 +5,7 @@ import { COMMA, count, duration } from '../../i18n/format';
 import { useMore } from '../../ui/held';
 import { around, inOrder, kindsInOrder, kindTitle, ofOneThread } from '../state/notekinds';
 import { openAlso } from '../state/opened';
+import { atTimeline } from '../state/tab';
 import { Choice, Failure, Panel, Pending, useLoad } from '../../ui/parts';
 import { heard } from '../../i18n/heard';
 import { set, text } from '../../ui/route';
@@ -45,7 +46,7 @@ export function NotesPanel({ id, threads, shown, start, end }: { id: string; thr
 	const goTo = (n: Note) => {
 		const [from, to] = around(n, end);
 		const has = threads.some((t) => t.tid === n.tid && t.slices > 0);
-		set({ ...(has ? { thread: n.tid, open: openAlso(text('open'), n.tid!) } : {}), from, to }, true);
+		set({ ...(has ? { thread: n.tid, open: openAlso(text('open'), n.tid!) } : {}), from, to, ...atTimeline() }, true);
 	};
 
 	if (first.error) return <Failure error={first.error} retry={first.again} />;

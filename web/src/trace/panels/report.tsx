@@ -2,7 +2,7 @@
 import type { Trace } from '../../api/api';
 import { bytes, count, when } from '../../i18n/format';
 import { heard } from '../../i18n/heard';
-import { Command } from '../../ui/parts';
+import { Command, Panel } from '../../ui/parts';
 import { systemWords } from './systemwords';
 import { headOf } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
@@ -36,12 +36,11 @@ export function NamesWarning({ t }: { t: Trace }) {
 
 const REPAIR: Record<string, string> = { note: tr('note'), repair: tr('repair'), loss: tr('loss') };
 
-export function Repairs({ t }: { t: Trace }) {
+function Repairs({ t }: { t: Trace }) {
 	const list = t.report?.repairs ?? [];
 	const n = t.report?.names;
-	const losses = list.filter((r) => r.kind === 'loss').length;
 	return (
-		<details class="panel" open={losses > 0}>
+		<details class="panel" open>
 			<summary><h2>{tr('Decode report')}</h2>
 				<span class="quiet">{list.length === 0 ? tr('nothing was lost or repaired') : tr.many(list.length, '{n} finding', '{n} findings')}
 					{n ? tr(', {resolved} of {ids} method ids named', { resolved: count(n.resolved), ids: count(n.ids) }) : ''}</span></summary>
@@ -56,4 +55,9 @@ export function Repairs({ t }: { t: Trace }) {
 			</table></div>}
 		</details>
 	);
+}
+
+/** All that is known of the trace as a whole. */
+export function Report({ t }: { t: Trace }) {
+	return <><Panel title={tr('Report')}><Facts t={t} /></Panel><Repairs t={t} /></>;
 }

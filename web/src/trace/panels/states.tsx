@@ -40,16 +40,17 @@ function tsv(lines: Line[]): string {
 		...lines.map((l) => [l.thread.name, l.thread.tid, ...l.states, ...l.waits].join('\t'))].join('\n');
 }
 
+/** Does the trace say what its threads did? */
+export const hasStates = (sums: NoteSum[]) => sums.some((s) => s.kind === 'state' || WAITS.includes(s.kind));
+
 export function StatesPanel({ id, threads, tids, range, sums, scope }: {
 	id: string; threads: Thread[]; tids: Set<number> | null; range: [number, number] | null; sums: NoteSum[]; scope: preact.ComponentChild;
 }) {
-	const there = useMemo(() => sums.some((s) => s.kind === 'state' || WAITS.includes(s.kind)), [sums]);
 	const chosen = useMemo(() => (tids ? threads.filter((t) => tids.has(t.tid)) : threads), [threads, tids]);
-	const key = there && range ? JSON.stringify([id, range]) : '';
+	const key = range ? JSON.stringify([id, range]) : '';
 	const load = useLoad(key, (s) => (key ? api.noteSums(id, { from: range![0], to: range![1] }, s) : Promise.resolve(null)));
 	const of = range ? load.value?.sums : sums;
 	const lines = useMemo(() => linesOf(of ?? [], chosen), [of, chosen]);
-	if (!there) return null;
 	return (
 		<Panel title={tr('Thread states')} aside={<>{scope}{lines.length > 0 && <Copy text={tsv(lines)} label={tr('Copy as TSV')} />}</>}>
 			{load.error && <Failure error={load.error} retry={load.again} />}

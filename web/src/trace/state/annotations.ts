@@ -4,6 +4,7 @@ import type { Annotation, AnnotationPlace } from '../../api/api';
 import type { Span } from './axis';
 import { around } from './notekinds';
 import { openAlso } from './opened';
+import { atTimeline } from './tab';
 import { set, text } from '../../ui/route';
 
 export const annotations = signal<Annotation[]>([]);
@@ -26,5 +27,5 @@ export function placeOf(a: Annotation, end: number, open: string): Record<string
 }
 
 export function showAnnotation(a: Annotation, end: number): void {
-	set(placeOf(a, end, text('open')), true);
+	set({ ...placeOf(a, end, text('open')), ...atTimeline() }, true);
 }

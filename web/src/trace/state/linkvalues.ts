@@ -7,6 +7,7 @@ export interface Known {
 	methods: number; // of the trace
 	hasCpu: boolean;
 	columns: string[]; // of the table, as the address names them
+	tabs: string[];
 }
 
 export interface Strange {
@@ -32,6 +33,7 @@ const isThread = (v: string, k: Known) => /^\d{1,16}$/.test(v) && k.tids.include
 const RULES: Record<string, Rule> = {
 	view: { fits: one('top_down', 'bottom_up', 'sandwich'), instead: 'top-down' },
 	as: { fits: one('tree', 'graph'), instead: 'a graph' },
+	tab: { fits: (v, k) => k.tabs.includes(v), instead: tr('the first panel') },
 	metric: { fits: (v, k) => one('wall', 'count')(v) || (k.hasCpu && one('cpu', 'waiting')(v)), instead: tr('wall time') },
 	threads: { fits: one('one', 'sel', 'all'), instead: tr('the one thread') },
 	thread: { fits: isThread, instead: tr('the first thread') },

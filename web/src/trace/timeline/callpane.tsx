@@ -6,7 +6,7 @@ import { count, duration, percent, splitName } from '../../i18n/format';
 import { wordsOf } from '../../api/source';
 import type { Called, CallId, Hit } from '../worker/messages';
 import { kindTitle } from '../state/notekinds';
-import { Busy, Copy, MethodName, useLoad, useSize } from '../../ui/parts';
+import { Busy, Copy, MethodName, useLoad } from '../../ui/parts';
 import { flush, text } from '../../ui/route';
 import type { Scene } from './scene';
 import { linesOf, STATE_NAMES, STATES, WAITS } from '../state/statelines';
@@ -60,7 +60,6 @@ export interface PaneActions {
 	goTo(tid: number, hit: Hit): void;
 	unselect(): void;
 	zoomToCall(): void;
-	uncover(above: number): void; // the call must be seen above this height of the window
 }
 
 function Around({ call, several, on }: { call: Called; several: boolean; on: PaneActions }) {
@@ -133,16 +132,12 @@ export function CallPane({ p, selected, opened, on }: { p: TimelineProps; select
 		e.stopPropagation();
 		on.unselect();
 	};
-	const [box, , height] = useSize<HTMLElement>();
-	useEffect(() => {
-		if (call && box.current) on.uncover(box.current.getBoundingClientRect().top);
-	}, [call?.tid, call?.start, call?.depth, height]);
 	const link = () => {
 		flush();
 		return location.href;
 	};
 	return (
-		<section ref={box} class="callpane" aria-label={tr('The selected call')} onKeyDown={key}>
+		<section class="callpane" aria-label={tr('The selected call')} onKeyDown={key}>
 			<header>
 				<h3 class="mono anywhere">{call ? <MethodName name={p.names[call.hit.method] ?? ''} /> : tr('Selected call')}</h3>
 				{call && <div class="row tight">

@@ -13,7 +13,7 @@ import { CallPane, useSelected } from './callpane';
 import { MethodMenu, type About } from '../panels/methodmenu';
 import { Minimap } from './minimap';
 import { parseCall } from '../state/selection';
-import { Failure, useWidth } from '../../ui/parts';
+import { Failure, useSize, useWidth } from '../../ui/parts';
 import { number, query, set, text } from '../../ui/route';
 import { Scene, type Hover } from './scene';
 import { RULER } from './scenedraw';
@@ -26,9 +26,6 @@ import { Heads, HoverTip, Under } from './timelineparts';
 import { closedProcesses, openFromAddress, openTids, viewOf, type TimelineProps } from './timelineview';
 import { layoutOf, Presence, SPAN_KINDS, TRACE_KINDS } from './tracks';
 
-const HEIGHT_MAX = 0.66; // of the window
-const HEIGHT_MIN = 200;
-
 /** What lies where, and what is open, by the address. */
 function usePlan(p: TimelineProps) {
 	const presence = useMemo(() => new Presence(p.sums), [p.sums]);
@@ -40,8 +37,7 @@ function usePlan(p: TimelineProps) {
 	const layout = useMemo(() => layoutOf(p.threads, open, presence, allCounters, closedProcesses()), [p.threads, open, presence, allCounters, closed]);
 	const chosen = parseCall(text('call'))?.tid;
 	const opened = useMemo(() => openTids(p.threads, open, chosen), [p.threads, open, chosen]);
-	const height = Math.max(HEIGHT_MIN, Math.min(layout.height, Math.round(innerHeight * HEIGHT_MAX)));
-	return { presence, open, layout, opened, height };
+	return { presence, open, layout, opened };
 }
 
 /** What the scene told last. */
@@ -90,15 +86,15 @@ type Canvases = ReturnType<typeof useCanvases>;
 
 function useCanvases() {
 	return { canvas: useRef<HTMLCanvasElement>(null), over: useRef<HTMLCanvasElement>(null), ruler: useRef<HTMLCanvasElement>(null),
-		list: useRef<HTMLUListElement>(null), scroller: useRef<HTMLDivElement>(null) };
+		list: useRef<HTMLUListElement>(null) };
 }
 
 /** Keeps the scene in step with the page and the address. */
-function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof useScene>, els: Canvases, news: News, plan: ReturnType<typeof usePlan>, width: number): void {
-	const { layout, opened, height } = plan;
+function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof useScene>, els: Canvases, scroller: preact.RefObject<HTMLDivElement>, news: News, plan: ReturnType<typeof usePlan>, width: number, height: number): void {
+	const { layout, opened } = plan;
 	useEffect(() => {
 		const c = els.canvas.current!;
-		scene.attach({ canvas: c, over: els.over.current!, ruler: els.ruler.current!, list: els.list.current!, scroller: els.scroller.current! });
+		scene.attach({ canvas: c, over: els.over.current!, ruler: els.ruler.current!, list: els.list.current!, scroller: scroller.current! });
 		c.addEventListener('wheel', wheel, { passive: false });
 		return () => c.removeEventListener('wheel', wheel);
 	}, []);
@@ -126,7 +122,8 @@ const isCall = (h: Hover, at?: CallId) => h.what === 'call' && at !== undefined 
 
 export function Timeline(p: TimelineProps) {
 	const plan = usePlan(p);
-	const { open, layout, opened, height } = plan;
+	const { open, layout, opened } = plan;
+	const [scroller, , height] = useSize<HTMLDivElement>();
 	const [box, width] = useWidth<HTMLDivElement>();
 	const [head, headWidth] = useWidth<HTMLDivElement>();
 	const [shown, point] = useState<Shown | null>(null);
@@ -136,11 +133,12 @@ export function Timeline(p: TimelineProps) {
 	const els = useCanvases();
 	const made = useScene(p, plan.presence, news, point, tell, ask);
 	const { control, scene, onKey } = made;
-	control.now = { p, open, layout, height, shown, scroller: els.scroller.current, canvas: els.canvas.current };
-	useSync(p, made, els, news, plan, width);
+	control.now = { p, open, layout, height, shown, scroller: scroller.current, canvas: els.canvas.current };
+	useSync(p, made, els, scroller, news, plan, width, height);
 
 	const { on: pointer, dragged } = made.canvas;
 	const selected = useSelected(scene, news.progress);
+	useEffect(() => p.onDetails(selected && <CallPane p={p} selected={selected} opened={opened.length} on={control} />), [selected, opened.length, p.threads, p.names, p.sums]);
 	const onMove = (e: PointerEvent) => {
 		control.pointer.x = e.clientX;
 		control.pointer.y = e.clientY;
@@ -163,9 +161,13 @@ export function Timeline(p: TimelineProps) {
 					<canvas ref={els.ruler} {...size(width, RULER)} class="ruler" aria-hidden="true" {...made.ruler.on} />
 				</div>
 			</div>
-			<div class="scroller" ref={els.scroller} onScroll={() => scene.scrolled()} style={{ height: `${height}px` }}>
+			<div class="scroller" ref={scroller} onScroll={() => scene.scrolled()} style={{ height: `${layout.height}px` }}>
 				<div class="sheet" style={{ height: `${layout.height}px` }}>
-					<div class="pane" style={{ height: `${height}px` }} onScroll={(e) => { e.currentTarget.scrollTop = 0; }}>
+					<div class="pane" style={{ height: `${height}px` }} onScroll={(e) => {
+						const by = e.currentTarget.scrollTop; // a name that is out of view is scrolled to by the browser
+						e.currentTarget.scrollTop = 0;
+						if (by) scene.scroll(scene.top + by);
+					}}>
 						<ul class="threads" ref={els.list} style={{ width: `${headWidth}px` }} aria-label={tr('Threads')}>
 							<Heads layout={layout} top={news.top} height={height} focus={p.focus} picked={p.picked} on={control} />
 						</ul>
@@ -183,7 +185,6 @@ export function Timeline(p: TimelineProps) {
 			<p class="keyed" role="status">{said}</p>
 			{news.error && <Failure error={new Error(heard(news.error.message))} retry={() => again(news.error!.tid)} />}
 			<Under p={p} progress={opened.flatMap((t) => news.progress.get(t) ?? [])} wanted={opened.length} failed={news.error !== null} scene={scene} calls={news.calls} list={news.list} goTo={(tid, h) => control.goTo(tid, h)} />
-			{selected && <CallPane p={p} selected={selected} opened={opened.length} on={control} />}
 		</div>
 	);
 }

@@ -32,7 +32,6 @@ export interface Now {
 	canvas: HTMLElement | null;
 }
 
-const GAP = 8; // CSS pixels between the selected call and its details
 const NOTHING = { call: null, a: null, b: null, sel: null, root: null, skip: null };
 
 export class Control implements Actions, HeadActions {
@@ -147,14 +146,6 @@ export class Control implements Actions, HeadActions {
 	zoomToCall(): void {
 		const hit = this.scene.selected?.hit;
 		if (hit) this.zoomAround(hit.start, hit.end);
-	}
-
-	/** The details lie over the end of the page: the page scrolls until the call is not below them. */
-	uncover(above: number): void {
-		const { selected } = this.scene;
-		const at = selected && this.scene.boxOf(selected);
-		const top = this.now.scroller?.getBoundingClientRect().top;
-		if (at && top !== undefined) scrollBy(0, Math.max(0, top + at.y + ROW + GAP - above));
 	}
 
 	unselect(): void {

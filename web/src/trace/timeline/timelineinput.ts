@@ -4,6 +4,7 @@ import type { Scene } from './scene';
 import { ROW, type Group } from './tracks';
 
 const MOVED = 3; // CSS pixels; less is a click
+const PINCHED = 0.0025; // of the logarithm of the zoom, for a step of the wheel
 
 /** What the timeline around the scene does. */
 export interface Actions {
@@ -66,13 +67,52 @@ function moveDrag(scene: Scene, act: Actions, d: Drag, x: number, y: number): vo
 	else scene.scroll(d.top + d.y - y);
 }
 
+/** Two fingers: what they hold stays below them. */
+class Pinch {
+	private at = new Map<number, number>(); // where each is
+	private held: { a: number; b: number } | null = null; // times below them when the second came
+
+	/** Are there two? */
+	down(scene: Scene, e: PointerEvent): boolean {
+		if (e.pointerType === 'touch') this.at.set(e.pointerId, e.offsetX);
+		if (this.at.size !== 2) return false;
+		const [a, b] = [...this.at.values()].sort((p, q) => p - q);
+		this.held = { a: scene.timeAt(a), b: scene.timeAt(b) };
+		return true;
+	}
+
+	move(scene: Scene, e: PointerEvent): boolean {
+		if (!this.held || !this.at.has(e.pointerId)) return false;
+		this.at.set(e.pointerId, e.offsetX);
+		const [x, y] = [...this.at.values()].sort((p, q) => p - q);
+		const scale = (this.held.b - this.held.a) / Math.max(1, y - x); // time of a pixel
+		const from = this.held.a - x * scale;
+		scene.move({ from, to: from + scene.width * scale });
+		return true;
+	}
+
+	/** Was it one of two? */
+	up(e: PointerEvent): boolean {
+		this.at.delete(e.pointerId);
+		if (!this.held) return false;
+		if (this.at.size === 0) this.held = null;
+		return true;
+	}
+}
+
 /** Drags on the canvas move or, with Shift, select; drags on the ruler select.  `dragged`: the click that comes is the end of one. */
 export function pointerOn(scene: Scene, act: Actions, ruler: boolean) {
 	let drag: Drag | null = null;
 	let dragged = false;
+	const pinch = new Pinch();
 	const down = (e: PointerEvent) => {
 		if (e.button !== 0) return;
 		(e.currentTarget as Element).setPointerCapture(e.pointerId);
+		if (!ruler && pinch.down(scene, e)) {
+			cancel();
+			dragged = true;
+			return;
+		}
 		const select = e.shiftKey || ruler;
 		dragged = select;
 		const group = ruler ? null : scene.groupAt(e.offsetY);
@@ -82,6 +122,7 @@ export function pointerOn(scene: Scene, act: Actions, ruler: boolean) {
 		act.dwell(true);
 	};
 	const move = (e: PointerEvent) => {
+		if (pinch.move(scene, e)) return;
 		if (!drag) {
 			scene.point(ruler ? null : { x: e.offsetX, y: e.offsetY });
 			return;
@@ -90,12 +131,14 @@ export function pointerOn(scene: Scene, act: Actions, ruler: boolean) {
 		dragged ||= drag.moved;
 		if (drag.moved) moveDrag(scene, act, drag, e.offsetX, e.offsetY);
 	};
-	const up = () => {
+	const up = (e: PointerEvent) => {
+		if (pinch.up(e)) return;
 		const d = drag;
 		drag = null;
 		if (d) finishDrag(scene, act, d);
 	};
-	const cancel = () => {
+	const cancel = (e?: PointerEvent) => {
+		if (e) pinch.up(e);
 		if (!drag) return;
 		drag = scene.drag = null;
 		act.dwell(false);
@@ -106,12 +149,13 @@ export function pointerOn(scene: Scene, act: Actions, ruler: boolean) {
 	return { on: { onPointerDown: down, onPointerMove: move, onPointerUp: up, onPointerCancel: cancel, onPointerLeave: leave }, dragged: () => dragged };
 }
 
-/** The wheel zooms, with Shift it scrolls rows, sideways it moves. */
+/** The wheel scrolls threads, with Shift the rows of one; sideways it moves; with Ctrl, and as a pinch on a touchpad, it zooms. */
 export function wheelOn(scene: Scene, act: Actions) {
 	let rest = 0; // of a row
 	return (e: WheelEvent) => {
 		e.preventDefault();
-		if (e.shiftKey && !e.ctrlKey) {
+		if (e.ctrlKey || e.metaKey) scene.move(zoomed(scene.view, Math.exp(Math.max(-1, Math.min(1, e.deltaY * PINCHED))), e.offsetX / scene.width));
+		else if (e.shiftKey) {
 			const g = scene.groupAt(e.offsetY);
 			const d = e.deltaY || e.deltaX;
 			if (!rowsHidden(g)) return scene.scroll(scene.top + d);
@@ -120,7 +164,7 @@ export function wheelOn(scene: Scene, act: Actions) {
 			rest -= rows;
 			if (rows) act.rows(g, g.calls.row + rows);
 		} else if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) scene.move(panned(scene.view, e.deltaX / scene.width));
-		else scene.move(zoomed(scene.view, Math.exp(Math.max(-1, Math.min(1, e.deltaY * 0.0025))), e.offsetX / scene.width));
+		else scene.scroll(scene.top + e.deltaY);
 	};
 }
 

@@ -1,4 +1,5 @@
 // What the address says of the timeline: the view, what is open, the range and its threads.
+import type { ComponentChild } from 'preact';
 import { api, currentProject, type NoteSum, type Thread } from '../../api/api';
 import type { Span } from '../state/axis';
 import type { Found } from '../worker/calls';
@@ -22,6 +23,7 @@ export interface TimelineProps {
 	step: { turn: number; forward: boolean };
 	onFound: (found: Found | null) => void;
 	onDrawn: () => void; // calls are on the screen
+	onDetails: (of: ComponentChild) => void; // of what is selected
 }
 
 /** Processes whose threads are not listed. */

@@ -1,0 +1,104 @@
+// The panels below the timeline, in the order of their tabs. A new one is a file, and a line here and in state/tab.ts.
+import type { ComponentType } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { AnrPanel, type Reports } from '../anr/anr';
+import type { NoteSum, Thread, Trace } from '../api/api';
+import { wordsOf } from '../api/source';
+import { count } from '../i18n/format';
+import { tr } from '../i18n/strings/trace';
+import { later } from '../ui/later';
+import { Choice, Panel } from '../ui/parts';
+import { set, text } from '../ui/route';
+import { AnnotationPanel } from './panels/annotationpanel';
+import { FlamePanel } from './panels/flame';
+import { MethodsPanel } from './panels/methods';
+import { NotesPanel } from './panels/notes';
+import { Report } from './panels/report';
+import { hasStates, StatesPanel } from './panels/states';
+import { StepBar, useSteps } from './panels/stepbar';
+import { annotations, draft } from './state/annotations';
+import type { Span } from './state/axis';
+import { format } from './state/steps';
+import type { Range } from './timeline/scene';
+
+/** What panels show: the trace, and the part of it that is selected. */
+export interface Shown {
+	t: Trace;
+	turn: number; // names that are known: a mapping that comes changes every name
+	whole: Span;
+	threads: Thread[];
+	busy: Thread[]; // with calls
+	listed: Thread[];
+	thread: Thread | null; // that is looked at
+	range: Range | null;
+	tids: Set<number> | null; // null: all
+	sums: NoteSum[];
+	names: string[];
+	matches: Uint8Array | null;
+	reports: Reports;
+	reload: () => void; // annotations
+}
+
+export interface PanelKind {
+	id: string;
+	title: string;
+	needs: (s: Shown) => boolean;
+	Component: ComponentType<Shown>;
+}
+
+/** Numbers with commas. */
+export const tidsOf = (list: string) => new Set(list.split(',').filter((v) => /^\d{1,16}$/.test(v)).map(Number));
+
+/** Of which threads a panel is. */
+function Scope({ busy, thread }: Shown) {
+	const several = text('sel').includes(',');
+	if (busy.length < 2 || !thread) return null;
+	return <Choice label={tr('Threads')} value={text('threads') || 'one'}
+		options={[['one', thread.name || tr('thread {tid}', { tid: thread.tid })], ...(several ? [['sel', tr('{text} threads', { text: count(tidsOf(text('sel')).size) })] as [string, string]] : []), ['all', tr('All threads')]]}
+		onPick={(v) => set({ threads: v === 'one' ? null : v, root: null, skip: null })} />;
+}
+
+/** What panels of calls ask the server for. */
+function useCalls(s: Shown) {
+	const { t, busy, tids, range, matches, names, turn } = s;
+	const chosen = useMemo(() => (tids ? busy.filter((x) => tids.has(x.tid)) : busy), [busy, tids]);
+	const times = useMemo<[number, number] | null>(() => (range ? [range.from, range.to] : null), [range?.from, range?.to]);
+	const thread = !tids ? 'all' : chosen.map((x) => x.tid).join(',');
+	return { none: chosen.length === 0, of: { id: t.id, thread, range: times, names, matches, mappingTurn: turn, scope: <Scope {...s} />, words: wordsOf(chosen), hasCpu: t.has_cpu === true } };
+}
+
+function NoCalls(s: Shown & { title: string }) {
+	return <Panel title={s.title} aside={<Scope {...s} />}><p class="quiet">{s.tids?.size === 1 && s.thread ? tr('{name} has no calls.', { name: s.thread.name || tr('Thread {tid}', { tid: s.thread.tid }) }) : tr('The selected threads have no calls.')}</p></Panel>;
+}
+
+function Merged(s: Shown & { tree: boolean }) {
+	const { none, of } = useCalls(s);
+	return none ? <NoCalls {...s} title={tr('Merged flame graph')} /> : <FlamePanel {...of} tree={s.tree} />;
+}
+
+function Methods(s: Shown) {
+	const { none, of } = useCalls(s);
+	const transform = format(useSteps(s.names).steps);
+	return none ? <NoCalls {...s} title={tr('Methods')} /> : <MethodsPanel {...of} steps={<StepBar names={s.names} />} transform={transform} onFind={(n) => set({ find: n })} />;
+}
+
+function States(s: Shown) {
+	const { of } = useCalls(s);
+	return <StatesPanel id={s.t.id} threads={s.listed} tids={s.tids} range={of.range} sums={s.sums} scope={<Scope {...s} />} />;
+}
+
+const findings = later<{ id: string; threads: Thread[]; start: number; end: number; turn: number }>('findings', async () => (await import('../admin/detectors')).FindingsPanel, 'Findings');
+
+const calls = (s: Shown) => s.busy.length > 0 && s.thread !== null;
+
+export const PANELS: PanelKind[] = [
+	{ id: 'anr', title: 'ANR', needs: (s) => s.reports.length > 0, Component: (s) => <AnrPanel t={s.t} reports={s.reports} /> },
+	{ id: 'flame', title: tr('Flame graph'), needs: calls, Component: (s) => <Merged {...s} tree={false} /> },
+	{ id: 'tree', title: tr('Call tree'), needs: calls, Component: (s) => <Merged {...s} tree /> },
+	{ id: 'methods', title: tr('Methods'), needs: calls, Component: Methods },
+	{ id: 'events', title: tr('Events'), needs: (s) => s.sums.length > 0, Component: (s) => <NotesPanel id={s.t.id} threads={s.threads} shown={s.thread ?? undefined} start={s.whole.from} end={s.whole.to} /> },
+	{ id: 'states', title: tr('Thread states'), needs: (s) => hasStates(s.sums), Component: States },
+	{ id: 'findings', title: tr('Findings'), needs: (s) => s.thread !== null, Component: (s) => <findings.Page id={s.t.id} threads={s.threads} start={s.whole.from} end={s.whole.to} turn={s.turn} /> },
+	{ id: 'annotations', title: tr('Annotations'), needs: () => annotations.value.length > 0 || draft.value !== null, Component: (s) => <AnnotationPanel id={s.t.id} threads={s.threads} names={s.names} whole={s.whole} again={s.reload} /> },
+	{ id: 'report', title: tr('Report'), needs: () => true, Component: (s) => <Report t={s.t} /> },
+];
