@@ -205,7 +205,7 @@ export function TreeGrid(p: Props) {
 		<div class="tree" role="treegrid" aria-label={callers ? tr('Callers as a tree') : tr('Calls as a tree')} aria-rowcount={rows.length + 1} aria-readonly="true"
 			aria-activedescendant={`row${at}`} tabIndex={0} onKeyDown={onKey}>
 			<Titles metric={metric} words={words} />
-			<div ref={box} class="treebody" role="rowgroup" onScroll={scrolled}>
+			<div ref={box} class="treebody" role="rowgroup" tabIndex={0} onScroll={scrolled}>
 				<div role="presentation" style={{ height: `${rows.length * ROW}px` }}>
 					{shown.map((n, i) => line(n, first + i))}
 					{away && line(node, at)}
