@@ -307,6 +307,7 @@ test('m marks the selected call as the range, and its duration is shown', async 
 	assert.ok((await page.evaluate(() => globalThis.written)).includes('4.00 ms'), 'beside the range');
 	await page.getByRole('tab', { name: 'Methods' }).click();
 	await page.waitForFunction(() => document.querySelector('[aria-label="Methods"]')?.textContent.includes('Worker.work'));
+	await page.locator('canvas.calls').focus();
 	await page.keyboard.press('Enter');
 	await page.waitForFunction((at) => Math.abs(Number(new URL(location.href).searchParams.get('from')) - at) < 1e6, start + 44 * MS);
 	await page.keyboard.press('Escape');

@@ -18,7 +18,7 @@ const write = async (place, text) => (await server.ask('POST', `/api/v1/traces/$
 test('a trace is named, pinned and tagged', async (t) => {
 	const page = await openTrace();
 	await page.getByRole('button', { name: 'Edit', exact: true }).click();
-	await page.getByLabel('Title').fill(HOSTILE);
+	await page.getByLabel('Title', { exact: true }).fill(HOSTILE);
 	await page.keyboard.press('Enter');
 	await page.getByRole('heading', { level: 1, name: HOSTILE }).waitFor();
 	await page.getByRole('button', { name: 'Edit', exact: true }).click();
@@ -97,7 +97,7 @@ test('an annotation at a time: written, seen on the timeline, linked, changed, d
 
 test('an annotation on a method, from its menu', async (t) => {
 	await clear();
-	const page = await openTrace('?threads=all');
+	const page = await openTrace('?threads=all&tab=methods');
 	const row = page.getByRole('region', { name: 'Methods' }).locator('tbody tr').first();
 	const name = await row.locator('td.name').textContent();
 	await row.getByRole('button', { name: /^More about/ }).click();
@@ -126,6 +126,7 @@ test('who may only look reads annotations and writes none', async (t) => {
 	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
 	await page.goto(`${server.url}/traces/${id}`);
 	await page.waitForSelector('[data-ready]');
+	await tab(page, 'Annotations');
 	await panel(page).getByText('xxxx').waitFor();
 	assert.deepEqual(await unreadable(page), []);
 	for (const name of ['Annotate', 'Pin', 'Edit', 'Delete']) assert.equal(await page.getByRole('button', { name, exact: true }).count(), 0, name);

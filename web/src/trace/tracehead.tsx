@@ -50,7 +50,7 @@ function Edit({ t, mark }: { t: Trace; mark: (m: Marks) => Promise<void> }) {
 	return <Popover small label={tr('Edit')} title={tr('Title, tags and pin')}>{(close) => <>
 		<TitleForm t={t} save={(title) => void mark({ title }).then(close, () => undefined)} close={close} />
 		<div class="row">{t.tags.map((tag) => (
-			<span class="row tagged" key={tag}><Tag tag={tag} />
+			<span class="row tagged" key={tag}><span>{tag}</span>
 				<button class="plain quiet" aria-label={tr('Take the tag {tag} off', { tag })} onClick={() => void mark({ tags: t.tags.filter((x) => x !== tag) })}>×</button></span>))}
 			<TagForm add={(tag) => void mark({ tags: [...t.tags, tag] })} /></div>
 		<div class="row"><button class="small" aria-pressed={t.pinned} title={tr('Pinned traces are kept when others expire')} onClick={() => void mark({ pinned: !t.pinned })}>{t.pinned ? tr('Unpin') : tr('Pin')}</button></div>
