@@ -174,6 +174,8 @@ test('several threads are open at once on one axis, and the address holds them',
 	for (const name of ['disk', 'late']) await page.click(`[aria-label="Open ${name}"]`);
 	assert.match(query(page).get('open'), new RegExp(`^${PID},${WORKER},${LATE}$`));
 	await page.waitForFunction(() => document.querySelector('[data-ready]')?.textContent.includes('3 open threads'));
+	await head(page, 'late').scrollIntoViewIfNeeded();
+	await settled(page);
 	const box = await page.locator('canvas.calls').boundingBox();
 	await page.mouse.move(box.x + box.width / 2, box.y + 80);
 	await page.keyboard.down('Control');
@@ -466,7 +468,7 @@ test('two threads of a real recording with the kernel’s states', reads(sample(
 	const real = await server.trace(body, { headers });
 	const page = await open(real.id, '?idle=1');
 	const all = (await server.get(`/api/v1/traces/${real.id}/threads`)).json.threads;
-	assert.equal(await page.locator('.threads .name[aria-pressed]').count() > 10, true);
+	assert.equal(await page.locator('.threads .name[aria-pressed]').count() > 3, true);
 	assert.ok((await page.locator('.threads li').count()) < all.length, 'heads are virtual');
 	await page.locator('.scroller').evaluate((e) => (e.scrollTop = 3000));
 	await settled(page);

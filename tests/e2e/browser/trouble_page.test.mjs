@@ -118,7 +118,7 @@ test('values of a link that mean nothing here are named, with what is shown inst
 	await notice.locator('button').click();
 	await notice.waitFor({ state: 'detached' });
 	await settled(page);
-	assert.equal(new URL(page.url()).search, '?threads=all&t=recursion');
+	assert.equal(new URL(page.url()).search, '?threads=all&t=recursion&tab=methods');
 	await done(page, t);
 });
 

@@ -239,6 +239,7 @@ test('each step gives what a walk over every path gives, is a crumb and can be u
 		await until(async () => (isDeepStrictEqual(await ownTimes(page), before) ? true : undefined), 'the rows are as they were'); // a menu of one of before goes with it
 	}
 	holds(await ownTimes(page), whole, 'undone');
+	await tab(page, 'Flame graph');
 	await page.getByRole('button', { name: 'Bottom-up' }).click();
 	await page.locator('.step:has-text("inverted")').waitFor();
 	await page.waitForSelector('[data-flame]');
