@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "server/base/config.h"
 #include "server/derive/pipeline.h"
 #include "tests/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
@@ -48,12 +49,14 @@ static int by_id(const void *a, const void *b)
 static int setup(void **state)
 {
 	static const char *const names[] = {"p", "q", "r"};
+	static const struct tw_config config = {0}; /* figures never expire */
 	bool is_new;
 
 	(void)state;
 	memset(&s, 0, sizeof s);
 	(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-pipeline-XXXXXX");
 	assert_non_null(mkdtemp(s.dir));
+	s.app.config = &config;
 	s.app.catalogue = catalogue_in(s.dir);
 	s.db = catalogue_beside(s.dir);
 	for (int i = 0; i < PROJECTS; i++)
