@@ -1,10 +1,10 @@
 /*
- * buf.h - a growing byte buffer that cannot be made without a maximum.
+ * buf.h - a growing byte buffer with a maximum size.
  *
- * Appends return TW_OK, TW_TOO_LARGE (past max) or TW_NOMEM, and the state is
- * sticky: after a failure every later append gives the same status and changes
- * nothing, so a writer may check once at the end (tw_buf_status).
- * Readers of little-endian integers and varints stand here too.
+ * Appends return TW_OK, TW_TOO_LARGE (past the maximum) or TW_NOMEM.  The status is sticky: after a
+ * failure every later append returns the same status and changes nothing, so a writer can check
+ * once at the end with tw_buf_status.
+ * Also contains readers of little-endian integers and varints.
  * Thread: one at a time.
  */
 #ifndef TW_BUF_H
@@ -26,14 +26,15 @@ struct tw_buf {
 };
 
 void tw_buf_init(struct tw_buf *b, size_t max_bytes);
-void tw_buf_done(struct tw_buf *b);  /* frees; the buffer may be init-ed again */
-void tw_buf_clear(struct tw_buf *b); /* length 0, memory kept, status OK */
+void tw_buf_done(struct tw_buf *b);  /* frees; the buffer can be initialised again */
+void tw_buf_clear(struct tw_buf *b); /* length 0, status OK; keeps the memory */
 
 enum tw_status tw_buf_status(const struct tw_buf *b);
 
-/* Makes room for n more bytes; data may move. */
+/* Reserves space for n more bytes; `data` may move. */
 enum tw_status tw_buf_reserve(struct tw_buf *b, size_t n);
-enum tw_status tw_buf_grow_add(struct tw_buf *b, const void *p, size_t n); /* what tw_buf_add is */
+enum tw_status tw_buf_grow_add(struct tw_buf *b, const void *p, size_t n); /* slow path of
+                                                                            * tw_buf_add */
 static inline enum tw_status tw_buf_add(struct tw_buf *b, const void *p, size_t n)
 {
 	if (b->status != TW_OK || n == 0 || n > b->cap - b->len)
@@ -65,8 +66,8 @@ static inline uint64_t tw_u64le(const uint8_t *p)
 	return (uint64_t)tw_u32le(p) | (uint64_t)tw_u32le(p + 4) << 32;
 }
 
-/* Adds to the *have bytes at `held` what they lack of `want`, as far as the input *p, *n has it,
- * and moves the input and the count *read of its bytes on.  True when all are there. */
+/* Completes the `want` bytes at `held`, of which *have are present, from the input *p, *n.
+ * Advances the input and its byte counter *read.  True once all are present. */
 static inline bool tw_gather(
         uint8_t *held, uint32_t *have, uint32_t want, uint64_t *read, const uint8_t **p, size_t *n)
 {
@@ -81,7 +82,7 @@ static inline bool tw_gather(
 	return *have == want;
 }
 
-/* Writes v at p (room for 10 bytes) and returns the byte after it. */
+/* Writes v at p (10 bytes must be free) and returns the position after it. */
 static inline uint8_t *tw_put_varint(uint8_t *p, uint64_t v)
 {
 	while (v >= 0x80) {
@@ -92,7 +93,7 @@ static inline uint8_t *tw_put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* Reads a varint at *p, not past end, and moves *p behind it.  False on a cut or overlong one. */
+/* Reads a varint at *p, not past `end`, and moves *p after it.  False if truncated or overlong. */
 static inline bool tw_get_varint(const uint8_t **p, const uint8_t *end, uint64_t *ret)
 {
 	const uint8_t *q = *p;
@@ -113,7 +114,8 @@ static inline bool tw_get_varint(const uint8_t **p, const uint8_t *end, uint64_t
 	return false;
 }
 
-/* Reads a signed LEB128 (sign in bit 6 of the last byte; not zigzag), else as tw_get_varint. */
+/* Reads a signed LEB128 (sign in bit 6 of the last byte; not zigzag); otherwise like
+ * tw_get_varint. */
 static inline bool tw_get_sleb(const uint8_t **p, const uint8_t *end, int64_t *ret)
 {
 	const uint8_t *q = *p;

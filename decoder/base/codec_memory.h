@@ -1,6 +1,6 @@
 /*
- * codec_memory.h - memory of zlib and zstd contexts through tw_mem_alloc, so that it is counted and
- * tests can make it fail.
+ * codec_memory.h - allocates zlib and zstd contexts through tw_mem_alloc, so that their memory is
+ * counted and tests can make it fail.
  */
 #ifndef TW_CODEC_MEMORY_H
 #define TW_CODEC_MEMORY_H
@@ -36,7 +36,7 @@ static inline ZSTD_customMem tw_zstd_memory(void)
 	return (ZSTD_customMem){tw_codec_alloc, tw_codec_free, NULL};
 }
 
-/* Before deflateInit or inflateInit. */
+/* Call before deflateInit or inflateInit. */
 static inline void tw_zlib_memory(z_stream *z)
 {
 	z->zalloc = tw_codec_alloc_n;

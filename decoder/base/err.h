@@ -1,10 +1,9 @@
 /*
- * err.h - how every fallible function says what went wrong.
+ * err.h - error reporting of all functions that can fail.
  *
- * A function that can fail returns enum tw_status and takes struct tw_err * as
- * its last parameter.  The place that detects an error fills the record with
- * tw_fail; places above pass the status on unchanged.  The record is never
- * touched on success, and NULL is accepted when only the status matters.
+ * A function that can fail returns enum tw_status and takes struct tw_err * as its last parameter.
+ * The code that detects an error fills the record with tw_fail; its callers return the status
+ * unchanged.  The record is not modified on success.  NULL is accepted if only the status matters.
  * Thread: any; a record belongs to one caller.
  */
 #ifndef TW_ERR_H
@@ -12,7 +11,7 @@
 
 #include <stdint.h>
 
-/* name, word used in JSON answers, HTTP status */
+/* name, word in JSON responses, HTTP status */
 #define TW_STATUS_MAP(X)                                                                           \
 	X(OK, "ok", 200)                                                                           \
 	X(BAD_REQUEST, "bad_request", 400)                                                         \
@@ -46,35 +45,35 @@ enum tw_status {
 
 struct tw_err {
 	enum tw_status code;
-	uint64_t offset; /* bytes into the decompressed input; UINT64_MAX: no place */
-	char msg[200];   /* one line, safe to show to whoever sent the input */
+	uint64_t offset; /* bytes into the decompressed input; UINT64_MAX: no offset */
+	char msg[200];   /* one line, safe to show to the sender of the input */
 };
 
 #define TW_NO_OFFSET UINT64_MAX
 #define TW_MUST_USE  __attribute__((warn_unused_result))
 
-/* Each of these fills *err (when not NULL) and returns the code, so that `return tw_fail(...)`
- * reads as one act.  Control characters (tw_utf8_is_control) and invalid UTF-8 in the text
- * become '?'. */
+/* Each of these fills *err (if not NULL) and returns the code, so that callers can write `return
+ * tw_fail(...)`.  Control characters (tw_utf8_is_control) and invalid UTF-8 in the text become
+ * '?'. */
 enum tw_status tw_fail(struct tw_err *err, enum tw_status code, const char *fmt, ...)
         __attribute__((format(printf, 3, 4), nonnull(3)));
 
-/* An error at a place in the input. */
+/* An error at an offset of the input. */
 enum tw_status tw_fail_at(struct tw_err *err, enum tw_status code, uint64_t offset, const char *fmt,
         ...) __attribute__((format(printf, 4, 5), nonnull(4)));
 
-/* The text, a colon and what errno means. */
+/* The text, a colon and the description of errno. */
 enum tw_status tw_fail_errno(struct tw_err *err, enum tw_status code, const char *fmt, ...)
         __attribute__((format(printf, 3, 4), nonnull(3)));
 
 /* TW_NOMEM. */
 enum tw_status tw_oom(struct tw_err *err);
 
-/* The JSON word ("malformed") and the HTTP code (422) of a status. */
+/* The JSON word ("malformed") and the HTTP status (422) of a code. */
 const char *tw_status_word(enum tw_status code);
 int tw_status_http(enum tw_status code);
 
-/* The status whose word this is; TW_BUG when there is none. */
+/* The code of a JSON word; TW_BUG if unknown. */
 enum tw_status tw_status_of_word(const char *word);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * granule.h - a stream in pieces of one size, however it was cut.
+ * granule.h - repacks a stream into pieces of a fixed size.
  *
- * What judges its input while it reads (how much came out of how much) sees the
- * same pieces each time, and so gives the same verdict at the same place (I3).
- * Pieces that come whole are passed on where they are.
+ * Checks made while reading, such as the compression ratio, see the same pieces however the input
+ * was split, so they fail at the same offset (I3).  Pieces that arrive complete are passed on
+ * without a copy.
  * Thread: one at a time.
  */
 #ifndef TW_GRANULE_H
@@ -16,15 +16,15 @@
 enum { TW_GRANULE = 32 << 10 };
 
 struct tw_granules {
-	uint8_t *held; /* TW_GRANULE bytes, the owner's */
+	uint8_t *held; /* TW_GRANULE bytes; owned by the caller */
 	size_t n_held;
-	uint64_t at; /* bytes taken so far; pieces end at its multiples of TW_GRANULE */
+	uint64_t at; /* bytes consumed so far; pieces end at multiples of TW_GRANULE */
 };
 
-/* Takes from *p; true with a piece, which is valid until the next call. */
+/* Consumes input from *p.  True with a piece, which is valid until the next call. */
 bool tw_granules_next(
         struct tw_granules *g, const uint8_t **p, size_t *n, const uint8_t **ret, size_t *ret_n);
-/* At the end of the stream: what is left of it; may be empty. */
+/* At the end of the stream: the remaining bytes, possibly none. */
 size_t tw_granules_rest(struct tw_granules *g);
 
 #endif

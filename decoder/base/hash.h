@@ -1,10 +1,9 @@
 /*
- * hash.h - where a number or a string from the input lies in a table.
+ * hash.h - hashes of numbers and strings from the input, for hash tables.
  *
- * Both are chosen by whoever wrote the input, so a hash that is the same in
- * every process could be met by a million of them in one place.  The salt is
- * random (limits.h), so an uploader does not know it.  Nothing that is told may
- * depend on the order in such a table.
+ * The sender of an input chooses its keys.  With a constant hash it could make a million keys
+ * collide, so the hash is salted at random (limits.h).  Output must not depend on the order of
+ * entries in such a table.
  */
 #ifndef TW_HASH_H
 #define TW_HASH_H
@@ -14,7 +13,7 @@
 
 #include "decoder/base/str.h"
 
-/* All 64 bits are well mixed: any of them may be taken. */
+/* All 64 bits are well mixed: any subset can be used. */
 static inline uint64_t tw_hash_id(uint64_t id, uint64_t salt)
 {
 	uint64_t h = id ^ (salt + 1) * 0x9E3779B97F4A7C15u;
@@ -24,7 +23,7 @@ static inline uint64_t tw_hash_id(uint64_t id, uint64_t salt)
 	return h ^ h >> 32;
 }
 
-/* The two halves of the product: each bit depends on all of both. */
+/* XOR of the product's two halves: each bit depends on all bits of a and b. */
 static inline uint64_t tw_hash_fold(uint64_t a, uint64_t b)
 {
 	__extension__ typedef unsigned __int128 wide;
@@ -33,8 +32,8 @@ static inline uint64_t tw_hash_fold(uint64_t a, uint64_t b)
 	return (uint64_t)p ^ (uint64_t)(p >> 64);
 }
 
-/* Eight bytes a step, each multiplied by what only the salt tells: strings that lie together for
- * one salt do not for another. */
+/* Eight bytes per step, each multiplied by a factor derived from the salt: strings that collide
+ * under one salt do not under another. */
 static inline uint64_t tw_hash_str(struct tw_str s, uint64_t salt)
 {
 	const uint64_t odd = tw_hash_id(0xD1B54A32D192ED03u, salt) | 1;

@@ -1,11 +1,10 @@
 /*
  * pbread.h - a reader of protobuf's wire format.
  *
- * One pass over the fields of a message that lies whole in memory.  Nothing is
- * copied or kept: a field is a number or a view of its bytes, and a message
- * inside it gets a reader of its own.  A message that is damaged gives the
- * fields before the damage; tw_pb_bad tells it.  Field numbers repeat or are
- * missing as the writer pleased.
+ * One pass over the fields of a message that is completely in memory.  Nothing is copied: a field
+ * is a number or a view of its bytes, and a nested message is read by another reader.  A damaged
+ * message yields the fields before the damage; tw_pb_bad reports it.  Fields may be repeated or
+ * missing.
  * Thread: one at a time.
  */
 #ifndef TW_PBREAD_H
@@ -29,7 +28,7 @@ struct tw_pb_field {
 	enum tw_pb_type type;
 	uint64_t value; /* VARINT, FIXED64, FIXED32; 0 for BYTES */
 	const uint8_t *bytes;
-	size_t len; /* BYTES; 0 for the others */
+	size_t len; /* BYTES; 0 for other types */
 };
 
 static inline struct tw_pb tw_pb_of(const uint8_t *p, size_t n)
@@ -37,7 +36,8 @@ static inline struct tw_pb tw_pb_of(const uint8_t *p, size_t n)
 	return (struct tw_pb){p, n ? p + n : p, false};
 }
 
-/* The message, or the packed numbers, in a field; nothing when it holds no bytes. */
+/* A reader of the message, or of the packed numbers, in a field; empty if the field is not
+ * BYTES. */
 static inline struct tw_pb tw_pb_in(const struct tw_pb_field *f)
 {
 	return tw_pb_of(f->bytes, f->len);
@@ -48,11 +48,11 @@ static inline struct tw_str tw_pb_str(const struct tw_pb_field *f)
 	return (struct tw_str){(const char *)f->bytes, f->len};
 }
 
-/* The next field; false at the end or at damage, also when asked again. */
+/* The next field; false at the end or at damage, and for every call after that. */
 bool tw_pb_next(struct tw_pb *r, struct tw_pb_field *ret);
-/* The next of packed varints; false at the end or at damage. */
+/* The next packed varint; false at the end or at damage. */
 bool tw_pb_number(struct tw_pb *r, uint64_t *ret);
-/* Are all fields of this message whole?  Does not look into them. */
+/* Whether all fields of this message are complete.  Nested messages are not checked. */
 bool tw_pb_whole(const uint8_t *p, size_t n);
 
 static inline bool tw_pb_bad(const struct tw_pb *r)

@@ -1,8 +1,8 @@
 /*
- * sum.h - sums of times that an input chose.
+ * sum.h - saturating sums of times from the input.
  *
- * A single time is checked where it comes in; many of the largest together may
- * leave the range of numbers.  A sum stays at its end then.
+ * Single times are checked when read, but a sum of many large ones can overflow.  It then stays at
+ * the limit of its type.
  */
 #ifndef TW_SUM_H
 #define TW_SUM_H

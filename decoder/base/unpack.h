@@ -1,11 +1,10 @@
 /*
- * unpack.h - the files in a zip or tar archive, as their bytes come by.
+ * unpack.h - extracts the files of a zip or tar archive from a stream.
  *
- * Works forwards only: zip files are read by their local headers (stored or
- * deflated entries, zip64, sizes that follow the data), tar files as ustar, pax
- * and GNU write them.  Folders, links and devices are passed over.  Names are
- * data, never a path.  Refuses (TW_TOO_LARGE) entries past max_decoded_bytes in
- * all, or past max_ratio of what came in.
+ * Reads forwards only: zip files by their local headers (stored or deflated entries, zip64, sizes
+ * after the data), tar files as ustar, pax and GNU write them.  Folders, links and devices are
+ * skipped.  Names are data, never a path.  Fails with TW_TOO_LARGE if the entries exceed
+ * max_decoded_bytes in total, or max_ratio of the input.
  * Thread: one at a time.
  */
 #ifndef TW_UNPACK_H
@@ -21,16 +20,16 @@
 #include "decoder/limits.h"
 
 struct tw_unpack_ops {
-	/* A file begins; index counts files from 0.  The name is valid during the call. */
+	/* A file begins; `index` counts files from 0.  The name is valid during the call. */
 	enum tw_status (*begin)(void *arg, uint32_t index, struct tw_str name, struct tw_err *err);
 	enum tw_status (*data)(void *arg, const uint8_t *p, size_t n, struct tw_err *err);
-	/* `cut`: the archive ended or was damaged inside it. */
+	/* `cut`: the archive ended or was damaged inside the file. */
 	enum tw_status (*end)(void *arg, bool cut, struct tw_err *err);
 };
 
 struct tw_unpack;
 
-/* Are these first bytes an archive's?  512 of them are enough. */
+/* Whether these first bytes are an archive's; 512 bytes are enough. */
 bool tw_unpack_knows(const uint8_t *head, size_t len);
 
 struct tw_unpack *tw_unpack_new(struct tw_arena *a, const struct tw_limits *limits,
@@ -38,7 +37,7 @@ struct tw_unpack *tw_unpack_new(struct tw_arena *a, const struct tw_limits *limi
 struct tw_unpack *tw_unpack_free(struct tw_unpack *u);
 enum tw_status tw_unpack_push(
         struct tw_unpack *u, const uint8_t *p, size_t n, struct tw_err *err) TW_MUST_USE;
-/* *ret_whole: the archive's end was reached. */
+/* *ret_whole: the end of the archive was reached. */
 enum tw_status tw_unpack_finish(
         struct tw_unpack *u, bool *ret_whole, struct tw_err *err) TW_MUST_USE;
 uint64_t tw_unpack_bytes(const struct tw_unpack *u); /* of files, so far */

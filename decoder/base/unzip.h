@@ -1,17 +1,15 @@
 /*
- * unzip.h - a stage that undoes compression found by content, within limits.
+ * unzip.h - a stage that decompresses, within limits.
  *
- * Push in what came over the wire, get plain bytes out through a callback.
- * zstd and gzip/zlib are recognised by their first bytes, may be nested up to
- * limits.max_nesting, and anything else passes unchanged.  Concatenated zstd
- * frames and gzip members are one stream.  Refuses (TW_TOO_LARGE) past
- * max_decoded_bytes or, beyond 1 MiB decoded, past max_ratio of the bytes that
- * came in, whichever stage of the chain produces them and whether or not they
- * leave it (skippable frames do not), an empty frame counting too; and zstd frames
- * whose window is past max_window_log.  What was pushed may come out as late as
- * in tw_unzip_finish.
- * Damage is not an error here: tw_unzip_finish tells it, and everything before
- * it was delivered.
+ * Compressed bytes are pushed in; plain bytes are delivered through a callback, possibly only in
+ * tw_unzip_finish.  zstd and gzip/zlib are recognised by their first bytes and may be nested up to
+ * limits.max_nesting; all other input passes unchanged.  Concatenated zstd frames and gzip members
+ * are one stream.
+ * Fails with TW_TOO_LARGE past max_decoded_bytes, past max_ratio of the input (from 1 MiB decoded
+ * on), and for zstd frames whose window exceeds max_window_log.  The output of every stage of a
+ * nested chain counts, including bytes that do not leave it (skippable frames); an empty frame
+ * counts too.
+ * Damage is not an error: everything before it is delivered, and tw_unzip_finish reports it.
  * Thread: one at a time.
  */
 #ifndef TW_UNZIP_H
@@ -31,21 +29,21 @@ typedef enum tw_status (*tw_bytes_fn)(void *arg, const uint8_t *p, size_t n, str
 
 enum tw_unzip_end {
 	TW_UNZIP_COMPLETE,
-	TW_UNZIP_CUT,    /* the compressed stream ends early */
-	TW_UNZIP_DAMAGED /* it is corrupt; bytes after that were ignored */
+	TW_UNZIP_CUT,    /* the compressed stream is truncated */
+	TW_UNZIP_DAMAGED /* the stream is corrupt; the bytes after that point were ignored */
 };
 
-/* After this the arena is left alone, so that another thread may go on with it: library contexts
- * (zstd, zlib) and buffers live outside it, and tw_unzip_free is owed. */
+/* The arena is not used after this call, so another thread may use it: library contexts (zstd,
+ * zlib) and buffers are allocated outside it; free them with tw_unzip_free. */
 struct tw_unzip *tw_unzip_new(
         struct tw_arena *a, const struct tw_limits *limits, tw_bytes_fn out, void *arg);
 struct tw_unzip *tw_unzip_free(struct tw_unzip *z);
 enum tw_status tw_unzip_push(struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err);
 enum tw_status tw_unzip_finish(struct tw_unzip *z, enum tw_unzip_end *ret, struct tw_err *err);
 
-/* Compressions met so far, outermost first, as "zstd", "gzip,zstd" or "". */
+/* Compressions found so far, outermost first: "zstd", "gzip,zstd" or "". */
 const char *tw_unzip_kinds(const struct tw_unzip *z);
 uint64_t tw_unzip_bytes(const struct tw_unzip *z); /* decoded so far */
-uint64_t tw_unzip_made(const struct tw_unzip *z);  /* the most that a stage has put out so far */
+uint64_t tw_unzip_made(const struct tw_unzip *z);  /* the largest output of any stage so far */
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * mapping_kind.h - which kind of mapping a text begins as.
- *
- * Judged by its first line that says something: `id,access,Class method` or `a.B -> c:`.
+ * mapping_kind.h - recognises the kind of a mapping by its first meaningful line:
+ * `id,access,Class method` or `a.B -> c:`.
  */
 #ifndef TW_MAPPING_KIND_H
 #define TW_MAPPING_KIND_H
@@ -12,8 +11,8 @@ enum tw_mapping_kind { TW_MAPPING_NONE, TW_MAPPING_METHODS, TW_MAPPING_RETRACE }
 
 /* head: the first bytes of the text, or all of it. */
 enum tw_mapping_kind tw_mapping_kind(struct tw_str head);
-/* "it looks like ..., which belongs to ...": to be said where it came to the wrong place; NULL of
- * NONE. */
+/* "it looks like ..., which belongs to ...", for the error of a mapping sent to the wrong endpoint;
+ * NULL for NONE. */
 const char *tw_mapping_belongs(enum tw_mapping_kind kind);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * names.h - what a method of a trace is called, by all mappings of its build.
+ * names.h - resolves the name of a trace's method through the mappings of its build.
  *
- * A method id is named by the method mapping (method_map.h).  What that says, or
- * what stood in the trace itself, may be obfuscated: then R8's mapping
- * (retrace.h) tells the original.  Either may be missing, or come later (I8).
+ * The method mapping (method_map.h) gives the name of a method id.  That name, or a name in the
+ * trace itself, may be obfuscated: R8's mapping (retrace.h) has the original.  Either mapping may
+ * be missing or arrive later (I8).
  * Thread: any.
  */
 #ifndef TW_NAMES_H
@@ -25,9 +25,9 @@ struct tw_named { /* a method as the trace has it */
 	bool original;      /* name is what a mapping gave */
 };
 
-/* A name without the descriptor or line behind it: as mappings show theirs.  A view of it. */
+/* A name without its descriptor or line, as mappings write it.  A view of the argument. */
 struct tw_str tw_names_plain(struct tw_str name);
-/* The line behind the name of a sampled frame; 0: none. */
+/* The line after the name of a sampled frame; 0: none. */
 uint32_t tw_names_line(struct tw_str name);
 
 /* The original frames of a sampled frame with a line, innermost first: one alternative, without
@@ -36,7 +36,8 @@ uint32_t tw_names_line(struct tw_str name);
 bool tw_names_frames(const struct tw_names *n, const struct tw_named *what,
         struct tw_retrace_walk *walk, struct tw_retraced *ret, size_t cap, size_t *ret_n);
 
-/* Valid UTF-8, cut to cap.  False for an id without a mapping line, which is "unknown:<id>". */
+/* Valid UTF-8, truncated to cap.  False for an id without a mapping line, shown as
+ * "unknown:<id>". */
 bool tw_names_display(const struct tw_names *n, const struct tw_named *what, char *out, size_t cap);
 
 #endif

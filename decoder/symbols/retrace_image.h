@@ -28,9 +28,9 @@ enum { RETRACE_HEADER = 64, RETRACE_CLASS = 32, RETRACE_MEMBER = 64 };
 enum {
 	RETRACE_SYNTHESIZED = 1,
 	RETRACE_OUTLINE = 2,
-	RETRACE_INLINED = 4,   /* the member after it was the one it was inlined into */
+	RETRACE_INLINED = 4,   /* was inlined into the next member */
 	RETRACE_RANGE = 8,     /* the line has s:e */
-	RETRACE_CALLSITE = 16, /* comments after the line list where an outline was called */
+	RETRACE_CALLSITE = 16, /* comments after the line list the call sites of an outline */
 	RETRACE_LINES = 32,    /* the line has :os */
 	RETRACE_REWRITE = 64   /* comments after the line remove frames below some exceptions */
 };

@@ -1,7 +1,7 @@
 /*
- * retrace_read.h - records of a retrace image, for the files that answer from it.
+ * retrace_read.h - reads records of a retrace image, for the lookup code.
  *
- * Nothing in an image is trusted: every offset is checked where it is used.
+ * An image is not trusted: every offset is checked when it is used.
  * Thread: any.
  */
 #ifndef TW_RETRACE_READ_H
@@ -10,8 +10,8 @@
 #include "decoder/symbols/retrace.h"
 #include "decoder/symbols/retrace_image.h"
 
-/* So many members of one name are looked at: compilers give a name to a few hundred at most, and a
- * mapping that has more must not make every look-up slow. */
+/* At most this many members of one name are examined.  Compilers give one name to a few hundred
+ * members at most; a mapping with more must not make every lookup slow. */
 enum { RETRACE_LOOKED_AT = 1024 };
 
 struct retrace_member {
@@ -22,7 +22,7 @@ struct retrace_member {
 
 struct retrace_class {
 	struct tw_str obf, orig;
-	struct tw_str source; /* its file, "" unknown */
+	struct tw_str source; /* its source file, "" unknown */
 	uint32_t first, n;
 	uint32_t flags;
 };
@@ -62,7 +62,7 @@ static inline struct retrace_member retrace_member_at(const struct tw_retrace *r
 	};
 }
 
-/* The member and those after it that were inlined into each other: the end of their range. */
+/* The end of the group of member i and the members after it that were inlined into each other. */
 static inline uint32_t retrace_group_end(const struct tw_retrace *r, uint32_t i, uint32_t end)
 {
 	while (i + 1 < end && (retrace_member_at(r, i).flags & RETRACE_INLINED))
@@ -72,18 +72,19 @@ static inline uint32_t retrace_group_end(const struct tw_retrace *r, uint32_t i,
 
 bool tw_retrace_find_class(
         const struct tw_retrace *r, struct tw_str obf, struct retrace_class *ret);
-/* All members of a class with this obfuscated name, however many. */
+/* All members of a class with this obfuscated name, without a limit. */
 struct retrace_range tw_retrace_find_members(
         const struct tw_retrace *r, const struct retrace_class *c, struct tw_str obf);
-/* The first of them that are looked at. */
+/* The first RETRACE_LOOKED_AT of them. */
 struct retrace_range tw_retrace_clip(struct retrace_range members);
 
 struct tw_retraced tw_retrace_told(
         const struct tw_retrace *r, const struct retrace_class *c, const struct retrace_member *m);
-/* The method of member i: when the compiler made it around another one, that other one. */
+/* The method of member i; if the compiler generated it around another method, that other one. */
 struct tw_retraced tw_retrace_method_of(const struct tw_retrace *r, const struct retrace_class *c,
         struct retrace_range range, uint32_t i);
-/* Puts *one behind the n of the list unless it is there or cap is reached; the new n. */
+/* Appends *one to the list of n unless it is already there or cap is reached.  Returns the new
+ * n. */
 size_t tw_retrace_add_different(
         struct tw_retraced *list, size_t n, size_t cap, const struct tw_retraced *one);
 

@@ -1,9 +1,9 @@
 /*
- * buckets.h - lengths of time by size: the buckets of histograms.
+ * buckets.h - histogram buckets for durations.
  *
- * Below 32 ns a bucket is one nanosecond, above that 32 of them make an octave:
- * a length is at most 1/64 (1.6 %) off the middle of its bucket.  Counts of the
- * same bucket add up, whatever trace they come from.
+ * Below 32 ns a bucket is one nanosecond; above that, each octave has 32 buckets, so the middle of
+ * a bucket is within 1/64 (1.6 %) of every duration in it.  Buckets are the same for all traces, so
+ * counts can be added.
  */
 #ifndef TW_BUCKETS_H
 #define TW_BUCKETS_H
@@ -13,7 +13,7 @@
 enum { TW_BUCKET_STEPS_LOG2 = 5, TW_BUCKET_STEPS = 1 << TW_BUCKET_STEPS_LOG2 };
 enum { TW_BUCKETS = (63 - TW_BUCKET_STEPS_LOG2 + 1) * TW_BUCKET_STEPS };
 
-/* Of a length; one below 0 counts as 0.  Less than TW_BUCKETS, and rising with the length. */
+/* The bucket of a duration (negative counts as 0): below TW_BUCKETS, rising with the duration. */
 static inline uint32_t tw_bucket_of(int64_t ns)
 {
 	uint64_t v = ns > 0 ? (uint64_t)ns : 0;

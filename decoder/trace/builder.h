@@ -1,15 +1,14 @@
 /*
- * builder.h - the sink of the product: events of any format become one trace.
+ * builder.h - the production sink: builds one trace from the events of any format.
  *
- * Per thread the builder keeps finished calls in the order of their ends and
- * nests them in one pass: a record with begin s takes every finished subtree on
- * top of the stack whose begin ≥ s as its children (ties nest right, linear
- * time).  Where a thread's records are out of that order they are sorted first,
- * which is counted.  BEGIN/END pairs are closed into the same records.
- * tw_builder_write then walks each thread in pre-order once, and hands columns,
- * trees, mip levels, totals and the repair report to a trace writer.
+ * Per thread, the builder stores finished calls in the order of their ends and nests them in one
+ * pass: a record with begin s takes every finished subtree on top of the stack whose begin ≥ s as
+ * its children (ties nest to the right; linear time).  Records of a thread that are out of that
+ * order are sorted first, which is counted.  BEGIN/END pairs become the same records.
+ * tw_builder_write then walks each thread in pre-order once and passes columns, trees, mip levels,
+ * totals and the repair report to a trace writer.
  *
- * Memory: ≤ 40 bytes per record + 64 MiB; limits come with the constructor.
+ * Memory: ≤ 40 bytes per record + 64 MiB; the limits are set by the constructor.
  * Thread: one decode job.
  */
 #ifndef TW_BUILDER_H
@@ -25,15 +24,16 @@ struct tw_builder *tw_builder_new(const struct tw_limits *limits);
 struct tw_builder *tw_builder_free(struct tw_builder *b);
 struct tw_sink *tw_builder_sink(struct tw_builder *b);
 
-/* What is told from now on comes from another input of the same trace, with a clock of its own: its
- * times are moved to the clock of the first input by what both said of MONOTONIC and BOOTTIME. */
+/* Later events come from another input of the same trace with its own clock: its times are
+ * converted to the first input's clock through the MONOTONIC and BOOTTIME readings of both. */
 void tw_builder_next_input(struct tw_builder *b);
-/* The same for a report without a clock, of what was when the trace ended: it stands at its end. */
+/* The same for a report without a clock that describes the state at the end of the trace: its
+ * events are placed at the trace's end. */
 void tw_builder_next_input_at_end(struct tw_builder *b);
-/* This input is the device's own trace: its notes say so (tw_note_row). */
+/* This input is the device's own trace: its notes are flagged as such (tw_note_row). */
 void tw_builder_input_is_system(struct tw_builder *b);
 
-struct tw_trace_info { /* of a whole trace; strings are borrowed */
+struct tw_trace_info { /* of a complete trace; strings are borrowed */
 	uint32_t pid;
 	int64_t mono_base_ns, boot_base_ns; /* clock readings at trace time 0; -1 unknown */
 	int64_t start_ns, end_ns;           /* first begin, last end, trace time */
@@ -43,10 +43,10 @@ struct tw_trace_info { /* of a whole trace; strings are borrowed */
 };
 
 struct tw_thread_info {
-	uint32_t thread_id; /* 1.. within the trace: main first, then by falling slice count */
+	uint32_t thread_id; /* from 1 within the trace: main first, then by falling slice count */
 	uint32_t pid;
 	uint64_t tid;
-	struct tw_str name; /* "" when no list named it */
+	struct tw_str name; /* "" if the trace does not name the thread */
 	bool is_main;
 	enum tw_source source;
 	int64_t interval_ns; /* of samples, 0 unknown */
@@ -62,8 +62,8 @@ struct tw_method_info {
 	struct tw_str name; /* else: as it stood in the trace */
 	bool original;      /* name is not obfuscated: a mapping was applied */
 	uint64_t count;
-	int64_t total_ns; /* wall, a call inside a call of the same method counted once */
-	int64_t sum_ns;   /* wall of all calls, recursion counted each time */
+	int64_t total_ns; /* wall; nested calls of the same method counted once */
+	int64_t sum_ns;   /* wall of all calls; recursive calls counted each time */
 	int64_t self_ns;
 	int64_t max_ns;
 	int64_t cpu_ns; /* -1 unknown */
@@ -81,7 +81,7 @@ struct tw_chunk_info {
 struct tw_repair_count {
 	enum tw_repair what;
 	uint64_t count;
-	uint64_t first_offset; /* TW_NO_OFFSET: no place */
+	uint64_t first_offset; /* TW_NO_OFFSET: no offset */
 };
 
 struct tw_note_row {
@@ -89,14 +89,15 @@ struct tw_note_row {
 	uint32_t thread_id; /* 0: of the whole trace */
 	int64_t ts_ns, dur_ns, value;
 	struct tw_str text, detail;
-	bool from_system; /* the device's own trace said it, which may stand beside ours */
+	bool from_system; /* from the device's own trace, which may be shown next to ours */
 };
 
-/* Who receives the finished trace: per thread, in the order of thread ids, its chunks (level 0 and
- * mip levels, each level in time order), its tree, then the thread itself; after all threads the
+/* Receives the finished trace: per thread, in the order of thread ids, its chunks (level 0 and mip
+ * levels, each level in time order), its tree, then the thread itself; after all threads the
  * methods (index 0, 1, ...), the notes by rising time, the documents, the repairs and last the
- * info.  Payloads are not yet compressed.  Chunks, trees and threads may be told in another thread
- * than the caller's, never two calls at once; all of them are seen before the first method is. */
+ * info.  Payloads are not yet compressed.  Chunks, trees and threads may be delivered in a thread
+ * other than the caller's, but never two at a time; all of them are delivered before the first
+ * method. */
 struct tw_trace_out;
 struct tw_trace_out_ops {
 	enum tw_status (*chunk)(struct tw_trace_out *, const struct tw_chunk_info *,
@@ -115,13 +116,12 @@ struct tw_trace_out_ops {
 	enum tw_status (*info)(
 	        struct tw_trace_out *, const struct tw_trace_info *, struct tw_err *);
 };
-struct tw_trace_out { /* first member of a real one */
+struct tw_trace_out { /* first member of an implementation's struct */
 	const struct tw_trace_out_ops *ops;
 };
 
-/* Closes open calls, restores thread ids, sorts where needed, and writes the trace out.  May be
- * called once.  TW_CORRUPT when nothing was read: no slice,
- * no note, no document. */
+/* Closes open calls, resolves thread ids, sorts if needed, and writes the trace.  Can be called
+ * once.  TW_CORRUPT if the input gave no slice, note or document. */
 enum tw_status tw_builder_write(
         struct tw_builder *b, struct tw_trace_out *out, struct tw_err *err) TW_MUST_USE;
 

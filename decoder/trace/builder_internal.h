@@ -1,14 +1,14 @@
 /*
- * builder_internal.h - what the files of the builder share; nobody else includes it.
+ * builder_internal.h - shared by the files of the builder only.
  *
  * builder.c       the sink: tracks, symbols, events, limits, repair counts
  * builder_note.c  notes and documents
- * builder_merge.c several inputs: clocks, ids and tracks that are one thread's
+ * builder_merge.c several inputs: clocks, ids, tracks that belong to one thread
  * builder_pair.c  BEGIN/END pairs become finished calls
  * builder_nest.c  a track's records become slices in pre-order
  * builder_mip.c   zoomed-out levels
- * builder_shape.c what the slices of a thread become: chunks, mip levels, tree
- * builder_write.c one walk per thread, methods' totals, the order of all that is told
+ * builder_shape.c the slices of a thread become chunks, mip levels and a tree
+ * builder_write.c one walk per thread, totals per method, the order of the output
  */
 #ifndef TW_BUILDER_INTERNAL_H
 #define TW_BUILDER_INTERNAL_H
@@ -16,7 +16,7 @@
 #include "decoder/formats/codes.h"
 #include "decoder/trace/builder.h"
 
-/* A finished call as it is kept: 24 bytes. */
+/* A finished call in memory: 24 bytes. */
 struct record {
 	int64_t start_ns;
 	int64_t dur_ns;
@@ -25,7 +25,7 @@ struct record {
 };
 #define NO_OFFSET_KEPT UINT32_MAX
 
-struct open_call { /* a BEGIN without its END yet */
+struct open_call { /* a BEGIN whose END has not been read yet */
 	int64_t start_ns;
 	int64_t cpu_ns; /* the thread's CPU clock, -1 none */
 	uint64_t offset;
@@ -37,25 +37,25 @@ struct track {
 	uint64_t tid;
 	enum tw_tid_kind kind;
 	struct record *records;
-	int64_t *cpu_ns; /* beside records; NULL when no record has CPU time */
+	int64_t *cpu_ns; /* parallel to records; NULL if no record has CPU time */
 	uint64_t n, cap;
 	int64_t first_ns, last_end_ns;
 	uint64_t first_offset,
-	        unordered_offset; /* of its first record; of the first out of order */
+	        unordered_offset; /* of its first record; of the first record out of order */
 	enum tw_source source;
 	int64_t interval_ns;
 	bool unordered; /* ends were not rising: sort before nesting */
-	bool any_order; /* its format promised none */
+	bool any_order; /* the format promises no order */
 	struct open_call *open;
 	uint32_t n_open, cap_open;
-	uint32_t n_hidden;    /* BEGINs above them that were too deep to be kept */
-	uint32_t merged_into; /* handle of the track that has its records now; 0 none */
+	uint32_t n_hidden;    /* BEGINs nested deeper than the limit, not stored */
+	uint32_t merged_into; /* handle of the track that now has its records; 0 none */
 };
 
 struct symbol {
 	bool has_id;
 	uint64_t id;
-	struct tw_str name; /* has_id: NULL, or what the trace itself calls it */
+	struct tw_str name; /* has_id: the name in the trace itself, or NULL */
 	uint64_t count;
 };
 
@@ -70,7 +70,7 @@ struct thread_process {
 	uint32_t pid;
 };
 
-struct note { /* as it is kept: text and detail are in the arena */
+struct note { /* text and detail are in the arena */
 	int64_t ts_ns, dur_ns, value;
 	const char *text, *detail;
 	uint32_t text_bytes, detail_bytes;
@@ -108,20 +108,21 @@ struct tw_builder {
 	struct tw_codes codes;
 	struct note *notes;
 	uint32_t n_notes, cap_notes;
-	const char **texts; /* of notes, by hash: most are said again and again; NULL free */
+	const char **texts; /* texts of notes by hash, as most repeat; NULL free */
 	uint32_t n_texts, cap_texts;
 	struct document *documents;
 	uint32_t n_documents, cap_documents;
-	uint32_t input;   /* 0: the first, whose clock is the trace's */
+	uint32_t input;   /* 0: the first input, whose clock is the trace's */
 	int64_t shift_ns; /* of this input's times */
 	bool of_system;   /* this input is the device's own trace */
-	bool placed;      /* its clock was told */
-	bool unplaced;    /* and has nothing to do with the trace's */
+	bool placed;      /* the clock of this input is known */
+	bool unplaced;    /* and unrelated to the trace's clock */
 	uint64_t slices;
 	uint64_t record_bytes; /* in use by all tracks */
 	int64_t last_ns;       /* latest time of any event */
 	struct tw_repair_count repairs[TW_REPAIR_COUNT];
-	/* names that were cut or left out: the first event of one tells where that was */
+	/* names that were truncated or dropped: the offset reported is that of the first event that
+	 * uses one */
 	uint32_t cut_sym, left_out_sym;
 	enum tw_status status; /* sticky: memory ran out */
 };
@@ -129,7 +130,7 @@ struct tw_builder {
 /* builder.c */
 void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offset, uint64_t n);
 enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct tw_event *ev);
-/* Is there room in b->arena for what may be left out, so that names still have theirs? */
+/* Whether b->arena has space for `bytes` of optional data and still enough for names. */
 bool tw_builder_has_room(const struct tw_builder *b, size_t bytes);
 /* Doubles *p (elements of size bytes) when *cap is used up. */
 bool tw_builder_grow(void **p, uint32_t n, uint32_t *cap, size_t size);
@@ -146,28 +147,29 @@ void tw_builder_free_notes(struct tw_builder *b);
 /* builder_merge.c */
 void tw_builder_clock(struct tw_builder *b, const struct tw_clock *clock);
 void tw_builder_process(struct tw_builder *b, uint64_t tid, uint32_t pid);
-/* Moves a time of this input to the trace's clock.  False: it has no place there. */
+/* Converts a time of this input to the trace's clock.  False: there is no relation. */
 bool tw_builder_place(struct tw_builder *b, int64_t *ts_ns, int64_t *dur_ns, uint64_t offset);
-/* Was a time of this input, or a span, over before the trace's zero? */
+/* Whether a time, or a span, of this input ended before the trace's zero. */
 bool tw_builder_is_before(const struct tw_builder *b, int64_t ts_ns, int64_t dur_ns);
 static inline bool tw_builder_is_moved(const struct tw_builder *b)
 {
 	return b->shift_ns != 0 || b->unplaced;
 }
-/* Completes ids and processes; of tracks that are one thread's the first keeps all records. */
+/* Completes ids and processes.  The first of several tracks of one thread takes all their
+ * records. */
 enum tw_status tw_builder_join_tracks(struct tw_builder *b);
 
 /* builder_pair.c */
 enum tw_status tw_builder_begin(struct tw_builder *b, struct track *t, const struct tw_event *ev);
 enum tw_status tw_builder_end(struct tw_builder *b, struct track *t, const struct tw_event *ev);
-/* Closes what is still open, at the latest time of the trace. */
+/* Closes the calls that are still open, at the latest time of the trace. */
 enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t);
 
-/* builder_nest.c: slices of a track in pre-order, one after another. */
+/* builder_nest.c: iterates the slices of a track in pre-order. */
 struct nest {
 	struct track *track;
 	uint32_t *order; /* pre-order position to record */
-	uint32_t *sizes; /* by record: of its subtree in post-order; sorted: its depth */
+	uint32_t *sizes; /* by record: size of its subtree in post-order; if sorted: its depth */
 	bool sorted;
 	uint64_t at;
 	uint64_t *ends; /* pre-order positions at which the open slices' subtrees end */
@@ -175,9 +177,9 @@ struct nest {
 	bool failed; /* memory ran out */
 };
 enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t);
-/* The next slice (method is the symbol's table index); false at the end or when it failed. */
+/* The next slice (method is the symbol's table index); false at the end or on failure. */
 bool tw_nest_next(struct nest *n, const struct tw_builder *b, struct tw_slice *ret);
-/* Where the slice that was last given stood in the input; TW_NO_OFFSET not known. */
+/* Offset in the input of the last slice returned; TW_NO_OFFSET if unknown. */
 uint64_t tw_nest_offset(const struct nest *n);
 void tw_nest_close(struct nest *n);
 
@@ -185,7 +187,8 @@ void tw_nest_close(struct nest *n);
 struct chunker { /* collects slices of one level into chunks */
 	struct tw_chunk_info info;
 	struct tw_slice *batch;        /* TW_CHUNK_SLICES */
-	struct tw_slice *stack, *open; /* limits.max_depth each: now, and at the chunk's start */
+	struct tw_slice *stack, *open; /* limits.max_depth each: current, and at the chunk's
+	                                * start */
 	uint32_t depth;
 	struct tw_buf *payload;
 	struct tw_trace_out *out;
@@ -202,28 +205,30 @@ struct mip {
 	struct chunker chunker;
 	int64_t threshold_ns;
 	bool running;        /* a run of short siblings is being merged */
-	struct tw_slice run; /* its span, depth, count so far and the method of its longest */
+	struct tw_slice run; /* its span, depth, count so far and the method of its longest slice */
 	int64_t longest_ns;
 };
-/* Thresholds of a track's levels by the spread of its durations; returns how many. */
+/* Thresholds of a track's levels from the distribution of its durations; returns the number of
+ * levels. */
 uint32_t tw_mip_plan(const struct track *t, int64_t thresholds_ns[TW_MIP_LEVELS]);
 enum tw_status tw_mip_add(struct mip *m, const struct tw_slice *s, struct tw_err *err);
 enum tw_status tw_mip_finish(struct mip *m, struct tw_err *err);
 
-/* builder_shape.c: slices of one thread after another, told to `out` as chunks, tree and thread. An
- * error may be of what was given before; after one nothing but tw_shaper_free is of use. */
+/* builder_shape.c: turns the slices of one thread after another into chunks, tree and thread for
+ * `out`.  An error may come from an earlier call; after one, only tw_shaper_free is allowed. */
 struct tw_shaper;
-/* NULL: no memory.  Both live until tw_shaper_free. */
+/* NULL: out of memory.  Keep both arguments until tw_shaper_free. */
 struct tw_shaper *tw_shaper_new(const struct tw_builder *b, struct tw_trace_out *out);
 struct tw_shaper *tw_shaper_free(struct tw_shaper *s);
-/* Reads the track now and not later. */
+/* Reads the track during this call only. */
 enum tw_status tw_shaper_begin(
         struct tw_shaper *s, const struct track *t, uint32_t thread_id, struct tw_err *err);
 /* In pre-order. */
 enum tw_status tw_shaper_add(struct tw_shaper *s, const struct tw_slice *slice, struct tw_err *err);
 enum tw_status tw_shaper_end(
         struct tw_shaper *s, const struct tw_thread_info *thread, struct tw_err *err);
-/* After the last thread: all is told.  *ret_clipped: calls that found no room in a tree. */
+/* After the last thread: all output is delivered.  *ret_clipped: calls that did not fit in a
+ * tree. */
 enum tw_status tw_shaper_finish(struct tw_shaper *s, uint64_t *ret_clipped, struct tw_err *err);
 
 #endif

@@ -39,25 +39,26 @@ struct tw_slice {
 	int64_t cpu_ns;  /* -1: not known */
 	uint32_t method; /* index into the trace's method table */
 	uint32_t depth;  /* 0 is a root */
-	uint32_t merged; /* mip levels: slices this one stands for, 0 for a real one */
+	uint32_t merged; /* mip levels: slices represented by this one, 0 for a real slice */
 };
 
-/* Encodes slices[0..n) (pre-order, siblings disjoint and ascending, children inside parents;
- * n ≤ TW_CHUNK_SLICES) with the stack open[0..n_open) at slices[0] into *out, which is appended
- * to.  slices[0].depth == n_open. */
+/* Appends to *out the encoding of slices[0..n) (pre-order, siblings disjoint and ascending,
+ * children inside parents; n ≤ TW_CHUNK_SLICES), with the stack open[0..n_open) at slices[0].
+ * slices[0].depth == n_open. */
 enum tw_status tw_chunk_encode(const struct tw_slice *open, size_t n_open,
         const struct tw_slice *slices, size_t n, struct tw_buf *out);
 
-struct tw_chunk { /* decoded; arrays owned by it */
+struct tw_chunk { /* decoded; owns its arrays */
 	size_t n_open, n;
 	struct tw_slice *open;
 	struct tw_slice *slices;
-	size_t cap_open, cap; /* of the arrays, kept between decodes */
+	size_t cap_open, cap; /* capacity of the arrays, which later decodes reuse */
 };
 
 void tw_chunk_init(struct tw_chunk *c);
 void tw_chunk_done(struct tw_chunk *c);
-/* Decodes a payload whose first slice starts at start_ns.  Any bytes are safe: TW_CORRUPT. */
+/* Decodes a payload whose first slice starts at start_ns.  Accepts any bytes: TW_CORRUPT if
+ * invalid. */
 enum tw_status tw_chunk_decode(struct tw_chunk *c, const uint8_t *payload, size_t len,
         int64_t start_ns, struct tw_err *err) TW_MUST_USE;
 
