@@ -1,10 +1,9 @@
 /*
- * aside_sink.h - a sink that passes on what is said beside calls, and no calls.
+ * aside_sink.h - a sink that forwards everything except calls and clocks.
  *
- * For a report that comes with a trace of the same threads: an ANR's stacks are
- * one moment and not calls, and would be taken for some among them.  Thread
- * names, notes, documents and repairs go through; what it says of clocks does not, for it has
- * none.
+ * For a report that accompanies a trace of the same threads: an ANR's stacks are one moment, and
+ * would be mistaken for calls.  Thread names, notes, documents and repairs are forwarded.  Clocks
+ * are not, as a report has none.
  */
 #ifndef TW_ASIDE_SINK_H
 #define TW_ASIDE_SINK_H
@@ -12,7 +11,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/formats/sink.h"
 
-/* NULL: no memory.  inner must outlive it. */
+/* NULL: out of memory.  `inner` must outlive it. */
 struct tw_sink *tw_aside_sink_new(struct tw_arena *a, struct tw_sink *inner);
 
 #endif

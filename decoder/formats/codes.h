@@ -1,8 +1,8 @@
 /*
- * codes.h - what the codes of binder interfaces are called.
+ * codes.h - names of the transaction codes of binder interfaces.
  *
- * A recording tells "interface:code"; a table that comes beside it tells the
- * method.  Kept by sinks that answer tw_sink_ops.transaction_name.
+ * A recording contains "interface:code"; a separate table maps it to the method.  Used by sinks
+ * that implement tw_sink_ops.transaction_name.
  */
 #ifndef TW_CODES_H
 #define TW_CODES_H
@@ -18,17 +18,17 @@ struct tw_code {
 	uint64_t code;
 };
 
-struct tw_codes { /* zeroed is empty; all memory is the arena's */
+struct tw_codes { /* zeroed is empty; all memory is in the arena */
 	struct tw_code *list;
 	uint32_t *slots; /* index + 1 by hash; 0 free */
 	uint32_t n, cap;
-	uint64_t salt; /* of their hash */
+	uint64_t salt; /* of the hash */
 };
 
-/* The last word counts.  Past TW_CODES_MAX nothing is added.  False: no memory. */
+/* The last name wins.  Past TW_CODES_MAX nothing is added.  False: out of memory. */
 bool tw_codes_add(struct tw_codes *c, struct tw_arena *a, struct tw_str interface, uint64_t code,
         struct tw_str name);
-/* "" when it is not known. */
+/* "" if unknown. */
 struct tw_str tw_codes_name(const struct tw_codes *c, struct tw_str interface, uint64_t code);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * detail.h - the small JSON objects that go with notes, made without memory.
+ * detail.h - builds the small JSON objects attached to notes, without allocating.
  *
- * Pairs that do not fit are left out, so that what is there is always whole.
+ * Pairs that do not fit are dropped, so the object is always complete.
  */
 #ifndef TW_DETAIL_H
 #define TW_DETAIL_H
@@ -17,10 +17,10 @@ struct tw_detail { /* len 0 is empty */
 	char text[TW_DETAIL_BYTES];
 };
 
-/* An empty value is left out. */
+/* An empty value is dropped. */
 void tw_detail_str(struct tw_detail *d, const char *key, struct tw_str value);
 void tw_detail_int(struct tw_detail *d, const char *key, int64_t value);
-/* The object, "" without pairs; valid while *d is.  More pairs may follow. */
+/* The object, "" without pairs; valid as long as *d.  More pairs can be added. */
 struct tw_str tw_detail_text(struct tw_detail *d);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * facts.h - what the name of a section says in words, as values.
+ * facts.h - parses facts out of section names.
  *
- * The runtime, the framework and btrace write sections whose names are
- * sentences: who waits for whose lock and where, which file is read, which
- * thread was created.  This reads them; the section stays a call as well.
+ * The runtime, the framework and btrace write sections whose names are sentences: which thread
+ * waits for which lock and where, which file is read, which thread was created.  The section
+ * remains a call as well.
  */
 #ifndef TW_FACTS_H
 #define TW_FACTS_H
@@ -15,18 +15,19 @@
 
 struct tw_fact {
 	enum tw_note_kind kind;
-	bool moment;          /* it happened when the section began; else it lasts as long */
-	int64_t value;        /* as notes.def says for the kind */
-	struct tw_str text;   /* lies within the name */
-	struct tw_str detail; /* lies in room; "" when there is none */
+	bool moment;          /* happened when the section began; otherwise it lasts as long as the
+	                       * section */
+	int64_t value;        /* as documented in notes.def for the kind */
+	struct tw_str text;   /* points into the name */
+	struct tw_str detail; /* points into room; "" if none */
 	struct tw_detail room;
 };
 
-/* Reads the name of a section.  False: it says nothing that is known here. */
+/* Parses the name of a section.  False: no known fact. */
 bool tw_fact_of(struct tw_str name, struct tw_fact *ret);
 
 /* "<rhea-draft>binder transact[INTERFACE:CODE]": btrace 2.0 writes codes, binder.txt has their
- * names.  ret_before is what stands before the "<". */
+ * names.  ret_before is the text before the "<". */
 bool tw_fact_binder_draft(struct tw_str name, struct tw_str *ret_before,
         struct tw_str *ret_interface, uint64_t *ret_code);
 

@@ -1,9 +1,9 @@
 /*
- * flows.h - arrows from one event to another: work that is handed on.
+ * flows.h - flows: work handed from one event to another.
  *
- * Ends are found by a number.  Each pair of neighbours becomes one note: from
- * the thread and time where it was handed over until the time it was taken up,
- * with the thread that took it up as its value.
+ * Ends are matched by id.  Each pair of consecutive points becomes one note: on the thread and from
+ * the time of the hand-over, until the time it was taken up, with the receiving thread as its
+ * value.
  * Memory: at most TW_FLOWS_MAX open at a time, of 48 bytes.
  */
 #ifndef TW_FLOWS_H
@@ -19,13 +19,13 @@ struct tw_flow_point {
 	uint64_t id;
 	int64_t ts_ns;
 	uint64_t offset;
-	struct tw_tid *thread; /* NULL: it is not a thread's */
-	struct tw_str name;    /* of what takes it up */
+	struct tw_tid *thread; /* NULL: not on a thread */
+	struct tw_str name;    /* of the receiving event */
 };
 
-struct tw_flow; /* an open one */
+struct tw_flow; /* an open flow */
 
-struct tw_flows { /* zeroed but for the first two */
+struct tw_flows { /* zeroed except arena and marks */
 	struct tw_arena *arena;
 	struct tw_marks *marks;
 	struct tw_flow *list; /* NULL until the first begins */
@@ -33,14 +33,14 @@ struct tw_flows { /* zeroed but for the first two */
 	uint32_t used, free_list;
 };
 
-/* What tells which of two points comes first. */
+/* How the order of two points is determined. */
 enum tw_flow_rule {
-	TW_FLOW_BY_STEP, /* the order in the file: a STEP or END that nothing led to is counted as
-	                    exit_without_enter, one that is earlier as time_fell */
-	TW_FLOW_BY_TIME  /* their times, as Perfetto has it: there is no BEGIN */
+	TW_FLOW_BY_STEP, /* file order: a STEP or END without a predecessor is counted as
+	                  * exit_without_enter, one that is earlier as time_fell */
+	TW_FLOW_BY_TIME  /* by time, as in Perfetto: there is no BEGIN */
 };
 
-/* BEGIN starts anew. */
+/* BEGIN restarts the flow. */
 enum tw_status tw_flows_tell(struct tw_flows *f, const struct tw_flow_point *p,
         enum tw_flow_step step, enum tw_flow_rule rule, struct tw_err *err) TW_MUST_USE;
 

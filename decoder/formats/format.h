@@ -1,11 +1,10 @@
 /*
- * format.h - one input format, and the list of all of them (formats.def).
+ * format.h - the interface of an input format, and the list of all (formats.def).
  *
- * A format is a push machine: bytes in, any cut, events out to the sink.
- * Cutting the input at any byte boundaries changes no event, count or error
- * offset (I3).  It fails only when nothing can be read; damage past the first
- * readable record is a repair, not an error (I2).
- * Formats know the sink and never each other.  Thread: one decode job.
+ * A format is a push state machine: bytes in, split anywhere; events out to the sink.  Splitting
+ * the input at any byte changes no event, count or error offset (I3).  A format fails only if
+ * nothing can be read; damage after the first readable record is a repair, not an error (I2).
+ * Formats use the sink and never each other.  Thread: one decode job.
  */
 #ifndef TW_FORMAT_H
 #define TW_FORMAT_H
@@ -23,33 +22,33 @@
 enum { TW_PROBE_BYTES = 4096 };
 
 struct tw_format {
-	const char *name;  /* "btrace2": the word in format=, in answers and in tests/golden/ */
-	const char *title; /* for people */
-	/* The multipart parts it belongs in, with a blank between: "trace", "trace atrace" */
+	const char *name;  /* "btrace2": the value of format=, in responses and in tests/golden/ */
+	const char *title; /* display name */
+	/* The multipart parts it is accepted in, separated by blanks: "trace", "trace atrace" */
 	const char *part;
-	/* How sure (0 no ... 100 certain) these first bytes, ≤ TW_PROBE_BYTES of the decoded
-	 * input, are this format.  An old or newer version of it counts: push then refuses it
-	 * with words. */
+	/* How likely (0 no ... 100 certain) these first bytes of the decoded input, ≤
+	 * TW_PROBE_BYTES, are this format.  Unsupported older or newer versions count too: push
+	 * then refuses them with a message. */
 	int (*probe)(const uint8_t *head, size_t len);
 	size_t state_size; /* zeroed, from the job's arena */
 	/* Called once before the first push. */
 	enum tw_status (*start)(void *state, struct tw_arena *a, const struct tw_limits *limits,
 	        struct tw_sink *sink, struct tw_err *err);
 	enum tw_status (*push)(void *state, const uint8_t *p, size_t n, struct tw_err *err);
-	/* The input ended.  `cut`: its compression ended early or was damaged. */
+	/* The input ended.  `cut`: its compression was truncated or damaged. */
 	enum tw_status (*finish)(void *state, bool cut, struct tw_err *err);
-	/* After a finish that went well: bytes of another format that this one carried, in the
-	 * arena; they are recognised and decoded into the same sink, their offsets counted anew.
-	 * NULL: it never carries any; empty: there were none. */
+	/* After a successful finish: bytes of another format that this one contained, in the arena.
+	 * They are recognised and decoded into the same sink, with offsets from 0.  NULL: this
+	 * format never contains any; empty: there were none. */
 	struct tw_str (*inner)(const void *state);
 };
 
 /* All registered formats, in the order of formats.def. */
 const struct tw_format *const *tw_formats(size_t *ret_n);
 const struct tw_format *tw_format_by_name(struct tw_str name); /* NULL: unknown */
-/* May it come as this part?  NULL asks for any. */
+/* Whether it is accepted as this part; part NULL: as any. */
 bool tw_format_fits(const struct tw_format *f, const char *part);
-/* The format with the highest probe score; NULL when all say 0. */
+/* The format with the highest probe score; NULL if all are 0. */
 const struct tw_format *tw_format_probe(const uint8_t *head, size_t len);
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * lines.h - pushed bytes to lines, for the formats that are text.
+ * lines.h - splits pushed bytes into lines, for text formats.
  *
- * A line that lies whole in one push is handed on where it is; one that is cut
- * is put together first, so that cuts change nothing (I3).  A line longer than
- * the bound is handed on cut, and told to be.
+ * A line that is complete within one push is passed on without a copy; a split one is assembled
+ * first, so that splits change nothing (I3).  A line longer than the limit is passed on truncated
+ * and flagged.
  *
- * All who write these texts end every line.  A last line without its end is one that was cut, by a
- * fetch too early or an upload that broke off, and a part may read like something else: a number
- * with fewer digits, another name.  So it is not believed (tw_line_is_cut), unless what holds the
- * text says that it ended there.
+ * All writers of these formats end every line.  A last line without its end was truncated, because
+ * the file was fetched too early or the upload broke off, and may read like something else: a
+ * number with fewer digits, a different name.  So it is ignored (tw_line_is_cut), unless the text's
+ * container confirms that it ends there.
  */
 #ifndef TW_LINES_H
 #define TW_LINES_H
@@ -25,7 +25,7 @@ struct tw_line {
 	uint64_t offset;    /* of its first byte in the input */
 	bool too_long;      /* text is its first max_bytes bytes */
 	bool ended;         /* false: the input ended before the line did */
-	bool told;          /* !ended: that the input was cut is counted already */
+	bool told;          /* !ended: the truncation is already counted */
 };
 
 typedef enum tw_status (*tw_line_fn)(void *arg, const struct tw_line *line, struct tw_err *err);
@@ -33,26 +33,26 @@ typedef enum tw_status (*tw_line_fn)(void *arg, const struct tw_line *line, stru
 struct tw_lines {
 	tw_line_fn each;
 	void *arg;
-	char *held; /* the beginning of a line that is not yet whole */
+	char *held; /* the beginning of an incomplete line */
 	size_t n_held, max_bytes;
 	uint64_t offset, start; /* of the next byte; of the line */
 	bool too_long;
 };
 
-/* False: no memory. */
+/* False: out of memory. */
 bool tw_lines_init(
         struct tw_lines *l, struct tw_arena *a, size_t max_bytes, tw_line_fn each, void *arg);
 enum tw_status tw_lines_push(
         struct tw_lines *l, const uint8_t *p, size_t n, struct tw_err *err) TW_MUST_USE;
 enum tw_lines_end {
-	TW_LINES_OPEN, /* nothing says whether it is all of the text */
-	TW_LINES_CUT,  /* it is not, which is counted already */
-	TW_LINES_WHOLE /* what holds the text ends it here */
+	TW_LINES_OPEN, /* unknown whether the text is complete */
+	TW_LINES_CUT,  /* the text is truncated, which is already counted */
+	TW_LINES_WHOLE /* the container ends the text here */
 };
-/* The last line, when it has no end. */
+/* Delivers the last line if it has no end. */
 enum tw_status tw_lines_finish(
         struct tw_lines *l, enum tw_lines_end how, struct tw_err *err) TW_MUST_USE;
-/* Is this a last line that is not to be believed?  Counts it. */
+/* Whether this is a last line to be ignored.  Counts it. */
 bool tw_line_is_cut(const struct tw_line *line, struct tw_sink *sink);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * null_sink.h - a sink that keeps nothing, for looking at an input without decoding it.
- */
+/* null_sink.h - a sink that discards everything, for inspecting an input without decoding it. */
 #ifndef TW_NULL_SINK_H
 #define TW_NULL_SINK_H
 

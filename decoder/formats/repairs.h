@@ -1,14 +1,14 @@
 /*
  * repairs.h - the names under which damage is counted (repairs.def).
  *
- * A trace with a readable part is a trace (I2): what was lost or mended on the
- * way is counted here by name, with the offset of the first case, and shown
- * beside the trace.  Names are part of the API: they are added, never renamed.
+ * A trace with a readable part is a trace (I2).  Losses and corrections are counted by name, with
+ * the offset of the first case, and shown with the trace.  Names are part of the API: added, never
+ * renamed.
  *
- * Without an offset are those that have no first place in the input: thread_limit, where a thread
- * is asked for before a record of it is told; slice_limit, of methods that are too many;
- * name_limit, of threads and binder calls; note_limit, of documents; call_tree_full, which is of
- * the finished trace; and what lies past 4 GiB.
+ * These have no offset, as they have no first position in the input: thread_limit if a thread is
+ * requested before one of its records; slice_limit for too many methods; name_limit for threads and
+ * binder calls; note_limit for documents; call_tree_full, which concerns the finished trace; and
+ * everything past 4 GiB.
  */
 #ifndef TW_REPAIRS_H
 #define TW_REPAIRS_H
@@ -34,7 +34,7 @@ struct tw_repair_info {
 /* Never NULL; `what` must be below TW_REPAIR_COUNT. */
 const struct tw_repair_info *tw_repair_info(enum tw_repair what);
 
-/* TW_REPAIR_COUNT when the name is unknown. */
+/* TW_REPAIR_COUNT if the name is unknown. */
 enum tw_repair tw_repair_of_name(const char *name);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * sink.h - what every format says, and to whom.
+ * sink.h - the events that a format emits, and their receiver.
  *
- * A format turns bytes into events and tells them to a sink in file order,
- * unsorted, unpaired, with method ids that may be named later or never (I6).
- * The receiver copies what it keeps (I5).  The product's sink is the trace
- * builder (trace/builder.h); tests have others, `tracewell decode` prints.
+ * A format turns bytes into events and passes them to a sink in file order, unsorted, unpaired,
+ * with method ids that may be named later or never (I6).  The receiver copies the data it keeps
+ * (I5).  The production sink is the trace builder (trace/builder.h); tests have others, `tracewell
+ * decode` prints.
  *
- * Times are nanoseconds on the trace's own clock, whose zero is given by
- * tw_sink_ops.clock.  Thread: one decode job, one thread.
+ * Times are nanoseconds on the trace's own clock, whose zero is given by tw_sink_ops.clock.
+ * Thread: one decode job, one thread.
  */
 #ifndef TW_SINK_H
 #define TW_SINK_H
@@ -24,11 +24,11 @@
 struct tw_sink;
 
 /* How a thread id was written.  LOW15, LOW16: only its low 15 (btrace 2.0) or 16 bits (ART) are
- * known; the builder finds the full one among the threads it hears of. */
+ * known; the builder looks for the full id among the named threads. */
 enum tw_tid_kind { TW_TID_FULL, TW_TID_LOW15, TW_TID_LOW16 };
 
-/* A process that its trace numbers 0, as some writers of Chrome's JSON do: elsewhere in this
- * interface a pid of 0 means that the process is unknown.  tw_pid_number is the number to show. */
+/* A process whose number in its trace is 0, as in some Chrome JSON.  Elsewhere in this interface
+ * pid 0 means unknown.  tw_pid_number returns the number to display. */
 enum { TW_PID_ZERO = 1 << 30 };
 
 static inline uint32_t tw_pid_number(uint32_t pid)
@@ -39,93 +39,90 @@ static inline uint32_t tw_pid_number(uint32_t pid)
 enum tw_ev_kind {
 	TW_EV_SLICE, /* a finished call: ts_ns, dur_ns */
 	TW_EV_BEGIN, /* sym entered at ts_ns */
-	TW_EV_END,   /* sym (0: whatever is open) left at ts_ns */
-	/* As END, of a recording of all calls: when nothing is open, sym was entered before the
-	 * recording began.  It takes the track's calls so far as its own and begins dur_ns
-	 * (the trace's unit of time) before the first of them, or before its end. */
+	TW_EV_END,   /* sym (0: any open call) left at ts_ns */
+	/* Like END, for a recording of all calls: if nothing is open, sym was entered before the
+	 * recording began.  It becomes the parent of the track's calls so far and begins dur_ns
+	 * (the trace's unit of time) before the first of them, or before its own end. */
 	TW_EV_END_EARLIER,
-	TW_EV_END_ALL /* what is open on the track is over at ts_ns: its recording ended there */
+	TW_EV_END_ALL /* all calls open on the track end at ts_ns: its recording ended there */
 };
 
-/* Where the calls of a track come from.  Said so that nobody takes a count of samples for a count
- * of calls. */
+/* The origin of a track's calls, so that a count of samples is not mistaken for a count of
+ * calls. */
 enum tw_source {
-	TW_SOURCE_CALLS,   /* every call was seen */
-	TW_SOURCE_SAMPLES, /* stacks at intervals: a slice is a frame that stood in all samples of
-	                      it */
-	TW_SOURCE_COUNTS   /* only how often: durations are numbers of calls */
+	TW_SOURCE_CALLS,   /* every call was recorded */
+	TW_SOURCE_SAMPLES, /* stacks at intervals: a slice is a frame that was present in
+	                    * consecutive samples */
+	TW_SOURCE_COUNTS   /* counts only: durations are numbers of calls */
 };
 
-/* The interval of samples that were taken once: their durations are nominal, not times. */
+/* The interval of snapshots: their durations are nominal, not times. */
 enum { TW_INTERVAL_NONE = -1 };
 
 const char *tw_source_word(enum tw_source source);  /* "calls", "samples", "counts" */
-enum tw_source tw_source_of_word(const char *word); /* CALLS when unknown */
+enum tw_source tw_source_of_word(const char *word); /* CALLS if unknown */
 
 struct tw_event {
 	int64_t ts_ns;
 	int64_t dur_ns; /* SLICE; END_EARLIER */
-	/* SLICE: CPU time.  BEGIN, END...: what the thread's CPU clock said.  -1: the trace has
-	 * none */
+	/* SLICE: CPU time.  BEGIN, END...: reading of the thread's CPU clock.  -1: none */
 	int64_t cpu_ns;
 	uint64_t offset; /* of the record in the decoded input, for the repair report */
 	uint32_t track;  /* from tw_sink_ops.track */
 	uint32_t sym;    /* from tw_sink_ops.method or .name; 0 is none */
 	enum tw_ev_kind kind;
-	bool any_order; /* its format lets calls come in any order: sorting them is no repair */
+	bool any_order; /* the format does not order its calls: sorting them is not a repair */
 };
 
 struct tw_clock {
 	uint32_t pid;         /* process that wrote the trace, 0 unknown */
 	int64_t mono_base_ns; /* CLOCK_MONOTONIC at event time 0; -1 unknown */
 	int64_t boot_base_ns; /* CLOCK_BOOTTIME at event time 0; -1 unknown */
-	int64_t session_ns;   /* event time at which this recording began; 0 when it is the zero */
-	/* Reading at event time 0 of a clock that is one of the two, it is not known which; 0 none
-	 */
+	int64_t session_ns;   /* event time at which this recording began; 0 if that is the zero */
+	/* Reading at event time 0 of a clock that is one of the two, unknown which; 0 none */
 	int64_t some_base_ns;
 };
 
 struct tw_sink_ops {
-	/* Handle (≥ 1) of a thread's track; the same arguments give the same handle. 0: at a
-	 * limit, drop the event.  pid 0: the trace's own process. */
+	/* Handle (≥ 1) of a thread's track; the same arguments give the same handle.  0: limit
+	 * reached, drop the event.  pid 0: the trace's own process. */
 	uint32_t (*track)(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind);
 	/* Handle (≥ 1) of a method that a mapping will name; the same id gives the same handle. */
 	uint32_t (*method)(struct tw_sink *s, uint64_t method_id);
-	/* Handle (≥ 1) of a name that stands in the trace itself; the same name gives the same
-	 * handle. */
+	/* Handle (≥ 1) of a name in the trace itself; the same name gives the same handle. */
 	uint32_t (*name)(struct tw_sink *s, struct tw_str name);
-	/* The trace itself names a method id, before or after its use; the first name wins, also
-	 * over the build's mapping. */
+	/* A method id's name from the trace itself, before or after its use.  The first name wins,
+	 * also over the build's mapping. */
 	void (*method_name)(struct tw_sink *s, uint64_t method_id, struct tw_str name);
 	/* A batch of events, in file order. */
 	enum tw_status (*events)(
 	        struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err);
 	/* pid 0: the trace's own process.  First name wins. */
 	void (*thread_name)(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name);
-	/* A thread of which only the id was known when its track was asked for (pid 0) is one of
-	 * this process.  The first word counts. */
+	/* The process of a thread whose track was requested by id only (pid 0).  The first call
+	 * wins. */
 	void (*thread_process)(struct tw_sink *s, uint64_t tid, uint32_t pid);
-	/* What a code of a binder interface is called; the last word counts. */
+	/* The name of a binder interface's transaction code; the last name wins. */
 	void (*transaction)(
 	        struct tw_sink *s, struct tw_str interface, uint64_t code, struct tw_str name);
-	/* That name, valid as long as the sink; "" when nobody told it yet. */
+	/* That name, valid as long as the sink; "" if not known yet. */
 	struct tw_str (*transaction_name)(
 	        struct tw_sink *s, struct tw_str interface, uint64_t code);
 	void (*clock)(struct tw_sink *s, const struct tw_clock *clock);
-	/* interval_ns: usual distance of samples, 0 unknown, TW_INTERVAL_NONE.  The last word
-	 * counts. A track not described has calls. */
+	/* interval_ns: usual interval of samples, 0 unknown, TW_INTERVAL_NONE.  The last call wins.
+	 * A track without this call has TW_SOURCE_CALLS. */
 	void (*source)(
 	        struct tw_sink *s, uint32_t track, enum tw_source source, int64_t interval_ns);
 	enum tw_status (*note)(struct tw_sink *s, const struct tw_note *note, struct tw_err *err);
-	/* A finding that is no event, as a JSON text: "anr" is the threads, locks and verdict of a
-	 * dump.  Several of a kind keep their order. */
+	/* A finding that is not an event, as JSON text: "anr" has the threads, locks and verdict of
+	 * a dump.  Several of a kind keep their order. */
 	enum tw_status (*document)(
 	        struct tw_sink *s, const char *kind, struct tw_str json, struct tw_err *err);
-	/* n records at offset were repaired or lost in the way that is named. */
+	/* Counts n records at offset as repaired or lost under this name. */
 	void (*repair)(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n);
 };
 
-/* First member of a real sink. */
+/* First member of an implementation's struct. */
 struct tw_sink {
 	const struct tw_sink_ops *ops;
 };

@@ -24,7 +24,7 @@ struct tw_span_key {
 };
 
 struct tw_span {
-	struct tw_span_key key; /* strings are kept */
+	struct tw_span_key key; /* strings are copies */
 	int64_t start_ns;
 	uint64_t offset;
 	uint32_t sink_track;
@@ -45,12 +45,12 @@ struct tw_spans {
 
 enum tw_span_outcome { TW_SPAN_OK, TW_SPAN_FULL, TW_SPAN_NO_MEMORY };
 
-/* `at` gives start_ns, offset and sink_track. */
+/* `at` supplies start_ns, offset and sink_track. */
 enum tw_span_outcome tw_spans_begin(
         struct tw_spans *s, const struct tw_span_key *key, const struct tw_span *at);
-/* The span that ends, valid until the next begin; NULL when none is open. */
+/* The span that ends, valid until the next begin; NULL if none is open. */
 const struct tw_span *tw_spans_end(struct tw_spans *s, const struct tw_span_key *key);
-/* An open span at or after index *at, which moves behind it; NULL when there are no more. */
+/* An open span at or after index *at, which is advanced past it; NULL if there are no more. */
 const struct tw_span *tw_spans_next_open(const struct tw_spans *s, uint32_t *at);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * tids.h - the threads that a text trace speaks of, found by their ids.
+ * tids.h - the threads of a text trace, by their ids.
  *
- * One record a thread for all that is known and open while the text is read.
- * Its track at the sink is asked for when it is first needed; its process may
- * come to be known later, and is told then.
+ * One record per thread for everything known and open while the text is read.  Its track at the
+ * sink is requested when first needed; its process may become known later, and is reported then.
  */
 #ifndef TW_TIDS_H
 #define TW_TIDS_H
@@ -28,9 +27,9 @@ struct tw_open_fact; /* marks.c */
 
 struct tw_tid {
 	uint64_t tid;
-	uint32_t pid;      /* 0: not known yet */
-	uint32_t said_pid; /* what a marker said, until something surer does; 0 nothing */
-	uint32_t track;    /* 0: not asked for yet */
+	uint32_t pid;      /* 0: unknown so far */
+	uint32_t said_pid; /* from a marker, until a more reliable source; 0 none */
+	uint32_t track;    /* 0: not requested yet */
 	bool named;
 	const void *calls_of; /* what its calls were last read from; NULL: none yet */
 	/* marks.c: open sections, those inside the first that the sink did not take, and those of
@@ -41,7 +40,7 @@ struct tw_tid {
 	enum tw_run_state state;
 	int32_t cpu, iowait; /* -1 unknown */
 	int64_t since_ns;
-	uint64_t offset; /* of what began the state */
+	uint64_t offset; /* of the event that began the state */
 	char blocked_in[TW_BLOCKED_IN_BYTES];
 };
 
@@ -50,25 +49,26 @@ struct tw_tids {
 	struct tw_tid *list;
 	uint32_t *slots; /* index + 1 by hash; 0 free */
 	uint32_t n, max, n_slots;
-	uint64_t salt; /* of their hash */
+	uint64_t salt; /* of the hash */
 };
 
-/* False: no memory. */
+/* False: out of memory. */
 bool tw_tids_init(struct tw_tids *t, struct tw_arena *a, const struct tw_limits *limits,
         struct tw_sink *sink);
 /* The thread with this id; NULL at the limit, which is counted. */
 struct tw_tid *tw_tids_get(struct tw_tids *t, uint64_t tid, uint64_t offset);
-/* The thread with this id in a process, for traces whose thread ids are only unique in theirs; one
- * of which no process is known is taken for it. */
+/* The thread with this id in a process, for traces whose thread ids are unique only within a
+ * process.  A thread without a known process is assumed to be it. */
 struct tw_tid *tw_tids_get_in(struct tw_tids *t, uint32_t pid, uint64_t tid, uint64_t offset);
 /* Its handle at the sink; 0 at a limit. */
 uint32_t tw_tids_track(struct tw_tids *t, struct tw_tid *k);
-/* Its process; the first word counts, 0 says nothing.  Lines' columns and listings of processes say
- * it; what a marker says counts where they do not, and is believed at the end. */
+/* Sets its process; the first value wins, 0 is ignored.  Lines' columns and process listings call
+ * tw_tids_process.  A pid from a marker (tw_tids_said) is used only if they have none, and is
+ * applied at the end by tw_tids_believe. */
 void tw_tids_process(struct tw_tids *t, struct tw_tid *k, uint32_t pid);
 void tw_tids_said(struct tw_tid *k, uint32_t pid);
 void tw_tids_believe(struct tw_tids *t);
-/* Its name; the first counts, "" says nothing. */
+/* Sets its name; the first wins, "" is ignored. */
 void tw_tids_name(struct tw_tids *t, struct tw_tid *k, struct tw_str name);
 
 #endif

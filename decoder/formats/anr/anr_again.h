@@ -1,10 +1,10 @@
 /*
- * anr_again.h - a document "anr" read back into the model it was made from.
+ * anr_again.h - reads a document "anr" back into the model it was written from.
  *
- * A mapping of names may come after a report was decoded (I8), and with the names
- * everything changes that depends on them: whose frames are the application's, which
- * one says what a thread does, the verdict, the cluster.  So the document is read back,
- * named, judged and written again.  What its bounds left out stays left out.
+ * A mapping may arrive after a report was decoded (I8).  New names change everything derived from
+ * them: which frames belong to the application, which frame describes what a thread does, the
+ * verdict and the cluster.  So the document is read back, renamed, analysed and written again.
+ * Data dropped by its limits stays missing.
  * Thread: one reader.
  */
 #ifndef TW_ANR_AGAIN_H
@@ -16,17 +16,17 @@
 
 struct tw_anr_namer {
 	void *arg;
-	/* A thread's frames follow, topmost first. */
+	/* The frames of the next thread follow, topmost first. */
 	void (*thread)(void *arg);
-	/* Adds what a Java frame stands for: none, one, or more that were inlined into each other.
-	 */
+	/* Adds the original frames of a Java frame: none, one, or several that were inlined into
+	 * each other. */
 	void (*frame)(void *arg, struct tw_anr *m, struct tw_str name, struct tw_str where);
-	/* A class of an object; the text that is given back is copied. */
+	/* Original name of an object's class; the returned text is copied. */
 	struct tw_str (*type)(void *arg, struct tw_str type);
 };
 
-/* Fills an initialized model.  *ret_times_ns: of each dump, for tw_anr_document.  Members that are
- * not as schema/anr.md says count as absent.  False: no memory. */
+/* Fills an initialised model.  *ret_times_ns: the time of each dump, for tw_anr_document. Members
+ * that do not match schema/anr.md count as absent.  False: out of memory. */
 bool tw_anr_again(struct tw_anr *m, const json_t *doc, const struct tw_anr_namer *namer,
         int64_t **ret_times_ns);
 

@@ -1,19 +1,19 @@
 /*
- * anr_judge.h - why an application did not respond, from one dump or from many looks.
+ * anr_judge.h - determines the cause of an ANR from one dump or many samples.
  *
- * The chain of locks is followed from the main thread to the thread that it ends at;
- * what that one does is the kind of the ANR.  The verdict says it in one sentence.
- * The cluster is a hash of the blamed stack without what changes from build to build
- * (lines, addresses, numbers of lambdas), so that equal causes have equal clusters.
+ * Follows the chain of locks from the main thread to the thread at its end; the activity of that
+ * thread is the kind of the ANR.  The verdict describes it in one sentence.  The cluster is a hash
+ * of the blamed stack without the parts that change from build to build (lines, addresses, numbers
+ * of lambdas), so that equal causes have equal clusters.
  */
 #ifndef TW_ANR_JUDGE_H
 #define TW_ANR_JUDGE_H
 
 #include "decoder/formats/anr/anr_model.h"
 
-enum tw_anr_end { /* new ones come last: clusters are made of the numbers too */
+enum tw_anr_end { /* append new values: cluster hashes include the numbers */
 	TW_ANR_NO_STACK,
-	TW_ANR_IDLE, /* the main thread waits for its next message: the dump came late */
+	TW_ANR_IDLE, /* the main thread waits for its next message: the dump was taken too late */
 	TW_ANR_RUNS,
 	TW_ANR_CALLS_NATIVE,
 	TW_ANR_IO,
@@ -21,11 +21,11 @@ enum tw_anr_end { /* new ones come last: clusters are made of the numbers too */
 	TW_ANR_SLEEPS,
 	TW_ANR_WAITS, /* for a notify, or parked */
 	TW_ANR_GC,
-	TW_ANR_LOCK_UNKNOWN, /* wants a lock and nobody is seen to hold it */
+	TW_ANR_LOCK_UNKNOWN, /* waits for a lock with no visible owner */
 	TW_ANR_HOLDER_GONE,
 	TW_ANR_DEADLOCK,
-	TW_ANR_POSSIBLE_DEADLOCK, /* not all members were seen to be blocked */
-	TW_ANR_NO_CPU,            /* could run, but waited longer for a processor than it had one */
+	TW_ANR_POSSIBLE_DEADLOCK, /* not all members were seen blocked */
+	TW_ANR_NO_CPU,            /* runnable, but waited longer for a CPU than it ran */
 	TW_ANR_ENDS
 };
 
@@ -34,40 +34,41 @@ const char *tw_anr_end_word(enum tw_anr_end end); /* "deadlock", "io", ... */
 enum { TW_ANR_CHAIN_MAX = 64 };
 #define TW_ANR_NO_INDEX UINT32_MAX
 
-struct tw_anr_finding {         /* threads count from the first of the dump */
+struct tw_anr_finding {         /* thread indices are relative to the first of the dump */
 	uint32_t main, culprit; /* TW_ANR_NO_INDEX: none */
 	struct tw_anr_graph graph;
 	uint32_t chain[TW_ANR_CHAIN_MAX];
 	uint32_t n_chain;
-	uint32_t main_frame; /* the topmost one of main that is the application's own */
+	uint32_t main_frame; /* the topmost frame of main that belongs to the application */
 	enum tw_anr_end end;
-	const char *verdict; /* with marks: anr_words.h */
+	const char *verdict; /* with markup: anr_words.h */
 	uint64_t cluster;
 };
 
-struct tw_anr_summary {                  /* of the whole report */
-	struct tw_anr_finding *findings; /* of each dump */
-	uint32_t blamed;                 /* dump, TW_ANR_NO_INDEX none */
-	bool looks;                      /* many looks at one thread, not dumps of processes */
+struct tw_anr_summary {                  /* of the complete report */
+	struct tw_anr_finding *findings; /* one per dump */
+	uint32_t blamed;                 /* dump; TW_ANR_NO_INDEX: none */
+	bool looks;                      /* repeated samples of one thread, not dumps of
+	                                  * processes */
 	int64_t waited_ms;               /* -1 unknown */
 	const char *kind;                /* "input", "broadcast", "service", ... "unknown" */
 	struct tw_str reason;
 	enum tw_anr_end end;
-	const char *verdict; /* with marks */
+	const char *verdict; /* with markup */
 	uint64_t cluster;
 };
 
-/* False: no memory. */
+/* False: out of memory. */
 bool tw_anr_judge(const struct tw_anr *m, struct tw_anr_summary *ret);
 
-/* Index of a frame of the thread, TW_ANR_NO_INDEX without: the topmost one that says what it does
- * (not how it waits), and the topmost one of the application itself. */
+/* Index of a frame of the thread, or TW_ANR_NO_INDEX: the topmost frame that shows the thread's
+ * activity (not how it waits), and the topmost frame of the application. */
 uint32_t tw_anr_telling_frame(const struct tw_anr *m, const struct tw_anr_thread *t);
 uint32_t tw_anr_app_frame(const struct tw_anr *m, const struct tw_anr_thread *t);
-/* What the end of a chain does. */
+/* The activity of the thread at the end of a chain. */
 enum tw_anr_end tw_anr_doing(
         const struct tw_anr *m, const struct tw_anr_thread *t, bool wants_lock, bool is_main);
-/* The state says that a monitor is waited for. */
+/* Whether the state means that the thread waits for a monitor. */
 bool tw_anr_blocked(struct tw_str state);
 uint64_t tw_anr_stack_hash(const struct tw_anr *m, const struct tw_anr_thread *t);
 

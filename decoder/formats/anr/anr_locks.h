@@ -1,11 +1,10 @@
 /*
- * anr_locks.h - who waits for whom in one thread dump.
+ * anr_locks.h - the wait-for graph of one thread dump.
  *
- * A thread waits for at most one monitor, so the graph has at most one edge out
- * of each node: cycles and chains are walks, with no recursion.  Finding holders
- * is n log n in threads and lock lines (a hash could be made to collide by the
- * input), all else is linear.
- * Pure: indices and numbers in, indices out.  Thread: any.
+ * A thread waits for at most one monitor, so each node has at most one outgoing edge: cycles and
+ * chains are walks, without recursion.  Finding lock owners takes n log n in threads and lock lines
+ * (sorting, as the input could make a hash collide); everything else is linear.
+ * Pure: takes and returns indices and numbers.  Thread: any.
  */
 #ifndef TW_ANR_LOCKS_H
 #define TW_ANR_LOCKS_H
@@ -18,58 +17,60 @@
 enum tw_anr_how {
 	TW_ANR_LOCKED,    /* held in this frame */
 	TW_ANR_WANTED,    /* waits to enter */
-	TW_ANR_INFLATION, /* the same, seen in the short moment of another state */
-	TW_ANR_WAITING,   /* Object.wait: the thread has let go of it */
-	TW_ANR_SLEEPING   /* Thread.sleep: its own inner lock */
+	TW_ANR_INFLATION, /* the same, during the short state of lock inflation */
+	TW_ANR_WAITING,   /* Object.wait: the thread has released it */
+	TW_ANR_SLEEPING   /* Thread.sleep: on its internal lock */
 };
 
 struct tw_anr_lock {          /* one lock line */
-	uint64_t object;      /* equal: the same object; 0 unknown */
-	uint64_t holder;      /* thread id that the line names, 0 none */
+	uint64_t object;      /* equal values: the same object; 0 unknown */
+	uint64_t holder;      /* thread id in the line, 0 none */
 	uint32_t thread;      /* index of the thread whose stack has the line */
-	uint32_t type, frame; /* the caller's; not looked at */
+	uint32_t type, frame; /* for the caller; not used here */
 	enum tw_anr_how how;
 };
 
 struct tw_anr_node {
-	uint64_t tid; /* what "held by thread" names; 0 has none */
-	bool blocked; /* its state says that it waits for a monitor */
+	uint64_t tid; /* the id in "held by thread"; 0 none */
+	bool blocked; /* its state is waiting for a monitor */
 };
 
 enum {
-	TW_ANR_NONE = -1, /* waits for nobody */
-	TW_ANR_GONE = -2  /* waits for a thread that the dump does not have */
+	TW_ANR_NONE = -1, /* does not wait */
+	TW_ANR_GONE = -2  /* waits for a thread that is missing in the dump */
 };
 
 struct tw_anr_edge {
 	int32_t to;   /* index of a thread, or one of the above */
-	int32_t lock; /* index of the line, -1 none */
-	bool told;    /* the line names the holder; else found by who has the object locked */
+	int32_t lock; /* index of the lock line, -1 none */
+	bool told;    /* the line names the owner; otherwise inferred from the thread that has the
+	               * object locked */
 };
 
 struct tw_anr_cycle {
-	uint32_t first; /* the member that comes first in the dump; the rest by the edges */
+	uint32_t first; /* the member that is first in the dump; the others follow by the edges */
 	uint32_t n;
-	bool certain; /* all members were blocked: threads are dumped one after the other */
+	bool certain; /* all members were blocked; threads are dumped one after the other, so
+	               * otherwise it may not be a deadlock */
 };
 
 struct tw_anr_graph {
-	struct tw_anr_edge *edges; /* of each thread */
+	struct tw_anr_edge *edges; /* one per thread */
 	uint32_t n;
-	struct tw_anr_cycle *cycles; /* each once, in the order of their first members */
+	struct tw_anr_cycle *cycles; /* each once, ordered by first member */
 	uint32_t n_cycles;
-	/* of each thread: where its chain ends, the first member of a cycle when it runs into one;
-	 * and how many other threads end there */
+	/* Per thread: the end of its chain (the first member of a cycle if it leads into one), and
+	 * the number of other threads whose chain ends there. */
 	uint32_t *ends, *victims;
-	uint32_t *cycle_of; /* number of the cycle (1..) a thread is a member of, 0 none */
+	uint32_t *cycle_of; /* number (1..) of the cycle that contains a thread, 0 none */
 };
 
-/* At most INT32_MAX threads and lines; the lines of a thread lie together, top frame first.  False:
- * no memory.  The result lives in the arena. */
+/* At most INT32_MAX threads and lines; the lines of one thread are adjacent, top frame first.
+ * False: out of memory.  The result is allocated in the arena. */
 bool tw_anr_graph(struct tw_arena *a, const struct tw_anr_node *nodes, uint32_t n,
         const struct tw_anr_lock *locks, uint32_t n_locks, struct tw_anr_graph *ret);
 
-/* The threads from `from` on along the edges, itself first, each once, at most `max` of them. */
+/* The threads from `from` along the edges, including itself, each once, at most `max`. */
 uint32_t tw_anr_chain(
         const struct tw_anr_graph *g, uint32_t from, uint32_t *ret_threads, uint32_t max);
 

@@ -1,10 +1,10 @@
 /*
- * anr_words.h - sentences with names in them that may be told otherwise later.
+ * anr_words.h - texts with embedded names that can be renamed later.
  *
- * A verdict is made with whole names between marks.  What is shown has the last
- * parts of them; the document carries the pieces too, so that a mapping that comes
- * later can name them (I8).  Texts of a report have no control characters, so that
- * none of them can be taken for a mark.  Pure.  Thread: any.
+ * A verdict is built with full names between markup bytes.  The displayed text shows only their
+ * last parts.  The document also stores the pieces, so that a later mapping can rename them (I8).
+ * Texts of a report contain no control characters, so they cannot be mistaken for markup.
+ * Pure.  Thread: any.
  */
 #ifndef TW_ANR_WORDS_H
 #define TW_ANR_WORDS_H
@@ -14,18 +14,18 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/str.h"
 
-#define TW_ANR_MARK_METHOD "\x01" /* pkg.Class.method up to the end mark */
+#define TW_ANR_MARK_METHOD "\x01" /* pkg.Class.method, up to the end byte */
 #define TW_ANR_MARK_CLASS  "\x02" /* pkg.Class */
 #define TW_ANR_MARK_END    "\x03"
 
 enum tw_anr_part { TW_ANR_PART_TEXT, TW_ANR_PART_METHOD, TW_ANR_PART_CLASS };
 
-/* Cuts the first piece off *marked; false when nothing is left. */
+/* Removes the first piece from *marked; false if nothing is left. */
 bool tw_anr_next_part(struct tw_str *marked, struct tw_str *ret, enum tw_anr_part *ret_kind);
-/* "Class.method" or "Class" of a whole name; as it is when it is text.  Not more than fits a
- * sentence, whole characters. */
+/* "Class.method" or "Class" of a full name; text is returned unchanged.  Truncated at a character
+ * boundary to a length that fits a sentence. */
 struct tw_str tw_anr_short(struct tw_str name, enum tw_anr_part kind);
-/* The sentence as it is shown; NULL: no memory. */
+/* The text as displayed; NULL: out of memory. */
 char *tw_anr_plain(struct tw_arena *a, const char *marked);
 
 #endif

@@ -1,12 +1,10 @@
 /*
- * btrace3_facts.h - what btrace 3.0's samples tell beside their stacks.
+ * btrace3_facts.h - facts in btrace 3.0's samples other than the stacks.
  *
- * What a thread allocated, its faults and switches are running totals in each
- * sample.  They are told as counters of the thread from its first sample on,
- * where they changed but not oftener than every 10 ms, and at its last sample:
- * a note a sample would fill the trace with them.  Waits become notes with
- * their length, releases of the main thread wake-ups, frames and scenes
- * moments.
+ * Each sample has a thread's running totals of allocations, faults and switches.  They are emitted
+ * as counters of the thread at its first and last sample and in between where they changed, at most
+ * every 10 ms: one note per sample would fill the trace.  Waits become notes with their duration,
+ * releases of the main thread become wake-ups, frames and scenes become instants.
  */
 #ifndef TW_BTRACE3_FACTS_H
 #define TW_BTRACE3_FACTS_H
@@ -34,12 +32,12 @@ enum tw_btrace3_type {
 	TW_BTRACE3_UNLOCK = 23
 };
 
-struct tw_btrace3_totals { /* of a thread, so far */
+struct tw_btrace3_totals { /* of a thread so far */
 	uint64_t objects, bytes;
 	uint32_t faults, switches, forced;
 };
 
-struct tw_btrace3_fact { /* a note that waits for time 0 */
+struct tw_btrace3_fact { /* a note that is held until time 0 is known */
 	int64_t ts_ns, dur_ns;
 	uint64_t offset;
 	uint32_t track;
@@ -47,7 +45,7 @@ struct tw_btrace3_fact { /* a note that waits for time 0 */
 	struct tw_btrace3_totals totals;
 };
 
-struct tw_btrace3_facts { /* arena, sink and max are set by who has it */
+struct tw_btrace3_facts { /* the owner sets arena, sink and max */
 	struct tw_arena *arena;
 	struct tw_sink *sink;
 	uint32_t max;
@@ -57,12 +55,12 @@ struct tw_btrace3_facts { /* arena, sink and max are set by who has it */
 	int64_t zero_ns;
 };
 
-/* A thread let main go on. */
+/* A thread released the main thread. */
 bool tw_btrace3_is_release(unsigned type);
-/* Past the maximum it is counted and left out. */
+/* Past the maximum the fact is counted and dropped. */
 enum tw_status tw_btrace3_facts_keep(struct tw_btrace3_facts *s, const struct tw_btrace3_fact *f,
         struct tw_err *err) TW_MUST_USE;
-/* Tells all, once; zero_ns is time 0. */
+/* Emits all facts, once; zero_ns is time 0. */
 enum tw_status tw_btrace3_facts_tell(
         struct tw_btrace3_facts *s, uint32_t pid, int64_t zero_ns, struct tw_err *err) TW_MUST_USE;
 

@@ -23,24 +23,24 @@ struct tw_rhea { /* first member of a format's state */
 	struct tw_marks marks;
 	struct tw_lines lines;
 	struct tw_clock clock;
-	tw_rhea_mark_fn each; /* a mark: tw_rhea_mark, or what does more */
+	tw_rhea_mark_fn each; /* handles a marker: tw_rhea_mark, or a wrapper of it */
 	unsigned digits;      /* of a fraction */
 	bool have_zero, ended;
 	int64_t zero_ns;
-	uint32_t pid; /* 0 until it was said */
+	uint32_t pid; /* 0 until read */
 	uint64_t events;
 };
 
-/* How sure are these bytes the text with this many digits? */
+/* How likely (0 no ... 100 certain) these bytes are the text with this many fraction digits. */
 int tw_rhea_probe(const uint8_t *head, size_t len, unsigned digits);
 enum tw_status tw_rhea_start(struct tw_rhea *r, struct tw_arena *a, const struct tw_limits *limits,
         struct tw_sink *sink, struct tw_err *err) TW_MUST_USE;
-/* Tells it to the sink as it is. */
+/* Emits the marker to the sink unchanged. */
 enum tw_status tw_rhea_mark(
         struct tw_rhea *r, const struct tw_mark *mark, struct tw_err *err) TW_MUST_USE;
-/* Reads the last line.  Fails when there was no event at all.  `cut`: as for a format's finish. */
+/* Reads the last line.  Fails if there was no event.  `cut`: as for a format's finish. */
 enum tw_status tw_rhea_end(struct tw_rhea *r, bool cut, struct tw_err *err) TW_MUST_USE;
-/* What is still open, and a missing end mark. */
+/* Emits calls that are still open, and reports a missing end marker. */
 enum tw_status tw_rhea_finish(struct tw_rhea *r, bool cut, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * chrome_text.h - Chrome's JSON traces, taken apart as they come.
+ * chrome_text.h - streaming splitter of Chrome's JSON traces.
  *
  *   [ EVENT, EVENT ...                        an array, whose end may be missing
  *   {"traceEvents": [ EVENT ... ],            an object, its members in any order
  *    "systemTraceEvents": "...",              a kernel trace, as a string
  *    "metadata": {...}, ...}
  *
- * Brackets and strings are followed byte by byte and one event is held at a
- * time, so a trace of any size needs the memory of its largest event, which is
- * bounded.  What is not an event is passed over; an event too long is counted.
+ * Brackets and strings are tracked byte by byte and one event is buffered at a time, so a trace of
+ * any size needs the memory of its largest event, which is limited.  Other values are skipped; an
+ * event that is too long is counted.
  */
 #ifndef TW_CHROME_TEXT_H
 #define TW_CHROME_TEXT_H
@@ -31,13 +31,13 @@ typedef enum tw_status (*tw_chrome_fn)(void *arg, enum tw_chrome_piece what, str
 
 enum tw_chrome_part {
 	TW_CHROME_START,
-	TW_CHROME_MEMBERS, /* of the outermost object: a key may come */
+	TW_CHROME_MEMBERS, /* of the outermost object: a key is expected */
 	TW_CHROME_KEY,
 	TW_CHROME_COLON,
 	TW_CHROME_VALUE,
-	TW_CHROME_PASS, /* a value that nobody reads */
+	TW_CHROME_PASS, /* an ignored value */
 	TW_CHROME_EVENTS,
-	TW_CHROME_HOLD, /* an object that is read */
+	TW_CHROME_HOLD, /* an object that is buffered */
 	TW_CHROME_STRING,
 	TW_CHROME_OVER
 };
@@ -46,16 +46,16 @@ struct tw_chrome_text {
 	struct tw_sink *sink;
 	tw_chrome_fn each;
 	void *arg;
-	uint64_t offset, start;          /* of the next byte; of what is held */
-	enum tw_chrome_part part, after; /* after: what the held object stands in */
+	uint64_t offset, start;          /* of the next byte; of the buffered value */
+	enum tw_chrome_part part, after; /* after: the part that contains the buffered object */
 	enum tw_chrome_piece what;
-	bool bare;     /* the outermost thing is an array */
-	bool found;    /* there was a list of events, or a kernel trace */
-	bool strange;  /* between two events stands something else, which was counted */
-	bool trailing; /* bytes behind the end, too */
+	bool bare;     /* the outermost value is an array */
+	bool found;    /* a list of events or a kernel trace was found */
+	bool strange;  /* another value between two events was counted */
+	bool trailing; /* so were bytes after the end */
 	bool in_string, escaped;
 	uint32_t depth;
-	char key[24]; /* longer ones are nobody's */
+	char key[24]; /* longer keys are ignored */
 	size_t n_key;
 	char *held; /* of TW_CHROME_EVENT_MAX_BYTES */
 	size_t n_held;
@@ -63,14 +63,14 @@ struct tw_chrome_text {
 	unsigned n_code;
 };
 
-/* False: no memory. */
+/* False: out of memory. */
 bool tw_chrome_text_init(struct tw_chrome_text *t, struct tw_arena *a, struct tw_sink *sink,
         tw_chrome_fn each, void *arg);
-/* To begin with another text, whose first byte is at `offset`. */
+/* Starts another text, whose first byte is at `offset`. */
 void tw_chrome_text_restart(struct tw_chrome_text *t, uint64_t offset);
 enum tw_status tw_chrome_text_push(
         struct tw_chrome_text *t, const uint8_t *p, size_t n, struct tw_err *err) TW_MUST_USE;
-/* The text ended; `cut`: it is known to end early, which was counted already. */
+/* The text ended; `cut`: it is known to be truncated, which was already counted. */
 enum tw_status tw_chrome_text_finish(
         struct tw_chrome_text *t, bool cut, struct tw_err *err) TW_MUST_USE;
 

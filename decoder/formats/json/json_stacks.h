@@ -1,6 +1,6 @@
 /*
- * json_stacks.h - the table of stacks that JSON profiles have: arrays of indexes into their
- * frames, leaf first.
+ * json_stacks.h - the table of stacks in JSON profiles: arrays of indexes into the frames, leaf
+ * first.
  */
 #ifndef TW_JSON_STACKS_H
 #define TW_JSON_STACKS_H
@@ -11,12 +11,12 @@
 struct tw_json_stacks {
 	struct tw_json_stack {
 		uint32_t first, n; /* frames of samples.h */
-		bool bad;          /* names a frame that is not there */
+		bool bad;          /* refers to a missing frame */
 	} * list;
 	size_t n;
 };
 
-/* syms[i] is the handle of frame i.  stacks that are no array are none. */
+/* syms[i] is the handle of frame i.  A `stacks` that is not an array counts as empty. */
 enum tw_status tw_json_stacks_read(struct tw_json_stacks *ret, struct tw_arena *a,
         struct tw_samples *samples, const json_t *stacks, const uint32_t *syms, size_t n_syms,
         struct tw_err *err) TW_MUST_USE;

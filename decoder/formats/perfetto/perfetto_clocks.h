@@ -1,11 +1,10 @@
 /*
- * perfetto_clocks.h - many clocks to one: the times of a Perfetto trace.
+ * perfetto_clocks.h - converts the clocks of a Perfetto trace to one.
  *
- * Snapshots tell what several clocks said at one moment.  All times are put on
- * the trace's clock (BOOTTIME where there is one) by the latest snapshot before
- * them, and counted from a zero a minute before the first reading, as packets of
- * several buffers are not in the order of time.  Clocks 64 to 127 belong to a
- * sequence and may be told as differences.
+ * Snapshots hold simultaneous readings of several clocks.  All times are converted to the trace's
+ * clock (BOOTTIME if present) by the latest snapshot before them.  Time 0 is one minute before the
+ * first reading, as packets of several buffers are not in time order.  Clocks 64 to 127 belong to a
+ * sequence and may be encoded as differences.
  */
 #ifndef TW_PERFETTO_CLOCKS_H
 #define TW_PERFETTO_CLOCKS_H
@@ -23,7 +22,7 @@ enum {
 	TW_PERFETTO_OWN_CLOCKS = 4
 };
 
-struct tw_perfetto_pair { /* what two clocks said at one moment */
+struct tw_perfetto_pair { /* simultaneous readings of two clocks */
 	int64_t from_ns, to_ns;
 };
 
@@ -37,39 +36,39 @@ struct tw_perfetto_own_clock { /* of a sequence; id 0: none */
 	uint32_t id;
 	bool incremental;
 	uint64_t unit_ns;
-	int64_t now, base; /* in its units: the last told; at the snapshot */
+	int64_t now, base; /* in its units: the last reading; at the snapshot */
 	int64_t base_ns;   /* on the trace's clock */
 };
 
 struct tw_perfetto_clocks {
 	struct tw_arena *arena;
 	struct tw_sink *sink;
-	uint32_t trace_clock; /* 0: not known yet */
+	uint32_t trace_clock; /* 0: unknown so far */
 	struct tw_perfetto_clock clocks[TW_PERFETTO_CLOCKS_MAX];
 	uint32_t n_clocks;
 	bool have_zero, told;
 	int64_t zero_ns, first_ns; /* on the trace's clock */
 };
 
-/* A ClockSnapshot; own: of the packet's sequence, NULL without one. */
+/* A ClockSnapshot; own: the clocks of the packet's sequence, NULL if it has none. */
 enum tw_status tw_perfetto_clocks_snapshot(struct tw_perfetto_clocks *c, struct tw_pb message,
         struct tw_perfetto_own_clock *own, struct tw_err *err) TW_MUST_USE;
-/* A reading to a time of the trace's clock.  False: nothing relates the two. */
+/* Converts a reading to the trace's clock.  False: nothing relates the two. */
 bool tw_perfetto_clocks_convert(
         const struct tw_perfetto_clocks *c, uint32_t id, int64_t reading_ns, int64_t *ret_ns);
-/* The clock of a bundle of kernel events (ftrace_clock), and what is added to its readings first:
- * BOOTTIME, or one that the bundle itself relates to it, or one that snapshots do. */
+/* The clock of a bundle of kernel events (ftrace_clock), and the offset to add to its readings:
+ * BOOTTIME, a clock that the bundle itself relates to it, or one that snapshots relate to it. */
 struct tw_perfetto_kernel {
-	uint32_t clock; /* 0: nothing tells */
+	uint32_t clock; /* 0: unknown */
 	int64_t shift_ns;
 };
 struct tw_perfetto_kernel tw_perfetto_clocks_kernel(uint64_t kind, uint64_t reading, uint64_t boot);
-/* A packet's reading of one of its sequence's clocks, which it moves on. */
+/* A packet's reading of one of its sequence's clocks; advances that clock. */
 bool tw_perfetto_clocks_own(
         struct tw_perfetto_own_clock *own, uint32_t id, uint64_t reading, int64_t *ret_ns);
-/* A time of the trace's clock to a time of events; the first makes the zero. */
+/* Converts a time of the trace's clock to event time; the first call defines the zero. */
 int64_t tw_perfetto_clocks_event(struct tw_perfetto_clocks *c, int64_t trace_ns, uint64_t offset);
-/* Tells the sink what zero is, as far as it is known by now. */
+/* Reports to the sink what is known of the clock at time 0. */
 void tw_perfetto_clocks_tell(struct tw_perfetto_clocks *c, uint32_t pid);
 
 #endif

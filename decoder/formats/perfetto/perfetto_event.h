@@ -1,7 +1,7 @@
 /*
  * perfetto_event.h - the fields of a TrackEvent.
  *
- * Newer events say what they are by type, older ones, from Chrome, by a letter.
+ * Newer events state their type; older ones, from Chrome, use a letter (legacy).
  */
 #ifndef TW_PERFETTO_EVENT_H
 #define TW_PERFETTO_EVENT_H
@@ -9,35 +9,35 @@
 #include "decoder/base/pbread.h"
 
 enum tw_perfetto_event_type {
-	TW_PERFETTO_NONE, /* it does not say */
+	TW_PERFETTO_NONE, /* not stated */
 	TW_PERFETTO_BEGIN,
 	TW_PERFETTO_END,
 	TW_PERFETTO_INSTANT,
 	TW_PERFETTO_COUNTER,
-	TW_PERFETTO_STATE, /* from now on, until the track's next */
-	/* of old only: */
+	TW_PERFETTO_STATE, /* lasts until the track's next state */
+	/* legacy only: */
 	TW_PERFETTO_SPAN, /* with dur_us */
 	TW_PERFETTO_ASYNC_BEGIN,
 	TW_PERFETTO_ASYNC_END,
-	TW_PERFETTO_FLOW, /* nothing else; it is among flows */
-	TW_PERFETTO_OTHER /* one that is not read */
+	TW_PERFETTO_FLOW, /* no event of its own; it is listed in flows */
+	TW_PERFETTO_OTHER /* unsupported */
 };
 
-enum { TW_PERFETTO_EVENT_FLOWS = 8 }; /* more of one event are left out */
+enum { TW_PERFETTO_EVENT_FLOWS = 8 }; /* further flows of an event are dropped */
 
 struct tw_perfetto_track_event {
 	enum tw_perfetto_event_type type;
-	bool has_type; /* it is not told by a letter alone */
+	bool has_type; /* the type is not given by a letter alone */
 	bool has_track, has_delta, has_absolute;
 	uint64_t track, name_iid, category_iid; /* iid 0: none */
-	struct tw_str name, category;           /* borrowed; of several categories the first */
-	int64_t value;                          /* COUNTER; a fraction is cut off */
+	struct tw_str name, category;           /* borrowed; the first of several categories */
+	int64_t value;                          /* COUNTER; fractions are truncated */
 	int64_t dur_us;
-	int64_t delta_us, absolute_us; /* times of old */
-	struct tw_perfetto_legacy {    /* of old */
+	int64_t delta_us, absolute_us; /* legacy times */
+	struct tw_perfetto_legacy {    /* legacy */
 		char phase;            /* 0: none */
-		bool nests;            /* ASYNC: its category counts, too */
-		bool local;            /* the id is one of the process */
+		bool nests;            /* ASYNC: the category is part of the key */
+		bool local;            /* the id is local to the process */
 		uint64_t id;
 		struct tw_str scope;
 		uint32_t pid; /* 0: the sequence's */

@@ -1,9 +1,9 @@
 /*
- * perfetto_frames.h - frames of the display, as Android's compositor tells them.
+ * perfetto_frames.h - display frames, as reported by Android's compositor.
  *
- * A frame has two timelines, the expected and the actual one, of the app's surface and of the
- * whole display.  The start of one says whose it is and how it went, its end only the cookie of
- * the start.  Each timeline becomes a note.
+ * A frame has two timelines, expected and actual, for the app's surface and for the whole display.
+ * The start event of a timeline has its owner and result, its end event only the cookie of the
+ * start.  Each timeline becomes a note.
  */
 #ifndef TW_PERFETTO_FRAMES_H
 #define TW_PERFETTO_FRAMES_H
@@ -19,14 +19,14 @@ struct tw_perfetto_frames {
 	struct tw_marks *marks;
 	struct tw_perfetto_intern *texts;
 	struct tw_perfetto_frame *ring; /* NULL until the first begins */
-	uint32_t *chains;               /* place + 1 by hash of the cookie */
+	uint32_t *chains;               /* index + 1 by hash of the cookie */
 	uint64_t begun;
 };
 
 /* A FrameTimelineEvent. */
 enum tw_status tw_perfetto_frames_tell(struct tw_perfetto_frames *s, struct tw_pb message,
         int64_t ts_ns, uint64_t offset, struct tw_err *err) TW_MUST_USE;
-/* What is open lasts until the latest time. */
+/* Open timelines end at the latest time. */
 enum tw_status tw_perfetto_frames_finish(
         struct tw_perfetto_frames *s, struct tw_err *err) TW_MUST_USE;
 

@@ -1,10 +1,10 @@
 /*
  * perfetto_ftrace.h - the kernel's events in a Perfetto trace.
  *
- * The kernel has a buffer for each CPU, and bundles hold what was read from one:
- * a thread that moves between CPUs is told of out of order.  So events are kept
- * (40 bytes each, of a bounded number) and told by time at the end: switches and
- * wakeups to sched.h, marks of apps to marks.h.
+ * The kernel has one buffer per CPU, and each bundle holds events of one buffer: events of a thread
+ * that moves between CPUs are out of order.  So events are stored (40 bytes each, limited in
+ * number) and emitted by time at the end: switches and wakeups to sched.h, markers of apps to
+ * marks.h.
  */
 #ifndef TW_PERFETTO_FTRACE_H
 #define TW_PERFETTO_FTRACE_H
@@ -32,7 +32,7 @@ struct tw_perfetto_ftrace {
 /* A FtraceEventBundle. */
 enum tw_status tw_perfetto_ftrace_bundle(struct tw_perfetto_ftrace *t, struct tw_pb message,
         uint64_t offset, struct tw_err *err) TW_MUST_USE;
-/* Tells all events, once. */
+/* Emits all events, once. */
 enum tw_status tw_perfetto_ftrace_finish(
         struct tw_perfetto_ftrace *t, struct tw_err *err) TW_MUST_USE;
 

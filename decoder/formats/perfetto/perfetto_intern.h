@@ -1,10 +1,9 @@
 /*
- * perfetto_intern.h - numbers for texts and stacks, as Perfetto's sequences have them.
+ * perfetto_intern.h - interned texts and stacks of Perfetto's sequences.
  *
- * A sequence names a text, a frame, a stack once and then only by its number,
- * until it clears its state: a cleared sequence gets a new generation, in which
- * older numbers mean nothing.  Texts themselves are kept once each for the whole
- * trace, as they come again with every generation.
+ * A sequence defines a text, frame or stack once and then refers to it by number, until it clears
+ * its state.  A cleared sequence gets a new generation, in which older numbers are undefined.
+ * Texts are stored once for the whole trace, as they recur in every generation.
  */
 #ifndef TW_PERFETTO_INTERN_H
 #define TW_PERFETTO_INTERN_H
@@ -16,13 +15,13 @@
 #include "decoder/limits.h"
 
 enum tw_perfetto_kind {
-	TW_PERFETTO_EVENT_NAME, /* a text's number, as of the next four */
+	TW_PERFETTO_EVENT_NAME, /* a text's number, like the next four */
 	TW_PERFETTO_CATEGORY,
 	TW_PERFETTO_FUNCTION,
 	TW_PERFETTO_PATH,
 	TW_PERFETTO_MAPPING,
 	TW_PERFETTO_FRAME, /* a symbol of the sink */
-	TW_PERFETTO_STACK, /* its first frame << 32 | how many */
+	TW_PERFETTO_STACK, /* index of its first frame << 32 | number of frames */
 	TW_PERFETTO_TASK,  /* pid << 32 | tid */
 	/* of the whole trace, by process or thread id: */
 	TW_PERFETTO_PROCESS,     /* a text's number */
@@ -30,14 +29,14 @@ enum tw_perfetto_kind {
 	TW_PERFETTO_SAMPLE_TRACK /* a handle of the sink */
 };
 
-struct tw_perfetto_scope { /* whose numbers */
+struct tw_perfetto_scope { /* the scope of a number */
 	uint32_t sequence, generation;
 };
 
 struct tw_perfetto_text {
 	const char *ptr;
 	uint32_t len;
-	uint32_t sym; /* at the sink; 0 not asked for yet */
+	uint32_t sym; /* at the sink; 0 not requested yet */
 };
 
 struct tw_perfetto_number;
@@ -52,13 +51,13 @@ struct tw_perfetto_intern {
 	uint32_t n_texts, cap_texts;
 	uint64_t bytes, max_bytes;
 	uint32_t max_name;
-	uint64_t salt; /* of their hashes */
+	uint64_t salt; /* of the hashes */
 };
 
 void tw_perfetto_intern_init(struct tw_perfetto_intern *t, struct tw_arena *a,
         const struct tw_limits *limits, struct tw_sink *sink);
 
-/* The number (≥ 1) of a text; 0 at the limit, which is counted.  False: no memory. */
+/* The number (≥ 1) of a text; 0 at the limit, which is counted.  False: out of memory. */
 bool tw_perfetto_intern_text(
         struct tw_perfetto_intern *t, struct tw_str text, uint64_t offset, uint32_t *ret);
 /* A text by its number; "" for 0. */
@@ -66,10 +65,10 @@ struct tw_str tw_perfetto_intern_str(const struct tw_perfetto_intern *t, uint32_
 /* Its symbol at the sink; 0 for 0 and at the sink's limit. */
 uint32_t tw_perfetto_intern_sym(struct tw_perfetto_intern *t, uint32_t number);
 
-/* Says what a number means; the last word counts.  False: no memory. */
+/* Defines a number; the last definition wins.  False: out of memory. */
 bool tw_perfetto_intern_set(struct tw_perfetto_intern *t, struct tw_perfetto_scope scope,
         enum tw_perfetto_kind kind, uint64_t iid, uint64_t value);
-/* What it means.  False: nobody said. */
+/* Looks a number up.  False: undefined. */
 bool tw_perfetto_intern_get(const struct tw_perfetto_intern *t, struct tw_perfetto_scope scope,
         enum tw_perfetto_kind kind, uint64_t iid, uint64_t *ret);
 

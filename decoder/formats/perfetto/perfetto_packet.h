@@ -13,14 +13,15 @@ struct tw_perfetto_packet {
 	uint64_t offset, time;
 	uint32_t clock, sequence, flags;
 	bool has_time, dropped, first;
-	bool heap_profile; /* it holds one, which is not read */
+	bool heap_profile; /* contains a heap profile, which is not read */
 	uint64_t machine;
-	struct tw_pb_field defaults, interned, snapshot; /* number 0: not there, as of the next */
-	struct tw_pb_field payload;                      /* of a kind that is read here */
+	struct tw_pb_field defaults, interned, snapshot; /* number 0: absent, also in the next
+	                                                  * two */
+	struct tw_pb_field payload;                      /* of a kind that is supported */
 	struct tw_pb_field content;                      /* of any kind */
 };
 
-/* False: damaged.  offset is left as it is. */
+/* False: damaged.  `offset` is not modified. */
 bool tw_perfetto_packet_read(struct tw_pb message, struct tw_perfetto_packet *p);
 
 #endif

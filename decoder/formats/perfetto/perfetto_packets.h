@@ -1,11 +1,10 @@
 /*
- * perfetto_packets.h - pushed bytes to the packets of a Perfetto trace.
+ * perfetto_packets.h - splits pushed bytes into the packets of a Perfetto trace.
  *
- * A trace is nothing but packets: the byte 0x0A, a length, so many bytes.  A
- * packet that lies whole in one push is handed on where it is; one that is cut
- * is put together first, so that cuts change nothing (I3).  Where the chain of
- * packets breaks, the bytes up to the next place from which it goes on are
- * skipped and counted, so that damage costs what is damaged and not the rest.
+ * A trace is a sequence of packets: the byte 0x0A, a length, that many bytes.  A packet that is
+ * complete within one push is passed on without a copy; a split one is assembled first, so that
+ * splits change nothing (I3).  If the chain of packets breaks, the bytes up to the next packet are
+ * skipped and counted, so that damage costs only the damaged part.
  */
 #ifndef TW_PERFETTO_PACKETS_H
 #define TW_PERFETTO_PACKETS_H
@@ -14,7 +13,7 @@
 #include "decoder/base/pbread.h"
 #include "decoder/formats/sink.h"
 
-/* Phones write packets below 512 KiB; a longer one is taken for damage and counted. */
+/* Phones write packets below 512 KiB; a longer one is treated as damage and counted. */
 enum { TW_PERFETTO_PACKET_MAX = 8 << 20 };
 
 struct tw_perfetto_piece {
@@ -23,8 +22,8 @@ struct tw_perfetto_piece {
 	uint64_t offset; /* of the packet in the input */
 };
 
-/* Sets *ret_damaged when the fields are not whole: then the length may be what is wrong, and
- * packets are looked for among these bytes. */
+/* Sets *ret_damaged if the fields are incomplete: then the length may be wrong, and these bytes are
+ * searched for packets. */
 typedef enum tw_status (*tw_perfetto_packet_fn)(
         void *arg, const struct tw_perfetto_piece *piece, bool *ret_damaged, struct tw_err *err);
 
@@ -42,12 +41,13 @@ struct tw_perfetto_packets {
 	struct tw_sink *sink;
 	enum tw_perfetto_framing state;
 	uint64_t offset, start; /* of the next byte; of the packet */
-	const uint64_t *inside; /* the offset to tell for all: these packets stood in another */
+	const uint64_t *inside; /* if set, the offset to report: these packets are inside another
+	                         * packet */
 	uint64_t length;
 	unsigned shift;
-	uint8_t *held; /* the beginning of a packet that is not yet whole */
+	uint8_t *held; /* the beginning of an incomplete packet */
 	size_t n_held, cap_held;
-	uint8_t *queue; /* bytes to be read before those that are pushed next */
+	uint8_t *queue; /* bytes to process before those pushed next */
 	size_t n_queue, at_queue, cap_queue;
 };
 
@@ -55,12 +55,12 @@ void tw_perfetto_packets_init(struct tw_perfetto_packets *s, struct tw_arena *a,
         struct tw_sink *sink, tw_perfetto_packet_fn each, void *arg);
 enum tw_status tw_perfetto_packets_push(
         struct tw_perfetto_packets *s, const uint8_t *p, size_t n, struct tw_err *err) TW_MUST_USE;
-/* The input ended.  A packet that is not whole is counted.  More may be pushed as if it were the
+/* The input ended.  An incomplete packet is counted.  More can be pushed, as from a new
  * beginning. */
 enum tw_status tw_perfetto_packets_finish(
         struct tw_perfetto_packets *s, struct tw_err *err) TW_MUST_USE;
 
-/* Could these be the first bytes of a trace? */
+/* Whether these can be the first bytes of a trace. */
 bool tw_perfetto_packets_begin(const uint8_t *p, size_t n);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * perfetto_stacks.h - interned data and stack samples of a Perfetto trace.
  *
- * Stacks come as numbers of frames, frames as numbers of functions, each valid
- * for its sequence (perfetto_intern.h).  A stack is put together once, when it
- * is told, and its samples share it (samples.h).
+ * Stacks are numbers of frames, frames are numbers of functions, each valid within its sequence
+ * (perfetto_intern.h).  A stack is assembled once, when it is defined, and shared by its samples
+ * (samples.h).
  */
 #ifndef TW_PERFETTO_STACKS_H
 #define TW_PERFETTO_STACKS_H
@@ -18,7 +18,7 @@ struct tw_perfetto_stacks {
 	struct tw_perfetto_intern *texts;
 	struct tw_perfetto_tracks *tracks;
 	struct tw_samples *samples;
-	int64_t interval_ns; /* as the trace says; 0 unknown */
+	int64_t interval_ns; /* as stated by the trace; 0 unknown */
 };
 
 /* An InternedData: names, functions, frames, stacks. */

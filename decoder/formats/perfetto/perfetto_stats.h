@@ -1,13 +1,11 @@
-/*
- * perfetto_stats.h - what a Perfetto trace says of the memory of processes.
- */
+/* perfetto_stats.h - memory statistics of processes in a Perfetto trace. */
 #ifndef TW_PERFETTO_STATS_H
 #define TW_PERFETTO_STATS_H
 
 #include "decoder/base/pbread.h"
 #include "decoder/formats/marks.h"
 
-/* A ProcessStats: counters of each process that it tells of, as far as they are there. */
+/* A ProcessStats: emits the counters present for each of its processes. */
 enum tw_status tw_perfetto_stats_tell(struct tw_marks *m, struct tw_pb message, int64_t ts_ns,
         uint64_t offset, struct tw_err *err) TW_MUST_USE;
 

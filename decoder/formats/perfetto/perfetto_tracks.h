@@ -1,10 +1,9 @@
 /*
- * perfetto_tracks.h - Perfetto's tracks and what happens on them.
+ * perfetto_tracks.h - Perfetto's tracks and their events.
  *
- * A track is a thread, a process, a counter or anything with a name, below
- * another or on its own.  Begins and ends are paired here, on each track by
- * itself: what stands on a thread's track or on one below it is a call of that
- * thread, all other spans are notes.
+ * A track is a thread, a process, a counter or any named track, top-level or below another.  Begins
+ * and ends are paired here, per track.  Slices on a thread's track or on a track below it are calls
+ * of that thread; all other slices are notes.
  */
 #ifndef TW_PERFETTO_TRACKS_H
 #define TW_PERFETTO_TRACKS_H
@@ -21,7 +20,7 @@ struct tw_perfetto_open { /* a span that has begun */
 
 struct tw_perfetto_track {
 	uint64_t uuid, parent; /* parent 0: none */
-	bool of_thread_id;     /* uuid is pid << 32 | tid: a thread without a track of its own */
+	bool of_thread_id;     /* uuid is pid << 32 | tid: a thread without its own track */
 	bool described, incremental;
 	bool apart;                /* forbids to be merged with others of its thread */
 	struct tw_tid *thread;     /* NULL: not a thread's, as far as it is known */
@@ -29,7 +28,7 @@ struct tw_perfetto_track {
 	uint32_t pid, name, title; /* title: of its own thread */
 	int64_t multiplier, sum;   /* of a counter */
 	struct tw_perfetto_open *open;
-	uint32_t n_open, cap_open, hidden; /* hidden: begun below the greatest depth */
+	uint32_t n_open, cap_open, hidden; /* hidden: open spans deeper than the limit */
 };
 
 struct tw_perfetto_entry {
@@ -43,7 +42,7 @@ struct tw_perfetto_tracks {
 	struct tw_perfetto_entry *list;
 	uint32_t *slots; /* index + 1 by hash; 0 free */
 	uint32_t n, cap, max_depth;
-	uint32_t pid; /* of the one process that has calls; 0 none yet */
+	uint32_t pid; /* of the only process with calls so far; 0 none yet */
 	bool many_pids;
 	uint32_t n_own; /* tracks with calls of their own */
 };
@@ -51,38 +50,38 @@ struct tw_perfetto_tracks {
 struct tw_perfetto_event {
 	int64_t ts_ns;
 	uint64_t offset;
-	uint32_t name; /* a text's number; 0: none was given */
+	uint32_t name; /* a text's number; 0: none */
 };
 
 void tw_perfetto_tracks_init(struct tw_perfetto_tracks *t, struct tw_arena *a,
         const struct tw_limits *limits, struct tw_marks *marks, struct tw_perfetto_intern *texts);
 
-/* A TrackDescriptor.  A later one of the same track adds to the first. */
+/* A TrackDescriptor.  A later one for the same track extends the first. */
 enum tw_status tw_perfetto_tracks_describe(struct tw_perfetto_tracks *t, struct tw_pb message,
         uint64_t offset, struct tw_err *err) TW_MUST_USE;
-/* A ThreadDescriptor or ProcessDescriptor; ret_* are 0 when it does not tell them. */
+/* A ThreadDescriptor or ProcessDescriptor; ret_* are 0 if absent. */
 enum tw_status tw_perfetto_tracks_thread(struct tw_perfetto_tracks *t, struct tw_pb message,
         uint64_t offset, uint32_t *ret_pid, uint64_t *ret_tid, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_perfetto_tracks_process(struct tw_perfetto_tracks *t, struct tw_pb message,
         uint64_t offset, uint32_t *ret_pid, struct tw_err *err) TW_MUST_USE;
-/* Its name, told as a note the first time. */
+/* A process's name, emitted as a note the first time. */
 enum tw_status tw_perfetto_tracks_name_process(struct tw_perfetto_tracks *t, uint32_t pid,
         struct tw_str name, uint64_t offset, struct tw_err *err) TW_MUST_USE;
 
-/* A ProcessTree: kept, and used for the threads of which there is more. */
+/* A ProcessTree: stored, and used for the threads that have other events. */
 enum tw_status tw_perfetto_tracks_tree(struct tw_perfetto_tracks *t, struct tw_pb message,
         uint64_t offset, struct tw_err *err) TW_MUST_USE;
-/* Gives a thread the process and the name that the tree has for it. */
+/* Sets a thread's process and name from the tree. */
 void tw_perfetto_tracks_known(struct tw_perfetto_tracks *t, struct tw_tid *k);
 
-/* The track of a uuid, or of a thread; *ret NULL: too many. */
+/* The track of a uuid or of a thread; *ret NULL: too many tracks. */
 enum tw_status tw_perfetto_tracks_get(struct tw_perfetto_tracks *t, uint64_t uuid,
         bool of_thread_id, uint64_t offset, struct tw_perfetto_track **ret,
         struct tw_err *err) TW_MUST_USE;
 
 enum tw_status tw_perfetto_tracks_begin(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
         const struct tw_perfetto_event *ev, struct tw_err *err) TW_MUST_USE;
-/* Of the innermost span, or of the innermost with that name. */
+/* Ends the innermost span, or the innermost with that name. */
 enum tw_status tw_perfetto_tracks_end(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
         const struct tw_perfetto_event *ev, struct tw_err *err) TW_MUST_USE;
 /* A span with both ends. */
@@ -93,11 +92,11 @@ enum tw_status tw_perfetto_tracks_instant(struct tw_perfetto_tracks *t, struct t
 enum tw_status tw_perfetto_tracks_count(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
         const struct tw_perfetto_event *ev, int64_t value, struct tw_err *err) TW_MUST_USE;
 
-/* The thread that a track is of, or below; NULL: none, as far as it is known. */
+/* The thread that owns the track or one of its parents; NULL: none known. */
 struct tw_tid *tw_perfetto_tracks_owner(
         const struct tw_perfetto_tracks *t, struct tw_perfetto_track *k);
 
-/* What is open lasts until the latest time; threads without a name get their process's. */
+/* Open spans end at the latest time; unnamed threads get the name of their process. */
 enum tw_status tw_perfetto_tracks_finish(
         struct tw_perfetto_tracks *t, struct tw_err *err) TW_MUST_USE;
 

@@ -1,11 +1,10 @@
 /*
- * profilo_hold.h - what of a Profilo log must wait for its end.
+ * profilo_hold.h - the parts of a Profilo log that can be emitted only at its end.
  *
- * The name of a mark stands behind it, stack samples are written in batches that
- * overlap in time, and whether a thread has samples shows late; so marks are
- * kept (40 bytes each, of a bounded number) beside samples.h and told together:
- * samples as sampled calls; marks as calls on threads that have no samples, as
- * notes on those that have.
+ * The name of a marker follows it, batches of stack samples overlap in time, and whether a thread
+ * has samples is known late.  So markers are stored (40 bytes each, limited in number) next to
+ * samples.h and emitted together: samples as sampled calls; markers as calls on threads without
+ * samples, as notes on threads with samples.
  */
 #ifndef TW_PROFILO_HOLD_H
 #define TW_PROFILO_HOLD_H
@@ -19,7 +18,7 @@ struct tw_profilo_hold;
 
 #define TW_PROFILO_NO_MARK UINT32_MAX
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct tw_profilo_hold *tw_profilo_hold_new(
         struct tw_arena *a, const struct tw_limits *limits, struct tw_sink *sink);
 
@@ -29,7 +28,7 @@ struct tw_profilo_frame {
 	uint64_t method, offset;
 };
 
-/* One frame of a sample, outermost first; frames with the same thread and time are a sample. */
+/* One frame of a sample, outermost first; frames of the same thread and time form one sample. */
 enum tw_status tw_profilo_hold_frame(struct tw_profilo_hold *h, const struct tw_profilo_frame *f,
         struct tw_err *err) TW_MUST_USE;
 
@@ -37,12 +36,12 @@ struct tw_profilo_mark {
 	uint32_t tid;
 	int64_t ts_ns;
 	uint64_t offset;
-	enum tw_note_kind kind; /* as what it is told where it cannot be a call */
-	struct tw_str name;     /* when nothing names it; borrowed */
+	enum tw_note_kind kind; /* the kind of note if it cannot be a call */
+	struct tw_str name;     /* used if nothing names it; borrowed */
 };
 
-/* *ret is the mark that begins, or the one of its thread that ends here, for tw_profilo_hold_name;
- * TW_PROFILO_NO_MARK at a limit or when none is open, which is counted. */
+/* *ret is the marker that begins, or that of its thread that ends here, for tw_profilo_hold_name;
+ * TW_PROFILO_NO_MARK at a limit or if none is open, which is counted. */
 enum tw_status tw_profilo_hold_begin(struct tw_profilo_hold *h, const struct tw_profilo_mark *mark,
         uint32_t *ret, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_profilo_hold_end(struct tw_profilo_hold *h, const struct tw_profilo_mark *mark,
@@ -51,7 +50,7 @@ enum tw_status tw_profilo_hold_end(struct tw_profilo_hold *h, const struct tw_pr
 enum tw_status tw_profilo_hold_name(struct tw_profilo_hold *h, uint32_t mark, struct tw_str name,
         struct tw_err *err) TW_MUST_USE;
 
-/* All of it to the sink; marks that are open end at end_ns. */
+/* Emits everything to the sink; open markers end at end_ns. */
 enum tw_status tw_profilo_hold_tell(
         struct tw_profilo_hold *h, uint32_t pid, int64_t end_ns, struct tw_err *err) TW_MUST_USE;
 
