@@ -1,6 +1,4 @@
-/*
- * app.h - the parts of a running server, handed to every route.
- */
+/* app.h - the parts of a running server, passed to every route. */
 #ifndef TW_APP_H
 #define TW_APP_H
 
@@ -25,17 +23,17 @@ struct tw_app {
 	size_t n_routes;
 	struct tw_catalogue *catalogue;    /* catalogue.h */
 	struct tw_blobs *blobs;            /* blob.h */
-	struct tw_resumes *resumes;        /* resume.h: uploads that come in pieces */
-	struct tw_resume_cleaner *cleaner; /* resume_clean.h; NULL: no other server has any */
-	struct tw_backlog *backlog;        /* backlog.h; NULL: any number may wait */
-	char node_name[33];                /* for people: --node, or the machine's name */
-	char node[64];                     /* of this process; no other server has the same */
-	struct tw_judges *judges;          /* judge.h; NULL: uploads are not looked at early */
+	struct tw_resumes *resumes;        /* resume.h: resumable uploads */
+	struct tw_resume_cleaner *cleaner; /* resume_clean.h; NULL: a single server needs none */
+	struct tw_backlog *backlog;        /* backlog.h; NULL: no limit */
+	char node_name[33];                /* display name: --node, or the machine's name */
+	char node[64];                     /* unique to this process among all servers */
+	struct tw_judges *judges;          /* judge.h; NULL: no preflight */
 	struct tw_jobs *jobs;              /* jobs.h */
 	struct tw_health *health;          /* health.h */
 	struct tw_http_waits *waits;       /* http_wait.h; NULL: no request waits for a job */
-	struct tw_periodic *waiters;       /* their thread: woken when a job ended */
-	bool storage_unproven; /* it did not answer at the start: storage_owner.h comes later */
+	struct tw_periodic *waiters;       /* their thread: woken when a job ends */
+	bool storage_unproven; /* it was unreachable at the start: storage_owner.h runs later */
 	struct tw_store_job *store_job; /* jobs_store.h; NULL: files are in the data folder */
 	struct tw_recorder *recorder;   /* trace_record.h; NULL: no records are written */
 	struct tw_leader *leader;       /* leader.h; NULL: there are no other servers */
@@ -49,21 +47,22 @@ struct tw_app {
 	struct tw_hook_runner *hook_runner;     /* that job's */
 	struct tw_periodic *retention;          /* jobs_retention.h */
 	struct tw_symbols *symbols;             /* symbols.h: open mappings by build */
-	struct tw_answers *answers;             /* answers.h; NULL: none is kept */
-	struct tw_answer_memory *answer_memory; /* answer_memory.h; NULL: nothing is counted */
+	struct tw_answers *answers;             /* answers.h; NULL: no response cache */
+	struct tw_answer_memory *answer_memory; /* answer_memory.h; NULL: responses are not
+	                                         * counted */
 	struct tw_metrics *metrics;             /* metrics.h */
-	/* Held for reading from a blob's commit until its row is written, for writing while blobs
-	 * without a row are deleted: equal content has one file. */
+	/* Held for reading from a blob's commit until its row is written, and for writing while
+	 * blobs without a row are deleted, as equal content shares one file. */
 	pthread_rwlock_t blob_use;
 	struct tw_tls *tls;           /* tls.h; NULL: plain HTTP */
-	struct tw_oidc *oidc;         /* oidc.h; NULL: no provider signs people in */
+	struct tw_oidc *oidc;         /* oidc.h; NULL: no provider */
 	struct tw_throttle *throttle; /* auth_throttle.h */
-	struct tw_quota *quota;       /* quota.h; NULL: nothing is limited */
+	struct tw_quota *quota;       /* quota.h; NULL: no limits */
 	struct tw_periodic *keep_quota;
 	struct tw_sources *sources; /* source_ask.h */
 	uint8_t ticket_key[32];     /* ticket.h */
-	_Atomic bool unready;       /* /readyz is red: the server will be stopped */
-	_Atomic bool stopping;      /* it is being stopped: no upload is begun */
+	_Atomic bool unready;       /* /readyz returns 503: the server is about to stop */
+	_Atomic bool stopping;      /* the server is stopping: new uploads are refused */
 };
 
 static inline void tw_raised(struct tw_app *app, unsigned by)

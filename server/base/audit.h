@@ -1,9 +1,9 @@
 /*
- * audit.h - who changes things, and the record of what they changed.
+ * audit.h - the acting person or key, and the audit log of changes.
  *
- * The thread that serves a request (or runs a subcommand) says once on whose
- * behalf; every change of the catalogue writes its entry in its own transaction,
- * so that none is without.  Threads that never said act for the server itself.
+ * The thread that serves a request (or runs a subcommand) sets its actor once; every change of the
+ * catalogue writes its audit entry in the same transaction, so none lacks one.  Threads without an
+ * actor act for the server itself.
  */
 #ifndef TW_AUDIT_H
 #define TW_AUDIT_H
@@ -18,36 +18,37 @@ struct tw_catalogue;
 struct tw_actor {
 	const char *kind; /* "user", "key", "link", "cli", "server", "nobody" */
 	const char *id, *name;
-	const char *address, *request_id; /* "" where there is none */
+	const char *address, *request_id; /* "" if none */
 };
 
-/* From here on this thread acts for that one, whose texts live until the next call; NULL: for the
- * server itself. */
+/* Sets the actor of this thread; its texts must stay valid until the next call.  NULL: the server
+ * itself. */
 void tw_actor_set(const struct tw_actor *a);
 const struct tw_actor *tw_actor_get(void); /* never NULL */
-/* Acts for the person who runs this program. */
+/* Sets the person running this program as the actor. */
 void tw_actor_set_cli(void);
 
 struct tw_audit_query {
-	const char *project_id; /* NULL: all of the server */
-	const char *action;     /* "key.create", or "key" for all that begins "key."; "" any */
-	const char *by;         /* name or id of who did it, "" any */
+	const char *project_id; /* NULL: the whole server */
+	const char *action;     /* "key.create", or "key" for all actions with the prefix "key."; ""
+	                         * any */
+	const char *by;         /* name or id of the actor, "" any */
 	const char *target;     /* "" any */
-	int64_t before;         /* entries older than that one; 0: the newest */
+	int64_t before;         /* entries with a lower id; 0: the newest */
 	uint32_t limit;         /* ≤ 500 */
 };
 struct tw_audit_entry {
 	int64_t id, at_ms;
 	const char *project_id; /* "": of the server */
 	struct tw_actor by;
-	const char *action, *target, *facts; /* facts: a JSON object of texts */
+	const char *action, *target, *facts; /* facts: a JSON object with string values */
 };
 /* Newest first. */
 enum tw_status tw_catalogue_audit(struct tw_catalogue *c, const struct tw_audit_query *of,
         struct tw_arena *a, struct tw_audit_entry **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* Forgets entries from before that time, some at a time, and notes how many; *ret_more: call
- * again. */
+/* Deletes entries from before that time in batches, and records the number deleted.  *ret_more:
+ * call again. */
 enum tw_status tw_catalogue_audit_expire(
         struct tw_catalogue *c, int64_t before_ms, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 

@@ -1,10 +1,10 @@
 /*
- * child.h - starting a limited child, waiting for its answer, ending it.
+ * child.h - starts a limited child process, waits for its answer and ends it.
  *
- * The child is this program again (`/proc/self/exe worker`), with exactly these
- * descriptors: 0 /dev/null, 1 the answer, 2 a bounded place for complaints,
- * 3 the task, 4 the output, 5 a second one, 6.. the inputs.  Its environment is empty, but in
- * builds for tests.  Thread: any; a child belongs to the thread that started it.
+ * The child is this program again (`/proc/self/exe worker`), with exactly these descriptors: 0
+ * /dev/null, 1 the answer, 2 error output of limited size, 3 the task, 4 the output, 5 a second
+ * output, 6.. the inputs.  Its environment is empty except in builds for tests.
+ * Thread: any; a child belongs to the thread that started it.
  */
 #ifndef TW_CHILD_H
 #define TW_CHILD_H
@@ -17,7 +17,7 @@
 
 enum { TW_CHILD_INPUTS = 16 };
 
-/* How a decoder died; a refusal in words is no death. */
+/* How a decoder died.  An error that it reports itself is not a death. */
 enum tw_death {
 	TW_DEATH_NONE,
 	TW_DEATH_CRASH,
@@ -32,8 +32,8 @@ const char *tw_death_word(enum tw_death d); /* "crash", "" for none */
 
 struct tw_child_end {
 	enum tw_death death;
-	int signal;      /* 0 none */
-	char format[24]; /* of tw_format_by_name, that it had recognised; "" not yet */
+	int signal;      /* 0: none */
+	char format[24]; /* the format it had recognised, as in tw_format_by_name; "" none yet */
 };
 
 struct tw_child {
@@ -41,40 +41,41 @@ struct tw_child {
 	int pidfd; /* readable when it has ended */
 	int answer_fd, complaints_fd;
 	int64_t deadline_ms; /* CLOCK_MONOTONIC */
-	bool killed;         /* for its time */
-	json_t **early;      /* where its last whole line goes when it dies; NULL: it tells none */
+	bool killed;         /* its time was over */
+	json_t **early;      /* receives its last complete line if it dies; NULL: not wanted */
 };
 
 struct tw_child_task {
 	const json_t *task;
 	int output;        /* an empty file, open for reading and writing */
-	int second;        /* another, for what it finds beside; -1: /dev/null */
+	int second;        /* another output, for secondary results; -1: /dev/null */
 	const int *inputs; /* open for reading */
 	size_t n_inputs;
 	unsigned wall_s; /* seconds it may take */
 	bool background; /* with a lower priority (thread/background.h) */
 };
 
-/* The descriptors stay the caller's. */
+/* The caller keeps ownership of the descriptors. */
 enum tw_status tw_child_start(
         struct tw_child *c, const struct tw_child_task *task, struct tw_err *err) TW_MUST_USE;
 
-/* Waits until it has ended, or its deadline has passed and it was killed; then collects. */
+/* Waits until the child has ended, or kills it after its deadline; then collect. */
 void tw_child_wait(struct tw_child *c);
 void tw_child_kill(struct tw_child *c);
 
-/* Who sets child.early after the start gets there, when collecting fails, what the child told in a
- * line before it died (json_decref is owed; NULL nothing).
+/* After pidfd became readable: returns the answer's object, or the error that prevented one.
+ * *ret_end is set even on failure and describes how the child ended.  Releases all resources of the
+ * child.  Free *ret with json_decref.
  *
- * After pidfd became readable: the answer's object (json_decref is owed), or why there is none
- * in words.  *ret_end, also on failure, tells how it ended.  Frees everything of the child. */
+ * If the caller sets child.early after the start and collecting fails, *early receives the line
+ * that the child wrote before it died (NULL: none; free with json_decref). */
 enum tw_status tw_child_collect(struct tw_child *c, json_t **ret, struct tw_child_end *ret_end,
         struct tw_err *err) TW_MUST_USE;
 
 struct tw_config;
-/* The limits of a decoder, as its task carries them; NULL: no memory. */
+/* The limits of a decoder in the form of its task; NULL: out of memory. */
 json_t *tw_child_limits(const struct tw_config *c);
-/* The error that a child answered with. */
+/* The error reported in a child's answer. */
 void tw_child_error(const json_t *answer, struct tw_err *ret);
 
 #endif

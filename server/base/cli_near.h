@@ -1,21 +1,19 @@
-/*
- * cli_near.h - what was meant by a word that nobody knows.
- */
+/* cli_near.h - suggests the intended word for an unknown one. */
 #ifndef TW_CLI_NEAR_H
 #define TW_CLI_NEAR_H
 
 #include <stddef.h>
 
-/* How many letters must be put in, left out, changed or swapped to make one of the other; words of
- * more than 63 bytes are like none: 99. */
+/* Edit distance: insertions, deletions, substitutions and swaps of neighbours; 99 if a word has
+ * more than 63 bytes. */
 unsigned tw_cli_distance(const char *a, const char *b);
 
 struct tw_cli_nearest {
-	const char *best; /* NULL: nothing is like it */
+	const char *best; /* NULL: none is close enough */
 	unsigned distance;
 };
-/* Holds one more name against `word`: the nearest stays, of those that differ in a third of it,
- * three letters or less, or begin with it. */
+/* Compares `name` with `word` and keeps the nearest.  Eligible are names that begin with `word`, or
+ * differ by at most three letters and a third of it. */
 void tw_cli_near(struct tw_cli_nearest *n, const char *word, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * clock.h - what time it is, in milliseconds.
+ * clock.h - clocks, in milliseconds, and the deadline of a thread's work.
  *
  * Thread: any.
  */
@@ -12,13 +12,13 @@
 
 #define TW_DAY_MS INT64_C(86400000)
 
-int64_t tw_unix_ms(void);      /* the calendar's; may be set back */
-int64_t tw_monotonic_ms(void); /* only ever rises; for distances */
+int64_t tw_unix_ms(void);      /* calendar time; can be set back */
+int64_t tw_monotonic_ms(void); /* never falls; for durations */
 
-/* When this thread's work ends although it is not done.  Reads of trace files and of the catalogue
- * then stop with TW_DEADLINE. */
+/* The deadline of this thread's work.  After it, reads of trace files and of the catalogue fail
+ * with TW_DEADLINE. */
 struct tw_work_limit {
-	int64_t until_ms;              /* by the monotonic clock; 0: no limit */
+	int64_t until_ms;              /* on the monotonic clock; 0: no limit */
 	const _Atomic bool *abandoned; /* set by another thread; NULL: never */
 };
 void tw_work_limit_set(struct tw_work_limit l);

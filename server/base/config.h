@@ -1,9 +1,8 @@
 /*
- * config.h - every setting, its default, and where it may come from.
+ * config.h - all settings, their defaults and their sources.
  *
- * One table (config.def): flag --name, environment TRACEWELL_NAME, line
- * `name = value` of the file named by --config; the flag wins, then the
- * environment, then the file.
+ * One table (config.def): flag --name, environment TRACEWELL_NAME, line `name = value` of the file
+ * given by --config.  The flag takes precedence, then the environment, then the file.
  */
 #ifndef TW_CONFIG_H
 #define TW_CONFIG_H
@@ -16,8 +15,8 @@
 #include "server/base/proxy.h"
 #include "server/base/storage.h"
 
-/* The provider by which people sign in; what each is says config.def.  Read and judged by oidc.c.
- */
+/* The OpenID provider for sign-in; config.def describes the fields.  Parsed and validated by
+ * oidc.c. */
 struct tw_oidc_config {
 	const char *issuer; /* "": none */
 	const char *client_id, *client_secret_file;
@@ -29,13 +28,13 @@ struct tw_oidc_config {
 
 struct tw_config {
 	const char *data_dir;
-	const char *catalog; /* postgres://..., "": what the folder has */
+	const char *catalog; /* postgres://...; "": the data folder's */
 	struct tw_storage storage;
-	const char *listen;          /* "127.0.0.1:8080"; port 0 picks one, told in the log */
-	bool behind_proxy;           /* allows another address than loopback: a proxy does TLS */
-	const char *trusted_proxies; /* addresses and networks, "" nobody; read into: */
+	const char *listen;          /* "127.0.0.1:8080"; port 0 picks one, which is logged */
+	bool behind_proxy;           /* allows a non-loopback address: a proxy does TLS */
+	const char *trusted_proxies; /* addresses and networks, "" none; parsed into proxies */
 	struct tw_proxies proxies;
-	const char *proxy_user_header;  /* names the signed-in person, "" none */
+	const char *proxy_user_header;  /* contains the signed-in person, "" none */
 	const char *tls_cert, *tls_key; /* "": plain HTTP */
 	const char *public_url;         /* "" : from the request's Host */
 	struct tw_oidc_config oidc;
@@ -47,23 +46,23 @@ struct tw_config {
 	const char *log_format; /* logfmt, json */
 	uint64_t max_body_bytes;
 	uint64_t max_mapping_bytes;             /* decoded text */
-	unsigned max_open_uploads, keep_open_s; /* resumable, of one key */
+	unsigned max_open_uploads, keep_open_s; /* resumable, per key */
 	uint64_t max_open_bytes;
-	unsigned max_in_flight; /* uploads at once */
-	unsigned max_queue;     /* traces that wait to be decoded */
+	unsigned max_in_flight; /* concurrent uploads */
+	unsigned max_queue;     /* traces waiting to be decoded */
 	uint64_t max_queue_bytes;
-	unsigned key_requests, device_requests; /* a minute; 0: any number */
-	uint64_t key_bytes, device_bytes;       /* a day */
+	unsigned key_requests, device_requests; /* per minute; 0: no limit */
+	uint64_t key_bytes, device_bytes;       /* per day */
 	unsigned connections, connections_per_address, connection_timeout_s;
 	unsigned http_threads, query_threads, decode_workers;
 	uint64_t worker_memory_bytes;
 	unsigned worker_cpu_s, worker_wall_s, worker_tries;
-	bool several;             /* other servers are at work in the catalogue and the folder */
-	const char *role;         /* what this server does; read into: */
+	bool several;             /* other servers share the catalogue and the folder */
+	const char *role;         /* roles of this server; parsed into roles */
 	const char *node;         /* "": the machine's name */
 	unsigned roles;           /* role.h */
-	const char *repositories; /* folder of clones, "": none */
-	bool worker_jail;         /* decoders may make no system call but those they need */
+	const char *repositories; /* folder of git clones, "": none */
+	bool worker_jail;         /* decoders may make only the system calls they need */
 	unsigned min_free_percent;
 	uint64_t reserve_bytes;
 	unsigned retention_every_s, max_disk_percent, figures_days, audit_days;
@@ -72,27 +71,27 @@ struct tw_config {
 	unsigned flame_nodes, query_deadline_ms;
 	uint64_t answer_memory_bytes, response_cache_bytes;
 	unsigned drain_s, shutdown_s;
-	const char *webhook_private; /* networks that webhooks may reach all the same */
+	const char *webhook_private; /* private networks that webhooks may reach */
 	const char *secret_key_file;
 	bool new_secret_key;
 	const char *smtp_url, *smtp_user, *smtp_password_file, *smtp_ca_file,
 	        *mail_from;         /* "": no mail */
-	const char *metrics_listen; /* "": with everything else */
+	const char *metrics_listen; /* "": on the main address */
 	struct tw_limits limits;    /* of a decode */
 };
 
-/* args: the flags after the subcommand; values live in the arena. Unknown flags and bad values
- * are TW_BAD_REQUEST with a sentence. */
+/* args: the flags after the subcommand; values are allocated in the arena.  Unknown flags and bad
+ * values fail with TW_BAD_REQUEST and a message. */
 enum tw_status tw_config_load(struct tw_arena *a, int argc, char **argv, struct tw_config *ret,
         struct tw_err *err) TW_MUST_USE;
-/* Variables TRACEWELL_* of the environment that are no setting but much like one, both as flags are
- * spelled.  Others are let be: orchestrators make such of the names of services. */
+/* Calls `each` with environment variables TRACEWELL_* that are not settings but resemble one, both
+ * spelled as flags.  Others are ignored: orchestrators create such variables from service names. */
 void tw_config_each_mistaken(void (*each)(const char *flag, const char *meant));
 
-/* "127.0.0.1:8080", "[::1]:0", "localhost:80" into host (without brackets) and port. */
+/* Splits "127.0.0.1:8080", "[::1]:0", "localhost:80" into host (without brackets) and port. */
 bool tw_listen_split(const char *listen, char *host, size_t cap, uint16_t *ret_port);
 
-/* Prints every setting with default and meaning (for --help). */
+/* Prints every setting with default and meaning, for --help. */
 void tw_config_help(void);
 
 #endif

@@ -1,12 +1,10 @@
-/*
- * deadline.h - whether work that takes long has had its time.
- */
+/* deadline.h - the deadline of long-running work. */
 #ifndef TW_DEADLINE_H
 #define TW_DEADLINE_H
 
 #include <stdbool.h>
 
-/* Asked now and then, by any of the threads that work on a query; true: time is up. */
+/* `passed` is polled by any of the threads of a query; true: stop. */
 struct tw_deadline {
 	bool (*passed)(void *arg);
 	void *arg;

@@ -1,11 +1,11 @@
 /*
- * log.h - one line an event on stderr, as logfmt or JSON, for people and machines alike.
+ * log.h - one line per event on stderr, as logfmt or JSON.
  *
  *   time=2026-03-01T09:00:00.123Z level=info event=request id=4f… method=GET status=200
  *
- * Values may be hostile: they are quoted and escaped here.  Secrets are never passed in.
- * A line is one write, so that lines of several threads and processes do not mix.  Nobody is held
- * up by a pipe that is not read: its lines are lost, and counted (log_sink.h).
+ * Values may be hostile: they are quoted and escaped here.  Callers never pass secrets. A line is
+ * one write, so lines of several threads and processes do not mix.  A pipe that is not read does
+ * not block the caller: its lines are dropped and counted (log_sink.h).
  * Thread: any.
  */
 #ifndef TW_LOG_H
@@ -19,10 +19,10 @@
 
 enum tw_log_level { TW_LOG_DEBUG, TW_LOG_INFO, TW_LOG_WARN, TW_LOG_ERROR };
 
-/* Words as in config.h; false when either is unknown (nothing changes then). */
+/* Words as in config.h; false, without any change, if either is unknown. */
 bool tw_log_setup(const char *level, const char *format);
 
-/* Which of several servers says it, in each line; NULL: none.  The text stays. */
+/* Adds the name of this server to each line; NULL: none.  The text must stay valid. */
 void tw_log_node(const char *node);
 
 struct tw_log_field {
@@ -50,7 +50,7 @@ void tw_log_fields(
 	tw_log_fields((level), (event), (const struct tw_log_field[]){__VA_ARGS__},                \
 	        sizeof((const struct tw_log_field[]){__VA_ARGS__}) / sizeof(struct tw_log_field))
 
-/* An error with its status word and message, and what was being done. */
+/* An error with its status word and message; `what` is the operation that failed. */
 void tw_log_err(
         enum tw_log_level level, const char *event, const char *what, const struct tw_err *err);
 

@@ -1,9 +1,9 @@
 /*
- * log_sink.h - lines put on stderr, which whoever reads it may stop doing.
+ * log_sink.h - writes lines to stderr without depending on its reader.
  *
- * A line is put there whole or not at all, and is waited for shortly and seldom; those that were
- * lost are counted, and told of before the next that finds room.  What others share the descriptor
- * with is not changed.
+ * A line is written completely or not at all; waiting for a full pipe is short and rare.  Dropped
+ * lines are counted and reported before the next line that fits.  Flags of the descriptor, which
+ * other processes share, are not changed.
  * Thread: any.
  */
 #ifndef TW_LOG_SINK_H
@@ -17,17 +17,18 @@
 enum { TW_LOG_LINE_BYTES = 4096 };
 _Static_assert(TW_LOG_LINE_BYTES <= PIPE_BUF, "a pipe takes a line whole or not at all");
 
-/* Once, before there are threads: also others that write into the pipe cannot hold this process up
- * then.  Without, a line may be waited for when one of them took the room that was seen. */
+/* Call once, before threads exist.  Then other writers to the same pipe cannot block this process
+ * either; without it, a line may block if another process filled the pipe after the check. */
 void tw_log_sink_open(void);
 
-/* Writes the line that tells how many were lost, with its newline; gives its length. */
+/* Writes the line that reports the number of dropped lines, with its newline; returns its
+ * length. */
 typedef size_t (*tw_log_lost_fn)(char line[TW_LOG_LINE_BYTES], uint64_t lost);
 
 /* At most TW_LOG_LINE_BYTES. */
 void tw_log_sink_put(const char *line, size_t len, tw_log_lost_fn lost);
 
-/* Lines that nobody took, since the start. */
+/* Lines dropped since the start. */
 uint64_t tw_log_sink_lost(void);
 
 #endif

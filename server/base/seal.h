@@ -1,10 +1,11 @@
 /*
- * seal.h - secrets that the server must be able to read again, sealed by a key that does not lie
- * beside them.
+ * seal.h - encrypts secrets that the server must be able to read again, with a key stored
+ * separately.
  *
- * XChaCha20-Poly1305 by libsodium: "sealed:1:" and base64 of nonce and cipher.  Whose secret it is
- * is sealed with it, so that none can stand in another's place.  Text that was never sealed is read
- * as it is.  Thread: any.
+ * XChaCha20-Poly1305 by libsodium: "sealed:1:" and base64 of nonce and ciphertext.  The owner of a
+ * secret is authenticated with it, so that a secret cannot be moved to another owner.  Text that
+ * was never encrypted is returned unchanged.
+ * Thread: any.
  */
 #ifndef TW_SEAL_H
 #define TW_SEAL_H
@@ -18,23 +19,24 @@ enum { TW_SEALED_BYTES = 512, TW_SEAL_PLAIN_MAX = 300, TW_SEAL_DERIVED = 32 };
 
 struct tw_seal;
 
-/* file "": secret.key in the data folder, made when it is not there, unless `make` is false: then
- * it seals and reads nothing.  A given one must be there, and its group may read it.
- * TW_BAD_REQUEST in words: no key, or one that others can read. */
+/* file "": secret.key in the data folder.  If it is missing it is created, or, with `make` false,
+ * counts as lost: then nothing can be encrypted or decrypted.  Any other file must exist, and its
+ * group may read it.  TW_BAD_REQUEST: not a key, or others can read it. */
 enum tw_status tw_seal_open(const char *data_dir, const char *file, bool make, struct tw_seal **ret,
         struct tw_err *err) TW_MUST_USE;
 bool tw_seal_lost(const struct tw_seal *s);
-/* Another key, the same wherever this one is, that does not tell this one.  False: it is lost. */
+/* Derives another key, the same for equal keys, which does not reveal this one.  False: the key is
+ * lost. */
 bool tw_seal_derive(
         const struct tw_seal *s, const char *what, unsigned char ret[TW_SEAL_DERIVED]) TW_MUST_USE;
-/* NULL is fine, returns NULL. */
+/* Accepts NULL; returns NULL. */
 struct tw_seal *tw_seal_free(struct tw_seal *s);
 
 bool tw_seal_is(const char *text);
-/* TW_CONFLICT in words: the key is lost. */
+/* TW_CONFLICT: the key is lost. */
 enum tw_status tw_seal_text(const struct tw_seal *s, const char *whose, const char *plain,
         char ret[TW_SEALED_BYTES], struct tw_err *err) TW_MUST_USE;
-/* TW_NOT_FOUND: it was sealed by another key, or for somebody else. */
+/* TW_NOT_FOUND: encrypted with another key, or for another owner. */
 enum tw_status tw_seal_read(const struct tw_seal *s, const char *whose, const char *text,
         char ret[TW_SEAL_PLAIN_MAX + 1], struct tw_err *err) TW_MUST_USE;
 

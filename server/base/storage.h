@@ -1,5 +1,6 @@
 /*
- * storage.h - the settings of where uploads and trace files are kept; what each is says config.def.
+ * storage.h - settings for the storage of uploads and trace files; config.def describes the
+ * fields.
  */
 #ifndef TW_STORAGE_H
 #define TW_STORAGE_H
@@ -14,8 +15,8 @@ struct tw_storage {
 	unsigned timeout_s;
 	uint64_t part_bytes;
 	unsigned sweep_s;     /* between sweeps, 0: none */
-	bool adopt;           /* a prefix that is another's */
-	uint64_t cache_bytes; /* of what is kept elsewhere; 0: nothing is cached */
+	bool adopt;           /* take over a prefix of another catalogue */
+	uint64_t cache_bytes; /* local cache of files in the object store; 0: none */
 };
 
 #endif

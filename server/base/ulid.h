@@ -1,9 +1,10 @@
 /*
- * ulid.h - identifiers that sort by time: 48 bits of milliseconds, 80 random bits, 26 characters
- * of Crockford's base 32.
+ * ulid.h - identifiers that sort by time: 48 bits of milliseconds, 80 random bits, 26 characters of
+ * Crockford's base 32.
  *
- * Within one millisecond of one process the random part counts up, so ids made
- * one after another also sort one after another.  Thread: any.
+ * Within one millisecond of a process the random part is incremented, so consecutive ids also sort
+ * in order.
+ * Thread: any.
  */
 #ifndef TW_ULID_H
 #define TW_ULID_H

@@ -1,27 +1,26 @@
 /*
- * catalogue_postgres.h - PostgreSQL as the catalogue's engine: catalogue_postgres.c has its
- * connections, catalogue_postgres_stmt.c statements.
+ * catalogue_postgres.h - PostgreSQL as the catalogue's engine: connections are in
+ * catalogue_postgres.c, statements in catalogue_postgres_stmt.c.
  *
- * A connection that was lost is made anew when it is used next outside of a transaction; within one
- * everything fails until it is ended.  Who writes locks one row first
- * (catalogue_postgres_dialect.h), so that writers of all processes follow one another as SQLite's
- * do.
+ * A lost connection is replaced at its next use outside a transaction; within one, everything fails
+ * until the transaction is ended.  Writers first lock one row (catalogue_postgres_dialect.h), so
+ * that the writers of all processes are serialised, as with SQLite.
  */
 #ifndef TW_CATALOGUE_POSTGRES_H
 #define TW_CATALOGUE_POSTGRES_H
 
 #include "server/db/catalogue_db.h"
 
-/* Is it the address of a server, and no path? */
+/* Whether it is a server's address rather than a path. */
 bool tw_db_is_postgres(const char *address);
 
-/* postgres://USER@HOST:PORT/DATABASE; tw_db_close is owed. */
+/* postgres://USER@HOST:PORT/DATABASE; close with tw_db_close. */
 enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, struct tw_err *err);
-/* From here on this connection, however often it is made anew, has the catalogue as the only server
- * (alone), or as one of several; TW_BUSY when another has it otherwise. */
+/* From now on this connection, also after reconnecting, holds the catalogue as its only server
+ * (alone) or as one of several; TW_BUSY if another server holds it in a conflicting way. */
 enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err);
-/* How often a connection of this process was found dead, or could not be made. */
+/* Number of times that a connection of this process was found dead or could not be made. */
 uint64_t tw_postgres_times_lost(void);
-bool tw_postgres_hurries(void); /* this thread: tw_catalogue_hurry */
+bool tw_postgres_hurries(void); /* whether tw_catalogue_hurry is set in this thread */
 
 #endif

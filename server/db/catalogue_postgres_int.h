@@ -11,28 +11,27 @@
 enum { TW_POSTGRES_PREPARED = 64, TW_POSTGRES_SAID = 300 };
 
 enum tw_postgres_hold {
-	TW_POSTGRES_FREE,  /* a reader's, a command's */
-	TW_POSTGRES_ALONE, /* of the only server */
-	TW_POSTGRES_BESIDE /* of one of several */
+	TW_POSTGRES_FREE,  /* a reader or a command */
+	TW_POSTGRES_ALONE, /* the only server */
+	TW_POSTGRES_BESIDE /* one of several servers */
 };
 
 struct tw_postgres {
 	struct tw_db db;
 	PGconn *of;
 	char *address;
-	int64_t since_ms; /* monotonic, of this connection */
+	int64_t since_ms; /* monotonic time at which this connection was made */
 	enum tw_postgres_hold hold;
-	bool settled;        /* the connection is set up, and holds what it is to */
-	bool patient;        /* what is asked may take any time: a migration of the schema */
+	bool settled;        /* the session is configured and holds its advisory lock */
+	bool patient;        /* no time limit: a schema migration */
 	bool gave_up;        /* the last answer did not come in time */
-	bool taken;          /* another server has the catalogue there */
-	bool stale;          /* it is of a host that lacks what this process has seen */
-	bool in_transaction; /* begun and not ended, even when the connection is lost */
+	bool taken;          /* another server holds the catalogue */
+	bool stale;          /* its host lacks data that this process has seen */
+	bool in_transaction; /* begun and not ended, even if the connection was lost */
 	int64_t changed;
-	enum tw_status failed; /* what failed last, and in words */
+	enum tw_status failed; /* the last failure, and its message */
 	char said[TW_POSTGRES_SAID];
-	char *prepared[TW_POSTGRES_PREPARED]; /* texts of statements that the server knows by place
-	                                       */
+	char *prepared[TW_POSTGRES_PREPARED]; /* SQL of the prepared statements, by their number */
 	unsigned n_prepared;
 };
 
@@ -43,32 +42,33 @@ struct tw_postgres_values {
 	const int *lengths, *formats;
 };
 
-/* Runs one statement by whichever way suits; NULL when it failed, which tw_postgres_fail tells.
- * values NULL: several statements, without values.  PQclear is owed. */
+/* Runs one statement, prepared or not; NULL on failure, see tw_postgres_fail.  values NULL: several
+ * statements without parameters.  Free with PQclear. */
 PGresult *tw_postgres_run(
         struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v, bool stays);
 enum tw_status tw_postgres_fail(struct tw_db *db, struct tw_err *err);
 
-/* The last result of what was sent, PQclear is owed; NULL when nothing was.  What takes longer
- * loses the connection: longer than that, or than what was sent, sql, may. */
+/* The last result of the sent statements (free with PQclear); NULL if none was sent.  A longer wait
+ * than limit_ms, or than the limit for `sql`, gives the connection up. */
 PGresult *tw_postgres_answer_within(struct tw_postgres *p, int sent, int64_t limit_ms);
 PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, const char *sql);
-/* What to send for it: who begins to write waits less while commits do not come back. */
+/* The text to send for `sql`: a writer's BEGIN waits less while commits time out. */
 const char *tw_postgres_begin(const char *sql);
-/* The connection is lost from here on. */
+/* Shuts the connection down; libpq then reports it as lost. */
 void tw_postgres_give_up(struct tw_postgres *p);
 
-/* While its server hangs nobody waits for it but one at a time, who looks (of all connections). */
+/* A request since began_ms was not answered: the server hangs.  Until it answers, only one thread
+ * at a time, of all connections, tries it. */
 void tw_postgres_note_hung(int64_t began_ms);
-/* None of the hosts was the one. */
+/* No host could be used. */
 void tw_postgres_note_away(int64_t began_ms);
-/* Connections of before are made anew. */
+/* All existing connections will be replaced at their next use. */
 void tw_postgres_suspect_all(void);
 void tw_postgres_note_well(void);
 bool tw_postgres_is_suspect(const struct tw_postgres *p);
 bool tw_postgres_may_dial(void);
 
-/* Connects anew, to one of the address' hosts (catalogue_postgres_hosts.c). */
+/* Reconnects to one of the address's hosts (catalogue_postgres_hosts.c). */
 unsigned tw_postgres_hosts(const char *address);
 void tw_postgres_dial(struct tw_postgres *p, unsigned host);
 bool tw_postgres_is_stale(struct tw_postgres *p);

@@ -1,6 +1,4 @@
-/*
- * catalogue_sqlite.h - the catalogue's engine in one file of this machine, and what only it has.
- */
+/* catalogue_sqlite.h - SQLite as the catalogue's engine, and its specific functions. */
 #ifndef TW_CATALOGUE_SQLITE_H
 #define TW_CATALOGUE_SQLITE_H
 
@@ -9,18 +7,19 @@
 #include "server/db/catalogue_db.h"
 
 enum tw_db_open {
-	TW_DB_CREATE, /* and made where it is not there */
+	TW_DB_CREATE, /* created if missing */
 	TW_DB_WRITE,
-	TW_DB_LOOK /* nothing is changed, not even its log */
+	TW_DB_LOOK /* read-only: not even the log changes */
 };
 
-/* tw_db_close is owed.  *ret_room: what its pages had for their sums; NULL: not asked. */
+/* Close with tw_db_close.  *ret_room: the bytes that its pages reserve for checksums; may be
+ * NULL. */
 enum tw_status tw_db_sqlite_open(const char *path, enum tw_db_open how, struct tw_db **ret,
         int *ret_room, struct tw_err *err);
-/* How long a writer waits for another; TW_DB_WAIT_MS unless told. */
+/* How long a writer waits for another; the default is TW_DB_WAIT_MS. */
 enum { TW_DB_WAIT_MS = 10000 };
 void tw_db_sqlite_wait(struct tw_db *db, int ms);
-/* The library's own connection. */
+/* SQLite's own handle. */
 sqlite3 *tw_db_sqlite(struct tw_db *db);
 
 #endif

@@ -1,14 +1,15 @@
 /*
- * catalogue_sums.h - sums of the catalogue's pages, so that a flipped byte in a row is noticed.
+ * catalogue_sums.h - checksums of the catalogue's pages, to detect flipped bytes in rows.
  *
- * SQLite sees damage to a page's structure, not to what is in it.  So each page of the catalogue
- * ends with eight bytes that SQLite leaves alone: the sum of all before them, of the kind that
- * SQLite's own checksum VFS keeps, so that its shell with that extension loaded can read and write
- * the file too. catalogue_vfs.c puts them in where a page is written to the file and looks at them
- * where one is read.
+ * SQLite detects damage to a page's structure, not to its contents.  So each page of the catalogue
+ * ends with eight bytes that SQLite reserves: the checksum of all bytes before them, in the format
+ * of SQLite's own checksum VFS, so that the sqlite3 shell with that extension can read and write
+ * the file too.  catalogue_vfs.c writes them when a page is written to the file and verifies them
+ * when one is read.
  *
- * A page that does not fit is noted, logged and counted, and read all the same: what to do about it
- * is for whoever looks after the server (`tracewell check`).  Thread: any.
+ * A page with a wrong checksum is recorded, logged and counted, but still read: the operator
+ * decides what to do (`tracewell check`).
+ * Thread: any.
  */
 #ifndef TW_CATALOGUE_SUMS_H
 #define TW_CATALOGUE_SUMS_H
@@ -19,18 +20,18 @@
 
 enum { TW_SUMS_PAGE = 4096, TW_SUMS_BYTES = 8, TW_SUMS_HEADER = 100 };
 
-/* Of the first bytes of a file, TW_SUMS_HEADER at least: have its pages sums? */
+/* Whether a file's pages have checksums; header: its first TW_SUMS_HEADER bytes at least. */
 bool tw_sums_kept(const uint8_t *header);
-/* Of a page of TW_SUMS_PAGE bytes. */
+/* page: TW_SUMS_PAGE bytes. */
 void tw_sums_put(uint8_t *page);
 bool tw_sums_fit(const uint8_t *page);
 
-/* A page, counted from 1, of the file of that name does not fit. */
+/* Records a wrong checksum of a page (numbered from 1) of that file. */
 void tw_sums_note(const char *file, uint64_t page);
-/* Calls `each` with the pages of `file` that were noted since the program began (of very many: the
- * last); returns how many. */
+/* Calls `each` with the pages of `file` recorded since the program began (the latest, if there are
+ * very many); returns their number. */
 size_t tw_sums_noted(const char *file, void (*each)(void *arg, uint64_t page), void *arg);
-/* Of all files. */
+/* The number for all files. */
 uint64_t tw_sums_damaged(void);
 
 #endif

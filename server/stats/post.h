@@ -1,10 +1,9 @@
 /*
- * post.h - postings: which traces call a method, on which thread, and how long a call of it took at
- * most.
+ * post.h - search index entries: the traces that call a method, on which thread, and the longest
+ * call.
  *
- * A trace has one posting for each method and name of a thread.  Those of many
- * traces are packed: by method, in rows of their own, so that a search reads a
- * sixteenth of them.  No files, no SQL.
+ * A trace has one entry per method and thread name.  The entries of many traces are packed by
+ * method into separate rows, so that a search reads a sixteenth of them.  No files, no SQL.
  * Thread: any.
  */
 #ifndef TW_POST_H
@@ -23,11 +22,11 @@ static inline unsigned tw_post_slot(uint64_t method)
 }
 
 struct tw_post {
-	uint64_t method; /* rollup_cell.h numbers them */
+	uint64_t method; /* numbered as in rollup_cell.h */
 	uint32_t thread; /* index */
 	int64_t max_ns;  /* its longest call there */
 };
-struct tw_post_thread { /* threads of one name are one */
+struct tw_post_thread { /* threads with equal names are merged */
 	bool is_main;
 	struct tw_str name;
 };
@@ -38,11 +37,11 @@ struct tw_posts {             /* borrowed */
 	struct tw_post *posts; /* sorted by tw_post_write */
 	size_t n;
 };
-/* Appends those of a trace. */
+/* Appends the entries of one trace. */
 void tw_post_write(const struct tw_posts *p, struct tw_buf *out);
 
-/* Packs rows that tw_post_write made, into rows by slot; an empty one is left out.  TW_CORRUPT when
- * one is damaged, TW_NOMEM. */
+/* Packs rows written by tw_post_write into rows by slot; empty rows are omitted.  TW_CORRUPT if one
+ * is damaged, TW_NOMEM. */
 enum tw_status tw_post_pack(const struct tw_str *ones, size_t n, struct tw_arena *a,
         struct tw_str ret[TW_POST_ROWS], struct tw_err *err) TW_MUST_USE;
 
@@ -52,25 +51,25 @@ struct tw_post_head {    /* of a pack, or of one trace */
 	struct tw_post_thread *threads;
 	uint32_t n_threads;
 };
-/* Of a row of slot TW_POST_HEAD, or of one (TW_POST_ONE) whose postings begin at *ret_rest then.
- * Borrows the row. */
+/* Reads a row of slot TW_POST_HEAD, or of one trace (TW_POST_ONE), whose entries then begin at
+ * *ret_rest.  Borrows the row. */
 enum tw_status tw_post_read_head(struct tw_str row, bool one, struct tw_arena *a,
         struct tw_post_head *ret, struct tw_str *ret_rest, struct tw_err *err) TW_MUST_USE;
 
-/* trace and thread are indexes into the head; `which` into the methods that are looked for. */
+/* trace and thread are indexes into the head; `which` is an index into the searched methods. */
 struct tw_post_hit {
 	size_t which;
 	uint32_t trace, thread;
 	int64_t max_ns;
 };
 struct tw_post_scan {
-	const uint64_t *methods; /* looked for, sorted */
+	const uint64_t *methods; /* searched, sorted */
 	size_t n;
-	int64_t over_ns; /* calls longer than that */
+	int64_t over_ns; /* only calls longer than this */
 	void (*each)(void *arg, const struct tw_post_hit *hit);
 	void *arg;
 };
-/* Of a row of a slot below TW_POST_SLOTS, or what followed the head of one. */
+/* Scans a row of a slot below TW_POST_SLOTS, or the rest after the head of a single trace. */
 enum tw_status tw_post_scan(const struct tw_post_scan *s, struct tw_str row, bool one,
         const struct tw_post_head *head, struct tw_err *err) TW_MUST_USE;
 

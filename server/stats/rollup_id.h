@@ -1,7 +1,7 @@
 /*
- * rollup_id.h - the numbers by which rollups know cells and methods, and names as they are kept.
+ * rollup_id.h - the ids of cells and methods in rollups, and names as they are stored.
  *
- * A number is a hash of what it stands for, so that any process finds the same.
+ * An id is a hash of what it identifies, so that every process computes the same.
  * Thread: any.
  */
 #ifndef TW_ROLLUP_ID_H
@@ -12,18 +12,18 @@
 
 #include "decoder/base/str.h"
 
-/* Of any text; never 0, never negative as an int64_t. */
+/* The id of any text; never 0, never negative as an int64_t. */
 uint64_t tw_rollup_number(const char *text);
 
-/* A name as it is kept: clean, and when it is longer, its beginning and a hash of all of it, so
- * that long names stay apart.  True: it was cut. */
+/* Prepares a name for storage: valid UTF-8 without control characters, and if too long, its
+ * beginning and a hash of all of it, so that long names stay distinct.  True: it was truncated. */
 enum { TW_ROLLUP_NAME_BYTES = 1024 };
 bool tw_rollup_bound_name(struct tw_str name, char out[TW_ROLLUP_NAME_BYTES]);
-/* Was this made of a longer one? */
+/* Whether a name was truncated. */
 bool tw_rollup_is_cut(const char *name);
 
-/* `raw` is what the trace calls it: "#id", or its name there, bounded. */
-struct tw_rollup_space { /* whose numbers or names of methods mean one thing */
+/* `raw` is the name in the trace: "#id", or its name there, bounded. */
+struct tw_rollup_space { /* the scope within which a method's number or name is unique */
 	const char *project_id, *build_id, *mapping_id;
 };
 uint64_t tw_rollup_method_id(const struct tw_rollup_space *in, const char *raw);

@@ -1,10 +1,10 @@
 /*
- * shift.h - when did a number of many traces change, and by how much?
+ * shift.h - change point detection in a number of many traces.
  *
- * A day is a point: how far a quantile of that day lies from where it is as a rule, as a logarithm,
- * so that 0.1 is about a tenth.  Classes of devices are held against their own level each, so a day
- * with more slow devices is not a slow day.  What a choice of so many traces does to a point is
- * known from their spread; what else differs from day to day is learnt from the points themselves.
+ * A point is one day: the logarithmic distance of that day's quantile from its usual level, so that
+ * 0.1 is about a tenth.  Each device class is compared with its own level, so a day with more slow
+ * devices is not a slow day.  The sampling error of a point is known from the spread of its traces;
+ * other variation between days is estimated from the points themselves.
  * Pure: no memory, no files.  Thread: any.
  */
 #ifndef TW_SHIFT_H
@@ -13,8 +13,8 @@
 #include "server/stats/sketch.h"
 
 struct tw_shift_level { /* of a class of devices, over all days */
-	double at;      /* logarithm of the quantile; nanoseconds, or whatever is counted */
-	double spread;  /* of one trace: variance of the quantile of n traces, times n */
+	double at;      /* logarithm of the quantile, in nanoseconds or another unit */
+	double spread;  /* per trace: variance of the quantile of n traces, times n */
 	bool known;
 };
 /* percent: 50 or 95 (1 to 98). */
@@ -24,42 +24,41 @@ enum { TW_SHIFT_TRACKS = 16, TW_SHIFT_POINTS = 1500 };
 
 struct tw_shift_point {
 	int64_t day;
-	uint32_t track; /* less than TW_SHIFT_TRACKS: only points of one track are held against each
-	                   other */
+	uint32_t track; /* below TW_SHIFT_TRACKS; only points of the same track are compared */
 	uint64_t n;     /* traces */
-	double at;      /* beside the levels, as a logarithm */
-	double var;     /* of what the choice of traces does */
+	double at;      /* distance from the levels, as a logarithm */
+	double var;     /* variance by sampling */
 };
-/* days[i] is what the class of levels[i] had on that day; NULL: nothing.  False: too few traces to
- * say anything. */
+/* days[i] has the values of the class of levels[i] on that day; NULL: none.  False: too few
+ * traces. */
 bool tw_shift_point(const struct tw_sketch *const *days, const struct tw_shift_level *levels,
         size_t n, unsigned percent, struct tw_shift_point *ret) TW_MUST_USE;
 
 struct tw_shift_rules {
 	double least_change;   /* 0.1: a tenth up or down */
-	double certainty;      /* standard errors that a change must have */
-	uint32_t least_traces; /* on each side of it */
-	uint32_t least_days;   /* likewise; at least 1 */
+	double certainty;      /* minimum change in standard errors */
+	uint32_t least_traces; /* on each side of the change */
+	uint32_t least_days;   /* on each side; at least 1 */
 };
 extern const struct tw_shift_rules tw_shift_defaults;
 
 struct tw_shift {
-	int64_t day;              /* the first one after it */
-	double change, low, high; /* 0.18: 18 % more; where 95 of 100 such are */
+	int64_t day;              /* the first day after the change */
+	double change, low, high; /* 0.18: 18 % more; 95 % confidence interval */
 	double error;             /* one standard error, of the logarithm */
 	double score;             /* in standard errors */
 	uint64_t n_before, n_after;
 };
-/* Is `after` another level than `before`, by the days that both have, or else by those before and
- * after the day on which `after` begins?  Points by day, of one track.  False: too little is known,
- * or it is not so. */
+/* Whether the level of `after` differs from that of `before`: compared on the days that both have,
+ * otherwise on the days before and after the first day of `after`.  Points by day, of one track.
+ * False: not enough data, or no change. */
 bool tw_shift_between(const struct tw_shift_point *before, size_t n_before,
         const struct tw_shift_point *after, size_t n_after, const struct tw_shift_rules *rules,
         struct tw_shift *ret) TW_MUST_USE;
 
 enum { TW_SHIFTS_MAX = 8 };
-/* All changes of a series in the order of days, each judged by the days between its neighbours.
- * Points by day; a track that is there on one side alone says nothing.  Returns how many. */
+/* All change points of a series by day, each tested with the days between its neighbours.  Points
+ * by day; a track present on one side only is ignored.  Returns their number. */
 size_t tw_shift_search(const struct tw_shift_point *points, size_t n,
         const struct tw_shift_rules *rules, struct tw_shift ret[TW_SHIFTS_MAX]);
 

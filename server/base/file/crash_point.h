@@ -1,8 +1,8 @@
 /*
- * crash_point.h - named steps at which a test may kill the process (kill -9 tests).
+ * crash_point.h - named steps at which tests kill the process.
  *
- * TRACEWELL_CRASH_AT=<step> in the environment makes the process kill itself
- * when it gets there, as a power cut would.  Only in builds for tests (meson option test_faults).
+ * With TRACEWELL_CRASH_AT=<step> in the environment the process kills itself (SIGKILL) at that
+ * step, like a power cut.  Only in builds for tests (meson option test_faults).
  */
 #ifndef TW_CRASH_POINT_H
 #define TW_CRASH_POINT_H

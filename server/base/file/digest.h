@@ -1,5 +1,5 @@
 /*
- * digest.h - SHA-256 of what lies on disk, and the begin of any hash.
+ * digest.h - SHA-256 of files and bytes, and the start of any hash.
  *
  * Thread: any.
  */
@@ -14,18 +14,18 @@
 
 enum { TW_SHA256_HEX = 65 }; /* 64 characters and NUL */
 
-/* A hash to be ended by gnutls_hash_deinit.  TW_NOMEM, with *ret NULL: what the library leaves
- * there without memory cannot be ended. */
+/* Starts a hash; end it with gnutls_hash_deinit.  TW_NOMEM sets *ret to NULL: what the library
+ * stores there without memory must not be deinitialised. */
 enum tw_status tw_digest_begin(
         gnutls_digest_algorithm_t kind, gnutls_hash_hd_t *ret, struct tw_err *err) TW_MUST_USE;
-/* Reads fd from where it stands to its end.  TW_IO when it cannot be read. */
+/* Reads fd from its position to its end.  TW_IO if it cannot be read. */
 enum tw_status tw_digest_fd(int fd, char ret_sha256[TW_SHA256_HEX], uint64_t *ret_bytes,
         struct tw_err *err) TW_MUST_USE;
-/* The same of the file at path, no link; TW_IO too when there is none. */
+/* The same for the file at path, not following a link; TW_IO also if it does not exist. */
 enum tw_status tw_digest_file(const char *path, char ret_sha256[TW_SHA256_HEX], uint64_t *ret_bytes,
         struct tw_err *err) TW_MUST_USE;
 
-/* Of bytes in memory. */
+/* The hash of bytes in memory. */
 void tw_digest_bytes(struct tw_str bytes, uint8_t ret_hash[32]);
 
 /* A hash in hexadecimal. */

@@ -1,8 +1,8 @@
 /*
- * io.h - reads and writes of descriptors that are complete: EINTR and short counts are handled
- * here, and nowhere else.
+ * io.h - complete reads and writes of descriptors: all handling of EINTR and short counts.
  *
- * For blocking descriptors: EAGAIN is an error.  errno says why a call failed.  Thread: any.
+ * For blocking descriptors: EAGAIN is an error.  errno has the reason of a failure.  Thread:
+ * any.
  */
 #ifndef TW_IO_H
 #define TW_IO_H
@@ -23,19 +23,19 @@ bool tw_write_all(int fd, const void *p, size_t n);
 /* The same; *ret_done bytes were written, also on failure. */
 bool tw_write_counted(int fd, const void *p, size_t n, size_t *ret_done);
 bool tw_pwrite_all(int fd, const void *p, size_t n, uint64_t at);
-/* Copies what is left of `from` to `to`.  *ret_bytes (may be NULL): number of bytes. On
- * failure *ret_reading (may be NULL) is true if the read failed, false if the write failed. */
+/* Copies the rest of `from` to `to`.  *ret_bytes (may be NULL): number of bytes.  On failure
+ * *ret_reading (may be NULL) is true if the read failed, false if the write failed. */
 bool tw_copy_fd(int from, int to, uint64_t *ret_bytes, bool *ret_reading);
 /* The same, from an offset of `from`, whose position is neither used nor changed. */
 bool tw_copy_fd_from(int from, uint64_t at, int to, uint64_t *ret_bytes, bool *ret_reading);
 
-/* Does this errno mean that the disk, or its quota, has no space left? */
+/* Whether this errno means that the disk, or its quota, is full. */
 bool tw_is_disk_full(int error);
-/* TW_FULL for such an errno, else TW_IO. */
+/* TW_FULL for such an errno, otherwise TW_IO. */
 enum tw_status tw_disk_status(int error);
 
-/* Marks every open descriptor from `first` on close-on-exec: programs that this one starts do not
- * inherit descriptors that its own launcher left open. */
+/* Marks every open descriptor from `first` on close-on-exec: child programs must not inherit
+ * descriptors that this program's launcher left open. */
 void tw_close_on_exec_from(int first);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * reserve.h - disk space that is set aside for deletes, retention and restarts on a full disk.
+ * reserve.h - disk space reserved for deletes, retention and restarts on a full disk.
  *
  * SQLite needs space to delete rows.  So the server allocates DATA/reserve at its start.  When a
  * write of the catalogue fails with ENOSPC, the file is shortened by one step and the write is
@@ -7,8 +7,9 @@
  * decoded, so that the space remains available to operations that free space.  tw_reserve_fill
  * allocates it again.
  *
- * The file's size is the whole state: commands that run at the same time, and servers that share
- * a data folder, need no other coordination.  Thread: any.
+ * The file's size is the only state: concurrent commands, and servers that share a data folder,
+ * need no other coordination.
+ * Thread: any.
  */
 #ifndef TW_RESERVE_H
 #define TW_RESERVE_H
@@ -28,20 +29,20 @@ uint64_t tw_reserve_size(const char *dir, uint64_t bytes);
 enum tw_status tw_reserve_fill(const char *dir, uint64_t size, struct tw_err *err);
 /* False: the file was deleted. */
 bool tw_reserve_is_there(const char *dir);
-/* Gives up one step if the disk has less than that free: for the start of a server. */
+/* At the start of a server: releases one step if the disk has less than that free. */
 void tw_reserve_ease(const char *dir);
-/* Gives up one step of the folder that contains the file `path`: bytes, 0 if none are left. */
+/* Releases one step in the folder that contains the file `path`: bytes, 0 if none are left. */
 uint64_t tw_reserve_give(const char *path);
 /* The same, and allocates the bytes to the file from `at` on before another program takes them.
- * The file must have no POSIX locks of this process. */
+ * This process must hold no POSIX locks on the file. */
 bool tw_reserve_give_to(const char *path, uint64_t at);
-/* Gives up steps until `bytes` are free or no step is left. */
+/* Releases steps until `bytes` are free or no step is left. */
 void tw_reserve_ensure(const char *path, uint64_t bytes);
 /* TW_FULL while the file is shorter than `size`, or the disk has less than a step of it free; 0:
  * always TW_OK. */
 enum tw_status tw_reserve_check(const char *dir, uint64_t size, struct tw_err *err);
-/* Writes one block of the file and syncs it, to find out whether the folder can be written; needs
- * no space.  TW_OK if the file was deleted. */
+/* Writes one block of the file and syncs it, to test whether the folder is writable; needs no
+ * space.  TW_OK if the file was deleted. */
 enum tw_status tw_reserve_probe(const char *dir, struct tw_err *err);
 
 #endif

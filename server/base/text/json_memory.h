@@ -1,9 +1,9 @@
 /*
- * json_memory.h - memory that JSON values lacked.
+ * json_memory.h - detects JSON values that are incomplete because memory ran out.
  *
- * jansson tells of each failure by itself, and a list whose append failed is simply short.  What is
- * made of many appends is whole only when none of them lacked memory, so this counts them for each
- * thread: an answer or a task of which something is missing is not sent.
+ * jansson reports each failure individually, and a list whose append failed is simply shorter.  A
+ * value built with many appends is complete only if none failed, so failed allocations are counted
+ * per thread, and incomplete responses and tasks are not sent.
  */
 #ifndef TW_JSON_MEMORY_H
 #define TW_JSON_MEMORY_H
@@ -11,11 +11,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Once, before the first value is made. */
+/* Call once, before the first value is created. */
 void tw_json_watch(void);
-/* Did this thread lack memory for a value since the last call? */
+/* Whether an allocation for a JSON value failed in this thread since the last call. */
 bool tw_json_lacked(void);
-/* json_dumps of what lacks nothing; NULL otherwise, and for NULL.  free() is owed. */
+/* json_dumps of a complete value; NULL if an allocation failed, and for NULL.  Free with free(). */
 char *tw_json_dumps(const json_t *json, size_t flags);
 
 #endif

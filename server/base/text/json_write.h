@@ -1,8 +1,8 @@
 /*
- * json_write.h - JSON straight into a buffer, for answers with thousands of nodes.
+ * json_write.h - writes JSON directly into a buffer, for responses with thousands of nodes.
  *
- * Commas are put by themselves; strings are made valid UTF-8 and escaped.  The
- * buffer's sticky status tells at the end whether all fitted.
+ * Commas are added automatically; strings are made valid UTF-8 and escaped.  The buffer's sticky
+ * status reports at the end whether everything fitted.
  */
 #ifndef TW_JSON_WRITE_H
 #define TW_JSON_WRITE_H
@@ -11,7 +11,7 @@
 
 struct tw_json {
 	struct tw_buf *out;
-	bool comma; /* something stands before in this object or array */
+	bool comma; /* this object or array already has an element */
 };
 
 static inline struct tw_json tw_json_to(struct tw_buf *out)
@@ -21,7 +21,7 @@ static inline struct tw_json tw_json_to(struct tw_buf *out)
 
 void tw_json_open(struct tw_json *j, char bracket);   /* '{' or '[' */
 void tw_json_close(struct tw_json *j, char bracket);  /* '}' or ']' */
-void tw_json_key(struct tw_json *j, const char *key); /* a plain constant */
+void tw_json_key(struct tw_json *j, const char *key); /* a constant that needs no escaping */
 void tw_json_int(struct tw_json *j, int64_t v);
 void tw_json_bool(struct tw_json *j, bool v);
 void tw_json_null(struct tw_json *j);

@@ -1,8 +1,8 @@
 /*
- * match.h - does a name contain this, or match this expression?
+ * match.h - matches names against a substring or a regular expression.
  *
- * Plain text is found without regard to case (ASCII).  Expressions are PCRE2
- * with limits on steps and memory, so that no expression takes a query's time.
+ * Substrings ignore case (ASCII).  Regular expressions are PCRE2 with limits on steps and memory,
+ * so that no expression can exhaust a query's time.
  * Thread: one at a time.
  */
 #ifndef TW_MATCH_H
@@ -13,13 +13,13 @@
 
 struct tw_match;
 
-/* TW_BAD_REQUEST when the text is too long or is no expression, with the offset in it. */
+/* TW_BAD_REQUEST if the text is too long or not a valid expression, with the offset in it. */
 enum tw_status tw_match_new(
         const char *text, bool regex, struct tw_match **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_match *tw_match_free(struct tw_match *m);
-/* One that is too costly to tell is said not to. */
+/* False also if matching exceeds the limits. */
 bool tw_match_has(const struct tw_match *m, struct tw_str name);
-/* TW_BAD_REQUEST then. */
+/* Like tw_match_has, but TW_BAD_REQUEST if matching exceeds the limits. */
 enum tw_status tw_match_judge(const struct tw_match *m, struct tw_str name, bool *ret_has,
         struct tw_err *err) TW_MUST_USE;
 

@@ -1,10 +1,10 @@
 /*
- * crew.h - more hands for one piece of work, as far as cores are free for it.
+ * crew.h - runs one task in parallel on idle cores.
  *
- * A crew is the caller and helpers that live as long as the call.  One crew has
- * at most TW_CREW_MOST hands; all helpers of the process together are one fewer
- * than there are cores, however many ask.  Where none can be had the caller does
- * the work alone, so nobody waits for a helper.
+ * The caller works together with helper threads that live for the call.  One call uses at most
+ * TW_CREW_MOST threads including the caller; all helpers of the process together are at most one
+ * fewer than the cores.  If no helper is available the caller does all the work, so nobody waits
+ * for one.
  * Thread: any.
  */
 #ifndef TW_CREW_H
@@ -12,16 +12,16 @@
 
 enum { TW_CREW_MOST = 4 };
 
-/* What one hand does: takes pieces of the work until none is left. */
+/* Executed by each thread: takes pieces of the work until none is left. */
 typedef void (*tw_crew_fn)(void *arg);
 
-/* The hands that a crew can have at best; what work should be cut for. */
+/* The most threads that a call can use: a good number of pieces to divide the work into. */
 unsigned tw_crew_hands(void);
 
-/* Runs `work` in at most `hands` threads, of which the caller is one, and waits for all. */
+/* Runs `work` in at most `hands` threads including the caller, and waits for all. */
 void tw_crew_run(unsigned hands, tw_crew_fn work, void *arg);
 
-/* Tests and measurements: as if there were so many cores; 0 ends it. */
+/* Tests and measurements: overrides the number of cores; 0 restores it. */
 void tw_crew_pretend(unsigned cores);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * fair.h - how much of the decoders' time each project has had, so that turns go by time and not by
- * number of traces.
+ * fair.h - schedules projects by the time that their tasks take, not by their number.
  *
- * Start-time fair queueing.  Every project has an account, which rises by the time its decodes
- * take: at their begin by what their bytes will probably need, at their end it is put right by the
- * clock.  Whose account stands lowest is next.  The level is where the project of the last decode
- * stood then, and nobody stands below it: time that was not asked for is not saved up, and a
- * newcomer owes nothing.  So of k projects with something queued each has a k-th of the time, give
- * or take one decode, whatever their traces are like.
+ * Start-time fair queueing.  Every project has an account, which rises by the time of its decodes:
+ * at the start by an estimate from the trace's bytes, corrected at the end by the measured time.
+ * The project with the lowest account is next.  The level is the account of the last started
+ * project at its start, and no account is below it: unused time is not saved up, and a new project
+ * starts without debt.  So each of k projects with waiting tasks gets 1/k of the time, plus or
+ * minus one decode, whatever its traces are.
  *
- * No SQL, no files; in memory only: a restart forgives all.  Thread: any.
+ * In memory only: a restart resets all accounts.
+ * Thread: any.
  */
 #ifndef TW_FAIR_H
 #define TW_FAIR_H
@@ -20,16 +20,16 @@
 
 #include "server/base/ulid.h"
 
-/* Accounts above the level, and decodes under way, that are known at a time.  Of more, the account
- * nearest to the level is forgotten, and a decode stays charged by its bytes. */
+/* Limits on accounts above the level and on running decodes.  Beyond them, the account nearest to
+ * the level is dropped, and a decode keeps its estimate. */
 enum { TW_FAIR_ACCOUNTS = 256, TW_FAIR_RUNNING = 256 };
 
-struct tw_fair { /* its owner's; read only */
+struct tw_fair { /* for the owner; fields are read-only */
 	pthread_mutex_t lock;
-	int64_t (*clock_ms)(void); /* tw_monotonic_ms, but in tests */
+	int64_t (*clock_ms)(void); /* tw_monotonic_ms, except in tests */
 	uint64_t level_us;
-	uint64_t us_a_decode; /* of late, whatever its bytes */
-	double ns_a_byte;     /* of late */
+	uint64_t us_a_decode; /* recent average, independent of bytes */
+	double ns_a_byte;     /* recent average */
 	struct tw_fair_account {
 		char project_id[TW_ID_BYTES];
 		uint64_t at_us;
@@ -47,14 +47,14 @@ struct tw_fair { /* its owner's; read only */
 void tw_fair_init(struct tw_fair *f);
 void tw_fair_done(struct tw_fair *f);
 
-/* Where a project stands: the lowest is next.  *ret_level: where nobody stands below. */
+/* A project's account: the lowest is next.  *ret_level: the minimum of all accounts. */
 uint64_t tw_fair_stands(struct tw_fair *f, const char *project_id, uint64_t *ret_level);
-/* A decode of a trace of that many bytes begins; a second begin of the same trace ends the first.
- */
+/* A decode of a trace with that many bytes starts; a second start of the same trace ends the
+ * first. */
 void tw_fair_begin(struct tw_fair *f, const char *project_id, const char *trace_id, uint64_t bytes);
-/* Nothing is queued.  When nothing is being decoded either, all accounts are settled. */
+/* No task is waiting.  If none is running either, all accounts are cleared. */
 void tw_fair_idle(struct tw_fair *f);
-/* It ended, in whatever way; one that is not known is fine. */
+/* The decode ended, for any reason; unknown ids are ignored. */
 void tw_fair_end(struct tw_fair *f, const char *trace_id);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * jobs_errand.h - what a job asks of storage: at once where that is the disk, beside the dispatcher
- * where it takes as long as a store elsewhere likes.
+ * jobs_errand.h - an async storage task of a job: synchronous on a local disk, in a pool for a
+ * remote store, whose delays must not block the dispatcher.
  *
- * Thread: one begins it and looks whether it is done; another may run it.
+ * Thread: one starts it and checks for its end; another may run it.
  */
 #ifndef TW_JOBS_ERRAND_H
 #define TW_JOBS_ERRAND_H
@@ -14,16 +14,16 @@
 #include "server/base/thread/pool.h"
 
 struct tw_errand {
-	struct tw_pool_task task; /* first: the pool hands it back */
+	struct tw_pool_task task; /* first member: the pool returns it */
 	enum tw_status (*run)(void *arg, struct tw_err *err);
 	void *arg;
-	int wake_fd; /* eventfd, told at the end */
+	int wake_fd; /* eventfd, signalled at the end */
 	_Atomic bool done;
-	enum tw_status status; /* once done, as err */
+	enum tw_status status; /* valid once done, like err */
 	struct tw_err err;
 };
 
-/* run, arg and wake_fd are set.  pool NULL: it is done when this returns. */
+/* run, arg and wake_fd are set.  pool NULL: it is done on return. */
 void tw_errand_begin(struct tw_errand *e, struct tw_pool *pool);
 
 #endif

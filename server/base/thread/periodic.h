@@ -1,6 +1,5 @@
 /*
- * periodic.h - a thread that does a job in the background, when it is woken and now and then
- * anyway.
+ * periodic.h - a background thread that runs a task periodically and when it is woken.
  *
  * Thread: start and stop by the owner; wake and stopping by any.
  */
@@ -25,9 +24,9 @@ struct tw_periodic_task {
 
 enum tw_status tw_periodic_start(const struct tw_periodic_task *task, void *arg,
         struct tw_periodic **ret, struct tw_err *err) TW_MUST_USE;
-/* Waits for the piece at hand.  NULL is fine, returns NULL. */
+/* Waits for the current step.  Accepts NULL; returns NULL. */
 struct tw_periodic *tw_periodic_stop(struct tw_periodic *p);
-void tw_periodic_wake(struct tw_periodic *p); /* NULL is fine */
+void tw_periodic_wake(struct tw_periodic *p); /* accepts NULL */
 bool tw_periodic_stopping(struct tw_periodic *p);
 /* The number of completed runs of each task of this process. */
 void tw_periodic_metrics(struct tw_buf *out);

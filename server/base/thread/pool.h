@@ -1,12 +1,12 @@
 /*
- * pool.h - threads for work that would block others: queries, syncs of the disk.
+ * pool.h - threads for work that blocks: queries, disk syncs.
  *
- * Waiting tasks are taken in turns by owner (fair.h): of k owners with waiting tasks each gets a
- * k-th of the threads' time, however many tasks another one has queued and however long they take.
- * Tasks of one owner run in the order in which they were submitted.  Owners do not interrupt each
- * other's running tasks, so a pool has one more thread than it was started with, which only runs a
- * task of an owner that has none running: long tasks of one owner on all other threads do not
- * delay another's first.  Tasks without an owner count as tasks of one.
+ * Waiting tasks are scheduled fairly between owners (fair.h): each of k owners with waiting tasks
+ * gets 1/k of the threads' time, however many tasks another one has queued and however long they
+ * take. Tasks of one owner run in the order in which they were submitted.  Owners do not interrupt
+ * each other's running tasks, so a pool has one more thread than it was started with, which only
+ * runs a task of an owner that has none running: long tasks of one owner on all other threads do
+ * not delay another's first.  Tasks without an owner count as tasks of one.
  *
  * After tw_pool_stop began, waiting tasks are run with `stopping` true, so that each can complete
  * its request.
@@ -23,19 +23,19 @@ struct tw_pool;
 
 struct tw_pool_task {
 	struct tw_pool_task *next;
-	/* A project's id or a client's address; its first TW_ID_BYTES - 1 bytes count.  Read by
-	 * tw_pool_submit alone.  NULL or "": none. */
+	/* A project's id or a client's address, of which the first TW_ID_BYTES - 1 bytes count.
+	 * Read only by tw_pool_submit.  NULL or "": none. */
 	const char *owner;
 	void (*run)(struct tw_pool_task *task, bool stopping);
 };
 
-/* `threads`: as many tasks of one owner run at once. */
+/* `threads`: the most tasks of one owner that run concurrently. */
 enum tw_status tw_pool_start(unsigned threads, struct tw_pool **ret, struct tw_err *err);
-/* The task is the caller's memory until run returns.  False once the pool is stopping. */
+/* The caller keeps the task valid until `run` returns.  False once the pool is stopping. */
 bool tw_pool_submit(struct tw_pool *p, struct tw_pool_task *task);
-/* Waits for all; what is submitted then is refused.  NULL is fine. */
+/* Waits for all tasks; later submissions are refused.  Accepts NULL. */
 void tw_pool_end(struct tw_pool *p);
-/* Ends it, if it has not ended, and frees it.  NULL is fine; returns NULL. */
+/* Ends the pool if necessary and frees it.  Accepts NULL; returns NULL. */
 struct tw_pool *tw_pool_stop(struct tw_pool *p);
 
 #endif
