@@ -1,6 +1,6 @@
 /*
- * backup_mark.h - when a data folder was copied last: the time of a file in it, which `tracewell
- * backup` touches when a copy is whole.  Thread: any.
+ * backup_mark.h - time of the last backup: the modification time of a file in the data folder,
+ * which `tracewell backup` touches when a copy is complete.  Thread: any.
  */
 #ifndef TW_BACKUP_MARK_H
 #define TW_BACKUP_MARK_H
@@ -9,9 +9,9 @@
 
 #include "decoder/base/err.h"
 
-/* Copied now, by the clock of the file system. */
+/* Records a backup at the current time of the file system's clock. */
 enum tw_status tw_backup_mark(const char *data_dir, struct tw_err *err) TW_MUST_USE;
-/* Unix ms of it; 0: it never was. */
+/* Unix ms of the last backup; 0: never. */
 int64_t tw_backup_marked_ms(const char *data_dir);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * blob_int.h - the folder of a server and its storage engine, shared by blob.c, blob_trace.c
- * and blob_piece.c.
+ * blob_int.h - a server's folder and storage engine, shared by blob.c, blob_trace.c and
+ * blob_piece.c.
  */
 #ifndef TW_BLOB_INT_H
 #define TW_BLOB_INT_H
@@ -23,11 +23,11 @@ struct tw_blobs {
 	void *store;
 	struct tw_key_claims *claims; /* NULL unless the engine is remote */
 	_Atomic uint64_t serial;
-	int in_use; /* of a remote engine: store_lock.h */
+	int in_use; /* remote engines: descriptor of store_lock.h */
 	struct tw_blob_peers peers;
-	uint64_t held_alone;       /* of the one key that is claimed alone, by peers.hold */
-	int spool_lock;            /* of our own, -1: spool/ is */
-	char spool[TW_BLOB_SPOOL]; /* below dir */
+	uint64_t held_alone;       /* of the one key claimed alone, from peers.hold */
+	int spool_lock;            /* of this server's spool folder; -1: it uses spool/ itself */
+	char spool[TW_BLOB_SPOOL]; /* relative to dir */
 	char dir[];
 };
 
@@ -37,13 +37,13 @@ struct tw_blob_writer {
 	uint64_t bytes, max_bytes, next_check;
 	gnutls_hash_hd_t sha;
 	bool placed, claimed;
-	struct tw_store_put put; /* once placed, with: */
+	struct tw_store_put put; /* once placed, with the fields below */
 	char sha256[TW_SHA256_HEX];
 	char key[TW_STORE_KEY];
 	char path[TW_BLOB_PATH];
 };
 
-/* The engine's put, while no other server deletes it. */
+/* The engine's put, while no other server can delete the key. */
 enum tw_status tw_blob_put_held(
         struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err) TW_MUST_USE;
 

@@ -1,8 +1,8 @@
 /*
- * blob_use.h - between a blob and its row nobody deletes it: app.h's lock, where it is needed.
+ * blob_use.h - prevents the deletion of a blob before its row exists, with the lock in app.h.
  *
- * Of a store elsewhere each blob is claimed by itself (store_claims.h), because putting one takes
- * as long as the store likes.
+ * In an object store each blob is claimed individually instead (store_claims.h), because a put can
+ * take arbitrarily long.
  */
 #ifndef TW_BLOB_USE_H
 #define TW_BLOB_USE_H
@@ -22,7 +22,7 @@ static inline void tw_blob_use_end(struct tw_app *app)
 		(void)pthread_rwlock_unlock(&app->blob_use);
 }
 
-/* While blobs without a row are deleted. */
+/* Held while blobs without a row are deleted. */
 static inline void tw_blob_drop_begin(struct tw_app *app)
 {
 	if (!tw_blobs_remote(app->blobs))

@@ -1,10 +1,11 @@
 /*
  * lost.h - data/lost/: files without a row in the catalogue, kept for a time instead of deleted.
  *
- * lost/YYYY-MM-DD/KEY, with the day (UTC) on which the file was set aside and the key that it had
- * in the data folder (blobs/ab/..., traces/ab/cd/..., records/x/...).  The file keeps its
- * modification time. If a newer catalogue with a row for the file is restored, the next start moves
- * the file back.  Only data folders have lost/: objects of a store remain in place. Thread: any.
+ * lost/YYYY-MM-DD/KEY, with the day (UTC) on which the file was moved and its key in the data
+ * folder (blobs/ab/..., traces/ab/cd/..., records/x/...).  The file keeps its modification time.
+ * If a newer catalogue with a row for the file is restored, the next start moves the file back.
+ * Only data folders have lost/: objects of a store remain in place.
+ * Thread: any.
  */
 #ifndef TW_LOST_H
 #define TW_LOST_H
@@ -23,12 +24,12 @@ struct tw_lost_file {
 
 typedef enum tw_status tw_lost_each_fn(void *arg, const struct tw_lost_file *f, struct tw_err *err);
 
-/* Moves data/KEY there.  TW_OK if it is gone already. */
+/* Moves data/KEY there.  TW_OK if the file does not exist. */
 enum tw_status tw_lost_take(const char *data, const char *key, struct tw_err *err) TW_MUST_USE;
 /* Moves the file back, unless its old path exists. */
 enum tw_status tw_lost_return(
         const char *data, const struct tw_lost_file *f, struct tw_err *err) TW_MUST_USE;
-/* All files, in no order; ends with the first failure of `each`. */
+/* All files, unordered; stops at the first failure of `each`. */
 enum tw_status tw_lost_each(
         const char *data, tw_lost_each_fn *each, void *arg, struct tw_err *err) TW_MUST_USE;
 /* Deletes the files that were moved here more than `days` days before now; 0: all. */

@@ -1,9 +1,9 @@
 /*
- * spool.h - folders in spool/ of servers that share a data folder: one each, which the others
- * remove when its server is dead.
+ * spool.h - the spool folders of servers that share a data folder: one each; the others remove it
+ * when its server is dead.
  *
- * Whose server lives is known by a lock on a file in it, which ends with the process; so the file
- * system must have flock over all machines.
+ * A server is alive while it holds a lock on a file in its folder, which ends with the process; so
+ * the file system must support flock across machines.
  */
 #ifndef TW_SPOOL_H
 #define TW_SPOOL_H
@@ -12,9 +12,9 @@
 
 #include "decoder/base/err.h"
 
-/* Makes the folder and holds it as long as *ret_lock, whose close is owed, is open. */
+/* Creates the folder and holds it until *ret_lock is closed. */
 enum tw_status tw_spool_own(const char *path, int *ret_lock, struct tw_err *err) TW_MUST_USE;
-/* Its server is dead.  Who says so is to remove what is in it. */
+/* Whether its server is dead.  If so, the caller removes its contents. */
 bool tw_spool_is_dead(const char *path);
 
 #endif

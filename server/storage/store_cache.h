@@ -1,10 +1,11 @@
 /*
- * store_cache.h - files that are kept elsewhere, once more in a folder of this machine.
+ * store_cache.h - a local cache of files in an object store.
  *
- * Bounded in bytes and files, the one unused for longest goes first; one that is open stays
- * readable, because its name alone goes.  What several ask for at once is fetched once.  A file has
- * its name when it is whole and on disk, so a crash leaves none that is cut; what was there before
- * a restart is there after it.  The names are the caller's: plain, and no path. Thread: any.
+ * Limited in bytes and files; the least recently used file is removed first.  An open file stays
+ * readable, as only its name is removed.  Concurrent requests for a file share one fetch.  A file
+ * gets its name once it is complete and synced, so a crash leaves no truncated file, and the cache
+ * survives restarts.  Names are chosen by the caller: plain, without a path.
+ * Thread: any.
  */
 #ifndef TW_STORE_CACHE_H
 #define TW_STORE_CACHE_H
@@ -19,32 +20,34 @@ enum { TW_CACHE_NAME = 96, TW_CACHE_FILES = 1 << 17 };
 struct tw_cache;
 
 struct tw_cache_stats {
-	uint64_t hits, misses, shared /* fetches that were waited for */, evicted;
+	uint64_t hits, misses, shared /* requests that waited for another's fetch */, evicted;
 	uint64_t bytes, files;
 };
 
-/* Files are left out when less than min_free_percent of the disk is free. */
+/* Files are not cached while less than min_free_percent of the disk is free. */
 enum tw_status tw_cache_open(const char *dir, uint64_t max_bytes, unsigned min_free_percent,
         struct tw_cache **ret, struct tw_err *err) TW_MUST_USE;
-struct tw_cache *tw_cache_close(struct tw_cache *c); /* NULL is fine; returns NULL */
+struct tw_cache *tw_cache_close(struct tw_cache *c); /* accepts NULL; returns NULL */
 
 struct tw_cache_ask {
-	const char *name, *key; /* in the folder; for fill, below TW_CACHE_NAME too */
-	/* Into an empty file, on another thread. arg lives as long as the cache. */
+	const char *name, *key; /* name: in the folder; key: for fill, also shorter than
+	                         * TW_CACHE_NAME */
+	/* Fetches into an empty file, in another thread.  arg must outlive the cache. */
 	enum tw_status (*fill)(void *arg, const char *key, int fd, struct tw_err *err);
 	void *arg;
-	int64_t until_ms; /* monotonic; 0: as long as it takes */
+	int64_t until_ms; /* monotonic; 0: no limit */
 };
-/* A descriptor of its own, at 0.  What is not there is made by `fill`; its failure is that of all
- * who waited for it.  TW_BUSY when the time is over before: it is fetched all the same. */
+/* A separate descriptor at offset 0.  A missing file is fetched with `fill`; its failure is
+ * returned to all who waited.  TW_BUSY if the time ends first: the fetch continues. */
 enum tw_status tw_cache_get(struct tw_cache *c, const struct tw_cache_ask *ask, int *ret_fd,
         struct tw_err *err) TW_MUST_USE;
-/* Files go until as much of the disk is free as should be; false: all are gone, and it is not. */
+/* Evicts files until enough of the disk is free; false: all are evicted and it is not enough. */
 bool tw_cache_yield(struct tw_cache *c);
-/* Takes the file at `path`, which is on the same disk and synced, in place of one of that name. The
- * path is gone then in any case. */
+/* Replaces the file `name` with the one at `path`, on the same disk and synced.  `path` is removed
+ * in any case. */
 void tw_cache_take(struct tw_cache *c, const char *name, const char *path);
-/* What is being fetched under that name is not kept either.  False: there was none. */
+/* Removes a file; one that is being fetched under that name is not kept either.  False: there was
+ * none. */
 bool tw_cache_drop(struct tw_cache *c, const char *name);
 void tw_cache_stats(struct tw_cache *c, struct tw_cache_stats *ret);
 

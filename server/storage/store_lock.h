@@ -1,8 +1,8 @@
 /*
- * store_lock.h - data/storage.lock: while a program beside the server uses a data folder whose
- * files are elsewhere, the server deletes none.
+ * store_lock.h - data/storage.lock: prevents deletion by the server while another program uses a
+ * data folder whose files are in an object store.
  *
- * What such a program puts has no row yet, and the claims (store_claims.h) are of one process.
+ * Objects written by such a program have no row yet, and claims (store_claims.h) are per process.
  * Thread: one.
  */
 #ifndef TW_STORE_LOCK_H
@@ -12,10 +12,10 @@
 
 #include "decoder/base/err.h"
 
-/* Not of the server: held until *ret_fd is closed, and waited for while the server deletes one. */
+/* serves false: takes the lock until *ret_fd is closed, waiting while the server deletes a file. */
 enum tw_status tw_store_lock_open(
         const char *data_dir, bool serves, int *ret_fd, struct tw_err *err) TW_MUST_USE;
-/* The server's: false while another uses the folder. */
+/* For the server: false while another program uses the folder. */
 bool tw_store_lock_try(int fd);
 void tw_store_lock_end(int fd);
 

@@ -1,9 +1,9 @@
 /*
- * symbols.h - the mappings of builds, open for look-up.
+ * symbols.h - a cache of memory-mapped mappings of builds.
  *
- * A mapping is compiled once (symbols/names.h), stored as a blob, mapped
- * into memory when a request needs it and kept while used recently.  Names are
- * looked up when read, so a mapping that comes late names old traces (I8).
+ * A mapping is compiled once (symbols/names.h), stored as a blob, memory-mapped when a request
+ * needs it and kept while recently used.  Names are resolved on read, so a late mapping also names
+ * earlier traces (I8).
  * Thread: any.
  */
 #ifndef TW_SYMBOLS_H
@@ -18,7 +18,7 @@ struct tw_symbols_ref;
 struct tw_symbols *tw_symbols_new(struct tw_blobs *blobs, unsigned keep_open);
 struct tw_symbols *tw_symbols_free(struct tw_symbols *s);
 
-/* image_sha256 "" gives an empty ref whose map is NULL.  tw_symbols_release is owed. */
+/* image_sha256 "" gives an empty ref whose map is NULL.  Release with tw_symbols_release. */
 enum tw_status tw_symbols_acquire(struct tw_symbols *s, const char *image_sha256,
         struct tw_symbols_ref **ret, struct tw_err *err) TW_MUST_USE;
 void tw_symbols_release(struct tw_symbols *s, struct tw_symbols_ref *r);

@@ -1,12 +1,13 @@
 /*
  * trace_file.h - one decoded trace as an SQLite file: written once, then read.
  *
- * The writer is a tw_trace_out for the builder; what it makes is visible only
- * after tw_trace_writer_commit (fsync of file; the caller renames and fsyncs the
- * folder).  Readers open it immutable and check its schema version.
- * Schema: schema/trace/0001_init.sql.  Only trace_file*.c and trace_sql.c know SQLite here.
- * Thread: a writer or a reader belongs to one thread at a time; any number of
- * readers of one file.
+ * The writer is a tw_trace_out for the builder; its file is complete only after
+ * tw_trace_writer_commit (which syncs the file; the caller renames it and syncs the folder).
+ * Readers open it immutable and check its schema version.
+ * Schema: schema/trace/0001_init.sql.  In this folder only trace_file*.c and trace_sql.c use
+ * SQLite.
+ * Thread: a writer or a reader belongs to one thread at a time; a file may have any number of
+ * readers.
  */
 #ifndef TW_TRACE_FILE_H
 #define TW_TRACE_FILE_H
@@ -16,7 +17,7 @@
 
 struct tw_trace_writer;
 
-/* Creates path (must not exist).  `facts` are stored beside the trace: format name, input bytes. */
+/* Facts stored with the trace. */
 struct tw_trace_facts {
 	const char *format; /* "btrace2" */
 	uint64_t input_bytes, decoded_bytes;
@@ -28,44 +29,45 @@ struct tw_forest { /* call trees of one or more threads */
 	uint32_t n;
 };
 
-/* The heaviest nodes of all threads' merged call trees: what a graph of the whole trace shows, made
- * once and stored, so that such a graph costs what it shows and not what the trace holds. */
+/* The summary tree: the heaviest nodes of all threads' merged call trees.  It is computed once and
+ * stored, so that a flame graph of the whole trace costs what it shows, not what the trace
+ * contains. */
 struct tw_crown {
-	struct tw_tree tree; /* cpu_ns: how many nodes of the threads' trees a node stands for */
-	uint32_t rest;       /* method of nodes that stand for what was left out beside them */
+	struct tw_tree tree; /* cpu_ns: number of nodes of the threads' trees merged into a node */
+	uint32_t rest;       /* method of the nodes that stand for dropped siblings */
 };
 
 enum { TW_CROWN_NODES = 20000 };
 
-/* Makes the crown: tw_query_crown. */
+/* Computes the summary tree: tw_query_crown. */
 typedef enum tw_status (*tw_crown_fn)(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,
         struct tw_arena *a, struct tw_crown *ret, struct tw_err *err);
 
 enum tw_status tw_trace_writer_new(const char *path, tw_crown_fn make_crown,
         struct tw_trace_writer **ret, struct tw_err *err) TW_MUST_USE;
-/* The same on a descriptor of an empty file, open for reading and writing, that stays the caller's
- * and is not removed. */
+/* The same on a descriptor of an empty file, open for reading and writing.  The caller keeps the
+ * descriptor; the file is not removed on failure. */
 enum tw_status tw_trace_writer_on(int fd, tw_crown_fn make_crown, struct tw_trace_writer **ret,
         struct tw_err *err) TW_MUST_USE;
 struct tw_trace_out *tw_trace_writer_out(struct tw_trace_writer *w);
 enum tw_status tw_trace_writer_commit(struct tw_trace_writer *w, const struct tw_trace_facts *facts,
         struct tw_err *err) TW_MUST_USE;
-/* What is known of the device's own trace (export_system_facts.h); before commit, once. */
+/* Stores facts of the device's own trace (export_system_facts.h).  Call once, before commit. */
 enum tw_status tw_trace_writer_system(
         struct tw_trace_writer *w, struct tw_str facts, struct tw_err *err) TW_MUST_USE;
-/* What the trace's info said; zeros before it was told. */
+/* The trace's info; zeros before it was received. */
 const struct tw_trace_info *tw_trace_writer_info(const struct tw_trace_writer *w);
-/* Closes; without commit the file is removed. NULL is fine, returns NULL. */
+/* Closes the file, and removes it without a commit.  Accepts NULL; returns NULL. */
 struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w);
 
 struct tw_trace_file;
 
 enum tw_status tw_trace_file_open(
         const char *path, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
-/* The descriptor stays the caller's and must outlive the reader. */
+/* The caller keeps the descriptor, which must outlive the reader. */
 enum tw_status tw_trace_file_open_on(
         int fd, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
-/* The descriptor is the reader's, also when this fails. */
+/* The reader owns the descriptor, even if this fails. */
 enum tw_status tw_trace_file_open_fd(
         int owned_fd, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f);
@@ -80,8 +82,8 @@ bool tw_trace_file_is_inlined(const struct tw_trace_file *f);
 
 /* Something read from it was not as it was written: a failed checksum, a broken page. */
 bool tw_trace_file_is_damaged(const struct tw_trace_file *f);
-/* Gives st, and remembers it when it is TW_CORRUPT: for what a caller found in bytes of the file.
- */
+/* Returns st, and records damage if it is TW_CORRUPT: for damage that a caller finds in the file's
+ * bytes. */
 enum tw_status tw_trace_file_noted(struct tw_trace_file *f, enum tw_status st);
 
 /* All borrowed until close. */
@@ -91,10 +93,10 @@ const struct tw_thread_info *tw_trace_file_threads(const struct tw_trace_file *f
 /* First begin to last end of its calls; -1 if none has a time: only counts, snapshots or notes. */
 int64_t tw_trace_file_duration_ns(const struct tw_trace_file *f);
 const struct tw_repair_count *tw_trace_file_repairs(const struct tw_trace_file *f, uint32_t *ret_n);
-/* Appends what tw_trace_writer_system was given.  TW_NOT_FOUND: nothing was. */
+/* Appends the facts of tw_trace_writer_system.  TW_NOT_FOUND: there are none. */
 enum tw_status tw_trace_file_system(
         struct tw_trace_file *f, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
-/* Names and ids alone, a fifth of what the table below takes.  Loaded at the first call. */
+/* Only names and ids: a fifth of the memory of tw_trace_file_methods.  Loaded at the first call. */
 struct tw_method_ref {
 	const char *name; /* NULL: named by `id` and the build's mapping */
 	uint64_t id;      /* or the length of name, with TW_METHOD_ORIGINAL of an original name */
@@ -133,7 +135,8 @@ enum tw_status tw_trace_file_chunk_raw(struct tw_trace_file *f, uint32_t chunk_i
 /* Decodes one chunk into *c. */
 enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chunk_row *row,
         struct tw_chunk *c, struct tw_err *err) TW_MUST_USE;
-/* TW_CROWN_THREAD_ID: the crown of the trace (query.h).  TW_NOT_FOUND: there is none of that id. */
+/* TW_CROWN_THREAD_ID: the summary tree of the trace (query.h).  TW_NOT_FOUND: no tree of that
+ * id. */
 enum { TW_CROWN_THREAD_ID = 0 };
 enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, struct tw_arena *a,
         struct tw_tree *ret, struct tw_err *err) TW_MUST_USE;
@@ -152,7 +155,7 @@ struct tw_note_query {
 	uint64_t until;         /* the last id; 0 to the end */
 	uint32_t limit;
 };
-/* false stops; texts are valid during the call. */
+/* Return false to stop; texts are valid during the call. */
 typedef bool (*tw_note_fn)(void *arg, uint64_t id, const struct tw_note_row *note);
 
 /* By time. */
@@ -163,26 +166,26 @@ enum tw_status tw_trace_file_note_counts(
 
 /* --- sums of notes (trace_file_sums.c) --- */
 
-struct tw_note_block {            /* notes by time, one behind the other */
+struct tw_note_block {            /* a block of consecutive notes by time */
 	uint64_t first, last;     /* ids */
 	int64_t start_ns, end_ns; /* earliest begin, latest end */
 };
 
 struct tw_note_sum {
 	enum tw_note_kind kind;
-	uint32_t thread_id; /* 0: of the whole trace */
-	struct tw_str text; /* of states and counters: one sum for each; else empty */
+	uint32_t thread_id; /* 0: of the trace as a whole */
+	struct tw_str text; /* of states and counters: one sum per text; otherwise empty */
 	uint64_t notes;
-	int64_t dur_ns; /* in the range */
+	int64_t dur_ns; /* within the block */
 };
 
-/* false stops; texts are valid during the call. */
+/* Return false to stop; texts are valid during the call. */
 typedef bool (*tw_note_block_fn)(void *arg, const struct tw_note_block *b);
 typedef bool (*tw_note_sum_fn)(void *arg, const struct tw_note_sum *sum);
 
 enum tw_status tw_trace_file_note_blocks(
         struct tw_trace_file *f, tw_note_block_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
-/* Of the blocks whose first ids are first to last, block by block. */
+/* Sums of the blocks whose first ids are in first..last, block by block. */
 enum tw_status tw_trace_file_note_sums(struct tw_trace_file *f, uint64_t first, uint64_t last,
         tw_note_sum_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
 

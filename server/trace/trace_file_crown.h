@@ -1,5 +1,5 @@
 /*
- * trace_file_crown.h - makes the crown of a trace while its call trees are written.
+ * trace_file_crown.h - computes the summary tree of a trace while its call trees are written.
  *
  * Thread: one at a time.
  */
@@ -14,15 +14,15 @@
 
 struct tw_crown_maker;
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct tw_crown_maker *tw_crown_maker_new(tw_crown_fn make);
 struct tw_crown_maker *tw_crown_maker_free(struct tw_crown_maker *m);
 
-/* A thread's call tree as it is stored, not compressed. */
+/* payload: a thread's call tree in stored form, uncompressed. */
 void tw_crown_maker_add(struct tw_crown_maker *m, const uint8_t *payload, size_t len);
 
-/* Stores the crown beside the trees; `methods` is how many the trace has.  Without enough nodes or
- * memory it stores nothing, which is TW_OK. */
+/* Stores the summary tree next to the trees; `methods`: number of methods in the trace.  TW_OK
+ * without storing anything if there are too few nodes or not enough memory. */
 enum tw_status tw_crown_maker_store(
         struct tw_crown_maker *m, sqlite3 *db, uint32_t methods, struct tw_err *err) TW_MUST_USE;
 

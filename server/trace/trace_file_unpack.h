@@ -1,8 +1,8 @@
 /*
- * trace_file_unpack.h - what a trace file stores, unpacked: frames, and chunks out of them.
+ * trace_file_unpack.h - decompresses frames and decodes chunks of trace files.
  *
- * Needs no file: whoever has an unpacker of its own can unpack what another
- * thread reads.  Thread: one at a time.
+ * Needs no file: one thread can read while others unpack, each with its own unpacker.
+ * Thread: one at a time.
  */
 #ifndef TW_TRACE_FILE_UNPACK_H
 #define TW_TRACE_FILE_UNPACK_H
@@ -11,12 +11,12 @@
 
 struct tw_unpacker;
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct tw_unpacker *tw_unpacker_new(void);
 struct tw_unpacker *tw_unpacker_free(struct tw_unpacker *u);
 
-/* What a zstd frame holds, which says how large it becomes; valid until the next call.  TW_CORRUPT
- * when it is damaged or larger than max_bytes. */
+/* The content of a zstd frame, which states its decoded size; valid until the next call.
+ * TW_CORRUPT if damaged or larger than max_bytes. */
 enum tw_status tw_unpacker_frame(struct tw_unpacker *u, struct tw_str frame, uint64_t max_bytes,
         struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
 

@@ -1,8 +1,8 @@
 /*
- * trace_file_vfs.h - SQLite on a descriptor that is open already.
+ * trace_file_vfs.h - an SQLite VFS on an open descriptor.
  *
- * The process that decodes may open nothing, so its database is a descriptor
- * its parent made.  One file, no journal, no locks, nothing temporary on disk.
+ * The decoder process may not open files, so its database is a descriptor created by its parent.
+ * One file; no journal, no locks, no temporary files.
  * Thread: any.
  */
 #ifndef TW_TRACE_FILE_VFS_H
@@ -14,14 +14,14 @@
 
 enum { TW_TRACE_VFS_NAME_BYTES = 16 };
 
-/* The name for sqlite3_open_v2's last argument; NULL when SQLite has no memory. */
+/* The name for sqlite3_open_v2's last argument; NULL if SQLite has no memory. */
 const char *tw_trace_vfs(void);
-/* The file name that stands for a descriptor in it.  The descriptor stays the caller's and must
- * outlive the database. */
+/* The file name that represents a descriptor.  The caller keeps the descriptor, which must outlive
+ * the database. */
 void tw_trace_vfs_name(int fd, char *ret, size_t cap);
 
-/* For SQLite's own files: a file: URI of the path, read as one that nobody changes, with everything
- * but plain characters escaped; NULL when memory is short. */
+/* For SQLite's default VFS: a file: URI of the path, immutable, with special characters escaped;
+ * NULL if memory is short. */
 char *tw_trace_path_uri(struct tw_arena *a, const char *path);
 
 #endif

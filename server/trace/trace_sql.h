@@ -1,16 +1,16 @@
 /*
- * trace_sql.h - a trace as SQL tables, for ad-hoc questions.
+ * trace_sql.h - a trace as SQL tables, for ad-hoc queries.
  *
  *   slice(id, thread_id, ts_ns, dur_ns, cpu_ns, depth, parent_id, name)
  *   thread(thread_id, tid, name, is_main, pid, slices, busy_ns)
  *   method(method_id, name, count, total_ns, sum_ns, self_ns, max_ns, id)
  *   call_tree(node_id, thread_id, parent_id, method_id, name, depth, count, total_ns, self_ns,
- * max_ns)
+ *             max_ns)
  *
- * They are virtual: slices are decoded from their chunks as a query walks them,
- * and conditions on thread_id and ts_ns choose the chunks.  id of a slice is
- * its number in the trace, threads after each other in pre-order; parent_id is
- * NULL for roots.  Read only.  Thread: one at a time.
+ * The tables are virtual: slices are decoded from their chunks while a query scans them, and
+ * conditions on thread_id and ts_ns select the chunks.  A slice's id is its number in the trace,
+ * thread after thread in pre-order; parent_id is NULL for roots.  Read-only.
+ * Thread: one at a time.
  */
 #ifndef TW_TRACE_SQL_H
 #define TW_TRACE_SQL_H
@@ -30,13 +30,13 @@ struct tw_sql_value { /* valid during the row's callback */
 	struct tw_str text;
 };
 
-/* file and what names (may be NULL) point to must outlive it. */
+/* `file` and everything that `names` (may be NULL) points to must outlive it. */
 enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_names *names,
         struct tw_trace_sql **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_trace_sql *tw_trace_sql_close(struct tw_trace_sql *s);
 
-/* head is called once with the columns' names, row for each row; a status other than TW_OK ends
- * the query with it. TW_BAD_REQUEST: SQLite's words. */
+/* head is called once with the column names, row for each row; a status other than TW_OK ends the
+ * query with it.  TW_BAD_REQUEST has SQLite's message. */
 struct tw_sql_out {
 	enum tw_status (*head)(void *arg, const char *const *names, int n);
 	enum tw_status (*row)(void *arg, const struct tw_sql_value *values, int n);

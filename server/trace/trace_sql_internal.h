@@ -1,5 +1,5 @@
 /*
- * trace_sql_internal.h - between the connection (trace_sql.c), the small tables
+ * trace_sql_internal.h - shared by the connection (trace_sql.c), the small tables
  * (trace_sql_tables.c) and slices (trace_sql_slice.c).
  */
 #ifndef TW_TRACE_SQL_INTERNAL_H
@@ -19,8 +19,8 @@ struct tw_trace_sql {
 	uint32_t n_methods;
 };
 
-struct tw_sql_table {      /* what each virtual table's connection holds */
-	sqlite3_vtab base; /* first */
+struct tw_sql_table {      /* the connection's state of each virtual table */
+	sqlite3_vtab base; /* first member */
 	struct tw_trace_sql *sql;
 };
 
@@ -28,7 +28,7 @@ struct tw_sql_table {      /* what each virtual table's connection holds */
 int tw_sql_connect(sqlite3 *db, struct tw_trace_sql *s, const char *schema, sqlite3_vtab **ret);
 int tw_sql_disconnect(sqlite3_vtab *t);
 void tw_sql_name(struct tw_trace_sql *s, uint32_t method, sqlite3_context *out);
-/* Puts the reason where SQLite looks for it. */
+/* Sets the error where SQLite reads it. */
 int tw_sql_error(sqlite3_vtab *t, const struct tw_err *err);
 
 extern const sqlite3_module tw_sql_slice, tw_sql_thread, tw_sql_method, tw_sql_call_tree;

@@ -1,6 +1,4 @@
-/*
- * s3_int.h - between where a store is and who signs (s3_place.c), and requests (s3_http.c).
- */
+/* s3_int.h - shared by address and signing (s3_place.c) and requests (s3_http.c). */
 #ifndef TW_S3_INT_H
 #define TW_S3_INT_H
 
@@ -14,11 +12,12 @@ enum { TW_S3_IDLE = 32, TW_S3_PLACE = 512, TW_S3_PATH = 2048 };
 
 struct tw_s3 {
 	pthread_mutex_t lock;   /* of idle, n_idle and key */
-	void *idle[TW_S3_IDLE]; /* of libcurl */
+	void *idle[TW_S3_IDLE]; /* libcurl handles */
 	size_t n_idle;
 	struct tw_s3_key key;
-	_Atomic int64_t skew_ms;  /* the store's clock before ours */
-	_Atomic int64_t ahead_ms; /* the same by its last answer; signing heeds it when it must */
+	_Atomic int64_t skew_ms;  /* by how much the store's clock is ahead, as used for signing */
+	_Atomic int64_t ahead_ms; /* the same from its last response; adopted for signing when a
+	                           * request is refused for it */
 	_Atomic bool stopped, given_up;
 	_Atomic int64_t answered_ms; /* monotonic */
 	uint64_t part_bytes;
@@ -26,7 +25,7 @@ struct tw_s3 {
 	void (*count)(void *, enum tw_s3_op, enum tw_s3_outcome, int64_t);
 	void *arg;
 	char base[TW_S3_PLACE * 2];    /* https://host[:port] */
-	char host[TW_S3_PLACE];        /* as the header says it */
+	char host[TW_S3_PLACE];        /* as in the Host header */
 	char path[TW_S3_PLACE];        /* "/bucket/prefix", "/prefix" or "" */
 	char bucket_path[TW_S3_PLACE]; /* "/bucket/" or "/" */
 	char prefix[TW_S3_PLACE];      /* "prefix/" or "" */
@@ -34,7 +33,7 @@ struct tw_s3 {
 	char region[80], ca_file[1024 + 1], key_file[1024 + 1];
 };
 
-struct tw_s3_signed { /* what a signature points into */
+struct tw_s3_signed { /* everything that a signature points to */
 	struct tw_s3_signing s;
 	struct tw_s3_header headers[TW_S3_HEADERS + 4];
 	struct tw_s3_key key;
@@ -43,7 +42,8 @@ struct tw_s3_signed { /* what a signature points into */
 };
 
 void tw_s3_add_header(struct tw_s3_signed *g, const char *name, const char *value);
-/* All that is signed but x-amz-content-sha256 and x-amz-date.  Its key is to be wiped. */
+/* Fills in everything to sign except x-amz-content-sha256 and x-amz-date.  The caller wipes its
+ * key. */
 enum tw_status tw_s3_prepare(struct tw_s3 *s, const struct tw_s3_request *r, struct tw_s3_signed *g,
         struct tw_err *err) TW_MUST_USE;
 

@@ -1,7 +1,7 @@
 /*
- * s3_xml.h - the little XML that stores answer with: text between tags.  Pure.
+ * s3_xml.h - reads text between tags in the XML responses of stores.  Pure.
  *
- * What comes is a stranger's: nothing but the tags asked for is looked at, and nothing is followed.
+ * The input is untrusted: only the requested tags are read, and no reference is resolved.
  */
 #ifndef TW_S3_XML_H
 #define TW_S3_XML_H
@@ -11,9 +11,9 @@
 
 #include "decoder/base/str.h"
 
-/* What stands between the next <tag> and </tag>; *text is then what is behind it. */
+/* The text between the next <tag> and </tag>; *text continues after it. */
 bool tw_xml_next(struct tw_str *text, const char *tag, struct tw_str *ret);
-/* The first such text, with its entities as characters, cut to `cap`; "" when there is none. */
+/* The first such text, with entities decoded, truncated to `cap`; "" if there is none. */
 void tw_xml_text(struct tw_str text, const char *tag, char *out, size_t cap);
 
 #endif
