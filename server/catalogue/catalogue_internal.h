@@ -1,12 +1,12 @@
 /*
  * catalogue_internal.h - connections and statements, shared by the catalogue's files.
  *
- * Writes go through one connection under a mutex, in BEGIN IMMEDIATE
- * transactions; reads use a pool of read-only connections, a snapshot each (in
- * PostgreSQL a statement each, unless they begin a transaction).
- * Values are bound by a string of types: t text (NULL is ''), i int64_t,
- * h 32-byte hash, b const struct tw_str * of bytes that stay until the query is closed.  Nothing is
- * ever pasted into SQL but constants of this code.
+ * Writes go through one connection under a mutex, in BEGIN IMMEDIATE transactions; reads use a pool
+ * of read-only connections, with one snapshot each (in PostgreSQL one per statement, unless they
+ * begin a transaction).
+ * Values are bound by a string of types: t text (NULL is ''), i int64_t, h 32-byte hash, b const
+ * struct tw_str * of bytes that must stay valid until the query is closed.  Only constants of this
+ * code become part of the SQL text.
  */
 #ifndef TW_CATALOGUE_INTERNAL_H
 #define TW_CATALOGUE_INTERNAL_H
@@ -23,9 +23,9 @@
 
 enum { TW_CATALOGUE_READERS = 8, TW_CATALOGUE_OUT = 32, TW_CATALOGUE_PARTS = 16 };
 
-struct tw_cat_arrival; /* an upload on its way in; catalogue_arrive.c */
+struct tw_cat_arrival; /* an upload being added; catalogue_arrive.c */
 
-/* Statements of an arrival, kept prepared: they are run for each upload. */
+/* Statements for each upload, which stay prepared. */
 enum tw_cat_kept {
 	TW_KEPT_BY_KEY,
 	TW_KEPT_BY_CONTENT,
@@ -42,15 +42,15 @@ struct tw_cat_queue {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct tw_cat_arrival *first;
-	struct tw_cat_arrival **last; /* where the next one is hung */
+	struct tw_cat_arrival **last; /* where the next one is linked */
 	bool writing;
-	int64_t batch; /* of the last transaction; 0: not known yet */
+	int64_t batch; /* of the last transaction; 0: unknown yet */
 	struct tw_stmt *kept[TW_KEPT_N];
 };
 
-struct tw_cat_writes { /* how write transactions ended; catalogue_health.c */
+struct tw_cat_writes { /* results of write transactions; catalogue_health.c */
 	pthread_mutex_t lock;
-	int64_t began_ms; /* monotonic, of the one in progress; 0: none is */
+	int64_t began_ms; /* monotonic, of the one in progress; 0: none */
 	int64_t ended_ms; /* of the last one that says something about the database; 0: none yet */
 	struct tw_err last;
 };
@@ -60,139 +60,142 @@ struct tw_catalogue {
 	struct tw_cat_writes writes;
 	pthread_mutex_t write_lock;
 	struct tw_db *writer;
-	struct tw_db *renewer; /* NULL: none yet; of the thread that renews claims */
+	struct tw_db *renewer; /* NULL: none yet; used by the thread that renews claims */
 	pthread_mutex_t pool_lock;
 	struct tw_db *idle[TW_CATALOGUE_READERS];
-	unsigned n_idle, n_out; /* n_out: given out */
+	unsigned n_idle, n_out; /* n_out: in use */
 	pthread_cond_t given_back;
-	bool shared; /* among servers */
+	bool shared; /* by several servers */
 	pthread_mutex_t locker_lock;
-	struct tw_db *locker; /* catalogue_key_lock.c; NULL until it is used */
+	struct tw_db *locker; /* catalogue_key_lock.c; NULL until used */
 	uint64_t locker_seed;
 	struct tw_cat_queue arrivals;
-	bool unrecorded; /* a copy: what is put right in it nobody did */
+	bool unrecorded; /* a copy: repairs in it are not logged */
 	struct {
-		char served[TW_ID_BYTES]; /* the project of the last claim; under write_lock */
-		struct tw_fair fair;      /* the time of decoders, or of compilers */
+		char served[TW_ID_BYTES]; /* the project of the last claim; protected by
+		                           * write_lock */
+		struct tw_fair fair;      /* decoder or compiler time */
 	} turns[TW_QUEUES];
 };
 
-/* A statement for either queue: SQL is a macro that takes the table's name and that of its id. */
+/* A statement for either queue: SQL is a macro with the names of the table and of its id. */
 #define TW_OF_QUEUE(queue, SQL)                                                                    \
 	((queue) == TW_QUEUE_MAPPINGS ? SQL("mapping_job", "job_id") : SQL("job", "trace_id"))
 
-/* By what the engine says; TW_FULL, TW_BUSY, TW_NOMEM, TW_CORRUPT, TW_IO or TW_BUG. */
+/* The status for the engine's last error: TW_FULL, TW_BUSY, TW_NOMEM, TW_CORRUPT, TW_IO or
+ * TW_BUG. */
 enum tw_status tw_cat_fail(struct tw_db *db, struct tw_err *err);
 
 bool tw_cat_is_sqlite(const struct tw_catalogue *c);
 
-/* Migrations of the catalogue, from 1; each engine has as many (schema/). */
+/* Migrations of the catalogue, from 1; both engines have the same number (schema/). */
 extern const struct tw_embedded tw_catalogue_schema[], tw_catalogue_postgres_schema[];
 /* Number of the last migration of a list. */
 int tw_cat_last_schema(const struct tw_embedded *schema);
-/* Fails: `have` is a schema that the program does not know. */
+/* Fails: `have` is a schema unknown to this program. */
 enum tw_status tw_cat_unknown_schema(
         int have, const struct tw_embedded *schema, struct tw_err *err);
-/* Applies the migrations of `schema` that the catalogue lacks (catalogue_upgrade.c).  `room`: bytes
- * that its pages had for their sums when the writer was opened. */
+/* Applies missing migrations of `schema` (catalogue_upgrade.c).  `room`: bytes that the pages
+ * reserved for checksums when the writer was opened. */
 enum tw_status tw_cat_upgrade(
         struct tw_catalogue *c, const struct tw_embedded *schema, int room, struct tw_err *err);
 /* The same in PostgreSQL (catalogue_postgres_schema.c). */
 enum tw_status tw_postgres_upgrade(
         struct tw_db *db, const struct tw_embedded *schema, struct tw_err *err);
 
-/* Locks, begins; commits when st is TW_OK, else rolls back; gives st or why the commit failed. */
+/* Locks and begins; commits if st is TW_OK, otherwise rolls back; returns st or the commit's
+ * error. */
 enum tw_status tw_cat_begin(struct tw_catalogue *c, struct tw_err *err);
-/* By another statement than BEGIN IMMEDIATE. */
+/* With another statement than BEGIN IMMEDIATE. */
 enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct tw_err *err);
-/* For what need not be written: TW_BUSY where that would wait. */
+/* For optional writes: TW_BUSY instead of waiting. */
 enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_err *err);
 enum tw_status tw_cat_end(struct tw_catalogue *c, enum tw_status st, struct tw_err *err);
 
-/* With write_lock held: a write transaction begins; it has ended so, or could not be begun.
- * `by_engine`: st is how its COMMIT or BEGIN ended, rather than a statement within. */
+/* With write_lock held: reports that a write transaction begins; that it ended, or could not
+ * begin. `by_engine`: st is the result of COMMIT or BEGIN rather than of a statement in the
+ * transaction. */
 void tw_cat_write_begins(struct tw_catalogue *c);
 void tw_cat_write_ended(
         struct tw_catalogue *c, enum tw_status st, bool by_engine, const struct tw_err *err);
 
-/* What a change was, for the record (audit.h). */
+/* A change, for the audit log (audit.h). */
 enum { TW_CHANGE_FACTS = 6, TW_NUMBER_BYTES = 24 };
 struct tw_change {
 	const char *action;        /* "key.create" */
 	const char *project_id;    /* "": of the server */
-	const char *target;        /* id or name of what was changed */
-	const struct tw_actor *by; /* NULL: the thread's */
+	const char *target;        /* id or name of the changed object */
+	const struct tw_actor *by; /* NULL: the thread's actor */
 	struct {
 		const char *name,
-		        *text; /* never a secret; text NULL: not told, name NULL: the end */
+		        *text; /* never a secret; text NULL: omitted, name NULL: the end */
 	} facts[TW_CHANGE_FACTS];
 };
-/* Within the transaction of the change. */
+/* Call in the transaction of the change. */
 enum tw_status tw_cat_audit(struct tw_db *db, const struct tw_change *ch, struct tw_err *err);
-/* tw_cat_end with the entry of the change in it when it is to be committed. */
+/* tw_cat_end; adds the audit entry before a commit. */
 enum tw_status tw_cat_end_audited(
         struct tw_catalogue *c, enum tw_status st, const struct tw_change *ch, struct tw_err *err);
 const char *tw_cat_number(int64_t n, char out[TW_NUMBER_BYTES]);
 
 struct tw_session;
-/* A row of user (catalogue_user.c): TW_CONFLICT when the name is taken.  Within a transaction,
- * whose record is the caller's to write. */
+/* Inserts a row of user (catalogue_user.c): TW_CONFLICT if the name exists.  Call in a transaction,
+ * whose audit entry the caller writes. */
 enum tw_status tw_cat_user_insert(struct tw_db *db, const char *name, const char *password,
         bool is_admin, char ret_id[TW_ID_BYTES], struct tw_err *err);
-/* tw_catalogue_session_add within a transaction (catalogue_session.c). */
+/* tw_catalogue_session_add in a transaction (catalogue_session.c). */
 enum tw_status tw_cat_session_add(struct tw_db *db, const struct tw_session *s, struct tw_err *err);
 
-/* A read connection; tw_cat_done is owed. */
+/* A read connection; return it with tw_cat_done. */
 enum tw_status tw_cat_reader(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 void tw_cat_done(struct tw_catalogue *c, struct tw_db *db);
-/* One that sees a single moment until tw_cat_snapshot_done, which is owed: after its kept
- * statements were dropped, and however the reading ended. */
+/* One with a single snapshot until tw_cat_snapshot_done, which must always be called, after
+ * dropping its kept statements. */
 enum tw_status tw_cat_snapshot(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 void tw_cat_snapshot_done(struct tw_catalogue *c, struct tw_db *db);
-/* One that has read nothing yet. */
+/* A new connection, which has not read anything. */
 enum tw_status tw_cat_reader_new(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 
 /* Prepares and binds.  tw_cat_row steps: true for a row; false at the end or on failure, which
- * tw_cat_close tells. */
+ * tw_cat_close returns. */
 struct tw_cat_query {
-	bool late; /* no row was read because the work is overdue */
+	bool late; /* no row was read because the work's deadline passed */
 	struct tw_db *db;
 	struct tw_stmt *stmt;
-	struct tw_stmt **kept; /* NULL: the statement goes when it is closed */
+	struct tw_stmt **kept; /* NULL: the statement is dropped on close */
 	enum tw_step step;
 };
 enum tw_status tw_cat_query(struct tw_cat_query *q, struct tw_db *db, struct tw_err *err,
         const char *sql, const char *types, ...);
-/* The same with a statement that stays prepared in *kept, which starts as NULL; its owner
- * drops it. */
+/* The same with a statement that stays prepared in *kept, initially NULL; its owner drops it. */
 enum tw_status tw_cat_query_kept(struct tw_cat_query *q, struct tw_db *db, struct tw_stmt **kept,
         struct tw_err *err, const char *sql, const char *types, ...);
 bool tw_cat_row(struct tw_cat_query *q);
-/* Did the last tw_cat_row find that there are no more, rather than fail? */
+/* Whether the last tw_cat_row reached the end rather than failed. */
 bool tw_cat_at_end(const struct tw_cat_query *q);
 enum tw_status tw_cat_close(struct tw_cat_query *q, struct tw_err *err);
-/* Closes and gives st, or when that is TW_OK how the query itself ended. */
+/* Closes the query and returns st, or if that is TW_OK the query's own result. */
 enum tw_status tw_cat_close_after(struct tw_cat_query *q, enum tw_status st, struct tw_err *err);
 void tw_cat_bind_text(struct tw_cat_query *q, int at, const char *text);
 void tw_cat_bind_int(struct tw_cat_query *q, int at, int64_t v);
 
-/* Any number. */
+/* A random number. */
 int64_t tw_cat_random(void);
 
-/* By the clock that all servers on this catalogue share: leases go by it. */
+/* By the clock that all servers on this catalogue share; leases use it. */
 enum tw_status tw_cat_now(struct tw_db *db, int64_t *ret_ms, struct tw_err *err);
-/* A time of this server's clock, but not ahead of theirs: what is queued now is due now. */
+/* A time of this server's clock, but not later than theirs, so that jobs queued now are due now. */
 #define TW_CAT_DATABASE_MS "CAST(extract(epoch FROM clock_timestamp())*1000 AS BIGINT)"
 #define TW_CAT_BY_NOW(ms)  TW_EITHER(ms, "least(" ms "," TW_CAT_DATABASE_MS ")")
 
-/* Runs to the end; *ret_changed (may be NULL) rows changed. */
+/* Runs to the end; *ret_changed (may be NULL): rows changed. */
 enum tw_status tw_cat_exec(struct tw_db *db, int *ret_changed, struct tw_err *err, const char *sql,
         const char *types, ...);
 
 enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
         const char *sql, const char *types, ...);
 
-/* The first column of the first row; *io stays as it is when there is no row. */
+/* The first column of the first row; *io is unchanged if there is no row. */
 enum tw_status tw_cat_first_int(
         struct tw_db *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...);
 
@@ -203,44 +206,44 @@ enum tw_status tw_cat_ask_int(struct tw_catalogue *c, int64_t *io, struct tw_err
 /* Rows of a query on a read connection, in an arena. */
 struct tw_cat_list {
 	struct tw_arena *arena;
-	size_t limit, row_bytes; /* at most so many rows are read, of so many bytes */
-	/* Fills *ret_row; false: no memory. */
+	size_t limit, row_bytes; /* the most rows, and the size of one */
+	/* Fills *ret_row; false: out of memory. */
 	bool (*read)(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row);
-	void *rows; /* what came of it, when that is TW_OK */
+	void *rows; /* the result, if TW_OK */
 	size_t n;
 };
 enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct tw_err *err,
         const char *sql, const char *types, ...);
 
 int64_t tw_cat_int(const struct tw_cat_query *q, int col);
-/* Good until the next row; NULL for NULL. */
+/* Valid until the next row; NULL for NULL. */
 const char *tw_cat_str(const struct tw_cat_query *q, int col);
 struct tw_str tw_cat_blob(const struct tw_cat_query *q, int col);
-/* A copy in the arena, "" for NULL; NULL when memory is short. */
+/* A copy in the arena, "" for NULL; NULL if memory is short. */
 const char *tw_cat_text(const struct tw_cat_query *q, int col, struct tw_arena *a);
 
-/* Puts the counts of a trace's names into its row and its build's sums; NULL takes them out. */
+/* Stores the counts of a trace's names in its row and its build's sums; NULL removes them. */
 enum tw_status tw_cat_set_names(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_name_counts *counts, struct tw_err *err);
-/* The traces of a build are to be counted again, their methods in rollups named again, and
- * detectors look at them again: a mapping came. */
+/* After a new mapping: schedules counting the names of a build's traces, renaming its methods in
+ * rollups, and running detectors again. */
 enum tw_status tw_cat_recount(
         struct tw_db *db, const char *project_id, const char *build_id, struct tw_err *err);
-/* The second of these alone. */
+/* Only the renaming in rollups. */
 enum tw_status tw_cat_rename(
         struct tw_db *db, const char *project_id, const char *build_id, struct tw_err *err);
 
-/* Are these still the mappings that name a trace? */
+/* Whether these are still the trace's mappings. */
 enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace *of,
         const struct tw_mapping_ids *by, bool *ret, struct tw_err *err);
 
-/* The job to claim now, in the transaction that claims it (catalogue_turn.c), by that owner, of
- * whose claims at most per_project may be of one project.  Its project is charged from here on:
- * tw_fair_end must be called. */
+/* Selects the job to claim, in the transaction that claims it (catalogue_turn.c), for that owner
+ * with at most per_project claims of one project.  Its project is charged from now on: tw_fair_end
+ * must be called. */
 struct tw_cat_turn {
 	enum tw_queue queue;
 	const char *owner;
-	unsigned per_project; /* 0: any number */
+	unsigned per_project; /* 0: no limit */
 	int64_t now;
 };
 enum tw_status tw_cat_next_job(struct tw_catalogue *c, const struct tw_cat_turn *of,
@@ -252,21 +255,20 @@ enum tw_status tw_cat_any_due(struct tw_db *db, const struct tw_cat_turn *of, st
  * deleted (catalogue_job.c). */
 enum tw_status tw_cat_drop_job(struct tw_db *db, const struct tw_job_row *job, struct tw_err *err);
 
-/* A build with its mappings and uploads; *ret_found false when there is none (catalogue_build.c).
- */
+/* A build with its mappings and uploads; *ret_found false if there is none (catalogue_build.c). */
 enum tw_status tw_cat_build_get(struct tw_db *db, const char *project_id, const char *build_id,
         struct tw_arena *a, struct tw_build_row *ret, bool *ret_found, struct tw_err *err);
-/* Sets or replaces its mapping of that kind (of the row nothing else is used); the blobs that fell
- * out of use come back as in trace_delete. */
+/* Sets or replaces its mapping of that kind, the only part of `row` used; blobs no longer used are
+ * returned as in trace_delete. */
 enum tw_status tw_cat_build_put(struct tw_db *db, const struct tw_mapping_sent *of,
         const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err);
 
-/* TW_CONFLICT while a test of the hook waits (catalogue_outbox.c). */
+/* TW_CONFLICT while a test delivery of the webhook is waiting (catalogue_outbox.c). */
 enum tw_status tw_cat_no_test(
         struct tw_db *db, const char *project_id, const char *hook_id, struct tw_err *err);
 
-/* Those of the n contents that nothing refers to any more, copied into the arena. */
+/* Those of the n contents that are no longer referred to, copied into the arena. */
 enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, size_t n,
         struct tw_arena *a, const char ***ret, size_t *ret_n, struct tw_err *err);
 

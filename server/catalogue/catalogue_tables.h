@@ -1,8 +1,9 @@
 /*
- * catalogue_tables.h - every table of the catalogue with its key and columns, for what copies or
- * compares whole catalogues whatever engines they are in.
+ * catalogue_tables.h - all tables of the catalogue with their keys and columns, for copying and
+ * comparing catalogues across engines.
  *
- * A test compares the list with the schemas of both engines.  Thread: any.
+ * A test compares the list with the schemas of both engines.
+ * Thread: any.
  */
 #ifndef TW_CATALOGUE_TABLES_H
 #define TW_CATALOGUE_TABLES_H
@@ -17,9 +18,9 @@ enum { TW_COLUMNS_MAX = 64 };
 
 struct tw_table {
 	const char *name;
-	unsigned n_key; /* the first columns are its key, in the order of the key */
-	unsigned page;  /* rows to read at once */
-	/* Names with a blank between; NAME:i a number, NAME:b bytes, else a text; with ? it may be
+	unsigned n_key; /* number of key columns, which come first, in key order */
+	unsigned page;  /* rows per read */
+	/* Names separated by blanks; NAME:i is a number, NAME:b bytes, otherwise text; ? allows
 	 * NULL. */
 	const char *columns;
 };
@@ -37,7 +38,7 @@ struct tw_columns {
 	struct tw_column of[TW_COLUMNS_MAX];
 };
 
-/* What a row refers to stands in a table before its own. */
+/* A table comes after all tables that its rows refer to. */
 const struct tw_table *tw_tables(size_t *ret_n);
 void tw_table_columns(const struct tw_table *t, struct tw_columns *ret);
 

@@ -1,13 +1,14 @@
 /*
- * capture.h - what devices should record: a project's rules, and which of them a device follows.
+ * capture.h - capture rules: what devices should record, and which rules apply to a device.
  *
- * As JSON, which a project stores:
+ * A project stores them as JSON:
  *   {"valid_s":3600,"rules":[{"name":"cold-8.3","on":true,"scenario":"cold_start",
  *     "where":{"version_name":["8.3.*"]},"share":0.05,"per_day":500,"record":{"max_seconds":20}}]}
- * `where` has patterns for app, version_name, device and os, of which one of each list must fit
- * (* any text, ? a character, [a-z] one of these); `record` is for the recorder on the device and
- * is handed on as it is.  A share is kept by the device's own name: the same devices are chosen
- * every time, and a larger share adds to them.  Thread: any.
+ * `where` has lists of patterns for app, version_name, device and os; one of each list must match
+ * (* any text, ? a character, [a-z] one of these).  `record` is passed unchanged to the recorder on
+ * the device.  The share is decided by a hash of the device's id: the same devices are selected
+ * each time, and a larger share adds to them.
+ * Thread: any.
  */
 #ifndef TW_CAPTURE_H
 #define TW_CAPTURE_H
@@ -28,19 +29,19 @@ enum {
 	TW_CAPTURE_VALID_S = 3600
 };
 
-/* Who asks; "" where it does not say. */
+/* The requesting device; "" for missing values. */
 struct tw_capture_device {
-	const char *id; /* one installation, by a name of its own choice */
+	const char *id; /* one installation, by an id that it chooses itself */
 	const char *app, *version_name, *device, *os, *scenario;
 };
 
-/* May this be stored?  TW_BAD_REQUEST names the rule and what is wrong with it. */
+/* Validates rules.  TW_BAD_REQUEST names the rule and the error. */
 enum tw_status tw_capture_check(const json_t *doc, struct tw_err *err) TW_MUST_USE;
 
-/* {"valid_s","captures":[{"rule","scenario","share"?,"record"}]}: the rules that are on, fit the
- * device, have room today and, when the device says who it is, chose it; a device that does not is
- * told the share, to draw by itself.  doc passed tw_capture_check, or is NULL for no rules;
- * taken says how many traces of a rule came today.  NULL: no memory. */
+/* {"valid_s","captures":[{"rule","scenario","share"?,"record"}]}: the rules that are on, match the
+ * device, have quota left today and selected the device by its id.  A device without an id gets the
+ * share and decides itself.  doc: checked by tw_capture_check, or NULL for no rules.  taken: number
+ * of traces of a rule today.  NULL: out of memory. */
 json_t *tw_capture_answer(const json_t *doc, const struct tw_capture_device *d,
         uint64_t (*taken)(void *arg, const char *rule), void *arg);
 

@@ -1,30 +1,30 @@
 /*
- * catalogue_ruleset.h - rules of a project that keep their versions: each change adds one, the last
- * holds, and an earlier one can be read.  Thread: any.
+ * catalogue_ruleset.h - versioned rules of a project: each change adds a version, the last one
+ * applies, and earlier ones can be read.  Thread: any.
  */
 #ifndef TW_CATALOGUE_RULESET_H
 #define TW_CATALOGUE_RULESET_H
 
 #include "server/catalogue/catalogue.h"
 
-/* What there are rules of: also the key of their entries in the audit record. */
+/* The kinds of rules; also the key of their entries in the audit log. */
 #define TW_RULESET_ANR       "anr_rules"
 #define TW_RULESET_DETECTORS "detectors"
 
 struct tw_ruleset {
-	const char *value, *author; /* value NULL: there are none yet */
+	const char *value, *author; /* value NULL: no rules yet */
 	int64_t version, created_ms;
 };
-/* version 0: the last one.  TW_NOT_FOUND: there is no such version. */
+/* version 0: the last one.  TW_NOT_FOUND: no such version. */
 enum tw_status tw_catalogue_ruleset(struct tw_catalogue *c, const char *project_id,
         const char *kind, int64_t version, struct tw_arena *a, struct tw_ruleset *ret,
         struct tw_err *err) TW_MUST_USE;
-/* The last versions, the newest first, without their values. */
+/* The last versions, newest first, without their values. */
 enum { TW_RULESETS_TOLD = 50 };
 enum tw_status tw_catalogue_ruleset_versions(struct tw_catalogue *c, const char *project_id,
         const char *kind, struct tw_arena *a, struct tw_ruleset **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* Adds a version behind `after`; TW_CONFLICT when that is not the last.  after -1: whatever is. */
+/* Adds a version after `after`; TW_CONFLICT if that is not the last.  after -1: no check. */
 enum tw_status tw_catalogue_ruleset_put(struct tw_catalogue *c, const char *project_id,
         const char *kind, int64_t after, const struct tw_ruleset *rules,
         struct tw_err *err) TW_MUST_USE;

@@ -1,6 +1,4 @@
-/*
- * catalogue_hang_int.h - what those share that write and read ANRs and locks.
- */
+/* catalogue_hang_int.h - shared by the code that writes and reads ANRs and locks. */
 #ifndef TW_CATALOGUE_HANG_INT_H
 #define TW_CATALOGUE_HANG_INT_H
 
@@ -10,10 +8,11 @@
 /* Within a transaction. */
 enum tw_status tw_cat_lock_insert(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_lock_wait *l, size_t n, struct tw_err *err);
-/* Hash of a text that says who somebody is, in a project; never negative, 0 for none. */
+/* Hash of a text that identifies a person or installation within a project; never negative, 0 for
+ * "". */
 int64_t tw_cat_install(const char *project_id, const char *name);
 
-/* Rows `h` of hang that a filter lets through: parameters 1 to 10, days among them. */
+/* Condition on rows `h` of hang for a filter: parameters 1 to 10, including days. */
 #define TW_HANG_WHERE " h.project_id=?1 AND h.day BETWEEN ?2 AND ?3" TW_HANG_FILTER
 #define TW_HANG_FILTER                                                                             \
 	" AND (?4='' OR h.app=?4)"                                                                 \

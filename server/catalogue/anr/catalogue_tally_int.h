@@ -1,6 +1,6 @@
 /*
- * catalogue_tally_int.h - rows of ANRs and locks on their way into sums (hang_tally.h): what is
- * kept by day, and what is asked for.
+ * catalogue_tally_int.h - adds rows of ANRs and locks to rollups (hang_tally.h), by day, and for
+ * queries.
  */
 #ifndef TW_CATALOGUE_TALLY_INT_H
 #define TW_CATALOGUE_TALLY_INT_H
@@ -10,12 +10,12 @@
 
 enum tw_tally_what { TW_TALLY_ANRS, TW_TALLY_LOCKS };
 
-struct tw_tally_report { /* of a trace; good until the next one */
+struct tw_tally_report { /* of a trace; valid until the next one */
 	const char *trace_id, *app, *version_name, *build_id, *scenario, *device, *device_class,
 	        *os;
 	int64_t day, created_ms, who;
 };
-/* Takes what a report adds to a name; the name "" stands for all names.  False: no memory. */
+/* Adds a report to a name; the name "" stands for all names.  False: out of memory. */
 typedef bool (*tw_tally_sink)(void *arg, const struct tw_tally_report *of, const char *name,
         const struct tw_tally_one *one);
 
@@ -26,36 +26,36 @@ typedef bool (*tw_tally_sink)(void *arg, const struct tw_tally_report *of, const
 	TW_TALLY_COLUMNS                                                                           \
 	", l.dump, l.is_main, l.monitor, l.owner, l.holder, l.waits, l.timed, l.total_ns, "        \
 	"l.max_ns"
-/* Rows of TW_TALLY_COLUMNS and the group's key; closes the query. */
+/* Reads rows of TW_TALLY_COLUMNS and the group's key; closes the query. */
 enum tw_status tw_cat_feed_anrs(
         struct tw_cat_query *q, tw_tally_sink sink, void *arg, struct tw_err *err);
-/* Rows of TW_TALLY_LOCK_COLUMNS, those of a trace behind each other; closes the query. */
+/* Reads rows of TW_TALLY_LOCK_COLUMNS, with those of a trace adjacent; closes the query. */
 enum tw_status tw_cat_feed_locks(
         struct tw_cat_query *q, tw_tally_sink sink, void *arg, struct tw_err *err);
 
-/* Within the transaction that writes a trace's row of hang: its day has something to be counted;
- * or, before it is changed or deleted: what counts it is worth nothing any more. */
+/* tw_cat_tally_waits: call in the transaction that writes a trace's row of hang; its day has
+ * reports to count.  tw_cat_tally_undo: call before the row is changed or deleted; invalidates the
+ * rollups that count it. */
 enum tw_status tw_cat_tally_waits(
         struct tw_db *db, const char *project_id, int64_t day, struct tw_err *err);
 enum tw_status tw_cat_tally_undo(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err);
 
-/* Forgets sums of one day before `day`, some at a time, and with the last of them that there is
- * such a day. */
+/* Deletes rollups of one day before `day` in batches, and the day itself with the last batch. */
 enum tw_status tw_cat_tally_expire(struct tw_catalogue *c, int64_t day, struct tw_arena *a,
         bool *ret_more, struct tw_err *err);
 
-/* A text's place in PostgreSQL's index of sums, as the schema has it. */
+/* The expression of PostgreSQL's index of rollups for a text, as in the schema. */
 #define TW_TALLY_HASH(text) "sha256(decode(replace(" text ",'\\','\\\\'),'escape'))"
 
-/* --- questions (catalogue_tally_read.c) --- */
+/* --- queries (catalogue_tally_read.c) --- */
 
 struct tw_tally_ask {
 	const char *project_id;
 	const struct tw_rollup_filter *filter;
 	enum tw_tally_what what;
 	const char *name; /* NULL: each name; "": all together */
-	bool names;       /* of each name nothing but that there is any */
+	bool names;       /* return only the names */
 	enum tw_tally_by {
 		TW_TALLY_BY_NAME,
 		TW_TALLY_BY_DAY,
@@ -63,7 +63,7 @@ struct tw_tally_ask {
 		TW_TALLY_BY_OS
 	} by;
 };
-/* By name and what else was asked for, in no order; `all` has its arena.  All at one moment. */
+/* Results by name and dimension, unordered; `all` has its arena.  All from one snapshot. */
 enum tw_status tw_cat_tallies(struct tw_catalogue *c, const struct tw_tally_ask *ask,
         struct tw_tallies *all, struct tw_err *err);
 

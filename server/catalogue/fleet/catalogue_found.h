@@ -1,9 +1,9 @@
 /*
- * catalogue_found.h - what detectors found in traces, as the catalogue keeps it.
+ * catalogue_found.h - findings of detectors in the catalogue.
  *
- * A trace is marked with the number of the rules that looked at it, in the
- * transaction that keeps what they found: what carries another number, or none, is
- * to be looked at.  So changed rules reset nothing, and a kill loses nothing.
+ * A trace is marked with the number of the rules that inspected it, in the transaction that stores
+ * their findings.  Traces with another number or none are pending, so changed rules need no reset
+ * and a kill loses nothing.
  * Thread: any.
  */
 #ifndef TW_CATALOGUE_FOUND_H
@@ -12,25 +12,25 @@
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/fleet/catalogue_rollup.h"
 
-/* Ready and folded traces of a project that rules of another number looked at, or none: those that
- * nobody looked at first, the newest of them before others.  number > 0. */
+/* Ready traces of a project that are counted in rollups and were not inspected by rules with this
+ * number (> 0): never inspected ones first, then the newest. */
 enum tw_status tw_catalogue_found_todo(struct tw_catalogue *c, const char *project_id,
         int64_t number, uint32_t limit, struct tw_arena *a, const char ***ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* How many there are, with those that are put off. */
+/* Number of pending traces, including postponed ones. */
 enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *project_id,
         int64_t number, uint64_t *ret, struct tw_err *err) TW_MUST_USE;
 
 struct tw_found_trace {
 	struct tw_named_trace of;
-	struct tw_mapping_ids by;           /* that named it while it was looked at */
-	const struct tw_rollup_dims *cells; /* of rollups, in which it is kept if they are there */
+	struct tw_mapping_ids by;           /* mappings in use during the inspection */
+	const struct tw_rollup_dims *cells; /* rollup cells in which the findings are stored, if
+	                                     * they exist */
 	size_t n_cells;
-	struct tw_str data; /* as tw_found_write wrote it */
+	struct tw_str data; /* as written by tw_found_write */
 };
-/* In place of what was kept before, in the same cells, or those of its cells that are there where
- * its day was counted again.  Of a trace that is gone, or that another
- * mapping names meanwhile, nothing is kept. */
+/* Replaces the trace's findings, in the same cells, or in those of its cells that exist if its day
+ * was counted again.  Stores nothing if the trace was deleted or has a new mapping. */
 enum tw_status tw_catalogue_found_put(struct tw_catalogue *c, const struct tw_found_trace *t,
         int64_t number, struct tw_err *err) TW_MUST_USE;
 struct tw_found_reading { /* cells, of which each row is told; all of one moment */

@@ -1,6 +1,6 @@
 /*
- * catalogue_post.h - postings (post.h) as the catalogue keeps them: one row a trace and cell at
- * first, packed when the cell is added up.
+ * catalogue_post.h - the search index (post.h) in the catalogue: first one row per trace and cell,
+ * packed when the cell's rollup is computed.
  *
  * Thread: any.
  */
@@ -14,13 +14,13 @@ struct tw_post_row {
 	int64_t pack;
 	struct tw_str data;
 };
-/* At most `limit` rows of traces that are not packed, and no more than so many bytes together: two
- * of the largest fit. */
+/* At most `limit` unpacked rows of traces, up to this many bytes in total: two of the largest
+ * fit. */
 enum { TW_POST_PACK_BYTES = 16 << 20 };
 enum tw_status tw_catalogue_post_loose(struct tw_catalogue *c, const struct tw_rollup_due *of,
         uint32_t limit, struct tw_arena *a, struct tw_post_row **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* Puts `rows` in the place of these n.  TW_CONFLICT: somebody else did meanwhile. */
+/* Replaces these n rows with `rows`.  TW_CONFLICT: another server did so already. */
 enum tw_status tw_catalogue_post_pack(struct tw_catalogue *c, const struct tw_rollup_due *of,
         const struct tw_post_row *loose, size_t n, const struct tw_str rows[TW_POST_ROWS],
         struct tw_err *err) TW_MUST_USE;
@@ -29,22 +29,22 @@ struct tw_post_ask {
 	const char *project_id;
 	const struct tw_rollup_cell *cells;
 	size_t n_cells;
-	uint32_t slots; /* a bit for each that is wanted */
-	/* First the heads of a cell, then its traces that are not packed, then slots by number.
+	uint32_t slots; /* a bit per requested slot */
+	/* Called first with the heads of a cell, then its unpacked traces, then slots by number.
 	 * `data` is borrowed for the call. */
 	enum tw_status (*each)(void *arg, size_t cell, unsigned slot, const struct tw_post_row *row,
 	        struct tw_err *err);
 	void *arg;
 };
-/* What the rows hold at one moment. */
+/* Reads the rows from one snapshot. */
 enum tw_status tw_catalogue_post_read(
         struct tw_catalogue *c, const struct tw_post_ask *ask, struct tw_err *err) TW_MUST_USE;
 
-/* Methods whose names `fits` says yes to: their numbers with all that is known of them, at most
- * `limit`, by number.  *ret_all: there are no more.  `fits` is asked once for each name. */
+/* Finds methods whose names `fits` accepts: their ids with all known details, at most `limit`, by
+ * id.  *ret_all: there are no more.  `fits` is called once per name. */
 struct tw_post_names {
 	const char *project_id;
-	const char *name; /* this one alone; NULL: any */
+	const char *name; /* only this name; NULL: any */
 	enum tw_status (*fits)(void *arg, const char *name, bool *ret_fits, struct tw_err *err);
 	void *arg;
 	uint32_t limit;

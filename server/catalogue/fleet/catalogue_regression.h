@@ -1,8 +1,8 @@
 /*
- * catalogue_regression.h - what got slower, as the catalogue keeps it, and what people make of it.
+ * catalogue_regression.h - regressions in the catalogue, and their status.
  *
- * A finding is the same as one before it when series and versions are, or the series and nearly the
- * day; then its numbers follow what was found last, and what people said of it stays.
+ * A new result continues a stored regression if series and versions are equal, or the series and
+ * approximately the day; its numbers are then updated, and status and notes set by people are kept.
  * Thread: any.
  */
 #ifndef TW_CATALOGUE_REGRESSION_H
@@ -15,13 +15,13 @@ enum tw_regress_status { /* tw_regress_status_words */
 	TW_REGRESS_OPEN,
 	TW_REGRESS_ACKNOWLEDGED,
 	TW_REGRESS_FIXED,
-	TW_REGRESS_RETURNED, /* what was fixed before is slower again */
+	TW_REGRESS_RETURNED, /* a fixed regression occurred again */
 	TW_REGRESS_STATUSES
 };
 extern const char *const tw_regress_status_words[TW_REGRESS_STATUSES + 1]; /* ended by NULL */
 
-/* Puts what was found beside what is known; opens, fixes and brings back.  *io_fresh is raised by
- * those that are new. */
+/* Stores results: opens new regressions, marks fixed and returned ones.  *io_fresh is increased by
+ * the number of new ones. */
 enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *project_id,
         const struct tw_regress_found *of, size_t n, uint64_t *io_fresh,
         struct tw_err *err) TW_MUST_USE;
@@ -37,8 +37,8 @@ struct tw_regression {
 enum { TW_REGRESSIONS_MAX = 1000 };
 struct tw_regression_query { /* "": any */
 	const char *app, *scenario, *method, *version, *owner;
-	unsigned statuses;     /* a bit each */
-	int64_t unmuted_at_ms; /* leaves out what is muted then; 0: nothing */
+	unsigned statuses;     /* a bit per status */
+	int64_t unmuted_at_ms; /* skip those muted at that time; 0: none */
 };
 /* Newest change first, at most TW_REGRESSIONS_MAX. */
 enum tw_status tw_catalogue_regressions(struct tw_catalogue *c, const char *project_id,
@@ -49,7 +49,7 @@ enum tw_status tw_catalogue_regression_get(struct tw_catalogue *c, const char *p
         const char *id, struct tw_arena *a, struct tw_regression *ret,
         struct tw_err *err) TW_MUST_USE;
 
-struct tw_regression_said { /* by somebody */
+struct tw_regression_said { /* a change by a person */
 	enum tw_regress_status status;
 	const char *fixed_in, *owner, *note;
 	int64_t muted_until_ms;

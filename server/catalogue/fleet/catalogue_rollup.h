@@ -1,12 +1,11 @@
 /*
- * catalogue_rollup.h - rollups as the catalogue keeps them: deltas, parts, names of methods.
+ * catalogue_rollup.h - rollups in the catalogue: deltas, parts, names of methods.
  *
- * A trace is folded once: in one transaction it is marked and leaves a delta in
- * each of its cells (rollup_cell.h).  Deltas of a cell are added into its parts
- * in one transaction that deletes them, by whoever comes first.  So a kill at any
- * point counts nothing twice and loses nothing.  Names are written before, so that
- * no transaction is longer than TW_ROLLUP_NAMED_AT_ONCE rows, and ingest never
- * waits for more.  Projects take turns; what fails is put off and holds up nothing.
+ * A trace is counted once: one transaction marks it and adds a delta to each of its cells
+ * (rollup_cell.h).  Deltas of a cell are added to its parts in one transaction that deletes them,
+ * by any server.  So a kill at any point neither loses nor double-counts.  Names are written
+ * before, so that no transaction has more than TW_ROLLUP_NAMED_AT_ONCE rows and uploads never wait
+ * for more. Projects are handled in turn; failures are postponed and block nothing.
  * Thread: any.
  */
 #ifndef TW_CATALOGUE_ROLLUP_H
@@ -16,38 +15,38 @@
 #include "server/catalogue/fleet/rollup_cell.h"
 #include "server/stats/rollup.h"
 
-/* --- folding (catalogue_rollup.c) --- */
+/* --- counting traces (catalogue_rollup.c) --- */
 
 struct tw_rollup_naming { /* of a method */
 	uint64_t id;
 	const char *build_id, *mapping_id, *raw;
 	const char *name, *descriptor;
-	bool named; /* false: `name` says only that it is not known */
+	bool named; /* false: `name` is only a placeholder */
 };
 
 enum { TW_ROLLUP_NAMED_AT_ONCE = 512 };
-struct tw_rollup_names { /* of methods of one build and mapping */
+struct tw_rollup_names { /* methods of one build and mapping */
 	const char *project_id;
 	const struct tw_rollup_naming *methods;
 	size_t n;
-	int64_t day;              /* no trace that has them is of a later one */
-	struct tw_mapping_ids by; /* what named them */
+	int64_t day;              /* the latest day of a trace with these methods */
+	struct tw_mapping_ids by; /* the mappings that named them */
 };
-/* Writes those that are not there; all that are there are seen on that day.  Has them named again
- * when another mapping came meanwhile. */
+/* Writes missing names and updates the last day of all.  Schedules renaming if another mapping
+ * arrived in the meantime. */
 enum tw_status tw_catalogue_rollup_name(struct tw_catalogue *c, const struct tw_rollup_names *names,
         struct tw_err *err) TW_MUST_USE;
 
-struct tw_rollup_folding { /* a trace to be counted, whose methods have names */
+struct tw_rollup_folding { /* a trace to count, whose methods have names */
 	const char *project_id, *trace_id;
 	const struct tw_rollup_dims *cells;
 	size_t n_cells;
 	int64_t duration_ns;
-	struct tw_str facts; /* as tw_rollup_write_facts wrote them */
-	struct tw_str tree;  /* as tw_rollup_tree_write wrote it; empty: it has none */
-	struct tw_str posts; /* as tw_post_write wrote them; may be empty */
+	struct tw_str facts; /* as written by tw_rollup_write_facts */
+	struct tw_str tree;  /* as written by tw_rollup_tree_write; may be empty */
+	struct tw_str posts; /* as written by tw_post_write; may be empty */
 };
-/* All in one transaction.  Those that were folded or deleted meanwhile are passed over. */
+/* One transaction.  Skips traces that were counted or deleted in the meantime. */
 enum tw_status tw_catalogue_rollup_fold(struct tw_catalogue *c, const struct tw_rollup_folding *f,
         size_t n, struct tw_err *err) TW_MUST_USE;
 
@@ -64,50 +63,50 @@ struct tw_rollup_cell {
 	uint64_t traces;
 	int64_t version;
 	struct tw_str head;
-	struct tw_str parts[TW_ROLLUP_METRICS]; /* those that were asked for */
+	struct tw_str parts[TW_ROLLUP_METRICS]; /* the requested ones */
 	struct tw_rollup_delta *deltas;
 	size_t n_deltas;
 };
 struct tw_rollup_filter { /* "": any */
 	const char *app, *version_name, *build_id, *scenario, *device_class, *os;
-	const char *label; /* "": the cells that every trace has; "key": all values of that label */
+	const char *label; /* "": the cells of all traces; "key": all values of that label */
 	int64_t first_day, last_day;
 };
 enum { TW_ROLLUP_CELLS_READ = 50000 };
-/* Among the metrics: whoever asks does not tell apart scenarios, classes and systems, so one of the
- * cells that differ by nothing else may have the parts of all of them, and the others none. */
+/* A flag among the metrics: the caller does not distinguish scenarios, device classes and systems,
+ * so of the cells that differ only in these, one may get the merged parts and the others none. */
 #define TW_ROLLUP_WIDE (1U << TW_ROLLUP_METRICS)
-/* What they hold at one moment, by day; parts of the metrics whose bit is set, and with any of them
- * the facts of deltas.  TW_TOO_LARGE when it is more than TW_ROLLUP_CELLS_READ cells. */
+/* Cells from one snapshot, by day, with parts of the metrics whose bit is set, and with any bit
+ * also the facts of deltas.  TW_TOO_LARGE beyond TW_ROLLUP_CELLS_READ cells. */
 enum tw_status tw_catalogue_rollup_read(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_filter *f, unsigned metrics, struct tw_arena *a,
         struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
-/* How many traces such cells count. */
+/* Number of traces in such cells. */
 enum tw_status tw_catalogue_rollup_count(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_filter *f, uint64_t *ret, struct tw_err *err) TW_MUST_USE;
-/* What the methods are called, in the order of ids; name "" of one that is not there. */
+/* Names of the methods, in the order of ids; name "" if missing. */
 enum tw_status tw_catalogue_rollup_names(struct tw_catalogue *c, const char *project_id,
         const uint64_t *ids, size_t n, struct tw_arena *a, struct tw_rollup_naming **ret,
         struct tw_err *err) TW_MUST_USE;
-/* Methods of that name, by rising id; at most TW_ROLLUP_SAME_NAME. */
+/* Methods with that name, by rising id; at most TW_ROLLUP_SAME_NAME. */
 enum { TW_ROLLUP_SAME_NAME = 10000 };
 enum tw_status tw_catalogue_rollup_find(struct tw_catalogue *c, const char *project_id,
         const char *name, struct tw_arena *a, uint64_t **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
 
-/* --- adding deltas into parts (catalogue_rollup_add.c) --- */
+/* --- adding deltas to parts (catalogue_rollup_add.c) --- */
 
 struct tw_rollup_due {
 	const char *project_id;
 	int64_t cell_id;
 };
-/* A cell is due when it has `least` deltas, and a quarter of what its parts hold or `most`: so
- * making parts anew costs the same for each trace, however large they are, and a question never
- * reads more than `most` deltas of a cell.  And with any when it is of a day before `day`. */
+/* A cell is due if it has at least `least` deltas, and either a quarter as many as its parts
+ * contain or `most`: so rewriting parts costs the same per trace at any size, and a query never
+ * reads more than `most` deltas of a cell.  A cell of a day before `day` is due with any delta. */
 struct tw_rollup_when {
 	uint32_t least, most;
 	int64_t day, now_ms;
-	const char *after_project; /* of the projects behind it */
+	const char *after_project; /* start after this project */
 };
 enum tw_status tw_catalogue_rollup_due(struct tw_catalogue *c, const struct tw_rollup_when *when,
         uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret, size_t *ret_n,
@@ -117,15 +116,17 @@ enum tw_status tw_catalogue_rollup_put_off(struct tw_catalogue *c, const struct 
         int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_rollup_load(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_rollup_cell *ret, struct tw_err *err) TW_MUST_USE;
-/* Puts what `was` held into its new head and parts.  TW_CONFLICT: somebody else did meanwhile. */
+/* Replaces the deltas in `was` with a new head and parts.  TW_CONFLICT: another server did so
+ * already. */
 enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_cell *was, const struct tw_str *head,
         const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err) TW_MUST_USE;
 
-/* --- parts of many cells in one (catalogue_rollup_wide.c) --- */
+/* --- parts of several cells merged (catalogue_rollup_wide.c) --- */
 
-enum { TW_WIDE_CELLS = 4096 }; /* those beyond are read one by one */
-struct tw_rollup_wide {        /* cells of a day that differ only by scenario, class and system */
+enum { TW_WIDE_CELLS = 4096 }; /* further cells are read one by one */
+struct tw_rollup_wide {        /* cells of a day that differ only by scenario, device class and
+	                        * system */
 	const char *project_id;
 	struct tw_rollup_dims dims; /* day, app, version, build and mapping */
 	int64_t due;
@@ -133,47 +134,45 @@ struct tw_rollup_wide {        /* cells of a day that differ only by scenario, c
 	struct tw_rollup_cell *cells; /* with parts and without deltas */
 	size_t n;
 };
-/* Those of days before `day` of which cells changed since. */
+/* Those of days before `day` with cells changed since the last merge. */
 enum tw_status tw_catalogue_wides_due(struct tw_catalogue *c, int64_t day, uint32_t limit,
         struct tw_arena *a, struct tw_rollup_wide **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
 /* Reads its cells. */
 enum tw_status tw_catalogue_wide_load(struct tw_catalogue *c, struct tw_rollup_wide *io,
         struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
-/* The parts of all of its cells; of one cell alone nothing is kept. */
+/* Stores the parts of all its cells; nothing for a single cell. */
 enum tw_status tw_catalogue_wide_store(struct tw_catalogue *c, const struct tw_rollup_wide *w,
         const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err) TW_MUST_USE;
 
-/* --- names, age, making again (catalogue_rollup_name.c, catalogue_rollup_reset.c) --- */
+/* --- names, expiry, recomputation (catalogue_rollup_name.c, catalogue_rollup_reset.c) --- */
 
-struct tw_rollup_rename { /* a build whose mapping came */
+struct tw_rollup_rename { /* a build with a new mapping */
 	const char *project_id, *build_id;
 	int64_t after_id;
 	int64_t generation; /* of the mapping */
 };
-/* The first behind `after` (NULL: of all), and *ret_n methods of it to be looked at, by rising id;
- * TW_NOT_FOUND: there is no such build. */
+/* The first build after `after` (NULL: the first), with *ret_n of its methods by rising id;
+ * TW_NOT_FOUND: none. */
 enum tw_status tw_catalogue_rollup_renames(struct tw_catalogue *c,
         const struct tw_rollup_rename *after, struct tw_arena *a, struct tw_rollup_rename *ret,
         struct tw_rollup_naming **ret_methods, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
-/* Gives them these names and goes on behind the last; n 0 ends it.  Nothing when another mapping
- * came meanwhile. */
+/* Stores these names and advances past the last; n 0 ends the build.  Does nothing if another
+ * mapping arrived in the meantime. */
 enum tw_status tw_catalogue_rollup_renamed(struct tw_catalogue *c,
         const struct tw_rollup_rename *of, const struct tw_rollup_naming *methods, size_t n,
         struct tw_err *err) TW_MUST_USE;
 
-/* Deletes cells of days before `day`, and names of methods that only those used, a few at a time.
- */
+/* Deletes cells of days before `day`, and names of methods that only those used, in batches. */
 enum tw_status tw_catalogue_rollup_expire(
         struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 
 struct tw_rollup_reset {
 	uint64_t days, traces; /* to be counted again */
-	uint64_t days_kept;    /* with traces that are gone: what they counted stays */
+	uint64_t days_kept;    /* with deleted traces: their rollups are kept */
 };
-/* Empties the days of which every trace is still there, in a transaction each, so that they are
- * folded again; has traces that were given up or put off tried again, and all methods named again.
- */
+/* Empties the days whose traces all still exist, one transaction per day, so that they are counted
+ * again; also retries failed and postponed traces, and renames all methods. */
 enum tw_status tw_catalogue_rollup_reset(struct tw_catalogue *c, const char *project_id,
         struct tw_rollup_reset *ret, struct tw_err *err) TW_MUST_USE;
 

@@ -1,5 +1,5 @@
 /*
- * regression_json.h - a regression as the API, webhooks and digests tell it.
+ * regression_json.h - a regression as JSON, for the API, webhooks and digests.
  *
  * Thread: any.
  */
@@ -10,7 +10,7 @@
 
 #include "server/catalogue/fleet/catalogue_regression.h"
 
-/* NULL: no memory; json_decref is owed. */
+/* NULL: out of memory.  Free with json_decref. */
 json_t *tw_regression_json(const struct tw_regression *r);
 
 #endif

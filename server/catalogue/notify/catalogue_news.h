@@ -1,5 +1,5 @@
 /*
- * catalogue_news.h - what digests count, what a project wants of them, and which were made.
+ * catalogue_news.h - contents of digests, a project's settings for them, and those already made.
  *
  * Thread: any.
  */
@@ -17,7 +17,7 @@ enum tw_news_every { TW_NEWS_OFF, TW_NEWS_DAILY, TW_NEWS_WEEKLY };
 struct tw_news_rules {
 	enum tw_news_every every;
 	unsigned hour, weekday; /* UTC; 0 is Sunday */
-	bool webhook;           /* to the hooks that want digests */
+	bool webhook;           /* to the hooks that subscribe to digests */
 	const char *mail[TW_MAILS_MAX];
 	size_t n_mail;
 };
@@ -28,7 +28,8 @@ struct tw_news_period {
 struct tw_news_of {
 	const char *project_id, *project;
 	struct tw_news_period period;
-	struct tw_deadline deadline; /* asked between and within parts; what is left out is said */
+	struct tw_deadline deadline; /* checked between and within sections; the digest names
+	                              * omitted ones */
 };
 struct tw_news_ingest {
 	int64_t accepted, failed, expired;
@@ -36,7 +37,7 @@ struct tw_news_ingest {
 enum tw_status tw_catalogue_news_ingest(struct tw_catalogue *c, const char *project_id,
         struct tw_news_period of, struct tw_news_ingest *ret, struct tw_err *err) TW_MUST_USE;
 enum { TW_NEWS_REGRESSIONS_MAX = 200 };
-/* Ids of regressions to which that happened (enum tw_hook_event), newest first. */
+/* Ids of regressions with that event (enum tw_hook_event), newest first. */
 enum tw_status tw_catalogue_news_regressions(struct tw_catalogue *c, const char *project_id,
         struct tw_news_period of, int event, struct tw_arena *a, const char *const **ret,
         size_t *ret_n, struct tw_err *err) TW_MUST_USE;
@@ -46,20 +47,20 @@ struct tw_news_anr {
 	int64_t count;
 	int64_t total; /* of all such groups */
 };
-/* Groups whose first report came then, most reports first. */
+/* Groups whose first report is in the period, most reports first. */
 enum tw_status tw_catalogue_news_anrs(struct tw_catalogue *c, const char *project_id,
         struct tw_news_period of, struct tw_arena *a, struct tw_news_anr **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* Was one made whose end is on the day of until_ms (UTC) or later? */
+/* Whether a digest ends on the day of until_ms (UTC) or later. */
 enum tw_status tw_catalogue_news_made(struct tw_catalogue *c, const char *project_id,
         int64_t until_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
-/* The end of the last one before, 0: there is none. */
+/* The end of the last one before, 0: none. */
 enum tw_status tw_catalogue_news_last(struct tw_catalogue *c, const char *project_id,
         int64_t before_ms, int64_t *ret, struct tw_err *err) TW_MUST_USE;
-/* In one transaction: this period is told, by whoever comes first, and what is to be sent. */
+/* In one transaction: claims this period, for the first caller, and queues the messages. */
 enum tw_status tw_catalogue_news_claim(struct tw_catalogue *c, const struct tw_news_of *of,
         const char *facts, const struct tw_news_rules *to, struct tw_err *err) TW_MUST_USE;
-/* Somebody tells one now: no planned one is left out for it. */
+/* Sends a digest now, on request; planned ones are unaffected. */
 enum tw_status tw_catalogue_news_tell(struct tw_catalogue *c, const struct tw_news_of *of,
         const char *facts, const struct tw_news_rules *to, struct tw_err *err) TW_MUST_USE;
 

@@ -1,6 +1,6 @@
 /*
- * catalogue_tell.h - what happened to regressions and ANRs, noted and told to webhooks within the
- * transaction in which it happened.
+ * catalogue_tell.h - records events of regressions and ANRs, and queues them for webhooks, in the
+ * transaction that causes them.
  *
  * Thread: any.
  */
@@ -13,16 +13,16 @@
 
 struct tw_db; /* catalogue_db.h */
 
-#define TW_BY_ITSELF "tracewell" /* the author of what the server finds */
-/* Whoever the thread acts for. */
+#define TW_BY_ITSELF "tracewell" /* the author of the server's own findings */
+/* The actor of this thread. */
 const char *tw_cat_author(void);
 
 struct tw_regression_news {
 	enum tw_hook_event event;
 	const char *author;
-	bool quiet; /* an entry in the history, and no event */
+	bool quiet; /* only an entry in the history, no event */
 };
-/* An entry in the regression's history, as it is now, and the event. */
+/* Adds an entry with the regression's current state to its history, and the event. */
 enum tw_status tw_cat_regression_note(struct tw_db *db, const char *project_id,
         const char *regression_id, const struct tw_regression_news *what,
         struct tw_err *err) TW_MUST_USE;
@@ -30,8 +30,8 @@ enum tw_status tw_cat_regression_note(struct tw_db *db, const char *project_id,
 enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, const char *id,
         struct tw_arena *a, struct tw_regression *ret, struct tw_err *err) TW_MUST_USE;
 
-/* A report is about to get its first key: tells of the group when nobody has that key yet.  Reports
- * that are older than a week are no news. */
+/* Call before a report gets its first key: queues an event if the group is new.  Reports older than
+ * a week cause no event. */
 enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_hang_stale *of,
         const struct tw_anr_cause *cause, struct tw_err *err) TW_MUST_USE;
 
@@ -41,7 +41,7 @@ struct tw_regression_entry {
 	enum tw_hook_event event;
 	enum tw_regress_status status;
 };
-enum { TW_REGRESSION_ENTRIES = 100 }; /* of one; the oldest go */
+enum { TW_REGRESSION_ENTRIES = 100 }; /* per regression; older ones are deleted */
 /* Newest first. */
 enum tw_status tw_catalogue_regression_history(struct tw_catalogue *c, const char *project_id,
         const char *regression_id, struct tw_arena *a, struct tw_regression_entry **ret,

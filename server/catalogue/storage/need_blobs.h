@@ -1,8 +1,8 @@
 /*
- * need_blobs.h - rows that name files are written only while those files are there, as another
- * server may delete a file that no row names yet.
+ * need_blobs.h - commits rows that refer to files only while those files exist, as another server
+ * may delete a file that no row refers to yet.
  *
- * Thread: between the two calls, one.
+ * Thread: the same for both calls.
  */
 #ifndef TW_NEED_BLOBS_H
 #define TW_NEED_BLOBS_H
@@ -17,7 +17,7 @@ struct tw_needed_blobs {
 	bool lost;
 };
 void tw_need_blobs(struct tw_needed_blobs *n);
-/* Gives st, or TW_BUSY in words where a file is gone. */
+/* Returns st, or TW_BUSY with a message if a file is gone. */
 enum tw_status tw_end_need_blobs(
         struct tw_needed_blobs *n, enum tw_status st, struct tw_err *err) TW_MUST_USE;
 

@@ -1,9 +1,10 @@
 /*
- * storage_mark.h - data/storage says where a data folder's files are, when they are elsewhere.
+ * storage_mark.h - data/storage records the location of a data folder's files if it is not the
+ * folder.
  *
- * The server writes it (and `tracewell migrate`, of its target), so that tools on the folder look
- * there too, and so that a start without --blobs, or with another, does not take files for lost.
- * Secrets do not stand in it.
+ * Written by the server (and by `tracewell migrate` for its target), so that tools on the folder
+ * use the same location, and a start without --blobs, or with a different one, does not treat files
+ * as lost. Contains no secrets.
  * Thread: one.
  */
 #ifndef TW_STORAGE_MARK_H
@@ -15,21 +16,20 @@
 
 struct tw_blobs;
 
-/* What the folder says, else that files are in it; *ret points into the arena.  The environment's
- * settings go before those of the file. */
+/* The recorded location, or else the folder itself; *ret points into the arena.  Settings of the
+ * environment override those of the file. */
 enum tw_status tw_storage_of(const char *data_dir, struct tw_arena *a, struct tw_storage *ret,
         struct tw_err *err) TW_MUST_USE;
-/* Before a start: TW_CONFLICT with a sentence when the folder's files are elsewhere than `s` says.
- */
+/* Before a start: TW_CONFLICT with a message if the recorded location differs from `s`. */
 enum tw_status tw_storage_agree(
         const char *data_dir, const struct tw_storage *s, struct tw_err *err) TW_MUST_USE;
-/* Are files that the catalogue names where `b` looks for them?  A few are asked for, without
- * fetching them; TW_CONFLICT with a sentence when none is.  *ret_names: it names some. */
+/* Whether `b` has files that the catalogue refers to: checks a few without fetching them.
+ * TW_CONFLICT with a message if none exists.  *ret_names: the catalogue refers to some. */
 enum tw_status tw_storage_prove(struct tw_catalogue *c, struct tw_blobs *b, bool *ret_names,
         struct tw_err *err) TW_MUST_USE;
-/* Has the folder been served from elsewhere before? */
+/* Whether the folder was served from another location before. */
 bool tw_storage_is_kept(const char *data_dir);
-/* Writes it; removes it for the data folder itself. */
+/* Writes the file; removes it if the location is the data folder itself. */
 enum tw_status tw_storage_keep(
         const char *data_dir, const struct tw_storage *s, struct tw_err *err) TW_MUST_USE;
 

@@ -1,8 +1,8 @@
 /*
- * storage_owner.h - whose catalogue a prefix of a store is.
+ * storage_owner.h - records which catalogue owns a prefix of a store.
  *
- * Files there are deleted by what one catalogue says, so a prefix belongs to one: the object
- * owner/<id> there, and data/storage_owner with that id here.
+ * Files there are deleted according to one catalogue, so a prefix belongs to one: the object
+ * owner/<id> in the store, and data/storage_owner with that id locally.
  * Thread: one.
  */
 #ifndef TW_STORAGE_OWNER_H
@@ -24,21 +24,21 @@ struct tw_storage_claim {
 	const struct tw_storage *storage;
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *blobs;
-	bool fresh;                   /* the catalogue's files are only to come there */
-	char never[TW_STORAGE_OWNER]; /* whose prefix is not taken over by s3-adopt; "": anybody's
-	                               */
+	bool fresh;                   /* the catalogue's files are yet to be copied there */
+	char never[TW_STORAGE_OWNER]; /* an owner whose prefix s3-adopt does not take over; "":
+	                               * none */
 };
 
-/* "" none yet. */
+/* "" if there is none yet. */
 enum tw_status tw_storage_id(const struct tw_storage_claim *c, char out[TW_STORAGE_OWNER],
         struct tw_err *err) TW_MUST_USE;
 
-/* Are the catalogue's files there, and is the prefix its own?  Takes one that is nobody's; from
- * then on the store is not held (blob_store.h).  TW_CONFLICT with a sentence when it is another's,
- * when it is nobody's and has files of which this catalogue knows nothing, or when the catalogue's
- * are not there. */
+/* Verifies that the catalogue's files are there and the prefix is its own; takes an unowned prefix.
+ * After that the store is not held (blob_store.h).  TW_CONFLICT with a message if the prefix
+ * belongs to another catalogue, if it is unowned and has files unknown to this catalogue, or if the
+ * catalogue's files are missing. */
 enum tw_status tw_storage_claim(const struct tw_storage_claim *c, struct tw_err *err) TW_MUST_USE;
-/* A server's own. */
+/* The same for a server. */
 enum tw_status tw_storage_own(struct tw_app *app, struct tw_err *err) TW_MUST_USE;
 
 #endif

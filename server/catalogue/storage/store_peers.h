@@ -1,8 +1,9 @@
 /*
- * store_peers.h - servers that share a catalogue share a store: what one deletes no other puts.
+ * store_peers.h - coordination between servers that share a catalogue and a store: no server
+ * deletes an object that another is writing.
  *
- * Whoever puts a key has it with others until the store said that it is there; whoever deletes it
- * has it alone, and leaves alone what was put a short while ago, as its row may be on its way.
+ * A writer holds the lock of a key shared until the store confirmed the object; a deleter holds it
+ * exclusively, and skips recently written objects, as their rows may not be committed yet.
  */
 #ifndef TW_STORE_PEERS_H
 #define TW_STORE_PEERS_H
@@ -10,7 +11,7 @@
 struct tw_blobs;
 struct tw_catalogue;
 
-/* At start.  Nothing to heed where the server is alone, or files are in its folder. */
+/* Call at start.  Does nothing for a single server, or if files are in its folder. */
 void tw_store_peers_heed(struct tw_blobs *b, struct tw_catalogue *c);
 
 #endif

@@ -26,17 +26,17 @@ struct tw_recorder;
 
 enum tw_status tw_recorder_start(struct tw_catalogue *c, struct tw_blobs *b,
         struct tw_recorder **ret, struct tw_err *err) TW_MUST_USE;
-/* Writes pending records first.  NULL is fine; returns NULL. */
+/* Writes pending records first.  Accepts NULL; returns NULL. */
 struct tw_recorder *tw_recorder_stop(struct tw_recorder *r);
 
-/* After the commit of a change: queues the record.  A failure is logged, and the record is written
- * at the next start. */
+/* Call after the commit of a change: queues the record.  A failure is logged, and the record is
+ * written at the next start. */
 void tw_record_trace(struct tw_recorder *r, const char *project_id, const char *trace_id);
 void tw_record_new_trace(struct tw_recorder *r, const char *project_id, const char *trace_id);
 void tw_record_build(struct tw_recorder *r, const char *project_id, const char *build_id);
 /* The same, unless the build has a record. */
 void tw_record_new_build(struct tw_recorder *r, const char *project_id, const char *build_id);
-/* Before the rows of a trace are deleted, and after. */
+/* Call before the rows of a trace are deleted, and after. */
 void tw_record_drop(struct tw_recorder *r, const char *trace_id);
 
 /* Starts writing missing records in the background. */
@@ -45,10 +45,10 @@ void tw_records_complete(struct tw_recorder *r);
 /* Reads a record.  TW_CORRUPT if it is not a record. */
 enum tw_status tw_record_read(
         struct tw_blobs *b, const char *key, json_t **ret, struct tw_err *err) TW_MUST_USE;
-/* Does the catalogue have the trace or build of a record? */
+/* Whether the catalogue has the trace or build of a record. */
 enum tw_status tw_record_known(struct tw_catalogue *c, struct tw_blobs *b, const char *key,
         bool *ret, struct tw_err *err) TW_MUST_USE;
-/* Is it the record of a trace, whose id ends the key? */
+/* Whether it is the record of a trace, whose id ends the key. */
 bool tw_record_is_of_trace(const char *key);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * catalogue_quarantine.h - uploads of which decoders died: which, why, how often.
+ * catalogue_quarantine.h - uploads on which decoders died: which, why, how often.
  *
- * A row comes when a trace fails for good that way (tw_catalogue_job_failed), stays while it is
- * tried again, and goes when that succeeds, when a decoder refuses it in words, or with the trace.
+ * A row is added when a trace fails permanently that way (tw_catalogue_job_failed).  It stays while
+ * the trace is retried, and is deleted when decoding succeeds or reports an error, or with the
+ * trace.
  * Thread: any.
  */
 #ifndef TW_CATALOGUE_QUARANTINE_H
@@ -16,7 +17,7 @@ enum { TW_QUARANTINE_PAGE = 1000 };
 
 struct tw_death_note {
 	const char *reason; /* tw_death_word */
-	int signal;         /* 0 none */
+	int signal;         /* 0: none */
 	const char *format; /* "" not recognised */
 	uint32_t decoder_version;
 };
@@ -30,22 +31,22 @@ struct tw_quarantined {
 	uint32_t deaths;
 	uint64_t bytes; /* of the upload */
 	enum tw_trace_state state;
-	bool pinned;    /* or kept for something */
+	bool pinned;    /* or kept for a reason */
 	bool spoken_of; /* has a title or annotations */
 };
-/* Of a project, the oldest first, at most TW_QUARANTINE_PAGE. */
+/* Of a project, oldest first, at most TW_QUARANTINE_PAGE. */
 enum tw_status tw_catalogue_quarantine(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_quarantined **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* TW_NOT_FOUND when it is in no quarantine. */
+/* TW_NOT_FOUND if it is not quarantined. */
 enum tw_status tw_catalogue_quarantine_get(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, struct tw_quarantined *ret,
         struct tw_err *err) TW_MUST_USE;
-/* What lies in the quarantines of all projects together. */
+/* Totals of all projects. */
 enum tw_status tw_catalogue_quarantine_size(struct tw_catalogue *c, uint64_t *ret_traces,
         uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
 
-/* Inside the transaction that ends a job. */
+/* Call in the transaction that ends a job. */
 enum tw_status tw_cat_quarantine_enter(struct tw_db *db, const struct tw_job_row *job,
         const struct tw_death_note *note, struct tw_err *err);
 enum tw_status tw_cat_quarantine_leave(
