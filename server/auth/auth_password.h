@@ -1,9 +1,9 @@
 /*
- * auth_password.h - passwords: argon2id, and the same time for everyone.
+ * auth_password.h - password hashing with argon2id, in constant time for all accounts.
  *
- * A check of nobody's password takes as long as one of somebody's, so that the
- * time of an answer does not tell which names exist.  Each takes 64 MiB for some
- * 0.1 s, so only a few run at once.
+ * A check for an unknown account takes as long as one for an existing account, so response times do
+ * not reveal which names exist.  Each check takes 64 MiB for about 0.1 s, so only a few run
+ * concurrently.
  * Thread: any.
  */
 #ifndef TW_AUTH_PASSWORD_H
@@ -16,14 +16,15 @@
 
 enum { TW_PASSWORD_MIN = 10, TW_PASSWORD_MAX = 256 };
 
-/* May this be a password of that name?  TW_BAD_REQUEST says why not. */
+/* Checks that the text is acceptable as the password of that name.  TW_BAD_REQUEST with the
+ * reason. */
 enum tw_status tw_password_judge(
         const char *plain, const char *name, struct tw_err *err) TW_MUST_USE;
-/* What is stored. */
+/* The hash to store. */
 enum tw_status tw_password_hash(
         const char *plain, char ret[TW_PASSWORD_HASH_BYTES], struct tw_err *err) TW_MUST_USE;
-/* Is it this one's?  `hash` "" is nobody's: false after the same time.  TW_BUSY when too many are
- * being checked. */
+/* Verifies a password.  `hash` "" (unknown account) gives false after the same time.  TW_BUSY if
+ * too many checks are running. */
 enum tw_status tw_password_check(
         const char *hash, const char *plain, bool *ret, struct tw_err *err) TW_MUST_USE;
 

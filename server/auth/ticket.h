@@ -1,13 +1,12 @@
 /*
- * ticket.h - links that other tools may fetch: who may read what, until when, in the link itself.
+ * ticket.h - signed links that let other tools fetch one resource.
  *
- * A tool on another origin sends neither the page's cookie nor a key, and some send
- * no query.  So the target of one GET, the project it may read and the time it
- * ends are written into the path and signed (HMAC-SHA256) with a key that the
- * process makes when it starts.  Nothing is stored; a restart ends all tickets.  Servers that
- * share a catalogue derive one key from secret.key, and accept each other's.  That is
- * meant: they are for the minutes in which a tool loads, and a key on disk would be a secret in
- * every backup.
+ * A tool on another origin sends neither the page's cookie nor a key, and some drop the query.  So
+ * the target of one GET, the readable project and the expiry are part of the path, signed with
+ * HMAC-SHA256 by a key created at the start of the process.  Servers that share a catalogue derive
+ * one key from secret.key, and accept each other's tickets.  Nothing is stored; a restart
+ * invalidates all tickets.  That is intended: they are used for the minutes in which a tool loads,
+ * and a key on disk would be a secret in every backup.
  * Thread: any.
  */
 #ifndef TW_TICKET_H
@@ -26,10 +25,10 @@ struct tw_ticket {
 
 enum tw_status tw_ticket_key_new(
         uint8_t ret_key[TW_TICKET_KEY_BYTES], struct tw_err *err) TW_MUST_USE;
-/* The ticket as text for one piece of a path, in the arena. */
+/* The ticket as one path segment, in the arena. */
 enum tw_status tw_ticket_seal(const uint8_t key[TW_TICKET_KEY_BYTES], const struct tw_ticket *t,
         struct tw_arena *a, const char **ret, struct tw_err *err) TW_MUST_USE;
-/* TW_NO_TOKEN: not signed with this key, or over at now_ms.  Texts live in the arena. */
+/* TW_NO_TOKEN: not signed with this key, or expired at now_ms.  Texts are in the arena. */
 enum tw_status tw_ticket_open(const uint8_t key[TW_TICKET_KEY_BYTES], const char *text,
         int64_t now_ms, struct tw_arena *a, struct tw_ticket *ret, struct tw_err *err) TW_MUST_USE;
 

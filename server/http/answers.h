@@ -1,8 +1,8 @@
 /*
- * answers.h - answers that took long to make, kept for whoever asks the same.
+ * answers.h - the response cache, for responses that were slow to compute.
  *
- * A key says all that the answer depends on: which project and trace, what read it, its names, the
- * question, how the bytes are compressed.  What was not asked for longest makes room.
+ * A key contains everything that determines the response: project and trace, decoder, names, query,
+ * compression.  The least recently used entry is evicted first.
  * Thread: any.
  */
 #ifndef TW_ANSWERS_H
@@ -14,14 +14,14 @@
 
 struct tw_answers;
 
-/* 0: nothing is kept.  NULL: no memory. */
+/* max_bytes 0: no cache.  NULL: out of memory. */
 struct tw_answers *tw_answers_new(uint64_t max_bytes);
-struct tw_answers *tw_answers_free(struct tw_answers *a); /* NULL is fine; returns NULL */
+struct tw_answers *tw_answers_free(struct tw_answers *a); /* accepts NULL; returns NULL */
 
-/* Appends a copy; false, with nothing appended: it is not there, or there is no memory. */
+/* Appends a copy; false, with nothing appended: no such entry, or out of memory. */
 bool tw_answers_take(struct tw_answers *a, const char *key, struct tw_buf *out);
 
-/* Copies it, unless it is too large beside the others to be worth it. */
+/* Stores a copy, unless it is too large a part of the cache. */
 void tw_answers_keep(struct tw_answers *a, const char *key, struct tw_str bytes);
 
 void tw_answers_metrics(struct tw_answers *a, struct tw_buf *out);

@@ -1,5 +1,5 @@
 /*
- * http_encode.h - which Content-Encoding a client takes, and making it.
+ * http_encode.h - negotiates and applies Content-Encoding.
  *
  * Thread: a stream one at a time.
  */
@@ -18,17 +18,17 @@ enum tw_coding { TW_CODING_IDENTITY, TW_CODING_GZIP, TW_CODING_ZSTD };
 /* "identity", "gzip", "zstd". */
 const char *tw_coding_word(enum tw_coding c);
 
-/* The coding of an Accept-Encoding header (NULL: none) with the highest weight; zstd before gzip
- * before identity where weights are equal.  Parts that do not parse are passed over. */
+/* The coding of an Accept-Encoding header (NULL: absent) with the highest weight; for equal weights
+ * zstd, then gzip, then identity.  Parts that do not parse are ignored. */
 enum tw_coding tw_coding_choose(const char *accept);
-/* Is this one acceptable at all (weight above 0, by name or by *)? */
+/* Whether this coding is acceptable (weight above 0, by name or by *). */
 bool tw_coding_accepted(const char *accept, enum tw_coding c);
 
 struct tw_encoder;
-/* NULL when memory is short. */
+/* NULL if memory is short. */
 struct tw_encoder *tw_encoder_new(enum tw_coding c);
 struct tw_encoder *tw_encoder_free(struct tw_encoder *e);
-/* Takes all of p; appends what is ready to *out.  `end`: there is no more. */
+/* Consumes p; appends available output to *out.  `end`: the last input. */
 enum tw_status tw_encoder_push(struct tw_encoder *e, const void *p, size_t n, bool end,
         struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 

@@ -29,23 +29,23 @@
 struct tw_held;
 struct tw_watch;
 
-/* Bytes of a stream on their way to the client. */
+/* Unsent bytes of a stream. */
 struct tw_outflow {
 	struct tw_outflow *next;
 	struct tw_outflow **at; /* the pointer to this one; NULL: not in the list */
 	int fd;
-	_Atomic bool ready; /* bytes wait for the client */
+	_Atomic bool ready; /* bytes are waiting for the client */
 	_Atomic uint64_t sent;
-	uint64_t seen, since_ns; /* `sent` where the window began */
+	uint64_t seen, since_ns; /* `sent` at the start of the window */
 };
 
 struct tw_http {
 	struct tw_app *app;
 	struct MHD_Daemon *daemon;
 	struct tw_pool *pool;
-	struct tw_pool *arrivals; /* of uploads; NULL: there are none */
-	struct tw_pool *outbound; /* of routes that wait for other servers; NULL: there are none */
-	struct tw_pool *by_child; /* of routes that wait for children; NULL: there are none */
+	struct tw_pool *arrivals; /* for uploads; NULL: none */
+	struct tw_pool *outbound; /* for routes that wait for other servers; NULL: none */
+	struct tw_pool *by_child; /* for routes that wait for child processes; NULL: none */
 	struct tw_pool *callers;  /* looks up callers */
 	struct tw_watch *watch;
 	struct tw_periodic *memory;
@@ -54,8 +54,8 @@ struct tw_http {
 	const struct tw_route *routes;
 	size_t n_routes;
 	int listen_fd;
-	bool for_metrics;     /* answers routes marked `metrics` and nothing else */
-	_Atomic int requests; /* under way */
+	bool for_metrics;     /* serves only routes marked `metrics` */
+	_Atomic int requests; /* in progress */
 	struct tw_slots *slots;
 	_Atomic uint64_t ids;
 };
@@ -73,7 +73,7 @@ enum tw_phase {
 enum { TW_MAX_HEADERS = 16, TW_REQ_ID = 17 };
 
 struct tw_req {
-	struct tw_pool_task task; /* first: the pool hands it back */
+	struct tw_pool_task task; /* first member: the pool returns it */
 	struct tw_http *http;
 	struct MHD_Connection *connection;
 	struct tw_arena *arena;
@@ -84,122 +84,122 @@ struct tw_req {
 	const char *method;
 	char id[TW_REQ_ID];
 	char address[INET6_ADDRSTRLEN]; /* of the client */
-	bool proxy_https;               /* what a trusted proxy said; else false, empty and NULL */
+	bool proxy_https;               /* from a trusted proxy; otherwise false, empty and NULL */
 	struct tw_str proxy_host;
 	const char *proxy_user;
 	enum tw_phase phase;
-	enum tw_status refused; /* TW_OK, or why the rest of the body is only swallowed */
+	enum tw_status refused; /* TW_OK, or why the rest of the body is discarded */
 	struct tw_err err;
 	const char *const *known; /* parameters, where one was refused; else NULL */
 	struct tw_slot slot;
-	const _Atomic bool *abandoned; /* its work ends without an answer; NULL: it goes on */
-	struct tw_buf early;           /* of the body, while the caller is not known */
-	bool to_look_up;               /* its caller, on the pool */
-	bool read_whole;               /* its body was received */
-	bool came_late;                /* its headers, after the server began to stop */
+	const _Atomic bool *abandoned; /* cancels its work; NULL: it continues */
+	struct tw_buf early;           /* body received before the caller is known */
+	bool to_look_up;               /* its caller must be looked up, on the pool */
+	bool read_whole;               /* its body was received completely */
+	bool came_late;                /* its headers arrived after the server began to stop */
 	bool begun;   /* route->begin was called and neither end nor abort finished the request */
-	bool expects; /* Expect: 100-continue: no body byte is on its way yet */
-	bool hurried; /* tw_req_hurry */
-	bool took_quota;   /* of the key; what came is settled at the end */
+	bool expects; /* Expect: 100-continue: the client has sent no body byte yet */
+	bool hurried; /* see tw_req_hurry */
+	bool took_quota;   /* of the key; corrected at the end by the bytes received */
 	uint64_t declared; /* Content-Length; UINT64_MAX: chunked */
 	uint64_t got;      /* body bytes */
 	uint64_t max_body;
 	uint64_t started_ns, deadline_ns;
-	void *state;          /* the route's */
-	struct tw_held *held; /* the memory of its answer; NULL: not counted */
+	void *state;          /* for the route */
+	struct tw_held *held; /* the memory of its response; NULL: not counted */
 	struct tw_pair headers[TW_MAX_HEADERS];
 	size_t n_headers;
-	/* http_wait.c's: `end` asked to be called again; it is in the list; its route is not being
-	 * called. */
+	/* For http_wait.c: `end` asked to be called again; it is in the list; its route is not
+	 * being called. */
 	bool waits, is_waiting, is_idle;
 	struct tw_req *next_waiting, *next_taken;
 	bool own_encoding; /* the route set Content-Encoding */
 	int http_code;     /* of the reply */
 	struct MHD_Response *response;
-	struct tw_str body; /* of the response, where it was given as bytes; they belong to it */
+	struct tw_str body; /* of the response, if it was passed as bytes; owned by the response */
 };
 
 uint64_t tw_http_now_ns(void);
 /* The next request's id. */
 void tw_http_make_id(struct tw_http *h, char out[TW_REQ_ID]);
-/* The client's address as a number; of IPv4 inside IPv6 the former. */
+/* The client's numeric address; IPv4-mapped IPv6 as IPv4. */
 void tw_http_address(struct MHD_Connection *connection, char ret[INET6_ADDRSTRLEN]);
 
-/* A server of its own at that address; `for_metrics`: it answers /metrics and nothing else. */
+/* A separate server at that address; `for_metrics`: serves only /metrics. */
 enum tw_status tw_http_start_at(const char *where, bool for_metrics, struct tw_app *app,
         struct tw_http **ret, struct tw_err *err) TW_MUST_USE;
 
 enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err) TW_MUST_USE;
 void tw_http_pools_end(struct tw_http *h);  /* requests that end later are refused */
-void tw_http_pools_stop(struct tw_http *h); /* once no event loop runs */
-/* The pool on which that request's route ends. */
+void tw_http_pools_stop(struct tw_http *h); /* call after all event loops have ended */
+/* The pool for the end of this request's route. */
 struct tw_pool *tw_http_pool_of(const struct tw_req *r);
-/* The owner of a request's tasks (pool.h): its project, or the client's address where the route
- * needs no key. */
+/* The owner of a request's tasks (pool.h): its project, or the client's address if the route needs
+ * no key. */
 const char *tw_http_owner_of(const struct tw_req *r);
 
-/* A socket that listens on "ADDRESS:PORT". */
+/* A listening socket on "ADDRESS:PORT". */
 enum tw_status tw_http_listen(const char *where, int *ret_fd, struct tw_err *err) TW_MUST_USE;
 
-/* Descriptors for so many connections and the rest, as far as the system lets us; told in the log
- * when that is not enough. */
+/* Raises the limit of descriptors for this many connections and other files, as far as permitted;
+ * logs if that is not enough. */
 void tw_http_need_descriptors(unsigned connections);
 
-/* Connections are ended when their headers are late (config->connection_timeout_s) or their body is
- * too slow, and the one idle for longest when there are more than config->connections.  Stopped
- * when there is no connection any more. */
+/* Closes connections whose headers are late (config->connection_timeout_s) or whose body is too
+ * slow, and above config->connections the longest idle one.  Stop it when there are no connections
+ * left. */
 enum tw_status tw_watch_start(const struct tw_config *config, struct tw_metrics *metrics,
         struct tw_slots *slots, struct tw_watch **ret, struct tw_err *err) TW_MUST_USE;
-struct tw_watch *tw_watch_stop(struct tw_watch *w); /* NULL is fine; returns NULL */
+struct tw_watch *tw_watch_stop(struct tw_watch *w); /* accepts NULL; returns NULL */
 /* For libmicrohttpd, with the watch as cls: a connection begins or ends. */
 void tw_watch_connection(void *cls, struct MHD_Connection *connection, void **context,
         enum MHD_ConnectionNotificationCode what);
 enum tw_wait {
 	TW_WAIT_IDLE,  /* for headers, or for the end of a refused body */
-	TW_WAIT_HELD,  /* for a small body of a caller not known, with a pace */
-	TW_WAIT_BODY,  /* for a body, with a pace */
-	TW_WAIT_SERVER /* the client waits */
+	TW_WAIT_HELD,  /* for a small body of an unknown caller, at a minimum rate */
+	TW_WAIT_BODY,  /* for a body, at a minimum rate */
+	TW_WAIT_SERVER /* the client waits for the server */
 };
-/* What it waits for from now on. */
+/* Sets the current phase of a connection. */
 void tw_watch_wait(struct tw_watch *w, struct MHD_Connection *connection, enum tw_wait wait);
 void tw_watch_got(struct MHD_Connection *connection, size_t bytes);
-/* Set once the client has closed the connection during TW_WAIT_SERVER; valid as long as the
- * connection. NULL: not watched. */
+/* Set if the client closes the connection during TW_WAIT_SERVER; valid as long as the connection.
+ * NULL: not watched. */
 const _Atomic bool *tw_watch_abandoned(struct MHD_Connection *connection);
-/* Its socket is to linger once it is closed (http_linger.h). */
+/* Keeps its socket half open after it is closed (http_linger.h). */
 void tw_watch_linger(struct MHD_Connection *connection);
-/* It was accepted past the limit, with no idle one to give way. */
+/* Whether it was accepted above the limit, with no idle connection to close. */
 bool tw_watch_is_surplus(struct MHD_Connection *connection);
 
-/* Sets r->route, and r->method where a header says it; refused in words where there is none. */
+/* Sets r->route, and r->method if a header overrides it; fails with a message if there is none. */
 enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 
 /* Validates the request line and headers; the reply to a refusal closes the connection.  `method`
- * and `version` are the library's own: pointers into the bytes as they were received. */
+ * and `version` are the library's own pointers into the received bytes. */
 enum tw_status tw_req_validate_headers(
         struct tw_req *r, const char *method, const char *version, struct tw_err *err) TW_MUST_USE;
-/* Takes from a trusted proxy, and from nobody else, what it says of its client. */
+/* Reads forwarding headers, only from a trusted proxy. */
 enum tw_status tw_req_hear_proxy(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
-/* A change that comes without a key may only come from our own page: what the browser says of where
- * it was made is believed when it is a no. */
+/* Cross-site check: a change without a key must come from our own page.  The browser's origin
+ * headers can only refuse it. */
 enum tw_status tw_req_judge_origin(const struct tw_req *r, struct tw_err *err) TW_MUST_USE;
-/* The caller's key may send that request (quota.h), or TW_RATE. */
+/* Charges the request to the quota of the caller's key (quota.h), or TW_RATE. */
 enum tw_status tw_req_take_quota(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 void tw_req_settle_quota(struct tw_req *r);
-/* After `end`, of a request that is_waiting: will it be called again?  Another thread has it then.
- */
+/* After `end` of a request with is_waiting: whether it will be called again; if so, another thread
+ * now owns it. */
 bool tw_req_goes_on_waiting(struct tw_req *r);
-/* Requests that wait are called a last time, and none waits from then on. */
+/* Calls waiting requests a last time; none can wait after that. */
 void tw_http_waits_end(struct tw_app *app);
-/* Has the client closed its sending side, with nothing left to read? */
+/* Whether the client has closed its sending side, with nothing left to read. */
 bool tw_req_client_left(const struct tw_req *r);
-/* Did the client close the connection of a request that only reads? */
+/* Whether the client closed the connection of a read-only request. */
 bool tw_req_is_abandoned(const struct tw_req *r);
-/* The connection ends after a second without a byte, or as configured again. */
+/* Closes the connection after one second without a byte, or resets that to the configured time. */
 void tw_req_hurry(const struct tw_req *r, bool hurry);
 
-/* Memory of answers (http_memory.c): counted from `hold`, for another project from `hold_for`;
- * `held` returns st, or TW_BUSY when memory was refused on the way. */
+/* Memory of responses (http_memory.c): counted from tw_req_hold on, after tw_req_hold_for for
+ * another caller; tw_req_held returns st, or TW_BUSY if memory was refused in between. */
 enum tw_status tw_req_hold(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 void tw_req_hold_for(struct tw_req *r, const struct tw_caller *as);
 enum tw_status tw_req_held(struct tw_req *r, enum tw_status st, struct tw_err *err) TW_MUST_USE;
@@ -208,10 +208,10 @@ void tw_outflow_begin(struct tw_http *h, struct tw_outflow *o, struct MHD_Connec
 void tw_outflow_end(struct tw_http *h, struct tw_outflow *o);
 void tw_http_memory_tick(struct tw_http *h);
 
-/* The reply that reports r->err; none only where there is no memory. */
+/* Replies with r->err; sends nothing only if memory is short. */
 void tw_reply_error(struct tw_req *r);
-/* Writes the same reply to the socket, where the library takes none: in the middle of a body.  The
- * connection is then to be closed. */
+/* Writes the same reply directly to the socket, in the middle of a body, where the library accepts
+ * none.  The caller then closes the connection. */
 void tw_reply_error_now(struct tw_req *r);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * http_path.h - request targets: safe decoding, path templates, query pairs.
+ * http_path.h - request targets: decoding, path templates, query pairs.
  *
- * A target in absolute form (http://host/path) is accepted as RFC 9112 requires; its authority
- * then replaces the Host header.
- * The target is cut at / before it is decoded, so that %2f stays inside its
- * piece; NUL, broken escapes and invalid UTF-8 are refused everywhere.
+ * A target in absolute form (http://host/path) is accepted as RFC 9112 requires; its authority then
+ * replaces the Host header.
+ * The target is split at / before it is decoded, so that %2f stays inside its segment; NUL, broken
+ * escapes and invalid UTF-8 are refused everywhere.
  */
 #ifndef TW_HTTP_PATH_H
 #define TW_HTTP_PATH_H
@@ -27,12 +27,13 @@ struct tw_target {
 	size_t n_pairs;
 };
 
-/* Texts live in the arena.  TW_BAD_REQUEST with a sentence. */
+/* Texts are in the arena.  TW_BAD_REQUEST with a message. */
 enum tw_status tw_target_parse(
         struct tw_arena *a, const char *raw, struct tw_target *ret, struct tw_err *err) TW_MUST_USE;
-/* Does the path fit "/api/v1/traces/{id}/flame"?  {*} as the last piece takes any rest. */
+/* Whether the path matches "/api/v1/traces/{id}/flame"; {*} as the last segment matches the
+ * rest. */
 bool tw_target_matches(const struct tw_target *t, const char *template);
-/* What stands for {name}; for "*" the rest, joined by / in the arena.  NULL: no such piece. */
+/* The segment for {name}; for "*" the rest, joined by / in the arena.  NULL: no such segment. */
 const char *tw_target_piece(
         const struct tw_target *t, const char *template, const char *name, struct tw_arena *a);
 

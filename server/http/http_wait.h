@@ -20,9 +20,9 @@ enum tw_status tw_http_waits_start(struct tw_app *app, struct tw_err *err) TW_MU
 /* Call when no request is left. */
 void tw_http_waits_stop(struct tw_app *app);
 
-/* In the `end` of a slow route, which then returns TW_OK without a reply: it is called again.
- * False: it has to reply now, because the client has disconnected, the server is shutting down,
- * or too many requests of the project are waiting. */
+/* Call in the `end` of a slow route, which then returns TW_OK without a reply: it is called again.
+ * False: it must reply now, because the client has disconnected, the server is shutting down, or
+ * too many requests of the project are waiting. */
 bool tw_req_wait(struct tw_req *r);
 
 #endif

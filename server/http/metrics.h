@@ -1,10 +1,9 @@
 /*
- * metrics.h - counters of a running server, in Prometheus' text form.
+ * metrics.h - counters of a running server, in Prometheus' text format.
  *
- * Requests by route and status, bytes both ways, a latency histogram by route,
- * decode outcomes by format, limits hit.  Queue depth and disk are asked for
- * when the text is made (api_ops.c).  NULL is accepted everywhere, so that
- * parts can run without a server.
+ * Requests by route and status, bytes in both directions, a latency histogram by route, decode
+ * outcomes by format, limits hit.  Queue depth and disk are read when the text is made (api_ops.c).
+ * NULL is accepted everywhere, so that parts can run without a server.
  * Thread: any; counting takes no lock.
  */
 #ifndef TW_METRICS_H
@@ -24,7 +23,7 @@ struct tw_route;
 struct tw_metrics *tw_metrics_new(const struct tw_route *routes, size_t n_routes);
 struct tw_metrics *tw_metrics_free(struct tw_metrics *m);
 
-/* One answered request; route NULL: none matched. */
+/* One finished request; route NULL: none matched. */
 struct tw_metrics_request {
 	const struct tw_route *route;
 	int http;
@@ -35,19 +34,19 @@ void tw_metrics_request(struct tw_metrics *m, const struct tw_metrics_request *r
 void tw_metrics_bytes_out(struct tw_metrics *m, uint64_t n);
 void tw_metrics_requests_open(struct tw_metrics *m, int change);
 void tw_metrics_connections_open(struct tw_metrics *m, int change);
-/* One was ended because its headers did not come. */
+/* A connection was closed because its headers were late. */
 void tw_metrics_connection_late(struct tw_metrics *m);
-void tw_metrics_connection_evicted(struct tw_metrics *m); /* idle, for a new one */
+void tw_metrics_connection_evicted(struct tw_metrics *m); /* idle, closed for a new one */
 void tw_metrics_request_abandoned(struct tw_metrics *m);  /* by its client */
-void tw_metrics_body_slow(struct tw_metrics *m);          /* cut for it */
+void tw_metrics_body_slow(struct tw_metrics *m);          /* closed because its body was too slow */
 void tw_metrics_uploads_open(struct tw_metrics *m, int change);
 int64_t tw_metrics_uploads_now(const struct tw_metrics *m); /* in progress */
 
-/* A decode ended: format "btrace2" or "" when not told, outcome "ready" or the error's word. */
+/* A decode ended: format "btrace2" or "" if unknown, outcome "ready" or the error's word. */
 void tw_metrics_decode(struct tw_metrics *m, const char *format, const char *outcome, uint64_t ns);
 
-/* What a decode repaired, lost or noted, by its name in formats/repairs.def; others do not count.
- */
+/* A repair, loss or note of a decode, by its name in formats/repairs.def; other names are
+ * ignored. */
 void tw_metrics_repair(struct tw_metrics *m, const char *name, uint64_t count);
 
 /* A mapping's compilation ended: "ready", "failed", "retry", "put_off", "abandoned" or
@@ -57,19 +56,18 @@ void tw_metrics_mapping(struct tw_metrics *m, const char *outcome);
 /* A decoder died (child.h). */
 void tw_metrics_death(struct tw_metrics *m, enum tw_death how);
 
-/* A damaged trace file was found and is made again. */
+/* A damaged trace file was found and is being recreated. */
 void tw_metrics_healed(struct tw_metrics *m);
 
-/* A trace, or the upload or decoded file of one alone, was deleted by its project's rules. */
+/* Retention deleted a trace, or only its upload or decoded file. */
 enum tw_expired { TW_EXPIRED_TRACE, TW_EXPIRED_UPLOAD, TW_EXPIRED_DECODED, TW_EXPIRED_KINDS };
 void tw_metrics_disk_floor(struct tw_metrics *m, uint64_t traces, uint64_t bytes);
 void tw_metrics_expired(struct tw_metrics *m, enum tw_expired what, uint64_t bytes);
 
-/* Appends the text of all of them, without HELP lines. */
+/* Appends all metrics as text, without HELP lines. */
 void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out);
 
-/* Appends a text of metrics with a HELP line before each TYPE line, as metrics.def says
- * (metrics_help.c). */
+/* Appends metrics with a HELP line from metrics.def before each TYPE line (metrics_help.c). */
 void tw_metrics_help(struct tw_str text, struct tw_buf *out);
 
 #endif

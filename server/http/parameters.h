@@ -9,7 +9,7 @@ struct tw_parameters {
 	const char *method, *path; /* as the route has them */
 	const char *const *names;  /* by the alphabet, ended by NULL */
 };
-/* Ended by an element without path. */
+/* Terminated by an element without path. */
 extern const struct tw_parameters tw_parameters[];
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * oidc_claim.h - claims about a person: found by name, held to lists of settings.
+ * oidc_claim.h - finds claims about a person and compares them with settings.
  * Thread: any.
  */
 #ifndef TW_OIDC_CLAIM_H
@@ -12,17 +12,17 @@
 
 enum { TW_OIDC_NAME_BYTES = 320 };
 
-/* The claim of that very name; else, with dots, the one inside objects ("realm_access.roles"). NULL
- * when there is none. */
+/* The claim with exactly that name; otherwise, with dots, the one in nested objects
+ * ("realm_access.roles").  NULL if absent. */
 const json_t *tw_claim_find(const json_t *claims, const char *name);
-/* Is there an address that the provider has verified, of one of the domains ("a.example,
- * b.example", in any case)? */
+/* Whether there is an address verified by the provider in one of the domains ("a.example,
+ * b.example", ignoring case). */
 bool tw_claim_is_of(const json_t *claims, const char *domains);
-/* Are both an address and whether it was verified told? */
+/* Whether both an address and its verification are present. */
 bool tw_claim_has_address(const json_t *claims);
-/* Adds what `more` tells and the claims do not.  An address and whether it was verified come from
- * one of the two, whole: from the claims unless `more` alone has both.  False: no memory. */
+/* Adds claims of `more` that are absent.  An address and its verification are taken as a pair: from
+ * the claims, unless only `more` has both.  False: out of memory. */
 bool tw_claim_add(json_t *claims, json_t *more);
-/* Is the word among the list's, between `sep` and blanks, in any case? */
+/* Whether the word is in the list, separated by `sep` and blanks, ignoring case. */
 bool tw_claim_lists(const char *list, char sep, const char *word);
 #endif

@@ -1,7 +1,7 @@
 /*
- * oidc_fetch.h - asks the provider: one request, bounded in time and size, never redirected.
+ * oidc_fetch.h - sends one request to the provider, limited in time and size, without redirects.
  *
- * Only https, and http to this machine where a setting allows that.
+ * Only https, or http to this machine if a setting allows it.
  * Thread: any; blocks.
  */
 #ifndef TW_OIDC_FETCH_H
@@ -20,18 +20,18 @@ struct tw_fetch {
 	const char *user, *password; /* Basic; NULL: none */
 	const char *bearer;          /* NULL: none */
 	const char *ca_file;         /* PEM, "": the system's */
-	bool loopback_http;          /* http is fine there */
-	uint64_t ms;                 /* at most, and never more than TW_FETCH_MS */
+	bool loopback_http;          /* http is allowed there */
+	uint64_t ms;                 /* time limit, at most TW_FETCH_MS */
 };
 
-/* May that be asked at all? */
+/* Whether this URL may be requested. */
 bool tw_fetch_allows(const char *url, bool loopback_http);
-/* *ret is the answer's JSON object, owed to json_decref, or NULL when it was none.  TW_IO when
- * nobody answered in time or at length.  No message has anything of what was sent. */
+/* *ret is the response's JSON object (free with json_decref), or NULL if it is not one.  TW_IO if
+ * there was no response in time, or it was too large.  Messages contain nothing of the request. */
 enum tw_status tw_oidc_fetch(
         const struct tw_fetch *f, long *ret_http, json_t **ret, struct tw_err *err) TW_MUST_USE;
 
-/* Once, before other threads run. */
+/* Call once, before other threads run. */
 enum tw_status tw_fetch_prepare(struct tw_err *err) TW_MUST_USE;
 
 #endif

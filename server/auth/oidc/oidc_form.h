@@ -1,5 +1,5 @@
 /*
- * oidc_form.h - texts of forms and queries (application/x-www-form-urlencoded).
+ * oidc_form.h - builds forms and queries (application/x-www-form-urlencoded).
  * Thread: one at a time.
  */
 #ifndef TW_OIDC_FORM_H
@@ -11,12 +11,12 @@
 enum { TW_FORM_MAX_BYTES = 64 << 10 };
 
 struct tw_form_pair {
-	const char *name, *value; /* value NULL: left out; name NULL: the end */
+	const char *name, *value; /* value NULL: omitted; name NULL: the end */
 };
 
-/* `before`, then name=value of each pair with & between; NULL for want of memory. */
+/* `before`, then name=value of each pair, separated by &; NULL if out of memory. */
 const char *tw_form_text(struct tw_arena *a, const char *before, const struct tw_form_pair *pairs);
-/* One value, escaped; NULL for want of memory. */
+/* One value, escaped; NULL if out of memory. */
 const char *tw_form_escaped(struct tw_arena *a, const char *value);
 
 #endif

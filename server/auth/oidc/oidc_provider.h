@@ -1,9 +1,9 @@
 /*
- * oidc_provider.h - what the provider says of itself (OpenID Connect Discovery), and its keys.
+ * oidc_provider.h - the provider's metadata (OpenID Connect Discovery), and its keys.
  *
- * Both are asked for when they are first needed and kept for an hour, so that the
- * server starts, and people with passwords sign in, while the provider is away.
- * Thread: any; may block for as long as a request to it takes.
+ * Both are requested when first needed and cached for an hour, so that the server starts, and
+ * password sign-in works, while the provider is unreachable.
+ * Thread: any; may block for the duration of a request.
  */
 #ifndef TW_OIDC_PROVIDER_H
 #define TW_OIDC_PROVIDER_H
@@ -17,21 +17,21 @@ enum { TW_PROVIDER_ANEW_MS = 10000 };
 
 struct tw_provider;
 
-struct tw_provider_says { /* addresses may be asked; they live in the arena that was given */
+struct tw_provider_says { /* addresses are checked; strings are in the arena passed in */
 	const char *authorization, *token;
 	const char *userinfo; /* "": none */
-	bool by_post;         /* it takes the secret in the form alone */
-	bool names_itself;    /* answers to the browser have iss (RFC 9207) */
+	bool by_post;         /* accepts the secret only in the form */
+	bool names_itself;    /* responses to the browser have iss (RFC 9207) */
 };
 
-struct tw_provider *tw_provider_new(const struct tw_oidc_config *c); /* NULL: no memory */
-struct tw_provider *tw_provider_free(struct tw_provider *p);         /* NULL is fine */
+struct tw_provider *tw_provider_new(const struct tw_oidc_config *c); /* NULL: out of memory */
+struct tw_provider *tw_provider_free(struct tw_provider *p);         /* accepts NULL */
 
-/* TW_IO: it does not answer, or not as it must. */
+/* TW_IO: no response, or an invalid one. */
 enum tw_status tw_provider_says(struct tw_provider *p, uint64_t ms, struct tw_arena *a,
         struct tw_provider_says *ret, struct tw_err *err) TW_MUST_USE;
-/* A copy of its key set, owed to json_decref; `anew` asks it again, unless it was asked so in the
- * last TW_PROVIDER_ANEW_MS. */
+/* A copy of its key set (free with json_decref); `anew` requests it again, at most every
+ * TW_PROVIDER_ANEW_MS. */
 enum tw_status tw_provider_keys(struct tw_provider *p, bool anew, uint64_t ms, json_t **ret,
         struct tw_err *err) TW_MUST_USE;
 

@@ -1,8 +1,9 @@
 /*
- * oidc_roles.h - which roles the provider's word gives: "VALUE=viewer:PROJECT, VALUE=server-admin".
+ * oidc_roles.h - rules that map the provider's claims to roles: "VALUE=viewer:PROJECT,
+ * VALUE=server-admin".
  *
- * A project that a rule names is ruled by the rules: whoever signs in has there the
- * highest role that they give, or none.  All other projects are left alone.
+ * In a project named by a rule, roles come only from rules: each sign-in sets the person's highest
+ * role by the rules, or removes it.  Other projects are not changed.
  * Thread: any.
  */
 #ifndef TW_OIDC_ROLES_H
@@ -17,19 +18,19 @@ enum { TW_ROLE_RULES_MAX = 64, TW_ROLE_PROJECT_BYTES = 129 };
 
 struct tw_role_rules {
 	struct tw_role_rule {
-		struct tw_str value;                 /* "" where rules need none */
+		struct tw_str value;                 /* "" in rules without a value */
 		char project[TW_ROLE_PROJECT_BYTES]; /* its name; "": the server */
 		enum tw_scope scope;
 	} rules[TW_ROLE_RULES_MAX];
 	size_t n;
 };
 
-/* "" has no rule.  `by_value`: each begins VALUE=, which may have = in it.  TW_BAD_REQUEST names
- * the rule that is none.  The text must outlive the rules. */
+/* "": no rules.  `by_value`: each begins with VALUE=, and VALUE may contain =.  TW_BAD_REQUEST
+ * names the invalid rule.  The text must outlive the rules. */
 enum tw_status tw_role_rules_parse(
         const char *text, bool by_value, struct tw_role_rules *ret, struct tw_err *err) TW_MUST_USE;
-/* What a claim gives (a text, or a list of them; NULL: nothing): one grant for each project that
- * the rules name.  Returns how many; the rules must outlive them. */
+/* The roles from a claim (a text, or a list of texts; NULL: none): one grant per project named by
+ * the rules.  Returns their number; the rules must outlive them. */
 size_t tw_role_rules_grant(
         const struct tw_role_rules *r, const json_t *claim, struct tw_grant ret[TW_ROLE_RULES_MAX]);
 

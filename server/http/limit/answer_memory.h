@@ -1,19 +1,20 @@
 /*
- * answer_memory.h - memory held by answers, bounded over the server and per holder.
+ * answer_memory.h - limits the memory of responses, in total and per holder.
  *
- * An answer holds memory from the start of its query until its last byte is sent.  It counts for
+ * A response holds memory from the start of its query until its last byte is sent.  It counts for
  * up to three holders: the caller (key, person or ticket), the client's address and the project.
  * More is granted while
  *
- *   - all answers together stay below 7/8 of the bound, and
+ *   - all responses together stay below 7/8 of the limit, and
  *   - the caller holds no more than is still free, and the address and the project no more than
  *     three times as much.
  *
- * One caller alone therefore gets at most half, n callers 1/(n+1) each, and the next one finds as
- * much free memory as any of them holds.  The last eighth has two uses: one half is for streams
- * that have begun, the other for the first MiB of an answer that the shares refuse, so that small
- * answers succeed while large ones of the same project run.  A refused allocation fails like any
- * other (tw_mem_account); the request then ends with 503. Thread: any.
+ * So a single caller gets at most half, n callers 1/(n+1) each, and the next one finds as much free
+ * memory as any of them holds.  The last eighth has two uses: one half is for streams that have
+ * begun, the other for the first MiB of a response that the shares refuse, so that small responses
+ * succeed while large ones of the same project run.  A refused allocation fails like any other
+ * (tw_mem_account); the request then ends with 503.
+ * Thread: any.
  */
 #ifndef TW_ANSWER_MEMORY_H
 #define TW_ANSWER_MEMORY_H
@@ -23,8 +24,8 @@
 
 struct tw_answer_memory;
 
-/* `taken` of `max` bytes are always in use for other purposes (the response cache).  NULL: no
- * memory. */
+/* `taken` of `max` bytes are permanently used for other purposes (the response cache).  NULL: out
+ * of memory. */
 struct tw_answer_memory *tw_answer_memory_new(uint64_t max, uint64_t taken);
 struct tw_answer_memory *tw_answer_memory_free(struct tw_answer_memory *m); /* returns NULL */
 
@@ -32,28 +33,28 @@ struct tw_holders { /* "": none of that kind */
 	const char *caller, *address, *project;
 };
 
-/* Memory of one answer. */
+/* Memory of one response. */
 struct tw_held {
-	struct tw_mem_account account; /* first */
+	struct tw_mem_account account; /* first member */
 	struct tw_answer_memory *of;
 	struct tw_holder *holders[3];
-	int64_t small; /* part of the grant that is outside the shares */
+	int64_t small; /* part of the grant outside the shares */
 	bool begun;    /* a stream that has output: not limited by the holders' shares */
-	bool too_much; /* refused although no other answer holds memory */
+	bool too_much; /* refused although no other response holds memory */
 };
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct tw_held *tw_held_open(struct tw_answer_memory *m, const struct tw_holders *who);
 /* Counts for other holders from now on. */
 void tw_held_move(struct tw_held *h, const struct tw_holders *who);
-/* Returns the part of the grant that is not used. */
+/* Returns the unused part of the grant. */
 void tw_held_settle(struct tw_held *h);
-/* Returns the rest.  NULL is fine; returns NULL. */
+/* Returns the rest.  Accepts NULL; returns NULL. */
 struct tw_held *tw_held_close(struct tw_held *h);
 
-/* Was an answer refused within the last two seconds? */
+/* Whether a response was refused within the last two seconds. */
 bool tw_answer_memory_is_short(struct tw_answer_memory *m);
-/* Once a second: returns freed memory to the system. */
+/* Call once a second: returns freed memory to the system. */
 void tw_answer_memory_tick(struct tw_answer_memory *m);
 
 void tw_answer_memory_metrics(struct tw_answer_memory *m, struct tw_buf *out);

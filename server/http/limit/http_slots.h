@@ -21,13 +21,13 @@ struct tw_slot { /* zeroed: none is held */
 };
 
 enum tw_status tw_slots_new(unsigned limit, struct tw_slots **ret, struct tw_err *err) TW_MUST_USE;
-struct tw_slots *tw_slots_free(struct tw_slots *s); /* NULL is fine; returns NULL */
+struct tw_slots *tw_slots_free(struct tw_slots *s); /* accepts NULL; returns NULL */
 /* `key`: id of the key or person, "" if none.  TW_BUSY if all slots or the caller's share are in
  * use. */
 enum tw_status tw_slots_take(struct tw_slots *s, const char *key, const char *address,
         struct tw_slot *ret, struct tw_err *err) TW_MUST_USE;
 void tw_slots_release(struct tw_slots *s, struct tw_slot *slot);
-/* More than half of the slots are taken. */
+/* Whether more than half of the slots are taken. */
 bool tw_slots_scarce(const struct tw_slots *s);
 
 #endif

@@ -1,12 +1,11 @@
 /*
- * quota.h - how much a key and a device may send: requests in a minute and bytes in a day.
+ * quota.h - quotas of keys and devices: requests per minute and bytes per day.
  *
- * Each is a bucket that fills with use and runs dry evenly over its window, so that a burst of a
- * whole window's worth is fine and what comes after it is held to the pace.  What is remembered has
- * a fixed size (1.6 MiB, touched as it is used): ids are hashed with a secret into slots, and of
- * those that share a set the one with the emptiest buckets is forgotten first.  So ids that nobody
- * has seen before push out each other, and never one that is at its limit.
- * The buckets are kept in a file, so that a restart gives nobody a new day.
+ * Each quota is a leaky bucket that drains evenly over its window: a burst of a full window is
+ * allowed, and after it the average rate.  Memory has a fixed size (1.6 MiB, touched as it is
+ * used): ids are hashed with a secret into slots, and within a set the id with the emptiest buckets
+ * is evicted first.  So new ids evict each other, and never one that is at its limit.
+ * The buckets are saved to a file, so that a restart does not reset quotas.
  * Thread: any.
  */
 #ifndef TW_QUOTA_H
@@ -26,37 +25,37 @@ struct tw_quota_limits { /* 0: no limit */
 
 struct tw_quota_left {
 	const char *name;     /* "key-requests" */
-	uint64_t limit, left; /* limit 0: there is none */
+	uint64_t limit, left; /* limit 0: none */
 	unsigned window_s;
-	unsigned reset_s; /* until all of it is there again */
+	unsigned reset_s; /* until the quota is completely restored */
 };
 
 struct tw_quota;
 
-struct tw_quota *tw_quota_new(const struct tw_quota_limits *limits); /* NULL: no memory */
-struct tw_quota *tw_quota_free(struct tw_quota *q);                  /* NULL is fine */
+struct tw_quota *tw_quota_new(const struct tw_quota_limits *limits); /* NULL: out of memory */
+struct tw_quota *tw_quota_free(struct tw_quota *q);                  /* accepts NULL */
 
-/* One request of so many bytes.  TW_RATE, and nothing is counted, where there is no room for it;
- * *ret_wait_s is then when there is.  More bytes than a day has count as a day's. */
+/* One request of that many bytes.  TW_RATE, without counting, if the quota is used up; *ret_wait_s
+ * is the time until it is allowed.  More bytes than a day's quota count as a day's. */
 enum tw_status tw_quota_take(struct tw_quota *q, enum tw_quota_who who, const char *id,
         uint64_t bytes, int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err) TW_MUST_USE;
-/* The same judgement; nothing is counted. */
+/* The same check without counting. */
 enum tw_status tw_quota_judge(struct tw_quota *q, enum tw_quota_who who, const char *id,
         uint64_t bytes, int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err) TW_MUST_USE;
-/* What was taken turned out to be so many bytes more, or fewer. */
+/* Corrects an earlier take by that many bytes. */
 void tw_quota_settle(struct tw_quota *q, enum tw_quota_who who, const char *id, int64_t more_bytes,
         int64_t now_ms);
 void tw_quota_look(struct tw_quota *q, enum tw_quota_who who, const char *id, int64_t now_ms,
         struct tw_quota_left ret[TW_QUOTA_WHAT]);
 
-/* Writes the buckets that are not empty to the file, or reads them from it.  A file that is not
- * there, or not whole, is as if nothing had been sent: TW_NOT_FOUND, TW_CORRUPT. */
+/* Writes the buckets that are not empty to the file, or reads them.  A missing or incomplete file
+ * counts as empty: TW_NOT_FOUND, TW_CORRUPT. */
 enum tw_status tw_quota_save(
         struct tw_quota *q, const char *path, int64_t now_ms, struct tw_err *err);
 enum tw_status tw_quota_load(
         struct tw_quota *q, const char *path, int64_t now_ms, struct tw_err *err);
 
-/* Refusals and slots in use, in Prometheus' form. */
+/* Refusals and slots in use, in Prometheus' format. */
 void tw_quota_metrics(struct tw_quota *q, int64_t now_ms, struct tw_buf *out);
 
 #endif

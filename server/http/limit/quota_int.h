@@ -1,6 +1,4 @@
-/*
- * quota_int.h - between the buckets (quota.c) and their file (quota_file.c).
- */
+/* quota_int.h - shared by the buckets (quota.c) and their file (quota_file.c). */
 #ifndef TW_QUOTA_INT_H
 #define TW_QUOTA_INT_H
 
@@ -18,13 +16,14 @@ struct tw_quota_slot {
 
 struct tw_quota {
 	pthread_mutex_t lock;
-	uint8_t secret[crypto_shorthash_KEYBYTES]; /* nobody chooses whom they share a set with */
+	uint8_t secret[crypto_shorthash_KEYBYTES]; /* prevents clients from choosing ids that share
+	                                            * a set */
 	struct tw_quota_limits limits;
 	struct tw_quota_slot *slots[TW_QUOTA_WHO];
 	uint64_t refused[TW_QUOTA_WHO][TW_QUOTA_WHAT];
 };
 
-/* The slot of that key, made at the cost of another's where there is none.  With the lock held. */
+/* The slot of that key, created by evicting another if necessary.  Hold the lock. */
 struct tw_quota_slot *tw_quota_slot(
         struct tw_quota *q, enum tw_quota_who who, uint64_t key, int64_t now_us);
 
