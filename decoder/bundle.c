@@ -11,7 +11,7 @@ enum { MAX_FILES = 256, LOOK_BYTES = TW_DECODER_HEAD_BYTES };
 enum role { ROLE_NONE, ROLE_NAMES, ROLE_TRACE, ROLE_SIDE, ROLE_LAST = ROLE_SIDE };
 
 struct file {
-	const struct tw_format *format; /* NULL: nothing knows it */
+	const struct tw_format *format; /* NULL: unknown */
 	uint64_t bytes;
 	enum role role;
 	bool system; /* the device's own trace */
@@ -20,11 +20,11 @@ struct file {
 struct walk {
 	const struct tw_bundle_task *task;
 	struct file files[MAX_FILES];
-	uint32_t n, now; /* files seen; the one that comes by */
-	enum role turn;  /* ROLE_NONE: only looking */
+	uint32_t n, now; /* files seen; the current one */
+	enum role turn;  /* ROLE_NONE: recognising only */
 	struct tw_arena *scratch;
 	struct tw_sink nothing;
-	struct tw_decoder *decoder; /* of the file that comes by; NULL when it is not wanted */
+	struct tw_decoder *decoder; /* for the current file; NULL if it is not wanted */
 	struct tw_unpack *unpack;
 	uint64_t looked, bytes;
 	bool whole;
@@ -38,7 +38,7 @@ static struct tw_decoder *decoder_for(struct walk *w, const struct file *f)
 	struct tw_limits left = *t->limits;
 	struct tw_sink *sink = t->sink;
 
-	/* files that are compressed in the archive count together */
+	/* the limit applies to all compressed files of the archive together */
 	left.max_decoded_bytes -=
 	        w->bytes < left.max_decoded_bytes ? w->bytes : left.max_decoded_bytes;
 
@@ -66,7 +66,7 @@ static enum tw_status begin(void *arg, uint32_t index, struct tw_str name, struc
 {
 	struct walk *w = arg;
 
-	(void)name; /* content decides */
+	(void)name; /* only the content decides */
 	w->now = index;
 	w->looked = 0;
 	if (index >= MAX_FILES)
@@ -81,8 +81,8 @@ static enum tw_status begin(void *arg, uint32_t index, struct tw_str name, struc
 	return w->decoder ? TW_OK : tw_oom(err);
 }
 
-/* What its first bytes look like; what is wrong with it shows when it is decoded, but what only
- * wanted memory is not for that unknown. */
+/* The format of its first bytes.  Errors appear when it is decoded, so they are ignored here,
+ * except that a lack of memory does not make a file unknown. */
 static enum tw_status recognise(struct walk *w, struct tw_err *err)
 {
 	struct file *f = &w->files[w->now];
@@ -112,7 +112,7 @@ static void close_decoder(struct walk *w)
 	w->decoder = tw_decoder_free(w->decoder);
 }
 
-/* Damage to a file beside the trace costs that file. */
+/* Damage to a side file costs only that file. */
 static enum tw_status settle(struct walk *w, enum tw_status st)
 {
 	struct tw_sink *s = w->task->sink;
@@ -124,7 +124,7 @@ static enum tw_status settle(struct walk *w, enum tw_status st)
 	return TW_OK;
 }
 
-/* Also where its decoder has given up. */
+/* Also if its decoder has failed. */
 static enum tw_status keep(const struct walk *w, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	const struct tw_bundle_task *t = w->task;
@@ -207,13 +207,13 @@ static bool is_side(const struct tw_format *f)
 	       tw_format_fits(f, "system");
 }
 
-/* How well a file does as the trace that the others go beside. */
+/* How suitable a file is as the main trace. */
 static int rank(const struct file *f)
 {
 	if (!f->format || !tw_format_fits(f->format, "trace") ||
 	        strcmp(f->format->name, "bundle") == 0)
 		return 0;
-	/* what may stand beside a trace is one only where there is no other */
+	/* a format for side files is the trace only if there is no other */
 	return is_side(f->format) ? 1 : 2;
 }
 
@@ -231,7 +231,7 @@ static struct file *choose(struct walk *w)
 	return best;
 }
 
-/* Of the device's traces the one to join: Perfetto's own can be, text cannot. */
+/* The device's trace to merge: Perfetto's own format can be merged, text cannot. */
 static void choose_system(struct walk *w, const struct file *trace)
 {
 	struct file *best = NULL;

@@ -1,9 +1,9 @@
 /*
- * decoder.c - the chain: unzip, then the format that fits, then the sink.
+ * decoder.c - the chain: unzip, then the recognised format, then the sink.
  *
- * The first TW_PROBE_BYTES decoded bytes are held back until the format is
- * known (or the input ends), then pushed with the rest, so that recognition
- * does not depend on how the input was cut (I3).
+ * The first TW_PROBE_BYTES decoded bytes are held back until the format is known (or the input
+ * ends), then pushed with the rest, so that recognition does not depend on how the input was split
+ * (I3).
  */
 #include "decoder/decoder.h"
 
@@ -20,14 +20,14 @@ struct tw_decoder {
 	const struct tw_format *format;
 	void *state;
 	struct tw_unzip *unzip;
-	struct tw_ahead *ahead; /* NULL: unzips in the caller's thread */
+	struct tw_ahead *ahead; /* NULL: decompresses in the caller's thread */
 	bool wants_ahead;
 	bool started;
-	void (*on_format)(void *arg, const struct tw_format *format); /* NULL: nobody asked */
+	void (*on_format)(void *arg, const struct tw_format *format); /* may be NULL */
 	void *on_format_arg;
 	uint8_t head[TW_PROBE_BYTES];
 	size_t n_head;
-	struct tw_err failed; /* sticky; code TW_OK while all is well */
+	struct tw_err failed; /* sticky; code TW_OK without a failure */
 };
 
 static enum tw_status unzipped(void *arg, const uint8_t *p, size_t n, struct tw_err *err);
@@ -69,7 +69,7 @@ void tw_decoder_read_ahead(struct tw_decoder *d)
 	d->wants_ahead = true;
 }
 
-/* A mapping of a build that was sent as a trace is told where it belongs. */
+/* For a build's mapping sent as a trace, the error names the right endpoint. */
 static enum tw_status refuse_unknown(const struct tw_decoder *d, struct tw_err *err)
 {
 	const char *belongs = tw_mapping_belongs(
@@ -140,7 +140,7 @@ static enum tw_status unzipped(void *arg, const uint8_t *p, size_t n, struct tw_
 	return d->ahead ? tw_ahead_put(d->ahead, p, n, err) : decoded(d, p, n, err);
 }
 
-/* Once it is known that there is something to unzip. */
+/* Called once the input is known to be compressed. */
 static void start_ahead(struct tw_decoder *d)
 {
 	d->wants_ahead = false;
@@ -179,7 +179,7 @@ enum tw_status tw_decoder_push(struct tw_decoder *d, const void *p, size_t n, st
 	return keep_failure(d, st, &why, err);
 }
 
-/* What the format carried.  That holds no further one: there is an end to it. */
+/* Decodes the contained format, which cannot contain another one: nesting is one level. */
 static enum tw_status decode_inner(struct tw_decoder *d, struct tw_err *err)
 {
 	struct tw_str bytes = d->format->inner(d->state);

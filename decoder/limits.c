@@ -6,7 +6,7 @@ struct tw_limits tw_limits_default(void)
 	        .max_decoded_bytes = (uint64_t)4 << 30,
 	        .max_ratio = 200,
 	        .max_nesting = 3,
-	        .max_window_log = 27, /* the most that zstd's own tools accept unasked */
+	        .max_window_log = 27, /* the default limit of zstd's own tools */
 	        .max_slices = (uint64_t)64 << 20,
 	        .max_depth = 4096,
 	        .max_threads = 4096,

@@ -1,9 +1,9 @@
 /*
- * preflight.c - a look at the first bytes of an upload, before it is accepted.
+ * preflight.c - checks the first bytes of an upload before it is accepted.
  *
- * Called in limited children only (judge.h of the server, a bundle's decoder).  Runs the real chain
- * with a sink that keeps nothing, so that what is refused here is what a worker would refuse, with
- * the same words and offset.
+ * Called only in limited child processes (the server's judge.h, a bundle's decoder).  Runs the real
+ * chain with a sink that stores nothing, so that it fails exactly as decoding would, with the same
+ * message and offset.
  */
 #include "decoder/decoder.h"
 #include "decoder/formats/null_sink.h"
@@ -15,8 +15,8 @@ static enum tw_status look(struct tw_decoder *d, const void *head, size_t n, boo
 {
 	enum tw_status st = tw_decoder_push(d, head, n, err);
 
-	/* The head of a longer upload ends anywhere; what it lacks is not yet a fault, but what it
-	 * is must show, and finishing brings that out of short heads too. */
+	/* The head of a longer upload is truncated: missing data is not an error yet.  Finishing
+	 * makes short heads be recognised too. */
 	if (st == TW_OK)
 		st = tw_decoder_finish(d, err);
 	if (st == TW_CORRUPT && !whole && tw_decoder_format(d))

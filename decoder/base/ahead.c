@@ -1,9 +1,8 @@
 /*
  * ahead.c - a ring of decompressed pieces between two threads.
  *
- * `made` and `taken` only grow; slot made % SLOTS is the one that is filled.  A
- * consumer that failed takes and drops what still comes, so that the other
- * thread never waits for it.
+ * `made` and `taken` only grow; the slot being filled is made % SLOTS.  A consumer that failed
+ * keeps taking and dropping pieces, so that the other thread never waits for it.
  */
 #include "decoder/base/ahead.h"
 
@@ -28,7 +27,7 @@ struct tw_ahead {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
-	struct tw_unzip *unzip; /* at work on p[n]; NULL: at rest */
+	struct tw_unzip *unzip; /* being decompressed, with p[n]; NULL: idle */
 	const uint8_t *p;
 	size_t n;
 	bool ended;
@@ -49,7 +48,7 @@ static enum tw_status tell(const struct outcome *o, struct tw_err *err)
 	return o->status;
 }
 
-/* In the unzipping thread; what the consumer says of the pieces before. */
+/* Called in the decompressing thread; returns the consumer's status for earlier pieces. */
 static enum tw_status hand_over(struct tw_ahead *a, struct tw_err *err)
 {
 	enum tw_status st;
@@ -137,7 +136,8 @@ enum tw_status tw_ahead_put(void *ahead, const uint8_t *p, size_t n, struct tw_e
 	struct tw_ahead *a = ahead;
 	enum tw_status st = TW_OK;
 
-	if (!pthread_equal(pthread_self(), a->thread)) /* the last bytes, told by tw_unzip_finish */
+	if (!pthread_equal(pthread_self(), a->thread)) /* the last bytes, delivered by
+	                                                * tw_unzip_finish */
 		return a->out(a->arg, p, n, err);
 	while (n && st == TW_OK) {
 		struct slot *s = being_filled(a);
@@ -154,7 +154,7 @@ enum tw_status tw_ahead_put(void *ahead, const uint8_t *p, size_t n, struct tw_e
 	return st;
 }
 
-/* The next piece, when there is one before the thread rests.  Under the lock. */
+/* The next piece; NULL once the thread is idle.  Call with the lock held. */
 static const struct slot *wait_for_slot(struct tw_ahead *a)
 {
 	while (a->taken == a->made && a->unzip)
@@ -162,7 +162,7 @@ static const struct slot *wait_for_slot(struct tw_ahead *a)
 	return a->taken < a->made ? &a->slots[a->taken % SLOTS] : NULL;
 }
 
-/* Reads a piece and gives its slot back.  Under the lock, which it leaves for the reading. */
+/* Delivers a piece and frees its slot.  Call with the lock held; releases it during delivery. */
 static void consume(struct tw_ahead *a, const struct slot *s)
 {
 	struct outcome o = a->consumed;

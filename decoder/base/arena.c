@@ -9,11 +9,11 @@
 #include <string.h>
 
 /*
- * Blocks double from 4 KiB to 1 MiB; a larger piece gets a block of its own.
+ * Block sizes double from 4 KiB to 1 MiB; a larger allocation gets its own block.
  *
- * Under the address sanitizer what no piece covers may not be touched, not even
- * between two pieces, and a new piece begins with bytes that differ from arena
- * to arena: who reads what was never written is seen to say different things.
+ * Under the address sanitizer all bytes outside allocations are poisoned, including the gaps
+ * between them, and new allocations are filled with bytes that differ between arenas, so that reads
+ * of uninitialised memory give visibly different results.
  */
 enum { FIRST_BLOCK = 4096, LAST_BLOCK = 1 << 20, ALIGN = 16 };
 
@@ -140,7 +140,7 @@ bool tw_mem_charge(size_t bytes)
 	return false;
 }
 
-/* Before it is asked for, as a large piece may not fit into memory at all. */
+/* Counts before the allocation, as a large one may not fit into memory at all. */
 static void *counted(void *p, size_t total)
 {
 	size_t real;

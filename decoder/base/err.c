@@ -19,7 +19,7 @@ static const struct {
 
 enum { STATUS_COUNT = sizeof statuses / sizeof *statuses };
 
-/* Messages carry pieces of hostile input: keep them one valid line. */
+/* Messages contain untrusted input: keep them one valid line. */
 static void make_printable(char *s)
 {
 	size_t len = strlen(s);

@@ -53,7 +53,7 @@ bool tw_pb_next(struct tw_pb *r, struct tw_pb_field *ret)
 	case TW_PB_FIXED32:
 		return read_fixed(r, 4, ret);
 	}
-	return damaged(r); /* groups, which nobody writes any more, and what is not defined */
+	return damaged(r); /* groups, which are obsolete, and undefined types */
 }
 
 bool tw_pb_number(struct tw_pb *r, uint64_t *ret)

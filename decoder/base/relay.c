@@ -1,9 +1,9 @@
 /*
  * relay.c - a ring of slots between two threads.
  *
- * `passed` and `done` only grow; slot passed % slots is the one that is filled.
- * One of the two waits at most: the owner for a ring that is full, the thread
- * for one that is empty.  So one condition and single signals are enough.
+ * `passed` and `done` only grow; the slot being filled is passed % slots.  At most one of the two
+ * threads waits: the owner if the ring is full, the worker if it is empty.  So one condition
+ * variable with single signals is enough.
  */
 #include "decoder/base/relay.h"
 
@@ -16,7 +16,7 @@ struct tw_relay {
 	tw_relay_fn work;
 	void *arg;
 	uint32_t slots;
-	bool threaded, ended; /* ended: nothing more will be handed on */
+	bool threaded, ended; /* ended: no more slots will be passed on */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
@@ -39,7 +39,7 @@ struct tw_relay *tw_relay_new(uint32_t slots, tw_relay_fn work, void *arg)
 	return r;
 }
 
-/* Where no thread is at work, or under the lock. */
+/* Call without a worker thread, or with the lock held. */
 static enum tw_status outcome(const struct tw_relay *r, struct tw_err *err)
 {
 	if (r->status != TW_OK && err)
@@ -47,7 +47,7 @@ static enum tw_status outcome(const struct tw_relay *r, struct tw_err *err)
 	return r->status;
 }
 
-/* Under the lock, which it leaves for the work.  Nobody else writes the outcome. */
+/* Call with the lock held; releases it during the work.  Only this function writes the outcome. */
 static void do_next(struct tw_relay *r)
 {
 	uint32_t slot = (uint32_t)(r->done % r->slots);

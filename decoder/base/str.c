@@ -1,7 +1,7 @@
 #include "decoder/base/str.h"
 
-/* First bytes and what may follow them (RFC 3629): overlong forms, surrogates and what lies past
- * U+10FFFF are shut out by the bounds of the second byte. */
+/* Ranges of first and second bytes (RFC 3629): the bounds of the second byte exclude overlong
+ * forms, surrogates and characters past U+10FFFF. */
 static const struct {
 	unsigned char first, last, second_low, second_high;
 	unsigned len;
@@ -57,7 +57,8 @@ bool tw_utf8_is_control(const char *s, size_t len)
 	return false;
 }
 
-/* The character that two surrogates of three bytes each stand for, as UTF-8; false: none there. */
+/* The UTF-8 form of a character encoded as two surrogates of three bytes each; false: not such a
+ * pair. */
 static bool joined_surrogates(const char *s, size_t len, char out[4])
 {
 	const unsigned char *b = (const unsigned char *)s;

@@ -1,9 +1,9 @@
 /*
  * unpack.c - a state machine over headers, names and data.
  *
- * Each state says how many bytes it wants; short ones are gathered in `held`
- * first, so that cuts change nothing.  Data goes on as it comes, in granules,
- * since the ratio is judged as it goes.
+ * Each state declares how many bytes it wants; incomplete ones are collected in `held` first, so
+ * that splits change nothing.  Data is passed on in granules, as the ratio is checked while
+ * reading.
  */
 #include "decoder/base/unpack.h"
 
@@ -34,7 +34,7 @@ enum state {
 	STATE_ZIP_NAME,
 	STATE_ZIP_DESCRIPTOR,
 	STATE_TAR_HEADER,
-	STATE_TAR_NAME, /* a long name that is an entry of its own */
+	STATE_TAR_NAME, /* an entry that contains only a long name */
 	STATE_STORED,
 	STATE_DEFLATED,
 	STATE_PADDING,
@@ -50,7 +50,7 @@ struct tw_unpack {
 	struct tw_granules granules;
 	uint8_t *held, *out;
 	uint32_t n_held, want;
-	uint64_t left, padding; /* of stored data; of what follows it */
+	uint64_t left, padding; /* of stored data; of the padding after it */
 	uint64_t in_bytes, out_bytes;
 	uint32_t files;
 	bool tar, in_file, sizes_follow, wide_sizes, inflating;
@@ -137,7 +137,7 @@ static enum tw_status end_file(struct tw_unpack *u, bool cut, struct tw_err *err
 static enum tw_status deliver(struct tw_unpack *u, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	u->out_bytes += n;
-	if (u->out_bytes > u->limits.max_decoded_bytes) /* the same offset for all cuts */
+	if (u->out_bytes > u->limits.max_decoded_bytes) /* the same offset for all splits */
 		return tw_fail_at(err, TW_TOO_LARGE, u->limits.max_decoded_bytes,
 		        "the archive's files are larger than %llu bytes",
 		        (unsigned long long)u->limits.max_decoded_bytes);
@@ -174,7 +174,7 @@ static enum tw_status end_data(struct tw_unpack *u, struct tw_err *err)
 
 /* --- zip --- */
 
-/* The real sizes of a large entry stand in an extra field. */
+/* The sizes of large entries are in an extra field. */
 static void read_zip64(struct tw_unpack *u, const uint8_t *p, size_t n)
 {
 	while (n >= 4) {
@@ -209,7 +209,7 @@ static enum tw_status begin_inflate(struct tw_unpack *u, struct tw_err *err)
 	return TW_OK;
 }
 
-/* NULL, or why an entry cannot be read. */
+/* NULL, or the reason why an entry cannot be read. */
 static const char *unreadable(unsigned flags, unsigned method)
 {
 	if (flags & ZIP_ENCRYPTED)
@@ -217,8 +217,8 @@ static const char *unreadable(unsigned flags, unsigned method)
 	return method == 0 || method == 8 ? NULL : "compressed by neither deflate nor stored";
 }
 
-/* A file that cannot be read: the first is refused with words, a later one is told as empty, and
- * passed over where its size is known. */
+/* A file that cannot be read: the first is refused with an error; a later one is delivered as
+ * empty, and skipped if its size is known. */
 static enum tw_status pass_over(
         struct tw_unpack *u, struct tw_str name, const char *why, struct tw_err *err)
 {
@@ -254,7 +254,7 @@ static enum tw_status zip_entry(struct tw_unpack *u, struct tw_err *err)
 	if (why)
 		return pass_over(u, name, why, err);
 	if (method == 0 && u->sizes_follow && !folder)
-		return damage(u, err); /* where it ends nobody says */
+		return damage(u, err); /* its end is unknown */
 	if (!folder)
 		st = begin_file(u, name, err);
 	if (st != TW_OK)
@@ -271,7 +271,7 @@ static enum tw_status zip_header(struct tw_unpack *u, struct tw_err *err)
 		u->want = ZIP_HEADER;
 		return TW_OK;
 	}
-	if (u->want == 4) { /* the directory: all files were here */
+	if (u->want == 4) { /* the central directory: all files have been read */
 		u->state = STATE_DONE;
 		return TW_OK;
 	}
@@ -285,7 +285,7 @@ static enum tw_status zip_header(struct tw_unpack *u, struct tw_err *err)
 	return zip_entry(u, err);
 }
 
-/* Signature (which may lack), checksum, two sizes. */
+/* Optional signature, checksum, two sizes. */
 static void zip_descriptor(struct tw_unpack *u)
 {
 	uint32_t sizes = u->wide_sizes ? 16 : 8;
@@ -328,7 +328,7 @@ static bool checksum_fits(const uint8_t *h)
 	return octal(h + 148, 8, &want) && want == sum;
 }
 
-/* Either the name that came before, or prefix and name of the header. */
+/* The long name from an earlier entry, or else prefix and name of the header. */
 static struct tw_str tar_name(struct tw_unpack *u, char out[260])
 {
 	const char *h = (const char *)u->held;
@@ -347,8 +347,7 @@ static struct tw_str tar_name(struct tw_unpack *u, char out[260])
 	return (struct tw_str){out, at + name};
 }
 
-/* The name of the next entry is an entry of its own: long_name[0] tells tar_long_name which kind.
- */
+/* Entries that contain the name of the next entry; long_name[0] tells tar_long_name which kind. */
 static bool is_long_name(struct tw_unpack *u, uint8_t type, uint64_t size)
 {
 	if ((type != 'L' && type != 'x') || size == 0 || size >= MAX_NAME)
@@ -421,7 +420,7 @@ static void tar_long_name(struct tw_unpack *u)
 	after_data(u);
 }
 
-/* --- the machine --- */
+/* --- state machine --- */
 
 static enum tw_status start(struct tw_unpack *u)
 {
@@ -436,7 +435,7 @@ static enum tw_status start(struct tw_unpack *u)
 	return TW_OK;
 }
 
-/* `held` has what the state wanted. */
+/* `held` has the bytes that the state wanted. */
 static enum tw_status step(struct tw_unpack *u, struct tw_err *err)
 {
 	switch (u->state) {
@@ -554,7 +553,7 @@ enum tw_status tw_unpack_push(struct tw_unpack *u, const uint8_t *p, size_t n, s
 enum tw_status tw_unpack_finish(struct tw_unpack *u, bool *ret_whole, struct tw_err *err)
 {
 	enum tw_status st = push_piece(u, u->granules.held, tw_granules_rest(&u->granules), err);
-	/* some writers leave the end's blocks of zeros out */
+	/* some writers omit the zero blocks at the end */
 	bool between = u->tar && u->state == STATE_TAR_HEADER && u->n_held == 0;
 
 	if (st != TW_OK)

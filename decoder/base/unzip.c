@@ -1,15 +1,14 @@
 /*
- * unzip.c - compression found by content, undone within limits.
+ * unzip.c - recognises and undoes compression, within limits.
  *
- * Stages form a chain, outermost first: stage 0 takes the wire bytes.  Each
- * stage collects up to SNIFF bytes, decides what they are, and from then on
- * passes, inflates or decompresses into the next stage.  The stage that finds
- * no compression hands its bytes to the caller, so plain input is copied only
- * for its first few bytes.  Size and ratio are limited where bytes leave the
- * chain, and also behind each stage: zstd skips frames and gzip members may be
- * empty, so a stage may produce gigabytes of which none leaves the chain.
- * Compressed input goes through the chain in granules: how much a library has
- * read when it has written so much depends on how it is fed.
+ * Stages form a chain, outermost first: stage 0 receives the input.  Each stage collects up to
+ * SNIFF bytes, recognises them, and from then on passes, inflates or decompresses into the next
+ * stage. The stage that finds no compression passes its bytes to the caller, so plain input is
+ * copied only for its first few bytes.  Size and ratio are limited at the end of the chain and
+ * after each stage: zstd has skippable frames and gzip members may be empty, so a stage may produce
+ * gigabytes that never leave the chain.
+ * Compressed input goes through the chain in granules: how much input a library has read for a
+ * given output depends on how it is fed.
  */
 #include "decoder/base/unzip.h"
 
@@ -18,7 +17,7 @@
 
 #define ZLIB_CONST
 #include <zlib.h>
-/* the custom allocator, so that memory is counted and can be failed in tests */
+/* for the custom allocator, so that memory is counted and tests can make it fail */
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -31,7 +30,8 @@ enum {
 	OUT_BYTES = 128 << 10,
 	MAX_STAGES = 8,
 	BLOCK_HEADER = 3, /* of zstd */
-	FRAME_COST = 256, /* bytes that a further frame or member counts as: empty ones add up */
+	FRAME_COST = 256, /* bytes charged for each further frame or member, as empty ones would be
+	                   * free */
 	FRAMES_FREE = 4096,
 	RATIO_FLOOR = 1 << 20,
 	RATIO_EVERY = 128 << 10
@@ -41,16 +41,16 @@ enum kind { KIND_UNKNOWN, KIND_PLAIN, KIND_ZSTD, KIND_ZLIB };
 
 struct stage {
 	enum kind kind;
-	bool gzip;     /* KIND_ZLIB: members follow each other */
-	bool in_frame; /* inside a frame or member: the end would be too early */
+	bool gzip;     /* KIND_ZLIB: further members can follow */
+	bool in_frame; /* inside a frame or member: the end of input is premature */
 	uint8_t head[SNIFF];
 	unsigned n_head;
 	ZSTD_DStream *zstd;
 	size_t in_header; /* bytes of the zstd frame so far */
-	size_t zstd_left; /* zstd's advice on how much to feed next; 0 between frames */
+	size_t zstd_left; /* zstd's hint for the next input size; 0 between frames */
 	z_stream zlib;
-	uint64_t made;   /* bytes given to the next stage */
-	uint64_t frames; /* ended so far */
+	uint64_t made;   /* bytes passed to the next stage */
+	uint64_t frames; /* completed so far */
 	uint8_t *out;
 };
 
@@ -59,7 +59,7 @@ struct tw_unzip {
 	tw_bytes_fn out;
 	void *arg;
 	struct stage stages[MAX_STAGES];
-	struct tw_granules granules; /* of what stage 0 takes, once it is known to be compressed */
+	struct tw_granules granules; /* of stage 0's input, once it is known to be compressed */
 	uint64_t in_bytes, out_bytes;
 	bool damaged;
 	char kinds[64];
@@ -121,7 +121,7 @@ static bool is_zstd(const uint8_t *p)
 
 static bool is_zlib(const uint8_t *p)
 {
-	/* 32 KiB deflate window, header checksum right, no preset dictionary */
+	/* 32 KiB deflate window, valid header checksum, no preset dictionary */
 	return p[0] == 0x78 && ((unsigned)p[0] << 8 | p[1]) % 31 == 0 && !(p[1] & 0x20);
 }
 
@@ -188,8 +188,8 @@ static enum tw_status start_stage(struct tw_unzip *z, unsigned at, struct tw_err
 	return kind == KIND_ZSTD ? start_zstd(z, s, err) : start_zlib(z, s, err);
 }
 
-/* Checked where the output crosses a multiple of RATIO_EVERY, against the bytes that stage 0 has
- * consumed by then: with input in granules, neither depends on how it was cut. */
+/* Checked when the output crosses a multiple of RATIO_EVERY, against the bytes that stage 0 has
+ * consumed: with input in granules, neither depends on how it was split. */
 static bool too_dense(const struct tw_unzip *z, uint64_t before, uint64_t after)
 {
 	return after > RATIO_FLOOR && before / RATIO_EVERY != after / RATIO_EVERY &&
@@ -214,7 +214,8 @@ static uint64_t work_of(const struct stage *s)
 	return s->made + (s->frames ? s->frames - 1 : 0) * FRAME_COST;
 }
 
-/* After the next stage took them: the last stage's limit is that of the bytes that leave. */
+/* Charged after the next stage took the bytes: at the last stage this is the limit of the
+ * output. */
 static enum tw_status charge(
         struct tw_unzip *z, struct stage *s, size_t bytes, bool frame, struct tw_err *err)
 {
@@ -252,7 +253,7 @@ static enum tw_status deliver(struct tw_unzip *z, const uint8_t *p, size_t n, st
 static enum tw_status push_stage(
         struct tw_unzip *z, unsigned at, const uint8_t *p, size_t n, struct tw_err *err);
 
-/* Bytes as they came over the wire, counted when they are used. */
+/* Input of stage 0, counted when it is used. */
 static void consume(struct tw_unzip *z, unsigned at, size_t n)
 {
 	if (at == 0)
@@ -260,10 +261,10 @@ static void consume(struct tw_unzip *z, unsigned at, size_t n)
 }
 
 /*
- * What zstd may be given in one call, so that damage costs no more than the block it is in, however
- * the input was cut.  A call that fails takes back what it had already put out: one block at most
- * per call, then.  And a frame that is seen whole is decoded in one pass, which gives nothing of a
- * damaged one: header bytes go one by one.
+ * The input for one zstd call, chosen so that damage costs only its block, however the input was
+ * split.  A failing call discards its own output: at most one block per call, then.  And zstd
+ * decodes a frame that it sees completely in one pass, without output if it is damaged: so header
+ * bytes are passed one by one.
  */
 static size_t zstd_portion(const struct stage *s)
 {
@@ -271,14 +272,14 @@ static size_t zstd_portion(const struct stage *s)
 
 	if (s->in_header < ZSTD_FRAMEHEADERSIZE_MAX)
 		return 1;
-	/* not asked before the header, when zstd does not know itself what comes */
+	/* not called before the header, when zstd does not know the next input itself */
 	before_block = s->zstd_left && ZSTD_nextInputType(s->zstd) == ZSTDnit_block;
-	/* the advice counts the next block's header in */
+	/* the hint includes the next block's header */
 	return before_block && s->zstd_left > BLOCK_HEADER ? s->zstd_left - BLOCK_HEADER
 	                                                   : s->zstd_left;
 }
 
-/* What is not the fault of the bytes; damage is noted. */
+/* Returns errors not caused by the input; damage is recorded. */
 static enum tw_status check_zstd(struct tw_unzip *z, size_t result, struct tw_err *err)
 {
 	ZSTD_ErrorCode code = ZSTD_getErrorCode(result);
@@ -329,7 +330,8 @@ static enum tw_status push_zstd(
 			st = charge(z, s, out.pos, !s->in_frame, err);
 		if (st != TW_OK)
 			return st;
-		/* a full output buffer may hide more; input that is gone and room left does not */
+		/* a full output buffer may leave more inside zstd; consumed input with output space
+		 * left does not */
 		more = in.pos < n || out.pos == out.size;
 	}
 	return TW_OK;
@@ -370,7 +372,7 @@ static enum tw_status push_zlib(
 		s->in_frame = rc != Z_STREAM_END;
 		more = n > 0 || s->zlib.avail_out == 0;
 		if (rc == Z_STREAM_END && (n == 0 || !next_member(s)))
-			more = false; /* bytes behind a zlib stream are no part of it */
+			more = false; /* bytes after a zlib stream are not part of it */
 		else if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
 			z->damaged = true;
 		else if (rc == Z_STREAM_END)
@@ -467,7 +469,7 @@ enum tw_status tw_unzip_finish(struct tw_unzip *z, enum tw_unzip_end *ret, struc
 
 		if (s->kind == KIND_PLAIN)
 			break;
-		if (s->kind == KIND_UNKNOWN) { /* fewer bytes than a magic: plain */
+		if (s->kind == KIND_UNKNOWN) { /* shorter than any magic number: plain */
 			s->kind = KIND_PLAIN;
 			st = deliver(z, s->head, s->n_head, err);
 			if (st != TW_OK)

@@ -1,9 +1,9 @@
 /*
- * method_map.c - mapping text to image, and look-ups in the image.
+ * method_map.c - converts mapping text to an image, and looks names up.
  *
- * A class's name is stored once for a run of its methods, which is how builds
- * write them.  Lines longer than MAX_LINE or with a NUL inside are malformed:
- * no compiler makes them, binaries do.
+ * Consecutive methods of a class share its name, as builds write them in that order.  Lines longer
+ * than MAX_LINE or containing NUL are malformed: compilers do not write them, but binaries contain
+ * them.
  */
 #include "decoder/symbols/method_map.h"
 
@@ -23,9 +23,9 @@ struct tw_map_writer {
 	uint32_t max_entries;
 	struct tw_map_stats stats;
 	bool has_version, overlong;
-	bool saw_nul, saw_retrace; /* what a file is that is no method mapping */
+	bool saw_nul, saw_retrace; /* signs that the file is not a method mapping */
 	uint64_t line_offset;
-	uint32_t class_at, class_len; /* of the record before, in strings */
+	uint32_t class_at, class_len; /* of the previous record, in strings */
 	size_t line_len;
 	char line[MAX_LINE];
 };
@@ -86,7 +86,7 @@ static void note_version(struct tw_map_writer *w, struct tw_str comment)
 	(void)tw_utf8_clean(w->stats.version, sizeof w->stats.version, tw_str_trim(comment));
 }
 
-/* Where s begins in the strings; the class before is used again. */
+/* Offset of s in the strings; reuses the previous class. */
 static uint32_t put_class(struct tw_map_writer *w, struct tw_str s)
 {
 	if (w->class_len != s.len || memcmp(w->strings.data + w->class_at, s.ptr, s.len) != 0) {
@@ -232,7 +232,7 @@ static void sort_pass(const struct tw_map_writer *w, const uint32_t *from, uint3
 		to[counts[id_of(w, from[i]) >> shift & (DIGITS - 1)]++] = from[i];
 }
 
-/* Of equal ids, which stand together in the order they came, only the last stays. */
+/* Of equal ids, which are adjacent in file order, keeps only the last. */
 static uint32_t keep_last(const struct tw_map_writer *w, uint32_t *order, uint32_t n)
 {
 	uint32_t kept = 0;
@@ -309,7 +309,7 @@ enum tw_status tw_map_writer_finish(
 	return st;
 }
 
-/* --- look-ups --- */
+/* --- lookups --- */
 
 enum tw_status tw_map_open(const void *data, size_t len, struct tw_map *ret, struct tw_err *err)
 {

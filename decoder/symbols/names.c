@@ -32,7 +32,7 @@ static bool split(struct tw_str full, struct tw_str *ret_class, struct tw_str *r
 	return true;
 }
 
-/* Moves *at behind one type of a descriptor. */
+/* Moves *at past one type of a descriptor. */
 static bool skip_type(struct tw_str s, size_t *at)
 {
 	static const char primitives[] = "BCDFIJSZV";
@@ -54,7 +54,7 @@ uint32_t tw_names_line(struct tw_str name)
 	uint64_t line = 0;
 	size_t open;
 
-	if (name.len == 0 || name.ptr[name.len - 1] != ')') /* of most names */
+	if (name.len == 0 || name.ptr[name.len - 1] != ')') /* true of most names */
 		return 0;
 	open = tw_str_find_last(name, TW_STR("(:"));
 	if (open == name.len ||
@@ -97,7 +97,7 @@ bool tw_names_frames(const struct tw_names *n, const struct tw_named *what,
 	return known && (one || *ret_n == 0);
 }
 
-/* Of a frame with a line the method that is really there. */
+/* For a frame with a line: the physical method, not those inlined into it. */
 static bool display_frame(
         const struct tw_names *n, const struct tw_named *what, char *out, size_t cap)
 {

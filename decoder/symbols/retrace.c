@@ -1,6 +1,6 @@
 /*
- * retrace.c - classes, and methods without lines, in a retrace image; frames with
- * lines are in retrace_frame.c.
+ * retrace.c - looks up classes, and methods without lines, in a retrace image; frames with lines
+ * are in retrace_frame.c.
  */
 #include "decoder/symbols/retrace.h"
 
@@ -89,7 +89,7 @@ bool tw_retrace_find_class(const struct tw_retrace *r, struct tw_str obf, struct
 	return tw_str_eq(ret->obf, obf);
 }
 
-/* The first member in [low, high) whose name is not less than obf, or is greater. */
+/* The first member in the range whose name is not less than obf, or greater with `greater`. */
 static uint32_t bound(
         const struct tw_retrace *r, struct retrace_range in, struct tw_str obf, bool greater)
 {
@@ -160,7 +160,7 @@ static struct tw_str primitive(char c)
 	}
 }
 
-/* The type at the front of a descriptor, as the original's Java name without its brackets. */
+/* The type at the front of a descriptor, as the original's Java name without brackets. */
 static bool take_type(const struct tw_retrace *r, struct tw_str *d, char buf[CLASS_BYTES],
         struct tw_str *ret, size_t *ret_arrays)
 {
@@ -186,7 +186,7 @@ static bool take_type(const struct tw_retrace *r, struct tw_str *d, char buf[CLA
 	return true;
 }
 
-/* Is `java` the type with so many brackets? */
+/* Whether `java` is the type with that many brackets. */
 static bool same_type(struct tw_str java, struct tw_str type, size_t arrays)
 {
 	if (java.len != type.len + 2 * arrays || memcmp(java.ptr, type.ptr, type.len) != 0)
@@ -197,7 +197,7 @@ static bool same_type(struct tw_str java, struct tw_str type, size_t arrays)
 	return true;
 }
 
-/* Does the obfuscated JVM descriptor say these original arguments and this type? */
+/* Whether the obfuscated JVM descriptor matches these original arguments and type. */
 static bool fits(
         const struct tw_retrace *r, const struct retrace_member *m, struct tw_str descriptor)
 {
@@ -248,7 +248,7 @@ static struct tw_str source_of(const struct tw_retrace *r, struct tw_str orig)
 	return TW_STR("");
 }
 
-/* R8 writes this file for classes that it made. */
+/* R8 writes this placeholder for classes that it generated. */
 static bool is_file(struct tw_str source)
 {
 	return source.len && !tw_str_eq(source, TW_STR("R8$$SyntheticClass"));
@@ -303,7 +303,7 @@ struct tw_retraced tw_retrace_method_of(const struct tw_retrace *r, const struct
 	return tw_retrace_told(r, c, &m);
 }
 
-/* How a member is told from others of its name, the best way first. */
+/* How a member is distinguished from others of its name, best first. */
 enum telling { BY_RESIDUAL, BY_TYPES, BY_NAME };
 
 static bool told(const struct tw_retrace *r, const struct retrace_member *m,
@@ -355,7 +355,7 @@ static size_t put_method(
 	return put(out, cap, at, method);
 }
 
-/* Overloads look the same without their arguments. */
+/* Overloads look the same, as arguments are not shown. */
 static bool shown_before(const struct tw_retraced *list, size_t i)
 {
 	for (size_t k = 0; k < i; k++)

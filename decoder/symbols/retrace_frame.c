@@ -1,5 +1,5 @@
 /*
- * retrace_frame.c - frames with lines, and stacks, in a retrace image.
+ * retrace_frame.c - looks up frames with lines, and stacks, in a retrace image.
  *
  * The members of a name are split where the outermost method changes: each part is an overload, and
  * gives an alternative.  Within a part a line selects the first range that covers it, with the
@@ -23,12 +23,12 @@ struct frames {
 	struct tw_retraced *list;
 	size_t n, cap;
 	uint32_t alternatives;
-	bool outline; /* one of them is an outline's */
+	bool outline; /* one of them is from an outline */
 };
 
 /* --- comments after a member's line --- */
 
-/* What stands behind the first `what`, blanks skipped; "" when it is nowhere. */
+/* The text after the first `what`, without leading blanks; "" if absent. */
 static struct tw_str behind(struct tw_str s, struct tw_str what)
 {
 	size_t at = tw_str_find(s, what);
@@ -70,7 +70,7 @@ static bool take_comment(struct tw_str *rest, struct tw_str *ret)
 	return ret->len && ret->ptr[0] == '#';
 }
 
-/* Is the descriptor's class the thrown one, as it is or by its original name? */
+/* Whether the descriptor's class is the thrown one, obfuscated or original. */
 static bool is_thrown(const struct frames *f, struct tw_str descriptor)
 {
 	struct tw_str original = f->thrown;
@@ -90,7 +90,7 @@ static bool is_thrown(const struct frames *f, struct tw_str descriptor)
 	return same || same_original;
 }
 
-/* How many inner frames a comment removes below the exception that was thrown. */
+/* Number of inner frames that a comment removes for the thrown exception. */
 static uint32_t removed_by(const struct frames *f, struct tw_str json)
 {
 	struct tw_str at = json;
@@ -131,7 +131,7 @@ static bool same_signature(const struct retrace_member *a, const struct retrace_
 	       tw_str_eq(a->args, b->args) && tw_str_eq(a->type, b->type);
 }
 
-/* The members from range.first on whose outermost method is the same. */
+/* The members from range.first on with the same outermost method. */
 static struct retrace_range part_of(const struct tw_retrace *r, struct retrace_range range)
 {
 	struct retrace_range part = {range.first, retrace_group_end(r, range.first, range.end)};
@@ -151,7 +151,7 @@ static struct retrace_range part_of(const struct tw_retrace *r, struct retrace_r
 	return part;
 }
 
-/* The comment that marks a method as the compiler's follows one of its ranges. */
+/* The comment that marks a method as synthesized follows one of its ranges. */
 static bool is_synthesized(
         const struct tw_retrace *r, struct retrace_range part, uint32_t outermost)
 {
@@ -169,7 +169,7 @@ static bool is_synthesized(
 
 /* --- frames of a part --- */
 
-/* Can the line be any of several? */
+/* Whether the line stands for one of several. */
 static bool is_ambiguous(const struct retrace_member *m)
 {
 	return m->oe > m->os && (!(m->flags & RETRACE_RANGE) || m->oe - m->os != m->e - m->s);
@@ -184,7 +184,7 @@ static uint32_t original_line(const struct retrace_member *m, uint32_t line)
 	return m->os + (line - m->s);
 }
 
-/* One alternative: the group's methods, the innermost with the line that was found for it. */
+/* One alternative: the group's methods, the innermost with the resolved line. */
 static void add_chain(
         struct frames *f, struct retrace_range part, struct retrace_range group, uint32_t line)
 {
@@ -223,7 +223,7 @@ static void add_one(struct frames *f, struct retrace_range part, uint32_t i)
 	add_group(f, part, (struct retrace_range){i, i + 1});
 }
 
-/* The range that covers the line; 0 is covered by a range that begins there. */
+/* Adds the range that covers the line; 0 is covered by a range starting at 0. */
 static bool add_covering(struct frames *f, struct retrace_range part)
 {
 	for (uint32_t i = part.first; i < part.end; i++) {
@@ -274,8 +274,8 @@ static void pick(struct frames *f, struct retrace_range range, enum pick how)
 	}
 }
 
-/* Of many members those that are looked at: from where the line can be, as compilers write the
- * ranges of a name in their order. */
+/* Limits the members examined if there are many, starting where the line can occur, as compilers
+ * write the ranges of a name in order. */
 static struct retrace_range window(
         const struct tw_retrace *r, struct retrace_range all, uint32_t line)
 {
@@ -294,7 +294,7 @@ static struct retrace_range window(
 	return tw_retrace_clip(all);
 }
 
-/* False: the mapping does not have the class. */
+/* False: the mapping lacks the class. */
 static bool find_frames(struct frames *f, struct tw_str class_name, struct tw_str method)
 {
 	struct retrace_range range;
@@ -322,7 +322,7 @@ size_t tw_retrace_frame(const struct tw_retrace *r, struct tw_str class_name, st
 
 /* --- stacks --- */
 
-/* "La/b;m(" names the outline a.b.m; maps before 2.2 name none. */
+/* "La/b;m(" is the outline a.b.m; mappings before version 2.2 name none. */
 static bool names_outline(struct tw_str json, const struct tw_retrace_walk *w)
 {
 	struct tw_str at = behind(json, TW_STR("\"outline\""));
@@ -340,7 +340,7 @@ static bool names_outline(struct tw_str json, const struct tw_retrace_walk *w)
 	       at.ptr[3 + n + w->outline_method.len] == '(';
 }
 
-/* {"1": 4, "2": 5}: the value of the line; 0 none. */
+/* {"1": 4, "2": 5}: the value for the line; 0 none. */
 static uint32_t position(struct tw_str json, uint32_t line)
 {
 	struct tw_str list = behind(json, TW_STR("\"positions\""));
@@ -370,7 +370,7 @@ static uint32_t callsite(const struct tw_retrace_walk *w, const struct retrace_m
 	return 0;
 }
 
-/* The line of a frame that called the outline above it: where the outline's code was taken from. */
+/* The line of a frame that called the outline above it: where the outline's code came from. */
 static uint32_t line_at_call(const struct tw_retrace_walk *w, const struct tw_retrace_at *at)
 {
 	struct retrace_class c;
@@ -390,7 +390,7 @@ static uint32_t line_at_call(const struct tw_retrace_walk *w, const struct tw_re
 	return at->line;
 }
 
-/* Did the compiler make every method of this name? */
+/* Whether the compiler generated every method of this name. */
 static bool is_compilers(const struct frames *f, struct tw_str method)
 {
 	struct retrace_range range = tw_retrace_find_members(f->r, &f->c, method);
@@ -415,7 +415,7 @@ static size_t without_synthesized(struct tw_retraced *f, size_t n)
 	return kept;
 }
 
-/* Of a class that is known without a member that fits: the method and its line as they were. */
+/* For a known class without a matching member: method and line unchanged. */
 static size_t class_only(
         const struct frames *f, const struct tw_retrace_at *at, struct tw_retraced *ret)
 {

@@ -1,8 +1,8 @@
 /*
- * retrace_write.c - mapping text to image.
+ * retrace_write.c - converts mapping text to an image.
  *
- * The text is kept whole, and the image ends with it: records are offsets, so a
- * mapping of a hundred thousand members is compiled in one pass and a sort.
+ * The complete text is kept, and the image ends with it: records are offsets, so a mapping of a
+ * hundred thousand members is compiled in one pass and a sort.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "decoder/symbols/retrace.h"
 #include "decoder/symbols/retrace_image.h"
 
-/* No compiler makes longer lines, or lines with a NUL: binaries do. */
+/* Compilers write no longer lines, and none with a NUL, but binaries contain them. */
 enum { MAX_LINE = 64 << 10 };
 
 struct slice { /* of the text */
@@ -22,7 +22,7 @@ struct slice { /* of the text */
 
 struct class_line {
 	struct slice obf, orig, source;
-	uint32_t first, n; /* members, in the order of the file until they are sorted */
+	uint32_t first, n; /* members, in file order until sorted */
 	uint32_t seq;
 	uint32_t flags;
 };
@@ -38,7 +38,7 @@ struct tw_retrace_writer {
 	struct class_line *classes;
 	struct member_line *members;
 	uint32_t n_classes, cap_classes, n_members, cap_members;
-	bool last_is_member; /* what a JSON comment belongs to */
+	bool last_is_member; /* the element to which a JSON comment belongs */
 	bool failed;         /* memory ran out */
 	struct tw_retrace_stats stats;
 };
@@ -84,7 +84,7 @@ static struct slice slice_of(const struct tw_retrace_writer *w, struct tw_str s)
 	        s.len ? (uint32_t)((const uint8_t *)s.ptr - w->text.data) : 0, (uint32_t)s.len};
 }
 
-/* Splits at the first `what`; false when there is none. */
+/* Splits at the first `what`; false if there is none. */
 static bool cut_at(
         struct tw_str s, struct tw_str what, struct tw_str *ret_before, struct tw_str *ret_after)
 {
@@ -146,7 +146,7 @@ static bool take_range(struct tw_str *s, struct member_line *m)
 	return true;
 }
 
-/* `[:os[:oe]]`; without it a range keeps its lines. */
+/* `[:os[:oe]]`; without it the lines are unchanged. */
 static bool take_original_lines(struct tw_str s, struct member_line *m)
 {
 	if (s.len == 0) {
@@ -174,7 +174,7 @@ static void split_name(struct tw_str full, struct tw_str *ret_class, struct tw_s
 	*ret_class = (struct tw_str){full.ptr, dot ? dot - 1 : 0};
 }
 
-/* A member line without its blanks in front. *ret_field: a field, which is of no use here. */
+/* A member line without leading blanks.  *ret_field: a field, which is ignored. */
 static bool parse_member(const struct tw_retrace_writer *w, struct tw_str line,
         struct member_line *ret, bool *ret_field)
 {
@@ -277,7 +277,7 @@ static void take_member(struct tw_retrace_writer *w, struct tw_str line)
 
 /* --- comments --- */
 
-/* The string as it stands in the line, when it needs no escapes. */
+/* The string within the line, if it needs no unescaping. */
 static struct slice as_it_stands(
         const struct tw_retrace_writer *w, struct tw_str line, const char *value)
 {
@@ -302,7 +302,7 @@ static void take_mark(uint32_t *flags, struct tw_str id)
 		*flags |= RETRACE_REWRITE;
 }
 
-/* What it says belongs to the class or the method above it. */
+/* A comment applies to the class or method above it. */
 static void take_json(struct tw_retrace_writer *w, struct tw_str line)
 {
 	struct class_line *c = w->n_classes ? &w->classes[w->n_classes - 1] : NULL;
@@ -362,7 +362,7 @@ static int compare(const uint8_t *text, struct slice a, struct slice b)
 	        (struct tw_str){(const char *)text + b.at, b.len});
 }
 
-/* Of a class that comes twice the last wins. */
+/* If a class occurs twice, the last wins. */
 static int by_obf_class(const void *pa, const void *pb, void *text)
 {
 	const struct class_line *a = pa;
@@ -381,7 +381,7 @@ static int by_obf_member(const void *pa, const void *pb, void *text)
 	return c ? c : a->seq < b->seq ? -1 : a->seq > b->seq;
 }
 
-/* Of members of one name that follow each other with one range, each was inlined into the next. */
+/* Consecutive members of one name with one range: each was inlined into the next. */
 static void note_inlining(struct tw_retrace_writer *w, const struct class_line *c)
 {
 	for (uint32_t i = 1; i < c->n; i++) {

@@ -1,11 +1,10 @@
 /*
- * builder.c - the sink of the product: keeps finished calls per track.
+ * builder.c - the production sink: collects finished calls per track.
  *
- * A record is 24 bytes (32 with CPU time) in an array per track that grows;
- * the system moves pages rather than bytes when large arrays grow, and pages
- * not yet touched cost nothing, so the peak stays near the size of what is in
- * them.  Writing adds 8 bytes a record for the largest track, 12 where it is
- * out of order.  What no longer fits is counted, and the trace keeps the rest.
+ * A record is 24 bytes (32 with CPU time) in a growing array per track.  The system moves pages
+ * rather than bytes when large arrays grow, and untouched pages cost nothing, so the peak stays
+ * near the size of the contents.  Writing adds 8 bytes per record of the largest track, 12 if it is
+ * out of order.  Records that do not fit are counted, and the trace keeps the rest.
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -14,10 +13,10 @@
 #include "decoder/base/hash.h"
 
 enum { DIRECT_IDS = 1 << 23, ARENA_SHARE = 4 };
-/* Of the arena a quarter is for names alone, and the last bytes for the name of all that have none.
- */
+/* A quarter of the arena is for names only, and its last bytes for the shared name of all names
+ * that do not fit. */
 enum { NAMES_SHARE = 4, LAST_ROOM = 64 };
-/* Of the memory 9/16 may hold records: at their most, writing takes a third of that again. */
+/* 9/16 of the memory may hold records: at most, writing takes a third of that again. */
 enum { RECORD_SHARE = 9, RECORD_SHARE_OF = 16, FIRST_RECORDS = 64, LARGE_BYTES = 64 << 20 };
 
 static struct tw_builder *builder_of(struct tw_sink *s)
@@ -29,7 +28,8 @@ void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offse
 {
 	struct tw_repair_count *r = &b->repairs[what];
 
-	/* threads are looked at one after another: the first of one input is the lowest */
+	/* threads are processed one after another: the first case of one input is that with the
+	 * lowest offset */
 	if (r->count == 0 || r->first_offset == TW_NO_OFFSET ||
 	        (b->input == 0 && offset < r->first_offset))
 		r->first_offset = offset;
@@ -171,7 +171,7 @@ bool tw_builder_has_room(const struct tw_builder *b, size_t bytes)
 	        b->arena, b->limits.max_memory_bytes / ARENA_SHARE / NAMES_SHARE + bytes);
 }
 
-/* The last of the arena is for the one name of all that have no room. */
+/* The end of the arena is reserved for the shared name of all names that do not fit. */
 static bool name_fits(struct tw_builder *b, struct tw_str name)
 {
 	if (tw_arena_fits(b->arena, name.len + LAST_ROOM))
@@ -250,7 +250,7 @@ static bool is_told_of(uint32_t *sym, struct tw_repair_count *r, const struct tw
 	return true;
 }
 
-/* Names are asked for before the events that bear them. */
+/* Names are requested before the events that use them. */
 static void place_names(struct tw_builder *b, const struct tw_event *ev, size_t n)
 {
 	for (size_t i = 0; i < n && (b->cut_sym || b->left_out_sym); i++)
@@ -323,8 +323,8 @@ static void sink_thread_name(struct tw_sink *s, uint32_t pid, uint64_t tid, stru
 	*slot = b->n_names;
 }
 
-/* More records for the track: twice as many, and a quarter more of what is large, as far as the
- * share of memory reaches that leaves room for writing. */
+/* The next capacity of a track: doubled, or a quarter more for large arrays, within the share of
+ * memory that leaves enough for writing. */
 static uint64_t next_cap(const struct tw_builder *b, const struct track *t)
 {
 	uint64_t share = b->limits.max_memory_bytes / RECORD_SHARE_OF * RECORD_SHARE;
@@ -354,7 +354,7 @@ static bool resize_records(struct track *t, uint64_t cap)
 	return true;
 }
 
-/* False with b->status set when memory ran out; false alone when the share is used up. */
+/* False with b->status set if memory ran out; only false if the share is used up. */
 static bool reserve_record(struct tw_builder *b, struct track *t)
 {
 	uint64_t cap;
@@ -374,7 +374,7 @@ static bool reserve_record(struct tw_builder *b, struct track *t)
 	return true;
 }
 
-/* The first record with CPU time: those before it have none. */
+/* The first record with CPU time: earlier ones have none. */
 static bool start_cpu(struct tw_builder *b, struct track *t)
 {
 	t->cpu_ns = tw_mem_alloc(t->cap, sizeof *t->cpu_ns);

@@ -1,16 +1,14 @@
 /*
- * builder_merge.c - several inputs become one trace.
+ * builder_merge.c - merges several inputs into one trace.
  *
- * Side files have clocks of their own: the first input's clock is the trace's,
- * and what a later one tells is moved by the difference of their readings.
- * Times of a side file that lie before the trace's zero are cut to it; notes that
- * were over by then are left out.
+ * Side files have their own clocks: the first input's clock is the trace's, and times of a later
+ * input are shifted by the difference of their readings.  Times of a side file before the trace's
+ * zero are clamped to it; notes that ended before are dropped.
  *
- * The same thread may have been told in several ways: with 15 bits of its id by
- * one file and in full by another, or without its process.  When all is told,
- * ids and processes are completed and such tracks become one: two orders of
- * ends are merged to one, in which the usual nesting finds who holds whom.
- * Tracks of different sources (calls, samples) stay apart.
+ * The same thread may occur in several forms: with 15 bits of its id in one file and in full in
+ * another, or without its process.  At the end, ids and processes are completed and such tracks
+ * become one: two orders of ends are merged into one, and nesting proceeds as usual. Tracks of
+ * different sources (calls, samples) stay separate.
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -47,7 +45,7 @@ static int64_t distance(int64_t a, int64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* Of the readings that are known, the difference from `reading` to the nearest. */
+/* The difference from `reading` to the nearest known base. */
 static bool nearest(int64_t reading, const int64_t *bases, unsigned n, int64_t *ret_shift_ns)
 {
 	bool found = false;
@@ -89,7 +87,7 @@ void tw_builder_clock(struct tw_builder *b, const struct tw_clock *clock)
 		return;
 	}
 	if (b->placed)
-		return; /* what was told already cannot be moved again */
+		return; /* events already added cannot be shifted */
 	b->placed = true;
 	b->unplaced = !shift_between(&b->clock, clock, &b->shift_ns) ||
 	              distance(b->shift_ns, 0) > FARTHEST_NS;
@@ -168,9 +166,9 @@ static void count_fit(struct fit *f, uint64_t full, const struct track *t)
 	f->n++;
 }
 
-/* The one full id that fits, among those of the thread list and of the files that tell ids in
- * full.  Of several the main thread's, which has most calls nearly always, else the low bits as
- * they are. */
+/* The one matching full id, among those of the thread list and of files with full ids.  If several
+ * match, the main thread's, which nearly always has the most calls; otherwise the low bits
+ * unchanged. */
 static uint64_t complete_tid(struct tw_builder *b, const struct track *t)
 {
 	struct fit f = {0};
@@ -198,8 +196,8 @@ static struct thread_name *listed(struct tw_builder *b, uint64_t tid)
 	return NULL;
 }
 
-/* Newer ART numbers its threads from 1 and lists them so: 16 bits are all there is.  Only of the
- * main thread it is known what its id is: the process'. */
+/* Newer ART numbers its threads from 1 and lists them so: 16 bits are all there is.  Only the main
+ * thread's id is known: that of the process. */
 static uint64_t complete_low16(struct tw_builder *b, const struct track *t)
 {
 	struct thread_name *name = listed(b, t->tid);
@@ -235,7 +233,7 @@ static void complete_ids(struct tw_builder *b)
 
 /* --- tracks of one thread --- */
 
-/* By end; of those that end together the inner one first. */
+/* By end; for equal ends the inner one first. */
 static bool goes_first(const struct record *a, const struct record *b)
 {
 	int64_t a_end = a->start_ns + a->dur_ns;
@@ -300,7 +298,7 @@ static enum tw_status join(struct tw_builder *b, uint32_t into, uint32_t from)
 		empty(&both);
 		return b->status = TW_NOMEM;
 	}
-	/* ties: what a side file tells is the inner one */
+	/* ties: records of the side file are the inner ones */
 	interleave(&both, side, t);
 	if (!t->unordered)
 		both.unordered_offset = side->unordered_offset;
@@ -316,7 +314,7 @@ static enum tw_status join(struct tw_builder *b, uint32_t into, uint32_t from)
 	return TW_OK;
 }
 
-struct same { /* tracks in an order in which those of one thread are neighbours */
+struct same { /* tracks sorted so that those of one thread are adjacent */
 	uint64_t tid;
 	uint32_t pid, at;
 };

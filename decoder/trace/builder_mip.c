@@ -1,12 +1,11 @@
 /*
  * builder_mip.c - chunks of one level, and the zoomed-out levels.
  *
- * A mip level shows a thread as it looks from afar: slices at least as long as
- * the level's threshold are kept, and a run of shorter siblings that stand
- * closer together than the threshold becomes one slice with their common span,
- * the method of the longest, and the number of slices it stands for (those
- * below them included).  Parents are never shorter than their children, so what
- * is kept is always a forest, in the same pre-order and the same columns.
+ * A mip level is a simplified view of a thread: slices at least as long as the level's threshold
+ * are kept, and a run of shorter siblings separated by less than the threshold becomes one slice
+ * with their common span, the method of the longest, and the number of slices it represents
+ * (including those below them).  Parents are never shorter than their children, so the result is
+ * always a forest, in the same pre-order and the same columns.
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -136,7 +135,7 @@ enum tw_status tw_mip_add(struct mip *m, const struct tw_slice *s, struct tw_err
 {
 	enum tw_status st;
 
-	if (m->running && s->depth > m->run.depth) { /* below a short one: shorter still */
+	if (m->running && s->depth > m->run.depth) { /* below a short slice: even shorter */
 		m->run.merged++;
 		return TW_OK;
 	}

@@ -1,17 +1,16 @@
 /*
- * builder_nest.c - a track's records become slices in pre-order.
+ * builder_nest.c - turns a track's records into slices in pre-order.
  *
- * Records in the order of their ends are a post-order: the subtree of a record
- * is a run of records that ends with it.  One pass with a stack of finished
- * subtrees finds the runs' lengths:
+ * Records in the order of their ends are a post-order: the subtree of a record is a run of records
+ * that ends with it.  One pass with a stack of finished subtrees finds the runs' lengths:
  *
- *      records   a b C d E          C = {a b C}, E = {a b C d E}
- *      stack     a | a b | C | C d | E
+ *   records   a b C d E    C = {a b C}, E = {a b C d E}
+ *   stack     a | a b | C | C d | E
  *
- * Read backwards, a post-order is a pre-order with the children right to left,
- * so a second pass backwards gives each record its place in the forward
- * pre-order.  Where the ends are not rising, or two records overlap without
- * nesting, the track is sorted by begin (outer first) and overlaps are cut.
+ * Read backwards, a post-order is a pre-order with the children right to left, so a second pass
+ * backwards gives each record its position in the forward pre-order.  If the ends are not rising,
+ * or two records overlap without nesting, the track is sorted by begin (outer first) and overlaps
+ * are clipped.
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -25,8 +24,8 @@ static uint64_t offset_of(const struct record *r)
 	return r->offset == NO_OFFSET_KEPT ? TW_NO_OFFSET : r->offset;
 }
 
-/* Fills sizes; where two records overlap without one holding the other: the later of them, else
- * how many there are. */
+/* Fills sizes.  Returns the index of the first record that overlaps another without nesting, or the
+ * number of records if there is none. */
 static uint64_t measure_subtrees(const struct track *t, uint32_t *sizes, uint32_t *stack)
 {
 	uint32_t n_stack = 0;
@@ -49,7 +48,7 @@ static uint64_t measure_subtrees(const struct track *t, uint32_t *sizes, uint32_
 	return t->n;
 }
 
-/* Backwards over the post-order: `ends` holds, per level, the pre-order position at which the
+/* Goes backwards over the post-order: `ends` holds, per level, the pre-order position at which the
  * next child to the left must end. */
 static void order_forward(struct nest *n, uint32_t *ends, uint32_t *starts)
 {
@@ -87,10 +86,11 @@ static int outer_first(const void *pa, const void *pb, void *records)
 		return a->start_ns < b->start_ns ? -1 : 1;
 	if (a->dur_ns != b->dur_ns)
 		return a->dur_ns > b->dur_ns ? -1 : 1;
-	return i > k ? -1 : i < k; /* of equal ones the later ended last: it is the outer */
+	return i > k ? -1 : i < k; /* for equal ones, the later ended last: it is the outer one */
 }
 
-/* What holds the call r, whose depth is at most *depth, is on top of the stack; its end. */
+/* Finds the parent of the call r, whose depth is at most *depth, at the top of the stack; returns
+ * its end. */
 static int64_t find_parent(
         const struct track *t, const struct record *r, const uint32_t *stack, uint32_t *depth)
 {
@@ -107,7 +107,8 @@ static int64_t find_parent(
 	return end;
 }
 
-/* In sorted order: gives each its depth and cuts what reaches past its parent; how many. */
+/* In sorted order: sets each depth and clips calls that exceed their parent; returns the number
+ * clipped. */
 static uint64_t nest_sorted(struct nest *n, struct tw_builder *b, uint32_t *stack)
 {
 	struct track *t = n->track;
@@ -146,8 +147,8 @@ static bool sort_records(struct nest *n)
 	return true;
 }
 
-/* The records stay where they are: eight bytes each are sorted for them at most.  found: the one
- * at which it was seen that their order is none. */
+/* The records stay in place; sorting takes at most eight bytes each.  found: the record at which
+ * the order was found to be wrong. */
 static enum tw_status open_sorted(struct nest *n, struct tw_builder *b, uint64_t found)
 {
 	struct track *t = n->track;
@@ -167,7 +168,7 @@ static enum tw_status open_sorted(struct nest *n, struct tw_builder *b, uint64_t
 		return TW_OK;
 	if (t->unordered)
 		tw_builder_repair(b, TW_REPAIR_order_restored, t->unordered_offset, t->n);
-	else if (n_cut == 0) /* of two that end together the outer was written first */
+	else if (n_cut == 0) /* of two calls with equal ends, the outer was written first */
 		tw_builder_repair(b, TW_REPAIR_order_restored, offset_of(&t->records[found]), t->n);
 	return TW_OK;
 }
@@ -195,7 +196,7 @@ static enum tw_status open_post_order(struct nest *n)
 	return TW_OK;
 }
 
-/* Measures them into n->sizes, with the stack where the order will be.  *ret_found: as
+/* Fills n->sizes, using the memory of the later order as the stack.  *ret_found: as returned by
  * measure_subtrees. */
 static enum tw_status measure(struct nest *n, uint64_t *ret_found)
 {
@@ -253,7 +254,7 @@ bool tw_nest_next(struct nest *n, const struct tw_builder *b, struct tw_slice *r
 	if (n->at >= t->n)
 		return false;
 	i = n->order[n->at];
-	/* pre-order jumps about in the records: the next ones are asked for early */
+	/* pre-order accesses records at random: prefetch the next ones */
 	if (n->at + AHEAD < t->n)
 		__builtin_prefetch(&t->records[n->order[n->at + AHEAD]]);
 	r = &t->records[i];

@@ -1,9 +1,8 @@
 /*
- * builder_note.c - notes and documents, kept until the trace is written.
+ * builder_note.c - stores notes and documents until the trace is written.
  *
- * Texts of notes are kept once each; details are rarely the same.  Both count
- * against the share of memory that names have; of what has no room there the rest
- * of the trace is kept.
+ * Texts of notes are deduplicated; details rarely repeat.  Both count against the names' share of
+ * memory; if they do not fit they are dropped, and the rest of the trace is kept.
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -49,7 +48,7 @@ static bool widen_texts(struct tw_builder *b)
 	return true;
 }
 
-/* NULL: no memory.  A NUL ends a text: nothing after it is kept. */
+/* NULL: out of memory.  The text ends at its first NUL. */
 static const char *keep_text(struct tw_builder *b, struct tw_str *text)
 {
 	const char *nul = text->len ? memchr(text->ptr, 0, text->len) : NULL;
@@ -132,7 +131,7 @@ static enum tw_status keep_note(
 	return TW_OK;
 }
 
-/* A process has no place in time. */
+/* A process has no time. */
 static bool is_timeless(const struct tw_note *note)
 {
 	return note->kind == TW_NOTE_process;

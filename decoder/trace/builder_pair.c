@@ -1,14 +1,14 @@
 /*
- * builder_pair.c - BEGIN and END events become finished calls.
+ * builder_pair.c - turns BEGIN and END events into finished calls.
  *
- * An END without a symbol closes what is on top.  One with a symbol closes the
- * nearest open call of it, and what was open above it ends there too; when none
- * is open the END is an exit without an enter.  Of a recording of all calls, an
- * END while nothing is open tells of a call that was running when it began.
+ * An END without a symbol closes the top call.  One with a symbol closes the nearest open call of
+ * that symbol, and the calls above it end there too; if none is open the END is an exit without an
+ * enter.  In a recording of all calls, an END while nothing is open belongs to a call that was
+ * running when the recording began.
  *
- * Two bounds keep a flood of BEGINs, which no phone writes, from costing memory
- * and time without end: BEGINs past MAX_OPEN are counted alone, far deeper than
- * what a trace keeps; and the call of an END is looked for LOOK_BACK calls deep.
+ * Two limits keep a flood of BEGINs, which no phone writes, from costing unbounded memory and time:
+ * BEGINs past MAX_OPEN are only counted, far deeper than a trace keeps calls; and the call of an
+ * END is searched only LOOK_BACK calls deep.
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -29,7 +29,7 @@ enum tw_status tw_builder_begin(struct tw_builder *b, struct track *t, const str
 	return TW_OK;
 }
 
-/* cpu_ns: what the thread's CPU clock said at the end, -1 unknown. */
+/* cpu_ns: reading of the thread's CPU clock at the end, -1 unknown. */
 static enum tw_status close_top(
         struct tw_builder *b, struct track *t, int64_t end_ns, int64_t cpu_ns)
 {
@@ -53,7 +53,7 @@ static enum tw_status close_early(
 	return close_top(b, t, end_ns, cpu_ns);
 }
 
-/* A call from before the recording, around all that the track has so far. */
+/* Adds a call from before the recording as the parent of all the track's calls so far. */
 static enum tw_status adopt(struct tw_builder *b, struct track *t, const struct tw_event *ev)
 {
 	struct tw_event call = *ev;
@@ -63,7 +63,7 @@ static enum tw_status adopt(struct tw_builder *b, struct track *t, const struct 
 	if (call.ts_ns < 0)
 		call.ts_ns = 0;
 	call.dur_ns = ev->ts_ns - call.ts_ns;
-	if (call.cpu_ns > call.dur_ns) /* its clock began before the recording */
+	if (call.cpu_ns > call.dur_ns) /* its CPU clock began before the recording */
 		call.cpu_ns = call.dur_ns;
 	tw_builder_repair(b, TW_REPAIR_begin_clamped, ev->offset, 1);
 	return tw_builder_record(b, t, &call);
@@ -79,7 +79,7 @@ static enum tw_status close_all(struct tw_builder *b, struct track *t, const str
 	return st;
 }
 
-/* How many calls stay open below the one that ends, and it; 0: it is not open. */
+/* Number of open calls up to and including the one that ends; 0: it is not open. */
 static uint32_t find_open(const struct track *t, uint32_t sym)
 {
 	uint32_t last = t->n_open > LOOK_BACK ? t->n_open - LOOK_BACK : 0;

@@ -1,18 +1,18 @@
 /*
- * builder_shape.c - what a thread's slices become: chunks, mip levels, the call tree.
+ * builder_shape.c - turns a thread's slices into chunks, mip levels and the call tree.
  *
- * The walk that finds the slices fills batches; they are shaped in the order of
- * the walk, in a thread of its own where the trace is large enough to be worth
- * one.  A batch fits a core's cache; the ring of them lasts while the walk sorts
- * out the next thread's order.  What comes out is told to the trace_out in that
- * thread, and is the same to the byte either way.
+ * The walk that finds the slices fills batches; they are processed in order, in a separate thread
+ * if the trace is large enough.  A batch fits a core's cache; the ring of batches bridges the time
+ * in which the walk sorts the next thread.  The output goes to the trace_out in that thread, and is
+ * identical to the byte either way.
  */
 #include "decoder/base/relay.h"
 #include "decoder/trace/builder_internal.h"
 
 enum { BATCH = 4096, SLOTS = 32, WORTH_A_THREAD = 1 << 16 };
 
-/* A longer thread may have more call paths: a node takes about as much as this many records. */
+/* A longer thread may have more call paths: a node takes about as much memory as this many
+ * records. */
 enum { TREE_SHARE = 16 };
 
 struct batch { /* of one thread */
@@ -30,11 +30,11 @@ struct batch { /* of one thread */
 struct tw_shaper {
 	const struct tw_limits *limits;
 	struct tw_trace_out *out;
-	/* of the walk: */
+	/* used by the walk: */
 	struct tw_relay *relay;
 	struct batch batches[SLOTS];
 	struct batch *filled; /* NULL: none yet */
-	/* of the shaping: */
+	/* used by the processing: */
 	struct tw_buf payload;
 	struct chunker chunker;
 	struct mip mips[TW_MIP_LEVELS];
@@ -48,7 +48,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* --- shaping --- */
+/* --- processing --- */
 
 static enum tw_status begin_mips(struct tw_shaper *s, const struct batch *b)
 {
@@ -134,7 +134,7 @@ static enum tw_status shape(void *arg, uint32_t slot, struct tw_err *err)
 	return st == TW_OK && b->ends ? end_thread(s, b, err) : st;
 }
 
-/* --- the walk's side --- */
+/* --- interface of the walk --- */
 
 struct tw_shaper *tw_shaper_new(const struct tw_builder *b, struct tw_trace_out *out)
 {

@@ -1,9 +1,9 @@
 /*
- * builder_write.c - the finished trace, handed over piece by piece.
+ * builder_write.c - writes the finished trace piece by piece.
  *
- * Tracks are joined (builder_merge.c), threads put in order, methods numbered by
- * falling count.  Then each thread is walked once in pre-order: the walk sums up
- * the methods' totals, and what it finds is shaped by builder_shape.c.
+ * Tracks are joined (builder_merge.c), threads sorted, methods numbered by falling count.  Then
+ * each thread is walked once in pre-order: the walk sums the methods' totals, and its slices are
+ * processed by builder_shape.c.
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -24,13 +24,13 @@ struct writer {
 	struct tw_trace_out *out;
 	struct tw_trace_info info;
 	struct tw_method_info *methods; /* by table index */
-	uint32_t n_methods;             /* those with a call; names that nothing used stay out */
+	uint32_t n_methods;             /* those with a call; unused names are omitted */
 	uint32_t *active;               /* open calls of the method on this thread */
 	struct frame *frames;           /* limits.max_depth */
 	uint32_t depth;
 	struct tw_shaper *shaper;
 	struct tw_thread_info thread;
-	uint32_t *order; /* of tracks that have threads of their own */
+	uint32_t *order; /* of tracks with their own thread */
 	uint32_t n_order;
 };
 
@@ -46,7 +46,8 @@ static bool is_main(const struct track *t)
 	return t->pid && t->tid == t->pid;
 }
 
-/* The main thread of the traced process; of a trace of many processes any that has calls. */
+/* The main thread of the traced process; in a trace of many processes any main thread with
+ * calls. */
 static bool comes_first(const struct tw_builder *b, const struct track *t)
 {
 	return is_main(t) && (b->clock.pid == t->pid || (b->clock.pid == 0 && t->n));
@@ -255,14 +256,14 @@ static enum tw_status write_thread(
 	st = tw_shaper_begin(w->shaper, t, thread_id, err);
 	if (st == TW_OK)
 		st = walk(w, t, err);
-	free_records(t); /* the next thread can have its memory */
+	free_records(t); /* frees memory for the next thread */
 	if (st == TW_OK)
 		st = tw_shaper_end(w->shaper, &w->thread, err);
 	sum_up(&w->info, &w->thread);
 	return st;
 }
 
-/* --- the whole --- */
+/* --- the complete trace --- */
 
 static enum tw_status write_threads(struct writer *w, struct tw_err *err)
 {

@@ -1,11 +1,11 @@
 /*
- * calltree.c - growing a merged call tree from slices, and putting it in order.
+ * calltree.c - builds a merged call tree from slices, and sorts it.
  *
- * While it grows, a node is found by (parent, method) in an open-addressing
- * hash; the path of the open slices is a stack of nodes.  Finishing sorts the
- * children of each node by falling total time and lays the nodes out in
- * pre-order.  A full tree takes no new nodes: a call that finds none is part of
- * its caller's self time, and is counted.  The stored form is in calltree_store.c.
+ * While building, a node is found by (parent, method) in an open-addressing hash; the path of the
+ * open slices is a stack of nodes.  Finishing sorts the children of each node by falling total time
+ * and lays the nodes out in pre-order.  A full tree takes no new nodes: a call without a node
+ * counts as its caller's self time, and is counted as clipped.  The stored form is in
+ * calltree_store.c.
  */
 #include "decoder/trace/calltree.h"
 
@@ -18,16 +18,17 @@
 
 struct grown {
 	uint32_t parent, method;
-	uint32_t last_child : 31; /* most calls repeat the child before; 0 is none */
-	uint32_t several : 1;     /* children, which are hashed then: an only one is last_child */
-	uint32_t follower; /* or come in the order of last time: the sibling after this one */
+	uint32_t last_child : 31; /* most calls repeat the previous child; 0: none */
+	uint32_t several : 1;     /* has several children, which are in the hash; an only child is
+	                           * last_child */
+	uint32_t follower; /* or the order repeats: the sibling called after this one last time */
 	uint64_t count;
 	int64_t total_ns, max_ns;
 	int64_t cpu_plus_1; /* 0: not known */
 };
 
-struct slot {          /* the method too, so that most wrong nodes need not be looked at */
-	uint32_t node; /* 0 is free, for node 0 is never looked up */
+struct slot {          /* includes the method, so that most non-matching nodes need not be read */
+	uint32_t node; /* 0: free, as node 0 is never looked up */
 	uint32_t method;
 };
 
@@ -75,7 +76,7 @@ struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b)
 	return NULL;
 }
 
-/* Where the child stands, or would. */
+/* The slot of the child, or the one where it belongs. */
 static struct slot *slot_of(const struct tw_tree_builder *b, uint32_t parent, uint32_t method)
 {
 	uint64_t h = ((uint64_t)parent << 32 | method) * 0x9E3779B97F4A7C15u;
@@ -112,7 +113,7 @@ static bool rehash(struct tw_tree_builder *b)
 	return true;
 }
 
-/* For one node more, and for it and its sibling in the hash. */
+/* For one more node, and for it and its sibling in the hash. */
 static bool make_room(struct tw_tree_builder *b)
 {
 	if (b->n == b->cap) {
@@ -136,7 +137,7 @@ static uint32_t remember(struct tw_tree_builder *b, uint32_t parent, uint32_t no
 	return node;
 }
 
-/* The child that is found without the hash, whose slots are seldom in the cache; 0: none. */
+/* Predicts the child without the hash, whose slots are seldom in the cache; 0: no prediction. */
 static uint32_t expected_child(struct tw_tree_builder *b, uint32_t parent, uint32_t method)
 {
 	uint32_t last = b->nodes[parent].last_child;
@@ -151,7 +152,7 @@ static uint32_t expected_child(struct tw_tree_builder *b, uint32_t parent, uint3
 	return next;
 }
 
-/* An only child needs no hash, and that is what most nodes are. */
+/* An only child needs no hash entry, and most nodes have only one child. */
 static uint32_t new_child(struct tw_tree_builder *b, uint32_t parent, uint32_t method)
 {
 	struct grown *p = &b->nodes[parent];
@@ -170,8 +171,8 @@ static uint32_t new_child(struct tw_tree_builder *b, uint32_t parent, uint32_t m
 	return node;
 }
 
-/* The child of `parent` for the method, made when new; 0 at the limit, or on failure, which is
- * kept in status. */
+/* The child of `parent` for the method, created if missing; 0 at the limit, or on failure, which is
+ * stored in status. */
 static uint32_t child_of(struct tw_tree_builder *b, uint32_t parent, uint32_t method)
 {
 	uint32_t node = expected_child(b, parent, method);
@@ -205,7 +206,7 @@ static bool reserve_path(struct tw_tree_builder *b)
 	return true;
 }
 
-/* The node at `depth` below what is open, entered; 0 when the tree is full, or on failure. */
+/* Enters the node at `depth` below the open ones; 0 if the tree is full, or on failure. */
 static uint32_t enter(struct tw_tree_builder *b, uint32_t depth, uint32_t method)
 {
 	uint32_t node;
@@ -214,7 +215,7 @@ static uint32_t enter(struct tw_tree_builder *b, uint32_t depth, uint32_t method
 		b->status = TW_BUG;
 		return 0;
 	}
-	if (depth > b->depth) /* below one that found no room */
+	if (depth > b->depth) /* below a call without a node */
 		return 0;
 	b->depth = depth;
 	if (!reserve_path(b)) {
@@ -233,7 +234,7 @@ static void add_cpu(struct grown *g, int64_t cpu_ns)
 		g->cpu_plus_1 = tw_sum_ns(g->cpu_plus_1 ? g->cpu_plus_1 : 1, cpu_ns);
 }
 
-/* The deepest node there is for a call of the thread itself is node 0, whose time it remains. */
+/* A root call without a node counts as time of node 0. */
 static void add_rootless(struct tw_tree_builder *b, int64_t ns)
 {
 	b->nodes[0].total_ns = tw_sum_ns(b->nodes[0].total_ns, ns);
@@ -304,8 +305,8 @@ enum tw_status tw_tree_builder_enter(struct tw_tree_builder *b, const struct tw_
 	return b->status;
 }
 
-/* A caller was made before what it calls: one pass finds the node for each, and 0 for what found
- * no room. */
+/* A caller is created before its callees, so one pass finds the node for each; 0 for those that do
+ * not fit. */
 static void add_all_grown(
         struct tw_tree_builder *b, const struct tw_tree_builder *from, uint32_t *node_of)
 {
@@ -439,7 +440,7 @@ static void lay_out(const struct tw_tree_builder *b, const struct kids *k, struc
 	}
 }
 
-/* Nothing more is looked up, and what finishing takes needs room. */
+/* Lookups are over, and finishing needs the memory. */
 static void drop_slots(struct tw_tree_builder *b)
 {
 	tw_mem_free(b->slots);

@@ -1,10 +1,10 @@
 /*
  * calltree_store.c - the stored form of a call tree (schema/columns.md).
  *
- * Like a chunk of slices: a header with the size of each column, then columns
- * of varints, a value per node in pre-order without node 0.  Totals are stored as what is
- * missing to the sibling before (or, for a first child, to the parent), for
- * siblings fall; a single call's maximum is its total and takes no byte.
+ * Like a chunk of slices: a header with the size of each column, then columns of varints, one value
+ * per node in pre-order without node 0.  Totals are stored as the difference from the previous
+ * sibling (or, for a first child, from the parent), as siblings are sorted by falling total; the
+ * maximum of a node with one call is its total and takes no byte.
  */
 #include "decoder/trace/calltree.h"
 
@@ -18,7 +18,7 @@ static int64_t upper(const struct tw_tree_node *nodes, uint32_t i, uint32_t prev
 	return prev_sibling ? nodes[prev_sibling].total_ns : nodes[nodes[i].parent].total_ns;
 }
 
-/* The node before i under the same parent, 0 when i is a first child. */
+/* The previous node under the same parent, 0 if i is a first child. */
 static uint32_t sibling_before(const struct tw_tree_node *nodes, uint32_t i)
 {
 	uint32_t at = i - 1;
@@ -78,19 +78,19 @@ enum tw_status tw_tree_encode(const struct tw_tree *t, struct tw_buf *out)
 
 /* --- reading --- */
 
-/* What is open stands as a path, a node for each depth: so the parent and the sibling before are
- * found without climbing, and a node's size is known when it closes. */
+/* The open nodes form a path, one node per depth: so parent and previous sibling are found without
+ * climbing, and a node's size is known when it closes. */
 struct reader {
 	const uint8_t *at[COLUMNS];
 	const uint8_t *end[COLUMNS];
 	struct tw_tree_node *nodes;
 	uint32_t *path;
-	uint32_t depth; /* of the node before */
+	uint32_t depth; /* of the previous node */
 	bool cpu;
 	bool bad;
 };
 
-/* Long ones, those at the column's end, and damaged ones. */
+/* The slow path: long values, those at the column's end, and damaged ones. */
 static uint64_t take_carefully(const uint8_t **at, const uint8_t *end, bool *bad)
 {
 	uint64_t v = 0;
@@ -99,7 +99,7 @@ static uint64_t take_carefully(const uint8_t **at, const uint8_t *end, bool *bad
 	return v;
 }
 
-/* The 7-bit groups of eight bytes, put together. */
+/* Joins the 7-bit groups of eight bytes. */
 static inline uint64_t join_groups(uint64_t x)
 {
 	x = (x & 0x007F007F007F007Fu) | (x & 0x7F007F007F007F00u) >> 1;
@@ -107,7 +107,7 @@ static inline uint64_t join_groups(uint64_t x)
 	return (x & 0x000000000FFFFFFFu) | (x & 0x0FFFFFFF00000000u) >> 4;
 }
 
-/* Without a branch on the length, which is as good as random for times and methods. */
+/* Without a branch on the length, which is unpredictable for times and methods. */
 static inline uint64_t take(struct reader *r, enum column c, uint64_t max)
 {
 	const uint8_t *p = r->at[c];
@@ -129,7 +129,7 @@ static inline uint64_t take(struct reader *r, enum column c, uint64_t max)
 	return v;
 }
 
-/* Where one byte nearly always is enough. */
+/* For columns whose values nearly always take one byte. */
 static inline uint64_t take_small(struct reader *r, enum column c, uint64_t max)
 {
 	const uint8_t *p = r->at[c];
@@ -141,7 +141,7 @@ static inline uint64_t take_small(struct reader *r, enum column c, uint64_t max)
 	return v;
 }
 
-/* What is at `depth` and below ends before node i. */
+/* Closes the nodes at `depth` and below before node i. */
 static inline void close_nodes(struct reader *r, uint32_t depth, uint32_t i)
 {
 	for (uint32_t d = depth; d <= r->depth; d++)
@@ -238,8 +238,8 @@ enum tw_status tw_tree_decode(
 	if (st != TW_OK)
 		return st;
 	r.nodes = tw_arena_alloc(a, n, sizeof *r.nodes);
-	r.path =
-	        r.nodes ? tw_mem_alloc(n, sizeof *r.path) : NULL; /* touched as far as it is deep */
+	r.path = r.nodes ? tw_mem_alloc(n, sizeof *r.path) : NULL; /* only used up to the tree's
+	                                                            * depth */
 	if (!r.path)
 		return tw_oom(err);
 	st = read_nodes(&r, n, (int64_t)tw_u64le(p + 8), err);

@@ -1,9 +1,9 @@
 /*
  * columns.c - the bytes of a chunk (columns.h, schema/columns.md).
  *
- * Encoding walks the slices once with a stack of those that are open; each
- * column grows in a place of its own size bound, so that no byte is checked
- * twice.  Decoding walks the same stack and trusts nothing.
+ * Encoding walks the slices once with a stack of open ones; each column is written at a position
+ * with space for its largest size, so that no write needs a check.  Decoding walks the same stack
+ * and trusts no value.
  */
 #include "decoder/trace/columns.h"
 
@@ -15,7 +15,7 @@ enum column { COL_OPEN, COL_STEP, COL_GAP, COL_LEAF, COL_TAIL, COL_METHOD, COL_C
 enum { COLUMNS = 8, MAGIC = 0x31435754 /* "TWC1" */, FLAG_CPU = 1, FLAG_MERGED = 2 };
 enum { VARINT_MAX = 10, HEADER_BYTES = 16 + 4 * COLUMNS };
 
-/* An open slice while walking: where its next child's gap counts from. */
+/* An open slice while walking: the base of its next child's gap. */
 struct level {
 	int64_t end_ns;
 	int64_t cursor_ns; /* end of its last child, or its start */
@@ -78,7 +78,7 @@ static void encode_slice(
 	e->stack[e->depth++] = (struct level){s->start_ns + s->dur_ns, s->start_ns, index, false};
 }
 
-/* Which columns there are, and the deepest level. */
+/* Which columns are needed, and the deepest level. */
 static uint32_t survey(const struct tw_slice *slices, size_t n, size_t *ret_levels)
 {
 	uint32_t flags = 0;
@@ -93,7 +93,7 @@ static uint32_t survey(const struct tw_slice *slices, size_t n, size_t *ret_leve
 	return flags;
 }
 
-/* Columns stand where the longest values would put them: moved together, behind the header. */
+/* Columns start where their largest sizes require: moves them together after the header. */
 static void close_up(
         const struct encoder *e, size_t n, size_t n_open, uint32_t flags, struct tw_buf *out)
 {
@@ -113,7 +113,7 @@ static void close_up(
 	out->len = (size_t)(to - out->data);
 }
 
-/* Room for the worst case at the end of `out`, which a caller with many chunks uses again. */
+/* Reserves the worst case at the end of `out`, which a caller with many chunks reuses. */
 static enum tw_status lay_out(struct encoder *e, size_t n, size_t n_open, struct tw_buf *out)
 {
 	size_t open_bytes = n_open * 3 * VARINT_MAX;
@@ -195,7 +195,7 @@ static uint64_t take(struct decoder *d, enum column c, uint64_t max)
 	return v;
 }
 
-/* Times stay below 2^62, so that sums of two never overflow. */
+/* Times stay below 2^62, so that the sum of two never overflows. */
 #define TIME_MAX ((int64_t)1 << 62)
 
 static int64_t later(struct decoder *d, int64_t from, uint64_t by)
@@ -264,12 +264,13 @@ static bool decode_open(struct decoder *d, int64_t start_ns)
 	return true;
 }
 
-/* Closes what the step says, places the slice after its previous sibling.  Siblings of roots at
- * the chunk's outermost level count from *root_cursor. */
+/* Closes the levels given by the step, and places the slice after its previous sibling.  Siblings
+ * at the chunk's outermost level count from *root_cursor. */
 static bool decode_slice(struct decoder *d, uint32_t index, int64_t *root_cursor)
 {
 	struct tw_slice *s = &d->chunk->slices[index];
-	uint64_t step = take(d, COL_STEP, index ? d->depth : 0); /* the first stands at its start */
+	uint64_t step = take(d, COL_STEP, index ? d->depth : 0); /* the first slice is at the
+	                                                          * chunk's start */
 	int64_t *cursor;
 
 	while (step-- && !d->bad) {
@@ -331,7 +332,7 @@ static bool grow(struct tw_slice **p, size_t *cap, size_t want)
 	return true;
 }
 
-/* Bytes that nobody read were not written by an encoder. */
+/* Unread bytes cannot come from an encoder. */
 static bool all_read(const struct decoder *d)
 {
 	for (int i = 0; i < COLUMNS; i++)
