@@ -29,7 +29,7 @@ void tw_secret_hash(const char *secret, uint8_t ret_hash[32])
 {
 	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, secret, strlen(secret), ret_hash) == 0)
 		return;
-	if (getrandom(ret_hash, 32, 0) != 32) /* what fits nothing */
+	if (getrandom(ret_hash, 32, 0) != 32) /* matches no secret */
 		memset(ret_hash, 0, 32);
 }
 

@@ -39,7 +39,7 @@ static enum tw_status fail_errno(const char *doing, struct tw_err *err)
 	        "%s: %s", doing, strerror_r(why, text, sizeof text));
 }
 
-/* The task as a file at its beginning; -1 on failure. */
+/* The task as a file positioned at its start; -1 on failure. */
 static int task_fd(const json_t *task)
 {
 	char *text = tw_json_dumps(task, JSON_COMPACT);
@@ -54,7 +54,7 @@ static int task_fd(const json_t *task)
 	return fd;
 }
 
-/* Descriptors for the child, moved out of the way of the numbers they will get. */
+/* Descriptors for the child, duplicated to numbers above those they will get. */
 struct wires {
 	int fds[FIRST_INPUT + TW_CHILD_INPUTS];
 	size_t n;
@@ -76,7 +76,7 @@ static void unwire(struct wires *w)
 }
 
 #if TW_TEST_FAULTS
-/* What a sanitizer or a test's fault library needs; nothing else of the server's environment. */
+/* Only variables for a sanitizer or a test's fault library. */
 static void child_environment(char *env[ENV_MAX + 1])
 {
 	static const char *const kept[] = {"ASAN_OPTIONS=", "UBSAN_OPTIONS=", "TSAN_OPTIONS=",
@@ -91,7 +91,7 @@ static void child_environment(char *env[ENV_MAX + 1])
 	env[n] = NULL;
 }
 #else
-/* Nothing of the server's. */
+/* The child's environment is empty. */
 static void child_environment(char *env[ENV_MAX + 1])
 {
 	env[0] = NULL;
@@ -116,7 +116,8 @@ static int spawn_wired(const struct wires *w, pid_t *ret_pid)
 	(void)posix_spawn_file_actions_init(&actions);
 	for (size_t i = 0; i < w->n; i++)
 		(void)posix_spawn_file_actions_adddup2(&actions, w->fds[i], (int)i);
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34) /* otherwise main.c's marks are all there is */
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34) /* otherwise only the close-on-exec flags set in   \
+                                                 * main.c protect */
 	(void)posix_spawn_file_actions_addclosefrom_np(&actions, (int)w->n);
 #endif
 	(void)posix_spawnattr_init(&attr);
@@ -139,7 +140,7 @@ static enum tw_status start_wired(
 	             wire(w, task->second >= 0 ? task->second : null);
 	int rc;
 
-	(void)close(c->answer_fd); /* the task, wired by now */
+	(void)close(c->answer_fd); /* the task, which the child has by now */
 	c->answer_fd = answer[0];
 	for (size_t i = 0; ready && i < task->n_inputs; i++)
 		ready = wire(w, task->inputs[i]);
@@ -256,7 +257,7 @@ const char *tw_death_word(enum tw_death d)
 	return words[d];
 }
 
-/* SIGKILL that is not ours is the kernel's, short of memory. */
+/* A SIGKILL that we did not send is from the kernel's OOM killer. */
 static enum tw_death death_of(const struct tw_child *c, int sig)
 {
 	if (c->killed || sig == SIGXCPU)
@@ -265,7 +266,7 @@ static enum tw_death death_of(const struct tw_child *c, int sig)
 		return TW_DEATH_MEMORY;
 	if (sig == SIGSYS)
 		return TW_DEATH_FORBIDDEN;
-	if (sig == SIGXFSZ) /* a limit that is told as one */
+	if (sig == SIGXFSZ) /* a size limit, which is reported as an error */
 		return TW_DEATH_NONE;
 	return sig ? TW_DEATH_CRASH : TW_DEATH_NO_ANSWER;
 }
@@ -296,7 +297,7 @@ static enum tw_status explain(const struct tw_child *c, int status, struct tw_er
 	        WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-/* The answer's first line is the format, told as soon as it was recognised; the rest is JSON. */
+/* The answer's first line is the format, written as soon as it was recognised; the rest is JSON. */
 static struct tw_str split_answer(const struct tw_buf *answer, char ret_format[24])
 {
 	struct tw_str rest = {(const char *)answer->data, answer->len};
@@ -309,7 +310,7 @@ static struct tw_str split_answer(const struct tw_buf *answer, char ret_format[2
 	return rest;
 }
 
-/* The last line; whole: that ended. */
+/* The last line; `whole`: the last complete line. */
 static struct tw_str last_line(struct tw_str s, bool whole)
 {
 	size_t end = s.len, begin;

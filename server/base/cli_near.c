@@ -9,7 +9,7 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Rows of the table: two letters back for swaps, one back, this one. */
+/* Three rows of the table: two letters back (for swaps), one back, current. */
 unsigned tw_cli_distance(const char *a, const char *b)
 {
 	unsigned rows[3][LONGEST + 1];

@@ -1,9 +1,8 @@
 /*
- * config.c - settings from flags, environment and file, by one table (config.def).
+ * config.c - reads settings from flags, environment and file, using one table (config.def).
  *
- * Each setting is looked for in that order and the first that has it wins; the
- * value is then judged the same way wherever it came from, and the sentence of
- * a refusal says where that was.
+ * The sources are searched in that order and the first with the setting wins; values are validated
+ * the same way for all sources, and error messages name the source.
  */
 #include "server/base/config.h"
 
@@ -43,10 +42,10 @@ enum {
 	MAX_PLACE = 1100
 };
 
-/* Some of them wait for the disk at any time. */
+/* Some of them can always be waiting for the disk. */
 enum { MIN_QUERY_THREADS = 4 };
 
-struct source { /* one found value and what to call its place in a refusal */
+struct source { /* a value and the name of its source for error messages */
 	const char *value;
 	const char *place;
 };
@@ -73,7 +72,7 @@ static size_t setting_of(struct tw_str name)
 	return N_SETTINGS;
 }
 
-/* The setting that is most like the name, with dashes or underscores; NULL: none is. */
+/* The setting most similar to the name, with dashes or underscores; NULL: none. */
 static const char *nearest(struct tw_str name)
 {
 	struct tw_cli_nearest near = {NULL, 0};
@@ -88,7 +87,7 @@ static const char *nearest(struct tw_str name)
 	return near.best;
 }
 
-/* `what` is "unknown flag --" or the like; a flag's value is not told, it may be a secret. */
+/* `what` is "unknown flag --" or similar.  A flag's value is not shown, as it may be a secret. */
 static enum tw_status unknown(
         const char *what, struct tw_str name, const char *before, struct tw_err *err)
 {
@@ -99,7 +98,7 @@ static enum tw_status unknown(
 	        meant ? before : "", meant ? meant : "", meant ? "?" : "");
 }
 
-/* --name value, --name=value; a BOOL may stand alone. */
+/* --name value, --name=value; a BOOL needs no value. */
 static enum tw_status read_flag(
         struct loading *l, int argc, char **argv, int *at, struct tw_err *err)
 {
@@ -206,7 +205,7 @@ static bool is_one_of(const char *word, const char *const *words)
 	return false;
 }
 
-/* What follows TRACEWELL_, up to its value, as a flag is spelled; false: it is no such variable. */
+/* Converts the name after TRACEWELL_ to the spelling of a flag; false: not such a variable. */
 static bool flag_of(const char *variable, char ret[MAX_ENV])
 {
 	static const char prefix[] = "TRACEWELL_";
@@ -267,7 +266,7 @@ static bool parse_bool(struct tw_str s, bool *ret)
 	       tw_str_eq(s, TW_STR("no"));
 }
 
-/* Writes the value into its field; false when it is not one. */
+/* Writes the value into its field; false if it is invalid. */
 static bool store(const struct setting *s, const char *value, struct tw_config *c)
 {
 	void *field = (char *)c + s->at;
@@ -351,13 +350,13 @@ static enum tw_status judge_proxies(struct tw_config *c, struct tw_err *err)
 		        "--oidc-create beside --proxy-user-header: whoever the provider knows "
 		        "could "
 		        "take a name that the proxy will vouch for; make accounts by hand");
-	/* many clients come from the address of a proxy */
+	/* many clients share the address of a proxy */
 	if (c->behind_proxy || *c->trusted_proxies)
 		c->connections_per_address = 0;
 	return tw_proxies_parse(c->trusted_proxies, &c->proxies, err);
 }
 
-/* Of one that is alone nobody else does the rest. */
+/* A single server must have all roles. */
 static enum tw_status judge_roles(struct tw_config *c, struct tw_err *err)
 {
 	enum tw_status st = tw_roles_parse(c->role, &c->roles, err);
@@ -369,7 +368,7 @@ static enum tw_status judge_roles(struct tw_config *c, struct tw_err *err)
 	return st;
 }
 
-/* It stands in labels and in lines of logs. */
+/* The name is used in labels and log lines. */
 static enum tw_status judge_node(const struct tw_config *c, struct tw_err *err)
 {
 	static const char fine[] =

@@ -11,7 +11,8 @@
 enum { MAX_LINE = TW_LOG_LINE_BYTES, MAX_VALUE = 1024 };
 
 static const char *const level_words[] = {"debug", "info", "warn", "error"};
-static _Atomic int threshold = TW_LOG_INFO; /* the one global of the server */
+static _Atomic int threshold = TW_LOG_INFO; /* the log's settings are the server's only global
+                                             * state */
 static _Atomic bool as_json;
 static const char *_Atomic node_name;
 
@@ -43,10 +44,11 @@ struct line {
 
 static void put(struct line *l, const char *p, size_t n)
 {
-	size_t room = sizeof l->text - 3 - l->len; /* the closing brace and newline always fit */
+	size_t room = sizeof l->text - 3 - l->len; /* space for the closing brace and newline */
 
 	if (n > room)
-		return; /* whole or not at all: a cut escape would spoil the line */
+		return; /* written completely or not at all: a truncated escape would break the
+		         * line */
 	memcpy(l->text + l->len, p, n);
 	l->len += n;
 }
@@ -66,7 +68,7 @@ static bool is_plain(const char *s)
 	return true;
 }
 
-/* As a JSON string, which is also how logfmt quotes. */
+/* As a JSON string, which is also logfmt's quoting. */
 static void put_quoted(struct line *l, const char *s)
 {
 	char clean[MAX_VALUE];

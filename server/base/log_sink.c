@@ -1,9 +1,8 @@
 /*
- * log_sink.c - lines put on stderr (log_sink.h).
+ * log_sink.c - writes lines to stderr (log_sink.h).
  *
- * A pipe is opened once more, so that writes into it can be refused instead of
- * waited for without O_NONBLOCK on the descriptor that was inherited, which
- * whoever started the server, and all it started beside, would get too.
+ * A pipe is opened again, so that writes can fail instead of block.  Setting O_NONBLOCK on the
+ * inherited descriptor would affect every process that shares it.
  */
 #include "server/base/log_sink.h"
 
@@ -17,14 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What threads lose at most to a reader that is too slow: a tenth of their time. */
+/* Limits the time that threads lose to a slow reader to a tenth. */
 enum { WAIT_MS = 100, WAIT_AGAIN_MS = 1000 };
 
 static struct {
 	pthread_mutex_t lock;
 	int fd;
 	bool is_socket;
-	uint64_t untold;      /* lost since the last line that was taken */
+	uint64_t untold;      /* dropped since the last line written */
 	int64_t no_wait_till; /* ms */
 } sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = STDERR_FILENO};
 
@@ -52,7 +51,7 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Waits when nothing was waited for lately. */
+/* Waits for space, unless it has recently waited. */
 static bool has_room(void)
 {
 	struct pollfd p = {.fd = sink.fd, .events = POLLOUT};

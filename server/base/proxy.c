@@ -23,7 +23,7 @@ static bool parse_address(struct tw_str s, uint8_t ret[16], bool *ret_four)
 	if (text[0] == '[' && !end)
 		return false;
 	if (end && (text[0] == '[' || (strchr(text, '.') && !strchr(end + 1, ':'))))
-		*end = '\0'; /* the port goes */
+		*end = '\0'; /* remove the port */
 	*ret_four = inet_pton(AF_INET, text, ret + 12) == 1;
 	if (*ret_four)
 		memcpy(ret, mapped, sizeof mapped);
@@ -95,7 +95,7 @@ bool tw_proxies_trust(const struct tw_proxies *p, const char *address)
 	return p->n && parse_address(tw_str_of(address), bytes, &four) && is_trusted(p, bytes);
 }
 
-/* The part behind the last comma, cut off from *rest. */
+/* Removes the part after the last comma from *rest and returns it. */
 static struct tw_str cut_last(struct tw_str *rest)
 {
 	size_t at = rest->len;
@@ -108,7 +108,7 @@ static struct tw_str cut_last(struct tw_str *rest)
 	return last;
 }
 
-/* IPv4 written as IPv6. */
+/* An IPv4-mapped IPv6 address. */
 static bool is_mapped(const uint8_t a[16])
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -125,7 +125,7 @@ bool tw_proxies_client(const struct tw_proxies *p, const char *chain, char ret[I
 
 	while (trusted && rest.len && parse_address(cut_last(&rest), bytes, &four)) {
 		trusted = is_trusted(p, bytes);
-		/* as direct connections are told; and so that each counts for itself */
+		/* like direct connections, so that all clients are counted in one form */
 		four = is_mapped(bytes);
 		(void)inet_ntop(four ? AF_INET : AF_INET6, four ? bytes + 12 : bytes, ret,
 		        INET6_ADDRSTRLEN);

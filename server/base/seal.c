@@ -19,14 +19,15 @@ enum {
 	HEX_BYTES = 2 * KEY_BYTES,
 	PATH_BYTES = 4200,
 	FOR_US = 077,
-	/* A mounted secret is often of a group that this user is in: it may read, no more. */
+	/* Mounted secrets often belong to a group of this user: group read is allowed, nothing
+	 * more. */
 	FOR_GROUP = 037
 };
 static const char mark[] = "sealed:1:";
 
 struct tw_seal {
 	unsigned char key[KEY_BYTES];
-	bool lost; /* there is none, and there should be */
+	bool lost; /* the key is missing but should exist */
 };
 
 /* --- the key --- */
@@ -63,7 +64,7 @@ static bool write_all(int fd, const char *line)
 	return tw_write_all(fd, line, strlen(line)) && fsync(fd) == 0;
 }
 
-/* Whole or not there, whatever happens meanwhile; of servers that begin at once one makes it. */
+/* Creates the file completely or not at all; of servers that start concurrently one creates it. */
 static enum tw_status make_key(const char *dir, const char *path, struct tw_err *err)
 {
 	unsigned char key[KEY_BYTES];
@@ -147,7 +148,7 @@ struct tw_seal *tw_seal_free(struct tw_seal *s)
 	return NULL;
 }
 
-/* --- sealing --- */
+/* --- encryption --- */
 
 bool tw_seal_lost(const struct tw_seal *s)
 {

@@ -11,7 +11,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int64_t last_ms;
 static uint8_t random_part[10];
 
-/* False when all 80 bits were used up within the millisecond. */
+/* False if all 80 bits were used up within the millisecond. */
 static bool count_up(void)
 {
 	for (int i = 9; i >= 0; i--)
@@ -30,7 +30,7 @@ static bool next_bits(int64_t now_ms, uint8_t bits[16])
 	} else {
 		last_ms = now_ms;
 		ok = gnutls_rnd(GNUTLS_RND_NONCE, random_part, sizeof random_part) == 0;
-		random_part[0] &= 0x7F; /* room to count up */
+		random_part[0] &= 0x7F; /* leaves space to count up */
 	}
 	for (int i = 0; i < 6; i++)
 		bits[i] = (uint8_t)((uint64_t)last_ms >> (40 - 8 * i));
@@ -43,7 +43,7 @@ enum tw_status tw_ulid_new(int64_t now_ms, char ret[TW_ID_BYTES], struct tw_err 
 {
 	uint8_t bits[16];
 	unsigned acc = 0;
-	int n_acc = 2; /* 128 bits are 26 characters of 5 with two zero bits in front */
+	int n_acc = 2; /* 26 characters of 5 bits hold 128 bits with two leading zero bits */
 	int at = 0;
 
 	if (!next_bits(now_ms, bits))

@@ -1,8 +1,8 @@
 /*
- * catalogue_postgres.c - PostgreSQL as the catalogue's engine: connections, and what fails.
+ * catalogue_postgres.c - PostgreSQL as the catalogue's engine: connections and errors.
  *
- * The server commits durably unless it is set up otherwise (synchronous_commit).  Waits end: for a
- * connection, for a lock, for an answer, and for a peer that is gone without a word.
+ * The server commits durably unless configured otherwise (synchronous_commit).  All waits have
+ * limits: for a connection, a lock, an answer, and a peer that disappeared silently.
  */
 #include "server/db/catalogue_postgres.h"
 
@@ -26,10 +26,10 @@ bool tw_db_is_postgres(const char *address)
 	       strncmp(address, "postgresql://", 13) == 0;
 }
 
-/* --- what failed --- */
+/* --- errors --- */
 
 struct meaning {
-	const char *state; /* how the SQLSTATE begins */
+	const char *state; /* prefix of the SQLSTATE */
 	enum tw_status status;
 };
 
@@ -40,11 +40,11 @@ static const struct meaning meanings[] = {
         {"08", TW_BUSY}, /* the connection is lost */
         {READ_ONLY, TW_BUSY},
         {"40", TW_BUSY},     /* serialization, deadlock */
-        {"53100", TW_FULL},  /* its disk */
-        {"53200", TW_NOMEM}, /* its memory */
+        {"53100", TW_FULL},  /* disk full */
+        {"53200", TW_NOMEM}, /* out of memory */
         {"53", TW_BUSY},     /* too many connections */
-        {"55P03", TW_BUSY},  /* a lock was not had in time */
-        {"57", TW_BUSY},     /* an answer was not had in time; it is stopped or starting */
+        {"55P03", TW_BUSY},  /* lock timeout */
+        {"57", TW_BUSY},     /* statement timeout; shutting down or starting */
         {"XX001", TW_CORRUPT},
         {"XX002", TW_CORRUPT},
         {"0A", TW_BUG},
@@ -60,7 +60,7 @@ static enum tw_status meaning_of(const char *state)
 	return TW_IO;
 }
 
-/* What libpq says names hosts and accounts: it is for the log, once in a while. */
+/* Messages of libpq contain hosts and accounts, so they only go to the log, rate-limited. */
 static void log_lost(const struct tw_postgres *p)
 {
 	static _Atomic int64_t next_ms;
@@ -95,7 +95,7 @@ static void note_no_memory(struct tw_postgres *p)
 	(void)snprintf(p->said, sizeof p->said, "out of memory");
 }
 
-/* The first line alone: the others quote values. */
+/* Only the first line, as the others quote values. */
 static void note_failed(struct tw_postgres *p, const PGresult *r)
 {
 	const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
@@ -105,11 +105,11 @@ static void note_failed(struct tw_postgres *p, const PGresult *r)
 		note_lost(p);
 		return;
 	}
-	if (!state) { /* libpq itself made it, or could not */
+	if (!state) { /* created by libpq itself, or out of memory */
 		note_no_memory(p);
 		return;
 	}
-	if (strcmp(state, READ_ONLY) == 0) /* another host may be the one to ask */
+	if (strcmp(state, READ_ONLY) == 0) /* another host may be the primary */
 		tw_postgres_give_up(p);
 	p->failed = meaning_of(state);
 	(void)snprintf(p->said, sizeof p->said, "%s (%s)", said ? said : "it failed", state);
@@ -144,7 +144,7 @@ static PGresult *ask(struct tw_postgres *p, const char *sql)
 	return tw_postgres_answer(p, PQsendQuery(p->of, sql), sql);
 }
 
-/* The lock is the session's: whoever has it made this connection, and nobody writes by another. */
+/* The lock belongs to the session: only this connection holds it, and only it writes. */
 static bool hold(struct tw_postgres *p)
 {
 	static const char *const sql[] = {
@@ -167,7 +167,7 @@ static bool hold(struct tw_postgres *p)
 	return held;
 }
 
-/* Once for each connection. */
+/* Once per connection. */
 static bool settle(struct tw_postgres *p)
 {
 	static const char sql[] = "SET statement_timeout='60s'; SET lock_timeout='10s';"
@@ -197,7 +197,7 @@ static bool settle(struct tw_postgres *p)
 	return p->settled;
 }
 
-/* What it is when it is not even asked. */
+/* The error if no request was sent. */
 static void note_hangs(struct tw_postgres *p)
 {
 	p->failed = TW_BUSY;
@@ -211,10 +211,10 @@ static void note_stale(struct tw_postgres *p)
 	(void)snprintf(p->said, sizeof p->said, "its server is an old primary");
 }
 
-/* Each host once. */
+/* Tries each host once. */
 static bool connect(struct tw_postgres *p)
 {
-	static _Atomic unsigned had; /* it last */
+	static _Atomic unsigned had; /* the host used last */
 	const unsigned n = tw_postgres_hosts(p->address), first = atomic_load(&had);
 	const int64_t began_ms = tw_monotonic_ms();
 
@@ -228,14 +228,14 @@ static bool connect(struct tw_postgres *p)
 		}
 		if (p->stale)
 			note_stale(p);
-		else if (p->taken) /* it is the one: there is no other to be asked */
+		else if (p->taken) /* this is the right host: trying others is pointless */
 			return false;
 	}
 	tw_postgres_note_away(began_ms);
 	return false;
 }
 
-/* It would be seen in the list of processes, and told wherever the settings are. */
+/* A password would be visible in the process list and wherever settings are shown. */
 static enum tw_status no_password_in(const char *address, struct tw_err *err)
 {
 	char *why = NULL;
@@ -263,7 +263,7 @@ static bool is_lost(const struct tw_postgres *p)
 	return PQstatus(p->of) == CONNECTION_BAD;
 }
 
-/* Within a transaction a new connection would go on without what was done so far. */
+/* Within a transaction a new connection would lack the earlier changes. */
 static bool ready(struct tw_postgres *p)
 {
 	const bool there = !is_lost(p) && p->settled;
@@ -287,8 +287,8 @@ static bool is_fine(const PGresult *r)
 	return s == PGRES_COMMAND_OK || s == PGRES_TUPLES_OK;
 }
 
-/* The place of a statement that the server knows; -1: it does not and is not to.  *ret_failed, owed
- * to PQclear: what it said when it could not take one, after which a transaction is over. */
+/* The number of a prepared statement; -1: it is not prepared.  *ret_failed (free with PQclear): the
+ * error if preparing failed, which aborts a transaction. */
 static int place_of(struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v,
         PGresult **ret_failed)
 {
@@ -335,7 +335,7 @@ static PGresult *send(
 	return tw_postgres_answer(p, sent, sql);
 }
 
-/* A commit of what failed before rolls back, without a word of failure. */
+/* COMMIT of a failed transaction rolls back without reporting an error. */
 static bool is_kept(struct tw_postgres *p, const char *sql, PGresult *r)
 {
 	if (strcmp(sql, "COMMIT") != 0 || strcmp(PQcmdStatus(r), "COMMIT") == 0)
@@ -350,7 +350,7 @@ static bool ends_transaction(const char *sql)
 	return strcmp(sql, "COMMIT") == 0 || strcmp(sql, "ROLLBACK") == 0;
 }
 
-/* Why it is none; where nothing was sent, or it was not kept, that is noted. */
+/* Records the error, also if nothing was sent or the commit was rolled back. */
 static void note_end(struct tw_postgres *p, const PGresult *r)
 {
 	if (r && !is_fine(r))
@@ -365,9 +365,9 @@ PGresult *tw_postgres_run(
 	const bool within = p->in_transaction;
 	PGresult *r;
 
-	note_no_memory(p); /* what it is when nothing says what */
+	note_no_memory(p); /* the default error */
 	r = ready(p) ? send(p, sql, v, stays) : NULL;
-	/* the server was restarted since: nothing was begun */
+	/* the server was restarted in the meantime: the transaction had not begun */
 	if (r && is_lost(p) && !within && !p->gave_up) {
 		PQclear(r);
 		r = ready(p) ? send(p, sql, v, stays) : NULL;
@@ -408,7 +408,7 @@ static enum tw_status run(struct tw_db *db, const char *sql, struct tw_err *err)
 	return TW_OK;
 }
 
-/* Also when its connection is lost: nothing is done until its end is asked for. */
+/* True also if the connection is lost: statements fail until the transaction is ended. */
 static bool in_transaction(const struct tw_db *db)
 {
 	return ((const struct tw_postgres *)db)->in_transaction;
@@ -434,7 +434,7 @@ static const struct tw_db_engine engine = {"postgresql", true, close_db, run, in
         tw_postgres_bind_int, tw_postgres_bind_bytes, tw_postgres_step, tw_postgres_reset,
         tw_postgres_lacked, tw_postgres_int, tw_postgres_text, tw_postgres_bytes};
 
-/* The session of a server that was killed may live on for a moment. */
+/* Retries, as the session of a killed server may live on for a moment. */
 enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err)
 {
 	const struct timespec pause = {.tv_nsec = (long)HOLD_LOOK_MS * 1000000};

@@ -30,7 +30,7 @@ static bool begins(const char *at, const char *word)
 	return strncmp(at, word, strlen(word)) == 0;
 }
 
-/* '...' or "...", in which a quote is doubled: the second begins another. */
+/* '...' or "..." with doubled quotes; a doubled quote simply begins another one. */
 static void quoted(struct translation *t)
 {
 	const char *end = strchr(t->at + 1, t->at[0]);
@@ -51,7 +51,7 @@ static void value(struct translation *t)
 	(void)tw_buf_printf(t->out, "$%d", n);
 }
 
-/* Has the call whose arguments begin here several? */
+/* Whether the call has several arguments. */
 static bool has_comma(const char *at)
 {
 	char quote = '\0';
@@ -73,7 +73,7 @@ static bool has_comma(const char *at)
 	return false;
 }
 
-/* Behind INDEXED BY and its name. */
+/* Skips INDEXED BY and its name. */
 static const char *behind_hint(const char *at)
 {
 	at += strlen("INDEXED BY");
@@ -84,7 +84,7 @@ static const char *behind_hint(const char *at)
 	return at;
 }
 
-/* Is a join's condition its own, and not WHERE's? */
+/* Whether the join has its own ON condition. */
 static bool has_on(const char *at)
 {
 	static const char *const ends[] = {"WHERE ", "JOIN ", "GROUP BY ", "ORDER BY "};
@@ -134,7 +134,7 @@ static void word(struct translation *t)
 	}
 }
 
-/* TW_EITHER: SQLite's words up to the bar are passed over, PostgreSQL's are in a comment. */
+/* TW_EITHER: skips SQLite's text up to the bar; PostgreSQL's is in a comment. */
 static void either(struct translation *t)
 {
 	const char *bar = strstr(t->at, "/*|");

@@ -1,11 +1,10 @@
 /*
- * catalogue_postgres_hosts.c - which of several hosts has the catalogue.
+ * catalogue_postgres_hosts.c - selects one of several hosts.
  *
- * It is one that lets itself be written, and the one that had it is asked first: where a machine is
- * gone without a word, each connection would wait for it otherwise.  After a fail-over the old
- * primary may be started again as if nothing had been: it lacks what was written since.  Each
- * fail-over begins a new timeline of the same database system, so one of an earlier timeline than
- * this process has seen is none.
+ * The right host accepts writes.  The last one used is tried first, as otherwise each connection
+ * would wait for a host that is down.  After a fail-over the old primary may be started again as if
+ * nothing had happened: it lacks later writes.  Each fail-over starts a new timeline of the same
+ * database system, so a host on an earlier timeline than this process has seen is rejected.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -23,11 +22,11 @@ static const char ask_timeline[] =
 
 /* --- timelines --- */
 
-/* The latest that was seen, of the system that was seen last. */
+/* The latest timeline seen, of the last system seen. */
 static struct {
 	pthread_mutex_t lock;
 	char system[24];
-	char timeline[TIMELINE_BYTES]; /* in digits that sort as they count */
+	char timeline[TIMELINE_BYTES]; /* zero-padded, so that it sorts numerically */
 } seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool is_earlier(const char *system, const char *timeline)
@@ -41,14 +40,14 @@ static bool is_earlier(const char *system, const char *timeline)
 	}
 	earlier = strcmp(timeline, seen.timeline) < 0;
 	if (seen.timeline[0] && strcmp(timeline, seen.timeline) > 0)
-		tw_postgres_suspect_all(); /* some may be to the one before */
+		tw_postgres_suspect_all(); /* some connections may be to the old primary */
 	if (!earlier)
 		(void)snprintf(seen.timeline, sizeof seen.timeline, "%s", timeline);
 	(void)pthread_mutex_unlock(&seen.lock);
 	return earlier;
 }
 
-/* What does not know the question (not every service lets it be asked) is believed. */
+/* A host that does not support the query (not every service allows it) is accepted. */
 bool tw_postgres_is_stale(struct tw_postgres *p)
 {
 	PGresult *r = tw_postgres_answer_within(p, PQsendQuery(p->of, ask_timeline), ASK_MS);
@@ -86,7 +85,7 @@ unsigned tw_postgres_hosts(const char *address)
 	return most;
 }
 
-/* The one of "a,b,c" at that place; of a list of one it is that. */
+/* The item of "a,b,c" at that index; a list of one always gives its item. */
 static void pick(const char *list, unsigned at, char ret[LIST_BYTES])
 {
 	const char *from = list;
@@ -98,8 +97,8 @@ static void pick(const char *list, unsigned at, char ret[LIST_BYTES])
 	(void)snprintf(ret, LIST_BYTES, "%.*s", (int)(len < LIST_BYTES ? len : 0), from);
 }
 
-/* What is set behind the address goes before what stands in it.  A host is given up after a moment,
- * for another may be the one, and a wait is one of many requests. */
+/* Parameters appended to the address override its own.  The connect timeout is short, as another
+ * host may be the right one and many requests wait. */
 void tw_postgres_dial(struct tw_postgres *p, unsigned host)
 {
 	static const char *const lists[] = {"host", "hostaddr", "port"};

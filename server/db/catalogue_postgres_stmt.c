@@ -1,8 +1,9 @@
 /*
- * catalogue_postgres_stmt.c - statements to PostgreSQL: values and rows, both in binary.
+ * catalogue_postgres_stmt.c - statements of PostgreSQL: parameters and rows, both in binary.
  *
- * A statement is sent when it is stepped first, for only then the kinds of its values are known:
- * int8, text or bytea.  Its rows come whole, so that others may run before the last was read.
+ * A statement is sent at its first step, as the types of its parameters (int8, text or bytea) are
+ * known only then.  All rows are received together, so that other statements can run before the
+ * last row was read.
  */
 #include <endian.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include "server/db/catalogue_postgres_int.h"
 
 enum { SQL_BYTES = 1 << 16, VALUES_MAX = 64 };
-/* Numbers of types, as PostgreSQL's catalogue has them. */
+/* Type OIDs, from PostgreSQL's catalogue. */
 enum { BOOL = 16, BYTEA = 17, INT8 = 20, INT2 = 21, INT4 = 23, TEXT = 25, NUMERIC = 1700 };
 
 struct statement {
@@ -22,13 +23,13 @@ struct statement {
 	bool stays, no_memory;
 	PGresult *rows;
 	int row, n;
-	/* Of n values; what is copied is in owned. */
+	/* Of n parameters; copies are in `owned`. */
 	Oid types[VALUES_MAX];
 	const char *values[VALUES_MAX];
 	char *owned[VALUES_MAX];
 	int lengths[VALUES_MAX], formats[VALUES_MAX];
 	int64_t ints[VALUES_MAX];
-	char number[24]; /* one that is asked for as a text */
+	char number[24]; /* a number read as text */
 };
 
 static struct statement *of(struct tw_stmt *s)
@@ -64,7 +65,7 @@ enum tw_status tw_postgres_prepare(
 	return TW_OK;
 }
 
-/* --- values --- */
+/* --- parameters --- */
 
 static void forget(struct statement *s, int i)
 {
@@ -104,7 +105,7 @@ static bool is_utf8(const char *text, size_t len)
 	return true;
 }
 
-/* The server refuses what is no UTF-8, and nothing that a device calls itself may be refused. */
+/* PostgreSQL refuses invalid UTF-8, but device names and the like must not be refused. */
 static void own_text(struct statement *s, int i, const char *text)
 {
 	const size_t len = strlen(text);
@@ -215,8 +216,8 @@ static unsigned digit(const char *bytes)
 	return (unsigned)(unsigned char)bytes[0] << 8 | (unsigned char)bytes[1];
 }
 
-/* What sums of int8 are: digits of 10000, the first of weight 10000 to the power of the second
- * number.  Clamped; what is behind the point goes. */
+/* The type of a sum of int8: base-10000 digits, the first with the weight given by the second
+ * number. Clamped; digits after the point are dropped. */
 static int64_t numeric(const char *bytes, int len)
 {
 	const int n = len >= 8 ? (int)digit(bytes) : 0;

@@ -1,10 +1,9 @@
 /*
- * catalogue_postgres_wait.c - answers of PostgreSQL are waited for, but not for ever.
+ * catalogue_postgres_wait.c - limits the wait for PostgreSQL's answers.
  *
- * The limits that PostgreSQL is given do not end a commit that waits for a replica, nor anything
- * where its process or a proxy before it stands still while the machine's network is well.  What
- * waits longer than it could take gives the connection up: what became of a commit is not known
- * then, as where a connection is lost.
+ * PostgreSQL's own limits do not end a commit that waits for a replica, nor a wait for a stopped
+ * server process or proxy behind a working network.  A request that waits longer than its limit
+ * gives the connection up: the outcome of a commit is then unknown, as after a lost connection.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,30 +15,31 @@
 #include "server/db/catalogue_postgres_int.h"
 #include "server/db/commit_gate.h"
 
-/* ANSWER_MS is more than statement_timeout; a commit has nothing to compute, and who is in a hurry
- * asks for a row by its key. */
+/* ANSWER_MS exceeds statement_timeout; a commit computes nothing, and hurried threads only look up
+ * rows by key. */
 enum {
 	ANSWER_MS = 70000,
 	COMMIT_MS = 10000,
-	COMMIT_AGAIN_MS = 2000, /* after one that did not come back */
+	COMMIT_AGAIN_MS = 2000, /* after a commit that timed out */
 	SETTLE_MS = 10000,
 	HURRY_MS = 3000,
 	FOR_EVER_MS = 1 << 30
 };
-/* What is not answered for so long hangs; then so long nobody asks, and then one alone looks. */
+/* A request unanswered for HANGS_MS means that the server hangs; nobody retries for PAUSE_MS, and
+ * then one thread at a time does. */
 enum { HANGS_MS = 2000, PAUSE_MS = 1000, LOOK_MS = 5000, OVERDUE_MS = 5000 };
 
 static _Thread_local bool hurried;
 
-/* Monotonic: when it hung last, and when somebody may look again; 0: never, and all may. */
+/* Monotonic: when it last hung, and when the next attempt is allowed; 0: never, and any time. */
 static _Atomic int64_t hung_ms, again_ms;
 
-/* Sessions given up in a hurry since any session was answered last: one is slow by itself, with
- * several it is their server. */
+/* Hurried sessions given up since any session was last answered: one may be slow by itself, with
+ * several the server hangs. */
 enum { GIVEN_UP_FEW = 1 };
 static _Atomic unsigned given_up;
 
-/* The last commit of a writer was given up: while a replica is gone the next one will be, too, and
+/* The last commit of a writer was given up: while a replica is down the next ones will be too, and
  * writers wait for each other. */
 static _Atomic bool commits_wait;
 
@@ -53,7 +53,7 @@ bool tw_postgres_hurries(void)
 	return hurried;
 }
 
-/* --- a database that hangs --- */
+/* --- a server that hangs --- */
 
 void tw_postgres_note_hung(int64_t began_ms)
 {
@@ -68,7 +68,7 @@ void tw_postgres_note_hung(int64_t began_ms)
 void tw_postgres_note_away(int64_t began_ms)
 {
 	tw_postgres_note_hung(began_ms);
-	if (atomic_load(&again_ms) != 0) /* who looked has looked */
+	if (atomic_load(&again_ms) != 0) /* the current attempt has ended */
 		atomic_store(&again_ms, tw_monotonic_ms() + PAUSE_MS);
 }
 
@@ -82,14 +82,14 @@ void tw_postgres_note_well(void)
 	atomic_store(&again_ms, 0);
 }
 
-/* Its connections of before are as dead as the one that was seen to be, and to learn that of each
- * by waiting takes long. */
+/* Older connections are probably dead as well, and finding that out by waiting for each takes
+ * long. */
 bool tw_postgres_is_suspect(const struct tw_postgres *p)
 {
 	return p->since_ms < atomic_load(&hung_ms);
 }
 
-/* Who is in a hurry leaves it to others, unless there are none. */
+/* Hurried threads leave the attempt to others, unless nobody else makes it. */
 bool tw_postgres_may_dial(void)
 {
 	int64_t again = atomic_load(&again_ms);
@@ -103,7 +103,7 @@ bool tw_postgres_may_dial(void)
 
 /* --- waiting --- */
 
-/* What is written is of many, and not given up for one. */
+/* Transactions affect many requests, and are not given up for a single one. */
 static bool is_hurried(const struct tw_postgres *p)
 {
 	return hurried && p->hold == TW_POSTGRES_FREE;
@@ -127,14 +127,14 @@ static int64_t limit_ms_of(const struct tw_postgres *p, const char *sql)
 	return atomic_load(&commits_wait) ? COMMIT_AGAIN_MS : COMMIT_MS;
 }
 
-/* libpq finds it closed, and says so. */
+/* libpq then reports the connection as closed. */
 void tw_postgres_give_up(struct tw_postgres *p)
 {
 	if (PQsocket(p->of) >= 0)
 		(void)shutdown(PQsocket(p->of), SHUT_RDWR);
 }
 
-/* False: the time is over. */
+/* False: timeout. */
 static bool wait_for(PGconn *of, short events, int64_t until_ms)
 {
 	struct pollfd at = {.fd = PQsocket(of), .events = events};
@@ -149,8 +149,8 @@ static bool wait_for(PGconn *of, short events, int64_t until_ms)
 	return false;
 }
 
-/* What was given up waits on in its server, and keeps the lock of who writes until it is through.
- */
+/* A commit that was given up continues in the server, and holds the writers' lock until it is
+ * done. */
 const char *tw_postgres_begin(const char *sql)
 {
 	if (strcmp(sql, "BEGIN IMMEDIATE") != 0 || !atomic_load(&commits_wait))
@@ -159,7 +159,7 @@ const char *tw_postgres_begin(const char *sql)
 	       " SELECT writer FROM catalogue_writer FOR UPDATE";
 }
 
-/* True also when the connection is lost, which the result tells. */
+/* True also if the connection is lost, which the result shows. */
 static bool is_sent(PGconn *of, int64_t until_ms)
 {
 	while (PQflush(of) == 1) {
@@ -182,7 +182,7 @@ static bool has_come(PGconn *of, int64_t until_ms)
 	return true;
 }
 
-/* Who is not in a hurry asks what may take long. */
+/* Requests of threads that are not hurried may take long. */
 static void note_lost_after(const struct tw_postgres *p, int64_t began_ms)
 {
 	if (!p->gave_up || (is_hurried(p) && atomic_fetch_add(&given_up, 1) >= GIVEN_UP_FEW))

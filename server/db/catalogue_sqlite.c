@@ -1,8 +1,8 @@
 /*
  * catalogue_sqlite.c - SQLite as the catalogue's engine.
  *
- * WAL with synchronous=FULL: a committed transaction survives power loss, and
- * readers go on while one writes.
+ * WAL with synchronous=FULL: a committed transaction survives power loss, and readers are not
+ * blocked by a writer.
  */
 #include "server/db/catalogue_sqlite.h"
 
@@ -11,7 +11,7 @@
 #include "server/db/catalogue_sums.h"
 #include "server/db/commit_gate.h"
 
-enum { OPS_A_LOOK = 20000 }; /* of SQLite's virtual machine: about a millisecond */
+enum { OPS_A_LOOK = 20000 }; /* instructions of SQLite's virtual machine: about a millisecond */
 
 struct sqlite_db {
 	struct tw_db db;
@@ -21,7 +21,7 @@ struct sqlite_db {
 struct sqlite_stmt {
 	struct tw_stmt stmt;
 	sqlite3_stmt *of;
-	bool lacked; /* memory for a value, which is or looked like NULL */
+	bool lacked; /* memory ran out for a value, which is or looked like NULL */
 };
 
 sqlite3 *tw_db_sqlite(struct tw_db *db)
@@ -102,7 +102,7 @@ static void drop(struct tw_stmt *s)
 	tw_mem_free(s);
 }
 
-/* A value that could not be bound would be NULL, and another question be answered. */
+/* A parameter that could not be bound would be NULL, and change the query. */
 static void note(struct tw_stmt *s, int rc)
 {
 	if (rc != SQLITE_OK)
@@ -178,8 +178,8 @@ static const struct tw_db_engine engine = {"sqlite", false, close_db, run, in_tr
 
 /* --- connections --- */
 
-/* Room for the sums at the end of each page (catalogue_sums.h), in a new catalogue and in a copy.
- */
+/* Reserves space for checksums at the end of each page (catalogue_sums.h), in a new catalogue and
+ * in a copy. */
 static void reserve_room(struct tw_db *db)
 {
 	int room = TW_SUMS_BYTES;
@@ -187,7 +187,7 @@ static void reserve_room(struct tw_db *db)
 	(void)sqlite3_file_control(tw_db_sqlite(db), NULL, SQLITE_FCNTL_RESERVE_BYTES, &room);
 }
 
-/* What its pages have; 0 before there are any. */
+/* The space reserved in its pages; 0 before there are any. */
 static int room_of(struct tw_db *db)
 {
 	sqlite3 *s = tw_db_sqlite(db);
@@ -198,7 +198,7 @@ static int room_of(struct tw_db *db)
 	return room;
 }
 
-/* Ends the statement. */
+/* Interrupts the statement. */
 static int is_overdue(void *arg)
 {
 	(void)arg;
@@ -234,7 +234,7 @@ static enum tw_status settle(struct tw_db *db, int *ret_room, struct tw_err *err
 	return run(db,
 	        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
 	        "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-2048; PRAGMA temp_store=MEMORY;"
-	        "PRAGMA wal_autocheckpoint=4000", /* 16 MB: 200 uploads one by one */
+	        "PRAGMA wal_autocheckpoint=4000", /* 16 MB: 200 single uploads */
 	        err);
 }
 

@@ -11,11 +11,11 @@ enum { NOTES = 128, NAME_BYTES = 256 };
 static struct {
 	pthread_mutex_t lock;
 	struct {
-		char file[NAME_BYTES]; /* its end, where the name is longer */
+		char file[NAME_BYTES]; /* the end of a long name */
 		uint64_t page;
 	} notes[NOTES];
 	size_t n;         /* in use */
-	uint64_t damaged; /* all that there were; the next one's place is this modulo NOTES */
+	uint64_t damaged; /* total number; the next entry is this modulo NOTES */
 } noted = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 bool tw_sums_kept(const uint8_t *header)
@@ -35,7 +35,7 @@ static void put_word(uint8_t *p, uint32_t w)
 		p[i] = (uint8_t)(w >> 8 * i);
 }
 
-/* Any change of one word changes it: each step is a bijection of what was summed before. */
+/* Any change of one word changes the sum: each step is a bijection of the sum before. */
 static void sum(const uint8_t *page, uint8_t ret[TW_SUMS_BYTES])
 {
 	uint32_t a = 0;

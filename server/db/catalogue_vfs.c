@@ -1,19 +1,18 @@
 /*
- * catalogue_vfs.c - the catalogue's layer of files: its log is synced beside the files that its
- * rows are about, and its pages have sums (catalogue_sums.h).
+ * catalogue_vfs.c - the catalogue's VFS: syncs the log in parallel with the files that its rows
+ * refer to, and maintains page checksums (catalogue_sums.h).
  *
- * A commit is seen by others when SQLite has synced the write-ahead log.  So the
- * log's sync is where files and rows meet: while it runs the files are synced by
- * other threads, and it returns when they are durable too, or fails, and with it
- * the commit.  Nobody ever sees a row before its files (I1).  After a power cut
- * the log may hold what was never seen; jobs_proof.c looks.
+ * A commit becomes visible once SQLite has synced the write-ahead log.  So files and rows are
+ * joined at the log's sync: while it runs, other threads sync the files, and it returns when they
+ * are durable too, or fails, and the commit with it.  No row is visible before its files are
+ * durable (I1).  After a power failure the log may contain commits that were never visible;
+ * jobs_proof.c handles those.
  *
- * Pages get their sum on the way to the catalogue's file, which is when the log is
- * copied into it; the log has sums of its own.  All connections have this layer, so
- * that no page is written without.
+ * Pages get their checksum when they are written to the catalogue's file, which is when the log is
+ * checkpointed; the log has its own checksums.  All connections use this VFS, so that no page is
+ * written without.
  *
- * Everything else is left to SQLite's own layer, of which this is a thin shell
- * around files of two kinds.
+ * All other calls go to SQLite's default VFS.
  */
 #include "server/db/catalogue_sqlite.h"
 #include "server/db/commit_gate.h"
@@ -28,15 +27,15 @@
 #include "server/db/catalogue_sums.h"
 
 struct shell {
-	sqlite3_file base;  /* first */
-	sqlite3_file *real; /* behind this struct */
-	const char *name;   /* of the file with the pages; NULL: it is the log */
-	const char *path;   /* of either; SQLite's, until it is closed */
-	bool frames;        /* written since the last sync; a log begun anew has its head synced */
-	bool sums;          /* its pages have sums */
+	sqlite3_file base;  /* first member */
+	sqlite3_file *real; /* allocated after this struct */
+	const char *name;   /* of the database file; NULL: this is the log */
+	const char *path;   /* of either; owned by SQLite, until closed */
+	bool frames;        /* written since the last sync; restarting a log syncs its header */
+	bool sums;          /* its pages have checksums */
 };
 
-static sqlite3_vfs *below; /* the system's */
+static sqlite3_vfs *below; /* the system's VFS */
 static _Thread_local struct tw_cat_gate *gate;
 
 void tw_cat_set_gate(struct tw_cat_gate *g)
@@ -64,7 +63,7 @@ static bool is_page(const struct shell *s, int n, sqlite3_int64 at)
 	return s->name && s->sums && n == TW_SUMS_PAGE && at % TW_SUMS_PAGE == 0;
 }
 
-/* The first page says whether there are sums; it is read when the file is opened. */
+/* The first page, read when the file is opened, says whether there are checksums. */
 static void look_at_header(struct shell *s, const void *p, int n, sqlite3_int64 at)
 {
 	if (s->name && at == 0 && n >= TW_SUMS_HEADER)
@@ -84,7 +83,7 @@ static int shell_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
 	return rc;
 }
 
-/* A full disk: the reserve (reserve.h) is there for this. */
+/* On a full disk, uses the reserve (reserve.h). */
 static int write_real(struct shell *s, const void *from, int n, sqlite3_int64 at)
 {
 	int rc = s->real->pMethods->xWrite(s->real, from, n, at);
@@ -166,9 +165,9 @@ static int shell_traits(sqlite3_file *f)
 	return real_of(f)->pMethods->xDeviceCharacteristics(real_of(f));
 }
 
-/* SQLite writes one byte per page of the log's index, which allocates one block of it.  A write to
- * another block of the page later would be SIGBUS on a full disk.  The whole page is allocated
- * where memory that is mapped is written. */
+/* SQLite writes one byte per page of the log's index, which allocates one block of the page.  A
+ * write to another block of it later would be SIGBUS on a full disk.  The complete page is
+ * allocated if mapped memory is written. */
 static void allocate_pages(void volatile *at, int bytes)
 {
 	for (int i = 0; i < bytes; i += TW_SUMS_PAGE)
@@ -203,7 +202,7 @@ static int shell_unmap_shared(sqlite3_file *f, int remove)
 	return real_of(f)->pMethods->xShmUnmap(real_of(f), remove);
 }
 
-/* Version 2: without mapped pages, which would not be looked at. */
+/* Version 2: without memory-mapped pages, whose checksums would not be verified. */
 static const sqlite3_io_methods shell_methods = {
         .iVersion = 2,
         .xClose = shell_close,
@@ -224,7 +223,7 @@ static const sqlite3_io_methods shell_methods = {
         .xShmUnmap = shell_unmap_shared,
 };
 
-/* Whoever makes a catalogue with this layer has set its pages' reserve (catalogue.c). */
+/* A catalogue created with this VFS has the reserved bytes set (catalogue.c). */
 static bool is_empty(sqlite3_file *real)
 {
 	sqlite3_int64 size = 0;

@@ -1,8 +1,8 @@
 /*
- * hang_tally.c - written form: for each part, by rising mask and bit: mask, bit, owned, traces,
+ * hang_tally.c - stored form: for each part, by rising mask and bit: mask, bit, owned, traces,
  * waits, timed, total, max, first, last (varints), worst and holder (length, bytes), for each set
- * its bound and how many hashes (bound 8 bytes, then a varint) and the hashes by size (8 bytes
- * each), how many monitors and each of them (length, bytes).
+ * its bound and number of hashes (bound 8 bytes, then a varint) and the hashes by size (8 bytes
+ * each), the number of monitors and each of them (length, bytes).
  */
 #include "server/stats/hang_tally.h"
 
@@ -13,7 +13,7 @@
 
 enum { SLOTS_FIRST = 8, LISTED_FIRST = 64, NUMBERS = 10 };
 
-/* --- how many different ones --- */
+/* --- distinct counts --- */
 
 static uint64_t mixed(uint64_t x)
 {
@@ -44,7 +44,7 @@ uint64_t tw_distinct_mix(int64_t number)
 	return number ? mixed((uint64_t)number + UINT64_C(0x9E3779B97F4A7C15)) : 0;
 }
 
-/* Where the hash is or belongs; they are as good as random already. */
+/* The hash's slot, or the one where it belongs; hashes are already random. */
 static uint64_t *slot_of(const struct tw_distinct *d, uint64_t hash)
 {
 	uint32_t at = (uint32_t)(hash >> 32) & (d->cap - 1);
@@ -54,7 +54,7 @@ static uint64_t *slot_of(const struct tw_distinct *d, uint64_t hash)
 	return &d->slots[at];
 }
 
-/* Room for so many more. */
+/* Makes space for `more` hashes. */
 static bool grow_set(struct tw_arena *a, struct tw_distinct *d, uint64_t more)
 {
 	const struct tw_distinct old = *d;
@@ -89,7 +89,7 @@ bool tw_distinct_add(struct tw_arena *a, struct tw_distinct *d, uint64_t hash)
 	return true;
 }
 
-/* Those that are not less stay where they are, and are not counted. */
+/* Larger hashes stay in place, but are no longer counted. */
 static void lower(struct tw_distinct *d, uint64_t below)
 {
 	if (below && (!d->below || below < d->below))
@@ -125,7 +125,7 @@ static int by_size(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-/* The hashes that stand for all, by size; *ret_n of them.  NULL: no memory. */
+/* The hashes below the bound, by size; *ret_n of them.  NULL: out of memory. */
 static uint64_t *bounded(struct tw_arena *a, struct tw_distinct *d, uint32_t *ret_n)
 {
 	uint64_t *sorted = tw_arena_alloc(a, (size_t)d->n + 1, sizeof *sorted);
@@ -168,7 +168,7 @@ static struct tw_tally_part *part_of(
 	return *at = p;
 }
 
-/* As many bytes of a text as are kept. */
+/* A copy of the text, truncated to the stored size. */
 static const char *kept_text(struct tw_arena *a, const char *text)
 {
 	struct tw_str s = tw_str_of(text);
@@ -176,7 +176,7 @@ static const char *kept_text(struct tw_arena *a, const char *text)
 	if (s.len > TW_TALLY_TEXT)
 		s.len = TW_TALLY_TEXT;
 	while (s.len && s.len < strlen(text) && ((uint8_t)text[s.len] & 0xC0) == 0x80)
-		s.len--; /* no character is cut */
+		s.len--; /* at a character boundary */
 	return s.len ? tw_arena_str(a, s) : "";
 }
 
@@ -196,7 +196,7 @@ static bool is_worse(const struct tw_tally_sum *a, const struct tw_tally_sum *b)
 	return c ? c > 0 : strcmp(a->holder, b->holder) > 0;
 }
 
-/* Texts of `from` live as long. */
+/* Texts of `from` must stay valid as long. */
 static void add_sum(struct tw_tally_sum *to, const struct tw_tally_sum *from)
 {
 	if (is_worse(from, to)) {
@@ -214,7 +214,7 @@ static void add_sum(struct tw_tally_sum *to, const struct tw_tally_sum *from)
 	to->total_ns = tw_sum_ns(to->total_ns, from->total_ns);
 }
 
-/* The text lives as long. */
+/* The text must stay valid as long. */
 static void add_monitor(struct tw_tally_part *p, const char *name)
 {
 	uint32_t at = 0;
@@ -313,7 +313,7 @@ void tw_tally_write(struct tw_arena *a, struct tw_tally *t, struct tw_buf *out)
 struct reading {
 	struct tw_arena *arena;
 	const uint8_t *at, *end;
-	bool full; /* no memory; what else fails is damage */
+	bool full; /* out of memory; other failures are damage */
 };
 
 static const char *read_text(struct reading *r)
@@ -427,7 +427,7 @@ enum tw_status tw_tally_merge(
 	return TW_OK;
 }
 
-/* --- answers --- */
+/* --- queries --- */
 
 struct tw_tally_part *tw_tally_select(struct tw_arena *a, const struct tw_tally *t, unsigned kinds)
 {
@@ -443,7 +443,8 @@ struct tw_tally_part *tw_tally_select(struct tw_arena *a, const struct tw_tally 
 
 		if (!(p->bit & kinds))
 			continue;
-		if ((both & (0U - both)) != p->bit) /* it is counted with another of its kinds */
+		if ((both & (0U - both)) != p->bit) /* the traces are counted with another of the
+		                                     * kinds */
 			sum.traces = 0;
 		add_sum(&all->sum, &sum);
 		all->mask |= p->bit;

@@ -1,10 +1,11 @@
 /*
- * post.c - one:  the trace's id, its threads, then for each posting the method (8 bytes), and as
- *          varints the thread and the longest call.
- *          head: how many traces, their ids, the threads.
- *          slot: for each method its number (8 bytes), the length of what follows (varint) and as
- *          varints the trace, the thread and the longest call, again and again.
- *          threads: how many; for each whether it is the main one, and its name with its length.
+ * post.c - formats.
+ * one:     the trace's id, its threads, then for each entry the method (8 bytes), and as varints
+ *          the thread and the longest call.
+ * head:    number of traces, their ids, the threads.
+ * slot:    for each method its number (8 bytes), the length of the rest (varint) and, repeated, as
+ *          varints the trace, the thread and the longest call.
+ * threads: their number; for each whether it is the main one, and its name with its length.
  */
 #include "server/stats/post.h"
 
@@ -137,12 +138,12 @@ static bool read_post(const uint8_t **p, const uint8_t *end, struct tw_post *ret
 
 /* --- packing --- */
 
-struct entry { /* a posting on its way into a pack */
+struct entry { /* an entry to be packed */
 	struct tw_post post;
 	uint32_t trace;
 };
 
-struct thread_ref { /* a thread of one of them, and which that is in all */
+struct thread_ref { /* a thread of one trace, and its index in the pack */
 	struct tw_post_thread thread;
 	uint32_t at;
 };
@@ -152,7 +153,8 @@ struct packing {
 	struct tw_post_head *heads;
 	struct tw_str *rests;
 	size_t n;
-	uint32_t *thread_of; /* the pack's, by the first index of a trace and the thread there */
+	uint32_t *thread_of; /* the pack's index, by the first index of a trace plus the thread's
+	                      * index there */
 	struct tw_post_thread *threads;
 	uint32_t n_threads;
 	struct entry *entries;
@@ -171,7 +173,7 @@ static int by_name(const void *pa, const void *pb)
 	return c ? c : (int)a->is_main - (int)b->is_main;
 }
 
-/* Equal ones of all traces become one. */
+/* Merges equal threads of all traces. */
 static bool join_threads(struct packing *k)
 {
 	struct thread_ref *refs;
@@ -230,7 +232,7 @@ static int by_slot(const void *pa, const void *pb)
 	return a->trace < b->trace ? -1 : a->trace > b->trace;
 }
 
-/* Those of one method from e on; returns how many. */
+/* Writes the entries of one method from e on; returns their number. */
 static size_t write_method(
         const struct entry *e, const struct entry *end, struct tw_buf *list, struct tw_buf *out)
 {
@@ -305,7 +307,7 @@ static enum tw_status read_ones(struct packing *k, const struct tw_str *ones, st
 	}
 	if (st != TW_OK)
 		return st;
-	/* a posting is ten bytes at least */
+	/* an entry has at least ten bytes */
 	k->entries = tw_arena_alloc(k->arena, bytes / 10 + k->n + 1, sizeof *k->entries);
 	return k->entries && join_threads(k) ? TW_OK : no_memory(err);
 }
@@ -334,9 +336,9 @@ enum tw_status tw_post_pack(const struct tw_str *ones, size_t n, struct tw_arena
 	return write_rows(&k, ret) ? TW_OK : no_memory(err);
 }
 
-/* --- looking --- */
+/* --- searching --- */
 
-/* Where the method is among those that are looked for; n: it is not. */
+/* The index of the method among the searched ones; n: it is not one. */
 static size_t which_of(const struct tw_post_scan *s, uint64_t method)
 {
 	size_t low = 0, high = s->n;

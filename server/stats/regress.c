@@ -1,9 +1,9 @@
 /*
- * regress.c - the two ways of looking at a series.
+ * regress.c - tests a series for changes, in two ways.
  *
- * By version: both versions' days are points against levels that both share.  By day: points are
- * against the levels of each version by itself, so that a day on which many moved to a slower
- * version is no slower day.
+ * By version: both versions' days are points relative to common levels.  By day: points are
+ * relative to each version's own levels, so that a day on which many users moved to a slower
+ * version is not a slower day.
  */
 #include "server/stats/regress.h"
 
@@ -15,14 +15,14 @@ const char *const tw_regress_kind_words[TW_REGRESS_KINDS + 1] = {"slower", "new"
 
 enum { STRATA = TW_REGRESS_VERSIONS * TW_REGRESS_CLASSES };
 
-/* By how many standard errors a change is gone, 99 of 100 such: it is asked at each look of each
- * later version, so 95 would be too few. */
+/* Standard errors required to call a change gone, for 99 of 100 cases: the test is repeated for
+ * each later version, so 95 would be too few. */
 static const double fixed_errors = 2.33;
 
 struct tw_regress_finder {
 	struct tw_sketch levels[STRATA];
 	struct tw_shift_point points[2][TW_REGRESS_DAYS];
-	struct tw_shift_point days[TW_SHIFT_POINTS]; /* of all versions, a track each */
+	struct tw_shift_point days[TW_SHIFT_POINTS]; /* of all versions, one track each */
 };
 
 struct tw_regress_finder *tw_regress_finder_new(void)
@@ -38,11 +38,12 @@ struct tw_regress_finder *tw_regress_finder_free(struct tw_regress_finder *f)
 
 /* --- points --- */
 
-struct choice { /* of a series: which parts make points, and what they are held against */
+struct choice { /* selects the parts of a series that make points, and the levels they are compared
+	         * with */
 	const struct tw_regress_series *s;
 	unsigned percent;
 	uint64_t versions; /* a bit each */
-	bool by_version;   /* each has levels of its own */
+	bool by_version;   /* each version has its own levels */
 	struct tw_shift_level levels[STRATA];
 };
 
@@ -70,7 +71,7 @@ static void make_levels(struct tw_regress_finder *f, struct choice *c)
 		c->levels[i] = tw_shift_level(&f->levels[i], c->percent);
 }
 
-/* The days of one version. */
+/* Points for the days of one version. */
 static size_t make_points(
         const struct choice *c, uint32_t version, struct tw_shift_point ret[TW_REGRESS_DAYS])
 {
@@ -91,7 +92,7 @@ static size_t make_points(
 	return n;
 }
 
-/* What both sides are beside: the classes' levels, each as often as it occurs. */
+/* The common reference of both sides: the mean of the classes' levels, weighted by frequency. */
 static double middle_of(const struct tw_regress_finder *f, const struct choice *c)
 {
 	double sum = 0, n = 0;
@@ -116,7 +117,7 @@ static double mean_at(const struct tw_shift_point *p, size_t n)
 	return all > 0 ? sum / all : 0;
 }
 
-/* --- findings --- */
+/* --- results --- */
 
 static const char *worst_of(
         const struct tw_regress_series *s, uint64_t versions, int64_t from, int64_t to)
@@ -169,11 +170,11 @@ static struct tw_regress_found found_in(const struct choice *c, const struct tw_
 	        .fixed_in = ""};
 }
 
-/* The levels before and after it, `before` beside the middle of both; false: too small to matter.
- */
+/* Sets the levels before and after, with `before` relative to the middle; false: too small to
+ * matter. */
 static bool set_times(struct tw_regress_found *r, double middle, double before, int64_t least_ns)
 {
-	const double most = 4e18; /* longer than anything, and no overflow */
+	const double most = 4e18; /* larger than any duration, without overflow */
 	const double ns = fmin(exp(middle + before), most);
 
 	r->before_ns = (int64_t)llround(ns);
@@ -187,8 +188,8 @@ struct pair {
 	uint32_t base, head;
 };
 
-/* How far one trace of a version lies from another: of both versions together it would be more, the
- * more they differ. */
+/* Uses the spread of traces within a version: across both versions it would grow with their
+ * difference. */
 static void use_spreads_of(struct tw_regress_finder *f, struct choice *c, uint32_t version)
 {
 	struct choice own = {.s = c->s, .percent = c->percent, .versions = UINT64_C(1) << version};
@@ -235,12 +236,12 @@ static bool compare(struct tw_regress_finder *f, struct choice *c, struct pair o
 	return set_times(ret, p.middle, mean_at(f->points[0], p.n_base), c->s->least_ns);
 }
 
-/* How far a version lies above the base as far as is known: logarithms. */
+/* Estimated distance of a version from the base: logarithms. */
 struct level {
-	double at, var; /* var: of what leads from the head to it */
+	double at, var; /* var: of the estimate from the head to it */
 };
 
-/* From the one of `from` to another version; false: too little is known. */
+/* From the version of `from` to another one; false: not enough data. */
 static bool step_to(struct tw_regress_finder *f, struct choice *c, struct pair of,
         const struct tw_regress_rules *rules, const struct level *from, struct level *ret)
 {
@@ -255,15 +256,15 @@ static bool step_to(struct tw_regress_finder *f, struct choice *c, struct pair o
 	return true;
 }
 
-/* So little of a change is left that it would not be told: and less than half of it, for one that
- * is barely told is not gone with its last tenth. */
+/* Whether the remaining change is below the reporting threshold and below half: a change just above
+ * the threshold is not gone once a tenth of it is. */
 static bool is_little(double left, double all, const struct tw_shift_rules *rules)
 {
 	return left <= fmin(all / 2, log1p(rules->least_change));
 }
 
-/* And not by luck: even at most it is so little, or less than half.  Else any version with few
- * traces, as slow as the one before, would be the one that mends it. */
+/* And with certainty: even the upper bound is that small.  Otherwise any version with few traces,
+ * as slow as the one before, would count as the fix. */
 static bool is_gone(const struct level *left, double all, const struct tw_shift_rules *rules)
 {
 	const double most = left->at + fixed_errors * sqrt(left->var);
@@ -271,8 +272,8 @@ static bool is_gone(const struct level *left, double all, const struct tw_shift_
 	return is_little(left->at, all, rules) && most <= fmax(all / 2, log1p(rules->least_change));
 }
 
-/* The first later version in which the change is gone: against the head itself or by way of the
- * last one that could be told, whichever knows more. */
+/* The first later version without the change: compared with the head directly, or through the last
+ * version that could be tested, whichever is more certain. */
 static const char *fixed_in(struct tw_regress_finder *f, struct choice *c, struct pair of,
         const struct tw_regress_rules *rules, double change)
 {
@@ -341,7 +342,7 @@ static enum tw_status find_by_version(struct tw_regress_finder *f, struct choice
 
 /* --- by day --- */
 
-/* The first later step behind which it is gone: each step is certain by itself. */
+/* The first later step after which the change is gone; each step is significant by itself. */
 static int64_t fixed_day(
         const struct tw_shift *shifts, size_t n, size_t at, const struct tw_shift_rules *rules)
 {
@@ -384,7 +385,7 @@ static size_t make_days(struct tw_regress_finder *f, struct choice *c)
 	return n;
 }
 
-/* Where the days of a stretch are, beside the levels. */
+/* The mean level of the days in a range, relative to the levels. */
 static double level_between(const struct tw_shift_point *p, size_t n, int64_t from, int64_t to)
 {
 	size_t a = 0, b = n;
@@ -422,7 +423,7 @@ static enum tw_status find_by_day(struct tw_regress_finder *f, struct choice *c,
 	return st;
 }
 
-/* --- all of it --- */
+/* --- combined --- */
 
 static bool is_same(const struct tw_regress_found *a, const struct tw_regress_found *b)
 {
@@ -430,7 +431,7 @@ static bool is_same(const struct tw_regress_found *a, const struct tw_regress_fo
 	       (a->head[0] || llabs((long long)(a->day - b->day)) <= 3);
 }
 
-/* What the median says too is not said twice. */
+/* Drops changes of the tail that the median has too. */
 static void drop_twins(struct tw_regress_list *l, size_t median, size_t tail)
 {
 	size_t kept = tail;

@@ -1,8 +1,9 @@
 /*
- * rollup.c - facts:  n, then for each method its number (8 bytes) and as varints count, total,
- *            self, sum, CPU time + 1.
- *            part:   for each method its number (8 bytes), the length of what follows (varint),
- *            the id of the worst trace, and the sketch; by rising numbers.
+ * rollup.c - formats.
+ * facts: n, then for each method its number (8 bytes) and as varints count, total, self, sum, CPU
+ *        time + 1.
+ * part:  for each method its number (8 bytes), the length of the rest (varint), the id of the worst
+ *        trace, and the sketch; by rising numbers.
  */
 #include "server/stats/rollup.h"
 
@@ -49,7 +50,7 @@ static int by_method(const void *pa, const void *pb)
 	return a->method < b->method ? -1 : a->method > b->method;
 }
 
-/* Their calls stand beside and inside each other, so only time of their own adds up. */
+/* Their calls can be nested, so only self times can be added. */
 static struct tw_rollup_fact rest_of(const struct tw_rollup_fact *facts, size_t n)
 {
 	struct tw_rollup_fact rest = {.method = TW_ROLLUP_OTHER, .cpu_ns = -1};
@@ -142,7 +143,7 @@ static bool is_wanted(const struct tw_rollup *r, uint64_t id)
 	       (r->n_only && bsearch(&id, r->only, r->n_only, sizeof id, by_id) != NULL);
 }
 
-/* Where the id is or belongs. */
+/* The id's slot, or the one where it belongs. */
 static uint32_t slot_of(const struct tw_rollup *r, uint64_t id)
 {
 	uint32_t at = (uint32_t)((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (r->n_slots - 1);
@@ -152,7 +153,7 @@ static uint32_t slot_of(const struct tw_rollup *r, uint64_t id)
 	return at;
 }
 
-/* Room for one more; old tables stay in the arena, half as large each. */
+/* Makes space for one more; old tables, each half as large, stay in the arena. */
 static bool grow(struct tw_rollup *r)
 {
 	uint32_t n_slots = r->n_slots ? r->n_slots * 2 : SLOTS_FIRST;
@@ -262,7 +263,7 @@ enum tw_status tw_rollup_add_part(struct tw_rollup *r, enum tw_rollup_metric m, 
 	return TW_OK;
 }
 
-/* --- adding up --- */
+/* --- summing --- */
 
 static void take_worst(struct tw_rollup_worst *w, const char *id, int64_t value)
 {
@@ -272,7 +273,7 @@ static void take_worst(struct tw_rollup_worst *w, const char *id, int64_t value)
 	*w = (struct tw_rollup_worst){value, id};
 }
 
-/* Its greatest number is the fourth of its head, and that of its worst trace. */
+/* The sketch's maximum is the fourth number of its head, and that of its worst trace. */
 static bool add_sketch(
         const struct tw_rollup_piece *p, struct tw_sketch *s, struct tw_rollup_worst *w)
 {

@@ -1,6 +1,4 @@
-/*
- * rollup_head.c - written form: the sketch, then the id of a trace for each bucket it uses.
- */
+/* rollup_head.c - stored form: the sketch, then a trace id for each bucket in use. */
 #include <string.h>
 
 #include "server/stats/rollup.h"
@@ -42,7 +40,7 @@ void tw_rollup_head_write(const struct tw_rollup_head *h, struct tw_buf *out)
 			(void)tw_buf_add(out, h->ids[i], TW_ROLLUP_ID);
 }
 
-/* The buckets of a written sketch that tw_sketch_merge found whole, and an id for each. */
+/* Merges the ids of the buckets of a stored sketch that tw_sketch_merge has validated. */
 static bool merge_ids(
         struct tw_rollup_head *h, const uint8_t *sketch, const uint8_t *ids, const uint8_t *end)
 {

@@ -7,8 +7,8 @@
 #include "server/base/file/digest.h"
 
 enum { HASHED_BYTES = 12 * 1024 };
-enum { CUT_DIGITS = 32 };        /* of the hash behind a name that was cut */
-#define CUT_MARK "\xe2\x80\xa6#" /* an ellipsis, which no compiler puts into a name */
+enum { CUT_DIGITS = 32 };        /* of the hash after a truncated name */
+#define CUT_MARK "\xe2\x80\xa6#" /* an ellipsis, which compilers do not use in names */
 
 uint64_t tw_rollup_number(const char *text)
 {
@@ -37,7 +37,7 @@ bool tw_rollup_bound_name(struct tw_str name, char out[TW_ROLLUP_NAME_BYTES])
 	uint8_t hash[32];
 	size_t n = tw_utf8_clean(out, TW_ROLLUP_NAME_BYTES, name);
 
-	if (n + 4 < TW_ROLLUP_NAME_BYTES) /* the longest character would have had room */
+	if (n + 4 < TW_ROLLUP_NAME_BYTES) /* even the longest character would have fitted */
 		return false;
 	tw_digest_bytes(name, hash);
 	tw_digest_hex(hash, hex);

@@ -46,7 +46,7 @@ static uint32_t hash_of(uint32_t parent, uint64_t method)
 	return (uint32_t)(h >> 32);
 }
 
-/* Where the node is or belongs. */
+/* The node's slot, or the one where it belongs. */
 static uint32_t slot_of(const struct tw_rollup_tree *t, uint32_t parent, uint64_t method)
 {
 	uint32_t at = hash_of(parent, method) & (t->n_slots - 1);
@@ -61,7 +61,7 @@ static uint32_t slot_of(const struct tw_rollup_tree *t, uint32_t parent, uint64_
 	return at;
 }
 
-/* Twice as many pieces in the arena, where the old ones stay; NULL: it is full. */
+/* Doubles an array in the arena, where the old one remains; NULL: it is full. */
 static void *twice(struct tw_arena *a, const void *old, uint32_t n, uint32_t cap, size_t size)
 {
 	void *p = tw_arena_alloc(a, cap, size);
@@ -109,7 +109,7 @@ uint32_t tw_rollup_tree_child(struct tw_rollup_tree *t, uint32_t parent, uint64_
 static bool name_thread(struct tw_rollup_tree *t, uint64_t id, struct tw_str name)
 {
 	if (t->n_slots &&
-	        t->slots[slot_of(t, TW_ROLLUP_NO_NODE, id)]) /* it has a node, so a name */
+	        t->slots[slot_of(t, TW_ROLLUP_NO_NODE, id)]) /* it has a node, and so a name */
 		return true;
 	if (t->n_threads == t->cap_threads) {
 		uint32_t cap = t->cap_threads ? 2 * t->cap_threads : THREADS_FIRST;
@@ -142,7 +142,7 @@ unsigned tw_rollup_tree_level(int64_t ns)
 	return ns > 0 ? 64 - (unsigned)__builtin_clzll((uint64_t)ns) : 0;
 }
 
-/* Of the level, in its place among the node's; NULL: the arena is full. */
+/* The node's sum of that level, inserted in order; NULL: the arena is full. */
 static struct tw_rollup_tree_sum *sum_of(
         struct tw_rollup_tree *t, struct tw_rollup_tree_node *n, uint32_t level)
 {
@@ -198,7 +198,7 @@ struct tw_rollup_tree_sum tw_rollup_tree_all(const struct tw_rollup_tree *t, uin
 	return all;
 }
 
-/* A node's highest level is never above its parent's, so what is left is whole from the top. */
+/* A node's highest level is at most its parent's, so the remaining tree is connected. */
 void tw_rollup_tree_bound(struct tw_rollup_tree *t, uint32_t max)
 {
 	uint64_t at_top[LEVELS] = {0};

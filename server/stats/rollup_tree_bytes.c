@@ -1,14 +1,13 @@
 /*
- * rollup_tree_bytes.c - merged trees, written and read.
+ * rollup_tree_bytes.c - stored form of merged trees.
  *
- * All numbers are varints but those of methods (8 bytes): traces, drop, told;
- * how many kinds of threads, and the length and bytes of each name; how many
- * methods, and their numbers, rising; how many nodes, and in pre-order for each
- * its depth (0: a thread), which thread or method, its numbers, how many levels
- * it has, and of one that level, of more the root of the mean square of its times
- * in a trace.  Numbers are traces, calls, self, total * 2, and when 1 is added to
- * that CPU and own CPU.  `levels` has, for each node of more than one, in the same
- * order, each level and its numbers.
+ * All numbers are varints except those of methods (8 bytes): traces, drop, told; number of kinds of
+ * threads, and the length and bytes of each name; number of methods, and their numbers, rising;
+ * number of nodes, and in pre-order for each its depth (0: a thread), index of thread or method,
+ * its numbers, and its number of levels; if that is one, the level, otherwise the root mean square
+ * of its times per trace.  Numbers are traces, calls, self, total * 2, and if 1 is added to that
+ * also CPU and own CPU. `levels` has, for each node with more than one level, in the same order,
+ * each level and its numbers.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +25,7 @@ static enum tw_status no_memory(struct tw_err *err)
 
 /* --- writing --- */
 
-struct ordered { /* a node and its place among all: below its parent, by number */
+struct ordered { /* a node and its sort key: its parent, then its number */
 	uint64_t method;
 	uint32_t parent, node;
 };
@@ -104,7 +103,7 @@ static bool put_in_order(struct writing *w)
 	return true;
 }
 
-/* n: it is none of them. */
+/* n: not found */
 static uint32_t index_of(const uint64_t *numbers, uint32_t n, uint64_t number)
 {
 	const uint64_t *at = n ? bsearch(&number, numbers, n, sizeof number, by_number) : NULL;
@@ -112,7 +111,7 @@ static uint32_t index_of(const uint64_t *numbers, uint32_t n, uint64_t number)
 	return at ? (uint32_t)(at - numbers) : n;
 }
 
-/* Of all that were met those that are kept, by their numbers.  False: no memory. */
+/* Of all threads, writes those in use, by number.  False: out of memory. */
 static bool write_threads(const struct writing *w, struct tw_buf *out)
 {
 	const struct tw_rollup_tree *t = w->t;
@@ -145,8 +144,8 @@ static void write_numbers(const struct tw_rollup_tree_sum *s, struct tw_buf *out
 	(void)tw_buf_add_varint(out, (uint64_t)s->cpu_self_ns);
 }
 
-/* Of the times that traces took, added up.  Those of one level differ by a factor of two at most;
- * spread evenly, 1/27 more than if all were their mean. */
+/* Estimates the sum of squares of the traces' times.  Those of one level differ by at most a factor
+ * of two; for an even distribution it is 1/27 more than if all were equal to their mean. */
 static double square_of(const struct tw_rollup_tree_sum *s)
 {
 	double total = (double)s->total_ns;
@@ -195,7 +194,8 @@ static void write_node(const struct writing *w, uint32_t node, uint32_t depth, s
 		write_levels(w, n, &all, out);
 }
 
-/* From a thread down, without recursion: next[d] is where in the list depth d goes on. */
+/* Writes the tree of a thread without recursion: next[d] is the list position where depth d
+ * continues. */
 static void write_below(const struct writing *w, uint32_t thread, struct tw_buf *out)
 {
 	uint32_t next[TW_ROLLUP_DEPTH_MAX + 2];
@@ -258,8 +258,8 @@ struct reading {
 	uint64_t n_threads;
 	const uint8_t *methods; /* 8 bytes each */
 	uint64_t n_methods;
-	uint32_t path[TW_ROLLUP_DEPTH_MAX + 2]; /* nodes that are open; NO_NODE: left out */
-	uint64_t depth;                         /* of the node before, + 1 */
+	uint32_t path[TW_ROLLUP_DEPTH_MAX + 2]; /* open nodes; NO_NODE: dropped */
+	uint64_t depth;                         /* of the previous node, + 1 */
 };
 
 static enum tw_status damaged(struct tw_err *err)
@@ -339,7 +339,7 @@ static bool read_numbers(const uint8_t **p, const uint8_t *end, struct tw_rollup
 	return true;
 }
 
-/* What a node has in all, and of what level that is when it has one. */
+/* Reads a node's totals, and their level if it has only one. */
 static bool read_all(struct reading *r, struct tw_rollup_tree_sum *ret, uint64_t *ret_levels)
 {
 	uint64_t level, root;
@@ -359,14 +359,14 @@ static bool read_all(struct reading *r, struct tw_rollup_tree_sum *ret, uint64_t
 	return true;
 }
 
-struct place { /* where a node belongs; it is made when something of it is kept */
+struct place { /* the position of a node, which is created only if part of it is kept */
 	uint32_t parent;
 	bool is_thread;
 	uint64_t method;
 	uint32_t node;
 };
 
-/* What is kept has a caller that is. */
+/* The caller of a kept node is kept too. */
 static enum tw_status take(
         struct reading *r, struct place *at, const struct tw_rollup_tree_sum *s, struct tw_err *err)
 {

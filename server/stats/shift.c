@@ -1,23 +1,24 @@
 /*
- * shift.c - the model: a day's point is its side's level, plus what the choice of traces does
- * (known), plus what the day does (learnt, from all points about their side's mean, by moments).
- * With few days the second cannot be learnt, so a guess counts as much as GUESS_DAYS of them.
+ * shift.c - the model: a day's point is its side's level, plus the sampling error of its traces
+ * (known), plus a random effect of the day (estimated by the method of moments from all points'
+ * distances to their side's mean).  With few days the latter cannot be estimated, so a prior counts
+ * as much as GUESS_DAYS of them.
  *
- * Changes are sought by halving: the best split of a stretch, then each half by itself; what is
- * left is judged once more against its neighbours, for a split that was found first may be put
- * right by those found later.
+ * Change points are searched by binary segmentation: the best split of a range, then each half by
+ * itself; the result is tested again between its neighbours, as a split found first may be
+ * corrected by later ones.
  */
 #include "server/stats/shift.h"
 
 #include <math.h>
 #include <string.h>
 
-/* As large as days of one app differ in practice: weekends, a server that answers late. */
+/* A typical difference between days of one app: weekends, a slow backend. */
 static const double guessed_day = 0.03;
 static const double guess_days = 4;
-/* Numbers in a sketch are up to this apart. */
+/* Variance by the width of a sketch's buckets. */
 static const double bucket_var = TW_SKETCH_ERROR * TW_SKETCH_ERROR / 12;
-static const double least_spread = 0.05; /* traces that are all alike are too few */
+static const double least_spread = 0.05; /* traces without any variation are too few */
 static const double within_95 = 1.96;
 
 const struct tw_shift_rules tw_shift_defaults = {0.1, 4, 30, 2};
@@ -31,7 +32,7 @@ static double log_of(const struct tw_sketch *s, unsigned percent)
 	return log(v > 0 ? (double)v : 1);
 }
 
-/* By how thick numbers lie about the quantile. */
+/* From the density of numbers around the quantile. */
 struct tw_shift_level tw_shift_level(const struct tw_sketch *all, unsigned percent)
 {
 	const unsigned low = percent > 90 ? percent - 5 : percent / 2;
@@ -52,7 +53,7 @@ struct tw_shift_level tw_shift_level(const struct tw_sketch *all, unsigned perce
 	return l;
 }
 
-/* So many that the rank is not the first or the last. */
+/* The number at which the rank is neither the first nor the last. */
 static uint64_t fewest(unsigned percent)
 {
 	unsigned aside = percent > 50 ? 100 - percent : percent;
@@ -88,8 +89,7 @@ bool tw_shift_point(const struct tw_sketch *const *days, const struct tw_shift_l
 /* --- groups of points --- */
 
 struct group {
-	double n, w, w2, y,
-	        y2; /* how many; sums of weights, of their squares, of what they weigh */
+	double n, w, w2, y, y2; /* number; sums of weights, of their squares, of weighted values */
 	uint64_t traces;
 };
 
@@ -111,7 +111,7 @@ static double mean_of(const struct group *g)
 }
 
 struct moments {       /* of points about their group's mean */
-	double beyond; /* what they differ beyond what the choice of traces does */
+	double beyond; /* variance beyond the sampling error */
 	double weight, days;
 };
 
@@ -124,7 +124,7 @@ static void add_moments(const struct group *g, struct moments *m)
 	m->days += g->n - 1;
 }
 
-/* What a day does by itself. */
+/* The variance of a day's effect. */
 static double day_var(const struct moments *m)
 {
 	const double guess = guessed_day * guessed_day;
@@ -184,7 +184,7 @@ static double noise_of(const struct split *s)
 	return day_var(&m);
 }
 
-/* Tracks that are on both sides, each by how much it knows.  False: there is none. */
+/* Combines tracks that are on both sides, weighted by precision.  False: there is none. */
 static bool combine(const struct split *s, size_t least, struct tw_shift *ret)
 {
 	double by = 0, weight = 0;
@@ -248,7 +248,7 @@ static double pair_up(struct stretch a, struct stretch b, double day_noise, stru
 	return day_var(&m);
 }
 
-/* Days up to a week from where the later one begins. */
+/* Compares the days up to a week around the start of the later one. */
 static bool beside(struct stretch a, struct stretch b, const struct tw_shift_rules *rules,
         struct tw_shift *ret)
 {
@@ -299,7 +299,7 @@ static struct stretch between(struct stretch s, int64_t from, int64_t to)
 	return s;
 }
 
-/* By all days, and by those near it: further off there may be another change. */
+/* Tests with all days, and with nearby ones: further away there may be another change. */
 static bool is_better(struct stretch s, int64_t day, const struct tw_shift_rules *rules,
         struct tw_shift *io, bool found)
 {
@@ -342,7 +342,7 @@ static void insert(struct tw_shift *list, size_t n, const struct tw_shift *one)
 
 enum { BESIDE_DAYS = 3 };
 
-/* With all that lies between the neighbours, the day itself may be found to be another. */
+/* With all days between the neighbours, a different day may fit better. */
 static bool settle(
         struct stretch s, int64_t day, const struct tw_shift_rules *rules, struct tw_shift *ret)
 {
@@ -359,7 +359,7 @@ static bool settle(
 	return found;
 }
 
-/* Each between its neighbours; those that are none then go. */
+/* Tests each between its neighbours, and drops those that fail. */
 static size_t judge_again(
         struct stretch s, const struct tw_shift_rules *rules, struct tw_shift *list, size_t n)
 {

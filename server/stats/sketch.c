@@ -1,11 +1,11 @@
 /*
- * sketch.c - written form: n, sum, min, max, number of buckets, then for each its distance from
- * the one before and its count; all varints.  n is the sum of the counts, and read as a check.
+ * sketch.c - stored form: n, sum, min, max, number of buckets, then for each its distance from the
+ * previous one and its count; all varints.  n is the sum of the counts, and is verified when read.
  *
- * One of many buckets is written as RUNS and the number of its runs instead, then for each its
- * distance from the end of the one before, its length - 1, how many bytes its counts have, and
- * the counts: there a bucket costs an addition and not two varints, so that adding up sketches
- * of many numbers takes no longer than adding up those of few.
+ * With many buckets, RUNS and the number of runs are written instead, then for each run its
+ * distance from the end of the previous one, its length - 1, the number of bytes per count, and the
+ * counts: then a bucket costs an addition instead of two varints, so that adding sketches of many
+ * numbers takes no longer than adding those of few.
  */
 #include "server/stats/sketch.h"
 
@@ -24,7 +24,7 @@ void tw_sketch_clear(struct tw_sketch *s)
 	s->sum = s->min = s->max = 0;
 }
 
-/* Before s->n is raised. */
+/* Call before s->n is raised. */
 static void widen(struct tw_sketch *s, uint32_t bucket)
 {
 	if (s->n == 0 || bucket < s->first)
@@ -75,7 +75,8 @@ static uint32_t used(const struct tw_sketch *s)
 	return n;
 }
 
-/* Runs from so many buckets on; so many empty ones are cheaper than another run. */
+/* Number of buckets from which runs are used; a gap of GAP empty buckets is cheaper than another
+ * run. */
 enum { RUNS = 1 << 16, RUNS_FROM = 16, GAP = 8 };
 
 static void write_head(const struct tw_sketch *s, uint64_t buckets, struct tw_buf *out)
@@ -103,10 +104,10 @@ void tw_sketch_write_pairs(const struct tw_sketch *s, struct tw_buf *out)
 
 struct run {
 	uint32_t first, last;
-	uint64_t most; /* that a bucket of it counts */
+	uint64_t most; /* largest count of its buckets */
 };
 
-/* The run behind `at`, which is no later than the last bucket in use. */
+/* The run after `at`, which is at most the last bucket in use. */
 static struct run run_behind(const struct tw_sketch *s, uint32_t at)
 {
 	struct run r = {0};
@@ -164,7 +165,7 @@ void tw_sketch_write(const struct tw_sketch *s, struct tw_buf *out)
 	}
 }
 
-/* The buckets of one that counts n in all. */
+/* Adds the buckets of a stored sketch with n numbers. */
 static bool merge_buckets(
         struct tw_sketch *s, uint64_t n_buckets, uint64_t n, const uint8_t **p, const uint8_t *end)
 {
@@ -185,12 +186,12 @@ static bool merge_buckets(
 	return left == 0;
 }
 
-/* Adds n counts; returns their sum, or UINT64_MAX when that is more than a sketch counts. */
+/* Adds n counts; returns their sum, or UINT64_MAX if that exceeds the limit of a sketch. */
 static uint64_t add_counts(uint64_t *counts, uint64_t n, unsigned width, const uint8_t *p)
 {
 	uint64_t sum = 0;
 
-	if (width == 1) { /* most are, and the compiler adds many of them at once */
+	if (width == 1) { /* the usual case, which the compiler vectorises */
 		for (uint64_t i = 0; i < n; i++) {
 			counts[i] += p[i];
 			sum += p[i];
@@ -233,7 +234,7 @@ static bool counts_any(const uint8_t *p, unsigned width)
 	return false;
 }
 
-/* A run begins and ends with what counts something; others are damaged. */
+/* The first and last counts of a run are not 0; otherwise it is damaged. */
 static bool is_tight(const struct written_run *r, const uint8_t *p)
 {
 	return counts_any(p, r->width) && counts_any(p + (r->n - 1) * r->width, r->width);
@@ -254,8 +255,9 @@ static bool merge_runs(
 		sum = add_counts(s->counts + r.first, r.n, r.width, *p);
 		*p += r.n * r.width;
 		behind = r.first + r.n;
-		widen(s, (uint32_t)r.first);     /* before anything is refused: what was added is */
-		s->n += sum < left ? sum : left; /* found again when the sketch is cleared */
+		widen(s, (uint32_t)r.first);     /* before any failure: so that clearing the
+		                                  * sketch */
+		s->n += sum < left ? sum : left; /* finds everything that was added */
 		widen(s, (uint32_t)behind - 1);
 		if (sum > left || sum == 0)
 			return false;

@@ -10,7 +10,7 @@
 #include "decoder/base/str.h"
 
 enum { COPY_BYTES = 1 << 16 };
-/* <linux/close_range.h>, which older headers lack. */
+/* <linux/close_range.h> is missing in older headers. */
 #define CLOEXEC_RANGE 4U
 
 ssize_t tw_read_some(int fd, void *p, size_t n)
@@ -57,7 +57,7 @@ ssize_t tw_pread_full(int fd, void *p, size_t n, uint64_t at)
 	return k < 0 ? -1 : (ssize_t)done;
 }
 
-/* A count of 0 for more than that would be for ever. */
+/* A count of 0 for a positive size would loop forever. */
 static bool advance(ssize_t k, size_t *done)
 {
 	if (k > 0)
@@ -122,7 +122,7 @@ bool tw_copy_fd_from(int from, uint64_t at, int to, uint64_t *ret_bytes, bool *r
 	return copy(from, &at, to, ret_bytes, ret_reading);
 }
 
-/* Kernels before 5.11 do not know close_range with that flag (ENOSYS, EINVAL), and a filter may
+/* Kernels before 5.11 lack close_range with that flag (ENOSYS, EINVAL), and a seccomp filter may
  * refuse it (EPERM). */
 void tw_close_on_exec_from(int first)
 {

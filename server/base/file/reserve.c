@@ -42,7 +42,7 @@ static uint64_t free_bytes(const char *dir, uint64_t *ret_all)
 	return (uint64_t)v.f_bavail * v.f_frsize;
 }
 
-/* What this process can write: root has the blocks that the file system keeps for it. */
+/* Space usable by this process: root can use the blocks that the file system reserves for it. */
 static uint64_t usable_bytes(const char *dir)
 {
 	struct statvfs v;
@@ -61,8 +61,8 @@ static uint64_t size_of(const char *dir)
 	return stat(path, &s) == 0 ? (uint64_t)s.st_size : 0;
 }
 
-/* 0 of a file with holes, as a copy may have: writing to it needs space, and shortening it frees
- * none.  Asked before allocating alone: where blocks are compressed, the count stays low. */
+/* 0 for a sparse file, as a copy may be: writing to it needs space, and shortening it frees none.
+ * Used only before allocating: with compressed blocks, the count stays low. */
 static uint64_t allocated_size(const char *dir)
 {
 	char path[PATH_BYTES];
@@ -83,7 +83,7 @@ uint64_t tw_reserve_size(const char *dir, uint64_t bytes)
 	return bytes < TW_RESERVE_LEAST ? TW_RESERVE_LEAST : bytes;
 }
 
-/* Blocks are allocated without being written where the file system can do that. */
+/* Allocates blocks without writing them if the file system supports that. */
 static enum tw_status allocate(int fd, uint64_t from, uint64_t size, struct tw_err *err)
 {
 	int rc = posix_fallocate(fd, (off_t)from, (off_t)(size - from));
@@ -128,7 +128,7 @@ bool tw_reserve_is_there(const char *dir)
 	return access(path, F_OK) == 0;
 }
 
-/* An eighth of what is left: a program that fills the disk takes one step, not all of them. */
+/* An eighth of the rest: a program that fills the disk takes one step, not all of them. */
 static off_t after_step(off_t size)
 {
 	const off_t step =

@@ -1,4 +1,3 @@
-/* tar_head.c - see the header. */
 #include "server/base/file/tar_head.h"
 
 #include <stdio.h>

@@ -75,7 +75,7 @@ void tw_json_double(struct tw_json *j, double v)
 	(void)tw_buf_printf(j->out, "%.6f", v);
 }
 
-/* Bytes from p on that need no escape: nearly always all of them. */
+/* Number of bytes from p on that need no escape: nearly always all. */
 static size_t plain_run(const char *p, size_t left)
 {
 	size_t n = 0;

@@ -11,7 +11,7 @@
 enum { STACK_BYTES = 1 << 20 };
 
 static _Atomic unsigned pretended;
-static _Atomic unsigned helping; /* helpers at work, of all crews */
+static _Atomic unsigned helping; /* running helpers of all calls */
 
 struct helper {
 	pthread_t thread;

@@ -5,9 +5,9 @@
 
 #include "server/base/clock.h"
 
-/* Of a first estimate a good decoder needs less.  No decode is free: a claim and a process are not.
- * What is small tells what every decode costs, what is larger what a byte does, with
- * FULL_BYTES or more in full. */
+/* A first estimate should be low: decoders are usually faster.  Every decode has a fixed cost, for
+ * the claim and the process.  Small traces determine that fixed cost, larger ones the cost per
+ * byte, with full weight from FULL_BYTES on. */
 enum {
 	FIRST_NS_A_BYTE = 20,
 	SLOWEST_NS_A_BYTE = 1000000,
@@ -15,9 +15,9 @@ enum {
 	MOST_US_A_DECODE = 100000,
 	SMALL_BYTES = 16 << 10,
 	FULL_BYTES = 1 << 20,
-	SURPRISE = 8, /* one decode counts as that many times slower than thought at most */
+	SURPRISE = 8, /* a decode counts as at most this many times slower than estimated */
 };
-static const uint64_t most_us = UINT64_C(3600) * 1000 * 1000; /* no decode may run that long */
+static const uint64_t most_us = UINT64_C(3600) * 1000 * 1000; /* the limit for one decode */
 
 void tw_fair_init(struct tw_fair *f)
 {
@@ -64,8 +64,8 @@ uint64_t tw_fair_stands(struct tw_fair *f, const char *project_id, uint64_t *ret
 	return at;
 }
 
-/* An account at the level says what no account says; but of one that has decodes under way it is
- * not known yet where it stands. */
+/* An account at the level equals no account.  But accounts with running decodes are not final
+ * yet. */
 static void drop_settled(struct tw_fair *f)
 {
 	size_t kept = 0;
@@ -86,7 +86,7 @@ static struct tw_fair_account *lowest(struct tw_fair *f)
 	return a;
 }
 
-/* Makes room where there is none. */
+/* Evicts the lowest account if the table is full. */
 static struct tw_fair_account *need(struct tw_fair *f, const char *project_id)
 {
 	struct tw_fair_account *a = find(f, project_id);
@@ -107,8 +107,8 @@ static struct tw_fair_run *find_run(struct tw_fair *f, const char *trace_id)
 	return NULL;
 }
 
-/* A few decodes make the estimate: each moves it by an eighth, by less where it is of few bytes, so
- * that nobody spoils it for all with small uploads that take long. */
+/* A few decodes determine the estimate: each moves it by an eighth, or less if it has few bytes, so
+ * that no one can distort it with small uploads that take long. */
 static void learn(struct tw_fair *f, const struct tw_fair_run *r, uint64_t took_us)
 {
 	double weight = (double)(r->bytes < FULL_BYTES ? r->bytes : FULL_BYTES) / FULL_BYTES / 8;
@@ -120,7 +120,7 @@ static void learn(struct tw_fair *f, const struct tw_fair_run *r, uint64_t took_
 		return;
 	}
 	took_us = took_us > f->us_a_decode ? took_us - f->us_a_decode : 0;
-	ns = (double)took_us * 1e3 / (double)r->bytes + 1; /* none is free */
+	ns = (double)took_us * 1e3 / (double)r->bytes + 1; /* never 0 */
 	if (ns > f->ns_a_byte * SURPRISE)
 		ns = f->ns_a_byte * SURPRISE;
 	f->ns_a_byte += (ns - f->ns_a_byte) * weight;

@@ -12,7 +12,7 @@ static void run(struct tw_pool_task *task, bool stopping)
 		e->status = tw_fail(&e->err, TW_BUSY, "the server is being stopped");
 	else
 		e->status = e->run(e->arg, &e->err);
-	atomic_store(&e->done, true); /* it may be gone from here on */
+	atomic_store(&e->done, true); /* the task may be freed from here on */
 	(void)!write(wake_fd, &one, sizeof one);
 }
 

@@ -17,11 +17,11 @@ struct counted {
 
 static struct counted all_tasks[TASKS];
 static size_t n_tasks;
-static pthread_mutex_t tasks_lock = PTHREAD_MUTEX_INITIALIZER; /* of names and their number */
+static pthread_mutex_t tasks_lock = PTHREAD_MUTEX_INITIALIZER; /* protects names and their number */
 
 struct tw_periodic {
 	struct tw_periodic_task task;
-	struct counted *counted; /* NULL: more tasks than places */
+	struct counted *counted; /* NULL: more tasks than counters */
 	void *arg;
 	pthread_t thread;
 	pthread_mutex_t lock;

@@ -9,7 +9,7 @@
 
 enum { STACK_BYTES = 1 << 20, RUN_BYTES = 16 };
 
-/* Tasks of one owner.  Exists while it has any, waiting or running. */
+/* Tasks of one owner.  Exists while any of them is waiting or running. */
 struct lane {
 	struct lane *next;
 	char owner[TW_ID_BYTES];
@@ -24,7 +24,7 @@ struct tw_pool {
 	struct lane common; /* of tasks without an owner; the others follow it */
 	unsigned waiting, running, started;
 	bool stopping;
-	unsigned n; /* threads, the spare one included */
+	unsigned n; /* threads, including the spare one */
 	pthread_t threads[];
 };
 
@@ -39,7 +39,7 @@ static bool is_of(const struct lane *l, const char *owner)
 	return strncmp(l->owner, owner, sizeof l->owner - 1) == 0;
 }
 
-/* A new lane is the last of the list, so that of two with equal accounts the older goes first. */
+/* A new lane is appended, so that of two with equal accounts the older goes first. */
 static struct lane *lane_of(struct tw_pool *p, const char *owner)
 {
 	struct lane *l = &p->common;
@@ -110,7 +110,8 @@ static struct tw_pool_task *take(struct tw_pool *p, struct lane *l)
 	return task;
 }
 
-/* With the lock held, which is released while it runs.  `run`: the thread's name for fair.h. */
+/* Call with the lock held; releases it while the task runs.  `run`: the thread's name for
+ * fair.h. */
 static void run_one(struct tw_pool *p, struct lane *l, const char *run)
 {
 	struct tw_pool_task *task = take(p, l);
@@ -166,7 +167,7 @@ enum tw_status tw_pool_start(unsigned threads, struct tw_pool **ret, struct tw_e
 	empty_lane(&p->common, "");
 	(void)pthread_attr_init(&attr);
 	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
-	(void)pthread_mutex_lock(&p->lock); /* p->n is read by the threads */
+	(void)pthread_mutex_lock(&p->lock); /* the threads read p->n */
 	while (!failed && p->n < all) {
 		failed = pthread_create(&p->threads[p->n], &attr, work, p);
 		p->n += !failed;
