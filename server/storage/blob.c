@@ -1,9 +1,9 @@
 /*
- * blob.c - uploads in spool/, hashed as they come, and handed to a storage engine when they are
- * whole.
+ * blob.c - uploads in spool/, hashed while they arrive, and passed to a storage engine when
+ * complete.
  *
- * What makes them durable is the engine's business (store_*.c).  While files are kept elsewhere,
- * whoever puts one holds a claim on its key until the row is there (store_claims.h).
+ * The engine makes them durable (store_*.c).  With a remote store, a writer holds a claim on its
+ * key until the row exists (store_claims.h).
  */
 #include "server/storage/blob.h"
 
@@ -34,7 +34,7 @@ enum {
 	PIECE_BYTES = 1 << 16,
 	CHECK_EVERY_BYTES = 16 << 20,
 	MISSING_PROBES = 20,       /* a deleted reserve may mean that the folder is being deleted */
-	LINGER_MS = 15 * 60 * 1000 /* what is put without a row must have one by then */
+	LINGER_MS = 15 * 60 * 1000 /* a file put without a row must have one by then */
 };
 
 static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
@@ -113,8 +113,8 @@ enum tw_status tw_blobs_probe(struct tw_blobs *b, struct tw_err *err)
 	return tw_reserve_probe(b->dir, err);
 }
 
-/* A start on a full disk works by what is given up here; one on a disk that never had the space is
- * reported by /readyz. */
+/* A start on a full disk releases space here; a disk that never had the space is reported by
+ * /readyz. */
 static void open_reserve(struct tw_blobs *b, uint64_t bytes)
 {
 	struct tw_err err;
@@ -342,7 +342,7 @@ bool tw_blob_key(const char *sha256, char out[TW_STORE_KEY])
 	return is_sha256(sha256);
 }
 
-/* --- into place --- */
+/* --- writing --- */
 
 enum tw_status tw_blob_put_held(struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err)
 {
@@ -423,7 +423,7 @@ struct tw_blob_writer *tw_blob_discard(struct tw_blob_writer *w)
 	if (!w)
 		return NULL;
 	if (w->fd >= 0)
-		(void)unlink(w->path); /* gone when it was placed */
+		(void)unlink(w->path); /* fails if it was placed */
 	return tw_blob_end(w);
 }
 
@@ -458,7 +458,7 @@ enum tw_status tw_blob_take(
 	return st;
 }
 
-/* --- what is there --- */
+/* --- reading --- */
 
 enum tw_status tw_blob_open(struct tw_blobs *b, const char *sha256, int *ret_fd, struct tw_err *err)
 {
@@ -516,7 +516,7 @@ enum tw_status tw_blob_check(
 	return st;
 }
 
-/* --- all that is kept --- */
+/* --- the whole storage --- */
 
 void tw_blobs_stop(struct tw_blobs *b)
 {

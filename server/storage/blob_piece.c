@@ -12,7 +12,7 @@
 #include "server/base/ulid.h"
 #include "server/storage/blob_int.h"
 
-/* Ids begin with their time: their last characters spread evenly. */
+/* Ids begin with their time; their last characters are evenly distributed. */
 static enum tw_status name(const char *upload_id, char out[TW_STORE_KEY], struct tw_err *err)
 {
 	char id[TW_ID_BYTES];

@@ -1,6 +1,6 @@
 /*
- * blob_trace.c - trace files: where one is kept, put in place of the one before, and held until its
- * row is written.
+ * blob_trace.c - trace files: their location, replacement, and protection until their row is
+ * written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "server/base/file/digest.h"
 #include "server/storage/blob_int.h"
 
-/* Ids begin with their time: their last characters spread evenly. */
+/* Ids begin with their time; their last characters are evenly distributed. */
 bool tw_trace_key(const char *id, char out[TW_STORE_KEY])
 {
 	size_t len = strlen(id);
@@ -88,7 +88,7 @@ static enum tw_status put_trace(struct tw_blobs *b, struct tw_store_put *p, stru
 	char sha256[TW_SHA256_HEX] = "";
 	enum tw_status st = TW_OK;
 
-	if (b->engine->remote) /* it tells what it is there */
+	if (b->engine->remote) /* the object's metadata contains the hash */
 		st = tw_digest_fd(p->fd, sha256, &p->bytes, err);
 	p->sha256 = sha256;
 	if (st == TW_OK)

@@ -36,7 +36,7 @@ static bool is_day(const char *name)
 	return digits == DAY_BYTES - 1 && name[digits] == '\0' && name[4] == '-' && name[7] == '-';
 }
 
-/* The folders of a path, from behind `base` on. */
+/* Creates the folders of a path after `base`. */
 static enum tw_status make_folders(char *path, size_t base, struct tw_err *err)
 {
 	for (char *at = path + base; (at = strchr(at, '/')); at++) {
@@ -82,12 +82,12 @@ enum tw_status tw_lost_return(const char *data, const struct tw_lost_file *f, st
 	return st;
 }
 
-/* --- all of them --- */
+/* --- iteration --- */
 
 struct walk {
 	const char *data;
 	char day[DAY_BYTES];
-	bool removes; /* each file and folder, instead of passing it on */
+	bool removes; /* deletes each file and folder, instead of calling `each` */
 	uint64_t removed;
 	tw_lost_each_fn *each;
 	void *arg;
@@ -148,7 +148,7 @@ static enum tw_status walk(struct walk *w, const char *key, int levels, struct t
 	return st;
 }
 
-/* Those of each day up to `last`; "": of all days. */
+/* The days up to `last`; "": all. */
 static enum tw_status walk_days(struct walk *w, const char *last, struct tw_err *err)
 {
 	char path[PATH_BYTES];
@@ -184,7 +184,7 @@ enum tw_status tw_lost_expire(
 	char last[DAY_BYTES] = "";
 	enum tw_status st;
 
-	if (days) /* a file of a day's end is kept that many whole days */
+	if (days) /* a file moved at the end of a day is kept that many full days */
 		day_of(now_ms - ((int64_t)days + 1) * DAY_S * 1000, last);
 	st = walk_days(&w, last, err);
 	*ret_files = w.removed;

@@ -15,7 +15,7 @@ static bool lock_of(const char *path, char out[PATH_BYTES])
 	return snprintf(out, PATH_BYTES, "%s/.lock", path) < PATH_BYTES;
 }
 
-/* Another may have taken the folder for a dead server's before it was locked. */
+/* Another server may have removed the folder as a dead server's before it was locked. */
 static bool is_there(int fd)
 {
 	struct stat s;
@@ -51,7 +51,7 @@ bool tw_spool_is_dead(const char *path)
 	const bool dead = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 
 	if (dead)
-		(void)unlink(lock); /* who waits for the lock makes another */
+		(void)unlink(lock); /* a server waiting for the lock creates another */
 	if (fd >= 0)
 		(void)close(fd);
 	return dead;

@@ -21,27 +21,27 @@ enum { PATH_BYTES = 1500, SLOTS = 1 << 14, SHARE_OF_FULL = 8, FETCHERS = 16 };
 static const char unfinished[] = ".fill-";
 
 struct entry {
-	struct entry *next;          /* in its slot */
-	struct entry *newer, *older; /* by use */
+	struct entry *next;          /* in its hash slot */
+	struct entry *newer, *older; /* by last use */
 	uint64_t bytes;
 	char name[TW_CACHE_NAME];
 };
 
-struct flight {                   /* a file that is being fetched, for one or more */
-	struct tw_pool_task task; /* first: the pool hands it back */
-	struct flight *next;      /* of those that are found by their name */
+struct flight {                   /* a fetch in progress, for one or more requests */
+	struct tw_pool_task task; /* first member: the pool returns it */
+	struct flight *next;      /* of fetches that can be joined */
 	struct tw_cache *cache;
-	struct tw_cache_ask ask; /* whose texts are: */
+	struct tw_cache_ask ask; /* its strings are: */
 	char name[TW_CACHE_NAME], key[TW_CACHE_NAME];
-	unsigned holders;  /* who wait, and who fetches */
-	bool done, doomed; /* doomed: not to be kept */
-	int fd;            /* for those who wait */
+	unsigned holders;  /* waiting requests, and the fetching thread */
+	bool done, doomed; /* doomed: do not keep the file */
+	int fd;            /* for waiting requests */
 	enum tw_status status;
 	struct tw_err err;
 };
 
 struct tw_cache {
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* of the fields below */
 	pthread_cond_t landed;
 	struct entry *slots[SLOTS];
 	struct entry *newest, *oldest;
@@ -53,7 +53,7 @@ struct tw_cache {
 	char dir[PATH_BYTES / 2];
 };
 
-/* --- what is there --- */
+/* --- entries --- */
 
 static size_t slot_of(const char *name)
 {
@@ -127,7 +127,7 @@ static void evict(struct tw_cache *c, uint64_t down_to)
 	}
 }
 
-/* False without memory. */
+/* False if out of memory. */
 static bool note(struct tw_cache *c, const char *name, uint64_t bytes)
 {
 	struct entry *e = find(c, name);
@@ -160,9 +160,7 @@ static bool has_room(const struct tw_cache *c)
 	       (uint64_t)v.f_bavail * 100 >= (uint64_t)v.f_blocks * c->min_free_percent;
 }
 
-/* What is used by others comes first: the longest unused go until there is room, or nothing is
- * left.
- */
+/* Evicts the least recently used until enough of the disk is free, or the cache is empty. */
 static bool make_room(struct tw_cache *c)
 {
 	const uint64_t step = c->max_bytes / SHARE_OF_FULL;
@@ -172,7 +170,7 @@ static bool make_room(struct tw_cache *c)
 	return has_room(c);
 }
 
-/* The file at `path` gets its name, or goes.  Called with the lock held. */
+/* Gives the file at `path` its name, or deletes it.  Call with the lock held. */
 static void keep(struct tw_cache *c, const char *name, const char *path, bool wanted)
 {
 	char to[PATH_BYTES];
@@ -190,13 +188,13 @@ static void keep(struct tw_cache *c, const char *name, const char *path, bool wa
 		return;
 	}
 	(void)unlink(path);
-	if (e) { /* it is not what it was */
+	if (e) { /* it is replaced */
 		(void)unlink(to);
 		forget(c, e);
 	}
 }
 
-/* --- at start --- */
+/* --- start --- */
 
 struct found {
 	char name[TW_CACHE_NAME];
@@ -214,7 +212,7 @@ static int by_use(const void *one, const void *other)
 	return a->tv_nsec < b->tv_nsec ? -1 : a->tv_nsec > b->tv_nsec;
 }
 
-/* What is no whole file of ours goes. */
+/* Deletes files that are not complete cache entries. */
 static size_t read_folder(DIR *d, struct found *all, size_t cap)
 {
 	struct dirent *e;
@@ -314,7 +312,7 @@ static struct flight *flight_of(struct tw_cache *c, const char *name)
 	return f;
 }
 
-/* The same file, read from its start by another. */
+/* A separate descriptor of the same file, at its start. */
 static int open_again(int fd)
 {
 	char path[40];
@@ -340,7 +338,7 @@ static enum tw_status fetch(struct flight *f, const char *path)
 	return st;
 }
 
-/* Called with the lock held. */
+/* Call with the lock held. */
 static void let_go(struct flight *f)
 {
 	if (--f->holders)
@@ -350,7 +348,7 @@ static void let_go(struct flight *f)
 	tw_mem_free(f);
 }
 
-/* Nobody finds it any more.  Called with the lock held. */
+/* Makes the fetch unreachable for new requests.  Call with the lock held. */
 static void land(struct tw_cache *c, struct flight *f)
 {
 	struct flight **at = &c->flights;
@@ -386,7 +384,7 @@ static void fly(struct tw_pool_task *task, bool stopping)
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
-/* Called with the lock held.  NULL without memory. */
+/* Call with the lock held.  NULL if out of memory. */
 static struct flight *take_off(struct tw_cache *c, const struct tw_cache_ask *ask)
 {
 	struct flight *f = tw_mem_zalloc(1, sizeof *f);
@@ -405,14 +403,14 @@ static struct flight *take_off(struct tw_cache *c, const struct tw_cache_ask *as
 	c->stats.misses++;
 	if (tw_pool_submit(c->fetchers, &f->task))
 		return f;
-	f->holders++; /* who asks lets go of one */
+	f->holders++; /* the requester releases its own hold later */
 	f->status = tw_fail(&f->err, TW_BUSY, "the server is being stopped");
 	land(c, f);
 	f->holders--;
 	return f;
 }
 
-/* False: the time is over.  Called with the lock held. */
+/* False: timeout.  Call with the lock held. */
 static bool await(struct tw_cache *c, const struct flight *f, int64_t until_ms)
 {
 	const struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
@@ -426,7 +424,7 @@ static bool await(struct tw_cache *c, const struct flight *f, int64_t until_ms)
 	return true;
 }
 
-/* Called with the lock held. */
+/* Call with the lock held. */
 static enum tw_status share(
         struct tw_cache *c, struct flight *f, int64_t until_ms, int *ret_fd, struct tw_err *err)
 {
@@ -458,11 +456,11 @@ static bool open_kept(struct tw_cache *c, const char *name, int *ret_fd)
 		return false;
 	path_of(c, name, path);
 	*ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (*ret_fd < 0) { /* somebody emptied the folder */
+	if (*ret_fd < 0) { /* the folder was emptied from outside */
 		forget(c, e);
 		return false;
 	}
-	(void)futimens(*ret_fd, NULL); /* its place in line after a restart */
+	(void)futimens(*ret_fd, NULL); /* keeps the order of use across a restart */
 	unchain(c, e);
 	make_newest(c, e);
 	c->stats.hits++;

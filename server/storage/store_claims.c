@@ -12,14 +12,14 @@ struct claim {
 	struct claim *next;
 	unsigned holders, waiting;
 	bool alone;
-	int64_t until_ms; /* monotonic; it lingers */
+	int64_t until_ms; /* monotonic end of lingering */
 	char key[TW_STORE_KEY];
 };
 
 struct tw_key_claims {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct claim *all; /* a few hundred at most: those of requests under way */
+	struct claim *all; /* a few hundred at most: those of requests in progress */
 };
 
 struct tw_key_claims *tw_key_claims_new(void)
@@ -54,7 +54,7 @@ static bool is_idle(const struct claim *k, int64_t now)
 	return !k->holders && !k->waiting && !k->alone && now >= k->until_ms;
 }
 
-/* The claim of that key, made when there is none; those that are over go. NULL without memory. */
+/* The claim of that key, created if missing; removes expired ones.  NULL if out of memory. */
 static struct claim *claim_of(struct tw_key_claims *c, const char *key)
 {
 	int64_t now = tw_monotonic_ms();
@@ -106,7 +106,7 @@ void tw_claim_end(struct tw_key_claims *c, const char *key, int64_t linger_ms)
 	int64_t until = tw_monotonic_ms() + linger_ms;
 
 	(void)pthread_mutex_lock(&c->lock);
-	k = claim_of(c, key); /* there: it is held */
+	k = claim_of(c, key); /* it exists, as it is held */
 	if (k && k->holders)
 		k->holders--;
 	if (k && linger_ms && until > k->until_ms)

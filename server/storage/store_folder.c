@@ -1,13 +1,11 @@
 /*
  * store_folder.c - files in the data folder itself: blobs/ab/<sha256>, traces/ab/cd/<id>.db.
  *
- * What makes an upload survive power loss (I1): it is renamed from spool/ into
- * its folder under blobs/, then the file and the folder are fsynced; the 256
- * folders are made and synced at start.  The two syncs run in threads of their
- * own, because the row's sync may go on beside them (catalogue_arrive.c), and a
- * journalling file system does all three in one go.  Without a row a file counts
- * for nothing.  A blob that exists already may have a row, and so is only ever
- * replaced by one whose bytes are fsynced before.
+ * An upload survives power loss (I1) because it is renamed from spool/ into its folder under
+ * blobs/, then the file and the folder are synced; the 256 folders are created and synced at start.
+ * The two syncs run in separate threads, in parallel with the row's sync (catalogue_arrive.c), and
+ * a journalling file system combines all three.  A file without a row has no effect.  An existing
+ * blob may have a row, so it is replaced only by one whose bytes are already synced.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -33,17 +31,17 @@ struct folder {
 };
 
 struct sync {                     /* of a file or folder, in a thread of the pool */
-	struct tw_pool_task task; /* first: the pool hands it back */
+	struct tw_pool_task task; /* first member: the pool returns it */
 	struct placing *placing;
 	const char *done; /* crash point */
 	int fd;
-	int error; /* errno, 0 it went well */
+	int error; /* errno, 0 on success */
 };
 
-struct placing { /* what a put leaves until its end */
+struct placing { /* state of a put until its end */
 	struct folder *folder;
-	int dir_fd;           /* it was renamed into */
-	pthread_mutex_t lock; /* of the rest */
+	int dir_fd;           /* the file was renamed into it */
+	pthread_mutex_t lock; /* of the fields below */
 	pthread_cond_t synced;
 	unsigned syncing;
 	struct sync file, dir;
@@ -77,7 +75,7 @@ static enum tw_status sync_dir(const char *path, struct tw_err *err)
 
 /* --- folders --- */
 
-/* All folders of blobs/ at once, so that no upload waits for one to be made durable. */
+/* Creates all folders of blobs/ in advance, so that no upload waits for one to become durable. */
 static enum tw_status make_blob_dirs(struct folder *s, struct tw_err *err)
 {
 	char path[PATH_BYTES];
@@ -137,7 +135,7 @@ static void path_of(const struct folder *s, const char *key, char out[PATH_BYTES
 	(void)snprintf(out, PATH_BYTES, "%s/%s", s->dir, key);
 }
 
-/* --- into place, and durable there --- */
+/* --- renaming and syncing --- */
 
 static void run_sync(struct tw_pool_task *task, bool stopping)
 {
@@ -145,7 +143,7 @@ static void run_sync(struct tw_pool_task *task, bool stopping)
 	struct placing *w = s->placing;
 	int error = fsync(s->fd) == 0 ? 0 : errno;
 
-	(void)stopping; /* who waits for it wants it done */
+	(void)stopping; /* its waiter needs it done */
 	if (!error)
 		tw_crash_point(s->done);
 	(void)pthread_mutex_lock(&w->lock);
@@ -181,7 +179,7 @@ static enum tw_status wait_put(void *store, struct tw_store_put *p, struct tw_er
 	if (errno)
 		return fail_errno("fsync", p->path, err);
 	path_of(w->folder, p->key, path);
-	/* another server may have dropped what nothing referred to yet */
+	/* another server may have deleted the file, as nothing referred to it yet */
 	return access(path, F_OK) == 0 ? TW_OK : fail_errno("find", path, err);
 }
 
@@ -200,8 +198,8 @@ static void end_put(void *store, struct tw_store_put *p)
 	p->state = NULL;
 }
 
-/* Under its content's name, whoever has it already: perhaps not durable yet, so what is there is
- * not built upon.  File systems that cannot refuse to replace take this way too. */
+/* Replaces an existing file of the same content, as that may not be durable yet.  Also used for
+ * file systems that cannot refuse to replace. */
 static enum tw_status replace(struct tw_store_put *p, const char *path, struct tw_err *err)
 {
 	if (fsync(p->fd) != 0)
@@ -257,8 +255,8 @@ static enum tw_status make_shards(const char *leaf, struct tw_err *err)
 	return st == TW_OK ? tw_folder_make(leaf, err) : st;
 }
 
-/* Those that were there may have been made by somebody who did not come to their sync.  What can
- * be made again need not wait for it. */
+/* Existing folders may have been created by a process that did not get to sync them.  Files that
+ * can be recreated need not wait for it. */
 static enum tw_status sync_shards(
         const struct tw_store_put *p, const char *leaf, struct tw_err *err)
 {
@@ -311,7 +309,7 @@ static enum tw_status put(void *store, struct tw_store_put *p, struct tw_err *er
 	return put_content(p, path, err);
 }
 
-/* --- what is there --- */
+/* --- reading --- */
 
 static enum tw_status get(
         void *store, const char *key, int64_t until_ms, int *ret_fd, struct tw_err *err)
@@ -363,7 +361,7 @@ struct walk {
 	void *arg;
 };
 
-/* Files lie `levels` folders below. */
+/* Files are `levels` folders below. */
 /* NOLINTNEXTLINE(misc-no-recursion) as many as levels says */
 static enum tw_status walk(const struct walk *w, const char *key, int levels, struct tw_err *err)
 {

@@ -1,10 +1,10 @@
 /*
- * store_s3.c - files in an S3-compatible store, and those used lately in data/cache as well.
+ * store_s3.c - files in an S3-compatible store, and recently used ones also in data/cache.
  *
- * What is put is verified before put returns, and lies in the cache then: a decoder wants it next.
- * A store that did not answer for the whole of an operation's time is away: what would need it is
- * refused at once until a probe (or an operation that was under way) gets an answer, so that those
- * who can come back are told so rather than kept waiting.
+ * A file is verified before put returns, and is in the cache then, as a decoder needs it next.  A
+ * store that did not answer for the complete time of an operation is away: requests that need it
+ * are refused immediately until a probe (or an operation in progress) gets an answer, so that
+ * clients that can retry do so instead of waiting.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,10 +28,10 @@ enum {
 	PATH_BYTES = 1400,
 	BUCKETS = 8,
 	QUIET_MS = 450,
-	SILENT_MS = 2000, /* of a store that does not answer: not ready */
-	AWAY_MS = 5000,   /* the same: requests are refused */
+	SILENT_MS = 2000, /* no answer for this time: not ready */
+	AWAY_MS = 5000,   /* no answer for this time: requests are refused */
 	DOUBTS = 256,
-	DOUBT_MS = 16 * 60 * 1000 /* a signature is good for a quarter of an hour */
+	DOUBT_MS = 16 * 60 * 1000 /* a signature is valid for 15 minutes */
 };
 
 static const int64_t bounds_ms[BUCKETS] = {10, 30, 100, 300, 1000, 3000, 10000, 30000};
@@ -43,28 +43,28 @@ struct counts {
 	_Atomic uint64_t sent, received;
 };
 
-struct doubt { /* a key whose deletion may still be under way */
+struct doubt { /* a key whose deletion may still take effect */
 	int64_t until_ms;
 	char key[TW_STORE_KEY];
 };
 
 struct store {
 	struct tw_s3 *s3;
-	struct tw_cache *cache; /* NULL: a program beside the server */
+	struct tw_cache *cache; /* NULL: a program other than the server */
 	struct counts counts;
-	_Atomic unsigned unanswered; /* requests in a row */
+	_Atomic unsigned unanswered; /* consecutive requests without an answer */
 	_Atomic bool held;
-	_Atomic bool refused; /* by the last probe: that it answers is not enough */
+	_Atomic bool refused; /* by the last probe: an answer alone does not make it ready */
 	_Atomic uint64_t serial;
 	pthread_mutex_t lock; /* of doubts and why */
 	struct doubt doubts[DOUBTS];
 	size_t n_doubts;
-	struct tw_err why; /* it is away */
+	struct tw_err why; /* why it is away */
 	int cache_lock;    /* of data/cache.lock, -1: none */
 	char spool[PATH_BYTES];
 };
 
-/* --- is it there? --- */
+/* --- availability --- */
 
 static void count(void *arg, enum tw_s3_op op, enum tw_s3_outcome outcome, int64_t ms)
 {
@@ -78,12 +78,13 @@ static void count(void *arg, enum tw_s3_op op, enum tw_s3_outcome outcome, int64
 	(void)atomic_fetch_add(&s->counts.ms[op], (uint64_t)ms);
 	if (outcome == TW_S3_OK || outcome == TW_S3_MISSING || outcome == TW_S3_BROKEN)
 		atomic_store(&s->unanswered, 0);
-	else if (outcome != TW_S3_REFUSED) /* that may be of one object: the probe tells */
+	else if (outcome != TW_S3_REFUSED) /* a refusal may concern one object only; the probe
+	                                    * decides */
 		(void)atomic_fetch_add(&s->unanswered, 1);
 }
 
-/* why NULL: it answers.  A program beside the server is not told to come back.  The client of the
- * store has the state, so that operations and requests agree on it. */
+/* why NULL: it answers.  Programs other than the server are not refused.  The store's client has
+ * the state, so that operations and requests agree on it. */
 static void set_away(struct store *s, const struct tw_err *why)
 {
 	if (why) {
@@ -99,8 +100,7 @@ static bool is_away(const struct store *s)
 	return tw_s3_given_up(s->s3);
 }
 
-/* Its operations end in words that a server may answer with: what is refused now may not be later.
- */
+/* Updates the state, and turns errors into ones that clients can retry. */
 static enum tw_status learn(struct store *s, enum tw_status st, struct tw_err *err)
 {
 	if (st == TW_OK || st == TW_NOT_FOUND) {
@@ -128,7 +128,7 @@ static enum tw_status ready(void *store, struct tw_err *err)
 	return tw_fail(err, TW_BUSY, "the storage is away (%.150s); come back", why.msg);
 }
 
-/* Both differ: what asks again does not help is told apart. */
+/* Distinguishes errors for which retrying is pointless. */
 static enum tw_status probe(void *store, struct tw_err *err)
 {
 	struct store *s = store;
@@ -145,9 +145,9 @@ static enum tw_status probe(void *store, struct tw_err *err)
 	return st;
 }
 
-/* A store that answered a moment ago, if only by taking bytes, is there: the line is slow, and 500
- * and 503 may concern one request.  One request that times out is reported, but ends no other: a
- * busy store may be late once. */
+/* A store that answered recently, if only by accepting bytes, is available: the line may be slow,
+ * and 500 and 503 may concern one request.  A single timeout is reported, but ends no other
+ * request: a busy store may be late once. */
 static enum tw_status ping(void *store, struct tw_err *err)
 {
 	struct store *s = store;
@@ -180,7 +180,7 @@ static void hold(void *store, const struct tw_err *why)
 	atomic_store(&s->held, why != NULL);
 }
 
-/* --- its life --- */
+/* --- open and close --- */
 
 static void close_store(void *store)
 {
@@ -199,7 +199,7 @@ static void stop(void *store)
 	tw_s3_stop(((struct store *)store)->s3);
 }
 
-/* Two servers in one cache would drop one another's files, and what is on its way there. */
+/* Two servers in one cache would delete each other's files, including those being fetched. */
 static enum tw_status lock_cache(struct store *s, const char *data_dir, struct tw_err *err)
 {
 	char path[PATH_BYTES];
@@ -262,9 +262,9 @@ static enum tw_status open_store(const struct tw_store_place *p, void **ret, str
 	return st;
 }
 
-/* --- putting --- */
+/* --- writing --- */
 
-/* Of content and traces the last piece says all; of anything else the whole key does. */
+/* The last part of the key of content and traces is unique; otherwise uses the complete key. */
 static const char *name_of(const char *key, char out[TW_STORE_KEY])
 {
 	const char *slash = strrchr(key, '/');
@@ -281,14 +281,14 @@ static bool is_content(const char *key)
 	return strncmp(key, "blobs/", 6) == 0;
 }
 
-/* Records (trace_record.h) are replaced under their key and read by a rebuild alone. */
+/* Records (trace_record.h) are replaced under their key and only read by a rebuild. */
 static bool is_cached(const char *key)
 {
 	return strncmp(key, "owner/", 6) != 0 && strncmp(key, "records/", 8) != 0;
 }
 
-/* A deletion without an answer may be done later: until its signature is too old, what is put under
- * that key is not safe.  Those of a server before are not known. */
+/* A deletion without an answer may take effect later: until its signature expires, a new object
+ * under that key is not safe.  Deletions of an earlier server process are not known. */
 static void note_doubt(struct store *s, const char *key)
 {
 	struct doubt *d;
@@ -347,7 +347,7 @@ static enum tw_status wait_put(void *store, struct tw_store_put *p, struct tw_er
 	(void)store;
 	(void)p;
 	(void)err;
-	return TW_OK; /* put waited */
+	return TW_OK; /* put has waited */
 }
 
 static void end_put(void *store, struct tw_store_put *p)
@@ -365,7 +365,7 @@ static enum tw_status address(void *store, const struct tw_store_put *p, unsigne
 	return tw_s3_put_address(s->s3, &o, expires_s, out, err);
 }
 
-/* --- getting --- */
+/* --- reading --- */
 
 static enum tw_status fill(void *arg, const char *key, int fd, struct tw_err *err)
 {
@@ -388,7 +388,7 @@ static enum tw_status fill(void *arg, const char *key, int fd, struct tw_err *er
 	return st;
 }
 
-/* For those that leave no file behind. */
+/* For files that are not cached. */
 static enum tw_status get_once(struct store *s, const char *key, int *ret_fd, struct tw_err *err)
 {
 	char path[PATH_BYTES + 64];
@@ -465,7 +465,7 @@ static enum tw_status drop(struct store *s, const char *key, bool once, struct t
 
 	(void)forget(s, key);
 	st = learn(s, tw_s3_delete(s->s3, key, once, &doubt, &why), &why);
-	(void)forget(s, key); /* somebody may have fetched it meanwhile */
+	(void)forget(s, key); /* another request may have fetched it in the meantime */
 	if (doubt)
 		note_doubt(s, key);
 	if (st != TW_OK && err)

@@ -1,6 +1,4 @@
-/*
- * note_keys.c - keys of notes by number: a hash table whose content stands in an arena.
- */
+/* note_keys.c - numbers keys of notes: a hash table in an arena. */
 #include "server/trace/note_keys.h"
 
 #include <string.h>

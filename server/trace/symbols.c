@@ -1,9 +1,9 @@
 /*
- * symbols.c - a small set of mapping images in memory, found by content.
+ * symbols.c - a small cache of mapping images in memory, by content hash.
  *
- * An image never changes, so a reference stays right while its blob is deleted
- * or a newer mapping takes over: the pages live until the last release.  Beyond
- * keep_open the ones longest unused go.
+ * An image never changes, so a reference stays valid while its blob is deleted or replaced by a
+ * newer mapping: the pages live until the last release.  Beyond keep_open the least recently used
+ * are closed.
  */
 #include "server/trace/symbols.h"
 
@@ -19,7 +19,7 @@ struct tw_symbols_ref {
 	char sha256[TW_SHA256_HEX];
 	void *data;
 	size_t len;
-	struct tw_map map; /* the one or the other, by what the image is */
+	struct tw_map map; /* one of the two, by the kind of image */
 	struct tw_retrace retrace;
 	bool is_retrace;
 	unsigned users;
@@ -32,7 +32,7 @@ struct tw_symbols {
 	struct tw_symbols_ref *refs;
 	struct tw_symbols_ref none; /* for traces without a mapping */
 	unsigned n, keep_open;
-	uint64_t uses; /* a clock for last_use */
+	uint64_t uses; /* logical clock for last_use */
 };
 
 struct tw_symbols *tw_symbols_new(struct tw_blobs *blobs, unsigned keep_open)
@@ -85,7 +85,7 @@ static enum tw_status map_file(int fd, struct tw_symbols_ref *r, struct tw_err *
 	return r->is_retrace ? TW_OK : tw_map_open(r->data, r->len, &r->map, err);
 }
 
-/* Puts the image that fd is open on first in the list. */
+/* Adds the image open on fd at the front of the list. */
 static enum tw_status open_image(
         struct tw_symbols *s, const char *sha256, int fd, struct tw_err *err)
 {
@@ -106,7 +106,7 @@ static enum tw_status open_image(
 	return TW_OK;
 }
 
-/* Lets go of the longest unused images beyond keep_open.  Called with the lock held. */
+/* Closes the least recently used images beyond keep_open.  Call with the lock held. */
 static void trim(struct tw_symbols *s)
 {
 	while (s->n > s->keep_open) {
@@ -134,7 +134,7 @@ static struct tw_symbols_ref *find(struct tw_symbols *s, const char *sha256)
 	return r;
 }
 
-/* Called with the lock held, which is free while the storage is asked: that may take long. */
+/* Call with the lock held; releases it during the access to storage, which may take long. */
 static enum tw_status fetch_image(struct tw_symbols *s, const char *sha256, struct tw_err *err)
 {
 	int fd = -1;

@@ -1,11 +1,11 @@
-/* trace_file_chunks.c - the directory of a trace file's chunks: see trace_file_internal.h. */
+/* trace_file_chunks.c - the chunk directory of a trace file: see trace_file_internal.h. */
 #include "server/trace/trace_file_internal.h"
 
 #include <stdlib.h>
 
 enum { FIRST_ROWS = 64 };
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 static struct tw_chunk_row *next_row(struct tw_chunk_directory *d)
 {
 	if (d->n == d->cap) {
@@ -20,7 +20,7 @@ static struct tw_chunk_row *next_row(struct tw_chunk_directory *d)
 	return &d->rows[d->n++];
 }
 
-/* False: no writer of ours made this. */
+/* False: not written by our code. */
 static bool read_row(sqlite3_stmt *s, struct tw_chunk_row *r)
 {
 	int64_t thread = sqlite3_column_int64(s, 0);
@@ -92,7 +92,7 @@ enum tw_status tw_chunk_directory_load(
 	return st;
 }
 
-/* The first chunk of a thread or of a later one. */
+/* The first chunk of this thread or a later one. */
 static uint32_t first_of(const struct tw_chunk_directory *d, uint64_t thread_id)
 {
 	uint32_t low = 0;

@@ -1,9 +1,9 @@
 /*
- * trace_file_crown.c - the crown of a trace (query.h), made out of its call trees as they are
- * stored.
+ * trace_file_crown.c - computes the summary tree of a trace (query.h) from its call trees while
+ * they are stored.
  *
- * A trace does without one as well, only slower: when it would be about as large
- * as the trees, or when there is not enough memory to make it, none is stored.
+ * The summary tree is optional, and only saves time: if it would be about as large as the trees, or
+ * there is not enough memory, none is stored.
  */
 #include "server/trace/trace_file_crown.h"
 
@@ -12,7 +12,7 @@
 #include "server/trace/trace_file_internal.h"
 
 enum { ZSTD_LEVEL = 3 };
-/* 4.7 M nodes.  A thread's tree takes it when the thread's calls, which are larger, are gone. */
+/* 4.7 M nodes.  A thread's tree is added after the thread's calls, which are larger, were freed. */
 #define ARENA_MAX_BYTES ((size_t)256 << 20)
 
 struct tw_crown_maker {

@@ -1,4 +1,4 @@
-/* trace_file_frames.c - payloads between two threads, in the slots of a relay (base/relay.h). */
+/* trace_file_frames.c - passes payloads to another thread, through a relay (base/relay.h). */
 #include "server/trace/trace_file_frames.h"
 
 #include <zstd.h>

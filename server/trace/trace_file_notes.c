@@ -76,7 +76,7 @@ enum tw_status tw_trace_file_notes(struct tw_trace_file *f, const struct tw_note
 }
 
 /* Counted here: GROUP BY would sort, and a sorter that outgrows its cache needs a temporary file,
- * which trace_file_vfs.c refuses.  The sums hold one row per block, kind, thread and text. */
+ * which trace_file_vfs.c refuses.  The sums have one row per block, kind, thread and text. */
 enum tw_status tw_trace_file_note_counts(
         struct tw_trace_file *f, uint64_t ret[TW_NOTE_COUNT], struct tw_err *err)
 {

@@ -1,9 +1,9 @@
 /*
- * trace_file_read.c - one trace file, opened for questions.
+ * trace_file_read.c - reads one trace file.
  *
- * The file never changes, so it is opened immutable: no locks, no journal, no
- * -wal beside it.  Its content may still be damaged; every number from it is
- * checked before it sizes or indexes anything, and frames carry checksums.
+ * The file never changes, so it is opened immutable: no locks, no journal, no -wal file.  Its
+ * content may still be damaged; every number is checked before it is used as a size or index, and
+ * frames have checksums.
  */
 #include "server/base/clock.h"
 #include "server/trace/trace_file_inlined.h"
@@ -17,7 +17,7 @@ struct tw_trace_file {
 	sqlite3_stmt *chunk_data; /* one chunk's blob */
 	struct tw_unpacker *unpacker;
 	bool damaged;
-	struct tw_arena *arena; /* strings and tables that live until close */
+	struct tw_arena *arena; /* strings and tables until close */
 	struct tw_trace_info info;
 	struct tw_trace_facts facts;
 	struct tw_thread_info *threads;
@@ -35,7 +35,7 @@ struct tw_trace_file {
 
 /* Method and thread tables of the largest trace, with names. */
 #define ARENA_MAX_BYTES ((size_t)1 << 30)
-enum { OPS_A_LOOK = 20000 }; /* of SQLite's virtual machine: about a millisecond */
+enum { OPS_A_LOOK = 20000 }; /* instructions of SQLite's virtual machine: about a millisecond */
 
 static enum tw_status no_memory(struct tw_err *err)
 {
@@ -99,7 +99,7 @@ static sqlite3_stmt *prepare(struct tw_trace_file *f, const char *sql)
 	return sqlite3_prepare_v2(f->db, sql, -1, &s, NULL) == SQLITE_OK ? s : NULL;
 }
 
-/* Rows of `sql`, each told to `row`, which returns false when memory is short. */
+/* Calls `row` for each row of `sql`; it returns false if memory is short. */
 static enum tw_status each_row(struct tw_trace_file *f, const char *sql,
         bool (*row)(struct tw_trace_file *, sqlite3_stmt *), struct tw_err *err)
 {
@@ -118,7 +118,7 @@ static enum tw_status each_row(struct tw_trace_file *f, const char *sql,
 	return st;
 }
 
-/* Where a number of trace_meta goes; unknown keys are a newer writer's. */
+/* Stores a number of trace_meta; unknown keys are from a newer writer. */
 static void set_meta(struct tw_trace_file *f, const char *key, int64_t v)
 {
 	struct tw_trace_info *i = &f->info;
@@ -176,7 +176,7 @@ static bool thread_row(struct tw_trace_file *f, sqlite3_stmt *s)
 	struct tw_thread_info *t = &f->threads[f->n_threads];
 
 	if (f->n_threads == f->cap_threads)
-		return true; /* more rows than were counted: a damaged file */
+		return true; /* more rows than counted: a damaged file */
 	*t = (struct tw_thread_info){
 	        .thread_id = (uint32_t)sqlite3_column_int64(s, 0),
 	        .pid = (uint32_t)sqlite3_column_int64(s, 1),
@@ -258,7 +258,7 @@ static enum tw_status check_kind(struct tw_trace_file *f, struct tw_err *err)
 		st = tw_fail_at(err, TW_UNSUPPORTED, 0,
 		        "trace file of schema %lld; this program reads up to %d",
 		        (long long)version, TW_TRACE_SCHEMA_VERSION);
-	/* A view or a virtual table in place of a table could answer anything, for ever. */
+	/* A view or a virtual table in place of a table could return anything, endlessly. */
 	if (st == TW_OK)
 		st = one_number(f,
 		        "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table','index')"
@@ -292,14 +292,14 @@ static enum tw_status load(struct tw_trace_file *f, struct tw_err *err)
 	return st;
 }
 
-/* SQLite calls it within a statement, which it then ends. */
+/* Called by SQLite within a statement, which it then interrupts. */
 static int is_overdue(void *arg)
 {
 	(void)arg;
 	return tw_work_is_overdue();
 }
 
-/* `uri` in SQLite's way of opening `vfs`; NULL is its usual one. */
+/* Opens `uri` with `vfs`; NULL is the default VFS. */
 static enum tw_status open_db(
         struct tw_trace_file *f, const char *uri, const char *vfs, struct tw_err *err)
 {

@@ -1,13 +1,11 @@
-/*
- * trace_file_sums.c - sums of notes by blocks: made beside the notes, and read back.
- */
+/* trace_file_sums.c - sums of notes by block: computed while notes are written, and read back. */
 #include "server/trace/trace_file_sums.h"
 
 #include "decoder/base/sum.h"
 #include "server/trace/note_keys.h"
 #include "server/trace/trace_file_internal.h"
 
-/* Keys and sums of one block: one of each for each note at most, and their texts. */
+/* Keys and sums of one block: at most one per note, and their texts. */
 #define ARENA_MAX_BYTES ((size_t)256 << 20)
 
 struct sum {
@@ -16,7 +14,7 @@ struct sum {
 
 struct tw_sums_maker {
 	struct tw_arena *arena;
-	struct tw_note_keys keys; /* of the block that is being filled */
+	struct tw_note_keys keys; /* of the current block */
 	struct sum sums[TW_NOTE_BLOCK];
 	struct tw_note_block block;
 	struct tw_buf clean;

@@ -1,6 +1,4 @@
-/*
- * trace_file_vfs.c - the few calls SQLite makes of a file nobody else has.
- */
+/* trace_file_vfs.c - the few calls that SQLite makes on a private file. */
 #include "server/trace/trace_file_vfs.h"
 
 #include <errno.h>
@@ -16,7 +14,7 @@
 #include "server/base/file/io.h"
 
 struct fd_file {
-	sqlite3_file base; /* first */
+	sqlite3_file base; /* first member */
 	int fd;
 };
 
@@ -125,7 +123,7 @@ static const sqlite3_io_methods methods = {
 
 static const char prefix[] = "fd:";
 
-/* A journal or a temporary file has no descriptor, so there is none. */
+/* A journal or a temporary file would have no descriptor, so it cannot be opened. */
 static int open_named(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret)
 {
 	struct fd_file *f = (struct fd_file *)(void *)file;
@@ -187,7 +185,7 @@ static int sleep_not(sqlite3_vfs *vfs, int us)
 	return 0;
 }
 
-/* Nothing that is written asks for the time. */
+/* The writer needs no time. */
 static int no_time(sqlite3_vfs *vfs, double *ret)
 {
 	(void)vfs;

@@ -1,9 +1,8 @@
 /*
- * trace_file_write.c - the trace builder's output as an SQLite file.
+ * trace_file_write.c - writes the trace builder's output as an SQLite file.
  *
- * Nobody reads the file before it is renamed, and a failed one is thrown away:
- * so no journal, no locks and no syncs while it grows, one transaction, and one
- * fsync at the end.
+ * Nobody reads the file before it is renamed, and a failed one is deleted: so no journal, no locks
+ * and no syncs while it grows, one transaction, and one fsync at the end.
  */
 #include "server/trace/trace_file_internal.h"
 
@@ -21,7 +20,7 @@
 
 extern const struct tw_embedded tw_trace_schema[];
 
-/* -1 costs 0.1 byte per slice against 3 and takes a third of its time. */
+/* Level 1 costs 0.1 byte per slice more than level 3 and takes a third of its time. */
 enum { ZSTD_LEVEL = 1 };
 
 enum insert {
@@ -47,7 +46,7 @@ static const char *const inserts[] = {
 enum { INSERTS = sizeof inserts / sizeof *inserts };
 
 struct tw_trace_writer {
-	struct tw_trace_out out; /* first */
+	struct tw_trace_out out; /* first member */
 	sqlite3 *db;
 	sqlite3_stmt *stmts[INSERTS];
 	struct tw_frames *frames;
@@ -55,11 +54,11 @@ struct tw_trace_writer {
 	struct tw_sums_maker *sums;
 	struct tw_thread_info *threads; /* not yet in the file */
 	uint32_t n_threads, cap_threads;
-	struct tw_buf clean; /* text made valid */
-	char *path;          /* of a file that it made itself; NULL on a descriptor of others */
+	struct tw_buf clean; /* scratch space for valid text */
+	char *path;          /* of a file that it created; NULL with the caller's descriptor */
 	int fd;
 	uint32_t methods, chunks;
-	struct tw_trace_info info; /* as it was told */
+	struct tw_trace_info info; /* as received */
 	bool committed;
 };
 
@@ -77,7 +76,7 @@ enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *
 		return tw_fail(err, TW_NOMEM, "no memory (%s)", doing);
 	if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)
 		return tw_fail(err, TW_CORRUPT, "%s: %s", doing, why);
-	/* what the disk has nothing to do with would fail again */
+	/* errors not caused by the disk would occur again */
 	if (rc == SQLITE_TOOBIG || rc == SQLITE_CONSTRAINT || rc == SQLITE_MISMATCH ||
 	        rc == SQLITE_MISUSE || rc == SQLITE_RANGE)
 		return tw_fail(err, TW_BUG, "%s: %s", doing, why);
@@ -171,7 +170,7 @@ static enum tw_status out_tree(struct tw_trace_out *o, uint32_t thread_id, uint3
 	return tw_frames_add(writer_of(o)->frames, &info, payload, len, err);
 }
 
-/* Until all frames are stored the database is the other thread's: threads wait here. */
+/* Until all frames are stored the other thread uses the database, so threads are queued here. */
 static enum tw_status out_thread(
         struct tw_trace_out *o, const struct tw_thread_info *t, struct tw_err *err)
 {
@@ -206,7 +205,7 @@ static enum tw_status insert_thread(
 	return run(w, INSERT_THREAD, err);
 }
 
-/* After it the database is this thread's. */
+/* After this the database belongs to this thread. */
 static enum tw_status settle_threads(struct tw_trace_writer *w, struct tw_err *err)
 {
 	enum tw_status st = tw_frames_finish(w->frames, err);

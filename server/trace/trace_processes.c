@@ -17,7 +17,7 @@ static int by_pid(const void *pa, const void *pb)
 	return a->pid < b->pid ? -1 : a->pid > b->pid;
 }
 
-/* The first name counts. */
+/* The first name wins. */
 static bool take_name(void *arg, uint64_t id, const struct tw_note_row *note)
 {
 	struct naming *m = arg;

@@ -1,10 +1,9 @@
 /*
  * trace_sql_slice.c - slices as rows, decoded chunk by chunk.
  *
- * Begins never fall along a thread's pre-order, so a bound on ts_ns skips whole
- * chunks at both ends.  parent_id needs the numbers of the calls that were open
- * where the first chunk begins; they are found by going back through earlier
- * chunks, and only when a query asks for parent_id after a skip.
+ * Begins never fall along a thread's pre-order, so bounds on ts_ns skip complete chunks at both
+ * ends. parent_id needs the numbers of the calls open at the start of the first chunk; they are
+ * found in earlier chunks, only if a query uses parent_id after a skip.
  */
 #include <string.h>
 
@@ -14,7 +13,7 @@ enum { PLAN_THREAD = 1, PLAN_FROM = 2, PLAN_TO = 4, PLAN_PARENT = 8 };
 enum { COL_ID, COL_THREAD, COL_TS, COL_DUR, COL_CPU, COL_DEPTH, COL_PARENT, COL_NAME };
 
 struct scan {
-	sqlite3_vtab_cursor base; /* first */
+	sqlite3_vtab_cursor base; /* first member */
 	struct tw_trace_sql *sql;
 	int64_t only_thread, from_ns, to_ns; /* only_thread -1: all */
 	bool parents;
@@ -25,7 +24,7 @@ struct scan {
 	int64_t chunk_base;   /* id of its first slice */
 	struct tw_chunk chunk;
 	size_t at;
-	int64_t *stack; /* ids of the calls above, by depth */
+	int64_t *stack; /* ids of the enclosing calls, by depth */
 	size_t cap_stack;
 	bool done;
 };
@@ -60,7 +59,7 @@ static int plan_of(const struct sqlite3_index_constraint *k)
 	return 0;
 }
 
-/* Arguments come in the order of the plan's bits; SQLite checks every row again. */
+/* Arguments are in the order of the plan's bits; SQLite checks every row again. */
 static int slice_plan(sqlite3_vtab *t, sqlite3_index_info *i)
 {
 	int at[3] = {-1, -1, -1};
@@ -121,7 +120,7 @@ static bool reserve_stack(struct scan *s, size_t levels)
 	return true;
 }
 
-/* Numbers of the calls open where `row` begins: the last slice before it at each depth. */
+/* Numbers of the calls open at the start of `row`: the last earlier slice at each depth. */
 static int find_open(struct scan *s, uint32_t row, size_t n_open, int64_t base)
 {
 	struct tw_chunk earlier;
@@ -158,7 +157,7 @@ static int load_chunk(struct scan *s, bool skipped)
 	return SQLITE_OK;
 }
 
-/* The chunk directory of the thread, and the first chunk that the bounds allow. */
+/* The chunk directory of the thread, and the first chunk within the bounds. */
 static int enter_thread(struct scan *s, const struct tw_thread_info *t)
 {
 	struct tw_err err;
@@ -179,7 +178,7 @@ static bool wanted(const struct scan *s, const struct tw_thread_info *t)
 	return t->slices > 0 && (s->only_thread < 0 || s->only_thread == (int64_t)t->thread_id);
 }
 
-/* From s->thread on: loads the first chunk that may hold rows, or sets done. */
+/* From s->thread on: loads the first chunk that may contain rows, or sets done. */
 static int find_chunk(struct scan *s)
 {
 	uint32_t n;

@@ -1,15 +1,13 @@
-/*
- * trace_sql_tables.c - thread, method and call_tree: small enough to be walked whole.
- */
+/* trace_sql_tables.c - thread, method and call_tree: small enough for full scans. */
 #include <string.h>
 
 #include "server/trace/trace_sql_internal.h"
 
-struct walk { /* a cursor over one table, threads after each other for call_tree */
-	sqlite3_vtab_cursor base; /* first */
+struct walk {                     /* a cursor over one table; for call_tree thread after thread */
+	sqlite3_vtab_cursor base; /* first member */
 	struct tw_trace_sql *sql;
 	uint32_t n, at;
-	struct tw_arena *arena; /* call_tree: of the tree */
+	struct tw_arena *arena; /* call_tree: memory of the tree */
 	struct tw_tree tree;
 	uint32_t node;
 };
@@ -173,7 +171,7 @@ static int tree_connect(
 	        ret);
 }
 
-/* Loads the tree of the thread at `at` or the next that has one. */
+/* Loads the tree of the thread at `at`, or of the next one that has a tree. */
 static int load_tree(struct walk *w)
 {
 	uint32_t n;

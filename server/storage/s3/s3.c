@@ -21,7 +21,7 @@ enum {
 
 static const struct tw_s3_request nothing_sent = {.to_fd = -1, .from_fd = -1};
 
-/* --- sums --- */
+/* --- checksums --- */
 
 static unsigned nibble(char c)
 {
@@ -34,7 +34,7 @@ void tw_s3_checksum(const char *sha256, char ret[TW_S3_CHECKSUM])
 	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	char *at = ret;
 
-	for (size_t i = 0; i < 33; i += 3) { /* 32 bytes, and one that is not there */
+	for (size_t i = 0; i < 33; i += 3) { /* 32 bytes, and a missing one */
 		uint32_t three = 0;
 
 		for (size_t k = i; k < i + 3; k++)
@@ -71,9 +71,10 @@ static enum tw_status hash_range(
 	return st;
 }
 
-/* --- looking --- */
+/* --- metadata --- */
 
-/* A HEAD's 404 has no text that tells the object from the bucket, or the store from a proxy. */
+/* A HEAD's 404 has no text that distinguishes a missing object from a missing bucket, or the store
+ * from a proxy. */
 static enum tw_status ask_what_lacks(struct tw_s3 *s, const char *key, struct tw_err *err)
 {
 	struct tw_s3_request r = nothing_sent;
@@ -120,7 +121,7 @@ enum tw_status tw_s3_has(struct tw_s3 *s, const char *key, bool *ret, struct tw_
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
-/* --- putting --- */
+/* --- uploads --- */
 
 static enum tw_status verify(struct tw_s3 *s, const struct tw_s3_object *o, struct tw_err *err)
 {
@@ -159,15 +160,15 @@ static enum tw_status put_whole(
 	return st;
 }
 
-/* --- in parts --- */
+/* --- multipart uploads --- */
 
 struct parts {
 	struct tw_s3 *s;
 	const struct tw_s3_object *o;
 	int fd;
-	uint64_t size;      /* of each but the last */
-	char id[ID_BYTES];  /* as an address takes it */
-	struct tw_buf done; /* the list that ends it */
+	uint64_t size;      /* of each part except the last */
+	char id[ID_BYTES];  /* URL-escaped */
+	struct tw_buf done; /* the list of parts that completes the upload */
 };
 
 static enum tw_status begin_parts(struct parts *p, struct tw_err *err)
@@ -229,7 +230,7 @@ static enum tw_status put_part(struct parts *p, unsigned number, uint64_t at, st
 	return st;
 }
 
-/* It may say 200 and then, in the text, that it failed. */
+/* The response may have status 200 and then an error in its text. */
 static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 {
 	char query[QUERY_BYTES], sha256[TW_SHA256_HEX], code[64];
@@ -247,7 +248,7 @@ static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 	(void)snprintf(query, sizeof query, "uploadId=%s", p->id);
 	r.query = query;
 	r.text = (struct tw_str){(const char *)p->done.data, p->done.len};
-	r.bytes = p->o->bytes; /* the store copies them, silently */
+	r.bytes = p->o->bytes; /* the store copies them, without output */
 	r.silent = true;
 	r.from_bytes = p->done.len;
 	tw_digest_bytes(r.text, hash);
@@ -301,10 +302,11 @@ static enum tw_status put_parts(
 	if (st == TW_OK) {
 		st = join_parts(&p, err);
 		if (st != TW_OK && verify(s, o, NULL) == TW_OK)
-			st = TW_OK; /* joined, and the answer got lost */
+			st = TW_OK; /* joined, but the response was lost */
 	}
 	if (st != TW_OK && p.id[0])
-		(void)!abort_parts(s, o->key, p.id, NULL); /* else the sweep does, a day later */
+		(void)!abort_parts(s, o->key, p.id, NULL); /* otherwise the sweep does it, a day
+		                                            * later */
 	tw_buf_done(&p.done);
 	return st;
 }
@@ -315,13 +317,14 @@ enum tw_status tw_s3_put(struct tw_s3 *s, const struct tw_s3_object *o, int fd, 
 	enum tw_status st =
 	        most && o->bytes > most ? put_parts(s, o, fd, err) : put_whole(s, o, fd, err);
 
-	if (st == TW_NOT_FOUND) /* the bucket, or an upload in parts that somebody ended */
+	if (st == TW_NOT_FOUND) /* the bucket is missing, or another client ended the multipart
+	                         * upload */
 		st = tw_fail(err, TW_BUSY,
 		        "the store answered 404 for %.100s: is the bucket there?", o->key);
 	return st == TW_OK ? verify(s, o, err) : st;
 }
 
-/* --- getting --- */
+/* --- downloads --- */
 
 enum tw_status tw_s3_get(struct tw_s3 *s, const char *key, int fd, char ret_sha256[TW_SHA256_HEX],
         uint64_t *ret_bytes, struct tw_err *err)
@@ -329,7 +332,7 @@ enum tw_status tw_s3_get(struct tw_s3 *s, const char *key, int fd, char ret_sha2
 	struct tw_s3_request r = nothing_sent;
 	struct tw_s3_kept o = {.bytes = 0};
 	struct tw_s3_answer a;
-	enum tw_status st = tw_s3_look(s, key, &o, err); /* how long may it take? */
+	enum tw_status st = tw_s3_look(s, key, &o, err); /* the size determines the time limit */
 
 	if (st != TW_OK)
 		return st;
@@ -379,12 +382,12 @@ static int64_t time_of(const char *text)
 
 struct listing {
 	struct tw_s3 *s;
-	const char *place; /* the prefix of all that is ours */
+	const char *place; /* the prefix of all our objects */
 	unsigned timeout_s;
 	enum tw_status (*each)(void *, const struct tw_s3_object *, struct tw_err *);
 	void *arg;
 	bool more;
-	char next[QUERY_BYTES]; /* as an address takes it */
+	char next[QUERY_BYTES]; /* URL-escaped */
 };
 
 static enum tw_status take_page(struct listing *l, struct tw_str text, struct tw_err *err)
@@ -467,7 +470,7 @@ enum tw_status tw_s3_probe(struct tw_s3 *s, struct tw_err *err)
 	return ask_page(&l, "", 1, err);
 }
 
-/* A HEAD costs a twelfth of a listing; nothing has that key. */
+/* A HEAD costs a twelfth of a listing; the key never exists. */
 enum tw_status tw_s3_ping(struct tw_s3 *s, struct tw_err *err)
 {
 	struct tw_s3_request r = nothing_sent;
@@ -484,7 +487,7 @@ enum tw_status tw_s3_ping(struct tw_s3 *s, struct tw_err *err)
 	return st == TW_NOT_FOUND || st == TW_DENIED ? TW_OK : st;
 }
 
-/* Those of keys that are ours below the prefix; what is left of more than a page goes next time. */
+/* Only below our own prefixes; uploads beyond the first page are left for the next time. */
 static enum tw_status drop_parts_of(
         struct tw_s3 *s, const char *folder, int64_t before_ms, uint64_t *ret, struct tw_err *err)
 {
@@ -541,7 +544,7 @@ enum tw_status tw_s3_drop_parts(
 	return st == TW_OK ? drop_parts_of(s, "pieces/", before_ms, ret, err) : st;
 }
 
-/* --- for others --- */
+/* --- presigned URLs --- */
 
 enum tw_status tw_s3_put_address(struct tw_s3 *s, const struct tw_s3_object *o, unsigned expires_s,
         struct tw_buf *out, struct tw_err *err)

@@ -23,7 +23,7 @@ enum {
 	BACKOFF_MOST_MS = 5000,
 	NAP_MS = 50,
 	SKEW_MS = 5 * 60 * 1000,
-	BYTES_A_MS = 256, /* what a slow store is at least given time for */
+	BYTES_A_MS = 256, /* assumed minimum rate of a slow store, for time limits */
 	TRY_LEAST_MS = 1000,
 	SAID_BYTES = 120,
 	WRONG_MOST = 3,
@@ -31,7 +31,7 @@ enum {
 	MOVING_MS = 1000
 };
 
-/* One try of a request. */
+/* One attempt of a request. */
 struct
 try {
 	struct tw_s3 *s;
@@ -39,16 +39,16 @@ try {
 	struct tw_s3_answer *a;
 	CURL *curl;
 	struct curl_slist *headers;
-	gnutls_hash_hd_t sha; /* of what goes to a file */
+	gnutls_hash_hd_t sha; /* of the bytes written to a file */
 	uint64_t sent, got;
 	int64_t retry_after_ms;
-	bool no_room;     /* for what comes */
-	curl_off_t moved; /* bytes, both ways */
+	bool no_room;     /* for the received bytes */
+	curl_off_t moved; /* bytes, both directions */
 	int64_t began_ms, moved_ms;
-	int64_t skew_ms; /* of the clock by which it was signed */
+	int64_t skew_ms; /* the skew used for signing */
 };
 
-/* --- what libcurl asks --- */
+/* --- callbacks of libcurl --- */
 
 static size_t give(char *out, size_t size, size_t n, void *arg)
 {
@@ -71,7 +71,7 @@ static size_t give(char *out, size_t size, size_t n, void *arg)
 	return (size_t)got;
 }
 
-/* libcurl rewinds what it sends again on a fresh connection. */
+/* libcurl rewinds the body when it resends it on a fresh connection. */
 static int seek(void *arg, curl_off_t at, int origin)
 {
 	struct try *t = arg;
@@ -133,7 +133,7 @@ static void note_date(struct try *t, int64_t date_ms)
 		atomic_store(&t->s->ahead_ms, date_ms - tw_unix_ms());
 }
 
-/* libcurl gives the shape. */
+/* The signature is libcurl's. */
 /* NOLINTNEXTLINE(readability-non-const-parameter) */
 static size_t hear_header(char *p, size_t size, size_t n, void *arg)
 {
@@ -168,8 +168,8 @@ static int keep_going(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_
 	if (b + d != t->moved) {
 		t->moved = b + d;
 		t->moved_ms = now;
-		/* the first bytes may be in buffers alone, or those of an error: a store that drops
-		 * connections or fails would look alive with each try */
+		/* the first bytes may only be in buffers, or part of an error: a store that drops
+		 * connections or fails would look alive with each attempt */
 		if (now - t->began_ms > MOVING_MS)
 			atomic_store(&t->s->answered_ms, now);
 	}
@@ -178,7 +178,7 @@ static int keep_going(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_
 	return atomic_load(&t->s->stopped);
 }
 
-/* --- signing it --- */
+/* --- signing --- */
 
 static bool add_line(struct try *t, const char *name, const char *value)
 {
@@ -215,7 +215,7 @@ static enum tw_status sign_lines(struct try *t, struct tw_s3_signed *g, struct t
 	return st;
 }
 
-/* --- one try --- */
+/* --- one attempt --- */
 
 static CURL *take_handle(struct tw_s3 *s)
 {
@@ -230,7 +230,7 @@ static CURL *take_handle(struct tw_s3 *s)
 
 static void put_back(struct tw_s3 *s, CURL *curl)
 {
-	curl_easy_reset(curl); /* connections stay */
+	curl_easy_reset(curl); /* keeps connections */
 	(void)pthread_mutex_lock(&s->lock);
 	if (s->n_idle < TW_S3_IDLE) {
 		s->idle[s->n_idle++] = curl;
@@ -280,8 +280,8 @@ static void set_bodies(struct try *t)
 		(void)curl_easy_setopt(c, CURLOPT_INFILESIZE_LARGE, (curl_off_t)r->from_bytes);
 	}
 	(void)curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, r->method);
-	/* libcurl asks again by itself where a connection that it had ends: who deletes has to know
-	 */
+	/* libcurl repeats a request itself if a reused connection ends: for deletes we must know
+	 * whether one was sent */
 	(void)curl_easy_setopt(
 	        c, CURLOPT_FRESH_CONNECT, strcmp(r->method, "DELETE") == 0 ? 1L : 0L);
 }
@@ -349,8 +349,8 @@ static bool says(const struct tw_s3_answer *a, const char *code)
 	return strcmp(found, code) == 0;
 }
 
-/* A 404 that does not say of what may be a proxy's, or of a bucket that is gone.  After a HEAD no
- * text comes: s3.c asks again. */
+/* A 404 without details may come from a proxy, or mean a missing bucket.  A HEAD has no text: s3.c
+ * sends another request. */
 static bool is_missing(const struct try *t)
 {
 	return strcmp(t->r->method, "HEAD") == 0 || says(t->a, "NoSuchKey") ||
@@ -371,13 +371,13 @@ static enum tw_s3_outcome outcome_of(const struct try *t, CURLcode code)
 		return TW_S3_MISSING;
 	if (status == 429 || status == 503)
 		return TW_S3_SLOW;
-	/* 501: the store does not have the operation, and another attempt does not change that */
+	/* 501: the store does not implement the operation, so retrying is pointless */
 	return status >= 500 && status != 501 ? TW_S3_FAILED : TW_S3_REFUSED;
 }
 
-/* --- what comes of it --- */
+/* --- results --- */
 
-/* TW_DENIED: the store says no, and will again. */
+/* TW_DENIED: the store refuses, and will again. */
 static enum tw_status tell_refusal(
         const struct try *t, enum tw_s3_outcome outcome, struct tw_err *err)
 {
@@ -408,7 +408,7 @@ static enum tw_status tell_silence(const struct try *t, CURLcode code, struct tw
 	        curl_easy_strerror(code));
 }
 
-/* The store's clock is another's: signed anew by its time it may agree. */
+/* The clocks differ: a request signed with the store's time may succeed. */
 static bool learn_time(struct try *t, int64_t *ret_skew)
 {
 	int64_t ahead = t->a->date_ms - tw_unix_ms();
@@ -443,7 +443,7 @@ struct asking {
 	unsigned tries;
 	bool told_time;
 	unsigned unanswered;
-	unsigned wrong; /* whole bodies in a row with one and the same wrong sum */
+	unsigned wrong; /* consecutive complete bodies with the same wrong hash */
 	char wrong_sha256[TW_SHA256_HEX];
 };
 
@@ -477,8 +477,8 @@ static bool wait_a_while(const struct asking *k, int64_t least_ms)
 	return !atomic_load(&k->s->stopped) && !atomic_load(&k->s->given_up);
 }
 
-/* What comes whole and the same each time, and is not what was put, is so in the store: on the way
- * here it would be damaged otherwise each time. */
+/* A complete body that is the same each time but not what was stored is damaged in the store:
+ * damage in transit would differ each time. */
 static bool is_damaged(struct asking *k, const struct tw_s3_answer *a, const struct try *t)
 {
 	if (t->got != a->length) {
@@ -491,7 +491,7 @@ static bool is_damaged(struct asking *k, const struct tw_s3_answer *a, const str
 	return ++k->wrong == WRONG_MOST;
 }
 
-/* *ret_again: it may be tried again. */
+/* *ret_again: it can be retried. */
 static enum tw_status judge(
         struct asking *k, struct try *t, CURLcode code, bool *ret_again, struct tw_err *err)
 {
@@ -550,7 +550,7 @@ static enum tw_status try_once(
 	if (st != TW_OK)
 		return st;
 	if (t.r->to_fd >= 0 && a->status / 100 == 2 && a->length == 0)
-		a->length = t.got; /* not said: in chunks */
+		a->length = t.got; /* absent: chunked */
 	if (code == CURLE_OK && a->status && a->status < 500)
 		atomic_store(&k->s->answered_ms, tw_monotonic_ms());
 	if (k->s->count)

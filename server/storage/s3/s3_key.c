@@ -39,7 +39,7 @@ static enum tw_status from_environment(struct tw_s3_key *key, struct tw_err *err
 	return TW_OK;
 }
 
-/* Lines of the first section. */
+/* Reads the first section. */
 static enum tw_status parse(struct tw_str text, struct tw_s3_key *ret, struct tw_err *err)
 {
 	unsigned sections = 0;
@@ -106,5 +106,5 @@ enum tw_status tw_s3_key_read(const char *file, struct tw_s3_key *key, struct tw
 	if (fd >= 0)
 		(void)close(fd);
 	explicit_bzero(&fresh, sizeof fresh);
-	return st == TW_OK || !key->id[0] ? st : TW_OK; /* half written: the one before goes on */
+	return st == TW_OK || !key->id[0] ? st : TW_OK; /* half written: keep the previous key */
 }

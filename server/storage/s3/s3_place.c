@@ -1,4 +1,4 @@
-/* Where a store is, and who asks there. */
+/* s3_place.c - the address of a store, and the signing of requests. */
 #include <ctype.h>
 #include <curl/curl.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 static const char of_nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/* --- where it is --- */
+/* --- address --- */
 
 static const char *setting(const char *said, const char *name, const char *otherwise)
 {
@@ -29,7 +29,7 @@ static bool is_plain(const char *text, const char *more)
 	return true;
 }
 
-/* "s3://bucket/prefix/" to bucket and "prefix". */
+/* Splits "s3://bucket/prefix/" into bucket and "prefix". */
 static bool split_place(const char *where, char *bucket, char *prefix, size_t cap)
 {
 	const char *at = strncmp(where, "s3://", 5) == 0 ? where + 5 : "";
@@ -50,7 +50,7 @@ static bool split_place(const char *where, char *bucket, char *prefix, size_t ca
 	return is_plain(bucket, ".-") && is_plain(prefix, "._-/") && !strstr(prefix, "..");
 }
 
-/* The endpoint without its last slash; its host as a request tells it. */
+/* The endpoint without a trailing slash; its host as in the Host header. */
 static enum tw_status set_endpoint(
         struct tw_s3 *s, const char *endpoint, const char *bucket, struct tw_err *err)
 {
@@ -94,7 +94,7 @@ static enum tw_status set_place(struct tw_s3 *s, const struct tw_s3_place *p, st
 	return set_endpoint(s, endpoint, p->virtual_host ? bucket : "", err);
 }
 
-/* --- is it the same? --- */
+/* --- comparison --- */
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -103,8 +103,8 @@ static bool ends_with(const char *text, const char *end)
 	return n >= k && strcasecmp(text + n - k, end) == 0;
 }
 
-/* The host without its scheme's port.  Amazon's are one: a bucket's name is one bucket's in all of
- * its regions. */
+/* The host without its scheme's default port.  Amazon's hosts are equal: bucket names are unique
+ * across all regions. */
 static void host_of(const struct tw_s3 *s, char out[TW_S3_PLACE])
 {
 	const char *port = strncmp(s->base, "http://", 7) == 0 ? ":80" : ":443";
@@ -114,13 +114,13 @@ static void host_of(const struct tw_s3 *s, char out[TW_S3_PLACE])
 	if (ends_with(out, port))
 		out[strlen(out) - strlen(port)] = '\0';
 	n = strlen(out);
-	if (n && out[n - 1] == '.') /* the whole name, as DNS has it */
+	if (n && out[n - 1] == '.') /* a fully qualified name in DNS */
 		out[n - 1] = '\0';
 	if (ends_with(out, ".amazonaws.com"))
 		(void)snprintf(out, TW_S3_PLACE, "amazonaws.com");
 }
 
-/* By path, whichever way it is asked: the bucket is in no host then. */
+/* In path style, whatever the setting: then the host does not contain the bucket. */
 static bool canonical(const struct tw_s3_place *p, struct tw_s3 *ret, char host[TW_S3_PLACE])
 {
 	struct tw_s3_place by_path = *p;
@@ -205,7 +205,7 @@ uint64_t tw_s3_part_bytes(const struct tw_s3 *s)
 	return s->part_bytes;
 }
 
-/* --- who asks --- */
+/* --- signing --- */
 
 void tw_s3_add_header(struct tw_s3_signed *g, const char *name, const char *value)
 {

@@ -47,7 +47,7 @@ static void name_headers(const struct tw_s3_signing *s, struct tw_buf *out)
 		(void)tw_buf_printf(out, "%s%s", i ? ";" : "", s->headers[i].name);
 }
 
-/* What is signed in the end: the whole request in one form. */
+/* The canonical request, which is signed. */
 static void canonical(const struct tw_s3_signing *s, const char *query, struct tw_buf *out)
 {
 	(void)tw_buf_printf(out, "%s\n%s\n%s\n", s->method, s->path, query);
@@ -124,7 +124,7 @@ enum tw_status tw_s3_authorize(
 	return tw_buf_status(out) == TW_OK ? TW_OK : tw_oom(err);
 }
 
-/* All of the query but its signature, in the order in which it is signed. */
+/* The query without its signature, in signing order. */
 static void presign_query(const struct tw_s3_signing *s, unsigned expires_s, struct tw_buf *out)
 {
 	char scope[SCOPE_BYTES];
