@@ -41,7 +41,7 @@ static enum tw_status by_proxy(struct tw_catalogue *c, const char *given, const 
 	return st;
 }
 
-/* What a browser sends by itself says who asks, not that they want it. */
+/* Credentials that a browser sends automatically identify the person, but do not prove intent. */
 static enum tw_status judge_ambient(const struct tw_credentials *shown, struct tw_err *err)
 {
 	if (shown->changes_state && (!shown->csrf || strcmp(shown->csrf, "1") != 0))
@@ -81,7 +81,7 @@ static enum tw_status find_caller(struct tw_catalogue *c, const struct tw_creden
 	return TW_OK;
 }
 
-/* A few threads look up all callers: one that the database does not answer must not hold them. */
+/* A few threads look up all callers: an unresponsive database must not block them. */
 enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
         struct tw_caller *ret, struct tw_err *err)
 {
@@ -93,7 +93,7 @@ enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credential
 	return st;
 }
 
-/* What each scope reaches, a bit a need: nothing is reached but what stands here. */
+/* The needs that each scope satisfies, one bit each; everything else is denied. */
 #define REACHES(need) (1u << TW_NEED_##need)
 #define VIEWER        (REACHES(PUBLIC) | REACHES(READ) | REACHES(READ_OR_INGEST))
 #define EDITOR        (VIEWER | REACHES(INGEST) | REACHES(WRITE))

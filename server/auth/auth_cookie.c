@@ -1,4 +1,4 @@
-/* One value out of a Cookie header. */
+/* auth_cookie.c - reads one value from a Cookie header. */
 #include <string.h>
 
 #include "decoder/base/str.h"

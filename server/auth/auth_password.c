@@ -11,7 +11,7 @@ static const unsigned long long passes = 2;
 
 _Static_assert(crypto_pwhash_STRBYTES <= TW_PASSWORD_HASH_BYTES, "room for a hash");
 
-/* Of the same cost as ours, and of no password that anybody knows. */
+/* A hash with the same cost as ours, of no known password. */
 static const char of_nobody[] = "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$"
                                 "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 

@@ -10,7 +10,7 @@
 
 enum { SETS = 1024, WAYS = 4 };
 
-/* A bucket that drains by the clock is a time: when it will be empty. */
+/* A draining bucket is stored as the time when it will be empty. */
 struct slot {
 	uint64_t key;
 	int64_t empty_at_ms;
@@ -18,14 +18,15 @@ struct slot {
 
 struct table {
 	struct slot slots[SETS][WAYS];
-	int64_t cost_ms, most_ms; /* of a try; of all that may be in it */
+	int64_t cost_ms, most_ms; /* cost of an attempt; capacity */
 };
 
 struct tw_throttle {
 	pthread_mutex_t lock;
-	uint8_t secret[crypto_shorthash_KEYBYTES]; /* nobody chooses whom they share a set with */
+	uint8_t secret[crypto_shorthash_KEYBYTES]; /* prevents clients from choosing names that
+	                                            * share a set */
 	struct table accounts, addresses;
-	struct tw_throttle_sharing with; /* take NULL: nobody */
+	struct tw_throttle_sharing with; /* take NULL: not shared */
 };
 
 struct tw_throttle *tw_throttle_new(void)
@@ -65,10 +66,10 @@ static uint64_t key_of(const struct tw_throttle *t, const void *p, size_t n)
 
 	(void)crypto_shorthash(hash, p, n, t->secret);
 	memcpy(&key, hash, sizeof key);
-	return key | 1; /* 0: an unused slot */
+	return key | 1; /* 0 marks an unused slot */
 }
 
-/* One house has 64 bits of IPv6 addresses. */
+/* A household has 64 bits of IPv6 addresses. */
 static uint64_t key_of_address(const struct tw_throttle *t, const char *address)
 {
 	uint8_t bytes[16];
@@ -92,7 +93,7 @@ static struct slot *slot_of(struct table *t, uint64_t key)
 	return least;
 }
 
-/* Milliseconds until a try has room; 0: it has. */
+/* Milliseconds until an attempt is allowed; 0: now. */
 static int64_t wait_of(struct table *t, uint64_t key, int64_t now_ms)
 {
 	const struct slot *s = slot_of(t, key);
@@ -119,7 +120,7 @@ static void take_back(struct table *t, uint64_t key)
 		s->empty_at_ms -= t->cost_ms;
 }
 
-struct keys { /* 0: not looked at */
+struct keys { /* 0: not checked */
 	uint64_t who, where;
 };
 
@@ -153,7 +154,7 @@ static enum tw_status tell_wait(int64_t wait_ms, unsigned *ret_wait_s, struct tw
 	return tw_fail(err, TW_RATE, "too many failed sign-ins; try again in %u s", *ret_wait_s);
 }
 
-/* Accounts and addresses that hash alike are other buckets all the same. */
+/* Distinguishes accounts and addresses with equal hashes. */
 static struct tw_throttle_ask ask_of(const struct tw_throttle *t, struct keys k)
 {
 	struct tw_throttle_ask ask = {.n = 0};

@@ -1,6 +1,4 @@
-/*
- * ticket.c - base64url(MAC, expires_ms, project, target): the MAC covers all behind it.
- */
+/* ticket.c - base64url(MAC, expires_ms, project, target): the MAC covers everything after it. */
 #include "server/auth/ticket.h"
 
 #include <errno.h>

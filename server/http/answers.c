@@ -6,7 +6,7 @@
 
 #include "decoder/base/arena.h"
 
-/* One answer takes an eighth of the room at most. */
+/* A response may take an eighth of the cache at most. */
 enum { SLOTS = 512, SHARE = 8 };
 
 struct kept {
@@ -78,7 +78,7 @@ bool tw_answers_take(struct tw_answers *a, const char *key, struct tw_buf *out)
 	return taken;
 }
 
-/* A free slot, or the one that was not asked for longest. */
+/* A free slot, or the least recently used one. */
 static struct kept *oldest(struct tw_answers *a)
 {
 	struct kept *old = &a->kept[0];
@@ -99,7 +99,7 @@ static struct kept *oldest_kept(struct tw_answers *a)
 	return old;
 }
 
-/* Takes over what `fresh` owns. */
+/* Takes ownership of the contents of `fresh`. */
 static void put(struct tw_answers *a, struct kept *fresh)
 {
 	struct kept *k = find(a, fresh->key);

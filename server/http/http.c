@@ -1,16 +1,16 @@
 /*
- * http.c - the server's loop: libmicrohttpd's callbacks turned into begin, body, end and abort.
+ * http.c - the server's loop: turns libmicrohttpd's callbacks into begin, body, end and abort.
  *
- * libmicrohttpd 0.9.75 takes an answer before the body, and then closes the connection, or after
- * it. So a refusal is sent at once where much of a body is to come, in the middle of one by
- * ourselves (tw_reply_error_now), and the socket lingers (http_linger.h): clients that send all
- * before they read find the answer, and the others stop sending. What is left of a small body is
- * discarded first, and the connection goes on.
+ * libmicrohttpd 0.9.75 accepts a reply before the body, and then closes the connection, or after
+ * it. So a refusal is sent immediately if a large body follows, or in the middle of one by our own
+ * code (tw_reply_error_now), and the socket lingers (http_linger.h): clients that send everything
+ * before they read receive the reply, and others stop sending.  The rest of a small body is
+ * discarded first, and the connection stays open.
  *
- * Looking up a caller may wait for a database. It is done on a pool, with the connection suspended,
- * as is the `end` of slow routes (http_pools.c). A connection that is resumed while the library
- * still expects data is read first, and dropped when its client has closed its sending side: so a
- * small body is held until its end, and the connection suspended then.
+ * Looking up a caller may wait for a database, so it is done on a pool, with the connection
+ * suspended, like the `end` of slow routes (http_pools.c).  When a connection is resumed while the
+ * library still expects data, it is read first, and dropped if its client has closed its sending
+ * side: so a small body is buffered to its end, and the connection is suspended then.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -29,20 +29,21 @@
 #include "server/http/limit/answer_memory.h"
 #include "server/http/limit/http_tls.h"
 
-/* Memory is twice what http_judge.c allows, so that the refusal is ours.  Of SMALL_BODY, at most
- * what a client sends with the headers is in the library's buffer when they are read. */
+/* Memory is twice the limit of http_judge.c, so that refusals come from there.  When the headers
+ * are read, the library's buffer has at most the part of SMALL_BODY that the client sent with
+ * them. */
 enum {
 	CONNECTION_MEMORY = 128 << 10,
 	STACK_BYTES = 512 << 10,
 	SMALL_BODY = 64 << 10,
 	GRACE_MS = 500,
-	ABANDONED = 499 /* as nginx: for log and metrics, nobody receives it */
+	ABANDONED = 499 /* as in nginx: only for log and metrics, as nobody receives it */
 };
-/* Connections past the limit that idle ones give way to, per event loop and per 8 allowed. */
+/* Connections above the limit, to which idle ones give way: per event loop, and per 8 allowed. */
 enum { SPARE_CONNECTIONS = 16, SPARE_SHARE = 8 };
 static const size_t request_memory = (size_t)512 << 20;
 
-/* --- begin: all that the headers tell --- */
+/* --- begin: evaluates the headers --- */
 
 static void read_length(struct tw_req *r)
 {
@@ -52,11 +53,11 @@ static void read_length(struct tw_req *r)
 	r->expects = expect && strcasecmp(expect, "100-continue") == 0;
 	if (tw_req_header(r, "Transfer-Encoding")) {
 		r->declared = UINT64_MAX;
-		/* not every bare LF in chunks can be seen (is_after_bare_lf): a proxy that reads
-		 * another end of the body must not get a second request in */
+		/* not every bare LF in chunks can be seen (is_after_bare_lf): if a proxy sees
+		 * another end of the body, it must not get a second request in */
 		tw_req_set_header(r, "Connection", "close");
 	} else if (!length || !tw_str_u64(tw_str_of(length), UINT64_MAX - 1, &r->declared))
-		r->declared = 0; /* libmicrohttpd has refused what is no number */
+		r->declared = 0; /* libmicrohttpd has refused invalid numbers */
 }
 
 static enum tw_status judge_length(struct tw_req *r, struct tw_err *err)
@@ -111,10 +112,10 @@ static enum tw_status take_upload_slot(struct tw_req *r, struct tw_err *err)
 	return st;
 }
 
-/* All that needs neither a caller nor a wait. */
+/* All checks that need neither a caller nor waiting. */
 static enum tw_status find_target(struct tw_req *r, struct tw_err *err)
 {
-	enum tw_status st = r->refused; /* the target did not parse */
+	enum tw_status st = r->refused; /* set if the target did not parse */
 
 	if (st == TW_OK)
 		st = tw_req_find_route(r, err);
@@ -128,7 +129,7 @@ static enum tw_status find_target(struct tw_req *r, struct tw_err *err)
 	return st;
 }
 
-/* Without credentials there is nobody to look up. */
+/* Without credentials there is no lookup. */
 static bool needs_look_up(const struct tw_req *r)
 {
 	return (r->route->needs != TW_NEED_PUBLIC || r->route->knows_caller) &&
@@ -162,7 +163,7 @@ static enum tw_status take_body(struct tw_req *r, const void *p, size_t n, struc
 	return r->route->body ? r->route->body(r, p, n, err) : TW_OK;
 }
 
-/* Hands what was held on to the route, now that its caller is known. */
+/* Passes the buffered body to the route, as the caller is now known. */
 static enum tw_status take_held(struct tw_req *r, struct tw_err *err)
 {
 	enum tw_status st = tw_buf_status(&r->early);
@@ -199,7 +200,7 @@ static void refuse(struct tw_req *r, enum tw_status st)
 	r->refused = st;
 }
 
-/* On whose behalf this thread changes things from here. */
+/* Sets the actor of this thread's changes. */
 static void act_for(const struct tw_req *r)
 {
 	const struct tw_caller *who = &r->caller;
@@ -235,7 +236,7 @@ static void run_end(struct tw_req *r)
 		refuse(r, st);
 }
 
-/* Logs and metrics: the target that was meant, the route that was asked. */
+/* Log and metrics use the new target, but the requested route. */
 enum tw_status tw_req_forward(
         struct tw_req *r, const struct tw_caller *as, const char *target, struct tw_err *err)
 {
@@ -260,7 +261,7 @@ enum tw_status tw_req_forward(
 	return st;
 }
 
-/* Loops that return partial answers look at the deadline itself; whatever does not is ended a
+/* Loops that return partial results check the deadline themselves; everything else is ended a
  * little later. */
 static void limit_work(struct tw_req *r)
 {
@@ -325,18 +326,18 @@ static void run_look_up(struct tw_pool_task *task, bool stopping)
 	}
 }
 
-/* Only the task uses the request from here until it resumes the connection. */
+/* Only the task uses the request until it resumes the connection. */
 static void suspend_for(struct tw_req *r, struct tw_pool *pool,
         void (*run)(struct tw_pool_task *task, bool stopping))
 {
 	r->task.run = run;
-	r->task.owner = tw_http_owner_of(r); /* the address, before its caller is known */
+	r->task.owner = tw_http_owner_of(r); /* the client's address until its caller is known */
 	MHD_suspend_connection(r->connection);
 	if (!tw_pool_submit(pool, &r->task))
 		run(&r->task, true);
 }
 
-/* A ticket is a secret while it lasts. */
+/* A ticket is a secret while it is valid. */
 static const char *loggable_path(const struct tw_req *r)
 {
 	static const char tickets[] = "/api/v1/tickets/";
@@ -398,7 +399,7 @@ static bool much_is_to_come(const struct tw_req *r)
 	return r->declared == UINT64_MAX || r->declared - r->got > SMALL_BODY;
 }
 
-/* Before the body; at its end where little is to come. */
+/* Refuses before the body, or at its end if it is small. */
 static enum MHD_Result reply_refusal(struct tw_req *r)
 {
 	if (r->declared && (r->expects || much_is_to_come(r)))
@@ -408,7 +409,7 @@ static enum MHD_Result reply_refusal(struct tw_req *r)
 	return MHD_YES;
 }
 
-/* Within the body. */
+/* Refuses within the body. */
 static enum MHD_Result reply_refusal_now(struct tw_req *r)
 {
 	if (!much_is_to_come(r))
@@ -422,7 +423,7 @@ static enum MHD_Result reply_refusal_now(struct tw_req *r)
 
 /* --- callbacks --- */
 
-/* First of all callbacks: the target as it was sent, before libmicrohttpd decodes it. */
+/* The first callback: the target as sent, before libmicrohttpd decodes it. */
 static void *on_target(void *cls, const char *raw, struct MHD_Connection *connection)
 {
 	struct tw_http *h = cls;
@@ -448,8 +449,9 @@ static void *on_target(void *cls, const char *raw, struct MHD_Connection *connec
 	return r;
 }
 
-/* A farewell that came in one packet with the bytes before it is not told by epoll again.  Here the
- * library may hold more of the body, so the connection is only given less time. */
+/* If the client's shutdown arrived in one packet with the bytes before it, epoll does not report it
+ * again.  The library may hold more of the body here, so the connection only gets a shorter
+ * timeout. */
 static void look_for_farewell(struct tw_req *r)
 {
 	if (r->hurried || r->declared == 0 || !tw_req_client_left(r))
@@ -458,7 +460,7 @@ static void look_for_farewell(struct tw_req *r)
 	tw_req_hurry(r, true);
 }
 
-/* A small body is held meanwhile, and with it the request is looked up once it is whole. */
+/* A small body is buffered in the meantime, and the caller is looked up once it is complete. */
 static enum MHD_Result look_up(struct tw_req *r)
 {
 	const bool large = r->declared != UINT64_MAX && r->declared > SMALL_BODY;
@@ -512,7 +514,8 @@ static enum MHD_Result on_headers(struct tw_req *r, const char *method, const ch
 	return go_on(r);
 }
 
-/* All that came of a body of known length is in this piece, so a farewell now means a cut. */
+/* This piece completes the received bytes of a body of known length, so a shutdown now means that
+ * it is truncated. */
 static bool is_cut_off(struct tw_req *r)
 {
 	if (r->declared == UINT64_MAX)
@@ -522,14 +525,14 @@ static bool is_cut_off(struct tw_req *r)
 	return false;
 }
 
-/* The library also accepts a bare LF after a chunk's size.  The line is in its buffer where the
- * piece begins a chunk and both were received together; otherwise a NUL precedes the piece. */
+/* The library also accepts a bare LF after a chunk's size.  The line is in its buffer if the piece
+ * begins a chunk and both were received together; otherwise a NUL precedes the piece. */
 static bool is_after_bare_lf(const struct tw_req *r, const char *data)
 {
 	return r->declared == UINT64_MAX && data[-1] == '\n' && data[-2] != '\r';
 }
 
-/* *ret_n: what is left for the next call. */
+/* *ret_n: the bytes left for the next call. */
 static enum MHD_Result on_piece(struct tw_req *r, const char *data, size_t *ret_n)
 {
 	const size_t n = *ret_n;
@@ -561,9 +564,9 @@ static enum MHD_Result on_piece(struct tw_req *r, const char *data, size_t *ret_
 	return reply_refusal_now(r);
 }
 
-/* The library must have noticed that it is done with reading before the connection is suspended:
- * else it reads again on resuming, and drops a client that has closed its sending side.  So the
- * first call behind the body only asks for a second one, which comes at once. */
+/* The library must have finished reading before the connection is suspended: otherwise it reads
+ * again on resuming, and drops a client that has closed its sending side.  So the first call after
+ * the body only requests a second one, which comes immediately. */
 static enum MHD_Result on_end(struct tw_req *r)
 {
 	const bool look_up = r->phase == TW_PHASE_HELD;
@@ -633,7 +636,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	tw_buf_done(&r->early);
 	*con_cls = NULL;
 	tw_req_release(r);
-	(void)tw_arena_free(r->arena); /* r itself lives there */
+	(void)tw_arena_free(r->arena); /* r itself is allocated there */
 	(void)atomic_fetch_sub(&h->requests, 1);
 }
 
@@ -655,8 +658,8 @@ static void each_second(struct tw_periodic *p, void *arg)
 	tw_http_memory_tick(arg);
 }
 
-/* The library accepts no connection past its limit, so it must not be the one that idle connections
- * give way at. */
+/* The library accepts no connections above its limit, so its limit must be higher than the one at
+ * which idle connections give way. */
 static unsigned spare_connections(const struct tw_config *c)
 {
 	return c->connections / SPARE_SHARE + c->http_threads * SPARE_CONNECTIONS;
@@ -674,7 +677,7 @@ static struct MHD_Daemon *start_daemon(struct tw_http *h)
 		flags |= MHD_USE_TLS;
 	tw_http_tls_options(h->app->tls, tls);
 
-	/* the logger first: it speaks for the options behind it */
+	/* the logger must come first: it reports errors of later options */
 	return MHD_start_daemon(flags, 0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER,
 	        on_library_message, NULL, MHD_OPTION_LISTEN_SOCKET, h->listen_fd,
 	        MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_NOTIFY_COMPLETED,
@@ -705,7 +708,7 @@ enum tw_status tw_http_start_at(const char *where, bool for_metrics, struct tw_a
 	h->routes = app->routes;
 	h->n_routes = app->n_routes;
 	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) < 0)
-		seed ^= (uint64_t)getpid() << 32; /* ids need to differ, not to be secret */
+		seed ^= (uint64_t)getpid() << 32; /* ids must be unique, not secret */
 	h->ids = seed;
 	st = tw_http_listen(where, &h->listen_fd, err);
 	if (st == TW_OK)
@@ -747,7 +750,7 @@ struct tw_http *tw_http_stop(struct tw_http *h)
 {
 	if (!h)
 		return NULL;
-	/* First what suspends connections: none may be when the daemon stops. */
+	/* First resume suspended connections: there must be none when the daemon stops. */
 	if (!h->for_metrics)
 		tw_http_waits_end(h->app);
 	tw_http_pools_end(h);

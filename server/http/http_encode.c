@@ -6,7 +6,7 @@
 #include "decoder/base/codec_memory.h"
 #include "decoder/base/str.h"
 
-/* Levels where one core still makes more bytes than a network takes. */
+/* Levels at which one core still produces more bytes than a network takes. */
 enum { ZSTD_LEVEL = 3, GZIP_LEVEL = 5, GZIP_WINDOW = 15 + 16, STEP = 32 << 10 };
 
 static const char *const words[] = {"identity", "gzip", "zstd"};
@@ -21,7 +21,7 @@ static bool is_word(struct tw_str s, const char *word)
 	return s.len == strlen(word) && strncasecmp(s.ptr, word, s.len) == 0;
 }
 
-/* "0.25" as 250; RFC 9110 allows three digits behind the point and nothing above 1. */
+/* "0.25" as 250; RFC 9110 allows three decimals and at most 1. */
 static bool parse_weight(struct tw_str s, unsigned *ret)
 {
 	unsigned v;
@@ -41,7 +41,7 @@ static bool parse_weight(struct tw_str s, unsigned *ret)
 	return v <= 1000;
 }
 
-/* "gzip;q=0.5" into name and weight; false when it does not parse. */
+/* Splits "gzip;q=0.5" into name and weight; false if invalid. */
 static bool parse_part(struct tw_str part, struct tw_str *ret_name, unsigned *ret_weight)
 {
 	*ret_name = tw_str_trim(tw_str_split(&part, ';'));
@@ -54,8 +54,8 @@ static bool parse_part(struct tw_str part, struct tw_str *ret_name, unsigned *re
 	return parse_weight(tw_str_trim((struct tw_str){part.ptr + 2, part.len - 2}), ret_weight);
 }
 
-/* Weights by coding; the star counts for those not named.  Identity is wanted least when it is
- * not named, but is not refused unless the header says so. */
+/* Weights by coding; the star applies to those not named.  Identity has the lowest preference
+ * unless named, but is refused only if the header says so. */
 static void weigh(const char *accept, unsigned weights[3])
 {
 	struct tw_str rest = tw_str_of(accept);
@@ -111,7 +111,7 @@ struct tw_encoder {
 	enum tw_coding coding;
 	ZSTD_CCtx *zstd;
 	z_stream gzip;
-	bool begun; /* the first bytes were let go at once: somebody waits for them */
+	bool begun; /* the first bytes were flushed immediately, as a client is waiting for them */
 };
 
 struct tw_encoder *tw_encoder_new(enum tw_coding c)

@@ -1,8 +1,8 @@
 /*
- * http_form.c - libmicrohttpd's post processor behind an interface of our own.
+ * http_form.c - wraps libmicrohttpd's post processor.
  *
- * The processor tells a part's bytes with their offset; offset 0 or another name
- * is where the next part begins.
+ * The processor reports a part's bytes with their offset; the next part begins at offset 0 or with
+ * another name.
  */
 #include "server/http/http_form.h"
 
@@ -68,7 +68,7 @@ bool tw_form_is(const struct tw_req *r)
 	return given && strncasecmp(given, multipart, sizeof multipart - 1) == 0;
 }
 
-/* The value of a parameter that is a token or a quoted string without escapes. */
+/* The value of a parameter: a token or a quoted string without escapes. */
 static struct tw_str parameter(const char *value)
 {
 	bool quoted = *value == '"';
@@ -76,9 +76,9 @@ static struct tw_str parameter(const char *value)
 	return (struct tw_str){value + quoted, strcspn(value + quoted, quoted ? "\"" : " \t;,")};
 }
 
-/* The library takes everything after "boundary=" for the boundary, and refuses one character unless
- * it is quoted.  So the header is rewritten where it lies: quotes need one byte more than the
- * separator before the parameter gave, and the line's CR LF left two (tw_req_validate_headers). */
+/* The library takes everything after "boundary=" as the boundary, and refuses one character unless
+ * it is quoted.  So the header is rewritten in place: quotes need one byte more than the separator
+ * before the parameter gave, and the line's CR LF left two (tw_req_validate_headers). */
 static bool isolate_boundary(const char *header)
 {
 	const char *params = header + sizeof multipart - 1;
@@ -90,7 +90,7 @@ static bool isolate_boundary(const char *header)
 	if (!at)
 		return false;
 	given = parameter(at + sizeof label - 1);
-	if (at == params ? given.ptr[-1] != '"' /* else not rewritten before */
+	if (at == params ? given.ptr[-1] != '"' /* otherwise it was not rewritten before */
 	                 : !strchr("; \t", at[-1]))
 		return false;
 	if (given.len == 0 || given.len > MAX_BOUNDARY)
@@ -146,7 +146,7 @@ enum tw_status tw_form_finish(struct tw_form *f, struct tw_err *err)
 	if (MHD_destroy_post_processor(pp) != MHD_YES && f->status == TW_OK)
 		f->status = tw_fail_at(&f->err, TW_BAD_REQUEST, f->total,
 		        "the multipart body ends before its closing boundary");
-	if (f->status == TW_OK && !f->in_part) /* the processor skips what precedes a first part */
+	if (f->status == TW_OK && !f->in_part) /* the processor skips text before the first part */
 		f->status =
 		        tw_fail_at(&f->err, TW_BAD_REQUEST, 0, "the multipart body has no part");
 	return tell(f, err);

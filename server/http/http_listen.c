@@ -1,4 +1,4 @@
-/* The socket that connections come in by. */
+/* http_listen.c - the listening socket. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>

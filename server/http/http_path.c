@@ -21,7 +21,7 @@ static bool is_text(const char *s, size_t len)
 	return true;
 }
 
-/* Undoes %xx (and + in queries) into a NUL-terminated copy; NULL when the bytes are not text. */
+/* Decodes %xx (and + in queries) into a NUL-terminated copy; NULL if the bytes are not text. */
 static const char *decode(struct tw_arena *a, struct tw_str s, bool plus, bool *ret_nomem)
 {
 	char *out = tw_arena_alloc(a, s.len + 1, 1);
@@ -79,7 +79,7 @@ static enum tw_status parse_pieces(
 			continue;
 		if (t->n_pieces == TW_MAX_PIECES)
 			return tw_fail(err, TW_NOT_FOUND, "no such path");
-		t->pieces[t->n_pieces++] = ""; /* a / at the end is another path */
+		t->pieces[t->n_pieces++] = ""; /* a trailing / makes a different path */
 	}
 	return TW_OK;
 }

@@ -1,18 +1,17 @@
 /*
- * http_pools.c - the threads on which slow routes end, by what they wait for.
+ * http_pools.c - threads for slow routes, by the resource they wait for.
  *
- * Callers are looked up in the catalogue, which may be a database elsewhere that does not answer.
- * Queries wait for processors, uploads for judges and the disk, some routes for other
- * servers or for children: each kind has its own, so that none blocks another.  Within a pool,
- * projects take turns (pool.h).
+ * Callers are looked up in the catalogue, which may be an unresponsive remote database.  Queries
+ * wait for processors, uploads for preflight and the disk, some routes for other servers or for
+ * child processes: each kind has its own pool, so that none blocks another.  Within a pool,
+ * projects are scheduled fairly (pool.h).
  */
 #include "server/catalogue/catalogue.h"
 #include "server/http/http_int.h"
 #include "server/storage/blob.h"
 
-/* Arrivals of a store elsewhere wait for it. A few more for children than may wait for them, so
- * that who is one too many hears it at once.
- */
+/* With a remote store, arrivals wait for it.  The children's pool has a few more threads than
+ * requests that may wait for children, so that excess requests are refused immediately. */
 enum {
 	CALLER_THREADS = 4,
 	CALLER_THREADS_SHARED = 16,
@@ -51,7 +50,7 @@ enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)
 
 void tw_http_pools_end(struct tw_http *h)
 {
-	tw_pool_end(h->callers); /* first: its tasks go on to the others */
+	tw_pool_end(h->callers); /* first: its tasks are passed on to the others */
 	tw_pool_end(h->by_child);
 	tw_pool_end(h->outbound);
 	tw_pool_end(h->arrivals);

@@ -1,10 +1,10 @@
 /*
  * http_reply.c - replies: common headers, compression, errors as JSON, streams.
  *
- * A stream's bytes are made on the query pool, never on an event loop: when the
- * ready ones are sent, the connection is suspended, a task makes the next, and
- * the connection goes on.  The first bytes are made before the status line, so
- * that an early error is still a proper answer.
+ * A stream's bytes are produced on the query pool, never on an event loop: once the available ones
+ * are sent, the connection is suspended, a task produces the next, and the connection continues.
+ * The first bytes are produced before the status line, so that an early error is still a regular
+ * reply.
  */
 #include <gnutls/gnutls.h>
 #include <microhttpd.h>
@@ -24,13 +24,14 @@ enum {
 	WORTH_KEEPING_NS = 10 * 1000 * 1000,
 	STREAM_READ = 64 << 10,
 	STREAM_READY = 128 << 10,
-	STREAM_OTHER = 1 << 20, /* memory of SQLite, which is not counted otherwise */
+	STREAM_OTHER = 1 << 20, /* SQLite's memory, which is not counted otherwise */
 	MAX_ETAG = 200,
 	MAX_KEY = 4096
 };
 static const size_t max_reply = (size_t)1 << 30;
 
-/* The page opens windows of the Perfetto UI and talks to them: same-origin alone would cut that. */
+/* The page opens windows of the Perfetto UI and sends them messages, which plain same-origin would
+ * prevent. */
 static const struct tw_pair security[] = {
         {"Content-Security-Policy",
                 "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data: "
@@ -100,15 +101,15 @@ void tw_req_add_to_header(struct tw_req *r, const char *name, const char *value)
 		tw_req_set_header(r, name, both);
 }
 
-/* False: no memory.  What the library would not send whatever the memory (nothing, or a break in
- * it) is left out. */
+/* False: out of memory.  Values that the library refuses in any case (empty, or with line breaks)
+ * are skipped. */
 static bool add(struct MHD_Response *response, const char *name, const char *value)
 {
 	return !*value || strpbrk(value, "\t\r\n") ||
 	       MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
-/* An answer without one of them would be another answer: without its type, or its policy. */
+/* A reply must not lack one of these headers, such as its type or policy. */
 static bool add_all(const struct tw_req *r, const char *type, enum tw_coding coding,
         struct MHD_Response *response)
 {
@@ -116,7 +117,7 @@ static bool add_all(const struct tw_req *r, const char *type, enum tw_coding cod
 
 	for (size_t i = 0; i < sizeof security / sizeof *security; i++)
 		ok = ok && add(response, security[i].name, security[i].value);
-	if (tw_req_is_https(r)) /* it would lock out all others */
+	if (tw_req_is_https(r)) /* on plain HTTP it would lock out all other clients */
 		ok = ok && add(response, "Strict-Transport-Security", "max-age=31536000");
 	if (type)
 		ok = ok && add(response, "Content-Type", type);
@@ -130,7 +131,7 @@ static bool add_all(const struct tw_req *r, const char *type, enum tw_coding cod
 	return ok;
 }
 
-/* Makes `response` the reply; the reference is the request's from here. */
+/* Sets `response` as the reply; the request takes the reference. */
 static enum tw_status use(struct tw_req *r, int http, const char *type, enum tw_coding coding,
         struct MHD_Response *response, struct tw_err *err)
 {
@@ -172,7 +173,7 @@ static enum tw_status encode_all(
 	return st;
 }
 
-/* As it is sent; takes buf's memory on success. */
+/* Encodes the body; takes buf's memory on success. */
 static enum tw_status encode(
         enum tw_coding coding, struct tw_buf *buf, struct tw_buf *ret, struct tw_err *err)
 {
@@ -191,7 +192,7 @@ static enum tw_status encode(
 	return st;
 }
 
-/* Takes the memory of what is encoded. */
+/* Takes the memory of the encoded body. */
 static enum tw_status give(struct tw_req *r, int http, const char *type, enum tw_coding coding,
         struct tw_buf *encoded, struct tw_err *err)
 {
@@ -218,14 +219,15 @@ enum tw_status tw_req_reply_buf(struct tw_req *r, int http, const char *type, bo
 	return st == TW_OK ? give(r, http, type, coding, &encoded, err) : st;
 }
 
-/* --- answers that are kept --- */
+/* --- response cache --- */
 
 static void put_key_part(struct tw_buf *key, const char *text)
 {
 	tw_buf_printf(key, "%zu:%s", strlen(text), text);
 }
 
-/* All that the answer depends on; false: nothing says what that is, or it is too long. */
+/* A key of everything that determines the response; false: it cannot be determined, or is too
+ * long. */
 static bool key_of(const struct tw_req *r, enum tw_coding coding, struct tw_buf *key)
 {
 	const char *etag = header_set(r, "ETag");
@@ -269,7 +271,7 @@ static void keep(const struct tw_req *r, enum tw_coding coding, const struct tw_
 
 	if (!answers || tw_http_now_ns() - r->started_ns < WORTH_KEEPING_NS)
 		return;
-	account = tw_mem_count_for(NULL); /* the cache has a limit of its own */
+	account = tw_mem_count_for(NULL); /* the cache has its own limit */
 	if (key_of(r, coding, &key))
 		tw_answers_keep(answers, (const char *)key.data,
 		        (struct tw_str){(const char *)bytes->data, bytes->len});
@@ -280,7 +282,7 @@ static void keep(const struct tw_req *r, enum tw_coding coding, const struct tw_
 enum tw_status tw_req_reply_and_keep(
         struct tw_req *r, const char *type, struct tw_buf *buf, struct tw_err *err)
 {
-	bool large = buf->len >= WORTH_COMPRESSING; /* of small ones the coding is not as asked */
+	bool large = buf->len >= WORTH_COMPRESSING; /* small bodies are not compressed */
 	enum tw_coding coding = choose(r, large);
 	struct tw_buf encoded = *buf;
 	enum tw_status st = encode(coding, buf, &encoded, err);
@@ -355,7 +357,7 @@ bool tw_req_reply_unchanged(struct tw_req *r, const char *etag)
 /* --- streams --- */
 
 struct stream {
-	struct tw_pool_task task; /* first: the pool hands it back */
+	struct tw_pool_task task; /* first member: the pool returns it */
 	struct tw_http *http;
 	struct MHD_Connection *connection;
 	const struct tw_stream_ops *ops;
@@ -368,7 +370,7 @@ struct stream {
 	struct tw_held *held; /* of its request, which ends after the last fill */
 	struct tw_outflow outflow;
 	char id[TW_REQ_ID];
-	char owner[TW_ID_BYTES]; /* of its tasks: the request may be gone by then */
+	char owner[TW_ID_BYTES]; /* of its tasks, as the request may be freed by then */
 };
 
 static void free_stream(void *cls)
@@ -384,7 +386,7 @@ static void free_stream(void *cls)
 	tw_mem_free(s);
 }
 
-/* Makes the next bytes ready, at least one unless the stream ends. */
+/* Produces the next bytes, at least one unless the stream ends. */
 static enum tw_status fill(struct stream *s, struct tw_err *err)
 {
 	tw_buf_clear(&s->ready);
@@ -496,8 +498,8 @@ enum tw_status tw_req_reply_stream(struct tw_req *r, int http, const char *type,
 	if (s->held)
 		s->held->begun = true;
 	tw_outflow_begin(r->http, &s->outflow, r->connection);
-	/* libmicrohttpd 0.9.75 ends what has no body with a chunk of nothing, which whoever asks
-	 * next by the same connection would take for an answer */
+	/* libmicrohttpd 0.9.75 ends a reply without a body with an empty chunk, which a client that
+	 * reuses the connection would take for the next response */
 	if (strcmp(r->method, "HEAD") == 0)
 		tw_req_set_header(r, "Connection", "close");
 	response = MHD_create_response_from_callback(
@@ -509,7 +511,7 @@ enum tw_status tw_req_reply_stream(struct tw_req *r, int http, const char *type,
 
 /* --- errors --- */
 
-/* What the disk or a bug says is for the log; the client gets the id to ask for it by. */
+/* Errors of the disk and bugs go to the log; the client gets the request id to look them up. */
 static const char *public_message(const struct tw_req *r, char *out, size_t cap)
 {
 	if (r->err.code != TW_IO && r->err.code != TW_BUG)
@@ -570,7 +572,7 @@ static enum MHD_Result put_header(
 	return MHD_YES;
 }
 
-/* A few KB to a connection that was sent at most a "100 Continue" fit its socket's buffer. */
+/* A few KB fit the socket's buffer, as at most a "100 Continue" was sent before. */
 static void write_now(const struct tw_req *r, const struct tw_buf *text)
 {
 	const union MHD_ConnectionInfo *tls =

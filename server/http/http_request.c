@@ -1,4 +1,4 @@
-/* What routes may know of a request. */
+/* http_request.c - properties of a request for routes. */
 #include <inttypes.h>
 #include <microhttpd.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Which route a request is for. */
+/* http_route.c - finds the route of a request. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static bool is_method(const struct tw_route *route, const char *method)
 	       (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
 }
 
-/* Such a header makes a request of another site ask first, as the real method does. */
+/* The header triggers a CORS preflight for requests of other sites, as the real method does. */
 static bool is_meant(const struct tw_req *r, const struct tw_route *route)
 {
 	const char *meant = route->by_post && strcmp(r->method, "POST") == 0
@@ -32,8 +32,7 @@ static void add_allowed(const struct tw_route *route, char *allow, size_t cap)
 		        strcmp(route->method, "GET") == 0 ? ", HEAD" : "");
 }
 
-/* A route for the whole rest of the paths ({*} at the top) does not make them exist for other
- * methods. */
+/* A catch-all route ({*} at the top) does not make paths exist for other methods. */
 static bool is_catch_all(const struct tw_route *route)
 {
 	return strcmp(route->path, "/{*}") == 0;
@@ -49,7 +48,7 @@ static bool is_known(const char *const *names, const char *name)
 	for (; *names; names++)
 		if (strcmp(*names, name) == 0)
 			return true;
-	return strcmp(name, "project") == 0; /* chosen before any route */
+	return strcmp(name, "project") == 0; /* evaluated before routing */
 }
 
 /* As many as fit; the answer has a list of all. */
@@ -86,8 +85,8 @@ static enum tw_status check_parameters(struct tw_req *r, struct tw_err *err)
 	return TW_OK;
 }
 
-/* Whoever sends requests to the wrong one of several servers is told so, and to come again: an
- * upload must not be given up for that. */
+/* A request to a server without the required role gets a retryable error: an upload must not be
+ * given up for that. */
 static enum tw_status judge_role(const struct tw_req *r, struct tw_err *err)
 {
 	const unsigned mine = r->http->app->config->roles;
@@ -105,8 +104,8 @@ static bool is_literal(const struct tw_route *route)
 	return !strchr(route->path, '{');
 }
 
-/* Does a route of exactly this path exist?  Then no template is meant: "direct" is no upload's id.
- */
+/* Whether a route of exactly this path exists.  Then templates do not match: "direct" is not an
+ * upload's id. */
 static bool has_literal(const struct tw_req *r)
 {
 	for (size_t i = 0; i < r->http->n_routes; i++)

@@ -10,7 +10,7 @@
 enum { LOOK_MS = 1000 };
 
 struct tw_http_waits {
-	pthread_mutex_t lock; /* of what follows, and of the links in the requests */
+	pthread_mutex_t lock; /* of the fields below, and of the links in the requests */
 	struct tw_req *first;
 	bool stopping;
 };
@@ -21,7 +21,7 @@ static void begin_again(struct tw_req *r)
 		r->task.run(&r->task, true);
 }
 
-/* Those whose route is not being called. */
+/* Takes requests whose route is not being called. */
 static struct tw_req *take_idle(struct tw_http_waits *w)
 {
 	struct tw_req *taken = NULL;

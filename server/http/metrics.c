@@ -1,6 +1,6 @@
 /*
- * metrics.c - counters in one block of atomics: one row a route, one more for requests that none
- * matched.  Latency buckets are fixed powers of about three, good enough to see a shift.
+ * metrics.c - counters in one block of atomics: one row per route, one more for requests without a
+ * route.  Latency buckets are fixed powers of about three, good enough to see a shift.
  */
 #include "server/http/metrics.h"
 
@@ -18,7 +18,7 @@ typedef _Atomic uint64_t counter;
 
 enum { CLASSES = 26, BUCKETS = 9, DECODES = 96, WORD = 24, LABELS = 256 };
 
-/* Statuses the server answers with; the last stands for any other. */
+/* Statuses that the server sends; the last stands for all others. */
 static const int classes[CLASSES] = {200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 408, 409,
         411, 413, 414, 415, 422, 429, 431, 499, 500, 503, 504, 507, 0};
 static const double bounds_s[BUCKETS] = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10};
@@ -198,7 +198,7 @@ int64_t tw_metrics_uploads_now(const struct tw_metrics *m)
 	return m ? atomic_load(&m->uploads_open) : 0;
 }
 
-/* Formats are told by children, who may be taken over: what is no word of ours is none. */
+/* Formats come from child processes, which may be compromised: unknown words are ignored. */
 static const char *label_of(const char *word)
 {
 	size_t len = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_-.");
@@ -226,7 +226,8 @@ static bool claim_decode(struct decode *d, const char *format, const char *outco
 
 void tw_metrics_decode(struct tw_metrics *m, const char *format, const char *outcome, uint64_t ns)
 {
-	/* Two threads that meet a new pair at once may both claim a slot; the sums stay right. */
+	/* Two threads that see a new pair concurrently may both claim a slot; the sums stay
+	 * right. */
 	format = label_of(format);
 	for (size_t i = 0; m && i < DECODES; i++) {
 		struct decode *d = &m->decodes[i];
@@ -239,7 +240,7 @@ void tw_metrics_decode(struct tw_metrics *m, const char *format, const char *out
 	}
 }
 
-struct name { /* of a row, in labels */
+struct name { /* of a row, as labels */
 	const char *method, *path;
 };
 
@@ -254,7 +255,7 @@ static void write_statuses(struct tw_buf *out, struct name n, struct row *row)
 			        n.method, n.path, classes[i], get(&row->by_class[i]));
 }
 
-/* Of anything that has labels, which are "" or a list without the last comma. */
+/* For any metric with labels: "" or a list with a trailing comma. */
 static void write_buckets(struct tw_buf *out, const char *name, const char *labels,
         counter buckets[BUCKETS + 1], const double bounds[BUCKETS], uint64_t ns)
 {
@@ -292,7 +293,7 @@ static void write_bytes(struct tw_buf *out, struct name n, struct row *row)
 		        n.method, n.path, get(&row->bytes_in));
 }
 
-/* All lines of one metric stand together, as the text form demands. */
+/* All lines of a metric must be adjacent in the text format. */
 static void write_rows(struct tw_metrics *m, struct tw_buf *out, const char *type,
         void (*write)(struct tw_buf *, struct name, struct row *))
 {
@@ -354,7 +355,7 @@ static void write_repairs(struct tw_metrics *m, struct tw_buf *out)
 			        get(&m->repairs[i]));
 }
 
-/* What a caller is told when a limit was in its way, over all routes. */
+/* Requests refused by a limit, over all routes. */
 static uint64_t told(struct tw_metrics *m, int http)
 {
 	uint64_t n = 0;

@@ -36,7 +36,7 @@ static enum tw_status read_object(
 
 	if (st != TW_OK)
 		return st;
-	/* two readers may take different ones of two equal names */
+	/* parsers may choose different values for duplicate names */
 	json = json_loadb((const char *)bytes, n, JSON_REJECT_DUPLICATES, NULL);
 	if (!json_is_object(json)) {
 		json_decref(json);
@@ -120,7 +120,7 @@ static bool names_audience(const json_t *aud, const char *audience)
 	return is_text(aud, audience);
 }
 
-/* Among several that it is for, it says which one asked for it. */
+/* A token with several audiences names the one that requested it. */
 static enum tw_status judge_audience(
         const struct tw_jwt *t, const char *audience, struct tw_err *err)
 {
@@ -153,7 +153,7 @@ static bool is_subject(const char *sub)
 	return true;
 }
 
-/* Seconds of Unix time; false for what is none. */
+/* Seconds of Unix time; false if invalid. */
 static bool time_of(const struct tw_jwt *t, const char *name, double *ret)
 {
 	const json_t *value = json_object_get(t->claims, name);

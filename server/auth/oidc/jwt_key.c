@@ -1,8 +1,8 @@
 /*
- * jwt_key.c - keys of a set (RFC 7517, 7518), and whether one of them made a token's signature.
+ * jwt_key.c - keys of a set (RFC 7517, 7518), and verification of a token's signature.
  *
- * What a signature's word means is fixed here, and the key must be of that kind:
- * a token cannot choose to be checked by a weaker rule than its key is for.
+ * The meaning of each algorithm name is fixed here, and the key must have the matching type: a
+ * token cannot choose a weaker check than its key is for.
  */
 #include <gnutls/abstract.h>
 #include <gnutls/crypto.h>
@@ -13,10 +13,10 @@
 
 enum { RSA_MIN_BYTES = 256, RSA_MAX_BYTES = 1024, RSA_MAX_EXPONENT = 8, EC_MAX_BYTES = 48 };
 
-struct way { /* of signing */
+struct way { /* a signature algorithm */
 	const char *alg, *kty;
 	gnutls_sign_algorithm_t sign;
-	const char *crv; /* EC alone, with: */
+	const char *crv; /* only EC, with: */
 	gnutls_ecc_curve_t curve;
 	size_t bytes; /* of a coordinate */
 };
@@ -38,7 +38,7 @@ static const struct way *way_of(const char *alg)
 	return NULL;
 }
 
-/* Is the member absent or that text? */
+/* Whether the member is absent or equals the text. */
 static bool is_or_absent(const json_t *key, const char *name, const char *text)
 {
 	const json_t *value = json_object_get(key, name);
@@ -56,7 +56,7 @@ static bool is_for(const json_t *key, const struct way *w, const char *kid)
 	       is_or_absent(key, "use", "sig") && is_or_absent(key, "alg", w->alg);
 }
 
-/* A number of the key, big end first, without zeros in front; false when it has another size. */
+/* A number of the key, big-endian, without leading zeros; false if it has another size. */
 static bool number_of(
         const json_t *key, const char *name, uint8_t *out, size_t cap, gnutls_datum_t *ret)
 {
@@ -103,7 +103,7 @@ static gnutls_datum_t datum(const void *p, size_t n)
 	return d;
 }
 
-/* A signature by an elliptic curve is two numbers side by side; the library wants them in DER. */
+/* An elliptic curve signature is two concatenated numbers; the library needs DER. */
 static bool signed_by(gnutls_pubkey_t key, const struct way *w, const struct tw_jwt *t)
 {
 	const gnutls_datum_t covered = datum(t->covered.ptr, t->covered.len);

@@ -1,10 +1,10 @@
 /*
- * oidc.c - the flow: OpenID Connect Core 3.1, RFC 7636 (PKCE), RFC 9207 (iss in answers).
+ * oidc.c - the flow: OpenID Connect Core 3.1, RFC 7636 (PKCE), RFC 9207 (iss in responses).
  *
- *   begin   state, nonce and verifier are made ─▶ browser to the provider
- *   finish  state is this browser's, unused ─▶ code and verifier for an ID token
- *           ─▶ signature by the provider's keys (asked anew once) ─▶ claims judged
- *           ─▶ what it does not have of the person is asked of UserInfo
+ *   begin   create state, nonce and verifier ─▶ redirect the browser to the provider
+ *   finish  state is this browser's and unused ─▶ exchange code and verifier for an ID token
+ *           ─▶ signature by the provider's keys (refreshed once) ─▶ validate claims
+ *           ─▶ request missing claims from UserInfo
  */
 #include "server/auth/oidc/oidc.h"
 
@@ -103,7 +103,7 @@ static enum tw_status judge(const struct tw_oidc_config *c, struct tw_err *err)
 
 static void set_name(struct tw_oidc *o)
 {
-	const char *host = strstr(o->config->issuer, "://") + 3; /* judged */
+	const char *host = strstr(o->config->issuer, "://") + 3; /* validated */
 
 	if (*o->config->name)
 		(void)snprintf(o->name, sizeof o->name, "%s", o->config->name);
@@ -260,7 +260,7 @@ static enum tw_status judge_answer(const struct tw_oidc *o, const struct tw_prov
 	return TW_OK;
 }
 
-/* The form by which a code becomes tokens; NULL for want of memory. */
+/* The form that exchanges a code for tokens; NULL if out of memory. */
 static const char *form_of(const struct tw_oidc *o, const struct tw_oidc_turn *turn,
         const struct tw_oidc_state *s, const char *code, bool by_form)
 {
@@ -272,7 +272,7 @@ static const char *form_of(const struct tw_oidc *o, const struct tw_oidc_turn *t
 	return tw_form_text(turn->arena, "", pairs);
 }
 
-/* What the token endpoint said to a code: tokens, or why not. */
+/* Interprets the token endpoint's response: tokens, or an error. */
 static enum tw_status judge_tokens(
         struct tw_oidc_turn *turn, long http, const json_t *json, struct tw_err *err)
 {
@@ -319,8 +319,8 @@ static enum tw_status exchange(struct tw_oidc *o, struct tw_oidc_turn *turn,
 	return st;
 }
 
-/* By the keys that are known; when none of them made it, by those of now: a new key may have no
- * name, or the name of the one before. */
+/* Tries the cached keys; if none verifies, the current ones: a new key may have no name, or that of
+ * its predecessor. */
 static enum tw_status verify(
         struct tw_oidc *o, struct tw_oidc_turn *turn, const struct tw_jwt *t, struct tw_err *err)
 {
@@ -366,7 +366,7 @@ static bool wants_more(const struct tw_oidc *o, const json_t *claims)
 	       (o->rules.n && !tw_claim_find(claims, c->role_claim));
 }
 
-/* UserInfo speaks of the same person, or is not believed (5.3.4). */
+/* UserInfo must be about the same person, otherwise it is ignored (5.3.4). */
 static enum tw_status complete(struct tw_oidc *o, struct tw_oidc_turn *turn,
         const struct tw_provider_says *says, const json_t *tokens, json_t *claims,
         struct tw_err *err)
@@ -424,7 +424,7 @@ static enum tw_status describe(const struct tw_oidc *o, struct tw_oidc_turn *tur
 	return TW_OK;
 }
 
-/* Who the tokens that came speak of. */
+/* Extracts the person from the tokens. */
 static enum tw_status read_tokens(struct tw_oidc *o, struct tw_oidc_turn *turn,
         const struct tw_provider_says *says, const char *nonce, const json_t *tokens,
         struct tw_oidc_person *ret, struct tw_err *err)

@@ -17,7 +17,7 @@ enum tw_status tw_fetch_prepare(struct tw_err *err)
 	return TW_OK;
 }
 
-/* --- what may be asked --- */
+/* --- allowed URLs --- */
 
 static bool is_plain(const char *url)
 {
@@ -27,7 +27,7 @@ static bool is_plain(const char *url)
 	return true;
 }
 
-/* host[:port] of what stands behind the scheme; a name and password before it are refused. */
+/* host[:port] of the authority; a user and password are refused. */
 static bool host_of(const char *authority, char ret[HOST_BYTES])
 {
 	size_t n = strcspn(authority, "/?#");
@@ -70,7 +70,7 @@ bool tw_fetch_allows(const char *url, bool loopback_http)
 	       host_of(url + sizeof http - 1, host) && is_loopback(host);
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
 static size_t hear(char *p, size_t size, size_t n, void *arg)
 {
@@ -90,7 +90,7 @@ static void set_limits(CURL *curl, const struct tw_fetch *f)
 		(void)curl_easy_setopt(curl, CURLOPT_CAINFO, f->ca_file);
 }
 
-/* NULL for want of memory. */
+/* NULL if out of memory. */
 static struct curl_slist *set_request(CURL *curl, const struct tw_fetch *f)
 {
 	(void)curl_easy_setopt(curl, CURLOPT_URL, f->url);
@@ -153,7 +153,7 @@ enum tw_status tw_oidc_fetch(
 		if (!*ret)
 			json_decref(json);
 	}
-	if (answer.data) /* it may have held a token */
+	if (answer.data) /* it may contain a token */
 		explicit_bzero(answer.data, answer.len);
 	tw_buf_done(&answer);
 	return st;

@@ -15,7 +15,7 @@ static void escape(struct tw_buf *b, const char *text)
 	}
 }
 
-/* It may have held a secret. */
+/* The buffer may contain a secret. */
 static const char *take(struct tw_buf *b, struct tw_arena *a)
 {
 	const char *text = NULL;

@@ -9,18 +9,18 @@
 
 enum { URL_BYTES = 640 };
 static const int64_t kept_ms = 3600000;
-static const int64_t away_ms = 2000; /* so long it is not asked again after it failed */
+static const int64_t away_ms = 2000; /* no new request for this time after a failure */
 
-struct known { /* a document, and when it came */
+struct known { /* a document, and when it was received */
 	json_t *json;
 	int64_t at_ms;
 };
 
 struct tw_provider {
 	const struct tw_oidc_config *config;
-	pthread_mutex_t lock; /* of what follows; not held while it is asked */
+	pthread_mutex_t lock; /* of the fields below; not held during requests */
 	struct known about, keys;
-	int64_t failed_ms, anew_ms; /* when it failed last, was last asked for new keys */
+	int64_t failed_ms, anew_ms; /* time of the last failure, of the last request for new keys */
 	struct tw_err why;
 };
 
@@ -48,9 +48,9 @@ struct tw_provider *tw_provider_free(struct tw_provider *p)
 	return NULL;
 }
 
-/* --- what is kept --- */
+/* --- cache --- */
 
-/* A copy of what is known and new enough, or NULL. */
+/* A copy of a cached document that is new enough, or NULL. */
 static json_t *recall(struct tw_provider *p, const struct known *k)
 {
 	json_t *copy = NULL;
@@ -72,7 +72,7 @@ static void keep(struct tw_provider *p, struct known *k, const json_t *json)
 	(void)pthread_mutex_unlock(&p->lock);
 }
 
-/* One that hangs would hold up everyone who tries, one after the other. */
+/* An unresponsive provider would delay every sign-in in turn. */
 static enum tw_status judge_recent(struct tw_provider *p, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -125,7 +125,7 @@ static enum tw_status get(
 	return st;
 }
 
-/* --- what it says of itself --- */
+/* --- metadata --- */
 
 static const char *text_of(const json_t *about, const char *name)
 {
@@ -147,7 +147,7 @@ static bool lists(const json_t *about, const char *name, const char *word)
 	return false;
 }
 
-/* Else another server could speak for it. */
+/* Otherwise another server could act as the provider. */
 static enum tw_status judge(const struct tw_provider *p, const json_t *about, struct tw_err *err)
 {
 	static const char *const needed[] = {
@@ -184,7 +184,7 @@ static enum tw_status learn(struct tw_provider *p, uint64_t ms, json_t **ret, st
 	}
 	while (n && issuer[n - 1] == '/')
 		n--;
-	/* the issuer has at most 512 bytes by config.def */
+	/* config.def limits the issuer to 512 bytes */
 	(void)snprintf(url, sizeof url, "%.*s%s", (int)n, issuer, well_known);
 	st = get(p, url, ms, &about, err);
 	if (st == TW_OK)
@@ -224,7 +224,7 @@ enum tw_status tw_provider_says(struct tw_provider *p, uint64_t ms, struct tw_ar
 	return TW_OK;
 }
 
-/* Whoever sends tokens that no key made does not decide how often it is asked. */
+/* Senders of invalid tokens must not control how often keys are requested. */
 static bool may_ask_anew(struct tw_provider *p)
 {
 	int64_t now_ms = tw_monotonic_ms();

@@ -25,7 +25,7 @@ struct used {
 
 struct tw_oidc_states {
 	uint8_t seal[TW_TICKET_KEY_BYTES], secret[TW_TICKET_KEY_BYTES];
-	struct tw_oidc_sharing with; /* use NULL: nobody */
+	struct tw_oidc_sharing with; /* use NULL: not shared */
 	pthread_mutex_t lock;
 	struct used used[TW_OIDC_STATES_USED];
 };
@@ -66,7 +66,7 @@ struct tw_oidc_states *tw_oidc_states_free(struct tw_oidc_states *s)
 	return NULL;
 }
 
-/* The text that belongs to the number for one purpose. */
+/* Derives a text from the number, for one purpose. */
 static bool derive(const struct tw_oidc_states *s, char purpose, const uint8_t id[ID_BYTES],
         char out[TW_BASE64URL_BYTES(32)])
 {
@@ -95,7 +95,7 @@ static enum tw_status derive_all(const struct tw_oidc_states *s, const uint8_t i
 	return TW_OK;
 }
 
-/* "//host" and "/\host" are other servers to a browser. */
+/* Browsers treat "//host" and "/\host" as other servers. */
 static bool is_own_path(const char *next)
 {
 	if (next[0] != '/' || next[1] == '/' || next[1] == '\\' || strlen(next) > TW_OIDC_NEXT_MAX)
@@ -106,8 +106,8 @@ static bool is_own_path(const char *next)
 	return true;
 }
 
-/* What the cookie carries: the number, the session's hash if there is one, and where to go on,
- * which begins with '/', as no hash does. */
+/* The cookie's content: the number, the session's hash if any, and the path to continue at, which
+ * begins with '/', unlike a hash. */
 static const char *write_target(
         struct tw_arena *a, const uint8_t id[ID_BYTES], const struct tw_oidc_state *begun)
 {

@@ -12,8 +12,9 @@
 enum { BUCKETS = 256, KINDS = 3, KEY_BYTES = 128, SHORT_MS = 2000 };
 static const int64_t step_bytes = 256 << 10;
 static const int64_t trim_bytes = 32 << 20;
-static const int64_t reserved_part = 16;    /* 1/16 each for begun streams and for small answers */
-static const int64_t small_bytes = 1 << 20; /* of an answer, outside all shares */
+static const int64_t reserved_part = 16;    /* 1/16 each for streams that have begun and for small
+                                             * responses */
+static const int64_t small_bytes = 1 << 20; /* per response, outside all shares */
 static const int64_t times_free[KINDS] = {1, 3, 3}; /* caller, address, project */
 static const char *const kinds[KINDS] = {"c", "a", "p"};
 
@@ -57,7 +58,7 @@ struct tw_answer_memory *tw_answer_memory_free(struct tw_answer_memory *m)
 	return NULL;
 }
 
-/* --- holders; all below the lock --- */
+/* --- holders; call with the lock held --- */
 
 static struct tw_holder **bucket_of(struct tw_answer_memory *m, const char *key)
 {
@@ -132,7 +133,7 @@ static bool fits_reserve(const struct tw_held *h, int64_t bytes)
 	       h->of->small + bytes <= h->of->max / reserved_part;
 }
 
-/* The reserve is used only where the shares are used up. */
+/* The reserve is used only if the shares are used up. */
 static bool grant(struct tw_held *h, int64_t bytes)
 {
 	if (fits_shares(h, bytes)) {
@@ -182,7 +183,8 @@ static bool more(struct tw_mem_account *account, int64_t used)
 		m->refused += !atomic_load(&account->refused);
 		m->refused_ms = tw_monotonic_ms();
 	}
-	/* freed memory that malloc still has counts, or the server grows past the bound */
+	/* freed memory still held by malloc counts, otherwise the server would grow past the
+	 * limit */
 	trim = ok && m->granted + m->freed > m->max;
 	if (trim)
 		m->freed = 0;

@@ -1,15 +1,13 @@
 /*
- * http_judge.c - what libmicrohttpd would answer in HTML, or let pass, judged here first.
+ * http_judge.c - validates requests that libmicrohttpd would refuse in HTML, or accept.
  *
- * The library has its own answers for a target or headers that do not fit its
- * memory, for a missing Host and for a space in the target.  So it gets more
- * memory than is allowed here, and is told not to be strict; what is left to it
- * is what has no request to answer: lines that are not HTTP, a Content-Length
- * that is no number, broken chunks, and headers beyond all measure.
+ * The library has its own responses for a target or headers that do not fit its memory, for a
+ * missing Host and for a space in the target.  So it gets more memory than is allowed here, and its
+ * strict mode is off; it still answers itself if there is no request to answer: lines that are not
+ * HTTP, an invalid Content-Length, broken chunks, and oversized headers.
  *
- * Where two readers of the same bytes could disagree on where a request ends
- * (a proxy in front and this server), the request is refused and the
- * connection closed.
+ * If two parsers of the same bytes (a proxy in front and this server) could disagree on the end of
+ * a request, the request is refused and the connection closed.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -23,7 +21,7 @@
 
 enum { MAX_TARGET = 16 << 10, MAX_HEADER = 64 << 10, LINE_END = 2, HURRY_S = 1 };
 
-struct seen { /* while the headers are walked */
+struct seen { /* state while iterating over the headers */
 	const char *bad_name;
 	const char *next; /* where the next line begins if the previous one ended with CRLF */
 	unsigned hosts, lengths, codings;
@@ -96,8 +94,8 @@ static size_t header_bytes(const struct tw_req *r)
 	return i ? i->header_size : 0;
 }
 
-/* The library overwrites CR LF with two NUL and passes what precedes the first NUL of a name or
- * value: lines that are torn in any other way are not adjacent. */
+/* The library overwrites CR LF with two NULs and passes the part before the first NUL of a name or
+ * value: lines torn in any other way are not adjacent. */
 static bool is_torn(
         const struct tw_req *r, const char *method, const char *version, const struct seen *s)
 {

@@ -13,8 +13,8 @@
 #include "decoder/base/arena.h"
 #include "server/base/clock.h"
 
-/* MAX_BYTES is twice the largest upload that is sent in one piece by default; a device on a slow
- * network needs about MAX_MS for it. */
+/* MAX_BYTES is twice the largest default upload in one piece; a device on a slow network needs
+ * about MAX_MS for it. */
 enum {
 	MAX_SOCKETS = 256,
 	MAX_MS = 60000,
@@ -48,7 +48,8 @@ static void release(struct lingering *s)
 	s->fd = -1;
 }
 
-/* A slot may have been given to another socket since its event: reading that does no harm. */
+/* The slot may have been reused for another socket since its event: reading that one is
+ * harmless. */
 static void discard(struct tw_linger *l, struct lingering *s, int64_t now)
 {
 	ssize_t n;
@@ -140,7 +141,7 @@ void tw_linger_take(struct tw_linger *l, int fd)
 
 	if (new.fd < 0)
 		return;
-	/* after TLS the library has sent its own end only */
+	/* after TLS the library has only sent its own close */
 	(void)shutdown(new.fd, SHUT_WR);
 	new.since_ms = new.heard_ms = tw_monotonic_ms();
 	(void)pthread_mutex_lock(&l->lock);

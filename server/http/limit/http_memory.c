@@ -1,10 +1,10 @@
 /*
- * http_memory.c - requests whose answers are counted (answer_memory.h), and streams that nobody
- * reads.
+ * http_memory.c - counts the memory of responses (answer_memory.h), and cuts streams that are not
+ * read.
  *
- * When answers are refused because memory is short, streams whose client read almost nothing for a
- * while are cut, so that memory cannot be held by reading a byte now and then.  A client that reads
- * nothing at all is cut by the connection's time limit in any case.
+ * When responses are refused because memory is short, streams whose client read almost nothing for
+ * a while are cut, so that memory cannot be held by reading a byte now and then.  A client that
+ * reads nothing is cut by the connection's time limit in any case.
  */
 #include <stdio.h>
 #include <string.h>
@@ -122,7 +122,8 @@ void tw_outflow_end(struct tw_http *h, struct tw_outflow *o)
 	o->at = NULL;
 }
 
-/* Within a window in which bytes were ready all the time, fewer were read than anyone needs. */
+/* Whether fewer bytes were read than any client needs, in a window in which bytes were always
+ * available. */
 static bool has_stalled(struct tw_outflow *o, uint64_t now)
 {
 	uint64_t sent = atomic_load(&o->sent);

@@ -1,6 +1,4 @@
-/*
- * http_origin.c - where a request comes from: the client's address, and the page that made it.
- */
+/* http_origin.c - the origin of a request: the client's address, and the page that sent it. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <microhttpd.h>
@@ -33,7 +31,7 @@ void tw_http_address(struct MHD_Connection *connection, char ret[INET6_ADDRSTRLE
 		(void)inet_ntop(AF_INET6, &six.sin6_addr, ret, INET6_ADDRSTRLEN);
 }
 
-/* scheme://authority of a URL, without what follows. */
+/* scheme://authority of a URL. */
 static struct tw_str origin_of(const char *url)
 {
 	const char *authority = strstr(url, "://");
@@ -69,7 +67,7 @@ enum tw_status tw_req_judge_origin(const struct tw_req *r, struct tw_err *err)
 	const char *site = tw_req_header(r, "Sec-Fetch-Site");
 	const char *origin = tw_req_header(r, "Origin");
 
-	if (tw_req_header(r, "Authorization")) /* no browser adds that by itself */
+	if (tw_req_header(r, "Authorization")) /* browsers do not add that themselves */
 		return TW_OK;
 	if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
 		return tw_fail(err, TW_DENIED,
@@ -111,7 +109,7 @@ const char *tw_req_base(const struct tw_req *r)
 	return base ? base : "";
 }
 
-/* The digits after the authority's last colon; "" where there are none. */
+/* The digits after the authority's last colon; "" if none. */
 static struct tw_str port_of(const char *base)
 {
 	struct tw_str authority = origin_of(base);

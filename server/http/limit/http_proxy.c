@@ -1,8 +1,8 @@
 /*
- * http_proxy.c - what a trusted proxy says of the client: address, https, host, and who it is.
+ * http_proxy.c - forwarding headers of a trusted proxy: address, https, host, user.
  *
- * A proxy may add its word to the line that a client sent or put a line of its own
- * behind it, so that lines and their values are read from the end.
+ * A proxy may append to the client's header line or add its own line after it, so lines and their
+ * values are read from the end.
  */
 #include <microhttpd.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { MAX_LINES = 8 };
 
-struct lines { /* of one header, the last ones */
+struct lines { /* the last lines of one header */
 	const char *name;
 	const char *values[MAX_LINES];
 	size_t n;
@@ -42,7 +42,7 @@ static struct lines lines_of(const struct tw_req *r, const char *name)
 	return l;
 }
 
-/* What the nearest proxy said. */
+/* The value of the nearest proxy. */
 static struct tw_str last_word(const struct tw_req *r, const char *name)
 {
 	struct lines l = lines_of(r, name);

@@ -1,10 +1,10 @@
 /*
- * http_quota.c - requests held to what their key and their device may send, and told what is left.
+ * http_quota.c - enforces the quotas of a request's key and device, and reports the rest.
  *
- * A key is judged by the headers: a request with a Content-Length takes its
- * bytes at once, so that many at the same time cannot take them twice, and what
- * came in the end is put right when the request is over.  A device is known
- * later, by what an upload says of itself, and is judged by the route.
+ * A key's quota is checked with the headers: a request with a Content-Length takes its bytes
+ * immediately, so that parallel requests cannot take them twice, and the actual size is settled
+ * at the end.  A device is known later, from the upload's own metadata, and is checked by the
+ * route.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,8 @@
 
 enum { MAX_FIELD = 512, MAX_DEVICE = 1024 };
 
-/* The fields of draft-ietf-httpapi-ratelimit-headers: lists of policies, and of what is left. */
+/* The fields of draft-ietf-httpapi-ratelimit-headers: lists of policies, and of remaining
+ * quotas. */
 static void tell(struct tw_req *r, enum tw_quota_who who, const char *id)
 {
 	struct tw_quota_left left[TW_QUOTA_WHAT];
@@ -79,7 +80,7 @@ void tw_req_settle_quota(struct tw_req *r)
 	r->took_quota = false;
 }
 
-/* False: there is none, or nothing is counted. */
+/* False: there is no device, or no quota. */
 static bool device_id(const struct tw_req *r, const char *device, char out[MAX_DEVICE])
 {
 	if (!r->http->app->quota || !device || !device[0])

@@ -15,7 +15,7 @@ struct tw_slots {
 	unsigned limit;
 	_Atomic unsigned taken;
 	uint8_t secret[crypto_shorthash_KEYBYTES];
-	/* by a hash of the caller: two may share a counter, and nobody can choose with whom */
+	/* by a hash of the caller: two may share a counter, but cannot choose to */
 	unsigned counts[COUNTERS];
 };
 
@@ -50,7 +50,7 @@ static unsigned counter_of(const struct tw_slots *s, const void *p, size_t n)
 	return at % COUNTERS;
 }
 
-/* An IPv6 network of 64 bits is one caller. */
+/* A 64-bit IPv6 network counts as one caller. */
 static unsigned counter_of_address(const struct tw_slots *s, const char *address)
 {
 	uint8_t bytes[16];

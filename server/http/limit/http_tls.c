@@ -1,6 +1,4 @@
-/*
- * http_tls.c - the certificate of libmicrohttpd's TLS, taken anew for each handshake (tls.h).
- */
+/* http_tls.c - supplies the certificate for each handshake of libmicrohttpd's TLS (tls.h). */
 #include "server/http/limit/http_tls.h"
 
 #include <stdatomic.h>
@@ -8,7 +6,7 @@
 #include "server/http/http_int.h"
 #include "server/http/limit/tls.h"
 
-/* The callback is given nothing of ours, and a process serves one certificate. */
+/* Global, as the callback gets no argument of ours, and a process serves one certificate. */
 static struct tw_tls *_Atomic serving;
 
 static int give_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,

@@ -1,13 +1,14 @@
 /*
- * http_watch.c - connections that wait for their client for too long, or that others need more.
+ * http_watch.c - closes connections that wait too long for their client, or that make way for
+ * others.
  *
- * libmicrohttpd ends a connection that is silent, and restarts its clock with every byte: a client
- * that sends one now and then keeps a connection forever.  So each connection is known here by what
- * it waits for and since when. Once a second, those whose headers are late or whose body is too
- * slow are shut down, so are idle ones that their client closed, requests whose client left are
- * marked as abandoned, and when there are more connections than allowed, the one that has been idle
- * for longest gives way to a new one.  The library then finds it at its end and cleans up; a
- * descriptor leaves this list before the library closes it.
+ * libmicrohttpd closes silent connections, but restarts its timer with every byte: a client that
+ * sends one now and then keeps a connection forever.  So each connection's phase and its start are
+ * recorded here.  Once a second, connections whose headers are late or whose body is too slow are
+ * shut down, as are idle ones closed by their client; requests whose client left are marked as
+ * abandoned; and if there are more connections than allowed, the longest idle one gives way to a
+ * new one.  The library then finds the connection at its end and cleans up; a descriptor leaves
+ * this list before the library closes it.
  */
 #include <microhttpd.h>
 #include <poll.h>
@@ -19,8 +20,8 @@
 #include "server/http/http_int.h"
 #include "server/http/limit/http_linger.h"
 
-/* A body may be slow at first.  Then it needs a pace, and a higher one earlier while upload slots
- * are scarce. */
+/* A body may be slow at first.  Then it needs a minimum rate, and earlier a higher one while upload
+ * slots are scarce. */
 enum {
 	GRACE_S = 60,
 	BYTES_PER_S = 256,
@@ -32,15 +33,15 @@ enum {
 struct tw_watched {
 	int fd;
 	enum tw_wait wait;
-	bool shut;      /* does not count any more */
-	bool surplus;   /* came when none could give way */
-	bool lingers;   /* its answer was sent before its request was read */
-	unsigned ended; /* sweeps in a row that found the client's side closed */
+	bool shut;      /* no longer counted */
+	bool surplus;   /* accepted when none could give way */
+	bool lingers;   /* its reply was sent before its request was read */
+	unsigned ended; /* consecutive sweeps that found the client's side closed */
 	_Atomic bool abandoned;
 	uint64_t since_ns;
 	_Atomic uint64_t got; /* of a body */
 	struct tw_watched *next;
-	struct tw_watched **at; /* what points here */
+	struct tw_watched **at; /* the pointer to this one */
 };
 
 struct tw_watch {
@@ -72,9 +73,10 @@ static bool is_late(const struct tw_watch *w, const struct tw_watched *c, uint64
 	       atomic_load(&c->got) / s < (scarce ? SCARCE_BYTES_PER_S : BYTES_PER_S);
 }
 
-/* Whether an idle client closed its side a sweep ago and left nothing unread.  The library may read
- * part of a request together with the end of the stream, and epoll does not report that end again.
- * The second sweep spares a whole request that is being read just now: it must be answered. */
+/* Whether an idle client had closed its side one sweep ago and left nothing unread.  The library
+ * may read part of a request together with the end of the stream, and epoll does not report that
+ * end again.  The second sweep spares a complete request that is just being read: it must be
+ * answered. */
 static bool has_ended(struct tw_watched *c, short events)
 {
 	char byte;
@@ -85,10 +87,9 @@ static bool has_ended(struct tw_watched *c, short events)
 	return c->ended > 1;
 }
 
-/* Whether the client of a request that is being answered has left.  A connection that was reset has
- * no reader.  An end of the client's side looks the same whether it closed the connection or its
- * sending half alone and waits: nginx takes both for the former at once, here quick requests are
- * still answered. */
+/* Whether the client of a request in progress has left.  A reset connection has no reader.  A
+ * closed sending side does not show whether the client closed the connection or still waits for the
+ * reply: nginx assumes the former immediately, here fast requests are still answered. */
 static bool has_left(struct tw_watched *c, short events)
 {
 	c->ended = (events & POLLRDHUP) ? c->ended + 1 : 0;
@@ -112,7 +113,7 @@ static void cut_late(struct tw_periodic *p, void *arg)
 
 	(void)p;
 	(void)pthread_mutex_lock(&w->lock);
-	now = tw_http_now_ns(); /* no connection that has the lock first is younger */
+	now = tw_http_now_ns(); /* read under the lock, so that no connection is younger */
 	for (struct tw_watched *c = w->all; c; c = c->next) {
 		if (c->shut)
 			continue;
@@ -166,7 +167,7 @@ struct tw_watch *tw_watch_stop(struct tw_watch *w)
 	return NULL;
 }
 
-/* Idle ones first, then those that have not shown a valid key; each kind by its age. */
+/* Idle ones first, then those without a valid key; each kind by age. */
 static bool gives_way_before(const struct tw_watched *a, const struct tw_watched *b)
 {
 	if (a->shut || (a->wait != TW_WAIT_IDLE && a->wait != TW_WAIT_HELD))
@@ -188,7 +189,7 @@ static void make_room(struct tw_watch *w, struct tw_watched *new)
 	}
 }
 
-/* One that there is no memory for is not watched. */
+/* Without memory the connection is not watched. */
 static struct tw_watched *begin(struct tw_watch *w, struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *i =

@@ -1,10 +1,9 @@
 /*
- * quota.c - buckets as times: when each will be empty again.
+ * quota.c - buckets, stored as the time when each will be empty.
  *
- * A bucket that runs dry by the clock needs no more than that one number, and
- * nothing has to be done while nobody asks.  Times are the calendar's, because
- * they outlive the process; one that lies further ahead than its window is long
- * (the clock was set back) counts as a full bucket.
+ * A bucket that drains with time needs only that number, and no work while it is unused.  Times are
+ * calendar times, because they outlive the process; one further ahead than its window (after the
+ * clock was set back) counts as a full bucket.
  */
 #include "server/http/limit/quota.h"
 
@@ -69,10 +68,10 @@ static uint64_t hash_of(const struct tw_quota *q, const char *id)
 
 	(void)crypto_shorthash(hash, (const uint8_t *)id, strlen(id), q->secret);
 	memcpy(&key, hash, sizeof key);
-	return key | 1; /* 0: an unused slot */
+	return key | 1; /* 0 marks an unused slot */
 }
 
-/* How full it is, as time until it is empty. */
+/* The fill level, as the time until it is empty. */
 static int64_t level(const struct tw_quota_slot *s, enum tw_quota_what what, int64_t now_us)
 {
 	int64_t in = s->empty_us[what] - now_us;
@@ -82,7 +81,7 @@ static int64_t level(const struct tw_quota_slot *s, enum tw_quota_what what, int
 	return in < windows[what].us ? in : windows[what].us;
 }
 
-/* Of both buckets, as shares of their windows. */
+/* Of both buckets, as fractions of their windows. */
 static double fullness(const struct tw_quota_slot *s, int64_t now_us)
 {
 	double most = 0;
@@ -95,7 +94,7 @@ static double fullness(const struct tw_quota_slot *s, int64_t now_us)
 	return most;
 }
 
-/* The slot of that key, or the one that is to be forgotten for it. */
+/* The slot of that key, or the one to evict for it. */
 static struct tw_quota_slot *slot_of(
         struct tw_quota *q, enum tw_quota_who who, uint64_t key, int64_t now_us)
 {
@@ -121,7 +120,7 @@ struct tw_quota_slot *tw_quota_slot(
 	return s;
 }
 
-/* What n of a limit weigh, as time; a whole window at most. */
+/* The time equivalent of n; a full window at most. */
 static int64_t weight(
         const struct tw_quota *q, enum tw_quota_who who, enum tw_quota_what what, uint64_t n)
 {
@@ -133,7 +132,7 @@ static int64_t weight(
 	                 : (int64_t)((double)windows[what].us * (double)n / (double)most);
 }
 
-/* Microseconds until there is room. */
+/* Microseconds until there is enough space. */
 static int64_t lacking(const struct tw_quota *q, const struct tw_quota_slot *s,
         enum tw_quota_who who, enum tw_quota_what what, uint64_t n, int64_t now_us)
 {

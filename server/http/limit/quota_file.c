@@ -1,9 +1,8 @@
 /*
- * quota_file.c - the buckets on disk: a head, a line for each that is not empty, a keyed sum.
+ * quota_file.c - the buckets on disk: a head, a line for each that is not empty, a keyed checksum.
  *
- * The secret is in the file, since slots are found by it.  The file is written
- * whole and renamed; it is not synced, because what a power cut may cost is
- * that a minute's uploads are not counted.
+ * The file contains the secret, as slots depend on it.  It is written completely and renamed, but
+ * not synced: a power failure costs at most that a minute's uploads are not counted.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -13,13 +13,13 @@
 
 enum { MAX_PEM = 1 << 20, MAX_CHAIN = 16 };
 
-struct pair {                     /* a chain and the key that fits its first certificate */
-	gnutls_x509_crt_t *chain; /* gnutls' memory */
+struct pair {                     /* a chain and the private key of its first certificate */
+	gnutls_x509_crt_t *chain; /* allocated by gnutls */
 	unsigned n;
 	gnutls_x509_privkey_t key;
 };
 
-struct stamp { /* tells one state of the files from another */
+struct stamp { /* identifies a state of the files */
 	struct timespec changed[2];
 	ino_t inode[2];
 	off_t size[2];
@@ -27,7 +27,7 @@ struct stamp { /* tells one state of the files from another */
 
 struct tw_tls {
 	const char *paths[2]; /* certificate, key */
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* of the fields below */
 	struct pair now;
 	struct stamp stamp;
 };
@@ -74,7 +74,7 @@ static bool is_same(const struct stamp *a, const struct stamp *b)
 	return true;
 }
 
-/* The file's bytes; memory that held a key is wiped by wipe(). */
+/* The file's bytes; wipe() clears memory that held a key. */
 static enum tw_status read_pem(const char *path, gnutls_datum_t *ret, struct tw_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -138,7 +138,7 @@ static enum tw_status read_key(const char *path, struct pair *p, struct tw_err *
 	return st == TW_OK && rc < 0 ? no_pem(path, "private key", rc, err) : st;
 }
 
-/* Does the key belong to the certificate? Compared by the id of their public keys. */
+/* Whether the key belongs to the certificate, by the id of their public keys. */
 static bool fits(const struct pair *p)
 {
 	uint8_t of_crt[64], of_key[64];
@@ -169,7 +169,7 @@ static enum tw_status read_pair(const struct tw_tls *t, struct pair *ret, struct
 	return st;
 }
 
-/* --- in use --- */
+/* --- current certificate --- */
 
 enum tw_status tw_tls_open(
         const char *cert_path, const char *key_path, struct tw_tls **ret, struct tw_err *err)
@@ -201,7 +201,8 @@ struct tw_tls *tw_tls_close(struct tw_tls *t)
 	return NULL;
 }
 
-/* The files' state is taken before they are read: what is written meanwhile is read again. */
+/* The files' state is recorded before they are read, so that changes during the reading are read
+ * again. */
 enum tw_status tw_tls_reload(struct tw_tls *t, bool anyway, bool *ret_new, struct tw_err *err)
 {
 	struct pair fresh = {.n = 0};
@@ -214,7 +215,7 @@ enum tw_status tw_tls_reload(struct tw_tls *t, bool anyway, bool *ret_new, struc
 		return st;
 	(void)pthread_mutex_lock(&t->lock);
 	due = anyway || !is_same(&stamp, &t->stamp);
-	t->stamp = stamp; /* what is wrong is told once */
+	t->stamp = stamp; /* each error is reported once */
 	(void)pthread_mutex_unlock(&t->lock);
 	*ret_new = false;
 	if (!due)
