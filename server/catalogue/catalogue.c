@@ -1,6 +1,4 @@
-/*
- * catalogue.c - opening, connections and transactions.
- */
+/* catalogue.c - opening, connections and transactions. */
 #include "server/catalogue/catalogue_internal.h"
 
 #include <errno.h>
@@ -86,14 +84,15 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)
 	return NULL;
 }
 
-/* Undoing may itself lack memory; what stays open then would make each later change fail. */
+/* A rollback may itself run out of memory; a transaction left open would make every later change
+ * fail. */
 static enum tw_status undo(struct tw_db *db, struct tw_err *err)
 {
 	return db->engine->in_transaction(db) ? tw_db_run(db, "ROLLBACK", err) : TW_OK;
 }
 
-/* With write_lock held, which remains held on success.  `patient`: a failure says something about
- * the database, and not only that another transaction is in progress. */
+/* Call with write_lock held, which remains held on success.  `patient`: a failure indicates a
+ * problem of the database, not only that another transaction is in progress. */
 static enum tw_status begin_locked(
         struct tw_catalogue *c, const char *sql, bool patient, struct tw_err *err)
 {
@@ -185,7 +184,8 @@ enum tw_status tw_cat_reader_new(struct tw_catalogue *c, struct tw_db **ret, str
 	return tw_db_sqlite_open(c->path, TW_DB_WRITE, ret, &room, err);
 }
 
-/* A database server has only so many connections, and others want some.  With pool_lock held. */
+/* A database server has a limited number of connections, which it shares.  Call with pool_lock
+ * held. */
 static enum tw_status await_room(struct tw_catalogue *c, struct tw_err *err)
 {
 	struct timespec until;
@@ -244,9 +244,8 @@ bool tw_catalogue_is_shared(const struct tw_catalogue *c)
 	return c->shared;
 }
 
-/* One whose transaction cannot be ended is closed: whoever had it next would read what was long
- * ago.
- */
+/* A connection whose transaction cannot be ended is closed: its next user would read an old
+ * snapshot. */
 void tw_cat_done(struct tw_catalogue *c, struct tw_db *db)
 {
 	bool ended;
@@ -275,7 +274,7 @@ enum tw_status tw_cat_snapshot(struct tw_catalogue *c, struct tw_db **ret, struc
 	return st;
 }
 
-/* What was read stands, however that ends. */
+/* The rows read are valid whatever the result. */
 void tw_cat_snapshot_done(struct tw_catalogue *c, struct tw_db *db)
 {
 	(void)tw_cat_exec(db, NULL, NULL, "COMMIT", "");

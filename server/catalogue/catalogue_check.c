@@ -1,8 +1,8 @@
 /*
- * catalogue_check.c - what the catalogue says is on disk, a page at a time.
+ * catalogue_check.c - lists the files that the catalogue refers to, a page at a time.
  *
- * Pages keep no snapshot open, so that a check of terabytes stands in nobody's
- * way; what comes and goes meanwhile is the checker's to look at twice.
+ * No snapshot stays open between pages, so that a check of terabytes blocks nothing; the checker
+ * looks twice at files that appear or disappear in the meantime.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static bool read_file(const struct tw_cat_query *q, struct tw_arena *a, void *re
 	return f->project_id && f->id && f->what && f->sha256;
 }
 
-/* sql takes project, id and what of the row before, and the limit. */
+/* sql takes project, id and `what` of the previous row, and the limit. */
 static enum tw_status list_files(struct tw_catalogue *c, const char *sql,
         const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
         struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
@@ -78,7 +78,7 @@ enum tw_status tw_catalogue_stored_traces(struct tw_catalogue *c,
 
 enum { FILES_OF_BUILD = 6 };
 
-/* The files of a build row, those that there are: an image after its source. */
+/* The existing files of a build row, each image after its source. */
 static bool add_build(const struct tw_cat_query *q, struct tw_arena *a, struct page *p)
 {
 	static const char *const whats[FILES_OF_BUILD] = {"mapping", "mapping image", "retrace",
@@ -189,9 +189,9 @@ enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
 	struct tw_db *db;
 	enum tw_status st;
 
-	if (!tw_cat_is_sqlite(c)) /* its pages are its server's: pg_amcheck looks at them */
+	if (!tw_cat_is_sqlite(c)) /* its pages belong to its server: use pg_amcheck */
 		return TW_OK;
-	st = tw_cat_reader_new(c, &db, err); /* with no page in its memory */
+	st = tw_cat_reader_new(c, &db, err); /* with an empty page cache */
 	if (st != TW_OK)
 		return st;
 	st = run_check(db, "SELECT nullif(integrity_check, 'ok') FROM pragma_integrity_check(100)",

@@ -1,6 +1,4 @@
-/*
- * catalogue_commit.c - which commit a build is made of.
- */
+/* catalogue_commit.c - the source revision of builds. */
 #include "server/catalogue/catalogue_internal.h"
 
 enum tw_status tw_catalogue_commit_set(struct tw_catalogue *c, const char *project_id,
@@ -28,9 +26,8 @@ static bool read_text(const struct tw_cat_query *q, struct tw_arena *a, void *re
 	return *(const char **)ret_row != NULL;
 }
 
-/* A version has the commit that whoever builds set for its builds: what devices say of one may be
- * anything, and where two builds disagree (two variants, or two apps of which none is asked for)
- * nobody knows. */
+/* A version's revision is the one set for its builds by the build system: values from devices are
+ * not trusted, and if two builds differ (variants, or two apps without a filter) it is unknown. */
 enum tw_status tw_catalogue_commit_of(struct tw_catalogue *c, const char *project_id,
         const struct tw_release *of, struct tw_arena *a, const char **ret, struct tw_err *err)
 {

@@ -14,7 +14,7 @@ static void put_names(struct tw_buf *sql, const struct tw_columns *cols, unsigne
 		        cols->of[i].name.ptr);
 }
 
-/* Behind the columns: for each that may be NULL, whether it is. */
+/* After the columns: for each nullable one, whether it is NULL. */
 static void write_select(const struct tw_row_cursor *c, bool first, struct tw_buf *sql)
 {
 	const struct tw_columns *cols = &c->columns;
@@ -103,7 +103,7 @@ static bool clean(struct tw_row_cursor *c, struct tw_str *io)
 	return true;
 }
 
-/* As it is kept. */
+/* As stored. */
 static struct tw_cell raw_cell(const struct tw_row_cursor *c, unsigned i)
 {
 	struct tw_cell cell = {.bytes = {"", 0}};
@@ -111,7 +111,7 @@ static struct tw_cell raw_cell(const struct tw_row_cursor *c, unsigned i)
 	if (c->columns.of[i].kind == TW_COLUMN_INT) {
 		cell.number = tw_cat_int(&c->q, (int)i);
 	} else {
-		if (c->columns.of[i].kind == TW_COLUMN_TEXT) /* and a NUL is put behind it */
+		if (c->columns.of[i].kind == TW_COLUMN_TEXT) /* also appends a NUL */
 			(void)tw_cat_str(&c->q, (int)i);
 		cell.bytes = tw_cat_blob(&c->q, (int)i);
 	}
@@ -166,7 +166,7 @@ static int compare_cells(
 	return d;
 }
 
-/* Both sides are walked in one order: it must be that of what is given. */
+/* Both sides are read in one order, which must match the returned keys. */
 static enum tw_status check_order(struct tw_row_cursor *c, struct tw_err *err)
 {
 	const unsigned n = c->table->n_key;
@@ -236,7 +236,7 @@ enum tw_status tw_row_cursor_next(struct tw_row_cursor *c, struct tw_err *err)
 	return st;
 }
 
-/* --- what is done with a row --- */
+/* --- operations on a row --- */
 
 int tw_row_cursor_compare(const struct tw_row_cursor *a, const struct tw_row_cursor *b)
 {

@@ -3,7 +3,7 @@
  *
  * Reading is probed.  Writing is not: a probe that writes would wait for the lock of all writers,
  * and each server and each load balancer would add to its queue.  Every write transaction reports
- * its end here instead.
+ * its result here instead.
  */
 #include "server/catalogue/catalogue_internal.h"
 
@@ -22,8 +22,7 @@ void tw_cat_write_begins(struct tw_catalogue *c)
 	(void)pthread_mutex_unlock(&c->writes.lock);
 }
 
-/* Within a transaction statements fail for reasons of their own, such as TW_CONFLICT.  These are
- * the database's. */
+/* Statements can fail for their own reasons, such as TW_CONFLICT.  These are the database's. */
 static bool is_common(enum tw_status st)
 {
 	return st == TW_FULL || st == TW_IO || st == TW_CORRUPT;
@@ -75,7 +74,7 @@ enum tw_status tw_catalogue_ping(struct tw_catalogue *c, struct tw_err *err)
 		        "UPDATE project SET name=name WHERE project_id=''", "");
 		return tw_cat_end(c, st, err);
 	}
-	/* the same number again: page 1 is written all the same */
+	/* the same number: page 1 is written all the same */
 	st = tw_cat_first_int(c->writer, &version, err, "PRAGMA user_version", "");
 	(void)snprintf(sql, sizeof sql, "PRAGMA user_version=%lld", (long long)version);
 	if (st == TW_OK)
@@ -91,7 +90,7 @@ void tw_catalogue_write_again(struct tw_catalogue *c)
 	failed = c->writes.ended_ms && c->writes.last.code != TW_OK && !c->writes.began_ms;
 	(void)pthread_mutex_unlock(&c->writes.lock);
 	if (failed && tw_cat_is_sqlite(c))
-		(void)tw_catalogue_ping(c, NULL); /* reports its end like any other */
+		(void)tw_catalogue_ping(c, NULL); /* reports its result like any other */
 }
 
 enum tw_status tw_catalogue_probe(struct tw_catalogue *c, bool *ret_writable, struct tw_err *err)

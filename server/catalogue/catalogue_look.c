@@ -25,7 +25,7 @@ static enum tw_status ask(struct tw_db *db, const char *sql, int64_t arg, int64_
 }
 
 struct question {
-	const char *sql; /* of one number and perhaps a text; ?1 is a time */
+	const char *sql; /* selects a number and perhaps a text; ?1 is a time */
 	int64_t *number;
 	char *text;
 	size_t cap;

@@ -1,8 +1,8 @@
 /*
- * catalogue_migrate.c - rows of one catalogue brought into another, and compared.
+ * catalogue_migrate.c - copies rows of one catalogue into another, and compares them.
  *
- * What is too much goes first, tables that refer to others before those; then what lacks comes, in
- * the other order.  So no row ever refers to one that is not there.
+ * Extra rows are deleted first, referring tables before those they refer to; then missing rows are
+ * inserted, in the opposite order.  So no row ever refers to a missing one.
  */
 #include "server/catalogue/catalogue_migrate.h"
 
@@ -24,7 +24,7 @@ struct walk {
 	enum pass pass;
 	struct tw_row_cursor from, to;
 	struct tw_stmt *kept[CHANGES]; /* of the target's writer */
-	unsigned open;                 /* changes of the transaction that is open; 0: none is */
+	unsigned open;                 /* changes in the open transaction; 0: none is open */
 	gnutls_hash_hd_t from_sha, to_sha;
 	struct tw_buf row;
 };
@@ -47,7 +47,7 @@ static void write_insert(struct tw_buf *sql, const struct tw_row_cursor *c)
 	(void)tw_buf_printf(sql, ")");
 }
 
-/* Columns begin..end-1, each with its value. */
+/* Columns begin..end-1, each with its parameter. */
 static void write_pairs(struct tw_buf *sql, const struct tw_row_cursor *c, unsigned begin,
         unsigned end, const char *between)
 {
@@ -118,7 +118,7 @@ static enum tw_status commit(struct walk *w, enum tw_status st, struct tw_err *e
 	return st;
 }
 
-/* Which table a database means when it refuses a row. */
+/* Adds the table's name to the error of a refused row. */
 static enum tw_status name_table(const struct walk *w, enum tw_status st, struct tw_err *err)
 {
 	struct tw_err why;
@@ -147,7 +147,7 @@ static enum tw_status change(
 	return w->open < AT_ONCE ? TW_OK : commit(w, TW_OK, err);
 }
 
-/* --- both sides, row by row --- */
+/* --- merging both sides --- */
 
 static void note_difference(struct walk *w, const struct tw_row_cursor *row)
 {
@@ -155,7 +155,7 @@ static void note_difference(struct walk *w, const struct tw_row_cursor *row)
 		tw_row_cursor_tell(row, w->of->first, sizeof w->of->first);
 }
 
-/* order: less than 0 the target lacks the source's row, greater than 0 the source the target's. */
+/* order: less than 0 the row is missing in the target, greater than 0 in the source. */
 static enum tw_status meet(struct walk *w, int order, struct tw_err *err)
 {
 	const bool same = order == 0 && tw_row_cursor_same_row(&w->from, &w->to);
@@ -294,7 +294,7 @@ static enum tw_status walk_table(struct tw_migrate_rows *m, size_t i, enum pass 
 	return st;
 }
 
-/* --- all --- */
+/* --- all tables --- */
 
 enum tw_status tw_catalogue_bring(struct tw_migrate_rows *m, struct tw_err *err)
 {

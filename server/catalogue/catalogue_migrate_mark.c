@@ -1,6 +1,6 @@
 /*
- * catalogue_migrate_mark.c - the mark of a migration that is not done, what is held meanwhile, and
- * the numbers that go on.
+ * catalogue_migrate_mark.c - the mark of an unfinished migration, blocking of writers, and number
+ * sequences.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* --- the mark --- */
 
-/* It is a table that only a target has, so that no catalogue of before lacks anything. */
+/* A table that only targets have, so that older catalogues lack nothing. */
 static enum tw_status has_mark(struct tw_db *db, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
@@ -140,9 +140,9 @@ enum tw_status tw_catalogue_note_migration(
 	        err);
 }
 
-/* --- what is held --- */
+/* --- blocking writers --- */
 
-/* A transaction in which nothing happens for long is ended by PostgreSQL unless told. */
+/* PostgreSQL ends idle transactions unless told otherwise. */
 static enum tw_status stay(struct tw_db *db, struct tw_err *err)
 {
 	return tw_db_run(
@@ -156,7 +156,7 @@ enum tw_status tw_catalogue_hold(struct tw_catalogue *c, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	st = stay(c->writer, err);
-	if (st == TW_OK) /* claims are renewed by connections that wait for no writer */
+	if (st == TW_OK) /* leases are renewed on connections that do not wait for writers */
 		st = tw_db_run(
 		        c->writer, TW_EITHER("SELECT 1", "LOCK TABLE job IN EXCLUSIVE MODE"), err);
 	return st == TW_OK ? TW_OK : tw_cat_end(c, st, err);
@@ -198,10 +198,10 @@ void tw_cat_sides_close(struct tw_migrate_rows *m, struct tw_cat_sides *s)
 		tw_cat_done(m->to, s->to);
 }
 
-/* --- numbers in a row --- */
+/* --- number sequences --- */
 
 struct counter {
-	const char *table, *get, *set; /* the number last given */
+	const char *table, *get, *set; /* the last number used */
 };
 
 #define SEQUENCE "pg_get_serial_sequence('outbox','delivery_id')"
@@ -228,7 +228,7 @@ static enum tw_status set_counter(
 
 	if (st != TW_OK)
 		return st;
-	if (tw_cat_is_sqlite(to)) /* it has no key to say ON CONFLICT of */
+	if (tw_cat_is_sqlite(to)) /* sqlite_sequence has no key for ON CONFLICT */
 		st = tw_cat_exec(to->writer, NULL, err, "DELETE FROM sqlite_sequence WHERE name=?",
 		        "t", k->table);
 	if (st == TW_OK)

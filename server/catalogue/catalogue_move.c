@@ -1,10 +1,9 @@
 /*
- * catalogue_move.c - one project's rows, from one catalogue into another.
+ * catalogue_move.c - copies one project's rows from one catalogue into another.
  *
- * The other catalogue is attached as `src`.  temp.move says which traces go, under
- * which id.  Columns are listed from our own schema, so that those of later
- * migrations go too; tables are named here, so that no secret goes because
- * nobody thought of it.
+ * The source is attached as `src`.  temp.move lists the traces to copy, with their new ids.
+ * Columns are taken from our own schema, so that those of later migrations are included; tables are
+ * listed here, so that no table with secrets is copied by accident.
  */
 #include "server/catalogue/catalogue_move.h"
 
@@ -19,8 +18,8 @@
 
 enum {
 	SQL_BYTES = 8192,
-	ID_TIME = 10, /* characters of an id that are its time */
-	PAUSE_MS = 30 /* between traces moved at once: longer than others sleep who wait to write */
+	ID_TIME = 10, /* characters of an id that encode its time */
+	PAUSE_MS = 30 /* between batches: longer than the sleep of waiting writers */
 };
 
 enum tw_status tw_catalogue_project_find(
@@ -45,9 +44,9 @@ enum tw_status tw_catalogue_project_find(
 	return st;
 }
 
-/* --- which traces --- */
+/* --- selection of traces --- */
 
-/* The same for the same trace and project each time, and random enough. */
+/* Deterministic for a trace and project, and random enough. */
 static void derive_id(const char *old_id, const char *project_id, char ret[TW_ID_BYTES])
 {
 	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -72,7 +71,7 @@ static enum tw_status rename_one(
 	        db, NULL, err, "UPDATE temp.move SET new=? WHERE old=?", "tt", fresh, old_id);
 }
 
-/* Trace files are named by the id alone, so two projects cannot share one. */
+/* Trace files are named by the id only, so two projects cannot share one. */
 static enum tw_status rename_taken(
         struct tw_db *db, const char *project_id, uint64_t *ret_n, struct tw_err *err)
 {
@@ -95,7 +94,7 @@ static enum tw_status rename_taken(
 	return tw_cat_close_after(&q, st, err);
 }
 
-/* Those that are there under their id, their Idempotency-Key or their content. */
+/* Skips traces that exist by id, Idempotency-Key or content. */
 static enum tw_status leave_those_there(
         struct tw_db *db, const struct tw_project_move *m, uint64_t *ret_n, struct tw_err *err)
 {
@@ -115,10 +114,10 @@ static enum tw_status leave_those_there(
 	return st;
 }
 
-struct turn {                    /* of those that are moved at once */
-	char after[TW_ID_BYTES]; /* the last trace of the turn before, "" there was none */
+struct turn {                    /* a batch */
+	char after[TW_ID_BYTES]; /* the last trace of the previous batch, "" none */
 	bool is_last;
-	struct tw_project_sums sums; /* of this turn */
+	struct tw_project_sums sums; /* of this batch */
 };
 
 static enum tw_status read_last(struct tw_db *db, char ret[TW_ID_BYTES], struct tw_err *err)
@@ -160,9 +159,9 @@ static enum tw_status plan(
 	return st;
 }
 
-/* --- their rows --- */
+/* --- rows --- */
 
-/* The columns of a table that go as they are, each with a comma before it. */
+/* The columns of a table that are copied unchanged, each preceded by a comma. */
 static enum tw_status columns_of(
         struct tw_db *db, const char *table, char *out, size_t cap, struct tw_err *err)
 {
@@ -207,8 +206,8 @@ static enum tw_status copy_rows(struct tw_db *db, const char *table, bool of_tra
 	return tw_cat_exec(db, NULL, err, sql, "tt", m->to_id, m->from_id);
 }
 
-/* The key that a trace came with is not here, what its names counted is counted anew, and what has
- * its upload is decoded again. */
+/* The key that uploaded a trace does not exist here, counts of names are computed again, and traces
+ * with an upload are decoded again. */
 static enum tw_status settle_traces(
         struct tw_db *db, const struct tw_project_move *m, struct tw_err *err)
 {
@@ -239,7 +238,7 @@ static enum tw_status settle_traces(
 	"retrace_sha256,retrace_source_sha256,retrace_id,retrace_classes,retrace_methods,"         \
 	"retrace_malformed,retrace_ms,first_malformed,retrace_first_malformed"
 
-/* A build that is there keeps its mapping, and gets the one that comes when it has none. */
+/* An existing build keeps its mapping; if it has none it gets the copied one. */
 static enum tw_status move_builds(struct tw_db *db, const struct tw_project_move *m,
         struct tw_project_sums *ret, struct tw_err *err)
 {
@@ -301,8 +300,8 @@ static enum tw_status count_traces(
 	        "t", m->to_id);
 }
 
-/* A kind goes only where none of it is: of two histories, versions of one between those of the
- * other would be rules that nobody wrote. */
+/* A kind of rules is copied only if the target has none of it: interleaving the versions of two
+ * histories would give rules that nobody wrote. */
 static enum tw_status move_rules(
         struct tw_db *db, const struct tw_project_move *m, struct tw_err *err)
 {
@@ -320,7 +319,7 @@ static enum tw_status move_rules(
 	return tw_cat_exec(db, NULL, err, sql, "tt", m->to_id, m->from_id);
 }
 
-/* But whom digests are mailed to: a copy of the project would mail them too. */
+/* Except the digest's addresses: the copy would send mail to them too. */
 static enum tw_status copy_settings(
         struct tw_db *db, const struct tw_project_move *m, struct tw_err *err)
 {
@@ -331,7 +330,7 @@ static enum tw_status copy_settings(
 	        "tt", m->to_id, m->from_id);
 }
 
-/* What is of the project and of no trace. */
+/* Rows of the project that belong to no trace. */
 static enum tw_status move_project(struct tw_db *db, const struct tw_project_move *m,
         struct tw_project_sums *ret, struct tw_err *err)
 {
@@ -348,7 +347,7 @@ static enum tw_status move_project(struct tw_db *db, const struct tw_project_mov
 	return st == TW_OK ? copy_rows(db, "saved_filter", false, m, err) : st;
 }
 
-/* What was planned a moment ago, but for what came meanwhile. */
+/* Plans the same batch again, without traces that arrived in the meantime. */
 static enum tw_status plan_again(
         struct tw_db *db, const struct tw_project_move *m, struct turn *t, struct tw_err *err)
 {
@@ -375,7 +374,7 @@ static enum tw_status move_traces(
 	return st == TW_OK && m->decoded && !m->decoded_first ? publish_decoded(db, m, err) : st;
 }
 
-/* --- the other catalogue --- */
+/* --- source catalogue --- */
 
 static enum tw_status text_of(
         struct tw_db *db, const char *sql, struct tw_arena *a, const char **ret, struct tw_err *err)
@@ -389,8 +388,7 @@ static enum tw_status text_of(
 	return tw_cat_close(&q, err);
 }
 
-/* Another schema of the same version would be no catalogue of ours: views and triggers that run
- * when they are read. */
+/* A different schema with the same version could contain views and triggers that run when read. */
 static enum tw_status judge_schema(struct tw_db *db, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
@@ -445,14 +443,14 @@ static enum tw_status audit_move(struct tw_db *db, const struct tw_project_move 
 	        err);
 }
 
-/* Out of a catalogue in use only reading begins there: its writers go on. */
+/* The source is only read, in a read transaction: its writers continue. */
 static enum tw_status begin(
         struct tw_catalogue *to, const struct tw_project_move *move, struct tw_err *err)
 {
 	return move->decode ? tw_cat_begin(to, err) : tw_cat_begin_as(to, "BEGIN", err);
 }
 
-struct placing { /* decoded files of a turn */
+struct placing { /* decoded files of a batch */
 	struct tw_arena *arena;
 	size_t n;
 	struct {
@@ -460,7 +458,7 @@ struct placing { /* decoded files of a turn */
 	} of[TW_MOVE_AT_ONCE];
 };
 
-/* Those that publish_decoded names, read whole. */
+/* Lists the traces that publish_decoded handles, completely. */
 static enum tw_status list_decoded(
         struct tw_db *db, const struct tw_project_move *m, struct placing *p, struct tw_err *err)
 {
@@ -494,8 +492,8 @@ static enum tw_status plan_first(struct tw_catalogue *to, const struct tw_projec
 	return tw_cat_end(to, st, err);
 }
 
-/* Plans, and puts files that are kept elsewhere before their rows are written: a store takes its
- * time, and nobody writes to the catalogue during a transaction of ours. */
+/* Plans, and writes files to a store before their rows: a store is slow, and nobody else can write
+ * to the catalogue during our transaction. */
 static enum tw_status put_first(struct tw_catalogue *to, const struct tw_project_move *m,
         struct turn *t, struct tw_err *err)
 {
@@ -528,12 +526,12 @@ static enum tw_status move_turn(struct tw_catalogue *to, const struct tw_project
 	if (st == TW_OK)
 		st = move_traces(to->writer, m, t, err);
 	if (st == TW_OK && m->decode &&
-	        (is_first || t->sums.traces)) /* else it is a copy for a file */
+	        (is_first || t->sums.traces)) /* otherwise it is a copy for a file */
 		st = audit_move(to->writer, m, &t->sums, err);
 	return tw_cat_end(to, st, err);
 }
 
-/* Whoever waited to write has a turn: a mutex alone would go to us again. */
+/* Lets waiting writers proceed: the mutex alone would come back to us. */
 static void let_others(void)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};

@@ -1,8 +1,8 @@
 /*
- * catalogue_postgres_schema.c - brings the schema of a catalogue in PostgreSQL forward.
+ * catalogue_postgres_schema.c - migrates the schema of a catalogue in PostgreSQL.
  *
- * Migrations are numbered as SQLite's are.  All missing ones are applied in one transaction, by one
- * process at a time.
+ * Migrations have the same numbers as SQLite's.  All missing ones are applied in one transaction,
+ * by one process at a time.
  */
 #include "server/catalogue/catalogue_internal.h"
 #include "server/db/catalogue_postgres_int.h"
@@ -40,7 +40,7 @@ static enum tw_status apply(
 	return st;
 }
 
-/* Another process may have been quicker. */
+/* Another process may have done it already. */
 static enum tw_status migrate(
         struct tw_db *db, const struct tw_embedded *schema, struct tw_err *err)
 {

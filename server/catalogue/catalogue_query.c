@@ -1,6 +1,4 @@
-/*
- * catalogue_query.c - statements: their values, rows and ends.
- */
+/* catalogue_query.c - statements: parameters, rows, results. */
 #include "server/base/clock.h"
 #include "server/catalogue/catalogue_internal.h"
 
@@ -64,7 +62,7 @@ static void bind_all(struct tw_cat_query *q, const char *types, va_list ap)
 	}
 }
 
-/* Of q's connection, kept where it says. */
+/* Opens the statement on q's connection, in q->kept if set. */
 static enum tw_status open_query(
         struct tw_cat_query *q, const char *sql, const char *types, va_list ap, struct tw_err *err)
 {

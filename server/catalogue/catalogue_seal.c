@@ -1,6 +1,4 @@
-/*
- * catalogue_seal.c - secrets of webhooks that stand in the catalogue as they are, sealed.
- */
+/* catalogue_seal.c - encrypts secrets of webhooks that are stored in plain text. */
 #include "server/base/seal.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_hook.h"
@@ -40,7 +38,7 @@ static enum tw_status seal_one(struct tw_catalogue *c, const struct tw_seal *by,
 enum tw_status tw_catalogue_hooks_sealed(struct tw_catalogue *c, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_ask_int(c, &n, err, /* all: at most a few of each project */
+	enum tw_status st = tw_cat_ask_int(c, &n, err, /* full scan: at most a few per project */
 	        "SELECT count(*) FROM webhook WHERE secret LIKE 'sealed:%'", "");
 
 	*ret = n > 0;
@@ -72,15 +70,15 @@ enum tw_status tw_catalogue_hooks_seal(struct tw_catalogue *c, const struct tw_s
 {
 	bool wipe;
 	struct tw_cat_list l = {a, ROWS_MOST, sizeof(struct secret), read_secret, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* all: at most a few of each project */
+	enum tw_status st = tw_cat_list(c, &l, err, /* full scan: at most a few per project */
 	        "SELECT project_id, hook_id, secret FROM webhook ORDER BY project_id, hook_id"
 	        " LIMIT ?",
 	        "i", (int64_t)ROWS_MOST);
 
 	*ret_lost = 0;
 	wipe = st == TW_OK && !tw_seal_lost(by) && any_plain(&l);
-	if (wipe) /* what stood there in plain text goes from its cell, and from the log; it holds
-	           * for this run of the server alone */
+	if (wipe) /* removes the plain text from its cell, and from the log; applies to this run of
+	           * the server only */
 		st = tw_db_run(c->writer, "PRAGMA secure_delete=ON", err);
 	if (st == TW_OK)
 		st = seal_all(c, by, &l, ret_lost, err);

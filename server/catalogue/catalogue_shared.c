@@ -1,6 +1,4 @@
-/*
- * catalogue_shared.c - a catalogue in which several servers are at work.
- */
+/* catalogue_shared.c - a catalogue shared by several servers. */
 #include <stdio.h>
 
 #include "server/catalogue/catalogue_internal.h"
@@ -102,7 +100,7 @@ enum tw_status tw_catalogue_is_served(struct tw_catalogue *c, bool *ret, struct 
 	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;
-	/* what tw_postgres_hold takes, had and given back */
+	/* takes and releases the lock of tw_postgres_hold */
 	st = tw_cat_first_int(db, &served, err,
 	        "SELECT CASE WHEN pg_try_advisory_lock(1953977199, hashtext(identity)) THEN NOT"
 	        " pg_advisory_unlock(1953977199, hashtext(identity)) ELSE true END"
@@ -113,8 +111,8 @@ enum tw_status tw_catalogue_is_served(struct tw_catalogue *c, bool *ret, struct 
 	return st;
 }
 
-/* It goes over when its time has run out; so it does when that is further ahead than anybody takes
- * it for, as after a fail-over to a machine whose clock is behind. */
+/* A lease changes its owner once it has expired, or if its end is further ahead than any lease
+ * lasts, as after a fail-over to a machine whose clock is behind. */
 static enum tw_status lead(struct tw_db *db, const char *what, const char *owner, int64_t lease_ms,
         int *ret, struct tw_err *err)
 {
@@ -131,8 +129,8 @@ static enum tw_status lead(struct tw_db *db, const char *what, const char *owner
 	        "ttiii", what, owner, now + lease_ms, now, now + LEAD_MOST_MS);
 }
 
-/* Not by the writer, which long work may have; and a lease that a fail-over takes back is harmless,
- * so it waits for no disk and no replica. */
+/* Not on the writer's connection, which may be busy for long; and losing a lease in a fail-over is
+ * harmless, so it waits for no disk and no replica. */
 static enum tw_status lead_apart(struct tw_db *db, const char *what, const char *owner,
         int64_t lease_ms, int *ret, struct tw_err *err)
 {
@@ -161,7 +159,7 @@ enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const
 	if (st != TW_OK)
 		return st;
 	st = lead_apart(db, what, owner, lease_ms, &mine, err);
-	tw_cat_done(c, db); /* what is open is rolled back */
+	tw_cat_done(c, db); /* rolls back an open transaction */
 	*ret = st == TW_OK && mine > 0;
 	return st;
 }

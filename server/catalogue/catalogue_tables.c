@@ -1,6 +1,6 @@
 #include "server/catalogue/catalogue_tables.h"
 
-/* Rows at once: where they hold bytes that may be many, few. */
+/* Rows per read: few for tables with large bytes. */
 enum { MANY = 1000, FEW = 32 };
 
 static const struct tw_table tables[] = {

@@ -1,5 +1,5 @@
 /*
- * catalogue_upgrade.c - brings the schema of a catalogue in SQLite forward.
+ * catalogue_upgrade.c - migrates the schema of a catalogue in SQLite.
  *
  * Migrations are numbered files; PRAGMA user_version is the number of the last one applied.  All
  * missing ones are applied in one transaction, after a copy of the catalogue was made.  If several
@@ -88,7 +88,7 @@ static int lock_folder(const char *folder)
 	return fd;
 }
 
-/* Copies the catalogue to catalogue.db.schema-N: the way back to the program that wrote it. */
+/* Copies the catalogue to catalogue.db.schema-N, for a downgrade to the program that wrote it. */
 static enum tw_status keep_old(struct tw_catalogue *c, int have, struct tw_err *err)
 {
 	char path[PATH_BYTES];
@@ -99,8 +99,8 @@ static enum tw_status keep_old(struct tw_catalogue *c, int have, struct tw_err *
 	return tw_cat_exec(c->writer, NULL, err, "VACUUM INTO ?", "t", path);
 }
 
-/* A connection that was opened before another process created the catalogue has not seen that its
- * pages have room for their sums, so a new one looks. */
+/* A connection opened before another process created the catalogue does not know that its pages
+ * have reserved space, so a new one checks. */
 static bool has_room(const struct tw_catalogue *c)
 {
 	struct tw_db *db = NULL;
@@ -141,7 +141,7 @@ static enum tw_status migrate(
 	return tw_cat_end(c, st, err);
 }
 
-/* Under the folder's lock.  Another process may have been quicker. */
+/* Call with the folder's lock held.  Another process may have done it already. */
 static enum tw_status copy_and_migrate(
         struct tw_catalogue *c, const struct tw_embedded *schema, struct tw_err *err)
 {

@@ -16,12 +16,12 @@ enum {
 	PATH_BYTES = 1500,
 	ADDRESS_BYTES = 1200,
 	IDENTITY_BYTES = 64,
-	LOCK_BYTE = 128 /* of catalogue.db-shm, held while anybody has it open */
+	LOCK_BYTE = 128 /* of catalogue.db-shm, locked while any process has it open */
 };
 
-struct told { /* by catalogue.url: a line each; the last is the folder's own id */
+struct told { /* contents of catalogue.url, one line each; the last is the folder's own id */
 	char address[ADDRESS_BYTES], identity[IDENTITY_BYTES], folder[IDENTITY_BYTES];
-	const char *store; /* where the files are, "" in the folder; not told by it */
+	const char *store; /* location of the files, "" in the folder; not from catalogue.url */
 };
 
 static bool path_of(const char *data, const char *name, char out[PATH_BYTES])
@@ -61,7 +61,7 @@ static enum tw_status read_told(const char *data, struct told *ret, struct tw_er
 	return TW_OK;
 }
 
-/* Replaced whole. */
+/* Replaces the file atomically. */
 static enum tw_status write_told(const char *data, const struct told *t, struct tw_err *err)
 {
 	char path[PATH_BYTES], made[PATH_BYTES];
@@ -111,8 +111,8 @@ static enum tw_status keep_told(
 	return write_told(data, now, err);
 }
 
-/* Is it the one that the folder had, and the folder or the store the one that it had?  The folder
- * is told first: where this ends in between, the next start goes on. */
+/* Verifies that catalogue and folder (or store) belong together.  The folder is written first: if
+ * this is interrupted in between, the next start continues. */
 static enum tw_status recognise(const char *data, const struct told *had, struct told *now,
         struct tw_catalogue *c, struct tw_err *err)
 {

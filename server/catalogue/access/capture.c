@@ -14,14 +14,14 @@ enum { CONDITIONS = sizeof conditions / sizeof *conditions - 1 };
 static const char *const members[] = {
         "name", "on", "scenario", "where", "share", "per_day", "record", NULL};
 
-/* --- are the rules in order? --- */
+/* --- validation --- */
 
 static enum tw_status wrong(const char *rule, const char *what, struct tw_err *err)
 {
 	return tw_fail(err, TW_BAD_REQUEST, "capture rule %.64s: %s", rule, what);
 }
 
-/* Names are part of addresses and counters: letters, digits and . _ - */
+/* Names are used in URLs and counters: letters, digits and . _ - */
 static bool is_name(const char *s)
 {
 	size_t len = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
@@ -29,7 +29,7 @@ static bool is_name(const char *s)
 	return len > 0 && len <= TW_CAPTURE_NAME_MAX && s[len] == '\0';
 }
 
-/* Many stars make matching slow. */
+/* Many stars would make matching slow. */
 static bool is_pattern(const json_t *v)
 {
 	const char *s = json_string_value(v);
@@ -160,7 +160,7 @@ enum tw_status tw_capture_check(const json_t *doc, struct tw_err *err)
 	return st;
 }
 
-/* --- what a device is told --- */
+/* --- response to a device --- */
 
 static bool one_fits(const json_t *patterns, const char *text)
 {

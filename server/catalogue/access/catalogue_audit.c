@@ -1,5 +1,6 @@
 /*
- * catalogue_audit.c - the record of changes: written with each, read by admins, kept for a time.
+ * catalogue_audit.c - the audit log: written with each change, read by admins, deleted after a
+ * time.
  */
 #include "server/base/audit.h"
 
@@ -33,7 +34,7 @@ const struct tw_actor *tw_actor_get(void)
 	return actor_is_set ? &actor : &the_server;
 }
 
-/* Who became another by sudo; NULL: nobody, or no name of an account. */
+/* The user who ran sudo; NULL: none, or not a valid account name. */
 static const char *before_sudo(void)
 {
 	const char *name = getenv("SUDO_USER");
@@ -70,7 +71,7 @@ static struct tw_str shortened(const char *text)
 		return s;
 	s.len = MAX_FACT;
 	while (s.len && ((unsigned char)s.ptr[s.len] & 0xC0) == 0x80)
-		s.len--; /* not within a character */
+		s.len--; /* at a character boundary */
 	return s;
 }
 
@@ -86,7 +87,7 @@ static void put_facts(struct tw_buf *out, const struct tw_change *ch)
 	(void)tw_buf_add(out, "", 1);
 }
 
-/* PostgreSQL's own counters would go on where a transaction is rolled back. */
+/* PostgreSQL's sequences would advance even if the transaction is rolled back. */
 #define WRITTEN "at_ms,project_id,by_kind,by_id,by_name,address,request_id,action,target,facts"
 #define VALUES  "?,?,?,?,?,?,?,?,?,?"
 
@@ -134,7 +135,7 @@ const char *tw_cat_number(int64_t n, char out[TW_NUMBER_BYTES])
 static enum tw_status select_entries(struct tw_cat_query *q, struct tw_db *db,
         const struct tw_audit_query *of, struct tw_err *err)
 {
-	/* audit_by_project, or the primary key when all are asked for; the rest is filtered */
+	/* audit_by_project, or the primary key for all projects; the rest is filtered */
 #define AUDIT_COLUMNS                                                                              \
 	"SELECT entry_id, at_ms, project_id, by_kind, by_id, by_name, address, request_id, "       \
 	"action,"                                                                                  \

@@ -65,7 +65,7 @@ static enum tw_status end_as(
 
 /* --- roles --- */
 
-/* The project of that name, and the role that the person has in it. */
+/* The id of the project, and the person's role in it. */
 static enum tw_status read_role(struct tw_db *db, const char *project, const char *user_id,
         char ret_id[TW_ID_BYTES], enum tw_scope *ret, struct tw_err *err)
 {
@@ -145,7 +145,7 @@ static enum tw_status give(struct tw_db *db, struct account *a, const struct tw_
 	return st;
 }
 
-/* --- whose account it is --- */
+/* --- the account --- */
 
 static enum tw_status insert_identity(struct tw_db *db, const struct tw_identity *who,
         const struct account *a, const struct tw_actor *by, struct tw_err *err)
@@ -181,7 +181,7 @@ static enum tw_status linked(enum tw_identity_end *ret_end, struct tw_err *err)
 	                "person"));
 }
 
-/* Whoever signed out, or was made to, since they asked for the link does not get it. */
+/* A person who signed out, or was signed out, after requesting the link does not get it. */
 static enum tw_status judge_asker(struct tw_db *db, const struct tw_identity *who,
         enum tw_identity_end *ret_end, struct tw_err *err)
 {
@@ -200,7 +200,7 @@ static enum tw_status judge_asker(struct tw_db *db, const struct tw_identity *wh
 	return st;
 }
 
-/* To the account that asked for it when it was signed in by its password. */
+/* Links to the account that requested it, which was signed in by password. */
 static enum tw_status link_account(struct tw_db *db, const struct tw_identity *who,
         struct account *ret, enum tw_identity_end *ret_end, struct tw_err *err)
 {
@@ -268,7 +268,7 @@ static enum tw_status find_account(struct tw_db *db, const struct tw_identity *w
 	return st;
 }
 
-/* --- all of it --- */
+/* --- sign-in --- */
 
 static enum tw_status sign_in(struct tw_db *db, const struct tw_identity *who,
         const struct tw_session *s, enum tw_identity_end *ret_end, struct tw_err *err)
@@ -305,7 +305,7 @@ static enum tw_status set(
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* identity_by_user */
 	        "DELETE FROM identity WHERE user_id=? AND issuer=?", "tt", a->id, to->issuer);
 
-	if (st == TW_OK) /* whoever came by the old link goes */
+	if (st == TW_OK) /* ends sessions begun through the old link */
 		st = tw_cat_exec(db, NULL, err, "DELETE FROM session WHERE user_id=?", "t", a->id);
 	if (st == TW_OK && !*to->subject)
 		return tw_cat_audit(db,

@@ -1,9 +1,9 @@
 /*
- * catalogue_key.c - keys of projects: what they may do, until when, and who used them last.
+ * catalogue_key.c - keys of projects: permissions, expiry, last use.
  *
- * A key keeps its id and name when its secret is replaced; for a time both
- * secrets are good, so that nothing in the field stops.  A key is looked up with
- * every request, so that whatever ends it holds at once.
+ * A key keeps its id and name when its secret is replaced; for a time both secrets are valid, so
+ * that clients in the field keep working.  A key is looked up with every request, so a revocation
+ * takes effect immediately.
  */
 #include "server/catalogue/catalogue_internal.h"
 
@@ -14,10 +14,11 @@
 
 enum { SEEN_EVERY_MS = 60000 };
 
-struct found { /* a row of api_key by one of its secrets */
+struct found { /* a row of api_key, found by one of its secrets */
 	struct tw_caller caller;
-	int64_t seen_ms, ends_ms, revoked_ms; /* ends_ms 0: not by itself */
-	bool old;                             /* by the secret before the last rotation */
+	int64_t seen_ms, ends_ms, revoked_ms; /* ends_ms 0: no expiry */
+	bool old;                             /* found by the secret from before the last
+	                                       * rotation */
 };
 
 enum tw_status tw_catalogue_key_add(struct tw_catalogue *c, const struct tw_key_new *k,
@@ -46,7 +47,7 @@ enum tw_status tw_catalogue_key_add(struct tw_catalogue *c, const struct tw_key_
 	return st;
 }
 
-/* --- who shows this secret --- */
+/* --- lookup by secret --- */
 
 static enum tw_status look_up(
         struct tw_db *db, const uint8_t hash[32], struct found *ret, struct tw_err *err)
@@ -76,7 +77,7 @@ static enum tw_status look_up(
 	return tw_cat_close(&q, err);
 }
 
-/* Whoever is told this holds the secret, so it may be told why it does not work any more. */
+/* The client has the secret, so the error may say why it no longer works. */
 static enum tw_status judge(const struct found *f, int64_t now, struct tw_err *err)
 {
 	if (f->revoked_ms)
@@ -90,7 +91,7 @@ static enum tw_status judge(const struct found *f, int64_t now, struct tw_err *e
 	               : "the key has expired; ask an admin of the project for another");
 }
 
-/* Best effort: a key must work, and at once, even when this cannot be noted. */
+/* Best effort: the key must work, without delay, even if this cannot be recorded. */
 static void note_seen(struct tw_catalogue *c, const struct found *f, const char *from, int64_t now)
 {
 	enum tw_status st = tw_cat_begin_soon(c, NULL);
@@ -232,7 +233,7 @@ enum tw_status tw_catalogue_key_get(struct tw_catalogue *c, const char *project_
 	return st;
 }
 
-/* --- the end of secrets --- */
+/* --- rotation and revocation --- */
 
 int64_t tw_key_old_until(const struct tw_key_row *row, int64_t until_ms)
 {
@@ -256,7 +257,7 @@ enum tw_status tw_catalogue_key_rotate(struct tw_catalogue *c, const struct tw_k
 	        key_id);
 	if (st == TW_OK && changed == 0)
 		st = no_such_key(err);
-	/* whoever signed in with the old secret may have stolen it */
+	/* sessions begun with the old secret may be a thief's */
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err,
 		        "UPDATE session SET expires_ms=min(expires_ms,?)"

@@ -1,10 +1,10 @@
 /*
- * catalogue_key_lock.c - locks of names that several servers have to agree on, while one of them is
- * at work elsewhere: of PostgreSQL, held by a connection of their own.
+ * catalogue_key_lock.c - named locks among several servers, held during work outside the database:
+ * PostgreSQL's advisory locks, on a separate connection.
  *
- * No transaction is open meanwhile, and a server that dies leaves none behind.  A connection that
- * was lost has lost all of them, and the one after it may have had the same since, for another
- * thread: a lock is of the connection that it was had by.
+ * No transaction stays open, and a dead server leaves no lock.  A lost connection loses all its
+ * locks, and its successor may have taken the same lock for another thread: so a lock is identified
+ * by its connection's session.
  */
 #include "server/catalogue/catalogue_internal.h"
 
@@ -17,7 +17,7 @@ static uint64_t hash(uint64_t h, const char *text)
 	return h;
 }
 
-/* What the catalogue is called there is the same for all, by whatever address they have it. */
+/* The lock's identity must be the same for all servers, whatever address they use. */
 static enum tw_status open_locker(struct tw_catalogue *c, struct tw_err *err)
 {
 	char identity[IDENTITY_BYTES] = "";
@@ -27,8 +27,8 @@ static enum tw_status open_locker(struct tw_catalogue *c, struct tw_err *err)
 	return st == TW_OK ? tw_cat_reader_new(c, &c->locker, err) : st;
 }
 
-/* Names share a lock where their hashes are equal: they wait for one another then.  *session is
- * that of the lock, 0: of a new one, and which it is of then.  Of one that is over it is no. */
+/* Names with equal hashes share a lock, and wait for each other.  *session identifies the lock's
+ * connection; 0: a new lock, for which it is set.  The result is false for an earlier session. */
 static enum tw_status ask(struct tw_catalogue *c, const char *sql, const char *name,
         uint64_t *session, bool *ret, struct tw_err *err)
 {
@@ -64,7 +64,7 @@ enum tw_status tw_catalogue_key_lock(struct tw_catalogue *c, const char *name, b
 	return st;
 }
 
-/* The lock's number stands there in two halves. */
+/* pg_locks shows the lock's number in two halves. */
 enum tw_status tw_catalogue_key_held(struct tw_catalogue *c, const char *name, uint64_t session,
         bool *ret_held, struct tw_err *err)
 {

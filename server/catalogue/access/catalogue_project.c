@@ -109,7 +109,7 @@ enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
 	return st;
 }
 
-/* *ret_n: how many there are, *ret_known: how many of them c has, too. */
+/* *ret_n: their number, *ret_known: how many of them c has too. */
 static enum tw_status compare_projects(struct tw_catalogue *c, struct tw_db *other, size_t *ret_n,
         size_t *ret_known, struct tw_err *err)
 {

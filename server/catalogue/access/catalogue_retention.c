@@ -1,6 +1,4 @@
-/*
- * catalogue_retention.c - what a project uses, and what of it is oldest.
- */
+/* catalogue_retention.c - a project's use of storage, and its oldest traces. */
 #include "server/catalogue/catalogue_row.h"
 
 enum { OLD_MAX = 4096 };
@@ -111,7 +109,7 @@ static enum tw_status select_old(struct tw_catalogue *c, const char *sql,
 #define PARTS_OF                                                                                   \
 	"(SELECT coalesce(sum(bytes),0) FROM part p WHERE p.project_id=trace.project_id"           \
 	" AND p.trace_id=trace.trace_id"
-/* Neither pinned nor kept for what it is worth. */
+/* Neither pinned nor kept for a reason. */
 #define MAY_GO                                                                                     \
 	" AND pinned=0 AND kept_for='' AND (?4=0 OR (title='' AND annotations=0))"                 \
 	" AND NOT (created_ms>=?5 AND " TW_TRACE_IS_FIRST ") "
@@ -153,7 +151,7 @@ enum tw_status tw_catalogue_oldest_archived(struct tw_catalogue *c, const struct
 	        of, a, ret, ret_n, err);
 }
 
-/* From group to group of ANRs, and not over all that are in them. */
+/* Steps from group to group of ANRs, not over all their reports. */
 #define NEXT_GROUP(behind)                                                                         \
 	"(SELECT n.anr FROM trace n INDEXED BY trace_of_anr WHERE n.project_id=?1 AND "            \
 	"n.anr>" behind " AND n.anr<>'' ORDER BY n.anr LIMIT 1)"
@@ -178,7 +176,7 @@ enum tw_status tw_catalogue_firsts_since(struct tw_catalogue *c, const struct tw
 	        of, a, &rows, &n, err);
 
 	*ret_ms = INT64_MAX;
-	/* one too large is the last: it must not take the others with it */
+	/* one that is too large ends the list: it must not take the others with it */
 	for (size_t i = 0; st == TW_OK && i < n && bytes > 0; i++) {
 		bytes -= rows[i].bytes < bytes ? rows[i].bytes : bytes;
 		*ret_ms = rows[i].created_ms;
@@ -208,9 +206,9 @@ enum tw_status tw_catalogue_decoded_drop(
 	st = tw_cat_exec(c->writer, &changed, err,
 	        "UPDATE trace SET state=4, file_bytes=0, file_sha256='' WHERE project_id=? AND"
 	        " trace_id=? AND state=2 AND upload_kept=1 AND pinned=0 AND kept_for=''"
-	        " AND folded<>0 AND hung<>0 AND (detected<>0 OR folded<>1)", /* it is counted from
-	                                                                      * its decoded file
-	                                                                      */
+	        " AND folded<>0 AND hung<>0 AND (detected<>0 OR folded<>1)", /* rollups are computed
+	                                                                      * from its decoded
+	                                                                      * file */
 	        "tt", project_id, trace_id);
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "the trace changed meanwhile");
@@ -218,7 +216,7 @@ enum tw_status tw_catalogue_decoded_drop(
 	        c, st, &(struct tw_change){"decoded.delete", project_id, trace_id}, err);
 }
 
-/* What of a trace's parts goes with its upload; the device's own trace is shown, so it stays. */
+/* The parts deleted with the upload; the device's own trace is shown, so it stays. */
 static enum tw_status read_contents(struct tw_db *db, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_blob_list *ret, struct tw_err *err)
 {

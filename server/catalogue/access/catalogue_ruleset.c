@@ -1,6 +1,4 @@
-/*
- * catalogue_ruleset.c - rules of a project, all their versions.
- */
+/* catalogue_ruleset.c - versioned rules of a project. */
 #include "server/catalogue/access/catalogue_ruleset.h"
 
 #include "server/catalogue/catalogue_internal.h"

@@ -1,8 +1,8 @@
 /*
- * catalogue_session.c - sessions and the links that begin one.
+ * catalogue_session.c - sessions and one-time sign-in links.
  *
- * A session is looked up with every request of the page, so that whatever ends
- * it (time, sign-out, a role taken away, a key revoked) holds at once.
+ * A session is looked up with every request of the page, so that its end (timeout, sign-out, a
+ * removed role, a revoked key) takes effect immediately.
  */
 #include "server/catalogue/access/catalogue_user.h"
 
@@ -31,7 +31,7 @@ static void copy_text(const struct tw_cat_query *q, int col, char *out, size_t c
 	(void)snprintf(out, cap, "%s", text ? text : "");
 }
 
-struct holder { /* who a session is of, for the record */
+struct holder { /* the owner of a session, for the audit log */
 	char user_id[TW_ID_BYTES], name[TW_USER_NAME_BYTES];
 	char project_id[TW_ID_BYTES], key_id[TW_ID_BYTES];
 	struct tw_actor actor;
@@ -64,7 +64,7 @@ static enum tw_status read_holder(struct tw_db *db, const uint8_t hash[32], stru
 	return tw_cat_close(&q, err);
 }
 
-/* Whoever signs in or out is only known by the session. */
+/* The actor of a sign-in or sign-out is only known from the session. */
 static enum tw_status audit_session(struct tw_db *db, const char *action, const uint8_t hash[32],
         const char *how, struct tw_err *err)
 {
@@ -195,7 +195,7 @@ static enum tw_status key_scope(struct tw_db *db, struct tw_caller *caller, stru
 	return st == TW_OK && caller->scope == TW_SCOPE_PUBLIC ? over(err) : st;
 }
 
-/* The project that was asked for, or the first of those they have a role in. */
+/* The requested project, or the first in which the person has a role. */
 static enum tw_status choose_project(struct tw_db *db, bool is_admin, const char *project,
         struct tw_caller *caller, struct tw_err *err)
 {
@@ -246,7 +246,7 @@ static enum tw_status person_seen(struct tw_catalogue *c, const struct found *f,
 	        "UPDATE \"user\" SET last_seen_ms=? WHERE user_id=?", "it", now, f->caller.user_id);
 }
 
-/* Best effort: a request is answered even when this cannot be noted. */
+/* Best effort: the request is served even if this cannot be recorded. */
 static void note_seen(struct tw_catalogue *c, const uint8_t hash[32], const struct found *f)
 {
 	int64_t now = tw_unix_ms();
@@ -307,7 +307,7 @@ static enum tw_status read_person(
 	return tw_cat_close_after(&q, st, err);
 }
 
-/* Best effort, as of a session. */
+/* Best effort, as for a session. */
 static void note_person_seen(struct tw_catalogue *c, const struct found *f)
 {
 	int64_t now = tw_unix_ms();

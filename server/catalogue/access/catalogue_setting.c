@@ -1,6 +1,4 @@
-/*
- * catalogue_setting.c - what a project's people chose.
- */
+/* catalogue_setting.c - settings of a project. */
 #include "server/catalogue/catalogue_internal.h"
 
 enum tw_status tw_catalogue_setting_get(struct tw_catalogue *c, const char *project_id,
@@ -37,7 +35,7 @@ enum tw_status tw_catalogue_setting_set(struct tw_catalogue *c, const char *proj
 
 	if (st != TW_OK)
 		return st;
-	/* two changes within a millisecond are told apart all the same */
+	/* two changes within a millisecond get different times */
 	st = tw_cat_exec(c->writer, NULL, err,
 	        "INSERT INTO project_setting(project_id,key,value,updated_ms) VALUES(?,?,?,?)"
 	        " ON CONFLICT(project_id,key) DO UPDATE SET value=excluded.value,"

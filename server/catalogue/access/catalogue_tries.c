@@ -10,7 +10,7 @@ static enum tw_status empty_at(
 	        "SELECT empty_ms FROM signin_try WHERE what=?", "i", (int64_t)b->key);
 }
 
-/* No bucket holds more than it holds: what says so was written before the database's clock was put
+/* Limits a bucket to its capacity: a larger value was written before the database's clock was set
  * back. */
 static enum tw_status pull_back(
         struct tw_db *db, const struct tw_throttle_ask *ask, int64_t now, struct tw_err *err)
@@ -24,7 +24,7 @@ static enum tw_status pull_back(
 	return st;
 }
 
-/* *ret_over: there is something to pull back. */
+/* *ret_over: a bucket must be limited. */
 static enum tw_status longest_wait(struct tw_db *db, const struct tw_throttle_ask *ask, int64_t now,
         int64_t *ret, bool *ret_over, struct tw_err *err)
 {
@@ -69,7 +69,7 @@ static enum tw_status take(
 {
 	enum tw_status st = make_room(db, now, ask->n, err);
 
-	for (size_t i = 0; st == TW_OK && i < ask->n; i++) /* what is empty is gone by now */
+	for (size_t i = 0; st == TW_OK && i < ask->n; i++) /* empty buckets were deleted above */
 		st = tw_cat_exec(db, NULL, err,            /* primary key */
 		        "INSERT INTO signin_try(what,empty_ms) VALUES(?1,?2) ON CONFLICT (what) DO"
 		        " UPDATE SET empty_ms=signin_try.empty_ms+?3",
@@ -102,7 +102,7 @@ enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_thrott
 	enum tw_status st = look(c, ask, ret_wait_ms, &over, err);
 
 	if (st != TW_OK || (!over && (*ret_wait_ms || !count)))
-		return st; /* who is told to wait costs no write */
+		return st; /* a refusal needs no write */
 	st = tw_cat_begin(c, err);
 	if (st != TW_OK)
 		return st;

@@ -121,7 +121,7 @@ enum tw_status tw_catalogue_user_get(
 	return st;
 }
 
-/* What the record calls someone; TW_NOT_FOUND when there is no such account. */
+/* The name for the audit log; TW_NOT_FOUND if there is no such account. */
 static enum tw_status name_of(
         struct tw_db *db, const char *user_id, char ret[TW_USER_NAME_BYTES], struct tw_err *err)
 {
@@ -188,7 +188,7 @@ enum tw_status tw_catalogue_user_remove(
 	if (st != TW_OK)
 		return st;
 	st = name_of(c->writer, user_id, name, err);
-	if (st == TW_OK) /* roles and sessions go by their foreign keys */
+	if (st == TW_OK) /* roles and sessions are deleted by their foreign keys */
 		st = tw_cat_exec(
 		        c->writer, NULL, err, "DELETE FROM \"user\" WHERE user_id=?", "t", user_id);
 	return tw_cat_end_audited(c, st, &(struct tw_change){"user.remove", "", name}, err);
@@ -317,7 +317,7 @@ enum tw_status tw_catalogue_user_projects(struct tw_catalogue *c, const char *us
 	struct tw_cat_query q;
 	size_t n_all;
 	struct tw_db *db;
-	/* a person's projects are among all: room for these is enough */
+	/* a person's projects are a subset of all: enough space */
 	enum tw_status st = tw_catalogue_projects(c, a, &all, &n_all, err);
 
 	if (st == TW_OK)

@@ -1,6 +1,4 @@
-/*
- * catalogue_anr.c - groups of ANRs: how many, whose, since when, and which traces show them.
- */
+/* catalogue_anr.c - groups of ANRs: counts, users, time range, example traces. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +7,7 @@
 enum { SLICES_MAX = 100, DAYS_MAX = 50000 };
 #define SUMS_BYTES ((size_t)256 << 20)
 
-/* Reports of a group: from an index that has all that is asked for, so that no row of theirs is
- * read. */
+/* Reports of a group, from a covering index, so that none of their rows is read. */
 #define FROM_ONE                                                                                   \
 	" FROM hang h INDEXED BY hang_anr_of_key WHERE" TW_HANG_WHERE " AND h.anr=1 AND h.key=?11"
 
@@ -20,7 +17,7 @@ static enum tw_status no_room(struct tw_err *err)
 	        "this is too much for one answer; narrow the filter or the time");
 }
 
-/* Reports have one kind alone (hang_tally.h). */
+/* Reports have only one kind (hang_tally.h). */
 static const struct tw_tally_part *sums_of(const struct tw_tally *t)
 {
 	static const struct tw_tally_part none = {.sum = {.holder = ""}};
@@ -55,7 +52,7 @@ static void sort(struct tw_tallies *all, int (*how)(const void *pa, const void *
 
 /* --- groups --- */
 
-/* What its last report is called; false: it is gone, or there is no memory. */
+/* The title of its last report; false: it is gone, or out of memory. */
 static bool read_group(const struct tw_cat_query *q, struct tw_arena *a, struct tw_anr_group *r)
 {
 	r->kind = tw_cat_text(q, 0, a);
@@ -80,7 +77,7 @@ static struct tw_anr_group group_of(const struct tw_tally *t)
 	        .last_ms = p->sum.last_ms};
 }
 
-/* One whose last report was taken out meanwhile is passed over. */
+/* Skips a group whose last report was removed in the meantime. */
 static enum tw_status name_group(struct tw_db *db, struct tw_stmt **kept,
         const struct tw_tally_ask *ask, const char *newest, struct tw_arena *a,
         struct tw_anr_group *g, bool *ret_there, struct tw_err *err)
@@ -142,7 +139,7 @@ enum tw_status tw_catalogue_anr_groups(struct tw_catalogue *c, const char *proje
 	return *ret ? name_groups(c, &ask, &all, *ret, ret_n, err) : no_room(err);
 }
 
-/* --- how many --- */
+/* --- counts --- */
 
 static enum tw_status count_pending(struct tw_catalogue *c, const char *project_id, int64_t rules,
         struct tw_anr_sums *ret, struct tw_err *err)
@@ -186,7 +183,7 @@ enum tw_status tw_catalogue_anr_sums(struct tw_catalogue *c, const char *project
 	enum tw_status st = all.arena ? TW_OK : tw_oom(err);
 
 	*ret = (struct tw_anr_sums){0};
-	if (st == TW_OK) /* first: what is keyed by then is in the sums */
+	if (st == TW_OK) /* first: reports grouped later are then in the rollups */
 		st = count_pending(c, project_id, rules, ret, err);
 	if (st == TW_OK)
 		st = sum_up(c, &ask, &all, ret, err);
@@ -194,7 +191,7 @@ enum tw_status tw_catalogue_anr_sums(struct tw_catalogue *c, const char *project
 	return st;
 }
 
-/* --- over days, versions, devices --- */
+/* --- by day, version, device --- */
 
 static enum tw_status take_slices(struct tw_tallies *all, size_t limit, struct tw_anr_slice **ret,
         size_t *ret_n, struct tw_err *err)
@@ -231,7 +228,7 @@ static bool read_slice(const struct tw_cat_query *q, struct tw_arena *a, void *r
 	"SELECT h.key, " value ", count(*) AS n, count(DISTINCT nullif(h.who,0))" FROM_ONE         \
 	" GROUP BY h.key, " value " ORDER BY n DESC, 2 LIMIT ?12"
 
-/* By what sums are not kept by. */
+/* By a dimension that rollups do not have. */
 static enum tw_status count_slices(struct tw_catalogue *c, const struct tw_tally_ask *ask,
         const char *sql, struct tw_arena *a, struct tw_anr_slice **ret, size_t *ret_n,
         struct tw_err *err)
@@ -286,7 +283,7 @@ static bool read_exemplar(const struct tw_cat_query *q, struct tw_arena *a, void
 	return r->trace_id && r->version_name && r->device && r->os && r->verdict;
 }
 
-/* The last ones, day by day, so that it ends with the day on which there are enough. */
+/* The latest ones, day by day, stopping at the day that completes the list. */
 #define EXEMPLARS(there)                                                                           \
 	"SELECT exemplar.trace_id, exemplar.version_name, exemplar.device, exemplar.os, "          \
 	"a.verdict, exemplar.created_ms, ?13"                                                      \

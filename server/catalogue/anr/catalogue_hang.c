@@ -1,7 +1,4 @@
-/*
- * catalogue_hang.c - traces are looked at for ANRs and locks: what is to do, what came of it, its
- * age.
- */
+/* catalogue_hang.c - extraction of ANRs and lock waits: pending traces, results, expiry. */
 #include "server/catalogue/anr/catalogue_tally_int.h"
 
 #include <stdio.h>
@@ -35,7 +32,7 @@ static enum tw_status mark(
 	        row->project_id, row->id);
 }
 
-/* A user by that name, else the installation that sent it. */
+/* The user with that name, or else the uploading installation. */
 static enum tw_status who_of(
         struct tw_db *db, const struct tw_hang *h, int64_t *ret, struct tw_err *err)
 {
@@ -132,14 +129,15 @@ int64_t tw_cat_install(const char *project_id, const char *name)
 	return (int64_t)(bits >> 1) + 1;
 }
 
-/* --- again, and age --- */
+/* --- reset and expiry --- */
 
-struct stretch { /* of a project's traces and of what they told, which outlives them, by id */
+struct stretch { /* a range of a project's trace ids, for traces and for their facts, which outlive
+	          * them */
 	const char *project_id;
 	char after[TW_ID_BYTES], last[TW_ID_BYTES];
 };
 
-/* The next so many; last is "" when fewer are left, which are meant too. */
+/* The next batch; last is "" for the final, smaller one. */
 static enum tw_status find_stretch(struct tw_db *db, struct stretch *io, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -175,7 +173,7 @@ static enum tw_status reset_stretch(struct tw_catalogue *c, struct stretch *io, 
 	return tw_cat_end(c, st, err);
 }
 
-/* Others write between the stretches; a trace that comes meanwhile is looked at anyway. */
+/* Other writers get turns between the batches; new traces are read anyway. */
 enum tw_status tw_catalogue_hang_reset(
         struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
@@ -221,7 +219,8 @@ enum tw_status tw_catalogue_hang_expire(
 	bool days = false;
 	enum tw_status st = a ? tw_cat_tally_expire(c, day, a, &days, err) : tw_oom(err);
 
-	if (st == TW_OK && !days) /* sums go first: nothing is taken out of them one by one */
+	if (st == TW_OK && !days) /* rollups first, so that reports need not be subtracted one by
+	                           * one */
 		st = tw_cat_list(c, &list, err, /* hang_by_age */
 		        "SELECT project_id, trace_id FROM hang WHERE day<? LIMIT ?", "ii", day,
 		        (int64_t)EXPIRED_AT_ONCE);

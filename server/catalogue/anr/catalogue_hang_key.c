@@ -1,6 +1,6 @@
 /*
- * catalogue_hang_key.c - what is kept of hangs is named and keyed: when it is new, when a mapping
- * came, when rules changed.  A few at a time, so that no transaction grows with the number of
+ * catalogue_hang_key.c - names and groups stored ANRs and lock waits: new ones, after a new
+ * mapping, after changed rules.  In batches, so that no transaction grows with the number of
  * traces.
  */
 #include "server/catalogue/anr/catalogue_tally_int.h"
@@ -9,7 +9,7 @@
 
 enum { MARKED_AT_ONCE = 256 };
 
-/* --- a mapping came --- */
+/* --- new mappings --- */
 
 struct rename {
 	const char *project_id, *build_id, *after_id;
@@ -44,7 +44,7 @@ static enum tw_status traces_of(
 	        "ttti", r->project_id, r->build_id, r->after_id, (int64_t)MARKED_AT_ONCE);
 }
 
-/* Nothing when another mapping came meanwhile: all begins anew. */
+/* Does nothing if another mapping arrived in the meantime, which restarts the renaming. */
 static enum tw_status go_on(struct tw_db *db, const struct rename *r, const char *last,
         bool *ret_ours, struct tw_err *err)
 {
@@ -100,7 +100,7 @@ enum tw_status tw_catalogue_hang_renames(struct tw_catalogue *c, bool *ret_more,
 	return st;
 }
 
-/* --- what is not named or keyed --- */
+/* --- pending facts --- */
 
 static bool read_stale(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
@@ -178,7 +178,7 @@ enum tw_status tw_catalogue_hang_stale(struct tw_catalogue *c, const char *proje
 	return st;
 }
 
-/* --- what came of it --- */
+/* --- results --- */
 
 static enum tw_status set_cause(struct tw_db *db, const struct tw_hang_stale *of,
         const struct tw_anr_cause *cause, struct tw_err *err)

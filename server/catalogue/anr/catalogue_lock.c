@@ -1,6 +1,4 @@
-/*
- * catalogue_lock.c - locks that threads waited for, over many traces.
- */
+/* catalogue_lock.c - lock waits over many traces. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,7 +23,7 @@ static unsigned kinds_of(const struct tw_lock_question *q)
 	return threads & (q->dumps == 0 ? OF_ALL : q->dumps == 1 ? OF_CALLS : OF_REPORTS);
 }
 
-/* With commas between them. */
+/* Separated by commas. */
 static const char *monitors_of(const struct tw_tally_part *p, struct tw_arena *a)
 {
 	const char *all = p->n_monitors ? p->monitors[0] : "";
@@ -35,7 +33,7 @@ static const char *monitors_of(const struct tw_tally_part *p, struct tw_arena *a
 	return all;
 }
 
-/* *ret_any false: nobody waited so; the method, or what the row is of, is the caller's to say. */
+/* *ret_any false: there were no such waits.  The caller sets the method or the row's dimension. */
 static enum tw_status row_of(const struct tw_tally *t, unsigned kinds, struct tw_arena *a,
         struct tw_lock_row *ret, bool *ret_any, struct tw_err *err)
 {
@@ -60,7 +58,7 @@ static enum tw_status row_of(const struct tw_tally *t, unsigned kinds, struct tw
 	return ret->monitors ? TW_OK : no_room(err);
 }
 
-/* --- all of them --- */
+/* --- ranking --- */
 
 struct ranked {
 	uint64_t rank;
@@ -136,7 +134,7 @@ enum tw_status tw_catalogue_locks(struct tw_catalogue *c, const char *project_id
 	return TW_OK;
 }
 
-/* --- over versions or days --- */
+/* --- by version or day --- */
 
 static const char *day_text(int64_t day, struct tw_arena *a)
 {

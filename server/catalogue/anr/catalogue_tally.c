@@ -1,10 +1,9 @@
 /*
- * catalogue_tally.c - reports are counted in the sums of their day, and sums that are worth nothing
- * any more go.
+ * catalogue_tally.c - adds reports to the rollups of their day, and deletes invalid rollups.
  *
- * Only what is named and keyed is counted, as long as no mapping or rules that came
- * are to change that.  A report's row says in which generation of its day it is
- * counted, so whoever asks reads those that are not beside the sums.
+ * Only named and grouped reports are added, as long as no pending mapping or rules will change
+ * them. A report's row has the generation of its day in which it was counted, so that queries read
+ * uncounted reports in addition to the rollups.
  */
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +43,7 @@ enum tw_status tw_cat_tally_undo(
 struct dims {
 	const char *texts[DIMS]; /* app, version_name, build_id, scenario, device_class, os */
 };
-struct sum { /* a row of hang_tally on its way; the first of a struct is what tallies are of */
+struct sum { /* a row of hang_tally being computed; first in a struct that rollups refer to */
 	enum tw_tally_what what;
 	bool fine;
 	struct dims dims;
@@ -53,12 +52,12 @@ struct counting {
 	struct tw_db *db;
 	const char *project_id;
 	int64_t day, generation, rules;
-	enum tw_tally_what what; /* that is being read */
-	struct tw_tallies sums;  /* their values point to struct sum, in the order of the list */
+	enum tw_tally_what what; /* the kind being read */
+	struct tw_tallies sums;  /* their values point to struct sum, in list order */
 	struct sum **of;
 	size_t cap;
 	struct tw_stmt *load, *store;
-	bool outdated; /* sums of generations before may be left */
+	bool outdated; /* rollups of earlier generations may be left */
 };
 
 static bool room(struct counting *c)
@@ -78,7 +77,7 @@ static bool room(struct counting *c)
 	return true;
 }
 
-/* What it is of; false: no memory. */
+/* Sets its dimensions; false: out of memory. */
 static bool begin_sum(
         struct counting *c, struct tw_tally *t, const char *name, const struct dims *d, bool fine)
 {
@@ -97,7 +96,7 @@ static bool begin_sum(
 	return fits && t->name;
 }
 
-/* The sum of that name and these dims; lengths keep apart what texts say. */
+/* The rollup of that name and these dimensions; stored lengths keep their texts distinct. */
 static struct tw_tally *sum_at(
         struct counting *c, const char *name, const struct tw_tally_report *r, bool fine)
 {
@@ -171,14 +170,14 @@ static enum tw_status read_picked(struct counting *c, struct tw_err *err)
 	        (s)->dims.texts[0], (s)->dims.texts[1], (s)->dims.texts[2], (s)->dims.texts[3],    \
 	        (s)->dims.texts[4], (s)->dims.texts[5]
 
-/* The texts may be longer than a row of PostgreSQL's indexes: hashes of them are the key there. */
+/* The texts may exceed the limit of PostgreSQL's indexes: there the key is their hashes. */
 #define HASHES                                                                                     \
 	TW_TALLY_HASH("?5")                                                                        \
 	"," TW_TALLY_HASH("?6||chr(31)||?7||chr(31)||?8||chr(31)||?9||chr(31)||?10||chr(31)||?11")
 #define SUM_UNIQUE TW_EITHER(SUM_KEY, "project_id,what,fine,day,name_hash,dims_hash")
 #define OF_SUM     "(" SUM_UNIQUE ")=(?1,?2,?3,?4," TW_EITHER("?5,?6,?7,?8,?9,?10,?11", HASHES) ")"
 
-/* What was counted before; of another generation it is worth nothing. */
+/* Adds the stored rollup; one of another generation is ignored. */
 static enum tw_status add_stored(
         struct counting *c, struct tw_tally *t, const struct sum *s, struct tw_err *err)
 {
@@ -220,7 +219,8 @@ static enum tw_status store(
 	return st;
 }
 
-/* Sums of generations before that one, some at a time: others write between. */
+/* Deletes rollups of generations before that one, in batches: other writers get turns in
+ * between. */
 static enum tw_status drop_some(struct tw_db *db, const char *project_id, int64_t day,
         int64_t before, int *ret_n, struct tw_err *err)
 {
@@ -232,7 +232,7 @@ static enum tw_status drop_some(struct tw_db *db, const char *project_id, int64_
 	        "tiii", project_id, day, before, (int64_t)DROPPED_AT_ONCE);
 }
 
-/* Where this is cut short they are read no more, and go with the day. */
+/* If this is interrupted, the rest is no longer read, and is deleted with the day. */
 static enum tw_status drop_outdated(
         struct tw_catalogue *c, const struct counting *k, struct tw_err *err)
 {
@@ -283,12 +283,12 @@ static enum tw_status count_some(struct counting *c, int *ret_n, struct tw_err *
 	return st == TW_OK ? end_day(c, err) : st;
 }
 
-/* Reports of a day that are to be counted; d is the day, parameter 2 the rules. */
+/* Uncounted reports of a day; d is the day, parameter 2 the rules. */
 #define SETTLED                                                                                    \
 	"SELECT 1 FROM hang h WHERE h.project_id=?1 AND h.day=d.day AND h.tallied<d.generation"    \
 	" AND h.keyed<>0 AND (h.anr=0 OR h.keyed=?2)"
 
-/* The first day that is over and has a report to be counted, or has many; -1: none. */
+/* The first past day with an uncounted report, or any day with many; -1: none. */
 static enum tw_status next_day(struct tw_catalogue *c, const struct tw_tally_due *due,
         int64_t *ret_day, struct tw_err *err)
 {
@@ -325,10 +325,10 @@ enum tw_status tw_catalogue_tally(
 	return st;
 }
 
-/* --- age --- */
+/* --- expiry --- */
 
-/* Some of its sums, and with the last of them the day itself.  Meanwhile no sum is of the day's
- * generation, so that none is read in part. */
+/* Deletes some of its rollups, and with the last of them the day itself.  Until then no rollup is
+ * of the day's generation, so that none is read partially. */
 static enum tw_status expire_some(
         struct tw_db *db, const char *project_id, int64_t day, struct tw_err *err)
 {

@@ -1,6 +1,4 @@
-/*
- * catalogue_tally_feed.c - rows of ANRs and of waits for locks become what is added up.
- */
+/* catalogue_tally_feed.c - converts rows of ANRs and lock waits to additions of rollups. */
 #include <string.h>
 
 #include "server/catalogue/anr/catalogue_tally_int.h"
@@ -27,7 +25,7 @@ static struct tw_tally_report report_of(const struct tw_cat_query *q)
 	        tw_cat_int(q, 9), tw_cat_int(q, 10)};
 }
 
-/* What each name gets of a report, before it has any waits. */
+/* The part of an addition that does not depend on its waits. */
 static struct tw_tally_one one_of(const struct tw_tally_report *r)
 {
 	struct tw_tally_one one = {.mask = 1,
@@ -68,7 +66,7 @@ struct wait {
 	const char *name;
 	struct tw_tally_one one;
 };
-struct trace { /* whose waits are being read */
+struct trace { /* the trace whose waits are being read */
 	struct tw_arena *arena;
 	char id[TW_ID_BYTES];
 	struct tw_tally_report report;
@@ -111,7 +109,7 @@ static bool take_wait(struct trace *t, const struct tw_cat_query *q)
 
 	if (!monitor || !owner || !holder)
 		return false;
-	if (t->n == TW_LOCKS_MAX) /* no trace has more */
+	if (t->n == TW_LOCKS_MAX) /* the limit per trace */
 		return true;
 	w->name = owner[0] ? owner : monitor;
 	w->one = one_of(&t->report);
@@ -127,8 +125,8 @@ static bool take_wait(struct trace *t, const struct tw_cat_query *q)
 	return true;
 }
 
-/* The waits of a name, or with "" all: what kinds there are is known before the first is told, and
- * the trace counts once for each kind. */
+/* The waits of a name, or of all with "": all kinds are known before the first is added, and the
+ * trace counts once per kind. */
 static bool tell(const struct trace *t, const char *name, tw_tally_sink sink, void *arg)
 {
 	unsigned mask = 0, told = 0;

@@ -1,6 +1,6 @@
 /*
- * catalogue_tally_read.c - sums of ANRs and locks for a question: of whole days from what is kept,
- * and beside it reports that are not counted yet.  A question by a label reads reports alone.
+ * catalogue_tally_read.c - rollups of ANRs and locks for a query: complete days from stored
+ * rollups, plus reports not counted yet.  A query by label reads only reports.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static bool is_fine(const struct tw_tally_ask *ask)
 	       f->scenario[0] || f->device_class[0] || f->os[0];
 }
 
-struct place { /* what a row of the answer may be of */
+struct place { /* the dimensions of a result row */
 	const char *name, *version, *os;
 	int64_t day;
 };
@@ -67,7 +67,7 @@ static bool take(void *arg, const struct tw_tally_report *of, const char *name,
 	return t && tw_tally_add(to->all->arena, t, one);
 }
 
-/* --- what is kept --- */
+/* --- stored rollups --- */
 
 static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struct tw_err *err)
 {
@@ -113,8 +113,8 @@ static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_e
 
 /* --- reports --- */
 
-/* Those that no sum counts, of each day that has any; or with a label all.  A day plus 0 is one day
- * to SQLite, and not all of the days that are asked for. */
+/* Uncounted reports of each day that has any; with a label all reports.  "A day plus 0" makes
+ * SQLite search one day instead of the whole range. */
 #define UNCOUNTED                                                                                  \
 	" FROM hang_day d CROSS JOIN hang h INDEXED BY hang_tallied",                              \
 	        " d.project_id=?1 AND d.day BETWEEN ?2 AND ?3 AND d.waiting=1 AND"                 \
@@ -167,7 +167,7 @@ enum tw_status tw_cat_tallies(struct tw_catalogue *c, const struct tw_tally_ask 
 {
 	struct answer to = {ask, all};
 	struct tw_db *db;
-	/* a report must not be met before and behind its way into the sums */
+	/* a report must not be read twice, before and after it is added to the rollups */
 	enum tw_status st = tw_cat_snapshot(c, &db, err);
 
 	if (st != TW_OK)

@@ -6,11 +6,11 @@
 
 enum { POSTPONED = -2 }; /* trace.detected */
 
-/* --- what is to do --- */
+/* --- pending traces --- */
 
 struct todo {
 	const char *project_id;
-	int64_t from, to; /* numbers */
+	int64_t from, to; /* numbers of rules */
 	uint32_t limit;
 };
 
@@ -74,7 +74,7 @@ enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *pr
 	return st;
 }
 
-/* --- what was found --- */
+/* --- findings --- */
 
 /* What rules looked at it; below 0: postponed or unreadable.  *ret_there: it is ready, and counted
  * in rollups: one that is not is looked at when it is, so that what was found has cells to be kept
@@ -104,8 +104,8 @@ static enum tw_status mark(
 	        "itt", number, of->project_id, of->trace_id);
 }
 
-/* In cells that are there alone: labels that are counted by since have none for it, and those of
- * a day that is too old are gone. */
+/* Only in existing cells: labels indexed later have no cell for it, and those of an expired day are
+ * deleted. */
 static enum tw_status insert_all(
         struct tw_db *db, const struct tw_found_trace *t, struct tw_err *err)
 {
@@ -122,9 +122,8 @@ static enum tw_status insert_all(
 	return st;
 }
 
-/* By other rules it stays in the cells it was kept in: labels that are counted by since are not
- * those it was counted by.  The first time, and after its day was counted again, it is kept anew.
- */
+/* With other rules it stays in the cells it was stored in, as labels indexed later are not those it
+ * was counted by.  The first time, and after its day was counted again, cells are chosen anew. */
 static enum tw_status put(
         struct tw_db *db, const struct tw_found_trace *t, int64_t before, struct tw_err *err)
 {

@@ -90,7 +90,7 @@ static enum tw_status put_rows(struct tw_db *db, const struct tw_rollup_due *of,
 	return st;
 }
 
-/* Packs are numbered as the first of what they hold was. */
+/* A pack gets the number of its first row. */
 enum tw_status tw_catalogue_post_pack(struct tw_catalogue *c, const struct tw_rollup_due *of,
         const struct tw_post_row *loose, size_t n, const struct tw_str rows[TW_POST_ROWS],
         struct tw_err *err)
@@ -170,7 +170,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* A number whose name fits. */
+/* Adds a method whose name fits. */
 static void choose(struct choosing *k, const struct tw_cat_query *q, const char *name)
 {
 	k->all = k->rows && k->n < k->of->limit;
@@ -186,10 +186,10 @@ static enum tw_status judge(
 	return k->of->fits ? k->of->fits(k->of->arg, name, ret_fits, err) : TW_OK;
 }
 
-/* Names come in order: one that fits is judged once for all its numbers. */
+/* Names are sorted: each is checked once for all its methods. */
 static enum tw_status choose_names(struct choosing *k, struct tw_cat_query *q, struct tw_err *err)
 {
-	const char *last = ""; /* that fitted */
+	const char *last = ""; /* the last one that fits */
 	enum tw_status st = TW_OK;
 	bool fits = false;
 

@@ -10,11 +10,11 @@
 const char *const tw_regress_status_words[TW_REGRESS_STATUSES + 1] = {
         "open", "acknowledged", "fixed", "returned", NULL};
 
-/* Days between which two changes of a series without a version are one. */
+/* Changes of a series without a version are the same if at most this many days apart. */
 #define SAME_DAYS "3"
 #define KEPT_FOR  "regression"
 
-struct known { /* what is there of a finding */
+struct known { /* the stored regression for a result */
 	char id[TW_ID_BYTES];
 	int64_t status, fixed_day;
 	const char *fixed_in; /* in the arena */
@@ -56,7 +56,7 @@ static enum tw_status find_same(struct tw_db *db, const char *project_id,
 	return st == TW_OK ? read_known(&q, ret, a, err) : st;
 }
 
-/* One of the series that was fixed before this one began. */
+/* A regression of the series that was fixed before this one began. */
 static enum tw_status find_fixed(struct tw_db *db, const char *project_id,
         const struct tw_regress_found *f, struct tw_arena *a, struct known *ret, struct tw_err *err)
 {
@@ -99,8 +99,8 @@ static enum tw_status insert(struct tw_db *db, const char *project_id,
 	        f->base, f->head, f->day, status, earlier->id, now, (int64_t)f->kind);
 }
 
-/* The day on which somebody opened it again last (the server never does), 0 nobody did; whether
- * that version was said. */
+/* The last day on which a person reopened it (the server never does), 0 none; and whether that
+ * version is in its history. */
 static enum tw_status read_said(struct tw_db *db, const char *project_id, const struct known *k,
         const char *version, int64_t *ret_day, int64_t *ret_said, struct tw_err *err)
 {
@@ -122,9 +122,8 @@ static enum tw_status read_said(struct tw_db *db, const char *project_id, const 
 	        "ttt", project_id, k->id, version);
 }
 
-/* Is it news that it is fixed?  What a person said stays; and who opened it again knew of the
- * versions and days that were there by then, of which another may be the first to pass at each
- * look. */
+/* Whether to report it as fixed.  A person's status is kept; and a person who reopened it knew the
+ * versions and days of that time, of which a different one may be the first to pass at each run. */
 static enum tw_status says_fixed(struct tw_db *db, const char *project_id,
         const struct tw_regress_found *f, const struct known *k, bool *ret, struct tw_err *err)
 {
@@ -140,7 +139,7 @@ static enum tw_status says_fixed(struct tw_db *db, const char *project_id,
 	return st;
 }
 
-/* A person's word that it is fixed stays. */
+/* A "fixed" status set by a person is kept. */
 static enum tw_status update(struct tw_db *db, const char *project_id, const struct known *k,
         const struct tw_regress_found *f, bool says_fixed, struct tw_err *err)
 {
@@ -164,8 +163,8 @@ static enum tw_status update(struct tw_db *db, const char *project_id, const str
 
 enum { REGRESSIONS_KEPT = 2000, KEEP_DAYS = 400, EVIDENCE_DAYS = 90 };
 
-/* Evidence of what is fixed, or was not seen for long, may go; so that no device fills the disk
- * with what it makes look slower. */
+/* Unprotects evidence of regressions that are fixed or were not seen for long, so that no device
+ * can fill the disk by appearing slower. */
 static enum tw_status tidy(struct tw_db *db, const char *project_id, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
@@ -199,7 +198,7 @@ static enum tw_status has_room(
 	return st;
 }
 
-/* Retention leaves the evidence. */
+/* Protects the evidence from retention. */
 static enum tw_status keep_trace(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
@@ -211,7 +210,7 @@ static enum tw_status keep_trace(
 	        "tt", project_id, trace_id);
 }
 
-/* A new one, with its evidence. */
+/* Adds a regression with its evidence. */
 static enum tw_status begin(struct tw_db *db, const char *project_id,
         const struct tw_regress_found *f, struct tw_arena *a, struct known *ret, struct tw_err *err)
 {
@@ -227,7 +226,8 @@ static enum tw_status begin(struct tw_db *db, const char *project_id,
 	return st == TW_OK ? keep_trace(db, project_id, f->after_trace, err) : st;
 }
 
-/* What is there already when a project is looked at first, and was fixed long ago, is no news. */
+/* Regressions that exist when a project is first examined, and were fixed long ago, cause no
+ * event. */
 static enum tw_status tell(struct tw_db *db, const char *project_id, const struct known *k,
         const struct tw_regress_found *f, bool is_new, bool says_fixed, struct tw_err *err)
 {
@@ -395,7 +395,7 @@ enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, 
 	return tw_cat_close_after(&q, st, err);
 }
 
-/* Within the transaction: the status it had. */
+/* Call in the transaction, with the previous status. */
 static enum tw_status note_said(struct tw_db *db, const char *project_id, const char *id,
         int64_t before, const struct tw_regression_said *what, struct tw_err *err)
 {

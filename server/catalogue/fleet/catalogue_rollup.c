@@ -1,6 +1,4 @@
-/*
- * catalogue_rollup.c - traces are folded: named, marked, and their deltas left.
- */
+/* catalogue_rollup.c - counts traces in rollups: stores names, marks the trace, adds deltas. */
 #include "server/catalogue/fleet/catalogue_rollup.h"
 
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
@@ -21,7 +19,7 @@ static enum tw_status add_method(struct tw_db *db, struct tw_stmt **kept, const 
 	        m->name, m->descriptor, (int64_t)m->named, day);
 }
 
-/* A mapping that came since has gone over the names before these were among them. */
+/* A mapping that arrived in the meantime was applied before these names were stored. */
 static enum tw_status name_again_if_mapped(
         struct tw_db *db, const struct tw_rollup_names *names, struct tw_err *err)
 {
@@ -54,7 +52,7 @@ enum tw_status tw_catalogue_rollup_name(
 	return tw_cat_end(c, st, err);
 }
 
-/* --- folding --- */
+/* --- counting --- */
 
 static enum tw_status add_to_cell(struct tw_db *db, struct tw_stmt **kept,
         const struct tw_rollup_folding *f, const struct tw_rollup_dims *d, struct tw_err *err)

@@ -1,8 +1,8 @@
 /*
- * catalogue_rollup_add.c - deltas of a cell go into its parts: what is due, and the exchange.
+ * catalogue_rollup_add.c - adds deltas of a cell to its parts: due cells, and the replacement.
  *
- * The sums are made outside of any transaction (rollup_add.h).  The exchange holds
- * only when the cell's version and all of the deltas are still as they were read.
+ * The sums are computed outside any transaction (rollup_add.h).  The replacement succeeds only if
+ * the cell's version and all deltas are unchanged.
  */
 #include <string.h>
 

@@ -1,13 +1,12 @@
 /*
- * catalogue_rollup_name.c - a mapping came: methods in rollups are named again, a few at a time.
+ * catalogue_rollup_name.c - renames methods in rollups after a new mapping, in batches.
  *
- * What was counted stays as it is; only what the methods' numbers stand for changes.
+ * Counts do not change; only the names of the methods' ids do.
  */
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/fleet/catalogue_rollup.h"
 
-/* Whoever names methods by another mapping finds that this is not his generation any more, even
- * when he had not begun. */
+/* A new generation stops a renaming with an earlier mapping, even one that has not begun. */
 enum tw_status tw_cat_rename(
         struct tw_db *db, const char *project_id, const char *build_id, struct tw_err *err)
 {
@@ -109,7 +108,7 @@ static enum tw_status set_name(struct tw_db *db, struct tw_stmt **kept, const ch
 	        "ttiti", m->name, m->descriptor, (int64_t)m->named, project_id, (int64_t)m->id);
 }
 
-/* *ret_ours false: another mapping came, and all begins anew. */
+/* *ret_ours false: another mapping arrived, and the renaming restarts. */
 static enum tw_status go_on(struct tw_db *db, const struct tw_rollup_rename *of, int64_t last,
         bool ends, bool *ret_ours, struct tw_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * catalogue_rollup_read.c - cells with their parts and deltas, as they are at one moment, and what
- * methods are called.
+ * catalogue_rollup_read.c - reads cells with their parts and deltas from one snapshot, and names of
+ * methods.
  */
 #include <string.h>
 
@@ -130,7 +130,7 @@ void tw_cat_cells_done(struct tw_cat_cells *k)
 
 /* --- by filter --- */
 
-struct growing { /* the cells of an answer */
+struct growing { /* the cells of a result */
 	struct tw_arena *arena;
 	struct tw_rollup_cell *cells;
 	size_t n, cap;
@@ -155,8 +155,8 @@ static bool room(struct growing *g)
 	return true;
 }
 
-/* Cells that a filter lets through.  Labels are key=value: those of a key stand between it with =
- * and with the character behind =. */
+/* Cells that match a filter.  Labels are key=value: those of a key sort between the key with = and
+ * with the character after =. */
 #define OF_LABEL " project_id=?1 AND label=?2"
 #define OF_KEY   " project_id=?1 AND label>=?2||'=' AND label<?2||'>'"
 #define CELLS_WHERE                                                                                \
@@ -214,7 +214,7 @@ enum tw_status tw_catalogue_rollup_read(struct tw_catalogue *c, const char *proj
 	struct growing g = {.arena = a};
 	struct tw_cat_cells k = {
 	        .project_id = project_id, .arena = a, .metrics = metrics, .max_deltas = UINT32_MAX};
-	/* a delta must not be met before and behind its way into the parts */
+	/* a delta must not be read twice, before and after it is added to the parts */
 	enum tw_status st = tw_cat_snapshot(c, &k.db, err);
 
 	if (st != TW_OK)

@@ -1,11 +1,9 @@
-/*
- * catalogue_rollup_reset.c - rollups that are too old go, and days are emptied to be counted again.
- */
+/* catalogue_rollup_reset.c - deletes expired rollups, and empties days to count them again. */
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 
 enum { EXPIRED_AT_ONCE = 64, FORGOTTEN_AT_ONCE = 512 };
 
-/* --- age --- */
+/* --- expiry --- */
 
 static enum tw_status delete_cell(
         struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err)
@@ -24,7 +22,7 @@ static enum tw_status delete_cell(
 	return st == TW_OK ? tw_cat_tree_delete(db, project_id, cell_id, err) : st;
 }
 
-/* Cells that the query (of project_id and cell_id) tells. */
+/* Deletes the cells that the query (of project_id and cell_id) returns. */
 static enum tw_status delete_cells(
         struct tw_cat_query *q, struct tw_db *db, uint64_t *ret_n, struct tw_err *err)
 {
@@ -51,8 +49,8 @@ static enum tw_status any_old(struct tw_db *db, int64_t day, bool *ret, struct t
 	return st;
 }
 
-/* A cell's day is no later than the day on which its methods were seen: what was seen before
- * `day` is used by cells that go too, or are gone. */
+/* A cell's day is not later than the last day of its methods: methods last seen before `day` are
+ * used only by cells that expire too. */
 static enum tw_status forget_names(struct tw_db *db, int64_t day, int *ret_n, struct tw_err *err)
 {
 	return tw_cat_exec(db, ret_n, err, /* rollup_method_by_age */
@@ -76,7 +74,7 @@ static enum tw_status expire_some(
 	        (int64_t)EXPIRED_AT_ONCE);
 	if (st == TW_OK)
 		st = delete_cells(&q, c->writer, &cells, err);
-	if (st == TW_OK && cells == 0) /* names outlive the cells that use them */
+	if (st == TW_OK && cells == 0) /* names are deleted after the cells that use them */
 		st = forget_names(c->writer, day, &names, err);
 	*ret_more = cells > 0 || names == FORGOTTEN_AT_ONCE;
 	return tw_cat_end(c, st, err);
@@ -92,14 +90,14 @@ enum tw_status tw_catalogue_rollup_expire(
 	*ret_more = false;
 	if (st != TW_OK)
 		return st;
-	st = any_old(db, day, &any, err); /* a look that writes nothing */
+	st = any_old(db, day, &any, err); /* a check that writes nothing */
 	tw_cat_done(c, db);
 	return st == TW_OK && any ? expire_some(c, day, ret_more, err) : st;
 }
 
-/* --- again from the traces --- */
+/* --- recomputation --- */
 
-/* They are counted nowhere, so this needs no day to be emptied. */
+/* These traces are counted nowhere, so no day has to be emptied. */
 static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_begin(c, err);
@@ -133,7 +131,7 @@ static enum tw_status read_days(struct tw_db *db, const char *project_id, struct
         size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	/* those of cells, and those of traces that are counted in none: cells can be lost */
+	/* days with cells, and days of traces counted in none: cells can be lost */
 	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_cell_by_day, trace_by_created */
 	        "SELECT day, sum(n) FROM (SELECT day, traces AS n FROM rollup_cell"
 	        " WHERE project_id=?1 AND label='' UNION ALL SELECT created_ms/?3, 0 FROM trace"

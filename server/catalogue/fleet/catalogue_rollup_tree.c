@@ -6,7 +6,7 @@
 
 enum { DELTAS_AT_ONCE = 512 };
 
-/* --- folding --- */
+/* --- counting --- */
 
 enum tw_status tw_cat_tree_add(struct tw_db *db, struct tw_stmt *kept[2],
         const struct tw_rollup_folding *f, const struct tw_tree_place *at, struct tw_err *err)
@@ -31,12 +31,12 @@ enum tw_status tw_cat_tree_add(struct tw_db *db, struct tw_stmt *kept[2],
 
 /* --- reading --- */
 
-struct trees { /* on their way into an arena; statements stay prepared */
+struct trees { /* reads trees into an arena; statements stay prepared */
 	struct tw_db *db;
 	const char *project_id;
 	struct tw_arena *arena;
-	size_t max_deltas; /* of a cell */
-	bool levels;       /* are they wanted? */
+	size_t max_deltas; /* per cell */
+	bool levels;       /* whether to read levels */
 	bool rough;
 	struct tw_stmt *tree, *delta;
 };
@@ -144,7 +144,7 @@ enum tw_status tw_catalogue_trees_read(struct tw_catalogue *c, const char *proje
 	return read_some(c, &k, cell_ids, n, ret, err);
 }
 
-/* --- adding deltas into trees --- */
+/* --- adding deltas to trees --- */
 
 static bool read_due(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {

@@ -1,9 +1,9 @@
 /*
- * catalogue_rollup_wide.c - parts of a day's cells that differ only by scenario, class of devices
- * and system, added up for questions that ask for none of these.
+ * catalogue_rollup_wide.c - merged parts of a day's cells that differ only by scenario, device
+ * class and system, for queries without these dimensions.
  *
- * Nothing has to be taken back when a cell changes: what was made is read only as
- * long as its sign is that of the cells, which is made of their numbers and versions.
+ * Nothing has to be invalidated when a cell changes: merged parts are used only while their
+ * signature equals that of the cells, which is computed from their ids and versions.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	        "these are too many rollups for one answer; narrow the filter or the time");
 }
 
-/* Of a cell with parts; the sum of those of all is the sign. */
+/* Of a cell with parts; the signature is the sum over all cells. */
 static uint64_t sign_of(const struct tw_rollup_cell *cell)
 {
 	uint64_t x = (uint64_t)cell->cell_id * UINT64_C(0x9E3779B97F4A7C15) +
@@ -83,7 +83,7 @@ static enum tw_status read_parts(
 	return tw_cat_close_after(&q, st, err);
 }
 
-/* All of the cells: the first has the parts of all, the others none. */
+/* If all cells are selected, the first gets the parts of all, the others none. */
 static enum tw_status read_wide(
         struct tw_cat_cells *k, struct tw_rollup_cell **cells, size_t n, struct tw_err *err)
 {
@@ -124,7 +124,7 @@ enum tw_status tw_cat_read_wide(
 	return st;
 }
 
-/* --- making --- */
+/* --- merging --- */
 
 enum tw_status tw_cat_wide_due(struct tw_db *db, const char *project_id,
         const struct tw_rollup_dims *d, struct tw_err *err)
@@ -221,7 +221,7 @@ enum tw_status tw_catalogue_wide_load(
 	return st;
 }
 
-/* What nobody wrote meanwhile has no part: a metric that no method has any more. */
+/* Metrics without a part now have no method any more. */
 static enum tw_status put_parts(struct tw_db *db, const struct tw_rollup_wide *w,
         const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err)
 {
@@ -247,7 +247,7 @@ enum tw_status tw_catalogue_wide_store(struct tw_catalogue *c, const struct tw_r
 
 	if (st != TW_OK)
 		return st;
-	/* deleted meanwhile: what was read is of cells that are gone */
+	/* if it was deleted in the meantime, its cells are gone */
 	st = tw_cat_exec(c->writer, &there, err, /* primary key */
 	        "UPDATE rollup_wide SET sign=?, due=due-? WHERE (" WIDE_KEY ")=(?,?,?,?,?,?)"
 	        " AND due>=?",

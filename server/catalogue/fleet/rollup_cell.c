@@ -6,7 +6,7 @@
 
 enum { LOW_BELOW_MB = 3072, MID_BELOW_MB = 6144, HASHED_BYTES = 12 * 1024 };
 
-/* --- numbers --- */
+/* --- ids --- */
 
 int64_t tw_rollup_cell_id(const struct tw_rollup_dims *d)
 {
@@ -18,7 +18,7 @@ int64_t tw_rollup_cell_id(const struct tw_rollup_dims *d)
 	return (int64_t)tw_rollup_number(text);
 }
 
-/* --- what a trace says of itself --- */
+/* --- labels --- */
 
 static json_t *read_labels(const char *labels)
 {
@@ -31,7 +31,7 @@ static json_t *read_labels(const char *labels)
 	return o;
 }
 
-/* A text or whole number as a text that may be a key; false: neither. */
+/* A text or integer as a text usable in a key; false: neither. */
 static bool plain(const json_t *v, char out[TW_ROLLUP_VALUE_BYTES])
 {
 	if (json_is_string(v))
@@ -76,7 +76,7 @@ const char *tw_rollup_device_class(const char *labels)
 	return found;
 }
 
-/* What the row itself says under that name; NULL: nothing of the kind. */
+/* The value of that name in the row itself; NULL: none. */
 static const char *meta_of(const struct tw_trace_meta *m, const char *key)
 {
 	const struct {

@@ -78,7 +78,7 @@ static enum tw_status has_room(struct tw_db *db, const char *project_id, struct 
 	return st;
 }
 
-/* An address may be a secret: of it the record tells where it leads. */
+/* An address may be a secret: the audit log contains only its host. */
 static enum tw_status end_changed(struct tw_catalogue *c, enum tw_status st, const char *action,
         const char *project_id, const struct tw_webhook *h, struct tw_err *err)
 {
@@ -133,7 +133,7 @@ enum tw_status tw_catalogue_hook_change(struct tw_catalogue *c, const char *proj
 	        (int64_t)h->events, h->secret, h->paused_ms, h->paused_why);
 	if (st == TW_OK && !changed)
 		st = no_hook(err);
-	if (st == TW_OK && !h->paused_ms)              /* another address may work at once */
+	if (st == TW_OK && !h->paused_ms)              /* a new address may work immediately */
 		st = tw_cat_exec(c->writer, NULL, err, /* outbox_waiting */
 		        "UPDATE outbox SET due_ms=min(due_ms,?3) WHERE project_id=?1 AND hook_id=?2"
 		        " AND state=0",

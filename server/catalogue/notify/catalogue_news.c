@@ -1,6 +1,4 @@
-/*
- * catalogue_news.c - what digests count, and which were made.
- */
+/* catalogue_news.c - contents of digests, and those already made. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -80,8 +78,8 @@ static bool read_anr(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 	return r->key && r->name && r->title && r->verdict;
 }
 
-/* Of the groups that the period's reports are of: an old one shows by its first report alone, for
- * ids of traces are in the order of time. */
+/* Of the groups of the period's reports: a group is old if its first report is earlier, as trace
+ * ids are in time order. */
 enum tw_status tw_catalogue_news_anrs(struct tw_catalogue *c, const char *project_id,
         struct tw_news_period of, struct tw_arena *a, struct tw_news_anr **ret, size_t *ret_n,
         struct tw_err *err)
@@ -132,7 +130,7 @@ enum tw_status tw_catalogue_news_made(struct tw_catalogue *c, const char *projec
 	return st;
 }
 
-/* Each address has its own: none sees another, and one that is late holds up none. */
+/* One delivery per address: recipients do not see each other, and a slow one delays none. */
 static enum tw_status tell_mails(struct tw_db *db, const struct tw_news_of *of, const char *facts,
         const struct tw_news_rules *to, struct tw_err *err)
 {

@@ -1,6 +1,4 @@
-/*
- * catalogue_outbox.c - what webhooks are to be told: written, taken when due, and what came of it.
- */
+/* catalogue_outbox.c - the outbox of webhooks: adding, taking due deliveries, results. */
 #include "server/catalogue/notify/catalogue_hook.h"
 
 #include <inttypes.h>
@@ -17,7 +15,7 @@ static int64_t give_up_at(int64_t now)
 	return now + TW_HOOK_GIVE_UP_DAYS * TW_DAY_MS;
 }
 
-/* --- telling --- */
+/* --- adding --- */
 
 /* Devices can invent groups of ANRs. */
 static enum tw_status is_flood(struct tw_db *db, const char *project_id, const struct tw_tell *what,
@@ -156,7 +154,7 @@ static bool read_due(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 	return r->hook_id != NULL;
 }
 
-/* Nothing of a hook that is paused or held is looked at but its test. */
+/* Of a paused or held hook only its test is considered. */
 enum tw_status tw_catalogue_outbox_due(struct tw_catalogue *c, const char *project_id,
         int64_t now_ms, struct tw_arena *a, struct tw_due **ret, size_t *ret_n, struct tw_err *err)
 {
@@ -221,7 +219,7 @@ enum tw_status tw_catalogue_outbox_get(struct tw_catalogue *c, int64_t id, struc
 	return st;
 }
 
-/* --- what came of it --- */
+/* --- results --- */
 
 static enum tw_status note_try(struct tw_db *db, const struct tw_delivery *of,
         const struct tw_tried *t, int *ret_there, struct tw_err *err)
@@ -277,7 +275,7 @@ static enum tw_status note_failure(struct tw_db *db, const struct tw_delivery *o
 	return st == TW_OK ? pause(db, of, t, ret_paused, err) : st;
 }
 
-/* Some of each hook's log are kept. */
+/* Limits the log of each hook. */
 static enum tw_status trim(struct tw_db *db, const struct tw_delivery *of, struct tw_err *err)
 {
 	int64_t last = 0;
@@ -306,7 +304,7 @@ static enum tw_status note_all(struct tw_db *db, const struct tw_delivery *of,
 	int there = 0;
 	enum tw_status st = note_try(db, of, t, &there, err);
 
-	if (st != TW_OK || !there) /* the hook was removed meanwhile */
+	if (st != TW_OK || !there) /* the hook was removed in the meantime */
 		return st;
 	if (!t->error[0])
 		st = note_success(db, of, t, err);
@@ -337,7 +335,7 @@ enum tw_status tw_catalogue_outbox_tried(struct tw_catalogue *c, const struct tw
 	        err);
 }
 
-/* --- what is over --- */
+/* --- expiry --- */
 
 enum tw_status tw_catalogue_outbox_expire(
         struct tw_catalogue *c, int64_t now_ms, struct tw_err *err)

@@ -1,6 +1,4 @@
-/*
- * catalogue_outbox_log.c - what was told to a hook, try by try, and telling it once more.
- */
+/* catalogue_outbox_log.c - the delivery log of a hook, and redelivery. */
 #include "server/catalogue/notify/catalogue_hook.h"
 
 #include <inttypes.h>
@@ -46,7 +44,7 @@ static enum tw_status read_tries(
 	return st;
 }
 
-/* Of the hook's and the project's; a cut body is one of a list. */
+/* Of the hook and the project; lists truncate bodies. */
 #define LOGGED(body)                                                                               \
 	"SELECT delivery_id, created_ms, CASE WHEN event=6 THEN due_ms ELSE max(due_ms,"           \
 	"coalesce((SELECT hold_ms FROM webhook WHERE project_id=?1 AND hook_id=?2),0)) END,"       \
@@ -90,7 +88,7 @@ enum tw_status tw_catalogue_logged(struct tw_catalogue *c, const char *project_i
 	return st;
 }
 
-/* Would it be sent?  In words where it would not. */
+/* Whether it could be sent; otherwise fails with the reason. */
 static enum tw_status judge_again(struct tw_db *db, const char *project_id, const char *hook_id,
         int64_t delivery_id, int64_t *ret_event, struct tw_err *err)
 {
@@ -113,7 +111,7 @@ static enum tw_status judge_again(struct tw_db *db, const char *project_id, cons
 	return st;
 }
 
-/* Whoever sends it once more says by that that the hook may be tried. */
+/* A redelivery by a person also lifts the hook's hold. */
 static enum tw_status send_again(struct tw_db *db, const char *project_id, const char *hook_id,
         int64_t delivery_id, int64_t event, struct tw_err *err)
 {

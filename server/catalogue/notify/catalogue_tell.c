@@ -16,11 +16,11 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* Takes facts. */
+/* Takes the reference to facts. */
 static enum tw_status tell(struct tw_db *db, const char *project_id, const struct tw_tell *of,
         json_t *facts, struct tw_err *err)
 {
-	/* a name that is no text is told nobody, and keeps nothing from being kept */
+	/* a name that is not valid text suppresses the event, but not the stored row */
 	char *text = tw_json_dumps(facts ? facts : json_null(), JSON_COMPACT | JSON_ENCODE_ANY);
 	const struct tw_tell what = {of->event, of->id, text};
 	enum tw_status st = !text   ? no_memory(err)
@@ -135,7 +135,7 @@ enum tw_status tw_catalogue_regression_history(struct tw_catalogue *c, const cha
 
 /* --- ANRs --- */
 
-struct shown { /* what is told of the trace that showed a group first */
+struct shown { /* properties of the trace that first showed a group */
 	const char *app, *version, *device, *os;
 	int64_t created_ms;
 	bool first;

@@ -52,7 +52,7 @@ enum tw_status tw_hook_sign(const char *secret, int64_t at_s, struct tw_str body
 	return TW_OK;
 }
 
-/* --- trying again --- */
+/* --- retries --- */
 
 int64_t tw_hook_wait_ms(int64_t fails, uint32_t random, int64_t asked_s)
 {
@@ -68,7 +68,7 @@ int64_t tw_hook_wait_ms(int64_t fails, uint32_t random, int64_t asked_s)
 	return asked_s * 1000 > wait ? asked_s * 1000 : wait;
 }
 
-/* --- where it may go --- */
+/* --- allowed addresses --- */
 
 static size_t scheme_of(const char *url)
 {
@@ -77,7 +77,7 @@ static size_t scheme_of(const char *url)
 	return strncasecmp(url, "http://", 7) == 0 ? 7 : 0;
 }
 
-/* As libcurl will read it when it goes there. */
+/* Parsed as libcurl will parse it. */
 static bool is_whole(const char *url)
 {
 	CURLU *parts = curl_url();
@@ -123,7 +123,7 @@ static const char refused[] =
         "192.0.0.0/24, 192.168.0.0/16, 198.18.0.0/15, 224.0.0.0/4, 240.0.0.0/4,"
         "::/96, fe80::/9, fc00::/7, ff00::/8, 100::/64, 2001::/32, 64:ff9b:1::/48";
 
-/* The IPv4 address that a translator or 6to4 would make of it; false: it holds none. */
+/* The IPv4 address embedded for a translator or 6to4; false: none. */
 static bool hidden_in(const char *address, char ret[INET_ADDRSTRLEN])
 {
 	static const uint8_t nat64[12] = {0x00, 0x64, 0xff, 0x9b};
@@ -149,7 +149,7 @@ bool tw_hook_is_private(const char *address)
 	       (hidden_in(address, four) && tw_proxies_trust(&ranges, four));
 }
 
-/* The host as libcurl goes there, without the brackets of IPv6; NULL: none.  curl_free is owed. */
+/* The host as libcurl uses it, without the brackets of IPv6; NULL: none.  Free with curl_free. */
 static char *host_of(const char *url)
 {
 	CURLU *parts = curl_url();
@@ -167,7 +167,7 @@ static char *host_of(const char *url)
 	return host;
 }
 
-/* libcurl asks nobody where these are. */
+/* libcurl resolves these without DNS. */
 static bool is_localhost(const char *host)
 {
 	static const char name[] = "localhost";

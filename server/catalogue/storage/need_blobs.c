@@ -19,7 +19,7 @@ static bool are_there(void *arg)
 
 void tw_need_blobs(struct tw_needed_blobs *n)
 {
-	/* of a store elsewhere nothing is dropped that was put a short while ago */
+	/* in an object store recently written objects are not deleted */
 	if (tw_catalogue_is_shared(n->catalogue) && !tw_blobs_remote(n->blobs))
 		tw_catalogue_only_while(are_there, n);
 }

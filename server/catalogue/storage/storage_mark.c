@@ -48,7 +48,7 @@ enum tw_status tw_storage_of(
 	return st;
 }
 
-/* What stands behind "blobs = ", "" when the file is not there. */
+/* The text after "blobs = ", "" if the file does not exist. */
 static enum tw_status read_blobs(const char *data_dir, char out[LINE_BYTES], struct tw_err *err)
 {
 	static const char name[] = "blobs = ";

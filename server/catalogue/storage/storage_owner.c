@@ -28,7 +28,7 @@ struct owners {
 	size_t n_others;
 };
 
-/* --- what is here --- */
+/* --- local state --- */
 
 static enum tw_status read_id(const char *path, char out[TW_STORAGE_OWNER], struct tw_err *err)
 {
@@ -71,8 +71,7 @@ static enum tw_status keep_id(const struct tw_storage_claim *c, const char *id, 
 	return st;
 }
 
-/* A catalogue that several servers may have has an id of its own; of one in a file the folder keeps
- * it. */
+/* A catalogue in a database server has its own id; for one in a file the folder stores it. */
 static bool has_identity(const struct tw_storage_claim *c)
 {
 	return strcmp(tw_catalogue_engine(c->catalogue), "postgresql") == 0;
@@ -89,7 +88,7 @@ enum tw_status tw_storage_id(
 	return read_id(path, out, err);
 }
 
-/* --- what is there --- */
+/* --- remote state --- */
 
 static enum tw_status take_owner(void *arg, const struct tw_store_file *f, struct tw_err *err)
 {
@@ -122,7 +121,7 @@ static enum tw_status has_files(
 	return st == TW_PRECONDITION ? TW_OK : st;
 }
 
-/* --- taking it --- */
+/* --- taking ownership --- */
 
 static enum tw_status put_owner(
         const struct tw_storage_claim *c, const char *id, struct tw_err *err)
@@ -157,7 +156,8 @@ static enum tw_status take(const struct tw_storage_claim *c, struct owners *o, s
 
 	if (!o->ours[0])
 		st = tw_ulid_new(tw_unix_ms(), o->ours, err);
-	if (st == TW_OK && !has_identity(c)) /* first here: what is there is never of nobody */
+	if (st == TW_OK && !has_identity(c)) /* stored locally first: an owner object is never
+	                                      * without a known catalogue */
 		st = keep_id(c, o->ours, err);
 	if (st == TW_OK && !o->is_ours)
 		st = put_owner(c, o->ours, err);
@@ -174,7 +174,7 @@ static bool has_never(const struct tw_storage_claim *c, const struct owners *o)
 	return false;
 }
 
-/* May it be taken? */
+/* Whether the prefix may be taken. */
 static enum tw_status judge(const struct tw_storage_claim *c, const struct owners *o,
         bool names_files, struct tw_err *err)
 {

@@ -8,7 +8,7 @@
 
 enum { LOOK_MS = 50, WAIT_MS = 20000 };
 
-/* Who deletes has it for as long as a request takes. */
+/* A deleter holds the key for the duration of a request. */
 static enum tw_status hold(
         void *arg, const char *key, bool alone, uint64_t *ret, struct tw_err *err)
 {
@@ -26,8 +26,8 @@ static enum tw_status hold(
 	return st;
 }
 
-/* A connection that was lost in between had let go of it before: somebody may have deleted what was
- * put, or put what was to be deleted. */
+/* A connection lost in between had released the lock: another server may have deleted the object
+ * that was written, or written the one to be deleted. */
 static enum tw_status let_go(
         void *arg, const char *key, bool alone, uint64_t held_by, struct tw_err *err)
 {

@@ -20,7 +20,7 @@ enum tw_status tw_stored_each(struct tw_catalogue *c, tw_stored_page_fn page, tw
 	enum tw_status st;
 	size_t n = 0;
 
-	do { /* a page lives until the next one was read from behind its last row */
+	do { /* a page stays valid until the next one was read from its last row on */
 		struct tw_arena *next = tw_arena_new(PAGE_ARENA);
 
 		st = next ? page(c, n ? &rows[n - 1] : NULL, PAGE, next, &rows, &n, err)

@@ -44,7 +44,7 @@ struct tw_recorder {
 	_Atomic bool stopping, completing;
 	struct tw_pool_task complete;
 	_Atomic unsigned pending;
-	pthread_mutex_t stripes[STRIPES]; /* of a key, from reading its rows to writing the file */
+	pthread_mutex_t stripes[STRIPES]; /* by key, from reading its rows to writing the file */
 	pthread_mutex_t delayed_lock;
 	struct later *delayed, **delayed_end; /* first records of traces, oldest first */
 	struct tw_periodic *delay;
@@ -179,10 +179,10 @@ static void record_or_log(struct tw_recorder *r, const char *project_id, const c
 		        TW_LOG_WARN, "record_not_written", build_id[0] ? build_id : trace_id, &err);
 }
 
-/* --- later --- */
+/* --- queue --- */
 
 struct later {
-	struct tw_pool_task task; /* first: the pool passes it to run */
+	struct tw_pool_task task; /* first member: the pool passes it to run */
 	struct later *next;       /* delayed */
 	int64_t since_ms;
 	struct tw_recorder *recorder;
@@ -206,7 +206,7 @@ static void run_later(struct tw_pool_task *task, bool stopping)
 	free_later(l);
 }
 
-/* NULL: too many are pending, or there is no memory. */
+/* NULL: too many are pending, or out of memory. */
 static struct later *make_later(struct tw_recorder *r, const char *project_id, const char *trace_id,
         const char *build_id, bool is_new)
 {
@@ -350,7 +350,7 @@ void tw_record_drop(struct tw_recorder *r, const char *trace_id)
 	(void)pthread_mutex_unlock(stripe_of(r, key));
 }
 
-/* --- those that are missing --- */
+/* --- missing records --- */
 
 struct completing {
 	struct tw_recorder *recorder;
@@ -406,7 +406,7 @@ static enum tw_status count_known(void *arg, const struct tw_store_file *f, stru
 	return go_on(w, err);
 }
 
-/* One list of a store shows whether records of traces are missing, instead of a request per
+/* One listing of a store shows whether records of traces are missing, instead of a request per
  * trace. */
 static bool has_all_objects(struct completing *w)
 {
@@ -505,7 +505,7 @@ enum tw_status tw_record_known(
 
 /* --- the recorder --- */
 
-/* All at once, so that no record waits for its folder. */
+/* Creates all in advance, so that no record waits for its folder. */
 static enum tw_status make_folders(struct tw_blobs *b, struct tw_err *err)
 {
 	char path[PATH_BYTES];

@@ -1,8 +1,8 @@
 /*
- * catalogue_annotation.c - what people wrote at a time or on a method of a trace.
+ * catalogue_annotation.c - annotations of traces, at a time or on a method.
  *
- * The trace's row counts its annotations, so that the limit and the list of
- * traces need not read them.
+ * The trace's row counts its annotations, so that the limit and the list of traces need not read
+ * them.
  */
 #include "server/catalogue/catalogue_internal.h"
 
@@ -11,7 +11,7 @@
 
 #include "server/base/ulid.h"
 
-/* Also refuses a trace that is not there. */
+/* Also fails if the trace does not exist. */
 static enum tw_status count_one_more(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {

@@ -1,18 +1,16 @@
 /*
- * catalogue_arrive.c - uploads get their rows, those that come at once together.
+ * catalogue_arrive.c - adds rows of uploads, grouping concurrent ones.
  *
- * A commit costs a sync of the disk, and what a second upload adds to one is
- * next to nothing.  So uploads queue: the first that finds nobody writing writes
- * all that wait, in one transaction with a savepoint each, while the next ones
- * gather.  Nobody waits for company, and every answer comes after the commit of
- * its own row (I1); of two equal uploads in one transaction the second finds the
- * first (I10).
+ * A commit costs a sync of the disk, and a second upload adds almost nothing to it.  So uploads
+ * queue: the first that finds no writer writes all waiting ones, in one transaction with a
+ * savepoint each, while the next ones queue.  No upload waits for others to arrive, and every
+ * response is sent after the commit of its own row (I1); of two equal uploads in one transaction
+ * the second finds the first (I10).
  *
- * The files of the uploads are synced meanwhile, and the commit becomes visible
- * when they are durable too (catalogue_vfs.c).  An upload whose files are not
- * takes the transaction with it; the others are written again without it.
- * Transactions carry rising numbers, because the last one is what a power cut
- * can leave without its files.
+ * The uploads' files are synced in parallel, and the commit becomes visible when they are durable
+ * too (catalogue_vfs.c).  An upload whose files are not durable fails the transaction; the others
+ * are written again without it.  Transactions have rising numbers, because only the last one can be
+ * left without its files by a power failure.
  */
 #include "server/catalogue/anr/catalogue_hang_int.h"
 #include "server/catalogue/catalogue_internal.h"
@@ -59,17 +57,17 @@ static enum tw_status known_before(struct tw_cat_query *q, const char *content,
 	return tw_cat_close(q, err);
 }
 
-/* One upload on its way into the catalogue. */
+/* An upload being added. */
 struct tw_cat_arrival {
 	struct tw_arrival of;
 	const char *content;
 	char id[TW_ID_BYTES];
-	bool known; /* the id is of an earlier upload of the same */
+	bool known; /* the id is of an earlier, equal upload */
 	enum tw_status status;
 	struct tw_err err;
 	bool lost; /* its files are not durable */
 	struct tw_cat_arrival *next;
-	bool done; /* committed or failed; under the queue's lock */
+	bool done; /* committed or failed; protected by the queue's lock */
 };
 
 /* With neither key nor uuid, the content of a device's recording of that time is one trace for a
@@ -159,7 +157,7 @@ static enum tw_status insert_parts(
 	return st;
 }
 
-/* What was said of its commit first stays: devices may say anything, whoever builds sets it. */
+/* The first revision stays: devices may send any value, the build system sets it. */
 static enum tw_status note_build(
         struct tw_catalogue *c, const struct tw_cat_arrival *up, int64_t now, struct tw_err *err)
 {
@@ -204,7 +202,7 @@ static enum tw_status insert_all(
 	return st;
 }
 
-/* --- together --- */
+/* --- in groups --- */
 
 static enum tw_status arrive(struct tw_catalogue *c, struct tw_cat_arrival *up, struct tw_err *err)
 {
@@ -219,8 +217,8 @@ static enum tw_status arrive(struct tw_catalogue *c, struct tw_cat_arrival *up, 
 	return st;
 }
 
-/* An upload that is refused leaves nothing behind and the others alone.  Gives what ends the whole
- * transaction: some errors make SQLite roll all of it back. */
+/* A refused upload leaves nothing behind and does not affect the others.  Returns errors that end
+ * the whole transaction: some make SQLite roll all of it back. */
 static enum tw_status arrive_apart(
         struct tw_catalogue *c, struct tw_cat_arrival *up, struct tw_err *err)
 {
@@ -238,7 +236,7 @@ static enum tw_status arrive_apart(
 	return st == TW_OK ? tw_db_run(c->writer, "RELEASE arrival", err) : st;
 }
 
-/* Are the files of all rows durable?  Called when the log is. */
+/* Whether the files of all rows are durable.  Called when the log is. */
 static bool all_durable(void *arg)
 {
 	bool durable = true;
@@ -268,7 +266,7 @@ static enum tw_status next_batch(struct tw_catalogue *c, struct tw_err *err)
 	return st;
 }
 
-/* One transaction, of those that are not lost. */
+/* One transaction, without lost uploads. */
 static enum tw_status write_once(
         struct tw_catalogue *c, struct tw_cat_arrival *all, struct tw_err *err)
 {
@@ -318,7 +316,7 @@ static void write_all(struct tw_catalogue *c, struct tw_cat_arrival *all)
 		}
 }
 
-/* Those that wait, the longest waiting first.  Called with the queue's lock held. */
+/* The waiting ones, longest waiting first.  Call with the queue's lock held. */
 static struct tw_cat_arrival *take_waiting(struct tw_cat_queue *q)
 {
 	struct tw_cat_arrival *all = q->first;
@@ -334,7 +332,7 @@ static struct tw_cat_arrival *take_waiting(struct tw_cat_queue *q)
 	return all;
 }
 
-/* Returns when the upload has its row, or none. */
+/* Returns once the upload has its row, or has failed. */
 static void queue_up(struct tw_catalogue *c, struct tw_cat_arrival *up)
 {
 	struct tw_cat_queue *q = &c->arrivals;
@@ -355,7 +353,7 @@ static void queue_up(struct tw_catalogue *c, struct tw_cat_arrival *up)
 		write_all(c, all);
 		(void)pthread_mutex_lock(&q->lock);
 		q->writing = false;
-		while (all) { /* one that is done may be gone as soon as the lock is free */
+		while (all) { /* a finished one may be freed once the lock is released */
 			all->done = true;
 			all = all->next;
 		}

@@ -1,6 +1,4 @@
-/*
- * catalogue_build.c - builds and the mappings that name their methods.
- */
+/* catalogue_build.c - builds and their mappings. */
 #include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
@@ -141,7 +139,7 @@ static enum tw_status put_retrace(
 	        t->first_malformed);
 }
 
-/* All four blobs of the row before are looked up: those still in use are not returned. */
+/* Checks all four blobs of the previous row: those still in use are not returned. */
 enum tw_status tw_cat_build_put(struct tw_db *db, const struct tw_mapping_sent *of,
         const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err)

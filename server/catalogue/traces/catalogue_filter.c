@@ -1,6 +1,4 @@
-/*
- * catalogue_filter.c - lists of traces that people of a project keep by a name.
- */
+/* catalogue_filter.c - saved filters of a project. */
 #include "server/catalogue/catalogue_internal.h"
 
 static bool read_filter(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)

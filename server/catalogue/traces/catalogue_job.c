@@ -1,11 +1,11 @@
 /*
  * catalogue_job.c - the durable queues: a row per trace that is not decoded yet (job), and one per
- * mapping that is not compiled yet (mapping_job; catalogue_mapping.c adds them and ends them).  The
+ * mapping that is not compiled yet (mapping_job; added and ended by catalogue_mapping.c).  The
  * order of claims is decided in catalogue_turn.c.
  *
- * A claim is a lease: when its time runs out (the claimer died) another claim
- * may take the job.  Ending a job checks that it is still its claimer's, because
- * the job may have been deleted or taken over in the meantime.
+ * A claim is a lease: when it expires (the claimer died) another claim may take the job.  Ending a
+ * job checks that it still belongs to its claimer, because the job may have been deleted or taken
+ * over in the meantime.
  */
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
@@ -15,10 +15,10 @@
 
 enum { RETRY_AFTER_MS = 500, WAIT_LEAST_MS = 1000, WAIT_MOST_MS = 60000 };
 
-/* Of the claim that is to end, and no other. */
+/* Only the claim to end. */
 #define OWN(table) " AND claimed=1 AND owner=? AND " table ".tries=?"
 
-/* Of a mapping its job's row is the state. */
+/* The state of a mapping is in its job's row. */
 static enum tw_status set_state(struct tw_db *db, const struct tw_job_row *job,
         enum tw_trace_state state, struct tw_err *err)
 {
@@ -98,7 +98,7 @@ enum tw_status tw_catalogue_queue_claim(struct tw_catalogue *c, const struct tw_
 	return st;
 }
 
-/* Nothing changed: was it deleted meanwhile, or taken over? */
+/* Nothing changed: determines whether it was deleted or taken over. */
 static enum tw_status still_ours(
         struct tw_db *db, const struct tw_job_row *job, int changed, struct tw_err *err)
 {
@@ -145,7 +145,7 @@ static enum tw_status renew(struct tw_db *db, const struct tw_job_row *const *jo
 	return st;
 }
 
-/* By a connection of its own, a row at a time: no writer is waited for but one of that row. */
+/* On a separate connection, one row per statement: it waits only for writers of that row. */
 enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
         size_t n, int64_t lease_ms, struct tw_err *err)
 {
@@ -242,7 +242,7 @@ enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_j
 	return tw_cat_end(c, st, err);
 }
 
-/* Waits longer with every try, so that a job that kills its worker does not spin. */
+/* Delays grow with every attempt, so that a job that kills its worker does not spin. */
 enum tw_status tw_catalogue_job_retry(
         struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err)
 {
@@ -269,7 +269,7 @@ enum tw_status tw_catalogue_job_retry(
 	return tw_cat_end(c, st, err);
 }
 
-/* The longer it has been there, the longer it waits: a quarter of its age, a minute at most. */
+/* The older the job, the longer it waits: a quarter of its age, at most a minute. */
 static enum tw_status put_off(struct tw_db *db, const struct tw_job_row *job, struct tw_err *err)
 {
 #define PUT_OFF(table, id)                                                                         \
@@ -315,7 +315,7 @@ enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job
 	"UPDATE " table " SET claimed=0, due_ms=0, owner='', tries=max(tries-1,0) WHERE"           \
 	" claimed=1 AND (?1='' OR owner=?1)"
 
-/* "": any owner's.  A try that the server's own end cut short does not count against the trace. */
+/* "": any owner's.  An attempt interrupted by the server's own end does not count. */
 static enum tw_status release(struct tw_db *db, const char *owner, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* those being decoded have a job */

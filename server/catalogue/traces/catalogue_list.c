@@ -1,8 +1,8 @@
 /*
  * catalogue_list.c - the list of traces: filters, order, pages, facets.
  *
- * A page ends with a cursor that holds the last row's sort value and id, so
- * that the next page begins right behind it however many rows came or went.
+ * A page ends with a cursor that contains the last row's sort value and id, so that the next page
+ * continues exactly there however many rows were added or deleted.
  */
 #include "server/catalogue/catalogue_internal.h"
 
@@ -99,7 +99,7 @@ static enum tw_status and_value(
 	return TW_OK;
 }
 
-/* %, _ and \ are ordinary characters of what is looked for. */
+/* Escapes %, _ and \ in the search text. */
 static char *like_pattern(struct tw_arena *a, const char *text)
 {
 	size_t len = strlen(text);
@@ -150,7 +150,7 @@ static enum tw_status and_flag(
 	return TW_OK;
 }
 
-/* Those that have every one of the tags. */
+/* Traces that have all of the tags. */
 static enum tw_status and_tags(
         struct where *w, const char *sql, const char *tags, struct tw_err *err)
 {
@@ -437,7 +437,7 @@ static enum tw_status end_page(
 	p->cursor = "";
 	if (p->n <= p->limit)
 		return TW_OK;
-	p->n = p->limit; /* the row past the page only told that there is one */
+	p->n = p->limit; /* the extra row only shows that there is another page */
 	last = &p->rows[p->n - 1];
 	p->cursor = tw_arena_printf(a, "%lld.%s", (long long)sort_value(last, sort), last->id);
 	return p->cursor ? TW_OK : tw_oom(err);

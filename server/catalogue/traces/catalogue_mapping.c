@@ -1,8 +1,8 @@
 /*
- * catalogue_mapping.c - mappings that were sent and are not in use: queued, being compiled, failed.
+ * catalogue_mapping.c - uploaded mappings that are not in use: queued, being compiled, failed.
  *
- * A build has at most one of each kind; the last upload counts, and what it replaces is deleted,
- * with its job.  Claims are catalogue_job.c's.
+ * A build has at most one of each kind; the last upload wins, and the one it replaces is deleted
+ * with its job.  Claims are in catalogue_job.c.
  */
 #include "server/catalogue/catalogue_internal.h"
 
@@ -11,7 +11,7 @@
 
 #include "server/base/ulid.h"
 
-enum { QUEUED_MOST = 1000 }; /* of a project */
+enum { QUEUED_MOST = 1000 }; /* per project */
 
 static enum tw_status no_memory(struct tw_err *err)
 {
@@ -42,9 +42,9 @@ static bool is_pending(const struct tw_mapping_upload *u)
 struct add {
 	const struct tw_mapping_sent *sent;
 	struct tw_arena *arena;
-	struct tw_build_row build; /* as it is, when found */
+	struct tw_build_row build; /* current row, if found */
 	bool found, queued;
-	const char *dropped; /* the upload that was replaced, "" none */
+	const char *dropped; /* the replaced upload, "" none */
 	const char *job_id;
 	struct tw_blob_list unused;
 };
@@ -70,7 +70,7 @@ static enum tw_status drop_earlier(struct tw_db *db, const struct add *a, struct
 	        a->sent->project_id, a->sent->build_id, (int64_t)a->sent->kind);
 }
 
-/* Without the upload that this one replaces. */
+/* Not counting the upload that this one replaces. */
 static enum tw_status has_room(
         struct tw_db *db, const struct tw_mapping_sent *sent, struct tw_err *err)
 {
@@ -113,7 +113,7 @@ static enum tw_status insert(struct tw_db *db, struct add *a, struct tw_err *err
 	return st;
 }
 
-/* *ret_done: nothing is to be queued. */
+/* *ret_done: nothing to queue. */
 static enum tw_status compare(struct tw_db *db, struct add *a, bool *ret_done, struct tw_err *err)
 {
 	const struct tw_mapping_sent *s = a->sent;
@@ -247,7 +247,7 @@ enum tw_status tw_catalogue_mapping_get(struct tw_catalogue *c, const struct tw_
 	return st;
 }
 
-/* By what the row says now: a key that may may have sent the same content again. */
+/* By the row's current state: a key with the permission may have sent the same content again. */
 static enum tw_status may_replace(struct tw_db *db, const struct tw_job_row *job,
         const struct tw_mapping_sent *sent, const struct tw_build_row *row, struct tw_arena *a,
         struct tw_err *err)
@@ -314,7 +314,7 @@ enum tw_status tw_catalogue_mapping_failed(struct tw_catalogue *c, const struct 
 	        "ttittti", tw_status_word(why->code), why->msg, offset, job->project_id,
 	        job->trace_id, job->owner, (int64_t)job->tries);
 	if (st == TW_OK && !changed)
-		st = tw_cat_drop_job(c->writer, job, err); /* says why nothing changed */
+		st = tw_cat_drop_job(c->writer, job, err); /* returns why nothing changed */
 	if (st == TW_OK)
 		st = tw_cat_unused_blobs(
 		        c->writer, &sent->source_sha256, 1, a, &unused.sha256, &unused.n, err);

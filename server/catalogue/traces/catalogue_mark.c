@@ -1,6 +1,4 @@
-/*
- * catalogue_mark.c - the title, the pin and the tags that people give a trace.
- */
+/* catalogue_mark.c - title, pin and tags of a trace. */
 #include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
@@ -48,7 +46,7 @@ static enum tw_status must_exist(
 	return st;
 }
 
-/* With commas between them: no tag has one. */
+/* Separated by commas, which tags do not contain. */
 static void list_tags(const struct tw_trace_marks *m, char *out, size_t cap)
 {
 	size_t len = 0;

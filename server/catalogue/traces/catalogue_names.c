@@ -1,10 +1,9 @@
 /*
- * catalogue_names.c - how much of its traces the mappings of a build name.
+ * catalogue_names.c - how many names of a build's traces its mappings resolve.
  *
- * Each trace's counts are in its row and summed in its build's; whoever changes
- * the one changes the other in the same transaction.  A mapping that comes only
- * leaves a row in `recount`: its traces are marked a few at a time, so that no
- * transaction grows with the number of traces.
+ * Each trace's counts are in its row and summed in its build's, and both change in the same
+ * transaction.  A new mapping only adds a row to `recount`: its traces are marked in batches, so
+ * that no transaction grows with the number of traces.
  */
 #include "server/catalogue/catalogue_internal.h"
 
@@ -12,7 +11,7 @@
 
 enum { MARKED_AT_ONCE = 256 };
 
-struct counted { /* of a trace, as the catalogue has it */
+struct counted { /* of a trace, as stored */
 	bool found, named;
 	int64_t ids, resolved, slices, resolved_slices;
 	char build_id[256];
@@ -137,7 +136,7 @@ static enum tw_status first_recount(
 	return tw_cat_close_after(&q, st, err);
 }
 
-/* The last of the traces behind after_id that are marked now; "" when there are none. */
+/* The last trace of the batch to mark, after after_id; "" if there is none. */
 static enum tw_status last_of_batch(struct tw_db *db, struct tw_arena *a, const struct recount *r,
         const char **ret, struct tw_err *err)
 {
@@ -160,7 +159,7 @@ static enum tw_status last_of_batch(struct tw_db *db, struct tw_arena *a, const 
 	return tw_cat_close_after(&q, st, err);
 }
 
-/* What a mapping changes: how many names there are, and what detectors find by them. */
+/* The marks that a new mapping changes: counts of names, and findings that depend on names. */
 #define AGAIN                                                                                      \
 	"CASE WHEN named=1 THEN 2 ELSE named END,"                                                 \
 	" detected=CASE WHEN detected>0 THEN 0 ELSE detected END"
@@ -214,7 +213,7 @@ enum tw_status tw_catalogue_names_mark(
 
 	if (st != TW_OK)
 		return st;
-	st = first_recount(db, a, &r, err); /* a look that writes nothing */
+	st = first_recount(db, a, &r, err); /* a check that writes nothing */
 	tw_cat_done(c, db);
 	if (st == TW_OK && r.found) {
 		st = tw_cat_begin(c, err);
@@ -227,7 +226,7 @@ enum tw_status tw_catalogue_names_mark(
 	return st;
 }
 
-/* --- what names a trace --- */
+/* --- mappings of a trace --- */
 
 static enum tw_status take_mappings(struct tw_catalogue *c, const char *project_id,
         const char *build_id, struct tw_arena *a, struct tw_mapping_ids *ids, struct tw_err *err)

@@ -21,7 +21,7 @@ enum {
 	N_BUILD = sizeof tables_of_build / sizeof *tables_of_build
 };
 
-/* Made again from the files, or a key that a rebuilt catalogue does not have. */
+/* Recomputed from the files, or a key that a rebuilt catalogue does not have. */
 static bool is_derived(struct tw_str column)
 {
 	static const char *const names[] = {"key_id", "tries", "named", "folded", "hung",
@@ -46,20 +46,20 @@ static const struct tw_table *table_of(const char *name)
 	return NULL;
 }
 
-/* --- from rows --- */
+/* --- rows to record --- */
 
-struct source {                    /* a table and how its rows are selected */
-	struct tw_columns columns; /* that go into a record */
+struct source {                    /* a table and the selection of its rows */
+	struct tw_columns columns; /* stored in a record */
 	const char *name;
 	char sql[2048];
-	bool by_project; /* by the project alone */
+	bool by_project; /* selected by the project only */
 	struct tw_stmt *kept;
 };
 
 struct tw_record_reader {
 	struct tw_catalogue *catalogue;
-	pthread_mutex_t lock; /* of the rest */
-	struct tw_db *db;     /* NULL: to be opened */
+	pthread_mutex_t lock; /* of the fields below */
+	struct tw_db *db;     /* NULL: not open yet */
 	struct source trace[N_TRACE], build[N_BUILD];
 };
 
@@ -205,7 +205,7 @@ static enum tw_status read_record(struct tw_record_reader *r, struct source *all
 	if (!r->db)
 		st = tw_cat_reader_new(r->catalogue, &r->db, err);
 	if (st == TW_OK)
-		st = tw_db_run(r->db, "BEGIN", err); /* one state of all tables */
+		st = tw_db_run(r->db, "BEGIN", err); /* one snapshot of all tables */
 	if (st == TW_OK) {
 		enum tw_status ended;
 
@@ -232,7 +232,7 @@ enum tw_status tw_record_of_build(struct tw_record_reader *r, const char *projec
 	return read_record(r, r->build, N_BUILD, project_id, build_id, out, err);
 }
 
-/* --- which have one --- */
+/* --- lists --- */
 
 static enum tw_status list_ids(struct tw_catalogue *c, const char *sql,
         const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
@@ -311,7 +311,7 @@ enum tw_status tw_catalogue_trace_was_deleted(
 	return st;
 }
 
-/* --- to rows --- */
+/* --- record to rows --- */
 
 json_t *tw_record_row(const json_t *record, const char *table)
 {
@@ -327,7 +327,7 @@ const char *tw_record_text(const json_t *row, const char *column)
 
 struct tw_record_adder {
 	struct tw_catalogue *catalogue;
-	unsigned open; /* records in the open transaction; 0: none is open */
+	unsigned open; /* records in the open transaction; 0: none */
 	uint64_t added;
 };
 
@@ -362,8 +362,8 @@ struct column_value {
 	const json_t *value; /* NULL: the schema's default */
 };
 
-/* The columns of a row that this version knows.  A column that a record leaves out has the schema's
- * default, but for those that have none. */
+/* The columns of a row that this version knows.  A column missing in a record gets the schema's
+ * default, except for those that have none. */
 static unsigned values_of(
         const struct tw_table *t, const json_t *row, struct column_value out[TW_COLUMNS_MAX])
 {
@@ -465,7 +465,7 @@ static enum tw_status add_trace(
 	return st;
 }
 
-/* A build that a trace named before has only its time. */
+/* A build added earlier by a trace has only its time. */
 static enum tw_status add_build(struct tw_db *db, const json_t *record, struct tw_err *err)
 {
 	const json_t *build = tw_record_row(record, "build");

@@ -8,9 +8,9 @@
 
 #define OF_HOLD " WHERE project_id=? AND resumable_id=? AND owner=?"
 
-/* What changes one row waits for nobody but who changes the same, and for that not long: a server
- * that stands still in the middle must not hold up an event loop of another.  In PostgreSQL by a
- * connection of its own. */
+/* A change of one row waits only for writers of the same row, and only briefly: a server that
+ * stalls in the middle must not block an event loop of another.  PostgreSQL uses a separate
+ * connection for this. */
 enum {
 	HOLD_MOST_MS = 5 * 60 * 1000, /* more than any hold */
 	HOLD_AGE_MS = 60 * 60 * 1000
@@ -36,8 +36,8 @@ static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct t
 	return st;
 }
 
-/* What may be lost in a crash of the database, and what waits for no disk and no replica of it: who
- * holds an upload, and one that has no bytes yet.  What follows it durably makes it durable. */
+/* For changes that may be lost in a crash of the database, and wait for no disk and no replica:
+ * holds, and uploads without bytes.  A later durable change makes them durable. */
 static enum tw_status begin_lightly(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
 {
 	enum tw_status st = begin(c, ret, err);
@@ -57,7 +57,7 @@ static enum tw_status end(
 		return tw_cat_end(c, st, err);
 	if (st == TW_OK)
 		st = tw_db_run(db, "COMMIT", err);
-	tw_cat_done(c, db); /* what is open is rolled back */
+	tw_cat_done(c, db); /* rolls back an open transaction */
 	return st;
 }
 
@@ -198,7 +198,7 @@ enum tw_status tw_catalogue_resumables_open(
 	return st;
 }
 
-/* --- new ones --- */
+/* --- creation --- */
 
 static enum tw_status judge_limits(struct tw_db *db, const struct tw_resumable *u,
         const struct tw_resumable_limits *limits, int64_t now, struct tw_err *err)
@@ -232,7 +232,7 @@ static enum tw_status judge_limits(struct tw_db *db, const struct tw_resumable *
 	return TW_OK;
 }
 
-/* One at a time of a project, so that two servers do not take the same room. */
+/* One at a time per project, so that two servers do not use the same quota. */
 static enum tw_status lock_project(struct tw_db *db, const char *project_id, struct tw_err *err)
 {
 	int64_t there = 0;
@@ -284,7 +284,7 @@ static enum tw_status hold(struct tw_db *db, const struct tw_resumable_hold *h, 
 		        now + HOLD_MOST_MS);
 	if (st == TW_OK)
 		st = get(db, h->project_id, h->id, a, ret, err);
-	/* nobody writes what is a trace: its pieces may be on their way out just now */
+	/* a trace's upload is not written: its pieces may be being deleted */
 	if (st == TW_OK && !changed && !ret->trace_id[0])
 		st = tw_fail(err, TW_LOCKED,
 		        "another request is writing this upload; ask again in a moment");
@@ -324,7 +324,7 @@ static enum tw_status renew_one(struct tw_catalogue *c, const struct tw_resumabl
 	return end(c, db, st, err);
 }
 
-/* One whose row is being written just now is no reason to lose the others. */
+/* A row that is being written must not make the others lose their holds. */
 enum tw_status tw_catalogue_resumables_renew(struct tw_catalogue *c,
         const struct tw_resumable_hold *holds, size_t n, int64_t lease_ms, struct tw_err *err)
 {
@@ -349,7 +349,7 @@ static enum tw_status lost(struct tw_err *err)
 	        "another server went on with this upload; ask with HEAD how far it is");
 }
 
-/* --- what a hold is for --- */
+/* --- changes under a hold --- */
 
 static enum tw_status advance(struct tw_db *db, const struct tw_resumable_hold *h,
         const struct tw_resumable_piece *p, int64_t until_ms, int64_t expires_ms,
@@ -370,7 +370,7 @@ static enum tw_status advance(struct tw_db *db, const struct tw_resumable_hold *
 	return st;
 }
 
-/* A piece that was put long before its row is what a sweep takes for nobody's. */
+/* A sweep would take a piece written long before its row for an orphan. */
 static enum tw_status judge_age(
         struct tw_db *db, const struct tw_resumable_hold *h, int64_t now, struct tw_err *err)
 {
@@ -465,7 +465,7 @@ enum tw_status tw_catalogue_resumable_release(
 	return end(c, db, st, err);
 }
 
-/* --- what goes --- */
+/* --- deletion --- */
 
 static enum tw_status find_unclean(struct tw_db *db, const char *sql, int64_t now,
         struct tw_resumable_hold *ret, bool *ret_found, struct tw_err *err)
@@ -483,7 +483,7 @@ static enum tw_status find_unclean(struct tw_db *db, const char *sql, int64_t no
 	return tw_cat_close(&q, err);
 }
 
-/* Too old ones are counted once, by whoever marks them. */
+/* Expired ones are counted once, by the server that marks them. */
 static enum tw_status take_unclean(struct tw_db *db, struct tw_resumable_hold *io, int64_t now,
         int64_t lease_ms, bool *ret_expired, struct tw_err *err)
 {
@@ -540,8 +540,8 @@ static enum tw_status cleaned(
 		        "UPDATE resumable SET pieces=0, owner='', until_ms=0 WHERE project_id=? AND"
 		        " resumable_id=? AND (state>0 OR expires_ms<=?)",
 		        "tti", h->project_id, h->id, now);
-	if (st == TW_OK &&
-	        !mine) /* else nobody writes to it any more, whoever deletes its pieces */
+	if (st == TW_OK && !mine) /* otherwise no one writes to it any more, whichever server
+	                           * deletes its pieces */
 		return lost(err);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,

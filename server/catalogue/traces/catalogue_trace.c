@@ -1,6 +1,4 @@
-/*
- * catalogue_trace.c - traces: read, listed, deleted; how they come in is catalogue_arrive.c.
- */
+/* catalogue_trace.c - reads, lists and deletes traces; catalogue_arrive.c adds them. */
 #include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
@@ -203,7 +201,7 @@ enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *proje
 
 /* --- deleting --- */
 
-/* What it was, and who had sent it: of a trace that is gone nothing else tells. */
+/* Records its properties and uploader: nothing else of a deleted trace remains. */
 static enum tw_status audit_delete(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
@@ -275,5 +273,5 @@ enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *pro
 		contents[i] = parts[i].sha256;
 	if (st == TW_OK)
 		st = tw_cat_unused_blobs(c->writer, contents, n, a, ret_blobs, ret_n, err);
-	return tw_cat_end(c, st, err); /* the entry of it stands with the rows */
+	return tw_cat_end(c, st, err); /* the audit entry is written with the rows */
 }

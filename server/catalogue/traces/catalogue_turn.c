@@ -1,19 +1,18 @@
 /*
- * catalogue_turn.c - whose turn it is, in either queue: the next job is of the project that has had
- * the least of the decoders' or compilers' time (fair.h), and of several such of the one that comes
- * after the project served last.
+ * catalogue_turn.c - schedules both queues: the next job is of the project with the least decoder
+ * or compiler time (fair.h), and of several such of the one after the project served last.
  *
- * So each project with something queued has its share of the decoders, however long the queue of
- * another is and however large its traces, and one that comes along waits for one decode to end.
- * Within a project the oldest is first.  Projects are found by skipping along job_by_project, a
- * look-up each; the search ends at the first that stands at the level, below which nobody does.
+ * So each project with queued jobs gets its share of the decoders, however long another's queue is
+ * and however large its traces, and a new project waits for one decode to end.  Within a project
+ * the oldest is first.  Projects are found by skipping along job_by_project, one lookup each; the
+ * search ends at the first project at the level, which is the minimum.
  */
 #include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A job that another server is claiming is passed over. */
+/* Skips a job that another server is claiming. */
 #define UNCLAIMED TW_EITHER("", " FOR UPDATE SKIP LOCKED")
 
 struct turn {
@@ -23,7 +22,7 @@ struct turn {
 	uint64_t stands_us; /* its project's account */
 };
 
-/* A claimer that died: its job comes before all others.  There are as many claims as decoders. */
+/* Claims with an expired lease: their jobs come first.  There are as many claims as decoders. */
 static enum tw_status find_lapsed(struct tw_db *db, const struct tw_cat_turn *of,
         struct tw_arena *a, struct turn *ret, struct tw_err *err)
 {
@@ -47,7 +46,7 @@ static enum tw_status find_lapsed(struct tw_db *db, const struct tw_cat_turn *of
 	return tw_cat_close_after(&q, st, err);
 }
 
-/* The first project behind `project` that has something queued; NULL at the end. */
+/* The first project after `project` with a queued job; NULL at the end. */
 static enum tw_status next_project(struct tw_db *db, enum tw_queue queue, const char *project,
         struct tw_arena *a, const char **ret, struct tw_err *err)
 {
@@ -92,7 +91,7 @@ static enum tw_status oldest_of(struct tw_db *db, const struct tw_cat_turn *of, 
 	return tw_cat_close_after(&q, st, err);
 }
 
-/* Has the owner as many claims of the project as it may? */
+/* Whether the owner has reached its limit of claims of the project. */
 static enum tw_status has_enough(struct tw_db *db, const struct tw_cat_turn *of,
         const char *project, bool *ret, struct tw_err *err)
 {
@@ -108,8 +107,8 @@ static enum tw_status has_enough(struct tw_db *db, const struct tw_cat_turn *of,
 	return st;
 }
 
-/* Takes the project's oldest job where the project stands lower than that of the best so far.
- * *ret_least: none can stand lower. */
+/* Takes the project's oldest job if the project's account is lower than the best so far.
+ * *ret_least: none can be lower. */
 static enum tw_status consider(struct tw_catalogue *c, const struct tw_cat_turn *of,
         const char *project, struct tw_arena *a, struct turn *best, bool *ret_least,
         struct tw_err *err)
@@ -132,7 +131,7 @@ static enum tw_status consider(struct tw_catalogue *c, const struct tw_cat_turn 
 	return st;
 }
 
-/* Once around, from behind the project served last to that project itself. */
+/* One round, from after the project served last to that project itself. */
 static enum tw_status go_around(struct tw_catalogue *c, const struct tw_cat_turn *of,
         struct tw_arena *a, struct turn *best, struct tw_err *err)
 {
@@ -184,7 +183,7 @@ enum tw_status tw_cat_next_job(struct tw_catalogue *c, const struct tw_cat_turn 
 	return TW_OK;
 }
 
-/* Has a project with a queued job fewer claims than the owner may have of one? */
+/* Whether a project with a queued job has fewer claims than the owner's limit. */
 static enum tw_status any_project_below(struct tw_db *db, const struct tw_cat_turn *of,
         struct tw_arena *a, bool *ret, struct tw_err *err)
 {
@@ -227,7 +226,7 @@ enum tw_status tw_cat_any_due(struct tw_db *db, const struct tw_cat_turn *of, st
 	return st;
 }
 
-/* --- how much waits --- */
+/* --- waiting traces --- */
 
 static enum tw_status read_waiting(struct tw_db *db, struct tw_arena *a, struct tw_waiting **ret,
         size_t *ret_n, struct tw_err *err)
