@@ -4,17 +4,17 @@
 
 #include "decoder/formats/null_sink.h"
 
-/* A search from the end for each track: a dump has hundreds. */
+/* Linear search from the end for each track: a dump has hundreds. */
 enum { MAX_THREADS = 4096 };
 
-struct thread { /* a track of the inner sink, asked for when a note needs it */
+struct thread { /* a track of the inner sink, requested when a note needs it */
 	uint32_t pid;
 	uint64_t tid;
 	enum tw_tid_kind kind;
 };
 
 struct aside {
-	struct tw_sink sink; /* first */
+	struct tw_sink sink; /* first member */
 	struct tw_sink_ops ops;
 	struct tw_sink *inner;
 	struct tw_arena *arena;

@@ -1,7 +1,6 @@
 /*
- * bundle.c - a zip or tar archive of a recording's files: recognised here, so
- * that an upload of one is accepted; taken apart by ../bundle.h, which knows the
- * other formats.
+ * bundle.c - recognises a zip or tar archive of a recording's files, so that its upload is
+ * accepted; ../bundle.h reads it, as that knows the other formats.
  */
 #include "decoder/base/unpack.h"
 #include "decoder/formats/format.h"

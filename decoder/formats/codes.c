@@ -22,7 +22,7 @@ static uint32_t *slot_of(const struct tw_codes *c, struct tw_str interface, uint
 	return &c->slots[at];
 }
 
-/* Room for one more.  What is outgrown stays in the arena: in all as much again. */
+/* Makes space for one more.  Outgrown tables stay in the arena: in total as much again. */
 static bool widen(struct tw_codes *c, struct tw_arena *a)
 {
 	struct tw_codes wide = {.n = c->n, .cap = c->cap ? c->cap * 2 : FIRST_CAP, .salt = c->salt};

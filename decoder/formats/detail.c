@@ -4,7 +4,7 @@
 
 enum { VALUE_BYTES = 1024 };
 
-/* One more pair whose value is JSON already; a byte is kept for the brace at the end. */
+/* Adds a pair whose value is already JSON; keeps a byte for the closing brace. */
 static void add(struct tw_detail *d, const char *key, const char *value)
 {
 	size_t room = sizeof d->text - d->len;

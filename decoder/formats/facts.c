@@ -1,12 +1,12 @@
 /*
- * facts.c - section names to values.
+ * facts.c - parses section names.
  *
- * Sentences, as ART (monitor.cc, mutex.cc, heap.cc), the framework and btrace 2.0's
- * hooks write them; a name that only begins like one is left alone.
+ * Sentences as written by ART (monitor.cc, mutex.cc, heap.cc), the framework and btrace 2.0's
+ * hooks; a name that only begins like one is ignored.
  */
 #include "decoder/formats/facts.h"
 
-/* Cuts `prefix` off *s when s begins with it. */
+/* Removes `prefix` from *s if s begins with it. */
 static bool skip(struct tw_str *s, struct tw_str prefix)
 {
 	if (!tw_str_starts(*s, prefix))
@@ -15,7 +15,7 @@ static bool skip(struct tw_str *s, struct tw_str prefix)
 	return true;
 }
 
-/* The piece before `mark`, which is cut off *s with it; false when there is no mark. */
+/* Removes the part before `mark`, and `mark`, from *s; false if there is no mark. */
 static bool before(struct tw_str *s, struct tw_str mark, struct tw_str *ret)
 {
 	size_t at = tw_str_find(*s, mark);
@@ -61,7 +61,7 @@ static bool skip_hex(struct tw_str *s, int64_t *ret)
 	return true;
 }
 
-/* "METHOD(FILE:LINE)", where METHOD may have parameters of its own. */
+/* "METHOD(FILE:LINE)", where METHOD may have parameters. */
 static void method_and_source(
         struct tw_fact *f, struct tw_str where, const char *method_key, const char *source_key)
 {
@@ -84,7 +84,7 @@ static bool ends_owner(struct tw_str s)
 	       tw_str_starts(s, TW_STR(" waiters=")) || tw_str_starts(s, TW_STR(" blocking from "));
 }
 
-/* "NAME (TID)": the name may hold parentheses itself, so what follows them must fit. */
+/* "NAME (TID)": the name may contain parentheses, so the part after them must match. */
 static bool owner(struct tw_fact *f, struct tw_str *s)
 {
 	struct tw_str rest = *s;
@@ -105,7 +105,7 @@ static bool owner(struct tw_fact *f, struct tw_str *s)
 }
 
 /* "monitor contention with owner NAME (TID) at METHOD(FILE:LINE) waiters=N blocking from
- * METHOD(FILE:LINE)"; what follows the owner may be missing. */
+ * METHOD(FILE:LINE)"; the part after the owner may be missing. */
 static bool monitor(struct tw_str s, struct tw_fact *f)
 {
 	struct tw_str at = {0};
@@ -147,7 +147,7 @@ static bool lock(struct tw_str s, struct tw_fact *f)
 	return skip_number(&rest, &f->value) && tw_str_eq(rest, TW_STR(")"));
 }
 
-/* "0xHEX)" or "0xHEX, timeout:N)" behind "CALL(obj:" */
+/* "0xHEX)" or "0xHEX, timeout:N)" after "CALL(obj:" */
 static bool object(struct tw_str s, struct tw_fact *f)
 {
 	int64_t number;
@@ -167,7 +167,7 @@ static bool created(struct tw_str s, struct tw_fact *f)
 	return skip_number(&s, &f->value) && s.len == 0 && f->value > 0;
 }
 
-/* Everything behind the prefix; not nothing. */
+/* Everything after the prefix; not empty. */
 static bool rest(struct tw_str s, struct tw_fact *f)
 {
 	f->text = s;
@@ -195,7 +195,7 @@ static bool sync_all(struct tw_str s, struct tw_fact *f)
 	return s.len == 0;
 }
 
-/* "CLASS(LAYOUT@ID)": the views of an application; other sections begin with these verbs too. */
+/* "CLASS(LAYOUT@ID)": views of an application; other sections begin with these verbs too. */
 static bool node(struct tw_str s, struct tw_fact *f)
 {
 	f->text = s;
@@ -228,7 +228,7 @@ static bool aidl(struct tw_str s, struct tw_fact *f)
 static const struct pattern {
 	struct tw_str prefix;
 	bool (*read)(struct tw_str rest, struct tw_fact *f);
-	const char *what; /* NULL: the kind says it */
+	const char *what; /* NULL: the kind is enough */
 	enum tw_note_kind kind;
 	bool moment;
 } patterns[] = {

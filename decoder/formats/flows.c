@@ -9,9 +9,9 @@ struct tw_flow {
 	uint64_t id;
 	int64_t ts_ns;
 	uint64_t offset;
-	int64_t tid; /* -1: of no thread */
+	int64_t tid; /* -1: no thread */
 	uint32_t pid;
-	uint32_t track; /* of the sink; 0: of no thread */
+	uint32_t track; /* of the sink; 0: no thread */
 	uint32_t next;  /* in its chain or the free list; 0 ends it */
 };
 
@@ -25,7 +25,7 @@ static bool prepare(struct tw_flows *f)
 	return f->list != NULL;
 }
 
-/* Points at the link that leads to it, or at the chain's end. */
+/* The link that leads to the flow, or the end of its chain. */
 static uint32_t *find(struct tw_flows *f, uint64_t id)
 {
 	uint32_t *link = &f->chains[tw_hash_id(id, f->marks->salt) & (CHAINS - 1)];
@@ -77,7 +77,7 @@ static void release(struct tw_flows *f, uint32_t *link)
 	f->free_list = at;
 }
 
-/* Where the one that *link leads to lies, or a new one; 0: too many are open. */
+/* The index of the flow at *link, or of a new one; 0: too many are open. */
 static uint32_t reserve(struct tw_flows *f, uint32_t *link)
 {
 	uint32_t at = *link;
@@ -111,7 +111,7 @@ static void open_at(struct tw_flows *f, uint32_t *link, const struct tw_flow *po
 	f->list[at - 1].next = next;
 }
 
-/* From the open point to this one, or the other way round where only times tell which was first. */
+/* From the open point to this one, or in reverse if only their times determine the order. */
 static enum tw_status join(struct tw_flows *f, uint32_t open, const struct tw_flow_point *p,
         const struct tw_flow *point, enum tw_flow_rule rule, struct tw_err *err)
 {

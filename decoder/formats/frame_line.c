@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-/* Is the file named after the class, as compilers do and R8 does not?  Some profilers give the
- * class itself. */
+/* Whether the file is named after the class, as by compilers but not by R8.  Some profilers give
+ * the class itself. */
 static bool is_own_file(struct tw_str name, struct tw_str file)
 {
 	size_t dot = tw_str_find_last(name, TW_STR("."));
@@ -26,7 +26,7 @@ struct tw_str tw_frame_name_at(
 {
 	int len;
 
-	/* the number after "unavailable" is no line */
+	/* the number after "unavailable" is not a line */
 	if (line == 0 || line > UINT32_MAX || tw_str_find(name, TW_STR(".")) == name.len ||
 	        tw_str_find(name, TW_STR("(")) < name.len ||
 	        tw_str_eq(file, TW_STR("unavailable")) || is_own_file(name, file))

@@ -22,7 +22,7 @@ static voidpf take(voidpf arena, uInt n, uInt size)
 
 static void give_back(voidpf arena, voidpf p)
 {
-	(void)arena, (void)p; /* the arena goes at once */
+	(void)arena, (void)p; /* freed with the arena */
 }
 
 struct tw_inflate *tw_inflate_new(
@@ -45,7 +45,7 @@ struct tw_inflate *tw_inflate_new(
 
 void tw_inflate_restart(struct tw_inflate *z)
 {
-	(void)inflateReset(&z->z); /* fails only for a stream that was never begun */
+	(void)inflateReset(&z->z); /* fails only for an uninitialised stream */
 	z->state = TW_INFLATE_MORE;
 }
 

@@ -10,7 +10,7 @@ bool tw_lines_init(
 	return l->held != NULL;
 }
 
-/* Only the end of a line tells whether a "\r" just past max_bytes belongs to it. */
+/* Only the end of a line shows whether a "\r" just past max_bytes belongs to it. */
 static enum tw_status tell(
         struct tw_lines *l, struct tw_str text, enum tw_lines_end how, struct tw_err *err)
 {

@@ -7,7 +7,7 @@
 
 enum { FACT_TEXT_BYTES = 512, OPEN_FACTS_MAX = 2048, RENAMED_BYTES = 2048 };
 
-/* A fact whose section is still open: the section's name is gone by its end. */
+/* A fact whose section is still open, as an END does not repeat the section's name. */
 struct tw_open_fact {
 	struct tw_open_fact *outer; /* of the thread, or the next free one */
 	struct tw_note note;
@@ -65,7 +65,7 @@ enum tw_status tw_marks_note(struct tw_marks *m, const struct tw_note *note, str
 
 /* --- facts --- */
 
-/* NULL: too many are open, or no memory; the section is told all the same. */
+/* NULL: too many are open, or out of memory; the section is emitted anyway. */
 static struct tw_open_fact *take_fact(struct tw_marks *m)
 {
 	struct tw_open_fact *f = m->free_facts;
@@ -136,7 +136,7 @@ static enum tw_status end_fact(
 
 /* --- sections --- */
 
-/* A binder call whose code has a name gets it; the others are written the same way, as unknown. */
+/* Inserts the name of a binder call's code if known; otherwise uses the same form without one. */
 static struct tw_str with_binder_name(struct tw_marks *m, struct tw_str name)
 {
 	struct tw_str head;
@@ -348,7 +348,7 @@ static enum tw_status track_moment(
 	return moment(m, mark, name, tw_detail_text(&d), err);
 }
 
-/* Of `pid`, "PHASE|PID|" cut off. */
+/* Handles the part after "PHASE|PID|", of process `pid`. */
 static enum tw_status tell_phase(struct tw_marks *m, const struct tw_mark *mark, uint32_t pid,
         struct tw_str rest, struct tw_err *err)
 {

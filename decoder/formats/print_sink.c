@@ -21,12 +21,12 @@ struct labels {
 };
 
 struct tw_print_sink {
-	struct tw_sink sink; /* first */
+	struct tw_sink sink; /* first member */
 	struct tw_arena *arena;
 	tw_text_fn out;
 	tw_resolve_fn resolve;
 	void *arg;
-	struct tw_print_names names; /* functions NULL: as they are */
+	struct tw_print_names names; /* functions NULL: names unchanged */
 	struct labels tracks, symbols;
 	struct tw_codes codes;
 	uint64_t counts[TW_REPAIR_COUNT], offsets[TW_REPAIR_COUNT];
@@ -52,7 +52,7 @@ static struct tw_str original(struct tw_print_sink *p, struct tw_str name, char 
 	return tw_str_of(buf);
 }
 
-/* One line, one field. */
+/* Makes it one field of one line. */
 static void clean(char out[NAME_BYTES], struct tw_str name)
 {
 	size_t len = tw_utf8_clean(out, NAME_BYTES, name);
@@ -98,7 +98,7 @@ static bool widen(struct tw_print_sink *p, struct labels *l)
 	return true;
 }
 
-/* The label's number from 1; 0: no memory.  name is copied. */
+/* The label's number from 1; 0: out of memory.  Copies name. */
 static uint32_t label_of(struct tw_print_sink *p, struct labels *l, uint64_t id, const char *name)
 {
 	const char *copy = NULL;

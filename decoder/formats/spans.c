@@ -4,8 +4,8 @@
 
 #include "decoder/base/hash.h"
 
-/* Ten times as far as chance makes it: names and cookies that were chosen to meet in one place must
- * not make each look-up slow. */
+/* Ten times the length by chance: names and cookies chosen to collide must not make lookups
+ * slow. */
 enum {
 	CHAINS = 1 << 14,
 	NAME_SLOTS = 1 << 15,
@@ -41,7 +41,7 @@ static bool prepare(struct tw_spans *s)
 	return s->list != NULL;
 }
 
-/* Points *name at the kept copy. */
+/* Replaces *name by its stored copy. */
 static enum tw_span_outcome keep(struct tw_spans *s, struct tw_str *name)
 {
 	uint32_t at = (uint32_t)tw_hash_str(*name, s->salt) & (NAME_SLOTS - 1);
@@ -77,7 +77,7 @@ static uint32_t take_slot(struct tw_spans *s)
 	return at;
 }
 
-/* 0: it is not open.  *ret_others: how many spans lie in its chain before it. */
+/* 0: not open.  *ret_others: number of spans before it in its chain. */
 static uint32_t find(const struct tw_spans *s, const struct tw_span_key *key, uint32_t *ret_others)
 {
 	uint32_t at = *chain_of(s, key);

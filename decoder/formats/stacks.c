@@ -6,7 +6,7 @@ enum { BATCH = 256, GAP_INTERVALS = 4 };
 
 #define MAX_TIME_NS ((int64_t)1 << 61)
 
-struct stack { /* of a track, as its last sample left it */
+struct stack { /* of a track, as of its last sample */
 	uint32_t track;
 	uint32_t *syms;
 	uint32_t n, cap;
@@ -19,12 +19,12 @@ struct tw_stacks {
 	struct tw_sink *sink;
 	int64_t interval_ns;
 	uint32_t max_depth;
-	uint64_t frames_left; /* that may still be entered */
+	uint64_t frames_left; /* limit of frames that may still be entered */
 	struct stack *stacks;
 	uint32_t n, cap;
 	uint32_t *slots; /* index + 1 by hash of the track; 0 free */
 	uint32_t n_slots;
-	bool followed; /* some sample came before a gap after the one before it */
+	bool followed; /* some sample followed its predecessor without a gap */
 	struct tw_event batch[BATCH];
 	unsigned n_batch;
 };
@@ -56,7 +56,7 @@ static enum tw_status flush(struct tw_stacks *s, struct tw_err *err)
 
 static enum tw_status tell(struct tw_stacks *s, const struct tw_event *ev, struct tw_err *err)
 {
-	if (ev->sym == 0) /* a frame at a limit of the sink: it keeps its place and is not told */
+	if (ev->sym == 0) /* a frame that the sink refused keeps its place but is not emitted */
 		return TW_OK;
 	s->batch[s->n_batch++] = *ev;
 	return s->n_batch == BATCH ? flush(s, err) : TW_OK;
@@ -95,7 +95,7 @@ static bool widen(struct tw_stacks *s)
 	return true;
 }
 
-/* Valid until the next call; NULL: no memory.  A new one is described to the sink. */
+/* Valid until the next call; NULL: out of memory.  A new one is described to the sink. */
 static struct stack *stack_of(struct tw_stacks *s, uint32_t track)
 {
 	uint32_t *slot;
@@ -131,7 +131,7 @@ static bool reserve(struct tw_stacks *s, struct stack *k, uint32_t n)
 	return true;
 }
 
-/* Ends what lies above the first `keep` frames. */
+/* Ends the calls above the first `keep` frames. */
 static enum tw_status leave(struct tw_stacks *s, struct stack *k, uint32_t keep, int64_t at_ns,
         uint64_t offset, struct tw_err *err)
 {
@@ -156,7 +156,8 @@ static enum tw_status enter(struct tw_stacks *s, struct stack *k, const struct t
 	enum tw_status st = TW_OK;
 	uint32_t from = k->n;
 
-	/* a few bytes may name a deep stack, so what a trace cannot hold is not told */
+	/* a few bytes may refer to a deep stack, so frames that a trace cannot hold are not
+	 * emitted */
 	if (n - from > s->frames_left) {
 		s->sink->ops->repair(
 		        s->sink, TW_REPAIR_slice_limit, sample->offset, n - from - s->frames_left);
@@ -177,7 +178,7 @@ static enum tw_status enter(struct tw_stacks *s, struct stack *k, const struct t
 	return st;
 }
 
-/* What was open ends here when the next sample comes too late to say that it went on. */
+/* Whether the sample comes too late to continue the open calls. */
 static bool after_gap(const struct tw_stacks *s, const struct stack *k, int64_t ts_ns)
 {
 	return s->interval_ns > 0 && k->n && (ts_ns - k->last_ns) / GAP_INTERVALS > s->interval_ns;

@@ -14,7 +14,7 @@ bool tw_tids_init(
 	return t->list && t->slots;
 }
 
-/* The slot of a thread, or the free one where it belongs.  any: whatever its process. */
+/* The slot of a thread, or the free one where it belongs.  any: ignores the process. */
 static uint32_t find(const struct tw_tids *t, uint64_t tid, uint32_t pid, bool any)
 {
 	uint32_t mask = t->n_slots - 1;
@@ -53,7 +53,8 @@ struct tw_tid *tw_tids_get_in(struct tw_tids *t, uint32_t pid, uint64_t tid, uin
 	uint32_t at = find(t, tid, 0, true);
 	struct tw_tid *k = t->slots[at] ? &t->list[t->slots[at] - 1] : NULL;
 
-	if (!k) { /* where it is found whatever its process; others of its number come elsewhere */
+	if (!k) { /* where lookups that ignore the process find it; others with its number are
+		   * elsewhere */
 		k = add(t, at, tid, offset);
 	} else if (k->pid && k->pid != pid) {
 		at = find(t, tid, pid, false);

@@ -1,20 +1,19 @@
 /*
- * anr.c - ANR reports: what an application's threads did while it did not respond.
+ * anr.c - ANR reports: the stacks of an application's threads while it did not respond.
  *
- * The text that Android writes on SIGQUIT (Dalvik to 15; several processes, native
- * and not attached threads, waiting channels), with what system_server puts before
- * it; the Play console's and Crashlytics' form of it; and the stacks that watchdogs
- * inside an application write, once or at intervals (ANRWatchDog, Watchdog of
- * system_server, BlockCanary).  Learned from AOSP's art/runtime/thread*.cc and
- * monitor.cc and from real dumps.
+ * Reads the text that Android writes on SIGQUIT (Dalvik to 15; several processes, native and
+ * unattached threads, waiting channels), with the lines that system_server puts before it; the Play
+ * console's and Crashlytics' variants; and stacks written by watchdogs inside an application, once
+ * or at intervals (ANRWatchDog, Watchdog of system_server, BlockCanary).  Learned from AOSP's
+ * art/runtime/thread*.cc and monitor.cc and from real dumps.
  *
  *   [Subject, memory, CPU use] { "----- pid N at DATE -----" facts thread* "----- end N -----" }
  *   { exception head, "Caused by: ..._Thread: NAME", "NAME thread stack trace:" or a time, frames }
  *
- * Lines become a bounded model (anr_model.h), whatever their order.  At the end the
- * locks are followed (anr_locks.h), a verdict is found (anr_judge.h) and all is told
- * (anr_report.h): a document "anr", and each stack as a sample of its thread.
- * A cut dump keeps what it had.  Nothing here is time: a dump is one moment.
+ * Lines are collected in a bounded model (anr_model.h), whatever their order.  At the end the locks
+ * are followed (anr_locks.h), a verdict is determined (anr_judge.h) and everything is emitted
+ * (anr_report.h): a document "anr", and each stack as a sample of its thread.  A truncated dump
+ * keeps its complete parts.  Nothing here has a duration: a dump is one moment.
  */
 #include "decoder/formats/format.h"
 
@@ -36,18 +35,18 @@ struct anr {
 	struct tw_lines lines;
 	struct tw_anr model;
 	struct tw_arena *arena;
-	int64_t log_ns; /* what logcat wrote before the last line, -1 */
+	int64_t log_ns; /* logcat's time of the last line, -1 none */
 	struct channel *channels;
 	uint32_t n_channels, cap_channels;
 	uint32_t channel_dump;
-	bool open;       /* the last thread takes frames */
-	bool bare;       /* also those without "at" */
+	bool open;       /* the last thread accepts frames */
+	bool bare;       /* also frames without "at" */
 	bool in_process; /* between "----- pid" and "----- end" */
 	bool in_channels;
 	bool placeholder;   /* the last dump is one thread that was only announced */
 	bool has_first;     /* the last dump has a thread of tid 1 */
-	bool lost;          /* there was no room for the dump that the lines belong to */
-	bool channels_only; /* the threads of the last dump stand in its waiting channels alone */
+	bool lost;          /* the dump of the current lines did not fit */
+	bool channels_only; /* the last dump's threads are only in its waiting channels */
 };
 
 /* --- recognition --- */
@@ -117,7 +116,7 @@ static void add_thread(struct anr *s, const struct tw_anr_line *l, uint64_t offs
 	s->in_channels = false;
 }
 
-/* A thread that was announced and got no frame was none. */
+/* Removes a thread that was announced but got no frame. */
 static void drop_placeholder(struct anr *s)
 {
 	struct tw_anr *m = &s->model;
@@ -129,7 +128,7 @@ static void drop_placeholder(struct anr *s)
 	s->placeholder = s->open = false;
 }
 
-/* A look at one thread, by a watchdog. */
+/* Starts a watchdog's sample of one thread. */
 static void new_look(struct anr *s, struct tw_str name, int64_t at_ns, bool bare, uint64_t offset)
 {
 	struct tw_anr_line l = {.name = name, .attached = true};
@@ -142,7 +141,7 @@ static void new_look(struct anr *s, struct tw_str name, int64_t at_ns, bool bare
 	s->bare = bare;
 }
 
-/* The end line of the process before is missing, and with it what stood in front of it. */
+/* The previous process lacks its end line, and the lines between it and this one. */
 static void end_process(struct anr *s, uint64_t offset)
 {
 	if (s->in_process)
@@ -198,7 +197,7 @@ static bool room_for_channel(struct anr *s)
 	return true;
 }
 
-/* In the last dump; a thread may be listed again and again. */
+/* In the last dump; a thread may be listed repeatedly. */
 static bool has_sys_tid(const struct tw_anr *m, uint64_t sys_tid)
 {
 	const struct tw_anr_dump *d = &m->dumps[m->n_dumps - 1];
@@ -240,7 +239,7 @@ static void on_fact(struct anr *s, const struct tw_anr_line *l, const struct tw_
 		*fact = tw_anr_text(m, l->text, line->offset);
 }
 
-/* The Play console wrote a head of its own above that of the dump. */
+/* The Play console adds its own head above that of the dump. */
 static bool repeats_head(struct anr *s, const struct tw_anr_line *l)
 {
 	struct tw_anr_thread *t = s->open ? last_thread(s) : NULL;
@@ -286,7 +285,7 @@ static void on_times(struct anr *s, const struct tw_anr_line *l, const struct tw
 	t->kernel_ticks = l->kernel_ticks;
 }
 
-/* A last line that the input cut short would give a name that nobody has. */
+/* A last line truncated by the end of the input would give a wrong name. */
 static bool is_cut(const struct tw_line *line)
 {
 	return !line->ended && line->text.len && line->text.ptr[line->text.len - 1] != ')';
@@ -306,8 +305,7 @@ static void on_lock(struct anr *s, const struct tw_anr_line *l, const struct tw_
 		(void)tw_anr_add_lock(&s->model, l, line->offset);
 }
 
-/* ART prints a frame that repeats itself three times, and then that it was repeated as often as
- * there are more of them, less one. */
+/* ART prints a repeating frame three times, and then the number of further repetitions less one. */
 static void on_repeated(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
 {
 	const struct tw_anr *m = &s->model;
@@ -336,7 +334,7 @@ static void on_exception(struct anr *s, const struct tw_anr_line *l, const struc
 	if (s->in_process)
 		return;
 	if (!l->number) {
-		s->open = false; /* frames of something else */
+		s->open = false; /* these frames belong to something else */
 		return;
 	}
 	if (!m->facts[TW_ANR_FACT_reason])
@@ -435,7 +433,7 @@ static void on_moment(struct anr *s, const struct tw_anr_line *l, const struct t
 		new_look(s, TW_STR("main"), l->at_ns, true, line->offset);
 }
 
-/* A head that cannot be read ends the thread before it all the same. */
+/* An unreadable head still ends the previous thread. */
 static void on_other(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
 {
 	(void)l;
@@ -465,7 +463,7 @@ static const handler heads[TW_ANR_KINDS] = {
         [TW_ANR_MOMENT] = on_moment,
 };
 
-/* Of a thread that takes lines. */
+/* For a thread that accepts lines. */
 static const handler stack_lines[TW_ANR_KINDS] = {
         [TW_ANR_BLANK] = on_blank,
         [TW_ANR_IDS] = on_ids,
@@ -540,7 +538,7 @@ static void join_channels(struct anr *s)
 		}
 }
 
-/* Threads that the head of a dump counts and nobody saw. */
+/* Threads counted in the head of a dump but not found. */
 static void count_missing(const struct tw_anr *m)
 {
 	for (uint32_t i = 0; i < m->n_dumps; i++) {

@@ -74,7 +74,7 @@ static bool how_of(const json_t *lock, enum tw_anr_how *ret)
 	return false;
 }
 
-/* The holder is told beside the thread: of the first lock that it wants. */
+/* The owner is stored with the thread: it applies to the first lock that the thread wants. */
 static void read_frame_locks(
         struct again *a, const json_t *frame, const json_t *wants, bool *wanted)
 {
@@ -119,7 +119,7 @@ void tw_anr_again_frame(struct tw_anr *m, struct tw_str name, struct tw_str wher
 		m->frames[m->n_frames - 1].inlined = inlined;
 }
 
-/* Where the document leaves the frames out, what it says beside them of locks counts. */
+/* If the document omits the frames, the thread's own lock members are used. */
 static void read_stack(struct again *a, const json_t *thread)
 {
 	const json_t *frames = json_object_get(thread, "frames");

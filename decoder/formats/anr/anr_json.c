@@ -1,5 +1,5 @@
 /*
- * anr_json.c - ANR events of monitoring services, JSON, as Measure's SDK and server write them.
+ * anr_json.c - ANR events of monitoring services as JSON, in the form of Measure's SDK and server.
  *
  *   { "exceptions": [ { "type", "message", "frames": [ FRAME ] } ],
  *     "threads": [ { "name", "frames": [ FRAME ] } ], "foreground": true }
@@ -7,10 +7,10 @@
  *       "thread_frames": [ [ FRAME ] ] } ]
  *   FRAME: { "class_name", "method_name", "file_name", "line_num" }, top first; line -2 is native
  *
- * The first exception is the stack of the main thread.  One event is one look; several, in an
- * array or one after another, are looks at intervals.  What is read becomes the same model as a
- * dump's (anr_model.h): there are no states and no locks in it.  Threads have no ids: they are
- * numbered in their order.  Learned from measure-sh/measure.
+ * The first exception is the stack of the main thread.  One event is one sample; several, in an
+ * array or one after another, are samples at intervals.  The result uses the same model as a dump
+ * (anr_model.h), without states and locks.  Threads have no ids: they are numbered in order.
+ * Learned from measure-sh/measure.
  */
 #include <stdio.h>
 

@@ -24,7 +24,7 @@ static const char *const end_words[TW_ANR_ENDS] = {
         [TW_ANR_POSSIBLE_DEADLOCK] = "possible_deadlock",
 };
 
-/* What a thread does, to stand before the name of a method; "" needs none. */
+/* A thread's activity, placed before a method's name; "" needs none. */
 static const char *const phrases[TW_ANR_ENDS] = {
         [TW_ANR_NO_STACK] = "has no stack in the dump",
         [TW_ANR_IDLE] = "waits for its next message",
@@ -54,11 +54,11 @@ struct judge {
 	const struct tw_anr_dump *d;
 	struct tw_anr_finding *f;
 	const struct tw_anr_thread *threads; /* of the dump */
-	int64_t waited_ms;                   /* -1: not known of this dump */
+	int64_t waited_ms;                   /* -1: unknown for this dump */
 	bool no_memory;
 };
 
-/* --- pieces of the sentence --- */
+/* --- parts of the verdict --- */
 
 static const char *text(struct judge *j, const char *s)
 {
@@ -67,7 +67,7 @@ static const char *text(struct judge *j, const char *s)
 	return s ? s : "";
 }
 
-/* Not more than fits a sentence, whole characters. */
+/* Truncated at a character boundary to a length that fits a sentence. */
 static struct tw_str clip(struct tw_str s)
 {
 	if (s.len <= NAME_BYTES)
@@ -158,7 +158,7 @@ static const char *doing_words(struct judge *j, uint32_t thread, enum tw_anr_end
 	return text(j, tw_arena_printf(j->m->arena, "%s%s", phrase, needs_frame ? frame : ""));
 }
 
-/* "5 s", "1.5 s", "20 ms"; "" when unknown. */
+/* "5 s", "1.5 s", "20 ms"; "" if unknown. */
 static const char *duration(struct judge *j)
 {
 	int64_t ms = j->waited_ms;
@@ -173,7 +173,7 @@ static const char *duration(struct judge *j)
 	                       (long long)(ms % 1000 / 100)));
 }
 
-/* --- the sentence --- */
+/* --- the verdict --- */
 
 static const char *without_chain(struct judge *j)
 {
@@ -193,7 +193,7 @@ static const char *without_chain(struct judge *j)
 	return text(j, tw_arena_printf(j->m->arena, "main %s", does));
 }
 
-/* Of the chain, which is longer than what is kept of it may be. */
+/* The chain's length, which may exceed its stored part. */
 static uint32_t steps(const struct tw_anr_finding *f, uint32_t from, uint32_t to)
 {
 	uint32_t n = 0;
@@ -203,7 +203,7 @@ static uint32_t steps(const struct tw_anr_finding *f, uint32_t from, uint32_t to
 	return n;
 }
 
-/* What the holder that main waits for does, and so on to the end. */
+/* The activity of the thread that main waits for, and so on to the end. */
 static const char *rest_of_chain(struct judge *j)
 {
 	const struct tw_anr_finding *f = j->f;
@@ -230,7 +230,7 @@ static const char *kind_of_cycle(const struct tw_anr_cycle *c)
 	return c->certain ? "deadlock" : "possible deadlock";
 }
 
-/* Two steps of a ring from one of its members on. */
+/* Two steps of a cycle, starting at one of its members. */
 static const char *ring_words(struct judge *j, uint32_t member, const char *waited)
 {
 	const struct tw_anr_graph *g = &j->f->graph;
@@ -264,7 +264,7 @@ static const char *deadlock_words(struct judge *j)
 	                       ring_words(j, f->culprit, "")));
 }
 
-/* A ring that main does not wait for is no cause of this, but nobody should miss it. */
+/* A cycle that main does not wait for is not the cause, but is reported too. */
 static const char *with_other_rings(struct judge *j, const char *said)
 {
 	const struct tw_anr_graph *g = &j->f->graph;
@@ -336,13 +336,13 @@ static void follow(struct judge *j)
 		        j->m, &j->threads[last], g->edges[last].lock >= 0, last == f->main);
 }
 
-/* Hash of who is to blame: in a deadlock all of the ring, in any order. */
+/* Hash of the blamed threads: in a deadlock the whole cycle, in any order. */
 static uint64_t cluster_of(const struct judge *j)
 {
 	const struct tw_anr_finding *f = j->f;
 	const struct tw_anr_graph *g = &f->graph;
 	uint32_t cycle = g->cycle_of[f->culprit];
-	enum tw_anr_end end = f->end == TW_ANR_NO_CPU ? TW_ANR_RUNS : f->end; /* one cause */
+	enum tw_anr_end end = f->end == TW_ANR_NO_CPU ? TW_ANR_RUNS : f->end; /* the same cause */
 	uint64_t h = 0;
 
 	if (!cycle)
@@ -354,7 +354,7 @@ static uint64_t cluster_of(const struct judge *j)
 	return h * 31 + f->end;
 }
 
-/* Classes of the locks that main waits for, in the order of the chain. */
+/* Classes of the locks that main waits for, in chain order. */
 static uint64_t add_locks(const struct judge *j, uint64_t h)
 {
 	const struct tw_anr_finding *f = j->f;
@@ -481,7 +481,7 @@ static bool is_of_name(char c)
 	       c == '_' || c == '.' || c == ':';
 }
 
-/* Does the text speak of a process of this name, and not of one whose name has it in it? */
+/* Whether the text names exactly this process, rather than a longer name containing it. */
 static bool mentions(struct tw_str text, struct tw_str name)
 {
 	for (size_t at = 0; name.len && at + name.len <= text.len; at++) {
@@ -495,7 +495,7 @@ static bool mentions(struct tw_str text, struct tw_str name)
 	return false;
 }
 
-/* How surely the report is about the process of a dump. */
+/* How certain the report is about the process of a dump. */
 static int blame_of(const struct tw_anr *m, const struct tw_anr_dump *d, bool has_main)
 {
 	static const enum tw_anr_fact names[] = {
@@ -521,8 +521,8 @@ static int blame_of(const struct tw_anr *m, const struct tw_anr_dump *d, bool ha
 	return 2;
 }
 
-/* The dump that the report is about: of the process that it says did not respond, else the first
- * with a main thread, else the first with threads. */
+/* The dump that the report is about: of the process named as not responding, otherwise the first
+ * with a main thread, otherwise the first with threads. */
 static uint32_t blamed(const struct tw_anr *m, const struct tw_anr_summary *s)
 {
 	uint32_t best = TW_ANR_NO_INDEX;
@@ -550,7 +550,7 @@ static uint32_t look_frame(const struct tw_anr *m, const struct tw_anr_summary *
 	return tw_anr_telling_frame(m, &m->threads[m->dumps[dump].thread + f->main]);
 }
 
-/* Of looks at intervals: the frame that main stood in most often. */
+/* For samples at intervals: the most frequent frame of main. */
 static bool judge_looks(const struct tw_anr *m, struct tw_anr_summary *s, int64_t span_ns)
 {
 	uint32_t *counts = tw_arena_zalloc(m->arena, m->n_texts, sizeof *counts);

@@ -8,9 +8,8 @@
  *     native: #00 pc 12  PATH (FUNCTION+4) (BuildId: ab)          kernel: FUNCTION+0x1/0x2
  *   a.b.ANRError: message         Caused by: ..._Thread: NAME (state = BLOCKED)
  *
- * A name may hold quotes, so it ends at the last one of its line, and line breaks, then
- * the end of it is taken.  Lines that came through logcat have its prefix, in any of its
- * usual forms.
+ * A name may contain quotes, so it ends at the last one of its line; if it contains line breaks,
+ * the end of it is used.  Lines from logcat have its prefix, in any of its usual forms.
  */
 #include "decoder/formats/anr/anr_line.h"
 
@@ -39,7 +38,7 @@ bool tw_anr_fact_of_file(enum tw_anr_fact fact)
 	return facts[fact].of_file;
 }
 
-/* --- what logcat puts before a line --- */
+/* --- logcat's prefixes --- */
 
 static bool is_level(char c)
 {
@@ -125,7 +124,7 @@ static bool head_word(struct tw_anr_line *l, struct tw_str word)
 	return false;
 }
 
-/* What stands behind the name. */
+/* Parses the part after the name. */
 static enum tw_anr_kind parse_head(struct tw_anr_line *l, struct tw_str name, struct tw_str rest)
 {
 	bool known = false;
@@ -137,7 +136,7 @@ static enum tw_anr_kind parse_head(struct tw_anr_line *l, struct tw_str name, st
 
 		known = head_word(l, word) || known;
 		if (l->starting || !l->attached)
-			break; /* what follows are the rest of the words in brackets */
+			break; /* the rest are the remaining words in parentheses */
 	}
 	if (l->tid == 0)
 		l->attached = false;
@@ -154,7 +153,7 @@ static enum tw_anr_kind parse_thread(struct tw_anr_line *l, struct tw_str s)
 	return parse_head(l, (struct tw_str){s.ptr + 1, quote - 1}, rest);
 }
 
-/* Of a name with a line break in it: the last line of the name, and what stands behind. */
+/* Parses the last line of a name with line breaks, and the part after it. */
 static enum tw_anr_kind parse_end_of_name(struct tw_anr_line *l, struct tw_str s)
 {
 	static const char *const behind[] = {"\" prio=", "\" daemon prio=", "\" sysTid="};
@@ -234,12 +233,12 @@ static bool split_frame(struct tw_anr_line *l, struct tw_str s)
 		name = tw_anr_from(name, slash + 1);
 	l->name = tw_str_trim(name);
 	if (l->name.len && l->name.ptr[l->name.len - 1] == '!')
-		l->name.len--; /* Android 5 to 7 mark so what is called without a change of state */
+		l->name.len--; /* Android 5 to 7 mark calls without a state change this way */
 	l->text = (struct tw_str){where.ptr, close};
 	return l->name.len && memchr(l->name.ptr, '.', l->name.len);
 }
 
-/* 12 of "f+12", "f + 12" */
+/* "f" of "f+12", "f + 12" */
 static struct tw_str without_distance(struct tw_str s)
 {
 	size_t n = s.len;
@@ -265,7 +264,7 @@ static struct tw_str base_name(struct tw_str path)
 	return tw_str_trim(tw_anr_from(path, n));
 }
 
-/* What stands behind "#": 00 pc 12  PATH (deleted) (offset 12) (FUNCTION+4) (BuildId: ab) */
+/* Parses the part after "#": 00 pc 12  PATH (deleted) (offset 12) (FUNCTION+4) (BuildId: ab) */
 static enum tw_anr_kind parse_native(struct tw_anr_line *l, struct tw_str s)
 {
 	struct tw_str tail;
@@ -303,7 +302,7 @@ static const struct {
         {"locked ", TW_ANR_LOCKED}, {"waiting to lock ", TW_ANR_WANTED},
         {"waiting for lock inflation of ", TW_ANR_INFLATION}, {"waiting on ", TW_ANR_WAITING},
         {"sleeping on ", TW_ANR_SLEEPING},
-        {"parking to wait for ", TW_ANR_WAITING}, /* as other machines than Android's say it */
+        {"parking to wait for ", TW_ANR_WAITING}, /* as in other virtual machines than Android's */
 };
 
 /* <0x0d3a2f0a> (a a.B) held by thread 5; Dalvik: held by tid=5 (name) */
@@ -405,7 +404,7 @@ static bool speaks_of_anr(struct tw_str s)
 	return false;
 }
 
-/* a.b.FooError: message; number is 1 when it speaks of an ANR. */
+/* a.b.FooError: message; number is 1 if it is about an ANR. */
 static enum tw_anr_kind parse_exception(struct tw_anr_line *l, struct tw_str s)
 {
 	size_t at = tw_anr_find(s, ": ");
@@ -502,7 +501,7 @@ static enum tw_anr_kind parse_channel(struct tw_anr_line *l, struct tw_str s)
 	return TW_ANR_CHANNEL;
 }
 
-/* Lines that begin with a word. */
+/* Lines that start with a word. */
 static enum tw_anr_kind parse_words(struct tw_anr_line *l, struct tw_str s, bool indented)
 {
 	static enum tw_anr_kind (*const tries[])(struct tw_anr_line *, struct tw_str) = {parse_fact,

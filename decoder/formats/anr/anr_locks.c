@@ -1,17 +1,17 @@
 /*
  * anr_locks.c - the wait-for graph of one dump; see anr_locks.h.
  *
- * "held by thread" is stronger than "- locked": a lock whose holder keeps it in no
- * register, or that native code entered, is in no stack.  So the named holder is
- * taken first, then whoever has the object locked and has not let go of it by
- * Object.wait (also when it was woken up and wants it back).  A thread that seems
- * to wait for itself does not: its holder was read at another moment.
+ * "held by thread" is more reliable than "- locked": a lock whose owner is in no register, or that
+ * native code entered, is in no stack.  So the named owner is used first, then the thread that has
+ * the object locked and has not released it by Object.wait (also if it was woken up and waits to
+ * lock it again).  A thread that appears to wait for itself does not: its owner was read at another
+ * moment.
  */
 #include "decoder/formats/anr/anr_locks.h"
 
 #include <stdlib.h>
 
-struct key { /* of a thread id or of an object, to the thread */
+struct key { /* maps a thread id or an object to the thread */
 	uint64_t key;
 	uint32_t thread;
 };
@@ -27,7 +27,7 @@ struct work {
 	uint32_t n, n_locks;
 	struct keys tids, owners;
 	struct tw_anr_edge *edges;
-	uint32_t *walk; /* 0 not met, else the number of the walk that met it */
+	uint32_t *walk; /* 0: not visited, otherwise the number of the visiting walk */
 	uint32_t *path;
 };
 
@@ -47,7 +47,7 @@ static void sort(struct keys *k)
 		qsort(k->list, k->n, sizeof *k->list, by_key);
 }
 
-/* The first thread under the key that is not `not`; TW_ANR_NONE when there is none. */
+/* The first thread under the key other than `not`; TW_ANR_NONE if there is none. */
 static int32_t find(const struct keys *k, uint64_t key, uint32_t not )
 {
 	uint32_t low = 0;
@@ -76,8 +76,8 @@ static void collect_tids(struct work *w)
 	sort(&w->tids);
 }
 
-/* Of the lines [at, end) of one thread: the object it waits on in Object.wait, or, woken up there,
- * waits to lock again. */
+/* From the lines [at, end) of one thread: the object it waits on in Object.wait, or that it waits
+ * to lock again after being woken up. */
 static uint64_t let_go(const struct work *w, uint32_t at, uint32_t end)
 {
 	for (uint32_t i = at; i < end; i++)
@@ -157,7 +157,7 @@ static struct tw_anr_cycle cycle_at(const struct work *w, uint32_t member)
 	return c;
 }
 
-/* Walks from `from` until it comes to an end, to a thread met before, or round. */
+/* Walks from `from` to an end, to a visited thread, or around a cycle. */
 static void walk(struct work *w, uint32_t from, struct tw_anr_graph *g)
 {
 	uint32_t n = 0;
@@ -220,7 +220,7 @@ bool tw_anr_graph(struct tw_arena *a, const struct tw_anr_node *nodes, uint32_t 
 {
 	struct work w = {.nodes = nodes, .locks = locks, .n = n, .n_locks = n_locks};
 	struct tw_anr_graph g = {.n = n};
-	size_t room = (size_t)n + 1; /* never nothing */
+	size_t room = (size_t)n + 1; /* never empty */
 
 	w.tids.list = tw_arena_alloc(a, room, sizeof *w.tids.list);
 	w.owners.list = tw_arena_alloc(a, (size_t)n_locks + 1, sizeof *w.owners.list);
@@ -246,7 +246,7 @@ bool tw_anr_graph(struct tw_arena *a, const struct tw_anr_node *nodes, uint32_t 
 uint32_t tw_anr_chain(
         const struct tw_anr_graph *g, uint32_t from, uint32_t *ret_threads, uint32_t max)
 {
-	int32_t entry = TW_ANR_NONE; /* of the cycle that the chain runs into */
+	int32_t entry = TW_ANR_NONE; /* of the cycle that the chain leads into */
 	uint32_t n = 0;
 
 	for (int32_t at = (int32_t)from; n < max && at >= 0 && (uint32_t)at < g->n;) {

@@ -7,7 +7,7 @@
 
 enum { FIRST_CAP = 64, NATIVE_NAME_BYTES = 300 };
 
-/* Room for one more of *list within max; false at max and when memory is short. */
+/* Makes space for one more in *list, within max; false at max or if memory is short. */
 static bool grow(struct tw_anr *m, void **list, uint32_t n, uint32_t *cap, size_t size)
 {
 	uint32_t want = *cap ? *cap * 2 : FIRST_CAP;
@@ -62,7 +62,7 @@ struct tw_str tw_anr_str(const struct tw_anr *m, uint32_t text)
 	return (struct tw_str){m->texts[text].ptr, m->texts[text].len};
 }
 
-/* The slot of s or a free one. */
+/* The slot of s, or a free one. */
 static uint32_t *slot_of(const struct tw_anr *m, struct tw_str s)
 {
 	uint32_t at = (uint32_t)tw_hash_str(s, m->limits.hash_salt) & (m->n_slots - 1);

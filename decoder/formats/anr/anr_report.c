@@ -1,9 +1,9 @@
 /*
  * anr_report.c - the document "anr".
  *
- * Bounded: threads in the chain or in a deadlock come with their frames in any case,
- * the others while the share of text lasts; what is left out is counted where it is
- * missing.  Keys stand in the order in which a reader wants them.
+ * Limited in size: threads in the chain or in a deadlock always have their frames, others as long
+ * as the limit of text allows; omissions are counted where they occur.  Keys are in reading
+ * order.
  */
 #include "decoder/formats/anr/anr_report.h"
 #include "decoder/formats/anr/anr_words.h"
@@ -13,21 +13,21 @@
 
 enum {
 	VERSION = 1,
-	FRAMES_MAX = 256,      /* of one thread */
-	FRAMES_TEXT = 6 << 20, /* bytes of frames in one document */
-	THREADS_MAX = 1 << 14, /* in one document */
+	FRAMES_MAX = 256,      /* per thread */
+	FRAMES_TEXT = 6 << 20, /* bytes of frames per document */
+	THREADS_MAX = 1 << 14, /* per document */
 	FRAME_COST = 48
 };
 
 struct report {
 	const struct tw_anr *m;
 	const struct tw_anr_summary *s;
-	const struct tw_anr_dump *d; /* of the dump at hand */
+	const struct tw_anr_dump *d; /* current dump */
 	const struct tw_anr_finding *f;
 	const struct tw_anr_lock *locks;
 	size_t text;      /* bytes of frames so far */
 	uint32_t threads; /* so far */
-	bool failed;      /* no memory */
+	bool failed;      /* out of memory */
 };
 
 /* --- JSON --- */
@@ -76,7 +76,7 @@ static json_t *index_or_null(uint32_t i)
 	return i == TW_ANR_NO_INDEX ? json_null() : json_integer(i);
 }
 
-/* As it is shown, and in pieces for who has a mapping. */
+/* The displayed text, and its pieces for renaming with a mapping. */
 static void put_verdict(struct report *r, json_t *o, const char *marked)
 {
 	const char *plain = tw_anr_plain(r->m->arena, marked);
@@ -136,7 +136,7 @@ static json_t *lock_json(struct report *r, const struct tw_anr_lock *l)
 	return o;
 }
 
-/* Java frames have no kind: they are nearly all. */
+/* Java frames have no kind, as nearly all frames are Java. */
 static json_t *frame_json(struct report *r, uint32_t frame)
 {
 	const struct tw_anr_frame *f = &r->m->frames[frame];
@@ -222,7 +222,7 @@ static void put_wants(struct report *r, json_t *o, uint32_t thread)
 	put(r, o, "wants", w);
 }
 
-/* Each object once; what the thread waits on it has let go of. */
+/* Each object once; not the one it waits on, which it has released. */
 static void put_held(struct report *r, json_t *o, const struct tw_anr_thread *t)
 {
 	enum { HELD_MAX = 64 };
@@ -293,7 +293,7 @@ static json_t *thread_json(struct report *r, uint32_t i, bool wanted)
 
 /* --- the chain and the cycles --- */
 
-/* Where the holder took the lock that `lock` waits for. */
+/* Where the owner took the lock that `lock` waits for. */
 static uint32_t taken_in(const struct report *r, const struct tw_anr_lock *lock, int32_t holder)
 {
 	const struct tw_anr_thread *t;
@@ -359,7 +359,7 @@ static json_t *cycles_json(struct report *r)
 	return list;
 }
 
-/* --- dumps and the whole --- */
+/* --- dumps and report --- */
 
 static json_t *facts_json(struct report *r, const uint32_t facts[TW_ANR_FACTS])
 {

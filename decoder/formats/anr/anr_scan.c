@@ -80,7 +80,7 @@ struct tw_str tw_anr_eat_word(struct tw_str *s)
 	return (struct tw_str){rest.ptr, n};
 }
 
-/* Exactly `digits` of them, and what comes behind. */
+/* Exactly `digits` digits, followed by `behind`. */
 static bool eat_part(struct tw_str *s, unsigned digits, const char *behind, unsigned *ret)
 {
 	struct tw_str part = {s->ptr, s->len < digits ? s->len : digits};
@@ -93,7 +93,7 @@ static bool eat_part(struct tw_str *s, unsigned digits, const char *behind, unsi
 	return tw_anr_eat(s, behind);
 }
 
-/* Days since 2000-03-01, by the calendar that has its leap day last. */
+/* Days since 2000-03-01; years start in March, so that the leap day is last. */
 static int64_t day_number(unsigned year, unsigned month, unsigned day)
 {
 	int64_t y = (int64_t)year - 2000 - (month < 3);
@@ -143,7 +143,7 @@ bool tw_anr_eat_date(struct tw_str *s, int64_t *ret_ns)
 		return false;
 	if (year < 2000 || year > 2200 || month - 1 > 11 || day - 1 > 30)
 		return false;
-	/* the 60 days keep January and February of 2000 above zero */
+	/* the 60 days make times in January and February of 2000 positive */
 	*ret_ns = ((day_number(year, month, day) + 60) * 86400 + seconds) * SECOND_NS;
 	*ret_ns += eat_fraction(&rest);
 	*s = rest;

@@ -1,19 +1,19 @@
 /*
- * anr_stack.c - what one stack of an ANR report says: whose frames they are, what the
- * thread does, and a hash that stays when lines and addresses move.
+ * anr_stack.c - analyses one stack of an ANR report: the owners of its frames, the thread's
+ * activity, and a hash independent of lines and addresses.
  */
 #include "decoder/formats/anr/anr_judge.h"
 #include "decoder/formats/anr/anr_scan.h"
 
 enum { HASHED_FRAMES = 5, LOOK_FRAMES = 8 };
-#define QUEUED_NS UINT64_C(1000000000) /* less of it is no reason */
+#define QUEUED_NS UINT64_C(1000000000) /* shorter delays are not a cause */
 
-/* Packages of the platform and of the libraries that come with nearly every application. */
+/* Packages of the platform and of libraries that nearly every application contains. */
 static const char *const platform[] = {"java.", "javax.", "android.", "androidx.", "com.android.",
         "dalvik.", "sun.", "jdk.", "libcore.", "kotlin.", "kotlinx.", "com.google.android.",
         "org.apache.harmony.", "org.json.", "org.xmlpull.", "com.github.anrwatchdog."};
 
-/* How a thread waits, which says nothing of what for. */
+/* Methods used for waiting, which do not show what a thread waits for. */
 static const char *const plumbing[] = {"java.lang.Object.wait", "java.lang.Thread.sleep",
         "java.lang.VMThread.sleep", "java.lang.Thread.parkFor", "java.lang.Thread.join",
         "sun.misc.Unsafe.park", "jdk.internal.misc.Unsafe.park", "java.util.concurrent.",
@@ -48,7 +48,7 @@ static struct tw_str name_of(const struct tw_anr *m, uint32_t frame)
 	return tw_anr_str(m, m->frames[frame].name);
 }
 
-/* R8 calls classes that it makes so; with a mapping their frames are left out. */
+/* R8's names for generated classes; with a mapping their frames are omitted. */
 static bool is_compilers(struct tw_str name)
 {
 	return tw_str_find(name, TW_STR("$$ExternalSynthetic")) < name.len ||
@@ -72,7 +72,7 @@ static uint32_t top_java(const struct tw_anr *m, const struct tw_anr_thread *t)
 	return TW_ANR_NO_INDEX;
 }
 
-/* C library wrappers of system calls that block: a thread with one of them at the top of its native
+/* C library wrappers of blocking system calls: a thread with one of them at the top of its native
  * stack waits.  Binder's frames are checked first, so an ioctl found here waits for a driver. */
 static const struct {
 	const char *name;
@@ -101,7 +101,7 @@ static enum tw_anr_end function_end(struct tw_str name, enum tw_anr_end other)
 	return other;
 }
 
-/* Of native frames alone: the first that is not how a thread waits. */
+/* With native frames only: the first that is not used for waiting. */
 static uint32_t telling_native(const struct tw_anr *m, const struct tw_anr_thread *t)
 {
 	static const char *const how[] = {"android::IPCThreadState::", "android::BpBinder::",
@@ -133,7 +133,7 @@ uint32_t tw_anr_telling_frame(const struct tw_anr *m, const struct tw_anr_thread
 
 /* --- states --- */
 
-/* Small letters alone: "TimedWaiting", "TIMED_WAITING" and "timed waiting" are one. */
+/* Keeps only lower-case letters: "TimedWaiting", "TIMED_WAITING" and "timed waiting" are equal. */
 static size_t fold(struct tw_str state, char *out, size_t cap)
 {
 	size_t n = 0;
@@ -154,7 +154,7 @@ static const struct {
 	const char *state;
 	enum tw_anr_end end;
 } states[] = {
-        /* the first that the folded state begins with */
+        /* the first prefix of the folded state is used */
         {"blocked", TW_ANR_LOCK_UNKNOWN},
         {"monitor", TW_ANR_LOCK_UNKNOWN},
         {"waitingforlockinflation", TW_ANR_LOCK_UNKNOWN},
@@ -192,8 +192,8 @@ static bool has(struct tw_str name, const char *what)
 	return tw_anr_find(name, what) < name.len;
 }
 
-/* Among its topmost frames: a call that came in from another process is the end of them, and native
- * ones without a name hide nothing of what is below. */
+/* Searches its topmost frames, down to an incoming call from another process; unnamed native frames
+ * are skipped. */
 static bool calls(const struct tw_anr *m, const struct tw_anr_thread *t, const char *what)
 {
 	uint32_t top = top_java(m, t);
@@ -220,7 +220,7 @@ static bool waits_for_message(
 	       tw_anr_eat(&top, "android.os.MessageQueue.next");
 }
 
-/* By the method at the top, where the state does not tell. */
+/* By the top method, if the state is not conclusive. */
 static enum tw_anr_end by_method(enum tw_anr_end end, struct tw_str top)
 {
 	static const char *const sleeps[] = {"java.lang.Thread.sleep", "java.lang.VMThread.sleep"};
@@ -235,7 +235,8 @@ static enum tw_anr_end by_method(enum tw_anr_end end, struct tw_str top)
 	return end;
 }
 
-/* What the kernel's functions that a thread waits in are for: the first that its name has. */
+/* Purposes of kernel functions that a thread waits in: the first part contained in the name is
+ * used. */
 static const struct {
 	const char *part;
 	enum tw_anr_end end;
@@ -256,7 +257,7 @@ static enum tw_anr_end by_kernel(enum tw_anr_end end, struct tw_str where, bool 
 	return end;
 }
 
-/* By the function at the top of the native frames. */
+/* By the top native function. */
 static enum tw_anr_end by_function(
         const struct tw_anr *m, const struct tw_anr_thread *t, enum tw_anr_end end)
 {
@@ -271,13 +272,13 @@ static enum tw_anr_end by_function(
 	return function_end(name_of(m, top), end);
 }
 
-/* Of one that could run: over its life it stood in line for longer than it ran. */
+/* A runnable thread that spent more of its life waiting for a CPU than running. */
 static bool lacks_processor(const struct tw_anr_thread *t)
 {
 	return t->queue_ns > t->run_ns && t->queue_ns >= QUEUED_NS;
 }
 
-/* The kernel, and how long it stood in line, tell what its own frames and state do not. */
+/* Uses the kernel's data, if its own frames and state are not conclusive. */
 static enum tw_anr_end by_system(
         const struct tw_anr *m, const struct tw_anr_thread *t, enum tw_anr_end end)
 {
@@ -316,8 +317,8 @@ static uint64_t add_byte(uint64_t h, char c)
 	return (h ^ (unsigned char)c) * 0x100000001B3u;
 }
 
-/* Names that compilers number ("lambda$onCreate$0", "Main$2", "$$Lambda$14", "$r8$lambda$HASH",
- * "libx.so+0x12") are hashed without what changes from build to build. */
+/* Hashes names numbered by compilers ("lambda$onCreate$0", "Main$2", "$$Lambda$14",
+ * "$r8$lambda$HASH", "libx.so+0x12") without the part that changes from build to build. */
 static uint64_t add_name(uint64_t h, struct tw_str name)
 {
 	size_t end = tw_anr_find(name, "$r8$lambda$");

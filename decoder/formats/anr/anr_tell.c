@@ -1,6 +1,4 @@
-/*
- * anr_tell.c - dumps as samples, reasons and waits as notes; see anr_report.h.
- */
+/* anr_tell.c - emits dumps as samples, and reasons and waits as notes; see anr_report.h. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,8 +9,8 @@
 
 #define DAY_NS       INT64_C(86400000000000)
 #define NOMINAL_NS   INT64_C(1000000)
-#define NAMED_TID    (UINT64_C(1) << 32) /* made from a name: above every kernel id */
-#define PROCESS_NONE 1                   /* process id of reports that tell none */
+#define NAMED_TID    (UINT64_C(1) << 32) /* derived from a name: above every kernel id */
+#define PROCESS_NONE 1                   /* process id of reports without one */
 
 struct teller {
 	struct tw_anr *m;
@@ -20,7 +18,7 @@ struct teller {
 	int64_t *times_ns;
 	int64_t interval_ns;
 	struct tw_stacks *stacks;
-	uint32_t *names; /* by text: what the sink calls it, 0 not yet */
+	uint32_t *names; /* by text: the sink's symbol, 0 none yet */
 	uint32_t *syms;  /* of one stack, outermost first */
 };
 
@@ -58,7 +56,7 @@ static int by_value(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-/* The middle one of the distances between looks. */
+/* The median interval of samples. */
 static int64_t usual_distance(const struct tw_anr *m, const int64_t *times, int64_t *work)
 {
 	uint32_t n = 0;
@@ -214,7 +212,7 @@ static enum tw_status tell_reason(struct teller *t, struct tw_err *err)
 	return sink->ops->note(sink, &note, err);
 }
 
-/* --- all of it --- */
+/* --- the whole report --- */
 
 static bool prepare(struct teller *t)
 {

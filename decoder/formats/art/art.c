@@ -1,6 +1,6 @@
 /*
- * art.c - method traces of Dalvik and ART, `.trace`: what Debug.startMethodTracing, Android Studio
- * and `am profile` record.
+ * art.c - method traces of Dalvik and ART (`.trace`), as recorded by Debug.startMethodTracing,
+ * Android Studio and `am profile`.
  *
  *   *version ... *end, then SLOW and records   versions 1, 2, 3 (art_text.c, art_record.c)
  *   SLOW with 0xF2, 0xF3: items, the text last  the same, streaming
@@ -9,14 +9,14 @@
  *   SLOW with 0xF6, or 3 and two times: packets dumps of always-on recording
  *
  * All integers little-endian.  Learned from AOSP's trace.cc, Perfetto's importer and Android
- * Studio's perflib, and checked on files of each.
+ * Studio's perflib, and checked with files of each.
  *
- * The machine: a step takes items that lie whole in what was pushed where they are; an item that
- * is cut is held until the bytes are there that the step asked for (I3).
+ * State machine: a step consumes items that are complete in the pushed bytes without a copy; an
+ * incomplete item is buffered until the bytes that the step needs are there (I3).
  *
- * A record says that a method was entered, left, or left by an exception, on one or two clocks.
- * Records of a thread are in order; threads are not among each other.  Times begin at the header's
- * start, thread CPU time at the thread's first record.
+ * A record states that a method was entered, left, or left by an exception, on one or two clocks.
+ * Records of a thread are in order; those of different threads are not.  Times begin at the
+ * header's start, thread CPU time at the thread's first record.
  */
 #include "decoder/formats/art/art_internal.h"
 
@@ -164,7 +164,7 @@ static const tw_art_step steps[] = {
         [TW_ART_LOST] = lost_step,
 };
 
-/* Makes room for `more` bytes behind those that are held. */
+/* Makes space for `more` bytes after the buffered ones. */
 static bool reserve(struct tw_art *s, size_t more)
 {
 	size_t need = s->n_hold + more;
@@ -185,12 +185,12 @@ static bool reserve(struct tw_art *s, size_t more)
 	return true;
 }
 
-/* How many of the n bytes at p belong to the item that is held. */
+/* Number of the n bytes at p that belong to the buffered item. */
 static size_t missing(const struct tw_art *s, const uint8_t *p, size_t n)
 {
 	size_t take = s->want - s->n_hold;
 
-	if (s->state == TW_ART_TEXT) { /* a line: to its end, within what a line may have */
+	if (s->state == TW_ART_TEXT) { /* up to the end of the line, within the limit of a line */
 		size_t room = (size_t)LINE_MAX_BYTES + 1 - s->n_hold;
 		const uint8_t *end = memchr(p, '\n', n < room ? n : room);
 
@@ -214,7 +214,7 @@ static enum tw_status push_held(struct tw_art *s, const uint8_t **p, size_t *n, 
 	if (s->n_hold < s->want)
 		return TW_OK;
 	st = steps[s->state](s, s->hold, s->n_hold, &used, err);
-	if (used) { /* all of it: a step gets no more than it asked for */
+	if (used) { /* completely: a step gets no more than it asked for */
 		s->offset += used;
 		s->n_hold = 0;
 	}
@@ -269,8 +269,8 @@ static bool all_blank(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* Does something lack?  Streams and packets end with a summary, if the text was not in front;
- * dumps anywhere. */
+/* Whether the trace is truncated.  Streams and packets end with a summary, unless the text came
+ * first; dumps can end anywhere. */
 static bool ends_early(const struct tw_art *s)
 {
 	bool summary = s->version != 6 && !s->text_ended;

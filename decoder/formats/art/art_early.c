@@ -1,18 +1,18 @@
 /*
- * art_early.c - versions 4 and 5 as development builds of 2024 wrote them, form A.
+ * art_early.c - versions 4 and 5 as written by development builds of 2024, form A.
  *
  * A stream has the packets of art_packet.c, but a method's number has four bytes.  A file has the
- * header text in front and blocks of records alone: no names of methods, no summary.  The start is
- * in microseconds, as all times are.  A block begins with its first record, in full:
+ * header text in front and only blocks of records: no names of methods, no summary.  The start is
+ * in microseconds, like all times.  A block begins with its first record, in full:
  *   u8 2, u32 tid, u32 method | action, [u32 CPU,] [u32 wall,] u16 records - 1, u16 bytes
- * and goes on with the others:
+ * and continues with the others:
  *   signed (method | action) less that of the first, wall [, CPU] since the one before it
- * in LEB128.  A method packet tells the method's place in the order of their first uses, records
- * that times four; a build that told both alike is believed too: the second method tells them
- * apart.
+ * in LEB128.  A method packet has the method's index in the order of first use, records that index
+ * times four.  A build that wrote the same number in both is accepted too: the second method
+ * distinguishes the two.
  *
- * A block may have more than 2^16 records and bytes, of both of which only the low 16 bits are
- * written.  It ends where both agree and a packet can follow.
+ * A block may have more than 2^16 records and bytes, but only the low 16 bits of both are stored.
+ * It ends where both match and a packet can follow.
  */
 #include "decoder/formats/art/art_internal.h"
 
@@ -97,7 +97,7 @@ enum tw_status tw_art_early_block(struct tw_art *s, const uint8_t *p, struct tw_
 	return tell(s, s->offset, err);
 }
 
-/* False: not whole. */
+/* False: incomplete. */
 static bool next(struct tw_art *s, const uint8_t **at, const uint8_t *end)
 {
 	struct tw_art_early *e = &s->early;
@@ -114,7 +114,7 @@ static bool next(struct tw_art *s, const uint8_t **at, const uint8_t *end)
 	return true;
 }
 
-/* The next block's first times follow on these. */
+/* The first times of the next block are relative to these. */
 static void leave_block(const struct tw_art_early *e)
 {
 	if (!e->thread)

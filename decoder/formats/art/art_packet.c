@@ -9,19 +9,19 @@
  *   2 records  u32 tid, u24 number, u32 bytes, records
  *   3 summary  u16 length, text up to *end; last.  In a dump: u64 end, u64 start, ns
  *
- * A record is differences to the one before it, from 0 at the block's start, in LEB128:
+ * A record is encoded as differences from the previous one, from 0 at the block's start, in LEB128:
  *   form B        signed method | action, wall ns [, CPU ns]      (the release of Android 16)
  *   form C        signed time << 2 | action [, signed CPU ns], signed method of an enter only
  *                                                    (what Perfetto reads since March 2026)
  *   long-running  signed time << 1 | exit, signed method of an enter only
  *   counts        signed method | exit, without times or the size of the block
- * Forms B and C have the same version: what the first block reads as without contradiction decides.
- * Form A, of development builds, is art_early.c's.
+ * Forms B and C have the same version: the one in which the first block has no contradiction is
+ * used. Form A, of development builds, is in art_early.c.
  *
- * The writer of form B may cut one flush into several blocks and then goes on with its differences
+ * The writer of form B may split one flush into several blocks and then continues its differences
  * and its count: a block is read from 0 unless that contradicts known methods, times or the count.
  *
- * A block is held whole, at most TW_ART_BLOCK_MAX bytes.
+ * A block is buffered completely, at most TW_ART_BLOCK_MAX bytes.
  */
 #include "decoder/formats/art/art_internal.h"
 
@@ -29,7 +29,7 @@
 
 enum { THREAD = 0, METHOD = 1, RECORDS = 2, SUMMARY = 3 };
 #define NS_PER_S        ((uint64_t)1000000000)
-#define TICKS_PER_S_MAX (10 * NS_PER_S) /* more does not fit the sums of to_ns */
+#define TICKS_PER_S_MAX (10 * NS_PER_S) /* higher frequencies would overflow the sums in to_ns */
 
 enum { EARLY_METHOD_HEAD = 7 };
 enum { ENTRIES_HEAD = 12, DUMP_HEAD = 17, LEB_MAX = 10, COUNT_BITS = 0xFFFF, WRONG = 1000 };
@@ -58,7 +58,7 @@ enum tw_status tw_art_packet_lead(struct tw_art *s, const uint8_t *p, struct tw_
 	if (s->clock == TW_ART_CLOCK_UNKNOWN)
 		s->clock = s->version == 5 ? TW_ART_CLOCK_DUAL : TW_ART_CLOCK_WALL;
 	s->state = TW_ART_PACKETS;
-	if (s->has_text) { /* released systems write it behind */
+	if (s->has_text) { /* released systems write it at the end */
 		tw_art_early_start(s);
 		return TW_OK;
 	}
@@ -134,12 +134,12 @@ static bool next(struct cursor *c, struct record *r)
 		return false;
 	if (c->form == TW_ART_FORM_B ? next_b(c, r) : next_timed(c, r))
 		return true;
-	c->at = at; /* the record that is not whole begins here */
+	c->at = at; /* start of the incomplete record */
 	return false;
 }
 
-/* How much speaks against reading a block this way: `before` is how many records of its flush came
- * earlier, `not_before` the time up to which the thread has been read. */
+/* The number of contradictions in reading a block this way: `before` is the number of earlier
+ * records of its flush, `not_before` the time up to which the thread has been read. */
 static uint64_t faults(const struct tw_art *s, struct cursor c, uint32_t count, uint32_t before,
         uint64_t not_before)
 {
@@ -182,7 +182,7 @@ static struct cursor carried(const struct cursor *c, const struct tw_art_thread 
 	return r;
 }
 
-/* Does the block go on where the thread's last one ended? */
+/* Whether the block continues the thread's previous one. */
 static bool goes_on(const struct tw_art *s, const struct tw_art_thread *t,
         const struct cursor *fresh, uint32_t count)
 {
@@ -252,7 +252,7 @@ static void decide_form(struct tw_art *s, const uint8_t *p, const uint8_t *end, 
 	                  : TW_ART_FORM_B;
 }
 
-/* The packet p..end of records; `cut`: the input ended in it. */
+/* The packet p..end of records; `cut`: the input ended within it. */
 static enum tw_status block(
         struct tw_art *s, const uint8_t *p, const uint8_t *end, bool cut, struct tw_err *err)
 {
@@ -278,7 +278,8 @@ static enum tw_status block(
 
 /* --- packets --- */
 
-static const size_t heads[] = {7, 11, ENTRIES_HEAD, 3}; /* with their lengths, which come last */
+static const size_t heads[] = {7, 11, ENTRIES_HEAD, 3}; /* including their lengths, which come
+                                                         * last */
 
 static size_t head_of(const struct tw_art *s, unsigned type)
 {
@@ -296,8 +297,8 @@ static uint64_t body_of(const uint8_t *p, size_t head)
 	return p[0] == RECORDS && head == ENTRIES_HEAD ? tw_u32le(p + 8) : 0;
 }
 
-/* Is this the first method of form A?  With a number of four bytes text stands where no pointer has
- * bits. */
+/* Whether this is the first method of form A.  With a four-byte number, text is at the position of
+ * a pointer's unused bits. */
 static bool is_form_a(const struct tw_art *s, const uint8_t *p)
 {
 	return s->form == TW_ART_FORM_UNKNOWN && s->version != 6 && p[0] == METHOD && p[7] > ' ' &&
@@ -333,7 +334,7 @@ static enum tw_status take_packet(struct tw_art *s, const uint8_t *p, size_t n, 
 	return TW_OK;
 }
 
-/* A block that does not say its size: one record after another. */
+/* A block without a stored size: reads record after record. */
 static void start_calls(struct tw_art *s, const uint8_t *p)
 {
 	s->form = TW_ART_FORM_COUNTS;
@@ -384,7 +385,7 @@ enum tw_status tw_art_packet_cut(struct tw_art *s, const uint8_t *p, size_t n, s
 
 /* --- counts --- */
 
-/* Time goes on by one with each call, so a call lasts as long as the calls in it are many. */
+/* Time advances by one with each call, so a call's duration is the number of calls inside it. */
 static enum tw_status count_call(struct tw_art *s, uint64_t offset, struct tw_err *err)
 {
 	struct tw_art_thread *t = s->calls_thread;
@@ -444,7 +445,7 @@ static bool is_time(uint64_t ns)
 	return ns > 0 && ns < TW_ART_TIME_MAX;
 }
 
-/* 3, two times, and then a packet that is one. */
+/* 3, two times, and then a valid packet. */
 bool tw_art_packet_probe(const uint8_t *p, size_t n)
 {
 	const uint8_t *q = p + DUMP_HEAD;

@@ -10,9 +10,9 @@
  *      3      u16 thread, u32 method | action, u32 CPU, u32 wall  14, or as the header says
  * Times are microseconds and wrap at 2^32; action: 0 enter, 1 exit, 2 left by an exception.
  *
- * A stream is records, whose thread is never 0, and items that begin with a u16 0 and an operation:
- * 1 method {u16 len, line}, 2 thread {u16 id, u16 len, name}, 3 summary {u32 len, text}; the
- * summary is last.
+ * A stream consists of records, whose thread is never 0, and items that begin with a u16 0 and an
+ * operation: 1 method {u16 len, line}, 2 thread {u16 id, u16 len, name}, 3 summary {u32 len, text};
+ * the summary is last.
  */
 #include "decoder/formats/art/art_internal.h"
 
@@ -145,7 +145,7 @@ static enum tw_status method_item(
 	return tw_art_text_method_line(s, line, s->offset, err);
 }
 
-/* An item of operation p[2]; 0 used: s->want bytes are needed. */
+/* An item of operation p[2]; 0 used: it needs s->want bytes. */
 static enum tw_status one_item(
         struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
 {

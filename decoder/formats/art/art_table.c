@@ -1,14 +1,14 @@
 /*
- * art_table.c - threads and methods of an ART trace, and how a record becomes an event.
+ * art_table.c - threads and methods of an ART trace, and conversion of records to events.
  *
- * Methods are told to the sink by number and named when the trace names them, before or after
- * their use.  What is used and never named is called by its number at the end, so that no mapping
- * of a build, whose numbers mean something else, names it.
+ * Methods are passed to the sink by number and named when the trace names them, before or after
+ * their use.  Methods without a name get their number as a name at the end, so that no mapping of a
+ * build, in which numbers have another meaning, names them.
  *
- * The sampling mode is not marked in the file: its writer turns differences of stacks into enters
- * and exits, so the times of a thread stand a sampling interval apart, and nothing is left by an
- * exception.  The shortest fifth of the first gaps tells (as Firefox' profiler does it).  In a
- * trace that has few of them, its first sample must also have entered a whole stack at one time.
+ * The file does not state whether it was sampled: the sampler turns differences of stacks into
+ * enters and exits, so the times of a thread are a sampling interval apart, and no call is left by
+ * an exception.  The shortest fifth of the first gaps decides (as in Firefox' profiler).  In a
+ * trace with few gaps, its first sample must also have entered a whole stack at one time.
  */
 #include "decoder/formats/art/art_internal.h"
 
@@ -68,7 +68,7 @@ static struct tw_art_thread *add_thread(
 struct tw_art_thread *tw_art_thread_of(struct tw_art *s, uint32_t tid, uint64_t offset)
 {
 	uint32_t mask = s->n_thread_slots - 1;
-	/* few, and told in the order in which they lie: without a salt */
+	/* few, and emitted in table order: so the hash has no salt */
 	uint32_t at = (uint32_t)(tid * 0x9E3779B97F4A7C15u >> 32) & mask;
 
 	if (s->last_thread && s->last_thread->tid == tid)
@@ -108,7 +108,7 @@ static bool widen_methods(struct tw_art *s)
 	return true;
 }
 
-/* NULL: at the limit (told), or no memory. */
+/* NULL: at the limit (reported), or out of memory. */
 static struct tw_art_method *method_of(struct tw_art *s, uint64_t id, uint64_t offset)
 {
 	struct tw_art_method **slot = method_slot(s, id);
@@ -160,7 +160,7 @@ void tw_art_name_method(
 		s->sink->ops->method_name(s->sink, m->id, name);
 }
 
-/* A method's first use: the sink hears of those only that are used. */
+/* A method's first use: only methods in use are passed to the sink. */
 static uint32_t first_use(struct tw_art *s, struct tw_art_method *m, uint64_t offset)
 {
 	m->sym = s->sink->ops->method(s->sink, m->id);
@@ -180,7 +180,7 @@ static int rising(const void *pa, const void *pb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Of samples, TW_INTERVAL_NONE of one; 0: every call was seen. */
+/* The interval of samples, TW_INTERVAL_NONE for a single one; 0: every call was recorded. */
 static int64_t interval_of(struct tw_art *s)
 {
 	unsigned n = s->n_gaps < GAPS_FIFTH ? 1 : s->n_gaps / GAPS_FIFTH;
@@ -197,9 +197,9 @@ static int64_t interval_of(struct tw_art *s)
 	return sum >= SAMPLED_FROM_NS ? sum : 0;
 }
 
-/* The first batch holds all gaps that are looked at, so the judgement stands before any event is
- * told.  A sampler starts from an empty stack: an exit that nothing entered is then no call from
- * before the recording, and takes nothing as its own. */
+/* The first batch contains all gaps examined, so the decision is made before any event is emitted.
+ * A sampler starts from an empty stack: an exit without an enter is then not a call from before the
+ * recording, and adopts no calls. */
 static void judge_source(struct tw_art *s)
 {
 	if (!s->judged)
@@ -265,7 +265,7 @@ static void look_for_interval(
 		s->first_enters = t->first_enters;
 }
 
-/* Times of a thread do not fall. */
+/* Keeps the times of a thread from falling. */
 static void clamp(struct tw_art *s, struct tw_art_thread *t, struct tw_art_call *call)
 {
 	if (t->seen && (call->ts_ns < t->last_ns ||
@@ -304,7 +304,7 @@ enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
 	struct tw_art_method *m = NULL;
 	struct tw_event *ev = &s->batch[s->n_batch];
 
-	s->events++; /* one that was readable, whatever the limits say to it */
+	s->events++; /* a readable record, even if dropped at a limit */
 	if (call.named) {
 		m = cached(s, call.method, call.offset);
 		if (!m || (!m->sym && !first_use(s, m, call.offset)))
@@ -338,7 +338,7 @@ enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
 static enum tw_status end_thread(
         struct tw_art *s, const struct tw_art_thread *t, struct tw_err *err)
 {
-	/* Its own last time where threads have clocks of their own or were lost one by one. */
+	/* The thread's own last time, if threads have separate clocks or were lost one by one. */
 	bool alone = s->overflow || s->clock == TW_ART_CLOCK_CPU || s->form == TW_ART_FORM_COUNTS;
 
 	if (!alone || !t->track)

@@ -1,17 +1,17 @@
 /*
- * art_text.c - the text of an ART trace: in front of a file's records, behind a stream's.
+ * art_text.c - the text of an ART trace: before a file's records, after a stream's.
  *
  *   *version     its number, then key=value lines: clock, pid, data-file-overflow, ...
  *   *threads     <decimal id> TAB <name>
  *   *methods     <hex id> TAB class TAB method TAB signature TAB file [TAB line]
  *   *end
- * Lines end with LF, a line that begins with * begins a section.  Fewer fields of a method: with a
- * signature (it begins with a parenthesis) they are as above and end early, without one the
- * method's name is missing.  Class names come with dots, with slashes (Dalvik) or as descriptors.
+ * Lines end with LF, a line that begins with * begins a section.  A method may have fewer fields:
+ * with a signature (it begins with a parenthesis) they are as above and end early, without one the
+ * method's name is missing.  Class names have dots, slashes (Dalvik) or are descriptors.
  *
- * A method's name is class.method and the signature, by which R8's mapping of a build tells methods
- * of one obfuscated name apart; file and line are left out.  Everything else the text says is kept
- * as a document.
+ * A method's name is class.method and the signature, by which R8's mapping of a build distinguishes
+ * methods of one obfuscated name; file and line are dropped.  All other text is stored as a
+ * document.
  */
 #include "decoder/formats/art/art_internal.h"
 
@@ -42,7 +42,7 @@ static struct fields split_fields(struct tw_str line)
 	return f;
 }
 
-/* Is the second field the method's name?  Not in `class TAB file TAB line`. */
+/* Whether the second field is the method's name.  Not in `class TAB file TAB line`. */
 static bool has_method(const struct fields *f)
 {
 	if (f->n == 2 || f->n >= FIELDS_MAX)
@@ -105,7 +105,7 @@ void tw_art_text_thread(struct tw_art *s, uint32_t tid, struct tw_str name, uint
 
 /* --- lines of the sections --- */
 
-/* 16: none */
+/* 16: not a hex digit */
 static unsigned hex_digit(unsigned char c)
 {
 	unsigned letter = (c | 0x20u) - 'a';
@@ -263,7 +263,7 @@ enum tw_status tw_art_text_step(
 	return one_line(s, line, s->offset, err);
 }
 
-/* --- what is left to tell --- */
+/* --- document --- */
 
 static const char *layout_of(const struct tw_art *s)
 {

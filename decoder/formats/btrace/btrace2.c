@@ -11,31 +11,27 @@
  *   tid   = b >> 23 & 0x7FFF (low 15 bits)      method = b & 0x7FFFFF
  * No count, checksum or end mark.  Learned from bytedance/btrace v2.0.0.
  *
- * Begins wrap at 45 bits and may be negative; the end is always inside the
- * recording, so the end decides: it is the value modulo 2^45 that lies in
- * [session - 1 s, session - 1 s + 2^45), and begin = end - dur.  A begin before
- * the recording is cut to its start.  An end in the later half of that span is one
- * from before the recording, if the ends before it have not grown up to there: a
- * recording may last for hours, but not be silent between.  Without a believable
- * header[24] the base is taken, which it is when a process records for the first
- * time.
+ * Begins wrap at 45 bits and may be negative; the end is always inside the recording, so the end
+ * decides: it is the value modulo 2^45 within [session - 1 s, session - 1 s + 2^45), and begin =
+ * end - dur.  A begin before the recording is clamped to its start.  An end in the later half of
+ * that range is from before the recording, unless earlier ends in the file have advanced that far:
+ * a recording may last for hours, but has no gaps of hours.  If header[24] is not plausible the
+ * base is used, which is correct for a process's first recording.
  *
- * The file is a reused mmap: unused slots are zero or hold records of an
- * earlier recording.  b == 0 is an empty slot.  An end at or before the
- * recording's start is stale.  Ends grow through the file, but for a thread
- * that was held between reading the clock and taking its slot, so:
- *   - an end more than FAR_AHEAD_NS past the largest so far waits for the next
- *     record; if that does not agree, the lone record's time is impossible;
- *   - ends more than LATE_NS behind the largest so far wait too; TAIL_RUN of
- *     them in a row are the tail of an older recording and end the reading,
- *     fewer were merely late.
- * A whole buffer file has a size that people set, a multiple of SIZE_STEP and at
- * least MIN_FILE_BYTES.  When all its slots but the last are used, the phone
- * filled it and dropped what came after: buffer_overrun, when the last is live.  Uploads that end
- * where the records end say nothing about it.
+ * The file is a reused mmap: unused slots are zero or contain records of an earlier recording.  b
+ * == 0 is an empty slot.  An end at or before the recording's start is stale.  Ends rise through
+ * the file, except for threads delayed between reading the clock and taking their slot, so:
+ *   - an end more than FAR_AHEAD_NS past the largest so far waits for the next record; if that does
+ *   not agree, the lone record's time is impossible;
+ *   - ends more than LATE_NS before the largest so far wait too; TAIL_RUN of them in a row are the
+ *   tail of an older recording and end the reading, fewer were merely late.
+ * A complete buffer file has a round size, a multiple of SIZE_STEP and at least MIN_FILE_BYTES.  If
+ * all its slots except the last are used, the phone filled it and dropped later records:
+ * buffer_overrun, if the last one is live.  Uploads that end where the records end give no
+ * information about it.
  *
- * A lone record far ahead is believed when nothing follows it, so what is read
- * of a prefix may hold one last event that the whole does not.
+ * A lone record far ahead is accepted if nothing follows it, so a prefix may give one last event
+ * that the complete file does not.
  */
 #include "decoder/formats/format.h"
 
@@ -57,7 +53,7 @@ enum {
 #define LATE_NS      ((int64_t)1000000000)
 #define FAR_AHEAD_NS ((int64_t)60 * 1000000000)
 #define MAX_CLOCK_NS ((uint64_t)1 << 62)
-/* A process that lived for two years. */
+/* The lifetime of a process: two years. */
 #define MAX_SESSION_NS ((uint64_t)1 << 56)
 
 struct record {
@@ -72,19 +68,19 @@ struct btrace2 {
 	uint8_t carry[HEADER];
 	unsigned n_carry;
 	bool have_header, tail_found;
-	bool last_stale; /* the last used slot is an earlier recording's */
+	bool last_stale; /* the last used slot is from an earlier recording */
 	uint32_t pid;
 	int64_t session_ns; /* start of the recording, relative to header[16] */
 	int64_t max_end_ns;
-	uint64_t records;           /* told to the sink */
-	uint64_t zeros, first_zero; /* run of empty slots that is not yet told */
-	struct record ahead;        /* held back: far ahead */
+	uint64_t records;           /* emitted to the sink */
+	uint64_t zeros, first_zero; /* run of empty slots not reported yet */
+	struct record ahead;        /* delayed: far ahead */
 	bool has_ahead;
 	struct record late[TAIL_RUN];
 	unsigned n_late;
 	unsigned n_batch;
 	struct tw_event batch[BATCH];
-	uint32_t tracks[TIDS]; /* sink handle by tid; 0 not given yet */
+	uint32_t tracks[TIDS]; /* sink handle by tid; 0 none yet */
 	struct {
 		uint32_t id_plus_1, sym;
 	} methods[METHOD_CACHE];
@@ -134,7 +130,8 @@ static enum tw_status read_header(struct btrace2 *s, struct tw_err *err)
 		        "btrace 2.0 trace of version %u; this server reads version %d", version,
 		        VERSION);
 	s->pid = tw_u32le(p + 4);
-	if (session > mono && session - mono < MAX_SESSION_NS) /* else it is nonsense: the base */
+	if (session > mono && session - mono < MAX_SESSION_NS) /* otherwise it is not plausible: use
+	                                                        * the base */
 		s->session_ns = (int64_t)(session - mono);
 	s->max_end_ns = s->session_ns;
 	s->have_header = true;
@@ -159,7 +156,7 @@ static enum tw_status flush(struct btrace2 *s, struct tw_err *err)
 	return st;
 }
 
-/* Refusals at a limit are not remembered, so that the sink counts each. */
+/* Refusals at a limit are not cached, so that the sink counts each. */
 static uint32_t track_of(struct btrace2 *s, uint32_t tid)
 {
 	if (!s->tracks[tid])
@@ -182,7 +179,7 @@ static uint32_t method_of(struct btrace2 *s, uint32_t id)
 	return s->methods[slot].sym;
 }
 
-/* A record that is believed: cut to the recording and handed on. */
+/* An accepted record: clamps it to the recording and emits it. */
 static enum tw_status tell(struct btrace2 *s, const struct record *r, struct tw_err *err)
 {
 	int64_t begin = r->start_ns;
@@ -224,12 +221,12 @@ static void drop_tail(struct btrace2 *s)
 	s->tail_found = true;
 }
 
-/* The record after one that was far ahead tells whether that one can be true. */
+/* The record after one that was far ahead decides whether that one is plausible. */
 static enum tw_status settle_ahead(struct btrace2 *s, int64_t next_end_ns, struct tw_err *err)
 {
 	s->has_ahead = false;
 	if (next_end_ns >= s->ahead.end_ns - LATE_NS) {
-		enum tw_status st = tell_late(s, err); /* they stand before it in the file */
+		enum tw_status st = tell_late(s, err); /* they come before it in the file */
 
 		return st == TW_OK ? tell(s, &s->ahead, err) : st;
 	}
@@ -268,7 +265,7 @@ static void empty_slots(struct btrace2 *s)
 	s->zeros = 0;
 }
 
-/* The time that agrees with `end` in its low 45 bits and lies in [lowest, lowest + 2^45). */
+/* The time that matches `end` in its low 45 bits and lies in [lowest, lowest + 2^45). */
 static int64_t unwrap(int64_t end, int64_t lowest, bool *ret_wrapped)
 {
 	*ret_wrapped = end < lowest || end - lowest >= MOD45;
@@ -322,7 +319,7 @@ static enum tw_status read_record(
 	return accept(s, &r, err);
 }
 
-/* Completes `want` carried bytes from the input; false while they are not all there. */
+/* Completes `want` carried bytes from the input; false while some are missing. */
 static bool carry(struct btrace2 *s, const uint8_t **p, size_t *n, unsigned want)
 {
 	return tw_gather(s->carry, &s->n_carry, want, &s->offset, p, n);
@@ -363,8 +360,8 @@ static bool all_zero(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* The phone writes slots while `next + 16 < size`: of a buffer that was filled the last is left.
- * Where the last used slots are an earlier recording's, it was that one which filled it. */
+/* The phone writes slots while `next + 16 < size`: the last slot of a full buffer stays empty. If
+ * the last used slots are from an earlier recording, it was that one which filled the buffer. */
 static bool was_filled(const struct btrace2 *s)
 {
 	uint64_t size = s->offset;

@@ -11,17 +11,17 @@
  *   [u64 argument, type 15]  [v4: u64 objects, u64 bytes that the thread allocated so far]
  *   [v5: u32 major faults, voluntary, involuntary context switches so far]
  *   u32 saved depth, u32 actual depth, then saved u64 method pointers, leaf first
- * Pointers are named by the file `sampling-mapping` (btrace3_names.c).  No count or mark says where
- * a record begins: after one that cannot be, nothing more is read.  Learned from
+ * The file `sampling-mapping` names the pointers (btrace3_names.c).  Neither a count nor a mark
+ * shows where a record begins: after an implausible one, reading stops.  Learned from
  * bytedance/btrace 3.0.
  *
- * Each record is a sample at its begin, and one with an end another at its end, between which the
- * stack stood.  Types 17, 22 and 23 (a thread let main go on) hold main's wait in their begin: they
- * are samples at their end, and wake-ups.  A record whose depths differ has no usable stack.  Time
- * 0 is the earliest sample: records come in the order of a ring, so all is kept to the end.
- * What a thread allocated, its faults and switches since its first sample are counters of the
- * thread, told where they changed but not oftener than every 10 ms, and at its last sample; waits
- * are notes with their length, frames and scenes moments.
+ * Each record is a sample at its begin, and one with an end is another at its end, with the same
+ * stack in between.  Types 17, 22 and 23 (a thread released main) have main's wait in their begin:
+ * they are samples at their end, and wake-ups.  A record whose depths differ has no usable stack.
+ * Time 0 is the earliest sample: records are in ring order, so all are buffered to the end. A
+ * thread's allocations, faults and switches since its first sample are counters of the thread,
+ * emitted where they changed but at most every 10 ms, and at its last sample; waits are notes with
+ * their duration, frames and scenes are instants.
  */
 #include <jansson.h>
 #include <string.h>
@@ -38,8 +38,8 @@ enum {
 	MAX_EXTRA = 64 << 10,
 	MAX_SAVED = 1024,
 	MAX_TYPE = 63,
-	COMMON = 40,       /* of a record, before what differs */
-	CARRY = MAX_EXTRA, /* what can be put together before it is read */
+	COMMON = 40,       /* of a record, before the parts that differ by version */
+	CARRY = MAX_EXTRA, /* buffer for incomplete items */
 	TIDS = 1 << 16
 };
 
@@ -241,7 +241,7 @@ static uint32_t track_of(struct btrace3 *s, uint32_t tid)
 	return s->tracks[tid];
 }
 
-/* What the device's own stacks do not show of where the thread waits. */
+/* A leaf frame for waits that the device's stacks do not show. */
 static uint32_t leaf_of(struct btrace3 *s, unsigned type)
 {
 	if (type == TW_BTRACE3_MONITOR && !s->monitor_sym)

@@ -101,7 +101,7 @@ static int by_track_and_time(const void *pa, const void *pb)
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-/* 0 when the counter fell, or rose by more than readers of JSON take. */
+/* 0 if the counter fell, or rose by more than JSON readers support. */
 static int64_t since(uint64_t now, uint64_t before)
 {
 	return now > before && now - before <= INT64_MAX ? (int64_t)(now - before) : 0;
@@ -114,7 +114,7 @@ struct counters { /* of one thread */
 	} told[COUNTERS];
 };
 
-/* What happened on the thread since its first sample; `last`: there are no more of it. */
+/* Emits the changes on the thread since its first sample; `last`: at its last sample. */
 static enum tw_status count(struct tw_btrace3_facts *s, struct counters *c,
         const struct tw_btrace3_fact *f, bool last, struct tw_err *err)
 {

@@ -4,8 +4,8 @@
  * All integers little-endian: u64 0, u32 version, u32 count; then count times
  *   u64 method pointer, u16 length, text `ret a.B.c(params)`, empty: it could not be named
  * then to the end thread names: u16 low 16 bits of the tid, u8 length, text with a line end.
- * Shown is `a.B.c`.  A file that was longer before leaves its rest behind: the first thread name
- * that cannot be one ends the reading.  Learned from bytedance/btrace 3.0.
+ * The displayed name is `a.B.c`.  A file that was longer before has old bytes at its end: reading
+ * stops at the first invalid thread name.  Learned from bytedance/btrace 3.0.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct names {
 	struct tw_sink *sink;
 	enum state state;
 	uint64_t offset, record_offset;
-	uint32_t left; /* methods to come */
+	uint32_t left; /* methods left */
 	uint32_t n_carry, want;
 	uint64_t told;
 	uint8_t carry[CARRY];
@@ -54,7 +54,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	return TW_OK;
 }
 
-/* a.B.c of `ret a.B.c(params)`; all of what is not like that. */
+/* a.B.c of `ret a.B.c(params)`; other text unchanged. */
 static struct tw_str short_name(struct tw_str text)
 {
 	struct tw_str rest = text;
@@ -90,7 +90,7 @@ static void name_method(struct names *s)
 	s->told++;
 }
 
-/* False: no thread has such an id or name. */
+/* False: not a valid id or name of a thread. */
 static bool name_thread(struct names *s)
 {
 	uint32_t tid = s->carry[0] | (uint32_t)s->carry[1] << 8;

@@ -6,10 +6,10 @@ enum { LINE_MAX_BYTES = 16 << 10 };
 
 #define SECOND_NS ((int64_t)1000000000)
 
-struct line { /* taken apart */
+struct line { /* a parsed line */
 	int64_t time_ns;
 	unsigned digits;
-	uint64_t tid; /* 0: not written */
+	uint64_t tid; /* 0: absent */
 	struct tw_str text;
 };
 
@@ -32,7 +32,7 @@ static size_t count_digits(struct tw_str s)
 	return n;
 }
 
-/* "<seconds>.<six or nine digits>", cut off *s; no seconds in a phone's first one. */
+/* Removes "<seconds>.<six or nine digits>" from *s; a phone omits the seconds while they are 0. */
 static bool take_time(struct tw_str *s, struct line *ret)
 {
 	size_t n = count_digits(*s);
@@ -119,7 +119,7 @@ int tw_rhea_probe(const uint8_t *head, size_t len, unsigned digits)
 			return 0;
 		border = true;
 	}
-	/* nothing but its beginning: 2.0 is the newer */
+	/* only the start is there: assume the newer 2.0 */
 	return !border ? 0 : digits == 9 ? 50 : 40;
 }
 
@@ -147,7 +147,7 @@ static void set_zero(struct tw_rhea *r, int64_t first_ns)
 	r->marks.sink->ops->clock(r->marks.sink, &r->clock);
 }
 
-/* The thread of a line that does not say it: the main thread, whose id is the process's. */
+/* The thread of a line without one: the main thread, whose id is the process's. */
 static uint64_t main_tid(const struct tw_rhea *r, struct tw_str text)
 {
 	struct tw_str rest = text;

@@ -1,24 +1,21 @@
 /*
  * rhea1.c - RheaTrace 1.0's rhea-atrace.gz: methods and sections as text.
  *
- * Lines as in rhea.h, six digits of CLOCK_BOOTTIME.  Every event of a method is
- * a begin with a prefix in its name, B:METHOD enter, E:METHOD return, T:METHOD
- * an explicit throw; METHOD is Class:method or an id of the build's mapping.
- * Sections without a prefix are begun and ended as usual and paired on their own.
- * "monotonic_time: SECONDS" tells CLOCK_MONOTONIC at its line.
+ * Lines as in rhea.h, with six digits of CLOCK_BOOTTIME.  Every event of a method is a begin with a
+ * prefix in its name: B:METHOD enter, E:METHOD return, T:METHOD an explicit throw; METHOD is
+ * Class:method or an id of the build's mapping.  Sections without a prefix are begun and ended as
+ * usual and paired separately. "monotonic_time: SECONDS" is CLOCK_MONOTONIC at its line.
  *
- * An exception leaves methods without a word, so calls are paired forward, per
- * thread, on a stack:
- *   E:m  ends the innermost open m.  Calls open inside it were left by an exception
- *        (call_unwound).  They end at the last event of their thread before this
- *        one: m caught the exception, and its time after that is its own.
- *   T:m  calls open inside m end as they do at E:m.  m itself either catches its own
- *        throw or is left; the time is kept and m stays open.  A later E:m says
- *        that it went on; the end of a call around it, that it ended at the throw.
- *        An E:m while the call directly around it is one of m too belongs to
- *        that one: throws that leave are more common than such that are caught
- *        where they are made.  A new call of m ends it at the throw as well.
- * What is still open at the end of the trace ends with its last event.
+ * Methods left by an exception write nothing, so calls are paired forward, per thread, on a stack:
+ *   E:m  ends the innermost open m.  Calls open inside it were left by an exception (call_unwound).
+ *        They end at the previous event of their thread: m caught the exception, and the time after
+ *        that is its own.
+ *   T:m  calls open inside m end as at E:m.  m itself either catches its own throw or is left; the
+ *        time is recorded and m stays open.  A later E:m shows that it continued; the end of an
+ *        enclosing call shows that it ended at the throw.  If the directly enclosing call is one of
+ *        m too, an E:m belongs to that one: throws that leave a method are more common than throws
+ *        caught in it.  A new call of m ends it at the throw as well.
+ * Calls still open at the end of the trace end with its last event.
  */
 #include <string.h>
 
@@ -29,7 +26,7 @@ enum { FIRST_CALLS = 16, MAX_CALLS = 1 << 16 };
 
 struct call { /* open */
 	int64_t start_ns;
-	int64_t thrown_ns; /* of its throw; -1 none */
+	int64_t thrown_ns; /* time of its throw; -1 none */
 	uint64_t offset;
 	uint32_t sym;
 };
@@ -42,9 +39,9 @@ struct stack {
 };
 
 struct rhea1 {
-	struct tw_rhea rhea; /* first */
+	struct tw_rhea rhea; /* first member */
 	struct tw_arena *arena;
-	struct stack *stacks; /* by place in the list of threads */
+	struct stack *stacks; /* by index of the thread */
 };
 
 static void repair(struct rhea1 *s, enum tw_repair what, uint64_t offset)
@@ -57,7 +54,7 @@ static struct stack *stack_of(struct rhea1 *s, const struct tw_tid *by)
 	return &s->stacks[by - s->rhea.marks.tids.list];
 }
 
-/* The innermost call ends. */
+/* Ends the innermost call. */
 static enum tw_status close_top(
         struct rhea1 *s, struct tw_tid *by, int64_t end_ns, struct tw_err *err)
 {
@@ -69,14 +66,14 @@ static enum tw_status close_top(
 	                .ts_ns = c->start_ns,
 	                .dur_ns = end_ns > c->start_ns ? end_ns - c->start_ns : 0,
 	                .cpu_ns = -1,
-	                .any_order = c->thrown_ns >= 0, /* it is told late that it ended there */
+	                .any_order = c->thrown_ns >= 0, /* its end is known late */
 	                .offset = c->offset,
 	                .track = tw_tids_track(&s->rhea.marks.tids, by),
 	                .sym = c->sym},
 	        err);
 }
 
-/* Closes the calls from index `down_to` on: at their throw, else at `end_ns`. */
+/* Closes the calls from index `down_to` on: at their throw, otherwise at `end_ns`. */
 static enum tw_status unwind(struct rhea1 *s, struct tw_tid *by, uint32_t down_to, int64_t end_ns,
         enum tw_repair why, struct tw_err *err)
 {
@@ -93,7 +90,7 @@ static enum tw_status unwind(struct rhea1 *s, struct tw_tid *by, uint32_t down_t
 	return st;
 }
 
-/* Index of the innermost open call of sym; k->n when none is open. */
+/* Index of the innermost open call of sym; k->n if there is none. */
 static uint32_t find(const struct stack *k, uint32_t sym)
 {
 	for (uint32_t i = k->n; i-- > 0;)
@@ -184,7 +181,7 @@ static enum tw_status thrown(
 	return st;
 }
 
-/* A decimal number is an id of the mapping, else it is the name. */
+/* A decimal number is an id of the mapping, anything else the name. */
 static uint32_t symbol(struct rhea1 *s, struct tw_str method)
 {
 	struct tw_sink *sink = s->rhea.marks.sink;
@@ -195,7 +192,7 @@ static uint32_t symbol(struct rhea1 *s, struct tw_str method)
 	return sink->ops->name(sink, method);
 }
 
-/* "SECONDS.FRACTION": where CLOCK_MONOTONIC was at a line of CLOCK_BOOTTIME. */
+/* "SECONDS.FRACTION": CLOCK_MONOTONIC at a line of CLOCK_BOOTTIME. */
 static void read_monotonic(struct rhea1 *s, const struct tw_mark *mark, struct tw_str text)
 {
 	struct tw_clock *clock = &s->rhea.clock;

@@ -1,10 +1,11 @@
 /*
- * rhea_atrace.c - btrace 2.0's rhea-atrace.gz: system and library sections beside the method trace.
+ * rhea_atrace.c - btrace 2.0's rhea-atrace.gz: system and library sections that accompany the
+ * method trace.
  *
- * Lines as in rhea.h, nine digits of CLOCK_MONOTONIC, the clock of the method
- * trace: as part "atrace" its sections nest among the methods of the same threads.
- * A method with parameter values stands here and not in the method trace.
- * Only B and E were kept on the phone; binder calls get names from binder.txt.
+ * Lines as in rhea.h, with nine digits of CLOCK_MONOTONIC, the clock of the method trace: as part
+ * "atrace" its sections nest among the methods of the same threads.  A method with parameter values
+ * is here and not in the method trace.  The phone writes only B and E; binder calls get names from
+ * binder.txt.
  */
 #include "decoder/formats/btrace/rhea.h"
 #include "decoder/formats/format.h"

@@ -1,11 +1,11 @@
 /*
- * threads.c - the thread list that goes with a btrace 2.0 trace.
+ * threads.c - the thread list of a btrace 2.0 trace.
  *
- * Text, a thread a line: `<tid decimal>,<name>`.  A name may hold anything but a
- * line end.  Lines that do not begin with a number and a comma are counted.
+ * Text, one thread per line: `<tid decimal>,<name>`.  A name may contain anything but a line end.
+ * Lines that do not begin with a number and a comma are counted.
  *
- * A last line without its end may have lost the end of its name and is not
- * believed, unless it is the only one: part of a name is more than a refusal.
+ * A last line without its end may have lost the end of its name and is ignored, unless it is the
+ * only one: part of a name is better than a refusal.
  */
 #include <string.h>
 
@@ -53,7 +53,7 @@ static int probe(const uint8_t *head, size_t len)
 		struct tw_str line = tw_str_split(&rest, '\n');
 
 		if (last && good)
-			break; /* may be cut */
+			break; /* may be truncated */
 		if (line.len == 0)
 			continue;
 		if (!looks_like_thread(line))

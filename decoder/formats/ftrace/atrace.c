@@ -1,15 +1,15 @@
 /*
  * atrace.c - the kernel's text trace as a file: atrace, trace-cmd report, tracefs.
  *
- *   words of the tool that fetched it       up to the line "TRACE:", when there is one
- *   TRACE:                                  a zlib stream may follow at once (atrace -z)
+ *   messages of the tool                    up to the line "TRACE:", if there is one
+ *   TRACE:                                  a zlib stream may follow directly (atrace -z)
  *   # tracer: nop                           comments
  *   <task>-<tid> (<tgid>) [cpu] ....        lines of ftrace.h
  *
- * Behind a zlib stream anything may stand, and is ignored.  A shell on the way
- * may have turned every "\n" into "\r\n", in the stream too: the line "TRACE:"
- * then ends the same way, which tells how many "\r" to take out before each "\n".
- * Offsets past the beginning of a zlib stream count in what it holds.
+ * Bytes after a zlib stream are ignored.  A shell in between may have turned every "\n" into
+ * "\r\n", also inside the stream: the line "TRACE:" then ends the same way, which shows how many
+ * "\r" to remove before each "\n".  Offsets past the beginning of a zlib stream refer to its
+ * content.
  */
 #include <string.h>
 
@@ -30,12 +30,12 @@ struct atrace {
 	bool marked; /* the line was "TRACE:" */
 	uint64_t mark_offset;
 	struct tw_inflate *zlib;
-	uint8_t head[2]; /* behind the mark */
+	uint8_t head[2]; /* after the mark */
 	unsigned n_head;
-	unsigned crs, pending; /* "\r" before each "\n" to take out; those not yet passed on */
+	unsigned crs, pending; /* "\r" to remove before each "\n"; those not passed on yet */
 };
 
-/* More of them than any shell adds are none of its: one may have gone with the line's end. */
+/* More of them than shells add do not come from a shell: one may belong to the line's end. */
 static bool is_mark(struct tw_str line)
 {
 	for (int i = 0; i < MAX_CRS && line.len && line.ptr[line.len - 1] == '\r'; i++)
@@ -43,7 +43,7 @@ static bool is_mark(struct tw_str line)
 	return tw_str_eq(line, TW_STR("TRACE:"));
 }
 
-/* 0: says nothing, 1: an event, -1: not of this format. */
+/* 0: inconclusive, 1: an event, -1: another format. */
 static int judge(struct tw_str line)
 {
 	struct tw_ftrace_event e;
@@ -111,7 +111,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	return TW_OK;
 }
 
-/* Line by line, for behind the mark something else may begin. */
+/* Line by line, as a stream may begin after the mark. */
 static enum tw_status push_preamble(
         struct atrace *s, const uint8_t **p, size_t *n, struct tw_err *err)
 {
@@ -133,7 +133,7 @@ static enum tw_status inflated(void *arg, const uint8_t *p, size_t n, struct tw_
 	return tw_lines_push(&((struct atrace *)arg)->lines, p, n, err);
 }
 
-/* Takes the line ends of a shell out of the stream again. */
+/* Removes a shell's line ends from the stream. */
 static enum tw_status push_zlib(struct atrace *s, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	uint8_t clean[FILTER_BYTES];
@@ -176,7 +176,7 @@ static enum tw_status start_text(struct atrace *s, struct tw_err *err)
 	return tw_lines_push(&s->lines, s->head, s->n_head, err);
 }
 
-/* The two bytes behind the mark tell what follows. */
+/* The two bytes after the mark show what follows. */
 static enum tw_status push_head(struct atrace *s, const uint8_t **p, size_t *n, struct tw_err *err)
 {
 	while (s->n_head < 2 && *n) {
@@ -213,7 +213,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	enum tw_status st = s->part == AFTER_MARK ? start_text(s, err) : TW_OK;
 	enum tw_lines_end how = cut ? TW_LINES_CUT : TW_LINES_OPEN;
 
-	if (s->zlib) /* what it lacks is counted below */
+	if (s->zlib) /* truncation is counted below */
 		how = tw_inflate_state(s->zlib) == TW_INFLATE_DONE ? TW_LINES_WHOLE : TW_LINES_CUT;
 	if (st == TW_OK)
 		st = tw_lines_finish(&s->lines, how, err);

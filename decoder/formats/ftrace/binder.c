@@ -1,12 +1,12 @@
 /*
- * binder.c - btrace 2.0's binder.txt: what the codes of binder calls are called.
+ * binder.c - btrace 2.0's binder.txt: names of the codes of binder calls.
  *
  *   #android.os.IHintManager            an interface
- *   TRANSACTION_createHintSession:1     its static numbers, of whatever name
+ *   TRANSACTION_createHintSession:1     its static numbers, with any name
  *
- * Written when a recording stops, and sometimes fetched before it is complete.
- * Of several names of a code the last counts, as in btrace's own tool.  A number
- * that is negative is no code of a call, but a constant of the same class.
+ * Written when a recording stops, and sometimes fetched before it is complete.  Of several names of
+ * a code the last one is used, as in btrace's own tool.  A negative number is not a code, but a
+ * constant of the same class.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct binder {
 	struct tw_lines lines;
 	char interface[LINE_MAX_BYTES];
 	size_t n_interface;
-	bool in_interface; /* codes belong to it */
+	bool in_interface; /* the following codes belong to it */
 	uint64_t interfaces;
 };
 
@@ -44,7 +44,7 @@ static bool is_interface(struct tw_str line)
 
 struct code {
 	struct tw_str name;
-	int64_t number; /* negative: of no call */
+	int64_t number; /* negative: not a call */
 };
 
 static bool parse_code(struct tw_str line, struct code *ret)
@@ -69,7 +69,7 @@ static int probe(const uint8_t *head, size_t len)
 		struct tw_str line = tw_str_trim(tw_str_split(&rest, '\n'));
 
 		if (line.len == 0 || (last && interfaces))
-			continue; /* it may be cut */
+			continue; /* it may be truncated */
 		if (is_interface(line) && memchr(line.ptr, '.', line.len))
 			interfaces++;
 		else if (interfaces == 0)

@@ -1,4 +1,4 @@
-/* ftrace.c - event lines to markers, states and counters. */
+/* ftrace.c - converts event lines to markers, states and counters. */
 #include "decoder/formats/ftrace/ftrace.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ static enum tw_status malformed(struct tw_ftrace *f, uint64_t offset)
 	return TW_OK;
 }
 
-struct line_event { /* an event in its trace */
+struct line_event { /* an event with its context */
 	struct tw_ftrace_event e;
 	struct tw_tid *by; /* NULL: at the limit of threads */
 	int64_t ts_ns;
@@ -37,7 +37,7 @@ struct line_event { /* an event in its trace */
 
 /* --- arguments --- */
 
-/* The word behind the last `key`, which begins with a blank, to the next blank. */
+/* The word after the last `key`, which begins with a blank, up to the next blank. */
 static bool word(struct tw_str args, struct tw_str key, struct tw_str *ret)
 {
 	size_t at = tw_str_find_last(args, key);
@@ -57,7 +57,7 @@ static bool word_number(struct tw_str args, struct tw_str key, uint64_t *ret)
 	return word(args, key, &w) && tw_str_u64(w, INT64_MAX, ret);
 }
 
-/* "COMM KEY...": a name may hold blanks and equal signs, so it reaches to the last key. */
+/* "COMM KEY...": a name may contain blanks and equal signs, so it extends to the last key. */
 static struct tw_str comm(struct tw_str args, struct tw_str key)
 {
 	return (struct tw_str){args.ptr, tw_str_find_last(args, key)};
@@ -222,7 +222,7 @@ static enum tw_status read_clock_rate(
 
 /* --- markers --- */
 
-/* "S" or "S.FRACTION" seconds; at most nine digits of it count. */
+/* "S" or "S.FRACTION" seconds; at most nine digits of the fraction are used. */
 static bool seconds(struct tw_str s, int64_t *ret_ns)
 {
 	struct tw_str rest = s;
@@ -248,8 +248,8 @@ static void tell_clock(struct tw_ftrace *f)
 	f->marks.sink->ops->clock(f->marks.sink, &f->clock);
 }
 
-/* "trace_event_clock_sync: parent_ts=S" tells CLOCK_MONOTONIC at the line, 0: the same clock;
- * "realtime_ts=MS" the wall clock. */
+/* "trace_event_clock_sync: parent_ts=S" is CLOCK_MONOTONIC at the line, 0: the same clock;
+ * "realtime_ts=MS" is the wall clock. */
 static enum tw_status read_sync(
         struct tw_ftrace *f, const struct line_event *l, struct tw_str what, struct tw_err *err)
 {
@@ -350,7 +350,7 @@ static enum tw_status read_event(struct tw_ftrace *f, struct line_event *l, stru
 		tw_tids_process(&f->marks.tids, l->by, l->e.tgid);
 		(void)named_thread(f, l->e.tid, l->e.task, l->offset);
 	}
-	/* a clock line tells more than the first event does, so it may come first */
+	/* a clock sync line has more information than the first event, so it is waited for */
 	if (!f->clock_told && tw_str_find(l->e.args, TW_STR("parent_ts=")) == l->e.args.len)
 		tell_clock(f);
 	for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
@@ -396,7 +396,7 @@ static bool read_lost(struct tw_ftrace *f, const struct tw_line *line)
 	return true;
 }
 
-/* "/proc/PID/task/TID", with or without the beginning, in a listing behind the events. */
+/* "/proc/PID/task/TID", with or without the beginning, in a listing after the events. */
 static bool read_listing(struct tw_ftrace *f, const struct tw_line *line)
 {
 	struct tw_str text = tw_str_trim(line->text);
@@ -423,7 +423,7 @@ enum tw_status tw_ftrace_line(struct tw_ftrace *f, const struct tw_line *line, s
 	struct tw_str text = line->text;
 	struct tw_str bare;
 
-	/* cut out of a page of 2012, where each line ends with the three characters \n\ */
+	/* copied out of a page of 2012, where each line ends with the three characters \n\ */
 	if (text.len >= 3 && memcmp(text.ptr + text.len - 3, "\\n\\", 3) == 0)
 		text.len -= 3;
 	if (text.len == 0)

@@ -1,4 +1,4 @@
-/* ftrace_parse.c - one event line taken apart; the grammar is in ftrace.h. */
+/* ftrace_parse.c - parses one event line; the grammar is in ftrace.h. */
 #include "decoder/formats/ftrace/ftrace.h"
 
 enum { FRACTION_DIGITS = 9 };
@@ -119,7 +119,7 @@ static bool flags_and_time(struct cursor *c, int64_t *ret)
 	return time_ns(c, ret);
 }
 
-/* "EVENT: ARGUMENTS": the name reaches to the last colon before a blank. */
+/* "EVENT: ARGUMENTS": the name extends to the last colon before a blank. */
 static bool name_and_args(struct cursor *c, struct tw_ftrace_event *ret)
 {
 	const char *from;

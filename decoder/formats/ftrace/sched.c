@@ -12,7 +12,7 @@ static const char *const words[] = {[TW_RUN_UNKNOWN] = "",
         [TW_RUN_STOPPED] = "stopped",
         [TW_RUN_DEAD] = "dead"};
 
-/* The state of now ends at ts_ns and is told. */
+/* Ends the current state at ts_ns and emits it. */
 static enum tw_status leave(struct tw_marks *m, struct tw_tid *k, int64_t ts_ns, struct tw_err *err)
 {
 	struct tw_detail d;
@@ -50,7 +50,7 @@ static enum tw_status enter(struct tw_marks *m, struct tw_tid *k, enum tw_run_st
 	return st;
 }
 
-/* The kernel's letters; of several the first counts. */
+/* The kernel's letters; the first of several is used. */
 static enum tw_run_state state_of(struct tw_str letters)
 {
 	switch (letters.len ? letters.ptr[0] : 'S') {
@@ -97,7 +97,7 @@ enum tw_status tw_sched_wake(struct tw_marks *m, const struct tw_sched_event *ev
 	enum tw_status st;
 
 	see(m, ev);
-	/* "waking" is followed by "wakeup": the first counts */
+	/* "waking" is followed by "wakeup": only the first counts */
 	if (!woken || !woken->tid || woken->state == TW_RUN_RUNNING ||
 	        woken->state == TW_RUN_RUNNABLE)
 		return TW_OK;

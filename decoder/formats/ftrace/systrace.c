@@ -1,5 +1,5 @@
 /*
- * systrace.c - kernel traces inside of a page: what systrace and its descendants wrote.
+ * systrace.c - kernel traces inside an HTML page: written by systrace and its descendants.
  *
  *   2014 on     <script class="trace-data" type="application/text"> ... </script>, several:
  *               the events, "PROCESS DUMP" (rows of ps), "CGROUP DUMP", JSON
@@ -7,10 +7,9 @@
  *               \n";  and with the escapes of JavaScript
  *   trace2html  <script id="viewer-data" ...> base64 of a text, usually gzip
  *
- * The page is read as a stream: outside of a script only tags and the variable
- * are looked for, so a viewer of any size before the data costs nothing.  All
- * sections are read, those of Chrome's own JSON too (chrome_event.h).
- * Offsets are of the page, inside base64 of what it holds.
+ * The page is read as a stream: outside a script only tags and the variable are searched for, so a
+ * viewer of any size before the data costs no memory.  All sections are read, including Chrome's
+ * own JSON (chrome_event.h). Offsets refer to the page, inside base64 to its content.
  */
 #include <string.h>
 
@@ -31,11 +30,11 @@ struct systrace {
 	uint64_t offset; /* of the next byte of the page */
 	enum part part;
 	enum dump dump;
-	bool viewer; /* the section is base64 whatever it begins with */
+	bool viewer; /* the section is base64, whatever it begins with */
 	bool long_rows;
 	struct tw_chrome chrome;
-	uint64_t section; /* where a section of JSON begins */
-	bool coded_json;  /* what is base64 holds JSON */
+	uint64_t section; /* start of a JSON section */
+	bool coded_json;  /* the base64 contains JSON */
 	char token[TOKEN_BYTES];
 	size_t n_token;
 	char sniff[SNIFF_BYTES];
@@ -45,10 +44,10 @@ struct systrace {
 	unsigned n_bits;
 	uint8_t piece[PIECE_BYTES + 3];
 	size_t n_piece;
-	bool piece_known;       /* its first bytes were looked at */
+	bool piece_known;       /* its first bytes were examined */
 	struct tw_inflate *zip; /* NULL until a section needs it */
-	bool zipped;            /* this one does */
-	char *line;             /* an escaped one, read */
+	bool zipped;            /* this section needs it */
+	char *line;             /* an unescaped line */
 };
 
 static void repair(struct systrace *s, enum tw_repair what, uint64_t offset)
@@ -61,7 +60,7 @@ static bool has(struct tw_str s, const char *what)
 	return tw_str_find(s, tw_str_of(what)) < s.len;
 }
 
-/* In letters of either size; `what` is in small ones. */
+/* Ignores case; `what` is in lower case. */
 static bool begins(struct tw_str s, struct tw_str what)
 {
 	if (s.len < what.len)
@@ -97,7 +96,7 @@ static void leave_section(struct systrace *s)
 	s->n_token = 0;
 }
 
-/* The first words of a row, at most `most`; returns how many there are. */
+/* The first words of a row, at most `most`; returns their number. */
 static unsigned words(struct tw_str row, struct tw_str *piece, unsigned most)
 {
 	unsigned n = 0;
@@ -115,7 +114,7 @@ static void name_thread(struct systrace *s, uint32_t pid, uint64_t tid, struct t
 	struct tw_tids *t = &s->trace.marks.tids;
 	struct tw_tid *k;
 
-	/* a phone has thousands of threads: those with events need room too */
+	/* a phone has thousands of threads: leave space for those with events */
 	if (t->n >= t->max / 2 || tid == 0)
 		return;
 	k = tw_tids_get(t, tid, s->lines.start);
@@ -145,7 +144,7 @@ static enum tw_status read_process(
 		return TW_OK;
 	}
 	if (!s->long_rows) {
-		/* the name reaches to the end of the row */
+		/* the name extends to the end of the row */
 		w[3].len = (size_t)(line->text.ptr + line->text.len - w[3].ptr);
 		name_thread(s, (uint32_t)pid, tid, tw_str_trim(w[3]));
 		return TW_OK;
@@ -179,7 +178,7 @@ static enum tw_status read_line(struct systrace *s, const struct tw_line *line, 
 	return s->dump == PROCESSES ? read_process(s, line, err) : TW_OK;
 }
 
-/* "\n" at the end of the line goes, the other escapes become what they stand for. */
+/* Removes "\n" at the end of the line and decodes the other escapes. */
 static struct tw_str unescape(struct systrace *s, struct tw_str text)
 {
 	size_t n = 0;
@@ -192,14 +191,14 @@ static struct tw_str unescape(struct systrace *s, struct tw_str text)
 			if (c == 'n')
 				continue;
 		} else if (c == '\\') {
-			continue; /* the line goes on, as JavaScript sees it */
+			continue; /* a line continuation in JavaScript */
 		}
 		s->line[n++] = c;
 	}
 	return (struct tw_str){s->line, n};
 }
 
-/* A quote that is not escaped, and a semicolon: the end of the string. */
+/* An unescaped quote and a semicolon: the end of the string. */
 static bool ends_string(struct tw_str *text)
 {
 	struct tw_str t = tw_str_trim(*text);
@@ -227,7 +226,7 @@ static enum tw_status each_line(void *arg, const struct tw_line *line, struct tw
 		return tw_str_trim(read.text).len ? read_line(s, &read, err) : TW_OK;
 	}
 	if (s->part != LINES)
-		return read_line(s, line, err); /* out of base64 */
+		return read_line(s, line, err); /* from base64 */
 	end = tw_str_find(line->text, TW_STR("</script>"));
 	if (end == line->text.len)
 		return read_line(s, line, err);
@@ -255,7 +254,7 @@ static void start_json(struct systrace *s, uint64_t offset)
 	tw_chrome_text_restart(&s->chrome.text, offset);
 }
 
-/* A section of JSON ended; `whole`: its end was seen in the page. */
+/* Ends a section of JSON; `whole`: its end was in the page. */
 static enum tw_status end_json(struct systrace *s, bool whole, struct tw_err *err)
 {
 	struct tw_chrome_text *t = &s->chrome.text;
@@ -296,7 +295,7 @@ static enum tw_status plain(void *arg, const uint8_t *p, size_t n, struct tw_err
 	                     : tw_lines_push(&s->lines, p, n, err);
 }
 
-/* False: no memory. */
+/* False: out of memory. */
 static bool start_zip(struct systrace *s)
 {
 	if (s->zip)
@@ -321,13 +320,13 @@ static enum tw_status flush_piece(struct systrace *s, struct tw_err *err)
 	return st;
 }
 
-/* how: what is known of its end in the page. */
+/* how: what is known about its end in the page. */
 static enum tw_status end_base64(struct systrace *s, enum tw_lines_end how, struct tw_err *err)
 {
 	enum tw_status st = flush_piece(s, err);
 	enum tw_inflate_state zip = s->zipped ? tw_inflate_state(s->zip) : TW_INFLATE_DONE;
 
-	if (s->zipped) /* what it lacks is counted below */
+	if (s->zipped) /* truncation is counted below */
 		how = zip == TW_INFLATE_DONE ? TW_LINES_WHOLE : TW_LINES_CUT;
 	if (st == TW_OK)
 		st = s->coded_json ? end_json(s, zip == TW_INFLATE_DONE, err)
@@ -352,7 +351,7 @@ static enum tw_status push_base64(struct systrace *s, uint8_t c, struct tw_err *
 		return st;
 	}
 	if (v < 0)
-		return TW_OK; /* line ends, and the filling at the end */
+		return TW_OK; /* line ends, and the padding at the end */
 	s->bits = s->bits << 6 | (uint32_t)v;
 	s->n_bits += 6;
 	if (s->n_bits >= 8) {
@@ -392,7 +391,7 @@ static void end_token(struct systrace *s, bool tag)
 	}
 }
 
-/* The first bytes of a section that are no blanks tell what it is. */
+/* The first non-blank bytes of a section determine its content. */
 static enum tw_status push_sniff(struct systrace *s, uint8_t c, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -431,7 +430,7 @@ static enum tw_status push_byte(struct systrace *s, uint8_t c, struct tw_err *er
 	case JSON:
 		return push_json(s, c, err);
 	case OUTSIDE:
-	case LINES: /* those two go line by line */
+	case LINES: /* these two are handled line by line */
 	case ESCAPED:
 	default:
 		if (s->n_token < sizeof s->token && c != '\n')
@@ -442,7 +441,7 @@ static enum tw_status push_byte(struct systrace *s, uint8_t c, struct tw_err *er
 	}
 }
 
-/* A section's lines go on one at a time, for any may be its last. */
+/* Lines of a section are handled one at a time, as any may be its last. */
 static enum tw_status push_line(
         struct systrace *s, const uint8_t **p, size_t *n, struct tw_err *err)
 {

@@ -1,7 +1,7 @@
 /*
- * chrome.c - Chrome's JSON trace as a file, as Chrome, Catapult's tools and many others write it.
+ * chrome.c - Chrome's JSON trace as a file, as written by Chrome, Catapult's tools and many others.
  *
- * What its events say: chrome_event.h; how the text is read: chrome_text.h.
+ * Events are described in chrome_event.h, the reading of the text in chrome_text.h.
  */
 #include "decoder/formats/format.h"
 #include "decoder/formats/json/chrome_event.h"

@@ -8,13 +8,13 @@
 #include "decoder/formats/facts.h"
 #include "decoder/formats/json/json_text.h"
 
-/* Events are not in the order of their times: so long before the first may one be. */
+/* Events are not in time order: one may be this long before the first. */
 #define LEAD_NS ((int64_t)60 * 1000000000)
 #define MAX_US  ((int64_t)1 << 52)
 
 enum { NAME_BYTES = 1024, ID_BITS = 31, FIRST_EDGES = 64 };
 
-struct event { /* one, read; strings lie in root */
+struct event { /* a parsed event; strings point into root */
 	const json_t *root;
 	struct tw_mark mark;
 	uint32_t pid;
@@ -40,7 +40,7 @@ static uint64_t hash(uint64_t h, struct tw_str s)
 {
 	for (size_t i = 0; i < s.len; i++)
 		h = (h ^ (unsigned char)s.ptr[i]) * 0x100000001B3u;
-	return (h ^ 0xFF) * 0x100000001B3u; /* where one string ends tells too */
+	return (h ^ 0xFF) * 0x100000001B3u; /* so that the end of a string matters */
 }
 
 /* Microseconds, with a fraction. */
@@ -83,7 +83,7 @@ static bool hex(struct tw_str s, uint64_t *ret)
 	return true;
 }
 
-/* An id: a number, one in hexadecimal, or any word, which becomes a number. */
+/* An id: a number, a hexadecimal number, or any word, which is hashed. */
 static bool id_of(const json_t *v, int64_t *ret)
 {
 	struct tw_str s = {json_string_value(v), json_string_length(v)};
@@ -92,7 +92,7 @@ static bool id_of(const json_t *v, int64_t *ret)
 
 	if (tw_json_i64(v, ret))
 		return true;
-	if (json_is_real(v)) { /* past 64 bits; close ones are taken for the same */
+	if (json_is_real(v)) { /* beyond 64 bits; close values are treated as equal */
 		memcpy(&u, &real, sizeof u);
 		*ret = (int64_t)(u >> 1);
 		return true;
@@ -149,7 +149,7 @@ static void count_process(struct tw_chrome *c, uint32_t pid)
 		c->many_pids = true;
 }
 
-/* False: it has none that can be; counted. */
+/* False: no valid time; counted. */
 static bool time_of(struct tw_chrome *c, struct event *e)
 {
 	int64_t ns;
@@ -203,7 +203,7 @@ static enum tw_status read_flow(
 	        err);
 }
 
-/* An event that says of itself that a flow leaves it, or comes in. */
+/* An event with flags for outgoing or incoming flows. */
 static enum tw_status read_bound_flow(
         struct tw_chrome *c, const struct event *e, struct tw_err *err)
 {
@@ -233,7 +233,7 @@ struct tw_chrome_edge { /* B or E */
 	int64_t ts_ns, cpu_ns;
 	uint64_t offset;
 	struct tw_tid *by;
-	struct tw_str fact; /* its name, if that says something (facts.h) */
+	struct tw_str fact; /* its name, if it contains a fact (facts.h) */
 	uint32_t sym, seq;  /* sym 0: E, or at a limit */
 	bool ends;
 };
@@ -248,7 +248,7 @@ static int by_time(const void *pa, const void *pb)
 	return a->seq < b->seq ? -1 : a->seq > b->seq;
 }
 
-/* The n earliest. */
+/* Emits the n earliest. */
 static enum tw_status tell_edges(struct tw_chrome *c, uint32_t n, struct tw_err *err)
 {
 	struct tw_marks *m = &c->trace->marks;
@@ -270,7 +270,8 @@ static enum tw_status tell_edges(struct tw_chrome *c, uint32_t n, struct tw_err 
 		else if (e->sym)
 			st = tw_marks_begin(m, &mark, e->cpu_ns, err);
 		else
-			e->by->hidden++; /* a name at a limit: its end closes nothing */
+			e->by->hidden++; /* the name is at a limit: its end must not close another
+			                  * call */
 	}
 	c->n_edges -= n;
 	memmove(c->edges, c->edges + n, c->n_edges * sizeof *c->edges);
@@ -344,7 +345,7 @@ static enum tw_status read_call(struct tw_chrome *c, const struct event *e, stru
 	return tw_marks_event(m, &ev, err);
 }
 
-/* --- moments, counters, samples --- */
+/* --- instants, counters, samples --- */
 
 static enum tw_status tell_moment(
         struct tw_chrome *c, const struct event *e, enum tw_note_kind kind, struct tw_err *err)
@@ -392,7 +393,7 @@ static enum tw_status tell_counter(struct tw_chrome *c, const struct event *e, s
 	return tw_marks_note(&c->trace->marks, &note, err);
 }
 
-/* Each member of args is a series of its own; one that is alone has the counter's name. */
+/* Each member of args is a separate series; a single one gets the counter's name. */
 static enum tw_status read_counter(struct tw_chrome *c, const struct event *e, struct tw_err *err)
 {
 	json_t *args = json_object_get(e->root, "args");
@@ -478,7 +479,7 @@ static enum tw_status read_name(struct tw_chrome *c, struct event *e, struct tw_
 
 /* --- one event --- */
 
-/* Of a known thread and time. */
+/* With a known thread and time. */
 static enum tw_status read_timed(
         struct tw_chrome *c, const struct event *e, char phase, struct tw_err *err)
 {
@@ -543,7 +544,7 @@ static json_t *parse(struct tw_str text)
 	json_error_t why;
 	json_t *root = json_loadb(text.ptr, text.len, JSON_ALLOW_NUL, &why);
 
-	/* a number past 64 bits is no reason to lose the event */
+	/* a number beyond 64 bits must not lose the event */
 	if (!root && json_error_code(&why) == json_error_numeric_overflow)
 		root = json_loadb(
 		        text.ptr, text.len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &why);
@@ -560,7 +561,7 @@ static void read_metadata(struct tw_chrome *c, const json_t *root)
 static enum tw_status read_kernel(
         struct tw_chrome *c, struct tw_str text, uint64_t offset, struct tw_err *err)
 {
-	bool cut = c->text.part == TW_CHROME_STRING; /* the file ends in it, which is counted */
+	bool cut = c->text.part == TW_CHROME_STRING; /* the file ends within it, which is counted */
 
 	if (text.len == 0)
 		return tw_lines_finish(&c->kernel, cut ? TW_LINES_CUT : TW_LINES_WHOLE, err);

@@ -30,7 +30,7 @@ static bool is_blank(uint8_t c)
 
 /* --- values --- */
 
-/* Brackets and strings.  True: the byte closed the outermost bracket. */
+/* Tracks brackets and strings.  True: the byte closed the outermost bracket. */
 static bool follow(struct tw_chrome_text *t, uint8_t c)
 {
 	if (t->in_string) {
@@ -94,7 +94,7 @@ static enum tw_status push_held(struct tw_chrome_text *t, uint8_t c, struct tw_e
 	return t->each(t->arg, t->what, (struct tw_str){t->held, t->n_held}, t->start, err);
 }
 
-/* A value of a member that is not read: to its end, which may be a plain word's. */
+/* Skips the value of an ignored member; plain words have no closing bracket. */
 static void push_passed(struct tw_chrome_text *t, uint8_t c)
 {
 	bool plain = t->depth == 0 && !t->in_string;
@@ -182,7 +182,7 @@ static enum tw_status push_string(struct tw_chrome_text *t, uint8_t c, struct tw
 	return t->n_held > KERNEL_PIECE_BYTES - UTF8_MAX ? flush_kernel(t, err) : TW_OK;
 }
 
-/* --- the outermost thing --- */
+/* --- outermost value --- */
 
 static void push_start(struct tw_chrome_text *t, uint8_t c)
 {

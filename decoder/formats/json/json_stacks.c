@@ -19,7 +19,7 @@ static enum tw_status read_one(struct tw_json_stack *ret, struct tw_samples *sam
 		st = tw_samples_frame(samples, syms[frame], TW_NO_OFFSET, err);
 	}
 	ret->n = tw_samples_frames(samples) - ret->first;
-	ret->bad = ret->bad || ret->n < n; /* at the limit of frames too */
+	ret->bad = ret->bad || ret->n < n; /* also at the limit of frames */
 	return st;
 }
 

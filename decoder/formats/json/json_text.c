@@ -4,14 +4,14 @@
 
 enum {
 	FIRST_BYTES = 64 << 10,
-	DEPTH = 2048, /* jansson's own */
+	DEPTH = 2048, /* jansson's limit */
 	TRIES = 8,
-	LONG_STRING = 4096, /* not a name: half of one is worth having */
+	LONG_STRING = 4096, /* not a name: part of it is useful */
 	UNICODE_ESCAPE = 6,
-	/* how much of a document is looked at, until it has an end or breaks */
+	/* how much of a document is scanned first, until it ends or breaks */
 	FIRST_LOOK = 256,
 	LOOK_FACTOR = 8,
-	TOKEN_MAX = 16 /* a word, an escape or a character that is cut */
+	TOKEN_MAX = 16 /* a truncated word, escape or character */
 };
 
 void tw_json_text_init(struct tw_json_text *t, struct tw_arena *a, struct tw_sink *sink,
@@ -31,7 +31,7 @@ enum tw_status tw_json_text_push(
 	if (n > t->max_bytes - t->len)
 		return tw_fail_at(err, TW_TOO_LARGE, t->max_bytes, "a %s of more than %zu bytes",
 		        t->what, t->max_bytes);
-	while (cap < t->len + n + DEPTH + 1) /* room to close what is open */
+	while (cap < t->len + n + DEPTH + 1) /* space to close open brackets */
 		cap *= 2;
 	if (cap != t->cap) {
 		char *data = tw_arena_alloc(t->arena, cap, 1);
@@ -48,7 +48,7 @@ enum tw_status tw_json_text_push(
 	return TW_OK;
 }
 
-/* --- the whole text --- */
+/* --- complete text --- */
 
 static void make_utf8(struct tw_json_text *t)
 {
@@ -66,13 +66,13 @@ static void make_utf8(struct tw_json_text *t)
 	t->clean = true;
 }
 
-struct tw_json_scan { /* of brackets, outside strings */
+struct tw_json_scan { /* state of brackets, outside strings */
 	size_t values;
-	size_t safe;   /* the text up to here, with `depth` brackets closed, is whole */
-	size_t string; /* where the last one began */
+	size_t safe;   /* the text up to here, with `depth` brackets closed, is valid */
+	size_t string; /* start of the last one */
 	unsigned depth, safe_depth;
 	bool in_string, escaped, too_deep, closed;
-	char open[DEPTH]; /* what closes each */
+	char open[DEPTH]; /* the closing bracket of each */
 };
 
 static void scan_byte(struct tw_json_scan *s, char c, size_t at)
@@ -113,14 +113,14 @@ static void start_scan(struct tw_json_scan *s)
 	s->in_string = s->escaped = s->too_deep = s->closed = false;
 }
 
-/* On from where it stands, up to `end` bytes of the document. */
+/* Continues the scan, up to `end` bytes of the document. */
 static void scan_on(struct tw_json_scan *s, const char *p, size_t from, size_t end)
 {
 	for (size_t i = from; i < end && !s->too_deep && !s->closed; i++)
 		scan_byte(s, p[i], i);
 }
 
-/* One document, up to `end` bytes of it. */
+/* Scans one document, up to `end` bytes. */
 static void scan(struct tw_json_scan *s, const char *p, size_t end)
 {
 	start_scan(s);
@@ -132,8 +132,8 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0';
 }
 
-/* A long string that the text ends in, a payload in base64, is taken as far as it came: where it
- * is cut, 0 when there is none. */
+/* A long string at the truncated end, such as a payload in base64, is kept as far as it goes:
+ * returns where to truncate it, 0 if there is none. */
 static size_t cut_string(const struct tw_json_scan *s, const char *p, size_t end)
 {
 	size_t at = s->string;
@@ -143,7 +143,7 @@ static size_t cut_string(const struct tw_json_scan *s, const char *p, size_t end
 	while (at && is_blank(p[at - 1]))
 		at--;
 	if (at == 0 || p[at - 1] != ':')
-		return 0; /* an element of an array is one of many */
+		return 0; /* an array's element is one of many */
 	at = end;
 	for (size_t i = end - UNICODE_ESCAPE; i < end; i++) /* not within an escape */
 		if (p[i] == '\\' && p[i - 1] != '\\')
@@ -151,7 +151,7 @@ static size_t cut_string(const struct tw_json_scan *s, const char *p, size_t end
 	return at;
 }
 
-/* What is whole before `end`, closed; NULL when that is nothing. */
+/* The complete part before `end`, with brackets closed; NULL if there is none. */
 static json_t *read_whole_part(struct tw_json_text *t, size_t end)
 {
 	struct tw_json_scan *s = t->scan;
@@ -181,12 +181,12 @@ static json_t *read_whole_part(struct tw_json_text *t, size_t end)
 		memcpy(p + stop, saved, depth + 1);
 		if (root)
 			return root;
-		end = s->safe - 1; /* the comma itself was what is wrong */
+		end = s->safe - 1; /* the comma itself was the error */
 	}
 	return NULL;
 }
 
-/* After a broken document the next begins with a '{' that begins a line. */
+/* After a broken document the next begins with a '{' at the start of a line. */
 static void resync(struct tw_json_text *t, size_t from)
 {
 	while (from < t->len) {
@@ -234,16 +234,16 @@ static enum tw_status mend(
 	        begin + end, "a %s without one whole value: %s", t->what, why->text);
 }
 
-/* Is the error one that is there because the text was cut? */
+/* Whether the error is caused by the truncation. */
 static bool at_the_cut(const json_error_t *why, size_t len)
 {
 	return why->position < 0 || (size_t)why->position + TOKEN_MAX >= len;
 }
 
-/* The document at t->at; *ret NULL: it is none, and why.
+/* Parses the document at t->at; *ret NULL: invalid, with the reason in *why.
  *
- * Its values are counted first.  Of one that is broken no more than a few times as much is looked
- * at as is whole, so that many of them do not cost more than their bytes. */
+ * Its values are counted first.  Of a broken document at most a few times its valid part is
+ * scanned, so that many of them do not cost more than their size. */
 static enum tw_status load(
         struct tw_json_text *t, json_t **ret, json_error_t *why, struct tw_err *err)
 {
@@ -271,7 +271,7 @@ static enum tw_status load(
 	return TW_OK;
 }
 
-/* *ret NULL when there is no more. */
+/* *ret NULL at the end. */
 static enum tw_status next(struct tw_json_text *t, bool cut, json_t **ret, struct tw_err *err)
 {
 	enum tw_status st;
@@ -329,7 +329,7 @@ bool tw_json_head(const uint8_t *head, size_t len)
 	return i < len && (head[i] == '{' || head[i] == '[');
 }
 
-/* Where a string that begins behind its quote at `at` ends; len when it does not. */
+/* The end of a string that starts after its quote at `at`; len if there is none. */
 static size_t string_end(const uint8_t *p, size_t len, size_t at)
 {
 	while (at < len && p[at] != '"')

@@ -1,24 +1,24 @@
 /*
- * matrix.c - issues of Tencent Matrix's trace canary: JSON objects, an array of them, or one a
+ * matrix.c - issues of Tencent Matrix's trace canary: JSON objects, an array of them, or one per
  * line.
  *
- * tag Trace_EvilMethod, detail NORMAL, ANR, LAG, STARTUP, ...: `stack` is text, a line a call,
+ * tag Trace_EvilMethod, detail NORMAL, ANR, LAG, STARTUP, ...: `stack` is text, one call per line,
  *   depth,methodId,count,cost
- * pre-order, depth 0 outermost, cost in ms; at most about 30 lines are left of what the phone saw,
- * so a depth may jump, then the parent is the nearest line above with a smaller depth.  Equal
- * neighbours were added up: `count` calls of `cost` ms in all.  Ids are named by the build's
- * methodMapping.txt.  Learned from Tencent/matrix.
+ * in pre-order, depth 0 outermost, cost in ms.  The phone keeps at most about 30 lines, so a depth
+ * may jump; then the parent is the nearest line above with a smaller depth.  Equal neighbours are
+ * merged: `count` calls of `cost` ms in total.  The build's methodMapping.txt names the ids.
+ * Learned from Tencent/matrix.
  *
- * What is shown: each line one slice as long as its cost, children side by side from their
- * parent's begin (order is known, times are not).  The phone's clock moves every 5 ms, and calls
- * that took less or did not fit are missing: so the thread is marked as samples at 5 ms and not as
- * calls, lest the number of slices be read as a number of calls.  What was added up is told as a
- * note with the number of calls.  A cost longer than what is left of its parent is cut (costs of
- * calls that never ended are absurd in real reports), one longer than an hour too.
+ * Each line becomes one slice as long as its cost, children side by side from their parent's begin
+ * (order is known, times are not).  The phone's clock advances every 5 ms, and calls that took less
+ * or did not fit are missing: so the thread is marked as sampled at 5 ms, so that the number of
+ * slices is not read as a number of calls.  Merged calls also give a note with their number.  A
+ * cost is clipped to the rest of its parent (costs of calls that never ended are absurd in real
+ * reports), and to an hour.
  *
  * threadStack (lines `at a.b.C.m(C.java:1)`, top first; or native frames) is one sample at the
- * issue's time.  Other members stand in the note of the issue.  Trace_StartUp, Trace_FPS and the
- * like: their numbers as counters.
+ * issue's time.  Other members are in the note of the issue.  Numbers of Trace_StartUp, Trace_FPS
+ * and similar become counters.
  */
 #include <string.h>
 
@@ -34,18 +34,18 @@ enum { MAIN = 1, MAX_OPEN = 1024, DETAIL_BYTES = 60 << 10 };
 #define INTERVAL_NS (5 * MS_NS)
 #define HOUR_NS     ((int64_t)3600 * 1000 * MS_NS)
 #define MAX_MS      ((int64_t)1 << 42)
-#define LATEST_NS   ((int64_t)1 << 61) /* past it times stand still: sums stay in range */
+#define LATEST_NS   ((int64_t)1 << 61) /* times stop here, so that sums do not overflow */
 
 struct open_line {
 	int64_t depth, begin_ns, end_ns;
-	int64_t next_ns; /* its next child begins */
+	int64_t next_ns; /* begin of its next child */
 	uint32_t sym;
 };
 
 struct lines {
 	struct open_line open[MAX_OPEN];
 	unsigned n;
-	int64_t next_ns; /* the next outermost line begins */
+	int64_t next_ns; /* begin of the next outermost line */
 };
 
 struct matrix {
@@ -55,11 +55,11 @@ struct matrix {
 	struct tw_samples *samples; /* of threadStack */
 	uint32_t track;
 	bool described, has_zero;
-	bool has_costs;  /* some stack line gave its call a duration */
+	bool has_costs;  /* a stack line had a duration */
 	int64_t zero_ms; /* wall time at which the first issue began */
-	int64_t end_ns;  /* of what was told so far */
+	int64_t end_ns;  /* latest end so far */
 	uint64_t read;
-	struct lines lines;        /* of the issue at hand */
+	struct lines lines;        /* of the current issue */
 	char detail[DETAIL_BYTES]; /* of its note */
 };
 
@@ -113,7 +113,7 @@ static bool read_line(struct tw_str line, struct call *ret)
 	       ret->count >= 0 && ret->cost_ms >= 0;
 }
 
-/* Tells the lines that stand at this depth or deeper: calls are told as they end. */
+/* Emits the lines at this depth or deeper, as calls are emitted when they end. */
 static enum tw_status close_lines(
         struct matrix *s, struct lines *l, int64_t depth, struct tw_err *err)
 {
@@ -135,7 +135,7 @@ static enum tw_status close_lines(
 	return st;
 }
 
-/* Where the line lies, behind its siblings and within its parent. */
+/* The position of the line, after its siblings and within its parent. */
 static void place(struct matrix *s, struct lines *l, const struct call *c, struct open_line *ret)
 {
 	struct open_line *parent = l->n ? &l->open[l->n - 1] : NULL;
@@ -210,8 +210,8 @@ static enum tw_status read_stack(
 
 /* --- threadStack --- */
 
-/* `#00 pc 0004a5c8 /system/lib64/libc.so (read+8)`: the function, or its file where none is named
- */
+/* `#00 pc 0004a5c8 /system/lib64/libc.so (read+8)`: the function, or its file if there is no
+ * function */
 static bool native_frame_of(struct tw_str line, struct tw_str *ret)
 {
 	struct tw_anr_line l = tw_anr_line_parse(line);
@@ -286,7 +286,7 @@ static enum tw_note_kind kind_of(struct tw_str detail)
 	               : TW_NOTE_message;
 }
 
-/* The issue itself, with all it says but its stack. */
+/* A note for the issue, with all members except its stack. */
 static enum tw_status note_issue(
         struct matrix *s, const json_t *issue, int64_t at_ns, int64_t cost_ms, struct tw_err *err)
 {
@@ -308,7 +308,7 @@ static enum tw_status note_issue(
 	note.detail = (struct tw_str){
 	        s->detail, json_dumpb(rest, s->detail, DETAIL_BYTES,
 	                           JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(15))};
-	if (note.detail.len > DETAIL_BYTES) { /* its stack is told as a sample beside */
+	if (note.detail.len > DETAIL_BYTES) { /* its stack is emitted as a sample */
 		(void)json_object_del(rest, "threadStack");
 		note.detail.len = json_dumpb(rest, s->detail, DETAIL_BYTES,
 		        JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
@@ -320,7 +320,7 @@ static enum tw_status note_issue(
 	return st;
 }
 
-/* Issues lie one after another, as far apart as their times say when they can be true. */
+/* Issues follow each other, as far apart as their times say if plausible. */
 static int64_t begin_of(struct matrix *s, const json_t *issue, int64_t cost_ms)
 {
 	int64_t time_ms;
@@ -366,7 +366,7 @@ static enum tw_status read_evil_method(struct matrix *s, const json_t *issue, st
 	return st;
 }
 
-/* Numbers of the issue, and of objects in it, as counters. */
+/* Emits numbers of the issue, and of objects in it, as counters. */
 static enum tw_status note_numbers(
         struct matrix *s, json_t *issue, const char *of, int64_t at_ns, struct tw_err *err)
 {

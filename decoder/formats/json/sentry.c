@@ -1,24 +1,24 @@
 /*
- * sentry.c - profiles as Sentry's SDKs and its profiling service write them, JSON.
+ * sentry.c - profiles of Sentry's SDKs and its profiling service as JSON.
  *
- * Sample format, versions 1 and 2 (also the `profile` object alone, and several documents one
- * after another, a line each): profile.frames[], profile.stacks[][] of frame indexes leaf first,
- * profile.samples[] of stack_id, thread_id and a time: v1 elapsed_since_start_ns, v2 timestamp in
- * seconds since 1970; profile.thread_metadata names threads.  Sorted by thread and time; equal
- * outer frames of two samples go on (stacks.h); zero is v1's start, v2's first sample.  Sentry's
- * own pages take the last sample for an end only; here it lasts an interval.
+ * Sample format, versions 1 and 2 (also the `profile` object alone, and several documents, one per
+ * line): profile.frames[], profile.stacks[][] of frame indexes leaf first, profile.samples[] of
+ * stack_id, thread_id and a time: v1 elapsed_since_start_ns, v2 timestamp in seconds since 1970;
+ * profile.thread_metadata names threads.  Samples are sorted by thread and time; equal outer frames
+ * of consecutive samples continue (stacks.h); zero is v1's start, v2's first sample.  Sentry's own
+ * pages use the last sample only as an end; here it lasts an interval.
  *
  * Legacy Android (no version): profile.events[] of action Enter, Exit or Unwind, thread_id,
  * method_id and time {Monotonic {wall, cpu}} or {Global} of secs and nanos since the start;
  * profile.methods[] names the ids.  It comes from the runtime's sampling, so its calls are samples.
  *
- * What the Android SDK itself sends, sampled_profile: an ART trace in base64, decoded as such; the
+ * sampled_profile, sent by the Android SDK itself: an ART trace in base64, decoded as such; the
  * envelope adds transactions and measurements.
  *
- * Beside: transactions become spans, measurements counters (whole parts of their values).
- * Numbers may come as strings, `profile` as a string that holds JSON.  A line is kept where the
- * file is not named after the class (frame_line.h).  Lost: other lines, inlined frames of legacy
- * methods, queues, device facts.  Learned from getsentry/vroom and sentry-java.
+ * Transactions become spans, measurements counters (truncated to integers).  Numbers may be
+ * strings, and `profile` a string with JSON.  A line is kept if the file is not named after the
+ * class (frame_line.h).  Dropped: other lines, inlined frames of legacy methods, queues, device
+ * facts. Learned from getsentry/vroom and sentry-java.
  */
 #include <string.h>
 
@@ -37,7 +37,7 @@ struct sentry {
 	struct tw_limits limits;
 	struct tw_json_text text;
 	struct tw_samples *samples;
-	bool has_zero; /* zero_s is set: of the first document with seconds since 1970 */
+	bool has_zero; /* zero_s is set: by the first document with seconds since 1970 */
 	double zero_s;
 	struct tw_str inner; /* of sampled_profile */
 	uint64_t read;       /* samples and events */
@@ -82,7 +82,7 @@ static void repair(struct sentry *s, enum tw_repair what)
 	s->sink->ops->repair(s->sink, what, TW_NO_OFFSET, 1);
 }
 
-/* "a.b", or the one that there is. */
+/* "a.b", or the only part present. */
 static struct tw_str joined(char buf[NAME_BYTES], struct tw_str a, struct tw_str b)
 {
 	size_t n = a.len < NAME_BYTES / 2 ? a.len : NAME_BYTES / 2;
@@ -121,7 +121,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* Thread ids are numbers that may be written as strings; other words get their hash. */
+/* Thread ids are numbers, possibly in strings; other words are hashed. */
 static uint64_t tid_of_word(struct tw_str word)
 {
 	uint64_t h = 2166136261u;
@@ -172,7 +172,7 @@ static bool seconds(const json_t *v, double *ret)
 	return *ret >= 0 && *ret < 1e11;
 }
 
-/* Of a sample or a measured value.  Seconds since 1970 are told from s->zero_s. */
+/* Time of a sample or a measurement.  Seconds since 1970 are relative to s->zero_s. */
 static bool time_of(const struct sentry *s, const json_t *o, int64_t *ret_ns)
 {
 	double at;
@@ -266,7 +266,7 @@ static enum tw_status flush(struct sentry *s, struct tw_err *err)
 	return n ? s->sink->ops->events(s->sink, s->batch, n, err) : TW_OK;
 }
 
-/* {"secs":1,"nanos":5}; absent members are 0.  False: there is none, or it cannot be. */
+/* {"secs":1,"nanos":5}; absent members are 0.  False: absent or invalid. */
 static bool duration(const json_t *o, int64_t *ret_ns)
 {
 	int64_t secs = 0;
@@ -298,7 +298,7 @@ static bool event_times(const json_t *time, struct tw_event *ev)
 		ev->cpu_ns = -1;
 	if (duration(wall, &ev->ts_ns))
 		return true;
-	ev->ts_ns = ev->cpu_ns; /* the clock was the thread's own */
+	ev->ts_ns = ev->cpu_ns; /* it used the thread's own clock */
 	return ev->ts_ns >= 0;
 }
 
@@ -370,7 +370,7 @@ static enum tw_status read_legacy(struct sentry *s, const json_t *profile, struc
 	return st == TW_OK ? flush(s, err) : st;
 }
 
-/* --- beside the stacks --- */
+/* --- transactions and measurements --- */
 
 static enum tw_status note_transaction(struct sentry *s, const json_t *t, struct tw_err *err)
 {
@@ -437,8 +437,7 @@ static int digit_of(char c)
 	return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
 }
 
-/* Line ends are passed over, the padding may be missing; what follows a strange byte is not read.
- */
+/* Skips line ends; padding may be missing; reading stops at an invalid byte. */
 static enum tw_status keep_inner(struct sentry *s, struct tw_str text, struct tw_err *err)
 {
 	uint8_t *out = tw_arena_alloc(s->arena, text.len / 4 + 1, 3);
@@ -464,7 +463,7 @@ static enum tw_status keep_inner(struct sentry *s, struct tw_str text, struct tw
 			out[len++] = (uint8_t)(bits >> n_bits);
 		}
 	}
-	if (s->inner.len) { /* one is decoded */
+	if (s->inner.len) { /* only one is decoded */
 		repair(s, TW_REPAIR_record_malformed);
 		return TW_OK;
 	}

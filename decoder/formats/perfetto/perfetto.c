@@ -1,15 +1,14 @@
 /*
- * perfetto.c - Perfetto's traces: those of the device, of Android's ProfilingManager, of ours.
+ * perfetto.c - Perfetto's traces: of the device, of Android's ProfilingManager, of our own exports.
  *
- * Packets (perfetto_packets.h) each belong to a sequence, which has names by number, defaults and
- * clocks of its own until it clears its state.  Read are clock snapshots, processes and threads,
- * the kernel's scheduler events and marks (perfetto_ftrace.h), track events (perfetto_tracks.h),
- * stack samples (perfetto_stacks.h) and frames of the display (perfetto_frames.h), in packets that
- * are compressed too.  Fields and packets that are not known here are skipped: a newer recorder
- * writes more.
+ * Each packet (perfetto_packets.h) belongs to a sequence, which has its own interned names,
+ * defaults and clocks until it clears its state.  These are read: clock snapshots, processes and
+ * threads, the kernel's scheduler events and markers (perfetto_ftrace.h), track events
+ * (perfetto_tracks.h), stack samples (perfetto_stacks.h) and display frames (perfetto_frames.h),
+ * also in compressed packets.  Unknown fields and packets are skipped: newer recorders write more.
  *
- * A packet that is damaged costs itself.  After one that the recorder had to drop, the sequence's
- * packets that need what it told are left out until it clears its state.
+ * Damage costs only the damaged packet.  After a packet dropped by the recorder, the sequence's
+ * packets that depend on its state are dropped until it clears its state.
  */
 #include <stdio.h>
 
@@ -85,7 +84,7 @@ static void read_defaults(struct perfetto *s, struct tw_perfetto_sequence *q, st
 	}
 }
 
-/* What the packet says of its sequence, before anything else of it counts. */
+/* Applies the packet's changes of its sequence's state, before anything else is read. */
 static enum tw_status turn_sequence(struct perfetto *s, struct tw_perfetto_sequence *q,
         const struct tw_perfetto_packet *p, struct tw_err *err)
 {
@@ -128,7 +127,7 @@ static bool to_event_time(
 	return true;
 }
 
-/* Differences add up over all packets of the sequence, read or not. */
+/* Differences accumulate over all packets of the sequence, read or not. */
 static bool time_of(struct perfetto *s, struct tw_perfetto_sequence *q,
         const struct tw_perfetto_packet *p, int64_t *ret_ns)
 {
@@ -151,7 +150,7 @@ static bool time_of(struct perfetto *s, struct tw_perfetto_sequence *q,
 
 /* --- track events --- */
 
-/* Sequences of old have times of their own, in microseconds of MONOTONIC. */
+/* Legacy sequences have their own times, in microseconds of MONOTONIC. */
 static bool event_time(struct perfetto *s, struct tw_perfetto_sequence *q,
         const struct tw_perfetto_packet *p, const struct tw_perfetto_track_event *e, bool has_time,
         int64_t *ret_ns)
@@ -198,7 +197,7 @@ static enum tw_status track_of(struct perfetto *s, const struct tw_perfetto_sequ
         struct tw_err *err)
 {
 	uint64_t uuid = e->has_track ? e->track : q->has_track ? q->track : 0;
-	/* uuid 0 stands for the thread of the sequence, unless an event of today says it itself */
+	/* uuid 0 is the thread of the sequence, unless a non-legacy event sets it itself */
 	bool of_thread = uuid == 0 && q->tid && (!e->has_track || !e->has_type);
 
 	if (e->legacy.tid) {
@@ -214,7 +213,7 @@ static int64_t span_ns(int64_t us)
 	return us >= 0 && us < INT64_MAX / 8000 ? us * 1000 : 0;
 }
 
-/* Category and scope of a span of old, as Perfetto joins them. */
+/* Category and scope of a legacy span, joined as in Perfetto. */
 static struct tw_str async_track(const struct perfetto *s, const struct tw_perfetto_sequence *q,
         const struct tw_perfetto_track_event *e, char text[ASYNC_TRACK_BYTES])
 {
@@ -235,7 +234,7 @@ static struct tw_str async_track(const struct perfetto *s, const struct tw_perfe
 	        text, n < ASYNC_TRACK_BYTES ? (size_t)n : (size_t)ASYNC_TRACK_BYTES - 1};
 }
 
-/* Spans that are on no track: begun and ended by an id and their name. */
+/* Spans without a track: begun and ended by an id and their name. */
 static enum tw_status tell_async(struct perfetto *s, const struct tw_perfetto_sequence *q,
         struct tw_perfetto_track *k, const struct tw_perfetto_track_event *e,
         const struct tw_perfetto_event *ev, struct tw_err *err)
@@ -284,7 +283,7 @@ static enum tw_status tell_event(struct perfetto *s, const struct tw_perfetto_se
 	return TW_OK;
 }
 
-/* Which of two events hands on to the other, their times say. */
+/* The times of two events determine the direction of their flow. */
 static enum tw_status tell_flows(struct perfetto *s, struct tw_perfetto_track *k,
         const struct tw_perfetto_track_event *e, const struct tw_perfetto_event *ev,
         struct tw_err *err)
@@ -410,7 +409,7 @@ static enum tw_status unpack(
 	return st;
 }
 
-/* A time that the payload needs and that cannot be told has been counted. */
+/* A missing time that the payload needs has already been counted. */
 static enum tw_status take_timed(struct perfetto *s, struct tw_perfetto_sequence *q,
         const struct tw_perfetto_packet *p, bool has_time, int64_t ts_ns, struct tw_err *err)
 {
@@ -535,7 +534,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	tw_perfetto_intern_init(&s->texts, a, limits, sink);
 	if (!tw_marks_init(&s->marks, a, limits, sink))
 		return no_memory(err);
-	s->marks.any_order = true; /* of packets only those of one sequence follow each other */
+	s->marks.any_order = true; /* only packets of one sequence are in order */
 	s->flows = (struct tw_flows){.arena = a, .marks = &s->marks};
 	tw_perfetto_tracks_init(&s->tracks, a, limits, &s->marks, &s->texts);
 	s->ftrace = (struct tw_perfetto_ftrace){.arena = a,

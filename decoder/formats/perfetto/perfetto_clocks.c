@@ -19,7 +19,7 @@ static bool is_own(uint32_t id)
 	return id >= FIRST_OWN && id <= LAST_OWN;
 }
 
-/* --- clocks of all --- */
+/* --- global clocks --- */
 
 static struct tw_perfetto_clock *find(const struct tw_perfetto_clocks *c, uint32_t id)
 {
@@ -29,7 +29,7 @@ static struct tw_perfetto_clock *find(const struct tw_perfetto_clocks *c, uint32
 	return NULL;
 }
 
-/* The latest pair at or before a reading, else the first. */
+/* The latest pair at or before a reading, otherwise the first. */
 static const struct tw_perfetto_pair *pair_of(const struct tw_perfetto_clock *k, int64_t from_ns)
 {
 	uint32_t low = 0;
@@ -63,7 +63,7 @@ bool tw_perfetto_clocks_convert(
 		return false;
 	p = pair_of(k, reading_ns);
 	*ret_ns = p->to_ns + (reading_ns - p->from_ns);
-	/* what comes of it goes into pairs again, so it must not grow */
+	/* the result is used in pairs again, so it must not grow */
 	return *ret_ns >= -MAX_TIME_NS && *ret_ns <= MAX_TIME_NS;
 }
 
@@ -78,9 +78,9 @@ static bool add_pair(struct tw_perfetto_clocks *c, uint32_t id, int64_t from_ns,
 		k = &c->clocks[c->n_clocks++];
 		*k = (struct tw_perfetto_clock){.id = id};
 	}
-	last = k->pairs ? &k->pairs[k->n - 1] : NULL; /* never empty once made */
-	/* a clock that was set back keeps its earlier readings; one that goes on as it did needs
-	 * no new pair */
+	last = k->pairs ? &k->pairs[k->n - 1] : NULL; /* never empty once allocated */
+	/* a clock that was set back keeps its earlier readings; one that continues at the same rate
+	 * needs no new pair */
 	if (last && (from_ns <= last->from_ns || to_ns - last->to_ns == from_ns - last->from_ns))
 		return true;
 	if (k->n == MAX_PAIRS)
@@ -150,7 +150,7 @@ static void choose_trace_clock(
 		c->trace_clock = primary;
 }
 
-/* What the trace's clock said when the snapshot was taken. */
+/* The trace clock's reading at the snapshot. */
 static bool moment_of(
         const struct tw_perfetto_clocks *c, const struct reading *r, unsigned n, int64_t *ret_ns)
 {
@@ -240,7 +240,7 @@ bool tw_perfetto_clocks_own(
         struct tw_perfetto_own_clock *own, uint32_t id, uint64_t reading, int64_t *ret_ns)
 {
 	struct tw_perfetto_own_clock *k = NULL;
-	int64_t now = (int64_t)reading; /* a difference may be below zero */
+	int64_t now = (int64_t)reading; /* a difference may be negative */
 	int64_t ns;
 
 	for (unsigned i = 0; i < TW_PERFETTO_OWN_CLOCKS && !k; i++)
@@ -271,7 +271,7 @@ int64_t tw_perfetto_clocks_event(struct tw_perfetto_clocks *c, int64_t trace_ns,
 	return trace_ns - c->zero_ns;
 }
 
-/* What a clock says when the trace's says `trace_ns`; -1 unknown. */
+/* The reading of a clock at `trace_ns` of the trace's clock; -1 unknown. */
 static int64_t back(const struct tw_perfetto_clocks *c, uint32_t id, int64_t trace_ns)
 {
 	const struct tw_perfetto_clock *k = find(c, id);

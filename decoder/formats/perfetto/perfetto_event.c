@@ -66,7 +66,7 @@ static void read_legacy(struct tw_pb message, struct tw_perfetto_track_event *e)
 		e->name_iid = v[1];
 	l->phase = (char)(v[2] < 128 ? v[2] : '?');
 	e->dur_us = (int64_t)v[3];
-	l->id = v[6] | v[10] | v[11]; /* of which there is one */
+	l->id = v[6] | v[10] | v[11]; /* only one of them is set */
 	l->local = v[10] != 0;
 	l->nests = l->phase == 'b' || l->phase == 'e';
 	if (v[18] <= INT32_MAX)
@@ -148,7 +148,7 @@ static void read_field(const struct tw_pb_field *f, struct tw_perfetto_track_eve
 	case 44:
 		e->value = f->type == TW_PB_FIXED64 ? whole(f->value) : 0;
 		break;
-	case 36: /* numbers of old */
+	case 36: /* legacy field numbers */
 	case 42:
 		read_flows(f, false, e);
 		break;

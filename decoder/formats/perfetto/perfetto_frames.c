@@ -1,8 +1,8 @@
 /*
  * perfetto_frames.c - see the header.
  *
- * Frames lie in a ring in the order in which they begin, and are found by cookie.  What is still
- * open when the ring comes round, or when its cookie begins again, is told as open.
+ * Frames are stored in a ring in the order in which they begin, and found by cookie.  A frame still
+ * open when its ring slot is reused, or when its cookie begins again, is emitted as open.
  */
 #include "decoder/formats/perfetto/perfetto_frames.h"
 
@@ -16,17 +16,17 @@ enum { RING = 4096, FIELDS = 12, FRAME_END = 5 }; /* RING: power of two */
 struct tw_perfetto_frame {
 	bool open;
 	unsigned kind; /* index of KINDS */
-	uint32_t next; /* place + 1 of another with its hash; 0: none */
+	uint32_t next; /* index + 1 of another with its hash; 0: none */
 	int64_t start_ns, cookie, token, display_token;
 	uint64_t offset;
 	uint32_t pid, layer; /* layer: a text's number */
 	uint32_t presented, janks;
 };
 
-/* By the number of its field in the event; where the fields of its message are. */
+/* By the number of its field in the event: the positions of fields in its message. */
 static const struct {
 	const char *timeline, *of;
-	unsigned display_token, pid, layer, presented, janks; /* 0: it has none */
+	unsigned display_token, pid, layer, presented, janks; /* 0: absent */
 } KINDS[] = {
         {0},
         {"expected", "display", 0, 3, 0, 0, 0},
@@ -53,7 +53,7 @@ static void repair(struct tw_perfetto_frames *s, enum tw_repair what, uint64_t o
 	s->marks->sink->ops->repair(s->marks->sink, what, offset, 1);
 }
 
-/* --- what is told --- */
+/* --- output --- */
 
 static void add_janks(struct tw_detail *d, uint32_t bits)
 {
@@ -95,9 +95,9 @@ static enum tw_status tell(struct tw_perfetto_frames *s, const struct tw_perfett
 	return tw_marks_note(s->marks, &note, err);
 }
 
-/* --- what is open --- */
+/* --- open frames --- */
 
-/* The link that leads to the open frame of a cookie, or to none. */
+/* The link that leads to the open frame of a cookie, or the end of its chain. */
 static uint32_t *link_of(const struct tw_perfetto_frames *s, int64_t cookie)
 {
 	uint64_t h = tw_hash_id((uint64_t)cookie, s->marks->salt);

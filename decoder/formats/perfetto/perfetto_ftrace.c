@@ -12,15 +12,15 @@ struct tw_perfetto_ftrace_event {
 	int64_t ts_ns;
 	uint64_t offset;
 	uint32_t order; /* of arrival */
-	uint32_t tid;   /* who wrote it; SWITCH: who leaves the CPU, UINT32_MAX unknown;
+	uint32_t tid;   /* the writer; SWITCH: the thread leaving the CPU, UINT32_MAX unknown;
 	                 * FREQUENCY: kHz */
-	uint32_t other; /* SWITCH: who comes; WAKE: who is woken; CREATED: the new thread;
+	uint32_t other; /* SWITCH: the next thread; WAKE: the woken thread; CREATED: the new thread;
 	                 * FREQUENCY: the CPU */
-	uint32_t text;  /* PRINT: the mark; else the name of `other` */
+	uint32_t text;  /* PRINT: the marker; otherwise the name of `other` */
 	uint16_t cpu;
 	uint8_t kind;
-	char state; /* SWITCH: the kernel's letter; BLOCKED: 1 when it waits for a disk;
-	             * CREATED: 1 for a thread of the same process */
+	char state; /* SWITCH: the kernel's letter; BLOCKED: 1 if it waits for a disk; CREATED: 1
+	             * for a thread of the same process */
 };
 
 #define UNKNOWN_TID UINT32_MAX
@@ -47,7 +47,7 @@ static uint32_t thread_id(uint64_t value)
 	return value < UNKNOWN_TID ? (uint32_t)value : UNKNOWN_TID;
 }
 
-/* --- keeping --- */
+/* --- storage --- */
 
 static bool widen(struct tw_perfetto_ftrace *t)
 {
@@ -63,7 +63,7 @@ static bool widen(struct tw_perfetto_ftrace *t)
 	return true;
 }
 
-/* ts_ns of ev is as the bundle's clock told it. */
+/* ts_ns of ev is a reading of the bundle's clock. */
 static enum tw_status keep(struct tw_perfetto_ftrace *t, const struct bundle *b,
         const struct tw_perfetto_ftrace_event *ev, struct tw_err *err)
 {
@@ -91,7 +91,7 @@ static enum tw_status keep(struct tw_perfetto_ftrace *t, const struct bundle *b,
 
 /* --- events --- */
 
-/* The bit that the kernel sets for a state that a thread was switched away in. */
+/* The kernel's bit for the state that a thread was switched away in. */
 static char state_letter(uint64_t bits)
 {
 	static const char letters[] = "SDTtXZPI";
@@ -123,7 +123,7 @@ static struct fields read_fields(struct tw_pb message)
 	return all;
 }
 
-/* Marks of applications end in a line feed. */
+/* Markers of applications end in a line feed. */
 static struct tw_str mark_text(struct tw_str s)
 {
 	while (s.len && (s.ptr[s.len - 1] == '\n' || s.ptr[s.len - 1] == '\0'))
@@ -131,7 +131,7 @@ static struct tw_str mark_text(struct tw_str s)
 	return s;
 }
 
-/* Fills *ev from the message of field `number`; false: an event that is left out. */
+/* Fills *ev from the message of field `number`; false: an unsupported event. */
 static bool read_event(uint32_t number, struct tw_pb message, struct tw_perfetto_ftrace_event *ev,
         struct tw_str *ret_text)
 {
@@ -211,7 +211,7 @@ static enum tw_status take_event(struct tw_perfetto_ftrace *t, const struct bund
 	return keep(t, b, &ev, err);
 }
 
-/* --- compact events: a column for each field --- */
+/* --- compact events: one column per field --- */
 
 enum { MAX_NAMES = 4096, COLUMNS = 12 };
 
@@ -305,7 +305,7 @@ static enum tw_status take_wakings(
 	uint64_t name;
 
 	while (st == TW_OK && tw_pb_number(&c->waking_ts, &delta)) {
-		/* who woke it is not told: whoever ran there */
+		/* the waker is not stored: the thread running on that CPU */
 		struct tw_perfetto_ftrace_event ev = {.kind = WAKE, .tid = UNKNOWN_TID};
 
 		if (!tw_pb_number(&c->woken, &woken) || !tw_pb_number(&c->woken_name, &name)) {
@@ -375,7 +375,7 @@ enum tw_status tw_perfetto_ftrace_bundle(
 	return st;
 }
 
-/* --- telling --- */
+/* --- output --- */
 
 static int by_time(const void *pa, const void *pb)
 {
@@ -387,7 +387,7 @@ static int by_time(const void *pa, const void *pb)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* NULL: the idle thread, or one that is not known. */
+/* NULL: the idle thread, or an unknown one. */
 static struct tw_tid *thread_of(struct tw_perfetto_ftrace *t, uint32_t tid, uint64_t offset)
 {
 	struct tw_tid *k;

@@ -55,7 +55,7 @@ static void read_number(struct tw_perfetto_packet *p, const struct tw_pb_field *
 	}
 }
 
-/* profile_packet, of native memory, and heap_graph, of Java objects. */
+/* profile_packet (native memory) and heap_graph (Java objects). */
 static bool is_heap_profile(uint32_t field)
 {
 	return field == 37 || field == 56;

@@ -1,15 +1,14 @@
 /*
- * perfetto_packets.c - framing, and finding it again.
+ * perfetto_packets.c - framing, and resynchronisation.
  *
- * Looking for a packet works on a window of fixed size, of which the first half
- * is tried: two packets that follow each other and whose fields have the types
- * that theirs have, and the beginning of a third or the input's end.  As the
- * window is full or the input over when it is judged, cuts make no difference.
+ * The search for a packet uses a window of fixed size, of which the first half is tried: it
+ * requires two consecutive packets whose fields have the right types, and the beginning of a third
+ * or the input's end.  As the window is full or the input over when it is searched, splits make no
+ * difference.
  *
- * A packet whose fields are damaged may have a wrong length and hold others: its
- * bytes are looked through again.  What is to be read again stands in a queue; a
- * packet that begins there and ends in what comes later is held, like any that is
- * cut, and by then the queue is used up and can take its place.
+ * A packet with damaged fields may have a wrong length and contain others: its bytes are searched
+ * again.  Bytes to process again are in a queue; a packet that begins there and ends in later input
+ * is buffered like any split packet, and by then the queue is empty and can be reused.
  */
 #include "decoder/formats/perfetto/perfetto_packets.h"
 
@@ -20,7 +19,7 @@
 enum {
 	WINDOW_BYTES = 256 << 10,
 	FIRST_BYTES = 4096,
-	MAX_FIELDS = 64, /* of one packet that is looked for */
+	MAX_FIELDS = 64, /* of a packet being searched for */
 	MAX_FIELD = 1023,
 	MIN_CUT_HEAD = 16,
 	PACKET_TAG = 0x0A
@@ -47,9 +46,9 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* --- what a packet looks like --- */
+/* --- shape of a packet --- */
 
-/* Fields of a packet that are numbers; all others hold bytes. */
+/* Number fields of a packet; all others contain bytes. */
 static bool is_number(uint32_t field)
 {
 	static const uint8_t numbers[] = {3, 8, 10, 13, 41, 42, 58, 79, 87, 98};
@@ -67,7 +66,7 @@ static bool fits(const struct tw_pb_field *f)
 	return f->type == (is_number(f->number) ? TW_PB_VARINT : TW_PB_BYTES);
 }
 
-/* Is this a packet?  cut: its end is not here. */
+/* Whether this is a packet.  cut: its end is not here. */
 static bool is_packet(const uint8_t *p, size_t n, bool cut)
 {
 	struct tw_pb r = tw_pb_of(p, n);
@@ -80,7 +79,8 @@ static bool is_packet(const uint8_t *p, size_t n, bool cut)
 	return cut || (fields && !tw_pb_bad(&r));
 }
 
-/* "\n", length: the packet's bytes, or as many as are here; false when this is none. */
+/* "\n", length: returns the packet's bytes, as far as they are here; false if it is not a
+ * packet. */
 static bool open_packet(
         const uint8_t *p, size_t n, const uint8_t **ret, size_t *ret_n, bool *ret_cut)
 {
@@ -96,7 +96,7 @@ static bool open_packet(
 	return true;
 }
 
-/* Do two packets follow each other here?  last: nothing comes behind these bytes. */
+/* Whether two consecutive packets are here.  last: no bytes follow. */
 static bool is_chain(const uint8_t *p, size_t n, bool last)
 {
 	const uint8_t *end = p + n;
@@ -116,7 +116,7 @@ static bool is_chain(const uint8_t *p, size_t n, bool last)
 	return *p == PACKET_TAG;
 }
 
-/* Fields that recorders begin a packet with, and those that make long packets. */
+/* Fields that recorders put first in a packet, and those of long packets. */
 static bool is_first(uint64_t field, enum tw_pb_type type)
 {
 	static const uint8_t fields[] = {1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 33, 34, 35, 36, 37, 45,
@@ -128,7 +128,7 @@ static bool is_first(uint64_t field, enum tw_pb_type type)
 	return false;
 }
 
-/* The cut end of a first packet says something only by its first field. */
+/* A truncated first packet is recognised only by its first field. */
 bool tw_perfetto_packets_begin(const uint8_t *p, size_t n)
 {
 	const uint8_t *body;
@@ -195,7 +195,7 @@ static bool enqueue(struct tw_perfetto_packets *s, const uint8_t *p, size_t n)
 	return true;
 }
 
-/* What is held is to be read again.  The queue is used up. */
+/* Queues the buffered bytes to be processed again.  The queue must be empty. */
 static void read_again(struct tw_perfetto_packets *s)
 {
 	uint8_t *queue = s->queue;
@@ -212,7 +212,7 @@ static void read_again(struct tw_perfetto_packets *s)
 	s->state = TW_PERFETTO_LOST;
 }
 
-/* *ret_used is how many bytes of the input the packet took: none when they are to be read again. */
+/* *ret_used: number of input bytes in the packet; 0 if they are to be processed again. */
 static enum tw_status hand_on(struct tw_perfetto_packets *s, const uint8_t *p, size_t n,
         size_t *ret_used, struct tw_err *err)
 {
@@ -263,7 +263,7 @@ static void read_length(struct tw_perfetto_packets *s, uint8_t byte)
 	}
 }
 
-/* Reads on until the bytes are used up or the chain is lost. */
+/* Reads until the bytes are used up or the chain breaks. */
 static enum tw_status frame(struct tw_perfetto_packets *s, const uint8_t *p, size_t n,
         size_t *ret_used, struct tw_err *err)
 {
@@ -294,7 +294,7 @@ static enum tw_status frame(struct tw_perfetto_packets *s, const uint8_t *p, siz
 	return st;
 }
 
-/* --- finding the chain again --- */
+/* --- resynchronisation --- */
 
 static size_t queued(const struct tw_perfetto_packets *s)
 {
@@ -307,7 +307,7 @@ static void skip(struct tw_perfetto_packets *s, size_t n)
 	s->offset += n;
 }
 
-/* The window is full, or it is all that is left. */
+/* Call when the window is full, or contains all remaining bytes. */
 static void search(struct tw_perfetto_packets *s)
 {
 	bool last = queued(s) < WINDOW_BYTES;
@@ -323,7 +323,7 @@ static void search(struct tw_perfetto_packets *s)
 		s->state = TW_PERFETTO_TAG;
 }
 
-/* Reads what is queued, as far as it goes without more.  over: no more will come. */
+/* Processes the queue as far as possible.  over: no more input. */
 static enum tw_status read_queue(struct tw_perfetto_packets *s, bool over, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -372,7 +372,7 @@ enum tw_status tw_perfetto_packets_finish(struct tw_perfetto_packets *s, struct 
 {
 	enum tw_status st = read_queue(s, true, err);
 
-	/* a packet that is cut may be one of a wrong length, and hold others */
+	/* a truncated packet may have a wrong length, and contain others */
 	while (st == TW_OK && s->state == TW_PERFETTO_BODY) {
 		repair(s, TW_REPAIR_input_truncated, s->start);
 		if (s->n_held == 0)

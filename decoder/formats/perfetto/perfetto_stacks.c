@@ -19,7 +19,7 @@ static void repair(struct tw_perfetto_stacks *s, enum tw_repair what, uint64_t o
 
 struct item { /* of InternedData */
 	uint64_t iid;
-	struct tw_str text; /* field 2, when it is bytes */
+	struct tw_str text; /* field 2, if it is bytes */
 	uint64_t number[9]; /* fields 2..8 that are numbers */
 	struct tw_pb message;
 };
@@ -45,7 +45,7 @@ static bool set(struct tw_perfetto_stacks *s, struct tw_perfetto_scope scope,
 	return tw_perfetto_intern_set(s->texts, scope, kind, iid, value);
 }
 
-/* What a number means; 0 when nobody said. */
+/* The meaning of a number; 0 if undefined. */
 static uint64_t get(const struct tw_perfetto_stacks *s, struct tw_perfetto_scope scope,
         enum tw_perfetto_kind kind, uint64_t iid)
 {
@@ -64,7 +64,7 @@ static bool set_text(struct tw_perfetto_stacks *s, struct tw_perfetto_scope scop
 	       set(s, scope, kind, i->iid, number);
 }
 
-/* The last of the path's pieces names the mapping. */
+/* The last part of the path names the mapping. */
 static bool set_mapping(
         struct tw_perfetto_stacks *s, struct tw_perfetto_scope scope, const struct item *i)
 {
@@ -90,7 +90,7 @@ static struct tw_str last_component(struct tw_str path)
 	return at < path.len ? tw_str_from(path, at + 1) : path;
 }
 
-/* A frame without a function is called by its place in its mapping. */
+/* A frame without a function is named by its address in its mapping. */
 static bool set_frame(struct tw_perfetto_stacks *s, struct tw_perfetto_scope scope,
         const struct item *i, uint64_t offset)
 {
@@ -162,7 +162,7 @@ static bool set_task(
 	        i->number[2] << 32 | (i->number[3] & UINT32_MAX));
 }
 
-/* Later turns look up what earlier ones set. */
+/* The pass in which a field is read: later passes use results of earlier ones. */
 static int turn_of(uint32_t field)
 {
 	switch (field) {
@@ -257,8 +257,8 @@ void tw_perfetto_stacks_defaults(struct tw_perfetto_stacks *s, struct tw_pb mess
 			s->interval_ns = (int64_t)f.value * 1000000;
 }
 
-/* Calls and samples of one thread are told on tracks of their own: the first that comes has the
- * thread's usual one. */
+/* Calls and samples of one thread are on separate tracks: the first to occur gets the thread's
+ * usual one. */
 static bool track_of(struct tw_perfetto_stacks *s, struct tw_tid *k, uint32_t *ret)
 {
 	uint64_t known;
@@ -337,7 +337,7 @@ enum tw_status tw_perfetto_stacks_perf(struct tw_perfetto_stacks *s, struct tw_p
 	if (has >> 18 & 1)
 		repair(s, TW_REPAIR_sample_failed, when->offset);
 	if (has >> 17 & 7 || !(has >> 4 & 1))
-		return TW_OK; /* no sample, or one of a counter alone */
+		return TW_OK; /* not a sample, or only a counter */
 	if (number[16])
 		repair(s, TW_REPAIR_sample_failed, when->offset);
 	return tw_perfetto_stacks_add(s, (uint32_t)number[2], number[3], number[4], when, err);

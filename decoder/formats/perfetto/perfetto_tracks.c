@@ -327,7 +327,7 @@ enum tw_status tw_perfetto_tracks_describe(
 	return st;
 }
 
-/* A track below a thread's is that thread's, one below a process's that process's. */
+/* A track below a thread's belongs to that thread, one below a process's to that process. */
 static void inherit(const struct tw_perfetto_tracks *t, struct tw_perfetto_track *k)
 {
 	const struct tw_perfetto_track *up = k;

@@ -1,17 +1,17 @@
 /*
- * java_samples.c - stacks that an app took of its own threads with getStackTrace, JSON.
+ * java_samples.c - stacks that an app took of its own threads with getStackTrace, as JSON.
  *
- * The documented minimal form, "format":"java-stacks/1": schema/java_samples.md.  Anything that
- * can tell times and stacks (a sampler of the main thread, a native one like Sliver) writes it.
+ * The documented minimal form, "format":"java-stacks/1": schema/java_samples.md.  Any sampler with
+ * times and stacks (of the main thread, or a native one like Sliver) can write it.
  *
- * And the report of BlockCanaryX (.blockInfo): startTime, endTime, sampleInterval (ms), message,
+ * Also the report of BlockCanaryX (.blockInfo): startTime, endTime, sampleInterval (ms), message,
  * stackTraceSamples[] of time (ms) and stackTraceElements[], top first, of declaringClass and
- * methodName; always the main thread, whose id the file does not know: 1.  Learned from
+ * methodName; always the main thread, whose id is not in the file: 1.  Learned from
  * Knight-ZXW/BlockCanaryX.
  *
- * Frames are compared by class and method, and by the line where the file is not named after the
- * class (frame_line.h).  Several documents may follow each other; times before the first one's zero
- * are impossible.
+ * Frames are compared by class and method, and by the line if the file is not named after the class
+ * (frame_line.h).  Several documents may follow each other; times before the first one's zero are
+ * impossible.
  */
 #include <string.h>
 
@@ -64,7 +64,7 @@ static uint32_t sym_of(struct java_samples *s, struct tw_str name)
 	return s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
 }
 
-/* A frame's members, named so by its format. */
+/* Names of a frame's members, by format. */
 struct members {
 	const char *class_name, *method, *file, *line;
 };
@@ -105,7 +105,7 @@ static uint32_t frame_sym(struct java_samples *s, const json_t *frame)
 	                                               json_string_length(frame)}));
 }
 
-/* What the file says of a thread, by the number or word it uses in samples. */
+/* The file's data about a thread, by the number or word used in samples. */
 static const json_t *thread_of(const json_t *threads, const json_t *key)
 {
 	char digits[KEY_BYTES];
@@ -150,7 +150,7 @@ static void name_threads(struct java_samples *s, uint32_t pid, json_t *threads)
 	}
 }
 
-/* [time, thread, stack] and perhaps the thread's CPU time */
+/* [time, thread, stack] and optionally the thread's CPU time */
 static enum tw_status add_sample(struct java_samples *s, const json_t *o, uint32_t pid,
         const json_t *threads, const struct tw_json_stacks *stacks, struct tw_err *err)
 {

@@ -1,23 +1,23 @@
 /*
- * profilo.c - logs of facebook's Profilo, version 3.
+ * profilo.c - logs of Facebook's Profilo, version 3.
  *
- * Text.  Header lines `dt`, `ver|3`, `id|...`, `prec|6` (digits of a second that times have),
- * `pid|...` and more, an empty line, then entries:
- *   id|TYPE|timestamp|tid|callid|matchid|extra   each number the difference to the standard
- *       entry before (id, tid, callid, matchid wrap at 32 bits, timestamp and extra at 64); the
+ * Text.  Header lines `dt`, `ver|3`, `id|...`, `prec|6` (digits of a second in times), `pid|...`
+ * and more, an empty line, then entries:
+ *   id|TYPE|timestamp|tid|callid|matchid|extra   each number is the difference from the previous
+ *       standard entry (id, tid, callid, matchid wrap at 32 bits, timestamp and extra at 64); the
  *       first is absolute
  *   id|STRING_KEY, STRING_VALUE or STRING_NAME|parent id|text   absolute; text may hold '|'
- * Ids rise by one over both kinds.  Learned from facebookarchive/profilo and a real log.
+ * Ids rise by one across both kinds.  Learned from facebookarchive/profilo and a real log.
  *
- * X_PUSH or X_START begins a mark on the entry's thread, X_POP, X_END or X_FAILED ends the
+ * X_PUSH or X_START begins a marker on the entry's thread, X_POP, X_END or X_FAILED ends the
  * innermost one; a name follows as KEY `__name` of the begin or the end and its VALUE, or as NAME.
- * STACK_FRAMEs of one thread and time are a sample, outermost first; `extra` is the method's
- * index << 32 | its dex file's number, and its name, when the log has it, a string of a
- * JAVA_FRAME_NAME entry with that extra.  Times are of CLOCK_MONOTONIC; the first entry's is zero.
+ * STACK_FRAMEs of one thread and time are a sample, outermost first; `extra` is the method's index
+ * << 32 | its dex file's number; its name, if the log has it, is a string of a JAVA_FRAME_NAME
+ * entry with that extra. Times are CLOCK_MONOTONIC; the first entry's is zero.
  *
- * After a damaged standard entry the numbers are off by what it said: it is counted, the rest is
- * read on.  Kept: marks, samples, counters, thread and process names, and any other entry as an
- * instant.  Lost: priorities, annotations, properties of marks.
+ * After a damaged standard entry the numbers are off by its differences: it is counted, and the
+ * rest is read.  Kept: markers, samples, counters, thread and process names, and any other entry as
+ * an instant.  Dropped: priorities, annotations, properties of markers.
  */
 #include <string.h>
 
@@ -31,11 +31,11 @@ enum { LINE_MAX_BYTES = 64 << 10, RECENT = 1 << 13 /* power of two */, VERSION =
 
 enum ref { REF_NONE, REF_MARK, REF_FRAME, REF_THREAD, REF_PROCESS, REF_KEY_NAME, REF_KEY_THREAD };
 
-/* What the strings of a recent entry are for. */
+/* The purpose of a recent entry's strings. */
 struct recent {
 	int32_t id;
 	enum ref ref;
-	uint64_t value; /* mark, frame or thread id */
+	uint64_t value; /* marker, frame or thread id */
 };
 
 struct profilo {
@@ -47,7 +47,7 @@ struct profilo {
 	unsigned precision;
 	uint32_t pid;
 	uint64_t entries;
-	int64_t now[FIELDS]; /* id, timestamp, tid, callid, matchid, extra of the last */
+	int64_t now[FIELDS]; /* id, timestamp, tid, callid, matchid, extra of the last one */
 	int64_t first_time, last_ns;
 	struct recent recent[RECENT];
 };
@@ -113,7 +113,7 @@ static enum tw_status note_processes(struct profilo *s, struct tw_str list, stru
 	return st;
 }
 
-/* What a key says of its entry. */
+/* Handles a key of an entry. */
 static void read_key(struct profilo *s, int64_t id, const struct recent *of, struct tw_str text)
 {
 	uint64_t tid;
@@ -130,7 +130,7 @@ static enum tw_status read_text(
         struct profilo *s, const struct recent *of, struct tw_str text, struct tw_err *err)
 {
 	switch (of->ref) {
-	case REF_MARK: /* a NAME of the entry itself, */
+	case REF_MARK: /* a NAME of the entry itself */
 	case REF_KEY_NAME:
 		return tw_profilo_hold_name(s->hold, (uint32_t)of->value, text, err);
 	case REF_FRAME:
@@ -167,7 +167,7 @@ static enum tw_status read_bytes(struct profilo *s, const struct tw_line *line, 
 		return TW_OK;
 	}
 	if (of->ref == REF_MARK && tw_str_eq(type, TW_STR("STRING_VALUE")))
-		return TW_OK; /* of no key */
+		return TW_OK; /* belongs to no key */
 	return read_text(s, of, rest, err);
 }
 
@@ -315,7 +315,7 @@ static bool is_frame(struct tw_str type)
 	       tw_str_eq(type, TW_STR("WALL_STACK_SAMPLE"));
 }
 
-/* Entries that say nothing by themselves. */
+/* Entries without information of their own. */
 static bool is_silent(struct tw_str type)
 {
 	return tw_str_eq(type, TW_STR("TRACE_START")) || tw_str_eq(type, TW_STR("TRACE_END")) ||
@@ -355,7 +355,7 @@ static enum tw_status tell(
 	return TW_OK;
 }
 
-/* False: the time cannot be. */
+/* False: an impossible time. */
 static bool time_of(struct profilo *s, uint64_t offset, int64_t *ret)
 {
 	int64_t unit = 1;
@@ -388,7 +388,7 @@ static bool time_of(struct profilo *s, uint64_t offset, int64_t *ret)
 	return true;
 }
 
-/* Adds the differences; false, and nothing added, when a field is no number. */
+/* Adds the differences; false, without adding any, if a field is not a number. */
 static bool read_numbers(struct profilo *s, struct tw_str id, struct tw_str rest)
 {
 	int64_t by[FIELDS];

@@ -11,14 +11,14 @@ struct mark {
 	int64_t begin_ns, end_ns;
 	uint64_t offset;
 	uint32_t thread; /* index */
-	uint32_t below;  /* the mark that was open before it */
-	uint32_t text;   /* index + 1; 0: none told yet */
+	uint32_t below;  /* the marker that was open before it */
+	uint32_t text;   /* index + 1; 0: no name yet */
 	uint16_t kind, fallback;
 };
 
 struct thread {
 	uint32_t tid;
-	uint32_t open; /* innermost mark, TW_PROFILO_NO_MARK none */
+	uint32_t open; /* innermost marker, TW_PROFILO_NO_MARK none */
 	bool sampled;
 };
 
@@ -32,7 +32,7 @@ struct tw_profilo_hold {
 	struct tw_limits limits;
 	struct tw_sink *sink;
 	struct list threads, marks, texts;
-	struct list closed; /* marks in the order they ended */
+	struct list closed; /* markers in the order of their ends */
 	struct tw_samples *samples;
 	uint32_t *thread_slots, *text_slots; /* index + 1 by hash */
 	uint32_t n_thread_slots, n_text_slots;
@@ -45,7 +45,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* Room for one more; NULL: no memory. */
+/* Makes space for one more; NULL: out of memory. */
 static void *more(struct tw_profilo_hold *h, struct list *l, size_t size)
 {
 	uint32_t cap = l->cap ? l->cap * 2 : FIRST;
@@ -165,7 +165,7 @@ static uint16_t fallback_of(struct tw_profilo_hold *h, struct tw_str name)
 			return (uint16_t)h->n_fallbacks++;
 		}
 	}
-	return 0; /* more types than there are: the first's name */
+	return 0; /* more types than expected: use the first's name */
 }
 
 enum tw_status tw_profilo_hold_begin(struct tw_profilo_hold *h, const struct tw_profilo_mark *mark,
@@ -294,7 +294,7 @@ static struct tw_str name_of(const struct tw_profilo_hold *h, const struct mark 
 	return m->fallback < h->n_fallbacks ? h->fallbacks[m->fallback] : TW_STR("?");
 }
 
-/* --- telling --- */
+/* --- output --- */
 
 static enum tw_status tell_mark(
         struct tw_profilo_hold *h, const struct mark *m, uint32_t pid, struct tw_err *err)

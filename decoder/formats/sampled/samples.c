@@ -10,9 +10,9 @@ enum {
 	MAX_SAMPLES = 8 << 20,
 	MAX_FRAMES = 32 << 20,
 	FIRST = 256,
-	JOINED_FRAMES = 4096, /* more of one sample are cut */
-	MEDIAN_OF = 4096,     /* distances that tell the interval */
-	SHARED = 16 << 10     /* stacks that are remembered; power of two */
+	JOINED_FRAMES = 4096, /* further frames of a sample are dropped */
+	MEDIAN_OF = 4096,     /* number of gaps used for the interval */
+	SHARED = 16 << 10     /* stacks remembered for sharing; power of two */
 };
 
 struct kept {
@@ -32,7 +32,7 @@ struct tw_samples {
 	uint32_t n, cap;
 	uint32_t *frames;
 	uint32_t n_frames, cap_frames;
-	struct stack *shared; /* by hash; NULL before the first */
+	struct stack *shared; /* by hash; NULL until first used */
 	uint32_t joined[JOINED_FRAMES];
 };
 
@@ -108,8 +108,8 @@ uint32_t tw_samples_share(struct tw_samples *s, uint32_t first)
 		s->shared = tw_arena_zalloc(s->arena, SHARED, sizeof *s->shared);
 	if (!s->shared)
 		return first;
-	/* No salt: what stacks are shared says when the limit is met, and who makes them meet gets
-	 * only more frames. */
+	/* No salt: sharing affects when the limit is reached, and provoked collisions only cost
+	 * more frames. */
 	known = &s->shared[tw_hash_str((struct tw_str){(const char *)frames, bytes}, 0) &
 	                   (SHARED - 1)];
 	if (known->n == n && memcmp(s->frames + known->first, frames, bytes) == 0)
@@ -179,7 +179,7 @@ static int rising(const void *pa, const void *pb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* The list is sorted. */
+/* The list must be sorted. */
 static bool find_interval(const struct tw_samples *s, int64_t *ret)
 {
 	int64_t *gaps = tw_arena_alloc(s->arena, MEDIAN_OF, sizeof *gaps);
@@ -200,7 +200,7 @@ static bool find_interval(const struct tw_samples *s, int64_t *ret)
 	return true;
 }
 
-/* The frames of the sample whose first piece is list[i]; *i becomes the next sample's. */
+/* The frames of the sample whose first piece is list[i]; advances *i to the next sample. */
 static const uint32_t *gather(struct tw_samples *s, uint32_t *i, size_t *ret_n)
 {
 	const struct tw_sample_piece *first = &s->list[*i].p;

@@ -2,20 +2,20 @@
  * simpleperf.c - stack samples of simpleperf, in the form that `simpleperf report-sample
  * --protobuf` writes and Android Studio exports as the .trace of a callstack sample recording.
  *
- * "SIMPLEPERF", u16 version 1, then records to the one of size 0; integers little-endian:
- *    u32 size, a protobuf message of that size with one field, whose number says what it is
- *   1 sample: 1 time ns, 2 thread, 3 frames, innermost first (2 file, 3 symbol, -1 none), 6 how
- *     unwinding it failed
+ * "SIMPLEPERF", u16 version 1, then records up to one of size 0; integers little-endian:
+ *    u32 size, a protobuf message of that size with one field, whose number is its kind
+ *   1 sample: 1 time ns, 2 thread, 3 frames, innermost first (2 file, 3 symbol, -1 none), 6 reason
+ *     of an unwinding failure
  *   2 lost: 2 samples that the kernel dropped   3 file: 1 id, 2 path, 3 symbols in their order
  *   4 thread: 1 id, 2 process, 3 name
- *   5 meta: 1 names of events, 6 threads are sampled as they leave the CPU, too
- * Files and threads come behind the samples, so a frame is a method whose id says its file and
- * symbol, and which its file names.  Learned from platform/system/extras, simpleperf.
+ *   5 meta: 1 names of events, 6 threads are also sampled when they leave the CPU
+ * Files and threads come after the samples, so a frame is a method whose id consists of file and
+ * symbol, and which its file names later.  Learned from platform/system/extras, simpleperf.
  *
- * The size, the tag and the field's own length have to agree, which nothing else does by chance:
- * what does not begin so is searched for the next that does.  Times are CLOCK_MONOTONIC,
- * simpleperf's default; 0 is the earliest sample.  With a thread sampled as it leaves the CPU, its
- * stack stands until its next sample.
+ * The size, the tag and the field's own length must agree, which does not happen by chance: after
+ * damage the next place where they agree is searched for.  Times are CLOCK_MONOTONIC, simpleperf's
+ * default; 0 is the earliest sample.  If a thread is sampled when it leaves the CPU, its stack
+ * lasts until its next sample.
  */
 #include <string.h>
 
@@ -35,7 +35,7 @@ enum {
 	FIRST_RECORD = 4096,
 	MAX_FRAMES = 4096,
 	MAX_FILE_NAME = 256,
-	FILES = 4096 /* of which it is known whether they have frames without a symbol */
+	FILES = 4096 /* for which it is known whether they have frames without a symbol */
 };
 
 #define MAGIC       "SIMPLEPERF"
@@ -50,21 +50,21 @@ struct simpleperf {
 	struct tw_arena *arena;
 	struct tw_samples *samples;
 	enum state state;
-	bool searching;                 /* for a record, behind damage */
-	bool trailing;                  /* bytes behind the end were told */
+	bool searching;                 /* for a record, after damage */
+	bool trailing;                  /* bytes after the end were reported */
 	bool off_cpu;                   /* samples are taken there too */
-	uint64_t offset, record_offset; /* of the input, of the record's size in it */
-	uint32_t pid;                   /* of the first thread that is told, 0: none yet */
+	uint64_t offset, record_offset; /* of the input, and of the record's size in it */
+	uint32_t pid;                   /* of the first thread emitted, 0: none yet */
 	bool many_pids;
 	int64_t first_ns; /* of all samples */
 	unsigned field;   /* of the record */
 	uint8_t head[HEADER];
 	uint32_t n_head, want;
-	uint8_t *record; /* room for cap bytes, n are there */
+	uint8_t *record; /* capacity cap, n bytes used */
 	uint32_t cap, n, size;
 	bool nameless[FILES]; /* frames in the file have no symbol */
 	uint32_t n_frames;
-	uint32_t last_file, last_symbol; /* of the frame before */
+	uint32_t last_file, last_symbol; /* of the previous frame */
 	uint32_t frames[MAX_FRAMES];     /* of the sample, innermost first */
 };
 
@@ -102,7 +102,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 
 /* --- names --- */
 
-/* No method mapping of a build has ids with the highest bit. */
+/* Ids with the highest bit do not occur in a build's method mapping. */
 static uint64_t method_id(uint32_t file, uint32_t symbol)
 {
 	return UINT64_C(1) << 63 | (uint64_t)(file & INT32_MAX) << 32 | symbol;
@@ -115,7 +115,7 @@ static struct tw_str last_component(struct tw_str path)
 	return at < path.len ? tw_str_from(path, at + 1) : path;
 }
 
-/* What has no symbol is called by the file it lies in. */
+/* Frames without a symbol are named by their file. */
 static void name_rest(struct simpleperf *s, uint32_t file, struct tw_str path)
 {
 	struct tw_str name = last_component(path);
@@ -187,7 +187,7 @@ static void add_frame(struct simpleperf *s, uint32_t file, uint32_t symbol)
 	bool again = s->n_frames && symbol == NO_SYMBOL && s->last_symbol == NO_SYMBOL &&
 	             s->last_file == file;
 
-	if (again) /* a dozen of the kernel's say no more than one */
+	if (again) /* a dozen frames of the kernel say no more than one */
 		return;
 	s->last_file = file;
 	s->last_symbol = symbol;
@@ -198,7 +198,7 @@ static void add_frame(struct simpleperf *s, uint32_t file, uint32_t symbol)
 	s->n_frames++;
 }
 
-/* False: it is damaged. */
+/* False: damaged. */
 static bool read_frame(struct simpleperf *s, struct tw_pb message)
 {
 	struct tw_pb_field f;
@@ -286,7 +286,8 @@ static uint64_t number_of(struct tw_pb message, uint32_t field)
 	return value;
 }
 
-/* Is there a sample whenever a thread leaves the CPU?  Older ones tell it by the event alone. */
+/* Whether samples are also taken when a thread leaves the CPU.  Older versions show it only by the
+ * event. */
 static bool is_off_cpu(struct tw_pb message)
 {
 	struct tw_pb_field f;
@@ -327,7 +328,7 @@ static enum tw_status read_record(struct simpleperf *s, struct tw_err *err)
 	case 5:
 		s->off_cpu = is_off_cpu(message);
 		break;
-	default: /* switches of threads, and what newer ones write */
+	default: /* switches of threads, and kinds of newer versions */
 		break;
 	}
 	return TW_OK;
@@ -354,8 +355,8 @@ static enum tw_status reserve(struct simpleperf *s, struct tw_err *err)
 	return s->record ? TW_OK : no_memory(err);
 }
 
-/* Does a record begin with what is in the head?  How many more bytes say it; 0: yes, *ret_end is
- * the end of its length; -1: no. */
+/* Whether a record begins with the bytes in the head.  Returns the number of further bytes needed;
+ * 0: yes, *ret_end is the end of its length; -1: no. */
 static int judge_head(struct simpleperf *s, uint32_t *ret_end)
 {
 	uint32_t size = tw_u32le(s->head);
@@ -379,7 +380,7 @@ static int judge_head(struct simpleperf *s, uint32_t *ret_end)
 	return s->n_head < MAX_HEAD ? 1 : -1;
 }
 
-/* Goes on a byte later, with what was read behind it. */
+/* Continues one byte later, with the bytes already read. */
 static void search(struct simpleperf *s)
 {
 	if (!s->searching)
@@ -389,7 +390,7 @@ static void search(struct simpleperf *s)
 	expect_head(s, s->n_head - 1);
 }
 
-/* What the head holds behind its end, after a search, is the record's, and the next one's. */
+/* After a search, the bytes in the head after its end belong to the record and the next one. */
 static enum tw_status open_record(struct simpleperf *s, uint32_t end, struct tw_err *err)
 {
 	uint32_t rest = s->n_head - end;
