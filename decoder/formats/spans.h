@@ -1,11 +1,11 @@
 /*
  * spans.h - asynchronous spans: begun and ended by key, on any thread.
  *
- * A key is process, track ("" when the span has none), name and cookie.  Spans
- * without a track do not nest: a begin whose key is already open is ignored, and
- * the first end closes the span, as in Perfetto.  On a track the innermost span
- * ends first; by_name restricts that to spans of the key's name.
- * Memory: at most TW_SPANS_MAX open at a time, names kept once each.
+ * A key is process, track ("" if the span has none), name and cookie.  Spans without a track do not
+ * nest: a begin whose key is already open is ignored, and the first end closes the span, as in
+ * Perfetto.  On a track the innermost span ends first; by_name restricts that to spans of the key's
+ * name.
+ * Memory: at most TW_SPANS_MAX open at a time; names are deduplicated.
  */
 #ifndef TW_SPANS_H
 #define TW_SPANS_H

@@ -24,8 +24,8 @@ static uint64_t offset_of(const struct record *r)
 	return r->offset == NO_OFFSET_KEPT ? TW_NO_OFFSET : r->offset;
 }
 
-/* Fills sizes.  Returns the index of the first record that overlaps another without nesting, or the
- * number of records if there is none. */
+/* Fills sizes.  Returns the index of the first record that overlaps an earlier one without nesting,
+ * or the number of records if there is none. */
 static uint64_t measure_subtrees(const struct track *t, uint32_t *sizes, uint32_t *stack)
 {
 	uint32_t n_stack = 0;

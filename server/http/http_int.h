@@ -1,14 +1,13 @@
 /*
- * http_int.h - what http.c, http_judge.c, http_pools.c, http_request.c and http_reply.c share;
- * nobody else includes it.
+ * http_int.h - shared by http.c, http_judge.c, http_pools.c, http_request.c and http_reply.c only.
  *
- * Life of a request, one arrow per callback of libmicrohttpd; looking up a caller needs the
+ * Life of a request, one arrow per callback of libmicrohttpd.  Looking up a caller needs the
  * catalogue and is done on a pool, with the connection suspended:
  *
- *   NEW ──no look-up──▶ BODY ──pieces──▶ BODY ──end──▶ DONE ──reply queued──▶ freed
+ *   NEW ──no lookup──▶ BODY ──pieces──▶ BODY ──end──▶ DONE ──reply queued──▶ freed
  *    │                                     └──▶ LAST ─▶ POOLED (suspended) ──resumed──▶ DONE
  *    ├──large body──▶ CALLER (suspended) ──▶ BODY
- *    ├──small body or none──▶ HELD ──pieces kept──▶ HELD ──end──▶ LAST
+ *    ├──small body or none──▶ HELD ──pieces buffered──▶ HELD ──end──▶ LAST
  *    └──refused──▶ DONE; or the rest of a small body is discarded first
  */
 #ifndef TW_HTTP_INT_H

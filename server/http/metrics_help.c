@@ -1,3 +1,4 @@
+// metrics_help.c - adds HELP lines to the text of /metrics (metrics.h).
 #include <string.h>
 
 #include "server/http/metrics.h"

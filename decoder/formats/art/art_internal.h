@@ -30,8 +30,8 @@ enum tw_art_state {
 	TW_ART_SKIP,    /* the rest of a longer header */
 	TW_ART_RECORDS, /* version 1 to 3, a file */
 	TW_ART_ITEMS,   /* version 1 to 3, streaming */
-	TW_ART_PACKETS, /* records of a block without a stored length */
-	TW_ART_CALLS,   /* records of a block that does not say how long it is */
+	TW_ART_PACKETS, /* version 4 and 5, dumps */
+	TW_ART_CALLS,   /* records of a block without a stored size */
 	TW_ART_EARLY,   /* records of a block of form A */
 	TW_ART_DONE,    /* after the end */
 	TW_ART_LOST     /* damaged: the rest cannot be read */

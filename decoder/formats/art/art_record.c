@@ -7,7 +7,7 @@
  *   version   record
  *      1      u8  thread, u32 method | action, u32 time          9 bytes
  *      2      u16 thread, u32 method | action, u32 time          10, wall or thread CPU by `clock`
- *      3      u16 thread, u32 method | action, u32 CPU, u32 wall  14, or as the header says
+ *      3      u16 thread, u32 method | action, u32 CPU, u32 wall  14, or the size in the header
  * Times are microseconds and wrap at 2^32; action: 0 enter, 1 exit, 2 left by an exception.
  *
  * A stream consists of records, whose thread is never 0, and items that begin with a u16 0 and an

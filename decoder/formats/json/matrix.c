@@ -320,7 +320,7 @@ static enum tw_status note_issue(
 	return st;
 }
 
-/* Issues follow each other, as far apart as their times say if plausible. */
+/* Issues follow each other, at the distance of their times if that is plausible. */
 static int64_t begin_of(struct matrix *s, const json_t *issue, int64_t cost_ms)
 {
 	int64_t time_ms;

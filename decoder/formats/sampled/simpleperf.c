@@ -187,7 +187,7 @@ static void add_frame(struct simpleperf *s, uint32_t file, uint32_t symbol)
 	bool again = s->n_frames && symbol == NO_SYMBOL && s->last_symbol == NO_SYMBOL &&
 	             s->last_file == file;
 
-	if (again) /* a dozen frames of the kernel say no more than one */
+	if (again) /* a dozen frames of the kernel have no more information than one */
 		return;
 	s->last_file = file;
 	s->last_symbol = symbol;

@@ -3,8 +3,7 @@
  *
  * The caller works together with helper threads that live for the call.  One call uses at most
  * TW_CREW_MOST threads including the caller; all helpers of the process together are at most one
- * fewer than the cores.  If no helper is available the caller does all the work, so nobody waits
- * for one.
+ * fewer than the cores.  If no helper is available the caller does all the work without waiting.
  * Thread: any.
  */
 #ifndef TW_CREW_H

@@ -221,7 +221,7 @@ enum tw_status tw_catalogue_wide_load(
 	return st;
 }
 
-/* Metrics without a part now have no method any more. */
+/* A metric that no method has any longer has no part. */
 static enum tw_status put_parts(struct tw_db *db, const struct tw_rollup_wide *w,
         const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err)
 {
