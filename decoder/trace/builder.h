@@ -46,7 +46,7 @@ struct tw_thread_info {
 	uint32_t thread_id; /* from 1 within the trace: main first, then by falling slice count */
 	uint32_t pid;
 	uint64_t tid;
-	struct tw_str name; /* "" if the trace does not name the thread */
+	struct tw_str name; /* "" if no input names it */
 	bool is_main;
 	enum tw_source source;
 	int64_t interval_ns; /* of samples, 0 unknown */

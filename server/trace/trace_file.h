@@ -176,7 +176,7 @@ struct tw_note_sum {
 	uint32_t thread_id; /* 0: of the trace as a whole */
 	struct tw_str text; /* of states and counters: one sum per text; otherwise empty */
 	uint64_t notes;
-	int64_t dur_ns; /* within the block */
+	int64_t dur_ns; /* within the block, or the range of a query */
 };
 
 /* Return false to stop; texts are valid during the call. */
