@@ -1,5 +1,5 @@
 /*
- * note_pass.h - one pass over notes: of which threads, and until when.
+ * note_pass.h - state of one pass over notes: the selected threads and the deadline.
  *
  * Thread: one at a time.
  */
@@ -8,10 +8,10 @@
 
 #include "server/query/query.h"
 
-struct tw_note_pass { /* a and deadline are set before it begins */
+struct tw_note_pass { /* the caller sets a and deadline first */
 	struct tw_arena *a;
 	const struct tw_deadline *deadline;
-	const bool *wanted; /* by thread id, 0 the whole trace */
+	const bool *wanted; /* by thread id, 0: notes of the whole trace */
 	uint32_t n_wanted;
 	uint32_t seen;
 	bool no_memory, partial;
@@ -19,11 +19,11 @@ struct tw_note_pass { /* a and deadline are set before it begins */
 
 enum tw_status tw_note_pass_begin(struct tw_note_pass *p, const struct tw_trace_file *f,
         const struct tw_selection *sel, struct tw_err *err) TW_MUST_USE;
-/* Is the thread (0: the whole trace) of the selection? */
+/* Returns whether the thread (0: the whole trace) is selected. */
 bool tw_note_pass_wants(const struct tw_note_pass *p, uint32_t thread_id);
-/* After each note; false stops: the time is up, memory is short, or a limit is reached. */
+/* Call after each note; false: stop at the deadline, without memory, or at a limit. */
 bool tw_note_pass_goes_on(struct tw_note_pass *p);
-/* st, or that memory was short. */
+/* Returns st, or TW_NOMEM if memory ran out. */
 enum tw_status tw_note_pass_end(
         const struct tw_note_pass *p, enum tw_status st, struct tw_err *err) TW_MUST_USE;
 

@@ -1,10 +1,10 @@
 /*
- * query.h - questions about one trace: what is selected, and by when.
+ * query.h - queries on one trace: the selection, call trees, flame graphs, methods, quantiles.
  *
- * Queries read a trace file and give trees and tables of method indexes; names
- * come later.  They know neither HTTP nor SQL.  All memory is in the arena that
- * is passed.  A query that reaches its deadline stops and says partial.
- * Thread: one query, one caller; a time range is scanned by several (crew.h).
+ * Queries read a trace file and return trees and tables of method indexes; names are resolved
+ * later. They are independent of HTTP and SQL.  All memory is in the passed arena.  A query that
+ * reaches its deadline stops and sets partial. Thread: one query, one caller; a time range is
+ * scanned by several threads (crew.h).
  */
 #ifndef TW_QUERY_H
 #define TW_QUERY_H
@@ -20,20 +20,20 @@ struct tw_selection {
 	int64_t from_ns, to_ns;
 };
 
-/* The call trees of the selection's threads, unmerged: as they are stored, or of a range.  In a
- * range, durations are cut to it and count is the number of calls that overlap it.  TW_NOT_FOUND
- * when a tid is not in the trace. */
+/* The call trees of the selection's threads, unmerged: as stored, or of a range.  In a range,
+ * durations are clipped to it and count is the number of calls that overlap it.  TW_NOT_FOUND if a
+ * tid is not in the trace. */
 enum tw_status tw_query_forest(struct tw_trace_file *f, const struct tw_selection *sel,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_forest *ret,
         bool *ret_partial, struct tw_err *err) TW_MUST_USE;
 
-/* The call tree of one thread, as it is stored, or of the selection's time range.  Its threads do
- * not count. */
+/* The call tree of one thread, as stored or of the selection's time range.  The selection's threads
+ * are ignored. */
 enum tw_status tw_query_thread_tree(struct tw_trace_file *f, const struct tw_thread_info *t,
         const struct tw_selection *sel, struct tw_arena *a, struct tw_tree *ret,
         struct tw_err *err) TW_MUST_USE;
 
-/* Is the thread part of the selection? */
+/* Returns whether the thread is part of the selection. */
 bool tw_selection_has(const struct tw_selection *sel, const struct tw_thread_info *t);
 enum tw_status tw_selection_check(
         const struct tw_trace_file *f, const struct tw_selection *sel, struct tw_err *err);
@@ -43,8 +43,8 @@ enum tw_status tw_selection_check(
 enum tw_status tw_selection_threads(const struct tw_trace_file *f, const char *text, bool some,
         struct tw_arena *a, struct tw_selection *ret, struct tw_err *err) TW_MUST_USE;
 
-/* Calls `each` with slices of one thread that overlap [from_ns, to_ns), in pre-order and uncut,
- * those open at from_ns first; it returns false to stop. */
+/* Calls `each` with the slices of one thread that overlap [from_ns, to_ns), in pre-order and
+ * unclipped, those open at from_ns first; it returns false to stop. */
 typedef bool (*tw_slices_fn)(void *arg, const struct tw_slice *s, size_t n);
 enum tw_status tw_query_slices(struct tw_trace_file *f, uint32_t thread_id, int64_t from_ns,
         int64_t to_ns, tw_slices_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
@@ -52,27 +52,27 @@ enum tw_status tw_query_slices(struct tw_trace_file *f, uint32_t thread_id, int6
 /* --- flame graphs (query_flame.c, query_bottom_up.c, query_grow.c) --- */
 
 enum tw_flame_view { TW_TOP_DOWN, TW_BOTTOM_UP };
-/* Waiting is wall time that is no CPU time.  Both count for nothing where no CPU time is known. */
+/* Waiting is wall time minus CPU time.  Nodes without a known CPU time have neither. */
 enum tw_flame_metric { TW_METRIC_WALL, TW_METRIC_COUNT, TW_METRIC_CPU, TW_METRIC_WAITING };
 
 struct tw_flame_node {
 	uint32_t parent; /* index; node 0: 0 */
 	uint32_t method; /* TW_NO_METHOD: node 0 of a whole view, or the rest */
 	uint32_t depth;
-	uint32_t others;     /* nodes that this one stands for; 0: a real node */
+	uint32_t others;     /* number of nodes merged into this one; 0: a real node */
 	int64_t value, self; /* ns or calls; value = self + values of the children, always */
 	uint64_t count;
 	int64_t max_ns;
-	uint64_t tree_nodes; /* of the call trees, that it and all below it stand for */
+	uint64_t tree_nodes; /* call-tree nodes that it and its descendants stand for */
 };
 
 struct tw_flame {
-	/* Pre-order, siblings by falling value (top down: by falling time, whatever the metric, so
-	 * that both look alike), the rest last. */
+	/* Pre-order; siblings by falling value (top down: by falling time for every metric, so that
+	 * graphs of all metrics have the same layout), the rest last. */
 	struct tw_flame_node *nodes;
 	uint32_t n;
-	/* Below the root before cutting.  Top down those of all threads' trees; bottom up those
-	 * that were met. */
+	/* Below the root before truncation.  Top down: of all threads' trees; bottom up: nodes that
+	 * were visited. */
 	uint64_t total_nodes;
 	bool partial;
 };
@@ -84,16 +84,16 @@ struct tw_flame_query {
 	enum tw_flame_metric metric;
 	const uint32_t *root; /* methods from the top of the view to the node to start at */
 	size_t n_root;
-	uint32_t max_nodes; /* real nodes kept */
-	/* Leaves out the root's `skip` heaviest children and makes the root stand for the others,
-	 * as the rest of a graph that showed these `skip` does; so nothing stays hidden in a rest.
-	 * Not fewer than are there: TW_NOT_FOUND. */
+	uint32_t max_nodes; /* number of real nodes to keep */
+	/* Skips the root's `skip` heaviest children and makes the root stand for the others, which
+	 * are the rest of a graph that showed these `skip`; so every node can be reached.
+	 * TW_NOT_FOUND if there are fewer children. */
 	uint32_t skip;
-	const struct tw_reshape *steps; /* tw_query_graph takes them before it counts */
+	const struct tw_reshape *steps; /* tw_query_graph applies them first */
 	size_t n_steps;
 };
 
-/* TW_NOT_FOUND when the root path leads nowhere. */
+/* TW_NOT_FOUND if the root path does not exist. */
 enum tw_status tw_query_flame(const struct tw_forest *f, const struct tw_flame_query *q,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
         struct tw_err *err) TW_MUST_USE;
@@ -101,17 +101,18 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
         struct tw_err *err) TW_MUST_USE;
 
-/* The graph of a selection: out of the trace's crown where that is enough, else of call trees. */
+/* The graph of a selection: from the trace's summary tree if that is sufficient, otherwise from
+ * call trees. */
 enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection *sel,
         const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
         struct tw_flame *ret, struct tw_err *err) TW_MUST_USE;
 
-/* --- the crown (query_crown.c; schema/columns.md) --- */
+/* --- the summary tree (query_crown.c; schema/columns.md) --- */
 
-/* With at most max_nodes nodes that are no rest. */
+/* Has at most max_nodes nodes, not counting rests. */
 enum tw_status tw_query_crown(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,
         struct tw_arena *a, struct tw_crown *ret, struct tw_err *err) TW_MUST_USE;
-/* Can it answer q just as the trees would that it was made of? */
+/* Returns whether the summary tree gives the same result for q as the trees it was made of. */
 bool tw_crown_answers(const struct tw_crown *c, const struct tw_flame_query *q);
 enum tw_status tw_query_flame_of_crown(const struct tw_crown *c, const struct tw_flame_query *q,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
@@ -119,7 +120,7 @@ enum tw_status tw_query_flame_of_crown(const struct tw_crown *c, const struct tw
 
 /* --- methods (query_methods.c) --- */
 
-/* Totals per method index of a selection's tree: rows for all n_methods, count 0 where unused. */
+/* Totals per method index of a selection's trees: rows for all n_methods, count 0 if unused. */
 enum tw_status tw_query_methods(const struct tw_forest *f, uint32_t n_methods, struct tw_arena *a,
         struct tw_method_info **ret, struct tw_err *err) TW_MUST_USE;
 
@@ -127,21 +128,21 @@ enum tw_status tw_query_methods(const struct tw_forest *f, uint32_t n_methods, s
 
 struct tw_quantile_of {
 	const struct tw_method_info
-	        *rows; /* what tw_query_methods, or the file, told of the selection */
+	        *rows; /* result of tw_query_methods, or stored in the file, for the selection */
 	uint32_t n_methods;
 	unsigned percent; /* 1 to 99 */
 };
 
-/* For each method the length that `percent` of its calls do not exceed (nearest rank), at most
- * 1/64 (1.6 %) beside the true one (trace/buckets.h); in a range, of calls cut to it, as
- * everything there.  -1: no call of it, or the time ran out before all were seen. */
+/* Per method, the duration that `percent` of its calls do not exceed (nearest rank), accurate to
+ * within 1/64 (1.6 %; trace/buckets.h).  In a range, calls are clipped to it.  -1: no call, or the
+ * deadline passed before all were read. */
 enum tw_status tw_query_quantile(struct tw_trace_file *f, const struct tw_selection *sel,
         const struct tw_quantile_of *of, const struct tw_deadline *deadline, struct tw_arena *a,
         int64_t **ret, struct tw_err *err) TW_MUST_USE;
 
 enum { TW_ACTIVITY_CELLS = 128 };
-/* For each 1/128 of the trace's time, the share (0..255) of it in which the thread had a call open;
- * from its coarsest level. */
+/* Per 1/128 of the trace's time, the share (0..255) in which the thread had a call open; from its
+ * coarsest level. */
 enum tw_status tw_query_activity(struct tw_trace_file *f, const struct tw_thread_info *t,
         uint8_t ret[TW_ACTIVITY_CELLS], struct tw_err *err) TW_MUST_USE;
 

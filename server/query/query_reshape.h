@@ -1,11 +1,10 @@
 /*
- * query_reshape.h - call trees as somebody wants to see them: without these
- * methods, only below that one, a library as one frame.
+ * query_reshape.h - transforms call trees for display: without some methods, only below one, a
+ * library as one frame.
  *
- * Each step rewrites whole trees, so that a flame graph of what it leaves has
- * honest sums at any depth and in either direction.  Siblings of one method may
- * come apart in a reshaped tree; what grows a graph over it joins them again.
- * Thread: one query.
+ * Each step rewrites whole trees, so that sums of a flame graph of the result are correct at any
+ * depth and in both directions.  Siblings of one method may occur separately in the result;
+ * query_grow.h joins them again. Thread: one query.
  */
 #ifndef TW_QUERY_RESHAPE_H
 #define TW_QUERY_RESHAPE_H
@@ -35,7 +34,7 @@ static inline bool tw_reshape_means(const struct tw_reshape *r, uint32_t method)
 	return method < r->n_methods && (r->methods[method >> 3] >> (method & 7) & 1);
 }
 
-/* The steps, one after the other, on copies of the trees.  CPU time follows wall time. */
+/* Applies the steps in order, on copies of the trees.  CPU time follows wall time. */
 enum tw_status tw_query_reshape(const struct tw_forest *f, const struct tw_reshape *steps, size_t n,
         struct tw_arena *a, struct tw_forest *ret, struct tw_err *err) TW_MUST_USE;
 

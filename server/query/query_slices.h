@@ -1,27 +1,26 @@
 /*
- * query_slices.h - which chunks and slices of a thread are in a time range.
+ * query_slices.h - finds the chunks and slices of a thread in a time range.
  *
- * Chunks of a thread are in time order and carry the stack that was open where
- * they begin.  What was open there in the range's first chunk comes before the
- * slices of this and the following chunks.
+ * Chunks of a thread are in time order and carry the stack that was open at their begin.  For a
+ * range, the open stack of the first chunk comes before the slices of this and the following
+ * chunks.
  */
 #ifndef TW_QUERY_SLICES_H
 #define TW_QUERY_SLICES_H
 
 #include "server/query/query.h"
 
-/* Calls without length that begin where the range does are in it, unless what called them ended
- * there. */
+/* Zero-length calls at the begin of the range are in it, unless their caller ended there. */
 struct tw_range_walk {
 	int64_t from_ns, to_ns;
-	uint32_t depth; /* a slice that comes next is not deeper */
+	uint32_t depth; /* limit for the next slice: it is not deeper */
 };
 
-/* Moves *at to the next slice of the range; how many follow each other in it from there, 0: none
- * up to n. */
+/* Moves *at to the next slice of the range.  Returns the number of consecutive slices from there
+ * that are in the range; 0: none up to n. */
 size_t tw_range_run(struct tw_range_walk *w, const struct tw_slice *s, size_t n, size_t *at);
 
-/* The chunks of a thread that can hold something of the range. */
+/* The chunks of a thread that may overlap the range. */
 enum tw_status tw_range_chunks(struct tw_trace_file *f, uint32_t thread_id,
         const struct tw_range_walk *w, const struct tw_chunk_row **ret, uint32_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
@@ -30,14 +29,14 @@ enum tw_status tw_range_chunks(struct tw_trace_file *f, uint32_t thread_id,
 
 struct tw_range_scan {
 	struct tw_trace_file *file;
-	const struct tw_thread_info *only; /* NULL: those of the selection */
+	const struct tw_thread_info *only; /* NULL: the threads of the selection */
 	const struct tw_selection *sel;    /* ranged */
 	const struct tw_deadline *deadline;
 	struct tw_arena *arena;
 };
 
-/* A call tree for each thread with slices in the range, cut to it, made by as many threads as there
- * are free cores. */
+/* One call tree per thread with slices in the range, clipped to it; computed in parallel on the
+ * free cores. */
 enum tw_status tw_range_trees(const struct tw_range_scan *ask, struct tw_forest *ret,
         bool *ret_partial, struct tw_err *err) TW_MUST_USE;
 

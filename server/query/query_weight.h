@@ -1,5 +1,5 @@
 /*
- * query_weight.h - what a flame graph's widths are made of, other than wall time.
+ * query_weight.h - node widths of a flame graph for metrics other than wall time.
  *
  * Thread: one query.
  */
@@ -9,11 +9,11 @@
 #include "server/query/query.h"
 
 struct tw_weights {
-	int64_t **own; /* per tree and node: the node's own; NULL: wall time counts */
-	int64_t **all; /* and with all below it */
+	int64_t **own; /* per tree and node: self value; NULL: wall time is used */
+	int64_t **all; /* and the value including descendants */
 };
 
-/* A node whose CPU time is not known weighs nothing as CPU or waiting time. */
+/* A node without a known CPU time has no CPU time and no waiting time. */
 enum tw_status tw_weigh(const struct tw_forest *f, enum tw_flame_metric metric, struct tw_arena *a,
         struct tw_weights *ret, struct tw_err *err) TW_MUST_USE;
 

@@ -1,5 +1,5 @@
 /*
- * view.h - a ready trace opened for one request: its file, and the mapping that names its methods.
+ * view.h - a ready trace opened for one request: its file, and the mappings for its method names.
  */
 #ifndef TW_VIEW_H
 #define TW_VIEW_H
@@ -15,15 +15,15 @@ struct tw_view {
 	struct tw_trace_row row;
 	struct tw_trace_file *file;
 	struct tw_symbols_ref *map_ref, *retrace_ref;
-	struct tw_names names; /* what there is of its build's mappings */
+	struct tw_names names; /* the available mappings of its build */
 	const struct tw_method_ref *methods;
 	uint32_t n_methods;
 	char map_sha256[TW_SHA256_HEX], retrace_sha256[TW_SHA256_HEX]; /* "" without a mapping */
-	int64_t rules_version; /* of what else the answer depends on; 0: on nothing */
+	int64_t rules_version; /* version of the rules that the response depends on too; 0 none */
 };
 
-/* The name of a method of the trace, valid UTF-8, in buf when it must be put together; *ret_known
- * (may be NULL) false for ids without a mapping line. */
+/* The name of a method of the trace, valid UTF-8; uses buf if it has to be composed.  *ret_known
+ * (may be NULL) is false for ids without a mapping line. */
 enum { TW_NAME_BYTES = 16384 };
 struct tw_str tw_view_name(
         const struct tw_view *v, uint32_t method, char buf[TW_NAME_BYTES], bool *ret_known);

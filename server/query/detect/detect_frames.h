@@ -1,7 +1,6 @@
 /*
- * detect_frames.h - frames that took too long: of the calls that draw them or, where a trace has
- * none of those, as the display's timeline tells; and messages that kept any frame from being
- * drawn. Thread: one query.
+ * detect_frames.h - slow frames: from the calls that draw frames or, if a trace has none of those,
+ * from the display timeline; and messages that delayed a frame. Thread: one query.
  */
 #ifndef TW_DETECT_FRAMES_H
 #define TW_DETECT_FRAMES_H
@@ -15,21 +14,22 @@ enum tw_frames_from { TW_FRAMES_NOWHERE, TW_FRAMES_CALLS, TW_FRAMES_NOTES };
 struct tw_frame_found {
 	int64_t start_ns, dur_ns;
 	uint32_t method;     /* TW_NO_METHOD: a note */
-	bool message;        /* no frame, but in its way */
-	const char *display; /* what a note says of it; "" */
+	bool message;        /* not a frame, but a message that delayed one */
+	const char *display; /* the note's description; "" */
 };
 
 struct tw_frames {
 	enum tw_frames_from from;
-	uint64_t total, slow, frozen, messages; /* frames; frozen ones are slow, too */
-	struct tw_frame_found *list;            /* slow ones and messages, the longest first */
+	uint64_t total, slow, frozen,
+	        messages;            /* numbers of frames; frozen ones count as slow too */
+	struct tw_frame_found *list; /* slow frames and messages, longest first */
 	uint32_t n;
 	unsigned cut; /* TW_CUT_ */
 };
 
 struct tw_frame_limits {
 	int64_t slow_ns, frozen_ns;
-	uint64_t most; /* of the display's timeline, that are counted */
+	uint64_t most; /* frames of the display timeline to count */
 	const struct tw_deadline *deadline;
 };
 

@@ -1,13 +1,15 @@
 /*
- * detect_rules.h - a project's rules of what should not take long, and where: detectors.
+ * detect_rules.h - a project's detector rules: calls and notes that should not take long, and the
+ * threads to which this applies.
  *
- * As JSON, which a project stores; without one those of detect_rules.def hold:
+ * Stored per project as JSON; without one the rules of detect_rules.def apply:
  *   {"rules":[{"id":"prefs","kind":"io","title":"Preferences on the main thread",
  *              "methods":["android.app.SharedPreferencesImpl"],"notes":["io"],
  *              "threads":"main","threshold_ms":16,"severity":"warning","says":"...","on":true}],
  *    "frames":{"slow_ms":16,"frozen_ms":700}}
- * `methods` are patterns of names (name_pattern.h), `notes` kinds of notes.def; one of both is
- * needed.  `threads` is main, others, all, or a name with * in it.  Pure; thread: one at a time.
+ * `methods` are patterns of names (name_pattern.h), `notes` kinds of notes.def; at least one of
+ * both is required.  `threads` is main, others, all, or a name with * in it.  Pure; thread: one at
+ * a time.
  */
 #ifndef TW_DETECT_RULES_H
 #define TW_DETECT_RULES_H
@@ -19,30 +21,31 @@
 #include "server/query/detect/name_pattern.h"
 
 enum {
-	TW_DETECT_RULES_MAX = 64, /* a bit for each */
+	TW_DETECT_RULES_MAX = 64, /* one bit each */
 	TW_DETECT_PATTERNS_MAX = 100,
-	TW_DETECT_EXPRESSIONS_MAX = 40, /* of all rules together */
+	TW_DETECT_EXPRESSIONS_MAX = 40, /* in all rules together */
 	TW_DETECT_ID_BYTES = 40,
 	TW_DETECT_TITLE_BYTES = 100,
 	TW_DETECT_SAYS_BYTES = 300,
 	TW_DETECT_THRESHOLD_MS = 600000
 };
 
-/* What rules are about; ended by NULL.  The last is a project's own. */
+/* The kinds of rules; ends with NULL.  The last is for a project's own rules. */
 extern const char *const tw_detect_kinds[];
 
 struct tw_detect_rule {
 	const char *id, *kind, *title, *threads, *severity;
-	const char *says; /* "": nothing */
-	unsigned group; /* of rules of one kind: the number of the first; of an own rule its own */
+	const char *says; /* "" none */
+	unsigned group; /* shared by built-in rules of one kind: the index of the first; an own rule
+	                   has its own */
 	bool on;
 	int64_t threshold_ns;
-	uint64_t notes; /* a bit for each kind: 1 << TW_NOTE_io */
+	uint64_t notes; /* one bit per kind: 1 << TW_NOTE_io */
 	struct tw_name_pattern *patterns;
 	size_t n_patterns;
-	bool left_out[TW_DETECT_PATTERNS_MAX]; /* of each pattern: too costly for some name before
-	                                        */
-	char costly_why[200];                  /* of the first of them; "": none */
+	bool left_out[TW_DETECT_PATTERNS_MAX]; /* per pattern: disabled, was too costly for an
+	                                          earlier name */
+	char costly_why[200];                  /* message of the first such pattern; "" none */
 };
 
 struct tw_detect_rules {
@@ -51,22 +54,22 @@ struct tw_detect_rules {
 	struct tw_detect_rule rules[];
 };
 
-/* TW_BAD_REQUEST names the rule, the member and what is wrong with it.  Texts are borrowed from
- * doc, which must live as long. */
+/* TW_BAD_REQUEST names the rule, the member and the error.  Texts are borrowed from doc, which must
+ * outlive the rules. */
 enum tw_status tw_detect_rules_new(
         const json_t *doc, struct tw_detect_rules **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_detect_rules *tw_detect_rules_free(struct tw_detect_rules *r);
 
-/* What holds where a project says nothing; owned, NULL: no memory. */
+/* The default rules.  The caller frees with json_decref; NULL: out of memory. */
 json_t *tw_detect_defaults(void);
 
-/* Which rules fit a name, a bit for each.  An expression that is too costly for it is left out from
- * then on, and its rule says so (`costly_why`). */
+/* The rules that match a name, one bit each.  An expression that is too costly for the name is
+ * disabled from then on, and the rule records it (`costly_why`). */
 uint64_t tw_detect_rules_of(struct tw_detect_rules *r, struct tw_str name);
-/* Which rules are about a thread; NULL: about what belongs to none. */
+/* The rules that apply to a thread; NULL: to notes without a thread. */
 uint64_t tw_detect_rules_on(
         const struct tw_detect_rules *r, const struct tw_thread_info *t, bool is_main);
-/* Which rules are about a kind of note. */
+/* The rules that apply to a kind of note. */
 uint64_t tw_detect_rules_noting(const struct tw_detect_rules *r, enum tw_note_kind kind);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * detect_start.h - how an app started, as far as the calls of its main thread show: what a name
- * says of a method (marks), and the phases that marked calls make.  Pure; thread: any.
+ * detect_start.h - an app's start, reconstructed from the calls of its main thread: the mark of a
+ * method (by its name) and the phases formed by marked calls.  Pure; thread: any.
  */
 #ifndef TW_DETECT_START_H
 #define TW_DETECT_START_H
@@ -16,20 +16,19 @@ enum tw_phase {
 	TW_PHASES
 };
 
-/* TW_MARK_NONE: nothing that matters. */
+/* TW_MARK_NONE: not relevant. */
 uint8_t tw_detect_mark_of(struct tw_str name);
 
 struct tw_start_phase {
 	const char *id, *title;
-	int64_t start_ns,
-	        dur_ns;  /* several calls: from the first one's begin to the last one's end */
-	uint32_t method; /* TW_NO_METHOD: a section, or several calls */
+	int64_t start_ns, dur_ns; /* if several calls: from the first begin to the last end */
+	uint32_t method;          /* TW_NO_METHOD: a section, or several calls */
 	uint32_t thread_id;
 };
 
 struct tw_start {
-	bool cold; /* the process began, too */
-	size_t n;  /* 0: the trace holds no start */
+	bool cold; /* includes the start of the process */
+	size_t n;  /* 0: the trace contains no start */
 	struct tw_start_phase phases[TW_PHASES];
 	int64_t start_ns, end_ns;
 };

@@ -1,12 +1,11 @@
 /*
- * query_detect.h - where in a trace time goes to what rules are about.
+ * query_detect.h - finds the time that a trace spends in calls and notes covered by rules.
  *
- * Rules come as bits by method, thread and kind of note; what a name or a project
- * is, is not known here.  Of calls of one rule inside each other the outermost
- * counts; inside a call that is told no other of its group is.  A note inside a
- * call that a rule of its group counted is that call once more, and not counted.
- * What lies around a thread's main loop is how it came to run, not what it does:
- * it counts for nothing.  All memory is in the arena that is passed.  Thread: one query.
+ * Rules are passed as bits by method, thread and kind of note; this file knows neither names nor
+ * projects.  Of nested calls of one rule only the outermost counts; inside a reported call no other
+ * of its group is reported.  A note inside a call counted by a rule of its group is the same event
+ * and is not counted again.  Calls around a thread's main loop show how the loop was started, not
+ * its work, and do not count.  All memory is in the passed arena.  Thread: one query.
  */
 #ifndef TW_QUERY_DETECT_H
 #define TW_QUERY_DETECT_H
@@ -17,28 +16,28 @@ enum {
 	TW_DETECT_KEEP_MAX = 500,
 	TW_DETECT_COVERS_MAX = 1 << 20,
 	TW_DETECT_MARKS_MAX = 1 << 16,
-	TW_DETECT_NOTES_MAX = 1 << 18 /* notes that are looked at */
+	TW_DETECT_NOTES_MAX = 1 << 18 /* notes that are inspected */
 };
 
-/* Why there may be more than is told, as bits.  Only time ends a search: a list that is full is
- * searched past, and so sums and other lists stay whole. */
+/* Reasons why results may be incomplete, as bits.  Only the deadline ends a search: after a list is
+ * full the search continues, so sums and other lists remain complete. */
 enum {
 	TW_CUT_TIME = 1,
-	TW_CUT_CALLS = 2,   /* that notes repeat: notes inside of others count once more */
-	TW_CUT_MARKS = 4,   /* so frames and the start */
-	TW_CUT_NOTES = 8,   /* that are looked at */
-	TW_CUT_FRAMES = 16, /* of the display's timeline */
-	TW_CUT_CAUSES = 32  /* no memory for the calls of a stretch */
+	TW_CUT_CALLS = 2,   /* of calls that notes repeat: notes inside further ones count again */
+	TW_CUT_MARKS = 4,   /* affects frames and the start */
+	TW_CUT_NOTES = 8,   /* notes that are inspected */
+	TW_CUT_FRAMES = 16, /* frames of the display timeline */
+	TW_CUT_CAUSES = 32  /* no memory for the calls of a range */
 };
 
-struct tw_detect_spec { /* of a rule */
-	unsigned group; /* number of a rule */
+struct tw_detect_spec { /* per rule */
+	unsigned group; /* index of a rule */
 	int64_t threshold_ns;
-	uint64_t notes; /* a bit for each kind */
+	uint64_t notes; /* one bit per kind */
 };
 
-/* What else a method is, by tw_detect_ask.marks: one of these, or from TW_MARK_PHASE on a phase of
- * the start (detect_start.h). */
+/* The role of a method, from tw_detect_ask.marks: one of these or, from TW_MARK_PHASE on, a phase
+ * of the start (detect_start.h). */
 enum {
 	TW_MARK_NONE,
 	TW_MARK_LOOP,
@@ -51,38 +50,38 @@ enum {
 struct tw_detect_ask {
 	const struct tw_detect_spec *rules;
 	size_t n_rules;
-	const uint64_t *by_method;     /* which rules fit; of each of the trace's methods */
-	const uint8_t *marks, *is_app; /* of each method */
+	const uint64_t *by_method;     /* matching rules of each of the trace's methods */
+	const uint8_t *marks, *is_app; /* per method */
 	uint32_t n_methods;
-	const uint64_t *by_thread; /* which rules are about it; by thread id, 0: of no thread */
-	uint32_t main_id;          /* id of the main thread, whose marks are kept; 0: not known */
-	/* Of the text of a note that is a named part of a thread's time: which rules fit, its mark.
-	 */
+	const uint64_t *by_thread; /* rules that apply, by thread id; 0: notes without a thread */
+	uint32_t main_id;          /* id of the main thread, whose marks are stored; 0 unknown */
+	/* For the text of a note that is a named section of a thread: the matching rules, and its
+	 * mark. */
 	uint64_t (*by_name)(void *arg, struct tw_str name, uint8_t *ret_mark);
 	void *arg;
-	uint32_t keep;            /* longest findings of each rule */
-	int64_t least_message_ns; /* shorter messages are not kept */
+	uint32_t keep;            /* number of longest findings to keep per rule */
+	int64_t least_message_ns; /* shorter messages are dropped */
 	const struct tw_deadline *deadline;
 };
 
 struct tw_finding {
 	uint32_t rule, thread_id;          /* thread_id 0: none */
-	int64_t start_ns, wall_ns, cpu_ns; /* cpu_ns -1: not known */
-	uint32_t method, depth;            /* of a note: the call that it lies in; TW_NO_METHOD */
-	uint32_t caller;  /* the nearest method of the app's around it; TW_NO_METHOD */
-	uint64_t note;    /* its id; 0: a call */
-	const char *text; /* of a note */
+	int64_t start_ns, wall_ns, cpu_ns; /* cpu_ns -1: unknown */
+	uint32_t method, depth; /* for a note: of the call that contains it, or TW_NO_METHOD */
+	uint32_t caller;        /* the nearest enclosing method of the app; TW_NO_METHOD */
+	uint64_t note;          /* id of the note; 0: a call */
+	const char *text;       /* of the note */
 };
 
-struct tw_detect_sum {         /* of a rule */
-	uint64_t calls, found; /* outermost ones, and those over the threshold */
+struct tw_detect_sum {         /* per rule */
+	uint64_t calls, found; /* outermost calls, and those above the threshold */
 	int64_t total_ns, max_ns, found_ns;
-	int64_t cpu_ns;          /* of those whose CPU time is known; -1: of none */
-	struct tw_finding *kept; /* a heap, the shortest on top */
+	int64_t cpu_ns;          /* of the calls with a known CPU time; -1: none has one */
+	struct tw_finding *kept; /* a heap, shortest on top */
 	uint32_t n_kept;
 };
 
-struct tw_marked { /* an outermost call of a mark, of the main thread */
+struct tw_marked { /* an outermost marked call of the main thread */
 	int64_t start_ns, dur_ns;
 	uint32_t method, thread_id;
 	uint8_t mark;
@@ -90,7 +89,7 @@ struct tw_marked { /* an outermost call of a mark, of the main thread */
 
 struct tw_detected {
 	struct tw_detect_sum *sums; /* by rule */
-	struct tw_marked *marked;   /* thread by thread, by begin */
+	struct tw_marked *marked;   /* by thread, then by begin */
 	uint32_t n_marked;
 	unsigned cut;
 };
@@ -98,22 +97,23 @@ struct tw_detected {
 enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_ask *ask,
         struct tw_arena *a, struct tw_detected *ret, struct tw_err *err) TW_MUST_USE;
 
-/* --- where the time of a stretch went (query_heavy.c) --- */
+/* --- where the time of a range was spent (query_heavy.c) --- */
 
 struct tw_heavy {
-	uint32_t method; /* the deepest that has half of it, the app's where there is one */
-	uint32_t leaf;   /* the deepest on the same path, whoever's */
+	uint32_t method; /* the deepest method with at least half of the time, the app's if there is
+	                    one */
+	uint32_t leaf;   /* the deepest on the same path, the app's or not */
 	int64_t ns, leaf_ns;
-	int64_t leaf_self_ns; /* that the leaf did not spend in what it calls */
+	int64_t leaf_self_ns; /* the leaf's time without its callees */
 };
 struct tw_heavy_ask {
 	const struct tw_thread_info *thread;
 	int64_t from_ns, to_ns;
-	const uint8_t *is_app; /* of each method */
+	const uint8_t *is_app; /* per method */
 	const struct tw_deadline *deadline;
 };
-/* TW_NO_METHOD where no call has half of the stretch, and when time ran out (*ret_partial).  What
- * is in the arena is of no use afterwards. */
+/* TW_NO_METHOD if no call has half of the range, or at the deadline (*ret_partial).  The arena's
+ * content is not needed afterwards. */
 enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_heavy_ask *ask,
         struct tw_arena *a, struct tw_heavy *ret, bool *ret_partial,
         struct tw_err *err) TW_MUST_USE;

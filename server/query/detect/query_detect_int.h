@@ -1,12 +1,12 @@
 /*
- * query_detect_int.h - what calls and notes share when rules are sought in them.
+ * query_detect_int.h - shared by the detection in calls and in notes.
  */
 #ifndef TW_QUERY_DETECT_INT_H
 #define TW_QUERY_DETECT_INT_H
 
 #include "server/query/detect/query_detect.h"
 
-struct tw_cover { /* a call that a rule counted, whose notes are the same once more */
+struct tw_cover { /* a call counted by a rule; notes inside it are the same event */
 	uint32_t thread_id, group;
 	int64_t start_ns, end_ns;
 };
@@ -22,13 +22,14 @@ struct tw_detector {
 	bool no_memory;
 };
 
-/* Room for one more of n; false: no memory. */
+/* Makes space for one element more than n; false: out of memory. */
 bool tw_detect_grow(struct tw_arena *a, void **list, uint32_t n, uint32_t *cap, size_t size);
-/* Counts what is outermost, of the rules in `counted`, and keeps those of `told`. */
+/* Counts an outermost call for the rules in `counted`, and keeps it as a finding of those in
+ * `told`. */
 void tw_detect_count(
         struct tw_detector *d, const struct tw_finding *f, uint64_t counted, uint64_t told);
 void tw_detect_mark(struct tw_detector *d, const struct tw_marked *m);
-/* Notes, when the calls of all threads are through (query_detect_notes.c). */
+/* Detects in notes; called after the calls of all threads (query_detect_notes.c). */
 enum tw_status tw_detect_notes(struct tw_detector *d, struct tw_err *err) TW_MUST_USE;
 
 static inline uint32_t tw_detect_lowest(uint64_t bits)
