@@ -1,10 +1,9 @@
 /*
- * export_calls.h - the calls of one trace as packets: a sequence per thread, all by time.
+ * export_calls.h - the calls of one trace as packets: one sequence per thread, all by time.
  *
- * Calls stand on a track of their own under the thread, so that nothing of the system's can close
- * them.  Threads are merged by time, event by event, as far as their decoded
- * chunks fit the share of memory that is given; the rest follows thread after thread.
- * Thread: one at a time.
+ * Calls are on a separate track under the thread, so that events of the system trace cannot close
+ * them.  Threads are merged by time, event by event, as far as their decoded chunks fit the given
+ * memory; the remaining threads follow one after the other. Thread: one at a time.
  */
 #ifndef TW_EXPORT_CALLS_H
 #define TW_EXPORT_CALLS_H
@@ -13,11 +12,11 @@
 
 struct tw_calls;
 
-/* The threads of o's selection that have calls, in the order of the file; *ret_n of them. */
+/* Selects the threads of o's selection with calls, in the order of the file; *ret_n of them. */
 enum tw_status tw_calls_new(struct tw_ours *o, uint64_t merge_bytes, struct tw_calls **ret,
         uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
-/* Appends a few thousand events at most; *ret_done: there are no more.  o->seqs must be set by the
- * first call. */
+/* Appends a few thousand events at most; *ret_done: complete.  Set o->seqs before the first
+ * call. */
 enum tw_status tw_calls_step(
         struct tw_calls *c, struct tw_buf *out, bool *ret_done, struct tw_err *err) TW_MUST_USE;
 struct tw_calls *tw_calls_free(struct tw_calls *c);

@@ -1,10 +1,9 @@
 /*
  * export_cursor.h - the begins and ends of one thread in time order, a chunk at a time.
  *
- * At equal times ends come before begins, inner ends before outer ones, outer
- * begins before inner ones.  Calls deeper than max_depth are left out with both
- * their ends and counted.  Of a range, calls that reach into it are told, cut to
- * it.  Memory: one decoded chunk and the open stack.
+ * At equal times ends come before begins, inner ends before outer ones, outer begins before inner
+ * ones.  Calls deeper than max_depth are omitted with both their edges and counted.  For a range,
+ * calls that overlap it are returned, clipped to it.  Memory: one decoded chunk and the open stack.
  */
 #ifndef TW_EXPORT_CURSOR_H
 #define TW_EXPORT_CURSOR_H
@@ -35,7 +34,7 @@ struct tw_cursor {
 	int64_t next_ns; /* of the next edge; INT64_MAX when done */
 };
 
-/* tw_cursor_close is owed, also on failure. */
+/* The caller frees with tw_cursor_close, also on failure. */
 enum tw_status tw_cursor_open(struct tw_cursor *c, struct tw_trace_file *f, uint32_t thread_id,
         uint32_t max_depth, struct tw_err *err) TW_MUST_USE;
 /* The same for [from_ns, to_ns) of trace time. */

@@ -1,5 +1,6 @@
 /*
- * export_join.h - one .perfetto-trace of our traces, and the device's own when a plan has it.
+ * export_join.h - writes our traces, and the device's own if the plan has one, as one
+ * .perfetto-trace.
  */
 #ifndef TW_EXPORT_JOIN_H
 #define TW_EXPORT_JOIN_H
@@ -7,8 +8,8 @@
 #include "server/export/export_pull.h"
 #include "server/export/perfetto/export_plan.h"
 
-/* plan must outlive it.  with_system false leaves the device's trace out, though ours stands where
- * it does beside it.  ret->free is owed. */
+/* plan must outlive it.  With with_system false the device's trace is omitted, but ours keep the
+ * times that they have with it.  The caller frees with ret->free. */
 enum tw_status tw_join_open(struct tw_plan *plan, bool with_system, struct tw_pull *ret,
         struct tw_err *err) TW_MUST_USE;
 

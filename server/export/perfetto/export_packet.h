@@ -17,20 +17,20 @@
 
 #include "decoder/base/buf.h"
 
-/* A begin without its name takes at most this, an end too. */
+/* The maximum size of an end, or of a begin without its name. */
 enum { TW_PACKET_MAX_BYTES = 48 };
 
-/* Write at p, which has room for TW_PACKET_MAX_BYTES; give the byte after. */
+/* Write at p, which has TW_PACKET_MAX_BYTES free; return the byte after. */
 uint8_t *tw_packet_begin(uint8_t *p, uint32_t seq, uint64_t delta_ns, uint32_t name_iid);
 uint8_t *tw_packet_end(uint8_t *p, uint32_t seq, uint64_t delta_ns);
-/* The same with the step of a thread's CPU time, for an END. */
+/* The same with the increase of the thread's CPU time, for an END. */
 uint8_t *tw_packet_end_cpu(uint8_t *p, uint32_t seq, uint64_t delta_ns, uint64_t cpu_ns);
 
-struct tw_packet_named { /* a begin that also says what its number means, or ends a flow */
+struct tw_packet_named { /* a begin that also defines its name or ends a flow */
 	uint32_t seq, name_iid;
 	uint64_t delta_ns;
-	struct tw_str name; /* ptr NULL: it is known */
-	bool cpu;           /* a CPU time of 0 goes with it */
+	struct tw_str name; /* ptr NULL: already defined */
+	bool cpu;           /* includes a CPU time step of 0 */
 	uint64_t flow;      /* that ends here; 0 none */
 };
 enum tw_status tw_packet_begin_named(struct tw_buf *out, const struct tw_packet_named *b);

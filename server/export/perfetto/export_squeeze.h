@@ -1,5 +1,5 @@
 /*
- * export_squeeze.h - a Perfetto file made smaller in the ways that Perfetto reads.
+ * export_squeeze.h - compresses a Perfetto file in the ways that Perfetto can read.
  */
 #ifndef TW_EXPORT_SQUEEZE_H
 #define TW_EXPORT_SQUEEZE_H
@@ -8,11 +8,13 @@
 #include "server/export/export_pull.h"
 #include "server/export/perfetto/export_perfetto.h"
 
-/* Takes whole packets off the front of *loose, as many as recorders put together, and appends one
- * packet that holds them, compressed by zlib or zstd.  What stays in *loose is moved up. */
+/* Removes whole packets from the front of *loose, in groups of the size that recorders use, and
+ * appends one packet that contains them, compressed by zlib or zstd.  The remainder of *loose is
+ * moved to its front. */
 enum tw_status tw_squeeze_packets(struct tw_buf *loose, bool zstd, struct tw_buf *out);
 
-/* The bytes of inner as one gzip member or zstd frame.  Takes inner, also on failure. */
+/* The bytes of inner as one gzip member or zstd frame.  Takes ownership of inner, also on
+ * failure. */
 enum tw_status tw_squeeze_open(struct tw_pull inner, enum tw_perfetto_squeeze how,
         struct tw_pull *ret, struct tw_err *err) TW_MUST_USE;
 

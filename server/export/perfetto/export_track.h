@@ -2,8 +2,8 @@
  * export_track.h - the rare packets of a Perfetto file: clocks, sequences, processes, threads,
  * tracks.
  *
- * Track ids are made from what the track stands for and a salt, so that the same process or thread
- * has the same id wherever it is told in the file.  Thread: any.
+ * Track ids are hashes of the track's subject and a salt, so that the same process or thread has
+ * the same id everywhere in the file.  Thread: any.
  */
 #ifndef TW_EXPORT_TRACK_H
 #define TW_EXPORT_TRACK_H
@@ -37,19 +37,19 @@ uint64_t tw_track_uuid(uint64_t salt, enum tw_track_kind kind, uint64_t a, uint6
 
 /* All append a packet to out. */
 enum tw_status tw_track_put(struct tw_buf *out, const TwPerfetto__TracePacket *p);
-/* What several clocks said at one moment. */
+/* Simultaneous readings of several clocks. */
 enum tw_status tw_track_put_clocks(
         struct tw_buf *out, const uint32_t *ids, const int64_t *readings_ns, size_t n);
 
 struct tw_track_sequence {
 	uint32_t seq;
-	uint32_t clock; /* that of the file */
-	/* Times of its packets are steps of ns from base_ns of that clock; else they are readings
-	 * of it. */
+	uint32_t clock; /* the file's clock */
+	/* True: times of its packets are steps of ns from base_ns of that clock; false: readings of
+	 * it. */
 	bool steps;
 	int64_t base_ns;
-	uint64_t track;       /* of events that name none; 0 none */
-	uint64_t cpu_counter; /* track of the counter that goes with each event; 0 none */
+	uint64_t track;       /* default for events without a track; 0 none */
+	uint64_t cpu_counter; /* track of the counter attached to each event; 0 none */
 };
 enum tw_status tw_track_put_sequence(struct tw_buf *out, const struct tw_track_sequence *s);
 
@@ -60,17 +60,17 @@ enum tw_status tw_track_put_process(
         struct tw_buf *out, uint32_t seq, int64_t ts_ns, uint64_t uuid, int32_t pid, char *name);
 enum tw_status tw_track_put_thread(struct tw_buf *out, uint32_t seq, int64_t ts_ns, uint64_t uuid,
         const TwPerfetto__ThreadDescriptor *thread);
-/* A track of its own under a thread or process; description may be NULL. */
+/* A separate track under a thread or process; description may be NULL. */
 enum tw_status tw_track_put_child(struct tw_buf *out, uint32_t seq, int64_t ts_ns,
         const uint64_t uuid_and_parent[2], const char *name, const char *description);
 
-/* The CPU time of a thread, told as steps beside its events. */
+/* A thread's CPU time, encoded as steps with its events. */
 enum tw_status tw_track_put_cpu_counter(
         struct tw_buf *out, uint32_t seq, int64_t ts_ns, const uint64_t uuid_and_parent[2]);
 enum tw_status tw_track_put_counter(struct tw_buf *out, uint32_t seq, int64_t ts_ns,
         const uint64_t uuid_and_parent[2], char *name);
 
-/* A protobuf string of what may be any bytes; lives in the arena, NULL without memory. */
+/* A protobuf string from arbitrary bytes; stored in the arena, NULL: out of memory. */
 char *tw_track_text(struct tw_arena *a, struct tw_str s);
 
 #endif

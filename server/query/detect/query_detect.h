@@ -23,9 +23,9 @@ enum {
  * full the search continues, so sums and other lists remain complete. */
 enum {
 	TW_CUT_TIME = 1,
-	TW_CUT_CALLS = 2,   /* of calls that notes repeat: notes inside further ones count again */
-	TW_CUT_MARKS = 4,   /* affects frames and the start */
-	TW_CUT_NOTES = 8,   /* notes that are inspected */
+	TW_CUT_CALLS = 2,   /* too many covering calls: notes inside the further ones count again */
+	TW_CUT_MARKS = 4,   /* too many marked calls: frames and the start are incomplete */
+	TW_CUT_NOTES = 8,   /* notes that were inspected */
 	TW_CUT_FRAMES = 16, /* frames of the display timeline */
 	TW_CUT_CAUSES = 32  /* no memory for the calls of a range */
 };

@@ -1,10 +1,11 @@
 /*
- * export_system_copy.h - the device's own Perfetto trace into another file, packet for packet.
+ * export_system_copy.h - copies the device's own Perfetto trace into another file, packet by
+ * packet.
  *
- * Packets are never changed.  Of a time range, those with events in it are taken, and all that
- * others lean on: names by number, clocks, descriptions of processes and tracks.  Compressed
- * packets are unfolded for a range only.  Where packets of a sequence are left out whose times are
- * steps, one that holds nothing but the steps left out goes before the next.
+ * Packets are never changed.  For a time range, packets with events in it are copied, and all
+ * packets that later ones depend on: interned names, clocks, descriptions of processes and tracks.
+ * Compressed packets are unpacked only for a range.  If omitted packets of a sequence have
+ * incremental times, a packet with just the sum of these steps is inserted before the next one.
  * Thread: one at a time.
  */
 #ifndef TW_EXPORT_SYSTEM_COPY_H
@@ -15,17 +16,18 @@
 
 struct tw_system_copy;
 
-struct tw_system_range { /* on the device's trace's clock */
+struct tw_system_range { /* on the clock of the device's trace */
 	bool cut;
 	int64_t from_ns, to_ns;
 };
 
-/* fd stays the caller's; s outlives it. */
+/* The caller keeps fd; s must outlive it. */
 enum tw_status tw_system_copy_open(int fd, struct tw_system *s, const struct tw_system_range *range,
         struct tw_system_copy **ret, struct tw_err *err) TW_MUST_USE;
-/* Appends the next packets.  *ret_gap: where in out, SIZE_MAX when not in this piece, packets of
- * others must stand: before the recorder first says that what came before is complete, as what
- * comes later and is older is lost; else at the end.  *ret_done: there are no more. */
+/* Appends the next packets.  *ret_gap: the offset in out for packets of others, SIZE_MAX if not in
+ * this piece.  It is before the recorder's first statement that all earlier packets are complete,
+ * because Perfetto loses older packets after it; without such a statement it is at the end.
+ * *ret_done: complete. */
 enum tw_status tw_system_copy_step(struct tw_system_copy *c, struct tw_buf *out, size_t *ret_gap,
         bool *ret_done, struct tw_err *err) TW_MUST_USE;
 struct tw_system_copy *tw_system_copy_close(struct tw_system_copy *c);

@@ -1,9 +1,8 @@
 /*
  * export_system_reader.h - the packets of a Perfetto file, one by one, with their times.
  *
- * Undoes compression of the whole file and finds packets again behind damage, as the decoder
- * does.  Packets inside compressed ones are told after the one that holds them.
- * Thread: one at a time.
+ * Decompresses the file and resynchronises after damage, as the decoder does.  Packets inside
+ * compressed ones are reported after the one that contains them. Thread: one at a time.
  */
 #ifndef TW_EXPORT_SYSTEM_READER_H
 #define TW_EXPORT_SYSTEM_READER_H
@@ -13,9 +12,9 @@
 #include "decoder/formats/perfetto/perfetto_packets.h"
 #include "decoder/formats/perfetto/perfetto_sequences.h"
 
-enum { TW_SYSTEM_PUSH_MAX_BYTES = 32 << 20 }; /* that one piece of the file may unfold to */
+enum { TW_SYSTEM_PUSH_MAX_BYTES = 32 << 20 }; /* maximum unpacked size of one piece of the file */
 
-/* Numbers of the fields of a packet that are told apart here. */
+/* Field numbers of a packet that are distinguished here. */
 enum tw_system_payload {
 	TW_SYSTEM_FTRACE = 1,
 	TW_SYSTEM_PROCESS_TREE = 2,
@@ -34,7 +33,7 @@ struct tw_system_packet {
 	/* after tw_system_reader_time */
 	int64_t first_ns, last_ns;           /* on the trace's clock; -1 unknown */
 	uint32_t index;                      /* of its sequence, 0 none */
-	struct tw_perfetto_own_clock *moved; /* the clock that this packet's time is a step of */
+	struct tw_perfetto_own_clock *moved; /* the clock of which this packet's time is a step */
 };
 
 typedef enum tw_status (*tw_system_packet_fn)(
@@ -42,7 +41,7 @@ typedef enum tw_status (*tw_system_packet_fn)(
 
 struct tw_system_reader {
 	int fd;
-	uint64_t at; /* in the file */
+	uint64_t at; /* offset in the file */
 	tw_system_packet_fn each;
 	void *arg;
 	struct tw_arena *arena;
@@ -56,15 +55,16 @@ struct tw_system_reader {
 	uint8_t *piece;
 };
 
-/* clocks outlives it and learns the snapshots.  tw_system_reader_close is owed, also on failure. */
+/* clocks must outlive it and collects the snapshots.  The caller frees with tw_system_reader_close,
+ * also on failure. */
 enum tw_status tw_system_reader_open(struct tw_system_reader *r, int fd,
         struct tw_perfetto_clocks *clocks, tw_system_packet_fn each, void *arg,
         struct tw_err *err) TW_MUST_USE;
-/* Tells the packets in the next piece of the file; r->done: there are no more. */
+/* Reports the packets in the next piece of the file; r->done: end. */
 enum tw_status tw_system_reader_step(struct tw_system_reader *r, struct tw_err *err) TW_MUST_USE;
 void tw_system_reader_close(struct tw_system_reader *r);
 
-/* Follows the packet's sequence: must be called once for each, in order.  Fills in the times. */
+/* Call once per packet, in order: updates the packet's sequence and sets the times. */
 enum tw_status tw_system_reader_time(
         struct tw_system_reader *r, struct tw_system_packet *p, struct tw_err *err) TW_MUST_USE;
 
