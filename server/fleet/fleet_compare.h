@@ -1,11 +1,10 @@
 /*
- * fleet_compare.h - two sides of a fleet beside each other, and how sure the difference is.
+ * fleet_compare.h - compares two sides of a fleet, with the confidence of the difference.
  *
- * A side is cells.  Devices differ more than versions do, so B's classes of devices
- * are weighed as A's mix has them.  Quantiles have intervals by a bootstrap (each
- * trace is counted a Poisson number of times, by a fixed seed); means of methods by
- * the spread of their traces.  Knows neither HTTP nor SQL.
- * Thread: one question, one thread.
+ * A side is a set of cells.  Devices differ more than versions do, so B's device classes are
+ * weighted by A's mix.  Intervals of quantiles are by bootstrap (each trace is counted a Poisson
+ * number of times, with a fixed seed); those of methods' means by the variance between traces.
+ * Independent of HTTP and SQL. Thread: one query, one thread.
  */
 #ifndef TW_FLEET_COMPARE_H
 #define TW_FLEET_COMPARE_H
@@ -16,7 +15,7 @@
 enum {
 	TW_MIX_KNOWN = 3,
 	TW_MIX_CLASSES = 5
-}; /* low, mid, high, unknown, and "" of cells of a label */
+}; /* low, mid, high, unknown, and "" for cells of a label */
 extern const char *const tw_mix_words[TW_MIX_CLASSES];
 
 struct tw_fleet_cells {
@@ -26,12 +25,12 @@ struct tw_fleet_cells {
 };
 struct tw_mix {
 	struct tw_fleet_cells of[TW_SIDES][TW_MIX_CLASSES];
-	uint64_t traces[TW_SIDES];               /* of classes that are compared */
-	uint64_t all[TW_SIDES];                  /* of all classes */
-	double weight[TW_SIDES][TW_MIX_CLASSES]; /* of a class; they add up to 1 */
-	bool corrected;                          /* B has A's mix */
-	const char *note;                        /* why it could not be; "": nothing to say */
-	bool left_out[TW_MIX_CLASSES];           /* only one side has it */
+	uint64_t traces[TW_SIDES];               /* in compared classes */
+	uint64_t all[TW_SIDES];                  /* in all classes */
+	double weight[TW_SIDES][TW_MIX_CLASSES]; /* per class; the sum is 1 */
+	bool corrected;                          /* B is weighted by A's mix */
+	const char *note;                        /* reason why not; "" none */
+	bool left_out[TW_MIX_CLASSES];           /* present on one side only */
 };
 /* scenario NULL: any. */
 enum tw_status tw_fleet_mix(const struct tw_fleet_cells sides[TW_SIDES], const char *scenario,
@@ -45,48 +44,48 @@ enum { TW_COMPARE_RESAMPLES = 500, TW_COMPARE_ENOUGH = 10 };
 
 struct tw_compared_stat {
 	double of[TW_SIDES], low[TW_SIDES], high[TW_SIDES];
-	double change, change_low, change_high; /* as shares of A */
-	bool enough; /* traces for an interval: else low and high say nothing */
-	bool sure;   /* enough, and 0 is not in the interval */
+	double change, change_low, change_high; /* relative to A */
+	bool enough; /* enough traces for an interval; otherwise low and high are meaningless */
+	bool sure;   /* enough, and the interval does not contain 0 */
 };
-/* Numbers of each side's classes: lengths of traces, or of a method. */
+/* Values of each side's classes: durations of traces, or of a method. */
 typedef struct tw_sketch tw_mix_sketches[TW_SIDES][TW_MIX_CLASSES];
 enum tw_status tw_fleet_compare_stats(const struct tw_mix *m, const tw_mix_sketches s,
         struct tw_arena *a, struct tw_compared_stat ret[TW_COMPARE_STATS],
         struct tw_err *err) TW_MUST_USE;
-/* Lengths of traces, into sketches that are zeros. */
+/* Adds the durations of traces to sketches that are zeros. */
 enum tw_status tw_fleet_mix_lengths(const struct tw_mix *m, struct tw_arena *a, tw_mix_sketches s,
         struct tw_err *err) TW_MUST_USE;
 
 /* --- methods --- */
 
-struct tw_compared_mean { /* a trace */
+struct tw_compared_mean { /* per trace */
 	double of[TW_SIDES];
-	double error; /* standard, of the difference */
+	double error; /* standard error of the difference */
 };
 struct tw_compared_method {
 	const struct tw_rollup_naming *naming;
 	struct tw_str name;
 	struct tw_compared_mean self, total, calls;
-	double share[TW_SIDES]; /* of the traces, those that have it */
-	double p;               /* that chance makes such a change of self */
-	bool sure;              /* with at most 1 in 20 of all that are sure being wrong */
+	double share[TW_SIDES]; /* share of the traces that contain it */
+	double p;               /* probability of such a change of self by chance */
+	bool sure;              /* significant, at a false discovery rate of at most 1 in 20 */
 	const struct tw_rollup_method *in[TW_SIDES][TW_MIX_CLASSES];
 };
-struct tw_fleet_rollups { /* of each side's classes: self, wall and calls */
+struct tw_fleet_rollups { /* per side and class: self, wall and calls */
 	struct tw_rollup of[TW_SIDES][TW_MIX_CLASSES];
 	const struct tw_rollup_naming *names[TW_SIDES][TW_MIX_CLASSES]; /* of their methods */
 };
-/* By falling change of self, up or down. */
+/* Sorted by falling change of self, in either direction. */
 enum tw_status tw_fleet_compare_methods(const struct tw_mix *m, const struct tw_fleet_rollups *r,
         struct tw_arena *a, struct tw_compared_method **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* How far to both sides of a mean's change 95 % lie, in its unit; infinite with one trace a side.
- */
+/* Half the width of the 95 % interval of a mean's change, in its unit; infinite with one trace per
+ * side. */
 double tw_compare_margin(const struct tw_mix *m, double error);
-/* The same for shares of traces; not a number when there are too few of them. */
+/* The same for shares of traces; NaN if there are too few traces. */
 double tw_compare_share_margin(const struct tw_mix *m, const double share[TW_SIDES]);
-/* The chance that nothing but chance makes a difference so many standard errors large. */
+/* The probability of a difference of this many standard errors by chance. */
 double tw_compare_p(const struct tw_mix *m, double errors);
 
 #endif

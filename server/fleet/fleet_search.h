@@ -1,11 +1,10 @@
 /*
- * fleet_search.h - which calls of which traces took more than a time: out of postings, then in the
- * trace's file.
+ * fleet_search.h - finds the calls in many traces that took longer than a threshold: from the
+ * search index, then in the trace's file.
  *
- * Knows neither HTTP nor SQL.  Rows of postings are handed in; the longest calls
- * are kept.  What postings do not tell, which call it was and what called it, is
- * looked up in the files of those.
- * Thread: one question, one thread.
+ * Independent of HTTP and SQL.  The caller passes rows of the search index; the longest calls are
+ * kept.  The index does not identify the call and its callers; these are read from the files.
+ * Thread: one query, one thread.
  */
 #ifndef TW_FLEET_SEARCH_H
 #define TW_FLEET_SEARCH_H
@@ -15,48 +14,48 @@
 
 enum { TW_SEARCH_KEPT = 2000 };
 
-struct tw_search_found { /* the longest call of a method on a thread of a trace, by postings */
+struct tw_search_found { /* the longest call of a method on a thread of a trace, from the index */
 	char trace_id[TW_POST_ID + 1];
 	char thread[TW_POST_THREAD_BYTES + 1];
 	bool is_main;
-	uint32_t cell, which; /* indexes: of cells, of methods */
+	uint32_t cell, which; /* indexes of cells and of methods */
 	int64_t max_ns;
 };
 
 struct tw_search {
-	/* asked for; methods by number */
+	/* the query; methods by number */
 	const struct tw_rollup_naming *methods;
 	size_t n_methods;
-	const uint64_t *numbers; /* theirs */
-	const char *thread;      /* its name; "main" is the main one too; NULL: any */
+	const uint64_t *numbers; /* of the methods */
+	const char *thread;      /* name; "main" matches the main thread too; NULL: any */
 	int64_t over_ns;
-	struct tw_arena *arena; /* of the cell at hand: its own */
-	/* found */
-	uint64_t matches;              /* a method on a thread of a trace each */
-	struct tw_search_found *found; /* room for 2 * TW_SEARCH_KEPT */
+	struct tw_arena *arena; /* separate arena of the current cell */
+	/* results */
+	uint64_t matches;              /* number of combinations of method, thread and trace */
+	struct tw_search_found *found; /* capacity 2 * TW_SEARCH_KEPT */
 	size_t n;
-	/* at hand */
+	/* current position */
 	size_t cell, cell_next; /* 0: none yet */
 	struct tw_search_pack *packs;
 	size_t n_packs, cap_packs;
 	const struct tw_search_pack *pack;
 };
 
-/* What tw_post_ask.each calls, with the search as arg. */
+/* The callback for tw_post_ask.each, with the search as arg. */
 enum tw_status tw_search_row(
         void *arg, size_t cell, unsigned slot, const struct tw_post_row *row, struct tw_err *err);
-/* The longest first, at most TW_SEARCH_KEPT. */
+/* Longest first, at most TW_SEARCH_KEPT. */
 void tw_search_sort(struct tw_search *s);
 
 /* --- in a file (fleet_search_call.c) --- */
 
-struct tw_search_path { /* what must have called it; methods by number */
+struct tw_search_path { /* required callers; methods by number */
 	bool wanted;
 	const struct tw_rollup_naming *ancestors;
 	size_t n;
 };
 struct tw_search_call {
-	bool there; /* false: none is longer than asked for, or time was up */
+	bool there; /* false: no call is longer than the threshold, or the deadline passed */
 	uint64_t tid;
 	int64_t start_ns, dur_ns;
 	uint32_t depth;
@@ -68,7 +67,7 @@ struct tw_search_ask { /* borrowed */
 	int64_t over_ns;
 	const struct tw_deadline *deadline;
 };
-/* The longest call that was found in its file, below one of the ancestors. */
+/* The longest matching call in its file, below one of the ancestors. */
 enum tw_status tw_search_find_call(struct tw_trace_file *file, const struct tw_search_ask *ask,
         struct tw_search_call *ret, struct tw_err *err) TW_MUST_USE;
 

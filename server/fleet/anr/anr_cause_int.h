@@ -1,5 +1,5 @@
 /*
- * anr_cause_int.h - a cause on its way: what its parts share (anr_cause.c, anr_frames.c,
+ * anr_cause_int.h - state shared while a cause is determined (anr_cause.c, anr_frames.c,
  * anr_path.c).
  */
 #ifndef TW_ANR_CAUSE_INT_H
@@ -18,41 +18,42 @@ struct tw_anr_names { /* borrowed from the document */
 struct tw_anr_find {
 	const struct tw_anr_blame *by;
 	struct tw_arena *arena;
-	const json_t *process, *threads;           /* that the report is about */
-	struct tw_anr_names frames, locks;         /* that the cause is told by */
+	const json_t *process, *threads;           /* of the report's process */
+	struct tw_anr_names frames, locks;         /* that identify the cause */
 	json_t *lock_list;                         /* of `detail` */
-	const char *interface, *method, *consumer; /* NULL: not known */
+	const char *interface, *method, *consumer; /* NULL: unknown */
 	struct tw_buf hashed;
 };
 
 /* --- anr_frames.c --- */
 
 const char *tw_anr_word(const json_t *o, const char *key); /* "" for none */
-/* A member that is an index, as the element of a list; NULL: none. */
+/* The element of a list whose index is a member of o; NULL: none. */
 const json_t *tw_anr_at(const json_t *list, const json_t *o, const char *key);
-/* Names of the app's frames that may be blamed, from the frame `from` of a thread outwards, at most
- * max, added to *io; of repeated ones the first.  Without any, the frame that tells what it does.
- */
+/* Adds the names of the app's frames that may be blamed to *io, from frame `from` of a thread
+ * outwards, at most max; repeated ones once.  Without any, adds the frame that describes the
+ * activity. */
 void tw_anr_blamed(const struct tw_anr_find *f, const json_t *thread, size_t from, size_t max,
         struct tw_anr_names *io);
-/* The same of names, the deepest first. */
+/* The same for names, the deepest first. */
 void tw_anr_blamed_names(
         const struct tw_anr_find *f, const json_t *names, size_t max, struct tw_anr_names *io);
-/* The outermost frame of a thread that took the object; json_array_size of its frames: none. */
+/* The index of the outermost frame of a thread that took the object; json_array_size of its frames
+ * if none did. */
 size_t tw_anr_taken_at(const json_t *thread, const char *object);
-/* Interface and method that a stack waits for in another process: of frames, the innermost first.
- * False: it does not. */
+/* Sets the interface and method of another process that a stack waits for; frames with the
+ * innermost first.  False: it does not wait for one. */
 bool tw_anr_binder(struct tw_anr_find *f, const json_t *frames);
-/* The process that had the processors while this one waited for them; NULL: they were not all
- * taken, or by this one. */
+/* The process that used the processors while this one waited for them; NULL: they were not all in
+ * use, or used by this one. */
 const char *tw_anr_consumer(const struct tw_anr_find *f, const json_t *doc);
 
 /* --- anr_path.c --- */
 
-/* Of looks at the main thread, the path that at least half of them share: names, the deepest first.
- * NULL: no memory.  json_decref is owed. */
+/* From samples of the main thread, the path shared by at least half of them: names, the deepest
+ * first.  NULL: out of memory.  The caller frees with json_decref. */
 json_t *tw_anr_path_of_looks(const json_t *doc);
-/* Do the names, the deepest first, end in a file, a database or the network? */
+/* Returns whether the names, the deepest first, end in a file, a database or the network. */
 bool tw_anr_path_is_io(const json_t *names);
 
 #endif

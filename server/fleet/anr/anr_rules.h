@@ -1,15 +1,15 @@
 /*
- * anr_rules.h - a project's rules for groups of ANRs: what is not blamed, what belongs together,
- * what a group is called.
+ * anr_rules.h - a project's rules for groups of ANRs: frames that are not blamed, groups to merge,
+ * names of groups.
  *
- * As JSON, which a project stores, in the order in which they are tried:
+ * Stored per project as JSON, applied in order:
  *   {"rules":[{"do":"skip","frame":"com.app.log."},
  *             {"do":"merge","name":"Image loading","frame":"/^com\\.app\\.image\\./","kind":"io"},
  *             {"do":"name","name":"Cart deadlock","groups":["0123456789abcdef"]}]}
- * `frame` and `lock` are text that a name contains, without regard to case, or an expression
- * between slashes (match.h, whose steps are bounded); `kind` is a word of tw_anr_kinds; `groups`
- * are keys as they are before anything is merged.  What a rule says must all hold.  "on":false
- * rests a rule. Thread: one at a time.
+ * `frame` and `lock` are text that a name contains, ignoring case, or an expression between slashes
+ * (match.h, whose steps are bounded); `kind` is a word of tw_anr_kinds; `groups` are keys before
+ * merging.  All conditions of a rule must hold.  "on":false disables a rule.  Thread: one at a
+ * time.
  */
 #ifndef TW_ANR_RULES_H
 #define TW_ANR_RULES_H
@@ -28,26 +28,27 @@ enum {
 	TW_ANR_RULE_GROUPS_MAX = 50
 };
 
-/* What kinds of causes there are (anr_cause.c); ended by NULL. */
+/* The kinds of causes (anr_cause.c); ends with NULL. */
 extern const char *const tw_anr_kinds[];
 
 struct tw_anr_rules;
 
-/* doc NULL: no rules.  TW_BAD_REQUEST names the rule and what is wrong with it.  Texts are borrowed
- * from doc, which must live as long. */
+/* doc NULL: no rules.  TW_BAD_REQUEST names the rule and the error.  Texts are borrowed from doc,
+ * which must outlive the rules. */
 enum tw_status tw_anr_rules_new(
         const json_t *doc, struct tw_anr_rules **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_anr_rules *tw_anr_rules_free(struct tw_anr_rules *r);
 
-/* Is a frame of this name never blamed? */
+/* Returns whether a frame of this name is never blamed. */
 bool tw_anr_rules_skip(const struct tw_anr_rules *r, struct tw_str frame);
 
-struct tw_anr_subject { /* a cause, as rules see it */
+struct tw_anr_subject { /* a cause, as input of rules */
 	const char *kind, *key;
-	const char *const *frames, *const *locks; /* whole names */
+	const char *const *frames, *const *locks; /* complete names */
 	size_t n_frames, n_locks;
 };
-/* The name of the first merge rule that holds, NULL for none; and of the first name rule. */
+/* The name of the first matching merge rule, NULL if none; and that of the first matching name
+ * rule. */
 void tw_anr_rules_apply(const struct tw_anr_rules *r, const struct tw_anr_subject *s,
         const char **ret_merged, const char **ret_named);
 

@@ -1,8 +1,7 @@
 /*
- * hang_lock.h - which locks threads of one trace waited for, from calls and from reports of
- * threads.
+ * hang_lock.h - the locks that threads of one trace waited for, from calls and from thread dumps.
  *
- * Knows neither HTTP nor SQL.  Thread: any.
+ * Independent of HTTP and SQL.  Thread: any.
  */
 #ifndef TW_HANG_LOCK_H
 #define TW_HANG_LOCK_H
@@ -18,14 +17,13 @@ struct tw_lock_list { /* in an arena */
 	size_t n, cap;
 };
 
-/* Adds what the notes of a trace say of contended locks: at most TW_LOCKS_MAX of them, those that
- * were waited for longest. */
+/* Adds contended locks from the notes of a trace: the TW_LOCKS_MAX with the longest waits. */
 enum tw_status tw_locks_of_trace(struct tw_trace_file *f, struct tw_arena *a,
         struct tw_lock_list *io, struct tw_err *err) TW_MUST_USE;
 /* Adds the waits of a document "anr" in the names of its build, from which the list borrows. */
 enum tw_status tw_locks_of_anr(const json_t *doc, struct tw_arena *a, struct tw_lock_list *io,
         struct tw_err *err) TW_MUST_USE;
-/* Names the locks that calls told of, by what they are called in the trace; retrace may be NULL. */
+/* Resolves the names of locks from calls, which have the trace's names; retrace may be NULL. */
 enum tw_status tw_locks_name(const struct tw_retrace *retrace, struct tw_arena *a,
         struct tw_lock_list *io, struct tw_err *err) TW_MUST_USE;
 
