@@ -1,5 +1,5 @@
 /*
- * hook_body.h - what a webhook is sent, in the form that its receiver takes.
+ * hook_body.h - the body of a webhook, in the format of its receiver.
  *
  * Pure.  Thread: any.
  */
@@ -11,7 +11,7 @@
 
 enum { TW_HOOK_BODY_BYTES = 256 << 10 };
 
-/* JSON of the delivery's event for its hook's kind; base "": without links. */
+/* JSON of the delivery's event for the kind of its hook; base "": without links. */
 enum tw_status tw_hook_body(const struct tw_delivery *d, const char *base, struct tw_buf *out,
         struct tw_err *err) TW_MUST_USE;
 

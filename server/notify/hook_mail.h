@@ -1,5 +1,5 @@
 /*
- * hook_mail.h - a mail of two forms, text and HTML, as it goes over the wire.
+ * hook_mail.h - a mail with a text and an HTML part, in wire format.
  *
  * Pure.  Thread: any.
  */
@@ -12,7 +12,8 @@
 
 enum { TW_MAIL_ADDRESS_BYTES = 254 };
 
-/* Is it an address that mail may go to: one @, nothing that ends a line or begins another? */
+/* Returns whether mail may be sent to the address: it has one @, and nothing that ends a line or
+ * begins another address. */
 bool tw_mail_address(const char *address);
 
 struct tw_mail_text {
@@ -22,7 +23,7 @@ struct tw_mail_text {
 	int64_t at_ms;
 	struct tw_str text, html;
 };
-/* Headers hold what they are given in one line each, whatever it is. */
+/* Each header value is written as one line, whatever its content. */
 void tw_mail_write(const struct tw_mail_text *m, struct tw_buf *out);
 
 #endif

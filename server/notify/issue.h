@@ -11,11 +11,11 @@
 #include "server/notify/words.h"
 
 enum tw_tracker { TW_GITHUB, TW_GITLAB, TW_JIRA, TW_TRACKERS };
-extern const char *const tw_tracker_words[TW_TRACKERS + 1]; /* ended by NULL */
+extern const char *const tw_tracker_words[TW_TRACKERS + 1]; /* ends with NULL */
 
 enum { TW_ISSUE_CLASSES = 8, TW_ISSUE_BYTES = 64 << 10, TW_ISSUE_EXEMPLARS = 5 };
 
-struct tw_issue_class { /* the scenario's length on a class of devices */
+struct tw_issue_class { /* the scenario's duration on a class of devices */
 	const char *name;
 	uint64_t before_traces, after_traces;
 	int64_t before_ns, after_ns; /* medians; 0: none */
@@ -27,7 +27,7 @@ struct tw_issue_trace {
 struct tw_issue {
 	enum tw_tracker tracker;
 	const char *base, *project_id; /* as in words.h */
-	const json_t *regression;      /* or */
+	const json_t *regression;      /* or NULL and anr */
 	const json_t *anr;             /* key, name, title, verdict, count, users, frames (list) */
 	struct tw_issue_class classes[TW_ISSUE_CLASSES];
 	size_t n_classes;
@@ -37,14 +37,14 @@ struct tw_issue {
 
 /* One line, no markup. */
 void tw_issue_title(const struct tw_issue *i, struct tw_buf *out);
-/* Check the buffer's status. */
+/* The caller checks the buffer's status. */
 void tw_issue_body(const struct tw_issue *i, struct tw_buf *out);
 
-/* Where a project's issues are made: TW_SETTING_TRACKER {"for":, "template":}, whose {title} and
- * {body} are replaced.  TW_BAD_REQUEST in words. */
+/* The address at which a project's issues are created: TW_SETTING_TRACKER {"for":, "template":},
+ * whose {title} and {body} are replaced.  TW_BAD_REQUEST with a message. */
 #define TW_SETTING_TRACKER "tracker"
 enum tw_status tw_issue_template(const json_t *doc, struct tw_err *err) TW_MUST_USE;
-/* The address with both in it; of a body that would make it too long, the beginning. */
+/* The address with both filled in; a body that would make it too long is truncated. */
 void tw_issue_address(
         const char *template, struct tw_str title, struct tw_str body, struct tw_buf *out);
 
