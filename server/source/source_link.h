@@ -1,12 +1,11 @@
 /*
- * source_link.h - an address made of a template and values that strangers may have chosen.
+ * source_link.h - builds a URL from a template and untrusted values.
  *
  *   https://git.example.com/app/blob/{commit}/{path}#L{line}
  *
  * The scheme is http or https and the host has no placeholder, so that no value leads elsewhere;
- * values are percent-encoded, slashes of {path} alone kept; what would climb, by a segment of dots,
- * is no link.  Where no line is known, the
- * part from # on is left out if it asks for one.  Pure.  Thread: any.
+ * values are percent-encoded, except slashes of {path}; a path with dot segments gives no link.  If
+ * no line is known, the part from # on is omitted if it uses one.  Pure.  Thread: any.
  */
 #ifndef TW_SOURCE_LINK_H
 #define TW_SOURCE_LINK_H
@@ -18,15 +17,15 @@ enum { TW_LINK_TEMPLATE_BYTES = 512 };
 
 struct tw_link_values {
 	const char *commit, *path, *version;
-	uint32_t line, end; /* 0: not known */
+	uint32_t line, end; /* 0: unknown */
 };
 
-/* May it be stored?  TW_BAD_REQUEST begins with `what`.  needs_path: it must say {path}, else
- * {commit} and no file. */
+/* Validates a template before it is stored.  TW_BAD_REQUEST begins with `what`.  needs_path: it
+ * must contain {path}; otherwise {commit} and no file. */
 enum tw_status tw_link_check(
         const char *what, const char *text, bool needs_path, struct tw_err *err) TW_MUST_USE;
 
-/* NULL: no memory; "": no link.  text passed tw_link_check. */
+/* NULL: out of memory; "": no link.  text passed tw_link_check. */
 const char *tw_link_make(const char *text, const struct tw_link_values *values, struct tw_arena *a);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * source_name.h - a method's name as traces have it, and which declaration of a file it means.
+ * source_name.h - parses a method's name as in traces and finds its declaration in a file.
  *
- * "com.example.feed.FeedAdapter$Holder.bind" is looked for as FeedAdapter or FeedAdapterKt in
- * com/example/feed, and what @file:JvmName calls so; "Feeds__MoreKt" in More.kt.  Compilers rename:
- * lambdas, accessors, default arguments and what is mangled go back to the method they were made
- * of, and the answer says that it is approximate.  Pure. Thread: any.
+ * "com.example.feed.FeedAdapter$Holder.bind" is searched as FeedAdapter or FeedAdapterKt in
+ * com/example/feed, and by @file:JvmName; "Feeds__MoreKt" in More.kt.  Compilers rename: lambdas,
+ * accessors, default arguments and mangled names are mapped to the method from which they were
+ * generated, and the result is marked as approximate.  Pure.  Thread: any.
  */
 #ifndef TW_SOURCE_NAME_H
 #define TW_SOURCE_NAME_H
@@ -17,15 +17,15 @@ struct tw_source_name {
 	const char *package; /* "com.example.feed", "" none */
 	const char *folder;  /* "com/example/feed" */
 	const char *outer;   /* "FeedAdapter" */
-	const char *file;    /* what its file is called: without the Kt of top-level functions */
-	const char *pieces[TW_NAME_PIECES]; /* behind the dollar signs; "1" and "" too */
+	const char *file;    /* its file's name: without the Kt of top-level functions */
+	const char *pieces[TW_NAME_PIECES]; /* parts after dollar signs; may be "1" and "" */
 	size_t n;
-	const char *method; /* as the source has it */
-	const char *raw;    /* as the trace has it */
+	const char *method; /* as in the source */
+	const char *raw;    /* as in the trace */
 	bool lambda;        /* inside the method of that name */
 };
 
-/* TW_BAD_REQUEST: it is no name of a Java or Kotlin method. */
+/* TW_BAD_REQUEST: not the name of a Java or Kotlin method. */
 enum tw_status tw_source_name_read(const char *method, struct tw_arena *a,
         struct tw_source_name *ret, struct tw_err *err) TW_MUST_USE;
 
@@ -35,12 +35,12 @@ struct tw_range {
 
 struct tw_source_place {
 	struct tw_range at[TW_PLACE_RANGES]; /* more than one: overloads */
-	size_t n;                            /* 0: not even the class is here */
-	bool is_method;                      /* false: lines of the class alone */
-	const char *note;                    /* why it is approximate, NULL when it is not */
+	size_t n;                            /* 0: not even the class was found */
+	bool is_method;                      /* false: only the lines of the class */
+	const char *note;                    /* reason why it is approximate, otherwise NULL */
 };
 
-/* line: where the trace or the mapping says it is, 0 not known. */
+/* line: from the trace or the mapping, 0 unknown. */
 void tw_source_place(const struct tw_decls *decls, const struct tw_source_name *name, uint32_t line,
         struct tw_source_place *ret);
 

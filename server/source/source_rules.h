@@ -1,8 +1,8 @@
 /*
- * source_rules.h - a project's repositories: which code is in them, how to link to it, what a
- * version is called there.
+ * source_rules.h - a project's repositories: the packages in them, link templates, names of
+ * versions in git.
  *
- * As JSON, which a project stores:
+ * Stored per project as JSON:
  *   {"repositories":[{"name":"app","packages":["com.example."],
  *     "link":"https://git.example.com/app/blob/{commit}/{path}#L{line}",
  *     "commit_link":"https://git.example.com/app/commit/{commit}",
@@ -23,18 +23,18 @@
 
 enum { TW_SOURCE_REPOSITORIES = 20, TW_SOURCE_LIST = 50, TW_SOURCE_NAME_BYTES = 64 };
 
-/* May this be stored?  TW_BAD_REQUEST names the repository and the field. */
+/* Validates before storing.  TW_BAD_REQUEST names the repository and the field. */
 enum tw_status tw_source_rules_check(const json_t *doc, struct tw_err *err) TW_MUST_USE;
 
-/* The repository with the longest package that the class begins with; NULL none. */
+/* The repository with the longest package that is a prefix of the class; NULL none. */
 const json_t *tw_source_rules_pick(const json_t *doc, const struct tw_source_name *name);
 
-/* What a version or a build may be called in git, best first; commit: what the build said it is
- * made of, "" not.  All of them "": an empty list.  NULL: no memory. */
+/* Possible git names of a version or a build, best first; commit: as reported by the build, ""
+ * none. If all are "": an empty list.  NULL: out of memory. */
 json_t *tw_source_rules_refs(
         const json_t *repository, const char *version, const char *build, const char *commit);
 
-/* Where its file should be, by package and class alone; NULL: no memory. */
+/* The expected path of its file, by package and class alone; NULL: out of memory. */
 const char *tw_source_rules_path(const json_t *repository, const struct tw_source_name *name,
         const char *file, struct tw_arena *a);
 

@@ -1,12 +1,12 @@
 /*
- * source_turn.h - who may start a child that reads a clone: equal questions share one, a few run at
- * once, and projects take turns.
+ * source_turn.h - schedules the children that read clones: equal queries share one, a few run in
+ * parallel, and projects are served fairly.
  *
- * Of k projects that ask more than can be answered at once each gets a k-th of the children,
- * whatever the others ask: a project's next question stands one behind its last, and none begins
- * in front of those that are being answered (start-time fair queueing).  No project has all the
- * children or all the places to wait.  Questions name their project, so no two projects share an
- * answer.  No files, no processes.  Thread: any.
+ * If k projects have more queries than can be served, each gets a k-th of the children, whatever
+ * the others request: a project's next query is queued one behind its last, and none starts before
+ * the virtual time of those being served (start-time fair queueing).  No project may use all
+ * children or all queue entries.  Queries include their project, so projects never share a result.
+ * No files, no processes.  Thread: any.
  */
 #ifndef TW_SOURCE_TURN_H
 #define TW_SOURCE_TURN_H
@@ -20,31 +20,32 @@
 enum {
 	TW_TURN_CHILDREN = 3,
 	TW_TURN_CHILDREN_OF_PROJECT = 2,
-	TW_TURN_QUESTIONS = 32, /* that are answered or wait, whoever shares them */
+	TW_TURN_QUESTIONS = 32, /* running or queued, each shared query once */
 	TW_TURN_QUESTIONS_OF_PROJECT = 16,
-	TW_TURN_ASKERS = TW_CHILD_ASKERS, /* with who shares: each holds a thread */
+	TW_TURN_ASKERS = TW_CHILD_ASKERS, /* including sharing callers: each blocks a thread */
 	TW_TURN_ASKERS_OF_PROJECT = 32
 };
 
 struct tw_turns;
-struct tw_turns *tw_turns_new(void); /* NULL: no memory */
+struct tw_turns *tw_turns_new(void); /* NULL: out of memory */
 struct tw_turns *tw_turns_free(struct tw_turns *t);
 
 struct tw_turn {
 	const char *project, *question;
-	int64_t turn_ms;  /* until then it waits for a child, and */
-	int64_t until_ms; /* until then for the answer of one that it shares (CLOCK_MONOTONIC) */
-	/* By the first that asks, once it has its turn; json_decref of the answer is owed. */
+	int64_t turn_ms;  /* deadline to get a child, and */
+	int64_t until_ms; /* deadline for the result of a shared query (CLOCK_MONOTONIC) */
+	/* Called by the first caller of a query once it is scheduled.  Free the result with
+	 * json_decref. */
 	enum tw_status (*run)(void *arg, json_t **ret, struct tw_err *err);
 	void *arg;
 };
 
-/* TW_BUSY: later; else what run came to, for all that asked the same meanwhile.  json_decref of the
- * answer is owed. */
+/* TW_BUSY: retry later; otherwise the result of run, shared with all callers of the same query that
+ * came in the meantime.  The caller frees it with json_decref. */
 enum tw_status tw_turns_ask(
         struct tw_turns *t, const struct tw_turn *of, json_t **ret, struct tw_err *err) TW_MUST_USE;
 
-struct tw_turn_counts { /* since the start; but for askers, which are there now */
+struct tw_turn_counts { /* totals since the start, except askers, which is the current number */
 	uint64_t run, shared, refused, askers;
 };
 struct tw_turn_counts tw_turns_counts(struct tw_turns *t);
