@@ -31,7 +31,7 @@ BUILD = 'build-test'
 SERVER = BUILD + '/server/tracewell'
 
 # --- e2e files that need more than a server, or much time: only --full runs them ---
-FULL_E2E = """clients device device_hooks device_mappings documents failover importer kill_steps leader migrate_store network
+FULL_E2E = """clients device device_hooks device_mappings documents failover importer kill_steps lease migrate_store network
     postgres_faults""".split()
 SMOKE = ['api', 'ingest', 'page']
 POSTGRES_S3 = ['anr_groups', 'api', 'audit', 'fleet_findings', 'parallel', 'regressions', 'search']
@@ -48,7 +48,7 @@ LONG = {
     'wild': 'WILD_SECONDS=600',
 }
 # Under a sanitizer no shim can make calls fail, and a kill at every step takes too long.
-NOT_SANITIZED = ['fault', 'kills', 'lack', 'power']
+NOT_SANITIZED = ['fault', 'kills', 'no_memory', 'power']
 THREADED = ['auth', 'backup', 'drain', 'fair', 'fleet', 'ingest', 'merged', 'parallel', 'quota', 'resume', 'retention', 'slow', 'tls',
             'wild']
 THREADED_UNIT = ['builder_shape', 'http', 'http_form', 'notes', 'perfetto', 'query', 'range', 'relay', 'server_base', 'source_turn',

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "server/base/embedded.h"
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 #include "server/http/http.h"
 
 enum { MAX_NAME = 256, ETAG = 17 };
@@ -57,7 +57,7 @@ static void hash_of(const struct tw_embedded *f, char out[ETAG])
 	char hex[TW_SHA256_HEX];
 
 	(void)gnutls_hash_fast(GNUTLS_DIG_SHA256, f->data, f->len, hash);
-	tw_digest_hex(hash, hex);
+	tw_sha256_hex(hash, hex);
 	memcpy(out, hex, ETAG - 1); /* enough to tell versions apart */
 	out[ETAG - 1] = '\0';
 }

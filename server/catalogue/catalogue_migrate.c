@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "server/base/file/crash_point.h"
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 #include "server/catalogue/catalogue_cursor.h"
 #include "server/catalogue/catalogue_migrate_int.h"
 
@@ -240,7 +240,7 @@ static void end_side(
 	uint8_t hash[32];
 
 	gnutls_hash_output(sha, hash);
-	tw_digest_hex(hash, ret->sha256);
+	tw_sha256_hex(hash, ret->sha256);
 	ret->rows = c->rows;
 }
 
@@ -250,8 +250,8 @@ static enum tw_status begin_hashes(struct walk *w, struct tw_err *err)
 
 	if (w->pass != COMPARE)
 		return TW_OK;
-	st = tw_digest_begin(GNUTLS_DIG_SHA256, &w->from_sha, err);
-	return st == TW_OK ? tw_digest_begin(GNUTLS_DIG_SHA256, &w->to_sha, err) : st;
+	st = tw_sha256_begin(GNUTLS_DIG_SHA256, &w->from_sha, err);
+	return st == TW_OK ? tw_sha256_begin(GNUTLS_DIG_SHA256, &w->to_sha, err) : st;
 }
 
 static void end_hashes(struct walk *w)

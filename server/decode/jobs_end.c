@@ -8,7 +8,7 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/storage/trace_record.h"
@@ -91,7 +91,7 @@ enum tw_status tw_run_store(void *arg, struct tw_err *err)
 	struct running *r = arg;
 	struct tw_app *app = r->jobs->app;
 	const json_t *told = json_object_get(r->answer, "summary");
-	enum tw_status st = tw_digest_file(r->out, r->sha256, &r->file_bytes, err);
+	enum tw_status st = tw_sha256_file(r->out, r->sha256, &r->file_bytes, err);
 
 	if (st == TW_OK && tw_blobs_remote(app->blobs))
 		st = is_held(r, err);

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/base/file/digest.h"
 #include "server/base/file/io.h"
+#include "server/base/file/sha256.h"
 #include "server/storage/blob_store.h"
 
 enum { PATH_BYTES = 1500, RECORD_MAX = 64 << 10 };
@@ -78,7 +78,7 @@ static enum tw_status put_file(
 	struct tw_store_put p = {.key = key, .sha256 = sha256, .path = path, .fd = fd};
 	void *store;
 	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
-	enum tw_status st = tw_digest_fd(fd, sha256, &p.bytes, err);
+	enum tw_status st = tw_sha256_fd(fd, sha256, &p.bytes, err);
 
 	if (st != TW_OK)
 		return st;
@@ -163,7 +163,7 @@ static enum tw_status verify(const struct tw_direct *d, int fd, struct tw_err *e
 {
 	char sha256[TW_SHA256_HEX] = "";
 	uint64_t bytes = 0;
-	enum tw_status st = tw_digest_fd(fd, sha256, &bytes, err);
+	enum tw_status st = tw_sha256_fd(fd, sha256, &bytes, err);
 
 	if (st == TW_OK && (bytes != d->bytes || strcmp(sha256, d->sha256) != 0))
 		st = tw_fail(err, TW_CHECKSUM,

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/base/file/digest.h"
 #include "server/base/file/file_copy.h"
 #include "server/base/file/io.h"
+#include "server/base/file/sha256.h"
 #include "server/catalogue/storage/stored.h"
 
 enum { PATH_BYTES = 1500 };
@@ -165,7 +165,7 @@ static bool is_same(const char *path, const struct tw_stored_file *f)
 	char sha256[TW_SHA256_HEX];
 	uint64_t bytes;
 
-	return access(path, F_OK) == 0 && tw_digest_file(path, sha256, &bytes, NULL) == TW_OK &&
+	return access(path, F_OK) == 0 && tw_sha256_file(path, sha256, &bytes, NULL) == TW_OK &&
 	       strcmp(sha256, f->sha256) == 0;
 }
 

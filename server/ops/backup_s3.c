@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "server/base/clock.h"
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/storage/stored.h"
 
@@ -25,7 +25,7 @@ static enum tw_status put_checked(
 {
 	char found[TW_SHA256_HEX] = "";
 	uint64_t bytes = 0;
-	enum tw_status st = tw_digest_fd(fd, found, &bytes, err);
+	enum tw_status st = tw_sha256_fd(fd, found, &bytes, err);
 
 	if (st == TW_OK && sha256[0] && strcmp(found, sha256) != 0)
 		return tw_fail(err, TW_CORRUPT, "it is damaged");

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 #include "server/catalogue/storage/stored.h"
 #include "server/decode/local_trace.h"
 #include "server/trace/trace_file.h"
@@ -53,7 +53,7 @@ static enum verdict judge_fd(struct checker *k, int fd, const struct tw_stored_f
 		return DAMAGED;
 	if (k->c->quick || !f->sha256[0])
 		return WHOLE;
-	if (tw_digest_fd(fd, sha256, &bytes, NULL) != TW_OK)
+	if (tw_sha256_fd(fd, sha256, &bytes, NULL) != TW_OK)
 		return UNREADABLE;
 	k->sums.bytes += bytes;
 	return strcmp(sha256, f->sha256) == 0 ? WHOLE : DAMAGED;

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "server/base/file/crash_point.h"
-#include "server/base/file/digest.h"
 #include "server/base/file/file_copy.h"
+#include "server/base/file/sha256.h"
 #include "server/ops/migrate.h"
 #include "server/ops/migrate_seen.h"
 
@@ -95,7 +95,7 @@ static enum tw_status open_whole(
 
 	if (st != TW_OK)
 		return st;
-	if (tw_digest_fd(fd, sha256, &bytes, NULL) != TW_OK || lseek(fd, 0, SEEK_SET) != 0)
+	if (tw_sha256_fd(fd, sha256, &bytes, NULL) != TW_OK || lseek(fd, 0, SEEK_SET) != 0)
 		st = tw_fail(err, TW_IO, "%.80s: its %.60s cannot be read", of->id, of->what);
 	else if (!is_it(of, sha256, bytes))
 		st = tw_fail(err, TW_CORRUPT, "its %.60s is damaged", of->what);
@@ -272,7 +272,7 @@ static enum tw_status copy_to_folder(
 	tw_spool_path(f->m->to, name, spool, sizeof spool);
 	st = tw_file_copy_from(fd, spool, err);
 	if (st == TW_OK)
-		st = tw_digest_file(spool, sha256, &bytes, err);
+		st = tw_sha256_file(spool, sha256, &bytes, err);
 	if (st == TW_OK && strcmp(sha256, of->sha256) != 0)
 		st = tw_fail(err, TW_IO, "%.150s is not what was written", spool);
 	if (st == TW_OK)

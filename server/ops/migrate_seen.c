@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "decoder/base/arena.h"
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 
 enum { NAME = 16, FEWEST = 1 << 10, MOST = 1 << 22 };
 
@@ -45,7 +45,7 @@ static struct name name_of(const char *key, const char *sha256)
 	struct name ret;
 
 	(void)snprintf(text, sizeof text, "%s %s", key, sha256);
-	tw_digest_bytes(tw_str_of(text), hash);
+	tw_sha256_bytes(tw_str_of(text), hash);
 	memcpy(ret.bytes, hash, sizeof ret.bytes);
 	return ret;
 }

@@ -12,8 +12,8 @@
 #include <zstd.h>
 
 #include "server/base/clock.h"
-#include "server/base/file/digest.h"
 #include "server/base/file/io.h"
+#include "server/base/file/sha256.h"
 #include "server/base/file/tar_head.h"
 #include "server/base/text/json_memory.h"
 #include "server/base/ulid.h"
@@ -222,7 +222,7 @@ static enum tw_status put_all(
 	struct archive *t = &e->archive;
 	char sha256[TW_SHA256_HEX] = "";
 	uint64_t bytes;
-	enum tw_status st = tw_digest_file(copy, sha256, &bytes, err);
+	enum tw_status st = tw_sha256_file(copy, sha256, &bytes, err);
 
 	if (st == TW_OK)
 		st = put_manifest(t, project, sha256, err);

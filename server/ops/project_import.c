@@ -19,8 +19,8 @@
 #include "decoder/base/unpack.h"
 #include "decoder/base/unzip.h"
 #include "server/base/clock.h"
-#include "server/base/file/digest.h"
 #include "server/base/file/io.h"
+#include "server/base/file/sha256.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/storage/stored.h"
 #include "server/decode/local_trace.h"
@@ -315,7 +315,7 @@ static enum tw_status judge_decoded(
 		return st;
 	(void)snprintf(name, sizeof name, "%.26s.db", f->id);
 	spool_path(im, name, path);
-	if (tw_digest_file(path, sha256, &bytes, NULL) != TW_OK ||
+	if (tw_sha256_file(path, sha256, &bytes, NULL) != TW_OK ||
 	        (f->sha256[0] && strcmp(sha256, f->sha256) != 0))
 		return broken(err, "a decoded file is not in it, or is damaged");
 	return TW_OK;
@@ -329,7 +329,7 @@ static enum tw_status open_catalogue(
 	uint64_t bytes;
 	enum tw_status st;
 
-	if (tw_digest_file(path, sha256, &bytes, NULL) != TW_OK || strcmp(sha256, expected) != 0)
+	if (tw_sha256_file(path, sha256, &bytes, NULL) != TW_OK || strcmp(sha256, expected) != 0)
 		return broken(err, "its catalogue is damaged or missing");
 	st = tw_catalogue_open(path, &im->copy, err);
 	if (st == TW_UNSUPPORTED)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "server/base/auth_secret.h"
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 
 enum { HASHED_BYTES = 12 * 1024 };
 enum { CUT_DIGITS = 32 };        /* of the hash after a truncated name */
@@ -39,8 +39,8 @@ bool tw_rollup_bound_name(struct tw_str name, char out[TW_ROLLUP_NAME_BYTES])
 
 	if (n + 4 < TW_ROLLUP_NAME_BYTES) /* even the longest character would have fitted */
 		return false;
-	tw_digest_bytes(name, hash);
-	tw_digest_hex(hash, hex);
+	tw_sha256_bytes(name, hash);
+	tw_sha256_hex(hash, hex);
 	n = tw_utf8_clean(out, head + 1, name);
 	(void)snprintf(out + n, TW_ROLLUP_NAME_BYTES - n, "%s%.*s", CUT_MARK, CUT_DIGITS, hex);
 	return true;

@@ -21,9 +21,9 @@
 
 #include "decoder/base/arena.h"
 #include "server/base/file/crash_point.h"
-#include "server/base/file/digest.h"
 #include "server/base/file/io.h"
 #include "server/base/file/reserve.h"
+#include "server/base/file/sha256.h"
 #include "server/base/log.h"
 #include "server/storage/blob_int.h"
 #include "server/storage/spool.h"
@@ -276,7 +276,7 @@ enum tw_status tw_blob_begin(
 	w->max_bytes = max_bytes;
 	w->next_check = CHECK_EVERY_BYTES;
 	w->fd = -1;
-	st = tw_digest_begin(GNUTLS_DIG_SHA256, &w->sha, err);
+	st = tw_sha256_begin(GNUTLS_DIG_SHA256, &w->sha, err);
 	if (st == TW_OK)
 		st = open_spool(w, err);
 	if (st == TW_OK)
@@ -372,7 +372,7 @@ enum tw_status tw_blob_place(struct tw_blob_writer *w, struct tw_err *err)
 
 	tw_crash_point("spool_written");
 	gnutls_hash_output(w->sha, hash);
-	tw_digest_hex(hash, w->sha256);
+	tw_sha256_hex(hash, w->sha256);
 	(void)tw_blob_key(w->sha256, w->key);
 	if (w->blobs->claims)
 		st = tw_claim(w->blobs->claims, w->key, err);
@@ -435,7 +435,7 @@ enum tw_status tw_blob_set_aside(struct tw_blob_writer *w, const char *path,
 	if (rename(w->path, path) != 0)
 		return fail_errno("rename", w->path, err);
 	gnutls_hash_output(w->sha, hash);
-	tw_digest_hex(hash, ret_sha256);
+	tw_sha256_hex(hash, ret_sha256);
 	close_writer(w, 0);
 	return TW_OK;
 }
@@ -508,7 +508,7 @@ enum tw_status tw_blob_check(
 
 	if (st != TW_OK)
 		return st;
-	st = tw_digest_fd(fd, found, &n, err);
+	st = tw_sha256_fd(fd, found, &n, err);
 	(void)close(fd);
 	if (st == TW_OK && (n != bytes || strcmp(found, sha256) != 0))
 		st = tw_fail(err, TW_CORRUPT, "the file is not the upload: %llu of %llu bytes",

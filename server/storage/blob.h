@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "decoder/base/err.h"
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 
 enum { TW_ID_CHARS = 26 };
 

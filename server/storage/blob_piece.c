@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "server/base/clock.h"
-#include "server/base/file/digest.h"
 #include "server/base/file/io.h"
+#include "server/base/file/sha256.h"
 #include "server/base/ulid.h"
 #include "server/storage/blob_int.h"
 
@@ -49,7 +49,7 @@ enum tw_status tw_piece_put(struct tw_blobs *b, struct tw_blob_writer *w, const 
 	enum tw_status st = name(upload_id, w->key, err);
 
 	gnutls_hash_output(w->sha, hash);
-	tw_digest_hex(hash, w->sha256);
+	tw_sha256_hex(hash, w->sha256);
 	if (st == TW_OK)
 		st = put(b, w, err);
 	memcpy(ret_object, w->key, TW_STORE_KEY);

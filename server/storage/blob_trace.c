@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 #include "server/storage/blob_int.h"
 
 /* Ids begin with their time; their last characters are evenly distributed. */
@@ -89,7 +89,7 @@ static enum tw_status put_trace(struct tw_blobs *b, struct tw_store_put *p, stru
 	enum tw_status st = TW_OK;
 
 	if (b->engine->remote) /* the object's metadata contains the hash */
-		st = tw_digest_fd(p->fd, sha256, &p->bytes, err);
+		st = tw_sha256_fd(p->fd, sha256, &p->bytes, err);
 	p->sha256 = sha256;
 	if (st == TW_OK)
 		st = tw_blob_put_held(b, p, err);

@@ -6,8 +6,8 @@
  * What no format may say aborts at once.  Handles count from 1 in the order in
  * which they were asked for, so that this order is compared too.
  */
-#ifndef TW_DIGEST_H
-#define TW_DIGEST_H
+#ifndef TW_SHA256_H
+#define TW_SHA256_H
 
 #include "decoder/base/unzip.h"
 #include "decoder/decoder.h"

@@ -11,7 +11,7 @@
 #include "server/base/app.h"
 #include "server/base/auth_secret.h"
 #include "server/base/clock.h"
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 #include "server/base/text/json_memory.h"
 #include "server/catalogue/access/capture.h"
 #include "server/catalogue/access/catalogue_capture.h"
@@ -104,7 +104,7 @@ static enum tw_status reply_tagged(struct tw_req *r, json_t *answer, struct tw_e
 		return tw_oom(err);
 	}
 	tw_secret_hash(text, hash);
-	tw_digest_hex(hash, tag);
+	tw_sha256_hex(hash, tag);
 	free(text);
 	tag[32] = '\0';
 	tw_req_set_header(r, "Cache-Control", caching);

@@ -18,7 +18,7 @@
 
 #include "server/api/api.h"
 #include "server/base/app.h"
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 #include "server/ingest/ingest.h"
 #include "server/ingest/tus/resume.h"
 #include "server/ingest/tus/resume_header.h"
@@ -102,7 +102,7 @@ static enum tw_status read_checksum(struct tw_req *r, struct piece *p, struct tw
 		return TW_OK;
 	st = tw_resume_read_sum(tw_req_arena(r), text, &p->expected, err);
 	if (st == TW_OK)
-		st = tw_digest_begin(
+		st = tw_sha256_begin(
 		        p->expected.sha1 ? GNUTLS_DIG_SHA1 : GNUTLS_DIG_SHA256, &p->sum, err);
 	return st;
 }

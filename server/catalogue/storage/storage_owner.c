@@ -9,8 +9,8 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/config.h"
-#include "server/base/file/digest.h"
 #include "server/base/file/io.h"
+#include "server/base/file/sha256.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/storage_mark.h"
@@ -136,7 +136,7 @@ static enum tw_status put_owner(
 	tw_spool_path(c->blobs, "storage_owner", path, sizeof path);
 	st = write_id(path, id, &p.fd, err);
 	if (st == TW_OK)
-		st = tw_digest_fd(p.fd, sha256, &p.bytes, err);
+		st = tw_sha256_fd(p.fd, sha256, &p.bytes, err);
 	if (st == TW_OK) {
 		st = e->put(store, &p, err);
 		if (st == TW_OK)

@@ -13,8 +13,8 @@
 #include "decoder/base/arena.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
-#include "server/base/file/digest.h"
 #include "server/base/file/io.h"
+#include "server/base/file/sha256.h"
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"
 #include "server/base/thread/pool.h"
@@ -63,8 +63,8 @@ static void build_key(const char *project_id, const char *build_id, char out[TW_
 	uint8_t hash[32];
 
 	(void)snprintf(text, sizeof text, "%s %s", project_id, build_id);
-	tw_digest_bytes(tw_str_of(text), hash);
-	tw_digest_hex(hash, hex);
+	tw_sha256_bytes(tw_str_of(text), hash);
+	tw_sha256_hex(hash, hex);
 	(void)snprintf(out, TW_STORE_KEY, "records/%.1s/%.64s", hex, hex);
 }
 
@@ -109,8 +109,8 @@ static enum tw_status put_in_store(
 	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
 	enum tw_status st = p.fd < 0 ? fail_errno("a record", err) : write_text(p.fd, text, err);
 
-	tw_digest_bytes((struct tw_str){(const char *)text->data, text->len}, hash);
-	tw_digest_hex(hash, sha256);
+	tw_sha256_bytes((struct tw_str){(const char *)text->data, text->len}, hash);
+	tw_sha256_hex(hash, sha256);
 	if (st == TW_OK) {
 		st = engine->put(store, &p, err);
 		if (st == TW_OK)

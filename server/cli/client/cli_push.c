@@ -18,7 +18,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
 #include "server/base/clock.h"
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 #include "server/cli/cli.h"
 #include "server/cli/cli_line.h"
 #include "server/cli/cli_pipe.h"
@@ -139,7 +139,7 @@ static enum tw_status idempotency_key(
 	for (size_t i = 0; st == TW_OK && i < p->n_parts; i++)
 		st = hash_file(hash, p->parts[i].file, err);
 	gnutls_hash_deinit(hash, sum);
-	tw_digest_hex(sum, hex);
+	tw_sha256_hex(sum, hex);
 	(void)snprintf(out, 72, "push-%s", hex);
 	return st;
 }

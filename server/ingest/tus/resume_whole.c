@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/base/file/digest.h"
 #include "server/base/file/io.h"
+#include "server/base/file/sha256.h"
 #include "server/catalogue/traces/catalogue_resumable.h"
 #include "server/ingest/tus/resume_shared.h"
 #include "server/storage/blob_piece.h"
@@ -40,7 +40,7 @@ static enum tw_status open_piece(
 	for (int i = 0; i < 2 && st == TW_OK; i++) {
 		st = tw_piece_open(b, p->object, ret_fd, err);
 		if (st == TW_OK)
-			st = tw_digest_fd(*ret_fd, sha256, &n, err);
+			st = tw_sha256_fd(*ret_fd, sha256, &n, err);
 		if (st == TW_OK && strcmp(sha256, p->sha256) == 0)
 			return TW_OK;
 		if (*ret_fd >= 0)

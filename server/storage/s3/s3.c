@@ -5,8 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/base/file/digest.h"
 #include "server/base/file/io.h"
+#include "server/base/file/sha256.h"
 #include "server/storage/s3/s3_xml.h"
 
 enum {
@@ -53,7 +53,7 @@ static enum tw_status hash_range(
 {
 	uint8_t piece[PIECE_BYTES], hash[32];
 	gnutls_hash_hd_t sha;
-	enum tw_status st = tw_digest_begin(GNUTLS_DIG_SHA256, &sha, err);
+	enum tw_status st = tw_sha256_begin(GNUTLS_DIG_SHA256, &sha, err);
 
 	while (st == TW_OK && bytes) {
 		size_t want = bytes < sizeof piece ? (size_t)bytes : sizeof piece;
@@ -67,7 +67,7 @@ static enum tw_status hash_range(
 	if (sha)
 		gnutls_hash_deinit(sha, hash);
 	if (st == TW_OK)
-		tw_digest_hex(hash, ret);
+		tw_sha256_hex(hash, ret);
 	return st;
 }
 
@@ -251,8 +251,8 @@ static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 	r.bytes = p->o->bytes; /* the store copies them, without output */
 	r.silent = true;
 	r.from_bytes = p->done.len;
-	tw_digest_bytes(r.text, hash);
-	tw_digest_hex(hash, sha256);
+	tw_sha256_bytes(r.text, hash);
+	tw_sha256_hex(hash, sha256);
 	r.sha256 = sha256;
 	st = tw_s3_ask(p->s, &r, &a, err);
 	if (st == TW_OK) {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "server/base/clock.h"
-#include "server/base/file/digest.h"
 #include "server/base/file/io.h"
+#include "server/base/file/sha256.h"
 #include "server/storage/s3/s3_int.h"
 #include "server/storage/s3/s3_xml.h"
 
@@ -304,7 +304,7 @@ static enum tw_status begin(struct try *t, struct tw_err *err)
 		st = sign_lines(t, &g, err);
 	explicit_bzero(&g.key, sizeof g.key);
 	if (st == TW_OK && t->r->to_fd >= 0)
-		st = tw_digest_begin(GNUTLS_DIG_SHA256, &t->sha, err);
+		st = tw_sha256_begin(GNUTLS_DIG_SHA256, &t->sha, err);
 	if (st == TW_OK && t->sha && ftruncate(t->r->to_fd, 0) != 0)
 		st = tw_fail(err, TW_IO, "a file cannot be emptied");
 	t->curl = st == TW_OK ? take_handle(t->s) : NULL;
@@ -324,7 +324,7 @@ static void end(struct try *t)
 
 	if (t->sha) {
 		gnutls_hash_deinit(t->sha, hash);
-		tw_digest_hex(hash, t->a->got_sha256);
+		tw_sha256_hex(hash, t->a->got_sha256);
 	}
 	if (t->curl)
 		put_back(t->s, t->curl);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 
 enum { DATE_CHARS = 8, HASH = 32, TEXT_MAX = 16 << 10, SECRET_MAX = 256, SCOPE_BYTES = 160 };
 
@@ -96,16 +96,16 @@ static enum tw_status sign(const struct tw_s3_signing *s, const char *query,
 		tw_buf_done(&whole);
 		return tw_oom(err);
 	}
-	tw_digest_bytes((struct tw_str){(const char *)whole.data, whole.len}, hash);
+	tw_sha256_bytes((struct tw_str){(const char *)whole.data, whole.len}, hash);
 	tw_buf_done(&whole);
-	tw_digest_hex(hash, hash_hex);
+	tw_sha256_hex(hash, hash_hex);
 	scope_of(s, scope);
 	(void)snprintf(text, sizeof text, "%s\n%.16s\n%s\n%s", algorithm, s->time, scope, hash_hex);
 	ok = signing_key(s, key) && mac(key, HASH, text, hash);
 	explicit_bzero(key, sizeof key);
 	if (!ok)
 		return tw_fail(err, TW_BUG, "signing failed");
-	tw_digest_hex(hash, ret);
+	tw_sha256_hex(hash, ret);
 	return TW_OK;
 }
 

@@ -1,5 +1,5 @@
 /*
- * leader.test.mjs - of several servers one counts and looks at what all of them decoded; another follows it
+ * lease.test.mjs - of several servers one counts and looks at what all of them decoded; another follows it
  * when it dies, when it is stopped, and when it stands still; and which is which in logs and metrics.
  */
 import assert from 'node:assert/strict';

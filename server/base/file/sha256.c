@@ -1,4 +1,4 @@
-#include "server/base/file/digest.h"
+#include "server/base/file/sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,12 +9,12 @@
 
 enum { PIECE_BYTES = 65536 };
 
-void tw_digest_bytes(struct tw_str bytes, uint8_t ret_hash[32])
+void tw_sha256_bytes(struct tw_str bytes, uint8_t ret_hash[32])
 {
 	(void)gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes.ptr, bytes.len, ret_hash);
 }
 
-void tw_digest_hex(const uint8_t hash[32], char ret[TW_SHA256_HEX])
+void tw_sha256_hex(const uint8_t hash[32], char ret[TW_SHA256_HEX])
 {
 	static const char digits[] = "0123456789abcdef";
 
@@ -25,7 +25,7 @@ void tw_digest_hex(const uint8_t hash[32], char ret[TW_SHA256_HEX])
 	ret[64] = '\0';
 }
 
-enum tw_status tw_digest_begin(
+enum tw_status tw_sha256_begin(
         gnutls_digest_algorithm_t kind, gnutls_hash_hd_t *ret, struct tw_err *err)
 {
 	if (gnutls_hash_init(ret, kind) == 0)
@@ -57,13 +57,13 @@ static enum tw_status hash_all(
 	return TW_OK;
 }
 
-enum tw_status tw_digest_fd(
+enum tw_status tw_sha256_fd(
         int fd, char ret_sha256[TW_SHA256_HEX], uint64_t *ret_bytes, struct tw_err *err)
 {
 	gnutls_hash_hd_t sha;
 	uint8_t hash[32];
 	uint64_t bytes = 0;
-	enum tw_status st = tw_digest_begin(GNUTLS_DIG_SHA256, &sha, err);
+	enum tw_status st = tw_sha256_begin(GNUTLS_DIG_SHA256, &sha, err);
 
 	if (st != TW_OK)
 		return st;
@@ -71,12 +71,12 @@ enum tw_status tw_digest_fd(
 	gnutls_hash_deinit(sha, hash);
 	if (st != TW_OK)
 		return st;
-	tw_digest_hex(hash, ret_sha256);
+	tw_sha256_hex(hash, ret_sha256);
 	*ret_bytes = bytes;
 	return TW_OK;
 }
 
-enum tw_status tw_digest_file(
+enum tw_status tw_sha256_file(
         const char *path, char ret_sha256[TW_SHA256_HEX], uint64_t *ret_bytes, struct tw_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -84,7 +84,7 @@ enum tw_status tw_digest_file(
 
 	if (fd < 0)
 		return fail_read(path, err);
-	st = tw_digest_fd(fd, ret_sha256, ret_bytes, err);
+	st = tw_sha256_fd(fd, ret_sha256, ret_bytes, err);
 	(void)close(fd);
 	return st;
 }

@@ -1,5 +1,5 @@
 /*
- * judge.test.mjs - the beginnings of uploads are looked at by processes of their own: refused in words
+ * preflight.test.mjs - the beginnings of uploads are looked at by processes of their own: refused in words
  * and with the place, and where such a process dies of one, the upload is taken and the next one looked at.
  * One sees the uploads of one project, and nobody else waits for it.
  */
