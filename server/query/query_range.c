@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/base/thread/crew.h"
+#include "server/base/thread/parallel.h"
 #include "server/trace/trace_file_unpack.h"
 
 struct lane {
@@ -426,7 +426,7 @@ static enum tw_status run(struct scan *s, unsigned hands, struct tw_err *err)
 	if (hands > s->n_parts)
 		hands = s->n_parts;
 	if (hands)
-		tw_crew_run(hands, work, s);
+		tw_parallel_for(hands, work, s);
 	for (uint32_t i = 0; i < s->n_parts; i++)
 		tw_tree_builder_free(s->parts[i].tree);
 	if (s->status != TW_OK && err)
@@ -438,7 +438,7 @@ enum tw_status tw_range_trees(const struct tw_range_scan *ask, struct tw_forest 
         bool *ret_partial, struct tw_err *err)
 {
 	struct scan s = {.ask = ask, .status = TW_OK};
-	unsigned hands = tw_crew_hands();
+	unsigned hands = tw_parallel_threads();
 	enum tw_status st;
 
 	(void)pthread_mutex_init(&s.lock, NULL);

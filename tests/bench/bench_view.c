@@ -11,7 +11,7 @@
 #include <time.h>
 #include <zstd.h>
 
-#include "server/base/thread/crew.h"
+#include "server/base/thread/parallel.h"
 #include "server/decode/local_trace.h"
 #include "server/export/perfetto/export_perfetto.h"
 #include "server/query/query.h"
@@ -118,9 +118,9 @@ static double flame_alone(struct tw_trace_file *f, const struct tw_selection *se
 {
 	double s;
 
-	tw_crew_pretend(1);
+	tw_parallel_pretend(1);
 	s = flame(f, sel, TW_TOP_DOWN);
-	tw_crew_pretend(0);
+	tw_parallel_pretend(0);
 	return s;
 }
 
@@ -172,7 +172,7 @@ int main(int argc, char **argv)
 	        bottom / s);
 	(void)printf("flame, three quarters of the time          %.1f ms = %.2f x by %u threads, "
 	             "%.1f ms = %.2f x by one, bottom-up %.1f ms\n",
-	        part * 1e3, part / s, tw_crew_hands(), part_alone * 1e3, part_alone / s,
+	        part * 1e3, part / s, tw_parallel_threads(), part_alone * 1e3, part_alone / s,
 	        part_bottom * 1e3);
 	(void)printf(
 	        "perfetto %.2f M slices/s = %.2f x the scan's time, first bytes after %.1f ms\n",

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "server/base/thread/crew.h"
+#include "server/base/thread/parallel.h"
 #include "server/query/query.h"
 #include "tests/event_log.h"
 #include "tests/trace_fixture.h"
@@ -71,7 +71,7 @@ static void open_world(struct world *w, enum kind kind, uint32_t per_thread)
 
 static void close_world(struct world *w)
 {
-	tw_crew_pretend(0);
+	tw_parallel_pretend(0);
 	tw_arena_free(w->arena);
 	trace_fixture_done(&w->f);
 	model_done(&w->model);
@@ -164,7 +164,7 @@ static void check_range(struct world *w, int64_t from, int64_t to)
 	for (size_t i = 0; i < sizeof cores / sizeof *cores; i++) {
 		struct tw_forest got;
 
-		tw_crew_pretend(cores[i]);
+		tw_parallel_pretend(cores[i]);
 		got = trees_of(w, &sel, NULL, false);
 		check_same(&got, &want);
 	}
@@ -226,7 +226,7 @@ static void test_whole(void **state)
 		struct tw_forest want, got;
 
 		open_world(&w, (enum kind)kind, 100000);
-		tw_crew_pretend(4);
+		tw_parallel_pretend(4);
 		want = trees_of(&w, &all, NULL, false);
 		got = trees_of(&w, &range, NULL, false);
 		check_same(&got, &want);
@@ -341,7 +341,7 @@ static void test_deadline(void **state)
 			_Atomic int left = n;
 			const struct tw_deadline d = {count_down, &left};
 
-			tw_crew_pretend(cores);
+			tw_parallel_pretend(cores);
 			f = trees_of(&w, &sel, &d, true);
 			/* of several hands, one can be told before another has begun at the
 			 * start, and what lies behind a gap is left out */
@@ -363,7 +363,7 @@ static void test_memory(void **state)
 
 	(void)state;
 	open_world(&w, WITHOUT_ENDS, 70000);
-	tw_crew_pretend(4);
+	tw_parallel_pretend(4);
 	assert_int_equal(
 	        tw_query_forest(w.f.file, &sel, NULL, small, &f, &partial, NULL), TW_NOMEM);
 	tw_arena_free(small);
@@ -403,7 +403,7 @@ static void work(void *arg)
 static void *run_crews(void *arg)
 {
 	for (int i = 0; i < 50; i++)
-		tw_crew_run(TW_CREW_MOST, work, arg);
+		tw_parallel_for(TW_PARALLEL_MAX, work, arg);
 	return NULL;
 }
 
@@ -414,16 +414,16 @@ static void test_crew(void **state)
 	pthread_t callers[CALLERS];
 
 	(void)state;
-	tw_crew_pretend(1);
-	assert_int_equal(tw_crew_hands(), 1);
-	tw_crew_run(TW_CREW_MOST, work, &c);
+	tw_parallel_pretend(1);
+	assert_int_equal(tw_parallel_threads(), 1);
+	tw_parallel_for(TW_PARALLEL_MAX, work, &c);
 	assert_int_equal(c.calls, 1);
-	tw_crew_pretend(64);
-	assert_int_equal(tw_crew_hands(), TW_CREW_MOST);
-	tw_crew_run(100, work, &c);
-	assert_int_equal(c.calls, 1 + TW_CREW_MOST);
-	tw_crew_pretend(CORES);
-	assert_int_equal(tw_crew_hands(), CORES);
+	tw_parallel_pretend(64);
+	assert_int_equal(tw_parallel_threads(), TW_PARALLEL_MAX);
+	tw_parallel_for(100, work, &c);
+	assert_int_equal(c.calls, 1 + TW_PARALLEL_MAX);
+	tw_parallel_pretend(CORES);
+	assert_int_equal(tw_parallel_threads(), CORES);
 	c.most = 0;
 	for (int i = 0; i < CALLERS; i++)
 		assert_int_equal(pthread_create(&callers[i], NULL, run_crews, &c), 0);
@@ -432,10 +432,10 @@ static void test_crew(void **state)
 	assert_in_range(c.most, 1, CALLERS + CORES - 1);
 	/* all places were given back */
 	c.calls = 0;
-	tw_crew_run(TW_CREW_MOST, work, &c);
+	tw_parallel_for(TW_PARALLEL_MAX, work, &c);
 	assert_int_equal(c.calls, CORES);
-	tw_crew_pretend(0);
-	assert_in_range(tw_crew_hands(), 1, TW_CREW_MOST);
+	tw_parallel_pretend(0);
+	assert_in_range(tw_parallel_threads(), 1, TW_PARALLEL_MAX);
 }
 
 static const struct CMUnitTest tests[] = {

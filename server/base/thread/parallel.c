@@ -1,4 +1,4 @@
-#include "server/base/thread/crew.h"
+#include "server/base/thread/parallel.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@ static _Atomic unsigned helping; /* running helpers of all calls */
 
 struct helper {
 	pthread_t thread;
-	tw_crew_fn work;
+	tw_parallel_fn work;
 	void *arg;
 	struct tw_mem_account *account; /* of the caller */
 	struct tw_work_limit limit;     /* likewise */
@@ -29,16 +29,16 @@ static unsigned count_cores(void)
 	return n > 1 ? (unsigned)n : 1;
 }
 
-void tw_crew_pretend(unsigned cores)
+void tw_parallel_pretend(unsigned cores)
 {
 	atomic_store(&pretended, cores);
 }
 
-unsigned tw_crew_hands(void)
+unsigned tw_parallel_threads(void)
 {
 	unsigned n = count_cores();
 
-	return n < TW_CREW_MOST ? n : TW_CREW_MOST;
+	return n < TW_PARALLEL_MAX ? n : TW_PARALLEL_MAX;
 }
 
 static bool take_place(void)
@@ -75,12 +75,12 @@ static bool start_helper(struct helper *h)
 	return !failed;
 }
 
-void tw_crew_run(unsigned hands, tw_crew_fn work, void *arg)
+void tw_parallel_for(unsigned hands, tw_parallel_fn work, void *arg)
 {
-	struct helper helpers[TW_CREW_MOST - 1];
+	struct helper helpers[TW_PARALLEL_MAX - 1];
 	unsigned n = 0;
 
-	while (n < TW_CREW_MOST - 1 && n + 1 < hands && take_place()) {
+	while (n < TW_PARALLEL_MAX - 1 && n + 1 < hands && take_place()) {
 		helpers[n] = (struct helper){.work = work,
 		        .arg = arg,
 		        .account = tw_mem_counted_for(),
