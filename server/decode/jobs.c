@@ -220,7 +220,7 @@ static void begin_step(struct tw_jobs *j, struct running *r, enum step step)
 	r->errand.run = step == STEP_FETCH ? open_parts : tw_run_store;
 	r->errand.arg = r;
 	r->errand.wake_fd = j->wake_fd;
-	tw_errand_begin(&r->errand, j->errands);
+	tw_async_task_begin(&r->errand, j->errands);
 	if (!j->errands)
 		step_done(j, r);
 }

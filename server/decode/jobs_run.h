@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "server/base/child.h"
-#include "server/base/thread/jobs_errand.h"
+#include "server/base/thread/async_task.h"
 #include "server/catalogue/catalogue.h"
 #include "server/decode/jobs.h"
 #include "server/storage/blob.h"
@@ -39,7 +39,7 @@ enum step { /* what a job that has not ended waits for */
 struct running { /* a child and its job */
 	bool used;
 	enum step step;
-	struct tw_errand errand; /* of STEP_FETCH and STEP_STORE */
+	struct tw_async_task errand; /* of STEP_FETCH and STEP_STORE */
 	struct tw_jobs *jobs;
 	enum ending ending; /* the child is gone, and this not yet in the catalogue */
 	struct tw_err why;  /* of ending */

@@ -1,10 +1,10 @@
-#include "server/base/thread/jobs_errand.h"
+#include "server/base/thread/async_task.h"
 
 #include <unistd.h>
 
 static void run(struct tw_pool_task *task, bool stopping)
 {
-	struct tw_errand *e = (struct tw_errand *)(void *)task;
+	struct tw_async_task *e = (struct tw_async_task *)(void *)task;
 	int wake_fd = e->wake_fd;
 	uint64_t one = 1;
 
@@ -16,7 +16,7 @@ static void run(struct tw_pool_task *task, bool stopping)
 	(void)!write(wake_fd, &one, sizeof one);
 }
 
-void tw_errand_begin(struct tw_errand *e, struct tw_pool *pool)
+void tw_async_task_begin(struct tw_async_task *e, struct tw_pool *pool)
 {
 	e->err = (struct tw_err){.msg = ""};
 	atomic_store(&e->done, false);
