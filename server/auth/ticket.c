@@ -25,7 +25,7 @@ static bool sign(const uint8_t *key, const uint8_t *sealed, size_t n, uint8_t re
 	               n - MAC_BYTES, ret_mac) == 0;
 }
 
-enum tw_status tw_ticket_seal(const uint8_t key[TW_TICKET_KEY_BYTES], const struct tw_ticket *t,
+enum tw_status tw_ticket_sign(const uint8_t key[TW_TICKET_KEY_BYTES], const struct tw_ticket *t,
         struct tw_arena *a, const char **ret, struct tw_err *err)
 {
 	size_t target = strlen(t->target);

@@ -26,7 +26,7 @@ struct tw_ticket {
 enum tw_status tw_ticket_key_new(
         uint8_t ret_key[TW_TICKET_KEY_BYTES], struct tw_err *err) TW_MUST_USE;
 /* The ticket as one path segment, in the arena. */
-enum tw_status tw_ticket_seal(const uint8_t key[TW_TICKET_KEY_BYTES], const struct tw_ticket *t,
+enum tw_status tw_ticket_sign(const uint8_t key[TW_TICKET_KEY_BYTES], const struct tw_ticket *t,
         struct tw_arena *a, const char **ret, struct tw_err *err) TW_MUST_USE;
 /* TW_NO_TOKEN: not signed with this key, or expired at now_ms.  Texts are in the arena. */
 enum tw_status tw_ticket_open(const uint8_t key[TW_TICKET_KEY_BYTES], const char *text,

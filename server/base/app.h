@@ -43,7 +43,7 @@ struct tw_app {
 	_Atomic bool looking;                   /* for what got slower: one at a time */
 	int64_t keep_ms;                        /* when retention looks, next */
 	struct tw_periodic *hooks;              /* jobs_hook.h */
-	struct tw_seal *seal;                   /* of secrets of webhooks */
+	struct tw_secret_key *seal;             /* of secrets of webhooks */
 	struct tw_hook_runner *hook_runner;     /* that job's */
 	struct tw_periodic *retention;          /* jobs_retention.h */
 	struct tw_symbols *symbols;             /* symbols.h: open mappings by build */

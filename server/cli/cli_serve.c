@@ -20,7 +20,7 @@
 #include "server/base/log.h"
 #include "server/base/log_sink.h"
 #include "server/base/role.h"
-#include "server/base/seal.h"
+#include "server/base/secret_key.h"
 #include "server/base/thread/periodic.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/access/catalogue_identity.h"
@@ -329,7 +329,7 @@ static bool share_tries(struct tw_app *app, struct tw_throttle *t, const char *w
 	struct tw_throttle_sharing with = {
 	        .take = take_tries, .give_back = give_tries_back, .arg = app->catalogue};
 
-	if (!tw_seal_derive(app->seal, what, with.secret))
+	if (!tw_secret_key_derive(app->seal, what, with.secret))
 		return false;
 	tw_throttle_share(t, &with);
 	return true;
@@ -341,9 +341,9 @@ static bool share_keys(struct tw_app *app)
 {
 	struct tw_oidc_sharing with = {.use = use_signin, .arg = app->catalogue};
 
-	if (!tw_seal_derive(app->seal, "tickets", app->ticket_key) ||
-	        !tw_seal_derive(app->seal, "signin seal", with.seal) ||
-	        !tw_seal_derive(app->seal, "signin state", with.secret) ||
+	if (!tw_secret_key_derive(app->seal, "tickets", app->ticket_key) ||
+	        !tw_secret_key_derive(app->seal, "signin seal", with.seal) ||
+	        !tw_secret_key_derive(app->seal, "signin state", with.secret) ||
 	        !share_tries(app, app->throttle, "tries of passwords") ||
 	        (app->oidc && !share_tries(app, tw_oidc_tries(app->oidc), "tries of sign-ins")))
 		return false;
@@ -359,20 +359,21 @@ static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 	struct tw_arena *a = NULL;
 	uint64_t lost = 0;
 	bool sealed = false;
-	enum tw_status st = tw_catalogue_hooks_sealed(app->catalogue, &sealed, err);
+	enum tw_status st = tw_catalogue_hooks_encrypted(app->catalogue, &sealed, err);
 
 	if (st == TW_OK)
-		st = tw_seal_open(app->config->data_dir, app->config->secret_key_file,
+		st = tw_secret_decrypt(app->config->data_dir, app->config->secret_key_file,
 		        !sealed || app->config->new_secret_key, &app->seal, err);
 
 	if (st != TW_OK)
 		return st;
-	if (tw_catalogue_is_shared(app->catalogue) && !tw_seal_lost(app->seal) && !share_keys(app))
+	if (tw_catalogue_is_shared(app->catalogue) && !tw_secret_key_lost(app->seal) &&
+	        !share_keys(app))
 		return tw_oom(err);
 	a = tw_arena_new(SECRETS_ARENA);
-	st = a ? tw_catalogue_hooks_seal(app->catalogue, app->seal, a, &lost, err) : tw_oom(err);
+	st = a ? tw_catalogue_hooks_encrypt(app->catalogue, app->seal, a, &lost, err) : tw_oom(err);
 	(void)tw_arena_free(a);
-	if (tw_seal_lost(app->seal))
+	if (tw_secret_key_lost(app->seal))
 		tw_log(TW_LOG_WARN, "secret_key_lost",
 		        tw_log_text("reason",
 		                "secret.key is not in the data folder, and secrets are sealed by "
@@ -428,7 +429,7 @@ static void close_data(struct tw_app *app)
 	app->pipeline = tw_pipeline_stop(app->pipeline);
 	app->hooks = tw_periodic_stop(app->hooks);
 	app->hook_runner = tw_hook_runner_free(app->hook_runner);
-	app->seal = tw_seal_free(app->seal);
+	app->seal = tw_secret_key_free(app->seal);
 	app->leader = tw_leader_stop(app->leader);
 	app->keep_quota = tw_periodic_stop(app->keep_quota);
 	if (app->quota && !tw_catalogue_is_shared(app->catalogue))

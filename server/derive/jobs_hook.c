@@ -11,7 +11,7 @@
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/log.h"
-#include "server/base/seal.h"
+#include "server/base/secret_key.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/derive/jobs_digest.h"
 #include "server/notify/hook_body.h"
@@ -192,7 +192,7 @@ static enum tw_status end_body(struct flight *f, struct tw_err *err)
 
 static enum tw_status post(struct tw_hook_runner *h, struct flight *f, struct tw_err *err)
 {
-	char signature[TW_HOOK_SIGNATURE_BYTES], secret[TW_SEAL_PLAIN_MAX + 1];
+	char signature[TW_HOOK_SIGNATURE_BYTES], secret[TW_SECRET_PLAIN_MAX + 1];
 	struct tw_str body;
 	enum tw_status st = tw_hook_body(&f->of, h->app->config->public_url, &f->body, err);
 
@@ -201,7 +201,7 @@ static enum tw_status post(struct tw_hook_runner *h, struct flight *f, struct tw
 	if (st != TW_OK)
 		return st;
 	body = (struct tw_str){(const char *)f->body.data, f->body.len};
-	st = tw_seal_read(h->app->seal, f->of.project_id, f->of.secret, secret, err);
+	st = tw_secret_key_read(h->app->seal, f->of.project_id, f->of.secret, secret, err);
 	if (st == TW_OK)
 		st = tw_hook_sign(secret, tw_unix_ms() / 1000, body, signature, err);
 	explicit_bzero(secret, sizeof secret);

@@ -31,7 +31,7 @@ static void check_ticket(const char *text)
 	FUZZ_CHECK(a);
 	FUZZ_CHECK(tw_ticket_open(key, text, NOW_MS, a, &t, &err) != TW_OK && err.msg[0]);
 	sealed.target = text;
-	if (tw_ticket_seal(key, &sealed, a, &made, &err) == TW_OK) {
+	if (tw_ticket_sign(key, &sealed, a, &made, &err) == TW_OK) {
 		FUZZ_CHECK(tw_ticket_open(key, made, NOW_MS, a, &t, &err) == TW_OK);
 		FUZZ_CHECK(strcmp(t.target, text) == 0 && strcmp(t.project_id, "P") == 0);
 		FUZZ_CHECK(tw_ticket_open(key, made, 3 * NOW_MS, a, &t, &err) == TW_NO_TOKEN);

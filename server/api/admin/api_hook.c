@@ -8,7 +8,7 @@
 #include "server/base/app.h"
 #include "server/base/auth_secret.h"
 #include "server/base/clock.h"
-#include "server/base/seal.h"
+#include "server/base/secret_key.h"
 #include "server/base/text/json_memory.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/notify/catalogue_hook.h"
@@ -40,9 +40,9 @@ static json_t *events_json(unsigned events)
 /* Never its secret. */
 static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 {
-	char secret[TW_SEAL_PLAIN_MAX + 1];
-	const bool lost = tw_seal_read(tw_req_app(r)->seal, tw_req_caller(r)->project_id, h->secret,
-	                          secret, NULL) != TW_OK;
+	char secret[TW_SECRET_PLAIN_MAX + 1];
+	const bool lost = tw_secret_key_read(tw_req_app(r)->seal, tw_req_caller(r)->project_id,
+	                          h->secret, secret, NULL) != TW_OK;
 
 	explicit_bzero(secret, sizeof secret);
 	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:b}",
@@ -56,13 +56,13 @@ static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 
 /* Another secret, and as it is kept; secrets are the caller's to wipe. */
 static enum tw_status new_sealed(struct tw_req *r, char ret_plain[TW_SECRET_BYTES],
-        char ret_sealed[TW_SEALED_BYTES], struct tw_err *err)
+        char ret_sealed[TW_SECRET_TEXT_BYTES], struct tw_err *err)
 {
 	enum tw_status st = tw_secret_new("twh_", ret_plain, err);
 
-	return st == TW_OK
-	               ? tw_seal_text(tw_req_app(r)->seal, project(r), ret_plain, ret_sealed, err)
-	               : st;
+	return st == TW_OK ? tw_secret_encrypt(
+	                             tw_req_app(r)->seal, project(r), ret_plain, ret_sealed, err)
+	                   : st;
 }
 
 static enum tw_status list(struct tw_req *r, struct tw_err *err)
@@ -220,7 +220,7 @@ static enum tw_status refuse_private(
 
 static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	char secret[TW_SECRET_BYTES], sealed[TW_SEALED_BYTES];
+	char secret[TW_SECRET_BYTES], sealed[TW_SECRET_TEXT_BYTES];
 	char id[TW_ID_BYTES];
 	struct tw_webhook h = {.name = "",
 	        .url = "",
@@ -253,7 +253,7 @@ static void set_paused(struct tw_webhook *h, bool paused)
 
 static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	char secret[TW_SECRET_BYTES], sealed[TW_SEALED_BYTES];
+	char secret[TW_SECRET_BYTES], sealed[TW_SECRET_TEXT_BYTES];
 	struct tw_webhook h;
 	const char *was;
 	bool paused, new_secret = false;

@@ -229,7 +229,7 @@ static enum tw_status make_ticket(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK)
 		st = read_wish(r, &t, id, &suffix, err);
 	if (st == TW_OK)
-		st = tw_ticket_seal(app->ticket_key, &t, tw_req_arena(r), &text, err);
+		st = tw_ticket_sign(app->ticket_key, &t, tw_req_arena(r), &text, err);
 	if (st != TW_OK)
 		return st;
 	path = tw_arena_printf(

@@ -166,7 +166,7 @@ enum tw_status tw_oidc_state_begin(struct tw_oidc_states *s, const struct tw_oid
 		return tw_oom(err);
 	st = derive_all(s, id, &begun, err);
 	if (st == TW_OK)
-		st = tw_ticket_seal(s->seal, &t, a, ret_cookie, err);
+		st = tw_ticket_sign(s->seal, &t, a, ret_cookie, err);
 	if (st == TW_OK)
 		*ret = begun;
 	return st;

@@ -40,13 +40,13 @@ enum tw_status tw_catalogue_hook_change(struct tw_catalogue *c, const char *proj
 enum tw_status tw_catalogue_hook_delete(struct tw_catalogue *c, const char *project_id,
         const char *id, struct tw_err *err) TW_MUST_USE;
 
-struct tw_seal;
-/* Encrypts secrets that are stored in plain text (catalogue_seal.c); *ret_lost: number of secrets
- * that the key cannot decrypt. */
-enum tw_status tw_catalogue_hooks_sealed(
+struct tw_secret_key;
+/* Encrypts secrets that are stored in plain text (catalogue_secrets.c); *ret_lost: number of
+ * secrets that the key cannot decrypt. */
+enum tw_status tw_catalogue_hooks_encrypted(
         struct tw_catalogue *c, bool *ret, struct tw_err *err) TW_MUST_USE; /* whether any is
                                                                              * encrypted */
-enum tw_status tw_catalogue_hooks_seal(struct tw_catalogue *c, const struct tw_seal *by,
+enum tw_status tw_catalogue_hooks_encrypt(struct tw_catalogue *c, const struct tw_secret_key *by,
         struct tw_arena *a, uint64_t *ret_lost, struct tw_err *err) TW_MUST_USE;
 
 /* --- the outbox (catalogue_outbox.c) --- */

@@ -34,7 +34,7 @@ static void seal(struct sealed *s, const char *target)
 
 	*s = (struct sealed){.arena = tw_arena_new(1 << 24)};
 	assert_int_equal(tw_ticket_key_new(s->key, NULL), TW_OK);
-	assert_int_equal(tw_ticket_seal(s->key, &t, s->arena, &s->text, NULL), TW_OK);
+	assert_int_equal(tw_ticket_sign(s->key, &t, s->arena, &s->text, NULL), TW_OK);
 }
 
 static enum tw_status use(
@@ -155,7 +155,7 @@ static void test_length(void **state)
 	target[TW_TICKET_TARGET_MAX] = 'x';
 	target[TW_TICKET_TARGET_MAX + 1] = '\0';
 	t = ticket_of(target);
-	assert_int_equal(tw_ticket_seal(s.key, &t, s.arena, &text, NULL), TW_BAD_REQUEST);
+	assert_int_equal(tw_ticket_sign(s.key, &t, s.arena, &text, NULL), TW_BAD_REQUEST);
 	assert_null(text);
 	memset(endless, 'A', (1 << 20) - 1);
 	endless[(1 << 20) - 1] = '\0';
@@ -181,7 +181,7 @@ static void test_no_memory(void **state)
 
 		assert_non_null(a);
 		tw_mem_fail_at(n);
-		sealed = tw_ticket_seal(s.key, &t, a, &text, NULL);
+		sealed = tw_ticket_sign(s.key, &t, a, &text, NULL);
 		opened = tw_ticket_open(s.key, s.text, 0, a, &got, NULL);
 		tw_mem_fail_at(0);
 		assert_true(sealed == TW_OK || (sealed == TW_NOMEM && !text));

@@ -1,4 +1,4 @@
-#include "server/base/seal.h"
+#include "server/base/secret_key.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ enum {
 };
 static const char mark[] = "sealed:1:";
 
-struct tw_seal {
+struct tw_secret_key {
 	unsigned char key[KEY_BYTES];
 	bool lost; /* the key is missing but should exist */
 };
@@ -38,7 +38,7 @@ static enum tw_status no_file(const char *path, const char *what, struct tw_err 
 }
 
 static enum tw_status read_key(
-        int fd, const char *path, unsigned others, struct tw_seal *s, struct tw_err *err)
+        int fd, const char *path, unsigned others, struct tw_secret_key *s, struct tw_err *err)
 {
 	char hex[HEX_BYTES + 2] = "";
 	struct stat st;
@@ -95,7 +95,7 @@ static enum tw_status make_key(const char *dir, const char *path, struct tw_err 
 }
 
 static enum tw_status load(
-        const char *dir, const char *file, bool make, struct tw_seal *s, struct tw_err *err)
+        const char *dir, const char *file, bool make, struct tw_secret_key *s, struct tw_err *err)
 {
 	char own[PATH_BYTES];
 	const char *path = *file ? file : own;
@@ -121,10 +121,10 @@ static enum tw_status load(
 	return st;
 }
 
-enum tw_status tw_seal_open(
-        const char *data_dir, const char *file, bool make, struct tw_seal **ret, struct tw_err *err)
+enum tw_status tw_secret_decrypt(const char *data_dir, const char *file, bool make,
+        struct tw_secret_key **ret, struct tw_err *err)
 {
-	struct tw_seal *s;
+	struct tw_secret_key *s;
 	enum tw_status st;
 
 	if (sodium_init() < 0)
@@ -136,11 +136,11 @@ enum tw_status tw_seal_open(
 	if (st == TW_OK)
 		*ret = s;
 	else
-		(void)tw_seal_free(s);
+		(void)tw_secret_key_free(s);
 	return st;
 }
 
-struct tw_seal *tw_seal_free(struct tw_seal *s)
+struct tw_secret_key *tw_secret_key_free(struct tw_secret_key *s)
 {
 	if (s)
 		explicit_bzero(s, sizeof *s);
@@ -150,26 +150,27 @@ struct tw_seal *tw_seal_free(struct tw_seal *s)
 
 /* --- encryption --- */
 
-bool tw_seal_lost(const struct tw_seal *s)
+bool tw_secret_key_lost(const struct tw_secret_key *s)
 {
 	return s->lost;
 }
 
-bool tw_seal_derive(const struct tw_seal *s, const char *what, unsigned char ret[TW_SEAL_DERIVED])
+bool tw_secret_key_derive(
+        const struct tw_secret_key *s, const char *what, unsigned char ret[TW_SECRET_DERIVED])
 {
-	return !s->lost && crypto_generichash(ret, TW_SEAL_DERIVED, (const unsigned char *)what,
+	return !s->lost && crypto_generichash(ret, TW_SECRET_DERIVED, (const unsigned char *)what,
 	                           strlen(what), s->key, sizeof s->key) == 0;
 }
 
-bool tw_seal_is(const char *text)
+bool tw_secret_is_encrypted(const char *text)
 {
 	return strncmp(text, mark, sizeof mark - 1) == 0;
 }
 
-enum tw_status tw_seal_text(const struct tw_seal *s, const char *whose, const char *plain,
-        char ret[TW_SEALED_BYTES], struct tw_err *err)
+enum tw_status tw_secret_encrypt(const struct tw_secret_key *s, const char *whose,
+        const char *plain, char ret[TW_SECRET_TEXT_BYTES], struct tw_err *err)
 {
-	unsigned char sealed[NONCE_BYTES + TW_SEAL_PLAIN_MAX + TAG_BYTES];
+	unsigned char sealed[NONCE_BYTES + TW_SECRET_PLAIN_MAX + TAG_BYTES];
 	const size_t len = strlen(plain);
 	unsigned long long n = 0;
 
@@ -177,30 +178,30 @@ enum tw_status tw_seal_text(const struct tw_seal *s, const char *whose, const ch
 		return tw_fail(err, TW_CONFLICT,
 		        "the key that seals secrets is lost: bring secret.key back into the data "
 		        "folder, or start once with --new-secret-key");
-	if (len > TW_SEAL_PLAIN_MAX)
+	if (len > TW_SECRET_PLAIN_MAX)
 		return tw_fail(err, TW_TOO_LARGE, "a secret is longer than %d bytes",
-		        (int)TW_SEAL_PLAIN_MAX);
+		        (int)TW_SECRET_PLAIN_MAX);
 	randombytes_buf(sealed, NONCE_BYTES);
 	(void)crypto_aead_xchacha20poly1305_ietf_encrypt(sealed + NONCE_BYTES, &n,
 	        (const unsigned char *)plain, len, (const unsigned char *)whose, strlen(whose),
 	        NULL, sealed, s->key);
 	memcpy(ret, mark, sizeof mark);
-	(void)sodium_bin2base64(ret + sizeof mark - 1, TW_SEALED_BYTES - sizeof mark + 1, sealed,
-	        NONCE_BYTES + (size_t)n, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	(void)sodium_bin2base64(ret + sizeof mark - 1, TW_SECRET_TEXT_BYTES - sizeof mark + 1,
+	        sealed, NONCE_BYTES + (size_t)n, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 	return TW_OK;
 }
 
-enum tw_status tw_seal_read(const struct tw_seal *s, const char *whose, const char *text,
-        char ret[TW_SEAL_PLAIN_MAX + 1], struct tw_err *err)
+enum tw_status tw_secret_key_read(const struct tw_secret_key *s, const char *whose,
+        const char *text, char ret[TW_SECRET_PLAIN_MAX + 1], struct tw_err *err)
 {
-	unsigned char sealed[NONCE_BYTES + TW_SEAL_PLAIN_MAX + TAG_BYTES];
-	const bool is_sealed = tw_seal_is(text);
+	unsigned char sealed[NONCE_BYTES + TW_SECRET_PLAIN_MAX + TAG_BYTES];
+	const bool is_sealed = tw_secret_is_encrypted(text);
 	const char *from = text + sizeof mark - 1;
 	unsigned long long n = 0;
 	size_t len = 0;
 
-	if (!is_sealed && strlen(text) <= TW_SEAL_PLAIN_MAX) {
-		(void)snprintf(ret, TW_SEAL_PLAIN_MAX + 1, "%s", text);
+	if (!is_sealed && strlen(text) <= TW_SECRET_PLAIN_MAX) {
+		(void)snprintf(ret, TW_SECRET_PLAIN_MAX + 1, "%s", text);
 		return TW_OK;
 	}
 	if (!is_sealed || s->lost ||

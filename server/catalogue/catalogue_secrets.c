@@ -1,5 +1,5 @@
-/* catalogue_seal.c - encrypts secrets of webhooks that are stored in plain text. */
-#include "server/base/seal.h"
+/* catalogue_secrets.c - encrypts secrets of webhooks that are stored in plain text. */
+#include "server/base/secret_key.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 
@@ -17,17 +17,17 @@ static bool read_secret(const struct tw_cat_query *q, struct tw_arena *a, void *
 	return r->project_id && r->hook_id && r->text;
 }
 
-static enum tw_status seal_one(struct tw_catalogue *c, const struct tw_seal *by,
+static enum tw_status seal_one(struct tw_catalogue *c, const struct tw_secret_key *by,
         const struct secret *s, uint64_t *io_lost, struct tw_err *err)
 {
-	char sealed[TW_SEALED_BYTES], plain[TW_SEAL_PLAIN_MAX + 1];
+	char sealed[TW_SECRET_TEXT_BYTES], plain[TW_SECRET_PLAIN_MAX + 1];
 	enum tw_status st;
 
-	if (tw_seal_is(s->text) || tw_seal_lost(by)) {
-		*io_lost += tw_seal_read(by, s->project_id, s->text, plain, NULL) != TW_OK;
+	if (tw_secret_is_encrypted(s->text) || tw_secret_key_lost(by)) {
+		*io_lost += tw_secret_key_read(by, s->project_id, s->text, plain, NULL) != TW_OK;
 		return TW_OK;
 	}
-	st = tw_seal_text(by, s->project_id, s->text, sealed, err);
+	st = tw_secret_encrypt(by, s->project_id, s->text, sealed, err);
 	if (st != TW_OK)
 		return st;
 	return tw_cat_exec(c->writer, NULL, err, /* primary key */
@@ -35,7 +35,7 @@ static enum tw_status seal_one(struct tw_catalogue *c, const struct tw_seal *by,
 	        s->project_id, s->hook_id);
 }
 
-enum tw_status tw_catalogue_hooks_sealed(struct tw_catalogue *c, bool *ret, struct tw_err *err)
+enum tw_status tw_catalogue_hooks_encrypted(struct tw_catalogue *c, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
 	enum tw_status st = tw_cat_ask_int(c, &n, err, /* full scan: at most a few per project */
@@ -48,12 +48,12 @@ enum tw_status tw_catalogue_hooks_sealed(struct tw_catalogue *c, bool *ret, stru
 static bool any_plain(const struct tw_cat_list *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		if (!tw_seal_is(((const struct secret *)l->rows)[i].text))
+		if (!tw_secret_is_encrypted(((const struct secret *)l->rows)[i].text))
 			return true;
 	return false;
 }
 
-static enum tw_status seal_all(struct tw_catalogue *c, const struct tw_seal *by,
+static enum tw_status seal_all(struct tw_catalogue *c, const struct tw_secret_key *by,
         const struct tw_cat_list *l, uint64_t *io_lost, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_begin(c, err);
@@ -65,7 +65,7 @@ static enum tw_status seal_all(struct tw_catalogue *c, const struct tw_seal *by,
 	return tw_cat_end(c, st, err);
 }
 
-enum tw_status tw_catalogue_hooks_seal(struct tw_catalogue *c, const struct tw_seal *by,
+enum tw_status tw_catalogue_hooks_encrypt(struct tw_catalogue *c, const struct tw_secret_key *by,
         struct tw_arena *a, uint64_t *ret_lost, struct tw_err *err)
 {
 	bool wipe;
@@ -76,7 +76,7 @@ enum tw_status tw_catalogue_hooks_seal(struct tw_catalogue *c, const struct tw_s
 	        "i", (int64_t)ROWS_MOST);
 
 	*ret_lost = 0;
-	wipe = st == TW_OK && !tw_seal_lost(by) && any_plain(&l);
+	wipe = st == TW_OK && !tw_secret_key_lost(by) && any_plain(&l);
 	if (wipe) /* removes the plain text from its cell, and from the log; applies to this run of
 	           * the server only */
 		st = tw_db_run(c->writer, "PRAGMA secure_delete=ON", err);
