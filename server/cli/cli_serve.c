@@ -35,7 +35,7 @@
 #include "server/cli/cli.h"
 #include "server/decode/jobs.h"
 #include "server/decode/jobs_store.h"
-#include "server/decode/judge.h"
+#include "server/decode/preflight.h"
 #include "server/decode/worker.h"
 #include "server/derive/jobs_hook.h"
 #include "server/derive/jobs_retention.h"
@@ -267,7 +267,7 @@ static enum tw_status make_parts(struct tw_app *app, struct tw_err *err)
 	app->answers = tw_answers_new(cache);
 	app->answer_memory = tw_answer_memory_new(c->answer_memory_bytes, cache);
 	app->throttle = tw_throttle_new();
-	app->judges = tw_judges_new(c, app->metrics);
+	app->judges = tw_preflights_new(c, app->metrics);
 	app->backlog = tw_backlog_new(
 	        app->catalogue, &(struct tw_backlog_limits){c->max_queue, c->max_queue_bytes});
 	app->sources = tw_sources_new(c);
@@ -436,7 +436,7 @@ static void close_data(struct tw_app *app)
 		keep_quota(NULL, app);
 	app->quota = tw_quota_free(app->quota);
 	app->sources = tw_sources_free(app->sources);
-	app->judges = tw_judges_free(app->judges);
+	app->judges = tw_preflights_free(app->judges);
 	app->resumes = tw_resumes_close(app->resumes);
 	app->cleaner = tw_resume_cleaner_stop(app->cleaner);
 	app->backlog = tw_backlog_free(app->backlog);

@@ -2,8 +2,8 @@
  * worker_fault.h - a decoder's child that misbehaves, for the tests of what holds it.
  *
  * TRACEWELL_WORKER_FAULT=crash|loop|eat|sleep|run|tire|unlocked in the server's environment, and
- * TRACEWELL_JUDGE_FAULT for judges (judge.h), TRACEWELL_SOURCE_FAULT for histories of clones.  Only
- * in builds for tests (meson option test_faults); in all others it does nothing and reads no
+ * TRACEWELL_JUDGE_FAULT for judges (preflight.h), TRACEWELL_SOURCE_FAULT for histories of clones.
+ * Only in builds for tests (meson option test_faults); in all others it does nothing and reads no
  * environment.
  */
 #ifndef TW_WORKER_FAULT_H

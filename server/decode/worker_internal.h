@@ -33,8 +33,9 @@ void tw_worker_tell_line(const json_t *o);
 
 /* Tasks "map" and "retrace": *ret is what was counted, owed to json_decref. */
 enum tw_status tw_worker_map(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
-/* Task "judge": answers questions (judge_line.h) until there are no more. */
-enum tw_status tw_worker_judge(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
+/* Task "judge": answers questions (preflight_line.h) until there are no more. */
+enum tw_status tw_worker_preflight(
+        const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
 /* Task "source": reads the clone that is the first input, into which it has gone. */
 enum tw_status tw_worker_source(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
 /* Before the child is locked in. */

@@ -17,7 +17,7 @@
 #include "server/base/app.h"
 #include "server/base/file/io.h"
 #include "server/base/log.h"
-#include "server/decode/judge.h"
+#include "server/decode/preflight.h"
 #include "server/http/http_form.h"
 #include "server/ingest/arrive.h"
 #include "server/ingest/backlog.h"

@@ -1,21 +1,21 @@
 /*
- * judge_process.h - one judge: a process that is asked about one project's uploads, in turns.
+ * preflight_process.h - one judge: a process that is asked about one project's uploads, in turns.
  *
  * It is started by the first question.  A judge that is silent for too long is killed, one that
  * died is told in the log and counted.  Its answer is a stranger's word: a status that is none, a
  * format that is none or a text without an end are as if it had died.  Thread: one at a time.
  */
-#ifndef TW_JUDGE_PROCESS_H
-#define TW_JUDGE_PROCESS_H
+#ifndef TW_PREFLIGHT_PROCESS_H
+#define TW_PREFLIGHT_PROCESS_H
 
 #include "server/base/child.h"
 #include "server/base/ulid.h"
-#include "server/decode/judge.h"
+#include "server/decode/preflight.h"
 
 /* Seconds that one question may take. */
-enum { TW_JUDGE_PATIENCE_S = 5 };
+enum { TW_PREFLIGHT_PATIENCE_S = 5 };
 
-struct tw_judge {
+struct tw_preflight {
 	bool busy, there;
 	bool silent; /* when it was asked last, for which it was killed */
 	unsigned asked;
@@ -26,12 +26,12 @@ struct tw_judge {
 };
 
 /* For that project from here; one that has seen another's heads ends. */
-void tw_judge_assign(struct tw_judge *j, const char *project_id);
+void tw_preflight_assign(struct tw_preflight *j, const char *project_id);
 /* As tw_look_end.  What a judge that had answered before could not answer is asked once more of a
  * fresh one: what it has used up, of time above all, is not that head's fault. */
-enum tw_status tw_judge_ask(struct tw_judge *j, const struct tw_config *c,
+enum tw_status tw_preflight_ask(struct tw_preflight *j, const struct tw_config *c,
         struct tw_metrics *metrics, const struct tw_head *head, const struct tw_format **ret,
         struct tw_err *err) TW_MUST_USE;
-void tw_judge_dismiss(struct tw_judge *j);
+void tw_preflight_dismiss(struct tw_preflight *j);
 
 #endif

@@ -1,4 +1,4 @@
-#include "server/decode/judge_process.h"
+#include "server/decode/preflight_process.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,14 +10,14 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/decode/jobs_internal.h"
-#include "server/decode/judge_line.h"
+#include "server/decode/preflight_line.h"
 #include "server/http/metrics.h"
 
 /* Memory: a zstd window of 128 MiB, the chain, and the program. */
 enum { QUESTIONS = 100, CPU_S = 60, MEMORY_BYTES = 512 << 20 };
 
 /* How it ended; it is gone afterwards. */
-static struct tw_child_end end_judge(struct tw_judge *j)
+static struct tw_child_end end_judge(struct tw_preflight *j)
 {
 	struct tw_child_end end = {0};
 	json_t *answer = NULL;
@@ -30,7 +30,7 @@ static struct tw_child_end end_judge(struct tw_judge *j)
 	return end;
 }
 
-void tw_judge_dismiss(struct tw_judge *j)
+void tw_preflight_dismiss(struct tw_preflight *j)
 {
 	if (!j->there)
 		return;
@@ -50,11 +50,11 @@ static json_t *judge_task(const struct tw_config *c)
 	return json_pack("{s:s,s:o}", "kind", "judge", "limits", limits);
 }
 
-static enum tw_status appoint(struct tw_judge *j, const struct tw_config *c, struct tw_err *err)
+static enum tw_status appoint(struct tw_preflight *j, const struct tw_config *c, struct tw_err *err)
 {
 	json_t *task = judge_task(c);
 	int ends[2];
-	struct tw_child_task t = {task, -1, -1, NULL, 0, TW_JUDGE_PATIENCE_S, false};
+	struct tw_child_task t = {task, -1, -1, NULL, 0, TW_PREFLIGHT_PATIENCE_S, false};
 	enum tw_status st;
 
 	if (!task)
@@ -79,7 +79,7 @@ static enum tw_status appoint(struct tw_judge *j, const struct tw_config *c, str
 
 /* --- the line; false when the other end is gone, or silent until the deadline --- */
 
-static bool ready(const struct tw_judge *j, short what)
+static bool ready(const struct tw_preflight *j, short what)
 {
 	int64_t left = j->child.deadline_ms - tw_monotonic_ms();
 	struct pollfd p = {.fd = j->line, .events = what};
@@ -87,7 +87,7 @@ static bool ready(const struct tw_judge *j, short what)
 	return left > 0 && poll(&p, 1, (int)left) > 0;
 }
 
-static bool tell(const struct tw_judge *j, const void *p, size_t n)
+static bool tell(const struct tw_preflight *j, const void *p, size_t n)
 {
 	const uint8_t *at = p;
 
@@ -102,7 +102,7 @@ static bool tell(const struct tw_judge *j, const void *p, size_t n)
 	return n == 0;
 }
 
-static bool hear(const struct tw_judge *j, void *p, size_t n)
+static bool hear(const struct tw_preflight *j, void *p, size_t n)
 {
 	uint8_t *at = p;
 
@@ -117,9 +117,9 @@ static bool hear(const struct tw_judge *j, void *p, size_t n)
 	return n == 0;
 }
 
-static bool ask(struct tw_judge *j, const struct tw_head *head, struct tw_judge_answer *ret)
+static bool ask(struct tw_preflight *j, const struct tw_head *head, struct tw_preflight_answer *ret)
 {
-	struct tw_judge_question q;
+	struct tw_preflight_question q;
 
 	memset(&q, 0, sizeof q);
 	q.n = (uint32_t)head->n;
@@ -127,7 +127,7 @@ static bool ask(struct tw_judge *j, const struct tw_head *head, struct tw_judge_
 	q.whole = head->whole;
 	(void)snprintf(q.forced, sizeof q.forced, "%s", head->forced ? head->forced->name : "");
 	j->asked++;
-	j->child.deadline_ms = tw_monotonic_ms() + (int64_t)TW_JUDGE_PATIENCE_S * 1000;
+	j->child.deadline_ms = tw_monotonic_ms() + (int64_t)TW_PREFLIGHT_PATIENCE_S * 1000;
 	return tell(j, &q, sizeof q) && tell(j, head->bytes, head->n) && hear(j, ret, sizeof *ret);
 }
 
@@ -137,7 +137,7 @@ static bool is_text(const char *p, size_t cap)
 }
 
 /* False: no judge says so, or it could not look; the decoder of the whole has more memory. */
-static bool read_answer(const struct tw_judge_answer *a, const struct tw_format **ret)
+static bool read_answer(const struct tw_preflight_answer *a, const struct tw_format **ret)
 {
 	if (a->status > TW_FULL || a->status == TW_NOMEM || a->status == TW_BUG ||
 	        !is_text(a->format, sizeof a->format) || !is_text(a->msg, sizeof a->msg))
@@ -146,15 +146,15 @@ static bool read_answer(const struct tw_judge_answer *a, const struct tw_format 
 	return a->status != TW_OK || *ret;
 }
 
-void tw_judge_assign(struct tw_judge *j, const char *project_id)
+void tw_preflight_assign(struct tw_preflight *j, const char *project_id)
 {
 	if (strcmp(j->project_id, project_id) != 0 || j->asked >= QUESTIONS)
-		tw_judge_dismiss(j);
+		tw_preflight_dismiss(j);
 	(void)snprintf(j->project_id, sizeof j->project_id, "%s", project_id);
 }
 
 /* True: it was killed for its silence. */
-static bool died(struct tw_judge *j, struct tw_metrics *metrics)
+static bool died(struct tw_preflight *j, struct tw_metrics *metrics)
 {
 	const struct tw_child_end end = end_judge(j);
 
@@ -166,8 +166,8 @@ static bool died(struct tw_judge *j, struct tw_metrics *metrics)
 
 enum outcome { ANSWERED, SILENT, SPOILT };
 
-static enum outcome ask_one(struct tw_judge *j, struct tw_metrics *metrics,
-        const struct tw_head *head, struct tw_judge_answer *ret,
+static enum outcome ask_one(struct tw_preflight *j, struct tw_metrics *metrics,
+        const struct tw_head *head, struct tw_preflight_answer *ret,
         const struct tw_format **ret_format)
 {
 	if (!ask(j, head, ret))
@@ -175,16 +175,16 @@ static enum outcome ask_one(struct tw_judge *j, struct tw_metrics *metrics,
 	if (read_answer(ret, ret_format))
 		return ANSWERED;
 	tw_log(TW_LOG_WARN, "judge_dismissed", tw_log_number("status", (int64_t)ret->status));
-	tw_judge_dismiss(j);
+	tw_preflight_dismiss(j);
 	*ret_format = NULL;
 	return SPOILT;
 }
 
-enum tw_status tw_judge_ask(struct tw_judge *j, const struct tw_config *c,
+enum tw_status tw_preflight_ask(struct tw_preflight *j, const struct tw_config *c,
         struct tw_metrics *metrics, const struct tw_head *head, const struct tw_format **ret,
         struct tw_err *err)
 {
-	struct tw_judge_answer a;
+	struct tw_preflight_answer a;
 	struct tw_err why;
 	enum outcome out = SPOILT;
 	bool fresh = false;

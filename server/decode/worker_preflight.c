@@ -1,6 +1,6 @@
 /*
- * worker_judge.c - the child that looks at the beginnings of uploads, one after the other, until
- * nobody asks any more.
+ * worker_preflight.c - the child that looks at the beginnings of uploads, one after the other,
+ * until nobody asks any more.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 
 #include "decoder/decoder.h"
 #include "server/base/file/io.h"
-#include "server/decode/judge.h"
-#include "server/decode/judge_line.h"
+#include "server/decode/preflight.h"
+#include "server/decode/preflight_line.h"
 #include "server/decode/worker_fault.h"
 #include "server/decode/worker_internal.h"
 
@@ -22,13 +22,13 @@ static bool read_exactly(void *to, size_t n)
 	return tw_read_full(LINE_FD, to, n) == (ssize_t)n;
 }
 
-static struct tw_judge_answer look(
-        const struct tw_judge_question *q, const uint8_t *head, struct tw_limits limits)
+static struct tw_preflight_answer look(
+        const struct tw_preflight_question *q, const uint8_t *head, struct tw_limits limits)
 {
 	const struct tw_format *forced =
 	        q->forced[0] ? tw_format_by_name(tw_str_of(q->forced)) : NULL;
 	const struct tw_format *found = NULL;
-	struct tw_judge_answer a;
+	struct tw_preflight_answer a;
 	struct tw_err err = {0};
 	enum tw_status st = tw_worker_fault("TRACEWELL_JUDGE_FAULT", &err);
 
@@ -43,16 +43,16 @@ static struct tw_judge_answer look(
 	return a;
 }
 
-enum tw_status tw_worker_judge(const json_t *task, json_t **ret, struct tw_err *err)
+enum tw_status tw_worker_preflight(const json_t *task, json_t **ret, struct tw_err *err)
 {
 	static uint8_t head[TW_HEAD_BYTES];
 	struct tw_limits limits = tw_worker_limits(json_object_get(task, "limits"));
-	struct tw_judge_question q;
+	struct tw_preflight_question q;
 	enum tw_status st = tw_worker_salt(&limits, err);
 
 	while (st == TW_OK && read_exactly(&q, sizeof q) && q.n <= sizeof head &&
 	        read_exactly(head, q.n)) {
-		const struct tw_judge_answer a = look(&q, head, limits);
+		const struct tw_preflight_answer a = look(&q, head, limits);
 
 		st = tw_worker_write(LINE_FD, (const uint8_t *)&a, sizeof a, err);
 	}

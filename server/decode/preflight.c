@@ -1,5 +1,5 @@
 /*
- * judge.c - the judges of a server: which of them is asked, and who waits for how long.
+ * preflight.c - the judges of a server: which of them is asked, and who waits for how long.
  *
  * Questions are asked by threads of their own, AT_ONCE at a time; who has one asked goes on with
  * something else and fetches the answer later.  What is not answered in time is as if no judge had
@@ -8,7 +8,7 @@
  * is one project's: what its memory still holds of a head can only be told to who sent it.  KEPT of
  * them stay for the next upload; the one that was idle longest makes room for another project's.
  */
-#include "server/decode/judge.h"
+#include "server/decode/preflight.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -19,10 +19,10 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/thread/pool.h"
-#include "server/decode/judge_process.h"
+#include "server/decode/preflight_process.h"
 
 /* KEPT > AT_ONCE: one is always free.  ASKED_MS: the question, and one more of a fresh judge. */
-enum { AT_ONCE = 4, KEPT = 16, TAKE_MS = 2000, ASKED_MS = (TW_JUDGE_PATIENCE_S + 1) * 1000 };
+enum { AT_ONCE = 4, KEPT = 16, TAKE_MS = 2000, ASKED_MS = (TW_PREFLIGHT_PATIENCE_S + 1) * 1000 };
 
 /* QUEUED: more would not be asked in time anyway, and each holds a head. */
 enum { SHUN_MS = 60000, SHUNNED = 32, QUEUED = 256 };
@@ -32,7 +32,7 @@ struct shunned {
 	int64_t until_ms; /* CLOCK_MONOTONIC */
 };
 
-struct tw_judges {
+struct tw_preflights {
 	const struct tw_config *config;
 	struct tw_metrics *metrics;
 	struct tw_pool *pool;
@@ -40,7 +40,7 @@ struct tw_judges {
 	pthread_cond_t heard;
 	unsigned queued; /* looks that nobody asks about yet */
 	int64_t turns;
-	struct tw_judge judges[KEPT];
+	struct tw_preflight judges[KEPT];
 	struct shunned shunned[SHUNNED]; /* the oldest makes room */
 	unsigned next_shunned;
 };
@@ -48,7 +48,7 @@ struct tw_judges {
 /* Its head is a copy: who asked may be gone before it is read. */
 struct tw_look {
 	struct tw_pool_task task; /* first: the pool hands it back */
-	struct tw_judges *judges;
+	struct tw_preflights *judges;
 	char project_id[TW_ID_BYTES];
 	struct tw_head head;
 	int64_t until_ms; /* CLOCK_MONOTONIC; nobody waits longer */
@@ -70,9 +70,9 @@ static void make_cond(pthread_cond_t *cond)
 	(void)pthread_condattr_destroy(&attr);
 }
 
-struct tw_judges *tw_judges_new(const struct tw_config *c, struct tw_metrics *metrics)
+struct tw_preflights *tw_preflights_new(const struct tw_config *c, struct tw_metrics *metrics)
 {
-	struct tw_judges *js = tw_mem_zalloc(1, sizeof *js);
+	struct tw_preflights *js = tw_mem_zalloc(1, sizeof *js);
 
 	if (!js)
 		return NULL;
@@ -81,17 +81,17 @@ struct tw_judges *tw_judges_new(const struct tw_config *c, struct tw_metrics *me
 	(void)pthread_mutex_init(&js->lock, NULL);
 	make_cond(&js->heard);
 	if (tw_pool_start(AT_ONCE, &js->pool, NULL) != TW_OK)
-		return tw_judges_free(js);
+		return tw_preflights_free(js);
 	return js;
 }
 
-struct tw_judges *tw_judges_free(struct tw_judges *js)
+struct tw_preflights *tw_preflights_free(struct tw_preflights *js)
 {
 	if (!js)
 		return NULL;
 	js->pool = tw_pool_stop(js->pool);
 	for (size_t i = 0; i < KEPT; i++)
-		tw_judge_dismiss(&js->judges[i]);
+		tw_preflight_dismiss(&js->judges[i]);
 	(void)pthread_cond_destroy(&js->heard);
 	(void)pthread_mutex_destroy(&js->lock);
 	tw_mem_free(js);
@@ -101,19 +101,19 @@ struct tw_judges *tw_judges_free(struct tw_judges *js)
 /* --- which of them, with the lock held --- */
 
 /* Its project's, before a place for a new one, before another project's. */
-static int worth(const struct tw_judge *j, const char *project_id)
+static int worth(const struct tw_preflight *j, const char *project_id)
 {
 	if (!j->there)
 		return 1;
 	return strcmp(j->project_id, project_id) == 0 ? 2 : 0;
 }
 
-static struct tw_judge *pick(struct tw_judges *js, const char *project_id)
+static struct tw_preflight *pick(struct tw_preflights *js, const char *project_id)
 {
-	struct tw_judge *best = NULL;
+	struct tw_preflight *best = NULL;
 
 	for (size_t i = 0; i < KEPT; i++) {
-		struct tw_judge *j = &js->judges[i];
+		struct tw_preflight *j = &js->judges[i];
 		int more;
 
 		if (j->busy) /* all else of it is the asking thread's */
@@ -127,7 +127,7 @@ static struct tw_judge *pick(struct tw_judges *js, const char *project_id)
 	return best;
 }
 
-static bool is_shunned(const struct tw_judges *js, const char *project_id)
+static bool is_shunned(const struct tw_preflights *js, const char *project_id)
 {
 	int64_t now = tw_monotonic_ms();
 
@@ -138,7 +138,7 @@ static bool is_shunned(const struct tw_judges *js, const char *project_id)
 	return false;
 }
 
-static void shun(struct tw_judges *js, const char *project_id)
+static void shun(struct tw_preflights *js, const char *project_id)
 {
 	struct shunned *s = &js->shunned[js->next_shunned++ % SHUNNED];
 
@@ -152,13 +152,13 @@ static void shun(struct tw_judges *js, const char *project_id)
 
 static void ask(struct tw_look *l)
 {
-	struct tw_judges *js = l->judges;
-	struct tw_judge *j = pick(js, l->project_id);
+	struct tw_preflights *js = l->judges;
+	struct tw_preflight *j = pick(js, l->project_id);
 
 	l->until_ms = tw_monotonic_ms() + ASKED_MS;
 	(void)pthread_mutex_unlock(&js->lock);
-	tw_judge_assign(j, l->project_id);
-	l->status = tw_judge_ask(j, js->config, js->metrics, &l->head, &l->format, &l->err);
+	tw_preflight_assign(j, l->project_id);
+	l->status = tw_preflight_ask(j, js->config, js->metrics, &l->head, &l->format, &l->err);
 	(void)pthread_mutex_lock(&js->lock);
 	j->busy = false;
 	if (j->silent && !is_shunned(js, l->project_id))
@@ -168,7 +168,7 @@ static void ask(struct tw_look *l)
 static void run(struct tw_pool_task *task, bool stopping)
 {
 	struct tw_look *l = (struct tw_look *)task;
-	struct tw_judges *js = l->judges;
+	struct tw_preflights *js = l->judges;
 	bool dropped;
 
 	(void)pthread_mutex_lock(&js->lock);
@@ -184,7 +184,7 @@ static void run(struct tw_pool_task *task, bool stopping)
 		tw_mem_free(l);
 }
 
-static bool may_queue(struct tw_judges *js)
+static bool may_queue(struct tw_preflights *js)
 {
 	bool may;
 
@@ -195,14 +195,14 @@ static bool may_queue(struct tw_judges *js)
 	return may;
 }
 
-static void unqueue(struct tw_judges *js)
+static void unqueue(struct tw_preflights *js)
 {
 	(void)pthread_mutex_lock(&js->lock);
 	js->queued--;
 	(void)pthread_mutex_unlock(&js->lock);
 }
 
-enum tw_status tw_look_begin(struct tw_judges *js, const char *project_id,
+enum tw_status tw_look_begin(struct tw_preflights *js, const char *project_id,
         const struct tw_head *head, struct tw_look **ret, struct tw_err *err)
 {
 	struct tw_look *l;

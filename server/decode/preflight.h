@@ -1,5 +1,5 @@
 /*
- * judge.h - a look at the first bytes of an upload, by processes that may do nothing else.
+ * preflight.h - a look at the first bytes of an upload, by processes that may do nothing else.
  *
  * A judge is a limited child (child.h, jail.h) that runs tw_decoder_preflight on what it is given
  * and answers over a socket; strangers' bytes reach no decoder in the server's own process.  It
@@ -7,8 +7,8 @@
  * taken over may only lie about what that project sends next, and what it lets through is judged
  * again by the decoder that reads it all.  Thread: any; only tw_look_end waits.
  */
-#ifndef TW_JUDGE_H
-#define TW_JUDGE_H
+#ifndef TW_PREFLIGHT_H
+#define TW_PREFLIGHT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 /* More than these are not looked at. */
 enum { TW_HEAD_BYTES = TW_DECODER_HEAD_BYTES };
 
-struct tw_judges;
+struct tw_preflights;
 struct tw_metrics;
 
 struct tw_head {
@@ -32,14 +32,15 @@ struct tw_head {
 };
 
 /* Starts no judge yet.  NULL without memory or threads. */
-struct tw_judges *tw_judges_new(const struct tw_config *c, struct tw_metrics *metrics);
-struct tw_judges *tw_judges_free(struct tw_judges *js); /* no look is left; returns NULL */
+struct tw_preflights *tw_preflights_new(const struct tw_config *c, struct tw_metrics *metrics);
+struct tw_preflights *tw_preflights_free(
+        struct tw_preflights *js); /* no look is left; returns NULL */
 
 /* A head that is being looked at. */
 struct tw_look;
 
 /* The head is copied.  js NULL: *ret NULL, about which all that follows has nothing to say. */
-enum tw_status tw_look_begin(struct tw_judges *js, const char *project_id,
+enum tw_status tw_look_begin(struct tw_preflights *js, const char *project_id,
         const struct tw_head *head, struct tw_look **ret, struct tw_err *err) TW_MUST_USE;
 /* tw_look_end would not wait. */
 bool tw_look_is_over(const struct tw_look *l);
