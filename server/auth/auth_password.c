@@ -32,7 +32,7 @@ static void leave(void)
 	(void)atomic_fetch_sub(&under_way, 1);
 }
 
-enum tw_status tw_password_judge(const char *plain, const char *name, struct tw_err *err)
+enum tw_status tw_password_verify(const char *plain, const char *name, struct tw_err *err)
 {
 	size_t len = strlen(plain);
 

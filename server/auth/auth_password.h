@@ -18,7 +18,7 @@ enum { TW_PASSWORD_MIN = 10, TW_PASSWORD_MAX = 256 };
 
 /* Checks that the text is acceptable as the password of that name.  TW_BAD_REQUEST with the
  * reason. */
-enum tw_status tw_password_judge(
+enum tw_status tw_password_verify(
         const char *plain, const char *name, struct tw_err *err) TW_MUST_USE;
 /* The hash to store. */
 enum tw_status tw_password_hash(

@@ -195,7 +195,7 @@ enum tw_status tw_throttle_try(struct tw_throttle *t, const char *account, const
 	return tell_wait(wait_ms, ret_wait_s, err);
 }
 
-enum tw_status tw_throttle_judge(struct tw_throttle *t, const char *account, const char *address,
+enum tw_status tw_throttle_check(struct tw_throttle *t, const char *account, const char *address,
         int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
 {
 	struct keys k = keys_of(t, account, address);

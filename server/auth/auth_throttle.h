@@ -47,7 +47,7 @@ enum tw_status tw_throttle_try(struct tw_throttle *t, const char *account, const
         int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err) TW_MUST_USE;
 /* The same without counting, for attempts that count only on failure (tw_throttle_wrong).  NULL
  * skips the account or the address. */
-enum tw_status tw_throttle_judge(struct tw_throttle *t, const char *account, const char *address,
+enum tw_status tw_throttle_check(struct tw_throttle *t, const char *account, const char *address,
         int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err) TW_MUST_USE;
 void tw_throttle_wrong(
         struct tw_throttle *t, const char *account, const char *address, int64_t now_ms);

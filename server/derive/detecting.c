@@ -17,9 +17,9 @@ static uint64_t name_rules(void *arg, struct tw_str name, uint8_t *ret_mark)
 	return tw_detect_rules_of(d->rules, name);
 }
 
-static struct tw_detect_judged judge(struct tw_detecting *d, struct tw_str name, bool known)
+static struct tw_detect_checked judge(struct tw_detecting *d, struct tw_str name, bool known)
 {
-	struct tw_detect_judged j = {.is_app = tw_frame_rules_app(d->app, name)};
+	struct tw_detect_checked j = {.is_app = tw_frame_rules_app(d->app, name)};
 
 	if (known)
 		j.rules = name_rules(d, name, &j.mark);
@@ -27,10 +27,10 @@ static struct tw_detect_judged judge(struct tw_detecting *d, struct tw_str name,
 }
 
 /* The name that comes last has its place: what is frequent comes often. */
-static struct tw_detect_judged recall(struct tw_detecting *d, struct tw_str name)
+static struct tw_detect_checked recall(struct tw_detecting *d, struct tw_str name)
 {
 	const uint64_t key = tw_hash_str(name, d->memo->number) | 1;
-	struct tw_detect_judged *at = &d->memo->names[(key >> 1) & (TW_DETECT_MEMO - 1)];
+	struct tw_detect_checked *at = &d->memo->names[(key >> 1) & (TW_DETECT_MEMO - 1)];
 
 	if (at->key != key) {
 		*at = judge(d, name, true);
@@ -43,7 +43,7 @@ static void look_at_name(struct tw_detecting *d, uint32_t method)
 {
 	bool known = true;
 	const struct tw_str name = tw_view_name(&d->v, method, d->name, &known);
-	const struct tw_detect_judged j =
+	const struct tw_detect_checked j =
 	        d->memo && known ? recall(d, name) : judge(d, name, known);
 
 	d->unnamed += !known;

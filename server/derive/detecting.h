@@ -15,14 +15,14 @@
 /* What names were judged to be, of traces that were looked through before: most of a small trace's
  * cost is its names, which its build's other traces have too. */
 enum { TW_DETECT_MEMO = 1 << 16 };
-struct tw_detect_judged {
+struct tw_detect_checked {
 	uint64_t key; /* of the name and the rules; 0: none */
 	uint64_t rules;
 	uint8_t mark, is_app;
 };
 struct tw_detect_memo {
 	uint64_t number; /* of the rules, and of whose frames are the app's */
-	struct tw_detect_judged names[TW_DETECT_MEMO];
+	struct tw_detect_checked names[TW_DETECT_MEMO];
 };
 
 struct tw_detecting { /* one trace, looked through by one set of rules */

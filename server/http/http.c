@@ -29,7 +29,7 @@
 #include "server/http/limit/answer_memory.h"
 #include "server/http/limit/http_tls.h"
 
-/* Memory is twice the limit of http_judge.c, so that refusals come from there.  When the headers
+/* Memory is twice the limit of http_validate.c, so that refusals come from there.  When the headers
  * are read, the library's buffer has at most the part of SMALL_BODY that the client sent with
  * them. */
 enum {
@@ -125,7 +125,7 @@ static enum tw_status find_target(struct tw_req *r, struct tw_err *err)
 		        r->http->app->config->connections);
 	}
 	if (st == TW_OK && changes_state(r))
-		st = tw_req_judge_origin(r, err);
+		st = tw_req_check_origin(r, err);
 	return st;
 }
 

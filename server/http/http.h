@@ -104,7 +104,7 @@ enum tw_status tw_req_forward(struct tw_req *r, const struct tw_caller *as, cons
 /* The quota of a device (quota.h), once an upload has named it; NULL or "" is none.  TW_RATE if it
  * is used up.  Judging counts nothing, charging does; a charge for data that is not stored is
  * refunded. The remaining quota is sent in the reply's headers. */
-enum tw_status tw_req_judge_device(
+enum tw_status tw_req_check_device(
         struct tw_req *r, const char *device, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_req_charge_device(
         struct tw_req *r, const char *device, uint64_t bytes, struct tw_err *err) TW_MUST_USE;

@@ -1,5 +1,6 @@
 /*
- * http_int.h - shared by http.c, http_judge.c, http_pools.c, http_request.c and http_reply.c only.
+ * http_int.h - shared by http.c, http_validate.c, http_pools.c, http_request.c and http_reply.c
+ * only.
  *
  * Life of a request, one arrow per callback of libmicrohttpd.  Looking up a caller needs the
  * catalogue and is done on a pool, with the connection suspended:
@@ -181,7 +182,7 @@ enum tw_status tw_req_validate_headers(
 enum tw_status tw_req_hear_proxy(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 /* Cross-site check: a change without a key must come from our own page.  The browser's origin
  * headers can only refuse it. */
-enum tw_status tw_req_judge_origin(const struct tw_req *r, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_req_check_origin(const struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 /* Charges the request to the quota of the caller's key (quota.h), or TW_RATE. */
 enum tw_status tw_req_take_quota(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 void tw_req_settle_quota(struct tw_req *r);

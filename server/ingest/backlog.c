@@ -138,13 +138,13 @@ static enum tw_status judge(struct tw_backlog *b, const char *project_id, uint64
 	return st;
 }
 
-enum tw_status tw_backlog_judge(
+enum tw_status tw_backlog_check(
         struct tw_backlog *b, const char *project_id, uint64_t bytes, struct tw_err *err)
 {
 	return judge(b, project_id, bytes, 1, &b->refused, err);
 }
 
-enum tw_status tw_backlog_judge_again(
+enum tw_status tw_backlog_check_again(
         struct tw_backlog *b, const char *project_id, uint64_t bytes, struct tw_err *err)
 {
 	return judge(b, project_id, bytes, AGAIN_PARTS, &b->refused_again, err);

@@ -32,11 +32,11 @@ struct tw_backlog *tw_backlog_free(struct tw_backlog *b); /* NULL is fine; retur
 
 /* May that project send an upload of so many bytes (0: not known)?  TW_BUSY past a bound.  Where
  * nothing waits, an upload of any size may come. */
-enum tw_status tw_backlog_judge(struct tw_backlog *b, const char *project_id, uint64_t bytes,
+enum tw_status tw_backlog_check(struct tw_backlog *b, const char *project_id, uint64_t bytes,
         struct tw_err *err) TW_MUST_USE;
 /* May it have a trace of so many bytes decoded again?  Asked for by those who only read, so as long
  * as what waits is within a quarter of the bounds: the rest is for uploads. */
-enum tw_status tw_backlog_judge_again(struct tw_backlog *b, const char *project_id, uint64_t bytes,
+enum tw_status tw_backlog_check_again(struct tw_backlog *b, const char *project_id, uint64_t bytes,
         struct tw_err *err) TW_MUST_USE;
 /* It came, and is queued. */
 void tw_backlog_added(struct tw_backlog *b, const char *project_id, uint64_t bytes);

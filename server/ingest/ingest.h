@@ -22,7 +22,7 @@ struct tw_ingest_body {
 /* May so many bytes more wait to be decoded (backlog.h)?  TW_BUSY, with Retry-After set. */
 enum tw_status tw_ingest_has_room(struct tw_req *r, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
 /* Would that be taken: the pairs, and the request's Idempotency-Key? */
-enum tw_status tw_ingest_judge(struct tw_req *r, const struct tw_ingest_pair *pairs, size_t n,
+enum tw_status tw_ingest_check(struct tw_req *r, const struct tw_ingest_pair *pairs, size_t n,
         struct tw_err *err) TW_MUST_USE;
 /* The body becomes a trace of the request's caller (arrive.h).  Thread: may wait for the disk. */
 enum tw_status tw_ingest_file(struct tw_req *r, const struct tw_ingest_body *body,

@@ -15,7 +15,7 @@ static void judge(const struct tw_jwt *t)
 	        .now_s = 1000,
 	        .skew_s = 60};
 	struct tw_err err = {.msg = ""};
-	enum tw_status st = tw_jwt_judge(t, &e, &err);
+	enum tw_status st = tw_jwt_validate(t, &e, &err);
 
 	FUZZ_CHECK(st == TW_OK || err.msg[0]);
 	if (st == TW_OK) {

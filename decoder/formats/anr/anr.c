@@ -11,7 +11,7 @@
  *   { exception head, "Caused by: ..._Thread: NAME", "NAME thread stack trace:" or a time, frames }
  *
  * Lines are collected in a bounded model (anr_model.h), whatever their order.  At the end the locks
- * are followed (anr_locks.h), a verdict is determined (anr_judge.h) and everything is emitted
+ * are followed (anr_locks.h), a verdict is determined (anr_classify.h) and everything is emitted
  * (anr_report.h): a document "anr", and each stack as a sample of its thread.  A truncated dump
  * keeps its complete parts.  Nothing here has a duration: a dump is one moment.
  */

@@ -12,7 +12,7 @@
 
 #include <jansson.h>
 
-#include "decoder/formats/anr/anr_judge.h"
+#include "decoder/formats/anr/anr_classify.h"
 
 struct tw_anr_namer {
 	void *arg;

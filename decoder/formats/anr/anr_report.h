@@ -8,7 +8,7 @@
 #ifndef TW_ANR_REPORT_H
 #define TW_ANR_REPORT_H
 
-#include "decoder/formats/anr/anr_judge.h"
+#include "decoder/formats/anr/anr_classify.h"
 
 /* A thread's id in the trace: its kernel id, otherwise its ART id (the process id for main),
  * otherwise one derived from its name. */

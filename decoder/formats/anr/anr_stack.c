@@ -2,7 +2,7 @@
  * anr_stack.c - analyses one stack of an ANR report: the owners of its frames, the thread's
  * activity, and a hash independent of lines and addresses.
  */
-#include "decoder/formats/anr/anr_judge.h"
+#include "decoder/formats/anr/anr_classify.h"
 #include "decoder/formats/anr/anr_scan.h"
 
 enum { HASHED_FRAMES = 5, LOOK_FRAMES = 8 };

@@ -219,7 +219,7 @@ static bool prepare(struct teller *t)
 	struct tw_anr *m = t->m;
 	uint32_t deepest = 0;
 
-	if (!tw_anr_judge(m, &t->s))
+	if (!tw_anr_classify(m, &t->s))
 		return false;
 	for (uint32_t i = 0; i < m->n_threads; i++)
 		if (m->threads[i].n_frames > deepest)

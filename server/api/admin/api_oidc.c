@@ -228,7 +228,7 @@ static enum tw_status admit(struct tw_req *r, const struct tw_oidc_person *p,
 	enum tw_status st;
 
 	(void)snprintf(account, sizeof account, "oidc %s", p->subject);
-	st = tw_throttle_judge(tries, account, NULL, now_ms, &wait_s, err);
+	st = tw_throttle_check(tries, account, NULL, now_ms, &wait_s, err);
 	if (st != TW_OK) {
 		*ret_why = TW_OIDC_BUSY;
 		return st;
@@ -271,7 +271,7 @@ static enum tw_status try(
 	enum tw_status st;
 
 	turn->why = TW_OIDC_BUSY;
-	st = tw_throttle_judge(tries, NULL, address, now_ms, &wait_s, err);
+	st = tw_throttle_check(tries, NULL, address, now_ms, &wait_s, err);
 	if (st != TW_OK)
 		return st;
 	turn->why = TW_OIDC_FAILED;

@@ -149,7 +149,7 @@ static enum tw_status change_password(struct tw_req *r, const json_t *body, stru
 		return tw_fail(err, TW_BAD_REQUEST, "old and password must be texts");
 	st = tw_catalogue_user_get(c, tw_req_caller(r)->name, &user, err);
 	if (st == TW_OK)
-		st = tw_password_judge(password, user.name, err);
+		st = tw_password_verify(password, user.name, err);
 	if (st == TW_OK)
 		st = tw_api_check_password(r, &user, old, err);
 	if (st == TW_NO_TOKEN) /* the session is fine */

@@ -112,7 +112,7 @@ static enum tw_status get_password(
 		return TW_OK;
 	if (!json_is_string(given))
 		return tw_fail(err, TW_BAD_REQUEST, "password must be a text");
-	st = tw_password_judge(json_string_value(given), name, err);
+	st = tw_password_verify(json_string_value(given), name, err);
 	return st == TW_OK ? tw_password_hash(json_string_value(given), ret, err) : st;
 }
 

@@ -45,7 +45,7 @@ static enum tw_status judge(void *arg, const char *name, bool *ret_fits, struct 
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "the regular expression takes too long over this project's names: make it "
 		        "simpler, or ask for a name");
-	return tw_match_judge(n->match, tw_str_of(name), ret_fits, err);
+	return tw_match_check(n->match, tw_str_of(name), ret_fits, err);
 }
 
 static enum tw_status read_names(struct tw_fleet_question *q, const char *text, bool regex,

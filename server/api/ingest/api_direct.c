@@ -143,7 +143,7 @@ static enum tw_status has_room(struct tw_req *r, const struct announced *u, stru
 {
 	const unsigned most = tw_req_app(r)->config->max_open_uploads;
 	struct tw_direct_open open = {.n = 0};
-	enum tw_status st = tw_ingest_judge(r, u->pairs, u->n_pairs, err);
+	enum tw_status st = tw_ingest_check(r, u->pairs, u->n_pairs, err);
 
 	if (st == TW_OK)
 		st = tw_ingest_has_room(r, u->of.bytes, err);

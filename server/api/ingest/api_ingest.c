@@ -244,7 +244,7 @@ enum tw_status tw_ingest_has_room(struct tw_req *r, uint64_t bytes, struct tw_er
 	struct tw_app *app = tw_req_app(r);
 	char wait[16];
 	enum tw_status st =
-	        tw_backlog_judge(app->backlog, tw_req_caller(r)->project_id, bytes, err);
+	        tw_backlog_check(app->backlog, tw_req_caller(r)->project_id, bytes, err);
 
 	if (st == TW_OK)
 		return st;
@@ -257,7 +257,7 @@ static enum tw_status begin_body(struct upload *u, struct tw_err *err)
 {
 	uint64_t declared = tw_req_content_length(u->req);
 	uint64_t bytes = declared == UINT64_MAX ? 0 : declared;
-	enum tw_status st = tw_req_judge_device(u->req, u->meta.device, bytes, err);
+	enum tw_status st = tw_req_check_device(u->req, u->meta.device, bytes, err);
 
 	if (st == TW_OK)
 		st = tw_ingest_has_room(u->req, bytes, err);
@@ -432,7 +432,7 @@ static enum tw_status take_pairs(
 	return st;
 }
 
-enum tw_status tw_ingest_judge(
+enum tw_status tw_ingest_check(
         struct tw_req *r, const struct tw_ingest_pair *pairs, size_t n, struct tw_err *err)
 {
 	struct upload *u = new_upload(r, err);
@@ -442,7 +442,7 @@ enum tw_status tw_ingest_judge(
 		st = take_pairs(u, pairs, n, err);
 	if (st == TW_OK)
 		st = tw_upload_meta_whole(&u->meta, err);
-	return st == TW_OK ? tw_req_judge_device(r, u->meta.device, 0, err) : st;
+	return st == TW_OK ? tw_req_check_device(r, u->meta.device, 0, err) : st;
 }
 
 static enum tw_status take_file(struct upload *u, int fd, struct tw_err *err)

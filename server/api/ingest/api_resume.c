@@ -306,7 +306,7 @@ static enum tw_status judge_creation(
 	if (st == TW_OK)
 		st = tw_resume_read_metadata(tw_req_arena(r), metadata, p->pairs, &p->n_pairs, err);
 	if (st == TW_OK)
-		st = tw_ingest_judge(r, p->pairs, p->n_pairs, err);
+		st = tw_ingest_check(r, p->pairs, p->n_pairs, err);
 	return st == TW_OK ? tw_ingest_has_room(r, *ret_length, err) : st;
 }
 

@@ -136,7 +136,7 @@ static enum tw_status has_room(struct tw_req *r, const struct tw_trace_row *row,
 		        "only the upload of this trace was kept, and the disk has no room to "
 		        "decode it again");
 	if (st == TW_OK && app->backlog)
-		st = tw_backlog_judge_again(app->backlog, row->project_id, row->upload_bytes, err);
+		st = tw_backlog_check_again(app->backlog, row->project_id, row->upload_bytes, err);
 	if (st == TW_BUSY) {
 		(void)snprintf(wait, sizeof wait, "%d", TW_BACKLOG_RETRY_S);
 		tw_req_set_header(r, "Retry-After", wait);

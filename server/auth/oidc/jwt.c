@@ -180,7 +180,7 @@ static enum tw_status judge_times(
 	return TW_OK;
 }
 
-enum tw_status tw_jwt_judge(
+enum tw_status tw_jwt_validate(
         const struct tw_jwt *t, const struct tw_jwt_expected *e, struct tw_err *err)
 {
 	enum tw_status st;

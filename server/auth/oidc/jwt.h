@@ -1,7 +1,7 @@
 /*
  * jwt.h - signed tokens of other servers (RFC 7515, 7519): parse, verify, validate.
  *
- * Do not use any content of a token before both tw_jwt_verify and tw_jwt_judge returned TW_OK.
+ * Do not use any content of a token before both tw_jwt_verify and tw_jwt_validate returned TW_OK.
  * Only public-key signatures are supported: "none" and shared-secret algorithms are refused like
  * unknown ones.  No clock, no network: the caller supplies the time and the keys.
  * Thread: any.
@@ -44,7 +44,7 @@ struct tw_jwt_expected {
 };
 /* Validates issuer, audience, nonce and times.  TW_NO_TOKEN; TW_DEADLINE if only the times are
  * wrong. A valid token has a "sub" of 1 to TW_JWT_SUBJECT_MAX bytes. */
-enum tw_status tw_jwt_judge(
+enum tw_status tw_jwt_validate(
         const struct tw_jwt *t, const struct tw_jwt_expected *e, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -351,7 +351,7 @@ static enum tw_status believe(struct tw_oidc *o, struct tw_oidc_turn *turn, cons
 	enum tw_status st = verify(o, turn, t, err);
 
 	if (st == TW_OK)
-		st = tw_jwt_judge(t, &e, err);
+		st = tw_jwt_validate(t, &e, err);
 	if (st == TW_DEADLINE)
 		turn->why = TW_OIDC_CLOCK;
 	return st;

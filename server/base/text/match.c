@@ -82,7 +82,7 @@ bool tw_match_has(const struct tw_match *m, struct tw_str name)
 	return false;
 }
 
-enum tw_status tw_match_judge(
+enum tw_status tw_match_check(
         const struct tw_match *m, struct tw_str name, bool *ret_has, struct tw_err *err)
 {
 	int said;

@@ -20,7 +20,7 @@ struct tw_match *tw_match_free(struct tw_match *m);
 /* False also if matching exceeds the limits. */
 bool tw_match_has(const struct tw_match *m, struct tw_str name);
 /* Like tw_match_has, but TW_BAD_REQUEST if matching exceeds the limits. */
-enum tw_status tw_match_judge(const struct tw_match *m, struct tw_str name, bool *ret_has,
+enum tw_status tw_match_check(const struct tw_match *m, struct tw_str name, bool *ret_has,
         struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -65,7 +65,7 @@ static enum tw_status read_password(
 	enum tw_status st = read_line("Password: ", once, sizeof once, err);
 
 	if (st == TW_OK)
-		st = tw_password_judge(once, name, err);
+		st = tw_password_verify(once, name, err);
 	if (st == TW_OK && isatty(STDIN_FILENO)) {
 		st = read_line("Again: ", again, sizeof again, err);
 		if (st == TW_OK && strcmp(once, again) != 0)

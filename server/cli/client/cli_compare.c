@@ -135,7 +135,7 @@ static enum tw_status judge_all(struct comparing *c, struct tw_err *err)
 			st = ask(c, g->name, &own, err);
 		if (st == TW_OK)
 			c->results[i] =
-			        tw_gate_judge(g, own ? own : c->answer, c->strict, c->why[i]);
+			        tw_gate_check(g, own ? own : c->answer, c->strict, c->why[i]);
 		json_decref(own);
 	}
 	return st;

@@ -183,7 +183,7 @@ static enum tw_gate_result within_budget(
 	return (g->below ? c->b < g->limit : c->b > g->limit) ? TW_GATE_FAILS : TW_GATE_HOLDS;
 }
 
-enum tw_gate_result tw_gate_judge(const struct tw_gate *g, const json_t *answer, bool strict,
+enum tw_gate_result tw_gate_check(const struct tw_gate *g, const json_t *answer, bool strict,
         char ret_why[TW_GATE_TEXT_BYTES])
 {
 	const json_t *subject = find_subject(g, answer);

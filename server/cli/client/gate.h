@@ -35,7 +35,7 @@ enum tw_status tw_gate_parse(const char *text, struct tw_gate *ret, struct tw_er
 enum tw_gate_result { TW_GATE_HOLDS, TW_GATE_FAILS, TW_GATE_TOO_LITTLE };
 /* By an answer of /api/v1/fleet/compare (of a method, one with method=NAME).  strict: what is
  * beyond the limit fails, sure or not.  ret_why: one line. */
-enum tw_gate_result tw_gate_judge(const struct tw_gate *g, const json_t *answer, bool strict,
+enum tw_gate_result tw_gate_check(const struct tw_gate *g, const json_t *answer, bool strict,
         char ret_why[TW_GATE_TEXT_BYTES]);
 
 #endif

@@ -219,7 +219,7 @@ static struct tw_str written(struct tw_arena *work, const json_t *doc, struct na
 	limits.hash_salt = (uintptr_t)work;
 	limits.max_threads = TW_ANR_MAX_THREADS; /* what the decoder kept is not cut again */
 	if (!tw_anr_init(&model, work, &limits, &sink) ||
-	        !tw_anr_again(&model, doc, &namer, &times) || !tw_anr_judge(&model, &summary))
+	        !tw_anr_again(&model, doc, &namer, &times) || !tw_anr_classify(&model, &summary))
 		return none;
 	return tw_anr_document(&model, &summary, times);
 }

@@ -62,7 +62,7 @@ static bool is_ours(const struct tw_req *r, const char *origin)
 	       strncasecmp(origin, public.ptr, public.len) == 0;
 }
 
-enum tw_status tw_req_judge_origin(const struct tw_req *r, struct tw_err *err)
+enum tw_status tw_req_check_origin(const struct tw_req *r, struct tw_err *err)
 {
 	const char *site = tw_req_header(r, "Sec-Fetch-Site");
 	const char *origin = tw_req_header(r, "Origin");

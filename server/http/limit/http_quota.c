@@ -100,7 +100,7 @@ static enum tw_status ask_for_device(
 	if (!device_id(r, device, id))
 		return TW_OK;
 	st = take ? tw_quota_take(q, TW_QUOTA_DEVICE, id, bytes, tw_unix_ms(), &wait_s, err)
-	          : tw_quota_judge(q, TW_QUOTA_DEVICE, id, bytes, tw_unix_ms(), &wait_s, err);
+	          : tw_quota_check(q, TW_QUOTA_DEVICE, id, bytes, tw_unix_ms(), &wait_s, err);
 	if (st != TW_OK)
 		ask_to_wait(r, wait_s);
 	if (st != TW_OK || take)
@@ -108,7 +108,7 @@ static enum tw_status ask_for_device(
 	return st;
 }
 
-enum tw_status tw_req_judge_device(
+enum tw_status tw_req_check_device(
         struct tw_req *r, const char *device, uint64_t bytes, struct tw_err *err)
 {
 	return ask_for_device(r, device, bytes, false, err);

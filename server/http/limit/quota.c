@@ -205,7 +205,7 @@ enum tw_status tw_quota_take(struct tw_quota *q, enum tw_quota_who who, const ch
 	return ask(q, who, id, bytes, true, now_ms, ret_wait_s, err);
 }
 
-enum tw_status tw_quota_judge(struct tw_quota *q, enum tw_quota_who who, const char *id,
+enum tw_status tw_quota_check(struct tw_quota *q, enum tw_quota_who who, const char *id,
         uint64_t bytes, int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
 {
 	return ask(q, who, id, bytes, false, now_ms, ret_wait_s, err);

@@ -40,7 +40,7 @@ struct tw_quota *tw_quota_free(struct tw_quota *q);                  /* accepts 
 enum tw_status tw_quota_take(struct tw_quota *q, enum tw_quota_who who, const char *id,
         uint64_t bytes, int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err) TW_MUST_USE;
 /* The same check without counting. */
-enum tw_status tw_quota_judge(struct tw_quota *q, enum tw_quota_who who, const char *id,
+enum tw_status tw_quota_check(struct tw_quota *q, enum tw_quota_who who, const char *id,
         uint64_t bytes, int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err) TW_MUST_USE;
 /* Corrects an earlier take by that many bytes. */
 void tw_quota_settle(struct tw_quota *q, enum tw_quota_who who, const char *id, int64_t more_bytes,

@@ -65,7 +65,7 @@ static bool fits(struct tw_detect_rule *rule, struct tw_str name)
 
 		if (rule->left_out[i])
 			continue;
-		if (tw_name_pattern_judge(p, name, &yes, &why) == TW_OK)
+		if (tw_name_pattern_check(p, name, &yes, &why) == TW_OK)
 			continue;
 		yes = false;
 		if (!rule->costly_why[0])

@@ -52,7 +52,7 @@ static bool fits(struct tw_str name, const char *names)
 		bool yes = false;
 
 		if (tw_name_pattern_init(&p, tw_str_split(&rest, '|'), NULL) == TW_OK &&
-		        tw_name_pattern_judge(&p, name, &yes, NULL) == TW_OK && yes)
+		        tw_name_pattern_check(&p, name, &yes, NULL) == TW_OK && yes)
 			return true;
 	}
 	return false;

@@ -81,11 +81,11 @@ bool tw_name_fits(struct tw_str name, struct tw_str gaps)
 	        (struct tw_str){middle.ptr, last});
 }
 
-enum tw_status tw_name_pattern_judge(
+enum tw_status tw_name_pattern_check(
         const struct tw_name_pattern *p, struct tw_str name, bool *ret_fits, struct tw_err *err)
 {
 	if (p->match)
-		return tw_match_judge(p->match, name, ret_fits, err);
+		return tw_match_check(p->match, name, ret_fits, err);
 	*ret_fits = p->gaps ? tw_name_fits(name, p->text) : tw_frame_begins(name, p->text);
 	return TW_OK;
 }

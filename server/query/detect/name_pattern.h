@@ -30,7 +30,7 @@ void tw_name_pattern_done(struct tw_name_pattern *p);
 bool tw_name_pattern_is_expression(struct tw_str text);
 
 /* TW_BAD_REQUEST: the expression is too costly for this name. */
-enum tw_status tw_name_pattern_judge(const struct tw_name_pattern *p, struct tw_str name,
+enum tw_status tw_name_pattern_check(const struct tw_name_pattern *p, struct tw_str name,
         bool *ret_fits, struct tw_err *err) TW_MUST_USE;
 
 /* Returns whether the whole name matches a text in which * stands for anything. */

@@ -381,7 +381,7 @@ static enum tw_status judge(const char *claims)
 	enum tw_status st;
 
 	assert_non_null(t.claims);
-	st = tw_jwt_judge(&t, &e, NULL);
+	st = tw_jwt_validate(&t, &e, NULL);
 	tw_jwt_done(&t);
 	return st;
 }

@@ -440,7 +440,7 @@ static void test_one_of_each_project(void **state)
 static enum tw_status send(struct model *m, struct tw_backlog *b, int project)
 {
 	struct tw_err err;
-	enum tw_status st = tw_backlog_judge(b, m->callers[project].project_id, BYTES, &err);
+	enum tw_status st = tw_backlog_check(b, m->callers[project].project_id, BYTES, &err);
 
 	if (st != TW_OK) {
 		assert_int_equal(st, TW_BUSY);
@@ -490,11 +490,11 @@ static void test_bound_of_bytes(void **state)
 	const char *id = m->callers[0].project_id;
 	struct tw_buf out;
 
-	assert_int_equal(tw_backlog_judge(b, id, 100 * BYTES, NULL), TW_OK); /* nothing waits */
+	assert_int_equal(tw_backlog_check(b, id, 100 * BYTES, NULL), TW_OK); /* nothing waits */
 	assert_int_equal(send(m, b, 0), TW_OK);
-	assert_int_equal(tw_backlog_judge(b, id, 100 * BYTES, NULL), TW_BUSY);
-	assert_int_equal(tw_backlog_judge(b, id, UINT64_MAX, NULL), TW_BUSY);
-	assert_int_equal(tw_backlog_judge_again(b, id, UINT64_MAX, NULL), TW_BUSY);
+	assert_int_equal(tw_backlog_check(b, id, 100 * BYTES, NULL), TW_BUSY);
+	assert_int_equal(tw_backlog_check(b, id, UINT64_MAX, NULL), TW_BUSY);
+	assert_int_equal(tw_backlog_check_again(b, id, UINT64_MAX, NULL), TW_BUSY);
 	assert_int_equal(send_all(m, b, 0), 1);
 	assert_int_equal(send_all(m, b, 1), 1);
 	tw_buf_init(&out, 4096);
@@ -520,7 +520,7 @@ static void test_no_memory(void **state)
 	for (unsigned n = 1; !met; n++) { /* what cannot be counted refuses nobody */
 		b = tw_backlog_new(m->c, &(struct tw_backlog_limits){1, 1 << 20});
 		tw_mem_fail_at(n);
-		met = tw_backlog_judge(b, m->callers[0].project_id, 1, NULL) == TW_BUSY;
+		met = tw_backlog_check(b, m->callers[0].project_id, 1, NULL) == TW_BUSY;
 		tw_mem_fail_at(0);
 		(void)tw_backlog_free(b);
 		assert_in_range(n, 1, 100);

@@ -420,17 +420,17 @@ static void test_tries(void **state)
 		assert_int_equal(
 		        tw_throttle_try(t[i], "ann", "10.0.0.2", 0, &wait_s, NULL), TW_RATE);
 		assert_in_range(wait_s, 1, TW_THROTTLE_ACCOUNT_MS / 1000);
-		assert_int_equal(tw_throttle_judge(t[i], "ann", NULL, 0, &wait_s, NULL), TW_RATE);
+		assert_int_equal(tw_throttle_check(t[i], "ann", NULL, 0, &wait_s, NULL), TW_RATE);
 		assert_int_equal(
-		        tw_throttle_judge(t[i], "bob", "10.0.0.1", 0, &wait_s, NULL), TW_OK);
+		        tw_throttle_check(t[i], "bob", "10.0.0.1", 0, &wait_s, NULL), TW_OK);
 	}
 	tw_throttle_right(t[1], "ann", "10.0.0.1");
 	assert_int_equal(tw_throttle_try(t[0], "ann", "10.0.0.1", 0, &wait_s, NULL), TW_OK);
 	tw_throttle_wrong(t[1], "ann", NULL, 0); /* there is no room to count it */
 	for (int i = 0; i < TW_THROTTLE_ADDRESS_TRIES; i++)
 		tw_throttle_wrong(t[i % 2], NULL, "10.0.0.1", 0);
-	assert_int_equal(tw_throttle_judge(t[0], "bob", "10.0.0.1", 0, &wait_s, NULL), TW_RATE);
-	assert_int_equal(tw_throttle_judge(t[0], "bob", "10.0.0.2", 0, &wait_s, NULL), TW_OK);
+	assert_int_equal(tw_throttle_check(t[0], "bob", "10.0.0.1", 0, &wait_s, NULL), TW_RATE);
+	assert_int_equal(tw_throttle_check(t[0], "bob", "10.0.0.2", 0, &wait_s, NULL), TW_OK);
 	for (int i = 0; i < 2; i++)
 		(void)tw_throttle_free(t[i]);
 }

@@ -290,15 +290,15 @@ static void test_passwords(void **state)
 	(void)state;
 	memset(text, 'x', sizeof text);
 	text[TW_PASSWORD_MAX + 1] = '\0';
-	assert_int_equal(tw_password_judge(text, "ann", NULL), TW_BAD_REQUEST);
+	assert_int_equal(tw_password_verify(text, "ann", NULL), TW_BAD_REQUEST);
 	text[TW_PASSWORD_MAX] = '\0';
-	assert_int_equal(tw_password_judge(text, "ann", NULL), TW_OK);
+	assert_int_equal(tw_password_verify(text, "ann", NULL), TW_OK);
 	text[TW_PASSWORD_MIN] = '\0';
-	assert_int_equal(tw_password_judge(text, "ann", NULL), TW_OK);
+	assert_int_equal(tw_password_verify(text, "ann", NULL), TW_OK);
 	text[TW_PASSWORD_MIN - 1] = '\0';
-	assert_int_equal(tw_password_judge(text, "ann", NULL), TW_BAD_REQUEST);
+	assert_int_equal(tw_password_verify(text, "ann", NULL), TW_BAD_REQUEST);
 	assert_int_equal(
-	        tw_password_judge("Ann@Example.org", "ann@example.org", NULL), TW_BAD_REQUEST);
+	        tw_password_verify("Ann@Example.org", "ann@example.org", NULL), TW_BAD_REQUEST);
 
 	assert_int_equal(tw_password_hash("correct horse", hash, NULL), TW_OK);
 	assert_int_equal(tw_password_hash("correct horse", again, NULL), TW_OK);
@@ -422,24 +422,24 @@ static void test_failures_alone(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
-		assert_int_equal(tw_throttle_judge(t, "ann", NULL, 1, &wait_s, NULL), TW_OK);
+		assert_int_equal(tw_throttle_check(t, "ann", NULL, 1, &wait_s, NULL), TW_OK);
 	for (int i = 0; i < TW_THROTTLE_ACCOUNT_TRIES; i++) {
-		assert_int_equal(tw_throttle_judge(t, "ann", NULL, 1, &wait_s, NULL), TW_OK);
+		assert_int_equal(tw_throttle_check(t, "ann", NULL, 1, &wait_s, NULL), TW_OK);
 		tw_throttle_wrong(t, "ann", NULL, 1);
 	}
-	assert_int_equal(tw_throttle_judge(t, "ann", NULL, 1, &wait_s, NULL), TW_RATE);
+	assert_int_equal(tw_throttle_check(t, "ann", NULL, 1, &wait_s, NULL), TW_RATE);
 	assert_int_equal(wait_s, TW_THROTTLE_ACCOUNT_MS / 1000);
 	tw_throttle_wrong(
 	        t, "ann", NULL, 1); /* one under way at the same time: no more than full */
 	assert_int_equal(
-	        tw_throttle_judge(t, "ann", NULL, 1 + TW_THROTTLE_ACCOUNT_MS, &wait_s, NULL),
+	        tw_throttle_check(t, "ann", NULL, 1 + TW_THROTTLE_ACCOUNT_MS, &wait_s, NULL),
 	        TW_OK);
-	assert_int_equal(tw_throttle_judge(t, "bob", NULL, 1, &wait_s, NULL), TW_OK);
-	assert_int_equal(tw_throttle_judge(t, NULL, "10.0.0.1", 1, &wait_s, NULL), TW_OK);
+	assert_int_equal(tw_throttle_check(t, "bob", NULL, 1, &wait_s, NULL), TW_OK);
+	assert_int_equal(tw_throttle_check(t, NULL, "10.0.0.1", 1, &wait_s, NULL), TW_OK);
 	for (int i = 0; i < TW_THROTTLE_ADDRESS_TRIES; i++)
 		tw_throttle_wrong(t, NULL, "10.0.0.1", 1);
-	assert_int_equal(tw_throttle_judge(t, NULL, "10.0.0.1", 1, &wait_s, NULL), TW_RATE);
-	assert_int_equal(tw_throttle_judge(t, NULL, "10.0.0.2", 1, &wait_s, NULL), TW_OK);
+	assert_int_equal(tw_throttle_check(t, NULL, "10.0.0.1", 1, &wait_s, NULL), TW_RATE);
+	assert_int_equal(tw_throttle_check(t, NULL, "10.0.0.2", 1, &wait_s, NULL), TW_OK);
 	(void)tw_throttle_free(t);
 }
 

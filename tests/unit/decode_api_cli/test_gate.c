@@ -57,7 +57,7 @@ static enum tw_gate_result judged(const char *text, const json_t *of, bool stric
 	struct tw_gate g;
 
 	assert_int_equal(tw_gate_parse(text, &g, NULL), TW_OK);
-	return tw_gate_judge(&g, of, strict, why);
+	return tw_gate_check(&g, of, strict, why);
 }
 
 static void test_judging(void **state)

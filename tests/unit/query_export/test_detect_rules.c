@@ -50,9 +50,9 @@ static void names_fit(void **state)
 	many[sizeof many - 1] = '\0';
 	assert_false(tw_name_fits(tw_str_of(many), TW_STR("*a*a*a*a*a*a*a*a*a*a*a*a*a*ab")));
 	assert_int_equal(tw_name_pattern_init(&p, TW_STR("a.B.c"), NULL), TW_OK);
-	assert_int_equal(tw_name_pattern_judge(&p, TW_STR("a.B.c"), &fits, NULL), TW_OK);
+	assert_int_equal(tw_name_pattern_check(&p, TW_STR("a.B.c"), &fits, NULL), TW_OK);
 	assert_true(fits);
-	assert_int_equal(tw_name_pattern_judge(&p, TW_STR("a.B.cd"), &fits, NULL), TW_OK);
+	assert_int_equal(tw_name_pattern_check(&p, TW_STR("a.B.cd"), &fits, NULL), TW_OK);
 	assert_false(fits);
 	assert_true(tw_name_fits((struct tw_str){NULL, 0}, TW_STR("**")));
 }

@@ -1,13 +1,13 @@
 /*
- * anr_judge.h - determines the cause of an ANR from one dump or many samples.
+ * anr_classify.h - determines the cause of an ANR from one dump or many samples.
  *
  * Follows the chain of locks from the main thread to the thread at its end; the activity of that
  * thread is the kind of the ANR.  The verdict describes it in one sentence.  The cluster is a hash
  * of the blamed stack without the parts that change from build to build (lines, addresses, numbers
  * of lambdas), so that equal causes have equal clusters.
  */
-#ifndef TW_ANR_JUDGE_H
-#define TW_ANR_JUDGE_H
+#ifndef TW_ANR_CLASSIFY_H
+#define TW_ANR_CLASSIFY_H
 
 #include "decoder/formats/anr/anr_model.h"
 
@@ -59,7 +59,7 @@ struct tw_anr_summary {                  /* of the complete report */
 };
 
 /* False: out of memory. */
-bool tw_anr_judge(const struct tw_anr *m, struct tw_anr_summary *ret);
+bool tw_anr_classify(const struct tw_anr *m, struct tw_anr_summary *ret);
 
 /* Index of a frame of the thread, or TW_ANR_NO_INDEX: the topmost frame that shows the thread's
  * activity (not how it waits), and the topmost frame of the application. */

@@ -1,4 +1,4 @@
-#include "decoder/formats/anr/anr_judge.h"
+#include "decoder/formats/anr/anr_classify.h"
 
 #include <string.h>
 
@@ -597,7 +597,7 @@ static int64_t span_of(const struct tw_anr *m)
 	return first >= 0 ? last - first : 0;
 }
 
-bool tw_anr_judge(const struct tw_anr *m, struct tw_anr_summary *ret)
+bool tw_anr_classify(const struct tw_anr *m, struct tw_anr_summary *ret)
 {
 	struct tw_anr_summary s = {.blamed = TW_ANR_NO_INDEX, .kind = "unknown"};
 

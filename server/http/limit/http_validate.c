@@ -1,5 +1,5 @@
 /*
- * http_judge.c - validates requests that libmicrohttpd would refuse in HTML, or accept.
+ * http_validate.c - validates requests that libmicrohttpd would refuse in HTML, or accept.
  *
  * The library has its own responses for a target or headers that do not fit its memory, for a
  * missing Host and for a space in the target.  So it gets more memory than is allowed here, and its
