@@ -21,11 +21,11 @@
 #include "server/derive/jobs_hook.h"
 #include "server/derive/leader.h"
 #include "server/derive/pipeline.h"
-#include "server/http/answers.h"
 #include "server/http/http.h"
 #include "server/http/limit/answer_memory.h"
 #include "server/http/limit/quota.h"
 #include "server/http/metrics.h"
+#include "server/http/response_cache.h"
 #include "server/ingest/backlog.h"
 #include "server/ingest/health.h"
 #include "server/ingest/tus/resume.h"
@@ -231,7 +231,7 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	tw_backlog_metrics(app->backlog, &out);
 	tw_resumes_metrics(app->resumes, &out);
 	tw_quota_metrics(app->quota, tw_unix_ms(), &out);
-	tw_answers_metrics(app->answers, &out);
+	tw_response_cache_metrics(app->answers, &out);
 	tw_answer_memory_metrics(app->answer_memory, &out);
 	if (app->sources)
 		tw_sources_metrics(app->sources, &out);

@@ -47,7 +47,7 @@ struct tw_app {
 	struct tw_hook_runner *hook_runner;     /* that job's */
 	struct tw_periodic *retention;          /* jobs_retention.h */
 	struct tw_symbols *symbols;             /* symbols.h: open mappings by build */
-	struct tw_answers *answers;             /* answers.h; NULL: no response cache */
+	struct tw_response_cache *answers;      /* answers.h; NULL: no response cache */
 	struct tw_answer_memory *answer_memory; /* answer_memory.h; NULL: responses are not
 	                                         * counted */
 	struct tw_metrics *metrics;             /* metrics.h */

@@ -41,13 +41,13 @@
 #include "server/derive/jobs_retention.h"
 #include "server/derive/leader.h"
 #include "server/derive/pipeline.h"
-#include "server/http/answers.h"
 #include "server/http/http.h"
 #include "server/http/http_wait.h"
 #include "server/http/limit/answer_memory.h"
 #include "server/http/limit/quota.h"
 #include "server/http/limit/tls.h"
 #include "server/http/metrics.h"
+#include "server/http/response_cache.h"
 #include "server/ingest/backlog.h"
 #include "server/ingest/health.h"
 #include "server/ingest/tus/resume.h"
@@ -264,7 +264,7 @@ static enum tw_status make_parts(struct tw_app *app, struct tw_err *err)
 	app->routes = tw_routes(&app->n_routes);
 	app->metrics = tw_metrics_new(app->routes, app->n_routes);
 	app->symbols = tw_symbols_new(app->blobs, MAPPINGS_OPEN);
-	app->answers = tw_answers_new(cache);
+	app->answers = tw_response_cache_new(cache);
 	app->answer_memory = tw_answer_memory_new(c->answer_memory_bytes, cache);
 	app->throttle = tw_throttle_new();
 	app->judges = tw_preflights_new(c, app->metrics);
@@ -443,7 +443,7 @@ static void close_data(struct tw_app *app)
 	app->throttle = tw_throttle_free(app->throttle);
 	app->oidc = tw_oidc_close(app->oidc);
 	app->tls = tw_tls_close(app->tls);
-	app->answers = tw_answers_free(app->answers);
+	app->answers = tw_response_cache_free(app->answers);
 	app->answer_memory = tw_answer_memory_free(app->answer_memory);
 	app->symbols = tw_symbols_free(app->symbols);
 	app->metrics = tw_metrics_free(app->metrics);

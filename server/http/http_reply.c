@@ -15,9 +15,9 @@
 
 #include "server/base/log.h"
 #include "server/base/text/json_memory.h"
-#include "server/http/answers.h"
 #include "server/http/http_int.h"
 #include "server/http/limit/answer_memory.h"
+#include "server/http/response_cache.h"
 
 enum {
 	WORTH_COMPRESSING = 860,
@@ -248,7 +248,7 @@ static bool key_of(const struct tw_req *r, enum tw_coding coding, struct tw_buf 
 
 bool tw_req_reply_again(struct tw_req *r, const char *type)
 {
-	struct tw_answers *answers = r->http->app->answers;
+	struct tw_response_cache *answers = r->http->app->answers;
 	enum tw_coding coding = choose(r, true);
 	struct tw_buf key, bytes;
 	bool there;
@@ -257,7 +257,7 @@ bool tw_req_reply_again(struct tw_req *r, const char *type)
 		return false;
 	tw_buf_init(&bytes, max_reply);
 	there = key_of(r, coding, &key) &&
-	        tw_answers_take(answers, (const char *)key.data, &bytes) &&
+	        tw_response_cache_take(answers, (const char *)key.data, &bytes) &&
 	        give(r, MHD_HTTP_OK, type, coding, &bytes, NULL) == TW_OK;
 	tw_buf_done(&key);
 	return there;
@@ -265,7 +265,7 @@ bool tw_req_reply_again(struct tw_req *r, const char *type)
 
 static void keep(const struct tw_req *r, enum tw_coding coding, const struct tw_buf *bytes)
 {
-	struct tw_answers *answers = r->http->app->answers;
+	struct tw_response_cache *answers = r->http->app->answers;
 	struct tw_mem_account *account;
 	struct tw_buf key;
 
@@ -273,7 +273,7 @@ static void keep(const struct tw_req *r, enum tw_coding coding, const struct tw_
 		return;
 	account = tw_mem_count_for(NULL); /* the cache has its own limit */
 	if (key_of(r, coding, &key))
-		tw_answers_keep(answers, (const char *)key.data,
+		tw_response_cache_keep(answers, (const char *)key.data,
 		        (struct tw_str){(const char *)bytes->data, bytes->len});
 	tw_buf_done(&key);
 	(void)tw_mem_count_for(account);

@@ -9,27 +9,27 @@
 #include <cmocka.h>
 
 #include "decoder/base/arena.h"
-#include "server/http/answers.h"
+#include "server/http/response_cache.h"
 #include "tests/unit/unit.h"
 
 enum { ROOM = 64 << 10, PIECE = 4000 };
 
-static void keep(struct tw_answers *a, const char *key, char fill, size_t len)
+static void keep(struct tw_response_cache *a, const char *key, char fill, size_t len)
 {
 	static char bytes[ROOM];
 
 	memset(bytes, fill, sizeof bytes);
-	tw_answers_keep(a, key, (struct tw_str){bytes, len});
+	tw_response_cache_keep(a, key, (struct tw_str){bytes, len});
 }
 
 /* What is kept under the key: its length, 0 nothing, and all of it `fill`. */
-static size_t taken(struct tw_answers *a, const char *key, char fill)
+static size_t taken(struct tw_response_cache *a, const char *key, char fill)
 {
 	struct tw_buf out;
 	size_t len;
 
 	tw_buf_init(&out, ROOM);
-	(void)tw_answers_take(a, key, &out);
+	(void)tw_response_cache_take(a, key, &out);
 	len = out.len;
 	for (size_t i = 0; i < len; i++)
 		assert_int_equal(out.data[i], fill);
@@ -39,7 +39,7 @@ static size_t taken(struct tw_answers *a, const char *key, char fill)
 
 static void last_wins(void **state)
 {
-	struct tw_answers *a = tw_answers_new(ROOM);
+	struct tw_response_cache *a = tw_response_cache_new(ROOM);
 
 	(void)state;
 	assert_int_equal(taken(a, "a", 'x'), 0);
@@ -51,17 +51,17 @@ static void last_wins(void **state)
 	assert_int_equal(taken(a, "b", 'y'), PIECE);
 	keep(a, "empty", 'x', 0);
 	assert_int_equal(taken(a, "empty", 'x'), 0);
-	tw_answers_free(a);
+	tw_response_cache_free(a);
 }
 
-static uint64_t told(struct tw_answers *a, const char *name)
+static uint64_t told(struct tw_response_cache *a, const char *name)
 {
 	struct tw_buf out;
 	const char *at;
 	unsigned long long n = 0;
 
 	tw_buf_init(&out, ROOM);
-	tw_answers_metrics(a, &out);
+	tw_response_cache_metrics(a, &out);
 	assert_int_equal(tw_buf_add(&out, "", 1), TW_OK);
 	at = strstr((const char *)out.data, name);
 	assert_non_null(at);
@@ -73,7 +73,7 @@ static uint64_t told(struct tw_answers *a, const char *name)
 /* The one asked for last stays, however old it is. */
 static void bounded(void **state)
 {
-	struct tw_answers *a = tw_answers_new(ROOM);
+	struct tw_response_cache *a = tw_response_cache_new(ROOM);
 	char key[16];
 
 	(void)state;
@@ -88,13 +88,13 @@ static void bounded(void **state)
 	assert_int_equal(taken(a, "0", 'x'), 0);
 	assert_int_equal(taken(a, "999", 'x'), 0); /* by their number, too */
 	assert_int_equal(told(a, "\ntracewell_answers_again_total"), 4000);
-	tw_answers_free(a);
+	tw_response_cache_free(a);
 }
 
 static void too_large_is_not_kept(void **state)
 {
-	struct tw_answers *a = tw_answers_new(ROOM);
-	struct tw_answers *none = tw_answers_new(0);
+	struct tw_response_cache *a = tw_response_cache_new(ROOM);
+	struct tw_response_cache *none = tw_response_cache_new(0);
 
 	(void)state;
 	keep(a, "small", 's', PIECE);
@@ -103,15 +103,15 @@ static void too_large_is_not_kept(void **state)
 	assert_int_equal(taken(a, "small", 's'), PIECE);
 	keep(none, "a", 'x', 1);
 	assert_int_equal(taken(none, "a", 'x'), 0);
-	tw_answers_free(a);
-	tw_answers_free(none);
-	assert_null(tw_answers_free(NULL));
+	tw_response_cache_free(a);
+	tw_response_cache_free(none);
+	assert_null(tw_response_cache_free(NULL));
 }
 
 /* Of two allocations either fails: nothing is kept, and nothing lost. */
 static void without_memory(void **state)
 {
-	struct tw_answers *a = tw_answers_new(ROOM);
+	struct tw_response_cache *a = tw_response_cache_new(ROOM);
 
 	(void)state;
 	for (uint64_t n = 1; n <= 2; n++) {
@@ -122,7 +122,7 @@ static void without_memory(void **state)
 	}
 	keep(a, "a", 'x', PIECE);
 	assert_int_equal(taken(a, "a", 'x'), PIECE);
-	tw_answers_free(a);
+	tw_response_cache_free(a);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -1,4 +1,4 @@
-#include "server/http/answers.h"
+#include "server/http/response_cache.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@ struct kept {
 	uint64_t used;
 };
 
-struct tw_answers {
+struct tw_response_cache {
 	pthread_mutex_t lock;
 	uint64_t max, weight;
 	uint64_t now; /* counts uses */
@@ -24,9 +24,9 @@ struct tw_answers {
 	struct kept kept[SLOTS];
 };
 
-struct tw_answers *tw_answers_new(uint64_t max_bytes)
+struct tw_response_cache *tw_response_cache_new(uint64_t max_bytes)
 {
-	struct tw_answers *a = tw_mem_zalloc(1, sizeof *a);
+	struct tw_response_cache *a = tw_mem_zalloc(1, sizeof *a);
 
 	if (!a)
 		return NULL;
@@ -35,7 +35,7 @@ struct tw_answers *tw_answers_new(uint64_t max_bytes)
 	return a;
 }
 
-static void drop(struct tw_answers *a, struct kept *k)
+static void drop(struct tw_response_cache *a, struct kept *k)
 {
 	a->weight -= k->weight;
 	tw_mem_free(k->key);
@@ -43,7 +43,7 @@ static void drop(struct tw_answers *a, struct kept *k)
 	*k = (struct kept){0};
 }
 
-struct tw_answers *tw_answers_free(struct tw_answers *a)
+struct tw_response_cache *tw_response_cache_free(struct tw_response_cache *a)
 {
 	if (!a)
 		return NULL;
@@ -54,7 +54,7 @@ struct tw_answers *tw_answers_free(struct tw_answers *a)
 	return NULL;
 }
 
-static struct kept *find(struct tw_answers *a, const char *key)
+static struct kept *find(struct tw_response_cache *a, const char *key)
 {
 	for (size_t i = 0; i < SLOTS; i++)
 		if (a->kept[i].key && strcmp(a->kept[i].key, key) == 0)
@@ -62,7 +62,7 @@ static struct kept *find(struct tw_answers *a, const char *key)
 	return NULL;
 }
 
-bool tw_answers_take(struct tw_answers *a, const char *key, struct tw_buf *out)
+bool tw_response_cache_take(struct tw_response_cache *a, const char *key, struct tw_buf *out)
 {
 	struct kept *k;
 	bool taken;
@@ -79,7 +79,7 @@ bool tw_answers_take(struct tw_answers *a, const char *key, struct tw_buf *out)
 }
 
 /* A free slot, or the least recently used one. */
-static struct kept *oldest(struct tw_answers *a)
+static struct kept *oldest(struct tw_response_cache *a)
 {
 	struct kept *old = &a->kept[0];
 
@@ -89,7 +89,7 @@ static struct kept *oldest(struct tw_answers *a)
 	return old;
 }
 
-static struct kept *oldest_kept(struct tw_answers *a)
+static struct kept *oldest_kept(struct tw_response_cache *a)
 {
 	struct kept *old = NULL;
 
@@ -100,7 +100,7 @@ static struct kept *oldest_kept(struct tw_answers *a)
 }
 
 /* Takes ownership of the contents of `fresh`. */
-static void put(struct tw_answers *a, struct kept *fresh)
+static void put(struct tw_response_cache *a, struct kept *fresh)
 {
 	struct kept *k = find(a, fresh->key);
 
@@ -115,7 +115,7 @@ static void put(struct tw_answers *a, struct kept *fresh)
 	a->weight += k->weight;
 }
 
-void tw_answers_keep(struct tw_answers *a, const char *key, struct tw_str bytes)
+void tw_response_cache_keep(struct tw_response_cache *a, const char *key, struct tw_str bytes)
 {
 	size_t key_len = strlen(key) + 1;
 	struct kept fresh = {.len = bytes.len, .weight = bytes.len + key_len};
@@ -136,7 +136,7 @@ void tw_answers_keep(struct tw_answers *a, const char *key, struct tw_str bytes)
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
-void tw_answers_metrics(struct tw_answers *a, struct tw_buf *out)
+void tw_response_cache_metrics(struct tw_response_cache *a, struct tw_buf *out)
 {
 	uint64_t again, weight;
 
