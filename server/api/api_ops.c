@@ -19,7 +19,7 @@
 #include "server/db/catalogue_postgres.h"
 #include "server/db/catalogue_sums.h"
 #include "server/derive/jobs_hook.h"
-#include "server/derive/leader.h"
+#include "server/derive/lease.h"
 #include "server/derive/pipeline.h"
 #include "server/http/http.h"
 #include "server/http/limit/answer_memory.h"
@@ -121,7 +121,7 @@ static void write_node(const struct tw_app *app, struct tw_buf *out)
 	        "tracewell_node_info{node=\"%s\",role=\"%s\",version=\"%s\"} 1\n",
 	        app->node_name, roles, TW_VERSION);
 	write_gauge(out, "tracewell_leader",
-	        (app->config->roles & TW_ROLE_DECODE) && tw_leads(app->leader));
+	        (app->config->roles & TW_ROLE_DECODE) && tw_lease_held(app->leader));
 	tw_buf_printf(out,
 	        "# TYPE tracewell_catalogue_connections_lost_total counter\n"
 	        "tracewell_catalogue_connections_lost_total %" PRIu64 "\n",

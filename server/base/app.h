@@ -36,7 +36,7 @@ struct tw_app {
 	bool storage_unproven; /* it was unreachable at the start: storage_owner.h runs later */
 	struct tw_store_job *store_job; /* jobs_store.h; NULL: files are in the data folder */
 	struct tw_recorder *recorder;   /* trace_record.h; NULL: no records are written */
-	struct tw_leader *leader;       /* leader.h; NULL: there are no other servers */
+	struct tw_lease *leader;        /* leader.h; NULL: there are no other servers */
 	struct tw_pipeline *pipeline;   /* pipeline.h; NULL: this server does not decode */
 	/* Wakes the stages that depend on it; NULL as above (tw_raised). */
 	void (*raised)(struct tw_app *app, unsigned by);

@@ -39,7 +39,7 @@
 #include "server/decode/worker.h"
 #include "server/derive/jobs_hook.h"
 #include "server/derive/jobs_retention.h"
-#include "server/derive/leader.h"
+#include "server/derive/lease.h"
 #include "server/derive/pipeline.h"
 #include "server/http/http.h"
 #include "server/http/http_wait.h"
@@ -394,7 +394,7 @@ static enum tw_status start_deriving(struct tw_app *app, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (tw_catalogue_is_shared(app->catalogue))
-		st = tw_leader_start(app->catalogue, app->blobs, app->node, &app->leader, err);
+		st = tw_lease_start(app->catalogue, app->blobs, app->node, &app->leader, err);
 	if (st == TW_OK)
 		st = tw_pipeline_start(app, tw_stages, tw_pipeline_leads, &app->pipeline, err);
 	if (st == TW_OK)
@@ -430,7 +430,7 @@ static void close_data(struct tw_app *app)
 	app->hooks = tw_periodic_stop(app->hooks);
 	app->hook_runner = tw_hook_runner_free(app->hook_runner);
 	app->seal = tw_secret_key_free(app->seal);
-	app->leader = tw_leader_stop(app->leader);
+	app->leader = tw_lease_stop(app->leader);
 	app->keep_quota = tw_periodic_stop(app->keep_quota);
 	if (app->quota && !tw_catalogue_is_shared(app->catalogue))
 		keep_quota(NULL, app);

@@ -5,7 +5,7 @@
 #include "server/base/log.h"
 #include "server/catalogue/access/catalogue_capture.h"
 #include "server/catalogue/catalogue.h"
-#include "server/derive/leader.h"
+#include "server/derive/lease.h"
 #include "server/derive/retention.h"
 #include "server/derive/retire.h"
 #include "server/http/metrics.h"
@@ -186,7 +186,7 @@ static void keep_all(struct tw_periodic *p, void *arg)
 	struct tw_app *app = arg;
 	size_t n = 0;
 
-	if (!tw_leads(app->leader) || tw_monotonic_ms() < app->keep_ms) {
+	if (!tw_lease_held(app->leader) || tw_monotonic_ms() < app->keep_ms) {
 		tw_arena_free(a);
 		return;
 	}
@@ -232,6 +232,6 @@ enum tw_status tw_retention_job_start(
 	log_defaults(app);
 	return tw_periodic_start(
 	        &(struct tw_periodic_task){"retention", keep_all,
-	                tw_leader_look_s(app->leader, app->config->retention_every_s) * 1000},
+	                tw_lease_interval_s(app->leader, app->config->retention_every_s) * 1000},
 	        app, ret, err);
 }

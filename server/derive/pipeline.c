@@ -11,7 +11,7 @@
 #include "server/base/file/crash_point.h"
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"
-#include "server/derive/leader.h"
+#include "server/derive/lease.h"
 
 enum {
 	STAGES_MAX = 16,
@@ -63,7 +63,7 @@ struct tw_pipeline {
 
 bool tw_pipeline_leads(const struct tw_app *app)
 {
-	return tw_leads(app->leader);
+	return tw_lease_held(app->leader);
 }
 
 /* --- a turn --- */
@@ -316,7 +316,7 @@ static void close_stage(struct tw_runner *r)
 enum tw_status tw_pipeline_start(struct tw_app *app, const struct tw_stage *const *stages,
         bool (*leads)(const struct tw_app *), struct tw_pipeline **ret, struct tw_err *err)
 {
-	const unsigned look_s = tw_leader_look_s(app->leader, LOOK_AGAIN_S);
+	const unsigned look_s = tw_lease_interval_s(app->leader, LOOK_AGAIN_S);
 	struct tw_pipeline *p = tw_mem_zalloc(1, sizeof *p);
 	enum tw_status st = TW_OK;
 

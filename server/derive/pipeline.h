@@ -80,7 +80,7 @@ int64_t tw_rules_number(struct tw_arena *a, int version, const char *rules, cons
 #undef STAGE
 extern const struct tw_stage *const tw_stages[]; /* to a NULL: stages.def, in that order */
 
-/* Starts all of `stages`, which tw_pipeline_stop stops; app outlives it.  `leads` is tw_leads;
+/* Starts all of `stages`, which tw_pipeline_stop stops; app outlives it.  `leads` is tw_lease_held;
  * tests bring another. */
 enum tw_status tw_pipeline_start(struct tw_app *app, const struct tw_stage *const *stages,
         bool (*leads)(const struct tw_app *), struct tw_pipeline **ret,

@@ -1,4 +1,4 @@
-#include "server/derive/leader.h"
+#include "server/derive/lease.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ enum {
 _Static_assert(
         2 * RENEW_S * 1000 < LEASE_MS - EARLY_MS, "the lease outlives one renewal that fails");
 
-struct tw_leader {
+struct tw_lease {
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *blobs;
 	const char *node;
@@ -25,7 +25,7 @@ struct tw_leader {
 	_Atomic int64_t until_ms; /* monotonic */
 };
 
-static void tell(struct tw_leader *l, bool leads)
+static void tell(struct tw_lease *l, bool leads)
 {
 	tw_log(TW_LOG_INFO, "leading", tw_log_text("who", leads ? "this server" : "another"),
 	        tw_log_text("owner", l->node));
@@ -34,9 +34,9 @@ static void tell(struct tw_leader *l, bool leads)
 /* By the time before it was asked: the lease began later. */
 static void renew(struct tw_periodic *p, void *arg)
 {
-	struct tw_leader *l = arg;
+	struct tw_lease *l = arg;
 	const int64_t asked_ms = tw_monotonic_ms();
-	const bool led = tw_leads(l), able = tw_blobs_ready(l->blobs, NULL) == TW_OK;
+	const bool led = tw_lease_held(l), able = tw_blobs_ready(l->blobs, NULL) == TW_OK;
 	bool mine = false;
 	struct tw_err err;
 
@@ -54,10 +54,10 @@ static void renew(struct tw_periodic *p, void *arg)
 		tell(l, mine);
 }
 
-enum tw_status tw_leader_start(struct tw_catalogue *c, struct tw_blobs *b, const char *node,
-        struct tw_leader **ret, struct tw_err *err)
+enum tw_status tw_lease_start(struct tw_catalogue *c, struct tw_blobs *b, const char *node,
+        struct tw_lease **ret, struct tw_err *err)
 {
-	struct tw_leader *l = tw_mem_zalloc(1, sizeof *l);
+	struct tw_lease *l = tw_mem_zalloc(1, sizeof *l);
 	enum tw_status st;
 
 	if (!l)
@@ -74,7 +74,7 @@ enum tw_status tw_leader_start(struct tw_catalogue *c, struct tw_blobs *b, const
 	return st;
 }
 
-struct tw_leader *tw_leader_stop(struct tw_leader *l)
+struct tw_lease *tw_lease_stop(struct tw_lease *l)
 {
 	bool mine;
 	struct tw_err err;
@@ -82,19 +82,19 @@ struct tw_leader *tw_leader_stop(struct tw_leader *l)
 	if (!l)
 		return NULL;
 	l->thread = tw_periodic_stop(l->thread);
-	if (tw_leads(l) && tw_catalogue_lead(l->catalogue, "background", l->node, 0, &mine, &err) !=
-	                           TW_OK) /* it has to run out */
+	if (tw_lease_held(l) && tw_catalogue_lead(l->catalogue, "background", l->node, 0, &mine,
+	                                &err) != TW_OK) /* it has to run out */
 		tw_log_err(TW_LOG_WARN, "lead_not_given_back", "background", &err);
 	tw_mem_free(l);
 	return NULL;
 }
 
-bool tw_leads(const struct tw_leader *l)
+bool tw_lease_held(const struct tw_lease *l)
 {
 	return !l || tw_monotonic_ms() < atomic_load(&l->until_ms);
 }
 
-unsigned tw_leader_look_s(const struct tw_leader *l, unsigned alone_s)
+unsigned tw_lease_interval_s(const struct tw_lease *l, unsigned alone_s)
 {
 	return l ? LOOK_S : alone_s;
 }

@@ -1,5 +1,5 @@
 /*
- * leader.h - which of several servers does what one does for all of them: counting traces that were
+ * lease.h - which of several servers does what one does for all of them: counting traces that were
  * decoded, looking at them, adding up, expiring.
  *
  * A lease in the catalogue, by its clock, which a thread renews whatever the work takes; another
@@ -9,27 +9,27 @@
  *
  * Thread: start and stop by the owner; the rest by any.
  */
-#ifndef TW_LEADER_H
-#define TW_LEADER_H
+#ifndef TW_LEASE_H
+#define TW_LEASE_H
 
 #include <stdbool.h>
 
 #include "server/catalogue/catalogue.h"
 #include "server/storage/blob.h"
 
-struct tw_leader;
+struct tw_lease;
 
 /* `node` names this process and stays; catalogue and blobs outlive what is returned. Who does not
  * reach the files leaves the work to others. */
-enum tw_status tw_leader_start(struct tw_catalogue *c, struct tw_blobs *b, const char *node,
-        struct tw_leader **ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_lease_start(struct tw_catalogue *c, struct tw_blobs *b, const char *node,
+        struct tw_lease **ret, struct tw_err *err) TW_MUST_USE;
 /* Gives the lease back.  NULL is fine, returns NULL. */
-struct tw_leader *tw_leader_stop(struct tw_leader *l);
+struct tw_lease *tw_lease_stop(struct tw_lease *l);
 
 /* NULL leads: there are no others. */
-bool tw_leads(const struct tw_leader *l);
+bool tw_lease_held(const struct tw_lease *l);
 /* Seconds between looks for work: others find it without waking who leads; `alone_s` of a server
  * that has no others. */
-unsigned tw_leader_look_s(const struct tw_leader *l, unsigned alone_s);
+unsigned tw_lease_interval_s(const struct tw_lease *l, unsigned alone_s);
 
 #endif
