@@ -177,7 +177,7 @@ static void stored(struct tw_jobs *j, struct running *r)
 	if (st == TW_OK)
 		st = tw_run_record(j, r, &why);
 	if (st == TW_CONFLICT)
-		tw_run_lose(r);
+		tw_run_mark_lost(r);
 	else if (st != TW_OK) {
 		fall(j, r, &why, FAULT_SERVER);
 		return;
@@ -337,7 +337,7 @@ static void settle_late(struct tw_jobs *j)
 	for (unsigned i = 0; i < j->n_slots; i++) {
 		struct running *r = &j->slots[i];
 
-		if (r->used && r->ending != ENDING_NONE && tw_run_settle(j, r))
+		if (r->used && r->ending != ENDING_NONE && tw_run_finalize(j, r))
 			free_slot(r);
 	}
 }

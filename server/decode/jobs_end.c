@@ -50,7 +50,7 @@ static void drop_files(struct tw_jobs *j, struct running *r)
 }
 
 /* Another server decodes it, or has: what is in its place is that one's. */
-void tw_run_lose(struct running *r)
+void tw_run_mark_lost(struct running *r)
 {
 	(void)unlink(r->out);
 	tw_log(TW_LOG_WARN, "claim_lost", tw_log_text("trace", r->job.trace_id));
@@ -173,7 +173,7 @@ static enum tw_status write_ending(struct tw_jobs *j, struct running *r, struct 
 }
 
 /* False: it could not be written, and is to be tried again. */
-bool tw_run_settle(struct tw_jobs *j, struct running *r)
+bool tw_run_finalize(struct tw_jobs *j, struct running *r)
 {
 	struct tw_err err;
 	enum tw_status st = write_ending(j, r, &err);
@@ -181,7 +181,7 @@ bool tw_run_settle(struct tw_jobs *j, struct running *r)
 	if (st == TW_NOT_FOUND) /* deleted meanwhile */
 		drop_files(j, r);
 	else if (st == TW_CONFLICT)
-		tw_run_lose(r);
+		tw_run_mark_lost(r);
 	else if (st != TW_OK)
 		tw_log_err(TW_LOG_ERROR, "job_not_ended", r->job.trace_id, &err);
 	else if (r->ending == ENDING_FAILED)
@@ -196,7 +196,7 @@ bool tw_run_abandon(struct tw_jobs *j, struct running *r)
 	        tw_log_number("try", r->job.tries),
 	        tw_log_number("ms", tw_monotonic_ms() - r->started_ms));
 	(void)unlink(r->out);
-	return tw_run_settle(j, r);
+	return tw_run_finalize(j, r);
 }
 
 bool tw_run_give_up(
@@ -221,5 +221,5 @@ bool tw_run_give_up(
 	tell(r, outcomes[r->ending], why);
 	if (r->end.death && r->ending == ENDING_FAILED)
 		tell_quarantined(r);
-	return tw_run_settle(j, r);
+	return tw_run_finalize(j, r);
 }

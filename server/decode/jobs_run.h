@@ -86,15 +86,15 @@ enum tw_status tw_run_store(void *arg, struct tw_err *err) TW_MUST_USE;
 /* It was: the row says so. */
 enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err *err) TW_MUST_USE;
 /* Another server decodes it, or has. */
-void tw_run_lose(struct running *r);
+void tw_run_mark_lost(struct running *r);
 /* Does the error concern all jobs (space, descriptors, storage), not this one? */
 bool tw_run_is_environment(enum tw_status st, enum fault fault);
 /* Writes the ending.  False: it could not be written, and is to be tried again. */
-bool tw_run_settle(struct tw_jobs *j, struct running *r);
+bool tw_run_finalize(struct tw_jobs *j, struct running *r);
 /* Chooses the ending, and settles it. */
 bool tw_run_give_up(
         struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault);
-/* Ends a job whose claim is gone: deleted, or another server's.  As tw_run_settle. */
+/* Ends a job whose claim is gone: deleted, or another server's.  As tw_run_finalize. */
 bool tw_run_abandon(struct tw_jobs *j, struct running *r);
 
 #endif

@@ -5,9 +5,9 @@
 #include "server/base/log.h"
 #include "server/catalogue/access/catalogue_capture.h"
 #include "server/catalogue/catalogue.h"
+#include "server/derive/delete.h"
 #include "server/derive/lease.h"
 #include "server/derive/retention.h"
-#include "server/derive/retire.h"
 #include "server/http/metrics.h"
 
 enum { AT_ONCE = 64, FAILED_MAPPING_DAYS = 30 };
@@ -20,9 +20,9 @@ static enum tw_status expire(struct tw_app *app, const struct tw_expiry *e, stru
 	static const char *const events[] = {"trace_expired", "upload_expired", "decoded_expired"};
 	enum tw_expired what = tw_expiry_what(e->why);
 	enum tw_status st =
-	        what == TW_EXPIRED_UPLOAD    ? tw_retire_upload(app, project_id, e->id, a, err)
-	        : what == TW_EXPIRED_DECODED ? tw_retire_decoded(app, project_id, e->id, err)
-	                                     : tw_retire_trace(app, project_id, e->id, a, err);
+	        what == TW_EXPIRED_UPLOAD    ? tw_delete_upload(app, project_id, e->id, a, err)
+	        : what == TW_EXPIRED_DECODED ? tw_delete_decoded(app, project_id, e->id, err)
+	                                     : tw_delete_trace(app, project_id, e->id, a, err);
 
 	*ret_gone = st == TW_OK;
 	if (st == TW_NOT_FOUND)

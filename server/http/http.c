@@ -628,7 +628,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 		        tw_log_number("bytes_in", (int64_t)r->got), tw_log_number("how", how));
 	give_up(r);
 	release_upload_slot(r);
-	tw_req_settle_quota(r);
+	tw_req_finalize_quota(r);
 	if (r->response)
 		MHD_destroy_response(r->response);
 	tw_metrics_requests_open(h->app->metrics, -1);

@@ -185,7 +185,7 @@ enum tw_status tw_req_hear_proxy(struct tw_req *r, struct tw_err *err) TW_MUST_U
 enum tw_status tw_req_check_origin(const struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 /* Charges the request to the quota of the caller's key (quota.h), or TW_RATE. */
 enum tw_status tw_req_take_quota(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
-void tw_req_settle_quota(struct tw_req *r);
+void tw_req_finalize_quota(struct tw_req *r);
 /* After `end` of a request with is_waiting: whether it will be called again; if so, another thread
  * now owns it. */
 bool tw_req_goes_on_waiting(struct tw_req *r);

@@ -60,7 +60,7 @@ void tw_art_repair(struct tw_art *s, enum tw_repair what, uint64_t offset)
 	s->sink->ops->repair(s->sink, what, offset, 1);
 }
 
-void tw_art_lose(struct tw_art *s, uint64_t offset)
+void tw_art_drop(struct tw_art *s, uint64_t offset)
 {
 	tw_art_repair(s, TW_REPAIR_input_corrupt, offset);
 	s->state = TW_ART_LOST;

@@ -152,7 +152,7 @@ enum tw_status tw_art_early_step(
 		return at == p ? tw_art_packet_step(s, p, n, ret_used, err) : st;
 	}
 	if (*ret_used == 0 && n >= RECORD_MAX) {
-		tw_art_lose(s, s->offset);
+		tw_art_drop(s, s->offset);
 		*ret_used = n;
 	}
 	return st;

@@ -163,7 +163,7 @@ struct tw_art {
 void tw_art_repair(struct tw_art *s, enum tw_repair what, uint64_t offset);
 void tw_art_tell_clock(struct tw_art *s);
 /* The rest of the input cannot be read. */
-void tw_art_lose(struct tw_art *s, uint64_t offset);
+void tw_art_drop(struct tw_art *s, uint64_t offset);
 
 /* A step consumes complete items at the front of p[0..n) and returns the number of bytes; 0: it
  * needs s->want bytes to continue.  p corresponds to s->offset. */

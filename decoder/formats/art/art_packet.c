@@ -362,7 +362,7 @@ enum tw_status tw_art_packet_step(
 	body = p[0] <= SUMMARY ? body_of(p, head) : 0;
 	*ret_used = head;
 	if (p[0] > SUMMARY || body > TW_ART_BLOCK_MAX) {
-		tw_art_lose(s, s->offset);
+		tw_art_drop(s, s->offset);
 		return TW_OK;
 	}
 	if (p[0] == RECORDS && s->form == TW_ART_FORM_A)
@@ -424,7 +424,7 @@ enum tw_status tw_art_calls_step(
 	*ret_used = (size_t)(at - p);
 	s->want = n - *ret_used + 1;
 	if (*ret_used == 0 && n >= LEB_MAX) {
-		tw_art_lose(s, s->offset);
+		tw_art_drop(s, s->offset);
 		*ret_used = n;
 	}
 	return st;

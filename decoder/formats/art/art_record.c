@@ -153,7 +153,7 @@ static enum tw_status one_item(
 
 	s->want = head;
 	if (n >= 3 && (p[2] < OP_METHOD || p[2] > OP_SUMMARY)) {
-		tw_art_lose(s, s->offset);
+		tw_art_drop(s, s->offset);
 		*ret_used = 3;
 		return TW_OK;
 	}

@@ -7,7 +7,7 @@
 #include "server/base/log.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
 #include "server/decode/jobs.h"
-#include "server/derive/retire.h"
+#include "server/derive/delete.h"
 #include "server/ingest/ingest.h"
 
 static enum tw_status find(
@@ -113,7 +113,7 @@ static enum tw_status discard(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = find(r, &found, &id, err);
 
 	if (st == TW_OK)
-		st = tw_retire_trace(
+		st = tw_delete_trace(
 		        tw_req_app(r), tw_req_caller(r)->project_id, id, tw_req_arena(r), err);
 	if (st != TW_OK)
 		return st;

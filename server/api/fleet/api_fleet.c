@@ -217,7 +217,7 @@ static enum tw_status answer_scenarios(struct tw_fleet_question *q, struct tw_er
 	if (st == TW_OK)
 		st = tw_fleet_read(q, 0, err);
 	if (st == TW_OK)
-		st = tw_fleet_settle_labels(q, err);
+		st = tw_fleet_finalize_labels(q, err);
 	if (st == TW_OK)
 		st = tw_fleet_groups(q->cells, q->n_cells, by, true, q->arena, &groups, &n, err);
 	if (st != TW_OK)

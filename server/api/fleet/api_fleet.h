@@ -43,7 +43,8 @@ enum tw_status tw_fleet_read(
 enum tw_status tw_fleet_read_by(struct tw_fleet_question *q, const char *dflt,
         enum tw_fleet_by *ret, struct tw_err *err) TW_MUST_USE;
 /* Cells of a label by their value (top=); does nothing when groups are by something else. */
-enum tw_status tw_fleet_settle_labels(struct tw_fleet_question *q, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_fleet_finalize_labels(
+        struct tw_fleet_question *q, struct tw_err *err) TW_MUST_USE;
 uint64_t tw_fleet_traces(const struct tw_fleet_question *q); /* that the cells count */
 
 /* What every answer begins with: the time, sample sizes, the error of quantiles. */

@@ -97,7 +97,7 @@ static enum tw_status count_others(struct tw_fleet_question *q, struct tw_err *e
 	return st;
 }
 
-enum tw_status tw_fleet_settle_labels(struct tw_fleet_question *q, struct tw_err *err)
+enum tw_status tw_fleet_finalize_labels(struct tw_fleet_question *q, struct tw_err *err)
 {
 	int64_t top = TOP;
 	enum tw_status st = tw_req_query_i64(q->req, "top", TOP, 1, TOP_MAX, &top, err);

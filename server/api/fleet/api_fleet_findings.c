@@ -374,7 +374,7 @@ static enum tw_status read_all(struct answer *a, struct tw_err *err)
 	enum tw_status st = tw_fleet_read(q, 0, err);
 
 	if (st == TW_OK)
-		st = tw_fleet_settle_labels(q, err);
+		st = tw_fleet_finalize_labels(q, err);
 	if (st == TW_OK)
 		st = read_groups(a, err);
 	if (st == TW_OK)

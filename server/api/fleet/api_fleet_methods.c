@@ -347,7 +347,7 @@ static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *
 	if (st == TW_OK)
 		st = tw_fleet_read(q, s.metrics | wide_for(by), err);
 	if (st == TW_OK)
-		st = tw_fleet_settle_labels(q, err);
+		st = tw_fleet_finalize_labels(q, err);
 	return st == TW_OK ? put_series(q, name, by, &s, err) : st;
 }
 

@@ -6,8 +6,8 @@
 #include "server/api/trace/view_open.h"
 #include "server/base/app.h"
 #include "server/base/log.h"
+#include "server/derive/delete.h"
 #include "server/derive/retention.h"
-#include "server/derive/retire.h"
 
 static const char *query_or_empty(const struct tw_req *r, const char *name)
 {
@@ -166,7 +166,7 @@ static enum tw_status delete_trace(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = tw_api_trace_id(r, &id, err);
 
 	if (st == TW_OK)
-		st = tw_retire_trace(
+		st = tw_delete_trace(
 		        tw_req_app(r), tw_req_caller(r)->project_id, id, tw_req_arena(r), err);
 	if (st != TW_OK)
 		return st;

@@ -135,7 +135,7 @@ static enum tw_status write_posts(
 
 	tw_buf_init(&out, POST_BYTES);
 	tw_post_write(&all, &out);
-	return tw_rollup_settle(&out, p->arena, ret, err);
+	return tw_rollup_finalize(&out, p->arena, ret, err);
 }
 
 enum tw_status tw_rollup_take_posts(struct tw_folder *f, const struct tw_rollup_posting *of,

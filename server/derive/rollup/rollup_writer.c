@@ -130,7 +130,7 @@ static enum tw_status take_facts(struct tw_folder *f, struct reading *r,
 	return TW_OK;
 }
 
-enum tw_status tw_rollup_settle(
+enum tw_status tw_rollup_finalize(
         struct tw_buf *out, struct tw_arena *a, struct tw_str *ret, struct tw_err *err)
 {
 	char *copy = NULL;
@@ -164,7 +164,7 @@ static enum tw_status take_tree(struct tw_folder *f, struct reading *r, struct t
 	}
 	tw_arena_free(t.arena);
 	if (st == TW_OK && r->in_tree)
-		return tw_rollup_settle(&out, f->arena, &r->tree, err);
+		return tw_rollup_finalize(&out, f->arena, &r->tree, err);
 	tw_buf_done(&out);
 	if (st == TW_NOMEM && r->in_tree) {
 		tw_log_err(TW_LOG_WARN, "trace_without_tree", r->row.id, err);
@@ -275,7 +275,7 @@ static enum tw_status write_facts(struct tw_folder *f, const struct reading *r,
 	tw_rollup_write_facts(r->facts, r->n_facts, &out);
 	*ret = (struct tw_rollup_folding){r->row.project_id, r->row.id, r->cells, r->n_cells,
 	        r->row.summary.duration_ns, {"", 0}, r->tree, r->posts};
-	return tw_rollup_settle(&out, f->arena, &ret->facts, err);
+	return tw_rollup_finalize(&out, f->arena, &ret->facts, err);
 }
 
 enum tw_status tw_folder_read(struct tw_folder *f, const struct tw_trace_row *row,

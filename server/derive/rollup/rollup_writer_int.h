@@ -27,7 +27,7 @@ struct tw_folder {
 };
 
 /* Moves what was written into an arena. */
-enum tw_status tw_rollup_settle(
+enum tw_status tw_rollup_finalize(
         struct tw_buf *out, struct tw_arena *a, struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
 
 /* --- methods (rollup_writer.c) --- */

@@ -292,7 +292,7 @@ static enum tw_status step(struct join *x, struct tw_err *err)
 		return put_begin(x, err);
 	case SETTLE:
 		x->stage = HEAD;
-		return tw_plan_settle(x->plan, err);
+		return tw_plan_finalize(x->plan, err);
 	case HEAD:
 		return put_head(x, err);
 	case SYSTEM:

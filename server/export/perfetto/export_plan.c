@@ -364,7 +364,7 @@ static bool may_wait(const struct tw_plan *p)
 	return p->options.form == TW_PERFETTO_PLAIN && takes_long(p) && is_certain(p);
 }
 
-enum tw_status tw_plan_settle(struct tw_plan *p, struct tw_err *err)
+enum tw_status tw_plan_finalize(struct tw_plan *p, struct tw_err *err)
 {
 	enum tw_status st = find_system(p, err);
 
@@ -406,7 +406,7 @@ static enum tw_status begin(struct tw_plan *p, struct tw_err *err)
 	}
 	if (st == TW_OK && !label(p))
 		st = no_memory(err);
-	return st == TW_OK && !may_wait(p) ? tw_plan_settle(p, err) : st;
+	return st == TW_OK && !may_wait(p) ? tw_plan_finalize(p, err) : st;
 }
 
 enum tw_status tw_plan_new(const struct tw_perfetto_source *sources, size_t n,

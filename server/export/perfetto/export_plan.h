@@ -32,7 +32,7 @@ enum tw_status tw_plan_new(const struct tw_perfetto_source *sources, size_t n,
 /* Call this unless the plan is already settled.  tw_plan_new leaves that to the caller if it takes
  * long (a device's trace without stored facts, a search for a call) and cannot fail for something
  * that the request named, so that the response can begin before it. */
-enum tw_status tw_plan_settle(struct tw_plan *p, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_plan_finalize(struct tw_plan *p, struct tw_err *err) TW_MUST_USE;
 struct tw_plan *tw_plan_free(struct tw_plan *p);
 
 /* Facts recorded in the file.  Calls each with a key and a text, or a number if text is NULL.  Use

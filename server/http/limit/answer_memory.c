@@ -243,7 +243,7 @@ void tw_held_move(struct tw_held *h, const struct tw_holders *who)
 	(void)tw_mem_count_for(before);
 }
 
-void tw_held_settle(struct tw_held *h)
+void tw_held_finalize(struct tw_held *h)
 {
 	int64_t used = atomic_load(&h->account.used);
 

@@ -48,7 +48,7 @@ struct tw_held *tw_held_open(struct tw_answer_memory *m, const struct tw_holders
 /* Counts for other holders from now on. */
 void tw_held_move(struct tw_held *h, const struct tw_holders *who);
 /* Returns the unused part of the grant. */
-void tw_held_settle(struct tw_held *h);
+void tw_held_finalize(struct tw_held *h);
 /* Returns the rest.  Accepts NULL; returns NULL. */
 struct tw_held *tw_held_close(struct tw_held *h);
 

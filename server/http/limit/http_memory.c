@@ -71,7 +71,7 @@ enum tw_status tw_req_held(struct tw_req *r, enum tw_status st, struct tw_err *e
 		return st;
 	(void)tw_mem_count_for(NULL);
 	if (!atomic_load(&r->held->account.refused)) {
-		tw_held_settle(r->held);
+		tw_held_finalize(r->held);
 		return st;
 	}
 	if (r->response)

@@ -70,12 +70,12 @@ enum tw_status tw_req_take_quota(struct tw_req *r, struct tw_err *err)
 	return st;
 }
 
-void tw_req_settle_quota(struct tw_req *r)
+void tw_req_finalize_quota(struct tw_req *r)
 {
 	uint64_t taken = r->declared == UINT64_MAX ? 0 : r->declared;
 
 	if (r->took_quota && r->got != taken)
-		tw_quota_settle(r->http->app->quota, TW_QUOTA_KEY, r->caller.key_id,
+		tw_quota_finalize(r->http->app->quota, TW_QUOTA_KEY, r->caller.key_id,
 		        (int64_t)r->got - (int64_t)taken, tw_unix_ms());
 	r->took_quota = false;
 }
@@ -139,6 +139,6 @@ void tw_req_refund_device(struct tw_req *r, const char *device, uint64_t bytes)
 	char id[MAX_DEVICE];
 
 	if (device_id(r, device, id))
-		tw_quota_settle(
+		tw_quota_finalize(
 		        r->http->app->quota, TW_QUOTA_DEVICE, id, -(int64_t)bytes, tw_unix_ms());
 }

@@ -211,8 +211,8 @@ enum tw_status tw_quota_check(struct tw_quota *q, enum tw_quota_who who, const c
 	return ask(q, who, id, bytes, false, now_ms, ret_wait_s, err);
 }
 
-void tw_quota_settle(struct tw_quota *q, enum tw_quota_who who, const char *id, int64_t more_bytes,
-        int64_t now_ms)
+void tw_quota_finalize(struct tw_quota *q, enum tw_quota_who who, const char *id,
+        int64_t more_bytes, int64_t now_ms)
 {
 	uint64_t key = hash_of(q, id);
 	int64_t now_us = now_ms * 1000;

@@ -20,7 +20,7 @@
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/decode/jobs_internal.h"
-#include "server/derive/retire.h"
+#include "server/derive/delete.h"
 #include "server/ingest/arrive.h"
 #include "server/ingest/upload_meta.h"
 #include "server/storage/blob.h"
@@ -381,7 +381,7 @@ static void *retire(void *arg)
 	struct retiring *r = arg;
 
 	r->tid = gettid();
-	r->status = tw_retire_trace(&r->s->app, r->s->caller.project_id, r->id, r->s->arena, NULL);
+	r->status = tw_delete_trace(&r->s->app, r->s->caller.project_id, r->id, r->s->arena, NULL);
 	return NULL;
 }
 

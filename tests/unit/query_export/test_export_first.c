@@ -152,7 +152,7 @@ static void test_slice(void **state)
 	o.slice = name;
 	p = plan(&x, &o, false, false);
 	assert_false(p->settled);
-	assert_int_equal(tw_plan_settle(p, NULL), TW_OK);
+	assert_int_equal(tw_plan_finalize(p, NULL), TW_OK);
 	assert_true(p->settled);
 	assert_int_equal(p->ours[1].place.choice, TW_PLACE_SLICE);
 	tw_plan_free(p);

@@ -1,11 +1,11 @@
-#include "server/derive/retire.h"
+#include "server/derive/delete.h"
 
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/decode/jobs.h"
 #include "server/decode/jobs_store.h"
 
-enum tw_status tw_retire_trace(struct tw_app *app, const char *project_id, const char *trace_id,
+enum tw_status tw_delete_trace(struct tw_app *app, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_blob_list unused = {0};
@@ -26,7 +26,7 @@ enum tw_status tw_retire_trace(struct tw_app *app, const char *project_id, const
 
 /* Where the trace was asked for and decoded again between the two, its new file goes too: who reads
  * it next finds that and has it made once more. */
-enum tw_status tw_retire_decoded(
+enum tw_status tw_delete_decoded(
         struct tw_app *app, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	enum tw_status st = tw_catalogue_decoded_drop(app->catalogue, project_id, trace_id, err);
@@ -36,7 +36,7 @@ enum tw_status tw_retire_decoded(
 	return st;
 }
 
-enum tw_status tw_retire_upload(struct tw_app *app, const char *project_id, const char *trace_id,
+enum tw_status tw_delete_upload(struct tw_app *app, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_blob_list unused = {0};

@@ -1,25 +1,25 @@
 /*
- * retire.h - a trace, or its upload or its decoded file alone, goes for good: rows, then files that
+ * delete.h - a trace, or its upload or its decoded file alone, goes for good: rows, then files that
  * nothing else names.
  *
  * A crash in between leaves files that the next sweep removes (I9).
  * Thread: any.
  */
-#ifndef TW_RETIRE_H
-#define TW_RETIRE_H
+#ifndef TW_DELETE_H
+#define TW_DELETE_H
 
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
 #include "server/base/app.h"
 
 /* TW_NOT_FOUND when there is no such trace. */
-enum tw_status tw_retire_trace(struct tw_app *app, const char *project_id, const char *trace_id,
+enum tw_status tw_delete_trace(struct tw_app *app, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
 /* What was decoded stays.  TW_NOT_FOUND when it is not ready, or pinned. */
-enum tw_status tw_retire_upload(struct tw_app *app, const char *project_id, const char *trace_id,
+enum tw_status tw_delete_upload(struct tw_app *app, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
 /* The upload stays, and the trace is archived until somebody opens it.  TW_NOT_FOUND as above. */
-enum tw_status tw_retire_decoded(struct tw_app *app, const char *project_id, const char *trace_id,
+enum tw_status tw_delete_decoded(struct tw_app *app, const char *project_id, const char *trace_id,
         struct tw_err *err) TW_MUST_USE;
 
 #endif
