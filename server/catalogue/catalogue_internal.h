@@ -23,7 +23,7 @@
 
 enum { TW_CATALOGUE_READERS = 8, TW_CATALOGUE_OUT = 32, TW_CATALOGUE_PARTS = 16 };
 
-struct tw_cat_arrival; /* an upload being added; catalogue_arrive.c */
+struct tw_cat_arrival; /* an upload being added; catalogue_commit_upload.c */
 
 /* Statements for each upload, which stay prepared. */
 enum tw_cat_kept {

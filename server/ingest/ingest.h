@@ -24,7 +24,8 @@ enum tw_status tw_ingest_has_room(struct tw_req *r, uint64_t bytes, struct tw_er
 /* Would that be taken: the pairs, and the request's Idempotency-Key? */
 enum tw_status tw_ingest_check(struct tw_req *r, const struct tw_ingest_pair *pairs, size_t n,
         struct tw_err *err) TW_MUST_USE;
-/* The body becomes a trace of the request's caller (arrive.h).  Thread: may wait for the disk. */
+/* The body becomes a trace of the request's caller (commit_upload.h).  Thread: may wait for the
+ * disk. */
 enum tw_status tw_ingest_file(struct tw_req *r, const struct tw_ingest_body *body,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err) TW_MUST_USE;
 

@@ -20,7 +20,7 @@
 
 #include "server/base/app.h"
 #include "server/catalogue/catalogue.h"
-#include "server/ingest/arrive.h"
+#include "server/ingest/commit_upload.h"
 #include "server/storage/blob.h"
 
 enum { BYTES = 65536, THREADS_MAX = 16, ROUNDS = 10 };
@@ -117,7 +117,7 @@ static void *upload(void *arg)
 		fill(data, (uint64_t)b->number << 32 | (uint64_t)i | UINT64_C(1) << 60);
 		check(tw_blob_begin(b->app->blobs, BYTES, &part.writer, &err), &err);
 		check(tw_blob_write(part.writer, data, BYTES, &err), &err);
-		check(tw_arrive(b->app, &up, id, &fresh, &err), &err);
+		check(tw_commit_upload(b->app, &up, id, &fresh, &err), &err);
 	}
 	return NULL;
 }

@@ -19,8 +19,8 @@
 #include "server/base/log.h"
 #include "server/decode/preflight.h"
 #include "server/http/http_form.h"
-#include "server/ingest/arrive.h"
 #include "server/ingest/backlog.h"
+#include "server/ingest/commit_upload.h"
 #include "server/ingest/ingest.h"
 #include "server/ingest/upload_meta.h"
 #include "server/storage/blob.h"
@@ -390,7 +390,7 @@ static enum tw_status record(
 	st = tw_req_charge_device(u->req, u->meta.device, bytes, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_arrive(tw_req_app(u->req), &up, ret_id, ret_new, err);
+	st = tw_commit_upload(tw_req_app(u->req), &up, ret_id, ret_new, err);
 	if (st != TW_OK || !*ret_new) /* sending it again because an answer was lost is no use */
 		tw_req_refund_device(u->req, u->meta.device, bytes);
 	if (st == TW_OK)

@@ -1,4 +1,4 @@
-/* catalogue_trace.c - reads, lists and deletes traces; catalogue_arrive.c adds them. */
+/* catalogue_trace.c - reads, lists and deletes traces; catalogue_commit_upload.c adds them. */
 #include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>

@@ -21,7 +21,7 @@
 #include "server/catalogue/catalogue_internal.h"
 #include "server/decode/jobs_internal.h"
 #include "server/derive/delete.h"
-#include "server/ingest/arrive.h"
+#include "server/ingest/commit_upload.h"
 #include "server/ingest/upload_meta.h"
 #include "server/storage/blob.h"
 #include "tests/unit/catalogue_fixture.h"
@@ -294,7 +294,7 @@ static void upload(struct store *s, const char *text, char ret_id[TW_ID_BYTES], 
 	assert_int_equal(tw_blob_begin(s->app.blobs, 100, &part.writer, NULL), TW_OK);
 	assert_int_equal(tw_blob_write(part.writer, text, strlen(text), NULL), TW_OK);
 	assert_int_equal(tw_blob_bytes(part.writer), strlen(text));
-	assert_int_equal(tw_arrive(&s->app, &up, ret_id, &is_new, NULL), TW_OK);
+	assert_int_equal(tw_commit_upload(&s->app, &up, ret_id, &is_new, NULL), TW_OK);
 	assert_true(is_new);
 	if (sha) {
 		struct tw_unproven *u;

@@ -1,10 +1,10 @@
 /*
- * arrive.h - an upload that is all there becomes a trace: files and row durable, then known.
+ * commit_upload.h - an upload that is all there becomes a trace: files and row durable, then known.
  *
  * The one way in, for whole bodies, forms and resumed uploads alike.
  */
-#ifndef TW_ARRIVE_H
-#define TW_ARRIVE_H
+#ifndef TW_COMMIT_UPLOAD_H
+#define TW_COMMIT_UPLOAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ struct tw_upload {
  * decoder; an upload that was there before gives its id and *ret_new false (I10).  Ends the writers
  * on success; on failure they stay the caller's to discard, and no trace of the upload is left.
  * Thread: any; may wait for the disk. */
-enum tw_status tw_arrive(struct tw_app *app, const struct tw_upload *up, char ret_id[TW_ID_BYTES],
-        bool *ret_new, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_commit_upload(struct tw_app *app, const struct tw_upload *up,
+        char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err) TW_MUST_USE;
 
 #endif

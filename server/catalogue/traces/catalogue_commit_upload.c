@@ -1,5 +1,5 @@
 /*
- * catalogue_arrive.c - adds rows of uploads, grouping concurrent ones.
+ * catalogue_commit_upload.c - adds rows of uploads, grouping concurrent ones.
  *
  * A commit costs a sync of the disk, and a second upload adds almost nothing to it.  So uploads
  * queue: the first that finds no writer writes all waiting ones, in one transaction with a

@@ -1,4 +1,4 @@
-#include "server/ingest/arrive.h"
+#include "server/ingest/commit_upload.h"
 
 #include "server/base/app.h"
 #include "server/catalogue/catalogue.h"
@@ -56,8 +56,8 @@ static enum tw_status place_and_record(struct tw_app *app, struct tw_upload *up,
 	                   : st;
 }
 
-enum tw_status tw_arrive(struct tw_app *app, const struct tw_upload *up, char ret_id[TW_ID_BYTES],
-        bool *ret_new, struct tw_err *err)
+enum tw_status tw_commit_upload(struct tw_app *app, const struct tw_upload *up,
+        char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
 {
 	struct tw_upload mine = *up;
 	uint64_t bytes = 0;
