@@ -21,8 +21,8 @@ static const double fixed_errors = 2.33;
 
 struct tw_regress_finder {
 	struct tw_sketch levels[STRATA];
-	struct tw_shift_point points[2][TW_REGRESS_DAYS];
-	struct tw_shift_point days[TW_SHIFT_POINTS]; /* of all versions, one track each */
+	struct tw_change_point points[2][TW_REGRESS_DAYS];
+	struct tw_change_point days[TW_CHANGE_POINTS]; /* of all versions, one track each */
 };
 
 struct tw_regress_finder *tw_regress_finder_new(void)
@@ -44,7 +44,7 @@ struct choice { /* selects the parts of a series that make points, and the level
 	unsigned percent;
 	uint64_t versions; /* a bit each */
 	bool by_version;   /* each version has its own levels */
-	struct tw_shift_level levels[STRATA];
+	struct tw_change_level levels[STRATA];
 };
 
 static size_t stratum(const struct choice *c, const struct tw_regress_part *p)
@@ -68,12 +68,12 @@ static void make_levels(struct tw_regress_finder *f, struct choice *c)
 			tw_sketch_add_all(
 			        &f->levels[stratum(c, &c->s->parts[i])], c->s->parts[i].of);
 	for (size_t i = 0; i < n; i++)
-		c->levels[i] = tw_shift_level(&f->levels[i], c->percent);
+		c->levels[i] = tw_change_level(&f->levels[i], c->percent);
 }
 
 /* Points for the days of one version. */
 static size_t make_points(
-        const struct choice *c, uint32_t version, struct tw_shift_point ret[TW_REGRESS_DAYS])
+        const struct choice *c, uint32_t version, struct tw_change_point ret[TW_REGRESS_DAYS])
 {
 	const struct tw_regress_series *s = c->s;
 	size_t n = 0;
@@ -87,7 +87,7 @@ static size_t make_points(
 				days[stratum(c, &s->parts[i])] = s->parts[i].of;
 		ret[n].day = day;
 		ret[n].track = version;
-		n += tw_shift_point(days, c->levels, STRATA, c->percent, &ret[n]);
+		n += tw_change_point(days, c->levels, STRATA, c->percent, &ret[n]);
 	}
 	return n;
 }
@@ -106,7 +106,7 @@ static double middle_of(const struct tw_regress_finder *f, const struct choice *
 	return n > 0 ? sum / n : 0;
 }
 
-static double mean_at(const struct tw_shift_point *p, size_t n)
+static double mean_at(const struct tw_change_point *p, size_t n)
 {
 	double sum = 0, all = 0;
 
@@ -155,7 +155,7 @@ enum tw_status tw_regress_add(
 	return TW_OK;
 }
 
-static struct tw_regress_found found_in(const struct choice *c, const struct tw_shift *shift)
+static struct tw_regress_found found_in(const struct choice *c, const struct tw_change_found *shift)
 {
 	const struct tw_regress_series *s = c->s;
 
@@ -203,11 +203,11 @@ static void use_spreads_of(struct tw_regress_finder *f, struct choice *c, uint32
 struct paired {
 	size_t n_base, n_head; /* points */
 	double middle;         /* of both, as a logarithm */
-	struct tw_shift shift;
+	struct tw_change_found shift;
 };
 
 static bool hold_against(struct tw_regress_finder *f, struct choice *c, struct pair of,
-        const struct tw_shift_rules *rules, struct paired *ret)
+        const struct tw_change_rules *rules, struct paired *ret)
 {
 	c->versions = UINT64_C(1) << of.base | UINT64_C(1) << of.head;
 	make_levels(f, c);
@@ -216,7 +216,7 @@ static bool hold_against(struct tw_regress_finder *f, struct choice *c, struct p
 	ret->n_base = make_points(c, of.base, f->points[0]);
 	use_spreads_of(f, c, of.head);
 	ret->n_head = make_points(c, of.head, f->points[1]);
-	return tw_shift_between(
+	return tw_change_between(
 	        f->points[0], ret->n_base, f->points[1], ret->n_head, rules, &ret->shift);
 }
 
@@ -245,7 +245,7 @@ struct level {
 static bool step_to(struct tw_regress_finder *f, struct choice *c, struct pair of,
         const struct tw_regress_rules *rules, const struct level *from, struct level *ret)
 {
-	struct tw_shift_rules any = rules->shift;
+	struct tw_change_rules any = rules->shift;
 	struct paired p;
 
 	any.least_change = any.certainty = 0;
@@ -258,14 +258,14 @@ static bool step_to(struct tw_regress_finder *f, struct choice *c, struct pair o
 
 /* Whether the remaining change is below the reporting threshold and below half: a change just above
  * the threshold is not gone once a tenth of it is. */
-static bool is_little(double left, double all, const struct tw_shift_rules *rules)
+static bool is_little(double left, double all, const struct tw_change_rules *rules)
 {
 	return left <= fmin(all / 2, log1p(rules->least_change));
 }
 
 /* And with certainty: even the upper bound is that small.  Otherwise any version with few traces,
  * as slow as the one before, would count as the fix. */
-static bool is_gone(const struct level *left, double all, const struct tw_shift_rules *rules)
+static bool is_gone(const struct level *left, double all, const struct tw_change_rules *rules)
 {
 	const double most = left->at + fixed_errors * sqrt(left->var);
 
@@ -343,8 +343,8 @@ static enum tw_status find_by_version(struct tw_regress_finder *f, struct choice
 /* --- by day --- */
 
 /* The first later step after which the change is gone; each step is significant by itself. */
-static int64_t fixed_day(
-        const struct tw_shift *shifts, size_t n, size_t at, const struct tw_shift_rules *rules)
+static int64_t fixed_day(const struct tw_change_found *shifts, size_t n, size_t at,
+        const struct tw_change_rules *rules)
 {
 	const double all = log1p(shifts[at].change);
 	double left = all;
@@ -359,8 +359,8 @@ static int64_t fixed_day(
 
 static int by_day(const void *pa, const void *pb)
 {
-	const struct tw_shift_point *a = pa;
-	const struct tw_shift_point *b = pb;
+	const struct tw_change_point *a = pa;
+	const struct tw_change_point *b = pb;
 
 	if (a->day != b->day)
 		return a->day < b->day ? -1 : 1;
@@ -386,7 +386,7 @@ static size_t make_days(struct tw_regress_finder *f, struct choice *c)
 }
 
 /* The mean level of the days in a range, relative to the levels. */
-static double level_between(const struct tw_shift_point *p, size_t n, int64_t from, int64_t to)
+static double level_between(const struct tw_change_point *p, size_t n, int64_t from, int64_t to)
 {
 	size_t a = 0, b = n;
 
@@ -400,10 +400,10 @@ static double level_between(const struct tw_shift_point *p, size_t n, int64_t fr
 static enum tw_status find_by_day(struct tw_regress_finder *f, struct choice *c,
         const struct tw_regress_rules *rules, struct tw_regress_list *io, struct tw_err *err)
 {
-	struct tw_shift shifts[TW_SHIFTS_MAX];
+	struct tw_change_found shifts[TW_CHANGES_MAX];
 	const size_t n_days = make_days(f, c);
 	const double middle = middle_of(f, c);
-	const size_t n = tw_shift_search(f->days, n_days, &rules->shift, shifts);
+	const size_t n = tw_change_search(f->days, n_days, &rules->shift, shifts);
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {

@@ -14,12 +14,12 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
-#include "server/stats/shift.h"
+#include "server/stats/change_point.h"
 
 /* --- thresholds --- */
 
 struct tw_regress_rules {
-	struct tw_shift_rules shift;
+	struct tw_change_rules shift;
 	uint32_t window_days; /* days examined */
 	double least_share;   /* minimum share of the scenario's median that a method's change must
 	                       * have */
@@ -73,7 +73,7 @@ struct tw_regress_found {
 	int64_t day;             /* the first day after the change */
 	unsigned percent;        /* the changed quantile: 50, or 95 if only that changed */
 	int64_t before_ns, after_ns;
-	struct tw_shift shift;
+	struct tw_change_found shift;
 	const char *before_trace, *after_trace; /* NULL: none known */
 	const char *fixed_in;                   /* a later version at the old level; "" */
 	int64_t fixed_from;                     /* its first day; 0 */

@@ -143,7 +143,7 @@ static enum tw_status says_fixed(struct tw_db *db, const char *project_id,
 static enum tw_status update(struct tw_db *db, const char *project_id, const struct known *k,
         const struct tw_regress_found *f, bool says_fixed, struct tw_err *err)
 {
-	const struct tw_shift *s = &f->shift;
+	const struct tw_change_found *s = &f->shift;
 
 	return tw_cat_exec(db, NULL, err,
 	        "UPDATE regression SET day=?3, percent=?4, before_ns=?5, after_ns=?6,"

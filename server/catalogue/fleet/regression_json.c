@@ -10,7 +10,7 @@ static json_t *trace_or_null(const char *id)
 json_t *tw_regression_json(const struct tw_regression *r)
 {
 	const struct tw_regress_found *f = &r->of;
-	const struct tw_shift *s = &f->shift;
+	const struct tw_change_found *s = &f->shift;
 	const json_int_t day_ms = f->day * TW_DAY_MS, fixed_ms = f->fixed_day * TW_DAY_MS;
 	json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:I, s:I, s:f, s:f,"
 	                      " s:f, s:f, s:I, s:I}",

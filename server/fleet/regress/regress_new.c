@@ -181,7 +181,7 @@ static int64_t first_day_of(
 }
 
 static bool is_known(const struct side *base, const struct side *head, uint64_t base_days,
-        const struct tw_shift_rules *rules)
+        const struct tw_change_rules *rules)
 {
 	return base->all >= rules->least_traces && head->have >= rules->least_traces &&
 	       base_days >= rules->least_days && head->days >= rules->least_days &&
@@ -192,7 +192,7 @@ enum tw_status tw_regress_find_new(const struct tw_regress_series *s,
         const struct tw_regress_totals *of, const struct tw_regress_rules *rules,
         struct tw_regress_list *io, struct tw_err *err)
 {
-	const struct tw_shift_rules *shift = &rules->shift;
+	const struct tw_change_rules *shift = &rules->shift;
 	const double median = (double)(of->median_ns > 0 ? of->median_ns : 1);
 	uint32_t b = 0, h = 0;
 	struct tw_regress_found one;

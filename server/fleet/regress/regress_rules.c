@@ -71,7 +71,7 @@ static const struct number *find(const char *name, size_t *ret_at)
 
 static void put(const double v[NUMBERS], struct tw_regress_rules *ret)
 {
-	ret->shift = (struct tw_shift_rules){v[0], v[1], (uint32_t)v[2], (uint32_t)v[3]};
+	ret->shift = (struct tw_change_rules){v[0], v[1], (uint32_t)v[2], (uint32_t)v[3]};
 	ret->window_days = (uint32_t)v[4];
 	ret->least_share = v[5];
 }

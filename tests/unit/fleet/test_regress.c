@@ -235,43 +235,43 @@ static void test_too_small_to_matter(void **state)
 /* A search over points alone: a step up, and down again. */
 static void test_up_and_down(void **state)
 {
-	struct tw_shift_point p[30];
-	struct tw_shift shifts[TW_SHIFTS_MAX];
+	struct tw_change_point p[30];
+	struct tw_change_found shifts[TW_CHANGES_MAX];
 
 	(void)state;
 	for (int i = 0; i < 30; i++)
-		p[i] = (struct tw_shift_point){.day = i,
+		p[i] = (struct tw_change_point){.day = i,
 		        .n = 100,
 		        .at = (i >= 10 && i < 20 ? 0.4 : 0) + 0.01 * (i % 3),
 		        .var = 0.0005};
-	assert_int_equal(tw_shift_search(p, 30, &tw_shift_defaults, shifts), 2);
+	assert_int_equal(tw_change_search(p, 30, &tw_change_defaults, shifts), 2);
 	assert_int_equal(shifts[0].day, 10);
 	assert_int_equal(shifts[1].day, 20);
 	assert_true(shifts[0].change > 0.4 && shifts[0].change < 0.6);
 	assert_true(shifts[1].change < -0.25);
 	for (size_t n = 0; n < 4; n++)
-		assert_int_equal(tw_shift_search(p + 8, n, &tw_shift_defaults, shifts), 0);
+		assert_int_equal(tw_change_search(p + 8, n, &tw_change_defaults, shifts), 0);
 }
 
 static void test_few_traces_are_no_point(void **state)
 {
 	static struct tw_sketch some;
 	const struct tw_sketch *days[2] = {&some, NULL};
-	struct tw_shift_level levels[2];
-	struct tw_shift_point p;
+	struct tw_change_level levels[2];
+	struct tw_change_point p;
 
 	(void)state;
-	levels[0] = levels[1] = tw_shift_level(&some, 50);
+	levels[0] = levels[1] = tw_change_level(&some, 50);
 	assert_false(levels[0].known);
-	assert_false(tw_shift_point(days, levels, 2, 50, &p));
+	assert_false(tw_change_point(days, levels, 2, 50, &p));
 	for (int i = 0; i < 4; i++)
 		tw_sketch_add(&some, 1000 + i);
-	levels[0] = tw_shift_level(&some, 50);
-	assert_false(tw_shift_point(days, levels, 2, 50, &p));
+	levels[0] = tw_change_level(&some, 50);
+	assert_false(tw_change_point(days, levels, 2, 50, &p));
 	tw_sketch_add(&some, 1000);
-	assert_true(tw_shift_point(days, levels, 2, 50, &p));
+	assert_true(tw_change_point(days, levels, 2, 50, &p));
 	assert_int_equal(p.n, 5);
-	assert_false(tw_shift_point(days, levels, 2, 95, &p));
+	assert_false(tw_change_point(days, levels, 2, 95, &p));
 }
 
 static void refused(const char *text, const char *says)

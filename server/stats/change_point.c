@@ -1,14 +1,14 @@
 /*
- * shift.c - the model: a day's point is its side's level, plus the sampling error of its traces
- * (known), plus a random effect of the day (estimated by the method of moments from all points'
- * distances to their side's mean).  With few days the latter cannot be estimated, so a prior counts
- * as much as GUESS_DAYS of them.
+ * change_point.c - the model: a day's point is its side's level, plus the sampling error of its
+ * traces (known), plus a random effect of the day (estimated by the method of moments from all
+ * points' distances to their side's mean).  With few days the latter cannot be estimated, so a
+ * prior counts as much as GUESS_DAYS of them.
  *
  * Change points are searched by binary segmentation: the best split of a range, then each half by
  * itself; the result is tested again between its neighbours, as a split found first may be
  * corrected by later ones.
  */
-#include "server/stats/shift.h"
+#include "server/stats/change_point.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const double bucket_var = TW_SKETCH_ERROR * TW_SKETCH_ERROR / 12;
 static const double least_spread = 0.05; /* traces without any variation are too few */
 static const double within_95 = 1.96;
 
-const struct tw_shift_rules tw_shift_defaults = {0.1, 4, 30, 2};
+const struct tw_change_rules tw_change_defaults = {0.1, 4, 30, 2};
 
 /* --- points --- */
 
@@ -33,13 +33,13 @@ static double log_of(const struct tw_sketch *s, unsigned percent)
 }
 
 /* From the density of numbers around the quantile. */
-struct tw_shift_level tw_shift_level(const struct tw_sketch *all, unsigned percent)
+struct tw_change_level tw_change_level(const struct tw_sketch *all, unsigned percent)
 {
 	const unsigned low = percent > 90 ? percent - 5 : percent / 2;
 	const unsigned high = percent > 90 ? 99 : percent + (100 - percent) / 2;
 	const double share = (double)(high - low) / 100;
 	const double p = (double)percent / 100;
-	struct tw_shift_level l = {0};
+	struct tw_change_level l = {0};
 	double width;
 
 	if (all->n == 0)
@@ -61,8 +61,8 @@ static uint64_t fewest(unsigned percent)
 	return aside >= 20 ? 5 : 100 / (aside ? aside : 1);
 }
 
-bool tw_shift_point(const struct tw_sketch *const *days, const struct tw_shift_level *levels,
-        size_t n, unsigned percent, struct tw_shift_point *ret)
+bool tw_change_point(const struct tw_sketch *const *days, const struct tw_change_level *levels,
+        size_t n, unsigned percent, struct tw_change_point *ret)
 {
 	double sum = 0, var = 0;
 	uint64_t all = 0;
@@ -93,7 +93,7 @@ struct group {
 	uint64_t traces;
 };
 
-static void weigh(struct group *g, const struct tw_shift_point *p, double day_var)
+static void weigh(struct group *g, const struct tw_change_point *p, double day_var)
 {
 	const double w = 1 / (p->var + day_var);
 
@@ -133,7 +133,7 @@ static double day_var(const struct moments *m)
 	return (guess_days * guess + m->days * learnt) / (guess_days + m->days);
 }
 
-static void tell(double by, double var, struct tw_shift *ret)
+static void tell(double by, double var, struct tw_change_found *ret)
 {
 	const double error = sqrt(var);
 
@@ -144,14 +144,14 @@ static void tell(double by, double var, struct tw_shift *ret)
 	ret->high = expm1(by + within_95 * error);
 }
 
-static bool is_one(const struct tw_shift *s, const struct tw_shift_rules *rules)
+static bool is_one(const struct tw_change_found *s, const struct tw_change_rules *rules)
 {
 	return fabs(s->score) >= rules->certainty &&
 	       fabs(log1p(s->change)) >= log1p(rules->least_change) &&
 	       s->n_before >= rules->least_traces && s->n_after >= rules->least_traces;
 }
 
-static size_t least_side(const struct tw_shift_rules *rules)
+static size_t least_side(const struct tw_change_rules *rules)
 {
 	return rules->least_days ? rules->least_days : 1;
 }
@@ -159,25 +159,25 @@ static size_t least_side(const struct tw_shift_rules *rules)
 /* --- before and after a day --- */
 
 struct stretch {
-	const struct tw_shift_point *at, *end;
+	const struct tw_change_point *at, *end;
 };
 
 struct split {
-	struct group of[TW_SHIFT_TRACKS][2];
+	struct group of[TW_CHANGE_TRACKS][2];
 };
 
 static void divide(struct stretch s, int64_t day, double day_noise, struct split *ret)
 {
 	memset(ret, 0, sizeof *ret);
-	for (const struct tw_shift_point *p = s.at; p < s.end; p++)
-		weigh(&ret->of[p->track % TW_SHIFT_TRACKS][p->day >= day], p, day_noise);
+	for (const struct tw_change_point *p = s.at; p < s.end; p++)
+		weigh(&ret->of[p->track % TW_CHANGE_TRACKS][p->day >= day], p, day_noise);
 }
 
 static double noise_of(const struct split *s)
 {
 	struct moments m = {0};
 
-	for (size_t i = 0; i < TW_SHIFT_TRACKS; i++) {
+	for (size_t i = 0; i < TW_CHANGE_TRACKS; i++) {
 		add_moments(&s->of[i][0], &m);
 		add_moments(&s->of[i][1], &m);
 	}
@@ -185,12 +185,12 @@ static double noise_of(const struct split *s)
 }
 
 /* Combines tracks that are on both sides, weighted by precision.  False: there is none. */
-static bool combine(const struct split *s, size_t least, struct tw_shift *ret)
+static bool combine(const struct split *s, size_t least, struct tw_change_found *ret)
 {
 	double by = 0, weight = 0;
 
 	ret->n_before = ret->n_after = 0;
-	for (size_t i = 0; i < TW_SHIFT_TRACKS; i++) {
+	for (size_t i = 0; i < TW_CHANGE_TRACKS; i++) {
 		const struct group *a = &s->of[i][0], *b = &s->of[i][1];
 		double w;
 
@@ -207,8 +207,8 @@ static bool combine(const struct split *s, size_t least, struct tw_shift *ret)
 	return weight > 0;
 }
 
-static bool judge(
-        struct stretch s, int64_t day, const struct tw_shift_rules *rules, struct tw_shift *ret)
+static bool judge(struct stretch s, int64_t day, const struct tw_change_rules *rules,
+        struct tw_change_found *ret)
 {
 	struct split split;
 	double noise;
@@ -224,14 +224,14 @@ static bool judge(
 
 /* Days that both have, as differences. */
 static double pair_up(struct stretch a, struct stretch b, double day_noise, struct group *ret,
-        struct tw_shift *sums)
+        struct tw_change_found *sums)
 {
 	struct moments m = {0};
 
 	*ret = (struct group){0};
 	sums->n_before = sums->n_after = 0;
 	while (a.at < a.end && b.at < b.end) {
-		const struct tw_shift_point both = {
+		const struct tw_change_point both = {
 		        b.at->day, 0, 0, b.at->at - a.at->at, b.at->var + a.at->var};
 
 		if (a.at->day == b.at->day) {
@@ -249,8 +249,8 @@ static double pair_up(struct stretch a, struct stretch b, double day_noise, stru
 }
 
 /* Compares the days up to a week around the start of the later one. */
-static bool beside(struct stretch a, struct stretch b, const struct tw_shift_rules *rules,
-        struct tw_shift *ret)
+static bool beside(struct stretch a, struct stretch b, const struct tw_change_rules *rules,
+        struct tw_change_found *ret)
 {
 	const int64_t begins = b.at->day;
 	struct split split = {0};
@@ -260,18 +260,18 @@ static bool beside(struct stretch a, struct stretch b, const struct tw_shift_rul
 		a.at++;
 	for (int turn = 0; turn < 2; turn++) {
 		split = (struct split){0};
-		for (const struct tw_shift_point *p = a.at; p < a.end; p++)
+		for (const struct tw_change_point *p = a.at; p < a.end; p++)
 			weigh(&split.of[0][0], p, noise);
-		for (const struct tw_shift_point *p = b.at; p < b.end && p->day < begins + 7; p++)
+		for (const struct tw_change_point *p = b.at; p < b.end && p->day < begins + 7; p++)
 			weigh(&split.of[0][1], p, noise);
 		noise = noise_of(&split);
 	}
 	return combine(&split, least_side(rules), ret);
 }
 
-bool tw_shift_between(const struct tw_shift_point *before, size_t n_before,
-        const struct tw_shift_point *after, size_t n_after, const struct tw_shift_rules *rules,
-        struct tw_shift *ret)
+bool tw_change_between(const struct tw_change_point *before, size_t n_before,
+        const struct tw_change_point *after, size_t n_after, const struct tw_change_rules *rules,
+        struct tw_change_found *ret)
 {
 	const struct stretch a = {before, before + n_before}, b = {after, after + n_after};
 	struct group pairs;
@@ -300,13 +300,13 @@ static struct stretch between(struct stretch s, int64_t from, int64_t to)
 }
 
 /* Tests with all days, and with nearby ones: further away there may be another change. */
-static bool is_better(struct stretch s, int64_t day, const struct tw_shift_rules *rules,
-        struct tw_shift *io, bool found)
+static bool is_better(struct stretch s, int64_t day, const struct tw_change_rules *rules,
+        struct tw_change_found *io, bool found)
 {
 	static const int64_t near[] = {INT32_MAX, 14, 7};
 
 	for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
-		struct tw_shift one;
+		struct tw_change_found one;
 
 		if (!judge(between(s, day - near[i], day + near[i]), day, rules, &one) ||
 		        (found && fabs(one.score) <= fabs(io->score)))
@@ -317,12 +317,13 @@ static bool is_better(struct stretch s, int64_t day, const struct tw_shift_rules
 	return found;
 }
 
-static bool best_split(struct stretch s, const struct tw_shift_rules *rules, struct tw_shift *ret)
+static bool best_split(
+        struct stretch s, const struct tw_change_rules *rules, struct tw_change_found *ret)
 {
 	int64_t day = s.at < s.end ? s.at->day : 0;
 	bool found = false;
 
-	for (const struct tw_shift_point *p = s.at; p < s.end; p++) {
+	for (const struct tw_change_point *p = s.at; p < s.end; p++) {
 		if (p->day == day)
 			continue;
 		day = p->day;
@@ -331,7 +332,7 @@ static bool best_split(struct stretch s, const struct tw_shift_rules *rules, str
 	return found;
 }
 
-static void insert(struct tw_shift *list, size_t n, const struct tw_shift *one)
+static void insert(struct tw_change_found *list, size_t n, const struct tw_change_found *one)
 {
 	size_t i = n;
 
@@ -343,13 +344,13 @@ static void insert(struct tw_shift *list, size_t n, const struct tw_shift *one)
 enum { BESIDE_DAYS = 3 };
 
 /* With all days between the neighbours, a different day may fit better. */
-static bool settle(
-        struct stretch s, int64_t day, const struct tw_shift_rules *rules, struct tw_shift *ret)
+static bool settle(struct stretch s, int64_t day, const struct tw_change_rules *rules,
+        struct tw_change_found *ret)
 {
 	bool found = false;
 
 	for (int64_t d = day - BESIDE_DAYS; d <= day + BESIDE_DAYS; d++) {
-		struct tw_shift one;
+		struct tw_change_found one;
 
 		if (!judge(s, d, rules, &one) || (found && fabs(one.score) <= fabs(ret->score)))
 			continue;
@@ -360,15 +361,15 @@ static bool settle(
 }
 
 /* Tests each between its neighbours, and drops those that fail. */
-static size_t judge_again(
-        struct stretch s, const struct tw_shift_rules *rules, struct tw_shift *list, size_t n)
+static size_t judge_again(struct stretch s, const struct tw_change_rules *rules,
+        struct tw_change_found *list, size_t n)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const int64_t from = kept ? list[kept - 1].day : INT64_MIN;
 		const int64_t to = i + 1 < n ? list[i + 1].day : INT64_MAX;
-		struct tw_shift one;
+		struct tw_change_found one;
 
 		if (settle(between(s, from, to), list[i].day, rules, &one))
 			list[kept++] = one;
@@ -376,16 +377,16 @@ static size_t judge_again(
 	return kept;
 }
 
-size_t tw_shift_search(const struct tw_shift_point *points, size_t n,
-        const struct tw_shift_rules *rules, struct tw_shift ret[TW_SHIFTS_MAX])
+size_t tw_change_search(const struct tw_change_point *points, size_t n,
+        const struct tw_change_rules *rules, struct tw_change_found ret[TW_CHANGES_MAX])
 {
 	const struct stretch all = {points, points + n};
-	struct stretch todo[TW_SHIFTS_MAX + 1] = {all};
+	struct stretch todo[TW_CHANGES_MAX + 1] = {all};
 	size_t n_todo = 1, found = 0;
 
-	while (n_todo && found < TW_SHIFTS_MAX) {
+	while (n_todo && found < TW_CHANGES_MAX) {
 		const struct stretch s = todo[--n_todo];
-		struct tw_shift one;
+		struct tw_change_found one;
 
 		if (!best_split(s, rules, &one))
 			continue;
