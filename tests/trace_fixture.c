@@ -26,7 +26,7 @@ enum tw_status trace_fixture_write_system(
 	if (!mkdtemp(f->path))
 		return TW_IO;
 	memcpy(f->path + sizeof folder_template - 1, "/trace.db", sizeof "/trace.db");
-	st = tw_trace_writer_new(f->path, tw_query_crown, &w, NULL);
+	st = tw_trace_writer_new(f->path, tw_query_summary, &w, NULL);
 	if (st == TW_OK)
 		st = tw_builder_write(b, tw_trace_writer_out(w), NULL);
 	if (st == TW_OK && system.len)

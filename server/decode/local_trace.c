@@ -259,7 +259,7 @@ static enum tw_status write_trace(struct tw_builder *b, const char *path,
         const struct tw_trace_facts *facts, struct tw_err *err)
 {
 	struct tw_trace_writer *w = NULL;
-	enum tw_status st = tw_trace_writer_new(path, tw_query_crown, &w, err);
+	enum tw_status st = tw_trace_writer_new(path, tw_query_summary, &w, err);
 
 	if (st == TW_OK)
 		st = tw_builder_write(b, tw_trace_writer_out(w), err);

@@ -357,7 +357,7 @@ static enum tw_status write_system(
 static enum tw_status write_trace(struct job *j, struct tw_err *err)
 {
 	struct tw_trace_writer *w = NULL;
-	enum tw_status st = tw_trace_writer_on(TW_WORKER_OUTPUT, tw_query_crown, &w, err);
+	enum tw_status st = tw_trace_writer_on(TW_WORKER_OUTPUT, tw_query_summary, &w, err);
 
 	if (st == TW_OK)
 		st = tw_builder_write(j->builder, tw_trace_writer_out(w), err);

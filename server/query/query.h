@@ -107,16 +107,16 @@ enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection
         const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
         struct tw_flame *ret, struct tw_err *err) TW_MUST_USE;
 
-/* --- the summary tree (query_crown.c; schema/columns.md) --- */
+/* --- the summary tree (query_summary.c; schema/columns.md) --- */
 
 /* Has at most max_nodes nodes, not counting rests. */
-enum tw_status tw_query_crown(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,
-        struct tw_arena *a, struct tw_crown *ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_query_summary(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,
+        struct tw_arena *a, struct tw_summary_tree *ret, struct tw_err *err) TW_MUST_USE;
 /* Returns whether the summary tree gives the same result for q as the trees it was made of. */
-bool tw_crown_answers(const struct tw_crown *c, const struct tw_flame_query *q);
-enum tw_status tw_query_flame_of_crown(const struct tw_crown *c, const struct tw_flame_query *q,
-        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
-        struct tw_err *err) TW_MUST_USE;
+bool tw_summary_answers(const struct tw_summary_tree *c, const struct tw_flame_query *q);
+enum tw_status tw_query_flame_of_summary(const struct tw_summary_tree *c,
+        const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
+        struct tw_flame *ret, struct tw_err *err) TW_MUST_USE;
 
 /* --- methods (query_methods.c) --- */
 

@@ -11,8 +11,8 @@ enum { LOOK_EVERY = 4096 };
 /* What nodes are taken for. */
 struct taken {
 	struct tw_weights w;
-	const struct tw_crown *crown; /* whose tree it is; NULL: threads' trees */
-	uint64_t *stands;             /* of a crown's nodes, with all below them */
+	const struct tw_summary_tree *crown; /* whose tree it is; NULL: threads' trees */
+	uint64_t *stands;                    /* of a crown's nodes, with all below them */
 };
 
 static struct tw_member crown_member(const struct taken *w, uint32_t at)
@@ -127,9 +127,9 @@ enum tw_status tw_query_flame(const struct tw_forest *f, const struct tw_flame_q
 	return grow_down(f, &w, q, deadline, a, ret, err);
 }
 
-enum tw_status tw_query_flame_of_crown(const struct tw_crown *c, const struct tw_flame_query *q,
-        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
-        struct tw_err *err)
+enum tw_status tw_query_flame_of_summary(const struct tw_summary_tree *c,
+        const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
+        struct tw_flame *ret, struct tw_err *err)
 {
 	const struct tw_tree *t = &c->tree;
 	struct taken w = {.crown = c, .stands = tw_arena_alloc(a, t->n, sizeof *w.stands)};

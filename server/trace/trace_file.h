@@ -32,22 +32,22 @@ struct tw_forest { /* call trees of one or more threads */
 /* The summary tree: the heaviest nodes of all threads' merged call trees.  It is computed once and
  * stored, so that a flame graph of the whole trace costs what it shows, not what the trace
  * contains. */
-struct tw_crown {
+struct tw_summary_tree {
 	struct tw_tree tree; /* cpu_ns: number of nodes of the threads' trees merged into a node */
 	uint32_t rest;       /* method of the nodes that stand for dropped siblings */
 };
 
-enum { TW_CROWN_NODES = 20000 };
+enum { TW_SUMMARY_NODES = 20000 };
 
-/* Computes the summary tree: tw_query_crown. */
-typedef enum tw_status (*tw_crown_fn)(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,
-        struct tw_arena *a, struct tw_crown *ret, struct tw_err *err);
+/* Computes the summary tree: tw_query_summary. */
+typedef enum tw_status (*tw_summary_fn)(const struct tw_forest *f, uint32_t max_nodes,
+        uint32_t rest, struct tw_arena *a, struct tw_summary_tree *ret, struct tw_err *err);
 
-enum tw_status tw_trace_writer_new(const char *path, tw_crown_fn make_crown,
+enum tw_status tw_trace_writer_new(const char *path, tw_summary_fn make_crown,
         struct tw_trace_writer **ret, struct tw_err *err) TW_MUST_USE;
 /* The same on a descriptor of an empty file, open for reading and writing.  The caller keeps the
  * descriptor; the file is not removed on failure. */
-enum tw_status tw_trace_writer_on(int fd, tw_crown_fn make_crown, struct tw_trace_writer **ret,
+enum tw_status tw_trace_writer_on(int fd, tw_summary_fn make_crown, struct tw_trace_writer **ret,
         struct tw_err *err) TW_MUST_USE;
 struct tw_trace_out *tw_trace_writer_out(struct tw_trace_writer *w);
 enum tw_status tw_trace_writer_commit(struct tw_trace_writer *w, const struct tw_trace_facts *facts,
@@ -135,9 +135,9 @@ enum tw_status tw_trace_file_chunk_raw(struct tw_trace_file *f, uint32_t chunk_i
 /* Decodes one chunk into *c. */
 enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chunk_row *row,
         struct tw_chunk *c, struct tw_err *err) TW_MUST_USE;
-/* TW_CROWN_THREAD_ID: the summary tree of the trace (query.h).  TW_NOT_FOUND: no tree of that
+/* TW_SUMMARY_THREAD_ID: the summary tree of the trace (query.h).  TW_NOT_FOUND: no tree of that
  * id. */
-enum { TW_CROWN_THREAD_ID = 0 };
+enum { TW_SUMMARY_THREAD_ID = 0 };
 enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, struct tw_arena *a,
         struct tw_tree *ret, struct tw_err *err) TW_MUST_USE;
 

@@ -13,8 +13,8 @@
 
 #include "server/base/embedded.h"
 #include "server/base/file/io.h"
-#include "server/trace/trace_file_crown.h"
 #include "server/trace/trace_file_frames.h"
+#include "server/trace/trace_file_summary.h"
 #include "server/trace/trace_file_sums.h"
 #include "server/trace/trace_file_vfs.h"
 
@@ -50,7 +50,7 @@ struct tw_trace_writer {
 	sqlite3 *db;
 	sqlite3_stmt *stmts[INSERTS];
 	struct tw_frames *frames;
-	struct tw_crown_maker *crown;
+	struct tw_summary_maker *crown;
 	struct tw_sums_maker *sums;
 	struct tw_thread_info *threads; /* not yet in the file */
 	uint32_t n_threads, cap_threads;
@@ -148,7 +148,7 @@ static enum tw_status insert_frame(void *arg, const struct tw_frame_info *info,
 
 	if (!info->is_tree)
 		return insert_chunk(w, &info->chunk, frame->data, frame->len, err);
-	tw_crown_maker_add(w->crown, payload->data, payload->len);
+	tw_summary_maker_add(w->crown, payload->data, payload->len);
 	bind_ints(s, 1, v, 2);
 	(void)sqlite3_bind_blob64(s, 3, frame->data, frame->len, SQLITE_STATIC);
 	return run(w, INSERT_TREE, err);
@@ -385,7 +385,7 @@ static enum tw_status create(struct tw_trace_writer *w, struct tw_err *err)
 }
 
 enum tw_status tw_trace_writer_on(
-        int fd, tw_crown_fn make_crown, struct tw_trace_writer **ret, struct tw_err *err)
+        int fd, tw_summary_fn make_crown, struct tw_trace_writer **ret, struct tw_err *err)
 {
 	struct tw_trace_writer *w = tw_mem_zalloc(1, sizeof *w);
 	enum tw_status st;
@@ -396,7 +396,7 @@ enum tw_status tw_trace_writer_on(
 	w->fd = fd;
 	tw_buf_init(&w->clean, SIZE_MAX / 2);
 	w->frames = tw_frames_new(ZSTD_LEVEL, insert_frame, w);
-	w->crown = tw_crown_maker_new(make_crown);
+	w->crown = tw_summary_maker_new(make_crown);
 	w->sums = tw_sums_maker_new();
 	if (w->frames && w->crown && w->sums)
 		st = create(w, err);
@@ -409,8 +409,8 @@ enum tw_status tw_trace_writer_on(
 	return st;
 }
 
-enum tw_status tw_trace_writer_new(
-        const char *path, tw_crown_fn make_crown, struct tw_trace_writer **ret, struct tw_err *err)
+enum tw_status tw_trace_writer_new(const char *path, tw_summary_fn make_crown,
+        struct tw_trace_writer **ret, struct tw_err *err)
 {
 	char *own = tw_mem_alloc(strlen(path) + 1, 1);
 	int fd = own ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
@@ -481,7 +481,7 @@ enum tw_status tw_trace_writer_commit(
 	enum tw_status st = settle_threads(w, err);
 
 	if (st == TW_OK)
-		st = tw_crown_maker_store(w->crown, w->db, w->methods, err);
+		st = tw_summary_maker_store(w->crown, w->db, w->methods, err);
 	if (st == TW_OK)
 		st = tw_sums_maker_end(w->sums, w->db, err);
 	if (st == TW_OK)
@@ -501,7 +501,7 @@ struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w)
 	if (!w)
 		return NULL;
 	tw_frames_free(w->frames);
-	tw_crown_maker_free(w->crown);
+	tw_summary_maker_free(w->crown);
 	tw_sums_maker_free(w->sums);
 	close_db(w);
 	if (w->path) {

@@ -126,7 +126,7 @@ static void decode_once(const uint8_t *p, size_t len, const char *path, struct s
 	facts.decoded_bytes = tw_decoder_bytes(d);
 	t1 = seconds();
 	(void)unlink(path);
-	if (tw_trace_writer_new(path, tw_query_crown, &w, &err) ||
+	if (tw_trace_writer_new(path, tw_query_summary, &w, &err) ||
 	        tw_builder_write(b, tw_trace_writer_out(w), &err))
 		die("writing", &err);
 	t2 = seconds();

@@ -234,7 +234,7 @@ static void decode(const char *upload, const char *path, int system_fd)
 
 	tw_buf_init(&kept, TW_SYSTEM_FACTS_ROOM_BYTES);
 	check(tw_local_decode(upload, NULL, tw_builder_sink(b), b, &facts, &err), &err);
-	check(tw_trace_writer_new(path, tw_query_crown, &w, &err), &err);
+	check(tw_trace_writer_new(path, tw_query_summary, &w, &err), &err);
 	check(tw_builder_write(b, tw_trace_writer_out(w), &err), &err);
 	check(tw_system_scan(system_fd, &s, &err), &err);
 	check(tw_system_pack(s, &kept, &err), &err);

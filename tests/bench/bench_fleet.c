@@ -167,7 +167,7 @@ static void ask_flame(struct bench *b, const struct tw_rollup_filter *f, struct 
 	struct tw_rollup_naming *namings;
 	struct tw_rollup_cell *cells;
 	struct tw_tree_cell *with;
-	struct tw_crown crown;
+	struct tw_summary_tree crown;
 	struct tw_flame flame;
 	int64_t *cell_ids;
 	uint64_t *ids;
@@ -193,8 +193,8 @@ static void ask_flame(struct bench *b, const struct tw_rollup_filter *f, struct 
 	crown.rest = names.n;
 	bench_must(tw_fleet_graph_tree(&g, 0, false, names.n, a, &crown.tree, NULL) == TW_OK,
 	        "a tree");
-	bench_must(
-	        tw_query_flame_of_crown(&crown, &whole, NULL, a, &flame, NULL) == TW_OK, "a graph");
+	bench_must(tw_query_flame_of_summary(&crown, &whole, NULL, a, &flame, NULL) == TW_OK,
+	        "a graph");
 	bench_must(flame.n > SIM_METHODS, "as many nodes");
 }
 

@@ -250,7 +250,7 @@ static double to_file(const struct tw_buf *in)
 
 	(void)snprintf(path, sizeof path, "/tmp/bench_formats-%d.db", (int)getpid());
 	decode(in, tw_builder_sink(b), a);
-	if (tw_trace_writer_new(path, tw_query_crown, &w, &err) ||
+	if (tw_trace_writer_new(path, tw_query_summary, &w, &err) ||
 	        tw_builder_write(b, tw_trace_writer_out(w), &err) ||
 	        tw_trace_writer_commit(w, &facts, &err))
 		die("writing", &err);

@@ -72,7 +72,7 @@ static enum tw_status merge(struct tw_fleet_question *q, struct asked *a, struct
 
 static enum tw_status grow(struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
 {
-	struct tw_crown crown = {.rest = a->taking.names.n};
+	struct tw_summary_tree crown = {.rest = a->taking.names.n};
 	const struct tw_forest one = {&crown.tree, 1};
 	enum tw_status st = tw_fleet_graph_tree(
 	        &a->graph, TW_SIDE_A, a->cpu != 0, crown.rest, q->arena, &crown.tree, err);
@@ -81,7 +81,7 @@ static enum tw_status grow(struct tw_fleet_question *q, struct asked *a, struct 
 		return st;
 	if (a->query.view == TW_BOTTOM_UP)
 		return tw_query_bottom_up(&one, &a->query, NULL, q->arena, &a->flame, err);
-	return tw_query_flame_of_crown(&crown, &a->query, NULL, q->arena, &a->flame, err);
+	return tw_query_flame_of_summary(&crown, &a->query, NULL, q->arena, &a->flame, err);
 }
 
 /* --- the answer --- */

@@ -68,26 +68,26 @@ static uint32_t nodes_of(const struct tw_forest *f)
 static void check_sizes(struct world *w, uint32_t crown_nodes)
 {
 	struct tw_flame_query q = {.max_nodes = 1};
-	struct tw_crown crown;
+	struct tw_summary_tree crown;
 
 	assert_int_equal(
-	        tw_query_crown(&w->forest, crown_nodes, w->f.n_methods, w->arena, &crown, NULL),
+	        tw_query_summary(&w->forest, crown_nodes, w->f.n_methods, w->arena, &crown, NULL),
 	        TW_OK);
 	for (; q.max_nodes <= crown_nodes; q.max_nodes++) {
 		struct tw_flame got, want;
 
-		if (!tw_crown_answers(&crown, &q)) {
+		if (!tw_summary_answers(&crown, &q)) {
 			assert_true(nodes_of(&w->forest) > 0 && q.max_nodes > 1);
 			break;
 		}
 		assert_int_equal(
 		        tw_query_flame(&w->forest, &q, NULL, w->arena, &want, NULL), TW_OK);
 		assert_int_equal(
-		        tw_query_flame_of_crown(&crown, &q, NULL, w->arena, &got, NULL), TW_OK);
+		        tw_query_flame_of_summary(&crown, &q, NULL, w->arena, &got, NULL), TW_OK);
 		assert_same(&got, &want);
 	}
 	q.max_nodes = crown_nodes + 1;
-	assert_false(tw_crown_answers(&crown, &q));
+	assert_false(tw_summary_answers(&crown, &q));
 }
 
 static void test_sizes(void **state)
@@ -110,7 +110,7 @@ static void test_sizes(void **state)
 static void test_stored_form(void **state)
 {
 	const struct model_shape shape = {5, 3, 400, 10, false};
-	struct tw_crown crown;
+	struct tw_summary_tree crown;
 	struct tw_tree again;
 	struct tw_buf bytes;
 	struct world w;
@@ -118,7 +118,7 @@ static void test_stored_form(void **state)
 	(void)state;
 	open_world(&w, &shape);
 	assert_int_equal(
-	        tw_query_crown(&w.forest, 50, w.f.n_methods, w.arena, &crown, NULL), TW_OK);
+	        tw_query_summary(&w.forest, 50, w.f.n_methods, w.arena, &crown, NULL), TW_OK);
 	tw_buf_init(&bytes, SIZE_MAX / 2);
 	assert_int_equal(tw_tree_encode(&crown.tree, &bytes), TW_OK);
 	assert_int_equal(tw_tree_decode(bytes.data, bytes.len, w.arena, &again, NULL), TW_OK);
@@ -139,15 +139,15 @@ static void test_other_questions(void **state)
 	        {.max_nodes = 5, .root = &root, .n_root = 1},
 	        {.max_nodes = 5, .skip = 1},
 	};
-	struct tw_crown crown;
+	struct tw_summary_tree crown;
 	struct world w;
 
 	(void)state;
 	open_world(&w, &shape);
 	assert_int_equal(
-	        tw_query_crown(&w.forest, 50, w.f.n_methods, w.arena, &crown, NULL), TW_OK);
+	        tw_query_summary(&w.forest, 50, w.f.n_methods, w.arena, &crown, NULL), TW_OK);
 	for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
-		assert_false(tw_crown_answers(&crown, &asks[i]));
+		assert_false(tw_summary_answers(&crown, &asks[i]));
 	close_world(&w);
 }
 
@@ -161,10 +161,10 @@ static void test_memory(void **state)
 	open_world(&w, &shape);
 	for (uint64_t n = 1; st != TW_OK; n++) {
 		struct tw_arena *a = tw_arena_new((size_t)1 << 28);
-		struct tw_crown crown;
+		struct tw_summary_tree crown;
 
 		tw_mem_fail_at(n);
-		st = tw_query_crown(&w.forest, 50, w.f.n_methods, a, &crown, NULL);
+		st = tw_query_summary(&w.forest, 50, w.f.n_methods, a, &crown, NULL);
 		tw_mem_fail_at(0);
 		assert_true(st == TW_OK || st == TW_NOMEM);
 		tw_arena_free(a);
@@ -174,7 +174,7 @@ static void test_memory(void **state)
 
 static bool has_crown(struct world *w, struct tw_tree *ret)
 {
-	return tw_trace_file_tree(w->f.file, TW_CROWN_THREAD_ID, w->arena, ret, NULL) == TW_OK;
+	return tw_trace_file_tree(w->f.file, TW_SUMMARY_THREAD_ID, w->arena, ret, NULL) == TW_OK;
 }
 
 /* A large trace's file has one, and graphs of the whole come out of it. */
@@ -182,7 +182,7 @@ static void test_in_a_file(void **state)
 {
 	const struct model_shape large = {1, 3, 60000, 30, false};
 	const struct model_shape small = {1, 3, 4000, 30, false};
-	const uint32_t sizes[] = {1, 100, TW_CROWN_NODES, TW_CROWN_NODES + 1};
+	const uint32_t sizes[] = {1, 100, TW_SUMMARY_NODES, TW_SUMMARY_NODES + 1};
 	struct tw_tree crown;
 	struct world w;
 
@@ -191,7 +191,7 @@ static void test_in_a_file(void **state)
 	assert_false(has_crown(&w, &crown));
 	close_world(&w);
 	open_world(&w, &large);
-	assert_true(nodes_of(&w.forest) > 2 * TW_CROWN_NODES);
+	assert_true(nodes_of(&w.forest) > 2 * TW_SUMMARY_NODES);
 	assert_true(has_crown(&w, &crown));
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		const struct tw_flame_query q = {.max_nodes = sizes[i]};
@@ -225,14 +225,14 @@ static void test_odd_crowns(void **state)
 	                .self_ns = 3,
 	                .cpu_ns = INT64_MAX},
 	};
-	const struct tw_crown c = {{nodes, 4}, 9};
+	const struct tw_summary_tree c = {{nodes, 4}, 9};
 	const struct tw_flame_query q = {.max_nodes = 3};
 	struct tw_arena *a = tw_arena_new(1 << 24);
 	struct tw_flame f;
 
 	(void)state;
-	assert_false(tw_crown_answers(&c, &q)); /* rests alone */
-	assert_int_equal(tw_query_flame_of_crown(&c, &q, NULL, a, &f, NULL), TW_OK);
+	assert_false(tw_summary_answers(&c, &q)); /* rests alone */
+	assert_int_equal(tw_query_flame_of_summary(&c, &q, NULL, a, &f, NULL), TW_OK);
 	assert_int_equal(f.n, 2);
 	assert_int_equal(f.nodes[1].others, UINT32_MAX);
 	assert_int_equal(f.nodes[1].value, 10);

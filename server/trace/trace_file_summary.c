@@ -1,11 +1,11 @@
 /*
- * trace_file_crown.c - computes the summary tree of a trace (query.h) from its call trees while
+ * trace_file_summary.c - computes the summary tree of a trace (query.h) from its call trees while
  * they are stored.
  *
  * The summary tree is optional, and only saves time: if it would be about as large as the trees, or
  * there is not enough memory, none is stored.
  */
-#include "server/trace/trace_file_crown.h"
+#include "server/trace/trace_file_summary.h"
 
 #include <zstd.h>
 
@@ -15,17 +15,17 @@ enum { ZSTD_LEVEL = 3 };
 /* 4.7 M nodes.  A thread's tree is added after the thread's calls, which are larger, were freed. */
 #define ARENA_MAX_BYTES ((size_t)256 << 20)
 
-struct tw_crown_maker {
-	tw_crown_fn make;
+struct tw_summary_maker {
+	tw_summary_fn make;
 	struct tw_arena *arena; /* NULL: given up */
 	struct tw_tree *trees;
 	uint32_t n, cap;
 	uint64_t nodes;
 };
 
-struct tw_crown_maker *tw_crown_maker_new(tw_crown_fn make)
+struct tw_summary_maker *tw_summary_maker_new(tw_summary_fn make)
 {
-	struct tw_crown_maker *m = tw_mem_zalloc(1, sizeof *m);
+	struct tw_summary_maker *m = tw_mem_zalloc(1, sizeof *m);
 
 	if (!m)
 		return NULL;
@@ -34,7 +34,7 @@ struct tw_crown_maker *tw_crown_maker_new(tw_crown_fn make)
 	return m;
 }
 
-static void give_up(struct tw_crown_maker *m)
+static void give_up(struct tw_summary_maker *m)
 {
 	m->arena = tw_arena_free(m->arena);
 	tw_mem_free(m->trees);
@@ -42,7 +42,7 @@ static void give_up(struct tw_crown_maker *m)
 	m->n = m->cap = 0;
 }
 
-struct tw_crown_maker *tw_crown_maker_free(struct tw_crown_maker *m)
+struct tw_summary_maker *tw_summary_maker_free(struct tw_summary_maker *m)
 {
 	if (!m)
 		return NULL;
@@ -51,7 +51,7 @@ struct tw_crown_maker *tw_crown_maker_free(struct tw_crown_maker *m)
 	return NULL;
 }
 
-static bool make_room(struct tw_crown_maker *m)
+static bool make_room(struct tw_summary_maker *m)
 {
 	uint32_t cap = m->cap ? 2 * m->cap : 16;
 	struct tw_tree *p;
@@ -66,7 +66,7 @@ static bool make_room(struct tw_crown_maker *m)
 	return true;
 }
 
-void tw_crown_maker_add(struct tw_crown_maker *m, const uint8_t *payload, size_t len)
+void tw_summary_maker_add(struct tw_summary_maker *m, const uint8_t *payload, size_t len)
 {
 	if (!m->arena)
 		return;
@@ -87,7 +87,7 @@ static enum tw_status insert(
 	if (sqlite3_prepare_v2(db, "INSERT INTO trace_tree VALUES(?,?,?)", -1, &s, NULL) !=
 	        SQLITE_OK)
 		return tw_trace_sql_fail(db, "writing a crown", err);
-	(void)sqlite3_bind_int64(s, 1, TW_CROWN_THREAD_ID);
+	(void)sqlite3_bind_int64(s, 1, TW_SUMMARY_THREAD_ID);
 	(void)sqlite3_bind_int64(s, 2, t->n);
 	(void)sqlite3_bind_blob64(s, 3, frame->data, frame->len, SQLITE_STATIC);
 	rc = sqlite3_step(s);
@@ -118,18 +118,18 @@ static enum tw_status pack(const struct tw_tree *t, struct tw_buf *frame, struct
 	return st;
 }
 
-enum tw_status tw_crown_maker_store(
-        struct tw_crown_maker *m, sqlite3 *db, uint32_t methods, struct tw_err *err)
+enum tw_status tw_summary_maker_store(
+        struct tw_summary_maker *m, sqlite3 *db, uint32_t methods, struct tw_err *err)
 {
 	const struct tw_forest forest = {m->trees, m->n};
-	struct tw_crown crown;
+	struct tw_summary_tree crown;
 	struct tw_buf frame;
 	enum tw_status st;
 
-	if (!m->arena || m->nodes < UINT64_C(2) * TW_CROWN_NODES)
+	if (!m->arena || m->nodes < UINT64_C(2) * TW_SUMMARY_NODES)
 		return TW_OK;
 	tw_buf_init(&frame, SIZE_MAX / 2);
-	st = m->make(&forest, TW_CROWN_NODES, methods, m->arena, &crown, err);
+	st = m->make(&forest, TW_SUMMARY_NODES, methods, m->arena, &crown, err);
 	if (st == TW_OK)
 		st = pack(&crown.tree, &frame, err);
 	if (st == TW_OK)

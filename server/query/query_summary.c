@@ -1,5 +1,5 @@
 /*
- * query_crown.c - the crown: the heaviest nodes of all threads' merged call trees, stored.
+ * query_summary.c - the crown: the heaviest nodes of all threads' merged call trees, stored.
  *
  * It is the answer to the widest question, kept as a call tree.  Nodes that were
  * left out below a node are one child of it with the method `rest`, so every sum
@@ -38,8 +38,8 @@ static struct tw_tree tree_of(const struct tw_flame *f, uint32_t rest, struct tw
 	return t;
 }
 
-enum tw_status tw_query_crown(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,
-        struct tw_arena *a, struct tw_crown *ret, struct tw_err *err)
+enum tw_status tw_query_summary(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,
+        struct tw_arena *a, struct tw_summary_tree *ret, struct tw_err *err)
 {
 	const struct tw_flame_query whole = {.max_nodes = max_nodes};
 	struct tw_flame flame;
@@ -61,7 +61,7 @@ enum tw_status tw_query_crown(const struct tw_forest *f, uint32_t max_nodes, uin
 	return st == TW_OK ? TW_OK : no_memory(err);
 }
 
-bool tw_crown_answers(const struct tw_crown *c, const struct tw_flame_query *q)
+bool tw_summary_answers(const struct tw_summary_tree *c, const struct tw_flame_query *q)
 {
 	uint32_t real = 0;
 
@@ -90,16 +90,16 @@ static enum tw_status from_crown(struct tw_trace_file *f, const struct tw_flame_
         struct tw_err *err)
 {
 	const struct tw_method_ref *methods;
-	struct tw_crown c = {.rest = 0};
+	struct tw_summary_tree c = {.rest = 0};
 	enum tw_status st = TW_NOT_FOUND;
 
-	if (q->max_nodes <= TW_CROWN_NODES && q->view == TW_TOP_DOWN)
+	if (q->max_nodes <= TW_SUMMARY_NODES && q->view == TW_TOP_DOWN)
 		st = tw_trace_file_method_refs(f, &methods, &c.rest, err);
 	if (st == TW_OK)
-		st = tw_trace_file_tree(f, TW_CROWN_THREAD_ID, a, &c.tree, err);
-	if (st == TW_OK && !tw_crown_answers(&c, q))
+		st = tw_trace_file_tree(f, TW_SUMMARY_THREAD_ID, a, &c.tree, err);
+	if (st == TW_OK && !tw_summary_answers(&c, q))
 		st = TW_NOT_FOUND;
-	return st == TW_OK ? tw_query_flame_of_crown(&c, q, deadline, a, ret, err) : st;
+	return st == TW_OK ? tw_query_flame_of_summary(&c, q, deadline, a, ret, err) : st;
 }
 
 enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection *sel,
