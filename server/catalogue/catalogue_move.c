@@ -13,7 +13,7 @@
 
 #include "server/base/auth_secret.h"
 #include "server/catalogue/catalogue_internal.h"
-#include "server/catalogue/notify/catalogue_news.h"
+#include "server/catalogue/notify/catalogue_digest.h"
 #include "server/db/catalogue_sqlite.h"
 
 enum {

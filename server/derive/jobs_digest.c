@@ -11,18 +11,18 @@ enum { TEXT_BYTES = 256 << 10 };
 
 /* json_decref(*ret_doc) is owed, as rules point into it; NULL: the project has none. */
 static enum tw_status read_rules(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
-        json_t **ret_doc, struct tw_news_rules *ret, int64_t *ret_changed_ms, struct tw_err *err)
+        json_t **ret_doc, struct tw_digest_rules *ret, int64_t *ret_changed_ms, struct tw_err *err)
 {
 	const char *text = NULL;
 	enum tw_status st = tw_catalogue_setting_get(
 	        c, project_id, TW_SETTING_DIGEST, a, &text, ret_changed_ms, err);
 
 	*ret_doc = NULL;
-	*ret = (struct tw_news_rules){.every = TW_NEWS_OFF};
+	*ret = (struct tw_digest_rules){.every = TW_DIGEST_OFF};
 	if (st != TW_OK || !text)
 		return st;
 	*ret_doc = json_loads(text, 0, NULL);
-	return *ret_doc ? tw_news_rules_read(*ret_doc, ret, err) : tw_oom(err);
+	return *ret_doc ? tw_digest_rules_read(*ret_doc, ret, err) : tw_oom(err);
 }
 
 /* --- making --- */
@@ -42,12 +42,12 @@ static bool is_over(void *arg)
 }
 
 /* One that was cut because the server stops is made again when it is back. */
-static enum tw_status make(struct making *m, const struct tw_news_of *of,
-        struct tw_news_rules *rules, struct tw_err *err)
+static enum tw_status make(struct making *m, const struct tw_digest_of *of,
+        struct tw_digest_rules *rules, struct tw_err *err)
 {
 	json_t *digest = NULL, *facts;
 	char *text;
-	enum tw_status st = tw_news_make(m->c, of, &digest, err);
+	enum tw_status st = tw_digest_make(m->c, of, &digest, err);
 
 	if (st != TW_OK)
 		return st;
@@ -59,7 +59,7 @@ static enum tw_status make(struct making *m, const struct tw_news_of *of,
 		rules->n_mail = 0;
 	facts = json_pack("{s:o}", "digest", digest);
 	text = tw_json_dumps(facts, JSON_COMPACT);
-	st = text ? tw_catalogue_news_claim(m->c, of, text, rules, err) : tw_oom(err);
+	st = text ? tw_catalogue_digest_claim(m->c, of, text, rules, err) : tw_oom(err);
 	free(text);
 	json_decref(facts);
 	return st;
@@ -69,18 +69,18 @@ static enum tw_status make(struct making *m, const struct tw_news_of *of,
 static enum tw_status make_due(struct making *m, const struct tw_project_row *project,
         struct tw_arena *a, struct tw_err *err)
 {
-	struct tw_news_of of = {project->id, project->name, {0, 0}, {is_over, m}};
-	struct tw_news_rules rules;
+	struct tw_digest_of of = {project->id, project->name, {0, 0}, {is_over, m}};
+	struct tw_digest_rules rules;
 	json_t *doc;
 	int64_t changed_ms = 0;
 	bool made = true;
 	enum tw_status st = read_rules(m->c, project->id, a, &doc, &rules, &changed_ms, err);
 
 	m->end_ms = tw_monotonic_ms() + INT64_C(1000) * TW_DIGEST_MOST_S;
-	if (st == TW_OK && rules.every != TW_NEWS_OFF) {
-		of.period = tw_news_period(&rules, m->now_ms);
+	if (st == TW_OK && rules.every != TW_DIGEST_OFF) {
+		of.period = tw_digest_period(&rules, m->now_ms);
 		if (of.period.until_ms > changed_ms)
-			st = tw_catalogue_news_made(
+			st = tw_catalogue_digest_made(
 			        m->c, project->id, of.period.until_ms, &made, err);
 	}
 	if (st == TW_OK && !made)
@@ -115,7 +115,7 @@ enum tw_status tw_digests_make(struct tw_catalogue *c, struct tw_periodic *by, b
 static enum tw_status name_receivers(
         const struct tw_digest_mail *m, const char *only, struct tw_mail *ret, struct tw_err *err)
 {
-	struct tw_news_rules rules;
+	struct tw_digest_rules rules;
 	json_t *doc;
 	int64_t changed_ms;
 	const char **to = tw_arena_alloc(m->arena, TW_MAILS_MAX, sizeof(const char *));

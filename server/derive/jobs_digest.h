@@ -8,8 +8,8 @@
 
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/notify/catalogue_hook.h"
+#include "server/notify/digest.h"
 #include "server/notify/hook_send.h"
-#include "server/notify/news.h"
 
 enum {
 	TW_DIGEST_LOOK_S = 20, /* how often it is looked whether one is due */

@@ -1,7 +1,7 @@
 /*
  * words.h - sentences about regressions, ANRs and digests, in any markup.
  *
- * They use only the facts stored with an event (catalogue_tell.c, news.c), so that a text is the
+ * They use only the facts stored with an event (catalogue_tell.c, digest.c), so that a text is the
  * same whenever it is sent.  Pure.  Thread: any.
  */
 #ifndef TW_WORDS_H

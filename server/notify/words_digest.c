@@ -1,5 +1,5 @@
 /*
- * words_digest.c - a digest (news.h) as a text: headings, items, links.
+ * words_digest.c - a digest (digest.h) as a text: headings, items, links.
  */
 #include <inttypes.h>
 #include <stdio.h>

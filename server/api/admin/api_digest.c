@@ -10,14 +10,14 @@
 #include "server/base/text/json_memory.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/notify/catalogue_hook.h"
-#include "server/notify/news.h"
+#include "server/notify/digest.h"
 #include "server/notify/words.h"
 
 enum { TEXT_BYTES = 512 << 10, MINUTE_MS = 60 * 1000 };
 
 /* json_decref(*ret_doc) is owed: rules point into it. */
 static enum tw_status load_rules(
-        struct tw_req *r, json_t **ret_doc, struct tw_news_rules *ret, struct tw_err *err)
+        struct tw_req *r, json_t **ret_doc, struct tw_digest_rules *ret, struct tw_err *err)
 {
 	const char *text = NULL;
 	int64_t changed_ms;
@@ -29,7 +29,7 @@ static enum tw_status load_rules(
 	if (st != TW_OK)
 		return st;
 	*ret_doc = text ? json_loads(text, 0, NULL) : json_object();
-	return *ret_doc ? tw_news_rules_read(*ret_doc, ret, err) : tw_oom(err);
+	return *ret_doc ? tw_digest_rules_read(*ret_doc, ret, err) : tw_oom(err);
 }
 
 /* --- the digest --- */
@@ -50,9 +50,10 @@ static enum tw_status find_project(struct tw_req *r, const char **ret_name, stru
 }
 
 /* The days before now; of today only what happened in it. */
-static enum tw_status read_period(struct tw_req *r, struct tw_news_period *ret, struct tw_err *err)
+static enum tw_status read_period(
+        struct tw_req *r, struct tw_digest_period *ret, struct tw_err *err)
 {
-	struct tw_news_rules rules = {.every = TW_NEWS_OFF};
+	struct tw_digest_rules rules = {.every = TW_DIGEST_OFF};
 	json_t *doc;
 	int64_t days = 1;
 	enum tw_status st = load_rules(r, &doc, &rules, err);
@@ -60,7 +61,7 @@ static enum tw_status read_period(struct tw_req *r, struct tw_news_period *ret, 
 	json_decref(doc);
 	if (st == TW_OK)
 		st = tw_req_query_i64(
-		        r, "days", rules.every == TW_NEWS_WEEKLY ? 7 : 1, 1, 31, &days, err);
+		        r, "days", rules.every == TW_DIGEST_WEEKLY ? 7 : 1, 1, 31, &days, err);
 	ret->until_ms = tw_unix_ms();
 	ret->since_ms = ret->until_ms - days * TW_DAY_MS;
 	return st;
@@ -97,7 +98,7 @@ static enum tw_status get_digest(struct tw_req *r, struct tw_err *err)
 {
 	static const char *const forms[] = {"json", "markdown", "html", "text", NULL};
 	const char *word = tw_req_query(r, "for");
-	struct tw_news_of of = {
+	struct tw_digest_of of = {
 	        .project_id = tw_req_caller(r)->project_id, .deadline = {is_late, r}};
 	json_t *digest = NULL;
 	unsigned form = 0;
@@ -108,7 +109,7 @@ static enum tw_status get_digest(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK)
 		st = find_project(r, &of.project, err);
 	if (st == TW_OK)
-		st = tw_news_preview(tw_req_app(r)->catalogue, &of, &digest, err);
+		st = tw_digest_preview(tw_req_app(r)->catalogue, &of, &digest, err);
 	if (st != TW_OK)
 		return st;
 	if (form == 0)
@@ -140,10 +141,10 @@ static enum tw_status no_memory(struct tw_err *err)
 }
 
 /* Its end is that of the minute: what is asked for twice in one is told once. */
-static enum tw_status tell(struct tw_req *r, const struct tw_news_rules *to, struct tw_err *err)
+static enum tw_status tell(struct tw_req *r, const struct tw_digest_rules *to, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_req_app(r)->catalogue;
-	struct tw_news_of of = {
+	struct tw_digest_of of = {
 	        .project_id = tw_req_caller(r)->project_id, .deadline = {is_late, r}};
 	json_t *digest = NULL, *facts;
 	char *text;
@@ -153,12 +154,12 @@ static enum tw_status tell(struct tw_req *r, const struct tw_news_rules *to, str
 	if (st == TW_OK)
 		st = find_project(r, &of.project, err);
 	if (st == TW_OK)
-		st = tw_news_preview(c, &of, &digest, err);
+		st = tw_digest_preview(c, &of, &digest, err);
 	if (st != TW_OK)
 		return st;
 	facts = json_pack("{s:o}", "digest", digest);
 	text = tw_json_dumps(facts, JSON_COMPACT);
-	st = text ? tw_catalogue_news_tell(c, &of, text, to, err) : no_memory(err);
+	st = text ? tw_catalogue_digest_tell(c, &of, text, to, err) : no_memory(err);
 	free(text);
 	json_decref(facts);
 	return st;
@@ -166,7 +167,7 @@ static enum tw_status tell(struct tw_req *r, const struct tw_news_rules *to, str
 
 static enum tw_status post_digest(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_news_rules to = {.n_mail = 0};
+	struct tw_digest_rules to = {.n_mail = 0};
 	json_int_t hooks = 0, mails = 0;
 	json_t *doc;
 	enum tw_status st = load_rules(r, &doc, &to, err);
@@ -194,17 +195,17 @@ static enum tw_status post_digest(struct tw_req *r, struct tw_err *err)
 
 static enum tw_status get_settings(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_news_rules rules;
+	struct tw_digest_rules rules;
 	json_t *doc, *answer = NULL;
 	enum tw_status st = load_rules(r, &doc, &rules, err);
 
 	if (st == TW_OK)
-		answer = tw_news_rules_json(&rules);
+		answer = tw_digest_rules_json(&rules);
 	json_decref(doc);
 	return st == TW_OK ? tw_req_reply_json(r, 200, answer, err) : st;
 }
 
-static bool has(const struct tw_news_rules *r, const char *address)
+static bool has(const struct tw_digest_rules *r, const char *address)
 {
 	for (size_t i = 0; i < r->n_mail; i++)
 		if (strcmp(r->mail[i], address) == 0)
@@ -214,9 +215,9 @@ static bool has(const struct tw_news_rules *r, const char *address)
 
 /* Addresses of when the server could mail stay, so that the rest can be changed. */
 static enum tw_status refuse_added(
-        struct tw_req *r, const struct tw_news_rules *rules, struct tw_err *err)
+        struct tw_req *r, const struct tw_digest_rules *rules, struct tw_err *err)
 {
-	struct tw_news_rules old = {.n_mail = 0};
+	struct tw_digest_rules old = {.n_mail = 0};
 	json_t *doc;
 	enum tw_status st = load_rules(r, &doc, &old, err);
 
@@ -230,15 +231,15 @@ static enum tw_status refuse_added(
 
 static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	struct tw_news_rules rules;
-	enum tw_status st = tw_news_rules_read(body, &rules, err);
+	struct tw_digest_rules rules;
+	enum tw_status st = tw_digest_rules_read(body, &rules, err);
 	json_t *doc = NULL;
 
 	if (st == TW_OK && rules.n_mail && !*tw_req_app(r)->config->smtp_url)
 		st = refuse_added(r, &rules, err);
 	if (st != TW_OK)
 		return st;
-	doc = tw_news_rules_json(&rules);
+	doc = tw_digest_rules_json(&rules);
 	st = tw_api_keep_setting(r, TW_SETTING_DIGEST, doc, err);
 	json_decref(doc);
 	return st == TW_OK ? get_settings(r, err) : st;

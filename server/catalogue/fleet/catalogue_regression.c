@@ -232,10 +232,10 @@ static enum tw_status tell(struct tw_db *db, const char *project_id, const struc
         const struct tw_regress_found *f, bool is_new, bool says_fixed, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
-	const struct tw_regression_news fresh = {
+	const struct tw_regression_digest fresh = {
 	        k->status == TW_REGRESS_RETURNED ? TW_HOOK_RETURNED : TW_HOOK_FOUND, TW_BY_ITSELF,
 	        is_fixed(f)};
-	const struct tw_regression_news fixed = {TW_HOOK_FIXED, TW_BY_ITSELF, false};
+	const struct tw_regression_digest fixed = {TW_HOOK_FIXED, TW_BY_ITSELF, false};
 
 	if (is_new)
 		st = tw_cat_regression_note(db, project_id, k->id, &fresh, err);
@@ -399,7 +399,7 @@ enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, 
 static enum tw_status note_said(struct tw_db *db, const char *project_id, const char *id,
         int64_t before, const struct tw_regression_said *what, struct tw_err *err)
 {
-	const struct tw_regression_news news = {
+	const struct tw_regression_digest news = {
 	        what->status == TW_REGRESS_FIXED ? TW_HOOK_FIXED : TW_HOOK_STATUS, tw_cat_author(),
 	        false};
 

@@ -48,7 +48,7 @@ const char *tw_cat_author(void)
 }
 
 static enum tw_status add_entry(struct tw_db *db, const char *project_id,
-        const struct tw_regression *r, const struct tw_regression_news *what, int64_t *ret_n,
+        const struct tw_regression *r, const struct tw_regression_digest *what, int64_t *ret_n,
         struct tw_err *err)
 {
 	int64_t n = 0;
@@ -74,7 +74,7 @@ static enum tw_status add_entry(struct tw_db *db, const char *project_id,
 }
 
 static enum tw_status note(struct tw_db *db, const char *project_id, const struct tw_regression *r,
-        const struct tw_regression_news *news, struct tw_err *err)
+        const struct tw_regression_digest *news, struct tw_err *err)
 {
 	char id[EVENT_ID_BYTES];
 	const struct tw_tell what = {news->event, id, NULL};
@@ -90,7 +90,7 @@ static enum tw_status note(struct tw_db *db, const char *project_id, const struc
 }
 
 enum tw_status tw_cat_regression_note(struct tw_db *db, const char *project_id,
-        const char *regression_id, const struct tw_regression_news *what, struct tw_err *err)
+        const char *regression_id, const struct tw_regression_digest *what, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
 	struct tw_regression r = {.id = ""};

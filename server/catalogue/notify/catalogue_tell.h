@@ -17,14 +17,14 @@ struct tw_db; /* catalogue_db.h */
 /* The actor of this thread. */
 const char *tw_cat_author(void);
 
-struct tw_regression_news {
+struct tw_regression_digest {
 	enum tw_hook_event event;
 	const char *author;
 	bool quiet; /* only an entry in the history, no event */
 };
 /* Adds an entry with the regression's current state to its history, and the event. */
 enum tw_status tw_cat_regression_note(struct tw_db *db, const char *project_id,
-        const char *regression_id, const struct tw_regression_news *what,
+        const char *regression_id, const struct tw_regression_digest *what,
         struct tw_err *err) TW_MUST_USE;
 /* tw_catalogue_regression_get within a transaction. */
 enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, const char *id,

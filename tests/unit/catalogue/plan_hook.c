@@ -11,7 +11,7 @@
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/catalogue/notify/catalogue_tell.h"
-#include "server/notify/news.h"
+#include "server/notify/digest.h"
 
 static const struct tw_tried came = {.at_ms = 5, .http = 200, .error = "", .body = "b"};
 
@@ -163,44 +163,45 @@ static void use_floods(
 
 static void use_digests(struct tw_catalogue *c, const char *project, struct tw_arena *a)
 {
-	const struct tw_news_of of = {project, "p", {0, INT64_MAX / 4}};
-	const struct tw_news_rules to = {.webhook = true, .mail = {"a@b.c"}, .n_mail = 1};
-	struct tw_news_ingest in;
+	const struct tw_digest_of of = {project, "p", {0, INT64_MAX / 4}};
+	const struct tw_digest_rules to = {.webhook = true, .mail = {"a@b.c"}, .n_mail = 1};
+	struct tw_digest_ingest in;
 	const char *const *ids;
 	struct tw_due *due;
-	struct tw_news_anr *anrs;
+	struct tw_digest_anr *anrs;
 	int64_t last = 1;
 	bool made = true;
 	size_t n;
 
 	assert_int_equal(
-	        tw_catalogue_news_made(c, project, of.period.until_ms, &made, NULL), TW_OK);
+	        tw_catalogue_digest_made(c, project, of.period.until_ms, &made, NULL), TW_OK);
 	assert_false(made);
 	for (int i = 0; i < 2; i++) /* the second finds it claimed */
-		assert_int_equal(tw_catalogue_news_claim(c, &of, "{}", &to, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_digest_claim(c, &of, "{}", &to, NULL), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_outbox_due(c, project, INT64_MAX / 2, a, &due, &n, NULL), TW_OK);
 	assert_int_equal(n, 2);
 	assert_int_equal(
-	        tw_catalogue_news_made(c, project, of.period.until_ms, &made, NULL), TW_OK);
+	        tw_catalogue_digest_made(c, project, of.period.until_ms, &made, NULL), TW_OK);
 	assert_true(made);
-	assert_int_equal(tw_catalogue_news_made(/* at another hour of the day */
+	assert_int_equal(tw_catalogue_digest_made(/* at another hour of the day */
 	                         c, project, of.period.until_ms + 1, &made, NULL),
 	        TW_OK);
 	assert_true(made);
 	assert_int_equal(
-	        tw_catalogue_news_made(c, project, of.period.until_ms + TW_DAY_MS, &made, NULL),
+	        tw_catalogue_digest_made(c, project, of.period.until_ms + TW_DAY_MS, &made, NULL),
 	        TW_OK);
 	assert_false(made);
 	assert_int_equal(
-	        tw_catalogue_news_last(c, project, of.period.until_ms, &last, NULL), TW_OK);
+	        tw_catalogue_digest_last(c, project, of.period.until_ms, &last, NULL), TW_OK);
 	assert_int_equal(last, 0);
 	assert_int_equal(
-	        tw_catalogue_news_last(c, project, of.period.until_ms + 1, &last, NULL), TW_OK);
+	        tw_catalogue_digest_last(c, project, of.period.until_ms + 1, &last, NULL), TW_OK);
 	assert_int_equal(last, of.period.until_ms);
-	assert_int_equal(tw_catalogue_news_anrs(c, project, of.period, a, &anrs, &n, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_news_ingest(c, project, of.period, &in, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_news_regressions(
+	assert_int_equal(
+	        tw_catalogue_digest_anrs(c, project, of.period, a, &anrs, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_digest_ingest(c, project, of.period, &in, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_digest_regressions(
 	                         c, project, of.period, TW_HOOK_FOUND, a, &ids, &n, NULL),
 	        TW_OK);
 }

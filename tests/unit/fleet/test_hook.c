@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "server/catalogue/notify/hook.h"
+#include "server/notify/digest.h"
 #include "server/notify/hook_body.h"
 #include "server/notify/hook_mail.h"
 #include "server/notify/issue.h"
-#include "server/notify/news.h"
 #include "server/notify/prose.h"
 #include "tests/unit/unit.h"
 
@@ -288,21 +288,21 @@ static void test_mail(void **state)
 
 static void test_periods(void **state)
 {
-	struct tw_news_rules r = {.every = TW_NEWS_DAILY, .hour = 7};
+	struct tw_digest_rules r = {.every = TW_DIGEST_DAILY, .hour = 7};
 	const int64_t sunday = INT64_C(1763769600000); /* 2025-11-22 is a Saturday: its midnight */
-	struct tw_news_period p = tw_news_period(&r, sunday + 6 * 60 * MINUTE_MS);
+	struct tw_digest_period p = tw_digest_period(&r, sunday + 6 * 60 * MINUTE_MS);
 
 	(void)state;
 	assert_int_equal(p.until_ms, sunday - 17 * 60 * MINUTE_MS);
 	assert_int_equal(p.until_ms - p.since_ms, DAY_MS);
-	p = tw_news_period(&r, sunday + 7 * 60 * MINUTE_MS);
+	p = tw_digest_period(&r, sunday + 7 * 60 * MINUTE_MS);
 	assert_int_equal(p.until_ms, sunday + 7 * 60 * MINUTE_MS);
-	r = (struct tw_news_rules){.every = TW_NEWS_WEEKLY, .hour = 0, .weekday = 6};
-	p = tw_news_period(&r, sunday + 1);
+	r = (struct tw_digest_rules){.every = TW_DIGEST_WEEKLY, .hour = 0, .weekday = 6};
+	p = tw_digest_period(&r, sunday + 1);
 	assert_int_equal(p.until_ms, sunday);
 	assert_int_equal(p.until_ms - p.since_ms, 7 * DAY_MS);
 	r.weekday = 0; /* the Sunday before */
-	p = tw_news_period(&r, sunday + 1);
+	p = tw_digest_period(&r, sunday + 1);
 	assert_int_equal(p.until_ms, sunday - 6 * DAY_MS);
 }
 

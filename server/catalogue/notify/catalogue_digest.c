@@ -1,4 +1,4 @@
-/* catalogue_news.c - contents of digests, and those already made. */
+/* catalogue_digest.c - contents of digests, and those already made. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -6,18 +6,18 @@
 
 #include "server/base/text/json_memory.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/notify/catalogue_digest.h"
 #include "server/catalogue/notify/catalogue_hook.h"
-#include "server/catalogue/notify/catalogue_news.h"
 
 enum { ID_BYTES = 64, KEPT_DAYS = 400 };
 
-enum tw_status tw_catalogue_news_ingest(struct tw_catalogue *c, const char *project_id,
-        struct tw_news_period of, struct tw_news_ingest *ret, struct tw_err *err)
+enum tw_status tw_catalogue_digest_ingest(struct tw_catalogue *c, const char *project_id,
+        struct tw_digest_period of, struct tw_digest_ingest *ret, struct tw_err *err)
 {
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
-	*ret = (struct tw_news_ingest){0};
+	*ret = (struct tw_digest_ingest){0};
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_first_int(db, &ret->accepted, err, /* trace_by_created */
@@ -46,17 +46,18 @@ static bool read_id(const struct tw_cat_query *q, struct tw_arena *a, void *ret_
 	return *r != NULL;
 }
 
-enum tw_status tw_catalogue_news_regressions(struct tw_catalogue *c, const char *project_id,
-        struct tw_news_period of, int event, struct tw_arena *a, const char *const **ret,
+enum tw_status tw_catalogue_digest_regressions(struct tw_catalogue *c, const char *project_id,
+        struct tw_digest_period of, int event, struct tw_arena *a, const char *const **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_NEWS_REGRESSIONS_MAX, sizeof(const char *), read_id, NULL, 0};
+	struct tw_cat_list l = {
+	        a, TW_DIGEST_REGRESSIONS_MAX, sizeof(const char *), read_id, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &l, err, /* regression_history_by_time */
 	        "SELECT regression_id FROM regression_history INDEXED BY"
 	        " regression_history_by_time WHERE project_id=?1 AND at_ms>=?2 AND at_ms<?3 AND"
 	        " event=?4 GROUP BY regression_id ORDER BY max(at_ms) DESC LIMIT ?5",
 	        "tiiii", project_id, of.since_ms, of.until_ms, (int64_t)event,
-	        (int64_t)TW_NEWS_REGRESSIONS_MAX);
+	        (int64_t)TW_DIGEST_REGRESSIONS_MAX);
 
 	if (st == TW_OK) {
 		*ret = (const char *const *)l.rows;
@@ -67,9 +68,9 @@ enum tw_status tw_catalogue_news_regressions(struct tw_catalogue *c, const char 
 
 static bool read_anr(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
-	struct tw_news_anr *r = ret_row;
+	struct tw_digest_anr *r = ret_row;
 
-	*r = (struct tw_news_anr){.key = tw_cat_text(q, 0, a),
+	*r = (struct tw_digest_anr){.key = tw_cat_text(q, 0, a),
 	        .name = tw_cat_text(q, 1, a),
 	        .title = tw_cat_text(q, 2, a),
 	        .verdict = tw_cat_text(q, 3, a),
@@ -80,11 +81,11 @@ static bool read_anr(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 
 /* Of the groups of the period's reports: a group is old if its first report is earlier, as trace
  * ids are in time order. */
-enum tw_status tw_catalogue_news_anrs(struct tw_catalogue *c, const char *project_id,
-        struct tw_news_period of, struct tw_arena *a, struct tw_news_anr **ret, size_t *ret_n,
+enum tw_status tw_catalogue_digest_anrs(struct tw_catalogue *c, const char *project_id,
+        struct tw_digest_period of, struct tw_arena *a, struct tw_digest_anr **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_NEWS_ANRS_MAX, sizeof **ret, read_anr, NULL, 0};
+	struct tw_cat_list l = {a, TW_DIGEST_ANRS_MAX, sizeof **ret, read_anr, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &l, err, /* hang_anr_of_day, hang_anr_of_key */
 	        "WITH g AS MATERIALIZED (SELECT key, count(*) AS n, max(trace_id) AS newest FROM"
 	        " hang INDEXED BY hang_anr_of_day WHERE project_id=?1 AND anr=1 AND day BETWEEN ?4"
@@ -94,7 +95,7 @@ enum tw_status tw_catalogue_news_anrs(struct tw_catalogue *c, const char *projec
 	        " FROM hang p INDEXED BY hang_anr_of_key WHERE p.project_id=?1 AND p.anr=1 AND"
 	        " p.key=g.key AND p.day<=?4 AND p.created_ms<?2) ORDER BY g.n DESC, g.key LIMIT ?6",
 	        "tiiiii", project_id, of.since_ms, of.until_ms, of.since_ms / TW_DAY_MS,
-	        of.until_ms / TW_DAY_MS, (int64_t)TW_NEWS_ANRS_MAX);
+	        of.until_ms / TW_DAY_MS, (int64_t)TW_DIGEST_ANRS_MAX);
 
 	if (st == TW_OK) {
 		*ret = l.rows;
@@ -103,7 +104,7 @@ enum tw_status tw_catalogue_news_anrs(struct tw_catalogue *c, const char *projec
 	return st;
 }
 
-enum tw_status tw_catalogue_news_last(struct tw_catalogue *c, const char *project_id,
+enum tw_status tw_catalogue_digest_last(struct tw_catalogue *c, const char *project_id,
         int64_t before_ms, int64_t *ret, struct tw_err *err)
 {
 	*ret = 0;
@@ -118,7 +119,7 @@ static int64_t day_of(int64_t ms)
 	return ms - ms % TW_DAY_MS;
 }
 
-enum tw_status tw_catalogue_news_made(struct tw_catalogue *c, const char *project_id,
+enum tw_status tw_catalogue_digest_made(struct tw_catalogue *c, const char *project_id,
         int64_t until_ms, bool *ret, struct tw_err *err)
 {
 	int64_t there = 0;
@@ -131,8 +132,8 @@ enum tw_status tw_catalogue_news_made(struct tw_catalogue *c, const char *projec
 }
 
 /* One delivery per address: recipients do not see each other, and a slow one delays none. */
-static enum tw_status tell_mails(struct tw_db *db, const struct tw_news_of *of, const char *facts,
-        const struct tw_news_rules *to, struct tw_err *err)
+static enum tw_status tell_mails(struct tw_db *db, const struct tw_digest_of *of, const char *facts,
+        const struct tw_digest_rules *to, struct tw_err *err)
 {
 	json_t *all = json_loads(facts, 0, NULL);
 	enum tw_status st = all ? TW_OK : tw_oom(err);
@@ -153,8 +154,8 @@ static enum tw_status tell_mails(struct tw_db *db, const struct tw_news_of *of, 
 	return st;
 }
 
-static enum tw_status tell(struct tw_db *db, const struct tw_news_of *of, const char *facts,
-        const struct tw_news_rules *to, struct tw_err *err)
+static enum tw_status tell(struct tw_db *db, const struct tw_digest_of *of, const char *facts,
+        const struct tw_digest_rules *to, struct tw_err *err)
 {
 	char id[ID_BYTES];
 	const struct tw_tell what = {TW_HOOK_DIGEST, id, facts};
@@ -166,8 +167,8 @@ static enum tw_status tell(struct tw_db *db, const struct tw_news_of *of, const 
 	return st == TW_OK ? tell_mails(db, of, facts, to, err) : st;
 }
 
-enum tw_status tw_catalogue_news_tell(struct tw_catalogue *c, const struct tw_news_of *of,
-        const char *facts, const struct tw_news_rules *to, struct tw_err *err)
+enum tw_status tw_catalogue_digest_tell(struct tw_catalogue *c, const struct tw_digest_of *of,
+        const char *facts, const struct tw_digest_rules *to, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_begin(c, err);
 
@@ -178,8 +179,8 @@ enum tw_status tw_catalogue_news_tell(struct tw_catalogue *c, const struct tw_ne
 	        c, st, &(struct tw_change){"digest.send", of->project_id, "digest"}, err);
 }
 
-enum tw_status tw_catalogue_news_claim(struct tw_catalogue *c, const struct tw_news_of *of,
-        const char *facts, const struct tw_news_rules *to, struct tw_err *err)
+enum tw_status tw_catalogue_digest_claim(struct tw_catalogue *c, const struct tw_digest_of *of,
+        const char *facts, const struct tw_digest_rules *to, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
 	int mine = 0;

@@ -1,4 +1,4 @@
-#include "server/notify/news.h"
+#include "server/notify/digest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static enum tw_status read_number(const json_t *doc, const char *key, unsigned m
 	return TW_OK;
 }
 
-static enum tw_status read_mail(const json_t *doc, struct tw_news_rules *ret, struct tw_err *err)
+static enum tw_status read_mail(const json_t *doc, struct tw_digest_rules *ret, struct tw_err *err)
 {
 	const json_t *list = json_object_get(doc, "mail");
 	const json_t *one;
@@ -79,10 +79,11 @@ static enum tw_status refuse_unknown(const json_t *doc, struct tw_err *err)
 	        "a digest has every, hour, weekday, webhook and mail, nothing else");
 }
 
-enum tw_status tw_news_rules_read(const json_t *doc, struct tw_news_rules *ret, struct tw_err *err)
+enum tw_status tw_digest_rules_read(
+        const json_t *doc, struct tw_digest_rules *ret, struct tw_err *err)
 {
 	const json_t *webhook = json_object_get(doc, "webhook");
-	struct tw_news_rules r = {.webhook = webhook ? json_is_true(webhook) : true};
+	struct tw_digest_rules r = {.webhook = webhook ? json_is_true(webhook) : true};
 	unsigned every = 0;
 	enum tw_status st = refuse_unknown(doc, err);
 
@@ -96,13 +97,13 @@ enum tw_status tw_news_rules_read(const json_t *doc, struct tw_news_rules *ret, 
 		st = read_number(doc, "weekday", 6, 1, &r.weekday, err);
 	if (st == TW_OK)
 		st = read_mail(doc, &r, err);
-	r.every = (enum tw_news_every)every;
+	r.every = (enum tw_digest_every)every;
 	if (st == TW_OK)
 		*ret = r;
 	return st;
 }
 
-json_t *tw_news_rules_json(const struct tw_news_rules *r)
+json_t *tw_digest_rules_json(const struct tw_digest_rules *r)
 {
 	json_t *mail = json_array();
 
@@ -112,23 +113,23 @@ json_t *tw_news_rules_json(const struct tw_news_rules *r)
 	        (int)r->hour, "weekday", (int)r->weekday, "webhook", (int)r->webhook, "mail", mail);
 }
 
-struct tw_news_period tw_news_period(const struct tw_news_rules *r, int64_t now_ms)
+struct tw_digest_period tw_digest_period(const struct tw_digest_rules *r, int64_t now_ms)
 {
-	const int64_t length = (r->every == TW_NEWS_WEEKLY ? 7 : 1) * TW_DAY_MS;
+	const int64_t length = (r->every == TW_DIGEST_WEEKLY ? 7 : 1) * TW_DAY_MS;
 	/* 1970 began on a Thursday: day 4 was a Monday's eve */
 	const int64_t offset =
 	        (int64_t)r->hour * 3600000 +
-	        (r->every == TW_NEWS_WEEKLY ? ((r->weekday + 3) % 7) * TW_DAY_MS : 0);
+	        (r->every == TW_DIGEST_WEEKLY ? ((r->weekday + 3) % 7) * TW_DAY_MS : 0);
 	const int64_t until = (now_ms - offset) / length * length + offset;
 
-	return (struct tw_news_period){until - length, until};
+	return (struct tw_digest_period){until - length, until};
 }
 
 /* --- the digest --- */
 
 struct making {
 	struct tw_catalogue *c;
-	const struct tw_news_of *of;
+	const struct tw_digest_of *of;
 	struct tw_arena *a;
 	json_t *out;
 	json_t *told; /* ids of regressions: each stands in one list */
@@ -178,7 +179,7 @@ static enum tw_status put_happened(
 	json_t *list = json_array();
 	json_int_t total = 0;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_news_regressions(
+	enum tw_status st = tw_catalogue_digest_regressions(
 	        m->c, m->of->project_id, m->of->period, (int)event, m->a, &ids, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
@@ -231,7 +232,7 @@ struct days {
 };
 
 /* Those that are over: none of them is told in the digest before or in the next. */
-static struct days days_of(struct tw_news_period p)
+static struct days days_of(struct tw_digest_period p)
 {
 	return (struct days){p.since_ms / TW_DAY_MS, p.until_ms / TW_DAY_MS - 1};
 }
@@ -427,10 +428,10 @@ static enum tw_status put_methods(struct making *m, struct tw_err *err)
 
 static enum tw_status put_anrs(struct making *m, struct tw_err *err)
 {
-	struct tw_news_anr *rows = NULL;
+	struct tw_digest_anr *rows = NULL;
 	json_t *list;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_news_anrs(
+	enum tw_status st = tw_catalogue_digest_anrs(
 	        m->c, m->of->project_id, m->of->period, m->a, &rows, &n, err);
 
 	if (st != TW_OK)
@@ -449,9 +450,9 @@ static enum tw_status put_anrs(struct making *m, struct tw_err *err)
 
 static enum tw_status put_ingest(struct making *m, struct tw_err *err)
 {
-	struct tw_news_ingest in;
+	struct tw_digest_ingest in;
 	enum tw_status st =
-	        tw_catalogue_news_ingest(m->c, m->of->project_id, m->of->period, &in, err);
+	        tw_catalogue_digest_ingest(m->c, m->of->project_id, m->of->period, &in, err);
 
 	if (st != TW_OK)
 		return st;
@@ -515,8 +516,8 @@ static enum tw_status put_all(struct making *m, struct tw_err *err)
 	return st == TW_OK ? put(m, "quiet", json_boolean(m->news == 0 && !m->partial), err) : st;
 }
 
-enum tw_status tw_news_preview(
-        struct tw_catalogue *c, const struct tw_news_of *of, json_t **ret, struct tw_err *err)
+enum tw_status tw_digest_preview(
+        struct tw_catalogue *c, const struct tw_digest_of *of, json_t **ret, struct tw_err *err)
 {
 	struct making m = {c, of, tw_arena_new(ARENA_MAX), NULL, json_object(), 0, false};
 	enum tw_status st;
@@ -535,20 +536,20 @@ enum tw_status tw_news_preview(
 }
 
 /* What was missed while nothing was made is caught up with, to a week or two. */
-enum tw_status tw_news_make(
-        struct tw_catalogue *c, const struct tw_news_of *of, json_t **ret, struct tw_err *err)
+enum tw_status tw_digest_make(
+        struct tw_catalogue *c, const struct tw_digest_of *of, json_t **ret, struct tw_err *err)
 {
 	const int64_t length = of->period.until_ms - of->period.since_ms;
 	const int64_t most = length > TW_DAY_MS ? 2 * length : 7 * TW_DAY_MS;
-	struct tw_news_of since = *of;
+	struct tw_digest_of since = *of;
 	int64_t last;
 	enum tw_status st =
-	        tw_catalogue_news_last(c, of->project_id, of->period.until_ms, &last, err);
+	        tw_catalogue_digest_last(c, of->project_id, of->period.until_ms, &last, err);
 
 	if (st != TW_OK)
 		return st;
 	if (last)
 		since.period.since_ms =
 		        last > since.period.until_ms - most ? last : since.period.until_ms - most;
-	return tw_news_preview(c, &since, ret, err);
+	return tw_digest_preview(c, &since, ret, err);
 }
