@@ -5,7 +5,7 @@
 
 #include "server/base/clock.h"
 #include "server/base/text/json_memory.h"
-#include "server/notify/words.h"
+#include "server/notify/text.h"
 
 enum { TEXT_BYTES = 256 << 10 };
 
@@ -144,12 +144,12 @@ static enum tw_status name_receivers(
 static void write_form(const struct tw_digest_mail *m, const json_t *digest, enum tw_markup markup,
         struct tw_buf *out)
 {
-	struct tw_words w = {{out, markup}, m->base, m->of->project_id};
+	struct tw_text_links w = {{out, markup}, m->base, m->of->project_id};
 
 	if (markup == TW_MARKUP_HTML)
 		tw_buf_printf(out, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">"
 		                   "<body style=\"font-family:sans-serif\">\n");
-	tw_words_digest(&w, digest, true);
+	tw_text_digest(&w, digest, true);
 	if (markup == TW_MARKUP_HTML)
 		tw_buf_printf(out, "</body></html>\n");
 }
@@ -168,7 +168,7 @@ static enum tw_status write_message(const struct tw_digest_mail *m, const struct
 	tw_buf_init(&subject, 4096);
 	tw_buf_init(&text, TEXT_BYTES);
 	tw_buf_init(&html, TEXT_BYTES);
-	tw_words_digest_title(digest, &subject);
+	tw_text_digest_title(digest, &subject);
 	st = tw_buf_add_u8(&subject, 0);
 	write_form(m, digest, TW_MARKUP_PLAIN, &text);
 	write_form(m, digest, TW_MARKUP_HTML, &html);

@@ -17,7 +17,7 @@
 #include "server/notify/hook_body.h"
 #include "server/notify/hook_send.h"
 #include "server/notify/smtp_settings.h"
-#include "server/notify/words.h"
+#include "server/notify/text.h"
 
 enum {
 	FLIGHTS = 8,
@@ -208,7 +208,7 @@ static enum tw_status post(struct tw_hook_runner *h, struct flight *f, struct tw
 	if (st != TW_OK)
 		return st;
 	return tw_sender_post(h->sender,
-	        &(struct tw_post){f->of.url, tw_hook_event_words[f->of.event], f->of.event_id,
+	        &(struct tw_post){f->of.url, tw_hook_event_names[f->of.event], f->of.event_id,
 	                signature, body, f},
 	        err);
 }

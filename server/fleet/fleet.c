@@ -5,7 +5,7 @@
 #include <time.h>
 
 const unsigned tw_fleet_percents[TW_FLEET_QUANTILES] = {50, 75, 95, 99};
-const char *const tw_fleet_by_words[TW_FLEET_BYS + 1] = {
+const char *const tw_fleet_by_names[TW_FLEET_BYS + 1] = {
         "all", "day", "version", "build", "scenario", "class", "os", "app", "label", NULL};
 
 enum { DAY_BYTES = 32 };

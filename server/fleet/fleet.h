@@ -21,7 +21,7 @@ struct tw_fleet_stat {
 
 /* --- groups of cells --- */
 
-enum tw_fleet_by { /* tw_fleet_by_words */
+enum tw_fleet_by { /* tw_fleet_by_names */
 	TW_FLEET_ALL,
 	TW_FLEET_DAY,
 	TW_FLEET_VERSION,
@@ -33,7 +33,7 @@ enum tw_fleet_by { /* tw_fleet_by_words */
 	TW_FLEET_LABEL,
 	TW_FLEET_BYS
 };
-extern const char *const tw_fleet_by_words[TW_FLEET_BYS + 1]; /* ended by NULL */
+extern const char *const tw_fleet_by_names[TW_FLEET_BYS + 1]; /* ended by NULL */
 
 struct tw_fleet_group {
 	const char *scenario; /* "" unless groups are by scenario too */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const tw_mix_words[TW_MIX_CLASSES] = {"low", "mid", "high", "unknown", ""};
-const char *const tw_compare_stat_words[TW_COMPARE_STATS + 1] = {
+const char *const tw_mix_names[TW_MIX_CLASSES] = {"low", "mid", "high", "unknown", ""};
+const char *const tw_compare_stat_names[TW_COMPARE_STATS + 1] = {
         "p50", "p75", "p95", "p99", "mean", NULL};
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -20,7 +20,7 @@ static int class_of(const struct tw_rollup_cell *c)
 {
 	int i = 0;
 
-	while (i < TW_MIX_CLASSES - 1 && strcmp(tw_mix_words[i], c->dims.device_class) != 0)
+	while (i < TW_MIX_CLASSES - 1 && strcmp(tw_mix_names[i], c->dims.device_class) != 0)
 		i++;
 	return i;
 }

@@ -16,7 +16,7 @@ enum {
 	TW_MIX_KNOWN = 3,
 	TW_MIX_CLASSES = 5
 }; /* low, mid, high, unknown, and "" for cells of a label */
-extern const char *const tw_mix_words[TW_MIX_CLASSES];
+extern const char *const tw_mix_names[TW_MIX_CLASSES];
 
 struct tw_fleet_cells {
 	const struct tw_rollup_cell **list;
@@ -39,7 +39,7 @@ enum tw_status tw_fleet_mix(const struct tw_fleet_cells sides[TW_SIDES], const c
 /* --- quantiles --- */
 
 enum { TW_COMPARE_MEAN = TW_FLEET_QUANTILES, TW_COMPARE_STATS };
-extern const char *const tw_compare_stat_words[TW_COMPARE_STATS + 1]; /* "p50" ... "mean" */
+extern const char *const tw_compare_stat_names[TW_COMPARE_STATS + 1]; /* "p50" ... "mean" */
 enum { TW_COMPARE_RESAMPLES = 500, TW_COMPARE_ENOUGH = 10 };
 
 struct tw_compared_stat {

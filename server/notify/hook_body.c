@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "server/base/text/json_memory.h"
-#include "server/notify/words.h"
+#include "server/notify/text.h"
 
 enum { TEAMS_BYTES = 20 << 10 }; /* they refuse more than 28 KB in all */
 
@@ -16,12 +16,12 @@ static enum tw_status no_memory(struct tw_err *err)
 
 /* --- the text --- */
 
-static void say(struct tw_words *w, const struct tw_delivery *d, const json_t *facts)
+static void say(struct tw_text_links *w, const struct tw_delivery *d, const json_t *facts)
 {
 	if (d->event == TW_HOOK_DIGEST)
-		tw_words_digest(w, json_object_get(facts, "digest"), true);
+		tw_text_digest(w, json_object_get(facts, "digest"), true);
 	else
-		tw_words_event(w, d->event, facts);
+		tw_text_event(w, d->event, facts);
 }
 
 /* Without line ends behind it; NULL: no memory. */
@@ -29,7 +29,7 @@ static json_t *text_of(const struct tw_delivery *d, const json_t *facts, enum tw
         const char *base, size_t most)
 {
 	struct tw_buf out;
-	struct tw_words w = {{&out, markup}, base, d->project_id};
+	struct tw_text_links w = {{&out, markup}, base, d->project_id};
 	json_t *text = NULL;
 
 	tw_buf_init(&out, TW_HOOK_BODY_BYTES / 2);
@@ -47,21 +47,21 @@ static json_t *text_of(const struct tw_delivery *d, const json_t *facts, enum tw
 }
 
 static const char *url_of(const struct tw_delivery *d, const json_t *facts, const char *base,
-        char out[TW_WORDS_URL_BYTES])
+        char out[TW_TEXT_URL_BYTES])
 {
-	const struct tw_words w = {{NULL, TW_MARKUP_PLAIN}, base, d->project_id};
+	const struct tw_text_links w = {{NULL, TW_MARKUP_PLAIN}, base, d->project_id};
 
-	return tw_words_event_url(&w, d->event, facts, out);
+	return tw_text_event_url(&w, d->event, facts, out);
 }
 
 /* --- the kinds --- */
 
 static json_t *plain_body(const struct tw_delivery *d, json_t *facts, const char *base)
 {
-	char url[TW_WORDS_URL_BYTES];
+	char url[TW_TEXT_URL_BYTES];
 	const char *to = url_of(d, facts, base, url);
 	json_t *j = json_pack("{s:s, s:s, s:I, s:{s:s, s:s}, s:o, s:o}", "id", d->event_id, "event",
-	        tw_hook_event_words[d->event], "at_ms", (json_int_t)d->created_ms, "project", "id",
+	        tw_hook_event_names[d->event], "at_ms", (json_int_t)d->created_ms, "project", "id",
 	        d->project_id, "name", d->project, "text",
 	        text_of(d, facts, TW_MARKUP_PLAIN, base, SIZE_MAX), "url",
 	        to ? json_string(to) : json_null());
@@ -75,7 +75,7 @@ static json_t *plain_body(const struct tw_delivery *d, json_t *facts, const char
 
 static json_t *slack_body(const struct tw_delivery *d, json_t *facts, const char *base)
 {
-	char url[TW_WORDS_URL_BYTES];
+	char url[TW_TEXT_URL_BYTES];
 	const char *to = d->event == TW_HOOK_DIGEST ? NULL : url_of(d, facts, base, url);
 	json_t *text = text_of(d, facts, TW_MARKUP_SLACK, base, SIZE_MAX);
 
@@ -90,7 +90,7 @@ static json_t *slack_body(const struct tw_delivery *d, json_t *facts, const char
 
 static json_t *teams_body(const struct tw_delivery *d, json_t *facts, const char *base)
 {
-	char url[TW_WORDS_URL_BYTES];
+	char url[TW_TEXT_URL_BYTES];
 	const char *to = url_of(d, facts, base, url);
 	json_t *card = json_pack("{s:s, s:s, s:[{s:s, s:o, s:b}], s:[]}", "type", "AdaptiveCard",
 	        "version", "1.4", "body", "type", "TextBlock", "text",

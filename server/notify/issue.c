@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const tw_tracker_words[TW_TRACKERS + 1] = {"github", "gitlab", "jira", NULL};
+const char *const tw_tracker_names[TW_TRACKERS + 1] = {"github", "gitlab", "jira", NULL};
 
 enum { TITLE_NAME_BYTES = 120, ADDRESS_BODY_BYTES = 2000 };
 
@@ -30,19 +30,19 @@ static void put_short(struct tw_buf *out, const char *name)
 
 static void regression_title(const json_t *r, struct tw_buf *out)
 {
-	struct tw_prose p = {out, TW_MARKUP_PLAIN};
-	const char *method = tw_words_of(r, "method"), *head = tw_words_of(r, "head");
+	struct tw_markup_out p = {out, TW_MARKUP_PLAIN};
+	const char *method = tw_text_of(r, "method"), *head = tw_text_of(r, "head");
 
 	put_short(out, *method ? method : "The whole trace");
-	if (tw_words_of(r, "scenario")[0]) {
+	if (tw_text_of(r, "scenario")[0]) {
 		tw_buf_printf(out, " in ");
-		put_short(out, tw_words_of(r, "scenario"));
+		put_short(out, tw_text_of(r, "scenario"));
 	}
-	if (strcmp(tw_words_of(r, "kind"), "new") == 0)
+	if (strcmp(tw_text_of(r, "kind"), "new") == 0)
 		tw_buf_printf(out, " is new");
 	else {
 		tw_buf_printf(out, " is ");
-		tw_prose_percent(&p, json_number_value(json_object_get(r, "change")), false);
+		tw_markup_percent(&p, json_number_value(json_object_get(r, "change")), false);
 		tw_buf_printf(out, " slower");
 	}
 	if (*head) {
@@ -58,166 +58,167 @@ void tw_issue_title(const struct tw_issue *i, struct tw_buf *out)
 		return;
 	}
 	tw_buf_printf(out, "ANR: ");
-	put_short(out, tw_words_of(i->anr, tw_words_of(i->anr, "name")[0] ? "name" : "title"));
+	put_short(out, tw_text_of(i->anr, tw_text_of(i->anr, "name")[0] ? "name" : "title"));
 }
 
 /* --- bodies --- */
 
-static void put_classes(struct tw_words *w, const struct tw_issue *i)
+static void put_classes(struct tw_text_links *w, const struct tw_issue *i)
 {
 	if (i->n_classes == 0)
 		return;
-	tw_prose_heading(&w->p, "The whole trace, by class of device");
-	tw_prose_list(&w->p, true);
+	tw_markup_heading(&w->p, "The whole trace, by class of device");
+	tw_markup_list(&w->p, true);
 	for (size_t c = 0; c < i->n_classes; c++) {
 		const struct tw_issue_class *one = &i->classes[c];
 
-		tw_prose_item(&w->p);
-		tw_prose_printf(&w->p, "%s: median ", *one->name ? one->name : "unknown");
-		tw_prose_ns(&w->p, one->before_ns);
-		tw_prose_printf(&w->p, " (");
-		tw_prose_count(&w->p, (int64_t)one->before_traces, "trace");
-		tw_prose_printf(&w->p, ") to ");
-		tw_prose_ns(&w->p, one->after_ns);
-		tw_prose_printf(&w->p, " (");
-		tw_prose_count(&w->p, (int64_t)one->after_traces, "trace");
-		tw_prose_printf(&w->p, ")");
-		tw_prose_item_end(&w->p);
+		tw_markup_item(&w->p);
+		tw_markup_printf(&w->p, "%s: median ", *one->name ? one->name : "unknown");
+		tw_markup_ns(&w->p, one->before_ns);
+		tw_markup_printf(&w->p, " (");
+		tw_markup_count(&w->p, (int64_t)one->before_traces, "trace");
+		tw_markup_printf(&w->p, ") to ");
+		tw_markup_ns(&w->p, one->after_ns);
+		tw_markup_printf(&w->p, " (");
+		tw_markup_count(&w->p, (int64_t)one->after_traces, "trace");
+		tw_markup_printf(&w->p, ")");
+		tw_markup_item_end(&w->p);
 	}
-	tw_prose_list(&w->p, false);
+	tw_markup_list(&w->p, false);
 }
 
-static void put_trace(struct tw_words *w, const char *what, const char *id)
+static void put_trace(struct tw_text_links *w, const char *what, const char *id)
 {
-	char url[TW_WORDS_URL_BYTES];
+	char url[TW_TEXT_URL_BYTES];
 
 	if (!*id)
 		return;
-	tw_prose_item(&w->p);
-	tw_prose_printf(&w->p, "%s: ", what);
-	if (tw_words_url(w, "/traces/", id, NULL, url))
-		tw_prose_link(&w->p, id, url);
+	tw_markup_item(&w->p);
+	tw_markup_printf(&w->p, "%s: ", what);
+	if (tw_text_url(w, "/traces/", id, NULL, url))
+		tw_markup_link(&w->p, id, url);
 	else
-		tw_prose_name(&w->p, id);
-	tw_prose_item_end(&w->p);
+		tw_markup_name(&w->p, id);
+	tw_markup_item_end(&w->p);
 }
 
-static void put_traces(struct tw_words *w, const json_t *r)
+static void put_traces(struct tw_text_links *w, const json_t *r)
 {
-	char url[TW_WORDS_URL_BYTES];
+	char url[TW_TEXT_URL_BYTES];
 
-	tw_prose_heading(&w->p, "Where to look");
-	tw_prose_list(&w->p, true);
-	if (tw_words_regression_url(w, r, url)) {
-		tw_prose_item(&w->p);
-		tw_prose_link(&w->p, "The regression in tracewell", url);
-		tw_prose_item_end(&w->p);
+	tw_markup_heading(&w->p, "Where to look");
+	tw_markup_list(&w->p, true);
+	if (tw_text_regression_url(w, r, url)) {
+		tw_markup_item(&w->p);
+		tw_markup_link(&w->p, "The regression in tracewell", url);
+		tw_markup_item_end(&w->p);
 	}
-	put_trace(w, "A slow trace", tw_words_of(r, "after_trace"));
-	put_trace(w, "One from before", tw_words_of(r, "before_trace"));
-	tw_prose_list(&w->p, false);
+	put_trace(w, "A slow trace", tw_text_of(r, "after_trace"));
+	put_trace(w, "One from before", tw_text_of(r, "before_trace"));
+	tw_markup_list(&w->p, false);
 }
 
-static void regression_body(struct tw_words *w, const struct tw_issue *i)
+static void regression_body(struct tw_text_links *w, const struct tw_issue *i)
 {
 	const json_t *r = i->regression;
 
-	tw_prose_begin(&w->p);
-	tw_words_regression_name(w, r);
-	tw_prose_printf(&w->p, " got slower: ");
-	tw_words_regression_change(w, r);
-	tw_prose_printf(&w->p, ".");
-	tw_prose_end(&w->p);
-	tw_prose_begin(&w->p);
-	tw_prose_printf(&w->p, "Measured in ");
-	tw_prose_count(&w->p, number(r, "traces_before"), "trace");
-	tw_prose_printf(&w->p,
+	tw_markup_begin(&w->p);
+	tw_text_regression_name(w, r);
+	tw_markup_printf(&w->p, " got slower: ");
+	tw_text_regression_change(w, r);
+	tw_markup_printf(&w->p, ".");
+	tw_markup_end(&w->p);
+	tw_markup_begin(&w->p);
+	tw_markup_printf(&w->p, "Measured in ");
+	tw_markup_count(&w->p, number(r, "traces_before"), "trace");
+	tw_markup_printf(&w->p,
 	        " before and %" PRId64
 	        " after, compared by day and class of device; %.1f standard errors.",
 	        number(r, "traces_after"), json_number_value(json_object_get(r, "score")));
-	tw_prose_end(&w->p);
-	if (tw_words_of(r, "earlier")[0]) {
-		tw_prose_begin(&w->p);
-		tw_prose_printf(&w->p, "It was slow before, was fixed, and came back.");
-		tw_prose_end(&w->p);
+	tw_markup_end(&w->p);
+	if (tw_text_of(r, "earlier")[0]) {
+		tw_markup_begin(&w->p);
+		tw_markup_printf(&w->p, "It was slow before, was fixed, and came back.");
+		tw_markup_end(&w->p);
 	}
 	put_classes(w, i);
 	put_traces(w, r);
 }
 
-static void put_frames(struct tw_words *w, const json_t *frames)
+static void put_frames(struct tw_text_links *w, const json_t *frames)
 {
 	const json_t *one;
 	size_t i;
 
 	if (json_array_size(frames) == 0)
 		return;
-	tw_prose_heading(&w->p, "Told by");
-	tw_prose_list(&w->p, true);
+	tw_markup_heading(&w->p, "Told by");
+	tw_markup_list(&w->p, true);
 	json_array_foreach(frames, i, one)
 	{
-		tw_prose_item(&w->p);
-		tw_prose_name(&w->p, json_string_value(one) ? json_string_value(one) : "");
-		tw_prose_item_end(&w->p);
+		tw_markup_item(&w->p);
+		tw_markup_name(&w->p, json_string_value(one) ? json_string_value(one) : "");
+		tw_markup_item_end(&w->p);
 	}
-	tw_prose_list(&w->p, false);
+	tw_markup_list(&w->p, false);
 }
 
-static void put_exemplar(struct tw_words *w, const struct tw_issue_trace *t)
+static void put_exemplar(struct tw_text_links *w, const struct tw_issue_trace *t)
 {
-	char url[TW_WORDS_URL_BYTES];
+	char url[TW_TEXT_URL_BYTES];
 
-	tw_prose_item(&w->p);
-	if (tw_words_url(w, "/traces/", t->id, NULL, url))
-		tw_prose_link(&w->p, t->id, url);
+	tw_markup_item(&w->p);
+	if (tw_text_url(w, "/traces/", t->id, NULL, url))
+		tw_markup_link(&w->p, t->id, url);
 	else
-		tw_prose_name(&w->p, t->id);
-	tw_prose_phrase(&w->p, ", version ", t->version);
-	tw_prose_phrase(&w->p, ", ", t->device);
-	tw_prose_phrase(&w->p, ", Android ", t->os);
-	tw_prose_item_end(&w->p);
+		tw_markup_name(&w->p, t->id);
+	tw_markup_phrase(&w->p, ", version ", t->version);
+	tw_markup_phrase(&w->p, ", ", t->device);
+	tw_markup_phrase(&w->p, ", Android ", t->os);
+	tw_markup_item_end(&w->p);
 }
 
 /* Nothing is known of 0: a report need not name its user. */
-static void put_of(struct tw_words *w, const char *before, int64_t n, const char *noun)
+static void put_of(struct tw_text_links *w, const char *before, int64_t n, const char *noun)
 {
 	if (n == 0)
 		return;
-	tw_prose_printf(&w->p, "%s", before);
-	tw_prose_count(&w->p, n, noun);
+	tw_markup_printf(&w->p, "%s", before);
+	tw_markup_count(&w->p, n, noun);
 }
 
-static void anr_body(struct tw_words *w, const struct tw_issue *i)
+static void anr_body(struct tw_text_links *w, const struct tw_issue *i)
 {
-	char url[TW_WORDS_URL_BYTES];
+	char url[TW_TEXT_URL_BYTES];
 
-	tw_prose_begin(&w->p);
-	tw_prose_text(&w->p, tw_words_of(i->anr, "verdict"));
-	tw_prose_end(&w->p);
-	tw_prose_begin(&w->p);
-	tw_prose_count(&w->p, number(i->anr, "count"), "report");
+	tw_markup_begin(&w->p);
+	tw_markup_text(&w->p, tw_text_of(i->anr, "verdict"));
+	tw_markup_end(&w->p);
+	tw_markup_begin(&w->p);
+	tw_markup_count(&w->p, number(i->anr, "count"), "report");
 	put_of(w, " of ", number(i->anr, "users"), "user");
 	put_of(w, ", in ", number(i->anr, "versions"), "version");
 	put_of(w, " on ", number(i->anr, "devices"), "device");
-	tw_prose_printf(&w->p, ".");
-	tw_prose_end(&w->p);
+	tw_markup_printf(&w->p, ".");
+	tw_markup_end(&w->p);
 	put_frames(w, json_object_get(i->anr, "frames"));
-	tw_prose_heading(&w->p, "Where to look");
-	tw_prose_list(&w->p, true);
-	if (tw_words_url(w, "/anrs/", tw_words_of(i->anr, "key"), NULL, url)) {
-		tw_prose_item(&w->p);
-		tw_prose_link(&w->p, "The group in tracewell", url);
-		tw_prose_item_end(&w->p);
+	tw_markup_heading(&w->p, "Where to look");
+	tw_markup_list(&w->p, true);
+	if (tw_text_url(w, "/anrs/", tw_text_of(i->anr, "key"), NULL, url)) {
+		tw_markup_item(&w->p);
+		tw_markup_link(&w->p, "The group in tracewell", url);
+		tw_markup_item_end(&w->p);
 	}
 	for (size_t t = 0; t < i->n_traces; t++)
 		put_exemplar(w, &i->traces[t]);
-	tw_prose_list(&w->p, false);
+	tw_markup_list(&w->p, false);
 }
 
 void tw_issue_body(const struct tw_issue *i, struct tw_buf *out)
 {
-	struct tw_words w = {{out, i->tracker == TW_JIRA ? TW_MARKUP_JIRA : TW_MARKUP_MARKDOWN},
-	        i->base, i->project_id};
+	struct tw_text_links w = {
+	        {out, i->tracker == TW_JIRA ? TW_MARKUP_JIRA : TW_MARKUP_MARKDOWN}, i->base,
+	        i->project_id};
 
 	if (i->regression)
 		regression_body(&w, i);
@@ -233,7 +234,7 @@ void tw_issue_body(const struct tw_issue *i, struct tw_buf *out)
 static enum tw_status is_tracker(const char *word, struct tw_err *err)
 {
 	for (size_t i = 0; i < TW_TRACKERS; i++)
-		if (word && strcmp(word, tw_tracker_words[i]) == 0)
+		if (word && strcmp(word, tw_tracker_names[i]) == 0)
 			return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST, "for must be github, gitlab or jira");
 }
@@ -260,14 +261,14 @@ void tw_issue_address(
 {
 	while (*template) {
 		if (strncmp(template, "{title}", 7) == 0) {
-			tw_prose_query(out, title.ptr, title.len);
+			tw_markup_query(out, title.ptr, title.len);
 			template += 7;
 		} else if (strncmp(template, "{body}", 6) == 0) {
 			size_t n = body.len < ADDRESS_BODY_BYTES ? body.len : ADDRESS_BODY_BYTES;
 
 			while (n < body.len && n && ((unsigned char)body.ptr[n] & 0xC0) == 0x80)
 				n--;
-			tw_prose_query(out, body.ptr, n);
+			tw_markup_query(out, body.ptr, n);
 			template += 6;
 		} else {
 			(void)tw_buf_add_u8(out, (uint8_t) * template ++);

@@ -8,10 +8,10 @@
 
 #include <jansson.h>
 
-#include "server/notify/words.h"
+#include "server/notify/text.h"
 
 enum tw_tracker { TW_GITHUB, TW_GITLAB, TW_JIRA, TW_TRACKERS };
-extern const char *const tw_tracker_words[TW_TRACKERS + 1]; /* ends with NULL */
+extern const char *const tw_tracker_names[TW_TRACKERS + 1]; /* ends with NULL */
 
 enum { TW_ISSUE_CLASSES = 8, TW_ISSUE_BYTES = 64 << 10, TW_ISSUE_EXEMPLARS = 5 };
 
@@ -26,7 +26,7 @@ struct tw_issue_trace {
 
 struct tw_issue {
 	enum tw_tracker tracker;
-	const char *base, *project_id; /* as in words.h */
+	const char *base, *project_id; /* as in text.h */
 	const json_t *regression;      /* or NULL and anr */
 	const json_t *anr;             /* key, name, title, verdict, count, users, frames (list) */
 	struct tw_issue_class classes[TW_ISSUE_CLASSES];

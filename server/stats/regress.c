@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const tw_regress_kind_words[TW_REGRESS_KINDS + 1] = {"slower", "new", NULL};
+const char *const tw_regress_kind_names[TW_REGRESS_KINDS + 1] = {"slower", "new", NULL};
 
 enum { STRATA = TW_REGRESS_VERSIONS * TW_REGRESS_CLASSES };
 

@@ -56,12 +56,12 @@ struct tw_regress_series {
 
 /* --- results --- */
 
-enum tw_regress_kind { /* tw_regress_kind_words */
+enum tw_regress_kind { /* tw_regress_kind_names */
 	TW_REGRESS_SLOWER,
 	TW_REGRESS_NEW, /* a method absent in all earlier versions */
 	TW_REGRESS_KINDS
 };
-extern const char *const tw_regress_kind_words[TW_REGRESS_KINDS + 1]; /* ended by NULL */
+extern const char *const tw_regress_kind_names[TW_REGRESS_KINDS + 1]; /* ended by NULL */
 
 /* For a new method, before_ns is 0, after_ns the median of the traces that have it, and the shift's
  * change its mean share of the scenario's median. */

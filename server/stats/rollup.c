@@ -12,7 +12,7 @@
 
 #include "decoder/base/sum.h"
 
-const char *const tw_rollup_words[TW_ROLLUP_METRICS + 1] = {
+const char *const tw_rollup_metric_names[TW_ROLLUP_METRICS + 1] = {
         "wall", "self", "cpu", "waiting", "calls", "call", NULL};
 
 enum { SLOTS_FIRST = 1024, FACT_NUMBERS = 5 };

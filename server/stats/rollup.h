@@ -24,7 +24,7 @@ enum tw_rollup_metric {
 	TW_ROLLUP_METRICS
 };
 /* "wall", "self", "cpu", "waiting", "calls", "call"; NULL ends the list. */
-extern const char *const tw_rollup_words[TW_ROLLUP_METRICS + 1];
+extern const char *const tw_rollup_metric_names[TW_ROLLUP_METRICS + 1];
 enum { TW_ROLLUP_ALL = (1 << TW_ROLLUP_METRICS) - 1 };
 
 /* A trace contributes at most this many methods, those with the most self time; the others are

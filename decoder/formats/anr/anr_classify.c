@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "decoder/formats/anr/anr_names_of_kinds.h"
 #include "decoder/formats/anr/anr_scan.h"
-#include "decoder/formats/anr/anr_words.h"
 
 enum { NAME_BYTES = 160 };
 

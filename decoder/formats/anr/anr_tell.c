@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "decoder/formats/anr/anr_names_of_kinds.h"
 #include "decoder/formats/anr/anr_report.h"
-#include "decoder/formats/anr/anr_words.h"
 #include "decoder/formats/frame_line.h"
 #include "decoder/formats/stacks.h"
 

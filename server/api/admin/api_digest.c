@@ -11,7 +11,7 @@
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/notify/digest.h"
-#include "server/notify/words.h"
+#include "server/notify/text.h"
 
 enum { TEXT_BYTES = 512 << 10, MINUTE_MS = 60 * 1000 };
 
@@ -76,11 +76,12 @@ static enum tw_status reply_text(
 	        "text/plain",
 	        "text/plain"}; /* HTML to look at, not to run */
 	struct tw_buf out;
-	struct tw_words w = {{&out, markups[form]}, tw_req_base(r), tw_req_caller(r)->project_id};
+	struct tw_text_links w = {
+	        {&out, markups[form]}, tw_req_base(r), tw_req_caller(r)->project_id};
 	enum tw_status st;
 
 	tw_buf_init(&out, TEXT_BYTES);
-	tw_words_digest(&w, digest, true);
+	tw_text_digest(&w, digest, true);
 	st = tw_buf_status(&out);
 	st = st == TW_OK ? tw_req_reply_buf(r, 200, types[form], true, &out, err)
 	                 : tw_fail(err, st, "the digest is too large");

@@ -33,7 +33,7 @@ static json_t *events_json(unsigned events)
 
 	for (unsigned i = 0; i < TW_HOOK_TEST; i++)
 		if (events >> i & 1)
-			(void)json_array_append_new(list, json_string(tw_hook_event_words[i]));
+			(void)json_array_append_new(list, json_string(tw_hook_event_names[i]));
 	return list;
 }
 
@@ -46,7 +46,7 @@ static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 
 	explicit_bzero(secret, sizeof secret);
 	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:b}",
-	        "id", h->id, "name", h->name, "url", h->url, "kind", tw_hook_kind_words[h->kind],
+	        "id", h->id, "name", h->name, "url", h->url, "kind", tw_hook_kind_names[h->kind],
 	        "events", events_json(h->events), "author", h->author, "created_ms",
 	        (json_int_t)h->created_ms, "delivered_ms", (json_int_t)h->delivered_ms,
 	        "failing_ms", (json_int_t)h->failing_ms, "fails", (json_int_t)h->fails, "paused_ms",
@@ -136,7 +136,7 @@ static enum tw_status read_event(const json_t *one, unsigned *io, struct tw_err 
 	const char *word = json_string_value(one);
 
 	for (unsigned i = 0; word && i < TW_HOOK_TEST; i++)
-		if (strcmp(word, tw_hook_event_words[i]) == 0) {
+		if (strcmp(word, tw_hook_event_names[i]) == 0) {
 			*io |= 1U << i;
 			return TW_OK;
 		}
@@ -176,7 +176,7 @@ static enum tw_status read_kind(const json_t *body, enum tw_hook_kind *io, struc
 	enum tw_status st = TW_OK;
 
 	if (at)
-		st = tw_api_pick("kind", word ? word : "", tw_hook_kind_words, &which, err);
+		st = tw_api_pick("kind", word ? word : "", tw_hook_kind_names, &which, err);
 	if (at && st == TW_OK)
 		*io = (enum tw_hook_kind)which;
 	return st;
@@ -336,8 +336,8 @@ static json_t *logged_json(const struct tw_logged *l)
 	const bool waits = l->state == TW_OUTBOX_WAITS;
 
 	return json_pack("{s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:I, s:o}", "id",
-	        (json_int_t)l->id, "event_id", l->event_id, "event", tw_hook_event_words[l->event],
-	        "state", tw_outbox_words[l->state], "created_ms", (json_int_t)l->created_ms,
+	        (json_int_t)l->id, "event_id", l->event_id, "event", tw_hook_event_names[l->event],
+	        "state", tw_outbox_names[l->state], "created_ms", (json_int_t)l->created_ms,
 	        "next_ms", (json_int_t)(waits ? l->due_ms : 0), "tries", (json_int_t)l->tries,
 	        "body", l->body, "body_length", (json_int_t)l->length, "log", tries_json(l));
 }

@@ -70,13 +70,13 @@ static enum tw_status put_tracker(struct tw_req *r, struct tw_err *err)
 static json_t *address_of(const json_t *tracker, unsigned which, const struct tw_buf *title,
         const struct tw_buf *body)
 {
-	const char *template = tw_words_of(tracker, "template");
+	const char *template = tw_text_of(tracker, "template");
 	const struct tw_str texts[] = {
 	        {(const char *)title->data, title->len}, {(const char *)body->data, body->len}};
 	struct tw_buf out;
 	json_t *url = json_null();
 
-	if (!*template || strcmp(tw_words_of(tracker, "for"), tw_tracker_words[which]) != 0)
+	if (!*template || strcmp(tw_text_of(tracker, "for"), tw_tracker_names[which]) != 0)
 		return url;
 	tw_buf_init(&out, TW_ISSUE_BYTES);
 	tw_issue_address(template, texts[0], texts[1], &out);
@@ -97,7 +97,7 @@ static enum tw_status reply(struct tw_req *r, const struct tw_issue *i, struct t
 	tw_issue_title(i, &title);
 	tw_issue_body(i, &body);
 	if (st == TW_OK && tw_buf_status(&title) == TW_OK && tw_buf_status(&body) == TW_OK)
-		answer = json_pack("{s:s, s:s%, s:s%, s:o}", "for", tw_tracker_words[i->tracker],
+		answer = json_pack("{s:s, s:s%, s:s%, s:o}", "for", tw_tracker_names[i->tracker],
 		        "title", title.data, title.len, "body", body.data, body.len, "url",
 		        address_of(tracker, i->tracker, &title, &body));
 	tw_buf_done(&body);
@@ -111,7 +111,7 @@ static enum tw_status begin(struct tw_req *r, struct tw_issue *ret, struct tw_er
 	const char *word = tw_req_query(r, "for");
 	unsigned which = 0;
 	enum tw_status st =
-	        tw_api_pick("for", word ? word : "github", tw_tracker_words, &which, err);
+	        tw_api_pick("for", word ? word : "github", tw_tracker_names, &which, err);
 
 	*ret = (struct tw_issue){.tracker = (enum tw_tracker)which,
 	        .base = tw_req_base(r),

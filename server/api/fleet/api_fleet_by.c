@@ -75,7 +75,7 @@ enum tw_status tw_fleet_read_by(
 	*ret = TW_FLEET_LABEL;
 	if (text && strncmp(text, prefix, sizeof prefix - 1) == 0)
 		return read_key(q, text + sizeof prefix - 1, err);
-	st = tw_api_pick("by", text ? text : dflt, tw_fleet_by_words, &which, err);
+	st = tw_api_pick("by", text ? text : dflt, tw_fleet_by_names, &which, err);
 	*ret = (enum tw_fleet_by)which;
 	return st;
 }
@@ -114,7 +114,7 @@ enum tw_status tw_fleet_finalize_labels(struct tw_fleet_question *q, struct tw_e
 void tw_fleet_put_by(struct tw_fleet_question *q, enum tw_fleet_by by)
 {
 	if (!q->label_key[0]) {
-		tw_fleet_put_text(q, "by", tw_fleet_by_words[by]);
+		tw_fleet_put_text(q, "by", tw_fleet_by_names[by]);
 		return;
 	}
 	tw_fleet_put_text(q, "by", tw_req_query(q->req, "by"));

@@ -314,7 +314,7 @@ static void put_mix(struct tw_fleet_question *q, const struct tw_mix *m)
 		if (!m->of[0][k].traces && !m->of[1][k].traces)
 			continue;
 		tw_json_open(&q->j, '{');
-		tw_fleet_put_text(q, "class", tw_mix_words[k]);
+		tw_fleet_put_text(q, "class", tw_mix_names[k]);
 		tw_json_key_int(&q->j, "a_traces", (int64_t)m->of[TW_SIDE_A][k].traces);
 		tw_json_key_int(&q->j, "b_traces", (int64_t)m->of[TW_SIDE_B][k].traces);
 		put_number(&q->j, "a_weight", m->weight[TW_SIDE_A][k]);
@@ -345,7 +345,7 @@ static void put_stats(
 		const struct tw_compared_stat *s = &stats[k];
 		double none = s->enough ? 0 : NAN;
 
-		tw_json_key(&q->j, tw_compare_stat_words[k]);
+		tw_json_key(&q->j, tw_compare_stat_names[k]);
 		tw_json_open(&q->j, '{');
 		for (int side = 0; side < TW_SIDES; side++)
 			put_interval(&q->j, sides[side], s->of[side], s->low[side] + none,

@@ -109,7 +109,7 @@ static const char *say_cause(const struct tw_comparison *c, bool slower, struct 
 static const char *say_stat(const struct tw_comparison *c, const struct tw_compared_scenario *s)
 {
 	const struct tw_compared_stat *x = &s->stats[told_stat(s)];
-	const char *word = tw_compare_stat_words[told_stat(s)];
+	const char *word = tw_compare_stat_names[told_stat(s)];
 	const char *name = s->name[0] ? s->name : "traces without a scenario";
 	char a[TEXT_BYTES], b[TEXT_BYTES], low[TEXT_BYTES], high[TEXT_BYTES];
 	const char *why;
@@ -204,7 +204,7 @@ static void put_stat(const struct tw_compared_scenario *s, int k, struct tw_buf 
 
 	(void)tw_buf_add_str(out, TW_STR("| "));
 	put_plain(out, tw_str_of(s->name[0] ? s->name : "(none)"));
-	(void)tw_buf_printf(out, " | %s | %s | %s | %s | ", tw_compare_stat_words[k],
+	(void)tw_buf_printf(out, " | %s | %s | %s | %s | ", tw_compare_stat_names[k],
 	        time_text(x->of[TW_SIDE_A], a), time_text(x->of[TW_SIDE_B], b),
 	        x->of[TW_SIDE_A] > 0 ? change_text(x->change, change) : "");
 	if (x->enough)
@@ -243,7 +243,7 @@ static void put_mix(const struct tw_comparison *c, struct tw_buf *out)
 	for (int k = 0; k < TW_MIX_CLASSES; k++)
 		if (c->mix.left_out[k])
 			(void)tw_buf_printf(out, " Class %s is left out: only one side has it.",
-			        tw_mix_words[k]);
+			        tw_mix_names[k]);
 	(void)tw_buf_printf(out, "\n");
 }
 

@@ -35,7 +35,7 @@ static int64_t stat_of(const struct tw_fleet_stat *s, enum stat which)
 static enum tw_status read_metric(const char *text, size_t len, unsigned *ret, struct tw_err *err)
 {
 	for (unsigned m = 0; m < TW_ROLLUP_METRICS; m++)
-		if (tw_str_eq((struct tw_str){text, len}, tw_str_of(tw_rollup_words[m]))) {
+		if (tw_str_eq((struct tw_str){text, len}, tw_str_of(tw_rollup_metric_names[m]))) {
 			*ret = m;
 			return TW_OK;
 		}
@@ -182,7 +182,7 @@ static enum tw_status put_metrics(struct tw_fleet_question *q,
 		if (!(metrics >> m & 1))
 			continue;
 		st = tw_fleet_stat(of, n, m, q->sketch, &s, err);
-		tw_json_key(&q->j, tw_rollup_words[m]);
+		tw_json_key(&q->j, tw_rollup_metric_names[m]);
 		tw_json_open(&q->j, '{');
 		tw_fleet_put_stat(q, &s);
 		tw_fleet_put_trace(q, "exemplar", s.worst);

@@ -85,8 +85,8 @@ static enum tw_status read_one(struct tw_req *r, struct tw_regression *ret, stru
 static json_t *entry_json(const struct tw_regression_entry *e)
 {
 	return json_pack("{s:I, s:I, s:s, s:s, s:s, s:s}", "n", (json_int_t)e->n, "at_ms",
-	        (json_int_t)e->at_ms, "author", e->author, "event", tw_hook_event_words[e->event],
-	        "status", tw_regress_status_words[e->status], "version", e->version);
+	        (json_int_t)e->at_ms, "author", e->author, "event", tw_hook_event_names[e->event],
+	        "status", tw_regress_status_names[e->status], "version", e->version);
 }
 
 static enum tw_status get_history(struct tw_req *r, struct tw_err *err)
@@ -143,7 +143,7 @@ static enum tw_status read_status(
 
 	if (!at)
 		return TW_OK;
-	st = tw_api_pick("status", text ? text : "", tw_regress_status_words, &which, err);
+	st = tw_api_pick("status", text ? text : "", tw_regress_status_names, &which, err);
 	if (st == TW_OK)
 		*io = (enum tw_regress_status)which;
 	return st;

@@ -7,7 +7,7 @@
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_tell.h"
 
-const char *const tw_regress_status_words[TW_REGRESS_STATUSES + 1] = {
+const char *const tw_regress_status_names[TW_REGRESS_STATUSES + 1] = {
         "open", "acknowledged", "fixed", "returned", NULL};
 
 /* Changes of a series without a version are the same if at most this many days apart. */
@@ -433,7 +433,7 @@ enum tw_status tw_catalogue_regression_say(struct tw_catalogue *c, const char *p
 		st = note_said(c->writer, project_id, id, before, what, err);
 	return tw_cat_end_audited(c, st,
 	        &(struct tw_change){"regression.change", project_id, id,
-	                .facts = {{"status", tw_regress_status_words[what->status]},
+	                .facts = {{"status", tw_regress_status_names[what->status]},
 	                        {"owner", what->owner}}},
 	        err);
 }

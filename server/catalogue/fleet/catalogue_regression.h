@@ -11,14 +11,14 @@
 #include "server/catalogue/catalogue.h"
 #include "server/stats/regress.h"
 
-enum tw_regress_status { /* tw_regress_status_words */
+enum tw_regress_status { /* tw_regress_status_names */
 	TW_REGRESS_OPEN,
 	TW_REGRESS_ACKNOWLEDGED,
 	TW_REGRESS_FIXED,
 	TW_REGRESS_RETURNED, /* a fixed regression occurred again */
 	TW_REGRESS_STATUSES
 };
-extern const char *const tw_regress_status_words[TW_REGRESS_STATUSES + 1]; /* ended by NULL */
+extern const char *const tw_regress_status_names[TW_REGRESS_STATUSES + 1]; /* ended by NULL */
 
 /* Stores results: opens new regressions, marks fixed and returned ones.  *io_fresh is increased by
  * the number of new ones. */

@@ -22,9 +22,9 @@ json_t *tw_regression_json(const struct tw_regression *r)
 	        (json_int_t)s->n_after);
 	json_t *more = json_pack(
 	        "{s:s, s:f, s:o, s:o, s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:I}", "kind",
-	        tw_regress_kind_words[f->kind], "share", f->share, "before_trace",
+	        tw_regress_kind_names[f->kind], "share", f->share, "before_trace",
 	        trace_or_null(f->before_trace), "after_trace", trace_or_null(f->after_trace),
-	        "status", tw_regress_status_words[r->status], "fixed_in", f->fixed_in,
+	        "status", tw_regress_status_names[r->status], "fixed_in", f->fixed_in,
 	        "fixed_day_ms", fixed_ms, "earlier", r->earlier, "owner", r->owner, "note", r->note,
 	        "muted_until_ms", (json_int_t)r->muted_until_ms, "first_ms",
 	        (json_int_t)r->first_ms, "last_ms", (json_int_t)r->last_ms);

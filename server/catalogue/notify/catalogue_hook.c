@@ -88,7 +88,7 @@ static enum tw_status end_changed(struct tw_catalogue *c, enum tw_status st, con
 	return tw_cat_end_audited(c, st,
 	        &(struct tw_change){action, project_id, h->id,
 	                .facts = {{"name", h->name}, {"host", host},
-	                        {"kind", tw_hook_kind_words[h->kind]},
+	                        {"kind", tw_hook_kind_names[h->kind]},
 	                        {"paused", h->paused_ms ? "yes" : "no"}}},
 	        err);
 }

@@ -105,7 +105,7 @@ struct tw_tried {                     /* result of an attempt */
 	bool in_vain;   /* another attempt would fail the same way */
 };
 enum tw_outbox_state { TW_OUTBOX_WAITS, TW_OUTBOX_DELIVERED, TW_OUTBOX_GIVEN_UP };
-extern const char *const tw_outbox_words[]; /* ended by NULL */
+extern const char *const tw_outbox_names[]; /* ended by NULL */
 enum tw_status tw_catalogue_outbox_tried(struct tw_catalogue *c, const struct tw_delivery *of,
         const struct tw_tried *t, enum tw_outbox_state *ret, struct tw_err *err) TW_MUST_USE;
 /* Gives up deliveries that are too old, and deletes the oldest log entries. */

@@ -8,7 +8,7 @@
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
 
-const char *const tw_outbox_words[] = {"waiting", "delivered", "given up", NULL};
+const char *const tw_outbox_names[] = {"waiting", "delivered", "given up", NULL};
 
 static int64_t give_up_at(int64_t now)
 {

@@ -11,10 +11,10 @@
 
 #include "decoder/base/arena.h"
 
-const char *const tw_hook_event_words[TW_HOOK_EVENTS + 1] = {"regression.found",
+const char *const tw_hook_event_names[TW_HOOK_EVENTS + 1] = {"regression.found",
         "regression.returned", "regression.fixed", "regression.status", "anr.new", "digest", "test",
         NULL};
-const char *const tw_hook_kind_words[TW_HOOK_KINDS + 1] = {
+const char *const tw_hook_kind_names[TW_HOOK_KINDS + 1] = {
         "json", "slack", "teams", "matrix", NULL};
 
 /* --- signing --- */

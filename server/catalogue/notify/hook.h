@@ -14,7 +14,7 @@
 #include "server/base/caller.h"
 #include "server/base/proxy.h"
 
-enum tw_hook_event {      /* tw_hook_event_words; numbers are stored */
+enum tw_hook_event {      /* tw_hook_event_names; numbers are stored */
 	TW_HOOK_FOUND,    /* a regression was found */
 	TW_HOOK_RETURNED, /* a fixed one came back */
 	TW_HOOK_FIXED,    /* one was fixed, by a later version or set by a person */
@@ -24,16 +24,16 @@ enum tw_hook_event {      /* tw_hook_event_words; numbers are stored */
 	TW_HOOK_TEST, /* always sent, only to the tested hook */
 	TW_HOOK_EVENTS
 };
-extern const char *const tw_hook_event_words[TW_HOOK_EVENTS + 1]; /* ended by NULL */
+extern const char *const tw_hook_event_names[TW_HOOK_EVENTS + 1]; /* ended by NULL */
 
-enum tw_hook_kind { /* of body: tw_hook_kind_words; numbers are stored */
+enum tw_hook_kind { /* of body: tw_hook_kind_names; numbers are stored */
 	TW_HOOK_JSON,
 	TW_HOOK_SLACK,
 	TW_HOOK_TEAMS,
 	TW_HOOK_MATRIX,
 	TW_HOOK_KINDS
 };
-extern const char *const tw_hook_kind_words[TW_HOOK_KINDS + 1]; /* ended by NULL */
+extern const char *const tw_hook_kind_names[TW_HOOK_KINDS + 1]; /* ended by NULL */
 
 #define TW_HOOK_MAIL "mail" /* used instead of a hook's id: the addresses of the digest */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "decoder/formats/anr/anr_words.h"
+#include "decoder/formats/anr/anr_names_of_kinds.h"
 #include "server/base/auth_secret.h"
 #include "server/base/text/json_memory.h"
 #include "server/fleet/anr/anr_cause_int.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "decoder/formats/anr/anr_line.h"
+#include "decoder/formats/anr/anr_names_of_kinds.h"
 #include "decoder/formats/anr/anr_scan.h"
-#include "decoder/formats/anr/anr_words.h"
 #include "tests/unit/unit.h"
 
 static struct tw_anr_line parse(const char *line)

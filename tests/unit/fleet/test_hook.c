@@ -13,7 +13,7 @@
 #include "server/notify/hook_body.h"
 #include "server/notify/hook_mail.h"
 #include "server/notify/issue.h"
-#include "server/notify/prose.h"
+#include "server/notify/markup.h"
 #include "tests/unit/unit.h"
 
 #define MINUTE_MS INT64_C(60000)
@@ -130,10 +130,10 @@ static void expect(struct tw_buf *out, const char *text)
 static void expect_name(enum tw_markup markup, const char *name, const char *text)
 {
 	struct tw_buf out;
-	struct tw_prose p = {&out, markup};
+	struct tw_markup_out p = {&out, markup};
 
 	tw_buf_init(&out, 4096);
-	tw_prose_name(&p, name);
+	tw_markup_name(&p, name);
 	expect(&out, text);
 }
 
@@ -180,35 +180,35 @@ static void test_cards_have_no_links_of_others(void **state)
 static void test_cards_have_bold_headings(void **state)
 {
 	struct tw_buf out;
-	struct tw_prose p = {&out, TW_MARKUP_CARD};
+	struct tw_markup_out p = {&out, TW_MARKUP_CARD};
 
 	(void)state;
 	tw_buf_init(&out, 4096);
-	tw_prose_heading(&p, "a*b");
-	tw_prose_item(&p);
-	tw_prose_link(&p, "x]", "https://a/?b=(c)");
+	tw_markup_heading(&p, "a*b");
+	tw_markup_item(&p);
+	tw_markup_link(&p, "x]", "https://a/?b=(c)");
 	expect(&out, "**a\\*b**\n\n- [x\\]](https://a/?b=%28c%29)");
 }
 
 static void test_texts_and_links(void **state)
 {
 	struct tw_buf out;
-	struct tw_prose p = {&out, TW_MARKUP_MARKDOWN};
+	struct tw_markup_out p = {&out, TW_MARKUP_MARKDOWN};
 
 	(void)state;
 	tw_buf_init(&out, 4096);
-	tw_prose_text(&p, "[x](y) *z* <q> @a #1");
+	tw_markup_text(&p, "[x](y) *z* <q> @a #1");
 	expect(&out, "\\[x\\](y) \\*z\\* \\<q\\> \\@a \\#1");
 	tw_buf_init(&out, 4096);
-	tw_prose_link(&p, "x]", "https://a/?b=(c) d");
+	tw_markup_link(&p, "x]", "https://a/?b=(c) d");
 	expect(&out, "[x\\]](https://a/?b=%28c%29%20d)");
 	p.markup = TW_MARKUP_HTML;
 	tw_buf_init(&out, 4096);
-	tw_prose_link(&p, "<x>", "https://a/?b=\"&c");
+	tw_markup_link(&p, "<x>", "https://a/?b=\"&c");
 	expect(&out, "<a href=\"https://a/?b=%22&amp;c\">&lt;x&gt;</a>");
 	p.markup = TW_MARKUP_SLACK;
 	tw_buf_init(&out, 4096);
-	tw_prose_link(&p, "a>b", "https://a/|b>");
+	tw_markup_link(&p, "a>b", "https://a/|b>");
 	expect(&out, "<https://a/%7Cb%3E|a&gt;b>");
 }
 
@@ -216,7 +216,7 @@ static void test_long_names_are_cut_between_characters(void **state)
 {
 	char name[700] = "";
 	struct tw_buf out;
-	struct tw_prose p = {&out, TW_MARKUP_PLAIN};
+	struct tw_markup_out p = {&out, TW_MARKUP_PLAIN};
 
 	(void)state;
 	for (int i = 0; i < 333; i++)
@@ -224,7 +224,7 @@ static void test_long_names_are_cut_between_characters(void **state)
 	memmove(name + 1, name, 666);
 	name[0] = 'x';
 	tw_buf_init(&out, 4096);
-	tw_prose_name(&p, name);
+	tw_markup_name(&p, name);
 	assert_int_equal(out.len, 299 + strlen("…"));
 	tw_buf_done(&out);
 }
@@ -232,10 +232,10 @@ static void test_long_names_are_cut_between_characters(void **state)
 static void expect_ns(int64_t ns, const char *text)
 {
 	struct tw_buf out;
-	struct tw_prose p = {&out, TW_MARKUP_PLAIN};
+	struct tw_markup_out p = {&out, TW_MARKUP_PLAIN};
 
 	tw_buf_init(&out, 100);
-	tw_prose_ns(&p, ns);
+	tw_markup_ns(&p, ns);
 	expect(&out, text);
 }
 
@@ -355,14 +355,14 @@ static void expect_event(enum tw_hook_event event, const char *json, const char 
 {
 	json_t *facts = json_loads(json, 0, NULL);
 	struct tw_buf out;
-	struct tw_words w = {{&out, TW_MARKUP_PLAIN}, "", "P"};
+	struct tw_text_links w = {{&out, TW_MARKUP_PLAIN}, "", "P"};
 
 	assert_non_null(facts);
 	tw_buf_init(&out, 1 << 16);
 	if (event == TW_HOOK_DIGEST)
-		tw_words_digest(&w, facts, false);
+		tw_text_digest(&w, facts, false);
 	else
-		tw_words_event(&w, event, facts);
+		tw_text_event(&w, event, facts);
 	json_decref(facts);
 	expect(&out, text);
 }

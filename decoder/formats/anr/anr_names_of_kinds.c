@@ -1,4 +1,4 @@
-#include "decoder/formats/anr/anr_words.h"
+#include "decoder/formats/anr/anr_names_of_kinds.h"
 
 #include <string.h>
 

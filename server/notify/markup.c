@@ -1,4 +1,4 @@
-#include "server/notify/prose.h"
+#include "server/notify/markup.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 
 enum { WORDS_BYTES = 512, NAME_BYTES = 300 };
 
-static void put(struct tw_prose *p, const char *s)
+static void put(struct tw_markup_out *p, const char *s)
 {
 	(void)tw_buf_add_str(p->out, tw_str_of(s));
 }
@@ -38,7 +38,7 @@ static const char *entity(char c, bool quotes)
 	}
 }
 
-static void put_entities(struct tw_prose *p, char c, bool quotes)
+static void put_entities(struct tw_markup_out *p, char c, bool quotes)
 {
 	const char *e = entity(c, quotes);
 
@@ -48,7 +48,7 @@ static void put_entities(struct tw_prose *p, char c, bool quotes)
 		(void)tw_buf_add_u8(p->out, (uint8_t)c);
 }
 
-static void put_char(struct tw_prose *p, char c)
+static void put_char(struct tw_markup_out *p, char c)
 {
 	static const char *const special[] = {[TW_MARKUP_MARKDOWN] = "\\`*_[]<>#|~&@$",
 	        [TW_MARKUP_JIRA] = "\\*_-+^~{}[]()!|#?@",
@@ -65,7 +65,7 @@ static void put_char(struct tw_prose *p, char c)
 	(void)tw_buf_add_u8(p->out, (uint8_t)c);
 }
 
-void tw_prose_text(struct tw_prose *p, const char *text)
+void tw_markup_text(struct tw_markup_out *p, const char *text)
 {
 	for (; *text; text++)
 		put_char(p, *text);
@@ -95,7 +95,7 @@ static size_t longest_run(const char *name, size_t n)
 	return most;
 }
 
-static void put_markdown_code(struct tw_prose *p, const char *name, size_t n)
+static void put_markdown_code(struct tw_markup_out *p, const char *name, size_t n)
 {
 	const size_t fence = longest_run(name, n) + 1;
 	const bool space = name[0] == '`' || name[n - 1] == '`';
@@ -111,7 +111,7 @@ static void put_markdown_code(struct tw_prose *p, const char *name, size_t n)
 		put(p, "`");
 }
 
-static void put_slack_code(struct tw_prose *p, const char *name, size_t n)
+static void put_slack_code(struct tw_markup_out *p, const char *name, size_t n)
 {
 	put(p, "`");
 	for (size_t i = 0; i < n; i++)
@@ -119,7 +119,8 @@ static void put_slack_code(struct tw_prose *p, const char *name, size_t n)
 	put(p, "`");
 }
 
-static void put_between(struct tw_prose *p, const char *begin, struct tw_str name, const char *end)
+static void put_between(
+        struct tw_markup_out *p, const char *begin, struct tw_str name, const char *end)
 {
 	put(p, begin);
 	for (size_t i = 0; i < name.len; i++)
@@ -127,7 +128,7 @@ static void put_between(struct tw_prose *p, const char *begin, struct tw_str nam
 	put(p, end);
 }
 
-void tw_prose_name(struct tw_prose *p, const char *name)
+void tw_markup_name(struct tw_markup_out *p, const char *name)
 {
 	const size_t n = cut_at(name, NAME_BYTES);
 	const struct tw_str s = {name, n};
@@ -150,7 +151,7 @@ void tw_prose_name(struct tw_prose *p, const char *name)
 
 /* --- blocks --- */
 
-void tw_prose_heading(struct tw_prose *p, const char *text)
+void tw_markup_heading(struct tw_markup_out *p, const char *text)
 {
 	static const char *const before[] = {[TW_MARKUP_PLAIN] = "",
 	        [TW_MARKUP_MARKDOWN] = "## ",
@@ -168,16 +169,16 @@ void tw_prose_heading(struct tw_prose *p, const char *text)
 	/* blocks end with an empty line, but in Slack */
 	put(p, p->markup == TW_MARKUP_SLACK && p->out->len ? "\n" : "");
 	put(p, before[p->markup]);
-	tw_prose_text(p, text);
+	tw_markup_text(p, text);
 	put(p, behind[p->markup]);
 }
 
-void tw_prose_begin(struct tw_prose *p)
+void tw_markup_begin(struct tw_markup_out *p)
 {
 	put(p, p->markup == TW_MARKUP_HTML ? "<p>" : "");
 }
 
-void tw_prose_end(struct tw_prose *p)
+void tw_markup_end(struct tw_markup_out *p)
 {
 	static const char *const behind[] = {[TW_MARKUP_PLAIN] = "\n\n",
 	        [TW_MARKUP_MARKDOWN] = "\n\n",
@@ -189,7 +190,7 @@ void tw_prose_end(struct tw_prose *p)
 	put(p, behind[p->markup]);
 }
 
-void tw_prose_list(struct tw_prose *p, bool begin)
+void tw_markup_list(struct tw_markup_out *p, bool begin)
 {
 	if (p->markup == TW_MARKUP_HTML)
 		put(p, begin ? "<ul>\n" : "</ul>\n");
@@ -197,7 +198,7 @@ void tw_prose_list(struct tw_prose *p, bool begin)
 		put(p, "\n");
 }
 
-void tw_prose_item(struct tw_prose *p)
+void tw_markup_item(struct tw_markup_out *p)
 {
 	static const char *const before[] = {[TW_MARKUP_PLAIN] = "- ",
 	        [TW_MARKUP_MARKDOWN] = "- ",
@@ -209,7 +210,7 @@ void tw_prose_item(struct tw_prose *p)
 	put(p, before[p->markup]);
 }
 
-void tw_prose_item_end(struct tw_prose *p)
+void tw_markup_item_end(struct tw_markup_out *p)
 {
 	put(p, p->markup == TW_MARKUP_HTML ? "</li>\n" : "\n");
 }
@@ -217,7 +218,7 @@ void tw_prose_item_end(struct tw_prose *p)
 /* --- pieces --- */
 
 /* Of an address that was judged: what would end the link all the same. */
-static void put_url(struct tw_prose *p, const char *url)
+static void put_url(struct tw_markup_out *p, const char *url)
 {
 	for (; *url; url++)
 		if (is_control((unsigned char)*url) || strchr(" <>\"'()[]{}|\\`^", *url))
@@ -228,7 +229,7 @@ static void put_url(struct tw_prose *p, const char *url)
 			(void)tw_buf_add_u8(p->out, (uint8_t)*url);
 }
 
-void tw_prose_link(struct tw_prose *p, const char *text, const char *url)
+void tw_markup_link(struct tw_markup_out *p, const char *text, const char *url)
 {
 	static const char *const parts[][3] = {[TW_MARKUP_PLAIN] = {"", ": ", ""},
 	        [TW_MARKUP_MARKDOWN] = {"[", "](", ")"},
@@ -240,23 +241,23 @@ void tw_prose_link(struct tw_prose *p, const char *text, const char *url)
 	const bool url_first = p->markup == TW_MARKUP_HTML || p->markup == TW_MARKUP_SLACK;
 
 	if (!url) {
-		tw_prose_text(p, text);
+		tw_markup_text(p, text);
 		return;
 	}
 	put(p, of[0]);
 	if (url_first)
 		put_url(p, url);
 	else
-		tw_prose_text(p, text);
+		tw_markup_text(p, text);
 	put(p, of[1]);
 	if (url_first)
-		tw_prose_text(p, text);
+		tw_markup_text(p, text);
 	else
 		put_url(p, url);
 	put(p, of[2]);
 }
 
-void tw_prose_printf(struct tw_prose *p, const char *fmt, ...)
+void tw_markup_printf(struct tw_markup_out *p, const char *fmt, ...)
 {
 	char text[WORDS_BYTES];
 	va_list args;
@@ -272,20 +273,20 @@ void tw_prose_printf(struct tw_prose *p, const char *fmt, ...)
 	}
 }
 
-void tw_prose_phrase(struct tw_prose *p, const char *before, const char *name)
+void tw_markup_phrase(struct tw_markup_out *p, const char *before, const char *name)
 {
 	if (!name[0])
 		return;
-	tw_prose_printf(p, "%s", before);
-	tw_prose_name(p, name);
+	tw_markup_printf(p, "%s", before);
+	tw_markup_name(p, name);
 }
 
-void tw_prose_count(struct tw_prose *p, int64_t n, const char *noun)
+void tw_markup_count(struct tw_markup_out *p, int64_t n, const char *noun)
 {
-	tw_prose_printf(p, "%" PRId64 " %s%s", n, noun, n == 1 ? "" : "s");
+	tw_markup_printf(p, "%" PRId64 " %s%s", n, noun, n == 1 ? "" : "s");
 }
 
-void tw_prose_ns(struct tw_prose *p, int64_t ns)
+void tw_markup_ns(struct tw_markup_out *p, int64_t ns)
 {
 	static const struct {
 		double of;
@@ -296,18 +297,18 @@ void tw_prose_ns(struct tw_prose *p, int64_t ns)
 
 	while (i + 1 < sizeof units / sizeof *units && fabs(v) < units[i].of)
 		i++;
-	tw_prose_printf(p, "%.*f %s", fabs(v) / units[i].of < 100 && units[i].of > 1 ? 2 : 0,
+	tw_markup_printf(p, "%.*f %s", fabs(v) / units[i].of < 100 && units[i].of > 1 ? 2 : 0,
 	        v / units[i].of, units[i].unit);
 }
 
-void tw_prose_percent(struct tw_prose *p, double share, bool sign)
+void tw_markup_percent(struct tw_markup_out *p, double share, bool sign)
 {
 	const double percent = 100 * share;
 
-	tw_prose_printf(p, sign ? "%+.*f %%" : "%.*f %%", fabs(percent) < 10 ? 1 : 0, percent);
+	tw_markup_printf(p, sign ? "%+.*f %%" : "%.*f %%", fabs(percent) < 10 ? 1 : 0, percent);
 }
 
-void tw_prose_query(struct tw_buf *out, const char *text, size_t n)
+void tw_markup_query(struct tw_buf *out, const char *text, size_t n)
 {
 	static const char plain[] =
 	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";

@@ -1,0 +1,221 @@
+#include "server/notify/text.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+const char *tw_text_of(const json_t *j, const char *key)
+{
+	const char *text = json_string_value(json_object_get(j, key));
+
+	return text ? text : "";
+}
+
+static int64_t number(const json_t *j, const char *key)
+{
+	return json_integer_value(json_object_get(j, key));
+}
+
+static double share(const json_t *j, const char *key)
+{
+	return json_number_value(json_object_get(j, key));
+}
+
+const char *tw_text_url(const struct tw_text_links *w, const char *path, const char *id,
+        const char *query, char out[TW_TEXT_URL_BYTES])
+{
+	int n;
+
+	if (!w->base || !w->base[0])
+		return NULL;
+	n = snprintf(out, TW_TEXT_URL_BYTES, "%s%s%s?project=%s%s%s", w->base, path, id,
+	        w->project_id, query ? "&" : "", query ? query : "");
+	return n > 0 && n < TW_TEXT_URL_BYTES ? out : NULL;
+}
+
+/* --- regressions --- */
+
+void tw_text_regression_name(struct tw_text_links *w, const json_t *r)
+{
+	const char *method = tw_text_of(r, "method"), *scenario = tw_text_of(r, "scenario");
+	const char *app = tw_text_of(r, "app");
+
+	if (*method)
+		tw_markup_name(&w->p, method);
+	else
+		tw_markup_printf(&w->p, "The whole trace");
+	tw_markup_phrase(&w->p, " in ", scenario);
+	tw_markup_phrase(&w->p, " of ", app);
+}
+
+static void put_day(struct tw_text_links *w, int64_t ms)
+{
+	const time_t s = (time_t)(ms / 1000);
+	struct tm day;
+
+	if (gmtime_r(&s, &day))
+		tw_markup_printf(
+		        &w->p, "%04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
+}
+
+static void put_since(struct tw_text_links *w, const json_t *r)
+{
+	const char *head = tw_text_of(r, "head"), *base = tw_text_of(r, "base");
+
+	if (!*head) {
+		tw_markup_printf(&w->p, " since ");
+		put_day(w, number(r, "day_ms"));
+		return;
+	}
+	tw_markup_phrase(&w->p, " in ", head);
+	tw_markup_phrase(&w->p, " against ", base);
+}
+
+/* "new in 8.3.1 against 8.3.0: 120 ms at the median in 94 % of traces, +12 % of a median one" */
+static void put_new(struct tw_text_links *w, const json_t *r)
+{
+	tw_markup_printf(&w->p, "new");
+	put_since(w, r);
+	tw_markup_printf(&w->p, ": ");
+	tw_markup_ns(&w->p, number(r, "after_ns"));
+	tw_markup_printf(&w->p, " at the median in ");
+	tw_markup_percent(&w->p, share(r, "share"), false);
+	tw_markup_printf(&w->p, " of traces, ");
+	tw_markup_percent(&w->p, share(r, "change"), false);
+	tw_markup_printf(&w->p, " of a median one");
+}
+
+static const char *ordinal(int n)
+{
+	static const char *const ends[] = {"th", "st", "nd", "rd"};
+
+	return n / 10 % 10 == 1 || n % 10 > 3 ? ends[0] : ends[n % 10];
+}
+
+void tw_text_regression_change(struct tw_text_links *w, const json_t *r)
+{
+	const int percent = (int)number(r, "percent");
+
+	if (strcmp(tw_text_of(r, "kind"), "new") == 0) {
+		put_new(w, r);
+		return;
+	}
+
+	tw_markup_percent(&w->p, share(r, "change"), true);
+	put_since(w, r);
+	tw_markup_printf(&w->p, ": ");
+	tw_markup_ns(&w->p, number(r, "before_ns"));
+	tw_markup_printf(&w->p, " to ");
+	tw_markup_ns(&w->p, number(r, "after_ns"));
+	if (percent == 50)
+		tw_markup_printf(&w->p, " at the median, 95 %% sure between ");
+	else
+		tw_markup_printf(&w->p, " at the %d%s percentile, 95 %% sure between ", percent,
+		        ordinal(percent));
+	tw_markup_percent(&w->p, share(r, "low"), true);
+	tw_markup_printf(&w->p, " and ");
+	tw_markup_percent(&w->p, share(r, "high"), true);
+}
+
+const char *tw_text_regression_url(
+        const struct tw_text_links *w, const json_t *r, char out[TW_TEXT_URL_BYTES])
+{
+	char query[80];
+
+	(void)snprintf(query, sizeof query, "status=all&muted=1&open=%.40s", tw_text_of(r, "id"));
+	return tw_text_url(w, "/regressions", "", query, out);
+}
+
+static void put_fixed_where(struct tw_text_links *w, const json_t *r)
+{
+	const char *version = tw_text_of(r, "fixed_in");
+
+	if (*version) {
+		tw_markup_phrase(&w->p, " in ", version);
+	} else if (number(r, "fixed_day_ms")) {
+		tw_markup_printf(&w->p, " since ");
+		put_day(w, number(r, "fixed_day_ms"));
+	}
+}
+
+static void put_by(struct tw_text_links *w, const json_t *facts)
+{
+	const char *by = tw_text_of(facts, "by");
+
+	if (!*by)
+		return;
+	tw_markup_printf(&w->p, " (by ");
+	tw_markup_name(&w->p, by);
+	tw_markup_printf(&w->p, ")");
+}
+
+static void regression_event(struct tw_text_links *w, enum tw_hook_event event, const json_t *facts)
+{
+	const json_t *r = json_object_get(facts, "regression");
+
+	if (event == TW_HOOK_FOUND) {
+		tw_markup_printf(&w->p, "Slower");
+	} else if (event == TW_HOOK_RETURNED) {
+		tw_markup_printf(&w->p, "Came back, it had been fixed");
+	} else if (event == TW_HOOK_FIXED) {
+		tw_markup_printf(&w->p, "Fixed");
+		put_fixed_where(w, r);
+		put_by(w, facts);
+	} else {
+		tw_markup_printf(&w->p, "Now %s",
+		        tw_text_of(r, "status")[0] == 'a' ? "acknowledged" : "open");
+		put_by(w, facts);
+	}
+	tw_markup_printf(&w->p, ": ");
+	tw_text_regression_name(w, r);
+	tw_markup_printf(&w->p, event == TW_HOOK_FIXED ? ", which was " : ", ");
+	tw_text_regression_change(w, r);
+	tw_markup_printf(&w->p, ".");
+}
+
+/* --- ANRs and the rest --- */
+
+static void anr_event(struct tw_text_links *w, const json_t *facts)
+{
+	const json_t *anr = json_object_get(facts, "anr");
+	const char *name = tw_text_of(anr, "name");
+
+	tw_markup_printf(&w->p, "A new group of ANRs: ");
+	tw_markup_name(&w->p, *name ? name : tw_text_of(anr, "title"));
+	tw_markup_printf(&w->p, ". ");
+	if (tw_text_of(anr, "verdict")[0]) {
+		tw_markup_text(&w->p, tw_text_of(anr, "verdict"));
+		tw_markup_printf(&w->p, " ");
+	}
+	tw_markup_printf(&w->p, "First seen");
+	tw_markup_phrase(&w->p, " in version ", tw_text_of(anr, "version_name"));
+	tw_markup_phrase(&w->p, " on ", tw_text_of(anr, "device"));
+	tw_markup_printf(&w->p,
+	        *tw_text_of(anr, "version_name") || *tw_text_of(anr, "device") ? "." : " now.");
+}
+
+void tw_text_event(struct tw_text_links *w, enum tw_hook_event event, const json_t *facts)
+{
+	tw_markup_begin(&w->p);
+	if (event == TW_HOOK_TEST) {
+		tw_markup_printf(&w->p, "This is a test of the webhook");
+		tw_markup_phrase(&w->p, ", requested by ", tw_text_of(facts, "by"));
+		tw_markup_printf(&w->p, ".");
+	} else if (event == TW_HOOK_ANR) {
+		anr_event(w, facts);
+	} else {
+		regression_event(w, event, facts);
+	}
+	tw_markup_end(&w->p);
+}
+
+const char *tw_text_event_url(const struct tw_text_links *w, enum tw_hook_event event,
+        const json_t *facts, char out[TW_TEXT_URL_BYTES])
+{
+	if (event == TW_HOOK_ANR)
+		return tw_text_url(
+		        w, "/anrs/", tw_text_of(json_object_get(facts, "anr"), "key"), NULL, out);
+	if (event == TW_HOOK_TEST || event == TW_HOOK_DIGEST)
+		return tw_text_url(w, "/webhooks", "", NULL, out);
+	return tw_text_regression_url(w, json_object_get(facts, "regression"), out);
+}

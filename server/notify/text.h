@@ -1,0 +1,48 @@
+/*
+ * text.h - sentences about regressions, ANRs and digests, in any markup.
+ *
+ * They use only the facts stored with an event (catalogue_tell.c, digest.c), so that a text is the
+ * same whenever it is sent.  Pure.  Thread: any.
+ */
+#ifndef TW_TEXT_H
+#define TW_TEXT_H
+
+#include <jansson.h>
+
+#include "server/catalogue/notify/hook.h"
+#include "server/notify/markup.h"
+
+struct tw_text_links {
+	struct tw_markup_out p;
+	const char *base;       /* the page's address; "": no links */
+	const char *project_id; /* for links */
+};
+
+enum { TW_TEXT_URL_BYTES = 1200 };
+/* base/path?project=..., or NULL without a base.  path and `query` (NULL none) are not escaped:
+ * pass only our own. */
+const char *tw_text_url(const struct tw_text_links *w, const char *path, const char *id,
+        const char *query, char out[TW_TEXT_URL_BYTES]);
+
+/* A member, "" if it is not a text. */
+const char *tw_text_of(const json_t *j, const char *key);
+
+/* "com.app.Repo.load in cold_start", as names. */
+void tw_text_regression_name(struct tw_text_links *w, const json_t *r);
+/* "+50 % in 8.3.1 after 8.3.0: 1.2 ms to 1.8 ms at the median, 95 % sure ..." */
+void tw_text_regression_change(struct tw_text_links *w, const json_t *r);
+/* The address of its page; NULL without a base. */
+const char *tw_text_regression_url(
+        const struct tw_text_links *w, const json_t *r, char out[TW_TEXT_URL_BYTES]);
+
+/* One paragraph about an event other than a digest. */
+void tw_text_event(struct tw_text_links *w, enum tw_hook_event event, const json_t *facts);
+/* The address of the event's page; NULL without a base. */
+const char *tw_text_event_url(const struct tw_text_links *w, enum tw_hook_event event,
+        const json_t *facts, char out[TW_TEXT_URL_BYTES]);
+
+/* A complete digest (text_digest.c), with its title first if `title`. */
+void tw_text_digest(struct tw_text_links *w, const json_t *digest, bool title);
+void tw_text_digest_title(const json_t *digest, struct tw_buf *out);
+
+#endif
