@@ -122,7 +122,7 @@ static enum tw_status join(struct tw_flows *f, uint32_t open, const struct tw_fl
 	return tell(f, other, point, p->name, err);
 }
 
-enum tw_status tw_flows_tell(struct tw_flows *f, const struct tw_flow_point *p,
+enum tw_status tw_flows_emit(struct tw_flows *f, const struct tw_flow_point *p,
         enum tw_flow_step step, enum tw_flow_rule rule, struct tw_err *err)
 {
 	struct tw_flow point;

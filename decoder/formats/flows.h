@@ -41,7 +41,7 @@ enum tw_flow_rule {
 };
 
 /* BEGIN restarts the flow. */
-enum tw_status tw_flows_tell(struct tw_flows *f, const struct tw_flow_point *p,
+enum tw_status tw_flows_emit(struct tw_flows *f, const struct tw_flow_point *p,
         enum tw_flow_step step, enum tw_flow_rule rule, struct tw_err *err) TW_MUST_USE;
 
 #endif

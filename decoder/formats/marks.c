@@ -384,7 +384,7 @@ static enum tw_status tell_phase(struct tw_marks *m, const struct tw_mark *mark,
 	}
 }
 
-enum tw_status tw_marks_tell(struct tw_marks *m, const struct tw_mark *mark, struct tw_err *err)
+enum tw_status tw_marks_emit(struct tw_marks *m, const struct tw_mark *mark, struct tw_err *err)
 {
 	struct tw_mark clean = *mark;
 	struct tw_str rest;

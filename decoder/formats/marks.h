@@ -48,7 +48,7 @@ struct tw_mark {
 /* False: out of memory. */
 bool tw_marks_init(struct tw_marks *m, struct tw_arena *a, const struct tw_limits *limits,
         struct tw_sink *sink);
-enum tw_status tw_marks_tell(
+enum tw_status tw_marks_emit(
         struct tw_marks *m, const struct tw_mark *mark, struct tw_err *err) TW_MUST_USE;
 /* The same for formats without such messages: a section named by the marker's text, with the
  * reading of the thread's CPU clock (-1 unknown); a span. */

@@ -254,7 +254,7 @@ static bool is_file(struct tw_str source)
 	return source.len && !tw_str_eq(source, TW_STR("R8$$SyntheticClass"));
 }
 
-struct tw_retraced tw_retrace_told(
+struct tw_retraced tw_retrace_reported(
         const struct tw_retrace *r, const struct retrace_class *c, const struct retrace_member *m)
 {
 	bool moved = m->class_name.len && !tw_str_eq(m->class_name, c->orig);
@@ -300,7 +300,7 @@ struct tw_retraced tw_retrace_method_of(const struct tw_retrace *r, const struct
 		inner = retrace_member_at(r, i - 1);
 		m = inner.flags & RETRACE_INLINED ? inner : m;
 	}
-	return tw_retrace_told(r, c, &m);
+	return tw_retrace_reported(r, c, &m);
 }
 
 /* How a member is distinguished from others of its name, best first. */

@@ -195,7 +195,7 @@ static void add_chain(
 		struct retrace_member m = retrace_member_at(f->r, i);
 		struct tw_retraced *one = &f->list[f->n++];
 
-		*one = tw_retrace_told(f->r, &f->c, &m);
+		*one = tw_retrace_reported(f->r, &f->c, &m);
 		one->line = i == group.first ? line : lines ? original_line(&m, f->line) : 0;
 		one->alternative = f->alternatives;
 		one->synthesized = i + 1 == group.end && is_synthesized(f->r, part, i);
@@ -421,7 +421,7 @@ static size_t class_only(
 {
 	const struct retrace_member m = {.name = at->method};
 
-	*ret = tw_retrace_told(f->r, &f->c, &m);
+	*ret = tw_retrace_reported(f->r, &f->c, &m);
 	ret->line = at->line;
 	return 1;
 }

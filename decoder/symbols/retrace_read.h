@@ -78,7 +78,7 @@ struct retrace_range tw_retrace_find_members(
 /* The first RETRACE_LOOKED_AT of them. */
 struct retrace_range tw_retrace_clip(struct retrace_range members);
 
-struct tw_retraced tw_retrace_told(
+struct tw_retraced tw_retrace_reported(
         const struct tw_retrace *r, const struct retrace_class *c, const struct retrace_member *m);
 /* The method of member i; if the compiler generated it around another method, that other one. */
 struct tw_retraced tw_retrace_method_of(const struct tw_retrace *r, const struct retrace_class *c,

@@ -173,7 +173,7 @@ static enum tw_status check_order(struct tw_row_cursor *c, struct tw_err *err)
 	char key[120];
 
 	if (c->rows > 1 && compare_cells(c, c->key, c->row, n) >= 0) {
-		tw_row_cursor_tell(c, key, sizeof key);
+		tw_row_cursor_position(c, key, sizeof key);
 		return tw_fail(err, TW_CONFLICT,
 		        "%s: a key is no UTF-8 text and cannot be written otherwise without being "
 		        "mistaken for another: %s",
@@ -280,7 +280,7 @@ static int tell_cell(const struct tw_row_cursor *c, unsigned i, char *out, size_
 	        (int)(cell->bytes.len < SHOWN ? cell->bytes.len : SHOWN), cell->bytes.ptr);
 }
 
-void tw_row_cursor_tell(const struct tw_row_cursor *c, char *out, size_t cap)
+void tw_row_cursor_position(const struct tw_row_cursor *c, char *out, size_t cap)
 {
 	size_t at = 0;
 

@@ -52,6 +52,6 @@ enum tw_status tw_row_cursor_write(const struct tw_row_cursor *c, struct tw_buf 
 /* Binds column i as parameter `at` of a statement; NULL is not bound. */
 void tw_row_cursor_bind(const struct tw_row_cursor *c, unsigned i, struct tw_cat_query *to, int at);
 /* The key for messages: project_id=01..., day=3 */
-void tw_row_cursor_tell(const struct tw_row_cursor *c, char *out, size_t cap);
+void tw_row_cursor_position(const struct tw_row_cursor *c, char *out, size_t cap);
 
 #endif

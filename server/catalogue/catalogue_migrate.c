@@ -152,7 +152,7 @@ static enum tw_status change(
 static void note_difference(struct walk *w, const struct tw_row_cursor *row)
 {
 	if (w->of->differ++ == 0)
-		tw_row_cursor_tell(row, w->of->first, sizeof w->of->first);
+		tw_row_cursor_position(row, w->of->first, sizeof w->of->first);
 }
 
 /* order: less than 0 the row is missing in the target, greater than 0 in the source. */

@@ -492,7 +492,7 @@ static bool answer(enum tw_status st, json_t *summary, const struct tw_err *why)
 	return told;
 }
 
-void tw_worker_tell_line(const json_t *o)
+void tw_worker_send_line(const json_t *o)
 {
 	char *s = tw_json_dumps(o, JSON_COMPACT);
 	size_t len = s ? strlen(s) : 0;

@@ -29,7 +29,7 @@ enum tw_status tw_worker_read(int fd, uint64_t *ret_bytes, tw_worker_push_fn pus
 enum tw_status tw_worker_write(int fd, const uint8_t *p, size_t n, struct tw_err *err) TW_MUST_USE;
 
 /* A line before the answer, for a parent that asked for it (child.h, early). */
-void tw_worker_tell_line(const json_t *o);
+void tw_worker_send_line(const json_t *o);
 
 /* Tasks "map" and "retrace": *ret is what was counted, owed to json_decref. */
 enum tw_status tw_worker_map(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;

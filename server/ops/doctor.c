@@ -10,7 +10,7 @@ const char *tw_doctor_word(enum tw_doctor_level l)
 	return words[l];
 }
 
-void tw_doctor_tell(
+void tw_doctor_report(
         struct tw_doctor *d, enum tw_doctor_level level, const char *what, const char *fmt, ...)
 {
 	char text[1024];

@@ -37,7 +37,7 @@ struct tw_doctor {
 };
 
 /* `what` is a word for programs, the rest a sentence that says what to do. */
-void tw_doctor_tell(struct tw_doctor *d, enum tw_doctor_level level, const char *what,
+void tw_doctor_report(struct tw_doctor *d, enum tw_doctor_level level, const char *what,
         const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 void tw_doctor_machine(struct tw_doctor *d);      /* limits, kernel, clock, port */

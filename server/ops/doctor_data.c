@@ -23,17 +23,17 @@ static void path_of(const struct tw_doctor *d, const char *name, char out[PATH_B
 static void check_owner(struct tw_doctor *d, const struct stat *st)
 {
 	if (st->st_uid != geteuid() || access(d->data, R_OK | W_OK | X_OK) != 0)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "owner",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "owner",
 		        "%s belongs to user %u and this is user %u: run tracewell as its owner "
 		        "(tracewell-admin where the package's service has it), or chown -R the "
 		        "folder.",
 		        d->data, (unsigned)st->st_uid, (unsigned)geteuid());
 	else if (st->st_mode & 077)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "mode",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "mode",
 		        "Others on this machine may look into %s (mode %03o): chmod 700.", d->data,
 		        (unsigned)st->st_mode & 0777);
 	else
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "owner", "%s is this user's alone.", d->data);
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "owner", "%s is this user's alone.", d->data);
 }
 
 static void check_room(struct tw_doctor *d)
@@ -45,20 +45,21 @@ static void check_room(struct tw_doctor *d)
 		return;
 	free_percent = (double)fs.f_bavail * 100 / (double)fs.f_blocks;
 	if (fs.f_flag & ST_RDONLY)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "read_only",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "read_only",
 		        "The file system of %s is read-only: mount it for writing, or see with "
 		        "dmesg why the kernel made it so.",
 		        d->data);
 	if (free_percent < d->min_free_percent)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "disk",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "disk",
 		        "%.1f %% of the disk below %s is free, less than --min-free (%u %%): "
 		        "uploads are refused. Make room, or set retention rules.",
 		        free_percent, d->data, d->min_free_percent);
 	else
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "disk", "%.1f %% of the disk is free (%.1f GB).",
-		        free_percent, (double)fs.f_bavail * (double)fs.f_frsize / 1e9);
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "disk",
+		        "%.1f %% of the disk is free (%.1f GB).", free_percent,
+		        (double)fs.f_bavail * (double)fs.f_frsize / 1e9);
 	if (fs.f_files && fs.f_favail * 100 < fs.f_files)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "inodes",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "inodes",
 		        "Less than 1 %% of the disk's inodes are free: no file can be made soon.");
 }
 
@@ -72,14 +73,14 @@ static void check_log(struct tw_doctor *d)
 	if (stat(path, &st) != 0 || st.st_size == 0)
 		return;
 	if (!used)
-		tw_doctor_tell(d, TW_DOCTOR_NOTE, "unclean_stop",
+		tw_doctor_report(d, TW_DOCTOR_NOTE, "unclean_stop",
 		        "No server runs, and the last one did not end by itself: %.1f MB of "
 		        "changes "
 		        "lie in catalogue.db-wal. Leave the file there; the next start takes them "
 		        "in. Copy the folder only together with it (or use tracewell backup).",
 		        (double)st.st_size / 1e6);
 	else if (st.st_size >> 20 >= LOG_MANY_MB)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "long_log",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "long_log",
 		        "catalogue.db-wal has grown to %.0f MB: some process holds an old view of "
 		        "the catalogue. End what else reads it (sqlite3, a backup tool).",
 		        (double)st.st_size / 1e6);
@@ -92,14 +93,15 @@ void tw_doctor_data(struct tw_doctor *d)
 	if (!d->data)
 		return;
 	if (stat(d->data, &st) != 0 && errno == ENOENT) {
-		tw_doctor_tell(d, TW_DOCTOR_NOTE, "data",
+		tw_doctor_report(d, TW_DOCTOR_NOTE, "data",
 		        "%s is not there yet: the first `tracewell serve --data %s` makes it.",
 		        d->data, d->data);
 		return;
 	}
 	if (stat(d->data, &st) != 0 || !S_ISDIR(st.st_mode)) {
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "data", "%s is no folder that can be read: %s.",
-		        d->data, S_ISDIR(st.st_mode) ? strerror(errno) : "something else is there");
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "data",
+		        "%s is no folder that can be read: %s.", d->data,
+		        S_ISDIR(st.st_mode) ? strerror(errno) : "something else is there");
 		return;
 	}
 	check_owner(d, &st);
@@ -112,23 +114,23 @@ void tw_doctor_data(struct tw_doctor *d)
 static void judge_work(struct tw_doctor *d, const struct tw_catalogue_facts *f, int64_t now)
 {
 	if (f->recent_failed * 5 > f->recent)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "decodes",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "decodes",
 		        "%" PRIu64 " of the %" PRIu64
 		        " uploads of the last day could not be decoded, most with: %s.",
 		        f->recent_failed, f->recent, f->recent_why);
 	if (f->oldest_job_ms && now - f->oldest_job_ms > WAIT_LONG_S * INT64_C(1000))
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "queue",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "queue",
 		        "A trace has waited for %lld minutes to be decoded: is a server running, "
 		        "and does the trace say why it waits?",
 		        (long long)(now - f->oldest_job_ms) / 60000);
 	if (f->quarantined)
-		tw_doctor_tell(d, TW_DOCTOR_NOTE, "quarantine",
+		tw_doctor_report(d, TW_DOCTOR_NOTE, "quarantine",
 		        "%" PRIu64
 		        " uploads, of which decoders died, lie in quarantine: /api/v1/quarantine "
 		        "lists them; try them again after an upgrade.",
 		        f->quarantined);
 	if (f->unnamed_builds)
-		tw_doctor_tell(d, TW_DOCTOR_NOTE, "mapping",
+		tw_doctor_report(d, TW_DOCTOR_NOTE, "mapping",
 		        "%" PRIu64
 		        " builds have traces and no mapping, the largest is %s: their methods show "
 		        "as numbers until it is sent (tracewell push --mapping).",
@@ -140,24 +142,24 @@ static void judge(struct tw_doctor *d, const struct tw_catalogue_facts *f)
 	const int64_t now = tw_unix_ms();
 
 	if (f->schema < 1) {
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "schema",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "schema",
 		        "The catalogue has no schema number: it is not a catalogue of tracewell. "
 		        "Restore a backup.");
 	} else if (f->schema > f->known_schema) {
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "schema",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "schema",
 		        "The catalogue has schema %d, this program knows up to %d: it was written "
 		        "by "
 		        "a newer tracewell. Use that one, or go back to a backup.",
 		        f->schema, f->known_schema);
 	} else if (f->schema < f->known_schema) {
-		tw_doctor_tell(d, TW_DOCTOR_NOTE, "schema",
+		tw_doctor_report(d, TW_DOCTOR_NOTE, "schema",
 		        "The catalogue has schema %d and this program %d: the next start changes "
 		        "it, after a copy beside it.",
 		        f->schema, f->known_schema);
 	} else {
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "schema", "The catalogue fits this program.");
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "schema", "The catalogue fits this program.");
 		if (f->newest_ms > now + AHEAD_S * INT64_C(1000))
-			tw_doctor_tell(d, TW_DOCTOR_WRONG, "clock_back",
+			tw_doctor_report(d, TW_DOCTOR_WRONG, "clock_back",
 			        "Something was stored %lld minutes after now: the clock went back. "
 			        "Set it right (NTP) before retention or sessions are judged by it.",
 			        (long long)(f->newest_ms - now) / 60000);
@@ -180,7 +182,7 @@ void tw_doctor_catalogue(struct tw_doctor *d)
 	if (tw_catalogue_look(path, tw_unix_ms(), &facts, &err) == TW_OK)
 		judge(d, &facts);
 	else
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "catalogue",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "catalogue",
 		        "%s cannot be read: %s. `tracewell check --data %s` says more; a backup "
 		        "brings it back.",
 		        path, err.msg, d->data);

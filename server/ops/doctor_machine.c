@@ -27,15 +27,15 @@ static void check_limits(struct tw_doctor *d)
 	(void)getrlimit(RLIMIT_NOFILE, &files);
 	(void)getrlimit(RLIMIT_AS, &memory);
 	if (files.rlim_cur < FILES_NEEDED)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "open_files",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "open_files",
 		        "This process may open %llu files; the default --connections needs %d. "
 		        "Raise it (ulimit -n, LimitNOFILE= of systemd) or lower --connections.",
 		        (unsigned long long)files.rlim_cur, FILES_NEEDED);
 	else
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "open_files", "%llu files may be open at once.",
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "open_files", "%llu files may be open at once.",
 		        (unsigned long long)files.rlim_cur);
 	if (memory.rlim_cur < DECODE_BYTES)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "memory_limit",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "memory_limit",
 		        "Processes started here may use %llu MiB of addresses; a decode may need "
 		        "%llu. Raise it (ulimit -v, LimitAS= of systemd) or lower --worker-memory.",
 		        (unsigned long long)memory.rlim_cur >> 20,
@@ -59,23 +59,23 @@ static bool jail_holds(void)
 static void check_kernel(struct tw_doctor *d)
 {
 	if (jail_holds())
-		tw_doctor_tell(
+		tw_doctor_report(
 		        d, TW_DOCTOR_GOOD, "seccomp", "Decoders can be locked in (seccomp).");
 	else
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "seccomp",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "seccomp",
 		        "Decoders cannot be locked in: this kernel or container has no system "
 		        "call filter (seccomp), so every upload will fail. Allow it, or say "
 		        "--worker-jail=false and trust what is uploaded.");
 	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) >= 1)
 		return;
 	if (d->repositories && *d->repositories)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "landlock",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "landlock",
 		        "This kernel has no Landlock (5.13 has, when it is in lsm=), without which "
 		        "no clone below --repositories is read: methods get a link, and neither "
 		        "lines nor owners. Turn it on, or say --worker-jail=false and trust what "
 		        "is pushed.");
 	else
-		tw_doctor_tell(d, TW_DOCTOR_NOTE, "landlock",
+		tw_doctor_report(d, TW_DOCTOR_NOTE, "landlock",
 		        "This kernel has no Landlock (5.13 has, when it is in lsm=): decoders are "
 		        "held by the filter of system calls alone.");
 }
@@ -83,7 +83,7 @@ static void check_kernel(struct tw_doctor *d)
 static void check_clock(struct tw_doctor *d)
 {
 	if (tw_unix_ms() / 1000 < YEAR_2025_S)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "clock",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "clock",
 		        "The clock stands before 2025: times of traces, sessions and retention "
 		        "would be wrong. Set it (NTP).");
 }
@@ -125,12 +125,12 @@ static void check_bind(struct tw_doctor *d, const struct addrinfo *at)
 	if (fd >= 0)
 		(void)close(fd);
 	if (why == 0)
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "listen", "%s is free.", d->listen);
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "listen", "%s is free.", d->listen);
 	else if (why == EADDRINUSE && is_ours(at))
-		tw_doctor_tell(
+		tw_doctor_report(
 		        d, TW_DOCTOR_GOOD, "listen", "A tracewell answers on %s.", d->listen);
 	else
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "listen",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "listen",
 		        "Nothing can listen on %s: %s. Find who does with `ss -ltnp`, or choose "
 		        "another --listen.",
 		        d->listen, strerror(why));
@@ -150,7 +150,7 @@ static void check_port(struct tw_doctor *d)
 	        snprintf(service, sizeof service, "%u", port) < 1 ||
 	        getaddrinfo(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, service, &hints,
 	                &found) != 0) {
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "listen",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "listen",
 		        "%s is no address to listen on: say 127.0.0.1:8080 or [::1]:8080.",
 		        d->listen);
 		return;
@@ -178,7 +178,7 @@ static bool check_pem(struct tw_doctor *d, const char *path, const char *begins)
 		(void)fclose(f);
 		return true;
 	}
-	tw_doctor_tell(d, TW_DOCTOR_WRONG, "tls", "%s cannot be used: %s.", path,
+	tw_doctor_report(d, TW_DOCTOR_WRONG, "tls", "%s cannot be used: %s.", path,
 	        f ? "it is no such PEM file" : strerror(why));
 	if (f)
 		(void)fclose(f);
@@ -193,7 +193,7 @@ void tw_doctor_tls(struct tw_doctor *d)
 	if (!d->tls_cert && !d->tls_key)
 		return;
 	if (!d->tls_cert || !d->tls_key) {
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "tls",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "tls",
 		        "A certificate and its key belong together: say both.");
 		return;
 	}
@@ -201,9 +201,9 @@ void tw_doctor_tls(struct tw_doctor *d)
 	good = check_pem(d, d->tls_key, "PRIVATE KEY") && good;
 	if (good && stat(d->tls_key, &st) == 0 && (st.st_mode & 077)) {
 		good = false;
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "tls",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "tls",
 		        "Others can read the private key %s: chmod 600.", d->tls_key);
 	}
 	if (good)
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "tls", "Certificate and key are there.");
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "tls", "Certificate and key are there.");
 }

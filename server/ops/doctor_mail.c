@@ -30,15 +30,15 @@ static void check_reached(struct tw_doctor *d, const struct tw_smtp *by)
 	struct tw_sent sent;
 
 	if (!ask(by, &sent))
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "mail",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "mail",
 		        "%s gives no answer to the end: is it a mail server?", by->url);
 	else if (sent.error[0])
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "mail",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "mail",
 		        "Nothing can be mailed by %s: %s. Are --smtp-url and what goes with it "
 		        "right, does a firewall stand in between?",
 		        by->url, sent.error);
 	else
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "mail", "%s answers%s.", by->url,
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "mail", "%s answers%s.", by->url,
 		        *by->user ? " and lets this server in" : "");
 }
 
@@ -51,13 +51,13 @@ void tw_doctor_mail(struct tw_doctor *d)
 	if (!*d->smtp->url)
 		return;
 	if (tw_smtp_read(d->smtp, password, &by, &err) != TW_OK) {
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "mail",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "mail",
 		        "The server does not start with these settings of mail: %s.", err.msg);
 		return;
 	}
 	check_reached(d, &by);
 	explicit_bzero(password, sizeof password);
 	if (!d->public_url || !*d->public_url)
-		tw_doctor_tell(d, TW_DOCTOR_NOTE, "public_url",
+		tw_doctor_report(d, TW_DOCTOR_NOTE, "public_url",
 		        "Mails and webhooks have no links without --public-url.");
 }

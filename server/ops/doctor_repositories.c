@@ -49,25 +49,25 @@ static void judge_clone(struct round *r, int clone, const char *project, const c
 	time_t at = fetched(clone);
 
 	if (!bare && !plain)
-		tw_doctor_tell(r->d, TW_DOCTOR_WRONG, "clone",
+		tw_doctor_report(r->d, TW_DOCTOR_WRONG, "clone",
 		        "%s/%s/%s is no clone that this user can read: git clone --mirror it "
 		        "there, "
 		        "as the user that the server runs as.",
 		        r->d->repositories, project, name);
 	else if (is_there(clone, "objects/info/alternates") ||
 	         is_there(clone, ".git/objects/info/alternates"))
-		tw_doctor_tell(r->d, TW_DOCTOR_WRONG, "clone",
+		tw_doctor_report(r->d, TW_DOCTOR_WRONG, "clone",
 		        "%s/%s/%s borrows objects from another folder, which the server does not "
 		        "read: "
 		        "git repack -a -d it, and remove objects/info/alternates.",
 		        r->d->repositories, project, name);
 	else if (is_there(clone, "shallow") || is_there(clone, ".git/shallow"))
-		tw_doctor_tell(r->d, TW_DOCTOR_WRONG, "clone",
+		tw_doctor_report(r->d, TW_DOCTOR_WRONG, "clone",
 		        "%s/%s/%s is shallow: who changed a method cannot be told. git fetch "
 		        "--unshallow it.",
 		        r->d->repositories, project, name);
 	else if (at && r->now - at > (time_t)OLD_DAYS * DAY_S)
-		tw_doctor_tell(r->d, TW_DOCTOR_NOTE, "clone_age",
+		tw_doctor_report(r->d, TW_DOCTOR_NOTE, "clone_age",
 		        "%s/%s/%s was fetched %lld days ago: let cron run git fetch in it.",
 		        r->d->repositories, project, name, (long long)((r->now - at) / DAY_S));
 	r->clones++;
@@ -79,8 +79,8 @@ static void look_at(struct round *r, const char *project, const char *name)
 	int clone = -1;
 
 	if (tw_sources_open(r->d->repositories, project, name, &clone, &err) != TW_OK) {
-		tw_doctor_tell(r->d, TW_DOCTOR_WRONG, "clone", "%s/%s/%s: %s.", r->d->repositories,
-		        project, name, err.msg);
+		tw_doctor_report(r->d, TW_DOCTOR_WRONG, "clone", "%s/%s/%s: %s.",
+		        r->d->repositories, project, name, err.msg);
 		return;
 	}
 	judge_clone(r, clone, project, name);
@@ -126,7 +126,7 @@ void tw_doctor_repositories(struct tw_doctor *d)
 		return;
 	all = opendir(d->repositories);
 	if (!all) {
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "repositories",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "repositories",
 		        "%s cannot be read as a folder: make it, or correct --repositories.",
 		        d->repositories);
 		return;
@@ -134,10 +134,10 @@ void tw_doctor_repositories(struct tw_doctor *d)
 	each_project(&r, all);
 	(void)closedir(all);
 	if (r.clones == 0 && d->wrong == wrong)
-		tw_doctor_tell(d, TW_DOCTOR_NOTE, "repositories",
+		tw_doctor_report(d, TW_DOCTOR_NOTE, "repositories",
 		        "%s has no clone: they lie one folder deeper, in PROJECT/NAME.",
 		        d->repositories);
 	else if (d->wrong == wrong)
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "repositories", "%u clones in %s can be read.",
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "repositories", "%u clones in %s can be read.",
 		        r.clones, d->repositories);
 }

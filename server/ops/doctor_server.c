@@ -103,18 +103,18 @@ static bool check_reached(struct tw_doctor *d, CURL *curl)
 
 	json_decref(a.json);
 	if (!reached)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "reach",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "reach",
 		        "%s does not answer: %s. Is it running, is the address right, does a "
 		        "firewall or proxy stand in between?",
 		        d->server, a.why);
 	else if (!ours)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "not_tracewell",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "not_tracewell",
 		        "Something else than tracewell answers at %s (status %ld to /healthz).",
 		        d->server, a.http);
 	else
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "reach", "%s answers.", d->server);
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "reach", "%s answers.", d->server);
 	if (ours && (skew > SKEW_S || skew < -SKEW_S))
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "skew",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "skew",
 		        "The server's clock is %lld seconds %s of this machine's: set both (NTP).",
 		        llabs(skew), skew > 0 ? "ahead" : "behind");
 	return ours;
@@ -129,11 +129,11 @@ static void check_ready(struct tw_doctor *d, CURL *curl)
 	if (!ask(curl, d->server, "/readyz", NULL, &a))
 		return;
 	if (a.http == 200)
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "ready", "It takes uploads.");
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "ready", "It takes uploads.");
 	json_object_foreach(json_object_get(a.json, "checks"), name, check)
 	{
 		if (!json_is_true(json_object_get(check, "ok")))
-			tw_doctor_tell(d, TW_DOCTOR_WRONG, "ready", "It is not ready: %s.",
+			tw_doctor_report(d, TW_DOCTOR_WRONG, "ready", "It is not ready: %s.",
 			        word(check, "message"));
 	}
 	json_decref(a.json);
@@ -148,11 +148,11 @@ static void check_key(struct tw_doctor *d, CURL *curl)
 		return;
 	project = json_object_get(a.json, "project");
 	if (a.http == 200 && json_is_object(project))
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "key",
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "key",
 		        "The key is one of scope %s, of project %s.", word(a.json, "scope"),
 		        word(project, "name"));
 	else
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "key",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "key",
 		        "The server does not know this key: it was mistyped, revoked, has ended, "
 		        "or "
 		        "is of another server. `tracewell key list --data DIR` shows those there "
@@ -198,21 +198,21 @@ static void check_public(struct tw_doctor *d, CURL *curl)
 
 	json_decref(a.json);
 	if (!reached)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "public_url",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "public_url",
 		        "Links in webhooks and mails lead to %s, which does not answer here: %s.",
 		        d->public_url, a.why);
 	else if (!ours)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "public_url",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "public_url",
 		        "Links in webhooks and mails lead to %s, where something else than "
 		        "tracewell answers (status %ld to /healthz).",
 		        d->public_url, a.http);
 	else if (is_of_this_machine(d->public_url))
-		tw_doctor_tell(d, TW_DOCTOR_NOTE, "public_url",
+		tw_doctor_report(d, TW_DOCTOR_NOTE, "public_url",
 		        "Links in webhooks and mails lead to %s, which is another machine for "
 		        "whoever reads them elsewhere.",
 		        d->public_url);
 	else
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "public_url",
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "public_url",
 		        "Links in webhooks and mails lead to %s, which answers.", d->public_url);
 }
 

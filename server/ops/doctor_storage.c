@@ -19,13 +19,13 @@ static void check_privacy(struct tw_doctor *d, const struct tw_storage *s)
 	for (size_t i = 0; i < sizeof near / sizeof *near; i++)
 		is_near = is_near || strncmp(s->endpoint, near[i], strlen(near[i])) == 0;
 	if (strncmp(s->endpoint, "http://", 7) == 0 && !is_near)
-		tw_doctor_tell(d, TW_DOCTOR_NOTE, "storage_plain",
+		tw_doctor_report(d, TW_DOCTOR_NOTE, "storage_plain",
 		        "%s is asked without TLS: who listens on the way reads uploads and traces. "
 		        "Give --s3-endpoint an https address, with --s3-ca-file for one of your "
 		        "own.",
 		        s->endpoint);
 	if (*s->credentials_file && stat(s->credentials_file, &st) == 0 && st.st_mode & 077)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "storage_key_mode",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "storage_key_mode",
 		        "Others on this machine may read the key in %s (mode %03o): chmod 600.",
 		        s->credentials_file, (unsigned)st.st_mode & 0777);
 }
@@ -46,15 +46,15 @@ static void ask(struct tw_doctor *d, const struct tw_storage *s)
 	if (st == TW_OK)
 		st = engine->probe(store, &err);
 	if (st == TW_OK)
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "storage", "%s answers, and its key may list it.",
-		        s->blobs);
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "storage",
+		        "%s answers, and its key may list it.", s->blobs);
 	else if (st == TW_BUSY)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "storage",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "storage",
 		        "%s is away: %s. Uploads are refused (503) until it answers; is "
 		        "--s3-endpoint right, and may this machine reach it?",
 		        s->blobs, err.msg);
 	else
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "storage",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "storage",
 		        "%s says no: %s. Is the bucket there, and may its key list, get, put and "
 		        "delete objects below the prefix?",
 		        s->blobs, err.msg);
@@ -69,7 +69,7 @@ void tw_doctor_storage(struct tw_doctor *d)
 	struct tw_err err;
 
 	if (a && !*s.blobs && d->data && tw_storage_of(d->data, a, &s, &err) != TW_OK)
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "storage",
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "storage",
 		        "%s/storage, which says where uploads and traces are, cannot be used: %s.",
 		        d->data, err.msg);
 	if (*s.blobs) {

@@ -589,7 +589,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		        "read");
 	if (s->in_process && !cut)
 		m->sink->ops->repair(m->sink, TW_REPAIR_input_truncated, s->lines.offset, 1);
-	return tw_anr_tell(m, err);
+	return tw_anr_emit(m, err);
 }
 
 const struct tw_format tw_format_anr = {

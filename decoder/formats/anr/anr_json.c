@@ -162,7 +162,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st == TW_OK && s->model.n_frames == 0)
 		return tw_fail_at(
 		        err, TW_CORRUPT, 0, "an ANR event without a stack that can be read");
-	return st == TW_OK ? tw_anr_tell(&s->model, err) : st;
+	return st == TW_OK ? tw_anr_emit(&s->model, err) : st;
 }
 
 const struct tw_format tw_format_anr_json = {

@@ -21,7 +21,7 @@ int64_t *tw_anr_times(
         const struct tw_anr *m, const struct tw_anr_summary *s, int64_t *ret_interval_ns);
 
 /* Analyses the report and emits all of it. */
-enum tw_status tw_anr_tell(struct tw_anr *m, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_anr_emit(struct tw_anr *m, struct tw_err *err) TW_MUST_USE;
 
 /* The document, in the arena; ptr NULL: out of memory. */
 struct tw_str tw_anr_document(

@@ -66,7 +66,7 @@ void tw_art_drop(struct tw_art *s, uint64_t offset)
 	s->state = TW_ART_LOST;
 }
 
-void tw_art_tell_clock(struct tw_art *s)
+void tw_art_emit_clock(struct tw_art *s)
 {
 	/* Dalvik wrote the time of day: 10^15 microseconds are more than 30 years of uptime. */
 	bool monotonic = s->start_ns && s->start_ns < (uint64_t)1000000000 * 1000000000;
@@ -107,7 +107,7 @@ static enum tw_status lead_step(
 	else
 		st = tw_art_packet_lead(s, p, err);
 	if (st == TW_OK && s->version != 6)
-		tw_art_tell_clock(s);
+		tw_art_emit_clock(s);
 	return st;
 }
 
@@ -322,12 +322,12 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (s->pid != s->told_pid || s->version == 6)
-		tw_art_tell_clock(s);
+		tw_art_emit_clock(s);
 	if (s->overflow)
 		tw_art_repair(s, TW_REPAIR_buffer_overrun, s->clock_offset);
 	if (s->clock == TW_ART_CLOCK_CPU && s->events)
 		tw_art_repair(s, TW_REPAIR_cpu_clock_only, s->clock_offset);
-	return tw_art_text_tell(s, err);
+	return tw_art_text_emit(s, err);
 }
 
 const struct tw_format tw_format_art = {

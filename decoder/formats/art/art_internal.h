@@ -161,7 +161,7 @@ struct tw_art {
 
 /* art.c */
 void tw_art_repair(struct tw_art *s, enum tw_repair what, uint64_t offset);
-void tw_art_tell_clock(struct tw_art *s);
+void tw_art_emit_clock(struct tw_art *s);
 /* The rest of the input cannot be read. */
 void tw_art_drop(struct tw_art *s, uint64_t offset);
 
@@ -181,7 +181,7 @@ enum tw_status tw_art_text_method(
         struct tw_art *s, uint64_t id, struct tw_str line, uint64_t offset, struct tw_err *err);
 void tw_art_text_thread(struct tw_art *s, uint32_t tid, struct tw_str name, uint64_t offset);
 /* Emits the text's keys and values as a document. */
-enum tw_status tw_art_text_tell(struct tw_art *s, struct tw_err *err);
+enum tw_status tw_art_text_emit(struct tw_art *s, struct tw_err *err);
 
 /* art_table.c */
 bool tw_art_table_init(struct tw_art *s);

@@ -356,7 +356,7 @@ enum tw_status tw_art_packet_step(
 		return TW_OK;
 	if (p[0] <= SUMMARY && is_form_a(s, p)) {
 		tw_art_early_start(s);
-		tw_art_tell_clock(s);
+		tw_art_emit_clock(s);
 		head = EARLY_METHOD_HEAD;
 	}
 	body = p[0] <= SUMMARY ? body_of(p, head) : 0;

@@ -277,7 +277,7 @@ static const char *layout_of(const struct tw_art *s)
 	return layouts[s->form];
 }
 
-enum tw_status tw_art_text_tell(struct tw_art *s, struct tw_err *err)
+enum tw_status tw_art_text_emit(struct tw_art *s, struct tw_err *err)
 {
 	json_t *o = json_object();
 	char *text;

@@ -380,8 +380,8 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	s->sink->ops->clock(s->sink,
 	        &(struct tw_clock){.pid = s->pid, .mono_base_ns = -1, .boot_base_ns = s->first_ns});
 	tw_samples_move_zero(s->samples, s->first_ns);
-	st = tw_samples_tell(s->samples, 0, err);
-	return st == TW_OK ? tw_btrace3_facts_tell(&s->facts, s->pid, s->first_ns, err) : st;
+	st = tw_samples_emit(s->samples, 0, err);
+	return st == TW_OK ? tw_btrace3_facts_emit(&s->facts, s->pid, s->first_ns, err) : st;
 }
 
 const struct tw_format tw_format_btrace3 = {

@@ -173,7 +173,7 @@ static enum tw_status tell_fact(
 	return s->sink->ops->note(s->sink, &note, err);
 }
 
-enum tw_status tw_btrace3_facts_tell(
+enum tw_status tw_btrace3_facts_emit(
         struct tw_btrace3_facts *s, uint32_t pid, int64_t zero_ns, struct tw_err *err)
 {
 	struct counters c = {0};

@@ -61,7 +61,7 @@ bool tw_btrace3_is_release(unsigned type);
 enum tw_status tw_btrace3_facts_keep(struct tw_btrace3_facts *s, const struct tw_btrace3_fact *f,
         struct tw_err *err) TW_MUST_USE;
 /* Emits all facts, once; zero_ns is time 0. */
-enum tw_status tw_btrace3_facts_tell(
+enum tw_status tw_btrace3_facts_emit(
         struct tw_btrace3_facts *s, uint32_t pid, int64_t zero_ns, struct tw_err *err) TW_MUST_USE;
 
 #endif

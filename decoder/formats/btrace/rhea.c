@@ -130,7 +130,7 @@ static void repair(struct tw_rhea *r, enum tw_repair what, uint64_t offset)
 
 enum tw_status tw_rhea_mark(struct tw_rhea *r, const struct tw_mark *mark, struct tw_err *err)
 {
-	return tw_marks_tell(&r->marks, mark, err);
+	return tw_marks_emit(&r->marks, mark, err);
 }
 
 static void set_zero(struct tw_rhea *r, int64_t first_ns)

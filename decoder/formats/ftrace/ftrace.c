@@ -299,7 +299,7 @@ static enum tw_status read_mark(struct tw_ftrace *f, const struct line_event *l,
 
 	if (tw_str_starts(mark.text, sync))
 		return read_sync(f, l, tw_str_from(mark.text, sync.len), err);
-	return l->by ? tw_marks_tell(&f->marks, &mark, err) : TW_OK;
+	return l->by ? tw_marks_emit(&f->marks, &mark, err) : TW_OK;
 }
 
 static const struct handler {

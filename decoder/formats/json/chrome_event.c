@@ -184,7 +184,7 @@ static enum tw_status tell_flow(struct tw_chrome *c, const struct event *e, uint
 	        .thread = e->mark.by,
 	        .name = e->mark.text};
 
-	return tw_flows_tell(&c->flows, &p, step, TW_FLOW_BY_STEP, err);
+	return tw_flows_emit(&c->flows, &p, step, TW_FLOW_BY_STEP, err);
 }
 
 static enum tw_status read_flow(

@@ -456,7 +456,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	enum tw_status st = tw_json_text_each(&s->text, cut, read_one, s, err);
 
 	if (st == TW_OK && tw_samples_count(s->samples))
-		st = tw_samples_tell(s->samples, INTERVAL_NS, err);
+		st = tw_samples_emit(s->samples, INTERVAL_NS, err);
 	if (tw_samples_count(s->samples) && s->has_costs) /* its stacks may be snapshots */
 		s->sink->ops->source(s->sink, s->track, TW_SOURCE_SAMPLES, INTERVAL_NS);
 	if (st == TW_OK && s->read == 0)

@@ -542,7 +542,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	enum tw_status st = tw_json_text_each(&s->text, cut, read_document, s, err);
 
 	if (st == TW_OK)
-		st = tw_samples_tell(s->samples, 0, err);
+		st = tw_samples_emit(s->samples, 0, err);
 	if (st == TW_OK && s->read == 0)
 		return tw_fail_at(err, TW_CORRUPT, 0,
 		        "not one sample with a time and a stack in this Sentry profile");

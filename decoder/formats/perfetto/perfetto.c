@@ -296,7 +296,7 @@ static enum tw_status tell_flows(struct perfetto *s, struct tw_perfetto_track *k
 
 	for (unsigned i = 0; st == TW_OK && i < e->n_flows; i++) {
 		p.id = e->flows[i].id;
-		st = tw_flows_tell(&s->flows, &p, e->flows[i].ends ? TW_FLOW_END : TW_FLOW_STEP,
+		st = tw_flows_emit(&s->flows, &p, e->flows[i].ends ? TW_FLOW_END : TW_FLOW_STEP,
 		        TW_FLOW_BY_TIME, err);
 	}
 	return st;
@@ -418,7 +418,7 @@ static enum tw_status take_timed(struct perfetto *s, struct tw_perfetto_sequence
 
 	switch (p->payload.number) {
 	case 9:
-		return has_time ? tw_perfetto_stats_tell(&s->marks, message, ts_ns, p->offset, err)
+		return has_time ? tw_perfetto_stats_emit(&s->marks, message, ts_ns, p->offset, err)
 		                : TW_OK;
 	case 11:
 		return take_track_event(s, q, p, has_time, ts_ns, err);
@@ -428,7 +428,7 @@ static enum tw_status take_timed(struct perfetto *s, struct tw_perfetto_sequence
 		return has_time ? tw_perfetto_stacks_perf(&s->stacks, message, &when, err) : TW_OK;
 	case 76:
 		return has_time
-		               ? tw_perfetto_frames_tell(&s->frames, message, ts_ns, p->offset, err)
+		               ? tw_perfetto_frames_emit(&s->frames, message, ts_ns, p->offset, err)
 		               : TW_OK;
 	case 135:
 		return has_time ? tw_perfetto_stacks_sample(&s->stacks, message, &when, err)
@@ -488,7 +488,7 @@ static enum tw_status take_packet(
 		return p->payload.number ? take_payload(s, q, p, false, 0, err) : TW_OK;
 	has_time = time_of(s, q, p, &ts_ns);
 	if (!s->clocks.told && s->clocks.have_zero)
-		tw_perfetto_clocks_tell(&s->clocks, 0);
+		tw_perfetto_clocks_emit(&s->clocks, 0);
 	return take_payload(s, q, p, has_time, ts_ns, err);
 }
 
@@ -568,7 +568,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		return tw_fail_at(
 		        err, TW_CORRUPT, 0, "not one readable packet in this Perfetto trace");
 	if (s->clocks.have_zero)
-		tw_perfetto_clocks_tell(&s->clocks, s->tracks.many_pids ? 0 : s->tracks.pid);
+		tw_perfetto_clocks_emit(&s->clocks, s->tracks.many_pids ? 0 : s->tracks.pid);
 	st = tw_perfetto_ftrace_finish(&s->ftrace, err);
 	if (st == TW_OK)
 		st = tw_perfetto_tracks_finish(&s->tracks, err);
@@ -581,7 +581,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		return tw_fail(err, TW_UNSUPPORTED,
 		        "this Perfetto trace holds a heap profile and nothing of time; profiles of "
 		        "memory are not read here, open it in the Perfetto UI");
-	return st == TW_OK ? tw_samples_tell(s->stacks.samples, s->stacks.interval_ns, err) : st;
+	return st == TW_OK ? tw_samples_emit(s->stacks.samples, s->stacks.interval_ns, err) : st;
 }
 
 const struct tw_format tw_format_perfetto = {

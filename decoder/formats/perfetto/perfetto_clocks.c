@@ -285,7 +285,7 @@ static int64_t back(const struct tw_perfetto_clocks *c, uint32_t id, int64_t tra
 	return ns >= 0 ? ns : -1;
 }
 
-void tw_perfetto_clocks_tell(struct tw_perfetto_clocks *c, uint32_t pid)
+void tw_perfetto_clocks_emit(struct tw_perfetto_clocks *c, uint32_t pid)
 {
 	const struct tw_clock clock = {.pid = pid,
 	        .mono_base_ns = back(c, TW_PERFETTO_MONOTONIC, c->zero_ns),

@@ -69,6 +69,6 @@ bool tw_perfetto_clocks_own(
 /* Converts a time of the trace's clock to event time; the first call defines the zero. */
 int64_t tw_perfetto_clocks_event(struct tw_perfetto_clocks *c, int64_t trace_ns, uint64_t offset);
 /* Reports to the sink what is known of the clock at time 0. */
-void tw_perfetto_clocks_tell(struct tw_perfetto_clocks *c, uint32_t pid);
+void tw_perfetto_clocks_emit(struct tw_perfetto_clocks *c, uint32_t pid);
 
 #endif

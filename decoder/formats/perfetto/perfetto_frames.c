@@ -211,7 +211,7 @@ static enum tw_status take_start(struct tw_perfetto_frames *s, unsigned kind,
 	return begin(s, &frame, err);
 }
 
-enum tw_status tw_perfetto_frames_tell(struct tw_perfetto_frames *s, struct tw_pb message,
+enum tw_status tw_perfetto_frames_emit(struct tw_perfetto_frames *s, struct tw_pb message,
         int64_t ts_ns, uint64_t offset, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;

@@ -24,7 +24,7 @@ struct tw_perfetto_frames {
 };
 
 /* A FrameTimelineEvent. */
-enum tw_status tw_perfetto_frames_tell(struct tw_perfetto_frames *s, struct tw_pb message,
+enum tw_status tw_perfetto_frames_emit(struct tw_perfetto_frames *s, struct tw_pb message,
         int64_t ts_ns, uint64_t offset, struct tw_err *err) TW_MUST_USE;
 /* Open timelines end at the latest time. */
 enum tw_status tw_perfetto_frames_finish(

@@ -472,7 +472,7 @@ static enum tw_status tell(
 	switch ((enum kind)ev->kind) {
 	case PRINT:
 		mark.by = thread_of(t, ev->tid, ev->offset);
-		return mark.by ? tw_marks_tell(t->marks, &mark, err) : TW_OK;
+		return mark.by ? tw_marks_emit(t->marks, &mark, err) : TW_OK;
 	case SWITCH:
 		return tell_switch(t, ev, text, err);
 	case WAKE:

@@ -39,7 +39,7 @@ static enum tw_status tell_process(struct tw_marks *m, struct tw_pb message, int
 	return st;
 }
 
-enum tw_status tw_perfetto_stats_tell(struct tw_marks *m, struct tw_pb message, int64_t ts_ns,
+enum tw_status tw_perfetto_stats_emit(struct tw_marks *m, struct tw_pb message, int64_t ts_ns,
         uint64_t offset, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;

@@ -6,7 +6,7 @@
 #include "decoder/formats/marks.h"
 
 /* A ProcessStats: emits the counters present for each of its processes. */
-enum tw_status tw_perfetto_stats_tell(struct tw_marks *m, struct tw_pb message, int64_t ts_ns,
+enum tw_status tw_perfetto_stats_emit(struct tw_marks *m, struct tw_pb message, int64_t ts_ns,
         uint64_t offset, struct tw_err *err) TW_MUST_USE;
 
 #endif

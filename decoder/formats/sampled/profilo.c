@@ -477,7 +477,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (s->entries == 0)
 		return tw_fail_at(err, TW_CORRUPT, s->lines.offset,
 		        "not one readable entry in this Profilo log");
-	return tw_profilo_hold_tell(s->hold, s->pid, s->last_ns, err);
+	return tw_profilo_hold_emit(s->hold, s->pid, s->last_ns, err);
 }
 
 const struct tw_format tw_format_profilo = {

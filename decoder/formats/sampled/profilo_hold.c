@@ -323,7 +323,7 @@ static enum tw_status tell_mark(
 	return ev.sym ? h->sink->ops->events(h->sink, &ev, 1, err) : TW_OK;
 }
 
-enum tw_status tw_profilo_hold_tell(
+enum tw_status tw_profilo_hold_emit(
         struct tw_profilo_hold *h, uint32_t pid, int64_t end_ns, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -339,5 +339,5 @@ enum tw_status tw_profilo_hold_tell(
 	}
 	for (uint32_t i = 0; st == TW_OK && i < h->closed.n; i++)
 		st = tell_mark(h, mark_at(h, ((uint32_t *)h->closed.items)[i]), pid, err);
-	return st == TW_OK ? tw_samples_tell(h->samples, 0, err) : st;
+	return st == TW_OK ? tw_samples_emit(h->samples, 0, err) : st;
 }

@@ -51,7 +51,7 @@ enum tw_status tw_profilo_hold_name(struct tw_profilo_hold *h, uint32_t mark, st
         struct tw_err *err) TW_MUST_USE;
 
 /* Emits everything to the sink; open markers end at end_ns. */
-enum tw_status tw_profilo_hold_tell(
+enum tw_status tw_profilo_hold_emit(
         struct tw_profilo_hold *h, uint32_t pid, int64_t end_ns, struct tw_err *err) TW_MUST_USE;
 
 #endif

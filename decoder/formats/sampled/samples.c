@@ -227,7 +227,7 @@ static const uint32_t *gather(struct tw_samples *s, uint32_t *i, size_t *ret_n)
 	return s->joined;
 }
 
-enum tw_status tw_samples_tell(struct tw_samples *s, int64_t interval_ns, struct tw_err *err)
+enum tw_status tw_samples_emit(struct tw_samples *s, int64_t interval_ns, struct tw_err *err)
 {
 	struct tw_stacks *stacks;
 	enum tw_status st = TW_OK;

@@ -50,7 +50,7 @@ uint32_t tw_samples_count(const struct tw_samples *s);
 void tw_samples_move_zero(struct tw_samples *s, int64_t by_ns);
 
 /* Emits all samples, once.  interval_ns 0: the median interval of a thread's samples. */
-enum tw_status tw_samples_tell(
+enum tw_status tw_samples_emit(
         struct tw_samples *s, int64_t interval_ns, struct tw_err *err) TW_MUST_USE;
 
 #endif

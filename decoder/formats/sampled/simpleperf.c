@@ -495,7 +495,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	                                     .mono_base_ns = s->first_ns,
 	                                     .boot_base_ns = -1});
 	tw_samples_move_zero(s->samples, s->first_ns);
-	return tw_samples_tell(s->samples, 0, err);
+	return tw_samples_emit(s->samples, 0, err);
 }
 
 const struct tw_format tw_format_simpleperf = {

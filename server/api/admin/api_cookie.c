@@ -65,7 +65,7 @@ enum tw_status tw_new_session_make(struct tw_req *r, struct tw_new_session *ret,
 	return TW_OK;
 }
 
-void tw_new_session_tell(struct tw_req *r, const struct tw_new_session *n)
+void tw_new_session_reply(struct tw_req *r, const struct tw_new_session *n)
 {
 	set_session(r, n->secret, (long)tw_req_app(r)->config->session_max_s);
 }

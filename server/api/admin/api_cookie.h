@@ -31,7 +31,7 @@ struct tw_new_session {
 enum tw_status tw_new_session_make(
         struct tw_req *r, struct tw_new_session *ret, struct tw_err *err) TW_MUST_USE;
 /* Gives the browser its cookie, once the row is written. */
-void tw_new_session_tell(struct tw_req *r, const struct tw_new_session *n);
+void tw_new_session_reply(struct tw_req *r, const struct tw_new_session *n);
 
 /* The hash of the session that the browser has; false: none. */
 bool tw_api_present_session(struct tw_req *r, uint8_t ret_hash[32]);

@@ -160,7 +160,7 @@ static enum tw_status tell(struct tw_req *r, const struct tw_digest_rules *to, s
 		return st;
 	facts = json_pack("{s:o}", "digest", digest);
 	text = tw_json_dumps(facts, JSON_COMPACT);
-	st = text ? tw_catalogue_digest_tell(c, &of, text, to, err) : no_memory(err);
+	st = text ? tw_catalogue_digest_notify(c, &of, text, to, err) : no_memory(err);
 	free(text);
 	json_decref(facts);
 	return st;

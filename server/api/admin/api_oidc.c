@@ -200,7 +200,7 @@ static enum tw_status start_session(struct tw_req *r, const struct tw_oidc_perso
 		n.row.replaces = p->begun.before;
 	st = tw_catalogue_identity_sign_in(app->catalogue, &who, &n.row, &end, err);
 	if (st == TW_OK)
-		tw_new_session_tell(r, &n);
+		tw_new_session_reply(r, &n);
 	else
 		*ret_why = why_of(end);
 	return st;

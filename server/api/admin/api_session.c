@@ -38,7 +38,7 @@ static enum tw_status start_session(struct tw_req *r, const struct tw_caller *wh
 	st = link_hash ? tw_catalogue_link_use(c, link_hash, &n.row, err)
 	               : tw_catalogue_session_add(c, &n.row, err);
 	if (st == TW_OK)
-		tw_new_session_tell(r, &n);
+		tw_new_session_reply(r, &n);
 	return st;
 }
 

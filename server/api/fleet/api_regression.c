@@ -9,7 +9,7 @@
 #include "server/base/clock.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/fleet/regression_json.h"
-#include "server/catalogue/notify/catalogue_tell.h"
+#include "server/catalogue/notify/catalogue_notify.h"
 #include "server/derive/stage_regressions.h"
 
 enum { OWNER_BYTES = 200, NOTE_BYTES = 2000, VERSION_BYTES = 200 };

@@ -41,11 +41,11 @@ enum tw_status tw_catalogue_ruleset_versions(struct tw_catalogue *c, const char 
         const char *kind, struct tw_arena *a, struct tw_ruleset **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list list = {a, TW_RULESETS_TOLD, sizeof **ret, read_rules, NULL, 0};
+	struct tw_cat_list list = {a, TW_RULESETS_LISTED, sizeof **ret, read_rules, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
 	        "SELECT version, author, created_ms, '' FROM ruleset WHERE project_id=? AND kind=?"
 	        " ORDER BY version DESC LIMIT ?",
-	        "tti", project_id, kind, (int64_t)TW_RULESETS_TOLD);
+	        "tti", project_id, kind, (int64_t)TW_RULESETS_LISTED);
 
 	if (st == TW_OK) {
 		*ret = list.rows;

@@ -20,7 +20,7 @@ enum tw_status tw_catalogue_ruleset(struct tw_catalogue *c, const char *project_
         const char *kind, int64_t version, struct tw_arena *a, struct tw_ruleset *ret,
         struct tw_err *err) TW_MUST_USE;
 /* The last versions, newest first, without their values. */
-enum { TW_RULESETS_TOLD = 50 };
+enum { TW_RULESETS_LISTED = 50 };
 enum tw_status tw_catalogue_ruleset_versions(struct tw_catalogue *c, const char *project_id,
         const char *kind, struct tw_arena *a, struct tw_ruleset **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;

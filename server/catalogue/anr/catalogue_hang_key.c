@@ -5,7 +5,7 @@
  */
 #include "server/catalogue/anr/catalogue_tally_int.h"
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
-#include "server/catalogue/notify/catalogue_tell.h"
+#include "server/catalogue/notify/catalogue_notify.h"
 
 enum { MARKED_AT_ONCE = 256 };
 

@@ -5,7 +5,7 @@
 
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
-#include "server/catalogue/notify/catalogue_tell.h"
+#include "server/catalogue/notify/catalogue_notify.h"
 
 const char *const tw_regress_status_names[TW_REGRESS_STATUSES + 1] = {
         "open", "acknowledged", "fixed", "returned", NULL};

@@ -145,8 +145,8 @@ static enum tw_status tell_mails(struct tw_db *db, const struct tw_digest_of *of
 		(void)snprintf(id, sizeof id, "digest.%" PRId64 ".%zu", of->period.until_ms, i + 1);
 		(void)json_object_set_new(all, "to", json_string(to->mail[i]));
 		text = tw_json_dumps(all, JSON_COMPACT);
-		st = text ? tw_cat_tell_mail(db, of->project_id,
-		                    &(struct tw_tell){TW_HOOK_DIGEST, id, text}, err)
+		st = text ? tw_cat_notify_mail(db, of->project_id,
+		                    &(struct tw_notice){TW_HOOK_DIGEST, id, text}, err)
 		          : tw_oom(err);
 		free(text);
 	}
@@ -158,16 +158,16 @@ static enum tw_status tell(struct tw_db *db, const struct tw_digest_of *of, cons
         const struct tw_digest_rules *to, struct tw_err *err)
 {
 	char id[ID_BYTES];
-	const struct tw_tell what = {TW_HOOK_DIGEST, id, facts};
+	const struct tw_notice what = {TW_HOOK_DIGEST, id, facts};
 	enum tw_status st = TW_OK;
 
 	(void)snprintf(id, sizeof id, "digest.%" PRId64, of->period.until_ms);
 	if (to->webhook)
-		st = tw_cat_tell(db, of->project_id, &what, err);
+		st = tw_cat_notify(db, of->project_id, &what, err);
 	return st == TW_OK ? tell_mails(db, of, facts, to, err) : st;
 }
 
-enum tw_status tw_catalogue_digest_tell(struct tw_catalogue *c, const struct tw_digest_of *of,
+enum tw_status tw_catalogue_digest_notify(struct tw_catalogue *c, const struct tw_digest_of *of,
         const char *facts, const struct tw_digest_rules *to, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_begin(c, err);

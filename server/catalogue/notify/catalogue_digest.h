@@ -61,7 +61,7 @@ enum tw_status tw_catalogue_digest_last(struct tw_catalogue *c, const char *proj
 enum tw_status tw_catalogue_digest_claim(struct tw_catalogue *c, const struct tw_digest_of *of,
         const char *facts, const struct tw_digest_rules *to, struct tw_err *err) TW_MUST_USE;
 /* Sends a digest now, on request; planned ones are unaffected. */
-enum tw_status tw_catalogue_digest_tell(struct tw_catalogue *c, const struct tw_digest_of *of,
+enum tw_status tw_catalogue_digest_notify(struct tw_catalogue *c, const struct tw_digest_of *of,
         const char *facts, const struct tw_digest_rules *to, struct tw_err *err) TW_MUST_USE;
 
 #endif

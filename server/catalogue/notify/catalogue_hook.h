@@ -1,8 +1,8 @@
 /*
  * catalogue_hook.h - webhooks of a project, and the outbox of their deliveries.
  *
- * An event is written to the outbox in the transaction that causes it (tw_cat_tell), once per hook
- * by the event's id; so a kill loses nothing and no false event is sent.  Rows remain as the
+ * An event is written to the outbox in the transaction that causes it (tw_cat_notify), once per
+ * hook by the event's id; so a kill loses nothing and no false event is sent.  Rows remain as the
  * delivery log, limited per hook and in days (hook.h).
  * Thread: any.
  */
@@ -51,17 +51,17 @@ enum tw_status tw_catalogue_hooks_encrypt(struct tw_catalogue *c, const struct t
 
 /* --- the outbox (catalogue_outbox.c) --- */
 
-struct tw_tell {
+struct tw_notice {
 	enum tw_hook_event event;
 	const char *id;    /* of the event, the same for all recipients */
 	const char *facts; /* JSON object */
 };
 /* Adds the event for all hooks of the project that subscribe to it, within a transaction. */
-enum tw_status tw_cat_tell(struct tw_db *db, const char *project_id, const struct tw_tell *what,
+enum tw_status tw_cat_notify(struct tw_db *db, const char *project_id, const struct tw_notice *what,
         struct tw_err *err) TW_MUST_USE;
 /* The same for the addresses of the digest. */
-enum tw_status tw_cat_tell_mail(struct tw_db *db, const char *project_id,
-        const struct tw_tell *what, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_cat_notify_mail(struct tw_db *db, const char *project_id,
+        const struct tw_notice *what, struct tw_err *err) TW_MUST_USE;
 /* One event for one hook, attempted once, also when it is paused.  TW_CONFLICT while another
  * waits. */
 enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *project_id,
@@ -134,7 +134,7 @@ struct tw_logged {
 	const struct tw_try *log; /* the last attempts, oldest first */
 	size_t n_log;
 };
-enum { TW_TRIES_TOLD = 20, TW_LOGGED_BODY = 2048 };
+enum { TW_TRIES_REPORTED = 20, TW_LOGGED_BODY = 2048 };
 /* Newest first; `before` 0: from the newest on. */
 enum tw_status tw_catalogue_deliveries(struct tw_catalogue *c, const char *project_id,
         const char *hook_id, int64_t before, uint32_t limit, struct tw_arena *a,

@@ -18,8 +18,8 @@ static int64_t give_up_at(int64_t now)
 /* --- adding --- */
 
 /* Devices can invent groups of ANRs. */
-static enum tw_status is_flood(struct tw_db *db, const char *project_id, const struct tw_tell *what,
-        bool *ret, struct tw_err *err)
+static enum tw_status is_flood(struct tw_db *db, const char *project_id,
+        const struct tw_notice *what, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
 	enum tw_status st = TW_OK;
@@ -33,8 +33,8 @@ static enum tw_status is_flood(struct tw_db *db, const char *project_id, const s
 	return st;
 }
 
-enum tw_status tw_cat_tell(
-        struct tw_db *db, const char *project_id, const struct tw_tell *what, struct tw_err *err)
+enum tw_status tw_cat_notify(
+        struct tw_db *db, const char *project_id, const struct tw_notice *what, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
 	bool flood = false;
@@ -72,8 +72,8 @@ enum tw_status tw_cat_no_test(
 	"INSERT INTO outbox(project_id,hook_id,event_id,event,facts,created_ms,"                   \
 	"due_ms,until_ms,tries_left) VALUES(?1,?2,?3,?4,?5,?6,?6,?7,?8) ON CONFLICT DO NOTHING"
 
-enum tw_status tw_cat_tell_mail(
-        struct tw_db *db, const char *project_id, const struct tw_tell *what, struct tw_err *err)
+enum tw_status tw_cat_notify_mail(
+        struct tw_db *db, const char *project_id, const struct tw_notice *what, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
 
@@ -82,7 +82,7 @@ enum tw_status tw_cat_tell_mail(
 }
 
 static enum tw_status tell_one(struct tw_catalogue *c, const char *project_id, const char *hook_id,
-        const struct tw_tell *what, struct tw_err *err)
+        const struct tw_notice *what, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
 	int64_t there = 0;
@@ -105,7 +105,7 @@ enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *projec
         const char *hook_id, const char *facts, int64_t *ret_id, struct tw_err *err)
 {
 	char id[TW_ID_BYTES];
-	const struct tw_tell what = {TW_HOOK_TEST, id, facts};
+	const struct tw_notice what = {TW_HOOK_TEST, id, facts};
 	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
 
 	if (st == TW_OK)

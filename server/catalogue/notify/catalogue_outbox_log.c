@@ -33,11 +33,11 @@ static bool read_try(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 static enum tw_status read_tries(
         struct tw_catalogue *c, struct tw_logged *of, struct tw_arena *a, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_TRIES_TOLD, sizeof(struct tw_try), read_try, NULL, 0};
+	struct tw_cat_list l = {a, TW_TRIES_REPORTED, sizeof(struct tw_try), read_try, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
 	        "SELECT delivery_id, n, at_ms, took_ms, http, error FROM outbox_try WHERE"
 	        " delivery_id=? AND n>? ORDER BY n LIMIT ?",
-	        "iii", of->id, of->tries - TW_TRIES_TOLD, (int64_t)TW_TRIES_TOLD);
+	        "iii", of->id, of->tries - TW_TRIES_REPORTED, (int64_t)TW_TRIES_REPORTED);
 
 	of->log = l.rows;
 	of->n_log = st == TW_OK ? l.n : 0;

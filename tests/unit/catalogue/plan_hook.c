@@ -10,7 +10,7 @@
 
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_hook.h"
-#include "server/catalogue/notify/catalogue_tell.h"
+#include "server/catalogue/notify/catalogue_notify.h"
 #include "server/notify/digest.h"
 
 static const struct tw_tried came = {.at_ms = 5, .http = 200, .error = "", .body = "b"};
@@ -18,8 +18,8 @@ static const struct tw_tried came = {.at_ms = 5, .http = 200, .error = "", .body
 static void tell(struct tw_catalogue *c, const char *project, const char *id)
 {
 	assert_int_equal(tw_cat_begin(c, NULL), TW_OK);
-	assert_int_equal(
-	        tw_cat_tell(c->writer, project, &(struct tw_tell){TW_HOOK_FOUND, id, "{}"}, NULL),
+	assert_int_equal(tw_cat_notify(c->writer, project,
+	                         &(struct tw_notice){TW_HOOK_FOUND, id, "{}"}, NULL),
 	        TW_OK);
 	assert_int_equal(tw_cat_end(c, TW_OK, NULL), TW_OK);
 }
@@ -145,14 +145,14 @@ static void use_floods(
 	assert_int_equal(tw_cat_begin(c, NULL), TW_OK);
 	for (int i = 0; i < 2 * TW_HOOK_ANRS_AN_HOUR; i++) {
 		(void)snprintf(id, sizeof id, "anr.%d", i / 2 * 2);
-		assert_int_equal(tw_cat_tell(c->writer, project,
-		                         &(struct tw_tell){TW_HOOK_ANR, id, "{}"}, NULL),
+		assert_int_equal(tw_cat_notify(c->writer, project,
+		                         &(struct tw_notice){TW_HOOK_ANR, id, "{}"}, NULL),
 		        TW_OK);
 	}
 	for (int i = 0; i < 2 * TW_HOOK_ANRS_AN_HOUR; i++) {
 		(void)snprintf(id, sizeof id, "more.%d", i);
-		assert_int_equal(tw_cat_tell(c->writer, project,
-		                         &(struct tw_tell){TW_HOOK_ANR, id, "{}"}, NULL),
+		assert_int_equal(tw_cat_notify(c->writer, project,
+		                         &(struct tw_notice){TW_HOOK_ANR, id, "{}"}, NULL),
 		        TW_OK);
 	}
 	assert_int_equal(tw_cat_end(c, TW_OK, NULL), TW_OK);

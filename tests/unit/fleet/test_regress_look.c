@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "server/catalogue/fleet/catalogue_regression.h"
-#include "server/catalogue/notify/catalogue_tell.h"
+#include "server/catalogue/notify/catalogue_notify.h"
 #include "server/fleet/regress/regress_look.h"
 #include "server/fleet/regress/regress_trend.h"
 #include "tests/fleet_sim.h"

@@ -1,4 +1,4 @@
-/* anr_tell.c - emits dumps as samples, and reasons and waits as notes; see anr_report.h. */
+/* anr_emit.c - emits dumps as samples, and reasons and waits as notes; see anr_report.h. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -252,7 +252,7 @@ static enum tw_status tell_dumps(struct teller *t, struct tw_err *err)
 	return st;
 }
 
-enum tw_status tw_anr_tell(struct tw_anr *m, struct tw_err *err)
+enum tw_status tw_anr_emit(struct tw_anr *m, struct tw_err *err)
 {
 	struct teller t = {.m = m};
 	enum tw_status st;

@@ -1,11 +1,11 @@
 /*
- * catalogue_tell.h - records events of regressions and ANRs, and queues them for webhooks, in the
+ * catalogue_notify.h - records events of regressions and ANRs, and queues them for webhooks, in the
  * transaction that causes them.
  *
  * Thread: any.
  */
-#ifndef TW_CATALOGUE_TELL_H
-#define TW_CATALOGUE_TELL_H
+#ifndef TW_CATALOGUE_NOTIFY_H
+#define TW_CATALOGUE_NOTIFY_H
 
 #include "server/catalogue/anr/catalogue_hang.h"
 #include "server/catalogue/fleet/catalogue_regression.h"

@@ -1,4 +1,4 @@
-#include "server/catalogue/notify/catalogue_tell.h"
+#include "server/catalogue/notify/catalogue_notify.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,14 +17,14 @@ static enum tw_status no_memory(struct tw_err *err)
 }
 
 /* Takes the reference to facts. */
-static enum tw_status tell(struct tw_db *db, const char *project_id, const struct tw_tell *of,
+static enum tw_status tell(struct tw_db *db, const char *project_id, const struct tw_notice *of,
         json_t *facts, struct tw_err *err)
 {
 	/* a name that is not valid text suppresses the event, but not the stored row */
 	char *text = tw_json_dumps(facts ? facts : json_null(), JSON_COMPACT | JSON_ENCODE_ANY);
-	const struct tw_tell what = {of->event, of->id, text};
+	const struct tw_notice what = {of->event, of->id, text};
 	enum tw_status st = !text   ? no_memory(err)
-	                    : facts ? tw_cat_tell(db, project_id, &what, err)
+	                    : facts ? tw_cat_notify(db, project_id, &what, err)
 	                            : TW_OK;
 
 	json_decref(facts);
@@ -77,7 +77,7 @@ static enum tw_status note(struct tw_db *db, const char *project_id, const struc
         const struct tw_regression_digest *news, struct tw_err *err)
 {
 	char id[EVENT_ID_BYTES];
-	const struct tw_tell what = {news->event, id, NULL};
+	const struct tw_notice what = {news->event, id, NULL};
 	int64_t n = 0;
 	enum tw_status st = add_entry(db, project_id, r, news, &n, err);
 
@@ -184,7 +184,7 @@ enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_hang_stale *of,
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
 	struct shown by = {.first = false};
 	char id[EVENT_ID_BYTES];
-	const struct tw_tell what = {TW_HOOK_ANR, id, NULL};
+	const struct tw_notice what = {TW_HOOK_ANR, id, NULL};
 	enum tw_status st = a ? find_shown(db, of, cause, a, &by, err) : no_memory(err);
 
 	(void)snprintf(id, sizeof id, "anr.%s", cause->key);
