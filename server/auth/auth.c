@@ -87,9 +87,9 @@ enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credential
 {
 	enum tw_status st;
 
-	tw_catalogue_hurry(true);
+	tw_catalogue_shorten_timeout(true);
 	st = find_caller(c, shown, ret, err);
-	tw_catalogue_hurry(false);
+	tw_catalogue_shorten_timeout(false);
 	return st;
 }
 

@@ -98,14 +98,14 @@ enum tw_status tw_catalogue_probe(struct tw_catalogue *c, bool *ret_writable, st
 	int64_t only_read = 0;
 	enum tw_status st;
 
-	tw_catalogue_hurry(true);
+	tw_catalogue_shorten_timeout(true);
 	st = tw_cat_ask_int(c, &only_read, err, /* trace_by_id */
 	        TW_EITHER("SELECT 0*count(*) FROM trace WHERE trace_id=''",
 	                "SELECT CASE WHEN pg_is_in_recovery() OR"
 	                " current_setting('default_transaction_read_only')='on' THEN 1 ELSE 0 END"
 	                " FROM (SELECT count(*) FROM trace WHERE trace_id='') t"),
 	        "");
-	tw_catalogue_hurry(false);
+	tw_catalogue_shorten_timeout(false);
 	*ret_writable = st == TW_OK && !only_read;
 	return st;
 }

@@ -226,7 +226,7 @@ static enum tw_status open_catalogue(struct tw_app *app, struct tw_err *err)
 	if (st == TW_OK && tw_catalogue_is_shared(app->catalogue))
 		st = tw_blobs_own_spool(app->blobs, app->node, err);
 	if (st == TW_OK)
-		tw_store_peers_heed(app->blobs, app->catalogue);
+		tw_store_peers_honour(app->blobs, app->catalogue);
 	return st == TW_OK ? judge_keys(app, err) : st;
 }
 

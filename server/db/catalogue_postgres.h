@@ -21,6 +21,6 @@ enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, stru
 enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err);
 /* Number of times that a connection of this process was found dead or could not be made. */
 uint64_t tw_postgres_times_lost(void);
-bool tw_postgres_hurries(void); /* whether tw_catalogue_hurry is set in this thread */
+bool tw_postgres_hurries(void); /* whether tw_catalogue_shorten_timeout is set in this thread */
 
 #endif

@@ -82,7 +82,7 @@ void tw_postgres_bind_int(struct tw_stmt *s, int at, int64_t v);
 void tw_postgres_bind_bytes(struct tw_stmt *s, int at, struct tw_str bytes, bool stays);
 enum tw_step tw_postgres_step(struct tw_stmt *s);
 void tw_postgres_reset(struct tw_stmt *s);
-bool tw_postgres_lacked(const struct tw_stmt *s);
+bool tw_postgres_oom(const struct tw_stmt *s);
 int64_t tw_postgres_int(struct tw_stmt *s, int col);
 const char *tw_postgres_text(struct tw_stmt *s, int col);
 struct tw_str tw_postgres_bytes(struct tw_stmt *s, int col);

@@ -122,7 +122,7 @@ static void own_text(struct statement *s, int i, const char *text)
 		(void)tw_utf8_clean(copy, cap, (struct tw_str){text, len});
 }
 
-bool tw_postgres_lacked(const struct tw_stmt *stmt)
+bool tw_postgres_oom(const struct tw_stmt *stmt)
 {
 	return ((const struct statement *)stmt)->no_memory;
 }

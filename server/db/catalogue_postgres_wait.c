@@ -43,7 +43,7 @@ static _Atomic unsigned given_up;
  * writers wait for each other. */
 static _Atomic bool commits_wait;
 
-void tw_catalogue_hurry(bool hurry)
+void tw_catalogue_shorten_timeout(bool hurry)
 {
 	hurried = hurry;
 }

@@ -457,7 +457,7 @@ static void look_for_farewell(struct tw_req *r)
 	if (r->hurried || r->declared == 0 || !tw_req_client_left(r))
 		return;
 	r->hurried = true;
-	tw_req_hurry(r, true);
+	tw_req_shorten_timeout(r, true);
 }
 
 /* A small body is buffered in the meantime, and the caller is looked up once it is complete. */
@@ -499,7 +499,7 @@ static enum MHD_Result on_headers(struct tw_req *r, const char *method, const ch
 	read_length(r);
 	st = tw_req_validate_headers(r, method, version, &r->err);
 	if (st == TW_OK)
-		st = tw_req_hear_proxy(r, &r->err);
+		st = tw_req_read_proxy(r, &r->err);
 	if (st != TW_OK) {
 		refuse(r, st);
 		return send_reply(r);
@@ -574,7 +574,7 @@ static enum MHD_Result on_end(struct tw_req *r)
 	r->read_whole = true;
 	if (r->hurried) {
 		r->hurried = false;
-		tw_req_hurry(r, false);
+		tw_req_shorten_timeout(r, false);
 	}
 	tw_watch_wait(r->http->watch, r->connection, TW_WAIT_SERVER);
 	if (r->refused == TW_OK && (look_up || (r->route->slow && r->phase == TW_PHASE_BODY))) {

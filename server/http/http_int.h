@@ -99,7 +99,7 @@ struct tw_req {
 	bool came_late;                /* its headers arrived after the server began to stop */
 	bool begun;   /* route->begin was called and neither end nor abort finished the request */
 	bool expects; /* Expect: 100-continue: the client has sent no body byte yet */
-	bool hurried; /* see tw_req_hurry */
+	bool hurried; /* see tw_req_shorten_timeout */
 	bool took_quota;   /* of the key; corrected at the end by the bytes received */
 	uint64_t declared; /* Content-Length; UINT64_MAX: chunked */
 	uint64_t got;      /* body bytes */
@@ -179,7 +179,7 @@ enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err) TW_MUST_U
 enum tw_status tw_req_validate_headers(
         struct tw_req *r, const char *method, const char *version, struct tw_err *err) TW_MUST_USE;
 /* Reads forwarding headers, only from a trusted proxy. */
-enum tw_status tw_req_hear_proxy(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_req_read_proxy(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
 /* Cross-site check: a change without a key must come from our own page.  The browser's origin
  * headers can only refuse it. */
 enum tw_status tw_req_check_origin(const struct tw_req *r, struct tw_err *err) TW_MUST_USE;
@@ -196,7 +196,7 @@ bool tw_req_client_left(const struct tw_req *r);
 /* Whether the client closed the connection of a read-only request. */
 bool tw_req_is_abandoned(const struct tw_req *r);
 /* Closes the connection after one second without a byte, or resets that to the configured time. */
-void tw_req_hurry(const struct tw_req *r, bool hurry);
+void tw_req_shorten_timeout(const struct tw_req *r, bool hurry);
 
 /* Memory of responses (http_memory.c): counted from tw_req_hold on, after tw_req_hold_for for
  * another caller; tw_req_held returns st, or TW_BUSY if memory was refused in between. */

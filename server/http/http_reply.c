@@ -305,7 +305,7 @@ enum tw_status tw_req_reply_json(struct tw_req *r, int http, json_t *json, struc
 	enum tw_status st;
 
 	tw_buf_init(&text, max_reply);
-	if (tw_json_lacked() || !json ||
+	if (tw_json_oom() || !json ||
 	        json_dump_callback(json, put_json, &text, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
 		st = tw_oom(err);
 	else

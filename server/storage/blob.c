@@ -540,7 +540,7 @@ const struct tw_store_engine *tw_blobs_engine(const struct tw_blobs *b, void **r
 	return b->engine;
 }
 
-void tw_blobs_heed_peers(struct tw_blobs *b, const struct tw_blob_peers *p)
+void tw_blobs_honour_peers(struct tw_blobs *b, const struct tw_blob_peers *p)
 {
 	b->peers = *p;
 }

@@ -126,7 +126,7 @@ struct tw_blob_peers { /* coordination with other servers that write to and dele
 	        void *arg, const char *key, bool alone, uint64_t held, struct tw_err *err);
 	void *arg;
 };
-void tw_blobs_heed_peers(struct tw_blobs *b, const struct tw_blob_peers *p);
+void tw_blobs_honour_peers(struct tw_blobs *b, const struct tw_blob_peers *p);
 bool tw_blobs_have_peers(const struct tw_blobs *b);
 
 /* For servers that share a data folder: spools files in spool/NAME/ from now on. */

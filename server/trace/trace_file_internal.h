@@ -23,7 +23,7 @@ void tw_trace_bind_text(sqlite3_stmt *s, int at, struct tw_str text, struct tw_b
 struct tw_str tw_trace_text_at(sqlite3_stmt *s, int col);
 /* Whether, since the last call, this thread got "" for a text because memory ran out; the values
  * read are then wrong. */
-bool tw_trace_text_lacked(void);
+bool tw_trace_text_oom(void);
 
 sqlite3 *tw_trace_file_db(struct tw_trace_file *f);
 

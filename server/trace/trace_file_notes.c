@@ -18,7 +18,7 @@ static enum tw_status prepare(
 
 static enum tw_status ended(struct tw_trace_file *f, int rc, struct tw_err *err)
 {
-	if (tw_trace_text_lacked())
+	if (tw_trace_text_oom())
 		return tw_oom(err);
 	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
 		return TW_OK;

@@ -75,7 +75,7 @@ struct tw_str tw_trace_text_at(sqlite3_stmt *s, int col)
 	return (struct tw_str){p ? p : "", p ? (size_t)sqlite3_column_bytes(s, col) : 0};
 }
 
-bool tw_trace_text_lacked(void)
+bool tw_trace_text_oom(void)
 {
 	bool was = text_lacked;
 
@@ -110,7 +110,7 @@ static enum tw_status each_row(struct tw_trace_file *f, const char *sql,
 	if (!s)
 		return sql_fail(f, "opening a trace file", err);
 	while (st == TW_OK && (rc = sqlite3_step(s)) == SQLITE_ROW)
-		if (!row(f, s) || tw_trace_text_lacked())
+		if (!row(f, s) || tw_trace_text_oom())
 			st = no_memory(err);
 	if (st == TW_OK && rc != SQLITE_DONE)
 		st = sql_fail(f, "reading a trace file", err);

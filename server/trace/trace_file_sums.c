@@ -153,7 +153,7 @@ static enum tw_status read_rows(struct tw_trace_file *f, const char *sql, const 
 	while (s && (rc = sqlite3_step(s)) == SQLITE_ROW)
 		if (!row(s, arg))
 			break;
-	if (tw_trace_text_lacked())
+	if (tw_trace_text_oom())
 		st = tw_oom(err);
 	else if (rc != SQLITE_ROW && rc != SQLITE_DONE)
 		st = tw_trace_sql_fail(tw_trace_file_db(f), "reading sums of notes", err);

@@ -18,7 +18,7 @@ void tw_json_watch(void)
 	json_set_alloc_funcs(watched, tw_mem_free);
 }
 
-bool tw_json_lacked(void)
+bool tw_json_oom(void)
 {
 	bool was = lacked;
 
@@ -28,7 +28,7 @@ bool tw_json_lacked(void)
 
 char *tw_json_dumps(const json_t *json, size_t flags)
 {
-	if (tw_json_lacked() || !json)
+	if (tw_json_oom() || !json)
 		return NULL;
 	return json_dumps(json, flags);
 }

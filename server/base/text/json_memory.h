@@ -14,7 +14,7 @@
 /* Call once, before the first value is created. */
 void tw_json_watch(void);
 /* Whether an allocation for a JSON value failed in this thread since the last call. */
-bool tw_json_lacked(void);
+bool tw_json_oom(void);
 /* json_dumps of a complete value; NULL if an allocation failed, and for NULL.  Free with free(). */
 char *tw_json_dumps(const json_t *json, size_t flags);
 

@@ -50,8 +50,8 @@ static enum tw_status still(void *arg, const char *key, uint64_t held_by, struct
 	               : st;
 }
 
-void tw_store_peers_heed(struct tw_blobs *b, struct tw_catalogue *c)
+void tw_store_peers_honour(struct tw_blobs *b, struct tw_catalogue *c)
 {
 	if (tw_blobs_remote(b) && tw_catalogue_is_shared(c))
-		tw_blobs_heed_peers(b, &(struct tw_blob_peers){hold, still, let_go, c});
+		tw_blobs_honour_peers(b, &(struct tw_blob_peers){hold, still, let_go, c});
 }

@@ -12,6 +12,6 @@ struct tw_blobs;
 struct tw_catalogue;
 
 /* Call at start.  Does nothing for a single server, or if files are in its folder. */
-void tw_store_peers_heed(struct tw_blobs *b, struct tw_catalogue *c);
+void tw_store_peers_honour(struct tw_blobs *b, struct tw_catalogue *c);
 
 #endif

@@ -79,7 +79,7 @@ static enum tw_status take_user(struct tw_req *r, struct tw_err *err)
 	return TW_OK;
 }
 
-enum tw_status tw_req_hear_proxy(struct tw_req *r, struct tw_err *err)
+enum tw_status tw_req_read_proxy(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_proxies *p = &r->http->app->config->proxies;
 

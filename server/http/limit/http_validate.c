@@ -141,7 +141,7 @@ bool tw_req_is_abandoned(const struct tw_req *r)
 	return r->abandoned && atomic_load(r->abandoned);
 }
 
-void tw_req_hurry(const struct tw_req *r, bool hurry)
+void tw_req_shorten_timeout(const struct tw_req *r, bool hurry)
 {
 	unsigned seconds = hurry ? HURRY_S : r->http->app->config->connection_timeout_s;
 

@@ -226,9 +226,9 @@ static void test_nothing_changes_while_it_is_held(void **state)
 
 static void *ask_slowly(void *arg)
 {
-	tw_catalogue_hurry(true);
+	tw_catalogue_shorten_timeout(true);
 	assert_int_equal(tw_cat_exec(arg, NULL, NULL, "SELECT pg_sleep(6)", ""), TW_BUSY);
-	tw_catalogue_hurry(false);
+	tw_catalogue_shorten_timeout(false);
 	return NULL;
 }
 
@@ -237,9 +237,9 @@ static enum tw_status ask_in_a_hurry(struct tw_db *db)
 	int64_t n = 0;
 	enum tw_status st;
 
-	tw_catalogue_hurry(true);
+	tw_catalogue_shorten_timeout(true);
 	st = tw_cat_first_int(db, &n, NULL, "SELECT 1", "");
-	tw_catalogue_hurry(false);
+	tw_catalogue_shorten_timeout(false);
 	return st;
 }
 
@@ -302,9 +302,9 @@ static void test_no_room_in_a_hurry(void **state)
 	for (int i = 0; i < READERS; i++)
 		assert_int_equal(tw_cat_reader(c, &out[i], NULL), TW_OK);
 	began = tw_monotonic_ms();
-	tw_catalogue_hurry(true);
+	tw_catalogue_shorten_timeout(true);
 	assert_int_equal(tw_cat_reader(c, &more, NULL), TW_BUSY);
-	tw_catalogue_hurry(false);
+	tw_catalogue_shorten_timeout(false);
 	assert_true(tw_monotonic_ms() - began < 5000);
 	for (int i = 0; i < READERS; i++)
 		tw_cat_done(c, out[i]);
