@@ -287,7 +287,7 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_storage_agree(c->data_dir, &c->storage, err);
 	if (st == TW_OK)
-		st = tw_blobs_open_at(&(struct tw_store_place){.data_dir = c->data_dir,
+		st = tw_blobs_open_at(&(struct tw_store_endpoint){.data_dir = c->data_dir,
 		                              .storage = &c->storage,
 		                              .min_free_percent = c->min_free_percent,
 		                              .reserve_bytes = c->reserve_bytes,

@@ -40,7 +40,7 @@ static void ask(struct tw_doctor *d, const struct tw_storage *s)
 
 	quick.timeout_s = TIMEOUT_S;
 	if (st == TW_OK)
-		st = engine->open(&(struct tw_store_place){.data_dir = d->data ? d->data : ".",
+		st = engine->open(&(struct tw_store_endpoint){.data_dir = d->data ? d->data : ".",
 		                          .storage = &quick},
 		        &store, &err);
 	if (st == TW_OK)

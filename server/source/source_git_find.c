@@ -45,7 +45,7 @@ static bool is_source(const char *path)
 
 static void look_in(struct seek *s, const char *path)
 {
-	struct tw_source_place place;
+	struct tw_source_location place;
 	struct tw_decls decls;
 	struct tw_str text;
 
@@ -59,7 +59,7 @@ static void look_in(struct seek *s, const char *path)
 	if (s->st == TW_NOT_FOUND)
 		s->st = TW_OK; /* the next name */
 	else if (s->st == TW_OK) {
-		tw_source_place(&decls, s->want->name, s->want->line, &place);
+		tw_source_location(&decls, s->want->name, s->want->line, &place);
 		if (place.n && (place.is_method || s->to->place.n == 0)) {
 			s->to->place = place;
 			s->to->path = path;

@@ -29,7 +29,7 @@ enum {
 struct lines {
 	git_oid commit;
 	const char *path;
-	struct tw_range at[TW_PLACE_RANGES];
+	struct tw_range at[TW_CLOCK_SYNC_RANGES];
 	size_t n;
 };
 
@@ -156,7 +156,7 @@ static enum tw_status wait_for(struct history *h, const struct lines *l)
 			                                                       : l->at[k].first;
 			p->at[same].last =
 			        p->at[same].last > l->at[k].last ? p->at[same].last : l->at[k].last;
-		} else if (p->n < TW_PLACE_RANGES) {
+		} else if (p->n < TW_CLOCK_SYNC_RANGES) {
 			p->at[p->n++] = l->at[k];
 		}
 	}

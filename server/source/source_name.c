@@ -182,7 +182,7 @@ struct search {
 	const char *owner;             /* the method that a nameless class is in, NULL none */
 	bool nameless;
 	uint32_t line;
-	struct tw_source_place *to;
+	struct tw_source_location *to;
 };
 
 static const struct tw_decl *class_of(const struct search *s, const char *path)
@@ -265,7 +265,7 @@ static bool is_below(const char *in, const char *path)
 
 static void take(struct search *s, const struct tw_decl *d)
 {
-	struct tw_source_place *p = s->to;
+	struct tw_source_location *p = s->to;
 	struct tw_range at = {d->first, d->last};
 
 	if (s->line && p->n && s->line >= at.first && s->line <= at.last) {
@@ -275,7 +275,7 @@ static void take(struct search *s, const struct tw_decl *d)
 	}
 	if (s->line && p->n == 1 && s->line >= p->at[0].first && s->line <= p->at[0].last)
 		return;
-	if (p->n < TW_PLACE_RANGES)
+	if (p->n < TW_CLOCK_SYNC_RANGES)
 		p->at[p->n++] = at;
 }
 
@@ -462,12 +462,12 @@ static void take_plain(struct search *s)
 	tell_method(s);
 }
 
-void tw_source_place(const struct tw_decls *decls, const struct tw_source_name *name, uint32_t line,
-        struct tw_source_place *ret)
+void tw_source_location(const struct tw_decls *decls, const struct tw_source_name *name,
+        uint32_t line, struct tw_source_location *ret)
 {
 	struct search s = {.decls = decls, .name = name, .line = line, .to = ret};
 
-	*ret = (struct tw_source_place){0};
+	*ret = (struct tw_source_location){0};
 	if (!find_class(&s))
 		return;
 	if (s.nameless || name->lambda)

@@ -11,7 +11,7 @@
 
 #include "server/source/source_scan.h"
 
-enum { TW_NAME_BYTES = 2048, TW_NAME_PIECES = 12, TW_PLACE_RANGES = 16 };
+enum { TW_NAME_BYTES = 2048, TW_NAME_PIECES = 12, TW_CLOCK_SYNC_RANGES = 16 };
 
 struct tw_source_name {
 	const char *package; /* "com.example.feed", "" none */
@@ -33,15 +33,15 @@ struct tw_range {
 	uint32_t first, last; /* lines, from 1 */
 };
 
-struct tw_source_place {
-	struct tw_range at[TW_PLACE_RANGES]; /* more than one: overloads */
-	size_t n;                            /* 0: not even the class was found */
-	bool is_method;                      /* false: only the lines of the class */
-	const char *note;                    /* reason why it is approximate, otherwise NULL */
+struct tw_source_location {
+	struct tw_range at[TW_CLOCK_SYNC_RANGES]; /* more than one: overloads */
+	size_t n;                                 /* 0: not even the class was found */
+	bool is_method;                           /* false: only the lines of the class */
+	const char *note;                         /* reason why it is approximate, otherwise NULL */
 };
 
 /* line: from the trace or the mapping, 0 unknown. */
-void tw_source_place(const struct tw_decls *decls, const struct tw_source_name *name, uint32_t line,
-        struct tw_source_place *ret);
+void tw_source_location(const struct tw_decls *decls, const struct tw_source_name *name,
+        uint32_t line, struct tw_source_location *ret);
 
 #endif

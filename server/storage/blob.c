@@ -85,7 +85,7 @@ static enum tw_status make_sub(struct tw_blobs *b, const char *name, struct tw_e
 }
 
 static enum tw_status open_engine(
-        struct tw_blobs *b, const struct tw_store_place *p, struct tw_err *err)
+        struct tw_blobs *b, const struct tw_store_endpoint *p, struct tw_err *err)
 {
 	enum tw_status st = tw_store_engine_of(p->storage->blobs, &b->engine, err);
 
@@ -128,7 +128,7 @@ static void open_reserve(struct tw_blobs *b, uint64_t bytes)
 }
 
 enum tw_status tw_blobs_open_at(
-        const struct tw_store_place *p, struct tw_blobs **ret, struct tw_err *err)
+        const struct tw_store_endpoint *p, struct tw_blobs **ret, struct tw_err *err)
 {
 	size_t len = strlen(p->data_dir);
 	struct tw_blobs *b;
@@ -163,7 +163,7 @@ enum tw_status tw_blobs_open(
 {
 	const struct tw_storage folder = {.blobs = ""};
 
-	return tw_blobs_open_at(&(struct tw_store_place){.data_dir = data_dir,
+	return tw_blobs_open_at(&(struct tw_store_endpoint){.data_dir = data_dir,
 	                                .storage = &folder,
 	                                .min_free_percent = min_free_percent},
 	        ret, err);

@@ -22,7 +22,7 @@ enum { TW_ID_CHARS = 26 };
 
 struct tw_blobs;
 struct tw_blob_writer;
-struct tw_store_place;
+struct tw_store_endpoint;
 struct tw_store_engine;
 
 /* Creates missing folders under data_dir.  Writes fail with TW_FULL if less than min_free_percent
@@ -31,7 +31,7 @@ enum tw_status tw_blobs_open(const char *data_dir, unsigned min_free_percent, st
         struct tw_err *err) TW_MUST_USE;
 /* The same for the storage described by `p`. */
 enum tw_status tw_blobs_open_at(
-        const struct tw_store_place *p, struct tw_blobs **ret, struct tw_err *err) TW_MUST_USE;
+        const struct tw_store_endpoint *p, struct tw_blobs **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_blobs *tw_blobs_close(struct tw_blobs *b);
 /* TW_BUSY while the store is known not to answer; sends no request. */
 enum tw_status tw_blobs_ready(const struct tw_blobs *b, struct tw_err *err);

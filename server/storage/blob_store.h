@@ -22,7 +22,7 @@ _Static_assert(TW_STORE_KEY >= sizeof "blobs/ab/" + TW_SHA256_HEX, "the longest 
 _Static_assert(
         TW_STORE_KEY >= sizeof "pieces/ab/" + (size_t)2 * TW_ID_CHARS + 1, "and that of a piece");
 
-struct tw_store_place {
+struct tw_store_endpoint {
 	const char *data_dir;
 	const struct tw_storage *storage;
 	unsigned min_free_percent;
@@ -60,7 +60,7 @@ struct tw_store_engine {
 	const char *scheme; /* prefix of --blobs; "" for the folder */
 	/* Files are in an object store: calls are slow and may fail temporarily (TW_BUSY). */
 	bool remote;
-	enum tw_status (*open)(const struct tw_store_place *p, void **ret, struct tw_err *err);
+	enum tw_status (*open)(const struct tw_store_endpoint *p, void **ret, struct tw_err *err);
 	void (*close)(void *s);
 	void (*stop)(void *s); /* cancels waits; NULL: the engine never waits */
 	/* Starts a write; nothing may refer to the file before wait succeeded.  Always call end. */

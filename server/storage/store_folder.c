@@ -100,7 +100,7 @@ static enum tw_status make_sub(struct folder *s, const char *name, struct tw_err
 	return tw_folder_make(path, err);
 }
 
-static enum tw_status open_folder(const struct tw_store_place *p, void **ret, struct tw_err *err)
+static enum tw_status open_folder(const struct tw_store_endpoint *p, void **ret, struct tw_err *err)
 {
 	struct folder *s = tw_mem_zalloc(1, sizeof *s);
 	enum tw_status st;

@@ -217,7 +217,7 @@ static enum tw_status lock_cache(struct store *s, const char *data_dir, struct t
 }
 
 static enum tw_status open_cache(
-        struct store *s, const struct tw_store_place *p, struct tw_err *err)
+        struct store *s, const struct tw_store_endpoint *p, struct tw_err *err)
 {
 	char path[PATH_BYTES];
 	enum tw_status st;
@@ -231,7 +231,7 @@ static enum tw_status open_cache(
 	                   : st;
 }
 
-static enum tw_status open_store(const struct tw_store_place *p, void **ret, struct tw_err *err)
+static enum tw_status open_store(const struct tw_store_endpoint *p, void **ret, struct tw_err *err)
 {
 	struct store *s = tw_mem_zalloc(1, sizeof *s);
 	const struct tw_storage *of = p->storage;
@@ -242,7 +242,7 @@ static enum tw_status open_store(const struct tw_store_place *p, void **ret, str
 	(void)pthread_mutex_init(&s->lock, NULL);
 	s->cache_lock = -1;
 	(void)snprintf(s->spool, sizeof s->spool, "%s/spool", p->data_dir);
-	st = tw_s3_new(&(struct tw_s3_place){.where = of->blobs,
+	st = tw_s3_new(&(struct tw_s3_endpoint){.where = of->blobs,
 	                       .endpoint = of->endpoint,
 	                       .region = of->region,
 	                       .ca_file = of->ca_file,

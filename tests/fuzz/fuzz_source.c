@@ -26,11 +26,11 @@ static bool is_within(struct tw_str part, struct tw_str all)
 static void place(const struct tw_decls *d, const char *method, struct tw_arena *a, uint32_t lines)
 {
 	struct tw_source_name name;
-	struct tw_source_place p;
+	struct tw_source_location p;
 
 	FUZZ_CHECK(tw_source_name_read(method, a, &name, NULL) == TW_OK);
-	tw_source_place(d, &name, 3, &p);
-	FUZZ_CHECK(p.n <= TW_PLACE_RANGES && (p.n || !p.is_method));
+	tw_source_location(d, &name, 3, &p);
+	FUZZ_CHECK(p.n <= TW_CLOCK_SYNC_RANGES && (p.n || !p.is_method));
 	for (size_t i = 0; i < p.n; i++)
 		FUZZ_CHECK(p.at[i].first && p.at[i].first <= p.at[i].last && p.at[i].last <= lines);
 }

@@ -98,7 +98,7 @@ static enum tw_status run_s3(const char *data, const char *to, const char *endpo
 	(void)umask(077);
 	st = tw_cli_data_open(data, &backup.catalogue, &backup.from, err);
 	if (st == TW_OK)
-		st = tw_s3_new(&(struct tw_s3_place){.where = to,
+		st = tw_s3_new(&(struct tw_s3_endpoint){.where = to,
 		                       .endpoint = endpoint,
 		                       .timeout_s = TIMEOUT_S,
 		                       .part_bytes = PART_BYTES},

@@ -53,7 +53,7 @@ static enum tw_status open_catalogue(
 static enum tw_status open_files(const char *data, const struct place *p, unsigned min_free_percent,
         struct tw_blobs **ret, struct tw_err *err)
 {
-	enum tw_status st = tw_blobs_open_at(&(struct tw_store_place){.data_dir = data,
+	enum tw_status st = tw_blobs_open_at(&(struct tw_store_endpoint){.data_dir = data,
 	                                             .storage = &p->storage,
 	                                             .min_free_percent = min_free_percent},
 	        ret, err);

@@ -84,12 +84,12 @@ static enum tw_status read_store(const struct tw_migrate_asked *a, struct tw_are
 /* A prefix is one catalogue's. */
 static enum tw_status judge_stores(const struct tw_migrate_sides *s, struct tw_err *err)
 {
-	const struct tw_s3_place from = {.where = s->from.blobs,
-	                                 .endpoint = s->from.endpoint,
-	                                 .region = s->from.region},
-	                         to = {.where = s->to.blobs,
-	                                 .endpoint = s->to.endpoint,
-	                                 .region = s->to.region};
+	const struct tw_s3_endpoint from = {.where = s->from.blobs,
+	                                    .endpoint = s->from.endpoint,
+	                                    .region = s->from.region},
+	                            to = {.where = s->to.blobs,
+	                                    .endpoint = s->to.endpoint,
+	                                    .region = s->to.region};
 
 	if (!s->to.blobs[0] || !s->from.blobs[0] || !tw_s3_is_same(&from, &to))
 		return TW_OK;
@@ -120,7 +120,7 @@ static enum tw_status open_files(const char *data, const struct tw_storage *stor
         struct tw_blobs **ret, struct tw_err *err)
 {
 	enum tw_status st = tw_blobs_open_at(
-	        &(struct tw_store_place){.data_dir = data, .storage = storage}, ret, err);
+	        &(struct tw_store_endpoint){.data_dir = data, .storage = storage}, ret, err);
 
 	return st == TW_OK ? tw_cli_data_ask(*ret, err) : st;
 }

@@ -55,8 +55,8 @@ static struct tw_system_range range_of(const struct tw_plan *p)
 	for (uint32_t i = 0; i < p->n && r.cut; i++) {
 		const struct tw_ours *o = &p->ours[i];
 		uint32_t at = 0;
-		int64_t from = tw_place_time(&o->place, &at, o->sel.from_ns);
-		int64_t to = tw_place_time(&o->place, &at, o->sel.to_ns);
+		int64_t from = tw_clock_sync_time(&o->place, &at, o->sel.from_ns);
+		int64_t to = tw_clock_sync_time(&o->place, &at, o->sel.to_ns);
 
 		r.from_ns = from < r.from_ns ? from : r.from_ns;
 		r.to_ns = to > r.to_ns ? to : r.to_ns;

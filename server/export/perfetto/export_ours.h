@@ -5,8 +5,8 @@
 #ifndef TW_EXPORT_OURS_H
 #define TW_EXPORT_OURS_H
 
+#include "server/export/perfetto/export_clock_sync.h"
 #include "server/export/perfetto/export_perfetto.h"
-#include "server/export/perfetto/export_place.h"
 #include "server/export/perfetto/export_track.h"
 
 struct tw_ours {
@@ -14,7 +14,7 @@ struct tw_ours {
 	struct tw_names names;
 	struct tw_selection sel; /* from_ns and to_ns are always set */
 	struct tw_perfetto_facts facts;
-	struct tw_place place;
+	struct tw_clock_sync place;
 	uint64_t salt;      /* common to all traces in the file */
 	uint32_t number;    /* index in the file, from 0 */
 	uint32_t machine;   /* traces of one device have the same */
@@ -34,7 +34,7 @@ struct tw_ours {
 /* Converts a time of the trace to the file's clock. */
 static inline int64_t tw_ours_time(const struct tw_ours *o, uint32_t *at, int64_t ts_ns)
 {
-	int64_t ns = tw_place_time(&o->place, at, ts_ns);
+	int64_t ns = tw_clock_sync_time(&o->place, at, ts_ns);
 
 	return ns > 0 ? ns : 0; /* Perfetto drops negative times */
 }

@@ -149,12 +149,12 @@ static enum tw_status try_system(struct tw_plan *p, struct tw_ours *o, struct tw
 	enum tw_status st = look_through(p, o->number, &s, err);
 
 	if (st == TW_OK && s->fault == TW_SYSTEM_FINE)
-		st = tw_place_make(tw_trace_file_info(o->file), s, p->arena, &o->place, err);
+		st = tw_clock_sync_make(tw_trace_file_info(o->file), s, p->arena, &o->place, err);
 	if (st != TW_OK) {
 		tw_system_free(s);
 		return st;
 	}
-	why = tw_place_why_not(s, &o->place);
+	why = tw_clock_sync_why_not(s, &o->place);
 	if (why) {
 		p->left_out = why;
 		tw_system_free(s);
@@ -212,7 +212,8 @@ static bool by_bases(struct tw_plan *p, struct tw_ours *o, enum tw_status *st, s
 	/* BOOTTIME counts sleep, which MONOTONIC does not */
 	if (i->boot_base_ns >= 0 && first->boot_base_ns >= 0)
 		from_ns = i->boot_base_ns - first->boot_base_ns;
-	*st = tw_place_at(i->boot_base_ns >= 0 ? TW_PLACE_BOOTTIME : TW_PLACE_MONOTONIC,
+	*st = tw_clock_sync_at(
+	        i->boot_base_ns >= 0 ? TW_CLOCK_SYNC_BOOTTIME : TW_CLOCK_SYNC_MONOTONIC,
 	        p->ours[0].place.clock, 0, zero_ns + from_ns, p->arena, &o->place, err);
 	return true;
 }
@@ -224,10 +225,10 @@ static enum tw_status by_clock(
 
 	*ret_shared = true;
 	if (p->system && o->machine == p->ours[p->system_of].machine) {
-		st = tw_place_make(
+		st = tw_clock_sync_make(
 		        tw_trace_file_info(o->file), p->system, p->arena, &o->place, err);
-		if (st != TW_OK || o->place.choice == TW_PLACE_MONOTONIC ||
-		        o->place.choice == TW_PLACE_BOOTTIME)
+		if (st != TW_OK || o->place.choice == TW_CLOCK_SYNC_MONOTONIC ||
+		        o->place.choice == TW_CLOCK_SYNC_BOOTTIME)
 			return st;
 	}
 	*ret_shared = by_bases(p, o, &st, err);
@@ -250,7 +251,8 @@ static enum tw_status place(
 	st = anchor_of(p, o, &own_ns, err);
 	if (st != TW_OK)
 		return st;
-	return tw_place_at(how == TW_PERFETTO_BY_SLICE ? TW_PLACE_SLICE : TW_PLACE_START,
+	return tw_clock_sync_at(
+	        how == TW_PERFETTO_BY_SLICE ? TW_CLOCK_SYNC_SLICE : TW_CLOCK_SYNC_START,
 	        p->ours[0].place.clock, own_ns, anchor_file_ns, p->arena, &o->place, err);
 }
 
@@ -262,10 +264,10 @@ static enum tw_status place_all(struct tw_plan *p, struct tw_err *err)
 	enum tw_status st;
 
 	if (p->system && first->machine == p->ours[p->system_of].machine)
-		st = tw_place_make(
+		st = tw_clock_sync_make(
 		        tw_trace_file_info(first->file), p->system, p->arena, &first->place, err);
 	else
-		st = tw_place_make(
+		st = tw_clock_sync_make(
 		        tw_trace_file_info(first->file), NULL, p->arena, &first->place, err);
 	if (st == TW_OK && p->n > 1)
 		st = anchor_of(p, first, &anchor_ns, err);
@@ -294,13 +296,13 @@ static void cut_all(struct tw_plan *p, const struct tw_selection *asked)
 
 	if (!asked->ranged)
 		return;
-	from_ns = tw_place_time(&first->place, &at, ends[0]);
-	to_ns = tw_place_time(&first->place, &at, ends[1]);
+	from_ns = tw_clock_sync_time(&first->place, &at, ends[0]);
+	to_ns = tw_clock_sync_time(&first->place, &at, ends[1]);
 	for (uint32_t i = 0; i < p->n; i++) {
 		struct tw_ours *o = &p->ours[i];
 
-		o->sel.from_ns = i ? tw_place_back(&o->place, from_ns) : ends[0];
-		o->sel.to_ns = i ? tw_place_back(&o->place, to_ns) : ends[1];
+		o->sel.from_ns = i ? tw_clock_sync_back(&o->place, from_ns) : ends[0];
+		o->sel.to_ns = i ? tw_clock_sync_back(&o->place, to_ns) : ends[1];
 	}
 }
 
@@ -445,16 +447,17 @@ struct tw_plan *tw_plan_free(struct tw_plan *p)
 static void tell_place(const struct tw_ours *o, tw_plan_fact_fn each, void *arg, const char *suffix)
 {
 	const struct tw_trace_info *i = tw_trace_file_info(o->file);
-	int64_t base = o->place.choice == TW_PLACE_MONOTONIC ? i->mono_base_ns : i->boot_base_ns;
+	int64_t base =
+	        o->place.choice == TW_CLOCK_SYNC_MONOTONIC ? i->mono_base_ns : i->boot_base_ns;
 	uint32_t at = 0;
 	char key[KEY_BYTES];
 
 	(void)snprintf(key, sizeof key, "clock%s", suffix);
-	each(arg, key, tw_place_word(o->place.choice), 0);
+	each(arg, key, tw_clock_sync_word(o->place.choice), 0);
 	(void)snprintf(key, sizeof key, "clock_offset_ns%s", suffix);
 	if (base >= 0)
 		each(arg, key, NULL,
-		        tw_place_time(&o->place, &at, i->start_ns) - i->start_ns - base);
+		        tw_clock_sync_time(&o->place, &at, i->start_ns) - i->start_ns - base);
 	(void)snprintf(key, sizeof key, "clock_residual_ns%s", suffix);
 	if (o->place.residual_ns != INT64_MIN)
 		each(arg, key, NULL, o->place.residual_ns);

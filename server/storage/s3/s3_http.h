@@ -32,7 +32,7 @@ enum tw_s3_outcome {
 	TW_S3_OUTCOMES
 };
 
-struct tw_s3_place {          /* "" for defaults */
+struct tw_s3_endpoint {       /* "" for defaults */
 	const char *where;    /* "s3://bucket" or "s3://bucket/prefix" */
 	const char *endpoint; /* "https://host", "": Amazon's */
 	const char *region;   /* "": AWS_REGION, us-east-1 */
@@ -48,10 +48,10 @@ struct tw_s3_place {          /* "" for defaults */
 struct tw_s3;
 
 enum tw_status tw_s3_new(
-        const struct tw_s3_place *place, struct tw_s3 **ret, struct tw_err *err) TW_MUST_USE;
+        const struct tw_s3_endpoint *place, struct tw_s3 **ret, struct tw_err *err) TW_MUST_USE;
 /* Whether both refer to the same objects in any spelling; false for an invalid place.  Host names
  * are compared without resolving them. */
-bool tw_s3_is_same(const struct tw_s3_place *a, const struct tw_s3_place *b);
+bool tw_s3_is_same(const struct tw_s3_endpoint *a, const struct tw_s3_endpoint *b);
 struct tw_s3 *tw_s3_free(struct tw_s3 *s); /* accepts NULL; returns NULL */
 /* Cancels waits: requests in progress fail soon. */
 void tw_s3_stop(struct tw_s3 *s);

@@ -1,4 +1,4 @@
-/* s3_int.h - shared by address and signing (s3_place.c) and requests (s3_http.c). */
+/* s3_int.h - shared by address and signing (s3_endpoint.c) and requests (s3_http.c). */
 #ifndef TW_S3_INT_H
 #define TW_S3_INT_H
 
@@ -8,7 +8,7 @@
 #include "server/storage/s3/s3_http.h"
 #include "server/storage/s3/s3_key.h"
 
-enum { TW_S3_IDLE = 32, TW_S3_PLACE = 512, TW_S3_PATH = 2048 };
+enum { TW_S3_IDLE = 32, TW_S3_ENDPOINT = 512, TW_S3_PATH = 2048 };
 
 struct tw_s3 {
 	pthread_mutex_t lock;   /* of idle, n_idle and key */
@@ -24,12 +24,12 @@ struct tw_s3 {
 	unsigned timeout_s;
 	void (*count)(void *, enum tw_s3_op, enum tw_s3_outcome, int64_t);
 	void *arg;
-	char base[TW_S3_PLACE * 2];    /* https://host[:port] */
-	char host[TW_S3_PLACE];        /* as in the Host header */
-	char path[TW_S3_PLACE];        /* "/bucket/prefix", "/prefix" or "" */
-	char bucket_path[TW_S3_PLACE]; /* "/bucket/" or "/" */
-	char prefix[TW_S3_PLACE];      /* "prefix/" or "" */
-	char where[TW_S3_PLACE * 2];
+	char base[TW_S3_ENDPOINT * 2];    /* https://host[:port] */
+	char host[TW_S3_ENDPOINT];        /* as in the Host header */
+	char path[TW_S3_ENDPOINT];        /* "/bucket/prefix", "/prefix" or "" */
+	char bucket_path[TW_S3_ENDPOINT]; /* "/bucket/" or "/" */
+	char prefix[TW_S3_ENDPOINT];      /* "prefix/" or "" */
+	char where[TW_S3_ENDPOINT * 2];
 	char region[80], ca_file[1024 + 1], key_file[1024 + 1];
 };
 

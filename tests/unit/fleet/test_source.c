@@ -182,14 +182,14 @@ static const char *lines_of(const char *text, bool kotlin, const char *method, u
 	static char out[256];
 	struct tw_arena *a = tw_arena_new(ROOM);
 	struct tw_source_name name;
-	struct tw_source_place p;
+	struct tw_source_location p;
 	struct tw_decls decls;
 	struct tw_err err;
 	size_t n;
 
 	assert_int_equal(tw_source_name_read(method, a, &name, &err), TW_OK);
 	assert_int_equal(tw_source_scan(tw_str_of(text), kotlin, a, &decls, &err), TW_OK);
-	tw_source_place(&decls, &name, line, &p);
+	tw_source_location(&decls, &name, line, &p);
 	n = (size_t)snprintf(
 	        out, sizeof out, "%s%s", p.note ? "~" : "", p.n && !p.is_method ? "class " : "");
 	for (size_t i = 0; i < p.n && n < sizeof out; i++)

@@ -154,7 +154,7 @@ static void test_slice(void **state)
 	assert_false(p->settled);
 	assert_int_equal(tw_plan_finalize(p, NULL), TW_OK);
 	assert_true(p->settled);
-	assert_int_equal(p->ours[1].place.choice, TW_PLACE_SLICE);
+	assert_int_equal(p->ours[1].place.choice, TW_CLOCK_SYNC_SLICE);
 	tw_plan_free(p);
 	p = plan(&x, &o, true, false);
 	assert_true(p->settled);

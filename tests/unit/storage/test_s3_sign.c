@@ -163,8 +163,8 @@ static void reads_what_it_is_asked_for(void **state)
 
 static bool is_same(const char *where, const char *endpoint, const char *as, const char *at)
 {
-	const struct tw_s3_place a = {.where = where, .endpoint = endpoint, .region = ""},
-	                         b = {.where = as, .endpoint = at, .region = "eu-west-1"};
+	const struct tw_s3_endpoint a = {.where = where, .endpoint = endpoint, .region = ""},
+	                            b = {.where = as, .endpoint = at, .region = "eu-west-1"};
 
 	return tw_s3_is_same(&a, &b) && tw_s3_is_same(&b, &a);
 }

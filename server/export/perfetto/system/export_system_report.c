@@ -2,21 +2,23 @@
 #include "server/export/perfetto/system/export_system_report.h"
 
 #include "server/base/text/json_write.h"
-#include "server/export/perfetto/export_place.h"
+#include "server/export/perfetto/export_clock_sync.h"
 
 enum { ARENA_BYTES = 64 << 20 };
 
-static void put_place(struct tw_json *j, const struct tw_trace_info *t, const struct tw_place *p)
+static void put_place(
+        struct tw_json *j, const struct tw_trace_info *t, const struct tw_clock_sync *p)
 {
-	int64_t base = p->choice == TW_PLACE_MONOTONIC ? t->mono_base_ns : t->boot_base_ns;
+	int64_t base = p->choice == TW_CLOCK_SYNC_MONOTONIC ? t->mono_base_ns : t->boot_base_ns;
 	uint32_t at = 0;
 
-	tw_json_key_str(j, "clock", tw_str_of(tw_place_word(p->choice)));
-	if (p->choice != TW_PLACE_START && base >= 0)
+	tw_json_key_str(j, "clock", tw_str_of(tw_clock_sync_word(p->choice)));
+	if (p->choice != TW_CLOCK_SYNC_START && base >= 0)
+		tw_json_key_int(j, "offset_ns",
+		        tw_clock_sync_time(p, &at, t->start_ns) - t->start_ns - base);
+	else if (p->choice == TW_CLOCK_SYNC_START)
 		tw_json_key_int(
-		        j, "offset_ns", tw_place_time(p, &at, t->start_ns) - t->start_ns - base);
-	else if (p->choice == TW_PLACE_START)
-		tw_json_key_int(j, "offset_ns", tw_place_time(p, &at, t->start_ns) - t->start_ns);
+		        j, "offset_ns", tw_clock_sync_time(p, &at, t->start_ns) - t->start_ns);
 	if (p->residual_ns != INT64_MIN)
 		tw_json_key_int(j, "residual_ns", p->residual_ns);
 	tw_json_key_int(j, "steps", p->n);
@@ -34,16 +36,16 @@ static enum tw_status put_report(const struct tw_system *s, const struct tw_trac
         struct tw_arena *a, struct tw_buf *out, struct tw_err *err)
 {
 	struct tw_json j = tw_json_to(out);
-	struct tw_place place = {0};
+	struct tw_clock_sync place = {0};
 	const char *why;
 
 	if (s->fault == TW_SYSTEM_FINE) {
-		enum tw_status st = tw_place_make(trace, s, a, &place, err);
+		enum tw_status st = tw_clock_sync_make(trace, s, a, &place, err);
 
 		if (st != TW_OK)
 			return st;
 	}
-	why = tw_place_why_not(s, &place);
+	why = tw_clock_sync_why_not(s, &place);
 	tw_json_open(&j, '{');
 	tw_json_key_bool(&j, "joined", !why);
 	tw_json_key(&j, "why_not");

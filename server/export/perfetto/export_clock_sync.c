@@ -1,5 +1,5 @@
 /*
- * export_place.c - see the header.
+ * export_clock_sync.c - see the header.
  *
  * A trace's own pair of bases is read in two calls, between which its thread may have lost the
  * processor; the device's snapshots are read by a recorder that knows this.  So where both agree
@@ -7,13 +7,13 @@
  * begin and the snapshot that follows it, or they are of different devices or boots: BOOTTIME
  * minus MONOTONIC is all time ever slept, and never shrinks.
  */
-#include "server/export/perfetto/export_place.h"
+#include "server/export/perfetto/export_clock_sync.h"
 
 #define TOLERANCE_NS ((int64_t)10000000)
 /* Recorders take the first and last snapshot a little outside of what they record. */
 #define APART_NS ((int64_t)1000000000)
 
-const char *tw_place_word(enum tw_place_choice choice)
+const char *tw_clock_sync_word(enum tw_clock_sync_choice choice)
 {
 	static const char *const words[] = {
 	        "alone", "monotonic", "boottime", "start", "slice", "apart"};
@@ -21,15 +21,15 @@ const char *tw_place_word(enum tw_place_choice choice)
 	return words[choice];
 }
 
-enum tw_status tw_place_at(enum tw_place_choice choice, uint32_t clock, int64_t at_ns,
-        int64_t to_ns, struct tw_arena *a, struct tw_place *ret, struct tw_err *err)
+enum tw_status tw_clock_sync_at(enum tw_clock_sync_choice choice, uint32_t clock, int64_t at_ns,
+        int64_t to_ns, struct tw_arena *a, struct tw_clock_sync *ret, struct tw_err *err)
 {
-	struct tw_place_step *step = tw_arena_alloc(a, 1, sizeof *step);
+	struct tw_clock_sync_step *step = tw_arena_alloc(a, 1, sizeof *step);
 
 	if (!step)
 		return tw_oom(err);
-	*step = (struct tw_place_step){INT64_MIN, to_ns - at_ns};
-	*ret = (struct tw_place){choice, clock, step, 1, INT64_MIN};
+	*step = (struct tw_clock_sync_step){INT64_MIN, to_ns - at_ns};
+	*ret = (struct tw_clock_sync){choice, clock, step, 1, INT64_MIN};
 	return TW_OK;
 }
 
@@ -48,15 +48,15 @@ static bool relates(const struct tw_perfetto_clocks *c, uint32_t id)
 
 /* A reading of a clock that is put on the trace's by its snapshots. */
 static enum tw_status by_clock(const struct tw_system *s, uint32_t id, int64_t base_ns,
-        struct tw_arena *a, struct tw_place *ret, struct tw_err *err)
+        struct tw_arena *a, struct tw_clock_sync *ret, struct tw_err *err)
 {
-	enum tw_place_choice choice =
-	        id == TW_PERFETTO_MONOTONIC ? TW_PLACE_MONOTONIC : TW_PLACE_BOOTTIME;
+	enum tw_clock_sync_choice choice =
+	        id == TW_PERFETTO_MONOTONIC ? TW_CLOCK_SYNC_MONOTONIC : TW_CLOCK_SYNC_BOOTTIME;
 	const struct tw_perfetto_clock *k = find(&s->clocks, id);
-	struct tw_place_step *steps;
+	struct tw_clock_sync_step *steps;
 
 	if (id == s->clocks.trace_clock || !k)
-		return tw_place_at(choice, id, 0, base_ns, a, ret, err);
+		return tw_clock_sync_at(choice, id, 0, base_ns, a, ret, err);
 	steps = tw_arena_alloc(a, (size_t)k->n + 1, sizeof *steps);
 	if (!steps)
 		return tw_oom(err);
@@ -66,7 +66,7 @@ static enum tw_status by_clock(const struct tw_system *s, uint32_t id, int64_t b
 		steps[i].from_ns = i ? p->from_ns - base_ns : INT64_MIN;
 		steps[i].add_ns = p->to_ns - p->from_ns + base_ns;
 	}
-	*ret = (struct tw_place){choice, s->clocks.trace_clock, steps, k->n, INT64_MIN};
+	*ret = (struct tw_clock_sync){choice, s->clocks.trace_clock, steps, k->n, INT64_MIN};
 	return TW_OK;
 }
 
@@ -89,21 +89,22 @@ static void slept(const struct tw_perfetto_clock *k, int64_t mono_ns, int64_t re
 
 /* The trace's own pair counts up to the device's first snapshot behind it: in between, it slept. */
 static void put_own_first(
-        struct tw_place *p, const struct tw_perfetto_clock *k, const struct tw_trace_info *t)
+        struct tw_clock_sync *p, const struct tw_perfetto_clock *k, const struct tw_trace_info *t)
 {
-	struct tw_place_step *steps = (struct tw_place_step *)(uintptr_t)p->steps;
+	struct tw_clock_sync_step *steps = (struct tw_clock_sync_step *)(uintptr_t)p->steps;
 
 	p->n = 0;
-	steps[p->n++] = (struct tw_place_step){INT64_MIN, t->boot_base_ns};
+	steps[p->n++] = (struct tw_clock_sync_step){INT64_MIN, t->boot_base_ns};
 	for (uint32_t i = 0; i < k->n; i++)
 		if (k->pairs[i].from_ns > t->mono_base_ns)
 			steps[p->n++] =
-			        (struct tw_place_step){k->pairs[i].from_ns - t->mono_base_ns,
+			        (struct tw_clock_sync_step){k->pairs[i].from_ns - t->mono_base_ns,
 			                k->pairs[i].to_ns - k->pairs[i].from_ns + t->mono_base_ns};
 }
 
 /* Judges the trace's own BOOTTIME against where MONOTONIC and the snapshots put it. */
-static void compare(const struct tw_system *s, const struct tw_trace_info *t, struct tw_place *p)
+static void compare(
+        const struct tw_system *s, const struct tw_trace_info *t, struct tw_clock_sync *p)
 {
 	const struct tw_perfetto_clock *k = find(&s->clocks, TW_PERFETTO_MONOTONIC);
 	uint32_t at = 0;
@@ -112,38 +113,38 @@ static void compare(const struct tw_system *s, const struct tw_trace_info *t, st
 
 	if (s->clocks.trace_clock != TW_PERFETTO_BOOTTIME || t->boot_base_ns < 0 || !k)
 		return;
-	p->residual_ns = t->boot_base_ns - tw_place_time(p, &at, 0);
+	p->residual_ns = t->boot_base_ns - tw_clock_sync_time(p, &at, 0);
 	if (p->residual_ns <= TOLERANCE_NS && p->residual_ns >= -TOLERANCE_NS)
 		return;
 	slept(k, t->mono_base_ns, slept_ns);
 	if (own < slept_ns[0] - TOLERANCE_NS ||
 	        (slept_ns[1] != INT64_MAX && own > slept_ns[1] + TOLERANCE_NS))
-		p->choice = TW_PLACE_APART;
+		p->choice = TW_CLOCK_SYNC_APART;
 	else
 		put_own_first(p, k, t);
 }
 
 static bool apart(
-        const struct tw_system *s, const struct tw_trace_info *t, const struct tw_place *p)
+        const struct tw_system *s, const struct tw_trace_info *t, const struct tw_clock_sync *p)
 {
 	uint32_t at = 0;
 
 	if (s->first_ns < 0 || t->slices == 0)
 		return false;
-	return tw_place_time(p, &at, t->end_ns) < s->first_ns - APART_NS ||
-	       tw_place_time(p, &at, t->start_ns) > s->last_ns + APART_NS;
+	return tw_clock_sync_time(p, &at, t->end_ns) < s->first_ns - APART_NS ||
+	       tw_clock_sync_time(p, &at, t->start_ns) > s->last_ns + APART_NS;
 }
 
-enum tw_status tw_place_make(const struct tw_trace_info *t, const struct tw_system *s,
-        struct tw_arena *a, struct tw_place *ret, struct tw_err *err)
+enum tw_status tw_clock_sync_make(const struct tw_trace_info *t, const struct tw_system *s,
+        struct tw_arena *a, struct tw_clock_sync *ret, struct tw_err *err)
 {
 	const int64_t mono = t->mono_base_ns;
 	const int64_t boot = t->boot_base_ns;
-	struct tw_place p = {0};
+	struct tw_clock_sync p = {0};
 	enum tw_status st;
 
 	if (!s)
-		return tw_place_at(TW_PLACE_ALONE, TW_PERFETTO_BOOTTIME, 0,
+		return tw_clock_sync_at(TW_CLOCK_SYNC_ALONE, TW_PERFETTO_BOOTTIME, 0,
 		        boot >= 0   ? boot
 		        : mono >= 0 ? mono
 		                    : 0,
@@ -153,20 +154,20 @@ enum tw_status tw_place_make(const struct tw_trace_info *t, const struct tw_syst
 	else if (boot >= 0 && (relates(&s->clocks, TW_PERFETTO_BOOTTIME) || !s->clocks.trace_clock))
 		st = by_clock(s, TW_PERFETTO_BOOTTIME, boot, a, &p, err);
 	else
-		return tw_place_at(TW_PLACE_START,
+		return tw_clock_sync_at(TW_CLOCK_SYNC_START,
 		        s->clocks.trace_clock ? s->clocks.trace_clock : TW_PERFETTO_BOOTTIME,
 		        t->start_ns, s->first_ns >= 0 ? s->first_ns : 0, a, ret, err);
 	if (st != TW_OK || !p.steps)
 		return st;
-	if (p.choice == TW_PLACE_MONOTONIC)
+	if (p.choice == TW_CLOCK_SYNC_MONOTONIC)
 		compare(s, t, &p);
 	if (apart(s, t, &p))
-		p.choice = TW_PLACE_APART;
+		p.choice = TW_CLOCK_SYNC_APART;
 	*ret = p;
 	return TW_OK;
 }
 
-int64_t tw_place_back(const struct tw_place *p, int64_t file_ns)
+int64_t tw_clock_sync_back(const struct tw_clock_sync *p, int64_t file_ns)
 {
 	for (uint32_t i = p->n; i-- > 0;) {
 		int64_t ts = file_ns - p->steps[i].add_ns;
@@ -177,11 +178,11 @@ int64_t tw_place_back(const struct tw_place *p, int64_t file_ns)
 	return file_ns;
 }
 
-const char *tw_place_why_not(const struct tw_system *s, const struct tw_place *place)
+const char *tw_clock_sync_why_not(const struct tw_system *s, const struct tw_clock_sync *place)
 {
 	if (s->fault != TW_SYSTEM_FINE)
 		return tw_system_why(s);
-	if (place->choice == TW_PLACE_APART)
+	if (place->choice == TW_CLOCK_SYNC_APART)
 		return "its clocks say that it is of another time or another device";
 	return NULL;
 }

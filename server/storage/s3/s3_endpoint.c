@@ -1,4 +1,4 @@
-/* s3_place.c - the address of a store, and the signing of requests. */
+/* s3_endpoint.c - the address of a store, and the signing of requests. */
 #include <ctype.h>
 #include <curl/curl.h>
 #include <stdio.h>
@@ -72,9 +72,9 @@ static enum tw_status set_endpoint(
 	return TW_OK;
 }
 
-static enum tw_status set_place(struct tw_s3 *s, const struct tw_s3_place *p, struct tw_err *err)
+static enum tw_status set_place(struct tw_s3 *s, const struct tw_s3_endpoint *p, struct tw_err *err)
 {
-	char bucket[TW_S3_PLACE / 2], prefix[TW_S3_PLACE / 2], amazon[TW_S3_PLACE];
+	char bucket[TW_S3_ENDPOINT / 2], prefix[TW_S3_ENDPOINT / 2], amazon[TW_S3_ENDPOINT];
 	const char *endpoint = p->endpoint && *p->endpoint ? p->endpoint : amazon;
 
 	if (!split_place(p->where, bucket, prefix, sizeof bucket))
@@ -105,25 +105,25 @@ static bool ends_with(const char *text, const char *end)
 
 /* The host without its scheme's default port.  Amazon's hosts are equal: bucket names are unique
  * across all regions. */
-static void host_of(const struct tw_s3 *s, char out[TW_S3_PLACE])
+static void host_of(const struct tw_s3 *s, char out[TW_S3_ENDPOINT])
 {
 	const char *port = strncmp(s->base, "http://", 7) == 0 ? ":80" : ":443";
 	size_t n;
 
-	(void)snprintf(out, TW_S3_PLACE, "%s", s->host);
+	(void)snprintf(out, TW_S3_ENDPOINT, "%s", s->host);
 	if (ends_with(out, port))
 		out[strlen(out) - strlen(port)] = '\0';
 	n = strlen(out);
 	if (n && out[n - 1] == '.') /* a fully qualified name in DNS */
 		out[n - 1] = '\0';
 	if (ends_with(out, ".amazonaws.com"))
-		(void)snprintf(out, TW_S3_PLACE, "amazonaws.com");
+		(void)snprintf(out, TW_S3_ENDPOINT, "amazonaws.com");
 }
 
 /* In path style, whatever the setting: then the host does not contain the bucket. */
-static bool canonical(const struct tw_s3_place *p, struct tw_s3 *ret, char host[TW_S3_PLACE])
+static bool canonical(const struct tw_s3_endpoint *p, struct tw_s3 *ret, char host[TW_S3_ENDPOINT])
 {
-	struct tw_s3_place by_path = *p;
+	struct tw_s3_endpoint by_path = *p;
 
 	by_path.virtual_host = false;
 	if (set_place(ret, &by_path, NULL) != TW_OK)
@@ -132,10 +132,10 @@ static bool canonical(const struct tw_s3_place *p, struct tw_s3 *ret, char host[
 	return true;
 }
 
-bool tw_s3_is_same(const struct tw_s3_place *a, const struct tw_s3_place *b)
+bool tw_s3_is_same(const struct tw_s3_endpoint *a, const struct tw_s3_endpoint *b)
 {
 	struct tw_s3 *s = tw_mem_zalloc(2, sizeof *s);
-	char one[TW_S3_PLACE], other[TW_S3_PLACE];
+	char one[TW_S3_ENDPOINT], other[TW_S3_ENDPOINT];
 	const bool same = s && canonical(a, &s[0], one) && canonical(b, &s[1], other) &&
 	                  strcasecmp(one, other) == 0 &&
 	                  strcasecmp(s[0].bucket_path, s[1].bucket_path) == 0 &&
@@ -145,7 +145,7 @@ bool tw_s3_is_same(const struct tw_s3_place *a, const struct tw_s3_place *b)
 	return same;
 }
 
-enum tw_status tw_s3_new(const struct tw_s3_place *place, struct tw_s3 **ret, struct tw_err *err)
+enum tw_status tw_s3_new(const struct tw_s3_endpoint *place, struct tw_s3 **ret, struct tw_err *err)
 {
 	struct tw_s3 *s = tw_mem_zalloc(1, sizeof *s);
 	enum tw_status st;
