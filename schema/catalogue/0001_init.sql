@@ -772,7 +772,7 @@ CREATE INDEX hang_day_waiting ON hang_day(project_id, day) WHERE waiting = 1;
 CREATE INDEX hang_day_by_age ON hang_day(day);
 
 -- Sums of ANR groups and of locks by day, so that a list reads one row per group and not one per
--- report.  Rows of hang that are not counted yet are read with them.  server/stats/hang_tally.c
+-- report.  Rows of hang that are not counted yet are read with them.  server/stats/anr_rollup.c
 -- defines the bytes.
 CREATE TABLE hang_tally (
 	project_id TEXT NOT NULL,

@@ -392,11 +392,11 @@ static enum tw_status key_one(struct anrs *h, struct tw_hang_stale *s, const str
  * no keys from being made. */
 static void count_or_tell(struct anrs *h, const char *project_id, int64_t rules, bool *ret_more)
 {
-	const struct tw_tally_due due = {
-	        project_id, rules, tw_unix_ms() / TW_DAY_MS, TW_TALLY_LEAST};
+	const struct tw_anr_rollup_due due = {
+	        project_id, rules, tw_unix_ms() / TW_DAY_MS, TW_ANR_ROLLUP_LEAST};
 	struct tw_err err;
 
-	if (tw_catalogue_tally(h->parts.catalogue, &due, ret_more, &err) == TW_OK)
+	if (tw_catalogue_anr_rollup(h->parts.catalogue, &due, ret_more, &err) == TW_OK)
 		return;
 	*ret_more = false;
 	tw_log_err(TW_LOG_WARN, "anr_sums_late", project_id, &err);

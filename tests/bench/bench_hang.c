@@ -73,11 +73,11 @@ static void load(struct bench *b, const char *path, uint64_t rows)
 /* Milliseconds of CPU for each report that is counted in the sums of its day, many at a time. */
 static double count(struct bench *b, uint64_t rows)
 {
-	const struct tw_tally_due due = {b->project, 1, DAY0 + DAYS, TW_TALLY_LEAST};
+	const struct tw_anr_rollup_due due = {b->project, 1, DAY0 + DAYS, TW_ANR_ROLLUP_LEAST};
 	const double start = bench_cpu_ms();
 
 	for (bool more = true; more;)
-		bench_must(tw_catalogue_tally(b->c, &due, &more, NULL) == TW_OK, "counting");
+		bench_must(tw_catalogue_anr_rollup(b->c, &due, &more, NULL) == TW_OK, "counting");
 	return (bench_cpu_ms() - start) / (double)rows;
 }
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/catalogue/anr/catalogue_tally_int.h"
+#include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 
 enum { SLICES_MAX = 100, DAYS_MAX = 50000 };
 #define SUMS_BYTES ((size_t)256 << 20)
@@ -18,17 +18,17 @@ static enum tw_status no_room(struct tw_err *err)
 }
 
 /* Reports have only one kind (hang_tally.h). */
-static const struct tw_tally_part *sums_of(const struct tw_tally *t)
+static const struct tw_anr_rollup_part *sums_of(const struct tw_anr_rollup *t)
 {
-	static const struct tw_tally_part none = {.sum = {.holder = ""}};
+	static const struct tw_anr_rollup_part none = {.sum = {.holder = ""}};
 
 	return t->parts ? t->parts : &none;
 }
 
 static int by_count(const void *pa, const void *pb)
 {
-	const struct tw_tally *a = *(struct tw_tally *const *)pa;
-	const struct tw_tally *b = *(struct tw_tally *const *)pb;
+	const struct tw_anr_rollup *a = *(struct tw_anr_rollup *const *)pa;
+	const struct tw_anr_rollup *b = *(struct tw_anr_rollup *const *)pb;
 	const uint64_t n = sums_of(a)->sum.traces, m = sums_of(b)->sum.traces;
 	const int c = strcmp(a->name, b->name);
 
@@ -37,17 +37,17 @@ static int by_count(const void *pa, const void *pb)
 
 static int by_day(const void *pa, const void *pb)
 {
-	const struct tw_tally *a = *(struct tw_tally *const *)pa;
-	const struct tw_tally *b = *(struct tw_tally *const *)pb;
+	const struct tw_anr_rollup *a = *(struct tw_anr_rollup *const *)pa;
+	const struct tw_anr_rollup *b = *(struct tw_anr_rollup *const *)pb;
 	const int c = strcmp(a->name, b->name);
 
 	return c ? c : a->day < b->day ? -1 : a->day > b->day;
 }
 
-static void sort(struct tw_tallies *all, int (*how)(const void *pa, const void *pb))
+static void sort(struct tw_anr_rollups *all, int (*how)(const void *pa, const void *pb))
 {
 	if (all->n)
-		qsort(all->list, all->n, sizeof(struct tw_tally *), how);
+		qsort(all->list, all->n, sizeof(struct tw_anr_rollup *), how);
 }
 
 /* --- groups --- */
@@ -64,22 +64,22 @@ static bool read_group(const struct tw_cat_query *q, struct tw_arena *a, struct 
 	return r->kind && r->name && r->title && r->verdict && r->detail && r->last_version;
 }
 
-static struct tw_anr_group group_of(const struct tw_tally *t)
+static struct tw_anr_group group_of(const struct tw_anr_rollup *t)
 {
-	const struct tw_tally_part *p = sums_of(t);
+	const struct tw_anr_rollup_part *p = sums_of(t);
 
 	return (struct tw_anr_group){.key = t->name,
 	        .count = p->sum.traces,
-	        .users = tw_distinct_count(&p->sets[TW_TALLY_USERS]),
-	        .versions = tw_distinct_count(&p->sets[TW_TALLY_VERSIONS]),
-	        .devices = tw_distinct_count(&p->sets[TW_TALLY_DEVICES]),
+	        .users = tw_distinct_count(&p->sets[TW_ANR_ROLLUP_USERS]),
+	        .versions = tw_distinct_count(&p->sets[TW_ANR_ROLLUP_VERSIONS]),
+	        .devices = tw_distinct_count(&p->sets[TW_ANR_ROLLUP_DEVICES]),
 	        .first_ms = p->sum.first_ms,
 	        .last_ms = p->sum.last_ms};
 }
 
 /* Skips a group whose last report was removed in the meantime. */
 static enum tw_status name_group(struct tw_db *db, struct tw_stmt **kept,
-        const struct tw_tally_ask *ask, const char *newest, struct tw_arena *a,
+        const struct tw_anr_rollup_ask *ask, const char *newest, struct tw_arena *a,
         struct tw_anr_group *g, bool *ret_there, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -99,8 +99,8 @@ static enum tw_status name_group(struct tw_db *db, struct tw_stmt **kept,
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status name_groups(struct tw_catalogue *c, const struct tw_tally_ask *ask,
-        const struct tw_tallies *all, struct tw_anr_group *groups, size_t *ret_n,
+static enum tw_status name_groups(struct tw_catalogue *c, const struct tw_anr_rollup_ask *ask,
+        const struct tw_anr_rollups *all, struct tw_anr_group *groups, size_t *ret_n,
         struct tw_err *err)
 {
 	struct tw_stmt *kept = NULL;
@@ -127,9 +127,9 @@ enum tw_status tw_catalogue_anr_groups(struct tw_catalogue *c, const char *proje
         const struct tw_rollup_filter *f, const char *key, struct tw_arena *a,
         struct tw_anr_group **ret, size_t *ret_n, struct tw_err *err)
 {
-	const struct tw_tally_ask ask = {
-	        project_id, f, TW_TALLY_ANRS, key[0] ? key : NULL, false, TW_TALLY_BY_NAME};
-	struct tw_tallies all = {.arena = a};
+	const struct tw_anr_rollup_ask ask = {project_id, f, TW_ANR_ROLLUP_ANRS,
+	        key[0] ? key : NULL, false, TW_ANR_ROLLUP_BY_NAME};
+	struct tw_anr_rollups all = {.arena = a};
 	enum tw_status st = tw_cat_tallies(c, &ask, &all, err);
 
 	if (st != TW_OK)
@@ -154,18 +154,18 @@ static enum tw_status count_pending(struct tw_catalogue *c, const char *project_
 	return st;
 }
 
-static enum tw_status sum_up(struct tw_catalogue *c, struct tw_tally_ask *ask,
-        struct tw_tallies *all, struct tw_anr_sums *ret, struct tw_err *err)
+static enum tw_status sum_up(struct tw_catalogue *c, struct tw_anr_rollup_ask *ask,
+        struct tw_anr_rollups *all, struct tw_anr_sums *ret, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_tallies(c, ask, all, err);
 
 	for (size_t i = 0; st == TW_OK && i < all->n; i++) {
-		const struct tw_tally_part *p = sums_of(all->list[i]);
+		const struct tw_anr_rollup_part *p = sums_of(all->list[i]);
 
 		ret->traces = p->sum.traces;
-		ret->users = tw_distinct_count(&p->sets[TW_TALLY_USERS]);
+		ret->users = tw_distinct_count(&p->sets[TW_ANR_ROLLUP_USERS]);
 	}
-	*all = (struct tw_tallies){.arena = all->arena};
+	*all = (struct tw_anr_rollups){.arena = all->arena};
 	ask->name = NULL;
 	ask->names = true;
 	if (st == TW_OK)
@@ -178,8 +178,9 @@ enum tw_status tw_catalogue_anr_sums(struct tw_catalogue *c, const char *project
         const struct tw_rollup_filter *f, int64_t rules, struct tw_anr_sums *ret,
         struct tw_err *err)
 {
-	struct tw_tally_ask ask = {project_id, f, TW_TALLY_ANRS, "", false, TW_TALLY_BY_NAME};
-	struct tw_tallies all = {.arena = tw_arena_new(SUMS_BYTES)};
+	struct tw_anr_rollup_ask ask = {
+	        project_id, f, TW_ANR_ROLLUP_ANRS, "", false, TW_ANR_ROLLUP_BY_NAME};
+	struct tw_anr_rollups all = {.arena = tw_arena_new(SUMS_BYTES)};
 	enum tw_status st = all.arena ? TW_OK : tw_oom(err);
 
 	*ret = (struct tw_anr_sums){0};
@@ -193,8 +194,8 @@ enum tw_status tw_catalogue_anr_sums(struct tw_catalogue *c, const char *project
 
 /* --- by day, version, device --- */
 
-static enum tw_status take_slices(struct tw_tallies *all, size_t limit, struct tw_anr_slice **ret,
-        size_t *ret_n, struct tw_err *err)
+static enum tw_status take_slices(struct tw_anr_rollups *all, size_t limit,
+        struct tw_anr_slice **ret, size_t *ret_n, struct tw_err *err)
 {
 	const size_t n = all->n < limit ? all->n : limit;
 	struct tw_anr_slice *slices = tw_arena_alloc(all->arena, n + 1, sizeof *slices);
@@ -202,11 +203,11 @@ static enum tw_status take_slices(struct tw_tallies *all, size_t limit, struct t
 	if (!slices)
 		return no_room(err);
 	for (size_t i = 0; i < n; i++) {
-		const struct tw_tally *t = all->list[i];
-		const struct tw_tally_part *p = sums_of(t);
+		const struct tw_anr_rollup *t = all->list[i];
+		const struct tw_anr_rollup_part *p = sums_of(t);
 
 		slices[i] = (struct tw_anr_slice){t->name, t->value, t->day, p->sum.traces,
-		        tw_distinct_count(&p->sets[TW_TALLY_USERS])};
+		        tw_distinct_count(&p->sets[TW_ANR_ROLLUP_USERS])};
 	}
 	*ret = slices;
 	*ret_n = n;
@@ -229,7 +230,7 @@ static bool read_slice(const struct tw_cat_query *q, struct tw_arena *a, void *r
 	" GROUP BY h.key, " value " ORDER BY n DESC, 2 LIMIT ?12"
 
 /* By a dimension that rollups do not have. */
-static enum tw_status count_slices(struct tw_catalogue *c, const struct tw_tally_ask *ask,
+static enum tw_status count_slices(struct tw_catalogue *c, const struct tw_anr_rollup_ask *ask,
         const char *sql, struct tw_arena *a, struct tw_anr_slice **ret, size_t *ret_n,
         struct tw_err *err)
 {
@@ -250,11 +251,12 @@ enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *proje
 {
 	static const char *const sql[] = {
 	        [TW_ANR_BY_DEVICE] = SLICE("h.device"), [TW_ANR_BY_KIND] = SLICE("h.kind")};
-	static const enum tw_tally_by bys[] = {[TW_ANR_BY_DAY] = TW_TALLY_BY_DAY,
-	        [TW_ANR_BY_VERSION] = TW_TALLY_BY_VERSION,
-	        [TW_ANR_BY_OS] = TW_TALLY_BY_OS};
-	struct tw_tally_ask ask = {project_id, f, TW_TALLY_ANRS, key, false, TW_TALLY_BY_DAY};
-	struct tw_tallies all = {.arena = a};
+	static const enum tw_anr_rollup_by bys[] = {[TW_ANR_BY_DAY] = TW_ANR_ROLLUP_BY_DAY,
+	        [TW_ANR_BY_VERSION] = TW_ANR_ROLLUP_BY_VERSION,
+	        [TW_ANR_BY_OS] = TW_ANR_ROLLUP_BY_OS};
+	struct tw_anr_rollup_ask ask = {
+	        project_id, f, TW_ANR_ROLLUP_ANRS, key, false, TW_ANR_ROLLUP_BY_DAY};
+	struct tw_anr_rollups all = {.arena = a};
 	enum tw_status st;
 
 	if (by == TW_ANR_BY_DEVICE || by == TW_ANR_BY_KIND)

@@ -1,5 +1,5 @@
 /* catalogue_hang.c - extraction of ANRs and lock waits: pending traces, results, expiry. */
-#include "server/catalogue/anr/catalogue_tally_int.h"
+#include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static enum tw_status forget(
 	        "DELETE FROM lock_wait WHERE project_id=? AND trace_id=?",
 	        "DELETE FROM anr WHERE project_id=? AND trace_id=?",
 	        "DELETE FROM hang WHERE project_id=? AND trace_id=?"};
-	enum tw_status st = tw_cat_tally_undo(db, project_id, trace_id, err);
+	enum tw_status st = tw_cat_anr_rollup_undo(db, project_id, trace_id, err);
 
 	for (int i = 0; st == TW_OK && i < 3; i++)
 		st = tw_cat_exec(db, NULL, err, sql[i], "tt", project_id, trace_id);
@@ -61,7 +61,7 @@ static enum tw_status insert_hang(struct tw_db *db, const struct tw_hang *h, str
 		        m->mapping_id, m->scenario, m->device, h->device_class, m->os,
 		        m->labels[0] ? m->labels : "{}", who, (int64_t)h->anr);
 	if (st == TW_OK)
-		st = tw_cat_tally_waits(db, row->project_id, row->created_ms / TW_DAY_MS, err);
+		st = tw_cat_anr_rollup_waits(db, row->project_id, row->created_ms / TW_DAY_MS, err);
 	if (st == TW_OK && h->anr)
 		st = tw_cat_exec(db, NULL, err,
 		        "INSERT INTO anr(project_id,trace_id,brief,base,key,kind,name,title,"
@@ -217,7 +217,7 @@ enum tw_status tw_catalogue_hang_expire(
 	struct tw_arena *a = tw_arena_new(1 << 20);
 	struct tw_cat_list list = {a, EXPIRED_AT_ONCE, sizeof(struct old), read_old, NULL, 0};
 	bool days = false;
-	enum tw_status st = a ? tw_cat_tally_expire(c, day, a, &days, err) : tw_oom(err);
+	enum tw_status st = a ? tw_cat_anr_rollup_expire(c, day, a, &days, err) : tw_oom(err);
 
 	if (st == TW_OK && !days) /* rollups first, so that reports need not be subtracted one by
 	                           * one */

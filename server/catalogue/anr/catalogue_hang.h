@@ -78,9 +78,9 @@ enum tw_status tw_catalogue_hang_stale(struct tw_catalogue *c, const char *proje
 enum tw_status tw_catalogue_hang_keyed(struct tw_catalogue *c, const struct tw_hang_stale *of,
         int64_t rules, const struct tw_anr_cause *cause, struct tw_err *err) TW_MUST_USE;
 
-/* --- rollups (catalogue_tally.c) --- */
+/* --- rollups (catalogue_anr_rollup.c) --- */
 
-struct tw_tally_due {
+struct tw_anr_rollup_due {
 	const char *project_id;
 	int64_t rules;  /* reports grouped by other rules are not due */
 	int64_t today;  /* reports of today and later are not due until there are `least` */
@@ -88,8 +88,8 @@ struct tw_tally_due {
 };
 /* Adds some of the reports of a day to its rollups, so that queries read rollups instead of
  * reports. */
-enum { TW_TALLY_LEAST = 256 };
-enum tw_status tw_catalogue_tally(struct tw_catalogue *c, const struct tw_tally_due *due,
+enum { TW_ANR_ROLLUP_LEAST = 256 };
+enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
         bool *ret_more, struct tw_err *err) TW_MUST_USE;
 
 /* --- queries (catalogue_anr.c, catalogue_lock.c) --- */

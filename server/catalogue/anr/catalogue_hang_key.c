@@ -3,7 +3,7 @@
  * mapping, after changed rules.  In batches, so that no transaction grows with the number of
  * traces.
  */
-#include "server/catalogue/anr/catalogue_tally_int.h"
+#include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 #include "server/catalogue/notify/catalogue_notify.h"
 
@@ -204,7 +204,7 @@ enum tw_status tw_catalogue_hang_keyed(struct tw_catalogue *c, const struct tw_h
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_tally_undo(c->writer, of->project_id, of->trace_id, err);
+	st = tw_cat_anr_rollup_undo(c->writer, of->project_id, of->trace_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, &there, err, /* primary key */
 		        "UPDATE hang SET keyed=?, tallied=0 WHERE project_id=? AND trace_id=?",

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "server/catalogue/anr/catalogue_tally_int.h"
+#include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 
-/* Kinds of waits (catalogue_tally_feed.c). */
+/* Kinds of waits (catalogue_anr_rollup_feed.c). */
 enum { OF_CALLS = 1 | 2, OF_REPORTS = 4 | 8, OF_MAIN = 2 | 8, OF_ALL = 15 };
 enum { DAY_BYTES = 32 };
 #define TOTAL_MAX INT64_C(9000000000000000000)
@@ -24,7 +24,7 @@ static unsigned kinds_of(const struct tw_lock_question *q)
 }
 
 /* Separated by commas. */
-static const char *monitors_of(const struct tw_tally_part *p, struct tw_arena *a)
+static const char *monitors_of(const struct tw_anr_rollup_part *p, struct tw_arena *a)
 {
 	const char *all = p->n_monitors ? p->monitors[0] : "";
 
@@ -34,10 +34,10 @@ static const char *monitors_of(const struct tw_tally_part *p, struct tw_arena *a
 }
 
 /* *ret_any false: there were no such waits.  The caller sets the method or the row's dimension. */
-static enum tw_status row_of(const struct tw_tally *t, unsigned kinds, struct tw_arena *a,
+static enum tw_status row_of(const struct tw_anr_rollup *t, unsigned kinds, struct tw_arena *a,
         struct tw_lock_row *ret, bool *ret_any, struct tw_err *err)
 {
-	const struct tw_tally_part *p = tw_tally_select(a, t, kinds);
+	const struct tw_anr_rollup_part *p = tw_anr_rollup_select(a, t, kinds);
 
 	if (!p)
 		return no_room(err);
@@ -45,8 +45,8 @@ static enum tw_status row_of(const struct tw_tally *t, unsigned kinds, struct tw
 	*ret = (struct tw_lock_row){.owner = p->owned ? t->name : "",
 	        .monitors = monitors_of(p, a),
 	        .traces = p->sum.traces,
-	        .anrs = tw_tally_traces(t, kinds & OF_REPORTS),
-	        .versions = tw_distinct_count(&p->sets[TW_TALLY_VERSIONS]),
+	        .anrs = tw_anr_rollup_traces(t, kinds & OF_REPORTS),
+	        .versions = tw_distinct_count(&p->sets[TW_ANR_ROLLUP_VERSIONS]),
 	        .waits = p->sum.waits,
 	        .timed = p->sum.timed,
 	        .total_ns = p->sum.total_ns < TOTAL_MAX ? p->sum.total_ns : TOTAL_MAX,
@@ -88,7 +88,7 @@ static int by_rank(const void *pa, const void *pb)
 	return strcmp(a->name, b->name);
 }
 
-static enum tw_status rank(const struct tw_tallies *all, const struct tw_lock_question *q,
+static enum tw_status rank(const struct tw_anr_rollups *all, const struct tw_lock_question *q,
         struct ranked **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct ranked *list = tw_arena_alloc(all->arena, all->n + 1, sizeof *list);
@@ -116,9 +116,9 @@ enum tw_status tw_catalogue_locks(struct tw_catalogue *c, const char *project_id
         const struct tw_lock_question *q, struct tw_arena *a, struct tw_lock_row **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	const struct tw_tally_ask ask = {project_id, q->filter, TW_TALLY_LOCKS,
-	        q->name[0] ? q->name : NULL, false, TW_TALLY_BY_NAME};
-	struct tw_tallies all = {.arena = a};
+	const struct tw_anr_rollup_ask ask = {project_id, q->filter, TW_ANR_ROLLUP_LOCKS,
+	        q->name[0] ? q->name : NULL, false, TW_ANR_ROLLUP_BY_NAME};
+	struct tw_anr_rollups all = {.arena = a};
 	struct ranked *list = NULL;
 	enum tw_status st = tw_cat_tallies(c, &ask, &all, err);
 
@@ -157,9 +157,9 @@ enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *proj
         const struct tw_lock_question *q, bool by_day, struct tw_arena *a, struct tw_lock_row **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	const struct tw_tally_ask ask = {project_id, q->filter, TW_TALLY_LOCKS, q->name, false,
-	        by_day ? TW_TALLY_BY_DAY : TW_TALLY_BY_VERSION};
-	struct tw_tallies all = {.arena = a};
+	const struct tw_anr_rollup_ask ask = {project_id, q->filter, TW_ANR_ROLLUP_LOCKS, q->name,
+	        false, by_day ? TW_ANR_ROLLUP_BY_DAY : TW_ANR_ROLLUP_BY_VERSION};
+	struct tw_anr_rollups all = {.arena = a};
 	struct tw_lock_row *rows;
 	enum tw_status st = tw_cat_tallies(c, &ask, &all, err);
 	size_t n = 0;
@@ -170,7 +170,7 @@ enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *proj
 	if (!rows)
 		return no_room(err);
 	for (size_t i = 0; st == TW_OK && i < all.n; i++) {
-		const struct tw_tally *t = all.list[i];
+		const struct tw_anr_rollup *t = all.list[i];
 		bool any = false;
 
 		st = row_of(t, kinds_of(q), a, &rows[n], &any, err);

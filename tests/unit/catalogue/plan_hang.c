@@ -110,11 +110,11 @@ static void key_all(struct tw_catalogue *c, const char *project, struct tw_arena
 
 static void count_all(struct tw_catalogue *c, const char *project)
 {
-	const struct tw_tally_due due = {project, 7, INT32_MAX, 1};
+	const struct tw_anr_rollup_due due = {project, 7, INT32_MAX, 1};
 	bool more = true;
 
 	while (more)
-		assert_int_equal(tw_catalogue_tally(c, &due, &more, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_anr_rollup(c, &due, &more, NULL), TW_OK);
 }
 
 void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id)

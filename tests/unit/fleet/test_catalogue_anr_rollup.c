@@ -152,11 +152,11 @@ static void key(const struct report *r)
 
 static void count(bool all)
 {
-	const struct tw_tally_due due = {s.project, RULES, DAY0 + DAYS - 1, all ? 1 : 64};
+	const struct tw_anr_rollup_due due = {s.project, RULES, DAY0 + DAYS - 1, all ? 1 : 64};
 	bool more = true;
 
 	while (more) {
-		assert_int_equal(tw_catalogue_tally(s.c, &due, &more, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_anr_rollup(s.c, &due, &more, NULL), TW_OK);
 		more = more && all;
 	}
 }

@@ -1,10 +1,10 @@
 /*
- * hang_tally.c - stored form: for each part, by rising mask and bit: mask, bit, owned, traces,
+ * anr_rollup.c - stored form: for each part, by rising mask and bit: mask, bit, owned, traces,
  * waits, timed, total, max, first, last (varints), worst and holder (length, bytes), for each set
  * its bound and number of hashes (bound 8 bytes, then a varint) and the hashes by size (8 bytes
  * each), the number of monitors and each of them (length, bytes).
  */
-#include "server/stats/hang_tally.h"
+#include "server/stats/anr_rollup.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -138,8 +138,8 @@ static uint64_t *bounded(struct tw_arena *a, struct tw_distinct *d, uint32_t *re
 			sorted[n++] = d->slots[i];
 	if (n)
 		qsort(sorted, n, sizeof *sorted, by_size);
-	if (n > TW_TALLY_DISTINCT) {
-		n = TW_TALLY_DISTINCT;
+	if (n > TW_ANR_ROLLUP_DISTINCT) {
+		n = TW_ANR_ROLLUP_DISTINCT;
 		lower(d, sorted[n]);
 	}
 	*ret_n = n;
@@ -148,11 +148,11 @@ static uint64_t *bounded(struct tw_arena *a, struct tw_distinct *d, uint32_t *re
 
 /* --- adding --- */
 
-static struct tw_tally_part *part_of(
-        struct tw_arena *a, struct tw_tally *t, unsigned mask, unsigned bit)
+static struct tw_anr_rollup_part *part_of(
+        struct tw_arena *a, struct tw_anr_rollup *t, unsigned mask, unsigned bit)
 {
-	struct tw_tally_part **at = &t->parts;
-	struct tw_tally_part *p;
+	struct tw_anr_rollup_part **at = &t->parts;
+	struct tw_anr_rollup_part *p;
 
 	while (*at && ((*at)->mask < mask || ((*at)->mask == mask && (*at)->bit < bit)))
 		at = &(*at)->next;
@@ -173,8 +173,8 @@ static const char *kept_text(struct tw_arena *a, const char *text)
 {
 	struct tw_str s = tw_str_of(text);
 
-	if (s.len > TW_TALLY_TEXT)
-		s.len = TW_TALLY_TEXT;
+	if (s.len > TW_ANR_ROLLUP_TEXT)
+		s.len = TW_ANR_ROLLUP_TEXT;
 	while (s.len && s.len < strlen(text) && ((uint8_t)text[s.len] & 0xC0) == 0x80)
 		s.len--; /* at a character boundary */
 	return s.len ? tw_arena_str(a, s) : "";
@@ -185,7 +185,7 @@ static uint64_t sum_of(uint64_t a, uint64_t b)
 	return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-static bool is_worse(const struct tw_tally_sum *a, const struct tw_tally_sum *b)
+static bool is_worse(const struct tw_anr_rollup_sum *a, const struct tw_anr_rollup_sum *b)
 {
 	int c = strcmp(a->worst, b->worst);
 
@@ -197,7 +197,7 @@ static bool is_worse(const struct tw_tally_sum *a, const struct tw_tally_sum *b)
 }
 
 /* Texts of `from` must stay valid as long. */
-static void add_sum(struct tw_tally_sum *to, const struct tw_tally_sum *from)
+static void add_sum(struct tw_anr_rollup_sum *to, const struct tw_anr_rollup_sum *from)
 {
 	if (is_worse(from, to)) {
 		memcpy(to->worst, from->worst, sizeof to->worst);
@@ -215,22 +215,23 @@ static void add_sum(struct tw_tally_sum *to, const struct tw_tally_sum *from)
 }
 
 /* The text must stay valid as long. */
-static void add_monitor(struct tw_tally_part *p, const char *name)
+static void add_monitor(struct tw_anr_rollup_part *p, const char *name)
 {
 	uint32_t at = 0;
 
 	while (at < p->n_monitors && strcmp(p->monitors[at], name) < 0)
 		at++;
-	if (at == TW_TALLY_MONITORS || (at < p->n_monitors && strcmp(p->monitors[at], name) == 0))
+	if (at == TW_ANR_ROLLUP_MONITORS ||
+	        (at < p->n_monitors && strcmp(p->monitors[at], name) == 0))
 		return;
-	if (p->n_monitors < TW_TALLY_MONITORS)
+	if (p->n_monitors < TW_ANR_ROLLUP_MONITORS)
 		p->n_monitors++;
 	memmove(&p->monitors[at + 1], &p->monitors[at],
 	        (p->n_monitors - 1 - at) * sizeof p->monitors[0]);
 	p->monitors[at] = name;
 }
 
-static bool has_monitor(const struct tw_tally_part *p, const char *name)
+static bool has_monitor(const struct tw_anr_rollup_part *p, const char *name)
 {
 	for (uint32_t i = 0; i < p->n_monitors; i++)
 		if (strcmp(p->monitors[i], name) == 0)
@@ -238,10 +239,11 @@ static bool has_monitor(const struct tw_tally_part *p, const char *name)
 	return false;
 }
 
-bool tw_tally_add(struct tw_arena *a, struct tw_tally *t, const struct tw_tally_one *o)
+bool tw_anr_rollup_add(
+        struct tw_arena *a, struct tw_anr_rollup *t, const struct tw_anr_rollup_one *o)
 {
-	struct tw_tally_part *p = part_of(a, t, o->mask, o->bit);
-	struct tw_tally_sum sum = o->sum;
+	struct tw_anr_rollup_part *p = part_of(a, t, o->mask, o->bit);
+	struct tw_anr_rollup_sum sum = o->sum;
 	bool fits = p != NULL;
 
 	if (fits && is_worse(&o->sum, &p->sum))
@@ -250,7 +252,7 @@ bool tw_tally_add(struct tw_arena *a, struct tw_tally *t, const struct tw_tally_
 		return false;
 	add_sum(&p->sum, &sum);
 	p->owned = p->owned || o->owned;
-	for (int i = 0; fits && i < TW_TALLY_SETS; i++)
+	for (int i = 0; fits && i < TW_ANR_ROLLUP_SETS; i++)
 		if (o->sets[i])
 			fits = tw_distinct_add(a, &p->sets[i], o->sets[i]);
 	if (fits && o->monitor[0] && !has_monitor(p, o->monitor)) {
@@ -286,9 +288,9 @@ static void write_set(struct tw_arena *a, struct tw_distinct *d, struct tw_buf *
 		out->status = TW_NOMEM;
 }
 
-static void write_part(struct tw_arena *a, struct tw_tally_part *p, struct tw_buf *out)
+static void write_part(struct tw_arena *a, struct tw_anr_rollup_part *p, struct tw_buf *out)
 {
-	const struct tw_tally_sum *s = &p->sum;
+	const struct tw_anr_rollup_sum *s = &p->sum;
 	const uint64_t numbers[NUMBERS] = {p->mask, p->bit, p->owned, s->traces, s->waits, s->timed,
 	        (uint64_t)s->total_ns, (uint64_t)s->max_ns, (uint64_t)s->first_ms,
 	        (uint64_t)s->last_ms};
@@ -297,16 +299,16 @@ static void write_part(struct tw_arena *a, struct tw_tally_part *p, struct tw_bu
 		(void)tw_buf_add_varint(out, numbers[i]);
 	write_text(s->worst, out);
 	write_text(s->holder, out);
-	for (int i = 0; i < TW_TALLY_SETS; i++)
+	for (int i = 0; i < TW_ANR_ROLLUP_SETS; i++)
 		write_set(a, &p->sets[i], out);
 	(void)tw_buf_add_varint(out, p->n_monitors);
 	for (uint32_t i = 0; i < p->n_monitors; i++)
 		write_text(p->monitors[i], out);
 }
 
-void tw_tally_write(struct tw_arena *a, struct tw_tally *t, struct tw_buf *out)
+void tw_anr_rollup_write(struct tw_arena *a, struct tw_anr_rollup *t, struct tw_buf *out)
 {
-	for (struct tw_tally_part *p = t->parts; p; p = p->next)
+	for (struct tw_anr_rollup_part *p = t->parts; p; p = p->next)
 		write_part(a, p, out);
 }
 
@@ -321,7 +323,7 @@ static const char *read_text(struct reading *r)
 	const char *text = "";
 	uint64_t len;
 
-	if (!tw_get_varint(&r->at, r->end, &len) || len > TW_TALLY_TEXT ||
+	if (!tw_get_varint(&r->at, r->end, &len) || len > TW_ANR_ROLLUP_TEXT ||
 	        len > (uint64_t)(r->end - r->at))
 		return NULL;
 	if (len)
@@ -339,7 +341,7 @@ static bool read_set(struct reading *r, struct tw_distinct *d)
 		return false;
 	lower(d, tw_u64le(r->at));
 	r->at += 8;
-	if (!tw_get_varint(&r->at, r->end, &n) || n > TW_TALLY_DISTINCT ||
+	if (!tw_get_varint(&r->at, r->end, &n) || n > TW_ANR_ROLLUP_DISTINCT ||
 	        n > (uint64_t)(r->end - r->at) / 8)
 		return false;
 	if (!grow_set(r->arena, d, n)) {
@@ -359,11 +361,11 @@ static bool read_set(struct reading *r, struct tw_distinct *d)
 	return true;
 }
 
-static bool read_monitors(struct reading *r, struct tw_tally_part *p)
+static bool read_monitors(struct reading *r, struct tw_anr_rollup_part *p)
 {
 	uint64_t n;
 
-	if (!tw_get_varint(&r->at, r->end, &n) || n > TW_TALLY_MONITORS)
+	if (!tw_get_varint(&r->at, r->end, &n) || n > TW_ANR_ROLLUP_MONITORS)
 		return false;
 	for (uint64_t i = 0; i < n; i++) {
 		const char *name = read_text(r);
@@ -375,29 +377,30 @@ static bool read_monitors(struct reading *r, struct tw_tally_part *p)
 	return true;
 }
 
-static bool read_sum(struct reading *r, const uint64_t numbers[NUMBERS], struct tw_tally_sum *s)
+static bool read_sum(
+        struct reading *r, const uint64_t numbers[NUMBERS], struct tw_anr_rollup_sum *s)
 {
 	const char *worst = read_text(r);
 
-	*s = (struct tw_tally_sum){numbers[3], numbers[4], numbers[5], (int64_t)numbers[6],
+	*s = (struct tw_anr_rollup_sum){numbers[3], numbers[4], numbers[5], (int64_t)numbers[6],
 	        (int64_t)numbers[7], (int64_t)numbers[8], (int64_t)numbers[9], "",
 	        worst ? read_text(r) : NULL};
-	if (!worst || !s->holder || strlen(worst) > TW_TALLY_ID)
+	if (!worst || !s->holder || strlen(worst) > TW_ANR_ROLLUP_ID)
 		return false;
 	memcpy(s->worst, worst, strlen(worst) + 1);
 	return true;
 }
 
-static bool read_part(struct reading *r, struct tw_tally *t)
+static bool read_part(struct reading *r, struct tw_anr_rollup *t)
 {
 	uint64_t numbers[NUMBERS];
-	struct tw_tally_part *p;
-	struct tw_tally_sum sum;
+	struct tw_anr_rollup_part *p;
+	struct tw_anr_rollup_sum sum;
 
 	for (int i = 0; i < NUMBERS; i++)
 		if (!tw_get_varint(&r->at, r->end, &numbers[i]) || numbers[i] > INT64_MAX)
 			return false;
-	if (numbers[0] >> TW_TALLY_KINDS || !(numbers[0] & numbers[1]) ||
+	if (numbers[0] >> TW_ANR_ROLLUP_KINDS || !(numbers[0] & numbers[1]) ||
 	        !read_sum(r, numbers, &sum))
 		return false;
 	p = part_of(r->arena, t, (unsigned)numbers[0], (unsigned)numbers[1]);
@@ -406,14 +409,14 @@ static bool read_part(struct reading *r, struct tw_tally *t)
 		return false;
 	add_sum(&p->sum, &sum);
 	p->owned = p->owned || numbers[2];
-	for (int i = 0; i < TW_TALLY_SETS; i++)
+	for (int i = 0; i < TW_ANR_ROLLUP_SETS; i++)
 		if (!read_set(r, &p->sets[i]))
 			return false;
 	return read_monitors(r, p);
 }
 
-enum tw_status tw_tally_merge(
-        struct tw_arena *a, struct tw_tally *t, const uint8_t *p, size_t n, struct tw_err *err)
+enum tw_status tw_anr_rollup_merge(
+        struct tw_arena *a, struct tw_anr_rollup *t, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	struct reading r = {a, p, p + n, false};
 
@@ -429,17 +432,18 @@ enum tw_status tw_tally_merge(
 
 /* --- queries --- */
 
-struct tw_tally_part *tw_tally_select(struct tw_arena *a, const struct tw_tally *t, unsigned kinds)
+struct tw_anr_rollup_part *tw_anr_rollup_select(
+        struct tw_arena *a, const struct tw_anr_rollup *t, unsigned kinds)
 {
-	struct tw_tally_part *all = tw_arena_zalloc(a, 1, sizeof *all);
+	struct tw_anr_rollup_part *all = tw_arena_zalloc(a, 1, sizeof *all);
 	bool fits = all != NULL;
 
 	if (!fits)
 		return NULL;
 	all->sum.holder = "";
-	for (const struct tw_tally_part *p = t->parts; fits && p; p = p->next) {
+	for (const struct tw_anr_rollup_part *p = t->parts; fits && p; p = p->next) {
 		const unsigned both = p->mask & kinds;
-		struct tw_tally_sum sum = p->sum;
+		struct tw_anr_rollup_sum sum = p->sum;
 
 		if (!(p->bit & kinds))
 			continue;
@@ -449,7 +453,7 @@ struct tw_tally_part *tw_tally_select(struct tw_arena *a, const struct tw_tally 
 		add_sum(&all->sum, &sum);
 		all->mask |= p->bit;
 		all->owned = all->owned || p->owned;
-		for (int i = 0; fits && i < TW_TALLY_SETS; i++)
+		for (int i = 0; fits && i < TW_ANR_ROLLUP_SETS; i++)
 			fits = tw_distinct_add_all(a, &all->sets[i], &p->sets[i]);
 		for (uint32_t i = 0; i < p->n_monitors; i++)
 			add_monitor(all, p->monitors[i]);
@@ -457,11 +461,11 @@ struct tw_tally_part *tw_tally_select(struct tw_arena *a, const struct tw_tally 
 	return fits ? all : NULL;
 }
 
-uint64_t tw_tally_traces(const struct tw_tally *t, unsigned kinds)
+uint64_t tw_anr_rollup_traces(const struct tw_anr_rollup *t, unsigned kinds)
 {
 	uint64_t n = 0;
 
-	for (const struct tw_tally_part *p = t->parts; p; p = p->next) {
+	for (const struct tw_anr_rollup_part *p = t->parts; p; p = p->next) {
 		const unsigned both = p->mask & kinds;
 
 		if ((both & (0U - both)) == p->bit)
@@ -472,7 +476,7 @@ uint64_t tw_tally_traces(const struct tw_tally *t, unsigned kinds)
 
 /* --- by key --- */
 
-static struct tw_tally **place_of(const struct tw_tallies *all, struct tw_str key)
+static struct tw_anr_rollup **place_of(const struct tw_anr_rollups *all, struct tw_str key)
 {
 	size_t at = (size_t)hash_of(key) & (all->n_slots - 1);
 
@@ -481,15 +485,15 @@ static struct tw_tally **place_of(const struct tw_tallies *all, struct tw_str ke
 	return &all->slots[at];
 }
 
-static bool grow_list(struct tw_tallies *all)
+static bool grow_list(struct tw_anr_rollups *all)
 {
-	const struct tw_tallies old = *all;
+	const struct tw_anr_rollups old = *all;
 
 	if (old.n < old.n_slots / 2)
 		return true;
 	all->n_slots = old.n_slots ? 2 * old.n_slots : LISTED_FIRST;
-	all->slots = tw_arena_zalloc(all->arena, all->n_slots, sizeof(struct tw_tally *));
-	all->list = tw_arena_alloc(all->arena, all->n_slots / 2, sizeof(struct tw_tally *));
+	all->slots = tw_arena_zalloc(all->arena, all->n_slots, sizeof(struct tw_anr_rollup *));
+	all->list = tw_arena_alloc(all->arena, all->n_slots / 2, sizeof(struct tw_anr_rollup *));
 	if (!all->slots || !all->list) {
 		*all = old;
 		return false;
@@ -501,10 +505,10 @@ static bool grow_list(struct tw_tallies *all)
 	return true;
 }
 
-struct tw_tally *tw_tallies_at(struct tw_tallies *all, struct tw_str key)
+struct tw_anr_rollup *tw_anr_rollups_at(struct tw_anr_rollups *all, struct tw_str key)
 {
-	struct tw_tally **at;
-	struct tw_tally *t;
+	struct tw_anr_rollup **at;
+	struct tw_anr_rollup *t;
 
 	if (!grow_list(all))
 		return NULL;

@@ -1,7 +1,7 @@
-/* catalogue_tally_feed.c - converts rows of ANRs and lock waits to additions of rollups. */
+/* catalogue_anr_rollup_feed.c - converts rows of ANRs and lock waits to additions of rollups. */
 #include <string.h>
 
-#include "server/catalogue/anr/catalogue_tally_int.h"
+#include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 
 enum { KEY_COLUMN = 11, LOCK_COLUMN = 11, SCRATCH_BYTES = 4 << 20 };
 
@@ -18,42 +18,42 @@ static const char *text_at(const struct tw_cat_query *q, int col)
 	return text ? text : "";
 }
 
-static struct tw_tally_report report_of(const struct tw_cat_query *q)
+static struct tw_anr_rollup_report report_of(const struct tw_cat_query *q)
 {
-	return (struct tw_tally_report){text_at(q, 0), text_at(q, 1), text_at(q, 2), text_at(q, 3),
-	        text_at(q, 4), text_at(q, 5), text_at(q, 6), text_at(q, 7), tw_cat_int(q, 8),
-	        tw_cat_int(q, 9), tw_cat_int(q, 10)};
+	return (struct tw_anr_rollup_report){text_at(q, 0), text_at(q, 1), text_at(q, 2),
+	        text_at(q, 3), text_at(q, 4), text_at(q, 5), text_at(q, 6), text_at(q, 7),
+	        tw_cat_int(q, 8), tw_cat_int(q, 9), tw_cat_int(q, 10)};
 }
 
 /* The part of an addition that does not depend on its waits. */
-static struct tw_tally_one one_of(const struct tw_tally_report *r)
+static struct tw_anr_rollup_one one_of(const struct tw_anr_rollup_report *r)
 {
-	struct tw_tally_one one = {.mask = 1,
+	struct tw_anr_rollup_one one = {.mask = 1,
 	        .bit = 1,
 	        .sum = {.traces = 1,
 	                .first_ms = r->created_ms,
 	                .last_ms = r->created_ms,
 	                .holder = ""},
-	        .sets = {[TW_TALLY_VERSIONS] = tw_distinct_hash(r->version_name)},
+	        .sets = {[TW_ANR_ROLLUP_VERSIONS] = tw_distinct_hash(r->version_name)},
 	        .monitor = ""};
 
-	if (strlen(r->trace_id) <= TW_TALLY_ID)
+	if (strlen(r->trace_id) <= TW_ANR_ROLLUP_ID)
 		memcpy(one.sum.worst, r->trace_id, strlen(r->trace_id) + 1);
 	return one;
 }
 
 enum tw_status tw_cat_feed_anrs(
-        struct tw_cat_query *q, tw_tally_sink sink, void *arg, struct tw_err *err)
+        struct tw_cat_query *q, tw_anr_rollup_sink sink, void *arg, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && tw_cat_row(q)) {
-		const struct tw_tally_report r = report_of(q);
-		struct tw_tally_one one = one_of(&r);
+		const struct tw_anr_rollup_report r = report_of(q);
+		struct tw_anr_rollup_one one = one_of(&r);
 
 		if (r.device[0])
-			one.sets[TW_TALLY_DEVICES] = tw_distinct_hash(r.device);
-		one.sets[TW_TALLY_USERS] = tw_distinct_mix(r.who);
+			one.sets[TW_ANR_ROLLUP_DEVICES] = tw_distinct_hash(r.device);
+		one.sets[TW_ANR_ROLLUP_USERS] = tw_distinct_mix(r.who);
 		if (!sink(arg, &r, text_at(q, KEY_COLUMN), &one) || !sink(arg, &r, "", &one))
 			st = too_much(err);
 	}
@@ -64,12 +64,12 @@ enum tw_status tw_cat_feed_anrs(
 
 struct wait {
 	const char *name;
-	struct tw_tally_one one;
+	struct tw_anr_rollup_one one;
 };
 struct trace { /* the trace whose waits are being read */
 	struct tw_arena *arena;
 	char id[TW_ID_BYTES];
-	struct tw_tally_report report;
+	struct tw_anr_rollup_report report;
 	struct wait waits[TW_LOCKS_MAX];
 	size_t n;
 };
@@ -127,7 +127,7 @@ static bool take_wait(struct trace *t, const struct tw_cat_query *q)
 
 /* The waits of a name, or of all with "": all kinds are known before the first is added, and the
  * trace counts once per kind. */
-static bool tell(const struct trace *t, const char *name, tw_tally_sink sink, void *arg)
+static bool tell(const struct trace *t, const char *name, tw_anr_rollup_sink sink, void *arg)
 {
 	unsigned mask = 0, told = 0;
 	bool fits = true;
@@ -136,7 +136,7 @@ static bool tell(const struct trace *t, const char *name, tw_tally_sink sink, vo
 		if (!name[0] || strcmp(t->waits[i].name, name) == 0)
 			mask |= t->waits[i].one.bit;
 	for (size_t i = 0; fits && i < t->n; i++) {
-		struct tw_tally_one one = t->waits[i].one;
+		struct tw_anr_rollup_one one = t->waits[i].one;
 
 		if (name[0] && strcmp(t->waits[i].name, name) != 0)
 			continue;
@@ -156,7 +156,7 @@ static bool is_told(const struct trace *t, size_t i)
 	return !t->waits[i].name[0];
 }
 
-static bool tell_all(const struct trace *t, tw_tally_sink sink, void *arg)
+static bool tell_all(const struct trace *t, tw_anr_rollup_sink sink, void *arg)
 {
 	bool fits = t->n == 0 || tell(t, "", sink, arg);
 
@@ -167,7 +167,7 @@ static bool tell_all(const struct trace *t, tw_tally_sink sink, void *arg)
 }
 
 enum tw_status tw_cat_feed_locks(
-        struct tw_cat_query *q, tw_tally_sink sink, void *arg, struct tw_err *err)
+        struct tw_cat_query *q, tw_anr_rollup_sink sink, void *arg, struct tw_err *err)
 {
 	struct trace *t = tw_mem_zalloc(1, sizeof *t);
 	bool fits = t && (t->arena = tw_arena_new(SCRATCH_BYTES));

@@ -1,5 +1,5 @@
 /*
- * catalogue_tally.c - adds reports to the rollups of their day, and deletes invalid rollups.
+ * catalogue_anr_rollup.c - adds reports to the rollups of their day, and deletes invalid rollups.
  *
  * Only named and grouped reports are added, as long as no pending mapping or rules will change
  * them. A report's row has the generation of its day in which it was counted, so that queries read
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/catalogue/anr/catalogue_tally_int.h"
+#include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 
 enum {
 	COUNTED_AT_ONCE = 256,
@@ -19,7 +19,7 @@ enum {
 };
 #define FOLD_BYTES ((size_t)256 << 20)
 
-enum tw_status tw_cat_tally_waits(
+enum tw_status tw_cat_anr_rollup_waits(
         struct tw_db *db, const char *project_id, int64_t day, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* primary key */
@@ -28,7 +28,7 @@ enum tw_status tw_cat_tally_waits(
 	        "ti", project_id, day);
 }
 
-enum tw_status tw_cat_tally_undo(
+enum tw_status tw_cat_anr_rollup_undo(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* primary keys */
@@ -44,7 +44,7 @@ struct dims {
 	const char *texts[DIMS]; /* app, version_name, build_id, scenario, device_class, os */
 };
 struct sum { /* a row of hang_tally being computed; first in a struct that rollups refer to */
-	enum tw_tally_what what;
+	enum tw_anr_rollup_what what;
 	bool fine;
 	struct dims dims;
 };
@@ -52,8 +52,8 @@ struct counting {
 	struct tw_db *db;
 	const char *project_id;
 	int64_t day, generation, rules;
-	enum tw_tally_what what; /* the kind being read */
-	struct tw_tallies sums;  /* their values point to struct sum, in list order */
+	enum tw_anr_rollup_what what; /* the kind being read */
+	struct tw_anr_rollups sums;   /* their values point to struct sum, in list order */
 	struct sum **of;
 	size_t cap;
 	struct tw_stmt *load, *store;
@@ -78,8 +78,8 @@ static bool room(struct counting *c)
 }
 
 /* Sets its dimensions; false: out of memory. */
-static bool begin_sum(
-        struct counting *c, struct tw_tally *t, const char *name, const struct dims *d, bool fine)
+static bool begin_sum(struct counting *c, struct tw_anr_rollup *t, const char *name,
+        const struct dims *d, bool fine)
 {
 	struct sum *s = tw_arena_alloc(c->sums.arena, 1, sizeof *s);
 	bool fits = s != NULL;
@@ -97,13 +97,13 @@ static bool begin_sum(
 }
 
 /* The rollup of that name and these dimensions; stored lengths keep their texts distinct. */
-static struct tw_tally *sum_at(
-        struct counting *c, const char *name, const struct tw_tally_report *r, bool fine)
+static struct tw_anr_rollup *sum_at(
+        struct counting *c, const char *name, const struct tw_anr_rollup_report *r, bool fine)
 {
 	const struct dims d = {
 	        {r->app, r->version_name, r->build_id, r->scenario, r->device_class, r->os}};
 	const size_t before = c->sums.n;
-	struct tw_tally *t = NULL;
+	struct tw_anr_rollup *t = NULL;
 	struct tw_buf key;
 
 	tw_buf_init(&key, 1 << 20);
@@ -111,22 +111,22 @@ static struct tw_tally *sum_at(
 	for (int i = 0; fine && i < DIMS; i++)
 		tw_buf_printf(&key, "%zu %s", strlen(d.texts[i]), d.texts[i]);
 	if (room(c) && tw_buf_status(&key) == TW_OK)
-		t = tw_tallies_at(&c->sums, (struct tw_str){(const char *)key.data, key.len});
+		t = tw_anr_rollups_at(&c->sums, (struct tw_str){(const char *)key.data, key.len});
 	tw_buf_done(&key);
 	if (t && c->sums.n > before && !begin_sum(c, t, name, &d, fine))
 		return NULL;
 	return t;
 }
 
-static bool count(void *arg, const struct tw_tally_report *of, const char *name,
-        const struct tw_tally_one *one)
+static bool count(void *arg, const struct tw_anr_rollup_report *of, const char *name,
+        const struct tw_anr_rollup_one *one)
 {
 	struct counting *c = arg;
 
 	for (int fine = 0; fine < 2; fine++) {
-		struct tw_tally *t = sum_at(c, name, of, fine != 0);
+		struct tw_anr_rollup *t = sum_at(c, name, of, fine != 0);
 
-		if (!t || !tw_tally_add(c->sums.arena, t, one))
+		if (!t || !tw_anr_rollup_add(c->sums.arena, t, one))
 			return false;
 	}
 	return true;
@@ -146,17 +146,19 @@ static enum tw_status read_picked(struct counting *c, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, c->db, err, /* hang_tallied */
-	        "SELECT" TW_TALLY_COLUMNS ", h.key FROM hang h WHERE h.project_id=? AND h.day=?"
+	        "SELECT" TW_ANR_ROLLUP_COLUMNS
+	        ", h.key FROM hang h WHERE h.project_id=? AND h.day=?"
 	        " AND h.tallied=? AND h.anr=1",
 	        "tii", c->project_id, c->day, (int64_t)BEING_COUNTED);
 
-	c->what = TW_TALLY_ANRS;
+	c->what = TW_ANR_ROLLUP_ANRS;
 	if (st == TW_OK)
 		st = tw_cat_feed_anrs(&q, count, c, err);
-	c->what = TW_TALLY_LOCKS;
+	c->what = TW_ANR_ROLLUP_LOCKS;
 	if (st == TW_OK)
 		st = tw_cat_query(&q, c->db, err, /* hang_tallied, primary key */
-		        "SELECT" TW_TALLY_LOCK_COLUMNS " FROM hang h CROSS JOIN lock_wait l WHERE"
+		        "SELECT" TW_ANR_ROLLUP_LOCK_COLUMNS
+		        " FROM hang h CROSS JOIN lock_wait l WHERE"
 		        " h.project_id=? AND h.day=? AND h.tallied=? AND l.project_id=h.project_id"
 		        " AND l.trace_id=h.trace_id ORDER BY h.trace_id, l.seq",
 		        "tii", c->project_id, c->day, (int64_t)BEING_COUNTED);
@@ -172,14 +174,15 @@ static enum tw_status read_picked(struct counting *c, struct tw_err *err)
 
 /* The texts may exceed the limit of PostgreSQL's indexes: there the key is their hashes. */
 #define HASHES                                                                                     \
-	TW_TALLY_HASH("?5")                                                                        \
-	"," TW_TALLY_HASH("?6||chr(31)||?7||chr(31)||?8||chr(31)||?9||chr(31)||?10||chr(31)||?11")
+	TW_ANR_ROLLUP_HASH("?5")                                                                   \
+	"," TW_ANR_ROLLUP_HASH(                                                                    \
+	        "?6||chr(31)||?7||chr(31)||?8||chr(31)||?9||chr(31)||?10||chr(31)||?11")
 #define SUM_UNIQUE TW_EITHER(SUM_KEY, "project_id,what,fine,day,name_hash,dims_hash")
 #define OF_SUM     "(" SUM_UNIQUE ")=(?1,?2,?3,?4," TW_EITHER("?5,?6,?7,?8,?9,?10,?11", HASHES) ")"
 
 /* Adds the stored rollup; one of another generation is ignored. */
 static enum tw_status add_stored(
-        struct counting *c, struct tw_tally *t, const struct sum *s, struct tw_err *err)
+        struct counting *c, struct tw_anr_rollup *t, const struct sum *s, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query_kept(&q, c->db, &c->load, err, /* primary key */
@@ -191,20 +194,21 @@ static enum tw_status add_stored(
 	if (tw_cat_row(&q)) {
 		const struct tw_str data = tw_cat_blob(&q, 0);
 
-		st = tw_tally_merge(c->sums.arena, t, (const uint8_t *)data.ptr, data.len, err);
+		st = tw_anr_rollup_merge(
+		        c->sums.arena, t, (const uint8_t *)data.ptr, data.len, err);
 	}
 	return tw_cat_close_after(&q, st, err);
 }
 
 static enum tw_status store(
-        struct counting *c, struct tw_tally *t, const struct sum *s, struct tw_err *err)
+        struct counting *c, struct tw_anr_rollup *t, const struct sum *s, struct tw_err *err)
 {
 	struct tw_buf out;
 	enum tw_status st = add_stored(c, t, s, err);
 
 	tw_buf_init(&out, SUM_BYTES);
 	if (st == TW_OK) {
-		tw_tally_write(c->sums.arena, t, &out);
+		tw_anr_rollup_write(c->sums.arena, t, &out);
 		st = tw_buf_status(&out) == TW_OK ? TW_OK : tw_oom(err);
 	}
 	if (st == TW_OK)
@@ -289,7 +293,7 @@ static enum tw_status count_some(struct counting *c, int *ret_n, struct tw_err *
 	" AND h.keyed<>0 AND (h.anr=0 OR h.keyed=?2)"
 
 /* The first past day with an uncounted report, or any day with many; -1: none. */
-static enum tw_status next_day(struct tw_catalogue *c, const struct tw_tally_due *due,
+static enum tw_status next_day(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
         int64_t *ret_day, struct tw_err *err)
 {
 	*ret_day = -1;
@@ -300,8 +304,8 @@ static enum tw_status next_day(struct tw_catalogue *c, const struct tw_tally_due
 	        "tiii", due->project_id, due->rules, due->today, (int64_t)due->least - 1);
 }
 
-enum tw_status tw_catalogue_tally(
-        struct tw_catalogue *c, const struct tw_tally_due *due, bool *ret_more, struct tw_err *err)
+enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
+        bool *ret_more, struct tw_err *err)
 {
 	struct counting k = {.project_id = due->project_id, .rules = due->rules};
 	int n = 0;
@@ -359,7 +363,7 @@ static bool read_old(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 	return r->project_id != NULL;
 }
 
-enum tw_status tw_cat_tally_expire(
+enum tw_status tw_cat_anr_rollup_expire(
         struct tw_catalogue *c, int64_t day, struct tw_arena *a, bool *ret_more, struct tw_err *err)
 {
 	struct tw_cat_list list = {a, 1, sizeof(struct old_day), read_old, NULL, 0};

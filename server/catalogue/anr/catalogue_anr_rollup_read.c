@@ -1,24 +1,24 @@
 /*
- * catalogue_tally_read.c - rollups of ANRs and locks for a query: complete days from stored
+ * catalogue_anr_rollup_read.c - rollups of ANRs and locks for a query: complete days from stored
  * rollups, plus reports not counted yet.  A query by label reads only reports.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "server/catalogue/anr/catalogue_tally_int.h"
+#include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 
 struct answer {
-	const struct tw_tally_ask *ask;
-	struct tw_tallies *all;
+	const struct tw_anr_rollup_ask *ask;
+	struct tw_anr_rollups *all;
 };
 
-static bool is_fine(const struct tw_tally_ask *ask)
+static bool is_fine(const struct tw_anr_rollup_ask *ask)
 {
 	const struct tw_rollup_filter *f = ask->filter;
 
-	return ask->by > TW_TALLY_BY_DAY || f->app[0] || f->version_name[0] || f->build_id[0] ||
-	       f->scenario[0] || f->device_class[0] || f->os[0];
+	return ask->by > TW_ANR_ROLLUP_BY_DAY || f->app[0] || f->version_name[0] ||
+	       f->build_id[0] || f->scenario[0] || f->device_class[0] || f->os[0];
 }
 
 struct place { /* the dimensions of a result row */
@@ -26,20 +26,20 @@ struct place { /* the dimensions of a result row */
 	int64_t day;
 };
 
-static struct tw_tally *tally_at(struct answer *to, const struct place *p)
+static struct tw_anr_rollup *tally_at(struct answer *to, const struct place *p)
 {
-	const enum tw_tally_by by = to->ask->by;
-	const char *value = by == TW_TALLY_BY_VERSION ? p->version
-	                    : by == TW_TALLY_BY_OS    ? p->os
-	                                              : "";
-	struct tw_tally *t = NULL;
+	const enum tw_anr_rollup_by by = to->ask->by;
+	const char *value = by == TW_ANR_ROLLUP_BY_VERSION ? p->version
+	                    : by == TW_ANR_ROLLUP_BY_OS    ? p->os
+	                                                   : "";
+	struct tw_anr_rollup *t = NULL;
 	struct tw_buf key;
 
 	tw_buf_init(&key, 1 << 20);
-	tw_buf_printf(&key, "%" PRId64 " %zu %s%s", by == TW_TALLY_BY_DAY ? p->day : 0,
+	tw_buf_printf(&key, "%" PRId64 " %zu %s%s", by == TW_ANR_ROLLUP_BY_DAY ? p->day : 0,
 	        strlen(p->name), p->name, value);
 	if (tw_buf_status(&key) == TW_OK)
-		t = tw_tallies_at(to->all, (struct tw_str){(const char *)key.data, key.len});
+		t = tw_anr_rollups_at(to->all, (struct tw_str){(const char *)key.data, key.len});
 	tw_buf_done(&key);
 	if (t && !t->name) {
 		t->name = tw_arena_str(to->all->arena, tw_str_of(p->name));
@@ -49,22 +49,22 @@ static struct tw_tally *tally_at(struct answer *to, const struct place *p)
 	return t && t->name && t->value ? t : NULL;
 }
 
-static bool is_asked(const struct tw_tally_ask *ask, const char *name)
+static bool is_asked(const struct tw_anr_rollup_ask *ask, const char *name)
 {
 	return ask->name ? strcmp(ask->name, name) == 0 : name[0] != '\0';
 }
 
-static bool take(void *arg, const struct tw_tally_report *of, const char *name,
-        const struct tw_tally_one *one)
+static bool take(void *arg, const struct tw_anr_rollup_report *of, const char *name,
+        const struct tw_anr_rollup_one *one)
 {
 	struct answer *to = arg;
 	const struct place p = {name, of->version_name, of->os, of->day};
-	struct tw_tally *t;
+	struct tw_anr_rollup *t;
 
 	if (!is_asked(to->ask, name))
 		return true;
 	t = tally_at(to, &p);
-	return t && tw_tally_add(to->all->arena, t, one);
+	return t && tw_anr_rollup_add(to->all->arena, t, one);
 }
 
 /* --- stored rollups --- */
@@ -77,16 +77,17 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 		const struct place p = {
 		        tw_cat_str(q, 0), tw_cat_str(q, 2), tw_cat_str(q, 3), tw_cat_int(q, 1)};
 		const struct tw_str data = tw_cat_blob(q, 4);
-		struct tw_tally *t = tally_at(to, &p);
+		struct tw_anr_rollup *t = tally_at(to, &p);
 
-		st = t ? tw_tally_merge(to->all->arena, t, (const uint8_t *)data.ptr, data.len, err)
+		st = t ? tw_anr_rollup_merge(
+		                 to->all->arena, t, (const uint8_t *)data.ptr, data.len, err)
 		       : tw_fail(err, TW_TOO_LARGE,
 		                 "this is too much for one answer; narrow the filter or the time");
 	}
 	return tw_cat_close_after(q, st, err);
 }
 
-#define NAMED TW_EITHER("t.name=?12", "t.name_hash=" TW_TALLY_HASH("?12"))
+#define NAMED TW_EITHER("t.name=?12", "t.name_hash=" TW_ANR_ROLLUP_HASH("?12"))
 #define KEPT(data, named)                                                                          \
 	"SELECT t.name, t.day, t.version_name, t.os, " data                                        \
 	" FROM hang_day d CROSS JOIN hang_tally"                                                   \
@@ -97,7 +98,7 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 
 static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_err *err)
 {
-	const struct tw_tally_ask *ask = to->ask;
+	const struct tw_anr_rollup_ask *ask = to->ask;
 	const struct tw_rollup_filter *f = ask->filter;
 	const char *sql = ask->name    ? KEPT("t.data", NAMED)
 	                  : ask->names ? KEPT("''", "t.name<>?12")
@@ -120,15 +121,15 @@ static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_e
 	        " d.project_id=?1 AND d.day BETWEEN ?2 AND ?3 AND d.waiting=1 AND"                 \
 	        " h.project_id=?1 AND h.day=d.day+0 AND h.tallied<d.generation" TW_HANG_FILTER
 #define ANRS(from, where)                                                                          \
-	"SELECT" TW_TALLY_COLUMNS ", h.key" from " WHERE" where " AND h.anr=1 AND h.key<>''"
+	"SELECT" TW_ANR_ROLLUP_COLUMNS ", h.key" from " WHERE" where " AND h.anr=1 AND h.key<>''"
 #define LOCKS(from, where)                                                                         \
-	"SELECT" TW_TALLY_LOCK_COLUMNS from " CROSS JOIN lock_wait l WHERE" where                  \
+	"SELECT" TW_ANR_ROLLUP_LOCK_COLUMNS from " CROSS JOIN lock_wait l WHERE" where             \
 	" AND l.project_id=?1 AND l.trace_id=h.trace_id ORDER BY h.day, h.trace_id"
 #define SQL_OF(what, ...) what(__VA_ARGS__)
 
 static enum tw_status take_anrs(struct tw_db *db, struct answer *to, struct tw_err *err)
 {
-	const struct tw_tally_ask *ask = to->ask;
+	const struct tw_anr_rollup_ask *ask = to->ask;
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* hang_tallied, hang_anr_of_day */
 	        ask->filter->label[0]
@@ -141,7 +142,7 @@ static enum tw_status take_anrs(struct tw_db *db, struct answer *to, struct tw_e
 
 static enum tw_status take_locks(struct tw_db *db, struct answer *to, struct tw_err *err)
 {
-	const struct tw_tally_ask *ask = to->ask;
+	const struct tw_anr_rollup_ask *ask = to->ask;
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* hang_tallied, hang_of_day, primary key */
 	        ask->filter->label[0] ? LOCKS(" FROM hang h INDEXED BY hang_of_day", TW_HANG_WHERE)
@@ -159,11 +160,12 @@ static enum tw_status read_all(struct tw_db *db, struct answer *to, struct tw_er
 		st = take_kept(db, to, err);
 	if (st != TW_OK)
 		return st;
-	return to->ask->what == TW_TALLY_ANRS ? take_anrs(db, to, err) : take_locks(db, to, err);
+	return to->ask->what == TW_ANR_ROLLUP_ANRS ? take_anrs(db, to, err)
+	                                           : take_locks(db, to, err);
 }
 
-enum tw_status tw_cat_tallies(struct tw_catalogue *c, const struct tw_tally_ask *ask,
-        struct tw_tallies *all, struct tw_err *err)
+enum tw_status tw_cat_tallies(struct tw_catalogue *c, const struct tw_anr_rollup_ask *ask,
+        struct tw_anr_rollups *all, struct tw_err *err)
 {
 	struct answer to = {ask, all};
 	struct tw_db *db;
