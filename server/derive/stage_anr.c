@@ -13,13 +13,13 @@
 #include "server/base/log.h"
 #include "server/base/text/json_memory.h"
 #include "server/catalogue/access/catalogue_ruleset.h"
-#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 #include "server/fleet/anr/anr_brief.h"
 #include "server/fleet/anr/anr_cause.h"
+#include "server/fleet/anr/anr_lock.h"
 #include "server/fleet/anr/anr_names.h"
-#include "server/fleet/anr/hang_lock.h"
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_stored.h"
 
@@ -133,7 +133,7 @@ static const char *user_of(const char *labels, struct tw_arena *a)
 
 static enum tw_status keep(struct anrs *h, struct look *l, struct tw_err *err)
 {
-	struct tw_hang hang = {.row = &l->row,
+	struct tw_anr_entry hang = {.row = &l->row,
 	        .device_class = tw_rollup_device_class(l->row.meta.labels),
 	        .user = user_of(l->row.meta.labels, l->arena),
 	        .anr = is_anr(l),
@@ -144,7 +144,7 @@ static enum tw_status keep(struct anrs *h, struct look *l, struct tw_err *err)
 		hang.brief = tw_anr_brief(l->doc, l->path, l->arena);
 	if (hang.anr && !hang.brief.ptr)
 		return tw_oom(err);
-	return tw_catalogue_hang_put(h->parts.catalogue, &hang, err);
+	return tw_catalogue_anr_put(h->parts.catalogue, &hang, err);
 }
 
 static enum tw_status look_at(struct anrs *h, const struct tw_turn *turn,
@@ -258,7 +258,7 @@ struct mappings { /* of the build that was named last */
 };
 
 static enum tw_status open_mappings(
-        struct anrs *h, const struct tw_hang_stale *s, struct mappings *m, struct tw_err *err)
+        struct anrs *h, const struct tw_anr_stale *s, struct mappings *m, struct tw_err *err)
 {
 	const struct tw_named_trace of = {s->project_id, s->trace_id, s->build_id, s->mapping_id};
 	enum tw_status st;
@@ -333,7 +333,7 @@ static json_t *named_path(struct anrs *h, const json_t *brief, const struct mapp
 	        "window_ns", json_object_get(path, "window_ns"));
 }
 
-static enum tw_status find_cause(struct anrs *h, struct tw_hang_stale *s, const struct rules *r,
+static enum tw_status find_cause(struct anrs *h, struct tw_anr_stale *s, const struct rules *r,
         const struct mappings *m, struct tw_err *err)
 {
 	json_t *brief = tw_anr_unbrief(s->brief);
@@ -354,7 +354,7 @@ static enum tw_status find_cause(struct anrs *h, struct tw_hang_stale *s, const 
 	s->locks = locks.at;
 	s->n_locks = locks.n;
 	if (st == TW_OK)
-		st = tw_catalogue_hang_keyed(h->parts.catalogue, s, r->number, &cause, err);
+		st = tw_catalogue_anr_keyed(h->parts.catalogue, s, r->number, &cause, err);
 	json_decref(path);
 	json_decref(doc);
 	json_decref(brief);
@@ -362,7 +362,7 @@ static enum tw_status find_cause(struct anrs *h, struct tw_hang_stale *s, const 
 }
 
 /* What the report says of locks is read out of it anew. */
-static void drop_dumped(struct tw_hang_stale *s)
+static void drop_dumped(struct tw_anr_stale *s)
 {
 	size_t n = 0;
 
@@ -372,7 +372,7 @@ static void drop_dumped(struct tw_hang_stale *s)
 	s->n_locks = n;
 }
 
-static enum tw_status key_one(struct anrs *h, struct tw_hang_stale *s, const struct rules *r,
+static enum tw_status key_one(struct anrs *h, struct tw_anr_stale *s, const struct rules *r,
         struct mappings *m, struct tw_err *err)
 {
 	struct tw_lock_list locks;
@@ -385,7 +385,7 @@ static enum tw_status key_one(struct anrs *h, struct tw_hang_stale *s, const str
 	if (st != TW_OK)
 		return st;
 	return s->anr ? find_cause(h, s, r, m, err)
-	              : tw_catalogue_hang_keyed(h->parts.catalogue, s, r->number, NULL, err);
+	              : tw_catalogue_anr_keyed(h->parts.catalogue, s, r->number, NULL, err);
 }
 
 /* Questions read what is not counted row by row, so a day that cannot be counted is told and keeps
@@ -405,7 +405,7 @@ static void count_or_tell(struct anrs *h, const char *project_id, int64_t rules,
 static enum tw_status key_some(
         struct anrs *h, const char *project_id, bool *io_more, struct tw_err *err)
 {
-	struct tw_hang_stale *stale = NULL;
+	struct tw_anr_stale *stale = NULL;
 	struct mappings m = {0};
 	struct rules r = {0};
 	bool counted = false;
@@ -413,8 +413,8 @@ static enum tw_status key_some(
 	enum tw_status st = open_rules(h, project_id, &r, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_hang_stale(h->parts.catalogue, project_id, r.number,
-		        KEYED_AT_ONCE, h->project_arena, &stale, &n, err);
+		st = tw_catalogue_anr_stale(h->parts.catalogue, project_id, r.number, KEYED_AT_ONCE,
+		        h->project_arena, &stale, &n, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		tw_arena_reset(h->arena);
 		st = key_one(h, &stale[i], &r, &m, err);
@@ -446,10 +446,10 @@ static enum tw_status tend(
 {
 	struct anrs *h = state;
 	bool expired = false;
-	enum tw_status st = tw_catalogue_hang_renames(h->parts.catalogue, ret_more, err);
+	enum tw_status st = tw_catalogue_anr_renames(h->parts.catalogue, ret_more, err);
 
 	if (st == TW_OK && !tw_turn_is_last(turn) && h->parts.figures_days)
-		st = tw_catalogue_hang_expire(h->parts.catalogue,
+		st = tw_catalogue_anr_expire(h->parts.catalogue,
 		        tw_unix_ms() / TW_DAY_MS - h->parts.figures_days, &expired, err);
 	*ret_more = *ret_more || expired;
 	return st;

@@ -15,7 +15,7 @@
 
 #include <sqlite3.h>
 
-#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
 #include "sizes.h"
 
 enum { DAY0 = 20000, DAYS = 14, ARENA = 64 << 20 };

@@ -7,7 +7,7 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
-#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/fleet/regression_json.h"
 #include "server/fleet/fleet.h"
 #include "server/notify/issue.h"

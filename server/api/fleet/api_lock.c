@@ -12,7 +12,7 @@
 #include "server/api/fleet/api_fleet.h"
 #include "server/base/app.h"
 #include "server/base/text/match.h"
-#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
 
 struct locks {
 	struct tw_lock_question of;

@@ -9,7 +9,7 @@ enum { SLICES_MAX = 100, DAYS_MAX = 50000 };
 
 /* Reports of a group, from a covering index, so that none of their rows is read. */
 #define FROM_ONE                                                                                   \
-	" FROM hang h INDEXED BY hang_anr_of_key WHERE" TW_HANG_WHERE " AND h.anr=1 AND h.key=?11"
+	" FROM hang h INDEXED BY hang_anr_of_key WHERE" TW_ANR_WHERE " AND h.anr=1 AND h.key=?11"
 
 static enum tw_status no_room(struct tw_err *err)
 {
@@ -235,8 +235,8 @@ static enum tw_status count_slices(struct tw_catalogue *c, const struct tw_anr_r
         struct tw_err *err)
 {
 	struct tw_cat_list list = {a, SLICES_MAX, sizeof **ret, read_slice, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err, sql, TW_HANG_TYPES "ti",
-	        TW_HANG_ARGS(ask->project_id, ask->filter), ask->name, (int64_t)SLICES_MAX);
+	enum tw_status st = tw_cat_list(c, &list, err, sql, TW_ANR_TYPES "ti",
+	        TW_ANR_ARGS(ask->project_id, ask->filter), ask->name, (int64_t)SLICES_MAX);
 
 	if (st == TW_OK) {
 		*ret = list.rows;
@@ -313,7 +313,7 @@ enum tw_status tw_catalogue_anr_exemplars(struct tw_catalogue *c, const char *pr
 		        a, TW_ANR_EXEMPLARS - n, sizeof *all, read_exemplar, NULL, 0};
 
 		st = tw_cat_list(c, &list, err, sql[there], /* hang_anr_of_key, primary keys */
-		        TW_HANG_TYPES "tii", TW_HANG_ARGS(project_id, f), key,
+		        TW_ANR_TYPES "tii", TW_ANR_ARGS(project_id, f), key,
 		        (int64_t)(TW_ANR_EXEMPLARS - n), (int64_t)there);
 		if (st == TW_OK && list.n)
 			memcpy(all + n, list.rows, list.n * sizeof *all);

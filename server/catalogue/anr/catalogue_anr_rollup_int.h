@@ -5,7 +5,7 @@
 #ifndef TW_CATALOGUE_ANR_ROLLUP_INT_H
 #define TW_CATALOGUE_ANR_ROLLUP_INT_H
 
-#include "server/catalogue/anr/catalogue_hang_int.h"
+#include "server/catalogue/anr/catalogue_anr_index_int.h"
 #include "server/stats/anr_rollup.h"
 
 enum tw_anr_rollup_what { TW_ANR_ROLLUP_ANRS, TW_ANR_ROLLUP_LOCKS };

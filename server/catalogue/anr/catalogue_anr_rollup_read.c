@@ -119,7 +119,7 @@ static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_e
 #define UNCOUNTED                                                                                  \
 	" FROM hang_day d CROSS JOIN hang h INDEXED BY hang_tallied",                              \
 	        " d.project_id=?1 AND d.day BETWEEN ?2 AND ?3 AND d.waiting=1 AND"                 \
-	        " h.project_id=?1 AND h.day=d.day+0 AND h.tallied<d.generation" TW_HANG_FILTER
+	        " h.project_id=?1 AND h.day=d.day+0 AND h.tallied<d.generation" TW_ANR_FILTER
 #define ANRS(from, where)                                                                          \
 	"SELECT" TW_ANR_ROLLUP_COLUMNS ", h.key" from " WHERE" where " AND h.anr=1 AND h.key<>''"
 #define LOCKS(from, where)                                                                         \
@@ -133,9 +133,9 @@ static enum tw_status take_anrs(struct tw_db *db, struct answer *to, struct tw_e
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* hang_tallied, hang_anr_of_day */
 	        ask->filter->label[0]
-	                ? ANRS(" FROM hang h INDEXED BY hang_anr_of_day", TW_HANG_WHERE)
+	                ? ANRS(" FROM hang h INDEXED BY hang_anr_of_day", TW_ANR_WHERE)
 	                : SQL_OF(ANRS, UNCOUNTED),
-	        TW_HANG_TYPES, TW_HANG_ARGS(ask->project_id, ask->filter));
+	        TW_ANR_TYPES, TW_ANR_ARGS(ask->project_id, ask->filter));
 
 	return st == TW_OK ? tw_cat_feed_anrs(&q, take, to, err) : st;
 }
@@ -145,9 +145,9 @@ static enum tw_status take_locks(struct tw_db *db, struct answer *to, struct tw_
 	const struct tw_anr_rollup_ask *ask = to->ask;
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* hang_tallied, hang_of_day, primary key */
-	        ask->filter->label[0] ? LOCKS(" FROM hang h INDEXED BY hang_of_day", TW_HANG_WHERE)
+	        ask->filter->label[0] ? LOCKS(" FROM hang h INDEXED BY hang_of_day", TW_ANR_WHERE)
 	                              : SQL_OF(LOCKS, UNCOUNTED),
-	        TW_HANG_TYPES, TW_HANG_ARGS(ask->project_id, ask->filter));
+	        TW_ANR_TYPES, TW_ANR_ARGS(ask->project_id, ask->filter));
 
 	return st == TW_OK ? tw_cat_feed_locks(&q, take, to, err) : st;
 }

@@ -155,7 +155,7 @@ static enum tw_status read_shown(
 	        err);
 }
 
-static enum tw_status find_shown(struct tw_db *db, const struct tw_hang_stale *of,
+static enum tw_status find_shown(struct tw_db *db, const struct tw_anr_stale *of,
         const struct tw_anr_cause *cause, struct tw_arena *a, struct shown *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -170,7 +170,7 @@ static enum tw_status find_shown(struct tw_db *db, const struct tw_hang_stale *o
 }
 
 static json_t *anr_facts(
-        const struct tw_hang_stale *of, const struct tw_anr_cause *cause, const struct shown *by)
+        const struct tw_anr_stale *of, const struct tw_anr_cause *cause, const struct shown *by)
 {
 	return json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}}", "anr", "key",
 	        cause->key, "kind", cause->kind, "name", cause->name, "title", cause->title,
@@ -178,7 +178,7 @@ static json_t *anr_facts(
 	        by->device, "os", by->os, "trace", of->trace_id);
 }
 
-enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_hang_stale *of,
+enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_anr_stale *of,
         const struct tw_anr_cause *cause, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);

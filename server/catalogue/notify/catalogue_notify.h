@@ -7,7 +7,7 @@
 #ifndef TW_CATALOGUE_NOTIFY_H
 #define TW_CATALOGUE_NOTIFY_H
 
-#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 
@@ -32,7 +32,7 @@ enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, 
 
 /* Call before a report gets its first key: queues an event if the group is new.  Reports older than
  * a week cause no event. */
-enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_hang_stale *of,
+enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_anr_stale *of,
         const struct tw_anr_cause *cause, struct tw_err *err) TW_MUST_USE;
 
 struct tw_regression_entry {

@@ -12,7 +12,7 @@
  * are written again without it.  Transactions have rising numbers, because only the last one can be
  * left without its files by a power failure.
  */
-#include "server/catalogue/anr/catalogue_hang_int.h"
+#include "server/catalogue/anr/catalogue_anr_index_int.h"
 #include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "server/base/clock.h"
-#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
@@ -29,7 +29,7 @@ static enum tw_status reset_all(
 
 		st = tw_catalogue_rollup_reset(c, projects[i].id, &one, err);
 		if (st == TW_OK)
-			st = tw_catalogue_hang_reset(c, projects[i].id, err);
+			st = tw_catalogue_anr_reset(c, projects[i].id, err);
 		if (st != TW_OK)
 			break;
 		sums->days += one.days;

@@ -18,7 +18,7 @@
 #define TW_ANR_CAUSE_H
 
 #include "decoder/base/arena.h"
-#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/fleet/anr/anr_rules.h"
 #include "server/query/detect/frame_rules.h"
 

@@ -19,7 +19,7 @@
 
 #include "decoder/base/err.h"
 #include "decoder/base/str.h"
-#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
 
 enum {
 	TW_ANR_RULES_MAX = 100,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "server/catalogue/access/catalogue_ruleset.h"
-#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
 
 static const struct tw_rollup_filter any = {"", "", "", "", "", "", "", 0, INT32_MAX};
 
@@ -87,7 +87,7 @@ static void use_rules(struct tw_catalogue *c, const char *project, struct tw_are
 
 static void key_all(struct tw_catalogue *c, const char *project, struct tw_arena *a)
 {
-	struct tw_hang_stale *stale;
+	struct tw_anr_stale *stale;
 	struct tw_anr_cause cause = {.base = "k",
 	        .key = "k",
 	        .kind = "io",
@@ -97,14 +97,14 @@ static void key_all(struct tw_catalogue *c, const char *project, struct tw_arena
 	        .detail = "{}"};
 	size_t n;
 
-	assert_int_equal(tw_catalogue_hang_stale(c, project, 7, 9, a, &stale, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_stale(c, project, 7, 9, a, &stale, &n, NULL), TW_OK);
 	assert_int_equal(n, 1);
 	assert_int_equal(stale[0].n_locks, 1);
 	assert_int_equal(stale[0].brief.len, 5);
-	assert_int_equal(tw_catalogue_hang_keyed(c, stale, 7, &cause, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_hang_stale(c, project, 7, 9, a, &stale, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_keyed(c, stale, 7, &cause, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_stale(c, project, 7, 9, a, &stale, &n, NULL), TW_OK);
 	assert_int_equal(n, 0);
-	assert_int_equal(tw_catalogue_hang_stale(c, project, 8, 9, a, &stale, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_stale(c, project, 8, 9, a, &stale, &n, NULL), TW_OK);
 	assert_int_equal(n, 1);
 }
 
@@ -132,7 +132,7 @@ void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id)
 	        .total_ns = 5,
 	        .max_ns = 5};
 	struct tw_trace_row row;
-	struct tw_hang hang = {.row = &row,
+	struct tw_anr_entry hang = {.row = &row,
 	        .device_class = "low",
 	        .user = "",
 	        .anr = true,
@@ -143,7 +143,7 @@ void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id)
 	size_t n;
 
 	assert_int_equal(tw_catalogue_trace_get(c, project, id, a, &row, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_hang_put(c, &hang, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_put(c, &hang, NULL), TW_OK);
 	key_all(c, project, a);
 	for (int counted = 0; counted < 2; counted++) {
 		use_groups(c, project, a);
@@ -152,9 +152,9 @@ void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id)
 	}
 	use_rules(c, project, a);
 	while (more)
-		assert_int_equal(tw_catalogue_hang_renames(c, &more, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_hang_reset(c, project, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_hang_expire(c, INT32_MAX, &more, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_anr_renames(c, &more, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_reset(c, project, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_expire(c, INT32_MAX, &more, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_anr_groups(
 	                         c, project, &any, "", a, &(struct tw_anr_group *){NULL}, &n, NULL),
 	        TW_OK);

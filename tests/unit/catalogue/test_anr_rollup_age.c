@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -59,7 +59,7 @@ static void test_a_large_day_goes_in_steps(void **state)
 	for (; more && steps < STEPS; steps++) {
 		const int64_t before = sums(db);
 
-		assert_int_equal(tw_catalogue_hang_expire(c, DAY + 1, &more, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_anr_expire(c, DAY + 1, &more, NULL), TW_OK);
 		assert_in_range(before - sums(db), 0, MANY / 2);
 		assert_int_equal(read_of_the_day(db), 0);
 	}

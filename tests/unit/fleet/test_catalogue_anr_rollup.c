@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
 #include "tests/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
@@ -114,7 +114,7 @@ static void put(const struct report *r)
 	                .device = devices[r->device],
 	                .os = systems[r->os],
 	                .labels = ""}};
-	const struct tw_hang h = {.row = &row,
+	const struct tw_anr_entry h = {.row = &row,
 	        .device_class = classes[r->class],
 	        .user = r->user,
 	        .anr = r->anr,
@@ -124,7 +124,7 @@ static void put(const struct report *r)
 
 	for (unsigned k = 0; k < r->n_locks; k++)
 		locks[k] = wait_of(&r->locks[k]);
-	assert_int_equal(tw_catalogue_hang_put(s.c, &h, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_put(s.c, &h, NULL), TW_OK);
 }
 
 static void key(const struct report *r)
@@ -133,7 +133,7 @@ static void key(const struct report *r)
 	char name[16];
 	struct tw_anr_cause cause = {
 	        .kind = "io", .name = "", .title = name, .verdict = "v", .detail = "{}"};
-	const struct tw_hang_stale stale = {.project_id = s.project,
+	const struct tw_anr_stale stale = {.project_id = s.project,
 	        .trace_id = r->id,
 	        .build_id = "b",
 	        .mapping_id = "",
@@ -147,7 +147,7 @@ static void key(const struct report *r)
 	for (unsigned k = 0; k < r->n_locks; k++)
 		locks[k] = wait_of(&r->locks[k]);
 	assert_int_equal(
-	        tw_catalogue_hang_keyed(s.c, &stale, RULES, r->anr ? &cause : NULL, NULL), TW_OK);
+	        tw_catalogue_anr_keyed(s.c, &stale, RULES, r->anr ? &cause : NULL, NULL), TW_OK);
 }
 
 static void count(bool all)
@@ -505,7 +505,7 @@ static void test_the_same_bytes_again(void **state)
 	const uint64_t before = sum_of_bytes();
 
 	(void)state;
-	assert_int_equal(tw_catalogue_hang_reset(s.c, s.project, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_reset(s.c, s.project, NULL), TW_OK);
 	for (size_t i = REPORTS; i-- > 0;) {
 		put(&reports[i]);
 		key(&reports[i]);
@@ -525,7 +525,7 @@ static void test_forgotten(void **state)
 	for (size_t i = 0; i < REPORTS; i++)
 		reports[i].gone = reports[i].day < DAY0 + 2;
 	for (bool first = true; more; first = false) {
-		assert_int_equal(tw_catalogue_hang_expire(s.c, DAY0 + 2, &more, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_anr_expire(s.c, DAY0 + 2, &more, NULL), TW_OK);
 		if (!first)
 			count(true); /* what is forgotten is not counted on its way out */
 	}

@@ -1,4 +1,4 @@
-#include "server/fleet/anr/hang_lock.h"
+#include "server/fleet/anr/anr_lock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * catalogue_hang_key.c - names and groups stored ANRs and lock waits: new ones, after a new
+ * catalogue_anr_index_key.c - names and groups stored ANRs and lock waits: new ones, after a new
  * mapping, after changed rules.  In batches, so that no transaction grows with the number of
  * traces.
  */
@@ -80,7 +80,7 @@ static enum tw_status mark_stale(struct tw_catalogue *c, const struct rename *r,
 	return tw_cat_end(c, st, err);
 }
 
-enum tw_status tw_catalogue_hang_renames(struct tw_catalogue *c, bool *ret_more, struct tw_err *err)
+enum tw_status tw_catalogue_anr_renames(struct tw_catalogue *c, bool *ret_more, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
 	struct tw_cat_list first = {a, 1, sizeof(struct rename), read_rename, NULL, 0};
@@ -104,9 +104,9 @@ enum tw_status tw_catalogue_hang_renames(struct tw_catalogue *c, bool *ret_more,
 
 static bool read_stale(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
-	struct tw_hang_stale *r = ret_row;
+	struct tw_anr_stale *r = ret_row;
 
-	*r = (struct tw_hang_stale){.project_id = tw_cat_text(q, 0, a),
+	*r = (struct tw_anr_stale){.project_id = tw_cat_text(q, 0, a),
 	        .trace_id = tw_cat_text(q, 1, a),
 	        .build_id = tw_cat_text(q, 2, a),
 	        .mapping_id = tw_cat_text(q, 3, a),
@@ -135,7 +135,7 @@ static bool read_lock(const struct tw_cat_query *q, struct tw_arena *a, void *re
 }
 
 static enum tw_status read_locks(
-        struct tw_catalogue *c, struct tw_hang_stale *s, struct tw_arena *a, struct tw_err *err)
+        struct tw_catalogue *c, struct tw_anr_stale *s, struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_cat_list list = {
 	        a, TW_LOCKS_MAX, sizeof(struct tw_lock_wait), read_lock, NULL, 0};
@@ -150,9 +150,9 @@ static enum tw_status read_locks(
 	return st;
 }
 
-enum tw_status tw_catalogue_hang_stale(struct tw_catalogue *c, const char *project_id,
-        int64_t rules, uint32_t limit, struct tw_arena *a, struct tw_hang_stale **ret,
-        size_t *ret_n, struct tw_err *err)
+enum tw_status tw_catalogue_anr_stale(struct tw_catalogue *c, const char *project_id, int64_t rules,
+        uint32_t limit, struct tw_arena *a, struct tw_anr_stale **ret, size_t *ret_n,
+        struct tw_err *err)
 {
 	struct tw_cat_list list = {a, limit, sizeof **ret, read_stale, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &list, err, /* hang_unnamed, hang_keyed, primary keys */
@@ -180,7 +180,7 @@ enum tw_status tw_catalogue_hang_stale(struct tw_catalogue *c, const char *proje
 
 /* --- results --- */
 
-static enum tw_status set_cause(struct tw_db *db, const struct tw_hang_stale *of,
+static enum tw_status set_cause(struct tw_db *db, const struct tw_anr_stale *of,
         const struct tw_anr_cause *cause, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
@@ -196,7 +196,7 @@ static enum tw_status set_cause(struct tw_db *db, const struct tw_hang_stale *of
 	        cause->verdict, cause->detail, of->project_id, of->trace_id);
 }
 
-enum tw_status tw_catalogue_hang_keyed(struct tw_catalogue *c, const struct tw_hang_stale *of,
+enum tw_status tw_catalogue_anr_keyed(struct tw_catalogue *c, const struct tw_anr_stale *of,
         int64_t rules, const struct tw_anr_cause *cause, struct tw_err *err)
 {
 	int there = 0;

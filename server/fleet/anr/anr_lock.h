@@ -1,15 +1,15 @@
 /*
- * hang_lock.h - the locks that threads of one trace waited for, from calls and from thread dumps.
+ * anr_lock.h - the locks that threads of one trace waited for, from calls and from thread dumps.
  *
  * Independent of HTTP and SQL.  Thread: any.
  */
-#ifndef TW_HANG_LOCK_H
-#define TW_HANG_LOCK_H
+#ifndef TW_ANR_LOCK_H
+#define TW_ANR_LOCK_H
 
 #include <jansson.h>
 
 #include "decoder/symbols/retrace.h"
-#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/trace/trace_file.h"
 
 struct tw_lock_list { /* in an arena */

@@ -1,4 +1,4 @@
-/* catalogue_hang.c - extraction of ANRs and lock waits: pending traces, results, expiry. */
+/* catalogue_anr_index.c - extraction of ANRs and lock waits: pending traces, results, expiry. */
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ static enum tw_status mark(
 
 /* The user with that name, or else the uploading installation. */
 static enum tw_status who_of(
-        struct tw_db *db, const struct tw_hang *h, int64_t *ret, struct tw_err *err)
+        struct tw_db *db, const struct tw_anr_entry *h, int64_t *ret, struct tw_err *err)
 {
 	*ret = tw_cat_install(h->row->project_id, h->user);
 	if (*ret)
@@ -44,7 +44,8 @@ static enum tw_status who_of(
 	        h->row->project_id, h->row->id);
 }
 
-static enum tw_status insert_hang(struct tw_db *db, const struct tw_hang *h, struct tw_err *err)
+static enum tw_status insert_hang(
+        struct tw_db *db, const struct tw_anr_entry *h, struct tw_err *err)
 {
 	const struct tw_trace_row *row = h->row;
 	const struct tw_trace_meta *m = &row->meta;
@@ -89,7 +90,7 @@ enum tw_status tw_cat_lock_insert(struct tw_db *db, const char *project_id, cons
 	return st;
 }
 
-static enum tw_status put(struct tw_db *db, const struct tw_hang *h, struct tw_err *err)
+static enum tw_status put(struct tw_db *db, const struct tw_anr_entry *h, struct tw_err *err)
 {
 	const struct tw_trace_row *row = h->row;
 	int there = 0;
@@ -105,8 +106,8 @@ static enum tw_status put(struct tw_db *db, const struct tw_hang *h, struct tw_e
 	               : st;
 }
 
-enum tw_status tw_catalogue_hang_put(
-        struct tw_catalogue *c, const struct tw_hang *h, struct tw_err *err)
+enum tw_status tw_catalogue_anr_put(
+        struct tw_catalogue *c, const struct tw_anr_entry *h, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_begin(c, err);
 
@@ -174,7 +175,7 @@ static enum tw_status reset_stretch(struct tw_catalogue *c, struct stretch *io, 
 }
 
 /* Other writers get turns between the batches; new traces are read anyway. */
-enum tw_status tw_catalogue_hang_reset(
+enum tw_status tw_catalogue_anr_reset(
         struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
 	struct stretch s = {.project_id = project_id};
@@ -211,7 +212,7 @@ static enum tw_status forget_all(
 	return tw_cat_end(c, st, err);
 }
 
-enum tw_status tw_catalogue_hang_expire(
+enum tw_status tw_catalogue_anr_expire(
         struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);

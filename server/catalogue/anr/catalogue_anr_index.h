@@ -1,13 +1,13 @@
 /*
- * catalogue_hang.h - ANRs, their groups and lock waits in the catalogue.
+ * catalogue_anr_index.h - ANRs, their groups and lock waits in the catalogue.
  *
  * Each trace is read once.  Its facts are stored with the trace's own names, so that they can be
  * renamed when a mapping arrives and grouped again when rules change, even after the trace is
  * deleted.
  * Thread: any.
  */
-#ifndef TW_CATALOGUE_HANG_H
-#define TW_CATALOGUE_HANG_H
+#ifndef TW_CATALOGUE_ANR_INDEX_H
+#define TW_CATALOGUE_ANR_INDEX_H
 
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/fleet/catalogue_rollup.h"
@@ -26,7 +26,7 @@ struct tw_anr_cause {                /* strings are in the arena */
 	const char *detail;
 };
 
-/* --- pending traces (catalogue_hang.c) --- */
+/* --- pending traces (catalogue_anr_index.c) --- */
 
 enum { TW_LOCKS_MAX = 64 }; /* of a trace: those that were waited for longest */
 struct tw_lock_wait {
@@ -36,7 +36,7 @@ struct tw_lock_wait {
 	uint64_t waits, timed;
 	int64_t total_ns, max_ns;
 };
-struct tw_hang {
+struct tw_anr_entry {
 	const struct tw_trace_row *row;
 	const char *device_class, *user; /* user "": the uploading installation */
 	bool anr;
@@ -46,23 +46,23 @@ struct tw_hang {
 };
 /* Replaces the stored facts of the trace in one transaction; for a trace without any, only records
  * that it was read.  A deleted trace is ignored. */
-enum tw_status tw_catalogue_hang_put(
-        struct tw_catalogue *c, const struct tw_hang *h, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_anr_put(
+        struct tw_catalogue *c, const struct tw_anr_entry *h, struct tw_err *err) TW_MUST_USE;
 /* Looks at all traces of a project again, and names and keys what is kept of those that are gone.
  */
-enum tw_status tw_catalogue_hang_reset(
+enum tw_status tw_catalogue_anr_reset(
         struct tw_catalogue *c, const char *project_id, struct tw_err *err) TW_MUST_USE;
 /* Deletes facts of days before `day`, in batches. */
-enum tw_status tw_catalogue_hang_expire(
+enum tw_status tw_catalogue_anr_expire(
         struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 
-/* --- names and groups (catalogue_hang_key.c) --- */
+/* --- names and groups (catalogue_anr_index_key.c) --- */
 
 /* Marks some of the traces of a build that got a new mapping. */
-enum tw_status tw_catalogue_hang_renames(
+enum tw_status tw_catalogue_anr_renames(
         struct tw_catalogue *c, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 
-struct tw_hang_stale { /* to be renamed and regrouped */
+struct tw_anr_stale { /* to be renamed and regrouped */
 	const char *project_id, *trace_id, *build_id, *mapping_id;
 	bool anr;
 	struct tw_str brief; /* of an ANR */
@@ -71,11 +71,11 @@ struct tw_hang_stale { /* to be renamed and regrouped */
 };
 /* Of a project: facts without a group, and ANRs grouped by a version of the rules other than
  * `rules` (> 0). */
-enum tw_status tw_catalogue_hang_stale(struct tw_catalogue *c, const char *project_id,
-        int64_t rules, uint32_t limit, struct tw_arena *a, struct tw_hang_stale **ret,
-        size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_anr_stale(struct tw_catalogue *c, const char *project_id, int64_t rules,
+        uint32_t limit, struct tw_arena *a, struct tw_anr_stale **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
 /* cause NULL: not an ANR.  locks: all of the trace. */
-enum tw_status tw_catalogue_hang_keyed(struct tw_catalogue *c, const struct tw_hang_stale *of,
+enum tw_status tw_catalogue_anr_keyed(struct tw_catalogue *c, const struct tw_anr_stale *of,
         int64_t rules, const struct tw_anr_cause *cause, struct tw_err *err) TW_MUST_USE;
 
 /* --- rollups (catalogue_anr_rollup.c) --- */
