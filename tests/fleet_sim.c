@@ -198,7 +198,7 @@ static size_t name_all(const char *project_id, unsigned version, struct tw_rollu
 
 struct batch {
 	struct sim_trace traces[FOLDED_AT_ONCE];
-	struct tw_rollup_folding foldings[FOLDED_AT_ONCE];
+	struct tw_rollup_reading foldings[FOLDED_AT_ONCE];
 	struct tw_buf facts[FOLDED_AT_ONCE], trees[FOLDED_AT_ONCE], posts[FOLDED_AT_ONCE];
 };
 
@@ -249,12 +249,12 @@ static bool fold_batch(struct tw_catalogue *c, const char *project_id, struct ba
 		fine = write_tree(t, &b->trees[n]) && fine;
 		tw_buf_init(&b->posts[n], FACTS_BYTES);
 		write_posts(t, &b->posts[n]);
-		b->foldings[n] = (struct tw_rollup_folding){project_id, t->id, &t->dims, 1,
+		b->foldings[n] = (struct tw_rollup_reading){project_id, t->id, &t->dims, 1,
 		        t->duration_ns, {(const char *)out->data, out->len},
 		        {(const char *)b->trees[n].data, b->trees[n].len},
 		        {(const char *)b->posts[n].data, b->posts[n].len}};
 	}
-	fine = fine && tw_catalogue_rollup_fold(c, b->foldings, n, NULL) == TW_OK;
+	fine = fine && tw_catalogue_rollup_put(c, b->foldings, n, NULL) == TW_OK;
 	for (size_t i = 0; i < n; i++) {
 		tw_buf_done(&b->facts[i]);
 		tw_buf_done(&b->trees[i]);

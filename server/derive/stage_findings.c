@@ -22,8 +22,8 @@
 enum { LOOKED_AT_ONCE = 8, LONGEST_MS = 5000, DATA_BYTES = 1 << 20 };
 
 struct finder {
-	struct tw_folder *folder;       /* names methods, and has the memory of one trace */
-	struct tw_arena *project_arena; /* rules of a project and its traces to look at */
+	struct tw_rollup_worker *folder; /* names methods, and has the memory of one trace */
+	struct tw_arena *project_arena;  /* rules of a project and its traces to look at */
 	struct tw_detect_memo *memo;
 };
 
@@ -85,7 +85,7 @@ void tw_found_rules_done(struct tw_found_rules *r)
 /* --- one trace --- */
 
 struct look {
-	struct tw_folder *folder;
+	struct tw_rollup_worker *folder;
 	struct tw_detecting d;
 	struct tw_namer namer;
 	struct tw_found found;
@@ -127,14 +127,14 @@ static bool number_of(struct look *l, uint32_t method, uint64_t *ret)
 	        row->project_id, row->meta.build_id, row->meta.mapping_id};
 	const struct tw_named what = tw_method_named(&l->d.v.methods[method]);
 	struct tw_rollup_naming *m = &l->callers[l->n_callers];
-	const char *raw = tw_folder_raw(l->folder, &what);
+	const char *raw = tw_rollup_worker_raw(l->folder, &what);
 
 	if (!raw)
 		return false;
 	*ret = tw_rollup_method_id(&in, raw);
-	if (tw_folder_knows(l->folder, *ret))
+	if (tw_rollup_worker_knows(l->folder, *ret))
 		return true;
-	tw_folder_remember(l->folder, *ret);
+	tw_rollup_worker_remember(l->folder, *ret);
 	l->n_callers++;
 	*m = (struct tw_rollup_naming){
 	        .id = *ret, .build_id = in.build_id, .mapping_id = in.mapping_id, .raw = raw};
@@ -332,7 +332,7 @@ static enum tw_status look_at(struct finder *f, const struct project *p, const c
 	if (st == TW_OK)
 		st = keep(&l, p->rules.number, err);
 	if (st != TW_OK) /* names that were to be written with it may not be */
-		tw_folder_forget(f->folder);
+		tw_rollup_worker_forget(f->folder);
 	tw_arena_free(l.d.arena);
 	tw_namer_close(&f->folder->parts, &l.namer);
 	return st;
@@ -343,7 +343,7 @@ static enum tw_status look_at_some(
 {
 	enum tw_status st = TW_OK;
 
-	tw_folder_begin_day(f->folder);
+	tw_rollup_worker_begin_day(f->folder);
 	for (size_t i = 0; st == TW_OK && i < p->n && !tw_turn_is_over(turn); i++) {
 		const struct tw_named_trace t = {turn->project_id, p->todo[i], "", ""};
 		bool own = false;
@@ -387,7 +387,7 @@ static void close_finder(void *state)
 	struct finder *f = state;
 
 	tw_mem_free(f->memo);
-	tw_folder_free(f->folder);
+	tw_rollup_worker_free(f->folder);
 	tw_arena_free(f->project_arena);
 	tw_mem_free(f);
 }
@@ -399,7 +399,7 @@ static enum tw_status open_finder(const struct tw_derive_parts *p, void **ret, s
 	*ret = f;
 	if (!f)
 		return tw_oom(err);
-	f->folder = tw_folder_new(p);
+	f->folder = tw_rollup_worker_new(p);
 	f->project_arena = tw_arena_new(WORK_BYTES);
 	f->memo = tw_mem_zalloc(1, sizeof *f->memo);
 	return f->folder && f->project_arena && f->memo ? TW_OK : tw_oom(err);

@@ -12,7 +12,7 @@
 static enum tw_status run(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	return tw_folder_fold(state, turn, ret_more, err);
+	return tw_rollup_worker_count(state, turn, ret_more, err);
 }
 
 /* One of them that fails keeps none of the others from its work. */
@@ -21,14 +21,14 @@ static enum tw_status tend(
 {
 	const bool last = tw_turn_is_last(turn); /* down to the last delta */
 	const int64_t today = tw_unix_ms() / TW_DAY_MS, day = last ? 0 : today;
-	struct tw_catalogue *c = ((struct tw_folder *)state)->parts.catalogue;
-	const unsigned days = ((struct tw_folder *)state)->parts.figures_days;
+	struct tw_catalogue *c = ((struct tw_rollup_worker *)state)->parts.catalogue;
+	const unsigned days = ((struct tw_rollup_worker *)state)->parts.figures_days;
 	bool more[5] = {false};
 	struct tw_err why[5];
 	enum tw_status st[5];
 
-	st[0] = tw_folder_rename(state, &more[0], &why[0]);
-	st[1] = tw_folder_add(state, last ? 1 : TW_ROLLUP_MOST, day, &more[1], &why[1]);
+	st[0] = tw_rollup_worker_rename(state, &more[0], &why[0]);
+	st[1] = tw_rollup_worker_add(state, last ? 1 : TW_ROLLUP_MOST, day, &more[1], &why[1]);
 	st[2] = tw_rollup_trees_add(c, last ? 1 : TW_ROLLUP_TREE_DELTAS, day, &more[2], &why[2]);
 	st[3] = more[1] ? TW_OK /* cells of days that are over change no more */
 	                : tw_rollup_wides_add(c, today, &more[3], &why[3]);
@@ -46,7 +46,7 @@ static enum tw_status tend(
 
 static void metrics(const void *state, struct tw_buf *out)
 {
-	const struct tw_folder_counts n = tw_folder_counts(state);
+	const struct tw_rollup_worker_counts n = tw_rollup_worker_counts(state);
 
 	tw_buf_printf(out,
 	        "# TYPE tracewell_rollup_cells_total counter\n"
@@ -57,12 +57,12 @@ static void metrics(const void *state, struct tw_buf *out)
 
 static void close_rollup(void *state)
 {
-	(void)tw_folder_free(state);
+	(void)tw_rollup_worker_free(state);
 }
 
 static enum tw_status open_rollup(const struct tw_derive_parts *p, void **ret, struct tw_err *err)
 {
-	*ret = tw_folder_new(p);
+	*ret = tw_rollup_worker_new(p);
 	return *ret ? TW_OK : tw_oom(err);
 }
 

@@ -28,7 +28,7 @@ enum { STEP = 250, DAY0 = 20000 };
 
 struct bench {
 	struct tw_catalogue *c;
-	struct tw_folder *folder;
+	struct tw_rollup_worker *folder;
 	struct tw_db *db;
 	char project[TW_ID_BYTES];
 	char path[1000];
@@ -50,14 +50,14 @@ static bool open_all(struct bench *b, const char *folder)
 	bench_must(tw_db_sqlite_open(b->path, TW_DB_WRITE, &b->db, &room, NULL) == TW_OK,
 	        "a second connection");
 	parts.catalogue = b->c;
-	b->folder = tw_folder_new(&parts);
+	b->folder = tw_rollup_worker_new(&parts);
 	bench_must(b->folder != NULL, "memory");
 	return is_new;
 }
 
 static void close_all(struct bench *b)
 {
-	(void)tw_folder_free(b->folder);
+	(void)tw_rollup_worker_free(b->folder);
 	tw_db_close(b->db);
 	b->c = tw_catalogue_close(b->c);
 }
@@ -65,7 +65,8 @@ static void close_all(struct bench *b)
 static void add_cells(struct bench *b, int64_t today)
 {
 	for (bool more = true; more;)
-		bench_must(tw_folder_add(b->folder, TW_ROLLUP_MOST, today, &more, NULL) == TW_OK,
+		bench_must(tw_rollup_worker_add(b->folder, TW_ROLLUP_MOST, today, &more, NULL) ==
+		                   TW_OK,
 		        "adding up");
 }
 

@@ -48,7 +48,7 @@ static enum tw_status make_cell(
 {
 	struct tw_rollup_cell *cell = tw_arena_zalloc(q->arena, 1, sizeof *cell);
 	struct tw_rollup_delta *delta = tw_arena_alloc(q->arena, 1, sizeof *delta);
-	const struct tw_rollup_folding *f = &s->folding;
+	const struct tw_rollup_reading *f = &s->folding;
 
 	s->cells.list = tw_arena_alloc(q->arena, 1, sizeof(const struct tw_rollup_cell *));
 	if (!cell || !delta || !s->cells.list)
@@ -78,8 +78,8 @@ static enum tw_status read_trace(
 		return tw_fail(err, TW_CONFLICT,
 		        "trace %s is not decoded: it can be compared once it is ready",
 		        s->trace_id);
-	s->folder = tw_folder_new(&parts);
-	st = s->folder ? tw_folder_read(s->folder, &row, &s->folding, err) : no_memory(err);
+	s->folder = tw_rollup_worker_new(&parts);
+	st = s->folder ? tw_rollup_worker_read(s->folder, &row, &s->folding, err) : no_memory(err);
 	if (st == TW_OK && s->folding.n_cells == 0)
 		return tw_fail(err, TW_CONFLICT, "trace %s has no times to compare", s->trace_id);
 	return st == TW_OK ? make_cell(q, s, err) : st;
@@ -560,7 +560,7 @@ static enum tw_status answer_compare(struct tw_fleet_question *q, struct tw_err 
 	if (st == TW_OK)
 		st = put_answer(c, err);
 	for (int side = 0; side < TW_SIDES; side++)
-		(void)tw_folder_free(c->sides[side].folder);
+		(void)tw_rollup_worker_free(c->sides[side].folder);
 	return st;
 }
 

@@ -15,8 +15,8 @@ struct tw_compared_side {
 	struct tw_rollup_filter filter;
 	struct tw_fleet_cells cells;
 	const char *trace_id; /* of a side that is one trace; NULL */
-	struct tw_folder *folder;
-	struct tw_rollup_folding folding; /* of that trace */
+	struct tw_rollup_worker *folder;
+	struct tw_rollup_reading folding; /* of that trace */
 };
 struct tw_compared_scenario {
 	const char *name;

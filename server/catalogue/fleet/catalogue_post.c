@@ -6,7 +6,7 @@
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 
 enum tw_status tw_cat_post_add(struct tw_db *db, struct tw_stmt **kept,
-        const struct tw_rollup_folding *f, int64_t cell_id, struct tw_err *err)
+        const struct tw_rollup_reading *f, int64_t cell_id, struct tw_err *err)
 {
 	if (!f->posts.len)
 		return TW_OK;

@@ -55,7 +55,7 @@ enum tw_status tw_catalogue_rollup_name(
 /* --- counting --- */
 
 static enum tw_status add_to_cell(struct tw_db *db, struct tw_stmt **kept,
-        const struct tw_rollup_folding *f, const struct tw_rollup_dims *d, struct tw_err *err)
+        const struct tw_rollup_reading *f, const struct tw_rollup_dims *d, struct tw_err *err)
 {
 	const struct tw_str no_head = {"", 0};
 	const struct tw_tree_place at = {tw_rollup_cell_id(d), d->day};
@@ -80,7 +80,7 @@ static enum tw_status add_to_cell(struct tw_db *db, struct tw_stmt **kept,
 }
 
 static enum tw_status fold_one(struct tw_db *db, struct tw_stmt **kept,
-        const struct tw_rollup_folding *f, struct tw_err *err)
+        const struct tw_rollup_reading *f, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec_kept(db, &kept[KEPT_MARK], err,
 	        "UPDATE trace SET folded=1 WHERE project_id=? AND trace_id=? AND state=2 AND"
@@ -94,8 +94,8 @@ static enum tw_status fold_one(struct tw_db *db, struct tw_stmt **kept,
 	return st;
 }
 
-enum tw_status tw_catalogue_rollup_fold(
-        struct tw_catalogue *c, const struct tw_rollup_folding *f, size_t n, struct tw_err *err)
+enum tw_status tw_catalogue_rollup_put(
+        struct tw_catalogue *c, const struct tw_rollup_reading *f, size_t n, struct tw_err *err)
 {
 	struct tw_stmt *kept[KEPT_ALL] = {NULL};
 	enum tw_status st = tw_cat_begin(c, err);

@@ -37,7 +37,7 @@ struct tw_rollup_names { /* methods of one build and mapping */
 enum tw_status tw_catalogue_rollup_name(struct tw_catalogue *c, const struct tw_rollup_names *names,
         struct tw_err *err) TW_MUST_USE;
 
-struct tw_rollup_folding { /* a trace to count, whose methods have names */
+struct tw_rollup_reading { /* a trace to count, whose methods have names */
 	const char *project_id, *trace_id;
 	const struct tw_rollup_dims *cells;
 	size_t n_cells;
@@ -47,7 +47,7 @@ struct tw_rollup_folding { /* a trace to count, whose methods have names */
 	struct tw_str posts; /* as written by tw_post_write; may be empty */
 };
 /* One transaction.  Skips traces that were counted or deleted in the meantime. */
-enum tw_status tw_catalogue_rollup_fold(struct tw_catalogue *c, const struct tw_rollup_folding *f,
+enum tw_status tw_catalogue_rollup_put(struct tw_catalogue *c, const struct tw_rollup_reading *f,
         size_t n, struct tw_err *err) TW_MUST_USE;
 
 /* --- reading (catalogue_rollup_read.c) --- */

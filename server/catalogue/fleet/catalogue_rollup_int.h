@@ -43,7 +43,7 @@ struct tw_tree_place {
 	int64_t cell_id, day;
 };
 enum tw_status tw_cat_tree_add(struct tw_db *db, struct tw_stmt *kept[2],
-        const struct tw_rollup_folding *f, const struct tw_tree_place *at, struct tw_err *err);
+        const struct tw_rollup_reading *f, const struct tw_tree_place *at, struct tw_err *err);
 enum tw_status tw_cat_tree_delete(
         struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err);
 
@@ -56,7 +56,7 @@ enum tw_status tw_cat_cell_row(const struct tw_cat_query *q, struct tw_arena *a,
 
 /* Search index entries of a trace in a cell, and of a cell (catalogue_post.c). */
 enum tw_status tw_cat_post_add(struct tw_db *db, struct tw_stmt **kept,
-        const struct tw_rollup_folding *f, int64_t cell_id, struct tw_err *err);
+        const struct tw_rollup_reading *f, int64_t cell_id, struct tw_err *err);
 enum tw_status tw_cat_post_delete(
         struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err);
 

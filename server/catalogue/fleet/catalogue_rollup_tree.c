@@ -9,7 +9,7 @@ enum { DELTAS_AT_ONCE = 512 };
 /* --- counting --- */
 
 enum tw_status tw_cat_tree_add(struct tw_db *db, struct tw_stmt *kept[2],
-        const struct tw_rollup_folding *f, const struct tw_tree_place *at, struct tw_err *err)
+        const struct tw_rollup_reading *f, const struct tw_tree_place *at, struct tw_err *err)
 {
 	const struct tw_str nothing = {"", 0};
 	enum tw_status st;

@@ -72,8 +72,8 @@ enum tw_status tw_rollup_cell_add(const struct tw_rollup_cell *cell, struct tw_a
 /* --- cells that are due --- */
 
 /* What somebody else did meanwhile is done. */
-static enum tw_status add_one(
-        struct tw_folder *f, const struct tw_rollup_due *of, struct tw_arena *a, struct tw_err *err)
+static enum tw_status add_one(struct tw_rollup_worker *f, const struct tw_rollup_due *of,
+        struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_str parts[TW_ROLLUP_METRICS] = {{0}};
 	struct tw_rollup_cell cell;
@@ -91,7 +91,7 @@ static enum tw_status add_one(
 }
 
 /* Cells of the projects that come next, around. */
-static enum tw_status next_due(struct tw_folder *f, struct tw_rollup_when *when,
+static enum tw_status next_due(struct tw_rollup_worker *f, struct tw_rollup_when *when,
         struct tw_rollup_due **ret, size_t *ret_n, struct tw_err *err)
 {
 	enum tw_status st;
@@ -110,8 +110,8 @@ static enum tw_status next_due(struct tw_folder *f, struct tw_rollup_when *when,
 	return st;
 }
 
-static enum tw_status add_or_put_off(
-        struct tw_folder *f, const struct tw_rollup_due *of, struct tw_arena *a, struct tw_err *err)
+static enum tw_status add_or_put_off(struct tw_rollup_worker *f, const struct tw_rollup_due *of,
+        struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_err why;
 	enum tw_status st = add_one(f, of, a, &why);
@@ -123,14 +123,14 @@ static enum tw_status add_or_put_off(
 	return tw_catalogue_rollup_put_off(f->parts.catalogue, of, tw_unix_ms(), err);
 }
 
-enum tw_status tw_folder_add(
-        struct tw_folder *f, uint32_t most, int64_t day, bool *ret_more, struct tw_err *err)
+enum tw_status tw_rollup_worker_add(
+        struct tw_rollup_worker *f, uint32_t most, int64_t day, bool *ret_more, struct tw_err *err)
 {
 	struct tw_rollup_when when = {.least = most < TW_ROLLUP_LEAST ? most : TW_ROLLUP_LEAST,
 	        .most = most,
 	        .day = day,
 	        .now_ms = tw_unix_ms()};
-	struct tw_arena *a = tw_arena_new(TW_FOLD_BYTES);
+	struct tw_arena *a = tw_arena_new(TW_ROLLUP_WORKER_BYTES);
 	struct tw_rollup_due *due = NULL;
 	size_t n = 0;
 	enum tw_status st;

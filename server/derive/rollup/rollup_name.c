@@ -68,12 +68,12 @@ static struct tw_str descriptor_of(const struct tw_names *names, const struct tw
 	                                                               : (struct tw_str){"", 0};
 }
 
-bool tw_namer_name(struct tw_folder *f, const struct tw_names *names, const struct tw_named *what,
-        struct tw_rollup_naming *m)
+bool tw_namer_name(struct tw_rollup_worker *f, const struct tw_names *names,
+        const struct tw_named *what, struct tw_rollup_naming *m)
 {
 	char descriptor[DESCRIPTOR_BYTES], name[TW_ROLLUP_NAME_BYTES];
 
-	m->named = tw_names_display(names, what, f->name, TW_FOLD_NAME_BYTES);
+	m->named = tw_names_display(names, what, f->name, TW_ROLLUP_WORKER_NAME_BYTES);
 	(void)tw_rollup_bound_name(tw_str_of(f->name), name);
 	m->name = tw_arena_str(f->arena, tw_str_of(name));
 	(void)tw_utf8_clean(descriptor, sizeof descriptor, descriptor_of(names, what));
@@ -84,8 +84,8 @@ bool tw_namer_name(struct tw_folder *f, const struct tw_names *names, const stru
 /* --- again --- */
 
 /* One that was cut is no name that a mapping knows. */
-static enum tw_status rename_one(
-        struct tw_folder *f, const char *project_id, struct tw_rollup_naming *m, struct tw_err *err)
+static enum tw_status rename_one(struct tw_rollup_worker *f, const char *project_id,
+        struct tw_rollup_naming *m, struct tw_err *err)
 {
 	const struct tw_named_trace of = {project_id, "", m->build_id, m->mapping_id};
 	struct tw_named what = {.name = tw_str_of(m->raw)};
@@ -105,7 +105,7 @@ static enum tw_status rename_one(
 }
 
 /* The build after the last one, around, so that one that fails holds up no other. */
-static enum tw_status next_rename(struct tw_folder *f, struct tw_rollup_rename *ret,
+static enum tw_status next_rename(struct tw_rollup_worker *f, struct tw_rollup_rename *ret,
         struct tw_rollup_naming **ret_methods, size_t *ret_n, struct tw_err *err)
 {
 	enum tw_status st;
@@ -123,7 +123,8 @@ static enum tw_status next_rename(struct tw_folder *f, struct tw_rollup_rename *
 	return st;
 }
 
-enum tw_status tw_folder_rename(struct tw_folder *f, bool *ret_more, struct tw_err *err)
+enum tw_status tw_rollup_worker_rename(
+        struct tw_rollup_worker *f, bool *ret_more, struct tw_err *err)
 {
 	struct tw_rollup_naming *methods = NULL;
 	struct tw_rollup_rename of;

@@ -138,12 +138,12 @@ static enum tw_status write_posts(
 	return tw_rollup_finalize(&out, p->arena, ret, err);
 }
 
-enum tw_status tw_rollup_take_posts(struct tw_folder *f, const struct tw_rollup_posting *of,
+enum tw_status tw_rollup_take_posts(struct tw_rollup_worker *f, const struct tw_rollup_posting *of,
         struct tw_str *ret, struct tw_err *err)
 {
 	struct posting p = {.file = of->file,
 	        .arena = f->arena,
-	        .trees = tw_arena_new(TW_FOLD_BYTES),
+	        .trees = tw_arena_new(TW_ROLLUP_WORKER_BYTES),
 	        .numbers = of->numbers,
 	        .n_methods = of->n_methods};
 	enum tw_status st = p.trees ? add_threads(&p, err) : tw_oom(err);

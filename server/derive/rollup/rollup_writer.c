@@ -18,20 +18,20 @@
 enum { FOLDED_AT_ONCE = 16 };
 enum { PATH_BYTES = 1500, KNOWN_SLOTS = 1 << 18, FACTS_BYTES = 1 << 20, TREE_BYTES = 256 << 20 };
 
-struct tw_folder *tw_folder_new(const struct tw_derive_parts *parts)
+struct tw_rollup_worker *tw_rollup_worker_new(const struct tw_derive_parts *parts)
 {
-	struct tw_folder *f = tw_mem_zalloc(1, sizeof *f);
+	struct tw_rollup_worker *f = tw_mem_zalloc(1, sizeof *f);
 
 	if (!f)
 		return NULL;
 	f->parts = *parts;
-	f->arena = tw_arena_new(TW_FOLD_BYTES);
-	f->name = tw_mem_alloc(TW_FOLD_NAME_BYTES, 1);
+	f->arena = tw_arena_new(TW_ROLLUP_WORKER_BYTES);
+	f->name = tw_mem_alloc(TW_ROLLUP_WORKER_NAME_BYTES, 1);
 	f->known = tw_mem_zalloc(KNOWN_SLOTS, sizeof *f->known);
-	return f->arena && f->name && f->known ? f : tw_folder_free(f);
+	return f->arena && f->name && f->known ? f : tw_rollup_worker_free(f);
 }
 
-struct tw_folder *tw_folder_free(struct tw_folder *f)
+struct tw_rollup_worker *tw_rollup_worker_free(struct tw_rollup_worker *f)
 {
 	if (!f)
 		return NULL;
@@ -44,7 +44,7 @@ struct tw_folder *tw_folder_free(struct tw_folder *f)
 
 /* --- methods that are written --- */
 
-static uint64_t *known_slot(struct tw_folder *f, uint64_t id)
+static uint64_t *known_slot(struct tw_rollup_worker *f, uint64_t id)
 {
 	uint32_t at = (uint32_t)id & (KNOWN_SLOTS - 1);
 
@@ -53,23 +53,23 @@ static uint64_t *known_slot(struct tw_folder *f, uint64_t id)
 	return &f->known[at];
 }
 
-void tw_folder_forget(struct tw_folder *f)
+void tw_rollup_worker_forget(struct tw_rollup_worker *f)
 {
 	memset(f->known, 0, KNOWN_SLOTS * sizeof *f->known);
 	f->n_known = 0;
 }
 
-bool tw_folder_knows(struct tw_folder *f, uint64_t id)
+bool tw_rollup_worker_knows(struct tw_rollup_worker *f, uint64_t id)
 {
 	return *known_slot(f, id) != 0;
 }
 
-void tw_folder_remember(struct tw_folder *f, uint64_t id)
+void tw_rollup_worker_remember(struct tw_rollup_worker *f, uint64_t id)
 {
 	uint64_t *slot;
 
 	if (f->n_known > KNOWN_SLOTS / 2) /* forgetting costs a write that changes nothing */
-		tw_folder_forget(f);
+		tw_rollup_worker_forget(f);
 	slot = known_slot(f, id);
 	f->n_known += *slot == 0;
 	*slot = id;
@@ -93,7 +93,7 @@ struct reading { /* a trace on its way into its cells */
 	bool is_first; /* of its turn: all of the memory is its own */
 };
 
-const char *tw_folder_raw(struct tw_folder *f, const struct tw_named *m)
+const char *tw_rollup_worker_raw(struct tw_rollup_worker *f, const struct tw_named *m)
 {
 	char name[TW_ROLLUP_NAME_BYTES];
 
@@ -103,7 +103,7 @@ const char *tw_folder_raw(struct tw_folder *f, const struct tw_named *m)
 	return tw_arena_str(f->arena, tw_str_of(name));
 }
 
-static enum tw_status take_facts(struct tw_folder *f, struct reading *r,
+static enum tw_status take_facts(struct tw_rollup_worker *f, struct reading *r,
         const struct tw_method_info *infos, uint32_t n, struct tw_err *err)
 {
 	const struct tw_rollup_space in = {
@@ -116,7 +116,7 @@ static enum tw_status take_facts(struct tw_folder *f, struct reading *r,
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tw_method_info *m = &infos[i];
 		const struct tw_named what = tw_method_info_named(m);
-		const char *raw = m->count ? tw_folder_raw(f, &what) : "";
+		const char *raw = m->count ? tw_rollup_worker_raw(f, &what) : "";
 
 		if (!raw)
 			return tw_oom(err);
@@ -145,8 +145,8 @@ enum tw_status tw_rollup_finalize(
 }
 
 /* In an arena of its own: a trace whose trees are too large is counted without them. */
-static enum tw_status take_tree(struct tw_folder *f, struct reading *r, struct tw_trace_file *file,
-        uint32_t n, struct tw_err *err)
+static enum tw_status take_tree(struct tw_rollup_worker *f, struct reading *r,
+        struct tw_trace_file *file, uint32_t n, struct tw_err *err)
 {
 	struct tw_rollup_tree t = {.arena = tw_arena_new(TREE_BYTES)};
 	uint8_t *used = NULL;
@@ -173,8 +173,8 @@ static enum tw_status take_tree(struct tw_folder *f, struct reading *r, struct t
 	return st == TW_OK ? tw_oom(err) : st;
 }
 
-static bool name_method_of(struct tw_folder *f, struct reading *r, const struct tw_names *names,
-        uint64_t id, const struct tw_method_info *info)
+static bool name_method_of(struct tw_rollup_worker *f, struct reading *r,
+        const struct tw_names *names, uint64_t id, const struct tw_method_info *info)
 {
 	const struct tw_named what = tw_method_info_named(info);
 	struct tw_rollup_naming *m = &r->methods[r->n_methods++];
@@ -182,13 +182,13 @@ static bool name_method_of(struct tw_folder *f, struct reading *r, const struct 
 	*m = (struct tw_rollup_naming){.id = id,
 	        .build_id = r->row.meta.build_id,
 	        .mapping_id = r->row.meta.mapping_id,
-	        .raw = tw_folder_raw(f, &what)};
-	tw_folder_remember(f, m->id);
+	        .raw = tw_rollup_worker_raw(f, &what)};
+	tw_rollup_worker_remember(f, m->id);
 	return m->raw && tw_namer_name(f, names, &what, m);
 }
 
 /* Those of facts and tree that were not written before. */
-static enum tw_status name_methods(struct tw_folder *f, struct reading *r,
+static enum tw_status name_methods(struct tw_rollup_worker *f, struct reading *r,
         const struct tw_method_info *infos, uint32_t n, struct tw_err *err)
 {
 	const struct tw_named_trace of = {
@@ -204,7 +204,7 @@ static enum tw_status name_methods(struct tw_folder *f, struct reading *r,
 	r->methods = tw_arena_alloc(f->arena, (size_t)n + 1, sizeof *r->methods);
 	fits = r->methods != NULL;
 	for (uint32_t i = 0; fits && i < n; i++)
-		if (r->in_tree[i] && !tw_folder_knows(f, r->ids[i]))
+		if (r->in_tree[i] && !tw_rollup_worker_knows(f, r->ids[i]))
 			fits = name_method_of(f, r, &namer.names, r->ids[i], &infos[i]);
 	r->by = namer.ids;
 	tw_namer_close(&f->parts, &namer);
@@ -212,8 +212,8 @@ static enum tw_status name_methods(struct tw_folder *f, struct reading *r,
 }
 
 /* Methods that are none of the facts are not found by searches. */
-static enum tw_status take_posts(struct tw_folder *f, struct reading *r, struct tw_trace_file *file,
-        uint32_t n, struct tw_err *err)
+static enum tw_status take_posts(struct tw_rollup_worker *f, struct reading *r,
+        struct tw_trace_file *file, uint32_t n, struct tw_err *err)
 {
 	uint64_t *numbers = tw_arena_zalloc(f->arena, (size_t)n + 1, sizeof *numbers);
 	const struct tw_rollup_posting of = {file, r->row.id, numbers, n};
@@ -228,7 +228,7 @@ static enum tw_status take_posts(struct tw_folder *f, struct reading *r, struct 
 	return st == TW_NOMEM ? TW_OK : st; /* one with too many is counted without them */
 }
 
-static enum tw_status read_file(struct tw_folder *f, struct reading *r, struct tw_err *err)
+static enum tw_status read_file(struct tw_rollup_worker *f, struct reading *r, struct tw_err *err)
 {
 	const struct tw_method_info *infos;
 	struct tw_trace_file *file = NULL;
@@ -252,7 +252,7 @@ static enum tw_status read_file(struct tw_folder *f, struct reading *r, struct t
 	return st;
 }
 
-static enum tw_status find_cells(struct tw_folder *f, struct reading *r, struct tw_err *err)
+static enum tw_status find_cells(struct tw_rollup_worker *f, struct reading *r, struct tw_err *err)
 {
 	const char *labels[TW_ROLLUP_LABELS_MAX];
 	size_t n = 0;
@@ -266,20 +266,20 @@ static enum tw_status find_cells(struct tw_folder *f, struct reading *r, struct 
 	               : st;
 }
 
-static enum tw_status write_facts(struct tw_folder *f, const struct reading *r,
-        struct tw_rollup_folding *ret, struct tw_err *err)
+static enum tw_status write_facts(struct tw_rollup_worker *f, const struct reading *r,
+        struct tw_rollup_reading *ret, struct tw_err *err)
 {
 	struct tw_buf out;
 
 	tw_buf_init(&out, FACTS_BYTES);
 	tw_rollup_write_facts(r->facts, r->n_facts, &out);
-	*ret = (struct tw_rollup_folding){r->row.project_id, r->row.id, r->cells, r->n_cells,
+	*ret = (struct tw_rollup_reading){r->row.project_id, r->row.id, r->cells, r->n_cells,
 	        r->row.summary.duration_ns, {"", 0}, r->tree, r->posts};
 	return tw_rollup_finalize(&out, f->arena, &ret->facts, err);
 }
 
-enum tw_status tw_folder_read(struct tw_folder *f, const struct tw_trace_row *row,
-        struct tw_rollup_folding *ret, struct tw_err *err)
+enum tw_status tw_rollup_worker_read(struct tw_rollup_worker *f, const struct tw_trace_row *row,
+        struct tw_rollup_reading *ret, struct tw_err *err)
 {
 	struct reading *r;
 	enum tw_status st;
@@ -297,8 +297,8 @@ enum tw_status tw_folder_read(struct tw_folder *f, const struct tw_trace_row *ro
 
 /* *ret_readable false: it is gone, or cannot be read, which was noted; that is so too of one for
  * which all of the memory is not enough.  TW_NOMEM when others of the turn have taken some. */
-static enum tw_status fold_one(struct tw_folder *f, const struct tw_turn *turn,
-        const struct tw_named_trace *t, struct reading *r, struct tw_rollup_folding *ret,
+static enum tw_status fold_one(struct tw_rollup_worker *f, const struct tw_turn *turn,
+        const struct tw_named_trace *t, struct reading *r, struct tw_rollup_reading *ret,
         bool *ret_readable, struct tw_err *err)
 {
 	struct tw_err why;
@@ -327,7 +327,8 @@ static enum tw_status fold_one(struct tw_folder *f, const struct tw_turn *turn,
 /* --- turns --- */
 
 /* The day of a trace is no later than today, but for clocks that were set back. */
-static enum tw_status name_one(struct tw_folder *f, const struct reading *r, struct tw_err *err)
+static enum tw_status name_one(
+        struct tw_rollup_worker *f, const struct reading *r, struct tw_err *err)
 {
 	int64_t day = r->cells[0].day > f->known_day ? r->cells[0].day : f->known_day;
 	enum tw_status st = TW_OK;
@@ -344,32 +345,32 @@ static enum tw_status name_one(struct tw_folder *f, const struct reading *r, str
 }
 
 /* Names go first: nothing is counted that has none. */
-static enum tw_status fold_all(struct tw_folder *f, const struct reading *readings,
-        const struct tw_rollup_folding *foldings, size_t n, struct tw_err *err)
+static enum tw_status fold_all(struct tw_rollup_worker *f, const struct reading *readings,
+        const struct tw_rollup_reading *foldings, size_t n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = name_one(f, &readings[i], err);
 	if (st == TW_OK && n)
-		st = tw_catalogue_rollup_fold(f->parts.catalogue, foldings, n, err);
+		st = tw_catalogue_rollup_put(f->parts.catalogue, foldings, n, err);
 	return st;
 }
 
 /* Each day's names are written once, so that they say when they were seen. */
-void tw_folder_begin_day(struct tw_folder *f)
+void tw_rollup_worker_begin_day(struct tw_rollup_worker *f)
 {
 	int64_t today = tw_unix_ms() / TW_DAY_MS;
 
 	if (today != f->known_day)
-		tw_folder_forget(f);
+		tw_rollup_worker_forget(f);
 	f->known_day = today;
 }
 
-enum tw_status tw_folder_fold(
-        struct tw_folder *f, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
+enum tw_status tw_rollup_worker_count(
+        struct tw_rollup_worker *f, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	struct tw_rollup_folding foldings[FOLDED_AT_ONCE];
+	struct tw_rollup_reading foldings[FOLDED_AT_ONCE];
 	struct tw_named_trace *todo = NULL;
 	struct reading *readings;
 	size_t n = 0, n_todo = 0;
@@ -377,7 +378,7 @@ enum tw_status tw_folder_fold(
 
 	*ret_more = false;
 	tw_arena_reset(f->arena);
-	tw_folder_begin_day(f);
+	tw_rollup_worker_begin_day(f);
 	readings = tw_arena_zalloc(f->arena, FOLDED_AT_ONCE, sizeof *readings);
 	if (!readings)
 		return tw_oom(err);
@@ -390,7 +391,7 @@ enum tw_status tw_folder_fold(
 		n += readable;
 	}
 	if (st != TW_OK)
-		tw_folder_forget(f);
+		tw_rollup_worker_forget(f);
 	if (st == TW_NOMEM && n) /* the rest comes in a turn of its own */
 		st = TW_OK;
 	if (st == TW_OK)
@@ -398,14 +399,15 @@ enum tw_status tw_folder_fold(
 	if (st == TW_OK)
 		tw_turn_done(turn, n);
 	else
-		tw_folder_forget(f);
+		tw_rollup_worker_forget(f);
 	*ret_more = st == TW_OK && n_todo > 0;
 	return st;
 }
 
-struct tw_folder_counts tw_folder_counts(const struct tw_folder *f)
+struct tw_rollup_worker_counts tw_rollup_worker_counts(const struct tw_rollup_worker *f)
 {
 	if (!f) /* a server that does not decode */
-		return (struct tw_folder_counts){0};
-	return (struct tw_folder_counts){atomic_load(&f->cells), atomic_load(&f->cells_failed)};
+		return (struct tw_rollup_worker_counts){0};
+	return (struct tw_rollup_worker_counts){
+	        atomic_load(&f->cells), atomic_load(&f->cells_failed)};
 }

@@ -11,34 +11,34 @@
 #include "server/catalogue/fleet/catalogue_rollup.h"
 #include "server/derive/pipeline.h"
 
-struct tw_folder;
+struct tw_rollup_worker;
 
 /* NULL: no memory. */
-struct tw_folder *tw_folder_new(const struct tw_derive_parts *parts);
-struct tw_folder *tw_folder_free(struct tw_folder *f);
+struct tw_rollup_worker *tw_rollup_worker_new(const struct tw_derive_parts *parts);
+struct tw_rollup_worker *tw_rollup_worker_free(struct tw_rollup_worker *f);
 
 /* Cells that were added up, or could not be, since it was made; any thread may ask. */
-struct tw_folder_counts {
+struct tw_rollup_worker_counts {
 	uint64_t cells, cells_failed;
 };
-struct tw_folder_counts tw_folder_counts(const struct tw_folder *f);
+struct tw_rollup_worker_counts tw_rollup_worker_counts(const struct tw_rollup_worker *f);
 
 /* Each does a little and says whether there may be more.  What fails is noted and put off: only
  * what concerns all comes back as an error. */
-enum tw_status tw_folder_fold(struct tw_folder *f, const struct tw_turn *turn, bool *ret_more,
-        struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_folder_rename(
-        struct tw_folder *f, bool *ret_more, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_rollup_worker_count(struct tw_rollup_worker *f, const struct tw_turn *turn,
+        bool *ret_more, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_rollup_worker_rename(
+        struct tw_rollup_worker *f, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 /* Cells with enough deltas, by their size at most `most`, and with any of days before `day`
  * (struct tw_rollup_when). */
 enum { TW_ROLLUP_LEAST = 8, TW_ROLLUP_MOST = 16 };
-enum tw_status tw_folder_add(struct tw_folder *f, uint32_t most, int64_t day, bool *ret_more,
-        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_rollup_worker_add(struct tw_rollup_worker *f, uint32_t most, int64_t day,
+        bool *ret_more, struct tw_err *err) TW_MUST_USE;
 
 /* What a trace brings, without counting it: its cells, facts, tree and methods, until the folder's
  * next work. */
-enum tw_status tw_folder_read(struct tw_folder *f, const struct tw_trace_row *row,
-        struct tw_rollup_folding *ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_rollup_worker_read(struct tw_rollup_worker *f, const struct tw_trace_row *row,
+        struct tw_rollup_reading *ret, struct tw_err *err) TW_MUST_USE;
 
 /* Adds up a cell: its new head and parts, in the arena (rollup_add.c). */
 enum tw_status tw_rollup_cell_add(const struct tw_rollup_cell *cell, struct tw_arena *a,

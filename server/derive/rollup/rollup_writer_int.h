@@ -10,19 +10,23 @@
 #include "server/stats/rollup_tree.h"
 #include "server/trace/trace_file.h"
 
-enum { TW_FOLD_BYTES = 512 << 20, TW_FOLD_NAME_BYTES = 16384, TW_FOLD_BUILD_BYTES = 512 };
+enum {
+	TW_ROLLUP_WORKER_BYTES = 512 << 20,
+	TW_ROLLUP_WORKER_NAME_BYTES = 16384,
+	TW_ROLLUP_WORKER_BUILD_BYTES = 512
+};
 
-struct tw_folder {
+struct tw_rollup_worker {
 	struct tw_derive_parts parts;
 	struct tw_arena *arena;
-	char *name;      /* TW_FOLD_NAME_BYTES */
+	char *name;      /* TW_ROLLUP_WORKER_NAME_BYTES */
 	uint64_t *known; /* numbers of methods that are written; 0 free */
 	uint32_t n_known;
 	int64_t known_day; /* that they were seen on */
 	/* The project, or build of it, that was served last: the next one has its turn. */
 	char add_turn[TW_ID_BYTES];
 	struct tw_rollup_rename rename_turn; /* in these two */
-	char rename_project[TW_ID_BYTES], rename_build[TW_FOLD_BUILD_BYTES];
+	char rename_project[TW_ID_BYTES], rename_build[TW_ROLLUP_WORKER_BUILD_BYTES];
 	_Atomic uint64_t cells, cells_failed;
 };
 
@@ -33,13 +37,14 @@ enum tw_status tw_rollup_finalize(
 /* --- methods (rollup_writer.c) --- */
 
 /* What a trace calls a method, as numbers are made of it; NULL: no memory. */
-const char *tw_folder_raw(struct tw_folder *f, const struct tw_named *m);
-/* Is its name written already?  Each day's are written once: tw_folder_begin_day forgets them. */
-bool tw_folder_knows(struct tw_folder *f, uint64_t id);
-void tw_folder_remember(struct tw_folder *f, uint64_t id);
+const char *tw_rollup_worker_raw(struct tw_rollup_worker *f, const struct tw_named *m);
+/* Is its name written already?  Each day's are written once: tw_rollup_worker_begin_day forgets
+ * them. */
+bool tw_rollup_worker_knows(struct tw_rollup_worker *f, uint64_t id);
+void tw_rollup_worker_remember(struct tw_rollup_worker *f, uint64_t id);
 /* After names that were remembered were not written. */
-void tw_folder_forget(struct tw_folder *f);
-void tw_folder_begin_day(struct tw_folder *f);
+void tw_rollup_worker_forget(struct tw_rollup_worker *f);
+void tw_rollup_worker_begin_day(struct tw_rollup_worker *f);
 
 /* --- names (rollup_name.c) --- */
 
@@ -54,8 +59,8 @@ enum tw_status tw_namer_open(const struct tw_derive_parts *p, const struct tw_na
         struct tw_arena *a, struct tw_namer *ret, struct tw_err *err) TW_MUST_USE;
 void tw_namer_close(const struct tw_derive_parts *p, struct tw_namer *n);
 /* Fills the name, the descriptor and whether it is named.  False: no memory. */
-bool tw_namer_name(struct tw_folder *f, const struct tw_names *names, const struct tw_named *what,
-        struct tw_rollup_naming *m);
+bool tw_namer_name(struct tw_rollup_worker *f, const struct tw_names *names,
+        const struct tw_named *what, struct tw_rollup_naming *m);
 
 /* --- postings (rollup_post.c) --- */
 
@@ -66,7 +71,7 @@ struct tw_rollup_posting { /* borrowed */
 	uint32_t n_methods;
 };
 /* In f's arena. */
-enum tw_status tw_rollup_take_posts(struct tw_folder *f, const struct tw_rollup_posting *of,
+enum tw_status tw_rollup_take_posts(struct tw_rollup_worker *f, const struct tw_rollup_posting *of,
         struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
 /* Those of a cell, when there are enough. */
 enum tw_status tw_rollup_pack_posts(struct tw_catalogue *c, const struct tw_rollup_due *of,

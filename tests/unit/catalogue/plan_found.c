@@ -97,13 +97,13 @@ void plan_use_found(struct tw_catalogue *c, const char *project, const char *id)
 	        .cell_id = tw_rollup_cell_id(&no_cell), .dims = no_cell};
 	const struct tw_rollup_cell *cells[] = {&cell, &none};
 	struct tw_found_trace t = {{project, id, "", ""}, {"", ""}, of, 2, {"x", 1}};
-	const struct tw_rollup_folding f = {project, id, &dims, 1, 5, {0}, {0}, {"x", 1}};
+	const struct tw_rollup_reading f = {project, id, &dims, 1, 5, {0}, {0}, {"x", 1}};
 	struct told told = {id, 0};
 	const struct tw_found_reading all = {project, cells, 2, take, &told};
 
 	assert_false(
 	        is_todo(c, project, id, 7)); /* before it is counted there are no cells for it */
-	assert_int_equal(tw_catalogue_rollup_fold(c, &f, 1, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_put(c, &f, 1, NULL), TW_OK);
 	assert_true(is_todo(c, project, id, 7));
 	skip_others(c, project, id);
 	memcpy(t.by.map, "other", sizeof "other");

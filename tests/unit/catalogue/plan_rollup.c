@@ -89,7 +89,7 @@ void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *proj
 	const struct tw_rollup_filter any = {"", "", "", "", "", "", "", 20000, 20000};
 	struct tw_str head, parts[TW_ROLLUP_METRICS] = {{0}};
 	const struct tw_rollup_names given = {project, &method, 1, 20000, {"", ""}};
-	struct tw_rollup_folding f = {project, id, &cell, 1, 5, {0}, {0}, {"x", 1}};
+	struct tw_rollup_reading f = {project, id, &cell, 1, 5, {0}, {0}, {"x", 1}};
 	struct tw_rollup_when when = {1, 1, 0, INT64_MAX / 2, ""};
 	const struct tw_rollup_filter labelled = {"", "", "", "", "", "", "key", 20000, 20000};
 	struct tw_stage_waiting waiting;
@@ -134,7 +134,7 @@ void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *proj
 			assert_int_equal(tw_catalogue_stage_give_up(c, m, todo, NULL), TW_OK);
 	}
 	assert_int_equal(tw_catalogue_rollup_name(c, &given, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_rollup_fold(c, &f, 1, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_put(c, &f, 1, NULL), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_rollup_read(c, project, &any, TW_ROLLUP_ALL, a, &cells, &n, NULL),
 	        TW_OK);

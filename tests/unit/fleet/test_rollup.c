@@ -30,7 +30,7 @@ struct session {
 	struct tw_catalogue *c;
 	struct tw_db *db; /* beside it */
 	struct tw_arena *arena;
-	struct tw_folder *folder;
+	struct tw_rollup_worker *folder;
 };
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -56,7 +56,7 @@ static int setup(void **state)
 	s.db = catalogue_beside(s.dir);
 	s.arena = tw_arena_new(512 << 20);
 	parts.catalogue = s.c; /* adding up needs no files */
-	s.folder = tw_folder_new(&parts);
+	s.folder = tw_rollup_worker_new(&parts);
 	assert_non_null(s.folder);
 	for (uint64_t i = 0; i < TRACES; i++)
 		sim_make(s.project, i, DAY0, &fleet[i]);
@@ -68,7 +68,7 @@ static int teardown(void **state)
 {
 	struct session *s = *state;
 
-	(void)tw_folder_free(s->folder);
+	(void)tw_rollup_worker_free(s->folder);
 	tw_db_close(s->db);
 	s->c = tw_catalogue_close(s->c);
 	tw_arena_free(s->arena);
@@ -128,7 +128,7 @@ static void add_up(struct session *s, uint32_t deltas)
 	bool more = true;
 
 	while (more)
-		assert_int_equal(tw_folder_add(s->folder, deltas, 0, &more, NULL), TW_OK);
+		assert_int_equal(tw_rollup_worker_add(s->folder, deltas, 0, &more, NULL), TW_OK);
 	for (more = true; more;)
 		assert_int_equal(tw_rollup_trees_add(s->c, deltas, 0, &more, NULL), TW_OK);
 }

@@ -29,7 +29,7 @@ struct session {
 	struct tw_catalogue *c;
 	struct tw_db *db; /* beside it */
 	struct tw_arena *arena;
-	struct tw_folder *folder;
+	struct tw_rollup_worker *folder;
 };
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -52,7 +52,7 @@ static int setup(void **state)
 	s.db = catalogue_beside(s.dir);
 	s.arena = tw_arena_new(256 << 20);
 	parts.catalogue = s.c;
-	s.folder = tw_folder_new(&parts);
+	s.folder = tw_rollup_worker_new(&parts);
 	assert_non_null(s.folder);
 	*state = &s;
 	return 0;
@@ -62,7 +62,7 @@ static int teardown(void **state)
 {
 	struct session *s = *state;
 
-	(void)tw_folder_free(s->folder);
+	(void)tw_rollup_worker_free(s->folder);
 	tw_db_close(s->db);
 	s->c = tw_catalogue_close(s->c);
 	tw_arena_free(s->arena);
@@ -94,15 +94,15 @@ static void text(struct session *s, const char *sql, char out[200])
 static void test_a_poisoned_cell_is_put_off(void **state)
 {
 	struct session *s = *state;
-	struct tw_folder_counts n;
+	struct tw_rollup_worker_counts n;
 	bool more = true;
 
 	assert_true(sim_load(s->c, s->db, s->project, 0, TRACES, DAY0));
 	run(s, "UPDATE rollup_delta SET data=x'ff' WHERE (cell_id,trace_id)=(SELECT"
 	       " cell_id,trace_id FROM rollup_delta ORDER BY trace_id, cell_id LIMIT 1)");
 	while (more)
-		assert_int_equal(tw_folder_add(s->folder, 1, 0, &more, NULL), TW_OK);
-	n = tw_folder_counts(s->folder);
+		assert_int_equal(tw_rollup_worker_add(s->folder, 1, 0, &more, NULL), TW_OK);
+	n = tw_rollup_worker_counts(s->folder);
 	assert_int_equal(n.cells_failed, 1);
 	assert_true(n.cells > 1);
 	assert_int_equal(number(s, "SELECT count(*) FROM rollup_cell WHERE pending>0"), 1);
@@ -113,7 +113,7 @@ static void test_a_poisoned_cell_is_put_off(void **state)
 	run(s, "UPDATE rollup_cell SET again_ms=0");
 	more = true;
 	while (more)
-		assert_int_equal(tw_folder_add(s->folder, 1, 0, &more, NULL), TW_OK);
+		assert_int_equal(tw_rollup_worker_add(s->folder, 1, 0, &more, NULL), TW_OK);
 	assert_int_equal(number(s, "SELECT tries FROM rollup_cell WHERE pending>0"), 2);
 	assert_true(number(s, "SELECT again_ms FROM rollup_cell WHERE pending>0") >
 	            tw_unix_ms() + 5000);
@@ -122,7 +122,7 @@ static void test_a_poisoned_cell_is_put_off(void **state)
 	run(s, "UPDATE rollup_cell SET again_ms=0; UPDATE rollup_delta SET data=x'00'");
 	more = true;
 	while (more)
-		assert_int_equal(tw_folder_add(s->folder, 1, 0, &more, NULL), TW_OK);
+		assert_int_equal(tw_rollup_worker_add(s->folder, 1, 0, &more, NULL), TW_OK);
 	assert_int_equal(number(s, "SELECT count(*) FROM rollup_cell WHERE pending>0"), 0);
 	assert_int_equal(number(s, "SELECT max(tries) FROM rollup_cell"), 0);
 }

@@ -26,7 +26,7 @@ static struct session {
 	struct tw_catalogue *c;
 	struct tw_db *db;
 	struct tw_arena *arena;
-	struct tw_folder *folder;
+	struct tw_rollup_worker *folder;
 } s;
 
 static const struct tw_rollup_filter everything = {"", "", "", "", "", "", "", DAY0, LAST};
@@ -39,7 +39,7 @@ static void count(uint64_t from, uint64_t to)
 static void add_up(void)
 {
 	for (bool more = true; more;)
-		assert_int_equal(tw_folder_add(s.folder, 1, 0, &more, NULL), TW_OK);
+		assert_int_equal(tw_rollup_worker_add(s.folder, 1, 0, &more, NULL), TW_OK);
 }
 
 /* Of days before the last one. */
@@ -214,7 +214,7 @@ static int setup(void **state)
 	s.db = catalogue_beside(s.dir);
 	s.arena = tw_arena_new((size_t)512 << 20);
 	parts.catalogue = s.c; /* adding up needs no files */
-	s.folder = tw_folder_new(&parts);
+	s.folder = tw_rollup_worker_new(&parts);
 	assert_non_null(s.folder);
 	return 0;
 }
@@ -222,7 +222,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	(void)tw_folder_free(s.folder);
+	(void)tw_rollup_worker_free(s.folder);
 	tw_db_close(s.db);
 	s.c = tw_catalogue_close(s.c);
 	tw_arena_free(s.arena);
