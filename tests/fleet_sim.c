@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "server/catalogue/catalogue_internal.h"
-#include "server/stats/post.h"
+#include "server/stats/search_index.h"
 
 enum { FOLDED_AT_ONCE = 16, FACTS_BYTES = 1 << 16 };
 
@@ -219,18 +219,19 @@ static bool write_tree(const struct sim_trace *t, struct tw_buf *out)
 /* Every third trace calls its methods on a thread of a pool too, half as long. */
 static void write_posts(const struct sim_trace *t, struct tw_buf *out)
 {
-	static const struct tw_post_thread threads[] = {
+	static const struct tw_index_thread threads[] = {
 	        {true, {"main", 4}}, {false, {"pool-1", 6}}};
-	struct tw_post posts[2 * SIM_METHODS];
-	struct tw_posts all = {t->id, threads, 2, posts, 0};
+	struct tw_index_entry posts[2 * SIM_METHODS];
+	struct tw_index_entries all = {t->id, threads, 2, posts, 0};
 
 	for (size_t i = 0; i < t->n_facts; i++) {
-		posts[all.n++] = (struct tw_post){t->facts[i].method, 0, t->facts[i].self_ns};
+		posts[all.n++] =
+		        (struct tw_index_entry){t->facts[i].method, 0, t->facts[i].self_ns};
 		if (t->id[TW_ROLLUP_ID - 1] % 3 == 0)
-			posts[all.n++] =
-			        (struct tw_post){t->facts[i].method, 1, t->facts[i].self_ns / 2};
+			posts[all.n++] = (struct tw_index_entry){
+			        t->facts[i].method, 1, t->facts[i].self_ns / 2};
 	}
-	tw_post_write(&all, out);
+	tw_index_write(&all, out);
 }
 
 static bool fold_batch(struct tw_catalogue *c, const char *project_id, struct batch *b,

@@ -605,7 +605,7 @@ CREATE TABLE rollup_wide_part (
 -- Search index of methods: which traces call them, on which thread, and the longest duration.  A
 -- trace adds a row in slot 17 of its cells.  When a cell is updated these rows are packed: slot 16
 -- lists traces and threads of a pack, slots 0 to 15 the calls of methods by the last four bits of
--- their id (server/stats/post.c).
+-- their id (server/stats/search_index.c).
 CREATE TABLE rollup_post (
 	project_id TEXT NOT NULL,
 	cell_id INTEGER NOT NULL,

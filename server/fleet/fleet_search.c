@@ -5,7 +5,7 @@
 
 struct tw_search_pack { /* what a cell's rows tell of traces and threads */
 	int64_t number;
-	struct tw_post_head head;
+	struct tw_index_head head;
 	bool *wanted; /* threads */
 };
 
@@ -38,14 +38,14 @@ void tw_search_sort(struct tw_search *s)
 		s->n = TW_SEARCH_KEPT;
 }
 
-static void take(void *arg, const struct tw_post_hit *hit)
+static void take(void *arg, const struct tw_index_hit *hit)
 {
 	struct tw_search *s = arg;
-	const struct tw_post_head *head = &s->pack->head;
-	const struct tw_post_thread *thread = &head->threads[hit->thread];
+	const struct tw_index_head *head = &s->pack->head;
+	const struct tw_index_thread *thread = &head->threads[hit->thread];
 	struct tw_search_found *f = &s->found[s->n];
 	size_t len =
-	        thread->name.len < TW_POST_THREAD_BYTES ? thread->name.len : TW_POST_THREAD_BYTES;
+	        thread->name.len < TW_INDEX_THREAD_BYTES ? thread->name.len : TW_INDEX_THREAD_BYTES;
 
 	if (!s->pack->wanted[hit->thread])
 		return;
@@ -54,19 +54,19 @@ static void take(void *arg, const struct tw_post_hit *hit)
 	        .cell = (uint32_t)s->cell,
 	        .which = (uint32_t)hit->which,
 	        .max_ns = hit->max_ns};
-	memcpy(f->trace_id, head->ids + (size_t)hit->trace * TW_POST_ID, TW_POST_ID);
+	memcpy(f->trace_id, head->ids + (size_t)hit->trace * TW_INDEX_ID, TW_INDEX_ID);
 	memcpy(f->thread, thread->name.ptr, len);
 	if (++s->n == 2 * (size_t)TW_SEARCH_KEPT)
 		tw_search_sort(s);
 }
 
-static bool is_wanted(const struct tw_search *s, const struct tw_post_thread *t)
+static bool is_wanted(const struct tw_search *s, const struct tw_index_thread *t)
 {
 	return !s->thread || tw_str_eq(t->name, tw_str_of(s->thread)) ||
 	       (t->is_main && strcmp(s->thread, "main") == 0);
 }
 
-static enum tw_status read_pack(struct tw_search *s, const struct tw_post_row *row, bool one,
+static enum tw_status read_pack(struct tw_search *s, const struct tw_index_row *row, bool one,
         struct tw_search_pack *ret, struct tw_str *ret_rest, struct tw_err *err)
 {
 	const char *copy = tw_arena_str(s->arena, row->data); /* the row goes, the heads stay */
@@ -75,7 +75,7 @@ static enum tw_status read_pack(struct tw_search *s, const struct tw_post_row *r
 	if (!copy)
 		return no_memory(err);
 	ret->number = row->pack;
-	st = tw_post_read_head(
+	st = tw_index_read_head(
 	        (struct tw_str){copy, row->data.len}, one, s->arena, &ret->head, ret_rest, err);
 	if (st != TW_OK)
 		return st;
@@ -130,31 +130,31 @@ static const struct tw_search_pack *find_pack(const struct tw_search *s, int64_t
 }
 
 enum tw_status tw_search_row(
-        void *arg, size_t cell, unsigned slot, const struct tw_post_row *row, struct tw_err *err)
+        void *arg, size_t cell, unsigned slot, const struct tw_index_row *row, struct tw_err *err)
 {
 	struct tw_search *s = arg;
-	const struct tw_post_scan scan = {s->numbers, s->n_methods, s->over_ns, take, s};
+	const struct tw_index_scan scan = {s->numbers, s->n_methods, s->over_ns, take, s};
 	struct tw_str rest = row->data;
 	enum tw_status st;
 
 	if (cell + 1 != s->cell_next)
 		begin_cell(s, cell);
-	if (slot == TW_POST_HEAD) {
+	if (slot == TW_INDEX_HEAD) {
 		if (!room(s))
 			return no_memory(err);
 		return read_pack(s, row, false, &s->packs[s->n_packs++], &rest, err);
 	}
-	if (slot == TW_POST_ONE) {
+	if (slot == TW_INDEX_ONE) {
 		struct tw_search_pack *one = tw_arena_alloc(s->arena, 1, sizeof *one);
 
 		st = one ? read_pack(s, row, true, one, &rest, err) : no_memory(err);
 		s->pack = one;
-		return st == TW_OK ? tw_post_scan(&scan, rest, true, &one->head, err) : st;
+		return st == TW_OK ? tw_index_scan(&scan, rest, true, &one->head, err) : st;
 	}
 	s->pack = find_pack(s, row->pack);
 	if (!s->pack)
 		return tw_fail(err, TW_CORRUPT,
 		        "the index for searches is damaged; `tracewell rollup --rebuild` makes it "
 		        "again");
-	return tw_post_scan(&scan, row->data, false, &s->pack->head, err);
+	return tw_index_scan(&scan, row->data, false, &s->pack->head, err);
 }

@@ -9,14 +9,14 @@
 #ifndef TW_FLEET_SEARCH_H
 #define TW_FLEET_SEARCH_H
 
-#include "server/catalogue/fleet/catalogue_post.h"
+#include "server/catalogue/fleet/catalogue_search_index.h"
 #include "server/query/query.h"
 
 enum { TW_SEARCH_KEPT = 2000 };
 
 struct tw_search_found { /* the longest call of a method on a thread of a trace, from the index */
-	char trace_id[TW_POST_ID + 1];
-	char thread[TW_POST_THREAD_BYTES + 1];
+	char trace_id[TW_INDEX_ID + 1];
+	char thread[TW_INDEX_THREAD_BYTES + 1];
 	bool is_main;
 	uint32_t cell, which; /* indexes of cells and of methods */
 	int64_t max_ns;
@@ -41,9 +41,9 @@ struct tw_search {
 	const struct tw_search_pack *pack;
 };
 
-/* The callback for tw_post_ask.each, with the search as arg. */
+/* The callback for tw_index_ask.each, with the search as arg. */
 enum tw_status tw_search_row(
-        void *arg, size_t cell, unsigned slot, const struct tw_post_row *row, struct tw_err *err);
+        void *arg, size_t cell, unsigned slot, const struct tw_index_row *row, struct tw_err *err);
 /* Longest first, at most TW_SEARCH_KEPT. */
 void tw_search_sort(struct tw_search *s);
 

@@ -98,7 +98,7 @@ static uint32_t find_method(const struct finding *f)
 
 static bool is_thread(const struct tw_search_found *found, const struct tw_thread_info *info)
 {
-	char name[TW_POST_THREAD_BYTES + 1];
+	char name[TW_INDEX_THREAD_BYTES + 1];
 
 	(void)tw_utf8_clean(name, sizeof name, info->name);
 	return info->is_main == found->is_main && strcmp(name, found->thread) == 0;

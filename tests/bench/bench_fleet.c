@@ -201,8 +201,8 @@ static void ask_flame(struct bench *b, const struct tw_rollup_filter *f, struct 
 
 static void ask_search(struct bench *b, const struct tw_rollup_filter *f, struct tw_arena *a)
 {
-	const struct tw_post_names of = {b->project, "com.app.C0.m7", NULL, NULL, 1000};
-	struct tw_post_ask ask = {.project_id = b->project, .each = tw_search_row};
+	const struct tw_index_names of = {b->project, "com.app.C0.m7", NULL, NULL, 1000};
+	struct tw_index_ask ask = {.project_id = b->project, .each = tw_search_row};
 	struct tw_search s = {.over_ns = 1000000, .thread = "main"};
 	struct tw_rollup_naming *methods;
 	struct tw_rollup_cell *cells;
@@ -210,7 +210,7 @@ static void ask_search(struct bench *b, const struct tw_rollup_filter *f, struct
 	bool all;
 
 	bench_must(
-	        tw_catalogue_post_names(b->c, &of, a, &methods, &s.n_methods, &all, NULL) == TW_OK,
+	        tw_catalogue_index_names(b->c, &of, a, &methods, &s.n_methods, &all, NULL) == TW_OK,
 	        "names");
 	bench_must(tw_catalogue_rollup_read(
 	                   b->c, b->project, f, 0, a, &cells, &ask.n_cells, NULL) == TW_OK,
@@ -221,13 +221,13 @@ static void ask_search(struct bench *b, const struct tw_rollup_filter *f, struct
 	bench_must(numbers && s.found && s.arena, "memory");
 	for (size_t i = 0; i < s.n_methods; i++) {
 		numbers[i] = methods[i].id;
-		ask.slots |= 1U << tw_post_slot(numbers[i]);
+		ask.slots |= 1U << tw_index_slot(numbers[i]);
 	}
 	s.methods = methods;
 	s.numbers = numbers;
 	ask.cells = cells;
 	ask.arg = &s;
-	bench_must(tw_catalogue_post_read(b->c, &ask, NULL) == TW_OK, "searching");
+	bench_must(tw_catalogue_index_read(b->c, &ask, NULL) == TW_OK, "searching");
 	tw_search_sort(&s);
 	bench_must(s.n > 0 && s.matches >= s.n, "finding");
 	tw_arena_free(s.arena);

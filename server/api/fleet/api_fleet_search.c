@@ -52,14 +52,14 @@ static enum tw_status read_names(struct tw_fleet_question *q, const char *text, 
         const struct tw_rollup_naming **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct naming naming = {.until_ms = tw_monotonic_ms() + NAMES_MS};
-	struct tw_post_names of = {tw_req_caller(q->req)->project_id, regex ? NULL : text,
+	struct tw_index_names of = {tw_req_caller(q->req)->project_id, regex ? NULL : text,
 	        regex ? judge : NULL, &naming, NAMES_MAX};
 	struct tw_rollup_naming *rows = NULL;
 	bool all = true;
 	enum tw_status st = regex ? tw_match_new(text, true, &naming.match, err) : TW_OK;
 
 	if (st == TW_OK)
-		st = tw_catalogue_post_names(
+		st = tw_catalogue_index_names(
 		        tw_req_app(q->req)->catalogue, &of, q->arena, &rows, ret_n, &all, err);
 	tw_match_free(naming.match);
 	if (st == TW_OK && !all)
@@ -127,7 +127,7 @@ static enum tw_status read_question(struct search *k, struct tw_err *err)
 /* --- postings --- */
 
 static enum tw_status row_in_time(
-        void *arg, size_t cell, unsigned slot, const struct tw_post_row *row, struct tw_err *err)
+        void *arg, size_t cell, unsigned slot, const struct tw_index_row *row, struct tw_err *err)
 {
 	struct search *k = arg;
 
@@ -140,19 +140,19 @@ static enum tw_status row_in_time(
 
 static enum tw_status scan(struct search *k, struct tw_err *err)
 {
-	struct tw_post_ask ask = {tw_req_caller(k->q->req)->project_id, k->q->cells, k->q->n_cells,
+	struct tw_index_ask ask = {tw_req_caller(k->q->req)->project_id, k->q->cells, k->q->n_cells,
 	        0, row_in_time, k};
 	enum tw_status st;
 
 	for (size_t i = 0; i < k->s.n_methods; i++)
-		ask.slots |= 1U << tw_post_slot(k->s.numbers[i]);
+		ask.slots |= 1U << tw_index_slot(k->s.numbers[i]);
 	k->s.found = tw_arena_alloc(k->q->arena, 2 * (size_t)TW_SEARCH_KEPT, sizeof *k->s.found);
 	k->s.arena = tw_arena_new(CELL_BYTES);
 	if (!k->s.found || !k->s.arena)
 		st = tw_oom(err);
 	else
 		st = k->s.n_methods
-		             ? tw_catalogue_post_read(tw_req_app(k->q->req)->catalogue, &ask, err)
+		             ? tw_catalogue_index_read(tw_req_app(k->q->req)->catalogue, &ask, err)
 		             : TW_OK;
 	k->s.arena = tw_arena_free(k->s.arena);
 	tw_search_sort(&k->s);

@@ -75,7 +75,7 @@ static enum tw_status add_to_cell(struct tw_db *db, struct tw_stmt **kept,
 		        " VALUES(?,?,?,?,?)",
 		        "titib", f->project_id, cell_id, f->trace_id, f->duration_ns, &f->facts);
 	if (st == TW_OK)
-		st = tw_cat_post_add(db, &kept[KEPT_POST], f, cell_id, err);
+		st = tw_cat_index_add(db, &kept[KEPT_POST], f, cell_id, err);
 	return st == TW_OK ? tw_cat_tree_add(db, &kept[KEPT_TREE], f, &at, err) : st;
 }
 

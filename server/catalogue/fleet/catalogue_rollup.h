@@ -44,7 +44,7 @@ struct tw_rollup_reading { /* a trace to count, whose methods have names */
 	int64_t duration_ns;
 	struct tw_str facts; /* as written by tw_rollup_write_facts */
 	struct tw_str tree;  /* as written by tw_rollup_tree_write; may be empty */
-	struct tw_str posts; /* as written by tw_post_write; may be empty */
+	struct tw_str posts; /* as written by tw_index_write; may be empty */
 };
 /* One transaction.  Skips traces that were counted or deleted in the meantime. */
 enum tw_status tw_catalogue_rollup_put(struct tw_catalogue *c, const struct tw_rollup_reading *f,

@@ -54,10 +54,10 @@ enum tw_status tw_cat_tree_delete(
 enum tw_status tw_cat_cell_row(const struct tw_cat_query *q, struct tw_arena *a,
         struct tw_rollup_cell *ret, struct tw_err *err);
 
-/* Search index entries of a trace in a cell, and of a cell (catalogue_post.c). */
-enum tw_status tw_cat_post_add(struct tw_db *db, struct tw_stmt **kept,
+/* Search index entries of a trace in a cell, and of a cell (catalogue_search_index.c). */
+enum tw_status tw_cat_index_add(struct tw_db *db, struct tw_stmt **kept,
         const struct tw_rollup_reading *f, int64_t cell_id, struct tw_err *err);
-enum tw_status tw_cat_post_delete(
+enum tw_status tw_cat_index_delete(
         struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err);
 
 #endif

@@ -18,7 +18,7 @@ static enum tw_status delete_cell(
 	for (int i = 0; st == TW_OK && i < 4; i++)
 		st = tw_cat_exec(db, NULL, err, sql[i], "ti", project_id, cell_id);
 	if (st == TW_OK)
-		st = tw_cat_post_delete(db, project_id, cell_id, err);
+		st = tw_cat_index_delete(db, project_id, cell_id, err);
 	return st == TW_OK ? tw_cat_tree_delete(db, project_id, cell_id, err) : st;
 }
 

@@ -86,7 +86,7 @@ static enum tw_status add_one(struct tw_rollup_worker *f, const struct tw_rollup
 		st = tw_catalogue_rollup_store(
 		        f->parts.catalogue, of->project_id, &cell, &head, parts, err);
 	if (st == TW_OK)
-		st = tw_rollup_pack_posts(f->parts.catalogue, of, a, err);
+		st = tw_rollup_pack_index(f->parts.catalogue, of, a, err);
 	return st == TW_CONFLICT || st == TW_NOT_FOUND ? TW_OK : st;
 }
 

@@ -216,7 +216,7 @@ static enum tw_status take_posts(struct tw_rollup_worker *f, struct reading *r,
         struct tw_trace_file *file, uint32_t n, struct tw_err *err)
 {
 	uint64_t *numbers = tw_arena_zalloc(f->arena, (size_t)n + 1, sizeof *numbers);
-	const struct tw_rollup_posting of = {file, r->row.id, numbers, n};
+	const struct tw_rollup_indexing of = {file, r->row.id, numbers, n};
 	enum tw_status st;
 
 	if (!numbers)
@@ -224,7 +224,7 @@ static enum tw_status take_posts(struct tw_rollup_worker *f, struct reading *r,
 	for (size_t i = 0; i < r->n_facts; i++)
 		if (r->facts[i].method != TW_ROLLUP_OTHER)
 			numbers[r->facts[i].at] = r->facts[i].method;
-	st = tw_rollup_take_posts(f, &of, &r->posts, err);
+	st = tw_rollup_take_index(f, &of, &r->posts, err);
 	return st == TW_NOMEM ? TW_OK : st; /* one with too many is counted without them */
 }
 

@@ -62,19 +62,19 @@ void tw_namer_close(const struct tw_derive_parts *p, struct tw_namer *n);
 bool tw_namer_name(struct tw_rollup_worker *f, const struct tw_names *names,
         const struct tw_named *what, struct tw_rollup_naming *m);
 
-/* --- postings (rollup_post.c) --- */
+/* --- postings (rollup_index.c) --- */
 
-struct tw_rollup_posting { /* borrowed */
+struct tw_rollup_indexing { /* borrowed */
 	struct tw_trace_file *file;
 	const char *trace_id;
 	const uint64_t *numbers; /* of methods by index; 0: not to be found */
 	uint32_t n_methods;
 };
 /* In f's arena. */
-enum tw_status tw_rollup_take_posts(struct tw_rollup_worker *f, const struct tw_rollup_posting *of,
+enum tw_status tw_rollup_take_index(struct tw_rollup_worker *f, const struct tw_rollup_indexing *of,
         struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
 /* Those of a cell, when there are enough. */
-enum tw_status tw_rollup_pack_posts(struct tw_catalogue *c, const struct tw_rollup_due *of,
+enum tw_status tw_rollup_pack_index(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
 
 /* --- call trees of one trace file (rollup_trace.c) --- */

@@ -8,9 +8,9 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "server/catalogue/fleet/catalogue_post.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/catalogue/fleet/catalogue_search_index.h"
 #include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/stats/rollup_tree.h"
@@ -50,7 +50,7 @@ static void use_regressions(
 }
 
 static enum tw_status look(
-        void *arg, size_t cell, unsigned slot, const struct tw_post_row *row, struct tw_err *err)
+        void *arg, size_t cell, unsigned slot, const struct tw_index_row *row, struct tw_err *err)
 {
 	(void)arg, (void)cell, (void)slot, (void)row, (void)err;
 	return TW_OK;
@@ -60,23 +60,23 @@ static void use_posts(struct tw_catalogue *c, const char *project,
         const struct tw_rollup_cell *cell, struct tw_arena *a)
 {
 	const struct tw_rollup_due of = {project, cell->cell_id};
-	const struct tw_post_ask ask = {project, cell, 1, 1, look, NULL};
-	struct tw_post_names names = {project, "unknown:1", NULL, NULL, 9};
-	const struct tw_str rows[TW_POST_ROWS] = {{"x", 1}};
+	const struct tw_index_ask ask = {project, cell, 1, 1, look, NULL};
+	struct tw_index_names names = {project, "unknown:1", NULL, NULL, 9};
+	const struct tw_str rows[TW_INDEX_ROWS] = {{"x", 1}};
 	struct tw_rollup_naming *found;
-	struct tw_post_row *loose;
+	struct tw_index_row *loose;
 	bool all;
 	size_t n;
 
-	assert_int_equal(tw_catalogue_post_loose(c, &of, 9, a, &loose, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_index_loose(c, &of, 9, a, &loose, &n, NULL), TW_OK);
 	assert_int_equal(n, 1);
-	assert_int_equal(tw_catalogue_post_pack(c, &of, loose, n, rows, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_post_pack(c, &of, loose, n, rows, NULL), TW_CONFLICT);
-	assert_int_equal(tw_catalogue_post_read(c, &ask, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_post_names(c, &names, a, &found, &n, &all, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_index_pack(c, &of, loose, n, rows, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_index_pack(c, &of, loose, n, rows, NULL), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_index_read(c, &ask, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_index_names(c, &names, a, &found, &n, &all, NULL), TW_OK);
 	assert_int_equal(n, 1);
 	names.name = NULL;
-	assert_int_equal(tw_catalogue_post_names(c, &names, a, &found, &n, &all, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_index_names(c, &names, a, &found, &n, &all, NULL), TW_OK);
 	assert_true(all);
 }
 

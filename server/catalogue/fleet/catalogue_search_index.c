@@ -1,11 +1,11 @@
-#include "server/catalogue/fleet/catalogue_post.h"
+#include "server/catalogue/fleet/catalogue_search_index.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 
-enum tw_status tw_cat_post_add(struct tw_db *db, struct tw_stmt **kept,
+enum tw_status tw_cat_index_add(struct tw_db *db, struct tw_stmt **kept,
         const struct tw_rollup_reading *f, int64_t cell_id, struct tw_err *err)
 {
 	if (!f->posts.len)
@@ -13,10 +13,10 @@ enum tw_status tw_cat_post_add(struct tw_db *db, struct tw_stmt **kept,
 	return tw_cat_exec_kept(db, kept, err,
 	        "INSERT INTO rollup_post(project_id,cell_id,slot,pack,data)"
 	        " VALUES(?,?,?,?,?)",
-	        "tiiib", f->project_id, cell_id, (int64_t)TW_POST_ONE, tw_cat_random(), &f->posts);
+	        "tiiib", f->project_id, cell_id, (int64_t)TW_INDEX_ONE, tw_cat_random(), &f->posts);
 }
 
-enum tw_status tw_cat_post_delete(
+enum tw_status tw_cat_index_delete(
         struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* primary key */
@@ -28,14 +28,14 @@ enum tw_status tw_cat_post_delete(
 
 static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
-	struct tw_post_row *r = ret_row;
+	struct tw_index_row *r = ret_row;
 
 	r->pack = tw_cat_int(q, 0);
 	return tw_cat_bytes(q, 1, a, &r->data, NULL) == TW_OK;
 }
 
-enum tw_status tw_catalogue_post_loose(struct tw_catalogue *c, const struct tw_rollup_due *of,
-        uint32_t limit, struct tw_arena *a, struct tw_post_row **ret, size_t *ret_n,
+enum tw_status tw_catalogue_index_loose(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        uint32_t limit, struct tw_arena *a, struct tw_index_row **ret, size_t *ret_n,
         struct tw_err *err)
 {
 	struct tw_cat_list list = {a, limit, sizeof **ret, read_row, NULL, 0};
@@ -45,8 +45,8 @@ enum tw_status tw_catalogue_post_loose(struct tw_catalogue *c, const struct tw_r
 	        "pack)"
 	        " AS upto FROM rollup_post WHERE project_id=?1 AND cell_id=?2 AND slot=?3 LIMIT ?4)"
 	        " of_cell WHERE upto<=?5) ORDER BY pack",
-	        "tiiii", of->project_id, of->cell_id, (int64_t)TW_POST_ONE, (int64_t)limit,
-	        (int64_t)TW_POST_PACK_BYTES);
+	        "tiiii", of->project_id, of->cell_id, (int64_t)TW_INDEX_ONE, (int64_t)limit,
+	        (int64_t)TW_INDEX_PACK_BYTES);
 
 	if (st == TW_OK) {
 		*ret = list.rows;
@@ -56,7 +56,7 @@ enum tw_status tw_catalogue_post_loose(struct tw_catalogue *c, const struct tw_r
 }
 
 static enum tw_status take_loose(struct tw_db *db, const struct tw_rollup_due *of,
-        const struct tw_post_row *loose, size_t n, struct tw_err *err)
+        const struct tw_index_row *loose, size_t n, struct tw_err *err)
 {
 	struct tw_stmt *kept = NULL;
 	enum tw_status st = TW_OK;
@@ -65,7 +65,7 @@ static enum tw_status take_loose(struct tw_db *db, const struct tw_rollup_due *o
 		st = tw_cat_exec_kept(db, &kept, err, /* primary key */
 		        "DELETE FROM rollup_post WHERE project_id=? AND cell_id=? AND slot=? AND"
 		        " pack=?",
-		        "tiii", of->project_id, of->cell_id, (int64_t)TW_POST_ONE, loose[i].pack);
+		        "tiii", of->project_id, of->cell_id, (int64_t)TW_INDEX_ONE, loose[i].pack);
 		if (st == TW_OK && tw_db_changed(db) == 0)
 			st = tw_fail(err, TW_CONFLICT, "they were packed meanwhile");
 	}
@@ -74,12 +74,12 @@ static enum tw_status take_loose(struct tw_db *db, const struct tw_rollup_due *o
 }
 
 static enum tw_status put_rows(struct tw_db *db, const struct tw_rollup_due *of, int64_t pack,
-        const struct tw_str rows[TW_POST_ROWS], struct tw_err *err)
+        const struct tw_str rows[TW_INDEX_ROWS], struct tw_err *err)
 {
 	struct tw_stmt *kept = NULL;
 	enum tw_status st = TW_OK;
 
-	for (int slot = 0; st == TW_OK && slot < TW_POST_ROWS; slot++)
+	for (int slot = 0; st == TW_OK && slot < TW_INDEX_ROWS; slot++)
 		if (rows[slot].len)
 			st = tw_cat_exec_kept(db, &kept, err,
 			        "INSERT INTO rollup_post(project_id,cell_id,slot,pack,data)"
@@ -91,8 +91,8 @@ static enum tw_status put_rows(struct tw_db *db, const struct tw_rollup_due *of,
 }
 
 /* A pack gets the number of its first row. */
-enum tw_status tw_catalogue_post_pack(struct tw_catalogue *c, const struct tw_rollup_due *of,
-        const struct tw_post_row *loose, size_t n, const struct tw_str rows[TW_POST_ROWS],
+enum tw_status tw_catalogue_index_pack(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        const struct tw_index_row *loose, size_t n, const struct tw_str rows[TW_INDEX_ROWS],
         struct tw_err *err)
 {
 	enum tw_status st = tw_cat_begin(c, err);
@@ -108,7 +108,7 @@ enum tw_status tw_catalogue_post_pack(struct tw_catalogue *c, const struct tw_ro
 /* --- reading --- */
 
 static enum tw_status read_slot(struct tw_db *db, struct tw_stmt **kept,
-        const struct tw_post_ask *ask, size_t cell, unsigned slot, struct tw_err *err)
+        const struct tw_index_ask *ask, size_t cell, unsigned slot, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary key */
@@ -119,7 +119,7 @@ static enum tw_status read_slot(struct tw_db *db, struct tw_stmt **kept,
 	if (st != TW_OK)
 		return st;
 	while (st == TW_OK && tw_cat_row(&q)) {
-		const struct tw_post_row row = {tw_cat_int(&q, 0), tw_cat_blob(&q, 1)};
+		const struct tw_index_row row = {tw_cat_int(&q, 0), tw_cat_blob(&q, 1)};
 
 		st = ask->each(ask->arg, cell, slot, &row, err);
 	}
@@ -127,20 +127,20 @@ static enum tw_status read_slot(struct tw_db *db, struct tw_stmt **kept,
 }
 
 static enum tw_status read_cell(struct tw_db *db, struct tw_stmt **kept,
-        const struct tw_post_ask *ask, size_t cell, struct tw_err *err)
+        const struct tw_index_ask *ask, size_t cell, struct tw_err *err)
 {
-	enum tw_status st = read_slot(db, kept, ask, cell, TW_POST_HEAD, err);
+	enum tw_status st = read_slot(db, kept, ask, cell, TW_INDEX_HEAD, err);
 
 	if (st == TW_OK)
-		st = read_slot(db, kept, ask, cell, TW_POST_ONE, err);
-	for (unsigned slot = 0; st == TW_OK && slot < TW_POST_SLOTS; slot++)
+		st = read_slot(db, kept, ask, cell, TW_INDEX_ONE, err);
+	for (unsigned slot = 0; st == TW_OK && slot < TW_INDEX_SLOTS; slot++)
 		if (ask->slots >> slot & 1)
 			st = read_slot(db, kept, ask, cell, slot, err);
 	return st;
 }
 
-enum tw_status tw_catalogue_post_read(
-        struct tw_catalogue *c, const struct tw_post_ask *ask, struct tw_err *err)
+enum tw_status tw_catalogue_index_read(
+        struct tw_catalogue *c, const struct tw_index_ask *ask, struct tw_err *err)
 {
 	struct tw_stmt *kept = NULL;
 	struct tw_db *db;
@@ -158,7 +158,7 @@ enum tw_status tw_catalogue_post_read(
 /* --- names --- */
 
 struct choosing {
-	const struct tw_post_names *of;
+	const struct tw_index_names *of;
 	struct tw_arena *arena;
 	struct tw_rollup_naming *rows;
 	size_t n;
@@ -259,7 +259,7 @@ static int by_id(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-enum tw_status tw_catalogue_post_names(struct tw_catalogue *c, const struct tw_post_names *of,
+enum tw_status tw_catalogue_index_names(struct tw_catalogue *c, const struct tw_index_names *of,
         struct tw_arena *a, struct tw_rollup_naming **ret, size_t *ret_n, bool *ret_all,
         struct tw_err *err)
 {

@@ -1,10 +1,10 @@
 /*
- * rollup_post.c - postings of a trace, from its call trees, and those of a cell packed.
+ * rollup_index.c - postings of a trace, from its call trees, and those of a cell packed.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/catalogue/fleet/catalogue_post.h"
+#include "server/catalogue/fleet/catalogue_search_index.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 
 enum { POST_BYTES = 8 << 20, PACKED_AT_ONCE = 256, PACK_FROM = 8 };
@@ -15,14 +15,14 @@ struct posting { /* a trace's */
 	struct tw_arena *trees;  /* one call tree after the other */
 	const uint64_t *numbers; /* of methods by index; 0: none is made */
 	uint32_t n_methods;
-	struct tw_post_thread *threads;
+	struct tw_index_thread *threads;
 	uint32_t n_threads;
 	int64_t *longest; /* by method, of the thread at hand; -1: not called */
-	struct tw_post *posts;
+	struct tw_index_entry *posts;
 	size_t n, cap;
 };
 
-static bool same_thread(const struct tw_post_thread *a, const struct tw_post_thread *b)
+static bool same_thread(const struct tw_index_thread *a, const struct tw_index_thread *b)
 {
 	return a->is_main == b->is_main && tw_str_eq(a->name, b->name);
 }
@@ -30,8 +30,8 @@ static bool same_thread(const struct tw_post_thread *a, const struct tw_post_thr
 /* Its place among the names; those beyond the limit share the last one. */
 static bool find_thread(struct posting *p, const struct tw_thread_info *info, uint32_t *ret)
 {
-	char name[TW_POST_THREAD_BYTES + 1];
-	struct tw_post_thread t = {info->is_main, {0}};
+	char name[TW_INDEX_THREAD_BYTES + 1];
+	struct tw_index_thread t = {info->is_main, {0}};
 	const char *copy;
 
 	(void)tw_utf8_clean(name, sizeof name, info->name);
@@ -39,22 +39,22 @@ static bool find_thread(struct posting *p, const struct tw_thread_info *info, ui
 	for (*ret = 0; *ret < p->n_threads; ++*ret)
 		if (same_thread(&p->threads[*ret], &t))
 			return true;
-	if (p->n_threads == TW_POST_THREADS_MAX) {
+	if (p->n_threads == TW_INDEX_THREADS_MAX) {
 		*ret = p->n_threads - 1;
 		return true;
 	}
-	copy = p->n_threads == TW_POST_THREADS_MAX - 1 ? "" : tw_arena_str(p->arena, t.name);
+	copy = p->n_threads == TW_INDEX_THREADS_MAX - 1 ? "" : tw_arena_str(p->arena, t.name);
 	if (!copy)
 		return false;
-	p->threads[p->n_threads++] = (struct tw_post_thread){t.is_main, tw_str_of(copy)};
+	p->threads[p->n_threads++] = (struct tw_index_thread){t.is_main, tw_str_of(copy)};
 	return true;
 }
 
-static bool add_post(struct posting *p, const struct tw_post *post)
+static bool add_post(struct posting *p, const struct tw_index_entry *post)
 {
 	if (p->n == p->cap) {
 		size_t cap = p->cap ? 2 * p->cap : 1024;
-		struct tw_post *posts = tw_arena_alloc(p->arena, cap, sizeof *posts);
+		struct tw_index_entry *posts = tw_arena_alloc(p->arena, cap, sizeof *posts);
 
 		if (!posts)
 			return false;
@@ -84,7 +84,8 @@ static bool add_tree(struct posting *p, const struct tw_tree *tree, uint32_t thr
 		if (m >= p->n_methods || p->longest[m] < 0)
 			continue;
 		if (p->numbers[m])
-			fits = add_post(p, &(struct tw_post){p->numbers[m], thread, p->longest[m]});
+			fits = add_post(
+			        p, &(struct tw_index_entry){p->numbers[m], thread, p->longest[m]});
 		p->longest[m] = -1;
 	}
 	return fits;
@@ -116,7 +117,7 @@ static enum tw_status add_threads(struct posting *p, struct tw_err *err)
 	const struct tw_thread_info *threads = tw_trace_file_threads(p->file, &n);
 	enum tw_status st = TW_OK;
 
-	p->threads = tw_arena_alloc(p->arena, TW_POST_THREADS_MAX, sizeof *p->threads);
+	p->threads = tw_arena_alloc(p->arena, TW_INDEX_THREADS_MAX, sizeof *p->threads);
 	p->longest = tw_arena_alloc(p->arena, (size_t)p->n_methods + 1, sizeof *p->longest);
 	if (!p->threads || !p->longest)
 		return tw_oom(err);
@@ -130,15 +131,15 @@ static enum tw_status add_threads(struct posting *p, struct tw_err *err)
 static enum tw_status write_posts(
         struct posting *p, const char *trace_id, struct tw_str *ret, struct tw_err *err)
 {
-	const struct tw_posts all = {trace_id, p->threads, p->n_threads, p->posts, p->n};
+	const struct tw_index_entries all = {trace_id, p->threads, p->n_threads, p->posts, p->n};
 	struct tw_buf out;
 
 	tw_buf_init(&out, POST_BYTES);
-	tw_post_write(&all, &out);
+	tw_index_write(&all, &out);
 	return tw_rollup_finalize(&out, p->arena, ret, err);
 }
 
-enum tw_status tw_rollup_take_posts(struct tw_rollup_worker *f, const struct tw_rollup_posting *of,
+enum tw_status tw_rollup_take_index(struct tw_rollup_worker *f, const struct tw_rollup_indexing *of,
         struct tw_str *ret, struct tw_err *err)
 {
 	struct posting p = {.file = of->file,
@@ -157,23 +158,23 @@ enum tw_status tw_rollup_take_posts(struct tw_rollup_worker *f, const struct tw_
 /* --- packing --- */
 
 /* Few small ones wait for more. */
-static bool is_worth_packing(const struct tw_post_row *loose, size_t n)
+static bool is_worth_packing(const struct tw_index_row *loose, size_t n)
 {
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < n; i++)
 		bytes += loose[i].data.len;
-	return n >= PACK_FROM || (n > 1 && bytes > TW_POST_PACK_BYTES / 2);
+	return n >= PACK_FROM || (n > 1 && bytes > TW_INDEX_PACK_BYTES / 2);
 }
 
 static enum tw_status pack_some(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, bool *ret_more, struct tw_err *err)
 {
-	struct tw_str rows[TW_POST_ROWS] = {{0}};
-	struct tw_post_row *loose = NULL;
+	struct tw_str rows[TW_INDEX_ROWS] = {{0}};
+	struct tw_index_row *loose = NULL;
 	struct tw_str *ones;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_post_loose(c, of, PACKED_AT_ONCE, a, &loose, &n, err);
+	enum tw_status st = tw_catalogue_index_loose(c, of, PACKED_AT_ONCE, a, &loose, &n, err);
 
 	*ret_more = st == TW_OK && is_worth_packing(loose, n);
 	if (!*ret_more)
@@ -183,13 +184,13 @@ static enum tw_status pack_some(struct tw_catalogue *c, const struct tw_rollup_d
 		return tw_oom(err);
 	for (size_t i = 0; i < n; i++)
 		ones[i] = loose[i].data;
-	st = tw_post_pack(ones, n, a, rows, err);
+	st = tw_index_pack(ones, n, a, rows, err);
 	if (st == TW_OK)
-		st = tw_catalogue_post_pack(c, of, loose, n, rows, err);
+		st = tw_catalogue_index_pack(c, of, loose, n, rows, err);
 	return st;
 }
 
-enum tw_status tw_rollup_pack_posts(struct tw_catalogue *c, const struct tw_rollup_due *of,
+enum tw_status tw_rollup_pack_index(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;

@@ -1,5 +1,5 @@
 /*
- * post.c - formats.
+ * search_index.c - formats.
  * one:     the trace's id, its threads, then for each entry the method (8 bytes), and as varints
  *          the thread and the longest call.
  * head:    number of traces, their ids, the threads.
@@ -7,7 +7,7 @@
  *          varints the trace, the thread and the longest call.
  * threads: their number; for each whether it is the main one, and its name with its length.
  */
-#include "server/stats/post.h"
+#include "server/stats/search_index.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,15 +27,15 @@ static enum tw_status no_memory(struct tw_err *err)
 
 static int by_method(const void *pa, const void *pb)
 {
-	const struct tw_post *a = pa;
-	const struct tw_post *b = pb;
+	const struct tw_index_entry *a = pa;
+	const struct tw_index_entry *b = pb;
 
 	if (a->method != b->method)
 		return a->method < b->method ? -1 : 1;
 	return a->thread < b->thread ? -1 : a->thread > b->thread;
 }
 
-static void write_threads(const struct tw_post_thread *threads, uint32_t n, struct tw_buf *out)
+static void write_threads(const struct tw_index_thread *threads, uint32_t n, struct tw_buf *out)
 {
 	(void)tw_buf_add_varint(out, n);
 	for (uint32_t i = 0; i < n; i++) {
@@ -50,11 +50,11 @@ static uint64_t not_below_0(int64_t v)
 	return v > 0 ? (uint64_t)v : 0;
 }
 
-void tw_post_write(const struct tw_posts *p, struct tw_buf *out)
+void tw_index_write(const struct tw_index_entries *p, struct tw_buf *out)
 {
 	if (p->n)
 		qsort(p->posts, p->n, sizeof *p->posts, by_method);
-	(void)tw_buf_add(out, p->trace_id, TW_POST_ID);
+	(void)tw_buf_add(out, p->trace_id, TW_INDEX_ID);
 	write_threads(p->threads, p->n_threads, out);
 	for (size_t i = 0; i < p->n; i++) {
 		int64_t max_ns = p->posts[i].max_ns;
@@ -71,7 +71,7 @@ void tw_post_write(const struct tw_posts *p, struct tw_buf *out)
 
 /* --- reading --- */
 
-static bool read_thread(const uint8_t **p, const uint8_t *end, struct tw_post_thread *ret)
+static bool read_thread(const uint8_t **p, const uint8_t *end, struct tw_index_thread *ret)
 {
 	uint64_t len;
 
@@ -86,7 +86,7 @@ static bool read_thread(const uint8_t **p, const uint8_t *end, struct tw_post_th
 }
 
 static enum tw_status read_threads(const uint8_t **p, const uint8_t *end, struct tw_arena *a,
-        struct tw_post_head *ret, struct tw_err *err)
+        struct tw_index_head *ret, struct tw_err *err)
 {
 	uint64_t n;
 
@@ -102,25 +102,25 @@ static enum tw_status read_threads(const uint8_t **p, const uint8_t *end, struct
 	return TW_OK;
 }
 
-enum tw_status tw_post_read_head(struct tw_str row, bool one, struct tw_arena *a,
-        struct tw_post_head *ret, struct tw_str *ret_rest, struct tw_err *err)
+enum tw_status tw_index_read_head(struct tw_str row, bool one, struct tw_arena *a,
+        struct tw_index_head *ret, struct tw_str *ret_rest, struct tw_err *err)
 {
 	const uint8_t *p = (const uint8_t *)row.ptr;
 	const uint8_t *end = p + row.len;
 	uint64_t n = 1;
 	enum tw_status st;
 
-	if ((!one && !tw_get_varint(&p, end, &n)) || n > (uint64_t)(end - p) / TW_POST_ID)
+	if ((!one && !tw_get_varint(&p, end, &n)) || n > (uint64_t)(end - p) / TW_INDEX_ID)
 		return damaged(err);
 	ret->ids = (const char *)p;
 	ret->n = (uint32_t)n;
-	p += n * TW_POST_ID;
+	p += n * TW_INDEX_ID;
 	st = read_threads(&p, end, a, ret, err);
 	*ret_rest = (struct tw_str){(const char *)p, (size_t)(end - p)};
 	return st;
 }
 
-static bool read_post(const uint8_t **p, const uint8_t *end, struct tw_post *ret)
+static bool read_post(const uint8_t **p, const uint8_t *end, struct tw_index_entry *ret)
 {
 	uint64_t thread, max;
 
@@ -139,23 +139,23 @@ static bool read_post(const uint8_t **p, const uint8_t *end, struct tw_post *ret
 /* --- packing --- */
 
 struct entry { /* an entry to be packed */
-	struct tw_post post;
+	struct tw_index_entry post;
 	uint32_t trace;
 };
 
 struct thread_ref { /* a thread of one trace, and its index in the pack */
-	struct tw_post_thread thread;
+	struct tw_index_thread thread;
 	uint32_t at;
 };
 
 struct packing {
 	struct tw_arena *arena;
-	struct tw_post_head *heads;
+	struct tw_index_head *heads;
 	struct tw_str *rests;
 	size_t n;
 	uint32_t *thread_of; /* the pack's index, by the first index of a trace plus the thread's
 	                      * index there */
-	struct tw_post_thread *threads;
+	struct tw_index_thread *threads;
 	uint32_t n_threads;
 	struct entry *entries;
 	size_t n_entries;
@@ -163,8 +163,8 @@ struct packing {
 
 static int by_name(const void *pa, const void *pb)
 {
-	const struct tw_post_thread *a = &((const struct thread_ref *)pa)->thread;
-	const struct tw_post_thread *b = &((const struct thread_ref *)pb)->thread;
+	const struct tw_index_thread *a = &((const struct thread_ref *)pa)->thread;
+	const struct tw_index_thread *b = &((const struct thread_ref *)pb)->thread;
 	size_t len = a->name.len < b->name.len ? a->name.len : b->name.len;
 	int c = len ? memcmp(a->name.ptr, b->name.ptr, len) : 0;
 
@@ -223,7 +223,7 @@ static int by_slot(const void *pa, const void *pb)
 {
 	const struct entry *a = pa;
 	const struct entry *b = pb;
-	unsigned sa = tw_post_slot(a->post.method), sb = tw_post_slot(b->post.method);
+	unsigned sa = tw_index_slot(a->post.method), sb = tw_index_slot(b->post.method);
 
 	if (sa != sb)
 		return sa < sb ? -1 : 1;
@@ -263,22 +263,22 @@ static bool keep(struct tw_buf *out, struct tw_arena *a, struct tw_str *ret)
 	return true;
 }
 
-static bool write_slots(
-        struct packing *k, struct tw_buf *list, struct tw_buf *out, struct tw_str ret[TW_POST_ROWS])
+static bool write_slots(struct packing *k, struct tw_buf *list, struct tw_buf *out,
+        struct tw_str ret[TW_INDEX_ROWS])
 {
 	const struct entry *e = k->entries;
 	const struct entry *end = e + k->n_entries;
 	bool fits = true;
 
-	for (unsigned slot = 0; fits && slot < TW_POST_SLOTS; slot++) {
-		while (e < end && tw_post_slot(e->post.method) == slot)
+	for (unsigned slot = 0; fits && slot < TW_INDEX_SLOTS; slot++) {
+		while (e < end && tw_index_slot(e->post.method) == slot)
 			e += write_method(e, end, list, out);
 		fits = tw_buf_status(list) == TW_OK && keep(out, k->arena, &ret[slot]);
 	}
 	return fits;
 }
 
-static bool write_rows(struct packing *k, struct tw_str ret[TW_POST_ROWS])
+static bool write_rows(struct packing *k, struct tw_str ret[TW_INDEX_ROWS])
 {
 	struct tw_buf list, out;
 	bool fits;
@@ -288,9 +288,9 @@ static bool write_rows(struct packing *k, struct tw_str ret[TW_POST_ROWS])
 	fits = write_slots(k, &list, &out, ret);
 	(void)tw_buf_add_varint(&out, k->n);
 	for (size_t i = 0; i < k->n; i++)
-		(void)tw_buf_add(&out, k->heads[i].ids, TW_POST_ID);
+		(void)tw_buf_add(&out, k->heads[i].ids, TW_INDEX_ID);
 	write_threads(k->threads, k->n_threads, &out);
-	fits = fits && keep(&out, k->arena, &ret[TW_POST_HEAD]);
+	fits = fits && keep(&out, k->arena, &ret[TW_INDEX_HEAD]);
 	tw_buf_done(&list);
 	tw_buf_done(&out);
 	return fits;
@@ -302,7 +302,7 @@ static enum tw_status read_ones(struct packing *k, const struct tw_str *ones, st
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < k->n; i++) {
-		st = tw_post_read_head(ones[i], true, k->arena, &k->heads[i], &k->rests[i], err);
+		st = tw_index_read_head(ones[i], true, k->arena, &k->heads[i], &k->rests[i], err);
 		bytes += k->rests[i].len;
 	}
 	if (st != TW_OK)
@@ -312,8 +312,8 @@ static enum tw_status read_ones(struct packing *k, const struct tw_str *ones, st
 	return k->entries && join_threads(k) ? TW_OK : no_memory(err);
 }
 
-enum tw_status tw_post_pack(const struct tw_str *ones, size_t n, struct tw_arena *a,
-        struct tw_str ret[TW_POST_ROWS], struct tw_err *err)
+enum tw_status tw_index_pack(const struct tw_str *ones, size_t n, struct tw_arena *a,
+        struct tw_str ret[TW_INDEX_ROWS], struct tw_err *err)
 {
 	struct packing k = {.arena = a,
 	        .heads = tw_arena_zalloc(a, n + 1, sizeof *k.heads),
@@ -339,7 +339,7 @@ enum tw_status tw_post_pack(const struct tw_str *ones, size_t n, struct tw_arena
 /* --- searching --- */
 
 /* The index of the method among the searched ones; n: it is not one. */
-static size_t which_of(const struct tw_post_scan *s, uint64_t method)
+static size_t which_of(const struct tw_index_scan *s, uint64_t method)
 {
 	size_t low = 0, high = s->n;
 
@@ -354,8 +354,8 @@ static size_t which_of(const struct tw_post_scan *s, uint64_t method)
 	return low < s->n && s->methods[low] == method ? low : s->n;
 }
 
-static bool scan_list(const struct tw_post_scan *s, size_t which, const uint8_t *p,
-        const uint8_t *end, const struct tw_post_head *head)
+static bool scan_list(const struct tw_index_scan *s, size_t which, const uint8_t *p,
+        const uint8_t *end, const struct tw_index_head *head)
 {
 	while (p < end) {
 		uint64_t trace, thread, max;
@@ -365,14 +365,14 @@ static bool scan_list(const struct tw_post_scan *s, size_t which, const uint8_t 
 		        thread >= head->n_threads || max > INT64_MAX)
 			return false;
 		if ((int64_t)max > s->over_ns)
-			s->each(s->arg, &(struct tw_post_hit){which, (uint32_t)trace,
+			s->each(s->arg, &(struct tw_index_hit){which, (uint32_t)trace,
 			                        (uint32_t)thread, (int64_t)max});
 	}
 	return true;
 }
 
 static bool scan_slot(
-        const struct tw_post_scan *s, struct tw_str row, const struct tw_post_head *head)
+        const struct tw_index_scan *s, struct tw_str row, const struct tw_index_head *head)
 {
 	const uint8_t *p = (const uint8_t *)row.ptr;
 	const uint8_t *end = p + row.len;
@@ -396,11 +396,11 @@ static bool scan_slot(
 }
 
 static bool scan_one(
-        const struct tw_post_scan *s, struct tw_str row, const struct tw_post_head *head)
+        const struct tw_index_scan *s, struct tw_str row, const struct tw_index_head *head)
 {
 	const uint8_t *p = (const uint8_t *)row.ptr;
 	const uint8_t *end = p + row.len;
-	struct tw_post post;
+	struct tw_index_entry post;
 
 	while (p < end) {
 		size_t which;
@@ -409,13 +409,13 @@ static bool scan_one(
 			return false;
 		which = which_of(s, post.method);
 		if (which < s->n && post.max_ns > s->over_ns)
-			s->each(s->arg, &(struct tw_post_hit){which, 0, post.thread, post.max_ns});
+			s->each(s->arg, &(struct tw_index_hit){which, 0, post.thread, post.max_ns});
 	}
 	return true;
 }
 
-enum tw_status tw_post_scan(const struct tw_post_scan *s, struct tw_str row, bool one,
-        const struct tw_post_head *head, struct tw_err *err)
+enum tw_status tw_index_scan(const struct tw_index_scan *s, struct tw_str row, bool one,
+        const struct tw_index_head *head, struct tw_err *err)
 {
 	bool whole = one ? scan_one(s, row, head) : scan_slot(s, row, head);
 

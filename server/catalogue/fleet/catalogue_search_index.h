@@ -1,55 +1,55 @@
 /*
- * catalogue_post.h - the search index (post.h) in the catalogue: first one row per trace and cell,
- * packed when the cell's rollup is computed.
+ * catalogue_search_index.h - the search index (post.h) in the catalogue: first one row per trace
+ * and cell, packed when the cell's rollup is computed.
  *
  * Thread: any.
  */
-#ifndef TW_CATALOGUE_POST_H
-#define TW_CATALOGUE_POST_H
+#ifndef TW_CATALOGUE_SEARCH_INDEX_H
+#define TW_CATALOGUE_SEARCH_INDEX_H
 
 #include "server/catalogue/fleet/catalogue_rollup.h"
-#include "server/stats/post.h"
+#include "server/stats/search_index.h"
 
-struct tw_post_row {
+struct tw_index_row {
 	int64_t pack;
 	struct tw_str data;
 };
 /* At most `limit` unpacked rows of traces, up to this many bytes in total: two of the largest
  * fit. */
-enum { TW_POST_PACK_BYTES = 16 << 20 };
-enum tw_status tw_catalogue_post_loose(struct tw_catalogue *c, const struct tw_rollup_due *of,
-        uint32_t limit, struct tw_arena *a, struct tw_post_row **ret, size_t *ret_n,
+enum { TW_INDEX_PACK_BYTES = 16 << 20 };
+enum tw_status tw_catalogue_index_loose(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        uint32_t limit, struct tw_arena *a, struct tw_index_row **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
 /* Replaces these n rows with `rows`.  TW_CONFLICT: another server did so already. */
-enum tw_status tw_catalogue_post_pack(struct tw_catalogue *c, const struct tw_rollup_due *of,
-        const struct tw_post_row *loose, size_t n, const struct tw_str rows[TW_POST_ROWS],
+enum tw_status tw_catalogue_index_pack(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        const struct tw_index_row *loose, size_t n, const struct tw_str rows[TW_INDEX_ROWS],
         struct tw_err *err) TW_MUST_USE;
 
-struct tw_post_ask {
+struct tw_index_ask {
 	const char *project_id;
 	const struct tw_rollup_cell *cells;
 	size_t n_cells;
 	uint32_t slots; /* a bit per requested slot */
 	/* Called first with the heads of a cell, then its unpacked traces, then slots by number.
 	 * `data` is borrowed for the call. */
-	enum tw_status (*each)(void *arg, size_t cell, unsigned slot, const struct tw_post_row *row,
-	        struct tw_err *err);
+	enum tw_status (*each)(void *arg, size_t cell, unsigned slot,
+	        const struct tw_index_row *row, struct tw_err *err);
 	void *arg;
 };
 /* Reads the rows from one snapshot. */
-enum tw_status tw_catalogue_post_read(
-        struct tw_catalogue *c, const struct tw_post_ask *ask, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_index_read(
+        struct tw_catalogue *c, const struct tw_index_ask *ask, struct tw_err *err) TW_MUST_USE;
 
 /* Finds methods whose names `fits` accepts: their ids with all known details, at most `limit`, by
  * id.  *ret_all: there are no more.  `fits` is called once per name. */
-struct tw_post_names {
+struct tw_index_names {
 	const char *project_id;
 	const char *name; /* only this name; NULL: any */
 	enum tw_status (*fits)(void *arg, const char *name, bool *ret_fits, struct tw_err *err);
 	void *arg;
 	uint32_t limit;
 };
-enum tw_status tw_catalogue_post_names(struct tw_catalogue *c, const struct tw_post_names *of,
+enum tw_status tw_catalogue_index_names(struct tw_catalogue *c, const struct tw_index_names *of,
         struct tw_arena *a, struct tw_rollup_naming **ret, size_t *ret_n, bool *ret_all,
         struct tw_err *err) TW_MUST_USE;
 
