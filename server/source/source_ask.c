@@ -16,7 +16,7 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/text/json_memory.h"
-#include "server/source/source_turn.h"
+#include "server/source/source_scheduler.h"
 
 enum {
 	WAIT_MS = 3000,
@@ -40,7 +40,7 @@ struct kept {
 
 struct tw_sources {
 	const struct tw_config *config;
-	struct tw_turns *turns;
+	struct tw_source_scheduler *turns;
 	pthread_mutex_t lock; /* of what is kept */
 	uint64_t recalled;
 	struct kept kept[KEPT_MAX];
@@ -54,7 +54,7 @@ struct tw_sources *tw_sources_new(const struct tw_config *config)
 		return NULL;
 	s->config = config;
 	(void)pthread_mutex_init(&s->lock, NULL);
-	s->turns = tw_turns_new();
+	s->turns = tw_source_scheduler_new();
 	return s->turns ? s : tw_sources_free(s);
 }
 
@@ -71,7 +71,7 @@ struct tw_sources *tw_sources_free(struct tw_sources *s)
 		return NULL;
 	for (size_t i = 0; i < KEPT_MAX; i++)
 		forget(&s->kept[i]);
-	s->turns = tw_turns_free(s->turns);
+	s->turns = tw_source_scheduler_free(s->turns);
 	(void)pthread_mutex_destroy(&s->lock);
 	tw_mem_free(s);
 	return NULL;
@@ -355,11 +355,11 @@ static enum tw_status ask_in_turn(struct asked *of, json_t **ret, struct tw_err 
 {
 	const int64_t now = tw_monotonic_ms();
 	const int64_t last = of->end_ms > now + LEAST_MS ? of->end_ms - LEAST_MS : now;
-	const struct tw_turn turn = {of->q->project, of->question,
+	const struct tw_source_turn turn = {of->q->project, of->question,
 	        last < now + WAIT_MS ? last : now + WAIT_MS, last, answer, of};
 
 	*ret = recall(of->s, of->question);
-	return *ret ? TW_OK : tw_turns_ask(of->s->turns, &turn, ret, err);
+	return *ret ? TW_OK : tw_source_scheduler_ask(of->s->turns, &turn, ret, err);
 }
 
 enum tw_status tw_sources_ask(
@@ -388,7 +388,7 @@ enum tw_status tw_sources_ask(
 
 void tw_sources_metrics(struct tw_sources *s, struct tw_buf *out)
 {
-	const struct tw_turn_counts n = tw_turns_counts(s->turns);
+	const struct tw_source_scheduler_counts_now n = tw_source_scheduler_counts(s->turns);
 	uint64_t recalled;
 
 	(void)pthread_mutex_lock(&s->lock);

@@ -2,8 +2,9 @@
  * source_ask.h - queries on clones, each executed by a child process that can read only that clone.
  *
  * Clones are stored in DIR/PROJECT/CLONE, where DIR is the server's setting and PROJECT the
- * project's name: no project reaches another's.  Children are scheduled fairly (source_turn.h); up
- * to 256 results are cached until the clone changes, for five minutes at most.  Thread: any.
+ * project's name: no project reaches another's.  Children are scheduled fairly
+ * (source_scheduler.h); up to 256 results are cached until the clone changes, for five minutes at
+ * most.  Thread: any.
  */
 #ifndef TW_SOURCE_ASK_H
 #define TW_SOURCE_ASK_H

@@ -14,14 +14,14 @@
 #include <unistd.h>
 
 #include "server/base/clock.h"
-#include "server/source/source_turn.h"
+#include "server/source/source_scheduler.h"
 #include "tests/unit/unit.h"
 
 enum { MOST = 80, LONG_MS = 20000, SHORT_MS = 300 };
 
 /* Children that go on until they are told to end, and who began in which order. */
 struct house {
-	struct tw_turns *turns;
+	struct tw_source_scheduler *turns;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	char begun[256];    /* their names, a letter each */
@@ -69,16 +69,16 @@ static void *ask(void *arg)
 {
 	struct asker *a = arg;
 	const int64_t now = tw_monotonic_ms();
-	const struct tw_turn of = {a->project, a->question, now + a->patience_ms,
+	const struct tw_source_turn of = {a->project, a->question, now + a->patience_ms,
 	        now + (a->patience_ms == LONG_MS ? LONG_MS : 2 * a->patience_ms), child, a};
 
-	a->st = tw_turns_ask(a->h->turns, &of, &a->answer, &a->err);
+	a->st = tw_source_scheduler_ask(a->h->turns, &of, &a->answer, &a->err);
 	return NULL;
 }
 
 static void wait_askers(uint64_t n)
 {
-	while (tw_turns_counts(house.turns).askers != n)
+	while (tw_source_scheduler_counts(house.turns).askers != n)
 		(void)usleep(1000);
 }
 
@@ -86,7 +86,7 @@ static void wait_askers(uint64_t n)
 static struct asker *start(const char *question, int64_t patience_ms, enum tw_status fails)
 {
 	struct asker *a = &askers[n_askers++];
-	const uint64_t before = tw_turns_counts(house.turns).askers;
+	const uint64_t before = tw_source_scheduler_counts(house.turns).askers;
 
 	*a = (struct asker){.h = &house, .patience_ms = patience_ms, .fails = fails};
 	a->project[0] = question[0];
@@ -125,7 +125,7 @@ static const char *begun(void)
 static int setup(void **state)
 {
 	(void)state;
-	house = (struct house){.turns = tw_turns_new()};
+	house = (struct house){.turns = tw_source_scheduler_new()};
 	(void)pthread_mutex_init(&house.lock, NULL);
 	(void)pthread_cond_init(&house.changed, NULL);
 	n_askers = 0;
@@ -135,8 +135,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	assert_int_equal(tw_turns_counts(house.turns).askers, 0);
-	house.turns = tw_turns_free(house.turns);
+	assert_int_equal(tw_source_scheduler_counts(house.turns).askers, 0);
+	house.turns = tw_source_scheduler_free(house.turns);
 	(void)pthread_cond_destroy(&house.changed);
 	(void)pthread_mutex_destroy(&house.lock);
 	return 0;
@@ -159,10 +159,10 @@ static void forget_all(void)
 
 static void equal_questions_share_one_child(void **state)
 {
-	struct tw_turn_counts n;
+	struct tw_source_scheduler_counts_now n;
 
 	(void)state;
-	for (unsigned i = 0; i < TW_TURN_ASKERS_OF_PROJECT; i++)
+	for (unsigned i = 0; i < TW_SOURCE_ASKERS_OF_PROJECT; i++)
 		(void)start("a1", LONG_MS, TW_OK);
 	wait_begun(1);
 	end_children('a', 1);
@@ -174,10 +174,10 @@ static void equal_questions_share_one_child(void **state)
 		for (size_t k = 0; k < i; k++)
 			assert_ptr_not_equal(askers[i].answer, askers[k].answer);
 	}
-	n = tw_turns_counts(house.turns);
+	n = tw_source_scheduler_counts(house.turns);
 	assert_string_equal(begun(), "1");
 	assert_int_equal(n.run, 1);
-	assert_int_equal(n.shared, TW_TURN_ASKERS_OF_PROJECT - 1);
+	assert_int_equal(n.shared, TW_SOURCE_ASKERS_OF_PROJECT - 1);
 	forget_all();
 }
 
@@ -220,16 +220,16 @@ static void projects_take_turns(void **state)
 	(void)state;
 	for (size_t i = 0; i < 8; i++)
 		(void)start(flood[i], LONG_MS, TW_OK);
-	wait_begun(TW_TURN_CHILDREN_OF_PROJECT);
-	assert_int_equal(strlen(begun()), TW_TURN_CHILDREN_OF_PROJECT);
+	wait_begun(TW_SOURCE_CHILDREN_OF_PROJECT);
+	assert_int_equal(strlen(begun()), TW_SOURCE_CHILDREN_OF_PROJECT);
 	(void)start(others[0], LONG_MS, TW_OK);
-	wait_begun(TW_TURN_CHILDREN);
+	wait_begun(TW_SOURCE_CHILDREN);
 	assert_int_equal(begun()[2], 'x');
 	(void)start(others[1], LONG_MS, TW_OK);
 	(void)start(others[2], LONG_MS, TW_OK);
 	for (size_t i = 0; ends[i]; i++) {
 		end_children(ends[i], 1);
-		wait_begun(TW_TURN_CHILDREN + 1 + i);
+		wait_begun(TW_SOURCE_CHILDREN + 1 + i);
 	}
 	assert_string_equal(begun(), "12x34yz5678");
 	end_children('a', 2);
@@ -238,7 +238,7 @@ static void projects_take_turns(void **state)
 	for (size_t i = 0; i < n_askers; i++)
 		assert_int_equal(askers[i].st, TW_OK);
 	forget_all();
-	assert_int_equal(house.most, TW_TURN_CHILDREN);
+	assert_int_equal(house.most, TW_SOURCE_CHILDREN);
 }
 
 static void who_is_one_too_many_hears_it_at_once(void **state)
@@ -249,7 +249,7 @@ static void who_is_one_too_many_hears_it_at_once(void **state)
 	int64_t since;
 
 	(void)state;
-	for (int i = 0; i < TW_TURN_QUESTIONS_OF_PROJECT; i++) {
+	for (int i = 0; i < TW_SOURCE_QUESTIONS_OF_PROJECT; i++) {
 		name[1] = (char)('0' + i);
 		(void)start(name, LONG_MS, TW_OK);
 	}
@@ -259,12 +259,12 @@ static void who_is_one_too_many_hears_it_at_once(void **state)
 	assert_true(tw_monotonic_ms() - since < LONG_MS / 2);
 	other = start("b1", LONG_MS, TW_OK);  /* another project has room */
 	shares = start("a0", LONG_MS, TW_OK); /* and who asks the same, too */
-	end_children('a', TW_TURN_QUESTIONS_OF_PROJECT);
+	end_children('a', TW_SOURCE_QUESTIONS_OF_PROJECT);
 	end_children('b', 1);
 	join_all();
 	assert_int_equal(other->st, TW_OK);
 	assert_int_equal(shares->st, TW_OK);
-	assert_int_equal(tw_turns_counts(house.turns).refused, 1);
+	assert_int_equal(tw_source_scheduler_counts(house.turns).refused, 1);
 	forget_all();
 }
 

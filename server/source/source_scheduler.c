@@ -1,4 +1,4 @@
-#include "server/source/source_turn.h"
+#include "server/source/source_scheduler.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,17 +23,17 @@ struct flight {
 	json_t *answer;
 };
 
-struct tw_turns {
+struct tw_source_scheduler {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct flight *flights;
 	uint64_t level; /* the tag of the last that began */
-	struct tw_turn_counts counts;
+	struct tw_source_scheduler_counts_now counts;
 };
 
-struct tw_turns *tw_turns_new(void)
+struct tw_source_scheduler *tw_source_scheduler_new(void)
 {
-	struct tw_turns *t = tw_mem_zalloc(1, sizeof *t);
+	struct tw_source_scheduler *t = tw_mem_zalloc(1, sizeof *t);
 	pthread_condattr_t attr;
 
 	if (!t)
@@ -46,7 +46,7 @@ struct tw_turns *tw_turns_new(void)
 	return t;
 }
 
-struct tw_turns *tw_turns_free(struct tw_turns *t)
+struct tw_source_scheduler *tw_source_scheduler_free(struct tw_source_scheduler *t)
 {
 	if (!t)
 		return NULL;
@@ -58,7 +58,7 @@ struct tw_turns *tw_turns_free(struct tw_turns *t)
 
 /* --- flights; the lock is held --- */
 
-static struct flight *find(const struct tw_turns *t, const char *question)
+static struct flight *find(const struct tw_source_scheduler *t, const char *question)
 {
 	for (struct flight *f = t->flights; f; f = f->next)
 		if (f->state != ENDED && strcmp(f->question, question) == 0)
@@ -66,7 +66,7 @@ static struct flight *find(const struct tw_turns *t, const char *question)
 	return NULL;
 }
 
-static void drop(struct tw_turns *t, struct flight *f)
+static void drop(struct tw_source_scheduler *t, struct flight *f)
 {
 	struct flight **at = &t->flights;
 
@@ -81,7 +81,7 @@ static void drop(struct tw_turns *t, struct flight *f)
 }
 
 /* One behind the project's last, never in front of what is being answered. */
-static struct flight *add(struct tw_turns *t, const struct tw_turn *of)
+static struct flight *add(struct tw_source_scheduler *t, const struct tw_source_turn *of)
 {
 	struct flight *f = tw_mem_zalloc(1, sizeof *f);
 	struct flight **end = &t->flights;
@@ -103,7 +103,7 @@ static struct flight *add(struct tw_turns *t, const struct tw_turn *of)
 	return NULL;
 }
 
-static unsigned running(const struct tw_turns *t, const char *project)
+static unsigned running(const struct tw_source_scheduler *t, const char *project)
 {
 	unsigned n = 0;
 
@@ -112,7 +112,7 @@ static unsigned running(const struct tw_turns *t, const char *project)
 	return n;
 }
 
-static unsigned askers(const struct tw_turns *t, const char *project)
+static unsigned askers(const struct tw_source_scheduler *t, const char *project)
 {
 	unsigned n = 0;
 
@@ -122,7 +122,7 @@ static unsigned askers(const struct tw_turns *t, const char *project)
 }
 
 /* Under way; who shares one takes no place of a question. */
-static unsigned questions(const struct tw_turns *t, const char *project)
+static unsigned questions(const struct tw_source_scheduler *t, const char *project)
 {
 	unsigned n = 0;
 
@@ -132,20 +132,20 @@ static unsigned questions(const struct tw_turns *t, const char *project)
 }
 
 /* What may begin now; NULL: nothing. */
-static struct flight *next(const struct tw_turns *t)
+static struct flight *next(const struct tw_source_scheduler *t)
 {
 	struct flight *best = NULL;
 
-	if (running(t, NULL) >= TW_TURN_CHILDREN)
+	if (running(t, NULL) >= TW_SOURCE_CHILDREN)
 		return NULL;
 	for (struct flight *f = t->flights; f; f = f->next)
 		if (f->state == WAITS && (!best || f->tag < best->tag) &&
-		        running(t, f->project) < TW_TURN_CHILDREN_OF_PROJECT)
+		        running(t, f->project) < TW_SOURCE_CHILDREN_OF_PROJECT)
 			best = f;
 	return best;
 }
 
-static void begin_next(struct tw_turns *t)
+static void begin_next(struct tw_source_scheduler *t)
 {
 	struct flight *f;
 
@@ -156,7 +156,7 @@ static void begin_next(struct tw_turns *t)
 	(void)pthread_cond_broadcast(&t->changed);
 }
 
-static enum tw_status busy(struct tw_turns *t, struct tw_err *err)
+static enum tw_status busy(struct tw_source_scheduler *t, struct tw_err *err)
 {
 	t->counts.refused++;
 	return tw_fail(err, TW_BUSY,
@@ -164,7 +164,8 @@ static enum tw_status busy(struct tw_turns *t, struct tw_err *err)
 }
 
 /* True: it came to that state; false: its time is over. */
-static bool wait_for(struct tw_turns *t, const struct flight *f, int state, int64_t until_ms)
+static bool wait_for(
+        struct tw_source_scheduler *t, const struct flight *f, int state, int64_t until_ms)
 {
 	const struct timespec at = {until_ms / 1000, (until_ms % 1000) * 1000000};
 	int rc = 0;
@@ -174,7 +175,8 @@ static bool wait_for(struct tw_turns *t, const struct flight *f, int state, int6
 	return (int)f->state >= state;
 }
 
-static void settle(struct tw_turns *t, struct flight *f, enum tw_status st, struct tw_err why)
+static void settle(
+        struct tw_source_scheduler *t, struct flight *f, enum tw_status st, struct tw_err why)
 {
 	f->state = ENDED;
 	f->st = st;
@@ -183,7 +185,7 @@ static void settle(struct tw_turns *t, struct flight *f, enum tw_status st, stru
 }
 
 /* The first that asks has it answered. */
-static void lead(struct tw_turns *t, struct flight *f, const struct tw_turn *of)
+static void lead(struct tw_source_scheduler *t, struct flight *f, const struct tw_source_turn *of)
 {
 	struct tw_err why = {0};
 	json_t *answer = NULL;
@@ -212,18 +214,19 @@ static enum tw_status take(const struct flight *f, json_t **ret, struct tw_err *
 	return *ret ? TW_OK : tw_oom(err);
 }
 
-static bool is_full(const struct tw_turns *t, const char *project, bool shares)
+static bool is_full(const struct tw_source_scheduler *t, const char *project, bool shares)
 {
-	if (!shares && (questions(t, NULL) >= TW_TURN_QUESTIONS ||
-	                       questions(t, project) >= TW_TURN_QUESTIONS_OF_PROJECT))
+	if (!shares && (questions(t, NULL) >= TW_SOURCE_QUESTIONS ||
+	                       questions(t, project) >= TW_SOURCE_QUESTIONS_OF_PROJECT))
 		return true;
-	return askers(t, NULL) >= TW_TURN_ASKERS || askers(t, project) >= TW_TURN_ASKERS_OF_PROJECT;
+	return askers(t, NULL) >= TW_SOURCE_ASKERS ||
+	       askers(t, project) >= TW_SOURCE_ASKERS_OF_PROJECT;
 }
 
 /* *ret_again: the one that led got no turn, or its time was over, which says nothing of who still
  * has time. */
-static enum tw_status ask_once(struct tw_turns *t, const struct tw_turn *of, bool *ret_again,
-        json_t **ret, struct tw_err *err)
+static enum tw_status ask_once(struct tw_source_scheduler *t, const struct tw_source_turn *of,
+        bool *ret_again, json_t **ret, struct tw_err *err)
 {
 	struct flight *f = find(t, of->question);
 	const bool shares = f != NULL;
@@ -251,8 +254,8 @@ static enum tw_status ask_once(struct tw_turns *t, const struct tw_turn *of, boo
 	return st;
 }
 
-enum tw_status tw_turns_ask(
-        struct tw_turns *t, const struct tw_turn *of, json_t **ret, struct tw_err *err)
+enum tw_status tw_source_scheduler_ask(struct tw_source_scheduler *t,
+        const struct tw_source_turn *of, json_t **ret, struct tw_err *err)
 {
 	bool again = true;
 	enum tw_status st = TW_OK;
@@ -265,9 +268,9 @@ enum tw_status tw_turns_ask(
 	return st;
 }
 
-struct tw_turn_counts tw_turns_counts(struct tw_turns *t)
+struct tw_source_scheduler_counts_now tw_source_scheduler_counts(struct tw_source_scheduler *t)
 {
-	struct tw_turn_counts now;
+	struct tw_source_scheduler_counts_now now;
 
 	(void)pthread_mutex_lock(&t->lock);
 	now = t->counts;

@@ -1,6 +1,6 @@
 /*
- * source_turn.h - schedules the children that read clones: equal queries share one, a few run in
- * parallel, and projects are served fairly.
+ * source_scheduler.h - schedules the children that read clones: equal queries share one, a few run
+ * in parallel, and projects are served fairly.
  *
  * If k projects have more queries than can be served, each gets a k-th of the children, whatever
  * the others request: a project's next query is queued one behind its last, and none starts before
@@ -8,8 +8,8 @@
  * children or all queue entries.  Queries include their project, so projects never share a result.
  * No files, no processes.  Thread: any.
  */
-#ifndef TW_SOURCE_TURN_H
-#define TW_SOURCE_TURN_H
+#ifndef TW_SOURCE_SCHEDULER_H
+#define TW_SOURCE_SCHEDULER_H
 
 #include <jansson.h>
 #include <stdint.h>
@@ -18,19 +18,19 @@
 #include "server/http/http.h"
 
 enum {
-	TW_TURN_CHILDREN = 3,
-	TW_TURN_CHILDREN_OF_PROJECT = 2,
-	TW_TURN_QUESTIONS = 32, /* running or queued, each shared query once */
-	TW_TURN_QUESTIONS_OF_PROJECT = 16,
-	TW_TURN_ASKERS = TW_CHILD_ASKERS, /* including sharing callers: each blocks a thread */
-	TW_TURN_ASKERS_OF_PROJECT = 32
+	TW_SOURCE_CHILDREN = 3,
+	TW_SOURCE_CHILDREN_OF_PROJECT = 2,
+	TW_SOURCE_QUESTIONS = 32, /* running or queued, each shared query once */
+	TW_SOURCE_QUESTIONS_OF_PROJECT = 16,
+	TW_SOURCE_ASKERS = TW_CHILD_ASKERS, /* including sharing callers: each blocks a thread */
+	TW_SOURCE_ASKERS_OF_PROJECT = 32
 };
 
-struct tw_turns;
-struct tw_turns *tw_turns_new(void); /* NULL: out of memory */
-struct tw_turns *tw_turns_free(struct tw_turns *t);
+struct tw_source_scheduler;
+struct tw_source_scheduler *tw_source_scheduler_new(void); /* NULL: out of memory */
+struct tw_source_scheduler *tw_source_scheduler_free(struct tw_source_scheduler *t);
 
-struct tw_turn {
+struct tw_source_turn {
 	const char *project, *question;
 	int64_t turn_ms;  /* deadline to get a child, and */
 	int64_t until_ms; /* deadline for the result of a shared query (CLOCK_MONOTONIC) */
@@ -42,12 +42,13 @@ struct tw_turn {
 
 /* TW_BUSY: retry later; otherwise the result of run, shared with all callers of the same query that
  * came in the meantime.  The caller frees it with json_decref. */
-enum tw_status tw_turns_ask(
-        struct tw_turns *t, const struct tw_turn *of, json_t **ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_source_scheduler_ask(struct tw_source_scheduler *t,
+        const struct tw_source_turn *of, json_t **ret, struct tw_err *err) TW_MUST_USE;
 
-struct tw_turn_counts { /* totals since the start, except askers, which is the current number */
+struct tw_source_scheduler_counts_now { /* totals since the start, except askers, which is the
+	                                   current number */
 	uint64_t run, shared, refused, askers;
 };
-struct tw_turn_counts tw_turns_counts(struct tw_turns *t);
+struct tw_source_scheduler_counts_now tw_source_scheduler_counts(struct tw_source_scheduler *t);
 
 #endif
