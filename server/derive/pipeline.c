@@ -73,24 +73,24 @@ static bool is_over(const struct tw_runner *r)
 	return r->of && (atomic_load(&r->of->stopping) || !r->of->leads(r->of->app));
 }
 
-bool tw_turn_is_over(const struct tw_source_turn *t)
+bool tw_turn_is_over(const struct tw_turn *t)
 {
 	return is_over(t->by);
 }
 
-bool tw_turn_is_last(const struct tw_source_turn *t)
+bool tw_turn_is_last(const struct tw_turn *t)
 {
 	return !t->by->of;
 }
 
-enum tw_status tw_turn_traces(const struct tw_source_turn *t, uint32_t limit, struct tw_arena *a,
+enum tw_status tw_turn_traces(const struct tw_turn *t, uint32_t limit, struct tw_arena *a,
         struct tw_named_trace **ret, size_t *ret_n, struct tw_err *err)
 {
 	return tw_catalogue_stage_todo(t->by->parts.catalogue, t->by->stage->marks, t->project_id,
 	        limit, a, ret, ret_n, err);
 }
 
-void tw_turn_done(const struct tw_source_turn *t, uint64_t traces)
+void tw_turn_done(const struct tw_turn *t, uint64_t traces)
 {
 	(void)atomic_fetch_add(&t->by->traces[DONE], traces);
 }
@@ -123,7 +123,7 @@ static enum tw_status is_there(
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
-enum tw_status tw_turn_failed(const struct tw_source_turn *t, const struct tw_named_trace *trace,
+enum tw_status tw_turn_failed(const struct tw_turn *t, const struct tw_named_trace *trace,
         bool may_pass, const struct tw_err *why, struct tw_err *err)
 {
 	struct tw_runner *r = t->by;
@@ -215,12 +215,12 @@ static void failed(struct tw_runner *r, const char *project_id, const struct tw_
 }
 
 typedef enum tw_status (*work_fn)(
-        void *state, const struct tw_source_turn *t, bool *ret_more, struct tw_err *err);
+        void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err);
 
 /* True: there may be more.  project_id "": what concerns all. */
 static bool turn(struct tw_runner *r, work_fn work, const char *project_id)
 {
-	const struct tw_source_turn t = {r, project_id};
+	const struct tw_turn t = {r, project_id};
 	const uint64_t from_us = now_us();
 	bool more = false;
 	struct tw_err err;

@@ -26,7 +26,7 @@ struct tw_derive_parts { /* borrowed */
 	unsigned figures_days; /* sums of older days expire; 0: never */
 };
 
-struct tw_source_turn { /* one turn of a project */
+struct tw_turn { /* one turn of a project */
 	struct tw_runner *by;
 	const char *project_id;
 };
@@ -45,26 +45,26 @@ struct tw_stage {
 	/* A little of a project's work; *ret_more: there may be more.  It ends early when
 	 * tw_turn_is_over.  An error postpones the project. */
 	enum tw_status (*run)(
-	        void *state, const struct tw_source_turn *t, bool *ret_more, struct tw_err *err);
+	        void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err);
 	/* The same of what concerns all projects; NULL: nothing does. */
 	enum tw_status (*tend)(
-	        void *state, const struct tw_source_turn *t, bool *ret_more, struct tw_err *err);
+	        void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err);
 	void (*metrics)(const void *state, struct tw_buf *out); /* NULL: none; of state NULL, too */
 };
 
 /* --- for stages --- */
 
 /* The server stops, or another has the lease. */
-bool tw_turn_is_over(const struct tw_source_turn *t);
+bool tw_turn_is_over(const struct tw_turn *t);
 /* Nothing else will run later: the work is done to its end. */
-bool tw_turn_is_last(const struct tw_source_turn *t);
+bool tw_turn_is_last(const struct tw_turn *t);
 /* Traces of the project that wait for the stage. */
-enum tw_status tw_turn_traces(const struct tw_source_turn *t, uint32_t limit, struct tw_arena *a,
+enum tw_status tw_turn_traces(const struct tw_turn *t, uint32_t limit, struct tw_arena *a,
         struct tw_named_trace **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
-void tw_turn_done(const struct tw_source_turn *t, uint64_t traces);
+void tw_turn_done(const struct tw_turn *t, uint64_t traces);
 /* Work on a trace failed: it is postponed where that may pass, and given up otherwise.  Nothing
  * happens to one that is deleted, or decoded again. */
-enum tw_status tw_turn_failed(const struct tw_source_turn *t, const struct tw_named_trace *trace,
+enum tw_status tw_turn_failed(const struct tw_turn *t, const struct tw_named_trace *trace,
         bool may_pass, const struct tw_err *why, struct tw_err *err) TW_MUST_USE;
 /* A store or a disk that does not answer now. */
 bool tw_may_pass(enum tw_status st);

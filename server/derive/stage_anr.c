@@ -147,7 +147,7 @@ static enum tw_status keep(struct anrs *h, struct look *l, struct tw_err *err)
 	return tw_catalogue_anr_put(h->parts.catalogue, &hang, err);
 }
 
-static enum tw_status look_at(struct anrs *h, const struct tw_source_turn *turn,
+static enum tw_status look_at(struct anrs *h, const struct tw_turn *turn,
         const struct tw_named_trace *t, struct tw_err *err)
 {
 	struct look l = {
@@ -170,7 +170,7 @@ static enum tw_status look_at(struct anrs *h, const struct tw_source_turn *turn,
 }
 
 static enum tw_status look_at_some(
-        struct anrs *h, const struct tw_source_turn *turn, bool *ret_more, struct tw_err *err)
+        struct anrs *h, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	struct tw_named_trace *todo = NULL;
 	size_t n = 0;
@@ -430,7 +430,7 @@ static enum tw_status key_some(
 /* --- the stage --- */
 
 static enum tw_status run(
-        void *state, const struct tw_source_turn *turn, bool *ret_more, struct tw_err *err)
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	struct anrs *h = state;
 	enum tw_status st;
@@ -442,7 +442,7 @@ static enum tw_status run(
 
 /* Marks what a mapping names otherwise; sums of reports are kept as long as rollups. */
 static enum tw_status tend(
-        void *state, const struct tw_source_turn *turn, bool *ret_more, struct tw_err *err)
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	struct anrs *h = state;
 	bool expired = false;

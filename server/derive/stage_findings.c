@@ -338,8 +338,8 @@ static enum tw_status look_at(struct finder *f, const struct project *p, const c
 	return st;
 }
 
-static enum tw_status look_at_some(struct finder *f, const struct project *p,
-        const struct tw_source_turn *turn, struct tw_err *err)
+static enum tw_status look_at_some(
+        struct finder *f, const struct project *p, const struct tw_turn *turn, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -358,7 +358,7 @@ static enum tw_status look_at_some(struct finder *f, const struct project *p,
 }
 
 static enum tw_status run(
-        void *state, const struct tw_source_turn *turn, bool *ret_more, struct tw_err *err)
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	struct finder *f = state;
 	struct tw_catalogue *c = f->folder->parts.catalogue;

@@ -71,7 +71,7 @@ static enum tw_status count_trace(struct names *s, const struct tw_named_trace *
 }
 
 /* A damaged trace counts as nothing. */
-static enum tw_status count_one(struct names *s, const struct tw_source_turn *turn,
+static enum tw_status count_one(struct names *s, const struct tw_turn *turn,
         const struct tw_named_trace *t, struct tw_err *err)
 {
 	struct tw_name_counts counts = {0};
@@ -89,7 +89,7 @@ static enum tw_status count_one(struct names *s, const struct tw_source_turn *tu
 }
 
 static enum tw_status run(
-        void *state, const struct tw_source_turn *turn, bool *ret_more, struct tw_err *err)
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	struct tw_named_trace *traces = NULL;
 	struct names *s = state;
@@ -106,7 +106,7 @@ static enum tw_status run(
 
 /* Traces of builds whose mapping came. */
 static enum tw_status tend(
-        void *state, const struct tw_source_turn *turn, bool *ret_more, struct tw_err *err)
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	struct names *s = state;
 

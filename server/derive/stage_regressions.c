@@ -24,7 +24,7 @@ enum tw_status tw_regressions_look(struct tw_app *app, const struct tw_regress_t
 }
 
 struct limit { /* of a project's turn */
-	const struct tw_source_turn *turn;
+	const struct tw_turn *turn;
 	int64_t until_ms;
 };
 
@@ -37,7 +37,7 @@ static bool is_over(void *arg)
 
 /* Waits while a request looks: this one has time. */
 static enum tw_status run(
-        void *state, const struct tw_source_turn *turn, bool *ret_more, struct tw_err *err)
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	const struct timespec step = {.tv_nsec = 100000000};
 	struct limit limit = {turn, tw_monotonic_ms() + TURN_MS};

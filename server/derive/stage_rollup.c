@@ -10,14 +10,14 @@
 #include "server/derive/rollup/rollup_writer_int.h"
 
 static enum tw_status run(
-        void *state, const struct tw_source_turn *turn, bool *ret_more, struct tw_err *err)
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	return tw_rollup_worker_count(state, turn, ret_more, err);
 }
 
 /* One of them that fails keeps none of the others from its work. */
 static enum tw_status tend(
-        void *state, const struct tw_source_turn *turn, bool *ret_more, struct tw_err *err)
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	const bool last = tw_turn_is_last(turn); /* down to the last delta */
 	const int64_t today = tw_unix_ms() / TW_DAY_MS, day = last ? 0 : today;

@@ -297,7 +297,7 @@ enum tw_status tw_rollup_worker_read(struct tw_rollup_worker *f, const struct tw
 
 /* *ret_readable false: it is gone, or cannot be read, which was noted; that is so too of one for
  * which all of the memory is not enough.  TW_NOMEM when others of the turn have taken some. */
-static enum tw_status fold_one(struct tw_rollup_worker *f, const struct tw_source_turn *turn,
+static enum tw_status fold_one(struct tw_rollup_worker *f, const struct tw_turn *turn,
         const struct tw_named_trace *t, struct reading *r, struct tw_rollup_reading *ret,
         bool *ret_readable, struct tw_err *err)
 {
@@ -367,8 +367,8 @@ void tw_rollup_worker_begin_day(struct tw_rollup_worker *f)
 	f->known_day = today;
 }
 
-enum tw_status tw_rollup_worker_count(struct tw_rollup_worker *f, const struct tw_source_turn *turn,
-        bool *ret_more, struct tw_err *err)
+enum tw_status tw_rollup_worker_count(
+        struct tw_rollup_worker *f, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	struct tw_rollup_reading foldings[FOLDED_AT_ONCE];
 	struct tw_named_trace *todo = NULL;

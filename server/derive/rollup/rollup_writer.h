@@ -25,7 +25,7 @@ struct tw_rollup_worker_counts tw_rollup_worker_counts(const struct tw_rollup_wo
 
 /* Each does a little and says whether there may be more.  What fails is noted and put off: only
  * what concerns all comes back as an error. */
-enum tw_status tw_rollup_worker_count(struct tw_rollup_worker *f, const struct tw_source_turn *turn,
+enum tw_status tw_rollup_worker_count(struct tw_rollup_worker *f, const struct tw_turn *turn,
         bool *ret_more, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_rollup_worker_rename(
         struct tw_rollup_worker *f, bool *ret_more, struct tw_err *err) TW_MUST_USE;

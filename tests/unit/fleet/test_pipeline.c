@@ -100,7 +100,7 @@ static int index_of(const char *project_id)
 }
 
 static enum tw_status run_counted(
-        void *state, const struct tw_source_turn *t, bool *ret_more, struct tw_err *err)
+        void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err)
 {
 	const int i = index_of(t->project_id);
 
@@ -123,7 +123,7 @@ static enum tw_status run_counted(
 }
 
 static enum tw_status tend_counted(
-        void *state, const struct tw_source_turn *t, bool *ret_more, struct tw_err *err)
+        void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err)
 {
 	(void)state, (void)ret_more, (void)err;
 	assert_string_equal(t->project_id, "");
@@ -139,7 +139,7 @@ static const struct tw_stage counted = {.name = "counted",
         .tend = tend_counted};
 
 static enum tw_status run_raised(
-        void *state, const struct tw_source_turn *t, bool *ret_more, struct tw_err *err)
+        void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err)
 {
 	(void)state, (void)t, (void)ret_more, (void)err;
 	s.raised++;
@@ -274,7 +274,7 @@ static void test_stages_wake_those_that_depend_on_them(void **state)
 /* --- traces --- */
 
 static enum tw_status run_traces(
-        void *state, const struct tw_source_turn *t, bool *ret_more, struct tw_err *err)
+        void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
 	struct tw_named_trace *traces = NULL;
