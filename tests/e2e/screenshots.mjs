@@ -48,7 +48,7 @@ async function fill(server, dir) {
 
 /* Every page, as a name, an address, what is there once it is whole, and keys to press. */
 const pages = (ids) => [
-	['list', '/', 'td'], ['nothing-found', '/?q=nothing+like+it', 'text=No trace fits'], ['builds', '/builds', 'td'],
+	['list', '/', 'td'], ['nothing-found', '/?q=nothing+like+it', 'text=No traces match'], ['builds', '/builds', 'td'],
 	['trace', `/traces/${ids.phone}`, '.methods tbody tr'], ['search', `/traces/${ids.phone}?find=okhttp3&threads=all`, '.methods tbody tr'],
 	['bottom-up', `/traces/${ids.phone}?view=bottom_up&t=recursion`, '.methods tbody tr'], ['sandwich', `/traces/${ids.phone}?view=sandwich&method=1`, '.methods tbody tr'],
 	['keys', `/traces/${ids.phone}`, '.methods tbody tr', '?'], ['names-missing', `/traces/${ids.unnamed}`, '.methods tbody tr'],
@@ -57,7 +57,7 @@ const pages = (ids) => [
 	['fleet', '/fleet', '#slowest tbody tr'], ['fleet-methods', '/fleet/methods', '#methods tbody tr'],
 	['projects-and-keys', '/keys', 'main section:last-of-type td'], ['people', '/people', '#accounts td'], ['changes', '/audit', 'tr[data-entry]'], ['account', '/account', 'input[type=password]'],
 	['retention', '/retention', '.roomfacts'], ['quarantine', '/quarantine', 'main .panel p'], ['capture', '/capture', '#rules p'], ['start', '/?project=EMPTY', '.start'],
-	['unknown-link', `/traces/${ids.phone}?hologram=1&t=explode:3`, 'text=Part of this link'], ['no-such-trace', '/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', '[role=alert]'],
+	['unknown-link', `/traces/${ids.phone}?hologram=1&t=explode:3`, 'text=Some link parameters'], ['no-such-trace', '/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', '[role=alert]'],
 ];
 
 async function shoot(browser, server, ids, scheme, width) {

@@ -37,7 +37,7 @@ test('words for locks, threads and frames', () => {
 	assert.equal(lockName({ id: '0x1', type: 'a.B' }), 'a lock of a.B');
 	assert.equal(lockName({ id: '0x1' }), 'a lock of an unknown class');
 	assert.equal(threadName(thread('', { sys_tid: 7 })), 'thread 7');
-	assert.equal(threadName(undefined), 'a thread that is not here');
+	assert.equal(threadName(undefined), 'an unknown thread');
 	assert.equal(frameText({ name: 'a.B.c', where: 'B.java:1' }), 'a.B.c (B.java:1)');
 	assert.equal(does({ ...step(0), does: 'blocked' }), 'waits in');
 	assert.equal(does({ ...step(0), does: 'something new' }), 'is in');

@@ -6,7 +6,7 @@ const entry = (more: Partial<Entry>): Entry =>
 	({ id: 1, at_ms: 0, project: 'p', by: { kind: 'user', id: 'u', name: 'mira' }, address: '', request: '', action: 'key.create', target: '01KEY', facts: {}, ...more });
 
 test('what was done is told in words, also what came later', () => {
-	assert.equal(did(entry({})), 'made a key');
+	assert.equal(did(entry({})), 'created a key');
 	assert.equal(did(entry({ action: 'session.end_all' })), 'signed out everywhere');
 	assert.equal(did(entry({ action: 'moon.land_on' })), 'moon land on');
 });

@@ -84,5 +84,5 @@ test('values of a label: most traces first, those without it and the rest last; 
 	const rows = scenarioRows([{ ...group('a', 'x', 1, 5), values: 1 }, { ...group('a', '', 1, 50), values: 0 }, { ...group('a', 'y', 1, 9), values: 1 }, { ...group('a', '', 1, 70), values: 3 }], 3, 'label:flavour');
 	assert.deepEqual(rows[0].versions.map(groupName), ['y', 'x', '(none)']);
 	assert.equal(rows[0].older, 1);
-	assert.equal(groupName(group('a', '', 1)), 'not said');
+	assert.equal(groupName(group('a', '', 1)), 'not given');
 });

@@ -16,7 +16,7 @@ test('a thread says beside its name where its calls come from', () => {
 test('words of one thread and of several', () => {
 	assert.equal(many(1, wordsOf([thread('calls')])), '1 call');
 	assert.equal(many(2, wordsOf([thread('calls'), thread('calls')])), '2 calls');
-	assert.equal(many(2, wordsOf([thread('samples')])), '2 sampled stretches');
+	assert.equal(many(2, wordsOf([thread('samples')])), '2 sample runs');
 	assert.equal(many(2, wordsOf([thread('calls'), thread('samples')])), '2 calls and samples');
 	assert.equal(wordsOf([thread('samples')]).head, 'Samples');
 	assert.notEqual(wordsOf([thread('counts')]).hint, '');

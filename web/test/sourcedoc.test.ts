@@ -14,7 +14,7 @@ test('lines, owners and age in words', () => {
 	assert.equal(numbersOf(v), ':3-9, 12');
 	assert.equal(numbersOf({ method: '', repository: null }), '');
 	assert.equal(namesOf(v), '@a @b');
-	assert.equal(ageOf(0), 'The clone has no commit that can be read.');
+	assert.equal(ageOf(0), 'The clone has no readable commit.');
 	assert.equal(ageOf(10 * DAY, 10 * DAY + 5), 'The newest commit of the clone is of today.');
 	assert.equal(ageOf(10 * DAY, 11 * DAY), 'The newest commit of the clone is a day old.');
 	assert.equal(ageOf(10 * DAY, 40 * DAY), 'The newest commit of the clone is 30 days old.');
@@ -24,7 +24,7 @@ test('a time that no calendar has is nothing', () => {
 	assert.equal(dayOf(Date.UTC(2026, 0, 31)), '2026-01-31');
 	assert.equal(dayOf(253402300799000), '9999-12-31');
 	for (const ms of [-1, NaN, 253402300800000, 99999999999999000, -8e18]) assert.equal(dayOf(ms), '');
-	assert.match(ageOf(99999999999999000, 10 * DAY), /not known/);
+	assert.match(ageOf(99999999999999000, 10 * DAY), /unknown/);
 });
 
 test('a repository goes through its form as it was', () => {

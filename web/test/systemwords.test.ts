@@ -10,12 +10,12 @@ test('a device\'s trace that is joined, by which clock and how far', () => {
 	const words = systemWords(joined);
 	assert.match(words, /in Perfetto files, placed by MONOTONIC, moved by 5\D?000\D?000\D?000 ns/);
 	assert.ok(!words.includes('stretches'));
-	assert.match(systemWords({ ...joined, steps: 3 }), /3 stretches/);
-	assert.match(systemWords({ ...joined, cut: true, damages: 2 }), /\(2 damaged places, its end is missing\)/);
+	assert.match(systemWords({ ...joined, steps: 3 }), /3 ranges/);
+	assert.match(systemWords({ ...joined, cut: true, damages: 2 }), /\(damaged in 2 places, the end is missing\)/);
 });
 
 test('one that shares no clock, and one that is left out', () => {
-	assert.match(systemWords({ ...joined, clock: 'start' }), /shares no clock.*both begin together/);
+	assert.match(systemWords({ ...joined, clock: 'start' }), /no common clock.*both start at the same time/);
 	const words = systemWords({ joined: false, why_not: 'it is no Perfetto trace, or empty', packets: 0, damages: 0, cut: false });
 	assert.match(words, /left out of Perfetto files: it is no Perfetto trace, or empty\./);
 });

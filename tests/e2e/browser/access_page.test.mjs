@@ -12,9 +12,9 @@ import { startServer, tracewell } from '../server.mjs';
 
 test('what went wrong is told', async (t) => {
 	const page = await open('/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV');
-	await page.waitForSelector('text=This trace is not here.');
+	await page.waitForSelector('text=Trace not found');
 	await page.goto(`${server.url}/traces/${id}?root=0.0.0.0.0.0`);
-	await page.waitForSelector('text=This path does not occur here.');
+	await page.waitForSelector('text=This path does not exist here.');
 	await page.click('text=Show the whole graph');
 	await page.waitForSelector('[data-flame]');
 	await done(page, t);
@@ -28,8 +28,8 @@ test('a trace is deleted after being asked, and only then', async (t) => {
 	await page.click('text=Keep');
 	assert.equal((await server.get(`/api/v1/traces/${extra}`)).status, 200);
 	await page.click('.picked >> text=Delete');
-	await page.click('text=Delete for good');
-	await page.waitForSelector('text=No trace fits these filters');
+	await page.click('text=Delete permanently');
+	await page.waitForSelector('text=No traces match these filters');
 	assert.equal((await server.get(`/api/v1/traces/${extra}`)).status, 404);
 	await done(page, t);
 });
@@ -38,7 +38,7 @@ test('a sign-in link signs in once, and leaves no trace in the address', async (
 	const link = tracewell('link', 'create', '--data', server.data, '--url', server.url);
 	const page = await watched();
 	await page.goto(link);
-	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	assert.ok(!page.url().includes('#'));
 	await page.click('text=Sign out');
 	await page.waitForSelector('h1:has-text("Sign in")');
@@ -66,8 +66,8 @@ test('links and reloads stay in the project that was picked', async (t) => {
 	await page.selectOption('header select', { label: 'test' });
 	await page.waitForSelector('td a:has-text("com.acme.shop")');
 	await page.goto(`${server.url}/?project=01ARZ3NDEKTSV4RRFFQ69G5FAV`);
-	await page.waitForSelector('text=There is no such project.');
-	await page.click('text=Show what is here');
+	await page.waitForSelector('text=Project not found');
+	await page.click('text=Show a project you can access');
 	await page.waitForSelector('td a');
 	await done(page, t);
 });
@@ -85,7 +85,7 @@ test('a trace that could not be decoded says why', async (t) => {
 		const { error } = (await broken.get(`/api/v1/traces/${up.json.id}`)).json;
 		assert.ok((await page.locator('[role=alert]').innerText()).toLowerCase().includes(error.message.toLowerCase()));
 		assert.deepEqual(await unreadable(page), []);
-		await page.waitForSelector('text=an admin of the project can save its bytes');
+		await page.waitForSelector('text=A project admin can download it');
 		if (shots) await page.screenshot({ path: path.join(shots, `failed-${scheme}.png`) });
 		await page.close();
 	}
@@ -99,7 +99,7 @@ test('an admin saves an upload that decoders died of', async (t) => {
 	await signIn(page, { url: broken.url, write: broken.admin });
 	await page.goto(`${broken.url}/traces/${up.json.id}`);
 	const file = page.waitForEvent('download');
-	await page.click('text=Download what was uploaded');
+	await page.click('text=Download the upload');
 	assert.deepEqual(fs.readFileSync(await (await file).path()), fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
 	await page.close();
 });
@@ -114,10 +114,10 @@ test('a trace that the server cannot decode yet says why', { skip: !fs.existsSyn
 	const page = await watched();
 	page.removeAllListeners('request'); // another server than the one that is watched
 	await signIn(page, full);
-	await page.waitForSelector('.state:has-text("queued, held up")');
+	await page.waitForSelector('.state:has-text("queued, delayed")');
 	await page.goto(`${full.url}/traces/${held}`);
 	await page.waitForSelector('text=The server could not decode it yet.');
-	assert.match(await page.locator('.notice').innerText(), /disk is full.*tried again/is);
+	assert.match(await page.locator('.notice').innerText(), /disk is full.*retries automatically/is);
 	assert.deepEqual(await unreadable(page), []);
 	if (shots) await page.screenshot({ path: path.join(shots, 'held-up.png') });
 	faults.disarm();

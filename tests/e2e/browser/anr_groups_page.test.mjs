@@ -28,7 +28,7 @@ const prepare = () => (ready ??= (async () => {
 async function asWriter(scheme, width) {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	return page;
 }
 
@@ -70,8 +70,8 @@ test('rules are made in the page, hold, and are taken back', async (t) => {
 	await page.waitForSelector(`tr[data-group] a:text-is("${HOSTILE}")`, { timeout: 60000 });
 	await page.goto(`${server.url}/anrs/rules`);
 	await page.click('[aria-label="Remove rule 1"]');
-	await page.click('text=Remove for good');
-	await page.waitForSelector('text=There is no rule: groups are made by cause alone.');
+	await page.click('text=Remove permanently');
+	await page.waitForSelector('text=There are no rules: ANRs are grouped by cause.');
 	await page.waitForSelector('select[name=version]');
 	await page.goto(`${server.url}/anrs?app=shop`);
 	await page.waitForSelector('tr[data-group]:has-text("Sleep in b.c")', { timeout: 60000 });

@@ -118,7 +118,7 @@ test('anr: a deadlock shows both stacks side by side', async (t) => {
 	assert.match(await stacks.nth(1).locator('.lock.wants').innerText(), /^waiting to lock/);
 	assert.ok((await stacks.nth(1).innerText()).includes(HOSTILE), 'a name is text');
 	assert.equal(await page.locator('#anr img').count(), 0);
-	assert.match(await page.innerText('#anr [aria-label="What main waits for"]'), /and so round again to main/);
+	assert.match(await page.innerText('#anr [aria-label="What the main thread waits for"]'), /and back to main/);
 	await done(page, t);
 });
 
@@ -146,7 +146,7 @@ test('anr: threads are filtered and opened, and the address holds it', async (t)
 
 test('anr: who waits for whom is drawn, and a table says the same', async (t) => {
 	const page = await open(id);
-	const waits = page.locator('#anr [aria-label="Who waits for whom"]');
+	const waits = page.locator('#anr [aria-label="Wait graph"]');
 	const middle = async (name) => {
 		const b = await waits.locator(`.box:has-text("${name}")`).boundingBox();
 		return [b.x + b.width / 2, b.y + b.height / 2];
@@ -168,12 +168,12 @@ test('anr: who waits for whom is drawn, and a table says the same', async (t) =>
 
 test('anr: of 500 threads that wait, the picture shows the ones that matter and counts the others', async (t) => {
 	const page = await open(crowd);
-	const waits = page.locator('#anr [aria-label="Who waits for whom"]');
+	const waits = page.locator('#anr [aria-label="Wait graph"]');
 	assert.ok(await waits.locator('.box').count() <= 48);
 	assert.equal(await waits.locator('.box.main').count(), 1);
 	const more = Number(/([\d,]+) more threads/.exec(await waits.locator('.box.more').textContent())[1]);
 	assert.equal(more + await waits.locator('.box.thread').count(), 500);
-	assert.match(await waits.innerText(), new RegExp(`${more} of its 500 threads are not drawn; 2 other threads`));
+	assert.match(await waits.innerText(), new RegExp(`${more} of its 500 threads are not shown; 2 other threads`));
 	await waits.locator('text=As a table').click();
 	assert.equal(await waits.locator('tbody tr').count(), 40);
 	await waits.locator('text=Show all 499').click();
@@ -211,7 +211,7 @@ test('anr: a text that a browser cannot unpack can be had as it came', async (t)
 	const page = await open(packed);
 	await page.click('#anr >> text=Raw text');
 	await page.waitForSelector('#anr >> text=inside an archive');
-	const [download] = await Promise.all([page.waitForEvent('download'), page.click('#anr a:has-text("Download what was uploaded")')]);
+	const [download] = await Promise.all([page.waitForEvent('download'), page.click('#anr a:has-text("Download the upload")')]);
 	assert.equal(fs.readFileSync(await download.path()).subarray(0, 2).toString(), 'PK');
 	await done(page, t);
 });
@@ -237,7 +237,7 @@ test('anr: a sampled trace of the same seconds stands below the report, told as 
 	assert.ok(threads.some((x) => x.tid === 4000 && x.source === 'samples' && x.interval_ns === 20_000_000), JSON.stringify(threads));
 	await page.click('#anr .opened .link');
 	await page.waitForSelector('.search output:has-text(" in ")');
-	assert.match(await page.innerText('.search output'), /^1 of \d methods, \d+ sampled stretch/);
+	assert.match(await page.innerText('.search output'), /^1 of \d methods, \d+ sample run/);
 	assert.equal(new URL(page.url()).searchParams.get('find'), 'com.example.app.Class3.method4');
 	await done(page, t);
 });

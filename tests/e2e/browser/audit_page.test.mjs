@@ -18,7 +18,7 @@ test('changes are listed, picked by kind, and paged', async (t) => {
 		await navigate(page, 'Changes');
 		await page.reload(); // its address is served too
 		const rows = page.locator('tr[data-entry]');
-		await rows.filter({ hasText: HOSTILE }).filter({ hasText: 'made a key' }).first().waitFor();
+		await rows.filter({ hasText: HOSTILE }).filter({ hasText: 'created a key' }).first().waitFor();
 		await page.getByLabel('Show').selectOption('saved lists');
 		await rows.filter({ hasText: 'app=119' }).waitFor();
 		assert.equal(await rows.count(), 100);
@@ -27,9 +27,9 @@ test('changes are listed, picked by kind, and paged', async (t) => {
 		assert.equal(await rows.count(), 120);
 		await page.getByLabel('of all projects and the server').check();
 		await page.getByLabel('Show').selectOption('sign-in links');
-		await rows.filter({ hasText: 'made a sign-in link' }).filter({ hasText: 'on the server' }).first().waitFor();
+		await rows.filter({ hasText: 'created a sign-in link' }).filter({ hasText: 'on the server' }).first().waitFor();
 		await page.reload(); // the address holds what is looked at
-		await rows.filter({ hasText: 'made a sign-in link' }).first().waitFor();
+		await rows.filter({ hasText: 'created a sign-in link' }).first().waitFor();
 		assert.equal(await page.getByLabel('Show').inputValue(), 'link');
 		assert.ok(await page.getByLabel('of all projects and the server').isChecked());
 		assert.deepEqual(await unreadable(page), []);

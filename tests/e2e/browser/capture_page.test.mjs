@@ -14,7 +14,7 @@ import { tracewell } from '../server.mjs';
 async function asAdmin(scheme, width) {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	await navigate(page, 'Capture');
 	await page.waitForSelector('#rules p');
 	return page;
@@ -24,7 +24,7 @@ const told = async (query) => (await server.get('/api/v1/capture', { key: server
 
 test('an admin says what devices record, and sees what came', async (t) => {
 	const page = await asAdmin();
-	await page.waitForSelector('text=There is no rule yet');
+	await page.waitForSelector('text=No rules yet');
 	await page.click('text=Add a rule');
 	await page.fill('form.rule [name=name]', 'cold starts');
 	await page.fill('form.rule [name=scenario]', 'cold_start');
@@ -33,7 +33,7 @@ test('an admin says what devices record, and sees what came', async (t) => {
 	await page.fill('form.rule [name=per_day]', '2');
 	await page.fill('form.rule [name=record]', '{"max_seconds": }');
 	await page.click('form.rule button.primary');
-	await page.waitForSelector('[role=alert] >> text=What to record is not JSON.');
+	await page.waitForSelector('[role=alert] >> text=The recording settings are not valid JSON.');
 	await page.fill('form.rule [name=record]', '{"max_seconds": 20}');
 	await page.click('form.rule button.primary');
 	await page.waitForSelector('[role=alert] >> text=letters, digits');
@@ -77,8 +77,8 @@ for (const scheme of ['light', 'dark'])
 test('a rule goes for good when that is said twice', async (t) => {
 	const page = await asAdmin();
 	await page.click('[aria-label="Remove cold-starts"]');
-	await page.click('text=Remove for good');
-	await page.waitForSelector('td:has-text("by rules that are no longer here")', { state: 'detached' });
+	await page.click('text=Remove permanently');
+	await page.waitForSelector('td:has-text("by deleted rules")', { state: 'detached' });
 	await page.waitForSelector('tr[data-rule=cold-starts]', { state: 'detached' });
 	assert.deepEqual(await told({ version_name: '9.0' }), []);
 	await done(page, t);

@@ -52,7 +52,7 @@ test('two traces of the list are compared', async (t) => {
 	// the sentence and the rows are the server's numbers
 	const { json } = await server.get('/api/v1/compare', { query: { a: id, b, thread: 'main' } });
 	const words = await page.locator('.verdict-line').innerText();
-	assert.ok(await page.getByText('Compared are the main threads.').isVisible(), 'a start is what its main thread does');
+	assert.ok(await page.getByText('Compares main threads.').isVisible(), 'a start is what its main thread does');
 	assert.match(words, json.b_ns[0] > json.a_ns[0] ? /^B takes .* more than A/ : /^B takes .* less than A/);
 	const methods = (await server.get('/api/v1/compare/methods', { query: { a: id, b, thread: 'main' } })).json;
 	const name = (m) => m.name.split('.').slice(-1)[0];
@@ -62,7 +62,7 @@ test('two traces of the list are compared', async (t) => {
 	// orange is more; widths as in A show what is not in B
 	const usual = await hues(page);
 	assert.ok(usual.orange > 500, JSON.stringify(usual));
-	await page.getByRole('button', { name: 'As A, with what is gone' }).click();
+	await page.getByRole('button', { name: 'Widths of A, with removed calls' }).click();
 	await page.waitForSelector('[data-diff=a]');
 	await settled(page);
 	assert.equal(at().searchParams.get('width'), 'a');
@@ -102,7 +102,7 @@ test('two traces of the list are compared', async (t) => {
 	// all threads
 	await page.getByRole('button', { name: 'All threads' }).click();
 	await page.waitForFunction((w) => document.querySelector('.verdict-line').textContent !== w, words);
-	await page.getByText('Compared are all threads: their times add up').waitFor();
+	await page.getByText('Compares all threads: their times are added').waitFor();
 	await page.waitForSelector('[data-compared]');
 	await settled(page);
 	assert.equal(at().searchParams.get('thread'), 'all');
@@ -118,11 +118,11 @@ test('recordings without a main thread are compared as they are', async (t) => {
 	const [a, b] = [(await send(1)).id, (await send(2)).id];
 	const page = await open(`/compare?a=${a}&b=${b}`);
 	await page.waitForSelector('[data-compared]');
-	await page.getByText('Compared are all threads').waitFor();
+	await page.getByText('Compares all threads').waitFor();
 	await page.getByRole('button', { name: 'Main thread' }).click();
-	await page.getByText('These have no main threads to compare.').waitFor();
+	await page.getByText('These traces have no main threads to compare.').waitFor();
 	await page.getByRole('button', { name: 'Compare all threads' }).click();
-	await page.getByText('Compared are all threads').waitFor();
+	await page.getByText('Compares all threads').waitFor();
 	await done(page, t);
 });
 
@@ -152,7 +152,7 @@ test('new and gone methods, by hostile names, sorted, filtered and copied', asyn
 
 	// what is not there in B has no width as in B, and the strongest blue as in A
 	assert.equal((await hues(page)).blue, 0);
-	await page.getByRole('button', { name: 'As A, with what is gone' }).click();
+	await page.getByRole('button', { name: 'Widths of A, with removed calls' }).click();
 	await page.waitForSelector('[data-diff=a]');
 	await page.waitForFunction(() => {
 		const c = document.querySelector('[data-diff] canvas');
@@ -163,12 +163,12 @@ test('new and gone methods, by hostile names, sorted, filtered and copied', asyn
 	// what went meanwhile is told, and there is a way on
 	await server.ask('DELETE', `/api/v1/traces/${b}`);
 	await page.reload();
-	await page.getByRole('alert').getByText('These cannot be compared.').waitFor();
+	await page.getByRole('alert').getByText('These traces cannot be compared.').waitFor();
 	await page.getByRole('link', { name: 'All traces' }).waitFor();
 	await page.goto(`${server.url}/compare?a=${a}`);
-	await page.getByText('Pick what to compare.').waitFor();
+	await page.getByText('Choose what to compare.').waitFor();
 	await page.goto(`${server.url}/compare?a=${a}&b=${a}&root=999&hologram=1`);
-	await page.getByText('Part of this link is not understood here.').waitFor();
+	await page.getByText('Some link parameters were ignored.').waitFor();
 	await page.getByRole('button', { name: 'Show the whole comparison' }).click();
 	await page.waitForSelector('[data-compared]');
 	await done(page, t);

@@ -44,14 +44,14 @@ async function pages() {
 	anr ??= (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/anr/realistic/input')), { query: { app: 'com.example.shop', scenario: 'anr' } })).id;
 	other ??= (await server.trace(sampleTrace(50), { query: { app: 'com.example.app', scenario: 'scroll', build_id: 'unnamed' } })).id;
 	return [
-		['list', '/', 'td'], ['nothing found', '/?q=nothing+like+it', 'text=No trace fits'], ['builds', '/builds', 'h1'],
+		['list', '/', 'td'], ['nothing found', '/?q=nothing+like+it', 'text=No traces match'], ['builds', '/builds', 'h1'],
 		['trace', `/traces/${id}?find=okhttp3`, '[data-flame]'], ['callers', `/traces/${id}?view=sandwich&method=1`, '[data-half=Callees]'],
 		['steps', `/traces/${id}?view=bottom_up&t=recursion,merge:1&threads=all`, '[data-flame]'],
 		['methods', `/traces/${id}?tab=methods`, '.methods tbody tr'], ['call tree', `/traces/${id}?tab=tree`, '.treerow[aria-level="2"]'], ['report', `/traces/${id}?tab=report`, 'dl.facts'],
 		['anr', `/traces/${anr}?stack=0&waits=1`, '#anr .opened'], ['no such trace', '/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', '[role=alert]'], ['no such page', '/builds/none', '[role=alert], h1'],
 		['compare', `/compare?a=${id}&b=${other}`, '.compared tbody tr'], ['regressions', '/regressions', '#thresholds input'], ['fleet', '/fleet', '#slowest tbody tr, #slowest > p'], ['fleet methods', '/fleet/methods', '#methods tbody tr, #methods > p'],
-		['fleet method', '/fleet/methods?method=com.example.None', '#method [role=alert]'], ['two sides of the fleet', '/fleet/compare', 'text=Pick what A and B are'], ['findings', `/traces/${id}?findings=1`, '#findings h3'], ['detectors', '/detectors', 'text=Nothing differs from'],
-		['compare nothing', '/compare', 'text=Pick what to compare'],
+		['fleet method', '/fleet/methods?method=com.example.None', '#method [role=alert]'], ['two sides of the fleet', '/fleet/compare', 'text=Choose A and B'], ['findings', `/traces/${id}?findings=1`, '#findings h3'], ['detectors', '/detectors', 'text=No differences from'],
+		['compare nothing', '/compare', 'text=Choose what to compare'],
 		['keys', '/keys', 'main section:last-of-type td'], ['people', '/people', '#accounts td'], ['changes', '/audit', 'tr[data-entry]'], ['account', '/account', 'input[type=password]'],
 	];
 }
@@ -241,10 +241,10 @@ test('who asks for less motion sees none', async (t) => {
 const views = [
 	['/', /\/api\/v1\/traces\?/, 'main', 'Loading traces'], ['/builds', /\/api\/v1\/builds/, 'main', 'Loading builds'],
 	['trace', /\/traces\/\w+(\?|$)/, 'main', 'Opening the trace'], ['trace', /\/threads(\?|$)/, 'main', 'Opening the trace'], ['trace', /\/names(\?|$)/, 'main', 'Opening the trace'],
-	[() => `/compare?a=${id}&b=${id}`, /\/compare\?/, 'main', 'Comparing'], [() => `/compare?a=${id}&b=${id}`, /\/compare\/methods\?/, '.panel[aria-label=Methods]', 'Adding up both sides'],
+	[() => `/compare?a=${id}&b=${id}`, /\/compare\?/, 'main', 'Comparing'], [() => `/compare?a=${id}&b=${id}`, /\/compare\/methods\?/, '.panel[aria-label=Methods]', 'Summing both sides'],
 	['/keys', /\/api\/v1\/keys/, 'main', 'Loading keys'], ['/keys', /\/api\/v1\/projects/, 'main', 'Loading projects'],
 	['/people', /\/api\/v1\/users/, '#accounts', 'Loading accounts'], ['/people', /\/api\/v1\/members/, '#members', 'Loading members'], ['/audit', /\/api\/v1\/audit/, 'main', 'Loading changes'],
-	['trace', /\/flame\?/, '.panel[aria-label="Merged flame graph"]', 'Merging calls'], [() => `/traces/${id}?tab=methods`, /\/methods\?/, '.panel[aria-label=Methods]', 'Adding up'],
+	['trace', /\/flame\?/, '.panel[aria-label="Merged flame graph"]', 'Merging calls'], [() => `/traces/${id}?tab=methods`, /\/methods\?/, '.panel[aria-label=Methods]', 'Summing'],
 ];
 
 for (const [i, [where, what, place, words]] of views.entries())
@@ -277,8 +277,8 @@ test('an answer that is not complete is told as such', async (t) => {
 		await route.fulfill({ response: answer, json: { ...(await answer.json()), partial: true } });
 	});
 	await page.goto(`${server.url}/traces/${id}`);
-	await page.waitForSelector('.panel[aria-label="Merged flame graph"] >> text=not complete');
+	await page.waitForSelector('.panel[aria-label="Merged flame graph"] >> text=incomplete');
 	await page.getByRole('tab', { name: 'Methods' }).click();
-	await page.waitForSelector('.panel[aria-label=Methods] >> text=not complete');
+	await page.waitForSelector('.panel[aria-label=Methods] >> text=incomplete');
 	await done(page, t);
 });

@@ -31,7 +31,7 @@ test('a trace tells what keeps its main thread, and shows the call', async (t) =
 	await tab(page, 'Findings');
 	await page.waitForSelector(`${found('database')}:has-text("800 ms")`);
 	await page.waitForSelector(`${found('file')}:has-text("13.0 ms")`);
-	await page.waitForSelector('#findings p:has-text("3 frames: 2 slow (over 16.0 ms), 1 of them frozen (over 700 ms); 1 message in whose time none could be drawn.")');
+	await page.waitForSelector('#findings p:has-text("3 frames: 2 slow (over 16.0 ms), 1 of them frozen (over 700 ms); 1 message during which no frame could be drawn.")');
 	await page.waitForSelector('#findings tr[data-frame=frozen] >> text=Database on the main thread: 800 ms in android.database.sqlite.SQLiteDatabase.query, called by com.shop.Cart.load.');
 	await page.waitForSelector('#findings tr[data-phase=application] >> text=Sleeping on the main thread: 250 ms in java.lang.Thread.sleep, called by com.shop.ShopApp.onCreate.');
 	await page.click(`${found('json')} button`);
@@ -50,8 +50,8 @@ test('a trace tells what keeps its main thread, and shows the call', async (t) =
 test('a trace without a main thread says what that means', async (t) => {
 	const { worker } = await prepare();
 	const page = await open(`/traces/${worker}?findings=1`);
-	await page.waitForSelector('#findings >> text=The trace does not say which thread is the main one');
-	await page.waitForSelector('#findings >> text=The trace holds no frames');
+	await page.waitForSelector('#findings >> text=The trace does not name its main thread');
+	await page.waitForSelector('#findings >> text=The trace has no frames');
 	await done(page, t);
 });
 
@@ -65,7 +65,7 @@ test('sampled calls are told as what they are', async (t) => {
 test('rules are written, judged, tried, kept, and brought back', async (t) => {
 	const { shop } = await prepare();
 	const page = await open(`/detectors?trace=${shop}`);
-	await page.waitForSelector('#rules >> text=Those that come with the server');
+	await page.waitForSelector('#rules >> text=Default rules');
 	const shipped = await page.inputValue(editor);
 	await page.fill(editor, shipped.slice(0, -4));
 	await page.click('text=Save as a new version');
@@ -76,24 +76,24 @@ test('rules are written, judged, tried, kept, and brought back', async (t) => {
 	await page.waitForSelector('#try [role=alert] >> text=/Rule 12 \\(sleep\\): kind: there are json/i');
 	await page.fill(editor, JSON.stringify({ rules: [{ id: 'cart', kind: 'own', title: HOSTILE, methods: ['com.shop.Cart'], threshold_ms: 100, says: HOSTILE }], frames: { slow_ms: 8, frozen_ms: 40 } }));
 	await page.click('#try button:text-is("Try")');
-	await page.waitForSelector('#try >> text=2 findings with what stands above, 3 with the rules that hold now. Nothing was kept.');
+	await page.waitForSelector('#try >> text=2 findings with these rules, 3 with the active rules. Nothing was saved.');
 	await page.waitForSelector(`#try tr[data-rule=cart]:has-text("${HOSTILE}")`);
 	await page.waitForSelector('#try >> text=3 frames: 3 slow (over 8.00 ms), 2 of them frozen (over 40.0 ms)');
 	assert.deepEqual((await server.get('/api/v1/detectors')).json.versions, []);
 	await page.click('text=Save as a new version');
 	await page.waitForSelector('#rules header >> text=/Version 1/');
-	await page.waitForSelector('text=Nothing differs from version 1.');
-	await page.click('text=Take those of the server');
+	await page.waitForSelector('text=No differences from version 1.');
+	await page.click('text=Reset to defaults');
 	await page.waitForSelector('tr[data-differs=cart]:has-text("the rule")');
 	await page.click('text=Save as a new version');
 	await page.waitForSelector('#rules header >> text=/Version 2/');
 	await page.selectOption('select[name=version]', '1');
-	await page.waitForSelector('#rules header >> text=/which does not hold any more/');
-	await page.click('text=Make these hold again');
+	await page.waitForSelector('#rules header >> text=/not active any more/');
+	await page.click('text=Restore these rules');
 	await page.waitForSelector('#rules header >> text=/Version 3/');
 	assert.equal((await server.get('/api/v1/detectors')).json.rules[0].id, 'cart');
 	await page.click('#try button:text-is("Try")');
-	await page.waitForSelector('#try >> text=2 findings with what stands above, 2 with the rules that hold now.');
+	await page.waitForSelector('#try >> text=2 findings with these rules, 2 with the active rules.');
 	await page.locator('#try tr[data-finding=cart] button').first().click();
 	await page.waitForSelector(`#findings tr[data-rule=cart]:has-text("${HOSTILE}")`);
 	assert.deepEqual([at(page, 'a'), at(page, 'b')], [1010000000, 1990000000]);

@@ -125,7 +125,7 @@ test('one click hands the Perfetto UI the file, the title, the way back, the ran
 test('a UI that fetches for itself gets the file, with no key and nobody else', async (t) => {
 	const page = await open();
 	await page.click('button:has-text("Other tools")');
-	await page.click('button:has-text("Perfetto UI, which fetches it")');
+	await page.click('button:has-text("Perfetto UI (by link)")');
 	const got = await met();
 	assert.equal(got.status, 200, JSON.stringify(got));
 	assert.equal(got.opener, false, 'it cannot reach back');

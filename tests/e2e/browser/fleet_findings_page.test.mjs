@@ -1,5 +1,5 @@
 /*
- * What detectors found in a fleet, on its pages: the card, one rule with its causes and versions, and
+ * Findings in a fleet, on its pages: the card, one rule with its causes and versions, and
  * on to a trace's Findings panel; names of strangers stay text; light and dark.
  */
 import assert from 'node:assert/strict';
@@ -68,7 +68,7 @@ test('from the card to a rule, its causes and versions, and to the findings of t
 test('nothing found and nothing there are told apart', async (t) => {
 	await ready();
 	const page = await open('/fleet/findings?app=nobody');
-	await page.waitForSelector('#findings >> text=No trace that detectors looked at fits');
+	await page.waitForSelector('#findings >> text=No analysed trace matches');
 	await page.goto(`${server.url}/fleet/findings?app=found&rule=network`);
 	await page.waitForSelector('#finding >> text=Detectors found nothing');
 	await page.goto(`${server.url}/fleet/findings?app=found&rule=gone`);

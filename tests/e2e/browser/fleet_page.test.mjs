@@ -77,7 +77,7 @@ test('from the overview to the slow method and the version that made it slow', a
 	assert.match(points[1].at(-2), /0 %$|^–$/);
 	for (const [i, version] of [...VERSIONS].reverse().entries())
 		for (const [at, percent] of [[3, 50], [4, 75], [5, 95], [6, 99]]) near(points[i][at], rank(Array.from({ length: EACH }, (_, k) => loadOf(version, k)), percent));
-	await page.waitForSelector('text=at most 1.6 % beside the truth');
+	await page.waitForSelector('text=accurate to within 1.6 %');
 	assert.equal(await page.locator('#method g[data-mark]').count(), VERSIONS.length);
 	await page.click('#method tr[data-point="9.10.0"] a:has-text("worst")');
 	await page.waitForSelector('[data-ready]');
@@ -113,7 +113,7 @@ test('several apps are told to be added up, and one is picked', async (t) => {
 	await ready();
 	await server.trace(trace(loadOf('9.10.0', 1)), { query: { app: 'another', scenario: 'open_cart', version_name: '1' } });
 	const page = await open('/fleet');
-	await page.locator('select[name=app] option', { hasText: /^\d added up$/ }).waitFor({ state: 'attached' });
+	await page.locator('select[name=app] option', { hasText: /^All apps \(\d\)$/ }).waitFor({ state: 'attached' });
 	await page.selectOption('select[name=app]', 'another');
 	await settled(page);
 	assert.equal(new URL(page.url()).searchParams.get('app'), 'another');
@@ -127,10 +127,10 @@ test('what came in is told, and leads to the lists', async (t) => {
 	await whole(page);
 	const facts = Object.fromEntries(await page.locator('#intake dl div').evaluateAll((all) => all.map((d) => [d.children[0].textContent, d.children[1].textContent])));
 	const n = VERSIONS.length * EACH;
-	assert.deepEqual([facts.Traces, facts.Waiting, facts.Failed, facts['Counted below']], [String(n + 3), '0', '1', String(n + 1)], 'a report of an ANR is not counted there');
-	assert.equal(facts['Reports of ANRs, and what is not counted yet'], '1');
+	assert.deepEqual([facts.Traces, facts.Waiting, facts.Failed, facts['Included below']], [String(n + 3), '0', '1', String(n + 1)], 'a report of an ANR is not counted there');
+	assert.equal(facts['ANR reports and pending'], '1');
 	await page.click('#intake a:has-text("1") >> nth=-1');
-	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	assert.match(page.url(), /state=failed/);
 	await page.goBack();
 	await whole(page);
@@ -179,7 +179,7 @@ test('methods are sorted, filtered and found by name; the address holds it, Back
 	await page.selectOption('#method select[name=by]', 'os');
 	await page.waitForSelector('#method tr[data-point="15"]');
 	await page.click('#method button:has-text("CPU")');
-	await page.waitForSelector('text=No trace of these tells it');
+	await page.waitForSelector('text=None of these traces has this value');
 	for (const [at, there] of [['os', '#method tr[data-point="15"]'], ['class', '#method tr[data-point=low]'], ['version', '#method tr[data-point="9.9.0"]']]) {
 		await page.goBack();
 		await page.waitForSelector(there);
@@ -213,7 +213,7 @@ test('a label that is counted by narrows all, and what cannot be asked with it i
 	const traces = (n) => page.waitForFunction((want) => document.querySelector('#scenarios tr[data-version="9.10.0"] td.num')?.textContent === want, String(n));
 	await traces(EACH / 2);
 	assert.equal(new URL(page.url()).searchParams.get('label'), 'device=phone 1');
-	await page.waitForSelector('#slower >> text=Not narrowed by label');
+	await page.waitForSelector('#slower >> text=Not filtered by label');
 	await page.click('#slowest a:has-text("Repo.load")');
 	await page.waitForSelector('#method tr[data-point="9.10.0"] td:nth-child(2):has-text("12 of 12")');
 	assert.equal(await page.locator('#method select[name=by] option[value=os]').count(), 0);
@@ -256,14 +256,14 @@ test('scenarios and a method by a label that is counted by, and on to one of its
 test('nothing there is told in words, in each panel', async (t) => {
 	await ready();
 	const page = await open('/fleet?app=nobody');
-	for (const [panel, words] of [['#intake', 'No trace came'], ['#scenarios', 'No counted trace fits'], ['#slower', 'Nothing got slower'], ['#topanrs', 'No ANR came'], ['#slowest', 'No counted trace fits']])
+	for (const [panel, words] of [['#intake', 'No traces for'], ['#scenarios', 'No counted trace matches'], ['#slower', 'No open regressions'], ['#topanrs', 'No ANRs for'], ['#slowest', 'No counted trace matches']])
 		await page.waitForSelector(`${panel} >> text=${words}`);
 	await page.goto(`${server.url}/fleet/methods?app=nobody`);
-	await page.waitForSelector('#methods >> text=No counted trace fits');
+	await page.waitForSelector('#methods >> text=No counted trace matches');
 	await page.goto(`${server.url}/fleet/methods?method=no.such.Method`);
 	await page.waitForSelector('#method [role=alert] >> text=no trace that was counted has a method of that name');
 	await page.goto(`${server.url}/fleet/none`);
-	await page.waitForSelector('text=leads nowhere');
+	await page.waitForSelector('text=no page at this address');
 	await done(page, t);
 });
 

@@ -53,7 +53,7 @@ async function openList(query = {}, target = '/', scheme = 'light', width = 1280
 
 const shown = (page) => page.locator('tr[data-trace]').evaluateAll((rows) => rows.map((r) => r.dataset.trace));
 const gets = (page, wanted) => page.waitForFunction((w) => JSON.stringify([...document.querySelectorAll('tr[data-trace]')].map((r) => r.dataset.trace).sort()) === w, JSON.stringify([...wanted].sort()));
-const bar = (page) => page.getByRole('region', { name: 'Picked traces' });
+const bar = (page) => page.getByRole('region', { name: 'Selected traces' });
 let reader;
 const get = (id) => server.get(`/api/v1/traces/${id}`, { key: (reader ??= server.key('read', 'lists')) });
 
@@ -79,7 +79,7 @@ test('every filter of the server, in the address', async (t) => {
 	await page.getByLabel('To', { exact: true }).fill(today);
 	await gets(page, ids);
 	await page.getByLabel('To', { exact: true }).fill('2020-01-01');
-	await page.getByText('No trace fits these filters.').waitFor();
+	await page.getByText('No traces match these filters.').waitFor();
 	assert.deepEqual(await unreadable(page), []);
 	await page.getByRole('button', { name: 'Show all traces' }).click();
 	await gets(page, ids);
@@ -183,7 +183,7 @@ test('columns are chosen, kept and shared', async (t) => {
 	await page.waitForSelector('tr[data-trace]');
 	await headsAre(after); // this browser remembers
 	await page.getByRole('button', { name: 'Columns' }).click();
-	await page.getByRole('button', { name: 'As they were at first' }).click();
+	await page.getByRole('button', { name: 'Reset columns' }).click();
 	await headsAre(before);
 	await done(page, t);
 });
@@ -220,9 +220,9 @@ test('rows by keyboard: j, k, x, X, Enter, #, Escape', async (t) => {
 	const page = await openList({ sort: 'slices', order: 'asc' });
 	for (const k of ['j', 'j', 'j', 'k', 'x']) await page.keyboard.press(k);
 	assert.equal(await page.evaluate(() => document.activeElement.closest('tr').dataset.trace), ids[1]);
-	await bar(page).getByText('1 trace picked').waitFor();
+	await bar(page).getByText('1 trace selected').waitFor();
 	for (const k of ['j', 'j', 'Shift+X']) await page.keyboard.press(k);
-	await bar(page).getByText('3 traces picked').waitFor();
+	await bar(page).getByText('3 traces selected').waitFor();
 	await page.keyboard.press('#');
 	const dialog = page.getByRole('dialog');
 	await dialog.getByText('Delete 3 traces?').waitFor();
@@ -280,8 +280,8 @@ test('several traces: one file, exports, pins and tags', async (t) => {
 	await gets(page, [ids[0], ids[1]]);
 	assert.equal(new URL(page.url()).searchParams.get('tag'), HOSTILE);
 	await bar(page).getByRole('button', { name: 'Tags' }).click();
-	await page.getByRole('button', { name: `Take the tag ${HOSTILE} off` }).click();
-	await page.getByText('No trace fits these filters.').waitFor();
+	await page.getByRole('button', { name: `Remove the tag ${HOSTILE}` }).click();
+	await page.getByText('No traces match these filters.').waitFor();
 	assert.deepEqual(await unreadable(page), []);
 	await done(page, t);
 });
@@ -306,7 +306,7 @@ test('traces are deleted after being told what goes', async (t) => {
 	await server.ask('POST', `/api/v1/traces/${extra[0]}/annotations`, { key: write, body: JSON.stringify({ text: 'x', ts_ns: 1 }) });
 	const page = await openList({ app: 'com.acme.extra' });
 	await gets(page, extra);
-	await page.getByLabel('Pick all on this page').check();
+	await page.getByLabel('Select all on this page').check();
 	await bar(page).getByRole('button', { name: 'Delete' }).click();
 	const dialog = page.getByRole('dialog');
 	const says = await dialog.innerText();
@@ -317,19 +317,19 @@ test('traces are deleted after being told what goes', async (t) => {
 	/* one was deleted by somebody else meanwhile: said, and the rest can go on */
 	await server.ask('DELETE', `/api/v1/traces/${extra[1]}`, { key: write });
 	await bar(page).getByRole('button', { name: 'Delete' }).click();
-	await dialog.getByRole('button', { name: 'Delete for good' }).click();
+	await dialog.getByRole('button', { name: 'Delete permanently' }).click();
 	await dialog.getByRole('alert').waitFor();
 	assert.match(await dialog.getByRole('alert').innerText(), /no such trace/i);
 	await dialog.getByRole('button', { name: 'Keep' }).click();
 	await bar(page).getByRole('button', { name: 'Clear' }).click();
 	await page.reload();
 	await page.waitForSelector('tr[data-trace], .notice');
-	if (await page.getByLabel('Pick all on this page').count()) {
-		await page.getByLabel('Pick all on this page').check();
+	if (await page.getByLabel('Select all on this page').count()) {
+		await page.getByLabel('Select all on this page').check();
 		await bar(page).getByRole('button', { name: 'Delete' }).click();
-		await dialog.getByRole('button', { name: 'Delete for good' }).click();
+		await dialog.getByRole('button', { name: 'Delete permanently' }).click();
 	}
-	await page.getByText('No trace fits these filters.').waitFor();
+	await page.getByText('No traces match these filters.').waitFor();
 	for (const id of extra) assert.equal((await get(id)).status, 404);
 	await done(page, t);
 });
@@ -370,7 +370,7 @@ test('who may only look is offered nothing else', async (t) => {
 	await page.keyboard.press('#');
 	assert.equal(await page.getByRole('dialog').count(), 0);
 	await navigate(page, 'Keys');
-	await page.getByText('Keys are for admins of the project.').waitFor();
+	await page.getByText('Only project admins can see keys.').waitFor();
 	await done(page, t);
 });
 
@@ -378,7 +378,7 @@ test('a list that does not come, and one that stops coming', async (t) => {
 	const page = await openList();
 	await page.route('**/api/v1/traces?*', (r) => r.abort());
 	await page.getByLabel('Scenario').selectOption('scroll');
-	await page.getByRole('alert').getByText('The server does not answer').first().waitFor();
+	await page.getByRole('alert').getByText('The server is not responding').first().waitFor();
 	assert.ok((await shown(page)).length > 0, 'what was there stays');
 	assert.deepEqual(await unreadable(page), []);
 	await page.getByRole('button', { name: 'Try again' }).click();
@@ -397,7 +397,7 @@ test('builds: what names them, who waits, and a command that works as it stands'
 	await row.getByRole('button', { name: 'How to send' }).click();
 	await page.getByText('12 traces of this build wait for names.').waitFor();
 	assert.equal(new URL(page.url()).searchParams.get('build'), 'b#1 ?');
-	await page.getByRole('button', { name: 'Make an ingest key and put it in' }).click();
+	await page.getByRole('button', { name: 'Create an ingest key and fill it in' }).click();
 	const command = page.locator('.instructions pre').first();
 	await page.waitForFunction(() => /^KEY=twi_/.test(document.querySelector('.instructions pre').textContent));
 	/* the text as it is pasted into a shell, in a folder with the mapping */
@@ -407,7 +407,7 @@ test('builds: what names them, who waits, and a command that works as it stands'
 	const said = JSON.parse(execFileSync('bash', ['-ec', (await command.innerText()).replaceAll('curl ', 'curl -sS ')], { cwd: folder, encoding: 'utf8' }));
 	assert.equal(said.build_id, 'b#1 ?');
 	await until(async () => {
-		await page.getByRole('button', { name: 'Look again' }).click();
+		await page.getByRole('button', { name: 'Refresh' }).click();
 		await settled(page);
 		return /100 %/.test(await row.innerText()) ? true : undefined;
 	}, 'all ids named', 20);
@@ -423,8 +423,8 @@ test('keys: made and shown once, rotated, revoked', async (t) => {
 	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
 	const make = async () => {
 		await panel.getByLabel('Name', { exact: true }).fill(HOSTILE);
-		await panel.getByRole('button', { name: 'Make a key' }).click();
-		await panel.getByText('It is shown this once').waitFor();
+		await panel.getByRole('button', { name: 'Create a key' }).click();
+		await panel.getByText('It is shown only once').waitFor();
 		await panel.getByRole('button', { name: 'Copy the key' }).click();
 		return page.evaluate(() => navigator.clipboard.readText());
 	};
@@ -439,9 +439,9 @@ test('keys: made and shown once, rotated, revoked', async (t) => {
 	assert.ok(!/never/.test(await rows.first().innerText()), 'it was seen');
 
 	await rows.first().getByRole('button', { name: /^Rotate/ }).click();
-	await page.getByLabel('The old secret works on').selectOption('an hour');
-	await page.getByRole('button', { name: 'Make the new secret' }).click();
-	await panel.getByText('It is shown this once').waitFor();
+	await page.getByLabel('Old secret works for').selectOption('an hour');
+	await page.getByRole('button', { name: 'Create the new secret' }).click();
+	await panel.getByText('It is shown only once').waitFor();
 	const second = await panel.locator('.notice.good pre').innerText();
 	assert.notEqual(second, first);
 	assert.equal((await server.post('/api/v1/traces', small(5), { key: second })).status, 202);
@@ -458,7 +458,7 @@ test('keys: made and shown once, rotated, revoked', async (t) => {
 	for (const key of [first, second]) assert.equal((await server.post('/api/v1/traces', small(5), { key })).status, 401);
 	await panel.getByLabel('Works').selectOption('90 days');
 	await panel.getByLabel('Name', { exact: true }).fill('ends');
-	await panel.getByRole('button', { name: 'Make a key' }).click();
+	await panel.getByRole('button', { name: 'Create a key' }).click();
 	await panel.locator('tr[data-key]').filter({ hasText: 'ends 20' }).waitFor();
 	await done(page, t);
 });
@@ -468,14 +468,14 @@ test('an empty server: three commands, a key, and it turns green', async (t) => 
 	const page = await watched();
 	page.removeAllListeners('request'); // another server than the one that is watched
 	await page.goto(tracewell('link', 'create', '--data', s.data, '--url', s.url));
-	await page.getByRole('heading', { name: 'Bring in a first trace' }).waitFor();
+	await page.getByRole('heading', { name: 'Send a first trace' }).waitFor();
 	await page.waitForSelector('[data-arrival="waiting"]');
 	for (const scheme of ['light', 'dark']) {
 		await page.emulateMedia({ colorScheme: scheme });
 		assert.deepEqual(await unreadable(page), []);
 	}
 	assert.ok((await page.locator('.start pre').nth(2).innerText()).includes(s.url));
-	await page.getByRole('button', { name: 'Make an ingest key and put it in' }).click();
+	await page.getByRole('button', { name: 'Create an ingest key and fill it in' }).click();
 	await page.waitForFunction(() => /^KEY=twi_/.test(document.querySelector('.start pre').textContent));
 	const commands = await page.locator('.start .command pre').allInnerTexts();
 	const paste = [commands[0], ...commands.filter((c) => c.startsWith('curl'))].join('\n').replaceAll('curl ', 'curl -sS ');
@@ -502,7 +502,7 @@ test('a first trace on its way says how far it is', async (t) => {
 	await page.route('**/api/v1/traces?*', (r) => r.fulfill({ json: { traces: state ? [{ ...real, state, summary: null, error: state === 'failed' ? { status: 'corrupt', message: HOSTILE, offset: 1 } : null }] : [], total: state ? 1 : 0, cursor: null } }));
 	await page.goto(`${server.url}/?project=${await project()}`);
 	await page.waitForSelector('[data-arrival="waiting"]');
-	for (const [next, words] of [['queued', 'waits for its turn'], ['decoding', 'being decoded'], ['failed', 'could not be decoded']]) {
+	for (const [next, words] of [['queued', 'queued for decoding'], ['decoding', 'being decoded'], ['failed', 'could not be decoded']]) {
 		state = next;
 		await page.waitForSelector(`[data-arrival="${next}"]`, { timeout: 30_000 });
 		await page.locator('.arrival').getByText(words).waitFor();

@@ -1,5 +1,5 @@
 /*
- * The panel "Beside the calls" in a real browser: kinds with their numbers, rows, what a row leads to,
+ * The panel "Events and counters" in a real browser: kinds with their numbers, rows, what a row leads to,
  * and that the address holds it.
  */
 import assert from 'node:assert/strict';

@@ -14,7 +14,7 @@ test('the list shows the trace, filters it and finds it', async (t) => {
 	const page = await open();
 	await page.waitForSelector('td a:has-text("com.acme.shop")');
 	await page.fill('input[type=search]', 'nothing like it');
-	await page.waitForSelector('text=No trace fits these filters');
+	await page.waitForSelector('text=No traces match these filters');
 	await page.click('text=Clear');
 	await page.waitForSelector('td a:has-text("com.acme.shop")');
 	await done(page, t);
@@ -51,7 +51,7 @@ test('a trace is asked for once, while the page\'s code still comes', async (t) 
 	const first = asked.findIndex((a) => a === '/slices');
 	assert.ok(early.every((what) => asked.indexOf(what) < first));
 	await page.goto(`${server.url}/traces/01HHHHHHHHHHHHHHHHHHHHHHHH`);
-	await page.waitForSelector('[role=alert] >> text=This trace is not here');
+	await page.waitForSelector('[role=alert] >> text=Trace not found');
 	await done(page, t);
 });
 
@@ -59,12 +59,12 @@ test('colours without red and green are kept', async (t) => {
 	const page = await openTrace();
 	const pixels = () => page.evaluate(() => [...document.querySelector('canvas.calls').getContext('2d').getImageData(0, 0, 1200, 400).data].reduce((n, v, i) => (n * 31 + v * (i % 7)) % 1e9, 0));
 	const before = await pixels();
-	await page.getByLabel('blue to yellow').check();
+	await page.getByLabel('Colour-blind palette').check();
 	await settled(page);
 	assert.notEqual(await pixels(), before);
 	await page.reload();
 	await page.waitForSelector('[data-ready]');
-	assert.ok(await page.getByLabel('blue to yellow').isChecked());
+	assert.ok(await page.getByLabel('Colour-blind palette').isChecked());
 	await done(page, t);
 });
 
@@ -471,7 +471,7 @@ for (const [scheme, width] of THEMES)
 		await page.waitForSelector('td');
 		await look('list');
 		await page.goto(`${server.url}/?q=nothing+like+it`);
-		await page.waitForSelector('text=No trace fits these filters');
+		await page.waitForSelector('text=No traces match these filters');
 		await look('none');
 		await page.goto(`${server.url}/builds`);
 		await page.waitForSelector('td');

@@ -12,7 +12,7 @@ import { tracewell } from '../server.mjs';
 async function byLink(scheme) {
 	const page = await watched(scheme);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	return page;
 }
 
@@ -26,11 +26,11 @@ async function signIn(page, name, password) {
 test('an admin makes accounts and gives roles, and they hold', async (t) => {
 	const page = await byLink();
 	await navigate(page, 'People');
-	await page.waitForSelector('text=There is no account yet.');
+	await page.waitForSelector('text=No accounts yet.');
 	for (const name of ['ann', 'bob']) {
 		await page.fill('input[name=account]', name);
 		await page.fill('input[name=new-password]', `password of ${name}`);
-		await page.click('button:has-text("Make the account")');
+		await page.click('button:has-text("Create the account")');
 		await page.waitForSelector(`#accounts td:has-text("${name}")`);
 	}
 	await page.fill('input[name=member]', 'ann');
@@ -45,7 +45,7 @@ test('an admin makes accounts and gives roles, and they hold', async (t) => {
 	await ann.waitForSelector('[role=alert]:has-text("the name or the password is wrong")');
 	assert.equal(await ann.locator('input[name=password]').inputValue(), '');
 	await signIn(ann, 'Ann', 'password of ann');
-	await ann.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await ann.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	await ann.waitForSelector('td a');
 	const pick = () => ann.locator('tr[data-trace] input[type=checkbox]').first().click();
 	await pick();
@@ -58,15 +58,15 @@ test('an admin makes accounts and gives roles, and they hold', async (t) => {
 	await pick();
 	await ann.waitForSelector('.picked button:has-text("Delete")');
 	await page.click('[aria-label="Remove ann from the project"]');
-	await page.click('text=Remove for good');
-	await page.waitForSelector('text=Nobody has a role here yet.');
+	await page.click('text=Remove permanently');
+	await page.waitForSelector('text=No members yet.');
 	await ann.goto(server.url + '/');
-	await ann.waitForSelector('text=You have no role in any project yet.');
+	await ann.waitForSelector('text=You do not have a role in any project yet.');
 	await done(ann, t);
 
 	const bob = await watched();
 	await signIn(bob, 'bob', 'password of bob');
-	await bob.waitForSelector('text=You have no role in any project yet.');
+	await bob.waitForSelector('text=You do not have a role in any project yet.');
 	await Promise.all([page.waitForResponse((r) => r.request().method() !== 'GET' && r.ok()), page.click('[aria-label="bob is admin of the server"]')]);
 	await page.waitForSelector('[aria-label="bob is admin of the server"]:checked');
 	await signIn(bob, 'bob', 'password of bob');
@@ -80,7 +80,7 @@ test('an admin makes accounts and gives roles, and they hold', async (t) => {
 	await page.click('text="Set"');
 	await page.waitForSelector('[aria-label="Set a password for bob"]');
 	await page.click('[aria-label="Remove the account bob"]');
-	await page.click('text=Remove for good');
+	await page.click('text=Remove permanently');
 	await page.waitForSelector('#accounts td:has-text("bob")', { state: 'detached' });
 	await done(page, t);
 });
@@ -95,26 +95,26 @@ test("one's own password, and signing out everywhere", async (t) => {
 	const other = await watched();
 	for (const p of [page, other]) {
 		await signIn(p, 'eve', 'password of eve');
-		await p.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+		await p.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	}
 	await page.click('header >> text=eve');
 	const fields = page.locator('form.fields input[type=password]');
 	await fields.nth(0).fill('a wrong one');
 	await fields.nth(1).fill('battery staple');
 	await fields.nth(2).fill('battery stapl');
-	await page.waitForSelector('text=The two differ.');
+	await page.waitForSelector('text=The passwords differ.');
 	await fields.nth(2).fill('battery staple');
-	await page.click('text=Change it');
+	await page.click('text=Change password');
 	await page.waitForSelector('[role=alert]:has-text("the old password is wrong")');
 	await fields.nth(0).fill('password of eve');
-	await page.click('text=Change it');
+	await page.click('text=Change password');
 	await page.waitForSelector('text=All other browsers are signed out.');
 	await other.reload();
 	await other.waitForSelector('h1:has-text("Sign in")');
 	await page.click('text=Sign out everywhere');
 	await page.waitForSelector('h1:has-text("Sign in")');
 	await signIn(page, 'eve', 'battery staple');
-	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	await other.context().close();
 	await done(page, t);
 });

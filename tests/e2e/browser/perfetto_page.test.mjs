@@ -30,9 +30,9 @@ test('a window of the Perfetto UI that is closed is noticed at once', async (t) 
 	const page = await openTrace();
 	const popup = page.waitForEvent('popup');
 	await page.click('text=Open in the Perfetto UI');
-	await page.waitForSelector('text=Making the Perfetto file');
+	await page.waitForSelector('text=Preparing the Perfetto file');
 	await (await popup).close();
-	await page.waitForSelector('[role=alert] >> text=was closed before it had the trace', { timeout: 2000 });
+	await page.waitForSelector('[role=alert] >> text=was closed before the trace was handed over', { timeout: 2000 });
 	await page.waitForSelector('button:enabled:has-text("Open in the Perfetto UI")');
 	await done(page, t);
 });

@@ -60,18 +60,18 @@ test('not invited, then invited, then in', async () => {
 	await page.goto(`${server.url}/builds`);
 	await page.click('text=Sign in with Acme');
 	await through(page, 'ann-1');
-	await page.waitForSelector('[role=alert]:has-text("You have no account here.")');
+	await page.waitForSelector('[role=alert]:has-text("You do not have an account here.")');
 	assert.equal(new URL(page.url()).pathname, '/signin');
 	if (shots) await page.screenshot({ path: path.join(shots, 'provider-refused-light.png') });
 
 	const admin = await open('dark');
 	await admin.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await admin.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await admin.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	await admin.goto(`${server.url}/people`);
 	await admin.fill('input[name=account]', 'ann');
 	await admin.fill('input[name=new-password]', 'password of ann');
-	await admin.click('text=Make the account');
-	await admin.click('[aria-label="Link ann to a person at the provider"]');
+	await admin.click('text=Create the account');
+	await admin.click('[aria-label="Link ann to an identity at the provider"]');
 	await admin.fill('[aria-label="Subject of ann at the provider"]', 'ann-1');
 	await admin.click('form.inlineform >> text=Link');
 	await admin.waitForSelector('[aria-label="Unlink ann from the provider"]');
@@ -92,11 +92,11 @@ test('an account is linked on its own page', async () => {
 	knows('bob-2', { preferred_username: 'somebody' });
 	const admin = await open('light');
 	await admin.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await admin.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await admin.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	await admin.goto(`${server.url}/people`);
 	await admin.fill('input[name=account]', 'bob');
 	await admin.fill('input[name=new-password]', 'password of bob');
-	await admin.click('text=Make the account');
+	await admin.click('text=Create the account');
 	await admin.waitForSelector('[aria-label="Disable the account bob"]');
 
 	const page = await open('dark');
@@ -131,7 +131,7 @@ test('a provider that is away is told in words, and passwords go on', async () =
 	await server.start();
 	await page.goto(`${server.url}/`);
 	await page.click('text=Sign in with Acme');
-	await page.waitForSelector('[role=alert]:has-text("Acme does not answer.")');
+	await page.waitForSelector('[role=alert]:has-text("Acme is not responding.")');
 	await page.fill('input[name=name]', 'ann');
 	await page.fill('input[name=password]', 'password of ann');
 	await page.click('button:has-text("Sign in")');

@@ -1,5 +1,5 @@
 /*
- * What got slower, in the page: found, opened, owned, muted, fixed; thresholds set and refused; what
+ * Regressions, in the page: found, opened, owned, muted, fixed; thresholds set and refused; what
  * somebody sees who may only look.
  */
 import assert from 'node:assert/strict';
@@ -14,7 +14,7 @@ import { sendSlower } from '../slower.mjs';
 async function asEditor(scheme, width, target = '/regressions') {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	await page.goto(server.url + target);
 	await page.waitForSelector('#thresholds input');
 	return page;
@@ -25,19 +25,19 @@ const METHOD = 'tr[data-regression]:has-text("com.app.Repo.load")';
 test('a regression is found, owned, muted and closed', async (t) => {
 	await sendSlower(server);
 	const page = await asEditor();
-	await page.waitForSelector('text=Nothing got slower that nobody answered');
-	await page.waitForSelector('text=/It looks at the last \\d+ days, today included; a change is told when each side has 30 traces on 2 days/');
+	await page.waitForSelector('text=No open regressions');
+	await page.waitForSelector('text=/It checks the last \\d+ days including today. A change needs 30 traces on 2 days on each side/');
 	await page.fill('#thresholds [name=least_days]', '0');
 	await page.click('#thresholds button.primary');
 	await page.waitForSelector('#thresholds [role=alert] >> text=whole number from 1 to 14');
 	await page.fill('#thresholds [name=least_days]', '1');
 	await page.click('#thresholds button.primary');
 	await page.waitForSelector('#thresholds button.primary[disabled]');
-	await page.getByRole('button', { name: 'Look now' }).click();
+	await page.getByRole('button', { name: 'Check now' }).click();
 	await page.waitForSelector('[role=status] >> text=2 slower, 2 of them new');
 	await page.locator(METHOD).getByText('+').waitFor();
 	await page.locator(`${METHOD} button`).click();
-	await page.waitForSelector('text=/Repo.load in slower is \\d+ % slower, 8.3.1 against 8.3.0: .* at the median, 95 % sure/');
+	await page.waitForSelector('text=/Repo.load in slower is \\d+ % slower, 8.3.1 against 8.3.0: .* at the median, 95 % confidence/');
 	await page.waitForSelector('a:has-text("both traces compared")');
 	await page.locator('.trendline [data-line="8.3.1"] circle').waitFor();
 	await page.locator('.trendline [data-line="8.3.0"] .band').waitFor({ state: 'attached' });
@@ -56,14 +56,14 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	await page.waitForSelector('.verdict-line >> text=slower');
 	await page.waitForSelector('tr.more [data-stat=p50] >> text=slower');
 	await page.goBack();
-	await page.waitForSelector('text=95 % sure');
+	await page.waitForSelector('text=95 % confidence');
 	await page.fill('[name=owner]', 'ann');
 	await page.fill('[name=note]', 'the cache');
-	await page.click('[aria-label="What is done about it"] button.primary');
+	await page.click('[aria-label="Actions"] button.primary');
 	await page.locator(METHOD).getByText('ann').waitFor();
 	await page.getByRole('button', { name: 'Acknowledge' }).click();
 	await page.locator(METHOD).getByText('Acknowledged').waitFor();
-	await page.locator('.acknowledged[open] p:text-matches("The chart has each day as it was; the sentence holds class")').waitFor();
+	await page.locator('.acknowledged[open] p:text-matches("The chart shows each day unweighted. The sentence compares per device class")').waitFor();
 	assert.equal(await page.locator('.acknowledged tr[data-regression]').count(), 1, 'the other still waits');
 	const opened = page.url();
 	await page.locator(`.acknowledged ${METHOD} button[aria-expanded=true]`).click();
@@ -71,13 +71,13 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	await page.goto(`${server.url}/regressions`);
 	await page.locator('.acknowledged:not([open]) summary:text-is("Acknowledged: 1")').waitFor();
 	await page.goto(opened);
-	await page.locator('.acknowledged[open] p:text-matches("95 % sure")').first().waitFor();
+	await page.locator('.acknowledged[open] p:text-matches("95 % confidence")').first().waitFor();
 	assert.deepEqual(await unreadable(page), []);
 	await page.reload();
-	await page.waitForSelector('text=95 % sure'); /* the open one is in the address */
+	await page.waitForSelector('text=95 % confidence'); /* the open one is in the address */
 	await page.getByRole('button', { name: 'Mute for 7 days' }).click();
 	await page.locator(METHOD).waitFor({ state: 'detached' });
-	await page.check('text=muted, too');
+	await page.check('text=include muted');
 	await page.locator(METHOD).getByText('muted until').waitFor();
 	await page.getByRole('button', { name: 'Mark as fixed' }).click();
 	await page.locator(METHOD).waitFor({ state: 'detached' });
@@ -90,7 +90,7 @@ for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 	test(`the page can be read and used by all, ${scheme}, ${width}`, async (t) => {
 		const page = await asEditor(scheme, width, '/regressions?status=all&muted=1');
 		await page.locator(`${METHOD} button`).click();
-		await page.waitForSelector('text=95 % sure');
+		await page.waitForSelector('text=95 % confidence');
 		await page.locator('.trendline [data-line="8.3.1"] circle').waitFor();
 		await page.click('.regressiontrend summary');
 		if (shots) await page.screenshot({ path: path.join(shots, `regressions-${scheme}.png`), fullPage: true });
@@ -104,8 +104,8 @@ test('who may only look sees what there is and no way to change it', async (t) =
 	await signIn(page, { ...server, write: server.read, url: server.url });
 	await page.goto(`${server.url}/regressions?status=all&muted=1`);
 	await page.locator(`${METHOD} button`).click();
-	await page.waitForSelector('text=95 % sure');
-	for (const name of ['Acknowledge', 'Look now']) assert.equal(await page.getByRole('button', { name }).count(), 0);
+	await page.waitForSelector('text=95 % confidence');
+	for (const name of ['Acknowledge', 'Check now']) assert.equal(await page.getByRole('button', { name }).count(), 0);
 	assert.ok(await page.locator('#thresholds input').first().isDisabled());
 	await done(page, t);
 });

@@ -25,7 +25,7 @@ async function watch(s, scheme, who) {
 		await page.fill('input[name=password]', who.password);
 		await page.click('button.primary');
 	}
-	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	return page;
 }
 
@@ -42,17 +42,17 @@ test('an admin tries rules out, saves them, and sees what goes next and why', as
 	for (const scheme of ['light', 'dark']) {
 		const page = await watch(s, scheme);
 		await navigate(page, 'Retention');
-		await page.waitForSelector('text=Traces are kept until somebody deletes them.');
+		await page.waitForSelector('text=Traces are kept until they are deleted manually.');
 		await page.waitForSelector('.roomfacts dd:has-text("3")');
 		await page.waitForSelector('text=Above 80 % of the disk, the oldest traces');
-		await page.waitForSelector('#next >> text=Nothing, by the present rules.');
+		await page.waitForSelector('#next >> text=Nothing with the current rules.');
 		await page.fill('input[name=max_age_days]', '0');
 		await page.waitForSelector('text=a number above 0');
-		assert.ok(await page.locator('text="Save the rules"').isDisabled());
+		assert.ok(await page.locator('text="Save rules"').isDisabled());
 		await page.fill('input[name=max_age_days]', '30');
-		await page.click('text=Show what would go');
+		await page.click('text=Preview deletions');
 		await page.locator(`#next tr[data-due="${old}"]`, { hasText: 'older than 30 days' }).waitFor();
-		await page.locator(`#next tr[data-due="${old}"]`, { hasText: 'at the next look' }).waitFor();
+		await page.locator(`#next tr[data-due="${old}"]`, { hasText: 'at the next check' }).waitFor();
 		await page.locator(`#next tr[data-due="${soon}"]`, { hasText: 'com.acme.soon' }).waitFor();
 		assert.equal(await page.locator(`#next tr[data-due="${kept}"]`).count(), 0);
 		assert.equal((await s.get('/api/v1/retention')).json.rules.max_age_days, null, 'nothing is saved by that');
@@ -63,8 +63,8 @@ test('an admin tries rules out, saves them, and sees what goes next and why', as
 			continue;
 		}
 		await page.fill('input[name=max_bytes]', '0.5');
-		await page.click('text=Save the rules');
-		await page.waitForSelector('text=Traces are deleted 30 days after they came.');
+		await page.click('text=Save rules');
+		await page.waitForSelector('text=Traces are deleted 30 days after upload.');
 		await page.waitForSelector('text=At most 512 MiB are used');
 		assert.deepEqual((({ max_age_days, max_bytes }) => [max_age_days, max_bytes])((await s.get('/api/v1/retention')).json.rules), [30, 2 ** 29]);
 		await page.goto(`${s.url}/retention`); // its address works too
@@ -89,7 +89,7 @@ test('a viewer sees the rules and what goes, and changes nothing', async (t) => 
 	tracewell('user', 'role', person.name, '--data', s.data, '--project', 'test', '--role', 'viewer');
 	const page = await watch(s, 'light', person);
 	await navigate(page, 'Retention');
-	await page.waitForSelector('text=At most 5 traces are kept, the oldest go first.');
+	await page.waitForSelector('text=At most 5 traces are kept; the oldest are deleted first.');
 	await page.locator('#next tr', { hasText: 'raw upload' }).filter({ hasText: 'older than 3 days; the trace stays' }).waitFor();
 	await page.waitForSelector('text=Admins of the project change them.');
 	assert.equal(await page.locator('main form, main button').count(), 0);
@@ -114,11 +114,11 @@ test('a trace whose decoded file went is decoded again when it is opened, and th
 		await route.fulfill({ response: r, body: JSON.stringify(body) });
 	});
 	await page.click('td a.rowlink');
-	await page.waitForSelector('text=What was decoded of this trace is not kept any more.');
+	await page.waitForSelector('text=The decoded file of this trace was deleted.');
 	await shot(page, 'archived');
 	hold();
 	await page.waitForSelector('[data-ready]');
-	assert.equal(await page.locator('text=is not kept any more').count(), 0);
+	assert.equal(await page.locator('text=was deleted').count(), 0);
 	await done(page, t);
 });
 
@@ -155,7 +155,7 @@ test('poison: seen with its reason, saved, tried again, deleted', async (t) => {
 	await page.click('dialog >> text=Keep');
 	await page.locator(`tr[data-poison="${worse}"] >> text=Delete`).click();
 	await page.click('dialog button.danger');
-	await page.waitForSelector('text=no decoder died of an upload');
+	await page.waitForSelector('text=The quarantine is empty');
 	assert.equal((await s.get(`/api/v1/traces/${worse}`)).status, 404);
 	assert.equal((await s.get(`/api/v1/traces/${bad}`)).json.state, 'ready');
 	const noted = (await s.get('/api/v1/audit', { key: s.admin, query: { action: 'trace' } })).json.entries;

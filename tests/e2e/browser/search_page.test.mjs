@@ -30,7 +30,7 @@ test('a search is asked for, kept in the address, and leads to the call', async 
 	await ready();
 	const page = await open('/');
 	await navigate(page, 'Search');
-	await page.waitForSelector('text=Say which method');
+	await page.waitForSelector('text=Enter a method');
 	await page.fill('form.search [name=method]', 'com.shop.Repo.load');
 	await page.fill('form.search [name=over]', '4');
 	await page.fill('form.search [name=below]', 'com.shop.Main.start');

@@ -111,7 +111,7 @@ test('a click selects a call: outline, times, stack, callees, neighbours; the ad
 	assert.match(told.Thread, new RegExp(`${MAIN}`));
 	assert.equal(told['starts at'], '9.00 ms');
 	assert.deepEqual((await lines(page, 'Stack')).map(([n]) => n), ['Runner.run', 'Loader.load']);
-	assert.deepEqual((await lines(page, 'Calls it makes')).map(([n, d]) => [n, d]), [['FileParser.parseFiles', '20.0 ms'], ['Loader.read', '5.00 ms']], 'the longest first');
+	assert.deepEqual((await lines(page, 'Callees')).map(([n, d]) => [n, d]), [['FileParser.parseFiles', '20.0 ms'], ['Loader.read', '5.00 ms']], 'the longest first');
 
 	await page.reload();
 	await shown(page, NAMES[LOAD - 1]);
@@ -127,9 +127,9 @@ test('a click selects a call: outline, times, stack, callees, neighbours; the ad
 
 	await pane(page).getByRole('region', { name: 'Stack' }).getByRole('button', { name: 'Runner.run' }).click();
 	await shown(page, NAMES[RUN - 1]);
-	await pane(page).getByRole('region', { name: 'Calls it makes' }).getByRole('button', { name: 'Screen.draw' }).click();
+	await pane(page).getByRole('region', { name: 'Callees' }).getByRole('button', { name: 'Screen.draw' }).click();
 	await shown(page, NAMES[DRAW - 1]);
-	assert.deepEqual(await lines(page, 'Calls it makes'), [], 'it makes none');
+	assert.deepEqual(await lines(page, 'Callees'), [], 'it makes none');
 
 	await page.getByRole('button', { name: 'Copy link' }).click();
 	await page.getByRole('button', { name: 'Copied' }).waitFor();
@@ -179,9 +179,9 @@ test('calls of the method are stepped through in all open threads, by a link too
 	await page.goto(`${server.url}/traces/${id}?open=none&call=${WORKER}.${start}.0`);
 	await shown(page, NAMES[WORK - 1]);
 	await page.goto(`${server.url}/traces/${id}?call=${MAIN}.${start + 1}.0`);
-	await page.waitForSelector('.callpane >> text=No call begins there');
+	await page.waitForSelector('.callpane >> text=No loaded call starts there');
 	await page.goto(`${server.url}/traces/${id}?call=999.1.0`);
-	await page.waitForSelector('.callpane >> text=No call begins there');
+	await page.waitForSelector('.callpane >> text=No loaded call starts there');
 	await page.goto(`${server.url}/traces/${id}?call=never`);
 	await page.waitForSelector('.notice:has-text("call=never")');
 	await done(page, t);
@@ -294,7 +294,7 @@ test('m marks the selected call as the range, and its duration is shown', async 
 	});
 	await page.locator('canvas.calls').focus();
 	await page.keyboard.press('m');
-	await page.waitForSelector('.keyed:has-text("Nothing that lasts is selected")');
+	await page.waitForSelector('.keyed:has-text("The selection has no duration")');
 	assert.equal(query(page).get('a'), null);
 	await click(page, 46, 1, 1);
 	await shown(page, NAMES[LOAD - 1]);

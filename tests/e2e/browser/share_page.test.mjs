@@ -34,7 +34,7 @@ test('a trace is named, pinned and tagged', async (t) => {
 	await page.getByRole('link', { name: HOSTILE }).waitFor();
 	await page.goBack();
 	await page.getByRole('button', { name: 'Edit', exact: true }).click();
-	await page.getByRole('button', { name: 'Take the tag slow cold off' }).click();
+	await page.getByRole('button', { name: 'Remove the tag slow cold' }).click();
 	await page.getByRole('link', { name: 'slow cold' }).waitFor({ state: 'detached' });
 	const { title, pinned, tags } = (await server.get(`/api/v1/traces/${id}`)).json;
 	assert.deepEqual([title, pinned, tags], [HOSTILE, true, []]);
@@ -88,7 +88,7 @@ test('an annotation at a time: written, seen on the timeline, linked, changed, d
 	await panel(other).getByRole('button', { name: 'Keep' }).click();
 	assert.equal((await notes()).length, 1);
 	await panel(other).getByRole('button', { name: 'Delete' }).click();
-	await panel(other).getByRole('button', { name: 'Delete for good' }).click();
+	await panel(other).getByRole('button', { name: 'Delete permanently' }).click();
 	await panel(other).waitFor({ state: 'detached' });
 	assert.equal(await other.locator('.flag').count(), 0);
 	assert.equal((await notes()).length, 0);
@@ -123,7 +123,7 @@ test('who may only look reads annotations and writes none', async (t) => {
 	await page.click('summary:has-text("With a key")');
 	await page.fill('input[name=token]', server.read);
 	await page.click('text=Sign in with the key');
-	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	await page.goto(`${server.url}/traces/${id}`);
 	await page.waitForSelector('[data-ready]');
 	await tab(page, 'Annotations');

@@ -35,7 +35,7 @@ function makeClone() {
 async function asAdmin(target, scheme, width) {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	await page.goto(server.url + target);
 	return page;
 }
@@ -53,7 +53,7 @@ test('an admin says where the source lies, and tries it', async (t) => {
 	ids = makeClone();
 	const page = await asAdmin('/');
 	await navigate(page, 'Source');
-	await page.waitForSelector('text=There is none yet');
+	await page.waitForSelector('text=No repositories yet');
 	await page.click('text=Add a repository');
 	await page.fill('form.rule [name=name]', 'app');
 	await page.fill('form.rule [name=link]', 'javascript:alert(1)//{path}');
@@ -63,7 +63,7 @@ test('an admin says where the source lies, and tries it', async (t) => {
 	await page.fill('form.rule [name=link]', 'https://git.example.com/app/blob/{commit}/{path}#L{line}');
 	await page.fill('form.rule [name=commit_link]', 'https://git.example.com/app/commit/{commit}');
 	await page.fill('form.rule [name=clone]', 'app');
-	await page.waitForSelector('text=Clones of this project lie in the folder test');
+	await page.waitForSelector('text=Clones of this project are in the folder test');
 	await page.click('form.rule button.primary');
 	await page.waitForSelector('tr[data-repository=app]');
 	await page.fill('#try [name=method]', LOAD);
@@ -83,12 +83,12 @@ test('a regression says whose it is and what changed its lines', async (t) => {
 	const found = await findSlower(server);
 	const page = await asAdmin(`/regressions?open=${found.id}`);
 	await page.waitForSelector(FACTS);
-	await page.waitForSelector('text=not set; the code owners file says @shop/data');
+	await page.waitForSelector('text=not set; CODEOWNERS names @shop/data');
 	await changes(page);
 	assert.equal(await page.inputValue('[name=owner]'), '', 'suggested, not set');
 	await page.getByRole('button', { name: 'Take' }).click();
 	assert.equal(await page.inputValue('[name=owner]'), '@shop/data');
-	await page.click('[aria-label="What is done about it"] button.primary');
+	await page.click('[aria-label="Actions"] button.primary');
 	await page.locator('tr[data-regression]').getByText('@shop/data').waitFor();
 	await done(page, t);
 });
@@ -110,14 +110,14 @@ test('the menu of a method leads to its source, and says why when it cannot', as
 	const rows = page.locator('table.methods tbody tr');
 	await rows.filter({ hasNotText: HOSTILE }).filter({ hasText: 'com.' }).first().click({ button: 'right' });
 	await page.getByRole('menuitem', { name: 'Source' }).click();
-	await page.waitForSelector('dialog[open] >> text=by its package and class');
+	await page.waitForSelector('dialog[open] >> text=from package and class');
 	await page.waitForSelector('dialog[open] >> text=/No file of that commit declares|The clone has no tag/');
 	assert.deepEqual(await violations(page), []);
 	await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
 	await page.waitForSelector('dialog[open]', { state: 'detached' });
 	await rows.filter({ hasText: HOSTILE }).first().click({ button: 'right' });
 	await page.getByRole('menuitem', { name: 'Source' }).click();
-	await page.waitForSelector('dialog[open] >> text=This is no method of Java or Kotlin');
+	await page.waitForSelector('dialog[open] >> text=Not a Java or Kotlin method');
 	await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
 	await page.waitForSelector('dialog[open]', { state: 'detached' });
 	await done(page, t);

@@ -501,7 +501,7 @@ test('without calls a trace still shows what it holds, and errors say what to do
 	await page.waitForSelector('[data-ready]');
 	/* states, notes and the call tree: what is waited for is said, and what failed can be asked for again */
 	const { start_ns } = (await server.get(`/api/v1/traces/${id}`)).json;
-	for (const [panel, address, there] of [['Thread states', /notes\/sums\?.*from/, '.states tbody tr'], ['Beside the calls', /\/notes\?.*kind=/, 'tbody tr'],
+	for (const [panel, address, there] of [['Thread states', /notes\/sums\?.*from/, '.states tbody tr'], ['Events and counters', /\/notes\?.*kind=/, 'tbody tr'],
 		['Call tree', /\/flame\?/, '.treerow[aria-level="2"]']]) {
 		let fail = true;
 		let free;
@@ -511,7 +511,7 @@ test('without calls a trace still shows what it holds, and errors say what to do
 			return fail ? r.fulfill({ status: 503, json: { error: { status: 'busy', message: 'the server is busy' } } }) : r.continue();
 		});
 		await page.goto(`${server.url}/traces/${id}?a=${start_ns + 100e6}&b=${start_ns + 700e6}`);
-		await tab(page, panel === 'Beside the calls' ? 'Events' : panel);
+		await tab(page, panel === 'Events and counters' ? 'Events' : panel);
 		const box = page.getByRole('region', { name: panel });
 		await box.locator('.busy').waitFor();
 		free();

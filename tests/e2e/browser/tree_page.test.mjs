@@ -159,7 +159,7 @@ test('the table is filtered by text and by expression', async (t) => {
 	assert.ok(n > 0 && n < names.length);
 	await filter('/\\.(run|get)$/', new RegExp(`of ${n} methods that fit`));
 	await filter('/(/', 'not a regular expression');
-	await filter('no such name', 'No method that was called here has a name like this.');
+	await filter('no such name', 'No called method matches this name.');
 	await done(page, t);
 });
 

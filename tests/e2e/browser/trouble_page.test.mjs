@@ -1,5 +1,5 @@
 /*
- * What goes wrong while the page is open: each time it says what happened and what to do, and goes on.
+ * Deleted wrong while the page is open: each time it says what happened and what to do, and goes on.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -17,9 +17,9 @@ test('a part of the page that does not come can be asked for again, at the same 
 	let broken = true;
 	await page.route(/\/assets\/trace-/, (route) => (broken ? route.abort() : route.continue()));
 	await page.goto(`${server.url}/traces/${id}?find=okhttp3`);
-	await page.waitForSelector('[role=alert] >> text=The page is not complete.');
+	await page.waitForSelector('[role=alert] >> text=The page is incomplete.');
 	broken = false;
-	await page.click('text=Load the page again');
+	await page.click('text=Reload the page');
 	await page.waitForSelector('[data-ready]');
 	assert.equal(query(page).get('find'), 'okhttp3');
 	await done(page, t);
@@ -34,7 +34,7 @@ test('a server that goes away is told, what is shown stays, and the page goes on
 	const drawn = page.locator('.timeline [data-ready]');
 	const calls = await drawn.innerText();
 	await page.click('text=Bottom-up');
-	await page.waitForSelector('[role=alert] >> text=The server does not answer.');
+	await page.waitForSelector('[role=alert] >> text=The server is not responding.');
 	assert.equal(await drawn.innerText(), calls);
 	gone = false;
 	await page.waitForSelector('.away', { state: 'detached' });
@@ -65,10 +65,10 @@ test('a trace that is deleted meanwhile is told, and what was loaded stays', asy
 	const answer = await page.evaluate(async (at) => (await fetch(at, { method: 'DELETE', headers: { 'X-Tracewell': '1' } })).status, `/api/v1/traces/${trace}`);
 	assert.equal(answer, 204);
 	await page.click('text=Bottom-up');
-	await page.waitForSelector('[role=alert] >> text=This trace was deleted meanwhile.');
+	await page.waitForSelector('[role=alert] >> text=This trace was deleted.');
 	assert.ok(await page.locator('.timeline [data-ready]').isVisible());
 	await page.click('main .notice >> text=All traces');
-	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	await done(page, t);
 });
 
@@ -82,7 +82,7 @@ test('a mapping that arrives refreshes the names, is told, and the view stays', 
 	await page.waitForSelector('[data-ready]');
 	const before = await page.locator('.under .quiet').first().innerText();
 	await server.put('/api/v1/builds/meanwhile/methods', sampleMapping);
-	await page.waitForSelector('[role=status] >> text=A mapping arrived: 6 of 6 method ids have names now.'); // by itself
+	await page.waitForSelector('[role=status] >> text=A mapping arrived: 6 of 6 method ids now have names.'); // by itself
 	await page.waitForFunction(() => /method\d/.test(document.querySelector('.methods').innerText));
 	assert.equal(await page.locator('.under .quiet').first().innerText(), before);
 	assert.equal(query(page).get('view'), 'bottom_up');
@@ -92,7 +92,7 @@ test('a mapping that arrives refreshes the names, is told, and the view stays', 
 
 test('a link of another version: what is not understood is named, the rest is shown', async (t) => {
 	const page = await openTrace('?find=okhttp3&hologram=3&t=explode:4,recursion');
-	const notice = page.locator('.notice:has-text("Part of this link is not understood here.")');
+	const notice = page.locator('.notice:has-text("Some link parameters were ignored.")');
 	await notice.waitFor();
 	assert.deepEqual(await notice.locator('code').allInnerTexts(), ['hologram', 'the step explode:4']);
 	assert.equal(await page.inputValue('.search input'), 'okhttp3');
@@ -106,7 +106,7 @@ test('a link of another version: what is not understood is named, the rest is sh
 
 test('values of a link that mean nothing here are named, with what is shown instead', async (t) => {
 	const page = await openTrace('?view=hologram&metric=cpu&thread=999999&sort=colour&order=up&root=x&threads=all&t=focus:99999,recursion');
-	const notice = page.locator('.notice:has-text("Part of this link is not understood here.")');
+	const notice = page.locator('.notice:has-text("Some link parameters were ignored.")');
 	await notice.waitFor();
 	assert.deepEqual((await notice.locator('code').allInnerTexts()).sort(), ['metric=cpu', 'order=up', 'root=x', 'sort=colour', 'the step focus:99999', 'thread=999999', 'view=hologram']);
 	assert.match(await notice.innerText(), /view=hologram top-down; metric=cpu wall time; thread=999999 the first thread/);
@@ -131,7 +131,7 @@ test('a thread without calls that a link names is shown, and that it has none is
 	const picked = page.locator('.threads .name[aria-pressed=true]');
 	assert.equal(await picked.locator('.num').innerText(), String(idle.tid));
 	await page.waitForSelector('.panel[aria-label="Merged flame graph"] >> text=has no calls.');
-	assert.equal(await page.locator('text=Part of this link').count(), 0);
+	assert.equal(await page.locator('text=Some link parameters').count(), 0);
 	assert.equal(await page.locator('.threads .name[aria-pressed]').count(), threads.filter((x) => x.slices > 0).length + 1, 'other threads without calls stay hidden');
 	await done(page, t);
 });
@@ -140,7 +140,7 @@ test('a link of this version is understood whole', async (t) => {
 	const trace = (await server.get(`/api/v1/traces/${id}`)).json;
 	const { tid } = (await server.get(`/api/v1/traces/${id}/threads`)).json.threads[0];
 	const page = await openTrace(`?from=${trace.start_ns}&to=${trace.end_ns}&a=${trace.start_ns}&b=${trace.end_ns}&threads=all&view=sandwich&method=1&metric=count&open=${tid}&idle=1&note=gc&stack=1&anr=x&anrstate=Blocked&waits=1&dump=0&sort=name&order=asc&filter=a&rows=50&counters=all&sel=${tid}&skip=1&root=1`);
-	assert.equal(await page.locator('text=Part of this link').count(), 0);
+	assert.equal(await page.locator('text=Some link parameters').count(), 0);
 	await done(page, t);
 });
 

@@ -71,7 +71,7 @@ test('two versions are picked and the page says what the server found', async (t
 	await ready();
 	const page = await open('/');
 	await navigate(page, 'Compare');
-	await page.waitForSelector('text=Pick what A and B are');
+	await page.waitForSelector('text=Choose A and B');
 	await page.getByLabel('Both Scenario').selectOption('checkout');
 	await page.waitForFunction(() => location.search.includes('scenario=checkout'));
 	assert.equal(await page.locator('[data-versus]').count(), 0, 'not asked before the sides differ');
@@ -83,7 +83,7 @@ test('two versions are picked and the page says what the server found', async (t
 	assert.equal(await page.locator('.verdict-line').innerText(), v.sentence);
 	assert.equal(await page.title(), 'Compare · tracewell');
 	for (const [side, label] of [['A', '8.3.0'], ['B', '8.3.1']]) assert.match(await page.locator(`section[aria-label="Side ${side}"]`).innerText(), new RegExp(`${label}[^]*${EACH}\\s*traces`));
-	assert.match(await page.locator('section[aria-label="Device mix"]').innerText(), /B’s devices count as A has them/);
+	assert.match(await page.locator('section[aria-label="Device mix"]').innerText(), /B is weighted by A’s device mix/);
 	const p50 = await page.locator('[data-scenario=checkout] [data-stat=p50]').innerText();
 	assert.match(p50, /\+3\d %[^]*\+\d+ % to \+\d+ %[^]*slower/);
 	assert.match(await row(page, 'com.shop.Repo.load').innerText(), /\+[\d.]+ µs ± [\d.]+ (µs|ns)/);
@@ -149,7 +149,7 @@ test('the graph is grey where it may be chance, shows what is gone, and goes by 
 	await whole(page);
 	const usual = await hues(page);
 	assert.ok(usual.orange > 500 && usual.grey > 500 && usual.blue === 0, JSON.stringify(usual));
-	await page.getByRole('button', { name: 'As A, with what is gone' }).click();
+	await page.getByRole('button', { name: 'Widths of A, with removed calls' }).click();
 	await page.waitForSelector('[data-diff=a]');
 	await page.waitForFunction(() => location.search.includes('width=a'));
 	await painted(page, 'blue', 200); // what is gone
@@ -210,7 +210,7 @@ test('single traces, and one against a version', async (t) => {
 	await page.waitForSelector('.verdict-line >> text=one trace on each side');
 	await whole(page);
 	assert.equal(await page.locator('#lengths, section[aria-label="Device mix"], #methods :text("may be chance")').count(), 0, 'of two traces nothing is weighed');
-	await page.waitForSelector('#difference >> text=chance cannot be told from change');
+	await page.waitForSelector('#difference >> text=changes cannot be distinguished from chance');
 	await painted(page, 'orange', 500);
 	await done(page, t);
 });
@@ -220,24 +220,24 @@ test('what cannot be compared is said, with a way out', async (t) => {
 	const page = await open('/fleet/compare?a=8.3.0&b=8.3.0&scenario=checkout');
 	await page.waitForSelector('[role=alert] >> text=A and B are the same');
 	await page.getByRole('button', { name: 'Start over' }).last().click();
-	await page.waitForSelector('text=Pick what A and B are');
+	await page.waitForSelector('text=Choose A and B');
 	assert.equal(new URL(page.url()).search, '');
 	await page.goto(`${server.url}/fleet/compare?a=8.3.0&b=9.9.9&scenario=checkout`);
 	await page.waitForSelector('.verdict-line >> text=B (9.9.9)');
-	await page.getByRole('button', { name: 'Look at 400 days' }).click();
+	await page.getByRole('button', { name: 'Use 400 days' }).click();
 	await page.waitForFunction(() => location.search.includes('days=400'));
-	await page.waitForSelector('.notice >> text=A side without traces says nothing');
+	await page.waitForSelector('.notice >> text=One side has no traces');
 	assert.equal(await page.getByLabel('B Version').inputValue(), '9.9.9', 'what is not there is still shown as picked');
 	await page.goto(`${server.url}/fleet/compare?a=trace:01ARZ3NDEKTSV4RRFFQ69G5FAV&b=8.3.1`);
-	await page.getByRole('button', { name: 'Take the trace out of A' }).click();
+	await page.getByRole('button', { name: 'Remove the trace from A' }).click();
 	await page.waitForSelector('[data-versus]');
 	await page.goto(`${server.url}${ADDRESS}&a.class=huge`);
 	await page.waitForSelector('[role=alert] >> text=/class/i');
 	await page.goto(`${server.url}${ADDRESS}&a.since=2026-13-45`);
 	await page.waitForSelector('[role=alert] >> text=/since/i');
 	await page.goto(`${server.url}${ADDRESS}&colour=red&root=77777`);
-	await page.waitForSelector('[role=status] >> text=not understood');
-	await page.waitForSelector('text=This path does not occur here');
+	await page.waitForSelector('[role=status] >> text=parameters were ignored');
+	await page.waitForSelector('text=This path does not exist here');
 	await page.getByRole('button', { name: 'Show the whole graph' }).click();
 	await whole(page);
 	await page.goto(`${server.url}/fleet/compare?a=8.3.0&b=8.3.1&a.label=${encodeURIComponent('x=1')}&b.app=${encodeURIComponent(HOSTILE)}`);
@@ -265,7 +265,7 @@ test('nothing moves while it loads, and what fails says so with a way on', async
 	await settled(page);
 	const moved = await page.evaluate(() => globalThis.moved);
 	assert.ok(moved.reduce((n, [value]) => n + value, 0) < 0.005, JSON.stringify(moved));
-	for (const [what, words] of [[/facets/, 'did not come'], [/tree=0&limit=1000/, 'These cannot be compared'], [/max_nodes|limit=1(&|$)/, 'That did not work']]) {
+	for (const [what, words] of [[/facets/, 'could not be loaded'], [/tree=0&limit=1000/, 'These traces cannot be compared'], [/max_nodes|limit=1(&|$)/, 'That did not work']]) {
 		await page.unrouteAll();
 		await page.route((url) => what.test(url.href), (route) => route.fulfill({ status: 500, json: { error: { status: 'io', message: 'the disk is on fire' } } }));
 		await page.goto(server.url + ADDRESS);
@@ -282,7 +282,7 @@ for (const [scheme, width] of [['light', 480], ...THEMES])
 	test(`the page can be read and used by all, ${scheme}, ${width}`, async (t) => {
 		await ready();
 		const page = await open('/fleet/compare', scheme, width);
-		await page.waitForSelector('text=Pick what A and B are');
+		await page.waitForSelector('text=Choose A and B');
 		assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
 		await page.goto(`${server.url}${ADDRESS}&method=com.shop.Repo.load`);
 		await whole(page);

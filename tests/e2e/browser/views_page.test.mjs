@@ -148,16 +148,16 @@ test('whose code a method is can be said', async (t) => {
 	await page.goto(`${server.url}/builds`);
 	const panel = page.getByRole('region', { name: 'App frames' });
 	await panel.getByLabel('Kotlin coroutines').uncheck();
-	await panel.getByLabel(/^Also other people/).fill(`${pkg}\n\n`);
+	await panel.getByLabel(/^Also treat as library/).fill(`${pkg}\n\n`);
 	await panel.getByRole('button', { name: 'Save' }).click();
 	await panel.getByText('Saved.').waitFor();
 	await page.reload();
-	assert.equal(await panel.getByLabel(/^Also other people/).inputValue(), pkg);
+	assert.equal(await panel.getByLabel(/^Also treat as library/).inputValue(), pkg);
 	assert.ok(!(await panel.getByLabel('Kotlin coroutines').isChecked()));
 	await page.goto(`${server.url}/traces/${id}?threads=all&t=app`);
 	assert.ok(![...names(await answer(page))].some((n) => n.startsWith(pkg + '.')));
 	await page.goto(`${server.url}/builds`);
-	await panel.getByLabel(/^Also other people/).fill('x'.repeat(300));
+	await panel.getByLabel(/^Also treat as library/).fill('x'.repeat(300));
 	await panel.getByRole('button', { name: 'Save' }).click();
 	await panel.getByRole('alert').waitFor();
 	assert.equal((await server.put('/api/v1/frames', '{}', { key: server.write })).status, 200);
@@ -173,7 +173,7 @@ test('the table follows the steps, and its rows have the same menu', async (t) =
 	await page.getByRole('menuitem', { name: 'Merge into its callers' }).click();
 	await page.waitForFunction(() => location.search.includes('merge'));
 	await page.waitForFunction((n) => ![...document.querySelectorAll('table.methods td.name')].some((x) => x.textContent === n), name);
-	await table.getByText('p95 is of single calls as they were recorded, and is not known once steps reshape them').waitFor();
+	await table.getByText('p95 is computed from recorded calls and is not available after the graph was changed').waitFor();
 	/* by keyboard: opened, left by Escape, focus is where it was */
 	const more = table.locator('tbody tr').first().getByRole('button', { name: /^More about/ });
 	await more.focus();
@@ -227,7 +227,7 @@ test('each step gives what a walk over every path gives, is a crumb and can be u
 	const before = await ownTimes(page);
 	holds(before, whole, 'as it was');
 	const cases = [['Only this method', 'focus', STEPS.focus(m.name)], ['Without this method', 'drop', STEPS.drop(m.name)], ['Merge into its callers', 'merge', STEPS.merge(m.name)],
-		['Fold what it calls', 'fold', STEPS.fold(m.name)], ['Show recursion as one frame', 'recursion', STEPS.recursion()], [`Show ${pkg} as one frame`, 'library', STEPS.frame(pkg)]];
+		['Merge its callees into it', 'fold', STEPS.fold(m.name)], ['Show recursion as one frame', 'recursion', STEPS.recursion()], [`Show ${pkg} as one frame`, 'library', STEPS.frame(pkg)]];
 	for (const [item, kind, step] of cases) {
 		await row.click();
 		await page.getByRole('menuitem', { name: item, exact: true }).click();
@@ -256,7 +256,7 @@ test('each step gives what a walk over every path gives, is a crumb and can be u
 	await page.getByRole('button', { name: 'Children as a table' }).click();
 	await graph(page).locator('tbody tr').first().waitFor();
 	await agrees(inverted(list, [], 1), 'inverted');
-	await page.getByRole('button', { name: 'Take back: inverted' }).click();
+	await page.getByRole('button', { name: 'Undo: inverted' }).click();
 	await page.waitForSelector('[aria-pressed=true]:has-text("Top-down")');
 	/* focus subtree: the graph is of one path, the address and crumbs say so */
 	await page.waitForSelector('[data-flame]');

@@ -28,7 +28,7 @@ after(() => ending.forEach((f) => f()));
 async function asAdmin(scheme, width, target = '/webhooks', ready = '#tracker form') {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
 	await page.goto(server.url + target);
 	await page.waitForSelector(ready);
 	return page;
@@ -39,7 +39,7 @@ const ROW = 'tr[data-hook]:has-text("perf channel")';
 test('a webhook is made, refused, tested, and its deliveries are read', async (t) => {
 	await prepare();
 	const page = await asAdmin();
-	await page.waitForSelector('text=There is none yet');
+	await page.waitForSelector('text=No webhooks yet');
 	await page.getByRole('button', { name: 'Add a webhook' }).click();
 	await page.fill('form.rule [name=name]', 'perf channel');
 	await page.fill('form.rule [name=url]', 'ftp://example.com');
@@ -49,14 +49,14 @@ test('a webhook is made, refused, tested, and its deliveries are read', async (t
 	await page.uncheck('[name="regression.status"]');
 	await page.getByRole('button', { name: 'Add', exact: true }).click();
 	await page.waitForSelector('[role=status] code:text-matches("^twh_")');
-	await page.getByRole('button', { name: 'I have it' }).click();
-	await page.locator(ROW).getByText('nothing told yet').waitFor();
+	await page.getByRole('button', { name: 'I have copied it' }).click();
+	await page.locator(ROW).getByText('no deliveries yet').waitFor();
 	await page.getByRole('button', { name: 'Test perf channel' }).click();
-	await page.locator('tr[data-delivery]').getByText('it answered 204').waitFor();
+	await page.locator('tr[data-delivery]').getByText('status 204').waitFor();
 	await page.locator('tr[data-delivery]').getByRole('button', { name: 'test', exact: true }).click();
 	await page.waitForSelector('pre.body >> text=This is a test of the webhook');
 	assert.equal(receiver.at('/h').length, 1);
-	await page.locator('tr[data-delivery]').getByRole('button', { name: /once more/ }).click();
+	await page.locator('tr[data-delivery]').getByRole('button', { name: /Redeliver/ }).click();
 	await receiver.wait('/h', 2);
 	assert.equal(receiver.at('/h')[0].json.id, receiver.at('/h')[1].json.id);
 	await done(page, t);
@@ -66,8 +66,8 @@ test('one that its receiver ended says why it is paused, and is resumed', async 
 	receiver.manner['/h'] = 'gone';
 	const found = await findSlower(server, 12);
 	const page = await asAdmin();
-	await page.locator(ROW).getByText('it answered 410').waitFor();
-	await page.locator(ROW).getByText('What happens meanwhile is not told.').waitFor();
+	await page.locator(ROW).getByText('status 410').waitFor();
+	await page.locator(ROW).getByText('Events in the meantime are not sent.').waitFor();
 	receiver.manner['/h'] = 'fine';
 	await page.getByRole('button', { name: 'Resume perf channel' }).click();
 	await page.getByRole('button', { name: 'Pause perf channel' }).waitFor();
@@ -137,7 +137,7 @@ test('who may only look has no such page', async (t) => {
 	const { signIn } = await import('../browser.mjs');
 	await signIn(page, { ...server, write: server.read, url: server.url });
 	await page.goto(`${server.url}/webhooks`);
-	await page.waitForSelector('h1 >> text=No such page');
+	await page.waitForSelector('h1 >> text=Page not found');
 	assert.equal(await page.locator('nav >> text=Webhooks').count(), 0);
 	await done(page, t);
 });

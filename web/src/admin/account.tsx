@@ -16,7 +16,7 @@ function Provider({ of, fail }: { of: NonNullable<Session['oidc']>; fail: (why: 
 		<Panel title={of.name}>
 			{of.linked ? <p>{tr('{name} signs you in to this account. Signing out here does not sign you out there.', { name: of.name })}</p>
 				: <form class="fields" onSubmit={go}>
-					<p>{tr('Once you are known there, {name} can sign you in to this account.', { name: of.name })}</p>
+					<p>{tr('After linking, {name} can sign you in to this account.', { name: of.name })}</p>
 					<label>{tr('Your password here')}<input type="password" name="link-password" autoComplete="current-password" value={password} onInput={(e) => putPassword(e.currentTarget.value)} /></label>
 					<div class="row"><button disabled={!password}>{tr('Link to {name}', { name: of.name })}</button></div>
 				</form>}
@@ -66,14 +66,14 @@ export function AccountPage({ name, provider, out }: { name: string; provider: S
 					<input class="hidden" name="name" autoComplete="username" value={name} readOnly tabIndex={-1} aria-hidden="true" />
 					{field(tr('Old password'), old, putOld, 'current-password')}
 					{field(tr('New password, ten characters or more'), password, putPassword, 'new-password')}
-					{field(tr('The new one again'), again, putAgain, 'new-password')}
-					<div class="row"><button class="primary" disabled={!old || password.length < 10 || again !== password}>{tr('Change it')}</button>
-						<span role="status" class={differs ? 'badtext' : 'quiet'}>{differs ? tr('The two differ.') : said}</span></div>
+					{field(tr('Repeat the new password'), again, putAgain, 'new-password')}
+					<div class="row"><button class="primary" disabled={!old || password.length < 10 || again !== password}>{tr('Change password')}</button>
+						<span role="status" class={differs ? 'badtext' : 'quiet'}>{differs ? tr('The passwords differ.') : said}</span></div>
 				</form>
 			</Panel>
 			{provider && <Provider of={provider} fail={fail} />}
 			<Panel title={tr('Sessions')}>
-				<p>{tr('Signs you out here and wherever else you are signed in.')}</p>
+				<p>{tr('Signs you out here and in all other browsers.')}</p>
 				<div class="row"><button onClick={everywhere}>{tr('Sign out everywhere')}</button></div>
 			</Panel>
 			{error && <Failure error={error} />}

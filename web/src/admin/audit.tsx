@@ -38,7 +38,7 @@ function Page({ before, asked, everywhere }: { before: number; asked: string; ev
 	const wide = COLUMNS.length;
 	return <>
 		{!v && <tr><td colSpan={wide}><Pending of={load} what={tr('Loading changes')} /></td></tr>}
-		{v && before === 0 && v.entries.length === 0 && <tr><td colSpan={wide} class="quiet">{tr('Nothing of that kind was changed yet.')}</td></tr>}
+		{v && before === 0 && v.entries.length === 0 && <tr><td colSpan={wide} class="quiet">{tr('No changes of this kind yet.')}</td></tr>}
 		{v?.entries.map((e) => <Row key={e.id} e={e} />)}
 		{v?.before && !more && <tr><td colSpan={wide}><button class="small" onClick={() => show(true)}>{tr('Older changes')}</button></td></tr>}
 		{v?.before && more && <Page before={v.before} asked={asked} everywhere={everywhere} />}
@@ -55,7 +55,7 @@ export function AuditPage() {
 	return (
 		<main>
 			<div class="row head"><h1>{tr('Changes')}</h1></div>
-			<Panel title={tr('Who changed what')} aside={<>
+			<Panel title={tr('Audit log')} aside={<>
 				{may.server && <label class="inline"><input type="checkbox" checked={everywhere} onChange={(e) => set({ everywhere: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('of all projects and the server')}</label>}
 				<label class="inline">{tr('Show')}{' '}<select value={asked} onChange={(e) => set({ action: e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
 			</>}>

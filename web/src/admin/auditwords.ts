@@ -8,21 +8,21 @@ export interface Entry {
 }
 
 export const SORTS: [action: string, shown: string][] = [['', tr('everything')], ['key', tr('keys')], ['user', tr('accounts')], ['member', tr('roles')], ['session', tr('signing in and out')],
-	['identity', tr('links to the provider')], ['link', tr('sign-in links')], ['trace', tr('traces')], ['upload', tr('uploads')], ['decoded', tr('decoded files')], ['mapping', tr('mappings')], ['setting', tr('settings')], ['annotation', tr('annotations')],
+	['identity', tr('provider links')], ['link', tr('sign-in links')], ['trace', tr('traces')], ['upload', tr('uploads')], ['decoded', tr('decoded files')], ['mapping', tr('mappings')], ['setting', tr('settings')], ['annotation', tr('annotations')],
 	['filter', tr('saved lists')], ['webhook', 'Webhooks'], ['project', tr('projects')], ['audit', tr('this record')], ['catalogue', tr('the catalogue')]];
 
-const KINDS: Record<string, string> = { cli: tr('command line, '), key: tr('key '), link: tr('sign-in link'), server: tr('the server itself'), nobody: tr('nobody known') };
+const KINDS: Record<string, string> = { cli: tr('command line, '), key: tr('key '), link: tr('sign-in link'), server: tr('the server itself'), nobody: tr('unknown') };
 
 const DONE: Record<string, string> = {
-	'session.start': tr('signed in'), 'session.end': tr('signed out'), 'session.end_all': tr('signed out everywhere'), 'link.create': tr('made a sign-in link'),
-	'key.create': tr('made a key'), 'key.rotate': tr('rotated a key'), 'key.revoke': tr('revoked a key'),
-	'user.create': tr('made an account'), 'user.change': tr('changed an account'), 'user.remove': tr('removed an account'), 'member.set': tr('gave a role'), 'member.remove': tr('took a role'),
-	'identity.link': tr('linked an account to the provider'), 'identity.unlink': tr('took an account off the provider'),
-	'project.create': tr('made a project'), 'project.import': tr('imported a project'), 'mapping.set': tr('sent a mapping'), 'build.commit': tr('said what a build is made of'), 'setting.set': tr('changed a setting'), 'regression.change': tr('answered a regression'),
-	'trace.mark': tr('marked a trace'), 'trace.delete': tr('deleted a trace'), 'trace.requeue': tr('had a trace decoded again'), 'upload.delete': tr('deleted an upload'),
+	'session.start': tr('signed in'), 'session.end': tr('signed out'), 'session.end_all': tr('signed out everywhere'), 'link.create': tr('created a sign-in link'),
+	'key.create': tr('created a key'), 'key.rotate': tr('rotated a key'), 'key.revoke': tr('revoked a key'),
+	'user.create': tr('created an account'), 'user.change': tr('changed an account'), 'user.remove': tr('removed an account'), 'member.set': tr('gave a role'), 'member.remove': tr('removed a role'),
+	'identity.link': tr('linked an account to the provider'), 'identity.unlink': tr('unlinked an account from the provider'),
+	'project.create': tr('created a project'), 'project.import': tr('imported a project'), 'mapping.set': tr('sent a mapping'), 'build.commit': tr('set the commit of a build'), 'setting.set': tr('changed a setting'), 'regression.change': tr('updated a regression'),
+	'trace.mark': tr('edited a trace'), 'trace.delete': tr('deleted a trace'), 'trace.requeue': tr('requested another decode of a trace'), 'upload.delete': tr('deleted an upload'),
 	'annotation.create': tr('annotated a trace'), 'annotation.edit': tr('changed an annotation'), 'annotation.delete': tr('deleted an annotation'),
-	'webhook.create': tr('made a webhook'), 'webhook.change': tr('changed a webhook'), 'webhook.remove': tr('removed a webhook'), 'webhook.test': tr('tested a webhook'), 'webhook.redeliver': tr('told a webhook once more'), 'webhook.pause': tr('paused a webhook that fails'), 'digest.send': tr('sent a digest'),
-	'filter.set': tr('saved a list'), 'filter.delete': tr('deleted a saved list'), 'audit.expire': tr('forgot old changes'), 'catalogue.migrate': tr('copied everything to another place'), 'catalogue.rebuild': tr('rebuilt the catalogue from records'),
+	'webhook.create': tr('created a webhook'), 'webhook.change': tr('changed a webhook'), 'webhook.remove': tr('removed a webhook'), 'webhook.test': tr('tested a webhook'), 'webhook.redeliver': tr('redelivered a webhook event'), 'webhook.pause': tr('paused a failing webhook'), 'digest.send': tr('sent a digest'),
+	'filter.set': tr('saved a list'), 'filter.delete': tr('deleted a saved list'), 'audit.expire': tr('deleted old audit entries'), 'catalogue.migrate': tr('migrated the data'), 'catalogue.rebuild': tr('rebuilt the catalogue from records'),
 };
 
 /** Actions that came later read as they are written, without their punctuation. */

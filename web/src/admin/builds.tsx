@@ -12,7 +12,7 @@ import { several } from '../api/traces';
 
 /** How much of the build's traces its mapping names; nothing while no trace with ids is counted. */
 function Named({ n }: { n: Build['names'] }) {
-	if (n.ids === 0) return n.traces > 0 ? <span class="quiet" title={tr('The traces bring their names themselves')}>{tr('no ids')}</span> : null;
+	if (n.ids === 0) return n.traces > 0 ? <span class="quiet" title={tr('The traces contain method names')}>{tr('no ids')}</span> : null;
 	const share = n.resolved / n.ids;
 	return (
 		<span class="meter" title={tr('{resolved} of {ids} method ids, {resolved_slices} of {slices} calls', { resolved: count(n.resolved), ids: count(n.ids), resolved_slices: count(n.resolved_slices), slices: count(n.slices) })}>
@@ -50,10 +50,10 @@ function Retrace({ b }: { b: Build }) {
 /** What is missing, as a sentence that says what to do. */
 function advice(b: Build): string {
 	const n = b.names;
-	if (!b.mapping && n.lacking > 0) return tr('{lacking} of this build {lacking2} for names. Send the methodMapping.txt that this build wrote:', { lacking: several(n.lacking, 'trace'), lacking2: n.lacking === 1 ? 'waits' : 'wait' });
-	if (n.lacking > 0) return tr("The mapping lacks {resolved} of the ids that its traces use: it may be another build's. Send the one that this build wrote:", { resolved: count(n.ids - n.resolved) });
-	if (b.mapping) return tr('All ids of its traces have names. Sending a mapping again replaces the present one:');
-	return n.traces > 0 ? tr('Its traces bring their names. If the app is obfuscated, send R8’s mapping:') : tr('Send its mapping before or after its first trace:');
+	if (!b.mapping && n.lacking > 0) return tr('{lacking} of this build {lacking2} for names. Send the methodMapping.txt of this build:', { lacking: several(n.lacking, 'trace'), lacking2: n.lacking === 1 ? 'waits' : 'wait' });
+	if (n.lacking > 0) return tr("The mapping lacks {resolved} of the ids in its traces: it may belong to another build. Send the mapping of this build:", { resolved: count(n.ids - n.resolved) });
+	if (b.mapping) return tr('All ids of its traces have names. A new mapping replaces the current one:');
+	return n.traces > 0 ? tr('Its traces contain method names. If the app is obfuscated, send the R8 mapping:') : tr('Send its mapping before or after its first trace:');
 }
 
 function Upload({ b }: { b: Build }) {
@@ -67,7 +67,7 @@ function Upload({ b }: { b: Build }) {
 			<Command>{`${keyLine(secret, project)}\n${send('methodMapping.txt', 'methods')}`}</Command>
 			<p class="quiet">{tr.rich('R8’s or ProGuard’s {code}, where the app is obfuscated:', { code: <code>mapping.txt</code> })}</p>
 			<Command>{send('mapping.txt', 'retrace')}</Command>
-			<p class="quiet">{tr.rich('The commit it is made of{commit}, so that links to source and last changes do not go by tags:', { commit: b.commit ? <>{' '}{tr.rich('({commit} now)', { commit: <code>{b.commit}</code> })}</> : '' })}</p>
+			<p class="quiet">{tr.rich('The commit it was built from{commit}, for source links and last changes without tags:', { commit: b.commit ? <>{' '}{tr.rich('({commit} now)', { commit: <code>{b.commit}</code> })}</> : '' })}</p>
 			<Command>{`curl -X PUT -H "Authorization: Bearer $KEY" '${at}/commit' -d "{\\"commit\\": \\"$(git rev-parse HEAD)\\"}"`}</Command>
 			{secret ? <NewKey secret={secret} name="" /> : <KeyButton name={tr('mappings of {build_id}', { build_id: b.build_id }).slice(0, 100)} made={hold} />}
 			{b.map_version && <p class="quiet">{tr.rich('The mapping’s first line: {map_version}', { map_version: <code>{b.map_version}</code> })}</p>}
@@ -79,7 +79,7 @@ function Row({ b, open }: { b: Build; open: boolean }) {
 	return <>
 		<tr data-build={b.build_id}>
 			<td><a href={link(`/?build_id=${encodeURIComponent(b.build_id)}`)}>{b.build_id}</a></td>
-			<td>{b.app} {b.version_name}{b.commit && <span class="mono quiet" title={tr('Made of commit {commit}', { commit: b.commit })}> {b.commit.slice(0, 10)}</span>}</td>
+			<td>{b.app} {b.version_name}{b.commit && <span class="mono quiet" title={tr('Built from commit {commit}', { commit: b.commit })}> {b.commit.slice(0, 10)}</span>}</td>
 			<td><Mapping b={b} /></td>
 			<td><Retrace b={b} /></td>
 			<td class="num">{count(b.traces)}</td>
@@ -112,14 +112,14 @@ export function BuildsPage() {
 		<main>
 			<div class="row head"><h1>{tr('Builds')}</h1>
 				<span class="grow" />
-				{v && <button class="small" onClick={page.again} disabled={page.busy}>{tr('Look again')}</button>}</div>
-			<p>{tr.rich('A trace holds numbers where a build’s {code} holds names. Send the mapping of each build once, before or after its traces; and R8’s {code2} where the app is obfuscated.', { code: <code>methodMapping.txt</code>, code2: <code>mapping.txt</code> })}</p>
+				{v && <button class="small" onClick={page.again} disabled={page.busy}>{tr('Refresh')}</button>}</div>
+			<p>{tr.rich('Traces contain method ids; the build’s {code} maps them to names. Send the mapping of each build once, before or after its traces, and the R8 {code2} if the app is obfuscated.', { code: <code>methodMapping.txt</code>, code2: <code>mapping.txt</code> })}</p>
 			<Pending of={page} what={tr('Loading builds')} />
-			{v && v.builds.length === 0 && <div class="notice"><strong>{tr('No build is known yet.')}</strong>
-				<p>{tr('One appears here with its first trace or mapping:')}</p>
+			{v && v.builds.length === 0 && <div class="notice"><strong>{tr('No builds yet.')}</strong>
+				<p>{tr('A build appears here with its first trace or mapping:')}</p>
 				<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/BUILD/methods`}</Command></div>}
 			{waiting.length > 0 && <div class="notice warn"><strong>{tr('{lacking} of {waiting} {lacking2} names.', { lacking: several(lacking, 'trace'), waiting: several(waiting.length, 'build'), lacking2: lacking === 1 ? tr('lacks') : tr('lack') })}</strong>
-				<p>{waiting.slice(0, 5).map((b, i) => <>{i > 0 && ', '}<button key={b.build_id} class="plain linkish" onClick={() => set({ build: b.build_id })}>{b.build_id}</button></>)}{tr.rich('{waiting}: send {waiting2}, and the traces get their names without being uploaded again.', { waiting: waiting.length > 5 && tr(' and {waiting} more', { waiting: waiting.length - 5 }), waiting2: waiting.length === 1 ? tr('its mapping') : tr('their mappings') })}</p></div>}
+				<p>{waiting.slice(0, 5).map((b, i) => <>{i > 0 && ', '}<button key={b.build_id} class="plain linkish" onClick={() => set({ build: b.build_id })}>{b.build_id}</button></>)}{tr.rich('{waiting}: send {waiting2}. The traces get their names without another upload.', { waiting: waiting.length > 5 && tr(' and {waiting} more', { waiting: waiting.length - 5 }), waiting2: waiting.length === 1 ? tr('its mapping') : tr('their mappings') })}</p></div>}
 			{v && v.builds.length > 0 && (
 				<div class="scroll"><table>
 					<thead><tr><th scope="col">{tr('Build')}</th><th scope="col">{tr('App')}</th><th scope="col">{tr('Mapping')}</th><th scope="col">{tr('R8 mapping')}</th>

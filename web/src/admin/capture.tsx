@@ -74,7 +74,7 @@ function Table({ v, edit, keep }: { v: Rules; edit: (name: string) => void; keep
 				{may.admin && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>
 				{v.rules.map((r) => <Row key={r.name} r={r} days={v.days.filter((d) => d.rule === r.name)} edit={() => edit(r.name)} drop={() => keep(v.rules.filter((o) => o !== r))} />)}
-				{gone.length > 0 && <tr class="quiet"><td colSpan={4}>{tr('by rules that are no longer here')}</td><Came days={gone} perDay={0} /><td><Bars days={gone} name={tr('rules that are gone')} /></td>{may.admin && <td />}</tr>}
+				{gone.length > 0 && <tr class="quiet"><td colSpan={4}>{tr('by deleted rules')}</td><Came days={gone} perDay={0} /><td><Bars days={gone} name={tr('deleted rules')} /></td>{may.admin && <td />}</tr>}
 			</tbody>
 		</table></div>
 	);
@@ -92,14 +92,14 @@ function Rules() {
 		if (await keep(rules)) edit(null);
 	};
 	return (
-		<Panel title={tr('What devices record')} id="rules" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>{tr('Add a rule')}</button>}>
+		<Panel title={tr('Recording rules')} id="rules" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>{tr('Add a rule')}</button>}>
 			{load.error && <Failure error={load.error} retry={load.again} />}
 			{!v && load.busy && <Busy what={tr('Loading rules')} />}
-			{v && v.rules.length === 0 && editing === null && <p class="quiet">{tr('There is no rule yet: devices that ask are told to record nothing.')}</p>}
+			{v && v.rules.length === 0 && editing === null && <p class="quiet">{tr('No rules yet: devices record nothing.')}</p>}
 			{v && (v.rules.length > 0 || v.days.length > 0) && <Table v={v} edit={edit} keep={(r) => void keep(r)} />}
 			{v && editing !== null && <RuleForm key={editing} rule={v.rules.find((r) => r.name === editing)} keep={put} cancel={() => edit(null)} />}
 			{error && <Failure error={error} />}
-			{v && <p class="quiet">{tr('Devices ask again after {valid_s} minutes. A device that says who it is is chosen by its name: always the same ones, and a larger share adds to them. Days are those of UTC.', { valid_s: count(v.valid_s / 60) })}</p>}
+			{v && <p class="quiet">{tr('Devices poll every {valid_s} minutes. Sampling is stable per device id: a larger share keeps the devices already chosen. Days are UTC.', { valid_s: count(v.valid_s / 60) })}</p>}
 		</Panel>
 	);
 }
@@ -113,7 +113,7 @@ export function CapturePage() {
 			<div class="row head"><h1>{tr('Capture')}</h1></div>
 			<Rules />
 			<Panel title={tr('On the device')}>
-				<p>{tr.rich("Ask with an ingest key, keep the answer and its ETag, and record only what it names. Send each trace with {code} the rule's name and the same {code2}: that counts it.", { code: <code>capture=</code>, code2: <code>device_id</code> })}</p>
+				<p>{tr.rich("Poll with an ingest key, keep the response and its ETag, and record only what it names. Send each trace with {code} set to the rule's name and the same {code2}, so that it is counted.", { code: <code>capture=</code>, code2: <code>device_id</code> })}</p>
 				<Command>{`curl -H "Authorization: Bearer $KEY" -H 'If-None-Match: "…"' \\\n  "${location.origin}/api/v1/capture?app=com.example&version_name=8.3.1&device=Pixel+8&os=14&device_id=$INSTALLATION"`}</Command>
 			</Panel>
 		</main>

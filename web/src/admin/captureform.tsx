@@ -22,13 +22,13 @@ function draftOf(r?: Rule): Draft {
 function ruleOf(d: Draft): Rule {
 	const where: Where = {};
 	for (const [key] of CONDITIONS) if (listed(d[key]).length) where[key] = listed(d[key]);
-	if (d.share.trim() === '' || !Number.isFinite(Number(d.share))) throw new Error(tr('The share is a number of per cent.'));
-	if (!/^\d+$/.test(d.per_day.trim())) throw new Error(tr('Traces a day is a whole number, 0 for any.'));
+	if (d.share.trim() === '' || !Number.isFinite(Number(d.share))) throw new Error(tr('The share must be a percentage.'));
+	if (!/^\d+$/.test(d.per_day.trim())) throw new Error(tr('Traces per day must be a whole number; 0 means no limit.'));
 	let record: object;
 	try {
 		record = JSON.parse(d.record || '{}') as object;
 	} catch {
-		throw new Error(tr('What to record is not JSON.'));
+		throw new Error(tr('The recording settings are not valid JSON.'));
 	}
 	return { name: d.name.trim(), on: d.on, scenario: d.scenario.trim(), where, share: Number(d.share) / 100, per_day: Number(d.per_day), record };
 }
@@ -52,15 +52,15 @@ export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) 
 				<label class="inline">{tr('Name')}{' '}<input {...text('name')} autofocus={!rule} /></label>
 				<label class="inline">{tr('Scenario')}{' '}<input {...text('scenario')} placeholder={tr('any')} /></label>
 				<label class="inline">{tr('Share')}{' '}<input class="short" inputMode="decimal" {...text('share')} /> %</label>
-				<label class="inline">{tr('Traces a day')}{' '}<input class="short" inputMode="numeric" {...text('per_day')} /></label>
+				<label class="inline">{tr('Traces per day')}{' '}<input class="short" inputMode="numeric" {...text('per_day')} /></label>
 				<label class="inline"><input type="checkbox" checked={d.on} onChange={(e) => put({ ...d, on: e.currentTarget.checked })} />{' '}{tr('on')}</label>
 			</div>
 			<div class="lists conditions">
 				{CONDITIONS.map(([key, label, example]) => (
-					<label class="list" key={key}>{label} <span class="quiet">{tr('one pattern a line; none: any')}</span>
+					<label class="list" key={key}>{label} <span class="quiet">{tr('one pattern per line; empty: any')}</span>
 						<textarea rows={2} class="mono" placeholder={example} {...text(key)} /></label>))}
 			</div>
-			<label class="list">{tr.rich('What to record {part}', { part: <span class="quiet">{tr('JSON for the recorder on the device, handed on as it is')}</span> })}
+			<label class="list">{tr.rich('Recording settings {part}', { part: <span class="quiet">{tr('JSON, passed to the recorder on the device unchanged')}</span> })}
 				<textarea rows={4} class="mono" {...text('record')} /></label>
 			{error && <Failure error={error} />}
 			<div class="row"><button class="primary" disabled={!d.name.trim()}>{rule ? tr('Save') : tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>

@@ -37,11 +37,11 @@ function readable(draft: string): Doc | null {
 
 function Differences({ from, to, title }: { from: Doc; to: Doc | null; title: string }) {
 	const list = useMemo(() => (to ? differences(from, to) : []), [from, to]);
-	if (!to) return <p class="quiet">{tr('What differs is told when the text is JSON again.')}</p>;
-	if (list.length === 0) return <p class="quiet">{tr('Nothing differs from {title}.', { title })}</p>;
+	if (!to) return <p class="quiet">{tr('Fix the JSON to see the differences.')}</p>;
+	if (list.length === 0) return <p class="quiet">{tr('No differences from {title}.', { title })}</p>;
 	return (
 		<div class="scroll"><table>
-			<caption>{tr('What differs from {title}', { title })}</caption>
+			<caption>{tr('Differences from {title}', { title })}</caption>
 			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('What')}</th><th scope="col">{tr('There')}</th><th scope="col">{tr('Here')}</th></tr></thead>
 			<tbody>{list.map((d, i) => (
 				<tr key={i} data-differs={d.what}><td>{d.what}</td><td>{d.member}</td><td class="anywhere">{d.before && <del>{d.before}</del>}</td><td class="anywhere">{d.after && <ins>{d.after}</ins>}</td></tr>))}</tbody>
@@ -75,7 +75,7 @@ function Tried({ f, before, t, id }: { f: Findings; before: Findings | null; t: 
 	};
 	const sum = (x: Findings) => x.rules.reduce((n, r) => n + r.found, 0);
 	return <>
-		<p role="status">{tr.rich('{f} findings with what stands above{before}. Nothing was kept.', { f: count(sum(f)), before: before && tr(', {before} with the rules that hold now', { before: count(sum(before)) }) })}</p>
+		<p role="status">{tr.rich('{f} findings with these rules{before}. Nothing was saved.', { f: count(sum(f)), before: before && tr(', {before} with the active rules', { before: count(sum(before)) }) })}</p>
 		<FindingsView f={f} from={Number.isFinite(from) ? from : 0} show={show} threads={all} />
 	</>;
 }
@@ -107,7 +107,7 @@ function Try({ draft }: { draft: string }) {
 					{chosen && !traces.some((t) => t.id === chosen) && <option value={chosen}>{chosen}</option>}
 					{traces.map((t) => <option key={t.id} value={t.id}>{nameOf(t)}, {when(t.created_ms)}</option>)}</select></label>
 				<button class="primary" disabled={busy || !chosen} onClick={() => void begin()}>{busy ? tr('Trying') : tr('Try')}</button>
-				{!chosen && <span class="quiet">{tr('There is no trace yet that could be looked through.')}</span>}
+				{!chosen && <span class="quiet">{tr('There is no trace to test the rules on yet.')}</span>}
 			</div>
 			{why && <Failure error={why} />}
 			{tried && <Tried key={tried.id} {...tried} t={traces.find((t) => t.id === tried.id)} />}
@@ -130,22 +130,22 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 		if (!now) set({ version: null });
 	});
 	const there = against === 'kept' ? docOf(v) : v.defaults;
-	const title = against !== 'kept' ? tr('the rules that come with the server') : v.version ? tr('version {version}', { version: v.version }) : tr('the rules that hold');
+	const title = against !== 'kept' ? tr('the default rules') : v.version ? tr('version {version}', { version: v.version }) : tr('the active rules');
 	return <>
 		<Panel title={tr('Rules')} id="rules" aside={<>
-			<span class="quiet">{v.version === 0 ? tr('Those that come with the server') : tr('Version {version}{author}, {created_ms}', { version: v.version, author: v.author && tr(' by {author}', { author: v.author }), created_ms: when(v.created_ms) })}{!now && tr(', which does not hold any more')}</span>
+			<span class="quiet">{v.version === 0 ? tr('Default rules') : tr('Version {version}{author}, {created_ms}', { version: v.version, author: v.author && tr(' by {author}', { author: v.author }), created_ms: when(v.created_ms) })}{!now && tr(', not active any more')}</span>
 			<Versions v={v} held={changed} /></>}>
-			<label class="list">{tr('What is looked for')}<textarea name="rules" class="mono" rows={24} spellcheck={false} readOnly={!may.write} value={draft} onInput={(e) => put(e.currentTarget.value)} /></label>
-			{error && <Failure error={error} title={tr('These rules were not kept.')} />}
+			<label class="list">{tr('Detectors')}<textarea name="rules" class="mono" rows={24} spellcheck={false} readOnly={!may.write} value={draft} onInput={(e) => put(e.currentTarget.value)} /></label>
+			{error && <Failure error={error} title={tr('These rules were not saved.')} />}
 			<div class="row">
-				{may.write && <button class="primary" disabled={now && !changed} onClick={() => void save()}>{now ? tr('Save as a new version') : tr('Make these hold again')}</button>}
+				{may.write && <button class="primary" disabled={now && !changed} onClick={() => void save()}>{now ? tr('Save as a new version') : tr('Restore these rules')}</button>}
 				<button disabled={!changed} onClick={() => put(kept)}>{tr('Undo changes')}</button>
-				{may.write && <button onClick={() => put(written(v.defaults))}>{tr('Take those of the server')}</button>}
+				{may.write && <button onClick={() => put(written(v.defaults))}>{tr('Reset to defaults')}</button>}
 				<span class="grow" />
-				<label class="inline">{tr('Compare with')}{' '}<select name="against" value={against} onChange={(e) => compare(e.currentTarget.value)}><option value="kept">{tr('what is kept')}</option><option value="server">{tr('those of the server')}</option></select></label>
+				<label class="inline">{tr('Compare with')}{' '}<select name="against" value={against} onChange={(e) => compare(e.currentTarget.value)}><option value="kept">{tr('the saved rules')}</option><option value="server">{tr('the default rules')}</option></select></label>
 			</div>
 			<Differences from={there} to={doc} title={title} />
-			<p class="quiet">{tr('A pattern is the beginning of a name (a package, class or method), a name with * in it, or an /expression/. Of calls inside each other the outermost is told. The last 200 versions stay.')}</p>
+			<p class="quiet">{tr('A pattern is a prefix of a name (package, class or method), a name with *, or a /regular expression/. Of nested calls, only the outermost is reported. The last 200 versions are kept.')}</p>
 		</Panel>
 		<Try draft={draft} />
 	</>;

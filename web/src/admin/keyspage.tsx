@@ -8,15 +8,15 @@ import { Dialog } from '../ui/popover';
 import { tr } from '../i18n/strings/manage';
 
 const SCOPES: [scope: string, does: string][] = [
-	['ingest', tr('sends traces and mappings, nothing else: for apps and build servers')],
-	['read', tr('sees all of the project: for people who look, and for scripts')],
-	['write', tr('sends, marks and deletes traces as well')],
-	['admin', tr('makes and revokes keys as well')],
+	['ingest', tr('can only send traces and mappings: for apps and build servers')],
+	['read', tr('can read everything in the project: for people and scripts')],
+	['write', tr('can also send, edit and delete traces')],
+	['admin', tr('can also create and revoke keys')],
 ];
 const DAY_S = 86_400;
 const RECENT_MS = 1000 * DAY_S;
 const LIVES: [days: number, shown: string][] = [[0, tr('until revoked')], [30, tr('30 days')], [90, tr('90 days')], [365, tr('a year')]];
-const GRACES: [seconds: number, shown: string][] = [[0, tr('not at all')], [3600, tr('an hour')], [DAY_S, tr('a day')], [7 * DAY_S, tr('a week')], [30 * DAY_S, tr('30 days')], [90 * DAY_S, tr('90 days')]];
+const GRACES: [seconds: number, shown: string][] = [[0, tr('stop immediately')], [3600, tr('an hour')], [DAY_S, tr('a day')], [7 * DAY_S, tr('a week')], [30 * DAY_S, tr('30 days')], [90 * DAY_S, tr('90 days')]];
 
 function Seen({ k }: { k: Key }) {
 	if (k.last_seen_ms === 0) return <span class="quiet">{tr('never')}</span>;
@@ -56,7 +56,7 @@ function Make({ made }: { made: (secret: string, name: string) => void }) {
 			<label class="inline">{tr('Name')}{' '}<input value={name} maxLength={200} required autocomplete="off" placeholder={tr('release builds')} onInput={(e) => hold(e.currentTarget.value)} /></label>
 			<label class="inline">{tr('May')}{' '}<select value={scope} onChange={(e) => pick(e.currentTarget.value)}>{SCOPES.map(([s]) => <option key={s} value={s}>{s}</option>)}</select></label>
 			<label class="inline">{tr('Works')}{' '}<select value={days} onChange={(e) => live(Number(e.currentTarget.value))}>{LIVES.map(([d, shown]) => <option key={d} value={d}>{shown}</option>)}</select></label>
-			<button class="primary" disabled={!name.trim()}>{tr('Make a key')}</button>
+			<button class="primary" disabled={!name.trim()}>{tr('Create a key')}</button>
 			<span class="quiet">{SCOPES.find(([s]) => s === scope)![1]}</span>
 		</form>
 		{error && <Failure error={error} />}
@@ -70,10 +70,10 @@ function Rotate({ k, close, made }: { k: Key; close: () => void; made: (secret: 
 	const go = () => api.rotateKey(k.id, grace).then((n) => { made(n.key, k.name); close(); }, fail);
 	return (
 		<Dialog title={tr('Rotate {name}?', { name: k.name || tr('this key') })} close={close}>
-			<p>{tr('The key gets a new secret. The old one works on for a time, so that nothing in the field stops: put the new one where the old one is, and see here whether the old one is still used.')}</p>
-			<p><label class="inline">{tr('The old secret works on')}{' '}<select value={grace} onChange={(e) => pick(Number(e.currentTarget.value))}>{GRACES.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label></p>
+			<p>{tr('The key gets a new secret. The old secret keeps working for a time, so that apps in the field continue to upload. Replace it, and check here whether it is still used.')}</p>
+			<p><label class="inline">{tr('Old secret works for')}{' '}<select value={grace} onChange={(e) => pick(Number(e.currentTarget.value))}>{GRACES.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label></p>
 			{error && <Failure error={error} />}
-			<p class="row"><button class="primary" onClick={go}>{tr('Make the new secret')}</button><button onClick={close}>{tr('Not now')}</button></p>
+			<p class="row"><button class="primary" onClick={go}>{tr('Create the new secret')}</button><button onClick={close}>{tr('Not now')}</button></p>
 		</Dialog>
 	);
 }
@@ -82,7 +82,7 @@ function Revoke({ k, close, done }: { k: Key; close: () => void; done: () => voi
 	const [error, fail] = useState<Error | null>(null);
 	return (
 		<Dialog title={tr('Revoke {name}?', { name: k.name || tr('this key') })} close={close}>
-			<p>{tr('Whoever still uses it is refused from now on, and it cannot be taken back. What it sent stays.')}</p>
+			<p>{tr('Requests with this key are refused from now on. This cannot be undone. Traces sent with it are kept.')}</p>
 			<p>{k.last_seen_ms ? tr('It was last seen {last_seen_ms}.', { last_seen_ms: when(k.last_seen_ms) }) : tr('It was never used.')}</p>
 			{error && <Failure error={error} />}
 			<p class="row"><button class="danger" onClick={() => api.revokeKey(k.id).then(done, fail)}>{tr('Revoke')}</button><button onClick={close} autofocus>{tr('Keep')}</button></p>
@@ -93,7 +93,7 @@ function Revoke({ k, close, done }: { k: Key; close: () => void; done: () => voi
 function Row({ k, rotate, revoke }: { k: Key; rotate: () => void; revoke: () => void }) {
 	return (
 		<tr data-key={k.id}>
-			<td>{k.name || <span class="quiet">{tr('without a name')}</span>}</td>
+			<td>{k.name || <span class="quiet">{tr('(unnamed)')}</span>}</td>
 			<td>{k.scope}</td>
 			<td class="when">{when(k.created_ms)}</td>
 			<td class="when"><Seen k={k} /></td>
@@ -121,7 +121,7 @@ function Keys({ came }: { came: () => void }) {
 			<Make made={made} />
 			{fresh && <NewKey {...fresh} />}
 			<Pending of={load} what={tr('Loading keys')} />
-			{load.value && keys.length === 0 && <p class="quiet">{tr('There is none yet. An app needs an ingest key to send its traces.')}</p>}
+			{load.value && keys.length === 0 && <p class="quiet">{tr('No keys yet. An app needs an ingest key to send traces.')}</p>}
 			{keys.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('May')}</th><th scope="col">{tr('Made')}</th><th scope="col">{tr('Last seen')}</th>
 					<th scope="col">{tr('State')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
@@ -147,7 +147,7 @@ function MakeProject({ made }: { made: () => void }) {
 	return <>
 		<form class="row" onSubmit={make}>
 			<label class="inline">{tr('Name of a new project')}{' '}<input value={name} maxLength={100} autocomplete="off" onInput={(e) => hold(e.currentTarget.value)} /></label>
-			<button disabled={!name.trim()}>{tr('Make a project')}</button>
+			<button disabled={!name.trim()}>{tr('Create a project')}</button>
 		</form>
 		{error && <Failure error={error} />}
 	</>;
@@ -166,7 +166,7 @@ function Projects() {
 					<tr key={p.id}><td><a href={`/?project=${p.id}`} target="_self">{p.name}</a>{p.id === here && <span class="quiet">{' '}{tr('shown now')}</span>}</td>
 						<td class="when">{when(p.created_ms)}</td><td><code>{p.id}</code></td></tr>))}</tbody>
 			</table></div>}
-			{(load.value || load.error) && <><p class="quiet">{tr.rich('A project holds its own traces, builds and keys; nothing reaches from one into another.{server}', { server: !may.server && tr(' A new one is made on the server, with its first key:') })}</p>
+			{(load.value || load.error) && <><p class="quiet">{tr.rich('A project has its own traces, builds and keys, isolated from other projects.{server}', { server: !may.server && tr(' Projects are created on the server, with a first key:') })}</p>
 			{may.server ? <MakeProject made={load.again} /> : <Command>{'tracewell key create --data ./data --project NAME --scope ingest'}</Command>}</>}
 		</Panel>
 	);
@@ -180,8 +180,8 @@ export function KeysPage() {
 	return (
 		<main>
 			<div class="row head"><h1>{tr('Projects and keys')}</h1></div>
-			{may.admin ? <Keys came={() => came(true)} /> : <div class="notice"><strong>{tr('Keys are for admins of the project.')}</strong>
-				<p>{tr('Who is signed in may look{write}. Ask an admin for a key, or sign in by the link that the server prints when it starts.', { write: may.write ? tr(' and change traces') : '' })}</p></div>}
+			{may.admin ? <Keys came={() => came(true)} /> : <div class="notice"><strong>{tr('Only project admins can see keys.')}</strong>
+				<p>{tr('You can view traces{write}. Ask an admin for a key, or sign in with the link that the server prints when it starts.', { write: may.write ? tr(' and change traces') : '' })}</p></div>}
 			{first && <Projects />}
 		</main>
 	);

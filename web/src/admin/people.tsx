@@ -10,7 +10,7 @@ type Role = 'viewer' | 'editor' | 'admin';
 interface Member { name: string; role: Role; last_seen_ms: number }
 interface User { name: string; admin: boolean; password: boolean; oidc: boolean; disabled: boolean; created_ms: number; last_seen_ms: number }
 
-const ROLES: [Role, string][] = [['viewer', tr('viewer: sees')], ['editor', tr('editor: also sends, deletes, changes rules')], ['admin', tr('admin: also keeps keys and members')]];
+const ROLES: [Role, string][] = [['viewer', tr('viewer: can read')], ['editor', tr('editor: can also send and delete traces and change rules')], ['admin', tr('admin: can also manage keys and members')]];
 const member = (name: string) => `/api/v1/members/${encodeURIComponent(name)}`;
 const user = (name: string) => `/api/v1/users/${encodeURIComponent(name)}`;
 const seen = (ms: number) => (ms ? when(ms) : tr('never'));
@@ -38,7 +38,7 @@ function Members({ project, came }: { project: string; came: () => void }) {
 	return (
 		<Panel title={tr('In project {project}', { project })} id="members">
 			<Pending of={load} what={tr('Loading members')} />
-			{v && v.members.length === 0 && <p class="quiet">{tr('Nobody has a role here yet. Admins of the server reach every project.')}</p>}
+			{v && v.members.length === 0 && <p class="quiet">{tr('No members yet. Server admins have access to every project.')}</p>}
 			{v && v.members.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Role')}</th><th scope="col">{tr('Last seen')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.members.map((m) => <tr key={m.name}>
@@ -82,7 +82,7 @@ function Account({ u, provider, change }: { u: User; provider: string; change: (
 			<td><label class="inline"><input type="checkbox" checked={u.admin} aria-label={tr('{name} is admin of the server', { name: u.name })}
 				onChange={(e) => void change(() => send('PUT', user(u.name), { admin: e.currentTarget.checked }))} />{' '}{tr('all projects and accounts')}</label></td>
 			<td>{setting ? <NewPassword name={u.name} done={given} />
-				: <button class="small" onClick={() => set(true)} aria-label={tr('Set a password for {name}', { name: u.name })}>{u.password ? tr('Set another') : tr('Set one')}</button>}</td>
+				: <button class="small" onClick={() => set(true)} aria-label={tr('Set a password for {name}', { name: u.name })}>{u.password ? tr('Change password') : tr('Set one')}</button>}</td>
 			{provider && <td><Linked u={u} change={change} /></td>}
 			<td class="when">{seen(u.last_seen_ms)}</td>
 			<td class="when">{when(u.created_ms)}</td>
@@ -98,7 +98,7 @@ function LinkTo({ name, done }: { name: string; done: (subject: string | null) =
 	const [subject, put] = useState('');
 	return (
 		<form class="inlineform" onSubmit={(e) => { e.preventDefault(); done(subject.trim()); }}>
-			<input aria-label={tr('Subject of {name} at the provider', { name })} placeholder={tr('subject, as the log tells')} spellcheck={false} autocapitalize="none" value={subject} autofocus onInput={(e) => put(e.currentTarget.value)} />
+			<input aria-label={tr('Subject of {name} at the provider', { name })} placeholder={tr('subject, from the log')} spellcheck={false} autocapitalize="none" value={subject} autofocus onInput={(e) => put(e.currentTarget.value)} />
 			<button class="small" disabled={!subject.trim()}>{tr('Link')}</button>
 			<button class="small" type="button" onClick={() => done(null)}>{tr('Cancel')}</button>
 		</form>
@@ -109,7 +109,7 @@ function Linked({ u, change }: { u: User; change: (c: () => Promise<unknown>) =>
 	const [linking, link] = useState(false);
 	const to = (subject: string) => void change(() => send('PUT', user(u.name), { subject }));
 	if (u.oidc) return <Sure what={tr('Unlink')} label={tr('Unlink {name} from the provider', { name: u.name })} act={() => to('')} />;
-	if (!linking) return <button class="small" onClick={() => link(true)} aria-label={tr('Link {name} to a person at the provider', { name: u.name })}>{tr('Link')}</button>;
+	if (!linking) return <button class="small" onClick={() => link(true)} aria-label={tr('Link {name} to an identity at the provider', { name: u.name })}>{tr('Link')}</button>;
 	return <LinkTo name={u.name} done={(subject) => { link(false); if (subject) to(subject); }} />;
 }
 
@@ -129,7 +129,7 @@ function Accounts({ changed, provider }: { changed: () => void; provider: string
 	return (
 		<Panel title={tr('Accounts on this server')} id="accounts">
 			<Pending of={load} what={tr('Loading accounts')} />
-			{v && v.users.length === 0 && <p class="quiet">{tr('There is no account yet. You are signed in by a link, which works once: make an account for yourself.')}</p>}
+			{v && v.users.length === 0 && <p class="quiet">{tr('No accounts yet. You are signed in with a one-time link: create an account for yourself.')}</p>}
 			{v && v.users.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Admin of the server')}</th><th scope="col">{tr('Password')}</th>{provider && <th scope="col">{provider}</th>}
 					<th scope="col">{tr('Last seen')}</th><th scope="col">{tr('Made')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
@@ -139,7 +139,7 @@ function Accounts({ changed, provider }: { changed: () => void; provider: string
 			{(v || load.error) && <form class="row" onSubmit={add}>
 				<label class="inline">{tr('Name')}{' '}<input name="account" spellcheck={false} autocapitalize="none" autoComplete="off" value={name} onInput={(e) => putName(e.currentTarget.value)} /></label>
 				<label class="inline">{tr('Password')}{' '}<input name="new-password" type="password" autoComplete="new-password" placeholder={tr('ten characters or more')} value={password} onInput={(e) => putPassword(e.currentTarget.value)} /></label>
-				<button disabled={!name.trim() || password.length < 10}>{tr('Make the account')}</button>
+				<button disabled={!name.trim() || password.length < 10}>{tr('Create the account')}</button>
 			</form>}
 			{error && <Failure error={error} />}
 		</Panel>

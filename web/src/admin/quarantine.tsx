@@ -15,8 +15,8 @@ interface Poison {
 }
 
 const WORDS: Record<string, string> = {
-	crash: tr('It crashed'), loop: tr('It did not end'), memory: tr('It ran out of memory'), forbidden: tr('It tried what no decoder may do'),
-	no_answer: tr('It ended without a word'), bug: tr('It contradicted itself'),
+	crash: tr('It crashed'), loop: tr('It timed out'), memory: tr('It ran out of memory'), forbidden: tr('It made a forbidden system call'),
+	no_answer: tr('It exited without a result'), bug: tr('Its result was inconsistent'),
 };
 const LOOK_MS = 1500; // while one is being tried
 
@@ -24,7 +24,7 @@ function Discard({ q, close, done }: { q: Poison; close: () => void; done: () =>
 	const [error, fail] = useState<Error | null>(null);
 	return (
 		<Dialog title={tr('Delete the upload of {id}?', { id: q.app || q.id })} close={close}>
-			<p>{tr('The trace and its {bytes} go for good. Save its bytes first if the decoder is to be mended with them.', { bytes: bytes(q.bytes) })}</p>
+			<p>{tr('The trace and its {bytes} are deleted permanently. To fix the decoder with this file, download it first.', { bytes: bytes(q.bytes) })}</p>
 			{error && <Failure error={error} />}
 			<p class="row"><button class="danger" onClick={() => send('DELETE', `/api/v1/quarantine/${q.id}`).then(done, fail)}>{tr('Delete')}</button><button onClick={close} autofocus>{tr('Keep')}</button></p>
 		</Dialog>
@@ -40,10 +40,10 @@ function Row({ q, again, discard }: { q: Poison; again: () => void; discard: () 
 			<td>{q.format || <span class="quiet">{tr('not recognised yet')}</span>}<div class="quiet">{tr('decoder {decoder_version}', { decoder_version: q.decoder_version })}</div></td>
 			<td class="num">{count(q.deaths)}</td>
 			<td class="num">{bytes(q.bytes)}</td>
-			<td class="num">{when(q.first_ms)}{q.last_ms - q.first_ms > 60_000 && <div class="quiet">{tr('again {last_ms}', { last_ms: when(q.last_ms) })}</div>}</td>
+			<td class="num">{when(q.first_ms)}{q.last_ms - q.first_ms > 60_000 && <div class="quiet">{tr('last attempt {last_ms}', { last_ms: when(q.last_ms) })}</div>}</td>
 			<td class="actions">
 				{q.parts.map((p) => <a class="button small" key={p.part} href={url(`/api/v1/quarantine/${q.id}/${p.part}`)} download aria-label={tr('Save {part} of {name}', { part: p.part, name })}>{q.parts.length > 1 ? tr('Save {part}', { part: p.part }) : tr('Save')}</a>)}
-				{q.state === 'failed' ? <button class="small" onClick={again} aria-label={tr('Decode {name} again', { name })}>{tr('Try again')}</button> : <span class="state decoding">{tr('being tried')}</span>}
+				{q.state === 'failed' ? <button class="small" onClick={again} aria-label={tr('Decode {name} again', { name })}>{tr('Try again')}</button> : <span class="state decoding">{tr('decoding')}</span>}
 				<button class="small danger" onClick={discard} aria-label={tr('Delete {name}', { name })}>{tr('Delete')}</button>
 			</td>
 		</tr>
@@ -73,13 +73,13 @@ export function QuarantinePage() {
 	return (
 		<main>
 			<div class="row head"><h1>{tr('Quarantine')}</h1></div>
-			<Panel title={tr('Uploads of which decoders died')} aside={list.length > 0 && <span class="quiet">{several(list.length, 'upload')}, {bytes(list.reduce((n, q) => n + q.bytes, 0))}</span>}>
-				<p class="quiet">{tr.rich('Each cost a decoder, which runs by itself and can reach nothing, and no other trace. Nobody but admins gets their bytes: they may be made to break whatever reads them. How many stay is said under {link}.', { link: <a href={link('/retention')}>{tr('Retention')}</a> })}</p>
-				<div role="status">{well.length > 0 && <p class="notice good">{well.length === 1 ? <>{tr.rich('It was decoded: {link}.', { link: <a href={link(`/traces/${well[0]}`)}>{tr('open the trace')}</a> })}</> : tr('{well} were decoded, and are in the list of traces.', { well: count(well.length) })}</p>}</div>
+			<Panel title={tr('Uploads that crashed the decoder')} aside={list.length > 0 && <span class="quiet">{several(list.length, 'upload')}, {bytes(list.reduce((n, q) => n + q.bytes, 0))}</span>}>
+				<p class="quiet">{tr.rich('Decoders run in isolated processes, so no other trace was affected. Only admins can download these files: they may be crafted to attack programs that read them. Their number is limited under {link}.', { link: <a href={link('/retention')}>{tr('Retention')}</a> })}</p>
+				<div role="status">{well.length > 0 && <p class="notice good">{well.length === 1 ? <>{tr.rich('It was decoded: {link}.', { link: <a href={link(`/traces/${well[0]}`)}>{tr('open the trace')}</a> })}</> : tr('{well} were decoded and are in the list of traces.', { well: count(well.length) })}</p>}</div>
 				{error && <Failure error={error} />}
 				{load.error && <Failure error={load.error} retry={load.again} />}
 				{!load.value && load.busy && <Busy what={tr('Loading the quarantine')} />}
-				{load.value && list.length === 0 && <p>{tr('There is none: no decoder died of an upload.')}</p>}
+				{load.value && list.length === 0 && <p>{tr('The quarantine is empty.')}</p>}
 				{list.length > 0 && <div class="scroll"><table>
 					<thead><tr><th scope="col">{tr('Upload')}</th><th scope="col">{tr('The decoder')}</th><th scope="col">{tr('Format')}</th><th scope="col" class="num">{tr('Deaths')}</th><th scope="col" class="num">{tr('Size')}</th>
 						<th scope="col" class="num">{tr('First')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>

@@ -21,7 +21,7 @@ function Used({ room }: { room: Room }) {
 	const of = Math.max(rules.max_bytes ?? 0, total, 1);
 	const share = (n: number) => `${((100 * n) / of).toFixed(2)}%`;
 	return (
-		<Panel title={tr('Room in use')}>
+		<Panel title={tr('Storage in use')}>
 			<div class="roombar" role="img" aria-label={tr('{upload_bytes} raw, {decoded_bytes} decoded{max_bytes}', { upload_bytes: bytes(use.upload_bytes), decoded_bytes: bytes(use.decoded_bytes), max_bytes: rules.max_bytes ? tr(', of {max_bytes}', { max_bytes: bytes(rules.max_bytes) }) : '' })}>
 				<span class="raw" style={{ width: share(use.upload_bytes) }} /><span class="decoded" style={{ width: share(use.decoded_bytes) }} /></div>
 			<dl class="roomfacts">
@@ -42,7 +42,7 @@ function Goes({ list, rules }: { list: Due[]; rules: Rules }) {
 	const now = Date.now();
 	return (
 		<div class="scroll"><table>
-			<thead><tr><th scope="col" class="num">{tr('When')}</th><th scope="col">{tr('What goes')}</th><th scope="col">{tr('Of')}</th><th scope="col">{tr('Why')}</th><th scope="col" class="num">{tr('Gives back')}</th></tr></thead>
+			<thead><tr><th scope="col" class="num">{tr('When')}</th><th scope="col">{tr('Deleted')}</th><th scope="col">{tr('Of')}</th><th scope="col">{tr('Why')}</th><th scope="col" class="num">{tr('Frees')}</th></tr></thead>
 			<tbody>{list.map((d) => (
 				<tr key={d.id + d.what} data-due={d.id}><td class="num">{time(d, now)}</td><td>{what(d)}</td><td><a href={link(`/traces/${d.id}`)}>{d.name}</a></td>
 					<td>{why(d, rules)}</td><td class="num">{bytes(d.bytes)}</td></tr>))}</tbody>
@@ -54,9 +54,9 @@ function Next({ room, days, span, tried, busy }: { room: Room; days: number; spa
 	const list = inTurn(room);
 	const freed = list.reduce((n, d) => n + d.bytes, 0);
 	return (
-		<Panel title={tried ? tr('What these rules would delete') : tr('What goes next')} id="next"
+		<Panel title={tried ? tr('Preview') : tr('Next deletions')} id="next"
 			aside={<label class="inline">{tr('Within')}{' '}<select value={days} disabled={busy} onChange={(e) => span(Number(e.currentTarget.value))}>{SPANS.map(([d, s]) => <option key={d} value={d}>{s}</option>)}</select></label>}>
-			{list.length === 0 ? <p class="quiet">{tr('Nothing, by {tried} rules.', { tried: tried ? tr('these') : tr('the present') })}</p> : <>
+			{list.length === 0 ? <p class="quiet">{tr('Nothing with {tried} rules.', { tried: tried ? tr('these') : tr('the current') })}</p> : <>
 				<p>{tr.rich('{told}{list}, {freed}{due}. A pin keeps a trace.', { told: list.length >= TOLD ? tr('The first ') : '', list: several(list.length, 'item'), freed: bytes(freed), due: room.due.length > 0 && <>; <strong>{tr('{due} of them at once{tried}', { due: room.due.length === list.length ? tr('all') : count(room.due.length), tried: tried ? tr(' when the rules are saved') : '' })}</strong></> })}</p>
 				<Goes list={list} rules={room.rules} /></>}
 		</Panel>
@@ -86,10 +86,10 @@ function Edit({ rules, tryOut, save, busy, said }: { rules: Rules; tryOut: (r: R
 					<span class="row"><input name={f.key} inputMode="decimal" size={8} value={texts[f.key]} placeholder={f.empty} aria-invalid={wrong} autocomplete="off"
 						onInput={(e) => type({ ...texts, [f.key]: e.currentTarget.value })} />{f.unit}{wrong && <span class="badtext">{tr('a number above 0')}</span>}</span></label>;
 			})}</div>
-			<div class="row"><label class="check"><input type="checkbox" checked={flags.keep_first_anr} onChange={(e) => flag({ ...flags, keep_first_anr: e.currentTarget.checked })} />{tr('The first trace of each group of ANRs outlives its age')}</label>
-				<label class="check"><input type="checkbox" checked={flags.keep_annotated} onChange={(e) => flag({ ...flags, keep_annotated: e.currentTarget.checked })} />{tr('Traces with a title or annotations stay')}</label></div>
-			<div class="row"><button type="button" disabled={!now || busy} onClick={() => tryOut(now)}>{tr('Show what would go')}</button>
-				<button class="primary" disabled={!now || !changed || busy}>{tr('Save the rules')}</button>
+			<div class="row"><label class="check"><input type="checkbox" checked={flags.keep_first_anr} onChange={(e) => flag({ ...flags, keep_first_anr: e.currentTarget.checked })} />{tr('Keep the first trace of each ANR group')}</label>
+				<label class="check"><input type="checkbox" checked={flags.keep_annotated} onChange={(e) => flag({ ...flags, keep_annotated: e.currentTarget.checked })} />{tr('Keep traces with a title or annotations')}</label></div>
+			<div class="row"><button type="button" disabled={!now || busy} onClick={() => tryOut(now)}>{tr('Preview deletions')}</button>
+				<button class="primary" disabled={!now || !changed || busy}>{tr('Save rules')}</button>
 				<span class="quiet" role="status">{said || tr('Nothing is deleted before the rules are saved.')}</span></div>
 		</form>
 	);
@@ -107,7 +107,7 @@ export function RetentionPage() {
 	}, []);
 	const save = (r: Rules) => {
 		fail(null);
-		put(r, days, false).then(() => { hold(null); say(tr('Saved. They hold from the next look on.')); load.again(); }, fail);
+		put(r, days, false).then(() => { hold(null); say(tr('Saved. They apply from the next check.')); load.again(); }, fail);
 	};
 	const room = load.value;
 	const shownRoom = tried && dry.value ? dry.value : room;

@@ -21,13 +21,13 @@ export type NumberRule = 'max_age_days' | 'anr_max_age_days' | 'max_traces' | 'm
 
 /** What a person may set, in the order in which they meet it. */
 export const FIELDS: { key: NumberRule; label: string; unit: string; scale: number; empty: string }[] = [
-	{ key: 'max_age_days', label: tr('Traces go when they are older than'), unit: tr('days'), scale: 1, empty: tr('never') },
-	{ key: 'anr_max_age_days', label: tr('Those with an ANR instead after'), unit: tr('days'), scale: 1, empty: tr('as all others') },
-	{ key: 'max_traces', label: tr('At most so many traces'), unit: tr('traces'), scale: 1, empty: tr('no limit') },
-	{ key: 'max_bytes', label: tr('At most so much room, raw and decoded'), unit: 'GiB', scale: GIB, empty: tr('no limit') },
-	{ key: 'uploads_max_age_days', label: tr('Raw uploads alone go after'), unit: tr('days'), scale: 1, empty: tr('with the trace') },
-	{ key: 'decoded_max_age_days', label: tr('Decoded files alone go after'), unit: tr('days'), scale: 1, empty: tr('with the trace') },
-	{ key: 'quarantine_max_traces', label: tr('In quarantine at most'), unit: tr('uploads'), scale: 1, empty: '100' },
+	{ key: 'max_age_days', label: tr('Delete traces older than'), unit: tr('days'), scale: 1, empty: tr('never') },
+	{ key: 'anr_max_age_days', label: tr('Delete traces with an ANR after'), unit: tr('days'), scale: 1, empty: tr('as all others') },
+	{ key: 'max_traces', label: tr('Maximum traces'), unit: tr('traces'), scale: 1, empty: tr('no limit') },
+	{ key: 'max_bytes', label: tr('Maximum storage, raw and decoded'), unit: 'GiB', scale: GIB, empty: tr('no limit') },
+	{ key: 'uploads_max_age_days', label: tr('Delete raw uploads after'), unit: tr('days'), scale: 1, empty: tr('with the trace') },
+	{ key: 'decoded_max_age_days', label: tr('Delete decoded files after'), unit: tr('days'), scale: 1, empty: tr('with the trace') },
+	{ key: 'quarantine_max_traces', label: tr('Maximum in quarantine'), unit: tr('uploads'), scale: 1, empty: '100' },
 	{ key: 'quarantine_max_bytes', label: tr('and at most'), unit: 'GiB', scale: GIB, empty: '1' },
 ];
 
@@ -48,16 +48,16 @@ export function meant(text: string, scale: number): number | null | undefined {
 /** The rules as sentences, for those who only look. */
 export function sentences(r: Rules): string[] {
 	const out: string[] = [];
-	if (r.max_age_days) out.push(tr('Traces are deleted {max_age_days} after they came.', { max_age_days: several(r.max_age_days, 'day') }));
-	if (r.anr_max_age_days) out.push(tr('Those with an ANR are kept {anr_max_age_days}, whatever else is said here.', { anr_max_age_days: several(r.anr_max_age_days, 'day') }));
-	if (r.max_traces) out.push(tr('At most {max_traces} are kept, the oldest go first.', { max_traces: several(r.max_traces, 'trace') }));
-	if (r.max_bytes) out.push(tr('At most {max_bytes} are used, raw and decoded together; the oldest go first.', { max_bytes: bytes(r.max_bytes) }));
-	if (out.length === 0) out.push(tr('Traces are kept until somebody deletes them.'));
-	if (r.uploads_max_age_days) out.push(tr('The raw upload of a decoded trace is deleted {uploads_max_age_days} after it came; the trace stays, but cannot be decoded again, unless nothing but the upload was left of it.', { uploads_max_age_days: several(r.uploads_max_age_days, 'day') }));
-	if (r.decoded_max_age_days) out.push(tr('What was decoded is deleted {decoded_max_age_days} after that, while the raw upload is there; it is decoded again when somebody opens the trace.', { decoded_max_age_days: several(r.decoded_max_age_days, 'day') }));
-	if (r.keep_first_anr && (r.max_age_days || r.anr_max_age_days)) out.push(tr('The first trace of each group of ANRs outlives its age: the newest 1,000 of them, 4 GiB together.'));
+	if (r.max_age_days) out.push(tr('Traces are deleted {max_age_days} after upload.', { max_age_days: several(r.max_age_days, 'day') }));
+	if (r.anr_max_age_days) out.push(tr('Traces with an ANR are kept {anr_max_age_days}, whatever the other rules say.', { anr_max_age_days: several(r.anr_max_age_days, 'day') }));
+	if (r.max_traces) out.push(tr('At most {max_traces} are kept; the oldest are deleted first.', { max_traces: several(r.max_traces, 'trace') }));
+	if (r.max_bytes) out.push(tr('At most {max_bytes} are used, raw and decoded; the oldest traces are deleted first.', { max_bytes: bytes(r.max_bytes) }));
+	if (out.length === 0) out.push(tr('Traces are kept until they are deleted manually.'));
+	if (r.uploads_max_age_days) out.push(tr('Raw uploads of decoded traces are deleted after {uploads_max_age_days}. The trace is kept but cannot be decoded again. A trace without a decoded file keeps its upload.', { uploads_max_age_days: several(r.uploads_max_age_days, 'day') }));
+	if (r.decoded_max_age_days) out.push(tr('Decoded files are deleted {decoded_max_age_days} after decoding while the raw upload exists. Opening the trace decodes it again.', { decoded_max_age_days: several(r.decoded_max_age_days, 'day') }));
+	if (r.keep_first_anr && (r.max_age_days || r.anr_max_age_days)) out.push(tr('The first trace of each ANR group is kept longer: the newest 1,000, up to 4 GiB.'));
 	const stay = [tr('Pinned traces'), ...(r.keep_annotated ? [tr('traces with a title or annotations')] : [])];
-	out.push(tr('{stay} always stay.', { stay: stay.length > 1 ? tr('{stay} and {stay2}', { stay: stay.slice(0, -1).join(COMMA), stay2: stay[stay.length - 1] }) : stay[0] }));
+	out.push(tr('{stay} are always kept.', { stay: stay.length > 1 ? tr('{stay} and {stay2}', { stay: stay.slice(0, -1).join(COMMA), stay2: stay[stay.length - 1] }) : stay[0] }));
 	return out;
 }
 
@@ -74,12 +74,12 @@ export function why(d: Due, r: Rules): string {
 	if (d.why === 'upload_age') return tr('{uploads_max_age_days}; the trace stays', { uploads_max_age_days: older(r.uploads_max_age_days) });
 	if (d.why === 'archived_age') return tr('{uploads_max_age_days}; only the raw upload was left of it', { uploads_max_age_days: older(r.uploads_max_age_days) });
 	if (d.why === 'decoded_age') return tr('decoded more than {decoded_max_age_days} ago; decoded again when opened', { decoded_max_age_days: several(r.decoded_max_age_days ?? 0, 'day') });
-	return tr('there is more in quarantine than may be');
+	return tr('quarantine limit');
 }
 
 /** When: at the next look for what is due, or at its time. */
 export function time(d: Due, now: number): string {
-	return d.expires_ms === null || d.expires_ms <= now ? tr('at the next look') : when(d.expires_ms);
+	return d.expires_ms === null || d.expires_ms <= now ? tr('at the next check') : when(d.expires_ms);
 }
 
 /** In the order in which they go. */

@@ -55,7 +55,7 @@ export function SignIn({ done, provider, ended = false }: { done: () => Promise<
 	return (
 		<main class="narrow">
 			<h1>{tr('Sign in')}</h1>
-			{ended && <p class="notice warn" role="alert">{tr.rich('{bold} Sign in again: the page comes back as it was.', { bold: <strong>{tr('Your session has ended.')}</strong> })}</p>}
+			{ended && <p class="notice warn" role="alert">{tr.rich('{bold} Sign in again to continue where you were.', { bold: <strong>{tr('Your session has ended.')}</strong> })}</p>}
 			{provider && <ByProvider name={provider} />}
 			<form onSubmit={(e) => { e.preventDefault(); void enter({ name: name.trim(), password }); }}>
 				<label>{tr('Name')}
@@ -78,7 +78,7 @@ export function SignIn({ done, provider, ended = false }: { done: () => Promise<
 					<div class="row"><button disabled={busy || !token.trim()}>{tr('Sign in with the key')}</button></div>
 				</form>
 			</details>
-			<p class="quiet">{tr.rich('No account yet? The link that the server printed when it started signs an admin in, once. Another one: {code}', { code: <code>tracewell link create --data DIR</code> })}</p>
+			<p class="quiet">{tr.rich('No account yet? The server printed a one-time sign-in link for an admin when it started. To create another: {code}', { code: <code>tracewell link create --data DIR</code> })}</p>
 		</main>
 	);
 }

@@ -17,8 +17,8 @@ interface Hook {
 interface Hooks { webhooks: Hook[]; most: number; public_url: string; mail: boolean }
 type Draft = Pick<Hook, 'name' | 'url' | 'kind' | 'events'>;
 
-const EVENTS: [event: string, shown: string][] = [['regression.found', tr('something got slower')], ['regression.returned', tr('it came back')], ['regression.fixed', tr('it was fixed')],
-	['regression.status', tr('somebody acknowledged or reopened it')], ['anr.new', tr('a new group of ANRs')], ['digest', tr('the digest')]];
+const EVENTS: [event: string, shown: string][] = [['regression.found', tr('new regression')], ['regression.returned', tr('regression reopened')], ['regression.fixed', tr('regression fixed')],
+	['regression.status', tr('regression acknowledged or reopened')], ['anr.new', tr('new ANR group')], ['digest', tr('digest')]];
 const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Slack'], ['teams', 'Microsoft Teams'], ['matrix', 'Matrix (hookshot)']];
 const FULL = 500; // events of a hook that may wait
 
@@ -43,7 +43,7 @@ function Form({ hook, keep, cancel }: { hook?: Hook; keep: (d: Draft) => Promise
 			</div>
 			<label class="list">{tr.rich('Address {part}', { part: <span class="quiet">{tr("http or https; private addresses only where the server's --webhook-private allows them")}</span> })}
 				<input name="url" class="mono wide" type="url" maxLength={1000} spellcheck={false} autocomplete="off" value={d.url} placeholder="https://hooks.example.com/tracewell" onInput={(e) => put({ ...d, url: e.currentTarget.value })} /></label>
-			<fieldset class="events"><legend>{tr('Tells when')}</legend>
+			<fieldset class="events"><legend>{tr('Events')}</legend>
 				{EVENTS.map(([event, shown]) => <label class="inline" key={event}><input type="checkbox" name={event} checked={d.events.includes(event)} onChange={() => toggle(event)} /> {shown}</label>)}
 			</fieldset>
 			<div class="row"><button class="primary" disabled={!d.url.trim() || d.events.length === 0}>{hook ? tr('Save') : tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
@@ -52,11 +52,11 @@ function Form({ hook, keep, cancel }: { hook?: Hook; keep: (d: Draft) => Promise
 }
 
 function State({ h }: { h: Hook }) {
-	if (h.secret_lost) return <><span class="state failed">{tr('no secret')}</span> <span class="quiet">{tr('It was sealed by a key that this server does not have: give it a new secret.')}</span></>;
-	if (h.paused_ms) return <><span class="state failed">{tr('paused')}</span> <span class="quiet">{tr('{paused_ms}{paused_why}. What happens meanwhile is not told.', { paused_ms: when(h.paused_ms), paused_why: h.paused_why ? `: ${h.paused_why}` : tr(', by hand') })}</span></>;
-	if (h.failing_ms) return <><span class="state queued">{tr('failing')}</span> <span class="quiet">{tr('since {failing_ms}, {fails} tries in a row', { failing_ms: when(h.failing_ms), fails: count(h.fails) })}</span></>;
-	if (h.delivered_ms) return <><span class="state ready">{tr('works')}</span> <span class="quiet">{tr('last told {delivered_ms}', { delivered_ms: when(h.delivered_ms) })}</span></>;
-	return <span class="quiet">{tr('nothing told yet')}</span>;
+	if (h.secret_lost) return <><span class="state failed">{tr('no secret')}</span> <span class="quiet">{tr('It was encrypted with a key that this server does not have. Create a new secret.')}</span></>;
+	if (h.paused_ms) return <><span class="state failed">{tr('paused')}</span> <span class="quiet">{tr('{paused_ms}{paused_why}. Events in the meantime are not sent.', { paused_ms: when(h.paused_ms), paused_why: h.paused_why ? `: ${h.paused_why}` : tr(', manually') })}</span></>;
+	if (h.failing_ms) return <><span class="state queued">{tr('failing')}</span> <span class="quiet">{tr('since {failing_ms}, {fails} attempts in a row', { failing_ms: when(h.failing_ms), fails: count(h.fails) })}</span></>;
+	if (h.delivered_ms) return <><span class="state ready">{tr('works')}</span> <span class="quiet">{tr('last delivery {delivered_ms}', { delivered_ms: when(h.delivered_ms) })}</span></>;
+	return <span class="quiet">{tr('no deliveries yet')}</span>;
 }
 
 /** Of an address; the whole of one that the browser cannot read, though the server could. */
@@ -79,7 +79,7 @@ function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
 			<td class="nowrap">{KINDS.find(([k]) => k === h.kind)?.[1] ?? h.kind}</td>
 			<td class="anywhere">{h.events.length === EVENTS.length ? tr('everything') : h.events.join(', ')}</td>
 			<td><State h={h} /></td>
-			<td class="num" title={h.waiting >= FULL ? tr('It is full: further events are not told') : undefined}>{count(h.waiting)}{h.waiting >= FULL && <span class="loss">{' '}{tr('full')}</span>}</td>
+			<td class="num" title={h.waiting >= FULL ? tr('The queue is full: further events are dropped') : undefined}>{count(h.waiting)}{h.waiting >= FULL && <span class="loss">{' '}{tr('full')}</span>}</td>
 			<td class="actions">
 				<button class="small" onClick={() => { say('POST', `${path}/test`); set({ open: h.id }); }} aria-label={tr('Test {name}', { name })}>{tr('Test')}</button>
 				<button class="small" onClick={() => say('PATCH', path, { paused: !h.paused_ms })} aria-label={`${h.paused_ms ? tr('Resume') : tr('Pause')} ${name}`}>{h.paused_ms ? tr('Resume') : tr('Pause')}</button>
@@ -89,7 +89,7 @@ function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
 		</tr>
 		{open && <tr class="more"><td colSpan={6}>
 			<Deliveries hook={h.id} sign={`${h.waiting} ${h.delivered_ms} ${h.failing_ms} ${h.fails}`} />
-			<p class="row"><button class="small" onClick={() => say('PATCH', path, { new_secret: true })}>{tr('Make a new secret')}</button><span class="quiet">{tr('The old one signs nothing from then on.')}</span></p>
+			<p class="row"><button class="small" onClick={() => say('PATCH', path, { new_secret: true })}>{tr('Create a new secret')}</button><span class="quiet">{tr('The old secret stops working immediately.')}</span></p>
 		</td></tr>}
 	</>;
 }
@@ -97,8 +97,8 @@ function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
 /** Shown once. */
 function Secret({ secret, done }: { secret: string; done: () => void }) {
 	return (
-		<div class="notice" role="status"><strong>{tr('The secret that signs, shown this once:')}</strong>
-			<p class="row"><code class="anywhere">{secret}</code><Copy text={secret} /><button class="small" onClick={done}>{tr('I have it')}</button></p>
+		<div class="notice" role="status"><strong>{tr('Signing secret, shown only once:')}</strong>
+			<p class="row"><code class="anywhere">{secret}</code><Copy text={secret} /><button class="small" onClick={done}>{tr('I have copied it')}</button></p>
 		</div>
 	);
 }
@@ -123,15 +123,15 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 	return (
 		<Panel title={tr('Webhooks')} id="webhooks" aside={editing === null && v.webhooks.length < v.most && <button onClick={() => edit('')}>{tr('Add a webhook')}</button>}>
 			{secret && <Secret secret={secret} done={() => show('')} />}
-			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('There is none yet. A webhook tells a chat or a program of yours when something got slower, came back, was fixed, or when apps stop responding in a new way.')}</p>}
+			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('No webhooks yet. A webhook notifies a chat or a program of new, reopened and fixed regressions and of new ANR groups.')}</p>}
 			{v.webhooks.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('For')}</th><th scope="col">{tr('Tells of')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.webhooks.map((h) => <Row key={h.id} h={h} open={open === h.id} edit={() => edit(h.id)} say={(...of) => void say(...of)} />)}</tbody>
 			</table></div>}
 			{editing !== null && <Form key={editing} hook={v.webhooks.find((h) => h.id === editing)} keep={put} cancel={() => edit(null)} />}
 			{error && <Failure error={error} />}
-			{!v.public_url && <p class="quiet">{tr('The server was given no --public-url: what it tells has no links.')}</p>}
-			<details><summary>{tr('How a receiver checks the signature')}</summary><p class="quiet">{tr.rich('In Python; {code} is the same for each try of an event, so that one that came twice can be told.', { code: <code>Tracewell-Event-Id</code> })}</p><Command>{VERIFY}</Command></details>
+			{!v.public_url && <p class="quiet">{tr('Set --public-url to include links in messages.')}</p>}
+			<details><summary>{tr('How a receiver checks the signature')}</summary><p class="quiet">{tr.rich('In Python. {code} is the same for every attempt of an event, so that duplicates can be recognised.', { code: <code>Tracewell-Event-Id</code> })}</p><Command>{VERIFY}</Command></details>
 		</Panel>
 	);
 }

@@ -26,11 +26,11 @@ function Form({ v, mail, keep }: { v: Settings; mail: boolean; keep: (s: Setting
 					<option value="off">{tr('off')}</option><option value="daily">{tr('every day')}</option><option value="weekly">{tr('every week')}</option></select></label>
 				{d.every === 'weekly' && <label class="inline">{tr('on')}{' '}<select name="weekday" value={d.weekday} onChange={(e) => put({ ...d, weekday: Number(e.currentTarget.value) })}>{DAYS.map((day, i) => <option key={day} value={i}>{day}</option>)}</select></label>}
 				{d.every !== 'off' && <label class="inline">{tr('at')}{' '}<select name="hour" value={d.hour} onChange={(e) => put({ ...d, hour: Number(e.currentTarget.value) })}>{Array.from({ length: 24 }, (_, h) => <option key={h} value={h}>{String(h).padStart(2, '0')}:00</option>)}</select>{' '}{'UTC'}</label>}
-				<label class="inline"><input type="checkbox" name="webhook" checked={d.webhook} onChange={(e) => put({ ...d, webhook: e.currentTarget.checked })} />{' '}{tr('to the webhooks that want digests')}</label>
+				<label class="inline"><input type="checkbox" name="webhook" checked={d.webhook} onChange={(e) => put({ ...d, webhook: e.currentTarget.checked })} />{' '}{tr('to webhooks with digests enabled')}</label>
 			</div>
-			{mail ? <label class="list">{tr.rich('By mail to {part}', { part: <span class="quiet">{tr('one address a line, at most 20')}</span> })}
+			{mail ? <label class="list">{tr.rich('By mail to {part}', { part: <span class="quiet">{tr('one address per line, at most 20')}</span> })}
 				<textarea name="mail" rows={2} spellcheck={false} value={to} onInput={(e) => name(e.currentTarget.value)} /></label>
-				: <p class="quiet">{tr.rich('This server cannot mail: it was given no --smtp-url.{mail}', { mail: v.mail.length > 0 && tr(' Until it is, nobody gets it of those named: {mail}.', { mail: v.mail.join(', ') }) })}</p>}
+				: <p class="quiet">{tr.rich('This server cannot send mail: --smtp-url is not set.{mail}', { mail: v.mail.length > 0 && tr(' These addresses receive nothing until it is set: {mail}.', { mail: v.mail.join(', ') }) })}</p>}
 			<div class="row"><button class="primary" disabled={JSON.stringify({ ...d, mail: listed(to) }) === JSON.stringify(v)}>{tr('Save')}</button></div>
 		</form>
 	);
@@ -68,8 +68,8 @@ function Preview({ sent }: { sent: () => void }) {
 	const load = useLoad(`digest ${days}`, async (signal) => (await call(url('/api/v1/digest', { for: 'text', days }), { signal })).text());
 	return <>
 		<div class="row"><Choice label={tr('Days of the preview')} value={days} options={[['1', tr('Last day')], ['7', tr('Last week')]]} onPick={pick} /><SendNow key={days} days={days} sent={sent} /></div>
-		<Pending of={load} what={tr('Making the digest')} />
-		{load.value && <pre class="body digest" tabIndex={0} aria-label={tr('The digest as it would read now')}>{load.value}</pre>}
+		<Pending of={load} what={tr('Preparing the digest')} />
+		{load.value && <pre class="body digest" tabIndex={0} aria-label={tr('Preview of the digest')}>{load.value}</pre>}
 	</>;
 }
 
@@ -106,7 +106,7 @@ function TrackerForm({ v, keep }: { v: TrackerOf; keep: (t: TrackerOf) => Promis
 	};
 	return (
 		<form class="rule" onSubmit={save} aria-label={tr('Issue tracker')}>
-			<label class="inline">{tr('Issues are made in')}{' '}<select name="for" value={d.for} onChange={(e) => put({ ...d, for: e.currentTarget.value })}><option value="github">GitHub</option><option value="gitlab">GitLab</option><option value="jira">Jira</option></select></label>
+			<label class="inline">{tr('Issue tracker')}{' '}<select name="for" value={d.for} onChange={(e) => put({ ...d, for: e.currentTarget.value })}><option value="github">GitHub</option><option value="gitlab">GitLab</option><option value="jira">Jira</option></select></label>
 			<label class="list">{tr.rich('Address of a new issue {part}', { part: <span class="quiet">{tr('with {names}; empty: none', { names: '{title}, {body}' })}</span> })}
 				<input name="template" class="mono wide" maxLength={1000} spellcheck={false} value={d.template} placeholder={EXAMPLES[d.for]} onInput={(e) => put({ ...d, template: e.currentTarget.value })} /></label>
 			<div class="row"><button class="primary" disabled={d.for === v.for && d.template.trim() === v.template}>{tr('Save')}</button></div>
@@ -122,7 +122,7 @@ export function Tracker() {
 			<Pending of={load} what={tr('Loading the tracker')} />
 			{load.value && <TrackerForm key={JSON.stringify(load.value)} v={load.value} keep={(t) => change(() => send('PUT', '/api/v1/tracker', t))} />}
 			{error && <Failure error={error} />}
-			{load.value && <p class="quiet">{tr('Regressions and groups of ANRs have a button that opens a new issue there, filled in.')}</p>}
+			{load.value && <p class="quiet">{tr('Regressions and ANR groups get a button that opens a prefilled issue there.')}</p>}
 		</Panel>
 	);
 }

@@ -35,7 +35,7 @@ function Body({ hook, d }: { hook: string; d: Delivery }) {
 	const load = useLoad(`body ${hook} ${d.id} ${d.tries} ${cut}`, async (signal) => (cut ? (await get<Delivery>(`/api/v1/webhooks/${hook}/deliveries/${d.id}`, {}, signal)).body : d.body));
 	if (!d.body) return null;
 	return <>
-		{load.error && <Failure error={load.error} retry={load.again} title={tr('The whole body did not come.')} />}
+		{load.error && <Failure error={load.error} retry={load.again} title={tr('The body could not be loaded in full.')} />}
 		<pre class="body" tabIndex={0}>{load.value ? pretty(load.value) : d.body}</pre>
 	</>;
 }
@@ -49,11 +49,11 @@ function Row({ hook, d, again }: { hook: string; d: Delivery; again: () => void 
 			<td class="nowrap"><button class="plain" aria-expanded={open} onClick={() => show(!open)}>{d.event}</button></td>
 			<td class="nowrap"><span class={`state ${STATES[d.state] ?? ''}`}>{STATE_NAMES[d.state] ?? d.state}</span></td>
 			<td class="num">{d.tries}</td>
-			<td class="anywhere">{last ? last.error || tr('it answered {http} in {took_ms} ms', { http: last.http || 'yes', took_ms: last.took_ms }) : tr('on its way')}{d.next_ms > 0 && last && <span class="quiet">{' '}{tr('next try {toISOString} UTC', { toISOString: new Date(d.next_ms).toISOString().slice(11, 16) })}</span>}</td>
-			<td class="actions"><button class="small" onClick={again} aria-label={tr('Tell {event} of {event_id} once more', { event: d.event, event_id: d.event_id })}>{tr('Redeliver')}</button></td>
+			<td class="anywhere">{last ? last.error || tr('status {http} in {took_ms} ms', { http: last.http || 'yes', took_ms: last.took_ms }) : tr('in delivery')}{d.next_ms > 0 && last && <span class="quiet">{' '}{tr('next attempt {toISOString} UTC', { toISOString: new Date(d.next_ms).toISOString().slice(11, 16) })}</span>}</td>
+			<td class="actions"><button class="small" onClick={again} aria-label={tr('Redeliver {event} of {event_id}', { event: d.event, event_id: d.event_id })}>{tr('Redeliver')}</button></td>
 		</tr>
 		{open && <tr class="more"><td colSpan={6}>
-			<ol class="tries">{d.log.map((l) => <li key={l.n} value={l.n}>{tr('{at_ms}: {error}, {took_ms} ms', { at_ms: when(l.at_ms), error: l.error || tr('it answered {http}', { http: l.http || 'yes' }), took_ms: l.took_ms })}</li>)}</ol>
+			<ol class="tries">{d.log.map((l) => <li key={l.n} value={l.n}>{tr('{at_ms}: {error}, {took_ms} ms', { at_ms: when(l.at_ms), error: l.error || tr('status {http}', { http: l.http || 'yes' }), took_ms: l.took_ms })}</li>)}</ol>
 			<p class="quiet">{tr.rich('Event id {event_id}', { event_id: <code>{d.event_id}</code> })}</p>
 			<Body hook={hook} d={d} />
 		</td></tr>}
@@ -68,9 +68,9 @@ export function Deliveries({ hook, sign = '' }: { hook: string; sign?: string })
 	useLookAgain(load, load.value && lookIn(load.value.deliveries));
 	return <>
 		{!list && <Pending of={load} what={tr('Loading deliveries')} />}
-		{list?.length === 0 && <p class="quiet">{tr('Nothing was told yet.')}</p>}
+		{list?.length === 0 && <p class="quiet">{tr('No deliveries yet.')}</p>}
 		{list && list.length > 0 && <div class="scroll"><table class="deliveries">
-			<thead><tr><th scope="col">{tr('When')}</th><th scope="col">{tr('Event')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Tries')}</th><th scope="col">{tr('What came of it')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
+			<thead><tr><th scope="col">{tr('When')}</th><th scope="col">{tr('Event')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Tries')}</th><th scope="col">{tr('Result')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 			<tbody>{list.map((d) => <Row key={d.id} hook={hook} d={d} again={() => void change(() => send('POST', `/api/v1/webhooks/${hook}/deliveries/${d.id}`))} />)}</tbody>
 		</table></div>}
 		{error && <Failure error={error} />}

@@ -21,11 +21,11 @@ function Wish({ p, step }: { p: AnrProcess; step: AnrStep }) {
 	const w = step.wants;
 	if (!w) return null;
 	const holder = w.holder === null ? undefined : p.threads[w.holder];
-	const nobody = w.holder_tid ? tr('thread {holder_tid}, which the dump does not have', { holder_tid: w.holder_tid }) : tr('nobody who is seen');
+	const nobody = w.holder_tid ? tr('thread {holder_tid}, not in the dump', { holder_tid: w.holder_tid }) : tr('an unknown thread');
 	return (
 		<p class="wish">{tr.rich('wants {w} {id}, held by {holder}', { w: lockName(w), id: <span class="mono quiet">{w.id}</span>, holder: <strong>{holder ? threadName(holder) : nobody}</strong> })}
 			{step.taken_in && <>{tr(', taken in')}{' '}<Method f={step.taken_in} track={holder?.track} /></>}
-			{holder && !w.told && <span class="quiet">{' '}{tr('(found by who has it locked)')}</span>}</p>
+			{holder && !w.told && <span class="quiet">{' '}{tr('(inferred from the lock\'s holder)')}</span>}</p>
 	);
 }
 
@@ -46,10 +46,10 @@ export function Chain({ p }: { p: AnrProcess }) {
 	const back = last?.wants?.holder ?? null;
 	const first = p.chain.findIndex((s) => s.thread === back);
 	return (
-		<section aria-label={tr('What main waits for')}>
-			<h3>{p.chain.length > 1 ? tr('Who blocks main') : tr('Where main stood')}</h3>
+		<section aria-label={tr('What the main thread waits for')}>
+			<h3>{p.chain.length > 1 ? tr('What blocks the main thread') : tr('Where the main thread was')}</h3>
 			<ol class="chain">{p.chain.map((s) => <Step key={s.thread} p={p} step={s} />)}</ol>
-			{first >= 0 && <p class="badtext">{tr('and so round again to {threads}.', { threads: threadName(p.threads[back!]) })}</p>}
+			{first >= 0 && <p class="badtext">{tr('and back to {threads}.', { threads: threadName(p.threads[back!]) })}</p>}
 		</section>
 	);
 }
@@ -58,7 +58,7 @@ export function Cycles({ p }: { p: AnrProcess }) {
 	return <>{p.cycles.map((c, i) => (
 		<section key={i} class="cycle" aria-label={tr('Deadlock {i}', { i: i + 1 })}>
 			<h3 class="badtext">{tr('{certain} of {c} threads', { certain: c.certain ? tr('Deadlock') : tr('Possible deadlock'), c: count(c.size) })}</h3>
-			{!c.certain && <p class="quiet">{tr('Threads are dumped one after the other, and not all of these were seen to be blocked.')}</p>}
+			{!c.certain && <p class="quiet">{tr('Threads are dumped one after another, and not all of these were blocked when dumped.')}</p>}
 			<div class="stacks">{c.threads.map((s) => p.threads[s.thread] && (
 				<div key={s.thread}>
 					<p class="row"><strong>{threadName(p.threads[s.thread])}</strong><span class="state">{p.threads[s.thread].state}</span>

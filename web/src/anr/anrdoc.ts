@@ -30,7 +30,7 @@ export interface Anr {
 const DOES: Record<string, string> = {
 	blocked: tr('waits in'), idle: tr('waits for its next message in'), running: 'runs', native: 'runs', io: tr('reads or writes in'),
 	binder: tr('waits for another process in'), sleeping: tr('sleeps in'), waiting: tr('waits in'), gc: tr('waits for the garbage collector in'),
-	lock_unknown: tr('waits for a lock in'), no_stack: tr('has no stack'), no_cpu: tr('waits for a processor in'),
+	lock_unknown: tr('waits for a lock in'), no_stack: tr('has no stack'), no_cpu: tr('waits for a CPU in'),
 };
 
 export function does(step: AnrStep): string {
@@ -38,7 +38,7 @@ export function does(step: AnrStep): string {
 }
 
 export function threadName(t: AnrThread | undefined): string {
-	if (!t) return tr('a thread that is not here');
+	if (!t) return tr('an unknown thread');
 	return t.name || tr('thread {track}', { track: t.tid ?? t.sys_tid ?? t.track });
 }
 

@@ -20,13 +20,13 @@ export function Method({ f, track }: { f: AnrFrame; track?: number }) {
 	return (
 		<span class="mono method">
 			{track !== undefined && way?.has(f.name)
-				? <button class="plain link" title={tr('Show its calls in the trace of the same seconds')} onClick={() => way.go(f.name, track)}>{name}</button> : name}
-			{f.where && <span class="quiet"> {f.where}</span>}{f.inlined && <em class="tag" title={tr("The compiler put this method's code into the method below")}>{tr('inlined')}</em>}</span>
+				? <button class="plain link" title={tr('Show its calls in the trace of the same time')} onClick={() => way.go(f.name, track)}>{name}</button> : name}
+			{f.where && <span class="quiet"> {f.where}</span>}{f.inlined && <em class="tag" title={tr("Inlined into the method below")}>{tr('inlined')}</em>}</span>
 	);
 }
 
 export function Stack({ t }: { t: AnrThread }) {
-	if (t.frames.length === 0) return <p class="quiet">{t.more_frames ? tr('The stack was left out: the report is too large.') : tr('No frames in the dump.')}{t.channel ? tr(' In the kernel it waits in {channel}.', { channel: t.channel }) : ''}</p>;
+	if (t.frames.length === 0) return <p class="quiet">{t.more_frames ? tr('Stack omitted: the report is too large.') : tr('No frames in the dump.')}{t.channel ? tr(' In the kernel it waits in {channel}.', { channel: t.channel }) : ''}</p>;
 	return (
 		<ol class="stack" tabIndex={0} aria-label={tr('Stack, the latest call first')}>
 			{t.frames.map((f, i) => (

@@ -41,7 +41,7 @@ async function reportText(id: string, signal: AbortSignal): Promise<{ text: stri
 	const head = new Uint8Array(await blob.slice(0, 8).arrayBuffer());
 	if (starts(head, 0x1f, 0x8b)) return read(blob.stream().pipeThrough(new DecompressionStream('gzip')));
 	if (starts(head, 0x28, 0xb5, 0x2f, 0xfd) || starts(head, 0x50, 0x4b))
-		throw new Error(tr('The report came inside {head}, which a browser cannot unpack. Download what was uploaded and unpack it.', { head: starts(head, 0x50, 0x4b) ? tr('an archive') : tr('a zstd file') }));
+		throw new Error(tr('The report is inside {head}, which a browser cannot unpack. Download the upload and unpack it.', { head: starts(head, 0x50, 0x4b) ? tr('an archive') : tr('a zstd file') }));
 	return read(blob.stream());
 }
 
@@ -57,12 +57,12 @@ export function Raw({ id }: { id: string }) {
 	const v = load.value;
 	if (load.error) return <>
 		<Failure error={load.error} title={tr('The text cannot be shown.')} retry={load.error instanceof Refusal ? load.again : undefined} />
-		<p><a class="button" href={api.rawUrl(id)} download>{tr('Download what was uploaded')}</a></p></>;
+		<p><a class="button" href={api.rawUrl(id)} download>{tr('Download the upload')}</a></p></>;
 	if (!v) return <Busy what={tr('Loading the report')} />;
 	return (
-		<section aria-label={tr('The report as it came')}>
-			<div class="row"><h3>{tr('The report as it came')}</h3>
-				<span class="quiet">{v.text.length > SHOWN ? tr('the first {shown} of ', { shown: bytes(SHOWN) }) : ''}{bytes(v.text.length)}{v.cut ? tr(', cut: it is too large for a page') : ''}</span>
+		<section aria-label={tr('Original report')}>
+			<div class="row"><h3>{tr('Original report')}</h3>
+				<span class="quiet">{v.text.length > SHOWN ? tr('the first {shown} of ', { shown: bytes(SHOWN) }) : ''}{bytes(v.text.length)}{v.cut ? tr(', truncated') : ''}</span>
 				<span class="grow" />
 				<button class="small" onClick={() => save(v.text, `${id}-anr.txt`)}>{tr('Download as text')}</button></div>
 			<pre class="raw" tabIndex={0}>{v.text.slice(0, SHOWN)}</pre>

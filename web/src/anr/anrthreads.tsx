@@ -27,7 +27,7 @@ function Row({ p, i, open }: { p: AnrProcess; i: number; open: boolean }) {
 		{open && <tr class="opened"><td colSpan={6}>
 			<p class="row"><Copy text={stackText(t)} label={tr('Copy the stack')} />
 				{t.frames.length > 0 && <button class="small" onClick={() => set({ thread: t.track, open: openAlso(text('open'), t.track), from: null, to: null, a: null, b: null, root: null, row: null }, true)}>{tr('Show in the chart')}</button>}
-				{t.run_ns !== undefined && <span class="quiet">{tr('on a CPU for {run_ns}, waited for one for {queue_ns} in all', { run_ns: duration(t.run_ns), queue_ns: duration(t.queue_ns ?? 0) })}</span>}</p>
+				{t.run_ns !== undefined && <span class="quiet">{tr('{run_ns} on a CPU, {queue_ns} waiting for one in total', { run_ns: duration(t.run_ns), queue_ns: duration(t.queue_ns ?? 0) })}</span>}</p>
 			<Stack t={t} /></td></tr>}
 	</>;
 }
@@ -55,12 +55,12 @@ export function Threads({ p }: { p: AnrProcess }) {
 	const found = useMemo(() => all.filter((i) => (!state || stateOf(p.threads[i]) === state) && shows(p.threads[i], filter)), [all, state, filter]);
 	if (p.threads.length === 0) return null;
 	return (
-		<section aria-label={tr('Threads of the dump')}>
+		<section aria-label={tr('Threads')}>
 			<div class="row"><h3>{tr('Threads')}</h3><span class="quiet">{filter || state ? tr('{found} of ', { found: count(found.length) }) : ''}{count(p.threads.length)}
-				{p.threads_left_out > 0 ? tr(', {threads_left_out} more were left out', { threads_left_out: count(p.threads_left_out) }) : ''}</span>
+				{p.threads_left_out > 0 ? tr(', {threads_left_out} more omitted', { threads_left_out: count(p.threads_left_out) }) : ''}</span>
 				<States p={p} chosen={state} /><span class="grow" />
 				<label class="inline">{tr('Filter')}<input type="search" value={filter} placeholder={tr('name, state, class or method')} onInput={(e) => set({ anr: e.currentTarget.value, anrrows: null })} /></label></div>
-			{found.length === 0 ? <p class="quiet">{tr('No thread{state} has this in its name, state, locks or stack.', { state: state ? tr(' that is {state}', { state }) : '' })}</p>
+			{found.length === 0 ? <p class="quiet">{tr('No thread{state} has this text in its name, state, locks or stack.', { state: state ? tr(' that is {state}', { state }) : '' })}</p>
 				: <div class="scroll" tabIndex={0}><table class="anrthreads">
 					<thead><tr><th scope="col">{tr('Thread')}</th><th scope="col" class="num">{tr('Id')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Holds')}</th><th scope="col">{tr('Wants')}</th><th scope="col">{tr('Top frame')}</th></tr></thead>
 					<tbody>{found.slice(0, limit).map((i) => <Row key={i} p={p} i={i} open={open === i} />)}</tbody>

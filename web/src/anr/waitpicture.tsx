@@ -86,8 +86,8 @@ function Round({ a, from, to }: { a: Arrow; from: Spot; to: Spot }) {
 }
 
 function words(p: AnrProcess, b: Box, gone: AnrWish | null): { name: string; says: string } {
-	if (b.kind === 'more') return { name: tr('{more} more {more2}', { more: count(b.more), more2: b.more === 1 ? tr('thread') : tr('threads') }), says: b.ring ? tr('of this deadlock') : tr('wait for it, too') };
-	if (b.kind === 'gone') return { name: gone?.holder_tid ? tr('thread {holder_tid}', { holder_tid: gone.holder_tid }) : tr('nobody who is seen'), says: gone?.holder_tid ? tr('is not in the dump') : tr('has this lock') };
+	if (b.kind === 'more') return { name: tr('{more} more {more2}', { more: count(b.more), more2: b.more === 1 ? tr('thread') : tr('threads') }), says: b.ring ? tr('of this deadlock') : tr('also wait for it') };
+	if (b.kind === 'gone') return { name: gone?.holder_tid ? tr('thread {holder_tid}', { holder_tid: gone.holder_tid }) : tr('an unknown thread'), says: gone?.holder_tid ? tr('is not in the dump') : tr('has this lock') };
 	const t = p.threads[b.thread];
 	return { name: threadName(t), says: [stateOf(t), t.top && splitName(t.top.name)[1]].filter(Boolean).join(' · ') };
 }
@@ -117,7 +117,7 @@ function headOf(p: AnrProcess, w: Wait): string {
 		const certain = p.cycles.some((c) => c.certain && c.threads.some((s) => w.ring.includes(s.thread)));
 		return tr('{certain} of {ring} {ring2}{main}', { certain: certain ? tr('Deadlock') : tr('Possible deadlock'), ring: count(w.ring.length), ring2: w.ring.length === 1 ? tr('thread') : tr('threads'), main: main && !w.ring.includes(p.main!) ? tr(', main waits for it') : '' });
 	}
-	const end = w.gone ? tr('a holder that is not seen') : threadName(p.threads[w.ring[0]]);
+	const end = w.gone ? tr('an unknown holder') : threadName(p.threads[w.ring[0]]);
 	const waiting = w.threads.length - w.ring.length;
 	return main && waiting === 1 ? tr('main waits for {end}', { end }) : tr('{waiting} {waiting2} for {end}', { waiting: count(waiting), waiting2: waiting === 1 ? 'waits' : 'wait', end });
 }
@@ -133,7 +133,7 @@ function Table({ p, w }: { p: AnrProcess; w: Wait }) {
 				const t = p.threads[i];
 				const holder = t.wants!.holder === null ? undefined : p.threads[t.wants!.holder];
 				return <tr key={i}><td>{threadName(t)}</td><td>{stateOf(t)}</td><td>{lockName(t.wants!)} <span class="mono quiet">{t.wants!.id}</span></td>
-					<td>{holder ? threadName(holder) : t.wants!.holder_tid ? tr('thread {holder_tid}, not in the dump', { holder_tid: t.wants!.holder_tid }) : tr('nobody who is seen')}</td></tr>;
+					<td>{holder ? threadName(holder) : t.wants!.holder_tid ? tr('thread {holder_tid}, not in the dump', { holder_tid: t.wants!.holder_tid }) : tr('an unknown thread')}</td></tr>;
 			})}</tbody>
 		</table></div>
 		{waiting.length > most && <p><button class="small" onClick={() => more(waiting.length)}>{tr('Show all {waiting}', { waiting: count(waiting.length) })}</button></p>}
@@ -150,17 +150,17 @@ export function Waits({ p }: { p: AnrProcess }) {
 	const { where, width, height } = placesOf(q, w.deadlock);
 	const others = waits.reduce((n, x) => n + x.threads.length, 0) - w.threads.length;
 	return (
-		<section class="waits" aria-label={tr('Who waits for whom')}>
-			<div class="row"><h3>{tr('Who waits for whom')}</h3>
+		<section class="waits" aria-label={tr('Wait graph')}>
+			<div class="row"><h3>{tr('Wait graph')}</h3>
 				{waits.length > 1 ? <label class="inline">{tr('Show')}<select value={at} onChange={(e) => set({ waits: Number(e.currentTarget.value) || null })}>
 					{waits.map((x, i) => <option key={i} value={i}>{headOf(p, x)}</option>)}</select></label>
 					: <span class={w.deadlock ? 'badtext' : 'quiet'}>{headOf(p, w)}</span>}
-				<span class="quiet">{[q.hidden > 0 && tr('{hidden} of its {threads} threads are not drawn', { hidden: count(q.hidden), threads: count(w.threads.length) }),
+				<span class="quiet">{[q.hidden > 0 && tr('{hidden} of its {threads} threads are not shown', { hidden: count(q.hidden), threads: count(w.threads.length) }),
 					others > 0 && tr('{others} other threads wait or are waited for elsewhere', { others: count(others) })].filter(Boolean).join('; ')}</span>
 				<span class="grow" />
 				<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('As a table')}</button></div>
 			<div class="scroll" tabIndex={0}>
-				<svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={tr('{p}. An arrow leads from a thread to who holds the lock that it wants.', { p: headOf(p, w) })}>
+				<svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={tr('{p}. Arrows lead from a thread to the holder of the lock that it waits for.', { p: headOf(p, w) })}>
 					{q.arrows.map((a, i) => {
 						const [from, to] = [where(q.boxes[a.from]), where(q.boxes[a.to])];
 						return a.ring ? <Round key={i} a={a} from={from} to={to} /> : <Across key={i} a={a} from={from} to={to} />;

@@ -137,7 +137,7 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
 	} catch (why) {
 		if ((why as Error).name === 'AbortError') throw why;
 		lost();
-		throw new Refusal(0, tr('The server does not answer. Is it still running?'));
+		throw new Refusal(0, tr('The server is not responding. Is it still running?'));
 	}
 	answered(path, r.status);
 	if (r.ok) return r;

@@ -14,14 +14,14 @@ export interface Words {
 
 const WORDS: Record<Source | 'mixed', Words> = {
 	calls: { one: tr('call'), many: tr('calls'), head: tr('Calls'), hint: '', of: (n) => tr.many(n, '{n} call', '{n} calls') },
-	samples: { one: tr('sampled stretch'), many: tr('sampled stretches'), head: tr('Samples'),
-		hint: tr('Stretches of samples in a row that have it on the stack. How often it was called is not known.'),
-		of: (n) => tr.many(n, '{n} sampled stretch', '{n} sampled stretches') },
+	samples: { one: tr('sample run'), many: tr('sample runs'), head: tr('Samples'),
+		hint: tr('Runs of consecutive samples with the method on the stack. The number of calls is not known.'),
+		of: (n) => tr.many(n, '{n} sampled stretch', '{n} sample runs') },
 	counts: { one: tr('counted call'), many: tr('counted calls'), head: tr('Calls'),
-		hint: tr('Only how often was recorded: lengths are numbers of calls, not times.'),
+		hint: tr('The trace has only counts: widths are numbers of calls, not times.'),
 		of: (n) => tr.many(n, '{n} counted call', '{n} counted calls') },
 	mixed: { one: tr('call or sample'), many: tr('calls and samples'), head: tr('Calls, samples'),
-		hint: tr('Some of these threads were sampled: for them these are stretches of samples, not calls.'),
+		hint: tr('Some of these threads were sampled: for them, these are sample runs, not calls.'),
 		of: (n) => tr.many(n, '{n} call or sample', '{n} calls and samples') },
 };
 

@@ -45,9 +45,9 @@ function isForeign(why: Error): boolean {
 function Foreign() {
 	return (
 		<div class="notice bad" role="alert">
-			<strong>{tr('There is no such project.')}</strong>
-			<p>{tr('The address names a project that is not here, or not yours to see.')}</p>
-			<p><a class="button" href="/" target="_self">{tr('Show what is here')}</a></p>
+			<strong>{tr('Project not found')}</strong>
+			<p>{tr('The project in this address does not exist, or you have no access to it.')}</p>
+			<p><a class="button" href="/" target="_self">{tr('Show a project you can access')}</a></p>
 		</div>
 	);
 }
@@ -104,8 +104,8 @@ function Head({ s }: { s: Session | null }) {
 function NoRole() {
 	return (
 		<main><div class="notice">
-			<strong>{tr('You have no role in any project yet.')}</strong>
-			<p>{tr('Ask an admin for one, then load this page again.')}</p>
+			<strong>{tr('You do not have a role in any project yet.')}</strong>
+			<p>{tr('Ask an admin for a role, then reload this page.')}</p>
 		</div></main>
 	);
 }
@@ -119,13 +119,13 @@ function Page({ s }: { s: Session }) {
 	const place = placeOf(p);
 	if (s.scope === 'public' && (!place || place.needs === 'role' || !allowed(place, s))) return <NoRole />;
 	if (place && allowed(place, s)) return <place.page.Page key={s.project?.id} {...place.props?.({ s, leave })} />;
-	return <main><h1>{tr('No such page')}</h1><Failure error={new Refusal(404, tr('This address leads nowhere.'))} /></main>;
+	return <main><h1>{tr('Page not found')}</h1><Failure error={new Refusal(404, tr('There is no page at this address.'))} /></main>;
 }
 
 /** Stands over the page, so that nothing moves when it comes and goes. */
 function Away() {
 	if (!away.value) return null;
-	return <p class="notice warn away" role="alert">{tr.rich('{bold} What is shown stays; the page goes on by itself as soon as the server is back.', { bold: <strong>{tr('The server does not answer.')}</strong> })}</p>;
+	return <p class="notice warn away" role="alert">{tr.rich('{bold} The page keeps what it shows and continues when the server responds again.', { bold: <strong>{tr('The server is not responding.')}</strong> })}</p>;
 }
 
 function App() {
@@ -147,7 +147,7 @@ function App() {
 			<Head s={s} />
 			<Away />
 			{failed.value ? <main>{isForeign(failed.value) ? <Foreign /> : <Failure error={failed.value} retry={load} />}</main>
-				: s ? <><Page s={s} /><Keys /></> : <main><Busy what={tr('Asking the server who you are')} /></main>}
+				: s ? <><Page s={s} /><Keys /></> : <main><Busy what={tr('Checking your session')} /></main>}
 		</>
 	);
 }

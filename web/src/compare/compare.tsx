@@ -23,7 +23,7 @@ function Side({ name, list }: { name: string; list: ComparedTrace[] }) {
 			<ul>{list.map(({ trace: t }) => (
 				<li key={t.id}><a href={link(`/traces/${t.id}`)}>{nameOf(t)}</a>
 					<span class="quiet">{[t.meta.version_name && tr('version {version_name}', { version_name: t.meta.version_name }), t.meta.scenario, t.meta.device, when(t.created_ms)].filter(Boolean).join(', ')}</span></li>))}</ul>
-			{lacking > 0 && <p class="badtext">{tr('{list}: what has no name is matched with nothing of another build.', { list: lacking === list.length ? tr('Method names are missing') : tr('Method names are missing in {lacking}', { lacking: several(lacking, 'trace') }) })}{' '}
+			{lacking > 0 && <p class="badtext">{tr('{list}: methods without names cannot be matched across builds.', { list: lacking === list.length ? tr('Method names are missing') : tr('Method names are missing in {lacking}', { lacking: several(lacking, 'trace') }) })}{' '}
 				<a href={link('/builds')}>{tr('Send the mapping')}</a></p>}
 		</section>
 	);
@@ -42,11 +42,11 @@ function Graphs({ c, root }: { c: Comparison; root: number[] }) {
 	return (
 		<Panel title={tr('Differential flame graph')} aside={<>
 			<Choice label={tr('Threads')} value={c.thread} options={[['main', tr('Main thread')], ['all', tr('All threads')]]} onPick={(v) => set({ thread: v }, true)} />
-			<span class="quiet">{tr('Widths')}</span><Choice label={tr('Widths')} value={side} options={[['b', tr('As B')], ['a', tr('As A, with what is gone')]]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
+			<span class="quiet">{tr('Widths')}</span><Choice label={tr('Widths')} value={side} options={[['b', tr('As B')], ['a', tr('Widths of A, with removed calls')]]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
 		</>}>
 			<Crumbs names={seen} root={root} go={go} />
 			<Legend />
-			<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Widths as A show it.') : tr('A does not call this. Widths as B show it.')}</p>
+			<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Choose the widths of A to see it.') : tr('A does not call this. Choose the widths of B to see it.')}</p>
 				: <DiffGraph c={c} side={side} root={root} go={go} more={more} />}</div>
 			<div class="row under">
 				<span class="quiet">{tr('{shown_nodes}{total_nodes} nodes; times are of one trace', { shown_nodes: count(c.shown_nodes), total_nodes: c.shown_nodes < c.total_nodes ? tr(' of {total_nodes}', { total_nodes: count(c.total_nodes) }) : '' })}</span>
@@ -61,8 +61,8 @@ function Graphs({ c, root }: { c: Comparison; root: number[] }) {
 function Nothing() {
 	return (
 		<div class="notice">
-			<strong>{tr('Pick what to compare.')}</strong>
-			<p>{tr('In the list of traces, pick two traces, or traces of two versions, and press Compare. A comparison has two sides of up to {side_max} traces each.', { side_max: SIDE_MAX })}</p>
+			<strong>{tr('Choose what to compare.')}</strong>
+			<p>{tr('In the list of traces, select two traces, or traces of two versions, and press Compare. Each side can have up to {side_max} traces.', { side_max: SIDE_MAX })}</p>
 			<p><a class="button" href={link('/')}>{tr('All traces')}</a></p>
 		</div>
 	);
@@ -71,19 +71,19 @@ function Nothing() {
 function Body({ tree, params, root }: { tree: Loaded<Comparison>; params: Record<string, string>; root: number[] }) {
 	const c = tree.value;
 	const gone = tree.error instanceof Refusal && tree.error.status === 404 && root.length > 0;
-	if (gone) return <div class="notice"><strong>{tr('This path does not occur here.')}</strong><p>{tr('Neither side has a call with it, or one of the traces is gone.')}</p>
+	if (gone) return <div class="notice"><strong>{tr('This path does not exist here.')}</strong><p>{tr('Neither side has a call on this path, or one of the traces was deleted.')}</p>
 		<button onClick={() => set({ root: null })}>{tr('Show the whole comparison')}</button></div>;
 	const mainless = tree.error instanceof Refusal && tree.error.status === 404 && params.thread === 'main';
-	if (mainless) return <div class="notice"><strong>{tr('These have no main threads to compare.')}</strong><p>{tr('One of the recordings does not tell which thread is its main one, or is gone.')}</p>
+	if (mainless) return <div class="notice"><strong>{tr('These traces have no main threads to compare.')}</strong><p>{tr('One of the traces does not name its main thread, or was deleted.')}</p>
 		<button onClick={() => set({ thread: 'all' })}>{tr('Compare all threads')}</button></div>;
-	if (tree.error) return <Failure error={tree.error} retry={tree.again} title={tr('These cannot be compared.')} />;
+	if (tree.error) return <Failure error={tree.error} retry={tree.again} title={tr('These traces cannot be compared.')} />;
 	if (!c) return <Busy what={tr('Comparing')} />;
 	const alone = c.a.length === 1 && c.b.length === 1;
 	return <>
 		<p class="verdict-line" role="status">{verdict(c)}</p>
-		<p class="quiet">{c.thread === 'main' ? tr('Compared are the main threads.') : tr('Compared are all threads: their times add up, though they ran beside each other.')}</p>
+		<p class="quiet">{c.thread === 'main' ? tr('Compares main threads.') : tr('Compares all threads: their times are added, although they ran in parallel.')}</p>
 		<div class="sides"><Side name="A" list={c.a} /><Side name="B" list={c.b} /></div>
-		{alone && <p class="quiet">{tr('One trace a side shows what differs between these two recordings, not what always does. Traces of two versions, several of each, are more telling.')}</p>}
+		{alone && <p class="quiet">{tr('With one trace on each side, differences can be chance. Compare several traces of each version for reliable results.')}</p>}
 		<div class={tree.busy ? 'stale' : ''} data-compared={tree.busy ? undefined : '1'}><Graphs c={c} root={root} /></div>
 		<CompareTable sides={{ params: { ...params, thread: c.thread === 'main' ? 'main' : '' }, traces: { a: c.a.length, b: c.b.length } }} />
 	</>;

@@ -109,6 +109,6 @@ export function verdict(c: Comparison): string {
 	if (all.a === 0 && all.b === 0) return tr('Neither side has a call here.');
 	if (all.a === 0) return tr('Only B has calls here: {b}{each}.', { b: duration(all.b), each });
 	if (all.b === 0) return tr('Only A has calls here: {a}{each}.', { a: duration(all.a), each });
-	if (Math.abs(all.b - all.a) < SMALL * Math.max(all.a, all.b)) return tr('A and B take about the same: {a} and {b}{each}.', { a: duration(all.a), b: duration(all.b), each });
+	if (Math.abs(all.b - all.a) < SMALL * Math.max(all.a, all.b)) return tr('A and B take about the same time: {a} and {b}{each}.', { a: duration(all.a), b: duration(all.b), each });
 	return tr('B takes {a} {a2} than A: {b} against {a3}{each} ({all}).', { a: duration(Math.abs(all.b - all.a)), a2: all.b > all.a ? tr('more') : tr('less'), b: duration(all.b), a3: duration(all.a), each, all: relative(all) });
 }

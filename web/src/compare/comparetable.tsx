@@ -97,8 +97,8 @@ export function CompareTable({ sides }: { sides: Sides }) {
 			{v && v.methods.length > 0 && <Copy text={tsv(v, sides.traces)} label={tr('Copy as TSV')} />}</>}>
 			{badFilter && <p class="badtext" role="alert">{page.error!.message}</p>}
 			{page.error && !badFilter && <Failure error={page.error} retry={page.again} />}
-			{!v && page.busy && <Busy what={tr('Adding up both sides')} />}
-			{v && v.total === 0 && <p class="quiet">{tr('No method fits.')}</p>}
+			{!v && page.busy && <Busy what={tr('Summing both sides')} />}
+			{v && v.total === 0 && <p class="quiet">{tr('No methods match.')}</p>}
 			{v && v.total > 0 && <div class={page.busy || badFilter ? 'stale' : ''}><Table v={v} of={sides.traces} /></div>}
 			{v && v.total > 0 && <div class="row under"><span class="quiet">{tr('{methods} of {total} methods', { methods: count(v.methods.length), total: count(v.total) })}</span>
 				{v.methods.length < v.total && limit < ROWS_MAX && <button class="small" onClick={() => set({ rows: Math.min(ROWS_MAX, limit * 4) })}>{tr('Show more')}</button>}</div>}

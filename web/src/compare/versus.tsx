@@ -24,8 +24,8 @@ function Nothing({ values }: { values: Values }) {
 	const two = suggested(values.version_name);
 	return (
 		<div class="notice">
-			<strong>{tr('Pick what A and B are.')}</strong>
-			<p>{tr('Each is a version, a scenario, a class of devices, some days, or one trace. What is the same on both is picked once, for both.')}</p>
+			<strong>{tr('Choose A and B.')}</strong>
+			<p>{tr('Each side is a version, a scenario, a device class, a range of days, or one trace. Filters common to both are set once.')}</p>
 			{two && <p><button class="primary" onClick={() => ask({ a: two[0], b: two[1] })}>{tr('Compare {two} with {two2}', { two: two[0], two2: two[1] })}</button></p>}
 		</div>
 	);
@@ -35,12 +35,12 @@ function Nothing({ values }: { values: Values }) {
 function Refused({ error, retry }: { error: Error; retry: () => void }) {
 	const status = error instanceof Refusal ? error.status : 0;
 	const alone = SIDES.filter((s) => text(s).startsWith('trace:'));
-	if (status !== 400 && status !== 404 && status !== 409) return <Failure error={error} retry={retry} title={tr('These cannot be compared.')} />;
+	if (status !== 400 && status !== 404 && status !== 409) return <Failure error={error} retry={retry} title={tr('These traces cannot be compared.')} />;
 	return (
 		<div class="notice bad" role="alert">
-			<strong>{status === 404 ? tr('There is no such trace.') : tr('These cannot be compared.')}</strong>
-			<p class="anywhere">{status === 404 ? tr('It was deleted, is of another project, or its id was cut.') : ended(sentence(error.message))}</p>
-			<p class="row">{alone.map((s) => <button key={s} onClick={() => ask({ [s]: null })}>{tr('Take the trace out of {toUpperCase}', { toUpperCase: s.toUpperCase() })}</button>)}
+			<strong>{status === 404 ? tr('Trace not found') : tr('These traces cannot be compared.')}</strong>
+			<p class="anywhere">{status === 404 ? tr('It was deleted, belongs to another project, or its id is incomplete.') : ended(sentence(error.message))}</p>
+			<p class="row">{alone.map((s) => <button key={s} onClick={() => ask({ [s]: null })}>{tr('Remove the trace from {toUpperCase}', { toUpperCase: s.toUpperCase() })}</button>)}
 				<button onClick={startOver}>{tr('Start over')}</button><button onClick={retry}>{tr('Try again')}</button></p>
 		</div>
 	);
@@ -53,11 +53,11 @@ function Empty({ v }: { v: Versus }) {
 	return (
 		<div class="notice warn">
 			<strong>{tr('Nothing can be compared.')}</strong>
-			<p>{tr('{common} Pick others above, or:', { common: common ? tr('Both sides have traces, but none that are alike: no class of devices is on both.') : tr('A side without traces says nothing.') })}</p>
+			<p>{tr('{common} Choose others above, or:', { common: common ? tr('Both sides have traces, but no device class is on both.') : tr('One side has no traces.') })}</p>
 			<p class="row">
-				{days < DAYS_MAX && <button onClick={() => ask({ days: DAYS_MAX })}>{tr('Look at {days_max} days', { days_max: DAYS_MAX })}</button>}
-				{filters.length > 0 && <button onClick={() => ask(Object.fromEntries(filters.map((w) => [w, null])))}>{tr('Drop the filters of both')}</button>}
-				{common && text('mix') !== 'none' && <button onClick={() => ask({ mix: 'none' })}>{tr('Compare devices as they are')}</button>}
+				{days < DAYS_MAX && <button onClick={() => ask({ days: DAYS_MAX })}>{tr('Use {days_max} days', { days_max: DAYS_MAX })}</button>}
+				{filters.length > 0 && <button onClick={() => ask(Object.fromEntries(filters.map((w) => [w, null])))}>{tr('Clear the common filters')}</button>}
+				{common && text('mix') !== 'none' && <button onClick={() => ask({ mix: 'none' })}>{tr('Compare without device correction')}</button>}
 				<button onClick={startOver}>{tr('Start over')}</button>
 			</p>
 		</div>

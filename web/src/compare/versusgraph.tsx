@@ -35,8 +35,8 @@ function Graph({ c, of }: { c: ComparedTree; of: string }) {
 	return <>
 		<Crumbs names={namesOf(of, c)} root={root} go={go} />
 		<Legend grey={c.sure ? GREY : undefined} />
-		{!c.sure && <p class="quiet">{tr('With fewer than ten traces on a side, chance cannot be told from change: colours show every difference.')}</p>}
-		<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Widths as A show it.') : tr('A does not call this. Widths as B show it.')}</p>
+		{!c.sure && <p class="quiet">{tr('With fewer than ten traces on a side, changes cannot be distinguished from chance: colours show every difference.')}</p>}
+		<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Choose the widths of A to see it.') : tr('A does not call this. Choose the widths of B to see it.')}</p>
 			: <DiffGraph c={c} side={side} root={root} go={go} more={more} />}</div>
 		<div class="row under">
 			<span class="quiet">{tr('{shown_nodes}{total_nodes} {total_nodes2}; times are of one trace, of {a} in A and {b} in B', { shown_nodes: count(c.shown_nodes), total_nodes: c.shown_nodes < c.total_nodes ? tr(' of {total_nodes}', { total_nodes: count(c.total_nodes) }) : '', total_nodes2: c.total_nodes === 1 ? tr('node') : tr('nodes'), a: count(c.a.length), b: count(c.b.length) })}</span>
@@ -53,9 +53,9 @@ export function VersusGraph({ tree, of }: { tree: Loaded<ComparedTree>; of: stri
 		<Panel title={tr('Differential flame graph')} id="difference" aside={<>
 			<Choice label={tr('Threads')} value={text('thread') || 'all'} options={[['all', tr('All threads')], ['main', tr('Main thread')]]} onPick={(v) => ask({ thread: v === 'main' ? v : null })} />
 			<Choice label={tr('Frames')} value={text('frames') === 'app' ? 'app' : 'all'} options={[['all', tr('All frames')], ['app', tr('The app’s')]]} onPick={(v) => ask({ frames: v === 'app' ? v : null })} />
-			<span class="quiet">{tr('Widths')}</span><Choice label={tr('Widths')} value={text('width') === 'a' ? 'a' : 'b'} options={[['b', tr('As B')], ['a', tr('As A, with what is gone')]]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
+			<span class="quiet">{tr('Widths')}</span><Choice label={tr('Widths')} value={text('width') === 'a' ? 'a' : 'b'} options={[['b', tr('As B')], ['a', tr('Widths of A, with removed calls')]]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
 		</>}>
-			{gone && <div class="notice"><strong>{tr('This path does not occur here.')}</strong><p>{tr('Neither side has a call with it, or other traces came since the link was made.')}</p>
+			{gone && <div class="notice"><strong>{tr('This path does not exist here.')}</strong><p>{tr('Neither side has a call on this path, or the set of traces has changed since the link was made.')}</p>
 				<button onClick={() => ask({})}>{tr('Show the whole graph')}</button></div>}
 			{tree.error && !gone && <Failure error={tree.error} retry={tree.again} />}
 			{!tree.value && tree.busy && <Busy what={tr('Merging calls of both sides')} />}

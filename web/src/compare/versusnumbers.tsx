@@ -37,10 +37,10 @@ export function MixCard({ v }: { v: Versus }) {
 		<section class="side" aria-label={tr('Device mix')}>
 			<h2>{tr('Device mix')}</h2>
 			<table class="mix"><thead><tr><th scope="col">{tr('Class')}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Counts as')}</th></tr></thead>
-				<tbody>{classes.map((c) => <tr key={c.class}><td>{c.class ? classWord(c.class) : tr('not said')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
+				<tbody>{classes.map((c) => <tr key={c.class}><td>{c.class ? classWord(c.class) : tr('not given')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
 					<td class="num">{share(c.a_weight, c.left_out)}{!corrected && !c.left_out && <span class="quiet"> / {share(c.b_weight, c.left_out)}</span>}</td></tr>)}</tbody></table>
-			<p class="quiet">{unsaid ? tr('No trace says how strong its device is, so another mix of devices could not be corrected for.') : corrected ? tr('B’s devices count as A has them, so that other devices are not taken for a change.')
-				: text('mix') === 'none' ? tr('Each side has its own devices: a difference between them shows as a change.') : tr('The sides have no class of devices in common: each counts as it is.')}</p>
+			<p class="quiet">{unsaid ? tr('No trace gives a device class, so differences in the device mix are not corrected.') : corrected ? tr('B is weighted by A’s device mix, so that a different mix does not show as a change.')
+				: text('mix') === 'none' ? tr('Each side keeps its own device mix: differences between devices show as changes.') : tr('The sides have no common device class, so they are not weighted.')}</p>
 		</section>
 	);
 }
@@ -77,7 +77,7 @@ function Row({ name, s, x, head }: { name: string; s: Stat; x: Axis; head?: prea
 	);
 }
 
-const HEADS = <><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Change')}</th><th scope="col">{tr.rich('95 % sure within {part}', { part: <span class="usual">{tr('(dashed: no change)')}</span> })}</th><th scope="col">{tr('So B is')}</th></>;
+const HEADS = <><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Change')}</th><th scope="col">{tr.rich('95 % confidence interval {part}', { part: <span class="usual">{tr('(dashed: no change)')}</span> })}</th><th scope="col">{tr('So B is')}</th></>;
 
 function Head({ c }: { c: Scenario }) {
 	return <th scope="rowgroup" rowSpan={Object.keys(c.stats).length} class="scenario anywhere">{c.scenario || <span class="quiet">{tr('no scenario')}</span>}
@@ -91,14 +91,14 @@ export function Quantiles({ v }: { v: Versus }) {
 	const alone = list.filter((c) => !both.includes(c));
 	const x = axisOf(both.slice(0, max).flatMap((c) => Object.values(c.stats)));
 	return (
-		<Panel title={tr('How long traces take')} id="lengths">
+		<Panel title={tr('Durations')} id="lengths">
 			{both.length > 0 && <div class="scroll" tabIndex={0}><table class="stats">
 				<thead><tr><th scope="col">{tr('Scenario')}</th><th scope="col"><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
 				{both.slice(0, max).map((c) => <tbody key={c.scenario} data-scenario={c.scenario}>{Object.entries(c.stats).map(([name, s], i) => <Row key={name} name={name} s={s} x={x} head={i === 0 && <Head c={c} />} />)}</tbody>)}
 			</table></div>}
 			{both.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more of {both} scenarios', { both: count(both.length) })}</button></div>}
 			{alone.length > 0 && <p class="quiet anywhere">{tr.rich('On one side alone: {alone}{alone2}.', { alone: alone.slice(0, 20).map((c) => `${c.scenario || tr('no scenario')} (${c.a_traces ? tr('{a_traces} in A', { a_traces: count(c.a_traces) }) : tr('{b_traces} in B', { b_traces: count(c.b_traces) })})`).join(', '), alone2: alone.length > 20 && tr(' and more') })}</p>}
-			<p class="quiet">{tr('Quantiles are at most {error} beside the truth. A change is told as slower or faster when 0 is not within its interval.', { error: percent(v.error) })}</p>
+			<p class="quiet">{tr('Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0.', { error: percent(v.error) })}</p>
 		</Panel>
 	);
 }
@@ -108,7 +108,7 @@ export function OneMethod({ params, of, name }: { params: Record<string, string 
 	const load = useLoad(`method ${of} ${name}`, (s) => get<Versus>(WHERE, { ...params, method: name, tree: '0', limit: 1 }, s));
 	const one = load.value?.method;
 	if (!load.value || load.error) return <div class="one"><Pending of={load} what={tr('Loading quantiles of the method')} /></div>;
-	if (!one) return <p class="quiet">{tr('Neither side has a method of that name in these traces.')}</p>;
+	if (!one) return <p class="quiet">{tr('Neither side has a method with this name.')}</p>;
 	return (
 		<div class={`one${load.busy ? ' stale' : ''}`} data-one={load.busy ? undefined : one.name}>
 			<p>{tr.rich('In {a_share} of A’s traces and {b_share} of B’s{share_margin}. Wall time in a trace that has it:', { a_share: percent(one.a_share), b_share: percent(one.b_share), share_margin: one.share_margin !== null && <span class="quiet">{' '}{tr('(the difference may be {share_margin} more or less)', { share_margin: percent(one.share_margin) })}</span> })}</p>

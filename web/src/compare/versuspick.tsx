@@ -90,10 +90,10 @@ export function Picker({ values, some }: { values: Values; some: boolean }) {
 	const [open] = useState(() => !some || innerWidth > 760);
 	return (
 		<details class="panel versuspick" open={open}>
-			<summary><h2>{tr('What is compared')}</h2></summary>
+			<summary><h2>{tr('Sides')}</h2></summary>
 			<div class="picks"><Both values={values} />{SIDES.map((s) => <One key={s} name={s} values={values} />)}</div>
-			{values.load.error && <Failure error={values.load.error} retry={values.load.again} title={tr('What there is to pick from did not come.')} />}
-			<p class="quiet">{tr('Days are whole ones by UTC, by when a trace came. What A or B picks goes before what both have.')}</p>
+			{values.load.error && <Failure error={values.load.error} retry={values.load.again} title={tr('The lists of choices could not be loaded.')} />}
+			<p class="quiet">{tr('Days are UTC days of upload. Filters of A or B override the common ones.')}</p>
 		</details>
 	);
 }

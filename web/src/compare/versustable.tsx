@@ -110,12 +110,12 @@ export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; det
 			{asked && !shown.some((m) => m.name === asked) && <section class="asked" aria-label={tr('One method')}>
 				<div class="row"><h3 class="anywhere"><MethodName name={asked} /></h3><span class="grow" /><button class="small" onClick={() => set({ method: null }, true)}>{tr('Close')}</button></div>
 				{detail(asked)}</section>}
-			{list.length === 0 && <p class="quiet">{tr('No method fits.')}</p>}
+			{list.length === 0 && <p class="quiet">{tr('No methods match.')}</p>}
 			{list.length > 0 && <div class={`scroll${busy ? ' stale' : ''}`}><table class="methods compared">
 				<thead><tr>{COLUMNS.map(([k, label]) => <Sorted key={k} by={k} label={label} />)}</tr></thead>
 				<tbody>{shown.map((m) => <Row key={m.name} m={m} most={most} judged={!isAlone(v)} detail={detail} />)}</tbody>
 			</table></div>}
-			<div class="row under"><span class="quiet">{tr.rich('{shown} of {list} methods{methods}{v}', { shown: count(shown.length), list: count(list.length), methods: there > v.methods.length && tr(' of the {methods} whose self time changed most, of {there}', { methods: count(v.methods.length), there: count(there) }), v: isAlone(v) ? '.' : tr('; means of one trace. Of the changes of self time that are not marked as chance, at most 1 in 20 is.') })}</span>
+			<div class="row under"><span class="quiet">{tr.rich('{shown} of {list} methods{methods}{v}', { shown: count(shown.length), list: count(list.length), methods: there > v.methods.length && tr(' of the {methods} whose self time changed most, of {there}', { methods: count(v.methods.length), there: count(there) }), v: isAlone(v) ? '.' : tr('; means per trace. At most 1 in 20 of the changes not marked as chance is due to chance.') })}</span>
 				{list.length > rows && <button class="small" onClick={() => set({ rows: rows * 4 })}>{tr('Show more')}</button>}</div>
 		</Panel>
 	);

@@ -16,7 +16,7 @@ function Slices({ title, of, all }: { title: string; of: Slice[]; all: number })
 	return (
 		<table class="slices">
 			<thead><tr><th scope="col">{title}</th><th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Share')}</th></tr></thead>
-			<tbody>{of.map((s) => <tr key={s.value}><td class="anywhere">{s.value || <span class="quiet">{tr('not said')}</span>}</td><td class="num">{count(s.count)}</td><td class="num">{percent(s.count / all)}</td></tr>)}</tbody>
+			<tbody>{of.map((s) => <tr key={s.value}><td class="anywhere">{s.value || <span class="quiet">{tr('not given')}</span>}</td><td class="num">{count(s.count)}</td><td class="num">{percent(s.count / all)}</td></tr>)}</tbody>
 		</table>
 	);
 }
@@ -27,7 +27,7 @@ function Locks({ g }: { g: GroupDetail }) {
 		<div class="scroll"><table>
 			<thead><tr><th scope="col">{tr('Lock of')}</th><th scope="col">{tr('Wanted in')}</th><th scope="col">{tr('Taken in')}</th></tr></thead>
 			<tbody>{g.cause.locks.map((l, i) => (
-				<tr key={i}><td><MethodName name={l.class || tr('a class that is not known')} /></td><td><MethodName name={l.wanted_in} /></td>
+				<tr key={i}><td><MethodName name={l.class || tr('an unknown class')} /></td><td><MethodName name={l.wanted_in} /></td>
 					<td>{l.taken_in ? <a href={link(`/locks?name=${encodeURIComponent(l.taken_in)}`)}><MethodName name={l.taken_in} /></a> : <span class="quiet">{tr('not seen')}</span>}</td></tr>))}</tbody>
 		</table></div>
 	);
@@ -37,8 +37,8 @@ function Told({ g }: { g: GroupDetail }) {
 	const { frames, binder, consumer, path } = g.cause;
 	return <>
 		{binder && <p>{tr.rich('It waits for {bold} in another process.', { bold: <strong><MethodName name={`${binder.interface}.${binder.method}`} /></strong> })}</p>}
-		{consumer && <p>{tr.rich('{consumer} had the processors.', { consumer: <strong>{consumer}</strong> })}</p>}
-		{path && <p>{tr('For {ns} of the {window_ns} before the report, main was in there.', { ns: duration(path.ns), window_ns: duration(path.window_ns) })}</p>}
+		{consumer && <p>{tr.rich('{consumer} was using the CPU.', { consumer: <strong>{consumer}</strong> })}</p>}
+		{path && <p>{tr('Main was in this call for {ns} of the {window_ns} before the report.', { ns: duration(path.ns), window_ns: duration(path.window_ns) })}</p>}
 		{frames.length > 0 && <><h3>{tr('Told by')}</h3><ol class="stack frames">{frames.map((f, i) => <li key={i}><MethodName name={f} /></li>)}</ol></>}
 		<Locks g={g} />
 	</>;
@@ -51,7 +51,7 @@ function Report({ id }: { id: string }) {
 	return (
 		<section id="anr" aria-label={tr('The report of one trace')}>
 			{!load.value && <Pending of={load} what={tr('Loading the report')} />}
-			{load.value && !p && <p class="quiet">{tr('This trace has no report of threads: its calls tell the cause.')}</p>}
+			{load.value && !p && <p class="quiet">{tr('This trace has no thread dump: the cause is taken from its calls.')}</p>}
 			{p && p.chain.length > 0 && <Chain p={p} />}
 			{p && <Waits p={p} />}
 			{p && <Cycles p={p} />}
@@ -65,7 +65,7 @@ function Exemplars({ list, shown }: { list: Exemplar[]; shown?: string }) {
 			<thead><tr><th scope="col">{tr('Trace')}</th><th scope="col">{tr('When')}</th><th scope="col">{tr('Version')}</th><th scope="col">{tr('Device')}</th><th scope="col">Android</th><th scope="col">{tr('Verdict')}</th><th scope="col"><span class="hidden">{tr('Show')}</span></th></tr></thead>
 			<tbody>{list.map((e) => (
 				<tr key={e.trace} data-trace={e.trace} aria-current={e.trace === shown ? 'true' : undefined}>
-					<td class="mono nowrap">{e.there ? <a href={link(`/traces/${e.trace}`)}>{e.trace.slice(-8)}</a> : <span class="quiet" title={tr('The trace is deleted; it stays counted')}>{tr('{trace} (gone)', { trace: e.trace.slice(-8) })}</span>}</td>
+					<td class="mono nowrap">{e.there ? <a href={link(`/traces/${e.trace}`)}>{e.trace.slice(-8)}</a> : <span class="quiet" title={tr('The trace was deleted; it remains counted')}>{tr('{trace} (deleted)', { trace: e.trace.slice(-8) })}</span>}</td>
 					<td class="nowrap">{when(e.created_ms)}</td><td>{e.version_name}</td><td>{e.device}</td><td>{e.os}</td><td class="anywhere">{heard(e.verdict)}</td>
 					<td>{e.there && e.trace !== shown && <button class="small" onClick={() => set({ trace: e.trace }, true)} aria-label={tr('Show the report of {trace}', { trace: e.trace.slice(-8) })}>{tr('Show')}</button>}</td>
 				</tr>))}</tbody>
@@ -84,7 +84,7 @@ export function AnrGroup({ id }: { id: string }) {
 		<Panel title={g.name || heard(g.title)} id="group" aside={<span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span>}>
 			<p class="verdict">{heard(g.verdict)}</p>
 			<dl class="facts">
-				<div><dt>{tr('ANRs')}</dt><dd>{count(g.count)}</dd></div><div><dt>{tr('Users')}</dt><dd>{g.users ? count(g.users) : tr('not said')}</dd></div>
+				<div><dt>{tr('ANRs')}</dt><dd>{count(g.count)}</dd></div><div><dt>{tr('Users')}</dt><dd>{g.users ? count(g.users) : tr('not given')}</dd></div>
 				<div><dt>{tr('Versions')}</dt><dd>{count(g.versions)}</dd></div><div><dt>{tr('Devices')}</dt><dd>{count(g.devices)}</dd></div>
 				<div><dt>{tr('First seen')}</dt><dd>{when(g.first_ms)}</dd></div><div><dt>{tr('Last seen')}</dt><dd>{when(g.last_ms)}</dd></div>
 				<div><dt>{tr('{days} days', { days: fleet.days })}</dt><dd><Trend trend={g.trend} days={fleet.days} name={tr('ANRs of this group')} wide={240} high={32} /></dd></div>
@@ -93,8 +93,8 @@ export function AnrGroup({ id }: { id: string }) {
 			<Told g={g} />
 			<IssueText path={`/api/v1/anr/groups/${id}`} />
 		</Panel>
-		<Panel title={tr('Who has it')} id="who"><div class="three"><Slices title={tr('Version')} of={g.by_version} all={g.count} /><Slices title={tr('Device')} of={g.by_device} all={g.count} /><Slices title="Android" of={g.by_os} all={g.count} /></div></Panel>
-		<Panel title={tr('Traces that show it')} id="exemplars"><Exemplars list={g.exemplars} shown={shown} /></Panel>
+		<Panel title={tr('Affected versions and devices')} id="who"><div class="three"><Slices title={tr('Version')} of={g.by_version} all={g.count} /><Slices title={tr('Device')} of={g.by_device} all={g.count} /><Slices title="Android" of={g.by_os} all={g.count} /></div></Panel>
+		<Panel title={tr('Traces')} id="exemplars"><Exemplars list={g.exemplars} shown={shown} /></Panel>
 		{shown && <Panel title={tr('The report of {shown}', { shown: shown.slice(-8) })}><Report key={shown} id={shown} /></Panel>}
 	</>;
 }

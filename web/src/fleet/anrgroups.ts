@@ -32,7 +32,7 @@ export function says(r: Rule): string {
 	if (r.do === 'skip') return tr('Frames with {frame} are not blamed.', { frame: r.frame });
 	const which = [r.kind && tr('of kind {kind}', { kind: KINDS[r.kind] ?? r.kind }), r.frame && tr('with a frame {frame}', { frame: r.frame }), r.lock && tr('with a lock of {lock}', { lock: r.lock }), r.groups && tr('of {groups} {groups2}', { groups: r.groups.length === 1 ? tr('the group') : tr('the groups'), groups2: r.groups.join(', ') })]
 		.filter(Boolean).join(COMMA);
-	return r.do === 'merge' ? tr('ANRs {which} are one group.', { which }) : tr('Groups {which} are called so.', { which });
+	return r.do === 'merge' ? tr('ANRs {which} are one group.', { which }) : tr('Groups {which} get this name.', { which });
 }
 
 /** The groups that a rule would be for, without those that it has. */

@@ -30,7 +30,7 @@ function Form({ rule, keep, cancel }: { rule: Rule; keep: (r: Rule) => void; can
 				<label class="inline"><input type="checkbox" name="on" checked={r.on !== false} onChange={(e) => put({ ...r, on: e.currentTarget.checked })} />{' '}{tr('on')}</label>
 			</div>
 			{r.do !== 'skip' && (r.groups?.length ?? 0) > 0 && <p class="quiet anywhere">{tr('Of the groups {groups}.', { groups: r.groups!.join(', ') })}</p>}
-			<p class="quiet">{tr('Text that a name has, without regard to case; an expression stands between slashes. All that is said must hold.')}</p>
+			<p class="quiet">{tr('Text contained in a name, ignoring case, or a regular expression between slashes. All conditions must match.')}</p>
 			<div class="row"><button class="primary">{tr('Keep')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
 		</form>
 	);
@@ -40,7 +40,7 @@ function Table({ rules, edit, change }: { rules: Rule[]; edit: (at: number) => v
 	const swap = (at: number) => rules.map((r, i) => (i === at - 1 ? rules[at] : i === at ? rules[at - 1] : r));
 	return (
 		<div class="scroll"><table>
-			<thead><tr><th scope="col" class="num">{tr('No.')}</th><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Group')}</th><th scope="col">{tr('What it does')}</th>{change && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
+			<thead><tr><th scope="col" class="num">{tr('No.')}</th><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Group')}</th><th scope="col">{tr('Effect')}</th>{change && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{rules.map((r, i) => (
 				<tr key={i} data-rule={i + 1}>
 					<td class="num">{i + 1}</td><td class="nowrap">{ACTS[r.do]}{r.on === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td><td class="anywhere">{r.name}</td><td class="anywhere">{says(r)}</td>
@@ -89,13 +89,13 @@ export function AnrRules() {
 	return (
 		<Panel title={tr('How ANRs are grouped')} id="rules" aside={v && <>{editing === null && <Versions v={v} />}
 			{may.write && now && editing === null && <button onClick={() => edit(-1)}>{tr('Add a rule')}</button>}
-			{may.write && !now && <button onClick={() => void put(v.rules)}>{tr('Make these hold again')}</button>}</>}>
+			{may.write && !now && <button onClick={() => void put(v.rules)}>{tr('Restore these rules')}</button>}</>}>
 			{(!v || load.error) && <Pending of={load} what={tr('Loading rules')} />}
-			{v && v.rules.length === 0 && editing === null && <p class="quiet">{tr('There is no rule: groups are made by cause alone.')}</p>}
+			{v && v.rules.length === 0 && editing === null && <p class="quiet">{tr('There are no rules: ANRs are grouped by cause.')}</p>}
 			{v && v.rules.length > 0 && <Table rules={v.rules} edit={edit} change={may.write && now ? (rules) => void put(rules) : undefined} />}
 			{v && editing !== null && <Form key={editing} rule={editing === -1 ? wanted ?? { do: 'skip' } : v.rules[editing]} keep={(r) => void keep(r)} cancel={() => { edit(null); set({ groups: null }); }} />}
 			{error && <Failure error={error} />}
-			{v && <p class="quiet">{tr("The first rule that fits names or merges a group. A change groups all reports anew, in the background; whose frames are the app's is said with the methods of a trace.")}</p>}
+			{v && <p class="quiet">{tr("The first matching rule names or merges a group. A change regroups all reports in the background. App frames are set with the methods of a trace.")}</p>}
 		</Panel>
 	);
 }

@@ -22,11 +22,11 @@ export function within(to: string): string {
 function Row({ g, days, picked, pick }: { g: Group; days: number; picked: boolean; pick?: () => void }) {
 	return (
 		<tr data-group={g.key}>
-			{pick && <td><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Pick {title}', { title: g.name || heard(g.title) })} /></td>}
+			{pick && <td><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: g.name || heard(g.title) })} /></td>}
 			<td class="cause"><a href={within(`/anrs/${g.key}`)}>{g.name || heard(g.title)}</a><p class="quiet">{g.name ? `${ended(heard(g.title))} ${heard(g.verdict)}` : heard(g.verdict)}</p></td>
 			<td><span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span></td>
 			<td class="num">{count(g.count)}</td>
-			<td class="num">{g.users ? count(g.users) : <span class="quiet">{tr('not said')}</span>}</td>
+			<td class="num">{g.users ? count(g.users) : <span class="quiet">{tr('not given')}</span>}</td>
 			<td><Trend trend={g.trend} days={days} name={g.name || heard(g.title)} /></td>
 			<td class="num">{count(g.versions)}</td>
 			<td class="num">{count(g.devices)}</td>
@@ -53,7 +53,7 @@ function List() {
 	const v = load.value;
 	const turn = (key: string) => pick(picked.includes(key) ? picked.filter((k) => k !== key) : [...picked, key]);
 	return (
-		<Panel title={tr('Why apps did not respond')} id="anrs" aside={<>
+		<Panel title={tr('ANRs by cause')} id="anrs" aside={<>
 			<label class="inline">{tr('Kind')}{' '}<select name="kind" value={kind} onChange={(e) => set({ kind: e.currentTarget.value }, true)}>
 				<option value="">{tr('any')}</option>{Object.entries(KINDS).map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
 			{picked.length > 0 && <a class="button" href={`${link('/anrs/rules')}${link('/').includes('?') ? '&' : '?'}groups=${picked.join('.')}`}>{picked.length === 1 ? tr('Name it') : tr('Merge {picked}', { picked: picked.length })}</a>}
@@ -62,7 +62,7 @@ function List() {
 			<FleetFilter />
 			{(!v || load.error) && <Pending of={load} what={tr('Loading groups')} />}
 			{v && <Waiting v={v} again={load.again} />}
-			{v && v.groups.length === 0 && <p class="quiet">{v.anrs ? tr('There is no group of that kind.') : tr('No ANR came in that time and filter. Reports come as traces: a thread dump, or a trace with one beside it.')}</p>}
+			{v && v.groups.length === 0 && <p class="quiet">{v.anrs ? tr('No groups of this kind.') : tr('No ANRs for this time range and filter. ANR reports are uploaded as traces: a thread dump, alone or with a trace.')}</p>}
 			{v && v.groups.length > 0 && <>
 				<p class="quiet">{tr.rich('{anrs} {anrs2}{users} in {total} {total2}.', { anrs: count(v.anrs), anrs2: v.anrs === 1 ? tr('report') : tr('reports'), users: v.users > 0 && <>{' '}{tr('of {users} {users2}', { users: count(v.users), users2: v.users === 1 ? tr('user') : tr('users') })}</>, total: count(v.total), total2: v.total === 1 ? tr('group') : tr('groups') })}</p>
 				<div class="scroll"><table>

@@ -22,10 +22,10 @@ function Overview() {
 export function FleetPage() {
 	const at = path.value;
 	useEffect(() => {
-		document.title = tr('{at} · tracewell', { at: at === '/fleet/methods' ? tr('Methods of the fleet') : at === '/fleet/findings' ? tr('Findings of the fleet') : tr('Fleet') });
+		document.title = tr('{at} · tracewell', { at: at === '/fleet/methods' ? tr('Fleet methods') : at === '/fleet/findings' ? tr('Fleet findings') : tr('Fleet') });
 	}, [at]);
 	if (at === '/fleet/methods') return <main class="fleet"><MethodsPage /></main>;
 	if (at === '/fleet/findings') return <main class="fleet"><FindingsPage /></main>;
 	if (path.value === '/fleet') return <main class="fleet"><Overview /></main>;
-	return <main><h1>{tr('No such page')}</h1><p>{tr.rich('This address leads nowhere. {link}', { link: <a href={link('/fleet')}>{tr('The fleet')}</a> })}</p></main>;
+	return <main><h1>{tr('Page not found')}</h1><p>{tr.rich('There is no page at this address. {link}', { link: <a href={link('/fleet')}>{tr('The fleet')}</a> })}</p></main>;
 }

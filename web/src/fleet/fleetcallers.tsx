@@ -10,7 +10,7 @@ import { tr } from '../i18n/strings/fleet';
 
 /** A thread is no method: its row leads nowhere. */
 function Name({ of }: { of: Near }) {
-	return of.thread ? <span title={tr('It is the first that these threads call')}>{tr.rich('threads {name}', { name: <b>{of.name}</b> })}</span> : <a class="mono" href={methodLink(of.name)}><MethodName name={of.name} /></a>;
+	return of.thread ? <span title={tr('These threads call it directly')}>{tr.rich('threads {name}', { name: <b>{of.name}</b> })}</span> : <a class="mono" href={methodLink(of.name)}><MethodName name={of.name} /></a>;
 }
 
 function Row({ of, traces, what }: { of: Near; traces: number; what: string }) {
@@ -44,11 +44,11 @@ function Both({ of }: { of: Callers }) {
 	const callees = of.callees.reduce((n, c) => n + c.total_ns, 0);
 	return <>
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Of its time')}</th><th scope="col" class="num" title={tr('Per trace, of all that were counted')}>{tr('A trace')}</th><th scope="col" class="num">{tr('Calls')}</th><th scope="col" class="num" title={tr('At least')}>{tr('In traces')}</th></tr></thead>
+			<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Of its time')}</th><th scope="col" class="num" title={tr('Mean per counted trace')}>{tr('A trace')}</th><th scope="col" class="num">{tr('Calls')}</th><th scope="col" class="num" title={tr('At least')}>{tr('In traces')}</th></tr></thead>
 			<List title={tr('Called by')} list={of.callers} total={of.callers_total} of={of} />
 			<List title={tr('It calls')} list={of.callees} total={of.callees_total} of={of}>
-				<Rest label={tr('its own time')} title={tr('Time in it and in nothing that it called')} ns={of.self_ns} of={of} />
-				<Rest label={tr('other calls')} title={tr('Calls that were too short to be kept, and those that are not listed')} ns={of.total_ns - of.self_ns - callees} of={of} />
+				<Rest label={tr('its own time')} title={tr('Time in the method itself, without its callees')} ns={of.self_ns} of={of} />
+				<Rest label={tr('other calls')} title={tr('Calls that were too short to keep, and calls not listed')} ns={of.total_ns - of.self_ns - callees} of={of} />
 			</List>
 		</table></div>
 		<p class="quiet">{tr.rich('{calls} calls, {of_traces} a trace over {of_traces2} {of_traces3}. A call inside a call of the same method counts with the outer one.{least_ns} {link}', { calls: count(of.calls), of_traces: duration(of.total_ns / of.of_traces), of_traces2: count(of.of_traces), of_traces3: of.of_traces === 1 ? tr('trace') : tr('traces'), least_ns: of.least_ns > 0 && tr(' Calls that took less than {least_ns} in their trace may be missing.', { least_ns: duration(of.least_ns) }), link: <a href={withFilter('/fleet')}>{tr('The flame graph of these traces')}</a> })}</p>
@@ -62,7 +62,7 @@ export function FleetCallers({ name }: { name: string }) {
 	return (
 		<Panel title={tr('Callers')} id="callers">
 			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading its callers')} />
-				: v.callers.length === 0 ? <p class="quiet">{tr('The merged call trees of these traces do not have it: its calls are too short, or nothing was merged yet.')}</p>
+				: v.callers.length === 0 ? <p class="quiet">{tr('The merged call trees of these traces do not contain it: its calls are too short, or the traces are not merged yet.')}</p>
 					: <div class={load.busy ? 'stale' : ''}><Both of={v} /></div>}
 		</Panel>
 	);

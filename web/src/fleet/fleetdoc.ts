@@ -23,12 +23,12 @@ export interface Series extends Head, ByLabel { name: string; by: string; groups
 
 /** What is told of a method, and what it means. */
 export const METRICS: [MetricName, string, string][] = [
-	['self', tr('Self'), tr('time of its own in a trace, without what it calls')],
-	['wall', tr('Wall'), tr('time in a trace, with what it calls')],
-	['call', tr('One call'), tr('wall time of a call: the mean of each trace')],
-	['calls', tr('Calls'), tr('calls in a trace')],
-	['cpu', 'CPU', tr('time on a CPU in a trace, where traces tell it')],
-	['waiting', tr('Waiting'), tr('time off the CPU in a trace, where traces tell it')],
+	['self', tr('Self'), tr('self time per trace')],
+	['wall', tr('Wall'), tr('total time per trace, with callees')],
+	['call', tr('One call'), tr('wall time of a call (mean of each trace)')],
+	['calls', tr('Calls'), tr('calls per trace')],
+	['cpu', 'CPU', tr('CPU time per trace, where traces have it')],
+	['waiting', tr('Waiting'), tr('time off the CPU per trace, where traces have it')],
 ];
 export const STATS: [StatName, string][] = [['p50', 'p50'], ['p75', 'p75'], ['p95', 'p95'], ['p99', 'p99'], ['mean', tr('mean')], ['max', tr('max')], ['sum', tr('all')]];
 
@@ -56,7 +56,7 @@ export const LABEL = 'label:';
 const rank = (g: Keyed) => ((g.values ?? 1) > 1 ? 2 : g.values === 0 ? 1 : 0);
 /** What a group is called; two of one answer never have one name, for no value is empty or begins so. */
 export function groupName(g: Keyed): string {
-	if (g.values === undefined || g.values === 1) return g.key || tr('not said');
+	if (g.values === undefined || g.values === 1) return g.key || tr('not given');
 	return g.values ? tr('{values} other values', { values: count(g.values) }) : tr('(none)');
 }
 /** Tells groups of one answer apart, whatever they are called. */

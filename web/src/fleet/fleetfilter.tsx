@@ -41,7 +41,7 @@ function Pick({ name, label, column }: { name: string; label: string; column: st
 	return (
 		<label class="inline">{label}
 			<select name={name} value={now} onChange={(e) => set({ [name]: e.currentTarget.value }, true)}>
-				<option value="">{name === 'app' && values.length > 1 ? tr('{n} added up', { n: values.length }) : tr('any')}</option>
+				<option value="">{name === 'app' && values.length > 1 ? tr('All apps ({n})', { n: values.length }) : tr('any')}</option>
 				{(now && !values.includes(now) ? [now, ...values] : values).map((v) => <option key={v} value={v}>{v}</option>)}
 			</select></label>
 	);

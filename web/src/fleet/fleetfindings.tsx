@@ -30,27 +30,27 @@ function Worst({ id, what }: { id: string | null | undefined; what: string }) {
 
 function Cause({ c }: { c: CauseSum | undefined }) {
 	if (!c) return null;
-	return c.name === null ? <span class="quiet">{tr("no method of the app's")}</span> : <a href={methodLink(c.name)}><MethodName name={c.name} /></a>;
+	return c.name === null ? <span class="quiet">{tr("no app method")}</span> : <a href={methodLink(c.name)}><MethodName name={c.name} /></a>;
 }
 
 /** Of how many traces this is, and which are still to come. */
 function Stand({ f }: { f: Found }) {
-	return <p class="quiet">{tr.rich('Of {looked} {looked2} that detectors looked at{partial}.{pending}{complete}{unreadable} Deleted traces are not among them.', { looked: count(f.looked), looked2: f.looked === 1 ? tr('trace') : tr('traces'), partial: f.partial > 0 && tr(', in {partial} of which there may be more', { partial: count(f.partial) }), pending: f.pending > 0 && tr(' {pending} of the project are still to be looked at by the rules and names that hold now.', { pending: count(f.pending) }), complete: !f.complete && tr(' These are not all of them: narrow the filter or the time.'), unreadable: f.unreadable > 0 && tr(' What was found in {unreadable} cannot be read.', { unreadable: count(f.unreadable) }) })}</p>;
+	return <p class="quiet">{tr.rich('From {looked} {looked2} that detectors analysed{partial}.{pending}{complete}{unreadable} Deleted traces are not included.', { looked: count(f.looked), looked2: f.looked === 1 ? tr('trace') : tr('traces'), partial: f.partial > 0 && tr(', {partial} of them incompletely', { partial: count(f.partial) }), pending: f.pending > 0 && tr(' {pending} of the project still have to be analysed with the current rules and names.', { pending: count(f.pending) }), complete: !f.complete && tr(' Not all are shown: narrow the filter or the time range.'), unreadable: f.unreadable > 0 && tr(' The findings of {unreadable} cannot be read.', { unreadable: count(f.unreadable) }) })}</p>;
 }
 
-const nothing = (f: Found) => (f.looked === 0 ? f.pending > 0 ? tr('Detectors are still looking at these traces.') : tr('No trace that detectors looked at fits.') : tr('Detectors found nothing that took too long.'));
+const nothing = (f: Found) => (f.looked === 0 ? f.pending > 0 ? tr('Detectors are still analysing these traces.') : tr('No analysed trace matches.') : tr('Detectors found nothing above their thresholds.'));
 
 export function FleetFindings() {
 	const fleet = useAsked();
 	const load = useLoad(`findings ${fleet.key}`, (signal) => get<Found>('/api/v1/fleet/findings', { ...fleet.params, by: 'all', limit: 1 }, signal));
 	const f = load.value;
 	return (
-		<Panel title={tr('What detectors found')} id="topfindings" aside={<a href={withFilter('/fleet/findings')}>{f && f.rules.length > ROWS ? tr('All {rules}', { rules: count(f.rules.length) }) : tr('Findings')}</a>}>
+		<Panel title={tr('Findings')} id="topfindings" aside={<a href={withFilter('/fleet/findings')}>{f && f.rules.length > ROWS ? tr('All {rules}', { rules: count(f.rules.length) }) : tr('Findings')}</a>}>
 			<Pending of={load} what={tr('Loading findings')} />
 			{f && !load.error && f.rules.length === 0 && <p class="quiet">{nothing(f)}</p>}
 			{f && !load.error && f.rules.length > 0 && <>
 				<div class="scroll findings"><table>
-					<thead><tr><th scope="col">{tr('What')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Of the traces that have any')}>{tr('Each')}</th><th scope="col">{tr('Most of it by')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
+					<thead><tr><th scope="col">{tr('What')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Of the traces with findings')}>{tr('Each')}</th><th scope="col">{tr('Mainly by')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 					<tbody>{f.rules.slice(0, ROWS).map((r) => <tr key={r.id} data-rule={r.id}>
 						<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{heard(r.title)}</a></td>
 						<td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>
@@ -89,10 +89,10 @@ function Causes({ r }: { r: RuleSum }) {
 			<tbody>{r.causes.map((c) => <tr key={`${c.name} ${c.build_id}`} data-cause={c.name ?? ''}>
 				<td class="anywhere wide"><Cause c={c} />{!c.resolved && c.name !== null && c.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: c.build_id })}</span>}</td>
 				<td class="num">{count(c.traces)}</td><td class="num">{count(c.found)}</td><td class="num">{duration(c.ns)}</td><td class="num">{duration(c.max_ns)}</td>
-				<td class="nowrap"><Worst id={c.exemplar} what={tr('The trace with most time by {name}', { name: c.name ?? tr('no method of the app') })} /></td>
+				<td class="nowrap"><Worst id={c.exemplar} what={tr('The trace with most time by {name}', { name: c.name ?? tr('no app method') })} /></td>
 			</tr>)}</tbody>
 		</table></div>
-		<p class="quiet">{tr.rich('Of each trace the eight methods with most time.{causes}', { causes: r.causes_total > r.causes.length && tr(' The first {causes} of {causes_total}.', { causes: count(r.causes.length), causes_total: count(r.causes_total) }) })}</p>
+		<p class="quiet">{tr.rich('The eight methods with most time of each trace.{causes}', { causes: r.causes_total > r.causes.length && tr(' The first {causes} of {causes_total}.', { causes: count(r.causes.length), causes_total: count(r.causes_total) }) })}</p>
 	</>;
 }
 
@@ -141,7 +141,7 @@ export function FindingsPage() {
 	const f = load.value;
 	return <>
 		<div class="row head"><h1>{tr.rich('{link} · Findings', { link: <a href={withFilter('/fleet')}>{tr('Fleet')}</a> })}</h1><FleetFilter /><Narrowed /></div>
-		<Panel title={tr('What detectors found')} id="findings" aside={<a href={link('/detectors')}>{tr('Detectors')}</a>}>
+		<Panel title={tr('Findings')} id="findings" aside={<a href={link('/detectors')}>{tr('Detectors')}</a>}>
 			<Pending of={load} what={tr('Loading findings')} />
 			{f && !load.error && f.rules.length === 0 && <p class="quiet">{nothing(f)}</p>}
 			{f && !load.error && <div class="findings">{f.rules.length > 0 && <Rules f={f} chosen={chosen} />}<Stand f={f} /></div>}

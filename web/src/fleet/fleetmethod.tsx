@@ -43,7 +43,7 @@ function Picture({ by, groups, metric }: { by: string; groups: Point[]; metric: 
 	const name = (m: Mark) => groupName(m.point).replace(/^(.{14}).+/s, '$1…');
 	return (
 		<div class="trend" ref={ref}>
-			{wide > 0 && c.marks.length > 0 && <svg width={wide} height={HIGH} role="img" aria-label={tr('From the median to p95, by {by}; the last: {metric}. The table below has all', { by: byName(by), metric: told(metric, c.marks[c.marks.length - 1].point) })}>
+			{wide > 0 && c.marks.length > 0 && <svg width={wide} height={HIGH} role="img" aria-label={tr('Median to p95, by {by}; the latest: {metric}. The table below has all values', { by: byName(by), metric: told(metric, c.marks[c.marks.length - 1].point) })}>
 				{c.ticks.map((t) => <g key={t.value}><line class="tick" x1={c.left} x2={c.right} y1={t.y} y2={t.y} /><text x={c.left - 8} y={t.y + 4} text-anchor="end">{metric === 'calls' ? count(t.value) : tick(t.value)}</text></g>)}
 				<Marks c={c} metric={metric} joined={by === 'version' || by === 'day'} />
 				{namedMarks(c.marks, NAME_WIDE).map((m) => <text key={groupId(m.point)} x={Math.min(m.x, c.right - NAME_WIDE / 3)} y={HIGH - 6} text-anchor="middle">{name(m)}</text>)}
@@ -61,7 +61,7 @@ function Key({ by, g }: { by: string; g: Point }) {
 
 function Row({ by, g, metric, before, error, name }: { by: string; g: Point; metric: MetricName; before?: Metric; error: number; name: string }) {
 	const m = g[metric];
-	if (!m?.traces) return <tr data-point={g.key} data-values={g.values}><td class="anywhere"><Key by={by} g={g} /></td><td class="num quiet">{tr('0 of {of_traces}', { of_traces: count(g.of_traces) })}</td><td class="quiet" colSpan={9}>{tr('No trace tells it.')}</td></tr>;
+	if (!m?.traces) return <tr data-point={g.key} data-values={g.values}><td class="anywhere"><Key by={by} g={g} /></td><td class="num quiet">{tr('0 of {of_traces}', { of_traces: count(g.of_traces) })}</td><td class="quiet" colSpan={9}>{tr('No trace has this value.')}</td></tr>;
 	return (
 		<tr data-point={g.key} data-values={g.values}>
 			<td class="anywhere"><Key by={by} g={g} /></td>
@@ -103,18 +103,18 @@ export function FleetMethod({ name }: { name: string }) {
 	const none = !groups.some((g) => g[metric]?.traces);
 	return (
 		<Panel title={tr('One method')} id="method" aside={<>
-			<Choice label={tr('What is told')} value={metric} options={METRICS.map(([m, label]) => [m, label])} onPick={(m) => set({ metric: m === 'self' ? null : m }, true)} />
+			<Choice label={tr('Metric')} value={metric} options={METRICS.map(([m, label]) => [m, label])} onPick={(m) => set({ metric: m === 'self' ? null : m }, true)} />
 			<PickBy by={by} bys={bys} />
 		</>}>
 			<p class="verdict mono"><MethodName name={name} /></p>
 			<p class="row"><a href={searchLink(name)}>{tr('Its calls in all traces')}</a><a href={withFilter('/fleet/methods')}>{tr('All methods')}</a><Copy text={name} label={tr('Copy name')} />
 				<span class="quiet">{METRICS.find(([m]) => m === metric)![1]}: {METRICS.find(([m]) => m === metric)![2]}.</span></p>
-			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading the method')} /> : none ? <p class="quiet">{v.traces === 0 ? tr('No counted trace fits.') : tr('No trace of these tells it.')}</p>
+			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading the method')} /> : none ? <p class="quiet">{v.traces === 0 ? tr('No counted trace matches.') : tr('None of these traces has this value.')}</p>
 				: <div class={load.busy ? 'stale' : ''}>
 					<Picture by={by} groups={groups} metric={metric} />
 					<Numbers by={by} groups={groups} metric={metric} error={v.error} name={name} />
 					<Uncounted n={v.not_counted} />
-					<Stated error={v.error} more={tr('Quantiles are over traces. Overloads of one name count together.')} />
+					<Stated error={v.error} more={tr('Percentiles are over traces. Overloads of a name are counted together.')} />
 				</div>}
 			<SourceBox method={name} app={text('app')} head={text('version_name')} />
 		</Panel>

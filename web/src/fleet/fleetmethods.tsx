@@ -41,7 +41,7 @@ function Row({ m, most }: { m: FleetMethodRow; most: number }) {
 		<tr data-method={m.name}>
 			<td class="name"><a href={methodLink(m.name, { metric: metric === 'self' ? '' : metric })} title={m.descriptor || undefined}><MethodName name={m.name} /></a>{!m.resolved && m.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: m.build_id })}</span>}</td>
 			{METRICS.map(([of]) => <Cell key={of} m={m} metric={of} stat={stat} most={of === metric ? most : 0} />)}
-			<td class="num" title={tr('{traces} traces tell it', { traces: count(m[metric]?.traces ?? 0) })}>{percent(m.share)}</td>
+			<td class="num" title={tr('{traces} traces have it', { traces: count(m[metric]?.traces ?? 0) })}>{percent(m.share)}</td>
 			<td class="nowrap">{worst && <a href={link(`/traces/${worst}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('The trace with the most of {name}', { name: m.name })}>{tr('worst')}</a>}</td>
 		</tr>
 	);
@@ -59,7 +59,7 @@ function Table({ v, rows }: { v: FleetMethods; rows: number }) {
 		</table></div>
 		{v.total > v.methods.length && (rows < MOST ? <p><button onClick={() => set({ rows: Math.min(MOST, rows + PAGE) })}>{tr('Show more')}</button></p>
 			: <p class="quiet">{tr('More than {most} are not shown: filter by name.', { most: count(MOST) })}</p>)}
-		<Stated error={v.error} more={tr('A dash: no trace tells it.')} />
+		<Stated error={v.error} more={tr('A dash means that no trace has this value.')} />
 	</>;
 }
 
@@ -79,7 +79,7 @@ function List() {
 			<label class="inline"><input type="checkbox" name="regex" checked={regex} onChange={(e) => set({ regex: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('expression')}</label>
 		</>}>
 			<Pending of={load} what={tr('Loading methods')} />
-			{v && !load.error && v.methods.length === 0 && <p class="quiet">{v.traces === 0 ? tr('No counted trace fits. Traces are counted a moment after they are ready.') : tr('No method has such a name.')}</p>}
+			{v && !load.error && v.methods.length === 0 && <p class="quiet">{v.traces === 0 ? tr('No counted trace matches. Traces are counted shortly after they are ready.') : tr('No method matches this name.')}</p>}
 			{v && !load.error && v.methods.length > 0 && <div class={load.busy ? 'stale' : ''}><Table v={v} rows={rows} /></div>}
 		</Panel>
 	);

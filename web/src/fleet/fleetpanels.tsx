@@ -40,7 +40,7 @@ function Fact({ name, n, bad, to }: { name: string; n: number; bad?: boolean; to
 function Beyond({ of }: { of: string[] }) {
 	const names: Record<string, string> = { class: 'devices', label: tr('label'), os: 'system', build_id: 'build' };
 	const beyond = of.filter((k) => text(k)).map((k) => names[k]);
-	return beyond.length ? <p class="quiet">{tr('Not narrowed by {beyond}.', { beyond: beyond.join(tr(' and ')) })}</p> : null;
+	return beyond.length ? <p class="quiet">{tr('Not filtered by {beyond}.', { beyond: beyond.join(tr(' and ')) })}</p> : null;
 }
 
 interface Stage { stage: string; waiting: number; postponed: { reason: string; traces: number }[] }
@@ -70,16 +70,16 @@ export function Intake() {
 	}, [v]);
 	const list = (state: string) => link(`/?${new URLSearchParams({ ...params, ...(state && { state }) })}`);
 	return (
-		<Panel title={tr('What came in')} id="intake">
+		<Panel title={tr('Uploads')} id="intake">
 			<Pending of={load} what={tr('Counting traces')} />
 			{v && !load.error && <dl class="facts" data-counts>
 				<Fact name={tr('Traces')} n={v.all} to={list('')} />
 				<Fact name={tr('Waiting')} n={v.queued} to={list('queued')} /><Fact name={tr('Decoding')} n={v.decoding} to={list('decoding')} />
 				<Fact name={tr('Failed')} n={v.failed} bad to={list('failed')} />
-				<Fact name={tr('Counted below')} n={v.counted} />
-				{uncounted(v) > 0 && <Fact name={tr('Reports of ANRs, and what is not counted yet')} n={uncounted(v)} />}
+				<Fact name={tr('Included below')} n={v.counted} />
+				{uncounted(v) > 0 && <Fact name={tr('ANR reports and pending')} n={uncounted(v)} />}
 			</dl>}
-			{v && v.all === 0 && v.counted === 0 && <p class="quiet">{tr.rich('No trace came in that time and filter. {link}', { link: <a href={link('/')}>{tr('How to send one')}</a> })}</p>}
+			{v && v.all === 0 && v.counted === 0 && <p class="quiet">{tr.rich('No traces for this time range and filter. {link}', { link: <a href={link('/')}>{tr('How to send a trace')}</a> })}</p>}
 			<Derived load={stages} />
 			<Beyond of={['class', 'label']} />
 		</Panel>
@@ -138,7 +138,7 @@ function ScenarioTable({ rows, error, by }: { rows: Scenario[]; error: number; b
 	return (
 		<div class="scroll"><table class="scenarios">
 			<thead><tr><th scope="col">{tr('Scenario')}</th><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">p50</th><th scope="col" class="num">p75</th><th scope="col" class="num">p95</th>
-				<th scope="col" class="num" title={tr('Against the version before it here, as the numbers are; a click tells how sure that is')}>Δ p50</th><th scope="col" class="num">Δ p95</th><th scope="col">{tr('p50 to p95')}</th></tr></thead>
+				<th scope="col" class="num" title={tr('Against the previous version in this list, uncorrected; click for the confidence interval')}>Δ p50</th><th scope="col" class="num">Δ p95</th><th scope="col">{tr('p50 to p95')}</th></tr></thead>
 			{rows.map((s) => <tbody key={s.scenario}>{s.versions.map((g, i) => <Version key={groupId(g)} s={s} i={i} error={error} by={by} />)}</tbody>)}
 		</table></div>
 	);
@@ -152,13 +152,13 @@ export function ScenarioTimes() {
 	const v = load.value?.by === by ? load.value : null; // another question's groups have other keys
 	const rows = scenarioRows(v?.groups ?? [], by === 'version' ? LATEST : LARGEST, by);
 	return (
-		<Panel title={tr('How long scenarios take')} id="scenarios" aside={<><PickBy by={by} bys={bys} />{rows.length > SCENARIOS && <button class="small" onClick={() => set({ all: all ? null : 1 }, true)}>{all ? tr('Show fewer') : tr('Show all {rows}', { rows: count(rows.length) })}</button>}</>}>
+		<Panel title={tr('Scenario durations')} id="scenarios" aside={<><PickBy by={by} bys={bys} />{rows.length > SCENARIOS && <button class="small" onClick={() => set({ all: all ? null : 1 }, true)}>{all ? tr('Show fewer') : tr('Show all {rows}', { rows: count(rows.length) })}</button>}</>}>
 			<Pending of={v ? load : { ...load, value: null }} what={tr('Loading scenarios')} />
-			{v && !load.error && rows.length === 0 && <p class="quiet">{tr('No counted trace fits. Traces are counted a moment after they are ready.')}</p>}
+			{v && !load.error && rows.length === 0 && <p class="quiet">{tr('No counted trace matches. Traces are counted shortly after they are ready.')}</p>}
 			{v && !load.error && rows.length > 0 && <>
 				<ScenarioTable rows={all ? rows : rows.slice(0, SCENARIOS)} error={v.error} by={by} />
 				<Uncounted n={v.not_counted} />
-				<Stated error={v.error} more={by === 'version' ? tr('The latest {latest} versions by name; Δ is against the one before.', { latest: LATEST }) : ''} />
+				<Stated error={v.error} more={by === 'version' ? tr('The latest {latest} versions by name; Δ is against the previous one.', { latest: LATEST }) : ''} />
 			</>}
 		</Panel>
 	);
@@ -174,7 +174,7 @@ function Slower({ r }: { r: Regression }) {
 			<td class="anywhere wide"><a href={link(`/regressions?open=${encodeURIComponent(r.id)}`)}>{r.method ? <MethodName name={r.method} /> : tr('the whole trace')}</a></td>
 			<td class="anywhere named">{r.scenario || <span class="quiet">{tr('no scenario')}</span>}</td>
 			<td class="nowrap">{r.head || new Date(r.day_ms).toISOString().slice(0, 10)}</td>
-			<td class="num slower" title={tr('{kind}95 % sure between {low} and {high}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', low: percent(r.low), high: percent(r.high) })}>{r.kind === 'new' ? tr('new') : `+${percent(r.change)}`}</td>
+			<td class="num slower" title={tr('{kind}95 % confidence interval {low} to {high}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', low: percent(r.low), high: percent(r.high) })}>{r.kind === 'new' ? tr('new') : `+${percent(r.change)}`}</td>
 			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={tr('{method} over {head}', { method: r.method, head: r.head ? tr('versions') : tr('days') })}>{tr('over {head}', { head: r.head ? tr('versions') : tr('days') })}</a>}</td>
 		</tr>
 	);
@@ -185,9 +185,9 @@ export function Regressions() {
 	const load = useLoad(`slower ${JSON.stringify([app, scenario, version_name])}`, (signal) => get<{ regressions: Regression[] }>('/api/v1/regressions', { status: 'live', app, scenario, version_name }, signal));
 	const all = load.value?.regressions;
 	return (
-		<Panel title={tr('What got slower')} id="slower" aside={<a href={link('/regressions')}>{all && all.length > ROWS ? tr('All {all}', { all: count(all.length) }) : tr('Regressions')}</a>}>
+		<Panel title={tr('Regressions')} id="slower" aside={<a href={link('/regressions')}>{all && all.length > ROWS ? tr('All {all}', { all: count(all.length) }) : tr('Regressions')}</a>}>
 			<Pending of={load} what={tr('Loading regressions')} />
-			{all && !load.error && all.length === 0 && <p class="quiet">{tr('Nothing got slower that nobody answered.')}</p>}
+			{all && !load.error && all.length === 0 && <p class="quiet">{tr('No open regressions.')}</p>}
 			{all && !load.error && all.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('What')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Since')}</th><th scope="col" class="num">{tr('Slower')}</th><th scope="col"><span class="hidden">{tr('Trend')}</span></th></tr></thead>
 				<tbody>{all.slice(0, ROWS).map((r) => <Slower key={r.id} r={r} />)}</tbody>
@@ -204,9 +204,9 @@ export function Anrs() {
 	const load = useLoad(`top anrs ${fleet.key}`, (signal) => get<Groups>('/api/v1/anr/groups', { ...fleet.params, limit: ROWS }, signal));
 	const v = load.value;
 	return (
-		<Panel title={tr('Why apps did not respond')} id="topanrs" aside={<a href={withFilter('/anrs', { label: '' })}>{v && v.total > ROWS ? tr('All {total}', { total: count(v.total) }) : tr('ANRs')}</a>}>
+		<Panel title={tr('ANRs by cause')} id="topanrs" aside={<a href={withFilter('/anrs', { label: '' })}>{v && v.total > ROWS ? tr('All {total}', { total: count(v.total) }) : tr('ANRs')}</a>}>
 			<Pending of={load} what={tr('Loading ANRs')} />
-			{v && !load.error && v.groups.length === 0 && <p class="quiet">{tr('No ANR came in that time and filter.')}</p>}
+			{v && !load.error && v.groups.length === 0 && <p class="quiet">{tr('No ANRs for this time range and filter.')}</p>}
 			{v && !load.error && v.groups.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('Cause')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Users')}</th><th scope="col">{tr('{days} days', { days: fleet.days })}</th></tr></thead>
 				<tbody>{v.groups.map((g) => <tr key={g.key} data-group={g.key}>
@@ -228,7 +228,7 @@ export function Slowest() {
 	return (
 		<Panel title={tr('Slowest methods')} id="slowest" aside={<a href={withFilter('/fleet/methods')}>{v ? tr('All {total} methods', { total: count(v.total) }) : tr('Methods')}</a>}>
 			<Pending of={load} what={tr('Loading methods')} />
-			{v && !load.error && v.methods.length === 0 && <p class="quiet">{tr('No counted trace fits.')}</p>}
+			{v && !load.error && v.methods.length === 0 && <p class="quiet">{tr('No counted trace matches.')}</p>}
 			{v && !load.error && v.methods.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Self, p50')}</th><th scope="col" class="num">{tr('Self, p95')}</th><th scope="col" class="num">{tr('Wall, p95')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 				<tbody>{v.methods.map((m) => <tr key={`${m.name} ${m.descriptor} ${m.build_id}`} data-method={m.name}>

@@ -56,7 +56,7 @@ export function PickBy({ by, bys }: { by: string; bys: string[] }) {
 
 /** What groups by a label leave out. */
 export function Uncounted({ n }: { n: number | undefined }) {
-	return n ? <p class="quiet">{tr.rich('{n} {n2} not here: counted before this label was one to count by. {code} counts them again.', { n: count(n), n2: n === 1 ? tr('trace is') : tr('traces are'), code: <code>tracewell rollup --rebuild</code> })}</p> : null;
+	return n ? <p class="quiet">{tr.rich('{n} {n2} not included: they were counted before this label was added to the settings. {code} counts them again.', { n: count(n), n2: n === 1 ? tr('trace is') : tr('traces are'), code: <code>tracewell rollup --rebuild</code> })}</p> : null;
 }
 
 /** Filters that FleetFilter has no field for: they are named, and can be left. */
@@ -86,11 +86,11 @@ const signed = (share: number) => `${share < 0 ? '−' : share > 0 ? '+' : ''}${
 export function Change({ now, before, error, to }: { now: number; before: number | undefined; error: number; to?: string }) {
 	const c = changeOf(now, before);
 	if (c === null) return <span class="quiet">–</span>;
-	if (Math.abs(c) <= unsure(error)) return <span class="quiet" title={tr('No more than the numbers may be off')}>{signed(c)}</span>;
-	return to ? <a href={to} title={tr('Compared for the same mix of devices, and how sure that is')}>{signed(c)}</a> : <span>{signed(c)}</span>;
+	if (Math.abs(c) <= unsure(error)) return <span class="quiet" title={tr('Within the error of the numbers')}>{signed(c)}</span>;
+	return to ? <a href={to} title={tr('Compared for the same device mix, with confidence interval')}>{signed(c)}</a> : <span>{signed(c)}</span>;
 }
 
 /** The stated error of every quantile here. */
 export function Stated({ error, more }: { error: number; more?: string }) {
-	return <p class="quiet">{tr('Quantiles are at most {error} beside the truth; counts, sums, means and maxima are exact. {more}', { error: percent(error), more })}</p>;
+	return <p class="quiet">{tr('Percentiles are accurate to within {error}; counts, sums, means and maxima are exact. {more}', { error: percent(error), more })}</p>;
 }

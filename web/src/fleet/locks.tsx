@@ -23,17 +23,17 @@ function Numbers({ s }: { s: Sums }) {
 	</>;
 }
 
-const NUMBERS = <><th scope="col" class="num">{tr('Waited in all')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col" class="num">{tr('Waits')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('of them ANRs')}</th></>;
+const NUMBERS = <><th scope="col" class="num">{tr('Total wait')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col" class="num">{tr('Waits')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('ANRs')}</th></>;
 
 function Monitors({ of }: { of: string[] }) {
-	if (of.length === 0) return <span class="quiet">{tr('class not told')}</span>;
+	if (of.length === 0) return <span class="quiet">{tr('unknown class')}</span>;
 	return <>{of.map((m) => <div key={m}><MethodName name={m} /></div>)}</>;
 }
 
 function Row({ l }: { l: Lock }) {
 	return (
 		<tr data-lock={l.name}>
-			<td class="anywhere"><button class="plain link" onClick={() => set({ name: l.name }, true)}>{l.owner ? <MethodName name={l.owner} /> : tr('a holder that was not seen')}</button></td>
+			<td class="anywhere"><button class="plain link" onClick={() => set({ name: l.name }, true)}>{l.owner ? <MethodName name={l.owner} /> : tr('an unknown holder')}</button></td>
 			<td class="anywhere"><Monitors of={l.monitors} /></td><td class="anywhere">{l.holder}</td>
 			<Numbers s={l} /><td class="num">{count(l.versions)}</td><td class="nowrap">{when(l.last_ms)}</td>
 			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}`)} aria-label={tr('The trace of the longest wait for {name}', { name: l.name })}>{tr('worst')}</a>}</td>
@@ -59,7 +59,7 @@ function One({ name }: { name: string }) {
 			{(!v || load.error) && <Pending of={load} what={tr('Loading the lock')} />}
 			{v && <div class="scroll"><table>
 				<thead><tr><th scope="col">{by === 'day' ? tr('Day') : tr('Version')}</th>{NUMBERS}<th scope="col">{tr('Holder')}</th></tr></thead>
-				<tbody>{v.groups.map((g) => <tr key={g.key} data-point={g.key}><td>{g.key || <span class="quiet">{tr('not said')}</span>}</td><Numbers s={g} /><td class="anywhere">{g.holder}</td></tr>)}</tbody>
+				<tbody>{v.groups.map((g) => <tr key={g.key} data-point={g.key}><td>{g.key || <span class="quiet">{tr('not given')}</span>}</td><Numbers s={g} /><td class="anywhere">{g.holder}</td></tr>)}</tbody>
 			</table></div>}
 		</Panel>
 	);
@@ -80,12 +80,12 @@ function List() {
 		</>}>
 			<FleetFilter />
 			{(!v || load.error) && <Pending of={load} what={tr('Loading locks')} />}
-			{v && v.locks.length === 0 && <p class="quiet">{tr('No thread of these traces waited for a lock. Traces tell it by sections of monitors, ANR reports by their thread dumps.')}</p>}
+			{v && v.locks.length === 0 && <p class="quiet">{tr('No thread of these traces waited for a lock. Lock waits come from monitor sections of traces and from thread dumps of ANR reports.')}</p>}
 			{v && v.locks.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('Taken in')}</th><th scope="col">{tr('Lock of')}</th><th scope="col">{tr('Held by')}</th>{NUMBERS}<th scope="col" class="num">{tr('Versions')}</th><th scope="col">{tr('Last')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 				<tbody>{v.locks.map((l) => <Row key={l.name} l={l} />)}</tbody>
 			</table></div>}
-			<p class="quiet">{tr("Of ANR reports only main's wait has a length, where the report says it.")}</p>
+			<p class="quiet">{tr("In ANR reports, only the main thread's wait has a duration, where the report gives it.")}</p>
 		</Panel>
 	);
 }

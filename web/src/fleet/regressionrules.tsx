@@ -9,7 +9,7 @@ type Rules = Record<'least_change' | 'certainty' | 'least_traces' | 'least_days'
 
 const FIELDS: [keyof Rules, string, string, number][] = [ // what it is, its unit, how much of it is one
 	['least_change', tr('A change of at least'), '%', 100],
-	['certainty', tr('and at least'), tr('standard errors: 4 is one false alarm in tens of thousands of looks'), 1],
+	['certainty', tr('and at least'), tr('standard errors: 4 means one false alarm in tens of thousands of checks'), 1],
 	['least_traces', tr('with at least'), tr('traces on each side'), 1],
 	['least_days', tr('on at least'), tr('days on each side'), 1],
 	['window_days', tr('within'), tr('days'), 1],
@@ -38,11 +38,11 @@ export function RegressionRules() {
 	const load = useLoad('regression rules', () => get<Rules>('/api/v1/regressions/rules'));
 	const [error, change] = useChange(load.again);
 	return (
-		<Panel title={tr('What is told')} id="thresholds">
+		<Panel title={tr('Metric')} id="thresholds">
 			<Pending of={load} what={tr('Loading thresholds')} />
 			{load.value && <Form key={JSON.stringify(load.value)} rules={load.value} keep={(r) => change(() => send('PUT', '/api/v1/regressions/rules', r))} />}
 			{error && <Failure error={error} />}
-			{load.value && <p class="quiet">{tr("Each version is held against the one before it by the days both were used, class of device by class of device; and each version's days against each other. A trace counts on the day it came.")}</p>}
+			{load.value && <p class="quiet">{tr("Each version is compared with the previous one on the days when both were used, per device class, and the days of each version with each other. A trace counts on its day of upload.")}</p>}
 		</Panel>
 	);
 }

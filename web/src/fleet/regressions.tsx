@@ -20,8 +20,8 @@ interface Regression {
 
 const DAY_MS = 86400000;
 const MUTED_DAYS = 7;
-const SHOWN: [string, string][] = [['live', tr('to be looked at')], ['open', tr('open')], ['acknowledged', tr('acknowledged')], ['returned', tr('came back')], ['fixed', tr('fixed')], ['all', tr('all')]];
-const STATUS: Record<string, string> = { open: tr('Open'), acknowledged: tr('Acknowledged'), fixed: tr('Fixed'), returned: tr('Came back') };
+const SHOWN: [string, string][] = [['live', tr('needs review')], ['open', tr('open')], ['acknowledged', tr('acknowledged')], ['returned', tr('reopened')], ['fixed', tr('fixed')], ['all', tr('all')]];
+const STATUS: Record<string, string> = { open: tr('Open'), acknowledged: tr('Acknowledged'), fixed: tr('Fixed'), returned: tr('Reopened') };
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const signed = (share: number) => `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}`;
@@ -29,9 +29,9 @@ const signed = (share: number) => `${share < 0 ? '−' : '+'}${percent(Math.abs(
 /** One sentence that can be sent to somebody. */
 function sentence(r: Regression): string {
 	const what = r.method ? tr('{method} in {scenario}', { method: r.method, scenario: r.scenario || tr('all scenarios') }) : r.scenario || tr('Traces without a scenario');
-	if (r.kind === 'new') return tr('New: {method} takes {after_ns} at the median in {share} of {scenario} traces of {head}; {base} did not have it. That is {change} of a median trace, 95 % sure between {low} and {high}.', { method: r.method, after_ns: duration(r.after_ns), share: percent(r.share), scenario: r.scenario || 'all', head: r.head, base: r.base || tr('the version before'), change: percent(r.change), low: percent(r.low), high: percent(r.high) });
+	if (r.kind === 'new') return tr('New: {method} takes {after_ns} at the median in {share} of {scenario} traces of {head}; {base} did not have it. That is {change} of a median trace, 95 % confidence interval {low} to {high}.', { method: r.method, after_ns: duration(r.after_ns), share: percent(r.share), scenario: r.scenario || 'all', head: r.head, base: r.base || tr('the version before'), change: percent(r.change), low: percent(r.low), high: percent(r.high) });
 	const since = r.head ? tr('{head} against {base}', { head: r.head, base: r.base || tr('the version before') }) : tr('since {day_ms}', { day_ms: day(r.day_ms) });
-	return tr('{what} is {change} slower, {since}: {before_ns} to {after_ns} at the {percent}, 95 % sure between {low} and {high}.', { what, change: percent(r.change), since, before_ns: duration(r.before_ns), after_ns: duration(r.after_ns), percent: r.percent === 50 ? 'median' : tr('{percent}th percentile', { percent: r.percent }), low: signed(r.low), high: signed(r.high) });
+	return tr('{what} is {change} slower, {since}: {before_ns} to {after_ns} at the {percent}, 95 % confidence interval {low} to {high}.', { what, change: percent(r.change), since, before_ns: duration(r.before_ns), after_ns: duration(r.after_ns), percent: r.percent === 50 ? 'median' : tr('{percent}th percentile', { percent: r.percent }), low: signed(r.low), high: signed(r.high) });
 }
 
 function How({ r }: { r: Regression }) {
@@ -55,9 +55,9 @@ function Evidence({ r }: { r: Regression }) {
 		<p>
 			{r.base && r.head && <><a href={versions(r)}>{tr('both versions compared')}</a>{' · '}</>}
 			{r.after_trace && <><a href={link(`/traces/${r.after_trace}`)}>{tr('A slow trace')}</a>{' · '}</>}
-			{r.before_trace && <><a href={link(`/traces/${r.before_trace}`)}>{tr('one from before')}</a>{' · '}</>}
+			{r.before_trace && <><a href={link(`/traces/${r.before_trace}`)}>{tr('an earlier trace')}</a>{' · '}</>}
 			{r.before_trace && r.after_trace && <><a href={link(`/compare?a=${r.before_trace}&b=${r.after_trace}`)}>{tr('both traces compared')}</a>{' · '}</>}
-			<a href={link(`/?${new URLSearchParams(filter)}`)}>{tr('all traces of it')}</a>
+			<a href={link(`/?${new URLSearchParams(filter)}`)}>{tr('all its traces')}</a>
 		</p>
 	);
 }
@@ -66,7 +66,7 @@ interface Entry { n: number; at_ms: number; author: string; event: string; statu
 
 function told(e: Entry): string {
 	if (e.event === 'regression.found') return 'found';
-	if (e.event === 'regression.returned') return tr('came back');
+	if (e.event === 'regression.returned') return tr('reopened');
 	return e.status === 'fixed' && e.version ? tr('fixed in {version}', { version: e.version }) : STATUS[e.status]?.toLowerCase() ?? e.status;
 }
 
@@ -88,16 +88,16 @@ function Answer({ r, file, say }: { r: Regression; file: string; say: (what: Par
 		void say({ owner: owner.trim(), note });
 	};
 	return (
-		<form class="rule" onSubmit={save} aria-label={tr('What is done about it')}>
+		<form class="rule" onSubmit={save} aria-label={tr('Actions')}>
 			<div class="row">
 				{r.status !== 'acknowledged' && <button type="button" onClick={() => say({ status: 'acknowledged', owner: owner.trim(), note })}>{tr('Acknowledge')}</button>}
 				{r.status !== 'fixed' && <button type="button" onClick={() => say({ status: 'fixed', owner: owner.trim(), note })}>{tr('Mark as fixed')}</button>}
-				{r.status !== 'open' && <button type="button" onClick={() => say({ status: 'open' })}>{tr('Open again')}</button>}
+				{r.status !== 'open' && <button type="button" onClick={() => say({ status: 'open' })}>{tr('Reopen')}</button>}
 				<button type="button" onClick={() => say({ muted_until_ms: muted ? 0 : Date.now() + MUTED_DAYS * DAY_MS })}>{muted ? tr('Unmute') : tr('Mute for {muted_days} days', { muted_days: MUTED_DAYS })}</button>
 			</div>
 			<div class="row">
 				<label class="inline">{tr('Owner')}{' '}<input name="owner" maxLength={200} value={owner} onInput={(e) => own(e.currentTarget.value)} /></label>
-				{file && !owner.trim() && <span class="from-file"><span class="quiet">{tr('not set; the code owners file says')}</span> {file} <button type="button" class="small" onClick={() => own(file.slice(0, 200))}>{tr('Take')}</button></span>}
+				{file && !owner.trim() && <span class="from-file"><span class="quiet">{tr('not set; CODEOWNERS names')}</span> {file} <button type="button" class="small" onClick={() => own(file.slice(0, 200))}>{tr('Take')}</button></span>}
 			</div>
 			<label class="list">{tr('Note')}<textarea name="note" rows={2} maxLength={2000} value={note} onInput={(e) => put(e.currentTarget.value)} /></label>
 			<div class="row"><button class="primary" disabled={owner.trim() === r.owner && note === r.note}>{tr('Save')}</button></div>
@@ -117,19 +117,19 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 			<td class="wide anywhere"><button class="plain mono" aria-expanded={open} onClick={toggle}>{r.method ? <MethodName name={r.method} /> : tr('the whole trace')}</button></td>
 			<td class="anywhere">{r.scenario || <span class="quiet">{tr('none')}</span>}{r.app && <span class="quiet"> {r.app}</span>}</td>
 			<td class="nowrap">{r.base && r.head ? <a href={versions(r)} title={tr('Compare {base} with {head}', { base: r.base, head: r.head })}>{tr('{head} after {base}', { head: r.head, base: r.base })}</a> : <>{r.head || day(r.day_ms)}{r.base && <span class="quiet">{' '}{tr('after {base}', { base: r.base })}</span>}</>}</td>
-			<td class="num">{r.kind === 'new' ? <span class="quiet">{tr('not there')}</span> : duration(r.before_ns)}</td>
+			<td class="num">{r.kind === 'new' ? <span class="quiet">{tr('absent')}</span> : duration(r.before_ns)}</td>
 			<td class="num">{duration(r.after_ns)}</td>
-			{r.kind === 'new' ? <td class="num" title={tr('{change} of a median trace, 95 % sure between {low} and {high}', { change: percent(r.change), low: percent(r.low), high: percent(r.high) })}>{tr('new')}</td> : <td class="num" title={tr('95 % sure between {low} and {high}', { low: signed(r.low), high: signed(r.high) })}>{signed(r.change)}</td>}
+			{r.kind === 'new' ? <td class="num" title={tr('{change} of a median trace, 95 % confidence interval {low} to {high}', { change: percent(r.change), low: percent(r.low), high: percent(r.high) })}>{tr('new')}</td> : <td class="num" title={tr('95 % confidence interval {low} to {high}', { low: signed(r.low), high: signed(r.high) })}>{signed(r.change)}</td>}
 			<td class="num">{count(r.traces_before)} / {count(r.traces_after)}</td>
 			<td class="anywhere">{r.owner}</td>
 		</tr>
 		{open && <tr class="more"><td colSpan={COLUMNS.length}>
 			<div class="instructions">
 				<p>{sentence(r)}</p>
-				{r.earlier && <p class="quiet">{tr('It was slow before, was fixed, and came back.')}</p>}
+				{r.earlier && <p class="quiet">{tr('It was slow before, was fixed, and is slow again.')}</p>}
 				{r.note && !may.write && <p>{r.note}</p>}
 				<RegressionTrend id={r.id} base={r.base} head={r.head} percent={r.percent} />
-				{r.kind === 'slower' && <p class="quiet">{tr('The chart has each day as it was; the sentence holds class of device against class of device, so its numbers may differ.')}</p>}
+				{r.kind === 'slower' && <p class="quiet">{tr('The chart shows each day unweighted. The sentence compares per device class, so its numbers may differ.')}</p>}
 				<Evidence r={r} />
 				<History r={r} />
 				<IssueText path={`/api/v1/regression/${r.id}`} />
@@ -167,8 +167,8 @@ function Nothing() {
 	const load = useLoad('regression rules', () => get<Record<'least_traces' | 'least_days' | 'window_days', number>>('/api/v1/regressions/rules'));
 	const r = load.value;
 	return <>
-		<p class="quiet">{tr('Nothing got slower that nobody answered. The server looks once an hour at each scenario and method, by version and by day.')}</p>
-		<p class="quiet">{r ? tr('It looks at the last {window} days, today included; a change is told when each side has {traces} traces on {days} days.', { window: count(r.window_days), traces: count(r.least_traces), days: count(r.least_days) }) : '\u00a0' /* its place */}</p>
+		<p class="quiet">{tr('No open regressions. The server checks every scenario and method once an hour, by version and by day.')}</p>
+		<p class="quiet">{r ? tr('It checks the last {window} days including today. A change needs {traces} traces on {days} days on each side.', { window: count(r.window_days), traces: count(r.least_traces), days: count(r.least_days) }) : '\u00a0' /* its place */}</p>
 	</>;
 }
 
@@ -180,12 +180,12 @@ function Look({ done }: { done: () => void }) {
 		say(true);
 		await send('POST', '/api/v1/regressions/look').then(async (answer) => {
 			const l = await answer.json() as { series: number; found: number; new: number };
-			tell(tr('{series} series looked at, {found} slower, {new} of them new.', { series: count(l.series), found: count(l.found), new: count(l.new) }));
+			tell(tr('{series} series checked, {found} slower, {new} of them new.', { series: count(l.series), found: count(l.found), new: count(l.new) }));
 			done();
 		}).catch((why: Error) => tell(why.message));
 		say(false);
 	};
-	return <><span class="quiet" role="status">{told}</span> <button disabled={busy} onClick={() => void look()}>{busy ? tr('Looking') : tr('Look now')}</button></>;
+	return <><span class="quiet" role="status">{told}</span> <button disabled={busy} onClick={() => void look()}>{busy ? tr('Looking') : tr('Check now')}</button></>;
 }
 
 export function RegressionsPage() {
@@ -202,13 +202,13 @@ export function RegressionsPage() {
 	return (
 		<main>
 			<div class="row head"><h1>{tr('Regressions')}</h1></div>
-			<Panel title={tr('What got slower')} aside={<>
-				<label class="inline"><input type="checkbox" checked={muted} onChange={(e) => set({ muted: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('muted, too')}</label>
+			<Panel title={tr('Regressions')} aside={<>
+				<label class="inline"><input type="checkbox" checked={muted} onChange={(e) => set({ muted: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('include muted')}</label>
 				<label class="inline">{tr('Show')}{' '}<select value={status} onChange={(e) => set({ status: e.currentTarget.value === 'live' ? null : e.currentTarget.value }, true)}>{SHOWN.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
 				{may.write && <Look done={load.again} />}
 			</>}>
 				<Pending of={load} what={tr('Loading regressions')} />
-				{v && v.regressions.length === 0 && (status === 'live' ? <Nothing /> : <p class="quiet">{tr('There is none of that kind.')}</p>)}
+				{v && v.regressions.length === 0 && (status === 'live' ? <Nothing /> : <p class="quiet">{tr('None of this kind.')}</p>)}
 				{v && v.regressions.length > 0 && status === 'live' && <Live rows={v.regressions} again={load.again} />}
 				{v && v.regressions.length > 0 && status !== 'live' && <Table rows={v.regressions} again={load.again} />}
 			</Panel>

@@ -10,7 +10,7 @@ const HIGH = 220, NAME_WIDE = 70, DAY_WIDE = 78;
 const WORDS: Record<Which, string> = { p50: tr('median'), p95: 'p95' };
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-const between = (q: Quantile) => (q.low_ns === null ? tr('too few traces for an interval') : tr('95 % sure between {low_ns} and {high_ns}', { low_ns: duration(q.low_ns), high_ns: duration(q.high_ns!) }));
+const between = (q: Quantile) => (q.low_ns === null ? tr('too few traces for an interval') : tr('95 % confidence interval {low_ns} to {high_ns}', { low_ns: duration(q.low_ns), high_ns: duration(q.high_ns!) }));
 const nameOf = (l: Drawn) => (l.role === 'all' ? tr('all versions') : l.line.version || tr('no version'));
 const told = (l: Drawn, p: TrendPoint, which: Which) => `${day(p.day_ms)}, ${nameOf(l)}: ${WORDS[which]} ${duration(p[which].ns)}, ${between(p[which])}, ${tr.many(p.traces, '{n} trace', '{n} traces')}`;
 
@@ -48,7 +48,7 @@ function Picture({ t, which, base, head, id }: { t: Trend; which: Which; base: s
 				<Axes c={c} t={t} base={base} head={head} />
 				{c.lines.map((l) => <Line key={l.role} l={l} which={which} />)}
 			</svg>}
-			<p class="quiet legend">{tr.rich('{lines}the {words} of each day; bands are 95 % sure, where a day has enough traces; marks below are first days of versions{versions}', { lines: c.lines.map((l) => <span key={l.role} class={`of-${l.role}`}><span class="dot" aria-hidden="true" /> {nameOf(l)} </span>), words: WORDS[which], versions: t.versions_total > t.versions.length && tr(' ({versions} of {versions_total})', { versions: count(t.versions.length), versions_total: count(t.versions_total) }) })}</p>
+			<p class="quiet legend">{tr.rich('{lines}the {words} of each day; bands are 95 % confidence intervals where a day has enough traces; marks below are first days of versions{versions}', { lines: c.lines.map((l) => <span key={l.role} class={`of-${l.role}`}><span class="dot" aria-hidden="true" /> {nameOf(l)} </span>), words: WORDS[which], versions: t.versions_total > t.versions.length && tr(' ({versions} of {versions_total})', { versions: count(t.versions.length), versions_total: count(t.versions_total) }) })}</p>
 		</div>
 	);
 }
@@ -78,11 +78,11 @@ export function RegressionTrend({ id, base, head, percent }: { id: string; base:
 	return (
 		<div class="regressiontrend" data-trend>
 			<Pending of={load} what={tr('Loading its days')} />
-			{none && <p class="quiet">{tr('No trace of those days is counted any more.')}</p>}
+			{none && <p class="quiet">{tr('No counted traces for these days.')}</p>}
 			{t && !none && <>
-				<div class="row"><Choice label={tr('What is drawn')} value={which} options={[['p50', tr('Median')], ['p95', 'p95']]} onPick={(w) => pick(w as Which)} /><span class="quiet">{t.metric === 'self' ? tr('own time in a trace') : tr('length of a trace')}</span></div>
+				<div class="row"><Choice label={tr('Metric')} value={which} options={[['p50', tr('Median')], ['p95', 'p95']]} onPick={(w) => pick(w as Which)} /><span class="quiet">{t.metric === 'self' ? tr('own time in a trace') : tr('length of a trace')}</span></div>
 				<Picture t={t} which={which} base={base} head={head} id={id} />
-				{!t.complete && <p class="quiet">{tr('There was no time to count all days: some are left out.')}</p>}
+				{!t.complete && <p class="quiet">{tr('The time limit was reached: some days are missing.')}</p>}
 				<Numbers t={t} />
 			</>}
 		</div>

@@ -46,7 +46,7 @@ function Form() {
 		set(Object.fromEntries(['method', 'regex', 'over', 'on', 'below', 'below_regex', 'version_name', 'scenario', 'class', 'os'].map((n) => [n, of(n)])), true);
 	};
 	return (
-		<form class="rule search" onSubmit={ask} aria-label={tr('What to look for')}>
+		<form class="rule search" onSubmit={ask} aria-label={tr('Search for')}>
 			<div class="row">
 				<label class="inline grow">{tr('Method')}{' '}<input name="method" class="mono" required defaultValue={text('method')} placeholder="com.shop.Repo.load" autofocus /></label>
 				<label class="inline"><input type="checkbox" name="regex" value="1" defaultChecked={text('regex') === '1'} />{' '}{tr('expression')}</label>
@@ -54,7 +54,7 @@ function Form() {
 				<label class="inline">{tr('on thread')}{' '}<input name="on" defaultValue={text('on')} placeholder={tr('any, or main')} /></label>
 			</div>
 			<div class="row">
-				<label class="inline grow">{tr('Below')}{' '}<input name="below" class="mono" defaultValue={text('below')} placeholder={tr('any caller, direct or not')} /></label>
+				<label class="inline grow">{tr('Below')}{' '}<input name="below" class="mono" defaultValue={text('below')} placeholder={tr('any direct or indirect caller')} /></label>
 				<label class="inline"><input type="checkbox" name="below_regex" value="1" defaultChecked={text('below_regex') === '1'} />{' '}{tr('expression')}</label>
 				<label class="inline">{tr('Version')}{' '}<input name="version_name" class="short" defaultValue={text('version_name')} placeholder={tr('any')} /></label>
 				<label class="inline">{tr('Scenario')}{' '}<input name="scenario" defaultValue={text('scenario')} placeholder={tr('any')} /></label>
@@ -86,10 +86,10 @@ function Row({ h }: { h: Hit }) {
 
 /** How much was found, in words. */
 export function summary(v: Found): string {
-	if (v.methods === 0) return tr('No counted trace has a method of such a name.');
+	if (v.methods === 0) return tr('No counted trace has a method with this name.');
 	const of = tr.many(v.traces, '{n} trace', '{n} traces');
-	if (v.hits.length === 0) return v.partial ? tr('Nothing found in the time there was, in {of}.', { of }) : tr('Nothing as long in {of}.', { of });
-	return tr('The {hits} of {matches} in {of}{partial}.', { hits: v.hits.length === 1 ? tr('longest call') : tr('{hits} longest', { hits: count(v.hits.length) }), matches: count(v.matches), of, partial: v.partial ? tr('; there may be more, time was up') : '' });
+	if (v.hits.length === 0) return v.partial ? tr('Nothing found within the time limit, in {of}.', { of }) : tr('Nothing as long in {of}.', { of });
+	return tr('The {hits} of {matches} in {of}{partial}.', { hits: v.hits.length === 1 ? tr('longest call') : tr('{hits} longest', { hits: count(v.hits.length) }), matches: count(v.matches), of, partial: v.partial ? tr('; there may be more: the time limit was reached') : '' });
 }
 
 function Hits({ ask }: { ask: Record<string, string> }) {
@@ -118,7 +118,7 @@ export function SearchPage() {
 			<div class="row head"><h1>{tr('Search')}</h1></div>
 			<Panel title={tr('Calls of all traces')} id="asked">
 				<Form key={JSON.stringify(ask)} />
-				{ask ? <Hits ask={ask} /> : <p class="quiet">{tr('Say which method, and how long a call of it took at least. Traces of the last 30 days are looked at.')}</p>}
+				{ask ? <Hits ask={ask} /> : <p class="quiet">{tr('Enter a method and a minimum duration. Searches traces of the last 30 days.')}</p>}
 			</Panel>
 		</main>
 	);

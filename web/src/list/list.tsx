@@ -82,7 +82,7 @@ function useRowKeys(rows: Trace[], act: { pick: (t: Trace, range: boolean) => vo
 function Row({ t, columns, picked, pick }: { t: Trace; columns: Column[]; picked: boolean; pick: (range: boolean) => void }) {
 	return (
 		<tr data-trace={t.id} class={picked ? 'is-picked' : ''}>
-			<td class="check"><input type="checkbox" checked={picked} aria-label={tr('Pick {id}, {id2}', { id: t.title || t.meta.app || t.id, id2: t.id })}
+			<td class="check"><input type="checkbox" checked={picked} aria-label={tr('Select {id}, {id2}', { id: t.title || t.meta.app || t.id, id2: t.id })}
 				onClick={(e) => pick(e.shiftKey)} /></td>
 			<td class="wide"><NameCell t={t} /></td>
 			{columns.map((c) => <td key={c.key} class={c.num ? 'num' : ''}>{c.cell(t)}</td>)}
@@ -99,7 +99,7 @@ function Table({ rows, columns, picked, pick, pickAll }: {
 		<div class="scroll">
 			<table class="traces">
 				<thead><tr>
-					<th scope="col" class="check"><input type="checkbox" aria-label={tr('Pick all on this page')} checked={all} ref={(e) => { if (e) e.indeterminate = some && !all; }}
+					<th scope="col" class="check"><input type="checkbox" aria-label={tr('Select all on this page')} checked={all} ref={(e) => { if (e) e.indeterminate = some && !all; }}
 						onChange={(e) => pickAll(e.currentTarget.checked)} /></th>
 					<th scope="col">{tr('Trace')}</th>{columns.map((c) => <Heading key={c.key} c={c} />)}
 				</tr></thead>
@@ -160,7 +160,7 @@ export function ListPage() {
 	return (
 		<main>
 			<div class="row head">
-				<h1>{empty ? tr('Bring in a first trace') : tr('Traces')}</h1>
+				<h1>{empty ? tr('Send a first trace') : tr('Traces')}</h1>
 				{v && v.total > 0 && <span class="quiet">{count(v.total)} {isFiltered() ? tr('match') : tr('in this project')}</span>}
 				<span class="grow" />
 				{!empty && <span class="quiet">{tr('? for keys')}</span>}
@@ -170,12 +170,12 @@ export function ListPage() {
 			{!empty && <Filters />}
 			{!empty && <Saved />}
 			{page.error && <Failure error={page.error} retry={page.again} />}
-			{page.error && rows.length > 0 && <p class="quiet">{tr('Below is what was there before.')}</p>}
+			{page.error && rows.length > 0 && <p class="quiet">{tr('The rows below are from the previous answer.')}</p>}
 			{!v && page.busy && <Busy what={tr('Loading traces')} />}
 			{empty && <Start />}
-			{v && v.total === 0 && isFiltered() && <div class="notice"><strong>{tr('No trace fits these filters.')}</strong>
+			{v && v.total === 0 && isFiltered() && <div class="notice"><strong>{tr('No traces match these filters.')}</strong>
 				<p><button onClick={() => put(Object.fromEntries(FILTERS.map((n) => [n, null])))}>{tr('Show all traces')}</button></p></div>}
-			{v && v.total > 0 && rows.length === 0 && <div class="notice"><strong>{tr('This page of the list is empty by now.')}</strong>
+			{v && v.total > 0 && rows.length === 0 && <div class="notice"><strong>{tr('This page of the list is now empty.')}</strong>
 				<p><button onClick={() => go(location.pathname)}>{tr('To the first page')}</button></p></div>}
 			{rows.length > 0 && <Table rows={rows} columns={columns} picked={picked} pick={pick} pickAll={pickAll} />}
 			{v && <Pages rows={rows.length} total={v.total} cursor={v.cursor} />}

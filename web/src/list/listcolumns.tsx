@@ -21,7 +21,7 @@ function State({ t }: { t: Trace }) {
 	const flaws = (t.summary?.losses ?? 0) + (t.summary?.repairs ?? 0);
 	return (
 		<span class={`state ${t.state}`} title={t.error ? heard(t.error.message) : undefined}>
-			{stateName(t.state)}{t.state === 'queued' && t.error ? tr(', held up') : ''}{t.state === 'ready' && flaws > 0 ? `${COMMA}${tr.many(flaws, '{n} repair', '{n} repairs')}` : ''}
+			{stateName(t.state)}{t.state === 'queued' && t.error ? tr(', delayed') : ''}{t.state === 'ready' && flaws > 0 ? `${COMMA}${tr.many(flaws, '{n} repair', '{n} repairs')}` : ''}
 		</span>
 	);
 }
@@ -52,8 +52,8 @@ export function NameCell({ t }: { t: Trace }) {
 function Expires({ t }: { t: Trace }) {
 	const part = !t.expires_ms && (t.upload_expires_ms ?? t.decoded_expires_ms);
 	if (t.expires_ms) return <>{when(t.expires_ms)}</>;
-	if (part) return <span class="quiet" title={tr('The trace itself stays')}>{t.upload_expires_ms ? tr('raw') : tr('decoded')} {when(part)}</span>;
-	return <span class="quiet">{t.pinned ? tr('pinned') : t.first_anr ? tr('first of its ANRs') : ''}</span>;
+	if (part) return <span class="quiet" title={tr('The trace itself is kept')}>{t.upload_expires_ms ? tr('raw') : tr('decoded')} {when(part)}</span>;
+	return <span class="quiet">{t.pinned ? tr('pinned') : t.first_anr ? tr('first of its ANR group') : ''}</span>;
 }
 
 const of = (f: (s: NonNullable<Trace['summary']>) => string) => (t: Trace) => (t.summary ? f(t.summary) : '');
@@ -121,7 +121,7 @@ export function ColumnChooser({ shown }: { shown: Column[] }) {
 			<div class="checks">{COLUMNS.map((c) => (
 				<label class="check" key={c.key}><input type="checkbox" checked={shown.includes(c)} disabled={shown.length === 1 && shown.includes(c)}
 					onChange={(e) => put(c, e.currentTarget.checked)} />{c.label}</label>))}</div>
-			<button class="small" onClick={() => { remember(null); set({ cols: null }); }}>{tr('As they were at first')}</button>
+			<button class="small" onClick={() => { remember(null); set({ cols: null }); }}>{tr('Reset columns')}</button>
 		</>}</Popover>
 	);
 }

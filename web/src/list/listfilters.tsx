@@ -137,7 +137,7 @@ function Keep({ used, kept, close }: { used: string[]; kept: () => void; close: 
 		<form onSubmit={save}>
 			<label>{tr('Name of this list')}
 				<input value={name} maxLength={100} autocomplete="off" onInput={(e) => hold(e.currentTarget.value)} /></label>
-			<p class="quiet">{tr('Filters, order and columns, for everybody in this project.{name}', { name: used.includes(name.trim()) ? tr(' There is one of that name: it is replaced.') : '' })}</p>
+			<p class="quiet">{tr('Saves filters, order and columns for everyone in this project.{name}', { name: used.includes(name.trim()) ? tr(' A list with that name exists and will be replaced.') : '' })}</p>
 			{error && <Failure error={error} />}
 			<button class="primary" disabled={!name.trim()}>{tr('Save')}</button>
 		</form>

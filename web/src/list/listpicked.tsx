@@ -12,7 +12,7 @@ import { loss, nameOf, several } from '../api/traces';
 const MERGE_MAX = 16;
 const FORMATS: [kind: string, label: string][] = [
 	['perfetto', 'Perfetto'], ['speedscope', 'speedscope'], ['firefox', 'Firefox Profiler'], ['chrome', tr('Chrome trace events')], ['pprof', 'pprof'],
-	['folded', tr('Folded stacks')], ['svg', tr('Flame graph as SVG')], ['csv', tr('Methods as CSV')], ['raw', tr('As it was uploaded')],
+	['folded', tr('Folded stacks')], ['svg', tr('Flame graph as SVG')], ['csv', tr('Methods as CSV')], ['raw', tr('Original upload')],
 ];
 const BETWEEN_DOWNLOADS_MS = 300; // browsers drop those that come at once
 
@@ -56,7 +56,7 @@ function Deletion({ list, close, done }: { list: Trace[]; close: () => void; don
 			{loss(list).map((s) => <p key={s}>{s}</p>)}
 			{error && <Failure error={error} />}
 			<p class="row">
-				<button class="danger" disabled={busy !== ''} onClick={remove}>{busy || tr('Delete for good')}</button>
+				<button class="danger" disabled={busy !== ''} onClick={remove}>{busy || tr('Delete permanently')}</button>
 				<button onClick={close} autofocus>{tr('Keep')}</button>
 			</p>
 		</Dialog>
@@ -81,7 +81,7 @@ function Tags({ list, run }: { list: Trace[]; run: (verb: string, one: (t: Trace
 			<button class="small" disabled={!tag.trim()}>{tr('Tag')}</button>
 		</form>
 		{used.length > 0 && <div class="row">{used.map((u) => (
-			<span class="tag" key={u}>{u}<button class="plain" aria-label={tr('Take the tag {u} off', { u })}
+			<span class="tag" key={u}>{u}<button class="plain" aria-label={tr('Remove the tag {u}', { u })}
 				onClick={() => run(tr('Tagging'), (t) => (t.tags.includes(u) ? api.mark(t.id, { tags: t.tags.filter((x) => x !== u) }) : Promise.resolve()))}>×</button></span>))}</div>}
 	</>;
 }
@@ -89,7 +89,7 @@ function Tags({ list, run }: { list: Trace[]; run: (verb: string, one: (t: Trace
 /** Two traces, the older as A, or those of two versions. */
 function Comparing({ list }: { list: Trace[] }) {
 	const sides = sidesOf(list);
-	const hint = tr('Two ready traces, or the traces of two versions (at most 16 of each), beside each other');
+	const hint = tr('Compares two ready traces, or the traces of two versions (at most 16 each)');
 	if (!sides) return <button disabled title={hint}>{tr('Compare')}</button>;
 	return <a class="button" title={hint} href={link(`/compare?a=${sides.a.join()}&b=${sides.b.join()}`)}>{tr('Compare')}</a>;
 }
@@ -106,7 +106,7 @@ export function PickedBar({ list, clear, changed, asking, ask }: {
 	};
 	const run = (verb: string, one: (t: Trace) => Promise<unknown>) => task(each(list, verb, say, one).finally(changed));
 	const merge = async () => {
-		say(tr('Asking the server'));
+		say(tr('Loading'));
 		const to = api.mergeUrl(ready.map((t) => t.id));
 		await call(to, { method: 'HEAD' }).catch(async (why: Error) => {
 			await call(to); // a refusal to HEAD has no words
@@ -122,14 +122,14 @@ export function PickedBar({ list, clear, changed, asking, ask }: {
 	})());
 	const all = list.every((t) => t.pinned);
 	return (
-		<section class="picked" aria-label={tr('Picked traces')}>
+		<section class="picked" aria-label={tr('Selected traces')}>
 			<div class="row">
-				<strong role="status">{tr('{list} picked', { list: several(list.length, 'trace') })}</strong>
+				<strong role="status">{tr('{list} selected', { list: several(list.length, 'trace') })}</strong>
 				{ready.length < list.length && <span class="quiet">{tr('{ready} ready', { ready: count(ready.length) })}</span>}
 				<span class="grow" />
 				{busy && <span class="quiet" role="status">{busy}</span>}
 				<Comparing list={list} />
-				<button disabled={ready.length < 2 || ready.length > MERGE_MAX} title={ready.length > MERGE_MAX ? tr('At most {merge_max} traces go into one file', { merge_max: MERGE_MAX }) : tr('One Perfetto file with all of them on one time axis')}
+				<button disabled={ready.length < 2 || ready.length > MERGE_MAX} title={ready.length > MERGE_MAX ? tr('A file can hold at most {merge_max} traces', { merge_max: MERGE_MAX }) : tr('One Perfetto file with all of them on a common time axis')}
 					onClick={() => task(merge())}>{tr('Merge into one file')}</button>
 				<Popover label={tr('Export')} title={tr('Export')}>{(close) => <>
 					{ready.length === 0 && <p class="quiet">{tr('None of them is ready.')}</p>}

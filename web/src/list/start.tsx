@@ -19,10 +19,10 @@ export function Arrival({ t }: { t: Trace | null }) {
 			<ol>{STEPS.map((s, i) => (
 				<li key={s} class={i < at || (ready && i === at) ? 'done' : i === at ? 'now' : ''}>
 					<span class="dot" aria-hidden="true" />{stateName(s)}</li>))}</ol>
-			{!t && <p class="quiet">{tr('Waiting for the first trace. This page looks by itself.')}</p>}
-			{t && t.state === 'queued' && <p>{t.error ? tr('It is here and safe, but {message}.', { message: heard(t.error.message) }) : tr('It is here and safe, and waits for its turn.')}</p>}
+			{!t && <p class="quiet">{tr('Waiting for the first trace. This page updates automatically.')}</p>}
+			{t && t.state === 'queued' && <p>{t.error ? tr('The upload is stored, but {message}.', { message: heard(t.error.message) }) : tr('The upload is stored and queued for decoding.')}</p>}
 			{t && t.state === 'decoding' && <p>{tr('It is being decoded.')}</p>}
-			{t && t.state === 'failed' && <p>{tr.rich('It could not be decoded: {message}. {link}', { message: heard(t.error?.message ?? ''), link: <a href={link(`/traces/${t.id}`)}>{tr('More about it')}</a> })}</p>}
+			{t && t.state === 'failed' && <p>{tr.rich('It could not be decoded: {message}. {link}', { message: heard(t.error?.message ?? ''), link: <a href={link(`/traces/${t.id}`)}>{tr('Details')}</a> })}</p>}
 			{ready && <p><strong>{tr('The first trace is ready.')}</strong> <a class="button primary" href={link(`/traces/${t.id}`)}>{tr('Open {t}', { t: nameOf(t) })}</a></p>}
 		</div>
 	);
@@ -37,7 +37,7 @@ export function Start() {
 	}, []);
 	return (
 		<div class="start">
-			<p>{tr('Three commands bring in the first trace. The first sets a key that may send and nothing else.')}</p>
+			<p>{tr('Three commands send the first trace. The first sets a key that can only upload.')}</p>
 			<section>
 				<h2>{tr('1. A key')}</h2>
 				<Command>{keyLine(secret, session?.project?.name ?? '')}</Command>
@@ -45,14 +45,14 @@ export function Start() {
 					: <p class="quiet">{tr('Run it on the server, or ask an admin for an ingest key.')}</p>}
 			</section>
 			<section>
-				<h2>{tr('2. The names of the build')}</h2>
+				<h2>{tr('2. The mapping of the build')}</h2>
 				<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${o}/api/v1/builds/BUILD/methods`}</Command>
-				<p class="quiet">{tr.rich('btrace writes {code} when the app is built; BUILD is any name of yours for that build. It may come after its traces, and formats that bring their names need none.', { code: <code>methodMapping.txt</code> })}</p>
+				<p class="quiet">{tr.rich('btrace writes {code} when the app is built; BUILD is a name that you choose for the build. The mapping can be sent after its traces. Formats that contain method names need none.', { code: <code>methodMapping.txt</code> })}</p>
 			</section>
 			<section>
 				<h2>{tr('3. The trace')}</h2>
 				<Command>{`curl --data-binary @rhea-atrace.bin -H "Authorization: Bearer $KEY" '${o}/api/v1/traces?build_id=BUILD&scenario=cold_start'`}</Command>
-				<p class="quiet">{tr('Any file that tracewell reads goes here: its format is recognised by what is in it.')}</p>
+				<p class="quiet">{tr('Send any file that tracewell reads: the format is recognised by its content.')}</p>
 			</section>
 			<Arrival t={null} />
 		</div>

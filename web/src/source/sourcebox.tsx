@@ -23,11 +23,11 @@ export function Out({ to, children }: { to: string | null | undefined; children:
 /** File, lines and owners, or why not. */
 export function SourceFacts({ v }: { v: Source }) {
 	return <>
-		{v.path && <p class="anywhere"><Out to={v.link}><span class="mono">{v.path}{numbersOf(v)}</span></Out>{!v.found && <span class="quiet">{' '}{tr('by its package and class: whether it is there is not known')}</span>}</p>}
+		{v.path && <p class="anywhere"><Out to={v.link}><span class="mono">{v.path}{numbersOf(v)}</span></Out>{!v.found && <span class="quiet">{' '}{tr('from package and class, not verified')}</span>}</p>}
 		{v.note && <p class="quiet">{tr('Approximate: {note}.', { note: heard(v.note) })}</p>}
 		{namesOf(v) && <p>{tr.rich('Owned by {v} {owners_file}', { v: <strong>{namesOf(v)}</strong>, owners_file: <span class="quiet">{tr('by {owners_file}', { owners_file: v.owners_file })}</span> })}</p>}
-		{v.owners_why && <p class="quiet">{tr('Its owners are not known: {owners_why}.', { owners_why: heard(v.owners_why) })}</p>}
-		{v.found && v.owners_file && !namesOf(v) && <p class="quiet">{tr('{owners_file} names no owner of it.', { owners_file: v.owners_file })}</p>}
+		{v.owners_why && <p class="quiet">{tr('Owners unknown: {owners_why}.', { owners_why: heard(v.owners_why) })}</p>}
+		{v.found && v.owners_file && !namesOf(v) && <p class="quiet">{tr('{owners_file} names no owner.', { owners_file: v.owners_file })}</p>}
 		{v.why && <p class="quiet">{ended(sentence(heard(v.why)))}</p>}
 		{v.repository === null && <p><a href={link('/source')}>{tr('Set up repositories')}</a></p>}
 	</>;
@@ -35,7 +35,7 @@ export function SourceFacts({ v }: { v: Source }) {
 
 function Commits({ v }: { v: Source }) {
 	if (!v.commits) return null;
-	if (v.commits.length === 0) return v.more ? null : <p class="quiet">{tr('No commit between them touched its lines: what it calls changed, or what it is called with.')}</p>;
+	if (v.commits.length === 0) return v.more ? null : <p class="quiet">{tr('No commit in this range changed its lines. Its callees or its arguments may have changed.')}</p>;
 	return <>
 		<div class="scroll"><table class="commits">
 			<thead><tr><th scope="col">{tr('Commit')}</th><th scope="col">{tr('What')}</th><th scope="col">{tr('Author')}</th><th scope="col">{tr('When')}</th></tr></thead>
@@ -43,7 +43,7 @@ function Commits({ v }: { v: Source }) {
 				<td class="mono nowrap"><Out to={c.link}>{shortOf(c.id)}</Out></td><td class="anywhere">{c.summary}</td>
 				<td class="anywhere">{c.author}{c.email && <span class="quiet"> {c.email}</span>}</td><td class="nowrap">{dayOf(c.time_ms)}</td></tr>)}</tbody>
 		</table></div>
-		{v.more && <p class="quiet">{tr('There may be earlier ones.')}</p>}
+		{v.more && <p class="quiet">{tr('There may be earlier changes.')}</p>}
 	</>;
 }
 
@@ -62,7 +62,7 @@ function Asked({ method, app, base, head, between }: { method: string; app: stri
 	return (
 		<section class="blame" aria-label={tr('Last changes')}>
 			<h4>{tr('Last changes {between}', { between })}</h4>
-			{load.error && <Failure error={load.error} retry={load.again} title={tr('The changes did not come.')} />}
+			{load.error && <Failure error={load.error} retry={load.again} title={tr('The changes could not be loaded.')} />}
 			{!v && load.busy && <Busy what={tr('Reading the history')} />}
 			{v && <Commits v={v} />}
 			{v?.why && <p class="quiet" role="status">{ended(sentence(heard(v.why)))}</p>}
@@ -83,7 +83,7 @@ export function SourceBox({ method, app = '', base = '', head = '', told }: Abou
 	useEffect(() => {
 		if (v) told?.(namesOf(v));
 	}, [v]);
-	if (load.error) return isNoMethod(load.error) ? null : <Failure error={load.error} retry={load.again} title={tr('Its source did not come.')} />;
+	if (load.error) return isNoMethod(load.error) ? null : <Failure error={load.error} retry={load.again} title={tr('The source could not be loaded.')} />;
 	if (!v || v.repository === null) return null;
 	return <section class="source-box" aria-label={tr('Source')}><h3>{tr('Source')}</h3><SourceFacts v={v} /><Changes method={method} app={app} base={base} head={head} /></section>;
 }
@@ -112,7 +112,7 @@ function SourceDialog({ method, close }: { method: string; close: () => void }) 
 	return (
 		<Dialog title={tr('Source')} close={close}>
 			<p class="mono anywhere"><MethodName name={method} /></p>
-			{load.error && (isNoMethod(load.error) ? <p>{tr('This is no method of Java or Kotlin: it has no place in the source.')}</p> : <Failure error={load.error} retry={load.again} title={tr('Its source did not come.')} />)}
+			{load.error && (isNoMethod(load.error) ? <p>{tr('Not a Java or Kotlin method: it has no source location.')}</p> : <Failure error={load.error} retry={load.again} title={tr('The source could not be loaded.')} />)}
 			{!v && load.busy && <Busy what={tr('Looking for its source')} />}
 			{v && <><SourceFacts v={v} />{v.repository !== null && <Changes method={method} app={load.value!.app} base="" head={load.value!.version} />}</>}
 			<div class="row"><span class="grow" /><button autofocus onClick={close}>{tr('Close')}</button></div>

@@ -33,8 +33,8 @@ export function dayOf(ms: number): string {
 
 /** How far what is known of the repository reaches. */
 export function ageOf(newest: number, now = Date.now()): string {
-	if (!newest) return tr('The clone has no commit that can be read.');
-	if (!(newest <= now + DAY_MS)) return tr('How old the clone is is not known: its newest commit is of a time to come.');
+	if (!newest) return tr('The clone has no readable commit.');
+	if (!(newest <= now + DAY_MS)) return tr('The age of the clone is unknown: its newest commit is in the future.');
 	const days = Math.floor((now - newest) / DAY_MS);
 	return tr('The newest commit of the clone is {days}.', { days: days < 1 ? tr('of today') : days === 1 ? tr('a day old') : tr('{days} days old', { days: count(days) }) });
 }
@@ -42,7 +42,7 @@ export function ageOf(newest: number, now = Date.now()): string {
 /** Where commits come from, when that is not plain: "by the commit that its build says". */
 export function fromOf(v: Source): string {
 	const head = v.commit_from === 'build', base = v.base_commit_from === 'build';
-	const by = head && base ? tr('the commits that their builds say') : base ? tr('the commit that the earlier build says') : head ? tr('the commit that its build says') : '';
+	const by = head && base ? tr('the commits of their builds') : base ? tr('the commit of the earlier build') : head ? tr('the commit of its build') : '';
 	return by && tr('By {by}{commit}.', { by, commit: v.commit ? `: ${v.base_commit ? `${shortOf(v.base_commit)}..` : ''}${shortOf(v.commit)}` : '' });
 }
 

@@ -6,6 +6,6 @@ export interface About { method: string; app?: string; base?: string; head?: str
 
 export function SourceBox(about: About) {
 	const code = useLoad('sourcecode', () => import('./sourcecode'));
-	if (code.error) return <Failure error={code.error} retry={() => location.reload()} again={tr('Load the page again')} title={tr('Its source did not come.')} />;
+	if (code.error) return <Failure error={code.error} retry={() => location.reload()} again={tr('Reload the page')} title={tr('The source could not be loaded.')} />;
 	return code.value ? <code.value.SourceBox {...about} /> : null;
 }

@@ -11,12 +11,12 @@ interface Settings { repositories: Repository[]; changed_ms: number; clones_in: 
 
 const TEXTS: [keyof Draft, string, string, string][] = [
 	['link', tr('Link to a file'), 'https://git.example.com/app/blob/{commit}/{path}#L{line}', tr('{names} are filled in', { names: '{commit}, {path}, {line}, {end}, {version}' })],
-	['commit_link', tr('Link to a commit'), 'https://git.example.com/app/commit/{commit}', tr('for last changes; none: no links')],
+	['commit_link', tr('Link to a commit'), 'https://git.example.com/app/commit/{commit}', tr('for last changes; empty: no links')],
 ];
 const LISTS: [keyof Draft, string, string, string][] = [
-	['packages', tr('Packages'), 'com.example.', tr('one a line; none: all that no other repository has')],
-	['roots', tr('Folders of sources'), 'app/src/main/java', tr('one a line, * and ** stand for folders; none: anywhere')],
-	['refs', tr('What a version is called in git'), 'v{version}', tr('one a line, {names}; none: {usual}', { names: '{version} / {build}', usual: 'v{version}, {version}' })],
+	['packages', tr('Packages'), 'com.example.', tr('one per line; empty: everything that no other repository has')],
+	['roots', tr('Folders of sources'), 'app/src/main/java', tr('one per line, with * and ** for folders; empty: anywhere')],
+	['refs', tr('Git tag of a version'), 'v{version}', tr('one per line, {names}; empty: {usual}', { names: '{version} / {build}', usual: 'v{version}, {version}' })],
 ];
 
 function Form({ of, where, keep, cancel }: { of?: Repository; where: string | null; keep: (r: Repository) => void; cancel: () => void }) {
@@ -32,11 +32,11 @@ function Form({ of, where, keep, cancel }: { of?: Repository; where: string | nu
 			{TEXTS.map(([key, label, example, hint]) => <label class="list" key={key}>{label} <span class="quiet">{hint}</span><input class="mono wide" placeholder={example} {...text(key)} /></label>)}
 			<div class="lists">{LISTS.map(([key, label, example, hint]) => <label class="list" key={key}>{label} <span class="quiet">{hint}</span><textarea rows={3} class="mono" placeholder={example} {...text(key)} /></label>)}</div>
 			<div class="row">
-				<label class="inline">{tr('Clone')}{' '}<input {...text('clone')} placeholder={tr('none')} title={where === null ? tr('The server was started without --repositories') : tr("A folder in {where} below the server's --repositories", { where })} /></label>
+				<label class="inline">{tr('Clone')}{' '}<input {...text('clone')} placeholder={tr('none')} title={where === null ? tr('The server was started without --repositories') : tr("A folder in {where} of --repositories", { where })} /></label>
 				<label class="inline">{tr('Code owners')}{' '}<input {...text('owners')} placeholder=".github/CODEOWNERS" /></label>
 				<label class="inline"><input type="checkbox" checked={d.emails} onChange={(e) => put({ ...d, emails: e.currentTarget.checked })} />{' '}{tr("show authors' addresses")}</label>
 			</div>
-			<p class="quiet">{where === null ? tr('This server has no clones: links are made of package and class alone until it is started with --repositories.') : tr("Clones of this project lie in the folder {where} below the server's --repositories.", { where })}</p>
+			<p class="quiet">{where === null ? tr('This server has no clones: links are derived from package and class until it is started with --repositories.') : tr("Clones of this project are in the folder {where} of --repositories.", { where })}</p>
 			<div class="row"><button class="primary" disabled={!d.name.trim()}>{of ? tr('Save') : tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
 		</form>
 	);
@@ -98,14 +98,14 @@ export function SourcePage() {
 			<Panel title={tr('Repositories')} id="repositories" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>{tr('Add a repository')}</button>}>
 				{load.error && <Failure error={load.error} retry={load.again} />}
 				{!v && load.busy && <Busy what={tr('Loading repositories')} />}
-				{v && v.repositories.length === 0 && editing === null && <p class="quiet">{tr('There is none yet. With one, every method links to its source; with a clone on the server, its lines, owners and last changes are told, too.')}</p>}
+				{v && v.repositories.length === 0 && editing === null && <p class="quiet">{tr('No repositories yet. With one, every method links to its source; with a clone on the server, also to its lines, owners and last changes.')}</p>}
 				{v && v.repositories.length > 0 && <Table list={v.repositories} edit={edit} keep={(all) => void keep(all)} />}
 				{v && editing !== null && <Form key={editing} of={v.repositories.find((r) => r.name === editing)} where={v.clones_in} keep={(r) => void put(r)} cancel={() => edit(null)} />}
 				{error && <Failure error={error} />}
 			</Panel>
 			{v && v.repositories.length > 0 && <Try />}
 			{v && may.admin && <Panel title={tr('On the server')}>
-				<p>{tr('The server reads clones and fetches nothing: whoever runs it makes one and lets cron keep it fresh.')}</p>
+				<p>{tr('The server only reads clones. Create one there and let cron fetch into it.')}</p>
 				<Command>{`git clone --mirror https://git.example.com/app.git "$REPOSITORIES/${v.clones_in ?? 'PROJECT'}/app"\n*/10 * * * * git -C "$REPOSITORIES/${v.clones_in ?? 'PROJECT'}/app" fetch --quiet --prune`}</Command>
 			</Panel>}
 		</main>

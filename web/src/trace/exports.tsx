@@ -94,7 +94,7 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 	const go = (what: () => Promise<void>) => () => run(what);
 	const copy = async () => {
 		await navigator.clipboard.writeText(perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', scopeQuery(scope))));
-		say(tr('Copied. It works for some minutes.'));
+		say(tr('Copied. The link is valid for a few minutes.'));
 	};
 	return (
 		<div class="tools" role="dialog" aria-label={tr('Open or download')} ref={box} onKeyDown={key}>
@@ -105,7 +105,7 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 			<h3>{tr('Open in')}</h3>
 			<button class="item" onClick={go(() => openLater(async () => speedscopeAddress(tools.speedscope, await ticket(t.id, 'speedscope', scopeQuery(scope)), one ? tr('{name}, thread {tid}', { name, tid }) : name)))}>speedscope</button>
 			<button class="item" onClick={go(() => openLater(async () => firefoxAddress(tools.firefox, await ticket(t.id, 'firefox', scopeQuery(scope)))))}>Firefox Profiler</button>
-			<button class="item" onClick={go(() => openLater(async () => perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', scopeQuery(scope)))))}>{tr('Perfetto UI, which fetches it')}</button>
+			<button class="item" onClick={go(() => openLater(async () => perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', scopeQuery(scope)))))}>{tr('Perfetto UI (by link)')}</button>
 			<button class="item" onClick={go(copy)}>{tr('Copy a link for the Perfetto UI')}</button>
 			<output class="quiet">{copied}</output>
 			<h3>{tr('Download')}</h3>
@@ -141,7 +141,7 @@ export function Exports({ t, name }: { t: Trace; name: string }) {
 			{open && <Menu t={t} name={name} run={run} close={close} />}
 		</span>
 		{failed && <div class="notice bad away" role="alert">
-			<strong>{failed.error instanceof Blocked ? tr('The window was blocked.') : tr('The other tool did not get the trace.')}</strong>
+			<strong>{failed.error instanceof Blocked ? tr('The window was blocked.') : tr('Couldn\'t hand the trace to Perfetto.')}</strong>
 			<p>{failed.error.message}</p>
 			<p class="row"><button onClick={failed.again}>{tr('Try again')}</button><button onClick={() => fail(null)}>{tr('Dismiss')}</button></p>
 		</div>}

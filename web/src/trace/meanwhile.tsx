@@ -37,7 +37,7 @@ export function NamesCame({ t }: { t: Trace }) {
 	const before = useRef(resolved);
 	const [said, say] = useState('');
 	useEffect(() => {
-		if (resolved > before.current) say(tr('A mapping arrived: {resolved} of {ids} method ids have names now.', { resolved: count(resolved), ids: count(t.report!.names.ids) }));
+		if (resolved > before.current) say(tr('A mapping arrived: {resolved} of {ids} method ids now have names.', { resolved: count(resolved), ids: count(t.report!.names.ids) }));
 		before.current = resolved;
 	}, [resolved]);
 	return <div role="status">{said && <p class="notice row">{said}<span class="grow" /><button class="small" onClick={() => say('')}>{tr('Close')}</button></p>}</div>;
@@ -46,8 +46,8 @@ export function NamesCame({ t }: { t: Trace }) {
 export function Deleted() {
 	return (
 		<div class="notice bad" role="alert">
-			<strong>{tr('This trace was deleted meanwhile.')}</strong>
-			<p>{tr('What was loaded before is still shown below; nothing more of it can be loaded. If it is needed, upload it again.')}</p>
+			<strong>{tr('This trace was deleted.')}</strong>
+			<p>{tr('Data loaded earlier is still shown below, but nothing more can be loaded. Upload the trace again if you need it.')}</p>
 			<p><a class="button" href={link('/')}>{tr('All traces')}</a></p>
 		</div>
 	);

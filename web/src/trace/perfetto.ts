@@ -8,7 +8,7 @@ const WAIT_MS = 30000;
 /** The browser would not open the window. */
 export class Blocked extends Error {
 	constructor() {
-		super(tr('This browser blocked the window of the Perfetto UI. Allow pop-ups for this page and try again, or download the file and open it there yourself.'));
+		super(tr('The browser blocked the window of the Perfetto UI. Allow pop-ups for this page and try again, or download the file and open it there.'));
 	}
 }
 
@@ -26,13 +26,13 @@ function answered(w: Window, origin: string, stop: AbortController): Promise<voi
 			reject(new Error(message));
 		});
 		const timer = setInterval(() => {
-			if (w.closed) fail(tr('The window of the Perfetto UI was closed before it had the trace.'));
+			if (w.closed) fail(tr('The Perfetto UI was closed before the trace was handed over.'));
 			else w.postMessage('PING', origin);
 		}, PING_MS);
 		const hear = (e: MessageEvent) => {
 			if (e.source === w && e.origin === origin && e.data === 'PONG') end(resolve);
 		};
-		const limit = setTimeout(() => fail(tr('The Perfetto UI at {origin} did not answer. Can this browser reach it?', { origin })), WAIT_MS);
+		const limit = setTimeout(() => fail(tr('The Perfetto UI at {origin} is not responding. Can this browser reach it?', { origin })), WAIT_MS);
 		addEventListener('message', hear);
 	});
 }
@@ -50,14 +50,14 @@ export async function openInPerfetto(h: Handover, on: (what: string) => void): P
 	const w = window.open(h.ui);
 	if (!w) throw new Blocked();
 	const stop = new AbortController();
-	on(tr('Making the Perfetto file'));
+	on(tr('Preparing the Perfetto file'));
 	const there = answered(w, origin, stop);
 	const bytes = call(h.file, { signal: stop.signal }).then((r) => r.arrayBuffer());
 	bytes.catch(() => {}); // told by `there` when the window was closed
 	await Promise.race([there, bytes]);
 	const [buffer] = await Promise.all([bytes, there]);
-	if (w.closed) throw new Error(tr('The window of the Perfetto UI was closed before it had the trace.'));
-	on(tr('Handing it over'));
+	if (w.closed) throw new Error(tr('The Perfetto UI was closed before the trace was handed over.'));
+	on(tr('Handing over'));
 	w.postMessage({ perfetto: { buffer, title: h.title, url: h.permalink,
 		fileName: `${h.title.replace(/[^\w.-]+/g, '_')}.perfetto-trace`, localOnly: true } }, origin, [buffer]);
 }

@@ -132,7 +132,7 @@ function Ready({ t }: { t: Trace }) {
 		<span class="quiet hint">{tr('Ctrl+wheel zooms, drag moves, Shift+drag selects, ? for keys')}</span>
 		{(range || picked) && <button class="small" onClick={clear}>{tr('Clear the selection')}</button>}
 		<AnnotateButton whole={whole} thread={thread} />
-		<label class="check" title={tr('For eyes that do not tell red from green; kept in this browser')}><input type="checkbox" checked={safe.value} onChange={(e) => useSafe(e.currentTarget.checked)} />{' '}{tr('blue to yellow')}</label>
+		<label class="check" title={tr('For red-green colour blindness; stored in this browser')}><input type="checkbox" checked={safe.value} onChange={(e) => useSafe(e.currentTarget.checked)} />{' '}{tr('Colour-blind palette')}</label>
 		{busy.length > 0 && all.length > busy.length && <label class="check"><input type="checkbox" checked={idle} onChange={(e) => set({ idle: e.currentTarget.checked ? 1 : null })} />
 			{tr('{busy} without calls', { busy: count(all.length - busy.length) })}</label>}</>}>
 		<Timeline key={turn} id={t.id} threads={listed} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} picked={picked} step={step} onFound={found} onDrawn={drawn} onDetails={tell} />
@@ -142,7 +142,7 @@ function Ready({ t }: { t: Trace }) {
 			<LinkCheck of={known} />
 			{busy.length === 0 && <div class="notice"><strong>{tr('This trace holds no calls.')}</strong></div>}
 			{reports.error && <Failure error={reports.error} retry={reports.again} />}
-			{notes.error && <Failure error={notes.error} retry={notes.again} title={tr('The annotations did not come.')} />}
+			{notes.error && <Failure error={notes.error} retry={notes.again} title={tr('The annotations could not be loaded.')} />}
 		</div>
 		<Bench shown={shown} come={(rest || !thread) && (documents !== undefined || reports.error !== null)} upper={upper} details={details} />
 	</>;
@@ -176,8 +176,8 @@ export function TracePage({ id }: { id: string }) {
 	useMeanwhile(t, load.again);
 
 	const gone = load.error instanceof Refusal && load.error.status === 404;
-	if (load.error && !t) return <main><div class="row head"><h1>{tr('Trace')}</h1></div><Failure error={load.error} retry={load.again} title={gone ? tr('This trace is not here.') : undefined}
-		more={gone ? tr('It was deleted, is of another project, or the link was cut.') : ''} /></main>;
+	if (load.error && !t) return <main><div class="row head"><h1>{tr('Trace')}</h1></div><Failure error={load.error} retry={load.again} title={gone ? tr('Trace not found') : undefined}
+		more={gone ? tr('It was deleted, belongs to another project, or the link is incomplete.') : ''} /></main>;
 	if (!t) return <main><Busy what={tr('Opening the trace')} /></main>;
 	return (
 		<main class={t.state === 'ready' ? 'workbench' : 'wide'}>
@@ -194,10 +194,10 @@ export function TracePage({ id }: { id: string }) {
 			{waiting && <Waiting t={t} />}
 			{t.state === 'failed' && <div class="notice bad" role="alert"><strong>{tr('This trace could not be decoded.')}</strong>
 				<p>{sentence(heard(t.error?.message ?? ''))}{t.error?.offset !== null && t.error?.offset !== undefined ? tr(' (at byte {offset})', { offset: count(t.error.offset) }) : ''}</p>
-				<p class="quiet">{tr('{tries}The upload is kept as it came, so that it can be looked into.', { tries: t.tries > 1 ? tr('It was tried {tries} times. ', { tries: count(t.tries) }) : '' })}</p>
+				<p class="quiet">{tr('{tries}The upload is kept for analysis.', { tries: t.tries > 1 ? tr('It was tried {tries} times. ', { tries: count(t.tries) }) : '' })}</p>
 				{may.admin || !DEATHS.has(t.error?.status ?? '')
-					? <p><a class="button" href={api.rawUrl(t.id)} download>{tr('Download what was uploaded')}</a></p>
-					: <p>{tr('It is in quarantine, because decoders died of it: an admin of the project can save its bytes.')}</p>}</div>}
+					? <p><a class="button" href={api.rawUrl(t.id)} download>{tr('Download the upload')}</a></p>
+					: <p>{tr('It is in quarantine because it crashed the decoder. A project admin can download it.')}</p>}</div>}
 			{t.state === 'ready' && <Ready t={t} />}
 		</main>
 	);

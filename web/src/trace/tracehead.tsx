@@ -34,7 +34,7 @@ function Ends({ t }: { t: Trace }) {
 	const parts: [string, number | null][] = [['deleted', t.expires_ms], [tr('raw upload deleted'), t.upload_expires_ms], [tr('decoded file deleted'), t.decoded_expires_ms]];
 	const told = parts.filter(([, ms]) => ms !== null && (ms === t.expires_ms || t.expires_ms === null || ms < t.expires_ms));
 	if (told.length === 0 && t.upload_kept) return null;
-	return <a class="quiet" href={link('/retention')} title={tr("By the project's rules of retention; a pin keeps it")}>
+	return <a class="quiet" href={link('/retention')} title={tr("By the project's retention rules; pin the trace to keep it")}>
 		{[...told.map(([what, ms]) => `${what} ${when(ms!)}`), ...(t.upload_kept ? [] : [tr('raw upload not kept')])].join(COMMA)}</a>;
 }
 
@@ -51,7 +51,7 @@ function Edit({ t, mark }: { t: Trace; mark: (m: Marks) => Promise<void> }) {
 		<TitleForm t={t} save={(title) => void mark({ title }).then(close, () => undefined)} close={close} />
 		<div class="row">{t.tags.map((tag) => (
 			<span class="row tagged" key={tag}><span>{tag}</span>
-				<button class="plain quiet" aria-label={tr('Take the tag {tag} off', { tag })} onClick={() => void mark({ tags: t.tags.filter((x) => x !== tag) })}>×</button></span>))}
+				<button class="plain quiet" aria-label={tr('Remove the tag {tag}', { tag })} onClick={() => void mark({ tags: t.tags.filter((x) => x !== tag) })}>×</button></span>))}
 			<TagForm add={(tag) => void mark({ tags: [...t.tags, tag] })} /></div>
 		<div class="row"><button class="small" aria-pressed={t.pinned} title={tr('Pinned traces are kept when others expire')} onClick={() => void mark({ pinned: !t.pinned })}>{t.pinned ? tr('Unpin') : tr('Pin')}</button></div>
 	</>}</Popover>;

@@ -25,7 +25,7 @@ export function Sure({ what, label, act }: { what: string; label: string; act: (
 	if (!sure) return <button class="small" onClick={() => ask(true)} aria-label={label}>{what}</button>;
 	return (
 		<span role="group" aria-label={`${label}?`}>
-			<button class="small danger" onClick={() => { ask(false); act(); }}>{tr('{what} for good', { what })}</button>
+			<button class="small danger" onClick={() => { ask(false); act(); }}>{tr('{what} permanently', { what })}</button>
 			<button class="small" onClick={() => ask(false)}>{tr('Keep')}</button>
 		</span>
 	);

@@ -22,8 +22,8 @@ export function later<P extends object>(name: string, load: () => Promise<Compon
 	const Page = (props: P) => {
 		const part = useLoad(name, () => come().then((Inner) => ({ Inner })));
 		if (part.value) return <part.value.Inner {...props} />;
-		const instead = part.error ? <Failure error={new Error(tr('A part of this page did not come. Either the server does not answer, or it was updated since the page was opened.'))}
-			title={tr('The page is not complete.')} again={tr('Load the page again')} retry={anew} /> : <Busy what={tr('Loading the page')} />;
+		const instead = part.error ? <Failure error={new Error(tr('Part of this page could not be loaded. The server is not responding, or it was updated after the page was opened.'))}
+			title={tr('The page is incomplete.')} again={tr('Reload the page')} retry={anew} /> : <Busy what={tr('Loading the page')} />;
 		if (panel) return <Panel title={panel}>{instead}</Panel>;
 		return <main>{part.error && <h1>tracewell</h1>}{instead}</main>;
 	};

@@ -8,7 +8,7 @@ import { tr } from '../i18n/strings/frame';
 export function NewKey({ secret, name }: { secret: string; name: string }) {
 	return (
 		<div class="notice good" role="status">
-			{tr.rich('{name} It is shown this once; the server keeps only its hash.', { name: <strong>{name ? tr('The key {name} is made.', { name }) : tr('The key is made.')}</strong> })}
+			{tr.rich('{name} It is shown only once; the server stores only its hash.', { name: <strong>{name ? tr('The key {name} was created.', { name }) : tr('The key was created.')}</strong> })}
 			<div class="command"><pre tabIndex={0}>{secret}</pre><Copy text={secret} label={tr('Copy the key')} /></div>
 		</div>
 	);
@@ -30,7 +30,7 @@ export function KeyButton({ name, made }: { name: string; made: (secret: string)
 	};
 	if (!may.admin) return null;
 	return <>
-		<button class="small" disabled={busy} onClick={make}>{tr('Make an ingest key and put it in')}</button>
+		<button class="small" disabled={busy} onClick={make}>{tr('Create an ingest key and fill it in')}</button>
 		{error && <Failure error={error} />}
 	</>;
 }

@@ -14,7 +14,7 @@ export function Failure({ error, retry, title, more, again = tr('Try again') }: 
 	const offset = error instanceof Refusal ? error.offset : null;
 	return (
 		<div class="notice bad" role="alert">
-			<strong>{title ?? (status === 401 ? tr('Sign in to go on.') : status === 404 ? tr('There is nothing here.') : tr('That did not work.'))}</strong>
+			<strong>{title ?? (status === 401 ? tr('Sign in to continue.') : status === 404 ? tr('Not found') : tr('Something went wrong.'))}</strong>
 			<p>{ended(sentence(error.message))}{offset !== null ? tr(' (at byte {offset})', { offset }) : ''}{more && ` ${more}`}</p>
 			<p class="row">
 				{status === 401 && <a class="button" href="/signin">{tr('Sign in')}</a>}

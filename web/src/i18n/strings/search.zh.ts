@@ -2,7 +2,7 @@
 import type { Fits } from '../language';
 
 const zh = {
-	'What to look for': '查找内容',
+	'Search for': '查找内容',
 	'Method': '方法',
 	'expression': '正则表达式',
 	'longer than': '长于',
@@ -10,7 +10,7 @@ const zh = {
 	'on thread': '所在线程',
 	'any, or main': '任意线程，或 main',
 	'Below': '位于其下',
-	'any caller, direct or not': '任意调用者，直接或间接',
+	'any direct or indirect caller': '任意调用者，直接或间接',
 	'Version': '版本',
 	'any': '不限',
 	'Scenario': '场景',
@@ -21,21 +21,21 @@ const zh = {
 	'main': '主线程',
 	'unnamed': '未命名',
 	'(main)': '（主线程）',
-	'No counted trace has a method of such a name.': '没有已统计的 Trace 含有这样名称的方法。',
+	'No counted trace has a method with this name.': '没有已统计的 Trace 含有这样名称的方法。',
 	'{n} traces': ' {n} 条 Trace ',
-	'Nothing found in the time there was, in {of}.': '在限定时间内，{of}中没有找到。',
+	'Nothing found within the time limit, in {of}.': '在限定时间内，{of}中没有找到。',
 	'Nothing as long in {of}.': '{of}中没有这么长的。',
 	'The {hits} of {matches} in {of}{partial}.': '{of}中 {matches} 个里的 {hits}{partial}。',
 	'longest call': '最长的调用',
 	'{hits} longest': '{hits} 个最长的',
-	'; there may be more, time was up': '；时间已到，可能还有更多',
+	'; there may be more: the time limit was reached': '；时间已到，可能还有更多',
 	'Searching': '正在搜索',
 	'Longest call': '最长的调用',
 	'Thread': '线程',
 	'Day': '日期',
 	'Search · tracewell': '搜索 · tracewell',
 	'Calls of all traces': '所有 Trace 的调用',
-	'Say which method, and how long a call of it took at least. Traces of the last 30 days are looked at.': '请指定方法以及单次调用的最短时长。搜索范围为最近 30 天的 Trace。',
+	'Enter a method and a minimum duration. Searches traces of the last 30 days.': '请指定方法以及单次调用的最短时长。搜索范围为最近 30 天的 Trace。',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;

@@ -64,7 +64,7 @@ function Item({ a, of, changed }: { a: Annotation; of: Of; changed: () => void }
 				<span class="quiet">{a.author}, {when(a.created_ms)}{a.edited_ms > 0 ? tr(', changed {edited_ms}', { edited_ms: when(a.edited_ms) }) : ''}</span>
 				<span class="grow" /><Copy text={link} label={tr('Copy link')} />
 				{may.write && editing === null && (sure
-					? <><button class="small danger" onClick={() => api.removeAnnotation(of.id, a.id).then(changed, fail)}>{tr('Delete for good')}</button><button class="small" onClick={() => ask(false)}>{tr('Keep')}</button></>
+					? <><button class="small danger" onClick={() => api.removeAnnotation(of.id, a.id).then(changed, fail)}>{tr('Delete permanently')}</button><button class="small" onClick={() => ask(false)}>{tr('Keep')}</button></>
 					: <><button class="small" onClick={() => edit(a.text)}>{tr('Edit')}</button><button class="small" onClick={() => ask(true)}>{tr('Delete')}</button></>)}</p>
 			{editing === null ? <p class="words">{a.text}</p> : <form class="annotate" onSubmit={save}>
 				<textarea aria-label={tr('Text')} rows={2} maxLength={4000} value={editing} onInput={(e) => edit(e.currentTarget.value)} />
@@ -88,7 +88,7 @@ export function AnnotateButton({ whole, thread }: { whole: Span; thread: Thread 
 		addEventListener('keydown', key);
 		return () => removeEventListener('keydown', key);
 	});
-	return may.write ? <button class="small" title={tr('At the selection, or at the middle of what is in view')} onClick={begin}>{tr('Annotate')}</button> : null;
+	return may.write ? <button class="small" title={tr('At the selection or the middle of the view')} onClick={begin}>{tr('Annotate')}</button> : null;
 }
 
 /** Loads what the list and the timeline show; the place of the one that the address names is shown. */

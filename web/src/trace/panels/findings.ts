@@ -21,14 +21,14 @@ export interface Findings {
 
 /** Why there may be more than is told, by the word of the answer. */
 const CUTS: Record<string, string> = {
-	time: tr('The time for this answer ran out: there may be more than is told here.'),
-	calls: tr('Too many calls have notes that tell them once more: some may be counted twice.'),
-	marks: tr('The main thread has too many messages and frames: frames and the start are told of the first of them.'),
-	notes: tr('The trace has too many notes: not all were looked at.'),
-	frames: tr('The display drew too many frames: those behind them are not counted.'),
-	causes: tr('There was no memory to say where the time of some frames or phases went.'),
+	time: tr('The time limit was reached: there may be more findings.'),
+	calls: tr('Too many calls also have events: some may be counted twice.'),
+	marks: tr('The main thread has too many messages and frames: only the first ones are analysed.'),
+	notes: tr('The trace has too many events: not all were analysed.'),
+	frames: tr('The trace has too many display frames: later ones are not counted.'),
+	causes: tr('There was not enough memory to explain some frames or phases.'),
 };
-export const cuts = (f: Findings) => f.cut.map((word) => CUTS[word] ?? tr('There may be more than is told here ({word}).', { word }));
+export const cuts = (f: Findings) => f.cut.map((word) => CUTS[word] ?? tr('There may be more findings ({word}).', { word }));
 
 export interface Rule { id: string; [member: string]: unknown }
 export interface Doc { rules: Rule[]; frames?: Record<string, unknown> }

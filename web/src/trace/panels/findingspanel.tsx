@@ -21,7 +21,7 @@ export function FindingsPanel({ id, threads, start, end, turn }: { id: string; t
 	const show = (s: Spot) => set({ ...spotOf(s, end, text('open'), tids), ...atTimeline() }, true);
 	return (
 		<Panel title={tr('Findings')} id="findings" aside={<a href={link(`/detectors?trace=${id}`)}>{tr('Detectors')}</a>}>
-			<Pending of={load} what={tr('Looking through the calls')} />
+			<Pending of={load} what={tr('Running detectors')} />
 			{load.value && <FindingsView f={load.value} from={start} show={show} threads={threads} />}
 		</Panel>
 	);

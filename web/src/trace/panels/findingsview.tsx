@@ -65,27 +65,27 @@ function Rules({ f, from, show, named }: { f: Findings; from: number; show: Show
 	const silent = all.filter((r) => !rules.includes(r));
 	const [open, toggle] = useState<string | null>(rules[0]?.found ? rules[0].id : null);
 	const chosen = rules.find((r) => r.id === open && r.found > 0);
-	if (all.length === 0) return <p class="quiet">{tr('No detector is on.')}</p>;
+	if (all.length === 0) return <p class="quiet">{tr('No detector is enabled.')}</p>;
 	return <>
 		{rules.length > 0 && <div class="scroll"><table>
 			<thead><tr><th scope="col">{tr('Detector')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('Their time')}</th><th scope="col" class="num">{tr('Longest')}</th>
-				<th scope="col" class="num">{tr('Told from')}</th><th scope="col" class="num">{tr('All calls')}</th><th scope="col" class="num">{tr('Time of all')}</th></tr></thead>
+				<th scope="col" class="num">{tr('Source')}</th><th scope="col" class="num">{tr('All calls')}</th><th scope="col" class="num">{tr('Time of all')}</th></tr></thead>
 			<tbody>{rules.map((r) => <Row key={r.id} r={r} open={r === chosen} toggle={() => toggle(r.id === open ? null : r.id)} />)}</tbody>
 		</table></div>}
-		{silent.length > 0 && <p class="quiet">{tr('Nothing that fits: {silent}.', { silent: silent.map((r) => heard(r.title)).join(COMMA) })}</p>}
+		{silent.length > 0 && <p class="quiet">{tr('No findings for: {silent}.', { silent: silent.map((r) => heard(r.title)).join(COMMA) })}</p>}
 		{chosen && <><h3>{heard(chosen.title)}</h3><List key={chosen.id} r={chosen} f={f} from={from} show={show} named={named} /></>}
 	</>;
 }
 
 function Why({ c, show, tid }: { c: Cause | null; show: Show; tid: number | null }) {
-	if (!c) return <span class="quiet">{tr('not looked into')}</span>;
+	if (!c) return <span class="quiet">{tr('not analysed')}</span>;
 	return <>{heard(c.says)} {c.rule && <button class="small" onClick={() => show({ tid, start_ns: c.start_ns, dur_ns: c.ns })}>{tr('Show the call')}</button>}</>;
 }
 
 function framesSay(f: Findings['frames']): string {
-	if (f.from === null && f.messages === 0) return tr("The trace holds no frames: neither calls of the Choreographer nor the display's timeline.");
-	const frames = f.from === null ? tr('No frames are told') : tr('{total} frames{from}: {slow} slow (over {slow_ns}), {frozen} of them frozen (over {frozen_ns})', { total: count(f.total), from: f.from === 'notes' ? tr(', as the display tells them') : '', slow: count(f.slow), slow_ns: duration(f.slow_ns), frozen: count(f.frozen), frozen_ns: duration(f.frozen_ns) });
-	return `${frames}${f.messages ? tr('; {messages} {messages2} in whose time none could be drawn', { messages: count(f.messages), messages2: f.messages === 1 ? tr('message') : tr('messages') }) : ''}.`;
+	if (f.from === null && f.messages === 0) return tr("The trace has no frames: neither Choreographer calls nor a display timeline.");
+	const frames = f.from === null ? tr('No frames in this trace') : tr('{total} frames{from}: {slow} slow (over {slow_ns}), {frozen} of them frozen (over {frozen_ns})', { total: count(f.total), from: f.from === 'notes' ? tr(', from the display timeline') : '', slow: count(f.slow), slow_ns: duration(f.slow_ns), frozen: count(f.frozen), frozen_ns: duration(f.frozen_ns) });
+	return `${frames}${f.messages ? tr('; {messages} {messages2} during which no frame could be drawn', { messages: count(f.messages), messages2: f.messages === 1 ? tr('message') : tr('messages') }) : ''}.`;
 }
 
 function Frames({ f, from, show }: { f: Findings; from: number; show: Show }) {
@@ -117,7 +117,7 @@ function Bar({ p, start }: { p: Phase; start: NonNullable<Findings['start']> }) 
 function Start({ start, from, show }: { start: NonNullable<Findings['start']>; from: number; show: Show }) {
 	return <>
 		<h3>{start.kind === 'process' ? tr('Start of the app') : tr('Start of an activity')}</h3>
-		<p class="quiet">{tr('{dur_ns} from {title} to the end of {title2}, as far as the calls show it.', { dur_ns: duration(start.dur_ns), title: heard(start.phases[0].title), title2: heard(start.phases[start.phases.length - 1].title) })}</p>
+		<p class="quiet">{tr('{dur_ns} from {title} to the end of {title2}, according to the calls.', { dur_ns: duration(start.dur_ns), title: heard(start.phases[0].title), title2: heard(start.phases[start.phases.length - 1].title) })}</p>
 		<div class="scroll"><table>
 			<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('For')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col">{tr('Phase')}</th><th scope="col" class="when"><span class="hidden">{tr('When')}</span></th><th scope="col">{tr('Dominated by')}</th></tr></thead>
 			<tbody>{start.phases.map((p) => (
@@ -133,10 +133,10 @@ function Start({ start, from, show }: { start: NonNullable<Findings['start']>; f
 function Limits({ f, threads }: { f: Findings; threads: Thread[] }) {
 	const main = threads.find((t) => t.tid === f.main_tid);
 	return <>
-		{main && main.source !== 'calls' && <p class="notice warn" role="status">{tr('The calls of the main thread are {source}.', { source: main.source === 'samples' ? tr('samples{interval_ns}: short ones may be missing, and lengths are as exact as that', { interval_ns: main.interval_ns > 0 ? tr(', {interval_ns} apart', { interval_ns: duration(main.interval_ns) }) : '' }) : tr('counts: their lengths are not what the clock said') })}</p>}
+		{main && main.source !== 'calls' && <p class="notice warn" role="status">{tr('The calls of the main thread are {source}.', { source: main.source === 'samples' ? tr('samples{interval_ns}: short calls may be missing, and durations are only as precise as the interval', { interval_ns: main.interval_ns > 0 ? tr(', {interval_ns} apart', { interval_ns: duration(main.interval_ns) }) : '' }) : tr('counts: their lengths are not times') })}</p>}
 		{cuts(f).map((why) => <p key={why} class="notice warn" role="status">{why}</p>)}
-		{f.main_tid === null && <p class="notice warn" role="status">{tr('The trace does not say which thread is the main one: detectors of the main thread find nothing in it. The list of its threads, sent with the trace, says so (threads.txt of the recording).')}</p>}
-		{f.unnamed > 0 && <p class="notice warn" role="status">{tr('{unnamed} of {methods} methods have no name: detectors go by names. Send the mapping of the build.', { unnamed: count(f.unnamed), methods: count(f.methods) })}</p>}
+		{f.main_tid === null && <p class="notice warn" role="status">{tr('The trace does not name its main thread, so detectors for the main thread find nothing. Send the list of threads with the trace (threads.txt of the recording).')}</p>}
+		{f.unnamed > 0 && <p class="notice warn" role="status">{tr('{unnamed} of {methods} methods have no name, and detectors match names. Send the mapping of the build.', { unnamed: count(f.unnamed), methods: count(f.methods) })}</p>}
 	</>;
 }
 

@@ -112,23 +112,23 @@ function Explorer({ p, view, metric, steps, named }: { p: Props; view: string; m
 	const thin = a && !tree && narrow(a.f, a.at, width);
 	return <>
 		<Crumbs at={at} names={named} go={go} />
-		{gone && <div class="notice"><strong>{tr('This path does not occur here.')}</strong>
-			<p>{tr('The graph is of another thread or time range than the path.')}</p>
+		{gone && <div class="notice"><strong>{tr('This path does not exist here.')}</strong>
+			<p>{tr('The graph shows another thread or time range.')}</p>
 			<button onClick={() => go({ path: [], skip: 0 })}>{tr('Show the whole graph')}</button></div>}
 		{flame.error && !gone && <Failure error={flame.error} retry={flame.again} />}
 		{!a && flame.busy && <Busy what={tr('Merging calls')} />}
 		<div ref={box} />
 		{a && !flame.error && <div class={flame.busy ? 'stale' : ''} data-flame={flame.busy ? undefined : '1'}>
-			{a.f.value[0] === 0 ? <p class="quiet">{steps.length ? tr('Nothing is left of this part.') : tr('No call in this part.')}</p>
+			{a.f.value[0] === 0 ? <p class="quiet">{steps.length ? tr('Nothing is left after the changes.') : tr('No calls here.')}</p>
 				: tree ? <TreeGrid id={p.id} a={a} params={paramsOf(p, view, metric.key, format(steps), true)} metric={metric} words={p.words} matches={p.matches}
 					callers={view === 'bottom_up'} go={go} up={up} />
 				: <Graph a={a} label={tr('Merged flame graph')} hold="graph" metric={metric} words={p.words} matches={p.matches} names={named}
 					callers={view === 'bottom_up'} open={open} up={up} came={came.current} />}
 		</div>}
 		{a && !flame.error && <div class="row under">
-			<span class="quiet">{count(a.f.shown_nodes)} {a.f.shown_nodes < a.f.total_nodes ? tr('of {view}{total_nodes} ', { view: view === 'bottom_up' ? tr('at least ') : '', total_nodes: count(a.f.total_nodes) }) : ''}{a.f.shown_nodes === 1 && a.f.total_nodes === 1 ? tr('node') : tr('nodes')}{a.f.partial ? tr(', not complete: the time for this query ran out') : ''}</span>
+			<span class="quiet">{count(a.f.shown_nodes)} {a.f.shown_nodes < a.f.total_nodes ? tr('of {view}{total_nodes} ', { view: view === 'bottom_up' ? tr('at least ') : '', total_nodes: count(a.f.total_nodes) }) : ''}{a.f.shown_nodes === 1 && a.f.total_nodes === 1 ? tr('node') : tr('nodes')}{a.f.partial ? tr(', incomplete: the time limit was reached') : ''}</span>
 			<span class="grow" />
-			{thin && <button class="small" onClick={() => go(thin.place)}>{tr('Show the {nodes} too narrow to see', { nodes: count(thin.nodes) })}</button>}
+			{thin && <button class="small" onClick={() => go(thin.place)}>{tr('List {nodes} hidden narrow frames', { nodes: count(thin.nodes) })}</button>}
 			{!tree && a.f.value[0] > 0 && <SaveGraph a={a} id={p.id} metric={metric} matches={p.matches} />}
 			<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('Children as a table')}</button>
 		</div>}
@@ -157,7 +157,7 @@ function Half({ p, title, held, steps, at, top, metric, named, go, pick }: HalfP
 	const a = flame.value;
 	const part = placeText(at) !== placeText(top);
 	if (flame.error instanceof Refusal && flame.error.status === 404)
-		return <p class="quiet">{tr('It is not called in this part.')}{' '}{part && <button class="small" onClick={() => go(top)}>{tr('All {title}', { title: title.toLowerCase() })}</button>}</p>;
+		return <p class="quiet">{tr('It is not called here.')}{' '}{part && <button class="small" onClick={() => go(top)}>{tr('All {title}', { title: title.toLowerCase() })}</button>}</p>;
 	if (flame.error) return <Failure error={flame.error} retry={flame.again} />;
 	if (!a) return <Busy what={tr('Merging {title}', { title: title.toLowerCase() })} />;
 	const open = (node: number) => {
@@ -169,7 +169,7 @@ function Half({ p, title, held, steps, at, top, metric, named, go, pick }: HalfP
 		<div class={flame.busy ? 'stale' : ''} data-half={flame.busy ? undefined : up ? 'Callers' : 'Callees'}>
 			{part && <p class="crumbs"><button class="small" onClick={() => go(top)}>{tr('All {title}', { title: title.toLowerCase() })}</button> <span class="quiet">{tr('without {skip} that are heavier', { skip: count(at.skip) })}</span></p>}
 			{some ? <Graph a={a} label={title} hold={held} metric={metric} words={p.words} matches={p.matches} names={named} flip={up} callers={up}
-				open={open} up={() => part && go(top)} came={null} /> : <p class="quiet">{tr('Nothing is left of this part.')}</p>}
+				open={open} up={() => part && go(top)} came={null} /> : <p class="quiet">{tr('Nothing is left after the changes.')}</p>}
 			{some && <div class="row under"><span class="grow" /><button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('{title} as a table', { title })}</button></div>}
 			{some && listed && <Children key={placeText(at)} name={held} a={a} metric={metric} words={p.words} open={open} callers={up} />}
 		</div>
@@ -195,7 +195,7 @@ function Sandwich({ p, metric, steps, named }: { p: Props; metric: Metric; steps
 			<Half {...half} held="callers" title={tr('Callers')} at={up} steps={[...steps, { kind: 'fold', method }]} go={(to) => set({ callers: to === top ? null : placeText(to) }, true)} />
 			<h3 class="mono" tabIndex={-1}>{named[method]}</h3>
 			<Half {...half} held="callees" title={tr('Callees')} at={down} steps={[...steps, { kind: 'focus', method }]} go={(to) => set({ callees: to === top ? null : placeText(to) }, true)} />
-			<p class="quiet under">{tr('A click makes that method the middle. Callers share {key}.', { key: metric.key === 'count' ? tr('its {many}', { many: p.words.many }) : tr('its time with all below') })}</p>
+			<p class="quiet under">{tr('Click a method to center on it. Callers share {key}.', { key: metric.key === 'count' ? tr('its {many}', { many: p.words.many }) : tr('its total time') })}</p>
 		</div>
 	);
 }

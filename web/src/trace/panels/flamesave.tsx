@@ -20,7 +20,7 @@ function pngOf(f: Flame, b: Boxes, matches: Uint8Array | null): Promise<Blob> {
 	g.fillRect(0, 0, canvas.width, canvas.height);
 	g.scale(SCALE, SCALE);
 	paintBoxes(g, f, b, { from: 0, to: b.rows, shift: 0, width: WIDTH }, { matches, dark: dark.value, safe: safe.value, focus: -1, flip: false });
-	return new Promise((ok, no) => canvas.toBlob((blob) => (blob ? ok(blob) : no(new Error(tr('The browser made no picture of it.')))), 'image/png'));
+	return new Promise((ok, no) => canvas.toBlob((blob) => (blob ? ok(blob) : no(new Error(tr('The browser could not create the picture.')))), 'image/png'));
 }
 
 function save(blob: Blob, name: string): void {

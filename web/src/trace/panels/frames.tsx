@@ -47,17 +47,17 @@ export function FramesPanel() {
 	};
 	return (
 		<Panel title={tr('App frames')} id="frames">
-			<p>{tr("“App frames only” charges time in other people's code to the app's frame that called it. The longest beginning that fits a method's name decides whose it is; what none fits is the app's.")}</p>
+			<p>{tr("“App frames only” charges time in library code to the app frame that called it. The longest matching prefix decides; methods without a match belong to the app.")}</p>
 			<form onSubmit={save}>
-				<fieldset class="presets"><legend>{tr("Other people's code")}</legend>
+				<fieldset class="presets"><legend>{tr("Library code")}</legend>
 					{load.value.presets.map((p) => (
 						<label key={p.id} class="inline" title={p.prefixes.join(' ')}>
 							<input type="checkbox" checked={!draft.off.includes(p.id)}
 								onChange={(e) => change({ off: e.currentTarget.checked ? draft.off.filter((x) => x !== p.id) : [...draft.off, p.id] })} /> {heard(p.title)}</label>))}
 				</fieldset>
 				<div class="lists">
-					<List label={tr("Also other people's")} hint={tr('one beginning a line, com.vendor.sdk')} value={draft.framework} change={(framework) => change({ framework })} />
-					<List label={tr("The app's all the same")} hint={tr('one beginning a line')} value={draft.app} change={(app) => change({ app })} />
+					<List label={tr("Also treat as library")} hint={tr('one prefix per line, e.g. com.vendor.sdk')} value={draft.framework} change={(framework) => change({ framework })} />
+					<List label={tr("Always app code")} hint={tr('one prefix per line')} value={draft.app} change={(app) => change({ app })} />
 				</div>
 				{error && <Failure error={error} />}
 				<div class="row"><button type="submit">{tr('Save')}</button><span role="status" class="quiet">{said}</span></div>

@@ -15,9 +15,9 @@ export interface Metric {
 }
 
 export function metricOf(key: string, w: Words): Metric {
-	if (key === 'count') return { key, all: tr('{many} with all below', { many: w.many }), own: tr('own {many}', { many: w.many }), show: count };
+	if (key === 'count') return { key, all: tr('{many} in total', { many: w.many }), own: tr('self {many}', { many: w.many }), show: count };
 	if (key === 'cpu') return { key, all: 'CPU', own: tr('own CPU'), show: duration };
-	if (key === 'waiting') return { key, all: 'waiting', own: tr('own waiting'), show: duration };
+	if (key === 'waiting') return { key, all: 'waiting', own: tr('self waiting'), show: duration };
 	return { key: 'wall', all: tr('wall'), own: tr('self'), show: duration };
 }
 
@@ -39,7 +39,7 @@ export function numbers(f: Flame, node: number, m: Metric, w: Words): [string, s
 export function FlameTip({ f, node, x, y, told }: { f: Flame; node: number; x: number; y: number; told: [string, string][] }) {
 	return (
 		<Tip x={x} y={y} name={f.other[node] ? tr('{other} smaller', { other: count(f.other[node]) }) : f.names[f.name[node]]}>
-			{f.other[node] > 0 && node > 0 && <div>{tr('A click shows them.')}</div>}
+			{f.other[node] > 0 && node > 0 && <div>{tr('Click to show them.')}</div>}
 			<dl>{told.map(([k, v]) => <><dt key={k}>{k}</dt><dd>{v}</dd></>)}</dl>
 			{f.method[node] >= 0 && <div class="quiet">{tr('Right click or m: more')}</div>}
 		</Tip>

@@ -14,12 +14,12 @@ export interface Column {
 
 export const COLUMNS: Column[] = [
 	{ key: 'count', title: tr('Calls'), hint: '' },
-	{ key: 'self_ns', title: tr('Self'), hint: tr('Wall time without what it called') },
-	{ key: 'total_ns', title: tr('Total'), hint: tr('Wall time with it on the stack, a call inside a call of the same method counted once') },
-	{ key: 'sum_ns', title: tr('Wall'), hint: tr('Wall time of all its calls, also of those inside each other'), rare: true },
+	{ key: 'self_ns', title: tr('Self'), hint: tr('Wall time without callees') },
+	{ key: 'total_ns', title: tr('Total'), hint: tr('Wall time with the method on the stack; recursive calls count once') },
+	{ key: 'sum_ns', title: tr('Wall'), hint: tr('Wall time of all its calls, including nested ones'), rare: true },
 	{ key: 'cpu_ns', title: 'CPU', hint: tr('CPU time of all its calls'), cpu: true },
-	{ key: 'waiting_ns', title: tr('Waiting'), hint: tr('Wall time of all its calls in which it did not run'), cpu: true },
-	{ key: 'p95_ns', title: 'p95', hint: tr('95 % of its calls take at most this, to 1.6 %') },
+	{ key: 'waiting_ns', title: tr('Waiting'), hint: tr('Wall time of all its calls spent off the CPU'), cpu: true },
+	{ key: 'p95_ns', title: 'p95', hint: tr('95 % of its calls take at most this, within 1.6 %') },
 	{ key: 'max_ns', title: tr('Longest'), hint: tr('Its longest call') },
 ];
 

@@ -36,17 +36,17 @@ export function itemsOf({ method, name, stack, row, show }: About): Item[] {
 	};
 	const pkg = name.startsWith('[') ? '' : packageOf(name);
 	const items: Item[] = [
-		{ label: tr('Callers and callees'), title: tr('Who called it above, what it called below'), run: () => { set({ view: 'sandwich', method, root: null, skip: null, callers: null, callees: null }, true); showGraph(); } },
-		{ label: tr('Only this method'), title: tr('All its calls, wherever they are'), run: () => step({ kind: 'focus', method }) },
-		{ label: tr('Without this method'), title: tr('Its calls and all they called go, with their time'), run: () => step({ kind: 'drop', method }) },
-		{ label: tr('Merge into its callers'), title: tr('Its time becomes theirs'), run: () => step({ kind: 'merge', method }) },
-		{ label: tr('Fold what it calls'), title: tr('The time of its callees becomes its own'), run: () => step({ kind: 'fold', method }) },
+		{ label: tr('Callers and callees'), title: tr('Callers above, callees below'), run: () => { set({ view: 'sandwich', method, root: null, skip: null, callers: null, callees: null }, true); showGraph(); } },
+		{ label: tr('Only this method'), title: tr('All its calls, merged'), run: () => step({ kind: 'focus', method }) },
+		{ label: tr('Without this method'), title: tr('Removes its calls and their callees, with their time'), run: () => step({ kind: 'drop', method }) },
+		{ label: tr('Merge into its callers'), title: tr('Its time is charged to its callers'), run: () => step({ kind: 'merge', method }) },
+		{ label: tr('Merge its callees into it'), title: tr('The time of its callees counts as its own'), run: () => step({ kind: 'fold', method }) },
 	];
 	if (pkg) items.push({ label: tr('Show {pkg} as one frame', { pkg }), run: () => step({ kind: 'library', name: pkg }) });
 	items.push({ label: tr('Show recursion as one frame'), run: () => step({ kind: 'recursion' }) });
 	if (!name.startsWith('[')) items.push({ label: tr('Find its calls'), run: () => set({ find: name }) });
-	if (may.write && !name.startsWith('[')) items.push({ label: tr('Annotate'), title: tr('Write something about this method'), run: () => { draft.value = { method }; } });
-	if (!name.startsWith('[')) items.push({ label: tr('Source'), title: tr('Where it is in the source, whose it is, who changed it last'), run: () => void import('../../source/sourcecode').then((m) => m.showSource(name)) });
+	if (may.write && !name.startsWith('[')) items.push({ label: tr('Annotate'), title: tr('Annotate this method'), run: () => { draft.value = { method }; } });
+	if (!name.startsWith('[')) items.push({ label: tr('Source'), title: tr('Source location, owners and last changes'), run: () => void import('../../source/sourcecode').then((m) => m.showSource(name)) });
 	items.push({ label: tr('Copy name'), run: () => copy(name) });
 	if (row) items.push({ label: tr('Copy row'), run: () => copy(row) });
 	if (stack && stack.length > 1) items.push({ label: tr('Copy stack'), run: () => copy([...stack].reverse().map((f) => tr('	at {f}', { f })).join('\n')) });

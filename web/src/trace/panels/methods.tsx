@@ -13,7 +13,7 @@ import { tr } from '../../i18n/strings/trace';
 const STEP = 25;
 const ROWS_MAX = 10000;
 const TYPING_MS = 200;
-const P95_RESHAPED = tr('p95 is of single calls as they were recorded, and is not known once steps reshape them');
+const P95_RESHAPED = tr('p95 is computed from recorded calls and is not available after the graph was changed');
 
 type Page = Awaited<ReturnType<typeof api.methods>>;
 
@@ -143,7 +143,7 @@ function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; a
 		<div class="scroll"><table class="methods">
 			<thead><tr>
 				<Sorted by="name" label={tr('Method')} />
-				{columns.map((c) => <Sorted key={c.key} by={c.key} label={c.key === 'count' ? words.head : c.title} hint={c.key === 'count' ? words.hint : c.key === 'p95_ns' && p.transform ? tr('Not known here: {reason}', { reason: P95_RESHAPED }) : c.hint} />)}
+				{columns.map((c) => <Sorted key={c.key} by={c.key} label={c.key === 'count' ? words.head : c.title} hint={c.key === 'count' ? words.hint : c.key === 'p95_ns' && p.transform ? tr('Unknown: {reason}', { reason: P95_RESHAPED }) : c.hint} />)}
 				<th scope="col" class="num">{tr('Self share')}</th>
 				<th scope="col"><span class="hidden">{tr('More')}</span></th>
 			</tr></thead>
@@ -167,11 +167,11 @@ export function MethodsPanel(p: Props) {
 			{p.steps}
 			{badFilter && <p class="badtext" role="alert">{page.error!.message}</p>}
 			{page.error && !badFilter && <Failure error={page.error} retry={page.again} />}
-			{!v && page.busy && <Busy what={tr('Adding up')} />}
-			{v && v.total === 0 && <p class="quiet">{filter ? tr('No method that was called here has a name like this.') : tr('No call in this part.')}</p>}
+			{!v && page.busy && <Busy what={tr('Summing')} />}
+			{v && v.total === 0 && <p class="quiet">{filter ? tr('No called method matches this name.') : tr('No calls here.')}</p>}
 			{v && v.total > 0 && <div class={page.busy || badFilter ? 'stale' : ''}><Table v={v} p={p} columns={columns} ask={ask} /></div>}
 			{v && v.total > 0 && <div class="row under">
-				<span class="quiet">{tr.rich('{methods} of {total} methods{filter}; shares are of {busy_ns} busy time{partial}{some}', { methods: count(v.methods.length), total: count(v.total), filter: filter && tr(' that fit'), busy_ns: duration(v.busy_ns), partial: v.partial ? tr('; not complete: the time for this query ran out') : '', some: p.transform && columns.some((c) => c.key === 'p95_ns') ? `; ${P95_RESHAPED}` : '' })}</span>
+				<span class="quiet">{tr.rich('{methods} of {total} methods{filter}; shares are of {busy_ns} busy time{partial}{some}', { methods: count(v.methods.length), total: count(v.total), filter: filter && tr(' that fit'), busy_ns: duration(v.busy_ns), partial: v.partial ? tr('; incomplete: the time limit was reached') : '', some: p.transform && columns.some((c) => c.key === 'p95_ns') ? `; ${P95_RESHAPED}` : '' })}</span>
 				{v.methods.length < v.total && limit < ROWS_MAX && <button class="small" onClick={() => set({ rows: Math.min(ROWS_MAX, limit * 4) })}>{tr('Show more')}</button>}
 			</div>}
 			{menu && <MethodMenu about={menu} close={() => ask(null)} />}

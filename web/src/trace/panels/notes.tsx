@@ -52,7 +52,7 @@ export function NotesPanel({ id, threads, shown, start, end }: { id: string; thr
 	if (first.error) return <Failure error={first.error} retry={first.again} />;
 	if (kinds.length === 0) return null;
 	return (
-		<Panel title={tr('Beside the calls')} id="notes" aside={<Choice label={tr('Kind')} value={kind} onPick={(v) => { show(ROWS); set({ note: v }); }}
+		<Panel title={tr('Events and counters')} id="notes" aside={<Choice label={tr('Kind')} value={kind} onPick={(v) => { show(ROWS); set({ note: v }); }}
 			options={kinds.map((k) => [k, `${kindTitle(k)} ${count(first.value!.kinds[k])}`])} />}>
 			<Pending of={load} what={tr('Loading')} />
 			{load.value && list.length === 0 && <p class="quiet">{tr('None{of}{b}.', { of: of ? tr(' of {name}', { name: of.name || tr('thread {tid}', { tid: of.tid }) }) : '', b: a && b ? tr(' in the selected time') : '' })}</p>}
@@ -71,7 +71,7 @@ export function NotesPanel({ id, threads, shown, start, end }: { id: string; thr
 				</table></div>)}
 			<p class="row">
 				{list.length > rows && <button class="small" onClick={() => show(rows * 4)}>{tr('Show more')}</button>}
-				{load.value?.next && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a stretch of time to see others.', { load: count(LOAD), kinds: count(first.value!.kinds[kind]), b: a && b ? tr(' in the selected time') : '' })}</span>}
+				{load.value?.next && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(LOAD), kinds: count(first.value!.kinds[kind]), b: a && b ? tr(' in the selected time') : '' })}</span>}
 			</p>
 		</Panel>
 	);

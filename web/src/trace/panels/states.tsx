@@ -54,10 +54,10 @@ export function StatesPanel({ id, threads, tids, range, sums, scope }: {
 	return (
 		<Panel title={tr('Thread states')} aside={<>{scope}{lines.length > 0 && <Copy text={tsv(lines)} label={tr('Copy as TSV')} />}</>}>
 			{load.error && <Failure error={load.error} retry={load.again} />}
-			{!of && !load.error && <Busy what={tr('Adding up')} />}
-			{of && lines.length === 0 && <p class="quiet">{tr('The trace says nothing of {chosen} here.', { chosen: chosen.length === 1 ? tr('this thread') : tr('these threads') })}</p>}
+			{!of && !load.error && <Busy what={tr('Summing')} />}
+			{of && lines.length === 0 && <p class="quiet">{tr('The trace has no data for {chosen} here.', { chosen: chosen.length === 1 ? tr('this thread') : tr('these threads') })}</p>}
 			{lines.length > 0 && <div class={load.busy ? 'stale' : ''}><Table lines={lines} /></div>}
-			{load.value?.partial && <p class="quiet">{tr('Not complete: the time for this query ran out.')}</p>}
+			{load.value?.partial && <p class="quiet">{tr('Incomplete: the time limit was reached.')}</p>}
 		</Panel>
 	);
 }

@@ -26,7 +26,7 @@ export function AppSwitch() {
 	const steps = parse(text('t'));
 	const at = steps.findIndex((s) => s.kind === 'app');
 	return (
-		<button class="small" aria-pressed={at >= 0} title={tr("Time in frameworks and libraries is charged to the app's frame that called them. Which these are is set on the Builds page.")}
+		<button class="small" aria-pressed={at >= 0} title={tr("Time in frameworks and libraries is charged to the app frame that called them. They are configured on the Builds page.")}
 			onClick={() => put(at >= 0 ? steps.filter((s) => s.kind !== 'app') : added(steps, { kind: 'app' }))}>{tr('App frames only')}</button>
 	);
 }
@@ -37,16 +37,16 @@ export function StepBar({ names }: { names: string[] }) {
 	if (!steps.length && !inverted) return null;
 	const short = (m: number) => splitName(named[m] ?? tr('method {m}', { m }))[1];
 	return (
-		<nav class="steps" aria-label={tr('Changes to what is shown')}>
+		<nav class="steps" aria-label={tr('Changes to the graph')}>
 			{steps.map((s, i) => {
 				const what = describe(s, short);
 				return (
 					<span key={format([s])} class="step" title={describe(s, (m) => named[m] ?? '')}>{what}
-						<button class="plain" aria-label={tr('Take back: {what}', { what })} onClick={() => put(without(steps, i, names.length))}>×</button></span>);
+						<button class="plain" aria-label={tr('Undo: {what}', { what })} onClick={() => put(without(steps, i, names.length))}>×</button></span>);
 			})}
-			{inverted && <span class="step" title={tr('Methods by their own time, below them who called them')}>{tr('inverted')}
-				<button class="plain" aria-label={tr('Take back: inverted')} onClick={() => set({ view: null, root: null, skip: null, tree: null }, true)}>×</button></span>}
-			{steps.length > 1 && <button class="small" onClick={() => put([])}>{tr('Take all back')}</button>}
+			{inverted && <span class="step" title={tr('Methods by self time, with their callers below')}>{tr('inverted')}
+				<button class="plain" aria-label={tr('Undo: inverted')} onClick={() => set({ view: null, root: null, skip: null, tree: null }, true)}>×</button></span>}
+			{steps.length > 1 && <button class="small" onClick={() => put([])}>{tr('Undo all')}</button>}
 		</nav>
 	);
 }

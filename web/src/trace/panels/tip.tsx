@@ -38,7 +38,7 @@ export function CallTip({ words, hit, about, name, start, x, y }: {
 				{busy !== null && <><dt>{tr('share')}</dt><dd>{tr("{busy} of the thread's busy time", { busy: percent(wall / (busy || 1)) })}</dd></>}
 				{methodCount !== null && <><dt>{tr('count')}</dt><dd>{tr('{methodCount} of this method in the thread', { methodCount: many(methodCount, words) })}</dd></>}
 				{methodSelf !== null && methodCount !== null && methodCount > 1 &&
-					<><dt>{tr('all its self')}</dt><dd>{duration(methodSelf)}, {percent(methodSelf / (busy || 1))}</dd></>}
+					<><dt>{tr('total self time')}</dt><dd>{duration(methodSelf)}, {percent(methodSelf / (busy || 1))}</dd></>}
 				<dt>{tr('starts at')}</dt><dd>{duration(hit.start - start)}</dd>
 				<dt>{tr('depth')}</dt><dd>{hit.depth}</dd>
 			</dl>
@@ -53,7 +53,7 @@ export function NoteTip({ spot: { lane, i }, threads, start, x, y }: { spot: Spo
 	const dur = lane.dur[i];
 	return (
 		<Tip x={x} y={y} name={lane.kind === 'counter' ? lane.name : lane.text[i] || kindTitle(lane.kind)}>
-			{many && <div>{lane.kind === 'counter' ? tr('{notes} changes drawn as one', { notes: count(lane.notes[i]) }) : tr('{notes} drawn as one; what took most is named', { notes: count(lane.notes[i]) })}</div>}
+			{many && <div>{lane.kind === 'counter' ? tr('{notes} changes drawn as one', { notes: count(lane.notes[i]) }) : tr('{notes} drawn as one, named after the longest', { notes: count(lane.notes[i]) })}</div>}
 			<dl>
 				<dt>{tr('what')}</dt><dd>{kindTitle(lane.kind)}{lane.tid !== null ? tr(' of {tid}', { tid: named(lane.tid) }) : ''}</dd>
 				{lane.kind === 'counter' ? <><dt>{tr('value')}</dt><dd>{many ? tr('{low} to {high}', { low: count(lane.low[i]), high: count(lane.high[i]) }) : count(lane.value[i])}</dd></>

@@ -32,7 +32,7 @@ export function flowOf(s: Spot, threads: Thread[]): Flow | null {
 	if (lane.kind === 'thread_created')
 		return { from, to: { tid: other.tid, time: Math.max(lane.ts[i], other.slices > 0 ? other.start_ns : 0) }, back: null, label: tr('starts {tid}', { tid: other.name || other.tid }) };
 	if (lane.kind === 'flow')
-		return { from, to: { tid: other.tid, time: lane.ts[i] + lane.dur[i] }, back: null, label: tr('taken up by {tid}', { tid: other.name || other.tid }) };
+		return { from, to: { tid: other.tid, time: lane.ts[i] + lane.dur[i] }, back: null, label: tr('handled by {tid}', { tid: other.name || other.tid }) };
 	return null;
 }
 

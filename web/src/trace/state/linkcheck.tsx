@@ -22,11 +22,11 @@ export function LinkCheck({ of }: { of?: Known }) {
 	const out = [...names.map(short), ...left.map((s) => tr('the step {s}', { s: short(s) }))];
 	return (
 		<div class="notice warn" role="status">
-			<strong>{tr('Part of this link is not understood here.')}</strong>
-			<p>{tr('It may come from another version of tracewell or be of another trace, or was cut. All else of it is shown.')}</p>
-			{out.length > 0 && <p>{tr('Left out:')}{' '}{out.map((s, i) => <>{i > 0 && ', '}<code key={s}>{s}</code></>)}.</p>}
-			{values.length > 0 && <p>{tr('Shown instead:')}{' '}{values.map((v, i) => <>{i > 0 && '; '}<code key={v.name}>{v.name}={short(v.value)}</code> {v.instead}</>)}.</p>}
-			<p><button onClick={clean}>{tr('Remove it from the address')}</button></p>
+			<strong>{tr('Some link parameters were ignored.')}</strong>
+			<p>{tr('The link may be truncated, or from another version of tracewell or another trace. The rest of it is applied.')}</p>
+			{out.length > 0 && <p>{tr('Ignored:')}{' '}{out.map((s, i) => <>{i > 0 && ', '}<code key={s}>{s}</code></>)}.</p>}
+			{values.length > 0 && <p>{tr('Used instead:')}{' '}{values.map((v, i) => <>{i > 0 && '; '}<code key={v.name}>{v.name}={short(v.value)}</code> {v.instead}</>)}.</p>}
+			<p><button onClick={clean}>{tr('Remove from the address')}</button></p>
 		</div>
 	);
 }

@@ -6,7 +6,7 @@ const TITLES: Record<string, string> = {
 	instant: tr('Marks'), async: tr('Spans'), counter: tr('Counters'), state: tr('Thread states'), wakeup: tr('Wake-ups'), contention: tr('Lock waits'), wait: 'Object.wait',
 	notify: 'notify', park: tr('Parked'), unpark: tr('Unparked'), thread_created: tr('Thread starts'), gc: tr('Collections'), class_load: tr('Class loading'), io: tr('File access'),
 	binder: tr('Binder calls'), render: tr('Rendering'), message: tr('Messages'), anr: 'ANR', sample: tr('Samples'), merged: tr('Merged calls'), section: tr('Sections'),
-	process: tr('Processes'), unroll: tr('Left by exceptions'), flow: tr('Flows'), frame: tr('Frames'),
+	process: tr('Processes'), unroll: tr('Unwound by exceptions'), flow: tr('Flows'), frame: tr('Frames'),
 };
 
 /** What people look for first comes first. */

@@ -74,5 +74,5 @@ export function describe(step: Step, nameOf: (method: number) => string): string
 	if (step.kind === 'library') return tr('{name} as one frame', { name: step.name });
 	const name = nameOf((step as { method: number }).method);
 	return step.kind === 'focus' ? tr('only {name}', { name }) : step.kind === 'drop' ? tr('without {name}', { name })
-		: step.kind === 'fold' ? tr('{name} without what it calls', { name }) : tr('{name} merged into callers', { name });
+		: step.kind === 'fold' ? tr('{name} without its callees', { name }) : tr('{name} merged into callers', { name });
 }

@@ -116,8 +116,8 @@ function Stack({ p, call, on }: { p: TimelineProps; call: Called; on: PaneAction
 function Callees({ p, call, on }: { p: TimelineProps; call: Called; on: PaneActions }) {
 	const { callees, made } = call;
 	return (
-		<section aria-label={tr('Calls it makes')}><h3>{tr('Calls it makes')} <span class="quiet">{made > callees.length ? tr('the longest {n} of {made}', { n: count(callees.length), made: count(made) }) : count(made)}</span></h3>
-			{callees.length === 0 && <p class="quiet">{tr('No call that it makes was recorded.')}</p>}
+		<section aria-label={tr('Callees')}><h3>{tr('Callees')} <span class="quiet">{made > callees.length ? tr('the longest {n} of {made}', { n: count(callees.length), made: count(made) }) : count(made)}</span></h3>
+			{callees.length === 0 && <p class="quiet">{tr('No callees were recorded.')}</p>}
 			{callees.length > 0 && <ol tabIndex={0}>{callees.map((h) => <Line key={h.index} hit={h} name={p.names[h.method] ?? ''} whole={length(call.hit)} go={() => on.goTo(call.tid, h)} />)}</ol>}
 		</section>);
 }
@@ -147,7 +147,7 @@ export function CallPane({ p, selected, opened, on }: { p: TimelineProps; select
 				<button class="plain close" aria-label={tr('Clear the selection')} onClick={() => on.unselect()}>×</button>
 			</header>
 			{!call && !all && <Busy what={tr('Loading {many}', { many: words.many })} />}
-			{!call && all && <p class="quiet" role="status">{tr('No call begins there among those that are loaded. Zoom in to load more of a long trace.')}</p>}
+			{!call && all && <p class="quiet" role="status">{tr('No loaded call starts there. Zoom in to load more of a long trace.')}</p>}
 			{call && <div class="columns">
 				<Facts p={p} call={call} thread={thread} opened={opened} on={on} />
 				<Stack p={p} call={call} on={on} />

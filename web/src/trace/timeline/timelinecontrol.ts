@@ -130,7 +130,7 @@ export class Control implements Actions, HeadActions {
 		this.tell('');
 		scene.spot = h?.what === 'note' ? h.spot : null;
 		if (h?.what === 'note') this.meet(h.spot);
-		if (h?.what === 'call' && h.hit.merged > 1) this.tell(tr('{merged} short ones drawn as one: zoom in to select one.', { merged: count(h.hit.merged) }));
+		if (h?.what === 'call' && h.hit.merged > 1) this.tell(tr('{merged} short calls drawn as one: zoom in to select one.', { merged: count(h.hit.merged) }));
 		else if (h?.what === 'call') this.choose(h.tid, h.hit, true);
 		else this.unselect();
 		scene.drawOver();
@@ -171,7 +171,7 @@ export class Control implements Actions, HeadActions {
 		if (!g) return;
 		const at = scene.spot?.lane.tid === g.thread?.tid && scene.spot ? scene.spot.lane.ts[scene.spot.i] : forward ? scene.view.from - 1 : scene.view.to;
 		const to = this.spotsOf(g, forward).find((s) => (forward ? s.lane.ts[s.i] > at : s.lane.ts[s.i] < at));
-		if (!to) return this.tell(forward ? tr('No later note here.') : tr('No earlier note here.'));
+		if (!to) return this.tell(forward ? tr('No later event here.') : tr('No earlier event here.'));
 		scene.spot = to;
 		this.centre(to.lane.ts[to.i]);
 		this.meet(to);
@@ -330,7 +330,7 @@ export class Control implements Actions, HeadActions {
 		const { selected, spot } = this.scene;
 		const [from, to, tid] = selected ? [selected.hit.start, selected.hit.end, selected.tid]
 			: spot ? [spot.lane.ts[spot.i], spot.lane.ts[spot.i] + spot.lane.dur[spot.i], spot.lane.tid] : [0, 0, null];
-		if (to <= from) return this.tell(tr('Nothing that lasts is selected.'));
+		if (to <= from) return this.tell(tr('The selection has no duration.'));
 		selectRange(this.p, from, to, tid === null ? null : new Set([tid]));
 		this.tell(tr('{from} selected{tids}', { from: duration(to - from), tids: '' }));
 	}

@@ -14,7 +14,7 @@ export interface Progress {
 
 export const get: Fetch = async (path, signal) => {
 	const r = await fetch(path, { signal }).catch((why: Error) => {
-		throw why.name === 'AbortError' ? why : new Passing('The server does not answer. Is it still running?');
+		throw why.name === 'AbortError' ? why : new Passing('The server is not responding. Is it still running?');
 	});
 	if (r.ok) return r;
 	const body = await r.json().catch(() => null);
