@@ -29,20 +29,21 @@ enum tw_status tw_jobs_refuse_without_catalogue(
  * does not know, because it is an older or another one.  Reads the names of all traces. */
 enum tw_status tw_jobs_refuse_other_catalogue(struct tw_app *app, struct tw_err *err) TW_MUST_USE;
 
-/* Recovers what a dead server left, sweeps data/ (I9), then starts dispatching.  Its thread calls
- * each_poll (NULL: nothing) now and then. */
+/* Recovers the state left by a crashed server, sweeps data/ (I9), then starts dispatching.  The
+ * dispatcher thread calls each_poll (NULL: nothing) from time to time. */
 enum tw_status tw_jobs_start(struct tw_app *app, void (*each_poll)(struct tw_app *),
         struct tw_jobs **ret, struct tw_err *err) TW_MUST_USE;
 /* Stops claiming, waits for running children up to the drain time, then kills them; their jobs are
  * queued again. */
 struct tw_jobs *tw_jobs_stop(struct tw_jobs *j, unsigned drain_s);
 void tw_jobs_wake(struct tw_jobs *j); /* a row was queued */
-/* Can traces be decoded?  Reads memory alone.  TW_OK also where the role is another server's. */
+/* Returns whether traces can be decoded.  Reads only memory.  TW_OK also if another server has this
+ * role. */
 enum tw_status tw_jobs_health(const struct tw_jobs *j, struct tw_err *err);
 
 void tw_jobs_wake_compilers(struct tw_jobs *j); /* a mapping was queued */
 
-/* Deletes those blobs that no row names any more. */
+/* Deletes those of the blobs that no row references any longer. */
 struct tw_blob_list;
 void tw_jobs_drop_unused(struct tw_app *app, const struct tw_blob_list *blobs);
 

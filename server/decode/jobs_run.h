@@ -1,5 +1,5 @@
 /*
- * jobs_run.h - a job under way, between the dispatcher (jobs.c) and what becomes of jobs
+ * jobs_run.h - a running job, shared by the dispatcher (jobs.c) and the handling of results
  * (jobs_end.c).
  */
 #ifndef TW_JOBS_RUN_H
@@ -17,23 +17,23 @@
 
 enum { TW_RUN_PATH = 1500, TW_RUN_WORKERS = 64 };
 
-enum ending { /* what becomes of a job that did not end ready */
+enum ending { /* the outcome of a job that did not succeed */
 	ENDING_NONE,
 	ENDING_FAILED,
 	ENDING_RETRY,
 	ENDING_WAIT
 };
 
-enum fault { /* the side on which an error arose */
+enum fault { /* the origin of an error */
 	FAULT_SERVER,
 	FAULT_CHILD, /* reported by the child, or its death */
 	FAULT_INPUT  /* a part of the upload cannot be read */
 };
 
-enum step { /* what a job that has not ended waits for */
+enum step { /* the operation that an unfinished job waits for */
 	STEP_CHILD,
-	STEP_FETCH, /* its parts */
-	STEP_STORE  /* what the child wrote */
+	STEP_FETCH, /* fetching its parts */
+	STEP_STORE  /* storing the child's output */
 };
 
 struct running { /* a child and its job */
@@ -41,21 +41,22 @@ struct running { /* a child and its job */
 	enum step step;
 	struct tw_async_task errand; /* of STEP_FETCH and STEP_STORE */
 	struct tw_jobs *jobs;
-	enum ending ending; /* the child is gone, and this not yet in the catalogue */
-	struct tw_err why;  /* of ending */
+	enum ending ending; /* not ENDING_NONE: the child exited, and the outcome is not yet in the
+	                       catalogue */
+	struct tw_err why;  /* error of ending */
 	struct tw_child_end end;
 	struct tw_child child;
 	struct tw_arena *arena; /* of job */
 	struct tw_job_row job;
 	int64_t started_ms;
-	struct tw_part *parts; /* those that were sent */
+	struct tw_part *parts; /* those that were uploaded */
 	size_t n_parts;
 	int fds[TW_CHILD_INPUTS];
-	json_t *answer; /* of a child that ended well */
+	json_t *answer; /* of a successful child */
 	char sha256[TW_SHA256_HEX];
 	uint64_t file_bytes;
 	bool held;      /* the trace's file, until its row is written */
-	bool abandoned; /* its child was killed because the claim is gone */
+	bool abandoned; /* the child was killed because the claim was lost */
 	int system_fd;  /* of the child's second output, -1 none */
 	char out[TW_RUN_PATH];
 };
@@ -67,23 +68,23 @@ struct tw_jobs {
 	struct tw_pool *errands; /* NULL: storage is the disk */
 	int wake_fd;
 	_Atomic bool stop;
-	_Atomic uint64_t serial; /* of map outputs */
-	/* the last pause; nothing is started before (monotonic) */
+	_Atomic uint64_t serial; /* for names of map outputs */
+	/* of the last pause, during which nothing is started (monotonic) */
 	_Atomic int64_t pause_ms, resume_ms;
 	int64_t claims_checked_ms; /* monotonic */
-	_Atomic int64_t seen_ms;   /* the dispatcher, last (monotonic); 0: not yet */
+	_Atomic int64_t seen_ms;   /* the dispatcher's last activity (monotonic); 0: none yet */
 	unsigned drain_s;
 	unsigned n_slots;
 	struct running slots[TW_RUN_WORKERS];
 	struct tw_compilers *compilers; /* jobs_internal.h; NULL: none */
-	struct tw_claims *claims;       /* jobs_internal.h; NULL: nobody else may take over */
+	struct tw_claims *claims;       /* jobs_internal.h; NULL: a single server */
 };
 
-/* Lets go of the trace's file. */
+/* Releases the trace's file. */
 void tw_run_let_go(struct running *r);
-/* What the child wrote goes where it is kept.  Of a running job, perhaps beside the dispatcher. */
+/* Moves the child's output to storage.  May run in parallel with the dispatcher. */
 enum tw_status tw_run_store(void *arg, struct tw_err *err) TW_MUST_USE;
-/* It was: the row says so. */
+/* Records that the output was stored in the trace's row. */
 enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err *err) TW_MUST_USE;
 /* Another server decodes it, or has. */
 void tw_run_mark_lost(struct running *r);

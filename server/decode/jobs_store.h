@@ -1,12 +1,11 @@
 /*
- * jobs_store.h - files that nothing names any more go, and storage elsewhere is looked after.
+ * jobs_store.h - deletes unreferenced files and monitors object storage.
  *
- * In the data folder a file is deleted where it is asked for.  Elsewhere its key is noted and a
- * thread deletes it, again and again until the store takes it; what a crash or an end of the server
- * makes it forget, its sweep finds: of what no row names it deletes what is older than a day, as
- * younger objects may be uploads on their way in (of other servers, too).  The same thread asks the
- * store now and then whether it is there.
- * Thread: any; start and stop by the owner.
+ * In the data folder a file is deleted immediately.  In object storage its key is noted and a
+ * thread deletes it, with retries until the store accepts it.  Keys forgotten by a crash or restart
+ * are found by a sweep: it deletes unreferenced objects older than a day, as younger ones may be
+ * uploads in progress (of other servers, too).  The same thread checks periodically whether the
+ * store is reachable. Thread: any; start and stop by the owner.
  */
 #ifndef TW_JOBS_STORE_H
 #define TW_JOBS_STORE_H
@@ -16,13 +15,13 @@
 /* Does nothing for a data folder: *ret NULL. */
 enum tw_status tw_store_job_start(
         struct tw_app *app, struct tw_store_job **ret, struct tw_err *err) TW_MUST_USE;
-struct tw_store_job *tw_store_job_stop(struct tw_store_job *j); /* NULL is fine; returns NULL */
+struct tw_store_job *tw_store_job_stop(struct tw_store_job *j); /* accepts NULL; returns NULL */
 
-/* Blobs that no row names: called with tw_blob_drop_begin. */
+/* Blobs without a row: call with tw_blob_drop_begin in effect. */
 void tw_store_drop_blobs(struct tw_app *app, const char *const *sha256, size_t n);
-/* A trace's decoded file, whose row is gone or tells so. */
+/* The decoded file of a trace whose row is gone or marked. */
 void tw_store_drop_trace(struct tw_app *app, const char *trace_id);
-/* An object of a store elsewhere that has no row by its nature (direct.h). */
+/* An object in object storage that never has a row (direct.h). */
 void tw_store_drop_key(struct tw_app *app, const char *key);
 
 #endif

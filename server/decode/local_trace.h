@@ -1,5 +1,5 @@
 /*
- * local_trace.h - files of the command line: an upload, its mapping and thread list, without a
+ * local_trace.h - reads uploads, mappings and thread lists from files, for commands without a
  * server.
  */
 #ifndef TW_LOCAL_TRACE_H
@@ -16,7 +16,7 @@ enum tw_status tw_local_read(const char *path,
         void *arg, uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
 
 /* Feeds a file to a sink as part `part` ("trace", "threads"; NULL any); an archive of a recording's
- * files as all of them.  builder: whose sink it is, NULL when it is not one. */
+ * files as all of them.  builder: the builder to which the sink belongs, or NULL. */
 enum tw_status tw_local_decode(const char *path, const char *part, struct tw_sink *sink,
         struct tw_builder *builder, struct tw_trace_facts *ret, struct tw_err *err) TW_MUST_USE;
 
@@ -25,18 +25,18 @@ struct tw_local_names {
 	struct tw_buf images[2];
 	struct tw_map map;
 	struct tw_retrace retrace;
-	struct tw_names names; /* points into this: it must not be moved */
+	struct tw_names names; /* points into this struct: do not move it */
 };
 void tw_local_names_init(struct tw_local_names *n);
 void tw_local_names_done(struct tw_local_names *n);
-/* methodMapping.txt and R8's mapping.txt, compressed or not; each path may be NULL. */
+/* Reads methodMapping.txt and R8's mapping.txt, compressed or not; each path may be NULL. */
 enum tw_status tw_local_names_read(struct tw_local_names *n, const char *mapping,
         const char *retrace, struct tw_err *err) TW_MUST_USE;
-/* The same from images that were compiled before: images[0] and [1], empty where there is none. */
+/* The same from compiled images: images[0] and [1], empty if absent. */
 enum tw_status tw_local_names_open(struct tw_local_names *n, struct tw_err *err) TW_MUST_USE;
 
-/* Opens a trace file, or decodes an upload into one that is gone when it is closed.  threads may
- * be NULL. */
+/* Opens a trace file, or decodes an upload into a temporary one that is deleted on close.  threads
+ * may be NULL. */
 enum tw_status tw_local_open(const char *path, const char *threads, struct tw_trace_file **ret,
         struct tw_err *err) TW_MUST_USE;
 

@@ -1,9 +1,9 @@
 /*
  * preflight_process.h - one judge: a process that is asked about one project's uploads, in turns.
  *
- * It is started by the first question.  A judge that is silent for too long is killed, one that
- * died is told in the log and counted.  Its answer is a stranger's word: a status that is none, a
- * format that is none or a text without an end are as if it had died.  Thread: one at a time.
+ * It is started by the first request.  A process that does not answer in time is killed; one that
+ * died is logged and counted.  Its answer is untrusted: an invalid status, an unknown format or an
+ * unterminated text is handled like its death.  Thread: one at a time.
  */
 #ifndef TW_PREFLIGHT_PROCESS_H
 #define TW_PREFLIGHT_PROCESS_H
@@ -17,11 +17,11 @@ enum { TW_PREFLIGHT_PATIENCE_S = 5 };
 
 struct tw_preflight {
 	bool busy, there;
-	bool silent; /* when it was asked last, for which it was killed */
+	bool silent; /* it did not answer the last request and was killed */
 	unsigned asked;
-	int64_t used; /* when it was last chosen, in turns */
+	int64_t used; /* sequence number of the last selection */
 	int line;
-	char project_id[TW_ID_BYTES]; /* whose heads it has seen */
+	char project_id[TW_ID_BYTES]; /* the project whose heads it has read */
 	struct tw_child child;
 };
 

@@ -1,16 +1,15 @@
 /*
- * worker.h - the child process that decodes one upload, and nothing else.
+ * worker.h - the child process that decodes one upload.
  *
- * `tracewell worker` is started by jobs.c (and by mapping uploads) with a task
- * as JSON on descriptor 3, its output on 4 and the inputs from 5 on.  It locks
- * itself in (jail.h) before it reads a byte of an input, decodes, writes its
- * output and prints a result as JSON on descriptor 1:
+ * `tracewell worker` is started by jobs.c (and by mapping uploads) with a task as JSON on
+ * descriptor 3, its output on 4 and the inputs from 5 on.  It enters its sandbox (jail.h) before it
+ * reads a byte of an input, decodes, writes its output and prints a result as JSON on descriptor 1:
  *   task   {"kind":"trace","parts":[{"part","format"}…],"limits":{…}}
  *          {"kind":"map"|"retrace","limits":{…}}
  *          {"kind":"source",…}: worker_source.c; its input is the folder of a clone
  *   result {"ok":true,"summary":{…}} or {"ok":false,"error":{"status","message","offset"}}
- * A result that is missing or not JSON means the child died; the parent tells why from its
- * exit status.
+ * A result that is missing or not JSON means that the child died; the parent reports the reason
+ * from its exit status.
  */
 #ifndef TW_WORKER_H
 #define TW_WORKER_H

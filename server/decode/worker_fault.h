@@ -1,5 +1,5 @@
 /*
- * worker_fault.h - a decoder's child that misbehaves, for the tests of what holds it.
+ * worker_fault.h - makes a decoder's child misbehave, to test its limits.
  *
  * TRACEWELL_WORKER_FAULT=crash|loop|eat|sleep|run|tire|unlocked in the server's environment, and
  * TRACEWELL_JUDGE_FAULT for judges (preflight.h), TRACEWELL_SOURCE_FAULT for histories of clones.
@@ -12,7 +12,7 @@
 #include "decoder/base/err.h"
 
 #if TW_TEST_FAULTS
-/* `variable` says how. */
+/* `variable` names the environment variable. */
 enum tw_status tw_worker_fault(const char *variable, struct tw_err *err) TW_MUST_USE;
 #else
 static inline enum tw_status tw_worker_fault(const char *variable, struct tw_err *err)
