@@ -1,7 +1,7 @@
 /*
  * commit_upload.h - an upload that is all there becomes a trace: files and row durable, then known.
  *
- * The one way in, for whole bodies, forms and resumed uploads alike.
+ * Used for whole bodies, forms and resumed uploads alike.
  */
 #ifndef TW_COMMIT_UPLOAD_H
 #define TW_COMMIT_UPLOAD_H
@@ -30,9 +30,9 @@ struct tw_upload {
 	size_t n_parts;
 };
 
-/* Answers when the trace survives a power cut (I1), and is then visible and on its way to a
- * decoder; an upload that was there before gives its id and *ret_new false (I10).  Ends the writers
- * on success; on failure they stay the caller's to discard, and no trace of the upload is left.
+/* Returns after the trace is durable across a power failure (I1); it is then visible and queued for
+ * decoding.  For an upload that already exists, returns its id and *ret_new false (I10).  Ends the
+ * writers on success; on failure the caller must discard them, and no trace of the upload is left.
  * Thread: any; may wait for the disk. */
 enum tw_status tw_commit_upload(struct tw_app *app, const struct tw_upload *up,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err) TW_MUST_USE;

@@ -1,12 +1,11 @@
 /*
- * direct.h - uploads that a device puts straight into a store elsewhere.
+ * direct.h - uploads that a device sends directly to object storage.
  *
- * incoming/<key>/<id> is what the device puts by a signed address, open/<id>.json what was said of
- * it before, <id>.done which trace it became.  All of it lies in the store, so any server of it may
- * finish an upload, and a restart forgets none.  What is put there is nobody's content until it was
- * read and verified: an address gives away nothing that has a row.  What is left is swept after a
- * day (jobs_store.h).
- * Thread: any; every call may wait for the store.
+ * incoming/<key>/<id> is the object that the device stores by a signed URL, open/<id>.json the
+ * metadata announced before, <id>.done the id of the resulting trace.  All of it is in the store,
+ * so any server may finish an upload, also after a restart.  An object is not content of a trace
+ * until it was read and verified: a URL gives no access to existing traces.  Leftovers are swept
+ * after a day (jobs_store.h). Thread: any; every call may wait for the store.
  */
 #ifndef TW_DIRECT_H
 #define TW_DIRECT_H
@@ -21,16 +20,17 @@
 enum { TW_DIRECT_S = 3600, TW_DIRECT_KEY = 96, TW_DIRECT_OVER = 16 };
 
 struct tw_direct {
-	const char *key_id, *id; /* ULIDs: whose key announced it, and its own */
+	const char *key_id, *id; /* ULIDs: of the key that announced it, and of the upload */
 	uint64_t bytes;
 	const char *sha256;
 };
 
-/* TW_CONFLICT, with a sentence, where the storage has no such addresses. */
+/* TW_CONFLICT, with a message, if the storage does not support signed URLs. */
 enum tw_status tw_direct_able(struct tw_blobs *b, struct tw_err *err) TW_MUST_USE;
 struct tw_direct_open {
-	unsigned n;                             /* announced in the last hour and not done */
-	char over[TW_DIRECT_OVER][TW_ID_BYTES]; /* some announced two hours ago, or before */
+	unsigned n; /* announced in the last hour and not finished */
+	char over[TW_DIRECT_OVER]
+	         [TW_ID_BYTES]; /* some that were announced at least two hours ago */
 	size_t n_over;
 };
 enum tw_status tw_direct_count(struct tw_blobs *b, const char *key_id, int64_t now_ms,
@@ -38,17 +38,17 @@ enum tw_status tw_direct_count(struct tw_blobs *b, const char *key_id, int64_t n
 /* kind: "json" or "done". */
 enum tw_status tw_direct_keep(struct tw_blobs *b, const struct tw_direct *d, const char *kind,
         const json_t *said, struct tw_err *err) TW_MUST_USE;
-/* json_decref is owed. TW_NOT_FOUND when it is not there. */
+/* The caller frees with json_decref.  TW_NOT_FOUND if it does not exist. */
 enum tw_status tw_direct_read(struct tw_blobs *b, const struct tw_direct *d, const char *kind,
         json_t **ret, struct tw_err *err) TW_MUST_USE;
-/* Appends the address. */
+/* Appends the signed URL. */
 enum tw_status tw_direct_address(struct tw_blobs *b, const struct tw_direct *d, struct tw_buf *out,
         struct tw_err *err) TW_MUST_USE;
-/* What was put, read and verified; the caller closes it.  TW_CONFLICT: nothing was put yet.
- * TW_CHECKSUM: something else was. */
+/* The object, read and verified; the caller closes it.  TW_CONFLICT: not yet stored.  TW_CHECKSUM:
+ * different content. */
 enum tw_status tw_direct_open(
         struct tw_blobs *b, const struct tw_direct *d, int *ret_fd, struct tw_err *err) TW_MUST_USE;
-/* The key of an object of it, kind "" for what is put. */
+/* The key of one of its objects, kind "" for the uploaded one. */
 void tw_direct_key(const struct tw_direct *d, const char *kind, char out[TW_DIRECT_KEY]);
 
 #endif

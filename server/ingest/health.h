@@ -30,7 +30,7 @@ struct tw_health_check {
 /* The members of `app` must outlive it. */
 enum tw_status tw_health_start(
         struct tw_app *app, struct tw_health **ret, struct tw_err *err) TW_MUST_USE;
-struct tw_health *tw_health_stop(struct tw_health *h); /* NULL is fine; returns NULL */
+struct tw_health *tw_health_stop(struct tw_health *h); /* accepts NULL; returns NULL */
 
 /* Returns all checks.  True: uploads can be taken, or with to_read, read requests be answered. */
 bool tw_health_checks(

@@ -1,5 +1,5 @@
 /*
- * ingest.h - a trace that came in another way than as one body: the same judging and accepting.
+ * ingest.h - validates and accepts a trace that was not sent as one body, with the same rules.
  */
 #ifndef TW_INGEST_H
 #define TW_INGEST_H
@@ -16,10 +16,11 @@ struct tw_ingest_body {
 	const char *key; /* Idempotency-Key */
 	const struct tw_ingest_pair *pairs;
 	size_t n_pairs;
-	int fd; /* read from where it stands to its end */
+	int fd; /* read from its current offset to its end */
 };
 
-/* May so many bytes more wait to be decoded (backlog.h)?  TW_BUSY, with Retry-After set. */
+/* Checks whether this many more bytes may wait for decoding (backlog.h).  TW_BUSY, with Retry-After
+ * set. */
 enum tw_status tw_ingest_has_room(struct tw_req *r, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
 /* Would that be taken: the pairs, and the request's Idempotency-Key? */
 enum tw_status tw_ingest_check(struct tw_req *r, const struct tw_ingest_pair *pairs, size_t n,

@@ -1,11 +1,10 @@
 /*
- * upload_meta.h - what an uploader says of a trace, read from query and `meta` part and judged.
+ * upload_meta.h - parses and validates a trace's metadata from the query and the `meta` part.
  *
- * Texts are at most TW_MAX_TEXT bytes of UTF-8 without control characters;
- * names that are not known are refused, since a typing error would lose what
- * was meant: own facts belong into labels.  A commit is one of a build, so it needs build_id:
- * tw_upload_meta_whole says so, when all is read.
- * Thread: the request's.
+ * Texts are at most TW_MAX_TEXT bytes of UTF-8 without control characters.  Unknown names are
+ * rejected, since a typing error would lose data: custom facts belong into labels.  A commit
+ * belongs to a build, so it requires build_id: tw_upload_meta_whole checks that after everything
+ * was read. Thread: the request's.
  */
 #ifndef TW_UPLOAD_META_H
 #define TW_UPLOAD_META_H
@@ -17,15 +16,15 @@
 
 enum { TW_MAX_LABELS = 64, TW_MAX_LABELS_BYTES = 4096 };
 
-/* The id of a commit, 7 to 64 hex digits, in small letters; TW_BAD_REQUEST. */
+/* A commit id, 7 to 64 hex digits, converted to lower case; TW_BAD_REQUEST. */
 enum tw_status tw_upload_meta_commit(
         const char *text, char ret[TW_COMMIT_BYTES], struct tw_err *err) TW_MUST_USE;
 /* All fields "". */
 struct tw_trace_meta tw_upload_meta_none(void);
-/* One value as text, as in a query.  TW_BAD_REQUEST with the reason. */
+/* Sets one value from text, as in a query.  TW_BAD_REQUEST with the reason. */
 enum tw_status tw_upload_meta_text(struct tw_arena *a, const char *name, const char *value,
         struct tw_trace_meta *m, struct tw_err *err) TW_MUST_USE;
-/* The JSON object of the `meta` part: texts, numbers, and labels as an object. */
+/* Reads the JSON object of the `meta` part: texts, numbers, and labels as an object. */
 enum tw_status tw_upload_meta_json(struct tw_arena *a, const json_t *object,
         struct tw_trace_meta *m, struct tw_err *err) TW_MUST_USE;
 

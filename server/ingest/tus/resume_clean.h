@@ -1,8 +1,8 @@
 /*
- * resume_clean.h - pieces of uploads that became traces, were given up or are too old go, with
- * their rows, by whichever server finds them first (catalogue_resumable.h).
+ * resume_clean.h - deletes the pieces and rows of uploads that became traces, were given up or
+ * expired; on several servers the first one to find them does so (catalogue_resumable.h).
  *
- * A look every few seconds, and when it is woken.  Pieces without a row are the sweeps' business
+ * Runs every few seconds, and when woken.  Pieces without a row are deleted by the sweeps
  * (jobs_sweep.c, jobs_store.c).  Thread: start and stop by the owner; the rest any.
  */
 #ifndef TW_RESUME_CLEAN_H

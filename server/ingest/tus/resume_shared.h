@@ -1,12 +1,12 @@
 /*
- * resume_shared.h - uploads in pieces where several servers are at work: any goes on with any.
+ * resume_shared.h - resumable uploads with several servers: any server may continue any upload.
  *
- * What came is a file of the storage and a row of the catalogue (catalogue_resumable.h) before it
- * is answered.  A piece is spooled here while it comes; of a long one a part is put and counted
- * every few seconds by threads of ours, so that little is sent again when this server dies.  What
- * comes with a checksum counts whole or not at all.  Who writes holds the row for LEASE_MS, which
- * is renewed while bytes come; it was lost when another server went on, and adds nothing then.
- * Calls are as resume.h says.  Thread: any, as there.
+ * Received bytes are a file of the storage and a row of the catalogue (catalogue_resumable.h)
+ * before the response.  A piece is spooled locally while it is received; of a long one a part is
+ * stored and counted every few seconds by separate threads, so that little is sent again if this
+ * server dies.  A piece with a checksum counts completely or not at all.  The writer holds a lease
+ * on the row for LEASE_MS, renewed while bytes arrive; it is lost when another server continues the
+ * upload, and then adds nothing.  Calls are as in resume.h.  Thread: any, as there.
  */
 #ifndef TW_RESUME_SHARED_H
 #define TW_RESUME_SHARED_H
@@ -16,7 +16,7 @@
 
 struct tw_resume_shared;
 
-/* All outlive it; node: what no other server is called. */
+/* All of p must outlive it; node: a unique name of this server. */
 enum tw_status tw_resume_shared_open(const struct tw_resume_place *p,
         const struct tw_resume_limits *limits, struct tw_resume_shared **ret,
         struct tw_err *err) TW_MUST_USE;
@@ -36,7 +36,7 @@ enum tw_status tw_resume_shared_write(
         struct tw_resume *r, const void *p, size_t n, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_resume_shared_end_piece(struct tw_resume *r, bool keep, struct tw_err *err);
 
-/* All its pieces as one file of this server; the caller closes it (resume_whole.c). */
+/* All its pieces as one local file; the caller closes it (resume_whole.c). */
 enum tw_status tw_resume_assemble(const struct tw_resume_place *p, const struct tw_resume *r,
         int *ret_fd, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_resume_shared_whole(struct tw_resume *r, int *ret_fd, struct tw_err *err);
