@@ -1,5 +1,5 @@
 /*
- * api.h - what several api_*.c share: small JSON bodies, JSON of rows, limits of texts.
+ * api.h - shared by several api_*.c: small JSON bodies, JSON of rows, limits of texts.
  */
 #ifndef TW_API_H
 #define TW_API_H
@@ -19,35 +19,35 @@ enum { TW_MAX_SMALL_BODY = 64 << 10 };
 uint64_t tw_api_small_body(const struct tw_app *app);
 enum tw_status tw_api_collect_begin(struct tw_req *r, struct tw_err *err);
 enum tw_status tw_api_collect(struct tw_req *r, const void *p, size_t n, struct tw_err *err);
-/* The object that was sent; json_decref is owed. TW_BAD_REQUEST with the offset. */
+/* The object that was sent; the caller frees with json_decref.  TW_BAD_REQUEST with the offset. */
 enum tw_status tw_api_json(struct tw_req *r, json_t **ret, struct tw_err *err) TW_MUST_USE;
-/* Runs fn on it, for routes that need nothing else. */
+/* Parses the body and calls fn with it, for routes that need nothing else. */
 enum tw_status tw_api_with_body(struct tw_req *r,
         enum tw_status (*fn)(struct tw_req *, const json_t *, struct tw_err *),
         struct tw_err *err) TW_MUST_USE;
-/* A member of a small body that is shown to people: at most `max` bytes, no control characters but,
- * when `lines`, line ends and tabs.  TW_BAD_REQUEST names it. */
+/* A text member that is shown to users: at most `max` bytes, no control characters except, if
+ * `lines`, line ends and tabs.  TW_BAD_REQUEST names it. */
 enum tw_status tw_api_text(const json_t *body, const char *name, size_t max, bool lines,
         const char **ret, struct tw_err *err) TW_MUST_USE;
 
-/* What to call whoever asks, beside what they wrote; lives as long as the request. */
+/* The caller's name, displayed with the texts that they write; valid during the request. */
 const char *tw_api_author(struct tw_req *r);
 
-/* The id in the path, or TW_NOT_FOUND when it cannot be one. */
+/* The id in the path, or TW_NOT_FOUND if it is not a valid id. */
 enum tw_status tw_api_trace_id(struct tw_req *r, const char **ret, struct tw_err *err) TW_MUST_USE;
 
-/* "app-scenario-id" and the suffix, of characters that every file system and header takes; lives as
- * long as the request. */
+/* "app-scenario-id" and the suffix, in characters that are safe in all file systems and headers;
+ * valid during the request. */
 const char *tw_api_file_name(struct tw_req *r, const struct tw_trace_row *row, const char *suffix);
 
-/* TRACE of the API without report and clock bases (NULL: no memory). */
+/* A Trace of the API without report and clock bases (NULL: out of memory). */
 json_t *tw_api_trace(const struct tw_trace_row *row);
 
-/* Replies with a part's bytes, as a file to save (api_part.c). */
+/* Replies with a part's bytes, as a download (api_part.c). */
 enum tw_status tw_api_stream_part(
         struct tw_req *r, const char *id, const struct tw_part *p, struct tw_err *err) TW_MUST_USE;
 
-/* Makes it the caller's project's setting; value NULL: TW_NOMEM. */
+/* Stores it as a setting of the caller's project; value NULL: TW_NOMEM. */
 enum tw_status tw_api_keep_setting(
         struct tw_req *r, const char *key, const json_t *value, struct tw_err *err) TW_MUST_USE;
 

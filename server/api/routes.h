@@ -1,7 +1,7 @@
 /*
- * routes.h - all routes in the order they are tried: the areas of routes.def, one behind the other.
+ * routes.h - all routes in matching order: the areas of routes.def, one after the other.
  *
- * Each area is `const struct tw_route tw_routes_<area>[]` in its api_*.c, ended by an element
+ * Each area is `const struct tw_route tw_routes_<area>[]` in its api_*.c, ending with an element
  * without method.  Thread: any.
  */
 #ifndef TW_ROUTES_H

@@ -1,5 +1,5 @@
 /*
- * api_ruleset.h - what routes of rules that keep their versions share: telling one, adding one.
+ * api_ruleset.h - shared by the routes of versioned rules: returning a version, adding one.
  */
 #ifndef TW_API_RULESET_H
 #define TW_API_RULESET_H
@@ -9,18 +9,21 @@
 
 struct tw_api_ruleset {
 	const char *kind;
-	json_t *(*none)(void); /* the document of a project that has no version; owned */
-	/* Adds what is told beside the versions; may be NULL.  False: no memory. */
+	json_t *(*none)(
+	        void); /* the document of a project without a version; the caller frees it */
+	/* Adds members next to the versions; may be NULL.  False: out of memory. */
 	bool (*more)(json_t *answer);
 };
 
-/* The document of a version (0: the last), whose rules are *ret; json_decref is owed. */
+/* The document of a version (0: the last), with its row in *ret; the caller frees with
+ * json_decref. */
 enum tw_status tw_api_ruleset_load(struct tw_req *r, const struct tw_api_ruleset *of,
         int64_t version, struct tw_ruleset *ret, json_t **ret_doc, struct tw_err *err) TW_MUST_USE;
-/* Replies with the version that ?version= names, and what versions there are. */
+/* Replies with the version in ?version= and the list of versions. */
 enum tw_status tw_api_ruleset_get(
         struct tw_req *r, const struct tw_api_ruleset *of, struct tw_err *err);
-/* Takes doc, which was judged; `body` says which version it is a change of.  Replies. */
+/* Stores doc, which must be valid, and frees it; `body` contains the version on which it is based.
+ * Replies. */
 enum tw_status tw_api_ruleset_put(struct tw_req *r, const struct tw_api_ruleset *of,
         const json_t *body, json_t *doc, struct tw_err *err);
 

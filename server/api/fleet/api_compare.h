@@ -1,5 +1,5 @@
 /*
- * api_compare.h - a differential tree as JSON, the same wherever it comes from.
+ * api_compare.h - writes a differential tree as JSON, for one trace or many.
  */
 #ifndef TW_API_COMPARE_H
 #define TW_API_COMPARE_H
@@ -7,8 +7,8 @@
 #include "server/base/text/json_write.h"
 #include "server/query/query_compare.h"
 
-/* Within an object: a column for each of parent, method, other and the numbers of both sides, and
- * how many nodes there are and are shown. */
+/* Writes into an open object: a column each for parent, method, other and the values of both sides,
+ * and the numbers of all nodes and of returned ones. */
 void tw_compare_put_tree(struct tw_json *j, const struct tw_compare *t);
 
 #endif

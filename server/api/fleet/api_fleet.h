@@ -1,7 +1,7 @@
 /*
- * api_fleet.h - one question about many traces: its filter, its cells, its answer.
+ * api_fleet.h - one query on many traces: its filter, its cells, its response.
  *
- * What the endpoints under /api/v1/fleet share.  Thread: one request.
+ * Shared by the endpoints under /api/v1/fleet.  Thread: one request.
  */
 #ifndef TW_API_FLEET_H
 #define TW_API_FLEET_H
@@ -10,7 +10,7 @@
 #include "server/fleet/fleet.h"
 #include "server/http/http.h"
 
-enum { TW_FLEET_GROUPS_MAX = 2000 }; /* that an answer has */
+enum { TW_FLEET_GROUPS_MAX = 2000 }; /* in a response */
 
 #define TW_FLEET_LABEL_ALONE "rollups of a label are not kept by class or os: leave one of them out"
 
@@ -19,27 +19,27 @@ struct tw_fleet_question {
 	struct tw_arena *arena;
 	struct tw_buf out;
 	struct tw_json j;
-	const char *type; /* of the answer, NULL: JSON */
-	const char *side; /* "a.version_name" comes before "version_name"; NULL: no sides */
+	const char *type; /* of the response, NULL: JSON */
+	const char *side; /* prefix of parameters, "a" for "a.version_name"; NULL: no sides */
 	struct tw_rollup_filter filter;
-	const char *label_key; /* of by=label:KEY; "": groups are not by that */
+	const char *label_key; /* of by=label:KEY; "": not grouped by a label */
 	struct tw_fleet_values values;
-	uint64_t not_counted; /* traces of the filter from before the label was one to count by */
+	uint64_t not_counted; /* traces of the filter from before the label was counted */
 	struct tw_rollup_cell *cells;
 	size_t n_cells;
 	struct tw_sketch *sketch;
 };
 
-/* Reads the filter; lets `answer` write into q->out; replies. */
+/* Reads the filter; calls `answer` to write to q->out; replies. */
 enum tw_status tw_fleet_run(struct tw_req *r,
         enum tw_status (*answer)(struct tw_fleet_question *q, struct tw_err *err),
         struct tw_err *err) TW_MUST_USE;
-/* The filter by the words of q->side. */
+/* Reads the filter from the parameters of q->side. */
 enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *err) TW_MUST_USE;
-/* The cells of the filter into q->cells, with these metrics (a bit each). */
+/* Reads the cells of the filter into q->cells, with these metrics (one bit each). */
 enum tw_status tw_fleet_read(
         struct tw_fleet_question *q, unsigned metrics, struct tw_err *err) TW_MUST_USE;
-/* by=, or dflt; of label:KEY the filter becomes that of all its values. */
+/* Reads by=, or dflt; for label:KEY the filter then covers all its values. */
 enum tw_status tw_fleet_read_by(struct tw_fleet_question *q, const char *dflt,
         enum tw_fleet_by *ret, struct tw_err *err) TW_MUST_USE;
 /* Cells of a label by their value (top=); does nothing when groups are by something else. */
@@ -47,13 +47,13 @@ enum tw_status tw_fleet_finalize_labels(
         struct tw_fleet_question *q, struct tw_err *err) TW_MUST_USE;
 uint64_t tw_fleet_traces(const struct tw_fleet_question *q); /* that the cells count */
 
-/* What every answer begins with: the time, sample sizes, the error of quantiles. */
+/* The begin of every response: time, sample sizes, the error of quantiles. */
 void tw_fleet_put_head(struct tw_fleet_question *q);
 void tw_fleet_put_by(struct tw_fleet_question *q, enum tw_fleet_by by);
 void tw_fleet_put_key(struct tw_fleet_question *q, const char *key); /* of a group */
 void tw_fleet_put_text(struct tw_fleet_question *q, const char *key, const char *text);
 void tw_fleet_put_stat(struct tw_fleet_question *q, const struct tw_fleet_stat *s);
-/* The id of a trace that is still there, else null. */
+/* The id of a trace that still exists, otherwise null. */
 void tw_fleet_put_trace(struct tw_fleet_question *q, const char *key, const char *id);
 
 /* Routes (api_fleet_methods.c, api_fleet_labels.c, api_fleet_findings.c,

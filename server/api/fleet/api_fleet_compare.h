@@ -1,5 +1,5 @@
 /*
- * api_fleet_compare.h - a comparison of two sides of the fleet: what was asked, what came of it.
+ * api_fleet_compare.h - a comparison of two sides of the fleet: the request and its result.
  *
  * Thread: one request.
  */
@@ -11,7 +11,7 @@
 #include "server/fleet/fleet_compare.h"
 
 struct tw_compared_side {
-	const char *label; /* "8.3.1", "trace 01…", or words of the filter */
+	const char *label; /* "8.3.1", "trace 01…", or the filter as text */
 	struct tw_rollup_filter filter;
 	struct tw_fleet_cells cells;
 	const char *trace_id; /* of a side that is one trace; NULL */
@@ -26,19 +26,19 @@ struct tw_compared_scenario {
 struct tw_comparison {
 	struct tw_fleet_question *q;
 	struct tw_compared_side sides[TW_SIDES];
-	struct tw_mix mix; /* of all that is compared */
+	struct tw_mix mix; /* of everything compared */
 	struct tw_compared_scenario *scenarios;
 	size_t n_scenarios;
 	struct tw_compared_method *methods;
 	size_t n_methods;
 	struct tw_fleet_rollups rollups;
-	const char *method;                   /* whose quantiles are wanted; "" */
-	const struct tw_compared_method *one; /* it; NULL: neither side has it */
+	const char *method;                   /* for which quantiles were requested; "" */
+	const struct tw_compared_method *one; /* its result; NULL: on neither side */
 	struct tw_compared_stat one_stats[TW_COMPARE_STATS];
 	const char *sentence;
 };
 
-/* sentence, and all of it as Markdown (api_fleet_compare_text.c). */
+/* The summary sentence, and the complete comparison as Markdown (api_fleet_compare_text.c). */
 enum tw_status tw_comparison_say(struct tw_comparison *c, struct tw_err *err) TW_MUST_USE;
 void tw_comparison_markdown(const struct tw_comparison *c, struct tw_buf *out);
 /* "merged trees of both" (api_fleet_compare_tree.c). */

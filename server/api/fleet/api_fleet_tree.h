@@ -1,6 +1,5 @@
 /*
- * api_fleet_tree.h - merged call trees for a question about the fleet: read, named, cut to what was
- * asked.
+ * api_fleet_tree.h - merged call trees for a fleet query: reads, names and filters them.
  *
  * Thread: one request.
  */
@@ -12,12 +11,12 @@
 
 enum { TW_FLEET_TREES_MAX = 32 };
 
-/* Adds the trees of the cells to t, which has an arena; rough ones when the answer reads many:
- * of_all, of which these are some. */
+/* Adds the trees of the cells to t, which has an arena; reduced ones if the response reads many:
+ * of_all is the total, of which these are some. */
 enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q,
         const struct tw_rollup_cell *const *cells, size_t n, size_t of_all,
         struct tw_rollup_tree *t, struct tw_err *err) TW_MUST_USE;
-/* Names of what the trees have, by frames= and thread= of the request. */
+/* The names in the trees, by frames= and thread= of the request. */
 struct tw_fleet_taking {
 	struct tw_fleet_names names;
 	struct tw_fleet_reading reading;
@@ -26,13 +25,13 @@ struct tw_fleet_taking {
 enum tw_status tw_fleet_take_names(struct tw_fleet_question *q,
         const struct tw_rollup_tree *const *trees, size_t n, struct tw_fleet_taking *ret,
         struct tw_err *err) TW_MUST_USE;
-/* root=, numbers with dots between them. */
+/* root=, numbers separated by dots. */
 enum tw_status tw_fleet_read_root(const struct tw_fleet_question *q, const uint32_t **ret,
         size_t *ret_n, struct tw_err *err) TW_MUST_USE;
-/* "names": of the numbers that are used (a byte each), by number. */
+/* "names": of the numbers in use (one byte each), by number. */
 void tw_fleet_put_names(
         struct tw_fleet_question *q, const struct tw_fleet_names *names, const uint8_t *used);
-/* ns: what took less in a trace may be missing in its node. */
+/* ns: nodes that took less in a trace may be missing. */
 int64_t tw_fleet_least_ns(const struct tw_rollup_tree *t);
 
 enum tw_status tw_fleet_get_compare(struct tw_req *r, struct tw_err *err);

@@ -1,5 +1,5 @@
 /*
- * api_regression.h - routes of regressions that are in files of their own.
+ * api_regression.h - routes of regressions that are in separate files.
  */
 #ifndef TW_API_REGRESSION_H
 #define TW_API_REGRESSION_H

@@ -1,11 +1,10 @@
 /*
- * compare_sides.h - what a request compares: A and B, opened, their methods numbered in common.
+ * compare_sides.h - the two sides of a comparison, A and B: opened, with a common numbering of
+ * methods.
  *
- * A side is traces of the caller's project, named by their ids (`a=`, `b=`); other
- * ways to choose them come down to the same struct.  A method is one method on
- * both sides when it has one name.  One that no mapping names is told apart by its
- * build, for the same id means another method in another build.
- * Thread: one request.
+ * A side is a list of traces of the caller's project, given by ids (`a=`, `b=`).  A method is the
+ * same on both sides if its name is.  A method without a mapping is kept apart by build, because
+ * the same id means another method in another build. Thread: one request.
  */
 #ifndef TW_COMPARE_SIDES_H
 #define TW_COMPARE_SIDES_H
@@ -20,21 +19,21 @@ struct tw_side_trace {
 	struct tw_trace_row row;
 	const struct tw_str *names; /* of its methods, by index */
 	uint32_t n_names;
-	uint32_t n_named; /* whose name is known */
+	uint32_t n_named; /* number of those with a known name */
 	struct tw_forest forest;
 };
 
 struct tw_sides {
 	struct tw_side_trace *traces[TW_SIDES];
 	struct tw_compare_side side[TW_SIDES];
-	const struct tw_str *names; /* by common number, in their order */
+	const struct tw_str *names; /* by common number */
 	uint32_t n_names;
 	struct tw_deadline deadline;
 };
 
-/* a=, b= and thread= of the request.  All is in the arena, except the texts of the rows, which live
- * as long as the request.  TW_NOT_FOUND, TW_CONFLICT (not decoded), TW_BAD_REQUEST, TW_DEADLINE
- * (asked before each trace) in words. */
+/* Reads a=, b= and thread= of the request.  All is in the arena, except the texts of the rows,
+ * which are valid during the request.  Errors with a message: TW_NOT_FOUND, TW_CONFLICT (not
+ * decoded), TW_BAD_REQUEST, TW_DEADLINE (checked before each trace). */
 enum tw_status tw_sides_open(
         struct tw_req *r, struct tw_arena *a, struct tw_sides *ret, struct tw_err *err) TW_MUST_USE;
 

@@ -1,8 +1,8 @@
 /*
- * question.h - one question about one trace: its view, its memory, its answer.
+ * question.h - one query on one trace: its view, its memory, its response.
  *
- * What endpoints over call trees share: opening, the selection, the deadline,
- * names, reshaping (transform=), and the reply.  Thread: one request.
+ * Shared by the endpoints on call trees: opening, the selection, the deadline, names, reshaping
+ * (transform=), and the reply.  Thread: one request.
  */
 #ifndef TW_QUESTION_H
 #define TW_QUESTION_H
@@ -27,25 +27,25 @@ struct tw_question {
 	uint32_t n_labels;
 };
 
-/* Opens, lets `answer` write into q->out, replies. */
+/* Opens the trace, calls `answer` to write to q->out, replies. */
 enum tw_status tw_question_run(struct tw_req *r,
         enum tw_status (*answer)(struct tw_question *q, struct tw_err *err),
         struct tw_err *err) TW_MUST_USE;
 
-/* Which of the words (ended by NULL) the parameter is; the first when it is absent. */
+/* The index of the parameter in words (ends with NULL); 0 if absent. */
 enum tw_status tw_question_one_of(const struct tw_req *r, const char *name,
         const char *const *words, unsigned *ret, struct tw_err *err) TW_MUST_USE;
 
-/* Each name is looked up once.  Valid while q is. */
+/* Each name is looked up once.  Valid as long as q. */
 struct tw_str tw_question_name(const struct tw_question *q, uint32_t method);
 
-/* Do steps change the trees? */
+/* Returns whether steps change the trees. */
 static inline bool tw_question_reshapes(const struct tw_question *q)
 {
 	return q->n_steps > 0;
 }
 
-/* *forest as the steps make it; untouched when there are none. */
+/* Applies the steps to *forest; unchanged if there are none. */
 enum tw_status tw_question_reshape(
         struct tw_question *q, struct tw_forest *forest, struct tw_err *err) TW_MUST_USE;
 

@@ -1,6 +1,5 @@
 /*
- * view_open.h - the ready trace that a request asks about, opened, and what the request selects of
- * it.
+ * view_open.h - opens the ready trace of a request, and reads the request's selection.
  */
 #ifndef TW_VIEW_OPEN_H
 #define TW_VIEW_OPEN_H
@@ -9,10 +8,10 @@
 #include "server/http/http.h"
 #include "server/query/view.h"
 
-/* Opens the trace named in the path.  TW_NOT_FOUND; TW_CONFLICT with a sentence when it is not
- * ready.  tw_view_close is owed on success. */
+/* Opens the trace named in the path.  TW_NOT_FOUND; TW_CONFLICT with a message if it is not ready.
+ * On success the caller frees with tw_view_close. */
 enum tw_status tw_view_open(struct tw_req *r, struct tw_view *ret, struct tw_err *err) TW_MUST_USE;
-/* The same of an id that is known to look like one. */
+/* The same for an id of valid form. */
 enum tw_status tw_view_open_id(
         struct tw_req *r, const char *id, struct tw_view *ret, struct tw_err *err) TW_MUST_USE;
 
@@ -27,7 +26,8 @@ enum tw_status tw_view_threads(const struct tw_view *v, bool some, struct tw_sel
         struct tw_err *err) TW_MUST_USE;
 struct tw_deadline tw_view_deadline(const struct tw_view *v);
 
-/* Sets ETag from the trace, the mapping and the query; true: the client has it, and was told. */
+/* Sets ETag from the trace, the mapping and the query; true: the client has it, and 304 was
+ * sent. */
 bool tw_view_unchanged(const struct tw_view *v);
 
 /* Adds report and clock bases to the trace's JSON. */
