@@ -1,14 +1,12 @@
 /*
- * backup.h - a copy of a data folder that is a data folder itself.
+ * backup.h - copies a data folder to another data folder.
  *
- * The catalogue is copied as it stood at one moment; then every file that this
- * copy names, and last the copy takes its place.  Cut short anywhere, the backup
- * before is still whole.  Files are named by their content, so a later backup to
- * the same folder copies what is new and drops what is not named any more.
- * A copy whose projects are all unknown here is left alone: it is another server's,
- * or this one's from before its folder was lost, and may be the only one.
- * Works beside a running server and under load.
- * Thread: the caller's.
+ * The catalogue is copied as of one moment, then every file that this copy references; last, the
+ * catalogue's copy replaces the previous one.  If interrupted, the previous backup is intact.
+ * Files are named by their content, so a later backup to the same folder copies only new ones and
+ * deletes unreferenced ones. A copy whose projects are all unknown here is not overwritten: it
+ * belongs to another server, or to this one from before its folder was lost, and may be the only
+ * one. Works with a running server and under load. Thread: the caller's.
  */
 #ifndef TW_BACKUP_H
 #define TW_BACKUP_H
@@ -21,8 +19,8 @@
 #include "server/storage/blob.h"
 
 struct tw_backup_sums {
-	uint64_t uploads;       /* files that the backup names */
-	uint64_t copied, bytes; /* files that were not there yet */
+	uint64_t uploads;       /* number of files that the backup references */
+	uint64_t copied, bytes; /* new files */
 	uint64_t dropped;       /* files of earlier backups */
 	uint64_t left_out;
 };
@@ -30,12 +28,12 @@ struct tw_backup_sums {
 struct tw_backup {
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *from, *to;
-	bool replace; /* also what is another server's copy; else that is TW_CONFLICT */
-	bool decoded; /* decoded files too; without, a server on the backup decodes them again */
-	/* Told of an upload or mapping (its trace or build) that cannot be copied because it is
-	 * damaged or gone; the trace is in the backup all the same when its decoded file is. */
+	bool replace; /* overwrite another server's copy, too; otherwise that is TW_CONFLICT */
+	bool decoded; /* decoded files, too; without them, a server on the backup decodes again */
+	/* Called for an upload or mapping (its trace or build) that cannot be copied because it is
+	 * damaged or gone; the trace is still in the backup if its decoded file is. */
 	void (*left_out)(void *arg, const char *id, const char *why);
-	/* Told after each upload how far it is; NULL: nobody. */
+	/* Called after each upload with the progress; may be NULL. */
 	void (*step)(void *arg, const struct tw_backup_sums *so_far);
 	void *arg;
 };

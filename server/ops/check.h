@@ -1,11 +1,10 @@
 /*
- * check.h - is everything that the catalogue names on disk, and as it was written?
+ * check.h - verifies that all files in the catalogue exist and are unchanged.
  *
- * Uploads and mappings are named by their content; decoded files have their
- * SHA-256 in the catalogue, and older ones checksums in their frames.  What was
- * derived from something that is whole is made again: a decoded file from its
- * upload, a compiled mapping from its text.  Works beside a running server.
- * Thread: the caller's.
+ * Uploads and mappings are named by their content; decoded files have their SHA-256 in the
+ * catalogue, older ones checksums in their frames.  Damaged derived files are made again from an
+ * intact source: a decoded file from its upload, a compiled mapping from its text.  Works with a
+ * running server. Thread: the caller's.
  */
 #ifndef TW_CHECK_H
 #define TW_CHECK_H
@@ -18,14 +17,14 @@
 #include "server/storage/blob.h"
 
 struct tw_finding {
-	const char *project_id, *id; /* the trace or build; "" when it is the catalogue itself */
+	const char *project_id, *id; /* the trace or build; "" for the catalogue itself */
 	const char *what;            /* "decoded", a part's name, "mapping", "catalogue", ... */
-	const char *text;            /* a sentence */
+	const char *text;            /* a message */
 	bool repaired;
 };
 
 struct tw_check_sums {
-	uint64_t uploads, mappings, decoded; /* files looked at */
+	uint64_t uploads, mappings, decoded; /* numbers of checked files */
 	uint64_t bytes;                      /* read */
 	uint64_t wrong, repaired;
 };
@@ -33,16 +32,16 @@ struct tw_check_sums {
 struct tw_check {
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *blobs;
-	bool quick;  /* look whether files are there and as long as they should be, read nothing */
-	bool repair; /* mend what can be */
+	bool quick;  /* check only existence and size, read nothing */
+	bool repair; /* repair what is possible */
 	void (*found)(void *arg, const struct tw_finding *finding); /* borrowed during the call */
-	/* Told of each file that was looked at; NULL: nobody. */
+	/* Called for each checked file; may be NULL. */
 	void (*step)(void *arg, const struct tw_check_sums *so_far);
 	void *arg;
 };
 
-/* TW_OK also when things are wrong: *ret says how many.  Another status: the check itself could not
- * go on. */
+/* TW_OK also if defects were found: *ret has their number.  Another status: the check itself could
+ * not continue. */
 enum tw_status tw_check_run(
         const struct tw_check *check, struct tw_check_sums *ret, struct tw_err *err) TW_MUST_USE;
 

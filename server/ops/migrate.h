@@ -1,11 +1,11 @@
 /*
- * migrate.h - a server's files and its catalogue brought to another's, of whichever engines: the
- * catalogue a file or in PostgreSQL, the files in a folder or a store.
+ * migrate.h - copies a server's files and catalogue to other engines: the catalogue in a file or in
+ * PostgreSQL, the files in a folder or in object storage.
  *
- * First everything is copied while the source's server goes on, then nobody may write to the
- * source, which goes on answering, what has changed meanwhile is copied too, both are compared, and
- * only then the target may be served.  Cut short anywhere it is done again and goes on
- * (catalogue_migrate.h); the source stays as it was.  Thread: the caller's.
+ * First everything is copied while the source's server runs; then writes to the source are blocked,
+ * while it still serves reads; changes made in the meantime are copied, both sides are compared,
+ * and only then the target may be served.  After an interruption a new run continues
+ * (catalogue_migrate.h); the source is not changed.  Thread: the caller's.
  */
 #ifndef TW_MIGRATE_H
 #define TW_MIGRATE_H
@@ -13,45 +13,47 @@
 #include "server/catalogue/catalogue_migrate.h"
 
 struct tw_migrate_files {
-	uint64_t files; /* that the source's catalogue names and has */
+	uint64_t files; /* referenced by the source's catalogue and existing */
 	uint64_t linked, copied, bytes;
 	uint64_t lost; /* missing or damaged in the source */
 };
 
 enum tw_migrate_state {
 	TW_MIGRATE_DONE,
-	TW_MIGRATE_COPIED, /* the source is being written: once more, when its server is stopped */
-	TW_MIGRATE_COMPARED, /* by `only_compare`, and alike */
+	TW_MIGRATE_COPIED, /* the source is still written to: run again after its server was stopped
+	                    */
+	TW_MIGRATE_COMPARED, /* by `only_compare`, without differences */
 	TW_MIGRATE_DIFFERENT
 };
 
 struct tw_migrate {
-	struct tw_migrate_rows rows; /* from, to, and who is told */
+	struct tw_migrate_rows rows; /* from, to, and the callbacks */
 	struct tw_blobs *from, *to;
-	bool served; /* has a server the source? */
-	bool hold; /* end it all the same: `held` is called while nobody can write to the source */
+	bool served; /* a server runs on the source */
+	bool hold;   /* finish nevertheless: `held` is called while writes to the source are blocked
+	              */
 	bool only_compare;
-	struct tw_migrate_seen *seen; /* NULL: all is looked at */
+	struct tw_migrate_seen *seen; /* NULL: everything is checked */
 	bool beside;                  /* set while the source's server may still write */
 	void (*held)(void *arg);      /* may close rows.to */
-	/* Both by any thread, one at a time. */
+	/* Both are called by any thread, one at a time. */
 	void (*lost)(void *arg, const char *id, const char *why);
-	void (*step)(void *arg, const struct tw_migrate_files *so_far); /* NULL: nobody is told */
+	void (*step)(void *arg, const struct tw_migrate_files *so_far); /* may be NULL */
 	void *arg;
 };
 
-/* From here on nobody serves the target; before anything else is done to it, and before the run.
- * TW_CONFLICT when it is another's. */
+/* Prevents servers from using the target.  Call before anything else is done to it, and before the
+ * run.  TW_CONFLICT if it belongs to another migration or server. */
 enum tw_status tw_migrate_mark(struct tw_migrate *m, struct tw_err *err) TW_MUST_USE;
-/* TW_CORRUPT, with *ret_state TW_MIGRATE_DIFFERENT, when both are not alike in the end. */
+/* TW_CORRUPT, with *ret_state TW_MIGRATE_DIFFERENT, if the sides differ at the end. */
 enum tw_status tw_migrate_run(struct tw_migrate *m, struct tw_migrate_files *ret,
         enum tw_migrate_state *ret_state, struct tw_err *err) TW_MUST_USE;
 
-/* All files that the source names, and those that belong to the folder itself (migrate_files.c), a
- * few at a time.  Again, it only does what is left. */
+/* Copies all files that the source references, and those of the folder itself (migrate_files.c), a
+ * few in parallel.  A repeated call copies only what is missing. */
 enum tw_status tw_migrate_files(
         struct tw_migrate *m, struct tw_migrate_files *ret, struct tw_err *err) TW_MUST_USE;
-/* Reads each file of the target; TW_CORRUPT when one is not what the source has. */
+/* Reads each file of the target; TW_CORRUPT if one differs from the source. */
 enum tw_status tw_migrate_compare_files(
         struct tw_migrate *m, struct tw_migrate_files *ret, struct tw_err *err) TW_MUST_USE;
 

@@ -1,9 +1,9 @@
 /*
- * migrate_each.h - something done to every file that a catalogue names, a few at a time.
+ * migrate_each.h - calls a function for every file that a catalogue references, several in
+ * parallel.
  *
- * A store elsewhere answers many at once, and one after the other it would be waited for most of
- * the time.  Names are read a page at a time, so memory does not grow with them.  Thread: the
- * caller's.
+ * Object storage serves many requests in parallel; sequential requests would mostly wait.  Names
+ * are read in pages, so memory does not grow with their number.  Thread: the caller's.
  */
 #ifndef TW_MIGRATE_EACH_H
 #define TW_MIGRATE_EACH_H
@@ -14,22 +14,22 @@
 enum { TW_MIGRATE_HANDS = 8, TW_MIGRATE_NAME = 200 };
 
 struct tw_migrate_file {
-	char key[TW_STORE_KEY];     /* blob_store.h; "" its name is none */
-	char sha256[TW_SHA256_HEX]; /* "" not known: an older program kept none of what it decoded
+	char key[TW_STORE_KEY];     /* blob_store.h; "" invalid name */
+	char sha256[TW_SHA256_HEX]; /* "" unknown: older versions did not store it for decoded files
 	                             */
-	uint64_t bytes;             /* 0 not known */
-	unsigned hand;              /* below TW_MIGRATE_HANDS; no other has it meanwhile */
-	char id[TW_MIGRATE_NAME], what[TW_MIGRATE_NAME]; /* for sentences */
+	uint64_t bytes;             /* 0 unknown */
+	unsigned hand; /* index below TW_MIGRATE_HANDS, unique among concurrent calls */
+	char id[TW_MIGRATE_NAME], what[TW_MIGRATE_NAME]; /* for messages */
 };
 
-/* In several threads at once. */
+/* Called by several threads in parallel. */
 typedef enum tw_status (*tw_migrate_one)(
         void *arg, const struct tw_migrate_file *f, struct tw_err *err);
 
-/* Mappings, uploads and decoded files.  Ends with the first failure, when those under way ended. */
+/* Mappings, uploads and decoded files.  Stops at the first failure, after running calls ended. */
 enum tw_status tw_migrate_each(
         struct tw_catalogue *of, tw_migrate_one one, void *arg, struct tw_err *err) TW_MUST_USE;
-/* How many there are; 0 where it cannot be told. */
+/* The number of files; 0 if unknown. */
 uint64_t tw_migrate_count(struct tw_catalogue *c);
 
 #endif

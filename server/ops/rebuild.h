@@ -14,7 +14,7 @@
 #include "server/storage/blob.h"
 
 struct tw_rebuild_sums {
-	uint64_t records;               /* read */
+	uint64_t records;               /* number of records read */
 	uint64_t ready, queued, failed; /* traces */
 	uint64_t builds;                /* with a mapping or a commit */
 	uint64_t lacking;               /* records that are damaged or whose files are missing */
