@@ -1,5 +1,5 @@
 /*
- * cli_line.h - results for programs: one JSON object a line on stdout (--json).
+ * cli_line.h - results for programs: one JSON object per line on stdout (--json).
  *
  *   struct tw_json *j = tw_cli_line(&line);
  *   tw_json_key_str(j, "id", tw_str_of(id));
@@ -16,9 +16,9 @@ struct tw_cli_line {
 };
 
 struct tw_json *tw_cli_line(struct tw_cli_line *l);
-/* Ends the object and prints it, when stdout's buffer is full or flushed: for very many. */
+/* Ends the object and writes it to stdout's buffer, without a flush: for very many lines. */
 enum tw_status tw_cli_line_put(struct tw_cli_line *l, struct tw_err *err) TW_MUST_USE;
-/* The same at once, for whoever waits for this line; TW_IO when nobody reads any more. */
+/* The same with a flush, if a reader waits for this line; TW_IO if the reader is gone. */
 enum tw_status tw_cli_line_end(struct tw_cli_line *l, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * cli_out.h - what a subcommand makes, into the file named by -o.
+ * cli_out.h - writes a subcommand's output to the file named by -o.
  */
 #ifndef TW_CLI_OUT_H
 #define TW_CLI_OUT_H
@@ -9,16 +9,15 @@
 
 #include "decoder/base/err.h"
 
-/* Fills up to cap bytes; *ret_n 0: that was all. */
+/* Fills up to cap bytes; *ret_n 0: end. */
 typedef enum tw_status (*tw_cli_pull_fn)(
         void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err);
 
-/* Writes all that pull gives to path, "-" being standard output.  A file is removed again when
- * anything fails. */
+/* Writes all bytes of pull to path; "-" is standard output.  A file is removed after a failure. */
 enum tw_status tw_cli_write_out(
         const char *path, tw_cli_pull_fn pull, void *arg, struct tw_err *err) TW_MUST_USE;
 
-/* "-o" as people type it becomes "--output". */
+/* Replaces "-o" by "--output". */
 void tw_cli_long_output(int argc, char **argv);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * cli_pipe.h - what comes through a pipe, as a file that can be read again.
+ * cli_pipe.h - copies input from a pipe to a file that can be read again.
  *
- * A request that is repeated sends its body anew, and an upload says its length first: neither can
- * be had of a pipe.  What comes through one is copied to a file without a name, which goes with the
- * list.  Thread: one.
+ * A repeated request sends its body again, and an upload declares its length first; neither is
+ * possible from a pipe.  Its content is copied to an unnamed file, which is freed with the list.
+ * Thread: one.
  */
 #ifndef TW_CLI_PIPE_H
 #define TW_CLI_PIPE_H
@@ -15,13 +15,14 @@
 
 enum { TW_PIPES_MAX = 32 };
 
-struct tw_pipes { /* zeroed is empty */
+struct tw_pipes { /* initialise with zeros */
 	FILE *files[TW_PIPES_MAX];
 	unsigned n;
 };
 
-/* The path to read in place of this one: itself, unless it is a pipe or "-", the standard input.
- * What cannot be read at all is left to who reads it.  *ret is the arena's, or `path`. */
+/* The path to read instead of this one: itself, unless it is a pipe or "-", the standard input.
+ * Unreadable paths are returned unchanged; their reader reports the error.  *ret is in the arena,
+ * or `path`. */
 enum tw_status tw_pipes_path(struct tw_pipes *s, struct tw_arena *a, const char *path,
         const char **ret, struct tw_err *err) TW_MUST_USE;
 void tw_pipes_done(struct tw_pipes *s);

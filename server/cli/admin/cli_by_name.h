@@ -1,5 +1,5 @@
 /*
- * cli_by_name.h - a project by its name, for commands on the data folder.
+ * cli_by_name.h - finds a project by name, for commands on the data folder.
  *
  * Thread: one.
  */
@@ -8,11 +8,11 @@
 
 #include "server/catalogue/catalogue.h"
 
-/* TW_NOT_FOUND, with the name that is most like it. */
+/* TW_NOT_FOUND, with the most similar name in the message. */
 enum tw_status tw_cli_project_find(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
-/* Makes it when it is new, and tells so on stderr: a slip would else take traces that nobody
- * finds. */
+/* Creates it if it does not exist, and reports that on stderr: with a typing error, traces would
+ * otherwise go to a project that nobody looks at. */
 enum tw_status tw_cli_project_make(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
 

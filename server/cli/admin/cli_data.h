@@ -1,5 +1,5 @@
 /*
- * cli_data.h - a server's data folder, opened by a subcommand beside a running server or without.
+ * cli_data.h - opens a server's data folder for a subcommand, with or without a running server.
  */
 #ifndef TW_CLI_DATA_H
 #define TW_CLI_DATA_H
@@ -7,40 +7,43 @@
 #include "server/catalogue/catalogue.h"
 #include "server/storage/blob.h"
 
-/* TW_NOT_FOUND, with the nearest data folder, when there is no catalogue in it: nothing is made.
- * Both are the caller's to close, also after a failure. */
+/* TW_NOT_FOUND, with the nearest data folder, if it has no catalogue; nothing is created.  The
+ * caller closes both, also after a failure. */
 enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_catalogue,
         struct tw_blobs **ret_blobs, struct tw_err *err) TW_MUST_USE;
 
-/* The catalogue alone: its files may be in a store whose key is not at hand. */
+/* Only the catalogue: its files may be in object storage for which no credentials are available. */
 enum tw_status tw_cli_data_look(
         const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err) TW_MUST_USE;
-/* The same, of a folder that is made when it is not there. */
+/* The same, but creates a missing folder. */
 enum tw_status tw_cli_data_make(
         const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err) TW_MUST_USE;
 
 struct tw_cli_rebuild {
 	const char *data;
-	const char *config, *blobs, *catalog; /* settings of serve, NULL: as the folder says */
+	const char *config, *blobs, *catalog; /* settings of serve, NULL: from the folder */
 };
 struct tw_cli_rebuilt {
 	struct tw_catalogue *catalogue; /* empty */
 	struct tw_blobs *blobs;
-	char made[1500], place[1500]; /* a new file and its later name; "" of another catalogue */
+	char made[1500],
+	        place[1500]; /* temporary and final name of a new file; "" for another catalogue */
 };
-/* A folder or store without a catalogue, or with an empty one; close is owed, also on failure. */
+/* Opens a folder or store without a catalogue, or with an empty one.  The caller closes it with
+ * tw_cli_rebuild_close, also on failure. */
 enum tw_status tw_cli_rebuild_open(const struct tw_cli_rebuild *of, struct tw_cli_rebuilt *ret,
         struct tw_err *err) TW_MUST_USE;
-/* Puts a new catalogue in its place if st is TW_OK; gives st or the reason why not. */
+/* Renames a new catalogue to its final name if st is TW_OK; returns st or the error. */
 enum tw_status tw_cli_rebuild_close(
         struct tw_cli_rebuilt *r, enum tw_status st, struct tw_err *err) TW_MUST_USE;
 
-/* Its uploads and trace files, wherever they are kept.  Opened also when it fails: tw_blobs_close
- * is owed. */
+/* Its uploads and trace files, in a folder or object storage.  The caller frees with
+ * tw_blobs_close, also on failure. */
 enum tw_status tw_cli_data_files(const char *data, unsigned min_free_percent, struct tw_blobs **ret,
         struct tw_err *err) TW_MUST_USE;
 
-/* TW_OK for a folder.  A store that is away would look as if all files were missing. */
+/* Checks that the store is reachable; TW_OK for a folder.  With an unreachable store all files
+ * would seem to be missing. */
 enum tw_status tw_cli_data_ask(struct tw_blobs *b, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * cli_migrate_sides.h - what `tracewell migrate` copies from and to: a data folder each, its
+ * cli_migrate_sides.h - source and target of `tracewell migrate`: a data folder each, its
  * catalogue, and the folder or store of its files.  Thread: one.
  */
 #ifndef TW_CLI_MIGRATE_SIDES_H
@@ -9,7 +9,7 @@
 #include "server/base/storage.h"
 #include "server/ops/migrate.h"
 
-struct tw_migrate_asked { /* by flags; NULL: not */
+struct tw_migrate_asked { /* values of flags; NULL: not set */
 	const char *from, *data, *to_catalog, *to_blobs;
 	const char *endpoint, *region, *ca_file, *credentials_file, *timeout, *part;
 	bool virtual_host, adopt;
@@ -18,11 +18,11 @@ struct tw_migrate_asked { /* by flags; NULL: not */
 
 struct tw_migrate_sides {
 	struct tw_arena *arena;
-	struct tw_storage from, to; /* into it */
+	struct tw_storage from, to; /* texts are in the arena */
 };
 
-/* Fills m's sides and m->served, after asking whether both may be what they are to be.
- * tw_migrate_sides_close and tw_arena_free are owed, also after a failure. */
+/* Sets m's sides and m->served, after checking that both are permitted.  The caller frees with
+ * tw_migrate_sides_close and tw_arena_free, also after a failure. */
 enum tw_status tw_migrate_sides_open(const struct tw_migrate_asked *a, struct tw_migrate *m,
         struct tw_migrate_sides *ret, struct tw_err *err) TW_MUST_USE;
 void tw_migrate_sides_close(struct tw_migrate *m);

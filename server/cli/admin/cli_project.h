@@ -1,8 +1,8 @@
-/* cli_project.h - the form of `tracewell export` that takes a whole project. */
+/* cli_project.h - `tracewell export` for a complete project. */
 #ifndef TW_CLI_PROJECT_H
 #define TW_CLI_PROJECT_H
 
-/* With --project among its arguments. */
+/* Called if --project is among the arguments. */
 int tw_cli_project_export(int argc, char **argv);
 
 #endif

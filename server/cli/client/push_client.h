@@ -1,9 +1,8 @@
 /*
- * push_client.h - a tracewell server seen from outside, for the subcommands that ask one.
+ * push_client.h - HTTP client of a tracewell server, for subcommands.
  *
- * Requests are repeated when the network or the server fails for a while
- * (no answer, 429, 5xx), with growing waits, jitter, and Retry-After obeyed.
- * Thread: one.
+ * Requests are retried on temporary failures of the network or the server (no response, 429, 5xx),
+ * with growing waits and jitter; Retry-After is honoured. Thread: one.
  */
 #ifndef TW_PUSH_CLIENT_H
 #define TW_PUSH_CLIENT_H
@@ -15,13 +14,13 @@
 
 struct tw_push_client;
 
-/* `progress`: shows how far each upload is on stderr. */
+/* `progress`: shows the progress of each upload on stderr. */
 enum tw_status tw_push_client_new(const char *server, const char *key, bool progress,
         struct tw_push_client **ret, struct tw_err *err) TW_MUST_USE;
-/* NULL is fine; returns NULL. */
+/* Accepts NULL; returns NULL. */
 struct tw_push_client *tw_push_client_free(struct tw_push_client *c);
 
-struct tw_push_part { /* of a form, beside the trace */
+struct tw_push_part { /* of a form, in addition to the trace */
 	const char *name, *file;
 };
 
@@ -30,15 +29,15 @@ enum { TW_PUSH_ANSWER = 1 << 20 };
 struct tw_push_request {
 	const char *method;
 	const char *path; /* with query, already escaped */
-	const char *file; /* body, or part `trace` when there are other parts; NULL none */
+	const char *file; /* body, or part `trace` if there are other parts; NULL none */
 	const struct tw_push_part *parts;
 	size_t n_parts;
 	const char *idempotency; /* NULL: none */
 	size_t max_answer;       /* bytes; 0: TW_PUSH_ANSWER */
-	bool once;               /* somebody waits at a terminal: no second try */
+	bool once;               /* a user waits at a terminal: do not retry */
 };
-/* The answer's JSON object; json_decref is owed.  A refusal is the status and the sentence of the
- * server, a transport failure TW_IO. */
+/* The response's JSON object; the caller frees with json_decref.  A rejection returns the status
+ * and the server's message, a transport failure TW_IO. */
 enum tw_status tw_push_client_send(struct tw_push_client *c, const struct tw_push_request *request,
         json_t **ret, struct tw_err *err) TW_MUST_USE;
 
