@@ -19,7 +19,7 @@ struct tw_store_job *tw_store_job_stop(struct tw_store_job *j); /* accepts NULL;
 
 /* Blobs without a row: call with tw_blob_drop_begin in effect. */
 void tw_store_drop_blobs(struct tw_app *app, const char *const *sha256, size_t n);
-/* The decoded file of a trace whose row is gone or marked. */
+/* The decoded file and the record of a trace, after its row was deleted or updated. */
 void tw_store_drop_trace(struct tw_app *app, const char *trace_id);
 /* An object in object storage that never has a row (direct.h). */
 void tw_store_drop_key(struct tw_app *app, const char *key);

@@ -5,10 +5,12 @@
  * writes one item of it.  export_walk.c runs the walks, one piece at a time, so a format tracks no
  * position and allocates nothing; it only writes.
  *
- *         {TW_WALK_ONCE, head},   {TW_WALK_THREADS},                 for each thread of the
- * selection             {TW_WALK_EDGES, event},    each begin and end, by time
- * {TW_WALK_NEXT_THREAD},  {TW_WALK_METHODS, name},           each method passed to tw_export_number
- * {TW_WALK_END},
+ *	{TW_WALK_ONCE, head},
+ *	{TW_WALK_THREADS},                 for each thread of the selection
+ *		{TW_WALK_EDGES, event},    each begin and end, by time
+ *	{TW_WALK_NEXT_THREAD},
+ *	{TW_WALK_METHODS, name},           each method passed to tw_export_number
+ *	{TW_WALK_END},
  *
  * To add one: export_<name>.c, a line in exports.def, the file in meson.build, the kind in
  * schema/openapi.json, and a test that reads the output.
