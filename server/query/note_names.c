@@ -52,8 +52,8 @@ static bool set(json_t *o, const char *key, const char *text)
 	return json_object_set_new(o, key, json_stringn(clean, len)) == 0;
 }
 
-/* With a line that leaves one alternative: the method that is really there, the last of those
- * that were inlined into it.  Else all that it may be. */
+/* If the line leaves one alternative: the real method, which is the last of those inlined into it.
+ * Otherwise all candidates. */
 static bool name_method(
         const struct tw_retrace *retrace, json_t *o, const char *method_key, const char *source_key)
 {

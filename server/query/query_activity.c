@@ -1,9 +1,8 @@
 /*
- * query_activity.c - how busy a thread is over time, as cells.
+ * query_activity.c - a thread's activity over time, as cells.
  *
- * Only calls that no other call contains are looked at.  Zoomed-out levels merge
- * them with small gaps between, which a cell cannot show anyway; the finest level
- * with few enough slices in the range is read.
+ * Only outermost calls are read.  Coarser levels merge them across small gaps, which a cell cannot
+ * show anyway; the finest level with few enough slices in the range is used.
  */
 #include "server/query/query_notes.h"
 
@@ -13,7 +12,7 @@ struct strip {
 	int64_t from_ns, to_ns, width_ns;
 	int64_t covered_ns[TW_LANE_CELLS_MAX];
 	uint32_t cells;
-	uint64_t few; /* slices that are worth reading; 0: the coarsest level */
+	uint64_t few; /* maximum number of slices to read; 0: the coarsest level */
 };
 
 struct level { /* neighbours in a chunk directory */
@@ -36,7 +35,7 @@ static void cover(struct strip *s, const struct tw_slice *slice)
 	}
 }
 
-/* The chunks of one level that can hold something of the range; at most one begins before it. */
+/* The chunks of one level that may overlap the range; at most one begins before it. */
 static struct level in_range(struct level l, const struct strip *s)
 {
 	while (l.n > 1 && l.rows[1].info.start_ns <= s->from_ns) {
@@ -75,7 +74,7 @@ static struct level pick_level(const struct tw_chunk_row *rows, uint32_t n, cons
 	return best;
 }
 
-/* A root that began in an earlier chunk was covered there, but for those before the first. */
+/* A root that began in an earlier chunk was covered there, except before the first chunk. */
 static enum tw_status cover_level(
         struct tw_trace_file *f, struct level l, struct strip *s, struct tw_err *err)
 {

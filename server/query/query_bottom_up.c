@@ -1,15 +1,14 @@
 /*
- * query_bottom_up.c - who spends the time, and who called them.
+ * query_bottom_up.c - bottom-up graph: methods by self time, and their callers.
  *
- * Level one holds the methods by their self time (or calls); below a method
- * stand its callers, each with the part of that time that came through them.
- * The whole inverted tree can be far larger than the call trees are, so it is
- * only known as far as it is grown.
+ * Level one holds the methods by their self time (or calls); below a method are its callers, each
+ * with the part of that time that came through them.  The complete inverted tree can be far larger
+ * than the call trees, so only the grown part of it is computed.
  */
 #include "server/query/query_grow.h"
 #include "server/query/query_weight.h"
 
-/* One step towards the callers, in place; members at the top of their stack stay as self. */
+/* One step towards the callers, in place; members at the top of their stack become self. */
 static bool callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
 {
@@ -33,8 +32,8 @@ static bool callers(struct tw_grower *g, const struct tw_member *members, uint32
 	return true;
 }
 
-/* The first step goes from the whole to the methods themselves.  Time that is a thread's own, as
- * reshaping may leave some, has no method. */
+/* The first step goes from the root to the methods themselves.  A thread's own time, which
+ * reshaping may leave, has no method. */
 static bool methods_then_callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
 {
@@ -88,7 +87,7 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
 	if (!all)
 		return tw_oom(err);
 	for (uint32_t k = 0; k < f->n; k++)
-		/* those without time of their own were called all the same */
+		/* methods without self time were called nevertheless */
 		for (uint32_t i = 0; i < f->trees[k].n; i++)
 			if (i || tw_weight_own(&w, f, k, 0))
 				all[n++] = member_of(f, &w, k, i);

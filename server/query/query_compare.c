@@ -1,10 +1,10 @@
 /*
- * query_compare.c - the call trees of two sides as one, and their methods.
+ * query_compare.c - merges the call trees of two sides, and computes totals of their methods.
  *
- * Each side is merged to one tree.  Both are walked together from the root,
- * breadth first: a pair stands for the node of either side that has the same
- * path.  A pair weighs what a trace of its heavier side spends in it, which is
- * never more than its parent weighs, so those kept are a tree whatever the cut.
+ * Each side is merged to one tree.  Both are traversed together from the root, breadth first: a
+ * pair stands for the nodes with the same path on both sides.  The weight of a pair is the time per
+ * trace on its heavier side, which is never more than its parent's weight, so the kept pairs always
+ * form a tree.
  */
 #include "server/query/query_compare.h"
 
@@ -16,10 +16,10 @@
 enum { LOOK_EVERY = 1024 };
 
 struct pair {
-	uint32_t at[TW_SIDES]; /* nodes of the sides' trees; NOWHERE: not there */
+	uint32_t at[TW_SIDES]; /* nodes of the sides' trees; NOWHERE: absent */
 	uint32_t method;
 	uint32_t parent, first_child, n_children;
-	uint32_t nodes; /* with all below */
+	uint32_t nodes; /* including descendants */
 	bool kept;
 	double weight;
 };
@@ -48,7 +48,7 @@ enum tw_status tw_compare_late(struct tw_err *err)
 	        "the time for this comparison ran out; compare one thread, or fewer traces");
 }
 
-/* Asks for the time before each tree, for a side can have thousands. */
+/* Checks the deadline before each tree, because a side can have thousands. */
 static enum tw_status add_trees(struct tw_tree_builder *b, const struct tw_compare_side *s,
         const struct tw_deadline *deadline, struct tw_err *err)
 {
@@ -158,7 +158,7 @@ static void add_children(struct both *b, uint32_t parent)
 	b->pairs[parent].n_children = b->n - first;
 }
 
-/* Where the path leads in a tree. */
+/* The node of the path in a tree. */
 static uint32_t find(const struct tw_tree *t, const uint32_t *root, size_t n)
 {
 	uint32_t at = 0;
@@ -203,7 +203,7 @@ static enum tw_status pair_up(struct both *b, const struct tw_compare_query *q,
 	return TW_OK;
 }
 
-/* --- what is kept --- */
+/* --- truncation --- */
 
 static int falling(const void *pa, const void *pb)
 {
@@ -213,8 +213,8 @@ static int falling(const void *pa, const void *pb)
 	return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* The heaviest max_nodes below the root.  Of equal ones those that come first: a parent comes
- * before its children. */
+/* The heaviest max_nodes below the root.  Of equal ones the first: a parent comes before its
+ * children. */
 static bool keep_heaviest(struct both *b, uint32_t max_nodes, struct tw_arena *a, uint32_t *ret_n)
 {
 	double *weights = tw_arena_alloc(a, b->n, sizeof *weights);
@@ -232,7 +232,7 @@ static bool keep_heaviest(struct both *b, uint32_t max_nodes, struct tw_arena *a
 	}
 	for (uint32_t i = 1; i < b->n; i++)
 		heavier += b->pairs[i].weight > least;
-	room -= heavier < room ? heavier : room; /* for those that weigh just `least` */
+	room -= heavier < room ? heavier : room; /* for pairs with exactly the weight `least` */
 	*ret_n = heavier;
 	for (uint32_t i = 1; i < b->n; i++) {
 		bool tie = b->pairs[i].weight == least && room > 0;
@@ -283,7 +283,7 @@ static void place(struct layout *l, const struct todo *t)
 			l->todo[l->n_todo++] = (struct todo){p->first_child + i, own, false};
 }
 
-/* What is left out is its own time. */
+/* The rest has only self time. */
 static void place_rest(struct layout *l, const struct todo *t)
 {
 	const struct pair *p = &l->b->pairs[t->pair];

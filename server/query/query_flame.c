@@ -1,5 +1,5 @@
 /*
- * query_flame.c - a top-down flame graph out of the call trees of the selected threads.
+ * query_flame.c - a top-down flame graph from the call trees of the selected threads.
  */
 #include <string.h>
 
@@ -51,8 +51,8 @@ static struct tw_member member_of(
 	};
 }
 
-/* Counted first: a node may have a million children, and room for twice as many would be the
- * largest piece of memory of the whole answer. */
+/* Counted first: a node may have a million children, and doubling for them would be the largest
+ * allocation of the whole response. */
 static uint32_t count_callees(
         const struct tw_forest *f, const struct tw_member *members, uint32_t n)
 {

@@ -65,7 +65,7 @@ static bool reserve_scratch(struct tw_grower *g, uint32_t n)
 	return g->scratch != NULL;
 }
 
-/* A few, as nearly always: their places are sorted, and each is moved once. */
+/* Few members, the usual case: their indexes are sorted, and each is moved once. */
 static void sort_few(struct tw_grower *g, struct tw_member *m, uint32_t n)
 {
 	uint64_t keys[SORT_BY_INSERTION];
@@ -83,8 +83,8 @@ static void sort_few(struct tw_grower *g, struct tw_member *m, uint32_t n)
 		m[i] = g->scratch[(uint32_t)keys[i]];
 }
 
-/* Members come in the order of trees and places: a stable sort by counting keeps that, and takes
- * one pass where a tree's every node is a member. */
+/* Members are in the order of trees and nodes: a stable counting sort keeps that, and takes one
+ * pass if every node of a tree is a member. */
 static bool sort_by_method(struct tw_grower *g, struct tw_member *m, uint32_t n)
 {
 	uint32_t most = n > SORT_BY_COUNTING ? highest_method(m, n) : 0;
@@ -130,8 +130,7 @@ static int by_value(const void *pa, const void *pb)
 	return a->method < b->method ? -1 : a->method > b->method;
 }
 
-/* Of equal ones the one that was found first: so the opened children of a node are always its
- * first. */
+/* Of equal ones the one found first: so the opened children of a node are always its first. */
 static bool heavier(struct tw_heap_entry a, struct tw_heap_entry b)
 {
 	return a.value != b.value ? a.value > b.value : a.node < b.node;
@@ -181,7 +180,7 @@ static bool reserve(struct tw_grower *g, uint32_t more)
 		return false;
 	if (g->n + more <= g->cap)
 		return true;
-	/* doubled, but for what comes at once in such numbers that it will not come again */
+	/* doubled, except for an addition so large that it will not repeat */
 	if (cap < g->n + more)
 		cap = more > cap ? g->n + more + more / 8 : 2 * cap;
 	nodes = tw_arena_alloc(g->arena, cap, sizeof *nodes);
@@ -288,8 +287,7 @@ static bool open_node(struct tw_grower *g, uint32_t node)
 	return true;
 }
 
-/* Room for about what will be needed at once: memory that is not touched costs nothing, copies do.
- */
+/* Space for about the expected number: untouched memory costs nothing, copies do. */
 static uint32_t first_room(const struct tw_grower *g, uint32_t max_nodes)
 {
 	uint64_t most = 1;
@@ -312,7 +310,7 @@ static bool start(struct tw_grower *g, struct tw_member *members, uint32_t n, ui
 	return open_node(g, 0);
 }
 
-/* Opens along the root path; what lies beside it is forgotten. */
+/* Opens along the root path; nodes beside it are dropped. */
 static enum tw_status go_to_root(
         struct tw_grower *g, const struct tw_flame_query *q, uint32_t *ret, struct tw_err *err)
 {
@@ -336,7 +334,7 @@ static enum tw_status go_to_root(
 	return TW_OK;
 }
 
-/* What stands for the children [from, end) of a node. */
+/* The rest for the children [from, end) of a node. */
 static struct tw_flame_node rest_of(const struct tw_grower *g, uint32_t from, uint32_t end)
 {
 	struct tw_flame_node rest = {.method = TW_NO_METHOD};
@@ -356,7 +354,7 @@ static struct tw_flame_node rest_of(const struct tw_grower *g, uint32_t from, ui
 	return rest;
 }
 
-/* The root becomes the rest that its children from `skip` on are. */
+/* The root becomes the rest of its children from `skip` on. */
 static enum tw_status skip_children(
         struct tw_grower *g, uint32_t root, uint32_t skip, struct tw_err *err)
 {
@@ -435,7 +433,7 @@ static void place(struct layout *l, uint32_t node, uint32_t parent_out)
 	const struct tw_grown *from = &l->g->nodes[node];
 	uint32_t shown = opened(l->g, from);
 	uint32_t out = l->n++;
-	bool in_order = true; /* as they are, when they were ordered by the same */
+	bool in_order = true; /* unchanged if they were sorted by the same key */
 
 	l->out[out] = from->node;
 	l->out[out].parent = parent_out;
@@ -465,7 +463,7 @@ static void place_rest(struct layout *l, const struct todo *t)
 	l->out[l->n++] = rest;
 }
 
-/* A rest per shown node at most. */
+/* At most one rest per shown node. */
 static bool lay_out(struct layout *l, uint32_t root, struct tw_arena *a)
 {
 	size_t most = 2 * ((size_t)l->g->shown + 1);

@@ -1,9 +1,9 @@
 /*
- * query_note_sums.c - how many notes of each kind there are, and how long they took.
+ * query_note_sums.c - number and total duration of the notes of each kind.
  *
  * The trace file has sums of blocks of notes.  Blocks within the range are counted by their sums.
- * Notes of blocks at its ends, or of blocks that a long note extends beyond, are counted one by
- * one.
+ * Notes of blocks at its ends, or of blocks with a long note that extends beyond, are counted one
+ * by one.
  */
 #include "server/query/query_notes.h"
 
@@ -79,7 +79,7 @@ static bool add_sum(void *arg, const struct tw_note_sum *n)
 	return add(arg, (struct tw_note_key){n->kind, n->thread_id, n->text}, n->notes, n->dur_ns);
 }
 
-/* Blocks in a row that are read in the same way. */
+/* Consecutive blocks that are read in the same way. */
 struct stretch {
 	struct sums *sums;
 	uint64_t first, last; /* last < first: none yet */

@@ -1,9 +1,8 @@
 /*
- * query_quantile.c - what most calls of a method take at most.
+ * query_quantile.c - quantiles of the durations of a method's calls.
  *
- * One pass over the selection's slices.  Each is known by its bucket alone; a
- * method of few calls keeps them as a list, one of many as a histogram, which
- * then is the smaller of both.
+ * One pass over the selection's slices.  Only the bucket of each is kept; a method with few calls
+ * keeps them as a list, one with many as a histogram, whichever is smaller.
  */
 #include "server/query/query.h"
 
@@ -49,7 +48,7 @@ static bool add_slices(void *arg, const struct tw_slice *s, size_t n)
 		uint32_t method = s[i].method;
 		struct spread *m = &g->methods[method];
 
-		/* in a damaged file neither the method nor the number of calls need be right */
+		/* in a damaged file the method and the number of calls may be wrong */
 		if (method >= g->n_methods || m->seen++ >= g->rows[method].count)
 			continue;
 		if (m->histogram)
@@ -61,7 +60,7 @@ static bool add_slices(void *arg, const struct tw_slice *s, size_t n)
 	return !g->partial;
 }
 
-/* Room for the calls that the rows tell of. */
+/* Allocates space for the calls counted in the rows. */
 static enum tw_status make_room(struct spreading *g, struct tw_arena *a, struct tw_err *err)
 {
 	bool full = false;
@@ -92,7 +91,7 @@ static uint32_t bucket_at(const uint32_t histogram[TW_BUCKETS], uint64_t rank)
 	return at;
 }
 
-/* -1: the calls were not those that the row tells of. */
+/* -1: the number of calls differs from the row's. */
 static int64_t quantile(const struct spread *m, const struct tw_method_info *row, unsigned percent)
 {
 	uint32_t counts[TW_BUCKETS];

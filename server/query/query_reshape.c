@@ -19,7 +19,7 @@ struct pass {
 	uint32_t n;    /* nodes that stay so far */
 };
 
-/* Its time and that of the callees it hands up is its new caller's. */
+/* Its time and that of its callees is added to its new caller. */
 static void merge_into(struct tw_tree_node *to, const struct tw_tree_node *from)
 {
 	to->self_ns += from->self_ns;
@@ -45,7 +45,7 @@ static void hand_up(struct pass *p, uint32_t at, uint32_t parent)
 	p->map[at] = parent;
 }
 
-/* The next node to look at. */
+/* The next node to process. */
 static uint32_t take(struct pass *p, uint32_t at)
 {
 	struct tw_tree_node *n = &p->tree->nodes[at];
@@ -97,7 +97,7 @@ static uint32_t take(struct pass *p, uint32_t at)
 	return next;
 }
 
-/* subtree tells where the nodes below one end, which a step changes. */
+/* Counts the nodes of each subtree, which a step changes. */
 static void count_subtrees(struct tw_tree *t)
 {
 	for (uint32_t i = 0; i < t->n; i++)
@@ -121,8 +121,8 @@ static void run_step(struct tw_tree *t, uint32_t *map, const struct tw_reshape *
 	count_subtrees(t);
 }
 
-/* A parent comes before its children, whose times are still whole when it gives them up.  The
- * thread's own is what is handed up to it. */
+/* A parent comes before its children, whose times are still complete when it subtracts them.  The
+ * thread's own time is what is moved up to it. */
 static void own_cpu(struct tw_tree *t)
 {
 	t->nodes[0].cpu_ns = 0;

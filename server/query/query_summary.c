@@ -1,10 +1,9 @@
 /*
  * query_summary.c - the crown: the heaviest nodes of all threads' merged call trees, stored.
  *
- * It is the answer to the widest question, kept as a call tree.  Nodes that were
- * left out below a node are one child of it with the method `rest`, so every sum
- * holds.  A graph is grown best first, so one that shows no more nodes than the
- * crown has shows the same ones, and what it says of them is the same.
+ * It is the result of the widest query, stored as a call tree.  Nodes omitted below a node are one
+ * child of it with the method `rest`, so every sum holds.  A graph is grown best first, so a graph
+ * with at most as many nodes as the summary tree has the same nodes and values.
  */
 #include <string.h>
 
@@ -16,7 +15,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* As a call tree, but for the order of siblings: a rest stands last and may be the heaviest. */
+/* As a call tree, except for the order of siblings: a rest is last and may be the heaviest. */
 static struct tw_tree tree_of(const struct tw_flame *f, uint32_t rest, struct tw_arena *a)
 {
 	struct tw_tree t = {tw_arena_alloc(a, f->n, sizeof *t.nodes), f->n};
@@ -33,7 +32,7 @@ static struct tw_tree tree_of(const struct tw_flame *f, uint32_t rest, struct tw
 		        .max_ns = n->max_ns,
 		};
 	}
-	for (uint32_t i = 1; t.nodes && i < f->n; i++) /* without what stands below them */
+	for (uint32_t i = 1; t.nodes && i < f->n; i++) /* without descendants */
 		t.nodes[f->nodes[i].parent].cpu_ns -= (int64_t)f->nodes[i].tree_nodes;
 	return t;
 }
@@ -72,7 +71,7 @@ bool tw_summary_answers(const struct tw_summary_tree *c, const struct tw_flame_q
 	return real >= q->max_nodes;
 }
 
-/* Is every thread with calls part of it, with all its calls? */
+/* Returns whether every thread with calls is selected, with all its calls. */
 static bool is_whole(const struct tw_trace_file *f, const struct tw_selection *sel)
 {
 	uint32_t n;
@@ -84,7 +83,7 @@ static bool is_whole(const struct tw_trace_file *f, const struct tw_selection *s
 	return !sel->ranged;
 }
 
-/* TW_NOT_FOUND when the trace has none, or none that can answer. */
+/* TW_NOT_FOUND if the trace has none, or it is not sufficient. */
 static enum tw_status from_crown(struct tw_trace_file *f, const struct tw_flame_query *q,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
         struct tw_err *err)

@@ -1,9 +1,9 @@
 /*
  * query_weight.c - calls, CPU time and waiting time of call-tree nodes.
  *
- * A call tree tells CPU time with all callees; what is a node's own is left
- * when theirs is taken away.  Both clocks are read at slightly different
- * moments, so a difference may come out below nothing: then it is nothing.
+ * A call tree stores CPU time including callees; a node's self value is the difference to the
+ * callees'. Both clocks are read at slightly different moments, so a negative difference is set to
+ * 0.
  */
 #include "server/query/query_weight.h"
 

@@ -10,7 +10,7 @@ struct frames {
 	const struct tw_frame_limits *limits;
 	struct tw_frames *ret;
 	struct tw_arena *arena;
-	struct tw_str pid; /* as a note's detail tells the process; len 0: not known */
+	struct tw_str pid; /* from the note's detail; len 0: unknown */
 	uint64_t rows;
 	bool no_memory;
 };
@@ -24,7 +24,7 @@ static int longest_first(const void *pa, const void *pb)
 	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
 }
 
-/* The list has room for twice what is told: it is cut to the longest when it is full. */
+/* The list has space for twice the reported number: when full it is cut to the longest ones. */
 static void list(struct frames *x, const struct tw_frame_found *f)
 {
 	struct tw_frames *ret = x->ret;
@@ -47,7 +47,7 @@ static void add(struct frames *x, const struct tw_frame_found *f)
 
 /* --- calls --- */
 
-/* A message that draws a frame is told as that frame. */
+/* A message that draws a frame is reported as that frame. */
 static bool draws(const struct tw_detected *d, uint32_t at)
 {
 	const struct tw_marked *m = &d->marked[at];
@@ -83,15 +83,15 @@ static bool says(struct tw_str detail, struct tw_str what)
 	return tw_str_find(detail, what) < detail.len;
 }
 
-/* The detail is one that perfetto_frames.c wrote.  Of each frame of an app there are two: as it was
- * expected, and as it went. */
+/* The detail was written by perfetto_frames.c.  Each frame of an app has two notes: expected and
+ * actual. */
 static bool is_frame(const struct frames *x, const struct tw_note_row *n)
 {
 	return n->dur_ns >= 0 && says(n->detail, TW_STR("\"actual\"")) &&
 	       says(n->detail, TW_STR("\"surface\"")) && (!x->pid.len || says(n->detail, x->pid));
 }
 
-/* Cut, as many may be listed before the longest are known; NULL: no memory. */
+/* Truncated, as many may be listed before the longest are known; NULL: out of memory. */
 static const char *display_of(struct frames *x, struct tw_str text)
 {
 	char shown[DISPLAY_BYTES];
@@ -100,7 +100,7 @@ static const char *display_of(struct frames *x, struct tw_str text)
 	return tw_arena_str(x->arena, tw_str_of(shown));
 }
 
-/* Those of other processes count for nothing, so they take only time. */
+/* Frames of other processes are not counted, but are checked against the deadline. */
 static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 {
 	struct frames *x = arg;

@@ -1,5 +1,5 @@
 /*
- * detect_read.c - a document of detectors, judged and read.
+ * detect_read.c - parses and validates a document of detector rules.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,10 +20,10 @@ static const char *const members[] = {"id", "kind", "title", "methods", "notes",
         "threshold_ms", "severity", "says", "on", NULL};
 static const char *const severities[] = {"info", "warning", "error", NULL};
 
-struct reading { /* of one rule */
+struct reading { /* per rule */
 	const json_t *o;
 	size_t at;
-	size_t *expressions; /* of all rules so far */
+	size_t *expressions; /* in all rules so far */
 };
 
 static bool is_in(const char *const *words, const char *word, unsigned *ret_at)
@@ -36,7 +36,7 @@ static bool is_in(const char *const *words, const char *word, unsigned *ret_at)
 	return words[i] != NULL;
 }
 
-/* A rule goes by its number and, once that is known to be one, its id. */
+/* Names a rule by its number and, if it has a valid one, its id. */
 static enum tw_status wrong(
         const struct reading *r, const char *member, const char *what, struct tw_err *err)
 {
@@ -79,7 +79,7 @@ static bool is_plain(const char *s)
 
 struct member {
 	const char *name;
-	const char *fallback; /* NULL: it must be said */
+	const char *fallback; /* NULL: required */
 	size_t max;
 	const char *what;
 };
@@ -151,7 +151,7 @@ static enum tw_status read_words(
 	return TW_OK;
 }
 
-/* NaN and infinities are no JSON. */
+/* NaN and infinities are not valid JSON. */
 static enum tw_status read_threshold(
         const struct reading *r, struct tw_detect_rule *rule, struct tw_err *err)
 {
@@ -246,7 +246,7 @@ static enum tw_status read_rule(
 	return st == TW_OK ? read_methods(r, rule, err) : st;
 }
 
-/* An own rule is about something of its own. */
+/* Each of a project's own rules is a group of its own. */
 static void group(struct tw_detect_rules *d)
 {
 	for (size_t i = 0; i < d->n; i++) {

@@ -1,5 +1,5 @@
 /*
- * detect_rules.c - the detectors that come with the server, and which of them fit what.
+ * detect_rules.c - the default detectors, and the matching of rules.
  */
 #include "server/query/detect/detect_rules.h"
 
@@ -17,7 +17,7 @@ static const struct {
 
 enum { DEFAULTS = sizeof defaults / sizeof *defaults, SLOW_MS = 16, FROZEN_MS = 700 };
 
-/* Names with blanks between them are told apart by |. */
+/* Names may contain spaces, so they are separated by |. */
 static json_t *list_of(const char *text)
 {
 	struct tw_str rest = tw_str_of(text);
@@ -53,7 +53,7 @@ json_t *tw_detect_defaults(void)
 	        "frozen_ms", FROZEN_MS);
 }
 
-/* --- what fits --- */
+/* --- matching --- */
 
 static bool fits(struct tw_detect_rule *rule, struct tw_str name)
 {

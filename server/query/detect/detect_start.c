@@ -42,7 +42,7 @@ static const struct {
 
 /* --- names --- */
 
-/* These have no expressions: nothing is owed, and nothing fails. */
+/* These patterns have no expressions: nothing to free, and no errors. */
 static bool fits(struct tw_str name, const char *names)
 {
 	struct tw_str rest = tw_str_of(names);
@@ -71,7 +71,7 @@ uint8_t tw_detect_mark_of(struct tw_str name)
 
 /* --- phases --- */
 
-struct stretch { /* in which a phase is sought: it begins and ends there */
+struct stretch { /* range of the search; the phase begins and ends in it */
 	int64_t from_ns, to_ns;
 };
 
@@ -80,7 +80,7 @@ static int64_t end_of(const struct tw_marked *m)
 	return tw_sum_ns(m->start_ns, m->dur_ns);
 }
 
-/* The first call of a mark in a stretch. */
+/* The first call with a mark in a range. */
 static const struct tw_marked *first_of(
         const struct tw_detected *d, uint8_t mark, const struct stretch *in)
 {
@@ -91,7 +91,7 @@ static const struct tw_marked *first_of(
 	return NULL;
 }
 
-/* By the best line of the phase that the trace has calls of. */
+/* Uses the phase's best line for which the trace has calls. */
 static const struct tw_marked *find(
         const struct tw_detected *d, enum tw_phase phase, const struct stretch *in)
 {
@@ -143,7 +143,7 @@ static void process(const struct tw_detected *d, const struct tw_marked *create,
 	struct tw_marked all_providers;
 
 	put(s, TW_PHASE_bind, find(d, TW_PHASE_bind, &all));
-	if (application || s->n) /* else an activity attached its own */
+	if (application || s->n) /* otherwise an activity attached its own */
 		put(s, TW_PHASE_attach, attach);
 	before.from_ns = attach ? end_of(attach) : INT64_MIN;
 	if ((application || s->n) && providers(d, &before, &all_providers))

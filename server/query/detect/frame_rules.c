@@ -138,7 +138,7 @@ enum tw_status tw_frame_rules_new(const json_t *project, struct tw_arena *a,
 	r = tw_arena_zalloc(a, 1, sizeof *r);
 	if (!r)
 		return tw_oom(err);
-	/* what a project says wins over a preset of the same length */
+	/* a project's rule takes precedence over a preset of the same length */
 	for (size_t i = 2; i-- > 0;)
 		if (!add_list(r, json_object_get(project, lists[i]), i == 1, a))
 			return tw_oom(err);

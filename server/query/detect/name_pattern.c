@@ -45,7 +45,8 @@ static bool ends(struct tw_str s, struct tw_str with)
 	       tw_str_eq((struct tw_str){s.ptr + (s.len - with.len), with.len}, with);
 }
 
-/* Each piece at the first place behind the one before: what fits in any way fits so. */
+/* Each piece at the first position after the previous one: if any assignment matches, this one
+ * does. */
 static bool has_pieces(struct tw_str name, struct tw_str pieces)
 {
 	while (pieces.len) {
@@ -63,7 +64,7 @@ static bool has_pieces(struct tw_str name, struct tw_str pieces)
 	return true;
 }
 
-/* What is before the first * and behind the last has its place; the rest lies between. */
+/* The text before the first * and after the last has a fixed position; the rest is between. */
 bool tw_name_fits(struct tw_str name, struct tw_str gaps)
 {
 	struct tw_str middle = gaps, tail;

@@ -1,8 +1,8 @@
 /*
- * query_detect.c - rules sought in the calls of a trace, thread by thread.
+ * query_detect.c - applies rules to the calls of a trace, thread by thread.
  *
- * Slices come in pre-order.  What a rule fits stays on a stack until it ends, and is counted then:
- * what turns out to lie around the thread's main loop is dropped.
+ * Slices are in pre-order.  A call that matches a rule stays on a stack until it ends, and is
+ * counted then; calls that turn out to be around the thread's main loop are dropped.
  */
 #include "server/query/detect/query_detect.h"
 
@@ -31,9 +31,9 @@ bool tw_detect_grow(struct tw_arena *a, void **list, uint32_t n, uint32_t *cap, 
 	return true;
 }
 
-/* --- what is kept of a rule --- */
+/* --- findings of a rule --- */
 
-/* Of equal ones the earlier stays. */
+/* Of equal ones the earlier is kept. */
 static bool is_less(const struct tw_finding *a, const struct tw_finding *b)
 {
 	if (a->wall_ns != b->wall_ns)
@@ -145,16 +145,16 @@ void tw_detect_mark(struct tw_detector *d, const struct tw_marked *m)
 
 struct open_call {
 	struct tw_finding call;
-	uint64_t counted, told, groups; /* rules; groups that are told by it */
-	uint64_t marks;                 /* the bit of its mark; 0: none, or one is open around it */
+	uint64_t counted, told, groups; /* rules; groups that report it */
+	uint64_t marks; /* the bit of its mark; 0: none, or an enclosing call has it */
 };
 
 struct walk {
 	struct tw_detector *d;
 	const struct tw_thread_info *thread;
-	uint64_t rules;         /* that are about the thread */
+	uint64_t rules;         /* that apply to the thread */
 	uint32_t *path;         /* methods of the open calls, by depth */
-	struct open_call *open; /* both have room for the deepest thread */
+	struct open_call *open; /* both have space for the deepest thread */
 	uint32_t n_open;
 	uint64_t open_rules, told_groups, open_marks;
 };
@@ -254,7 +254,7 @@ static bool see_all(void *arg, const struct tw_slice *s, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		if (s[i].depth >= w->thread->max_depth)
-			continue; /* of a damaged file */
+			continue; /* damaged file */
 		see(w, &s[i]);
 	}
 	return !is_late(w->d) && !w->d->no_memory;
@@ -328,7 +328,7 @@ static bool prepare(struct tw_detector *d)
 	return d->ret->sums != NULL;
 }
 
-/* Of calls that begin and end together, a message lies around its frame. */
+/* Of calls with equal begin and end, a message encloses its frame. */
 static int by_begin(const void *pa, const void *pb)
 {
 	const struct tw_marked *a = pa, *b = pb;

@@ -1,8 +1,8 @@
 /*
- * query_detect_notes.c - rules sought in what a trace says beside its calls.
+ * query_detect_notes.c - applies rules to the notes of a trace.
  *
- * Notes of the kinds that rules ask for are gathered by time, the longer first where two begin
- * together, so that what is inside comes behind what is around it.
+ * Notes of the kinds in rules are collected by time, the longer first if two begin together, so
+ * that nested notes come after the enclosing ones.
  */
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ struct seen {
 
 struct gather {
 	struct tw_detector *d;
-	uint64_t noting; /* rules that ask for the kind */
+	uint64_t noting; /* rules with this kind */
 	struct seen *list;
 	uint32_t n, cap, looked, n_threads;
 	bool sections;
@@ -39,7 +39,7 @@ static bool may_look(struct gather *g)
 	return false;
 }
 
-/* A name may be dear: time is asked at each. */
+/* Matching a name may be costly: the deadline is checked at each. */
 static bool gather_one(void *arg, uint64_t id, const struct tw_note_row *n)
 {
 	struct gather *g = arg;
@@ -98,7 +98,7 @@ static int by_time(const void *pa, const void *pb)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* --- calls that say the same --- */
+/* --- calls for the same event --- */
 
 static int by_place(const void *pa, const void *pb)
 {
@@ -111,7 +111,7 @@ static int by_place(const void *pa, const void *pb)
 	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
 }
 
-/* Sorted, and those that overlap as one, so that the last that begins before a time tells. */
+/* Sorted, with overlapping ones merged, so that the last one that begins before a time decides. */
 static void merge_covers(struct tw_detector *d)
 {
 	uint32_t n = 0;
@@ -206,7 +206,7 @@ static void count_all(struct tw_detector *d, const struct gather *g)
 	}
 }
 
-/* --- where they lie --- */
+/* --- enclosing calls --- */
 
 struct place {
 	const struct tw_detect_ask *ask;

@@ -1,11 +1,11 @@
 /*
- * query_heavy.c - the path of calls on which most of a stretch of a thread's time went.
+ * query_heavy.c - the path of calls with most of the time in a range of a thread.
  */
 #include "decoder/base/sum.h"
 #include "server/query/detect/query_detect.h"
 #include "server/query/query_slices.h"
 
-/* Nodes are in pre-order; a child begins behind its parent, the next one behind its subtree. */
+/* Nodes are in pre-order; a child begins after its parent, its sibling after its subtree. */
 static uint32_t heaviest_child(const struct tw_tree *t, uint32_t at)
 {
 	const uint32_t end = at + t->nodes[at].subtree;
@@ -37,7 +37,7 @@ static void follow(
 	}
 }
 
-/* Of a part of the stretch nothing is said: another call may have half of all of it. */
+/* A partially read range gives no result: another call may have half of all of it. */
 enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_heavy_ask *ask,
         struct tw_arena *a, struct tw_heavy *ret, bool *ret_partial, struct tw_err *err)
 {
