@@ -1,10 +1,9 @@
 /*
- * jail.c - resource limits, then Landlock, then a list of system calls.
+ * jail.c - resource limits, then Landlock, then a system call filter.
  *
- * A call that is on no list is answered with EPERM, so that a C library that
- * asks for more than it needs goes on without.  What no decoder has any use
- * for ends the process: its parent says so.  Landlock (kernel 5.13) denies
- * every path once more where the kernel has it; the filter does not need it.
+ * A call that is on no list fails with EPERM, so that a C library that attempts more than it needs
+ * continues.  A call that no decoder needs ends the process, and its parent reports that.  Landlock
+ * (kernel 5.13) denies every path in addition if the kernel has it; the filter does not need it.
  */
 #include "server/decode/jail.h"
 
@@ -31,7 +30,7 @@ static bool cap(__rlimit_resource_t resource, uint64_t most)
 	return most == 0 || setrlimit(resource, &r) == 0;
 }
 
-/* A second apart: SIGXCPU says what it was, where SIGKILL says nothing. */
+/* The limits are a second apart: SIGXCPU identifies the cause, SIGKILL does not. */
 static bool cap_cpu(uint64_t seconds)
 {
 	struct rlimit r = {seconds, seconds + 1};
@@ -57,7 +56,7 @@ static bool limit(const struct tw_jail *jail)
 
 /* --- Landlock --- */
 
-/* What lies below the folder may be read. */
+/* Allows reading below the folder. */
 static bool allow_folder(int ruleset, int folder)
 {
 	const struct landlock_path_beneath_attr below = {
@@ -102,7 +101,7 @@ static const int allowed[] = {SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64)
         SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
         SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group)};
 
-/* Calls that only somebody who has taken the process over would make. */
+/* Calls that only a compromised process would make. */
 static const int deadly[] = {SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork),
         SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(listen),
         SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(ptrace),
@@ -136,7 +135,7 @@ static struct scmp_arg_cmp equals(unsigned arg, uint64_t value)
 	return (struct scmp_arg_cmp){arg, SCMP_CMP_EQ, value, 0};
 }
 
-/* Calls that are harmless with some arguments only. */
+/* Calls that are harmless only with certain arguments. */
 static int add_conditional(scmp_filter_ctx f)
 {
 	const uint64_t self = (uint64_t)getpid();
@@ -146,7 +145,7 @@ static int add_conditional(scmp_filter_ctx f)
 		rc = allow_if(f, SCMP_SYS(mprotect), bits(2, PROT_EXEC, 0));
 	if (rc == 0)
 		rc = allow_if(f, SCMP_SYS(clone), bits(0, CLONE_THREAD, CLONE_THREAD));
-	if (rc == 0) /* its flags are in memory, where no filter sees them: clone is used instead */
+	if (rc == 0) /* its flags are in memory, which filters cannot read: clone is used instead */
 		rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 	if (rc ==
 	        0) /* fstat on newer C libraries; with a path it tells size and times, no content */
@@ -154,13 +153,13 @@ static int add_conditional(scmp_filter_ctx f)
 	if (rc == 0)
 		rc = allow_if(f, SCMP_SYS(fcntl), equals(1, F_GETFL));
 	if (rc == 0)
-		rc = allow_if(f, SCMP_SYS(prlimit64), equals(2, 0)); /* asks, sets nothing */
+		rc = allow_if(f, SCMP_SYS(prlimit64), equals(2, 0)); /* only reads limits */
 	if (rc == 0)
 		rc = allow_if(f, SCMP_SYS(tgkill), equals(0, self));
 	return rc;
 }
 
-/* What reading files takes: none is opened for writing, made or cut. */
+/* Calls for reading files: none is opened for writing, created or truncated. */
 static int add_reading(scmp_filter_ctx f)
 {
 	static const int calls[] = {SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(newfstatat),

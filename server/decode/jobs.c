@@ -43,7 +43,7 @@ enum {
 
 /* --- starting a job --- */
 
-/* Of a running job, perhaps beside the dispatcher. */
+/* May run in parallel with the dispatcher. */
 static enum tw_status open_parts(void *arg, struct tw_err *err)
 {
 	struct running *r = arg;
@@ -125,10 +125,10 @@ static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct t
 	char name[64];
 	enum tw_status st;
 
-	/* a try that was given up does not touch what the next one writes */
+	/* an abandoned attempt does not touch the output of the next one */
 	(void)snprintf(name, sizeof name, "%s-%u", r->job.trace_id, r->job.tries);
 	tw_spool_path(app->blobs, name, r->out, sizeof r->out);
-	st = tw_blobs_check_reserve(app->blobs, err); /* what is left is for deletes */
+	st = tw_blobs_check_reserve(app->blobs, err); /* the remaining space is for deletes */
 	if (st == TW_OK)
 		st = tw_jobs_open_system(app, r->job.trace_id, &r->system_fd, err);
 	if (st == TW_OK)
@@ -156,7 +156,7 @@ static void free_slot(struct running *r)
 	r->ending = ENDING_NONE;
 }
 
-/* The child's work came to nothing, or could not be stored. */
+/* The child failed, or its output could not be stored. */
 static void fall(struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault)
 {
 	if (!tw_run_is_environment(why->code, fault))
@@ -166,7 +166,7 @@ static void fall(struct tw_jobs *j, struct running *r, const struct tw_err *why,
 	if (tw_run_give_up(j, r, why, fault))
 		free_slot(r);
 	else
-		r->used = true; /* until it can be written down */
+		r->used = true; /* until it can be recorded */
 }
 
 static void stored(struct tw_jobs *j, struct running *r)
@@ -272,7 +272,7 @@ static unsigned per_project(const struct tw_jobs *j)
 	return used + 1 < j->n_slots ? 0 : 1;
 }
 
-/* Is that trace in another slot?  A store that is slow outlasts the lease. */
+/* Returns whether the trace is in another slot: a slow store can outlast the lease. */
 static bool is_running(const struct tw_jobs *j, const struct running *r)
 {
 	for (unsigned i = 0; i < j->n_slots; i++)
@@ -282,7 +282,7 @@ static bool is_running(const struct tw_jobs *j, const struct running *r)
 	return false;
 }
 
-/* Claims and starts one job; false when there is none or no room. */
+/* Claims and starts one job; false if there is none or no space. */
 static bool start_one(struct tw_jobs *j)
 {
 	struct running *r = free_running(j);
@@ -306,7 +306,7 @@ static bool start_one(struct tw_jobs *j)
 		free_slot(r);
 		return false;
 	}
-	if (is_running(j, r)) { /* its lease ran out under way, and is a new one now */
+	if (is_running(j, r)) { /* its lease expired during the job, and was claimed again now */
 		free_slot(r);
 		return false;
 	}
@@ -317,7 +317,7 @@ static bool start_one(struct tw_jobs *j)
 		begin_step(j, r, STEP_FETCH);
 	else
 		fall(j, r, &err, FAULT_SERVER);
-	return tw_monotonic_ms() >= j->resume_ms; /* else the server lacks something */
+	return tw_monotonic_ms() >= j->resume_ms; /* otherwise the server lacks a resource */
 }
 
 static bool waits_for_storage(const struct running *r)
@@ -347,7 +347,7 @@ static bool has_child(const struct running *r)
 	return r->used && r->ending == ENDING_NONE && r->step == STEP_CHILD;
 }
 
-/* The trace may be deleted, by any server, or by now be another server's. */
+/* The trace may have been deleted by any server, or be claimed by another one now. */
 static void check_claims(struct tw_jobs *j)
 {
 	if (tw_monotonic_ms() - j->claims_checked_ms < CHECK_CLAIMS_MS)
@@ -382,7 +382,7 @@ static void check_deadlines(struct tw_jobs *j)
 	}
 }
 
-/* Waits for a wake-up or the end of a child; true when at least one job is still under way. */
+/* Waits for a wake-up or the end of a child; true if at least one job is still running. */
 static bool wait_and_finish(struct tw_jobs *j, int timeout_ms)
 {
 	struct pollfd fds[TW_RUN_WORKERS + 1];
@@ -485,7 +485,7 @@ enum tw_status tw_jobs_start(struct tw_app *app, void (*each_poll)(struct tw_app
 	enum tw_status st = tw_catalogue_jobs_recover(app->catalogue, err);
 
 	if (st == TW_OK &&
-	        !tw_catalogue_is_shared(app->catalogue)) /* else files are durable first */
+	        !tw_catalogue_is_shared(app->catalogue)) /* otherwise files are durable first */
 		st = tw_jobs_prove_uploads(app, err);
 	if (st == TW_OK)
 		st = tw_jobs_clear_spool(app, err);

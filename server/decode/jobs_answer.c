@@ -1,5 +1,5 @@
 /*
- * jobs_answer.c - what a child answered, as the catalogue and the metrics want it.
+ * jobs_answer.c - converts a child's result for the catalogue and the metrics.
  */
 #include "server/decode/jobs_internal.h"
 #include "server/http/metrics.h"

@@ -31,7 +31,7 @@ struct claim { /* a copy: the renewing thread reads it while the dispatcher ends
 struct tw_claims {
 	struct tw_app *app;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what is below */
+	pthread_mutex_t lock; /* protects the fields below */
 	pthread_cond_t wake;
 	bool stop;
 	struct claim held[HELD];
@@ -44,7 +44,8 @@ int64_t tw_claims_lease_ms(const struct tw_app *app)
 	const struct tw_config *c = app->config;
 	int64_t ms = (int64_t)c->worker_wall_s * 1000 + ALONE_SLACK_MS;
 
-	if (tw_blobs_remote(app->blobs)) /* both ways, as slow as large files may be */
+	if (tw_blobs_remote(
+	            app->blobs)) /* both ways, with time for large files on a slow connection */
 		ms += STORE_MS;
 	return tw_catalogue_is_shared(app->catalogue) ? SHARED_MS : ms;
 }
@@ -68,7 +69,7 @@ static bool renew(struct tw_app *app, const struct claim *held, size_t n)
 	return false;
 }
 
-/* With the lock held. */
+/* Call with the lock held. */
 static void wait_ms(struct tw_claims *c, int64_t ms)
 {
 	struct timespec until;

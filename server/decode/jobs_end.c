@@ -1,5 +1,5 @@
 /*
- * jobs_end.c - what becomes of a job: stored and ready, failed, tried again, or put off.
+ * jobs_end.c - the outcome of a job: stored and ready, failed, retried, or postponed.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -85,7 +85,7 @@ static enum tw_status is_held(const struct running *r, struct tw_err *err)
 	return st;
 }
 
-/* What the child wrote goes where it is kept.  Of a running job, perhaps beside the dispatcher. */
+/* Moves the child's output to storage.  May run in parallel with the dispatcher. */
 enum tw_status tw_run_store(void *arg, struct tw_err *err)
 {
 	struct running *r = arg;
@@ -178,7 +178,7 @@ bool tw_run_finalize(struct tw_jobs *j, struct running *r)
 	struct tw_err err;
 	enum tw_status st = write_ending(j, r, &err);
 
-	if (st == TW_NOT_FOUND) /* deleted meanwhile */
+	if (st == TW_NOT_FOUND) /* deleted in the meantime */
 		drop_files(j, r);
 	else if (st == TW_CONFLICT)
 		tw_run_mark_lost(r);

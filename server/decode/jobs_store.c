@@ -20,7 +20,7 @@ enum {
 	LOOK_S = 1,
 	PROBE_MS = 15000,
 	PROBE_AWAY_MS = 2000,
-	YOUNG_MS = 30 * 60 * 1000, /* its row may be on its way from another server */
+	YOUNG_MS = 30 * 60 * 1000, /* its row may not be visible yet on another server */
 	LEAD_MS = 60000,
 	RENEW_MS = 15000,
 	SWEEP_FEW = 16, /* that many are swept whatever else is there */
@@ -43,7 +43,7 @@ struct tw_store_job {
 	const struct tw_store_engine *engine;
 	void *store;
 	struct tw_periodic *_Atomic thread;
-	pthread_mutex_t lock; /* of the queue */
+	pthread_mutex_t lock; /* protects the queue */
 	struct drop *first, **last;
 	size_t n;
 	bool logged_away;
@@ -86,7 +86,7 @@ static void note(struct tw_store_job *j, const char *key)
 	tw_periodic_wake(j->thread);
 }
 
-/* All that are due, as a list. */
+/* All keys that are due, as a list. */
 static struct drop *take_due(struct tw_store_job *j)
 {
 	int64_t now = tw_monotonic_ms();
@@ -119,7 +119,7 @@ static enum tw_status is_known(struct tw_app *app, const char *key, bool *ret, s
 	const char *name = strrchr(key, '/');
 	char id[TW_SHA256_HEX];
 
-	*ret = strncmp(key, "incoming/", 9) != 0; /* what is not ours is left alone */
+	*ret = strncmp(key, "incoming/", 9) != 0; /* leave objects of others alone */
 	if (!name || !*ret)
 		return TW_OK;
 	(void)snprintf(id, sizeof id, "%.64s", name + 1);
@@ -135,13 +135,13 @@ static enum tw_status is_known(struct tw_app *app, const char *key, bool *ret, s
 	return tw_catalogue_has_decoded(app->catalogue, id, ret, err);
 }
 
-/* By the clock that the files' times are of: ours may be another. */
+/* Uses the clock of the files' times: ours may differ. */
 static int64_t store_now(const struct tw_store_job *j)
 {
 	return j->engine->now_ms ? j->engine->now_ms(j->store) : tw_unix_ms();
 }
 
-/* Of several servers another may have put it a moment ago. */
+/* With several servers, another one may have stored it a moment ago. */
 static enum tw_status is_settled(struct tw_store_job *j, const char *key, struct tw_err *err)
 {
 	struct tw_store_file f = {.bytes = 0};
