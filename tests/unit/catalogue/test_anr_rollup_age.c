@@ -76,4 +76,4 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_large_day_goes_in_steps),
 };
 
-UNIT_TESTS("tally_age", tests)
+UNIT_TESTS("anr_rollup_age", tests)

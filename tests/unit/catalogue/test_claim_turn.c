@@ -543,4 +543,4 @@ static const struct CMUnitTest tests[] = {
         TEST(test_no_memory),
 };
 
-UNIT_TESTS("turn", tests)
+UNIT_TESTS("claim_turn", tests)

@@ -437,4 +437,4 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_start_proves_the_last),
 };
 
-UNIT_TESTS("arrive", tests)
+UNIT_TESTS("commit_upload", tests)

@@ -132,4 +132,4 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_memory),
 };
 
-UNIT_TESTS("answers", tests)
+UNIT_TESTS("response_cache", tests)

@@ -202,4 +202,4 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_memory),
 };
 
-UNIT_TESTS("hang_tally", tests)
+UNIT_TESTS("anr_rollup", tests)

@@ -583,4 +583,4 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forgotten),
 };
 
-UNIT_TESTS_WITH("tally", tests, setup, teardown)
+UNIT_TESTS_WITH("catalogue_anr_rollup", tests, setup, teardown)

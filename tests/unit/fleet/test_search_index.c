@@ -146,4 +146,4 @@ static void test_one_is_found(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_packed_is_found), cmocka_unit_test(test_one_is_found)};
 
-UNIT_TESTS("post", tests)
+UNIT_TESTS("search_index", tests)

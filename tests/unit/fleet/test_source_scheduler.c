@@ -297,4 +297,4 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(patience_is_each_ones_own, setup, teardown),
 };
 
-UNIT_TESTS("source_turn", tests)
+UNIT_TESTS("source_scheduler", tests)

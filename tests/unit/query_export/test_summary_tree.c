@@ -248,4 +248,4 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_odd_crowns),
 };
 
-UNIT_TESTS("crown", tests)
+UNIT_TESTS("summary_tree", tests)
