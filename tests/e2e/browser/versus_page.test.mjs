@@ -265,7 +265,7 @@ test('nothing moves while it loads, and what fails says so with a way on', async
 	await settled(page);
 	const moved = await page.evaluate(() => globalThis.moved);
 	assert.ok(moved.reduce((n, [value]) => n + value, 0) < 0.005, JSON.stringify(moved));
-	for (const [what, words] of [[/facets/, 'could not be loaded'], [/tree=0&limit=1000/, 'These traces cannot be compared'], [/max_nodes|limit=1(&|$)/, 'That did not work']]) {
+	for (const [what, words] of [[/facets/, 'could not be loaded'], [/tree=0&limit=1000/, 'These traces cannot be compared'], [/max_nodes|limit=1(&|$)/, 'Something went wrong']]) {
 		await page.unrouteAll();
 		await page.route((url) => what.test(url.href), (route) => route.fulfill({ status: 500, json: { error: { status: 'io', message: 'the disk is on fire' } } }));
 		await page.goto(server.url + ADDRESS);

@@ -78,7 +78,7 @@ test('a method is left out, merged and looked at alone; steps are taken back', a
 
 	await page.reload();
 	await page.locator('.step').waitFor();
-	await page.getByRole('button', { name: /^Take back/ }).click();
+	await page.getByRole('button', { name: /^Undo/ }).click();
 	await page.locator('.step').waitFor({ state: 'detached' });
 	assert.equal((await answer(page)).value, whole.value);
 	await done(page, t);
@@ -234,7 +234,7 @@ test('each step gives what a walk over every path gives, is a crumb and can be u
 		await page.locator('.step').waitFor();
 		assert.ok(new URL(page.url()).searchParams.get('t').startsWith(kind));
 		holds(await ownTimes(page), ownOf(stepped(list, step)), item);
-		await page.getByRole('button', { name: /^Take back/ }).click();
+		await page.getByRole('button', { name: /^Undo/ }).click();
 		await page.locator('.step').waitFor({ state: 'detached' });
 		await until(async () => (isDeepStrictEqual(await ownTimes(page), before) ? true : undefined), 'the rows are as they were'); // a menu of one of before goes with it
 	}

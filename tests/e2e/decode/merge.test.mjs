@@ -89,9 +89,9 @@ test('Perfetto files', async (t) => {
 		assert.match(gz.headers.get('content-disposition'), /\.perfetto-trace\.gz"$/);
 		const folded = (await file(joined.id, { compress: 'packets' })).bytes;
 		assert.ok(folded.length < plain.length / 2 && holds(folded, system));
-		for (const query of [{ format: 'zip' }, { compress: 'lz4' }, { system: 'perhaps' }, { from: '9', to: '9' }, { threads: 'x' }])
+		for (const query of [{ format: 'zip' }, { compress: 'lz4' }, { system: 'perhaps' }, { from: '9', to: '9' }])
 			assert.equal((await file(joined.id, query)).status, 400, JSON.stringify(query));
-		assert.equal((await file(joined.id, { threads: '99' })).status, 404);
+		for (const threads of ['99', 'x']) assert.equal((await file(joined.id, { threads })).status, 404, threads);
 	});
 
 	await t.test('cut to a range', async () => {
@@ -202,7 +202,7 @@ test('Perfetto files', async (t) => {
 		}
 		fs.writeFileSync(at('other'), sampleTrace(100, 5000));
 		assert.ok(made(at('other'), '--thread', '5000') > 200, 'a thread of one of two files');
-		for (const bad of [['--thread', '77'], ['--thread', 'main'], ['--thread', '4000;4001'], ['--from', '9', '--to', '9'], ['--to', '1e9'], ['--thread', Array(4097).fill('1').join()]])
+		for (const bad of [['--thread', '77'], ['--thread', 'nobody'], ['--thread', '4000;4001'], ['--from', '9', '--to', '9'], ['--to', '1e9'], ['--thread', Array(4097).fill('1').join()]])
 			assert.throws(() => made(...bad), undefined, bad.join(' ').slice(0, 40));
 		assert.ok(!fs.existsSync(at('out')));
 	});

@@ -382,6 +382,7 @@ test('uploads at once and in pieces, mappings, deletion and retention', { skip }
 			client.s.env = {};
 			await client.s.start();
 			makeKeys(client);
+			await client.s.ask('PUT', '/api/v1/retention', { key: client.s.admin, body: '{}' }); /* no default deletes what is aged */
 			for (let i = 0; i < 3; i++) old.push(await client.upload(5, 100 + i));
 			await allDecoded(client.s);
 			age(client.s.data, old.slice(0, 2)); /* beside the server, which gives the pages their sums */

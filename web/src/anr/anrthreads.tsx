@@ -55,8 +55,8 @@ export function Threads({ p }: { p: AnrProcess }) {
 	const found = useMemo(() => all.filter((i) => (!state || stateOf(p.threads[i]) === state) && shows(p.threads[i], filter)), [all, state, filter]);
 	if (p.threads.length === 0) return null;
 	return (
-		<section aria-label={tr('Threads')}>
-			<div class="row"><h3>{tr('Threads')}</h3><span class="quiet">{filter || state ? tr('{found} of ', { found: count(found.length) }) : ''}{count(p.threads.length)}
+		<section aria-label={tr('Threads in the dump')}>
+			<div class="row"><h3>{tr('Threads in the dump')}</h3><span class="quiet">{filter || state ? tr('{found} of ', { found: count(found.length) }) : ''}{count(p.threads.length)}
 				{p.threads_left_out > 0 ? tr(', {threads_left_out} more omitted', { threads_left_out: count(p.threads_left_out) }) : ''}</span>
 				<States p={p} chosen={state} /><span class="grow" />
 				<label class="inline">{tr('Filter')}<input type="search" value={filter} placeholder={tr('name, state, class or method')} onInput={(e) => set({ anr: e.currentTarget.value, anrrows: null })} /></label></div>

@@ -30,11 +30,11 @@ function TagForm({ add }: { add: (tag: string) => void }) {
 }
 
 /** What the project's rules delete of it, and when. */
-function Ends({ t }: { t: Trace }) {
+function Ends({ t, later }: { t: Trace; later?: boolean }) {
 	const parts: [string, number | null][] = [['deleted', t.expires_ms], [tr('raw upload deleted'), t.upload_expires_ms], [tr('decoded file deleted'), t.decoded_expires_ms]];
 	const told = parts.filter(([, ms]) => ms !== null && (ms === t.expires_ms || t.expires_ms === null || ms < t.expires_ms));
 	if (told.length === 0 && t.upload_kept) return null;
-	return <a class="quiet" href={link('/retention')} title={tr("By the project's retention rules; pin the trace to keep it")}>
+	return <a class={later ? 'quiet later ends' : 'quiet'} href={link('/retention')} title={tr("By the project's retention rules; pin the trace to keep it")}>
 		{[...told.map(([what, ms]) => `${what} ${when(ms!)}`), ...(t.upload_kept ? [] : [tr('raw upload not kept')])].join(COMMA)}</a>;
 }
 
@@ -53,7 +53,7 @@ function Edit({ t, mark }: { t: Trace; mark: (m: Marks) => Promise<void> }) {
 			<span class="row tagged" key={tag}><span>{tag}</span>
 				<button class="plain quiet" aria-label={tr('Remove the tag {tag}', { tag })} onClick={() => void mark({ tags: t.tags.filter((x) => x !== tag) })}>×</button></span>))}
 			<TagForm add={(tag) => void mark({ tags: [...t.tags, tag] })} /></div>
-		<div class="row"><button class="small" aria-pressed={t.pinned} title={tr('Pinned traces are kept when others expire')} onClick={() => void mark({ pinned: !t.pinned })}>{t.pinned ? tr('Unpin') : tr('Pin')}</button></div>
+		<div class="row"><button class="small" aria-pressed={t.pinned} title={tr('Pinned traces are kept when others expire')} onClick={() => void mark({ pinned: !t.pinned })}>{t.pinned ? tr('Unpin') : tr('Pin')}</button> <Ends t={t} /></div>
 	</>}</Popover>;
 }
 
@@ -72,7 +72,7 @@ export function TraceHead({ t, changed }: { t: Trace; changed: () => void }) {
 		<h1 title={nameOf(t)}>{t.pinned && <Pinned />} {nameOf(t)}</h1>
 		{t.state !== 'ready' && <span class={`state ${t.state}`}>{stateName(t.state)}</span>}
 		<Brief t={t} />
-		<Ends t={t} />
+		<Ends t={t} later />
 		{t.tags.length > 0 && <span class="tags">{t.tags.map((tag) => <Tag key={tag} tag={tag} />)}</span>}
 		{may.write && <Edit t={t} mark={(m) => mark(m)} />}
 		{error && <div class="away"><Failure error={error} retry={() => fail(null)} again={tr('Close')} /></div>}

@@ -79,7 +79,7 @@ const zh = {
 	'{run_ns} on a CPU, {queue_ns} waiting for one in total': '总共在 CPU 上运行 {run_ns}，等待 CPU {queue_ns}',
 	'States': '状态',
 	'All {threads}': '全部 {threads}',
-	'Threads': '转储中的线程',
+	'Threads in the dump': '转储中的线程',
 	'{found} of ': '{found}，共 ',
 	', {threads_left_out} more omitted': '，另有 {threads_left_out} 个被省略',
 	'Filter': '筛选',
