@@ -58,9 +58,9 @@ struct tw_thread_info {
 
 struct tw_method_info {
 	bool has_id;
+	bool original;      /* name is not obfuscated: a mapping was applied */
 	uint64_t id;        /* has_id: named by the build's mapping */
 	struct tw_str name; /* else: as it stood in the trace */
-	bool original;      /* name is not obfuscated: a mapping was applied */
 	uint64_t count;
 	int64_t total_ns; /* wall; nested calls of the same method counted once */
 	int64_t sum_ns;   /* wall of all calls; recursive calls counted each time */

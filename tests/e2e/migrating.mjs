@@ -85,8 +85,8 @@ export async function answers(s, { ready, failed }) {
 	const all = {};
 	for (const target of TARGETS(ready.id, failed.id)) {
 		const answer = await s.get(target, { key: s.admin });
-		/* a server looks when it starts, and notes the time */
-		all[target] = [answer.status, target === '/api/v1/regressions' ? answer.text.replaceAll(/"last_ms":\d+/g, '') : answer.bytes.toString('latin1')];
+		/* a server looks when it starts, and notes the time; the disk's use differs from one question to the next */
+		all[target] = [answer.status, target === '/api/v1/regressions' ? answer.text.replaceAll(/"last_ms":\d+/g, '') : target === '/api/v1/retention' ? answer.text.replace(/,"disk":\{[^}]*\}/, '') : answer.bytes.toString('latin1')];
 	}
 	assert.ok(Object.values(all).filter(([status]) => status === 200).length > 25, json(Object.entries(all).filter(([, [status]]) => status !== 200)));
 	return all;

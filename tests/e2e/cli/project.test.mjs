@@ -157,7 +157,7 @@ describe('a project', { concurrency: 2 }, () => {
 		assert.equal(uploads(), 0, 'nothing of them is left');
 		assert.equal(take(other.data, file).code, 0);
 		assert.ok(uploads() > 0);
-		assert.deepEqual(other.spool(), []);
+		await until(() => (other.spool().length === 0 ? true : undefined), 'what was imported is decoded');
 		await seen(other, ids);
 		const piped = spawnSync('bash', ['-c', '"$0" export --project test --data "$1" -o - | tee "$3" | "$0" import /dev/stdin --data "$2"', binary(), s.data, path.join(dir, 'piped'), path.join(dir, 'piped.tar.zst')], { encoding: 'utf8' });
 		assert.equal(piped.status, 0, piped.stderr);
