@@ -85,7 +85,7 @@ export async function fill(s) {
 /* [name, address, what is there once it is whole, what stands at the top of the picture, what is pressed and then there]. */
 export const pictures = ({ before, after }) => [
 	['trace', `/traces/${after}`, '.flame canvas', 'body'],
-	['flame', `/traces/${after}`, '.flame canvas', '.panel:has(h2:text-is("Merged flame graph"))'],
+	['methods', `/traces/${after}?tab=methods`, '.methods tbody tr', 'body'],
 	['compare', '/fleet/compare?a=8.3.0&b=8.4.0&app=com.acme.shop&scenario=cold_start', '[data-graph] canvas', '.verdict-line'],
 	['pair', `/compare?a=${before}&b=${after}`, '.compared tbody tr', 'body'],
 	['fleet', '/fleet?app=com.acme.shop', '#slowest tbody tr', 'body'],

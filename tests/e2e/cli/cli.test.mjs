@@ -216,7 +216,7 @@ test('decode and sql print original names of every format', async (t) => {
 	}));
 	const anr = file('anr.txt', '"main" prio=5 tid=1 Blocked\n  at a.b.c(SourceFile:2)\n  - waiting to lock <0x01> (a a.l) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at a.b.d(SourceFile)\n  - locked <0x01> (a a.l)\n');
 	const chrome = file('chrome.json', '{"traceEvents":[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":5,"name":"a.b.d"}]}');
-	for (const [from, want, inlined = want] of [[trace, ['tea.Cup.fill'], ['tea.Cup.fill', 'tea.Pot.pour']], [anr, ['tea.Cup.fill', 'tea.Cup.wash']], [chrome, ['tea.Cup.wash']]]) {
+	for (const [from, want, inlined = want] of [[trace, ['tea.Cup.fill'], ['tea.Cup.fill', 'tea.Pot.pour']], [anr, ['tea.Cup.fill', 'tea.Cup.wash'], ['tea.Cup.fill', 'tea.Cup.wash', 'tea.Pot.pour']], [chrome, ['tea.Cup.wash']]]) {
 		const text = (await run(['decode', from, '--retrace', map])).stdout;
 		const names = text.split('\n').filter((line) => /^(begin|slice)\t/.test(line)).map((line) => line.split('\t').at(-1));
 		assert.deepEqual([...new Set(names)].sort(), want, text);

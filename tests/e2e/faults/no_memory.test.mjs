@@ -116,7 +116,7 @@ test('no descriptor is left, at every place in turn', { skip }, async (t) => {
 	let rounds = 0;
 	/* what runs at the same time shifts the numbers a little: past the last one it is tried again, and what no
 	   number met is looked for in another pass */
-	for (let pass = 0; pass < 8 && !KINDS.every((kind) => met.has(kind)); pass++)
+	for (let pass = 0; pass < 24 && !KINDS.every((kind) => met.has(kind)); pass++)
 		for (let n = 1 + pass, misses = 0; misses < 3; n += EACH) {
 			assert.ok(n < MOST, 'an end');
 			const { hits, what } = await run.round(n, 'EMFILE');
