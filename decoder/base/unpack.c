@@ -347,7 +347,8 @@ static struct tw_str tar_name(struct tw_unpack *u, char out[260])
 	return (struct tw_str){out, at + name};
 }
 
-/* Entries that contain the name of the next entry; long_name[0] tells tar_long_name which kind. */
+/* Entries that contain the name of the next entry. Their type is kept in long_name[0] for
+ * tar_long_name. */
 static bool is_long_name(struct tw_unpack *u, uint8_t type, uint64_t size)
 {
 	if ((type != 'L' && type != 'x') || size == 0 || size >= MAX_NAME)

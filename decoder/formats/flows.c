@@ -133,7 +133,7 @@ enum tw_status tw_flows_emit(struct tw_flows *f, const struct tw_flow_point *p,
 		return tw_oom(err);
 	point = point_of(f, p);
 	link = find(f, p->id);
-	f->marks->told++;
+	f->marks->emitted++;
 	if (step != TW_FLOW_BEGIN && *link)
 		st = join(f, *link, p, &point, rule, err);
 	else if (step != TW_FLOW_BEGIN && rule == TW_FLOW_BY_STEP)

@@ -74,7 +74,7 @@ enum tw_status tw_lines_finish(struct tw_lines *l, enum tw_lines_end how, struct
 
 bool tw_line_is_cut(const struct tw_line *line, struct tw_sink *sink)
 {
-	if (!line->ended && !line->told)
+	if (!line->ended && !line->counted)
 		sink->ops->repair(sink, TW_REPAIR_input_truncated, line->offset, 1);
 	return !line->ended;
 }

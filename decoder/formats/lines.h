@@ -25,7 +25,7 @@ struct tw_line {
 	uint64_t offset;    /* of its first byte in the input */
 	bool too_long;      /* text is its first max_bytes bytes */
 	bool ended;         /* false: the input ended before the line did */
-	bool told;          /* !ended: the truncation is already counted */
+	bool counted;       /* !ended: the truncation is already counted */
 };
 
 typedef enum tw_status (*tw_line_fn)(void *arg, const struct tw_line *line, struct tw_err *err);

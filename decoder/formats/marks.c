@@ -49,7 +49,7 @@ static enum tw_status flush(struct tw_marks *m, struct tw_err *err)
 
 enum tw_status tw_marks_event(struct tw_marks *m, const struct tw_event *ev, struct tw_err *err)
 {
-	m->told++;
+	m->emitted++;
 	if (ev->track == 0 || (ev->sym == 0 && ev->kind != TW_EV_END))
 		return TW_OK; /* at a limit, which the sink counts */
 	m->batch[m->n_batch] = *ev;
@@ -59,7 +59,7 @@ enum tw_status tw_marks_event(struct tw_marks *m, const struct tw_event *ev, str
 
 enum tw_status tw_marks_note(struct tw_marks *m, const struct tw_note *note, struct tw_err *err)
 {
-	m->told++;
+	m->emitted++;
 	return m->sink->ops->note(m->sink, note, err);
 }
 
@@ -249,7 +249,7 @@ enum tw_status tw_marks_begin_span(struct tw_marks *m, const struct tw_mark *mar
 		return tw_oom(err);
 	if (outcome == TW_SPAN_FULL)
 		repair(m, TW_REPAIR_note_limit, mark->offset);
-	m->told++;
+	m->emitted++;
 	return TW_OK;
 }
 

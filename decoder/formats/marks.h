@@ -27,10 +27,10 @@ struct tw_marks {
 	struct tw_spans spans;
 	struct tw_open_fact *free_facts;
 	uint32_t n_facts, max_name;
-	uint64_t salt;   /* of hashes */
-	int64_t last_ns; /* latest time so far */
-	uint64_t told;   /* number of events and notes emitted */
-	bool any_order;  /* the format does not order its calls */
+	uint64_t salt;    /* of hashes */
+	int64_t last_ns;  /* latest time so far */
+	uint64_t emitted; /* number of events and notes emitted */
+	bool any_order;   /* the format does not order its calls */
 	unsigned n_batch;
 	struct tw_event batch[TW_MARKS_BATCH];
 	char *renamed; /* a section's name with the name of its binder call */

@@ -485,11 +485,11 @@ static bool answer(enum tw_status st, json_t *summary, const struct tw_err *why)
 	                                                              : (json_int_t)why->offset);
 	char *s = tw_json_dumps(o, JSON_COMPACT);
 	size_t len = s ? strlen(s) : 0;
-	bool told = len && tw_write_all(ANSWER_FD, s, len);
+	bool sent = len && tw_write_all(ANSWER_FD, s, len);
 
 	free(s);
 	json_decref(o);
-	return told;
+	return sent;
 }
 
 void tw_worker_send_line(const json_t *o)
@@ -529,7 +529,7 @@ int tw_worker_main(void)
 	json_t *summary = NULL;
 	struct tw_err err = {0};
 	enum tw_status st;
-	bool told;
+	bool sent;
 
 	if (!json_is_object(task)) {
 		json_decref(task);
@@ -541,7 +541,7 @@ int tw_worker_main(void)
 	tw_crash_point("child_started");
 	if (st == TW_OK)
 		st = run(task, &summary, &err);
-	told = answer(st, summary, &err);
+	sent = answer(st, summary, &err);
 	json_decref(task);
-	return told ? 0 : 1;
+	return sent ? 0 : 1;
 }

@@ -119,7 +119,7 @@ static struct tw_anr_edge edge_of(const struct work *w, uint32_t i)
 	bool itself = l->holder && l->holder == w->nodes[l->thread].tid;
 
 	if (l->holder && !itself) {
-		e.told = true;
+		e.named = true;
 		e.to = find(&w->tids, l->holder, l->thread);
 		if (e.to == TW_ANR_NONE)
 			e.to = TW_ANR_GONE;

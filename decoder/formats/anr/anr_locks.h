@@ -43,7 +43,7 @@ enum {
 struct tw_anr_edge {
 	int32_t to;   /* index of a thread, or one of the above */
 	int32_t lock; /* index of the lock line, -1 none */
-	bool told;    /* the line names the owner; otherwise inferred from the thread that has the
+	bool named;   /* the line names the owner; otherwise inferred from the thread that has the
 	               * object locked */
 };
 

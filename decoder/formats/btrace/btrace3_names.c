@@ -22,7 +22,7 @@ struct names {
 	uint64_t offset, record_offset;
 	uint32_t left; /* methods left */
 	uint32_t n_carry, want;
-	uint64_t told;
+	uint64_t emitted;
 	uint8_t carry[CARRY];
 };
 
@@ -87,7 +87,7 @@ static void name_method(struct names *s)
 		memmove(hex + 2, hex + at, HEX - at);
 		s->sink->ops->method_name(s->sink, pointer, (struct tw_str){hex, 2 + HEX - at});
 	}
-	s->told++;
+	s->emitted++;
 }
 
 /* False: not a valid id or name of a thread. */
@@ -104,7 +104,7 @@ static bool name_thread(struct names *s)
 			return false;
 	if (name.len)
 		s->sink->ops->thread_name(s->sink, 0, tid, name);
-	s->told++;
+	s->emitted++;
 	return true;
 }
 
@@ -178,7 +178,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 
 	if (s->state != ENDED && !cut && (s->left || s->offset > s->record_offset))
 		s->sink->ops->repair(s->sink, TW_REPAIR_input_truncated, s->record_offset, 1);
-	if (s->told == 0)
+	if (s->emitted == 0)
 		return tw_fail_at(err, TW_CORRUPT, s->record_offset,
 		        "no name of a method or a thread in these btrace 3.0 names");
 	return TW_OK;

@@ -487,7 +487,7 @@ static enum tw_status take_packet(
 	if (p->snapshot.number || (!p->payload.number && p->clock == 0 && q->clock == 0))
 		return p->payload.number ? take_payload(s, q, p, false, 0, err) : TW_OK;
 	has_time = time_of(s, q, p, &ts_ns);
-	if (!s->clocks.told && s->clocks.have_zero)
+	if (!s->clocks.emitted && s->clocks.have_zero)
 		tw_perfetto_clocks_emit(&s->clocks, 0);
 	return take_payload(s, q, p, has_time, ts_ns, err);
 }
@@ -576,7 +576,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		st = tw_perfetto_frames_finish(&s->frames, err);
 	if (st == TW_OK)
 		st = tw_marks_finish(&s->marks, err);
-	if (st == TW_OK && s->n_profiles && s->marks.told == 0 &&
+	if (st == TW_OK && s->n_profiles && s->marks.emitted == 0 &&
 	        tw_samples_count(s->stacks.samples) == 0)
 		return tw_fail(err, TW_UNSUPPORTED,
 		        "this Perfetto trace holds a heap profile and nothing of time; profiles of "

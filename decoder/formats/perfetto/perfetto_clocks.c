@@ -293,5 +293,5 @@ void tw_perfetto_clocks_emit(struct tw_perfetto_clocks *c, uint32_t pid)
 	        .session_ns = c->first_ns - c->zero_ns};
 
 	c->sink->ops->clock(c->sink, &clock);
-	c->told = true;
+	c->emitted = true;
 }

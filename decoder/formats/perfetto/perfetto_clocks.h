@@ -46,7 +46,7 @@ struct tw_perfetto_clocks {
 	uint32_t trace_clock; /* 0: unknown so far */
 	struct tw_perfetto_clock clocks[TW_PERFETTO_CLOCKS_MAX];
 	uint32_t n_clocks;
-	bool have_zero, told;
+	bool have_zero, emitted;
 	int64_t zero_ns, first_ns; /* on the trace's clock */
 };
 

@@ -304,7 +304,7 @@ static enum tw_status add_piece(struct tw_perfetto_stacks *s, uint32_t pid, uint
 		s->tracks->pid = pid;
 	else if (pid && pid != s->tracks->pid)
 		s->tracks->many_pids = true;
-	s->marks->told++;
+	s->marks->emitted++;
 	return tw_samples_add(s->samples, &piece, err);
 }
 

@@ -431,13 +431,13 @@ enum tw_status tw_anr_cause_of(const json_t *doc, const struct tw_anr_blame *by,
         struct tw_anr_cause *ret, struct tw_err *err)
 {
 	struct tw_anr_find f = {.by = by, .arena = a, .lock_list = json_array()};
-	bool told;
+	bool written;
 
 	f.process = tw_anr_at(json_object_get(doc, "processes"), doc, "blamed");
 	f.threads = json_object_get(f.process, "threads");
 	tw_buf_init(&f.hashed, HASHED_BYTES);
-	told = f.lock_list && tell(&f, doc, find(&f, doc), ret);
+	written = f.lock_list && tell(&f, doc, find(&f, doc), ret);
 	tw_buf_done(&f.hashed);
 	json_decref(f.lock_list);
-	return told ? TW_OK : tw_oom(err);
+	return written ? TW_OK : tw_oom(err);
 }

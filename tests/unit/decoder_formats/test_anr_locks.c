@@ -1,4 +1,4 @@
-/* The wait-for graph of a dump: edges by what is told and by what is held, cycles, chains, ends;
+/* The wait-for graph of a dump: edges by named owners and by held locks, cycles, chains, ends;
  * and a plain model of it on random graphs. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static void test_the_named_holder_is_stronger(void **state)
 
 	(void)state;
 	assert_int_equal(g.edges[0].to, 2);
-	assert_true(g.edges[0].told);
+	assert_true(g.edges[0].named);
 	assert_int_equal(g.ends[0], 2);
 	assert_int_equal(g.victims[2], 1);
 }
@@ -92,7 +92,7 @@ static void test_the_holder_is_found_by_the_object(void **state)
 
 	(void)state;
 	assert_int_equal(g.edges[0].to, 2);
-	assert_false(g.edges[0].told);
+	assert_false(g.edges[0].named);
 }
 
 static void test_who_waits_on_it_has_let_go(void **state)
