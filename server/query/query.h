@@ -52,8 +52,16 @@ enum tw_status tw_query_slices(struct tw_trace_file *f, uint32_t thread_id, int6
 /* --- flame graphs (query_flame.c, query_bottom_up.c, query_grow.c) --- */
 
 enum tw_flame_view { TW_TOP_DOWN, TW_BOTTOM_UP };
-/* Waiting is wall time minus CPU time.  Nodes without a known CPU time have neither. */
-enum tw_flame_metric { TW_METRIC_WALL, TW_METRIC_COUNT, TW_METRIC_CPU, TW_METRIC_WAITING };
+/* Running and waiting are the two parts of wall time. Where a node's CPU time is known, running is
+ * that, otherwise the time outside methods that wait (decoder/symbols/waits.h). A node without a
+ * known CPU time has no CPU time. */
+enum tw_flame_metric {
+	TW_METRIC_WALL,
+	TW_METRIC_COUNT,
+	TW_METRIC_CPU,
+	TW_METRIC_WAITING,
+	TW_METRIC_RUNNING
+};
 
 struct tw_flame_node {
 	uint32_t parent; /* index; node 0: 0 */
@@ -84,6 +92,10 @@ struct tw_flame_query {
 	enum tw_flame_metric metric;
 	const uint32_t *root; /* methods from the top of the view to the node to start at */
 	size_t n_root;
+	/* Per method, whether it waits; methods from n_waits on do not. For TW_METRIC_RUNNING and
+	 * TW_METRIC_WAITING. */
+	const bool *waits;
+	uint32_t n_waits;
 	uint32_t max_nodes; /* number of real nodes to keep */
 	/* Skips the root's `skip` heaviest children and makes the root stand for the others, which
 	 * are the rest of a graph that showed these `skip`; so every node can be reached.

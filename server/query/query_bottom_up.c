@@ -77,7 +77,7 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
 	struct tw_member *all;
 	uint64_t most = 1;
 	uint32_t n = 0;
-	enum tw_status st = tw_weigh(f, q->metric, a, &w, err);
+	enum tw_status st = tw_weigh(f, q, a, &w, err);
 
 	if (st != TW_OK)
 		return st;

@@ -107,7 +107,7 @@ static enum tw_status grow_down(const struct tw_forest *f, struct taken *w,
 	        .arg = w,
 	        .knows_total = true};
 	struct tw_member *roots = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *roots);
-	enum tw_status st = tw_weigh(f, q->metric, a, &w->w, err);
+	enum tw_status st = tw_weigh(f, q, a, &w->w, err);
 
 	if (st != TW_OK)
 		return st;

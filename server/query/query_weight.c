@@ -28,20 +28,37 @@ static void own_cpu(const struct tw_tree *t, int64_t *own)
 		own[i] = at_least_0(own[i]);
 }
 
-static void own_waiting(const struct tw_tree *t, int64_t *own)
+/* The CPU time may exceed the wall time: both clocks are read one after the other. */
+static void own_running(const struct tw_tree *t, const struct tw_flame_query *q, int64_t *own)
 {
 	own_cpu(t, own);
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct tw_tree_node *n = &t->nodes[i];
+		int64_t self = at_least_0(n->self_ns);
+
+		if (n->cpu_ns < 0)
+			own[i] = n->method < q->n_waits && q->waits[n->method] ? 0 : self;
+		else if (own[i] > self)
+			own[i] = self;
+	}
+}
+
+static void own_waiting(const struct tw_tree *t, const struct tw_flame_query *q, int64_t *own)
+{
+	own_running(t, q, own);
 	for (uint32_t i = 0; i < t->n; i++)
-		own[i] = t->nodes[i].cpu_ns < 0 ? 0 : at_least_0(t->nodes[i].self_ns - own[i]);
+		own[i] = at_least_0(t->nodes[i].self_ns) - own[i];
 }
 
 static void weigh_tree(
-        const struct tw_tree *t, enum tw_flame_metric metric, int64_t *own, int64_t *all)
+        const struct tw_tree *t, const struct tw_flame_query *q, int64_t *own, int64_t *all)
 {
-	if (metric == TW_METRIC_CPU)
+	if (q->metric == TW_METRIC_CPU)
 		own_cpu(t, own);
-	else if (metric == TW_METRIC_WAITING)
-		own_waiting(t, own);
+	else if (q->metric == TW_METRIC_RUNNING)
+		own_running(t, q, own);
+	else if (q->metric == TW_METRIC_WAITING)
+		own_waiting(t, q, own);
 	else
 		own_calls(t, own);
 	for (uint32_t i = 0; i < t->n; i++)
@@ -50,12 +67,12 @@ static void weigh_tree(
 		all[t->nodes[i].parent] += all[i];
 }
 
-enum tw_status tw_weigh(const struct tw_forest *f, enum tw_flame_metric metric, struct tw_arena *a,
-        struct tw_weights *ret, struct tw_err *err)
+enum tw_status tw_weigh(const struct tw_forest *f, const struct tw_flame_query *q,
+        struct tw_arena *a, struct tw_weights *ret, struct tw_err *err)
 {
 	struct tw_weights w = {NULL, NULL};
 
-	if (metric != TW_METRIC_WALL) {
+	if (q->metric != TW_METRIC_WALL) {
 		w.own = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *w.own);
 		w.all = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *w.all);
 		if (!w.own || !w.all)
@@ -66,7 +83,7 @@ enum tw_status tw_weigh(const struct tw_forest *f, enum tw_flame_metric metric, 
 		w.all[k] = tw_arena_alloc(a, f->trees[k].n, sizeof **w.all);
 		if (!w.own[k] || !w.all[k])
 			return tw_oom(err);
-		weigh_tree(&f->trees[k], metric, w.own[k], w.all[k]);
+		weigh_tree(&f->trees[k], q, w.own[k], w.all[k]);
 	}
 	*ret = w;
 	return TW_OK;

@@ -13,9 +13,8 @@ struct tw_weights {
 	int64_t **all; /* and the value including descendants */
 };
 
-/* A node without a known CPU time has no CPU time and no waiting time. */
-enum tw_status tw_weigh(const struct tw_forest *f, enum tw_flame_metric metric, struct tw_arena *a,
-        struct tw_weights *ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_weigh(const struct tw_forest *f, const struct tw_flame_query *q,
+        struct tw_arena *a, struct tw_weights *ret, struct tw_err *err) TW_MUST_USE;
 
 static inline int64_t tw_weight_own(
         const struct tw_weights *w, const struct tw_forest *f, uint32_t tree, uint32_t at)

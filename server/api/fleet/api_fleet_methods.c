@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/symbols/waits.h"
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
 #include "server/base/app.h"
@@ -123,6 +124,23 @@ static enum tw_status name_methods(
 			names[i].named = true;
 		}
 	return st == TW_OK ? tw_fleet_methods(r, names, q->arena, &t->list, &t->n, err) : st;
+}
+
+/* With waits=false, leaves those that do not only wait. */
+static enum tw_status leave_out_waits(
+        struct tw_fleet_question *q, struct table *t, struct tw_err *err)
+{
+	bool waits = true;
+	size_t n = 0;
+	enum tw_status st = tw_req_query_bool(q->req, "waits", true, &waits, err);
+
+	if (st != TW_OK || waits)
+		return st;
+	for (size_t i = 0; i < t->n; i++)
+		if (!tw_name_waits(tw_str_of(t->list[i].naming.name)))
+			t->list[n++] = t->list[i];
+	t->n = n;
+	return TW_OK;
 }
 
 /* Leaves those whose names match q=. */
@@ -251,6 +269,8 @@ static enum tw_status answer_methods(struct tw_fleet_question *q, struct tw_err 
 		st = tw_fleet_collect(all->cells, all->n, &r, err);
 	if (st == TW_OK)
 		st = name_methods(q, &r, &t, err);
+	if (st == TW_OK)
+		st = leave_out_waits(q, &t, err);
 	if (st == TW_OK)
 		st = match_methods(q, &t, err);
 	if (st == TW_OK)

@@ -28,11 +28,25 @@ static enum tw_status read_root(
 	return TW_OK;
 }
 
+static enum tw_status read_waits(
+        const struct tw_question *q, struct tw_flame_query *f, struct tw_err *err)
+{
+	bool *waits = tw_arena_alloc(q->arena, (size_t)q->v.n_methods + 1, sizeof *waits);
+
+	if (!waits)
+		return tw_oom(err);
+	for (uint32_t i = 0; i < q->v.n_methods; i++)
+		waits[i] = tw_question_waits(q, i);
+	f->waits = waits;
+	f->n_waits = q->v.n_methods;
+	return TW_OK;
+}
+
 static enum tw_status read_flame_query(const struct tw_question *q, struct tw_flame_query *ret,
         bool *ret_columns, struct tw_err *err)
 {
 	static const char *const views[] = {"top_down", "bottom_up", NULL};
-	static const char *const metrics[] = {"wall", "count", "cpu", "waiting", NULL};
+	static const char *const metrics[] = {"wall", "count", "cpu", "waiting", "running", NULL};
 	static const char *const formats[] = {"json", "columns", NULL};
 	const struct tw_req *r = q->v.req;
 	unsigned view = 0;
@@ -51,7 +65,7 @@ static enum tw_status read_flame_query(const struct tw_question *q, struct tw_fl
 		        NODES_MAX, &max_nodes, err);
 	if (st == TW_OK)
 		st = tw_req_query_i64(r, "skip", 0, 0, UINT32_MAX, &skip, err);
-	if (st == TW_OK && metric >= TW_METRIC_CPU && !tw_trace_file_info(q->v.file)->has_cpu)
+	if (st == TW_OK && metric == TW_METRIC_CPU && !tw_trace_file_info(q->v.file)->has_cpu)
 		st = tw_fail(
 		        err, TW_BAD_REQUEST, "metric: this trace tells no CPU time of its calls");
 	if (st != TW_OK)
@@ -63,7 +77,9 @@ static enum tw_status read_flame_query(const struct tw_question *q, struct tw_fl
 	        .steps = q->steps,
 	        .n_steps = q->n_steps};
 	*ret_columns = format == 1;
-	return read_root(q, ret, err);
+	st = metric == TW_METRIC_WAITING || metric == TW_METRIC_RUNNING ? read_waits(q, ret, err)
+	                                                                : TW_OK;
+	return st == TW_OK ? read_root(q, ret, err) : st;
 }
 
 static struct tw_str root_name(const struct tw_question *q)

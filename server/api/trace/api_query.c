@@ -12,7 +12,18 @@ enum { METHODS_MAX = 10000, LOOK_EVERY = 1024 };
 
 /* --- methods --- */
 
-enum sort { BY_SELF, BY_TOTAL, BY_SUM, BY_COUNT, BY_MAX, BY_NAME, BY_CPU, BY_WAITING, BY_P95 };
+enum sort {
+	BY_SELF,
+	BY_TOTAL,
+	BY_SUM,
+	BY_COUNT,
+	BY_MAX,
+	BY_NAME,
+	BY_CPU,
+	BY_WAITING,
+	BY_P95,
+	BY_RUNNING
+};
 
 struct table {         /* of methods, as it was asked for */
 	unsigned sort; /* enum sort */
@@ -62,7 +73,13 @@ static int64_t p95_ns(const struct table *t, uint32_t method)
 	return t->p95_ns ? t->p95_ns[method] : -1;
 }
 
-static int64_t sort_key(const struct table *t, uint32_t method)
+/* Own time that is not waiting. */
+static int64_t running_ns(const struct tw_question *q, const struct table *t, uint32_t method)
+{
+	return tw_question_waits(q, method) ? 0 : t->rows[method].self_ns;
+}
+
+static int64_t sort_key(const struct tw_question *q, const struct table *t, uint32_t method)
 {
 	const struct tw_method_info *m = &t->rows[method];
 	const int64_t keys[] = {[BY_SELF] = m->self_ns,
@@ -75,7 +92,7 @@ static int64_t sort_key(const struct table *t, uint32_t method)
 	        [BY_WAITING] = waiting_ns(m),
 	        [BY_P95] = p95_ns(t, method)};
 
-	return keys[t->sort];
+	return t->sort == BY_RUNNING ? running_ns(q, t, method) : keys[t->sort];
 }
 
 /* Rows of the whole trace are stored; those of threads or a range come from their tree. */
@@ -148,6 +165,7 @@ static void put_method(struct tw_question *q, const struct table *t, uint32_t me
 	tw_json_key_int(&q->j, "total_ns", row->total_ns);
 	tw_json_key_int(&q->j, "sum_ns", row->sum_ns);
 	tw_json_key_int(&q->j, "self_ns", row->self_ns);
+	tw_json_key_int(&q->j, "running_ns", running_ns(q, t, method));
 	tw_json_key_int(&q->j, "max_ns", row->max_ns);
 	put_ns(q, "p95_ns", p95_ns(t, method));
 	put_ns(q, "cpu_ns", row->cpu_ns);
@@ -170,7 +188,7 @@ static bool rank_one(struct tw_question *q, const struct table *t, const struct 
 		name = name_of(q, method, &known);
 	if (match && !tw_match_has(match, name))
 		return true;
-	*r = (struct ranked){.method = method, .key = sort_key(t, method)};
+	*r = (struct ranked){.method = method, .key = sort_key(q, t, method)};
 	if (t->sort == BY_NAME)
 		r->name = tw_arena_str(q->arena, name);
 	++*n;
@@ -212,6 +230,7 @@ static enum tw_status read_table(const struct tw_req *r, struct table *t, struct
 	        [BY_CPU] = "cpu_ns",
 	        [BY_WAITING] = "waiting_ns",
 	        [BY_P95] = "p95_ns",
+	        [BY_RUNNING] = "running_ns",
 	        NULL};
 	static const char *const orders[] = {"desc", "asc", NULL};
 	enum tw_status st = tw_question_one_of(r, "sort", sorts, &t->sort, err);

@@ -363,6 +363,8 @@ export const refusals: Record<string, string> = {
 	'a trace has at most {1} annotations; delete one that is done with': '一个 Trace 最多 {1} 条批注；请删除一条不再需要的',
 	'no such annotation': '没有这条批注',
 	'root is method numbers with dots between them, not {1}': 'root 是用点分隔的方法序号，不能是 {1}',
+	'around is a call as TID.BEGIN_NS.DEPTH, not {1}': 'around 是一个调用，写作 TID.BEGIN_NS.DEPTH，不能是 {1}',
+	'the trace has no method {1}': '这个 Trace 没有方法 {1}',
 	'root is method indexes with dots between them, not {1}': 'root 是用点分隔的方法序号，不能是 {1}',
 	'metric: this trace tells no CPU time of its calls': '这个 Trace 没有记录调用的 CPU 时间',
 	'root: the view has no such path': '当前视图中没有这条路径',

@@ -1,0 +1,16 @@
+/*
+ * waits.h - tells methods that wait from methods that work, by their names.
+ *
+ * A looper's thread spends most of a trace in nativePollOnce, a pool's thread in park. Tables that
+ * rank by such time name no culprit. The list is waits.def; names are those that mappings give.
+ * Thread: any.
+ */
+#ifndef TW_WAITS_H
+#define TW_WAITS_H
+
+#include "decoder/base/str.h"
+
+/* Whether a method of this name only waits; a descriptor or a line may follow the name. */
+bool tw_name_waits(struct tw_str name);
+
+#endif

@@ -1,0 +1,146 @@
+/*
+ * api_calls.c - single calls of a trace: all of one method, those longer than a duration, the
+ * neighbours of one.
+ */
+#include "server/api/api.h"
+#include "server/api/trace/question.h"
+#include "server/query/query_calls.h"
+
+/* TID.BEGIN.DEPTH, as the page's address has it. */
+static enum tw_status read_around(
+        const struct tw_req *r, struct tw_call *ret, bool *ret_asked, struct tw_err *err)
+{
+	const char *text = tw_req_query(r, "around");
+	struct tw_str rest = tw_str_of(text ? text : "");
+	uint64_t parts[3] = {0};
+
+	*ret_asked = rest.len > 0;
+	for (unsigned i = 0; *ret_asked && i < 3; i++)
+		if (!tw_str_u64(
+		            tw_str_split(&rest, '.'), i < 2 ? INT64_MAX : UINT32_MAX, &parts[i]))
+			return tw_fail(err, TW_BAD_REQUEST,
+			        "around is a call as TID.BEGIN_NS.DEPTH, not %.60s", text);
+	if (rest.len)
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "around is a call as TID.BEGIN_NS.DEPTH, not %.60s", text);
+	*ret = (struct tw_call){
+	        .tid = parts[0], .start_ns = (int64_t)parts[1], .depth = (uint32_t)parts[2]};
+	return TW_OK;
+}
+
+static enum tw_status read_calls(const struct tw_question *q, struct tw_calls_query *ret,
+        struct tw_call *around, struct tw_err *err)
+{
+	static const char *const sorts[] = {"duration", "start", NULL};
+	const struct tw_req *r = q->v.req;
+	unsigned sort = 0;
+	int64_t method = -1;
+	int64_t limit = 0;
+	bool asked = false;
+	enum tw_status st = tw_question_one_of(r, "sort", sorts, &sort, err);
+
+	*ret = (struct tw_calls_query){.sel = &q->sel};
+	if (st == TW_OK && tw_req_query(r, "method"))
+		st = tw_req_query_i64(r, "method", 0, 0, UINT32_MAX - 1, &method, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "min_ns", 0, 0, INT64_MAX, &ret->min_ns, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "max_ns", INT64_MAX, 0, INT64_MAX, &ret->max_ns, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "limit", 100, 0, TW_CALLS_MAX, &limit, err);
+	if (st == TW_OK)
+		st = read_around(r, around, &asked, err);
+	if (st == TW_OK && method >= (int64_t)q->v.n_methods)
+		st = tw_fail(err, TW_NOT_FOUND, "the trace has no method %lld", (long long)method);
+	ret->method = method < 0 ? TW_NO_METHOD : (uint32_t)method;
+	ret->limit = (uint32_t)limit;
+	ret->by_time = sort == 1;
+	ret->around = asked ? around : NULL;
+	return st;
+}
+
+static void put_call(struct tw_question *q, const struct tw_call *c)
+{
+	tw_json_open(&q->j, '{');
+	tw_json_key_int(&q->j, "tid", (int64_t)c->tid);
+	tw_json_key_int(&q->j, "start_ns", c->start_ns);
+	tw_json_key_int(&q->j, "dur_ns", c->dur_ns);
+	tw_json_key_int(&q->j, "depth", c->depth);
+	tw_json_key_int(&q->j, "method", c->method);
+	tw_json_key_str(&q->j, "name", tw_question_name(q, c->method));
+	tw_json_close(&q->j, '}');
+}
+
+static void put_neighbour(
+        struct tw_question *q, const char *key, bool there, const struct tw_call *c)
+{
+	tw_json_key(&q->j, key);
+	if (there)
+		put_call(q, c);
+	else
+		tw_json_null(&q->j);
+}
+
+static void put_histogram(struct tw_question *q, const struct tw_calls *c)
+{
+	tw_json_key(&q->j, "histogram");
+	tw_json_open(&q->j, '[');
+	for (uint32_t i = 0; i < TW_CALLS_BARS; i++) {
+		if (!c->bars[i])
+			continue;
+		tw_json_open(&q->j, '{');
+		tw_json_key_int(&q->j, "from_ns", tw_calls_bar_from(i));
+		tw_json_key_int(&q->j, "to_ns",
+		        i + 1 < TW_CALLS_BARS ? tw_calls_bar_from(i + 1) : INT64_MAX);
+		tw_json_key_int(&q->j, "calls", (int64_t)c->bars[i]);
+		tw_json_close(&q->j, '}');
+	}
+	tw_json_close(&q->j, ']');
+}
+
+static enum tw_status answer_calls(struct tw_question *q, struct tw_err *err)
+{
+	struct tw_calls_query ask;
+	struct tw_call around;
+	struct tw_calls *c = tw_arena_alloc(q->arena, 1, sizeof *c);
+	enum tw_status st = c ? read_calls(q, &ask, &around, err) : tw_oom(err);
+
+	if (st == TW_OK)
+		st = tw_query_calls(q->v.file, &ask, &q->deadline, q->arena, c, err);
+	if (st != TW_OK)
+		return st;
+	tw_json_open(&q->j, '{');
+	tw_json_key_int(&q->j, "count", (int64_t)c->n);
+	tw_json_key_int(&q->j, "sum_ns", c->sum_ns);
+	tw_json_key_int(&q->j, "max_ns", c->longest_ns);
+	tw_json_key_int(&q->j, "p50_ns", c->p50_ns);
+	tw_json_key_int(&q->j, "p95_ns", c->p95_ns);
+	put_histogram(q, c);
+	tw_json_key_int(&q->j, "total", (int64_t)c->listable);
+	tw_json_key(&q->j, "calls");
+	tw_json_open(&q->j, '[');
+	for (uint32_t i = 0; i < c->n_list; i++)
+		put_call(q, &c->list[i]);
+	tw_json_close(&q->j, ']');
+	put_neighbour(q, "previous", c->has_before, &c->before);
+	put_neighbour(q, "next", c->has_after, &c->after);
+	put_neighbour(q, "previous_here", c->has_before_here, &c->before_here);
+	put_neighbour(q, "next_here", c->has_after_here, &c->after_here);
+	tw_json_key_bool(&q->j, "partial", c->partial);
+	tw_json_close(&q->j, '}');
+	return TW_OK;
+}
+
+static enum tw_status calls(struct tw_req *r, struct tw_err *err)
+{
+	return tw_question_run(r, answer_calls, err);
+}
+
+const struct tw_route tw_routes_calls[] = {
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/calls",
+                .slow = true,
+                .end = calls,
+                .summary = "single calls: their durations, the longest, the neighbours of one"},
+        {0},
+};

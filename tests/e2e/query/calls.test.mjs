@@ -1,0 +1,78 @@
+/*
+ * calls.test.mjs - single calls of a trace, and time that is waiting, over the wire.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { btrace } from '../make.mjs';
+import { startServer, until } from '../server.mjs';
+
+const MS = 1e6, MAIN = 4000, POOL = 4001;
+const NAMES = ['android.os.Looper.loop', 'android.os.MessageQueue.nativePollOnce', 'com.acme.Feed.load', 'java.lang.Object.wait', 'com.acme.Pool.run'];
+const [LOOP, POLL, LOAD, WAIT, RUN] = [1, 2, 3, 4, 5];
+const CALLS = [[MAIN, POLL, 1, 60], [MAIN, LOAD, 62, 20], [MAIN, LOAD, 84, 4], [MAIN, LOOP, 0, 100], [POOL, LOAD, 10, 5], [POOL, WAIT, 20, 70], [POOL, RUN, 1, 95]];
+
+async function traced(t) {
+	const s = await startServer(t);
+	await s.put('/api/v1/builds/waits/methods', NAMES.map((n, i) => `${i + 1},1,${n.replace(/\.(\w+)$/, ' $1')} ()V`).join('\n') + '\n');
+	const trace = await s.trace(btrace(CALLS.map(([tid, m, at, dur]) => [tid, m, at * MS, dur * MS]), { pid: MAIN }), { query: { build_id: 'waits', app: 'acme' } });
+	assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+	const { names } = (await s.get(`/api/v1/traces/${trace.id}/names`)).json;
+	const method = (of) => names.indexOf(NAMES[of - 1]);
+	return { s, at: `/api/v1/traces/${trace.id}`, start: trace.start_ns, method };
+}
+
+test('single calls', async (t) => {
+	const { s, at, start, method } = await traced(t);
+	const calls = async (q) => (await s.get(`${at}/calls?${q}`)).json;
+
+	await t.test('all of a method: longest first, histogram, quantiles', async () => {
+		const all = await calls(`method=${method(LOAD)}`);
+		assert.deepEqual(all.calls.map((c) => [c.tid, c.dur_ns / MS, c.depth, c.name]), [[MAIN, 20, 1, NAMES[LOAD - 1]], [POOL, 5, 1, NAMES[LOAD - 1]], [MAIN, 4, 1, NAMES[LOAD - 1]]]);
+		assert.deepEqual([all.count, all.total, all.sum_ns, all.max_ns], [3, 3, 29 * MS, 20 * MS]);
+		assert.ok(Math.abs(all.p50_ns / (5 * MS) - 1) < 0.017, all.p50_ns);
+		assert.equal(all.histogram.reduce((n, b) => n + b.calls, 0), 3);
+		for (const c of all.calls) assert.ok(all.histogram.some((b) => c.dur_ns >= b.from_ns && c.dur_ns < b.to_ns));
+	});
+	await t.test('a range of durations, the order of time', async () => {
+		const some = await calls(`method=${method(LOAD)}&max_ns=${5 * MS}&sort=start&limit=1`);
+		assert.deepEqual([some.count, some.total, some.calls.map((c) => (c.start_ns - start) / MS)], [3, 2, [10]]);
+		assert.deepEqual((await calls(`min_ns=${16 * MS}&thread=main`)).calls.map((c) => c.dur_ns / MS), [100, 60, 20], 'every call over 16 ms');
+	});
+	await t.test('neighbours, on the thread and in the trace', async () => {
+		const { previous, next, previous_here, next_here } = await calls(`method=${method(LOAD)}&around=${MAIN}.${start + 62 * MS}.1&limit=0`);
+		assert.deepEqual([previous.tid, next.start_ns - start, previous_here, next_here.start_ns - start], [POOL, 84 * MS, null, 84 * MS]);
+	});
+	await t.test('a range of time holds calls that overlap it', async () => {
+		const { calls: list } = await calls(`from=${start + 83 * MS}&to=${start + 86 * MS}&thread=main&sort=start`);
+		assert.deepEqual(list.map((c) => c.dur_ns / MS), [100, 4]);
+	});
+	await t.test('what makes no sense is refused', async () => {
+		for (const [q, status] of [['method=99', 404], ['method=x', 400], ['around=1.2', 400], ['around=1.2.3.4', 400], ['around=a.b.c', 400], ['limit=10001', 400], ['sort=name', 400], ['thread=7', 404]])
+			assert.equal((await s.get(`${at}/calls?${q}`)).status, status, q);
+	});
+});
+
+test('methods that only wait are told from those that work', async (t) => {
+	const { s, at } = await traced(t);
+	const ask = async (path) => (await s.get(path)).json;
+
+	await t.test('in the table', async () => {
+		const { methods } = await ask(`${at}/methods?sort=running_ns`);
+		assert.deepEqual(methods.map((m) => m.name), [LOAD, RUN, LOOP, POLL, WAIT].map((m) => NAMES[m - 1]));
+		assert.deepEqual(methods.map((m) => m.running_ns / MS), [29, 20, 16, 0, 0]);
+		assert.deepEqual((await ask(`${at}/methods?sort=self_ns&limit=2`)).methods.map((m) => m.name), [WAIT, POLL].map((m) => NAMES[m - 1]), 'by time alone they come first');
+	});
+	await t.test('in the graph: running and waiting add up to wall time', async () => {
+		const [wall, running, waiting] = await Promise.all(['wall', 'running', 'waiting'].map((m) => ask(`${at}/flame?metric=${m}`)));
+		assert.deepEqual([wall.value, running.value, waiting.value].map((ns) => ns / MS), [195, 65, 130]);
+		const up = await ask(`${at}/flame?metric=waiting&view=bottom_up`);
+		assert.deepEqual(up.children.slice(0, 2).map((c) => [c.name, c.value / MS]), [[NAMES[WAIT - 1], 70], [NAMES[POLL - 1], 60]]);
+	});
+	await t.test('over the fleet', async () => {
+		const names = async (q) => (await ask(`/api/v1/fleet/methods?sort=sum_self${q}`)).methods.map((m) => m.name);
+		await until(async () => (await names('')).length === NAMES.length, 'the trace is counted');
+		assert.deepEqual(await names(''), [WAIT, POLL, LOAD, RUN, LOOP].map((m) => NAMES[m - 1]));
+		assert.deepEqual(await names('&waits=false'), [LOAD, RUN, LOOP].map((m) => NAMES[m - 1]));
+		assert.equal((await s.get('/api/v1/fleet/methods?waits=perhaps')).status, 400);
+	});
+});
