@@ -208,8 +208,8 @@ static enum tw_status post(struct tw_hook_runner *h, struct flight *f, struct tw
 	if (st != TW_OK)
 		return st;
 	return tw_sender_post(h->sender,
-	        &(struct tw_index_entry){f->of.url, tw_hook_event_names[f->of.event],
-	                f->of.event_id, signature, body, f},
+	        &(struct tw_hook_post){f->of.url, tw_hook_event_names[f->of.event], f->of.event_id,
+	                signature, body, f},
 	        err);
 }
 

@@ -202,7 +202,7 @@ static bool add_line(struct curl_slist **io, const char *name, const char *value
 }
 
 enum tw_status tw_sender_post(
-        struct tw_sender *s, const struct tw_index_entry *what, struct tw_err *err)
+        struct tw_sender *s, const struct tw_hook_post *what, struct tw_err *err)
 {
 	struct sending *one = NULL;
 	bool whole;

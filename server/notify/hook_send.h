@@ -33,13 +33,13 @@ enum tw_status tw_sender_new(
 /* Aborts requests in progress.  Accepts NULL; returns NULL. */
 struct tw_sender *tw_sender_free(struct tw_sender *s);
 
-struct tw_index_entry {
+struct tw_hook_post {
 	const char *url, *event, *event_id, *signature;
 	struct tw_str body; /* JSON; must remain valid until it ended, like the texts of a mail */
 	void *arg;
 };
 enum tw_status tw_sender_post(
-        struct tw_sender *s, const struct tw_index_entry *what, struct tw_err *err) TW_MUST_USE;
+        struct tw_sender *s, const struct tw_hook_post *what, struct tw_err *err) TW_MUST_USE;
 
 struct tw_smtp { /* "" if unset */
 	const char *url, *user, *password, *from, *ca_file;
