@@ -46,6 +46,7 @@ struct tw_app {
 	struct tw_secret_key *seal;             /* of secrets of webhooks */
 	struct tw_hook_runner *hook_runner;     /* that job's */
 	struct tw_periodic *retention;          /* jobs_retention.h */
+	struct tw_fleet_store *fleet;           /* fleet_store.h */
 	struct tw_symbols *symbols;             /* symbols.h: open mappings by build */
 	struct tw_response_cache *answers;      /* answers.h; NULL: no response cache */
 	struct tw_answer_memory *answer_memory; /* answer_memory.h; NULL: responses are not

@@ -28,6 +28,7 @@ static enum tw_status read_rules(struct tw_catalogue *c, const char *project_id,
 /* --- making --- */
 
 struct making {
+	struct tw_fleet_store *store;
 	struct tw_catalogue *c;
 	struct tw_periodic *by;
 	bool mails;
@@ -47,7 +48,7 @@ static enum tw_status make(struct making *m, const struct tw_digest_of *of,
 {
 	json_t *digest = NULL, *facts;
 	char *text;
-	enum tw_status st = tw_digest_make(m->c, of, &digest, err);
+	enum tw_status st = tw_digest_make(m->store, of, &digest, err);
 
 	if (st != TW_OK)
 		return st;
@@ -89,15 +90,16 @@ static enum tw_status make_due(struct making *m, const struct tw_project_row *pr
 	return st;
 }
 
-enum tw_status tw_digests_make(struct tw_catalogue *c, struct tw_periodic *by, bool mails,
+enum tw_status tw_digests_make(struct tw_fleet_store *store, struct tw_periodic *by, bool mails,
         int64_t now_ms, struct tw_err *err)
 {
-	struct making m = {c, by, mails, now_ms, 0};
+	struct making m = {store, store->catalogue, by, mails, now_ms, 0};
 	struct tw_arena *a = tw_arena_new((size_t)16 << 20);
 	struct tw_project_row *projects = NULL;
 	struct tw_err why;
 	size_t n = 0;
-	enum tw_status one, st = a ? tw_catalogue_projects(c, a, &projects, &n, err) : tw_oom(err);
+	enum tw_status one,
+	        st = a ? tw_catalogue_projects(m.c, a, &projects, &n, err) : tw_oom(err);
 
 	for (size_t i = 0; i < n && !tw_periodic_stopping(by); i++) {
 		one = make_due(&m, &projects[i], a, &why);

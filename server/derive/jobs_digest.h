@@ -18,7 +18,7 @@ enum {
 /* mails: the server can; nobody is mailed otherwise, nor later.  One project's failure keeps no
  * other from its digest; the first one is told.  Looks between projects whether the thread is to
  * stop. */
-enum tw_status tw_digests_make(struct tw_catalogue *c, struct tw_periodic *by, bool mails,
+enum tw_status tw_digests_make(struct tw_fleet_store *store, struct tw_periodic *by, bool mails,
         int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 
 struct tw_digest_mail {

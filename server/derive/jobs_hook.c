@@ -440,8 +440,8 @@ static void digest(struct tw_periodic *p, void *arg)
 	struct tw_err err;
 
 	if (tw_monotonic_ms() < h->digest_ms ||
-	        tw_digests_make(h->app->catalogue, p, *h->app->config->smtp_url != '\0',
-	                tw_unix_ms(), &err) == TW_OK)
+	        tw_digests_make(h->app->fleet, p, *h->app->config->smtp_url != '\0', tw_unix_ms(),
+	                &err) == TW_OK)
 		return;
 	tw_log_err(TW_LOG_WARN, "digest_late", "digests", &err);
 	h->digest_ms = tw_monotonic_ms() + DIGEST_AGAIN_MS;

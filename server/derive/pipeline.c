@@ -329,8 +329,8 @@ enum tw_status tw_pipeline_start(struct tw_app *app, const struct tw_stage *cons
 
 		r->stage = stages[p->n];
 		r->of = p;
-		r->parts = (struct tw_derive_parts){
-		        app->catalogue, app->blobs, app->symbols, app->config->figures_days};
+		r->parts = (struct tw_derive_parts){app->catalogue, app->blobs, app->symbols,
+		        app->fleet, app->config->figures_days};
 		st = open_stage(r, app, err);
 	}
 	(void)pthread_mutex_init(&p->lock, NULL);

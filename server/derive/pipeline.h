@@ -16,6 +16,7 @@
 
 #include "server/base/app.h"
 #include "server/catalogue/traces/catalogue_stage.h"
+#include "server/fleet/store/fleet_store.h"
 #include "server/storage/blob.h"
 #include "server/trace/symbols.h"
 
@@ -23,6 +24,7 @@ struct tw_derive_parts { /* borrowed */
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *blobs;
 	struct tw_symbols *symbols;
+	struct tw_fleet_store *fleet;
 	unsigned figures_days; /* sums of older days expire; 0: never */
 };
 

@@ -255,14 +255,15 @@ static enum tw_status write_names(struct look *l, struct tw_err *err)
 {
 	const struct tw_rollup_names names = {l->d.v.row.project_id, l->callers, l->n_callers,
 	        l->folder->known_day, l->namer.ids};
+	struct tw_fleet_store *store = l->folder->parts.fleet;
 
-	return l->n_callers ? tw_catalogue_rollup_name(l->folder->parts.catalogue, &names, err)
-	                    : TW_OK;
+	return l->n_callers ? store->engine->name_methods(store, &names, err) : TW_OK;
 }
 
 static enum tw_status keep(struct look *l, int64_t number, struct tw_err *err)
 {
 	struct tw_catalogue *c = l->folder->parts.catalogue;
+	struct tw_fleet_store *store = l->folder->parts.fleet;
 	const struct tw_trace_row *row = &l->d.v.row;
 	struct tw_rollup_dims cells[TW_ROLLUP_CELLS_MAX];
 	const char *labels[TW_ROLLUP_LABELS_MAX];
@@ -283,7 +284,7 @@ static enum tw_status keep(struct look *l, int64_t number, struct tw_err *err)
 	if (st == TW_OK)
 		st = write_names(l, err);
 	if (st == TW_OK)
-		st = tw_catalogue_found_put(c, &t, number, err);
+		st = store->engine->put_found(store, &t, number, err);
 	tw_buf_done(&out);
 	return st;
 }

@@ -18,7 +18,7 @@ enum tw_status tw_regressions_look(struct tw_app *app, const struct tw_regress_t
 	if (atomic_exchange(&app->looking, true))
 		return tw_fail(err, TW_BUSY,
 		        "the server looks for what got slower already; ask again in a moment");
-	st = tw_regress_look(app->catalogue, of, ret, err);
+	st = tw_regress_look(app->fleet, of, ret, err);
 	atomic_store(&app->looking, false);
 	return st;
 }

@@ -22,6 +22,7 @@ static enum tw_status tend(
 	const bool last = tw_turn_is_last(turn); /* down to the last delta */
 	const int64_t today = tw_unix_ms() / TW_DAY_MS, day = last ? 0 : today;
 	struct tw_catalogue *c = ((struct tw_rollup_worker *)state)->parts.catalogue;
+	struct tw_fleet_store *fleet = ((struct tw_rollup_worker *)state)->parts.fleet;
 	const unsigned days = ((struct tw_rollup_worker *)state)->parts.figures_days;
 	bool more[5] = {false};
 	struct tw_err why[5];
@@ -33,7 +34,7 @@ static enum tw_status tend(
 	st[3] = more[1] ? TW_OK /* cells of days that are over change no more */
 	                : tw_rollup_wides_add(c, today, &more[3], &why[3]);
 	st[4] = last || !days ? TW_OK
-	                      : tw_catalogue_rollup_expire(c, today - days, &more[4], &why[4]);
+	                      : fleet->engine->expire(fleet, today - days, &more[4], &why[4]);
 	for (int i = 0; i < 5; i++)
 		*ret_more = *ret_more || more[i];
 	for (int i = 0; i < 5; i++)

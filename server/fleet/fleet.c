@@ -10,6 +10,20 @@ const char *const tw_fleet_by_names[TW_FLEET_BYS + 1] = {
 
 enum { DAY_BYTES = 32 };
 
+unsigned tw_fleet_by_dims(enum tw_fleet_by by)
+{
+	static const unsigned dims[TW_FLEET_BYS] = {[TW_FLEET_DAY] = TW_DIM_DAY,
+	        [TW_FLEET_VERSION] = TW_DIM_VERSION,
+	        [TW_FLEET_BUILD] = TW_DIM_BUILD,
+	        [TW_FLEET_SCENARIO] = TW_DIM_SCENARIO,
+	        [TW_FLEET_CLASS] = TW_DIM_CLASS,
+	        [TW_FLEET_OS] = TW_DIM_OS,
+	        [TW_FLEET_APP] = TW_DIM_APP,
+	        [TW_FLEET_LABEL] = TW_DIM_LABEL};
+
+	return dims[by];
+}
+
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,

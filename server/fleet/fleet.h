@@ -9,6 +9,18 @@
 
 #include "server/catalogue/fleet/catalogue_rollup.h"
 
+/* Dimensions by which a caller tells cells apart; bits. */
+enum tw_fleet_dim {
+	TW_DIM_DAY = 1,
+	TW_DIM_APP = 2,
+	TW_DIM_VERSION = 4,
+	TW_DIM_BUILD = 8,
+	TW_DIM_SCENARIO = 16,
+	TW_DIM_CLASS = 32,
+	TW_DIM_OS = 64,
+	TW_DIM_LABEL = 128
+};
+
 enum { TW_FLEET_QUANTILES = 4 };
 extern const unsigned tw_fleet_percents[TW_FLEET_QUANTILES]; /* 50, 75, 95, 99 */
 
@@ -34,6 +46,7 @@ enum tw_fleet_by { /* tw_fleet_by_names */
 	TW_FLEET_BYS
 };
 extern const char *const tw_fleet_by_names[TW_FLEET_BYS + 1]; /* ended by NULL */
+unsigned tw_fleet_by_dims(enum tw_fleet_by by);               /* enum tw_fleet_dim */
 
 struct tw_fleet_group {
 	const char *scenario; /* "" unless groups are by scenario too */

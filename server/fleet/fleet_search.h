@@ -20,6 +20,7 @@ struct tw_search_found { /* the longest call of a method on a thread of a trace,
 	bool is_main;
 	uint32_t cell, which; /* indexes of cells and of methods */
 	int64_t max_ns;
+	const struct tw_rollup_dims *dims; /* of the trace; set at the end */
 };
 
 struct tw_search {

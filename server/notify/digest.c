@@ -128,6 +128,7 @@ struct tw_digest_period tw_digest_period(const struct tw_digest_rules *r, int64_
 /* --- the digest --- */
 
 struct making {
+	struct tw_fleet_store *store;
 	struct tw_catalogue *c;
 	const struct tw_digest_of *of;
 	struct tw_arena *a;
@@ -261,15 +262,17 @@ static enum tw_status put_days(struct making *m, struct tw_err *err)
 	        err);
 }
 
-static enum tw_status read_cells(struct making *m, struct days of, unsigned metrics,
+static enum tw_status read_cells(struct making *m, struct days of, unsigned metrics, unsigned dims,
         struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err)
 {
-	const struct tw_rollup_filter days = {"", "", "", "", "", "", "", of.first, of.last};
+	const struct tw_fleet_ask ask = {.project_id = m->of->project_id,
+	        .filter = {"", "", "", "", "", "", "", of.first, of.last},
+	        .metrics = metrics,
+	        .dims = dims};
 
 	*ret = NULL;
 	*ret_n = 0;
-	return tw_catalogue_rollup_read(
-	        m->c, m->of->project_id, &days, metrics, m->a, ret, ret_n, err);
+	return m->store->engine->cells(m->store, &ask, m->a, ret, ret_n, err);
 }
 
 struct lengths {
@@ -282,7 +285,7 @@ static enum tw_status read_lengths(
 {
 	struct tw_rollup_cell *cells;
 	size_t n = 0;
-	enum tw_status st = read_cells(m, of, 0, &cells, &n, err);
+	enum tw_status st = read_cells(m, of, 0, TW_DIM_SCENARIO, &cells, &n, err);
 
 	*ret = (struct lengths){NULL, 0};
 	if (st == TW_OK)
@@ -397,7 +400,7 @@ static enum tw_status put_methods(struct making *m, struct tw_err *err)
 	struct tw_rollup_cell *cells;
 	json_t *out = json_array();
 	size_t n = 0, n_groups = 0;
-	enum tw_status st = read_cells(m, days_of(m->of->period), all.metrics, &cells, &n, err);
+	enum tw_status st = read_cells(m, days_of(m->of->period), all.metrics, 0, &cells, &n, err);
 
 	if (st == TW_OK)
 		st = late(m, err);
@@ -516,10 +519,11 @@ static enum tw_status put_all(struct making *m, struct tw_err *err)
 	return st == TW_OK ? put(m, "quiet", json_boolean(m->news == 0 && !m->partial), err) : st;
 }
 
-enum tw_status tw_digest_preview(
-        struct tw_catalogue *c, const struct tw_digest_of *of, json_t **ret, struct tw_err *err)
+enum tw_status tw_digest_preview(struct tw_fleet_store *store, const struct tw_digest_of *of,
+        json_t **ret, struct tw_err *err)
 {
-	struct making m = {c, of, tw_arena_new(ARENA_MAX), NULL, json_object(), 0, false};
+	struct making m = {store, store->catalogue, of, tw_arena_new(ARENA_MAX), NULL,
+	        json_object(), 0, false};
 	enum tw_status st;
 
 	m.out = json_pack("{s:{s:s, s:s}, s:I, s:I}", "project", "id", of->project_id, "name",
@@ -536,20 +540,20 @@ enum tw_status tw_digest_preview(
 }
 
 /* What was missed while nothing was made is caught up with, to a week or two. */
-enum tw_status tw_digest_make(
-        struct tw_catalogue *c, const struct tw_digest_of *of, json_t **ret, struct tw_err *err)
+enum tw_status tw_digest_make(struct tw_fleet_store *store, const struct tw_digest_of *of,
+        json_t **ret, struct tw_err *err)
 {
 	const int64_t length = of->period.until_ms - of->period.since_ms;
 	const int64_t most = length > TW_DAY_MS ? 2 * length : 7 * TW_DAY_MS;
 	struct tw_digest_of since = *of;
 	int64_t last;
-	enum tw_status st =
-	        tw_catalogue_digest_last(c, of->project_id, of->period.until_ms, &last, err);
+	enum tw_status st = tw_catalogue_digest_last(
+	        store->catalogue, of->project_id, of->period.until_ms, &last, err);
 
 	if (st != TW_OK)
 		return st;
 	if (last)
 		since.period.since_ms =
 		        last > since.period.until_ms - most ? last : since.period.until_ms - most;
-	return tw_digest_preview(c, &since, ret, err);
+	return tw_digest_preview(store, &since, ret, err);
 }

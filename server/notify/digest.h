@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "server/catalogue/notify/catalogue_digest.h"
+#include "server/fleet/store/fleet_store.h"
 #include "server/notify/hook_mail.h"
 
 /* --- settings: TW_SETTING_DIGEST --- */
@@ -26,10 +27,10 @@ struct tw_digest_period tw_digest_period(const struct tw_digest_rules *r, int64_
 /* A JSON object (Digest in schema/openapi.json); lists are truncated.  The caller frees with
  * json_decref. It begins where the last digest ended, so that no day is repeated after the hour or
  * the weekday was changed, and none is omitted after an outage of the server. */
-enum tw_status tw_digest_make(struct tw_catalogue *c, const struct tw_digest_of *of, json_t **ret,
-        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_digest_make(struct tw_fleet_store *store, const struct tw_digest_of *of,
+        json_t **ret, struct tw_err *err) TW_MUST_USE;
 /* Likewise, for exactly that period. */
-enum tw_status tw_digest_preview(struct tw_catalogue *c, const struct tw_digest_of *of,
+enum tw_status tw_digest_preview(struct tw_fleet_store *store, const struct tw_digest_of *of,
         json_t **ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

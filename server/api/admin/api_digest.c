@@ -110,7 +110,7 @@ static enum tw_status get_digest(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK)
 		st = find_project(r, &of.project, err);
 	if (st == TW_OK)
-		st = tw_digest_preview(tw_req_app(r)->catalogue, &of, &digest, err);
+		st = tw_digest_preview(tw_req_app(r)->fleet, &of, &digest, err);
 	if (st != TW_OK)
 		return st;
 	if (form == 0)
@@ -144,7 +144,7 @@ static enum tw_status no_memory(struct tw_err *err)
 /* Its end is that of the minute: what is asked for twice in one is told once. */
 static enum tw_status tell(struct tw_req *r, const struct tw_digest_rules *to, struct tw_err *err)
 {
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	struct tw_app *app = tw_req_app(r);
 	struct tw_digest_of of = {
 	        .project_id = tw_req_caller(r)->project_id, .deadline = {is_late, r}};
 	json_t *digest = NULL, *facts;
@@ -155,12 +155,12 @@ static enum tw_status tell(struct tw_req *r, const struct tw_digest_rules *to, s
 	if (st == TW_OK)
 		st = find_project(r, &of.project, err);
 	if (st == TW_OK)
-		st = tw_digest_preview(c, &of, &digest, err);
+		st = tw_digest_preview(app->fleet, &of, &digest, err);
 	if (st != TW_OK)
 		return st;
 	facts = json_pack("{s:o}", "digest", digest);
 	text = tw_json_dumps(facts, JSON_COMPACT);
-	st = text ? tw_catalogue_digest_notify(c, &of, text, to, err) : no_memory(err);
+	st = text ? tw_catalogue_digest_notify(app->catalogue, &of, text, to, err) : no_memory(err);
 	free(text);
 	json_decref(facts);
 	return st;

@@ -9,7 +9,7 @@
 #include "server/base/clock.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/fleet/regression_json.h"
-#include "server/fleet/fleet.h"
+#include "server/fleet/store/fleet_store.h"
 #include "server/notify/issue.h"
 
 enum { ANR_DAYS = 400, EVIDENCE_DAYS = 60 };
@@ -129,12 +129,14 @@ struct side { /* a version's traces by class */
 static enum tw_status read_side(struct tw_req *r, const struct tw_regress_found *of,
         const char *version, struct tw_arena *a, struct side *ret, struct tw_err *err)
 {
-	const struct tw_rollup_filter f = {of->app, version, "", of->scenario, "", "", "",
-	        of->day - EVIDENCE_DAYS, of->day + EVIDENCE_DAYS};
+	const struct tw_fleet_ask ask = {.project_id = project(r),
+	        .filter = {of->app, version, "", of->scenario, "", "", "", of->day - EVIDENCE_DAYS,
+	                of->day + EVIDENCE_DAYS},
+	        .dims = TW_DIM_CLASS};
+	struct tw_fleet_store *store = tw_req_app(r)->fleet;
 	struct tw_rollup_cell *cells = NULL;
 	size_t n = 0;
-	enum tw_status st =
-	        tw_catalogue_rollup_read(catalogue(r), project(r), &f, 0, a, &cells, &n, err);
+	enum tw_status st = store->engine->cells(store, &ask, a, &cells, &n, err);
 
 	*ret = (struct side){NULL, 0};
 	if (st == TW_OK && n)

@@ -68,11 +68,27 @@ enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *
 	return st;
 }
 
-enum tw_status tw_fleet_read(struct tw_fleet_question *q, unsigned metrics, struct tw_err *err)
+struct tw_fleet_store *tw_fleet_store_of(const struct tw_fleet_question *q)
 {
-	return tw_catalogue_rollup_read(tw_req_app(q->req)->catalogue,
-	        tw_req_caller(q->req)->project_id, &q->filter, metrics, q->arena, &q->cells,
-	        &q->n_cells, err);
+	return tw_req_app(q->req)->fleet;
+}
+
+enum tw_status tw_fleet_read_only(
+        struct tw_fleet_question *q, const struct tw_fleet_ask *of, struct tw_err *err)
+{
+	struct tw_fleet_store *store = tw_fleet_store_of(q);
+
+	q->ask = *of;
+	q->ask.project_id = tw_req_caller(q->req)->project_id;
+	q->ask.filter = q->filter;
+	q->ask.until_ms = tw_monotonic_ms() + (int64_t)tw_req_ms_left(q->req);
+	return store->engine->cells(store, &q->ask, q->arena, &q->cells, &q->n_cells, err);
+}
+
+enum tw_status tw_fleet_read(
+        struct tw_fleet_question *q, unsigned metrics, unsigned dims, struct tw_err *err)
+{
+	return tw_fleet_read_only(q, &(struct tw_fleet_ask){.metrics = metrics, .dims = dims}, err);
 }
 
 /* --- answers --- */
@@ -215,7 +231,7 @@ static enum tw_status answer_scenarios(struct tw_fleet_question *q, struct tw_er
 	enum tw_status st = tw_fleet_read_by(q, "version", &by, err);
 
 	if (st == TW_OK)
-		st = tw_fleet_read(q, 0, err);
+		st = tw_fleet_read(q, 0, tw_fleet_by_dims(by) | TW_DIM_SCENARIO, err);
 	if (st == TW_OK)
 		st = tw_fleet_finalize_labels(q, err);
 	if (st == TW_OK)

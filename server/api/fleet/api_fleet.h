@@ -8,6 +8,7 @@
 
 #include "server/base/text/json_write.h"
 #include "server/fleet/fleet.h"
+#include "server/fleet/store/fleet_store.h"
 #include "server/http/http.h"
 
 enum { TW_FLEET_GROUPS_MAX = 2000 }; /* in a response */
@@ -24,7 +25,8 @@ struct tw_fleet_question {
 	struct tw_rollup_filter filter;
 	const char *label_key; /* of by=label:KEY; "": not grouped by a label */
 	struct tw_fleet_values values;
-	uint64_t not_counted; /* traces of the filter from before the label was counted */
+	uint64_t not_counted;    /* traces of the filter from before the label was counted */
+	struct tw_fleet_ask ask; /* of the cells, once they are read */
 	struct tw_rollup_cell *cells;
 	size_t n_cells;
 	struct tw_sketch *sketch;
@@ -36,9 +38,14 @@ enum tw_status tw_fleet_run(struct tw_req *r,
         struct tw_err *err) TW_MUST_USE;
 /* Reads the filter from the parameters of q->side. */
 enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *err) TW_MUST_USE;
-/* Reads the cells of the filter into q->cells, with these metrics (one bit each). */
-enum tw_status tw_fleet_read(
-        struct tw_fleet_question *q, unsigned metrics, struct tw_err *err) TW_MUST_USE;
+/* Reads the cells of the filter into q->cells, with these metrics (one bit each); they differ at
+ * least by `dims` (enum tw_fleet_dim). */
+enum tw_status tw_fleet_read(struct tw_fleet_question *q, unsigned metrics, unsigned dims,
+        struct tw_err *err) TW_MUST_USE;
+/* Likewise, of these methods alone; a hint. */
+enum tw_status tw_fleet_read_only(
+        struct tw_fleet_question *q, const struct tw_fleet_ask *of, struct tw_err *err) TW_MUST_USE;
+struct tw_fleet_store *tw_fleet_store_of(const struct tw_fleet_question *q);
 /* Reads by=, or dflt; for label:KEY the filter then covers all its values. */
 enum tw_status tw_fleet_read_by(struct tw_fleet_question *q, const char *dflt,
         enum tw_fleet_by *ret, struct tw_err *err) TW_MUST_USE;

@@ -83,16 +83,16 @@ enum tw_status tw_fleet_read_by(
 /* Traces that came before the label was one to count by are in none of its cells. */
 static enum tw_status count_others(struct tw_fleet_question *q, struct tw_err *err)
 {
-	struct tw_rollup_filter all = q->filter;
+	struct tw_fleet_store *store = tw_fleet_store_of(q);
+	struct tw_fleet_ask all = q->ask;
 	const uint64_t counted = tw_fleet_traces(q);
 	uint64_t n = 0;
 	enum tw_status st;
 
 	if (strchr(q->filter.label, '=')) /* of one value there are no others */
 		return TW_OK;
-	all.label = "";
-	st = tw_catalogue_rollup_count(
-	        tw_req_app(q->req)->catalogue, tw_req_caller(q->req)->project_id, &all, &n, err);
+	all.filter.label = "";
+	st = store->engine->count(store, &all, &n, err);
 	q->not_counted = n > counted ? n - counted : 0;
 	return st;
 }

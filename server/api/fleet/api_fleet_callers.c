@@ -38,7 +38,8 @@ static enum tw_status read_tree(struct tw_fleet_question *q, struct asked *a, st
 	for (size_t i = 0; i < q->n_cells; i++)
 		cells[i] = &q->cells[i];
 	a->merged.arena = q->arena;
-	st = tw_fleet_read_trees(q, cells, q->n_cells, q->n_cells, &a->merged, err);
+	st = tw_fleet_read_trees(
+	        q, &(struct tw_fleet_cells_of){cells, q->n_cells, q->n_cells}, &a->merged, err);
 	if (st == TW_OK)
 		st = tw_fleet_take_names(q, trees, 1, &a->taking, err);
 	return st == TW_OK ? tw_fleet_tree_read(
@@ -122,7 +123,7 @@ static enum tw_status answer_callers(struct tw_fleet_question *q, struct tw_err 
 		return tw_oom(err);
 	st = read_question(q, a, err);
 	if (st == TW_OK)
-		st = tw_fleet_read(q, 0, err);
+		st = tw_fleet_read(q, 0, 0, err);
 	if (st == TW_OK)
 		st = read_tree(q, a, err);
 	if (st == TW_OK)

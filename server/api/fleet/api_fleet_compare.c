@@ -66,8 +66,10 @@ static enum tw_status read_trace(
         struct tw_fleet_question *q, struct tw_compared_side *s, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(q->req);
-	const struct tw_derive_parts parts = {
-	        .catalogue = app->catalogue, .blobs = app->blobs, .symbols = app->symbols};
+	const struct tw_derive_parts parts = {.catalogue = app->catalogue,
+	        .blobs = app->blobs,
+	        .symbols = app->symbols,
+	        .fleet = app->fleet};
 	struct tw_trace_row row;
 	enum tw_status st = tw_catalogue_trace_get(app->catalogue,
 	        tw_req_caller(q->req)->project_id, s->trace_id, q->arena, &row, err);
@@ -88,9 +90,11 @@ static enum tw_status read_trace(
 static enum tw_status read_cells(
         struct tw_fleet_question *q, struct tw_compared_side *s, struct tw_err *err)
 {
-	enum tw_status st = tw_fleet_read(
-	        q, 1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_WALL | 1U << TW_ROLLUP_CALLS, err);
+	enum tw_status st = tw_fleet_read(q,
+	        1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_WALL | 1U << TW_ROLLUP_CALLS,
+	        TW_DIM_SCENARIO | TW_DIM_CLASS, err);
 
+	s->ask = q->ask;
 	if (st != TW_OK)
 		return st;
 	s->cells = (struct tw_fleet_cells){

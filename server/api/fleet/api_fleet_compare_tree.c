@@ -45,6 +45,7 @@ static enum tw_status read_side(
 	const struct tw_compared_side *s = &c->sides[side];
 	enum tw_status st = TW_OK;
 
+	c->q->ask = s->ask;
 	for (int k = 0; st == TW_OK && k < TW_MIX_CLASSES; k++) {
 		struct tw_rollup_tree *to = &t->of[side * TW_MIX_CLASSES + k];
 		const struct tw_fleet_cells *cells = &c->mix.of[side][k];
@@ -54,7 +55,9 @@ static enum tw_status read_side(
 		if (c->mix.left_out[k] || !cells->n)
 			continue;
 		if (!s->trace_id)
-			st = tw_fleet_read_trees(c->q, cells->list, cells->n, of_all, to, err);
+			st = tw_fleet_read_trees(c->q,
+			        &(struct tw_fleet_cells_of){cells->list, cells->n, of_all}, to,
+			        err);
 		else if (one.data.len)
 			st = tw_rollup_tree_merge(to, &one, err);
 		t->traces[side] += to->traces;

@@ -71,8 +71,8 @@ static enum tw_status read_group(
         struct answer *a, struct group *g, const struct tw_fleet_group *of, struct tw_err *err)
 {
 	const size_t n = a->rules.detectors->n;
-	const struct tw_found_reading reading = {
-	        tw_req_caller(a->q->req)->project_id, of->cells, of->n, take_row, a};
+	const struct tw_fleet_cells_of cells = {of->cells, of->n, a->q->n_cells};
+	struct tw_fleet_store *store = tw_fleet_store_of(a->q);
 	enum tw_status st;
 
 	g->of = of;
@@ -82,7 +82,8 @@ static enum tw_status read_group(
 		return tw_oom(err);
 	memset(a->sums.rules, 0, sizeof a->sums.rules);
 	a->sums.traces = a->sums.partial = 0;
-	st = tw_catalogue_found_read(tw_req_app(a->q->req)->catalogue, &reading, err);
+	st = store->engine->found(
+	        store, &a->q->ask, &cells, &(struct tw_fleet_findings){take_row, a}, err);
 	a->cut = st == TW_DEADLINE || st == TW_TOO_LARGE;
 	st = a->cut ? TW_OK : st;
 	g->looked = a->sums.traces;
@@ -371,7 +372,7 @@ static enum tw_status read_all(struct answer *a, struct tw_err *err)
 {
 	struct tw_fleet_question *q = a->q;
 	struct tw_catalogue *c = tw_req_app(q->req)->catalogue;
-	enum tw_status st = tw_fleet_read(q, 0, err);
+	enum tw_status st = tw_fleet_read(q, 0, tw_fleet_by_dims(a->by), err);
 
 	if (st == TW_OK)
 		st = tw_fleet_finalize_labels(q, err);

@@ -60,7 +60,8 @@ static enum tw_status merge(struct tw_fleet_question *q, struct asked *a, struct
 	for (size_t i = 0; i < q->n_cells; i++)
 		cells[i] = &q->cells[i];
 	a->merged.arena = a->graph.paths.arena = q->arena;
-	st = tw_fleet_read_trees(q, cells, q->n_cells, q->n_cells, &a->merged, err);
+	st = tw_fleet_read_trees(
+	        q, &(struct tw_fleet_cells_of){cells, q->n_cells, q->n_cells}, &a->merged, err);
 	if (st == TW_OK)
 		st = tw_fleet_take_names(q, trees, 1, &a->taking, err);
 	if (st == TW_OK)
@@ -153,7 +154,7 @@ static enum tw_status answer_flame(struct tw_fleet_question *q, struct tw_err *e
 		return tw_oom(err);
 	st = read_query(q, a, err);
 	if (st == TW_OK)
-		st = tw_fleet_read(q, 0, err);
+		st = tw_fleet_read(q, 0, 0, err);
 	if (st == TW_OK)
 		st = merge(q, a, err);
 	if (st == TW_OK)

@@ -261,7 +261,7 @@ static enum tw_status answer_methods(struct tw_fleet_question *q, struct tw_err 
 
 	r.metrics = t.metrics;
 	if (st == TW_OK)
-		st = tw_fleet_read(q, t.metrics | TW_ROLLUP_WIDE, err);
+		st = tw_fleet_read(q, t.metrics, 0, err);
 	if (st == TW_OK)
 		st = tw_fleet_groups(
 		        q->cells, q->n_cells, TW_FLEET_ALL, false, q->arena, &all, &n, err);
@@ -336,14 +336,6 @@ static enum tw_status put_series(struct tw_fleet_question *q, const char *name, 
 	return st;
 }
 
-/* Cells that stand in one for others are of the same group. */
-static unsigned wide_for(enum tw_fleet_by by)
-{
-	return by == TW_FLEET_SCENARIO || by == TW_FLEET_CLASS || by == TW_FLEET_OS
-	               ? 0
-	               : TW_ROLLUP_WIDE;
-}
-
 static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *err)
 {
 	const char *name = tw_req_query(q->req, "name");
@@ -365,7 +357,12 @@ static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *
 		        err, TW_NOT_FOUND, "no trace that was counted has a method of that name");
 	s.ids = ids;
 	if (st == TW_OK)
-		st = tw_fleet_read(q, s.metrics | wide_for(by), err);
+		st = tw_fleet_read_only(q,
+		        &(struct tw_fleet_ask){.metrics = s.metrics,
+		                .dims = tw_fleet_by_dims(by),
+		                .only = s.ids,
+		                .n_only = s.n_ids},
+		        err);
 	if (st == TW_OK)
 		st = tw_fleet_finalize_labels(q, err);
 	return st == TW_OK ? put_series(q, name, by, &s, err) : st;

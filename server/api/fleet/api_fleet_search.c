@@ -19,7 +19,6 @@
 enum { LIMIT_MAX = 200, NAMES_MAX = 4096, PATH_BYTES = 1500 };
 /* A search answers within half a second: names may take some of it, files the most. */
 enum { NAMES_MS = 1000, FILES_MS = 400, NAMES_A_LOOK = 64 };
-#define CELL_BYTES ((size_t)128 << 20)
 
 struct naming { /* names that are being judged */
 	struct tw_match *match;
@@ -124,39 +123,17 @@ static enum tw_status read_question(struct search *k, struct tw_err *err)
 	return st;
 }
 
-/* --- postings --- */
-
-static enum tw_status row_in_time(
-        void *arg, size_t cell, unsigned slot, const struct tw_index_row *row, struct tw_err *err)
-{
-	struct search *k = arg;
-
-	if (tw_req_ms_left(k->q->req) == 0)
-		return tw_fail(err, TW_DEADLINE,
-		        "the index of these traces could not be read in time; narrow the filter or "
-		        "the time");
-	return tw_search_row(&k->s, cell, slot, row, err);
-}
+/* --- the index --- */
 
 static enum tw_status scan(struct search *k, struct tw_err *err)
 {
-	struct tw_index_ask ask = {tw_req_caller(k->q->req)->project_id, k->q->cells, k->q->n_cells,
-	        0, row_in_time, k};
-	enum tw_status st;
+	struct tw_fleet_question *q = k->q;
+	struct tw_fleet_store *store = tw_fleet_store_of(q);
 
-	for (size_t i = 0; i < k->s.n_methods; i++)
-		ask.slots |= 1U << tw_index_slot(k->s.numbers[i]);
-	k->s.found = tw_arena_alloc(k->q->arena, 2 * (size_t)TW_SEARCH_KEPT, sizeof *k->s.found);
-	k->s.arena = tw_arena_new(CELL_BYTES);
-	if (!k->s.found || !k->s.arena)
-		st = tw_oom(err);
-	else
-		st = k->s.n_methods
-		             ? tw_catalogue_index_read(tw_req_app(k->q->req)->catalogue, &ask, err)
-		             : TW_OK;
-	k->s.arena = tw_arena_free(k->s.arena);
-	tw_search_sort(&k->s);
-	return st;
+	k->s.found = tw_arena_alloc(q->arena, 2 * (size_t)TW_SEARCH_KEPT, sizeof *k->s.found);
+	if (!k->s.found)
+		return tw_oom(err);
+	return store->engine->search(store, &q->ask, q->cells, q->n_cells, &k->s, err);
 }
 
 /* --- files --- */
@@ -214,7 +191,7 @@ static void put_hit(
         struct search *k, const struct tw_search_found *found, const struct tw_search_call *call)
 {
 	struct tw_fleet_question *q = k->q;
-	const struct tw_rollup_dims *d = &q->cells[found->cell].dims;
+	const struct tw_rollup_dims *d = found->dims;
 	const struct tw_rollup_naming *m = &k->s.methods[found->which];
 
 	tw_json_open(&q->j, '{');
@@ -268,7 +245,7 @@ static enum tw_status answer_search(struct tw_fleet_question *q, struct tw_err *
 	enum tw_status st = read_question(&k, err);
 
 	if (st == TW_OK)
-		st = tw_fleet_read(q, 0, err);
+		st = tw_fleet_read(q, 0, 0, err);
 	if (st == TW_OK)
 		st = scan(&k, err);
 	if (st != TW_OK)

@@ -11,22 +11,12 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q,
-        const struct tw_rollup_cell *const *cells, size_t n, size_t of_all,
+enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q, const struct tw_fleet_cells_of *of,
         struct tw_rollup_tree *t, struct tw_err *err)
 {
-	int64_t *ids = tw_arena_alloc(q->arena, n + 1, sizeof *ids);
-	struct tw_tree_cell *trees = NULL;
-	enum tw_status st;
+	struct tw_fleet_store *store = tw_fleet_store_of(q);
 
-	if (!ids)
-		return no_memory(err);
-	for (size_t i = 0; i < n; i++)
-		ids[i] = cells[i]->cell_id;
-	st = tw_catalogue_trees_read(tw_req_app(q->req)->catalogue,
-	        tw_req_caller(q->req)->project_id, ids, n, of_all > TW_ROLLUP_TREES_WHOLE, q->arena,
-	        &trees, err);
-	return st == TW_OK ? tw_fleet_trees(trees, n, t, err) : st;
+	return store->engine->tree(store, &q->ask, of, t, err);
 }
 
 /* --- names --- */

@@ -11,10 +11,8 @@
 
 enum { TW_FLEET_TREES_MAX = 32 };
 
-/* Adds the trees of the cells to t, which has an arena; reduced ones if the response reads many:
- * of_all is the total, of which these are some. */
-enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q,
-        const struct tw_rollup_cell *const *cells, size_t n, size_t of_all,
+/* Adds the trees of the cells, which were read by q->ask, to t, which has an arena. */
+enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q, const struct tw_fleet_cells_of *of,
         struct tw_rollup_tree *t, struct tw_err *err) TW_MUST_USE;
 /* The names in the trees, by frames= and thread= of the request. */
 struct tw_fleet_taking {

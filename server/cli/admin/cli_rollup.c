@@ -17,8 +17,9 @@ static const char synopsis[] = "rollup --data DIR [--rebuild] [--json]";
 enum { ARENA_BYTES = 4 << 20, MAPPINGS_OPEN = 16 };
 
 static enum tw_status reset_all(
-        struct tw_catalogue *c, struct tw_rollup_reset *sums, struct tw_err *err)
+        struct tw_fleet_store *store, struct tw_rollup_reset *sums, struct tw_err *err)
 {
+	struct tw_catalogue *c = store->catalogue;
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
 	struct tw_project_row *projects = NULL;
 	size_t n = 0;
@@ -27,7 +28,7 @@ static enum tw_status reset_all(
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		struct tw_rollup_reset one;
 
-		st = tw_catalogue_rollup_reset(c, projects[i].id, &one, err);
+		st = store->engine->reset(store, projects[i].id, &one, err);
 		if (st == TW_OK)
 			st = tw_catalogue_anr_reset(c, projects[i].id, err);
 		if (st != TW_OK)
@@ -65,12 +66,14 @@ static void step(void *arg)
 }
 
 /* All that there is to do, down to the last delta. */
-static enum tw_status fold(struct tw_catalogue *c, struct tw_blobs *blobs, struct tw_err *err)
+static enum tw_status fold(struct tw_fleet_store *store, struct tw_blobs *blobs, struct tw_err *err)
 {
 	static const struct tw_stage *const stages[] = {
 	        &tw_stage_rollup, &tw_stage_anr, &tw_stage_findings};
+	struct tw_catalogue *c = store->catalogue;
 	struct tw_symbols *symbols = tw_symbols_new(blobs, MAPPINGS_OPEN);
-	const struct tw_derive_parts parts = {.catalogue = c, .blobs = blobs, .symbols = symbols};
+	const struct tw_derive_parts parts = {
+	        .catalogue = c, .blobs = blobs, .symbols = symbols, .fleet = store};
 	struct progress p = {tw_progress_of("rollup: traces", 0), c, 0};
 	const struct tw_drain drain = {step, &p};
 	struct tw_stage_waiting w;
@@ -136,6 +139,13 @@ static enum tw_status tell_put_off(struct tw_catalogue *c, struct tw_err *err)
 	return TW_OK;
 }
 
+static enum tw_status open_store(
+        struct tw_catalogue *c, struct tw_fleet_store **ret, struct tw_err *err)
+{
+	*ret = tw_fleet_embedded_new(c);
+	return *ret ? TW_OK : tw_oom(err);
+}
+
 int tw_cli_rollup(int argc, char **argv)
 {
 	const char *data = "./data";
@@ -145,6 +155,7 @@ int tw_cli_rollup(int argc, char **argv)
 	struct tw_rollup_reset sums = {0};
 	struct tw_catalogue *catalogue = NULL;
 	struct tw_blobs *blobs = NULL;
+	struct tw_fleet_store *store = NULL;
 	struct tw_err err;
 	enum tw_status st;
 	int n = tw_cli_flags(synopsis, flags, 3, argc, argv);
@@ -155,12 +166,15 @@ int tw_cli_rollup(int argc, char **argv)
 		return TW_EXIT_USAGE;
 	}
 	st = tw_cli_data_open(data, &catalogue, &blobs, &err);
-	if (st == TW_OK && rebuild)
-		st = reset_all(catalogue, &sums, &err);
 	if (st == TW_OK)
-		st = fold(catalogue, blobs, &err);
+		st = open_store(catalogue, &store, &err);
+	if (st == TW_OK && rebuild)
+		st = reset_all(store, &sums, &err);
+	if (st == TW_OK)
+		st = fold(store, blobs, &err);
 	if (st == TW_OK)
 		st = json ? print_json(catalogue, &sums, &err) : tell_put_off(catalogue, &err);
+	(void)tw_fleet_store_free(store);
 	tw_catalogue_close(catalogue);
 	tw_blobs_close(blobs);
 	if (st != TW_OK)

@@ -15,7 +15,6 @@
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_stored.h"
 
-enum { FOLDED_AT_ONCE = 16 };
 enum { PATH_BYTES = 1500, KNOWN_SLOTS = 1 << 18, FACTS_BYTES = 1 << 20, TREE_BYTES = 256 << 20 };
 
 struct tw_rollup_worker *tw_rollup_worker_new(const struct tw_derive_parts *parts)
@@ -339,7 +338,7 @@ static enum tw_status name_one(
 		        rest < TW_ROLLUP_NAMED_AT_ONCE ? rest : TW_ROLLUP_NAMED_AT_ONCE, day,
 		        r->by};
 
-		st = tw_catalogue_rollup_name(f->parts.catalogue, &names, err);
+		st = f->parts.fleet->engine->name_methods(f->parts.fleet, &names, err);
 	}
 	return st;
 }
@@ -353,7 +352,7 @@ static enum tw_status fold_all(struct tw_rollup_worker *f, const struct reading 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = name_one(f, &readings[i], err);
 	if (st == TW_OK && n)
-		st = tw_catalogue_rollup_put(f->parts.catalogue, foldings, n, err);
+		st = f->parts.fleet->engine->put(f->parts.fleet, foldings, n, err);
 	return st;
 }
 
@@ -370,7 +369,8 @@ void tw_rollup_worker_begin_day(struct tw_rollup_worker *f)
 enum tw_status tw_rollup_worker_count(
         struct tw_rollup_worker *f, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	struct tw_rollup_reading foldings[FOLDED_AT_ONCE];
+	const uint32_t most = f->parts.fleet->engine->batch;
+	struct tw_rollup_reading *foldings;
 	struct tw_named_trace *todo = NULL;
 	struct reading *readings;
 	size_t n = 0, n_todo = 0;
@@ -379,10 +379,11 @@ enum tw_status tw_rollup_worker_count(
 	*ret_more = false;
 	tw_arena_reset(f->arena);
 	tw_rollup_worker_begin_day(f);
-	readings = tw_arena_zalloc(f->arena, FOLDED_AT_ONCE, sizeof *readings);
-	if (!readings)
+	readings = tw_arena_zalloc(f->arena, most, sizeof *readings);
+	foldings = tw_arena_zalloc(f->arena, most, sizeof *foldings);
+	if (!readings || !foldings)
 		return tw_oom(err);
-	st = tw_turn_traces(turn, FOLDED_AT_ONCE, f->arena, &todo, &n_todo, err);
+	st = tw_turn_traces(turn, most, f->arena, &todo, &n_todo, err);
 	for (size_t i = 0; st == TW_OK && i < n_todo; i++) {
 		bool readable;
 

@@ -30,6 +30,7 @@ struct bucket {
 };
 
 struct look {
+	struct tw_fleet_store *store;
 	struct tw_catalogue *c;
 	const char *project_id;
 	const struct tw_deadline *deadline;
@@ -448,8 +449,12 @@ static enum tw_status look_at_methods(struct look *l, struct tw_err *err)
 
 static enum tw_status look_at_scenario(struct look *l, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_rollup_read(l->c, l->project_id, &l->filter,
-	        1U << TW_ROLLUP_SELF, l->arena, &l->cells, &l->n_cells, err);
+	const struct tw_fleet_ask ask = {.project_id = l->project_id,
+	        .filter = l->filter,
+	        .metrics = 1U << TW_ROLLUP_SELF,
+	        .dims = TW_DIM_APP | TW_DIM_SCENARIO | TW_DIM_DAY | TW_DIM_VERSION | TW_DIM_CLASS};
+	enum tw_status st =
+	        l->store->engine->cells(l->store, &ask, l->arena, &l->cells, &l->n_cells, err);
 
 	l->found = l->fresh = (struct tw_regress_list){l->arena, NULL, 0, 0};
 	if (st != TW_OK || l->n_cells == 0)
@@ -516,12 +521,14 @@ static enum tw_status look_at_stretch(struct look *l, const struct tw_rollup_fil
 static enum tw_status look_at_all(
         struct look *l, const struct tw_rollup_filter *days, struct tw_arena *a, struct tw_err *err)
 {
+	const struct tw_fleet_ask ask = {
+	        .project_id = l->project_id, .filter = *days, .dims = TW_DIM_APP | TW_DIM_SCENARIO};
 	struct tw_rollup_cell *cells = NULL;
 	struct stretch *all;
 	struct tw_err why;
 	size_t n = 0;
-	enum tw_status one = TW_OK, st = tw_catalogue_rollup_read(
-	                                    l->c, l->project_id, days, 0, a, &cells, &n, err);
+	enum tw_status one = TW_OK,
+	               st = l->store->engine->cells(l->store, &ask, a, &cells, &n, err);
 
 	if (st != TW_OK || n == 0)
 		return st;
@@ -556,11 +563,12 @@ enum tw_status tw_regress_rules_of(struct tw_catalogue *c, const char *project_i
 	return st;
 }
 
-enum tw_status tw_regress_look(struct tw_catalogue *c, const struct tw_regress_task *of,
+enum tw_status tw_regress_look(struct tw_fleet_store *store, const struct tw_regress_task *of,
         struct tw_regress_looked *ret, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_MAX);
-	struct look l = {.c = c,
+	struct look l = {.store = store,
+	        .c = store->catalogue,
 	        .project_id = of->project_id,
 	        .deadline = &of->deadline,
 	        .turn = of->turn,
@@ -571,7 +579,7 @@ enum tw_status tw_regress_look(struct tw_catalogue *c, const struct tw_regress_t
 	*ret = (struct tw_regress_looked){0};
 	l.arena = tw_arena_new(ARENA_MAX);
 	l.finder = tw_regress_finder_new();
-	st = a && l.arena && l.finder ? tw_regress_rules_of(c, of->project_id, a, &l.rules, err)
+	st = a && l.arena && l.finder ? tw_regress_rules_of(l.c, of->project_id, a, &l.rules, err)
 	                              : no_memory(err);
 	days.first_day = of->today - (int64_t)l.rules.window_days + 1;
 	if (st == TW_OK)

@@ -9,7 +9,7 @@
 #ifndef TW_REGRESS_LOOK_H
 #define TW_REGRESS_LOOK_H
 
-#include "server/catalogue/fleet/catalogue_rollup.h"
+#include "server/fleet/store/fleet_store.h"
 #include "server/query/query.h"
 #include "server/stats/regress.h"
 
@@ -30,7 +30,7 @@ struct tw_regress_task {
 	uint64_t turn;
 };
 /* TW_DEADLINE if the deadline passed: the results of the scenarios before it are stored. */
-enum tw_status tw_regress_look(struct tw_catalogue *c, const struct tw_regress_task *of,
+enum tw_status tw_regress_look(struct tw_fleet_store *store, const struct tw_regress_task *of,
         struct tw_regress_looked *ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -206,30 +206,35 @@ static void name_lines(const struct tw_regress_found *of, struct tw_trend *t)
 	}
 }
 
-enum tw_status tw_regress_trend(struct tw_catalogue *c, const char *project_id,
+enum tw_status tw_regress_trend(struct tw_fleet_store *store, const char *project_id,
         const struct tw_trend_ask *ask, struct tw_arena *a, struct tw_trend *ret,
         struct tw_err *err)
 {
 	const struct tw_regress_found *of = ask->of;
 	struct work w = {.of = of, .deadline = &ask->deadline, .arena = a};
-	struct tw_rollup_filter f = {of->app, "", "", of->scenario, "", "", "",
-	        of->day - TW_TREND_BEFORE, of->day + TW_TREND_AFTER};
+	struct tw_fleet_ask asked = {.project_id = project_id,
+	        .filter = {of->app, "", "", of->scenario, "", "", "", of->day - TW_TREND_BEFORE,
+	                of->day + TW_TREND_AFTER},
+	        .metrics = of->method[0] ? 1U << TW_ROLLUP_SELF : 0,
+	        .dims = TW_DIM_APP | TW_DIM_SCENARIO | TW_DIM_DAY | TW_DIM_VERSION};
+	struct tw_rollup_filter *f = &asked.filter;
 	struct tw_rollup_cell *cells = NULL;
 	size_t n = 0;
 	enum tw_status st = TW_OK;
 
-	f.last_day = f.last_day < ask->today ? f.last_day : ask->today;
-	*ret = (struct tw_trend){.first_day = f.first_day, .last_day = f.last_day};
+	f->last_day = f->last_day < ask->today ? f->last_day : ask->today;
+	*ret = (struct tw_trend){.first_day = f->first_day, .last_day = f->last_day};
 	name_lines(of, ret);
 	w.head = tw_arena_zalloc(a, 1, sizeof *w.head);
 	w.sketch = tw_arena_zalloc(a, 1, sizeof *w.sketch);
 	if (!w.head || !w.sketch)
 		return no_memory(err);
 	if (of->method[0])
-		st = find_method(c, project_id, &w, err);
+		st = find_method(store->catalogue, project_id, &w, err);
+	asked.only = w.ids;
+	asked.n_only = w.n_ids;
 	if (st == TW_OK)
-		st = tw_catalogue_rollup_read(c, project_id, &f,
-		        of->method[0] ? 1U << TW_ROLLUP_SELF : 0, a, &cells, &n, err);
+		st = store->engine->cells(store, &asked, a, &cells, &n, err);
 	n = st == TW_OK ? leave_own(cells, n, of) : 0;
 	for (size_t i = 0; st == TW_OK && i < ret->n_lines; i++)
 		st = make_line(&w, cells, n, &ret->lines[i], err);

@@ -8,7 +8,7 @@
 #ifndef TW_REGRESS_TREND_H
 #define TW_REGRESS_TREND_H
 
-#include "server/catalogue/fleet/catalogue_rollup.h"
+#include "server/fleet/store/fleet_store.h"
 #include "server/query/query.h"
 #include "server/stats/regress.h"
 
@@ -48,7 +48,7 @@ struct tw_trend_ask {
 	int64_t today;
 	struct tw_deadline deadline; /* checked for each day of a line */
 };
-enum tw_status tw_regress_trend(struct tw_catalogue *c, const char *project_id,
+enum tw_status tw_regress_trend(struct tw_fleet_store *store, const char *project_id,
         const struct tw_trend_ask *ask, struct tw_arena *a, struct tw_trend *ret,
         struct tw_err *err) TW_MUST_USE;
 

@@ -26,6 +26,7 @@ enum { TRACES = 3000, DAY0 = 20000, TODAY = DAY0 + SIM_DAYS - 1 };
 struct session {
 	char dir[64], project[TW_ID_BYTES];
 	struct tw_catalogue *c;
+	struct tw_fleet_store *store;
 	struct tw_db *db; /* beside it */
 	struct tw_arena *arena;
 };
@@ -48,6 +49,8 @@ static int setup(void **state)
 	}
 	s.c = catalogue_in(s.dir);
 	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
+	s.store = tw_fleet_embedded_new(s.c);
+	assert_non_null(s.store);
 	s.db = catalogue_beside(s.dir);
 	assert_true(sim_load(s.c, s.db, s.project, 0, TRACES, DAY0));
 	s.arena = tw_arena_new(64 << 20);
@@ -63,6 +66,7 @@ static int teardown(void **state)
 {
 	struct session *s = *state;
 
+	s->store = tw_fleet_store_free(s->store);
 	tw_db_close(s->db);
 	s->c = tw_catalogue_close(s->c);
 	tw_arena_free(s->arena);
@@ -88,7 +92,7 @@ static enum tw_status look(struct session *s, struct tw_regress_looked *ret)
 {
 	const struct tw_regress_task task = {s->project, TODAY, {NULL, NULL}, 0};
 
-	return tw_regress_look(s->c, &task, ret, NULL);
+	return tw_regress_look(s->store, &task, ret, NULL);
 }
 
 static bool soon(void *arg)
@@ -106,7 +110,7 @@ static void test_a_look_ends_in_time(void **state)
 	struct tw_regress_looked sums;
 	struct tw_err err;
 
-	assert_int_equal(tw_regress_look(s->c, &task, &sums, &err), TW_DEADLINE);
+	assert_int_equal(tw_regress_look(s->store, &task, &sums, &err), TW_DEADLINE);
 	assert_true(sums.series > 0 && sums.series <= 11);
 }
 

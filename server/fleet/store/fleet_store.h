@@ -1,0 +1,98 @@
+/*
+ * fleet_store.h - where the sums of many traces are stored: one interface, two engines.
+ *
+ * The embedded engine keeps rollup cells in the catalogue (fleet_embedded.c).  ClickHouse keeps
+ * rows per trace and sums them per query (fleet_clickhouse.h).  Both return cells, call trees,
+ * search results and findings in the same form, so everything above is shared: names, comparisons,
+ * intervals, regressions and JSON.  Names of methods, and which traces are counted, are in the
+ * catalogue with either engine.
+ * Thread: any.
+ */
+#ifndef TW_FLEET_STORE_H
+#define TW_FLEET_STORE_H
+
+#include "server/catalogue/fleet/catalogue_found.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
+#include "server/fleet/fleet.h"
+#include "server/fleet/fleet_search.h"
+#include "server/stats/rollup_tree.h"
+
+struct tw_fleet_ask { /* borrowed */
+	const char *project_id;
+	struct tw_rollup_filter filter;
+	unsigned metrics; /* a bit per metric of methods; 0: durations alone */
+	unsigned dims;    /* enum tw_fleet_dim: cells that differ only by others may be merged */
+	const uint64_t *only; /* methods, sorted; NULL: all.  A hint: others may be returned too */
+	size_t n_only;
+	int64_t until_ms; /* monotonic; 0: no deadline of the caller's */
+};
+
+struct tw_fleet_cells_of { /* some of the cells that an engine returned for the same question */
+	const struct tw_rollup_cell *const *list;
+	size_t n;
+	size_t of_all; /* cells in all that the answer is made of */
+};
+
+struct tw_fleet_findings {
+	enum tw_status (*take)(
+	        void *arg, const char *trace_id, struct tw_str data, struct tw_err *err);
+	void *arg;
+};
+
+struct tw_fleet_store;
+
+struct tw_fleet_engine {
+	const char *name;
+	bool any_label; /* filters and groups by any label, not only by those that are counted */
+	uint32_t batch; /* traces of a project that are best written at once */
+
+	/* Counts traces whose methods have names, and marks them in the catalogue.  Traces that
+	 * were counted or deleted in the meantime are skipped; a repeat after a failure counts
+	 * none twice. */
+	enum tw_status (*put)(struct tw_fleet_store *s, const struct tw_rollup_reading *of,
+	        size_t n, struct tw_err *err);
+	/* Stores names of methods. */
+	enum tw_status (*name_methods)(
+	        struct tw_fleet_store *s, const struct tw_rollup_names *names, struct tw_err *err);
+	/* Replaces a trace's findings, as tw_catalogue_found_put. */
+	enum tw_status (*put_found)(struct tw_fleet_store *s, const struct tw_found_trace *of,
+	        int64_t number, struct tw_err *err);
+
+	/* Cells by day, with heads, and with parts of the requested metrics.  TW_TOO_LARGE. */
+	enum tw_status (*cells)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+	        struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err);
+	/* Number of traces of the filter. */
+	enum tw_status (*count)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+	        uint64_t *ret, struct tw_err *err);
+	/* Adds the call trees of these cells to *to, which has an arena and is made coarse. */
+	enum tw_status (*tree)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+	        const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err);
+	/* The longest calls of io's methods: fills found and matches. */
+	enum tw_status (*search)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+	        const struct tw_rollup_cell *cells, size_t n, struct tw_search *io,
+	        struct tw_err *err);
+	/* Passes on the findings of each trace of these cells, until `take` fails. */
+	enum tw_status (*found)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+	        const struct tw_fleet_cells_of *of, const struct tw_fleet_findings *to,
+	        struct tw_err *err);
+
+	/* Has the project's traces counted again. */
+	enum tw_status (*reset)(struct tw_fleet_store *s, const char *project_id,
+	        struct tw_rollup_reset *ret, struct tw_err *err);
+	/* Deletes what is of days before `day`, a little at a time. */
+	enum tw_status (*expire)(
+	        struct tw_fleet_store *s, int64_t day, bool *ret_more, struct tw_err *err);
+	void (*free)(struct tw_fleet_store *s);
+};
+
+struct tw_fleet_store { /* the first member of an engine's own struct */
+	const struct tw_fleet_engine *engine;
+	struct tw_catalogue *catalogue; /* borrowed */
+};
+
+/* The engine inside the catalogue.  NULL: no memory. */
+struct tw_fleet_store *tw_fleet_embedded_new(struct tw_catalogue *c);
+struct tw_fleet_store *tw_fleet_store_free(
+        struct tw_fleet_store *s); /* NULL is fine; returns NULL */
+
+#endif
