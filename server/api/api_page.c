@@ -132,6 +132,11 @@ static enum tw_status page(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_page[] = {
-        {.method = "GET", .path = "/{*}", .end = page, .summary = "The page and its files"},
+        {.method = "GET",
+                .path = "/{*}",
+                .needs = TW_NEED_PUBLIC,
+                .on_loop = true,
+                .end = page,
+                .summary = "The page and its files"},
         {0},
 };

@@ -34,9 +34,14 @@ static enum tw_status style(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_reference[] = {
         {.method = "GET",
                 .path = "/api/reference",
-                .slow = true,
+                .needs = TW_NEED_PUBLIC,
                 .end = reference,
                 .summary = "This API's description, for people"},
-        {.method = "GET", .path = "/api/reference.css", .end = style, .summary = "Its style"},
+        {.method = "GET",
+                .path = "/api/reference.css",
+                .needs = TW_NEED_PUBLIC,
+                .on_loop = true,
+                .end = style,
+                .summary = "The style of that page"},
         {0},
 };

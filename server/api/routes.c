@@ -1,4 +1,4 @@
-/* All routes in one list, tried in this order, each with what its caller must hold. */
+/* All routes in one list, tried in this order. */
 #include "server/api/routes.h"
 
 #include <assert.h>
@@ -9,44 +9,59 @@
 #include "server/http/http.h"
 #include "server/http/parameters.h"
 
-enum {
-	SERVED_BY_INGEST = TW_ROLE_INGEST,
-	SERVED_BY_QUERY = TW_ROLE_QUERY,
-	SERVED_BY_EITHER = TW_ROLE_INGEST | TW_ROLE_QUERY,
-	SERVED_BY_EVERY = TW_ROLE_ALL
+/* Order matters only if two templates match one path: the first wins. */
+#define AREAS(AREA)                                                                                \
+	AREA(ops)                                                                                  \
+	AREA(reference)                                                                            \
+	AREA(session)                                                                              \
+	AREA(oidc)                                                                                 \
+	AREA(user)                                                                                 \
+	AREA(project)                                                                              \
+	AREA(key)                                                                                  \
+	AREA(audit)                                                                                \
+	AREA(ingest)                                                                               \
+	AREA(direct)                                                                               \
+	AREA(resume)                                                                               \
+	AREA(build)                                                                                \
+	AREA(trace)                                                                                \
+	AREA(retention)                                                                            \
+	AREA(quarantine)                                                                           \
+	AREA(mark)                                                                                 \
+	AREA(annotation)                                                                           \
+	AREA(filter)                                                                               \
+	AREA(view)                                                                                 \
+	AREA(query)                                                                                \
+	AREA(calls)                                                                                \
+	AREA(flame)                                                                                \
+	AREA(capture)                                                                              \
+	AREA(frames)                                                                               \
+	AREA(detect)                                                                               \
+	AREA(source)                                                                               \
+	AREA(note)                                                                                 \
+	AREA(lane)                                                                                 \
+	AREA(perfetto)                                                                             \
+	AREA(compare)                                                                              \
+	AREA(regression)                                                                           \
+	AREA(issue)                                                                                \
+	AREA(hook)                                                                                 \
+	AREA(digest)                                                                               \
+	AREA(fleet)                                                                                \
+	AREA(lock)                                                                                 \
+	AREA(anr)                                                                                  \
+	AREA(export)                                                                               \
+	AREA(page)
+
+#define DECLARE(area) extern const struct tw_route tw_routes_##area[];
+AREAS(DECLARE)
+#undef DECLARE
+
+static const struct tw_route *const areas[] = {
+#define ELEMENT(area) tw_routes_##area,
+        AREAS(ELEMENT)
+#undef ELEMENT
 };
 
-#define AREA(name, roles) extern const struct tw_route tw_routes_##name[];
-#define ROUTE(method, path, needs)
-#include "server/api/routes.def"
-#undef AREA
-#undef ROUTE
-
-static const struct area {
-	const struct tw_route *routes;
-	unsigned roles;
-} areas[] = {
-#define AREA(name, roles) {tw_routes_##name, SERVED_BY_##roles},
-#define ROUTE(method, path, needs)
-#include "server/api/routes.def"
-#undef AREA
-#undef ROUTE
-};
-
-static const struct line {
-	const char *method, *path;
-	enum tw_need needs;
-} lines[] = {
-#define AREA(name, roles)
-#define ROUTE(method, path, needs) {method, path, TW_NEED_##needs},
-#include "server/api/routes.def"
-#undef AREA
-#undef ROUTE
-};
-
-enum { N_LINES = sizeof lines / sizeof *lines };
-
-static struct tw_route all[N_LINES];
+static struct tw_route all[200];
 static size_t n_all;
 static once_flag joined = ONCE_FLAG_INIT;
 
@@ -58,25 +73,21 @@ static const char *const *parameters_of(const struct tw_route *r)
 	return NULL;
 }
 
-/* Lines stand in the order of the areas' tables, so that one place tells both. */
-static void add(const struct tw_route *r, unsigned roles)
+static void add(const struct tw_route *r)
 {
-	const struct line *line = &lines[n_all];
-
-	assert(n_all < N_LINES && strcmp(r->method, line->method) == 0 &&
-	        strcmp(r->path, line->path) == 0);
+	assert(n_all < sizeof all / sizeof *all && r->needs != TW_NEED_UNSTATED);
 	all[n_all] = *r;
-	all[n_all].roles = roles;
 	all[n_all].parameters = parameters_of(r);
-	all[n_all++].needs = line->needs;
+	if (!r->roles)
+		all[n_all].roles = TW_ROLE_QUERY;
+	n_all++;
 }
 
 static void join(void)
 {
 	for (size_t i = 0; i < sizeof areas / sizeof *areas; i++)
-		for (const struct tw_route *r = areas[i].routes; r->method; r++)
-			add(r, areas[i].roles);
-	assert(n_all == N_LINES);
+		for (const struct tw_route *r = areas[i]; r->method; r++)
+			add(r);
 }
 
 const struct tw_route *tw_routes(size_t *ret_n)

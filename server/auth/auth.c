@@ -110,7 +110,8 @@ static const unsigned reach[] = {
 static enum tw_status refuse_caller(
         const struct tw_caller *caller, enum tw_need needed, struct tw_err *err)
 {
-	static const char *const needs[] = {[TW_NEED_INGEST] = "ingest",
+	static const char *const needs[] = {[TW_NEED_UNSTATED] = "another",
+	        [TW_NEED_INGEST] = "ingest",
 	        [TW_NEED_READ_OR_INGEST] = "read",
 	        [TW_NEED_READ] = "read",
 	        [TW_NEED_WRITE] = "write",

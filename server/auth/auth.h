@@ -2,8 +2,8 @@
  * auth.h - identifies the caller and checks permissions.
  *
  * A caller is a key of a project, a signed-in person, or anonymous.  Secrets are stored hashed; a
- * key reaches only its own project, a person only projects with a role (I11).  routes.def lists the
- * permission that each route needs.
+ * key reaches only its own project, a person only projects with a role (I11).  Each route states
+ * the permission that it needs.
  */
 #ifndef TW_AUTH_H
 #define TW_AUTH_H

@@ -19,6 +19,7 @@ enum tw_scope {
 
 /* The permission that a route requires. */
 enum tw_need {
+	TW_NEED_UNSTATED,       /* refuses everybody; no route has it */
 	TW_NEED_PUBLIC,         /* none */
 	TW_NEED_INGEST,         /* INGEST, or WRITE and above */
 	TW_NEED_READ_OR_INGEST, /* INGEST, or READ and above */

@@ -4,7 +4,7 @@
  * All servers share the catalogue and the files, so any mix of roles works behind one address.
  * Work for a role that no server has waits until a server has it; nothing is lost.
  *
- * routes.def assigns the areas of the API to roles.
+ * Each route of the API states the roles that serve it.
  */
 #ifndef TW_ROLE_H
 #define TW_ROLE_H

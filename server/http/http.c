@@ -316,7 +316,7 @@ static void run_look_up(struct tw_pool_task *task, bool stopping)
 		refuse(r, st);
 	if (st != TW_OK || r->phase != TW_PHASE_POOLED) {
 		(void)MHD_resume_connection(r->connection);
-	} else if (r->route->slow) {
+	} else if (!r->route->on_loop) {
 		r->task.run = run_pooled;
 		r->task.owner = tw_http_owner_of(r);
 		if (!tw_pool_submit(tw_http_pool_of(r), task))
@@ -577,7 +577,7 @@ static enum MHD_Result on_end(struct tw_req *r)
 		tw_req_shorten_timeout(r, false);
 	}
 	tw_watch_wait(r->http->watch, r->connection, TW_WAIT_SERVER);
-	if (r->refused == TW_OK && (look_up || (r->route->slow && r->phase == TW_PHASE_BODY))) {
+	if (r->refused == TW_OK && (look_up || (!r->route->on_loop && r->phase == TW_PHASE_BODY))) {
 		r->to_look_up = look_up;
 		r->phase = TW_PHASE_LAST;
 		return MHD_YES;

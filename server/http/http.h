@@ -6,8 +6,8 @@
  * {"error":{"status","message","offset"}}.  `abort` is called instead of `end` if the client
  * disconnects, so that spool files are deleted.
  * JSON, text and stream replies are compressed here by Accept-Encoding (zstd, gzip).
- * Thread: the callbacks of a request run one after another, on different threads (`end` of slow
- * routes on a pool).
+ * Thread: the callbacks of a request run one after another, on different threads (`end` on
+ * a pool unless the route says on_loop).
  */
 #ifndef TW_HTTP_H
 #define TW_HTTP_H
@@ -18,6 +18,7 @@
 #include "decoder/base/buf.h"
 #include "decoder/base/err.h"
 #include "server/base/caller.h"
+#include "server/base/role.h"
 
 struct tw_app;
 struct tw_req;
@@ -26,12 +27,13 @@ struct tw_route {
 	const char *method; /* "GET" also answers HEAD */
 	const char *path;   /* "/api/v1/traces/{id}/flame"; one {name} per segment; a last segment
 	                     * {*} takes the rest */
-	enum tw_need needs; /* required permission; from routes.def */
-	unsigned roles;     /* of servers that serve it (role.h); from routes.def */
-	bool slow;          /* `end` runs on a pool, not on an event loop */
+	enum tw_need needs; /* required permission */
+	unsigned roles;     /* of servers that serve it (role.h); 0: TW_ROLE_QUERY */
+	bool on_loop;       /* `end` runs on an event loop, as it neither computes nor waits; all
+	                     * others run on a pool */
 	bool knows_caller;  /* a PUBLIC route whose response depends on the caller */
-	bool outbound;      /* a slow one that waits for another server: runs on a separate pool */
-	bool by_child;      /* a slow one that waits for a child process: runs on a separate pool */
+	bool outbound;      /* waits for another server: runs on a separate pool */
+	bool by_child;      /* waits for a child process: runs on a separate pool */
 	bool metrics;       /* served only at config.metrics_listen if that is set */
 	bool quiet;         /* logged at debug level on success: health checks */
 	bool upload;  /* counts against config.max_in_flight until its reply is made; ends on the

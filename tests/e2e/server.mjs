@@ -24,6 +24,15 @@ export const sample = (name) => path.resolve(root, process.env.TRACEWELL_SAMPLES
 /* The option of a test that reads them. */
 export const reads = (file) => ({ skip: !fs.existsSync(file) && `${file} does not exist` });
 
+/* What the routes of the server state about themselves: {method, path, needs}, with the page's.  They stand
+ * in schema/openapi.json, which unit test `openapi` holds to the server's table. */
+export function routesServed() {
+	const { paths } = JSON.parse(fs.readFileSync(path.join(root, 'schema/openapi.json'), 'utf8'));
+	return Object.entries(paths)
+		.flatMap(([at, item]) => Object.entries(item).map(([method, op]) => ({ method: method.toUpperCase(), path: at, needs: op['x-needs'].toUpperCase() })))
+		.concat({ method: 'GET', path: '/{*}', needs: 'PUBLIC' });
+}
+
 export function binary() {
 	if (process.env.TRACEWELL) return path.resolve(process.env.TRACEWELL);
 	const built = fs

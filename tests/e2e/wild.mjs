@@ -5,18 +5,15 @@
  *
  * The n-th case of a seed is always the same.
  */
-import fs from 'node:fs';
-import path from 'node:path';
 import zlib from 'node:zlib';
 
 import { btrace, form, sampleMapping, sampleTrace, zstd } from './make.mjs';
 import { random } from './power.mjs';
-import { root } from './server.mjs';
+import { routesServed } from './server.mjs';
 
 const CRLF = '\r\n';
 const latin1 = (text) => Buffer.from(text, 'latin1');
-const ROUTES = [...fs.readFileSync(path.join(root, 'server/api/routes.def'), 'utf8').matchAll(/^ROUTE\("(\w+)",\s*"([^"]+)"/gm)]
-	.map(([, method, template]) => ({ method, template }));
+const ROUTES = routesServed().map(({ method, path: template }) => ({ method, template }));
 
 class Dice {
 	constructor(seed) {

@@ -69,7 +69,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_audit[] = {
         {.method = "GET",
                 .path = "/api/v1/audit",
-                .slow = true,
+                .needs = TW_NEED_ADMIN,
                 .end = list,
                 .summary = "Who changed what, newest first"},
         {0},

@@ -32,7 +32,7 @@ static enum tw_status add_project(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_project[] = {
         {.method = "POST",
                 .path = "/api/v1/projects",
-                .slow = true,
+                .needs = TW_NEED_SERVER,
                 .max_body = tw_api_small_body,
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,

@@ -370,13 +370,13 @@ static enum tw_status compare_methods(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_compare[] = {
         {.method = "GET",
                 .path = "/api/v1/compare",
-                .slow = true,
+                .needs = TW_NEED_READ,
                 .end = compare,
-                .summary = "the calls of two selections as one tree"},
+                .summary = "The calls of two selections as one tree"},
         {.method = "GET",
                 .path = "/api/v1/compare/methods",
-                .slow = true,
+                .needs = TW_NEED_READ,
                 .end = compare_methods,
-                .summary = "the methods of two selections beside each other"},
+                .summary = "The methods of two selections beside each other"},
         {0},
 };

@@ -480,7 +480,8 @@ enum tw_status tw_ingest_file(struct tw_req *r, const struct tw_ingest_body *bod
 const struct tw_route tw_routes_ingest[] = {
         {.method = "POST",
                 .path = "/api/v1/traces",
-                .slow = true,
+                .needs = TW_NEED_INGEST,
+                .roles = TW_ROLE_INGEST,
                 .upload = true,
                 .max_body = max_upload,
                 .begin = begin_upload,

@@ -139,7 +139,7 @@ static enum tw_status calls(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_calls[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/calls",
-                .slow = true,
+                .needs = TW_NEED_READ,
                 .end = calls,
                 .summary = "single calls: their durations, the longest, the neighbours of one"},
         {0},

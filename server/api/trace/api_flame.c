@@ -261,8 +261,8 @@ static enum tw_status flame(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_flame[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/flame",
-                .slow = true,
+                .needs = TW_NEED_READ,
                 .end = flame,
-                .summary = "merged flame graph of threads and a time range"},
+                .summary = "Flame graph"},
         {0},
 };

@@ -122,7 +122,7 @@ static enum tw_status mark_trace(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_mark[] = {
         {.method = "PATCH",
                 .path = "/api/v1/traces/{id}",
-                .slow = true,
+                .needs = TW_NEED_WRITE,
                 .max_body = tw_api_small_body,
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,

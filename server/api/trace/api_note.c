@@ -294,13 +294,13 @@ static enum tw_status documents(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_note[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/notes",
-                .slow = true,
+                .needs = TW_NEED_READ,
                 .end = notes,
-                .summary = "counters, states, waits and marks by time"},
+                .summary = "Counters, states, waits and marks"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/documents",
-                .slow = true,
+                .needs = TW_NEED_READ,
                 .end = documents,
-                .summary = "findings that are no events, such as an ANR's threads and locks"},
+                .summary = "Findings that are no events"},
         {0},
 };

@@ -321,13 +321,13 @@ static enum tw_status merge(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_perfetto[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/perfetto",
-                .slow = true,
+                .needs = TW_NEED_READ,
                 .end = perfetto,
-                .summary = "the trace as a Perfetto file, with the device's own when it was sent"},
+                .summary = "The trace as a file for Perfetto"},
         {.method = "GET",
                 .path = "/api/v1/merge",
-                .slow = true,
+                .needs = TW_NEED_READ,
                 .end = merge,
-                .summary = "several traces as one Perfetto file"},
+                .summary = "Several traces as one file for Perfetto"},
         {0},
 };

@@ -365,13 +365,13 @@ static enum tw_status search(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_query[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/methods",
-                .slow = true,
+                .needs = TW_NEED_READ,
                 .end = methods,
-                .summary = "totals per method"},
+                .summary = "Methods with their times"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/search",
-                .slow = true,
+                .needs = TW_NEED_READ,
                 .end = search,
-                .summary = "methods whose name matches"},
+                .summary = "Methods by name"},
         {0},
 };

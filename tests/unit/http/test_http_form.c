@@ -97,6 +97,7 @@ static struct tw_route routes[] = {
         {.method = "POST",
                 .path = "/form",
                 .needs = TW_NEED_INGEST,
+                .on_loop = true,
                 .max_body = limit_of,
                 .begin = form_begin,
                 .body = form_body,
