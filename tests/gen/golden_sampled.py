@@ -290,6 +290,179 @@ def simpleperf():
     write('simpleperf', 'realistic', p.end(files, [(28069, 28069, 'com.example.shop'), (28101, 28069, 'OkHttp Dispatch')], 7))
 
 
+def runs(seed, n):
+    """Stacks as walk() makes them, each with the nanoseconds that it lasts."""
+    r = random.Random(seed + 1)
+    return [(stack, r.randrange(1, 9) * 100000) for stack in walk(seed, n)]
+
+
+def speedscope():
+    head = {'$schema': 'https://www.speedscope.app/file-format-schema.json', 'exporter': 'tracewell 0.1.0', 'name': 'cold start'}
+
+    def evented(name, unit, scale, stacks):
+        events, at, open_ = [], 0, []
+        for stack, ns in stacks + [([], 0)]:
+            same = 0
+            while same < min(len(stack), len(open_)) and stack[same] == open_[same]:
+                same += 1
+            events += [{'type': 'C', 'frame': f, 'at': at / scale} for f in reversed(open_[same:])]
+            events += [{'type': 'O', 'frame': f, 'at': at / scale} for f in stack[same:]]
+            open_, at = stack, at + ns
+        return {'type': 'evented', 'name': name, 'unit': unit, 'startValue': 0, 'endValue': at / scale, 'events': events}
+
+    small = dict(head, profiles=[evented('main (4711)', 'nanoseconds', 1, [([0, 1], 100), ([0], 50)])],
+                 shared={'frames': [scope_frame(0), scope_frame(1)]})
+    weights = {'type': 'sampled', 'name': 'worker', 'unit': 'milliseconds', 'startValue': 1.5, 'endValue': 4,
+               'samples': [[0, 2], [0, 2, 3], [], [0]], 'weights': [1, 0.5, 0.25, 0.75]}
+    bytes_ = {'type': 'sampled', 'name': 'allocations', 'unit': 'bytes', 'samples': [[0, 1], [0]], 'weights': [4096, 16]}
+    many = dict(head, profiles=[evented('main (4711)', 'microseconds', 1000, runs(31, 60)), weights, bytes_],
+                shared={'frames': [scope_frame(i) for i in range(len(METHODS))]})
+    cases('speedscope', json.dumps(small), json.dumps(many), 150, ('"frame": 1,', '"frame": "x",'))
+
+
+def scope_frame(i):
+    return {'name': METHODS[i], 'file': 'Cart.java', 'line': 12}
+
+
+def firefox():
+    prefixes, frames, known = [], [], {}
+
+    def index(stack):
+        at = None
+        for f in stack:
+            if (at, f) not in known:
+                known[at, f] = len(frames)
+                frames.append(f)
+                prefixes.append(at)
+            at = known[at, f]
+        return at
+
+    def thread(name, tid, samples, **more):
+        at = [index(stack) for stack, _ in samples]
+        return {'name': name, 'pid': '4711', 'tid': tid, 'isMainThread': name == 'main',
+                'samples': dict({'stack': at, 'length': len(at)}, **more), 'markers': {'data': [], 'length': 0}}
+
+    def exact(name, tid, samples):
+        times, at = [], 0
+        for _, ns in samples:
+            times.append(at / 1e6)
+            at += ns
+        return thread(name, tid, samples, weightType='tracing-ms', time=times, weight=[ns / 1e6 for _, ns in samples])
+
+    def tables(offsets):
+        table = {'frame': list(range(len(frames))), 'length': len(frames)}
+        if offsets:
+            table['prefixOffset'] = [0 if p is None else i - p for i, p in enumerate(prefixes)]
+        else:
+            table['prefix'] = prefixes
+        return {'stackTable': table, 'frameTable': {'func': list(frames), 'length': len(frames)},
+                'funcTable': {'name': list(range(len(METHODS))), 'length': len(METHODS)}, 'stringArray': METHODS}
+
+    def profile(version, threads, offsets=True):
+        return {'meta': {'interval': 2, 'processType': 0, 'stackwalk': 0, 'version': 36, 'preprocessedProfileVersion': version},
+                'libs': [], 'threads': threads, 'shared': tables(offsets)}
+
+    small = profile(70, [exact('main', 4711, [([0, 1], 100), ([0], 50), ([], 25), ([0, 2], 25)])])
+    small = json.dumps(small)
+    del prefixes[:], frames[:]
+    known.clear()
+    sampled = [(stack, 0) for stack in walk(41, 40)]
+    many = profile(70, [exact('main', 4711, runs(40, 60)),
+                        thread('worker', '4720.1', sampled, weightType='samples', weight=None, timeDeltas=[2] * 20 + [60] + [2] * 19)])
+    cases('firefox', small, json.dumps(many), 60, ('"frame": [0, 1', '"frame": [0, 99'))
+    # an older version: tables in each thread, absolute prefixes, times instead of differences
+    del prefixes[:], frames[:]
+    known.clear()
+    old = profile(40, [thread('main', 4711, sampled[:20], time=[2 * i for i in range(20)])], offsets=False)
+    old['threads'][0].update(old.pop('shared'))
+    write('firefox', 'own_tables', json.dumps(old))
+
+
+def folded():
+    def text(samples, first=None):
+        return ''.join('%s %d\n' % (';'.join(([first] if first else []) + [METHODS[f] for f in stack]), ns) for stack, ns in samples)
+
+    many = text(runs(51, 60), 'main (4711)') + text(runs(52, 30), 'worker (4720, sampled)')
+    cases('folded', text([([0, 1], 100), ([0], 50), ([0, 1], 7)]), many, 3, (' 50\n', ' fifty\n'))
+    write('folded', 'no_threads', text(runs(53, 20)) + '\nkernel;do_syscall_64_[k] 12.75\nno value here\n')
+
+
+class Pprof:
+    def __init__(self):
+        self.out, self.strings = b'', []
+
+    @staticmethod
+    def varint(v):
+        out = b''
+        while v >= 128:
+            out, v = out + bytes([v & 127 | 128]), v >> 7
+        return out + bytes([v])
+
+    def number(self, field, v):
+        return self.varint(field << 3) + self.varint(v)
+
+    def message(self, field, body):
+        return self.varint(field << 3 | 2) + self.varint(len(body)) + body
+
+    def string(self, text):
+        if text not in self.strings:
+            self.strings.append(text)
+        return self.strings.index(text)
+
+    def type(self, name, unit):
+        self.out += self.message(1, self.number(1, self.string(name)) + self.number(2, self.string(unit)))
+
+    def sample(self, stack, values, thread=None, tid=None):
+        body = self.message(1, b''.join(self.varint(f + 1) for f in reversed(stack)))
+        body += self.message(2, b''.join(self.varint(v) for v in values))
+        if thread:
+            body += self.message(3, self.number(1, self.string('thread')) + self.number(2, self.string(thread)))
+        if tid:
+            body += self.message(3, self.number(1, self.string('tid')) + self.number(3, tid))
+        self.out += self.message(2, body)
+
+    def end(self, default=None, inlined=False):
+        self.out += self.message(3, self.number(1, 1) + self.number(5, self.string('/system/lib64/libart.so')))
+        for i, name in enumerate(METHODS):
+            line = self.message(4, self.number(1, i + 1))
+            if inlined and i == 5:  # inlined into another
+                line += self.message(4, self.number(1, 4))
+            if inlined and i == 8:  # no function: an address in a file
+                line = self.number(2, 1) + self.number(3, 0x7f001234)
+            self.out += self.message(4, self.number(1, i + 1) + line)
+            self.out += self.message(5, self.number(1, i + 1) + self.number(2, self.string(name)))
+        for text in self.strings:
+            self.out += self.message(6, text.encode())
+        if default:
+            self.out += self.number(14, self.strings.index(default))
+        return self.out
+
+
+def pprof():
+    p = Pprof()
+    p.string('')
+    p.type('wall', 'nanoseconds')
+    p.sample([0, 1], [100])
+    p.sample([0], [50])
+    p.sample([0, 1], [7])
+    small = p.end()
+    p = Pprof()
+    p.string('')
+    p.type('calls', 'count')
+    p.type('wall', 'microseconds')
+    for i, (stack, ns) in enumerate(runs(61, 60)):
+        p.sample(stack, [1, ns // 1000], 'main (4711)' if i % 3 else 'worker', 0 if i % 3 else 4720)
+    many = p.end('wall', inlined=True)
+    cases('pprof', small, many, 60, (METHODS[1].encode(), b'com.example\xff' + b'x' * 16))
+    p = Pprof()
+    p.string('')
+    p.type('inuse_objects', 'count')
+    p.type('inuse_space', 'bytes')
+    for stack, ns in runs(62, 12):
+        p.sample(stack, [1, ns])
+    write('pprof', 'bytes', p.end())
+
+
 if __name__ == '__main__':
     simpleperf()
     btrace3()
@@ -297,3 +470,7 @@ if __name__ == '__main__':
     sentry()
     java_samples()
     matrix()
+    speedscope()
+    firefox()
+    folded()
+    pprof()

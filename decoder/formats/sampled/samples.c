@@ -32,7 +32,7 @@ struct tw_samples {
 	uint32_t n, cap;
 	uint32_t *frames;
 	uint32_t n_frames, cap_frames;
-	struct stack *shared; /* by hash; NULL until first used */
+	struct stack *shared; /* by hash */
 	uint32_t joined[JOINED_FRAMES];
 };
 
@@ -46,7 +46,8 @@ struct tw_samples *tw_samples_new(
 	s->arena = a;
 	s->limits = *limits;
 	s->sink = sink;
-	return s;
+	s->shared = tw_arena_zalloc(a, SHARED, sizeof *s->shared);
+	return s->shared ? s : NULL;
 }
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -103,10 +104,6 @@ uint32_t tw_samples_share(struct tw_samples *s, uint32_t first)
 	struct stack *known;
 
 	if (n == 0)
-		return first;
-	if (!s->shared)
-		s->shared = tw_arena_zalloc(s->arena, SHARED, sizeof *s->shared);
-	if (!s->shared)
 		return first;
 	/* No salt: sharing affects when the limit is reached, and provoked collisions only cost
 	 * more frames. */
@@ -253,4 +250,78 @@ enum tw_status tw_samples_emit(struct tw_samples *s, int64_t interval_ns, struct
 		st = tw_stacks_add(stacks, &sample, err);
 	}
 	return st == TW_OK ? tw_stacks_finish(stacks, err) : st;
+}
+
+/* --- sums --- */
+
+/* By track, then by path: equal callers become neighbours. */
+static int by_track_and_path(const void *pa, const void *pb, void *frames_of)
+{
+	const struct kept *a = pa;
+	const struct kept *b = pb;
+	const uint32_t *frames = frames_of;
+
+	if (a->p.track != b->p.track)
+		return a->p.track < b->p.track ? -1 : 1;
+	for (uint32_t i = 0; i < a->p.n && i < b->p.n; i++) {
+		uint32_t x = frames[a->p.first + i];
+		uint32_t y = frames[b->p.first + i];
+
+		if (x != y)
+			return x < y ? -1 : 1;
+	}
+	if (a->p.n != b->p.n)
+		return a->p.n < b->p.n ? -1 : 1;
+	return a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+/* One track's stacks, from list[i] on; returns the index after them. */
+static uint32_t emit_track_sums(struct tw_samples *s, uint32_t i, struct tw_stacks *stacks,
+        enum tw_status *ret_st, struct tw_err *err)
+{
+	uint32_t track = s->list[i].p.track;
+	int64_t at_ns = 0;
+
+	for (; *ret_st == TW_OK && i < s->n && s->list[i].p.track == track; i++) {
+		const struct tw_sample_piece *p = &s->list[i].p;
+		const struct tw_sample sample = {.track = track,
+		        .ts_ns = at_ns,
+		        .offset = p->offset,
+		        .syms = p->n ? s->frames + p->first : NULL,
+		        .n = p->n,
+		        .went_on = true};
+
+		if (p->ts_ns < 0 || __builtin_add_overflow(at_ns, p->ts_ns, &at_ns)) {
+			s->sink->ops->repair(s->sink, TW_REPAIR_impossible_time, p->offset, 1);
+			continue;
+		}
+		*ret_st = tw_stacks_add(stacks, &sample, err);
+	}
+	if (*ret_st == TW_OK)
+		*ret_st = tw_stacks_add(stacks,
+		        &(struct tw_sample){.track = track,
+		                .ts_ns = at_ns,
+		                .offset = TW_NO_OFFSET,
+		                .went_on = true},
+		        err);
+	return i;
+}
+
+enum tw_status tw_samples_emit_sums(struct tw_samples *s, enum tw_source source, struct tw_err *err)
+{
+	struct tw_stacks *stacks = tw_stacks_new(s->arena, &s->limits, s->sink, 0);
+	enum tw_status st = TW_OK;
+
+	if (!stacks)
+		return no_memory(err);
+	if (s->n)
+		qsort_r(s->list, s->n, sizeof *s->list, by_track_and_path, s->frames);
+	for (uint32_t i = 0; st == TW_OK && i < s->n;)
+		i = emit_track_sums(s, i, stacks, &st, err);
+	if (st == TW_OK)
+		st = tw_stacks_finish(stacks, err);
+	for (uint32_t i = 0; st == TW_OK && i < s->n; i++)
+		if (i == 0 || s->list[i].p.track != s->list[i - 1].p.track)
+			s->sink->ops->source(s->sink, s->list[i].p.track, source, TW_INTERVAL_NONE);
+	return st;
 }

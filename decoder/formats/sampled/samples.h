@@ -53,4 +53,10 @@ void tw_samples_move_zero(struct tw_samples *s, int64_t by_ns);
 enum tw_status tw_samples_emit(
         struct tw_samples *s, int64_t interval_ns, struct tw_err *err) TW_MUST_USE;
 
+/* For profiles that are sums without times: a piece's ts_ns is the sum of its stack.  Emits, once,
+ * the stacks of each track end to end, equal callers together, so that each path is one call.
+ * source: SAMPLES for sums of time, COUNTS for others. */
+enum tw_status tw_samples_emit_sums(
+        struct tw_samples *s, enum tw_source source, struct tw_err *err) TW_MUST_USE;
+
 #endif

@@ -1,0 +1,428 @@
+/*
+ * firefox.c - processed profiles of the Firefox Profiler, as its page saves them and this server
+ * exports them.
+ *
+ *   meta {interval}                                       milliseconds between samples
+ *   threads[] {name, pid, tid, samples {stack[], time[] or timeDeltas[], weight[], weightType}}
+ *   stackTable {frame[], prefix[] or prefixOffset[]}      of all threads in "shared", or of each
+ *   frameTable {func[]}   funcTable {name[]}              thread in older versions
+ *   stringArray[]  (stringTable[])
+ *
+ * Tables are columns that may come after the threads, so columns are kept and read at the end of
+ * the text, or of the thread for its own.  Samples of weightType "tracing-ms" last as long as their
+ * weight; others until the next one, at most a few intervals (stacks.h).  Times are milliseconds.
+ * Markers, counters, categories and addresses are left out.  A raw Gecko profile, whose tables are
+ * rows, has to be opened and saved by the Firefox Profiler first.  Learned from
+ * firefox-devtools/profiler, docs-developer.
+ */
+#include <string.h>
+
+#include "decoder/base/list.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/json/json_stream.h"
+#include "decoder/formats/json/json_text.h"
+#include "decoder/formats/stacks.h"
+#include "decoder/formats/thread_label.h"
+
+enum { MAX_STACK = 4096, NONE = -1 };
+
+#define MS_NS 1e6
+
+/* Tags of containers.  Columns follow in the order of enum column. */
+enum {
+	SKIPPED,
+	ROOT,
+	META,
+	SHARED,
+	THREADS,
+	THREAD,
+	SAMPLES,
+	STACK_TABLE,
+	FRAME_TABLE,
+	FUNC_TABLE,
+	STRINGS,
+	COLUMN
+};
+
+enum column {
+	STACK_FRAME,
+	STACK_PREFIX,
+	STACK_OFFSET,
+	FRAME_FUNC,
+	FUNC_NAME,
+	TABLE_COLUMNS,
+	SAMPLE_STACK = TABLE_COLUMNS,
+	SAMPLE_TIME,
+	SAMPLE_DELTA,
+	SAMPLE_WEIGHT,
+	COLUMNS
+};
+
+struct tables {
+	struct tw_list columns[TABLE_COLUMNS]; /* int32_t, NONE for null */
+	struct tw_list strings;                /* uint32_t: handles of names */
+};
+
+struct thread {
+	uint32_t track;
+	uint64_t offset;
+	bool exact;                      /* weights are durations */
+	struct tw_list columns[COLUMNS]; /* int32_t for stacks, else double; not of tables */
+};
+
+struct firefox {
+	struct tw_sink *sink;
+	struct tw_arena *arena;
+	struct tw_limits limits;
+	struct tw_json_stream json;
+	double interval_ms;
+	struct tables shared, own; /* own: of the thread being read */
+	bool in_shared;
+	struct tw_list threads; /* struct thread: those that use the shared tables */
+	struct thread thread;
+	uint32_t n_threads;
+	bool has_tid;
+	uint64_t tid; /* by default the number of the thread */
+	uint32_t pid;
+	char *name; /* of the thread, of TW_JSON_TEXT_BYTES */
+	size_t n_name;
+	struct tw_stacks *sampled, *exact;
+	uint64_t read; /* samples */
+	uint32_t syms[MAX_STACK];
+};
+
+static int probe(const uint8_t *head, size_t len)
+{
+	if (!tw_json_head(head, len))
+		return 0;
+	if (tw_json_head_has(head, len, 2, "preprocessedProfileVersion"))
+		return 97;
+	if (tw_json_head_has(head, len, 1, "meta") &&
+	        (tw_json_head_has(head, len, 2, "stackwalk") ||
+	                tw_json_head_has(head, len, 2, "processType")))
+		return 80;
+	return 0;
+}
+
+static void repair(struct firefox *s, enum tw_repair what, uint64_t offset)
+{
+	s->sink->ops->repair(s->sink, what, offset, 1);
+}
+
+/* --- samples of a thread --- */
+
+static int32_t cell(const struct tw_list *column, int64_t i)
+{
+	return i >= 0 && i < column->n ? ((const int32_t *)column->items)[i] : NONE;
+}
+
+static double real(const struct tw_list *column, uint32_t i)
+{
+	return i < column->n ? ((const double *)column->items)[i] : 0;
+}
+
+static uint32_t sym_of(struct firefox *s, const struct tables *t, int32_t stack)
+{
+	int32_t frame = cell(&t->columns[STACK_FRAME], stack);
+	int32_t func = cell(&t->columns[FRAME_FUNC], frame);
+	int32_t name = cell(&t->columns[FUNC_NAME], func);
+
+	if (name < 0 || (uint32_t)name >= t->strings.n)
+		return s->sink->ops->name(s->sink, TW_STR("(unknown)"));
+	return ((const uint32_t *)t->strings.items)[name];
+}
+
+/* A caller always precedes its callees in the table, so a damaged one cannot loop. */
+static int32_t caller_of(const struct tables *t, int32_t stack)
+{
+	int32_t prefix = cell(&t->columns[STACK_PREFIX], stack);
+	int32_t offset = cell(&t->columns[STACK_OFFSET], stack);
+
+	if (t->columns[STACK_OFFSET].n)
+		prefix = offset > 0 ? stack - offset : NONE;
+	return prefix < stack ? prefix : NONE;
+}
+
+/* Frames, outermost first, at the end of s->syms; the innermost are dropped past the limit. */
+static const uint32_t *frames_of(
+        struct firefox *s, const struct tables *t, int32_t stack, uint64_t offset, size_t *ret_n)
+{
+	size_t n = 0;
+
+	for (int32_t at = stack; at >= 0; at = caller_of(t, at))
+		n++;
+	if (n > MAX_STACK)
+		s->sink->ops->repair(s->sink, TW_REPAIR_depth_clipped, offset, n - MAX_STACK);
+	for (; n > MAX_STACK; n--)
+		stack = caller_of(t, stack);
+	for (size_t i = n; i-- > 0; stack = caller_of(t, stack))
+		s->syms[i] = sym_of(s, t, stack);
+	*ret_n = n;
+	return s->syms;
+}
+
+static struct tw_stacks *stacks_of(struct firefox *s, bool exact)
+{
+	struct tw_stacks **stacks = exact ? &s->exact : &s->sampled;
+	int64_t interval_ns = exact ? 0 : (int64_t)(s->interval_ms * MS_NS);
+
+	if (!*stacks)
+		*stacks = tw_stacks_new(s->arena, &s->limits, s->sink, interval_ns);
+	return *stacks;
+}
+
+static bool to_ns(double ms, int64_t *ret)
+{
+	double ns = ms * MS_NS;
+
+	if (!(ns >= 0 && ns < 2e18))
+		return false;
+	*ret = (int64_t)(ns + 0.5);
+	return true;
+}
+
+static enum tw_status emit_thread(
+        struct firefox *s, const struct thread *t, const struct tables *tables, struct tw_err *err)
+{
+	const struct tw_list *columns = t->columns;
+	struct tw_stacks *stacks = stacks_of(s, t->exact);
+	struct tw_sample x = {.track = t->track, .offset = t->offset, .went_on = t->exact};
+	bool deltas = columns[SAMPLE_DELTA].n > 0;
+	int64_t end_ns = -1; /* of the previous exact sample */
+	double at_ms = 0;
+	enum tw_status st = TW_OK;
+
+	if (!stacks)
+		return tw_oom(err);
+	for (uint32_t i = 0; st == TW_OK && i < columns[SAMPLE_STACK].n; i++) {
+		at_ms = deltas ? at_ms + real(&columns[SAMPLE_DELTA], i)
+		               : real(&columns[SAMPLE_TIME], i);
+		if (i >= columns[deltas ? SAMPLE_DELTA : SAMPLE_TIME].n ||
+		        !to_ns(at_ms, &x.ts_ns)) {
+			repair(s, TW_REPAIR_impossible_time, t->offset);
+			continue;
+		}
+		if (end_ns >= 0 && end_ns < x.ts_ns) { /* idle since the previous one */
+			st = tw_stacks_add(stacks,
+			        &(struct tw_sample){
+			                .track = t->track, .ts_ns = end_ns, .went_on = true},
+			        err);
+			if (st != TW_OK)
+				break;
+		}
+		x.syms = frames_of(s, tables, cell(&columns[SAMPLE_STACK], i), t->offset, &x.n);
+		st = tw_stacks_add(stacks, &x, err);
+		if (t->exact && !to_ns(at_ms + real(&columns[SAMPLE_WEIGHT], i), &end_ns))
+			end_ns = -1;
+		s->read++;
+	}
+	if (st == TW_OK && end_ns >= 0)
+		st = tw_stacks_add(stacks,
+		        &(struct tw_sample){.track = t->track, .ts_ns = end_ns, .went_on = true},
+		        err);
+	return st;
+}
+
+/* --- threads --- */
+
+static void begin_thread(struct firefox *s, uint64_t offset)
+{
+	s->thread = (struct thread){.offset = offset};
+	s->has_tid = false;
+	s->tid = ++s->n_threads;
+	s->pid = 0;
+	s->n_name = 0;
+	for (int i = 0; i < TABLE_COLUMNS; i++)
+		s->own.columns[i].n = 0;
+	s->own.strings.n = 0;
+}
+
+static enum tw_status end_thread(struct firefox *s, struct tw_err *err)
+{
+	struct tw_str name = {s->name, s->n_name};
+	struct thread *kept;
+	uint64_t tid;
+
+	if (tw_thread_label((struct tw_str){s->name, s->n_name}, &name, &tid) && !s->has_tid)
+		s->tid = tid;
+	if (s->thread.columns[SAMPLE_STACK].n == 0)
+		return TW_OK;
+	if (name.len)
+		s->sink->ops->thread_name(s->sink, s->pid, s->tid, name);
+	s->thread.track = s->sink->ops->track(s->sink, s->pid, s->tid, TW_TID_FULL);
+	if (s->thread.track == 0)
+		return TW_OK;
+	if (s->own.columns[STACK_FRAME].n)
+		return emit_thread(s, &s->thread, &s->own, err);
+	kept = tw_list_add(&s->threads, s->arena, sizeof *kept);
+	if (!kept)
+		return tw_oom(err);
+	*kept = s->thread;
+	return TW_OK;
+}
+
+/* Ids are numbers, or texts that begin with one ("1234.1"). */
+static bool id_of(const struct tw_json_value *v, uint64_t *ret)
+{
+	struct tw_str text = v->text;
+
+	return (v->kind == TW_JSON_NUMBER || v->kind == TW_JSON_STRING) &&
+	       tw_str_u64(tw_str_split(&text, '.'), INT32_MAX, ret);
+}
+
+static void read_thread(struct firefox *s, const struct tw_json_value *v)
+{
+	uint64_t id;
+
+	if (tw_str_eq(v->key, TW_STR("name")) && v->kind == TW_JSON_STRING) {
+		s->n_name = v->text.len;
+		memcpy(s->name, v->text.ptr, v->text.len);
+	} else if (tw_str_eq(v->key, TW_STR("tid")) && id_of(v, &id)) {
+		s->tid = id;
+		s->has_tid = true;
+	} else if (tw_str_eq(v->key, TW_STR("pid")) && id_of(v, &id)) {
+		s->pid = (uint32_t)id;
+	}
+}
+
+/* --- the text --- */
+
+static const struct tw_json_place places[] = {{0, ROOT, NULL, TW_JSON_OBJECT},
+        {ROOT, META, "meta", TW_JSON_OBJECT}, {ROOT, SHARED, "shared", TW_JSON_OBJECT},
+        {ROOT, THREADS, "threads", TW_JSON_ARRAY}, {THREADS, THREAD, NULL, TW_JSON_OBJECT},
+        {THREAD, SAMPLES, "samples", TW_JSON_OBJECT},
+        {SHARED, STACK_TABLE, "stackTable", TW_JSON_OBJECT},
+        {THREAD, STACK_TABLE, "stackTable", TW_JSON_OBJECT},
+        {SHARED, FRAME_TABLE, "frameTable", TW_JSON_OBJECT},
+        {THREAD, FRAME_TABLE, "frameTable", TW_JSON_OBJECT},
+        {SHARED, FUNC_TABLE, "funcTable", TW_JSON_OBJECT},
+        {THREAD, FUNC_TABLE, "funcTable", TW_JSON_OBJECT},
+        {SHARED, STRINGS, "stringArray", TW_JSON_ARRAY},
+        {THREAD, STRINGS, "stringArray", TW_JSON_ARRAY},
+        {THREAD, STRINGS, "stringTable", TW_JSON_ARRAY},
+        {STACK_TABLE, COLUMN + STACK_FRAME, "frame", TW_JSON_ARRAY},
+        {STACK_TABLE, COLUMN + STACK_PREFIX, "prefix", TW_JSON_ARRAY},
+        {STACK_TABLE, COLUMN + STACK_OFFSET, "prefixOffset", TW_JSON_ARRAY},
+        {FRAME_TABLE, COLUMN + FRAME_FUNC, "func", TW_JSON_ARRAY},
+        {FUNC_TABLE, COLUMN + FUNC_NAME, "name", TW_JSON_ARRAY},
+        {SAMPLES, COLUMN + SAMPLE_STACK, "stack", TW_JSON_ARRAY},
+        {SAMPLES, COLUMN + SAMPLE_TIME, "time", TW_JSON_ARRAY},
+        {SAMPLES, COLUMN + SAMPLE_DELTA, "timeDeltas", TW_JSON_ARRAY},
+        {SAMPLES, COLUMN + SAMPLE_WEIGHT, "weight", TW_JSON_ARRAY}};
+
+static enum tw_status read_cell(
+        struct firefox *s, const struct tw_json_value *v, enum column column, struct tw_err *err)
+{
+	struct tables *tables = s->in_shared ? &s->shared : &s->own;
+	double value = NONE;
+	bool is_number = tw_json_real(v, &value);
+
+	if (column == SAMPLE_TIME || column == SAMPLE_DELTA || column == SAMPLE_WEIGHT) {
+		double *item = tw_list_add(&s->thread.columns[column], s->arena, sizeof *item);
+
+		if (!item)
+			return tw_oom(err);
+		*item = is_number ? value : 0;
+	} else {
+		struct tw_list *list = column < TABLE_COLUMNS ? &tables->columns[column]
+		                                              : &s->thread.columns[column];
+		int32_t *item = tw_list_add(list, s->arena, sizeof *item);
+
+		if (!item)
+			return tw_oom(err);
+		*item = is_number && value >= 0 && value < INT32_MAX ? (int32_t)value : NONE;
+	}
+	return TW_OK;
+}
+
+static enum tw_status read_string(
+        struct firefox *s, const struct tw_json_value *v, struct tw_err *err)
+{
+	struct tables *tables = s->in_shared ? &s->shared : &s->own;
+	uint32_t *sym = tw_list_add(&tables->strings, s->arena, sizeof *sym);
+
+	if (!sym)
+		return tw_oom(err);
+	*sym = s->sink->ops->name(s->sink, v->text.len ? v->text : TW_STR("(unknown)"));
+	return TW_OK;
+}
+
+static enum tw_status take(void *arg, struct tw_json_value *v, struct tw_err *err)
+{
+	struct firefox *s = arg;
+
+	if (v->kind == TW_JSON_OBJECT || v->kind == TW_JSON_ARRAY) {
+		v->tag = tw_json_tag(places, sizeof places / sizeof *places, v);
+		if (v->tag == THREAD)
+			begin_thread(s, v->offset);
+		if (v->tag == SHARED || v->tag == THREAD)
+			s->in_shared = v->tag == SHARED;
+		return TW_OK;
+	}
+	if (v->kind == TW_JSON_END)
+		return v->in == THREAD ? end_thread(s, err) : TW_OK;
+	if (v->in >= COLUMN)
+		return read_cell(s, v, v->in - COLUMN, err);
+	if (v->in == STRINGS)
+		return read_string(s, v, err);
+	if (v->in == THREAD)
+		read_thread(s, v);
+	else if (v->in == META && tw_str_eq(v->key, TW_STR("interval")))
+		(void)tw_json_real(v, &s->interval_ms);
+	else if (v->in == SAMPLES && tw_str_eq(v->key, TW_STR("weightType")))
+		s->thread.exact = tw_str_eq(v->text, TW_STR("tracing-ms"));
+	return TW_OK;
+}
+
+static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink, struct tw_err *err)
+{
+	struct firefox *s = state;
+
+	s->sink = sink;
+	s->arena = a;
+	s->limits = *limits;
+	s->name = tw_arena_alloc(a, TW_JSON_TEXT_BYTES, 1);
+	if (!s->name || !tw_json_stream_init(&s->json, a, sink, take, s))
+		return tw_oom(err);
+	return TW_OK;
+}
+
+static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct firefox *s = state;
+
+	return tw_json_stream_push(&s->json, p, n, err);
+}
+
+static enum tw_status finish(void *state, bool cut, struct tw_err *err)
+{
+	struct firefox *s = state;
+	const struct thread *threads;
+	enum tw_status st = tw_json_stream_finish(&s->json, cut, err);
+
+	threads = s->threads.items;
+	for (uint32_t i = 0; st == TW_OK && i < s->threads.n; i++)
+		st = emit_thread(s, &threads[i], &s->shared, err);
+	if (st == TW_OK && s->sampled)
+		st = tw_stacks_finish(s->sampled, err);
+	if (st == TW_OK && s->exact)
+		st = tw_stacks_finish(s->exact, err);
+	if (st == TW_OK && s->read == 0)
+		return tw_fail_at(err, TW_CORRUPT, 0,
+		        "not one sample in this profile; a raw Gecko profile has to be saved by "
+		        "the "
+		        "Firefox Profiler first");
+	return st;
+}
+
+const struct tw_format tw_format_firefox = {
+        .name = "firefox",
+        .title = "Firefox Profiler profile (JSON)",
+        .part = "trace",
+        .probe = probe,
+        .state_size = sizeof(struct firefox),
+        .start = start,
+        .push = push,
+        .finish = finish,
+};

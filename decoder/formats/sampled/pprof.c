@@ -1,0 +1,496 @@
+/*
+ * pprof.c - profiles in pprof's format, profile.proto.
+ *
+ *   1 sample_type {1 type, 2 unit}    2 sample {1 locations, innermost first; 2 values; 3 labels}
+ *   3 mapping {1 id, 5 filename}      4 location {1 id, 2 mapping, 3 address, 4 line {1 function}}
+ *   5 function {1 id, 2 name}         6 string_table        14 default_sample_type
+ *   label {1 key, 2 text, 3 number}
+ *
+ * Fields come in any order, so the message is kept and read at its end.  A profile holds one sum
+ * per stack and no times: the value of the default type, else of the first type that is a time,
+ * else of the last type, is laid out as one call per path (samples.h).  Labels "thread" or
+ * "thread_name" and "tid" or "thread_id" separate threads.  A truncated profile is read as far as
+ * it came; its names are often at its end.  Learned from google/pprof.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decoder/base/pbread.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/sampled/samples.h"
+#include "decoder/formats/thread_label.h"
+
+enum {
+	SAMPLE_TYPE = 1,
+	SAMPLE = 2,
+	MAPPING = 3,
+	LOCATION = 4,
+	FUNCTION = 5,
+	STRING = 6,
+	DEFAULT_TYPE = 14,
+	LAST_FIELD = 20,
+	MAX_BYTES = 512 << 20,
+	FIRST_BYTES = 1 << 16,
+	MAX_TYPES = 64,
+	MAX_STACK = 4096,
+	NAME_BYTES = 300,
+	ALL = 1
+};
+
+struct entry { /* a location, function or mapping */
+	uint64_t id;
+	struct tw_pb message;
+};
+
+struct table {
+	struct entry *list;
+	size_t n;
+	bool sorted;
+};
+
+struct pprof {
+	struct tw_sink *sink;
+	struct tw_arena *arena;
+	struct tw_samples *samples;
+	uint8_t *data;
+	size_t n, cap;
+	struct table mappings, locations, functions;
+	struct tw_str *strings;
+	size_t n_strings;
+	struct {
+		uint64_t type, unit;
+	} types[MAX_TYPES];
+	size_t n_types, value; /* value: the one that is read */
+	uint64_t default_type;
+	int64_t scale;  /* of the value to nanoseconds; 0: not a time */
+	uint32_t track; /* of the previous sample */
+	uint32_t stack[MAX_STACK];
+};
+
+/* --- recognition --- */
+
+/* Whether it is {1: number, 2: number}: the first message of most profiles, and of no other
+ * format. */
+static bool is_value_type(struct tw_pb m)
+{
+	struct tw_pb_field f;
+	bool any = false;
+
+	while (tw_pb_next(&m, &f)) {
+		if ((f.number != 1 && f.number != 2) || f.type != TW_PB_VARINT)
+			return false;
+		any = true;
+	}
+	return any && !tw_pb_bad(&m);
+}
+
+static int probe(const uint8_t *head, size_t len)
+{
+	struct tw_pb m = tw_pb_of(head, len);
+	struct tw_pb_field f;
+	unsigned types = 0;
+	unsigned others = 0;
+
+	while (tw_pb_next(&m, &f)) {
+		bool number = f.type == TW_PB_VARINT;
+
+		if (f.number == 0 || f.number > LAST_FIELD || f.type == TW_PB_FIXED32 ||
+		        f.type == TW_PB_FIXED64)
+			return 0;
+		if (f.number == SAMPLE_TYPE && !is_value_type(tw_pb_in(&f)))
+			return 0;
+		if (f.number >= SAMPLE && f.number <= STRING && number)
+			return 0;
+		types += f.number == SAMPLE_TYPE;
+		others += f.number != SAMPLE_TYPE;
+	}
+	return types && (others || tw_pb_whole(head, len)) ? 85 : 0;
+}
+
+/* --- the message --- */
+
+static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct pprof *s = state;
+	size_t cap = s->cap ? s->cap : FIRST_BYTES;
+	uint8_t *data;
+
+	if (n > MAX_BYTES - s->n)
+		return tw_fail_at(err, TW_TOO_LARGE, s->n, "a pprof profile of more than %d MiB",
+		        MAX_BYTES >> 20);
+	while (cap - s->n < n)
+		cap *= 2;
+	if (cap != s->cap) {
+		data = tw_arena_alloc(s->arena, cap, 1);
+		if (!data)
+			return tw_oom(err);
+		if (s->n)
+			memcpy(data, s->data, s->n);
+		s->data = data;
+		s->cap = cap;
+	}
+	if (n)
+		memcpy(s->data + s->n, p, n);
+	s->n += n;
+	return TW_OK;
+}
+
+static uint64_t number_of(struct tw_pb m, uint32_t field)
+{
+	struct tw_pb_field f;
+	uint64_t value = 0;
+
+	while (tw_pb_next(&m, &f))
+		if (f.number == field)
+			value = f.value;
+	return value;
+}
+
+static struct tw_str text(const struct pprof *s, uint64_t index)
+{
+	return index < s->n_strings ? s->strings[index] : (struct tw_str){0};
+}
+
+static struct table *table_of(struct pprof *s, uint32_t field)
+{
+	switch (field) {
+	case MAPPING:
+		return &s->mappings;
+	case LOCATION:
+		return &s->locations;
+	case FUNCTION:
+		return &s->functions;
+	default:
+		return NULL;
+	}
+}
+
+static bool reserve_tables(struct pprof *s)
+{
+	struct tw_pb m = tw_pb_of(s->data, s->n);
+	size_t counts[LAST_FIELD + 1] = {0};
+	struct tw_pb_field f;
+
+	while (tw_pb_next(&m, &f))
+		if (f.number <= LAST_FIELD)
+			counts[f.number]++;
+	for (uint32_t k = MAPPING; k <= FUNCTION; k++)
+		if (counts[k]) {
+			struct table *t = table_of(s, k);
+
+			t->list = tw_arena_alloc(s->arena, counts[k], sizeof *t->list);
+			if (!t->list)
+				return false;
+		}
+	s->strings = tw_arena_alloc(s->arena, counts[STRING] + 1, sizeof *s->strings);
+	return s->strings != NULL;
+}
+
+static void read_type(struct pprof *s, struct tw_pb m)
+{
+	if (s->n_types == MAX_TYPES)
+		return;
+	s->types[s->n_types].type = number_of(m, 1);
+	s->types[s->n_types++].unit = number_of(m, 2);
+}
+
+static void read_tables(struct pprof *s, bool cut)
+{
+	struct tw_pb m = tw_pb_of(s->data, s->n);
+	struct tw_pb_field f;
+
+	while (tw_pb_next(&m, &f)) {
+		struct table *t = table_of(s, f.number);
+
+		if (f.number == SAMPLE_TYPE)
+			read_type(s, tw_pb_in(&f));
+		else if (f.number == DEFAULT_TYPE)
+			s->default_type = f.value;
+		else if (f.number == STRING)
+			s->strings[s->n_strings++] = tw_pb_str(&f);
+		else if (t)
+			t->list[t->n++] = (struct entry){number_of(tw_pb_in(&f), 1), tw_pb_in(&f)};
+	}
+	if (tw_pb_bad(&m) && !cut)
+		s->sink->ops->repair(s->sink, TW_REPAIR_input_truncated, s->n, 1);
+}
+
+/* Nanoseconds per unit; 0: not a unit of time. */
+static int64_t scale_of(struct tw_str unit)
+{
+	static const struct {
+		const char *name;
+		int64_t ns;
+	} units[] = {{"nanoseconds", 1}, {"ns", 1}, {"nanosecond", 1}, {"microseconds", 1000},
+	        {"us", 1000}, {"milliseconds", 1000000}, {"ms", 1000000}, {"seconds", 1000000000},
+	        {"s", 1000000000}};
+
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (tw_str_eq(unit, tw_str_of(units[i].name)))
+			return units[i].ns;
+	return 0;
+}
+
+static void choose_value(struct pprof *s)
+{
+	size_t chosen = s->n_types;
+
+	for (size_t i = s->n_types; i-- > 0 && s->default_type;)
+		if (tw_str_eq(text(s, s->types[i].type), text(s, s->default_type)))
+			chosen = i;
+	for (size_t i = 0; i < s->n_types && chosen == s->n_types; i++)
+		if (scale_of(text(s, s->types[i].unit)))
+			chosen = i;
+	if (chosen == s->n_types)
+		chosen = s->n_types ? s->n_types - 1 : 0;
+	s->value = chosen;
+	s->scale = s->n_types ? scale_of(text(s, s->types[chosen].unit)) : 0;
+}
+
+/* --- names --- */
+
+static int by_id(const void *pa, const void *pb)
+{
+	const struct entry *a = pa;
+	const struct entry *b = pb;
+
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static const struct entry *find(struct table *t, uint64_t id)
+{
+	struct entry key = {.id = id};
+
+	/* writers number from 1 on */
+	if (id && id <= t->n && t->list[id - 1].id == id)
+		return &t->list[id - 1];
+	if (!t->sorted && t->n)
+		qsort(t->list, t->n, sizeof *t->list, by_id);
+	t->sorted = true;
+	return t->n ? bsearch(&key, t->list, t->n, sizeof *t->list, by_id) : NULL;
+}
+
+static struct tw_str file_name(struct tw_str path)
+{
+	size_t at = tw_str_find_last(path, TW_STR("/"));
+
+	return at < path.len ? tw_str_from(path, at + 1) : path;
+}
+
+/* A location without a function: its address within its file. */
+static uint32_t address_sym(struct pprof *s, struct tw_pb location)
+{
+	const struct entry *mapping = find(&s->mappings, number_of(location, 2));
+	uint64_t address = number_of(location, 3);
+	struct tw_str file = {0};
+	char name[NAME_BYTES];
+	int n;
+
+	if (mapping)
+		file = file_name(text(s, number_of(mapping->message, 5)));
+	if (file.len)
+		n = snprintf(name, sizeof name, "[%.*s]", (int)(file.len < 200 ? file.len : 200),
+		        file.ptr);
+	else
+		n = snprintf(name, sizeof name, "0x%llx", (unsigned long long)address);
+	return s->sink->ops->name(s->sink, (struct tw_str){name, (size_t)n});
+}
+
+static uint32_t function_sym(struct pprof *s, uint64_t id)
+{
+	const struct entry *function = find(&s->functions, id);
+	struct tw_str name = {0};
+
+	if (function)
+		name = text(s, number_of(function->message, 2));
+	if (function && name.len == 0)
+		name = text(s, number_of(function->message, 3));
+	return s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
+}
+
+/* Appends a location's frames, innermost first: several where functions are inlined. */
+static void add_location(struct pprof *s, uint64_t id, size_t *n)
+{
+	const struct entry *location = find(&s->locations, id);
+	struct tw_pb m = location ? location->message : tw_pb_of(NULL, 0);
+	struct tw_pb_field f;
+	bool named = false;
+
+	while (tw_pb_next(&m, &f)) {
+		if (f.number != 4 || f.type != TW_PB_BYTES)
+			continue;
+		named = true;
+		if (*n < MAX_STACK)
+			s->stack[*n] = function_sym(s, number_of(tw_pb_in(&f), 1));
+		(*n)++;
+	}
+	if (named)
+		return;
+	if (*n < MAX_STACK)
+		s->stack[*n] = location ? address_sym(s, location->message)
+		                        : s->sink->ops->name(s->sink, TW_STR("(unknown)"));
+	(*n)++;
+}
+
+/* --- samples --- */
+
+struct sample {
+	size_t frames;
+	uint64_t values;
+	int64_t value;
+	bool has_tid;
+	uint64_t tid;
+	struct tw_str thread;
+};
+
+static void read_label(struct pprof *s, struct tw_pb m, struct sample *x)
+{
+	struct tw_str key = text(s, number_of(m, 1));
+	struct tw_str value = text(s, number_of(m, 2));
+	uint64_t number = number_of(m, 3);
+
+	if (tw_str_eq(key, TW_STR("thread")) || tw_str_eq(key, TW_STR("thread_name")) ||
+	        tw_str_eq(key, TW_STR("thread name"))) {
+		x->thread = value;
+	} else if (tw_str_eq(key, TW_STR("tid")) || tw_str_eq(key, TW_STR("thread_id")) ||
+	           tw_str_eq(key, TW_STR("thread id"))) {
+		x->has_tid =
+		        value.len ? tw_str_u64(value, UINT32_MAX, &x->tid) : number <= UINT32_MAX;
+		if (value.len == 0)
+			x->tid = number;
+	}
+}
+
+static void read_value(struct pprof *s, uint64_t value, struct sample *x)
+{
+	if (x->values++ == s->value)
+		x->value = (int64_t)value;
+}
+
+static struct sample read_sample(struct pprof *s, struct tw_pb m)
+{
+	struct sample x = {0};
+	struct tw_pb_field f;
+	uint64_t v;
+
+	while (tw_pb_next(&m, &f)) {
+		struct tw_pb packed = tw_pb_in(&f);
+
+		if (f.number == 1 && f.type == TW_PB_VARINT)
+			add_location(s, f.value, &x.frames);
+		else if (f.number == 2 && f.type == TW_PB_VARINT)
+			read_value(s, f.value, &x);
+		else if (f.number == 3)
+			read_label(s, packed, &x);
+		while (f.type == TW_PB_BYTES && f.number <= 2 && tw_pb_number(&packed, &v))
+			if (f.number == 1)
+				add_location(s, v, &x.frames);
+			else
+				read_value(s, v, &x);
+	}
+	return x;
+}
+
+/* A thread that has only a name gets an id made of it. */
+static uint64_t id_of_name(struct tw_str name)
+{
+	uint32_t h = 2166136261u;
+
+	for (size_t i = 0; i < name.len; i++)
+		h = (h ^ (unsigned char)name.ptr[i]) * 16777619u;
+	return h & INT32_MAX;
+}
+
+static uint32_t track_of(struct pprof *s, struct sample *x)
+{
+	struct tw_str name = x->thread;
+	uint64_t labelled;
+	uint32_t track;
+
+	if (tw_thread_label(x->thread, &name, &labelled) && !x->has_tid) {
+		x->tid = labelled;
+		x->has_tid = true;
+	}
+	if (!x->has_tid)
+		x->tid = name.len ? id_of_name(name) : ALL;
+	if (!x->has_tid && name.len == 0)
+		name = TW_STR("all stacks");
+	track = s->sink->ops->track(s->sink, 0, x->tid, TW_TID_FULL);
+	if (name.len && track != s->track)
+		s->sink->ops->thread_name(s->sink, 0, x->tid, name);
+	s->track = track;
+	return track;
+}
+
+static enum tw_status take_sample(struct pprof *s, const struct tw_pb_field *f, struct tw_err *err)
+{
+	uint64_t offset = (uint64_t)(f->bytes - s->data);
+	struct sample x = read_sample(s, tw_pb_in(f));
+	struct tw_sample_piece p = {.offset = offset, .first = tw_samples_frames(s->samples)};
+	size_t n = x.frames < MAX_STACK ? x.frames : MAX_STACK;
+	enum tw_status st = TW_OK;
+
+	if (__builtin_mul_overflow(x.value, s->scale ? s->scale : 1, &p.ts_ns) || p.ts_ns < 0 ||
+	        x.values <= s->value) {
+		s->sink->ops->repair(s->sink, TW_REPAIR_record_malformed, offset, 1);
+		return TW_OK;
+	}
+	if (p.ts_ns == 0)
+		return TW_OK;
+	if (x.frames > n)
+		s->sink->ops->repair(s->sink, TW_REPAIR_depth_clipped, offset, x.frames - n);
+	p.track = track_of(s, &x);
+	for (size_t i = n; st == TW_OK && i-- > 0;)
+		st = tw_samples_frame(s->samples, s->stack[i], offset, err);
+	p.n = tw_samples_frames(s->samples) - p.first;
+	if (st != TW_OK || p.n < n || !p.track)
+		return st; /* at a limit, which was counted */
+	p.first = tw_samples_share(s->samples, p.first);
+	return tw_samples_add(s->samples, &p, err);
+}
+
+static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink, struct tw_err *err)
+{
+	struct pprof *s = state;
+
+	s->sink = sink;
+	s->arena = a;
+	s->samples = tw_samples_new(a, limits, sink);
+	return s->samples ? TW_OK : tw_oom(err);
+}
+
+static enum tw_status finish(void *state, bool cut, struct tw_err *err)
+{
+	struct pprof *s = state;
+	struct tw_pb m = tw_pb_of(s->data, s->n);
+	struct tw_pb_field f;
+	enum tw_status st = TW_OK;
+
+	if (!reserve_tables(s))
+		return tw_oom(err);
+	read_tables(s, cut);
+	choose_value(s);
+	while (st == TW_OK && tw_pb_next(&m, &f))
+		if (f.number == SAMPLE && f.type == TW_PB_BYTES)
+			st = take_sample(s, &f, err);
+	if (st == TW_OK && tw_samples_count(s->samples) == 0)
+		return tw_fail_at(
+		        err, TW_CORRUPT, 0, "not one sample with a value in this pprof profile");
+	if (st != TW_OK)
+		return st;
+	return tw_samples_emit_sums(
+	        s->samples, s->scale ? TW_SOURCE_SAMPLES : TW_SOURCE_COUNTS, err);
+}
+
+const struct tw_format tw_format_pprof = {
+        .name = "pprof",
+        .title = "pprof profile",
+        .part = "trace",
+        .probe = probe,
+        .state_size = sizeof(struct pprof),
+        .start = start,
+        .push = push,
+        .finish = finish,
+};
