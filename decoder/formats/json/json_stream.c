@@ -153,19 +153,38 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+/* The character of an escape of one letter; 0: there is none. */
+static char escape_of(char c)
+{
+	switch (c) {
+	case '"':
+	case '\\':
+	case '/':
+		return c;
+	case 'b':
+		return 8;
+	case 'f':
+		return 12;
+	case 'n':
+		return '\n';
+	case 'r':
+		return '\r';
+	case 't':
+		return '\t';
+	default:
+		return 0;
+	}
+}
+
 static void take_escape(struct tw_json_stream *s, char c)
 {
-	static const char from[] = "\"\\/bfnrt";
-	static const char to[] = "\"\\/\b\f\n\r\t";
-	const char *at = c ? strchr(from, c) : NULL;
-
 	s->escaped = false;
 	if (c == 'u') {
 		s->n_code = 4;
 		s->code = 0;
-	} else if (at) {
+	} else if (escape_of(c)) {
 		end_high(s);
-		add_byte(s, to[at - from]);
+		add_byte(s, escape_of(c));
 	} else {
 		s->part = TW_JSON_DAMAGED;
 	}

@@ -98,13 +98,15 @@ uint32_t tw_samples_frames(const struct tw_samples *s)
 
 uint32_t tw_samples_share(struct tw_samples *s, uint32_t first)
 {
-	const uint32_t *frames = s->frames + first;
 	uint32_t n = s->n_frames - first;
-	size_t bytes = n * sizeof *frames;
+	const uint32_t *frames;
 	struct stack *known;
+	size_t bytes;
 
 	if (n == 0)
 		return first;
+	frames = s->frames + first;
+	bytes = n * sizeof *frames;
 	/* No salt: sharing affects when the limit is reached, and provoked collisions only cost
 	 * more frames. */
 	known = &s->shared[tw_hash_str((struct tw_str){(const char *)frames, bytes}, 0) &
