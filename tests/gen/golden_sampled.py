@@ -463,6 +463,78 @@ def pprof():
     write('pprof', 'bytes', p.end())
 
 
+class Otlp(Pprof):
+    """A profile of OpenTelemetry: one dictionary, references by index."""
+
+    def __init__(self):
+        super().__init__()
+        self.string('')
+        self.stacks, self.attributes, self.profiles = [b''], [b''], b''
+
+    def stack(self, stack):
+        body = self.message(1, b''.join(self.varint(f + 1) for f in reversed(stack)))
+        if body not in self.stacks:
+            self.stacks.append(body)
+        return self.stacks.index(body)
+
+    def attribute(self, key, value):
+        body = self.number(1, self.string(key))
+        body += self.message(2, self.message(1, value.encode()) if isinstance(value, str) else self.number(3, value))
+        if body not in self.attributes:
+            self.attributes.append(body)
+        return self.attributes.index(body)
+
+    def type(self, name, unit):
+        return self.number(1, self.string(name)) + self.number(2, self.string(unit))
+
+    def profile(self, type_, samples, period=None):
+        body = self.message(1, type_)
+        for stack, values, times, thread in samples:
+            one = self.number(1, self.stack(stack))
+            one += self.message(2, b''.join(self.varint(self.attribute(*a)) for a in thread))
+            if values:
+                one += self.message(4, b''.join(self.varint(v) for v in values))
+            if times:
+                one += self.message(5, b''.join(struct.pack('<Q', t) for t in times))
+            body += self.message(2, one)
+        if period:
+            body += self.message(5, period[0]) + self.number(6, period[1])
+        self.profiles += self.message(2, body)
+
+    def end(self, pid=None, dictionary_first=False):
+        entries = self.message(1, b'') + self.message(2, b'')
+        for i, name in enumerate(METHODS):
+            line = b'' if i == 8 else self.message(3, self.number(1, i + 1))
+            entries += self.message(2, (self.number(2, 0x7f001234) if i == 8 else b'') + line)
+        entries += self.message(3, b'')
+        for name in METHODS:
+            entries += self.message(3, self.number(1, self.string(name)))
+        entries += b''.join(self.message(6, a) for a in self.attributes) + b''.join(self.message(7, s) for s in self.stacks)
+        dictionary = self.message(2, entries + b''.join(self.message(5, t.encode()) for t in self.strings))
+        resource = b''
+        if pid:
+            resource = self.message(1, self.message(1, self.message(1, b'process.pid') + self.message(2, self.number(3, pid))))
+        resources = self.message(1, resource + self.message(2, self.profiles))
+        return dictionary + resources if dictionary_first else resources + dictionary
+
+
+def otlp():
+    main, worker = [('thread.id', 4711), ('thread.name', 'main')], [('thread.name', 'worker')]
+    p = Otlp()
+    p.profile(p.type('wall', 'nanoseconds'), [([0, 1], [100], [], main), ([0], [50], [], main), ([0, 1], [7], [], main)])
+    small = p.end()
+    p = Otlp()
+    zero = 1795499713000000000
+    timed = [(stack, [], [zero + i * 10000000], main if i % 3 else worker) for i, stack in enumerate(walk(71, 80))]
+    p.profile(p.type('samples', 'count'), timed, (p.type('cpu', 'nanoseconds'), 10000000))
+    p.profile(p.type('allocated', 'bytes'), [([0, 3], [4096], [], main)])
+    cases('otlp', small, p.end(4711), 60, (METHODS[1].encode(), b'com.example\xff' + b'x' * 16))
+    p = Otlp()
+    p.profile(p.type('samples', 'count'), [(stack, [1 + i % 2], [], worker) for i, stack in enumerate(walk(72, 20))],
+              (p.type('cpu', 'milliseconds'), 10))
+    write('otlp', 'periods', p.end(dictionary_first=True))
+
+
 if __name__ == '__main__':
     simpleperf()
     btrace3()
@@ -474,3 +546,4 @@ if __name__ == '__main__':
     firefox()
     folded()
     pprof()
+    otlp()

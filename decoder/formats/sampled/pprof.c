@@ -12,14 +12,12 @@
  * "thread_name" and "tid" or "thread_id" separate threads.  A truncated profile is read as far as
  * it came; its names are often at its end.  Learned from google/pprof.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "decoder/base/pbread.h"
 #include "decoder/formats/format.h"
-#include "decoder/formats/sampled/samples.h"
-#include "decoder/formats/thread_label.h"
+#include "decoder/formats/sampled/sums.h"
 
 enum {
 	SAMPLE_TYPE = 1,
@@ -32,10 +30,7 @@ enum {
 	LAST_FIELD = 20,
 	MAX_BYTES = 512 << 20,
 	FIRST_BYTES = 1 << 16,
-	MAX_TYPES = 64,
-	MAX_STACK = 4096,
-	NAME_BYTES = 300,
-	ALL = 1
+	MAX_TYPES = 64
 };
 
 struct entry { /* a location, function or mapping */
@@ -52,7 +47,7 @@ struct table {
 struct pprof {
 	struct tw_sink *sink;
 	struct tw_arena *arena;
-	struct tw_samples *samples;
+	struct tw_sums sums;
 	uint8_t *data;
 	size_t n, cap;
 	struct table mappings, locations, functions;
@@ -63,9 +58,7 @@ struct pprof {
 	} types[MAX_TYPES];
 	size_t n_types, value; /* value: the one that is read */
 	uint64_t default_type;
-	int64_t scale;  /* of the value to nanoseconds; 0: not a time */
-	uint32_t track; /* of the previous sample */
-	uint32_t stack[MAX_STACK];
+	int64_t scale; /* of the value to nanoseconds; 0: not a time */
 };
 
 /* --- recognition --- */
@@ -216,22 +209,6 @@ static void read_tables(struct pprof *s, bool cut)
 		s->sink->ops->repair(s->sink, TW_REPAIR_input_truncated, s->n, 1);
 }
 
-/* Nanoseconds per unit; 0: not a unit of time. */
-static int64_t scale_of(struct tw_str unit)
-{
-	static const struct {
-		const char *name;
-		int64_t ns;
-	} units[] = {{"nanoseconds", 1}, {"ns", 1}, {"nanosecond", 1}, {"microseconds", 1000},
-	        {"us", 1000}, {"milliseconds", 1000000}, {"ms", 1000000}, {"seconds", 1000000000},
-	        {"s", 1000000000}};
-
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-		if (tw_str_eq(unit, tw_str_of(units[i].name)))
-			return units[i].ns;
-	return 0;
-}
-
 static void choose_value(struct pprof *s)
 {
 	size_t chosen = s->n_types;
@@ -240,12 +217,12 @@ static void choose_value(struct pprof *s)
 		if (tw_str_eq(text(s, s->types[i].type), text(s, s->default_type)))
 			chosen = i;
 	for (size_t i = 0; i < s->n_types && chosen == s->n_types; i++)
-		if (scale_of(text(s, s->types[i].unit)))
+		if (tw_sums_unit_ns(text(s, s->types[i].unit)))
 			chosen = i;
 	if (chosen == s->n_types)
 		chosen = s->n_types ? s->n_types - 1 : 0;
 	s->value = chosen;
-	s->scale = s->n_types ? scale_of(text(s, s->types[chosen].unit)) : 0;
+	s->scale = s->n_types ? tw_sums_unit_ns(text(s, s->types[chosen].unit)) : 0;
 }
 
 /* --- names --- */
@@ -271,30 +248,15 @@ static const struct entry *find(struct table *t, uint64_t id)
 	return t->n ? bsearch(&key, t->list, t->n, sizeof *t->list, by_id) : NULL;
 }
 
-static struct tw_str file_name(struct tw_str path)
-{
-	size_t at = tw_str_find_last(path, TW_STR("/"));
-
-	return at < path.len ? tw_str_from(path, at + 1) : path;
-}
-
-/* A location without a function: its address within its file. */
+/* A location without a function. */
 static uint32_t address_sym(struct pprof *s, struct tw_pb location)
 {
 	const struct entry *mapping = find(&s->mappings, number_of(location, 2));
-	uint64_t address = number_of(location, 3);
-	struct tw_str file = {0};
-	char name[NAME_BYTES];
-	int n;
+	struct tw_str path = {0};
 
 	if (mapping)
-		file = file_name(text(s, number_of(mapping->message, 5)));
-	if (file.len)
-		n = snprintf(name, sizeof name, "[%.*s]", (int)(file.len < 200 ? file.len : 200),
-		        file.ptr);
-	else
-		n = snprintf(name, sizeof name, "0x%llx", (unsigned long long)address);
-	return s->sink->ops->name(s->sink, (struct tw_str){name, (size_t)n});
+		path = text(s, number_of(mapping->message, 5));
+	return tw_sums_address(&s->sums, path, number_of(location, 3));
 }
 
 static uint32_t function_sym(struct pprof *s, uint64_t id)
@@ -309,8 +271,8 @@ static uint32_t function_sym(struct pprof *s, uint64_t id)
 	return s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
 }
 
-/* Appends a location's frames, innermost first: several where functions are inlined. */
-static void add_location(struct pprof *s, uint64_t id, size_t *n)
+/* Adds a location's frames, innermost first: several where functions are inlined. */
+static void add_location(struct pprof *s, uint64_t id)
 {
 	const struct entry *location = find(&s->locations, id);
 	struct tw_pb m = location ? location->message : tw_pb_of(NULL, 0);
@@ -321,27 +283,18 @@ static void add_location(struct pprof *s, uint64_t id, size_t *n)
 		if (f.number != 4 || f.type != TW_PB_BYTES)
 			continue;
 		named = true;
-		if (*n < MAX_STACK)
-			s->stack[*n] = function_sym(s, number_of(tw_pb_in(&f), 1));
-		(*n)++;
+		tw_sums_frame(&s->sums, function_sym(s, number_of(tw_pb_in(&f), 1)));
 	}
-	if (named)
-		return;
-	if (*n < MAX_STACK)
-		s->stack[*n] = location ? address_sym(s, location->message)
-		                        : s->sink->ops->name(s->sink, TW_STR("(unknown)"));
-	(*n)++;
+	if (!named)
+		tw_sums_frame(&s->sums,
+		        location ? address_sym(s, location->message) : function_sym(s, 0));
 }
 
 /* --- samples --- */
 
 struct sample {
-	size_t frames;
-	uint64_t values;
-	int64_t value;
-	bool has_tid;
-	uint64_t tid;
-	struct tw_str thread;
+	uint64_t values; /* number of them */
+	struct tw_sum sum;
 };
 
 static void read_label(struct pprof *s, struct tw_pb m, struct sample *x)
@@ -352,20 +305,20 @@ static void read_label(struct pprof *s, struct tw_pb m, struct sample *x)
 
 	if (tw_str_eq(key, TW_STR("thread")) || tw_str_eq(key, TW_STR("thread_name")) ||
 	        tw_str_eq(key, TW_STR("thread name"))) {
-		x->thread = value;
+		x->sum.thread = value;
 	} else if (tw_str_eq(key, TW_STR("tid")) || tw_str_eq(key, TW_STR("thread_id")) ||
 	           tw_str_eq(key, TW_STR("thread id"))) {
-		x->has_tid =
-		        value.len ? tw_str_u64(value, UINT32_MAX, &x->tid) : number <= UINT32_MAX;
+		x->sum.has_tid = value.len ? tw_str_u64(value, UINT32_MAX, &x->sum.tid)
+		                           : number <= UINT32_MAX;
 		if (value.len == 0)
-			x->tid = number;
+			x->sum.tid = number;
 	}
 }
 
 static void read_value(struct pprof *s, uint64_t value, struct sample *x)
 {
 	if (x->values++ == s->value)
-		x->value = (int64_t)value;
+		x->sum.value = (int64_t)value;
 }
 
 static struct sample read_sample(struct pprof *s, struct tw_pb m)
@@ -378,76 +331,33 @@ static struct sample read_sample(struct pprof *s, struct tw_pb m)
 		struct tw_pb packed = tw_pb_in(&f);
 
 		if (f.number == 1 && f.type == TW_PB_VARINT)
-			add_location(s, f.value, &x.frames);
+			add_location(s, f.value);
 		else if (f.number == 2 && f.type == TW_PB_VARINT)
 			read_value(s, f.value, &x);
 		else if (f.number == 3)
 			read_label(s, packed, &x);
 		while (f.type == TW_PB_BYTES && f.number <= 2 && tw_pb_number(&packed, &v))
 			if (f.number == 1)
-				add_location(s, v, &x.frames);
+				add_location(s, v);
 			else
 				read_value(s, v, &x);
 	}
 	return x;
 }
 
-/* A thread that has only a name gets an id made of it. */
-static uint64_t id_of_name(struct tw_str name)
-{
-	uint32_t h = 2166136261u;
-
-	for (size_t i = 0; i < name.len; i++)
-		h = (h ^ (unsigned char)name.ptr[i]) * 16777619u;
-	return h & INT32_MAX;
-}
-
-static uint32_t track_of(struct pprof *s, struct sample *x)
-{
-	struct tw_str name = x->thread;
-	uint64_t labelled;
-	uint32_t track;
-
-	if (tw_thread_label(x->thread, &name, &labelled) && !x->has_tid) {
-		x->tid = labelled;
-		x->has_tid = true;
-	}
-	if (!x->has_tid)
-		x->tid = name.len ? id_of_name(name) : ALL;
-	if (!x->has_tid && name.len == 0)
-		name = TW_STR("all stacks");
-	track = s->sink->ops->track(s->sink, 0, x->tid, TW_TID_FULL);
-	if (name.len && track != s->track)
-		s->sink->ops->thread_name(s->sink, 0, x->tid, name);
-	s->track = track;
-	return track;
-}
-
 static enum tw_status take_sample(struct pprof *s, const struct tw_pb_field *f, struct tw_err *err)
 {
-	uint64_t offset = (uint64_t)(f->bytes - s->data);
-	struct sample x = read_sample(s, tw_pb_in(f));
-	struct tw_sample_piece p = {.offset = offset, .first = tw_samples_frames(s->samples)};
-	size_t n = x.frames < MAX_STACK ? x.frames : MAX_STACK;
-	enum tw_status st = TW_OK;
+	struct sample x;
 
-	if (__builtin_mul_overflow(x.value, s->scale ? s->scale : 1, &p.ts_ns) || p.ts_ns < 0 ||
-	        x.values <= s->value) {
-		s->sink->ops->repair(s->sink, TW_REPAIR_record_malformed, offset, 1);
+	s->sums.n = 0;
+	x = read_sample(s, tw_pb_in(f));
+	x.sum.offset = (uint64_t)(f->bytes - s->data);
+	if (__builtin_mul_overflow(x.sum.value, s->scale ? s->scale : 1, &x.sum.value) ||
+	        x.sum.value < 0 || x.values <= s->value) {
+		s->sink->ops->repair(s->sink, TW_REPAIR_record_malformed, x.sum.offset, 1);
 		return TW_OK;
 	}
-	if (p.ts_ns == 0)
-		return TW_OK;
-	if (x.frames > n)
-		s->sink->ops->repair(s->sink, TW_REPAIR_depth_clipped, offset, x.frames - n);
-	p.track = track_of(s, &x);
-	for (size_t i = n; st == TW_OK && i-- > 0;)
-		st = tw_samples_frame(s->samples, s->stack[i], offset, err);
-	p.n = tw_samples_frames(s->samples) - p.first;
-	if (st != TW_OK || p.n < n || !p.track)
-		return st; /* at a limit, which was counted */
-	p.first = tw_samples_share(s->samples, p.first);
-	return tw_samples_add(s->samples, &p, err);
+	return x.sum.value ? tw_sums_add(&s->sums, &x.sum, err) : TW_OK;
 }
 
 static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
@@ -457,8 +367,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 
 	s->sink = sink;
 	s->arena = a;
-	s->samples = tw_samples_new(a, limits, sink);
-	return s->samples ? TW_OK : tw_oom(err);
+	return tw_sums_init(&s->sums, a, limits, sink) ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)
@@ -475,13 +384,13 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	while (st == TW_OK && tw_pb_next(&m, &f))
 		if (f.number == SAMPLE && f.type == TW_PB_BYTES)
 			st = take_sample(s, &f, err);
-	if (st == TW_OK && tw_samples_count(s->samples) == 0)
+	if (st == TW_OK && tw_samples_count(s->sums.samples) == 0)
 		return tw_fail_at(
 		        err, TW_CORRUPT, 0, "not one sample with a value in this pprof profile");
 	if (st != TW_OK)
 		return st;
 	return tw_samples_emit_sums(
-	        s->samples, s->scale ? TW_SOURCE_SAMPLES : TW_SOURCE_COUNTS, err);
+	        s->sums.samples, s->scale ? TW_SOURCE_SAMPLES : TW_SOURCE_COUNTS, err);
 }
 
 const struct tw_format tw_format_pprof = {

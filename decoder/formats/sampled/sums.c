@@ -1,0 +1,102 @@
+#include "decoder/formats/sampled/sums.h"
+
+#include <stdio.h>
+
+#include "decoder/formats/thread_label.h"
+
+enum { ALL = 1, FILE_BYTES = 200, NAME_BYTES = 256 };
+
+bool tw_sums_init(
+        struct tw_sums *s, struct tw_arena *a, const struct tw_limits *limits, struct tw_sink *sink)
+{
+	s->sink = sink;
+	s->samples = tw_samples_new(a, limits, sink);
+	return s->samples != NULL;
+}
+
+void tw_sums_frame(struct tw_sums *s, uint32_t sym)
+{
+	if (s->n < TW_SUMS_STACK)
+		s->stack[s->n] = sym;
+	s->n++;
+}
+
+static uint64_t id_of_name(struct tw_str name)
+{
+	uint32_t h = 2166136261u;
+
+	for (size_t i = 0; i < name.len; i++)
+		h = (h ^ (unsigned char)name.ptr[i]) * 16777619u;
+	return h & INT32_MAX;
+}
+
+static uint32_t track_of(struct tw_sums *s, struct tw_sum *x)
+{
+	struct tw_str name = x->thread;
+	uint64_t labelled;
+	uint32_t track;
+
+	if (tw_thread_label(x->thread, &name, &labelled) && !x->has_tid) {
+		x->tid = labelled;
+		x->has_tid = true;
+	}
+	if (!x->has_tid)
+		x->tid = name.len ? id_of_name(name) : ALL;
+	if (!x->has_tid && name.len == 0)
+		name = TW_STR("all stacks");
+	track = s->sink->ops->track(s->sink, x->pid, x->tid, TW_TID_FULL);
+	if (name.len && track != s->track)
+		s->sink->ops->thread_name(s->sink, x->pid, x->tid, name);
+	s->track = track;
+	return track;
+}
+
+enum tw_status tw_sums_add(struct tw_sums *s, struct tw_sum *sum, struct tw_err *err)
+{
+	struct tw_sample_piece p = {
+	        .ts_ns = sum->value, .offset = sum->offset, .first = tw_samples_frames(s->samples)};
+	size_t n = s->n < TW_SUMS_STACK ? s->n : TW_SUMS_STACK;
+	enum tw_status st = TW_OK;
+
+	if (s->n > n)
+		s->sink->ops->repair(s->sink, TW_REPAIR_depth_clipped, sum->offset, s->n - n);
+	s->n = 0;
+	p.track = track_of(s, sum);
+	for (size_t i = n; st == TW_OK && i-- > 0;)
+		st = tw_samples_frame(s->samples, s->stack[i], sum->offset, err);
+	p.n = tw_samples_frames(s->samples) - p.first;
+	if (st != TW_OK || p.n < n || !p.track)
+		return st; /* at a limit, which was counted */
+	p.first = tw_samples_share(s->samples, p.first);
+	return tw_samples_add(s->samples, &p, err);
+}
+
+int64_t tw_sums_unit_ns(struct tw_str unit)
+{
+	static const struct {
+		const char *name;
+		int64_t ns;
+	} units[] = {{"nanoseconds", 1}, {"ns", 1}, {"nanosecond", 1}, {"microseconds", 1000},
+	        {"us", 1000}, {"milliseconds", 1000000}, {"ms", 1000000}, {"seconds", 1000000000},
+	        {"s", 1000000000}};
+
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (tw_str_eq(unit, tw_str_of(units[i].name)))
+			return units[i].ns;
+	return 0;
+}
+
+uint32_t tw_sums_address(struct tw_sums *s, struct tw_str path, uint64_t address)
+{
+	size_t slash = tw_str_find_last(path, TW_STR("/"));
+	struct tw_str file = slash < path.len ? tw_str_from(path, slash + 1) : path;
+	char name[NAME_BYTES];
+	int n;
+
+	if (file.len)
+		n = snprintf(name, sizeof name, "[%.*s]",
+		        (int)(file.len < FILE_BYTES ? file.len : FILE_BYTES), file.ptr);
+	else
+		n = snprintf(name, sizeof name, "0x%llx", (unsigned long long)address);
+	return s->sink->ops->name(s->sink, (struct tw_str){name, (size_t)n});
+}

@@ -1,0 +1,47 @@
+/*
+ * sums.h - stacks with a value each, as pprof's and OpenTelemetry's profiles have them.
+ *
+ * Frames arrive innermost first and are added to samples.h with their thread.  A thread without an
+ * id gets one made of its name; stacks without a thread are those of "all stacks".
+ */
+#ifndef TW_SUMS_H
+#define TW_SUMS_H
+
+#include "decoder/formats/sampled/samples.h"
+
+enum { TW_SUMS_STACK = 4096 }; /* further frames are counted and dropped */
+
+struct tw_sums {
+	struct tw_sink *sink;
+	struct tw_samples *samples;
+	uint32_t track; /* of the previous stack */
+	size_t n;       /* frames of this stack, the dropped ones too */
+	uint32_t stack[TW_SUMS_STACK];
+};
+
+/* False: out of memory. */
+bool tw_sums_init(struct tw_sums *s, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink);
+
+/* The next frame outwards of the current stack. */
+void tw_sums_frame(struct tw_sums *s, uint32_t sym);
+
+struct tw_sum {
+	int64_t value; /* or the time of a sample */
+	uint64_t offset;
+	uint32_t pid; /* 0: the trace's own */
+	bool has_tid;
+	uint64_t tid;
+	struct tw_str thread; /* name, also with an id (thread_label.h); "" unknown */
+};
+
+/* Ends the current stack. */
+enum tw_status tw_sums_add(struct tw_sums *s, struct tw_sum *sum, struct tw_err *err) TW_MUST_USE;
+
+/* Nanoseconds per unit ("milliseconds", "ms"); 0: not a unit of time. */
+int64_t tw_sums_unit_ns(struct tw_str unit);
+
+/* The name of a frame that has none of its own: its file, else its address. */
+uint32_t tw_sums_address(struct tw_sums *s, struct tw_str path, uint64_t address);
+
+#endif
