@@ -400,24 +400,45 @@ static enum tw_status record(
 	return st;
 }
 
-static enum tw_status end_upload(struct tw_req *r, struct tw_err *err)
+static enum tw_status take_upload(
+        struct tw_req *r, char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
 {
 	struct upload *u = tw_req_state(r);
+	enum tw_status st = finish_parts(u, err);
+
+	if (st == TW_OK)
+		st = record(u, ret_id, ret_new, err);
+	if (st == TW_OK)
+		u->form = tw_form_free(u->form);
+	return st;
+}
+
+static enum tw_status end_upload(struct tw_req *r, struct tw_err *err)
+{
 	char id[TW_ID_BYTES];
 	char url[MAX_URL];
 	bool is_new;
-	enum tw_status st = finish_parts(u, err);
+	enum tw_status st = take_upload(r, id, &is_new, err);
 
 	if (st != TW_OK)
 		return st;
-	st = record(u, id, &is_new, err);
-	if (st != TW_OK)
-		return st;
-	u->form = tw_form_free(u->form);
 	(void)snprintf(url, sizeof url, "/api/v1/traces/%s", id);
 	tw_req_set_header(r, "Location", url);
 	return tw_req_reply_json(r, is_new ? 202 : 200,
 	        json_pack("{ss ss ss}", "id", id, "state", "queued", "url", url), err);
+}
+
+/* An exporter of OpenTelemetry wants 200 and an ExportProfilesServiceResponse, which is empty if
+ * everything was accepted. */
+static enum tw_status end_otlp(struct tw_req *r, struct tw_err *err)
+{
+	char id[TW_ID_BYTES];
+	bool is_new;
+	enum tw_status st = take_upload(r, id, &is_new, err);
+
+	if (st != TW_OK)
+		return st;
+	return tw_req_reply_static(r, 200, "application/x-protobuf", "", 0, err);
 }
 
 /* --- a whole body that came in another way --- */
@@ -489,5 +510,16 @@ const struct tw_route tw_routes_ingest[] = {
                 .end = end_upload,
                 .abort = abort_upload,
                 .summary = "Uploads a trace"},
+        {.method = "POST",
+                .path = "/v1development/profiles",
+                .needs = TW_NEED_INGEST,
+                .roles = TW_ROLE_INGEST,
+                .upload = true,
+                .max_body = max_upload,
+                .begin = begin_upload,
+                .body = upload_body,
+                .end = end_otlp,
+                .abort = abort_upload,
+                .summary = "Uploads profiles as an OpenTelemetry exporter sends them"},
         {0},
 };

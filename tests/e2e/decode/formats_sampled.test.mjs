@@ -52,6 +52,21 @@ test('sampled stacks', async (t) => {
 		assert.deepEqual(v.repairs, []);
 	});
 
+	await t.test('OpenTelemetry: as an exporter sends it', async () => {
+		const body = golden('otlp');
+		const answer = await s.post('/v1development/profiles', body, { query: { scenario: 'otlp' }, headers: { 'Content-Type': 'application/x-protobuf' } });
+		assert.equal(answer.status, 200, answer.text);
+		assert.equal(answer.headers.get('content-type'), 'application/x-protobuf');
+		assert.equal(answer.bytes.length, 0);
+		const { traces } = (await s.get('/api/v1/traces?scenario=otlp')).json;
+		assert.equal(traces.length, 1);
+		const v = await look(s, await s.decoded(traces[0].id));
+		assert.equal(v.format, 'otlp');
+		assert.deepEqual(v.threads.map((x) => [x.name, x.source, x.pid]).sort(), [['main', 'samples', 4711], ['worker', 'samples', 4711]]);
+		const refused = await s.post('/v1development/profiles', '{"resourceProfiles":[]}', { headers: { 'Content-Type': 'application/json' } });
+		assert.ok([415, 422].includes(refused.status), refused.text);
+	});
+
 	await t.test('Java stacks, and what a gap is', async () => {
 		const v = await look(s, await s.trace(golden('java_samples')));
 		assert.equal(v.format, 'java_samples');

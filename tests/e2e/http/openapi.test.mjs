@@ -8,6 +8,7 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
 import { test } from 'node:test';
 
 import Ajv2020 from 'ajv/dist/2020.js';
@@ -89,6 +90,7 @@ test('description, routes and answers agree', async (t) => {
 	const bodies = {
 		go_on_with_upload: 'piece',
 		upload_trace: sampleTrace(7),
+		upload_otlp_profiles: fs.readFileSync(new URL('../../golden/otlp/minimal/input', import.meta.url)),
 		set_mapping: sampleMapping,
 		set_retrace: 'a.B -> c:\n    void m() -> d\n',
 		sign_in: JSON.stringify({ token: 'no such token' }),
