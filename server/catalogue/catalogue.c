@@ -8,10 +8,11 @@
 #include <time.h>
 
 #include "server/base/text/json_memory.h"
+#include "server/base/thread/pool.h"
 #include "server/db/catalogue_postgres.h"
 #include "server/db/catalogue_sqlite.h"
 
-enum { ROOM_WAIT_S = 10, ROOM_HURRY_S = 1, SOON_NS = 100000000 };
+enum { ROOM_WAIT_S = 10, ROOM_HURRY_S = 1, SOON_MS = 100 };
 
 static enum tw_status open_writer(struct tw_catalogue *c, struct tw_err *err)
 {
@@ -35,7 +36,7 @@ enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, st
 
 	if (!c)
 		return tw_oom(err);
-	(void)pthread_mutex_init(&c->write_lock, NULL);
+	tw_turn_lock_init(&c->write_lock);
 	(void)pthread_mutex_init(&c->pool_lock, NULL);
 	(void)pthread_mutex_init(&c->locker_lock, NULL);
 	(void)pthread_mutex_init(&c->writes.lock, NULL);
@@ -72,7 +73,7 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)
 	tw_db_close(c->locker);
 	(void)pthread_mutex_destroy(&c->locker_lock);
 	(void)pthread_mutex_destroy(&c->writes.lock);
-	(void)pthread_mutex_destroy(&c->write_lock);
+	tw_turn_lock_done(&c->write_lock);
 	(void)pthread_mutex_destroy(&c->pool_lock);
 	(void)pthread_mutex_destroy(&c->arrivals.lock);
 	(void)pthread_cond_destroy(&c->arrivals.changed);
@@ -107,7 +108,7 @@ static enum tw_status begin_locked(
 		return TW_OK;
 	(void)undo(c->writer, NULL); /* the server may have begun it although the reply was lost */
 	tw_cat_write_ended(c, st, patient, &why);
-	(void)pthread_mutex_unlock(&c->write_lock);
+	tw_turn_unlock(&c->write_lock);
 	if (err)
 		*err = why;
 	return st;
@@ -115,29 +116,18 @@ static enum tw_status begin_locked(
 
 enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct tw_err *err)
 {
-	(void)pthread_mutex_lock(&c->write_lock);
+	tw_turn_lock(&c->write_lock, tw_pool_owner());
 	return begin_locked(c, sql, true, err);
-}
-
-static bool lock_soon(struct tw_catalogue *c)
-{
-	struct timespec until;
-
-	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += SOON_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	return pthread_mutex_timedlock(&c->write_lock, &until) == 0;
 }
 
 enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	if (!lock_soon(c))
+	if (!tw_turn_lock_within(&c->write_lock, tw_pool_owner(), SOON_MS))
 		return tw_fail(err, TW_BUSY, "catalogue: somebody writes");
 	if (tw_cat_is_sqlite(c))
-		tw_db_sqlite_wait(c->writer, SOON_NS / 1000000);
+		tw_db_sqlite_wait(c->writer, SOON_MS);
 	st = begin_locked(c,
 	        TW_EITHER("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
 	                                     " SET LOCAL lock_timeout='100ms'; SELECT writer FROM"
@@ -151,6 +141,12 @@ enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_err *err)
 enum tw_status tw_cat_begin(struct tw_catalogue *c, struct tw_err *err)
 {
 	return tw_cat_begin_as(c, "BEGIN IMMEDIATE", err);
+}
+
+enum tw_status tw_cat_begin_uploads(struct tw_catalogue *c, struct tw_err *err)
+{
+	tw_turn_lock(&c->write_lock, "uploads");
+	return begin_locked(c, "BEGIN IMMEDIATE", true, err);
 }
 
 void tw_catalogue_stop_record(struct tw_catalogue *c)
@@ -168,7 +164,7 @@ enum tw_status tw_cat_end(struct tw_catalogue *c, enum tw_status st, struct tw_e
 	if (st != TW_OK && undo(c->writer, NULL) != TW_OK)
 		(void)undo(c->writer, NULL);
 	tw_cat_write_ended(c, st, commits, commits ? &why : err);
-	(void)pthread_mutex_unlock(&c->write_lock);
+	tw_turn_unlock(&c->write_lock);
 	if (commits && st != TW_OK && err)
 		*err = why;
 	return st;

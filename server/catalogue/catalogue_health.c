@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "server/base/thread/pool.h"
 #include "server/db/catalogue_sqlite.h"
 
 /* A failed transaction counts for HOLD_MS if no other follows.  STALL_MS is more than any
@@ -114,11 +115,11 @@ void tw_catalogue_checkpoint(struct tw_catalogue *c)
 {
 	if (!tw_cat_is_sqlite(c))
 		return;
-	(void)pthread_mutex_lock(&c->write_lock);
+	tw_turn_lock(&c->write_lock, tw_pool_owner());
 	tw_db_sqlite_wait(c->writer, CHECKPOINT_WAIT_MS); /* for readers */
 	(void)tw_db_run(c->writer, "PRAGMA wal_checkpoint(RESTART)", NULL);
 	tw_db_sqlite_wait(c->writer, TW_DB_WAIT_MS);
-	(void)pthread_mutex_unlock(&c->write_lock);
+	tw_turn_unlock(&c->write_lock);
 }
 
 static void keep_log_of(struct tw_db *db)

@@ -1,7 +1,8 @@
 /*
  * catalogue_internal.h - connections and statements, shared by the catalogue's files.
  *
- * Writes go through one connection under a mutex, in BEGIN IMMEDIATE transactions; reads use a pool
+ * Writes go through one connection under a lock that projects take in turns, in BEGIN IMMEDIATE
+ * transactions; reads use a pool
  * of read-only connections, with one snapshot each (in PostgreSQL one per statement, unless they
  * begin a transaction).
  * Values are bound by a string of types: t text (NULL is ''), i int64_t, h 32-byte hash, b const
@@ -17,6 +18,7 @@
 #include "server/base/clock.h"
 #include "server/base/embedded.h"
 #include "server/base/thread/fair.h"
+#include "server/base/thread/turn_lock.h"
 #include "server/catalogue/catalogue.h"
 #include "server/db/catalogue_db.h"
 #include "server/db/commit_gate.h"
@@ -58,7 +60,7 @@ struct tw_cat_writes { /* results of write transactions; catalogue_health.c */
 struct tw_catalogue {
 	char *path;
 	struct tw_cat_writes writes;
-	pthread_mutex_t write_lock;
+	struct tw_turn_lock write_lock;
 	struct tw_db *writer;
 	struct tw_db *renewer; /* NULL: none yet; used by the thread that renews claims */
 	pthread_mutex_t pool_lock;
@@ -106,6 +108,8 @@ enum tw_status tw_postgres_upgrade(
 /* Locks and begins; commits if st is TW_OK, otherwise rolls back; returns st or the commit's
  * error. */
 enum tw_status tw_cat_begin(struct tw_catalogue *c, struct tw_err *err);
+/* For all waiting uploads, whose turn is their own and not that of the thread's owner. */
+enum tw_status tw_cat_begin_uploads(struct tw_catalogue *c, struct tw_err *err);
 /* With another statement than BEGIN IMMEDIATE. */
 enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct tw_err *err);
 /* For optional writes: TW_BUSY instead of waiting. */

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "server/base/auth_secret.h"
+#include "server/base/thread/pool.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_digest.h"
 #include "server/db/catalogue_sqlite.h"
@@ -417,18 +418,18 @@ static enum tw_status attach(struct tw_catalogue *c, const char *path, struct tw
 {
 	enum tw_status st;
 
-	(void)pthread_mutex_lock(&c->write_lock);
+	tw_turn_lock(&c->write_lock, tw_pool_owner());
 	st = tw_cat_exec(c->writer, NULL, err, "ATTACH ? AS src", "t", path);
-	(void)pthread_mutex_unlock(&c->write_lock);
+	tw_turn_unlock(&c->write_lock);
 	return st;
 }
 
 static void detach(struct tw_catalogue *c)
 {
-	(void)pthread_mutex_lock(&c->write_lock);
+	tw_turn_lock(&c->write_lock, tw_pool_owner());
 	(void)tw_db_run(c->writer, "DROP TABLE IF EXISTS temp.move", NULL);
 	(void)tw_db_run(c->writer, "DETACH src", NULL);
-	(void)pthread_mutex_unlock(&c->write_lock);
+	tw_turn_unlock(&c->write_lock);
 }
 
 static enum tw_status audit_move(struct tw_db *db, const struct tw_project_move *move,

@@ -28,6 +28,13 @@ struct tw_pool {
 	pthread_t threads[];
 };
 
+static _Thread_local const char *owner_here = "";
+
+const char *tw_pool_owner(void)
+{
+	return owner_here;
+}
+
 static void empty_lane(struct lane *l, const char *owner)
 {
 	*l = (struct lane){.last = &l->first};
@@ -121,7 +128,9 @@ static void run_one(struct tw_pool *p, struct lane *l, const char *run)
 	p->running++;
 	tw_fair_begin(&p->fair, l->owner, run, 0);
 	(void)pthread_mutex_unlock(&p->lock);
+	owner_here = l->owner;
 	task->run(task, stopping);
+	owner_here = "";
 	(void)pthread_mutex_lock(&p->lock);
 	tw_fair_end(&p->fair, run);
 	p->running--;

@@ -31,6 +31,8 @@ struct tw_pool_task {
 
 /* `threads`: the most tasks of one owner that run concurrently. */
 enum tw_status tw_pool_start(unsigned threads, struct tw_pool **ret, struct tw_err *err);
+/* The owner of the task that this thread runs; "" if none, and in other threads. */
+const char *tw_pool_owner(void);
 /* The caller keeps the task valid until `run` returns.  False once the pool is stopping. */
 bool tw_pool_submit(struct tw_pool *p, struct tw_pool_task *task);
 /* Waits for all tasks; later submissions are refused.  Accepts NULL. */

@@ -271,7 +271,7 @@ static enum tw_status write_once(
         struct tw_catalogue *c, struct tw_cat_arrival *all, struct tw_err *err)
 {
 	struct tw_cat_gate gate = {all_durable, all};
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin_uploads(c, err);
 
 	if (st != TW_OK)
 		return st;

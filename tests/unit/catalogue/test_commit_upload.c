@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "server/base/app.h"
+#include "server/base/thread/pool.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/decode/jobs_internal.h"
@@ -429,7 +430,94 @@ static void test_a_delete_blocks_no_upload(void **state)
 	close_store(&s);
 }
 
+/* --- turns --- */
+
+enum { WRITERS = 6 };
+
+struct writer {
+	struct tw_pool_task task; /* first member: the pool returns it */
+	struct tw_catalogue *catalogue;
+	struct order *order;
+	char name;
+};
+
+struct order { /* in which transactions began; protected by the catalogue's lock of writers */
+	char names[WRITERS + 3];
+	size_t n;
+};
+
+static void write_something(struct tw_pool_task *task, bool stopping)
+{
+	struct writer *w = (struct writer *)(void *)task;
+
+	(void)stopping;
+	assert_int_equal(tw_cat_begin(w->catalogue, NULL), TW_OK);
+	w->order->names[w->order->n++] = w->name;
+	assert_int_equal(tw_cat_end(w->catalogue, TW_OK, NULL), TW_OK);
+}
+
+static void await_waiting(struct tw_catalogue *c, unsigned n)
+{
+	while (tw_turn_waiting(&c->write_lock) < n)
+		(void)usleep(1000);
+}
+
+struct uploader {
+	struct store *s;
+	struct order *order;
+};
+
+static enum tw_status note_upload(void *arg, struct tw_err *err)
+{
+	struct uploader *u = arg;
+
+	(void)err;
+	u->order->names[u->order->n++] = 'u';
+	return TW_OK;
+}
+
+static void *upload_one(void *arg)
+{
+	bool is_new;
+
+	assert_int_equal(add(((struct uploader *)arg)->s, "", note_upload, arg, &is_new), TW_OK);
+	return NULL;
+}
+
+/* A project with many changes waiting delays another's change, and uploads, by one of its own. */
+static void test_projects_take_turns_at_writing(void **state)
+{
+	struct store s;
+	struct order order = {.n = 0};
+	struct uploader uploader = {&s, &order};
+	struct writer writers[WRITERS + 1];
+	struct tw_pool *pool = NULL;
+	pthread_t uploads;
+
+	(void)state;
+	open_store(&s);
+	assert_int_equal(tw_pool_start(WRITERS, &pool, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(s.app.catalogue, NULL), TW_OK);
+	for (unsigned i = 0; i <= WRITERS; i++) {
+		const bool last = i == WRITERS;
+
+		writers[i] =
+		        (struct writer){{.owner = last ? "beta" : "alpha", .run = write_something},
+		                s.app.catalogue, &order, last ? 'b' : 'a'};
+		assert_true(tw_pool_submit(pool, &writers[i].task));
+		await_waiting(s.app.catalogue, i + 1);
+	}
+	assert_int_equal(pthread_create(&uploads, NULL, upload_one, &uploader), 0);
+	await_waiting(s.app.catalogue, WRITERS + 2);
+	assert_int_equal(tw_cat_end(s.app.catalogue, TW_OK, NULL), TW_OK);
+	(void)pthread_join(uploads, NULL);
+	pool = tw_pool_stop(pool);
+	assert_string_equal(order.names, "abuaaaaa");
+	close_store(&s);
+}
+
 static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_projects_take_turns_at_writing),
         cmocka_unit_test(test_a_delete_blocks_no_upload),
         cmocka_unit_test(test_unseen_until_durable),
         cmocka_unit_test(test_not_durable),

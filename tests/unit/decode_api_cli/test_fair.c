@@ -1,5 +1,5 @@
-/* Unit tests of fair.c: accounts, and what decodes teach about the next; and of pool.c: turns of
- * owners.  Shares of time, with the decoders' queue, are in test_turn.c.
+/* Unit tests of fair.c: accounts, and what decodes teach about the next; of pool.c and turn_lock.c:
+ * turns of owners.  Shares of time, with the decoders' queue, are in test_turn.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 
 #include "server/base/thread/fair.h"
 #include "server/base/thread/pool.h"
+#include "server/base/thread/turn_lock.h"
 #include "tests/unit/unit.h"
 
 static int64_t now_ms; /* it stands but where a test moves it */
@@ -280,7 +281,60 @@ static void test_waiting_tasks_are_run_at_the_end(void **state)
 	assert_int_equal(gate.n_began, 100);
 }
 
+/* --- the lock --- */
+
+enum { LOCKERS = 9 };
+
+static struct { /* order is protected by the lock itself */
+	struct tw_turn_lock lock;
+	char order[LOCKERS + 1];
+	size_t n;
+} turns;
+
+static void *lock_once(void *owner)
+{
+	tw_turn_lock(&turns.lock, owner);
+	turns.order[turns.n++] = *(const char *)owner ? *(const char *)owner : '-';
+	tw_turn_unlock(&turns.lock);
+	return NULL;
+}
+
+static void *give_up(void *owner)
+{
+	assert_false(tw_turn_lock_within(&turns.lock, owner, 1));
+	return NULL;
+}
+
+static void test_lock_passes_from_owner_to_owner(void **state)
+{
+	static char owners[LOCKERS][2] = {"a", "a", "a", "", "b", "", "a", "b", "c"};
+	pthread_t threads[LOCKERS], impatient;
+
+	(void)state;
+	tw_turn_lock_init(&turns.lock);
+	assert_true(tw_turn_lock_within(&turns.lock, "a", 0));
+	for (size_t i = 0; i < LOCKERS; i++) {
+		assert_int_equal(pthread_create(&threads[i], NULL, lock_once, owners[i]), 0);
+		while (tw_turn_waiting(&turns.lock) <= i)
+			(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	/* those that give up leave no gap, wherever they waited */
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(pthread_create(&impatient, NULL, give_up, owners[i]), 0);
+		(void)pthread_join(impatient, NULL);
+	}
+	assert_int_equal(tw_turn_waiting(&turns.lock), LOCKERS);
+	tw_turn_unlock(&turns.lock);
+	for (size_t i = 0; i < LOCKERS; i++)
+		(void)pthread_join(threads[i], NULL);
+	assert_string_equal(turns.order, "a-b-cabaa");
+	assert_true(tw_turn_lock_within(&turns.lock, "a", 0));
+	tw_turn_unlock(&turns.lock);
+	tw_turn_lock_done(&turns.lock);
+}
+
 static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lock_passes_from_owner_to_owner),
         cmocka_unit_test_setup(test_long_tasks_do_not_delay_another_owner, close_gate),
         cmocka_unit_test_setup(test_owners_take_turns, close_gate),
         cmocka_unit_test_setup(test_many_owners, close_gate),

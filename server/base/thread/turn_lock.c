@@ -1,0 +1,143 @@
+#include "server/base/thread/turn_lock.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "server/base/ulid.h"
+
+/* Waiters are served by round, and within a round in the order in which they came.  An owner's
+ * second waiter is a round later than its first. */
+struct tw_turn_waiter {
+	struct tw_turn_waiter *next;
+	const char *owner;
+	uint64_t round;
+	pthread_cond_t granted;
+	bool has_lock;
+};
+
+void tw_turn_lock_init(struct tw_turn_lock *l)
+{
+	*l = (struct tw_turn_lock){.held = false};
+	(void)pthread_mutex_init(&l->lock, NULL);
+	l->last = &l->first;
+}
+
+void tw_turn_lock_done(struct tw_turn_lock *l)
+{
+	(void)pthread_mutex_destroy(&l->lock);
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return *a && strncmp(a, b, TW_ID_BYTES - 1) == 0;
+}
+
+static void append(struct tw_turn_lock *l, struct tw_turn_waiter *w)
+{
+	w->round = l->round;
+	for (const struct tw_turn_waiter *o = l->first; o; o = o->next)
+		if (is_same(w->owner, o->owner) && o->round >= w->round)
+			w->round = o->round + 1;
+	*l->last = w;
+	l->last = &w->next;
+	l->waiting++;
+}
+
+static void take_out(struct tw_turn_lock *l, struct tw_turn_waiter *w)
+{
+	struct tw_turn_waiter **at = &l->first;
+
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	if (l->last == &w->next)
+		l->last = at;
+	l->waiting--;
+}
+
+static struct tw_turn_waiter *next_of(const struct tw_turn_lock *l)
+{
+	struct tw_turn_waiter *best = l->first;
+
+	for (struct tw_turn_waiter *w = best; w; w = w->next)
+		if (w->round < best->round)
+			best = w;
+	return best;
+}
+
+/* With the inner lock held, also on return. */
+static bool wait_for_turn(struct tw_turn_lock *l, const char *owner, const struct timespec *until)
+{
+	struct tw_turn_waiter w = {.owner = owner};
+	pthread_condattr_t attr;
+	int failed = 0;
+
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&w.granted, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	append(l, &w);
+	while (!w.has_lock && !failed)
+		failed = until ? pthread_cond_timedwait(&w.granted, &l->lock, until)
+		               : pthread_cond_wait(&w.granted, &l->lock);
+	if (!w.has_lock)
+		take_out(l, &w);
+	(void)pthread_cond_destroy(&w.granted);
+	return w.has_lock;
+}
+
+static bool lock_until(struct tw_turn_lock *l, const char *owner, const struct timespec *until)
+{
+	bool has = true;
+
+	(void)pthread_mutex_lock(&l->lock);
+	if (l->held)
+		has = wait_for_turn(l, owner, until);
+	else
+		l->held = true;
+	(void)pthread_mutex_unlock(&l->lock);
+	return has;
+}
+
+void tw_turn_lock(struct tw_turn_lock *l, const char *owner)
+{
+	(void)lock_until(l, owner, NULL);
+}
+
+bool tw_turn_lock_within(struct tw_turn_lock *l, const char *owner, int64_t ms)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += ms % 1000 * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	return lock_until(l, owner, &until);
+}
+
+void tw_turn_unlock(struct tw_turn_lock *l)
+{
+	struct tw_turn_waiter *w;
+
+	(void)pthread_mutex_lock(&l->lock);
+	w = next_of(l);
+	l->held = w != NULL; /* passed on: no other thread can take it in between */
+	if (w) {
+		take_out(l, w);
+		l->round = w->round;
+		w->has_lock = true;
+		(void)pthread_cond_signal(&w->granted);
+	}
+	(void)pthread_mutex_unlock(&l->lock);
+}
+
+unsigned tw_turn_waiting(struct tw_turn_lock *l)
+{
+	unsigned n;
+
+	(void)pthread_mutex_lock(&l->lock);
+	n = l->waiting;
+	(void)pthread_mutex_unlock(&l->lock);
+	return n;
+}

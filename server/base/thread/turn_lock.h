@@ -1,0 +1,37 @@
+/*
+ * turn_lock.h - a mutex whose waiters take turns by owner.
+ *
+ * With a plain mutex an owner with eight waiting threads holds the lock eight times before another
+ * owner's first, or any number of times, because the thread that releases it is the first to take
+ * it again.  Here a thread waits for at most one holder of each other owner, and threads of one
+ * owner get the lock in the order in which they came.
+ * Thread: any.
+ */
+#ifndef TW_TURN_LOCK_H
+#define TW_TURN_LOCK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tw_turn_waiter;
+
+struct tw_turn_lock { /* for the owner; fields are read-only */
+	pthread_mutex_t lock;
+	bool held;
+	uint64_t round; /* of the last holder */
+	struct tw_turn_waiter *first, **last;
+	unsigned waiting;
+};
+
+void tw_turn_lock_init(struct tw_turn_lock *l);
+void tw_turn_lock_done(struct tw_turn_lock *l);
+
+/* `owner`: its first TW_ID_BYTES - 1 bytes count; "" makes the thread an owner of its own. */
+void tw_turn_lock(struct tw_turn_lock *l, const char *owner);
+/* Returns false if the lock was not free within that time. */
+bool tw_turn_lock_within(struct tw_turn_lock *l, const char *owner, int64_t ms);
+void tw_turn_unlock(struct tw_turn_lock *l);
+unsigned tw_turn_waiting(struct tw_turn_lock *l);
+
+#endif
