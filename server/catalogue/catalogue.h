@@ -444,6 +444,10 @@ struct tw_mapping_sent {
 	uint64_t waiting_bytes_most; /* limit of the project's waiting mappings, including this
 	                              * one */
 };
+/* TW_BUSY if too many of the project are queued.  Reads project, build, kind and bytes (0: unknown)
+ * alone, and only shortly before the upload: tw_catalogue_mapping_add decides. */
+enum tw_status tw_catalogue_mapping_room(
+        struct tw_catalogue *c, const struct tw_mapping_sent *sent, struct tw_err *err) TW_MUST_USE;
 /* Queues it, unless it is in use or queued already; ret_id is its job's id, "" if it is in use.
  * TW_DENIED if it may not replace another queued mapping, TW_BUSY if too many are queued.  Blobs no
  * longer used are returned as in trace_delete. */

@@ -56,6 +56,21 @@ static enum tw_status build_id_of(struct tw_req *r, const char **ret, struct tw_
 	return st;
 }
 
+/* Refuses before anything is stored, and before a client that waits for it sends the body. */
+static enum tw_status has_room(const struct tw_req *r, const struct mapping *m, struct tw_err *err)
+{
+	const uint64_t declared = tw_req_content_length(r);
+	struct tw_app *app = tw_req_app(r);
+
+	return tw_catalogue_mapping_room(app->catalogue,
+	        &(struct tw_mapping_sent){.project_id = tw_req_caller(r)->project_id,
+	                .build_id = m->build_id,
+	                .kind = m->kind,
+	                .bytes = declared == UINT64_MAX ? 0 : declared,
+	                .waiting_bytes_most = WAITING_BODIES * max_mapping(app)},
+	        err);
+}
+
 static enum tw_status begin(struct tw_req *r, enum tw_mapping_kind kind, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(r);
@@ -71,6 +86,8 @@ static enum tw_status begin(struct tw_req *r, enum tw_mapping_kind kind, struct 
 		st = tw_req_query_i64(r, "wait", WAIT_S, 0, WAIT_MOST_S, &m->wait_s, err);
 	if (st == TW_OK && tw_req_content_length(r) == 0)
 		st = tw_fail_at(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
+	if (st == TW_OK)
+		st = has_room(r, m, err);
 	return st == TW_OK ? tw_blob_begin(app->blobs, app->config->max_body_bytes, &m->writer, err)
 	                   : st;
 }

@@ -78,8 +78,9 @@ static enum tw_status has_room(
 	unsigned n = 0;
 	uint64_t bytes = 0;
 	enum tw_status st = tw_cat_query(&q, db, err, /* mapping_job_by_project, at most so many */
-	        "SELECT bytes FROM mapping_job WHERE claimed=0 AND project_id=?", "t",
-	        sent->project_id);
+	        "SELECT bytes FROM mapping_job WHERE claimed=0 AND project_id=?"
+	        " AND NOT (build_id=? AND kind=?)",
+	        "tti", sent->project_id, sent->build_id, (int64_t)sent->kind);
 
 	if (st != TW_OK)
 		return st;
@@ -90,6 +91,22 @@ static enum tw_status has_room(
 		st = tw_fail(err, TW_BUSY,
 		        "%u mappings of this project (%llu bytes) wait to be compiled; retry later",
 		        n, (unsigned long long)bytes);
+	return st;
+}
+
+enum tw_status tw_catalogue_mapping_room(
+        struct tw_catalogue *c, const struct tw_mapping_sent *sent, struct tw_err *err)
+{
+	struct tw_db *db;
+	enum tw_status st;
+
+	tw_catalogue_shorten_timeout(true); /* clients wait for this before they send a body */
+	st = tw_cat_reader(c, &db, err);
+	if (st == TW_OK) {
+		st = has_room(db, sent, err);
+		tw_cat_done(c, db);
+	}
+	tw_catalogue_shorten_timeout(false);
 	return st;
 }
 

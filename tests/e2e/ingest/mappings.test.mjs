@@ -233,6 +233,9 @@ test("the bytes of a project's waiting mappings are bounded, and a replacement c
 	assert.ok(Number(refused.headers.get('retry-after')) > 0);
 	assert.match(refused.json.error.message, /^4 mappings of this project \(60\d\d\d bytes\) wait to be compiled/);
 	assert.equal((await s.get('/api/v1/builds/b5')).status, 404);
+	/* known before the body, so nothing is sent and nothing stored */
+	const early = await s.socket(`PUT /api/v1/builds/b5/methods HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\nAuthorization: Bearer ${s.write}\r\nContent-Length: 15000\r\n\r\n`);
+	assert.match(await early.answer, /^HTTP\/1\.1 503 [^]*wait to be compiled/);
 	assert.equal((await send('b1', 6)).status, 202);
 	assert.equal((await send('b1', 7, s.key('write', 'other'))).status, 202);
 });
