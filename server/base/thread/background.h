@@ -13,10 +13,12 @@
 
 enum { TW_BACKGROUND_NICE = 5 };
 
-/* For the rest of its life. */
+/* For the rest of its life: below the calling thread, which may itself run at a lower priority. */
 static inline void tw_to_background(pid_t child)
 {
-	(void)setpriority(PRIO_PROCESS, (id_t)child, TW_BACKGROUND_NICE);
+	int own = getpriority(PRIO_PROCESS, 0); /* cannot fail: -1 is a priority */
+
+	(void)setpriority(PRIO_PROCESS, (id_t)child, own + TW_BACKGROUND_NICE); /* at most 19 */
 }
 
 #endif
