@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,7 @@ static enum tw_status read_flag(
 	if (i == N_SETTINGS)
 		l->file = value;
 	else
-		l->flags[i] = (struct source){value, "flag"};
+		l->flags[i] = (struct source){value, "--"};
 	return TW_OK;
 }
 
@@ -147,7 +148,7 @@ static enum tw_status read_line(
 	if (i == N_SETTINGS)
 		return unknown(what, name, "", err);
 	l->lines[i].value = tw_arena_str(l->arena, value);
-	l->lines[i].place = tw_arena_printf(l->arena, "%s line %u", l->file, number);
+	l->lines[i].place = tw_arena_printf(l->arena, "%s line %u: ", l->file, number);
 	return l->lines[i].value && l->lines[i].place ? TW_OK : tw_oom(err);
 }
 
@@ -290,21 +291,55 @@ static bool store(const struct setting *s, const char *value, struct tw_config *
 	return true;
 }
 
+/* "64K" where that is what the bytes are. */
+static void write_bytes(uint64_t n, char out[24])
+{
+	static const char units[] = "KMGT";
+	int at = -1;
+
+	while (n && n % 1024 == 0 && at < 3) {
+		n /= 1024;
+		at++;
+	}
+	(void)snprintf(out, 24, "%" PRIu64 "%.*s", n, at >= 0, at >= 0 ? &units[at] : "");
+}
+
+/* Which values a setting takes. */
+static void describe(const struct setting *s, char *out, size_t cap)
+{
+	char least[24], most[24];
+
+	if (s->kind == BOOL)
+		(void)snprintf(out, cap, "true or false");
+	else if (s->kind == COUNT)
+		(void)snprintf(out, cap, "a number from %" PRIu64 " to %" PRIu64, s->min, s->max);
+	else if (s->kind == STR)
+		(void)snprintf(
+		        out, cap, "%" PRIu64 " to %" PRIu64 " bytes of text", s->min, s->max);
+	else {
+		write_bytes(s->min, least);
+		write_bytes(s->max, most);
+		(void)snprintf(out, cap, "a size from %s to %s", least, most);
+	}
+}
+
 static enum tw_status settle(
         const struct loading *l, size_t i, struct tw_config *c, struct tw_err *err)
 {
 	struct source from = l->flags[i];
+	char right[96];
 
 	if (!from.value)
-		from = (struct source){environment(settings[i].flag), "environment"};
+		from = (struct source){environment(settings[i].flag), "in the environment, "};
 	if (!from.value)
 		from = l->lines[i];
 	if (!from.value)
-		from = (struct source){settings[i].dflt, "default"};
+		from = (struct source){settings[i].dflt, "by default, "};
 	if (store(&settings[i], from.value, c))
 		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST, "%s: %.60s is no value of %s (%s)", from.place,
-	        from.value, settings[i].flag, settings[i].meaning);
+	describe(&settings[i], right, sizeof right);
+	return tw_fail(err, TW_BAD_REQUEST, "%s%s must be %s, not \"%.60s\": %s", from.place,
+	        settings[i].flag, right, from.value, settings[i].meaning);
 }
 
 bool tw_listen_split(const char *listen, char *host, size_t cap, uint16_t *ret_port)
@@ -339,8 +374,8 @@ static enum tw_status judge_proxies(struct tw_config *c, struct tw_err *err)
 
 	if (header[strspn(
 	            header, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")])
-		return tw_fail(
-		        err, TW_BAD_REQUEST, "proxy-user-header: %s is no header's name", header);
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "--proxy-user-header must be the name of a header, not \"%.60s\"", header);
 	if (*header && !*c->trusted_proxies)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "--proxy-user-header needs --trusted-proxies: anybody else could name "
@@ -376,8 +411,8 @@ static enum tw_status judge_node(const struct tw_config *c, struct tw_err *err)
 
 	if (c->node[strspn(c->node, fine)] == '\0')
 		return TW_OK;
-	return tw_fail(
-	        err, TW_BAD_REQUEST, "--node is letters, digits, . _ and -, not %s", c->node);
+	return tw_fail(err, TW_BAD_REQUEST,
+	        "--node must be letters, digits, . _ and -, not \"%.60s\"", c->node);
 }
 
 static enum tw_status judge(struct tw_config *c, struct tw_err *err)
@@ -391,7 +426,8 @@ static enum tw_status judge(struct tw_config *c, struct tw_err *err)
 
 	if (!tw_listen_split(c->listen, host, sizeof host, &port))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "listen: %s is not ADDRESS:PORT or [ADDRESS]:PORT", c->listen);
+		        "--listen must be ADDRESS:PORT or [ADDRESS]:PORT, not \"%.60s\"",
+		        c->listen);
 	if (!*c->tls_cert != !*c->tls_key)
 		return tw_fail(
 		        err, TW_BAD_REQUEST, "TLS needs both --tls-cert and --tls-key, or neither");
@@ -402,14 +438,16 @@ static enum tw_status judge(struct tw_config *c, struct tw_err *err)
 		        c->listen);
 	if (!is_one_of(c->log_level, levels))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "log-level: %s is none of debug, info, "
-		        "warn, error",
+		        "--log-level must be debug, info, warn or error, not \"%.60s\"",
 		        c->log_level);
 	if (!is_one_of(c->log_format, formats))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "log-format: %s is neither logfmt nor "
-		        "json",
-		        c->log_format);
+		        "--log-format must be logfmt or json, not \"%.60s\"", c->log_format);
+	if (*c->public_url && strncmp(c->public_url, "http://", 7) != 0 &&
+	        strncmp(c->public_url, "https://", 8) != 0)
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "--public-url must begin with http:// or https://, not \"%.60s\"",
+		        c->public_url);
 	if (c->query_threads == 0)
 		c->query_threads = cores > MIN_QUERY_THREADS ? (unsigned)cores : MIN_QUERY_THREADS;
 	if (c->decode_workers == 0)

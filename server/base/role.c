@@ -36,7 +36,7 @@ enum tw_status tw_roles_parse(const char *text, unsigned *ret, struct tw_err *er
 		role = role_of(name);
 		if (!role)
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "role: \"%.*s\" is none of ingest, decode, query and all",
+			        "--role must be ingest, decode, query or all, not \"%.*s\"",
 			        (int)(name.len < 32 ? name.len : 32), name.ptr);
 		found |= role;
 	} while (!last);

@@ -1,9 +1,15 @@
 #include "server/cli/cli.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/str.h"
 #include "server/base/cli_near.h"
+
+enum { NAME_BYTES = 64, SHOWN = 80 /* bytes of a wrong value */ };
 
 static bool helped;
 
@@ -12,88 +18,245 @@ bool tw_cli_helped(void)
 	return helped;
 }
 
-static const struct tw_flag *find(
-        const struct tw_flag *flags, size_t n, const char *name, size_t len)
+/* One line: a wrong argument may hold anything. */
+static void print_line(FILE *to, const char *text)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strlen(flags[i].name) == len && memcmp(flags[i].name, name, len) == 0)
-			return &flags[i];
-	return NULL;
+	for (; *text; text++)
+		(void)fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, to);
+	(void)fputc('\n', to);
 }
 
-static int usage(const char *synopsis, const char *arg, const char *trouble)
+static void misused(const struct tw_usage *u, const char *command, const char *verb,
+        const char *fmt, va_list ap)
 {
-	(void)fprintf(stderr, "tracewell: %s%s\nusage: tracewell %s\n", arg, trouble, synopsis);
+	char text[1024];
+
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	(void)fprintf(stderr, "tracewell %s%s%s: ", command, verb ? " " : "", verb ? verb : "");
+	print_line(stderr, text);
+	(void)fprintf(stderr, "usage: tracewell %s\n", u->synopsis);
+}
+
+int tw_cli_misused(const struct tw_usage *u, const char *command, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	misused(u, command, NULL, fmt, ap);
+	va_end(ap);
+	return TW_EXIT_USAGE;
+}
+
+/* --- one call --- */
+
+struct reading {
+	const struct tw_usage *usage;
+	const char *command;
+	const struct tw_verb *verb; /* NULL: none, or not known yet */
+};
+
+__attribute__((format(printf, 2, 3))) static int refuse(
+        const struct reading *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	misused(r->usage, r->command, r->verb ? r->verb->word : NULL, fmt, ap);
+	va_end(ap);
 	return -1;
 }
 
-static bool set(const struct tw_flag *f, const char *value)
+static const struct tw_flag *find(const struct tw_usage *u, const char *name, size_t len)
 {
-	if (f->value)
-		*f->value = value;
-	if (!f->list)
-		return true;
-	if (*f->n == f->max)
-		return false;
-	f->list[(*f->n)++] = value;
-	return true;
+	for (size_t i = 0; i < u->n_flags; i++)
+		if (strlen(u->flags[i].name) == len && memcmp(u->flags[i].name, name, len) == 0)
+			return &u->flags[i];
+	return NULL;
 }
 
-/* A flag that nobody knows, and which may have been meant. */
-static int usage_of_unknown(const char *synopsis, const struct tw_flag *flags, size_t n_flags,
-        const char *arg, size_t len)
+/* "self, wall or cpu". */
+static void list_words(const char *const *words, char *out, size_t cap)
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; words[i] && len < cap; i++)
+		len += (size_t)snprintf(out + len, cap - len, "%s%s",
+		        i == 0         ? ""
+		        : words[i + 1] ? ", "
+		                       : " or ",
+		        words[i]);
+}
+
+static int refuse_unknown(const struct reading *r, const char *arg, size_t len)
 {
 	struct tw_cli_nearest near = {NULL, 0};
-	char word[64], trouble[160] = " is not known here";
+	char word[NAME_BYTES];
 
 	(void)snprintf(word, sizeof word, "%.*s", len > 2 ? (int)len - 2 : 0, arg + 2);
-	for (size_t i = 0; i < n_flags; i++)
-		tw_cli_near(&near, word, flags[i].name);
-	if (near.best)
-		(void)snprintf(trouble, sizeof trouble, " is not known here; did you mean --%.64s?",
-		        near.best);
-	return usage(synopsis, arg, trouble);
+	for (size_t i = 0; i < r->usage->n_flags && strncmp(arg, "--", 2) == 0; i++)
+		tw_cli_near(&near, word, r->usage->flags[i].name);
+	return refuse(r, "unknown flag %.*s%s%s%s", len < SHOWN ? (int)len : SHOWN, arg,
+	        near.best ? "; did you mean --" : "", near.best ? near.best : "",
+	        near.best ? "?" : "");
 }
 
-/* A switch, or one with a word behind it. */
-static int take_switch(const char *synopsis, const struct tw_flag *f, const char *arg)
-{
-	const char *equals = strchr(arg, '=');
+/* --- values --- */
 
+static int check_word(const struct reading *r, const struct tw_flag *f, const char *value)
+{
+	char words[512];
+
+	for (unsigned i = 0; f->words[i]; i++)
+		if (strcmp(f->words[i], value) == 0) {
+			if (f->word)
+				*f->word = i;
+			return 0;
+		}
+	list_words(f->words, words, sizeof words);
+	return refuse(r, "--%s must be %s, not \"%.*s\"", f->name, words, SHOWN, value);
+}
+
+static int check_number(const struct reading *r, const struct tw_flag *f, const char *value)
+{
+	uint64_t n;
+
+	if (!tw_str_u64(tw_str_of(value), f->most, &n) || n < f->least)
+		return refuse(r,
+		        "--%s must be a number from %" PRIu64 " to %" PRIu64 ", not \"%.*s\"",
+		        f->name, f->least, f->most, SHOWN, value);
+	*f->number = n;
+	return 0;
+}
+
+static int set(const struct reading *r, const struct tw_flag *f, const char *value)
+{
+	if (f->list && *f->n == f->max)
+		return refuse(r, "--%s may be given %zu times at most", f->name, f->max);
+	if (f->words && check_word(r, f, value) < 0)
+		return -1;
+	if (f->number && check_number(r, f, value) < 0)
+		return -1;
+	if (f->fits && !f->fits(value))
+		return refuse(r, "--%s must be %s, not \"%.*s\"", f->name, f->form, SHOWN, value);
+	if (f->value)
+		*f->value = value;
+	if (f->list)
+		f->list[(*f->n)++] = value;
+	return 0;
+}
+
+/* A switch, or one with a value after "=". */
+static int take_switch(const struct reading *r, const struct tw_flag *f, const char *equals)
+{
 	if (equals && !f->value)
-		return usage(synopsis, arg, " is not known here");
-	if (equals)
-		*f->value = equals + 1;
+		return refuse(r, "--%s takes no value", f->name);
+	if (equals && set(r, f, equals + 1) < 0)
+		return -1;
 	*f->on = true;
 	return 1;
 }
 
 /* The flag at argv[0]; how many arguments it took, or -1. */
-static int take_flag(
-        const char *synopsis, const struct tw_flag *flags, size_t n_flags, int left, char **argv)
+static int take_flag(const struct reading *r, int left, char **argv)
 {
 	const char *arg = argv[0];
 	const char *equals = strchr(arg, '=');
 	size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
 	const struct tw_flag *f =
-	        strncmp(arg, "--", 2) == 0 ? find(flags, n_flags, arg + 2, len - 2) : NULL;
+	        strncmp(arg, "--", 2) == 0 ? find(r->usage, arg + 2, len - 2) : NULL;
 
-	if (!f && strncmp(arg, "--", 2) == 0)
-		return usage_of_unknown(synopsis, flags, n_flags, arg, len);
 	if (!f)
-		return usage(synopsis, arg, " is not known here");
+		return refuse_unknown(r, arg, len);
 	if (f->on)
-		return take_switch(synopsis, f, arg);
+		return take_switch(r, f, equals);
 	if (!equals && left < 2)
-		return usage(synopsis, arg, " needs a value");
-	if (!set(f, equals ? equals + 1 : argv[1]))
-		return usage(synopsis, arg, " comes too often");
+		return refuse(r, "--%s needs a value", f->name);
+	if (set(r, f, equals ? equals + 1 : argv[1]) < 0)
+		return -1;
 	return equals ? 1 : 2;
 }
 
-int tw_cli_flags(
-        const char *synopsis, const struct tw_flag *flags, size_t n_flags, int argc, char **argv)
+/* --- what is there --- */
+
+static int take_verb(struct reading *r, int n, char **argv)
 {
+	const struct tw_verb *verbs = r->usage->verbs;
+	const char *words[16];
+	char list[256];
+	size_t i;
+
+	for (i = 0; verbs[i].word && i + 1 < sizeof words / sizeof *words; i++) {
+		words[i] = verbs[i].word;
+		if (n > 0 && strcmp(verbs[i].word, argv[1]) == 0)
+			r->verb = &verbs[i];
+	}
+	words[i] = NULL;
+	if (r->verb)
+		return 0;
+	list_words(words, list, sizeof list);
+	if (n > 0)
+		return refuse(r, "\"%.*s\" is unknown: use %s", SHOWN, argv[1], list);
+	return refuse(r, "say what to do: %s", list);
+}
+
+/* The arguments from argv[at] on. */
+static int check_arguments(const struct reading *r, int n, int at, char **argv)
+{
+	struct tw_str rest = tw_str_of(r->verb ? r->verb->arguments : r->usage->arguments);
+
+	while (rest.len) {
+		struct tw_str name = tw_str_split(&rest, ' ');
+		bool is_optional = name.ptr[0] == '[';
+		bool repeats = tw_str_find(name, TW_STR("...")) < name.len;
+
+		if (at > n && !is_optional)
+			return refuse(r, "%.*s is missing",
+			        (int)(repeats ? name.len - 3 : name.len), name.ptr);
+		at = repeats && at <= n ? n + 1 : at + 1;
+	}
+	if (at <= n)
+		return refuse(r, "unexpected argument \"%.*s\"", SHOWN, argv[at]);
+	return 0;
+}
+
+/* Whether `names`, separated by spaces, has this one. */
+static bool has_name(const char *names, const char *name)
+{
+	struct tw_str rest = tw_str_of(names ? names : "");
+
+	while (rest.len)
+		if (tw_str_eq(tw_str_split(&rest, ' '), tw_str_of(name)))
+			return true;
+	return false;
+}
+
+static bool is_given(const struct tw_flag *f)
+{
+	return f->list ? *f->n > 0 : f->value && *f->value && **f->value;
+}
+
+/* A flag that is absent may be in the environment. */
+static int check_flags(const struct reading *r)
+{
+	for (size_t i = 0; i < r->usage->n_flags; i++) {
+		const struct tw_flag *f = &r->usage->flags[i];
+		const char *value = f->env && f->value && !*f->value ? getenv(f->env) : NULL;
+
+		if (value && *value && set(r, f, value) < 0)
+			return -1;
+		if (is_given(f) || (!f->needed && !(r->verb && has_name(r->verb->needs, f->name))))
+			continue;
+		return f->env ? refuse(r, "--%s or %s in the environment is missing", f->name,
+		                        f->env)
+		              : refuse(r, "--%s is missing", f->name);
+	}
+	return 0;
+}
+
+int tw_cli_flags(const struct tw_usage *usage, int argc, char **argv)
+{
+	struct reading r = {.usage = usage, .command = argv[0]};
 	int kept = 1;
 	bool only_arguments = false;
 
@@ -104,20 +267,24 @@ int tw_cli_flags(
 		} else if (strcmp(argv[i], "--") == 0) {
 			only_arguments = true;
 		} else if (strcmp(argv[i], "--help") == 0) {
-			(void)printf("usage: tracewell %s\n", synopsis);
+			(void)printf("usage: tracewell %s\n", usage->synopsis);
 			helped = true;
 			return -1;
 		} else {
-			took = take_flag(synopsis, flags, n_flags, argc - i, argv + i);
+			took = take_flag(&r, argc - i, argv + i);
 			if (took < 0)
 				return -1;
 		}
 	}
+	if (usage->verbs && take_verb(&r, kept - 1, argv) < 0)
+		return -1;
+	if (check_arguments(&r, kept - 1, r.verb ? 2 : 1, argv) < 0 || check_flags(&r) < 0)
+		return -1;
 	return kept - 1;
 }
 
 int tw_cli_failed(const char *command, const struct tw_err *err)
 {
 	(void)fprintf(stderr, "tracewell %s: %s\n", command, err->msg);
-	return TW_EXIT_FAILED;
+	return err->code == TW_BAD_REQUEST ? TW_EXIT_USAGE : TW_EXIT_FAILED;
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "decoder/base/err.h"
 
@@ -19,7 +20,10 @@ enum { TW_EXIT_OK = 0, TW_EXIT_FAILED = 1, TW_EXIT_USAGE = 2, TW_EXIT_SERVER = 3
 #include "server/cli/cli.def"
 #undef COMMAND
 
-/* A flag of a subcommand: --name VALUE, --name=VALUE, or --name alone for a switch. */
+/*
+ * A flag of a subcommand: --name VALUE, --name=VALUE, or --name alone for a switch.  The fields of
+ * the second part say which values are right: tw_cli_flags() refuses others and names these.
+ */
 struct tw_flag {
 	const char *name;   /* without dashes */
 	const char **value; /* receives the (last) value, or */
@@ -27,19 +31,49 @@ struct tw_flag {
 	const char **list; /* receives each value, with capacity max, */
 	size_t max;
 	size_t *n; /* number of values */
+
+	bool needed;
+	const char *env; /* the environment variable that sets an absent flag; may be NULL */
+	const char *const *words; /* up to NULL */
+	unsigned *word;           /* receives the value's index in words; may be NULL */
+	uint64_t *number;         /* receives the value, a number from least to most */
+	uint64_t least, most;
+	bool (*fits)(const char *value); /* any other form, */
+	const char *form;                /* as it is described: "K=V" */
+};
+
+/* A first argument that selects what the others mean: `key create`. */
+struct tw_verb {
+	const char *word;
+	const char *arguments; /* after it, as in struct tw_usage */
+	const char *needs;     /* names of flags, separated by spaces; may be NULL */
+};
+
+struct tw_usage {
+	const char *synopsis;
+	const struct tw_flag *flags;
+	size_t n_flags;
+	const char *arguments;       /* separated by spaces: "FILE QUERY"; "FILE..." one or more,
+	                                "[FILE...]"       any number; "" none */
+	const struct tw_verb *verbs; /* instead of arguments: up to a word of NULL */
 };
 
 /* Reads the flags at any position, up to a lone `--`, and moves the other arguments to the front of
- * argv (from 1 on); returns their number.  An unknown flag or a missing value is reported on stderr
- * with the synopsis and returns -1; so does --help, printed on stdout, which main() turns into
- * success. */
-int tw_cli_flags(
-        const char *synopsis, const struct tw_flag *flags, size_t n_flags, int argc, char **argv);
+ * argv (from 1 on); returns their number.  Wrong usage is reported on stderr with the synopsis and
+ * returns -1: an unknown flag or verb, a wrong value, a missing or additional flag or argument.  So
+ * does --help, printed on stdout, which main() turns into success. */
+int tw_cli_flags(const struct tw_usage *usage, int argc, char **argv);
 
 /* Returns whether --help was given and printed. */
 bool tw_cli_helped(void);
 
-/* "tracewell push: cannot open x: No such file" on stderr; returns TW_EXIT_FAILED. */
+/* Reports wrong usage that the table cannot express ("--markdown and --json exclude each other"),
+ * with the synopsis; returns TW_EXIT_USAGE. */
+int tw_cli_misused(const struct tw_usage *usage, const char *command, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+
+/* "tracewell push: cannot open x: No such file" on stderr; returns TW_EXIT_FAILED, or TW_EXIT_USAGE
+ * for TW_BAD_REQUEST, which a wrong value of a flag or argument causes. */
 int tw_cli_failed(const char *command, const struct tw_err *err);
 
 #endif

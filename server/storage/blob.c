@@ -66,7 +66,7 @@ enum tw_status tw_folder_make(const char *path, struct tw_err *err)
 	char *slash;
 
 	if (mkdir(path, 0700) != 0)
-		return errno == EEXIST ? TW_OK : fail_errno("mkdir", path, err);
+		return errno == EEXIST ? TW_OK : fail_errno("cannot make the folder", path, err);
 	(void)snprintf(parent, sizeof parent, "%s", path);
 	for (size_t n = strlen(parent); n > 1 && parent[n - 1] == '/'; n--)
 		parent[n - 1] = '\0';

@@ -86,7 +86,7 @@ static enum tw_status make_blob_dirs(struct folder *s, struct tw_err *err)
 		if (mkdir(path, 0700) == 0)
 			made = true;
 		else if (errno != EEXIST)
-			return fail_errno("mkdir", path, err);
+			return fail_errno("cannot make the folder", path, err);
 	}
 	(void)snprintf(path, sizeof path, "%s/blobs", s->dir);
 	return made ? sync_dir(path, err) : TW_OK;

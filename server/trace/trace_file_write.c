@@ -83,14 +83,6 @@ enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *
 	return tw_fail(err, TW_IO, "%s: %s", doing, why);
 }
 
-static enum tw_status fail_errno(int why, const char *what, struct tw_err *err)
-{
-	bool full = tw_is_disk_full(why);
-
-	return tw_fail(err, full ? TW_FULL : TW_IO, "%s: a trace file %s (errno %d)",
-	        full ? "the disk is full" : "the disk failed", what, why);
-}
-
 static struct tw_trace_writer *writer_of(struct tw_trace_out *o)
 {
 	return (struct tw_trace_writer *)(void *)o;
@@ -453,7 +445,8 @@ static void close_db(struct tw_trace_writer *w)
 static enum tw_status sync_file(int fd, struct tw_err *err)
 {
 	if (fsync(fd) != 0)
-		return fail_errno(errno, "could not be made durable", err);
+		return tw_fail_errno(
+		        err, tw_disk_status(errno), "a trace file cannot be made durable");
 	return TW_OK;
 }
 

@@ -16,7 +16,8 @@ static const char synopsis[] = "audit --data DIR [--project NAME] [--action A] [
                                "[--target T] [--limit N] [--json]";
 
 struct audit_flags {
-	const char *data, *project, *action, *by, *target, *limit;
+	const char *data, *project, *action, *by, *target;
+	uint64_t limit;
 	bool json;
 };
 
@@ -69,8 +70,7 @@ static enum tw_status print_all(struct tw_catalogue *c, struct tw_audit_query *o
 	return st;
 }
 
-static enum tw_status run(
-        struct tw_catalogue *c, const struct audit_flags *f, uint64_t limit, struct tw_err *err)
+static enum tw_status run(struct tw_catalogue *c, const struct audit_flags *f, struct tw_err *err)
 {
 	struct tw_audit_query of = {.action = f->action, .by = f->by, .target = f->target};
 	char project[TW_ID_BYTES];
@@ -80,36 +80,32 @@ static enum tw_status run(
 		st = tw_cli_project_find(c, f->project, project, err);
 		of.project_id = project;
 	}
-	return st == TW_OK ? print_all(c, &of, limit, f->json, err) : st;
+	return st == TW_OK ? print_all(c, &of, f->limit, f->json, err) : st;
 }
 
 int tw_cli_audit(int argc, char **argv)
 {
 	struct audit_flags f = {
-	        .data = "./data", .action = "", .by = "", .target = "", .limit = "100"};
+	        .data = "./data", .action = "", .by = "", .target = "", .limit = 100};
 	const struct tw_flag table[] = {
 	        {"data", .value = &f.data},
 	        {"project", .value = &f.project},
 	        {"action", .value = &f.action},
 	        {"by", .value = &f.by},
 	        {"target", .value = &f.target},
-	        {"limit", .value = &f.limit},
+	        {"limit", .number = &f.limit, .least = 1, .most = INT64_MAX},
 	        {"json", .on = &f.json},
 	};
-	int n = tw_cli_flags(synopsis, table, sizeof table / sizeof *table, argc, argv);
+	const struct tw_usage usage = {synopsis, table, sizeof table / sizeof *table, ""};
 	struct tw_catalogue *c = NULL;
 	struct tw_err err;
-	uint64_t limit;
 	enum tw_status st;
 
-	if (n != 0 || !tw_str_u64(tw_str_of(f.limit), INT64_MAX, &limit)) {
-		if (n >= 0)
-			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	}
 	st = tw_cli_data_look(f.data, &c, &err);
 	if (st == TW_OK)
-		st = run(c, &f, limit, &err);
+		st = run(c, &f, &err);
 	(void)tw_catalogue_close(c);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("audit", &err);
 }

@@ -130,19 +130,17 @@ int tw_cli_backup(int argc, char **argv)
 	const char *data = "./data", *to = NULL, *endpoint = NULL;
 	bool without_decoded = false, replace = false, json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &data},
-	        {.name = "to", .value = &to}, {.name = "s3-endpoint", .value = &endpoint},
+	        {.name = "to", .value = &to, .needed = true},
+	        {.name = "s3-endpoint", .value = &endpoint},
 	        {.name = "without-decoded", .on = &without_decoded},
 	        {.name = "replace", .on = &replace}, {.name = "json", .on = &json}};
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
 	struct tw_backup_sums sums = {0};
 	struct tw_err err;
 	enum tw_status st;
-	int n = tw_cli_flags(synopsis, flags, 6, argc, argv);
 
-	if (n != 0 || !to) {
-		if (n >= 0)
-			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	}
 	if (strncmp(to, "s3://", 5) == 0)
 		st = run_s3(data, to, endpoint, &sums, &err);
 	else

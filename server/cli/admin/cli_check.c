@@ -225,14 +225,16 @@ int tw_cli_check(int argc, char **argv)
 	        {.name = "config", .value = &rebuild.config},
 	        {.name = "blobs", .value = &rebuild.blobs},
 	        {.name = "catalog", .value = &rebuild.catalog}};
-	const int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
-	const bool is_placed = rebuild.config || rebuild.blobs || rebuild.catalog;
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
 
-	if (n != 0 || (rebuilds ? quick || repair : is_placed)) {
-		if (n >= 0)
-			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	}
+	if (rebuilds && (quick || repair))
+		return tw_cli_misused(&usage, argv[0], "--rebuild excludes --quick and --repair");
+	if (!rebuilds && (rebuild.config || rebuild.blobs || rebuild.catalog))
+		return tw_cli_misused(&usage, argv[0],
+		        "--config, --blobs and --catalog are only for --rebuild: other checks read "
+		        "them from the data folder");
 	return rebuilds ? rebuild_data(&rebuild, json)
 	                : check_data(rebuild.data, quick, repair, json);
 }

@@ -59,8 +59,7 @@ int tw_cli_doctor(int argc, char **argv)
 	struct tw_storage storage = {
 	        .blobs = "", .endpoint = "", .region = "", .ca_file = "", .credentials_file = ""};
 	struct tw_doctor d = {.tell = tell_text, .oidc = &oidc, .smtp = &smtp, .storage = &storage};
-	const char *min_free = "5";
-	uint64_t percent = 0;
+	uint64_t percent = 5;
 	bool json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &d.data},
 	        {.name = "listen", .value = &d.listen}, {.name = "server", .value = &d.server},
@@ -82,14 +81,12 @@ int tw_cli_doctor(int argc, char **argv)
 	        {.name = "s3-ca-file", .value = &storage.ca_file},
 	        {.name = "s3-credentials-file", .value = &storage.credentials_file},
 	        {.name = "s3-virtual-host", .on = &storage.virtual_host},
-	        {.name = "min-free", .value = &min_free}, {.name = "json", .on = &json}};
-	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
+	        {.name = "min-free", .number = &percent, .most = 99},
+	        {.name = "json", .on = &json}};
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
 
-	if (n != 0 || !tw_str_u64(tw_str_of(min_free), 99, &percent)) {
-		if (n >= 0)
-			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	}
 	if (json)
 		d.tell = tell_json;
 	d.min_free_percent = (unsigned)percent;

@@ -69,22 +69,16 @@ int tw_cli_project_export(int argc, char **argv)
 	const char *data = "./data", *project = NULL, *out = NULL;
 	bool json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &data},
-	        {.name = "project", .value = &project}, {.name = "output", .value = &out},
-	        {.name = "json", .on = &json}};
+	        {.name = "project", .value = &project, .needed = true},
+	        {.name = "output", .value = &out, .needed = true}, {.name = "json", .on = &json}};
+	const struct tw_usage usage = {export_synopsis, flags, sizeof flags / sizeof *flags, ""};
 	struct tw_err err;
-	int n = tw_cli_flags(export_synopsis, flags, 4, argc, argv);
 
-	if (n != 0 || !project || !out) {
-		if (n >= 0)
-			(void)fprintf(stderr, "usage: tracewell %s\n", export_synopsis);
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	}
-	if (strcmp(out, "-") == 0 && isatty(STDOUT_FILENO)) {
-		(void)fprintf(stderr,
-		        "tracewell export: the archive is not for a terminal: send it "
-		        "to a file or a program\n");
-		return TW_EXIT_USAGE;
-	}
+	if (strcmp(out, "-") == 0 && isatty(STDOUT_FILENO))
+		return tw_cli_misused(&usage, argv[0],
+		        "the archive is not for a terminal: send it to a file or a program");
 	if (export_project(data, project, out, json, &err) != TW_OK)
 		return tw_cli_failed("export", &err);
 	return TW_EXIT_OK;
@@ -135,15 +129,13 @@ int tw_cli_import(int argc, char **argv)
 	bool json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &data},
 	        {.name = "project", .value = &project}, {.name = "json", .on = &json}};
+	const struct tw_usage usage = {
+	        import_synopsis, flags, sizeof flags / sizeof *flags, "FILE"};
 	struct tw_project_sums sums = {0};
 	struct tw_err err;
-	int n = tw_cli_flags(import_synopsis, flags, 3, argc, argv);
 
-	if (n != 1) {
-		if (n >= 0)
-			(void)fprintf(stderr, "usage: tracewell %s\n", import_synopsis);
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	}
 	if (import_file(data, project, argv[1], &sums, &err) != TW_OK)
 		return tw_cli_failed("import", &err);
 	if (tell_imported(&sums, json, &err) != TW_OK)

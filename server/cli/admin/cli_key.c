@@ -30,13 +30,20 @@ static const char key_synopsis[] =
         "  --json: results as JSON, an object a line";
 static const char link_synopsis[] = "link create --data DIR [--url URL] [--hours N] [--json]";
 
-static bool is_fit_name(const char *name)
+static bool is_name(const char *name)
 {
 	for (const char *p = name; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			return false;
 	return *name && strlen(name) <= MAX_TEXT;
 }
+
+static bool is_label(const char *text)
+{
+	return !*text || is_name(text);
+}
+
+static const char name_form[] = "1 to 512 bytes without control characters";
 
 struct key_flags {
 	const char *data, *project, *scope, *name, *expires, *grace;
@@ -62,23 +69,28 @@ static bool parse_span(const char *text, int64_t *ret_ms)
 	return false;
 }
 
+static bool is_span(const char *text)
+{
+	int64_t ms;
+
+	return parse_span(text, &ms);
+}
+
+static bool is_expiry(const char *text)
+{
+	int64_t ms = 0;
+
+	return strcmp(text, "never") == 0 || (parse_span(text, &ms) && ms > 0);
+}
+
 /* When a key ends that is to live for so long: 0 for "never". */
-static enum tw_status parse_expiry(
-        const char *text, int64_t dflt, int64_t *ret_ms, struct tw_err *err)
+static int64_t expiry_of(const char *text, int64_t dflt)
 {
 	int64_t span_ms = 0;
 
-	*ret_ms = dflt;
 	if (!text)
-		return TW_OK;
-	*ret_ms = 0;
-	if (strcmp(text, "never") == 0)
-		return TW_OK;
-	if (!parse_span(text, &span_ms) || span_ms == 0)
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "--expires is a time from now, like 90d, 12h or 30m, or never");
-	*ret_ms = tw_unix_ms() + span_ms;
-	return TW_OK;
+		return dflt;
+	return parse_span(text, &span_ms) ? tw_unix_ms() + span_ms : 0;
 }
 
 /* A secret is shown this once. */
@@ -109,11 +121,10 @@ static enum tw_status create(struct tw_catalogue *c, const char *project_id,
 	        .project_id = project_id, .name = flags->name ? flags->name : "", .hash = hash};
 	enum tw_status st;
 
-	if (!flags->scope || !tw_scope_of_key(flags->scope, &k.scope))
-		return tw_fail(err, TW_BAD_REQUEST, "--scope must be ingest, read, write or admin");
-	st = parse_expiry(flags->expires, 0, &k.expires_ms, err);
-	if (st == TW_OK)
-		st = tw_secret_new(tw_key_prefix(k.scope), secret, err);
+	if (!tw_scope_of_key(flags->scope, &k.scope))
+		return tw_fail(err, TW_BUG, "no scope %s", flags->scope);
+	k.expires_ms = expiry_of(flags->expires, 0);
+	st = tw_secret_new(tw_key_prefix(k.scope), secret, err);
 	if (st != TW_OK)
 		return st;
 	tw_secret_hash(secret, hash);
@@ -126,15 +137,13 @@ static enum tw_status rotate_row(struct tw_catalogue *c, const struct tw_key_row
 {
 	char secret[TW_SECRET_BYTES];
 	uint8_t hash[32];
-	struct tw_key_new k = {.project_id = row->project_id, .hash = hash};
+	struct tw_key_new k = {.project_id = row->project_id,
+	        .hash = hash,
+	        .expires_ms = expiry_of(flags->expires, row->expires_ms)};
 	int64_t grace_ms = 0;
-	enum tw_status st = parse_expiry(flags->expires, row->expires_ms, &k.expires_ms, err);
+	enum tw_status st = tw_secret_new(tw_key_prefix(row->scope), secret, err);
 
-	if (st == TW_OK && !parse_span(flags->grace, &grace_ms))
-		st = tw_fail(err, TW_BAD_REQUEST,
-		        "--grace is how long the old secret works on, like 7d, 12h or 0s");
-	if (st == TW_OK)
-		st = tw_secret_new(tw_key_prefix(row->scope), secret, err);
+	(void)parse_span(flags->grace, &grace_ms);
 	if (st != TW_OK)
 		return st;
 	tw_secret_hash(secret, hash);
@@ -233,43 +242,35 @@ static enum tw_status key_command(struct tw_catalogue *c, const char *verb, cons
 	return tw_catalogue_key_revoke(c, project, id, err);
 }
 
-static int wrong_usage(const char *synopsis)
-{
-	(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
-	return TW_EXIT_USAGE;
-}
-
-/* How many arguments a verb takes, itself included; 0: there is no such verb. */
-static int arguments_of(const char *verb)
-{
-	if (strcmp(verb, "create") == 0 || strcmp(verb, "list") == 0)
-		return 1;
-	return strcmp(verb, "rotate") == 0 || strcmp(verb, "revoke") == 0 ? 2 : 0;
-}
+static const char *const scopes[] = {"ingest", "read", "write", "admin", NULL};
+static const struct tw_verb key_verbs[] = {{"create", "", "scope"}, {"list", "", NULL},
+        {"rotate", "ID", NULL}, {"revoke", "ID", NULL}, {NULL}};
 
 int tw_cli_key(int argc, char **argv)
 {
 	struct key_flags flags = {.data = "./data", .grace = "7d"};
 	const struct tw_flag table[] = {
 	        {"data", .value = &flags.data},
-	        {"project", .value = &flags.project},
-	        {"scope", .value = &flags.scope},
-	        {"name", .value = &flags.name},
-	        {"expires", .value = &flags.expires},
-	        {"grace", .value = &flags.grace},
+	        {"project", .value = &flags.project, .needed = true, .fits = is_name,
+	                .form = name_form},
+	        {"scope", .value = &flags.scope, .words = scopes},
+	        {"name", .value = &flags.name, .fits = is_label, .form = name_form},
+	        {"expires", .value = &flags.expires, .fits = is_expiry,
+	                .form = "a time from now, like 90d, 12h or 30m, or never"},
+	        {"grace", .value = &flags.grace, .fits = is_span,
+	                .form = "the time for which the old secret still works, like 7d, 12h or "
+	                        "0s"},
 	        {"json", .on = &flags.json},
 	};
-	int n = tw_cli_flags(key_synopsis, table, sizeof table / sizeof *table, argc, argv);
+	const struct tw_usage usage = {
+	        key_synopsis, table, sizeof table / sizeof *table, .verbs = key_verbs};
+	const int n = tw_cli_flags(&usage, argc, argv);
 	struct tw_catalogue *c = NULL;
 	struct tw_err err;
 	enum tw_status st;
 
 	if (n < 0)
 		return TW_EXIT_USAGE;
-	if (n == 0 || n != arguments_of(argv[1]) || !flags.project || !is_fit_name(flags.project))
-		return wrong_usage(key_synopsis);
-	if (flags.name && *flags.name && !is_fit_name(flags.name))
-		return wrong_usage(key_synopsis);
 	st = tw_cli_data_look(flags.data, &c, &err);
 	if (st == TW_OK)
 		st = key_command(c, argv[1], argv[n], &flags, &err);
@@ -319,28 +320,26 @@ int tw_cli_link(int argc, char **argv)
 {
 	const char *data = "./data";
 	const char *url = "http://127.0.0.1:8080";
-	const char *hours = "24";
+	uint64_t hours = 24;
 	bool json = false;
 	const struct tw_flag table[] = {
 	        {"data", .value = &data},
 	        {"url", .value = &url},
-	        {"hours", .value = &hours},
+	        {"hours", .number = &hours, .least = 1, .most = MAX_LINK_HOURS},
 	        {"json", .on = &json},
 	};
-	int n = tw_cli_flags(link_synopsis, table, sizeof table / sizeof *table, argc, argv);
+	static const struct tw_verb verbs[] = {{"create", "", NULL}, {NULL}};
+	const struct tw_usage usage = {
+	        link_synopsis, table, sizeof table / sizeof *table, .verbs = verbs};
 	struct tw_catalogue *c = NULL;
 	struct tw_err err;
-	uint64_t life_h;
 	enum tw_status st;
 
-	if (n < 0)
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	if (n != 1 || strcmp(argv[1], "create") != 0 ||
-	        !tw_str_u64(tw_str_of(hours), MAX_LINK_HOURS, &life_h))
-		return wrong_usage(link_synopsis);
 	st = tw_cli_data_look(data, &c, &err);
 	if (st == TW_OK)
-		st = create_link(c, url, life_h, json, &err);
+		st = create_link(c, url, hours, json, &err);
 	(void)tw_catalogue_close(c);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("link", &err);
 }

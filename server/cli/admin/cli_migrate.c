@@ -257,8 +257,9 @@ static int run_and_tell(const struct tw_migrate_asked *a)
 int tw_cli_migrate(int argc, char **argv)
 {
 	struct tw_migrate_asked a = {.from = NULL};
-	const struct tw_flag flags[] = {{.name = "from", .value = &a.from},
-	        {.name = "data", .value = &a.data}, {.name = "to-catalog", .value = &a.to_catalog},
+	const struct tw_flag flags[] = {{.name = "from", .value = &a.from, .needed = true},
+	        {.name = "data", .value = &a.data, .needed = true},
+	        {.name = "to-catalog", .value = &a.to_catalog},
 	        {.name = "to-blobs", .value = &a.to_blobs},
 	        {.name = "s3-endpoint", .value = &a.endpoint},
 	        {.name = "s3-region", .value = &a.region},
@@ -268,12 +269,9 @@ int tw_cli_migrate(int argc, char **argv)
 	        {.name = "s3-timeout", .value = &a.timeout}, {.name = "s3-part", .value = &a.part},
 	        {.name = "s3-adopt", .on = &a.adopt}, {.name = "hold", .on = &a.hold},
 	        {.name = "verify", .on = &a.verify}, {.name = "json", .on = &a.json}};
-	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
 
-	if (n != 0 || !a.from || !a.data) {
-		if (n >= 0)
-			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	}
 	return run_and_tell(&a);
 }

@@ -152,19 +152,16 @@ int tw_cli_rollup(int argc, char **argv)
 	bool rebuild = false, json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &data},
 	        {.name = "rebuild", .on = &rebuild}, {.name = "json", .on = &json}};
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
 	struct tw_rollup_reset sums = {0};
 	struct tw_catalogue *catalogue = NULL;
 	struct tw_blobs *blobs = NULL;
 	struct tw_fleet_store *store = NULL;
 	struct tw_err err;
 	enum tw_status st;
-	int n = tw_cli_flags(synopsis, flags, 3, argc, argv);
 
-	if (n != 0) {
-		if (n > 0)
-			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	}
 	st = tw_cli_data_open(data, &catalogue, &blobs, &err);
 	if (st == TW_OK)
 		st = open_store(catalogue, &store, &err);

@@ -129,7 +129,8 @@ static enum tw_status give_role(struct tw_catalogue *c, const struct tw_user *us
 		               ? tw_catalogue_member_set(c, project, user->id, roles[i].scope, err)
 		               : st;
 	}
-	return tw_fail(err, TW_BAD_REQUEST, "--role must be viewer, editor, admin or none");
+	return tw_fail(err, TW_BAD_REQUEST,
+	        "with --project, --role must be viewer, editor, admin or none");
 }
 
 static enum tw_status role(struct tw_catalogue *c, const char *given,
@@ -141,14 +142,12 @@ static enum tw_status role(struct tw_catalogue *c, const char *given,
 
 	if (st != TW_OK)
 		return st;
-	if (!flags->role)
-		return tw_fail(err, TW_BAD_REQUEST, "--role is missing");
 	if (flags->project)
 		return give_role(c, &user, flags, err);
 	server = strcmp(flags->role, "server-admin") == 0;
 	if (!server && strcmp(flags->role, "none") != 0)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "without --project the --role is server-admin or none");
+		        "without --project, --role must be server-admin or none");
 	return tw_catalogue_user_change(
 	        c, user.id, &(struct tw_user_change){.sets_admin = true, .is_admin = server}, err);
 }
@@ -334,14 +333,14 @@ static enum tw_status list(struct tw_catalogue *c, const char *given,
 	return st;
 }
 
-static const struct verb {
-	const char *word;
-	int arguments; /* the verb included */
-	enum tw_status (*run)(
-	        struct tw_catalogue *, const char *, const struct user_flags *, struct tw_err *);
-} verbs[] = {{"create", 2, create}, {"passwd", 2, passwd}, {"role", 2, role}, {"list", 1, list},
-        {"remove", 2, drop}, {"disable", 2, disable}, {"enable", 2, enable},
-        {"unlink", 2, unlink_provider}};
+typedef enum tw_status (*run_verb)(
+        struct tw_catalogue *, const char *, const struct user_flags *, struct tw_err *);
+
+static const struct tw_verb verbs[] = {{"create", "NAME", NULL}, {"passwd", "NAME", NULL},
+        {"role", "NAME", "role"}, {"list", "", NULL}, {"remove", "NAME", NULL},
+        {"disable", "NAME", NULL}, {"enable", "NAME", NULL}, {"unlink", "NAME", NULL}, {NULL}};
+static const char *const roles[] = {"viewer", "editor", "admin", "server-admin", "none", NULL};
+static const run_verb runs[] = {create, passwd, role, list, drop, disable, enable, unlink_provider};
 
 int tw_cli_user(int argc, char **argv)
 {
@@ -349,28 +348,25 @@ int tw_cli_user(int argc, char **argv)
 	const struct tw_flag table[] = {
 	        {"data", .value = &flags.data},
 	        {"project", .value = &flags.project},
-	        {"role", .value = &flags.role},
+	        {"role", .value = &flags.role, .words = roles},
 	        {"server-admin", .on = &flags.server_admin},
 	        {"json", .on = &flags.json},
 	};
-	int n = tw_cli_flags(synopsis, table, sizeof table / sizeof *table, argc, argv);
+	const struct tw_usage usage = {
+	        synopsis, table, sizeof table / sizeof *table, .verbs = verbs};
+	const int n = tw_cli_flags(&usage, argc, argv);
 	struct tw_catalogue *c = NULL;
-	const struct verb *verb = NULL;
+	size_t verb = 0;
 	struct tw_err err;
 	enum tw_status st;
 
 	if (n < 0)
 		return TW_EXIT_USAGE;
-	for (size_t i = 0; n > 0 && i < sizeof verbs / sizeof *verbs; i++)
-		if (strcmp(argv[1], verbs[i].word) == 0 && n == verbs[i].arguments)
-			verb = &verbs[i];
-	if (!verb) {
-		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
-		return TW_EXIT_USAGE;
-	}
+	while (strcmp(argv[1], verbs[verb].word) != 0)
+		verb++;
 	st = tw_cli_data_look(flags.data, &c, &err);
 	if (st == TW_OK)
-		st = verb->run(c, argv[n], &flags, &err);
+		st = runs[verb](c, argv[n], &flags, &err);
 	(void)tw_catalogue_close(c);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("user", &err);
 }

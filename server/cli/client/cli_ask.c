@@ -9,11 +9,11 @@
 
 enum { MAX_NAME = 64, MAX_ANSWER = 16 << 20 /* 500 traces with all their texts */ };
 
-bool tw_cli_ask_begin(struct tw_cli_ask *a)
+bool tw_cli_is_where(const char *pair)
 {
-	if (!a->key)
-		a->key = getenv("TRACEWELL_KEY"); /* keeps it out of the process list */
-	return a->server && a->key && *a->key;
+	const size_t len = strspn(pair, "abcdefghijklmnopqrstuvwxyz_.");
+
+	return len > 0 && len < MAX_NAME && pair[len] == '=';
 }
 
 static enum tw_status add_where(
@@ -22,10 +22,6 @@ static enum tw_status add_where(
 	const char *equals = strchr(pair, '=');
 	char name[MAX_NAME];
 
-	if (!equals || equals == pair || equals - pair >= MAX_NAME ||
-	        strspn(pair, "abcdefghijklmnopqrstuvwxyz_") != (size_t)(equals - pair)) {
-		return tw_fail(err, TW_BAD_REQUEST, "--where %.200s is not K=V", pair);
-	}
 	(void)snprintf(name, sizeof name, "%.*s", (int)(equals - pair), pair);
 	return tw_push_client_query(a->client, q, name, equals + 1, err);
 }

@@ -12,7 +12,7 @@
 enum { TW_ASK_WHERE = 32, TW_ASK_QUERY_BYTES = 12 << 10 };
 
 struct tw_cli_ask {
-	const char *server, *key; /* key NULL: TRACEWELL_KEY */
+	const char *server, *key;
 	const char *where[TW_ASK_WHERE];
 	size_t n_where;
 	struct tw_push_client *client;
@@ -20,8 +20,22 @@ struct tw_cli_ask {
 	bool unasked; /* the request could not be made */
 };
 
-/* False if --server or a key is missing. */
-bool tw_cli_ask_begin(struct tw_cli_ask *a);
+/* Flags of commands that ask a server.  The environment keeps the key out of the process list. */
+#define TW_CLI_SERVER(to)                                                                          \
+	{                                                                                          \
+		"server", .value = (to), .needed = true                                            \
+	}
+#define TW_CLI_KEY(to)                                                                             \
+	{                                                                                          \
+		"key", .value = (to), .needed = true, .env = "TRACEWELL_KEY"                       \
+	}
+#define TW_CLI_WHERE(to, most, ret_n)                                                              \
+	{                                                                                          \
+		"where", .list = (to), .max = (most), .n = (ret_n), .fits = tw_cli_is_where,       \
+		         .form = "K=V with a K of lower-case letters"                              \
+	}
+bool tw_cli_is_where(const char *pair);
+
 /* GET path?where...&pairs; `pairs` are name, value, ..., NULL.  One attempt unless `patient`.  The
  * caller frees *ret with json_decref. */
 enum tw_status tw_cli_ask_get(struct tw_cli_ask *a, const char *path, const char *const pairs[],

@@ -12,6 +12,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
 #include "server/cli/cli.h"
+#include "server/cli/client/cli_ask.h"
 #include "server/cli/client/gate.h"
 #include "server/cli/client/push_client.h"
 
@@ -259,28 +260,23 @@ int tw_cli_compare(int argc, char **argv)
 {
 	static struct comparing c;
 	const struct tw_flag flags[] = {
-	        {"server", .value = &c.server},
-	        {"key", .value = &c.key},
-	        {"base", .value = &c.base},
-	        {"head", .value = &c.head},
-	        {"where", .list = c.where, .max = MAX_WHERE, .n = &c.n_where},
+	        TW_CLI_SERVER(&c.server),
+	        TW_CLI_KEY(&c.key),
+	        {"base", .value = &c.base, .needed = true},
+	        {"head", .value = &c.head, .needed = true},
+	        TW_CLI_WHERE(c.where, MAX_WHERE, &c.n_where),
 	        {"fail-if", .list = c.conditions, .max = MAX_GATES, .n = &c.n_conditions},
 	        {"strict", .on = &c.strict},
 	        {"markdown", .on = &c.markdown},
 	        {"json", .on = &c.json},
 	};
-	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
 	int code;
 
-	if (n < 0)
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	if (!c.key)
-		c.key = getenv("TRACEWELL_KEY"); /* keeps it out of the process list */
-	if (n > 0 || !c.server || !c.key || !*c.key || !c.base || !c.head ||
-	        (c.markdown && c.json)) {
-		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
-		return TW_EXIT_USAGE;
-	}
+	if (c.markdown && c.json)
+		return tw_cli_misused(&usage, argv[0], "--markdown and --json exclude each other");
 	c.arena = tw_arena_new(ARENA);
 	code = c.arena ? compare(&c) : TW_EXIT_SERVER;
 	json_decref(c.answer);

@@ -114,16 +114,13 @@ int tw_cli_decode(int argc, char **argv)
 	const struct tw_flag flags[] = {{.name = "mapping", .value = &mapping},
 	        {.name = "retrace", .value = &retrace}, {.name = "threads", .value = &threads},
 	        {.name = "json", .on = &o.is_json}};
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, "FILE"};
 	struct tw_local_names names;
 	struct tw_err err;
 	enum tw_status st;
-	int n = tw_cli_flags(synopsis, flags, 4, argc, argv);
 
-	if (n != 1) {
-		if (n >= 0)
-			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	}
 	tw_local_names_init(&names);
 	st = tw_local_names_read(&names, mapping, retrace, &err);
 	if (st == TW_OK) {

@@ -12,32 +12,33 @@
 
 enum { ARENA_BYTES = 1 << 20 };
 
-static const char synopsis[] = "export FILE --to KIND [--mapping M] [--retrace R] [--threads LIST] "
-                               "[--thread main|TID|NAME,...] [--range FROM..TO] [--metric "
-                               "wall|count|cpu] [--view top_down|bottom_up] [--max-nodes N] "
-                               "[--merged] -o OUT";
+static const char synopsis[] =
+        "export FILE --to KIND [--mapping M] [--retrace R] [--threads LIST] "
+        "[--thread main|TID|NAME,...] [--range FROM..TO] [--metric "
+        "wall|count|cpu] [--view top_down|bottom_up] [--max-nodes N] "
+        "[--merged] -o OUT\n"
+        "       tracewell export --project NAME --data DIR -o FILE.tar[.zst]";
+
+enum { MAX_KINDS = 32, MAX_NODES = 200000 };
 
 struct wanted { /* what the flags said */
-	const char *to, *mapping, *retrace, *threads, *thread, *range, *metric, *view, *max_nodes;
+	const char *to, *mapping, *retrace, *threads, *thread, *range;
 	const char *out;
+	unsigned metric, view; /* of the lists below */
+	uint64_t max_nodes;
 	bool merged;
 	struct tw_export_query q;
 };
 
-static enum tw_status refuse(struct tw_err *err, const char *what)
-{
-	return tw_fail(err, TW_BAD_REQUEST, "%s", what);
-}
+static const char *const metrics[] = {"wall", "count", "cpu", NULL};
+static const char *const views[] = {"top_down", "bottom_up", NULL};
 
 /* "FROM..TO" in nanoseconds; either may be left out. */
-static bool read_range(struct wanted *w)
+static bool read_range(const char *range, struct tw_selection *s)
 {
-	struct tw_selection *s = &w->q.sel;
-	struct tw_str text = tw_str_of(w->range ? w->range : "");
+	struct tw_str text = tw_str_of(range);
 	size_t dots = tw_str_find(text, TW_STR(".."));
 
-	if (!w->range)
-		return true;
 	if (dots == text.len)
 		return false;
 	s->ranged = true;
@@ -51,39 +52,30 @@ static bool read_range(struct wanted *w)
 	return s->from_ns < s->to_ns;
 }
 
-/* The index of a word, absent is the first; -1 unknown. */
-static int word_of(const char *text, const char *const *words)
+static bool is_range(const char *text)
 {
-	for (int i = 0; words[i]; i++)
-		if (!text || strcmp(words[i], text) == 0)
-			return i;
-	return -1;
+	struct tw_selection s;
+
+	return read_range(text, &s);
 }
 
-static enum tw_status read_query(struct wanted *w, struct tw_err *err)
+static void read_query(struct wanted *w)
 {
-	static const char *const metrics[] = {"wall", "count", "cpu", NULL};
-	static const char *const views[] = {"top_down", "bottom_up", NULL};
-	int metric = word_of(w->metric, metrics);
-	int view = word_of(w->view, views);
-	uint64_t nodes = 0;
-
 	w->q.kind = tw_export_kind(w->to);
-	if (!w->q.kind)
-		return refuse(err, "--to knows no such kind");
-	if (metric < 0)
-		return refuse(err, "--metric is wall, count or cpu");
-	if (view < 0)
-		return refuse(err, "--view is top_down or bottom_up");
-	if (w->max_nodes && !tw_str_u64(tw_str_of(w->max_nodes), 200000, &nodes))
-		return refuse(err, "--max-nodes is a number up to 200000");
-	if (!read_range(w))
-		return refuse(err, "--range is FROM..TO in nanoseconds, FROM less than TO");
-	w->q.metric = (enum tw_export_metric)metric;
-	w->q.view = (enum tw_flame_view)view;
-	w->q.max_nodes = (uint32_t)nodes;
+	if (w->range)
+		(void)read_range(w->range, &w->q.sel);
+	w->q.metric = (enum tw_export_metric)w->metric;
+	w->q.view = (enum tw_flame_view)w->view;
+	w->q.max_nodes = (uint32_t)w->max_nodes;
 	w->q.merged = w->merged;
-	return TW_OK;
+}
+
+static void list_kinds(const char *ret[MAX_KINDS + 1])
+{
+	const struct tw_export_kind *kind;
+
+	for (size_t i = 0; i < MAX_KINDS && (kind = tw_export_kind_at(i)); i++)
+		ret[i] = kind->name;
 }
 
 static enum tw_status pull(void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
@@ -99,10 +91,9 @@ static enum tw_status run(struct wanted *w, const char *path, struct tw_err *err
 	struct tw_export *x = NULL;
 	struct tw_local_names names;
 	struct tw_arena *a;
-	enum tw_status st = read_query(w, err);
+	enum tw_status st;
 
-	if (st != TW_OK)
-		return st;
+	read_query(w);
 	tw_local_names_init(&names);
 	a = tw_arena_new(ARENA_BYTES);
 	st = a ? tw_local_names_read(&names, w->mapping, w->retrace, err) : tw_oom(err);
@@ -121,16 +112,13 @@ static enum tw_status run(struct wanted *w, const char *path, struct tw_err *err
 	return st;
 }
 
-static void usage(FILE *to)
+static void tell_kinds(void)
 {
 	const struct tw_export_kind *kind;
 
-	(void)fprintf(to,
-	        "usage: tracewell %s\n       tracewell export --project NAME --data DIR -o "
-	        "FILE.tar[.zst]\nkinds:\n",
-	        synopsis);
+	(void)fputs("kinds:\n", stderr);
 	for (size_t i = 0; (kind = tw_export_kind_at(i)); i++)
-		(void)fprintf(to, "  %-12s%s\n", kind->name, kind->summary);
+		(void)fprintf(stderr, "  %-12s%s\n", kind->name, kind->summary);
 }
 
 static bool is_of_project(int argc, char **argv)
@@ -145,22 +133,30 @@ static bool is_of_project(int argc, char **argv)
 int tw_cli_export(int argc, char **argv)
 {
 	static struct wanted w;
-	const struct tw_flag flags[] = {{.name = "to", .value = &w.to},
+	const char *kinds[MAX_KINDS + 1] = {NULL};
+	const struct tw_flag flags[] = {
+	        {.name = "to", .value = &w.to, .words = kinds, .needed = true},
 	        {.name = "mapping", .value = &w.mapping}, {.name = "retrace", .value = &w.retrace},
 	        {.name = "threads", .value = &w.threads}, {.name = "thread", .value = &w.thread},
-	        {.name = "range", .value = &w.range}, {.name = "metric", .value = &w.metric},
-	        {.name = "view", .value = &w.view}, {.name = "max-nodes", .value = &w.max_nodes},
-	        {.name = "merged", .on = &w.merged}, {.name = "output", .value = &w.out}};
+	        {.name = "range",
+	                .value = &w.range,
+	                .fits = is_range,
+	                .form = "FROM..TO in nanoseconds with FROM less than TO"},
+	        {.name = "metric", .words = metrics, .word = &w.metric},
+	        {.name = "view", .words = views, .word = &w.view},
+	        {.name = "max-nodes", .number = &w.max_nodes, .most = MAX_NODES},
+	        {.name = "merged", .on = &w.merged},
+	        {.name = "output", .value = &w.out, .needed = true}};
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, "FILE"};
 	struct tw_err err;
-	int n;
 
 	tw_cli_long_output(argc, argv);
 	if (is_of_project(argc, argv))
 		return tw_cli_project_export(argc, argv);
-	n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
-	if (n != 1 || !w.to || !w.out) {
-		if (n >= 0)
-			usage(stderr);
+	list_kinds(kinds);
+	if (tw_cli_flags(&usage, argc, argv) < 0) {
+		if (!tw_cli_helped())
+			tell_kinds();
 		return TW_EXIT_USAGE;
 	}
 	if (run(&w, argv[1], &err) != TW_OK)

@@ -6,6 +6,7 @@
 #include "decoder/base/arena.h"
 #include "server/base/embedded.h"
 #include "server/cli/cli.h"
+#include "server/cli/client/cli_ask.h"
 #include "server/cli/client/mcp.h"
 #include "server/cli/client/push_client.h"
 
@@ -76,22 +77,16 @@ static enum tw_status run(struct tw_mcp *m, const char *server, const char *key,
 
 int tw_cli_mcp(int argc, char **argv)
 {
-	const char *server = NULL, *key = NULL, *most = "65536";
-	const struct tw_flag flags[] = {{"server", .value = &server}, {"key", .value = &key},
-	        {"max-answer", .value = &most}};
+	const char *server = NULL, *key = NULL;
+	uint64_t most = 64 << 10;
+	const struct tw_flag flags[] = {TW_CLI_SERVER(&server), TW_CLI_KEY(&key),
+	        {"max-answer", .number = &most, .most = MOST_MAX}};
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
 	struct tw_mcp m = {.get = get};
 	struct tw_err err;
-	uint64_t bytes;
-	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
 
-	if (n < 0)
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	if (!key)
-		key = getenv("TRACEWELL_KEY"); /* keeps it out of the process list */
-	if (n > 0 || !server || !key || !*key || !tw_str_u64(tw_str_of(most), MOST_MAX, &bytes)) {
-		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
-		return TW_EXIT_USAGE;
-	}
-	m.most = bytes;
+	m.most = most;
 	return run(&m, server, key, &err) == TW_OK ? TW_EXIT_OK : tw_cli_failed("mcp", &err);
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <poll.h>
 #include <pthread.h>
@@ -41,7 +42,8 @@ static const char synopsis[] =
         "open FILE... [--mapping M] [--retrace R] [--threads T] [--port N] [--no-browser] [--json]";
 
 struct opened {
-	const char *mapping, *retrace, *threads, *port;
+	const char *mapping, *retrace, *threads;
+	uint64_t port; /* 0: any */
 	bool no_browser, json;
 	char folder[256];
 	char url[URL_BYTES];
@@ -126,10 +128,10 @@ static void choose_address(const struct opened *o, char out[32])
 {
 	const unsigned pid = (unsigned)getpid();
 
-	if (strcmp(o->port, "0") == 0)
+	if (o->port == 0)
 		(void)snprintf(out, 32, "127.84.%u.%u:0", pid / 254 % 256, 1 + pid % 254);
 	else
-		(void)snprintf(out, 32, "127.0.0.1:%s", o->port);
+		(void)snprintf(out, 32, "127.0.0.1:%" PRIu64, o->port);
 }
 
 static enum tw_status start_server(struct opened *o, struct tw_err *err)
@@ -434,23 +436,22 @@ static int open_files(struct opened *o, int n, char **files)
 
 int tw_cli_open(int argc, char **argv)
 {
-	struct opened o = {.port = "0"};
+	struct opened o = {.port = 0};
 	const struct tw_flag flags[] = {
 	        {"mapping", .value = &o.mapping},
 	        {"retrace", .value = &o.retrace},
 	        {"threads", .value = &o.threads},
-	        {"port", .value = &o.port},
+	        {"port", .number = &o.port, .most = 65535},
 	        {"no-browser", .on = &o.no_browser},
 	        {"json", .on = &o.json},
 	};
-	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
-	uint64_t port;
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, "FILE..."};
+	int n = tw_cli_flags(&usage, argc, argv);
 
 	if (n < 0)
 		return TW_EXIT_USAGE;
-	if (n == 0 || n > MAX_FILES || !tw_str_u64(tw_str_of(o.port), 65535, &port)) {
-		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
-		return TW_EXIT_USAGE;
-	}
+	if (n > MAX_FILES)
+		return tw_cli_misused(
+		        &usage, argv[0], "at most %d files are opened at once", MAX_FILES);
 	return open_files(&o, n, argv + 1);
 }

@@ -7,11 +7,12 @@
 
 #include "server/cli/cli.h"
 #include "server/cli/cli_out.h"
-#include "server/cli/client/cli_select.h"
 #include "server/decode/local_trace.h"
 #include "server/export/perfetto/export_perfetto.h"
 
 enum { ARENA_BYTES = 16 << 20 };
+
+#define MAX_TIME_NS ((uint64_t)1 << 61)
 
 static const char synopsis[] =
         "perfetto FILE... [--system S] [--mapping M] [--retrace R] [--threads T] [--from NS] "
@@ -48,45 +49,38 @@ static enum tw_status write_file(const struct task *t, const char *out, struct t
 /* --- flags --- */
 
 struct flags {
-	const char *mapping, *retrace, *threads, *system, *form, *squeeze;
-	const char *from, *to, *thread, *align, *out;
+	const char *mapping, *retrace, *threads, *system;
+	unsigned form, squeeze; /* of the lists below */
+	const char *thread, *align, *out;
+	uint64_t from_ns, to_ns;
 };
 
-static enum tw_status read_word(const char *text, const char *name, const char *const *words,
-        unsigned *ret, struct tw_err *err)
+static const char *const forms[] = {"perfetto", "tar", NULL};
+static const char *const squeezes[] = {"none", "gzip", "zstd", "packets", NULL};
+
+static bool is_slice(const char *align)
 {
-	*ret = 0;
-	for (unsigned i = 0; text && words[i]; i++)
-		if (strcmp(words[i], text) == 0) {
-			*ret = i;
-			return TW_OK;
-		}
-	if (text)
-		return tw_fail(err, TW_BAD_REQUEST, "--%s does not know %.60s", name, text);
-	return TW_OK;
+	return strncmp(align, "slice:", 6) == 0 && align[6];
 }
 
-static enum tw_status read_options(
-        const struct flags *f, struct tw_perfetto_options *ret, struct tw_err *err)
+static bool is_align(const char *text)
 {
-	static const char *const forms[] = {"perfetto", "tar", NULL};
-	static const char *const squeezes[] = {"none", "gzip", "zstd", "packets", NULL};
-	static const char *const aligns[] = {"", "clock", "start", NULL};
-	bool by_slice = f->align && strncmp(f->align, "slice:", 6) == 0;
-	unsigned form;
-	unsigned squeeze;
-	unsigned align = TW_PERFETTO_BY_SLICE;
-	enum tw_status st = read_word(f->form, "format", forms, &form, err);
+	return strcmp(text, "clock") == 0 || strcmp(text, "start") == 0 || is_slice(text);
+}
 
-	if (st == TW_OK)
-		st = read_word(f->squeeze, "compress", squeezes, &squeeze, err);
-	if (st == TW_OK && !by_slice)
-		st = read_word(f->align, "align", aligns, &align, err);
-	if (st == TW_OK)
-		*ret = (struct tw_perfetto_options){(enum tw_perfetto_form)form,
-		        (enum tw_perfetto_squeeze)squeeze, (enum tw_perfetto_align)align,
-		        by_slice ? f->align + 6 : NULL};
-	return st;
+static struct tw_perfetto_options options_of(const struct flags *f)
+{
+	struct tw_perfetto_options o = {.form = (enum tw_perfetto_form)f->form,
+	        .squeeze = (enum tw_perfetto_squeeze)f->squeeze};
+
+	if (f->align && is_slice(f->align)) {
+		o.align = TW_PERFETTO_BY_SLICE;
+		o.slice = f->align + 6;
+	} else if (f->align) {
+		o.align = strcmp(f->align, "clock") == 0 ? TW_PERFETTO_BY_CLOCK
+		                                         : TW_PERFETTO_BY_START;
+	}
+	return o;
 }
 
 static enum tw_status open_system(const struct flags *f, struct task *t, struct tw_err *err)
@@ -102,11 +96,11 @@ static enum tw_status select_from(
         const struct flags *f, struct task *t, size_t i, struct tw_err *err)
 {
 	struct tw_selection *sel = &t->sources[i].sel;
-	enum tw_status st = tw_cli_range(f->from, f->to, sel, err);
 
-	if (st == TW_OK)
-		st = tw_selection_threads(t->files[i], f->thread, true, t->arena, sel, err);
-	return st;
+	sel->ranged = f->from_ns > 0 || f->to_ns < MAX_TIME_NS;
+	sel->from_ns = (int64_t)f->from_ns;
+	sel->to_ns = (int64_t)f->to_ns;
+	return tw_selection_threads(t->files[i], f->thread, true, t->arena, sel, err);
 }
 
 /* Threads that are in none of the files were a mistake. */
@@ -125,10 +119,9 @@ static enum tw_status check_threads(const struct flags *f, const struct task *t,
 static enum tw_status open_files(const struct flags *f, char **files, size_t n,
         const struct tw_names *names, struct task *t, struct tw_err *err)
 {
-	enum tw_status st = t->arena ? read_options(f, &t->options, err) : tw_oom(err);
+	enum tw_status st = t->arena ? open_system(f, t, err) : tw_oom(err);
 
-	if (st == TW_OK)
-		st = open_system(f, t, err);
+	t->options = options_of(f);
 	if (st == TW_OK && n > TW_PERFETTO_MAX_SOURCES)
 		st = tw_fail(err, TW_BAD_REQUEST, "at most %d files go into one",
 		        TW_PERFETTO_MAX_SOURCES);
@@ -151,13 +144,21 @@ static enum tw_status open_files(const struct flags *f, char **files, size_t n,
 
 int tw_cli_perfetto(int argc, char **argv)
 {
-	struct flags f = {0};
+	struct flags f = {.to_ns = MAX_TIME_NS};
 	const struct tw_flag flags[] = {{.name = "mapping", .value = &f.mapping},
 	        {.name = "retrace", .value = &f.retrace}, {.name = "threads", .value = &f.threads},
-	        {.name = "system", .value = &f.system}, {.name = "format", .value = &f.form},
-	        {.name = "compress", .value = &f.squeeze}, {.name = "from", .value = &f.from},
-	        {.name = "to", .value = &f.to}, {.name = "thread", .value = &f.thread},
-	        {.name = "align", .value = &f.align}, {.name = "output", .value = &f.out}};
+	        {.name = "system", .value = &f.system},
+	        {.name = "format", .words = forms, .word = &f.form},
+	        {.name = "compress", .words = squeezes, .word = &f.squeeze},
+	        {.name = "from", .number = &f.from_ns, .most = MAX_TIME_NS},
+	        {.name = "to", .number = &f.to_ns, .most = MAX_TIME_NS},
+	        {.name = "thread", .value = &f.thread},
+	        {.name = "align",
+	                .value = &f.align,
+	                .fits = is_align,
+	                .form = "clock, start or slice:NAME"},
+	        {.name = "output", .value = &f.out, .needed = true}};
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, "FILE..."};
 	struct task t = {.system_fd = -1};
 	struct tw_local_names names;
 	struct tw_err err;
@@ -165,12 +166,11 @@ int tw_cli_perfetto(int argc, char **argv)
 	int n;
 
 	tw_cli_long_output(argc, argv);
-	n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
-	if (n < 1 || !f.out) {
-		if (n >= 0)
-			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+	n = tw_cli_flags(&usage, argc, argv);
+	if (n < 0)
 		return TW_EXIT_USAGE;
-	}
+	if (f.from_ns >= f.to_ns)
+		return tw_cli_misused(&usage, argv[0], "--from must be less than --to");
 	t.arena = tw_arena_new(ARENA_BYTES);
 	tw_local_names_init(&names);
 	st = tw_local_names_read(&names, f.mapping, f.retrace, &err);

@@ -23,6 +23,7 @@
 #include "server/cli/cli_line.h"
 #include "server/cli/cli_pipe.h"
 #include "server/cli/cli_term.h"
+#include "server/cli/client/cli_ask.h"
 #include "server/cli/client/push_client.h"
 
 enum {
@@ -86,6 +87,19 @@ static void failed(struct push *p, const char *path, const struct tw_err *err)
 	(void)fprintf(stderr, "tracewell push: %s: %s\n", path, err->msg);
 }
 
+static const char *const untils[] = {"ready", "counted", NULL};
+
+/* Of --meta K=V and --part NAME=FILE: a name, and for a part a file. */
+static bool is_pair(const char *text)
+{
+	return strcspn(text, "=") > 0 && strchr(text, '=');
+}
+
+static bool is_part(const char *text)
+{
+	return is_pair(text) && strchr(text, '=')[1];
+}
+
 static enum tw_status make_query(struct push *p, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -98,9 +112,8 @@ static enum tw_status make_query(struct push *p, struct tw_err *err)
 		struct tw_str value = tw_str_of(p->meta[i]);
 		char *name = tw_arena_str(p->arena, tw_str_split(&value, '='));
 
-		if (!name || value.ptr == p->meta[i] + strlen(name))
-			return tw_fail(
-			        err, TW_BAD_REQUEST, "--meta %s is not NAME=VALUE", p->meta[i]);
+		if (!name)
+			return tw_oom(err);
 		st = tw_push_client_query(p->client, &p->query, name, value.ptr, err);
 	}
 	if (st == TW_OK && tw_buf_add(&p->query, "", 1) != TW_OK)
@@ -475,7 +488,7 @@ static void push_path(struct push *p, const char *path, unsigned depth)
 	struct tw_err err = {.msg = "folders too deep"};
 
 	if (!is_input && stat(path, &st) != 0) {
-		tw_fail(&err, TW_IO, "%s", strerror(errno));
+		(void)tw_fail_errno(&err, TW_IO, "cannot read it");
 		not_taken(p, path, TW_IO, &err);
 	} else if (is_input || !S_ISDIR(st.st_mode)) {
 		send_trace(p, path, depth);
@@ -505,9 +518,8 @@ static enum tw_status name_parts(struct push *p, struct tw_err *err)
 		struct tw_str file = tw_str_of(p->part[i]);
 		char *name = tw_arena_str(p->arena, tw_str_split(&file, '='));
 
-		if (!name || file.len == 0)
-			return tw_fail(
-			        err, TW_BAD_REQUEST, "--part %s is not NAME=FILE", p->part[i]);
+		if (!name)
+			return tw_oom(err);
 		st = add_part(p, name, file.ptr, err);
 	}
 	return st;
@@ -547,46 +559,36 @@ static int push_all(struct push *p, int n, char **paths)
 	return p->failed ? TW_EXIT_FAILED : TW_EXIT_OK;
 }
 
-static bool knows_until(const struct push *p)
-{
-	if (!p->until || until_counted(p) || strcmp(p->until, "ready") == 0)
-		return true;
-	(void)fprintf(stderr,
-	        "tracewell: --wait is for ready or counted, not %.60s\nusage: tracewell %s\n",
-	        p->until, synopsis);
-	return false;
-}
-
 int tw_cli_push(int argc, char **argv)
 {
 	struct push p = {0};
 	const struct tw_flag flags[] = {
-	        {"server", .value = &p.server},
-	        {"key", .value = &p.key},
+	        TW_CLI_SERVER(&p.server),
+	        TW_CLI_KEY(&p.key),
 	        {"build-id", .value = &p.build_id},
 	        {"scenario", .value = &p.scenario},
 	        {"mapping", .value = &p.mapping},
 	        {"retrace", .value = &p.retrace},
 	        {"threads", .value = &p.threads},
-	        {"part", .list = p.part, .max = MAX_PARTS, .n = &p.n_part},
-	        {"meta", .list = p.meta, .max = MAX_META, .n = &p.n_meta},
-	        {"wait", .on = &p.wait, .value = &p.until},
+	        {"part", .list = p.part, .max = MAX_PARTS, .n = &p.n_part, .fits = is_part,
+	                .form = "NAME=FILE"},
+	        {"meta", .list = p.meta, .max = MAX_META, .n = &p.n_meta, .fits = is_pair,
+	                .form = "K=V"},
+	        {"wait", .on = &p.wait, .value = &p.until, .words = untils},
 	        {"json", .on = &p.json},
 	};
-	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, "[FILE...]"};
+	int n = tw_cli_flags(&usage, argc, argv);
 	int code;
 
 	if (n < 0)
 		return TW_EXIT_USAGE;
-	if (!knows_until(&p))
-		return TW_EXIT_USAGE;
-	if (!p.key)
-		p.key = getenv("TRACEWELL_KEY"); /* keeps it out of the process list */
-	if (!p.server || !p.key || !*p.key || (n == 0 && !p.mapping && !p.retrace) ||
-	        ((p.mapping || p.retrace) && !p.build_id)) {
-		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
-		return TW_EXIT_USAGE;
-	}
+	if (n == 0 && !p.mapping && !p.retrace)
+		return tw_cli_misused(&usage, argv[0],
+		        "say what to send: a FILE, a FOLDER, --mapping or --retrace");
+	if ((p.mapping || p.retrace) && !p.build_id)
+		return tw_cli_misused(
+		        &usage, argv[0], "--build-id is missing: a mapping belongs to a build");
 	p.arena = tw_arena_new(ARENA);
 	tw_buf_init(&p.query, MAX_QUERY);
 	code = p.arena ? push_all(&p, n, argv + 1) : TW_EXIT_FAILED;

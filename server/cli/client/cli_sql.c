@@ -147,8 +147,6 @@ static enum tw_status run(struct tw_trace_file *f, const struct tw_names *names,
 		out = (struct tw_sql_out){csv_head, csv_row, &p};
 	else if (json)
 		out = (struct tw_sql_out){json_head, json_row, &p};
-	else if (strcmp(format, "table") != 0)
-		return tw_fail(err, TW_BAD_REQUEST, "--format is table, csv or json");
 	tw_buf_init(&p.line, SIZE_MAX / 2);
 	st = tw_trace_sql_open(f, names, &s, err);
 	if (st == TW_OK)
@@ -275,18 +273,18 @@ static enum tw_status answer(const struct request *r, struct tw_err *err)
 int tw_cli_sql(int argc, char **argv)
 {
 	struct request r = {.data = "./data", .format = "table"};
+	static const char *const formats[] = {"table", "csv", "json", NULL};
 	bool json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &r.data},
 	        {.name = "mapping", .value = &r.mapping}, {.name = "retrace", .value = &r.retrace},
-	        {.name = "format", .value = &r.format}, {.name = "json", .on = &json}};
+	        {.name = "format", .value = &r.format, .words = formats},
+	        {.name = "json", .on = &json}};
+	const struct tw_usage usage = {
+	        synopsis, flags, sizeof flags / sizeof *flags, "FILE-OR-ID QUERY"};
 	struct tw_err err;
-	int n = tw_cli_flags(synopsis, flags, 5, argc, argv);
 
-	if (n != 2) {
-		if (n >= 0)
-			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	}
 	r.what = argv[1];
 	r.sql = argv[2];
 	if (json) /* as other subcommands call it */

@@ -16,29 +16,13 @@ static const char synopsis[] =
 
 struct top {
 	struct tw_cli_ask ask;
-	const char *metric, *by, *limit;
+	const char *metric, *by;
+	uint64_t limit;
 	bool json;
 };
 
-static bool is_one_of(const char *word, const char *const *words)
-{
-	for (; *words; words++)
-		if (strcmp(word, *words) == 0)
-			return true;
-	return false;
-}
-
-static bool is_fit(const struct top *t)
-{
-	static const char *const metrics[] = {
-	        "self", "wall", "cpu", "waiting", "call", "calls", NULL};
-	static const char *const quantiles[] = {
-	        "p50", "p75", "p95", "p99", "mean", "max", "sum", NULL};
-	uint64_t n;
-
-	return is_one_of(t->metric, metrics) && is_one_of(t->by, quantiles) &&
-	       tw_str_u64(tw_str_of(t->limit), MAX_LIMIT, &n) && n > 0;
-}
+static const char *const metrics[] = {"self", "wall", "cpu", "waiting", "call", "calls", NULL};
+static const char *const quantiles[] = {"p50", "p75", "p95", "p99", "mean", "max", "sum", NULL};
 
 static void add_cell(struct tw_buf *out, const char *text)
 {
@@ -128,11 +112,12 @@ static enum tw_status print_text(const struct top *t, const json_t *answer, stru
 
 static enum tw_status run(struct top *t, struct tw_err *err)
 {
-	char sort[32];
-	const char *const pairs[] = {"metrics", t->metric, "sort", sort, "limit", t->limit, NULL};
+	char sort[32], limit[24];
+	const char *const pairs[] = {"metrics", t->metric, "sort", sort, "limit", limit, NULL};
 	json_t *answer = NULL;
 	enum tw_status st;
 
+	(void)snprintf(limit, sizeof limit, "%" PRIu64, t->limit);
 	(void)snprintf(sort, sizeof sort, "%s_%s", t->by, t->metric);
 	st = tw_cli_ask_get(&t->ask, "/api/v1/fleet/methods", pairs, false, &answer, err);
 	if (st == TW_OK && !t->json)
@@ -145,26 +130,22 @@ static enum tw_status run(struct top *t, struct tw_err *err)
 
 int tw_cli_top(int argc, char **argv)
 {
-	static struct top t = {.metric = "self", .by = "p95", .limit = "20"};
+	static struct top t = {.metric = "self", .by = "p95", .limit = 20};
 	const struct tw_flag flags[] = {
-	        {"server", .value = &t.ask.server},
-	        {"key", .value = &t.ask.key},
-	        {"where", .list = t.ask.where, .max = TW_ASK_WHERE, .n = &t.ask.n_where},
-	        {"metric", .value = &t.metric},
-	        {"by", .value = &t.by},
-	        {"limit", .value = &t.limit},
+	        TW_CLI_SERVER(&t.ask.server),
+	        TW_CLI_KEY(&t.ask.key),
+	        TW_CLI_WHERE(t.ask.where, TW_ASK_WHERE, &t.ask.n_where),
+	        {"metric", .value = &t.metric, .words = metrics},
+	        {"by", .value = &t.by, .words = quantiles},
+	        {"limit", .number = &t.limit, .least = 1, .most = MAX_LIMIT},
 	        {"json", .on = &t.json},
 	};
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
 	struct tw_err err;
-	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
 	int code;
 
-	if (n < 0)
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	if (n > 0 || !is_fit(&t) || !tw_cli_ask_begin(&t.ask)) {
-		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
-		return TW_EXIT_USAGE;
-	}
 	code = run(&t, &err) == TW_OK ? TW_EXIT_OK : tw_cli_ask_failed(&t.ask, "top", &err);
 	tw_cli_ask_end(&t.ask);
 	return code;

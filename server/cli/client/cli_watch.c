@@ -37,7 +37,7 @@ struct seen {
 
 struct watch {
 	struct tw_cli_ask ask;
-	const char *every;
+	uint64_t every_s;
 	bool once, json, lines;
 	struct seen seen[PAGES * PAGE]; /* of the look before, the newest first */
 	size_t n_seen;
@@ -341,9 +341,9 @@ static enum tw_status look(struct watch *w, bool patient, struct tw_err *err)
 }
 
 /* A server that is started again is waited for; one that was never there is not. */
-static enum tw_status run(struct watch *w, uint64_t every_s, struct tw_err *err)
+static enum tw_status run(struct watch *w, struct tw_err *err)
 {
-	const struct timespec pause = {.tv_sec = (time_t)every_s};
+	const struct timespec pause = {.tv_sec = (time_t)w->every_s};
 	enum tw_status st;
 
 	if (!w->lines)
@@ -355,30 +355,23 @@ static enum tw_status run(struct watch *w, uint64_t every_s, struct tw_err *err)
 
 int tw_cli_watch(int argc, char **argv)
 {
-	static struct watch w = {.every = "2"};
+	static struct watch w = {.every_s = 2};
 	const struct tw_flag flags[] = {
-	        {"server", .value = &w.ask.server},
-	        {"key", .value = &w.ask.key},
-	        {"where", .list = w.ask.where, .max = TW_ASK_WHERE, .n = &w.ask.n_where},
-	        {"every", .value = &w.every},
+	        TW_CLI_SERVER(&w.ask.server),
+	        TW_CLI_KEY(&w.ask.key),
+	        TW_CLI_WHERE(w.ask.where, TW_ASK_WHERE, &w.ask.n_where),
+	        {"every", .number = &w.every_s, .least = 1, .most = MAX_EVERY_S},
 	        {"once", .on = &w.once},
 	        {"json", .on = &w.json},
 	};
+	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, ""};
 	struct tw_err err;
-	uint64_t every_s;
-	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
 	int code;
 
-	if (n < 0)
+	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	if (n > 0 || !tw_str_u64(tw_str_of(w.every), MAX_EVERY_S, &every_s) || every_s == 0 ||
-	        !tw_cli_ask_begin(&w.ask)) {
-		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
-		return TW_EXIT_USAGE;
-	}
 	w.lines = w.json || w.once || !tw_term_is(stdout);
-	code = run(&w, every_s, &err) == TW_OK ? TW_EXIT_OK
-	                                       : tw_cli_ask_failed(&w.ask, "watch", &err);
+	code = run(&w, &err) == TW_OK ? TW_EXIT_OK : tw_cli_ask_failed(&w.ask, "watch", &err);
 	tw_cli_ask_end(&w.ask);
 	return code;
 }

@@ -164,8 +164,9 @@ static enum tw_status set_file(struct attempt *a, struct tw_err *err)
 
 	a->file = fopen(a->request->file, "re");
 	if (!a->file || fstat(fileno(a->file), &st) != 0 || !S_ISREG(st.st_mode))
-		return tw_fail(err, TW_BAD_REQUEST, "cannot read %s: %s", a->request->file,
-		        a->file ? "no regular file" : strerror(errno));
+		return a->file ? tw_fail(err, TW_IO, "cannot read %s: not a regular file",
+		                         a->request->file)
+		               : tw_fail_errno(err, TW_IO, "cannot read %s", a->request->file);
 	curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
 	curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)st.st_size);
 	curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_read);
@@ -189,10 +190,10 @@ static enum tw_status set_form(struct attempt *a, struct tw_err *err)
 
 	a->form = curl_mime_init(a->client->curl);
 	if (!a->form || !add_part(a->form, "trace", r->file))
-		return tw_fail(err, TW_BAD_REQUEST, "cannot read %s", r->file);
+		return tw_fail(err, TW_IO, "cannot read %s", r->file);
 	for (size_t i = 0; i < r->n_parts; i++)
 		if (!add_part(a->form, r->parts[i].name, r->parts[i].file))
-			return tw_fail(err, TW_BAD_REQUEST, "cannot read %s", r->parts[i].file);
+			return tw_fail(err, TW_IO, "cannot read %s", r->parts[i].file);
 	curl_easy_setopt(a->client->curl, CURLOPT_MIMEPOST, a->form);
 	return TW_OK;
 }
@@ -277,6 +278,12 @@ static enum tw_status transport_failed(
 {
 	const char *why =
 	        code == CURLE_WRITE_ERROR ? "the answer is too large" : curl_easy_strerror(code);
+	long os = 0; /* why no connection was made: "Connection refused" */
+
+	if (code == CURLE_COULDNT_CONNECT &&
+	        curl_easy_getinfo(c->curl, CURLINFO_OS_ERRNO, &os) == CURLE_OK &&
+	        strerrordesc_np((int)os))
+		why = os ? strerrordesc_np((int)os) : why;
 	bool is_misused = code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
 
 	return tw_fail(err, is_misused ? TW_BAD_REQUEST : TW_IO, "%s: %s", c->server, why);

@@ -61,6 +61,92 @@ test('help is a success, a flag that nobody knows is wrong usage, of every subco
 	assert.deepEqual(lines((await run(['version', '--json'])).stdout).map((v) => typeof v.version), ['string']);
 });
 
+/* What each command lacks when it is called with these arguments alone; null: nothing. */
+const LACKS = {
+	serve: null, rollup: null, check: null, audit: null, doctor: null,
+	key: [[[], 'say what to do: create, list, rotate or revoke'], [['create', '--scope', 'read'], '--project'], [['create', '--project', 'p'], '--scope'], [['revoke', '--project', 'p'], 'ID']],
+	user: [[[], 'say what to do: create, passwd, role, list, remove, disable, enable or unlink'], [['role', 'ann'], '--role'], [['passwd'], 'NAME']],
+	link: [[[], 'say what to do: create']],
+	decode: [[[], 'FILE']], open: [[[], 'FILE']], import: [[[], 'FILE']],
+	perfetto: [[[], 'FILE'], [['x'], '--output']],
+	export: [[[], 'FILE'], [['x', '-o', 'y'], '--to'], [['x', '--to', 'csv'], '--output'], [['--project', 'p'], '--output']],
+	sql: [[[], 'FILE-OR-ID'], [['x'], 'QUERY']],
+	compare: [[[], '--server'], [['--server', 'x', '--key', 'k'], '--base'], [['--server', 'x', '--key', 'k', '--base', '1'], '--head']],
+	watch: [[[], '--server'], [['--server', 'x'], '--key or TRACEWELL_KEY in the environment']],
+	top: [[[], '--server'], [['--server', 'x'], '--key or TRACEWELL_KEY in the environment']],
+	mcp: [[[], '--server'], [['--server', 'x'], '--key or TRACEWELL_KEY in the environment']],
+	backup: [[[], '--to']],
+	migrate: [[[], '--from'], [['--from', 'x'], '--data']],
+	push: [[['x'], '--server'], [['x', '--server', 'x'], '--key or TRACEWELL_KEY in the environment'], [['--server', 'x', '--key', 'k'], 'say what to send'], [['--server', 'x', '--key', 'k', '--mapping', 'm'], '--build-id']],
+};
+
+test('each command names what is missing', async () => {
+	const names = (await commands()).filter((name) => name !== 'version' && name !== 'help');
+	assert.deepEqual(Object.keys(LACKS).sort(), names.sort(), 'every command is here');
+	for (const [name, calls] of Object.entries(LACKS))
+		for (const [args, lack] of calls ?? []) {
+			const r = await run([name, ...args], { env: { TRACEWELL_KEY: '' } });
+			assert.equal(r.code, 2, `${name} ${args.join(' ')}: ${r.stderr}`);
+			assert.equal(r.stdout, '');
+			assert.ok(r.stderr.split('\n')[0].includes(lack.startsWith('say') ? lack : `${lack} is missing`), `${name} ${args.join(' ')}: ${r.stderr}`);
+		}
+});
+
+test('each wrong word is answered with the right ones', async () => {
+	let tried = 0;
+	for (const name of Object.keys(LACKS)) {
+		const said = (await run([name, '--help'])).stdout;
+		for (const [, flag, list] of said.matchAll(/--([a-z0-9-]+) ([a-z0-9_-]+(?:\|[a-z0-9_-]+)+)(?![A-Z|:])/g)) {
+			if (name === 'serve') continue;
+			const r = await run([name, ...(LACKS[name]?.[0][0] ?? []), `--${flag}`, 'nonsense']);
+			assert.equal(r.code, 2, `${name} --${flag}: ${r.stderr}`);
+			assert.match(r.stderr, new RegExp(`^tracewell ${name}.*: --${flag} must be .*, not "nonsense"`), `${name} --${flag}`);
+			for (const word of list.split('|')) assert.ok(r.stderr.split('\n')[0].includes(word), `${name} --${flag} ${word}: ${r.stderr}`);
+			tried++;
+		}
+	}
+	assert.ok(tried >= 9, `${tried} flags with a list of words`);
+	for (const [args, right] of [
+		[['watch', '--every', '0'], 'a number from 1 to 3600'], [['top', '--limit', 'x'], 'a number from 1 to 200'], [['audit', '--limit', '-1'], 'a number from 1 to'],
+		[['open', '--port', '65536'], 'a number from 0 to 65535'], [['doctor', '--min-free', '100'], 'a number from 0 to 99'], [['link', '--hours', '0'], 'a number from 1 to'],
+		[['key', '--expires', 'soon'], 'like 90d, 12h or 30m, or never'], [['export', '--range', '5..1'], 'FROM..TO in nanoseconds'], [['perfetto', '--align', 'slice:'], 'clock, start or slice:NAME'],
+		[['push', '--wait=done'], 'ready or counted'], [['push', '--meta', 'odd'], 'K=V'], [['push', '--part', 'odd='], 'NAME=FILE'], [['top', '--where', 'odd'], 'K=V'],
+		[['serve', '--max-body', '3'], 'a size from 1K to 16G'], [['serve', '--http-threads', 'x'], 'a number from 1 to'], [['serve', '--log-level', 'loud'], 'debug, info, warn or error'],
+		[['serve', '--behind-proxy=perhaps'], 'true or false'], [['serve', '--role', 'king'], 'ingest, decode, query or all'], [['serve', '--public-url', 'traces.example'], 'http:// or https://'], [['serve', '--listen', 'here'], 'ADDRESS:PORT'],
+	]) {
+		const r = await run(args);
+		assert.equal(r.code, 2, `${args.join(' ')}: ${r.stderr}`);
+		assert.ok(/ must (be|begin with) /.test(r.stderr) && r.stderr.includes(right), `${args.join(' ')}: ${r.stderr}`);
+	}
+	for (const [args, says] of [
+		[['compare', '--server', 'x', '--key', 'k', '--base', '1', '--head', '2', '--markdown', '--json'], '--markdown and --json exclude each other'], [['check', '--rebuild', '--quick'], '--rebuild excludes --quick'],
+		[['perfetto', 'x', '-o', 'y', '--from', '5', '--to', '5'], '--from must be less than --to'], [['decode', 'a', 'b'], 'unexpected argument "b"'], [['key', 'make'], '"make" is unknown: use create, list, rotate or revoke'], [['check', '--quick=yes'], '--quick takes no value'],
+	]) {
+		const r = await run(args);
+		assert.equal(r.code, 2, `${args.join(' ')}: ${r.stderr}`);
+		assert.ok(r.stderr.includes(says), `${args.join(' ')}: ${r.stderr}`);
+	}
+});
+
+test('what cannot be read or reached is a sentence without numbers of errors', async (t) => {
+	const at = folder(t), no = path.join(at, 'none');
+	const to = ['--server', 'http://127.0.0.1:9', '--key', 'k'];
+	fs.writeFileSync(path.join(at, 'a.trace'), sampleTrace(9));
+	for (const [args, says] of [
+		[['decode', no], 'No such file'], [['decode', at], 'Is a directory'], [['decode', path.join(at, 'a.trace'), '--mapping', no], 'No such file'], [['open', no], 'No such file'],
+		[['export', no, '--to', 'csv', '-o', path.join(at, 'x')], 'No such file'], [['perfetto', no, '-o', path.join(at, 'x')], 'No such file'], [['perfetto', path.join(at, 'a.trace'), '--system', no, '-o', path.join(at, 'x')], 'No such file'],
+		[['export', path.join(at, 'a.trace'), '--to', 'csv', '-o', path.join(no, 'x')], 'No such file'], [['sql', no, 'SELECT 1'], 'No such file'], [['import', no, '--data', path.join(at, 'new')], 'No such file'],
+		[['check', '--data', no], 'not a data folder'], [['audit', '--data', no], 'not a data folder'], [['rollup', '--data', no], 'not a data folder'], [['backup', '--data', no, '--to', path.join(at, 'copy')], 'not a data folder'],
+		[['key', 'list', '--data', no, '--project', 'p'], 'not a data folder'], [['user', 'list', '--data', no], 'not a data folder'], [['link', 'create', '--data', no], 'not a data folder'], [['migrate', '--from', no, '--data', path.join(at, 'new2')], 'data folder'],
+		[['top', ...to], '127.0.0.1:9: Connection refused'], [['watch', ...to, '--once'], '127.0.0.1:9: Connection refused'], [['doctor', ...to], 'http://127.0.0.1:9'], [['serve', '--data', path.join(at, 'a.trace'), '--listen', '127.0.0.1:0'], 'Not a directory|File exists'],
+	]) {
+		const r = await run(args);
+		assert.ok(r.code === 1 || r.code === 3, `${args.join(' ')}: ${r.code} ${r.stderr}`);
+		assert.match(r.stderr + r.stdout, new RegExp(says), args.join(' '));
+		assert.doesNotMatch(r.stderr, /errno|\b(E[A-Z]{3,}|error \d|\(\d+\))/, args.join(' '));
+	}
+});
+
 /* Every way to end that deploy/guides/commands.md names, made to happen. */
 test('exit codes are those of deploy/guides/commands.md', async (t) => {
 	const s = await startServer(t);

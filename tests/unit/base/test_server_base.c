@@ -309,36 +309,127 @@ static int words_of(char *text, char **argv)
 	return argc;
 }
 
+struct flags_read {
+	const char *name, *key;
+	const char *list[2];
+	size_t n;
+	unsigned word;
+	uint64_t number;
+	bool on;
+};
+
+static bool is_upper(const char *text)
+{
+	return *text >= 'A' && *text <= 'Z';
+}
+
+/* What a call says on stderr, in *ret_said up to the synopsis; returns what tw_cli_flags does. */
+static int read_flags(const char *text, struct flags_read *f, char ret_said[256], char *argv[16])
+{
+	static const char *const words[] = {"red", "green", "blue", NULL};
+	static const struct tw_verb verbs[] = {{"make", "FILE...", "name"}, {"list", "", NULL},
+	        {"ask", "FILE QUERY", NULL}, {NULL}};
+	const struct tw_flag flags[] = {
+	        {"name", .value = &f->name, .fits = is_upper, .form = "a capital"},
+	        {"on", .on = &f->on},
+	        {"list", .list = f->list, .max = 2, .n = &f->n},
+	        {"colour", .words = words, .word = &f->word},
+	        {"size", .number = &f->number, .least = 2, .most = 9},
+	        {"key", .value = &f->key, .needed = true, .env = "TW_TEST_FLAG"},
+	};
+	const struct tw_usage usage = {"x", flags, sizeof flags / sizeof *flags, .verbs = verbs};
+	static char copy[512];
+	char path[] = "/tmp/tw-flags-XXXXXX";
+	const int before = dup(STDERR_FILENO), to = mkstemp(path);
+	int n;
+	ssize_t got;
+
+	assert_true(to >= 0 && dup2(to, STDERR_FILENO) >= 0);
+	*f = (struct flags_read){.name = NULL};
+	(void)snprintf(copy, sizeof copy, "%s", text);
+	n = tw_cli_flags(&usage, words_of(copy, argv), argv);
+	(void)fflush(stderr);
+	(void)dup2(before, STDERR_FILENO);
+	got = pread(to, ret_said, 255, 0);
+	ret_said[got > 0 ? got : 0] = '\0';
+	ret_said[strcspn(ret_said, "\n")] = '\0';
+	(void)close(before);
+	(void)close(to);
+	(void)unlink(path);
+	return n;
+}
+
 static void test_flags(void **state)
 {
-	char text[] = "x one --name N --on --list=a two --list b -- --x";
-	char unknown[] = "x --nope";
-	char lacking[] = "x --name";
-	char often[] = "x --list 1 --list 2 --list 3";
-	char *argv[16];
-	const char *name = NULL;
-	const char *list[2];
-	size_t n = 0;
-	bool on = false;
-	const struct tw_flag flags[] = {
-	        {"name", .value = &name},
-	        {"on", .on = &on},
-	        {"list", .list = list, .max = 2, .n = &n},
-	};
+	char said[256], *argv[16];
+	struct flags_read f;
 
 	(void)state;
-	assert_int_equal(tw_cli_flags("x", flags, 3, words_of(text, argv), argv), 3);
-	assert_string_equal(argv[1], "one");
-	assert_string_equal(argv[2], "two");
-	assert_string_equal(argv[3], "--x");
-	assert_string_equal(name, "N");
-	assert_true(on);
-	assert_int_equal(n, 2);
-	assert_string_equal(list[1], "b");
-	assert_int_equal(tw_cli_flags("x", flags, 3, words_of(unknown, argv), argv), -1);
-	assert_int_equal(tw_cli_flags("x", flags, 3, words_of(lacking, argv), argv), -1);
-	n = 0;
-	assert_int_equal(tw_cli_flags("x", flags, 3, words_of(often, argv), argv), -1);
+	assert_int_equal(read_flags("x make one --name N --on --list=a two --list b --colour blue "
+	                            "--size=9 --key k -- --x",
+	                         &f, said, argv),
+	        4);
+	assert_string_equal(said, "");
+	assert_string_equal(argv[2], "one");
+	assert_string_equal(argv[3], "two");
+	assert_string_equal(argv[4], "--x");
+	assert_string_equal(f.name, "N");
+	assert_true(f.on);
+	assert_int_equal(f.n, 2);
+	assert_string_equal(f.list[1], "b");
+	assert_int_equal(f.word, 2);
+	assert_int_equal(f.number, 9);
+}
+
+/* Each kind of wrong usage says what is wrong and what would be right. */
+static void test_flags_refused(void **state)
+{
+	static const struct {
+		const char *call, *says;
+	} calls[] = {
+	        {"x", "tracewell x: say what to do: make, list or ask"},
+	        {"x lits --key k", "tracewell x: \"lits\" is unknown: use make, list or ask"},
+	        {"x list", "tracewell x list: --key or TW_TEST_FLAG in the environment is missing"},
+	        {"x list --key=",
+	                "tracewell x list: --key or TW_TEST_FLAG in the environment is missing"},
+	        {"x make a --key k", "tracewell x make: --name is missing"},
+	        {"x make --key k", "tracewell x make: FILE is missing"},
+	        {"x ask --key k a", "tracewell x ask: QUERY is missing"},
+	        {"x ask --key k a b c", "tracewell x ask: unexpected argument \"c\""},
+	        {"x list --key k a", "tracewell x list: unexpected argument \"a\""},
+	        {"x list --naem N", "tracewell x: unknown flag --naem; did you mean --name?"},
+	        {"x list -q", "tracewell x: unknown flag -q"},
+	        {"x list --name", "tracewell x: --name needs a value"},
+	        {"x list --name n", "tracewell x: --name must be a capital, not \"n\""},
+	        {"x list --on=yes", "tracewell x: --on takes no value"},
+	        {"x list --list 1 --list 2 --list 3",
+	                "tracewell x: --list may be given 2 times at most"},
+	        {"x list --colour pink",
+	                "tracewell x: --colour must be red, green or blue, not \"pink\""},
+	        {"x list --size 1", "tracewell x: --size must be a number from 2 to 9, not \"1\""},
+	        {"x list --size 10",
+	                "tracewell x: --size must be a number from 2 to 9, not \"10\""},
+	        {"x list --size -3",
+	                "tracewell x: --size must be a number from 2 to 9, not \"-3\""},
+	        {"x list --size=", "tracewell x: --size must be a number from 2 to 9, not \"\""},
+	        {"x list --colour \033[31m",
+	                "tracewell x: --colour must be red, green or blue, not \"?[31m\""},
+	};
+	char said[256], *argv[16];
+	struct flags_read f;
+
+	(void)state;
+	(void)unsetenv("TW_TEST_FLAG");
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		assert_int_equal(read_flags(calls[i].call, &f, said, argv), -1);
+		assert_string_equal(said, calls[i].says);
+	}
+	assert_int_equal(setenv("TW_TEST_FLAG", "e", 1), 0);
+	assert_int_equal(read_flags("x list", &f, said, argv), 1);
+	assert_string_equal(f.key, "e");
+	assert_int_equal(read_flags("x list --key k", &f, said, argv), 1);
+	assert_string_equal(f.key, "k");
+	(void)unsetenv("TW_TEST_FLAG");
 }
 
 /* --- io.h --- */
@@ -439,6 +530,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_metadata_as_text),
         cmocka_unit_test(test_metadata_as_json),
         cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_flags_refused),
 };
 
 UNIT_TESTS("server_base", tests)
