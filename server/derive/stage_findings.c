@@ -30,7 +30,7 @@ struct finder {
 /* --- rules --- */
 
 /* Rises with what the code itself finds, so that traces are looked at again. */
-enum { FINDS_VERSION = 1 };
+enum { FINDS_VERSION = 2 };
 
 /* By what the rules are, not by which version of them: those that come with the server change, too.
  */
@@ -240,11 +240,13 @@ static enum tw_status open_file(struct look *l, struct tw_err *err)
 	struct tw_view *v = &l->d.v;
 	enum tw_status st = tw_trace_stored_open(l->folder->parts.blobs, v->row.id, &v->file, err);
 
+	v->names = l->namer.names;
+	if (st == TW_OK)
+		st = tw_trace_file_inline(v->file, &v->names, err);
 	if (st == TW_OK)
 		st = tw_trace_file_method_refs(v->file, &v->methods, &v->n_methods, err);
 	if (st != TW_OK)
 		return st;
-	v->names = l->namer.names;
 	l->d.arena = tw_arena_new(WORK_BYTES);
 	return l->d.arena ? look_through(l, err) : tw_oom(err);
 }

@@ -28,12 +28,11 @@ struct finding {
 	struct tw_search_call call;
 };
 
-static void raw_of(const struct tw_method_info *m, char out[TW_ROLLUP_NAME_BYTES])
+static void raw_of(const struct tw_method_info *m, char out[TW_ROLLUP_RAW_BYTES])
 {
-	if (m->has_id)
-		(void)snprintf(out, TW_ROLLUP_NAME_BYTES, "#%" PRIu64, m->id);
-	else
-		(void)tw_rollup_bound_name(m->name, out);
+	const struct tw_named what = tw_method_info_named(m);
+
+	tw_rollup_raw(&what, out);
 }
 
 static int by_text(const void *pa, const void *pb)
@@ -43,7 +42,7 @@ static int by_text(const void *pa, const void *pb)
 
 static bool is_ancestor(struct finding *f, uint32_t method)
 {
-	char raw[TW_ROLLUP_NAME_BYTES];
+	char raw[TW_ROLLUP_RAW_BYTES];
 	const char *key = raw;
 
 	if (method >= f->n_infos || f->n_raws == 0)
@@ -86,7 +85,7 @@ static bool take_ancestors(struct finding *f)
 
 static uint32_t find_method(const struct finding *f)
 {
-	char raw[TW_ROLLUP_NAME_BYTES];
+	char raw[TW_ROLLUP_RAW_BYTES];
 
 	for (uint32_t i = 0; i < f->n_infos; i++) {
 		raw_of(&f->infos[i], raw);

@@ -1,5 +1,6 @@
 #include "server/stats/rollup_id.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,4 +52,28 @@ bool tw_rollup_is_cut(const char *name)
 	size_t len = strlen(name), tail = sizeof CUT_MARK - 1 + CUT_DIGITS;
 
 	return len > tail && memcmp(name + len - tail, CUT_MARK, sizeof CUT_MARK - 1) == 0;
+}
+
+void tw_rollup_raw(const struct tw_named *m, char out[TW_ROLLUP_RAW_BYTES])
+{
+	char *name = out;
+
+	if (m->has_id) {
+		(void)snprintf(out, TW_ROLLUP_RAW_BYTES, "#%" PRIu64, m->id);
+		return;
+	}
+	if (m->original)
+		*name++ = TW_RAW_EXPANDED;
+	(void)tw_rollup_bound_name(m->name, name);
+}
+
+struct tw_named tw_rollup_named(const char *raw)
+{
+	struct tw_named what = {.name = tw_str_of(raw)};
+
+	if (raw[0] == TW_RAW_EXPANDED)
+		what.name = tw_str_of(raw + 1);
+	else
+		what.has_id = raw[0] == '#' && tw_str_u64(tw_str_of(raw + 1), UINT64_MAX, &what.id);
+	return what;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "decoder/base/str.h"
+#include "decoder/symbols/names.h"
 
 /* The id of any text; never 0, never negative as an int64_t. */
 uint64_t tw_rollup_number(const char *text);
@@ -22,7 +23,15 @@ bool tw_rollup_bound_name(struct tw_str name, char out[TW_ROLLUP_NAME_BYTES]);
 /* Whether a name was truncated. */
 bool tw_rollup_is_cut(const char *name);
 
-/* `raw` is the name in the trace: "#id", or its name there, bounded. */
+/* What identifies a method within a build: "#id", or its name in the trace, bounded.  The name of
+ * an expanded frame (trace_file_inlined.h) depends on the mapping and begins with TW_RAW_EXPANDED,
+ * which no stored name contains. */
+#define TW_RAW_EXPANDED '\x01'
+enum { TW_ROLLUP_RAW_BYTES = TW_ROLLUP_NAME_BYTES + 1 };
+void tw_rollup_raw(const struct tw_named *m, char out[TW_ROLLUP_RAW_BYTES]);
+/* What `raw` names; borrows it. */
+struct tw_named tw_rollup_named(const char *raw);
+
 struct tw_rollup_space { /* the scope within which a method's number or name is unique */
 	const char *project_id, *build_id, *mapping_id;
 };

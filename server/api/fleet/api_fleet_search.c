@@ -12,6 +12,7 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/text/match.h"
+#include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet_search.h"
 #include "server/storage/blob.h"
 #include "server/trace/trace_stored.h"
@@ -146,18 +147,30 @@ static bool is_late(void *arg)
 /* A file that cannot be read is no hit that can be shown, and no reason not to answer. */
 static struct tw_search_call look(struct search *k, const struct tw_search_found *found)
 {
+	const struct tw_app *app = tw_req_app(k->q->req);
+	const struct tw_derive_parts parts = {
+	        .catalogue = app->catalogue, .blobs = app->blobs, .symbols = app->symbols};
+	const struct tw_rollup_naming *method = &k->s.methods[found->which];
+	const struct tw_named_trace of = {tw_req_caller(k->q->req)->project_id, found->trace_id,
+	        method->build_id, method->mapping_id};
 	const struct tw_deadline deadline = {is_late, k};
-	const struct tw_search_ask ask = {
-	        &k->s.methods[found->which], found, &k->path, k->s.over_ns, &deadline};
+	const struct tw_search_ask ask = {method, found, &k->path, k->s.over_ns, &deadline};
 	struct tw_search_call call = {0};
 	struct tw_trace_file *file = NULL;
+	struct tw_namer namer = {0};
 	struct tw_err why;
-	enum tw_status st = tw_trace_stored_open_by(
-	        tw_req_app(k->q->req)->blobs, found->trace_id, k->until_ms, &file, &why);
+	enum tw_status st =
+	        tw_trace_stored_open_by(app->blobs, found->trace_id, k->until_ms, &file, &why);
 
+	if (st == TW_OK && method->raw[0] == TW_RAW_EXPANDED) {
+		st = tw_namer_open(&parts, &of, k->q->arena, &namer, &why);
+		if (st == TW_OK)
+			st = tw_trace_file_inline(file, &namer.names, &why);
+	}
 	if (st == TW_OK)
 		st = tw_search_find_call(file, &ask, &call, &why);
 	tw_trace_file_close(file);
+	tw_namer_close(&parts, &namer);
 	return st == TW_OK ? call : (struct tw_search_call){0};
 }
 

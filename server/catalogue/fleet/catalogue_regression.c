@@ -139,12 +139,25 @@ static enum tw_status says_fixed(struct tw_db *db, const char *project_id,
 	return st;
 }
 
+/* The traces that show regressions, before and after them. */
+#define EVIDENCE(which)                                                                            \
+	"SELECT before_trace FROM regression WHERE project_id=?1 AND " which                       \
+	" UNION SELECT after_trace FROM regression WHERE project_id=?1 AND " which
+/* Another regression may need them too: keep_evidence() comes after it. */
+#define RELEASE(which)                                                                             \
+	"UPDATE trace SET kept_for='' WHERE project_id=?1 AND kept_for='" KEPT_FOR "'"             \
+	" AND trace_id IN (" EVIDENCE(which) ")"
+
 /* A "fixed" status set by a person is kept. */
 static enum tw_status update(struct tw_db *db, const char *project_id, const struct known *k,
         const struct tw_regress_found *f, bool says_fixed, struct tw_err *err)
 {
 	const struct tw_change_found *s = &f->shift;
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary keys */
+	        RELEASE("regression_id=?2"), "tt", project_id, k->id);
 
+	if (st != TW_OK)
+		return st;
 	return tw_cat_exec(db, NULL, err,
 	        "UPDATE regression SET day=?3, percent=?4, before_ns=?5, after_ns=?6,"
 	        " change_ppm=?7, low_ppm=?8, high_ppm=?9, score_milli=?10, n_before=?11,"
@@ -161,30 +174,27 @@ static enum tw_status update(struct tw_db *db, const char *project_id, const str
 	        (int64_t)says_fixed, ppm(f->share));
 }
 
-enum { REGRESSIONS_KEPT = 2000, KEEP_DAYS = 400, EVIDENCE_DAYS = 90 };
+enum { REGRESSIONS_KEPT = 2000, KEEP_DAYS = 400 };
 
-/* Unprotects evidence of regressions that are fixed or were not seen for long, so that no device
- * can fill the disk by appearing slower. */
+/* Deletes regressions that were not seen for long; the evidence of these and of fixed ones is no
+ * longer protected. */
 static enum tw_status tidy(struct tw_db *db, const char *project_id, struct tw_err *err)
 {
-	const int64_t now = tw_unix_ms();
+	const int64_t oldest_ms = tw_unix_ms() - KEEP_DAYS * TW_DAY_MS;
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary keys */
-	        "DELETE FROM regression WHERE project_id=? AND last_ms<?", "ti", project_id,
-	        now - KEEP_DAYS * TW_DAY_MS);
+	        RELEASE("(status=2 OR last_ms<?2)"), "ti", project_id, oldest_ms);
+
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err, /* primary key */
+		        "DELETE FROM regression WHERE project_id=? AND last_ms<?", "ti", project_id,
+		        oldest_ms);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
 		        "DELETE FROM regression_history WHERE project_id=?1 AND regression_id NOT"
 		        " IN (SELECT regression_id FROM regression WHERE project_id=?1)",
 		        "t", project_id);
-	if (st != TW_OK)
-		return st;
-	return tw_cat_exec(db, NULL, err,
-	        "UPDATE trace SET kept_for='' WHERE project_id=?1 AND kept_for='" KEPT_FOR "'"
-	        " AND trace_id IN (SELECT before_trace FROM regression WHERE project_id=?1"
-	        " AND (status=2 OR last_ms<?2) UNION SELECT after_trace FROM regression"
-	        " WHERE project_id=?1 AND (status=2 OR last_ms<?2))",
-	        "ti", project_id, now - EVIDENCE_DAYS * TW_DAY_MS);
+	return st;
 }
 
 static enum tw_status has_room(
@@ -198,19 +208,15 @@ static enum tw_status has_room(
 	return st;
 }
 
-/* Protects the evidence from retention. */
-static enum tw_status keep_trace(
-        struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
+/* Protects the evidence of all that are not fixed from retention: at most two traces of each. */
+static enum tw_status keep_evidence(struct tw_db *db, const char *project_id, struct tw_err *err)
 {
-	if (!trace_id || !trace_id[0])
-		return TW_OK;
-	return tw_cat_exec(db, NULL, err,
-	        "UPDATE trace SET kept_for='" KEPT_FOR "'"
-	        " WHERE project_id=? AND trace_id=? AND kept_for=''",
-	        "tt", project_id, trace_id);
+	return tw_cat_exec(db, NULL, err, /* primary keys */
+	        "UPDATE trace SET kept_for='" KEPT_FOR "' WHERE project_id=?1 AND kept_for=''"
+	        " AND trace_id IN (" EVIDENCE("status<>2") ")",
+	        "t", project_id);
 }
 
-/* Adds a regression with its evidence. */
 static enum tw_status begin(struct tw_db *db, const char *project_id,
         const struct tw_regress_found *f, struct tw_arena *a, struct known *ret, struct tw_err *err)
 {
@@ -222,8 +228,7 @@ static enum tw_status begin(struct tw_db *db, const char *project_id,
 	if (st != TW_OK)
 		return st;
 	ret->status = earlier.id[0] ? TW_REGRESS_RETURNED : TW_REGRESS_OPEN;
-	st = keep_trace(db, project_id, f->before_trace, err);
-	return st == TW_OK ? keep_trace(db, project_id, f->after_trace, err) : st;
+	return TW_OK;
 }
 
 /* Regressions that exist when a project is first examined, and were fixed long ago, cause no
@@ -286,6 +291,8 @@ enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *
 			tw_arena_reset(a);
 			st = keep(c->writer, project_id, &of[i], a, io_fresh, err);
 		}
+		if (st == TW_OK)
+			st = keep_evidence(c->writer, project_id, err);
 		st = tw_cat_end(c, st, err);
 	}
 	tw_arena_free(a);

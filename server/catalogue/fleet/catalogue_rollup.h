@@ -175,5 +175,11 @@ struct tw_rollup_reset {
  * again; also retries failed and postponed traces, and renames all methods. */
 enum tw_status tw_catalogue_rollup_reset(struct tw_catalogue *c, const char *project_id,
         struct tw_rollup_reset *ret, struct tw_err *err) TW_MUST_USE;
+/* The same of the traces of one build, or with that mapping, alone; names are not touched. */
+enum tw_status tw_catalogue_rollup_reset_build(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, struct tw_rollup_reset *ret, struct tw_err *err) TW_MUST_USE;
+/* Whether methods of the build are of expanded frames (rollup_id.h). */
+enum tw_status tw_catalogue_rollup_expanded(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, bool *ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

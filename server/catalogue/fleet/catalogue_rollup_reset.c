@@ -97,6 +97,12 @@ enum tw_status tw_catalogue_rollup_expire(
 
 /* --- recomputation --- */
 
+struct scope { /* which cells and traces are counted again */
+	const char *project_id;
+	const char *build_id; /* or id of a mapping; "" all */
+};
+#define IN_SCOPE(build) "(" build "='' OR build_id=" build " OR mapping_id=" build ")"
+
 /* These traces are counted nowhere, so no day has to be emptied. */
 static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
@@ -127,16 +133,18 @@ struct day {
 	uint64_t counted; /* traces */
 };
 
-static enum tw_status read_days(struct tw_db *db, const char *project_id, struct day days[DAYS_MAX],
+static enum tw_status read_days(struct tw_db *db, const struct scope *in, struct day days[DAYS_MAX],
         size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	/* days with cells, and days of traces counted in none: cells can be lost */
 	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_cell_by_day, trace_by_created */
 	        "SELECT day, sum(n) FROM (SELECT day, traces AS n FROM rollup_cell"
-	        " WHERE project_id=?1 AND label='' UNION ALL SELECT created_ms/?3, 0 FROM trace"
-	        " WHERE project_id=?1 AND folded=1) of_day GROUP BY day ORDER BY day LIMIT ?2",
-	        "tii", project_id, (int64_t)DAYS_MAX, (int64_t)TW_DAY_MS);
+	        " WHERE project_id=?1 AND label='' AND " IN_SCOPE(
+	                "?4") " UNION ALL SELECT created_ms/?3, 0 FROM trace"
+	                      " WHERE project_id=?1 AND folded=1 AND " IN_SCOPE(
+	                              "?4") ") of_day GROUP BY day ORDER BY day LIMIT ?2",
+	        "tiit", in->project_id, (int64_t)DAYS_MAX, (int64_t)TW_DAY_MS, in->build_id);
 
 	if (st != TW_OK)
 		return st;
@@ -146,13 +154,14 @@ static enum tw_status read_days(struct tw_db *db, const char *project_id, struct
 }
 
 static enum tw_status count_there(
-        struct tw_db *db, const char *project_id, int64_t day, uint64_t *ret, struct tw_err *err)
+        struct tw_db *db, const struct scope *in, int64_t day, uint64_t *ret, struct tw_err *err)
 {
 	int64_t n = 0;
 	enum tw_status st = tw_cat_first_int(db, &n, err, /* trace_by_created */
-	        "SELECT count(*) FROM trace WHERE project_id=? AND created_ms>=? AND created_ms<?"
-	        " AND folded=1 AND state=2", /* an archived one has no file to count again */
-	        "tii", project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS);
+	        "SELECT count(*) FROM trace WHERE project_id=?1 AND created_ms>=?2 AND"
+	        " created_ms<?3 AND folded=1" /* an archived one has no file to count again */
+	        " AND state=2 AND " IN_SCOPE("?4"),
+	        "tiit", in->project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS, in->build_id);
 
 	if (st == TW_OK)
 		*ret = (uint64_t)n;
@@ -160,25 +169,27 @@ static enum tw_status count_there(
 }
 
 static enum tw_status empty_day(
-        struct tw_db *db, const char *project_id, int64_t day, struct tw_err *err)
+        struct tw_db *db, const struct scope *in, int64_t day, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	uint64_t n = 0;
 	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_cell_by_age */
-	        "SELECT project_id, cell_id FROM rollup_cell WHERE day=? AND project_id=?", "it",
-	        day, project_id);
+	        "SELECT project_id, cell_id FROM rollup_cell WHERE day=?1 AND project_id=?2"
+	        " AND " IN_SCOPE("?3"),
+	        "itt", day, in->project_id, in->build_id);
 
 	if (st == TW_OK)
 		st = delete_cells(&q, db, &n, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err, /* trace_by_created */
-		        "UPDATE trace SET folded=0, detected=0 WHERE project_id=? AND created_ms>=?"
-		        " AND created_ms<? AND folded<>0",
-		        "tii", project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS);
+		        "UPDATE trace SET folded=0, detected=0 WHERE project_id=?1 AND"
+		        " created_ms>=?2 AND created_ms<?3 AND folded<>0 AND " IN_SCOPE("?4"),
+		        "tiit", in->project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS,
+		        in->build_id);
 	return st;
 }
 
-static enum tw_status reset_day(struct tw_catalogue *c, const char *project_id, const struct day *d,
+static enum tw_status reset_day(struct tw_catalogue *c, const struct scope *in, const struct day *d,
         struct tw_rollup_reset *sums, struct tw_err *err)
 {
 	uint64_t there = 0;
@@ -187,10 +198,10 @@ static enum tw_status reset_day(struct tw_catalogue *c, const char *project_id, 
 
 	if (st != TW_OK)
 		return st;
-	st = count_there(c->writer, project_id, d->day, &there, err);
+	st = count_there(c->writer, in, d->day, &there, err);
 	again = there == d->counted || d->counted == 0;
 	if (st == TW_OK && again)
-		st = empty_day(c->writer, project_id, d->day, err);
+		st = empty_day(c->writer, in, d->day, err);
 	st = tw_cat_end(c, st, err);
 	if (st != TW_OK)
 		return st;
@@ -215,7 +226,7 @@ static enum tw_status name_again(struct tw_catalogue *c, const char *project_id,
 	return tw_cat_end(c, st, err);
 }
 
-enum tw_status tw_catalogue_rollup_reset(struct tw_catalogue *c, const char *project_id,
+static enum tw_status reset_days(struct tw_catalogue *c, const struct scope *in,
         struct tw_rollup_reset *ret, struct tw_err *err)
 {
 	struct day *days = tw_mem_alloc(DAYS_MAX, sizeof *days);
@@ -228,15 +239,49 @@ enum tw_status tw_catalogue_rollup_reset(struct tw_catalogue *c, const char *pro
 		return tw_oom(err);
 	st = tw_cat_reader(c, &db, err);
 	if (st == TW_OK) {
-		st = read_days(db, project_id, days, &n, err);
+		st = read_days(db, in, days, &n, err);
 		tw_cat_done(c, db);
 	}
 	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = reset_day(c, project_id, &days[i], ret, err);
+		st = reset_day(c, in, &days[i], ret, err);
+	tw_mem_free(days);
+	return st;
+}
+
+enum tw_status tw_catalogue_rollup_reset(struct tw_catalogue *c, const char *project_id,
+        struct tw_rollup_reset *ret, struct tw_err *err)
+{
+	const struct scope in = {project_id, ""};
+	enum tw_status st = reset_days(c, &in, ret, err);
+
 	if (st == TW_OK)
 		st = try_again(c, project_id, err);
-	if (st == TW_OK)
-		st = name_again(c, project_id, err);
-	tw_mem_free(days);
+	return st == TW_OK ? name_again(c, project_id, err) : st;
+}
+
+enum tw_status tw_catalogue_rollup_reset_build(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, struct tw_rollup_reset *ret, struct tw_err *err)
+{
+	const struct scope in = {project_id, build_id};
+
+	return reset_days(c, &in, ret, err);
+}
+
+enum tw_status tw_catalogue_rollup_expanded(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, bool *ret, struct tw_err *err)
+{
+	int64_t n = 0;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_first_int(db, &n, err, /* rollup_method_by_build, _by_mapping */
+	        "SELECT EXISTS(SELECT 1 FROM rollup_method WHERE project_id=?1 AND build_id=?2"
+	        " AND raw<' ') OR EXISTS(SELECT 1 FROM rollup_method WHERE project_id=?1 AND"
+	        " mapping_id=?2 AND mapping_id<>'' AND raw<' ')",
+	        "tt", project_id, build_id);
+	tw_cat_done(c, db);
+	*ret = n != 0;
 	return st;
 }

@@ -267,7 +267,7 @@ static enum tw_status push(struct opened *o, int n, char **files, struct tw_err 
 	(void)(in ? fclose(in) : close(out));
 	(void)waitpid(pid, &status, 0);
 	/* what it could not send it told itself; the rest can be looked at */
-	return o->trace[0] ? TW_OK : tw_fail(err, TW_BAD_REQUEST, "there is nothing to show");
+	return o->trace[0] ? TW_OK : tw_fail(err, TW_NOT_FOUND, "there is nothing to show");
 }
 
 /* The address has a secret, and arguments of programs can be read by all users of the machine: so

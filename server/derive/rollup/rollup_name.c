@@ -88,7 +88,7 @@ static enum tw_status rename_one(struct tw_rollup_worker *f, const char *project
         struct tw_rollup_naming *m, struct tw_err *err)
 {
 	const struct tw_named_trace of = {project_id, "", m->build_id, m->mapping_id};
-	struct tw_named what = {.name = tw_str_of(m->raw)};
+	const struct tw_named what = tw_rollup_named(m->raw);
 	struct tw_namer namer = {0};
 	bool fits;
 	enum tw_status st;
@@ -98,7 +98,6 @@ static enum tw_status rename_one(struct tw_rollup_worker *f, const char *project
 	st = tw_namer_open(&f->parts, &of, f->arena, &namer, err);
 	if (st != TW_OK)
 		return st;
-	what.has_id = m->raw[0] == '#' && tw_str_u64(tw_str_of(m->raw + 1), UINT64_MAX, &what.id);
 	fits = tw_namer_name(f, &namer.names, &what, m);
 	tw_namer_close(&f->parts, &namer);
 	return fits ? TW_OK : tw_oom(err);
@@ -123,6 +122,22 @@ static enum tw_status next_rename(struct tw_rollup_worker *f, struct tw_rollup_r
 	return st;
 }
 
+/* Which methods a frame with a line stands for depends on the mapping: the traces of the build are
+ * counted again, on days where all of them still exist.  Other days only get new names. */
+static enum tw_status count_again(
+        struct tw_rollup_worker *f, const struct tw_rollup_rename *of, struct tw_err *err)
+{
+	struct tw_rollup_reset sums;
+	bool expanded = false;
+	enum tw_status st = tw_catalogue_rollup_expanded(
+	        f->parts.catalogue, of->project_id, of->build_id, &expanded, err);
+
+	if (st == TW_OK && expanded)
+		st = tw_catalogue_rollup_reset_build(
+		        f->parts.catalogue, of->project_id, of->build_id, &sums, err);
+	return st;
+}
+
 enum tw_status tw_rollup_worker_rename(
         struct tw_rollup_worker *f, bool *ret_more, struct tw_err *err)
 {
@@ -136,6 +151,8 @@ enum tw_status tw_rollup_worker_rename(
 	*ret_more = st == TW_OK;
 	if (st == TW_NOT_FOUND)
 		return TW_OK;
+	if (st == TW_OK && of.after_id == 0)
+		st = count_again(f, &of, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = rename_one(f, of.project_id, &methods[i], err);
 	if (st == TW_OK)

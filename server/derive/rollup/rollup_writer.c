@@ -94,12 +94,10 @@ struct reading { /* a trace on its way into its cells */
 
 const char *tw_rollup_worker_raw(struct tw_rollup_worker *f, const struct tw_named *m)
 {
-	char name[TW_ROLLUP_NAME_BYTES];
+	char raw[TW_ROLLUP_RAW_BYTES];
 
-	if (m->has_id)
-		return tw_arena_printf(f->arena, "#%" PRIu64, m->id);
-	(void)tw_rollup_bound_name(m->name, name);
-	return tw_arena_str(f->arena, tw_str_of(name));
+	tw_rollup_raw(m, raw);
+	return tw_arena_str(f->arena, tw_str_of(raw));
 }
 
 static enum tw_status take_facts(struct tw_rollup_worker *f, struct reading *r,
@@ -188,25 +186,19 @@ static bool name_method_of(struct tw_rollup_worker *f, struct reading *r,
 
 /* Those of facts and tree that were not written before. */
 static enum tw_status name_methods(struct tw_rollup_worker *f, struct reading *r,
-        const struct tw_method_info *infos, uint32_t n, struct tw_err *err)
+        const struct tw_namer *namer, const struct tw_method_info *infos, uint32_t n,
+        struct tw_err *err)
 {
-	const struct tw_named_trace of = {
-	        r->row.project_id, r->row.id, r->row.meta.build_id, r->row.meta.mapping_id};
-	struct tw_namer namer = {0};
 	bool fits;
-	enum tw_status st = tw_namer_open(&f->parts, &of, f->arena, &namer, err);
 
-	if (st != TW_OK)
-		return st;
 	for (size_t i = 0; i < r->n_facts; i++) /* what the tree has is named below */
 		r->in_tree[r->facts[i].at] |= r->facts[i].method != TW_ROLLUP_OTHER;
 	r->methods = tw_arena_alloc(f->arena, (size_t)n + 1, sizeof *r->methods);
 	fits = r->methods != NULL;
 	for (uint32_t i = 0; fits && i < n; i++)
 		if (r->in_tree[i] && !tw_rollup_worker_knows(f, r->ids[i]))
-			fits = name_method_of(f, r, &namer.names, r->ids[i], &infos[i]);
-	r->by = namer.ids;
-	tw_namer_close(&f->parts, &namer);
+			fits = name_method_of(f, r, &namer->names, r->ids[i], &infos[i]);
+	r->by = namer->ids;
 	return fits ? TW_OK : tw_oom(err);
 }
 
@@ -227,16 +219,13 @@ static enum tw_status take_posts(struct tw_rollup_worker *f, struct reading *r,
 	return st == TW_NOMEM ? TW_OK : st; /* one with too many is counted without them */
 }
 
-static enum tw_status read_file(struct tw_rollup_worker *f, struct reading *r, struct tw_err *err)
+static enum tw_status read_open_file(struct tw_rollup_worker *f, struct reading *r,
+        const struct tw_namer *namer, struct tw_trace_file *file, struct tw_err *err)
 {
 	const struct tw_method_info *infos;
-	struct tw_trace_file *file = NULL;
 	uint32_t n = 0;
-	enum tw_status st;
+	enum tw_status st = tw_trace_file_inline(file, &namer->names, err);
 
-	if (r->n_cells == 0)
-		return TW_OK;
-	st = tw_trace_stored_open(f->parts.blobs, r->row.id, &file, err);
 	if (st == TW_OK)
 		st = tw_trace_file_methods(file, &infos, &n, err);
 	if (st == TW_OK)
@@ -246,8 +235,27 @@ static enum tw_status read_file(struct tw_rollup_worker *f, struct reading *r, s
 	if (st == TW_OK)
 		st = take_posts(f, r, file, n, err);
 	if (st == TW_OK)
-		st = name_methods(f, r, infos, n, err);
+		st = name_methods(f, r, namer, infos, n, err);
+	return st;
+}
+
+static enum tw_status read_file(struct tw_rollup_worker *f, struct reading *r, struct tw_err *err)
+{
+	const struct tw_named_trace of = {
+	        r->row.project_id, r->row.id, r->row.meta.build_id, r->row.meta.mapping_id};
+	struct tw_trace_file *file = NULL;
+	struct tw_namer namer = {0};
+	enum tw_status st;
+
+	if (r->n_cells == 0)
+		return TW_OK;
+	st = tw_trace_stored_open(f->parts.blobs, r->row.id, &file, err);
+	if (st == TW_OK)
+		st = tw_namer_open(&f->parts, &of, f->arena, &namer, err);
+	if (st == TW_OK)
+		st = read_open_file(f, r, &namer, file, err);
 	tw_trace_file_close(file);
+	tw_namer_close(&f->parts, &namer);
 	return st;
 }
 

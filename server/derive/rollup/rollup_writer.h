@@ -54,4 +54,17 @@ enum tw_status tw_rollup_wides_add(
 enum tw_status tw_rollup_labels(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         const char *ret[TW_ROLLUP_LABELS_MAX], size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 
+/* --- names (rollup_name.c) --- */
+
+struct tw_namer { /* the mappings of a build */
+	struct tw_mapping_ids ids;
+	struct tw_symbols_ref *map, *retrace;
+	struct tw_names names;
+};
+
+/* tw_namer_close is owed.  A mapping that cannot be read is noted, and names nothing. */
+enum tw_status tw_namer_open(const struct tw_derive_parts *p, const struct tw_named_trace *of,
+        struct tw_arena *a, struct tw_namer *ret, struct tw_err *err) TW_MUST_USE;
+void tw_namer_close(const struct tw_derive_parts *p, struct tw_namer *n);
+
 #endif

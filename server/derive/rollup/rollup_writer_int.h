@@ -48,16 +48,6 @@ void tw_rollup_worker_begin_day(struct tw_rollup_worker *f);
 
 /* --- names (rollup_name.c) --- */
 
-struct tw_namer { /* the mappings of a build */
-	struct tw_mapping_ids ids;
-	struct tw_symbols_ref *map, *retrace;
-	struct tw_names names;
-};
-
-/* tw_namer_close is owed.  A mapping that cannot be read is noted, and names nothing. */
-enum tw_status tw_namer_open(const struct tw_derive_parts *p, const struct tw_named_trace *of,
-        struct tw_arena *a, struct tw_namer *ret, struct tw_err *err) TW_MUST_USE;
-void tw_namer_close(const struct tw_derive_parts *p, struct tw_namer *n);
 /* Fills the name, the descriptor and whether it is named.  False: no memory. */
 bool tw_namer_name(struct tw_rollup_worker *f, const struct tw_names *names,
         const struct tw_named *what, struct tw_rollup_naming *m);

@@ -49,7 +49,7 @@ test('people, by the command line', async (t) => {
 	assert.equal(user(s, '', 'list'), 'ann\tnone\n');
 	user(s, '', 'role', 'ann', '--project', 'test', '--role', 'editor');
 	assert.equal(user(s, '', 'list', '--project', 'test'), 'ann\teditor\n');
-	assert.match(fails(s, '', 'role', 'ann', '--project', 'test', '--role', 'king'), /viewer, editor, admin or none/);
+	assert.match(fails(s, '', 'role', 'ann', '--project', 'test', '--role', 'king'), /viewer, editor, admin, server-admin or none/);
 	assert.match(fails(s, '', 'role', 'bob', '--project', 'test', '--role', 'viewer'), /no user of that name/);
 
 	const cookie = await cookieOf(s, 'ANN', 'correct horse');

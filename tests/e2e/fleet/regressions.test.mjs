@@ -60,6 +60,26 @@ test('a version that is slower', async (t) => {
 		assert.equal((await s.get(`/api/v1/regression/${found.id}/trend`, { key: s.key('read', 'another') })).status, 404);
 	});
 
+	await t.test('evidence stays as long as the regression is open, however long unseen, and no longer', async () => {
+		const other = (await s.get('/api/v1/traces?limit=200')).json.traces.find((x) => !x.kept_for).id;
+		const kept = async (id) => (await s.get(`/api/v1/traces/${id}`)).json.kept_for;
+		s.sql(`UPDATE trace SET kept_for='regression' WHERE trace_id='${other}'; UPDATE regression SET app='gone', before_trace='${other}', last_ms=last_ms-200*86400000 WHERE method=''`);
+		await look();
+		assert.equal(await kept(other), 'regression', 'open, unseen for 200 days');
+		const gone = (await list()).find((r) => r.app === 'gone');
+		await ask('PATCH', `regression/${gone.id}`, { status: 'fixed' });
+		await look();
+		assert.equal(await kept(other), '', 'fixed');
+		assert.equal(await kept(gone.after_trace), 'regression', 'which another one needs');
+		await ask('PATCH', `regression/${gone.id}`, { status: 'open' });
+		await look();
+		assert.equal(await kept(other), 'regression', 'open again');
+		s.sql("UPDATE regression SET last_ms=last_ms-400*86400000 WHERE app='gone'");
+		await look();
+		assert.equal((await list()).some((r) => r.app === 'gone'), false);
+		assert.equal(await kept(other), '', 'its row is gone');
+	});
+
 	await t.test('people own it, mute it and close it', async () => {
 		const said = await ask('PATCH', `regression/${found.id}`, { owner: 'ann', note: 'the\ncache', status: 'acknowledged' });
 		assert.deepEqual([said.status, said.json.owner, said.json.note, said.json.status], [200, 'ann', 'the\ncache', 'acknowledged']);

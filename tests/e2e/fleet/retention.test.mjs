@@ -294,6 +294,34 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.deepEqual([files(s, 'blobs'), s.spool().length], [0, 0]);
 	});
 
+	test('a disk above --max-disk-use: the oldest decoded traces go first, and no more than it takes', async (t) => {
+		const shim = path.join(path.dirname(path.dirname(binary())), 'tests', 'libtracewell-disk.so');
+		const SIZE = 400 << 20;
+		const s = await startServer(t, { args: ['--retention-every', '1', '--reserve', '0', '--min-free', '0', '--max-disk-use', '50'], env: { LD_PRELOAD: shim, TRACEWELL_DISK: String(SIZE) } });
+		await rules(s, {});
+		const ids = [];
+		for (let i = 0; i < 8; i++) ids.push(await upload(s, 20_000 + i));
+		age(s, Object.fromEntries(ids.map((id, i) => [id, 20 - i])));
+		await s.ask('PATCH', `/api/v1/traces/${ids[1]}`, { key: s.write, body: '{"pinned":true}' });
+		s.sql(`UPDATE trace SET kept_for='regression' WHERE trace_id='${ids[3]}'`);
+		await s.ran('retention');
+		assert.equal(await s.total(), 8, 'below the limit nothing is deleted');
+		const { disk, use } = (await s.get('/api/v1/retention')).json;
+		assert.deepEqual([disk.max_percent, disk.size_bytes], [50, SIZE]);
+		/* room for all but about one and a half traces */
+		const each = (use.upload_bytes + use.decoded_bytes) / 8;
+		const other = SIZE / 2 - disk.used_bytes + 1.5 * each;
+		fs.writeFileSync(path.join(s.data, 'ballast'), Buffer.alloc(Math.round(other)));
+		await gone(s, ids[0]);
+		await gone(s, ids[2]);
+		await until(() => (s.log.includes('reason="the disk was above --max-disk-use"') ? true : undefined), 'logged');
+		await s.ran('retention');
+		assert.deepEqual(await Promise.all(ids.map((id) => there(s, id))), [false, true, false, true, true, true, true, true], 'pinned and evidence stay, newer ones too');
+		const after = (await s.get('/api/v1/retention')).json.disk;
+		assert.ok(after.used_bytes <= SIZE / 2, `${after.used_bytes}`);
+		assert.match((await s.get('/metrics', { key: null })).text, /tracewell_disk_floor_traces_total 2\n/);
+	});
+
 	test('content that two traces share stays until the last goes', async (t) => {
 		const s = await start(t);
 		const body = sampleTrace(90);

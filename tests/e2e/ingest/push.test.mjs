@@ -63,7 +63,7 @@ test('push --wait=counted: who asks the fleet then finds the trace', async (t) =
 	assert.deepEqual([never.code, JSON.parse(never.stdout).state], [1, 'ready']);
 	assert.match(never.stderr, /will not be counted/);
 	const odd = await push(...to, '--wait=forever', at('a.bin'));
-	assert.deepEqual([odd.code, /--wait is for ready or counted, not forever/.test(odd.stderr)], [2, true]);
+	assert.deepEqual([odd.code, /--wait must be ready or counted, not "forever"/.test(odd.stderr)], [2, true]);
 	assert.equal((await push(...to, '--wait=ready', at('a.bin'))).code, 0);
 });
 
