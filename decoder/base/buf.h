@@ -66,6 +66,18 @@ static inline uint64_t tw_u64le(const uint8_t *p)
 	return (uint64_t)tw_u32le(p) | (uint64_t)tw_u32le(p + 4) << 32;
 }
 
+static inline void tw_put_u64le(uint8_t *p, uint64_t v)
+{
+	p[0] = (uint8_t)v;
+	p[1] = (uint8_t)(v >> 8);
+	p[2] = (uint8_t)(v >> 16);
+	p[3] = (uint8_t)(v >> 24);
+	p[4] = (uint8_t)(v >> 32);
+	p[5] = (uint8_t)(v >> 40);
+	p[6] = (uint8_t)(v >> 48);
+	p[7] = (uint8_t)(v >> 56);
+}
+
 /* Completes the `want` bytes at `held`, of which *have are present, from the input *p, *n.
  * Advances the input and its byte counter *read.  True once all are present. */
 static inline bool tw_gather(

@@ -185,16 +185,13 @@ void tw_nest_close(struct nest *n);
 
 /* builder_mip.c */
 struct chunker { /* collects slices of one level into chunks */
-	struct tw_chunk_info info;
-	struct tw_slice *batch;        /* TW_CHUNK_SLICES */
-	struct tw_slice *stack, *open; /* limits.max_depth each: current, and at the chunk's
-	                                * start */
-	uint32_t depth;
+	struct tw_chunk_writer *writer;
+	uint32_t thread_id, level;
+	int64_t min_dur_ns;
 	struct tw_buf *payload;
 	struct tw_trace_out *out;
 };
-enum tw_status tw_chunker_init(struct chunker *c, const struct tw_limits *limits,
-        struct tw_buf *payload, struct tw_trace_out *out);
+enum tw_status tw_chunker_init(struct chunker *c, struct tw_buf *payload, struct tw_trace_out *out);
 void tw_chunker_done(struct chunker *c);
 void tw_chunker_start(struct chunker *c, uint32_t thread_id, uint32_t level, int64_t min_dur_ns);
 enum tw_status tw_chunker_add(struct chunker *c, const struct tw_slice *s, struct tw_err *err);

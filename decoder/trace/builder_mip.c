@@ -9,70 +9,58 @@
  */
 #include "decoder/trace/builder_internal.h"
 
-#include <string.h>
-
 #include "decoder/base/sum.h"
 
 enum { MIP_FROM = TW_CHUNK_SLICES, MIP_STOP = 4096, FIRST_SHARE = 64, NEXT_SHARE = 8, BITS = 63 };
 
-enum tw_status tw_chunker_init(struct chunker *c, const struct tw_limits *limits,
-        struct tw_buf *payload, struct tw_trace_out *out)
+enum tw_status tw_chunker_init(struct chunker *c, struct tw_buf *payload, struct tw_trace_out *out)
 {
-	size_t levels = (size_t)limits->max_depth + 1;
-
-	*c = (struct chunker){.payload = payload, .out = out};
-	c->batch = tw_mem_alloc(TW_CHUNK_SLICES, sizeof *c->batch);
-	c->stack = tw_mem_alloc(levels, sizeof *c->stack);
-	c->open = tw_mem_alloc(levels, sizeof *c->open);
-	return c->batch && c->stack && c->open ? TW_OK : TW_NOMEM;
+	*c = (struct chunker){.payload = payload, .out = out, .writer = tw_chunk_writer_new()};
+	return c->writer ? TW_OK : TW_NOMEM;
 }
 
 void tw_chunker_done(struct chunker *c)
 {
-	tw_mem_free(c->batch);
-	tw_mem_free(c->stack);
-	tw_mem_free(c->open);
+	tw_chunk_writer_free(c->writer);
 	*c = (struct chunker){0};
 }
 
 void tw_chunker_start(struct chunker *c, uint32_t thread_id, uint32_t level, int64_t min_dur_ns)
 {
-	c->depth = 0;
-	c->info = (struct tw_chunk_info){
-	        .thread_id = thread_id, .level = level, .min_dur_ns = min_dur_ns};
+	(void)tw_chunk_writer_start(c->writer, NULL, 0);
+	c->thread_id = thread_id;
+	c->level = level;
+	c->min_dur_ns = min_dur_ns;
 }
 
 enum tw_status tw_chunker_flush(struct chunker *c, struct tw_err *err)
 {
-	enum tw_status st;
+	const struct tw_chunk_facts facts = *tw_chunk_writer_facts(c->writer);
+	const struct tw_chunk_info info = {.thread_id = c->thread_id,
+	        .level = c->level,
+	        .start_ns = facts.start_ns,
+	        .end_ns = facts.end_ns,
+	        .slices = facts.slices,
+	        .open = facts.open,
+	        .min_dur_ns = c->min_dur_ns};
 
-	if (c->info.slices == 0)
+	if (facts.slices == 0)
 		return TW_OK;
 	tw_buf_clear(c->payload);
-	st = tw_chunk_encode(c->open, c->info.open, c->batch, c->info.slices, c->payload);
-	if (st != TW_OK)
-		return tw_fail(err, st, "no memory to write a chunk");
-	st = c->out->ops->chunk(c->out, &c->info, c->payload->data, c->payload->len, err);
-	c->info.slices = 0;
-	return st;
+	if (tw_chunk_writer_finish(c->writer, c->payload) != TW_OK)
+		return tw_fail(err, TW_NOMEM, "no memory to write a chunk");
+	return c->out->ops->chunk(c->out, &info, c->payload->data, c->payload->len, err);
 }
 
 enum tw_status tw_chunker_add(struct chunker *c, const struct tw_slice *s, struct tw_err *err)
 {
-	int64_t end = s->start_ns + s->dur_ns;
+	enum tw_status st = tw_chunk_writer_add(c->writer, s);
 
-	c->depth = s->depth;
-	if (c->info.slices == 0) {
-		memcpy(c->open, c->stack, c->depth * sizeof *c->open);
-		c->info.open = c->depth;
-		c->info.start_ns = s->start_ns;
-		c->info.end_ns = end;
-	}
-	if (end > c->info.end_ns)
-		c->info.end_ns = end;
-	c->batch[c->info.slices++] = *s;
-	c->stack[c->depth++] = *s;
-	return c->info.slices == TW_CHUNK_SLICES ? tw_chunker_flush(c, err) : TW_OK;
+	if (st != TW_OK)
+		return tw_fail(err, st, "no memory to write a chunk");
+	return tw_chunk_writer_facts(c->writer)->slices == TW_CHUNK_SLICES
+	               ? tw_chunker_flush(c, err)
+	               : TW_OK;
 }
 
 uint32_t tw_mip_plan(const struct track *t, int64_t thresholds_ns[TW_MIP_LEVELS])

@@ -57,8 +57,7 @@ static enum tw_status begin_mips(struct tw_shaper *s, const struct batch *b)
 		struct mip *m = &s->mips[i];
 
 		if (i >= s->n_mips_ready) {
-			enum tw_status st =
-			        tw_chunker_init(&m->chunker, s->limits, &s->payload, s->out);
+			enum tw_status st = tw_chunker_init(&m->chunker, &s->payload, s->out);
 
 			s->n_mips_ready++;
 			if (st != TW_OK)
@@ -147,7 +146,7 @@ struct tw_shaper *tw_shaper_new(const struct tw_builder *b, struct tw_trace_out 
 	s->out = out;
 	tw_buf_init(&s->payload, SIZE_MAX / 2);
 	s->relay = tw_relay_new(beside ? SLOTS : 1, shape, s);
-	if (!s->relay || tw_chunker_init(&s->chunker, s->limits, &s->payload, out) != TW_OK)
+	if (!s->relay || tw_chunker_init(&s->chunker, &s->payload, out) != TW_OK)
 		return tw_shaper_free(s);
 	if (beside)
 		tw_relay_start(s->relay);

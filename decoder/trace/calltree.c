@@ -16,15 +16,15 @@
 
 #define NODE_MAX (UINT32_MAX >> 1)
 
+/* What every call touches, in half a cache line; the rest of a node is beside it. */
 struct grown {
-	uint32_t parent, method;
+	uint32_t method;
 	uint32_t last_child : 31; /* most calls repeat the previous child; 0: none */
 	uint32_t several : 1;     /* has several children, which are in the hash; an only child is
 	                           * last_child */
 	uint32_t follower; /* or the order repeats: the sibling called after this one last time */
-	uint64_t count;
+	uint32_t count;    /* the low half */
 	int64_t total_ns, max_ns;
-	int64_t cpu_plus_1; /* 0: not known */
 };
 
 struct slot {          /* includes the method, so that most non-matching nodes need not be read */
@@ -35,6 +35,9 @@ struct slot {          /* includes the method, so that most non-matching nodes n
 struct tw_tree_builder {
 	uint64_t max_nodes;
 	struct grown *nodes;
+	uint32_t *parents;
+	int64_t *cpu_plus_1;  /* 0: not known; NULL: of no node */
+	uint32_t *count_high; /* NULL: all 0 */
 	uint32_t n, cap;
 	struct slot *slots; /* node by hash of parent and method */
 	uint32_t n_slots;   /* power of two, at least twice n_hashed */
@@ -56,11 +59,13 @@ struct tw_tree_builder *tw_tree_builder_new(uint64_t max_nodes)
 	b->n_slots = 1024;
 	b->cap_path = 64;
 	b->nodes = tw_mem_alloc(b->cap, sizeof *b->nodes);
+	b->parents = tw_mem_alloc(b->cap, sizeof *b->parents);
 	b->slots = tw_mem_zalloc(b->n_slots, sizeof *b->slots);
 	b->path = tw_mem_alloc(b->cap_path, sizeof *b->path);
-	if (!b->nodes || !b->slots || !b->path)
+	if (!b->nodes || !b->parents || !b->slots || !b->path)
 		return tw_tree_builder_free(b);
 	b->nodes[0] = (struct grown){.method = TW_NO_METHOD};
+	b->parents[0] = 0;
 	b->n = 1;
 	return b;
 }
@@ -70,6 +75,9 @@ struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b)
 	if (!b)
 		return NULL;
 	tw_mem_free(b->nodes);
+	tw_mem_free(b->parents);
+	tw_mem_free(b->cpu_plus_1);
+	tw_mem_free(b->count_high);
 	tw_mem_free(b->slots);
 	tw_mem_free(b->path);
 	tw_mem_free(b);
@@ -84,7 +92,7 @@ static struct slot *slot_of(const struct tw_tree_builder *b, uint32_t parent, ui
 	struct slot *s;
 
 	for (s = &b->slots[at]; s->node; s = &b->slots[at]) {
-		if (s->method == method && b->nodes[s->node].parent == parent)
+		if (s->method == method && b->parents[s->node] == parent)
 			break;
 		at = (at + 1) & (b->n_slots - 1);
 	}
@@ -93,9 +101,9 @@ static struct slot *slot_of(const struct tw_tree_builder *b, uint32_t parent, ui
 
 static void hash(struct tw_tree_builder *b, uint32_t node)
 {
-	const struct grown *g = &b->nodes[node];
+	uint32_t method = b->nodes[node].method;
 
-	*slot_of(b, g->parent, g->method) = (struct slot){node, g->method};
+	*slot_of(b, b->parents[node], method) = (struct slot){node, method};
 }
 
 static bool rehash(struct tw_tree_builder *b)
@@ -108,8 +116,28 @@ static bool rehash(struct tw_tree_builder *b)
 	b->slots = slots;
 	b->n_slots *= 2;
 	for (uint32_t i = 1; i < b->n; i++)
-		if (b->nodes[b->nodes[i].parent].several)
+		if (b->nodes[b->parents[i]].several)
 			hash(b, i);
+	return true;
+}
+
+static bool resize(void **p, uint32_t cap, size_t size)
+{
+	void *q = tw_mem_resize(*p, cap, size);
+
+	if (q)
+		*p = q;
+	return q != NULL;
+}
+
+/* An array beside the nodes, of zeros so far. */
+static bool resize_zeros(void **p, uint32_t from, uint32_t cap, size_t size)
+{
+	if (!*p)
+		return true;
+	if (!resize(p, cap, size))
+		return false;
+	memset((char *)*p + from * size, 0, (cap - from) * size);
 	return true;
 }
 
@@ -117,12 +145,15 @@ static bool rehash(struct tw_tree_builder *b)
 static bool make_room(struct tw_tree_builder *b)
 {
 	if (b->n == b->cap) {
-		struct grown *p = tw_mem_resize(b->nodes, (size_t)b->cap * 2, sizeof *p);
+		uint32_t cap = b->cap * 2;
 
-		if (!p)
+		if (!resize((void **)&b->nodes, cap, sizeof *b->nodes) ||
+		        !resize((void **)&b->parents, cap, sizeof *b->parents) ||
+		        !resize_zeros(
+		                (void **)&b->cpu_plus_1, b->cap, cap, sizeof *b->cpu_plus_1) ||
+		        !resize_zeros((void **)&b->count_high, b->cap, cap, sizeof *b->count_high))
 			return false;
-		b->nodes = p;
-		b->cap *= 2;
+		b->cap = cap;
 	}
 	return b->n_hashed + 2 < b->n_slots / 2 || rehash(b);
 }
@@ -158,7 +189,8 @@ static uint32_t new_child(struct tw_tree_builder *b, uint32_t parent, uint32_t m
 	struct grown *p = &b->nodes[parent];
 	uint32_t node = b->n++;
 
-	b->nodes[node] = (struct grown){.parent = parent, .method = method};
+	b->nodes[node] = (struct grown){.method = method};
+	b->parents[node] = parent;
 	if (p->last_child && !p->several) {
 		p->several = 1;
 		hash(b, p->last_child);
@@ -228,10 +260,62 @@ static uint32_t enter(struct tw_tree_builder *b, uint32_t depth, uint32_t method
 	return node;
 }
 
-static void add_cpu(struct grown *g, int64_t cpu_ns)
+static void add_cpu(struct tw_tree_builder *b, uint32_t node, int64_t cpu_ns)
 {
-	if (cpu_ns >= 0)
-		g->cpu_plus_1 = tw_sum_ns(g->cpu_plus_1 ? g->cpu_plus_1 : 1, cpu_ns);
+	if (cpu_ns < 0)
+		return;
+	if (!b->cpu_plus_1)
+		b->cpu_plus_1 = tw_mem_zalloc(b->cap, sizeof *b->cpu_plus_1);
+	if (b->cpu_plus_1)
+		b->cpu_plus_1[node] =
+		        tw_sum_ns(b->cpu_plus_1[node] ? b->cpu_plus_1[node] : 1, cpu_ns);
+	else
+		b->status = TW_NOMEM;
+}
+
+static int64_t cpu_of(const struct tw_tree_builder *b, uint32_t node)
+{
+	return b->cpu_plus_1 ? b->cpu_plus_1[node] - 1 : -1;
+}
+
+static uint64_t count_of(const struct tw_tree_builder *b, uint32_t node)
+{
+	uint64_t high = b->count_high ? b->count_high[node] : 0;
+
+	return high << 32 | b->nodes[node].count;
+}
+
+/* Calls of other trees, of which there may be more than a thread has. */
+static void add_count(struct tw_tree_builder *b, uint32_t node, uint64_t count)
+{
+	uint64_t sum = count_of(b, node) + count;
+
+	b->nodes[node].count = (uint32_t)sum;
+	if (sum >> 32 && !b->count_high)
+		b->count_high = tw_mem_zalloc(b->cap, sizeof *b->count_high);
+	if (b->count_high)
+		b->count_high[node] = (uint32_t)(sum >> 32);
+	else if (sum >> 32)
+		b->status = TW_NOMEM;
+}
+
+/* The low half of a count went round to 0. */
+static void carry(struct tw_tree_builder *b, uint32_t node)
+{
+	b->nodes[node].count = UINT32_MAX;
+	add_count(b, node, 1);
+}
+
+static void add_numbers(struct tw_tree_builder *b, uint32_t node, uint64_t count, int64_t total_ns,
+        int64_t cpu_ns, int64_t max_ns)
+{
+	struct grown *g = &b->nodes[node];
+
+	add_count(b, node, count);
+	g->total_ns = tw_sum_ns(g->total_ns, total_ns);
+	if (max_ns > g->max_ns)
+		g->max_ns = max_ns;
+	add_cpu(b, node, cpu_ns);
 }
 
 /* A root call without a node counts as time of node 0. */
@@ -252,31 +336,17 @@ enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_sl
 				add_rootless(b, s[i].dur_ns);
 			continue;
 		}
-		g->count++;
+		/* probably the next one on this level, while those below are added */
+		__builtin_prefetch(&b->nodes[g->follower]);
+		if (++g->count == 0)
+			carry(b, node);
 		g->total_ns = tw_sum_ns(g->total_ns, s[i].dur_ns);
-		add_cpu(g, s[i].cpu_ns);
 		if (s[i].dur_ns > g->max_ns)
 			g->max_ns = s[i].dur_ns;
+		if (s[i].cpu_ns >= 0)
+			add_cpu(b, node, s[i].cpu_ns);
 	}
 	return b->status;
-}
-
-static void add_numbers(struct grown *g, const struct grown *n)
-{
-	g->count += n->count;
-	g->total_ns = tw_sum_ns(g->total_ns, n->total_ns);
-	add_cpu(g, n->cpu_plus_1 - 1);
-	if (n->max_ns > g->max_ns)
-		g->max_ns = n->max_ns;
-}
-
-static void add_to(struct grown *g, const struct tw_tree_node *n)
-{
-	g->count += n->count;
-	g->total_ns = tw_sum_ns(g->total_ns, n->total_ns);
-	add_cpu(g, n->cpu_ns);
-	if (n->max_ns > g->max_ns)
-		g->max_ns = n->max_ns;
 }
 
 enum tw_status tw_tree_builder_add_tree(struct tw_tree_builder *b, const struct tw_tree *t)
@@ -287,7 +357,8 @@ enum tw_status tw_tree_builder_add_tree(struct tw_tree_builder *b, const struct 
 		uint32_t node = enter(b, t->nodes[i].depth - 1, t->nodes[i].method);
 
 		if (node) {
-			add_to(&b->nodes[node], &t->nodes[i]);
+			add_numbers(b, node, t->nodes[i].count, t->nodes[i].total_ns,
+			        t->nodes[i].cpu_ns, t->nodes[i].max_ns);
 			continue;
 		}
 		b->clipped += t->nodes[i].count;
@@ -313,15 +384,16 @@ static void add_all_grown(
 	node_of[0] = 0;
 	for (uint32_t i = 1; i < from->n && b->status == TW_OK; i++) {
 		const struct grown *g = &from->nodes[i];
-		uint32_t parent = node_of[g->parent];
+		uint32_t parent = node_of[from->parents[i]];
 
-		node_of[i] = parent || g->parent == 0 ? child_of(b, parent, g->method) : 0;
+		node_of[i] = parent || from->parents[i] == 0 ? child_of(b, parent, g->method) : 0;
 		if (node_of[i]) {
-			add_numbers(&b->nodes[node_of[i]], g);
+			add_numbers(b, node_of[i], count_of(from, i), g->total_ns, cpu_of(from, i),
+			        g->max_ns);
 			continue;
 		}
-		b->clipped += g->count;
-		if (g->parent == 0)
+		b->clipped += count_of(from, i);
+		if (from->parents[i] == 0)
 			add_rootless(b, g->total_ns);
 	}
 }
@@ -375,6 +447,23 @@ static int by_falling_total(const void *pa, const void *pb)
 	return a->method < b->method ? -1 : a->method > b->method;
 }
 
+/* Most nodes have few. */
+static void sort_kids(struct kid *k, uint32_t n)
+{
+	if (n > 16) {
+		qsort(k, n, sizeof *k, by_falling_total);
+		return;
+	}
+	for (uint32_t i = 1; i < n; i++) {
+		struct kid at = k[i];
+		uint32_t to = i;
+
+		for (; to > 0 && by_falling_total(&k[to - 1], &at) > 0; to--)
+			k[to] = k[to - 1];
+		k[to] = at;
+	}
+}
+
 static bool gather(const struct tw_tree_builder *b, struct kids *k)
 {
 	k->first = tw_mem_zalloc((size_t)b->n + 2, sizeof *k->first);
@@ -382,32 +471,34 @@ static bool gather(const struct tw_tree_builder *b, struct kids *k)
 	if (!k->first || !k->list)
 		return false;
 	for (uint32_t i = 1; i < b->n; i++)
-		k->first[b->nodes[i].parent + 2]++;
+		k->first[b->parents[i] + 2]++;
 	for (uint32_t i = 2; i < b->n + 2; i++)
 		k->first[i] += k->first[i - 1];
 	for (uint32_t i = 1; i < b->n; i++) {
 		const struct grown *g = &b->nodes[i];
 
-		k->list[k->first[g->parent + 1]++] = (struct kid){g->total_ns, i, g->method};
+		k->list[k->first[b->parents[i] + 1]++] = (struct kid){g->total_ns, i, g->method};
 	}
 	for (uint32_t i = 0; i < b->n; i++)
 		if (b->nodes[i].several)
-			qsort(k->list + k->first[i], k->first[i + 1] - k->first[i], sizeof *k->list,
-			        by_falling_total);
+			sort_kids(k->list + k->first[i], k->first[i + 1] - k->first[i]);
 	return true;
 }
 
-static void place(struct tw_tree_node *out, const struct grown *g, uint32_t parent, uint32_t depth)
+static void place(struct tw_tree_node *out, const struct tw_tree_builder *b, uint32_t node,
+        uint32_t parent, uint32_t depth)
 {
+	const struct grown *g = &b->nodes[node];
+
 	*out = (struct tw_tree_node){
 	        .parent = parent,
 	        .method = g->method,
 	        .subtree = 1,
 	        .depth = depth,
-	        .count = g->count,
+	        .count = count_of(b, node),
 	        .total_ns = g->total_ns,
 	        .self_ns = g->total_ns,
-	        .cpu_ns = g->cpu_plus_1 - 1,
+	        .cpu_ns = cpu_of(b, node),
 	        .max_ns = g->max_ns,
 	};
 }
@@ -426,7 +517,7 @@ static void lay_out(const struct tw_tree_builder *b, const struct kids *k, struc
 		uint32_t parent = todo[n_todo][1];
 		uint32_t at = n++;
 
-		place(&out[at], &b->nodes[node], parent, at ? out[parent].depth + 1 : 0);
+		place(&out[at], b, node, parent, at ? out[parent].depth + 1 : 0);
 		for (uint32_t i = k->first[node + 1]; i-- > k->first[node];) {
 			todo[n_todo][0] = k->list[i].node;
 			todo[n_todo++][1] = at;
@@ -456,7 +547,7 @@ enum tw_status tw_tree_builder_finish_into(struct tw_tree_builder *b, struct tw_
 		return b->status;
 	drop_slots(b);
 	for (uint32_t i = 1; i < b->n; i++)
-		if (b->nodes[i].parent == 0)
+		if (b->parents[i] == 0)
 			b->nodes[0].total_ns =
 			        tw_sum_ns(b->nodes[0].total_ns, b->nodes[i].total_ns);
 	if (gather(b, &k))

@@ -4,7 +4,7 @@
  * Calls with the same path of methods are one node.  Node 0 is the thread itself (no method); nodes
  * are in pre-order, siblings by falling total time.  The sum of self_ns over all nodes equals the
  * sum of the durations of the thread's roots.
- * Stored form: schema/columns.md, section "Call tree".
+ * Stored form: schema/columns.md, section "A call tree".
  */
 #ifndef TW_CALLTREE_H
 #define TW_CALLTREE_H
@@ -64,6 +64,8 @@ enum tw_status tw_tree_builder_finish(
 enum tw_status tw_tree_builder_finish_into(struct tw_tree_builder *b, struct tw_tree_node *nodes);
 
 enum tw_status tw_tree_encode(const struct tw_tree *t, struct tw_buf *out);
+/* As tw_chunk_cuts. */
+size_t tw_tree_cuts(const uint8_t *payload, size_t len, size_t cuts[TW_CHUNK_CUTS]);
 /* Accepts any bytes: TW_CORRUPT if invalid. */
 enum tw_status tw_tree_decode(const uint8_t *p, size_t len, struct tw_arena *a, struct tw_tree *ret,
         struct tw_err *err) TW_MUST_USE;

@@ -1,46 +1,108 @@
 /*
  * calltree_store.c - the stored form of a call tree (schema/columns.md).
  *
- * Like a chunk of slices: a header with the size of each column, then columns of varints, one value
- * per node in pre-order without node 0.  Totals are stored as the difference from the previous
- * sibling (or, for a first child, from the parent), as siblings are sorted by falling total; the
- * maximum of a node with one call is its total and takes no byte.
+ * Like a chunk of slices: a header with the size of each column, then the columns, with one value
+ * per node in pre-order without node 0.  A node is stored with its self time; totals are summed
+ * from the last node to the first.  The longest call of a node with one call is its total and takes
+ * no byte.  Times are buckets and the bits below them, as in chunks.
  */
-#include "decoder/trace/calltree.h"
-
 #include <string.h>
 
-enum column { COL_STEP, COL_METHOD, COL_COUNT, COL_TOTAL, COL_MAX, COL_CPU };
-enum { COLUMNS = 6, MAGIC = 0x31545754 /* "TWT1" */, HEADER = 8 + 8 + 4 * COLUMNS };
+#include "decoder/base/sum.h"
+#include "decoder/trace/calltree_internal.h"
+#include "decoder/trace/columns_internal.h"
 
-static int64_t upper(const struct tw_tree_node *nodes, uint32_t i, uint32_t prev_sibling)
+enum column { COL_PATH, COL_COUNT, COL_SELF, COL_SELF_BITS, COL_MAX, COL_MAX_BITS, COL_CPU };
+enum { COLUMNS = 7, HEADER = 8 + 8 + 4 * COLUMNS };
+/* The most bytes of a node in each column, and what a store of bits may write past them. */
+enum { PATH_MAX = 10, VALUE_MAX = 10, BITS_MAX = 8, SLACK = 16 };
+/* Keeps differences of buckets above 0 mostly, as averages have no sign. */
+enum { BUCKET_BASE = 64 };
+
+struct bits { /* not yet stored, from the lowest */
+	uint64_t held;
+	unsigned n;
+};
+
+/* Self time in a context: how long a call of this method takes, once or often. */
+static uint32_t self_slot(uint32_t method, uint64_t count)
 {
-	return prev_sibling ? nodes[prev_sibling].total_ns : nodes[nodes[i].parent].total_ns;
+	return tw_gap_slot(method, 0, count == 1);
 }
 
-/* The previous node under the same parent, 0 if i is a first child. */
-static uint32_t sibling_before(const struct tw_tree_node *nodes, uint32_t i)
+static unsigned bucket_of(uint64_t v)
 {
-	uint32_t at = i - 1;
+	unsigned bucket = tw_time_bucket(v, tw_bits_below(v));
 
-	while (nodes[at].depth > nodes[i].depth)
-		at = nodes[at].parent;
-	return nodes[at].depth == nodes[i].depth ? at : 0;
+	return bucket < TW_WIDE_BUCKET ? bucket : TW_WIDE_BUCKET;
 }
 
-static void encode_node(const struct tw_tree *t, uint32_t i, bool cpu, struct tw_buf cols[COLUMNS])
-{
-	const struct tw_tree_node *n = &t->nodes[i];
-	int64_t most = upper(t->nodes, i, sibling_before(t->nodes, i));
+/* --- writing --- */
 
-	(void)tw_buf_add_varint(&cols[COL_STEP], t->nodes[i - 1].depth + 1 - n->depth);
-	(void)tw_buf_add_varint(&cols[COL_METHOD], n->method);
-	(void)tw_buf_add_varint(&cols[COL_COUNT], n->count);
-	(void)tw_buf_add_varint(&cols[COL_TOTAL], (uint64_t)(most - n->total_ns));
-	if (n->count > 1)
-		(void)tw_buf_add_varint(&cols[COL_MAX], (uint64_t)(n->total_ns - n->max_ns));
-	if (cpu)
-		(void)tw_buf_add_varint(&cols[COL_CPU], (uint64_t)(n->cpu_ns + 1));
+struct encoder {
+	uint8_t *base[COLUMNS], *at[COLUMNS];
+	struct tw_averages self;
+	struct bits self_bits, max_bits;
+};
+
+static void put(struct encoder *e, enum column c, uint64_t v)
+{
+	e->at[c] = tw_put_varint(e->at[c], v);
+}
+
+static void put_bits(struct bits *b, uint8_t **at, uint64_t v, unsigned n)
+{
+	unsigned full;
+
+	b->held |= v << b->n;
+	b->n += n;
+	full = b->n & ~7u;
+	tw_put_u64le(*at, b->held);
+	*at += full / 8;
+	b->held >>= full;
+	b->n &= 7;
+}
+
+/* What is below the bucket of v. */
+static void put_below(struct bits *b, uint8_t **at, uint64_t v)
+{
+	unsigned below = tw_bits_below(v);
+
+	if (tw_time_bucket(v, below) < TW_WIDE_BUCKET) {
+		put_bits(b, at, v & ((UINT64_C(1) << below) - 1), below);
+		return;
+	}
+	put_bits(b, at, v & UINT32_MAX, TW_HALF_BITS);
+	put_bits(b, at, v >> TW_HALF_BITS, TW_HALF_BITS);
+}
+
+static uint64_t self_of(const struct tw_tree_node *n)
+{
+	return n->self_ns > 0 ? (uint64_t)n->self_ns : 0;
+}
+
+static void put_self(struct encoder *e, const struct tw_tree_node *n)
+{
+	uint16_t *average = &e->self.slots[self_slot(n->method, n->count)];
+	unsigned per_call = (bucket_of(self_of(n)) - bucket_of(n->count) + BUCKET_BASE) & 255;
+
+	*e->at[COL_SELF]++ = (uint8_t)(per_call - tw_expected_bucket(*average));
+	*average = tw_next_average(*average, per_call);
+	put_below(&e->self_bits, &e->at[COL_SELF_BITS], self_of(n));
+}
+
+/* As the totals are known when they are read. */
+static void put_longest(struct encoder *e, const struct tw_tree *t)
+{
+	for (uint32_t i = t->n; i-- > 1;) {
+		const struct tw_tree_node *n = &t->nodes[i];
+		uint64_t mean = n->count ? (uint64_t)n->total_ns / n->count : 0;
+
+		if (n->count == 1)
+			continue;
+		*e->at[COL_MAX]++ = (uint8_t)(bucket_of((uint64_t)n->max_ns) - bucket_of(mean));
+		put_below(&e->max_bits, &e->at[COL_MAX_BITS], (uint64_t)n->max_ns);
+	}
 }
 
 static bool has_cpu(const struct tw_tree *t)
@@ -51,150 +113,233 @@ static bool has_cpu(const struct tw_tree *t)
 	return false;
 }
 
+static void encode(struct encoder *e, const struct tw_tree *t)
+{
+	bool cpu = has_cpu(t);
+
+	for (uint32_t i = 1; i < t->n; i++) {
+		const struct tw_tree_node *n = &t->nodes[i];
+
+		put(e, COL_PATH, t->nodes[i - 1].depth + 1 - n->depth);
+		put(e, COL_PATH, n->method);
+		put(e, COL_COUNT, n->count);
+		put_self(e, n);
+		if (cpu)
+			put(e, COL_CPU, (uint64_t)(n->cpu_ns + 1));
+	}
+	put_longest(e, t);
+	if (e->self_bits.n)
+		*e->at[COL_SELF_BITS]++ = (uint8_t)e->self_bits.held;
+	if (e->max_bits.n)
+		*e->at[COL_MAX_BITS]++ = (uint8_t)e->max_bits.held;
+}
+
 enum tw_status tw_tree_encode(const struct tw_tree *t, struct tw_buf *out)
 {
-	struct tw_buf cols[COLUMNS];
-	bool cpu = has_cpu(t);
-	enum tw_status st = TW_OK;
+	static const size_t most[COLUMNS] = {
+	        PATH_MAX, VALUE_MAX, 1, BITS_MAX, 1, BITS_MAX, VALUE_MAX};
+	struct encoder e = {0};
+	uint8_t *memory;
+	size_t all = 0;
 
 	for (int c = 0; c < COLUMNS; c++)
-		tw_buf_init(&cols[c], SIZE_MAX / 2);
-	for (uint32_t i = 1; i < t->n; i++)
-		encode_node(t, i, cpu, cols);
-	(void)tw_buf_add_u32le(out, MAGIC);
+		all += most[c] * t->n + SLACK;
+	memory = tw_mem_alloc(all, 1); /* of which little is touched */
+	if (!memory)
+		return TW_NOMEM;
+	all = 0;
+	for (int c = 0; c < COLUMNS; c++) {
+		e.base[c] = e.at[c] = memory + all;
+		all += most[c] * t->n + SLACK;
+	}
+	encode(&e, t);
+	(void)tw_buf_add_u32le(out, TW_TREE_MAGIC);
 	(void)tw_buf_add_u32le(out, t->n);
-	(void)tw_buf_add_u64le(out, (uint64_t)t->nodes[0].total_ns);
-	for (int c = 0; c < COLUMNS; c++) {
-		if (cols[c].status != TW_OK)
-			st = cols[c].status;
-		(void)tw_buf_add_u32le(out, (uint32_t)cols[c].len);
+	(void)tw_buf_add_u64le(out, self_of(&t->nodes[0]));
+	for (int c = 0; c < COLUMNS; c++)
+		(void)tw_buf_add_u32le(out, (uint32_t)(e.at[c] - e.base[c]));
+	for (int c = 0; c < COLUMNS; c++)
+		if (e.at[c] > e.base[c])
+			(void)tw_buf_add(out, e.base[c], (size_t)(e.at[c] - e.base[c]));
+	tw_mem_free(memory);
+	return tw_buf_status(out);
+}
+
+size_t tw_tree_cuts(const uint8_t *payload, size_t len, size_t cuts[TW_CHUNK_CUTS])
+{
+	size_t at = HEADER;
+	size_t n = 0;
+
+	if (len < HEADER || tw_u32le(payload) != TW_TREE_MAGIC)
+		return 0;
+	for (size_t c = 0; c < COLUMNS; c++) {
+		at += tw_u32le(payload + 16 + 4 * c);
+		cuts[n++] = at < len ? at : len;
 	}
-	for (int c = 0; c < COLUMNS; c++) {
-		(void)tw_buf_add(out, cols[c].data, cols[c].len);
-		tw_buf_done(&cols[c]);
-	}
-	return st == TW_OK ? tw_buf_status(out) : st;
+	return n;
 }
 
 /* --- reading --- */
 
-/* The open nodes form a path, one node per depth: so parent and previous sibling are found without
- * climbing, and a node's size is known when it closes. */
 struct reader {
 	const uint8_t *at[COLUMNS];
 	const uint8_t *end[COLUMNS];
+	const uint8_t *limit; /* of the payload */
+	struct tw_averages self;
+	uint64_t self_bit, max_bit; /* positions in the bits */
 	struct tw_tree_node *nodes;
-	uint32_t *path;
-	uint32_t depth; /* of the previous node */
+	uint32_t *path; /* the node at each depth */
+	uint32_t n;
 	bool cpu;
 	bool bad;
 };
 
-/* The slow path: long values, those at the column's end, and damaged ones. */
-static uint64_t take_carefully(const uint8_t **at, const uint8_t *end, bool *bad)
+static uint64_t take_slowly(struct reader *r, enum column c, uint64_t max)
 {
 	uint64_t v = 0;
 
-	*bad |= !tw_get_varint(at, end, &v);
-	return v;
-}
-
-/* Joins the 7-bit groups of eight bytes. */
-static inline uint64_t join_groups(uint64_t x)
-{
-	x = (x & 0x007F007F007F007Fu) | (x & 0x7F007F007F007F00u) >> 1;
-	x = (x & 0x00003FFF00003FFFu) | (x & 0x3FFF00003FFF0000u) >> 2;
-	return (x & 0x000000000FFFFFFFu) | (x & 0x0FFFFFFF00000000u) >> 4;
-}
-
-/* Without a branch on the length, which is unpredictable for times and methods. */
-static inline uint64_t take(struct reader *r, enum column c, uint64_t max)
-{
-	const uint8_t *p = r->at[c];
-	bool bad = r->bad;
-	uint64_t bytes = r->end[c] - p >= 8 ? tw_u64le(p) : UINT64_MAX;
-	uint64_t stops = ~bytes & 0x8080808080808080u;
-	uint64_t v;
-
-	if (stops) {
-		unsigned last = (unsigned)__builtin_ctzll(stops); /* top bit of the last byte */
-
-		v = join_groups(bytes & UINT64_MAX >> (63 - last));
-		p += (last + 1) / 8;
-	} else {
-		v = take_carefully(&p, r->end[c], &bad);
-	}
-	r->at[c] = p;
-	r->bad = bad | (v > max);
+	if (!tw_get_varint(&r->at[c], r->end[c], &v) || v > max)
+		r->bad = true;
 	return v;
 }
 
 /* For columns whose values nearly always take one byte. */
 static inline uint64_t take_small(struct reader *r, enum column c, uint64_t max)
 {
-	const uint8_t *p = r->at[c];
-	bool bad = r->bad;
-	uint64_t v = p < r->end[c] && *p < 0x80 ? *p++ : take_carefully(&p, r->end[c], &bad);
-
-	r->at[c] = p;
-	r->bad = bad | (v > max);
-	return v;
+	if (r->at[c] < r->end[c] && *r->at[c] < 0x80 && *r->at[c] <= max)
+		return *r->at[c]++;
+	return take_slowly(r, c, max);
 }
 
-/* Closes the nodes at `depth` and below before node i. */
-static inline void close_nodes(struct reader *r, uint32_t depth, uint32_t i)
+/* Bits past the end are some bits: the position shows it in the end. */
+static inline uint64_t take_bits(struct reader *r, enum column c, uint64_t *bit, unsigned n)
 {
-	for (uint32_t d = depth; d <= r->depth; d++)
-		r->nodes[r->path[d]].subtree = i - r->path[d];
+	const uint8_t *p = r->at[c] + *bit / 8;
+	uint8_t last[8] = {0};
+	uint64_t v;
+
+	if (r->limit - p < 8) {
+		if (p < r->limit)
+			memcpy(last, p, (size_t)(r->limit - p));
+		p = last;
+	}
+	v = tw_u64le(p) >> (*bit & 7);
+	*bit += n;
+	return v & ((UINT64_C(1) << n) - 1);
 }
 
-static inline void read_node(struct reader *r, uint32_t i)
+static inline int64_t take_time(struct reader *r, enum column c, uint64_t *bit, unsigned bucket)
 {
-	uint64_t step = take_small(r, COL_STEP, r->depth);
-	uint32_t depth = r->depth + 1 - (uint32_t)step;
-	struct tw_tree_node *above;
-	uint64_t most;
-	uint64_t total;
-	uint64_t longest;
-	uint64_t count;
-	uint32_t method;
+	unsigned below = bucket >> TW_STEPS_LOG2;
+	uint64_t v;
 
-	if (r->bad)
-		return;
-	above = &r->nodes[r->path[depth - 1]];
-	most = (uint64_t)(step ? r->nodes[r->path[depth]].total_ns : above->total_ns);
-	method = (uint32_t)take(r, COL_METHOD, UINT32_MAX - 1);
-	count = take_small(r, COL_COUNT, UINT64_MAX);
-	total = most - take(r, COL_TOTAL, most);
-	longest = total - (count > 1 ? take(r, COL_MAX, total) : 0);
-	r->bad |= (uint64_t)above->self_ns < total;
-	if (r->bad)
-		return;
-	close_nodes(r, depth, i);
-	r->depth = depth;
-	r->path[depth] = i;
-	above->self_ns -= (int64_t)total;
-	r->nodes[i] = (struct tw_tree_node){
-	        .parent = r->path[depth - 1],
-	        .method = method,
-	        .subtree = 1,
-	        .depth = depth,
-	        .count = count,
-	        .total_ns = (int64_t)total,
-	        .self_ns = (int64_t)total,
-	        .cpu_ns = r->cpu ? (int64_t)(take(r, COL_CPU, INT64_MAX) - 1) : -1,
-	        .max_ns = (int64_t)longest,
-	};
+	if (bucket != TW_WIDE_BUCKET) {
+		below -= below > 0;
+		v = bucket - (below << TW_STEPS_LOG2);
+		return (int64_t)(v << below | take_bits(r, c, bit, below));
+	}
+	v = take_bits(r, c, bit, TW_HALF_BITS);
+	v |= take_bits(r, c, bit, TW_HALF_BITS) << TW_HALF_BITS;
+	r->bad |= v > INT64_MAX;
+	return (int64_t)(v & INT64_MAX);
+}
+
+static inline int64_t take_self(struct reader *r, uint32_t method, uint64_t count)
+{
+	uint16_t *average = &r->self.slots[self_slot(method, count)];
+	unsigned per_call = (tw_expected_bucket(*average) + *r->at[COL_SELF]++) & 255;
+
+	*average = tw_next_average(*average, per_call);
+	return take_time(
+	        r, COL_SELF_BITS, &r->self_bit, (per_call + bucket_of(count) - BUCKET_BASE) & 255);
+}
+
+static void read_nodes(struct reader *r)
+{
+	uint32_t depth = 0;
+
+	r->path[0] = 0;
+	for (uint32_t i = 1; i < r->n && !r->bad; i++) {
+		uint64_t step = take_small(r, COL_PATH, depth);
+		uint32_t method = (uint32_t)take_slowly(r, COL_PATH, UINT32_MAX - 1);
+		uint64_t count = take_small(r, COL_COUNT, UINT64_MAX);
+		int64_t self;
+
+		if (r->bad)
+			return;
+		self = take_self(r, method, count);
+		depth = depth + 1 - (uint32_t)step;
+		r->path[depth] = i;
+		r->nodes[i] = (struct tw_tree_node){.parent = r->path[depth - 1],
+		        .method = method,
+		        .subtree = 1,
+		        .depth = depth,
+		        .count = count,
+		        .total_ns = self,
+		        .self_ns = self,
+		        .cpu_ns = r->cpu ? (int64_t)take_slowly(r, COL_CPU, INT64_MAX) - 1 : -1};
+	}
+}
+
+/* The longest call of a node whose total is known. */
+static int64_t take_longest(struct reader *r, const struct tw_tree_node *n)
+{
+	uint64_t mean = n->count ? (uint64_t)n->total_ns / n->count : 0;
+	int64_t max;
+
+	if (n->count == 1)
+		return n->total_ns;
+	if (r->at[COL_MAX] == r->end[COL_MAX]) {
+		r->bad = true;
+		return 0;
+	}
+	max = take_time(r, COL_MAX_BITS, &r->max_bit, (bucket_of(mean) + *r->at[COL_MAX]++) & 255);
+	r->bad |= max > n->total_ns;
+	return max;
+}
+
+/* From the last node to the first: totals and sizes, and what depends on them. */
+static void sum_up(struct reader *r)
+{
+	struct tw_tree_node *nodes = r->nodes;
+
+	for (uint32_t i = r->n; i-- > 1;) {
+		struct tw_tree_node *n = &nodes[i];
+		uint32_t next = i + n->subtree;
+
+		n->max_ns = take_longest(r, n);
+		nodes[n->parent].total_ns = tw_sum_ns(nodes[n->parent].total_ns, n->total_ns);
+		nodes[n->parent].subtree += n->subtree;
+		if (next < r->n && nodes[next].parent == n->parent)
+			r->bad |= nodes[next].total_ns > n->total_ns;
+	}
+}
+
+static bool bits_are_read(const struct reader *r, enum column c, uint64_t bit)
+{
+	size_t bytes = (size_t)(r->end[c] - r->at[c]);
+
+	return (bit + 7) / 8 == bytes && ((bit & 7) == 0 || r->at[c][bytes - 1] >> (bit & 7) == 0);
+}
+
+static bool is_whole(const struct reader *r)
+{
+	for (int c = 0; c < COLUMNS; c++)
+		if (c != COL_SELF_BITS && c != COL_MAX_BITS && r->at[c] != r->end[c])
+			return false;
+	return bits_are_read(r, COL_SELF_BITS, r->self_bit) &&
+	       bits_are_read(r, COL_MAX_BITS, r->max_bit);
 }
 
 static enum tw_status read_header(
-        struct reader *r, const uint8_t *p, size_t len, uint32_t *ret_n, struct tw_err *err)
+        struct reader *r, const uint8_t *p, size_t len, struct tw_err *err)
 {
 	const uint8_t *at = p + HEADER;
 	uint64_t left = len < HEADER ? 0 : len - HEADER;
 
-	if (len < HEADER || tw_u32le(p) != MAGIC || tw_u64le(p + 8) > INT64_MAX)
+	if (len < HEADER || tw_u32le(p) != TW_TREE_MAGIC || tw_u64le(p + 8) > INT64_MAX)
 		return tw_fail_at(err, TW_CORRUPT, 0, "not a call tree");
+	r->limit = p + len;
 	for (size_t c = 0; c < COLUMNS; c++) {
 		uint32_t bytes = tw_u32le(p + 16 + 4 * c);
 
@@ -205,26 +350,11 @@ static enum tw_status read_header(
 		r->end[c] = at += bytes;
 		left -= bytes;
 	}
-	*ret_n = tw_u32le(p + 4);
+	r->n = tw_u32le(p + 4);
 	r->cpu = r->end[COL_CPU] > r->at[COL_CPU];
-	if (*ret_n == 0 || *ret_n - 1 > (size_t)(r->end[COL_STEP] - r->at[COL_STEP]))
+	if (r->n == 0 || r->n - 1 != (size_t)(r->end[COL_SELF] - r->at[COL_SELF]))
 		return tw_fail_at(
 		        err, TW_CORRUPT, 4, "a call tree's size does not fit its columns");
-	return TW_OK;
-}
-
-static enum tw_status read_nodes(struct reader *r, uint32_t n, int64_t total_ns, struct tw_err *err)
-{
-	r->path[0] = 0;
-	r->nodes[0] = (struct tw_tree_node){
-	        .method = TW_NO_METHOD, .total_ns = total_ns, .self_ns = total_ns, .cpu_ns = -1};
-	for (uint32_t i = 1; i < n && !r->bad; i++)
-		read_node(r, i);
-	for (int c = 0; c < COLUMNS; c++)
-		r->bad = r->bad || r->at[c] != r->end[c];
-	if (r->bad)
-		return tw_fail_at(err, TW_CORRUPT, 0, "a call tree is damaged");
-	close_nodes(r, 0, n);
 	return TW_OK;
 }
 
@@ -232,19 +362,29 @@ enum tw_status tw_tree_decode(
         const uint8_t *p, size_t len, struct tw_arena *a, struct tw_tree *ret, struct tw_err *err)
 {
 	struct reader r = {0};
-	uint32_t n = 0;
-	enum tw_status st = read_header(&r, p, len, &n, err);
+	enum tw_status st;
 
+	if (len >= 4 && tw_u32le(p) == TW_TREE_MAGIC_FIRST)
+		return tw_tree_decode_first(p, len, a, ret, err);
+	st = read_header(&r, p, len, err);
 	if (st != TW_OK)
 		return st;
-	r.nodes = tw_arena_alloc(a, n, sizeof *r.nodes);
-	r.path = r.nodes ? tw_mem_alloc(n, sizeof *r.path) : NULL; /* only used up to the tree's
-	                                                            * depth */
+	r.nodes = tw_arena_alloc(a, r.n, sizeof *r.nodes);
+	r.path = r.nodes ? tw_mem_alloc(r.n, sizeof *r.path) : NULL; /* only used up to the tree's
+	                                                              * depth */
 	if (!r.path)
 		return tw_oom(err);
-	st = read_nodes(&r, n, (int64_t)tw_u64le(p + 8), err);
+	r.nodes[0] = (struct tw_tree_node){.method = TW_NO_METHOD,
+	        .subtree = 1,
+	        .total_ns = (int64_t)tw_u64le(p + 8),
+	        .self_ns = (int64_t)tw_u64le(p + 8),
+	        .cpu_ns = -1};
+	read_nodes(&r);
 	tw_mem_free(r.path);
-	if (st == TW_OK)
-		*ret = (struct tw_tree){r.nodes, n};
-	return st;
+	if (!r.bad)
+		sum_up(&r);
+	if (r.bad || !is_whole(&r))
+		return tw_fail_at(err, TW_CORRUPT, 0, "a call tree is damaged");
+	*ret = (struct tw_tree){r.nodes, r.n};
+	return TW_OK;
 }

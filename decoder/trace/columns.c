@@ -1,166 +1,25 @@
 /*
- * columns.c - the bytes of a chunk (columns.h, schema/columns.md).
+ * columns.c - reads chunks of slices (schema/columns.md).
  *
- * Encoding walks the slices once with a stack of open ones; each column is written at a position
- * with space for its largest size, so that no write needs a check.  Decoding walks the same stack
- * and trusts no value.
+ * The loop over the slices trusts no value, but checks few as it goes: the columns of buckets have
+ * one byte a value and are stored such that a read past one ends in the next, bits past the end are
+ * read as some bits, and the latest time is compared with the limit once.  What was wrong shows at
+ * the end.
  */
-#include "decoder/trace/columns.h"
-
 #include <string.h>
 
 #include "decoder/base/arena.h"
-
-enum column { COL_OPEN, COL_STEP, COL_GAP, COL_LEAF, COL_TAIL, COL_METHOD, COL_CPU, COL_MERGED };
-enum { COLUMNS = 8, MAGIC = 0x31435754 /* "TWC1" */, FLAG_CPU = 1, FLAG_MERGED = 2 };
-enum { VARINT_MAX = 10, HEADER_BYTES = 16 + 4 * COLUMNS };
-
-/* An open slice while walking: the base of its next child's gap. */
-struct level {
-	int64_t end_ns;
-	int64_t cursor_ns; /* end of its last child, or its start */
-	uint32_t index;    /* in the chunk; OUTSIDE for the open stack */
-	bool has_child;
-};
+#include "decoder/trace/columns_internal.h"
 
 #define OUTSIDE UINT32_MAX
 
-struct encoder {
-	uint8_t *base[COLUMNS];
-	uint8_t *at[COLUMNS];
-	struct level *stack;
-	size_t depth; /* of the stack */
+struct tw_chunk_level {  /* of an open slice */
+	uint64_t cursor; /* end of its last child in this chunk, or its begin */
+	uint32_t index;  /* in the chunk; OUTSIDE: of the open stack, or the thread */
+	uint32_t method;
+	uint32_t last_child; /* method of that child */
+	bool has_child;
 };
-
-static void put(struct encoder *e, enum column c, uint64_t v)
-{
-	e->at[c] = tw_put_varint(e->at[c], v);
-}
-
-static void close_top(struct encoder *e)
-{
-	const struct level *top = &e->stack[--e->depth];
-
-	if (top->index == OUTSIDE)
-		return;
-	if (top->has_child)
-		put(e, COL_TAIL, (uint64_t)(top->end_ns - top->cursor_ns));
-	else
-		put(e, COL_LEAF, (uint64_t)(top->end_ns - top->cursor_ns));
-}
-
-static void encode_open(
-        struct encoder *e, const struct tw_slice *open, size_t n_open, int64_t start_ns)
-{
-	for (size_t i = 0; i < n_open; i++) {
-		put(e, COL_OPEN, (uint64_t)(start_ns - open[i].start_ns));
-		put(e, COL_OPEN, (uint64_t)open[i].dur_ns);
-		put(e, COL_OPEN, open[i].method);
-		e->stack[++e->depth - 1] =
-		        (struct level){open[i].start_ns + open[i].dur_ns, start_ns, OUTSIDE, false};
-	}
-}
-
-static void encode_slice(
-        struct encoder *e, const struct tw_slice *s, uint32_t index, int64_t *root_cursor)
-{
-	int64_t *cursor;
-
-	put(e, COL_STEP, e->depth - s->depth);
-	while (e->depth > s->depth)
-		close_top(e);
-	cursor = e->depth ? &e->stack[e->depth - 1].cursor_ns : root_cursor;
-	put(e, COL_GAP, (uint64_t)(s->start_ns - *cursor));
-	put(e, COL_METHOD, s->method);
-	*cursor = s->start_ns + s->dur_ns;
-	if (e->depth)
-		e->stack[e->depth - 1].has_child = true;
-	e->stack[e->depth++] = (struct level){s->start_ns + s->dur_ns, s->start_ns, index, false};
-}
-
-/* Which columns are needed, and the deepest level. */
-static uint32_t survey(const struct tw_slice *slices, size_t n, size_t *ret_levels)
-{
-	uint32_t flags = 0;
-	uint32_t most = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		flags |= slices[i].cpu_ns >= 0 ? FLAG_CPU : 0;
-		flags |= slices[i].merged ? FLAG_MERGED : 0;
-		most = slices[i].depth > most ? slices[i].depth : most;
-	}
-	*ret_levels = (size_t)most + 1;
-	return flags;
-}
-
-/* Columns start where their largest sizes require: moves them together after the header. */
-static void close_up(
-        const struct encoder *e, size_t n, size_t n_open, uint32_t flags, struct tw_buf *out)
-{
-	uint8_t *to = out->data + out->len + HEADER_BYTES;
-
-	(void)tw_buf_add_u32le(out, MAGIC);
-	(void)tw_buf_add_u32le(out, (uint32_t)n);
-	(void)tw_buf_add_u32le(out, (uint32_t)n_open);
-	(void)tw_buf_add_u32le(out, flags);
-	for (int c = 0; c < COLUMNS; c++) {
-		size_t bytes = (size_t)(e->at[c] - e->base[c]);
-
-		(void)tw_buf_add_u32le(out, (uint32_t)bytes);
-		memmove(to, e->base[c], bytes);
-		to += bytes;
-	}
-	out->len = (size_t)(to - out->data);
-}
-
-/* Reserves the worst case at the end of `out`, which a caller with many chunks reuses. */
-static enum tw_status lay_out(struct encoder *e, size_t n, size_t n_open, struct tw_buf *out)
-{
-	size_t open_bytes = n_open * 3 * VARINT_MAX;
-	enum tw_status st =
-	        tw_buf_reserve(out, HEADER_BYTES + open_bytes + (COLUMNS - 1) * n * VARINT_MAX);
-	uint8_t *p;
-
-	if (st != TW_OK)
-		return st;
-	p = out->data + out->len + HEADER_BYTES;
-	for (int c = 0; c < COLUMNS; c++) {
-		e->base[c] = e->at[c] = p;
-		p += c == COL_OPEN ? open_bytes : n * VARINT_MAX;
-	}
-	return TW_OK;
-}
-
-enum tw_status tw_chunk_encode(const struct tw_slice *open, size_t n_open,
-        const struct tw_slice *slices, size_t n, struct tw_buf *out)
-{
-	struct encoder e = {0};
-	size_t levels;
-	uint32_t flags = survey(slices, n, &levels);
-	int64_t start_ns = n ? slices[0].start_ns : 0;
-	int64_t root_cursor = start_ns;
-
-	if (n == 0 || n > TW_CHUNK_SLICES || slices[0].depth != n_open)
-		return TW_BUG;
-	if (lay_out(&e, n, n_open, out) != TW_OK)
-		return tw_buf_status(out);
-	e.stack = tw_mem_alloc(levels + n_open, sizeof *e.stack);
-	if (!e.stack)
-		return TW_NOMEM;
-	encode_open(&e, open, n_open, start_ns);
-	for (size_t i = 0; i < n; i++) {
-		encode_slice(&e, &slices[i], (uint32_t)i, &root_cursor);
-		if (flags & FLAG_CPU)
-			put(&e, COL_CPU, slices[i].cpu_ns < 0 ? 0 : (uint64_t)slices[i].cpu_ns);
-		if (flags & FLAG_MERGED)
-			put(&e, COL_MERGED, slices[i].merged);
-	}
-	while (e.depth)
-		close_top(&e);
-	close_up(&e, n, n_open, flags, out);
-	tw_mem_free(e.stack);
-	return TW_OK;
-}
 
 void tw_chunk_init(struct tw_chunk *c)
 {
@@ -171,154 +30,11 @@ void tw_chunk_done(struct tw_chunk *c)
 {
 	tw_mem_free(c->open);
 	tw_mem_free(c->slices);
+	tw_mem_free(c->levels);
 	tw_chunk_init(c);
 }
 
-struct decoder {
-	const uint8_t *at[COLUMNS];
-	const uint8_t *end[COLUMNS];
-	struct level *stack;
-	size_t depth, cap;
-	struct tw_chunk *chunk;
-	uint32_t flags;
-	bool bad;
-};
-
-static uint64_t take(struct decoder *d, enum column c, uint64_t max)
-{
-	uint64_t v = 0;
-
-	if (!tw_get_varint(&d->at[c], d->end[c], &v) || v > max) {
-		d->bad = true;
-		return 0;
-	}
-	return v;
-}
-
-/* Times stay below 2^62, so that the sum of two never overflows. */
-#define TIME_MAX ((int64_t)1 << 62)
-
-static int64_t later(struct decoder *d, int64_t from, uint64_t by)
-{
-	if (by > (uint64_t)(TIME_MAX - from)) {
-		d->bad = true;
-		return from;
-	}
-	return from + (int64_t)by;
-}
-
-static void decode_close(struct decoder *d)
-{
-	struct level *top = &d->stack[--d->depth];
-	struct tw_slice *s;
-	enum column c;
-
-	if (top->index == OUTSIDE)
-		return;
-	s = &d->chunk->slices[top->index];
-	c = top->has_child ? COL_TAIL : COL_LEAF;
-	top->end_ns = later(d, top->cursor_ns, take(d, c, (uint64_t)TIME_MAX));
-	s->dur_ns = top->end_ns - s->start_ns;
-	if (d->depth)
-		d->stack[d->depth - 1].cursor_ns = top->end_ns;
-}
-
-static bool reserve_stack(struct decoder *d)
-{
-	size_t cap = d->cap ? d->cap * 2 : 256;
-	struct level *p;
-
-	if (d->depth < d->cap)
-		return true;
-	p = tw_mem_resize(d->stack, cap, sizeof *p);
-	if (!p)
-		return false;
-	d->stack = p;
-	d->cap = cap;
-	return true;
-}
-
-static bool push_level(struct decoder *d, struct level l)
-{
-	if (!reserve_stack(d))
-		return false;
-	d->stack[d->depth++] = l;
-	return true;
-}
-
-static bool decode_open(struct decoder *d, int64_t start_ns)
-{
-	for (size_t i = 0; i < d->chunk->n_open && !d->bad; i++) {
-		struct tw_slice *s = &d->chunk->open[i];
-		uint64_t back = take(d, COL_OPEN, (uint64_t)start_ns);
-		uint64_t dur = take(d, COL_OPEN, (uint64_t)TIME_MAX);
-
-		*s = (struct tw_slice){.start_ns = start_ns - (int64_t)back,
-		        .cpu_ns = -1,
-		        .method = (uint32_t)take(d, COL_OPEN, UINT32_MAX),
-		        .depth = (uint32_t)i};
-		s->dur_ns = later(d, s->start_ns, dur) - s->start_ns;
-		if (!push_level(d, (struct level){0, start_ns, OUTSIDE, false}))
-			return false;
-	}
-	return true;
-}
-
-/* Closes the levels given by the step, and places the slice after its previous sibling.  Siblings
- * at the chunk's outermost level count from *root_cursor. */
-static bool decode_slice(struct decoder *d, uint32_t index, int64_t *root_cursor)
-{
-	struct tw_slice *s = &d->chunk->slices[index];
-	uint64_t step = take(d, COL_STEP, index ? d->depth : 0); /* the first slice is at the
-	                                                          * chunk's start */
-	int64_t *cursor;
-
-	while (step-- && !d->bad) {
-		decode_close(d);
-		if (d->depth == 0)
-			*root_cursor =
-			        d->stack[0].index == OUTSIDE ? *root_cursor : d->stack[0].end_ns;
-	}
-	cursor = d->depth ? &d->stack[d->depth - 1].cursor_ns : root_cursor;
-	s->start_ns = later(d, *cursor, take(d, COL_GAP, index ? (uint64_t)TIME_MAX : 0));
-	s->method = (uint32_t)take(d, COL_METHOD, UINT32_MAX);
-	s->depth = (uint32_t)d->depth;
-	s->cpu_ns = d->flags & FLAG_CPU ? (int64_t)take(d, COL_CPU, (uint64_t)TIME_MAX) : -1;
-	s->merged = d->flags & FLAG_MERGED ? (uint32_t)take(d, COL_MERGED, UINT32_MAX) : 0;
-	if (d->depth)
-		d->stack[d->depth - 1].has_child = true;
-	return push_level(d, (struct level){0, s->start_ns, index, false});
-}
-
-static enum tw_status read_header(
-        struct decoder *d, struct tw_chunk *c, const uint8_t *p, size_t len, struct tw_err *err)
-{
-	const uint8_t *at = p + TW_CHUNK_HEADER_BYTES;
-	uint64_t left = len < TW_CHUNK_HEADER_BYTES ? 0 : len - TW_CHUNK_HEADER_BYTES;
-
-	if (len < TW_CHUNK_HEADER_BYTES || tw_u32le(p) != MAGIC)
-		return tw_fail_at(err, TW_CORRUPT, 0, "not a chunk of slices");
-	c->n = tw_u32le(p + 4);
-	c->n_open = tw_u32le(p + 8);
-	d->flags = tw_u32le(p + 12);
-	for (size_t i = 0; i < COLUMNS; i++) {
-		uint32_t bytes = tw_u32le(p + 16 + 4 * i);
-
-		if (bytes > left)
-			return tw_fail_at(err, TW_CORRUPT, 0, "a chunk's columns do not fit it");
-		d->at[i] = at;
-		d->end[i] = at += bytes;
-		left -= bytes;
-	}
-	/* an open slice takes at least three bytes, a slice one in each of its columns */
-	if (c->n == 0 || c->n > TW_CHUNK_SLICES ||
-	        c->n_open > (size_t)(d->end[COL_OPEN] - d->at[COL_OPEN]) / 3 ||
-	        c->n > (size_t)(d->end[COL_GAP] - d->at[COL_GAP]))
-		return tw_fail_at(err, TW_CORRUPT, 4, "a chunk's counts do not fit its columns");
-	return TW_OK;
-}
-
-static bool grow(struct tw_slice **p, size_t *cap, size_t want)
+bool tw_slices_reserve(struct tw_slice **p, size_t *cap, size_t want)
 {
 	struct tw_slice *q;
 
@@ -332,49 +48,331 @@ static bool grow(struct tw_slice **p, size_t *cap, size_t want)
 	return true;
 }
 
-/* Unread bytes cannot come from an encoder. */
-static bool all_read(const struct decoder *d)
+struct reader {
+	const uint8_t *at[TW_COLUMNS];
+	const uint8_t *end[TW_COLUMNS];
+	const uint8_t *limit; /* of the payload */
+	struct tw_chunk *chunk;
+	uint32_t flags;
+	struct tw_averages gap, tail;
+};
+
+/* Positions in the columns of slices.  A local variable, so that they are in registers. */
+struct hot {
+	const uint8_t *call, *leaf, *tail, *gap;
+	const uint8_t *bits, *limit;
+	uint64_t bit;    /* position in the bits */
+	uint64_t latest; /* time */
+};
+
+#define ALWAYS static inline __attribute__((always_inline))
+
+/* --- values --- */
+
+static uint64_t last_bytes(const uint8_t *p, const uint8_t *limit)
 {
-	for (int i = 0; i < COLUMNS; i++)
-		if (d->at[i] != d->end[i])
-			return false;
+	uint8_t last[8] = {0};
+
+	if (p < limit)
+		memcpy(last, p, (size_t)(limit - p));
+	return tw_u64le(last);
+}
+
+ALWAYS uint64_t take_bits(struct hot *h, unsigned n)
+{
+	const uint8_t *p = h->bits + h->bit / 8;
+	uint64_t v = h->limit - p >= 8 ? tw_u64le(p) : last_bytes(p, h->limit);
+
+	v >>= h->bit & 7;
+	h->bit += n;
+	return v & ((UINT64_C(1) << n) - 1);
+}
+
+/* The inverse of tw_time_bucket. */
+ALWAYS uint64_t take_time(struct hot *h, unsigned bucket)
+{
+	unsigned below = bucket >> TW_STEPS_LOG2;
+	uint64_t step;
+	uint64_t v;
+
+	if (bucket != TW_WIDE_BUCKET) {
+		below -= below > 0;
+		step = bucket - (below << TW_STEPS_LOG2);
+		return step << below | take_bits(h, below);
+	}
+	v = take_bits(h, TW_HALF_BITS);
+	v |= take_bits(h, TW_HALF_BITS) << TW_HALF_BITS;
+	if (v <= (uint64_t)TW_TIME_MAX)
+		return v;
+	h->latest = UINT64_MAX;
+	return 0;
+}
+
+ALWAYS unsigned bucket_of(uint16_t *average, uint8_t differs)
+{
+	unsigned bucket = (tw_expected_bucket(*average) + differs) & 255;
+
+	*average = tw_next_average(*average, bucket);
+	return bucket;
+}
+
+/* False if the column ends, or the value is too large. */
+static bool take_slowly(struct reader *r, enum tw_column c, uint64_t max, uint64_t *ret)
+{
+	return tw_get_varint(&r->at[c], r->end[c], ret) && *ret <= max;
+}
+
+static bool take_call_slowly(
+        struct reader *r, const uint8_t **at, uint64_t *ret_step, uint64_t *ret_method)
+{
+	bool ok;
+
+	r->at[TW_COL_CALL] = *at;
+	ok = take_slowly(r, TW_COL_CALL, UINT32_MAX, ret_step) &&
+	     take_slowly(r, TW_COL_CALL, UINT32_MAX, ret_method);
+	*at = r->at[TW_COL_CALL];
+	return ok;
+}
+
+/* A time past the limit is below 2^63, so the sums after it cannot hide it. */
+ALWAYS void see_time(struct hot *h, uint64_t ns)
+{
+	h->latest = ns > h->latest ? ns : h->latest;
+}
+
+/* --- slices --- */
+
+ALWAYS void close_level(
+        struct reader *r, struct hot *h, struct tw_slice *slices, struct tw_chunk_level *l)
+{
+	struct tw_slice *s;
+	unsigned bucket;
+	uint64_t end;
+
+	if (l->index == OUTSIDE)
+		return;
+	if (l->has_child)
+		bucket = bucket_of(
+		        &r->tail.slots[tw_tail_slot(l->method, l->last_child)], *h->tail++);
+	else
+		bucket = *h->leaf++;
+	s = &slices[l->index];
+	end = l->cursor + take_time(h, bucket);
+	see_time(h, end);
+	s->dur_ns = (int64_t)(end - (uint64_t)s->start_ns);
+	l[-1].cursor = end;
+}
+
+static bool reserve_levels(struct tw_chunk *c, size_t want)
+{
+	struct tw_chunk_level *p;
+
+	if (want <= c->cap_levels)
+		return true;
+	p = tw_mem_resize(c->levels, 2 * want, sizeof *p);
+	if (!p)
+		return false;
+	c->levels = p;
+	c->cap_levels = 2 * want;
 	return true;
 }
 
-static bool walk(struct decoder *d, int64_t start_ns)
+static enum tw_status read_open(struct reader *r, uint64_t start)
 {
-	int64_t root_cursor = start_ns;
+	struct tw_chunk *c = r->chunk;
 
-	if (!decode_open(d, start_ns))
-		return false;
-	for (uint32_t i = 0; i < d->chunk->n && !d->bad; i++)
-		if (!decode_slice(d, i, &root_cursor))
+	if (!reserve_levels(c, c->n_open + 64))
+		return TW_NOMEM;
+	c->levels[0] =
+	        (struct tw_chunk_level){.cursor = start, .index = OUTSIDE, .method = TW_NO_PARENT};
+	for (size_t i = 0; i < c->n_open; i++) {
+		uint64_t back;
+		uint64_t dur;
+		uint64_t method;
+
+		if (!take_slowly(r, TW_COL_OPEN, start, &back) ||
+		        !take_slowly(r, TW_COL_OPEN, (uint64_t)TW_TIME_MAX, &dur) ||
+		        !take_slowly(r, TW_COL_OPEN, UINT32_MAX, &method) ||
+		        start - back + dur > (uint64_t)TW_TIME_MAX)
+			return TW_CORRUPT;
+		c->open[i] = (struct tw_slice){.start_ns = (int64_t)(start - back),
+		        .dur_ns = (int64_t)dur,
+		        .cpu_ns = -1,
+		        .method = (uint32_t)method,
+		        .depth = (uint32_t)i};
+		c->levels[i + 1] = (struct tw_chunk_level){
+		        .cursor = start, .index = OUTSIDE, .method = (uint32_t)method};
+	}
+	return TW_OK;
+}
+
+static enum tw_status read_slices(struct reader *r, struct hot *io)
+{
+	struct tw_chunk *c = r->chunk;
+	struct tw_slice *slices = c->slices;
+	struct tw_chunk_level *top = &c->levels[c->n_open]; /* the innermost open call */
+	const uint8_t *call_end = r->end[TW_COL_CALL];
+	uint32_t n = (uint32_t)c->n;
+	struct hot h = *io;
+
+	for (uint32_t i = 0; i < n; i++) {
+		size_t depth = (size_t)(top - c->levels);
+		uint64_t step;
+		uint64_t method;
+		uint64_t start;
+		unsigned bucket;
+
+		if (call_end - h.call >= 3 && h.call[0] < 0x80 && (h.call[1] & h.call[2]) < 0x80) {
+			unsigned two = h.call[1] >> 7; /* unpredictable: no branch */
+
+			step = h.call[0];
+			method = (h.call[1] & 0x7Fu) | (h.call[2] & (0u - two)) << 7;
+			h.call += 2 + two;
+		} else if (!take_call_slowly(r, &h.call, &step, &method)) {
+			return TW_CORRUPT;
+		}
+		if (step > depth || (i == 0 && step))
+			return TW_CORRUPT;
+		for (; step; step--)
+			close_level(r, &h, slices, top--);
+		depth = (size_t)(top - c->levels);
+		if (depth + 2 > c->cap_levels) {
+			if (!reserve_levels(c, depth + 2))
+				return TW_NOMEM;
+			top = &c->levels[depth];
+		}
+		bucket = bucket_of(
+		        &r->gap.slots[tw_gap_slot((uint32_t)method, top->method, !top->has_child)],
+		        *h.gap++);
+		start = top->cursor + take_time(&h, bucket);
+		see_time(&h, start);
+		top->last_child = (uint32_t)method;
+		top->has_child = true;
+		slices[i] = (struct tw_slice){.start_ns = (int64_t)start,
+		        .cpu_ns = -1,
+		        .method = (uint32_t)method,
+		        .depth = (uint32_t)depth};
+		*++top = (struct tw_chunk_level){
+		        .cursor = start, .index = i, .method = (uint32_t)method};
+	}
+	while (top > c->levels)
+		close_level(r, &h, slices, top--);
+	r->at[TW_COL_CALL] = h.call;
+	r->at[TW_COL_LEAF] = h.leaf;
+	r->at[TW_COL_TAIL] = h.tail;
+	r->at[TW_COL_GAP] = h.gap;
+	*io = h;
+	return TW_OK;
+}
+
+/* Columns that few chunks have. */
+static enum tw_status read_rare(struct reader *r)
+{
+	struct tw_chunk *c = r->chunk;
+	uint64_t v = 0;
+
+	for (size_t i = 0; r->flags & TW_FLAG_CPU && i < c->n; i++) {
+		if (!take_slowly(r, TW_COL_CPU, (uint64_t)TW_TIME_MAX, &v))
+			return TW_CORRUPT;
+		c->slices[i].cpu_ns = (int64_t)v;
+	}
+	for (size_t i = 0; r->flags & TW_FLAG_MERGED && i < c->n; i++) {
+		if (!take_slowly(r, TW_COL_MERGED, UINT32_MAX, &v))
+			return TW_CORRUPT;
+		c->slices[i].merged = (uint32_t)v;
+	}
+	return TW_OK;
+}
+
+/* Unread bytes cannot come from an encoder, nor can times past the limit. */
+static bool is_whole(const struct reader *r, const struct hot *h)
+{
+	size_t bits = (size_t)(r->end[TW_COL_BITS] - r->at[TW_COL_BITS]);
+
+	for (int i = 0; i < TW_COLUMNS; i++)
+		if (i != TW_COL_BITS && r->at[i] != r->end[i])
 			return false;
-	while (d->depth && !d->bad)
-		decode_close(d);
-	d->bad = d->bad || !all_read(d);
-	return true;
+	if ((h->bit + 7) / 8 != bits || h->latest > (uint64_t)TW_TIME_MAX)
+		return false;
+	return (h->bit & 7) == 0 || h->bits[bits - 1] >> (h->bit & 7) == 0;
+}
+
+static enum tw_status read_header(
+        struct reader *r, struct tw_chunk *c, const uint8_t *p, size_t len, struct tw_err *err)
+{
+	const uint8_t *at = p + TW_CHUNK_HEADER_BYTES;
+	uint64_t left = len - TW_CHUNK_HEADER_BYTES;
+	size_t bytes[TW_COLUMNS];
+
+	c->n = tw_u32le(p + 4);
+	c->n_open = tw_u32le(p + 8);
+	r->flags = tw_u32le(p + 12);
+	r->limit = p + len;
+	for (size_t i = 0; i < TW_COLUMNS; i++) {
+		bytes[i] = tw_u32le(p + 16 + 4 * i);
+		if (bytes[i] > left)
+			return tw_fail_at(err, TW_CORRUPT, 0, "a chunk's columns do not fit it");
+		r->at[i] = at;
+		r->end[i] = at += bytes[i];
+		left -= bytes[i];
+	}
+	/* an open slice takes at least three bytes; a slice has a gap and is a leaf or not */
+	if (c->n == 0 || c->n > TW_CHUNK_SLICES || c->n_open > bytes[TW_COL_OPEN] / 3 ||
+	        c->n != bytes[TW_COL_GAP] || c->n != bytes[TW_COL_LEAF] + bytes[TW_COL_TAIL])
+		return tw_fail_at(err, TW_CORRUPT, 4, "a chunk's counts do not fit its columns");
+	return TW_OK;
+}
+
+static enum tw_status decode(struct reader *r, int64_t start_ns)
+{
+	struct tw_chunk *c = r->chunk;
+	struct hot h = {.call = r->at[TW_COL_CALL],
+	        .leaf = r->at[TW_COL_LEAF],
+	        .tail = r->at[TW_COL_TAIL],
+	        .gap = r->at[TW_COL_GAP],
+	        .bits = r->at[TW_COL_BITS],
+	        .limit = r->limit};
+	enum tw_status st = tw_slices_reserve(&c->open, &c->cap_open, c->n_open) &&
+	                                    tw_slices_reserve(&c->slices, &c->cap, c->n)
+	                            ? TW_OK
+	                            : TW_NOMEM;
+
+	memset(&r->gap, 0, sizeof r->gap);
+	memset(&r->tail, 0, sizeof r->tail);
+	if (st == TW_OK)
+		st = read_open(r, (uint64_t)start_ns);
+	if (st == TW_OK)
+		st = read_slices(r, &h);
+	if (st == TW_OK)
+		st = read_rare(r);
+	if (st == TW_OK && (!is_whole(r, &h) || c->slices[0].start_ns != start_ns))
+		st = TW_CORRUPT;
+	return st;
 }
 
 enum tw_status tw_chunk_decode(struct tw_chunk *c, const uint8_t *payload, size_t len,
         int64_t start_ns, struct tw_err *err)
 {
-	struct decoder d = {.chunk = c};
-	enum tw_status st = read_header(&d, c, payload, len, err);
-	bool enough;
+	struct reader r = {.chunk = c};
+	uint32_t magic = len < TW_CHUNK_HEADER_BYTES ? 0 : tw_u32le(payload);
+	enum tw_status st = TW_OK;
 
-	if (st == TW_OK && (start_ns < 0 || start_ns > TIME_MAX))
+	if (magic == TW_CHUNK_MAGIC_FIRST)
+		return tw_chunk_decode_first(c, payload, len, start_ns, err);
+	if (magic != TW_CHUNK_MAGIC)
+		st = tw_fail_at(err, TW_CORRUPT, 0, "not a chunk of slices");
+	else if (start_ns < 0 || start_ns > TW_TIME_MAX)
 		st = tw_fail_at(err, TW_CORRUPT, 0, "a chunk's start is out of range");
-	if (st != TW_OK) {
-		c->n = c->n_open = 0;
-		return st;
+	if (st == TW_OK)
+		st = read_header(&r, c, payload, len, err);
+	if (st == TW_OK) {
+		st = decode(&r, start_ns);
+		if (st == TW_CORRUPT)
+			st = tw_fail_at(err, TW_CORRUPT, 0, "a chunk's columns are damaged");
+		else if (st != TW_OK)
+			st = tw_oom(err);
 	}
-	enough = grow(&c->open, &c->cap_open, c->n_open) && grow(&c->slices, &c->cap, c->n) &&
-	         walk(&d, start_ns);
-	tw_mem_free(d.stack);
-	if (enough && !d.bad)
-		return TW_OK;
-	c->n = c->n_open = 0;
-	return enough ? tw_fail_at(err, TW_CORRUPT, 0, "a chunk's columns are damaged")
-	              : tw_oom(err);
+	if (st != TW_OK)
+		c->n = c->n_open = 0;
+	return st;
 }

@@ -1,27 +1,10 @@
 /*
  * columns.h - slices as columns: the bytes of a chunk.
  *
- * A chunk holds up to TW_CHUNK_SLICES slices of one thread in pre-order, with
- * their exact begins and durations, and the stack that was open where it
- * starts, so that it can be read alone.  The layout is described, exactly
- * enough for a second implementation, in schema/columns.md; web/ has one.
- *
- * Payload (what zstd wraps), little-endian:
- *   u32 magic "TWC1", u32 slices, u32 open, u32 flags (1: cpu column, 2: merged column),
- *   u32 bytes of each column: open, step, gap, leaf, tail, method, cpu, merged; then the columns.
- *   All columns are unsigned LEB128 varints:
- *   open    per open slice, outermost first: chunk start − its start, its dur, its method
- *   step    per slice: levels closed before it: depth(previous) + 1 − depth(this);
- *           the first slice of a chunk has depth `open` and step 0
- *   gap     per slice: start − end of the previous sibling in this chunk, else − start of its
- *           parent if that is in this chunk, else − chunk start
- *   leaf    per slice without a child in this chunk, when it closes: its duration
- *   tail    per slice with a child in this chunk, when it closes: its end − end of its last child
- *           here.  Slices close innermost first; what is open at the chunk's end closes there,
- *           with its real end.
- *   method  per slice: index into the trace's method table (0 is the most frequent)
- *   cpu     per slice: CPU ns
- *   merged  per slice: 0 a slice; n > 0: n slices too short to show at this level, drawn as one
+ * A chunk holds up to TW_CHUNK_SLICES slices of one thread in pre-order, with their exact begins
+ * and durations, and the stack that was open where it starts, so that it can be read alone.  The
+ * layout is in schema/columns.md; web/ has a second implementation.  Chunks of the first form are
+ * read, too.
  *
  * Thread: any.
  */
@@ -42,17 +25,47 @@ struct tw_slice {
 	uint32_t merged; /* mip levels: slices represented by this one, 0 for a real slice */
 };
 
-/* Appends to *out the encoding of slices[0..n) (pre-order, siblings disjoint and ascending,
- * children inside parents; n ≤ TW_CHUNK_SLICES), with the stack open[0..n_open) at slices[0].
+/* Writes one chunk after another of a thread. */
+struct tw_chunk_writer;
+struct tw_chunk_writer *tw_chunk_writer_new(void); /* NULL: out of memory */
+struct tw_chunk_writer *tw_chunk_writer_free(struct tw_chunk_writer *w);
+/* The next slice is the first of a thread, in the calls open[0..n_open). */
+enum tw_status tw_chunk_writer_start(
+        struct tw_chunk_writer *w, const struct tw_slice *open, size_t n_open);
+/* The next slice in pre-order: siblings disjoint and ascending, children inside parents, its depth
+ * at most one more than the one before.  TW_BUG if that does not hold, or the chunk has
+ * TW_CHUNK_SLICES. */
+enum tw_status tw_chunk_writer_add(struct tw_chunk_writer *w, const struct tw_slice *s);
+struct tw_chunk_facts {
+	int64_t start_ns, end_ns; /* begin of its first slice, latest end among its slices */
+	uint32_t slices, open;
+};
+/* Of the slices that were added since the last chunk. */
+static inline const struct tw_chunk_facts *tw_chunk_writer_facts(const struct tw_chunk_writer *w)
+{
+	return (const struct tw_chunk_facts *)(const void *)w;
+}
+/* Appends the chunk's payload to *out; the next slice begins another chunk. */
+enum tw_status tw_chunk_writer_finish(struct tw_chunk_writer *w, struct tw_buf *out);
+
+/* One chunk: slices[0..n), n ≤ TW_CHUNK_SLICES, with the stack open[0..n_open) at slices[0].
  * slices[0].depth == n_open. */
 enum tw_status tw_chunk_encode(const struct tw_slice *open, size_t n_open,
         const struct tw_slice *slices, size_t n, struct tw_buf *out);
 
+/* Positions in a payload at which values of another kind begin, for a compressor.  Returns their
+ * number, at most TW_CHUNK_CUTS. */
+enum { TW_CHUNK_CUTS = 8 };
+size_t tw_chunk_cuts(const uint8_t *payload, size_t len, size_t cuts[TW_CHUNK_CUTS]);
+
+struct tw_chunk_level;
 struct tw_chunk { /* decoded; owns its arrays */
 	size_t n_open, n;
 	struct tw_slice *open;
 	struct tw_slice *slices;
 	size_t cap_open, cap; /* capacity of the arrays, which later decodes reuse */
+	struct tw_chunk_level *levels;
+	size_t cap_levels;
 };
 
 void tw_chunk_init(struct tw_chunk *c);

@@ -1,4 +1,4 @@
--- One decoded trace (application_id 'TWTR', user_version 1).  Written once, never changed.
+-- One decoded trace (application_id 'TWTR', user_version 2).  Written once, never changed.
 -- Times are nanoseconds; *_ns of slices count from the trace's clock base (0).
 -- Open it with sqlite3, or with `tracewell sql`, which shows slices as rows.
 

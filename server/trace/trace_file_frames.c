@@ -5,8 +5,9 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/relay.h"
+#include "decoder/trace/calltree.h"
 
-enum { SLOTS = 4 };
+enum { SLOTS = 4, WORTH_A_BLOCK = 8 << 10, BLOCK_HEADER_BYTES = 16 };
 
 struct slot {
 	struct tw_frame_info info;
@@ -22,18 +23,43 @@ struct tw_frames {
 	struct tw_relay *relay;
 };
 
-static enum tw_status compress(struct tw_frames *f, const struct tw_buf *p, struct tw_err *err)
+static size_t pack(
+        ZSTD_CCtx *z, ZSTD_outBuffer *out, const uint8_t *p, size_t n, ZSTD_EndDirective end)
 {
-	size_t bound = ZSTD_compressBound(p->len);
-	size_t n;
+	ZSTD_inBuffer in = {p, n, 0};
+
+	return ZSTD_compressStream2(z, out, &in, end);
+}
+
+/* Columns have different distributions: none shares a block of zstd with another. */
+static enum tw_status compress(
+        struct tw_frames *f, bool is_tree, const struct tw_buf *p, struct tw_err *err)
+{
+	size_t cuts[TW_CHUNK_CUTS];
+	size_t n_cuts = is_tree ? tw_tree_cuts(p->data, p->len, cuts)
+	                        : tw_chunk_cuts(p->data, p->len, cuts);
+	ZSTD_outBuffer out = {0};
+	size_t from = 0;
+	size_t left = 0;
 
 	tw_buf_clear(&f->frame);
-	if (tw_buf_reserve(&f->frame, bound) != TW_OK)
+	if (tw_buf_reserve(&f->frame, ZSTD_compressBound(p->len) + n_cuts * BLOCK_HEADER_BYTES) !=
+	        TW_OK)
 		return tw_oom(err);
-	n = ZSTD_compress2(f->zstd, f->frame.data, bound, p->data, p->len);
-	if (ZSTD_isError(n))
-		return tw_fail(err, TW_BUG, "zstd: %s", ZSTD_getErrorName(n));
-	f->frame.len = n;
+	out = (ZSTD_outBuffer){f->frame.data, f->frame.cap, 0};
+	(void)ZSTD_CCtx_reset(f->zstd, ZSTD_reset_session_only);
+	(void)ZSTD_CCtx_setPledgedSrcSize(f->zstd, p->len);
+	for (size_t i = 0; !ZSTD_isError(left) && i < n_cuts; i++) {
+		if (cuts[i] - from < WORTH_A_BLOCK)
+			continue;
+		left = pack(f->zstd, &out, p->data + from, cuts[i] - from, ZSTD_e_flush);
+		from = cuts[i];
+	}
+	if (!ZSTD_isError(left))
+		left = pack(f->zstd, &out, p->data + from, p->len - from, ZSTD_e_end);
+	if (left)
+		return tw_fail(err, TW_BUG, "zstd: %s", ZSTD_getErrorName(left));
+	f->frame.len = out.pos;
 	return TW_OK;
 }
 
@@ -41,7 +67,7 @@ static enum tw_status store(void *arg, uint32_t slot, struct tw_err *err)
 {
 	struct tw_frames *f = arg;
 	const struct slot *s = &f->slots[slot];
-	enum tw_status st = compress(f, &s->payload, err);
+	enum tw_status st = compress(f, s->info.is_tree, &s->payload, err);
 
 	return st == TW_OK ? f->store(f->arg, &s->info, &s->payload, &f->frame, err) : st;
 }

@@ -6,7 +6,7 @@
 
 #include "server/trace/trace_file.h"
 
-enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 1 };
+enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 2 };
 /* Limits on the decoded size of a frame: a chunk of 65,536 slices with every column at its longest,
  * or a call tree of 64 M nodes. */
 enum { TW_CHUNK_MAX_BYTES = 8 << 20 };

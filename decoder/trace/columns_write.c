@@ -1,0 +1,316 @@
+/*
+ * columns_write.c - writes chunks of slices (schema/columns.md).
+ *
+ * Slices are written as they come.  Each column has space for its largest size, of which only what
+ * is used is ever touched, so that no write needs a check.
+ */
+#include <string.h>
+
+#include "decoder/base/arena.h"
+#include "decoder/trace/columns_internal.h"
+
+/* Bytes of a slice at most: two varints of 32 bits, two durations of 64 bits, a CPU time, a count.
+ */
+enum { CALL_MAX = 10, BITS_MAX = 16, CPU_MAX = 10, MERGED_MAX = 5, OPEN_MAX = 25, SLACK = 16 };
+
+struct level { /* of an open slice */
+	int64_t start_ns, end_ns;
+	int64_t cursor_ns; /* end of its last child in this chunk, or its begin */
+	uint32_t method;
+	uint32_t last_child; /* method of that child */
+	bool inside;         /* it is in this chunk */
+	bool has_child;
+};
+
+struct tw_chunk_writer {
+	struct tw_chunk_facts facts; /* first */
+	struct level *levels;        /* levels[0] is the thread */
+	size_t depth, cap;
+	uint64_t bits; /* not yet stored, from the lowest */
+	unsigned n_bits;
+	bool has_cpu, has_merged;
+	uint8_t *at[TW_COLUMNS];
+	uint8_t *base[TW_COLUMNS];
+	uint8_t *memory;
+	uint8_t *open; /* the open column, which depends on the depth */
+	size_t cap_open;
+	struct tw_averages gap, tail;
+};
+
+static bool lay_out(struct tw_chunk_writer *w)
+{
+	static const size_t most[TW_COLUMNS] = {[TW_COL_BITS] = BITS_MAX,
+	        [TW_COL_CALL] = CALL_MAX,
+	        [TW_COL_LEAF] = 1,
+	        [TW_COL_TAIL] = 1,
+	        [TW_COL_GAP] = 1,
+	        [TW_COL_CPU] = CPU_MAX,
+	        [TW_COL_MERGED] = MERGED_MAX};
+	size_t all = 0;
+
+	for (int c = 0; c < TW_COLUMNS; c++)
+		all += most[c] * TW_CHUNK_SLICES + SLACK;
+	w->memory = tw_mem_alloc(all, 1);
+	if (!w->memory)
+		return false;
+	all = 0;
+	for (int c = 0; c < TW_COLUMNS; c++) {
+		w->base[c] = w->memory + all;
+		all += most[c] * TW_CHUNK_SLICES + SLACK;
+	}
+	return true;
+}
+
+struct tw_chunk_writer *tw_chunk_writer_new(void)
+{
+	struct tw_chunk_writer *w = tw_mem_zalloc(1, sizeof *w);
+
+	if (!w)
+		return NULL;
+	w->cap = 64;
+	w->levels = tw_mem_alloc(w->cap, sizeof *w->levels);
+	if (!w->levels || !lay_out(w))
+		return tw_chunk_writer_free(w);
+	(void)tw_chunk_writer_start(w, NULL, 0);
+	return w;
+}
+
+struct tw_chunk_writer *tw_chunk_writer_free(struct tw_chunk_writer *w)
+{
+	if (!w)
+		return NULL;
+	tw_mem_free(w->levels);
+	tw_mem_free(w->memory);
+	tw_mem_free(w->open);
+	tw_mem_free(w);
+	return NULL;
+}
+
+static bool more_levels(struct tw_chunk_writer *w)
+{
+	struct level *p = tw_mem_resize(w->levels, w->cap * 2, sizeof *p);
+
+	if (!p)
+		return false;
+	w->levels = p;
+	w->cap *= 2;
+	return true;
+}
+
+enum tw_status tw_chunk_writer_start(
+        struct tw_chunk_writer *w, const struct tw_slice *open, size_t n_open)
+{
+	w->facts = (struct tw_chunk_facts){0};
+	w->levels[0] = (struct level){.method = TW_NO_PARENT};
+	w->depth = 0;
+	for (size_t i = 0; i < n_open; i++) {
+		if (w->depth + 2 > w->cap && !more_levels(w))
+			return TW_NOMEM;
+		w->levels[++w->depth] = (struct level){.start_ns = open[i].start_ns,
+		        .end_ns = open[i].start_ns + open[i].dur_ns,
+		        .method = open[i].method};
+	}
+	return TW_OK;
+}
+
+/* At most TW_HALF_BITS of them. */
+static inline void put_bits(struct tw_chunk_writer *w, uint64_t v, unsigned n)
+{
+	unsigned full;
+
+	w->bits |= v << w->n_bits;
+	w->n_bits += n;
+	full = w->n_bits & ~7u;
+	tw_put_u64le(w->at[TW_COL_BITS], w->bits);
+	w->at[TW_COL_BITS] += full / 8;
+	w->bits >>= full;
+	w->n_bits &= 7;
+}
+
+/* Returns the bucket; the bits below it are stored. */
+static inline unsigned put_time(struct tw_chunk_writer *w, uint64_t v)
+{
+	unsigned below = tw_bits_below(v);
+	unsigned bucket = tw_time_bucket(v, below);
+
+	if (bucket < TW_WIDE_BUCKET) {
+		put_bits(w, v & ((UINT64_C(1) << below) - 1), below);
+		return bucket;
+	}
+	put_bits(w, v & ((UINT64_C(1) << TW_HALF_BITS) - 1), TW_HALF_BITS);
+	put_bits(w, v >> TW_HALF_BITS, TW_HALF_BITS);
+	return TW_WIDE_BUCKET;
+}
+
+static inline uint8_t differs(uint16_t *average, unsigned bucket)
+{
+	uint8_t d = (uint8_t)(bucket - tw_expected_bucket(*average));
+
+	*average = tw_next_average(*average, bucket);
+	return d;
+}
+
+static inline void close_level(struct tw_chunk_writer *w, const struct level *l)
+{
+	unsigned bucket;
+
+	if (!l->inside)
+		return;
+	bucket = put_time(w, (uint64_t)(l->end_ns - l->cursor_ns));
+	if (l->has_child)
+		*w->at[TW_COL_TAIL]++ =
+		        differs(&w->tail.slots[tw_tail_slot(l->method, l->last_child)], bucket);
+	else
+		*w->at[TW_COL_LEAF]++ = (uint8_t)bucket;
+}
+
+/* The calls in which the chunk begins. */
+static enum tw_status begin_chunk(struct tw_chunk_writer *w, const struct tw_slice *s)
+{
+	size_t need = s->depth * (size_t)OPEN_MAX;
+
+	if (need > w->cap_open) {
+		tw_mem_free(w->open);
+		w->open = tw_mem_alloc(need, 2);
+		w->cap_open = w->open ? 2 * need : 0;
+		if (!w->open)
+			return TW_NOMEM;
+	}
+	for (int c = 0; c < TW_COLUMNS; c++)
+		w->at[c] = w->base[c];
+	w->at[TW_COL_OPEN] = w->base[TW_COL_OPEN] = w->open ? w->open : w->memory;
+	w->depth = s->depth;
+	w->facts = (struct tw_chunk_facts){.start_ns = s->start_ns, .open = s->depth};
+	w->bits = w->n_bits = 0;
+	w->has_cpu = w->has_merged = false;
+	memset(&w->gap, 0, sizeof w->gap);
+	memset(&w->tail, 0, sizeof w->tail);
+	for (size_t i = 0; i <= w->depth; i++) {
+		struct level *l = &w->levels[i];
+		uint8_t *p = w->at[TW_COL_OPEN];
+
+		l->cursor_ns = s->start_ns;
+		l->inside = l->has_child = false;
+		if (i == 0)
+			continue;
+		p = tw_put_varint(p, (uint64_t)(s->start_ns - l->start_ns));
+		p = tw_put_varint(p, (uint64_t)(l->end_ns - l->start_ns));
+		w->at[TW_COL_OPEN] = tw_put_varint(p, l->method);
+	}
+	return TW_OK;
+}
+
+/* A column of which the slices so far had nothing. */
+static void put_rare(
+        struct tw_chunk_writer *w, enum tw_column c, bool *has, bool now, uint64_t value)
+{
+	if (now && !*has) {
+		*has = true;
+		memset(w->base[c], 0, w->facts.slices);
+		w->at[c] = w->base[c] + w->facts.slices;
+	}
+	if (*has)
+		w->at[c] = tw_put_varint(w->at[c], value);
+}
+
+enum tw_status tw_chunk_writer_add(struct tw_chunk_writer *w, const struct tw_slice *s)
+{
+	int64_t end = s->start_ns + s->dur_ns;
+	struct level *parent;
+	uint16_t *average;
+	uint8_t *p;
+
+	if (s->depth > w->depth || w->facts.slices == TW_CHUNK_SLICES)
+		return TW_BUG;
+	if (w->facts.slices == 0) {
+		enum tw_status st = begin_chunk(w, s);
+
+		if (st != TW_OK)
+			return st;
+	}
+	p = tw_put_varint(w->at[TW_COL_CALL], w->depth - s->depth);
+	w->at[TW_COL_CALL] = tw_put_varint(p, s->method);
+	for (; w->depth > s->depth; w->depth--)
+		close_level(w, &w->levels[w->depth]);
+	if (w->depth + 2 > w->cap && !more_levels(w))
+		return TW_NOMEM;
+	parent = &w->levels[w->depth];
+	average = &w->gap.slots[tw_gap_slot(s->method, parent->method, !parent->has_child)];
+	*w->at[TW_COL_GAP]++ =
+	        differs(average, put_time(w, (uint64_t)(s->start_ns - parent->cursor_ns)));
+	parent->cursor_ns = end;
+	parent->last_child = s->method;
+	parent->has_child = true;
+	put_rare(w, TW_COL_CPU, &w->has_cpu, s->cpu_ns >= 0,
+	        s->cpu_ns < 0 ? 0 : (uint64_t)s->cpu_ns);
+	put_rare(w, TW_COL_MERGED, &w->has_merged, s->merged > 0, s->merged);
+	w->levels[++w->depth] = (struct level){.start_ns = s->start_ns,
+	        .end_ns = end,
+	        .cursor_ns = s->start_ns,
+	        .method = s->method,
+	        .inside = true};
+	if (end > w->facts.end_ns || w->facts.slices == 0)
+		w->facts.end_ns = end;
+	w->facts.slices++;
+	return TW_OK;
+}
+
+enum tw_status tw_chunk_writer_finish(struct tw_chunk_writer *w, struct tw_buf *out)
+{
+	size_t bytes = TW_CHUNK_HEADER_BYTES;
+
+	for (size_t i = w->depth; i > 0; i--)
+		close_level(w, &w->levels[i]);
+	if (w->n_bits)
+		*w->at[TW_COL_BITS]++ = (uint8_t)w->bits;
+	for (int c = 0; c < TW_COLUMNS; c++)
+		bytes += (size_t)(w->at[c] - w->base[c]);
+	if (tw_buf_reserve(out, bytes) != TW_OK)
+		return tw_buf_status(out);
+	(void)tw_buf_add_u32le(out, TW_CHUNK_MAGIC);
+	(void)tw_buf_add_u32le(out, w->facts.slices);
+	(void)tw_buf_add_u32le(out, w->facts.open);
+	(void)tw_buf_add_u32le(
+	        out, (w->has_cpu ? TW_FLAG_CPU : 0u) | (w->has_merged ? TW_FLAG_MERGED : 0u));
+	for (int c = 0; c < TW_COLUMNS; c++)
+		(void)tw_buf_add_u32le(out, (uint32_t)(w->at[c] - w->base[c]));
+	for (int c = 0; c < TW_COLUMNS; c++)
+		if (w->at[c] > w->base[c])
+			(void)tw_buf_add(out, w->base[c], (size_t)(w->at[c] - w->base[c]));
+	w->facts = (struct tw_chunk_facts){0};
+	return tw_buf_status(out);
+}
+
+enum tw_status tw_chunk_encode(const struct tw_slice *open, size_t n_open,
+        const struct tw_slice *slices, size_t n, struct tw_buf *out)
+{
+	struct tw_chunk_writer *w;
+	enum tw_status st;
+
+	if (n == 0 || n > TW_CHUNK_SLICES || slices[0].depth != n_open)
+		return TW_BUG;
+	w = tw_chunk_writer_new();
+	if (!w)
+		return TW_NOMEM;
+	st = tw_chunk_writer_start(w, open, n_open);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = tw_chunk_writer_add(w, &slices[i]);
+	if (st == TW_OK)
+		st = tw_chunk_writer_finish(w, out);
+	tw_chunk_writer_free(w);
+	return st;
+}
+
+size_t tw_chunk_cuts(const uint8_t *payload, size_t len, size_t cuts[TW_CHUNK_CUTS])
+{
+	size_t at = TW_CHUNK_HEADER_BYTES;
+	size_t n = 0;
+
+	if (len < TW_CHUNK_HEADER_BYTES || tw_u32le(payload) != TW_CHUNK_MAGIC)
+		return 0;
+	for (size_t c = 0; c < TW_COLUMNS; c++) {
+		at += tw_u32le(payload + 16 + 4 * c);
+		cuts[n++] = at < len ? at : len;
+	}
+	return n;
+}
