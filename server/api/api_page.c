@@ -62,7 +62,8 @@ static void hash_of(const struct tw_embedded *f, char out[ETAG])
 	out[ETAG - 1] = '\0';
 }
 
-static enum tw_status send_file(struct tw_req *r, const struct tw_embedded *f, struct tw_err *err)
+static enum tw_status send_file(
+        struct tw_req *r, int http, const struct tw_embedded *f, struct tw_err *err)
 {
 	bool forever = strncmp(f->name, "assets/", 7) == 0;
 	const struct tw_embedded *gz;
@@ -74,7 +75,7 @@ static enum tw_status send_file(struct tw_req *r, const struct tw_embedded *f, s
 	} else {
 		hash_of(f, etag);
 		tw_req_set_header(r, "Cache-Control", "no-cache");
-		if (tw_req_reply_unchanged(r, etag))
+		if (http == 200 && tw_req_reply_unchanged(r, etag))
 			return TW_OK;
 	}
 	(void)snprintf(name, sizeof name, "%s.gz", f->name);
@@ -83,9 +84,9 @@ static enum tw_status send_file(struct tw_req *r, const struct tw_embedded *f, s
 		tw_req_set_header(r, "Vary", "Accept-Encoding");
 	if (gz && tw_req_accepts(r, "gzip")) {
 		tw_req_set_header(r, "Content-Encoding", "gzip");
-		return tw_req_reply_static(r, 200, type_of(f->name), gz->data, gz->len, err);
+		return tw_req_reply_static(r, http, type_of(f->name), gz->data, gz->len, err);
 	}
-	return tw_req_reply_static(r, 200, type_of(f->name), f->data, f->len, err);
+	return tw_req_reply_static(r, http, type_of(f->name), f->data, f->len, err);
 }
 
 /* Built without npm: say so where people look. */
@@ -102,7 +103,7 @@ static enum tw_status not_built(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_static(r, 200, "text/html; charset=utf-8", page, sizeof page - 1, err);
 }
 
-/* The page's own addresses, by their first piece: web/ keeps to these. */
+/* The page's own addresses, by their first piece: web/src/app/pages.ts has them. */
 static bool is_view(const char *path)
 {
 	static const char *const views[] = {"", "traces", "builds", "keys", "signin", "people",
@@ -116,19 +117,30 @@ static bool is_view(const char *path)
 	return false;
 }
 
+/* A browser that visits an address, not a program or a page that loads a file. */
+static bool is_visit(const struct tw_req *r)
+{
+	const char *accept = tw_req_header(r, "Accept");
+
+	return accept && strstr(accept, "text/html");
+}
+
 static enum tw_status page(struct tw_req *r, struct tw_err *err)
 {
 	const char *path = tw_req_path(r, "*");
 	const struct tw_embedded *f = path && *path ? find(path) : NULL;
+	bool there;
 
 	if (!path)
 		return tw_oom(err);
 	if (f)
-		return send_file(r, f, err);
-	if (!is_view(path))
-		return tw_fail(err, TW_NOT_FOUND, "no such path");
+		return send_file(r, 200, f, err);
+	there = is_view(path);
 	f = find("index.html");
-	return f ? send_file(r, f, err) : not_built(r, err);
+	if (!there && (!f || !is_visit(r) || strncmp(path, "api/", 4) == 0))
+		return tw_fail(err, TW_NOT_FOUND, "no such path");
+	/* the page itself says that an address is unknown */
+	return f ? send_file(r, there ? 200 : 404, f, err) : not_built(r, err);
 }
 
 const struct tw_route tw_routes_page[] = {

@@ -46,6 +46,7 @@
 	AREA(hook)                                                                                 \
 	AREA(digest)                                                                               \
 	AREA(fleet)                                                                                \
+	AREA(search)                                                                               \
 	AREA(lock)                                                                                 \
 	AREA(anr)                                                                                  \
 	AREA(export)                                                                               \

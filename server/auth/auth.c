@@ -50,6 +50,23 @@ static enum tw_status judge_ambient(const struct tw_credentials *shown, struct t
 	return TW_OK;
 }
 
+/* The id of the project that a request names by id or by name.  An unknown name is refused like a
+ * project without access. */
+static enum tw_status project_id(
+        struct tw_catalogue *c, const char *asked, char ret[TW_ID_BYTES], struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (tw_ulid_valid(asked)) {
+		memcpy(ret, asked, TW_ID_BYTES);
+		return TW_OK;
+	}
+	st = tw_catalogue_project_named(c, asked, ret, err);
+	if (st == TW_NOT_FOUND)
+		return tw_fail(err, TW_NOT_FOUND, "no such project");
+	return st;
+}
+
 static enum tw_status find_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
         struct tw_caller *ret, struct tw_err *err)
 {
@@ -85,10 +102,18 @@ static enum tw_status find_caller(struct tw_catalogue *c, const struct tw_creden
 enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
         struct tw_caller *ret, struct tw_err *err)
 {
-	enum tw_status st;
+	struct tw_credentials by_id = *shown;
+	char id[TW_ID_BYTES];
+	enum tw_status st = TW_OK;
 
 	tw_catalogue_shorten_timeout(true);
-	st = find_caller(c, shown, ret, err);
+	if (shown->project && *shown->project &&
+	        (shown->authorization || shown->user || shown->cookie)) {
+		st = project_id(c, shown->project, id, err);
+		by_id.project = id;
+	}
+	if (st == TW_OK)
+		st = find_caller(c, &by_id, ret, err);
 	tw_catalogue_shorten_timeout(false);
 	return st;
 }

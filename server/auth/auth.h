@@ -22,7 +22,7 @@ struct tw_credentials {
 	const char *authorization;  /* "Bearer KEY" */
 	const char *cookie;         /* Cookie header */
 	const char *csrf;           /* X-Tracewell header */
-	const char *project;        /* ?project= */
+	const char *project;        /* ?project=: an id or a name */
 	const char *user;           /* authenticated by a trusted proxy */
 	const char *address;        /* of the client, "" unknown */
 	bool changes_state;         /* any method but GET and HEAD */

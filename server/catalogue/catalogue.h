@@ -95,6 +95,9 @@ void tw_catalogue_keep_log(struct tw_catalogue *c);
 /* The project of that name, created if missing. */
 enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err) TW_MUST_USE;
+/* The project of that name; TW_NOT_FOUND. */
+enum tw_status tw_catalogue_project_named(struct tw_catalogue *c, const char *name,
+        char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
 struct tw_project_row {
 	const char *id, *name;
 	int64_t created_ms;
@@ -594,6 +597,9 @@ enum tw_status tw_catalogue_has_decoded(
         struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_has_trace(
         struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err) TW_MUST_USE;
+/* The project of a trace, "" if there is no such trace. */
+enum tw_status tw_catalogue_project_of_trace(struct tw_catalogue *c, const char *trace_id,
+        char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
 
 /* The same for many names in one statement.  TW_NAME_PIECE: objects of resumable uploads. */
 enum tw_name_kind { TW_NAME_BLOB, TW_NAME_DECODED, TW_NAME_TRACE, TW_NAME_PIECE };

@@ -211,8 +211,8 @@ static enum tw_status projects(struct tw_req *r, struct tw_err *err)
 	                   : st;
 }
 
-/* The one the caller's requests are about: {"id","name"} or null. */
-static json_t *current_project(json_t *list, const char *id)
+/* The one with that id, if the caller may see it: {"id","name"} or null. */
+static json_t *seen_project(json_t *list, const char *id)
 {
 	json_t *project;
 	size_t i;
@@ -225,6 +225,21 @@ static json_t *current_project(json_t *list, const char *id)
 			return json_incref(project);
 	}
 	return json_null();
+}
+
+/* Where a link to a trace leads: its project, if the caller may see that. */
+static enum tw_status project_of_trace(
+        struct tw_req *r, json_t *list, json_t **ret, struct tw_err *err)
+{
+	const char *trace = tw_req_query(r, "trace");
+	char id[TW_ID_BYTES] = "";
+	enum tw_status st = TW_OK;
+
+	if (trace && tw_ulid_valid(trace))
+		st = tw_catalogue_project_of_trace(tw_req_app(r)->catalogue, trace, id, err);
+	if (st == TW_OK)
+		*ret = seen_project(list, id);
+	return st;
 }
 
 /* How else one may sign in here, and whether the account can already: or null. */
@@ -250,24 +265,28 @@ static enum tw_status session(struct tw_req *r, struct tw_err *err)
 	const struct tw_caller *caller = tw_req_caller(r);
 	const struct tw_config *c = tw_req_app(r)->config;
 	bool signed_in = caller->scope != TW_SCOPE_PUBLIC || caller->user_id[0];
-	json_t *provider;
-	json_t *list;
+	json_t *provider = NULL;
+	json_t *list = NULL;
+	json_t *of_trace = NULL;
 	enum tw_status st = provider_json(r, &provider, err);
 
-	if (st != TW_OK)
-		return st;
-	st = visible_projects(r, &list, err);
+	if (st == TW_OK)
+		st = visible_projects(r, &list, err);
+	if (st == TW_OK)
+		st = project_of_trace(r, list, &of_trace, err);
 	if (st != TW_OK) {
+		json_decref(list);
 		json_decref(provider);
 		return st;
 	}
 	return tw_req_reply_json(r, 200,
-	        json_pack("{sb ss ss? so so so ss ss ss ss}", "signed_in", signed_in, "scope",
+	        json_pack("{sb ss ss? so so so so ss ss ss ss}", "signed_in", signed_in, "scope",
 	                tw_scope_word(caller->scope), "user",
 	                caller->user_id[0] ? caller->name : NULL, "project",
-	                current_project(list, caller->project_id), "projects", list, "oidc",
-	                provider, "version", TW_VERSION, "perfetto_ui", c->perfetto_ui,
-	                "speedscope_ui", c->speedscope_ui, "firefox_ui", c->firefox_ui),
+	                seen_project(list, caller->project_id), "trace_project", of_trace,
+	                "projects", list, "oidc", provider, "version", TW_VERSION, "perfetto_ui",
+	                c->perfetto_ui, "speedscope_ui", c->speedscope_ui, "firefox_ui",
+	                c->firefox_ui),
 	        err);
 }
 

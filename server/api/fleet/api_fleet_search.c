@@ -11,6 +11,7 @@
 #include "server/api/fleet/api_fleet.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
+#include "server/base/text/find.h"
 #include "server/base/text/match.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet_search.h"
@@ -48,6 +49,30 @@ static enum tw_status judge(void *arg, const char *name, bool *ret_fits, struct 
 	return tw_match_check(n->match, tw_str_of(name), ret_fits, err);
 }
 
+static enum tw_status fits_words(void *arg, const char *name, bool *ret_fits, struct tw_err *err)
+{
+	const struct tw_find *find = arg;
+
+	(void)err;
+	*ret_fits = tw_find_rank(find, tw_str_of(name)) != TW_FIND_NOT;
+	return TW_OK;
+}
+
+/* The methods of that name; if there are none, those that the words of a search find. */
+static enum tw_status read_by_words(struct tw_fleet_question *q, const char *text,
+        struct tw_rollup_naming **ret, size_t *ret_n, bool *ret_all, struct tw_err *err)
+{
+	struct tw_find find;
+	const struct tw_index_names of = {
+	        tw_req_caller(q->req)->project_id, NULL, fits_words, &find, NAMES_MAX};
+	enum tw_status st = tw_find_read(text, &find, err);
+
+	if (st != TW_OK || find.n == 0)
+		return st;
+	return tw_catalogue_index_names(
+	        tw_req_app(q->req)->catalogue, &of, q->arena, ret, ret_n, ret_all, err);
+}
+
 static enum tw_status read_names(struct tw_fleet_question *q, const char *text, bool regex,
         const struct tw_rollup_naming **ret, size_t *ret_n, struct tw_err *err)
 {
@@ -62,6 +87,8 @@ static enum tw_status read_names(struct tw_fleet_question *q, const char *text, 
 		st = tw_catalogue_index_names(
 		        tw_req_app(q->req)->catalogue, &of, q->arena, &rows, ret_n, &all, err);
 	tw_match_free(naming.match);
+	if (st == TW_OK && !regex && *ret_n == 0)
+		st = read_by_words(q, text, &rows, ret_n, &all, err);
 	if (st == TW_OK && !all)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "more than %d methods have such a name: ask for fewer", NAMES_MAX);
@@ -80,9 +107,8 @@ static enum tw_status read_methods(struct search *k, struct tw_err *err)
 		return st;
 	if (!method || !method[0])
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "method= says whose calls: a name as /api/v1/fleet/methods tells it, or "
-		        "with "
-		        "regex=1 a regular expression");
+		        "method= says whose calls: a name, a part of it, words with * for any "
+		        "text, or with regex=1 a regular expression");
 	st = read_names(k->q, method, regex, &k->s.methods, &k->s.n_methods, err);
 	if (st != TW_OK)
 		return st;

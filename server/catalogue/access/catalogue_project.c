@@ -55,6 +55,40 @@ enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
 	return st;
 }
 
+enum tw_status tw_catalogue_project_named(
+        struct tw_catalogue *c, const char *name, char ret_id[TW_ID_BYTES], struct tw_err *err)
+{
+	struct tw_db *db;
+	bool found = false;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = find_project(db, name, ret_id, &found, err);
+	tw_cat_done(c, db);
+	return st == TW_OK && !found ? tw_fail(err, TW_NOT_FOUND, "no such project") : st;
+}
+
+enum tw_status tw_catalogue_project_of_trace(
+        struct tw_catalogue *c, const char *trace_id, char ret_id[TW_ID_BYTES], struct tw_err *err)
+{
+	struct tw_cat_query q;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	ret_id[0] = '\0';
+	st = tw_cat_query(/* trace_by_id */
+	        &q, db, err, "SELECT project_id FROM trace WHERE trace_id=?", "t", trace_id);
+	if (st == TW_OK && tw_cat_row(&q))
+		(void)snprintf(ret_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
+	if (st == TW_OK)
+		st = tw_cat_close(&q, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
 static enum tw_status count_projects(struct tw_db *db, size_t *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;

@@ -287,3 +287,41 @@ enum tw_status tw_catalogue_index_names(struct tw_catalogue *c, const struct tw_
 	*ret_all = k.all;
 	return TW_OK;
 }
+
+static enum tw_status each_name(struct tw_db *db, const struct tw_method_names *of, bool raw,
+        bool *io_more, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st =
+	        raw ? tw_cat_query(&q, db, err, /* primary key */
+	                      "SELECT name, raw FROM rollup_method WHERE project_id=? AND"
+	                      " raw<>name AND raw NOT LIKE '#%'",
+	                      "t", of->project_id)
+	            : tw_cat_query(&q, db, err, /* rollup_method_by_name */
+	                      "SELECT DISTINCT name FROM rollup_method INDEXED BY"
+	                      " rollup_method_by_name WHERE project_id=? ORDER BY name",
+	                      "t", of->project_id);
+
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && *io_more && tw_cat_row(&q))
+		st = of->each(
+		        of->arg, tw_cat_str(&q, 0), raw ? tw_cat_str(&q, 1) : "", io_more, err);
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_catalogue_method_names(
+        struct tw_catalogue *c, const struct tw_method_names *of, struct tw_err *err)
+{
+	struct tw_db *db = NULL;
+	bool more = true;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = each_name(db, of, false, &more, err);
+	if (st == TW_OK && of->raw && more)
+		st = each_name(db, of, true, &more, err);
+	tw_cat_done(c, db);
+	return st;
+}

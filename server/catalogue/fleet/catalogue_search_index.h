@@ -53,4 +53,17 @@ enum tw_status tw_catalogue_index_names(struct tw_catalogue *c, const struct tw_
         struct tw_arena *a, struct tw_rollup_naming **ret, size_t *ret_n, bool *ret_all,
         struct tw_err *err) TW_MUST_USE;
 
+/* Reads names of a project's methods: each name once, by the alphabet (raw ""); then, with `raw`,
+ * those that have another name in their traces, in any order and possibly several times.  Stops
+ * when `each` sets *io_more to false. */
+struct tw_method_names {
+	const char *project_id;
+	bool raw;
+	enum tw_status (*each)(
+	        void *arg, const char *name, const char *raw, bool *io_more, struct tw_err *err);
+	void *arg;
+};
+enum tw_status tw_catalogue_method_names(
+        struct tw_catalogue *c, const struct tw_method_names *of, struct tw_err *err) TW_MUST_USE;
+
 #endif

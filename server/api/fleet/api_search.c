@@ -1,0 +1,298 @@
+/*
+ * api_search.c - what a project has by a name that a person types: methods, traces, builds, groups
+ * of ANRs, regressions.
+ *
+ * Each kind is answered by its best fits.  Names of methods are scanned for a limited time, so that
+ * suggestions come while one types; `partial` says that it ran out.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/api/api.h"
+#include "server/api/fleet/api_fleet.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/base/text/find.h"
+#include "server/catalogue/anr/catalogue_anr_index.h"
+#include "server/catalogue/fleet/catalogue_regression.h"
+#include "server/catalogue/fleet/catalogue_search_index.h"
+
+enum { LIMIT_MAX = 50, SCAN_MS = 400, NAMES_A_LOOK = 256, ANR_DAYS = 90, BUILDS_READ = 500 };
+#define FITS_BYTES ((size_t)8 << 20)
+
+struct fit { /* a name, and what it is of */
+	enum tw_find_rank rank;
+	size_t len;
+	const char *name, *raw;
+	const void *of;
+};
+
+struct fits { /* the best so far, the best first */
+	struct fit at[LIMIT_MAX + 1];
+	size_t n, limit;
+};
+
+struct search {
+	struct tw_req *req;
+	struct tw_find find;
+	struct tw_arena *arena;
+	int64_t until_ms;
+	uint32_t scanned;
+	bool partial;
+	struct fits methods;
+};
+
+static bool is_better(const struct fit *a, const struct fit *b)
+{
+	return a->rank != b->rank ? a->rank > b->rank : a->len < b->len;
+}
+
+static bool has_room(const struct fits *f, const struct fit *one)
+{
+	return one->rank != TW_FIND_NOT && (f->n < f->limit || is_better(one, &f->at[f->n - 1]));
+}
+
+static void insert(struct fits *f, const struct fit *one)
+{
+	size_t at = f->n;
+
+	while (at > 0 && is_better(one, &f->at[at - 1])) {
+		f->at[at] = f->at[at - 1];
+		at--;
+	}
+	f->at[at] = *one;
+	f->n += f->n < f->limit;
+}
+
+/* --- methods --- */
+
+static bool is_known(const struct fits *f, const char *name)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (strcmp(f->at[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static enum tw_status take_name(
+        void *arg, const char *name, const char *raw, bool *io_more, struct tw_err *err)
+{
+	struct search *s = arg;
+	struct fit one = {.len = strlen(name)};
+
+	if (++s->scanned % NAMES_A_LOOK == 0 && tw_monotonic_ms() > s->until_ms) {
+		s->partial = true;
+		*io_more = false;
+	}
+	one.rank = tw_find_rank(&s->find, tw_str_of(raw[0] ? raw : name));
+	if (!has_room(&s->methods, &one) || (raw[0] && is_known(&s->methods, name)))
+		return TW_OK;
+	one.name = tw_arena_str(s->arena, tw_str_of(name));
+	one.raw = tw_arena_str(s->arena, tw_str_of(raw));
+	if (!one.name || !one.raw)
+		return tw_oom(err);
+	insert(&s->methods, &one);
+	return TW_OK;
+}
+
+static enum tw_status find_methods(struct search *s, json_t *out, struct tw_err *err)
+{
+	const struct tw_method_names names = {
+	        tw_req_caller(s->req)->project_id, true, take_name, s};
+	enum tw_status st = tw_catalogue_method_names(tw_req_app(s->req)->catalogue, &names, err);
+	json_t *list = json_array();
+
+	for (size_t i = 0; st == TW_OK && i < s->methods.n; i++)
+		(void)json_array_append_new(
+		        list, json_pack("{s:s, s:s}", "name", s->methods.at[i].name, "raw",
+		                      s->methods.at[i].raw));
+	(void)json_object_set_new(out, "methods", list);
+	return st;
+}
+
+/* --- the rest --- */
+
+static enum tw_status find_traces(
+        struct search *s, const char *text, json_t *out, struct tw_err *err)
+{
+	struct tw_trace_filter f = {
+	        .sort = TW_SORT_CREATED, .limit = (uint32_t)s->methods.limit, .cursor = ""};
+	struct tw_trace_row *rows = NULL;
+	const char *cursor;
+	uint64_t total = 0;
+	size_t n = 0;
+	json_t *list = json_array();
+	enum tw_status st = tw_trace_filter_add(&f, "q", text, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_traces(tw_req_app(s->req)->catalogue,
+		        tw_req_caller(s->req)->project_id, &f, s->arena, &rows, &n, &cursor, &total,
+		        err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		(void)json_array_append_new(
+		        list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I}", "id", rows[i].id,
+		                      "title", rows[i].title, "app", rows[i].meta.app,
+		                      "version_name", rows[i].meta.version_name, "scenario",
+		                      rows[i].meta.scenario, "device", rows[i].meta.device,
+		                      "created_ms", (json_int_t)rows[i].created_ms));
+	(void)json_object_set_new(out, "traces", list);
+	(void)json_object_set_new(out, "traces_total", json_integer((json_int_t)total));
+	return st;
+}
+
+/* The best of several names of one thing. */
+static void offer(
+        const struct search *s, struct fits *f, const void *of, const char *const names[], size_t n)
+{
+	struct fit best = {.of = of, .name = ""};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct fit one = {tw_find_rank(&s->find, tw_str_of(names[i])),
+		        strlen(names[i]), names[i], "", of};
+
+		if (one.rank != TW_FIND_NOT && (best.rank == TW_FIND_NOT || is_better(&one, &best)))
+			best = one;
+	}
+	if (has_room(f, &best))
+		insert(f, &best);
+}
+
+static enum tw_status find_builds(struct search *s, json_t *out, struct tw_err *err)
+{
+	struct fits fits = {.limit = s->methods.limit};
+	struct tw_build_row *rows = NULL;
+	const char *cursor;
+	size_t n = 0;
+	json_t *list = json_array();
+	enum tw_status st = tw_catalogue_builds(tw_req_app(s->req)->catalogue,
+	        tw_req_caller(s->req)->project_id, BUILDS_READ, "", s->arena, &rows, &n, &cursor,
+	        err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		offer(s, &fits, &rows[i],
+		        (const char *const[]){
+		                rows[i].build_id, rows[i].version_name, rows[i].commit},
+		        3);
+	for (size_t i = 0; i < fits.n; i++) {
+		const struct tw_build_row *b = fits.at[i].of;
+
+		(void)json_array_append_new(list,
+		        json_pack("{s:s, s:s, s:s, s:I}", "build_id", b->build_id, "app", b->app,
+		                "version_name", b->version_name, "traces", (json_int_t)b->traces));
+	}
+	(void)json_object_set_new(out, "builds", list);
+	return st;
+}
+
+static enum tw_status find_anrs(struct search *s, json_t *out, struct tw_err *err)
+{
+	const int64_t today = tw_unix_ms() / TW_DAY_MS;
+	const struct tw_rollup_filter f = {
+	        "", "", "", "", "", "", "", today - ANR_DAYS + 1, today + 1};
+	struct fits fits = {.limit = s->methods.limit};
+	struct tw_anr_group *rows = NULL;
+	size_t n = 0;
+	json_t *list = json_array();
+	enum tw_status st = tw_catalogue_anr_groups(tw_req_app(s->req)->catalogue,
+	        tw_req_caller(s->req)->project_id, &f, "", s->arena, &rows, &n, err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		offer(s, &fits, &rows[i],
+		        (const char *const[]){
+		                rows[i].name, rows[i].title, rows[i].key, rows[i].detail},
+		        4);
+	for (size_t i = 0; i < fits.n; i++) {
+		const struct tw_anr_group *g = fits.at[i].of;
+
+		(void)json_array_append_new(list,
+		        json_pack("{s:s, s:s, s:s, s:s, s:I}", "key", g->key, "kind", g->kind,
+		                "name", g->name, "title", g->title, "count", (json_int_t)g->count));
+	}
+	(void)json_object_set_new(out, "anrs", list);
+	return st;
+}
+
+static enum tw_status find_regressions(struct search *s, json_t *out, struct tw_err *err)
+{
+	const struct tw_regression_query all = {
+	        "", "", "", "", "", (1U << TW_REGRESS_STATUSES) - 1, 0};
+	struct fits fits = {.limit = s->methods.limit};
+	struct tw_regression *rows = NULL;
+	size_t n = 0;
+	json_t *list = json_array();
+	enum tw_status st = tw_catalogue_regressions(tw_req_app(s->req)->catalogue,
+	        tw_req_caller(s->req)->project_id, &all, s->arena, &rows, &n, err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		offer(s, &fits, &rows[i],
+		        (const char *const[]){
+		                rows[i].of.method[0] ? rows[i].of.method : rows[i].of.scenario,
+		                rows[i].id},
+		        2);
+	for (size_t i = 0; i < fits.n; i++) {
+		const struct tw_regression *r = fits.at[i].of;
+
+		(void)json_array_append_new(
+		        list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", r->id, "method",
+		                      r->of.method, "scenario", r->of.scenario, "head", r->of.head,
+		                      "status", tw_regress_status_names[r->status]));
+	}
+	(void)json_object_set_new(out, "regressions", list);
+	return st;
+}
+
+static enum tw_status find_all(struct search *s, const char *text, json_t *out, struct tw_err *err)
+{
+	enum tw_status st = find_traces(s, text, out, err);
+
+	if (st == TW_OK)
+		st = find_builds(s, out, err);
+	if (st == TW_OK)
+		st = find_anrs(s, out, err);
+	if (st == TW_OK)
+		st = find_regressions(s, out, err);
+	if (st == TW_OK)
+		st = find_methods(s, out, err); /* last: it takes the time that is left */
+	(void)json_object_set_new(out, "partial", json_boolean(s->partial));
+	return st;
+}
+
+static enum tw_status get_search(struct tw_req *r, struct tw_err *err)
+{
+	const char *text = tw_req_query(r, "q");
+	struct search *s = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *s);
+	int64_t limit = 0;
+	json_t *out;
+	enum tw_status st = tw_req_query_i64(r, "limit", 8, 1, LIMIT_MAX, &limit, err);
+
+	if (!s)
+		return tw_oom(err);
+	s->req = r;
+	s->methods.limit = (size_t)limit;
+	s->until_ms = tw_monotonic_ms() + SCAN_MS;
+	if (st == TW_OK)
+		st = tw_find_read(text ? text : "", &s->find, err);
+	if (st == TW_OK && s->find.n == 0)
+		st = tw_fail(err, TW_BAD_REQUEST, "q= is the text to look for");
+	if (st != TW_OK)
+		return st;
+	s->arena = tw_arena_new(FITS_BYTES);
+	if (!s->arena)
+		return tw_oom(err);
+	out = json_object();
+	st = find_all(s, text, out, err);
+	tw_arena_free(s->arena);
+	if (st == TW_OK)
+		return tw_req_reply_json(r, 200, out, err);
+	json_decref(out);
+	return st;
+}
+
+const struct tw_route tw_routes_search[] = {
+        {.method = "GET",
+                .path = "/api/v1/search",
+                .needs = TW_NEED_READ,
+                .end = get_search,
+                .summary = "Methods, traces, builds, ANR groups and regressions by name"},
+        {0},
+};

@@ -1,0 +1,120 @@
+#include "server/base/text/find.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+enum tw_status tw_find_read(const char *text, struct tw_find *ret, struct tw_err *err)
+{
+	struct tw_str rest = tw_str_of(text);
+
+	*ret = (struct tw_find){.n = 0};
+	if (rest.len > TW_FIND_BYTES)
+		return tw_fail_at(err, TW_BAD_REQUEST, TW_FIND_BYTES,
+		        "the text to look for is longer than %d bytes", TW_FIND_BYTES);
+	while (rest.len) {
+		struct tw_str word = tw_str_split(&rest, ' ');
+
+		if (word.len == 0)
+			continue;
+		if (ret->n == TW_FIND_WORDS)
+			return tw_fail(err, TW_BAD_REQUEST,
+			        "the text to look for has more than %d words", TW_FIND_WORDS);
+		ret->words[ret->n++] = word;
+	}
+	return TW_OK;
+}
+
+static bool is_at(struct tw_str name, size_t at, struct tw_str piece)
+{
+	return at + piece.len <= name.len && strncasecmp(name.ptr + at, piece.ptr, piece.len) == 0;
+}
+
+/* A part of a name begins after a separator, and at a hump of camelCase. */
+static bool is_begin(struct tw_str name, size_t at)
+{
+	unsigned char before, here;
+
+	if (at == 0)
+		return true;
+	before = (unsigned char)name.ptr[at - 1];
+	here = (unsigned char)name.ptr[at];
+	return (!isalnum(before) && before < 0x80) || (islower(before) && isupper(here)) ||
+	       !(isalnum(here) || here >= 0x80);
+}
+
+static size_t end_of(struct tw_str name)
+{
+	const char *parameters = memchr(name.ptr, '(', name.len);
+
+	return parameters && parameters > name.ptr ? (size_t)(parameters - name.ptr) : name.len;
+}
+
+static enum tw_find_rank rank_plain(struct tw_str word, struct tw_str name)
+{
+	const size_t end = end_of(name);
+	enum tw_find_rank best = TW_FIND_NOT;
+
+	for (size_t at = 0; at + word.len <= name.len; at++) {
+		enum tw_find_rank here = TW_FIND_WITHIN;
+
+		if (!is_at(name, at, word))
+			continue;
+		if (is_begin(name, at))
+			here = at + word.len == end || at + word.len == name.len ? TW_FIND_END
+			                                                         : TW_FIND_BEGIN;
+		if (here == TW_FIND_END && at == 0)
+			here = TW_FIND_WHOLE;
+		best = here > best ? here : best;
+	}
+	return best;
+}
+
+/* The first place from `at` on; name.len + 1: none. */
+static size_t next_at(struct tw_str name, size_t at, struct tw_str piece, bool begins)
+{
+	for (; at + piece.len <= name.len; at++)
+		if (is_at(name, at, piece) && (!begins || is_begin(name, at)))
+			return at;
+	return name.len + 1;
+}
+
+static enum tw_find_rank rank_stars(struct tw_str word, struct tw_str name)
+{
+	const struct tw_str bare = {name.ptr, end_of(name)};
+	struct tw_str rest = word;
+	size_t at = 0;
+	bool first = true;
+
+	while (rest.len) {
+		const bool is_last = !memchr(rest.ptr, '*', rest.len);
+		struct tw_str piece = tw_str_split(&rest, '*');
+
+		if (is_last) /* the word does not end with a star */
+			return bare.len >= at + piece.len &&
+			                       is_at(bare, bare.len - piece.len, piece)
+			               ? TW_FIND_END
+			               : TW_FIND_NOT;
+		at = next_at(bare, at, piece, first && piece.len > 0);
+		if (at > bare.len)
+			return TW_FIND_NOT;
+		at += piece.len;
+		first = false;
+	}
+	return TW_FIND_BEGIN;
+}
+
+enum tw_find_rank tw_find_rank(const struct tw_find *f, struct tw_str name)
+{
+	enum tw_find_rank worst = f->n ? TW_FIND_WHOLE : TW_FIND_NOT;
+
+	for (size_t i = 0; i < f->n && worst != TW_FIND_NOT; i++) {
+		const struct tw_str word = f->words[i];
+		const enum tw_find_rank one = memchr(word.ptr, '*', word.len)
+		                                      ? rank_stars(word, name)
+		                                      : rank_plain(word, name);
+
+		worst = one < worst ? one : worst;
+	}
+	return worst;
+}

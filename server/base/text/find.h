@@ -1,0 +1,35 @@
+/*
+ * find.h - finds names by what a person types: words that all must occur, ignoring case (ASCII).
+ *
+ * `*` in a word stands for any text; such a word begins where a part of the name does and, without
+ * a `*` at its end, ends with the name: `*.warmUp`, `com.acme.*Parser.parse`.  Parameters of a
+ * method are not part of its end.  Costs at most words x text x name.
+ * Thread: any.
+ */
+#ifndef TW_FIND_H
+#define TW_FIND_H
+
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
+
+enum { TW_FIND_BYTES = 200, TW_FIND_WORDS = 8 };
+
+struct tw_find { /* borrows the text */
+	struct tw_str words[TW_FIND_WORDS];
+	size_t n; /* 0: finds nothing */
+};
+
+/* TW_BAD_REQUEST if the text is too long or has too many words. */
+enum tw_status tw_find_read(const char *text, struct tw_find *ret, struct tw_err *err) TW_MUST_USE;
+
+/* How well a name fits, by its worst word: its place in the name decides. */
+enum tw_find_rank {
+	TW_FIND_NOT,
+	TW_FIND_WITHIN, /* inside a part of the name */
+	TW_FIND_BEGIN,  /* a part begins with it */
+	TW_FIND_END, /* a part or several, up to the end: Parser.parse of com.acme.Parser.parse */
+	TW_FIND_WHOLE
+};
+enum tw_find_rank tw_find_rank(const struct tw_find *f, struct tw_str name);
+
+#endif
