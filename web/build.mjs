@@ -16,10 +16,13 @@ const shared = { bundle: true, minify: true, format: 'esm', target: 'es2022', me
 	jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'none', charset: 'utf8', logLevel: 'warning',
 	define: { PARAMETERS: JSON.stringify(parameters()) } };
 
+const inputs = {}; // of each built file, by its name
+
 /* What `entry` became: its address, and that of all it needs at once, by source file. */
 async function bundle(entry, outdir, extra = {}) {
 	const { metafile: { outputs } } = await build({ ...shared, entryPoints: [entry], outdir,
 		entryNames: '[name]-[hash]', ...extra, define: { ...shared.define, ...extra.define } });
+	for (const [file, out] of Object.entries(outputs)) inputs[basename(file)] = out.inputs;
 	const made = (source) => Object.keys(outputs).find((f) => outputs[f].entryPoint === source);
 	const href = (f) => '/assets/' + basename(f);
 	const needs = (f) => outputs[f].imports.filter((i) => i.kind === 'import-statement').flatMap((i) => [i.path, ...needs(i.path)]);
@@ -37,7 +40,7 @@ function gzipped(dir) {
 	const js = Object.fromEntries(Object.keys(BUDGETS).map((part) => [part, 0]));
 	for (const name of readdirSync(dir, { recursive: true, withFileTypes: true }))
 		if (name.isFile() && name.name.endsWith('.js'))
-			js[budgetOf(name.name)] += gzipSync(readFileSync(join(name.parentPath ?? name.path, name.name)), { level: 9 }).length;
+			js[budgetOf(name.name, inputs[name.name])] += gzipSync(readFileSync(join(name.parentPath ?? name.path, name.name)), { level: 9 }).length;
 	return js;
 }
 

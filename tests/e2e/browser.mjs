@@ -92,7 +92,7 @@ export async function signIn(page, server) {
 	await page.click('summary:has-text("With a key")');
 	await page.fill('input[name=token]', server.write);
 	await page.click('text=Sign in with the key');
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 }
 
 /* Opens an address, signed in: by hand the first time, after that with the session that this gave. */
@@ -104,7 +104,7 @@ export async function visit(page, server, target = '/') {
 		server.session = await page.context().cookies();
 	}
 	if (before || target !== '/') await page.goto(server.url + target);
-	if (target === '/') await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	if (target === '/') await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 }
 
 /* By hand with a name and a password. */
@@ -113,7 +113,7 @@ export async function signInAs(page, server, name, password) {
 	await page.fill('input[name=name]', name);
 	await page.fill('input[name=password]', password);
 	await page.click('button.primary');
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 }
 
 /* Shows a panel of a trace. */

@@ -48,13 +48,13 @@ async function fill(server, dir) {
 
 /* Every page, as a name, an address, what is there once it is whole, and keys to press. */
 const pages = (ids) => [
-	['list', '/', 'td'], ['nothing-found', '/?q=nothing+like+it', 'text=No traces match'], ['builds', '/builds', 'td'],
+	['overview', '/', '#newest td'], ['list', '/traces', 'td'], ['nothing-found', '/traces?q=nothing+like+it', 'text=No traces match'], ['builds', '/builds', 'td'],
 	['trace', `/traces/${ids.phone}?tab=methods`, '.methods tbody tr'], ['search', `/traces/${ids.phone}?find=okhttp3&threads=all&tab=methods`, '.methods tbody tr'],
 	['bottom-up', `/traces/${ids.phone}?view=bottom_up&t=recursion`, '.flame canvas, [role=treegrid]'], ['sandwich', `/traces/${ids.phone}?view=sandwich&method=1`, '.flame canvas, table'],
 	['keys', `/traces/${ids.phone}?tab=methods`, '.methods tbody tr', '?'], ['names-missing', `/traces/${ids.unnamed}?tab=methods`, '.methods tbody tr'],
 	['system', `/traces/${ids.system}?tab=events`, '#notes tbody tr'], ['anr', `/traces/${ids.anr}?stack=0`, '#anr .opened'], ['anr-deadlock', `/traces/${ids.deadlock}`, '#anr .box.ring'],
 	['compare', `/compare?a=${ids.phone}&b=${ids.next}`, '.compared tbody tr'], ['compare-gone', `/compare?a=${ids.phone}&b=${ids.next}&width=a&only=gone`, '[data-compared]'],
-	['fleet', '/fleet', '#slowest tbody tr'], ['fleet-methods', '/fleet/methods', '#methods tbody tr'],
+	['fleet-methods', '/fleet/methods', '#methods tbody tr'],
 	['projects-and-keys', '/keys', 'main section:last-of-type td'], ['people', '/people', '#accounts td'], ['changes', '/audit', 'tr[data-entry]'], ['account', '/account', 'input[type=password]'],
 	['retention', '/retention', '.roomfacts'], ['quarantine', '/quarantine', 'main .panel p'], ['capture', '/capture', '#rules p'], ['start', '/?project=EMPTY', '.start'],
 	['unknown-link', `/traces/${ids.phone}?hologram=1&t=explode:3`, 'text=Some link parameters'], ['no-such-trace', '/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', '[role=alert]'],

@@ -22,7 +22,7 @@ test('what went wrong is told', async (t) => {
 
 test('a trace is deleted after being asked, and only then', async (t) => {
 	const extra = tracewell('push', '--server', server.url, '--key', server.ingest, '--build-id', 'short-lived', '--wait', path.join(dir, 'rhea-atrace.bin'));
-	const page = await open('/?build_id=short-lived');
+	const page = await open('/traces?build_id=short-lived');
 	await page.click(`tr[data-trace="${extra}"] input[type=checkbox]`);
 	await page.click('.picked >> text=Delete');
 	await page.click('text=Keep');
@@ -38,7 +38,7 @@ test('a sign-in link signs in once, and leaves no trace in the address', async (
 	const link = tracewell('link', 'create', '--data', server.data, '--url', server.url);
 	const page = await watched();
 	await page.goto(link);
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	assert.ok(!page.url().includes('#'));
 	await page.click('text=Sign out');
 	await page.waitForSelector('h1:has-text("Sign in")');

@@ -28,7 +28,7 @@ const prepare = () => (ready ??= (async () => {
 async function asWriter(scheme, width) {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	return page;
 }
 

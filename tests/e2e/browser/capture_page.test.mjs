@@ -14,7 +14,7 @@ import { tracewell } from '../server.mjs';
 async function asAdmin(scheme, width) {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	await navigate(page, 'Capture');
 	await page.waitForSelector('#rules p');
 	return page;

@@ -130,7 +130,7 @@ test('what came in is told, and leads to the lists', async (t) => {
 	assert.deepEqual([facts.Traces, facts.Waiting, facts.Failed, facts['Included below']], [String(n + 3), '0', '1', String(n + 1)], 'a report of an ANR is not counted there');
 	assert.equal(facts['ANR reports and pending'], '1');
 	await page.click('#intake a:has-text("1") >> nth=-1');
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	assert.match(page.url(), /state=failed/);
 	await page.goBack();
 	await whole(page);

@@ -41,13 +41,13 @@ async function adminJson(target) {
 }
 
 /* A page signed in as an admin, at an address in the project of this file. */
-async function openList(query = {}, target = '/', scheme = 'light', width = 1280) {
+async function openList(query = {}, target = '/traces', scheme = 'light', width = 1280) {
 	await fill();
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
 	await page.waitForSelector('nav[aria-label="Pages"]');
 	await page.goto(`${server.url}${target}?${new URLSearchParams({ project: await project(), ...query })}`);
-	await page.waitForSelector(target === '/' ? 'tr[data-trace]' : 'table');
+	await page.waitForSelector(target === '/traces' ? 'tr[data-trace]' : 'table');
 	return page;
 }
 
@@ -179,7 +179,7 @@ test('columns are chosen, kept and shared', async (t) => {
 	assert.ok(after.includes('Format') && !after.includes('Version'), after.join());
 	assert.ok((await page.locator('tr[data-trace]').first().innerText()).includes('btrace2'));
 	assert.ok(new URL(page.url()).searchParams.get('cols').includes('format'), 'a link shows the same columns');
-	await page.goto(`${server.url}/?project=${await project()}`);
+	await page.goto(`${server.url}/traces?project=${await project()}`);
 	await page.waitForSelector('tr[data-trace]');
 	await headsAre(after); // this browser remembers
 	await page.getByRole('button', { name: 'Columns' }).click();
@@ -363,7 +363,7 @@ test('who may only look is offered nothing else', async (t) => {
 	await page.click('summary:has-text("With a key")');
 	await page.fill('input[name=token]', server.key('read', 'lists'));
 	await page.click('text=Sign in with the key');
-	await page.waitForSelector('tr[data-trace]');
+	await navigate(page, 'Traces');
 	await page.locator('tr[data-trace] input[type=checkbox]').first().click();
 	await bar(page).getByRole('button', { name: 'Export' }).waitFor();
 	for (const name of ['Delete', 'Pin', 'Tags']) assert.equal(await bar(page).getByRole('button', { name, exact: true }).count(), 0, name);

@@ -11,12 +11,12 @@ import { browser, dir, done, id, open, openTrace, server, shots, truth } from '.
 import { startServer, tracewell, until } from '../server.mjs';
 
 test('the list shows the trace, filters it and finds it', async (t) => {
-	const page = await open();
-	await page.waitForSelector('td a:has-text("com.acme.shop")');
+	const page = await open('/traces');
+	await page.waitForSelector('td a:has-text("cold_start")');
 	await page.fill('input[type=search]', 'nothing like it');
 	await page.waitForSelector('text=No traces match these filters');
 	await page.click('text=Clear');
-	await page.waitForSelector('td a:has-text("com.acme.shop")');
+	await page.waitForSelector('td a:has-text("cold_start")');
 	await done(page, t);
 });
 
@@ -470,7 +470,7 @@ for (const [scheme, width] of THEMES)
 		};
 		await page.waitForSelector('td');
 		await look('list');
-		await page.goto(`${server.url}/?q=nothing+like+it`);
+		await page.goto(`${server.url}/traces?q=nothing+like+it`);
 		await page.waitForSelector('text=No traces match these filters');
 		await look('none');
 		await page.goto(`${server.url}/builds`);

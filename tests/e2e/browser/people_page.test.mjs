@@ -12,7 +12,7 @@ import { tracewell } from '../server.mjs';
 async function byLink(scheme) {
 	const page = await watched(scheme);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	return page;
 }
 
@@ -45,7 +45,8 @@ test('an admin makes accounts and gives roles, and they hold', async (t) => {
 	await ann.waitForSelector('[role=alert]:has-text("the name or the password is wrong")');
 	assert.equal(await ann.locator('input[name=password]').inputValue(), '');
 	await signIn(ann, 'Ann', 'password of ann');
-	await ann.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await ann.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
+	await navigate(ann, 'Traces');
 	await ann.waitForSelector('td a');
 	const pick = () => ann.locator('tr[data-trace] input[type=checkbox]').first().click();
 	await pick();
@@ -95,7 +96,7 @@ test("one's own password, and signing out everywhere", async (t) => {
 	const other = await watched();
 	for (const p of [page, other]) {
 		await signIn(p, 'eve', 'password of eve');
-		await p.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+		await p.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	}
 	await page.click('header >> text=eve');
 	const fields = page.locator('form.fields input[type=password]');
@@ -114,7 +115,7 @@ test("one's own password, and signing out everywhere", async (t) => {
 	await page.click('text=Sign out everywhere');
 	await page.waitForSelector('h1:has-text("Sign in")');
 	await signIn(page, 'eve', 'battery staple');
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	await other.context().close();
 	await done(page, t);
 });

@@ -66,7 +66,7 @@ test('not invited, then invited, then in', async () => {
 
 	const admin = await open('dark');
 	await admin.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await admin.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await admin.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	await admin.goto(`${server.url}/people`);
 	await admin.fill('input[name=account]', 'ann');
 	await admin.fill('input[name=new-password]', 'password of ann');
@@ -92,7 +92,7 @@ test('an account is linked on its own page', async () => {
 	knows('bob-2', { preferred_username: 'somebody' });
 	const admin = await open('light');
 	await admin.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await admin.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await admin.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	await admin.goto(`${server.url}/people`);
 	await admin.fill('input[name=account]', 'bob');
 	await admin.fill('input[name=new-password]', 'password of bob');

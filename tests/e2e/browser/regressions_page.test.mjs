@@ -14,7 +14,7 @@ import { sendSlower } from '../slower.mjs';
 async function asEditor(scheme, width, target = '/regressions') {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	await page.goto(server.url + target);
 	await page.waitForSelector('#thresholds input');
 	return page;

@@ -25,7 +25,7 @@ async function watch(s, scheme, who) {
 		await page.fill('input[name=password]', who.password);
 		await page.click('button.primary');
 	}
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	return page;
 }
 

@@ -123,7 +123,7 @@ test('who may only look reads annotations and writes none', async (t) => {
 	await page.click('summary:has-text("With a key")');
 	await page.fill('input[name=token]', server.read);
 	await page.click('text=Sign in with the key');
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	await page.goto(`${server.url}/traces/${id}`);
 	await page.waitForSelector('[data-ready]');
 	await tab(page, 'Annotations');

@@ -35,7 +35,7 @@ function makeClone() {
 async function asAdmin(target, scheme, width) {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	await page.goto(server.url + target);
 	return page;
 }

@@ -68,7 +68,7 @@ test('a trace that is deleted meanwhile is told, and what was loaded stays', asy
 	await page.waitForSelector('[role=alert] >> text=This trace was deleted.');
 	assert.ok(await page.locator('.timeline [data-ready]').isVisible());
 	await page.click('main .notice >> text=All traces');
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	await done(page, t);
 });
 

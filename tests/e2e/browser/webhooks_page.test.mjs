@@ -28,7 +28,7 @@ after(() => ending.forEach((f) => f()));
 async function asAdmin(scheme, width, target = '/webhooks', ready = '#tracker form') {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.waitForSelector('h1:text-matches("^(Traces|Send a first trace)$")');
+	await page.waitForSelector('h1:text-matches("^(Overview|Traces|Send a first trace)$")');
 	await page.goto(server.url + target);
 	await page.waitForSelector(ready);
 	return page;

@@ -85,7 +85,7 @@ const DEADLOCK = `"main" prio=5 tid=1 Blocked
 
 test("the server's own sentences: refusals, verdicts, detectors; its answers stay English", async (t) => {
 	const anr = await server.trace(DEADLOCK, { query: { app: 'words', scenario: 'anr' } });
-	const page = await open('/');
+	const page = await open('/traces');
 	const asked = [];
 	page.on('request', (r) => asked.push(r.url()));
 	await page.click('header button[lang="zh-Hans"]');

@@ -78,7 +78,7 @@ function Upload({ b }: { b: Build }) {
 function Row({ b, open }: { b: Build; open: boolean }) {
 	return <>
 		<tr data-build={b.build_id}>
-			<td><a href={link(`/?build_id=${encodeURIComponent(b.build_id)}`)}>{b.build_id}</a></td>
+			<td><a href={link(`/traces?build_id=${encodeURIComponent(b.build_id)}`)}>{b.build_id}</a></td>
 			<td>{b.app} {b.version_name}{b.commit && <span class="mono quiet" title={tr('Built from commit {commit}', { commit: b.commit })}> {b.commit.slice(0, 10)}</span>}</td>
 			<td><Mapping b={b} /></td>
 			<td><Retrace b={b} /></td>

@@ -35,8 +35,8 @@ export function SignIn({ done, provider, ended = false }: { done: () => Promise<
 		fail(null);
 		try {
 			await api.signIn(by);
+			if (location.pathname === '/signin') go(next); // the session is asked for with the project of a trace
 			await done();
-			if (location.pathname === '/signin') go(next);
 		} catch (why) {
 			fail(why as Error);
 		}

@@ -71,6 +71,7 @@ export interface NoteSum { kind: string; tid: number | null; text: string; notes
 export interface Activity { from_ns: number; to_ns: number; cells: number; threads: { tid: number; activity: number[] }[]; partial: boolean }
 export interface Session {
 	signed_in: boolean; scope: string; user: string | null; project: { id: string; name: string } | null;
+	trace_project: { id: string; name: string } | null; // of the trace that was asked for
 	projects: { id: string; name: string }[]; version: string; perfetto_ui: string; speedscope_ui: string; firefox_ui: string;
 	oidc: { name: string; linked: boolean } | null; // a provider that signs people in
 }
@@ -139,11 +140,33 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
 		lost();
 		throw new Refusal(0, tr('The server is not responding. Is it still running?'));
 	}
+	return answer(path, r);
+}
+
+/** What came, if it is a 2xx; else its error. */
+async function answer(path: string, r: Response): Promise<Response> {
 	answered(path, r.status);
 	if (r.ok) return r;
 	const body = await r.json().catch(() => null);
 	const message = body?.error?.message;
 	throw new Refusal(r.status, message ? await heardInTime(message) : tr('The server answered {status}.', { status: r.status }), body?.error?.offset ?? null);
+}
+
+/** Sends a file, and tells how much of it the server has: fetch cannot. */
+export function upload(method: string, path: string, body: Blob | FormData, params: Params, progress: (sent: number) => void): Promise<Response> {
+	return new Promise((done, fail) => {
+		const x = new XMLHttpRequest();
+		x.open(method, url(path, params));
+		x.setRequestHeader('X-Tracewell', '1');
+		if (body instanceof Blob) x.setRequestHeader('Content-Type', 'application/octet-stream');
+		x.upload.onprogress = (e) => e.lengthComputable && progress(e.loaded / e.total);
+		x.onerror = () => {
+			lost();
+			fail(new Refusal(0, tr('The server is not responding. Is it still running?')));
+		};
+		x.onload = () => answer(path, new Response(x.responseText || null, { status: x.status })).then(done, fail);
+		x.send(body);
+	});
 }
 
 const ahead = new Map<string, Promise<unknown>>(); // asked for before anybody needs it
@@ -155,6 +178,11 @@ function askAhead(path: string, params: Params = {}): void {
 	const answer = get(path, params);
 	ahead.set(key, answer);
 	answer.catch(() => ahead.delete(key)); // who needs it asks for itself, and is told why
+}
+
+/** What was asked for is of another project. */
+export function dropAhead(): void {
+	ahead.clear();
 }
 
 /** What was asked for ahead and nobody took yet; who looks at it leaves it there. */
@@ -199,7 +227,7 @@ function withProcesses({ threads, processes = [] }: Threads) {
 }
 
 export const api = {
-	session: () => get<Session>('/api/v1/session'),
+	session: (trace = '') => get<Session>('/api/v1/session', { trace }),
 	signIn: (by: { token: string } | { name: string; password: string }) => send('POST', '/api/v1/session', by),
 	signOut: () => call('/api/v1/session', { method: 'DELETE' }),
 	traces: (p: Params, s?: AbortSignal) =>

@@ -1,16 +1,19 @@
 // The frame: who is signed in, which page, light or dark.
 import { signal } from '@preact/signals';
 import { render } from 'preact';
-import { useEffect } from 'preact/hooks';
-import { aheadOfTrace, api, Refusal, useProject, useScope, useTools, type Session } from '../api/api';
+import { useEffect, useState } from 'preact/hooks';
+import { aheadOfTrace, api, dropAhead, may, Refusal, useProject, useScope, useTools, type Session } from '../api/api';
 import { beginWorker } from '../trace/worker/callworker';
 import { away, expired } from '../api/health';
+import { Drop } from './drop';
+import { Find } from './find';
 import { Keys } from './keys';
 import { language, LANGUAGES, speak, type Language } from '../i18n/language';
 import { Navigation } from './navigation';
 import { allowed, placeOf, PLACES, trace, traceOf } from './pages';
+import { ASIDE, later } from '../ui/later';
 import { Busy, Failure } from '../ui/parts';
-import { flush, follow, go, link, path, text } from '../ui/route';
+import { flush, follow, go, link, path, set, text } from '../ui/route';
 import { SignIn } from '../admin/signin';
 import { tr } from '../i18n/strings/frame';
 import { dark, toggle } from '../ui/theme';
@@ -19,10 +22,23 @@ const session = signal<Session | null>(null);
 const ended = signal(false); // the session, without being asked to
 const failed = signal<Error | null>(null);
 
+/** Who is signed in.  A link to a trace leads to the trace's project, which the address then names. */
+async function ask(): Promise<Session> {
+	const id = traceOf(path.value);
+	const s = await api.session(id);
+	const other = s.trace_project;
+	if (!id || !other || !s.project || other.id === s.project.id || text('project')) return s;
+	useProject(other.id);
+	dropAhead();
+	set({ project: other.id });
+	aheadOfTrace(id);
+	return api.session();
+}
+
 async function load(): Promise<void> {
 	try {
 		useProject(text('project'));
-		const s = await api.session().catch(async (why: unknown) => {
+		const s = await ask().catch(async (why: unknown) => {
 			if (!(why instanceof Refusal) || why.status !== 401) throw why;
 			await api.signOut(); // the session is over: the browser may forget it
 			return api.session();
@@ -36,6 +52,17 @@ async function load(): Promise<void> {
 	} catch (why) {
 		failed.value = why as Error;
 	}
+}
+
+const dialog = later<{ close: () => void }>('upload', async () => (await import('../list/uploads')).UploadDialog, ASIDE);
+
+/** Sends files from any page. */
+function UploadButton() {
+	const [open, show] = useState(false);
+	return <>
+		<button class="small" onClick={() => show(true)}>{tr('Upload')}</button>
+		{open && <dialog.Page close={() => show(false)} />}
+	</>;
 }
 
 function isForeign(why: Error): boolean {
@@ -84,6 +111,7 @@ function Head({ s }: { s: Session | null }) {
 			<a class="brand" href={link('/')}><img src="/favicon.svg" alt="" width="20" height="20" />tracewell</a>
 			{s?.signed_in && <Navigation s={s} />}
 			<span class="grow" />
+			{s?.signed_in && s.scope !== 'public' && <Find s={s} />}
 			{s?.signed_in && s.projects.length > 1 && (
 				<label class="inline">{tr('Project')}
 					<select value={s.project?.id} onChange={(e) => pickProject(e.currentTarget.value)}>
@@ -91,6 +119,7 @@ function Head({ s }: { s: Session | null }) {
 					</select>
 				</label>)}
 			{s?.signed_in && s.projects.length === 1 && <span class="quiet">{s.projects[0].name}</span>}
+			{s?.signed_in && may.write && <UploadButton />}
 			{(s || failed.value) && <Languages />}
 			{(s || failed.value) && <button class="small" onClick={toggle} aria-label={dark.value ? tr('Use light colours') : tr('Use dark colours')}>
 				{dark.value ? tr('Light') : tr('Dark')}
@@ -147,7 +176,7 @@ function App() {
 			<Head s={s} />
 			<Away />
 			{failed.value ? <main>{isForeign(failed.value) ? <Foreign /> : <Failure error={failed.value} retry={load} />}</main>
-				: s ? <><Page s={s} /><Keys /></> : <main><Busy what={tr('Checking your session')} /></main>}
+				: s ? <><Page s={s} /><Keys />{s.signed_in && may.write && <Drop />}</> : <main><Busy what={tr('Checking your session')} /></main>}
 		</>
 	);
 }

@@ -20,6 +20,7 @@ export interface Place {
 	label?: string;
 }
 
+const home = later('home', async () => (await import('./home')).HomePage);
 const list = later('list', async () => (await import('../list/list')).ListPage);
 const fleet = later('fleet', async () => (await import('../fleet/fleet')).FleetPage);
 const account = later<{ name: string; provider: Session['oidc']; out: () => Promise<void> }>('account', async () => (await import('../admin/account')).AccountPage);
@@ -29,11 +30,11 @@ export const trace = later<{ id: string }>('trace', async () => (await import('.
 
 /** In the order of the navigation. */
 export const PLACES: Place[] = [
-	{ at: '/', group: '', label: tr('Traces'), needs: 'role', page: list },
-	{ at: '/traces', of: '/', needs: 'role', page: list },
-	{ at: '/compare', of: '/', needs: 'role', page: later('compare', async () => (await import('../compare/compare')).ComparePage) },
+	{ at: '/', group: '', label: tr('Overview'), needs: 'role', page: home },
+	{ at: '/traces', group: '', label: tr('Traces'), needs: 'role', page: list },
+	{ at: '/compare', of: '/traces', needs: 'role', page: later('compare', async () => (await import('../compare/compare')).ComparePage) },
 	{ at: '/search', group: '', label: tr('Search'), page: later('search', async () => (await import('../fleet/search')).SearchPage) },
-	{ at: '/fleet', group: 'fleet', label: tr('Overview'), needs: 'role', page: fleet, below: true },
+	{ at: '/fleet', of: '/', needs: 'role', page: home },
 	{ at: '/fleet/methods', group: 'fleet', label: tr('Methods'), needs: 'role', page: fleet },
 	{ at: '/fleet/findings', group: 'fleet', label: tr('Findings'), needs: 'role', page: fleet },
 	{ at: '/fleet/compare', group: 'fleet', label: tr('Compare'), page: later('versus', async () => (await import('../compare/versus')).VersusPage) },
@@ -71,5 +72,5 @@ export function allowed(p: Place, s: Session): boolean {
 export function current(p: Place, path: string): 'page' | 'true' | undefined {
 	if (p.at === path) return 'page';
 	const here = placeOf(path);
-	return here === p || here?.of === p.at || (p.at === '/' && traceOf(path)) ? 'true' : undefined;
+	return here === p || here?.of === p.at || (p.at === '/traces' && traceOf(path)) ? 'true' : undefined;
 }

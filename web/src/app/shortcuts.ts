@@ -18,11 +18,11 @@ const one = (shown: string, does: string, ...keys: string[]): Shortcut => ({ sho
 export const SHORTCUTS: Shortcuts[] = [
 	{ title: tr('Everywhere'), keys: [
 		one('?', tr('these keys'), '?'), one('Tab, Shift+Tab', tr('next, previous control'), 'Tab'), one('Enter, Space', tr('press what has the focus'), 'Enter', ' '),
-		one('Esc', tr('close a menu or this list'), 'Escape'),
+		one('Esc', tr('close a menu or this list'), 'Escape'), one('/', tr('search the project (in a trace: find a method)'), '/'), one('Ctrl+K', tr('search the project, also in a trace'), 'Ctrl k'),
 	] },
 	{ title: tr('List of traces'), keys: [
 		one('j / k', tr('next, previous trace'), 'j', 'k'), one('Enter', tr('open it'), 'Enter'), one('x', tr('select or deselect it'), 'x'), one('X', tr('select the range from the previous one'), 'X'),
-		one('Esc', tr('clear the selection'), 'Escape'), one('#', tr('delete the selected traces (asks first)'), '#'), one('/', tr('search'), '/'),
+		one('Esc', tr('clear the selection'), 'Escape'), one('#', tr('delete the selected traces (asks first)'), '#'),
 	] },
 	{ title: tr('Timeline'), canvas: 'timeline', keys: [
 		one(tr('w / s, + / −, Ctrl+wheel'), tr('zoom in, zoom out'), 'w', 's', '+', '=', '-'), one(tr('a / d, ← / →, drag'), tr('move earlier, later'), 'a', 'd', 'ArrowLeft', 'ArrowRight'),

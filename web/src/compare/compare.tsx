@@ -63,7 +63,7 @@ function Nothing() {
 		<div class="notice">
 			<strong>{tr('Choose what to compare.')}</strong>
 			<p>{tr('In the list of traces, select two traces, or traces of two versions, and press Compare. Each side can have up to {side_max} traces.', { side_max: SIDE_MAX })}</p>
-			<p><a class="button" href={link('/')}>{tr('All traces')}</a></p>
+			<p><a class="button" href={link('/traces')}>{tr('All traces')}</a></p>
 		</div>
 	);
 }

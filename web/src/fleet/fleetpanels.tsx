@@ -68,7 +68,7 @@ export function Intake() {
 		const timer = setTimeout(load.again, LOOK_MS);
 		return () => clearTimeout(timer);
 	}, [v]);
-	const list = (state: string) => link(`/?${new URLSearchParams({ ...params, ...(state && { state }) })}`);
+	const list = (state: string) => link(`/traces?${new URLSearchParams({ ...params, ...(state && { state }) })}`);
 	return (
 		<Panel title={tr('Uploads')} id="intake">
 			<Pending of={load} what={tr('Counting traces')} />
@@ -120,7 +120,7 @@ function Version({ s, i, error, by }: { s: Scenario; i: number; error: number; b
 	const to = older && g.key ? link(`/fleet/compare?${new URLSearchParams({ a: older, b: g.key, ...(s.scenario && { scenario: s.scenario }), ...(text('app') && { app: text('app') }) })}`) : undefined;
 	return (
 		<tr data-scenario={s.scenario} data-version={g.key} data-values={g.values} class={i && by === 'version' ? 'older' : 'latest'}>
-			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={link(`/?${new URLSearchParams({ scenario: s.scenario, ...(text('app') && { app: text('app') }) })}`)} title={tr('Its traces')}>{s.scenario}</a> : <span class="quiet">{tr('no scenario')}</span>}
+			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={link(`/traces?${new URLSearchParams({ scenario: s.scenario, ...(text('app') && { app: text('app') }) })}`)} title={tr('Its traces')}>{s.scenario}</a> : <span class="quiet">{tr('no scenario')}</span>}
 				{s.older > 0 && <p class="quiet">{by === 'version' ? tr.many(s.older, '{n} older version', '{n} older versions') : tr('{n} more', { n: count(s.older) })}</p>}</th>}
 			<td class="anywhere"><Group s={s} g={g} by={by} /></td>
 			<td class="num">{count(d.traces)}</td>

@@ -57,7 +57,7 @@ function Evidence({ r }: { r: Regression }) {
 			{r.after_trace && <><a href={link(`/traces/${r.after_trace}`)}>{tr('A slow trace')}</a>{' · '}</>}
 			{r.before_trace && <><a href={link(`/traces/${r.before_trace}`)}>{tr('an earlier trace')}</a>{' · '}</>}
 			{r.before_trace && r.after_trace && <><a href={link(`/compare?a=${r.before_trace}&b=${r.after_trace}`)}>{tr('both traces compared')}</a>{' · '}</>}
-			<a href={link(`/?${new URLSearchParams(filter)}`)}>{tr('all its traces')}</a>
+			<a href={link(`/traces?${new URLSearchParams(filter)}`)}>{tr('all its traces')}</a>
 		</p>
 	);
 }

@@ -3,12 +3,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, may, type Trace } from '../api/api';
 import { count } from '../i18n/format';
-import { ColumnChooser, NameCell, shownColumns, type Column } from './listcolumns';
+import { ColumnChooser, NameCell, sharedOf, shownColumns, type Column } from './listcolumns';
 import { Filters, isFiltered, put, Saved } from './listfilters';
 import { PickedBar } from './listpicked';
 import { Busy, Failure, useLoad } from '../ui/parts';
 import { go, number, set, text, texts } from '../ui/route';
 import { Arrival, Start } from './start';
+import { landed } from './upload';
 import { tr } from '../i18n/strings/list';
 import { backOff, FILTERS } from '../api/traces';
 
@@ -70,7 +71,6 @@ function useRowKeys(rows: Trace[], act: { pick: (t: Trace, range: boolean) => vo
 			else if ((e.key === 'x' || e.key === 'X') && row) act.pick(row, e.key === 'X');
 			else if (e.key === '#' && act.some && may.write) act.ask();
 			else if (e.key === 'Escape' && act.some) act.clear();
-			else if (e.key === '/') document.getElementById('search')?.focus();
 			else return;
 			e.preventDefault();
 		};
@@ -79,13 +79,16 @@ function useRowKeys(rows: Trace[], act: { pick: (t: Trace, range: boolean) => vo
 	});
 }
 
-function Row({ t, columns, picked, pick }: { t: Trace; columns: Column[]; picked: boolean; pick: (range: boolean) => void }) {
+/** A long text is cut; the pointer shows all of it. */
+const titleOf = (cell: unknown) => (typeof cell === 'string' && cell.length > 24 ? cell : undefined);
+
+function Row({ t, shared, columns, picked, pick }: { t: Trace; shared: { app: boolean }; columns: Column[]; picked: boolean; pick: (range: boolean) => void }) {
 	return (
 		<tr data-trace={t.id} class={picked ? 'is-picked' : ''}>
 			<td class="check"><input type="checkbox" checked={picked} aria-label={tr('Select {id}, {id2}', { id: t.title || t.meta.app || t.id, id2: t.id })}
 				onClick={(e) => pick(e.shiftKey)} /></td>
-			<td class="wide"><NameCell t={t} /></td>
-			{columns.map((c) => <td key={c.key} class={c.num ? 'num' : ''}>{c.cell(t)}</td>)}
+			<td class="wide"><NameCell t={t} shared={shared} /></td>
+			{columns.map((c) => <td key={c.key} class={c.num ? 'num' : ''} title={titleOf(c.cell(t))}>{c.cell(t)}</td>)}
 		</tr>
 	);
 }
@@ -95,6 +98,7 @@ function Table({ rows, columns, picked, pick, pickAll }: {
 }) {
 	const all = rows.every((t) => picked.has(t.id));
 	const some = rows.some((t) => picked.has(t.id));
+	const shared = sharedOf(rows);
 	return (
 		<div class="scroll">
 			<table class="traces">
@@ -103,7 +107,7 @@ function Table({ rows, columns, picked, pick, pickAll }: {
 						onChange={(e) => pickAll(e.currentTarget.checked)} /></th>
 					<th scope="col">{tr('Trace')}</th>{columns.map((c) => <Heading key={c.key} c={c} />)}
 				</tr></thead>
-				<tbody>{rows.map((t) => <Row key={t.id} t={t} columns={columns} picked={picked.has(t.id)} pick={(range) => pick(t, range)} />)}</tbody>
+				<tbody>{rows.map((t) => <Row key={t.id} t={t} shared={shared} columns={columns} picked={picked.has(t.id)} pick={(range) => pick(t, range)} />)}</tbody>
 			</table>
 		</div>
 	);
@@ -141,7 +145,7 @@ function Pages({ rows, total, cursor }: { rows: number; total: number; cursor: s
 export function ListPage() {
 	const names = [...FILTERS, 'sort', 'order', 'cursor'];
 	const params = Object.fromEntries(names.map((n) => [n, texts(n)]));
-	const page = useLoad(JSON.stringify(params), (s) => api.traces({ ...params, limit: PAGE }, s));
+	const page = useLoad(`${JSON.stringify(params)} ${landed.value}`, (s) => api.traces({ ...params, limit: PAGE }, s));
 	const [first, watch] = useState(false); // the first trace comes while this page is open
 	const [asking, ask] = useState(false);
 	const v = page.value;

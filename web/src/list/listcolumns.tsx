@@ -17,32 +17,41 @@ export interface Column {
 	cell: (t: Trace) => ComponentChildren;
 }
 
-function State({ t }: { t: Trace }) {
+/** Its state where that is not simply ready; `all`: also then. */
+function State({ t, all }: { t: Trace; all?: boolean }) {
 	const flaws = (t.summary?.losses ?? 0) + (t.summary?.repairs ?? 0);
+	if (t.state === 'ready' && flaws === 0 && !all) return null;
+	const shown = t.state === 'ready' && !all ? '' : `${stateName(t.state)}${t.state === 'queued' && t.error ? tr(', delayed') : ''}`;
+	const repaired = t.state === 'ready' && flaws > 0 ? tr.many(flaws, '{n} repair', '{n} repairs') : '';
 	return (
-		<span class={`state ${t.state}`} title={t.error ? heard(t.error.message) : undefined}>
-			{stateName(t.state)}{t.state === 'queued' && t.error ? tr(', delayed') : ''}{t.state === 'ready' && flaws > 0 ? `${COMMA}${tr.many(flaws, '{n} repair', '{n} repairs')}` : ''}
-		</span>
+		<span class={`state ${repaired && !all ? 'repair' : t.state}`} title={t.error ? heard(t.error.message) : undefined}>{[shown, repaired].filter(Boolean).join(COMMA)}</span>
 	);
 }
 
 /** A link to the list of all that have it. */
 export function Tag({ tag }: { tag: string }) {
-	return <a class="tag" href={link(`/?tag=${encodeURIComponent(tag)}`)}>{tag}</a>;
+	return <a class="tag" href={link(`/traces?tag=${encodeURIComponent(tag)}`)}>{tag}</a>;
 }
 
 export function Pinned() {
 	return <svg class="pin" viewBox="0 0 16 16" width="12" height="12" role="img" aria-label={tr('pinned')}><path d="M10 1l5 5-2 1-3 3-1 4-3-3-4 4-1-1 4-4-3-3 4-1 3-3z" /></svg>;
 }
 
-export function NameCell({ t }: { t: Trace }) {
+/** What all of these traces have in common, so that rows need not repeat it. */
+export function sharedOf(list: Trace[]): { app: boolean } {
+	return { app: list.length > 1 && list.every((t) => t.meta.app === list[0].meta.app) };
+}
+
+/** What tells a trace from its neighbours: its title or scenario first, its app only where there are several. */
+export function NameCell({ t, shared }: { t: Trace; shared: { app: boolean } }) {
 	const m = t.meta;
-	const app = m.app || (t.title ? '' : t.id);
+	const name = t.title || m.scenario || (m.process !== m.app && m.process) || m.app || t.id;
+	const rest = [m.scenario, !shared.app && m.app, m.process !== m.app && m.process].filter((x): x is string => Boolean(x) && x !== name);
 	return <div class="named">
 		{t.pinned && <Pinned />}
-		<a class="rowlink" href={link(`/traces/${t.id}`)}>{t.title || app}</a>
-		{t.title && app && <span class="quiet">{app}</span>}
-		{m.process && m.process !== m.app && <span class="quiet">{m.process}</span>}
+		<a class="rowlink" href={link(`/traces/${t.id}`)} title={name}>{name}</a>
+		{rest.map((x) => <span class="quiet" key={x} title={x}>{x}</span>)}
+		<State t={t} />
 		{t.annotations > 0 && <span class="quiet" title={tr('Annotations')}>{count(t.annotations)} {t.annotations === 1 ? tr('note') : tr('notes')}</span>}
 		{t.tags.map((tag) => <Tag key={tag} tag={tag} />)}
 	</div>;
@@ -59,10 +68,11 @@ function Expires({ t }: { t: Trace }) {
 const of = (f: (s: NonNullable<Trace['summary']>) => string) => (t: Trace) => (t.summary ? f(t.summary) : '');
 
 export const COLUMNS: Column[] = [
+	{ key: 'app', label: tr('App'), cell: (t) => t.meta.app },
 	{ key: 'version', label: tr('Version'), cell: (t) => t.meta.version_name },
 	{ key: 'scenario', label: tr('Scenario'), cell: (t) => t.meta.scenario },
 	{ key: 'device', label: tr('Device'), cell: (t) => <>{t.meta.device}{t.meta.os ? <span class="quiet"> {t.meta.os}</span> : null}</> },
-	{ key: 'state', label: tr('State'), cell: (t) => <State t={t} /> },
+	{ key: 'state', label: tr('State'), cell: (t) => <State t={t} all /> },
 	{ key: 'duration', label: tr('Duration'), sort: 'duration', num: true, cell: of(lengthOf) },
 	{ key: 'calls', label: tr('Calls, samples'), sort: 'slices', num: true, cell: of((s) => count(s.slices)) },
 	{ key: 'upload', label: tr('Upload'), sort: 'bytes', num: true, cell: (t) => bytes(t.upload_bytes) },
@@ -80,7 +90,7 @@ export const COLUMNS: Column[] = [
 	{ key: 'session', label: tr('Session'), cell: (t) => t.meta.session_id },
 	{ key: 'id', label: tr('Id'), cell: (t) => <code>{t.id}</code> },
 ];
-const FIRST = ['version', 'scenario', 'device', 'state', 'duration', 'calls', 'upload', 'arrived'];
+const FIRST = ['version', 'device', 'duration', 'calls', 'upload', 'arrived'];
 const REMEMBERED = 'tracewell.columns';
 
 function kept(): string | null {
@@ -103,7 +113,7 @@ function remember(keys: string | null): void {
 	}
 }
 
-/** Those of the address, else those chosen last here, else the first eight. */
+/** Those of the address, else those chosen last here, else the first six. */
 export function shownColumns(): Column[] {
 	const keys = (text('cols') || remembered.value || FIRST.join(',')).split(',');
 	const found = COLUMNS.filter((c) => keys.includes(c.key));

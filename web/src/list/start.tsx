@@ -7,6 +7,7 @@ import { Command, useLoad } from '../ui/parts';
 import { link } from '../ui/route';
 import { tr } from '../i18n/strings/list';
 import { nameOf, stateName } from '../api/traces';
+import { DropZone } from './uploads';
 
 const STEPS = ['received', 'decoding', 'ready'] as const;
 
@@ -37,20 +38,22 @@ export function Start() {
 	}, []);
 	return (
 		<div class="start">
+			{may.write && <DropZone />}
+			<h2>{may.write ? tr('Or send traces from devices and scripts') : tr('Send traces from devices and scripts')}</h2>
 			<p>{tr('Three commands send the first trace. The first sets a key that can only upload.')}</p>
 			<section>
-				<h2>{tr('1. A key')}</h2>
+				<h3>{tr('1. A key')}</h3>
 				<Command>{keyLine(secret, session?.project?.name ?? '')}</Command>
 				{secret ? <NewKey secret={secret} name="" /> : may.admin ? <KeyButton name="first upload" made={hold} />
 					: <p class="quiet">{tr('Run it on the server, or ask an admin for an ingest key.')}</p>}
 			</section>
 			<section>
-				<h2>{tr('2. The mapping of the build')}</h2>
+				<h3>{tr('2. The mapping of the build')}</h3>
 				<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${o}/api/v1/builds/BUILD/methods`}</Command>
 				<p class="quiet">{tr.rich('btrace writes {code} when the app is built; BUILD is a name that you choose for the build. The mapping can be sent after its traces. Formats that contain method names need none.', { code: <code>methodMapping.txt</code> })}</p>
 			</section>
 			<section>
-				<h2>{tr('3. The trace')}</h2>
+				<h3>{tr('3. The trace')}</h3>
 				<Command>{`curl --data-binary @rhea-atrace.bin -H "Authorization: Bearer $KEY" '${o}/api/v1/traces?build_id=BUILD&scenario=cold_start'`}</Command>
 				<p class="quiet">{tr('Send any file that tracewell reads: the format is recognised by its content.')}</p>
 			</section>

@@ -48,7 +48,7 @@ export function Deleted() {
 		<div class="notice bad" role="alert">
 			<strong>{tr('This trace was deleted.')}</strong>
 			<p>{tr('Data loaded earlier is still shown below, but nothing more can be loaded. Upload the trace again if you need it.')}</p>
-			<p><a class="button" href={link('/')}>{tr('All traces')}</a></p>
+			<p><a class="button" href={link('/traces')}>{tr('All traces')}</a></p>
 		</div>
 	);
 }

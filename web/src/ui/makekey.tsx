@@ -1,6 +1,6 @@
 // A new key, shown once.
 import { useState } from 'preact/hooks';
-import { api, currentProject, may } from '../api/api';
+import { api, currentProject, may, useProject } from '../api/api';
 import { Copy, Failure } from './parts';
 import { tr } from '../i18n/strings/frame';
 
@@ -14,9 +14,16 @@ export function NewKey({ secret, name }: { secret: string; name: string }) {
 	);
 }
 
-/** A new server has no project to make a key in. */
-async function firstProject(): Promise<void> {
-	if (!currentProject() && (await api.projects()).projects.length === 0) await api.makeProject('default');
+/** A new server has no project to make a key in, or to send a trace to. */
+export function firstProject(): Promise<void> {
+	return (made ??= makeFirst().finally(() => (made = undefined)));
+}
+
+let made: Promise<void> | undefined; // several files may ask for it at once
+
+async function makeFirst(): Promise<void> {
+	if (currentProject() || (await api.projects()).projects.length > 0) return;
+	useProject((await api.makeProject('default')).id);
 }
 
 /** A button that puts a new ingest key into commands; nothing for those who may not make one. */

@@ -18,7 +18,7 @@ export function Failure({ error, retry, title, more, again = tr('Try again') }: 
 			<p>{ended(sentence(error.message))}{offset !== null ? tr(' (at byte {offset})', { offset }) : ''}{more && ` ${more}`}</p>
 			<p class="row">
 				{status === 401 && <a class="button" href="/signin">{tr('Sign in')}</a>}
-				{status === 404 && <a class="button" href={link('/')}>{tr('All traces')}</a>}
+				{status === 404 && <a class="button" href={link('/traces')}>{tr('All traces')}</a>}
 				{retry && <button onClick={retry}>{again}</button>}
 			</p>
 		</div>

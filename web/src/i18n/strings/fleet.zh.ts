@@ -3,12 +3,10 @@ import type { Fits } from '../language';
 
 const zh = {
 	'Fleet': '大盘',
+	'Overview': '概览',
 	'{at} · tracewell': '{at} · tracewell',
 	'Fleet methods': '大盘方法',
 	'Fleet findings': '大盘检测结果',
-	'Page not found': '没有这个页面',
-	'There is no page at this address. {link}': '该地址没有对应的内容。{link}',
-	'The fleet': '大盘概览',
 	'These threads call it directly': '它是这些线程最先调用的',
 	'threads {name}': '线程 {name}',
 	'{total_ns} in all {what}': '{what}共 {total_ns}',

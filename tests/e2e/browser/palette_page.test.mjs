@@ -1,0 +1,105 @@
+/*
+ * palette_page.test.mjs - the one search: `/`, what is found while one types, keys through it, where it leads.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { violations } from '../axe.mjs';
+import { THEMES, unreadable } from '../browser.mjs';
+import { done, HOSTILE, open, openTrace, server } from '../page.mjs';
+import { until } from '../server.mjs';
+
+const METHODS = ['com.acme.shop.data.JsonParser.parse', 'com.acme.shop.ads.Ads.warmUp', 'com.acme.shop.Main$$ExternalSyntheticLambda0.run', 'a.b.c', `com.acme.${HOSTILE.replaceAll(' ', '_')}.run`];
+const chrome = JSON.stringify({ traceEvents: METHODS.map((name, i) => ({ ph: 'X', cat: 'method', name, pid: 1, tid: 1, ts: 1000 + i * 100, dur: 50 })) });
+const R8 = 'com.acme.shop.Checkout -> a.b:\n    1:1:void pay():1:1 -> c\n';
+let made;
+
+async function fill() {
+	made ??= (async () => {
+		const { id } = await server.trace(chrome, { query: { app: 'com.acme.found', version_name: '1.2.3', scenario: 'a scenario', build_id: 'found-build' } });
+		await until(async () => ((await server.get('/api/v1/search?q=warmup')).json.methods.length ? true : undefined), 'names in the index', 120);
+		return id;
+	})();
+	return made;
+}
+
+const names = async (q) => (await server.get(`/api/v1/search?${new URLSearchParams({ q, limit: '20' })}`)).json.methods.map((m) => m.name);
+
+test('what people type finds what they mean', async () => {
+	await fill();
+	assert.equal((await names('JsonParser.parse'))[0], METHODS[0]);
+	assert.ok((await names('parse')).includes(METHODS[0]));
+	assert.deepEqual(await names('*.warmUp'), [METHODS[1]]);
+	assert.deepEqual(await names('main lambda run'), [METHODS[2]]);
+	assert.equal((await names('a.b.c'))[0], 'a.b.c');
+	assert.deepEqual(await names('nothing of the kind'), []);
+	assert.deepEqual(await names('%_'), []);
+	const { json } = await server.get('/api/v1/search?q=found-build');
+	assert.deepEqual(json.builds.map((b) => b.build_id), ['found-build']);
+	assert.equal(json.traces.length, 1);
+	for (const q of ['', ' ', 'x'.repeat(201), '1 2 3 4 5 6 7 8 9']) assert.equal((await server.get(`/api/v1/search?${new URLSearchParams({ q })}`)).status, 400, q);
+	assert.equal((await server.get('/api/v1/search?q=x&limit=51')).status, 400);
+	await server.put('/api/v1/builds/found-build/retrace', R8);
+	const again = await until(async () => {
+		const hit = (await server.get('/api/v1/search?q=a.b.c')).json.methods.find((m) => m.raw === 'a.b.c');
+		return hit;
+	}, 'the method by its obfuscated name', 120);
+	assert.equal(again.name, 'com.acme.shop.Checkout.pay');
+});
+
+test('by keys: /, words, arrows, Enter', async (t) => {
+	await fill();
+	const page = await open('/builds');
+	await page.keyboard.press('/');
+	const box = page.getByRole('combobox', { name: 'Search methods' });
+	await box.waitFor();
+	await page.keyboard.type('parser');
+	await page.getByRole('option', { name: METHODS[0] }).waitFor();
+	assert.equal(await page.locator('[role=option][aria-selected=true]').innerText(), METHODS[0]);
+	assert.deepEqual(await violations(page), []);
+	await page.keyboard.press('ArrowDown');
+	assert.notEqual(await page.locator('[role=option][aria-selected=true]').innerText(), METHODS[0]);
+	await page.keyboard.press('ArrowUp');
+	await page.keyboard.press('Enter');
+	await page.waitForURL(/fleet\/methods\?.*JsonParser\.parse/);
+	await page.keyboard.press('/');
+	await page.keyboard.type('webhoo');
+	await page.keyboard.press('Escape');
+	assert.equal(await page.getByRole('dialog', { name: 'Search' }).count(), 0);
+	await page.keyboard.press('Control+k');
+	await page.keyboard.type('detector');
+	await page.getByRole('option', { name: 'Detectors' }).waitFor();
+	await page.waitForFunction(() => document.querySelector('[role=option][aria-selected=true]')?.textContent === 'Detectors');
+	await page.keyboard.press('Enter');
+	await page.waitForURL(/\/detectors/);
+	await done(page, t);
+});
+
+test('a part of a name and a pattern in the search of calls', async (t) => {
+	await fill();
+	const page = await open(`/search?method=${encodeURIComponent('*.warmUp')}`);
+	await page.waitForSelector(`td:has-text("Ads.warmUp")`);
+	await done(page, t);
+});
+
+test('in a trace, / stays with its methods and Ctrl+K finds all', async (t) => {
+	const page = await openTrace();
+	await page.locator('h1').first().click();
+	await page.keyboard.press('/');
+	assert.equal(await page.getByRole('dialog', { name: 'Search' }).count(), 0);
+	await page.keyboard.press('Escape');
+	await page.keyboard.press('Control+k');
+	await page.getByRole('combobox', { name: 'Search methods' }).waitFor();
+	await done(page, t);
+});
+
+for (const [scheme, width] of THEMES)
+	test(`it can be read in ${scheme} at ${width}, names are text`, async (t) => {
+		await fill();
+		const page = await open('/builds', scheme, width);
+		await page.getByRole('button', { name: 'Search', exact: true }).or(page.locator('button.find')).first().click();
+		await page.keyboard.type('alert');
+		await page.getByRole('option', { name: 'alert(1)' }).first().waitFor();
+		assert.deepEqual(await unreadable(page), []);
+		await done(page, t);
+	});

@@ -1,0 +1,151 @@
+/*
+ * uploads_page.test.mjs - files from the page: dropped anywhere or chosen, followed until they can be opened; links to
+ * traces of other projects, projects by name, addresses that do not exist.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { violations } from '../axe.mjs';
+import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
+import { browser, done, HOSTILE, id, server, watched } from '../page.mjs';
+import { binary, root, startServer, tracewell } from '../server.mjs';
+
+const link = (s, path = '') => `${tracewell('link', 'create', '--data', s.data, '--url', s.url).replace('/signin', `/signin${path && `?next=${encodeURIComponent(path)}`}`)}`;
+
+/* Signed in as an admin of the server. */
+async function entered(s = server, at = '/', scheme = 'light', width = 1280) {
+	const page = await watched(scheme, width);
+	if (s !== server) page.problems.length = 0;
+	await page.goto(link(s, at));
+	await page.waitForSelector('nav[aria-label="Pages"]');
+	return page;
+}
+
+/* Drops files as a person does: over the page first. */
+async function drop(page, files) {
+	const list = files.map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]);
+	const transfer = await page.evaluateHandle((all) => {
+		const t = new DataTransfer();
+		for (const [name, text] of all) t.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], name));
+		return t;
+	}, list);
+	await page.dispatchEvent('body', 'dragover', { dataTransfer: transfer });
+	await page.getByText('Drop to upload').waitFor();
+	await page.dispatchEvent('body', 'drop', { dataTransfer: transfer });
+	await page.getByText('Drop to upload').waitFor({ state: 'detached' });
+}
+
+const row = (page, name) => page.getByRole('region', { name: 'Uploads' }).locator('li', { hasText: name });
+const records = (n) => btrace(Array.from({ length: n }, (_, i) => [4000, 1 + (i % 7), i * 1000, 900]));
+
+test('an empty project asks for a file; the first that is dropped is shown once it is decoded', async (t) => {
+	const empty = await startServer(t);
+	const page = await browser.newPage();
+	await page.goto(link(empty));
+	await page.getByRole('heading', { name: 'Send a first trace' }).waitFor();
+	await page.getByText('Drop trace files anywhere on this page').waitFor();
+	assert.deepEqual(await violations(page), []);
+	await drop(page, [['first.bin', sampleTrace()], ['methodMapping.txt', sampleMapping]]);
+	await page.waitForURL(/\/traces\/[0-9A-Z]{26}/);
+	await page.waitForSelector('[data-ready]');
+	await page.waitForSelector('h1 >> text=first.bin');
+	await row(page, 'methodMapping.txt').locator('text=In use for build local-').waitFor();
+	const names = await page.evaluate(async () => (await fetch(`/api/v1${location.pathname}/methods`)).text());
+	assert.match(names, /com\.example\.app\.Class/, 'named by the mapping that came with it');
+	await page.close();
+});
+
+test('several files at once, of several formats, and one that is none', async (t) => {
+	const page = await entered(server, '/regressions');
+	const golden = (name) => fs.readFileSync(path.join(root, 'tests/golden', name, 'input'));
+	const folded = 'main;a;b 10\nmain;a;c 20\n';
+	await drop(page, [['one.bin', records(20)], [`${HOSTILE}.trace`, golden('anr/realistic')], ['stacks.folded', folded], ['picture.png', '\x89PNG\r\n\x1a\n then some']]);
+	await row(page, 'one.bin').locator('text=Ready').waitFor();
+	await row(page, HOSTILE).locator('text=Ready').waitFor();
+	await row(page, 'stacks.folded').locator('text=/Ready|Failed/').waitFor();
+	await row(page, 'picture.png').locator('text=Failed').waitFor();
+	assert.match(page.url(), /\/regressions/, 'several leave the reader where they are');
+	assert.deepEqual(await violations(page), []);
+	await row(page, 'picture.png').getByRole('button', { name: 'Dismiss picture.png' }).click();
+	assert.equal(await row(page, 'picture.png').count(), 0);
+	await row(page, 'one.bin').getByRole('link', { name: 'one.bin' }).click();
+	await page.waitForSelector('h1 >> text=one.bin');
+	await done(page, t);
+});
+
+test('chosen with details; a mapping alone asks for its build', async (t) => {
+	const page = await entered(server, '/traces');
+	await page.getByRole('banner').getByRole('button', { name: 'Upload', exact: true }).click();
+	const dialog = page.getByRole('dialog', { name: 'Upload traces' });
+	await dialog.getByText('Details for these files').click();
+	await dialog.getByLabel('App').fill('com.acme.chosen');
+	await dialog.getByLabel('Version').fill('9.9');
+	await dialog.getByLabel('Build').fill('');
+	assert.deepEqual(await violations(page), []);
+	const [chooser] = await Promise.all([page.waitForEvent('filechooser'), dialog.getByRole('button', { name: 'Choose files' }).click()]);
+	await chooser.setFiles([{ name: 'chosen.bin', mimeType: 'application/octet-stream', buffer: records(31) }]);
+	await page.waitForSelector('h1 >> text=chosen.bin');
+	const trace = await server.get(`/api/v1/traces/${/traces\/(\w+)/.exec(page.url())[1]}`);
+	assert.deepEqual([trace.json.meta.app, trace.json.meta.version_name, trace.json.title], ['com.acme.chosen', '9.9', 'chosen.bin']);
+	await drop(page, [['map.txt', 'com.acme.Shop -> a.a:\n    1:3:void open():10:12 -> a\n']]);
+	const mapping = row(page, 'map.txt');
+	await mapping.getByText('Which build is this mapping of?').waitFor();
+	await mapping.getByLabel('Build').fill('chosen-build');
+	await page.keyboard.press('Enter');
+	await mapping.locator('text=In use for build chosen-build').waitFor();
+	assert.equal((await server.get('/api/v1/builds/chosen-build')).json.retrace.state, 'ready');
+	await done(page, t);
+});
+
+test('a reader is offered no upload', async (t) => {
+	const page = await watched();
+	await page.goto(`${server.url}/signin`);
+	await page.getByText('With a key').click();
+	await page.getByLabel('A read, write or admin key').fill(server.key('read'));
+	await page.keyboard.press('Enter');
+	await page.waitForSelector('nav[aria-label="Pages"]');
+	assert.equal(await page.getByRole('banner').getByRole('button', { name: 'Upload', exact: true }).count(), 0);
+	await done(page, t);
+});
+
+test('a link to a trace opens it in whatever project it is, and a project has its name in an address', async (t) => {
+	const key = server.key('ingest', 'elsewhere');
+	const made = (await server.post('/api/v1/traces', records(25), { key, query: { app: 'com.acme.elsewhere' } })).json.id;
+	const page = await entered(server, `/traces/${made}`);
+	await page.waitForSelector('[data-ready]');
+	await page.waitForSelector('h1 >> text=com.acme.elsewhere');
+	const project = new URL(page.url()).searchParams.get('project');
+	assert.match(project, /^[0-9A-Z]{26}$/);
+	assert.equal(await page.getByLabel('Project').inputValue(), project);
+	await page.goto(`${server.url}/traces?project=elsewhere`);
+	await page.waitForSelector(`tr[data-trace="${made}"]`);
+	await page.goto(`${server.url}/traces?project=nowhere`);
+	await page.getByText('Project not found').waitFor();
+
+	const reader = { name: 'only-here', password: 'reads one project' };
+	execFileSync(binary(), ['user', 'create', reader.name, '--data', server.data], { input: reader.password });
+	tracewell('user', 'role', reader.name, '--data', server.data, '--role', 'viewer', '--project', 'test');
+	const other = await watched();
+	await other.goto(`${server.url}/traces/${made}`);
+	await other.getByLabel('Name').fill(reader.name);
+	await other.getByLabel('Password').fill(reader.password);
+	await other.keyboard.press('Enter');
+	await other.getByText('Not found').first().waitFor();
+	assert.ok(!other.url().includes('project='), 'what may not be read is not named');
+	await done(other, t);
+	await done(page, t);
+});
+
+test('an address that does not exist is a page to a browser, and JSON to a program', async (t) => {
+	const page = await entered(server, '/no/such/page');
+	await page.getByRole('heading', { name: 'Page not found' }).waitFor();
+	const status = async (headers) => (await fetch(`${server.url}/no/such/page`, { headers })).status;
+	assert.deepEqual([await status({ Accept: 'text/html' }), await status({})], [404, 404]);
+	assert.equal((await fetch(`${server.url}/no/such/page`)).headers.get('content-type'), 'application/json');
+	assert.equal((await fetch(`${server.url}/api/v1/nothing`, { headers: { Accept: 'text/html' } })).headers.get('content-type'), 'application/json');
+	assert.ok(id);
+	await done(page, t);
+});

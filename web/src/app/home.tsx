@@ -1,0 +1,31 @@
+// The start page of a project: its state, or how to send a first trace.
+import { useEffect, useState } from 'preact/hooks';
+import { api } from '../api/api';
+import { Overview } from '../fleet/fleet';
+import { useFleet } from '../fleet/fleetfilter';
+import { tr } from '../i18n/strings/frame';
+import { ListPage } from '../list/list';
+import { Newest } from '../list/newest';
+import { landed } from '../list/upload';
+import { Pending, useLoad } from '../ui/parts';
+
+const NEWEST = 6;
+
+export function HomePage() {
+	const { params: { app = '', version_name = '', scenario = '', os = '', build_id = '' } } = useFleet();
+	const asked = { app, version_name, scenario, os, build_id };
+	const load = useLoad(`newest ${JSON.stringify(asked)} ${landed.value}`, (s) => api.traces({ ...asked, limit: NEWEST }, s));
+	const [first, watch] = useState(false); // the first trace comes while this page is open
+	const v = load.value;
+	const empty = v?.total === 0 && Object.values(asked).every((x) => !x);
+	useEffect(() => {
+		if (empty) watch(true);
+		else document.title = tr('Overview · tracewell');
+	}, [empty]);
+	if (empty || first) return <ListPage />;
+	return (
+		<main class="fleet">
+			{!v ? <Pending of={load} what={tr('Loading the project')} /> : <Overview newest={<Newest list={v.traces} total={v.total} />} />}
+		</main>
+	);
+}

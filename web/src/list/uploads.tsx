@@ -1,0 +1,113 @@
+// Sending files from the page: how they are chosen, and how far each of them is.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { api } from '../api/api';
+import { bytes } from '../i18n/format';
+import { ended } from '../i18n/heard';
+import { tr } from '../i18n/strings/uploads';
+import { Dialog } from '../ui/popover';
+import { useLoad } from '../ui/parts';
+import { link } from '../ui/route';
+import { details, dismiss, dismissEnded, isBusy, nameBuild, retry, take, uploads, type Details, type Upload } from './upload';
+
+/** A button that opens the browser's choice of files. */
+export function Choose({ primary, done }: { primary?: boolean; done?: () => void }) {
+	const input = useRef<HTMLInputElement>(null);
+	const chosen = () => {
+		const files = [...(input.current?.files ?? [])];
+		if (input.current) input.current.value = '';
+		if (files.length > 0) void take(files);
+		if (files.length > 0) done?.();
+	};
+	return <>
+		<input ref={input} type="file" multiple class="hidden" tabIndex={-1} aria-label={tr('Files to upload')} onChange={chosen} />
+		<button class={primary ? 'primary' : ''} onClick={() => input.current?.click()}>{tr('Choose files')}</button>
+	</>;
+}
+
+/** The place that says what may be dropped; dropping works on the whole page. */
+export function DropZone({ done }: { done?: () => void }) {
+	return (
+		<div class="dropzone">
+			<strong>{tr('Drop trace files anywhere on this page')}</strong>
+			<p class="quiet">{tr('Any format tracewell reads, plain or compressed, several at once. A mapping dropped with its traces names their methods.')}</p>
+			<Choose primary done={done} />
+		</div>
+	);
+}
+
+const FIELDS: [keyof Details, string][] = [['app', tr('App')], ['version_name', tr('Version')], ['scenario', tr('Scenario')], ['device', tr('Device')], ['build_id', tr('Build')]];
+
+export function UploadDialog({ close }: { close: () => void }) {
+	const change = (name: keyof Details, value: string) => (details.value = { ...details.value, [name]: value.trim() });
+	return (
+		<Dialog title={tr('Upload traces')} close={close}>
+			<DropZone done={close} />
+			<details>
+				<summary>{tr('Details for these files')}</summary>
+				<form class="fields" onSubmit={(e) => e.preventDefault()}>
+					{FIELDS.map(([name, label]) => <label key={name}>{label}<input value={details.value[name]} maxLength={200} autocomplete="off" onInput={(e) => change(name, e.currentTarget.value)} /></label>)}
+				</form>
+				<p class="quiet">{tr('Comparisons and regressions need app, version and scenario. They apply to all files sent from this window.')}</p>
+			</details>
+			<p class="row"><button onClick={close}>{tr('Close')}</button></p>
+		</Dialog>
+	);
+}
+
+/** Which build a mapping is of, where nothing says so. */
+function NameBuild({ u }: { u: Upload }) {
+	const builds = useLoad('builds to name', () => api.builds('')).value?.builds ?? [];
+	const [build, hold] = useState('');
+	return (
+		<form class="row" onSubmit={(e) => { e.preventDefault(); if (build.trim()) nameBuild(u.id, build.trim()); }}>
+			<label class="inline">{tr('Build')}<input value={build} list={`builds-${u.id}`} maxLength={200} autocomplete="off" onInput={(e) => hold(e.currentTarget.value)} /></label>
+			<datalist id={`builds-${u.id}`}>{builds.map((b) => <option key={b.build_id} value={b.build_id} />)}</datalist>
+			<button class="small" disabled={!build.trim()}>{tr('Send')}</button>
+		</form>
+	);
+}
+
+function stageOf(u: Upload): string {
+	if (u.stage === 'waiting') return tr('Waiting');
+	if (u.stage === 'sending') return u.sent < 1 ? tr('Uploading, {percent} %', { percent: Math.floor(100 * u.sent) }) : tr('Storing');
+	if (u.stage === 'decoding') return u.kind === 'trace' ? tr('Decoding') : tr('Reading the mapping');
+	if (u.stage === 'unnamed') return tr('Which build is this mapping of?');
+	return u.stage === 'failed' ? tr('Failed') : u.kind === 'trace' ? tr('Ready') : tr('In use for build {build}', { build: u.build });
+}
+
+function Row({ u }: { u: Upload }) {
+	const busy = isBusy(u);
+	return (
+		<li data-upload={u.stage}>
+			<div class="row">
+				{u.stage === 'ready' && u.trace ? <a class="named" href={link(`/traces/${u.trace}`)} title={u.file.name}>{u.file.name}</a> : <span class="named" title={u.file.name}>{u.file.name}</span>}
+				<span class="quiet nowrap">{bytes(u.file.size)}</span>
+				{!busy && <button class="plain" aria-label={tr('Dismiss {file}', { file: u.file.name })} onClick={() => dismiss(u.id)}>×</button>}
+			</div>
+			{busy && <progress max={1} value={u.stage === 'sending' && u.sent < 1 ? u.sent : undefined} aria-label={tr('Progress of {file}', { file: u.file.name })} />}
+			<span class={u.stage === 'failed' ? 'badtext' : 'quiet'}>{stageOf(u)}{u.side && ` · ${u.side.name}`}</span>
+			{u.stage === 'unnamed' && <NameBuild u={u} />}
+			{u.error && <p class="anywhere">{ended(u.error.message)} <button class="small" onClick={() => retry(u.id)}>{tr('Try again')}</button></p>}
+		</li>
+	);
+}
+
+/** What is on its way, at the corner of every page. */
+export function Tray() {
+	const list = uploads.value;
+	const busy = list.filter(isBusy).length;
+	useEffect(() => {
+		if (busy === 0) return;
+		const stay = (e: BeforeUnloadEvent) => e.preventDefault();
+		addEventListener('beforeunload', stay);
+		return () => removeEventListener('beforeunload', stay);
+	}, [busy > 0]);
+	if (list.length === 0) return null;
+	return (
+		<section class="tray" aria-label={tr('Uploads')}>
+			<header class="row"><strong role="status">{busy > 0 ? tr.many(busy, '{n} upload in progress', '{n} uploads in progress') : tr('Uploads')}</strong><span class="grow" />
+				{busy < list.length && <button class="small" onClick={dismissEnded}>{tr('Clear')}</button>}</header>
+			<ul>{list.map((u) => <Row key={u.id} u={u} />)}</ul>
+		</section>
+	);
+}
