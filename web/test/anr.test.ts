@@ -12,7 +12,7 @@ function process(threads: AnrThread[], more: Partial<AnrProcess> = {}): AnrProce
 }
 
 const step = (thread: number) => ({ thread, does: 'running', frame: null, app_frame: null });
-const wish = { id: '0x1', type: 'a.Store', holder: 0, told: true };
+const wish = { id: '0x1', type: 'a.Store', holder: 0, named: true };
 
 test('main comes first, then its chain, deadlocks, waiters, holders and the rest', () => {
 	const p = process([thread('rest'), thread('holder', { held: [{ id: '0x2' }] }), thread('waits', { wants: wish }), thread('ring'),

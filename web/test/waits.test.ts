@@ -14,7 +14,7 @@ function dump(holders: (number | null | 'gone')[], main: number | null = 0): Anr
 		}
 	});
 	const threads = holders.map((h, i): AnrThread => ({ name: `t${i}`, track: i, state: h === null ? 'Native' : 'Blocked', held: [], top: null, frames: [], victims: victims[i],
-		...(h === null ? {} : { wants: { id: `0x${h}`, type: 'a.Lock', holder: h === 'gone' ? null : h, holder_tid: h === 'gone' ? 99 : undefined, told: true } }) }));
+		...(h === null ? {} : { wants: { id: `0x${h}`, type: 'a.Lock', holder: h === 'gone' ? null : h, holder_tid: h === 'gone' ? 99 : undefined, named: true } }) }));
 	return { pid: 1, at_ns: 0, facts: {}, verdict: '', end: '', cluster: '', main, culprit: null, main_frame: null, chain: [], cycles: [], threads, threads_left_out: 0 };
 }
 

@@ -218,7 +218,7 @@ static void put_wants(struct report *r, json_t *o, uint32_t thread)
 	put_object(r, w, &r->locks[e->lock]);
 	put_number(r, w, "holder_tid", r->locks[e->lock].holder);
 	put(r, w, "holder", e->to >= 0 ? json_integer(e->to) : json_null());
-	put(r, w, "told", json_boolean(e->named));
+	put(r, w, "named", json_boolean(e->named));
 	put(r, o, "wants", w);
 }
 

@@ -76,7 +76,7 @@ static void put_rule(struct tw_detecting *d, size_t i)
 	put_known(d, "cpu_ns", sum->cpu_ns);
 	tw_json_key_int(&d->j, "found", (int64_t)sum->found);
 	tw_json_key_int(&d->j, "found_ns", sum->found_ns);
-	tw_json_key_int(&d->j, "told", sum->n_kept);
+	tw_json_key_int(&d->j, "listed", sum->n_kept);
 	tw_json_key(&d->j, "problem");
 	if (rule->costly_why[0])
 		tw_json_str(&d->j, tw_str_of(rule->costly_why));

@@ -19,8 +19,10 @@ int64_t tw_cat_install(const char *project_id, const char *name);
 	" AND (?5='' OR h.version_name=?5) AND (?6='' OR h.build_id=?6)"                           \
 	" AND (?7='' OR h.scenario=?7) AND (?8='' OR h.device_class=?8)"                           \
 	" AND (?9='' OR h.os=?9) AND (?10='' OR 'device='||h.device=?10 OR EXISTS("                \
-	"SELECT 1 FROM " TW_EITHER("json_each(h.labels)",                                          \
-	        "jsonb_each_text(h.labels::jsonb)") " e WHERE e.key||'='||e.value=?10))"
+	"SELECT 1 FROM " TW_EITHER(                                                                \
+	        "json_each(h.labels) e WHERE e.key||'='||CASE e.type WHEN 'true' THEN 'true'"      \
+	        " WHEN 'false' THEN 'false' ELSE e.value END",                                     \
+	        "jsonb_each_text(h.labels::jsonb) e WHERE e.key||'='||e.value") "=?10))"
 #define TW_ANR_TYPES "tiittttttt"
 #define TW_ANR_ARGS(project, f)                                                                    \
 	(project), (f)->first_day, (f)->last_day, (f)->app, (f)->version_name, (f)->build_id,      \

@@ -11,7 +11,7 @@ import { startServer, tracewell, until } from '../server.mjs';
 
 const send = async (s, x) => {
 	const answer = await s.post('/api/v1/traces', x.text, { query: { app: 'shop', version_name: x.version, build_id: `b${x.version}`, scenario: 'anr', os: '14', device: x.device,
-		labels: JSON.stringify({ user_id: x.user, team: 'a' }) }, headers: { 'Idempotency-Key': `anr-${x.i}` } });
+		labels: JSON.stringify({ user_id: x.user, team: 'a', beta: true, rooted: false, ram_gb: 6 }) }, headers: { 'Idempotency-Key': `anr-${x.i}` } });
 	assert.ok(answer.status <= 202, answer.text);
 	return answer.json.id;
 };
@@ -64,6 +64,8 @@ test('a fleet of known causes', async (t) => {
 		assert.equal(json.anrs, of.length);
 		assert.equal(json.total, distinct(of, (x) => x.cause.id));
 		assert.equal((await s.get('/api/v1/anr/groups', { query: { label: 'team=b' } })).json.anrs, 0);
+		for (const [label, n] of [['beta=true', sent.length], ['beta=1', 0], ['rooted=false', sent.length], ['rooted=0', 0], ['ram_gb=6', sent.length]])
+			assert.equal((await s.get('/api/v1/anr/groups', { query: { label } })).json.anrs, n, label);
 		const io = (await s.get('/api/v1/anr/groups?kind=io')).json.groups;
 		assert.deepEqual(io.map((g) => g.kind), ['io']);
 		const stranger = await s.get('/api/v1/anr/groups', { key: s.key('read', 'other') });

@@ -68,7 +68,7 @@ test('what is known of a trace is found by the rules that come with the server',
 	await t.test('no more are told than asked for, the longest', async () => {
 		const body = json({ trace: trace.id, rules: [{ ...RULE, methods: ['java.io.FileInputStream'], threads: 'all', threshold_ms: 1 }] });
 		const { json: two } = await s.post('/api/v1/detectors/try', body, { key: s.read, query: { limit: 2 } });
-		assert.deepEqual([rule(two, 'mine').found, rule(two, 'mine').told], [3, 2]);
+		assert.deepEqual([rule(two, 'mine').found, rule(two, 'mine').listed], [3, 2]);
 		assert.deepEqual(two.findings.map((x) => x.wall_ns / MS).sort((a, b) => b - a), [600, 8]);
 	});
 
@@ -296,8 +296,8 @@ test('whatever a format tells is looked through: calls, samples, sections and no
 		assert.equal(status, 200, `${input}: ${text}`);
 		assert.equal(f.partial, false, input);
 		for (const r of f.rules) {
-			assert.equal(f.findings.filter((x) => x.rule === r.id).length, r.told, input);
-			assert.ok(r.told <= r.found && r.found <= r.calls && r.found_ns <= r.total_ns && r.max_ns <= r.total_ns, `${input}: ${json(r)}`);
+			assert.equal(f.findings.filter((x) => x.rule === r.id).length, r.listed, input);
+			assert.ok(r.listed <= r.found && r.found <= r.calls && r.found_ns <= r.total_ns && r.max_ns <= r.total_ns, `${input}: ${json(r)}`);
 		}
 		for (const x of f.findings) assert.ok(x.start_ns + x.wall_ns >= sent.start_ns && (x.call || x.note), `${input}: ${json(x)}`);
 		found += f.findings.length;

@@ -25,7 +25,7 @@ function Wish({ p, step }: { p: AnrProcess; step: AnrStep }) {
 	return (
 		<p class="wish">{tr.rich('wants {w} {id}, held by {holder}', { w: lockName(w), id: <span class="mono quiet">{w.id}</span>, holder: <strong>{holder ? threadName(holder) : nobody}</strong> })}
 			{step.taken_in && <>{tr(', taken in')}{' '}<Method f={step.taken_in} track={holder?.track} /></>}
-			{holder && !w.told && <span class="quiet">{' '}{tr('(inferred from the lock\'s holder)')}</span>}</p>
+			{holder && !w.named && <span class="quiet">{' '}{tr('(inferred from the lock\'s holder)')}</span>}</p>
 	);
 }
 

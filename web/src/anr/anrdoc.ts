@@ -6,7 +6,7 @@ export interface AnrFrame {
 	locks?: { how: 'locked' | 'wants' | 'waits' | 'sleeps'; id: string; type?: string }[];
 }
 export interface AnrLock { id: string; type?: string }
-export interface AnrWish extends AnrLock { holder_tid?: number; holder: number | null; told: boolean }
+export interface AnrWish extends AnrLock { holder_tid?: number; holder: number | null; named: boolean }
 export interface AnrThread {
 	name: string; track: number; tid?: number; sys_tid?: number; state: string; priority?: number; nice?: number;
 	daemon?: boolean; attached?: boolean; victims?: number; channel?: string; sched_state?: string;

@@ -7,7 +7,7 @@ export interface Finding {
 }
 export interface RuleSum {
 	id: string; kind: string; title: string; severity: 'info' | 'warning' | 'error'; says: string; on: boolean; threshold_ns: number;
-	calls: number; total_ns: number; max_ns: number; cpu_ns: number | null; found: number; found_ns: number; told: number; problem: string | null;
+	calls: number; total_ns: number; max_ns: number; cpu_ns: number | null; found: number; found_ns: number; listed: number; problem: string | null;
 }
 export interface Cause { says: string; rule: string | null; call: Named | null; caller: Named | null; start_ns: number; ns: number }
 export interface FrameFound { what: 'frame' | 'message'; frozen: boolean; tid: number | null; start_ns: number; dur_ns: number; call: Named | null; display: string; cause: Cause | null }
