@@ -12,6 +12,7 @@ enum { NAME_BYTES = 1024, LINE_BYTES = NAME_BYTES + 300, FIRST_CAP = 256 };
 struct label { /* of a track or a method */
 	uint64_t id;
 	const char *name; /* NULL: only the id */
+	uint32_t pid;     /* of a track without a name; 0 unknown */
 };
 
 struct labels {
@@ -118,14 +119,30 @@ static uint32_t label_of(struct tw_print_sink *p, struct labels *l, uint64_t id,
 			return 0;
 		}
 	}
-	l->list[l->n] = (struct label){id, copy};
+	l->list[l->n] = (struct label){id, copy, 0};
 	return *slot = ++l->n;
+}
+
+/* Of a thread: its id, or PID/TID if another process has a thread of that id, too. */
+static uint32_t track_of(struct tw_print_sink *p, uint32_t pid, uint64_t tid)
+{
+	const uint32_t at = label_of(p, &p->tracks, tid, NULL);
+	struct label *first = at ? &p->tracks.list[at - 1] : NULL;
+	char name[32];
+
+	if (!first || !pid || !first->pid || first->pid == pid) {
+		if (first && pid)
+			first->pid = pid;
+		return at;
+	}
+	(void)snprintf(name, sizeof name, "%u/%llu", tw_pid_number(pid), (unsigned long long)tid);
+	return label_of(p, &p->tracks, tid, name);
 }
 
 static uint32_t print_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind)
 {
-	(void)pid, (void)kind;
-	return label_of(sink_of(s), &sink_of(s)->tracks, tid, NULL);
+	(void)kind;
+	return track_of(sink_of(s), pid, tid);
 }
 
 static uint32_t print_method(struct tw_sink *s, uint64_t id)
@@ -169,14 +186,25 @@ static void name_of(struct tw_print_sink *p, uint32_t sym, char buf[NAME_BYTES])
 		(void)snprintf(buf, NAME_BYTES, "#%llu", (unsigned long long)l->id);
 }
 
-static uint64_t tid_of(const struct tw_print_sink *p, uint32_t track)
+struct tid {
+	char text[32];
+};
+
+static struct tid tid_of(const struct tw_print_sink *p, uint32_t track)
 {
-	return track && track <= p->tracks.n ? p->tracks.list[track - 1].id : 0;
+	const struct label *l = track && track <= p->tracks.n ? &p->tracks.list[track - 1] : NULL;
+	struct tid t;
+
+	if (l && l->name)
+		(void)snprintf(t.text, sizeof t.text, "%s", l->name);
+	else
+		(void)snprintf(t.text, sizeof t.text, "%llu", l ? (unsigned long long)l->id : 0);
+	return t;
 }
 
 static void print_event(struct tw_print_sink *p, const struct tw_event *e)
 {
-	uint64_t tid = tid_of(p, e->track);
+	const struct tid tid = tid_of(p, e->track);
 	char name[NAME_BYTES];
 	char line[LINE_BYTES];
 	char cpu[32] = "";
@@ -186,15 +214,14 @@ static void print_event(struct tw_print_sink *p, const struct tw_event *e)
 	if (e->cpu_ns >= 0)
 		(void)snprintf(cpu, sizeof cpu, "\tcpu %lld", (long long)e->cpu_ns);
 	if (e->kind == TW_EV_SLICE)
-		n = snprintf(line, sizeof line, "slice\t%llu\t%lld\t%lld\t%s%s\n",
-		        (unsigned long long)tid, (long long)e->ts_ns, (long long)e->dur_ns, name,
-		        cpu);
+		n = snprintf(line, sizeof line, "slice\t%s\t%lld\t%lld\t%s%s\n", tid.text,
+		        (long long)e->ts_ns, (long long)e->dur_ns, name, cpu);
 	else
-		n = snprintf(line, sizeof line, "%s\t%llu\t%lld\t%s%s\n",
+		n = snprintf(line, sizeof line, "%s\t%s\t%lld\t%s%s\n",
 		        e->kind == TW_EV_BEGIN     ? "begin"
 		        : e->kind == TW_EV_END_ALL ? "end_all"
 		                                   : "end",
-		        (unsigned long long)tid, (long long)e->ts_ns, name, cpu);
+		        tid.text, (long long)e->ts_ns, name, cpu);
 	put(p, line, n);
 }
 
@@ -212,13 +239,14 @@ static enum tw_status print_events(
 
 static void print_thread(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name)
 {
+	struct tw_print_sink *p = sink_of(s);
 	char buf[NAME_BYTES];
 	char line[LINE_BYTES];
 
-	(void)pid;
 	clean(buf, name);
-	put(sink_of(s), line,
-	        snprintf(line, sizeof line, "thread\t%llu\t%s\n", (unsigned long long)tid, buf));
+	put(p, line,
+	        snprintf(line, sizeof line, "thread\t%s\t%s\n",
+	                tid_of(p, track_of(p, pid, tid)).text, buf));
 }
 
 static void print_process(struct tw_sink *s, uint64_t tid, uint32_t pid)
@@ -282,9 +310,8 @@ static void print_source(
 	char line[LINE_BYTES];
 
 	put(p, line,
-	        snprintf(line, sizeof line, "source\t%llu\t%s\t%lld\n",
-	                (unsigned long long)tid_of(p, track), tw_source_word(source),
-	                (long long)interval_ns));
+	        snprintf(line, sizeof line, "source\t%s\t%s\t%lld\n", tid_of(p, track).text,
+	                tw_source_word(source), (long long)interval_ns));
 }
 
 static enum tw_status outcome(const struct tw_print_sink *p, struct tw_err *err)
@@ -305,10 +332,9 @@ static enum tw_status print_note(struct tw_sink *s, const struct tw_note *n, str
 	clean(text, note.text);
 	clean(detail, note.detail);
 	put(p, line,
-	        snprintf(line, sizeof line, "note\t%llu\t%lld\t%lld\t%s\t%lld\t%s\t%s\n",
-	                (unsigned long long)tid_of(p, n->track), (long long)n->ts_ns,
-	                (long long)n->dur_ns, tw_note_info(n->kind)->name, (long long)n->value,
-	                text, detail));
+	        snprintf(line, sizeof line, "note\t%s\t%lld\t%lld\t%s\t%lld\t%s\t%s\n",
+	                tid_of(p, n->track).text, (long long)n->ts_ns, (long long)n->dur_ns,
+	                tw_note_info(n->kind)->name, (long long)n->value, text, detail));
 	return outcome(p, err);
 }
 

@@ -9,6 +9,7 @@
  *   process TID  PID                      the process of a thread that was emitted without one
  *   transaction  INTERFACE  CODE  NAME
  *   repair  NAME  COUNT  OFFSET           (all at the end, tw_print_sink_end)
+ * TID is PID/TID if another process had a thread of that id before.
  * The NAME of a method known by its number only is "#<id>" or the result of `resolve`.  Names are
  * made valid UTF-8 without tabs and line ends.  Used by the debugging tool and for golden files.
  */

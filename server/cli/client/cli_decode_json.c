@@ -60,8 +60,13 @@ static enum tw_status put_line(struct tw_str line, struct tw_err *err)
 	tw_json_key_str(j, "event", event);
 	for (size_t i = 0; shape && i < MAX_FIELDS && shape->fields[i] && rest.ptr; i++) {
 		bool last = tw_str_find(rest, TW_STR("\t")) == rest.len;
+		struct tw_str text;
 
-		put_field(j, shape->fields[i], tw_str_split(&rest, '\t'));
+		text = tw_str_split(&rest, '\t');
+		if (strcmp(shape->fields[i], "#tid") == 0 &&
+		        tw_str_find(text, TW_STR("/")) < text.len)
+			put_field(j, "#pid", tw_str_split(&text, '/')); /* 4000/7 */
+		put_field(j, shape->fields[i], text);
 		if (last)
 			break;
 	}
