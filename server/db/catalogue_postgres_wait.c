@@ -4,6 +4,8 @@
  * PostgreSQL's own limits do not end a commit that waits for a replica, nor a wait for a stopped
  * server process or proxy behind a working network.  A request that waits longer than its limit
  * gives the connection up: the outcome of a commit is then unknown, as after a lost connection.
+ * Queries may take long, so their limit is long, but they are also given up once hurried requests
+ * show that the server answers nobody.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,7 +29,7 @@ enum {
 };
 /* A request unanswered for HANGS_MS means that the server hangs; nobody retries for PAUSE_MS, and
  * then one thread at a time does. */
-enum { HANGS_MS = 2000, PAUSE_MS = 1000, LOOK_MS = 5000, OVERDUE_MS = 5000 };
+enum { HANGS_MS = 2000, PAUSE_MS = 1000, LOOK_MS = 5000, OVERDUE_MS = 5000, GLANCE_MS = 250 };
 
 static _Thread_local bool hurried;
 
@@ -38,6 +40,9 @@ static _Atomic int64_t hung_ms, again_ms;
  * several the server hangs. */
 enum { GIVEN_UP_FEW = 1 };
 static _Atomic unsigned given_up;
+
+/* Neither sessions nor new connections are answered. */
+static _Atomic bool silent;
 
 /* The last commit of a writer was given up: while a replica is down the next ones will be too, and
  * writers wait for each other. */
@@ -68,6 +73,8 @@ void tw_postgres_note_hung(int64_t began_ms)
 void tw_postgres_note_away(int64_t began_ms)
 {
 	tw_postgres_note_hung(began_ms);
+	if (tw_monotonic_ms() - began_ms >= HANGS_MS)
+		atomic_store(&silent, true);
 	if (atomic_load(&again_ms) != 0) /* the current attempt has ended */
 		atomic_store(&again_ms, tw_monotonic_ms() + PAUSE_MS);
 }
@@ -80,6 +87,7 @@ void tw_postgres_suspect_all(void)
 void tw_postgres_note_well(void)
 {
 	atomic_store(&again_ms, 0);
+	atomic_store(&silent, false);
 }
 
 /* Older connections are probably dead as well, and finding that out by waiting for each takes
@@ -134,15 +142,29 @@ void tw_postgres_give_up(struct tw_postgres *p)
 		(void)shutdown(PQsocket(p->of), SHUT_RDWR);
 }
 
-/* False: timeout. */
-static bool wait_for(PGconn *of, short events, int64_t until_ms)
+/* A wait for a request's answer. */
+struct wait {
+	PGconn *of;
+	int64_t began_ms, until_ms;
+	bool is_query; /* not worth waiting for if the server answers nobody */
+};
+
+static bool answers_nobody(const struct wait *w, int64_t now)
 {
-	struct pollfd at = {.fd = PQsocket(of), .events = events};
-	int64_t left;
+	return w->is_query && now - w->began_ms >= HANGS_MS && atomic_load(&silent);
+}
+
+/* False: timeout. */
+static bool wait_for(const struct wait *w, short events)
+{
+	struct pollfd at = {.fd = PQsocket(w->of), .events = events};
+	int64_t now;
 	int n = 0;
 
-	while ((left = until_ms - tw_monotonic_ms()) > 0) {
-		n = poll(&at, 1, (int)left);
+	while ((now = tw_monotonic_ms()) < w->until_ms && !answers_nobody(w, now)) {
+		const int64_t left = w->until_ms - now;
+
+		n = poll(&at, 1, (int)(w->is_query && left > GLANCE_MS ? GLANCE_MS : left));
 		if (n > 0 || (n < 0 && errno != EINTR))
 			return true;
 	}
@@ -160,23 +182,23 @@ const char *tw_postgres_begin(const char *sql)
 }
 
 /* True also if the connection is lost, which the result shows. */
-static bool is_sent(PGconn *of, int64_t until_ms)
+static bool is_sent(const struct wait *w)
 {
-	while (PQflush(of) == 1) {
-		if (!wait_for(of, POLLIN | POLLOUT, until_ms))
+	while (PQflush(w->of) == 1) {
+		if (!wait_for(w, POLLIN | POLLOUT))
 			return false;
-		if (!PQconsumeInput(of))
+		if (!PQconsumeInput(w->of))
 			return true;
 	}
 	return true;
 }
 
-static bool has_come(PGconn *of, int64_t until_ms)
+static bool has_come(const struct wait *w)
 {
-	while (PQisBusy(of)) {
-		if (!wait_for(of, POLLIN, until_ms))
+	while (PQisBusy(w->of)) {
+		if (!wait_for(w, POLLIN))
 			return false;
-		if (!PQconsumeInput(of))
+		if (!PQconsumeInput(w->of))
 			return true;
 	}
 	return true;
@@ -185,20 +207,26 @@ static bool has_come(PGconn *of, int64_t until_ms)
 /* Requests of threads that are not hurried may take long. */
 static void note_lost_after(const struct tw_postgres *p, int64_t began_ms)
 {
-	if (!p->gave_up || (is_hurried(p) && atomic_fetch_add(&given_up, 1) >= GIVEN_UP_FEW))
+	const bool many =
+	        p->gave_up && is_hurried(p) && atomic_fetch_add(&given_up, 1) >= GIVEN_UP_FEW;
+
+	if (many)
+		atomic_store(&silent, true);
+	if (many || !p->gave_up)
 		tw_postgres_note_hung(began_ms);
 }
 
 PGresult *tw_postgres_answer_within(struct tw_postgres *p, int sent, int64_t limit_ms)
 {
-	const int64_t began_ms = tw_monotonic_ms(), until_ms = began_ms + limit_ms;
+	const int64_t began_ms = tw_monotonic_ms();
+	const struct wait w = {p->of, began_ms, began_ms + limit_ms, limit_ms == ANSWER_MS};
 	PGresult *last = NULL, *r;
 
 	p->gave_up = false;
 	if (!sent)
 		return NULL;
 	do {
-		if (!is_sent(p->of, until_ms) || !has_come(p->of, until_ms)) {
+		if (!is_sent(&w) || !has_come(&w)) {
 			p->gave_up = true;
 			tw_postgres_give_up(p);
 		}
@@ -210,8 +238,10 @@ PGresult *tw_postgres_answer_within(struct tw_postgres *p, int sent, int64_t lim
 	} while (r);
 	if (PQstatus(p->of) == CONNECTION_BAD)
 		note_lost_after(p, began_ms);
-	else
+	else {
 		atomic_store(&given_up, 0);
+		atomic_store(&silent, false);
+	}
 	return last;
 }
 

@@ -110,6 +110,12 @@ const processes = (db) => {
 	return all;
 };
 
+const goOn = (pid) => {
+	try {
+		process.kill(pid, 'SIGCONT');
+	} catch { /* it has ended */ }
+};
+
 test('PostgreSQL stands still: /readyz responds all the same', { skip: !postgresIsThere && 'no PostgreSQL 15', timeout: 120000 }, async (t) => {
 	const db = await startPostgres(t);
 	const s = await startServer(t, { args: ['--catalog', db.url('still')] });
@@ -122,9 +128,37 @@ test('PostgreSQL stands still: /readyz responds all the same', { skip: !postgres
 		const { reading, catalogue, disk } = await checks(s);
 		assert.deepEqual([reading.ok, catalogue.ok, disk.ok], [false, false, true]);
 	} finally {
-		for (const pid of stopped) process.kill(pid, 'SIGCONT');
+		stopped.forEach(goOn);
 	}
 	await turns(s, 200);
+});
+
+test('PostgreSQL stands still: a query that had begun ends with 503', { skip: !postgresIsThere && 'no PostgreSQL 15', timeout: 180000 }, async (t) => {
+	const db = await startPostgres(t);
+	const s = await startServer(t, { args: ['--catalog', db.url('query')] });
+	const { id } = await s.trace(sampleTrace(5));
+	const psql = spawn('psql', ['-XqtA', db.base], { stdio: ['pipe', 'pipe', 'ignore'] });
+	t.after(() => psql.kill('SIGKILL'));
+	const locked = new Promise((done) => psql.stdout.once('data', done));
+	psql.stdin.write("SET search_path=query; BEGIN; LOCK TABLE annotation IN ACCESS EXCLUSIVE MODE; SELECT 'locked';\n");
+	await locked;
+	const query = s.get(`/api/v1/traces/${id}/annotations`); // its key is looked up before, and it waits for the lock
+	await until(() => (db.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type='Lock'").trim() === '1' ? true : undefined), 'the query waits');
+	const stopped = processes(db);
+	for (const pid of stopped) process.kill(pid, 'SIGSTOP');
+	const began = performance.now();
+	try {
+		const answer = await Promise.race([query, new Promise((done) => setTimeout(done, 55_000))]); // statement_timeout is 60 s
+		assert.ok(answer, 'it ends while PostgreSQL is stopped');
+		assert.equal(answer.status, 503, answer.text);
+		assert.ok(answer.headers.get('retry-after'));
+		t.diagnostic(`503 after ${((performance.now() - began) / 1000).toFixed(1)} s`);
+	} finally {
+		stopped.forEach(goOn);
+	}
+	psql.stdin.end('COMMIT;\n');
+	await turns(s, 200);
+	await until(async () => ((await s.get(`/api/v1/traces/${id}/annotations`)).status === 200 ? true : undefined), 'it is answered again');
 });
 
 test('another server has the lock of all writers: /readyz does not wait for it', { skip: !postgresIsThere && 'no PostgreSQL 15', timeout: 120000 }, async (t) => {
