@@ -3,13 +3,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/embedded.h"
+#include "server/base/file/disk.h"
 #include "server/base/log_sink.h"
 #include "server/base/role.h"
 #include "server/base/thread/periodic.h"
@@ -76,16 +76,6 @@ static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 	        err);
 }
 
-/* The free share of the data folder's disk; 0 if it is not known. */
-static unsigned free_percent(const struct tw_app *app)
-{
-	struct statvfs fs;
-
-	if (statvfs(app->config->data_dir, &fs) != 0 || fs.f_blocks == 0)
-		return 0;
-	return (unsigned)((double)fs.f_bavail * 100 / (double)fs.f_blocks);
-}
-
 static uint64_t resident_bytes(void)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
@@ -138,12 +128,12 @@ static void write_log(struct tw_buf *out)
 
 static void write_disk(const struct tw_app *app, struct tw_buf *out)
 {
-	struct statvfs fs = {0};
+	struct tw_disk d;
 
-	(void)statvfs(app->config->data_dir, &fs);
-	write_gauge(out, "tracewell_disk_free_percent", free_percent(app));
-	write_gauge(out, "tracewell_disk_free_bytes", (uint64_t)fs.f_bavail * fs.f_frsize);
-	write_gauge(out, "tracewell_disk_size_bytes", (uint64_t)fs.f_blocks * fs.f_frsize);
+	(void)tw_disk_of(app->config->data_dir, &d);
+	write_gauge(out, "tracewell_disk_free_percent", (uint64_t)tw_disk_free_percent(&d));
+	write_gauge(out, "tracewell_disk_free_bytes", d.free_bytes);
+	write_gauge(out, "tracewell_disk_size_bytes", d.size_bytes);
 }
 
 /* Nothing where there never was a copy: an age of for ever would wake who makes them elsewise. */

@@ -3,11 +3,11 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "decoder/base/arena.h"
 #include "server/base/clock.h"
 #include "server/base/config.h"
+#include "server/base/file/disk.h"
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/catalogue.h"
@@ -97,19 +97,18 @@ static void probe_disk(struct tw_periodic *p, void *arg)
 	struct tw_health *h = arg;
 	struct tw_err err = {.msg = ""};
 	enum tw_status st = TW_OK;
-	struct statvfs fs;
+	struct tw_disk d;
 
 	(void)p;
-	if (statvfs(h->app->config->data_dir, &fs) != 0)
+	if (!tw_disk_of(h->app->config->data_dir, &d))
 		st = tw_fail(&err, TW_IO, "statvfs failed");
 	else if (h->disk_turn++ % WRITE_EVERY == 0)
 		st = tw_blobs_probe(h->app->blobs, &err);
 	else
 		st = h->probed.disk.last.code; /* this thread alone changes it */
-	if (st == TW_OK && fs.f_blocks) {
+	if (st == TW_OK && d.size_bytes) {
 		(void)pthread_mutex_lock(&h->lock);
-		h->probed.free_percent =
-		        (unsigned)((double)fs.f_bavail * 100 / (double)fs.f_blocks);
+		h->probed.free_percent = (unsigned)tw_disk_free_percent(&d);
 		(void)pthread_mutex_unlock(&h->lock);
 	}
 	if (st == TW_OK || err.msg[0])

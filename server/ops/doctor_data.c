@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "server/base/clock.h"
+#include "server/base/file/disk.h"
 #include "server/catalogue/catalogue_look.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/db/catalogue_postgres.h"
@@ -39,11 +40,12 @@ static void check_owner(struct tw_doctor *d, const struct stat *st)
 static void check_room(struct tw_doctor *d)
 {
 	struct statvfs fs;
+	struct tw_disk disk;
 	double free_percent;
 
-	if (statvfs(d->data, &fs) != 0 || fs.f_blocks == 0)
+	if (statvfs(d->data, &fs) != 0 || !tw_disk_of(d->data, &disk) || disk.size_bytes == 0)
 		return;
-	free_percent = (double)fs.f_bavail * 100 / (double)fs.f_blocks;
+	free_percent = tw_disk_free_percent(&disk);
 	if (fs.f_flag & ST_RDONLY)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "read_only",
 		        "The file system of %s is read-only: mount it for writing, or see with "
@@ -57,7 +59,7 @@ static void check_room(struct tw_doctor *d)
 	else
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "disk",
 		        "%.1f %% of the disk is free (%.1f GB).", free_percent,
-		        (double)fs.f_bavail * (double)fs.f_frsize / 1e9);
+		        (double)disk.free_bytes / 1e9);
 	if (fs.f_files && fs.f_favail * 100 < fs.f_files)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "inodes",
 		        "Less than 1 %% of the disk's inodes are free: no file can be made soon.");

@@ -15,12 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
 #include "server/base/file/crash_point.h"
+#include "server/base/file/disk.h"
 #include "server/base/file/io.h"
 #include "server/base/file/reserve.h"
 #include "server/base/file/sha256.h"
@@ -187,19 +187,19 @@ struct tw_blobs *tw_blobs_close(struct tw_blobs *b)
 static enum tw_status check_room(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err)
 {
 	enum tw_status st = tw_blobs_check_reserve(b, err);
-	struct statvfs v;
+	struct tw_disk d;
 
 	if (st != TW_OK)
 		return st;
-	if (statvfs(b->dir, &v) != 0)
+	if (!tw_disk_of(b->dir, &d))
 		return fail_errno("statvfs", b->dir, err);
-	if ((uint64_t)v.f_bavail * 100 < (uint64_t)v.f_blocks * b->min_free_percent &&
+	if (tw_disk_free_percent(&d) < b->min_free_percent &&
 	        !(b->engine->yield && b->engine->yield(b->store)))
 		return tw_fail(err, TW_FULL,
 		        "less than %u %% of the disk is free: uploads are not accepted until there "
 		        "is room",
 		        b->min_free_percent);
-	if (bytes > (uint64_t)v.f_bavail * v.f_frsize)
+	if (bytes > d.free_bytes)
 		return tw_fail(err, TW_FULL, "no space left for uploads");
 	return TW_OK;
 }

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
+#include "server/base/file/disk.h"
 #include "server/base/file/io.h"
 #include "server/base/thread/pool.h"
 
@@ -154,10 +154,9 @@ static bool note(struct tw_cache *c, const char *name, uint64_t bytes)
 
 static bool has_room(const struct tw_cache *c)
 {
-	struct statvfs v;
+	struct tw_disk d;
 
-	return statvfs(c->dir, &v) == 0 &&
-	       (uint64_t)v.f_bavail * 100 >= (uint64_t)v.f_blocks * c->min_free_percent;
+	return tw_disk_of(c->dir, &d) && tw_disk_free_percent(&d) >= c->min_free_percent;
 }
 
 /* Evicts the least recently used until enough of the disk is free, or the cache is empty. */

@@ -10,8 +10,14 @@ bool tw_disk_of(const char *folder, struct tw_disk *ret)
 	if (statvfs(folder, &fs) != 0)
 		return false;
 	ret->used_bytes = (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize;
-	ret->size_bytes = ret->used_bytes + (uint64_t)fs.f_bavail * fs.f_frsize;
+	ret->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+	ret->size_bytes = ret->used_bytes + ret->free_bytes;
 	return true;
+}
+
+double tw_disk_free_percent(const struct tw_disk *d)
+{
+	return d->size_bytes ? (double)d->free_bytes * 100 / (double)d->size_bytes : 0;
 }
 
 uint64_t tw_disk_over(const struct tw_disk *d, unsigned percent)

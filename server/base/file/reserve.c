@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "server/base/file/disk.h"
 #include "server/base/file/io.h"
 #include "server/base/log.h"
 
@@ -33,13 +34,11 @@ static void path_of(const char *dir, char out[PATH_BYTES])
 
 static uint64_t free_bytes(const char *dir, uint64_t *ret_all)
 {
-	struct statvfs v;
+	struct tw_disk d;
 
-	if (statvfs(dir, &v) != 0)
-		return 0;
-	if (ret_all)
-		*ret_all = (uint64_t)v.f_blocks * v.f_frsize;
-	return (uint64_t)v.f_bavail * v.f_frsize;
+	if (tw_disk_of(dir, &d) && ret_all)
+		*ret_all = d.size_bytes;
+	return d.free_bytes;
 }
 
 /* Space usable by this process: root can use the blocks that the file system reserves for it. */

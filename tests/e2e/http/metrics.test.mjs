@@ -50,6 +50,9 @@ test('it counts what happens', async (t) => {
 	assert.equal(value(m, 'tracewell_resumable_open'), 1);
 	assert.equal(value(m, 'tracewell_build_info'), 1);
 	assert.equal(value(m, 'tracewell_sessions'), 0);
+	/* as df counts, whatever root has for itself; others write to the disk meanwhile */
+	const [used, free] = execFileSync('df', ['-B1', '--output=used,avail', s.data], { encoding: 'utf8' }).trim().split('\n')[1].trim().split(/\s+/).map(Number);
+	assert.ok(Math.abs(value(m, 'tracewell_disk_free_percent') - (100 * free) / (used + free)) < 3);
 	assert.ok(value(m, 'tracewell_disk_free_bytes') > 0 && value(m, 'tracewell_disk_free_bytes') < value(m, 'tracewell_disk_size_bytes'));
 	assert.ok(value(m, 'tracewell_open_fds') > 5 && value(m, 'tracewell_resident_bytes') > 1e6);
 });
