@@ -150,7 +150,8 @@ static void shun(struct tw_preflights *js, const char *project_id)
 
 /* --- a look --- */
 
-static void ask(struct tw_look *l)
+/* Returns the judge that was asked, which stays busy. */
+static struct tw_preflight *ask(struct tw_look *l)
 {
 	struct tw_preflights *js = l->judges;
 	struct tw_preflight *j = pick(js, l->project_id);
@@ -160,25 +161,37 @@ static void ask(struct tw_look *l)
 	tw_preflight_assign(j, l->project_id);
 	l->status = tw_preflight_ask(j, js->config, js->metrics, &l->head, &l->format, &l->err);
 	(void)pthread_mutex_lock(&js->lock);
-	j->busy = false;
 	if (j->silent && !is_shunned(js, l->project_id))
 		shun(js, l->project_id);
+	return j;
+}
+
+/* Releases the lock while it works. */
+static void release(struct tw_preflights *js, struct tw_preflight *j)
+{
+	(void)pthread_mutex_unlock(&js->lock);
+	tw_preflight_renew(j, js->config);
+	(void)pthread_mutex_lock(&js->lock);
+	j->busy = false;
 }
 
 static void run(struct tw_pool_task *task, bool stopping)
 {
 	struct tw_look *l = (struct tw_look *)task;
 	struct tw_preflights *js = l->judges;
+	struct tw_preflight *asked = NULL;
 	bool dropped;
 
 	(void)pthread_mutex_lock(&js->lock);
 	js->queued--;
 	if (!stopping && !l->dropped && tw_monotonic_ms() < l->until_ms &&
 	        !is_shunned(js, l->project_id))
-		ask(l);
+		asked = ask(l);
 	l->over = true;
-	dropped = l->dropped;
+	dropped = l->dropped; /* if not, it may be freed from here on */
 	(void)pthread_cond_broadcast(&js->heard);
+	if (asked)
+		release(js, asked);
 	(void)pthread_mutex_unlock(&js->lock);
 	if (dropped)
 		tw_mem_free(l);

@@ -148,7 +148,7 @@ static bool read_answer(const struct tw_preflight_answer *a, const struct tw_for
 
 void tw_preflight_assign(struct tw_preflight *j, const char *project_id)
 {
-	if (strcmp(j->project_id, project_id) != 0 || j->asked >= QUESTIONS)
+	if (strcmp(j->project_id, project_id) != 0)
 		tw_preflight_dismiss(j);
 	(void)snprintf(j->project_id, sizeof j->project_id, "%s", project_id);
 }
@@ -178,6 +178,14 @@ static enum outcome ask_one(struct tw_preflight *j, struct tw_metrics *metrics,
 	tw_preflight_dismiss(j);
 	*ret_format = NULL;
 	return SPOILT;
+}
+
+void tw_preflight_renew(struct tw_preflight *j, const struct tw_config *c)
+{
+	if (!j->there || j->asked < QUESTIONS)
+		return;
+	tw_preflight_dismiss(j);
+	(void)appoint(j, c, NULL); /* the next question tries again */
 }
 
 enum tw_status tw_preflight_ask(struct tw_preflight *j, const struct tw_config *c,

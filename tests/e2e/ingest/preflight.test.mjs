@@ -57,6 +57,15 @@ describe('judges', { concurrency: 2 }, () => {
 		assert.notEqual(judges(s)[0], first);
 	});
 
+	test('a judge answers 100 questions, and the next is there before the next question', async (t) => {
+		const s = await startServer(t);
+		assert.equal((await s.post('/api/v1/traces', Buffer.alloc(100, 9))).status, 415);
+		const [first, ...more] = judges(s);
+		assert.deepEqual(more, []);
+		for (let i = 1; i < 100; i++) assert.equal((await s.post('/api/v1/traces', Buffer.alloc(100, i + 9))).status, 415);
+		await until(() => (judges(s).length === 1 && judges(s)[0] !== first ? true : undefined), 'another judge');
+	});
+
 	test('a judge sees the heads of one project, and some stay for the next', async (t) => {
 		const s = await startServer(t);
 		const bad = (key) => s.post('/api/v1/traces', Buffer.alloc(100, 9), { key });
