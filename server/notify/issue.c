@@ -3,10 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 const char *const tw_tracker_names[TW_TRACKERS + 1] = {"github", "gitlab", "jira", NULL};
 
-enum { TITLE_NAME_BYTES = 120, ADDRESS_BODY_BYTES = 2000 };
+enum { TITLE_NAME_BYTES = 120, ADDRESS_BODY_BYTES = 2000, SHORT_ID = 12 };
 
 static int64_t number(const json_t *j, const char *key)
 {
@@ -87,6 +88,119 @@ static void put_classes(struct tw_text_links *w, const struct tw_issue *i)
 	tw_markup_list(&w->p, false);
 }
 
+/* Nothing is known of 0: a report need not name its user. */
+static void put_of(struct tw_text_links *w, const char *before, int64_t n, const char *noun)
+{
+	if (n == 0)
+		return;
+	tw_markup_printf(&w->p, "%s", before);
+	tw_markup_count(&w->p, n, noun);
+}
+
+/* --- source --- */
+
+static void put_day(struct tw_text_links *w, int64_t ms)
+{
+	const time_t at = (time_t)(ms / 1000);
+	struct tm day;
+
+	if (ms > 0 && gmtime_r(&at, &day))
+		tw_markup_printf(&w->p, " on %04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1,
+		        day.tm_mday);
+}
+
+static void put_commit(struct tw_text_links *w, const json_t *c)
+{
+	const char *link = tw_text_of(c, "link");
+	char id[SHORT_ID + 1];
+
+	(void)snprintf(id, sizeof id, "%s", tw_text_of(c, "id"));
+	tw_markup_item(&w->p);
+	if (*link)
+		tw_markup_link(&w->p, id, link);
+	else
+		tw_markup_name(&w->p, id);
+	tw_markup_printf(&w->p, " ");
+	tw_markup_text(&w->p, tw_text_of(c, "summary"));
+	tw_markup_printf(&w->p, " (");
+	tw_markup_text(&w->p, tw_text_of(c, "author"));
+	put_day(w, number(c, "time_ms"));
+	put_of(w, ", ", number(c, "lines"), "line");
+	tw_markup_printf(&w->p, ")");
+	tw_markup_item_end(&w->p);
+}
+
+static void put_owner_names(struct tw_text_links *w, const json_t *section)
+{
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(json_object_get(section, "names"), i, name)
+	{
+		tw_markup_printf(&w->p, "%s", i ? ", " : "Owned by ");
+		tw_markup_name(&w->p, json_string_value(name) ? json_string_value(name) : "");
+	}
+}
+
+static void put_owners(struct tw_text_links *w, const json_t *owners)
+{
+	const json_t *section;
+	size_t i;
+
+	json_array_foreach(owners, i, section)
+	{
+		if (json_array_size(json_object_get(section, "names")) == 0)
+			continue;
+		tw_markup_item(&w->p);
+		put_owner_names(w, section);
+		tw_markup_item_end(&w->p);
+	}
+}
+
+static void put_source(struct tw_text_links *w, const struct tw_issue *i)
+{
+	const char *path = tw_text_of(i->blame, "path"), *link = tw_text_of(i->blame, "link");
+
+	if (!*path)
+		return;
+	tw_markup_heading(&w->p, "Source");
+	tw_markup_list(&w->p, true);
+	tw_markup_item(&w->p);
+	if (*link)
+		tw_markup_link(&w->p, path, link);
+	else
+		tw_markup_name(&w->p, path);
+	tw_markup_item_end(&w->p);
+	put_owners(w, json_object_get(i->blame, "owners"));
+	tw_markup_list(&w->p, false);
+}
+
+/* Commits between two versions that changed the method, or the last ones without a base. */
+static void put_commits(struct tw_text_links *w, const struct tw_issue *i)
+{
+	const json_t *commits = json_object_get(i->blame, "commits"), *c;
+	bool between = tw_text_of(i->blame, "base_commit")[0];
+	size_t n;
+
+	if (json_array_size(commits)) {
+		tw_markup_heading(&w->p,
+		        between ? "Suspect commits" : "Last commits that changed the method");
+		tw_markup_list(&w->p, true);
+		json_array_foreach(commits, n, c)
+		{
+			put_commit(w, c);
+		}
+		tw_markup_list(&w->p, false);
+	} else if (between && commits) {
+		tw_markup_begin(&w->p);
+		tw_markup_printf(
+		        &w->p, "No commit between the two versions changed the method itself.");
+		tw_markup_end(&w->p);
+	}
+}
+
+/* --- evidence --- */
+
 static void put_trace(struct tw_text_links *w, const char *what, const char *id)
 {
 	char url[TW_TEXT_URL_BYTES];
@@ -118,6 +232,17 @@ static void put_traces(struct tw_text_links *w, const json_t *r)
 	tw_markup_list(&w->p, false);
 }
 
+static void put_end(struct tw_text_links *w, const json_t *r)
+{
+	tw_markup_heading(&w->p, "Done when");
+	tw_markup_begin(&w->p);
+	tw_markup_printf(&w->p, "A later version is back at ");
+	tw_markup_ns(&w->p, number(r, "before_ns"));
+	tw_markup_printf(&w->p, ". tracewell then marks the regression as fixed, and reopens it if "
+	                        "it returns.");
+	tw_markup_end(&w->p);
+}
+
 static void regression_body(struct tw_text_links *w, const struct tw_issue *i)
 {
 	const json_t *r = i->regression;
@@ -142,7 +267,10 @@ static void regression_body(struct tw_text_links *w, const struct tw_issue *i)
 		tw_markup_end(&w->p);
 	}
 	put_classes(w, i);
+	put_commits(w, i);
+	put_source(w, i);
 	put_traces(w, r);
+	put_end(w, r);
 }
 
 static void put_frames(struct tw_text_links *w, const json_t *frames)
@@ -152,7 +280,7 @@ static void put_frames(struct tw_text_links *w, const json_t *frames)
 
 	if (json_array_size(frames) == 0)
 		return;
-	tw_markup_heading(&w->p, "Told by");
+	tw_markup_heading(&w->p, "Identified by");
 	tw_markup_list(&w->p, true);
 	json_array_foreach(frames, i, one)
 	{
@@ -178,15 +306,6 @@ static void put_exemplar(struct tw_text_links *w, const struct tw_issue_trace *t
 	tw_markup_item_end(&w->p);
 }
 
-/* Nothing is known of 0: a report need not name its user. */
-static void put_of(struct tw_text_links *w, const char *before, int64_t n, const char *noun)
-{
-	if (n == 0)
-		return;
-	tw_markup_printf(&w->p, "%s", before);
-	tw_markup_count(&w->p, n, noun);
-}
-
 static void anr_body(struct tw_text_links *w, const struct tw_issue *i)
 {
 	char url[TW_TEXT_URL_BYTES];
@@ -202,6 +321,8 @@ static void anr_body(struct tw_text_links *w, const struct tw_issue *i)
 	tw_markup_printf(&w->p, ".");
 	tw_markup_end(&w->p);
 	put_frames(w, json_object_get(i->anr, "frames"));
+	put_commits(w, i);
+	put_source(w, i);
 	tw_markup_heading(&w->p, "Where to look");
 	tw_markup_list(&w->p, true);
 	if (tw_text_url(w, "/anrs/", tw_text_of(i->anr, "key"), NULL, url)) {
@@ -212,6 +333,10 @@ static void anr_body(struct tw_text_links *w, const struct tw_issue *i)
 	for (size_t t = 0; t < i->n_traces; t++)
 		put_exemplar(w, &i->traces[t]);
 	tw_markup_list(&w->p, false);
+	tw_markup_heading(&w->p, "Done when");
+	tw_markup_begin(&w->p);
+	tw_markup_printf(&w->p, "No report of a later version is in this group.");
+	tw_markup_end(&w->p);
 }
 
 void tw_issue_body(const struct tw_issue *i, struct tw_buf *out)

@@ -33,6 +33,7 @@ struct tw_issue {
 	size_t n_classes;
 	struct tw_issue_trace traces[TW_ISSUE_EXEMPLARS];
 	size_t n_traces;
+	const json_t *blame; /* of the slow method, as of GET /api/v1/source/blame; NULL none */
 };
 
 /* One line, no markup. */

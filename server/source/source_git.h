@@ -76,7 +76,8 @@ enum tw_status tw_source_git_text(const struct tw_source_git *g, const git_tree 
         const char *path, struct tw_arena *a, struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
 
 /* Commits that changed these lines of the file in head, newest first, except those in base (NULL:
- * the newest few): [{"id","author","email","time_ms","summary"}…].  *ret_more: there may be others.
+ * the newest few): [{"id","author","email","time_ms","summary","lines"}…], lines: number of these
+ * lines that it changed.  *ret_more: there may be others.
  * On failure *ret has those found before, or NULL.  The caller frees with json_decref. */
 enum tw_status tw_source_git_log(const struct tw_source_git *g, const git_commit *head,
         const git_commit *base, const struct tw_source_found *of, json_t **ret, bool *ret_more,

@@ -44,6 +44,7 @@ struct history {
 	struct hunk *hunks;
 	size_t n_hunks;
 	json_t *told;
+	uint32_t changed; /* lines that the commit being read changed */
 	size_t most;
 	bool more;
 	struct tw_err *err;
@@ -110,6 +111,38 @@ static bool carry(const struct history *h, struct tw_range r, struct tw_range *r
 	ret->last = last_at ? last_at->old_start + last_at->old_lines - (last_at->old_lines > 0)
 	                    : moved(r.last, to_last);
 	return touched;
+}
+
+/* Lines of the range that a hunk added or changed; if it only removed some, those. */
+static uint32_t changed_lines(const struct hunk *k, struct tw_range r)
+{
+	uint32_t first = k->new_start > r.first ? k->new_start : r.first;
+	uint32_t end = k->new_start + k->new_lines;
+
+	if (!touches(k, r))
+		return 0;
+	if (k->new_lines == 0)
+		return k->old_lines;
+	return (end <= r.last ? end : r.last + 1) - first;
+}
+
+static uint32_t changed_by_all(const struct history *h, const struct lines *l)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		for (size_t k = 0; k < h->n_hunks; k++)
+			n += changed_lines(&h->hunks[k], l->at[i]);
+	return n;
+}
+
+static uint32_t count_lines(const struct lines *l)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		n += l->at[i].last - l->at[i].first + 1;
+	return n;
 }
 
 static bool carry_all(const struct history *h, const struct lines *from, struct lines *to)
@@ -363,6 +396,7 @@ static enum tw_status go_to_parent(struct history *h, const git_commit *c, const
 	enum tw_status st;
 
 	*ret_touched = true;
+	h->changed = count_lines(l); /* unless the parent has the file */
 	git_oid_cpy(&older.commit, git_commit_id(parent));
 	if (!blob_at(parent, older.path, &old)) {
 		older.path = path_before(h, parent, c, l->path);
@@ -375,6 +409,7 @@ static enum tw_status go_to_parent(struct history *h, const git_commit *c, const
 	if (st != TW_OK)
 		return st;
 	*ret_touched = carry_all(h, l, &older);
+	h->changed = changed_by_all(h, l);
 	return wait_for(h, &older);
 }
 
@@ -399,10 +434,10 @@ static void tell(struct history *h, const git_commit *c)
 	if (h->more)
 		return;
 	(void)git_oid_tostr(id, sizeof id, git_commit_id(c));
-	(void)json_array_append_new(
-	        h->told, json_pack("{s:s,s:o,s:o,s:I,s:o}", "id", id, "author",
-	                         clean(who ? who->name : ""), "email", clean(who ? who->email : ""),
-	                         "time_ms", at, "summary", clean(summary)));
+	(void)json_array_append_new(h->told,
+	        json_pack("{s:s,s:o,s:o,s:I,s:o,s:I}", "id", id, "author",
+	                clean(who ? who->name : ""), "email", clean(who ? who->email : ""),
+	                "time_ms", at, "summary", clean(summary), "lines", (json_int_t)h->changed));
 }
 
 /* Clones may end before history does, and libgit2 1.5 takes their last commits for broken ones. */
@@ -447,6 +482,7 @@ static enum tw_status look_at(struct history *h, const git_commit *c, const stru
 	bool by_all = true;
 	enum tw_status st = TW_OK;
 
+	h->changed = count_lines(l); /* of a first commit */
 	if (step_over(h, c, l, &st))
 		return st;
 	for (unsigned i = 0; st == TW_OK && i < n && i < PARENTS_MAX; i++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/api/api.h"
+#include "server/api/trace/api_source.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
@@ -196,6 +197,7 @@ static enum tw_status add_classes(struct tw_req *r, const struct tw_regress_foun
 static enum tw_status of_regression(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_MAX);
+	json_t *blame = NULL;
 	struct tw_regression row;
 	struct tw_issue i;
 	json_t *j = NULL;
@@ -208,11 +210,17 @@ static enum tw_status of_regression(struct tw_req *r, struct tw_err *err)
 		        tw_req_path(r, "regression"), tw_req_arena(r), &row, err);
 	if (st == TW_OK)
 		st = add_classes(r, &row.of, a, &i, err);
+	if (st == TW_OK && row.of.method[0])
+		st = tw_api_blame(r,
+		        &(struct tw_blame_ask){row.of.method, row.of.app, row.of.base, row.of.head},
+		        &blame, err);
 	if (st == TW_OK) {
 		j = tw_regression_json(&row);
 		i.regression = j;
+		i.blame = blame;
 		st = j ? reply(r, &i, err) : tw_oom(err);
 	}
+	json_decref(blame);
 	json_decref(j);
 	tw_arena_free(a);
 	return st;
@@ -242,6 +250,23 @@ static void add_exemplars(struct tw_issue *io, const struct tw_anr_exemplar *of,
 			        of[i].trace_id, of[i].version_name, of[i].device, of[i].os};
 }
 
+/* Of the frame that identifies the group, as of the newest known version. */
+static enum tw_status add_blame(struct tw_req *r, struct tw_issue *io, struct tw_err *err)
+{
+	const char *frame =
+	        json_string_value(json_array_get(json_object_get(io->anr, "frames"), 0));
+	json_t *blame = NULL;
+	enum tw_status st;
+
+	if (!frame || !*frame)
+		return TW_OK;
+	st = tw_api_blame(r,
+	        &(struct tw_blame_ask){frame, "", "", io->n_traces ? io->traces[0].version : ""},
+	        &blame, err);
+	io->blame = blame;
+	return st == TW_BAD_REQUEST ? TW_OK : st; /* not a method of Java or Kotlin */
+}
+
 static enum tw_status of_group(struct tw_req *r, struct tw_err *err)
 {
 	const int64_t today = tw_unix_ms() / TW_DAY_MS;
@@ -267,7 +292,10 @@ static enum tw_status of_group(struct tw_req *r, struct tw_err *err)
 	add_exemplars(&i, traces, n_traces);
 	j = group_json(groups);
 	i.anr = j;
-	st = j ? reply(r, &i, err) : tw_oom(err);
+	st = j ? add_blame(r, &i, err) : tw_oom(err);
+	if (st == TW_OK)
+		st = reply(r, &i, err);
+	json_decref((json_t *)(uintptr_t)i.blame);
 	json_decref(j);
 	return st;
 }
@@ -276,11 +304,13 @@ const struct tw_route tw_routes_issue[] = {
         {.method = "GET",
                 .path = "/api/v1/regression/{regression}/issue",
                 .needs = TW_NEED_READ,
+                .by_child = true,
                 .end = of_regression,
                 .summary = "A regression as an issue for another tracker"},
         {.method = "GET",
                 .path = "/api/v1/anr/groups/{key}/issue",
                 .needs = TW_NEED_READ,
+                .by_child = true,
                 .end = of_group,
                 .summary = "A group of ANRs as an issue for another tracker"},
         {.method = "GET",

@@ -5,6 +5,8 @@
  * What cannot be told (no clone, no such tag, too large) is part of the answer, in words: the rest
  * of it, above all the link, is good all the same.
  */
+#include "server/api/trace/api_source.h"
+
 #include <string.h>
 
 #include "server/api/api.h"
@@ -172,14 +174,19 @@ static enum tw_status fill_side(const struct ask *q, const char *version, const 
 static enum tw_status read_ask(struct ask *q, struct tw_err *err)
 {
 	enum tw_status st = read_texts(q, err);
-	int64_t changed_ms;
 
 	q->method = tw_req_query(q->r, "method");
-	if (st == TW_OK)
-		st = tw_req_query_i64(q->r, "line", 0, 0, 10000000, &q->line, err);
-	if (st == TW_OK)
-		st = tw_source_name_read(
-		        q->method ? q->method : "", tw_req_arena(q->r), &q->name, err);
+	if (!q->method)
+		q->method = "";
+	return st == TW_OK ? tw_req_query_i64(q->r, "line", 0, 0, 10000000, &q->line, err) : st;
+}
+
+/* Repository, builds and commits of what is asked. */
+static enum tw_status fill_ask(struct ask *q, struct tw_err *err)
+{
+	enum tw_status st = tw_source_name_read(q->method, tw_req_arena(q->r), &q->name, err);
+	int64_t changed_ms;
+
 	if (st == TW_OK)
 		st = load(q->r, &q->doc, &changed_ms, err);
 	if (st == TW_OK)
@@ -392,17 +399,46 @@ static enum tw_status make_answer(struct ask *q, struct tw_err *err)
 	return st;
 }
 
-static enum tw_status answer(struct ask *q, struct tw_err *err)
+/* On failure q->answer is NULL. */
+static enum tw_status find_answer(struct ask *q, struct tw_err *err)
 {
-	enum tw_status st = read_ask(q, err);
+	enum tw_status st = fill_ask(q, err);
 
 	if (st == TW_OK)
 		st = make_answer(q, err);
 	json_decref(q->told);
 	json_decref(q->doc);
+	if (st != TW_OK) {
+		json_decref(q->answer);
+		q->answer = NULL;
+	}
+	return st;
+}
+
+static enum tw_status answer(struct ask *q, struct tw_err *err)
+{
+	enum tw_status st = read_ask(q, err);
+
 	if (st == TW_OK)
-		return tw_req_reply_json(q->r, 200, q->answer, err);
-	json_decref(q->answer);
+		st = find_answer(q, err);
+	return st == TW_OK ? tw_req_reply_json(q->r, 200, q->answer, err) : st;
+}
+
+enum tw_status tw_api_blame(
+        struct tw_req *r, const struct tw_blame_ask *ask, json_t **ret, struct tw_err *err)
+{
+	struct ask q = {.r = r,
+	        .log = true,
+	        .method = ask->method,
+	        .file = "",
+	        .app = ask->app,
+	        .version = ask->head,
+	        .build = "",
+	        .base = ask->base,
+	        .base_build = ""};
+	enum tw_status st = find_answer(&q, err);
+
+	*ret = q.answer;
 	return st;
 }
 
