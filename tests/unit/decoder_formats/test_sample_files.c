@@ -92,7 +92,8 @@ static const struct row rows[] = {
         /* test_profilo_log holds it to stacks.folded; 39 gaps between samples */
         {"profilo/override-main-23725-2018-1-16T12-52-49-GeHZavrJSAb.log", A_TRACE, "profilo",
                 {-1, -1, -1, 15, 39}},
-        {"profilo/stacks.folded", NO_UPLOAD, "test_profilo_log", {0}},
+        /* 368 different beginnings of its lines; test_profilo_log compares the log with it */
+        {"profilo/stacks.folded", A_TRACE, "folded", {368, 368, 0, 1, 0}},
         {"sentry/sentry-java-sentry_profile.json", A_TRACE, "sentry", {5, 5, 0, 1, 0}},
         /* as many as lines with B and E; eight spans end past the trace */
         {"systrace/android_systrace.txt", A_TRACE, "atrace", {0, 0, 0, 12, 0}},
