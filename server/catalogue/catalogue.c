@@ -8,11 +8,10 @@
 #include <time.h>
 
 #include "server/base/text/json_memory.h"
-#include "server/base/thread/pool.h"
 #include "server/db/catalogue_postgres.h"
 #include "server/db/catalogue_sqlite.h"
 
-enum { ROOM_WAIT_S = 10, ROOM_HURRY_S = 1, SOON_MS = 100 };
+enum { ROOM_WAIT_S = 10, ROOM_HURRY_S = 1 };
 
 static enum tw_status open_writer(struct tw_catalogue *c, struct tw_err *err)
 {
@@ -20,12 +19,12 @@ static enum tw_status open_writer(struct tw_catalogue *c, struct tw_err *err)
 	enum tw_status st;
 
 	if (tw_db_is_postgres(c->path)) {
-		st = tw_db_postgres_open(c->path, &c->writer, err);
-		return st == TW_OK
-		               ? tw_postgres_upgrade(c->writer, tw_catalogue_postgres_schema, err)
-		               : st;
+		st = tw_db_postgres_open(c->path, &c->writers[0].db, err);
+		return st == TW_OK ? tw_postgres_upgrade(
+		                             c->writers[0].db, tw_catalogue_postgres_schema, err)
+		                   : st;
 	}
-	st = tw_db_sqlite_open(c->path, TW_DB_CREATE, &c->writer, &room, err);
+	st = tw_db_sqlite_open(c->path, TW_DB_CREATE, &c->writers[0].db, &room, err);
 	return st == TW_OK ? tw_cat_upgrade(c, tw_catalogue_schema, room, err) : st;
 }
 
@@ -36,7 +35,7 @@ enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, st
 
 	if (!c)
 		return tw_oom(err);
-	tw_turn_lock_init(&c->write_lock);
+	tw_cat_writers_init(c);
 	(void)pthread_mutex_init(&c->pool_lock, NULL);
 	(void)pthread_mutex_init(&c->locker_lock, NULL);
 	(void)pthread_mutex_init(&c->writes.lock, NULL);
@@ -46,6 +45,8 @@ enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, st
 	c->arrivals.last = &c->arrivals.first;
 	for (int i = 0; i < TW_QUEUES; i++)
 		tw_fair_init(&c->turns[i].fair);
+	for (int i = 0; i < TW_QUEUES; i++)
+		(void)pthread_mutex_init(&c->turns[i].lock, NULL);
 	c->path = tw_mem_alloc(strlen(path) + 1, 1);
 	if (!c->path) {
 		tw_catalogue_close(c);
@@ -66,108 +67,27 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)
 		return NULL;
 	for (unsigned i = 0; i < c->n_idle; i++)
 		tw_db_close(c->idle[i]);
-	for (int i = 0; i < TW_KEPT_N; i++)
-		tw_stmt_drop(c->arrivals.kept[i]);
-	tw_db_close(c->writer);
+	tw_cat_writers_close(c);
 	tw_db_close(c->renewer);
 	tw_db_close(c->locker);
 	(void)pthread_mutex_destroy(&c->locker_lock);
 	(void)pthread_mutex_destroy(&c->writes.lock);
-	tw_turn_lock_done(&c->write_lock);
 	(void)pthread_mutex_destroy(&c->pool_lock);
 	(void)pthread_mutex_destroy(&c->arrivals.lock);
 	(void)pthread_cond_destroy(&c->arrivals.changed);
 	(void)pthread_cond_destroy(&c->given_back);
 	for (int i = 0; i < TW_QUEUES; i++)
 		tw_fair_done(&c->turns[i].fair);
+	for (int i = 0; i < TW_QUEUES; i++)
+		(void)pthread_mutex_destroy(&c->turns[i].lock);
 	tw_mem_free(c->path);
 	tw_mem_free(c);
 	return NULL;
 }
 
-/* A rollback may itself run out of memory; a transaction left open would make every later change
- * fail. */
-static enum tw_status undo(struct tw_db *db, struct tw_err *err)
-{
-	return db->engine->in_transaction(db) ? tw_db_run(db, "ROLLBACK", err) : TW_OK;
-}
-
-/* Call with write_lock held, which remains held on success.  `patient`: a failure indicates a
- * problem of the database, not only that another transaction is in progress. */
-static enum tw_status begin_locked(
-        struct tw_catalogue *c, const char *sql, bool patient, struct tw_err *err)
-{
-	struct tw_err why = {.msg = ""};
-	enum tw_status st;
-
-	tw_cat_write_begins(c);
-	st = undo(c->writer, &why);
-	if (st == TW_OK)
-		st = tw_db_run(c->writer, sql, &why);
-	if (st == TW_OK)
-		return TW_OK;
-	(void)undo(c->writer, NULL); /* the server may have begun it although the reply was lost */
-	tw_cat_write_ended(c, st, patient, &why);
-	tw_turn_unlock(&c->write_lock);
-	if (err)
-		*err = why;
-	return st;
-}
-
-enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct tw_err *err)
-{
-	tw_turn_lock(&c->write_lock, tw_pool_owner());
-	return begin_locked(c, sql, true, err);
-}
-
-enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_err *err)
-{
-	enum tw_status st = TW_OK;
-
-	if (!tw_turn_lock_within(&c->write_lock, tw_pool_owner(), SOON_MS))
-		return tw_fail(err, TW_BUSY, "catalogue: somebody writes");
-	if (tw_cat_is_sqlite(c))
-		tw_db_sqlite_wait(c->writer, SOON_MS);
-	st = begin_locked(c,
-	        TW_EITHER("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
-	                                     " SET LOCAL lock_timeout='100ms'; SELECT writer FROM"
-	                                     " catalogue_writer FOR UPDATE"),
-	        false, err);
-	if (tw_cat_is_sqlite(c))
-		tw_db_sqlite_wait(c->writer, TW_DB_WAIT_MS);
-	return st;
-}
-
-enum tw_status tw_cat_begin(struct tw_catalogue *c, struct tw_err *err)
-{
-	return tw_cat_begin_as(c, "BEGIN IMMEDIATE", err);
-}
-
-enum tw_status tw_cat_begin_uploads(struct tw_catalogue *c, struct tw_err *err)
-{
-	tw_turn_lock(&c->write_lock, "uploads");
-	return begin_locked(c, "BEGIN IMMEDIATE", true, err);
-}
-
 void tw_catalogue_stop_record(struct tw_catalogue *c)
 {
 	c->unrecorded = true;
-}
-
-enum tw_status tw_cat_end(struct tw_catalogue *c, enum tw_status st, struct tw_err *err)
-{
-	const bool commits = st == TW_OK;
-	struct tw_err why = {.msg = ""};
-
-	if (commits)
-		st = tw_db_run(c->writer, "COMMIT", &why);
-	if (st != TW_OK && undo(c->writer, NULL) != TW_OK)
-		(void)undo(c->writer, NULL);
-	tw_cat_write_ended(c, st, commits, commits ? &why : err);
-	tw_turn_unlock(&c->write_lock);
-	if (commits && st != TW_OK && err)
-		*err = why;
-	return st;
 }
 
 enum tw_status tw_cat_reader_new(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
@@ -227,7 +147,7 @@ enum tw_status tw_cat_reader(struct tw_catalogue *c, struct tw_db **ret, struct 
 
 const char *tw_catalogue_engine(const struct tw_catalogue *c)
 {
-	return c->writer->engine->name;
+	return c->writers[0].db->engine->name;
 }
 
 bool tw_cat_is_sqlite(const struct tw_catalogue *c)
@@ -246,7 +166,7 @@ void tw_cat_done(struct tw_catalogue *c, struct tw_db *db)
 {
 	bool ended;
 
-	(void)undo(db, NULL);
+	(void)tw_cat_undo(db, NULL);
 	ended = !db->engine->in_transaction(db);
 	(void)pthread_mutex_lock(&c->pool_lock);
 	if (ended && c->n_idle < TW_CATALOGUE_READERS) {
@@ -297,23 +217,38 @@ static enum tw_status referred(struct tw_db *db, const char *sha256, bool *ret, 
 	return tw_cat_close(&q, err);
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Two transactions that each delete one of the last two rows of a content follow each other: the
+ * second finds it unused.  In one order, so that they do not wait for each other. */
 enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, size_t n,
         struct tw_arena *a, const char ***ret, size_t *ret_n, struct tw_err *err)
 {
 	const char **unused = tw_arena_alloc(a, n ? n : 1, sizeof *unused);
+	const char **all = tw_arena_alloc(a, n ? n : 1, sizeof *all);
 	size_t n_unused = 0;
 
-	for (size_t i = 0; unused && i < n; i++) {
+	if (!unused || !all)
+		return tw_oom(err);
+	if (n)
+		memcpy(all, sha256, n * sizeof *all);
+	qsort(all, n, sizeof *all, by_text);
+	for (size_t i = 0; i < n; i++) {
 		bool used = false;
-		enum tw_status st = referred(db, sha256[i], &used, err);
+		enum tw_status st = TW_OK;
 
+		if (all[i][0])
+			st = tw_cat_lock(db, TW_ALONE_CONTENT, all[i], true, err);
+		if (st == TW_OK && all[i][0])
+			st = referred(db, all[i], &used, err);
 		if (st != TW_OK)
 			return st;
-		if (!used && sha256[i][0])
-			unused[n_unused++] = sha256[i];
+		if (!used && all[i][0])
+			unused[n_unused++] = all[i];
 	}
-	if (!unused)
-		return tw_oom(err);
 	*ret = unused;
 	*ret_n = n_unused;
 	return TW_OK;

@@ -67,6 +67,8 @@ enum tw_status tw_catalogue_key_held(struct tw_catalogue *c, const char *name, u
 enum tw_status tw_catalogue_key_unlock(struct tw_catalogue *c, const char *name, bool alone,
         uint64_t session, bool *ret_held, struct tw_err *err) TW_MUST_USE;
 /* Calls drop if nothing refers to the content, while no other connection can start to. */
+/* Adds changes of counters to their rows, in the background. */
+enum tw_status tw_catalogue_counts_add(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_unless_used(struct tw_catalogue *c, const char *sha256,
         enum tw_status (*drop)(void *arg, const char *sha256, struct tw_err *err), void *arg,
         struct tw_err *err) TW_MUST_USE;
@@ -228,6 +230,7 @@ struct tw_arrival { /* a complete upload */
 	 * from any thread, possibly more than once, while tw_catalogue_trace_add runs. */
 	enum tw_status (*durable)(void *arg, struct tw_err *err);
 	void *arg;
+	bool shares_folder; /* several servers delete files in the folder of the parts */
 };
 
 /* Adds the row, its parts and its job in one transaction, which nobody sees before it and the files

@@ -9,19 +9,11 @@
 
 #include <stdio.h>
 
-#include "server/base/thread/pool.h"
 #include "server/db/catalogue_sqlite.h"
 
 /* A failed transaction counts for HOLD_MS if no other follows.  STALL_MS is more than any
  * transaction of a healthy server takes. */
 enum { HOLD_MS = 10000, STALL_MS = 5000, CHECKPOINT_WAIT_MS = 100 };
-
-void tw_cat_write_begins(struct tw_catalogue *c)
-{
-	(void)pthread_mutex_lock(&c->writes.lock);
-	c->writes.began_ms = tw_monotonic_ms();
-	(void)pthread_mutex_unlock(&c->writes.lock);
-}
 
 /* Statements can fail for their own reasons, such as TW_CONFLICT.  These are the database's. */
 static bool is_common(enum tw_status st)
@@ -33,7 +25,6 @@ void tw_cat_write_ended(
         struct tw_catalogue *c, enum tw_status st, bool by_engine, const struct tw_err *err)
 {
 	(void)pthread_mutex_lock(&c->writes.lock);
-	c->writes.began_ms = 0;
 	if (by_engine || is_common(st)) {
 		c->writes.ended_ms = tw_monotonic_ms();
 		c->writes.last = (struct tw_err){.code = st};
@@ -44,18 +35,34 @@ void tw_cat_write_ended(
 	(void)pthread_mutex_unlock(&c->writes.lock);
 }
 
+/* Monotonic, of the transaction that has been in progress longest; 0: there is none. */
+static int64_t oldest_began_ms(struct tw_catalogue *c)
+{
+	int64_t oldest = 0;
+
+	(void)pthread_mutex_lock(&c->writers_lock);
+	for (unsigned i = 0; i < c->n_writers; i++) {
+		const int64_t began = c->writers[i].began_ms;
+
+		if (began && (!oldest || began < oldest))
+			oldest = began;
+	}
+	(void)pthread_mutex_unlock(&c->writers_lock);
+	return oldest;
+}
+
 enum tw_status tw_catalogue_writes(struct tw_catalogue *c, struct tw_err *err)
 {
-	const int64_t now = tw_monotonic_ms();
+	const int64_t now = tw_monotonic_ms(), began = oldest_began_ms(c);
 	struct tw_cat_writes w;
 
 	(void)pthread_mutex_lock(&c->writes.lock);
 	w = c->writes;
 	(void)pthread_mutex_unlock(&c->writes.lock);
-	if (w.began_ms && now - w.began_ms > STALL_MS)
+	if (began && now - began > STALL_MS)
 		return tw_fail(err, TW_BUSY,
 		        "a write transaction has been in progress for %lld seconds",
-		        (long long)((now - w.began_ms) / 1000));
+		        (long long)((now - began) / 1000));
 	if (!w.ended_ms || w.last.code == TW_OK ||
 	        (!tw_cat_is_sqlite(c) && now - w.ended_ms > HOLD_MS))
 		return TW_OK;
@@ -66,21 +73,22 @@ enum tw_status tw_catalogue_ping(struct tw_catalogue *c, struct tw_err *err)
 {
 	int64_t version = 0;
 	char sql[48];
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
 	if (!tw_cat_is_sqlite(c)) {
-		st = tw_cat_exec(c->writer, NULL, err,
-		        "UPDATE project SET name=name WHERE project_id=''", "");
-		return tw_cat_end(c, st, err);
+		st = tw_cat_exec(
+		        w, NULL, err, "UPDATE project SET name=name WHERE project_id=''", "");
+		return tw_cat_end(c, w, st, err);
 	}
 	/* the same number: page 1 is written all the same */
-	st = tw_cat_first_int(c->writer, &version, err, "PRAGMA user_version", "");
+	st = tw_cat_first_int(w, &version, err, "PRAGMA user_version", "");
 	(void)snprintf(sql, sizeof sql, "PRAGMA user_version=%lld", (long long)version);
 	if (st == TW_OK)
-		st = tw_db_run(c->writer, sql, err);
-	return tw_cat_end(c, st, err);
+		st = tw_db_run(w, sql, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 void tw_catalogue_write_again(struct tw_catalogue *c)
@@ -88,9 +96,9 @@ void tw_catalogue_write_again(struct tw_catalogue *c)
 	bool failed;
 
 	(void)pthread_mutex_lock(&c->writes.lock);
-	failed = c->writes.ended_ms && c->writes.last.code != TW_OK && !c->writes.began_ms;
+	failed = c->writes.ended_ms && c->writes.last.code != TW_OK;
 	(void)pthread_mutex_unlock(&c->writes.lock);
-	if (failed && tw_cat_is_sqlite(c))
+	if (failed && tw_cat_is_sqlite(c) && !oldest_began_ms(c))
 		(void)tw_catalogue_ping(c, NULL); /* reports its result like any other */
 }
 
@@ -113,13 +121,15 @@ enum tw_status tw_catalogue_probe(struct tw_catalogue *c, bool *ret_writable, st
 
 void tw_catalogue_checkpoint(struct tw_catalogue *c)
 {
+	struct tw_db *w;
+
 	if (!tw_cat_is_sqlite(c))
 		return;
-	tw_turn_lock(&c->write_lock, tw_pool_owner());
-	tw_db_sqlite_wait(c->writer, CHECKPOINT_WAIT_MS); /* for readers */
-	(void)tw_db_run(c->writer, "PRAGMA wal_checkpoint(RESTART)", NULL);
-	tw_db_sqlite_wait(c->writer, TW_DB_WAIT_MS);
-	tw_turn_unlock(&c->write_lock);
+	w = tw_cat_writer_take(c);
+	tw_db_sqlite_wait(w, CHECKPOINT_WAIT_MS); /* for readers */
+	(void)tw_db_run(w, "PRAGMA wal_checkpoint(RESTART)", NULL);
+	tw_db_sqlite_wait(w, TW_DB_WAIT_MS);
+	tw_cat_writer_give(c, w);
 }
 
 static void keep_log_of(struct tw_db *db)
@@ -138,7 +148,7 @@ void tw_catalogue_keep_log(struct tw_catalogue *c)
 	for (unsigned i = 0; i < c->n_idle; i++)
 		keep_log_of(c->idle[i]);
 	(void)pthread_mutex_unlock(&c->pool_lock);
-	keep_log_of(c->writer);
+	keep_log_of(c->writers[0].db);
 	keep_log_of(c->renewer);
 	keep_log_of(c->locker);
 }

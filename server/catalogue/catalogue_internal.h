@@ -1,13 +1,12 @@
 /*
  * catalogue_internal.h - connections and statements, shared by the catalogue's files.
  *
- * Writes go through one connection under a lock that projects take in turns, in BEGIN IMMEDIATE
- * transactions; reads use a pool
- * of read-only connections, with one snapshot each (in PostgreSQL one per statement, unless they
- * begin a transaction).
- * Values are bound by a string of types: t text (NULL is ''), i int64_t, h 32-byte hash, b const
- * struct tw_str * of bytes that must stay valid until the query is closed.  Only constants of this
- * code become part of the SQL text.
+ * Writes are transactions on a writing connection: SQLite has one, each of several servers on
+ * PostgreSQL a few (catalogue_writer.c).  Reads use a pool of read-only connections, with one
+ * snapshot each (in PostgreSQL one per statement, unless they begin a transaction). Values are
+ * bound by a string of types: t text (NULL is ''), i int64_t, h 32-byte hash, b const struct tw_str
+ * * of bytes that must stay valid until the query is closed.  Only constants of this code become
+ * part of the SQL text.
  */
 #ifndef TW_CATALOGUE_INTERNAL_H
 #define TW_CATALOGUE_INTERNAL_H
@@ -23,7 +22,12 @@
 #include "server/db/catalogue_db.h"
 #include "server/db/commit_gate.h"
 
-enum { TW_CATALOGUE_READERS = 8, TW_CATALOGUE_OUT = 32, TW_CATALOGUE_PARTS = 16 };
+enum {
+	TW_CATALOGUE_READERS = 8,
+	TW_CATALOGUE_OUT = 32,
+	TW_CATALOGUE_WRITERS = 8, /* of each of several servers; otherwise there is one */
+	TW_CATALOGUE_PARTS = 16
+};
 
 struct tw_cat_arrival; /* an upload being added; catalogue_commit_upload.c */
 
@@ -47,12 +51,17 @@ struct tw_cat_queue {
 	struct tw_cat_arrival **last; /* where the next one is linked */
 	bool writing;
 	int64_t batch; /* of the last transaction; 0: unknown yet */
+};
+
+struct tw_cat_writer {
+	struct tw_db *db; /* NULL: not connected yet */
+	bool taken;
+	int64_t began_ms; /* monotonic, of its transaction; 0: none */
 	struct tw_stmt *kept[TW_KEPT_N];
 };
 
 struct tw_cat_writes { /* results of write transactions; catalogue_health.c */
 	pthread_mutex_t lock;
-	int64_t began_ms; /* monotonic, of the one in progress; 0: none */
 	int64_t ended_ms; /* of the last one that says something about the database; 0: none yet */
 	struct tw_err last;
 };
@@ -60,8 +69,11 @@ struct tw_cat_writes { /* results of write transactions; catalogue_health.c */
 struct tw_catalogue {
 	char *path;
 	struct tw_cat_writes writes;
-	struct tw_turn_lock write_lock;
-	struct tw_db *writer;
+	struct tw_turn_lock write_lock; /* as many places as writers */
+	pthread_mutex_t writers_lock;   /* of which are taken */
+	struct tw_cat_writer writers[TW_CATALOGUE_WRITERS]; /* the first is always there */
+	unsigned n_writers;                                 /* the most that may be connected */
+	struct tw_db *held;                                 /* of tw_catalogue_hold */
 	struct tw_db *renewer; /* NULL: none yet; used by the thread that renews claims */
 	pthread_mutex_t pool_lock;
 	struct tw_db *idle[TW_CATALOGUE_READERS];
@@ -74,8 +86,8 @@ struct tw_catalogue {
 	struct tw_cat_queue arrivals;
 	bool unrecorded; /* a copy: repairs in it are not logged */
 	struct {
-		char served[TW_ID_BYTES]; /* the project of the last claim; protected by
-		                           * write_lock */
+		pthread_mutex_t lock;     /* held while a job is claimed */
+		char served[TW_ID_BYTES]; /* the project of the last claim */
 		struct tw_fair fair;      /* decoder or compiler time */
 	} turns[TW_QUEUES];
 };
@@ -105,21 +117,60 @@ enum tw_status tw_cat_upgrade(
 enum tw_status tw_postgres_upgrade(
         struct tw_db *db, const struct tw_embedded *schema, struct tw_err *err);
 
-/* Locks and begins; commits if st is TW_OK, otherwise rolls back; returns st or the commit's
- * error. */
-enum tw_status tw_cat_begin(struct tw_catalogue *c, struct tw_err *err);
-/* For all waiting uploads, whose turn is their own and not that of the thread's owner. */
-enum tw_status tw_cat_begin_uploads(struct tw_catalogue *c, struct tw_err *err);
-/* With another statement than BEGIN IMMEDIATE. */
-enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct tw_err *err);
-/* For optional writes: TW_BUSY instead of waiting. */
-enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_err *err);
-enum tw_status tw_cat_end(struct tw_catalogue *c, enum tw_status st, struct tw_err *err);
+/* Locks the rows that a SELECT of a write transaction finds; SQLite has one writer. */
+#define TW_CAT_FOR_UPDATE TW_EITHER("", " FOR UPDATE")
 
-/* With write_lock held: reports that a write transaction begins; that it ended, or could not
- * begin. `by_engine`: st is the result of COMMIT or BEGIN rather than of a statement in the
- * transaction. */
-void tw_cat_write_begins(struct tw_catalogue *c);
+/* What a write transaction must have to itself.  SQLite has one writer, so that all are alone; in
+ * PostgreSQL the transactions of one subject (and id) follow each other, and others run beside
+ * them: rows and unique keys decide between those. */
+enum tw_cat_subject {
+	TW_ALONE_NOTHING, /* its rows suffice */
+	TW_ALONE_ACCESS,  /* projects, keys, people, sessions, settings */
+	TW_ALONE_NOTIFY,  /* webhooks, outbox, digests */
+	TW_ALONE_FLEET,   /* rollups, regressions, findings */
+	TW_ALONE_ANR,
+	TW_ALONE_TRACE,  /* id: of the trace */
+	TW_ALONE_BUILD,  /* id: of the build: its mappings */
+	TW_ALONE_CONTENT /* id: SHA-256 of a file that is deleted if no row has it */
+};
+
+/* Takes a writing connection and begins.  tw_cat_end commits if st is TW_OK, otherwise rolls back,
+ * gives it back, and returns st or the commit's error. */
+enum tw_status tw_cat_begin(struct tw_catalogue *c, enum tw_cat_subject alone, const char *id,
+        struct tw_db **ret, struct tw_err *err);
+/* For all waiting uploads, whose turn is their own and not that of the thread's owner. */
+enum tw_status tw_cat_begin_uploads(
+        struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
+/* With another statement than BEGIN IMMEDIATE. */
+enum tw_status tw_cat_begin_as(
+        struct tw_catalogue *c, const char *sql, struct tw_db **ret, struct tw_err *err);
+/* For optional writes: TW_BUSY instead of waiting. */
+enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
+enum tw_status tw_cat_end(
+        struct tw_catalogue *c, struct tw_db *w, enum tw_status st, struct tw_err *err);
+/* In a transaction: the subject, or one more of them.  `alone` false: shared with others that do
+ * not have it alone.  Nothing in SQLite. */
+enum tw_status tw_cat_lock(
+        struct tw_db *w, enum tw_cat_subject of, const char *id, bool alone, struct tw_err *err);
+/* Whether the transaction of this thread that ended with st is to be run again, because another one
+ * changed the same rows first: after a pause, and not more than a few times.  *io_tries is 0 at
+ * first.  What it did outside the database must bear repetition. */
+bool tw_cat_again(enum tw_status st, unsigned *io_tries);
+/* In a transaction: it waits for a file, and has nothing locked that others need. */
+enum tw_status tw_cat_may_idle(struct tw_db *w, struct tw_err *err);
+/* For statements outside of a transaction (catalogue_writer.c). */
+struct tw_db *tw_cat_writer_take(struct tw_catalogue *c);
+void tw_cat_writer_give(struct tw_catalogue *c, struct tw_db *w);
+/* The statements that stay prepared on this writing connection. */
+struct tw_stmt **tw_cat_writer_kept(struct tw_catalogue *c, const struct tw_db *w);
+void tw_cat_writers_init(struct tw_catalogue *c);
+void tw_cat_writers_widen(struct tw_catalogue *c); /* to TW_CATALOGUE_WRITERS */
+void tw_cat_writers_close(struct tw_catalogue *c);
+/* Ends a transaction that is open. */
+enum tw_status tw_cat_undo(struct tw_db *db, struct tw_err *err);
+
+/* Reports the end of a write transaction, or that it could not begin.  `by_engine`: st is the
+ * result of COMMIT or BEGIN rather than of a statement in the transaction. */
 void tw_cat_write_ended(
         struct tw_catalogue *c, enum tw_status st, bool by_engine, const struct tw_err *err);
 
@@ -138,8 +189,8 @@ struct tw_change {
 /* Call in the transaction of the change. */
 enum tw_status tw_cat_audit(struct tw_db *db, const struct tw_change *ch, struct tw_err *err);
 /* tw_cat_end; adds the audit entry before a commit. */
-enum tw_status tw_cat_end_audited(
-        struct tw_catalogue *c, enum tw_status st, const struct tw_change *ch, struct tw_err *err);
+enum tw_status tw_cat_end_audited(struct tw_catalogue *c, struct tw_db *w, enum tw_status st,
+        const struct tw_change *ch, struct tw_err *err);
 const char *tw_cat_number(int64_t n, char out[TW_NUMBER_BYTES]);
 
 struct tw_session;
@@ -250,8 +301,9 @@ struct tw_cat_turn {
 	unsigned per_project; /* 0: no limit */
 	int64_t now;
 };
-enum tw_status tw_cat_next_job(struct tw_catalogue *c, const struct tw_cat_turn *of,
-        struct tw_arena *a, struct tw_job_row *ret, bool *ret_found, struct tw_err *err);
+enum tw_status tw_cat_next_job(struct tw_catalogue *c, struct tw_db *w,
+        const struct tw_cat_turn *of, struct tw_arena *a, struct tw_job_row *ret, bool *ret_found,
+        struct tw_err *err);
 /* Reports whether there may be such a job; writes nothing. */
 enum tw_status tw_cat_any_due(struct tw_db *db, const struct tw_cat_turn *of, struct tw_arena *a,
         bool *ret, struct tw_err *err);

@@ -23,7 +23,8 @@ struct walk {
 	struct tw_migrate_table *of;
 	enum pass pass;
 	struct tw_row_cursor from, to;
-	struct tw_stmt *kept[CHANGES]; /* of the target's writer */
+	struct tw_db *db;              /* the target's writer: always the same one */
+	struct tw_stmt *kept[CHANGES]; /* its statements */
 	unsigned open;                 /* changes in the open transaction; 0: none is open */
 	gnutls_hash_hd_t from_sha, to_sha;
 	struct tw_buf row;
@@ -85,8 +86,8 @@ static enum tw_status prepare_change(struct walk *w, const struct tw_row_cursor 
 	if (st != TW_OK)
 		st = tw_fail(err, st, "no memory for a statement");
 	else
-		st = tw_cat_query_kept(q, w->m->to->writer, &w->kept[kind], err,
-		        sql.data ? (const char *)sql.data : "", "");
+		st = tw_cat_query_kept(
+		        q, w->db, &w->kept[kind], err, sql.data ? (const char *)sql.data : "", "");
 	tw_buf_done(&sql);
 	return st;
 }
@@ -112,7 +113,7 @@ static enum tw_status commit(struct walk *w, enum tw_status st, struct tw_err *e
 	if (w->open == 0)
 		return st;
 	w->open = 0;
-	st = tw_cat_end(w->m->to, st, err);
+	st = tw_cat_end(w->m->to, w->db, st, err);
 	if (st == TW_OK)
 		tw_crash_point("migrate_rows");
 	return st;
@@ -132,7 +133,8 @@ static enum tw_status name_table(const struct walk *w, enum tw_status st, struct
 static enum tw_status change(
         struct walk *w, const struct tw_row_cursor *row, enum change kind, struct tw_err *err)
 {
-	enum tw_status st = w->open ? TW_OK : tw_cat_begin(w->m->to, err);
+	enum tw_status st =
+	        w->open ? TW_OK : tw_cat_begin(w->m->to, TW_ALONE_ACCESS, "", &w->db, err);
 
 	if (st != TW_OK)
 		return st;

@@ -86,18 +86,18 @@ static enum tw_status must_be_empty(struct tw_db *db, struct tw_err *err)
 
 static enum tw_status make_mark(struct tw_catalogue *to, const char *source, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(to, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(to, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = must_be_empty(to->writer, err);
+	st = must_be_empty(w, err);
 	if (st == TW_OK)
-		st = tw_db_run(
-		        to->writer, "CREATE TABLE catalogue_migration(source TEXT NOT NULL)", err);
+		st = tw_db_run(w, "CREATE TABLE catalogue_migration(source TEXT NOT NULL)", err);
 	if (st == TW_OK)
-		st = tw_cat_exec(to->writer, NULL, err, "INSERT INTO catalogue_migration VALUES(?)",
-		        "t", source);
-	return tw_cat_end(to, st, err);
+		st = tw_cat_exec(
+		        w, NULL, err, "INSERT INTO catalogue_migration VALUES(?)", "t", source);
+	return tw_cat_end(to, w, st, err);
 }
 
 enum tw_status tw_catalogue_mark_migrating(
@@ -119,22 +119,24 @@ enum tw_status tw_catalogue_mark_migrating(
 
 enum tw_status tw_catalogue_unmark_migrating(struct tw_catalogue *to, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(to, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(to, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_db_run(to->writer, "DROP TABLE catalogue_migration", err);
-	return tw_cat_end(to, st, err);
+	st = tw_db_run(w, "DROP TABLE catalogue_migration", err);
+	return tw_cat_end(to, w, st, err);
 }
 
 enum tw_status tw_catalogue_note_migration(
         struct tw_catalogue *from, const char *to_engine, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(from, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(from, TW_ALONE_NOTHING, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	return tw_cat_end_audited(from, st,
+	return tw_cat_end_audited(from, w, st,
 	        &(struct tw_change){"catalogue.migrate", "", to_engine,
 	                .facts = {{"from", tw_catalogue_engine(from)}, {"to", to_engine}}},
 	        err);
@@ -149,27 +151,44 @@ static enum tw_status stay(struct tw_db *db, struct tw_err *err)
 	        db, TW_EITHER("SELECT 1", "SET LOCAL idle_in_transaction_session_timeout=0"), err);
 }
 
+/* Nobody else changes a row; readers continue.  Locks come in the order of the tables, and wait for
+ * the transactions in progress. */
+static enum tw_status lock_tables(struct tw_db *db, struct tw_err *err)
+{
+	size_t n;
+	const struct tw_table *t = tw_tables(&n);
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		char sql[128];
+
+		(void)snprintf(sql, sizeof sql,
+		        TW_EITHER("SELECT 1", "LOCK TABLE \"%s\" IN EXCLUSIVE MODE"), t[i].name);
+		st = tw_db_run(db, sql, err);
+	}
+	return st;
+}
+
 enum tw_status tw_catalogue_hold(struct tw_catalogue *c, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &c->held, err);
 
 	if (st != TW_OK)
 		return st;
-	st = stay(c->writer, err);
-	if (st == TW_OK) /* leases are renewed on connections that do not wait for writers */
-		st = tw_db_run(
-		        c->writer, TW_EITHER("SELECT 1", "LOCK TABLE job IN EXCLUSIVE MODE"), err);
-	return st == TW_OK ? TW_OK : tw_cat_end(c, st, err);
+	st = stay(c->held, err);
+	if (st == TW_OK && !tw_cat_is_sqlite(c))
+		st = lock_tables(c->held, err);
+	return st == TW_OK ? TW_OK : tw_cat_end(c, c->held, st, err);
 }
 
 enum tw_status tw_catalogue_still_held(struct tw_catalogue *c, struct tw_err *err)
 {
-	return stay(c->writer, err);
+	return stay(c->held, err);
 }
 
 enum tw_status tw_catalogue_release(struct tw_catalogue *c, struct tw_err *err)
 {
-	return tw_cat_end(c, TW_OK, err);
+	return tw_cat_end(c, c->held, TW_OK, err);
 }
 
 static enum tw_status open_side(
@@ -224,16 +243,17 @@ enum { COUNTERS = sizeof counters / sizeof *counters };
 static enum tw_status set_counter(
         struct tw_catalogue *to, const struct counter *k, int64_t n, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(to, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(to, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
 	if (tw_cat_is_sqlite(to)) /* sqlite_sequence has no key for ON CONFLICT */
-		st = tw_cat_exec(to->writer, NULL, err, "DELETE FROM sqlite_sequence WHERE name=?",
-		        "t", k->table);
+		st = tw_cat_exec(
+		        w, NULL, err, "DELETE FROM sqlite_sequence WHERE name=?", "t", k->table);
 	if (st == TW_OK)
-		st = tw_cat_exec(to->writer, NULL, err, k->set, "i", n);
-	return tw_cat_end(to, st, err);
+		st = tw_cat_exec(w, NULL, err, k->set, "i", n);
+	return tw_cat_end(to, w, st, err);
 }
 
 enum tw_status tw_cat_bring_counters(

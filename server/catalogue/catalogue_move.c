@@ -12,7 +12,6 @@
 #include <time.h>
 
 #include "server/base/auth_secret.h"
-#include "server/base/thread/pool.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_digest.h"
 #include "server/db/catalogue_sqlite.h"
@@ -416,20 +415,22 @@ static enum tw_status judge_schema(struct tw_db *db, struct tw_err *err)
 
 static enum tw_status attach(struct tw_catalogue *c, const char *path, struct tw_err *err)
 {
+	struct tw_db *w;
 	enum tw_status st;
 
-	tw_turn_lock(&c->write_lock, tw_pool_owner());
-	st = tw_cat_exec(c->writer, NULL, err, "ATTACH ? AS src", "t", path);
-	tw_turn_unlock(&c->write_lock);
+	w = tw_cat_writer_take(c);
+	st = tw_cat_exec(w, NULL, err, "ATTACH ? AS src", "t", path);
+	tw_cat_writer_give(c, w);
 	return st;
 }
 
 static void detach(struct tw_catalogue *c)
 {
-	tw_turn_lock(&c->write_lock, tw_pool_owner());
-	(void)tw_db_run(c->writer, "DROP TABLE IF EXISTS temp.move", NULL);
-	(void)tw_db_run(c->writer, "DETACH src", NULL);
-	tw_turn_unlock(&c->write_lock);
+	struct tw_db *w = tw_cat_writer_take(c);
+
+	(void)tw_db_run(w, "DROP TABLE IF EXISTS temp.move", NULL);
+	(void)tw_db_run(w, "DETACH src", NULL);
+	tw_cat_writer_give(c, w);
 }
 
 static enum tw_status audit_move(struct tw_db *db, const struct tw_project_move *move,
@@ -445,10 +446,11 @@ static enum tw_status audit_move(struct tw_db *db, const struct tw_project_move 
 }
 
 /* The source is only read, in a read transaction: its writers continue. */
-static enum tw_status begin(
-        struct tw_catalogue *to, const struct tw_project_move *move, struct tw_err *err)
+static enum tw_status begin(struct tw_catalogue *to, const struct tw_project_move *move,
+        struct tw_db **ret, struct tw_err *err)
 {
-	return move->decode ? tw_cat_begin(to, err) : tw_cat_begin_as(to, "BEGIN", err);
+	return move->decode ? tw_cat_begin(to, TW_ALONE_ACCESS, "", ret, err)
+	                    : tw_cat_begin_as(to, "BEGIN", ret, err);
 }
 
 struct placing { /* decoded files of a batch */
@@ -481,16 +483,17 @@ static enum tw_status list_decoded(
 static enum tw_status plan_first(struct tw_catalogue *to, const struct tw_project_move *m,
         struct turn *t, struct placing *p, struct tw_err *err)
 {
-	enum tw_status st = begin(to, m, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = begin(to, m, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = judge_schema(to->writer, err);
+	st = judge_schema(w, err);
 	if (st == TW_OK)
-		st = plan(to->writer, m, t, err);
+		st = plan(w, m, t, err);
 	if (st == TW_OK)
-		st = list_decoded(to->writer, m, p, err);
-	return tw_cat_end(to, st, err);
+		st = list_decoded(w, m, p, err);
+	return tw_cat_end(to, w, st, err);
 }
 
 /* Plans, and writes files to a store before their rows: a store is slow, and nobody else can write
@@ -512,24 +515,25 @@ static enum tw_status move_turn(struct tw_catalogue *to, const struct tw_project
         struct turn *t, struct tw_err *err)
 {
 	bool is_first = !t->after[0];
+	struct tw_db *w = NULL;
 	enum tw_status st = TW_OK;
 
 	t->sums = (struct tw_project_sums){0};
 	if (m->decoded_first)
 		st = put_first(to, m, t, err);
 	if (st == TW_OK)
-		st = begin(to, m, err);
+		st = begin(to, m, &w, err);
 	if (st != TW_OK)
 		return st;
-	st = judge_schema(to->writer, err);
+	st = judge_schema(w, err);
 	if (st == TW_OK && is_first)
-		st = move_project(to->writer, m, &t->sums, err);
+		st = move_project(w, m, &t->sums, err);
 	if (st == TW_OK)
-		st = move_traces(to->writer, m, t, err);
+		st = move_traces(w, m, t, err);
 	if (st == TW_OK && m->decode &&
 	        (is_first || t->sums.traces)) /* otherwise it is a copy for a file */
-		st = audit_move(to->writer, m, &t->sums, err);
-	return tw_cat_end(to, st, err);
+		st = audit_move(w, m, &t->sums, err);
+	return tw_cat_end(to, w, st, err);
 }
 
 /* Lets waiting writers proceed: the mutex alone would come back to us. */

@@ -17,7 +17,7 @@ static bool read_secret(const struct tw_cat_query *q, struct tw_arena *a, void *
 	return r->project_id && r->hook_id && r->text;
 }
 
-static enum tw_status seal_one(struct tw_catalogue *c, const struct tw_secret_key *by,
+static enum tw_status seal_one(struct tw_db *db, const struct tw_secret_key *by,
         const struct secret *s, uint64_t *io_lost, struct tw_err *err)
 {
 	char sealed[TW_SECRET_TEXT_BYTES], plain[TW_SECRET_PLAIN_MAX + 1];
@@ -30,7 +30,7 @@ static enum tw_status seal_one(struct tw_catalogue *c, const struct tw_secret_ke
 	st = tw_secret_encrypt(by, s->project_id, s->text, sealed, err);
 	if (st != TW_OK)
 		return st;
-	return tw_cat_exec(c->writer, NULL, err, /* primary key */
+	return tw_cat_exec(db, NULL, err, /* primary key */
 	        "UPDATE webhook SET secret=? WHERE project_id=? AND hook_id=?", "ttt", sealed,
 	        s->project_id, s->hook_id);
 }
@@ -56,13 +56,14 @@ static bool any_plain(const struct tw_cat_list *l)
 static enum tw_status seal_all(struct tw_catalogue *c, const struct tw_secret_key *by,
         const struct tw_cat_list *l, uint64_t *io_lost, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; st == TW_OK && i < l->n; i++)
-		st = seal_one(c, by, &((const struct secret *)l->rows)[i], io_lost, err);
-	return tw_cat_end(c, st, err);
+		st = seal_one(w, by, &((const struct secret *)l->rows)[i], io_lost, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_hooks_encrypt(struct tw_catalogue *c, const struct tw_secret_key *by,
@@ -79,10 +80,10 @@ enum tw_status tw_catalogue_hooks_encrypt(struct tw_catalogue *c, const struct t
 	wipe = st == TW_OK && !tw_secret_key_lost(by) && any_plain(&l);
 	if (wipe) /* removes the plain text from its cell, and from the log; applies to this run of
 	           * the server only */
-		st = tw_db_run(c->writer, "PRAGMA secure_delete=ON", err);
+		st = tw_db_run(c->writers[0].db, "PRAGMA secure_delete=ON", err);
 	if (st == TW_OK)
 		st = seal_all(c, by, &l, ret_lost, err);
 	if (st == TW_OK && wipe)
-		st = tw_db_run(c->writer, "PRAGMA wal_checkpoint(TRUNCATE)", err);
+		st = tw_db_run(c->writers[0].db, "PRAGMA wal_checkpoint(TRUNCATE)", err);
 	return st;
 }

@@ -46,17 +46,18 @@ enum tw_status tw_catalogue_may_have_folder(
 enum tw_status tw_catalogue_take_folder(
         struct tw_catalogue *c, const char *folder, const char *instead, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
+	st = tw_cat_exec(w, &changed, err,
 	        "UPDATE catalogue_identity SET folder=?1 WHERE folder IN ('',?1,?2)", "tt", folder,
 	        instead);
 	if (st == TW_OK && changed == 0)
 		st = other_folder(err);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct tw_err *err)
@@ -67,7 +68,7 @@ enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct t
 		return several ? tw_fail(err, TW_BAD_REQUEST,
 		                         "--several-servers is for a catalogue in PostgreSQL")
 		               : TW_OK;
-	st = tw_postgres_hold(c->writer, !several, err);
+	st = tw_postgres_hold(c->writers[0].db, !several, err);
 	if (st == TW_BUSY && !several)
 		return tw_fail(err, TW_BUSY,
 		        "another server is at work in this catalogue, or it does not answer: end "
@@ -77,6 +78,8 @@ enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct t
 		        "a server that was started without --several-servers is at work in this "
 		        "catalogue, or it does not answer");
 	c->shared = several && st == TW_OK;
+	if (c->shared) /* the lock of an only server is held by one connection */
+		tw_cat_writers_widen(c);
 	return st;
 }
 
@@ -136,7 +139,8 @@ static enum tw_status lead_apart(struct tw_db *db, const char *what, const char 
 {
 	enum tw_status st = tw_db_run(db,
 	        "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE;"
-	        " SET LOCAL lock_timeout='2s'; SET LOCAL synchronous_commit=off",
+	        " SET LOCAL lock_timeout='2s'; SET LOCAL synchronous_commit=off;"
+	        " SET LOCAL idle_in_transaction_session_timeout='" TW_POSTGRES_IDLE "'",
 	        err);
 
 	if (st == TW_OK)
@@ -168,16 +172,19 @@ enum tw_status tw_catalogue_unless_used(struct tw_catalogue *c, const char *sha2
         enum tw_status (*drop)(void *arg, const char *sha256, struct tw_err *err), void *arg,
         struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	struct tw_arena *a = tw_arena_new(1 << 12);
 	const char **unused = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_cat_begin(c, err) : tw_oom(err);
+	enum tw_status st = a ? tw_cat_begin(c, TW_ALONE_CONTENT, sha256, &w, err) : tw_oom(err);
 
 	if (st == TW_OK) {
-		st = tw_cat_unused_blobs(c->writer, &sha256, 1, a, &unused, &n, err);
+		st = tw_cat_unused_blobs(w, &sha256, 1, a, &unused, &n, err);
+		if (st == TW_OK && n)
+			st = tw_cat_may_idle(w, err);
 		if (st == TW_OK && n)
 			st = drop(arg, sha256, err);
-		st = tw_cat_end(c, st, err);
+		st = tw_cat_end(c, w, st, err);
 	}
 	tw_arena_free(a);
 	return st;

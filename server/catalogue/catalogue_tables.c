@@ -57,6 +57,7 @@ static const struct tw_table tables[] = {
                 "action target facts"},
         {"capture_day", 3, MANY, "project_id rule day:i traces:i devices:i"},
         {"capture_device", 4, MANY, "day:i project_id rule device:i"},
+        {"count_delta", 6, MANY, "project_id counter:i name day:i trace_id traces:i devices:i"},
         {"rollup_cell", 2, FEW,
                 "project_id cell_id:i day:i app version_name build_id mapping_id scenario "
                 "device_class os label traces:i pending:i version:i head:b tries:i "

@@ -52,14 +52,14 @@ static enum tw_status schema_version(struct tw_db *db, int *ret, struct tw_err *
 }
 
 static enum tw_status apply(
-        struct tw_catalogue *c, const struct tw_embedded *file, int number, struct tw_err *err)
+        struct tw_db *db, const struct tw_embedded *file, int number, struct tw_err *err)
 {
 	char set[64];
 	enum tw_status st;
 
 	(void)snprintf(set, sizeof set, "PRAGMA user_version=%d", number);
-	st = tw_db_run(c->writer, (const char *)file->data, err);
-	return st == TW_OK ? tw_db_run(c->writer, set, err) : st;
+	st = tw_db_run(db, (const char *)file->data, err);
+	return st == TW_OK ? tw_db_run(db, set, err) : st;
 }
 
 /* The catalogue's folder. */
@@ -96,7 +96,7 @@ static enum tw_status keep_old(struct tw_catalogue *c, int have, struct tw_err *
 	if (snprintf(path, sizeof path, "%s.schema-%d", c->path, have) >= (int)sizeof path)
 		return tw_fail(err, TW_BAD_REQUEST, "the data folder's path is too long");
 	(void)unlink(path);
-	return tw_cat_exec(c->writer, NULL, err, "VACUUM INTO ?", "t", path);
+	return tw_cat_exec(c->writers[0].db, NULL, err, "VACUUM INTO ?", "t", path);
 }
 
 /* A connection opened before another process created the catalogue does not know that its pages
@@ -111,11 +111,10 @@ static bool has_room(const struct tw_catalogue *c)
 	return st == TW_OK && room == TW_SUMS_BYTES;
 }
 
-static enum tw_status has_tables(struct tw_catalogue *c, bool *ret, struct tw_err *err)
+static enum tw_status has_tables(struct tw_db *db, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st =
-	        tw_cat_first_int(c->writer, &n, err, "SELECT count(*) FROM sqlite_master", "");
+	enum tw_status st = tw_cat_first_int(db, &n, err, "SELECT count(*) FROM sqlite_master", "");
 
 	*ret = n > 0;
 	return st;
@@ -127,18 +126,19 @@ static enum tw_status migrate(
 	const int last = tw_cat_last_schema(schema);
 	int have = 0;
 	bool foreign = false;
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = schema_version(c->writer, &have, err);
+	st = schema_version(w, &have, err);
 	if (st == TW_OK && have < 1)
-		st = has_tables(c, &foreign, err);
+		st = has_tables(w, &foreign, err);
 	if (st == TW_OK && (foreign || have < 0 || have > last))
 		st = tw_cat_unknown_schema(have, schema, err);
 	for (int i = have; st == TW_OK && i < last; i++)
-		st = apply(c, &schema[i], i + 1, err);
-	return tw_cat_end(c, st, err);
+		st = apply(w, &schema[i], i + 1, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 /* Call with the folder's lock held.  Another process may have done it already. */
@@ -146,7 +146,7 @@ static enum tw_status copy_and_migrate(
         struct tw_catalogue *c, const struct tw_embedded *schema, struct tw_err *err)
 {
 	int have = 0;
-	enum tw_status st = schema_version(c->writer, &have, err);
+	enum tw_status st = schema_version(c->writers[0].db, &have, err);
 
 	if (st == TW_OK && have < tw_cat_last_schema(schema))
 		st = keep_old(c, have, err);
@@ -174,7 +174,7 @@ enum tw_status tw_cat_upgrade(
 {
 	const int last = tw_cat_last_schema(schema);
 	int have = 0;
-	enum tw_status st = schema_version(c->writer, &have, err);
+	enum tw_status st = schema_version(c->writers[0].db, &have, err);
 
 	if (st != TW_OK)
 		return st;

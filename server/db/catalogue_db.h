@@ -41,6 +41,7 @@ enum tw_step {
 struct tw_db_engine {
 	const char *name;
 	bool has_clock; /* a clock shared by all clients of the database */
+	bool is_shared; /* transactions run beside each other */
 	void (*close)(struct tw_db *db);
 	/* Statements without parameters and rows, one or several. */
 	enum tw_status (*run)(struct tw_db *db, const char *sql, struct tw_err *err);
@@ -51,6 +52,8 @@ struct tw_db_engine {
 	/* TW_FULL, TW_BUSY, TW_NOMEM, TW_CORRUPT, TW_IO or TW_BUG, by the last failure; db NULL:
 	 * out of memory for a connection. */
 	enum tw_status (*fail)(struct tw_db *db, struct tw_err *err);
+	/* Whether the last failure says that another transaction changed the same rows first. */
+	bool (*conflicts)(const struct tw_db *db);
 
 	/* stays: the statement is executed many times. */
 	enum tw_status (*prepare)(struct tw_db *db, const char *sql, bool stays,

@@ -40,6 +40,8 @@ static const struct meaning meanings[] = {
         {"08", TW_BUSY}, /* the connection is lost */
         {READ_ONLY, TW_BUSY},
         {"40", TW_BUSY},     /* serialization, deadlock */
+        {"23503", TW_BUSY},  /* another transaction deleted the row that this one refers to, */
+        {"23505", TW_BUSY},  /* or inserted it first */
         {"53100", TW_FULL},  /* disk full */
         {"53200", TW_NOMEM}, /* out of memory */
         {"53", TW_BUSY},     /* too many connections */
@@ -58,6 +60,12 @@ static enum tw_status meaning_of(const char *state)
 		if (strncmp(state, meanings[i].state, strlen(meanings[i].state)) == 0)
 			return meanings[i].status;
 	return TW_IO;
+}
+
+static bool is_conflict(const char *state)
+{
+	return strncmp(state, "40", 2) == 0 || strcmp(state, "23503") == 0 ||
+	       strcmp(state, "23505") == 0;
 }
 
 /* Messages of libpq contain hosts and accounts, so they only go to the log, rate-limited. */
@@ -91,6 +99,7 @@ static void note_lost(struct tw_postgres *p)
 
 static void note_no_memory(struct tw_postgres *p)
 {
+	p->conflict = false;
 	p->failed = TW_NOMEM;
 	(void)snprintf(p->said, sizeof p->said, "out of memory");
 }
@@ -112,6 +121,7 @@ static void note_failed(struct tw_postgres *p, const PGresult *r)
 	if (strcmp(state, READ_ONLY) == 0) /* another host may be the primary */
 		tw_postgres_give_up(p);
 	p->failed = meaning_of(state);
+	p->conflict = is_conflict(state);
 	(void)snprintf(p->said, sizeof p->said, "%s (%s)", said ? said : "it failed", state);
 }
 
@@ -167,14 +177,17 @@ static bool hold(struct tw_postgres *p)
 	return held;
 }
 
-/* Once per connection. */
+#define SESSION(idle)                                                                              \
+	"SET statement_timeout='60s'; SET lock_timeout='10s';"                                     \
+	"SET idle_in_transaction_session_timeout='" idle "'; SET tcp_keepalives_idle=10;"          \
+	"SET tcp_keepalives_interval=3; SET tcp_keepalives_count=2;"                               \
+	"SET standard_conforming_strings=on"
+
+/* Once per connection.  A server that stalls in a write transaction keeps its rows locked until
+ * PostgreSQL ends its session. */
 static bool settle(struct tw_postgres *p)
 {
-	static const char sql[] = "SET statement_timeout='60s'; SET lock_timeout='10s';"
-	                          "SET idle_in_transaction_session_timeout='30s';"
-	                          "SET tcp_keepalives_idle=10; SET tcp_keepalives_interval=3;"
-	                          "SET tcp_keepalives_count=2;"
-	                          "SET standard_conforming_strings=on";
+	const char *sql = p->hold == TW_POSTGRES_FREE ? SESSION("30s") : SESSION(TW_POSTGRES_IDLE);
 	PGresult *r;
 	bool fine;
 
@@ -396,7 +409,7 @@ static enum tw_status run(struct tw_db *db, const char *sql, struct tw_err *err)
 	if (strcmp(sql, "COMMIT") == 0 && !tw_cat_gate_passes())
 		return tw_fail(err, TW_IO, "catalogue: files could not be made durable");
 	tw_buf_init(&text, SQL_BYTES);
-	st = tw_postgres_sql(tw_postgres_begin(sql), &text, &n);
+	st = tw_postgres_sql(sql, &text, &n);
 	if (st == TW_OK)
 		r = tw_postgres_run((struct tw_postgres *)db, (const char *)text.data, NULL, false);
 	tw_buf_done(&text);
@@ -419,6 +432,11 @@ static int64_t changed(const struct tw_db *db)
 	return ((const struct tw_postgres *)db)->changed;
 }
 
+static bool conflicts(const struct tw_db *db)
+{
+	return ((const struct tw_postgres *)db)->conflict;
+}
+
 static void close_db(struct tw_db *db)
 {
 	struct tw_postgres *p = (struct tw_postgres *)db;
@@ -429,10 +447,10 @@ static void close_db(struct tw_db *db)
 	tw_mem_free(p);
 }
 
-static const struct tw_db_engine engine = {"postgresql", true, close_db, run, in_transaction,
-        changed, tw_postgres_fail, tw_postgres_prepare, tw_postgres_drop, tw_postgres_bind_text,
-        tw_postgres_bind_int, tw_postgres_bind_bytes, tw_postgres_step, tw_postgres_reset,
-        tw_postgres_oom, tw_postgres_int, tw_postgres_text, tw_postgres_bytes};
+static const struct tw_db_engine engine = {"postgresql", true, true, close_db, run, in_transaction,
+        changed, tw_postgres_fail, conflicts, tw_postgres_prepare, tw_postgres_drop,
+        tw_postgres_bind_text, tw_postgres_bind_int, tw_postgres_bind_bytes, tw_postgres_step,
+        tw_postgres_reset, tw_postgres_oom, tw_postgres_int, tw_postgres_text, tw_postgres_bytes};
 
 /* Retries, as the session of a killed server may live on for a moment. */
 enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err)

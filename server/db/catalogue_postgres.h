@@ -3,13 +3,17 @@
  * catalogue_postgres.c, statements in catalogue_postgres_stmt.c.
  *
  * A lost connection is replaced at its next use outside a transaction; within one, everything fails
- * until the transaction is ended.  Writers first lock one row (catalogue_postgres_dialect.h), so
- * that the writers of all processes are serialised, as with SQLite.
+ * until the transaction is ended.  Transactions of writers run beside each other.
  */
 #ifndef TW_CATALOGUE_POSTGRES_H
 #define TW_CATALOGUE_POSTGRES_H
 
 #include "server/db/catalogue_db.h"
+
+/* A write transaction that sends nothing for so long is ended.  One that waits for a file, and
+ * locks only its own job or file, has TW_POSTGRES_FILE_IDLE. */
+#define TW_POSTGRES_IDLE      "2s"
+#define TW_POSTGRES_FILE_IDLE "30s"
 
 /* Whether it is a server's address rather than a path. */
 bool tw_db_is_postgres(const char *address);

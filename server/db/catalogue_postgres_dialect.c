@@ -147,8 +147,7 @@ static const char *whole(const char *sql)
 	if (strcmp(sql, "BEGIN") == 0)
 		return "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 	if (strcmp(sql, "BEGIN IMMEDIATE") == 0)
-		return "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
-		       " SELECT writer FROM catalogue_writer FOR UPDATE";
+		return "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 	return sql;
 }
 

@@ -30,6 +30,7 @@ struct tw_postgres {
 	bool in_transaction; /* begun and not ended, even if the connection was lost */
 	int64_t changed;
 	enum tw_status failed; /* the last failure, and its message */
+	bool conflict;         /* it is a conflict with another transaction */
 	char said[TW_POSTGRES_SAID];
 	char *prepared[TW_POSTGRES_PREPARED]; /* SQL of the prepared statements, by their number */
 	unsigned n_prepared;
@@ -52,8 +53,6 @@ enum tw_status tw_postgres_fail(struct tw_db *db, struct tw_err *err);
  * than limit_ms, or than the limit for `sql`, gives the connection up. */
 PGresult *tw_postgres_answer_within(struct tw_postgres *p, int sent, int64_t limit_ms);
 PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, const char *sql);
-/* The text to send for `sql`: a writer's BEGIN waits less while commits time out. */
-const char *tw_postgres_begin(const char *sql);
 /* Shuts the connection down; libpq then reports it as lost. */
 void tw_postgres_give_up(struct tw_postgres *p);
 

@@ -171,16 +171,6 @@ static bool wait_for(const struct wait *w, short events)
 	return false;
 }
 
-/* A commit that was given up continues in the server, and holds the writers' lock until it is
- * done. */
-const char *tw_postgres_begin(const char *sql)
-{
-	if (strcmp(sql, "BEGIN IMMEDIATE") != 0 || !atomic_load(&commits_wait))
-		return sql;
-	return "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout='2s';"
-	       " SELECT writer FROM catalogue_writer FOR UPDATE";
-}
-
 /* True also if the connection is lost, which the result shows. */
 static bool is_sent(const struct wait *w)
 {

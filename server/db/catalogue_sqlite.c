@@ -71,6 +71,12 @@ static int64_t changed(const struct tw_db *db)
 	return sqlite3_changes(((const struct sqlite_db *)db)->of);
 }
 
+static bool conflicts(const struct tw_db *db)
+{
+	(void)db; /* one transaction at a time */
+	return false;
+}
+
 static void close_db(struct tw_db *db)
 {
 	(void)sqlite3_close(tw_db_sqlite(db));
@@ -172,9 +178,9 @@ static bool lacked(const struct tw_stmt *s)
 	return ((const struct sqlite_stmt *)s)->lacked;
 }
 
-static const struct tw_db_engine engine = {"sqlite", false, close_db, run, in_transaction, changed,
-        fail, prepare, drop, bind_text, bind_int, bind_bytes, step, reset, lacked, to_int, to_text,
-        to_bytes};
+static const struct tw_db_engine engine = {"sqlite", false, false, close_db, run, in_transaction,
+        changed, fail, conflicts, prepare, drop, bind_text, bind_int, bind_bytes, step, reset,
+        lacked, to_int, to_text, to_bytes};
 
 /* --- connections --- */
 

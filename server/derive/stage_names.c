@@ -104,13 +104,16 @@ static enum tw_status run(
 	return st;
 }
 
-/* Traces of builds whose mapping came. */
+/* Traces of builds whose mapping came, and the numbers of builds' traces. */
 static enum tw_status tend(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	struct names *s = state;
+	enum tw_status st = tw_catalogue_counts_add(s->parts.catalogue, err);
 
 	(void)turn;
+	if (st != TW_OK)
+		return st;
 	tw_arena_reset(s->arena);
 	return tw_catalogue_names_mark(s->parts.catalogue, s->arena, ret_more, err);
 }

@@ -49,7 +49,9 @@ static enum tw_status place_and_record(struct tw_app *app, struct tw_upload *up,
 	        .parts = rows,
 	        .n_parts = up->n_parts,
 	        .durable = wait_for_files,
-	        .arg = up};
+	        .arg = up,
+	        .shares_folder =
+	                tw_catalogue_is_shared(app->catalogue) && !tw_blobs_remote(app->blobs)};
 	enum tw_status st = place(up, rows, err);
 
 	return st == TW_OK ? tw_catalogue_trace_add(app->catalogue, &arrival, ret_id, ret_new, err)

@@ -17,9 +17,16 @@ struct tw_turn_waiter {
 
 void tw_turn_lock_init(struct tw_turn_lock *l)
 {
-	*l = (struct tw_turn_lock){.held = false};
+	*l = (struct tw_turn_lock){.places = 1};
 	(void)pthread_mutex_init(&l->lock, NULL);
 	l->last = &l->first;
+}
+
+void tw_turn_lock_widen(struct tw_turn_lock *l, unsigned places)
+{
+	(void)pthread_mutex_lock(&l->lock);
+	l->places = places;
+	(void)pthread_mutex_unlock(&l->lock);
 }
 
 void tw_turn_lock_done(struct tw_turn_lock *l)
@@ -91,10 +98,10 @@ static bool lock_until(struct tw_turn_lock *l, const char *owner, const struct t
 	bool has = true;
 
 	(void)pthread_mutex_lock(&l->lock);
-	if (l->held)
+	if (l->held >= l->places)
 		has = wait_for_turn(l, owner, until);
 	else
-		l->held = true;
+		l->held++;
 	(void)pthread_mutex_unlock(&l->lock);
 	return has;
 }
@@ -122,8 +129,9 @@ void tw_turn_unlock(struct tw_turn_lock *l)
 
 	(void)pthread_mutex_lock(&l->lock);
 	w = next_of(l);
-	l->held = w != NULL; /* passed on: no other thread can take it in between */
-	if (w) {
+	if (!w) {
+		l->held--;
+	} else { /* passed on: no other thread can take it in between */
 		take_out(l, w);
 		l->round = w->round;
 		w->has_lock = true;

@@ -116,12 +116,12 @@ enum tw_status tw_cat_audit(struct tw_db *db, const struct tw_change *ch, struct
 	return st;
 }
 
-enum tw_status tw_cat_end_audited(
-        struct tw_catalogue *c, enum tw_status st, const struct tw_change *ch, struct tw_err *err)
+enum tw_status tw_cat_end_audited(struct tw_catalogue *c, struct tw_db *w, enum tw_status st,
+        const struct tw_change *ch, struct tw_err *err)
 {
 	if (st == TW_OK && !c->unrecorded)
-		st = tw_cat_audit(c->writer, ch, err);
-	return tw_cat_end(c, st, err);
+		st = tw_cat_audit(w, ch, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 const char *tw_cat_number(int64_t n, char out[TW_NUMBER_BYTES])
@@ -208,22 +208,23 @@ enum tw_status tw_catalogue_audit(struct tw_catalogue *c, const struct tw_audit_
 enum tw_status tw_catalogue_audit_expire(
         struct tw_catalogue *c, int64_t before_ms, bool *ret_more, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	char count[TW_NUMBER_BYTES];
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err, /* audit_by_age */
+	st = tw_cat_exec(w, &changed, err, /* audit_by_age */
 	        "DELETE FROM audit WHERE entry_id IN"
 	        " (SELECT entry_id FROM audit WHERE at_ms<?1 ORDER BY at_ms LIMIT ?2)",
 	        "ii", before_ms, (int64_t)EXPIRE_AT_ONCE);
 	if (st == TW_OK && changed)
-		st = tw_cat_audit(c->writer,
+		st = tw_cat_audit(w,
 		        &(struct tw_change){"audit.expire", "", "",
 		                .facts = {{"entries", tw_cat_number(changed, count)}}},
 		        err);
-	st = tw_cat_end(c, st, err);
+	st = tw_cat_end(c, w, st, err);
 	if (st == TW_OK)
 		*ret_more = changed == EXPIRE_AT_ONCE;
 	return st;

@@ -45,7 +45,7 @@ static enum tw_status is_rule(struct tw_db *db, const char *project_id, const ch
 	        "tt", project_id, name);
 }
 
-enum tw_status tw_cat_capture_count(struct tw_db *db, const char *project_id,
+enum tw_status tw_cat_capture_count(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_trace_meta *m, int64_t now_ms, struct tw_err *err)
 {
 	const int64_t day = now_ms / TW_DAY_MS;
@@ -62,10 +62,13 @@ enum tw_status tw_cat_capture_count(struct tw_db *db, const char *project_id,
 		        "itti", day, project_id, rule, device);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
-		        "INSERT INTO capture_day(project_id,rule,day,traces,devices)"
-		        " VALUES(?,?,?,1,?4) ON CONFLICT(project_id,rule,day) DO UPDATE SET"
-		        " traces=capture_day.traces+1, devices=capture_day.devices+?4",
-		        "ttii", project_id, rule, day, (int64_t)fresh);
+		        TW_EITHER("INSERT INTO capture_day(project_id,rule,day,traces,devices)"
+		                  " VALUES(?1,?2,?3,?5<>'',?4) ON CONFLICT(project_id,rule,day) DO"
+		                  " UPDATE SET traces=capture_day.traces+1,"
+		                  " devices=capture_day.devices+?4",
+		                "INSERT INTO count_delta(project_id,counter,name,day,trace_id,"
+		                "traces,devices) VALUES(?1,1,?2,?3,?5,1,?4)"),
+		        "ttiit", project_id, rule, day, (int64_t)fresh, trace_id);
 	return st;
 }
 
@@ -84,8 +87,11 @@ enum tw_status tw_catalogue_capture_counts(struct tw_catalogue *c, const char *p
 {
 	struct tw_cat_list list = {a, ROWS_MAX, sizeof **ret, read_count, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
-	        "SELECT rule, day, traces, devices FROM capture_day"
-	        " WHERE project_id=? AND day>=? ORDER BY rule, day LIMIT ?",
+	        "SELECT rule, day, sum(traces), sum(devices) FROM (SELECT rule, day, traces, "
+	        "devices"
+	        " FROM capture_day WHERE project_id=?1 AND day>=?2 UNION ALL SELECT name, day,"
+	        " traces, devices FROM count_delta WHERE project_id=?1 AND counter=1 AND day>=?2)"
+	        " of_both GROUP BY rule, day ORDER BY rule, day LIMIT ?3",
 	        "tii", project_id, first_day, (int64_t)ROWS_MAX);
 
 	if (st == TW_OK) {
@@ -98,11 +104,12 @@ enum tw_status tw_catalogue_capture_counts(struct tw_catalogue *c, const char *p
 enum tw_status tw_catalogue_capture_forget(
         struct tw_catalogue *c, int64_t before_day, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err, "DELETE FROM capture_device WHERE day<?", "i",
+	st = tw_cat_exec(w, NULL, err, "DELETE FROM capture_device WHERE day<?", "i",
 	        before_day); /* primary key */
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }

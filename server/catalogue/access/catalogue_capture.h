@@ -30,7 +30,7 @@ enum tw_status tw_catalogue_capture_forget(
         struct tw_catalogue *c, int64_t before_day, struct tw_err *err) TW_MUST_USE;
 
 /* Counts an upload for its rule, in the transaction that adds the trace. */
-enum tw_status tw_cat_capture_count(struct tw_db *db, const char *project_id,
+enum tw_status tw_cat_capture_count(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_trace_meta *m, int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 
 #endif

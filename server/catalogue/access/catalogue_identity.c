@@ -286,11 +286,12 @@ static enum tw_status sign_in(struct tw_db *db, const struct tw_identity *who,
 enum tw_status tw_catalogue_identity_sign_in(struct tw_catalogue *c, const struct tw_identity *who,
         const struct tw_session *s, enum tw_identity_end *ret_end, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	*ret_end = TW_IDENTITY_FAILED;
 	if (st == TW_OK)
-		st = tw_cat_end(c, sign_in(c->writer, who, s, ret_end, err), err);
+		st = tw_cat_end(c, w, sign_in(w, who, s, ret_end, err), err);
 	if (st == TW_OK)
 		*ret_end = TW_IDENTITY_SIGNED_IN;
 	return st;
@@ -322,47 +323,49 @@ static enum tw_status set(
 enum tw_status tw_catalogue_identity_set(struct tw_catalogue *c, const char *user_id,
         const char *issuer, const char *subject, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	const struct tw_identity to = {.issuer = issuer, .subject = subject};
 	struct account a = {.is_admin = false};
 	bool there = false;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = by_id(c->writer, user_id, &a, &there, err);
+	st = by_id(w, user_id, &a, &there, err);
 	if (st == TW_OK && !there)
 		st = tw_fail(err, TW_NOT_FOUND, "there is no such user");
 	if (st == TW_OK)
-		st = set(c->writer, &a, &to, err);
-	return tw_cat_end(c, st, err);
+		st = set(w, &a, &to, err);
+	return tw_cat_end(c, w, st, err);
 }
 
-static enum tw_status drop(struct tw_catalogue *c, const char *user_id, struct tw_err *err)
+static enum tw_status drop(struct tw_db *db, const char *user_id, struct tw_err *err)
 {
 	struct account a = {.is_admin = false};
 	bool there = false;
 	int changed = 0;
-	enum tw_status st = by_id(c->writer, user_id, &a, &there, err);
+	enum tw_status st = by_id(db, user_id, &a, &there, err);
 
 	if (st == TW_OK) /* identity_by_user */
-		st = tw_cat_exec(c->writer, &changed, err, "DELETE FROM identity WHERE user_id=?",
-		        "t", user_id);
+		st = tw_cat_exec(
+		        db, &changed, err, "DELETE FROM identity WHERE user_id=?", "t", user_id);
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "the account is linked to nobody at a provider");
 	if (st == TW_OK)
 		st = tw_cat_exec(
-		        c->writer, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);
-	return st == TW_OK ? tw_cat_audit(c->writer,
-	                             &(struct tw_change){"identity.unlink", "", a.name}, err)
-	                   : st;
+		        db, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);
+	return st == TW_OK
+	               ? tw_cat_audit(db, &(struct tw_change){"identity.unlink", "", a.name}, err)
+	               : st;
 }
 
 enum tw_status tw_catalogue_identity_drop(
         struct tw_catalogue *c, const char *user_id, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	return st == TW_OK ? tw_cat_end(c, drop(c, user_id, err), err) : st;
+	return st == TW_OK ? tw_cat_end(c, w, drop(w, user_id, err), err) : st;
 }
 
 enum tw_status tw_catalogue_identity_has(struct tw_catalogue *c, const char *user_id,
@@ -398,20 +401,21 @@ static enum tw_status bound_used(struct tw_db *db, int64_t now, struct tw_err *e
 enum tw_status tw_catalogue_signin_use(struct tw_catalogue *c, const char *mark, int64_t until_ms,
         bool *ret_first, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int64_t now = 0;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_now(c->writer, &now, err);
+	st = tw_cat_now(w, &now, err);
 	if (st == TW_OK)
-		st = bound_used(c->writer, now, err);
+		st = bound_used(w, now, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, &changed, err,
+		st = tw_cat_exec(w, &changed, err,
 		        "INSERT INTO signin_used(mark,until_ms) VALUES(?,?) ON CONFLICT (mark) DO"
 		        " NOTHING",
 		        "ti", mark, until_ms);
 	*ret_first = changed > 0;
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }

@@ -24,20 +24,21 @@ struct found { /* a row of api_key, found by one of its secrets */
 enum tw_status tw_catalogue_key_add(struct tw_catalogue *c, const struct tw_key_new *k,
         char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int64_t now = tw_unix_ms();
 	char id[TW_ID_BYTES], ends[TW_NUMBER_BYTES];
 	enum tw_status st = tw_ulid_new(now, id, err);
 
 	if (st == TW_OK)
-		st = tw_cat_begin(c, err);
+		st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err,
+	st = tw_cat_exec(w, NULL, err,
 	        "INSERT INTO api_key(project_id,key_id,name,scope,hash,created_ms,expires_ms)"
 	        " VALUES(?,?,?,?,?,?,?)",
 	        "tttihii", k->project_id, id, k->name, (int64_t)k->scope, k->hash, now,
 	        k->expires_ms);
-	st = tw_cat_end_audited(c, st,
+	st = tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"key.create", k->project_id, id,
 	                .facts = {{"name", k->name}, {"scope", tw_scope_word(k->scope)},
 	                        {"expires_ms", tw_cat_number(k->expires_ms, ends)}}},
@@ -94,16 +95,17 @@ static enum tw_status judge(const struct found *f, int64_t now, struct tw_err *e
 /* Best effort: the key must work, without delay, even if this cannot be recorded. */
 static void note_seen(struct tw_catalogue *c, const struct found *f, const char *from, int64_t now)
 {
-	enum tw_status st = tw_cat_begin_soon(c, NULL);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin_soon(c, &w, NULL);
 
 	if (st != TW_OK)
 		return;
-	st = tw_cat_exec(c->writer, NULL, NULL,
+	st = tw_cat_exec(w, NULL, NULL,
 	        "UPDATE api_key SET last_seen_ms=?1, seen_from=?2,"
 	        " old_seen_ms=CASE WHEN ?3<>0 THEN ?1 ELSE old_seen_ms END"
 	        " WHERE project_id=?4 AND key_id=?5",
 	        "ititt", now, from, (int64_t)f->old, f->caller.project_id, f->caller.key_id);
-	(void)tw_cat_end(c, st, NULL);
+	(void)tw_cat_end(c, w, st, NULL);
 }
 
 enum tw_status tw_catalogue_key_find(struct tw_catalogue *c, const uint8_t hash[32],
@@ -243,13 +245,14 @@ int64_t tw_key_old_until(const struct tw_key_row *row, int64_t until_ms)
 enum tw_status tw_catalogue_key_rotate(struct tw_catalogue *c, const struct tw_key_new *k,
         const char *key_id, int64_t old_until_ms, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	char until[TW_NUMBER_BYTES], ends[TW_NUMBER_BYTES];
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
+	st = tw_cat_exec(w, &changed, err,
 	        "UPDATE api_key SET old_hash=hash, old_until_ms=?1, old_seen_ms=0,"
 	        " hash=?2, rotated_ms=?3, expires_ms=?4"
 	        " WHERE project_id=?5 AND key_id=?6 AND revoked_ms=0",
@@ -259,11 +262,11 @@ enum tw_status tw_catalogue_key_rotate(struct tw_catalogue *c, const struct tw_k
 		st = no_such_key(err);
 	/* sessions begun with the old secret may be a thief's */
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(w, NULL, err,
 		        "UPDATE session SET expires_ms=min(expires_ms,?)"
 		        " WHERE project_id=? AND key_id=?",
 		        "itt", old_until_ms, k->project_id, key_id);
-	return tw_cat_end_audited(c, st,
+	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"key.rotate", k->project_id, key_id,
 	                .facts = {{"old_until_ms", tw_cat_number(old_until_ms, until)},
 	                        {"expires_ms", tw_cat_number(k->expires_ms, ends)}}},
@@ -273,17 +276,18 @@ enum tw_status tw_catalogue_key_rotate(struct tw_catalogue *c, const struct tw_k
 enum tw_status tw_catalogue_key_revoke(
         struct tw_catalogue *c, const char *project_id, const char *key_id, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
+	st = tw_cat_exec(w, &changed, err,
 	        "UPDATE api_key SET revoked_ms=?"
 	        " WHERE project_id=? AND key_id=? AND revoked_ms=0",
 	        "itt", tw_unix_ms(), project_id, key_id);
 	if (st == TW_OK && changed == 0)
 		st = no_such_key(err);
 	return tw_cat_end_audited(
-	        c, st, &(struct tw_change){"key.revoke", project_id, key_id}, err);
+	        c, w, st, &(struct tw_change){"key.revoke", project_id, key_id}, err);
 }

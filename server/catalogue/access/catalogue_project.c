@@ -32,22 +32,23 @@ static enum tw_status find_project(
 enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int64_t now = tw_unix_ms();
 	char id[TW_ID_BYTES];
 	bool found = false;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = find_project(c->writer, name, id, &found, err);
+	st = find_project(w, name, id, &found, err);
 	if (st == TW_OK && !found)
 		st = tw_ulid_new(now, id, err);
 	if (st == TW_OK && !found)
-		st = tw_cat_exec(c->writer, NULL, err, "INSERT INTO project VALUES(?,?,?)", "tti",
-		        id, name, now);
+		st = tw_cat_exec(
+		        w, NULL, err, "INSERT INTO project VALUES(?,?,?)", "tti", id, name, now);
 	if (st == TW_OK && !found)
-		st = tw_cat_audit(c->writer, &(struct tw_change){"project.create", id, name}, err);
-	st = tw_cat_end(c, st, err);
+		st = tw_cat_audit(w, &(struct tw_change){"project.create", id, name}, err);
+	st = tw_cat_end(c, w, st, err);
 	if (st == TW_OK) {
 		memcpy(ret_id, id, TW_ID_BYTES);
 		*ret_new = !found;
@@ -155,7 +156,7 @@ static enum tw_status compare_projects(struct tw_catalogue *c, struct tw_db *oth
 	while (st == TW_OK && tw_cat_row(&q)) {
 		int64_t n = 0;
 
-		st = tw_cat_first_int(c->writer, &n, err,
+		st = tw_cat_first_int(c->writers[0].db, &n, err,
 		        "SELECT count(*) FROM project WHERE project_id=?", "t", tw_cat_str(&q, 0));
 		*ret_known += n > 0;
 		++*ret_n;

@@ -198,12 +198,13 @@ enum tw_status tw_catalogue_oldest_decoded(struct tw_catalogue *c, const struct 
 enum tw_status tw_catalogue_decoded_drop(
         struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
+	st = tw_cat_exec(w, &changed, err,
 	        "UPDATE trace SET state=4, file_bytes=0, file_sha256='' WHERE project_id=? AND"
 	        " trace_id=? AND state=2 AND upload_kept=1 AND pinned=0 AND kept_for=''"
 	        " AND folded<>0 AND hung<>0 AND (detected<>0 OR folded<>1)", /* rollups are computed
@@ -213,7 +214,7 @@ enum tw_status tw_catalogue_decoded_drop(
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "the trace changed meanwhile");
 	return tw_cat_end_audited(
-	        c, st, &(struct tw_change){"decoded.delete", project_id, trace_id}, err);
+	        c, w, st, &(struct tw_change){"decoded.delete", project_id, trace_id}, err);
 }
 
 /* The parts deleted with the upload; the device's own trace is shown, so it stays. */
@@ -259,17 +260,18 @@ enum tw_status tw_catalogue_upload_drop(struct tw_catalogue *c, const char *proj
         const char *trace_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	struct tw_blob_list all;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = read_contents(c->writer, project_id, trace_id, a, &all, err);
+	st = read_contents(w, project_id, trace_id, a, &all, err);
 	if (st == TW_OK)
-		st = drop_rows(c->writer, project_id, trace_id, err);
+		st = drop_rows(w, project_id, trace_id, err);
 	if (st == TW_OK)
 		st = tw_cat_unused_blobs(
-		        c->writer, all.sha256, all.n, a, &ret_unused->sha256, &ret_unused->n, err);
+		        w, all.sha256, all.n, a, &ret_unused->sha256, &ret_unused->n, err);
 	return tw_cat_end_audited(
-	        c, st, &(struct tw_change){"upload.delete", project_id, trace_id}, err);
+	        c, w, st, &(struct tw_change){"upload.delete", project_id, trace_id}, err);
 }

@@ -82,14 +82,15 @@ static enum tw_status check_last(int64_t last, int64_t after, struct tw_err *err
 enum tw_status tw_catalogue_ruleset_put(struct tw_catalogue *c, const char *project_id,
         const char *kind, int64_t after, const struct tw_ruleset *rules, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	struct tw_ruleset next = *rules;
 	char number[TW_NUMBER_BYTES];
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
 	next.version = 0;
-	st = tw_cat_first_int(c->writer, &next.version, err, /* primary key */
+	st = tw_cat_first_int(w, &next.version, err, /* primary key */
 	        "SELECT version FROM ruleset WHERE project_id=? AND kind=? ORDER BY version DESC"
 	        " LIMIT 1",
 	        "tt", project_id, kind);
@@ -97,8 +98,8 @@ enum tw_status tw_catalogue_ruleset_put(struct tw_catalogue *c, const char *proj
 		st = check_last(next.version, after, err);
 	next.version++;
 	if (st == TW_OK)
-		st = add_version(c->writer, project_id, kind, &next, err);
-	return tw_cat_end_audited(c, st,
+		st = add_version(w, project_id, kind, &next, err);
+	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"setting.set", project_id, kind,
 	                .facts = {{"version", tw_cat_number(next.version, number)},
 	                        {"value", next.value}}},

@@ -113,25 +113,27 @@ enum tw_status tw_cat_session_add(struct tw_db *db, const struct tw_session *s, 
 enum tw_status tw_catalogue_session_add(
         struct tw_catalogue *c, const struct tw_session *s, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
-	return st == TW_OK ? tw_cat_end(c, tw_cat_session_add(c->writer, s, err), err) : st;
+	return st == TW_OK ? tw_cat_end(c, w, tw_cat_session_add(w, s, err), err) : st;
 }
 
 enum tw_status tw_catalogue_link_add(
         struct tw_catalogue *c, const uint8_t hash[32], int64_t expires_ms, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	char ends[TW_NUMBER_BYTES];
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err, "DELETE FROM signin_link WHERE expires_ms<=?", "i",
-	        tw_unix_ms());
+	st = tw_cat_exec(
+	        w, NULL, err, "DELETE FROM signin_link WHERE expires_ms<=?", "i", tw_unix_ms());
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err, "INSERT INTO signin_link VALUES(?,?)", "hi",
-		        hash, expires_ms);
-	return tw_cat_end_audited(c, st,
+		st = tw_cat_exec(w, NULL, err, "INSERT INTO signin_link VALUES(?,?)", "hi", hash,
+		        expires_ms);
+	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"link.create", "", "",
 	                .facts = {{"expires_ms", tw_cat_number(expires_ms, ends)}}},
 	        err);
@@ -140,20 +142,20 @@ enum tw_status tw_catalogue_link_add(
 enum tw_status tw_catalogue_link_use(struct tw_catalogue *c, const uint8_t link_hash[32],
         const struct tw_session *s, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
-	        "DELETE FROM signin_link WHERE hash=? AND expires_ms>?", "hi", link_hash,
-	        tw_unix_ms());
+	st = tw_cat_exec(w, &changed, err, "DELETE FROM signin_link WHERE hash=? AND expires_ms>?",
+	        "hi", link_hash, tw_unix_ms());
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NO_TOKEN,
 		        "this sign-in link is unknown, was used already or has expired");
 	if (st == TW_OK)
-		st = tw_cat_session_add(c->writer, s, err);
-	return tw_cat_end(c, st, err);
+		st = tw_cat_session_add(w, s, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 static enum tw_status read_session(
@@ -238,29 +240,30 @@ static enum tw_status find_session(struct tw_db *db, const uint8_t hash[32], con
 	return choose_project(db, ret->is_admin || !caller->user_id[0], project, caller, err);
 }
 
-static enum tw_status person_seen(struct tw_catalogue *c, const struct found *f, int64_t now)
+static enum tw_status person_seen(struct tw_db *db, const struct found *f, int64_t now)
 {
 	if (!f->caller.user_id[0])
 		return TW_OK;
-	return tw_cat_exec(c->writer, NULL, NULL,
-	        "UPDATE \"user\" SET last_seen_ms=? WHERE user_id=?", "it", now, f->caller.user_id);
+	return tw_cat_exec(db, NULL, NULL, "UPDATE \"user\" SET last_seen_ms=? WHERE user_id=?",
+	        "it", now, f->caller.user_id);
 }
 
 /* Best effort: the request is served even if this cannot be recorded. */
 static void note_seen(struct tw_catalogue *c, const uint8_t hash[32], const struct found *f)
 {
+	struct tw_db *w = NULL;
 	int64_t now = tw_unix_ms();
 	enum tw_status st;
 
 	if (now - f->seen_ms <= SEEN_EVERY_MS && now - f->seen_ms <= f->idle_ms / 4)
 		return;
-	if (tw_cat_begin_soon(c, NULL) != TW_OK)
+	if (tw_cat_begin_soon(c, &w, NULL) != TW_OK)
 		return;
-	st = tw_cat_exec(c->writer, NULL, NULL, "UPDATE session SET seen_ms=? WHERE hash=?", "ih",
-	        now, hash);
+	st = tw_cat_exec(
+	        w, NULL, NULL, "UPDATE session SET seen_ms=? WHERE hash=?", "ih", now, hash);
 	if (st == TW_OK)
-		st = person_seen(c, f, now);
-	(void)tw_cat_end(c, st, NULL);
+		st = person_seen(w, f, now);
+	(void)tw_cat_end(c, w, st, NULL);
 }
 
 enum tw_status tw_catalogue_session_find(struct tw_catalogue *c, const uint8_t hash[32],
@@ -310,10 +313,11 @@ static enum tw_status read_person(
 /* Best effort, as for a session. */
 static void note_person_seen(struct tw_catalogue *c, const struct found *f)
 {
+	struct tw_db *w = NULL;
 	int64_t now = tw_unix_ms();
 
-	if (now - f->seen_ms > SEEN_EVERY_MS && tw_cat_begin_soon(c, NULL) == TW_OK)
-		(void)tw_cat_end(c, person_seen(c, f, now), NULL);
+	if (now - f->seen_ms > SEEN_EVERY_MS && tw_cat_begin_soon(c, &w, NULL) == TW_OK)
+		(void)tw_cat_end(c, w, person_seen(w, f, now), NULL);
 }
 
 enum tw_status tw_catalogue_user_caller(struct tw_catalogue *c, const char *name,
@@ -339,27 +343,28 @@ enum tw_status tw_catalogue_user_caller(struct tw_catalogue *c, const char *name
 enum tw_status tw_catalogue_session_end(
         struct tw_catalogue *c, const uint8_t hash[32], struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = audit_session(c->writer, "session.end", hash, NULL, err);
+	st = audit_session(w, "session.end", hash, NULL, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(
-		        c->writer, NULL, err, "DELETE FROM session WHERE hash=?", "h", hash);
-	return tw_cat_end(c, st, err);
+		st = tw_cat_exec(w, NULL, err, "DELETE FROM session WHERE hash=?", "h", hash);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_sessions_end(
         struct tw_catalogue *c, const char *user_id, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);
+	st = tw_cat_exec(w, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);
 	return tw_cat_end_audited(
-	        c, st, &(struct tw_change){"session.end_all", "", tw_actor_get()->name}, err);
+	        c, w, st, &(struct tw_change){"session.end_all", "", tw_actor_get()->name}, err);
 }
 
 enum tw_status tw_catalogue_sessions_count(

@@ -97,35 +97,37 @@ static enum tw_status look(struct tw_catalogue *c, const struct tw_throttle_ask 
 enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_throttle_ask *ask,
         bool count, int64_t *ret_wait_ms, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int64_t now = 0;
 	bool over = false;
 	enum tw_status st = look(c, ask, ret_wait_ms, &over, err);
 
 	if (st != TW_OK || (!over && (*ret_wait_ms || !count)))
 		return st; /* a refusal needs no write */
-	st = tw_cat_begin(c, err);
+	st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_now(c->writer, &now, err);
+	st = tw_cat_now(w, &now, err);
 	if (st == TW_OK && over)
-		st = pull_back(c->writer, ask, now, err);
+		st = pull_back(w, ask, now, err);
 	if (st == TW_OK)
-		st = longest_wait(c->writer, ask, now, ret_wait_ms, &over, err);
+		st = longest_wait(w, ask, now, ret_wait_ms, &over, err);
 	if (st == TW_OK && *ret_wait_ms == 0 && count)
-		st = take(c->writer, ask, now, err);
-	return tw_cat_end(c, st, err);
+		st = take(w, ask, now, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_tries_back(
         struct tw_catalogue *c, const struct tw_throttle_ask *ask, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; st == TW_OK && i < ask->n; i++)
-		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+		st = tw_cat_exec(w, NULL, err, /* primary key */
 		        "UPDATE signin_try SET empty_ms=empty_ms-? WHERE what=?", "ii",
 		        ask->buckets[i].cost_ms, (int64_t)ask->buckets[i].key);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }

@@ -63,13 +63,14 @@ enum tw_status tw_cat_user_insert(struct tw_db *db, const char *name, const char
 enum tw_status tw_catalogue_user_add(struct tw_catalogue *c, const char *name, const char *password,
         bool is_admin, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	char id[TW_ID_BYTES];
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_user_insert(c->writer, name, password, is_admin, id, err);
-	st = tw_cat_end_audited(c, st,
+	st = tw_cat_user_insert(w, name, password, is_admin, id, err);
+	st = tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"user.create", "", name,
 	                .facts = {{"admin", is_admin ? "true" : "false"},
 	                        {"password", password[0] ? "set" : "none"}}},
@@ -151,27 +152,25 @@ static const char *told(bool said, bool value)
 enum tw_status tw_catalogue_user_change(struct tw_catalogue *c, const char *user_id,
         const struct tw_user_change *to, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	char name[TW_USER_NAME_BYTES] = "";
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = name_of(c->writer, user_id, name, err);
+	st = name_of(w, user_id, name, err);
 	if (st == TW_OK && to->password)
-		st = tw_cat_exec(c->writer, NULL, err,
-		        "UPDATE \"user\" SET password=? WHERE user_id=?", "tt", to->password,
-		        user_id);
+		st = tw_cat_exec(w, NULL, err, "UPDATE \"user\" SET password=? WHERE user_id=?",
+		        "tt", to->password, user_id);
 	if (st == TW_OK && to->sets_admin)
-		st = tw_cat_exec(c->writer, NULL, err,
-		        "UPDATE \"user\" SET is_admin=? WHERE user_id=?", "it",
-		        (int64_t)to->is_admin, user_id);
+		st = tw_cat_exec(w, NULL, err, "UPDATE \"user\" SET is_admin=? WHERE user_id=?",
+		        "it", (int64_t)to->is_admin, user_id);
 	if (st == TW_OK && to->sets_disabled)
-		st = tw_cat_exec(c->writer, NULL, err,
-		        "UPDATE \"user\" SET is_disabled=? WHERE user_id=?", "it",
-		        (int64_t)to->is_disabled, user_id);
+		st = tw_cat_exec(w, NULL, err, "UPDATE \"user\" SET is_disabled=? WHERE user_id=?",
+		        "it", (int64_t)to->is_disabled, user_id);
 	if (st == TW_OK)
-		st = end_sessions(c->writer, user_id, err);
-	return tw_cat_end_audited(c, st,
+		st = end_sessions(w, user_id, err);
+	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"user.change", "", name,
 	                .facts = {{"password", to->password ? "changed" : NULL},
 	                        {"admin", told(to->sets_admin, to->is_admin)},
@@ -182,16 +181,17 @@ enum tw_status tw_catalogue_user_change(struct tw_catalogue *c, const char *user
 enum tw_status tw_catalogue_user_remove(
         struct tw_catalogue *c, const char *user_id, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	char name[TW_USER_NAME_BYTES] = "";
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = name_of(c->writer, user_id, name, err);
+	st = name_of(w, user_id, name, err);
 	if (st == TW_OK) /* roles and sessions are deleted by their foreign keys */
 		st = tw_cat_exec(
-		        c->writer, NULL, err, "DELETE FROM \"user\" WHERE user_id=?", "t", user_id);
-	return tw_cat_end_audited(c, st, &(struct tw_change){"user.remove", "", name}, err);
+		        w, NULL, err, "DELETE FROM \"user\" WHERE user_id=?", "t", user_id);
+	return tw_cat_end_audited(c, w, st, &(struct tw_change){"user.remove", "", name}, err);
 }
 
 /* --- lists --- */
@@ -266,20 +266,21 @@ enum tw_status tw_catalogue_users(struct tw_catalogue *c, const char *project_id
 enum tw_status tw_catalogue_member_set(struct tw_catalogue *c, const char *project_id,
         const char *user_id, enum tw_scope scope, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	bool leaves = scope == TW_SCOPE_PUBLIC;
 	char name[TW_USER_NAME_BYTES] = "";
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = name_of(c->writer, user_id, name, err);
+	st = name_of(w, user_id, name, err);
 	if (st == TW_OK && leaves)
-		st = tw_cat_exec(c->writer, &changed, err,
+		st = tw_cat_exec(w, &changed, err,
 		        "DELETE FROM member WHERE user_id=? AND project_id=?", "tt", user_id,
 		        project_id);
 	else if (st == TW_OK)
-		st = tw_cat_exec(c->writer, &changed, err,
+		st = tw_cat_exec(w, &changed, err,
 		        "INSERT INTO member SELECT ?1,project_id,?3 FROM project WHERE "
 		        "project_id=?2"
 		        " ON CONFLICT(user_id,project_id) DO UPDATE SET scope=excluded.scope",
@@ -287,7 +288,7 @@ enum tw_status tw_catalogue_member_set(struct tw_catalogue *c, const char *proje
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NOT_FOUND,
 		        leaves ? "the user has no role in this project" : "no such project");
-	return tw_cat_end_audited(c, st,
+	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){leaves ? "member.remove" : "member.set", project_id, name,
 	                .facts = {{"scope", leaves ? NULL : tw_scope_word(scope)}}},
 	        err);

@@ -109,12 +109,13 @@ static enum tw_status put(struct tw_db *db, const struct tw_anr_entry *h, struct
 enum tw_status tw_catalogue_anr_put(
         struct tw_catalogue *c, const struct tw_anr_entry *h, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = put(c->writer, h, err);
-	return tw_cat_end(c, st, err);
+	st = put(w, h, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 /* Of a text that says who somebody is, in a project; 0 for none. */
@@ -159,19 +160,20 @@ static enum tw_status find_stretch(struct tw_db *db, struct stretch *io, struct 
 
 static enum tw_status reset_stretch(struct tw_catalogue *c, struct stretch *io, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	static const char *const sql[] = {/* primary keys; no id is as large as '~' */
 	        "UPDATE trace SET hung=0 WHERE project_id=? AND trace_id>? AND trace_id<=? AND"
 	        " hung<>0",
 	        "UPDATE hang SET keyed=0 WHERE project_id=? AND trace_id>? AND trace_id<=?"};
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = find_stretch(c->writer, io, err);
+	st = find_stretch(w, io, err);
 	for (int i = 0; st == TW_OK && i < 2; i++)
-		st = tw_cat_exec(c->writer, NULL, err, sql[i], "ttt", io->project_id, io->after,
+		st = tw_cat_exec(w, NULL, err, sql[i], "ttt", io->project_id, io->after,
 		        io->last[0] ? io->last : "~");
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 /* Other writers get turns between the batches; new traces are read anyway. */
@@ -203,13 +205,14 @@ static bool read_old(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 static enum tw_status forget_all(
         struct tw_catalogue *c, const struct old *old, size_t n, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = forget(c->writer, old[i].project_id, old[i].trace_id, err);
-	return tw_cat_end(c, st, err);
+		st = forget(w, old[i].project_id, old[i].trace_id, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_anr_expire(

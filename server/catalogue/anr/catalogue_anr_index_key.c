@@ -67,17 +67,18 @@ static enum tw_status go_on(struct tw_db *db, const struct rename *r, const char
 static enum tw_status mark_stale(struct tw_catalogue *c, const struct rename *r,
         const char *const *ids, size_t n, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	bool ours = false;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = go_on(c->writer, r, n ? ids[n - 1] : NULL, &ours, err);
+	st = go_on(w, r, n ? ids[n - 1] : NULL, &ours, err);
 	for (size_t i = 0; st == TW_OK && ours && i < n; i++)
-		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+		st = tw_cat_exec(w, NULL, err, /* primary key */
 		        "UPDATE hang SET keyed=0 WHERE project_id=? AND trace_id=?", "tt",
 		        r->project_id, ids[i]);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_anr_renames(struct tw_catalogue *c, bool *ret_more, struct tw_err *err)
@@ -199,26 +200,27 @@ static enum tw_status set_cause(struct tw_db *db, const struct tw_anr_stale *of,
 enum tw_status tw_catalogue_anr_keyed(struct tw_catalogue *c, const struct tw_anr_stale *of,
         int64_t rules, const struct tw_anr_cause *cause, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int there = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_anr_rollup_undo(c->writer, of->project_id, of->trace_id, err);
+	st = tw_cat_anr_rollup_undo(w, of->project_id, of->trace_id, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, &there, err, /* primary key */
+		st = tw_cat_exec(w, &there, err, /* primary key */
 		        "UPDATE hang SET keyed=?, tallied=0 WHERE project_id=? AND trace_id=?",
 		        "itt", rules, of->project_id, of->trace_id);
 	if (st == TW_OK && there && cause)
-		st = tw_cat_anr_note(c->writer, of, cause, err);
+		st = tw_cat_anr_note(w, of, cause, err);
 	if (st == TW_OK && there && cause)
-		st = set_cause(c->writer, of, cause, err);
+		st = set_cause(w, of, cause, err);
 	if (st == TW_OK && there)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(w, NULL, err,
 		        "DELETE FROM lock_wait WHERE project_id=? AND trace_id=?", "tt",
 		        of->project_id, of->trace_id);
 	if (st == TW_OK && there)
 		st = tw_cat_lock_insert(
-		        c->writer, of->project_id, of->trace_id, of->locks, of->n_locks, err);
-	return tw_cat_end(c, st, err);
+		        w, of->project_id, of->trace_id, of->locks, of->n_locks, err);
+	return tw_cat_end(c, w, st, err);
 }

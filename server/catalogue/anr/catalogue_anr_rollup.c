@@ -240,15 +240,15 @@ static enum tw_status drop_some(struct tw_db *db, const char *project_id, int64_
 static enum tw_status drop_outdated(
         struct tw_catalogue *c, const struct counting *k, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	enum tw_status st = TW_OK;
 	int n = DROPPED_AT_ONCE;
 
 	while (st == TW_OK && n == DROPPED_AT_ONCE) {
-		st = tw_cat_begin(c, err);
+		st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 		if (st == TW_OK)
-			st = tw_cat_end(c,
-			        drop_some(c->writer, k->project_id, k->day, k->generation, &n, err),
-			        err);
+			st = tw_cat_end(c, w,
+			        drop_some(w, k->project_id, k->day, k->generation, &n, err), err);
 	}
 	return st;
 }
@@ -307,6 +307,7 @@ static enum tw_status next_day(struct tw_catalogue *c, const struct tw_anr_rollu
 enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
         bool *ret_more, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	struct counting k = {.project_id = due->project_id, .rules = due->rules};
 	int n = 0;
 	enum tw_status st = next_day(c, due, &k.day, err);
@@ -317,10 +318,10 @@ enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_a
 	k.sums.arena = tw_arena_new(FOLD_BYTES);
 	if (!k.sums.arena)
 		return tw_oom(err);
-	st = tw_cat_begin(c, err);
+	st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 	if (st == TW_OK) {
-		k.db = c->writer;
-		st = tw_cat_end(c, count_some(&k, &n, err), err);
+		k.db = w;
+		st = tw_cat_end(c, w, count_some(&k, &n, err), err);
 	}
 	tw_arena_free(k.sums.arena);
 	if (st == TW_OK && k.outdated)
@@ -366,6 +367,7 @@ static bool read_old(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 enum tw_status tw_cat_anr_rollup_expire(
         struct tw_catalogue *c, int64_t day, struct tw_arena *a, bool *ret_more, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	struct tw_cat_list list = {a, 1, sizeof(struct old_day), read_old, NULL, 0};
 	const struct old_day *old;
 	enum tw_status st = tw_cat_list(c, &list, err, /* hang_day_by_age */
@@ -375,8 +377,8 @@ enum tw_status tw_cat_anr_rollup_expire(
 	if (!*ret_more)
 		return st;
 	old = list.rows;
-	st = tw_cat_begin(c, err);
+	st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 	if (st != TW_OK)
 		return st;
-	return tw_cat_end(c, expire_some(c->writer, old->project_id, old->day, err), err);
+	return tw_cat_end(c, w, expire_some(w, old->project_id, old->day, err), err);
 }

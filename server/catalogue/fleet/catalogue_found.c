@@ -137,20 +137,21 @@ static enum tw_status put(
 enum tw_status tw_catalogue_found_put(
         struct tw_catalogue *c, const struct tw_found_trace *t, int64_t number, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	bool same = false, there = false;
 	int64_t before = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_is_named_by(c->writer, &t->of, &t->by, &same, err);
+	st = tw_cat_is_named_by(w, &t->of, &t->by, &same, err);
 	if (st == TW_OK && same)
-		st = mark_of(c->writer, &t->of, &before, &there, err);
+		st = mark_of(w, &t->of, &before, &there, err);
 	if (st == TW_OK && there)
-		st = mark(c->writer, &t->of, number, err);
+		st = mark(w, &t->of, number, err);
 	if (st == TW_OK && there)
-		st = put(c->writer, t, before, err);
-	return tw_cat_end(c, st, err);
+		st = put(w, t, before, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 /* --- reading --- */

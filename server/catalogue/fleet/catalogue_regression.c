@@ -277,6 +277,7 @@ static enum tw_status keep(struct tw_db *db, const char *project_id,
 enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *project_id,
         const struct tw_regress_found *of, size_t n, uint64_t *io_fresh, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	struct tw_arena *a = n ? tw_arena_new((size_t)1 << 20) : NULL;
 	enum tw_status st;
 
@@ -284,16 +285,16 @@ enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *
 		return TW_OK;
 	if (!a)
 		return tw_oom(err);
-	st = tw_cat_begin(c, err);
+	st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 	if (st == TW_OK) {
-		st = tidy(c->writer, project_id, err);
+		st = tidy(w, project_id, err);
 		for (size_t i = 0; st == TW_OK && i < n; i++) {
 			tw_arena_reset(a);
-			st = keep(c->writer, project_id, &of[i], a, io_fresh, err);
+			st = keep(w, project_id, &of[i], a, io_fresh, err);
 		}
 		if (st == TW_OK)
-			st = keep_evidence(c->writer, project_id, err);
-		st = tw_cat_end(c, st, err);
+			st = keep_evidence(w, project_id, err);
+		st = tw_cat_end(c, w, st, err);
 	}
 	tw_arena_free(a);
 	return st;
@@ -418,17 +419,18 @@ static enum tw_status note_said(struct tw_db *db, const char *project_id, const 
 enum tw_status tw_catalogue_regression_say(struct tw_catalogue *c, const char *project_id,
         const char *id, const struct tw_regression_said *what, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int64_t before = 0;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_first_int(c->writer, &before, err, /* primary key */
+	st = tw_cat_first_int(w, &before, err, /* primary key */
 	        "SELECT status FROM regression WHERE project_id=? AND regression_id=?", "tt",
 	        project_id, id);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, &changed, err,
+		st = tw_cat_exec(w, &changed, err,
 		        "UPDATE regression SET status=?, fixed_in=?, owner=?, note=?, "
 		        "muted_until_ms=?"
 		        " WHERE project_id=? AND regression_id=?",
@@ -437,8 +439,8 @@ enum tw_status tw_catalogue_regression_say(struct tw_catalogue *c, const char *p
 	if (st == TW_OK && !changed)
 		st = tw_fail(err, TW_NOT_FOUND, "no such regression");
 	if (st == TW_OK)
-		st = note_said(c->writer, project_id, id, before, what, err);
-	return tw_cat_end_audited(c, st,
+		st = note_said(w, project_id, id, before, what, err);
+	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"regression.change", project_id, id,
 	                .facts = {{"status", tw_regress_status_names[what->status]},
 	                        {"owner", what->owner}}},

@@ -38,18 +38,18 @@ static enum tw_status name_again_if_mapped(
 enum tw_status tw_catalogue_rollup_name(
         struct tw_catalogue *c, const struct tw_rollup_names *names, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	struct tw_stmt *kept = NULL;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; st == TW_OK && i < names->n; i++)
-		st = add_method(
-		        c->writer, &kept, names->project_id, &names->methods[i], names->day, err);
+		st = add_method(w, &kept, names->project_id, &names->methods[i], names->day, err);
 	tw_stmt_drop(kept);
 	if (st == TW_OK && names->n)
-		st = name_again_if_mapped(c->writer, names, err);
-	return tw_cat_end(c, st, err);
+		st = name_again_if_mapped(w, names, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 /* --- counting --- */
@@ -97,14 +97,15 @@ static enum tw_status fold_one(struct tw_db *db, struct tw_stmt **kept,
 enum tw_status tw_catalogue_rollup_put(
         struct tw_catalogue *c, const struct tw_rollup_reading *f, size_t n, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	struct tw_stmt *kept[KEPT_ALL] = {NULL};
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = fold_one(c->writer, kept, &f[i], err);
+		st = fold_one(w, kept, &f[i], err);
 	for (int i = 0; i < KEPT_ALL; i++)
 		tw_stmt_drop(kept[i]);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }

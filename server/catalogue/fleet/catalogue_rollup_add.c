@@ -118,36 +118,38 @@ enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *pro
         const struct tw_rollup_cell *was, const struct tw_str *head,
         const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err, /* primary key */
+	st = tw_cat_exec(w, &changed, err, /* primary key */
 	        "UPDATE rollup_cell SET head=?, version=version+1, pending=pending-?, tries=0"
 	        " WHERE project_id=? AND cell_id=? AND version=?",
 	        "bitii", head, (int64_t)was->n_deltas, project_id, was->cell_id, was->version);
 	if (st == TW_OK && changed == 0)
 		st = meanwhile(err);
 	if (st == TW_OK)
-		st = take_deltas(c->writer, project_id, was, err);
+		st = take_deltas(w, project_id, was, err);
 	if (st == TW_OK)
-		st = put_parts(c->writer, project_id, was->cell_id, parts, err);
+		st = put_parts(w, project_id, was->cell_id, parts, err);
 	if (st == TW_OK)
-		st = tw_cat_wide_due(c->writer, project_id, &was->dims, err);
-	return tw_cat_end(c, st, err);
+		st = tw_cat_wide_due(w, project_id, &was->dims, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_rollup_put_off(
         struct tw_catalogue *c, const struct tw_rollup_due *of, int64_t now_ms, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+	st = tw_cat_exec(w, NULL, err, /* primary key */
 	        "UPDATE rollup_cell SET tries=tries+1, again_ms=?1+" TW_PUT_OFF_MS(
 	                "tries") " WHERE project_id=?2 AND cell_id=?3",
 	        "iti", now_ms, of->project_id, of->cell_id);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }

@@ -133,15 +133,16 @@ enum tw_status tw_catalogue_rollup_renamed(struct tw_catalogue *c,
         const struct tw_rollup_rename *of, const struct tw_rollup_naming *methods, size_t n,
         struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	struct tw_stmt *kept = NULL;
 	bool ours = false;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = go_on(c->writer, of, n ? (int64_t)methods[n - 1].id : 0, n == 0, &ours, err);
+	st = go_on(w, of, n ? (int64_t)methods[n - 1].id : 0, n == 0, &ours, err);
 	for (size_t i = 0; st == TW_OK && ours && i < n; i++)
-		st = set_name(c->writer, &kept, of->project_id, &methods[i], err);
+		st = set_name(w, &kept, of->project_id, &methods[i], err);
 	tw_stmt_drop(kept);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }

@@ -62,22 +62,23 @@ static enum tw_status forget_names(struct tw_db *db, int64_t day, int *ret_n, st
 static enum tw_status expire_some(
         struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	struct tw_cat_query q;
 	uint64_t cells = 0;
 	int names = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_query(&q, c->writer, err, /* rollup_cell_by_age */
+	st = tw_cat_query(&q, w, err, /* rollup_cell_by_age */
 	        "SELECT project_id, cell_id FROM rollup_cell WHERE day<? LIMIT ?", "ii", day,
 	        (int64_t)EXPIRED_AT_ONCE);
 	if (st == TW_OK)
-		st = delete_cells(&q, c->writer, &cells, err);
+		st = delete_cells(&q, w, &cells, err);
 	if (st == TW_OK && cells == 0) /* names are deleted after the cells that use them */
-		st = forget_names(c->writer, day, &names, err);
+		st = forget_names(w, day, &names, err);
 	*ret_more = cells > 0 || names == FORGOTTEN_AT_ONCE;
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_rollup_expire(
@@ -106,24 +107,25 @@ struct scope { /* which cells and traces are counted again */
 /* These traces are counted nowhere, so no day has to be emptied. */
 static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+	st = tw_cat_exec(w, NULL, err, /* primary key */
 	        "UPDATE trace SET folded=0 WHERE project_id=? AND folded>1", "t", project_id);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err, /* trace_detected */
+		st = tw_cat_exec(w, NULL, err, /* trace_detected */
 		        "UPDATE trace SET detected=0 WHERE project_id=? AND state=2 AND folded=1 "
 		        "AND"
 		        " detected<0",
 		        "t", project_id);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+		st = tw_cat_exec(w, NULL, err, /* primary key */
 		        "DELETE FROM postponed WHERE project_id=? AND stage IN "
 		        "('rollup','findings')",
 		        "t", project_id);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum { DAYS_MAX = 4096 };
@@ -192,17 +194,18 @@ static enum tw_status empty_day(
 static enum tw_status reset_day(struct tw_catalogue *c, const struct scope *in, const struct day *d,
         struct tw_rollup_reset *sums, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	uint64_t there = 0;
 	bool again;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = count_there(c->writer, in, d->day, &there, err);
+	st = count_there(w, in, d->day, &there, err);
 	again = there == d->counted || d->counted == 0;
 	if (st == TW_OK && again)
-		st = empty_day(c->writer, in, d->day, err);
-	st = tw_cat_end(c, st, err);
+		st = empty_day(w, in, d->day, err);
+	st = tw_cat_end(c, w, st, err);
 	if (st != TW_OK)
 		return st;
 	sums->days += again;
@@ -213,17 +216,18 @@ static enum tw_status reset_day(struct tw_catalogue *c, const struct scope *in, 
 
 static enum tw_status name_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err,
+	st = tw_cat_exec(w, NULL, err,
 	        "INSERT INTO rollup_rename(project_id,build_id,generation) SELECT project_id,"
 	        " build_id, ?2 FROM build WHERE project_id=?1 ON CONFLICT(project_id,build_id) DO "
 	        "UPDATE SET"
 	        " after_id=0, generation=excluded.generation",
 	        "ti", project_id, tw_cat_random());
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 static enum tw_status reset_days(struct tw_catalogue *c, const struct scope *in,

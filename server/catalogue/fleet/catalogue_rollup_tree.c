@@ -234,12 +234,13 @@ enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *proje
         const struct tw_tree_cell *was, const struct tw_rollup_written *tree,
         const struct tw_str *rough, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err, /* primary key */
+	st = tw_cat_exec(w, &changed, err, /* primary key */
 	        "UPDATE rollup_tree SET data=?, levels=?, version=version+1, pending=pending-?"
 	        " WHERE project_id=? AND cell_id=? AND version=?",
 	        "bbitii", &tree->data, &tree->levels, (int64_t)was->n_deltas, project_id,
@@ -247,29 +248,30 @@ enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *proje
 	if (st == TW_OK && changed == 0)
 		st = meanwhile(err);
 	if (st == TW_OK)
-		st = take_deltas(c->writer, project_id, was, err);
+		st = take_deltas(w, project_id, was, err);
 	if (st == TW_OK)
-		st = put_rough(c->writer, project_id, was->cell_id, rough, err);
+		st = put_rough(w, project_id, was->cell_id, rough, err);
 	if (st == TW_OK)
-		st = forget_put_off(c->writer, project_id, was->cell_id, err);
-	return tw_cat_end(c, st, err);
+		st = forget_put_off(w, project_id, was->cell_id, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_tree_put_off(
         struct tw_catalogue *c, const struct tw_rollup_due *of, int64_t now_ms, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+	st = tw_cat_exec(w, NULL, err, /* primary key */
 	        "INSERT INTO rollup_tree_later(project_id,cell_id,tries,again_ms)"
 	        " VALUES(?1,?2,1,?3+" TW_PUT_OFF_MS(
 	                "0") ") ON CONFLICT(project_id,cell_id) DO UPDATE SET"
 	                     " tries=rollup_tree_later.tries+1, again_ms=?3+" TW_PUT_OFF_MS(
 	                             "rollup_tree_later.tries"),
 	        "tii", of->project_id, of->cell_id, now_ms);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_trees_late(struct tw_catalogue *c, uint64_t *ret, struct tw_err *err)

@@ -242,18 +242,19 @@ static enum tw_status put_parts(struct tw_db *db, const struct tw_rollup_wide *w
 enum tw_status tw_catalogue_wide_store(struct tw_catalogue *c, const struct tw_rollup_wide *w,
         const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err)
 {
+	struct tw_db *db = NULL;
 	int there = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &db, err);
 
 	if (st != TW_OK)
 		return st;
 	/* if it was deleted in the meantime, its cells are gone */
-	st = tw_cat_exec(c->writer, &there, err, /* primary key */
+	st = tw_cat_exec(db, &there, err, /* primary key */
 	        "UPDATE rollup_wide SET sign=?, due=due-? WHERE (" WIDE_KEY ")=(?,?,?,?,?,?)"
 	        " AND due>=?",
 	        "ii" WIDE_TYPES "i", (int64_t)(w->n > 1 ? w->sign : 0), w->due,
 	        WIDE_ARGS(w->project_id, &w->dims), w->due);
 	if (st == TW_OK && there)
-		st = put_parts(c->writer, w, parts, err);
-	return tw_cat_end(c, st, err);
+		st = put_parts(db, w, parts, err);
+	return tw_cat_end(c, db, st, err);
 }

@@ -95,14 +95,15 @@ enum tw_status tw_catalogue_index_pack(struct tw_catalogue *c, const struct tw_r
         const struct tw_index_row *loose, size_t n, const struct tw_str rows[TW_INDEX_ROWS],
         struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = take_loose(c->writer, of, loose, n, err);
+	st = take_loose(w, of, loose, n, err);
 	if (st == TW_OK)
-		st = put_rows(c->writer, of, loose[0].pack, rows, err);
-	return tw_cat_end(c, st, err);
+		st = put_rows(w, of, loose[0].pack, rows, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 /* --- reading --- */

@@ -170,34 +170,36 @@ static enum tw_status tell(struct tw_db *db, const struct tw_digest_of *of, cons
 enum tw_status tw_catalogue_digest_notify(struct tw_catalogue *c, const struct tw_digest_of *of,
         const char *facts, const struct tw_digest_rules *to, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tell(c->writer, of, facts, to, err);
+	st = tell(w, of, facts, to, err);
 	return tw_cat_end_audited(
-	        c, st, &(struct tw_change){"digest.send", of->project_id, "digest"}, err);
+	        c, w, st, &(struct tw_change){"digest.send", of->project_id, "digest"}, err);
 }
 
 enum tw_status tw_catalogue_digest_claim(struct tw_catalogue *c, const struct tw_digest_of *of,
         const char *facts, const struct tw_digest_rules *to, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	const int64_t now = tw_unix_ms();
 	int mine = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &mine, err, /* primary key */
+	st = tw_cat_exec(w, &mine, err, /* primary key */
 	        "INSERT INTO digest_made(project_id,until_ms,since_ms,made_ms) SELECT ?1,?2,?3,?4"
 	        " WHERE NOT EXISTS(SELECT 1 FROM digest_made WHERE project_id=?1 AND until_ms>=?5)",
 	        "tiiii", of->project_id, of->period.until_ms, of->period.since_ms, now,
 	        day_of(of->period.until_ms));
 	if (st == TW_OK && mine)
-		st = tell(c->writer, of, facts, to, err);
+		st = tell(w, of, facts, to, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+		st = tw_cat_exec(w, NULL, err, /* primary key */
 		        "DELETE FROM digest_made WHERE project_id=? AND until_ms<?", "ti",
 		        of->project_id, now - KEPT_DAYS * TW_DAY_MS);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }

@@ -79,13 +79,13 @@ static enum tw_status has_room(struct tw_db *db, const char *project_id, struct 
 }
 
 /* An address may be a secret: the audit log contains only its host. */
-static enum tw_status end_changed(struct tw_catalogue *c, enum tw_status st, const char *action,
-        const char *project_id, const struct tw_webhook *h, struct tw_err *err)
+static enum tw_status end_changed(struct tw_catalogue *c, struct tw_db *w, enum tw_status st,
+        const char *action, const char *project_id, const struct tw_webhook *h, struct tw_err *err)
 {
 	char host[HOST_BYTES];
 
 	tw_hook_host(h->url, host, sizeof host);
-	return tw_cat_end_audited(c, st,
+	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){action, project_id, h->id,
 	                .facts = {{"name", h->name}, {"host", host},
 	                        {"kind", tw_hook_kind_names[h->kind]},
@@ -96,34 +96,36 @@ static enum tw_status end_changed(struct tw_catalogue *c, enum tw_status st, con
 enum tw_status tw_catalogue_hook_add(struct tw_catalogue *c, const char *project_id,
         const struct tw_webhook *h, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	const int64_t now = tw_unix_ms();
 	struct tw_webhook made = *h;
 	enum tw_status st = tw_ulid_new(now, ret_id, err);
 
 	if (st == TW_OK)
-		st = tw_cat_begin(c, err);
+		st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 	if (st != TW_OK)
 		return st;
 	made.id = ret_id;
-	st = has_room(c->writer, project_id, err);
+	st = has_room(w, project_id, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO webhook(project_id,hook_id,name,url,kind,events,secret,author,"
 		        "created_ms) VALUES(?,?,?,?,?,?,?,?,?)",
 		        "ttttiitti", project_id, ret_id, h->name, h->url, (int64_t)h->kind,
 		        (int64_t)h->events, h->secret, h->author, now);
-	return end_changed(c, st, "webhook.create", project_id, &made, err);
+	return end_changed(c, w, st, "webhook.create", project_id, &made, err);
 }
 
 enum tw_status tw_catalogue_hook_change(struct tw_catalogue *c, const char *project_id,
         const struct tw_webhook *h, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err, /* primary key */
+	st = tw_cat_exec(w, &changed, err, /* primary key */
 	        "UPDATE webhook SET name=?3, url=?4, kind=?5, events=?6, secret=?7,"
 	        " fails=CASE WHEN ?8=0 AND paused_ms<>0 THEN 0 ELSE fails END,"
 	        " failing_ms=CASE WHEN ?8=0 AND paused_ms<>0 THEN 0 ELSE failing_ms END,"
@@ -133,35 +135,36 @@ enum tw_status tw_catalogue_hook_change(struct tw_catalogue *c, const char *proj
 	        (int64_t)h->events, h->secret, h->paused_ms, h->paused_why);
 	if (st == TW_OK && !changed)
 		st = no_hook(err);
-	if (st == TW_OK && !h->paused_ms)              /* a new address may work immediately */
-		st = tw_cat_exec(c->writer, NULL, err, /* outbox_waiting */
+	if (st == TW_OK && !h->paused_ms)      /* a new address may work immediately */
+		st = tw_cat_exec(w, NULL, err, /* outbox_waiting */
 		        "UPDATE outbox SET due_ms=min(due_ms,?3) WHERE project_id=?1 AND hook_id=?2"
 		        " AND state=0",
 		        "tti", project_id, h->id, tw_unix_ms());
-	return end_changed(c, st, "webhook.change", project_id, h, err);
+	return end_changed(c, w, st, "webhook.change", project_id, h, err);
 }
 
 enum tw_status tw_catalogue_hook_delete(
         struct tw_catalogue *c, const char *project_id, const char *id, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
-	        "DELETE FROM webhook WHERE project_id=? AND hook_id=?", "tt", project_id, id);
+	st = tw_cat_exec(w, &changed, err, "DELETE FROM webhook WHERE project_id=? AND hook_id=?",
+	        "tt", project_id, id);
 	if (st == TW_OK && !changed)
 		st = no_hook(err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err, /* outbox_by_hook, primary key */
+		st = tw_cat_exec(w, NULL, err, /* outbox_by_hook, primary key */
 		        "DELETE FROM outbox_try WHERE delivery_id IN (SELECT delivery_id FROM"
 		        " outbox WHERE project_id=? AND hook_id=?)",
 		        "tt", project_id, id);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(w, NULL, err,
 		        "DELETE FROM outbox WHERE project_id=? AND hook_id=?", "tt", project_id,
 		        id);
 	return tw_cat_end_audited(
-	        c, st, &(struct tw_change){"webhook.remove", project_id, id}, err);
+	        c, w, st, &(struct tw_change){"webhook.remove", project_id, id}, err);
 }

@@ -81,45 +81,45 @@ enum tw_status tw_cat_notify_mail(
 	        (int64_t)what->event, what->facts, now, give_up_at(now), (int64_t)TW_HOOK_TRIES);
 }
 
-static enum tw_status tell_one(struct tw_catalogue *c, const char *project_id, const char *hook_id,
+static enum tw_status tell_one(struct tw_db *db, const char *project_id, const char *hook_id,
         const struct tw_notice *what, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
 	int64_t there = 0;
-	enum tw_status st = tw_cat_first_int(c->writer, &there, err, /* primary key */
+	enum tw_status st = tw_cat_first_int(db, &there, err, /* primary key */
 	        "SELECT 1 FROM webhook WHERE project_id=? AND hook_id=?", "tt", project_id,
 	        hook_id);
 
 	if (st == TW_OK && !there)
 		st = tw_fail(err, TW_NOT_FOUND, "no such webhook");
 	if (st == TW_OK)
-		st = tw_cat_no_test(c->writer, project_id, hook_id, err);
+		st = tw_cat_no_test(db, project_id, hook_id, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err, TELL_ONE, "tttitiii", project_id, hook_id,
-		        what->id, (int64_t)what->event, what->facts, now, give_up_at(now),
-		        INT64_C(1));
+		st = tw_cat_exec(db, NULL, err, TELL_ONE, "tttitiii", project_id, hook_id, what->id,
+		        (int64_t)what->event, what->facts, now, give_up_at(now), INT64_C(1));
 	return st;
 }
 
 enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *project_id,
         const char *hook_id, const char *facts, int64_t *ret_id, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	char id[TW_ID_BYTES];
 	const struct tw_notice what = {TW_HOOK_TEST, id, facts};
 	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
 
 	if (st == TW_OK)
-		st = tw_cat_begin(c, err);
+		st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 	if (st != TW_OK)
 		return st;
-	st = tell_one(c, project_id, hook_id, &what, err);
+	st = tell_one(w, project_id, hook_id, &what, err);
 	if (st == TW_OK)
-		st = tw_cat_first_int(c->writer, ret_id, err, /* outbox_once */
+		st = tw_cat_first_int(w, ret_id, err, /* outbox_once */
 		        "SELECT delivery_id FROM outbox WHERE project_id=? AND hook_id=? AND"
 		        " event_id=?",
 		        "ttt", project_id, hook_id, id);
 	return tw_cat_end_audited(
-	        c, st, &(struct tw_change){"webhook.test", project_id, hook_id}, err);
+	        c, w, st, &(struct tw_change){"webhook.test", project_id, hook_id}, err);
 }
 
 /* --- taking --- */
@@ -316,20 +316,21 @@ static enum tw_status note_all(struct tw_db *db, const struct tw_delivery *of,
 enum tw_status tw_catalogue_outbox_tried(struct tw_catalogue *c, const struct tw_delivery *of,
         const struct tw_tried *t, enum tw_outbox_state *ret, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int paused = 0;
 	int64_t state = TW_OUTBOX_GIVEN_UP;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = note_all(c->writer, of, t, &paused, err);
+	st = note_all(w, of, t, &paused, err);
 	if (st == TW_OK)
-		st = tw_cat_first_int(c->writer, &state, err, /* primary key */
+		st = tw_cat_first_int(w, &state, err, /* primary key */
 		        "SELECT state FROM outbox WHERE delivery_id=?", "i", of->id);
 	*ret = (enum tw_outbox_state)state;
 	if (!paused)
-		return tw_cat_end(c, st, err);
-	return tw_cat_end_audited(c, st,
+		return tw_cat_end(c, w, st, err);
+	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){
 	                "webhook.pause", of->project_id, of->hook_id, .facts = {{"why", t->error}}},
 	        err);
@@ -340,25 +341,26 @@ enum tw_status tw_catalogue_outbox_tried(struct tw_catalogue *c, const struct tw
 enum tw_status tw_catalogue_outbox_expire(
         struct tw_catalogue *c, int64_t now_ms, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	const int64_t before = now_ms - TW_HOOK_KEEP_DAYS * TW_DAY_MS;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err, /* outbox_until */
+	st = tw_cat_exec(w, NULL, err, /* outbox_until */
 	        "UPDATE outbox INDEXED BY outbox_until SET state=2 WHERE state=0 AND until_ms<=?1",
 	        "i", now_ms);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err, /* outbox_by_age, primary key */
+		st = tw_cat_exec(w, NULL, err, /* outbox_by_age, primary key */
 		        "DELETE FROM outbox_try WHERE delivery_id IN (SELECT delivery_id FROM"
 		        " outbox WHERE state<>0 AND created_ms<? LIMIT 1000)",
 		        "i", before);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(w, NULL, err,
 		        "DELETE FROM outbox WHERE delivery_id IN (SELECT delivery_id FROM outbox"
 		        " WHERE state<>0 AND created_ms<? LIMIT 1000)",
 		        "i", before);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_outbox_sums(

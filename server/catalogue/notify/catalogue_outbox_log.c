@@ -132,16 +132,17 @@ static enum tw_status send_again(struct tw_db *db, const char *project_id, const
 enum tw_status tw_catalogue_redeliver(struct tw_catalogue *c, const char *project_id,
         const char *hook_id, int64_t delivery_id, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	char number[TW_NUMBER_BYTES];
 	int64_t event = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = judge_again(c->writer, project_id, hook_id, delivery_id, &event, err);
+	st = judge_again(w, project_id, hook_id, delivery_id, &event, err);
 	if (st == TW_OK)
-		st = send_again(c->writer, project_id, hook_id, delivery_id, event, err);
-	return tw_cat_end_audited(c, st,
+		st = send_again(w, project_id, hook_id, delivery_id, event, err);
+	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"webhook.redeliver", project_id, hook_id,
 	                .facts = {{"delivery", tw_cat_number(delivery_id, number)}}},
 	        err);

@@ -38,23 +38,24 @@ enum tw_status tw_catalogue_annotation_add(struct tw_catalogue *c, const char *p
         const char *trace_id, const struct tw_annotation *a, char ret_id[TW_ID_BYTES],
         struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	const int64_t now = tw_unix_ms();
 	char id[TW_ID_BYTES];
 	enum tw_status st = tw_ulid_new(now, id, err);
 
 	if (st == TW_OK)
-		st = tw_cat_begin(c, err);
+		st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 	if (st != TW_OK)
 		return st;
-	st = count_one_more(c->writer, project_id, trace_id, err);
+	st = count_one_more(w, project_id, trace_id, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO annotation(project_id,trace_id,annotation_id,author,text,"
 		        "created_ms,ts_ns,dur_ns,tid,method_index,method_key)"
 		        " VALUES(?,?,?,?,?,?,?,?,?,?,?)",
 		        "tttttiiiiit", project_id, trace_id, id, a->author, a->text, now, a->ts_ns,
 		        a->dur_ns, a->tid, a->method_index, a->method_key);
-	st = tw_cat_end_audited(c, st,
+	st = tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){
 	                "annotation.create", project_id, trace_id, .facts = {{"annotation", id}}},
 	        err);
@@ -129,16 +130,17 @@ static enum tw_status must_have_changed(enum tw_status st, int changed, struct t
 enum tw_status tw_catalogue_annotation_edit(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, const char *id, const char *text, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
+	st = tw_cat_exec(w, &changed, err,
 	        "UPDATE annotation SET text=?, edited_ms=?"
 	        " WHERE project_id=? AND trace_id=? AND annotation_id=?",
 	        "tittt", text, tw_unix_ms(), project_id, trace_id, id);
-	return tw_cat_end_audited(c, must_have_changed(st, changed, err),
+	return tw_cat_end_audited(c, w, must_have_changed(st, changed, err),
 	        &(struct tw_change){
 	                "annotation.edit", project_id, trace_id, .facts = {{"annotation", id}}},
 	        err);
@@ -147,21 +149,22 @@ enum tw_status tw_catalogue_annotation_edit(struct tw_catalogue *c, const char *
 enum tw_status tw_catalogue_annotation_delete(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, const char *id, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
+	st = tw_cat_exec(w, &changed, err,
 	        "DELETE FROM annotation WHERE project_id=? AND trace_id=? AND annotation_id=?",
 	        "ttt", project_id, trace_id, id);
 	st = must_have_changed(st, changed, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(w, NULL, err,
 		        "UPDATE trace SET annotations=annotations-1"
 		        " WHERE project_id=? AND trace_id=?",
 		        "tt", project_id, trace_id);
-	return tw_cat_end_audited(c, st,
+	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){
 	                "annotation.delete", project_id, trace_id, .facts = {{"annotation", id}}},
 	        err);

@@ -7,7 +7,10 @@
 #define BUILD_COLUMNS                                                                              \
 	"build.build_id,map_sha256,build.source_sha256,map_version,entries,malformed,duplicates,"  \
 	"updated_ms,"                                                                              \
-	"traces,app,version_name,created_ms,retrace_sha256,retrace_source_sha256,retrace_id,"      \
+	"traces+coalesce((SELECT sum(d.traces) FROM count_delta d WHERE"                           \
+	" d.project_id=build.project_id AND d.counter=0 AND "                                      \
+	"d.name=build.build_id),0),app,version_name,created_ms,retrace_sha256,retrace_source_"     \
+	"sha256,retrace_id,"                                                                       \
 	"retrace_classes,retrace_methods,retrace_malformed,retrace_ms,names_traces,names_lacking," \
 	"names_ids,names_resolved,names_slices,names_resolved_slices,commit_id,"                   \
 	"first_malformed,retrace_first_malformed,m.job_id,m.claimed,m.error_status,"               \
@@ -147,10 +150,13 @@ enum tw_status tw_cat_build_put(struct tw_db *db, const struct tw_mapping_sent *
 	struct tw_build_row before = {.map_sha256 = "",
 	        .source_sha256 = "",
 	        .retrace = {.sha256 = "", .source_sha256 = ""}};
+	const char *const image =
+	        of->kind == TW_MAPPING_RETRACE ? row->retrace.sha256 : row->map_sha256;
 	bool found = false;
-	enum tw_status st =
-	        tw_cat_build_get(db, of->project_id, row->build_id, a, &before, &found, err);
+	enum tw_status st = tw_cat_lock(db, TW_ALONE_CONTENT, image, false, err);
 
+	if (st == TW_OK)
+		st = tw_cat_build_get(db, of->project_id, row->build_id, a, &before, &found, err);
 	if (st == TW_OK)
 		st = (of->kind == TW_MAPPING_RETRACE ? put_retrace : put)(
 		        db, of->project_id, row, err);

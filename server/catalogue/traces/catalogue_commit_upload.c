@@ -70,6 +70,12 @@ struct tw_cat_arrival {
 	bool done; /* committed or failed; protected by the queue's lock */
 };
 
+struct batch { /* the transaction of a group */
+	struct tw_db *db;
+	struct tw_stmt **kept; /* of its connection */
+	int64_t number;
+};
+
 /* With neither key nor uuid, the content of a device's recording of that time is one trace for a
  * day. Where device or time are not known, two devices may have made the same content. */
 static bool is_once(const struct tw_arrival *of)
@@ -80,39 +86,38 @@ static bool is_once(const struct tw_arrival *of)
 
 /* An earlier one of more than a day ago lets the new one be a trace. */
 static enum tw_status let_go_of_old(
-        struct tw_catalogue *c, const struct tw_cat_arrival *up, struct tw_err *err)
+        struct batch *b, const struct tw_cat_arrival *up, struct tw_err *err)
 {
-	return tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_OLD], err,
+	return tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_OLD], err,
 	        "UPDATE trace SET once=0 WHERE project_id=? AND device=? AND started_ms=?"
 	        " AND content=? AND once=1 AND created_ms<=?", /* trace_once_by_time */
 	        "ttiti", up->of.caller->project_id, up->of.meta->device, up->of.meta->started_ms,
 	        up->content, tw_unix_ms() - TW_DAY_MS);
 }
 
-static enum tw_status find_same(
-        struct tw_catalogue *c, struct tw_cat_arrival *up, struct tw_err *err)
+static enum tw_status find_same(struct batch *b, struct tw_cat_arrival *up, struct tw_err *err)
 {
 	const char *project_id = up->of.caller->project_id;
 	const char *device = text_or_empty(up->of.meta->device);
 	const char *uuid = text_or_empty(up->of.meta->uuid);
-	struct tw_stmt **kept = c->arrivals.kept;
+	struct tw_stmt **kept = b->kept;
 	struct tw_cat_query q;
 	enum tw_status st;
 
 	if (up->of.key[0])
-		st = tw_cat_query_kept(&q, c->writer, &kept[TW_KEPT_BY_KEY], err,
+		st = tw_cat_query_kept(&q, b->db, &kept[TW_KEPT_BY_KEY], err,
 		        "SELECT trace_id, content FROM trace WHERE project_id=? AND"
 		        " idempotency_key=? AND idempotency_key<>''", /* trace_once_by_key */
 		        "tt", project_id, up->of.key);
 	else if (device[0] && uuid[0])
-		st = tw_cat_query_kept(&q, c->writer, &kept[TW_KEPT_BY_CONTENT], err,
+		st = tw_cat_query_kept(&q, b->db, &kept[TW_KEPT_BY_CONTENT], err,
 		        "SELECT trace_id, content FROM trace WHERE project_id=? AND device=? AND"
 		        " uuid=? AND content=? AND idempotency_key='' AND device<>'' AND uuid<>''",
 		        "tttt", project_id, device, uuid, up->content); /* trace_once_by_content */
 	else if (is_once(&up->of)) {
-		st = let_go_of_old(c, up, err);
+		st = let_go_of_old(b, up, err);
 		if (st == TW_OK)
-			st = tw_cat_query_kept(&q, c->writer, &kept[TW_KEPT_BY_TIME], err,
+			st = tw_cat_query_kept(&q, b->db, &kept[TW_KEPT_BY_TIME], err,
 			        "SELECT trace_id, content FROM trace WHERE project_id=? AND"
 			        " device=? AND started_ms=? AND content=? AND once=1",
 			        "ttit", project_id, device, up->of.meta->started_ms,
@@ -122,12 +127,12 @@ static enum tw_status find_same(
 	return st == TW_OK ? known_before(&q, up->content, up->id, &up->known, err) : st;
 }
 
-static enum tw_status insert_trace(struct tw_catalogue *c, const struct tw_cat_arrival *up,
-        uint64_t bytes, int64_t now, struct tw_err *err)
+static enum tw_status insert_trace(struct batch *b, const struct tw_cat_arrival *up, uint64_t bytes,
+        int64_t now, struct tw_err *err)
 {
 	const struct tw_trace_meta *m = up->of.meta;
 
-	return tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_TRACE], err,
+	return tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_TRACE], err,
 	        "INSERT INTO trace(project_id,trace_id,key_id,idempotency_key,content,state,"
 	        "created_ms,upload_bytes,app,version_name,version_code,build_id,mapping_id,device,"
 	        "os,abi,process,scenario,session_id,uuid,labels,pid,started_ms,install,once)"
@@ -141,43 +146,57 @@ static enum tw_status insert_trace(struct tw_catalogue *c, const struct tw_cat_a
 }
 
 static enum tw_status insert_parts(
-        struct tw_catalogue *c, const struct tw_cat_arrival *up, struct tw_err *err)
+        struct batch *b, const struct tw_cat_arrival *up, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < up->of.n_parts; i++) {
 		const struct tw_part *p = &up->of.parts[i];
 
-		st = tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_PART], err,
-		        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes)"
-		        " VALUES(?,?,?,?,?,?)",
-		        "ttttti", up->of.caller->project_id, up->id, p->part, p->sha256, p->format,
-		        (int64_t)p->bytes);
+		if (up->of.shares_folder) /* nobody deletes it before the row is there */
+			st = tw_cat_lock(b->db, TW_ALONE_CONTENT, p->sha256, false, err);
+		if (st == TW_OK)
+			st = tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_PART], err,
+			        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes)"
+			        " VALUES(?,?,?,?,?,?)",
+			        "ttttti", up->of.caller->project_id, up->id, p->part, p->sha256,
+			        p->format, (int64_t)p->bytes);
 	}
 	return st;
 }
 
-/* The first revision stays: devices may send any value, the build system sets it. */
+/* The first revision stays: devices may send any value, the build system sets it.  In PostgreSQL
+ * the row of a known build is not locked (catalogue_count.c). */
+#define BUILD_KNOWN                                                                                \
+	" ON CONFLICT(project_id,build_id) DO UPDATE SET app=excluded.app,"                        \
+	" version_name=excluded.version_name, commit_id=CASE WHEN build.commit_id='' THEN"         \
+	" excluded.commit_id ELSE build.commit_id END"
+#define BUILD_COLUMNS                                                                              \
+	"INSERT INTO build(project_id,build_id,created_ms,app,version_name,commit_id,traces)"
+
 static enum tw_status note_build(
-        struct tw_catalogue *c, const struct tw_cat_arrival *up, int64_t now, struct tw_err *err)
+        struct batch *b, const struct tw_cat_arrival *up, int64_t now, struct tw_err *err)
 {
 	const struct tw_trace_meta *m = up->of.meta;
 
 	if (!text_or_empty(m->build_id)[0])
 		return TW_OK;
-	return tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_BUILD], err,
-	        "INSERT INTO "
-	        "build(project_id,build_id,created_ms,traces,app,version_name,commit_id)"
-	        " VALUES(?,?,?,1,?,?,?) ON CONFLICT(project_id,build_id) DO UPDATE SET "
-	        "traces=build.traces+1,"
-	        " app=excluded.app, version_name=excluded.version_name, commit_id=CASE WHEN"
-	        " build.commit_id='' THEN excluded.commit_id ELSE build.commit_id END",
-	        "ttittt", up->of.caller->project_id, m->build_id, now, m->app, m->version_name,
-	        text_or_empty(m->commit));
+	return tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_BUILD], err,
+	        TW_EITHER(BUILD_COLUMNS
+	                " VALUES(?1,?2,?3,?4,?5,?6,length(?7)/length(?7))" BUILD_KNOWN
+	                ", traces=build.traces+1",
+	                "WITH of_build AS (" BUILD_COLUMNS
+	                " SELECT ?1,?2,?3,?4,?5,?6,0 WHERE NOT EXISTS(SELECT 1 FROM build WHERE"
+	                " project_id=?1 AND build_id=?2 AND app=?4 AND version_name=?5 AND"
+	                " (?6='' OR commit_id<>''))" BUILD_KNOWN ") INSERT INTO"
+	                " count_delta(project_id,counter,name,day,trace_id,traces,devices)"
+	                " VALUES(?1,0,?2,0,?7,1,0)"),
+	        "ttitttt", up->of.caller->project_id, m->build_id, now, m->app, m->version_name,
+	        text_or_empty(m->commit), up->id);
 }
 
 static enum tw_status insert_all(
-        struct tw_catalogue *c, const struct tw_cat_arrival *up, struct tw_err *err)
+        struct batch *b, const struct tw_cat_arrival *up, struct tw_err *err)
 {
 	int64_t now = tw_unix_ms();
 	uint64_t bytes = 0;
@@ -185,55 +204,65 @@ static enum tw_status insert_all(
 
 	for (size_t i = 0; i < up->of.n_parts; i++)
 		bytes += up->of.parts[i].bytes;
-	st = insert_trace(c, up, bytes, now, err);
+	st = insert_trace(b, up, bytes, now, err);
 	if (st == TW_OK)
-		st = insert_parts(c, up, err);
+		st = insert_parts(b, up, err);
 	if (st == TW_OK)
-		st = note_build(c, up, now, err);
+		st = note_build(b, up, now, err);
 	if (st == TW_OK && text_or_empty(up->of.meta->capture)[0])
 		st = tw_cat_capture_count(
-		        c->writer, up->of.caller->project_id, up->of.meta, now, err);
+		        b->db, up->of.caller->project_id, up->id, up->of.meta, now, err);
 	if (st == TW_OK)
-		st = tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_JOB], err,
+		st = tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_JOB], err,
 		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,batch,bytes)"
 		        " VALUES(?1,?2," TW_CAT_BY_NOW("?3") ",?3,?4,?5)",
-		        "ttiii", up->of.caller->project_id, up->id, now, c->arrivals.batch,
-		        (int64_t)bytes);
+		        "ttiii", up->of.caller->project_id, up->id, now, b->number, (int64_t)bytes);
 	return st;
 }
 
 /* --- in groups --- */
 
-static enum tw_status arrive(struct tw_catalogue *c, struct tw_cat_arrival *up, struct tw_err *err)
+static enum tw_status arrive(struct batch *b, struct tw_cat_arrival *up, struct tw_err *err)
 {
 	enum tw_status st;
 
 	up->known = false;
-	st = find_same(c, up, err);
+	st = find_same(b, up, err);
 	if (st == TW_OK && !up->known)
 		st = tw_ulid_new(tw_unix_ms(), up->id, err);
 	if (st == TW_OK && !up->known)
-		st = insert_all(c, up, err);
+		st = insert_all(b, up, err);
 	return st;
 }
 
-/* A refused upload leaves nothing behind and does not affect the others.  Returns errors that end
- * the whole transaction: some make SQLite roll all of it back. */
-static enum tw_status arrive_apart(
-        struct tw_catalogue *c, struct tw_cat_arrival *up, struct tw_err *err)
+/* With a savepoint a refused upload leaves nothing behind and does not affect the others.  Returns
+ * errors that end the whole transaction: some make SQLite roll all of it back. */
+static enum tw_status arrive_apart(struct batch *b, struct tw_cat_arrival *up, struct tw_err *err)
 {
-	enum tw_status st = tw_db_run(c->writer, "SAVEPOINT arrival", err);
+	enum tw_status st = tw_db_run(b->db, "SAVEPOINT arrival", err);
 
 	if (st != TW_OK)
 		return st;
-	up->status = arrive(c, up, &up->err);
-	if (!c->writer->engine->in_transaction(c->writer)) {
+	up->status = arrive(b, up, &up->err);
+	if (up->status != TW_OK &&
+	        (!b->db->engine->in_transaction(b->db) || b->db->engine->conflicts(b->db))) {
 		*err = up->err;
-		return up->status == TW_OK ? TW_IO : up->status;
+		return up->status;
 	}
 	if (up->status != TW_OK)
-		st = tw_db_run(c->writer, "ROLLBACK TO arrival", err);
-	return st == TW_OK ? tw_db_run(c->writer, "RELEASE arrival", err) : st;
+		st = tw_db_run(b->db, "ROLLBACK TO arrival", err);
+	return st == TW_OK ? tw_db_run(b->db, "RELEASE arrival", err) : st;
+}
+
+/* Without one: an error ends the transaction, unless the upload was refused before anything of it
+ * was written. */
+static enum tw_status arrive_plain(struct batch *b, struct tw_cat_arrival *up, struct tw_err *err)
+{
+	up->status = arrive(b, up, &up->err);
+	if (up->status == TW_OK || up->status == TW_CONFLICT)
+		return TW_OK;
+	*err = up->err;
+	return up->status;
 }
 
 /* Whether the files of all rows are durable.  Called when the log is. */
@@ -251,36 +280,41 @@ static bool all_durable(void *arg)
 	return durable;
 }
 
-static enum tw_status next_batch(struct tw_catalogue *c, struct tw_err *err)
+static enum tw_status next_batch(struct tw_catalogue *c, struct batch *b, struct tw_err *err)
 {
 	int64_t last = 0;
 	enum tw_status st;
 
 	if (c->arrivals.batch > 0) {
-		c->arrivals.batch++;
+		b->number = ++c->arrivals.batch;
 		return TW_OK;
 	}
-	st = tw_cat_first_int(c->writer, &last, err, "SELECT max(batch) FROM job", "");
+	st = tw_cat_first_int(b->db, &last, err, "SELECT max(batch) FROM job", "");
 	if (st == TW_OK)
-		c->arrivals.batch = last + 1;
+		b->number = c->arrivals.batch = last + 1;
 	return st;
 }
 
 /* One transaction, without lost uploads. */
 static enum tw_status write_once(
-        struct tw_catalogue *c, struct tw_cat_arrival *all, struct tw_err *err)
+        struct tw_catalogue *c, struct tw_cat_arrival *all, bool apart, struct tw_err *err)
 {
 	struct tw_cat_gate gate = {all_durable, all};
-	enum tw_status st = tw_cat_begin_uploads(c, err);
+	struct batch b = {.db = NULL};
+	enum tw_status st;
 
+	if (!tw_cat_is_sqlite(c)) /* its transactions do not wait for files */
+		(void)all_durable(all);
+	st = tw_cat_begin_uploads(c, &b.db, err);
 	if (st != TW_OK)
 		return st;
-	st = next_batch(c, err);
+	b.kept = tw_cat_writer_kept(c, b.db);
+	st = next_batch(c, &b, err);
 	for (struct tw_cat_arrival *up = all; up && st == TW_OK; up = up->next)
 		if (!up->lost)
-			st = arrive_apart(c, up, err);
+			st = (apart ? arrive_apart : arrive_plain)(&b, up, err);
 	tw_cat_set_gate(&gate);
-	st = tw_cat_end(c, st, err);
+	st = tw_cat_end(c, b.db, st, err);
 	tw_cat_set_gate(NULL);
 	return st;
 }
@@ -294,17 +328,33 @@ static size_t count_lost(const struct tw_cat_arrival *all)
 	return n;
 }
 
+static bool any_failed(const struct tw_cat_arrival *all)
+{
+	bool failed = false;
+
+	for (; all; all = all->next)
+		failed = failed ||
+		         (!all->lost && all->status != TW_OK && all->status != TW_CONFLICT);
+	return failed;
+}
+
 /* Sets the status of each. */
 static void write_all(struct tw_catalogue *c, struct tw_cat_arrival *all)
 {
 	struct tw_err err = {0};
+	bool apart = false, more;
+	unsigned tries = 0;
 	enum tw_status st;
-	size_t lost;
 
 	do {
-		lost = count_lost(all);
-		st = write_once(c, all, &err);
-	} while (st != TW_OK && count_lost(all) > lost);
+		const size_t lost = count_lost(all);
+
+		st = write_once(c, all, apart, &err);
+		more = tw_cat_again(st, &tries) ||
+		       (st != TW_OK && (count_lost(all) > lost ||
+		                               (!apart && all->next && any_failed(all))));
+		apart = apart || st != TW_OK;
+	} while (more);
 	if (st == TW_OK) {
 		tw_crash_point("row_committed");
 		return;

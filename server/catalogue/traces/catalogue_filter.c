@@ -44,19 +44,20 @@ static enum tw_status check_room(
 enum tw_status tw_catalogue_filter_set(struct tw_catalogue *c, const char *project_id,
         const struct tw_filter_row *row, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = check_room(c->writer, project_id, row->name, err);
+	st = check_room(w, project_id, row->name, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO saved_filter(project_id,name,query,author,updated_ms)"
 		        " VALUES(?,?,?,?,?) ON CONFLICT(project_id,name) DO UPDATE SET "
 		        "query=excluded.query,"
 		        " author=excluded.author, updated_ms=excluded.updated_ms",
 		        "tttti", project_id, row->name, row->query, row->author, tw_unix_ms());
-	return tw_cat_end_audited(c, st,
+	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){
 	                "filter.set", project_id, row->name, .facts = {{"query", row->query}}},
 	        err);
@@ -65,15 +66,16 @@ enum tw_status tw_catalogue_filter_set(struct tw_catalogue *c, const char *proje
 enum tw_status tw_catalogue_filter_delete(
         struct tw_catalogue *c, const char *project_id, const char *name, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
-	        "DELETE FROM saved_filter WHERE project_id=? AND name=?", "tt", project_id, name);
+	st = tw_cat_exec(w, &changed, err, "DELETE FROM saved_filter WHERE project_id=? AND name=?",
+	        "tt", project_id, name);
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "no saved filter of that name");
 	return tw_cat_end_audited(
-	        c, st, &(struct tw_change){"filter.delete", project_id, name}, err);
+	        c, w, st, &(struct tw_change){"filter.delete", project_id, name}, err);
 }

@@ -43,18 +43,19 @@ static enum tw_status take(struct tw_db *db, const struct tw_job_row *job, const
 static enum tw_status claim(struct tw_catalogue *c, struct tw_cat_turn *by, int64_t lease_ms,
         struct tw_arena *a, struct tw_job_row *ret, bool *io_found, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
 	*io_found = false;
-	st = tw_cat_now(c->writer, &by->now, err);
+	st = tw_cat_now(w, &by->now, err);
 	if (st == TW_OK)
-		st = tw_cat_next_job(c, by, a, ret, io_found, err);
+		st = tw_cat_next_job(c, w, by, a, ret, io_found, err);
 	ret->owner = by->owner;
 	if (st == TW_OK && *io_found)
-		st = take(c->writer, ret, by->owner, by->now + lease_ms, err);
-	st = tw_cat_end(c, st, err);
+		st = take(w, ret, by->owner, by->now + lease_ms, err);
+	st = tw_cat_end(c, w, st, err);
 	if (st != TW_OK && *io_found)
 		tw_fair_end(&c->turns[by->queue].fair, ret->trace_id);
 	return st;
@@ -87,8 +88,11 @@ enum tw_status tw_catalogue_queue_claim(struct tw_catalogue *c, const struct tw_
 	if (st == TW_OK)
 		st = tw_cat_any_due(db, &by, a, &found, err);
 	tw_cat_done(c, db);
-	if (st == TW_OK && found)
+	if (st == TW_OK && found) {
+		(void)pthread_mutex_lock(&c->turns[of->queue].lock);
 		st = claim(c, &by, of->lease_ms, a, &job, &found, err);
+		(void)pthread_mutex_unlock(&c->turns[of->queue].lock);
+	}
 	if (st == TW_OK && !found)
 		tw_fair_idle(&c->turns[of->queue].fair);
 	if (st == TW_OK && !found)
@@ -149,12 +153,12 @@ static enum tw_status renew(struct tw_db *db, const struct tw_job_row *const *jo
 enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
         size_t n, int64_t lease_ms, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	enum tw_status st = TW_OK;
 
 	if (tw_cat_is_sqlite(c)) {
-		st = tw_cat_begin(c, err);
-		return st == TW_OK ? tw_cat_end(c, renew(c->writer, jobs, n, lease_ms, err), err)
-		                   : st;
+		st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+		return st == TW_OK ? tw_cat_end(c, w, renew(w, jobs, n, lease_ms, err), err) : st;
 	}
 	if (!c->renewer)
 		st = tw_cat_reader_new(c, &c->renewer, err);
@@ -191,14 +195,15 @@ enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job
 enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_trace_summary *s, const struct tw_job_place *place, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
 	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_drop_job(c->writer, job, err);
+	st = tw_cat_drop_job(w, job, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(w, NULL, err,
 		        "UPDATE trace SET state=2, ready_ms=?, tries=?, format=?, "
 		        "decoder_version=?,"
 		        " slices=?, threads=?, methods=?, max_depth=?, duration_ns=?, "
@@ -214,59 +219,63 @@ enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_
 		        s->file_sha256 ? s->file_sha256 : "", s->anr ? s->anr : "", job->project_id,
 		        job->trace_id);
 	if (st == TW_OK)
-		st = tw_cat_quarantine_leave(c->writer, job, err);
+		st = tw_cat_quarantine_leave(w, job, err);
+	if (st == TW_OK && place)
+		st = tw_cat_may_idle(w, err);
 	if (st == TW_OK && place)
 		st = place->put(place->arg, err);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_err *why, const struct tw_death_note *death, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int64_t offset = why->offset == TW_NO_OFFSET ? -1 : (int64_t)why->offset;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
 	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_drop_job(c->writer, job, err);
+	st = tw_cat_drop_job(w, job, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(w, NULL, err,
 		        "UPDATE trace SET state=3, tries=?, error_status=?, error_message=?,"
 		        " error_offset=? WHERE project_id=? AND trace_id=?",
 		        "ittitt", (int64_t)job->tries, tw_status_word(why->code), why->msg, offset,
 		        job->project_id, job->trace_id);
 	if (st == TW_OK)
-		st = death ? tw_cat_quarantine_enter(c->writer, job, death, err)
-		           : tw_cat_quarantine_leave(c->writer, job, err);
-	return tw_cat_end(c, st, err);
+		st = death ? tw_cat_quarantine_enter(w, job, death, err)
+		           : tw_cat_quarantine_leave(w, job, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 /* Delays grow with every attempt, so that a job that kills its worker does not spin. */
 enum tw_status tw_catalogue_job_retry(
         struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 #define RETRY(table, id)                                                                           \
 	"UPDATE " table " SET claimed=0, due_ms=?, owner='' WHERE project_id=? AND " id            \
 	"=?" OWN(table)
 	const int64_t later = (int64_t)RETRY_AFTER_MS << (job->tries < 6 ? job->tries : 6);
 	int64_t now = 0;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
 	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_now(c->writer, &now, err);
+	st = tw_cat_now(w, &now, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, &changed, err, TW_OF_QUEUE(job->queue, RETRY), "ittti",
+		st = tw_cat_exec(w, &changed, err, TW_OF_QUEUE(job->queue, RETRY), "ittti",
 		        now + later, job->project_id, job->trace_id, job->owner,
 		        (int64_t)job->tries);
 	if (st == TW_OK)
-		st = still_ours(c->writer, job, changed, err);
+		st = still_ours(w, job, changed, err);
 	if (st == TW_OK)
-		st = set_state(c->writer, job, TW_TRACE_QUEUED, err);
-	return tw_cat_end(c, st, err);
+		st = set_state(w, job, TW_TRACE_QUEUED, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 /* The older the job, the longer it waits: a quarter of its age, at most a minute. */
@@ -292,14 +301,15 @@ static enum tw_status put_off(struct tw_db *db, const struct tw_job_row *job, st
 enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_err *why, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
 	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
-	st = put_off(c->writer, job, err);
+	st = put_off(w, job, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(w, NULL, err,
 		        job->queue == TW_QUEUE_MAPPINGS
 		                ? "UPDATE mapping_job SET tries=?, error_status=?, error_message=?,"
 		                  " error_offset=-1 WHERE project_id=? AND job_id=?"
@@ -308,7 +318,7 @@ enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job
 		                  " trace_id=?",
 		        "itttt", (int64_t)job->tries - 1, tw_status_word(why->code), why->msg,
 		        job->project_id, job->trace_id);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 #define RELEASE(table, id)                                                                         \
@@ -331,45 +341,54 @@ static enum tw_status release(struct tw_db *db, const char *owner, struct tw_err
 enum tw_status tw_catalogue_jobs_leave(
         struct tw_catalogue *c, const char *owner, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
-	return st == TW_OK ? tw_cat_end(c, release(c->writer, owner, err), err) : st;
+	return st == TW_OK ? tw_cat_end(c, w, release(w, owner, err), err) : st;
 }
 
 #define DUE_NOW(table, id) "UPDATE " table " SET due_ms=?1 WHERE claimed=0 AND due_ms>?1"
 
 enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
 	if (!tw_catalogue_is_shared(c))
-		st = release(c->writer, "", err);
+		st = release(w, "", err);
 	for (enum tw_queue q = 0; st == TW_OK && q < TW_QUEUES; q++) /* a cause may be gone */
-		st = tw_cat_exec(c->writer, NULL, err, TW_OF_QUEUE(q, DUE_NOW), "i", tw_unix_ms());
-	return tw_cat_end(c, st, err);
+		st = tw_cat_exec(w, NULL, err, TW_OF_QUEUE(q, DUE_NOW), "i", tw_unix_ms());
+	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_trace_requeue(
         struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int64_t now = tw_unix_ms();
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
-	        "UPDATE trace SET state=0, tries=0, error_status='', error_message='',"
-	        " error_offset=-1, folded=CASE WHEN folded=2 THEN 0 ELSE folded END, hung=0,"
-	        " detected=0"
-	        " WHERE project_id=? AND trace_id=? AND upload_kept=1",
-	        "tt", project_id, trace_id);
+	/* who ends its job now is waited for, and finds the trace decoded */
+	st = tw_cat_exec(w, NULL, err,
+	        "SELECT 1 FROM job WHERE project_id=? AND trace_id=?" TW_CAT_FOR_UPDATE, "tt",
+	        project_id, trace_id);
+	if (st == TW_OK)
+		st = tw_cat_exec(w, &changed, err,
+		        "UPDATE trace SET state=0, tries=0, error_status='', error_message='',"
+		        " error_offset=-1, folded=CASE WHEN folded=2 THEN 0 ELSE folded END, "
+		        "hung=0,"
+		        " detected=0"
+		        " WHERE project_id=? AND trace_id=? AND upload_kept=1",
+		        "tt", project_id, trace_id);
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "the upload of this trace is not kept any more");
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,bytes)"
 		        " SELECT project_id, trace_id, " TW_CAT_BY_NOW(
 		                "?3") ", ?3, upload_bytes FROM"
@@ -377,9 +396,9 @@ enum tw_status tw_catalogue_trace_requeue(
 		                      " WHERE project_id=?1 AND trace_id=?2 ON CONFLICT DO NOTHING",
 		        "tti", project_id, trace_id, now);
 	if (st == TW_OK)
-		st = tw_cat_set_names(c->writer, project_id, trace_id, NULL, err);
+		st = tw_cat_set_names(w, project_id, trace_id, NULL, err);
 	return tw_cat_end_audited(
-	        c, st, &(struct tw_change){"trace.requeue", project_id, trace_id}, err);
+	        c, w, st, &(struct tw_change){"trace.requeue", project_id, trace_id}, err);
 }
 
 static enum tw_status read_stats(struct tw_db *db, struct tw_queue_stats *ret, struct tw_err *err)

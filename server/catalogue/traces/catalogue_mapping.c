@@ -176,8 +176,11 @@ static enum tw_status add(struct tw_db *db, struct add *a, struct tw_err *err)
 {
 	const struct tw_mapping_sent *s = a->sent;
 	bool done = false;
-	enum tw_status st = tw_cat_build_get(
-	        db, s->project_id, s->build_id, a->arena, &a->build, &a->found, err);
+	enum tw_status st = tw_cat_lock(db, TW_ALONE_CONTENT, s->source_sha256, false, err);
+
+	if (st == TW_OK)
+		st = tw_cat_build_get(
+		        db, s->project_id, s->build_id, a->arena, &a->build, &a->found, err);
 
 	if (st == TW_OK && a->found)
 		st = compare(db, a, &done, err);
@@ -197,6 +200,7 @@ enum tw_status tw_catalogue_mapping_add(struct tw_catalogue *c, const struct tw_
         struct tw_arena *arena, char ret_id[TW_ID_BYTES], struct tw_blob_list *ret_unused,
         struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	char id[TW_ID_BYTES];
 	struct add a = {.sent = sent, .arena = arena, .dropped = "", .job_id = id};
 	const struct tw_change change = {"mapping.set", sent->project_id, sent->build_id,
@@ -204,11 +208,11 @@ enum tw_status tw_catalogue_mapping_add(struct tw_catalogue *c, const struct tw_
 	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
 
 	if (st == TW_OK)
-		st = tw_cat_begin(c, err);
+		st = tw_cat_begin(c, TW_ALONE_BUILD, sent->build_id, &w, err);
 	if (st != TW_OK)
 		return st;
-	st = add(c->writer, &a, err);
-	st = a.queued ? tw_cat_end_audited(c, st, &change, err) : tw_cat_end(c, st, err);
+	st = add(w, &a, err);
+	st = a.queued ? tw_cat_end_audited(c, w, st, &change, err) : tw_cat_end(c, w, st, err);
 	if (st != TW_OK)
 		return st;
 	(void)snprintf(ret_id, TW_ID_BYTES, "%s", a.job_id);
@@ -219,11 +223,12 @@ enum tw_status tw_catalogue_mapping_add(struct tw_catalogue *c, const struct tw_
 enum tw_status tw_catalogue_mapping_expire(
         struct tw_catalogue *c, int64_t before_ms, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
 	if (st == TW_OK)
-		st = tw_cat_end(c,
-		        tw_cat_exec(c->writer, NULL, err, /* mapping_job_by_project */
+		st = tw_cat_end(c, w,
+		        tw_cat_exec(w, NULL, err, /* mapping_job_by_project */
 		                "DELETE FROM mapping_job WHERE claimed=2 AND queued_ms<?", "i",
 		                before_ms),
 		        err);
@@ -294,17 +299,18 @@ enum tw_status tw_catalogue_mapping_done(struct tw_catalogue *c, const struct tw
         const struct tw_mapping_sent *sent, const struct tw_build_row *row, struct tw_arena *a,
         struct tw_blob_list *ret_unused, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	struct tw_blob_list unused = {NULL, 0};
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_BUILD, sent->build_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = may_replace(c->writer, job, sent, row, a, err);
+	st = may_replace(w, job, sent, row, a, err);
 	if (st == TW_OK)
-		st = tw_cat_drop_job(c->writer, job, err);
+		st = tw_cat_drop_job(w, job, err);
 	if (st == TW_OK)
-		st = tw_cat_build_put(c->writer, sent, row, a, &unused, err);
-	st = tw_cat_end(c, st, err);
+		st = tw_cat_build_put(w, sent, row, a, &unused, err);
+	st = tw_cat_end(c, w, st, err);
 	if (st == TW_OK)
 		*ret_unused = unused;
 	if (st != TW_DENIED)
@@ -316,26 +322,27 @@ enum tw_status tw_catalogue_mapping_failed(struct tw_catalogue *c, const struct 
         const struct tw_mapping_sent *sent, const struct tw_err *why, struct tw_arena *a,
         struct tw_blob_list *ret_unused, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	const int64_t offset = why->offset == TW_NO_OFFSET ? -1 : (int64_t)why->offset;
 	struct tw_blob_list unused = {NULL, 0};
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_BUILD, sent->build_id, &w, err);
 
 	tw_fair_end(&c->turns[TW_QUEUE_MAPPINGS].fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err, /* primary key */
+	st = tw_cat_exec(w, &changed, err, /* primary key */
 	        "UPDATE mapping_job SET claimed=2, owner='', source_sha256='', error_status=?,"
 	        " error_message=?, error_offset=? WHERE project_id=? AND job_id=? AND claimed=1"
 	        " AND owner=? AND tries=?",
 	        "ttittti", tw_status_word(why->code), why->msg, offset, job->project_id,
 	        job->trace_id, job->owner, (int64_t)job->tries);
 	if (st == TW_OK && !changed)
-		st = tw_cat_drop_job(c->writer, job, err); /* returns why nothing changed */
+		st = tw_cat_drop_job(w, job, err); /* returns why nothing changed */
 	if (st == TW_OK)
 		st = tw_cat_unused_blobs(
-		        c->writer, &sent->source_sha256, 1, a, &unused.sha256, &unused.n, err);
-	st = tw_cat_end(c, st, err);
+		        w, &sent->source_sha256, 1, a, &unused.sha256, &unused.n, err);
+	st = tw_cat_end(c, w, st, err);
 	if (st == TW_OK)
 		*ret_unused = unused;
 	return st;

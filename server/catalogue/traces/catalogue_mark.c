@@ -58,21 +58,22 @@ static void list_tags(const struct tw_trace_marks *m, char *out, size_t cap)
 enum tw_status tw_catalogue_trace_mark(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, const struct tw_trace_marks *m, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	char tags[TW_TAGS_MAX * (TW_TAG_BYTES + 1) + 1] = "";
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = must_exist(c->writer, project_id, trace_id, err);
+	st = must_exist(w, project_id, trace_id, err);
 	if (st == TW_OK && m->title)
-		st = set_title(c->writer, project_id, trace_id, m->title, err);
+		st = set_title(w, project_id, trace_id, m->title, err);
 	if (st == TW_OK && m->sets_pinned)
-		st = set_pinned(c->writer, project_id, trace_id, m->pinned, err);
+		st = set_pinned(w, project_id, trace_id, m->pinned, err);
 	if (st == TW_OK && m->sets_tags)
-		st = set_tags(c->writer, project_id, trace_id, m, err);
+		st = set_tags(w, project_id, trace_id, m, err);
 	if (m->sets_tags)
 		list_tags(m, tags, sizeof tags);
-	return tw_cat_end_audited(c, st,
+	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"trace.mark", project_id, trace_id,
 	                .facts = {{"title", m->title},
 	                        {"pinned", !m->sets_pinned ? NULL

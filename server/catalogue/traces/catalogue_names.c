@@ -101,12 +101,13 @@ enum tw_status tw_cat_recount(
 enum tw_status tw_catalogue_names_set(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, const struct tw_name_counts *counts, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_set_names(c->writer, project_id, trace_id, counts, err);
-	return tw_cat_end(c, st, err);
+	st = tw_cat_set_names(w, project_id, trace_id, counts, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 /* --- a mapping came --- */
@@ -206,6 +207,7 @@ static enum tw_status mark_some(
 enum tw_status tw_catalogue_names_mark(
         struct tw_catalogue *c, struct tw_arena *a, bool *ret_more, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	struct recount r = {false, "", "", ""};
 	bool more = false;
 	struct tw_db *db;
@@ -216,10 +218,10 @@ enum tw_status tw_catalogue_names_mark(
 	st = first_recount(db, a, &r, err); /* a check that writes nothing */
 	tw_cat_done(c, db);
 	if (st == TW_OK && r.found) {
-		st = tw_cat_begin(c, err);
+		st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 		if (st != TW_OK)
 			return st;
-		st = tw_cat_end(c, mark_some(c->writer, a, &more, err), err);
+		st = tw_cat_end(c, w, mark_some(w, a, &more, err), err);
 	}
 	if (st == TW_OK)
 		*ret_more = more;
@@ -250,14 +252,23 @@ enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace 
         const struct tw_mapping_ids *by, bool *ret, struct tw_err *err)
 {
 	int64_t same = 0;
-	enum tw_status st = tw_cat_first_int(db, &same, err, /* primary key */
-	        "SELECT coalesce(nullif((SELECT map_sha256 FROM build WHERE project_id=?1 AND"
-	        " build_id=?2),''),(SELECT map_sha256 FROM build WHERE project_id=?1 AND"
-	        " build_id=?3),'')=?4 AND"
-	        " coalesce(nullif((SELECT retrace_sha256 FROM build WHERE project_id=?1 AND"
-	        " build_id=?2),''),(SELECT retrace_sha256 FROM build WHERE project_id=?1 AND"
-	        " build_id=?3),'')=?5",
-	        "ttttt", of->project_id, of->mapping_id, of->build_id, by->map, by->retrace);
+	enum tw_status st = tw_cat_lock(db, TW_ALONE_BUILD, of->mapping_id, false, err);
+
+	/* no mapping of them comes into use before this transaction ends */
+	if (st == TW_OK)
+		st = tw_cat_lock(db, TW_ALONE_BUILD, of->build_id, false, err);
+	if (st == TW_OK)
+		st = tw_cat_first_int(db, &same, err, /* primary key */
+		        "SELECT coalesce(nullif((SELECT map_sha256 FROM build WHERE project_id=?1 "
+		        "AND"
+		        " build_id=?2),''),(SELECT map_sha256 FROM build WHERE project_id=?1 AND"
+		        " build_id=?3),'')=?4 AND"
+		        " coalesce(nullif((SELECT retrace_sha256 FROM build WHERE project_id=?1 AND"
+		        " build_id=?2),''),(SELECT retrace_sha256 FROM build WHERE project_id=?1 "
+		        "AND"
+		        " build_id=?3),'')=?5",
+		        "ttttt", of->project_id, of->mapping_id, of->build_id, by->map,
+		        by->retrace);
 
 	*ret = same != 0;
 	return st;

@@ -327,7 +327,8 @@ const char *tw_record_text(const json_t *row, const char *column)
 
 struct tw_record_adder {
 	struct tw_catalogue *catalogue;
-	unsigned open; /* records in the open transaction; 0: none */
+	struct tw_db *to; /* of the open transaction */
+	unsigned open;    /* records in the open transaction; 0: none */
 	uint64_t added;
 };
 
@@ -503,21 +504,22 @@ static enum tw_status add_apart(
 enum tw_status tw_record_add(
         struct tw_record_adder *r, const json_t *record, bool queue, struct tw_err *err)
 {
-	enum tw_status st = r->open ? TW_OK : tw_cat_begin(r->catalogue, err);
+	enum tw_status st =
+	        r->open ? TW_OK : tw_cat_begin(r->catalogue, TW_ALONE_ACCESS, "", &r->to, err);
 
 	if (st != TW_OK)
 		return st;
 	r->open++;
 	r->added++;
-	st = add_apart(r->catalogue->writer, record, queue, err);
+	st = add_apart(r->to, record, queue, err);
 	if (r->open < AT_ONCE)
 		return st;
 	r->open = 0;
 	if (st != TW_OK) {
-		(void)tw_cat_end(r->catalogue, TW_OK, NULL);
+		(void)tw_cat_end(r->catalogue, r->to, TW_OK, NULL);
 		return st;
 	}
-	return tw_cat_end(r->catalogue, TW_OK, err);
+	return tw_cat_end(r->catalogue, r->to, TW_OK, err);
 }
 
 #define LATEST(column)                                                                             \
@@ -548,11 +550,11 @@ static enum tw_status sum_up(struct tw_db *db, uint64_t records, struct tw_err *
 enum tw_status tw_record_adder_end(struct tw_record_adder *r, enum tw_status st, struct tw_err *err)
 {
 	if (st == TW_OK && !r->open)
-		st = tw_cat_begin(r->catalogue, err);
+		st = tw_cat_begin(r->catalogue, TW_ALONE_ACCESS, "", &r->to, err);
 	if (st == TW_OK) {
-		st = tw_cat_end(r->catalogue, sum_up(r->catalogue->writer, r->added, err), err);
+		st = tw_cat_end(r->catalogue, r->to, sum_up(r->to, r->added, err), err);
 	} else if (r->open) {
-		(void)tw_cat_end(r->catalogue, TW_OK, NULL);
+		(void)tw_cat_end(r->catalogue, r->to, TW_OK, NULL);
 	}
 	tw_mem_free(r);
 	return st;

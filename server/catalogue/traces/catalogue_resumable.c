@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/catalogue/catalogue_internal.h"
+#include "server/db/catalogue_postgres.h"
 
 #define OF_HOLD " WHERE project_id=? AND resumable_id=? AND owner=?"
 
@@ -20,16 +21,15 @@ static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct t
 {
 	enum tw_status st;
 
-	if (tw_cat_is_sqlite(c)) {
-		*ret = c->writer;
-		return tw_cat_begin(c, err);
-	}
+	if (tw_cat_is_sqlite(c))
+		return tw_cat_begin(c, TW_ALONE_NOTHING, "", ret, err);
 	st = tw_cat_reader(c, ret, err);
 	if (st != TW_OK)
 		return st;
 	st = tw_db_run(*ret,
 	        "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE;"
-	        " SET LOCAL lock_timeout='1s'",
+	        " SET LOCAL lock_timeout='1s';"
+	        " SET LOCAL idle_in_transaction_session_timeout='" TW_POSTGRES_IDLE "'",
 	        err);
 	if (st != TW_OK)
 		tw_cat_done(c, *ret);
@@ -54,7 +54,7 @@ static enum tw_status end(
         struct tw_catalogue *c, struct tw_db *db, enum tw_status st, struct tw_err *err)
 {
 	if (tw_cat_is_sqlite(c))
-		return tw_cat_end(c, st, err);
+		return tw_cat_end(c, db, st, err);
 	if (st == TW_OK)
 		st = tw_db_run(db, "COMMIT", err);
 	tw_cat_done(c, db); /* rolls back an open transaction */

@@ -83,31 +83,33 @@ static enum tw_status set(struct tw_db *db, const struct tw_named_trace *t, cons
 enum tw_status tw_catalogue_stage_give_up(struct tw_catalogue *c, const struct tw_stage_marks *m,
         const struct tw_named_trace *t, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	return tw_cat_end(c, set(c->writer, t, m->give_up, todo_of(m), NULL, err), err);
+	return tw_cat_end(c, w, set(w, t, m->give_up, todo_of(m), NULL, err), err);
 }
 
 enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct tw_stage_marks *m,
         const struct tw_named_trace *t, const char *reason, int64_t now_ms, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = set(c->writer, t, m->postpone, todo_of(m), &changed, err);
+	st = set(w, t, m->postpone, todo_of(m), &changed, err);
 	if (st == TW_OK && changed)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO postponed(project_id,trace_id,stage,tries,again_ms,waits,"
 		        "reason) VALUES(?1,?2,?3,1,?4+5000,1,?5) ON"
 		        " CONFLICT(project_id,trace_id,stage) DO UPDATE SET"
 		        " tries=postponed.tries+1, waits=1, reason=?5,"
 		        " again_ms=?4+" TW_PUT_OFF_MS("postponed.tries"),
 		        "tttit", t->project_id, t->trace_id, m->stage, now_ms, reason);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 static enum tw_status resume_one(struct tw_db *db, const struct tw_stage_marks *m,
@@ -131,6 +133,7 @@ static enum tw_status resume_one(struct tw_db *db, const struct tw_stage_marks *
 enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw_stage_marks *m,
         int64_t now_ms, bool *ret_more, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	struct tw_arena *a = tw_arena_new(1 << 20);
 	struct tw_cat_list list = {
 	        a, RESUMED_AT_ONCE, sizeof(struct tw_named_trace), read_trace, NULL, 0};
@@ -143,13 +146,13 @@ enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw
 
 	*ret_more = st == TW_OK && list.n > 0;
 	if (*ret_more)
-		st = tw_cat_begin(c, err);
+		st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
 	if (*ret_more && st == TW_OK) {
 		const struct tw_named_trace *rows = list.rows;
 
 		for (size_t i = 0; st == TW_OK && i < list.n; i++)
-			st = resume_one(c->writer, m, &rows[i], now_ms, err);
-		st = tw_cat_end(c, st, err);
+			st = resume_one(w, m, &rows[i], now_ms, err);
+		st = tw_cat_end(c, w, st, err);
 	}
 	tw_arena_free(a);
 	return st;

@@ -180,23 +180,27 @@ enum tw_status tw_catalogue_trace_parts(struct tw_catalogue *c, const char *proj
 enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, const struct tw_part *part, struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	int changed = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
-	        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes,found)"
-	        " SELECT project_id,trace_id,?3,?4,?5,?6,1 FROM trace"
-	        " WHERE project_id=?1 AND trace_id=?2 ON CONFLICT"
-	        "(project_id,trace_id,part) DO UPDATE SET sha256=CASE WHEN part.found<>0 THEN"
-	        " excluded.sha256 ELSE part.sha256 END, bytes=CASE WHEN part.found<>0 THEN"
-	        " excluded.bytes ELSE part.bytes END",
-	        "ttttti", project_id, trace_id, part->part, part->sha256, part->format,
-	        (int64_t)part->bytes);
+	st = tw_cat_lock(w, TW_ALONE_CONTENT, part->sha256, false, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(w, &changed, err,
+		        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes,found)"
+		        " SELECT project_id,trace_id,?3,?4,?5,?6,1 FROM trace"
+		        " WHERE project_id=?1 AND trace_id=?2 ON CONFLICT"
+		        "(project_id,trace_id,part) DO UPDATE SET sha256=CASE WHEN part.found<>0 "
+		        "THEN"
+		        " excluded.sha256 ELSE part.sha256 END, bytes=CASE WHEN part.found<>0 THEN"
+		        " excluded.bytes ELSE part.bytes END",
+		        "ttttti", project_id, trace_id, part->part, part->sha256, part->format,
+		        (int64_t)part->bytes);
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "no such trace");
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, w, st, err);
 }
 
 /* --- deleting --- */
@@ -209,7 +213,7 @@ static enum tw_status audit_delete(
 	enum tw_status st = tw_cat_query(/* primary key */
 	        &q, db, err,
 	        "SELECT app, scenario, device, key_id, CAST(created_ms AS TEXT) FROM trace"
-	        " WHERE project_id=? AND trace_id=?",
+	        " WHERE project_id=? AND trace_id=?" TW_CAT_FOR_UPDATE,
 	        "tt", project_id, trace_id);
 	const char *was[5] = {NULL};
 
@@ -231,15 +235,23 @@ static enum tw_status delete_rows(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	int changed = 0;
-	enum tw_status st = audit_delete(db, project_id, trace_id, err);
+	/* in the order of those who end a job: it, its trace */
+	enum tw_status st = tw_cat_exec(db, NULL, err,
+	        "DELETE FROM job WHERE project_id=? AND trace_id=?", "tt", project_id, trace_id);
+
+	if (st == TW_OK)
+		st = audit_delete(db, project_id, trace_id, err);
 
 	if (st == TW_OK)
 		st = tw_cat_set_names(db, project_id, trace_id, NULL, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
-		        "UPDATE build SET traces=traces-1 WHERE project_id=?1 AND traces>0 AND "
-		        "build_id="
-		        "(SELECT build_id FROM trace WHERE project_id=?1 AND trace_id=?2)",
+		        TW_EITHER("UPDATE build SET traces=traces-1 WHERE project_id=?1 AND"
+		                  " traces>0 AND build_id=(SELECT build_id FROM trace WHERE"
+		                  " project_id=?1 AND trace_id=?2)",
+		                "INSERT INTO count_delta(project_id,counter,name,day,trace_id,"
+		                "traces,devices) SELECT project_id,0,build_id,0,trace_id,-1,0 FROM"
+		                " trace WHERE project_id=?1 AND trace_id=?2 AND build_id<>''"),
 		        "tt", project_id, trace_id);
 
 	if (st == TW_OK)
@@ -259,19 +271,20 @@ enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *pro
         const char *trace_id, struct tw_arena *a, const char ***ret_blobs, size_t *ret_n,
         struct tw_err *err)
 {
+	struct tw_db *w = NULL;
 	const char *contents[PARTS_MAX];
 	struct tw_part *parts = NULL;
 	size_t n = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = get_parts(c->writer, project_id, trace_id, a, &parts, &n, err);
+	st = get_parts(w, project_id, trace_id, a, &parts, &n, err);
 	if (st == TW_OK)
-		st = delete_rows(c->writer, project_id, trace_id, err);
+		st = delete_rows(w, project_id, trace_id, err);
 	for (size_t i = 0; i < n; i++)
 		contents[i] = parts[i].sha256;
 	if (st == TW_OK)
-		st = tw_cat_unused_blobs(c->writer, contents, n, a, ret_blobs, ret_n, err);
-	return tw_cat_end(c, st, err); /* the audit entry is written with the rows */
+		st = tw_cat_unused_blobs(w, contents, n, a, ret_blobs, ret_n, err);
+	return tw_cat_end(c, w, st, err); /* the audit entry is written with the rows */
 }

@@ -109,9 +109,9 @@ static enum tw_status has_enough(struct tw_db *db, const struct tw_cat_turn *of,
 
 /* Takes the project's oldest job if the project's account is lower than the best so far.
  * *ret_least: none can be lower. */
-static enum tw_status consider(struct tw_catalogue *c, const struct tw_cat_turn *of,
-        const char *project, struct tw_arena *a, struct turn *best, bool *ret_least,
-        struct tw_err *err)
+static enum tw_status consider(struct tw_catalogue *c, struct tw_db *w,
+        const struct tw_cat_turn *of, const char *project, struct tw_arena *a, struct turn *best,
+        bool *ret_least, struct tw_err *err)
 {
 	struct turn t = {.found = false};
 	bool enough = false;
@@ -121,9 +121,9 @@ static enum tw_status consider(struct tw_catalogue *c, const struct tw_cat_turn 
 	t.stands_us = tw_fair_stands(&c->turns[of->queue].fair, project, &level);
 	if (best->found && t.stands_us >= best->stands_us)
 		return TW_OK;
-	st = has_enough(c->writer, of, project, &enough, err);
+	st = has_enough(w, of, project, &enough, err);
 	if (st == TW_OK && !enough)
-		st = oldest_of(c->writer, of, project, a, &t, err);
+		st = oldest_of(w, of, project, a, &t, err);
 	if (st == TW_OK && t.found) {
 		*best = t;
 		*ret_least = t.stands_us == level;
@@ -132,8 +132,8 @@ static enum tw_status consider(struct tw_catalogue *c, const struct tw_cat_turn 
 }
 
 /* One round, from after the project served last to that project itself. */
-static enum tw_status go_around(struct tw_catalogue *c, const struct tw_cat_turn *of,
-        struct tw_arena *a, struct turn *best, struct tw_err *err)
+static enum tw_status go_around(struct tw_catalogue *c, struct tw_db *w,
+        const struct tw_cat_turn *of, struct tw_arena *a, struct turn *best, struct tw_err *err)
 {
 	const char *const served = c->turns[of->queue].served;
 	const char *project = served;
@@ -142,7 +142,7 @@ static enum tw_status go_around(struct tw_catalogue *c, const struct tw_cat_turn
 	enum tw_status st;
 
 	while (!least) {
-		st = next_project(c->writer, of->queue, project, a, &project, err);
+		st = next_project(w, of->queue, project, a, &project, err);
 		if (st != TW_OK)
 			return st;
 		if (!project && wrapped)
@@ -154,21 +154,22 @@ static enum tw_status go_around(struct tw_catalogue *c, const struct tw_cat_turn
 		}
 		if (wrapped && strcmp(project, served) > 0)
 			return TW_OK;
-		st = consider(c, of, project, a, best, &least, err);
+		st = consider(c, w, of, project, a, best, &least, err);
 		if (st != TW_OK)
 			return st;
 	}
 	return TW_OK;
 }
 
-enum tw_status tw_cat_next_job(struct tw_catalogue *c, const struct tw_cat_turn *of,
-        struct tw_arena *a, struct tw_job_row *ret, bool *ret_found, struct tw_err *err)
+enum tw_status tw_cat_next_job(struct tw_catalogue *c, struct tw_db *w,
+        const struct tw_cat_turn *of, struct tw_arena *a, struct tw_job_row *ret, bool *ret_found,
+        struct tw_err *err)
 {
 	struct turn t = {.found = false};
-	enum tw_status st = find_lapsed(c->writer, of, a, &t, err);
+	enum tw_status st = find_lapsed(w, of, a, &t, err);
 
 	if (st == TW_OK && !t.found) {
-		st = go_around(c, of, a, &t, err);
+		st = go_around(c, w, of, a, &t, err);
 		if (st == TW_OK && t.found)
 			(void)snprintf(
 			        c->turns[of->queue].served, TW_ID_BYTES, "%s", t.job.project_id);

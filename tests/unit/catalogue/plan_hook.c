@@ -17,11 +17,13 @@ static const struct tw_tried came = {.at_ms = 5, .http = 200, .error = "", .body
 
 static void tell(struct tw_catalogue *c, const char *project, const char *id)
 {
-	assert_int_equal(tw_cat_begin(c, NULL), TW_OK);
-	assert_int_equal(tw_cat_notify(c->writer, project,
-	                         &(struct tw_notice){TW_HOOK_FOUND, id, "{}"}, NULL),
+	struct tw_db *w = NULL;
+
+	assert_int_equal(tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, NULL), TW_OK);
+	assert_int_equal(
+	        tw_cat_notify(w, project, &(struct tw_notice){TW_HOOK_FOUND, id, "{}"}, NULL),
 	        TW_OK);
-	assert_int_equal(tw_cat_end(c, TW_OK, NULL), TW_OK);
+	assert_int_equal(tw_cat_end(c, w, TW_OK, NULL), TW_OK);
 }
 
 /* What goes next of the project's only hook; false: nothing is due at now_ms. */
@@ -138,24 +140,25 @@ static void use_deliveries(
 static void use_floods(
         struct tw_catalogue *c, const char *project, const char *hook, struct tw_arena *a)
 {
+	struct tw_db *w = NULL;
 	struct tw_logged *log;
 	char id[32];
 	size_t n;
 
-	assert_int_equal(tw_cat_begin(c, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, NULL), TW_OK);
 	for (int i = 0; i < 2 * TW_HOOK_ANRS_AN_HOUR; i++) {
 		(void)snprintf(id, sizeof id, "anr.%d", i / 2 * 2);
-		assert_int_equal(tw_cat_notify(c->writer, project,
-		                         &(struct tw_notice){TW_HOOK_ANR, id, "{}"}, NULL),
+		assert_int_equal(
+		        tw_cat_notify(w, project, &(struct tw_notice){TW_HOOK_ANR, id, "{}"}, NULL),
 		        TW_OK);
 	}
 	for (int i = 0; i < 2 * TW_HOOK_ANRS_AN_HOUR; i++) {
 		(void)snprintf(id, sizeof id, "more.%d", i);
-		assert_int_equal(tw_cat_notify(c->writer, project,
-		                         &(struct tw_notice){TW_HOOK_ANR, id, "{}"}, NULL),
+		assert_int_equal(
+		        tw_cat_notify(w, project, &(struct tw_notice){TW_HOOK_ANR, id, "{}"}, NULL),
 		        TW_OK);
 	}
-	assert_int_equal(tw_cat_end(c, TW_OK, NULL), TW_OK);
+	assert_int_equal(tw_cat_end(c, w, TW_OK, NULL), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_deliveries(c, project, hook, 0, 100, a, &log, &n, NULL), TW_OK);
 	assert_int_equal(n, TW_HOOK_ANRS_AN_HOUR + 6); /* and those of before */

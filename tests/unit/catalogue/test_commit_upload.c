@@ -193,10 +193,10 @@ static void test_unseen_until_durable(void **state)
 	assert_int_equal(seen(&s, s.app.catalogue), 1);
 	check_cut(&w, 1, 1); /* in the log, and known to need a look */
 
-	w.calls = 0; /* again: the files of what is there already are nobody's concern */
+	w.calls = 0; /* again: nobody waits in a transaction for files of what is there already */
 	assert_int_equal(add(&s, "1", while_synced, &w, &is_new), TW_OK);
 	assert_false(is_new);
-	assert_int_equal(w.calls, 0);
+	assert_true(catalogue_on_postgres() || w.calls == 0);
 	close_store(&s);
 }
 
@@ -410,19 +410,20 @@ static void test_a_delete_blocks_no_upload(void **state)
 	struct retiring r = {.s = &s};
 	const struct tw_arrival up = {
 	        .caller = &s.caller, .meta = &s.meta, .parts = &part, .n_parts = 1};
+	struct tw_db *w = NULL;
 	pthread_t thread;
 	bool is_new, used = true;
 
 	(void)state;
 	open_store(&s);
 	assert_int_equal(tw_catalogue_trace_add(s.app.catalogue, &up, r.id, &is_new, NULL), TW_OK);
-	assert_int_equal(tw_cat_begin(s.app.catalogue, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(s.app.catalogue, TW_ALONE_NOTHING, "", &w, NULL), TW_OK);
 	assert_int_equal(pthread_create(&thread, NULL, retire, &r), 0);
 	while (!waits_for_lock(r.tid))
 		(void)usleep(1000);
 	assert_int_equal(pthread_rwlock_tryrdlock(&s.app.blob_use), 0);
 	(void)pthread_rwlock_unlock(&s.app.blob_use);
-	assert_int_equal(tw_cat_end(s.app.catalogue, TW_OK, NULL), TW_OK);
+	assert_int_equal(tw_cat_end(s.app.catalogue, w, TW_OK, NULL), TW_OK);
 	(void)pthread_join(thread, NULL);
 	assert_int_equal(r.status, TW_OK);
 	assert_int_equal(tw_catalogue_has_blob(s.app.catalogue, "aa", &used, NULL), TW_OK);

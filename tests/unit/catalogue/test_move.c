@@ -59,7 +59,8 @@ static void fill(struct world *w)
 	for (int i = 0; i < TRACES; i++)
 		arrive(c, w->from_id);
 	assert_int_equal(
-	        tw_cat_exec(c->writer, NULL, NULL, "UPDATE trace SET upload_kept=0", ""), TW_OK);
+	        tw_cat_exec(c->writers[0].db, NULL, NULL, "UPDATE trace SET upload_kept=0", ""),
+	        TW_OK);
 	(void)tw_catalogue_close(c);
 }
 
@@ -191,13 +192,14 @@ static void test_counts_at_the_edge(void **state)
 	for (size_t i = sizeof counts / sizeof *counts; i-- > 0;) {
 		assert_int_equal(tw_catalogue_open(w->path, &c, NULL), TW_OK);
 		assert_int_equal(
-		        tw_cat_exec(c->writer, NULL, NULL,
+		        tw_cat_exec(c->writers[0].db, NULL, NULL,
 		                "DELETE FROM part WHERE trace_id NOT IN (SELECT trace_id FROM"
 		                " trace ORDER BY trace_id LIMIT ?)",
 		                "i", (int64_t)counts[i]),
 		        TW_OK);
-		assert_int_equal(tw_cat_exec(c->writer, NULL, NULL, "DELETE FROM job", ""), TW_OK);
-		assert_int_equal(tw_cat_exec(c->writer, NULL, NULL,
+		assert_int_equal(
+		        tw_cat_exec(c->writers[0].db, NULL, NULL, "DELETE FROM job", ""), TW_OK);
+		assert_int_equal(tw_cat_exec(c->writers[0].db, NULL, NULL,
 		                         "DELETE FROM trace WHERE trace_id NOT IN (SELECT trace_id"
 		                         " FROM trace ORDER BY trace_id LIMIT ?)",
 		                         "i", (int64_t)counts[i]),
@@ -212,7 +214,7 @@ static void test_counts_at_the_edge(void **state)
 static void put_rules(struct tw_catalogue *c, const char *project_id, const char *kind, int n)
 {
 	for (int i = 1; i <= n; i++)
-		assert_int_equal(tw_cat_exec(c->writer, NULL, NULL,
+		assert_int_equal(tw_cat_exec(c->writers[0].db, NULL, NULL,
 		                         "INSERT INTO ruleset(project_id,kind,version,value,author,"
 		                         "created_ms) VALUES(?,?,?,?,'',0)",
 		                         "ttit", project_id, kind, (int64_t)i, project_id),
@@ -241,7 +243,7 @@ static void test_rules_are_not_mixed(void **state)
 	put_rules(c, w->from_id, "detectors", 3);
 	put_rules(c, w->from_id, "anr_rules", 2);
 	(void)tw_catalogue_close(c);
-	assert_int_equal(tw_cat_exec(w->to->writer, NULL, NULL,
+	assert_int_equal(tw_cat_exec(w->to->writers[0].db, NULL, NULL,
 	                         "INSERT INTO project(project_id,name,created_ms) VALUES(?,'p',0)",
 	                         "t", w->to_id),
 	        TW_OK);
@@ -268,7 +270,7 @@ static void test_who_gets_digests_stays_behind(void **state)
 	int64_t at;
 
 	assert_int_equal(tw_catalogue_open(w->path, &c, NULL), TW_OK);
-	assert_int_equal(tw_cat_exec(c->writer, NULL, NULL,
+	assert_int_equal(tw_cat_exec(c->writers[0].db, NULL, NULL,
 	                         "INSERT INTO project_setting VALUES(?1,'digest','{}',1),"
 	                         "(?1,'tracker','{}',1)",
 	                         "t", w->from_id),

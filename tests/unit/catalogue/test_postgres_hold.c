@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/catalogue/access/catalogue_capture.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/catalogue_migrate.h"
 #include "tests/unit/catalogue_fixture.h"
@@ -77,7 +78,7 @@ static void test_a_lost_hold_does_not_write(void **state)
 }
 
 /* The block that the wait ended in is undone, and the next begin goes through. */
-static void test_begins_again_after_a_wait_for_the_writers(void **state)
+static void test_begins_again_after_a_wait(void **state)
 {
 	struct tw_catalogue *c;
 	struct tw_db *beside;
@@ -88,12 +89,167 @@ static void test_begins_again_after_a_wait_for_the_writers(void **state)
 	c = catalogue_in("/wait");
 	beside = catalogue_beside("/wait");
 	catalogue_run(beside, "BEGIN IMMEDIATE");
+	catalogue_run(beside, "LOCK TABLE project IN EXCLUSIVE MODE");
 	assert_int_equal(tw_catalogue_ping(c, NULL), TW_BUSY);
-	assert_false(c->writer->engine->in_transaction(c->writer));
+	assert_false(c->writers[0].db->engine->in_transaction(c->writers[0].db));
 	catalogue_run(beside, "ROLLBACK");
 	assert_int_equal(tw_catalogue_ping(c, NULL), TW_OK);
 	tw_db_close(beside);
 	(void)tw_catalogue_close(c);
+}
+
+static enum tw_status send(struct tw_catalogue *c, const char *project, const char *key,
+        const char *build, char ret_id[TW_ID_BYTES])
+{
+	struct tw_caller caller = {.key_id = "k"};
+	const struct tw_trace_meta meta = {.build_id = build, .capture = "rule", .device = "d"};
+	const struct tw_part part = {"trace", key, "", 8, false};
+	const struct tw_arrival up = {
+	        .caller = &caller, .key = key, .meta = &meta, .parts = &part, .n_parts = 1};
+	bool is_new = false;
+	enum tw_status st;
+
+	(void)snprintf(caller.project_id, sizeof caller.project_id, "%s", project);
+	st = tw_catalogue_trace_add(c, &up, ret_id, &is_new, NULL);
+	assert_true(st != TW_OK || is_new);
+	return st;
+}
+
+/* One stands still in transactions of every subject, with a trace of the same build and device: the
+ * other takes uploads of the same build and device, claims them and ends them. */
+static void test_a_server_that_stalls_delays_no_other(void **state)
+{
+	struct tw_catalogue *stalls, *works;
+	struct tw_arena *a = tw_arena_new(1 << 16);
+	char project[TW_ID_BYTES], id[TW_ID_BYTES];
+	struct tw_db *w[TW_ALONE_CONTENT + 1];
+	struct tw_job_row job;
+	int64_t began_ms;
+	bool is_new;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	stalls = catalogue_in("/stall");
+	works = catalogue_in("/stall");
+	assert_int_equal(tw_catalogue_serve(stalls, true, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_serve(works, true, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_project(stalls, "p", project, &is_new, NULL), TW_OK);
+	assert_int_equal(send(stalls, project, "0", "b", id), TW_OK);
+	assert_int_equal(tw_catalogue_job_claim(stalls, "it", 10000, a, &job, NULL), TW_OK);
+	for (int i = 0; i <= TW_ALONE_CONTENT; i++)
+		assert_int_equal(
+		        tw_cat_begin(stalls, (enum tw_cat_subject)i, "x", &w[i], NULL), TW_OK);
+	assert_int_equal(tw_cat_exec(w[TW_ALONE_NOTHING], NULL, NULL,
+	                         "UPDATE trace SET title='mine' WHERE trace_id=?", "t", id),
+	        TW_OK);
+	assert_int_equal(
+	        tw_cat_exec(w[TW_ALONE_ACCESS], NULL, NULL, "UPDATE api_key SET name=name", ""),
+	        TW_OK);
+	began_ms = tw_monotonic_ms();
+	for (int i = 1; i <= 5; i++) {
+		char key[8];
+
+		(void)snprintf(key, sizeof key, "%d", i);
+		assert_int_equal(send(works, project, key, i % 2 ? "b" : "c", id), TW_OK);
+		assert_int_equal(tw_catalogue_job_claim(works, "me", 10000, a, &job, NULL), TW_OK);
+		assert_string_equal(job.trace_id, id);
+		assert_int_equal(tw_catalogue_job_done(works, &job,
+		                         &(struct tw_trace_summary){.format = "art"}, NULL),
+		        TW_OK);
+	}
+	assert_in_range(tw_monotonic_ms() - began_ms, 0, 1000);
+	for (int i = 0; i <= TW_ALONE_CONTENT; i++)
+		(void)tw_cat_end(stalls, w[i], TW_OK, NULL);
+	(void)tw_catalogue_close(works);
+	(void)tw_catalogue_close(stalls);
+	tw_arena_free(a);
+}
+
+/* Who waits for the same subject waits until the database ends the stalled one's session. */
+static void test_a_stalled_transaction_is_ended(void **state)
+{
+	struct tw_catalogue *stalls, *works;
+	struct tw_db *w = NULL, *next = NULL;
+	int64_t began_ms;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	stalls = catalogue_in("/ended");
+	works = catalogue_in("/ended");
+	assert_int_equal(tw_catalogue_serve(stalls, true, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_serve(works, true, NULL), TW_OK);
+	assert_int_equal(tw_cat_begin(stalls, TW_ALONE_TRACE, "t", &w, NULL), TW_OK);
+	began_ms = tw_monotonic_ms();
+	assert_int_equal(tw_cat_begin(works, TW_ALONE_TRACE, "t", &next, NULL), TW_OK);
+	assert_in_range(tw_monotonic_ms() - began_ms, 1000, 5000);
+	assert_int_equal(tw_cat_end(works, next, TW_OK, NULL), TW_OK);
+	assert_int_equal(tw_cat_end(stalls, w, TW_OK, NULL), TW_BUSY);
+	assert_int_equal(tw_cat_begin(stalls, TW_ALONE_TRACE, "t", &w, NULL), TW_OK);
+	assert_int_equal(tw_cat_end(stalls, w, TW_OK, NULL), TW_OK);
+	(void)tw_catalogue_close(works);
+	(void)tw_catalogue_close(stalls);
+}
+
+static uint64_t traces_of(struct tw_catalogue *c, const char *project, struct tw_arena *a)
+{
+	struct tw_build_row build;
+
+	assert_int_equal(tw_catalogue_build_get(c, project, "b", a, &build, NULL), TW_OK);
+	return build.traces;
+}
+
+static uint64_t captured(struct tw_catalogue *c, const char *project, struct tw_arena *a)
+{
+	struct tw_capture_count *counts;
+	size_t n = 0;
+
+	assert_int_equal(tw_catalogue_capture_counts(c, project, 0, a, &counts, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(counts->devices, 1);
+	return counts->traces;
+}
+
+/* Numbers are the same before and after their changes are added up. */
+static void test_counters(void **state)
+{
+	struct tw_catalogue *c;
+	struct tw_db *beside;
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	char project[TW_ID_BYTES], id[TW_ID_BYTES], key[8];
+	const char **unused;
+	bool is_new;
+	size_t n;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	c = catalogue_in("/counters");
+	beside = catalogue_beside("/counters");
+	assert_int_equal(tw_catalogue_project(c, "p", project, &is_new, NULL), TW_OK);
+	for (int i = 0; i < 5; i++) {
+		(void)snprintf(key, sizeof key, "%d", i);
+		assert_int_equal(send(c, project, key, "b", id), TW_OK);
+	}
+	assert_int_equal(catalogue_number(beside, "SELECT traces FROM build"), 0);
+	for (int added = 0; added < 2; added++) {
+		assert_int_equal(traces_of(c, project, a), 5);
+		assert_int_equal(captured(c, project, a), 5);
+		assert_int_equal(tw_catalogue_counts_add(c, NULL), TW_OK);
+	}
+	assert_int_equal(catalogue_number(beside, "SELECT count(*) FROM count_delta"), 0);
+	assert_int_equal(catalogue_number(beside, "SELECT traces FROM build"), 5);
+	assert_int_equal(tw_catalogue_trace_delete(c, project, id, a, &unused, &n, NULL), TW_OK);
+	assert_int_equal(traces_of(c, project, a), 4);
+	assert_int_equal(send(c, project, "9", "b", id), TW_OK);
+	assert_int_equal(traces_of(c, project, a), 5);
+	assert_int_equal(tw_catalogue_counts_add(c, NULL), TW_OK);
+	assert_int_equal(traces_of(c, project, a), 5);
+	assert_int_equal(captured(c, project, a), 6);
+	tw_db_close(beside);
+	(void)tw_catalogue_close(c);
+	tw_arena_free(a);
 }
 
 /* One more waits, and is told in the end; what is given back is given out. */
@@ -314,7 +470,10 @@ static void test_no_room_in_a_hurry(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_server_or_several),
         cmocka_unit_test(test_a_lost_hold_does_not_write),
-        cmocka_unit_test(test_begins_again_after_a_wait_for_the_writers),
+        cmocka_unit_test(test_begins_again_after_a_wait),
+        cmocka_unit_test(test_a_server_that_stalls_delays_no_other),
+        cmocka_unit_test(test_a_stalled_transaction_is_ended),
+        cmocka_unit_test(test_counters),
         cmocka_unit_test(test_so_many_connections),
         cmocka_unit_test(test_one_folder),
         cmocka_unit_test(test_a_key_is_the_same_by_any_address),
