@@ -177,8 +177,8 @@ static bool hold(struct tw_postgres *p)
 	return held;
 }
 
-#define SESSION(idle)                                                                              \
-	"SET statement_timeout='60s'; SET lock_timeout='10s';"                                     \
+#define SESSION(lock, idle)                                                                        \
+	"SET statement_timeout='60s'; SET lock_timeout='" lock "';"                                \
 	"SET idle_in_transaction_session_timeout='" idle "'; SET tcp_keepalives_idle=10;"          \
 	"SET tcp_keepalives_interval=3; SET tcp_keepalives_count=2;"                               \
 	"SET standard_conforming_strings=on"
@@ -187,7 +187,8 @@ static bool hold(struct tw_postgres *p)
  * PostgreSQL ends its session. */
 static bool settle(struct tw_postgres *p)
 {
-	const char *sql = p->hold == TW_POSTGRES_FREE ? SESSION("30s") : SESSION(TW_POSTGRES_IDLE);
+	const char *sql = p->hold == TW_POSTGRES_FREE ? SESSION("10s", "30s")
+	                                              : SESSION(TW_POSTGRES_LOCK, TW_POSTGRES_IDLE);
 	PGresult *r;
 	bool fine;
 

@@ -13,6 +13,7 @@
 /* A write transaction that sends nothing for so long is ended.  One that waits for a file, and
  * locks only its own job or file, has TW_POSTGRES_FILE_IDLE. */
 #define TW_POSTGRES_IDLE      "2s"
+#define TW_POSTGRES_LOCK      "3s" /* a writer's wait for another: longer than that */
 #define TW_POSTGRES_FILE_IDLE "30s"
 
 /* Whether it is a server's address rather than a path. */
