@@ -69,8 +69,8 @@ struct tw_cat_writes { /* results of write transactions; catalogue_health.c */
 struct tw_catalogue {
 	char *path;
 	struct tw_cat_writes writes;
-	struct tw_turn_lock write_lock; /* as many places as writers */
-	pthread_mutex_t writers_lock;   /* of which are taken */
+	struct tw_turn_lock write_lock;                     /* as many places as writers */
+	pthread_mutex_t writers_lock;                       /* of which are taken */
 	struct tw_cat_writer writers[TW_CATALOGUE_WRITERS]; /* the first is always there */
 	unsigned n_writers;                                 /* the most that may be connected */
 	struct tw_db *held;                                 /* of tw_catalogue_hold */
@@ -139,8 +139,7 @@ enum tw_cat_subject {
 enum tw_status tw_cat_begin(struct tw_catalogue *c, enum tw_cat_subject alone, const char *id,
         struct tw_db **ret, struct tw_err *err);
 /* For all waiting uploads, whose turn is their own and not that of the thread's owner. */
-enum tw_status tw_cat_begin_uploads(
-        struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
+enum tw_status tw_cat_begin_uploads(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 /* With another statement than BEGIN IMMEDIATE. */
 enum tw_status tw_cat_begin_as(
         struct tw_catalogue *c, const char *sql, struct tw_db **ret, struct tw_err *err);

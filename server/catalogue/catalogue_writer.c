@@ -171,8 +171,7 @@ enum tw_status tw_cat_begin_as(
 	return begin_as(c, tw_pool_owner(), sql, ret, err);
 }
 
-enum tw_status tw_cat_begin_uploads(
-        struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
+enum tw_status tw_cat_begin_uploads(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
 {
 	return begin_as(c, "uploads", "BEGIN IMMEDIATE", ret, err);
 }
@@ -260,8 +259,8 @@ enum tw_status tw_cat_may_idle(struct tw_db *w, struct tw_err *err)
 {
 	return w->engine->is_shared
 	               ? tw_db_run(w,
-	                         "SET LOCAL idle_in_transaction_session_timeout='" TW_POSTGRES_FILE_IDLE
-	                         "'",
+	                         "SET LOCAL "
+	                         "idle_in_transaction_session_timeout='" TW_POSTGRES_FILE_IDLE "'",
 	                         err)
 	               : TW_OK;
 }

@@ -19,7 +19,7 @@ struct tw_turn_waiter;
 struct tw_turn_lock { /* for the owner; fields are read-only */
 	pthread_mutex_t lock;
 	unsigned places, held; /* one place, unless it was widened */
-	uint64_t round; /* of the last holder */
+	uint64_t round;        /* of the last holder */
 	struct tw_turn_waiter *first, **last;
 	unsigned waiting;
 };
