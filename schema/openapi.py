@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Copies what the server's routes state about themselves to openapi.json: the summary and the permission that
-each needs.  The rest of the description (bodies, responses, schemas) is written in openapi.json by hand.
+"""Copies what the server's routes state about themselves to openapi.json: summaries, query parameters and the
+permission that each needs.  The rest of the description (paths' ids, headers, bodies, responses, schemas) is
+written in openapi.json by hand.
 
     schema/openapi.py build/tests/route_table [--check]
 
@@ -14,6 +15,9 @@ import sys
 DESCRIPTION = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'openapi.json')
 SECURITY = {'PUBLIC': [], 'USER': [{'session': []}], 'SERVER': [{'session': []}]}
 HIDDEN = '/{*}'  # the page and its files
+PROJECT = {'name': 'project', 'in': 'query', 'description': 'The project, for a session that has several.',
+           'schema': {'type': 'string'}}
+LARGEST = 2 ** 62  # and more: as good as no limit
 
 
 def security(route):
@@ -22,29 +26,84 @@ def security(route):
     return SECURITY.get(route['needs'], [{'key': []}, {'session': []}])
 
 
-def described(route, op):
+def schema_of(p):
+    if p['kind'] == 'word':
+        schema = {'type': 'string', 'enum': p['words']}
+        return schema if p['optional'] or p['required'] else {**schema, 'default': p['words'][0]}
+    if p['kind'] == 'flag':
+        return {'type': 'boolean', **({} if p['optional'] else {'default': bool(p['default'])})}
+    if p['kind'] == 'number':
+        schema = {'type': 'integer', 'minimum': p['min']}
+        if p['max'] < LARGEST // 2:
+            schema['maximum'] = p['max']
+        return schema if p['optional'] or p['default'] >= LARGEST // 2 else {**schema, 'default': p['default']}
+    schema = {'type': 'string', **({'maxLength': p['max']} if p['max'] else {})}
+    return {'type': 'array', 'items': schema} if p['repeated'] else schema
+
+
+def parameter(p):
+    return {'name': p['name'], 'in': 'query', **({'required': True} if p['required'] else {}),
+            **({'description': p['about']} if p['about'] else {}), 'schema': schema_of(p)}
+
+
+def parameters(route):
+    takes_project = route['needs'] not in ('PUBLIC', 'USER', 'SERVER') or route['knows_caller']
+    return [parameter(p) for p in route['params']] + ([PROJECT] if takes_project else [])
+
+
+def is_of_query(p, components):
+    at = components.get(p['$ref'].rsplit('/', 1)[1], PROJECT) if '$ref' in p else p
+    return at['in'] == 'query'
+
+
+def shared(api, routes):
+    """Components: parameters of paths and headers, by hand, and each query parameter that several routes have."""
+    components = {k: v for k, v in api['components']['parameters'].items() if v['in'] != 'query'}
+    uses = {}
+    for route in routes:
+        for p in parameters(route):
+            uses.setdefault(p['name'], []).append(p)
+    for name, all_of in sorted(uses.items()):
+        most = max(all_of, key=all_of.count)
+        if all_of.count(most) > 1 and name not in components:
+            components[name] = most
+    return components
+
+
+def described(route, op, had, components):
     """The operation with all that the route states, in a fixed order."""
+    own = [p for p in op.get('parameters', []) if not is_of_query(p, had)]
+    query = [{'$ref': '#/components/parameters/' + p['name']} if components.get(p['name']) == p else p
+             for p in parameters(route)]
     first = {'operationId': op.get('operationId', 'FILL_IN'), 'summary': route['summary'], 'x-needs': route['needs'].lower()}
+    if 'description' in op:
+        first['description'] = op['description']
+    if route['any_params']:
+        first['x-any-parameters'] = True
+    if own + query:
+        first['parameters'] = own + query
     last = {'security': security(route)}
-    body = {k: v for k, v in op.items() if k not in first and k not in last}
+    body = {k: v for k, v in op.items() if k not in first and k not in last and k not in ('parameters', 'x-any-parameters')}
     return {**first, **(body or {'responses': {'200': {'description': 'FILL IN'}}}), **last}
 
 
 def description(api, routes):
     paths = {path: dict(item) for path, item in api['paths'].items()}
+    had = api['components']['parameters']
+    components = shared(api, routes)
     known = set()
     for route in routes:
         path, method = route['path'], route['method'].lower()
         if path == HIDDEN:
             continue
         item = paths.setdefault(path, {})
-        item[method] = described(route, item.get(method, {}))
+        item[method] = described(route, item.get(method, {}), had, components)
         known.add((path, method))
     for path, item in paths.items():
         for method in item:
             if (path, method) not in known:
                 sys.exit('openapi.json describes %s %s, which no route serves' % (method.upper(), path))
-    return {**api, 'paths': paths}
+    return {**api, 'paths': paths, 'components': {**api['components'], 'parameters': components}}
 
 
 def main():

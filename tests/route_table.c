@@ -16,10 +16,43 @@ static const char *const needs[] = {[TW_NEED_PUBLIC] = "PUBLIC",
         [TW_NEED_SERVER] = "SERVER",
         [TW_NEED_USER] = "USER"};
 
+static json_t *words_json(const char *const *words)
+{
+	json_t *list = json_array();
+
+	for (; words && *words; words++)
+		(void)json_array_append_new(list, json_string(*words));
+	return list;
+}
+
+static json_t *param_json(const struct tw_param *p)
+{
+	static const char *const kinds[] = {[TW_PARAM_IS_TEXT] = "text",
+	        [TW_PARAM_IS_NUMBER] = "number",
+	        [TW_PARAM_IS_FLAG] = "flag",
+	        [TW_PARAM_IS_WORD] = "word"};
+
+	return json_pack("{ss ss sb sb sb sI sI sI so ss}", "name", p->name, "kind", kinds[p->kind],
+	        "optional", p->optional, "required", p->required, "repeated", p->repeated,
+	        "default", (json_int_t)p->dflt, "min", (json_int_t)p->min, "max",
+	        (json_int_t)p->max, "words", words_json(p->words), "about", p->about);
+}
+
+static json_t *params_json(const struct tw_route *r)
+{
+	json_t *all = json_array();
+
+	for (const struct tw_param *const *list = r->params; list && *list; list++)
+		for (const struct tw_param *p = *list; p->name; p++)
+			(void)json_array_append_new(all, param_json(p));
+	return all;
+}
+
 static json_t *route_json(const struct tw_route *r)
 {
-	return json_pack("{ss ss ss sb ss}", "method", r->method, "path", r->path, "needs",
-	        needs[r->needs], "knows_caller", r->knows_caller, "summary", r->summary);
+	return json_pack("{ss ss ss sb sb so ss}", "method", r->method, "path", r->path, "needs",
+	        needs[r->needs], "knows_caller", r->knows_caller, "any_params", r->any_params,
+	        "params", params_json(r), "summary", r->summary);
 }
 
 int main(void)

@@ -174,29 +174,18 @@ enum tw_status tw_api_keep_setting(
 	return st;
 }
 
+const struct tw_param tw_api_thread_params[] = {
+        TW_PARAM_TEXT("thread", 0,
+                "Threads: all (the default), or main, a thread id or a name, or several with "
+                "commas between them. main is the main thread, of each process if a trace has "
+                "several."),
+        TW_PARAM_TEXT("threads", 0, "The same as thread."),
+        {0},
+};
+
 const char *tw_api_thread(const struct tw_req *r)
 {
-	const char *one = tw_req_query(r, "thread");
+	const char *one = tw_req_text(r, "thread");
 
-	return one ? one : tw_req_query(r, "threads");
-}
-
-enum tw_status tw_api_pick(const char *name, const char *text, const char *const *words,
-        unsigned *ret, struct tw_err *err)
-{
-	char all[160] = "";
-	size_t len = 0;
-
-	for (unsigned i = 0; words[i]; i++) {
-		const char *before = i == 0 ? "" : words[i + 1] ? ", " : " or ";
-		int n = snprintf(all + len, sizeof all - len, "%s%s", before, words[i]);
-
-		if (strcmp(words[i], text) == 0) {
-			*ret = i;
-			return TW_OK;
-		}
-		if (n > 0 && (size_t)n < sizeof all - len)
-			len += (size_t)n;
-	}
-	return tw_fail(err, TW_BAD_REQUEST, "%s is %s, not %.60s", name, all, text);
+	return one ? one : tw_req_text(r, "threads");
 }

@@ -51,11 +51,8 @@ enum tw_status tw_api_stream_part(
 enum tw_status tw_api_keep_setting(
         struct tw_req *r, const char *key, const json_t *value, struct tw_err *err) TW_MUST_USE;
 
-/* Of thread= and threads=, which mean the same; NULL: neither. */
+/* thread= and threads=, which mean the same; NULL: neither. */
+extern const struct tw_param tw_api_thread_params[];
 const char *tw_api_thread(const struct tw_req *r);
-
-/* Which of `words` (ended by NULL) the parameter's text is; TW_BAD_REQUEST lists them. */
-enum tw_status tw_api_pick(const char *name, const char *text, const char *const *words,
-        unsigned *ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

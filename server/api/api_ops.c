@@ -54,20 +54,23 @@ static json_t *checks_json(const struct tw_app *app, const struct tw_health_chec
 	return all;
 }
 
+static const char *const purposes[] = {"upload", "read", NULL};
+
+static const struct tw_param readyz_params[] = {
+        TW_PARAM_WORD("for", purposes,
+                "`read`: whether readers can be answered, which needs `reading` and `running` "
+                "alone: the catalogue can be read, and the server is not being stopped. The other "
+                "checks are reported and do not count. `upload`: all checks count."),
+        {0},
+};
+
 static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const words[] = {"upload", "read", NULL};
 	const struct tw_app *app = tw_req_app(r);
 	struct tw_health_check checks[TW_HEALTH_CHECKS];
 	char roles[64];
-	const char *what = tw_req_query(r, "for");
-	unsigned to_read = 0;
-	bool ready;
-	enum tw_status st = tw_api_pick("for", what ? what : words[0], words, &to_read, err);
+	bool ready = tw_health_checks(app->health, tw_req_word(r, "for") == 1, checks);
 
-	if (st != TW_OK)
-		return st;
-	ready = tw_health_checks(app->health, to_read, checks);
 	tw_roles_write(app->config->roles, roles, sizeof roles);
 	return tw_req_reply_json(r, ready ? 200 : 503,
 	        json_pack("{ss ss* ss so}", "status", ready ? "ready" : "not_ready", "node",
@@ -261,6 +264,7 @@ const struct tw_route tw_routes_ops[] = {
         {.method = "GET",
                 .path = "/healthz",
                 .needs = TW_NEED_PUBLIC,
+                .any_params = true,
                 .on_loop = true,
                 .roles = TW_ROLE_ALL,
                 .quiet = true,
@@ -269,6 +273,7 @@ const struct tw_route tw_routes_ops[] = {
         {.method = "GET",
                 .path = "/readyz",
                 .needs = TW_NEED_PUBLIC,
+                .params = TW_PARAMS(readyz_params),
                 .on_loop = true,
                 .roles = TW_ROLE_ALL,
                 .quiet = true,
@@ -277,6 +282,7 @@ const struct tw_route tw_routes_ops[] = {
         {.method = "GET",
                 .path = "/metrics",
                 .needs = TW_NEED_PUBLIC,
+                .any_params = true,
                 .roles = TW_ROLE_ALL,
                 .metrics = true,
                 .quiet = true,

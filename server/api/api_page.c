@@ -147,6 +147,7 @@ const struct tw_route tw_routes_page[] = {
         {.method = "GET",
                 .path = "/{*}",
                 .needs = TW_NEED_PUBLIC,
+                .any_params = true,
                 .on_loop = true,
                 .end = page,
                 .summary = "The page and its files"},

@@ -2,12 +2,10 @@
 #include "server/api/routes.h"
 
 #include <assert.h>
-#include <string.h>
 #include <threads.h>
 
 #include "server/base/role.h"
 #include "server/http/http.h"
-#include "server/http/parameters.h"
 
 /* Order matters only if two templates match one path: the first wins. */
 #define AREAS(AREA)                                                                                \
@@ -66,19 +64,10 @@ static struct tw_route all[200];
 static size_t n_all;
 static once_flag joined = ONCE_FLAG_INIT;
 
-static const char *const *parameters_of(const struct tw_route *r)
-{
-	for (const struct tw_parameters *p = tw_parameters; p->path; p++)
-		if (strcmp(p->method, r->method) == 0 && strcmp(p->path, r->path) == 0)
-			return p->names;
-	return NULL;
-}
-
 static void add(const struct tw_route *r)
 {
 	assert(n_all < sizeof all / sizeof *all && r->needs != TW_NEED_UNSTATED);
 	all[n_all] = *r;
-	all[n_all].parameters = parameters_of(r);
 	if (!r->roles)
 		all[n_all].roles = TW_ROLE_QUERY;
 	n_all++;

@@ -159,6 +159,7 @@ enum tw_trace_state {
 	TW_TRACE_ARCHIVED, /* was ready; only its upload is kept, and decoded on request */
 	TW_TRACE_STATES
 };
+extern const char *const tw_trace_state_words[TW_TRACE_STATES + 1]; /* ends with NULL */
 const char *tw_trace_state_word(enum tw_trace_state s);
 
 /* Metadata from the uploader; "" for missing values. */
@@ -261,8 +262,8 @@ enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *proje
 
 enum tw_trace_sort { TW_SORT_CREATED, TW_SORT_DURATION, TW_SORT_SLICES, TW_SORT_BYTES };
 enum tw_trace_by { /* server/catalogue/traces/filters.def */
-#define COLUMN(name)            TW_BY_##name,
-#define FILTER(name, kind, sql) TW_BY_##name,
+#define COLUMN(name)                   TW_BY_##name,
+#define FILTER(name, kind, about, sql) TW_BY_##name,
 #include "server/catalogue/traces/filters.def"
 #undef COLUMN
 #undef FILTER

@@ -82,7 +82,7 @@ static enum tw_status judge_caller(struct tw_req *r, struct tw_err *err)
 	        .authorization = tw_req_header(r, "Authorization"),
 	        .cookie = tw_req_header(r, "Cookie"),
 	        .csrf = tw_req_header(r, "X-Tracewell"),
-	        .project = tw_req_query(r, "project"),
+	        .project = tw_target_query(&r->target, "project"),
 	        .address = r->address,
 	        .user = r->proxy_user,
 	        .changes_state = changes_state(r),
@@ -140,6 +140,8 @@ static enum tw_status admit(struct tw_req *r, struct tw_err *err)
 {
 	enum tw_status st = judge_caller(r, err);
 
+	if (st == TW_OK)
+		st = tw_req_check_values(r, err);
 	if (st == TW_OK)
 		st = judge_length(r, err);
 	if (st == TW_OK)
@@ -253,6 +255,8 @@ enum tw_status tw_req_forward(
 	st = tw_req_find_route(r, err);
 	if (st == TW_OK)
 		st = tw_auth_allows(as, r->route->needs, err);
+	if (st == TW_OK)
+		st = tw_req_check_values(r, err);
 	if (st == TW_OK && (r->route == asked || r->route->begin))
 		st = tw_fail(err, TW_BUG, "this route cannot be gone on to");
 	if (st == TW_OK)

@@ -19,6 +19,7 @@
 #include "decoder/base/err.h"
 #include "server/base/caller.h"
 #include "server/base/role.h"
+#include "server/http/http_param.h"
 
 struct tw_app;
 struct tw_req;
@@ -49,8 +50,9 @@ struct tw_route {
 	enum tw_status (*end)(struct tw_req *, struct tw_err *);         /* must reply */
 	void (*abort)(struct tw_req *); /* may be NULL; after any failure or if the client left */
 	const char *summary;            /* one line of description */
-	const char *const *parameters;  /* known query parameters, NULL-terminated; NULL: any.  Set
-	                                 * by  routes.c */
+	const struct tw_param *const *params; /* TW_PARAMS(...); NULL: none */
+	bool any_params; /* does not check its query: uploads, as devices are not updated with the
+	                  * server, and other programs' redirects */
 };
 
 enum { TW_CHILD_ASKERS = 64 }; /* most concurrent requests that wait for a child process */
@@ -63,7 +65,6 @@ const char *tw_req_method(const struct tw_req *r);
 const char *tw_req_url(const struct tw_req *r); /* path without query */
 const char *tw_req_path(
         const struct tw_req *r, const char *name); /* decoded path segment of the template; NULL */
-const char *tw_req_query(const struct tw_req *r, const char *name); /* first value, NULL absent */
 /* Calls fn for each query pair in order until one fails. */
 enum tw_status tw_req_each_query(const struct tw_req *r,
         enum tw_status (*fn)(void *arg, const char *name, const char *value, struct tw_err *err),
@@ -86,14 +87,6 @@ void *tw_req_state(const struct tw_req *r);
 /* Milliseconds until the query deadline; 0 if it has passed or the client has left. */
 uint64_t tw_req_ms_left(const struct tw_req *r);
 
-/* A number in the query: dflt if absent; TW_BAD_REQUEST with its name if malformed or outside
- * min..max. */
-enum tw_status tw_req_query_i64(const struct tw_req *r, const char *name, int64_t dflt, int64_t min,
-        int64_t max, int64_t *ret, struct tw_err *err) TW_MUST_USE;
-
-/* A flag in the query: dflt if absent; 1, true, 0 or false, otherwise TW_BAD_REQUEST. */
-enum tw_status tw_req_query_bool(const struct tw_req *r, const char *name, bool dflt, bool *ret,
-        struct tw_err *err) TW_MUST_USE;
 /* Whether the client accepts this Content-Encoding ("zstd", "gzip"). */
 bool tw_req_accepts(const struct tw_req *r, const char *coding);
 

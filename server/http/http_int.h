@@ -90,7 +90,7 @@ struct tw_req {
 	enum tw_phase phase;
 	enum tw_status refused; /* TW_OK, or why the rest of the body is discarded */
 	struct tw_err err;
-	const char *const *known; /* parameters, where one was refused; else NULL */
+	const struct tw_route *unknown_at; /* that does not declare a parameter of it; or NULL */
 	struct tw_slot slot;
 	const _Atomic bool *abandoned; /* cancels its work; NULL: it continues */
 	struct tw_buf early;           /* body received before the caller is known */
@@ -173,6 +173,12 @@ bool tw_watch_is_surplus(struct MHD_Connection *connection);
 
 /* Sets r->route, and r->method if a header overrides it; fails with a message if there is none. */
 enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
+
+/* Query parameters (http_param.c): that all names are declared, which needs no caller; then values
+ * and required ones. */
+enum tw_status tw_req_check_names(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_req_check_values(const struct tw_req *r, struct tw_err *err) TW_MUST_USE;
+json_t *tw_params_known(const struct tw_route *route); /* their names */
 
 /* Validates the request line and headers; the reply to a refusal closes the connection.  `method`
  * and `version` are the library's own pointers into the received bytes. */

@@ -205,3 +205,11 @@ const char *tw_target_piece(
 	}
 	return NULL;
 }
+
+const char *tw_target_query(const struct tw_target *t, const char *name)
+{
+	for (size_t i = 0; i < t->n_pairs; i++)
+		if (strcmp(t->pairs[i].name, name) == 0)
+			return t->pairs[i].value;
+	return NULL;
+}

@@ -37,4 +37,7 @@ bool tw_target_matches(const struct tw_target *t, const char *template);
 const char *tw_target_piece(
         const struct tw_target *t, const char *template, const char *name, struct tw_arena *a);
 
+/* The value of the first query pair of that name; NULL if there is none. */
+const char *tw_target_query(const struct tw_target *t, const char *name);
+
 #endif

@@ -520,15 +520,6 @@ static const char *public_message(const struct tw_req *r, char *out, size_t cap)
 	return out;
 }
 
-static json_t *list_known(const char *const *names)
-{
-	json_t *list = json_array();
-
-	for (; *names; names++)
-		(void)json_array_append_new(list, json_string(*names));
-	return list;
-}
-
 void tw_reply_error(struct tw_req *r)
 {
 	static const char last_resort[] = "{\"error\":{\"status\":\"out_of_memory\",\"message\":"
@@ -551,9 +542,9 @@ void tw_reply_error(struct tw_req *r)
 	json = json_pack("{s{sssssO}}", "error", "status", tw_status_word(r->refused), "message",
 	        public_message(r, text, sizeof text), "offset", offset);
 	json_decref(offset);
-	if (r->known)
+	if (r->unknown_at)
 		(void)json_object_set_new(
-		        json_object_get(json, "error"), "known", list_known(r->known));
+		        json_object_get(json, "error"), "known", tw_params_known(r->unknown_at));
 	if (tw_req_reply_json(r, tw_status_http(r->refused), json, &err) != TW_OK)
 		(void)tw_req_reply_static(
 		        r, 503, "application/json", last_resort, sizeof last_resort - 1, &err);

@@ -64,14 +64,6 @@ const char *tw_req_path(const struct tw_req *r, const char *name)
 	return tw_target_piece(&r->target, r->route->path, name, r->arena);
 }
 
-const char *tw_req_query(const struct tw_req *r, const char *name)
-{
-	for (size_t i = 0; i < r->target.n_pairs; i++)
-		if (strcmp(r->target.pairs[i].name, name) == 0)
-			return r->target.pairs[i].value;
-	return NULL;
-}
-
 enum tw_status tw_req_each_query(const struct tw_req *r,
         enum tw_status (*fn)(void *arg, const char *name, const char *value, struct tw_err *err),
         void *arg, struct tw_err *err)
@@ -110,47 +102,6 @@ uint64_t tw_req_ms_left(const struct tw_req *r)
 	if (tw_req_is_abandoned(r))
 		return 0;
 	return now < r->deadline_ns ? (r->deadline_ns - now + 999999) / 1000000 : 0;
-}
-
-static bool parse_i64(const char *text, int64_t *ret)
-{
-	struct tw_str s = tw_str_of(text);
-	bool negative = s.len && s.ptr[0] == '-';
-	uint64_t n;
-
-	if (negative)
-		s = (struct tw_str){s.ptr + 1, s.len - 1};
-	if (!tw_str_u64(s, INT64_MAX, &n))
-		return false;
-	*ret = negative ? -(int64_t)n : (int64_t)n;
-	return true;
-}
-
-enum tw_status tw_req_query_i64(const struct tw_req *r, const char *name, int64_t dflt, int64_t min,
-        int64_t max, int64_t *ret, struct tw_err *err)
-{
-	const char *text = tw_req_query(r, name);
-	int64_t n = dflt;
-
-	if (text && (!parse_i64(text, &n) || n < min || n > max))
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "%s must be a number from %" PRId64 " to %" PRId64 ", not %.60s", name, min,
-		        max, text);
-	*ret = n;
-	return TW_OK;
-}
-
-enum tw_status tw_req_query_bool(
-        const struct tw_req *r, const char *name, bool dflt, bool *ret, struct tw_err *err)
-{
-	const char *text = tw_req_query(r, name);
-	bool on = text && (strcmp(text, "1") == 0 || strcmp(text, "true") == 0);
-	bool off = text && (strcmp(text, "0") == 0 || strcmp(text, "false") == 0);
-
-	if (text && !on && !off)
-		return tw_fail(err, TW_BAD_REQUEST, "%s must be 0 or 1, not %.60s", name, text);
-	*ret = text ? on : dflt;
-	return TW_OK;
 }
 
 bool tw_req_accepts(const struct tw_req *r, const char *coding)

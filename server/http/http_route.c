@@ -43,48 +43,6 @@ static bool is_elsewhere(const struct tw_http *h, const struct tw_route *route)
 	return route->metrics && !h->for_metrics && h->app->config->metrics_listen[0];
 }
 
-static bool is_known(const char *const *names, const char *name)
-{
-	for (; *names; names++)
-		if (strcmp(*names, name) == 0)
-			return true;
-	return strcmp(name, "project") == 0; /* evaluated before routing */
-}
-
-/* As many as fit; the answer has a list of all. */
-static void list_known(const char *const *names, char *out, size_t cap)
-{
-	size_t len = 0;
-
-	(void)snprintf(out, cap, "%s", *names ? "" : "none");
-	for (; *names; names++) {
-		const bool fits = len + strlen(*names) + sizeof ", ..." < cap;
-
-		len += (size_t)snprintf(
-		        out + len, cap - len, "%s%s", len ? ", " : "", fits ? *names : "...");
-		if (!fits)
-			return;
-	}
-}
-
-/* A parameter that is ignored gives an answer to another question.  Uploads in pieces are taken
- * whatever they bring, as devices are not updated with the server. */
-static enum tw_status check_parameters(struct tw_req *r, struct tw_err *err)
-{
-	const char *const *known = r->route->parameters;
-	char all[120];
-
-	for (size_t i = 0; known && i < r->target.n_pairs; i++) {
-		if (is_known(known, r->target.pairs[i].name))
-			continue;
-		list_known(known, all, sizeof all);
-		r->known = known;
-		return tw_fail(err, TW_BAD_REQUEST, "there is no parameter %.40s here, only: %s",
-		        r->target.pairs[i].name, all);
-	}
-	return TW_OK;
-}
-
 /* A request to a server without the required role gets a retryable error: an upload must not be
  * given up for that. */
 static enum tw_status judge_role(const struct tw_req *r, struct tw_err *err)
@@ -142,7 +100,7 @@ enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 			r->route = route;
 			r->method = route->by_post ? route->method : r->method;
 			st = judge_role(r, err);
-			return st == TW_OK ? check_parameters(r, err) : st;
+			return st == TW_OK ? tw_req_check_names(r, err) : st;
 		}
 		add_allowed(route, allow, sizeof allow);
 	}

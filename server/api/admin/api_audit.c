@@ -17,41 +17,40 @@ static json_t *entry_json(const struct tw_audit_entry *e)
 	        "action", e->action, "target", e->target, "facts", facts ? facts : json_object());
 }
 
-static const char *word(const struct tw_req *r, const char *name)
-{
-	const char *text = tw_req_query(r, name);
-
-	return text ? text : "";
-}
+static const struct tw_param audit_params[] = {
+        TW_PARAM_FLAG("everywhere", false, "Of all projects and the server itself; scope: server."),
+        TW_PARAM_TEXT("action", 0, "key.create, or key for all of keys."),
+        TW_PARAM_TEXT("by", 0, "Name or id."),
+        TW_PARAM_TEXT("target", 0, "Id or name of the changed object."),
+        TW_PARAM_OPTIONAL_NUMBER("before", 0, INT64_MAX, "`before` of the page before."),
+        TW_PARAM_NUMBER("limit", PAGE, 1, MAX_PAGE, "Entries of a page."),
+        {0},
+};
 
 static enum tw_status whose(const struct tw_req *r, const char **ret_project_id, struct tw_err *err)
 {
-	bool everywhere = false;
-	enum tw_status st = tw_req_query_bool(r, "everywhere", false, &everywhere, err);
+	const bool everywhere = tw_req_flag(r, "everywhere");
 
-	if (st == TW_OK && everywhere && tw_req_caller(r)->scope != TW_SCOPE_SERVER)
-		st = tw_fail(err, TW_DENIED,
+	*ret_project_id = everywhere ? NULL : tw_req_caller(r)->project_id;
+	if (everywhere && tw_req_caller(r)->scope != TW_SCOPE_SERVER)
+		return tw_fail(err, TW_DENIED,
 		        "only an admin of the server sees changes everywhere; leave everywhere out "
 		        "for those of the project");
-	*ret_project_id = everywhere ? NULL : tw_req_caller(r)->project_id;
-	return st;
+	return TW_OK;
 }
 
 static enum tw_status list(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_audit_query of = {
-	        .action = word(r, "action"), .by = word(r, "by"), .target = word(r, "target")};
+	struct tw_audit_query of = {.action = tw_req_text_or_empty(r, "action"),
+	        .by = tw_req_text_or_empty(r, "by"),
+	        .target = tw_req_text_or_empty(r, "target"),
+	        .before = tw_req_number_or(r, "before", 0),
+	        .limit = (uint32_t)tw_req_number(r, "limit")};
 	struct tw_audit_entry *rows = NULL;
-	int64_t limit = PAGE;
 	json_t *entries;
 	size_t n = 0;
 	enum tw_status st = whose(r, &of.project_id, err);
 
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "before", 0, 0, INT64_MAX, &of.before, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "limit", PAGE, 1, MAX_PAGE, &limit, err);
-	of.limit = (uint32_t)limit;
 	if (st == TW_OK)
 		st = tw_catalogue_audit(
 		        tw_req_app(r)->catalogue, &of, tw_req_arena(r), &rows, &n, err);
@@ -70,6 +69,7 @@ const struct tw_route tw_routes_audit[] = {
         {.method = "GET",
                 .path = "/api/v1/audit",
                 .needs = TW_NEED_ADMIN,
+                .params = TW_PARAMS(audit_params),
                 .end = list,
                 .summary = "Who changed what, newest first"},
         {0},

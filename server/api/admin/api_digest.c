@@ -49,21 +49,24 @@ static enum tw_status find_project(struct tw_req *r, const char **ret_name, stru
 	return st;
 }
 
+static const struct tw_param days_params[] = {
+        TW_PARAM_OPTIONAL_NUMBER("days", 1, 31, "1 when absent, or 7 if digests are weekly."),
+        {0},
+};
+
 /* The days before now; of today only what happened in it. */
 static enum tw_status read_period(
         struct tw_req *r, struct tw_digest_period *ret, struct tw_err *err)
 {
 	struct tw_digest_rules rules = {.every = TW_DIGEST_OFF};
 	json_t *doc;
-	int64_t days = 1;
 	enum tw_status st = load_rules(r, &doc, &rules, err);
 
 	json_decref(doc);
-	if (st == TW_OK)
-		st = tw_req_query_i64(
-		        r, "days", rules.every == TW_DIGEST_WEEKLY ? 7 : 1, 1, 31, &days, err);
 	ret->until_ms = tw_unix_ms();
-	ret->since_ms = ret->until_ms - days * TW_DAY_MS;
+	ret->since_ms =
+	        ret->until_ms -
+	        tw_req_number_or(r, "days", rules.every == TW_DIGEST_WEEKLY ? 7 : 1) * TW_DAY_MS;
 	return st;
 }
 
@@ -95,18 +98,21 @@ static bool is_late(void *arg)
 	return tw_req_ms_left(arg) == 0;
 }
 
+static const char *const forms[] = {"json", "markdown", "html", "text", NULL};
+
+static const struct tw_param form_params[] = {
+        TW_PARAM_WORD("for", forms, "html is returned as text/plain: to look at, not to run."),
+        {0},
+};
+
 static enum tw_status get_digest(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const forms[] = {"json", "markdown", "html", "text", NULL};
-	const char *word = tw_req_query(r, "for");
+	const unsigned form = (unsigned)tw_req_word(r, "for");
 	struct tw_digest_of of = {
 	        .project_id = tw_req_caller(r)->project_id, .deadline = {is_late, r}};
 	json_t *digest = NULL;
-	unsigned form = 0;
-	enum tw_status st = tw_api_pick("for", word ? word : "json", forms, &form, err);
+	enum tw_status st = read_period(r, &of.period, err);
 
-	if (st == TW_OK)
-		st = read_period(r, &of.period, err);
 	if (st == TW_OK)
 		st = find_project(r, &of.project, err);
 	if (st == TW_OK)
@@ -255,11 +261,13 @@ const struct tw_route tw_routes_digest[] = {
         {.method = "GET",
                 .path = "/api/v1/digest",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(form_params, days_params),
                 .end = get_digest,
                 .summary = "What is slow and new, as the digest tells it"},
         {.method = "POST",
                 .path = "/api/v1/digest",
                 .needs = TW_NEED_ADMIN,
+                .params = TW_PARAMS(days_params),
                 .end = post_digest,
                 .summary = "Tells it now, to those to whom it is told"},
         {.method = "GET",

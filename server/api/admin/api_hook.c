@@ -176,7 +176,7 @@ static enum tw_status read_kind(const json_t *body, enum tw_hook_kind *io, struc
 	enum tw_status st = TW_OK;
 
 	if (at)
-		st = tw_api_pick("kind", word ? word : "", tw_hook_kind_names, &which, err);
+		st = tw_pick_word("kind", word ? word : "", tw_hook_kind_names, &which, err);
 	if (at && st == TW_OK)
 		*io = (enum tw_hook_kind)which;
 	return st;
@@ -351,22 +351,25 @@ static enum tw_status find_target(struct tw_req *r, const char **ret, struct tw_
 	return strcmp(*ret, TW_HOOK_MAIL) == 0 ? TW_OK : find(r, &h, err);
 }
 
+static const struct tw_param deliveries_params[] = {
+        TW_PARAM_OPTIONAL_NUMBER("before", 0, INT64_MAX, "`before` of the page before."),
+        TW_PARAM_NUMBER("limit", LOG_DEFAULT, 1, LOG_MAX, ""),
+        {0},
+};
+
 static enum tw_status deliveries(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_logged *rows = NULL;
 	const char *hook;
 	json_t *all;
-	int64_t before = 0, limit = LOG_DEFAULT;
+	const int64_t limit = tw_req_number(r, "limit");
 	size_t n = 0;
 	enum tw_status st = find_target(r, &hook, err);
 
 	if (st == TW_OK)
-		st = tw_req_query_i64(r, "before", 0, 0, INT64_MAX, &before, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "limit", LOG_DEFAULT, 1, LOG_MAX, &limit, err);
-	if (st == TW_OK)
-		st = tw_catalogue_deliveries(catalogue(r), project(r), hook, before,
-		        (uint32_t)limit, tw_req_arena(r), &rows, &n, err);
+		st = tw_catalogue_deliveries(catalogue(r), project(r), hook,
+		        tw_req_number_or(r, "before", 0), (uint32_t)limit, tw_req_arena(r), &rows,
+		        &n, err);
 	if (st != TW_OK)
 		return st;
 	all = json_array();
@@ -455,6 +458,7 @@ const struct tw_route tw_routes_hook[] = {
         {.method = "GET",
                 .path = "/api/v1/webhooks/{hook}/deliveries",
                 .needs = TW_NEED_ADMIN,
+                .params = TW_PARAMS(deliveries_params),
                 .end = deliveries,
                 .summary = "What was told to it, try by try"},
         {.method = "GET",

@@ -107,17 +107,16 @@ static enum tw_status reply(struct tw_req *r, const struct tw_issue *i, struct t
 	return st == TW_OK ? tw_req_reply_json(r, 200, answer, err) : st;
 }
 
-static enum tw_status begin(struct tw_req *r, struct tw_issue *ret, struct tw_err *err)
-{
-	const char *word = tw_req_query(r, "for");
-	unsigned which = 0;
-	enum tw_status st =
-	        tw_api_pick("for", word ? word : "github", tw_tracker_names, &which, err);
+static const struct tw_param for_params[] = {
+        TW_PARAM_WORD("for", tw_tracker_names, ""),
+        {0},
+};
 
-	*ret = (struct tw_issue){.tracker = (enum tw_tracker)which,
+static struct tw_issue begin(struct tw_req *r)
+{
+	return (struct tw_issue){.tracker = (enum tw_tracker)tw_req_word(r, "for"),
 	        .base = tw_req_base(r),
 	        .project_id = project(r)};
-	return st;
 }
 
 /* --- of a regression --- */
@@ -199,12 +198,10 @@ static enum tw_status of_regression(struct tw_req *r, struct tw_err *err)
 	struct tw_arena *a = tw_arena_new(ARENA_MAX);
 	json_t *blame = NULL;
 	struct tw_regression row;
-	struct tw_issue i;
+	struct tw_issue i = begin(r);
 	json_t *j = NULL;
-	enum tw_status st = begin(r, &i, err);
+	enum tw_status st = a ? TW_OK : tw_oom(err);
 
-	if (st == TW_OK && !a)
-		st = tw_oom(err);
 	if (st == TW_OK)
 		st = tw_catalogue_regression_get(catalogue(r), project(r),
 		        tw_req_path(r, "regression"), tw_req_arena(r), &row, err);
@@ -274,14 +271,12 @@ static enum tw_status of_group(struct tw_req *r, struct tw_err *err)
 	const char *key = tw_req_path(r, "key");
 	struct tw_anr_group *groups = NULL;
 	struct tw_anr_exemplar *traces = NULL;
-	struct tw_issue i;
+	struct tw_issue i = begin(r);
 	json_t *j = NULL;
 	size_t n = 0, n_traces = 0;
-	enum tw_status st = begin(r, &i, err);
+	enum tw_status st = tw_catalogue_anr_groups(
+	        catalogue(r), project(r), &all, key, tw_req_arena(r), &groups, &n, err);
 
-	if (st == TW_OK)
-		st = tw_catalogue_anr_groups(
-		        catalogue(r), project(r), &all, key, tw_req_arena(r), &groups, &n, err);
 	if (st == TW_OK && (n == 0 || !key[0]))
 		st = tw_fail(err, TW_NOT_FOUND, "no such group of ANRs");
 	if (st == TW_OK)
@@ -305,12 +300,14 @@ const struct tw_route tw_routes_issue[] = {
                 .path = "/api/v1/regression/{regression}/issue",
                 .needs = TW_NEED_READ,
                 .by_child = true,
+                .params = TW_PARAMS(for_params),
                 .end = of_regression,
                 .summary = "A regression as an issue for another tracker"},
         {.method = "GET",
                 .path = "/api/v1/anr/groups/{key}/issue",
                 .needs = TW_NEED_READ,
                 .by_child = true,
+                .params = TW_PARAMS(for_params),
                 .end = of_group,
                 .summary = "A group of ANRs as an issue for another tracker"},
         {.method = "GET",

@@ -74,7 +74,7 @@ static struct tw_oidc_turn turn_of(struct tw_req *r)
 static enum tw_status begin_for(struct tw_req *r, struct tw_oidc_turn *turn, const char *user_id,
         const char **ret_location, struct tw_err *err)
 {
-	const char *next = tw_req_query(r, "next");
+	const char *next = tw_req_text(r, "next");
 	uint8_t before[32];
 	const struct tw_oidc_purpose for_what = {.user_id = user_id,
 	        .next = next ? next : "/",
@@ -246,10 +246,10 @@ static enum tw_status finish(
 {
 	char cookie[COOKIE_BYTES] = "";
 	const struct tw_oidc_answer answer = {.cookie = cookie,
-	        .state = tw_req_query(r, "state"),
-	        .code = tw_req_query(r, "code"),
-	        .issuer = tw_req_query(r, "iss"),
-	        .error = tw_req_query(r, "error")};
+	        .state = tw_req_text(r, "state"),
+	        .code = tw_req_text(r, "code"),
+	        .issuer = tw_req_text(r, "iss"),
+	        .error = tw_req_text(r, "error")};
 	enum tw_status st;
 
 	if (!turn->redirect_uri)
@@ -300,22 +300,38 @@ static enum tw_status callback(struct tw_req *r, struct tw_err *err)
 	return tell(r, turn.why, person->subject ? person->subject : "", &why);
 }
 
+static const struct tw_param next_params[] = {
+        TW_PARAM_TEXT("next", 0, "Path of this server where the browser continues afterwards."),
+        {0},
+};
+static const struct tw_param callback_params[] = {
+        TW_PARAM_TEXT("state", 0, "As it was given to the provider."),
+        TW_PARAM_TEXT("code", 0, "Exchanged for an ID token."),
+        TW_PARAM_TEXT("iss", 0, "The provider (RFC 9207)."),
+        TW_PARAM_TEXT("error", 0, "Why the provider refused."),
+        {0},
+};
+
 const struct tw_route tw_routes_oidc[] = {
         {.method = "GET",
                 .path = "/api/v1/oidc/begin",
                 .needs = TW_NEED_PUBLIC,
+                .params = TW_PARAMS(next_params),
                 .outbound = true,
                 .end = begin,
                 .summary = "Sends the browser to the OpenID provider"},
         {.method = "GET",
                 .path = "/api/v1/oidc/callback",
                 .needs = TW_NEED_PUBLIC,
+                .params = TW_PARAMS(callback_params),
+                .any_params = true,
                 .outbound = true,
                 .end = callback,
                 .summary = "Where the provider sends it back to: signs the person in"},
         {.method = "POST",
                 .path = "/api/v1/oidc/link",
                 .needs = TW_NEED_USER,
+                .params = TW_PARAMS(next_params),
                 .outbound = true,
                 .max_body = tw_api_small_body,
                 .begin = tw_api_collect_begin,

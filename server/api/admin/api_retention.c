@@ -58,11 +58,9 @@ static enum tw_status look_ahead(
 	struct tw_catalogue *c = tw_req_app(r)->catalogue;
 	const char *project_id = tw_req_caller(r)->project_id;
 	int64_t now_ms = tw_unix_ms();
-	int64_t days = SOON_DAYS;
-	enum tw_status st = tw_req_query_i64(r, "days", SOON_DAYS, 1, SOON_DAYS_MOST, &days, err);
+	int64_t days = tw_req_number(r, "days");
+	enum tw_status st = tw_catalogue_use(c, project_id, &ret->use, err);
 
-	if (st == TW_OK)
-		st = tw_catalogue_use(c, project_id, &ret->use, err);
 	if (st == TW_OK)
 		st = tw_retention_due(c, project_id, rules, now_ms, TOLD, tw_req_arena(r),
 		        &ret->due, &ret->n_due, err);
@@ -122,7 +120,6 @@ static enum tw_status store(struct tw_req *r, const struct tw_retention *rules, 
 static enum tw_status put_retention(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_retention rules;
-	bool dry_run = false;
 	json_t *body;
 	enum tw_status st = tw_api_json(r, &body, err);
 
@@ -130,22 +127,31 @@ static enum tw_status put_retention(struct tw_req *r, struct tw_err *err)
 		return st;
 	st = tw_retention_read(body, &rules, err);
 	json_decref(body);
-	if (st == TW_OK)
-		st = tw_req_query_bool(r, "dry_run", false, &dry_run, err);
-	if (st == TW_OK && !dry_run)
+	if (st == TW_OK && !tw_req_flag(r, "dry_run"))
 		st = store(r, &rules, err);
 	return st == TW_OK ? reply(r, &rules, err) : st;
 }
+
+static const struct tw_param days_params[] = {
+        TW_PARAM_NUMBER("days", SOON_DAYS, 1, SOON_DAYS_MOST, "How far ahead `soon` looks."),
+        {0},
+};
+static const struct tw_param put_params[] = {
+        TW_PARAM_FLAG("dry_run", false, "Only returns the effect of the rules."),
+        {0},
+};
 
 const struct tw_route tw_routes_retention[] = {
         {.method = "GET",
                 .path = "/api/v1/retention",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(days_params),
                 .end = get_retention,
                 .summary = "How long traces are kept"},
         {.method = "PUT",
                 .path = "/api/v1/retention",
                 .needs = TW_NEED_ADMIN,
+                .params = TW_PARAMS(put_params, days_params),
                 .max_body = tw_api_small_body,
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,

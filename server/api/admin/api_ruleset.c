@@ -76,13 +76,16 @@ static enum tw_status reply_version(
 	return tag ? TW_OK : no_memory(err);
 }
 
+const struct tw_param tw_api_ruleset_params[] = {
+        TW_PARAM_OPTIONAL_NUMBER(
+                "version", 1, INT64_MAX / 2, "An earlier version; the last 200 are kept."),
+        {0},
+};
+
 enum tw_status tw_api_ruleset_get(
         struct tw_req *r, const struct tw_api_ruleset *of, struct tw_err *err)
 {
-	int64_t version = 0;
-	enum tw_status st = tw_req_query_i64(r, "version", 0, 1, INT64_MAX / 2, &version, err);
-
-	return st == TW_OK ? reply_version(r, of, version, err) : st;
+	return reply_version(r, of, tw_req_number_or(r, "version", 0), err);
 }
 
 static enum tw_status store(struct tw_req *r, const struct tw_api_ruleset *of, int64_t after,

@@ -20,6 +20,7 @@ struct tw_api_ruleset {
 enum tw_status tw_api_ruleset_load(struct tw_req *r, const struct tw_api_ruleset *of,
         int64_t version, struct tw_ruleset *ret, json_t **ret_doc, struct tw_err *err) TW_MUST_USE;
 /* Replies with the version in ?version= and the list of versions. */
+extern const struct tw_param tw_api_ruleset_params[]; /* version= */
 enum tw_status tw_api_ruleset_get(
         struct tw_req *r, const struct tw_api_ruleset *of, struct tw_err *err);
 /* Stores doc, which must be valid, and frees it; `body` contains the version on which it is based.

@@ -231,7 +231,7 @@ static json_t *seen_project(json_t *list, const char *id)
 static enum tw_status project_of_trace(
         struct tw_req *r, json_t *list, json_t **ret, struct tw_err *err)
 {
-	const char *trace = tw_req_query(r, "trace");
+	const char *trace = tw_req_text(r, "trace");
 	char id[TW_ID_BYTES] = "";
 	enum tw_status st = TW_OK;
 
@@ -290,10 +290,17 @@ static enum tw_status session(struct tw_req *r, struct tw_err *err)
 	        err);
 }
 
+static const struct tw_param session_params[] = {
+        TW_PARAM_TEXT("trace", 0,
+                "The id of a trace: `trace_project` is its project, if the caller may see it."),
+        {0},
+};
+
 const struct tw_route tw_routes_session[] = {
         {.method = "GET",
                 .path = "/api/v1/session",
                 .needs = TW_NEED_PUBLIC,
+                .params = TW_PARAMS(session_params),
                 .knows_caller = true,
                 .end = session,
                 .summary = "Who is asking, and about which project"},

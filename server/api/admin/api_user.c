@@ -55,12 +55,11 @@ static json_t *member_json(const struct tw_user_row *u)
 static enum tw_status list(struct tw_req *r, const char *project_id, const char *key,
         json_t *(*of)(const struct tw_user_row *), struct tw_err *err)
 {
-	const char *after = tw_req_query(r, "after");
 	struct tw_user_row *rows;
 	json_t *items;
 	size_t n;
 	enum tw_status st = tw_catalogue_users(tw_req_app(r)->catalogue, project_id,
-	        after ? after : "", tw_req_arena(r), &rows, &n, err);
+	        tw_req_text_or_empty(r, "after"), tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
@@ -209,7 +208,7 @@ static enum tw_status give_role(struct tw_req *r, const json_t *body, struct tw_
 	const char *role = json_string_value(json_object_get(body, "role"));
 	struct tw_user user = {.is_admin = false};
 	unsigned at = 0;
-	enum tw_status st = tw_api_pick("role", role ? role : "", roles, &at, err);
+	enum tw_status st = tw_pick_word("role", role ? role : "", roles, &at, err);
 
 	if (st == TW_OK)
 		st = user_of(r, &user, err);
@@ -235,10 +234,16 @@ static enum tw_status remove_member(struct tw_req *r, struct tw_err *err)
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
+static const struct tw_param after_params[] = {
+        TW_PARAM_TEXT("after", 0, "`after` of the page before."),
+        {0},
+};
+
 const struct tw_route tw_routes_user[] = {
         {.method = "GET",
                 .path = "/api/v1/users",
                 .needs = TW_NEED_SERVER,
+                .params = TW_PARAMS(after_params),
                 .end = list_users,
                 .summary = "All people with an account"},
         {.method = "POST",
@@ -265,6 +270,7 @@ const struct tw_route tw_routes_user[] = {
         {.method = "GET",
                 .path = "/api/v1/members",
                 .needs = TW_NEED_ADMIN,
+                .params = TW_PARAMS(after_params),
                 .end = list_members,
                 .summary = "People with a role in the project"},
         {.method = "PUT",

@@ -106,20 +106,18 @@ static void put_trend(struct tw_fleet_question *q, const struct page *p, const c
 	tw_json_close(&q->j, ']');
 }
 
-static enum tw_status read_page(struct tw_fleet_question *q, struct page *p, struct tw_err *err)
-{
-	const char *kind = tw_req_query(q->req, "kind");
-	enum tw_status st = TW_OK;
+static const struct tw_param page_params[] = {
+        TW_PARAM_OPTIONAL_WORD("kind", tw_anr_kinds, "Groups of that kind of cause."),
+        TW_PARAM_NUMBER("limit", 100, 1, LIMIT_MAX, ""),
+        TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
+        {0},
+};
 
-	if (kind && kind[0]) {
-		st = tw_api_pick("kind", kind, tw_anr_kinds, &p->kind, err);
-		p->kind++;
-	}
-	if (st == TW_OK)
-		st = tw_req_query_i64(q->req, "limit", 100, 1, LIMIT_MAX, &p->limit, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(q->req, "offset", 0, 0, INT32_MAX, &p->offset, err);
-	return st;
+static void read_page(const struct tw_fleet_question *q, struct page *p)
+{
+	p->kind = (unsigned)(tw_req_word(q->req, "kind") + 1);
+	p->limit = tw_req_number(q->req, "limit");
+	p->offset = tw_req_number(q->req, "offset");
 }
 
 static enum tw_status load(
@@ -158,10 +156,10 @@ static void put_groups(struct tw_fleet_question *q, const struct page *p)
 static enum tw_status answer_groups(struct tw_fleet_question *q, struct tw_err *err)
 {
 	struct page p = {0};
-	enum tw_status st = read_page(q, &p, err);
+	enum tw_status st;
 
-	if (st == TW_OK)
-		st = put_head(q, err); /* first: what it calls counted is in the groups by then */
+	read_page(q, &p);
+	st = put_head(q, err); /* first: what it calls counted is in the groups by then */
 	if (st == TW_OK)
 		st = load(q, "", &p, err);
 	if (st != TW_OK)
@@ -309,16 +307,19 @@ const struct tw_route tw_routes_anr[] = {
         {.method = "GET",
                 .path = "/api/v1/anr/groups",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(page_params, tw_fleet_any_label_params),
                 .end = get_groups,
                 .summary = "Groups of ANRs by cause"},
         {.method = "GET",
                 .path = "/api/v1/anr/groups/{key}",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_fleet_any_label_params),
                 .end = get_group,
                 .summary = "One group of ANRs"},
         {.method = "GET",
                 .path = "/api/v1/anr/rules",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_api_ruleset_params),
                 .end = get_rules,
                 .summary = "The rules by which ANRs are grouped"},
         {.method = "PUT",

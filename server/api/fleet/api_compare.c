@@ -157,17 +157,14 @@ void tw_compare_put_tree(struct tw_json *j, const struct tw_compare *t)
 static enum tw_status read_tree_query(
         const struct comparison *c, struct tw_compare_query *ret, struct tw_err *err)
 {
-	const char *text = tw_req_query(c->req, "root");
-	struct tw_str rest = tw_str_of(text ? text : "");
+	const char *text = tw_req_text_or_empty(c->req, "root");
+	struct tw_str rest = tw_str_of(text);
 	uint32_t *path = tw_arena_alloc(c->arena, ROOT_MAX, sizeof *path);
-	int64_t max_nodes = 0;
 	size_t n = 0;
-	enum tw_status st;
+	enum tw_status st = TW_OK;
 
 	if (!path)
 		return no_memory(err);
-	st = tw_req_query_i64(c->req, "max_nodes", tw_req_app(c->req)->config->flame_nodes, 1,
-	        NODES_MAX, &max_nodes, err);
 	while (st == TW_OK && rest.len) {
 		uint64_t method = 0;
 
@@ -177,7 +174,9 @@ static enum tw_status read_tree_query(
 		else
 			path[n++] = (uint32_t)method;
 	}
-	*ret = (struct tw_compare_query){path, n, (uint32_t)max_nodes};
+	*ret = (struct tw_compare_query){path, n,
+	        (uint32_t)tw_req_number_or(
+	                c->req, "max_nodes", tw_req_app(c->req)->config->flame_nodes)};
 	return st;
 }
 
@@ -210,43 +209,41 @@ struct table {
 	uint32_t added, gone; /* of all methods */
 };
 
-static enum tw_status read_word(const struct tw_req *r, const char *name, const char *const *words,
-        unsigned *ret, struct tw_err *err)
+static const char *const sorts[] = {[TW_BY_SELF_CHANGE] = "self_change",
+        [TW_BY_TOTAL_CHANGE] = "total_change",
+        [TW_BY_COUNT_CHANGE] = "count_change",
+        [TW_BY_SELF_A] = "self_a",
+        [TW_BY_SELF_B] = "self_b",
+        [TW_BY_TOTAL_A] = "total_a",
+        [TW_BY_TOTAL_B] = "total_b",
+        [TW_BY_COUNT_A] = "count_a",
+        [TW_BY_COUNT_B] = "count_b",
+        [TW_BY_METHOD] = "name",
+        NULL};
+static const char *const kinds[] = {"all", "slower", "faster", "new", "gone", NULL};
+
+static const struct tw_param table_params[] = {
+        TW_PARAM_WORD("sort", sorts, "Changes are of one trace's values, up or down."),
+        TW_PARAM_WORD("order", tw_orders, ""),
+        TW_PARAM_WORD("only", kinds,
+                "`slower`, `faster`: by self time per trace; `new`: not called in A; `gone`: not "
+                "called in B."),
+        TW_PARAM_TEXT("q", 0,
+                "Part of the name, in any case, or with regex a regular expression (PCRE2)."),
+        TW_PARAM_FLAG("regex", false, "q is a regular expression."),
+        TW_PARAM_NUMBER("limit", 25, 1, METHODS_MAX, "Rows."),
+        TW_PARAM_NUMBER("offset", 0, 0, UINT32_MAX, "Rows left out before them."),
+        {0},
+};
+
+static void read_table(const struct tw_req *r, struct table *t)
 {
-	const char *text = tw_req_query(r, name);
-
-	*ret = 0;
-	return text ? tw_api_pick(name, text, words, ret, err) : TW_OK;
-}
-
-static enum tw_status read_table(const struct tw_req *r, struct table *t, struct tw_err *err)
-{
-	static const char *const sorts[] = {[TW_BY_SELF_CHANGE] = "self_change",
-	        [TW_BY_TOTAL_CHANGE] = "total_change",
-	        [TW_BY_COUNT_CHANGE] = "count_change",
-	        [TW_BY_SELF_A] = "self_a",
-	        [TW_BY_SELF_B] = "self_b",
-	        [TW_BY_TOTAL_A] = "total_a",
-	        [TW_BY_TOTAL_B] = "total_b",
-	        [TW_BY_COUNT_A] = "count_a",
-	        [TW_BY_COUNT_B] = "count_b",
-	        [TW_BY_METHOD] = "name",
-	        NULL};
-	static const char *const orders[] = {"desc", "asc", NULL};
-	static const char *const kinds[] = {"all", "slower", "faster", "new", "gone", NULL};
-	enum tw_status st = read_word(r, "sort", sorts, &t->sort, err);
-
-	if (st == TW_OK)
-		st = read_word(r, "order", orders, &t->rising, err);
-	if (st == TW_OK)
-		st = read_word(r, "only", kinds, &t->only, err);
-	if (st == TW_OK)
-		st = tw_req_query_bool(r, "regex", false, &t->regex, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "limit", 25, 1, METHODS_MAX, &t->limit, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "offset", 0, 0, UINT32_MAX, &t->offset, err);
-	return st;
+	t->sort = (unsigned)tw_req_word(r, "sort");
+	t->rising = (unsigned)tw_req_word(r, "order");
+	t->only = (unsigned)tw_req_word(r, "only");
+	t->regex = tw_req_flag(r, "regex");
+	t->limit = tw_req_number(r, "limit");
+	t->offset = tw_req_number(r, "offset");
 }
 
 static bool is_meant(const struct comparison *c, const struct table *t,
@@ -316,16 +313,16 @@ static void put_table(
 
 static enum tw_status answer_table(struct comparison *c, struct tw_err *err)
 {
-	const char *text = tw_req_query(c->req, "q");
+	const char *text = tw_req_text_or_empty(c->req, "q");
 	struct tw_compare_methods m = {.n = 0};
 	struct tw_match *match = NULL;
 	struct table t = {.limit = 0};
-	enum tw_status st = read_table(c->req, &t, err);
+	enum tw_status st;
 
-	if (st == TW_OK)
-		st = tw_query_compare_methods(
-		        c->sides.side, c->sides.n_names, &c->sides.deadline, c->arena, &m, err);
-	if (st == TW_OK && text && text[0])
+	read_table(c->req, &t);
+	st = tw_query_compare_methods(
+	        c->sides.side, c->sides.n_names, &c->sides.deadline, c->arena, &m, err);
+	if (st == TW_OK && text[0])
 		st = tw_match_new(text, t.regex, &match, err);
 	if (st != TW_OK)
 		return st;
@@ -367,15 +364,33 @@ static enum tw_status compare_methods(struct tw_req *r, struct tw_err *err)
 	return run(r, answer_table, err);
 }
 
+static const struct tw_param sides_params[] = {
+        TW_PARAM_REQUIRED("a", 0, "Side A: up to 16 trace ids with commas between them."),
+        TW_PARAM_REQUIRED(
+                "b", 0, "Side B: up to 16 trace ids with commas between them; also those of A."),
+        {0},
+};
+static const struct tw_param tree_params[] = {
+        TW_PARAM_TEXT("root", 0,
+                "Method numbers from the top, with dots between them: drill-down. 404 when neither "
+                "side has that path."),
+        TW_PARAM_OPTIONAL_NUMBER("max_nodes", 1, NODES_MAX,
+                "The heaviest nodes on either side are kept, the rest becomes nodes with `other`. "
+                "--flame-nodes sets the default."),
+        {0},
+};
+
 const struct tw_route tw_routes_compare[] = {
         {.method = "GET",
                 .path = "/api/v1/compare",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(sides_params, tw_api_thread_params, tree_params),
                 .end = compare,
                 .summary = "The calls of two selections as one tree"},
         {.method = "GET",
                 .path = "/api/v1/compare/methods",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(sides_params, tw_api_thread_params, table_params),
                 .end = compare_methods,
                 .summary = "The methods of two selections beside each other"},
         {0},

@@ -16,49 +16,66 @@
 #define BODY_MAX  ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)512 << 20)
 
-enum { DEFAULT_DAYS = 30, WORD_BYTES = 32 };
+#define TIME_MAX (INT64_MAX / 2)
+
+enum { DEFAULT_DAYS = 30, NAME_BYTES = 32 };
 
 /* --- the filter --- */
 
-/* How the filter's word stands in the request: a side's own comes first. */
-static const char *word_of(
-        const struct tw_fleet_question *q, const char *name, char own[WORD_BYTES])
+static const char *const classes[] = {"low", "mid", "high", "unknown", NULL};
+
+#define FILTER_PARAMS(of, label_about)                                                             \
+	TW_PARAM_TEXT(of "app", 0, "Of that app."),                                                \
+	        TW_PARAM_TEXT(of "version_name", 0, "Of that version."),                           \
+	        TW_PARAM_TEXT(of "build_id", 0, "Of that build."),                                 \
+	        TW_PARAM_TEXT(of "scenario", 0, "Of that scenario."),                              \
+	        TW_PARAM_OPTIONAL_WORD(of "class", classes, "Of devices of that class."),          \
+	        TW_PARAM_TEXT(of "os", 0, "Of that system."),                                      \
+	        TW_PARAM_TEXT(of "label", 0, label_about),                                         \
+	        TW_PARAM_OPTIONAL_NUMBER(of "since", 0, TIME_MAX,                                  \
+	                "Unix ms; whole days, UTC, by the time at which the server received the "  \
+	                "trace. 30 days before until when absent."),                               \
+	        TW_PARAM_OPTIONAL_NUMBER(of "until", 0, TIME_MAX, "Unix ms; now when absent.")
+#define INDEXED_LABEL                                                                              \
+	"key=value of an indexed label (then without class and os); key= traces without that "     \
+	"label."
+#define ANY_LABEL "key=value of any label, or device=NAME (then without class and os)."
+
+const struct tw_param tw_fleet_filter_params[] = {FILTER_PARAMS("", INDEXED_LABEL), {0}};
+const struct tw_param tw_fleet_any_label_params[] = {FILTER_PARAMS("", ANY_LABEL), {0}};
+const struct tw_param tw_fleet_sides_params[] = {
+        FILTER_PARAMS("a.", INDEXED_LABEL), FILTER_PARAMS("b.", INDEXED_LABEL), {0}};
+
+/* The parameter's name: that of the question's side if it is given. */
+static const char *name_of(
+        const struct tw_fleet_question *q, const char *name, char own[NAME_BYTES])
 {
 	if (!q->side)
 		return name;
-	(void)snprintf(own, WORD_BYTES, "%s.%s", q->side, name);
-	return tw_req_query(q->req, own) ? own : name;
+	(void)snprintf(own, NAME_BYTES, "%s.%s", q->side, name);
+	return tw_req_text(q->req, own) ? own : name;
 }
 
 static const char *text_of(const struct tw_fleet_question *q, const char *name)
 {
-	char own[WORD_BYTES];
-	const char *text = tw_req_query(q->req, word_of(q, name, own));
+	char own[NAME_BYTES];
 
-	return text ? text : "";
+	return tw_req_text_or_empty(q->req, name_of(q, name, own));
 }
 
 enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *err)
 {
-	static const char *const classes[] = {"", "low", "mid", "high", "unknown", NULL};
-	int64_t until = tw_unix_ms(), since;
-	char own[WORD_BYTES];
-	unsigned which;
-	enum tw_status st = tw_api_pick("class", text_of(q, "class"), classes, &which, err);
+	char own[NAME_BYTES];
+	enum tw_status st = TW_OK;
+	int64_t until, since;
 
-	if (st == TW_OK)
-		st = tw_req_query_i64(
-		        q->req, word_of(q, "until", own), until, 0, INT64_MAX / 2, &until, err);
+	until = tw_req_number_or(q->req, name_of(q, "until", own), tw_unix_ms());
 	since = until - (int64_t)(DEFAULT_DAYS - 1) * TW_DAY_MS;
-	if (since < 0)
-		since = 0;
-	if (st == TW_OK)
-		st = tw_req_query_i64(
-		        q->req, word_of(q, "since", own), since, 0, INT64_MAX / 2, &since, err);
-	if (st == TW_OK && since > until)
+	since = tw_req_number_or(q->req, name_of(q, "since", own), since < 0 ? 0 : since);
+	if (since > until)
 		st = tw_fail(err, TW_BAD_REQUEST, "since is after until");
 	q->filter = (struct tw_rollup_filter){text_of(q, "app"), text_of(q, "version_name"),
-	        text_of(q, "build_id"), text_of(q, "scenario"), classes[st == TW_OK ? which : 0],
+	        text_of(q, "build_id"), text_of(q, "scenario"), text_of(q, "class"),
 	        text_of(q, "os"), text_of(q, "label"), since / TW_DAY_MS, until / TW_DAY_MS};
 	if (st == TW_OK && q->filter.label[0] && (q->filter.device_class[0] || q->filter.os[0]))
 		st = tw_fail(err, TW_BAD_REQUEST, TW_FLEET_LABEL_ALONE);
@@ -255,41 +272,54 @@ const struct tw_route tw_routes_fleet[] = {
         {.method = "GET",
                 .path = "/api/v1/fleet/scenarios",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_fleet_by_params, tw_fleet_filter_params),
                 .end = get_scenarios,
                 .summary = "How long traces take"},
         {.method = "GET",
                 .path = "/api/v1/fleet/methods",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_fleet_methods_params, tw_fleet_filter_params),
                 .end = tw_fleet_get_methods,
                 .summary = "Methods of many traces"},
         {.method = "GET",
                 .path = "/api/v1/fleet/method",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(
+                        tw_fleet_method_params, tw_fleet_by_params, tw_fleet_filter_params),
                 .end = tw_fleet_get_method,
                 .summary = "One method over versions or days"},
         {.method = "GET",
                 .path = "/api/v1/fleet/callers",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(
+                        tw_fleet_callers_params, tw_fleet_taking_params, tw_fleet_filter_params),
                 .end = tw_fleet_get_callers,
                 .summary = "Who calls a method, and what it calls"},
         {.method = "GET",
                 .path = "/api/v1/fleet/flame",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_fleet_flame_params, tw_fleet_taking_params,
+                        tw_fleet_root_params, tw_fleet_filter_params),
                 .end = tw_fleet_get_flame,
                 .summary = "One flame graph of many traces"},
         {.method = "GET",
                 .path = "/api/v1/fleet/compare",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_fleet_compare_params, tw_fleet_taking_params,
+                        tw_fleet_root_params, tw_fleet_sides_params, tw_fleet_filter_params),
                 .end = tw_fleet_get_compare,
                 .summary = "Two sides of the fleet beside each other"},
         {.method = "GET",
                 .path = "/api/v1/fleet/findings",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(
+                        tw_fleet_findings_params, tw_fleet_by_params, tw_fleet_filter_params),
                 .end = tw_fleet_get_findings,
                 .summary = "What detectors found in many traces"},
         {.method = "GET",
                 .path = "/api/v1/fleet/search",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_fleet_search_params, tw_fleet_filter_params),
                 .end = tw_fleet_get_search,
                 .summary = "Calls of many traces that took more than a time"},
         {.method = "GET",

@@ -36,6 +36,11 @@ struct tw_fleet_question {
 enum tw_status tw_fleet_run(struct tw_req *r,
         enum tw_status (*answer)(struct tw_fleet_question *q, struct tw_err *err),
         struct tw_err *err) TW_MUST_USE;
+/* The parameters of the filter, of that with a label that need not be indexed, and of the sides of
+ * a comparison (a.app, b.app). */
+extern const struct tw_param tw_fleet_filter_params[];
+extern const struct tw_param tw_fleet_any_label_params[];
+extern const struct tw_param tw_fleet_sides_params[];
 /* Reads the filter from the parameters of q->side. */
 enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *err) TW_MUST_USE;
 /* Reads the cells of the filter into q->cells, with these metrics (one bit each); they differ at
@@ -46,6 +51,7 @@ enum tw_status tw_fleet_read(struct tw_fleet_question *q, unsigned metrics, unsi
 enum tw_status tw_fleet_read_only(
         struct tw_fleet_question *q, const struct tw_fleet_ask *of, struct tw_err *err) TW_MUST_USE;
 struct tw_fleet_store *tw_fleet_store_of(const struct tw_fleet_question *q);
+extern const struct tw_param tw_fleet_by_params[]; /* by= and top= */
 /* Reads by=, or dflt; for label:KEY the filter then covers all its values. */
 enum tw_status tw_fleet_read_by(struct tw_fleet_question *q, const char *dflt,
         enum tw_fleet_by *ret, struct tw_err *err) TW_MUST_USE;
@@ -72,5 +78,12 @@ enum tw_status tw_fleet_get_method(struct tw_req *r, struct tw_err *err);
 enum tw_status tw_fleet_get_findings(struct tw_req *r, struct tw_err *err);
 enum tw_status tw_fleet_get_stages(struct tw_req *r, struct tw_err *err); /* api_stages.c */
 enum tw_status tw_fleet_get_search(struct tw_req *r, struct tw_err *err);
+
+/* Their parameters, and those of tw_fleet_take_names and tw_fleet_read_root (api_fleet_tree.h). */
+extern const struct tw_param tw_fleet_methods_params[], tw_fleet_method_params[];
+extern const struct tw_param tw_fleet_callers_params[], tw_fleet_flame_params[];
+extern const struct tw_param tw_fleet_compare_params[], tw_fleet_findings_params[];
+extern const struct tw_param tw_fleet_search_params[], tw_fleet_taking_params[];
+extern const struct tw_param tw_fleet_root_params[];
 
 #endif

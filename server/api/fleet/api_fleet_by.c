@@ -64,18 +64,32 @@ static enum tw_status read_key(struct tw_fleet_question *q, const char *key, str
 	return TW_OK;
 }
 
+const struct tw_param tw_fleet_by_params[] = {
+        TW_PARAM_TEXT("by", 0,
+                "What groups differ by: all, day, version, build, scenario, class, os, app or "
+                "label:KEY: the values of a label by which traces are counted (GET "
+                "/api/v1/fleet/labels); not with class or os, nor with label of another key. "
+                "When absent, version, or day for one method."),
+        TW_PARAM_NUMBER("top", TOP, 1, TOP_MAX,
+                "Of by=label:KEY: this many values, those with most traces, have groups of their "
+                "own; the others are one group with the key \"\" whose values is their number. A "
+                "single other value keeps its own group. Traces without the label are the group "
+                "with the key \"\" and values 0."),
+        {0},
+};
+
 enum tw_status tw_fleet_read_by(
         struct tw_fleet_question *q, const char *dflt, enum tw_fleet_by *ret, struct tw_err *err)
 {
 	static const char prefix[] = "label:";
-	const char *text = tw_req_query(q->req, "by");
+	const char *text = tw_req_text(q->req, "by");
 	unsigned which = TW_FLEET_ALL;
 	enum tw_status st;
 
 	*ret = TW_FLEET_LABEL;
 	if (text && strncmp(text, prefix, sizeof prefix - 1) == 0)
 		return read_key(q, text + sizeof prefix - 1, err);
-	st = tw_api_pick("by", text ? text : dflt, tw_fleet_by_names, &which, err);
+	st = tw_pick_word("by", text ? text : dflt, tw_fleet_by_names, &which, err);
 	*ret = (enum tw_fleet_by)which;
 	return st;
 }
@@ -99,15 +113,14 @@ static enum tw_status count_others(struct tw_fleet_question *q, struct tw_err *e
 
 enum tw_status tw_fleet_finalize_labels(struct tw_fleet_question *q, struct tw_err *err)
 {
-	int64_t top = TOP;
-	enum tw_status st = tw_req_query_i64(q->req, "top", TOP, 1, TOP_MAX, &top, err);
+	enum tw_status st;
 
-	if (st != TW_OK || !q->label_key[0])
-		return st;
+	if (!q->label_key[0])
+		return TW_OK;
 	st = count_others(q, err);
 	if (st == TW_OK)
-		st = tw_fleet_label_values(
-		        q->cells, q->n_cells, (size_t)top, q->arena, &q->values, err);
+		st = tw_fleet_label_values(q->cells, q->n_cells,
+		        (size_t)tw_req_number(q->req, "top"), q->arena, &q->values, err);
 	return st;
 }
 
@@ -117,7 +130,7 @@ void tw_fleet_put_by(struct tw_fleet_question *q, enum tw_fleet_by by)
 		tw_fleet_put_text(q, "by", tw_fleet_by_names[by]);
 		return;
 	}
-	tw_fleet_put_text(q, "by", tw_req_query(q->req, "by"));
+	tw_fleet_put_text(q, "by", tw_req_text(q->req, "by"));
 	tw_json_key_int(&q->j, "values", (int64_t)q->values.values);
 	tw_json_key_int(&q->j, "not_counted", (int64_t)q->not_counted);
 }

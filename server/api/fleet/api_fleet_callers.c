@@ -16,15 +16,12 @@ struct asked {
 	struct tw_fleet_callers found;
 };
 
-static enum tw_status read_question(
-        struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
-{
-	a->name = tw_req_query(q->req, "name");
-	if (!a->name || !a->name[0])
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "name= says which method: its name as /api/v1/fleet/methods tells it");
-	return tw_req_query_i64(q->req, "limit", LIMIT, 1, LIMIT_MAX, &a->limit, err);
-}
+const struct tw_param tw_fleet_callers_params[] = {
+        TW_PARAM_REQUIRED("name", 0, "Name of the method, as in /api/v1/fleet/methods."),
+        TW_PARAM_NUMBER(
+                "limit", LIMIT, 1, LIMIT_MAX, "Of callers, and of callees: those with most time."),
+        {0},
+};
 
 static enum tw_status read_tree(struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
 {
@@ -121,9 +118,9 @@ static enum tw_status answer_callers(struct tw_fleet_question *q, struct tw_err 
 
 	if (!a)
 		return tw_oom(err);
-	st = read_question(q, a, err);
-	if (st == TW_OK)
-		st = tw_fleet_read(q, 0, 0, err);
+	a->name = tw_req_text(q->req, "name");
+	a->limit = tw_req_number(q->req, "limit");
+	st = tw_fleet_read(q, 0, 0, err);
 	if (st == TW_OK)
 		st = read_tree(q, a, err);
 	if (st == TW_OK)

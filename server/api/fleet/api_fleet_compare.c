@@ -108,7 +108,7 @@ static enum tw_status read_cells(
 static enum tw_status open_side(struct tw_comparison *c, int side, struct tw_err *err)
 {
 	struct tw_compared_side *s = &c->sides[side];
-	const char *said = tw_req_query(c->q->req, sides[side]);
+	const char *said = tw_req_text(c->q->req, sides[side]);
 	enum tw_status st;
 
 	c->q->side = sides[side];
@@ -276,18 +276,38 @@ static enum tw_status compare_one(struct tw_comparison *c, struct tw_err *err)
 	                             : st;
 }
 
+static const char *const mixes[] = {"a", "none", NULL};
+static const char *const formats[] = {"json", "markdown", NULL};
+static const char *const kinds[] = {"all", "slower", "faster", "new", "gone", "sure", NULL};
+
+const struct tw_param tw_fleet_compare_params[] = {
+        TW_PARAM_TEXT("a", 0,
+                "A version, or trace:ID. Parameters of the filter with a. or b. before them apply "
+                "to one side, as in a.os=13."),
+        TW_PARAM_TEXT("b", 0, "The same for B."),
+        TW_PARAM_WORD("mix", mixes, ""),
+        TW_PARAM_WORD("format", formats, ""),
+        TW_PARAM_WORD("only", kinds,
+                "Methods that became slower or faster, that one side lacks, or whose change is "
+                "sure."),
+        TW_PARAM_NUMBER("limit", 50, 1, LIMIT_MAX,
+                "Methods in the response, by their change of self time."),
+        TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
+        TW_PARAM_TEXT("method", 0,
+                "A method whose quantiles of wall time, in the traces that have it, are returned, "
+                "too."),
+        TW_PARAM_FLAG("tree", true, ""),
+        {0},
+};
+
 static enum tw_status compare_all(struct tw_comparison *c, struct tw_err *err)
 {
-	static const char *const mixes[] = {"a", "none", NULL};
+	const bool mix = tw_req_word(c->q->req, "mix") == 0;
 	const struct tw_fleet_cells cells[TW_SIDES] = {c->sides[0].cells, c->sides[1].cells};
-	const char *text = tw_req_query(c->q->req, "mix");
-	unsigned mix = 0;
-	enum tw_status st = text ? tw_api_pick("mix", text, mixes, &mix, err) : TW_OK;
+	enum tw_status st = tw_fleet_mix(cells, NULL, mix, c->q->arena, &c->mix, err);
 
 	if (st == TW_OK)
-		st = tw_fleet_mix(cells, NULL, mix == 0, c->q->arena, &c->mix, err);
-	if (st == TW_OK)
-		st = compare_scenarios(c, cells, mix == 0, err);
+		st = compare_scenarios(c, cells, mix, err);
 	if (st == TW_OK)
 		st = compare_methods(c, err);
 	if (st == TW_OK && c->method[0])
@@ -435,27 +455,20 @@ static bool is_meant(const struct tw_compared_method *m, enum only only)
 	return true;
 }
 
-static enum tw_status put_methods(const struct tw_comparison *c, struct tw_err *err)
+static void put_methods(const struct tw_comparison *c)
 {
-	static const char *const kinds[] = {"all", "slower", "faster", "new", "gone", "sure", NULL};
 	struct tw_fleet_question *q = c->q;
-	const char *text = tw_req_query(q->req, "only");
-	int64_t limit = 0, offset = 0, meant = 0, counts[SURE + 1] = {0};
-	unsigned only = ALL;
-	enum tw_status st = text ? tw_api_pick("only", text, kinds, &only, err) : TW_OK;
+	const enum only only = (enum only)tw_req_word(q->req, "only");
+	const int64_t limit = tw_req_number(q->req, "limit");
+	const int64_t offset = tw_req_number(q->req, "offset");
+	int64_t meant = 0, counts[SURE + 1] = {0};
 
-	if (st == TW_OK)
-		st = tw_req_query_i64(q->req, "limit", 50, 1, LIMIT_MAX, &limit, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(q->req, "offset", 0, 0, INT32_MAX, &offset, err);
-	if (st != TW_OK)
-		return st;
 	tw_json_key(&q->j, "methods");
 	tw_json_open(&q->j, '[');
 	for (size_t i = 0; i < c->n_methods; i++) {
 		for (int k = 0; k <= SURE; k++)
 			counts[k] += is_meant(&c->methods[i], (enum only)k);
-		if (!is_meant(&c->methods[i], (enum only)only))
+		if (!is_meant(&c->methods[i], only))
 			continue;
 		if (meant >= offset && meant < offset + limit)
 			put_method(c, &c->methods[i]);
@@ -467,7 +480,6 @@ static enum tw_status put_methods(const struct tw_comparison *c, struct tw_err *
 	for (int k = 0; k <= SURE; k++)
 		tw_json_key_int(&q->j, kinds[k], counts[k]);
 	tw_json_close(&q->j, '}');
-	return TW_OK;
 }
 
 static void put_side(const struct tw_comparison *c, int side)
@@ -509,11 +521,8 @@ static void put_one(const struct tw_comparison *c)
 static enum tw_status put_json(struct tw_comparison *c, struct tw_err *err)
 {
 	struct tw_json *j = &c->q->j;
-	bool tree = true;
-	enum tw_status st = tw_req_query_bool(c->q->req, "tree", true, &tree, err);
+	enum tw_status st = TW_OK;
 
-	if (st != TW_OK)
-		return st;
 	tw_json_open(j, '{');
 	tw_fleet_put_text(c->q, "sentence", c->sentence);
 	tw_json_key_bool(j, "comparable", c->mix.traces[0] && c->mix.traces[1]);
@@ -527,8 +536,8 @@ static enum tw_status put_json(struct tw_comparison *c, struct tw_err *err)
 		put_scenario(c->q, &c->scenarios[i]);
 	tw_json_close(j, ']');
 	put_one(c);
-	st = put_methods(c, err);
-	if (st == TW_OK && tree)
+	put_methods(c);
+	if (tw_req_flag(c->q->req, "tree"))
 		st = tw_comparison_put_tree(c, err);
 	tw_json_close(j, '}');
 	return st;
@@ -536,13 +545,8 @@ static enum tw_status put_json(struct tw_comparison *c, struct tw_err *err)
 
 static enum tw_status put_answer(struct tw_comparison *c, struct tw_err *err)
 {
-	static const char *const formats[] = {"json", "markdown", NULL};
-	const char *text = tw_req_query(c->q->req, "format");
-	unsigned format = 0;
-	enum tw_status st = text ? tw_api_pick("format", text, formats, &format, err) : TW_OK;
-
-	if (st != TW_OK || format == 0)
-		return st == TW_OK ? put_json(c, err) : st;
+	if (tw_req_word(c->q->req, "format") == 0)
+		return put_json(c, err);
 	c->q->type = "text/markdown; charset=utf-8";
 	tw_comparison_markdown(c, &c->q->out);
 	return TW_OK;
@@ -550,14 +554,13 @@ static enum tw_status put_answer(struct tw_comparison *c, struct tw_err *err)
 
 static enum tw_status answer_compare(struct tw_fleet_question *q, struct tw_err *err)
 {
-	const char *method = tw_req_query(q->req, "method");
 	struct tw_comparison *c = tw_arena_zalloc(q->arena, 1, sizeof *c);
 	enum tw_status st;
 
 	if (!c)
 		return no_memory(err);
 	c->q = q;
-	c->method = method ? method : "";
+	c->method = tw_req_text_or_empty(q->req, "method");
 	st = open_sides(c, err);
 	if (st == TW_OK)
 		st = compare_all(c, err);

@@ -11,7 +11,7 @@
 #include "server/api/fleet/api_fleet_compare.h"
 #include "server/base/app.h"
 
-enum { NODES_MAX = 200000, TREES = TW_SIDES * TW_MIX_CLASSES };
+enum { TREES = TW_SIDES * TW_MIX_CLASSES };
 #define SURE_ERRORS 1.96
 
 struct trees {
@@ -92,15 +92,11 @@ static enum tw_status join(struct tw_comparison *c, struct trees *t, struct tw_e
 	struct tw_forest forests[TW_SIDES];
 	struct tw_compare_side sides[TW_SIDES];
 	struct tw_compare_query query = {.n_root = 0};
-	int64_t max_nodes = 0;
 	enum tw_status st;
 
 	if (!one)
 		return no_memory(err);
 	st = tw_fleet_read_root(c->q, &query.root, &query.n_root, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(c->q->req, "max_nodes",
-		        tw_req_app(c->q->req)->config->flame_nodes, 1, NODES_MAX, &max_nodes, err);
 	for (int side = 0; st == TW_OK && side < TW_SIDES; side++) {
 		st = tw_fleet_graph_tree(
 		        &t->graph, side, false, t->taking.names.n, c->q->arena, &one[side], err);
@@ -108,7 +104,8 @@ static enum tw_status join(struct tw_comparison *c, struct trees *t, struct tw_e
 		sides[side] = (struct tw_compare_side){
 		        &forests[side], 1, t->traces[side] ? t->traces[side] : 1};
 	}
-	query.max_nodes = (uint32_t)max_nodes;
+	query.max_nodes = (uint32_t)tw_req_number_or(
+	        c->q->req, "max_nodes", tw_req_app(c->q->req)->config->flame_nodes);
 	return st == TW_OK ? tw_query_compare(sides, &query, NULL, c->q->arena, &t->both, err) : st;
 }
 

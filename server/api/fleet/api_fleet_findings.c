@@ -396,18 +396,23 @@ static enum tw_status check_rule(const struct answer *a, struct tw_err *err)
 	return tw_fail(err, TW_NOT_FOUND, "there is no detector of the id %.40s", a->only);
 }
 
+const struct tw_param tw_fleet_findings_params[] = {
+        TW_PARAM_TEXT("rule", 0, "Of this detector alone, by its id."),
+        TW_PARAM_NUMBER("limit", CAUSES, 1, CAUSES_MAX, "Causes of each detector."),
+        {0},
+};
+
 static enum tw_status answer_findings(struct tw_fleet_question *q, struct tw_err *err)
 {
-	const char *only = tw_req_query(q->req, "rule");
 	struct answer *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
 	enum tw_status st;
 
 	if (!a)
 		return tw_oom(err);
-	*a = (struct answer){.q = q, .only = only ? only : ""};
+	*a = (struct answer){.q = q,
+	        .only = tw_req_text_or_empty(q->req, "rule"),
+	        .limit = tw_req_number(q->req, "limit")};
 	st = tw_fleet_read_by(q, "version", &a->by, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(q->req, "limit", CAUSES, 1, CAUSES_MAX, &a->limit, err);
 	if (st == TW_OK)
 		st = tw_found_rules_open(tw_req_app(q->req)->catalogue,
 		        tw_req_caller(q->req)->project_id, q->arena, &a->rules, err);

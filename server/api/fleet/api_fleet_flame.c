@@ -8,8 +8,6 @@
 #include "server/base/app.h"
 #include "server/query/query.h"
 
-enum { NODES_MAX = 200000 };
-
 struct asked {
 	struct tw_flame_query query;
 	unsigned cpu;
@@ -19,32 +17,23 @@ struct asked {
 	struct tw_flame flame;
 };
 
-static enum tw_status read_word(const struct tw_fleet_question *q, const char *name,
-        const char *const *words, unsigned *ret, struct tw_err *err)
-{
-	const char *text = tw_req_query(q->req, name);
+static const char *const views[] = {"top_down", "bottom_up", NULL};
+static const char *const metrics[] = {"wall", "cpu", NULL};
 
-	*ret = 0;
-	return text ? tw_api_pick(name, text, words, ret, err) : TW_OK;
-}
+const struct tw_param tw_fleet_flame_params[] = {
+        TW_PARAM_WORD("view", views, "From threads down, or from methods up to their callers."),
+        TW_PARAM_WORD("metric", metrics, ""),
+        {0},
+};
 
 static enum tw_status read_query(
         const struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
 {
-	static const char *const views[] = {"top_down", "bottom_up", NULL};
-	static const char *const metrics[] = {"wall", "cpu", NULL};
-	unsigned view = 0;
-	int64_t max_nodes = 0;
-	enum tw_status st = read_word(q, "view", views, &view, err);
-
-	if (st == TW_OK)
-		st = read_word(q, "metric", metrics, &a->cpu, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(q->req, "max_nodes", tw_req_app(q->req)->config->flame_nodes,
-		        1, NODES_MAX, &max_nodes, err);
-	a->query.view = (enum tw_flame_view)view;
-	a->query.max_nodes = (uint32_t)max_nodes;
-	return st == TW_OK ? tw_fleet_read_root(q, &a->query.root, &a->query.n_root, err) : st;
+	a->cpu = (unsigned)tw_req_word(q->req, "metric");
+	a->query.view = (enum tw_flame_view)tw_req_word(q->req, "view");
+	a->query.max_nodes = (uint32_t)tw_req_number_or(
+	        q->req, "max_nodes", tw_req_app(q->req)->config->flame_nodes);
+	return tw_fleet_read_root(q, &a->query.root, &a->query.n_root, err);
 }
 
 static enum tw_status merge(struct tw_fleet_question *q, struct asked *a, struct tw_err *err)

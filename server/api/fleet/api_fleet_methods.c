@@ -48,7 +48,7 @@ static enum tw_status read_metric(const char *text, size_t len, unsigned *ret, s
 static enum tw_status read_metrics(
         const struct tw_fleet_question *q, const char *dflt, unsigned *ret, struct tw_err *err)
 {
-	const char *said = tw_req_query(q->req, "metrics");
+	const char *said = tw_req_text(q->req, "metrics");
 	struct tw_str rest = tw_str_of(said && said[0] ? said : dflt);
 	enum tw_status st = TW_OK;
 
@@ -68,7 +68,7 @@ static enum tw_status read_sort(
         const struct tw_fleet_question *q, struct table *t, struct tw_err *err)
 {
 	static const char *const words[] = {"p50", "p75", "p95", "p99", "mean", "max", "sum"};
-	const char *said = tw_req_query(q->req, "sort");
+	const char *said = tw_req_text(q->req, "sort");
 	struct tw_str rest = tw_str_of(said && said[0] ? said : "p95_self");
 	struct tw_str stat = tw_str_split(&rest, '_');
 	unsigned metric = 0;
@@ -87,20 +87,35 @@ static enum tw_status read_sort(
 	        said);
 }
 
+const struct tw_param tw_fleet_methods_params[] = {
+        TW_PARAM_TEXT("metrics", 0,
+                "Some of wall, self, cpu, waiting, calls and call (wall time of a call: quantiles "
+                "are "
+                "over traces, of the mean of each, not over single calls), with commas between "
+                "them. The default is wall,self,calls."),
+        TW_PARAM_TEXT("sort", 0,
+                "p50, p75, p95, p99, mean, max or sum, then _ and a metric. The default is "
+                "p95_self."),
+        TW_PARAM_WORD("order", tw_orders, ""),
+        TW_PARAM_TEXT("q", 0, "Names that contain this text."),
+        TW_PARAM_FLAG("regex", false, "q is a regular expression."),
+        TW_PARAM_FLAG("waits", true,
+                "false leaves out methods that only wait, as nativePollOnce, Object.wait and park "
+                "(decoder/symbols/waits.def)."),
+        TW_PARAM_NUMBER("limit", 50, 1, LIMIT_MAX, ""),
+        TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
+        {0},
+};
+
 static enum tw_status read_table(struct tw_fleet_question *q, struct table *t, struct tw_err *err)
 {
-	static const char *const orders[] = {"desc", "asc", NULL};
-	const char *order = tw_req_query(q->req, "order");
 	enum tw_status st = read_metrics(q, "wall,self,calls", &t->metrics, err);
 
 	if (st == TW_OK)
 		st = read_sort(q, t, err);
-	if (st == TW_OK)
-		st = tw_api_pick("order", order ? order : "desc", orders, &t->rising, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(q->req, "limit", 50, 1, LIMIT_MAX, &t->limit, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(q->req, "offset", 0, 0, INT32_MAX, &t->offset, err);
+	t->rising = (unsigned)tw_req_word(q->req, "order");
+	t->limit = tw_req_number(q->req, "limit");
+	t->offset = tw_req_number(q->req, "offset");
 	t->metrics |= 1U << t->metric;
 	return st;
 }
@@ -127,35 +142,30 @@ static enum tw_status name_methods(
 }
 
 /* With waits=false, leaves those that do not only wait. */
-static enum tw_status leave_out_waits(
-        struct tw_fleet_question *q, struct table *t, struct tw_err *err)
+static void leave_out_waits(const struct tw_fleet_question *q, struct table *t)
 {
-	bool waits = true;
 	size_t n = 0;
-	enum tw_status st = tw_req_query_bool(q->req, "waits", true, &waits, err);
 
-	if (st != TW_OK || waits)
-		return st;
+	if (tw_req_flag(q->req, "waits"))
+		return;
 	for (size_t i = 0; i < t->n; i++)
 		if (!tw_name_waits(tw_str_of(t->list[i].naming.name)))
 			t->list[n++] = t->list[i];
 	t->n = n;
-	return TW_OK;
 }
 
 /* Leaves those whose names match q=. */
 static enum tw_status match_methods(
         struct tw_fleet_question *q, struct table *t, struct tw_err *err)
 {
-	const char *text = tw_req_query(q->req, "q");
+	const char *text = tw_req_text_or_empty(q->req, "q");
 	struct tw_match *match = NULL;
-	bool regex = false;
 	size_t n = 0;
-	enum tw_status st = tw_req_query_bool(q->req, "regex", false, &regex, err);
+	enum tw_status st;
 
-	if (st != TW_OK || !text || !text[0])
-		return st;
-	st = tw_match_new(text, regex, &match, err);
+	if (!text[0])
+		return TW_OK;
+	st = tw_match_new(text, tw_req_flag(q->req, "regex"), &match, err);
 	for (size_t i = 0; st == TW_OK && i < t->n; i++)
 		if (tw_match_has(match, tw_str_of(t->list[i].naming.name)))
 			t->list[n++] = t->list[i];
@@ -270,7 +280,7 @@ static enum tw_status answer_methods(struct tw_fleet_question *q, struct tw_err 
 	if (st == TW_OK)
 		st = name_methods(q, &r, &t, err);
 	if (st == TW_OK)
-		st = leave_out_waits(q, &t, err);
+		leave_out_waits(q, &t);
 	if (st == TW_OK)
 		st = match_methods(q, &t, err);
 	if (st == TW_OK)
@@ -336,17 +346,24 @@ static enum tw_status put_series(struct tw_fleet_question *q, const char *name, 
 	return st;
 }
 
+const struct tw_param tw_fleet_method_params[] = {
+        TW_PARAM_REQUIRED("name", 0, "Name of the method, as in /api/v1/fleet/methods."),
+        TW_PARAM_TEXT("metrics", 0,
+                "Some of wall, self, cpu, waiting, calls and call (wall time of a call: quantiles "
+                "are "
+                "over traces, of the mean of each, not over single calls), with commas between "
+                "them. All when absent."),
+        {0},
+};
+
 static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *err)
 {
-	const char *name = tw_req_query(q->req, "name");
+	const char *name = tw_req_text(q->req, "name");
 	struct series s = {0};
 	enum tw_fleet_by by = TW_FLEET_DAY;
 	uint64_t *ids = NULL;
 	enum tw_status st = tw_fleet_read_by(q, "day", &by, err);
 
-	if (st == TW_OK && (!name || !name[0]))
-		st = tw_fail(err, TW_BAD_REQUEST,
-		        "name= says which method: its name as /api/v1/fleet/methods tells it");
 	if (st == TW_OK)
 		st = read_metrics(q, "wall,self,cpu,waiting,calls,call", &s.metrics, err);
 	if (st == TW_OK)

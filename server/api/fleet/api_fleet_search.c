@@ -96,20 +96,27 @@ static enum tw_status read_names(struct tw_fleet_question *q, const char *text, 
 	return st;
 }
 
+const struct tw_param tw_fleet_search_params[] = {
+        TW_PARAM_REQUIRED("method", 0,
+                "The method whose calls are searched: a name as in /api/v1/fleet/methods, a part "
+                "of it, or words with * for any text."),
+        TW_PARAM_FLAG("regex", false, "method is a regular expression over names."),
+        TW_PARAM_NUMBER("over_ns", 0, 0, INT64_MAX / 2, "Calls that took more nanoseconds."),
+        TW_PARAM_TEXT("thread", 0,
+                "On a thread of that name; main is the main thread, whatever its name."),
+        TW_PARAM_TEXT("threads", 0, "The same as thread."),
+        TW_PARAM_TEXT("ancestor", 0, "Called by that method, directly or not."),
+        TW_PARAM_FLAG("ancestor_regex", false, "ancestor is a regular expression over names."),
+        TW_PARAM_NUMBER("limit", 50, 1, LIMIT_MAX, "Largest number of hits in the response."),
+        {0},
+};
+
 static enum tw_status read_methods(struct search *k, struct tw_err *err)
 {
-	const char *method = tw_req_query(k->q->req, "method");
 	uint64_t *numbers;
-	bool regex = false;
-	enum tw_status st = tw_req_query_bool(k->q->req, "regex", false, &regex, err);
+	enum tw_status st = read_names(k->q, tw_req_text(k->q->req, "method"),
+	        tw_req_flag(k->q->req, "regex"), &k->s.methods, &k->s.n_methods, err);
 
-	if (st != TW_OK)
-		return st;
-	if (!method || !method[0])
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "method= says whose calls: a name, a part of it, words with * for any "
-		        "text, or with regex=1 a regular expression");
-	st = read_names(k->q, method, regex, &k->s.methods, &k->s.n_methods, err);
 	if (st != TW_OK)
 		return st;
 	numbers = tw_arena_alloc(k->q->arena, k->s.n_methods + 1, sizeof *numbers);
@@ -123,27 +130,24 @@ static enum tw_status read_methods(struct search *k, struct tw_err *err)
 
 static enum tw_status read_path(struct search *k, struct tw_err *err)
 {
-	const char *ancestor = tw_req_query(k->q->req, "ancestor");
-	bool regex = false;
-	enum tw_status st = tw_req_query_bool(k->q->req, "ancestor_regex", false, &regex, err);
+	const char *ancestor = tw_req_text_or_empty(k->q->req, "ancestor");
 
-	k->path.wanted = ancestor && ancestor[0];
-	if (st == TW_OK && k->path.wanted)
-		st = read_names(k->q, ancestor, regex, &k->path.ancestors, &k->path.n, err);
-	return st;
+	k->path.wanted = ancestor[0] != '\0';
+	if (!k->path.wanted)
+		return TW_OK;
+	return read_names(k->q, ancestor, tw_req_flag(k->q->req, "ancestor_regex"),
+	        &k->path.ancestors, &k->path.n, err);
 }
 
 static enum tw_status read_question(struct search *k, struct tw_err *err)
 {
 	struct tw_req *r = k->q->req;
 	const char *thread = tw_api_thread(r);
-	enum tw_status st = tw_req_query_i64(r, "over_ns", 0, 0, INT64_MAX / 2, &k->s.over_ns, err);
+	enum tw_status st = read_methods(k, err);
 
+	k->s.over_ns = tw_req_number(r, "over_ns");
 	k->s.over_ns -= k->s.over_ns == 0; /* nothing asked: calls without length too */
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "limit", 50, 1, LIMIT_MAX, &k->limit, err);
-	if (st == TW_OK)
-		st = read_methods(k, err);
+	k->limit = tw_req_number(r, "limit");
 	if (st == TW_OK)
 		st = read_path(k, err);
 	k->s.thread = thread && thread[0] && strcmp(thread, "all") != 0 ? thread : NULL;

@@ -4,7 +4,7 @@
 #include "server/base/app.h"
 #include "server/query/detect/frame_rules.h"
 
-enum { ROOT_MAX = 4096 };
+enum { ROOT_MAX = 4096, NODES_MAX = 200000 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
@@ -57,21 +57,27 @@ static enum tw_status pick_thread(
 	        text);
 }
 
+static const char *const frames[] = {"all", "app", NULL};
+
+const struct tw_param tw_fleet_taking_params[] = {
+        TW_PARAM_WORD("frames", frames,
+                "app: only the app's frames, by the project's rules (/api/v1/frames); the time of "
+                "others belongs to their callers."),
+        TW_PARAM_TEXT("thread", 0, "Only threads of that name, with # for digits."),
+        TW_PARAM_TEXT("threads", 0, "The same as thread."),
+        {0},
+};
+
 enum tw_status tw_fleet_take_names(struct tw_fleet_question *q,
         const struct tw_rollup_tree *const *trees, size_t n, struct tw_fleet_taking *ret,
         struct tw_err *err)
 {
-	static const char *const frames[] = {"all", "app", NULL};
-	const char *said = tw_req_query(q->req, "frames");
 	struct tw_rollup_naming *namings = NULL;
 	uint64_t *ids = NULL;
-	unsigned which = 0;
 	size_t n_ids = 0;
-	enum tw_status st = said ? tw_api_pick("frames", said, frames, &which, err) : TW_OK;
+	enum tw_status st = tw_fleet_tree_ids(trees, n, q->arena, &ids, &n_ids, err);
 
-	*ret = (struct tw_fleet_taking){.app_only = which == 1};
-	if (st == TW_OK)
-		st = tw_fleet_tree_ids(trees, n, q->arena, &ids, &n_ids, err);
+	*ret = (struct tw_fleet_taking){.app_only = tw_req_word(q->req, "frames") == 1};
 	if (st == TW_OK)
 		st = tw_catalogue_rollup_names(tw_req_app(q->req)->catalogue,
 		        tw_req_caller(q->req)->project_id, ids, n_ids, q->arena, &namings, err);
@@ -85,11 +91,19 @@ enum tw_status tw_fleet_take_names(struct tw_fleet_question *q,
 	return st;
 }
 
+const struct tw_param tw_fleet_root_params[] = {
+        TW_PARAM_TEXT("root", 0,
+                "Methods from the top of the view to the node to start at, with dots between "
+                "them."),
+        TW_PARAM_OPTIONAL_NUMBER("max_nodes", 1, NODES_MAX, "--flame-nodes sets the default."),
+        {0},
+};
+
 enum tw_status tw_fleet_read_root(
         const struct tw_fleet_question *q, const uint32_t **ret, size_t *ret_n, struct tw_err *err)
 {
-	const char *text = tw_req_query(q->req, "root");
-	struct tw_str rest = tw_str_of(text ? text : "");
+	const char *text = tw_req_text_or_empty(q->req, "root");
+	struct tw_str rest = tw_str_of(text);
 	uint32_t *path = tw_arena_alloc(q->arena, ROOT_MAX, sizeof *path);
 	size_t n = 0;
 

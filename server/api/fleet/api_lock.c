@@ -22,47 +22,47 @@ struct locks {
 	size_t n;
 };
 
-static const char *word_of(const struct tw_fleet_question *q, const char *name, const char *dflt)
-{
-	const char *text = tw_req_query(q->req, name);
+static const char *const threads[] = {"main", "all", NULL};
+static const char *const sources[] = {"all", "calls", "reports", NULL};
+static const char *const sorts[] = {"total", "max", "traces", "waits", NULL};
 
-	return text && text[0] ? text : dflt;
-}
+static const struct tw_param question_params[] = {
+        TW_PARAM_WORD("threads", threads, "The threads whose waits count."),
+        TW_PARAM_WORD("thread", threads, "The same as threads."),
+        TW_PARAM_WORD("source", sources,
+                "Where waits are known from: traced calls, reports of threads (ANRs), or both."),
+        TW_PARAM_WORD("sort", sorts, ""),
+        {0},
+};
+static const struct tw_param locks_params[] = {
+        TW_PARAM_TEXT("q", 0, "Methods and classes that contain this text."),
+        TW_PARAM_FLAG("regex", false, "q is a regular expression."),
+        TW_PARAM_NUMBER("limit", 100, 1, TW_LOCK_ROWS_MAX, ""),
+        TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
+        {0},
+};
 
-static enum tw_status read_question(
-        struct tw_fleet_question *q, struct tw_lock_question *ret, struct tw_err *err)
+static void read_question(struct tw_fleet_question *q, struct tw_lock_question *ret)
 {
-	static const char *const threads[] = {"main", "all", NULL};
-	static const char *const sources[] = {"all", "calls", "reports", NULL};
-	static const char *const sorts[] = {"total", "max", "traces", "waits", NULL};
-	const char *whose = tw_api_thread(q->req);
-	unsigned others = 0, sort = 0;
-	enum tw_status st = tw_api_pick("threads", whose ? whose : "main", threads, &others, err);
+	const char *whose = tw_req_text(q->req, "thread") ? "thread" : "threads";
 
 	ret->filter = &q->filter;
 	ret->name = "";
-	if (st == TW_OK)
-		st = tw_api_pick("source", word_of(q, "source", "all"), sources, &ret->dumps, err);
-	if (st == TW_OK)
-		st = tw_api_pick("sort", word_of(q, "sort", "total"), sorts, &sort, err);
-	ret->others = others == 1;
-	ret->sort = sort;
-	return st;
+	ret->others = tw_req_word(q->req, whose) == 1;
+	ret->dumps = (unsigned)tw_req_word(q->req, "source");
+	ret->sort = (unsigned)tw_req_word(q->req, "sort");
 }
 
 static enum tw_status read_locks(struct tw_fleet_question *q, struct locks *l, struct tw_err *err)
 {
-	const char *text = word_of(q, "q", "");
-	bool regex = false;
-	enum tw_status st = read_question(q, &l->of, err);
+	const char *text = tw_req_text_or_empty(q->req, "q");
 
-	if (st == TW_OK)
-		st = tw_req_query_i64(q->req, "limit", 100, 1, TW_LOCK_ROWS_MAX, &l->limit, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(q->req, "offset", 0, 0, INT32_MAX, &l->offset, err);
-	if (st == TW_OK)
-		st = tw_req_query_bool(q->req, "regex", false, &regex, err);
-	return st == TW_OK && text[0] ? tw_match_new(text, regex, &l->match, err) : st;
+	read_question(q, &l->of);
+	l->limit = tw_req_number(q->req, "limit");
+	l->offset = tw_req_number(q->req, "offset");
+	if (!text[0])
+		return TW_OK;
+	return tw_match_new(text, tw_req_flag(q->req, "regex"), &l->match, err);
 }
 
 static int by_text(const void *pa, const void *pb)
@@ -183,25 +183,28 @@ static void put_points(struct tw_fleet_question *q, const struct tw_lock_row *ro
 	tw_json_close(&q->j, ']');
 }
 
+static const char *const bys[] = {"version", "day", NULL};
+
+static const struct tw_param lock_params[] = {
+        TW_PARAM_REQUIRED("name", 0, "Name of the lock, as in /api/v1/fleet/locks."),
+        TW_PARAM_WORD("by", bys, ""),
+        {0},
+};
+
 static enum tw_status answer_lock(struct tw_fleet_question *q, struct tw_err *err)
 {
-	static const char *const bys[] = {"version", "day", NULL};
 	struct tw_lock_question of;
 	struct tw_lock_row *all = NULL, *rows = NULL;
 	size_t n_all = 0, n = 0;
-	unsigned by = 0;
+	int by;
 	struct tw_catalogue *c = tw_req_app(q->req)->catalogue;
 	const char *project = tw_req_caller(q->req)->project_id;
-	enum tw_status st = read_question(q, &of, err);
+	enum tw_status st;
 
-	of.name = word_of(q, "name", "");
-	if (st == TW_OK && !of.name[0])
-		st = tw_fail(err, TW_BAD_REQUEST,
-		        "name= says which lock: its name as /api/v1/fleet/locks tells it");
-	if (st == TW_OK)
-		st = tw_api_pick("by", word_of(q, "by", "version"), bys, &by, err);
-	if (st == TW_OK)
-		st = tw_catalogue_locks(c, project, &of, q->arena, &all, &n_all, err);
+	read_question(q, &of);
+	of.name = tw_req_text(q->req, "name");
+	by = tw_req_word(q->req, "by");
+	st = tw_catalogue_locks(c, project, &of, q->arena, &all, &n_all, err);
 	if (st == TW_OK && n_all == 0)
 		st = tw_fail(err, TW_NOT_FOUND,
 		        "nobody waited for a lock of that name in that time and filter");
@@ -227,11 +230,13 @@ const struct tw_route tw_routes_lock[] = {
         {.method = "GET",
                 .path = "/api/v1/fleet/locks",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(locks_params, question_params, tw_fleet_any_label_params),
                 .end = get_locks,
                 .summary = "Locks that threads waited for"},
         {.method = "GET",
                 .path = "/api/v1/fleet/lock",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(lock_params, question_params, tw_fleet_any_label_params),
                 .end = get_lock,
                 .summary = "One lock over versions or days"},
         {0},

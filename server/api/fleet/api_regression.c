@@ -16,58 +16,46 @@ enum { OWNER_BYTES = 200, NOTE_BYTES = 2000, VERSION_BYTES = 200 };
 
 /* --- the list --- */
 
-static enum tw_status read_statuses(struct tw_req *r, unsigned *ret, struct tw_err *err)
+static const char *const statuses[] = {
+        "live", "all", "open", "acknowledged", "fixed", "returned", NULL};
+
+static const struct tw_param list_params[] = {
+        TW_PARAM_WORD("status", statuses, "live: open, acknowledged and returned."),
+        TW_PARAM_TEXT("app", 0, "Exactly this app."),
+        TW_PARAM_TEXT("scenario", 0, "Exactly this scenario."),
+        TW_PARAM_TEXT("method", 0, "Name of the method."),
+        TW_PARAM_TEXT("version_name", 0, "The version that became slower."),
+        TW_PARAM_TEXT("owner", 0, "Exactly this owner."),
+        TW_PARAM_FLAG("muted", false, "Muted ones, too."),
+        {0},
+};
+
+static unsigned read_statuses(const struct tw_req *r)
 {
-	static const char *const words[] = {
-	        "live", "all", "open", "acknowledged", "fixed", "returned", NULL};
-	const char *text = tw_req_query(r, "status");
-	unsigned which = 0;
-	enum tw_status st = tw_api_pick("status", text ? text : "live", words, &which, err);
+	const int which = tw_req_word(r, "status");
 
 	if (which == 0)
-		*ret = 1U << TW_REGRESS_OPEN | 1U << TW_REGRESS_ACKNOWLEDGED |
+		return 1U << TW_REGRESS_OPEN | 1U << TW_REGRESS_ACKNOWLEDGED |
 		       1U << TW_REGRESS_RETURNED;
-	else if (which == 1)
-		*ret = (1U << TW_REGRESS_STATUSES) - 1;
-	else
-		*ret = 1U << (which - 2);
-	return st;
+	return which == 1 ? (1U << TW_REGRESS_STATUSES) - 1 : 1U << (which - 2);
 }
 
-static const char *text_of(struct tw_req *r, const char *name)
+static struct tw_regression_query read_query(const struct tw_req *r)
 {
-	const char *text = tw_req_query(r, name);
-
-	return text ? text : "";
-}
-
-static enum tw_status read_query(
-        struct tw_req *r, struct tw_regression_query *ret, struct tw_err *err)
-{
-	bool muted = false;
-	enum tw_status st = TW_OK;
-
-	*ret = (struct tw_regression_query){text_of(r, "app"), text_of(r, "scenario"),
-	        text_of(r, "method"), text_of(r, "version_name"), text_of(r, "owner"), 0, 0};
-	if (st == TW_OK)
-		st = read_statuses(r, &ret->statuses, err);
-	if (st == TW_OK)
-		st = tw_req_query_bool(r, "muted", false, &muted, err);
-	ret->unmuted_at_ms = muted ? 0 : tw_unix_ms();
-	return st;
+	return (struct tw_regression_query){tw_req_text_or_empty(r, "app"),
+	        tw_req_text_or_empty(r, "scenario"), tw_req_text_or_empty(r, "method"),
+	        tw_req_text_or_empty(r, "version_name"), tw_req_text_or_empty(r, "owner"),
+	        read_statuses(r), tw_req_flag(r, "muted") ? 0 : tw_unix_ms()};
 }
 
 static enum tw_status list(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_regression_query q;
+	const struct tw_regression_query q = read_query(r);
 	struct tw_regression *rows = NULL;
 	json_t *all;
 	size_t n = 0;
-	enum tw_status st = read_query(r, &q, err);
-
-	if (st == TW_OK)
-		st = tw_catalogue_regressions(tw_req_app(r)->catalogue,
-		        tw_req_caller(r)->project_id, &q, tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = tw_catalogue_regressions(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, &q, tw_req_arena(r), &rows, &n, err);
 	if (st != TW_OK)
 		return st;
 	all = json_array();
@@ -143,7 +131,7 @@ static enum tw_status read_status(
 
 	if (!at)
 		return TW_OK;
-	st = tw_api_pick("status", text ? text : "", tw_regress_status_names, &which, err);
+	st = tw_pick_word("status", text ? text : "", tw_regress_status_names, &which, err);
 	if (st == TW_OK)
 		*io = (enum tw_regress_status)which;
 	return st;
@@ -270,6 +258,7 @@ const struct tw_route tw_routes_regression[] = {
         {.method = "GET",
                 .path = "/api/v1/regressions",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(list_params),
                 .end = list,
                 .summary = "What got slower"},
         {.method = "GET",

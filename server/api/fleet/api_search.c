@@ -257,21 +257,25 @@ static enum tw_status find_all(struct search *s, const char *text, json_t *out, 
 	return st;
 }
 
+static const struct tw_param search_params[] = {
+        TW_PARAM_REQUIRED("q", 0, "Words."),
+        TW_PARAM_NUMBER("limit", 8, 1, LIMIT_MAX, "Of each kind."),
+        {0},
+};
+
 static enum tw_status get_search(struct tw_req *r, struct tw_err *err)
 {
-	const char *text = tw_req_query(r, "q");
+	const char *text = tw_req_text(r, "q");
 	struct search *s = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *s);
-	int64_t limit = 0;
 	json_t *out;
-	enum tw_status st = tw_req_query_i64(r, "limit", 8, 1, LIMIT_MAX, &limit, err);
+	enum tw_status st;
 
 	if (!s)
 		return tw_oom(err);
 	s->req = r;
-	s->methods.limit = (size_t)limit;
+	s->methods.limit = (size_t)tw_req_number(r, "limit");
 	s->until_ms = tw_monotonic_ms() + SCAN_MS;
-	if (st == TW_OK)
-		st = tw_find_read(text ? text : "", &s->find, err);
+	st = tw_find_read(text, &s->find, err);
 	if (st == TW_OK && s->find.n == 0)
 		st = tw_fail(err, TW_BAD_REQUEST, "q= is the text to look for");
 	if (st != TW_OK)
@@ -292,6 +296,7 @@ const struct tw_route tw_routes_search[] = {
         {.method = "GET",
                 .path = "/api/v1/search",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(search_params),
                 .end = get_search,
                 .summary = "Methods, traces, builds, ANR groups and regressions by name"},
         {0},

@@ -71,6 +71,14 @@ static enum tw_status has_room(const struct tw_req *r, const struct mapping *m, 
 	        err);
 }
 
+static const struct tw_param wait_params[] = {
+        TW_PARAM_NUMBER("wait", WAIT_S, 0, WAIT_MOST_S,
+                "Seconds to wait for the end of the compilation. 0 returns as soon as the mapping "
+                "is stored and queued. At most 32 requests of a project wait; further ones return "
+                "202 immediately."),
+        {0},
+};
+
 static enum tw_status begin(struct tw_req *r, enum tw_mapping_kind kind, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(r);
@@ -82,8 +90,7 @@ static enum tw_status begin(struct tw_req *r, enum tw_mapping_kind kind, struct 
 	tw_req_set_state(r, m);
 	m->kind = kind;
 	st = build_id_of(r, &m->build_id, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "wait", WAIT_S, 0, WAIT_MOST_S, &m->wait_s, err);
+	m->wait_s = tw_req_number(r, "wait");
 	if (st == TW_OK && tw_req_content_length(r) == 0)
 		st = tw_fail_at(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
 	if (st == TW_OK)
@@ -352,20 +359,22 @@ static json_t *build_json(const struct tw_build_row *b)
 	        (json_int_t)n->sum.resolved_slices);
 }
 
+static const struct tw_param builds_params[] = {
+        TW_PARAM_NUMBER("limit", 100, 1, 500, ""),
+        TW_PARAM_TEXT("cursor", 0, "`cursor` of the page before."),
+        {0},
+};
+
 static enum tw_status list_builds(struct tw_req *r, struct tw_err *err)
 {
-	const char *from = tw_req_query(r, "cursor");
 	struct tw_build_row *rows;
 	const char *cursor;
-	int64_t limit;
 	json_t *list;
 	size_t n;
-	enum tw_status st = tw_req_query_i64(r, "limit", 100, 1, 500, &limit, err);
+	enum tw_status st = tw_catalogue_builds(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, (uint32_t)tw_req_number(r, "limit"),
+	        tw_req_text_or_empty(r, "cursor"), tw_req_arena(r), &rows, &n, &cursor, err);
 
-	if (st == TW_OK)
-		st = tw_catalogue_builds(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
-		        (uint32_t)limit, from ? from : "", tw_req_arena(r), &rows, &n, &cursor,
-		        err);
 	if (st != TW_OK)
 		return st;
 	list = json_array();
@@ -425,6 +434,7 @@ const struct tw_route tw_routes_build[] = {
         {.method = "PUT",
                 .path = "/api/v1/builds/{build_id}/methods",
                 .needs = TW_NEED_INGEST,
+                .params = TW_PARAMS(wait_params),
                 .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
                 .upload = true,
                 .max_body = max_mapping,
@@ -436,6 +446,7 @@ const struct tw_route tw_routes_build[] = {
         {.method = "PUT",
                 .path = "/api/v1/builds/{build_id}/retrace",
                 .needs = TW_NEED_INGEST,
+                .params = TW_PARAMS(wait_params),
                 .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
                 .upload = true,
                 .max_body = max_mapping,
@@ -456,6 +467,7 @@ const struct tw_route tw_routes_build[] = {
         {.method = "GET",
                 .path = "/api/v1/builds",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(builds_params),
                 .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
                 .end = list_builds,
                 .summary = "Builds with a mapping or named by a trace"},

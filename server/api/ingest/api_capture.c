@@ -58,14 +58,16 @@ static uint64_t taken_today(void *arg, const char *rule)
 
 /* --- of a device --- */
 
-static enum tw_status read_text(
-        struct tw_req *r, const char *name, const char **ret, struct tw_err *err)
-{
-	const char *text = tw_req_query(r, name);
-
-	*ret = text ? text : "";
-	return tw_check_text(name, *ret, err);
-}
+static const struct tw_param device_params[] = {
+        TW_PARAM_TEXT(
+                "device_id", TW_MAX_TEXT, "One installation, by a lasting name of its own choice."),
+        TW_PARAM_TEXT("app", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("version_name", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("device", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("os", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("scenario", TW_MAX_TEXT, "Leaves out rules of other scenarios."),
+        {0},
+};
 
 static enum tw_status read_device(struct tw_req *r, struct tw_capture_device *d, struct tw_err *err)
 {
@@ -82,8 +84,10 @@ static enum tw_status read_device(struct tw_req *r, struct tw_capture_device *d,
 	};
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < sizeof texts / sizeof *texts; i++)
-		st = read_text(r, texts[i].name, texts[i].at, err);
+	for (size_t i = 0; st == TW_OK && i < sizeof texts / sizeof *texts; i++) {
+		*texts[i].at = tw_req_text_or_empty(r, texts[i].name);
+		st = tw_check_text(texts[i].name, *texts[i].at, err);
+	}
 	return st;
 }
 
@@ -201,6 +205,7 @@ const struct tw_route tw_routes_capture[] = {
         {.method = "GET",
                 .path = "/api/v1/capture",
                 .needs = TW_NEED_READ_OR_INGEST,
+                .params = TW_PARAMS(device_params),
                 .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
                 .end = get_capture,
                 .summary = "What a device should record"},

@@ -498,10 +498,40 @@ enum tw_status tw_ingest_file(struct tw_req *r, const struct tw_ingest_body *bod
 	return st;
 }
 
+static const struct tw_param meta_params[] = {
+        TW_PARAM_TEXT("app", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("version_name", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("version_code", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("build_id", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("mapping_id", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("commit", 64,
+                "The git commit that the build is made of, 7 to 64 hex digits; stored with the "
+                "build, so build_id is needed. The first one sent is kept."),
+        TW_PARAM_TEXT("device", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("os", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("abi", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("process", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("scenario", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("session_id", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("uuid", TW_MAX_TEXT, ""),
+        TW_PARAM_TEXT("capture", TW_MAX_TEXT, "The capture rule that recorded this trace."),
+        TW_PARAM_TEXT("device_id", TW_MAX_TEXT,
+                "As sent to /api/v1/capture; stored as a hash, which counts users of groups of "
+                "ANRs."),
+        TW_PARAM_OPTIONAL_NUMBER("pid", 0, UINT32_MAX, ""),
+        TW_PARAM_OPTIONAL_NUMBER(
+                "started_at", 0, INT64_MAX, "Unix milliseconds by the device's clock."),
+        TW_PARAM_TEXT("labels", 0, "A JSON object of texts, numbers and flags, at most 64."),
+        TW_PARAM_TEXT("format", 0, "Forces a format instead of recognising it by content."),
+        {0},
+};
+
 const struct tw_route tw_routes_ingest[] = {
         {.method = "POST",
                 .path = "/api/v1/traces",
                 .needs = TW_NEED_INGEST,
+                .params = TW_PARAMS(meta_params),
+                .any_params = true,
                 .roles = TW_ROLE_INGEST,
                 .upload = true,
                 .max_body = max_upload,
@@ -513,6 +543,8 @@ const struct tw_route tw_routes_ingest[] = {
         {.method = "POST",
                 .path = "/v1development/profiles",
                 .needs = TW_NEED_INGEST,
+                .params = TW_PARAMS(meta_params),
+                .any_params = true,
                 .roles = TW_ROLE_INGEST,
                 .upload = true,
                 .max_body = max_upload,

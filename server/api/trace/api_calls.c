@@ -10,7 +10,7 @@
 static enum tw_status read_around(
         const struct tw_req *r, struct tw_call *ret, bool *ret_asked, struct tw_err *err)
 {
-	const char *text = tw_req_query(r, "around");
+	const char *text = tw_req_text(r, "around");
 	struct tw_str rest = tw_str_of(text ? text : "");
 	uint64_t parts[3] = {0};
 
@@ -28,33 +28,37 @@ static enum tw_status read_around(
 	return TW_OK;
 }
 
+static const char *const sorts[] = {"duration", "start", NULL};
+
+static const struct tw_param calls_params[] = {
+        TW_PARAM_OPTIONAL_NUMBER("method", 0, UINT32_MAX - 1,
+                "Index of the method; without it, calls of every method."),
+        TW_PARAM_NUMBER("min_ns", 0, 0, INT64_MAX, "Shortest duration that is listed."),
+        TW_PARAM_NUMBER("max_ns", INT64_MAX, 0, INT64_MAX, "Longest duration that is listed."),
+        TW_PARAM_WORD("sort", sorts, "The longest calls, longest first, or the first ones."),
+        TW_PARAM_NUMBER("limit", 100, 0, TW_CALLS_MAX, ""),
+        TW_PARAM_TEXT("around", 0,
+                "A call as TID.BEGIN_NS.DEPTH: its neighbours among these calls are returned, in "
+                "all threads and (`_here`) in its own."),
+        {0},
+};
+
 static enum tw_status read_calls(const struct tw_question *q, struct tw_calls_query *ret,
         struct tw_call *around, struct tw_err *err)
 {
-	static const char *const sorts[] = {"duration", "start", NULL};
 	const struct tw_req *r = q->v.req;
-	unsigned sort = 0;
-	int64_t method = -1;
-	int64_t limit = 0;
+	const int64_t method = tw_req_number_or(r, "method", -1);
 	bool asked = false;
-	enum tw_status st = tw_question_one_of(r, "sort", sorts, &sort, err);
+	enum tw_status st = read_around(r, around, &asked, err);
 
-	*ret = (struct tw_calls_query){.sel = &q->sel};
-	if (st == TW_OK && tw_req_query(r, "method"))
-		st = tw_req_query_i64(r, "method", 0, 0, UINT32_MAX - 1, &method, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "min_ns", 0, 0, INT64_MAX, &ret->min_ns, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "max_ns", INT64_MAX, 0, INT64_MAX, &ret->max_ns, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "limit", 100, 0, TW_CALLS_MAX, &limit, err);
-	if (st == TW_OK)
-		st = read_around(r, around, &asked, err);
+	*ret = (struct tw_calls_query){.sel = &q->sel,
+	        .min_ns = tw_req_number(r, "min_ns"),
+	        .max_ns = tw_req_number(r, "max_ns")};
 	if (st == TW_OK && method >= (int64_t)q->v.n_methods)
 		st = tw_fail(err, TW_NOT_FOUND, "the trace has no method %lld", (long long)method);
 	ret->method = method < 0 ? TW_NO_METHOD : (uint32_t)method;
-	ret->limit = (uint32_t)limit;
-	ret->by_time = sort == 1;
+	ret->limit = (uint32_t)tw_req_number(r, "limit");
+	ret->by_time = tw_req_word(r, "sort") == 1;
 	ret->around = asked ? around : NULL;
 	return st;
 }
@@ -140,6 +144,7 @@ const struct tw_route tw_routes_calls[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/calls",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, calls_params),
                 .end = calls,
                 .summary = "single calls: their durations, the longest, the neighbours of one"},
         {0},

@@ -52,16 +52,18 @@ static enum tw_status answer(struct tw_req *r, struct tw_detecting *d, struct tw
 	return st;
 }
 
+static const struct tw_param keep_params[] = {
+        TW_PARAM_NUMBER("limit", KEEP, 1, TW_DETECT_KEEP_MAX,
+                "Findings of each rule that are returned, the longest."),
+        {0},
+};
+
 static enum tw_status read_asked(
         struct tw_req *r, struct tw_detecting *d, int64_t *ret_changed, struct tw_err *err)
 {
-	enum tw_status st =
-	        tw_req_query_i64(r, "limit", KEEP, 1, TW_DETECT_KEEP_MAX, &d->keep, err);
-
-	if (st == TW_OK)
-		st = tw_frame_rules_of(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
-		        tw_req_arena(r), &d->app, ret_changed, err);
-	return st;
+	d->keep = tw_req_number(r, "limit");
+	return tw_frame_rules_of(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	        tw_req_arena(r), &d->app, ret_changed, err);
 }
 
 static enum tw_status stored_findings(
@@ -192,11 +194,13 @@ const struct tw_route tw_routes_detect[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/findings",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(keep_params),
                 .end = get_findings,
                 .summary = "What the project's detectors find in a trace"},
         {.method = "GET",
                 .path = "/api/v1/detectors",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_api_ruleset_params),
                 .end = get_rules,
                 .summary = "The project's detectors"},
         {.method = "PUT",
@@ -210,6 +214,7 @@ const struct tw_route tw_routes_detect[] = {
         {.method = "POST",
                 .path = "/api/v1/detectors/try",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(keep_params),
                 .max_body = tw_api_small_body,
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,

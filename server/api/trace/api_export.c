@@ -47,40 +47,33 @@ static void download_free(void *arg)
 
 static const struct tw_stream_ops stream = {read_some, download_free};
 
-static enum tw_status word_of(const struct tw_req *r, const char *name, const char *const *words,
-        unsigned *ret, struct tw_err *err)
-{
-	const char *text = tw_req_query(r, name);
+static const char *const metrics[] = {"wall", "count", "cpu", NULL};
+static const char *const views[] = {"top_down", "bottom_up", NULL};
 
-	*ret = 0;
-	return text ? tw_api_pick(name, text, words, ret, err) : TW_OK;
-}
+static const struct tw_param export_params[] = {
+        TW_PARAM_WORD("metric", metrics,
+                "folded: all three; d3 and svg: wall and count; the others hold what they can and "
+                "take wall."),
+        TW_PARAM_WORD("view", views, "d3 and svg."),
+        TW_PARAM_NUMBER("max_nodes", 0, 0, NODES_MAX,
+                "d3 and svg; the rest becomes (other). 0: 20,000 in d3, 4,000 in svg."),
+        TW_PARAM_FLAG("merged", false, "folded: stacks do not begin with their thread."),
+        {0},
+};
 
 static enum tw_status read_query(
         const struct tw_view *v, struct tw_export_query *ret, struct tw_err *err)
 {
-	static const char *const metrics[] = {"wall", "count", "cpu", NULL};
-	static const char *const views[] = {"top_down", "bottom_up", NULL};
 	struct tw_export_query q = {.kind = tw_export_kind(tw_req_path(v->req, "kind"))};
-	unsigned metric = 0;
-	unsigned view = 0;
-	int64_t nodes = 0;
 	enum tw_status st;
 
 	if (!q.kind)
 		return tw_fail(err, TW_NOT_FOUND, "there is no such export");
 	st = tw_view_selection(v, false, &q.sel, err);
-	if (st == TW_OK)
-		st = word_of(v->req, "metric", metrics, &metric, err);
-	if (st == TW_OK)
-		st = word_of(v->req, "view", views, &view, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(v->req, "max_nodes", 0, 0, NODES_MAX, &nodes, err);
-	if (st == TW_OK)
-		st = tw_req_query_bool(v->req, "merged", false, &q.merged, err);
-	q.metric = (enum tw_export_metric)metric;
-	q.view = (enum tw_flame_view)view;
-	q.max_nodes = (uint32_t)nodes;
+	q.metric = (enum tw_export_metric)tw_req_word(v->req, "metric");
+	q.view = (enum tw_flame_view)tw_req_word(v->req, "view");
+	q.max_nodes = (uint32_t)tw_req_number(v->req, "max_nodes");
+	q.merged = tw_req_flag(v->req, "merged");
 	*ret = q;
 	return st;
 }
@@ -289,6 +282,7 @@ const struct tw_route tw_routes_export[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/export/{kind}",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, export_params),
                 .end = answer,
                 .summary = "The trace in another tool's format"},
         {.method = "POST",
@@ -302,6 +296,7 @@ const struct tw_route tw_routes_export[] = {
         {.method = "GET",
                 .path = "/api/v1/tickets/{ticket}/{file}",
                 .needs = TW_NEED_PUBLIC,
+                .any_params = true,
                 .end = use_ticket,
                 .summary = "What such a link stands for"},
         {0},

@@ -9,7 +9,7 @@ enum { ROOT_MAX = 4096, NODES_MAX = 200000 };
 static enum tw_status read_root(
         const struct tw_question *q, struct tw_flame_query *f, struct tw_err *err)
 {
-	const char *text = tw_req_query(q->v.req, "root");
+	const char *text = tw_req_text(q->v.req, "root");
 	struct tw_str rest = tw_str_of(text ? text : "");
 	uint32_t *path = tw_arena_alloc(q->arena, ROOT_MAX, sizeof *path);
 
@@ -42,41 +42,49 @@ static enum tw_status read_waits(
 	return TW_OK;
 }
 
+static const char *const views[] = {"top_down", "bottom_up", NULL};
+static const char *const metrics[] = {"wall", "count", "cpu", "waiting", "running", NULL};
+static const char *const formats[] = {"json", "columns", NULL};
+
+static const struct tw_param flame_params[] = {
+        TW_PARAM_WORD("view", views, ""),
+        TW_PARAM_WORD("metric", metrics,
+                "What widths are: wall time, calls, CPU time, or the two parts of wall time: "
+                "running and waiting. Where CPU time is known, running is CPU time, otherwise the "
+                "time outside methods that only wait (decoder/symbols/waits.def). 400 for cpu when "
+                "the trace has no CPU time."),
+        TW_PARAM_WORD("format", formats, ""),
+        TW_PARAM_TEXT("root", 0,
+                "Method indexes from the top of the view, with dots between them: drill-down."),
+        TW_PARAM_OPTIONAL_NUMBER("max_nodes", 1, NODES_MAX,
+                "The rest becomes (other). --flame-nodes sets the default."),
+        TW_PARAM_NUMBER("skip", 0, 0, UINT32_MAX,
+                "Leaves out that many of the root's heaviest children and shows the others below "
+                "an (other) root: the content of (other) in a response that showed this many. 404 "
+                "when the root has no more children."),
+        {0},
+};
+
 static enum tw_status read_flame_query(const struct tw_question *q, struct tw_flame_query *ret,
         bool *ret_columns, struct tw_err *err)
 {
-	static const char *const views[] = {"top_down", "bottom_up", NULL};
-	static const char *const metrics[] = {"wall", "count", "cpu", "waiting", "running", NULL};
-	static const char *const formats[] = {"json", "columns", NULL};
 	const struct tw_req *r = q->v.req;
-	unsigned view = 0;
-	unsigned metric = 0;
-	unsigned format = 0;
-	int64_t max_nodes = 0;
-	int64_t skip = 0;
-	enum tw_status st = tw_question_one_of(r, "view", views, &view, err);
+	const int metric = tw_req_word(r, "metric");
+	enum tw_status st = TW_OK;
 
-	if (st == TW_OK)
-		st = tw_question_one_of(r, "metric", metrics, &metric, err);
-	if (st == TW_OK)
-		st = tw_question_one_of(r, "format", formats, &format, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "max_nodes", tw_req_app(r)->config->flame_nodes, 1,
-		        NODES_MAX, &max_nodes, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "skip", 0, 0, UINT32_MAX, &skip, err);
 	if (st == TW_OK && metric == TW_METRIC_CPU && !tw_trace_file_info(q->v.file)->has_cpu)
 		st = tw_fail(
 		        err, TW_BAD_REQUEST, "metric: this trace tells no CPU time of its calls");
 	if (st != TW_OK)
 		return st;
-	*ret = (struct tw_flame_query){.view = (enum tw_flame_view)view,
+	*ret = (struct tw_flame_query){.view = (enum tw_flame_view)tw_req_word(r, "view"),
 	        .metric = (enum tw_flame_metric)metric,
-	        .max_nodes = (uint32_t)max_nodes,
-	        .skip = (uint32_t)skip,
+	        .max_nodes = (uint32_t)tw_req_number_or(
+	                r, "max_nodes", tw_req_app(r)->config->flame_nodes),
+	        .skip = (uint32_t)tw_req_number(r, "skip"),
 	        .steps = q->steps,
 	        .n_steps = q->n_steps};
-	*ret_columns = format == 1;
+	*ret_columns = tw_req_word(r, "format") == 1;
 	st = metric == TW_METRIC_WAITING || metric == TW_METRIC_RUNNING ? read_waits(q, ret, err)
 	                                                                : TW_OK;
 	return st == TW_OK ? read_root(q, ret, err) : st;
@@ -262,6 +270,8 @@ const struct tw_route tw_routes_flame[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/flame",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params,
+                        tw_question_step_params, flame_params),
                 .end = flame,
                 .summary = "Flame graph"},
         {0},

@@ -26,19 +26,21 @@ struct answer {
 	uint32_t n_threads;
 };
 
+static const struct tw_param cells_params[] = {
+        TW_PARAM_NUMBER("cells", CELLS_DEFAULT, 1, TW_LANE_CELLS_MAX,
+                "Equal parts of the range; notes that are shorter than one are drawn together."),
+        {0},
+};
+
 static enum tw_status read_range(struct answer *a, struct tw_err *err)
 {
 	const struct tw_trace_info *info = tw_trace_file_info(a->v.file);
-	int64_t cells = 0;
 	enum tw_status st = tw_view_selection(&a->v, false, &a->sel, err);
 
-	if (st == TW_OK)
-		st = tw_req_query_i64(
-		        a->v.req, "cells", CELLS_DEFAULT, 1, TW_LANE_CELLS_MAX, &cells, err);
 	if (st != TW_OK)
 		return st;
 	a->q = (struct tw_lanes_query){.sel = &a->sel,
-	        .cells = (uint32_t)cells,
+	        .cells = (uint32_t)tw_req_number_or(a->v.req, "cells", CELLS_DEFAULT),
 	        .from_ns = a->sel.ranged ? a->sel.from_ns : info->start_ns,
 	        .to_ns = a->sel.ranged ? a->sel.to_ns : info->end_ns};
 	if (a->q.to_ns > info->end_ns)
@@ -96,10 +98,14 @@ static void put_tid(struct answer *a, uint32_t thread_id)
 
 /* --- lanes --- */
 
+static const struct tw_param kinds_params[] = {
+        TW_PARAM_TEXT("kind", 0, "Kinds of notes with commas between them; all when absent."),
+        {0},
+};
+
 static enum tw_status read_kinds(const struct answer *a, uint64_t *ret, struct tw_err *err)
 {
-	const char *text = tw_req_query(a->v.req, "kind");
-	struct tw_str rest = tw_str_of(text ? text : "");
+	struct tw_str rest = tw_str_of(tw_req_text_or_empty(a->v.req, "kind"));
 
 	*ret = 0;
 	while (rest.len) {
@@ -298,16 +304,20 @@ const struct tw_route tw_routes_lane[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/notes/lanes",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(
+                        tw_api_thread_params, tw_view_range_params, cells_params, kinds_params),
                 .end = lanes,
                 .summary = "Notes by kind and thread, short ones drawn together"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/notes/sums",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params),
                 .end = sums,
                 .summary = "How many notes of each kind, and how long they took"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/activity",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, cells_params),
                 .end = activity,
                 .summary = "How busy threads are over time"},
         {0},

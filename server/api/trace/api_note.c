@@ -152,13 +152,17 @@ static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	return a->n < a->limit && tw_buf_status(&a->out) == TW_OK;
 }
 
+static const struct tw_param notes_params[] = {
+        TW_PARAM_TEXT("kind", 0, "Only notes of this kind."),
+        TW_PARAM_NUMBER("after", 0, 0, INT64_MAX, "`next` of the page before."),
+        TW_PARAM_NUMBER("limit", NOTES_DEFAULT, 1, NOTES_MAX, ""),
+        {0},
+};
+
 static enum tw_status read_query(struct answer *a, struct tw_note_query *q, struct tw_err *err)
 {
 	const struct tw_req *r = a->v->req;
-	const char *kind = tw_req_query(r, "kind");
-	const int64_t most = INT64_C(1) << 61;
-	int64_t after = 0;
-	int64_t limit = 0;
+	const char *kind = tw_req_text(r, "kind");
 	enum tw_status st;
 
 	*q = (struct tw_note_query){.kind = TW_NOTE_COUNT};
@@ -167,17 +171,13 @@ static enum tw_status read_query(struct answer *a, struct tw_note_query *q, stru
 		if (q->kind == TW_NOTE_COUNT)
 			return tw_fail(err, TW_BAD_REQUEST, "there is no kind of note %.64s", kind);
 	}
-	st = tw_req_query_i64(r, "from", 0, 0, most, &q->from_ns, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "to", most, 0, most, &q->to_ns, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "after", 0, 0, INT64_MAX, &after, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "limit", NOTES_DEFAULT, 1, NOTES_MAX, &limit, err);
-	q->after = (uint64_t)after;
+	q->after = (uint64_t)tw_req_number(r, "after");
 	q->limit = UINT32_MAX; /* put_note counts those of the threads */
-	a->limit = (uint64_t)limit;
-	return st == TW_OK ? tw_view_threads(a->v, false, &a->sel, err) : st;
+	a->limit = (uint64_t)tw_req_number(r, "limit");
+	st = tw_view_selection(a->v, false, &a->sel, err);
+	q->from_ns = a->sel.from_ns;
+	q->to_ns = a->sel.to_ns;
+	return st;
 }
 
 static enum tw_status put_kinds(struct answer *a, struct tw_err *err)
@@ -240,12 +240,16 @@ static bool put_document(void *arg, struct tw_str kind, struct tw_str json)
 	return tw_buf_status(&a->out) == TW_OK;
 }
 
+static const struct tw_param documents_params[] = {
+        TW_PARAM_TEXT("kind", 0, "Only documents of this kind: anr."),
+        {0},
+};
+
 static enum tw_status answer_documents(struct answer *a, struct tw_err *err)
 {
-	const char *kind = tw_req_query(a->v->req, "kind");
 	enum tw_status st;
 
-	a->kind = tw_str_of(kind ? kind : "");
+	a->kind = tw_str_of(tw_req_text_or_empty(a->v->req, "kind"));
 	tw_json_open(&a->j, '{');
 	tw_json_key(&a->j, "documents");
 	tw_json_open(&a->j, '[');
@@ -295,11 +299,13 @@ const struct tw_route tw_routes_note[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/notes",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, notes_params),
                 .end = notes,
                 .summary = "Counters, states, waits and marks"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/documents",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(documents_params),
                 .end = documents,
                 .summary = "Findings that are no events"},
         {0},

@@ -56,56 +56,60 @@ static const struct tw_stream_ops stream = {read_some, download_free};
 
 /* --- what is asked for --- */
 
-static enum tw_status read_word(const struct tw_req *r, const char *name, const char *const *words,
-        unsigned *ret, struct tw_err *err)
-{
-	const char *text = tw_req_query(r, name);
+static const char *const forms[] = {"perfetto", "tar", NULL};
+static const char *const squeezes[] = {"none", "gzip", "zstd", "packets", NULL};
 
-	*ret = 0;
-	if (!text)
-		return TW_OK;
-	for (unsigned i = 0; words[i]; i++)
-		if (strcmp(words[i], text) == 0) {
-			*ret = i;
-			return TW_OK;
-		}
-	return tw_fail(err, TW_BAD_REQUEST, "%s does not know %.60s", name, text);
-}
+static const struct tw_param perfetto_params[] = {
+        {.name = "system",
+                .kind = TW_PARAM_IS_FLAG,
+                .optional = true,
+                .dflt = true,
+                .about = "false leaves the system trace out; true is an error (404) if none was "
+                         "sent."},
+        TW_PARAM_WORD("format", forms,
+                "`tar`: the system trace byte for byte, ours, and a manifest; for Perfetto 58 and "
+                "later."),
+        TW_PARAM_WORD("compress", squeezes,
+                "`gzip` and `zstd` (Perfetto 58 and later) of the whole file; `packets`: ours in "
+                "compressed packets."),
+        {0},
+};
+static const struct tw_param merge_params[] = {
+        TW_PARAM_REQUIRED("ids", 0, "Up to 16 trace ids with commas between them."),
+        TW_PARAM_TEXT("align", 0,
+                "`clock`: by shared clocks, otherwise at the start; `start`; `slice:NAME`: the "
+                "first call of that name in each. Absent: by clock within a device and session, "
+                "otherwise at the start."),
+        {0},
+};
 
 static enum tw_status read_align(
         const struct tw_req *r, struct tw_perfetto_options *o, struct tw_err *err)
 {
 	static const char *const words[] = {"", "clock", "start", NULL};
-	const char *text = tw_req_query(r, "align");
-	unsigned word;
-	enum tw_status st;
+	const char *text = tw_req_text_or_empty(r, "align");
+	unsigned word = 0;
+	enum tw_status st = TW_OK;
 
-	if (text && strncmp(text, "slice:", 6) == 0 && text[6]) {
+	if (strncmp(text, "slice:", 6) == 0 && text[6]) {
 		o->align = TW_PERFETTO_BY_SLICE;
 		o->slice = text + 6;
 		return TW_OK;
 	}
-	st = read_word(r, "align", words, &word, err);
+	for (unsigned i = 0; words[i]; i++)
+		if (strcmp(words[i], text) == 0)
+			word = i;
+	if (!word && *text)
+		st = tw_fail(err, TW_BAD_REQUEST, "align is clock, start or slice:NAME, not %.60s",
+		        text);
 	o->align = (enum tw_perfetto_align)word;
 	return st;
 }
 
-static enum tw_status read_options(
-        const struct tw_req *r, struct tw_perfetto_options *ret, struct tw_err *err)
+static struct tw_perfetto_options read_options(const struct tw_req *r)
 {
-	static const char *const forms[] = {"perfetto", "tar", NULL};
-	static const char *const squeezes[] = {"none", "gzip", "zstd", "packets", NULL};
-	unsigned form;
-	unsigned squeeze;
-	enum tw_status st = read_word(r, "format", forms, &form, err);
-
-	if (st == TW_OK)
-		st = read_word(r, "compress", squeezes, &squeeze, err);
-	if (st != TW_OK)
-		return st;
-	*ret = (struct tw_perfetto_options){
-	        .form = (enum tw_perfetto_form)form, .squeeze = (enum tw_perfetto_squeeze)squeeze};
-	return TW_OK;
+	return (struct tw_perfetto_options){.form = (enum tw_perfetto_form)tw_req_word(r, "format"),
+	        .squeeze = (enum tw_perfetto_squeeze)tw_req_word(r, "compress")};
 }
 
 /* --- opening --- */
@@ -125,19 +129,18 @@ static enum tw_status open_system(const struct tw_view *v, int *ret_fd, struct t
 	struct tw_app *app = tw_req_app(v->req);
 	struct tw_part *parts = NULL;
 	size_t n = 0;
-	bool wanted = true;
-	enum tw_status st = tw_req_query_bool(v->req, "system", true, &wanted, err);
+	enum tw_status st;
 
 	*ret_fd = -1;
-	if (st != TW_OK || !wanted)
-		return st;
+	if (!tw_req_flag(v->req, "system"))
+		return TW_OK;
 	st = tw_catalogue_trace_parts(app->catalogue, v->row.project_id, v->row.id,
 	        tw_req_arena(v->req), &parts, &n, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		if (strcmp(parts[i].part, "system") == 0)
 			return tw_blob_open_by(app->blobs, parts[i].sha256,
 			        tw_monotonic_ms() + (int64_t)tw_req_ms_left(v->req), ret_fd, err);
-	if (st == TW_OK && tw_req_query(v->req, "system"))
+	if (st == TW_OK && tw_req_text(v->req, "system"))
 		return tw_fail(err, TW_NOT_FOUND, "no system trace was sent with this one");
 	return st;
 }
@@ -224,11 +227,7 @@ static struct download *new_download(struct tw_req *r, enum tw_status *ret_st, s
 		return NULL;
 	}
 	d->app = tw_req_app(r);
-	*ret_st = read_options(r, &d->options, err);
-	if (*ret_st != TW_OK) {
-		tw_mem_free(d);
-		return NULL;
-	}
+	d->options = read_options(r);
 	return d;
 }
 
@@ -294,8 +293,7 @@ static enum tw_status check_threads(
 
 static enum tw_status merge(struct tw_req *r, struct tw_err *err)
 {
-	const char *ids = tw_req_query(r, "ids");
-	struct tw_str rest = tw_str_of(ids ? ids : "");
+	struct tw_str rest = tw_str_of(tw_req_text(r, "ids"));
 	enum tw_status st = TW_OK;
 	struct download *d = new_download(r, &st, err);
 	const char *name;
@@ -303,9 +301,6 @@ static enum tw_status merge(struct tw_req *r, struct tw_err *err)
 	if (!d)
 		return st;
 	st = read_align(r, &d->options, err);
-	if (st == TW_OK && !rest.len)
-		st = tw_fail(
-		        err, TW_BAD_REQUEST, "ids is missing: trace ids with commas between them");
 	while (st == TW_OK && rest.len)
 		st = add_id(r, d, tw_str_split(&rest, ','), err);
 	if (st == TW_OK)
@@ -322,11 +317,14 @@ const struct tw_route tw_routes_perfetto[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/perfetto",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, perfetto_params),
                 .end = perfetto,
                 .summary = "The trace as a file for Perfetto"},
         {.method = "GET",
                 .path = "/api/v1/merge",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(
+                        merge_params, tw_api_thread_params, tw_view_range_params, perfetto_params),
                 .end = merge,
                 .summary = "Several traces as one file for Perfetto"},
         {0},

@@ -198,7 +198,7 @@ static bool rank_one(struct tw_question *q, const struct table *t, const struct 
 static enum tw_status rank(struct tw_question *q, const struct table *t, struct ranked **ret,
         uint32_t *ret_n, struct tw_err *err)
 {
-	const char *text = tw_req_query(q->v.req, "q");
+	const char *text = tw_req_text(q->v.req, "q");
 	struct tw_match *match = NULL;
 	struct ranked *list = tw_arena_alloc(q->arena, (size_t)t->n_rows + 1, sizeof *list);
 	bool kept = list != NULL;
@@ -219,33 +219,40 @@ static enum tw_status rank(struct tw_question *q, const struct table *t, struct 
 	return st;
 }
 
-static enum tw_status read_table(const struct tw_req *r, struct table *t, struct tw_err *err)
-{
-	static const char *const sorts[] = {[BY_SELF] = "self_ns",
-	        [BY_TOTAL] = "total_ns",
-	        [BY_SUM] = "sum_ns",
-	        [BY_COUNT] = "count",
-	        [BY_MAX] = "max_ns",
-	        [BY_NAME] = "name",
-	        [BY_CPU] = "cpu_ns",
-	        [BY_WAITING] = "waiting_ns",
-	        [BY_P95] = "p95_ns",
-	        [BY_RUNNING] = "running_ns",
-	        NULL};
-	static const char *const orders[] = {"desc", "asc", NULL};
-	enum tw_status st = tw_question_one_of(r, "sort", sorts, &t->sort, err);
+static const char *const sorts[] = {[BY_SELF] = "self_ns",
+        [BY_TOTAL] = "total_ns",
+        [BY_SUM] = "sum_ns",
+        [BY_COUNT] = "count",
+        [BY_MAX] = "max_ns",
+        [BY_NAME] = "name",
+        [BY_CPU] = "cpu_ns",
+        [BY_WAITING] = "waiting_ns",
+        [BY_P95] = "p95_ns",
+        [BY_RUNNING] = "running_ns",
+        NULL};
 
-	if (st == TW_OK)
-		st = tw_question_one_of(r, "order", orders, &t->falling_or_rising, err);
-	if (st == TW_OK)
-		st = tw_req_query_bool(r, "regex", false, &t->regex, err);
-	if (st == TW_OK)
-		st = tw_req_query_bool(r, "p95", false, &t->with_p95, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "limit", 25, 1, METHODS_MAX, &t->limit, err);
-	if (st == TW_OK)
-		st = tw_req_query_i64(r, "offset", 0, 0, UINT32_MAX, &t->offset, err);
-	return st;
+static const struct tw_param methods_params[] = {
+        TW_PARAM_WORD("sort", sorts, ""),
+        TW_PARAM_WORD("order", tw_orders, ""),
+        TW_PARAM_NUMBER("limit", 25, 1, METHODS_MAX, ""),
+        TW_PARAM_NUMBER("offset", 0, 0, UINT32_MAX, ""),
+        TW_PARAM_TEXT("q", 0,
+                "Part of the name, in any case, or with regex a regular expression (PCRE2)."),
+        TW_PARAM_FLAG("regex", false, "q is a regular expression."),
+        TW_PARAM_FLAG("p95", false,
+                "Also returns p95_ns, for which every call of the selection is read. sort=p95_ns "
+                "returns it, too."),
+        {0},
+};
+
+static void read_table(const struct tw_req *r, struct table *t)
+{
+	t->sort = (unsigned)tw_req_word(r, "sort");
+	t->falling_or_rising = (unsigned)tw_req_word(r, "order");
+	t->regex = tw_req_flag(r, "regex");
+	t->with_p95 = tw_req_flag(r, "p95");
+	t->limit = tw_req_number(r, "limit");
+	t->offset = tw_req_number(r, "offset");
 }
 
 static void put_table(
@@ -272,10 +279,10 @@ static enum tw_status answer_methods(struct tw_question *q, struct tw_err *err)
 	struct table t = {.rows = NULL};
 	struct ranked *list = NULL;
 	uint32_t n = 0;
-	enum tw_status st = read_table(q->v.req, &t, err);
+	enum tw_status st;
 
-	if (st == TW_OK)
-		st = method_rows(q, &t, err);
+	read_table(q->v.req, &t);
+	st = method_rows(q, &t, err);
 	if (st == TW_OK)
 		st = method_p95(q, &t, err);
 	if (st == TW_OK)
@@ -320,30 +327,29 @@ static void search_all(struct tw_question *q, const struct table *all, const str
 	}
 }
 
+static const struct tw_param search_params[] = {
+        TW_PARAM_REQUIRED("q", 0, "Text or regular expression."),
+        TW_PARAM_FLAG("regex", false, "q is a regular expression."),
+        TW_PARAM_NUMBER("limit", 100, 1, METHODS_MAX, ""),
+        {0},
+};
+
 static enum tw_status answer_search(struct tw_question *q, struct tw_err *err)
 {
-	const char *text = tw_req_query(q->v.req, "q");
 	struct found found = {0};
 	struct table all = {.rows = NULL};
 	struct tw_match *match = NULL;
-	bool regex = false;
-	int64_t limit = 0;
-	enum tw_status st = tw_req_query_bool(q->v.req, "regex", false, &regex, err);
+	enum tw_status st = tw_trace_file_methods(q->v.file, &all.rows, &all.n_rows, err);
 
 	if (st == TW_OK)
-		st = tw_req_query_i64(q->v.req, "limit", 100, 1, METHODS_MAX, &limit, err);
-	if (st == TW_OK && (!text || !text[0]))
-		st = tw_fail(err, TW_BAD_REQUEST, "q= says what to look for");
-	if (st == TW_OK)
-		st = tw_trace_file_methods(q->v.file, &all.rows, &all.n_rows, err);
-	if (st == TW_OK)
-		st = tw_match_new(text, regex, &match, err);
+		st = tw_match_new(
+		        tw_req_text(q->v.req, "q"), tw_req_flag(q->v.req, "regex"), &match, err);
 	if (st != TW_OK)
 		return st;
 	tw_json_open(&q->j, '{');
 	tw_json_key(&q->j, "methods");
 	tw_json_open(&q->j, '[');
-	search_all(q, &all, match, (uint32_t)limit, &found);
+	search_all(q, &all, match, (uint32_t)tw_req_number(q->v.req, "limit"), &found);
 	tw_json_close(&q->j, ']');
 	tw_json_key_int(&q->j, "total_methods", found.n);
 	tw_json_key_int(&q->j, "count", (int64_t)found.count);
@@ -366,11 +372,14 @@ const struct tw_route tw_routes_query[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/methods",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params,
+                        tw_question_step_params, methods_params),
                 .end = methods,
                 .summary = "Methods with their times"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/search",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(search_params),
                 .end = search,
                 .summary = "Methods by name"},
         {0},

@@ -102,17 +102,6 @@ static enum tw_status put_repositories(struct tw_req *r, struct tw_err *err)
 
 /* --- what is asked --- */
 
-static enum tw_status read_text(
-        struct tw_req *r, const char *name, const char **ret, struct tw_err *err)
-{
-	const char *text = tw_req_query(r, name);
-
-	*ret = text ? text : "";
-	if (strlen(*ret) > TEXT_BYTES)
-		return tw_fail(err, TW_BAD_REQUEST, "%s has at most %d bytes", name, TEXT_BYTES);
-	return tw_check_text(name, *ret, err);
-}
-
 /* A file's name and no path. */
 static enum tw_status check_file(const char *file, struct tw_err *err)
 {
@@ -133,8 +122,10 @@ static enum tw_status read_texts(struct ask *q, struct tw_err *err)
 	        {"base_build", &q->base_build}};
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < sizeof texts / sizeof *texts; i++)
-		st = read_text(q->r, texts[i].name, texts[i].at, err);
+	for (size_t i = 0; st == TW_OK && i < sizeof texts / sizeof *texts; i++) {
+		*texts[i].at = tw_req_text_or_empty(q->r, texts[i].name);
+		st = tw_check_text(texts[i].name, *texts[i].at, err);
+	}
 	return st == TW_OK ? check_file(q->file, err) : st;
 }
 
@@ -175,10 +166,9 @@ static enum tw_status read_ask(struct ask *q, struct tw_err *err)
 {
 	enum tw_status st = read_texts(q, err);
 
-	q->method = tw_req_query(q->r, "method");
-	if (!q->method)
-		q->method = "";
-	return st == TW_OK ? tw_req_query_i64(q->r, "line", 0, 0, 10000000, &q->line, err) : st;
+	q->method = tw_req_text_or_empty(q->r, "method");
+	q->line = tw_req_number_or(q->r, "line", 0);
+	return st;
 }
 
 /* Repository, builds and commits of what is asked. */
@@ -452,16 +442,41 @@ static enum tw_status get_blame(struct tw_req *r, struct tw_err *err)
 	return answer(&(struct ask){.r = r, .log = true}, err);
 }
 
+static const struct tw_param method_params[] = {
+        TW_PARAM_REQUIRED("method", 0,
+                "Name of the method as in traces, com.example.Feed.load; a signature after it is "
+                "ignored."),
+        TW_PARAM_TEXT("file", TEXT_BYTES, "Name of the source file, if a mapping has it."),
+        TW_PARAM_NUMBER("line", 0, 0, 10000000, "A line of the method, to tell overloads apart."),
+        TW_PARAM_TEXT("app", TEXT_BYTES,
+                "The app that the version belongs to, if the project has several."),
+        {0},
+};
+static const struct tw_param version_params[] = {
+        TW_PARAM_TEXT("version", TEXT_BYTES, "The app's version; absent: the newest commit."),
+        TW_PARAM_TEXT("build", TEXT_BYTES, "The build."),
+        {0},
+};
+static const struct tw_param versions_params[] = {
+        TW_PARAM_TEXT("base", TEXT_BYTES, "The version before."),
+        TW_PARAM_TEXT("head", TEXT_BYTES, "The version after; absent: the newest commit."),
+        TW_PARAM_TEXT("base_build", TEXT_BYTES, "The build before."),
+        TW_PARAM_TEXT("head_build", TEXT_BYTES, "The build after."),
+        {0},
+};
+
 const struct tw_route tw_routes_source[] = {
         {.method = "GET",
                 .path = "/api/v1/source",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(method_params, version_params),
                 .by_child = true,
                 .end = get_source,
                 .summary = "Where a method is in the source, and whose it is"},
         {.method = "GET",
                 .path = "/api/v1/source/blame",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(method_params, versions_params),
                 .by_child = true,
                 .end = get_blame,
                 .summary = "Who changed a method's lines between two versions"},

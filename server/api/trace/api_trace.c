@@ -9,30 +9,36 @@
 #include "server/derive/delete.h"
 #include "server/derive/retention.h"
 
-static const char *query_or_empty(const struct tw_req *r, const char *name)
-{
-	const char *value = tw_req_query(r, name);
+static const char *const sorts[] = {"created", "duration", "slices", "bytes", NULL};
 
-	return value ? value : "";
-}
+/* By the kinds of filters.def. */
+#define PARAM_TEXT(name, about)   TW_PARAM_TEXT(name, 0, about)
+#define PARAM_PART(name, about)   TW_PARAM_TEXT(name, 0, about)
+#define PARAM_TAG(name, about)    TW_PARAM_TEXT(name, 0, about)
+#define PARAM_NUMBER(name, about) TW_PARAM_OPTIONAL_NUMBER(name, 0, INT64_MAX, about)
+#define PARAM_STATE(name, about)  TW_PARAM_OPTIONAL_WORD(name, tw_trace_state_words, about)
+#define PARAM_FLAG(name, about)   TW_PARAM_FLAG(name, false, about)
+#define PARAM_LABEL(name_, about_)                                                                 \
+	{                                                                                          \
+		.name = (name_), .kind = TW_PARAM_IS_TEXT, .repeated = true, .about = (about_)     \
+	}
 
-static enum tw_status parse_order(
-        const struct tw_req *r, struct tw_trace_filter *f, struct tw_err *err)
-{
-	static const char *const sorts[] = {"created", "duration", "slices", "bytes", NULL};
-	static const char *const orders[] = {"desc", "asc", NULL};
-	const char *sort = tw_req_query(r, "sort");
-	const char *order = tw_req_query(r, "order");
-	unsigned word = 0;
-	enum tw_status st = sort ? tw_api_pick("sort", sort, sorts, &word, err) : TW_OK;
+static const struct tw_param filter_params[] = {
+#define COLUMN(name)                   TW_PARAM_TEXT(#name, 0, ""),
+#define FILTER(name, kind, about, sql) PARAM_##kind(#name, about),
+#include "server/catalogue/traces/filters.def"
+#undef COLUMN
+#undef FILTER
+        {0},
+};
 
-	f->sort = (enum tw_trace_sort)word;
-	word = 0;
-	if (st == TW_OK && order)
-		st = tw_api_pick("order", order, orders, &word, err);
-	f->ascending = word == 1;
-	return st;
-}
+static const struct tw_param page_params[] = {
+        TW_PARAM_WORD("sort", sorts, ""),
+        TW_PARAM_WORD("order", tw_orders, ""),
+        TW_PARAM_NUMBER("limit", 50, 1, 500, ""),
+        TW_PARAM_TEXT("cursor", 0, "`cursor` of the page before."),
+        {0},
+};
 
 static enum tw_status add_condition(
         void *arg, const char *name, const char *value, struct tw_err *err)
@@ -43,15 +49,12 @@ static enum tw_status add_condition(
 static enum tw_status parse_filter(
         const struct tw_req *r, struct tw_trace_filter *ret, struct tw_err *err)
 {
-	struct tw_trace_filter f = {.cursor = query_or_empty(r, "cursor")};
-	int64_t limit = 50;
-	enum tw_status st = tw_req_query_i64(r, "limit", 50, 1, 500, &limit, err);
+	struct tw_trace_filter f = {.cursor = tw_req_text_or_empty(r, "cursor"),
+	        .limit = (uint32_t)tw_req_number(r, "limit"),
+	        .sort = (enum tw_trace_sort)tw_req_word(r, "sort"),
+	        .ascending = tw_req_word(r, "order") == 1};
+	enum tw_status st = tw_req_each_query(r, add_condition, &f, err);
 
-	if (st == TW_OK)
-		st = tw_req_each_query(r, add_condition, &f, err);
-	if (st == TW_OK)
-		st = parse_order(r, &f, err);
-	f.limit = (uint32_t)limit;
 	if (st == TW_OK)
 		*ret = f;
 	return st;
@@ -107,25 +110,32 @@ static enum tw_status list_traces(struct tw_req *r, struct tw_err *err)
 	        err);
 }
 
-static enum tw_status facets(struct tw_req *r, struct tw_err *err)
-{
-	static const char *const columns[] = {
+static const char *const facet_columns[] = {
 #define COLUMN(name) #name,
-#define FILTER(name, kind, sql)
+#define FILTER(name, kind, about, sql)
 #include "server/catalogue/traces/filters.def"
 #undef COLUMN
 #undef FILTER
-	        "state", "tag", "label", NULL};
-	const char *column = query_or_empty(r, "column");
+        "state", "tag", "label", NULL};
+
+static const struct tw_param facets_params[] = {
+        {.name = "column",
+                .kind = TW_PARAM_IS_WORD,
+                .required = true,
+                .words = facet_columns,
+                .about = ""},
+        {0},
+};
+
+static enum tw_status facets(struct tw_req *r, struct tw_err *err)
+{
+	const char *column = tw_req_text(r, "column");
 	struct tw_facet *rows;
 	json_t *list;
 	size_t n;
-	unsigned which;
-	enum tw_status st = tw_api_pick("column", column, columns, &which, err);
+	enum tw_status st = tw_catalogue_facets(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, column, tw_req_arena(r), &rows, &n, err);
 
-	if (st == TW_OK)
-		st = tw_catalogue_facets(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
-		        column, tw_req_arena(r), &rows, &n, err);
 	if (st != TW_OK)
 		return st;
 	list = json_array();
@@ -179,12 +189,14 @@ const struct tw_route tw_routes_trace[] = {
         {.method = "GET",
                 .path = "/api/v1/traces",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(filter_params, page_params),
                 .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
                 .end = list_traces,
                 .summary = "Traces by filter, in pages"},
         {.method = "GET",
                 .path = "/api/v1/facets",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(facets_params),
                 .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
                 .end = facets,
                 .summary = "Values of a column with counts, for filter menus"},

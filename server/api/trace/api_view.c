@@ -346,6 +346,7 @@ const struct tw_route tw_routes_view[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/slices",
                 .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_api_thread_params),
                 .end = directory,
                 .summary = "Directory of a thread's slice chunks"},
         {.method = "GET",

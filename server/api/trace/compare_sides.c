@@ -112,16 +112,12 @@ static enum tw_status check_id(struct tw_str id, const struct tw_side_trace *t, 
 static enum tw_status open_side(const struct opening *o, const char *side,
         struct tw_side_trace **ret, uint32_t *ret_n, struct tw_err *err)
 {
-	const char *ids = tw_req_query(o->req, side);
-	struct tw_str rest = tw_str_of(ids ? ids : "");
+	struct tw_str rest = tw_str_of(tw_req_text(o->req, side));
 	struct tw_side_trace *t = tw_arena_zalloc(o->arena, TW_SIDE_TRACES_MAX, sizeof *t);
 	uint32_t n = 0;
 
 	if (!t)
 		return no_memory(err);
-	if (!rest.len)
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "%s is missing: trace ids with commas between them", side);
 	while (rest.len) {
 		struct tw_str id = tw_str_split(&rest, ',');
 		enum tw_status st = check_id(id, t, n, side, err);

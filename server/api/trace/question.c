@@ -66,15 +66,6 @@ enum tw_status tw_question_run(struct tw_req *r,
 	return st;
 }
 
-enum tw_status tw_question_one_of(const struct tw_req *r, const char *name,
-        const char *const *words, unsigned *ret, struct tw_err *err)
-{
-	const char *text = tw_req_query(r, name);
-
-	*ret = 0;
-	return text ? tw_api_pick(name, text, words, ret, err) : TW_OK;
-}
-
 struct tw_str tw_question_name(const struct tw_question *q, uint32_t method)
 {
 	struct tw_str name;

@@ -32,10 +32,6 @@ enum tw_status tw_question_run(struct tw_req *r,
         enum tw_status (*answer)(struct tw_question *q, struct tw_err *err),
         struct tw_err *err) TW_MUST_USE;
 
-/* The index of the parameter in words (ends with NULL); 0 if absent. */
-enum tw_status tw_question_one_of(const struct tw_req *r, const char *name,
-        const char *const *words, unsigned *ret, struct tw_err *err) TW_MUST_USE;
-
 /* Each name is looked up once.  Valid as long as q. */
 struct tw_str tw_question_name(const struct tw_question *q, uint32_t method);
 
@@ -52,6 +48,7 @@ static inline bool tw_question_reshapes(const struct tw_question *q)
 enum tw_status tw_question_reshape(
         struct tw_question *q, struct tw_forest *forest, struct tw_err *err) TW_MUST_USE;
 
+extern const struct tw_param tw_question_step_params[];
 /* Reads transform= into q->steps (question_reshape.c); *ret_version, left alone when they do not
  * matter, tells apart what the project's rules were. */
 enum tw_status tw_question_read_steps(

@@ -125,11 +125,23 @@ static enum tw_status read_step(
 	        (int)(word.len % 100), word.ptr);
 }
 
+const struct tw_param tw_question_step_params[] = {
+        TW_PARAM_TEXT("transform", 4096,
+                "Up to 32 steps with commas between them, applied in order to the calls before "
+                "they are counted: focus:METHOD (only its outermost calls and what they call), "
+                "drop:METHOD (without its calls and everything they call), merge:METHOD (its time "
+                "and callees become its caller's), fold:METHOD (the time of its callees becomes "
+                "its own), library:NAME (methods whose name starts with NAME as one frame, which "
+                "is a method after the trace's last), recursion (a method that calls itself as one "
+                "frame), app (only the app's frames, by the project's rules: /api/v1/frames). "
+                "METHOD is a method's index."),
+        {0},
+};
+
 enum tw_status tw_question_read_steps(
         struct tw_question *q, int64_t *ret_version, struct tw_err *err)
 {
-	const char *text = tw_req_query(q->v.req, "transform");
-	struct tw_str rest = tw_str_of(text ? text : "");
+	struct tw_str rest = tw_str_of(tw_req_text_or_empty(q->v.req, "transform"));
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && rest.len)

@@ -239,28 +239,30 @@ enum tw_status tw_view_threads(
 	        v->file, tw_api_thread(v->req), some, tw_req_arena(v->req), ret, err);
 }
 
-static enum tw_status read_range(
-        const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
-{
-	struct tw_selection s = {
-	        .ranged = tw_req_query(v->req, "from") || tw_req_query(v->req, "to")};
-	enum tw_status st =
-	        tw_req_query_i64(v->req, "from", 0, 0, INT64_C(1) << 61, &s.from_ns, err);
+#define TIME_MAX (INT64_C(1) << 61)
 
-	if (st == TW_OK)
-		st = tw_req_query_i64(
-		        v->req, "to", INT64_C(1) << 61, 0, INT64_C(1) << 61, &s.to_ns, err);
-	if (st == TW_OK && s.ranged && s.from_ns >= s.to_ns)
-		st = tw_fail(err, TW_BAD_REQUEST, "from must be less than to");
-	if (st == TW_OK)
-		*ret = s;
-	return st;
+const struct tw_param tw_view_range_params[] = {
+        TW_PARAM_OPTIONAL_NUMBER("from", 0, TIME_MAX, "Start of a time range in ns."),
+        TW_PARAM_OPTIONAL_NUMBER("to", 0, TIME_MAX, "End of a time range in ns."),
+        {0},
+};
+
+enum tw_status tw_view_range(const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
+{
+	struct tw_selection s = {.from_ns = tw_req_number_or(v->req, "from", 0),
+	        .to_ns = tw_req_number_or(v->req, "to", TIME_MAX),
+	        .ranged = tw_req_text(v->req, "from") || tw_req_text(v->req, "to")};
+
+	if (s.ranged && s.from_ns >= s.to_ns)
+		return tw_fail(err, TW_BAD_REQUEST, "from must be less than to");
+	*ret = s;
+	return TW_OK;
 }
 
 enum tw_status tw_view_selection(
         const struct tw_view *v, bool some, struct tw_selection *ret, struct tw_err *err)
 {
-	enum tw_status st = read_range(v, ret, err);
+	enum tw_status st = tw_view_range(v, ret, err);
 
 	return st == TW_OK ? tw_view_threads(v, some, ret, err) : st;
 }

@@ -17,10 +17,14 @@ enum tw_status tw_view_open_id(
 
 void tw_view_close(struct tw_view *v);
 
+extern const struct tw_param tw_view_range_params[]; /* from= and to= */
 /* thread=, from= and to= of a request, in its arena.  Of one trace of several (`some`) threads that
  * it does not have are left out. */
 enum tw_status tw_view_selection(const struct tw_view *v, bool some, struct tw_selection *ret,
         struct tw_err *err) TW_MUST_USE;
+/* from= and to= alone; fails if they are in the wrong order. */
+enum tw_status tw_view_range(
+        const struct tw_view *v, struct tw_selection *ret, struct tw_err *err) TW_MUST_USE;
 /* thread= alone. */
 enum tw_status tw_view_threads(const struct tw_view *v, bool some, struct tw_selection *ret,
         struct tw_err *err) TW_MUST_USE;

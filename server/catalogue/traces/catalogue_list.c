@@ -46,8 +46,8 @@ static const struct {
 	enum kind kind;
 	const char *sql;
 } filters[] = {
-#define COLUMN(name)            {#name, TEXT, #name "=?"},
-#define FILTER(name, kind, sql) {#name, kind, sql},
+#define COLUMN(name)                   {#name, TEXT, #name "=?"},
+#define FILTER(name, kind, about, sql) {#name, kind, sql},
 #include "server/catalogue/traces/filters.def"
 #undef COLUMN
 #undef FILTER

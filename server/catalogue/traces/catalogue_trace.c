@@ -6,13 +6,14 @@
 
 #include "server/catalogue/catalogue_row.h"
 
-static const char *const state_words[] = {"queued", "decoding", "ready", "failed", "archived"};
+const char *const tw_trace_state_words[] = {
+        "queued", "decoding", "ready", "failed", "archived", NULL};
 
-enum { STATES = sizeof state_words / sizeof *state_words, PARTS_MAX = TW_CATALOGUE_PARTS };
+enum { PARTS_MAX = TW_CATALOGUE_PARTS };
 
 const char *tw_trace_state_word(enum tw_trace_state s)
 {
-	return (unsigned)s < STATES ? state_words[s] : "failed";
+	return (unsigned)s < TW_TRACE_STATES ? tw_trace_state_words[s] : "failed";
 }
 
 static enum tw_status no_memory(struct tw_err *err)

@@ -86,7 +86,7 @@ test('description, routes and answers agree', async (t) => {
 	const some = { hook, delivery: String(delivery), annotation: note.json.id, name: 'ann', kind: 'csv', ticket: ticket.json.path.split('/').at(-2), file: 'x.csv', id: trace.id, build_id: 'b1', chunk: String(chunks[0].chunk), part: 'trace', regression, key: hung.key };
 	const query = { column: 'app', name: 'com.example.app.Class0.method1', q: 'a', thread: '4000', ids: trace.id, a: trace.id, b: trace.id };
 	const asked = { method: 'com.example.app.Class0.method1' };
-	const queries = { source: asked, source_blame: asked, fleet_compare: { a: `trace:${trace.id}`, b: '2' } };
+	const queries = { slices: { thread: '4000' }, source: asked, source_blame: asked, fleet_compare: { a: `trace:${trace.id}`, b: '2' } };
 	const bodies = {
 		go_on_with_upload: 'piece',
 		upload_trace: sampleTrace(7),

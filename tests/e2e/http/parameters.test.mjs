@@ -24,11 +24,10 @@ test('an unknown parameter is refused everywhere, with a list of the known ones'
 				continue;
 			}
 			const known = (op.parameters ?? []).map(found).filter((p) => p.in === 'query').map((p) => p.name);
-			if (known.includes('thread') || known.includes('threads')) known.push('thread', 'threads'); /* one meaning */
 			const answer = await s.ask(method.toUpperCase(), path.replace(/\{\w+\}/g, '1'), { query: { colour: 'red' } });
 			assert.equal(answer.status, 400, `${method} ${path}: ${answer.text}`);
 			assert.match(answer.json.error.message, /^there is no parameter colour here, only: /, `${method} ${path}`);
-			assert.deepEqual(answer.json.error.known, [...new Set(known)].sort(), `${method} ${path}`);
+			assert.deepEqual([...answer.json.error.known].sort(), known.sort(), `${method} ${path}`);
 			const shown = answer.json.error.message.split('only: ')[1].split(', ');
 			assert.ok(shown.every((name) => name === '...' || name === 'none' || known.includes(name)), `whole names: ${shown}`);
 			asked++;

@@ -13,8 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/api/routes.h"
 #include "server/catalogue/catalogue.h"
-#include "server/http/parameters.h"
+#include "server/http/http.h"
 #include "server/ingest/upload_meta.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
@@ -304,29 +305,39 @@ static void test_many(void **state)
 	assert_int_equal(counted, MANY);
 }
 
-/* What is not described is refused before it gets here; what is described and not here would be
- * ignored. */
-static void test_description(void **state)
+static const struct tw_param *const *list_params(void)
 {
-	static const char *const others[] = {"sort", "order", "limit", "cursor", "project"};
-	const struct tw_parameters *p = tw_parameters;
+	size_t n;
+	const struct tw_route *routes = tw_routes(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(routes[i].method, "GET") == 0 &&
+		        strcmp(routes[i].path, "/api/v1/traces") == 0)
+			return routes[i].params;
+	return NULL;
+}
+
+/* Undeclared parameters are refused before they get here; a declared one that is no filter would
+ * be ignored. */
+static void test_declared(void **state)
+{
+	static const char *const others[] = {"sort", "order", "limit", "cursor"};
+	const struct tw_param *const *list = list_params();
 	struct tw_err err;
 	size_t n = 0;
 
 	(void)state;
-	while (p->path && (strcmp(p->method, "GET") != 0 || strcmp(p->path, "/api/v1/traces") != 0))
-		p++;
-	assert_non_null(p->path);
-	for (const char *const *name = p->names; *name; name++, n++) {
-		struct tw_trace_filter f = {.limit = 1};
-		bool is_other = false;
+	for (; list && *list; list++)
+		for (const struct tw_param *p = *list; p->name; p++, n++) {
+			struct tw_trace_filter f = {.limit = 1};
+			bool is_other = false;
 
-		for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-			is_other = is_other || strcmp(*name, others[i]) == 0;
-		assert_int_equal(tw_trace_filter_add(&f, *name, "x", &err), TW_OK);
-		if (!f.of[0].value == !is_other)
-			fail_msg("%s", *name);
-	}
+			for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+				is_other = is_other || strcmp(p->name, others[i]) == 0;
+			assert_int_equal(tw_trace_filter_add(&f, p->name, "x", &err), TW_OK);
+			if (!f.of[0].value == !is_other)
+				fail_msg("%s", p->name);
+		}
 	assert_int_equal(n, TW_TRACE_BYS + sizeof others / sizeof *others);
 }
 
@@ -335,7 +346,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_facets),
         cmocka_unit_test(test_many),
-        cmocka_unit_test(test_description),
+        cmocka_unit_test(test_declared),
 };
 
 UNIT_TESTS_WITH("filters", tests, setup, teardown)

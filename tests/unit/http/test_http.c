@@ -75,10 +75,9 @@ static void sum_abort(struct tw_req *r)
 
 static enum tw_status echo(struct tw_req *r, struct tw_err *err)
 {
-	const char *q = tw_req_query(r, "q");
-
-	return tw_req_reply_json(
-	        r, 200, json_pack("{ss ss}", "id", tw_req_path(r, "id"), "q", q ? q : ""), err);
+	return tw_req_reply_json(r, 200,
+	        json_pack("{ss ss}", "id", tw_req_path(r, "id"), "q", tw_req_text_or_empty(r, "q")),
+	        err);
 }
 
 static enum tw_status big(struct tw_req *r, struct tw_err *err)
@@ -124,14 +123,9 @@ static enum tw_status stream(struct tw_req *r, struct tw_err *err)
 {
 	static const struct tw_stream_ops ops = {count_read, count_free};
 	struct counting *c = calloc(1, sizeof *c);
-	int64_t end;
 
-	if (tw_req_query_i64(r, "n", 100000, 0, 10000000, &end, err) != TW_OK ||
-	        tw_req_query_bool(r, "fail", false, &c->fails, err) != TW_OK) {
-		free(c);
-		return err->code;
-	}
-	c->end = (unsigned)end;
+	c->end = (unsigned)tw_req_number(r, "n");
+	c->fails = tw_req_flag(r, "fail");
 	return tw_req_reply_stream(r, 200, "text/plain", true, &ops, c, err);
 }
 
@@ -142,7 +136,59 @@ static enum tw_status silent(struct tw_req *r, struct tw_err *err)
 	return TW_OK;
 }
 
+static const struct tw_param echo_params[] = {TW_PARAM_TEXT("q", 20, ""), {0}};
+static const struct tw_param stream_params[] = {
+        TW_PARAM_NUMBER("n", 100000, 0, 10000000, ""), TW_PARAM_FLAG("fail", false, ""), {0}};
+
+/* A route with a parameter of every kind replies with what it read. */
+static const char *const colours[] = {"red", "green", NULL};
+static const struct tw_param read_params[] = {
+        TW_PARAM_REQUIRED("name", 5, ""),
+        TW_PARAM_NUMBER("n", 7, -3, 9, ""),
+        TW_PARAM_OPTIONAL_NUMBER("m", 0, 9, ""),
+        TW_PARAM_FLAG("f", true, ""),
+        TW_PARAM_WORD("w", colours, ""),
+        TW_PARAM_OPTIONAL_WORD("v", colours, ""),
+        {.name = "many", .kind = TW_PARAM_IS_TEXT, .repeated = true, .about = ""},
+        {0},
+};
+static const struct tw_param more_params[] = {TW_PARAM_TEXT("last", 0, ""), {0}};
+
+static enum tw_status read_all(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_buf b;
+	enum tw_status st;
+
+	tw_buf_init(&b, 1000);
+	tw_buf_printf(&b, "[%s %lld %lld %d %d %d %s %s]", tw_req_text(r, "name"),
+	        (long long)tw_req_number(r, "n"), (long long)tw_req_number_or(r, "m", 42),
+	        tw_req_flag(r, "f"), tw_req_word(r, "w"), tw_req_word(r, "v"),
+	        tw_req_text_or_empty(r, "last"), tw_req_text(r, "hidden") ? "read" : "unread");
+	st = tw_req_reply_buf(r, 200, "text/plain", false, &b, err);
+	tw_buf_done(&b);
+	return st;
+}
+
 static struct tw_route routes[] = {
+        {.method = "GET",
+                .path = "/read",
+                .needs = TW_NEED_PUBLIC,
+                .on_loop = true,
+                .params = TW_PARAMS(read_params, more_params),
+                .end = read_all},
+        {.method = "GET",
+                .path = "/any",
+                .needs = TW_NEED_PUBLIC,
+                .on_loop = true,
+                .params = TW_PARAMS(read_params),
+                .any_params = true,
+                .end = read_all},
+        {.method = "GET",
+                .path = "/read/key",
+                .needs = TW_NEED_READ,
+                .on_loop = true,
+                .params = TW_PARAMS(read_params),
+                .end = read_all},
         {.method = "POST",
                 .path = "/sum",
                 .needs = TW_NEED_INGEST,
@@ -165,9 +211,14 @@ static struct tw_route routes[] = {
                 .path = "/echo/{id}",
                 .needs = TW_NEED_PUBLIC,
                 .on_loop = true,
+                .params = TW_PARAMS(echo_params),
                 .end = echo},
         {.method = "GET", .path = "/big", .needs = TW_NEED_PUBLIC, .end = big},
-        {.method = "GET", .path = "/stream", .needs = TW_NEED_PUBLIC, .end = stream},
+        {.method = "GET",
+                .path = "/stream",
+                .needs = TW_NEED_PUBLIC,
+                .params = TW_PARAMS(stream_params),
+                .end = stream},
         {.method = "GET",
                 .path = "/silent",
                 .needs = TW_NEED_PUBLIC,
@@ -586,7 +637,47 @@ static void test_keep_alive_after_refusal(void **state)
 	assert_has(f->reply, "\"id\":\"z\"");
 }
 
+static void asked_for(struct fixture *f, const char *target, const char *reply)
+{
+	char request[300];
+
+	(void)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n" HOST "\r\n", target);
+	assert_has(ask(f, request), reply);
+}
+
+static void test_parameters(void **state)
+{
+	struct fixture *f = *state;
+
+	/* defaults, the ends of ranges, words */
+	asked_for(f, "/read?name=x", "[x 7 42 1 0 -1  unread]");
+	asked_for(f, "/read?name=x&n=-3&m=0&f=false&w=green&v=red&last=y&project=p",
+	        "[x -3 0 0 1 0 y unread]");
+	asked_for(f, "/read?name=x&n=9&m=9&f=1&many=1&many=2", "[x 9 9 1 0 -1  unread]");
+	asked_for(f, "/read?name=x&n=&m=&f=&w=&v=", "[x 7 42 1 0 -1  unread]"); /* as if absent */
+	/* one refusal for each rule */
+	asked_for(f, "/read", "name is required");
+	asked_for(f, "/read?name=", "name is required");
+	asked_for(f, "/read?name=abcdef", "name has at most 5 bytes");
+	asked_for(f, "/read?name=x&n=-4", "n must be a number from -3 to 9, not -4");
+	asked_for(f, "/read?name=x&n=10", "n must be a number from -3 to 9, not 10");
+	asked_for(f, "/read?name=x&n=1x", "n must be a number from -3 to 9, not 1x");
+	asked_for(f, "/read?name=x&n=99999999999999999999", "n must be a number from");
+	asked_for(f, "/read?name=x&f=yes", "f must be 0 or 1, not yes");
+	asked_for(f, "/read?name=x&w=blue", "w is red or green, not blue");
+	asked_for(f, "/read?name=x&n=1&n=2", "n is given more than once");
+	asked_for(f, "/read?name=x&hidden=1",
+	        "there is no parameter hidden here, only: name, n, m, f, w, v, many, last");
+	asked_for(f, "/read?name=x&hidden=1", "\"known\":");
+	/* a route that takes any parameter reads only those that it declares */
+	asked_for(f, "/any?name=x&hidden=1&last=z", "[x 7 42 1 0 -1  unread]");
+	/* names before the caller is known, values after */
+	asked_for(f, "/read/key?n=99", "401 ");
+	asked_for(f, "/read/key?hidden=1", "400 ");
+}
+
 static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_paths_and_queries),
         cmocka_unit_test(test_methods),
         cmocka_unit_test(test_every_reply_is_guarded),
