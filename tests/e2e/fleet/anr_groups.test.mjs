@@ -194,7 +194,7 @@ test('bad rules and questions are answered in words', async (t) => {
 	assert.match((await put(s, [], -1)).json.error.message, /number of the rules/);
 	assert.equal((await s.get('/api/v1/anr/rules')).json.version, 0, 'nothing was stored');
 	for (const [query, words] of [['anr/groups?colour=red', /no parameter colour/], ['anr/groups?kind=heat', /kind/], ['anr/groups?since=5&until=4', /since is after/], ['anr/groups?limit=0', /limit/],
-		['fleet/locks?threads=some', /threads/], ['fleet/locks?sort=hot', /sort/], ['fleet/locks?q=(&regex=1', /./], ['fleet/lock', /name=/], ['fleet/lock?name=a&by=moon', /by/]]) {
+		['fleet/locks?threads=some', /threads/], ['fleet/locks?sort=hot', /sort/], ['fleet/locks?q=(&regex=1', /./], ['fleet/lock', /name is required/], ['fleet/lock?name=a&by=moon', /by/]]) {
 		const { status, json } = await s.get(`/api/v1/${query}`);
 		assert.equal(status, 400, query);
 		assert.match(json.error.message, words);

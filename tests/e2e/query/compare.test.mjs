@@ -123,7 +123,7 @@ test('ids that nothing names are not one method because they are one number', as
 test('what cannot be compared is refused in words', async () => {
 	const many = Array.from({ length: 17 }, (_, i) => a1.id.slice(0, 24) + String(i).padStart(2, '0')).join();
 	for (const [query, status, words] of [
-		[{ b: b1.id }, 400, /^a is missing/], [{ a: a1.id }, 400, /^b is missing/], [{ a: a1.id, b: '' }, 400, /^b is missing/],
+		[{ b: b1.id }, 400, /^a is required/], [{ a: a1.id }, 400, /^b is required/], [{ a: a1.id, b: '' }, 400, /^b is required/],
 		[{ a: 'x', b: b1.id }, 400, /a is trace ids/], [{ a: a1.id, b: `${b1.id},${b1.id}` }, 400, /b: .* twice/],
 		[{ a: many, b: b1.id }, 404, /./], [{ a: GONE, b: b1.id }, 404, /./],
 		[{ a: a1.id, b: b1.id, thread: 'x' }, 404, /has no thread x/], [{ a: a1.id, b: b1.id, root: 'x' }, 400, /root/],
