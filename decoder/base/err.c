@@ -36,8 +36,8 @@ static void make_printable(char *s)
 	}
 }
 
-static enum tw_status fill(
-        struct tw_err *err, enum tw_status code, uint64_t offset, const char *fmt, va_list ap)
+static enum tw_status __attribute__((format(printf, 4, 0)))
+fill(struct tw_err *err, enum tw_status code, uint64_t offset, const char *fmt, va_list ap)
 {
 	err->code = code;
 	err->offset = offset;
