@@ -278,8 +278,8 @@ export class Server {
 	}
 
 	/* A socket for what no well-behaved client sends; .answer is all it ever says. */
-	async socket(text = '') {
-		const socket = net.connect(this.port, '127.0.0.1');
+	async socket(text = '', localAddress = undefined) {
+		const socket = net.connect({ port: this.port, host: '127.0.0.1', localAddress });
 		await new Promise((done, fail) => socket.once('connect', done).once('error', fail));
 		socket.on('error', () => {});
 		socket.answer = new Promise((done) => {

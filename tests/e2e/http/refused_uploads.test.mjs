@@ -139,8 +139,8 @@ test('the device uploader gets the status of a refusal while it sends 10 MB', { 
 });
 
 /* An upload that has begun and goes on byte by byte; its answer, once it ends. */
-async function slowUpload(s, key) {
-	const socket = await s.socket(`POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: 100000\r\n\r\n`);
+async function slowUpload(s, key, address) {
+	const socket = await s.socket(`POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: 100000\r\n\r\n`, address);
 	socket.write(sampleTrace(1).subarray(0, 32));
 	socket.drip = setInterval(() => socket.write('\0'), 1000);
 	socket.once('close', () => clearInterval(socket.drip));
@@ -166,6 +166,18 @@ test('one key cannot take all upload slots', async (t) => {
 		throw new Error(`${e.message}: ${(await s.get('/metrics', { key: null })).text.match(/limits_hit.*|uploads_open.*/g).join('; ')}`);
 	});
 	await until(async () => ((await metric(s, 'tracewell_uploads_open')) <= 8 ? true : undefined), 'slots are free again', 60);
+	for (const socket of sockets) socket.destroy();
+});
+
+test('one address with many keys cannot take all upload slots', async (t) => {
+	const s = await startServer(t, { args: ['--max-in-flight', '16'] });
+	const keys = ['a', 'b', 'c', 'd'].map((project) => s.key('ingest', project));
+	const sockets = await Promise.all(keys.flatMap((key) => Array.from({ length: 12 }, () => slowUpload(s, key, '127.0.0.2'))));
+	const refused = [];
+	for (const socket of sockets) socket.answer.then((answer) => refused.push(answer));
+	await until(() => (refused.length >= sockets.length - 14 ? true : undefined), 'those past its share are refused');
+	assert.ok(refused.some((answer) => /^HTTP\/1\.1 503 [^]*uploads from the same address are in progress/.test(answer)), refused.at(-1));
+	assert.equal((await s.post('/api/v1/traces', sampleTrace(20), { key: s.key('ingest', 'e') })).status, 202, 'another address is served');
 	for (const socket of sockets) socket.destroy();
 });
 
