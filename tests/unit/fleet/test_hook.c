@@ -431,6 +431,13 @@ static void test_texts_of_issues(void **state)
 	json_t *slow = json_loads("{\"method\":\"a.B.c\",\"head\":\"2\",\"percent\":50,"
 	                          "\"traces_before\":1,\"traces_after\":2}",
 	        0, NULL);
+	json_t *blame = json_loads(
+	        "{\"path\":\"src/"
+	        "B.kt\",\"link\":null,\"base_commit\":\"f00\",\"owners\":[{\"names\":"
+	        "[\"@team\",\"@dora\"]},{\"names\":[]}],\"commits\":[{\"id\":\"0123456789abcdef\","
+	        "\"author\":\"Bob\",\"time_ms\":1767225600000,\"summary\":\"Fix (it) *now*\","
+	        "\"lines\":2,\"link\":null}]}",
+	        0, NULL);
 
 	(void)state;
 	expect_issue(&(struct tw_issue){.tracker = TW_GITHUB,
@@ -440,18 +447,27 @@ static void test_texts_of_issues(void **state)
 	                     .traces = {{"T1", "", "", ""}, {"T2", "8.3", "Pixel", "14"}},
 	                     .n_traces = 2},
 	        "It waits.\n\n1 report, in 1 version on 2 devices.\n\n"
-	        "## Where to look\n\n- `T1`\n- `T2`, version `8.3`, `Pixel`, Android `14`\n\n");
+	        "## Where to look\n\n- `T1`\n- `T2`, version `8.3`, `Pixel`, Android `14`\n\n"
+	        "## Done when\n\nNo report of a later version is in this group.\n\n");
 	expect_issue(&(struct tw_issue){.tracker = TW_GITHUB,
 	                     .base = "",
 	                     .project_id = "P",
 	                     .regression = slow,
 	                     .classes = {{"high", 1, 2, 1000, 2000}},
-	                     .n_classes = 1},
+	                     .n_classes = 1,
+	                     .blame = blame},
 	        "`a.B.c` got slower: +0.0 % in `2`: 0 ns to 0 ns at the median, 95 % sure between "
 	        "+0.0 % and +0.0 %.\n\nMeasured in 1 trace before and 2 after, compared by day and "
 	        "class of device; 0.0 standard errors.\n\n## The whole trace, by class of "
 	        "device\n\n"
-	        "- high: median 1.00 µs (1 trace) to 2.00 µs (2 traces)\n\n## Where to look\n\n\n");
+	        "- high: median 1.00 µs (1 trace) to 2.00 µs (2 traces)\n\n"
+	        "## Suspect commits\n\n- `0123456789ab` Fix (it) \\*now\\* (Bob on 2026-01-01, 2 "
+	        "lines)\n\n"
+	        "## Source\n\n- `src/B.kt`\n- Owned by `@team`, `@dora`\n\n"
+	        "## Where to look\n\n\n"
+	        "## Done when\n\nA later version is back at 0 ns. tracewell then marks the "
+	        "regression as fixed, and reopens it if it returns.\n\n");
+	json_decref(blame);
 	json_decref(anr);
 	json_decref(slow);
 }

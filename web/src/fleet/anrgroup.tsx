@@ -39,7 +39,7 @@ function Told({ g }: { g: GroupDetail }) {
 		{binder && <p>{tr.rich('It waits for {bold} in another process.', { bold: <strong><MethodName name={`${binder.interface}.${binder.method}`} /></strong> })}</p>}
 		{consumer && <p>{tr.rich('{consumer} was using the CPU.', { consumer: <strong>{consumer}</strong> })}</p>}
 		{path && <p>{tr('Main was in this call for {ns} of the {window_ns} before the report.', { ns: duration(path.ns), window_ns: duration(path.window_ns) })}</p>}
-		{frames.length > 0 && <><h3>{tr('Told by')}</h3><ol class="stack frames">{frames.map((f, i) => <li key={i}><MethodName name={f} /></li>)}</ol></>}
+		{frames.length > 0 && <><h3>{tr('Identified by')}</h3><ol class="stack frames">{frames.map((f, i) => <li key={i}><MethodName name={f} /></li>)}</ol></>}
 		<Locks g={g} />
 	</>;
 }

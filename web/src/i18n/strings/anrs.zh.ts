@@ -13,7 +13,7 @@ const zh = {
 	'It waits for {bold} in another process.': '它在等待另一个进程中的 {bold}。',
 	'{consumer} was using the CPU.': '{consumer} 占用了处理器。',
 	'Main was in this call for {ns} of the {window_ns} before the report.': '报告之前的 {window_ns} 中，主线程有 {ns} 在其中。',
-	'Told by': '依据',
+	'Identified by': '依据',
 	'The report of one trace': '一条 Trace 的报告',
 	'Loading the report': '正在加载报告',
 	'This trace has no thread dump: the cause is taken from its calls.': '这条 Trace 没有线程报告：原因由它的调用得出。',
