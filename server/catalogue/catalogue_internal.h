@@ -233,6 +233,28 @@ enum tw_status tw_cat_close_after(struct tw_cat_query *q, enum tw_status st, str
 void tw_cat_bind_text(struct tw_cat_query *q, int at, const char *text);
 void tw_cat_bind_int(struct tw_cat_query *q, int at, int64_t v);
 
+/* Many rows by their numbers in one statement: a parameter of type t is the list.  Numbers found
+ * are matched with tw_cat_place. */
+#define TW_CAT_AMONG(parameter)                                                                    \
+	TW_EITHER(" IN (SELECT n.value FROM json_each(" parameter ") n)",                          \
+	        "=ANY(CAST(" parameter " AS BIGINT[]))")
+struct tw_cat_numbers {
+	const char *list;
+	size_t n;
+	struct tw_cat_number {
+		int64_t number;
+		size_t at; /* in the list as given */
+	} * sorted;
+};
+/* *ret is in the arena; TW_TOO_LARGE: it is full. */
+enum tw_status tw_cat_numbers(const struct tw_db *db, const int64_t *numbers, size_t n,
+        struct tw_arena *a, struct tw_cat_numbers *ret, struct tw_err *err);
+/* The first of equal ones in `sorted`; n: it is none of them. */
+size_t tw_cat_place(const struct tw_cat_numbers *of, int64_t number);
+
+/* Statements with parameters that the thread has executed. */
+uint64_t tw_cat_statements(void);
+
 /* A random number. */
 int64_t tw_cat_random(void);
 

@@ -4,6 +4,8 @@
 
 #include <sodium.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void tw_db_close(struct tw_db *db)
@@ -62,12 +64,20 @@ static void bind_all(struct tw_cat_query *q, const char *types, va_list ap)
 	}
 }
 
+static _Thread_local uint64_t statements;
+
+uint64_t tw_cat_statements(void)
+{
+	return statements;
+}
+
 /* Opens the statement on q's connection, in q->kept if set. */
 static enum tw_status open_query(
         struct tw_cat_query *q, const char *sql, const char *types, va_list ap, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
+	statements++;
 	q->stmt = q->kept ? *q->kept : NULL;
 	if (!q->stmt)
 		st = q->db->engine->prepare(q->db, sql, q->kept != NULL, &q->stmt, err);
@@ -262,6 +272,55 @@ enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct 
 	if (st != TW_OK)
 		return st;
 	return run_to_end(&q, err);
+}
+
+static int by_number(const void *pa, const void *pb)
+{
+	const struct tw_cat_number *a = pa, *b = pb;
+
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+enum { NUMBER_CHARS = 21 }; /* with a comma */
+
+enum tw_status tw_cat_numbers(const struct tw_db *db, const int64_t *numbers, size_t n,
+        struct tw_arena *a, struct tw_cat_numbers *ret, struct tw_err *err)
+{
+	const char *const brackets = db->engine->is_shared ? "{}" : "[]";
+	const size_t cap = n * NUMBER_CHARS + 3;
+	char *list = tw_arena_alloc(a, cap, 1);
+	size_t len = 0;
+
+	*ret = (struct tw_cat_numbers){list, n, tw_arena_alloc(a, n ? n : 1, sizeof *ret->sorted)};
+	if (!list || !ret->sorted)
+		return tw_fail(err, TW_TOO_LARGE, "no memory for a list of %zu numbers", n);
+	list[len++] = brackets[0];
+	for (size_t i = 0; i < n; i++) {
+		len += (size_t)snprintf(
+		        list + len, cap - len, "%s%lld", i ? "," : "", (long long)numbers[i]);
+		ret->sorted[i] = (struct tw_cat_number){numbers[i], i};
+	}
+	list[len++] = brackets[1];
+	list[len] = '\0';
+	qsort(ret->sorted, n, sizeof *ret->sorted, by_number);
+	return TW_OK;
+}
+
+size_t tw_cat_place(const struct tw_cat_numbers *of, int64_t number)
+{
+	size_t from = 0, to = of->n;
+
+	while (from < to) {
+		const size_t mid = from + (to - from) / 2;
+
+		if (of->sorted[mid].number < number)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from < of->n && of->sorted[from].number == number ? from : of->n;
 }
 
 int64_t tw_cat_random(void)

@@ -59,7 +59,7 @@ static enum tw_status load(struct tw_db *db, const struct tw_rollup_due *of, str
 		st = tw_fail(err, TW_NOT_FOUND, "no such cell");
 	st = tw_cat_close_after(&q, st, err);
 	if (st == TW_OK)
-		st = tw_cat_read_cell(&k, ret, err);
+		st = tw_cat_read_cells(&k, &ret, 1, err);
 	tw_cat_cells_done(&k);
 	return st;
 }

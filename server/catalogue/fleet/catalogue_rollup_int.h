@@ -20,12 +20,12 @@ struct tw_cat_cells {
 };
 void tw_cat_cells_done(struct tw_cat_cells *k);
 
-/* Adds parts and deltas to *cell, whose row has been read. */
-enum tw_status tw_cat_read_cell(
-        struct tw_cat_cells *k, struct tw_rollup_cell *cell, struct tw_err *err);
+/* Adds parts and deltas to cells whose rows have been read: two statements for up to 256 cells. */
+enum tw_status tw_cat_read_cells(
+        struct tw_cat_cells *k, struct tw_rollup_cell *const *cells, size_t n, struct tw_err *err);
 /* The same without deltas. */
 enum tw_status tw_cat_read_parts(
-        struct tw_cat_cells *k, struct tw_rollup_cell *cell, struct tw_err *err);
+        struct tw_cat_cells *k, struct tw_rollup_cell *const *cells, size_t n, struct tw_err *err);
 /* Parts of all cells of a filter, for TW_ROLLUP_WIDE (catalogue_rollup_wide.c). */
 enum tw_status tw_cat_read_wide(
         struct tw_cat_cells *k, struct tw_rollup_cell *cells, size_t n, struct tw_err *err);

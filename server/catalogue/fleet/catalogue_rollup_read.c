@@ -6,6 +6,8 @@
 
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 
+enum { CELLS_AT_ONCE = 256, NAMES_AT_ONCE = 16384 };
+
 static enum tw_status too_much(struct tw_err *err)
 {
 	return tw_fail(err, TW_TOO_LARGE,
@@ -46,78 +48,144 @@ enum tw_status tw_cat_cell_row(const struct tw_cat_query *q, struct tw_arena *a,
 	return tw_cat_bytes(q, 12, a, &ret->head, err);
 }
 
-static enum tw_status read_part(
-        struct tw_cat_cells *k, unsigned metric, struct tw_rollup_cell *cell, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_kept(&q, k->db, &k->part, err, /* primary key */
-	        "SELECT data FROM rollup_part WHERE project_id=? AND cell_id=? AND metric=?", "tii",
-	        k->project_id, cell->cell_id, (int64_t)metric);
-
-	if (st != TW_OK)
-		return st;
-	if (tw_cat_row(&q))
-		st = tw_cat_bytes(&q, 0, k->arena, &cell->parts[metric], err);
-	return tw_cat_close_after(&q, st, err);
-}
-
 static enum tw_status read_delta(const struct tw_cat_query *q, bool facts, struct tw_arena *a,
         struct tw_rollup_delta *ret, struct tw_err *err)
 {
-	*ret = (struct tw_rollup_delta){tw_cat_text(q, 0, a), tw_cat_int(q, 1), {"", 0}};
+	*ret = (struct tw_rollup_delta){tw_cat_text(q, 1, a), tw_cat_int(q, 2), {"", 0}};
 	if (!ret->trace_id || strlen(ret->trace_id) != TW_ROLLUP_ID)
 		return too_much(err);
-	return facts ? tw_cat_bytes(q, 2, a, &ret->facts, err) : TW_OK;
+	return facts ? tw_cat_bytes(q, 3, a, &ret->facts, err) : TW_OK;
 }
 
-static enum tw_status read_deltas(
-        struct tw_cat_cells *k, struct tw_rollup_cell *cell, struct tw_err *err)
+/* Numbers of the cells that have what is asked for. */
+static enum tw_status numbers_of(struct tw_cat_cells *k, struct tw_rollup_cell *const *cells,
+        size_t n, struct tw_cat_numbers *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	size_t want = cell->n_deltas;
-	enum tw_status st;
+	int64_t *ids = tw_arena_alloc(k->arena, n ? n : 1, sizeof *ids);
 
-	cell->n_deltas = 0;
-	cell->deltas = tw_arena_alloc(k->arena, want, sizeof *cell->deltas);
-	if (!cell->deltas)
+	if (!ids)
 		return too_much(err);
-	st = tw_cat_query_kept(&q, k->db, &k->delta, err, /* primary key */
-	        "SELECT trace_id, duration_ns, data FROM rollup_delta WHERE project_id=? AND"
-	        " cell_id=? ORDER BY trace_id LIMIT ?",
-	        "tii", k->project_id, cell->cell_id, (int64_t)want);
+	for (size_t i = 0; i < n; i++)
+		ids[i] = cells[i]->cell_id;
+	return tw_cat_numbers(k->db, ids, n, k->arena, ret, err);
+}
+
+static enum tw_status read_parts(
+        struct tw_cat_cells *k, struct tw_rollup_cell *const *cells, size_t n, struct tw_err *err)
+{
+	struct tw_cat_numbers ids;
+	struct tw_cat_query q;
+	enum tw_status st = numbers_of(k, cells, n, &ids, err);
+
+	if (st == TW_OK)
+		st = tw_cat_query_kept(&q, k->db, &k->part, err, /* primary key */
+		        "SELECT cell_id, metric, data FROM rollup_part WHERE project_id=?1 AND"
+		        " cell_id" TW_CAT_AMONG("?2") " AND (1<<CAST(metric AS INTEGER))&?3<>0",
+		        "tti", k->project_id, ids.list, (int64_t)k->metrics);
 	if (st != TW_OK)
 		return st;
-	while (st == TW_OK && cell->n_deltas < want && tw_cat_row(&q))
-		st = read_delta(
-		        &q, k->metrics != 0, k->arena, &cell->deltas[cell->n_deltas++], err);
+	while (st == TW_OK && tw_cat_row(&q)) {
+		const size_t place = tw_cat_place(&ids, tw_cat_int(&q, 0));
+		const int64_t metric = tw_cat_int(&q, 1);
+
+		if (place < n && metric >= 0 && metric < TW_ROLLUP_METRICS)
+			st = tw_cat_bytes(
+			        &q, 2, k->arena, &cells[ids.sorted[place].at]->parts[metric], err);
+	}
 	return tw_cat_close_after(&q, st, err);
 }
 
-enum tw_status tw_cat_read_parts(
-        struct tw_cat_cells *k, struct tw_rollup_cell *cell, struct tw_err *err)
+/* At most as many of each cell as its n_deltas, which is their number in the end. */
+static enum tw_status read_deltas(
+        struct tw_cat_cells *k, struct tw_rollup_cell *const *cells, size_t n, struct tw_err *err)
 {
+	struct tw_cat_numbers ids;
+	struct tw_cat_query q;
+	uint64_t want = 0;
+	size_t room[CELLS_AT_ONCE];
+	enum tw_status st = numbers_of(k, cells, n, &ids, err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		room[i] = cells[i]->n_deltas;
+		cells[i]->deltas = tw_arena_alloc(k->arena, room[i], sizeof *cells[i]->deltas);
+		if (!cells[i]->deltas)
+			st = too_much(err);
+		want += room[i];
+	}
+	if (st == TW_OK)
+		st = tw_cat_query_kept(&q, k->db, &k->delta, err, /* primary key */
+		        "SELECT cell_id, trace_id, duration_ns, CASE WHEN ?3<>0 THEN data ELSE x''"
+		        " END FROM rollup_delta WHERE project_id=?1 AND cell_id" TW_CAT_AMONG(
+		                "?2") " ORDER BY cell_id, trace_id LIMIT ?4",
+		        "ttii", k->project_id, ids.list, (int64_t)k->metrics, (int64_t)want);
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; i < n; i++)
+		cells[i]->n_deltas = 0;
+	while (st == TW_OK && tw_cat_row(&q)) {
+		const size_t place = tw_cat_place(&ids, tw_cat_int(&q, 0));
+		const size_t at = place < n ? ids.sorted[place].at : 0;
+
+		if (place < n && cells[at]->n_deltas < room[at])
+			st = read_delta(&q, k->metrics != 0, k->arena,
+			        &cells[at]->deltas[cells[at]->n_deltas++], err);
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+/* Calls `read` for the chosen cells, in batches: their rows are received together. */
+static enum tw_status in_batches(struct tw_cat_cells *k, struct tw_rollup_cell *const *cells,
+        size_t n, bool (*chosen)(const struct tw_rollup_cell *),
+        enum tw_status (*read)(struct tw_cat_cells *k, struct tw_rollup_cell *const *cells,
+                size_t n, struct tw_err *err),
+        struct tw_err *err)
+{
+	struct tw_rollup_cell *batch[CELLS_AT_ONCE];
+	size_t in = 0;
 	enum tw_status st = TW_OK;
 
-	for (unsigned m = 0; st == TW_OK && cell->version && m < TW_ROLLUP_METRICS; m++)
-		if (k->metrics >> m & 1)
-			st = read_part(k, m, cell, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		if (chosen(cells[i]))
+			batch[in++] = cells[i];
+		if (in && (in == CELLS_AT_ONCE || i + 1 == n)) {
+			st = read(k, batch, in, err);
+			in = 0;
+		}
+	}
 	return st;
 }
 
-static enum tw_status read_some_deltas(
-        struct tw_cat_cells *k, struct tw_rollup_cell *cell, struct tw_err *err)
+static bool has_parts(const struct tw_rollup_cell *cell)
 {
-	if (cell->n_deltas > k->max_deltas)
-		cell->n_deltas = k->max_deltas;
-	return cell->n_deltas ? read_deltas(k, cell, err) : TW_OK;
+	return cell->version != 0;
 }
 
-enum tw_status tw_cat_read_cell(
-        struct tw_cat_cells *k, struct tw_rollup_cell *cell, struct tw_err *err)
+static bool has_deltas(const struct tw_rollup_cell *cell)
 {
-	enum tw_status st = tw_cat_read_parts(k, cell, err);
+	return cell->n_deltas != 0;
+}
 
-	return st == TW_OK ? read_some_deltas(k, cell, err) : st;
+enum tw_status tw_cat_read_parts(
+        struct tw_cat_cells *k, struct tw_rollup_cell *const *cells, size_t n, struct tw_err *err)
+{
+	return k->metrics ? in_batches(k, cells, n, has_parts, read_parts, err) : TW_OK;
+}
+
+static enum tw_status read_some_deltas(
+        struct tw_cat_cells *k, struct tw_rollup_cell *const *cells, size_t n, struct tw_err *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (cells[i]->n_deltas > k->max_deltas)
+			cells[i]->n_deltas = k->max_deltas;
+	return in_batches(k, cells, n, has_deltas, read_deltas, err);
+}
+
+enum tw_status tw_cat_read_cells(
+        struct tw_cat_cells *k, struct tw_rollup_cell *const *cells, size_t n, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_read_parts(k, cells, n, err);
+
+	return st == TW_OK ? read_some_deltas(k, cells, n, err) : st;
 }
 
 void tw_cat_cells_done(struct tw_cat_cells *k)
@@ -197,14 +265,20 @@ static enum tw_status read_all(struct tw_cat_cells *k, const struct tw_rollup_fi
 {
 	const bool all = !f->scenario[0] && !f->device_class[0] && !f->os[0] && !f->label[0];
 	const bool wide = all && (k->metrics & TW_ROLLUP_WIDE);
+	struct tw_rollup_cell **cells;
 	enum tw_status st = read_rows(k->db, k->project_id, f, g, err);
 
-	if (st == TW_OK && wide)
-		st = tw_cat_read_wide(k, g->cells, g->n, err);
-	for (size_t i = 0; st == TW_OK && i < g->n; i++)
-		st = wide ? read_some_deltas(k, &g->cells[i], err)
-		          : tw_cat_read_cell(k, &g->cells[i], err);
-	return st;
+	if (st != TW_OK)
+		return st;
+	cells = tw_arena_alloc(k->arena, g->n + 1, sizeof(struct tw_rollup_cell *));
+	if (!cells)
+		return too_much(err);
+	for (size_t i = 0; i < g->n; i++)
+		cells[i] = &g->cells[i];
+	if (!wide)
+		return tw_cat_read_cells(k, cells, g->n, err);
+	st = tw_cat_read_wide(k, g->cells, g->n, err);
+	return st == TW_OK ? read_some_deltas(k, cells, g->n, err) : st;
 }
 
 enum tw_status tw_catalogue_rollup_read(struct tw_catalogue *c, const char *project_id,
@@ -243,30 +317,34 @@ enum tw_status tw_catalogue_rollup_count(struct tw_catalogue *c, const char *pro
 
 /* --- names --- */
 
-static enum tw_status read_name(struct tw_db *db, struct tw_stmt **kept, const char *project_id,
-        uint64_t id, struct tw_arena *a, struct tw_rollup_naming *ret, struct tw_err *err)
+static enum tw_status read_names(struct tw_db *db, const char *project_id, const uint64_t *of,
+        size_t n, struct tw_arena *a, struct tw_rollup_naming *names, struct tw_err *err)
 {
+	struct tw_cat_numbers ids;
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary key */
-	        "SELECT name, descriptor, named, build_id FROM rollup_method WHERE project_id=?"
-	        " AND method_id=?",
-	        "ti", project_id, (int64_t)id);
+	enum tw_status st = tw_cat_numbers(db, (const int64_t *)of, n, a, &ids, err);
 
+	if (st == TW_OK)
+		st = tw_cat_query(&q, db, err, /* primary key */
+		        "SELECT method_id, name, descriptor, named, build_id FROM rollup_method"
+		        " WHERE project_id=?1 AND method_id" TW_CAT_AMONG("?2"),
+		        "tt", project_id, ids.list);
 	if (st != TW_OK)
 		return st;
-	*ret = (struct tw_rollup_naming){.id = id,
-	        .build_id = "",
-	        .mapping_id = "",
-	        .raw = "",
-	        .name = "",
-	        .descriptor = ""};
-	if (tw_cat_row(&q)) {
-		ret->name = tw_cat_text(&q, 0, a);
-		ret->descriptor = tw_cat_text(&q, 1, a);
-		ret->named = tw_cat_int(&q, 2) != 0;
-		ret->build_id = tw_cat_text(&q, 3, a);
-		if (!ret->name || !ret->descriptor || !ret->build_id)
+	while (st == TW_OK && tw_cat_row(&q)) {
+		const int64_t id = tw_cat_int(&q, 0);
+		const struct tw_rollup_naming found = {.id = (uint64_t)id,
+		        .build_id = tw_cat_text(&q, 4, a),
+		        .mapping_id = "",
+		        .raw = "",
+		        .name = tw_cat_text(&q, 1, a),
+		        .descriptor = tw_cat_text(&q, 2, a),
+		        .named = tw_cat_int(&q, 3) != 0};
+
+		if (!found.name || !found.descriptor || !found.build_id)
 			st = too_much(err);
+		for (size_t i = tw_cat_place(&ids, id); i < n && ids.sorted[i].number == id; i++)
+			names[ids.sorted[i].at] = found;
 	}
 	return tw_cat_close_after(&q, st, err);
 }
@@ -276,18 +354,25 @@ enum tw_status tw_catalogue_rollup_names(struct tw_catalogue *c, const char *pro
         struct tw_err *err)
 {
 	struct tw_rollup_naming *names = tw_arena_alloc(a, n ? n : 1, sizeof *names);
-	struct tw_stmt *kept = NULL;
 	struct tw_db *db;
 	enum tw_status st;
 
 	if (!names)
 		return too_much(err);
+	for (size_t i = 0; i < n; i++)
+		names[i] = (struct tw_rollup_naming){.id = ids[i],
+		        .build_id = "",
+		        .mapping_id = "",
+		        .raw = "",
+		        .name = "",
+		        .descriptor = ""};
 	st = tw_cat_snapshot(c, &db, err);
 	if (st != TW_OK)
 		return st;
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = read_name(db, &kept, project_id, ids[i], a, &names[i], err);
-	tw_stmt_drop(kept);
+	for (size_t from = 0, of; st == TW_OK && from < n; from += of) {
+		of = n - from < NAMES_AT_ONCE ? n - from : NAMES_AT_ONCE;
+		st = read_names(db, project_id, ids + from, of, a, names + from, err);
+	}
 	tw_cat_snapshot_done(c, db);
 	if (st == TW_OK)
 		*ret = names;

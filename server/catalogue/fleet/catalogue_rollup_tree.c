@@ -4,7 +4,7 @@
 
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 
-enum { DELTAS_AT_ONCE = 512 };
+enum { CELLS_AT_ONCE = 64, DELTAS_AT_ONCE = 512 };
 
 /* --- counting --- */
 
@@ -31,14 +31,13 @@ enum tw_status tw_cat_tree_add(struct tw_db *db, struct tw_stmt *kept[2],
 
 /* --- reading --- */
 
-struct trees { /* reads trees into an arena; statements stay prepared */
+struct trees { /* reads trees into an arena */
 	struct tw_db *db;
 	const char *project_id;
 	struct tw_arena *arena;
 	size_t max_deltas; /* per cell */
 	bool levels;       /* whether to read levels */
 	bool rough;
-	struct tw_stmt *tree, *delta;
 };
 
 static enum tw_status too_much(struct tw_err *err)
@@ -50,56 +49,88 @@ static enum tw_status too_much(struct tw_err *err)
 static enum tw_status read_delta(const struct tw_cat_query *q, struct tw_arena *a,
         struct tw_tree_delta *ret, struct tw_err *err)
 {
-	ret->trace_id = tw_cat_text(q, 0, a);
-	return ret->trace_id ? tw_cat_bytes(q, 1, a, &ret->data, err) : too_much(err);
+	ret->trace_id = tw_cat_text(q, 1, a);
+	return ret->trace_id ? tw_cat_bytes(q, 2, a, &ret->data, err) : too_much(err);
 }
 
-static enum tw_status read_deltas(struct trees *k, struct tw_tree_cell *cell, struct tw_err *err)
+/* At most as many of each cell as its n_deltas, which is their number in the end. */
+static enum tw_status read_deltas(struct trees *k, const struct tw_cat_numbers *ids,
+        struct tw_tree_cell *cells, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	size_t want = cell->n_deltas < k->max_deltas ? cell->n_deltas : k->max_deltas;
-	enum tw_status st;
+	size_t room[CELLS_AT_ONCE];
+	uint64_t want = 0;
+	enum tw_status st = TW_OK;
 
-	cell->n_deltas = 0;
-	if (want == 0)
-		return TW_OK;
-	cell->deltas = tw_arena_alloc(k->arena, want, sizeof *cell->deltas);
-	if (!cell->deltas)
-		return too_much(err);
-	st = tw_cat_query_kept(&q, k->db, &k->delta, err, /* primary key */
-	        "SELECT trace_id, data FROM rollup_tree_delta WHERE project_id=? AND cell_id=?"
-	        " ORDER BY trace_id LIMIT ?",
-	        "tii", k->project_id, cell->cell_id, (int64_t)want);
-	if (st != TW_OK)
+	for (size_t i = 0; st == TW_OK && i < ids->n; i++) {
+		room[i] = cells[i].n_deltas < k->max_deltas ? cells[i].n_deltas : k->max_deltas;
+		want += room[i];
+		cells[i].n_deltas = 0;
+		if (room[i])
+			cells[i].deltas =
+			        tw_arena_alloc(k->arena, room[i], sizeof *cells[i].deltas);
+		if (room[i] && !cells[i].deltas)
+			st = too_much(err);
+	}
+	if (st == TW_OK && want)
+		st = tw_cat_query(&q, k->db, err, /* primary key */
+		        "SELECT cell_id, trace_id, data FROM rollup_tree_delta WHERE project_id=?1"
+		        " AND cell_id" TW_CAT_AMONG("?2") " ORDER BY cell_id, trace_id LIMIT ?3",
+		        "tti", k->project_id, ids->list, (int64_t)want);
+	if (st != TW_OK || !want)
 		return st;
-	while (st == TW_OK && cell->n_deltas < want && tw_cat_row(&q))
-		st = read_delta(&q, k->arena, &cell->deltas[cell->n_deltas++], err);
+	while (st == TW_OK && tw_cat_row(&q)) {
+		const size_t place = tw_cat_place(ids, tw_cat_int(&q, 0));
+		const size_t at = place < ids->n ? ids->sorted[place].at : 0;
+
+		if (place < ids->n && cells[at].n_deltas < room[at])
+			st = read_delta(&q, k->arena, &cells[at].deltas[cells[at].n_deltas++], err);
+	}
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status read_tree(struct trees *k, struct tw_tree_cell *cell, struct tw_err *err)
+static enum tw_status read_tree(const struct tw_cat_query *q, struct tw_arena *a,
+        struct tw_tree_cell *cell, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_kept(&q, k->db, &k->tree, err, /* primary keys */
-	        "SELECT t.version, t.pending, CASE WHEN ?4<>0 AND r.data<>x'' THEN r.data ELSE "
-	        "t.data"
-	        " END, CASE WHEN ?3<>0 THEN t.levels ELSE x'' END, r.data=x'' FROM rollup_tree t"
-	        " LEFT JOIN rollup_tree_rough r ON r.project_id=t.project_id AND"
-	        " r.cell_id=t.cell_id WHERE t.project_id=?1 AND t.cell_id=?2",
-	        "tiii", k->project_id, cell->cell_id, (int64_t)k->levels, (int64_t)k->rough);
+	enum tw_status st;
 
+	cell->version = tw_cat_int(q, 1);
+	cell->n_deltas = (size_t)tw_cat_int(q, 2);
+	cell->unrough = tw_cat_int(q, 5) != 0;
+	st = tw_cat_bytes(q, 3, a, &cell->tree.data, err);
+	return st == TW_OK ? tw_cat_bytes(q, 4, a, &cell->tree.levels, err) : st;
+}
+
+/* At most CELLS_AT_ONCE, by two statements. */
+static enum tw_status read_trees(
+        struct trees *k, struct tw_tree_cell *cells, size_t n, struct tw_err *err)
+{
+	struct tw_cat_numbers ids;
+	struct tw_cat_query q;
+	int64_t numbers[CELLS_AT_ONCE];
+	enum tw_status st;
+
+	for (size_t i = 0; i < n; i++)
+		numbers[i] = cells[i].cell_id;
+	st = tw_cat_numbers(k->db, numbers, n, k->arena, &ids, err);
+	if (st == TW_OK)
+		st = tw_cat_query(&q, k->db, err, /* primary keys */
+		        "SELECT t.cell_id, t.version, t.pending, CASE WHEN ?4<>0 AND r.data<>x''"
+		        " THEN r.data ELSE t.data END, CASE WHEN ?3<>0 THEN t.levels ELSE x'' END,"
+		        " r.data=x'' FROM rollup_tree t LEFT JOIN rollup_tree_rough r ON"
+		        " r.project_id=t.project_id AND r.cell_id=t.cell_id WHERE t.project_id=?1"
+		        " AND t.cell_id" TW_CAT_AMONG("?2"),
+		        "ttii", k->project_id, ids.list, (int64_t)k->levels, (int64_t)k->rough);
 	if (st != TW_OK)
 		return st;
-	if (tw_cat_row(&q)) {
-		cell->version = tw_cat_int(&q, 0);
-		cell->n_deltas = (size_t)tw_cat_int(&q, 1);
-		cell->unrough = tw_cat_int(&q, 4) != 0;
-		st = tw_cat_bytes(&q, 2, k->arena, &cell->tree.data, err);
-		if (st == TW_OK)
-			st = tw_cat_bytes(&q, 3, k->arena, &cell->tree.levels, err);
+	while (st == TW_OK && tw_cat_row(&q)) {
+		const size_t place = tw_cat_place(&ids, tw_cat_int(&q, 0));
+
+		if (place < n)
+			st = read_tree(&q, k->arena, &cells[ids.sorted[place].at], err);
 	}
 	st = tw_cat_close_after(&q, st, err);
-	return st == TW_OK ? read_deltas(k, cell, err) : st;
+	return st == TW_OK ? read_deltas(k, &ids, cells, err) : st;
 }
 
 static enum tw_status read_all(
@@ -107,10 +138,9 @@ static enum tw_status read_all(
 {
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = read_tree(k, &cells[i], err);
-	tw_stmt_drop(k->tree);
-	tw_stmt_drop(k->delta);
+	for (size_t from = 0; st == TW_OK && from < n; from += CELLS_AT_ONCE)
+		st = read_trees(
+		        k, cells + from, n - from < CELLS_AT_ONCE ? n - from : CELLS_AT_ONCE, err);
 	return st;
 }
 

@@ -83,9 +83,10 @@ static enum tw_status read_parts(
 	return tw_cat_close_after(&q, st, err);
 }
 
-/* If all cells are selected, the first gets the parts of all, the others none. */
-static enum tw_status read_wide(
-        struct tw_cat_cells *k, struct tw_rollup_cell **cells, size_t n, struct tw_err *err)
+/* If all cells are selected, the first gets the parts of all, the others none.  *io_apart: where
+ * the cells go whose own parts are to be read. */
+static enum tw_status read_wide(struct tw_cat_cells *k, struct tw_rollup_cell **cells, size_t n,
+        struct tw_rollup_cell ***io_apart, struct tw_err *err)
 {
 	uint64_t sign = 0, made = 0;
 	enum tw_status st = TW_OK;
@@ -94,12 +95,10 @@ static enum tw_status read_wide(
 		sign += sign_of(cells[i]);
 	if (n > 1 && sign)
 		st = read_sign(k, &cells[0]->dims, &made, err);
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
-		if (!sign || made != sign)
-			st = tw_cat_read_parts(k, cells[i], err);
-		else if (i == 0)
-			st = read_parts(k, cells[0], err);
-	}
+	if (st == TW_OK && sign && made == sign)
+		return read_parts(k, cells[0], err);
+	for (size_t i = 0; i < n; i++)
+		*(*io_apart)++ = cells[i];
 	return st;
 }
 
@@ -108,9 +107,12 @@ enum tw_status tw_cat_read_wide(
 {
 	struct tw_rollup_cell **sorted =
 	        tw_arena_alloc(k->arena, n + 1, sizeof(struct tw_rollup_cell *));
+	struct tw_rollup_cell **apart =
+	        tw_arena_alloc(k->arena, n + 1, sizeof(struct tw_rollup_cell *));
+	struct tw_rollup_cell **end_apart = apart;
 	enum tw_status st = TW_OK;
 
-	if (!sorted)
+	if (!sorted || !apart)
 		return no_memory(err);
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = &cells[i];
@@ -119,9 +121,9 @@ enum tw_status tw_cat_read_wide(
 	for (size_t i = 0, end; st == TW_OK && i < n; i = end) {
 		for (end = i + 1; end < n && by_place(&sorted[i], &sorted[end]) == 0;)
 			end++;
-		st = read_wide(k, sorted + i, end - i, err);
+		st = read_wide(k, sorted + i, end - i, &end_apart, err);
 	}
-	return st;
+	return st == TW_OK ? tw_cat_read_parts(k, apart, (size_t)(end_apart - apart), err) : st;
 }
 
 /* --- merging --- */
@@ -183,6 +185,7 @@ enum tw_status tw_catalogue_wides_due(struct tw_catalogue *c, int64_t day, uint3
 
 static enum tw_status load(struct tw_cat_cells *k, struct tw_rollup_wide *io, struct tw_err *err)
 {
+	struct tw_rollup_cell *cells[TW_WIDE_CELLS];
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, k->db, err, /* rollup_cell_by_wide */
 	        "SELECT " TW_CELL_COLUMNS " FROM rollup_cell WHERE (" WIDE_KEY ")=(?,?,?,?,?,?) AND"
@@ -197,9 +200,9 @@ static enum tw_status load(struct tw_cat_cells *k, struct tw_rollup_wide *io, st
 			io->sign += sign_of(&io->cells[io->n++]);
 	}
 	st = tw_cat_close_after(&q, st, err);
-	for (size_t i = 0; st == TW_OK && io->n > 1 && i < io->n; i++)
-		st = tw_cat_read_parts(k, &io->cells[i], err);
-	return st;
+	for (size_t i = 0; i < io->n; i++)
+		cells[i] = &io->cells[i];
+	return st == TW_OK && io->n > 1 ? tw_cat_read_parts(k, cells, io->n, err) : st;
 }
 
 enum tw_status tw_catalogue_wide_load(
