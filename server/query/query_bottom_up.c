@@ -8,24 +8,33 @@
 #include "server/query/query_grow.h"
 #include "server/query/query_weight.h"
 
+/* The caller of a node, in half a word: steps towards the callers visit nodes at random, and call
+ * trees are far larger than a cache.  Nodes are numbered through all trees. */
+struct caller {
+	uint32_t at; /* NO_CALLER: the thread */
+	uint32_t method;
+};
+
+#define NO_CALLER UINT32_MAX
+
 /* One step towards the callers, in place; members at the top of their stack become self. */
 static bool callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
 {
 	struct tw_member *up = (struct tw_member *)(uintptr_t)members; /* of this grower's arena */
+	const struct caller *of = g->arg;
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct tw_tree_node *nodes = g->forest->trees[up[i].tree].nodes;
-		uint32_t caller = nodes[up[i].at].parent;
+		struct caller caller = of[up[i].at];
 
-		if (caller == 0) {
+		if (caller.at == NO_CALLER) {
 			*ret_self += up[i].value;
 			continue;
 		}
 		up[kept] = up[i];
-		up[kept].at = caller;
-		up[kept++].method = nodes[caller].method;
+		up[kept].at = caller.at;
+		up[kept++].method = caller.method;
 	}
 	*ret = up;
 	*ret_n = kept;
@@ -43,7 +52,7 @@ static bool methods_then_callers(struct tw_grower *g, const struct tw_member *me
 
 	g->expand = callers;
 	for (uint32_t i = 0; i < n; i++)
-		if (members[i].at == 0)
+		if (members[i].method == TW_NO_METHOD)
 			*ret_self += members[i].value;
 		else
 			kept[k++] = members[i];
@@ -52,19 +61,28 @@ static bool methods_then_callers(struct tw_grower *g, const struct tw_member *me
 	return true;
 }
 
-static struct tw_member member_of(
-        const struct tw_forest *f, const struct tw_weights *w, uint32_t tree, uint32_t at)
+/* Adds the nodes of a tree; returns the number of members. */
+static uint32_t add_tree(const struct tw_forest *f, const struct tw_weights *w, uint32_t tree,
+        uint32_t first, struct caller *of, struct tw_member *to)
 {
-	const struct tw_tree_node *n = &f->trees[tree].nodes[at];
-	int64_t own = tw_weight_own(w, f, tree, at);
+	const struct tw_tree_node *nodes = f->trees[tree].nodes;
+	uint32_t n = 0;
 
-	return (struct tw_member){.tree = tree,
-	        .at = at,
-	        .method = n->method,
-	        .value = own,
-	        .order = own,
-	        .count = n->count,
-	        .max_ns = n->max_ns};
+	for (uint32_t i = 0; i < f->trees[tree].n; i++) {
+		uint32_t parent = nodes[i].parent;
+
+		of[first + i] = parent ? (struct caller){first + parent, nodes[parent].method}
+		                       : (struct caller){NO_CALLER, TW_NO_METHOD};
+		/* methods without self time were called nevertheless */
+		if (i == 0 && tw_weight_own(w, f, tree, 0) == 0)
+			continue;
+		to[n++] = (struct tw_member){.at = first + i,
+		        .method = i ? nodes[i].method : TW_NO_METHOD,
+		        .value = tw_weight_own(w, f, tree, i),
+		        .count = nodes[i].count,
+		        .max_ns = nodes[i].max_ns};
+	}
+	return n;
 }
 
 enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_flame_query *q,
@@ -75,7 +93,9 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
 	        .forest = f, .arena = a, .deadline = deadline, .expand = methods_then_callers};
 	struct tw_weights w;
 	struct tw_member *all;
+	struct caller *of;
 	uint64_t most = 1;
+	uint32_t first = 0;
 	uint32_t n = 0;
 	enum tw_status st = tw_weigh(f, q, a, &w, err);
 
@@ -84,12 +104,13 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
 	for (uint32_t k = 0; k < f->n; k++)
 		most += f->trees[k].n;
 	all = most < UINT32_MAX ? tw_arena_alloc(a, most, sizeof *all) : NULL;
-	if (!all)
+	of = all ? tw_arena_alloc(a, most, sizeof *of) : NULL;
+	if (!of)
 		return tw_oom(err);
-	for (uint32_t k = 0; k < f->n; k++)
-		/* methods without self time were called nevertheless */
-		for (uint32_t i = 0; i < f->trees[k].n; i++)
-			if (i || tw_weight_own(&w, f, k, 0))
-				all[n++] = member_of(f, &w, k, i);
+	for (uint32_t k = 0; k < f->n; k++) {
+		n += add_tree(f, &w, k, first, of, all + n);
+		first += f->trees[k].n;
+	}
+	g.arg = of;
 	return tw_grow(&g, q, all, n, ret, err);
 }

@@ -15,39 +15,31 @@ struct taken {
 	uint64_t *stands;                    /* of a crown's nodes, with all below them */
 };
 
-static struct tw_member crown_member(const struct taken *w, uint32_t at)
+static struct tw_member member_of(
+        const struct tw_forest *f, const struct taken *w, uint32_t tree, uint32_t at)
 {
-	const struct tw_tree_node *n = &w->crown->tree.nodes[at];
+	const struct tw_tree_node *n = &f->trees[tree].nodes[at];
+	bool rest = w->crown && n->method == w->crown->rest;
 
 	return (struct tw_member){
+	        .tree = tree,
 	        .at = at,
-	        .method = n->method == w->crown->rest ? TW_NO_METHOD : n->method,
-	        .hidden = w->stands[at],
-	        .value = n->total_ns,
-	        .self = n->self_ns,
-	        .order = n->total_ns,
+	        .method = rest ? TW_NO_METHOD : n->method,
+	        .value = tw_weight_all(&w->w, f, tree, at),
 	        .count = n->count,
 	        .max_ns = n->max_ns,
 	};
 }
 
-static struct tw_member member_of(
-        const struct tw_forest *f, const struct taken *w, uint32_t tree, uint32_t at)
+static struct tw_member_more more_of(const struct tw_grower *g, const struct tw_member *m)
 {
-	const struct tw_tree_node *n = &f->trees[tree].nodes[at];
+	const struct taken *w = g->arg;
+	const struct tw_tree_node *n = &g->forest->trees[m->tree].nodes[m->at];
 
-	if (w->crown)
-		return crown_member(w, at);
-	return (struct tw_member){
-	        .tree = tree,
-	        .at = at,
-	        .method = n->method,
-	        .hidden = n->subtree,
-	        .value = tw_weight_all(&w->w, f, tree, at),
-	        .self = tw_weight_own(&w->w, f, tree, at),
+	return (struct tw_member_more){
+	        .hidden = w->crown ? w->stands[m->at] : n->subtree,
+	        .self = tw_weight_own(&w->w, g->forest, m->tree, m->at),
 	        .order = n->total_ns,
-	        .count = n->count,
-	        .max_ns = n->max_ns,
 	};
 }
 
@@ -104,6 +96,7 @@ static enum tw_status grow_down(const struct tw_forest *f, struct taken *w,
 	        .arena = a,
 	        .deadline = deadline,
 	        .expand = callees,
+	        .more = more_of,
 	        .arg = w,
 	        .knows_total = true};
 	struct tw_member *roots = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *roots);

@@ -34,18 +34,6 @@ static enum tw_status too_late(struct tw_err *err)
 	return tw_fail(err, TW_DEADLINE, "the answer takes longer than --query-deadline allows");
 }
 
-static int by_method(const void *pa, const void *pb)
-{
-	const struct tw_member *a = pa;
-	const struct tw_member *b = pb;
-
-	if (a->method != b->method)
-		return a->method < b->method ? -1 : 1;
-	if (a->tree != b->tree)
-		return a->tree < b->tree ? -1 : 1;
-	return a->at < b->at ? -1 : a->at > b->at;
-}
-
 static uint32_t highest_method(const struct tw_member *m, uint32_t n)
 {
 	uint32_t most = 0;
@@ -60,53 +48,81 @@ static bool reserve_scratch(struct tw_grower *g, uint32_t n)
 {
 	if (n <= g->cap_scratch)
 		return true;
+	g->cap_scratch = 0;
 	g->scratch = tw_arena_alloc(g->arena, n, sizeof *g->scratch);
-	g->cap_scratch = g->scratch ? n : 0;
-	return g->scratch != NULL;
+	g->keys = tw_arena_alloc(g->arena, n, 2 * sizeof *g->keys);
+	g->cap_scratch = g->scratch && g->keys ? n : 0;
+	return g->cap_scratch > 0;
 }
 
-/* Few members, the usual case: their indexes are sorted, and each is moved once. */
-static void sort_few(struct tw_grower *g, struct tw_member *m, uint32_t n)
+static void insertion_sort(uint64_t *keys, uint32_t n)
 {
-	uint64_t keys[SORT_BY_INSERTION];
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t key = (uint64_t)m[i].method << 32 | i;
+	for (uint32_t i = 1; i < n; i++) {
+		uint64_t key = keys[i];
 		uint32_t at = i;
 
 		for (; at && keys[at - 1] > key; at--)
 			keys[at] = keys[at - 1];
 		keys[at] = key;
 	}
-	memcpy(g->scratch, m, n * sizeof *m);
-	for (uint32_t i = 0; i < n; i++)
-		m[i] = g->scratch[(uint32_t)keys[i]];
 }
 
-/* Members are in the order of trees and nodes: a stable counting sort keeps that, and takes one
- * pass if every node of a tree is a member. */
+/* By the upper half of the keys, which is at most `most`; equal ones keep their order. */
+static const uint64_t *radix_sort(uint64_t *keys, uint64_t *spare, uint32_t n, uint32_t most)
+{
+	for (unsigned shift = 32; most; shift += 8, most >>= 8) {
+		uint32_t starts[257] = {0};
+		uint64_t *sorted = spare;
+
+		for (uint32_t i = 0; i < n; i++)
+			starts[(keys[i] >> shift & 255) + 1]++;
+		for (int i = 1; i < 256; i++)
+			starts[i] += starts[i - 1];
+		for (uint32_t i = 0; i < n; i++)
+			sorted[starts[keys[i] >> shift & 255]++] = keys[i];
+		spare = keys;
+		keys = sorted;
+	}
+	return keys;
+}
+
+/* Their indexes are sorted, and each is moved once. */
+static bool sort_keys(struct tw_grower *g, struct tw_member *m, uint32_t n)
+{
+	const uint64_t *sorted = g->keys;
+
+	for (uint32_t i = 0; i < n; i++)
+		g->keys[i] = (uint64_t)m[i].method << 32 | i;
+	if (n <= SORT_BY_INSERTION)
+		insertion_sort(g->keys, n);
+	else
+		sorted = radix_sort(g->keys, g->keys + n, n, highest_method(m, n));
+	memcpy(g->scratch, m, n * sizeof *m);
+	for (uint32_t i = 0; i < n; i++)
+		m[i] = g->scratch[(uint32_t)sorted[i]];
+	return true;
+}
+
+/* Equal methods keep their order.  Counting takes one pass if every node of a tree is a member. */
 static bool sort_by_method(struct tw_grower *g, struct tw_member *m, uint32_t n)
 {
-	uint32_t most = n > SORT_BY_COUNTING ? highest_method(m, n) : 0;
-	size_t slots = (size_t)most + 2;
+	uint32_t most;
+	size_t slots;
 	uint32_t *starts;
 
-	if (n <= SORT_BY_INSERTION) {
-		if (n > 1 && !reserve_scratch(g, SORT_BY_INSERTION))
-			return false;
-		if (n > 1)
-			sort_few(g, m, n);
+	if (n < 2)
 		return true;
-	}
-	if (n <= SORT_BY_COUNTING || most / 8 > n) {
-		qsort(m, n, sizeof *m, by_method);
-		return true;
-	}
-	starts = tw_mem_zalloc(slots, sizeof *starts);
-	if (!starts || !reserve_scratch(g, n)) {
-		tw_mem_free(starts);
+	if (!reserve_scratch(g, n < SORT_BY_INSERTION ? SORT_BY_INSERTION : n))
 		return false;
-	}
+	if (n <= SORT_BY_COUNTING)
+		return sort_keys(g, m, n);
+	most = highest_method(m, n);
+	slots = (size_t)most + 2;
+	if (most / 8 > n)
+		return sort_keys(g, m, n);
+	starts = tw_mem_zalloc(slots, sizeof *starts);
+	if (!starts)
+		return false;
 	for (uint32_t i = 0; i < n; i++)
 		starts[m[i].method + 1]++;
 	for (size_t i = 1; i < slots; i++)
@@ -197,14 +213,18 @@ static bool reserve(struct tw_grower *g, uint32_t more)
 	return true;
 }
 
-static void add_member(struct tw_grown *to, const struct tw_member *m)
+static void add_member(const struct tw_grower *g, struct tw_grown *to, const struct tw_member *m)
 {
+	struct tw_member_more more = {.order = m->value};
+
+	if (g->more)
+		more = g->more(g, m);
 	to->n_members++;
 	to->node.value += m->value;
-	to->node.self += m->self;
+	to->node.self += more.self;
 	to->node.count += m->count;
-	to->order += m->order;
-	to->node.tree_nodes += m->hidden;
+	to->order += more.order;
+	to->node.tree_nodes += more.hidden;
 	if (m->max_ns > to->node.max_ns)
 		to->node.max_ns = m->max_ns;
 }
@@ -244,7 +264,7 @@ static void add_child(
 	                .method = from->method,
 	                .depth = g->nodes[parent].node.depth + 1}};
 	for (uint32_t i = 0; i < from->n; i++)
-		add_member(k, &m[from->first + i]);
+		add_member(g, k, &m[from->first + i]);
 }
 
 bool tw_grow_is_late(struct tw_grower *g, uint32_t n)
@@ -306,7 +326,7 @@ static bool start(struct tw_grower *g, struct tw_member *members, uint32_t n, ui
 	g->nodes[0] = (struct tw_grown){.members = members, .node = {.method = TW_NO_METHOD}};
 	g->n = 1;
 	for (uint32_t i = 0; i < n; i++)
-		add_member(&g->nodes[0], &members[i]);
+		add_member(g, &g->nodes[0], &members[i]);
 	return open_node(g, 0);
 }
 

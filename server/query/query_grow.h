@@ -12,14 +12,18 @@
 
 #include "server/query/query.h"
 
-struct tw_member { /* a call-tree node that a node of the graph stands for */
-	uint32_t tree, at;
-	uint32_t method; /* TW_NO_METHOD: a rest, which is never opened and is last */
-	uint64_t hidden; /* nodes hidden while it is not opened; 0: unknown, counts as one */
-	int64_t value, self;
-	int64_t order; /* sort key of siblings, falling */
+struct tw_member {         /* a call-tree node that a node of the graph stands for */
+	uint32_t tree, at; /* as the source of the members numbers them */
+	uint32_t method;   /* TW_NO_METHOD: a rest, which is never opened and is last */
 	uint64_t count;
-	int64_t max_ns;
+	int64_t value, max_ns;
+};
+
+/* What sums of members have that a member need not carry. */
+struct tw_member_more {
+	uint64_t hidden; /* nodes hidden while it is not opened; 0: unknown, counts as one */
+	int64_t self;
+	int64_t order; /* sort key of siblings, falling */
 };
 
 struct tw_grower;
@@ -29,19 +33,23 @@ struct tw_grower;
 typedef bool (*tw_expand_fn)(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self);
 
+typedef struct tw_member_more (*tw_more_fn)(const struct tw_grower *g, const struct tw_member *m);
+
 struct tw_grower {
 	const struct tw_forest *forest;
 	struct tw_arena *arena;
 	const struct tw_deadline *deadline;
 	bool late; /* the deadline passed while a node was opened; that node stays closed */
 	tw_expand_fn expand;
-	void *arg;        /* of expand */
+	tw_more_fn more;  /* NULL: the order is the value, the rest 0 */
+	void *arg;        /* of expand and more */
 	bool knows_total; /* members have the number of all hidden nodes */
 	struct tw_grown *nodes;
 	uint32_t n, cap, shown;
 	struct tw_heap_entry *heap; /* unopened nodes, heaviest on top */
 	uint32_t n_heap;
 	struct tw_member *scratch; /* for sorting */
+	uint64_t *keys;
 	uint32_t cap_scratch;
 	struct tw_group *groups; /* children being built */
 	uint32_t cap_groups;
