@@ -195,8 +195,9 @@ static enum tw_status log_chunk(struct tw_trace_out *out, const struct tw_chunk_
 	return st;
 }
 
-static enum tw_status log_tree(struct tw_trace_out *out, uint32_t thread_id, uint32_t nodes,
-        const uint8_t *payload, size_t len, struct tw_err *err)
+static enum tw_status log_tree(struct tw_trace_out *out, uint32_t thread_id,
+        const struct tw_tree *tree, struct tw_arena **arena, const uint8_t *payload, size_t len,
+        struct tw_err *err)
 {
 	struct trace_log *log = log_of(out);
 	enum tw_status st;
@@ -204,7 +205,15 @@ static enum tw_status log_tree(struct tw_trace_out *out, uint32_t thread_id, uin
 	if (!grow((void **)&log->trees, thread_id - 1, sizeof *log->trees))
 		return TW_NOMEM;
 	st = tw_tree_decode(payload, len, log->arena, &log->trees[thread_id - 1], err);
-	return st == TW_OK && log->trees[thread_id - 1].n != nodes ? TW_BUG : st;
+	(void)arena;
+	if (st != TW_OK)
+		return st;
+	/* it is read as it was */
+	return log->trees[thread_id - 1].n == tree->n &&
+	                       memcmp(log->trees[thread_id - 1].nodes, tree->nodes,
+	                               tree->n * sizeof *tree->nodes) == 0
+	               ? TW_OK
+	               : TW_BUG;
 }
 
 static enum tw_status log_thread(

@@ -355,7 +355,7 @@ static bool resize_records(struct track *t, uint64_t cap)
 }
 
 /* False with b->status set if memory ran out; only false if the share is used up. */
-static bool reserve_record(struct tw_builder *b, struct track *t)
+static inline bool reserve_record(struct tw_builder *b, struct track *t)
 {
 	uint64_t cap;
 
@@ -388,7 +388,7 @@ static bool start_cpu(struct tw_builder *b, struct track *t)
 	return true;
 }
 
-static void note_order(struct track *t, int64_t end_ns, uint64_t offset)
+static inline void note_order(struct track *t, int64_t end_ns, uint64_t offset)
 {
 	if (t->n == 0)
 		t->first_offset = offset;
@@ -400,7 +400,8 @@ static void note_order(struct track *t, int64_t end_ns, uint64_t offset)
 	}
 }
 
-enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct tw_event *ev)
+static inline __attribute__((always_inline)) enum tw_status record(
+        struct tw_builder *b, struct track *t, const struct tw_event *ev)
 {
 	int64_t end = ev->ts_ns + ev->dur_ns;
 
@@ -425,7 +426,12 @@ enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const st
 	return TW_OK;
 }
 
-static bool sane(const struct tw_builder *b, const struct tw_event *ev)
+enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct tw_event *ev)
+{
+	return record(b, t, ev);
+}
+
+static inline bool sane(const struct tw_builder *b, const struct tw_event *ev)
 {
 	const int64_t most = INT64_C(1) << 61;
 
@@ -434,7 +440,7 @@ static bool sane(const struct tw_builder *b, const struct tw_event *ev)
 	return ev->ts_ns >= 0 && ev->ts_ns <= most && ev->dur_ns >= 0 && ev->dur_ns <= most;
 }
 
-static void take_event(struct tw_builder *b, const struct tw_event *ev)
+static inline void take_event(struct tw_builder *b, const struct tw_event *ev)
 {
 	struct track *t;
 
@@ -445,7 +451,7 @@ static void take_event(struct tw_builder *b, const struct tw_event *ev)
 	t = &b->tracks[ev->track - 1];
 	t->any_order |= ev->any_order;
 	if (ev->kind == TW_EV_SLICE)
-		b->status = tw_builder_record(b, t, ev);
+		b->status = record(b, t, ev);
 	else if (ev->kind == TW_EV_BEGIN)
 		b->status = tw_builder_begin(b, t, ev);
 	else

@@ -102,8 +102,11 @@ struct tw_trace_out;
 struct tw_trace_out_ops {
 	enum tw_status (*chunk)(struct tw_trace_out *, const struct tw_chunk_info *,
 	        const uint8_t *payload, size_t len, struct tw_err *);
-	enum tw_status (*tree)(struct tw_trace_out *, uint32_t thread_id, uint32_t nodes,
-	        const uint8_t *payload, size_t len, struct tw_err *);
+	/* The tree, and its encoding.  Its nodes are in *arena, which the receiver may keep: it
+	 * then sets *arena to NULL and frees it. */
+	enum tw_status (*tree)(struct tw_trace_out *, uint32_t thread_id,
+	        const struct tw_tree *tree, struct tw_arena **arena, const uint8_t *payload,
+	        size_t len, struct tw_err *);
 	enum tw_status (*thread)(
 	        struct tw_trace_out *, const struct tw_thread_info *, struct tw_err *);
 	enum tw_status (*method)(

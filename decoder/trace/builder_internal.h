@@ -194,7 +194,8 @@ struct chunker { /* collects slices of one level into chunks */
 enum tw_status tw_chunker_init(struct chunker *c, struct tw_buf *payload, struct tw_trace_out *out);
 void tw_chunker_done(struct chunker *c);
 void tw_chunker_start(struct chunker *c, uint32_t thread_id, uint32_t level, int64_t min_dur_ns);
-enum tw_status tw_chunker_add(struct chunker *c, const struct tw_slice *s, struct tw_err *err);
+enum tw_status tw_chunker_add(
+        struct chunker *c, const struct tw_slice *s, size_t n, struct tw_err *err);
 enum tw_status tw_chunker_flush(struct chunker *c, struct tw_err *err);
 
 enum { TW_MIP_LEVELS = 6 };

@@ -52,15 +52,20 @@ enum tw_status tw_chunker_flush(struct chunker *c, struct tw_err *err)
 	return c->out->ops->chunk(c->out, &info, c->payload->data, c->payload->len, err);
 }
 
-enum tw_status tw_chunker_add(struct chunker *c, const struct tw_slice *s, struct tw_err *err)
+enum tw_status tw_chunker_add(
+        struct chunker *c, const struct tw_slice *s, size_t n, struct tw_err *err)
 {
-	enum tw_status st = tw_chunk_writer_add(c->writer, s);
+	enum tw_status st = TW_OK;
+	size_t added;
 
-	if (st != TW_OK)
-		return tw_fail(err, st, "no memory to write a chunk");
-	return tw_chunk_writer_facts(c->writer)->slices == TW_CHUNK_SLICES
-	               ? tw_chunker_flush(c, err)
-	               : TW_OK;
+	for (; st == TW_OK && n; s += added, n -= added) {
+		st = tw_chunk_writer_add(c->writer, s, n, &added);
+		if (st != TW_OK)
+			return tw_fail(err, st, "no memory to write a chunk");
+		if (tw_chunk_writer_facts(c->writer)->slices == TW_CHUNK_SLICES)
+			st = tw_chunker_flush(c, err);
+	}
+	return st;
 }
 
 uint32_t tw_mip_plan(const struct track *t, int64_t thresholds_ns[TW_MIP_LEVELS])
@@ -96,7 +101,7 @@ static enum tw_status flush_run(struct mip *m, struct tw_err *err)
 	if (!m->running)
 		return TW_OK;
 	m->running = false;
-	return tw_chunker_add(&m->chunker, &m->run, err);
+	return tw_chunker_add(&m->chunker, &m->run, 1, err);
 }
 
 static void extend_run(struct mip *m, const struct tw_slice *s)
@@ -136,7 +141,7 @@ enum tw_status tw_mip_add(struct mip *m, const struct tw_slice *s, struct tw_err
 	if (st != TW_OK)
 		return st;
 	if (s->dur_ns >= m->threshold_ns)
-		return tw_chunker_add(&m->chunker, s, err);
+		return tw_chunker_add(&m->chunker, s, 1, err);
 	start_run(m, s);
 	return TW_OK;
 }

@@ -83,11 +83,11 @@ static enum tw_status add_slices(struct tw_shaper *s, const struct batch *b, str
 
 	if (tw_tree_builder_add(s->tree, b->slices, b->n) != TW_OK)
 		return no_memory(err);
-	for (uint32_t k = 0; st == TW_OK && k < b->n; k++) {
-		st = tw_chunker_add(&s->chunker, &b->slices[k], err);
-		for (uint32_t i = 0; st == TW_OK && i < s->n_mips; i++)
+	if (b->n)
+		st = tw_chunker_add(&s->chunker, b->slices, b->n, err);
+	for (uint32_t i = 0; i < s->n_mips; i++)
+		for (uint32_t k = 0; st == TW_OK && k < b->n; k++)
 			st = tw_mip_add(&s->mips[i], &b->slices[k], err);
-	}
 	return st;
 }
 
@@ -103,7 +103,7 @@ static enum tw_status write_tree(struct tw_shaper *s, uint32_t thread_id, struct
 		st = tw_tree_encode(&tree, &s->payload);
 	if (st == TW_OK)
 		st = s->out->ops->tree(
-		        s->out, thread_id, tree.n, s->payload.data, s->payload.len, err);
+		        s->out, thread_id, &tree, &a, s->payload.data, s->payload.len, err);
 	else
 		st = no_memory(err);
 	tw_arena_free(a);

@@ -108,13 +108,14 @@ static void hash(struct tw_tree_builder *b, uint32_t node)
 
 static bool rehash(struct tw_tree_builder *b)
 {
-	struct slot *slots = tw_mem_zalloc((size_t)b->n_slots * 2, sizeof *slots);
+	uint32_t by = b->n_slots < 1 << 18 ? 4 : 2;
+	struct slot *slots = tw_mem_zalloc((size_t)b->n_slots * by, sizeof *slots);
 
 	if (!slots)
 		return false;
 	tw_mem_free(b->slots);
 	b->slots = slots;
-	b->n_slots *= 2;
+	b->n_slots *= by;
 	for (uint32_t i = 1; i < b->n; i++)
 		if (b->nodes[b->parents[i]].several)
 			hash(b, i);

@@ -2,9 +2,9 @@
  * columns.c - reads chunks of slices (schema/columns.md).
  *
  * The loop over the slices trusts no value, but checks few as it goes: the columns of buckets have
- * one byte a value and are stored such that a read past one ends in the next, bits past the end are
- * read as some bits, and the latest time is compared with the limit once.  What was wrong shows at
- * the end.
+ * one byte a value and are stored such that a read past one ends in the next, and bits past the end
+ * are read as some bits.  What was wrong shows at the end.  Times cannot overflow: those of
+ * ordinary buckets are below 2^35, two a slice, and the sum of the wide ones is limited.
  */
 #include <string.h>
 
@@ -16,9 +16,9 @@
 struct tw_chunk_level {  /* of an open slice */
 	uint64_t cursor; /* end of its last child in this chunk, or its begin */
 	uint32_t index;  /* in the chunk; OUTSIDE: of the open stack, or the thread */
-	uint32_t method;
-	uint32_t last_child; /* method of that child */
-	bool has_child;
+	/* parts of the contexts' hashes: */
+	uint32_t method, last_child;
+	uint32_t for_child, for_later; /* the next one, and all after a first one */
 };
 
 void tw_chunk_init(struct tw_chunk *c)
@@ -61,9 +61,14 @@ struct reader {
 struct hot {
 	const uint8_t *call, *leaf, *tail, *gap;
 	const uint8_t *bits, *limit;
-	uint64_t bit;    /* position in the bits */
-	uint64_t latest; /* time */
+	uint64_t bit;  /* position in the bits */
+	uint64_t wide; /* sum of the times of wide buckets */
+	bool overflow; /* of that sum */
 };
+
+/* At most so much; and more than all times of ordinary buckets together. */
+#define WIDE_MAX     ((uint64_t)1 << 63)
+#define ORDINARY_MAX ((uint64_t)1 << 53)
 
 #define ALWAYS static inline __attribute__((always_inline))
 
@@ -102,10 +107,12 @@ ALWAYS uint64_t take_time(struct hot *h, unsigned bucket)
 	}
 	v = take_bits(h, TW_HALF_BITS);
 	v |= take_bits(h, TW_HALF_BITS) << TW_HALF_BITS;
-	if (v <= (uint64_t)TW_TIME_MAX)
-		return v;
-	h->latest = UINT64_MAX;
-	return 0;
+	if (v > WIDE_MAX - h->wide) {
+		h->overflow = true;
+		return 0;
+	}
+	h->wide += v;
+	return v;
 }
 
 ALWAYS unsigned bucket_of(uint16_t *average, uint8_t differs)
@@ -134,32 +141,29 @@ static bool take_call_slowly(
 	return ok;
 }
 
-/* A time past the limit is below 2^63, so the sums after it cannot hide it. */
-ALWAYS void see_time(struct hot *h, uint64_t ns)
-{
-	h->latest = ns > h->latest ? ns : h->latest;
-}
-
 /* --- slices --- */
 
-ALWAYS void close_level(
+/* The last slice, when the next one is not below it. */
+ALWAYS void close_leaf(struct hot *h, struct tw_slice *slices, struct tw_chunk_level *l)
+{
+	uint64_t dur = take_time(h, *h->leaf++);
+
+	slices[l->index].dur_ns = (int64_t)dur;
+	l[-1].cursor = l->cursor + dur;
+}
+
+/* A call with a child in this chunk, or one of the open stack. */
+ALWAYS void close_parent(
         struct reader *r, struct hot *h, struct tw_slice *slices, struct tw_chunk_level *l)
 {
-	struct tw_slice *s;
 	unsigned bucket;
 	uint64_t end;
 
 	if (l->index == OUTSIDE)
 		return;
-	if (l->has_child)
-		bucket = bucket_of(
-		        &r->tail.slots[tw_tail_slot(l->method, l->last_child)], *h->tail++);
-	else
-		bucket = *h->leaf++;
-	s = &slices[l->index];
+	bucket = bucket_of(&r->tail.slots[tw_slot_of(l->method ^ l->last_child)], *h->tail++);
 	end = l->cursor + take_time(h, bucket);
-	see_time(h, end);
-	s->dur_ns = (int64_t)(end - (uint64_t)s->start_ns);
+	slices[l->index].dur_ns = (int64_t)(end - (uint64_t)slices[l->index].start_ns);
 	l[-1].cursor = end;
 }
 
@@ -183,8 +187,10 @@ static enum tw_status read_open(struct reader *r, uint64_t start)
 
 	if (!reserve_levels(c, c->n_open + 64))
 		return TW_NOMEM;
-	c->levels[0] =
-	        (struct tw_chunk_level){.cursor = start, .index = OUTSIDE, .method = TW_NO_PARENT};
+	c->levels[0] = (struct tw_chunk_level){.cursor = start,
+	        .index = OUTSIDE,
+	        .for_child = TW_NO_PARENT * TW_OTHER_HASH,
+	        .for_later = TW_NO_PARENT * TW_OTHER_HASH ^ TW_LATER_CHILD};
 	for (size_t i = 0; i < c->n_open; i++) {
 		uint64_t back;
 		uint64_t dur;
@@ -200,8 +206,10 @@ static enum tw_status read_open(struct reader *r, uint64_t start)
 		        .cpu_ns = -1,
 		        .method = (uint32_t)method,
 		        .depth = (uint32_t)i};
-		c->levels[i + 1] = (struct tw_chunk_level){
-		        .cursor = start, .index = OUTSIDE, .method = (uint32_t)method};
+		c->levels[i + 1] = (struct tw_chunk_level){.cursor = start,
+		        .index = OUTSIDE,
+		        .for_child = (uint32_t)method * TW_OTHER_HASH,
+		        .for_later = (uint32_t)method * TW_OTHER_HASH ^ TW_LATER_CHILD};
 	}
 	return TW_OK;
 }
@@ -220,6 +228,8 @@ static enum tw_status read_slices(struct reader *r, struct hot *io)
 		uint64_t step;
 		uint64_t method;
 		uint64_t start;
+		uint32_t hash;
+		uint32_t other;
 		unsigned bucket;
 
 		if (call_end - h.call >= 3 && h.call[0] < 0x80 && (h.call[1] & h.call[2]) < 0x80) {
@@ -233,30 +243,37 @@ static enum tw_status read_slices(struct reader *r, struct hot *io)
 		}
 		if (step > depth || (i == 0 && step))
 			return TW_CORRUPT;
-		for (; step; step--)
-			close_level(r, &h, slices, top--);
+		if (step)
+			close_leaf(&h, slices, top--);
+		for (; step > 1; step--)
+			close_parent(r, &h, slices, top--);
 		depth = (size_t)(top - c->levels);
 		if (depth + 2 > c->cap_levels) {
 			if (!reserve_levels(c, depth + 2))
 				return TW_NOMEM;
 			top = &c->levels[depth];
 		}
-		bucket = bucket_of(
-		        &r->gap.slots[tw_gap_slot((uint32_t)method, top->method, !top->has_child)],
-		        *h.gap++);
+		hash = (uint32_t)method * TW_METHOD_HASH;
+		other = (uint32_t)method * TW_OTHER_HASH;
+		bucket = bucket_of(&r->gap.slots[tw_slot_of(hash ^ top->for_child)], *h.gap++);
 		start = top->cursor + take_time(&h, bucket);
-		see_time(&h, start);
-		top->last_child = (uint32_t)method;
-		top->has_child = true;
-		slices[i] = (struct tw_slice){.start_ns = (int64_t)start,
-		        .cpu_ns = -1,
-		        .method = (uint32_t)method,
-		        .depth = (uint32_t)depth};
-		*++top = (struct tw_chunk_level){
-		        .cursor = start, .index = i, .method = (uint32_t)method};
+		top->for_child = top->for_later;
+		top->last_child = other;
+		slices[i].start_ns = (int64_t)start;
+		slices[i].cpu_ns = -1;
+		slices[i].method = (uint32_t)method;
+		slices[i].depth = (uint32_t)depth;
+		slices[i].merged = 0;
+		top++;
+		top->cursor = start;
+		top->index = i;
+		top->method = hash;
+		top->for_child = other;
+		top->for_later = other ^ TW_LATER_CHILD;
 	}
+	close_leaf(&h, slices, top--);
 	while (top > c->levels)
-		close_level(r, &h, slices, top--);
+		close_parent(r, &h, slices, top--);
 	r->at[TW_COL_CALL] = h.call;
 	r->at[TW_COL_LEAF] = h.leaf;
 	r->at[TW_COL_TAIL] = h.tail;
@@ -292,9 +309,23 @@ static bool is_whole(const struct reader *r, const struct hot *h)
 	for (int i = 0; i < TW_COLUMNS; i++)
 		if (i != TW_COL_BITS && r->at[i] != r->end[i])
 			return false;
-	if ((h->bit + 7) / 8 != bits || h->latest > (uint64_t)TW_TIME_MAX)
+	if ((h->bit + 7) / 8 != bits)
 		return false;
 	return (h->bit & 7) == 0 || h->bits[bits - 1] >> (h->bit & 7) == 0;
+}
+
+/* Whether no time is past the limit. */
+static bool in_time(const struct tw_chunk *c, const struct hot *h, int64_t start_ns)
+{
+	if (h->overflow)
+		return false;
+	if ((uint64_t)start_ns + h->wide + ORDINARY_MAX <= (uint64_t)TW_TIME_MAX)
+		return true;
+	for (size_t i = 0; i < c->n; i++)
+		if ((uint64_t)c->slices[i].start_ns + (uint64_t)c->slices[i].dur_ns >
+		        (uint64_t)TW_TIME_MAX)
+			return false;
+	return true;
 }
 
 static enum tw_status read_header(
@@ -345,7 +376,8 @@ static enum tw_status decode(struct reader *r, int64_t start_ns)
 		st = read_slices(r, &h);
 	if (st == TW_OK)
 		st = read_rare(r);
-	if (st == TW_OK && (!is_whole(r, &h) || c->slices[0].start_ns != start_ns))
+	if (st == TW_OK && (!is_whole(r, &h) || !in_time(c, &h, start_ns) ||
+	                           c->slices[0].start_ns != start_ns))
 		st = TW_CORRUPT;
 	return st;
 }

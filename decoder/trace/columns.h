@@ -32,10 +32,11 @@ struct tw_chunk_writer *tw_chunk_writer_free(struct tw_chunk_writer *w);
 /* The next slice is the first of a thread, in the calls open[0..n_open). */
 enum tw_status tw_chunk_writer_start(
         struct tw_chunk_writer *w, const struct tw_slice *open, size_t n_open);
-/* The next slice in pre-order: siblings disjoint and ascending, children inside parents, its depth
- * at most one more than the one before.  TW_BUG if that does not hold, or the chunk has
- * TW_CHUNK_SLICES. */
-enum tw_status tw_chunk_writer_add(struct tw_chunk_writer *w, const struct tw_slice *s);
+/* The next slices in pre-order: siblings disjoint and ascending, children inside parents, depths at
+ * most one more than the one before (otherwise TW_BUG).  *ret_added: those that fit the chunk; it
+ * has to be finished once it has TW_CHUNK_SLICES. */
+enum tw_status tw_chunk_writer_add(
+        struct tw_chunk_writer *w, const struct tw_slice *s, size_t n, size_t *ret_added);
 struct tw_chunk_facts {
 	int64_t start_ns, end_ns; /* begin of its first slice, latest end among its slices */
 	uint32_t slices, open;

@@ -61,16 +61,24 @@ static inline uint16_t tw_next_average(uint16_t average, unsigned bucket)
 
 /* Contexts: of a gap, the method, its caller, and whether the caller called before; of a tail, the
  * method and the one it called last. */
+#define TW_METHOD_HASH 0x9E3779B1u
+#define TW_OTHER_HASH  0x85EBCA77u /* of the caller, or the one called last */
+#define TW_LATER_CHILD 0xC2B2AE3Du
+
+static inline uint32_t tw_slot_of(uint32_t hash)
+{
+	return hash >> (32 - TW_SLOTS_LOG2);
+}
+
 static inline uint32_t tw_gap_slot(uint32_t method, uint32_t parent, bool first)
 {
-	uint32_t h = method * 0x9E3779B1u ^ parent * 0x85EBCA77u ^ (first ? 0 : 0xC2B2AE3Du);
-
-	return h >> (32 - TW_SLOTS_LOG2);
+	return tw_slot_of(
+	        method * TW_METHOD_HASH ^ parent * TW_OTHER_HASH ^ (first ? 0 : TW_LATER_CHILD));
 }
 
 static inline uint32_t tw_tail_slot(uint32_t method, uint32_t last_child)
 {
-	return (method * 0x9E3779B1u ^ last_child * 0x85EBCA77u) >> (32 - TW_SLOTS_LOG2);
+	return tw_slot_of(method * TW_METHOD_HASH ^ last_child * TW_OTHER_HASH);
 }
 
 /* Decodes a payload of the first form, whose magic was checked. */

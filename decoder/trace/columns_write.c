@@ -113,55 +113,85 @@ enum tw_status tw_chunk_writer_start(
 	return TW_OK;
 }
 
+/* Positions in the columns of slices.  A local variable while slices are added, so that they are in
+ * registers. */
+struct hot {
+	uint8_t *call, *leaf, *tail, *gap, *stored;
+	uint64_t bits; /* not yet stored, from the lowest */
+	unsigned n_bits;
+};
+
+static struct hot hot_of(const struct tw_chunk_writer *w)
+{
+	return (struct hot){w->at[TW_COL_CALL], w->at[TW_COL_LEAF], w->at[TW_COL_TAIL],
+	        w->at[TW_COL_GAP], w->at[TW_COL_BITS], w->bits, w->n_bits};
+}
+
+static void keep_hot(struct tw_chunk_writer *w, const struct hot *h)
+{
+	w->at[TW_COL_CALL] = h->call;
+	w->at[TW_COL_LEAF] = h->leaf;
+	w->at[TW_COL_TAIL] = h->tail;
+	w->at[TW_COL_GAP] = h->gap;
+	w->at[TW_COL_BITS] = h->stored;
+	w->bits = h->bits;
+	w->n_bits = h->n_bits;
+}
+
+#define ALWAYS static inline __attribute__((always_inline))
+
 /* At most TW_HALF_BITS of them. */
-static inline void put_bits(struct tw_chunk_writer *w, uint64_t v, unsigned n)
+ALWAYS void put_bits(struct hot *h, uint64_t v, unsigned n)
 {
 	unsigned full;
 
-	w->bits |= v << w->n_bits;
-	w->n_bits += n;
-	full = w->n_bits & ~7u;
-	tw_put_u64le(w->at[TW_COL_BITS], w->bits);
-	w->at[TW_COL_BITS] += full / 8;
-	w->bits >>= full;
-	w->n_bits &= 7;
+	h->bits |= v << h->n_bits;
+	h->n_bits += n;
+	full = h->n_bits & ~7u;
+	tw_put_u64le(h->stored, h->bits);
+	h->stored += full / 8;
+	h->bits >>= full;
+	h->n_bits &= 7;
 }
 
 /* Returns the bucket; the bits below it are stored. */
-static inline unsigned put_time(struct tw_chunk_writer *w, uint64_t v)
+ALWAYS unsigned put_time(struct hot *h, uint64_t v)
 {
 	unsigned below = tw_bits_below(v);
 	unsigned bucket = tw_time_bucket(v, below);
 
 	if (bucket < TW_WIDE_BUCKET) {
-		put_bits(w, v & ((UINT64_C(1) << below) - 1), below);
+		put_bits(h, v & ((UINT64_C(1) << below) - 1), below);
 		return bucket;
 	}
-	put_bits(w, v & ((UINT64_C(1) << TW_HALF_BITS) - 1), TW_HALF_BITS);
-	put_bits(w, v >> TW_HALF_BITS, TW_HALF_BITS);
+	put_bits(h, v & UINT32_MAX, TW_HALF_BITS);
+	put_bits(h, v >> TW_HALF_BITS, TW_HALF_BITS);
 	return TW_WIDE_BUCKET;
 }
 
-static inline uint8_t differs(uint16_t *average, unsigned bucket)
+ALWAYS uint8_t differs(uint16_t *average, unsigned bucket)
 {
-	uint8_t d = (uint8_t)(bucket - tw_expected_bucket(*average));
+	unsigned was = *average;
 
-	*average = tw_next_average(*average, bucket);
-	return d;
+	*average = tw_next_average((uint16_t)was, bucket);
+	return (uint8_t)(bucket - tw_expected_bucket((uint16_t)was));
 }
 
-static inline void close_level(struct tw_chunk_writer *w, const struct level *l)
+/* The last slice, when the next one is not below it. */
+ALWAYS void close_leaf(struct hot *h, const struct level *l)
 {
-	unsigned bucket;
+	*h->leaf++ = (uint8_t)put_time(h, (uint64_t)(l->end_ns - l->cursor_ns));
+}
+
+/* A call with a child in this chunk, or one of the open stack. */
+ALWAYS void close_parent(struct tw_chunk_writer *w, struct hot *h, const struct level *l)
+{
+	uint16_t *average;
 
 	if (!l->inside)
 		return;
-	bucket = put_time(w, (uint64_t)(l->end_ns - l->cursor_ns));
-	if (l->has_child)
-		*w->at[TW_COL_TAIL]++ =
-		        differs(&w->tail.slots[tw_tail_slot(l->method, l->last_child)], bucket);
-	else
-		*w->at[TW_COL_LEAF]++ = (uint8_t)bucket;
+	average = &w->tail.slots[tw_tail_slot(l->method, l->last_child)];
+	*h->tail++ = differs(average, put_time(h, (uint64_t)(l->end_ns - l->cursor_ns)));
 }
 
 /* The calls in which the chunk begins. */
@@ -201,68 +231,88 @@ static enum tw_status begin_chunk(struct tw_chunk_writer *w, const struct tw_sli
 }
 
 /* A column of which the slices so far had nothing. */
-static void put_rare(
-        struct tw_chunk_writer *w, enum tw_column c, bool *has, bool now, uint64_t value)
+static void put_rare(struct tw_chunk_writer *w, enum tw_column c, bool *has, uint64_t value)
 {
-	if (now && !*has) {
+	if (!*has) {
 		*has = true;
 		memset(w->base[c], 0, w->facts.slices);
 		w->at[c] = w->base[c] + w->facts.slices;
 	}
-	if (*has)
-		w->at[c] = tw_put_varint(w->at[c], value);
+	w->at[c] = tw_put_varint(w->at[c], value);
 }
 
-enum tw_status tw_chunk_writer_add(struct tw_chunk_writer *w, const struct tw_slice *s)
+ALWAYS enum tw_status add(struct tw_chunk_writer *w, struct hot *h, const struct tw_slice *s)
 {
+	struct level *top = &w->levels[w->depth];
 	int64_t end = s->start_ns + s->dur_ns;
-	struct level *parent;
 	uint16_t *average;
-	uint8_t *p;
 
-	if (s->depth > w->depth || w->facts.slices == TW_CHUNK_SLICES)
+	if (s->depth > w->depth)
 		return TW_BUG;
-	if (w->facts.slices == 0) {
-		enum tw_status st = begin_chunk(w, s);
-
-		if (st != TW_OK)
-			return st;
+	h->call = tw_put_varint(h->call, w->depth - s->depth);
+	h->call = tw_put_varint(h->call, s->method);
+	if (w->depth > s->depth) {
+		close_leaf(h, top--);
+		while (--w->depth > s->depth)
+			close_parent(w, h, top--);
 	}
-	p = tw_put_varint(w->at[TW_COL_CALL], w->depth - s->depth);
-	w->at[TW_COL_CALL] = tw_put_varint(p, s->method);
-	for (; w->depth > s->depth; w->depth--)
-		close_level(w, &w->levels[w->depth]);
-	if (w->depth + 2 > w->cap && !more_levels(w))
-		return TW_NOMEM;
-	parent = &w->levels[w->depth];
-	average = &w->gap.slots[tw_gap_slot(s->method, parent->method, !parent->has_child)];
-	*w->at[TW_COL_GAP]++ =
-	        differs(average, put_time(w, (uint64_t)(s->start_ns - parent->cursor_ns)));
-	parent->cursor_ns = end;
-	parent->last_child = s->method;
-	parent->has_child = true;
-	put_rare(w, TW_COL_CPU, &w->has_cpu, s->cpu_ns >= 0,
-	        s->cpu_ns < 0 ? 0 : (uint64_t)s->cpu_ns);
-	put_rare(w, TW_COL_MERGED, &w->has_merged, s->merged > 0, s->merged);
-	w->levels[++w->depth] = (struct level){.start_ns = s->start_ns,
+	if (w->depth + 2 > w->cap) {
+		if (!more_levels(w))
+			return TW_NOMEM;
+		top = &w->levels[w->depth];
+	}
+	average = &w->gap.slots[tw_gap_slot(s->method, top->method, !top->has_child)];
+	*h->gap++ = differs(average, put_time(h, (uint64_t)(s->start_ns - top->cursor_ns)));
+	top->cursor_ns = end;
+	top->last_child = s->method;
+	top->has_child = true;
+	if (s->cpu_ns >= 0 || w->has_cpu)
+		put_rare(w, TW_COL_CPU, &w->has_cpu, s->cpu_ns < 0 ? 0 : (uint64_t)s->cpu_ns);
+	if (s->merged || w->has_merged)
+		put_rare(w, TW_COL_MERGED, &w->has_merged, s->merged);
+	*++top = (struct level){.start_ns = s->start_ns,
 	        .end_ns = end,
 	        .cursor_ns = s->start_ns,
 	        .method = s->method,
 	        .inside = true};
-	if (end > w->facts.end_ns || w->facts.slices == 0)
-		w->facts.end_ns = end;
+	w->depth++;
+	w->facts.end_ns = end > w->facts.end_ns ? end : w->facts.end_ns;
 	w->facts.slices++;
 	return TW_OK;
+}
+
+enum tw_status tw_chunk_writer_add(
+        struct tw_chunk_writer *w, const struct tw_slice *s, size_t n, size_t *ret_added)
+{
+	enum tw_status st = TW_OK;
+	size_t i = 0;
+	struct hot h;
+
+	*ret_added = 0;
+	if (n > TW_CHUNK_SLICES - w->facts.slices)
+		n = TW_CHUNK_SLICES - w->facts.slices;
+	if (w->facts.slices == 0 && n > 0)
+		st = s->depth > w->depth ? TW_BUG : begin_chunk(w, s);
+	h = hot_of(w);
+	for (; st == TW_OK && i < n; i++)
+		st = add(w, &h, &s[i]);
+	keep_hot(w, &h);
+	*ret_added = n;
+	return st;
 }
 
 enum tw_status tw_chunk_writer_finish(struct tw_chunk_writer *w, struct tw_buf *out)
 {
 	size_t bytes = TW_CHUNK_HEADER_BYTES;
 
-	for (size_t i = w->depth; i > 0; i--)
-		close_level(w, &w->levels[i]);
-	if (w->n_bits)
-		*w->at[TW_COL_BITS]++ = (uint8_t)w->bits;
+	struct hot h = hot_of(w);
+
+	close_leaf(&h, &w->levels[w->depth]);
+	for (size_t i = w->depth; --i > 0;)
+		close_parent(w, &h, &w->levels[i]);
+	if (h.n_bits)
+		*h.stored++ = (uint8_t)h.bits;
+	keep_hot(w, &h);
 	for (int c = 0; c < TW_COLUMNS; c++)
 		bytes += (size_t)(w->at[c] - w->base[c]);
 	if (tw_buf_reserve(out, bytes) != TW_OK)
@@ -286,6 +336,7 @@ enum tw_status tw_chunk_encode(const struct tw_slice *open, size_t n_open,
 {
 	struct tw_chunk_writer *w;
 	enum tw_status st;
+	size_t added;
 
 	if (n == 0 || n > TW_CHUNK_SLICES || slices[0].depth != n_open)
 		return TW_BUG;
@@ -293,8 +344,8 @@ enum tw_status tw_chunk_encode(const struct tw_slice *open, size_t n_open,
 	if (!w)
 		return TW_NOMEM;
 	st = tw_chunk_writer_start(w, open, n_open);
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = tw_chunk_writer_add(w, &slices[i]);
+	if (st == TW_OK)
+		st = tw_chunk_writer_add(w, slices, n, &added);
 	if (st == TW_OK)
 		st = tw_chunk_writer_finish(w, out);
 	tw_chunk_writer_free(w);

@@ -69,7 +69,7 @@ static enum tw_status store(void *arg, uint32_t slot, struct tw_err *err)
 	const struct slot *s = &f->slots[slot];
 	enum tw_status st = compress(f, s->info.is_tree, &s->payload, err);
 
-	return st == TW_OK ? f->store(f->arg, &s->info, &s->payload, &f->frame, err) : st;
+	return st == TW_OK ? f->store(f->arg, &s->info, &f->frame, err) : st;
 }
 
 struct tw_frames *tw_frames_new(int zstd_level, tw_frame_fn store_fn, void *arg)

@@ -16,9 +16,9 @@ struct tw_frame_info {
 	uint32_t nodes;             /* is_tree */
 };
 
-/* The payload as added, and its compressed frame. */
+/* The compressed frame of a payload. */
 typedef enum tw_status (*tw_frame_fn)(void *arg, const struct tw_frame_info *info,
-        const struct tw_buf *payload, const struct tw_buf *frame, struct tw_err *err);
+        const struct tw_buf *frame, struct tw_err *err);
 
 struct tw_frames;
 

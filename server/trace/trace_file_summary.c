@@ -13,12 +13,13 @@
 
 enum { ZSTD_LEVEL = 3 };
 /* 4.7 M nodes.  A thread's tree is added after the thread's calls, which are larger, were freed. */
-#define ARENA_MAX_BYTES ((size_t)256 << 20)
+#define MAX_BYTES ((size_t)256 << 20)
 
 struct tw_summary_maker {
 	tw_summary_fn make;
-	struct tw_arena *arena; /* NULL: given up */
+	bool given_up;
 	struct tw_tree *trees;
+	struct tw_arena **arenas; /* of the trees */
 	uint32_t n, cap;
 	uint64_t nodes;
 };
@@ -27,19 +28,21 @@ struct tw_summary_maker *tw_summary_maker_new(tw_summary_fn make)
 {
 	struct tw_summary_maker *m = tw_mem_zalloc(1, sizeof *m);
 
-	if (!m)
-		return NULL;
-	m->make = make;
-	m->arena = tw_arena_new(ARENA_MAX_BYTES);
+	if (m)
+		m->make = make;
 	return m;
 }
 
 static void give_up(struct tw_summary_maker *m)
 {
-	m->arena = tw_arena_free(m->arena);
+	for (uint32_t i = 0; i < m->n; i++)
+		tw_arena_free(m->arenas[i]);
 	tw_mem_free(m->trees);
+	tw_mem_free(m->arenas);
 	m->trees = NULL;
+	m->arenas = NULL;
 	m->n = m->cap = 0;
+	m->given_up = true;
 }
 
 struct tw_summary_maker *tw_summary_maker_free(struct tw_summary_maker *m)
@@ -54,28 +57,32 @@ struct tw_summary_maker *tw_summary_maker_free(struct tw_summary_maker *m)
 static bool make_room(struct tw_summary_maker *m)
 {
 	uint32_t cap = m->cap ? 2 * m->cap : 16;
-	struct tw_tree *p;
+	struct tw_tree *trees;
+	struct tw_arena **arenas;
 
 	if (m->n < m->cap)
 		return true;
-	p = tw_mem_resize(m->trees, cap, sizeof *p);
-	if (!p)
-		return false;
-	m->trees = p;
-	m->cap = cap;
-	return true;
+	trees = tw_mem_resize(m->trees, cap, sizeof *trees);
+	m->trees = trees ? trees : m->trees;
+	arenas = trees ? tw_mem_resize(m->arenas, cap, sizeof(struct tw_arena *)) : NULL;
+	m->arenas = arenas ? arenas : m->arenas;
+	m->cap = arenas ? cap : m->cap;
+	return arenas != NULL;
 }
 
-void tw_summary_maker_add(struct tw_summary_maker *m, const uint8_t *payload, size_t len)
+void tw_summary_maker_keep(
+        struct tw_summary_maker *m, const struct tw_tree *tree, struct tw_arena **arena)
 {
-	if (!m->arena)
+	if (m->given_up)
 		return;
-	if (!make_room(m) ||
-	        tw_tree_decode(payload, len, m->arena, &m->trees[m->n], NULL) != TW_OK) {
+	m->nodes += tree->n;
+	if (m->nodes > MAX_BYTES / sizeof *tree->nodes || !make_room(m)) {
 		give_up(m);
 		return;
 	}
-	m->nodes += m->trees[m->n++].n;
+	m->trees[m->n] = *tree;
+	m->arenas[m->n++] = *arena;
+	*arena = NULL;
 }
 
 static enum tw_status insert(
@@ -123,17 +130,20 @@ enum tw_status tw_summary_maker_store(
 {
 	const struct tw_forest forest = {m->trees, m->n};
 	struct tw_summary_tree crown;
+	struct tw_arena *arena;
 	struct tw_buf frame;
 	enum tw_status st;
 
-	if (!m->arena || m->nodes < UINT64_C(2) * TW_SUMMARY_NODES)
+	if (m->given_up || m->nodes < UINT64_C(2) * TW_SUMMARY_NODES)
 		return TW_OK;
 	tw_buf_init(&frame, SIZE_MAX / 2);
-	st = m->make(&forest, TW_SUMMARY_NODES, methods, m->arena, &crown, err);
+	arena = tw_arena_new(MAX_BYTES);
+	st = arena ? m->make(&forest, TW_SUMMARY_NODES, methods, arena, &crown, err) : TW_NOMEM;
 	if (st == TW_OK)
 		st = pack(&crown.tree, &frame, err);
 	if (st == TW_OK)
 		st = insert(db, &crown.tree, &frame, err);
+	tw_arena_free(arena);
 	tw_buf_done(&frame);
 	give_up(m);
 	return st == TW_NOMEM ? TW_OK : st;

@@ -18,8 +18,10 @@ struct tw_summary_maker;
 struct tw_summary_maker *tw_summary_maker_new(tw_summary_fn make);
 struct tw_summary_maker *tw_summary_maker_free(struct tw_summary_maker *m);
 
-/* payload: a thread's call tree in stored form, uncompressed. */
-void tw_summary_maker_add(struct tw_summary_maker *m, const uint8_t *payload, size_t len);
+/* A thread's call tree, whose nodes are in *arena.  The maker keeps the arena and sets it to NULL,
+ * or gives up. */
+void tw_summary_maker_keep(
+        struct tw_summary_maker *m, const struct tw_tree *tree, struct tw_arena **arena);
 
 /* Stores the summary tree next to the trees; `methods`: number of methods in the trace.  TW_OK
  * without storing anything if there are too few nodes or not enough memory. */

@@ -131,8 +131,8 @@ static enum tw_status insert_chunk(struct tw_trace_writer *w, const struct tw_ch
 	return run(w, INSERT_CHUNK, err);
 }
 
-static enum tw_status insert_frame(void *arg, const struct tw_frame_info *info,
-        const struct tw_buf *payload, const struct tw_buf *frame, struct tw_err *err)
+static enum tw_status insert_frame(
+        void *arg, const struct tw_frame_info *info, const struct tw_buf *frame, struct tw_err *err)
 {
 	struct tw_trace_writer *w = arg;
 	sqlite3_stmt *s = w->stmts[INSERT_TREE];
@@ -140,7 +140,6 @@ static enum tw_status insert_frame(void *arg, const struct tw_frame_info *info,
 
 	if (!info->is_tree)
 		return insert_chunk(w, &info->chunk, frame->data, frame->len, err);
-	tw_summary_maker_add(w->crown, payload->data, payload->len);
 	bind_ints(s, 1, v, 2);
 	(void)sqlite3_bind_blob64(s, 3, frame->data, frame->len, SQLITE_STATIC);
 	return run(w, INSERT_TREE, err);
@@ -154,11 +153,12 @@ static enum tw_status out_chunk(struct tw_trace_out *o, const struct tw_chunk_in
 	return tw_frames_add(writer_of(o)->frames, &info, payload, len, err);
 }
 
-static enum tw_status out_tree(struct tw_trace_out *o, uint32_t thread_id, uint32_t nodes,
-        const uint8_t *payload, size_t len, struct tw_err *err)
+static enum tw_status out_tree(struct tw_trace_out *o, uint32_t thread_id, const struct tw_tree *t,
+        struct tw_arena **arena, const uint8_t *payload, size_t len, struct tw_err *err)
 {
-	struct tw_frame_info info = {.is_tree = true, .chunk.thread_id = thread_id, .nodes = nodes};
+	struct tw_frame_info info = {.is_tree = true, .chunk.thread_id = thread_id, .nodes = t->n};
 
+	tw_summary_maker_keep(writer_of(o)->crown, t, arena);
 	return tw_frames_add(writer_of(o)->frames, &info, payload, len, err);
 }
 

@@ -180,7 +180,8 @@ static uint32_t method_of(struct btrace2 *s, uint32_t id)
 }
 
 /* An accepted record: clamps it to the recording and emits it. */
-static enum tw_status tell(struct btrace2 *s, const struct record *r, struct tw_err *err)
+static inline __attribute__((always_inline)) enum tw_status tell_now(
+        struct btrace2 *s, const struct record *r, struct tw_err *err)
 {
 	int64_t begin = r->start_ns;
 	struct tw_event *ev = &s->batch[s->n_batch];
@@ -202,6 +203,11 @@ static enum tw_status tell(struct btrace2 *s, const struct record *r, struct tw_
 	if (ev->track == 0 || ev->sym == 0)
 		return TW_OK; /* at a limit, which the sink counts */
 	return ++s->n_batch == BATCH ? flush(s, err) : TW_OK;
+}
+
+static enum tw_status tell(struct btrace2 *s, const struct record *r, struct tw_err *err)
+{
+	return tell_now(s, r, err);
 }
 
 static enum tw_status tell_late(struct btrace2 *s, struct tw_err *err)
@@ -238,6 +244,9 @@ static enum tw_status accept(struct btrace2 *s, const struct record *r, struct t
 {
 	enum tw_status st = TW_OK;
 
+	if (!s->has_ahead && s->n_late == 0 && r->end_ns <= s->max_end_ns + FAR_AHEAD_NS &&
+	        r->end_ns >= s->max_end_ns - LATE_NS)
+		return tell_now(s, r, err); /* as nearly all */
 	if (s->has_ahead)
 		st = settle_ahead(s, r->end_ns, err);
 	if (st != TW_OK)

@@ -51,12 +51,14 @@ static enum tw_status tell_chunk(struct tw_trace_out *out, const struct tw_chunk
 	return st == TW_OK ? tell_payload(out, payload, len, err) : st;
 }
 
-static enum tw_status tell_tree(struct tw_trace_out *out, uint32_t thread_id, uint32_t nodes,
-        const uint8_t *payload, size_t len, struct tw_err *err)
+static enum tw_status tell_tree(struct tw_trace_out *out, uint32_t thread_id,
+        const struct tw_tree *tree, struct tw_arena **arena, const uint8_t *payload, size_t len,
+        struct tw_err *err)
 {
-	const uint32_t facts[] = {thread_id, nodes};
+	const uint32_t facts[] = {thread_id, tree->n};
 	enum tw_status st = tell(out, facts, sizeof facts, err);
 
+	(void)arena;
 	return st == TW_OK ? tell_payload(out, payload, len, err) : st;
 }
 

@@ -18,10 +18,11 @@ static enum tw_status drop_chunk(struct tw_trace_out *out, const struct tw_chunk
 	return TW_OK;
 }
 
-static enum tw_status drop_tree(struct tw_trace_out *out, uint32_t thread_id, uint32_t nodes,
-        const uint8_t *payload, size_t len, struct tw_err *err)
+static enum tw_status drop_tree(struct tw_trace_out *out, uint32_t thread_id,
+        const struct tw_tree *tree, struct tw_arena **arena, const uint8_t *payload, size_t len,
+        struct tw_err *err)
 {
-	(void)out, (void)thread_id, (void)nodes, (void)payload, (void)len, (void)err;
+	(void)out, (void)thread_id, (void)tree, (void)arena, (void)payload, (void)len, (void)err;
 	return TW_OK;
 }
 
