@@ -166,12 +166,15 @@ static struct tw_preflight *ask(struct tw_look *l)
 	return j;
 }
 
-/* Releases the lock while it works. */
+/* Frees the judge before the lock is released, so that the project's next look finds it; one that
+ * is worn is replaced first, without the lock. */
 static void release(struct tw_preflights *js, struct tw_preflight *j)
 {
-	(void)pthread_mutex_unlock(&js->lock);
-	tw_preflight_renew(j, js->config);
-	(void)pthread_mutex_lock(&js->lock);
+	if (tw_preflight_is_worn(j)) {
+		(void)pthread_mutex_unlock(&js->lock);
+		tw_preflight_renew(j, js->config);
+		(void)pthread_mutex_lock(&js->lock);
+	}
 	j->busy = false;
 }
 

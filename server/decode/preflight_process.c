@@ -180,10 +180,13 @@ static enum outcome ask_one(struct tw_preflight *j, struct tw_metrics *metrics,
 	return SPOILT;
 }
 
+bool tw_preflight_is_worn(const struct tw_preflight *j)
+{
+	return j->there && j->asked >= QUESTIONS;
+}
+
 void tw_preflight_renew(struct tw_preflight *j, const struct tw_config *c)
 {
-	if (!j->there || j->asked < QUESTIONS)
-		return;
 	tw_preflight_dismiss(j);
 	(void)appoint(j, c, NULL); /* the next question tries again */
 }

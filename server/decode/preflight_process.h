@@ -32,8 +32,10 @@ void tw_preflight_assign(struct tw_preflight *j, const char *project_id);
 enum tw_status tw_preflight_ask(struct tw_preflight *j, const struct tw_config *c,
         struct tw_metrics *metrics, const struct tw_head *head, const struct tw_format **ret,
         struct tw_err *err) TW_MUST_USE;
-/* Replaces a process that has answered its share of questions.  Call after the answer is delivered:
- * a new process takes longer to start than an upload otherwise waits. */
+/* It has answered its share of questions. */
+bool tw_preflight_is_worn(const struct tw_preflight *j);
+/* Replaces the process.  Call after the answer is delivered: a new process takes longer to start
+ * than an upload otherwise waits. */
 void tw_preflight_renew(struct tw_preflight *j, const struct tw_config *c);
 void tw_preflight_dismiss(struct tw_preflight *j);
 
