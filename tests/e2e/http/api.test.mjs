@@ -258,7 +258,7 @@ test('the command line', async (t) => {
 	t.after(() => fs.rmSync(path.dirname(data[1]), { recursive: true }));
 	assert.match(fails('key', 'create', ...data, '--project', 'p', '--scope', 'read').stderr, /is not a data folder of a server/);
 	await makeData(data[1]);
-	assert.equal(fails('key', 'create', ...data, '--project', 'p').status, 1);
+	assert.equal(fails('key', 'create', ...data, '--project', 'p').status, 2);
 	assert.equal(fails('key', 'create', ...data, '--scope', 'read').status, 2);
 	assert.equal(fails('key', 'create', ...data, '--project', 'a\nb', '--scope', 'read').status, 2);
 	assert.match(tracewell('key', 'create', ...data, '--project', 'p', '--scope', 'read'), /^twr_[\w-]{43}$/);
