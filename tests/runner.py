@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +34,11 @@ SERVER = BUILD + '/server/tracewell'
 # --- e2e files that need more than a server, or much time: only --full runs them ---
 FULL_E2E = """clients device device_hooks device_mappings documents failover importer kill_steps lease migrate_store network
     postgres_faults""".split()
+# Servers of these e2e files have their data in memory where there is enough: most of a server's start and of an upload
+# is waiting for the disk.  Files about durability, free space or the time of syncs need a disk.
+IN_MEMORY = """access anr anr_groups api auth capture detectors digest export fleet fleet_findings http keys mappings merged oidc
+    openapi quota regressions resume search source truth webhooks""".split()
+MEMORY = '/dev/shm'
 SMOKE = ['api', 'ingest', 'page']
 POSTGRES_S3 = ['anr_groups', 'api', 'audit', 'fleet_findings', 'parallel', 'regressions', 'search']
 
@@ -62,8 +68,9 @@ MEMCHECKED = """base lines columns method_map repairs quota anr anr_json anr_lin
 class Job:
     """One command; by default it passes with exit code 0 and is skipped with 77."""
 
-    def __init__(self, name, argv, env=None, read='exit', timeout=600, cwd='.', again=None):
+    def __init__(self, name, argv, env=None, read='exit', timeout=600, cwd='.', again=None, in_memory=False):
         self.name, self.argv, self.env, self.read, self.timeout, self.cwd = name, argv, env or {}, read, timeout, cwd
+        self.in_memory = in_memory
         self.size = os.path.getsize(argv[-1]) if os.path.isfile(argv[-1]) else 0  # long files take long: a guess for the first run
         self.again = again or shlex.join(['%s=%s' % e for e in self.env.items()] + argv)  # how to run it alone
 
@@ -161,6 +168,21 @@ def kill(pid):
         pass
 
 
+def folder_in_memory():
+    """For a job's temporary files; None without room for several servers, or if programs cannot be run from there."""
+    try:
+        room = os.statvfs(MEMORY)
+        with open('/proc/meminfo', encoding='utf-8') as f:
+            available = int(re.search(r'^MemAvailable: +(\d+) kB', f.read(), re.M)[1]) << 10
+        if room.f_flag & os.ST_NOEXEC or min(room.f_bavail * room.f_frsize, available // 2) < 4 << 30:
+            return None
+        folder = tempfile.mkdtemp(prefix='tw-', dir=MEMORY)
+        os.chmod(folder, 0o1777)  # as /tmp: PostgreSQL runs as another user
+        return folder
+    except (OSError, TypeError):
+        return None
+
+
 def pool(jobs, at_once, quiet=False):
     """Runs jobs, `at_once` at a time; returns the names of those that failed."""
     waiting = sorted(jobs, key=lambda j: -RUN.known.get(j.name, 1e6 + j.size))
@@ -171,8 +193,10 @@ def pool(jobs, at_once, quiet=False):
             while waiting and len(running) < at_once:
                 job = waiting.pop(0)
                 out = tempfile.TemporaryFile(mode='w+b')
+                job.folder = folder_in_memory() if job.in_memory else None
+                more = {'TMPDIR': job.folder} if job.folder else {}
                 child = subprocess.Popen(job.argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=job.cwd,
-                                         env={**os.environ, **job.env}, start_new_session=True)
+                                         env={**os.environ, **job.env, **more}, start_new_session=True)
                 running[child.pid] = (job, child, out, time.monotonic())
             now = time.monotonic()
             if now - told > 60:  # a long silence looks like a hang
@@ -189,6 +213,8 @@ def pool(jobs, at_once, quiet=False):
                 continue
             job, child, out, began = running.pop(pid)
             kill(pid)  # no test depends on what another left running
+            if job.folder:
+                shutil.rmtree(job.folder, ignore_errors=True)
             child.returncode = code = os.waitstatus_to_exitcode(status)
             took = time.monotonic() - began
             out.seek(0)
@@ -207,8 +233,10 @@ def pool(jobs, at_once, quiet=False):
                     RUN.failures.append(job.name + ': ' + job.again)
                 sys.stdout.flush()
     finally:
-        for pid in running:
+        for pid, (job, *_) in running.items():
             kill(pid)
+            if job.folder:
+                shutil.rmtree(job.folder, ignore_errors=True)
     if os.path.isdir(BUILD):
         with open(TIMES, 'w', encoding='utf-8') as f:
             json.dump(RUN.known, f, indent=0, sort_keys=True)
@@ -238,8 +266,10 @@ def meson_jobs(folder, suite=None, names=None, wrapper=(), slower=1):
 
 
 def node_job(file, env=None, binary=SERVER, kind='e2e', timeout=1800):
-    return Job('%s %s' % (kind, os.path.basename(file).replace('.test.mjs', '')), ['node', '--test', '--test-reporter=tap', file],
-               {'TRACEWELL': binary, **(env or {})}, 'node', timeout)
+    name = os.path.basename(file).replace('.test.mjs', '')
+    return Job('%s %s' % (kind, name), ['node', '--test', '--test-reporter=tap', file],
+               {'TRACEWELL': binary, **(env or {})}, 'node', timeout,
+               in_memory=name in IN_MEMORY)
 
 
 def e2e_files():
