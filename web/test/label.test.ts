@@ -4,16 +4,17 @@ import { fit, fitMethod } from '../src/ui/label';
 
 const g = { measureText: (s: string) => ({ width: s.length }) } as unknown as CanvasRenderingContext2D; // one a character
 
-test('a method keeps its end where the box is narrow', () => {
+test('a method keeps its name where the box is narrow', () => {
 	const at = (name: string, room: number) => fitMethod(g, name, room);
 	assert.equal(at('FileParser.parseFiles', 21), 'FileParser.parseFiles');
 	assert.equal(at('FileParser.parseFiles', 20), '…parseFiles');
 	assert.equal(at('FileParser.parseFiles', 11), '…parseFiles');
-	assert.equal(at('FileParser.parseFiles', 10), '…arseFiles');
-	assert.equal(at('FileParser.parseFiles', 4), '…les');
+	assert.equal(at('FileParser.parseFiles', 10), 'parseFiles');
+	assert.equal(at('FileParser.parseFiles', 4), 'par…');
 	assert.equal(at('FileParser.parseFiles', 3), '');
 	assert.equal(at('Parser.of(java.lang.String)', 20), 'Parser.of', 'what it takes goes first');
 	assert.equal(at('Parser.of(java.lang.String)', 8), '…of');
+	assert.equal(at('Attr.attribute', 8), 'attribu…', 'what does not fit whole is read from its begin');
 	assert.equal(at('art::Thread::Run(void*)', 12), '…Run');
 	assert.equal(at('write page to disk', 8), 'write p…', 'a sentence is read from its begin');
 	assert.equal(at('Lock of a.b: wait', 8), fit(g, 'Lock of a.b: wait', 8));

@@ -4,17 +4,17 @@ import type { Method } from '../src/api/api';
 import { chosen, filterOf, rowText, tsvOf, withColumn } from '../src/trace/panels/methodcolumns';
 import { wordsOf } from '../src/api/source';
 
-const m: Method = { method: 1, id: 7, name: 'a.B.c', count: 1200, total_ns: 3e6, sum_ns: 4e6, self_ns: 1e6, max_ns: 2e6, p95_ns: 1.5e6,
+const m: Method = { method: 1, id: 7, name: 'a.B.c', count: 1200, total_ns: 3e6, sum_ns: 4e6, running_ns: 0, self_ns: 1e6, max_ns: 2e6, p95_ns: 1.5e6,
 	cpu_ns: null, waiting_ns: null, resolved: true };
 const keys = (text: string, cpu = false) => chosen(text, cpu).map((c) => c.key);
 
 test('columns are those of the address, and of what was recorded', () => {
-	assert.deepEqual(keys(''), ['count', 'self_ns', 'total_ns', 'p95_ns', 'max_ns']);
+	assert.deepEqual(keys(''), ['count', 'running_ns', 'self_ns', 'total_ns', 'p95_ns', 'max_ns']);
 	assert.ok(keys('', true).includes('waiting_ns'));
 	assert.deepEqual(keys('max,sum,nonsense'), ['sum_ns', 'max_ns']);
 	assert.deepEqual(keys('none'), []);
-	assert.equal(withColumn('', false, 'sum_ns'), 'count,self,total,p95,max,sum');
-	assert.equal(withColumn('count,self,total,p95,max,sum', false, 'sum_ns'), null, 'as at first');
+	assert.equal(withColumn('', false, 'sum_ns'), 'count,running,self,total,p95,max,sum');
+	assert.equal(withColumn('count,running,self,total,p95,max,sum', false, 'sum_ns'), null, 'as at first');
 	assert.equal(withColumn('max', false, 'max_ns'), 'none');
 });
 

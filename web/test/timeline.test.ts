@@ -54,11 +54,11 @@ test('threads of several processes lie below their process, which closes over th
 	const list = inOrder([thread(1, { pid: 10, process: 'app', is_main: true, busy_ns: 3 }), thread(2, { pid: 20, process: 'app:push', busy_ns: 9 }), thread(3, { pid: 10, process: 'app', busy_ns: 1 }),
 		thread(4, { pid: 20, process: 'app:push', slices: 0 })]);
 	assert.deepEqual(list.map((t) => t.tid), [1, 3, 2, 4]);
-	const heads = (closed: number[]) => layoutOf(list, parseOpen('', 2), new Presence([sum('gc', null)]), false, new Set(closed)).groups.map((g) => g.process?.name ?? g.thread?.tid ?? 'trace');
+	const heads = (closed: string[]) => layoutOf(list, parseOpen('', 2), new Presence([sum('gc', null)]), false, new Set(closed)).groups.map((g) => g.process?.name ?? g.thread?.tid ?? 'trace');
 	assert.deepEqual(heads([]), ['trace', 'app', 1, 3, 'app:push', 2, 4]);
-	assert.deepEqual(heads([10]), ['trace', 'app', 'app:push', 2, 4]);
-	assert.deepEqual(heads([10, 20, 99]), ['trace', 'app', 'app:push']);
-	const l = layoutOf(list, new Map(), new Presence([]), false, new Set([20]));
+	assert.deepEqual(heads(['10']), ['trace', 'app', 'app:push', 2, 4]);
+	assert.deepEqual(heads(['10', '20', '99']), ['trace', 'app', 'app:push']);
+	const l = layoutOf(list, new Map(), new Presence([]), false, new Set(['20']));
 	assert.equal(l.height, l.groups.reduce((n, g) => n + g.height, 0));
 	assert.ok(l.groups[3].strip && !l.groups[3].open, 'closed, it shows when its threads were busy');
 	assert.deepEqual(layoutOf([thread(1), thread(2)], new Map(), new Presence([]), false).groups.map((g) => g.thread?.tid), [1, 2], 'one process needs no head');

@@ -78,7 +78,7 @@ test('notes: a lock wait comes first, names its holder, and its time leads to th
 	assert.equal(await page.innerText('#notes .choice [aria-pressed=true]'), 'Lock waits 1');
 	const [wait] = await rows(page);
 	assert.equal(wait[1], '20.0 ms');
-	assert.match(wait[4], /^held by .*4007/);
+	assert.match(wait[4], /^held by: .*4007/);
 	await page.click('#notes tbody button');
 	await settled(page);
 	const q = new URL(page.url()).searchParams;

@@ -163,10 +163,10 @@ test('a click beside every call selects none, a drag leaves the selection', asyn
 	await done(page, t);
 });
 
-test('calls of the method are stepped through in all open threads, by a link too', async (t) => {
-	const page = await open(`?open=${MAIN},${WORKER}&call=${MAIN}.${start + 9 * MS}.1`);
+test('calls of the method are stepped through in the trace, by a link too', async (t) => {
+	const page = await open(`?open=${MAIN}&call=${MAIN}.${start + 9 * MS}.1`);
 	await shown(page, NAMES[LOAD - 1]);
-	const next = page.getByRole('button', { name: 'Next call of the method in all open threads' });
+	const next = page.getByRole('button', { name: 'Next call of the method in the trace' });
 	await next.click();
 	await page.waitForFunction((at) => location.search.includes(at), `call=${WORKER}.${start + 44 * MS}.1`);
 	await page.waitForFunction(() => document.querySelector('.callpane .facts strong')?.textContent === '4.00 ms');
@@ -331,7 +331,7 @@ test('running and sleeping of a call are told where the trace has states', async
 
 for (const [scheme, width] of [...THEMES, ['light', 390], ['dark', 2560]])
 	test(`the details can be read: ${scheme}, ${width}`, async (t) => {
-		const page = await open(`?open=${MAIN},${WORKER}&call=${MAIN}.${start + 9 * MS}.1`, { scheme, width });
+		const page = await open(`?open=${MAIN}&call=${MAIN}.${start + 9 * MS}.1`, { scheme, width });
 		await shown(page, NAMES[LOAD - 1]);
 		await settled(page);
 		const [call, details] = [(await point(page, 20, 1))[1], (await pane(page).boundingBox()).y];

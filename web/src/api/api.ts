@@ -35,11 +35,19 @@ export interface Thread {
 	roots: number; max_depth: number; start_ns: number; end_ns: number; busy_ns: number; activity: number[];
 	source: 'calls' | 'samples' | 'counts'; interval_ns: number;
 	process?: string; // of a trace with several: its name or number
+	family?: string; // what its name and those of others have in common, where the page lists them together; '': it stands alone
+	pinned?: boolean;
 }
 interface Threads { threads: Thread[]; processes?: { pid: number; name: string }[] }
 export interface Method {
 	method: number; id: number | null; name: string; count: number; total_ns: number; sum_ns: number;
-	self_ns: number; max_ns: number; p95_ns: number | null; cpu_ns: number | null; waiting_ns: number | null; resolved: boolean;
+	self_ns: number; running_ns: number; max_ns: number; p95_ns: number | null; cpu_ns: number | null; waiting_ns: number | null; resolved: boolean;
+}
+export interface Call { tid: number; start_ns: number; dur_ns: number; depth: number; method: number; name: string }
+export interface Calls {
+	count: number; sum_ns: number; max_ns: number; p50_ns: number; p95_ns: number; total: number; calls: Call[]; partial: boolean;
+	histogram: { from_ns: number; to_ns: number; calls: number }[];
+	previous: Call | null; next: Call | null; previous_here: Call | null; next_here: Call | null;
 }
 export interface Flame {
 	names: string[]; name: number[]; parent: number[]; value: number[]; self: number[];
@@ -257,6 +265,7 @@ export const api = {
 	names: (id: string) => get<{ names: string[]; resolved: string }>(`${trace(id)}/names`),
 	methods: (id: string, p: Params, s?: AbortSignal) =>
 		get<{ methods: Method[]; total: number; busy_ns: number; partial: boolean }>(`${trace(id)}/methods`, p, s),
+	calls: (id: string, p: Params, s?: AbortSignal) => get<Calls>(`${trace(id)}/calls`, p, s),
 	flame: (id: string, p: Params, s?: AbortSignal) => get<Flame>(`${trace(id)}/flame`, { ...p, format: 'columns' }, s).then(withRoot),
 	documents: <T>(id: string, kind: string, s?: AbortSignal) =>
 		get<{ documents: { kind: string; content: T }[] }>(`${trace(id)}/documents`, { kind }, s),

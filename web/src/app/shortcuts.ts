@@ -28,7 +28,7 @@ export const SHORTCUTS: Shortcuts[] = [
 		one(tr('w / s, + / −, Ctrl+wheel'), tr('zoom in, zoom out'), 'w', 's', '+', '=', '-'), one(tr('a / d, ← / →, drag'), tr('move earlier, later'), 'a', 'd', 'ArrowLeft', 'ArrowRight'),
 		one('0', tr('whole trace'), '0'), one(tr('↑ / ↓, wheel, Shift+wheel'), tr('scroll rows'), 'ArrowUp', 'ArrowDown'), one('Page ↑ / ↓', tr('scroll threads'), 'PageUp', 'PageDown'),
 		one(tr('click'), tr('select the call')), one(tr('double click'), tr('zoom to the call')), one(tr('Shift+F10, right click'), tr('menu of actions for a method'), 'Shift F10'), one('j / k', tr('next, previous thread'), 'j', 'k'), one('o', tr('open or close the thread'), 'o'),
-		one('O', tr('close all others'), 'O'), one('e', tr('all its rows, or fewer'), 'e'), one('. / ,', tr('next, previous note of the thread'), '.', ','),
+		one('O', tr('close all others'), 'O'), one('e', tr('all its rows, or fewer'), 'e'), one('p', tr('pin the thread to the top, or unpin it'), 'p'), one('h', tr('hide the thread'), 'h'), one('. / ,', tr('next, previous note of the thread'), '.', ','),
 		one('f', tr('follow the arrow: lock, start, wake-up; again goes back'), 'f'),
 	] },
 	{ title: tr('Annotations'), keys: [

@@ -10,9 +10,11 @@ import { later } from '../ui/later';
 import { Choice, Panel } from '../ui/parts';
 import { set, text } from '../ui/route';
 import { AnnotationPanel } from './panels/annotationpanel';
+import { CallsPanel } from './panels/calls';
 import { FlamePanel } from './panels/flame';
 import { MethodsPanel } from './panels/methods';
 import { NotesPanel } from './panels/notes';
+import { RangePanel } from './panels/range';
 import { Report } from './panels/report';
 import { hasStates, StatesPanel } from './panels/states';
 import { StepBar, useSteps } from './panels/stepbar';
@@ -82,6 +84,16 @@ function Methods(s: Shown) {
 	return none ? <NoCalls {...s} title={tr('Methods')} /> : <MethodsPanel {...of} steps={<StepBar names={s.names} />} transform={transform} onFind={(n) => set({ find: n })} />;
 }
 
+function Calls(s: Shown) {
+	const { none, of } = useCalls(s);
+	return none ? <NoCalls {...s} title={tr('Calls')} /> : <CallsPanel {...of} threads={s.threads} whole={s.whole} turn={s.turn} />;
+}
+
+function Selected(s: Shown) {
+	const times = useMemo<[number, number]>(() => [s.range!.from, s.range!.to], [s.range?.from, s.range?.to]);
+	return <RangePanel id={s.t.id} range={times} tids={s.tids} threads={s.threads} start={s.whole.from} hasCalls={s.busy.length > 0} turn={s.turn} />;
+}
+
 function States(s: Shown) {
 	const { of } = useCalls(s);
 	return <StatesPanel id={s.t.id} threads={s.listed} tids={s.tids} range={of.range} sums={s.sums} scope={<Scope {...s} />} />;
@@ -95,7 +107,9 @@ export const PANELS: PanelKind[] = [
 	{ id: 'anr', title: 'ANR', needs: (s) => s.reports.length > 0, Component: (s) => <AnrPanel t={s.t} reports={s.reports} /> },
 	{ id: 'flame', title: tr('Flame graph'), needs: calls, Component: (s) => <Merged {...s} tree={false} /> },
 	{ id: 'tree', title: tr('Call tree'), needs: calls, Component: (s) => <Merged {...s} tree /> },
+	{ id: 'range', title: tr('Selected range'), needs: (s) => s.range !== null, Component: Selected },
 	{ id: 'methods', title: tr('Methods'), needs: calls, Component: Methods },
+	{ id: 'calls', title: tr('Calls'), needs: calls, Component: Calls },
 	{ id: 'events', title: tr('Events'), needs: (s) => s.sums.length > 0, Component: (s) => <NotesPanel id={s.t.id} threads={s.threads} shown={s.thread ?? undefined} start={s.whole.from} end={s.whole.to} /> },
 	{ id: 'states', title: tr('Thread states'), needs: (s) => hasStates(s.sums), Component: States },
 	{ id: 'findings', title: tr('Findings'), needs: (s) => s.thread !== null, Component: (s) => <findings.Page id={s.t.id} threads={s.threads} start={s.whole.from} end={s.whole.to} turn={s.turn} /> },

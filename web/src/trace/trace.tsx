@@ -105,7 +105,7 @@ function Ready({ t }: { t: Trace }) {
 	const [rest, drawn] = useRest(t.id);
 	const find = text('find');
 	const idle = text('idle') === '1';
-	const { all, busy, listed, focus: thread } = useMemo(() => threadsFromAddress(threads.value?.threads ?? []), [threads.value, idle, number('thread')]);
+	const { all, busy, listed, there, focus: thread } = useMemo(() => threadsFromAddress(threads.value?.threads ?? []), [threads.value, idle, number('thread'), text('tq'), text('tsort'), text('tgroup'), text('pin'), text('hide')]);
 	const list = useMemo(() => names.value?.names ?? [], [names.value]);
 	const matches = useMemo(() => matching(list, find), [list, find]);
 	const start = t.start_ns ?? 0;
@@ -135,7 +135,7 @@ function Ready({ t }: { t: Trace }) {
 		<label class="check" title={tr('For red-green colour blindness; stored in this browser')}><input type="checkbox" checked={safe.value} onChange={(e) => useSafe(e.currentTarget.checked)} />{' '}{tr('Colour-blind palette')}</label>
 		{busy.length > 0 && all.length > busy.length && <label class="check"><input type="checkbox" checked={idle} onChange={(e) => set({ idle: e.currentTarget.checked ? 1 : null })} />
 			{tr('{busy} without calls', { busy: count(all.length - busy.length) })}</label>}</>}>
-		<Timeline key={turn} id={t.id} threads={listed} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} picked={picked} step={step} onFound={found} onDrawn={drawn} onDetails={tell} />
+		<Timeline key={turn} id={t.id} threads={listed} there={there.length} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} picked={picked} step={step} onFound={found} onDrawn={drawn} onDetails={tell} />
 	</Panel>;
 	return <>
 		<div class="notices">

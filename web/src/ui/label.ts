@@ -29,15 +29,12 @@ export function fit(g: CanvasRenderingContext2D, text: string, room: number): st
 
 const METHOD = /^[^\s()]*[.:]([^\s().:]+)$/; // without what it takes; what else is on boxes are sentences, which are read from their begin
 
-/** A method's name, whole or without what it takes or as "…method" or the end of that, or '' when not even three letters fit. */
+/** A method's name: whole, without what it takes, as "…method", as "method" or as much of its begin as fits; '' when not even three letters do. */
 export function fitMethod(g: CanvasRenderingContext2D, name: string, room: number): string {
 	const whole = fit(g, name, room);
 	const bare = withoutParameters(name);
 	const method = METHOD.exec(bare)?.[1];
 	if (whole === name || !method) return whole;
-	if (bare !== name && fit(g, bare, room) === bare) return bare;
-	let left = room - width(g, '…');
-	let keep = 0;
-	while (keep < method.length && (left -= width(g, method[method.length - 1 - keep])) >= 0) keep++;
-	return keep < Math.min(3, method.length) ? '' : '…' + method.slice(method.length - keep);
+	for (const text of [bare, `…${method}`]) if (fit(g, text, room) === text) return text;
+	return fit(g, method, room);
 }

@@ -239,6 +239,8 @@ const zh = {
 	'mid': '中端',
 	'high': '高端',
 	'unknown': '未知',
+	'hide the thread': '隐藏该线程',
+	'pin the thread to the top, or unpin it': '置顶该线程，或取消置顶',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;

@@ -204,13 +204,13 @@ export function FlamePanel(p: Props) {
 	const asked = text('view');
 	const view = asked === 'bottom_up' || (asked === 'sandwich' && !p.tree) ? asked : 'top_down';
 	const key = text('metric');
-	const metric = metricOf(!p.hasCpu && (key === 'cpu' || key === 'waiting') ? 'wall' : key, p.words);
+	const metric = metricOf(!p.hasCpu && key === 'cpu' ? 'wall' : key, p.words);
 	const { steps, named } = useSteps(p.names);
 	const find = text('find');
 	const matches = useMemo(() => (named === p.names ? p.matches : matching(named, find)), [named, p.names, p.matches, find]);
 	const q = { ...p, matches };
-	const metrics: [string, string][] = [['wall', tr('Wall')], ['count', p.words.head]];
-	if (p.hasCpu) metrics.push(['cpu', 'CPU'], ['waiting', tr('Waiting')]);
+	const metrics: [string, string][] = [['wall', tr('Wall')], ['running', tr('Running')], ['waiting', tr('Waiting')], ['count', p.words.head]];
+	if (p.hasCpu) metrics.push(['cpu', 'CPU']);
 	return (
 		<Panel title={p.tree ? tr('Call tree') : tr('Merged flame graph')} id="flame" aside={<>
 			{p.scope}

@@ -8,7 +8,7 @@ import { Tip } from './tip';
 
 /** What widths are made of. */
 export interface Metric {
-	key: 'wall' | 'count' | 'cpu' | 'waiting';
+	key: 'wall' | 'running' | 'count' | 'cpu' | 'waiting';
 	all: string; // of a node with all below it
 	own: string;
 	show: (v: number) => string;
@@ -17,7 +17,8 @@ export interface Metric {
 export function metricOf(key: string, w: Words): Metric {
 	if (key === 'count') return { key, all: tr('{many} in total', { many: w.many }), own: tr('self {many}', { many: w.many }), show: count };
 	if (key === 'cpu') return { key, all: 'CPU', own: tr('own CPU'), show: duration };
-	if (key === 'waiting') return { key, all: 'waiting', own: tr('self waiting'), show: duration };
+	if (key === 'waiting') return { key, all: tr('waiting'), own: tr('self waiting'), show: duration };
+	if (key === 'running') return { key, all: tr('running'), own: tr('self running'), show: duration };
 	return { key: 'wall', all: tr('wall'), own: tr('self'), show: duration };
 }
 

@@ -5,7 +5,7 @@ import type { Words } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
 
 export interface Column {
-	key: 'count' | 'self_ns' | 'total_ns' | 'sum_ns' | 'max_ns' | 'p95_ns' | 'cpu_ns' | 'waiting_ns';
+	key: 'count' | 'running_ns' | 'self_ns' | 'total_ns' | 'sum_ns' | 'max_ns' | 'p95_ns' | 'cpu_ns' | 'waiting_ns';
 	title: string;
 	hint: string;
 	cpu?: boolean; // only where a CPU clock was recorded
@@ -14,6 +14,7 @@ export interface Column {
 
 export const COLUMNS: Column[] = [
 	{ key: 'count', title: tr('Calls'), hint: '' },
+	{ key: 'running_ns', title: tr('Running'), hint: tr('Self time, without methods that only wait: for messages, locks, timers') },
 	{ key: 'self_ns', title: tr('Self'), hint: tr('Wall time without callees') },
 	{ key: 'total_ns', title: tr('Total'), hint: tr('Wall time with the method on the stack; recursive calls count once') },
 	{ key: 'sum_ns', title: tr('Wall'), hint: tr('Wall time of all its calls, including nested ones'), rare: true },

@@ -44,6 +44,7 @@ export function itemsOf({ method, name, stack, row, show }: About): Item[] {
 	];
 	if (pkg) items.push({ label: tr('Show {pkg} as one frame', { pkg }), run: () => step({ kind: 'library', name: pkg }) });
 	items.push({ label: tr('Show recursion as one frame'), run: () => step({ kind: 'recursion' }) });
+	if (!name.startsWith('[')) items.unshift({ label: tr('List its calls'), title: tr('Each with its duration, and a histogram'), run: () => set({ calls: method, min: null, max: null, tab: 'calls' }, true) });
 	if (!name.startsWith('[')) items.push({ label: tr('Find its calls'), run: () => set({ find: name }) });
 	if (may.write && !name.startsWith('[')) items.push({ label: tr('Annotate'), title: tr('Annotate this method'), run: () => { draft.value = { method }; } });
 	if (!name.startsWith('[')) items.push({ label: tr('Source'), title: tr('Source location, owners and last changes'), run: () => void import('../../source/sourcecode').then((m) => m.showSource(name)) });

@@ -34,7 +34,7 @@ interface Props {
 /** What the address says of the order; the usual where that is nothing. */
 function sorting(): { sort: string; order: string } {
 	const asked = text('sort');
-	const sort = asked === 'name' || COLUMNS.some((c) => c.key === asked) ? asked : 'self_ns';
+	const sort = asked === 'name' || COLUMNS.some((c) => c.key === asked) ? asked : 'running_ns';
 	const order = text('order');
 	return { sort, order: order === 'asc' || order === 'desc' ? order : sort === 'name' ? 'asc' : 'desc' };
 }
@@ -45,7 +45,7 @@ function Sorted({ by, label, hint }: { by: string; label: string; hint?: string 
 	const order = now.sort === by ? now.order : '';
 	const pick = () => {
 		const to = order === usual ? (usual === 'asc' ? 'desc' : 'asc') : usual;
-		set({ sort: by === 'self_ns' ? null : by, order: to === usual ? null : to }, true);
+		set({ sort: by === 'running_ns' ? null : by, order: to === usual ? null : to }, true);
 	};
 	const arrow = order && <span aria-hidden="true">{order === 'asc' ? ' ↑ ' : ' ↓ '}</span>;
 	return (

@@ -3,6 +3,9 @@ import { useMemo } from 'preact/hooks';
 import { api, type Note, type Thread } from '../../api/api';
 import { COMMA, count, duration } from '../../i18n/format';
 import { useMore } from '../../ui/held';
+import { matching } from '../../ui/matching';
+import { factsOf } from './eventfacts';
+import { formatEvent, idOf } from '../state/event';
 import { around, inOrder, kindsInOrder, kindTitle, ofOneThread } from '../state/notekinds';
 import { openAlso } from '../state/opened';
 import { atTimeline } from '../state/tab';
@@ -14,19 +17,8 @@ import { tr } from '../../i18n/strings/trace';
 const LOAD = 2000;
 const ROWS = 15;
 
-function says(v: unknown): string {
-	return typeof v === 'string' ? v : JSON.stringify(v);
-}
-
 /** What a row says beside its text; '' where that is all. */
-function detailOf(n: Note, named: (tid: number) => string): string {
-	const held = n.kind === 'contention' && n.value > 0; // its owner is told by name
-	const parts = Object.entries(n.detail ?? {}).filter(([k]) => !held || k !== 'owner').map(([k, v]) => `${k.replaceAll('_', ' ')}: ${says(v)}`);
-	if (held) parts.unshift(tr('held by {n}', { n: named(n.value) }));
-	if (n.kind === 'thread_created' || n.kind === 'wakeup' || (n.kind === 'flow' && n.value > 0)) parts.unshift(named(n.value));
-	if (n.kind === 'counter') parts.unshift(count(n.value));
-	return parts.join(COMMA);
-}
+const detailOf = (n: Note, named: (tid: number) => string) => factsOf(n, named).map(([k, v]) => `${k}: ${v}`).join(COMMA);
 
 /** Times are shown as the chart shows them, from `start` on; states are those of the thread that is shown. */
 export function NotesPanel({ id, threads, shown, start, end }: { id: string; threads: Thread[]; shown?: Thread; start: number; end: number }) {
@@ -43,25 +35,30 @@ export function NotesPanel({ id, threads, shown, start, end }: { id: string; thr
 	const list = useMemo(() => inOrder(load.value?.notes ?? []), [load.value]);
 	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
 	const more = list.some((n) => detailOf(n, named) !== '');
+	const find = text('eq');
+	const hits = useMemo(() => matching(list.map((n) => `${n.text} ${n.tid === null ? '' : named(n.tid)} ${detailOf(n, named)}`), find), [list, find]);
+	const met = useMemo(() => (hits ? list.filter((_, i) => hits[i]) : list), [list, hits]);
+	const selected = text('event');
 	const goTo = (n: Note) => {
 		const [from, to] = around(n, end);
 		const has = threads.some((t) => t.tid === n.tid && t.slices > 0);
-		set({ ...(has ? { thread: n.tid, open: openAlso(text('open'), n.tid!) } : {}), from, to, ...atTimeline() }, true);
+		set({ ...(has ? { thread: n.tid, open: openAlso(text('open'), n.tid!) } : {}), from, to, event: formatEvent(idOf(n)), call: null, ...atTimeline() }, true);
 	};
 
 	if (first.error) return <Failure error={first.error} retry={first.again} />;
 	if (kinds.length === 0) return null;
 	return (
-		<Panel title={tr('Events and counters')} id="notes" aside={<Choice label={tr('Kind')} value={kind} onPick={(v) => { show(ROWS); set({ note: v }); }}
-			options={kinds.map((k) => [k, `${kindTitle(k)} ${count(first.value!.kinds[k])}`])} />}>
+		<Panel title={tr('Events and counters')} id="notes" aside={<><label class="inline">{tr('Find')}<input type="search" value={find} placeholder={tr('text, thread or detail')} onInput={(e) => { show(ROWS); set({ eq: e.currentTarget.value || null }); }} /></label><Choice label={tr('Kind')} value={kind} onPick={(v) => { show(ROWS); set({ note: v }); }}
+			options={kinds.map((k) => [k, `${kindTitle(k)} ${count(first.value!.kinds[k])}`])} /></>}>
+			{find && list.length > 0 && <p class="quiet" role="status">{tr('{met} of {all} match', { met: count(met.length), all: count(list.length) })}</p>}
 			<Pending of={load} what={tr('Loading')} />
 			{load.value && list.length === 0 && <p class="quiet">{tr('None{of}{b}.', { of: of ? tr(' of {name}', { name: of.name || tr('thread {tid}', { tid: of.tid }) }) : '', b: a && b ? tr(' in the selected time') : '' })}</p>}
 			{list.length > 0 && (
 				<div class="scroll"><table>
 					<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('For')}</th><th scope="col">{tr('Thread')}</th>
 						<th scope="col">{tr('What')}</th>{more && <th scope="col">{tr('More')}</th>}</tr></thead>
-					<tbody>{list.slice(0, rows).map((n) => (
-						<tr key={n.id}>
+					<tbody>{met.slice(0, rows).map((n) => (
+						<tr key={n.id} class={selected === formatEvent(idOf(n)) ? 'lit' : ''}>
 							<td class="num"><button class="small" title={tr('Show this in the chart')} onClick={() => goTo(n)}>{duration(n.ts_ns - start)}</button></td>
 							<td class="num">{n.dur_ns === null ? '' : duration(n.dur_ns)}</td>
 							<td>{n.tid === null ? <span class="quiet">{tr('the trace')}</span> : named(n.tid)}</td>
@@ -70,7 +67,7 @@ export function NotesPanel({ id, threads, shown, start, end }: { id: string; thr
 						</tr>))}</tbody>
 				</table></div>)}
 			<p class="row">
-				{list.length > rows && <button class="small" onClick={() => show(rows * 4)}>{tr('Show more')}</button>}
+				{met.length > rows && <button class="small" onClick={() => show(rows * 4)}>{tr('Show more')}</button>}
 				{load.value?.next && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(LOAD), kinds: count(first.value!.kinds[kind]), b: a && b ? tr(' in the selected time') : '' })}</span>}
 			</p>
 		</Panel>

@@ -1,4 +1,6 @@
 // What the values of a trace's address may be, and what is shown where one is not understood.
+import { parseBase } from './base';
+import { parseEvent } from './event';
 import { parseCall } from './selection';
 import { tr } from '../../i18n/strings/trace';
 
@@ -34,21 +36,26 @@ const RULES: Record<string, Rule> = {
 	view: { fits: one('top_down', 'bottom_up', 'sandwich'), instead: 'top-down' },
 	as: { fits: one('tree', 'graph'), instead: 'a graph' },
 	tab: { fits: (v, k) => k.tabs.includes(v), instead: tr('the first panel') },
-	metric: { fits: (v, k) => one('wall', 'count')(v) || (k.hasCpu && one('cpu', 'waiting')(v)), instead: tr('wall time') },
+	metric: { fits: (v, k) => one('wall', 'count', 'running', 'waiting')(v) || (k.hasCpu && v === 'cpu'), instead: tr('wall time') },
 	threads: { fits: one('one', 'sel', 'all'), instead: tr('the one thread') },
 	thread: { fits: isThread, instead: tr('the first thread') },
 	sel: { fits: (v, k) => v.split(',').every((t) => isThread(t, k)), instead: tr('those that are there') },
 	call: { fits: (v, k) => isThread(parseCall(v)?.tid.toString() ?? '', k), instead: tr('no call') },
+	event: { fits: (v) => parseEvent(v) !== null, instead: tr('no event') },
 	open: { fits: (v, k) => v === 'none' || v.split(',').every((t) => isThread(/^(\d+)(\.\d{1,5})?f?$/.exec(t)?.[1] ?? '', k)), instead: tr('those that are there') },
 	from: time, to: time, a: selected, b: selected,
 	root: path, skip: { fits: (v) => /^\d{1,9}$/.test(v), instead: tr('all children') }, callers: part, callees: part,
 	method: { fits: (v, k) => /^\d{1,9}$/.test(v) && Number(v) < k.methods, instead: tr('no method') },
-	sort: { fits: (v, k) => v === 'name' || k.columns.includes(v.replace(/_ns$/, '')), instead: tr('by self time') },
+	calls: { fits: (v, k) => /^\d{1,9}$/.test(v) && Number(v) < k.methods, instead: tr('calls of every method') }, min: time, max: time, callsort: { fits: one('start'), instead: tr('the longest first') },
+	base: { fits: (v) => parseBase(v) !== null, instead: tr('no comparison') },
+	sort: { fits: (v, k) => v === 'name' || k.columns.includes(v.replace(/_ns$/, '')), instead: tr('by running time') },
 	order: { fits: one('asc', 'desc'), instead: tr('the usual order') },
 	cols: { fits: (v, k) => v === 'none' || v.split(',').every((c) => k.columns.includes(c)), instead: tr('those that are there') },
 	rows: { fits: (v) => /^\d{1,6}$/.test(v), instead: '25 rows' },
 	counters: { fits: one('all'), instead: tr('the first counters') },
-	closed: { fits: (v) => /^\d{1,10}(,\d{1,10})*$/.test(v), instead: tr('every process open') },
+	closed: { fits: (v) => /^(\d{1,10}|~[^,]+)(,(\d{1,10}|~[^,]+))*$/.test(v), instead: tr('every process open') },
+	tsort: { fits: one('busy', 'calls', 'name', 'start', 'tid'), instead: tr('the usual order') }, tgroup: flag(tr('no groups')),
+	pin: { fits: (v, k) => v.split(',').every((t) => isThread(t, k)), instead: tr('those that are there') }, hide: { fits: (v, k) => v.split(',').every((t) => isThread(t, k)), instead: tr('those that are there') },
 	idle: flag(tr('threads with calls')), findings: flag(tr('no findings')), tables: { fits: (v) => /^[a-z]+(,[a-z]+)*$/.test(v), instead: 'none' },
 	more: { fits: held, instead: tr('the first rows') }, tops: { fits: held, instead: tr('the top') },
 	y: { fits: (v) => /^\d{1,7}$/.test(v), instead: tr('the top of the list') },

@@ -1,13 +1,13 @@
-// The call that is selected: its times, the stack from the root to it, its callees, the calls of its method around it.
+// The call that is selected: its times, the stack from the root to it, its callees, other calls of its method.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { api, type Thread } from '../../api/api';
-import { parseCall } from '../state/selection';
+import { api, type Call, type Thread } from '../../api/api';
+import { formatCall, parseCall } from '../state/selection';
 import { count, duration, percent, splitName } from '../../i18n/format';
 import { wordsOf } from '../../api/source';
 import type { Called, CallId, Hit } from '../worker/messages';
 import { kindTitle } from '../state/notekinds';
 import { Busy, Copy, MethodName, useLoad } from '../../ui/parts';
-import { flush, text } from '../../ui/route';
+import { flush, set, text } from '../../ui/route';
 import type { Scene } from './scene';
 import { linesOf, STATE_NAMES, STATES, WAITS } from '../state/statelines';
 import type { Progress } from '../worker/store';
@@ -25,7 +25,6 @@ export function useSelected(scene: Scene, progress: ReadonlyMap<number, Progress
 	const name = text('call');
 	const at = useMemo(() => parseCall(name), [name]);
 	const [state, put] = useState<Selected | null>(null);
-	const whole = [...progress.values()].filter((q) => q.complete).length; // threads that calls of the method may be on
 	useEffect(() => {
 		let left = false;
 		const show = (s: Selected | null) => {
@@ -37,9 +36,11 @@ export function useSelected(scene: Scene, progress: ReadonlyMap<number, Progress
 		if (at) void scene.tellOf(at).then((told) => show({ at, ...told }));
 		else show(null);
 		return () => { left = true; };
-	}, [at, at && progress.get(at.tid), whole]);
+	}, [at, at && progress.get(at.tid)]);
 	return at && (state ?? { at, called: null, all: false }); // until it is told of, the one before stays
 }
+
+const hitOf = (c: Call): Hit => ({ method: c.method, start: c.start_ns, end: c.start_ns + c.dur_ns, depth: c.depth, merged: 0, index: -1 });
 
 const length = (h: Hit) => h.end - h.start;
 
@@ -62,20 +63,26 @@ export interface PaneActions {
 	zoomToCall(): void;
 }
 
-function Around({ call, several, on }: { call: Called; several: boolean; on: PaneActions }) {
-	const { before, after } = call.near;
-	const here = (h: Hit | null) => h && { tid: call.tid, hit: h };
-	const step = (to: { tid: number; hit: Hit } | null, label: string, shown: string) =>
-		<button class="small" disabled={!to} aria-label={label} onClick={() => to && on.goTo(to.tid, to.hit)}>{shown}</button>;
+/** The calls of its method, of which the server knows those of closed threads, too. */
+function Around({ p, call, on }: { p: TimelineProps; call: Called; on: PaneActions }) {
+	const { method } = call.hit;
+	const around = formatCall(call);
+	const load = useLoad(`${p.id} ${around}`, (s) => api.calls(p.id, { method, around, limit: 0 }, s));
+	const v = load.value;
+	const step = (to: Call | null | undefined, label: string, shown: string) =>
+		<button class="small" disabled={!to || load.busy} aria-label={label} onClick={() => to && on.goTo(to.tid, hitOf(to))}>{shown}</button>;
+	const steps = (before: Call | null | undefined, after: Call | null | undefined, labels: [string, string]) =>
+		<dd class="row tight">{step(before, labels[0], tr('Previous'))}{step(after, labels[1], tr('Next'))}</dd>;
 	return <>
 		<dt>{tr('Same method')}</dt>
-		<dd class="row tight">{step(here(before.here), tr('Previous call of the method on this thread'), tr('Previous'))}{step(here(after.here), tr('Next call of the method on this thread'), tr('Next'))}</dd>
-		{several && <><dt>{tr('in open threads')}</dt>
-			<dd class="row tight">{step(before.open, tr('Previous call of the method in all open threads'), tr('Previous'))}{step(after.open, tr('Next call of the method in all open threads'), tr('Next'))}</dd></>}
+		<dd class="row tight">{v && <button class="small" title={tr('p50 {p50}, p95 {p95}, longest {max}', { p50: duration(v.p50_ns), p95: duration(v.p95_ns), max: duration(v.max_ns) })}
+			onClick={() => set({ calls: method, min: null, max: null, threads: 'all', tab: 'calls' }, true)}>{tr('List its {n} calls', { n: count(v.count) })}</button>}</dd>
+		<dt>{tr('on this thread')}</dt>{steps(v?.previous_here, v?.next_here, [tr('Previous call of the method on this thread'), tr('Next call of the method on this thread')])}
+		{p.threads.length > 1 && <><dt>{tr('in the trace')}</dt>{steps(v?.previous, v?.next, [tr('Previous call of the method in the trace'), tr('Next call of the method in the trace')])}</>}
 	</>;
 }
 
-function Facts({ p, call, thread, opened, on }: { p: TimelineProps; call: Called; thread: Thread | undefined; opened: number; on: PaneActions }) {
+function Facts({ p, call, thread, on }: { p: TimelineProps; call: Called; thread: Thread | undefined; on: PaneActions }) {
 	const wall = length(call.hit);
 	const parent = call.stack[call.stack.length - 1];
 	return <dl class="facts">
@@ -86,7 +93,7 @@ function Facts({ p, call, thread, opened, on }: { p: TimelineProps; call: Called
 		<dt>{tr('Thread')}</dt><dd class="anywhere">{thread?.name || tr('thread {tid}', { tid: call.tid })} <span class="quiet">{call.tid}</span></dd>
 		<dt>{tr('starts at')}</dt><dd>{duration(call.start - p.whole.from)}</dd>
 		<dt>{tr('depth')}</dt><dd>{call.depth}</dd>
-		<Around call={call} several={opened > 1} on={on} />
+		<Around p={p} call={call} on={on} />
 	</dl>;
 }
 
@@ -122,7 +129,7 @@ function Callees({ p, call, on }: { p: TimelineProps; call: Called; on: PaneActi
 		</section>);
 }
 
-export function CallPane({ p, selected, opened, on }: { p: TimelineProps; selected: Selected; opened: number; on: PaneActions }) {
+export function CallPane({ p, selected, on }: { p: TimelineProps; selected: Selected; on: PaneActions }) {
 	const { at, called: call } = selected;
 	const thread = p.threads.find((t) => t.tid === at.tid);
 	const all = selected.all || !thread?.slices; // or none ever comes
@@ -149,7 +156,7 @@ export function CallPane({ p, selected, opened, on }: { p: TimelineProps; select
 			{!call && !all && <Busy what={tr('Loading {many}', { many: words.many })} />}
 			{!call && all && <p class="quiet" role="status">{tr('No loaded call starts there. Zoom in to load more of a long trace.')}</p>}
 			{call && <div class="columns">
-				<Facts p={p} call={call} thread={thread} opened={opened} on={on} />
+				<Facts p={p} call={call} thread={thread} on={on} />
 				<Stack p={p} call={call} on={on} />
 				<Callees p={p} call={call} on={on} />
 			</div>}

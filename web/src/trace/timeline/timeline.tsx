@@ -10,6 +10,8 @@ import { heard } from '../../i18n/heard';
 import { Tiles } from '../state/lanes';
 import type { CallId, Hit } from '../worker/messages';
 import { CallPane, useSelected } from './callpane';
+import { EventPane } from './eventpane';
+import { parseEvent } from '../state/event';
 import { MethodMenu, type About } from '../panels/methodmenu';
 import { Minimap } from './minimap';
 import { parseCall } from '../state/selection';
@@ -20,7 +22,8 @@ import { RULER } from './scenedraw';
 import type { Progress } from '../worker/store';
 import { tr } from '../../i18n/strings/trace';
 import { dark, safe } from '../../ui/theme';
-import { Control, type Shown } from './timelinecontrol';
+import { ThreadMenu, ThreadTools } from './threadtools';
+import { Control, type AboutThread, type Shown } from './timelinecontrol';
 import { keysOn, pointerOn, wheelOn } from './timelineinput';
 import { Heads, HoverTip, Under } from './timelineparts';
 import { closedProcesses, openFromAddress, openTids, viewOf, type TimelineProps } from './timelineview';
@@ -52,9 +55,9 @@ function useNews() {
 type News = ReturnType<typeof useNews>;
 
 /** The scene and what steers it, for as long as this trace is shown. */
-function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: Shown | null) => void, tell: (said: string) => void, ask: (about: About) => void) {
+function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: Shown | null) => void, tell: (said: string) => void, ask: (about: About) => void, about: (t: AboutThread) => void) {
 	const made = useMemo(() => {
-		const control = new Control(point, tell, ask);
+		const control = new Control(point, tell, ask, about);
 		const kinds = { thread: presence.of(['state', ...SPAN_KINDS, 'counter']), trace: presence.of(TRACE_KINDS), counters: presence.counters.has(null) };
 		const tiles = new Tiles(p.id, p.whole, kinds, () => scene.repaint());
 		const scene: Scene = new Scene(p.id, currentProject(), p.whole, tiles, {
@@ -129,16 +132,19 @@ export function Timeline(p: TimelineProps) {
 	const [shown, point] = useState<Shown | null>(null);
 	const [said, tell] = useState('');
 	const [menu, ask] = useState<About | null>(null);
+	const [threadAbout, about] = useState<AboutThread | null>(null);
 	const news = useNews();
 	const els = useCanvases();
-	const made = useScene(p, plan.presence, news, point, tell, ask);
+	const made = useScene(p, plan.presence, news, point, tell, ask, about);
 	const { control, scene, onKey } = made;
 	control.now = { p, open, layout, height, shown, scroller: scroller.current, canvas: els.canvas.current };
 	useSync(p, made, els, scroller, news, plan, width, height);
 
 	const { on: pointer, dragged } = made.canvas;
 	const selected = useSelected(scene, news.progress);
-	useEffect(() => p.onDetails(selected && <CallPane p={p} selected={selected} opened={opened.length} on={control} />), [selected, opened.length, p.threads, p.names, p.sums]);
+	const eventText = text('event');
+	const event = useMemo(() => parseEvent(eventText), [eventText]);
+	useEffect(() => p.onDetails(selected ? <CallPane p={p} selected={selected} on={control} /> : event && <EventPane p={p} at={event} on={control} />), [selected, event, p.threads, p.names, p.sums]);
 	const onMove = (e: PointerEvent) => {
 		control.pointer.x = e.clientX;
 		control.pointer.y = e.clientY;
@@ -155,7 +161,7 @@ export function Timeline(p: TimelineProps) {
 	return (
 		<div class="chart timeline" onClick={(e) => control.click(e, e.target === els.canvas.current && !dragged())}>
 			<div class="axis">
-				<div ref={head} class="headwidth" />
+				<div ref={head} class="headwidth"><ThreadTools listed={p.threads.length} all={p.there} /></div>
 				<div style={{ width: `${width}px` }}>
 					<Minimap threads={p.threads} whole={p.whole} range={p.range} onView={(v) => scene.move(v)} />
 					<canvas ref={els.ruler} {...size(width, RULER)} class="ruler" aria-hidden="true" {...made.ruler.on} />
@@ -181,6 +187,7 @@ export function Timeline(p: TimelineProps) {
 				</div>
 			</div>
 			{shown && !isCall(shown.hover, selected?.at) && <HoverTip shown={shown} p={p} />}
+			{threadAbout && <ThreadMenu about={threadAbout} p={p} on={control} close={() => about(null)} />}
 			{menu && <MethodMenu about={menu} close={() => ask(null)} />}
 			<p class="keyed" role="status">{said}</p>
 			{news.error && <Failure error={new Error(heard(news.error.message))} retry={() => again(news.error!.tid)} />}

@@ -5,19 +5,28 @@ import type { About } from '../panels/methodmenu';
 import { count, duration } from '../../i18n/format';
 import { flowOf, otherEnd, wakerOf, type Spot } from '../state/flows';
 import type { Hit } from '../worker/messages';
-import { kindTitle } from '../state/notekinds';
+import { formatEvent } from '../state/event';
+import { around, kindTitle } from '../state/notekinds';
 import { formatOpen, withOpen, type OpenSet } from '../state/opened';
 import { formatCall } from '../state/selection';
 import { set, text } from '../../ui/route';
+import { toggled } from '../state/threadlist';
 import type { Hover, Scene } from './scene';
 import { tr } from '../../i18n/strings/trace';
 import type { HeadActions } from './timelinehead';
 import { rowsHidden, type Actions } from './timelineinput';
-import { addToRange, closedProcesses, selectRange, withoutProcessOf, type TimelineProps } from './timelineview';
+import { addToRange, arrangement, closedProcesses, selectRange, withoutProcessOf, type TimelineProps } from './timelineview';
 import { OPEN_ROWS, ROW, type Group, type Layout, type Process } from './tracks';
 
 export interface Shown {
 	hover: Hover;
+	x: number;
+	y: number;
+}
+
+/** The thread, or the threads of like names or one process, that a menu is for. */
+export interface AboutThread {
+	of: Thread | Process;
 	x: number;
 	y: number;
 }
@@ -32,7 +41,7 @@ export interface Now {
 	canvas: HTMLElement | null;
 }
 
-const NOTHING = { call: null, a: null, b: null, sel: null, root: null, skip: null };
+const NOTHING = { call: null, event: null, a: null, b: null, sel: null, root: null, skip: null };
 
 export class Control implements Actions, HeadActions {
 	now!: Now;
@@ -44,7 +53,7 @@ export class Control implements Actions, HeadActions {
 	private clicked: Promise<Hover | null> | null = null;
 
 	/** point: what is under the pointer; tell: what a key led to, in words; ask: what to do with a method. */
-	constructor(private point: (s: Shown | null) => void, private tell: (said: string) => void, private ask: (about: About) => void) {}
+	constructor(private point: (s: Shown | null) => void, private tell: (said: string) => void, private ask: (about: About) => void, private about: (t: AboutThread) => void) {}
 
 	private get p(): TimelineProps {
 		return this.now.p;
@@ -128,19 +137,40 @@ export class Control implements Actions, HeadActions {
 	private take(h: Hover | null): void {
 		const { scene } = this;
 		this.tell('');
-		scene.spot = h?.what === 'note' ? h.spot : null;
-		if (h?.what === 'note') this.meet(h.spot);
+		if (h?.what === 'note') return this.pickEvent(h.spot);
 		if (h?.what === 'call' && h.hit.merged > 1) this.tell(tr('{merged} short calls drawn as one: zoom in to select one.', { merged: count(h.hit.merged) }));
 		else if (h?.what === 'call') this.choose(h.tid, h.hit, true);
 		else this.unselect();
 		scene.drawOver();
 	}
 
+	/** One event is selected; of several that are drawn as one, none can be told from the others. */
+	private pickEvent(spot: Spot): void {
+		const { lane, i } = spot;
+		if (lane.notes[i] !== 1) return this.tell(tr('{n} drawn as one: zoom in to select one.', { n: count(lane.notes[i]) }));
+		this.showEvent(spot);
+		set({ event: formatEvent({ kind: lane.kind, tid: lane.tid, ts: lane.ts[i] }), call: null }, true);
+	}
+
+	showEvent(spot: Spot | null): void {
+		this.scene.spot = spot;
+		if (spot) this.meet(spot);
+		else this.scene.flow = null;
+		this.scene.drawOver();
+	}
+
+	zoomToEvent(): void {
+		const s = this.scene.spot;
+		if (!s) return;
+		const [from, to] = around({ ts_ns: s.lane.ts[s.i], dur_ns: s.lane.dur[s.i] }, this.p.whole.to);
+		this.scene.move({ from, to });
+	}
+
 	/** The thread of the call is the one that is looked at. */
 	private choose(tid: number, { start, depth }: Hit, push = false): void {
 		const call = formatCall({ tid, start, depth });
-		if (tid === this.p.focus?.tid) set({ call }, push);
-		else this.put(this.now.open, { call, thread: tid, root: null, skip: null }, push);
+		if (tid === this.p.focus?.tid) set({ call, event: null }, push);
+		else this.put(this.now.open, { call, event: null, thread: tid, root: null, skip: null }, push);
 	}
 
 	zoomToCall(): void {
@@ -149,7 +179,7 @@ export class Control implements Actions, HeadActions {
 	}
 
 	unselect(): void {
-		set({ call: null }, true);
+		set({ call: null, event: null }, true);
 	}
 
 	/** Selects a call from elsewhere, and shows where it is. */
@@ -172,9 +202,9 @@ export class Control implements Actions, HeadActions {
 		const at = scene.spot?.lane.tid === g.thread?.tid && scene.spot ? scene.spot.lane.ts[scene.spot.i] : forward ? scene.view.from - 1 : scene.view.to;
 		const to = this.spotsOf(g, forward).find((s) => (forward ? s.lane.ts[s.i] > at : s.lane.ts[s.i] < at));
 		if (!to) return this.tell(forward ? tr('No later event here.') : tr('No earlier event here.'));
-		scene.spot = to;
 		this.centre(to.lane.ts[to.i]);
-		this.meet(to);
+		this.showEvent(to);
+		set({ event: formatEvent({ kind: to.lane.kind, tid: to.lane.tid, ts: to.lane.ts[to.i] }), call: null });
 		this.tell(`${kindTitle(to.lane.kind)}: ${to.lane.text[to.i] || tr('no text')}, ${to.lane.dur[to.i] > 0 ? duration(to.lane.dur[to.i]) : tr('a moment')}${scene.flow ? tr(', {label}; f follows', { label: scene.flow.label }) : ''}`);
 	}
 
@@ -301,11 +331,30 @@ export class Control implements Actions, HeadActions {
 	}
 
 	/** Lists its threads or no more, or looks at them together. */
-	process({ pid, threads }: Process, what: 'toggle' | 'select'): void {
+	process({ key, threads }: Process, what: 'toggle' | 'select'): void {
 		const closed = closedProcesses();
 		if (what === 'select') return set({ sel: threads.map((t) => t.tid).join(','), threads: 'sel', root: null, skip: null }, true);
-		if (!closed.delete(pid)) closed.add(pid);
+		if (!closed.delete(key)) closed.add(key);
 		set({ closed: [...closed].join(',') || null }, true);
+	}
+
+	pin(t: Pick<Thread, 'tid'> | null = this.p.focus): void {
+		if (t) set({ pin: toggled(arrangement().pinned, t.tid) }, true);
+	}
+
+	/** The next thread is looked at instead. */
+	hide(t: Pick<Thread, 'tid'> | null = this.p.focus): void {
+		if (!t) return;
+		const at = this.p.threads.findIndex((x) => x.tid === t.tid);
+		const next = this.p.threads[at + 1] ?? this.p.threads[at - 1];
+		const { pinned, hidden } = arrangement();
+		set({ hide: toggled(new Set([...hidden].filter((tid) => tid !== t.tid)), t.tid), ...(pinned.includes(t.tid) && { pin: toggled(pinned, t.tid) }),
+			...(t.tid === this.p.focus?.tid && { thread: next?.tid ?? null, open: formatOpen(this.now.open), root: null, skip: null }) }, true);
+	}
+
+	/** What can be done with a thread, or with those of like names. */
+	threadMenu(of: Thread | Process, x: number, y: number): void {
+		this.about({ of, x, y });
 	}
 
 	counters(): void {

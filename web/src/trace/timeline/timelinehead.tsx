@@ -14,6 +14,7 @@ export interface HeadActions {
 	process(p: Process, what: 'toggle' | 'select'): void;
 	counters(): void;
 	reveal(g: Group): void; // it has the focus
+	threadMenu(of: Thread | Process, x: number, y: number): void;
 }
 
 function trackTitle(t: Track): string {
@@ -37,7 +38,14 @@ function Facts({ t, open }: { t: Thread; open: boolean }) {
 }
 
 function Item({ g, on, children }: { g: Group; on: HeadActions; children: ComponentChildren }) {
-	return <li style={{ top: `${g.y}px`, height: `${g.height}px` }} class={g.process ? 'process' : g.open ? 'open' : ''} onFocusIn={() => on.reveal(g)}>{children}</li>;
+	const menu = (e: MouseEvent) => {
+		const of = g.thread ?? g.process;
+		if (!of) return;
+		e.preventDefault();
+		const r = (e.target as Element).getBoundingClientRect(); // a key has no place of its own
+		on.threadMenu(of, e.clientX || r.left, e.clientY || r.bottom);
+	};
+	return <li onContextMenu={menu} style={{ top: `${g.y}px`, height: `${g.height}px` }} class={g.process ? 'process' : g.open ? 'open' : ''} onFocusIn={() => on.reveal(g)}>{children}</li>;
 }
 
 function Fold({ g, name, enabled = true, toggle }: { g: Group; name: string; enabled?: boolean; toggle: () => void }) {
@@ -52,7 +60,7 @@ function ProcessHead({ g, process: p, on }: { g: Group; process: Process; on: He
 	const name = named ? p.name : tr('process {pid}', { pid: p.pid });
 	return <Item g={g} on={on}>
 		<Fold g={g} name={name} toggle={() => on.process(p, 'toggle')} />
-		<button class="name" title={tr('Select the threads of {process}', { process: name })} onClick={() => on.process(p, 'select')}>
+		<button class="name" title={p.pid < 0 ? tr('Select the threads named like {name}', { name }) : tr('Select the threads of {process}', { process: name })} onClick={() => on.process(p, 'select')}>
 			<span class="text">{name}</span>{named && p.pid > 0 && <span class="quiet num">{p.pid}</span>}
 		</button>
 		<span class="facts quiet">{threads}</span>
@@ -73,7 +81,7 @@ export function Head({ g, focused, picked, on }: { g: Group; focused: boolean; p
 		<Item g={g} on={on}>
 			<Fold g={g} name={name} enabled={foldable} toggle={() => on.toggle(t)} />
 			<button class={`name ${picked ? 'picked' : ''}`} aria-pressed={focused} title={tr('{name}, thread {tid}', { name, tid: t.tid })} onClick={(e) => on.pick(t, e.ctrlKey || e.metaKey)}>
-				<span class="text">{name}</span>{t.is_main && !g.open && <em>{tr('main')}</em>}<span class="quiet num">{t.tid}</span>
+				{t.pinned && <svg class="pin" viewBox="0 0 10 10" width="9" height="9" role="img" aria-label={tr('pinned')}><path d="M3 0h4v4l2 2v1H5.5v3h-1V7H1V6l2-2z" /></svg>}<span class="text">{name}</span>{t.is_main && !g.open && <em>{tr('main')}</em>}<span class="quiet num">{t.tid}</span>
 			</button>
 			{g.open && <Tracks g={g} />}
 			<Facts t={t} open={g.open} />

@@ -25,6 +25,8 @@ export interface Actions {
 	step(forward: boolean): void;
 	follow(): void;
 	down(rows: number): void; // scroll
+	pin(): void; // the thread, to the top
+	hide(): void;
 }
 
 interface Drag {
@@ -180,7 +182,7 @@ export function keysOn(scene: Scene, act: Actions) {
 		ContextMenu: () => act.menu(), 'Shift F10': () => act.menu(),
 		Escape: () => act.clear(), Enter: () => act.zoomTo('selection'),
 		j: () => act.focus(1), k: () => act.focus(-1), o: () => act.toggle(), O: () => act.alone(), e: () => act.full(),
-		x: () => act.add(), v: () => act.selectView(), m: () => act.mark(), '.': () => act.step(true), ',': () => act.step(false), f: () => act.follow(),
+		x: () => act.add(), v: () => act.selectView(), m: () => act.mark(), '.': () => act.step(true), ',': () => act.step(false), f: () => act.follow(), p: () => act.pin(), h: () => act.hide(),
 	};
 	return (e: KeyboardEvent) => {
 		if (e.ctrlKey || e.metaKey || e.altKey) return;

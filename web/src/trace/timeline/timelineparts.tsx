@@ -24,7 +24,7 @@ export function Heads({ layout, top, height, focus, picked, on }: {
 }) {
 	const [a, b] = layout.groups.length <= HEADS_ALL ? [0, layout.groups.length] : inView(layout, top - HEADS_AROUND, top + height + HEADS_AROUND);
 	return <>{layout.groups.slice(a, b).map((g) => (
-		<Head key={g.process ? `p${g.process.pid}` : g.thread?.thread_id ?? 0} g={g} focused={g.thread !== null && g.thread === focus} picked={!!g.thread && !!picked?.has(g.thread.tid)} on={on} />))}</>;
+		<Head key={g.process ? `p${g.process.key}` : g.thread?.thread_id ?? 0} g={g} focused={g.thread !== null && g.thread === focus} picked={!!g.thread && !!picked?.has(g.thread.tid)} on={on} />))}</>;
 }
 
 export function HoverTip({ shown, p }: { shown: Shown; p: TimelineProps }) {

@@ -8,11 +8,13 @@ import { formatOpen, parseOpen, withOpen, type OpenSet } from '../state/opened';
 import { parseCall } from '../state/selection';
 import { number, set, text } from '../../ui/route';
 import type { Range } from './scene';
-import { inOrder } from './tracks';
+import { inOrder, processesOf } from './tracks';
+import { arranged, SORTS, type Arrangement, type Sort } from '../state/threadlist';
 
 export interface TimelineProps {
 	id: string;
 	threads: Thread[]; // in order, those that are listed
+	there: number; // of which, without a filter
 	names: string[];
 	matches: Uint8Array | null;
 	whole: Span;
@@ -26,13 +28,20 @@ export interface TimelineProps {
 	onDetails: (of: ComponentChild) => void; // of what is selected
 }
 
+const tids = (list: string): number[] => [...new Set(list.split(',').filter((v) => /^\d{1,16}$/.test(v)).map(Number))];
+
+export function arrangement(): Arrangement {
+	const sort = text('tsort') as Sort;
+	return { find: text('tq').trim(), sort: SORTS.includes(sort) ? sort : '', grouped: text('tgroup') === '1', pinned: tids(text('pin')), hidden: new Set(tids(text('hide'))) };
+}
+
 /** Processes whose threads are not listed. */
-export const closedProcesses = (): Set<number> => new Set(text('closed').split(',').filter((v) => /^\d{1,10}$/.test(v)).map(Number));
+export const closedProcesses = (): Set<string> => new Set(text('closed').split(',').filter(Boolean));
 
 /** The address's value without the process of a thread that is shown. */
 export function withoutProcessOf(tid: number, threads: Thread[]): string | null {
 	const closed = closedProcesses();
-	closed.delete(threads.find((t) => t.tid === tid)?.pid ?? -1);
+	closed.delete(processesOf(threads).find((p) => p.threads.some((t) => t.tid === tid))?.key ?? '');
 	return [...closed].join(',') || null;
 }
 
@@ -54,8 +63,9 @@ export function threadsFromAddress(threads: Thread[]) {
 	const all = inOrder(threads);
 	const busy = all.filter((t) => t.slices > 0);
 	const tid = number('thread');
-	const listed = text('idle') === '1' || busy.length === 0 ? all : all.filter((t) => t.slices > 0 || t.tid === tid); // one that a link names is shown
-	return { all, busy, listed, focus: listed.find((t) => t.tid === tid) ?? listed[0] ?? null };
+	const there = text('idle') === '1' || busy.length === 0 ? all : all.filter((t) => t.slices > 0 || t.tid === tid); // one that a link names is shown
+	const listed = arranged(there, arrangement(), there.some((t) => t.tid === tid) ? tid : null);
+	return { all, busy, listed, there, focus: listed.find((t) => t.tid === tid) ?? listed[0] ?? there[0] ?? null };
 }
 
 /** Threads whose calls are shown, and the one whose call is selected. */

@@ -25,9 +25,10 @@ export interface Track {
 	height: number;
 }
 
-/** Of a trace with several; its threads follow it, unless it is closed. */
+/** Of a trace with several, or threads of like names; its threads follow it, unless it is closed. */
 export interface Process {
-	pid: number;
+	key: string; // in the address
+	pid: number; // -1: threads of like names
 	name: string;
 	threads: Thread[];
 }
@@ -84,14 +85,21 @@ export function inOrder(threads: Thread[]): Thread[] {
 	return processesOf(all).flatMap((p) => p.threads);
 }
 
-/** Threads by process, both in the order of the threads; those of a trace with one process have none. */
+/** The name of a group of like names, as the address has it: no comma, no number. */
+const familyKey = (family: string) => `~${encodeURIComponent(family)}`;
+
+/** Threads by process or by likeness of their names, both in the order of the threads; those of a trace with
+ *  one process have none, and those that stand alone. */
 export function processesOf(threads: Thread[]): Process[] {
-	const of = new Map<number, Process>();
+	const of = new Map<string, Process>();
+	let last = '';
 	for (const t of threads) {
-		const pid = t.process === undefined ? -1 : t.pid;
-		const p = of.get(pid);
+		const alone = t.family === undefined ? t.process === undefined : t.family === '';
+		const key = t.family ? familyKey(t.family) : !alone ? String(t.pid) : last.startsWith('=') ? last : `=${of.size}`;
+		last = key;
+		const p = of.get(key);
 		if (p) p.threads.push(t);
-		else of.set(pid, { pid, name: t.process ?? '', threads: [t] });
+		else of.set(key, { key, pid: alone || t.family ? -1 : t.pid, name: alone ? '' : t.family || (t.process ?? ''), threads: [t] });
 	}
 	return [...of.values()];
 }
@@ -145,8 +153,8 @@ function processGroup(process: Process, open: boolean, y: number): Group {
 	return { thread: null, process, open, y, height: PROCESS, tracks: [], strip, calls: null, hidden: 0 };
 }
 
-/** The groups of these threads, in their order, below their processes; closed: pids. */
-export function layoutOf(threads: Thread[], open: OpenSet, p: Presence, allCounters: boolean, closed: ReadonlySet<number> = new Set()): Layout {
+/** The groups of these threads, in their order, below their processes; closed: keys of processes. */
+export function layoutOf(threads: Thread[], open: OpenSet, p: Presence, allCounters: boolean, closed: ReadonlySet<string> = new Set()): Layout {
 	const groups: Group[] = [];
 	let y = 0;
 	const add = (g: Group | null): void => {
@@ -156,8 +164,8 @@ export function layoutOf(threads: Thread[], open: OpenSet, p: Presence, allCount
 	};
 	add(traceGroup(p, 0, allCounters));
 	for (const process of processesOf(threads)) {
-		if (process.name) add(processGroup(process, !closed.has(process.pid), y));
-		if (process.name && closed.has(process.pid)) continue;
+		if (process.name) add(processGroup(process, !closed.has(process.key), y));
+		if (process.name && closed.has(process.key)) continue;
 		for (const t of process.threads) {
 			const o = open.get(t.tid);
 			add(o ? openGroup(t, p, y, o) : closedGroup(t, p, y));

@@ -110,28 +110,11 @@ export function next(r: Rows, wanted: Uint8Array, at: Place, forward: boolean): 
 	return step(r, wanted, at, forward) ?? step(r, wanted, edge, forward);
 }
 
-/** The nearest call of the same method after (or before) one in its thread, and in all these threads. */
-function nearest(threads: ReadonlyMap<number, Rows>, tid: number, hit: Hit, forward: boolean): Called['near']['after'] {
-	const wanted = new Uint8Array(hit.method + 1);
-	wanted[hit.method] = 1;
-	const at = { start: hit.start, row: hit.depth, index: hit.index };
-	const here = step(threads.get(tid)!, wanted, at, forward);
-	let open = here && { tid, hit: here };
-	for (const [other, rows] of threads) {
-		if (other === tid || rows.merged) continue;
-		const start = hit.start + (other < tid ? 1 : 0); // of two that begin together, that of the lesser thread is the first
-		const near = step(rows, wanted, { start, row: -1, index: -1 }, forward);
-		if (near && (!open || (forward ? near.start < open.hit.start : near.start > open.hit.start))) open = { tid: other, hit: near };
-	}
-	return { here, open };
-}
-
 /** The call of a row that begins at a time; the last of those, as the others have no length.  -1: none. */
 const beginning = (r: Rows, row: number, start: number): number => firstFrom(r, r.first[row], r.first[row + 1], start + 1) - 1;
 
-/** The call that begins then and there, and what is around it; null: none is loaded, or only merged with others. */
-export function called(threads: ReadonlyMap<number, Rows>, { tid, start, depth }: CallId, max: number): Called | null {
-	const r = threads.get(tid);
+/** The call that begins then and there, and its callers and callees; null: none is loaded, or only merged with others. */
+export function called(r: Rows | null | undefined, { tid, start, depth }: CallId, max: number): Called | null {
 	if (!r || depth >= r.depth) return null;
 	const k = beginning(r, depth, start);
 	if (k < r.first[depth] || r.start(k) !== start || (r.merged && r.merged[k] > 1)) return null;
@@ -149,8 +132,7 @@ export function called(threads: ReadonlyMap<number, Rows>, { tid, start, depth }
 		made += Math.max(1, r.merged?.[c] ?? 1);
 	}
 	const callees = longest.taken().map((c) => hitOf(r, c, below)).sort((a, b) => b.end - b.start - a.end + a.start || a.start - b.start);
-	const near = { before: nearest(threads, tid, hit, false), after: nearest(threads, tid, hit, true) };
-	return { tid, start, depth, hit, self: r.merged ? null : selfOf(r, k, depth), stack, callees, made, near };
+	return { tid, start, depth, hit, self: r.merged ? null : selfOf(r, k, depth), stack, callees, made };
 }
 
 /** What a search lights up: how many calls, and in which share of the busy time one of them is open. */

@@ -25,14 +25,13 @@ export interface CallId {
 	depth: number;
 }
 
-/** A call with its callers, its callees and the calls of its method around it. */
+/** A call with its callers and its callees. */
 export interface Called extends CallId {
 	hit: Hit;
 	self: number | null; // null where only merged calls are loaded
 	stack: Hit[]; // its callers, from the root
 	callees: Hit[]; // the longest, longest first
 	made: number; // calls that it makes itself
-	near: Record<'before' | 'after', { here: Hit | null; open: { tid: number; hit: Hit } | null }>; // of the thread, of all open threads
 }
 
 /** What is told of the call under the pointer; null where only merged calls are loaded. */

@@ -129,12 +129,8 @@ self.onmessage = (e: MessageEvent<ToWorker>) => {
 	}
 	case 'call': {
 		const { call } = m;
-		const threads = new Map([...stores.values()].flatMap((s) => {
-			const rows = s.tid === call.tid ? s.at(call.start) : s.rows;
-			return rows ? [[s.tid, rows] as const] : [];
-		}));
 		const p = reached.get(call.tid);
-		say({ kind: 'call', id: m.id, called: called(threads, call, CALLEES_MAX), all: p?.complete === true });
+		say({ kind: 'call', id: m.id, called: called(stores.get(call.tid)?.at(call.start), call, CALLEES_MAX), all: p?.complete === true });
 		break;
 	}
 	case 'visible': {

@@ -1,0 +1,111 @@
+// Single calls: all of one method with a histogram of their durations, or the longest of threads and a range.
+import { useState } from 'preact/hooks';
+import { api, type Call, type Calls, type Thread } from '../../api/api';
+import { count, duration } from '../../i18n/format';
+import { tr } from '../../i18n/strings/trace';
+import { useMore } from '../../ui/held';
+import { Choice, MethodName, Panel, Pending, useLoad } from '../../ui/parts';
+import { number, set, text } from '../../ui/route';
+import { openAlso } from '../state/opened';
+import { formatCall } from '../state/selection';
+import { atTimeline } from '../state/tab';
+
+const ROWS = 100, MOST = 10000;
+const BARS_HEIGHT = 64;
+const ROOM = 1.5; // of a call that is shown, around it
+
+/** The part of the address that shows a call and selects it. */
+export function placeOfCall(c: Call, { from, to }: { from: number; to: number }): Record<string, string | number | null> {
+	const middle = c.start_ns + c.dur_ns / 2;
+	const span = Math.max(to - from > c.dur_ns * 3 ? 0 : to - from, c.dur_ns * 2 * ROOM, 1000);
+	const seen = c.start_ns < to && c.start_ns + c.dur_ns > from && to - from < 400 * c.dur_ns;
+	return { call: formatCall({ tid: c.tid, start: c.start_ns, depth: c.depth }), thread: c.tid, open: openAlso(text('open'), c.tid), root: null, skip: null,
+		...(seen ? {} : { from: Math.max(0, Math.round(middle - span / 2)), to: Math.round(middle + span / 2) }), ...atTimeline() };
+}
+
+/** Bars of two an octave; a click picks the durations of one. */
+function Histogram({ of, min, max }: { of: Calls; min: number; max: number | null }) {
+	const bars = of.histogram;
+	const most = Math.max(...bars.map((b) => b.calls));
+	const [at, point] = useState(-1);
+	const told = bars[at];
+	return <div class="histogram" style={{ maxWidth: `${Math.max(320, bars.length * 29)}px` }}>
+		<div class="bars" role="group" aria-label={tr('Calls by duration')} onPointerLeave={() => point(-1)}>
+			{bars.map((b, i) => {
+				const on = b.from_ns >= min && (max === null || b.from_ns <= max);
+				const label = tr('{calls} from {from} to {to}', { calls: tr.many(b.calls, '{n} call', '{n} calls'), from: duration(b.from_ns), to: duration(b.to_ns) });
+				return <button key={b.from_ns} class={on ? 'on' : ''} aria-label={label} aria-pressed={on && (min > 0 || max !== null)} onPointerEnter={() => point(i)} onFocus={() => point(i)}
+					onClick={() => set({ min: b.from_ns || null, max: on && min === b.from_ns && max === b.to_ns - 1 ? null : b.to_ns - 1, ...(on && min === b.from_ns && max === b.to_ns - 1 && { min: null }) }, true)}>
+					<span style={{ height: `${Math.max(2, BARS_HEIGHT * Math.sqrt(b.calls / most))}px` }} /></button>;
+			})}
+		</div>
+		<p class="quiet ends"><span>{duration(bars[0].from_ns)}</span>
+			<span aria-live="polite">{told ? tr('{calls} from {from} to {to}', { calls: tr.many(told.calls, '{n} call', '{n} calls'), from: duration(told.from_ns), to: duration(told.to_ns) }) : tr('Height is the square root of the number of calls')}</span>
+			<span>{duration(of.max_ns)}</span></p>
+	</div>;
+}
+
+function Least({ min }: { min: number }) {
+	const [typed, put] = useState<string | null>(null);
+	return <label class="inline">{tr('At least')}
+		<input class="short" type="number" min="0" step="any" inputMode="decimal" value={typed ?? (min > 0 ? String(min / 1e6) : '')} placeholder="0" onBlur={() => put(null)}
+			onInput={(e) => {
+				const v = e.currentTarget.value;
+				put(v);
+				if (v === '' || Number(v) >= 0) set({ min: Math.round(Number(v) * 1e6) || null, max: null });
+			}} /> ms</label>;
+}
+
+function Table({ v, threads, start, method, view }: { v: Calls; threads: Thread[]; start: number; method: boolean; view: { from: number; to: number } }) {
+	const chosen = text('call');
+	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
+	return (
+		<div class="scroll"><table class="methods">
+			<thead><tr><th scope="col" class="num">{tr('Duration')}</th><th scope="col" class="num">{tr('Start')}</th>{!method && <th scope="col">{tr('Method')}</th>}
+				<th scope="col">{tr('Thread')}</th><th scope="col" class="num">{tr('Depth')}</th></tr></thead>
+			<tbody>{v.calls.map((c) => {
+				const id = formatCall({ tid: c.tid, start: c.start_ns, depth: c.depth });
+				return (
+					<tr key={id} class={id === chosen ? 'lit' : ''}>
+						<td class="num share"><span class="bar" style={{ width: `${(100 * c.dur_ns) / (v.max_ns || 1)}%` }} /><button class="plain" aria-current={id === chosen || undefined} title={tr('Show this call in the timeline')} onClick={() => set(placeOfCall(c, view), true)}>{duration(c.dur_ns)}</button></td>
+						<td class="num">{duration(c.start_ns - start)}</td>
+						{!method && <td class="mono name"><button class="plain" title={c.name} onClick={() => set({ calls: c.method, min: null, max: null }, true)}><MethodName name={c.name} /></button></td>}
+						<td>{named(c.tid)} <span class="quiet num">{c.tid}</span></td><td class="num">{c.depth}</td>
+					</tr>);
+			})}</tbody>
+		</table></div>
+	);
+}
+
+export function CallsPanel({ id, thread, range, threads, names, whole, scope, turn }: {
+	id: string; thread: string; range: [number, number] | null; threads: Thread[]; names: string[]; whole: { from: number; to: number }; scope: preact.ComponentChild; turn: number;
+}) {
+	const asked = number('calls');
+	const method = asked !== null && asked < names.length ? asked : null;
+	const min = number('min') ?? 0;
+	const max = number('max');
+	const sort = text('callsort') === 'start' ? 'start' : 'duration';
+	const [rows, more] = useMore('calls', ROWS);
+	const params = { thread, from: range?.[0], to: range?.[1], method, min_ns: min || null, max_ns: max, sort: sort === 'start' ? sort : null, limit: Math.min(MOST, rows) };
+	const load = useLoad(`${id} ${JSON.stringify(params)} ${turn}`, (s) => api.calls(id, params, s));
+	const v = load.value;
+	const view = { from: number('from') ?? whole.from, to: number('to') ?? whole.to };
+	return (
+		<Panel title={tr('Calls')} aside={<>{scope}<Least min={min} />
+			<Choice label={tr('Order')} value={sort} options={[['duration', tr('Longest')], ['start', tr('First')]]} onPick={(o) => set({ callsort: o === 'start' ? o : null }, true)} /></>}>
+			<p class="row">{method !== null ? <><strong class="mono anywhere"><MethodName name={names[method]} /></strong> <button class="small" onClick={() => set({ calls: null, min: null, max: null }, true)}>{tr('Calls of every method')}</button></>
+				: <span class="quiet">{tr('Calls of every method. Choose "List its calls" of a method to see only its own.')}</span>}
+				{(min > 0 || max !== null) && <button class="small" onClick={() => set({ min: null, max: null }, true)}>{tr('Every duration')}</button>}</p>
+			<Pending of={load} what={tr('Reading calls')} />
+			{v && v.count === 0 && <p class="quiet">{tr('No calls here.')}</p>}
+			{v && v.count > 0 && <div class={load.busy ? 'stale' : ''}>
+				<p class="quiet" role="status">{tr('{count}, p50 {p50}, p95 {p95}, longest {max}, {sum} together', { count: tr.many(v.count, '{n} call', '{n} calls'), p50: duration(v.p50_ns), p95: duration(v.p95_ns), max: duration(v.max_ns), sum: duration(v.sum_ns) })}{v.partial ? tr('; incomplete: the time limit was reached') : ''}</p>
+				<Histogram of={v} min={min} max={max} />
+				<Table v={v} threads={threads} start={whole.from} method={method !== null} view={view} />
+				<p class="row under"><span class="quiet">{tr('{shown} of {total} of these durations', { shown: count(v.calls.length), total: count(v.total) })}</span>
+					{v.calls.length < v.total && rows < MOST && <button class="small" onClick={() => more(rows * 10)}>{tr('Show more')}</button>}</p>
+			</div>}
+		</Panel>
+	);
+}
+

@@ -1,0 +1,34 @@
+// The event that is selected, as the address holds it: "kind.tid.time", without a tid where it concerns every thread.
+import { api, type Note } from '../../api/api';
+import type { Spot } from './flows';
+import type { Lane } from './lanes';
+
+export interface EventId {
+	kind: string;
+	tid: number | null;
+	ts: number;
+}
+
+export function parseEvent(text: string): EventId | null {
+	const m = /^([a-z_]{1,32})\.(\d{0,16})\.(\d{1,16})$/.exec(text);
+	return m && { kind: m[1], tid: m[2] === '' ? null : Number(m[2]), ts: Number(m[3]) };
+}
+
+export const formatEvent = ({ kind, tid, ts }: EventId): string => `${kind}.${tid ?? ''}.${ts}`;
+
+export const idOf = (n: Note): EventId => ({ kind: n.kind, tid: n.tid, ts: n.ts_ns });
+
+/** All that the trace says of it; null: nothing of that kind begins then. */
+export async function loadEvent(id: string, { kind, tid, ts }: EventId, signal: AbortSignal): Promise<Note | null> {
+	const { notes } = await api.notes(id, { kind, from: ts, to: ts + 1, thread: tid, limit: 2000 }, signal);
+	return notes.find((n) => n.ts_ns === ts && n.tid === tid) ?? null;
+}
+
+/** As it would stand in a lane of its own. */
+export function spotOf(n: Note): Spot {
+	const dur = Math.max(0, n.dur_ns ?? 0);
+	const name = n.kind === 'counter' ? n.text : '';
+	const lane: Lane = { kind: n.kind, tid: n.tid, name, tile: { from: n.ts_ns, to: n.ts_ns + dur + 1 }, n: 1, ts: Float64Array.of(n.ts_ns), dur: Float64Array.of(dur),
+		text: [n.text], value: [n.value], notes: [1], low: [n.value], high: [n.value] };
+	return { lane, i: 0 };
+}

@@ -1,0 +1,53 @@
+// Which threads the timeline lists, and in which order: filtered, sorted, grouped by name, pinned and hidden, as
+// the address says.
+import type { Thread } from '../../api/api';
+
+/** How threads are ordered; '' is main first, then by what they did. */
+export const SORTS = ['', 'busy', 'calls', 'name', 'start', 'tid'] as const;
+export type Sort = (typeof SORTS)[number];
+
+export interface Arrangement {
+	find: string;
+	sort: Sort;
+	grouped: boolean;
+	pinned: number[]; // first, in this order
+	hidden: ReadonlySet<number>;
+}
+
+/** What the names of a pool's threads have in common: "pool-3-thread-12" and "pool-3-thread-7" are "pool-#-thread-#". */
+export const stemOf = (name: string): string => name.replace(/\d+/g, '#');
+
+const COMPARE: Record<Exclude<Sort, ''>, (a: Thread, b: Thread) => number> = {
+	busy: (a, b) => b.busy_ns - a.busy_ns,
+	calls: (a, b) => b.slices - a.slices,
+	name: (a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }),
+	start: (a, b) => (a.slices ? a.start_ns : Infinity) - (b.slices ? b.start_ns : Infinity) || 0,
+	tid: (a, b) => a.tid - b.tid,
+};
+
+const fits = (t: Thread, find: string) => !find || `${t.name} ${t.tid}`.toLowerCase().includes(find.toLowerCase());
+
+/** Threads of like names below one head, where the first of them would be; others stand alone. */
+function families(threads: Thread[]): Thread[] {
+	const of = new Map<string, Thread[]>();
+	for (const t of threads) of.set(stemOf(t.name), [...(of.get(stemOf(t.name)) ?? []), t]);
+	return [...of].flatMap(([stem, list]) => (list.length < 2 || !stem ? list.map((t) => ({ ...t, process: undefined, family: '' })) : list.map((t) => ({ ...t, process: undefined, family: stem }))));
+}
+
+/** Of these, in their usual order, those that are listed. `shown` is listed whatever the filter says. */
+export function arranged(threads: Thread[], a: Arrangement, shown: number | null): Thread[] {
+	const listed = threads.filter((t) => t.tid === shown || (fits(t, a.find) && (!a.hidden.has(t.tid) || a.pinned.includes(t.tid))));
+	const sorted = a.sort ? [...listed].sort((x, y) => COMPARE[a.sort as Exclude<Sort, ''>](x, y) || x.tid - y.tid) : listed;
+	const rest = sorted.filter((t) => !a.pinned.includes(t.tid));
+	const pinned = a.pinned.flatMap((tid) => sorted.filter((t) => t.tid === tid)).map((t) => ({ ...t, family: '', pinned: true }));
+	return [...pinned, ...(a.grouped ? families(rest) : rest)];
+}
+
+export const nothingArranged = (a: Arrangement): boolean => !a.find && !a.sort && !a.grouped && a.pinned.length === 0 && a.hidden.size === 0;
+
+/** A tid into a list of the address, or out of it. */
+export function toggled(list: number[] | ReadonlySet<number>, tid: number): string | null {
+	const set = new Set(list);
+	if (!set.delete(tid)) set.add(tid);
+	return [...set].join(',') || null;
+}

@@ -1,0 +1,72 @@
+// The event that is selected: what it is, when, for how long, of which thread, and where it leads.
+import { useEffect } from 'preact/hooks';
+import type { Note } from '../../api/api';
+import { duration } from '../../i18n/format';
+import { heard } from '../../i18n/heard';
+import { tr } from '../../i18n/strings/trace';
+import { Busy, Copy, Failure, useLoad } from '../../ui/parts';
+import { flush } from '../../ui/route';
+import { factsOf } from '../panels/eventfacts';
+import { formatEvent, loadEvent, spotOf, type EventId } from '../state/event';
+import type { Spot } from '../state/flows';
+import { kindTitle } from '../state/notekinds';
+import type { TimelineProps } from './timelineview';
+
+export interface EventActions {
+	showEvent(s: Spot | null): void; // it is loaded
+	zoomToEvent(): void;
+	step(forward: boolean): void;
+	follow(): void;
+	mark(): void;
+	unselect(): void;
+}
+
+function Facts({ p, note }: { p: TimelineProps; note: Note }) {
+	const named = (tid: number) => p.threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
+	return <dl class="facts">
+		<dt>{tr('what')}</dt><dd>{kindTitle(note.kind)}</dd>
+		{note.dur_ns !== null && note.dur_ns >= 0 && <><dt>{tr('for')}</dt><dd><strong>{duration(note.dur_ns)}</strong></dd></>}
+		<dt>{tr('starts at')}</dt><dd>{duration(note.ts_ns - p.whole.from)}</dd>
+		<dt>{tr('Thread')}</dt><dd class="anywhere">{note.tid === null ? tr('the trace') : <>{named(note.tid)} <span class="quiet">{note.tid}</span></>}</dd>
+		{factsOf(note, named).map(([k, v]) => <><dt key={k}>{k}</dt><dd class="anywhere">{v}</dd></>)}
+	</dl>;
+}
+
+export function EventPane({ p, at, on }: { p: TimelineProps; at: EventId; on: EventActions }) {
+	const load = useLoad(`${p.id} ${formatEvent(at)}`, (s) => loadEvent(p.id, at, s));
+	const note = load.value?.ts_ns === at.ts && load.value.kind === at.kind && load.value.tid === at.tid ? load.value : null;
+	useEffect(() => {
+		if (note) on.showEvent(spotOf(note));
+	}, [note]);
+	useEffect(() => () => on.showEvent(null), []);
+	const leads = note && (note.value > 0 && ['contention', 'flow', 'thread_created', 'wakeup'].includes(note.kind) || note.kind === 'state' && /^run/.test(note.text));
+	const link = () => {
+		flush();
+		return location.href;
+	};
+	const key = (e: KeyboardEvent) => {
+		if (e.key !== 'Escape') return;
+		e.stopPropagation();
+		on.unselect();
+	};
+	return (
+		<section class="callpane" aria-label={tr('The selected event')} onKeyDown={key}>
+			<header>
+				<h3 class="mono anywhere">{note ? (note.kind === 'anr' ? heard(note.text) : note.text) || kindTitle(note.kind) : kindTitle(at.kind)}</h3>
+				<div class="row tight">
+					<button class="small" onClick={() => on.step(false)} aria-label={tr('Previous event of the thread')}>{tr('Previous')}</button>
+					<button class="small" onClick={() => on.step(true)} aria-label={tr('Next event of the thread')}>{tr('Next')}</button>
+					{note && <button class="small" onClick={() => on.zoomToEvent()}>{tr('Zoom to it')}</button>}
+					{(note?.dur_ns ?? 0) > 0 && <button class="small" onClick={() => on.mark()}>{tr('Select its time')}</button>}
+					{leads && <button class="small" onClick={() => on.follow()}>{tr('Follow to the other thread')}</button>}
+					<Copy text={link} label={tr('Copy link')} />
+				</div>
+				<button class="plain close" aria-label={tr('Clear the selection')} onClick={() => on.unselect()}>×</button>
+			</header>
+			{load.error && <Failure error={load.error} retry={load.again} />}
+			{load.busy && !note && <Busy what={tr('Loading')} />}
+			{!load.busy && !load.error && !note && <p class="quiet" role="status">{tr('No event of this kind starts there.')}</p>}
+			{note && <Facts p={p} note={note} />}
+		</section>
+	);
+}
