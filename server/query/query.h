@@ -49,6 +49,17 @@ typedef bool (*tw_slices_fn)(void *arg, const struct tw_slice *s, size_t n);
 enum tw_status tw_query_slices(struct tw_trace_file *f, uint32_t thread_id, int64_t from_ns,
         int64_t to_ns, tw_slices_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
 
+/* Methods that only wait; those from n on do not. */
+struct tw_waits {
+	const bool *of;
+	uint32_t n;
+};
+
+static inline bool tw_waits(const struct tw_waits *w, uint32_t method)
+{
+	return method < w->n && w->of[method];
+}
+
 /* --- flame graphs (query_flame.c, query_bottom_up.c, query_grow.c) --- */
 
 enum tw_flame_view { TW_TOP_DOWN, TW_BOTTOM_UP };
@@ -92,11 +103,8 @@ struct tw_flame_query {
 	enum tw_flame_metric metric;
 	const uint32_t *root; /* methods from the top of the view to the node to start at */
 	size_t n_root;
-	/* Per method, whether it waits; methods from n_waits on do not. For TW_METRIC_RUNNING and
-	 * TW_METRIC_WAITING. */
-	const bool *waits;
-	uint32_t n_waits;
-	uint32_t max_nodes; /* number of real nodes to keep */
+	struct tw_waits waits; /* for TW_METRIC_RUNNING and TW_METRIC_WAITING */
+	uint32_t max_nodes;    /* number of real nodes to keep */
 	/* Skips the root's `skip` heaviest children and makes the root stand for the others, which
 	 * are the rest of a graph that showed these `skip`; so every node can be reached.
 	 * TW_NOT_FOUND if there are fewer children. */
@@ -153,9 +161,10 @@ enum tw_status tw_query_quantile(struct tw_trace_file *f, const struct tw_select
         int64_t **ret, struct tw_err *err) TW_MUST_USE;
 
 enum { TW_ACTIVITY_CELLS = 128 };
-/* Per 1/128 of the trace's time, the share (0..255) in which the thread had a call open; from its
- * coarsest level. */
+/* Per 1/128 of the trace's time, the share (0..255) in which the thread had a call open that did
+ * not wait; from its coarsest level. *ret_running_ns (may be NULL) is all of that time. */
 enum tw_status tw_query_activity(struct tw_trace_file *f, const struct tw_thread_info *t,
-        uint8_t ret[TW_ACTIVITY_CELLS], struct tw_err *err) TW_MUST_USE;
+        const struct tw_waits *waits, uint8_t ret[TW_ACTIVITY_CELLS], int64_t *ret_running_ns,
+        struct tw_err *err) TW_MUST_USE;
 
 #endif

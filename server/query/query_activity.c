@@ -1,8 +1,8 @@
 /*
  * query_activity.c - a thread's activity over time, as cells.
  *
- * Only outermost calls are read.  Coarser levels merge them across small gaps, which a cell cannot
- * show anyway; the finest level with few enough slices in the range is used.
+ * Outermost calls cover cells, waits in them do not.  Coarser levels merge calls across small gaps,
+ * which a cell cannot show anyway; the finest level with few enough slices in the range is used.
  */
 #include "server/query/query_notes.h"
 
@@ -12,6 +12,7 @@ struct strip {
 	int64_t from_ns, to_ns, width_ns;
 	int64_t covered_ns[TW_LANE_CELLS_MAX];
 	uint32_t cells;
+	const struct tw_waits *waits;
 	uint64_t few; /* maximum number of slices to read; 0: the coarsest level */
 };
 
@@ -20,7 +21,8 @@ struct level { /* neighbours in a chunk directory */
 	uint32_t n;
 };
 
-static void cover(struct strip *s, const struct tw_slice *slice)
+/* sign: 1 for a call, -1 for a wait in it. */
+static void cover(struct strip *s, const struct tw_slice *slice, int sign)
 {
 	int64_t end = slice->start_ns + slice->dur_ns;
 	int64_t from = (slice->start_ns > s->from_ns ? slice->start_ns : s->from_ns) - s->from_ns;
@@ -30,7 +32,7 @@ static void cover(struct strip *s, const struct tw_slice *slice)
 		int64_t edge = (cell + 1) * s->width_ns;
 		int64_t upto = to < edge ? to : edge;
 
-		s->covered_ns[cell] += upto - from;
+		s->covered_ns[cell] += sign * (upto - from);
 		from = upto;
 	}
 }
@@ -74,21 +76,34 @@ static struct level pick_level(const struct tw_chunk_row *rows, uint32_t n, cons
 	return best;
 }
 
+/* A wait within a wait is not taken away twice: slices come in pre-order. */
+static int64_t add(struct strip *s, const struct tw_slice *slice, int64_t wait_end)
+{
+	int64_t end = slice->start_ns + slice->dur_ns;
+
+	if (slice->depth == 0)
+		cover(s, slice, 1);
+	if (!s->waits || !tw_waits(s->waits, slice->method) || end <= wait_end)
+		return wait_end;
+	cover(s, slice, -1);
+	return end;
+}
+
 /* A root that began in an earlier chunk was covered there, except before the first chunk. */
 static enum tw_status cover_level(
         struct tw_trace_file *f, struct level l, struct strip *s, struct tw_err *err)
 {
 	struct tw_chunk c;
+	int64_t wait_end = INT64_MIN;
 	enum tw_status st = TW_OK;
 
 	tw_chunk_init(&c);
 	for (uint32_t i = 0; st == TW_OK && i < l.n; i++) {
 		st = tw_trace_file_chunk(f, &l.rows[i], &c, err);
-		if (st == TW_OK && i == 0 && c.n_open)
-			cover(s, &c.open[0]);
+		for (size_t k = 0; st == TW_OK && i == 0 && k < c.n_open; k++)
+			wait_end = add(s, &c.open[k], wait_end);
 		for (size_t k = 0; st == TW_OK && k < c.n; k++)
-			if (c.slices[k].depth == 0)
-				cover(s, &c.slices[k]);
+			wait_end = add(s, &c.slices[k], wait_end);
 	}
 	tw_chunk_done(&c);
 	return st;
@@ -108,7 +123,7 @@ static enum tw_status shares(struct tw_trace_file *f, const struct tw_thread_inf
 		return st;
 	for (uint32_t i = 0; i < s->cells; i++) {
 		double share = (double)s->covered_ns[i] * 255 / (double)s->width_ns;
-		uint8_t cell = share >= 255 ? 255 : (uint8_t)share;
+		uint8_t cell = share >= 255 ? 255 : share > 0 ? (uint8_t)share : 0;
 
 		ret_cells[i] = cell == 0 && s->covered_ns[i] > 0 ? 1 : cell;
 	}
@@ -118,19 +133,27 @@ static enum tw_status shares(struct tw_trace_file *f, const struct tw_thread_inf
 enum tw_status tw_query_activity_range(struct tw_trace_file *f, const struct tw_thread_info *t,
         const struct tw_lanes_query *q, uint8_t *ret_cells, struct tw_err *err)
 {
-	struct strip s = {
-	        .from_ns = q->from_ns, .to_ns = q->to_ns, .cells = q->cells, .few = SLICES_FEW};
+	struct strip s = {.from_ns = q->from_ns,
+	        .to_ns = q->to_ns,
+	        .cells = q->cells,
+	        .waits = &q->waits,
+	        .few = SLICES_FEW};
 
 	return shares(f, t, &s, ret_cells, err);
 }
 
 enum tw_status tw_query_activity(struct tw_trace_file *f, const struct tw_thread_info *t,
-        uint8_t ret[TW_ACTIVITY_CELLS], struct tw_err *err)
+        const struct tw_waits *waits, uint8_t ret[TW_ACTIVITY_CELLS], int64_t *ret_running_ns,
+        struct tw_err *err)
 {
 	const struct tw_trace_info *info = tw_trace_file_info(f);
 	struct strip s = {.from_ns = info->start_ns,
 	        .to_ns = info->end_ns > info->start_ns ? info->end_ns : info->start_ns + 1,
+	        .waits = waits,
 	        .cells = TW_ACTIVITY_CELLS};
+	enum tw_status st = shares(f, t, &s, ret, err);
 
-	return shares(f, t, &s, ret, err);
+	for (uint32_t i = 0; ret_running_ns && i < s.cells; i++)
+		*ret_running_ns = (i ? *ret_running_ns : 0) + s.covered_ns[i];
+	return st;
 }

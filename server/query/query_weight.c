@@ -37,7 +37,7 @@ static void own_running(const struct tw_tree *t, const struct tw_flame_query *q,
 		int64_t self = at_least_0(n->self_ns);
 
 		if (n->cpu_ns < 0)
-			own[i] = n->method < q->n_waits && q->waits[n->method] ? 0 : self;
+			own[i] = tw_waits(&q->waits, n->method) ? 0 : self;
 		else if (own[i] > self)
 			own[i] = self;
 	}

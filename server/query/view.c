@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/symbols/waits.h"
+
 struct tw_str tw_view_name(
         const struct tw_view *v, uint32_t method, char buf[TW_NAME_BYTES], bool *ret_known)
 {
@@ -23,4 +25,24 @@ struct tw_str tw_view_name(
 	if (ret_known)
 		*ret_known = known;
 	return name;
+}
+
+enum tw_status tw_view_waits(
+        const struct tw_view *v, struct tw_arena *a, struct tw_waits *ret, struct tw_err *err)
+{
+	bool *of = tw_arena_zalloc(a, (size_t)v->n_methods + 1, sizeof *of);
+	char *name = tw_arena_alloc(a, TW_NAME_BYTES, 1);
+
+	if (!of || !name)
+		return tw_oom(err);
+	for (uint32_t i = 0; i < v->n_methods; i++) {
+		const struct tw_named what = tw_method_named(&v->methods[i]);
+
+		if (!what.has_id)
+			of[i] = tw_name_waits(what.name);
+		else if (v->names.map && tw_names_display(&v->names, &what, name, TW_NAME_BYTES))
+			of[i] = tw_name_waits(tw_str_of(name));
+	}
+	*ret = (struct tw_waits){of, v->n_methods};
+	return TW_OK;
 }

@@ -10,7 +10,7 @@ import { layoutOf, Presence } from '../src/trace/timeline/tracks';
 const sum = (kind: string, tid: number | null, text: string, notes: number, dur_ns: number): NoteSum => ({ kind, tid, text, notes, dur_ns });
 const row = (key: string, ns: number | null, n = 1): Row => ({ key, name: key, n, ns, more: '' });
 const thread = (tid: number, name: string, more: Partial<Thread> = {}): Thread => ({ thread_id: tid, tid, pid: 1, name, is_main: false, slices: tid, roots: 1, max_depth: 5, start_ns: 100 - tid,
-	end_ns: 100, busy_ns: tid % 7, activity: [0], source: 'calls', interval_ns: 0, ...more });
+	end_ns: 100, busy_ns: 9, running_ns: tid % 7, activity: [0], source: 'calls', interval_ns: 0, ...more });
 const plain: Arrangement = { find: '', sort: '', grouped: false, pinned: [], hidden: new Set() };
 const order = (list: Thread[], a: Partial<Arrangement>, shown: number | null = null) => arranged(list, { ...plain, ...a }, shown).map((t) => t.tid);
 

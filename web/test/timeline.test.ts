@@ -13,7 +13,7 @@ import { groupAt, inOrder, inView, layoutOf, OPEN_ROWS, Presence, ROW, together,
 import { callsOf, chunk } from './chunk';
 
 const thread = (tid: number, more: Partial<Thread> = {}): Thread => ({ thread_id: tid, tid, pid: 1, name: `t${tid}`, is_main: false, slices: 10, roots: 1,
-	max_depth: 5, start_ns: 0, end_ns: 100, busy_ns: 10, activity: [0, 255], source: 'calls', interval_ns: 0, ...more });
+	max_depth: 5, start_ns: 0, end_ns: 100, busy_ns: 10, running_ns: 10, activity: [0, 255], source: 'calls', interval_ns: 0, ...more });
 const sum = (kind: string, tid: number | null, text = '', dur_ns = 5): NoteSum => ({ kind, tid, text, notes: 1, dur_ns });
 
 test('the address of a view tells of no other view', () => {
@@ -46,12 +46,12 @@ test('what is open goes into the address and back', () => {
 });
 
 test('main comes first, then who did most, then who has no calls', () => {
-	const list = [thread(1, { busy_ns: 5 }), thread(2, { slices: 0, busy_ns: 0, is_main: true }), thread(3, { busy_ns: 9 }), thread(4, { is_main: true, busy_ns: 1 })];
+	const list = [thread(1, { running_ns: 5 }), thread(2, { slices: 0, running_ns: 0, is_main: true }), thread(3, { running_ns: 9 }), thread(4, { is_main: true, running_ns: 1 })];
 	assert.deepEqual(inOrder(list).map((t) => t.tid), [4, 3, 1, 2]);
 });
 
 test('threads of several processes lie below their process, which closes over them', () => {
-	const list = inOrder([thread(1, { pid: 10, process: 'app', is_main: true, busy_ns: 3 }), thread(2, { pid: 20, process: 'app:push', busy_ns: 9 }), thread(3, { pid: 10, process: 'app', busy_ns: 1 }),
+	const list = inOrder([thread(1, { pid: 10, process: 'app', is_main: true, running_ns: 3 }), thread(2, { pid: 20, process: 'app:push', running_ns: 9 }), thread(3, { pid: 10, process: 'app', running_ns: 1 }),
 		thread(4, { pid: 20, process: 'app:push', slices: 0 })]);
 	assert.deepEqual(list.map((t) => t.tid), [1, 3, 2, 4]);
 	const heads = (closed: string[]) => layoutOf(list, parseOpen('', 2), new Presence([sum('gc', null)]), false, new Set(closed)).groups.map((g) => g.process?.name ?? g.thread?.tid ?? 'trace');

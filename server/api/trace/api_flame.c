@@ -28,20 +28,6 @@ static enum tw_status read_root(
 	return TW_OK;
 }
 
-static enum tw_status read_waits(
-        const struct tw_question *q, struct tw_flame_query *f, struct tw_err *err)
-{
-	bool *waits = tw_arena_alloc(q->arena, (size_t)q->v.n_methods + 1, sizeof *waits);
-
-	if (!waits)
-		return tw_oom(err);
-	for (uint32_t i = 0; i < q->v.n_methods; i++)
-		waits[i] = tw_question_waits(q, i);
-	f->waits = waits;
-	f->n_waits = q->v.n_methods;
-	return TW_OK;
-}
-
 static const char *const views[] = {"top_down", "bottom_up", NULL};
 static const char *const metrics[] = {"wall", "count", "cpu", "waiting", "running", NULL};
 static const char *const formats[] = {"json", "columns", NULL};
@@ -85,8 +71,9 @@ static enum tw_status read_flame_query(const struct tw_question *q, struct tw_fl
 	        .steps = q->steps,
 	        .n_steps = q->n_steps};
 	*ret_columns = tw_req_word(r, "format") == 1;
-	st = metric == TW_METRIC_WAITING || metric == TW_METRIC_RUNNING ? read_waits(q, ret, err)
-	                                                                : TW_OK;
+	st = metric == TW_METRIC_WAITING || metric == TW_METRIC_RUNNING
+	             ? tw_view_waits(&q->v, q->arena, &ret->waits, err)
+	             : TW_OK;
 	return st == TW_OK ? read_root(q, ret, err) : st;
 }
 

@@ -268,6 +268,7 @@ static enum tw_status answer_activity(struct answer *a, struct tw_err *err)
 	bool partial = false;
 	uint64_t left = STRIPS_MAX;
 
+	st = tw_view_waits(&a->v, a->arena, &a->q.waits, err);
 	put_range(a);
 	tw_json_key_int(&a->j, "cells", a->q.cells);
 	tw_json_key(&a->j, "threads");

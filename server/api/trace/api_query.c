@@ -34,6 +34,7 @@ struct table {         /* of methods, as it was asked for */
 	        *rows; /* of the trace's methods, then of frames that steps make */
 	uint32_t n_rows;
 	const int64_t *p95_ns; /* NULL: not asked for, or not known */
+	struct tw_waits waits;
 	bool partial;
 };
 
@@ -74,12 +75,12 @@ static int64_t p95_ns(const struct table *t, uint32_t method)
 }
 
 /* Own time that is not waiting. */
-static int64_t running_ns(const struct tw_question *q, const struct table *t, uint32_t method)
+static int64_t running_ns(const struct table *t, uint32_t method)
 {
-	return tw_question_waits(q, method) ? 0 : t->rows[method].self_ns;
+	return tw_waits(&t->waits, method) ? 0 : t->rows[method].self_ns;
 }
 
-static int64_t sort_key(const struct tw_question *q, const struct table *t, uint32_t method)
+static int64_t sort_key(const struct table *t, uint32_t method)
 {
 	const struct tw_method_info *m = &t->rows[method];
 	const int64_t keys[] = {[BY_SELF] = m->self_ns,
@@ -90,9 +91,10 @@ static int64_t sort_key(const struct tw_question *q, const struct table *t, uint
 	        [BY_NAME] = 0,
 	        [BY_CPU] = m->cpu_ns,
 	        [BY_WAITING] = waiting_ns(m),
-	        [BY_P95] = p95_ns(t, method)};
+	        [BY_P95] = p95_ns(t, method),
+	        [BY_RUNNING] = running_ns(t, method)};
 
-	return t->sort == BY_RUNNING ? running_ns(q, t, method) : keys[t->sort];
+	return keys[t->sort];
 }
 
 /* Rows of the whole trace are stored; those of threads or a range come from their tree. */
@@ -165,7 +167,7 @@ static void put_method(struct tw_question *q, const struct table *t, uint32_t me
 	tw_json_key_int(&q->j, "total_ns", row->total_ns);
 	tw_json_key_int(&q->j, "sum_ns", row->sum_ns);
 	tw_json_key_int(&q->j, "self_ns", row->self_ns);
-	tw_json_key_int(&q->j, "running_ns", running_ns(q, t, method));
+	tw_json_key_int(&q->j, "running_ns", running_ns(t, method));
 	tw_json_key_int(&q->j, "max_ns", row->max_ns);
 	put_ns(q, "p95_ns", p95_ns(t, method));
 	put_ns(q, "cpu_ns", row->cpu_ns);
@@ -188,7 +190,7 @@ static bool rank_one(struct tw_question *q, const struct table *t, const struct 
 		name = name_of(q, method, &known);
 	if (match && !tw_match_has(match, name))
 		return true;
-	*r = (struct ranked){.method = method, .key = sort_key(q, t, method)};
+	*r = (struct ranked){.method = method, .key = sort_key(t, method)};
 	if (t->sort == BY_NAME)
 		r->name = tw_arena_str(q->arena, name);
 	++*n;
@@ -282,7 +284,9 @@ static enum tw_status answer_methods(struct tw_question *q, struct tw_err *err)
 	enum tw_status st;
 
 	read_table(q->v.req, &t);
-	st = method_rows(q, &t, err);
+	st = tw_view_waits(&q->v, q->arena, &t.waits, err);
+	if (st == TW_OK)
+		st = method_rows(q, &t, err);
 	if (st == TW_OK)
 		st = method_p95(q, &t, err);
 	if (st == TW_OK)
@@ -341,6 +345,8 @@ static enum tw_status answer_search(struct tw_question *q, struct tw_err *err)
 	struct tw_match *match = NULL;
 	enum tw_status st = tw_trace_file_methods(q->v.file, &all.rows, &all.n_rows, err);
 
+	if (st == TW_OK)
+		st = tw_view_waits(&q->v, q->arena, &all.waits, err);
 	if (st == TW_OK)
 		st = tw_match_new(
 		        tw_req_text(q->v.req, "q"), tw_req_flag(q->v.req, "regex"), &match, err);

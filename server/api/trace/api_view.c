@@ -25,11 +25,13 @@ static enum tw_status reply(struct tw_req *r, struct tw_buf *out, struct tw_err 
 	return st;
 }
 
-static enum tw_status put_thread(const struct tw_view *v, const struct tw_thread_info *t,
-        struct tw_json *j, struct tw_err *err)
+static enum tw_status put_thread(const struct tw_view *v, const struct tw_waits *waits,
+        const struct tw_thread_info *t, struct tw_json *j, struct tw_err *err)
 {
 	uint8_t strip[TW_ACTIVITY_CELLS] = {0};
-	enum tw_status st = t->slices ? tw_query_activity(v->file, t, strip, err) : TW_OK;
+	int64_t running = 0;
+	enum tw_status st =
+	        t->slices ? tw_query_activity(v->file, t, waits, strip, &running, err) : TW_OK;
 
 	if (st != TW_OK)
 		return st;
@@ -47,6 +49,7 @@ static enum tw_status put_thread(const struct tw_view *v, const struct tw_thread
 	tw_json_key_int(j, "start_ns", t->start_ns);
 	tw_json_key_int(j, "end_ns", t->end_ns);
 	tw_json_key_int(j, "busy_ns", t->busy_ns);
+	tw_json_key_int(j, "running_ns", running < t->busy_ns ? running : t->busy_ns);
 	tw_json_key(j, "activity");
 	tw_json_open(j, '[');
 	for (int i = 0; i < TW_ACTIVITY_CELLS; i++)
@@ -82,6 +85,7 @@ static enum tw_status threads(struct tw_req *r, struct tw_err *err)
 	struct tw_buf out;
 	struct tw_json j = tw_json_to(&out);
 	struct tw_view v;
+	struct tw_waits waits = {0};
 	uint32_t n;
 	enum tw_status st = tw_view_open(r, &v, err);
 
@@ -91,13 +95,14 @@ static enum tw_status threads(struct tw_req *r, struct tw_err *err)
 		tw_view_close(&v);
 		return TW_OK;
 	}
+	st = tw_view_waits(&v, tw_req_arena(r), &waits, err);
 	t = tw_trace_file_threads(v.file, &n);
 	tw_buf_init(&out, BODY_MAX);
 	tw_json_open(&j, '{');
 	tw_json_key(&j, "threads");
 	tw_json_open(&j, '[');
 	for (uint32_t i = 0; st == TW_OK && i < n; i++)
-		st = put_thread(&v, &t[i], &j, err);
+		st = put_thread(&v, &waits, &t[i], &j, err);
 	tw_json_close(&j, ']');
 	if (st == TW_OK)
 		st = put_processes(r, &v, &j, err);

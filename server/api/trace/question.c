@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "decoder/symbols/waits.h"
 #include "server/api/api.h"
 
 #define BODY_MAX  ((size_t)256 << 20)
@@ -81,11 +80,6 @@ struct tw_str tw_question_name(const struct tw_question *q, uint32_t method)
 	if (!copy)
 		return name;
 	return q->names[method] = (struct tw_str){copy, name.len};
-}
-
-bool tw_question_waits(const struct tw_question *q, uint32_t method)
-{
-	return method < q->v.n_methods && tw_name_waits(tw_view_name(&q->v, method, q->name, NULL));
 }
 
 enum tw_status tw_question_reshape(

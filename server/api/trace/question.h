@@ -35,9 +35,6 @@ enum tw_status tw_question_run(struct tw_req *r,
 /* Each name is looked up once.  Valid as long as q. */
 struct tw_str tw_question_name(const struct tw_question *q, uint32_t method);
 
-/* Whether a method waits (decoder/symbols/waits.h), by its name. */
-bool tw_question_waits(const struct tw_question *q, uint32_t method);
-
 /* Returns whether steps change the trees. */
 static inline bool tw_question_reshapes(const struct tw_question *q)
 {

@@ -62,6 +62,15 @@ test('methods that only wait are told from those that work', async (t) => {
 		assert.deepEqual(methods.map((m) => m.running_ns / MS), [29, 20, 16, 0, 0]);
 		assert.deepEqual((await ask(`${at}/methods?sort=self_ns&limit=2`)).methods.map((m) => m.name), [WAIT, POLL].map((m) => NAMES[m - 1]), 'by time alone they come first');
 	});
+	await t.test('in activity: a looper is busy per message', async () => {
+		const { threads } = await ask(`${at}/threads`);
+		const main = threads.find((x) => x.tid === MAIN);
+		assert.equal(main.busy_ns, 100 * MS);
+		assert.ok(Math.abs(main.running_ns / MS - 40) < 1, main.running_ns);
+		assert.deepEqual([10, 64, 90, 120].map((i) => main.activity[i] > 200), [false, false, true, true], 'it waits for most of the trace');
+		const { threads: [strip] } = await ask(`${at}/activity?cells=10&thread=main`);
+		assert.deepEqual(strip.activity.map((v) => v > 128), [false, false, false, false, false, false, true, true, true, true]);
+	});
 	await t.test('in the graph: running and waiting add up to wall time', async () => {
 		const [wall, running, waiting] = await Promise.all(['wall', 'running', 'waiting'].map((m) => ask(`${at}/flame?metric=${m}`)));
 		assert.deepEqual([wall.value, running.value, waiting.value].map((ns) => ns / MS), [195, 65, 130]);

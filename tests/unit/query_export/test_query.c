@@ -485,7 +485,8 @@ static void test_activity(void **state)
 		int64_t width = (info->end_ns - info->start_ns) / TW_ACTIVITY_CELLS + 1;
 		uint8_t got[TW_ACTIVITY_CELLS];
 
-		assert_int_equal(tw_query_activity(w.f.file, &threads[i], got, NULL), TW_OK);
+		assert_int_equal(
+		        tw_query_activity(w.f.file, &threads[i], NULL, got, NULL, NULL), TW_OK);
 		for (int c = 0; c < TW_ACTIVITY_CELLS; c++) {
 			int64_t from = info->start_ns + c * width;
 			struct tw_tree t =

@@ -32,7 +32,7 @@ export interface Trace {
 }
 export interface Thread {
 	thread_id: number; tid: number; pid: number; name: string; is_main: boolean; slices: number;
-	roots: number; max_depth: number; start_ns: number; end_ns: number; busy_ns: number; activity: number[];
+	roots: number; max_depth: number; start_ns: number; end_ns: number; busy_ns: number; running_ns: number; activity: number[];
 	source: 'calls' | 'samples' | 'counts'; interval_ns: number;
 	process?: string; // of a trace with several: its name or number
 	family?: string; // what its name and those of others have in common, where the page lists them together; '': it stands alone

@@ -69,13 +69,15 @@ function List() {
 	const rows = Math.min(MOST, Math.max(PAGE, number('rows') ?? PAGE));
 	const q = text('q');
 	const regex = text('regex') === '1';
-	const question = { sort: `${stat}_${metric}`, order, q, limit: rows, ...(regex && { regex: 1 }), metrics: METRICS.map(([m]) => m).join(',') };
+	const waits = text('waits') === '1';
+	const question = { ...(!waits && { waits: 'false' }), sort: `${stat}_${metric}`, order, q, limit: rows, ...(regex && { regex: 1 }), metrics: METRICS.map(([m]) => m).join(',') };
 	const load = useLoad(`methods ${JSON.stringify(question)} ${asked.key}`, (signal) => get<FleetMethods>('/api/v1/fleet/methods', { ...asked.params, ...question }, signal));
 	const v = load.value;
 	return (
 		<Panel title={tr('Methods of all traces')} id="methods" aside={<>
 			<Choice label={tr('Statistic over traces')} value={stat} options={STATS} onPick={(s) => set({ stat: s === 'p95' ? null : s, rows: null }, true)} />
 			<label class="inline">{tr('Find')}{' '}<input type="search" name="q" value={q} onInput={(e) => set({ q: e.currentTarget.value, rows: null })} /></label>
+			<label class="inline" title={tr('Methods that only wait: for messages, locks or timers')}><input type="checkbox" name="waits" checked={waits} onChange={(e) => set({ waits: e.currentTarget.checked ? 1 : null, rows: null }, true)} />{' '}{tr('waits')}</label>
 			<label class="inline"><input type="checkbox" name="regex" checked={regex} onChange={(e) => set({ regex: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('expression')}</label>
 		</>}>
 			<Pending of={load} what={tr('Loading methods')} />

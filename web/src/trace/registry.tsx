@@ -66,7 +66,7 @@ function useCalls(s: Shown) {
 	const chosen = useMemo(() => (tids ? busy.filter((x) => tids.has(x.tid)) : busy), [busy, tids]);
 	const times = useMemo<[number, number] | null>(() => (range ? [range.from, range.to] : null), [range?.from, range?.to]);
 	const thread = !tids ? 'all' : chosen.map((x) => x.tid).join(',');
-	return { none: chosen.length === 0, of: { id: t.id, thread, range: times, names, matches, mappingTurn: turn, scope: <Scope {...s} />, words: wordsOf(chosen), hasCpu: t.has_cpu === true } };
+	return { none: chosen.length === 0, of: { id: t.id, thread, range: times, names, matches, mappingTurn: turn, scope: <Scope {...s} />, words: wordsOf(chosen), hasCpu: t.has_cpu === true, timed: timed(s) } };
 }
 
 function NoCalls(s: Shown & { title: string }) {
@@ -102,6 +102,7 @@ function States(s: Shown) {
 const findings = later<{ id: string; threads: Thread[]; start: number; end: number; turn: number }>('findings', async () => (await import('../admin/detectors')).FindingsPanel, 'Findings');
 
 const calls = (s: Shown) => s.busy.length > 0 && s.thread !== null;
+const timed = (s: Shown) => s.t.summary?.timed !== false;
 
 export const PANELS: PanelKind[] = [
 	{ id: 'anr', title: 'ANR', needs: (s) => s.reports.length > 0, Component: (s) => <AnrPanel t={s.t} reports={s.reports} /> },
@@ -109,8 +110,8 @@ export const PANELS: PanelKind[] = [
 	{ id: 'tree', title: tr('Call tree'), needs: calls, Component: (s) => <Merged {...s} tree /> },
 	{ id: 'range', title: tr('Selected range'), needs: (s) => s.range !== null, Component: Selected },
 	{ id: 'methods', title: tr('Methods'), needs: calls, Component: Methods },
-	{ id: 'calls', title: tr('Calls'), needs: calls, Component: Calls },
-	{ id: 'events', title: tr('Events'), needs: (s) => s.sums.length > 0, Component: (s) => <NotesPanel id={s.t.id} threads={s.threads} shown={s.thread ?? undefined} start={s.whole.from} end={s.whole.to} /> },
+	{ id: 'calls', title: tr('Calls'), needs: (s) => calls(s) && timed(s), Component: Calls },
+	{ id: 'events', title: tr('Events'), needs: (s) => s.sums.length > 0, Component: (s) => <NotesPanel id={s.t.id} threads={s.threads} shown={s.thread ?? undefined} start={s.whole.from} end={s.whole.to} timed={timed(s)} /> },
 	{ id: 'states', title: tr('Thread states'), needs: (s) => hasStates(s.sums), Component: States },
 	{ id: 'findings', title: tr('Findings'), needs: (s) => s.thread !== null, Component: (s) => <findings.Page id={s.t.id} threads={s.threads} start={s.whole.from} end={s.whole.to} turn={s.turn} /> },
 	{ id: 'annotations', title: tr('Annotations'), needs: () => annotations.value.length > 0 || draft.value !== null, Component: (s) => <AnnotationPanel id={s.t.id} threads={s.threads} names={s.names} whole={s.whole} again={s.reload} /> },

@@ -20,9 +20,9 @@ import { number, set, text } from '../ui/route';
 import type { Range } from './timeline/scene';
 import { many, wordsOf } from '../api/source';
 import { tr } from '../i18n/strings/trace';
+import { Legend } from './timeline/legend';
 import { Timeline } from './timeline/timeline';
-import { threadsFromAddress } from './timeline/timelineview';
-import { safe, useSafe } from '../ui/theme';
+import { mainOf, threadsFromAddress } from './timeline/timelineview';
 import { TraceHead } from './tracehead';
 import { nameOf } from '../api/traces';
 import { Waiting } from './waiting';
@@ -96,16 +96,16 @@ function useRest(id: string): [boolean, () => void] {
 }
 
 function Ready({ t }: { t: Trace }) {
-	const threads = useLoad(t.id, () => api.threads(t.id));
 	const sums = useLoad(t.id, (s) => api.noteSums(t.id, {}, s));
 	const turn = t.report?.names.resolved ?? 0; // a mapping that came changes every name
+	const threads = useLoad(t.id + turn, () => api.threads(t.id));
 	const names = useLoad(t.id + turn, () => api.names(t.id));
 	const [step, go] = useState({ turn: 0, forward: true });
 	const [met, found] = useState<Found | null>(null);
 	const [rest, drawn] = useRest(t.id);
 	const find = text('find');
 	const idle = text('idle') === '1';
-	const { all, busy, listed, there, focus: thread } = useMemo(() => threadsFromAddress(threads.value?.threads ?? []), [threads.value, idle, number('thread'), text('tq'), text('tsort'), text('tgroup'), text('pin'), text('hide')]);
+	const { all, busy, listed, there, focus: thread } = useMemo(() => threadsFromAddress(mainOf(threads.value?.threads ?? [], t.meta.pid)), [threads.value, idle, number('thread'), text('tq'), text('tsort'), text('tgroup'), text('pin'), text('hide')]);
 	const list = useMemo(() => names.value?.names ?? [], [names.value]);
 	const matches = useMemo(() => matching(list, find), [list, find]);
 	const start = t.start_ns ?? 0;
@@ -127,12 +127,13 @@ function Ready({ t }: { t: Trace }) {
 	if (!threads.value || !names.value || !sums.value) return <Busy what={tr('Opening the trace')} />;
 	const known = { tids: all.map((x) => x.tid), methods: list.length, hasCpu: t.has_cpu === true, columns: COLUMN_NAMES, tabs: ['timeline', ...PANELS.map((p) => p.id)] };
 	const clear = () => set({ a: null, b: null, sel: null, threads: text('threads') === 'sel' ? null : text('threads'), root: null, skip: null });
-	const upper = thread && <Panel title={tr('Threads')} aside={<>
+	const timed = t.summary?.timed !== false; // counts and snapshots have no time axis
+	const upper = thread && timed && <Panel title={tr('Threads')} aside={<>
 		{search}
 		<span class="quiet hint">{tr('Ctrl+wheel zooms, drag moves, Shift+drag selects, ? for keys')}</span>
 		{(range || picked) && <button class="small" onClick={clear}>{tr('Clear the selection')}</button>}
 		<AnnotateButton whole={whole} thread={thread} />
-		<label class="check" title={tr('For red-green colour blindness; stored in this browser')}><input type="checkbox" checked={safe.value} onChange={(e) => useSafe(e.currentTarget.checked)} />{' '}{tr('Colour-blind palette')}</label>
+		<Legend names={list} sums={sums.value.sums} />
 		{busy.length > 0 && all.length > busy.length && <label class="check"><input type="checkbox" checked={idle} onChange={(e) => set({ idle: e.currentTarget.checked ? 1 : null })} />
 			{tr('{busy} without calls', { busy: count(all.length - busy.length) })}</label>}</>}>
 		<Timeline key={turn} id={t.id} threads={listed} there={there.length} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} picked={picked} step={step} onFound={found} onDrawn={drawn} onDetails={tell} />
@@ -140,11 +141,11 @@ function Ready({ t }: { t: Trace }) {
 	return <>
 		<div class="notices">
 			<LinkCheck of={known} />
-			{busy.length === 0 && <div class="notice"><strong>{tr('This trace holds no calls.')}</strong></div>}
+			{busy.length === 0 && timed && <div class="notice"><strong>{tr('This trace holds no calls.')}</strong></div>}
 			{reports.error && <Failure error={reports.error} retry={reports.again} />}
 			{notes.error && <Failure error={notes.error} retry={notes.again} title={tr('The annotations could not be loaded.')} />}
 		</div>
-		<Bench shown={shown} come={(rest || !thread) && (documents !== undefined || reports.error !== null)} upper={upper} details={details} />
+		<Bench shown={shown} come={(rest || !upper) && (documents !== undefined || reports.error !== null)} upper={upper} details={details} />
 	</>;
 }
 

@@ -230,6 +230,8 @@ const zh = {
 	'findings': '检测结果',
 	'{name} {n} postponed ({reason})': '{name} {n} 已推迟（{reason}）',
 	'Traces still to process: {parts}.': '仍待处理的 Trace：{parts}。',
+	'Methods that only wait: for messages, locks or timers': '只在等待消息、锁或定时器的方法',
+	'waits': '等待',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;

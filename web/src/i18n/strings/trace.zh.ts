@@ -508,6 +508,11 @@ const zh = {
 	'{n} drawn as one: zoom in to select one.': '{n} 个合并绘制：放大后才能选中其中一个。',
 	'{shown} of {total} of these durations': '此时长范围内 {total} 次中的 {shown} 次',
 	'Self time, without methods that only wait: for messages, locks, timers': '自身时间，不含只在等待消息、锁或定时器的方法',
+	'Colours': '颜色',
+	'What the colours mean': '颜色的含义',
+	'Calls, by package': '调用，按包',
+	'A package has one hue, a class one lightness.': '同一个包色相相同，同一个类亮度相同。',
+	'{methods} of {total} methods': '{total} 个方法中的 {methods} 个',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;

@@ -30,6 +30,7 @@ interface Props {
 	scope: preact.ComponentChild;
 	words: Words;
 	hasCpu: boolean;
+	timed: boolean; // else only numbers mean anything
 	tree: boolean; // as rows that open, instead of boxes
 }
 
@@ -204,7 +205,7 @@ export function FlamePanel(p: Props) {
 	const asked = text('view');
 	const view = asked === 'bottom_up' || (asked === 'sandwich' && !p.tree) ? asked : 'top_down';
 	const key = text('metric');
-	const metric = metricOf(!p.hasCpu && key === 'cpu' ? 'wall' : key, p.words);
+	const metric = metricOf(!p.timed ? 'count' : !p.hasCpu && key === 'cpu' ? 'wall' : key, p.words);
 	const { steps, named } = useSteps(p.names);
 	const find = text('find');
 	const matches = useMemo(() => (named === p.names ? p.matches : matching(named, find)), [named, p.names, p.matches, find]);
@@ -217,8 +218,8 @@ export function FlamePanel(p: Props) {
 			<AppSwitch />
 			<Choice label={tr('Direction')} value={view} options={[['top_down', tr('Top-down')], ['bottom_up', tr('Bottom-up')], ...(p.tree ? [] : [['sandwich', tr('Sandwich')] as [string, string]])]}
 				onPick={(v) => set({ view: v === 'top_down' ? null : v, root: null, skip: null, tree: null, ...NO_PARTS, ...afresh() }, true)} />
-			<Choice label={tr('Metric')} value={metric.key} options={metrics}
-				onPick={(v) => set({ metric: v === 'wall' ? null : v, skip: null }, true)} />
+			{p.timed && <Choice label={tr('Metric')} value={metric.key} options={metrics}
+				onPick={(v) => set({ metric: v === 'wall' ? null : v, skip: null }, true)} />}
 		</>}>
 			<StepBar names={p.names} />
 			{view === 'sandwich' ? <Sandwich p={q} metric={metric} steps={steps} named={named} />

@@ -27,6 +27,7 @@ interface Props {
 	words: Words;
 	matches: Uint8Array | null;
 	hasCpu: boolean;
+	timed: boolean; // else only numbers mean anything
 	transform: string; // steps that reshape the calls
 	onFind: (name: string) => void;
 }
@@ -154,7 +155,7 @@ function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; a
 }
 
 export function MethodsPanel(p: Props) {
-	const columns = chosen(text('cols'), p.hasCpu);
+	const columns = chosen(text('cols'), p.hasCpu).filter((c) => p.timed || c.key === 'count');
 	const page = useMethods(p, columns);
 	const [menu, ask] = useState<About | null>(null);
 	const filter = text('filter');
@@ -162,7 +163,7 @@ export function MethodsPanel(p: Props) {
 	const badFilter = page.error instanceof Refusal && page.error.status === 400 && filter.startsWith('/');
 	const limit = number('rows') ?? STEP;
 	return (
-		<Panel title={tr('Methods')} aside={<>{p.scope}<Filter /><Chooser hasCpu={p.hasCpu} words={p.words} />
+		<Panel title={tr('Methods')} aside={<>{p.scope}<Filter />{p.timed && <Chooser hasCpu={p.hasCpu} words={p.words} />}
 			{v && v.methods.length > 0 && <Copy text={tsvOf(v.methods, columns, p.words)} label={tr('Copy as TSV')} />}</>}>
 			{p.steps}
 			{badFilter && <p class="badtext" role="alert">{page.error!.message}</p>}
@@ -171,7 +172,7 @@ export function MethodsPanel(p: Props) {
 			{v && v.total === 0 && <p class="quiet">{filter ? tr('No called method matches this name.') : tr('No calls here.')}</p>}
 			{v && v.total > 0 && <div class={page.busy || badFilter ? 'stale' : ''}><Table v={v} p={p} columns={columns} ask={ask} /></div>}
 			{v && v.total > 0 && <div class="row under">
-				<span class="quiet">{tr.rich('{methods} of {total} methods{filter}; shares are of {busy_ns} busy time{partial}{some}', { methods: count(v.methods.length), total: count(v.total), filter: filter && tr(' that fit'), busy_ns: duration(v.busy_ns), partial: v.partial ? tr('; incomplete: the time limit was reached') : '', some: p.transform && columns.some((c) => c.key === 'p95_ns') ? `; ${P95_RESHAPED}` : '' })}</span>
+				<span class="quiet">{!p.timed ? tr('{methods} of {total} methods', { methods: count(v.methods.length), total: count(v.total) }) : tr.rich('{methods} of {total} methods{filter}; shares are of {busy_ns} busy time{partial}{some}', { methods: count(v.methods.length), total: count(v.total), filter: filter && tr(' that fit'), busy_ns: duration(v.busy_ns), partial: v.partial ? tr('; incomplete: the time limit was reached') : '', some: p.transform && columns.some((c) => c.key === 'p95_ns') ? `; ${P95_RESHAPED}` : '' })}</span>
 				{v.methods.length < v.total && limit < ROWS_MAX && <button class="small" onClick={() => set({ rows: Math.min(ROWS_MAX, limit * 4) })}>{tr('Show more')}</button>}
 			</div>}
 			{menu && <MethodMenu about={menu} close={() => ask(null)} />}

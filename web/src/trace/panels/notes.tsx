@@ -21,7 +21,7 @@ const ROWS = 15;
 const detailOf = (n: Note, named: (tid: number) => string) => factsOf(n, named).map(([k, v]) => `${k}: ${v}`).join(COMMA);
 
 /** Times are shown as the chart shows them, from `start` on; states are those of the thread that is shown. */
-export function NotesPanel({ id, threads, shown, start, end }: { id: string; threads: Thread[]; shown?: Thread; start: number; end: number }) {
+export function NotesPanel({ id, threads, shown, start, end, timed }: { id: string; threads: Thread[]; shown?: Thread; start: number; end: number; timed: boolean }) {
 	const a = text('a');
 	const b = text('b');
 	const chosen = text('note');
@@ -55,12 +55,12 @@ export function NotesPanel({ id, threads, shown, start, end }: { id: string; thr
 			{load.value && list.length === 0 && <p class="quiet">{tr('None{of}{b}.', { of: of ? tr(' of {name}', { name: of.name || tr('thread {tid}', { tid: of.tid }) }) : '', b: a && b ? tr(' in the selected time') : '' })}</p>}
 			{list.length > 0 && (
 				<div class="scroll"><table>
-					<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('For')}</th><th scope="col">{tr('Thread')}</th>
+					<thead><tr>{timed && <><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('For')}</th></>}<th scope="col">{tr('Thread')}</th>
 						<th scope="col">{tr('What')}</th>{more && <th scope="col">{tr('More')}</th>}</tr></thead>
 					<tbody>{met.slice(0, rows).map((n) => (
 						<tr key={n.id} class={selected === formatEvent(idOf(n)) ? 'lit' : ''}>
-							<td class="num"><button class="small" title={tr('Show this in the chart')} onClick={() => goTo(n)}>{duration(n.ts_ns - start)}</button></td>
-							<td class="num">{n.dur_ns === null ? '' : duration(n.dur_ns)}</td>
+							{timed && <><td class="num"><button class="small" title={tr('Show this in the chart')} onClick={() => goTo(n)}>{duration(n.ts_ns - start)}</button></td>
+							<td class="num">{n.dur_ns === null ? '' : duration(n.dur_ns)}</td></>}
 							<td>{n.tid === null ? <span class="quiet">{tr('the trace')}</span> : named(n.tid)}</td>
 							<td class="mono">{n.kind === 'anr' ? heard(n.text) : n.text}</td>
 							{more && <td class="quiet">{detailOf(n, named)}</td>}

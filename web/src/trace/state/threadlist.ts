@@ -18,7 +18,7 @@ export interface Arrangement {
 export const stemOf = (name: string): string => name.replace(/\d+/g, '#');
 
 const COMPARE: Record<Exclude<Sort, ''>, (a: Thread, b: Thread) => number> = {
-	busy: (a, b) => b.busy_ns - a.busy_ns,
+	busy: (a, b) => b.running_ns - a.running_ns,
 	calls: (a, b) => b.slices - a.slices,
 	name: (a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }),
 	start: (a, b) => (a.slices ? a.start_ns : Infinity) - (b.slices ? b.start_ns : Infinity) || 0,

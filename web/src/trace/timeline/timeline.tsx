@@ -66,7 +66,10 @@ function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: S
 				news.scrolled(Math.round(px / 100) * 100);
 				set({ y: px > 0 ? Math.round(px) : null });
 			},
-			progress: (tid, q) => news.report((m) => new Map(m).set(tid, q)),
+			progress: (tid, q) => {
+				news.report((m) => new Map(m).set(tid, q));
+				control.progress(tid, q.complete);
+			},
 			failed: (tid, message) => {
 				news.fail({ tid, message });
 				probe();

@@ -4,7 +4,7 @@ import type { Thread } from '../../api/api';
 import type { About } from '../panels/methodmenu';
 import { count, duration } from '../../i18n/format';
 import { flowOf, otherEnd, wakerOf, type Spot } from '../state/flows';
-import type { Hit } from '../worker/messages';
+import type { Hit, Place } from '../worker/messages';
 import { formatEvent } from '../state/event';
 import { around, kindTitle } from '../state/notekinds';
 import { formatOpen, withOpen, type OpenSet } from '../state/opened';
@@ -50,6 +50,8 @@ export class Control implements Actions, HeadActions {
 	private here: number | null = null; // thread at which a flow was met
 	private found: { tid: number; hit: Hit } | null = null;
 	private waker: AbortController | null = null;
+	private loaded = new Set<number>(); // threads, all of their calls
+	private sought: { tid: number; after: Place; forward: boolean } | null = null; // in one that is not loaded yet
 	private clicked: Promise<Hover | null> | null = null;
 
 	/** point: what is under the pointer; tell: what a key led to, in words; ask: what to do with a method. */
@@ -274,8 +276,19 @@ export class Control implements Actions, HeadActions {
 		const f = this.found?.tid === t.tid ? this.found.hit : null;
 		const { view } = this.scene;
 		const after = f ? { start: f.start, row: f.depth, index: f.index } : { start: forward ? view.from : view.to, row: -1, index: -1 };
+		if (this.now.open.has(t.tid) && this.loaded.has(t.tid)) return this.scene.say({ kind: 'next', tid: t.tid, after, forward });
+		this.sought = { tid: t.tid, after, forward };
 		if (!this.now.open.has(t.tid)) this.put(withOpen(this.now.open, t.tid, {}));
-		this.scene.say({ kind: 'next', tid: t.tid, after, forward });
+	}
+
+	/** Calls of a thread came: what was sought among them is asked for once all are there. */
+	progress(tid: number, complete: boolean): void {
+		if (complete) this.loaded.add(tid);
+		else this.loaded.delete(tid);
+		const s = this.sought;
+		if (!complete || s?.tid !== tid) return;
+		this.sought = null;
+		this.scene.say({ kind: 'next', ...s });
 	}
 
 	forget(): void {
@@ -302,10 +315,10 @@ export class Control implements Actions, HeadActions {
 
 	/* --- threads and ranges --- */
 
-	pick(t: Thread, add: boolean, opens = true): void {
+	pick(t: Thread, add: boolean, opens = true, push = true): void {
 		if (add) return addToRange(this.p, t);
 		const { open } = this.now;
-		this.put(opens && t.slices > 0 && !open.has(t.tid) ? withOpen(open, t.tid, {}) : open, { thread: t.tid, root: null, skip: null }, true);
+		this.put(opens && t.slices > 0 && !open.has(t.tid) ? withOpen(open, t.tid, {}) : open, { thread: t.tid, root: null, skip: null }, push);
 		const g = this.groupOf(t.tid);
 		if (g) this.reveal(g);
 	}
@@ -314,7 +327,7 @@ export class Control implements Actions, HeadActions {
 		const { threads, focus } = this.p;
 		const at = threads.findIndex((t) => t.tid === focus?.tid);
 		const t = threads[Math.max(0, Math.min(threads.length - 1, at + step))];
-		if (t) this.pick(t, false, false);
+		if (t) this.pick(t, false, false, false);
 	}
 
 	toggle(t = this.p.focus): void {

@@ -80,7 +80,7 @@ export class Presence {
 export function inOrder(threads: Thread[]): Thread[] {
 	const rank = (t: Thread) => (t.slices === 0 ? 2 : t.is_main ? 0 : 1);
 	const sampled = threads.some((t) => t.source === 'samples');
-	const did = (t: Thread) => (sampled ? t.slices : t.busy_ns);
+	const did = (t: Thread) => (sampled ? t.slices : t.running_ns);
 	const all = [...threads].sort((a, b) => rank(a) - rank(b) || did(b) - did(a) || a.tid - b.tid);
 	return processesOf(all).flatMap((p) => p.threads);
 }

@@ -102,8 +102,25 @@ function picture(m: Extract<ToWorker, { kind: 'paint' }>): void {
 	if (calls > 0) pictured();
 }
 
+/** What a question gets when answering it failed: whoever asked goes on. */
+function nothing(m: ToWorker): void {
+	if (m.kind === 'paint') say({ kind: 'painted', picture: m.picture, buffer: m.buffer, labels: [], calls: 0 }, [m.buffer]);
+	else if (m.kind === 'hit') say({ kind: 'hit', id: m.id, hit: null, about: NOTHING });
+	else if (m.kind === 'call') say({ kind: 'call', id: m.id, called: null, all: true });
+	else if (m.kind === 'visible') say({ kind: 'visible', calls: [] });
+	else if (m.kind === 'next') say({ kind: 'next', tid: m.tid, hit: null });
+}
+
 self.onmessage = (e: MessageEvent<ToWorker>) => {
-	const m = e.data;
+	try {
+		answer(e.data);
+	} catch (why) {
+		nothing(e.data);
+		setTimeout(() => { throw why; }); // it is still an error
+	}
+};
+
+function answer(m: ToWorker): void {
 	switch (m.kind) {
 	case 'open':
 		open(m);
@@ -144,4 +161,4 @@ self.onmessage = (e: MessageEvent<ToWorker>) => {
 		break;
 	}
 	}
-};
+}
