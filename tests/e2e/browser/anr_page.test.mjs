@@ -137,8 +137,9 @@ test('anr: threads are filtered and opened, and the address holds it', async (t)
 	await page.reload();
 	await page.waitForSelector('#anr .opened .stack');
 	assert.deepEqual(await names(), ['DB-writer']);
-	await page.click('#anr .opened >> text=Show in the chart');
-	await page.waitForSelector('.threads .name[aria-pressed=true]:has-text("DB-writer")');
+	await page.click('#anr .opened >> text=Show in the flame graph');
+	await page.locator('#flame .choice button[aria-pressed=true]', { hasText: 'DB-writer' }).waitFor();
+	await page.goBack();
 	await page.fill('#anr input[type=search]', 'no such thing');
 	await page.waitForSelector('#anr >> text=No thread has this');
 	await done(page, t);

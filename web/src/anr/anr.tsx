@@ -108,12 +108,12 @@ function wayTo(t: Trace, names: string[], at_ns: number, waited_ms: number | nul
 	};
 }
 
-function Body({ doc, p }: { doc: Anr; p: AnrProcess | undefined }) {
+function Body({ doc, p, timed }: { doc: Anr; p: AnrProcess | undefined; timed: boolean }) {
 	return <>
 		{p && p.chain.length > 0 && <Chain p={p} />}
 		{p && <Waits p={p} />}
 		{p && <Cycles p={p} />}
-		{p && <Threads p={p} />}
+		{p && <Threads p={p} timed={timed} />}
 		{p && <More doc={doc} p={p} />}
 	</>;
 }
@@ -134,7 +134,7 @@ function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 			<p class="verdict">{ended(sentence(heard(verdict)))}</p>
 			{doc.reason && <p class="quiet reason">{doc.reason}</p>}
 			{raw && <Raw id={t.id} />}
-			<Calls.Provider value={way}><Body doc={doc} p={p} /></Calls.Provider>
+			<Calls.Provider value={way}><Body doc={doc} p={p} timed={t.summary?.timed === true} /></Calls.Provider>
 		</Panel>
 	);
 }

@@ -10,7 +10,7 @@ import { tr } from '../i18n/strings/anr';
 
 const ROWS = 40;
 
-function Row({ p, i, open }: { p: AnrProcess; i: number; open: boolean }) {
+function Row({ p, i, open, timed }: { p: AnrProcess; i: number; open: boolean; timed: boolean }) {
 	const t = p.threads[i];
 	const holder = t.wants && t.wants.holder !== null ? threadName(p.threads[t.wants.holder]) : '';
 	return <>
@@ -26,7 +26,7 @@ function Row({ p, i, open }: { p: AnrProcess; i: number; open: boolean }) {
 		</tr>
 		{open && <tr class="opened"><td colSpan={6}>
 			<p class="row"><Copy text={stackText(t)} label={tr('Copy the stack')} />
-				{t.frames.length > 0 && <button class="small" onClick={() => set({ thread: t.track, open: openAlso(text('open'), t.track), from: null, to: null, a: null, b: null, root: null, row: null }, true)}>{tr('Show in the chart')}</button>}
+				{t.frames.length > 0 && <button class="small" onClick={() => set({ thread: t.track, open: openAlso(text('open'), t.track), from: null, to: null, a: null, b: null, root: null, row: null, ...(!timed && { tab: 'flame', threads: null }) }, true)}>{timed ? tr('Show in the chart') : tr('Show in the flame graph')}</button>}
 				{t.run_ns !== undefined && <span class="quiet">{tr('{run_ns} on a CPU, {queue_ns} waiting for one in total', { run_ns: duration(t.run_ns), queue_ns: duration(t.queue_ns ?? 0) })}</span>}</p>
 			<Stack t={t} /></td></tr>}
 	</>;
@@ -45,7 +45,7 @@ function States({ p, chosen }: { p: AnrProcess; chosen: string }) {
 	);
 }
 
-export function Threads({ p }: { p: AnrProcess }) {
+export function Threads({ p, timed }: { p: AnrProcess; timed: boolean }) {
 	const filter = text('anr');
 	const asked = text('anrstate');
 	const open = number('stack');
@@ -63,7 +63,7 @@ export function Threads({ p }: { p: AnrProcess }) {
 			{found.length === 0 ? <p class="quiet">{tr('No thread{state} has this text in its name, state, locks or stack.', { state: state ? tr(' that is {state}', { state }) : '' })}</p>
 				: <div class="scroll" tabIndex={0}><table class="anrthreads">
 					<thead><tr><th scope="col">{tr('Thread')}</th><th scope="col" class="num">{tr('Id')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Holds')}</th><th scope="col">{tr('Wants')}</th><th scope="col">{tr('Top frame')}</th></tr></thead>
-					<tbody>{found.slice(0, limit).map((i) => <Row key={i} p={p} i={i} open={open === i} />)}</tbody>
+					<tbody>{found.slice(0, limit).map((i) => <Row key={i} p={p} i={i} open={open === i} timed={timed} />)}</tbody>
 				</table></div>}
 			{found.length > limit && <p><button class="small" onClick={() => set({ anrrows: p.threads.length })}>{tr('Show all {found}', { found: count(found.length) })}</button></p>}
 		</section>

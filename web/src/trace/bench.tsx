@@ -57,7 +57,7 @@ export function Bench({ shown, come, upper, details }: { shown: Shown; come: boo
 		{one && bar}
 		{upper && <div key="upper" id="upper" class="upper" hidden={one && at !== 'timeline'}>{upper}</div>}
 		{!one && upper && <Separator split={UPPER} label={tr('Height of the timeline')} share={top} move={moveTop} />}
-		<div key="lower" class="lower" hidden={one && at === 'timeline' && !details}>
+		<div key="lower" class="lower" data-ready={!upper && come ? 1 : undefined} hidden={one && at === 'timeline' && !details}>
 			{!(one && at === 'timeline') && <div class="tabs">
 				{!one && bar}
 				{!come && <Busy what={tr('Opening the trace')} />}

@@ -126,6 +126,7 @@ const zh = {
 	'content provider': '内容提供者',
 	'job': '作业',
 	'watchdog': '看门狗',
+	'Show in the flame graph': '在火焰图中显示',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;
