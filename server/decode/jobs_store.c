@@ -16,6 +16,7 @@
 #include "server/storage/blob.h"
 #include "server/storage/blob_store.h"
 
+enum { SHARED_SWEEP_S = 86400 };
 enum {
 	LOOK_S = 1,
 	PROBE_MS = 15000,
@@ -356,9 +357,17 @@ static enum tw_status sweep_all(struct tw_store_job *j, struct tw_err *err)
 	return st == TW_OK ? over_all(j, sweep_one, err) : st;
 }
 
+/* A server that is killed leaves what it was to delete, so several sweep unless told how often. */
+static int64_t sweep_every_ms(const struct tw_app *app)
+{
+	const unsigned s = app->config->storage.sweep_s;
+
+	return (int64_t)(s || !tw_catalogue_is_shared(app->catalogue) ? s : SHARED_SWEEP_S) * 1000;
+}
+
 static void sweep(struct tw_store_job *j)
 {
-	const int64_t every_ms = (int64_t)j->app->config->storage.sweep_s * 1000;
+	const int64_t every_ms = sweep_every_ms(j->app);
 	struct tw_err err = {.msg = ""};
 	enum tw_status st;
 
@@ -408,7 +417,7 @@ enum tw_status tw_store_job_start(struct tw_app *app, struct tw_store_job **ret,
 	j->engine = tw_blobs_engine(app->blobs, &j->store);
 	j->last = &j->first;
 	j->probe_ms = tw_monotonic_ms() + PROBE_MS;
-	j->sweep_ms = tw_monotonic_ms() + (int64_t)app->config->storage.sweep_s * 1000;
+	j->sweep_ms = tw_monotonic_ms() + sweep_every_ms(app);
 	(void)pthread_mutex_init(&j->lock, NULL);
 	st = tw_periodic_start(
 	        &(struct tw_periodic_task){"storage", look_after, LOOK_S * 1000}, j, &thread, err);

@@ -252,10 +252,12 @@ enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace 
         const struct tw_mapping_ids *by, bool *ret, struct tw_err *err)
 {
 	int64_t same = 0;
-	enum tw_status st = tw_cat_lock(db, TW_ALONE_BUILD, of->mapping_id, false, err);
+	enum tw_status st = TW_OK;
 
 	/* no mapping of them comes into use before this transaction ends */
-	if (st == TW_OK)
+	if (of->mapping_id[0])
+		st = tw_cat_lock(db, TW_ALONE_BUILD, of->mapping_id, false, err);
+	if (st == TW_OK && of->build_id[0])
 		st = tw_cat_lock(db, TW_ALONE_BUILD, of->build_id, false, err);
 	if (st == TW_OK)
 		st = tw_cat_first_int(db, &same, err, /* primary key */
