@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Writes schema/repairs.md and schema/notes.md from the lists that the decoder is built from, so that
-people and other programs need not read C.  --check: says whether they are up to date."""
+"""Writes schema/repairs.md, schema/notes.md and deploy/guides/commands.md from the lists that the product is
+built from.  --check: reports those that are out of date."""
+import json
 import os
 import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FORMATS = os.path.join(HERE, '..', 'decoder', 'formats')
+COMMANDS = '../deploy/guides/commands.md'
 KINDS = {'NOTE': 'note', 'REPAIR': 'repair', 'LOSS': 'loss'}
 
 
@@ -41,6 +43,26 @@ def notes():
     return '\n'.join(out) + '\n'
 
 
+def commands():
+    """The guide, whose groups of commands are made from cli.def: from a heading to the first line `<!-- end -->`."""
+    with open(os.path.join(HERE, COMMANDS), encoding='utf-8') as f:
+        guide = f.read()
+    with open(os.path.join(HERE, '..', 'server', 'cli', 'cli.def'), encoding='utf-8') as f:
+        groups = re.split(r'^/\* --- (.*?) --- \*/$', f.read(), flags=re.M)[1:]
+    for title, body in zip(groups[::2], groups[1::2]):
+        made = ['## %s\n' % title]
+        for args in re.findall(r'^COMMAND\((\w+),\s*((?:"(?:[^"\\]|\\.)*"[\s,]*)+)\)', body, re.M):
+            synopsis, summary, about = (json.loads(re.sub(r'"\s+"', '', s)) for s in re.findall(
+                r'"(?:[^"\\]|\\.)*"(?:\s+"(?:[^"\\]|\\.)*")*', args[1]))
+            made.append('### tracewell %s\n\n```\ntracewell %s\n```\n\n%s.%s\n' % (
+                args[0], synopsis, summary[0].upper() + summary[1:], ' ' + about if about else ''))
+        guide, n = re.subn(r'^## %s\n.*?(?=^<!-- end -->$)' % re.escape(title), lambda _: '\n'.join(made) + '\n',
+                           guide, count=1, flags=re.M | re.S)
+        if not n:
+            sys.exit('deploy/guides/commands.md has no part "## %s", ended by <!-- end -->' % title)
+    return guide
+
+
 def kinds_not_described():
     """The API's description has the kinds in an enum and in words."""
     with open(os.path.join(HERE, 'openapi.json'), encoding='utf-8') as f:
@@ -55,7 +77,7 @@ def main():
     for kind in kinds_not_described():
         print('schema/openapi.json does not know notes of kind %s' % kind)
         stale = 1
-    for name, make in (('repairs.md', repairs), ('notes.md', notes)):
+    for name, make in (('repairs.md', repairs), ('notes.md', notes), (COMMANDS, commands)):
         path = os.path.join(HERE, name)
         want = make()
         have = open(path, encoding='utf-8').read() if os.path.exists(path) else ''

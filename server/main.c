@@ -15,7 +15,7 @@ static const struct {
 	command_fn run;
 	const char *synopsis, *summary;
 } commands[] = {
-#define COMMAND(name, synopsis, summary) {#name, tw_cli_##name, synopsis, summary},
+#define COMMAND(name, synopsis, summary, about) {#name, tw_cli_##name, synopsis, summary},
 #include "server/cli/cli.def"
 #undef COMMAND
 };

@@ -16,7 +16,7 @@
 /* deploy/guides/commands.md describes their meaning per subcommand. */
 enum { TW_EXIT_OK = 0, TW_EXIT_FAILED = 1, TW_EXIT_USAGE = 2, TW_EXIT_SERVER = 3 };
 
-#define COMMAND(name, synopsis, summary) int tw_cli_##name(int argc, char **argv);
+#define COMMAND(name, synopsis, summary, about) int tw_cli_##name(int argc, char **argv);
 #include "server/cli/cli.def"
 #undef COMMAND
 

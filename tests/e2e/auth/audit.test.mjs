@@ -17,6 +17,7 @@ const json = (o) => JSON.stringify(o);
 /* Routes that change nothing that is kept, or whose change is its own record. */
 const WITHOUT = {
 	'POST /api/v1/traces': 'a trace says by which key it was sent, and its deletion says so again',
+	'POST /v1development/profiles': 'as a trace',
 	'POST /api/v1/uploads': 'as a trace: what is not whole yet is in no list',
 	'POST /api/v1/uploads/direct': 'the same',
 	'POST /api/v1/uploads/direct/{upload}/done': 'as a trace',
