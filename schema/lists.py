@@ -54,7 +54,7 @@ def commands():
         for args in re.findall(r'^COMMAND\((\w+),\s*((?:"(?:[^"\\]|\\.)*"[\s,]*)+)\)', body, re.M):
             synopsis, summary, about = (json.loads(re.sub(r'"\s+"', '', s)) for s in re.findall(
                 r'"(?:[^"\\]|\\.)*"(?:\s+"(?:[^"\\]|\\.)*")*', args[1]))
-            made.append('### tracewell %s\n\n```\ntracewell %s\n```\n\n%s.%s\n' % (
+            made.append('### tracewell %s\n\n```text\ntracewell %s\n```\n\n%s.%s\n' % (
                 args[0], synopsis, summary[0].upper() + summary[1:], ' ' + about if about else ''))
         guide, n = re.subn(r'^## %s\n.*?(?=^<!-- end -->$)' % re.escape(title), lambda _: '\n'.join(made) + '\n',
                            guide, count=1, flags=re.M | re.S)
