@@ -1,14 +1,16 @@
 /*
  * bench_decode.c - upload file to trace file, as a worker does it.
  *
- * Prints records/s, bytes per slice and peak memory per record, with the time
- * of decompressing the same file alone (libzstd, same process) beside it, so
- * that the ratio means something on any machine.
+ * Prints records/s, CPU time of all threads per record, bytes per slice and peak memory per record,
+ * with yardsticks of the same process beside them, so that the ratios mean something on any
+ * machine: the same file decompressed alone (libzstd), as many bytes as the trace file has written
+ * and synced, and the same calls as rows of an SQLite table.
  *
  *   bench_decode FILE.zst [TIMES]
  */
 #include <fcntl.h>
 #include <malloc.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,8 +90,16 @@ static double most_memory(void)
 	return (double)ru.ru_maxrss * 1024;
 }
 
+static double cpu_seconds(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 struct steps {
-	double push, write, commit;
+	double push, write, commit, cpu;
 	uint64_t slices, bytes;
 };
 
@@ -118,6 +128,7 @@ static void decode_once(const uint8_t *p, size_t len, const char *path, struct s
 	struct tw_trace_file *f = NULL;
 	struct tw_err err;
 	struct stat st;
+	double cpu = cpu_seconds();
 	double t0 = seconds();
 	double t1;
 	double t2;
@@ -132,7 +143,7 @@ static void decode_once(const uint8_t *p, size_t len, const char *path, struct s
 	t2 = seconds();
 	if (tw_trace_writer_commit(w, &facts, &err))
 		die("committing", &err);
-	*ret = (struct steps){t1 - t0, t2 - t1, seconds() - t2, 0, 0};
+	*ret = (struct steps){t1 - t0, t2 - t1, seconds() - t2, cpu_seconds() - cpu, 0, 0};
 	tw_trace_writer_free(w);
 	tw_decoder_free(d);
 	tw_builder_free(b);
@@ -144,6 +155,110 @@ static void decode_once(const uint8_t *p, size_t len, const char *path, struct s
 	tw_trace_file_close(f);
 }
 
+/* As many bytes as the trace file has, in pieces, with a sync. */
+static double plain_write(const char *path, uint64_t bytes)
+{
+	enum { PIECE = 1 << 16 };
+	static const uint8_t zeros[PIECE];
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	double t = seconds();
+
+	for (uint64_t left = bytes; left;) {
+		ssize_t n = write(fd, zeros, left < PIECE ? left : PIECE);
+
+		if (n <= 0)
+			die(path, NULL);
+		left -= (uint64_t)n;
+	}
+	if (fd < 0 || fsync(fd) != 0)
+		die(path, NULL);
+	t = seconds() - t;
+	(void)close(fd);
+	(void)unlink(path);
+	return t;
+}
+
+static void insert_slices(struct tw_trace_file *f, sqlite3_stmt *s)
+{
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(f, &n);
+	struct tw_chunk c;
+	struct tw_err err;
+
+	tw_chunk_init(&c);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tw_chunk_row *rows;
+		uint32_t n_rows;
+
+		if (tw_trace_file_chunks(f, t[i].thread_id, &rows, &n_rows, &err))
+			die("reading", &err);
+		for (uint32_t k = 0; k < n_rows && rows[k].info.level == 0; k++) {
+			if (tw_trace_file_chunk(f, &rows[k], &c, &err))
+				die("reading", &err);
+			for (size_t at = 0; at < c.n; at++) {
+				(void)sqlite3_bind_int64(s, 1, t[i].thread_id);
+				(void)sqlite3_bind_int64(s, 2, c.slices[at].start_ns);
+				(void)sqlite3_bind_int64(s, 3, c.slices[at].dur_ns);
+				(void)sqlite3_bind_int64(s, 4, c.slices[at].method);
+				(void)sqlite3_bind_int64(s, 5, c.slices[at].depth);
+				if (sqlite3_step(s) != SQLITE_DONE)
+					die("SQLite", NULL);
+				(void)sqlite3_reset(s);
+			}
+		}
+	}
+	tw_chunk_done(&c);
+}
+
+/* The trace file's calls as rows: one transaction, no index, no sync. */
+static double plain_rows(const char *trace, const char *path, uint64_t *ret_bytes)
+{
+	static const char schema[] =
+	        "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN;"
+	        "CREATE TABLE slice(thread INTEGER, start INTEGER, dur INTEGER, method INTEGER,"
+	        " depth INTEGER)";
+	struct tw_trace_file *f = NULL;
+	sqlite3_stmt *s = NULL;
+	sqlite3 *db = NULL;
+	struct tw_err err;
+	struct stat st;
+	double t;
+
+	(void)unlink(path);
+	if (tw_trace_file_open(trace, &f, &err))
+		die("opening", &err);
+	t = seconds();
+	if (sqlite3_open(path, &db) || sqlite3_exec(db, schema, NULL, NULL, NULL) ||
+	        sqlite3_prepare_v2(db, "INSERT INTO slice VALUES(?,?,?,?,?)", -1, &s, NULL))
+		die("SQLite", NULL);
+	insert_slices(f, s);
+	(void)sqlite3_finalize(s);
+	if (sqlite3_exec(db, "COMMIT", NULL, NULL, NULL))
+		die("SQLite", NULL);
+	(void)sqlite3_close(db);
+	t = seconds() - t;
+	*ret_bytes = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	(void)unlink(path);
+	tw_trace_file_close(f);
+	return t;
+}
+
+static void print_yardsticks(const char *trace, const struct steps *best, double best_s)
+{
+	char path[80];
+	uint64_t bytes = 0;
+	double write_s;
+	double rows_s;
+
+	(void)snprintf(path, sizeof path, "%s.yardstick", trace);
+	write_s = plain_write(path, best->bytes);
+	rows_s = plain_rows(trace, path, &bytes);
+	(void)printf("against a raw write of the trace file's bytes with a sync %.2f x (%.3f s)\n",
+	        best_s / write_s, write_s);
+	(void)printf("against rows of an SQLite table %.2f x (%.3f s, %.1f B per slice)\n",
+	        best_s / rows_s, rows_s, (double)bytes / (double)best->slices);
+}
+
 int main(int argc, char **argv)
 {
 	int times = argc > 2 ? argv[2][0] - '0' : 3;
@@ -152,6 +267,7 @@ int main(int argc, char **argv)
 	double peak_bytes = 0; /* of the first; more in one process add what malloc keeps apart */
 	double zstd_s = 1e9;
 	double best_s = 1e9;
+	double cpu_s = 1e9;
 	size_t len = 0;
 	uint8_t *p;
 
@@ -169,20 +285,24 @@ int main(int argc, char **argv)
 			peak_bytes = most_memory();
 		if (z < zstd_s)
 			zstd_s = z;
+		if (s.cpu < cpu_s)
+			cpu_s = s.cpu;
 		if (s.push + s.write + s.commit < best_s) {
 			best_s = s.push + s.write + s.commit;
 			best = s;
 		}
 	}
-	(void)unlink(path);
 	(void)printf("slices %llu  records/s %.2f M  push %.3f s  write %.3f s  commit %.3f s\n",
 	        (unsigned long long)best.slices, (double)best.slices / best_s / 1e6, best.push,
 	        best.write, best.commit);
+	(void)printf("CPU of all threads %.0f ns per record\n", cpu_s * 1e9 / (double)best.slices);
 	(void)printf("against zstd -d %.2f x (%.3f s)\n", best_s / zstd_s, zstd_s);
+	print_yardsticks(path, &best, best_s);
 	(void)printf("trace file %.3f B per slice\n", (double)best.bytes / (double)best.slices);
 	(void)printf("peak memory %.1f MiB, %.1f B per record past 64 MiB and the input\n",
 	        peak_bytes / (1 << 20),
 	        (peak_bytes - (double)len - (64 << 20)) / (double)best.slices);
+	(void)unlink(path);
 	tw_mem_free(p);
 	return 0;
 }

@@ -26,6 +26,14 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+static double cpu_seconds(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 static void check(enum tw_status st, const struct tw_err *err)
 {
 	if (st == TW_OK)
@@ -149,6 +157,8 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return 2;
 	check(tw_local_open(argv[1], NULL, &f, &err), &err);
+	(void)flame(f, &all, TW_TOP_DOWN);
+	(void)printf("from the upload to a flame graph %.3f s of CPU\n", cpu_seconds());
 	slices = tw_trace_file_info(f)->slices;
 	range.from_ns = tw_trace_file_info(f)->start_ns;
 	range.to_ns = tw_trace_file_info(f)->end_ns;
