@@ -81,38 +81,6 @@ const BITS = Uint8Array.from({ length: 256 }, (_, b) => Math.max(0, (b >> 3) - 1
 const BASE = Float64Array.from({ length: 256 }, (_, b) => (b - BITS[b] * 8) * 2 ** BITS[b]);
 const SLOTS = 4096;
 
-/** The bits below the buckets, from the lowest of the first byte on. */
-class Bits {
-	private bit: number;
-	private readonly end: number;
-
-	constructor(private p: Uint8Array, at: number, end: number) {
-		this.bit = at * 8;
-		this.end = end * 8;
-	}
-
-	/** n: up to 25 */
-	private few(n: number): number {
-		const { p, bit } = this;
-		const at = bit >>> 3;
-		if (bit + n > this.end) throw new DamagedChunk('the bits end early');
-		this.bit = bit + n;
-		return ((p[at] | (p[at + 1] << 8) | (p[at + 2] << 16) | (p[at + 3] << 24)) >>> (bit & 7)) & ((1 << n) - 1);
-	}
-
-	private take(n: number): number {
-		if (n <= 24) return this.few(n);
-		const low = this.few(16);
-		return low + this.few(n - 16) * 65536;
-	}
-
-	time(bucket: number): number {
-		if (bucket !== WIDE) return BASE[bucket] + this.take(BITS[bucket]);
-		const low = this.take(32);
-		return low + this.take(32) * 2 ** 32;
-	}
-}
-
 /** A bucket is the difference from the average of earlier ones in the same context, in 1/256. */
 function bucketOf(averages: Uint16Array, slot: number, differs: number): number {
 	const average = averages[slot];
@@ -120,10 +88,6 @@ function bucketOf(averages: Uint16Array, slot: number, differs: number): number 
 	averages[slot] = average ? average + (((bucket << 8) - average) >> 2) : bucket << 8;
 	return bucket;
 }
-
-const gapSlot = (method: number, parent: number, first: boolean) =>
-	(Math.imul(method, 0x9e3779b1) ^ Math.imul(parent, 0x85ebca77) ^ (first ? 0 : 0xc2b2ae3d)) >>> 20;
-const tailSlot = (method: number, lastChild: number) => (Math.imul(method, 0x9e3779b1) ^ Math.imul(lastChild, 0x85ebca77)) >>> 20;
 
 interface Form {
 	countDepths(p: Payload, into: number[]): void;
@@ -151,45 +115,121 @@ const FIRST: Form = {
 	},
 };
 
-/** The calls that are open while a chunk is read; level 0 is the thread. */
-class Levels {
-	depth: number;
-	readonly place: number[]; // of the call; -1: open before the chunk
-	readonly cursor: number[]; // where the next child's gap counts from
-	readonly method: number[];
-	readonly lastChild: number[]; // its method; -1: none in the chunk
+/** Reads the slices of a chunk; level 0 is the thread. */
+class Reader {
+	private readonly p: Uint8Array;
+	private call: number; // positions in the columns
+	private readonly callEnd: number;
+	private leaf: number;
+	private tail: number;
+	private gap: number;
+	private bit: number;
+	private readonly endBit: number;
+	private depth: number;
+	// by level
+	private readonly place: number[] = []; // of the call; -1: open before the chunk
+	private readonly cursor: number[] = []; // where the next child's gap counts from
+	private readonly method: number[] = []; // parts of the contexts' hashes
+	private readonly lastChild: number[] = [];
+	private readonly forChild: number[] = []; // the next one
+	private readonly forLater: number[] = []; // all after a first one
 	private readonly gaps = new Uint16Array(SLOTS);
 	private readonly tails = new Uint16Array(SLOTS);
 
-	constructor(open: Float64Array, startNs: number, private readonly bits: Bits) {
+	constructor(private readonly payload: Payload) {
+		const [bits, call, leaf, tail, gap] = [1, 2, 3, 4, 5].map((c) => payload.span(c));
+		const { n, open, startNs } = payload;
+		// so no read of a bucket is past the columns
+		if (gap[1] - gap[0] !== n || leaf[1] - leaf[0] + tail[1] - tail[0] !== n) throw new DamagedChunk('columns do not fit');
+		this.p = payload.bytes;
+		[this.call, this.callEnd] = call;
+		[this.leaf, this.tail, this.gap] = [leaf[0], tail[0], gap[0]];
+		[this.bit, this.endBit] = [bits[0] * 8, bits[1] * 8];
 		this.depth = open.length / 3;
-		this.place = new Array(this.depth + 1).fill(-1);
-		this.cursor = new Array(this.depth + 1).fill(startNs);
-		this.method = Array.from({ length: this.depth + 1 }, (_, i) => (i ? open[3 * i - 1] : -1));
-		this.lastChild = new Array(this.depth + 1).fill(-1);
+		for (let i = 0; i <= this.depth; i++) this.set(i, -1, startNs, i ? open[3 * i - 1] : -1);
 	}
 
-	close(leaf: Column, tail: Column, to: Places): void {
+	private set(level: number, place: number, cursor: number, method: number): void {
+		const other = Math.imul(method, 0x85ebca77);
+		this.place[level] = place;
+		this.cursor[level] = cursor;
+		this.method[level] = Math.imul(method, 0x9e3779b1);
+		this.lastChild[level] = 0;
+		this.forChild[level] = other;
+		this.forLater[level] = other ^ 0xc2b2ae3d;
+	}
+
+	private varint(): number {
+		let v = 0;
+		for (let scale = 1; ; scale *= 128) {
+			if (this.call >= this.callEnd) throw new DamagedChunk('a column ends early');
+			const b = this.p[this.call++];
+			v += (b & 127) * scale;
+			if (b < 128) return v;
+		}
+	}
+
+	/** n: up to 24; past the end they are some bits. */
+	private bits(n: number): number {
+		const p = this.p;
+		const at = this.bit >>> 3;
+		const v = ((p[at] | (p[at + 1] << 8) | (p[at + 2] << 16) | (p[at + 3] << 24)) >>> (this.bit & 7)) & ((1 << n) - 1);
+		this.bit += n;
+		return v;
+	}
+
+	private manyBits(n: number): number {
+		const low = this.bits(16);
+		return low + this.bits(n - 16) * 65536;
+	}
+
+	private time(bucket: number): number {
+		const n = BITS[bucket];
+		if (n <= 24) return BASE[bucket] + this.bits(n);
+		if (bucket !== WIDE) return BASE[bucket] + this.manyBits(n);
+		const low = this.manyBits(32);
+		return low + this.manyBits(32) * 2 ** 32;
+	}
+
+	/** The last slice, when the next one is not below it. */
+	private closeLeaf(to: Places): void {
 		const d = this.depth--;
-		const at = this.place[d];
-		if (at < 0) return;
-		const last = this.lastChild[d];
-		const bucket = last < 0 ? leaf.byte() : bucketOf(this.tails, tailSlot(this.method[d], last), tail.byte());
-		const end = this.cursor[d] + this.bits.time(bucket);
-		to.finish(at, end);
+		const end = this.cursor[d] + this.time(this.p[this.leaf++]);
+		to.finish(this.place[d], end);
 		this.cursor[d - 1] = end;
 	}
 
-	/** Opens a call; returns its begin. */
-	push(method: number, gap: number, place: number): number {
-		const d = this.depth++;
-		const start = this.cursor[d] + this.bits.time(bucketOf(this.gaps, gapSlot(method, this.method[d], this.lastChild[d] < 0), gap));
-		this.lastChild[d] = method;
-		this.place[d + 1] = place;
-		this.cursor[d + 1] = start;
-		this.method[d + 1] = method;
-		this.lastChild[d + 1] = -1;
-		return start;
+	/** A call with a child in the chunk, or one that was open before. */
+	private closeParent(to: Places): void {
+		const d = this.depth--;
+		if (this.place[d] < 0) return;
+		const end = this.cursor[d] + this.time(bucketOf(this.tails, (this.method[d] ^ this.lastChild[d]) >>> 20, this.p[this.tail++]));
+		to.finish(this.place[d], end);
+		this.cursor[d - 1] = end;
+	}
+
+	read(to: Places, next: Uint32Array): void {
+		const { n, merged } = this.payload;
+		const counts = merged ? this.payload.column(7) : null;
+		for (let i = 0; i < n; i++) {
+			let step = this.varint();
+			if (step > (i > 0 ? this.depth : 0)) throw new DamagedChunk('closes more than is open');
+			const method = this.varint();
+			if (step > 0) {
+				this.closeLeaf(to);
+				for (step--; step > 0; step--) this.closeParent(to);
+			}
+			const d = this.depth;
+			const start = this.cursor[d] + this.time(bucketOf(this.gaps, (Math.imul(method, 0x9e3779b1) ^ this.forChild[d]) >>> 20, this.p[this.gap++]));
+			const at = next[d]++;
+			to.begin(at, start, method, counts ? counts.next() : 0);
+			this.forChild[d] = this.forLater[d];
+			this.lastChild[d] = Math.imul(method, 0x85ebca77);
+			this.set(++this.depth, at, start, method);
+		}
+		if (n > 0) this.closeLeaf(to);
+		while (this.depth > 0) this.closeParent(to);
+		if (this.bit > this.endBit) throw new DamagedChunk('the bits end early');
 	}
 }
 
@@ -203,19 +243,7 @@ const SECOND: Form = {
 			return step;
 		});
 	},
-	read: (p, to, next) => {
-		const [call, leaf, tail, gap, merged] = [2, 3, 4, 5, 7].map((i) => p.column(i));
-		if (gap.left !== p.n || leaf.left + tail.left !== p.n) throw new DamagedChunk('columns do not fit');
-		const levels = new Levels(p.open, p.startNs, new Bits(p.bytes, ...p.span(1)));
-		for (let i = 0; i < p.n; i++) {
-			for (let k = call.next(); k > 0; k--) levels.close(leaf, tail, to);
-			const at = next[levels.depth]++;
-			const method = call.next();
-			const start = levels.push(method, gap.byte(), at);
-			to.begin(at, start, method, p.merged ? merged.next() : 0);
-		}
-		while (levels.depth > 0) levels.close(leaf, tail, to);
-	},
+	read: (p, to, next) => new Reader(p).read(to, next),
 };
 
 /** Adds how many slices each depth has. */
