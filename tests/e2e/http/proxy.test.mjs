@@ -117,5 +117,5 @@ test('settings that make no sense are refused', () => {
 		assert.match(serve('--trusted-proxies', bad).stderr, /is neither an address nor a network/, bad);
 	assert.match(serve('--trusted-proxies', [...Array(33)].map((_, i) => `10.0.0.${i}`).join(',')).stderr, /at most 32/);
 	assert.match(serve('--proxy-user-header', 'Remote-User').stderr, /needs --trusted-proxies/);
-	assert.match(serve('--proxy-user-header', 'Remote User', '--trusted-proxies', '::1').stderr, /no header's name/);
+	assert.match(serve('--proxy-user-header', 'Remote User', '--trusted-proxies', '::1').stderr, /must be the name of a header/);
 });
