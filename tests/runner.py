@@ -34,10 +34,10 @@ SERVER = BUILD + '/server/tracewell'
 # --- e2e files that need more than a server, or much time: only --full runs them ---
 FULL_E2E = """clients device device_hooks device_mappings documents failover importer kill_steps lease migrate_store network
     postgres_faults""".split()
-# Servers of these e2e files have their data in memory where there is enough: most of a server's start and of an upload
-# is waiting for the disk.  Files about durability, free space or the time of syncs need a disk.
-IN_MEMORY = """access anr anr_groups api auth capture detectors digest export fleet fleet_findings http keys mappings merged oidc
-    openapi quota regressions resume search source truth webhooks""".split()
+# Servers of the files in these folders of e2e have their data in memory where there is enough: most of a server's start
+# and of an upload is waiting for the disk.  Files about durability, free space or the time of syncs need a disk.
+IN_MEMORY = ['auth', 'decode', 'fleet', 'http', 'ingest', 'notify', 'query']
+ON_DISK = 'clients device device_hooks device_mappings importer ingest ready retention slow wild'.split()
 MEMORY = '/dev/shm'
 SMOKE = ['api', 'ingest', 'page']
 POSTGRES_S3 = ['anr_groups', 'api', 'audit', 'fleet_findings', 'parallel', 'regressions', 'search']
@@ -269,7 +269,7 @@ def node_job(file, env=None, binary=SERVER, kind='e2e', timeout=1800):
     name = os.path.basename(file).replace('.test.mjs', '')
     return Job('%s %s' % (kind, name), ['node', '--test', '--test-reporter=tap', file],
                {'TRACEWELL': binary, **(env or {})}, 'node', timeout,
-               in_memory=name in IN_MEMORY)
+               in_memory=os.path.basename(os.path.dirname(file)) in IN_MEMORY and name not in ON_DISK)
 
 
 def e2e_files():
