@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "server/catalogue/catalogue_internal.h"
+#include "server/fleet/store/fleet_store.h"
 #include "server/stats/search_index.h"
 
-enum { FOLDED_AT_ONCE = 16, FACTS_BYTES = 1 << 16 };
+enum { FOLDED_AT_ONCE = 256, FACTS_BYTES = 1 << 16 };
 
 uint64_t sim_per_day = 1;
+bool sim_labels = false;
 
 static const char *const versions[SIM_VERSIONS] = {"8.3.0", "8.3.1", "8.3.2"};
 static const char *const builds[SIM_VERSIONS] = {"b830", "b831", "b832"};
@@ -200,6 +202,8 @@ struct batch {
 	struct sim_trace traces[FOLDED_AT_ONCE];
 	struct tw_rollup_reading foldings[FOLDED_AT_ONCE];
 	struct tw_buf facts[FOLDED_AT_ONCE], trees[FOLDED_AT_ONCE], posts[FOLDED_AT_ONCE];
+	struct tw_rollup_dims cells[FOLDED_AT_ONCE][2];
+	struct tw_trace_row rows[FOLDED_AT_ONCE];
 };
 
 static bool write_tree(const struct sim_trace *t, struct tw_buf *out)
@@ -234,7 +238,31 @@ static void write_posts(const struct sim_trace *t, struct tw_buf *out)
 	tw_index_write(&all, out);
 }
 
-static bool fold_batch(struct tw_catalogue *c, const char *project_id, struct batch *b,
+/* Of every fifth trace none. */
+static void label(struct batch *b, size_t n, uint64_t i)
+{
+	static const char *const values[] = {"beta", "it's", "a\\b", "stable", ""};
+	static const char *const texts[] = {"{\"flavour\":\"beta\"}", "{\"flavour\":\"it's\"}",
+	        "{\"flavour\":\"a\\\\b\"}", "{\"flavour\":\"stable\"}", "{}"};
+	static char labels[5][32];
+	struct tw_rollup_dims *d = b->cells[n];
+
+	(void)snprintf(labels[i % 5], sizeof labels[0], "flavour=%s", values[i % 5]);
+	d[0] = d[1] = b->traces[n].dims;
+	d[1].device_class = d[1].os = "";
+	d[1].label = labels[i % 5];
+	b->rows[n] = (struct tw_trace_row){.meta = {.device = "phone",
+	                                           .abi = "",
+	                                           .process = "",
+	                                           .version_code = "",
+	                                           .session_id = "",
+	                                           .labels = texts[i % 5]}};
+	b->foldings[n].cells = d;
+	b->foldings[n].n_cells = 2;
+	b->foldings[n].row = &b->rows[n];
+}
+
+static bool fold_batch(struct tw_fleet_store *s, const char *project_id, struct batch *b,
         uint64_t from, uint64_t to, int64_t day0)
 {
 	size_t n = 0;
@@ -253,9 +281,11 @@ static bool fold_batch(struct tw_catalogue *c, const char *project_id, struct ba
 		b->foldings[n] = (struct tw_rollup_reading){project_id, t->id, &t->dims, 1,
 		        t->duration_ns, {(const char *)out->data, out->len},
 		        {(const char *)b->trees[n].data, b->trees[n].len},
-		        {(const char *)b->posts[n].data, b->posts[n].len}};
+		        {(const char *)b->posts[n].data, b->posts[n].len}, NULL};
+		if (sim_labels)
+			label(b, n, i);
 	}
-	fine = fine && tw_catalogue_rollup_put(c, b->foldings, n, NULL) == TW_OK;
+	fine = fine && s->engine->put(s, b->foldings, n, NULL) == TW_OK;
 	for (size_t i = 0; i < n; i++) {
 		tw_buf_done(&b->facts[i]);
 		tw_buf_done(&b->trees[i]);
@@ -280,16 +310,26 @@ static bool write_names(struct tw_catalogue *c, const char *project_id, int64_t 
 	return fine;
 }
 
+bool sim_put(
+        struct tw_fleet_store *s, const char *project_id, uint64_t from, uint64_t to, int64_t day0)
+{
+	struct batch *b = calloc(1, sizeof *b);
+	bool fine = b && (from > 0 || write_names(s->catalogue, project_id, day0));
+
+	for (uint64_t i = from; fine && i < to; i += FOLDED_AT_ONCE)
+		fine = fold_batch(s, project_id, b, i,
+		        i + FOLDED_AT_ONCE < to ? i + FOLDED_AT_ONCE : to, day0);
+	free(b);
+	return fine;
+}
+
 bool sim_fold(
         struct tw_catalogue *c, const char *project_id, uint64_t from, uint64_t to, int64_t day0)
 {
-	struct batch *b = calloc(1, sizeof *b);
-	bool fine = b && (from > 0 || write_names(c, project_id, day0));
+	struct tw_fleet_store *s = tw_fleet_embedded_new(c);
+	bool fine = s && sim_put(s, project_id, from, to, day0);
 
-	for (uint64_t i = from; fine && i < to; i += FOLDED_AT_ONCE)
-		fine = fold_batch(c, project_id, b, i,
-		        i + FOLDED_AT_ONCE < to ? i + FOLDED_AT_ONCE : to, day0);
-	free(b);
+	(void)tw_fleet_store_free(s);
 	return fine;
 }
 

@@ -40,6 +40,12 @@ bool sim_tree(const struct sim_trace *t, struct tw_rollup_tree *ret);
 /* Writes rows of ready traces [from, to), and folds them; false: db says why. */
 bool sim_load(struct tw_catalogue *c, struct tw_db *db, const char *project_id, uint64_t from,
         uint64_t to, int64_t day0);
+/* With labels too: "flavour", and in the cells of every trace one of that label. */
+extern bool sim_labels;
+/* Counts them in that store. */
+struct tw_fleet_store;
+bool sim_put(
+        struct tw_fleet_store *s, const char *project_id, uint64_t from, uint64_t to, int64_t day0);
 /* Their rows alone. */
 bool sim_rows(struct tw_db *db, const char *project_id, uint64_t from, uint64_t to, int64_t day0);
 bool sim_fold(

@@ -40,6 +40,7 @@ IN_MEMORY = ['auth', 'decode', 'fleet', 'http', 'ingest', 'notify', 'query']
 ON_DISK = 'clients device device_hooks device_mappings importer ingest ready retention slow wild'.split()
 MEMORY = '/dev/shm'
 SMOKE = ['api', 'ingest', 'page']
+CLICKHOUSE = ['fleet', 'fleet_compare', 'fleet_findings', 'fleet_flame', 'regressions', 'search']
 POSTGRES_S3 = ['anr_groups', 'api', 'audit', 'fleet_findings', 'parallel', 'regressions', 'search']
 
 # Files of e2e at their long setting.
@@ -350,6 +351,21 @@ def run_postgres_s3():
         keeper.wait()
 
 
+def run_clickhouse():
+    """Questions on many traces with their sums in ClickHouse."""
+    keeper = subprocess.Popen(['tests/unit/on_clickhouse', '--keep'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    at = keeper.stdout.readline().strip()
+    try:
+        if at.startswith('127.'):
+            pool([node_job(e2e_file(n), {'TRACEWELL_TEST_CLICKHOUSE': at}, kind='clickhouse') for n in CLICKHOUSE], JOBS)
+        else:
+            print(at)
+            RUN.count(0, 0, 1)
+    finally:
+        keeper.stdin.close()
+        keeper.wait()
+
+
 SANITIZED = {'ASAN_OPTIONS': 'detect_leaks=1', 'UBSAN_OPTIONS': 'print_stacktrace=1:halt_on_error=1'}
 
 
@@ -485,8 +501,8 @@ def run_oracles():
 
 
 QUICK = ['house', 'web', 'unit', 'golden', 'smoke']
-DEFAULT = ['house', 'web', 'unit', 'golden', 'replay', 'end_to_end', 'postgres_s3', 'sanitize']
-FULL = ['house', 'web', 'unit', 'golden', 'replay', 'lint', 'e2e_full', 'browser', 'postgres_s3', 'sanitize_all', 'threads', 'valgrind',
+DEFAULT = ['house', 'web', 'unit', 'golden', 'replay', 'end_to_end', 'postgres_s3', 'clickhouse', 'sanitize']
+FULL = ['house', 'web', 'unit', 'golden', 'replay', 'lint', 'e2e_full', 'browser', 'postgres_s3', 'clickhouse', 'sanitize_all', 'threads', 'valgrind',
         'fuzz', 'package', 'sanitize_e2e', 'threads_e2e', 'long', 'swift', 'docker']
 OTHERS = ['e2e', 'analyze', 'oracles', 'samples']
 

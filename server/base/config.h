@@ -26,10 +26,16 @@ struct tw_oidc_config {
 	bool create, loopback_http;
 };
 
+struct tw_analytics {    /* where sums of many traces are; config.def describes the fields */
+	const char *url; /* "": in the catalogue */
+	const char *user, *password_file, *ca_file;
+};
+
 struct tw_config {
 	const char *data_dir;
 	const char *catalog; /* postgres://...; "": the data folder's */
 	struct tw_storage storage;
+	struct tw_analytics analytics;
 	const char *listen;          /* "127.0.0.1:8080"; port 0 picks one, which is logged */
 	bool behind_proxy;           /* allows a non-loopback address: a proxy does TLS */
 	const char *trusted_proxies; /* addresses and networks, "" none; parsed into proxies */

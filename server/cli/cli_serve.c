@@ -41,7 +41,7 @@
 #include "server/derive/jobs_retention.h"
 #include "server/derive/lease.h"
 #include "server/derive/pipeline.h"
-#include "server/fleet/store/fleet_store.h"
+#include "server/fleet/store/fleet_open.h"
 #include "server/http/http.h"
 #include "server/http/http_wait.h"
 #include "server/http/limit/answer_memory.h"
@@ -265,7 +265,6 @@ static enum tw_status make_parts(struct tw_app *app, struct tw_err *err)
 	app->routes = tw_routes(&app->n_routes);
 	app->metrics = tw_metrics_new(app->routes, app->n_routes);
 	app->symbols = tw_symbols_new(app->blobs, MAPPINGS_OPEN);
-	app->fleet = tw_fleet_embedded_new(app->catalogue);
 	app->answers = tw_response_cache_new(cache);
 	app->answer_memory = tw_answer_memory_new(c->answer_memory_bytes, cache);
 	app->throttle = tw_throttle_new();
@@ -274,7 +273,7 @@ static enum tw_status make_parts(struct tw_app *app, struct tw_err *err)
 	        app->catalogue, &(struct tw_backlog_limits){c->max_queue, c->max_queue_bytes});
 	app->sources = tw_sources_new(c);
 	if (!app->sources || !app->backlog || !app->judges || !app->metrics || !app->symbols ||
-	        !app->fleet || !app->answers || !app->answer_memory || !app->throttle)
+	        !app->answers || !app->answer_memory || !app->throttle)
 		return tw_oom(err);
 	return tw_http_waits_start(app, err);
 }
@@ -306,6 +305,8 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	st = make_parts(app, err);
+	if (st == TW_OK)
+		st = tw_fleet_open(app->catalogue, c->data_dir, &c->analytics, &app->fleet, err);
 	return st == TW_OK ? open_quota(app, err) : st;
 }
 

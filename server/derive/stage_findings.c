@@ -271,7 +271,7 @@ static enum tw_status keep(struct look *l, int64_t number, struct tw_err *err)
 	const char *labels[TW_ROLLUP_LABELS_MAX];
 	struct tw_found_trace t = {
 	        {row->project_id, row->id, row->meta.build_id, row->meta.mapping_id}, l->namer.ids,
-	        cells, 0, {"", 0}};
+	        cells, 0, {"", 0}, row};
 	struct tw_buf out;
 	size_t n = 0;
 	enum tw_status st = tw_rollup_labels(c, row->project_id, l->folder->arena, labels, &n, err);

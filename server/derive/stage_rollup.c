@@ -47,13 +47,16 @@ static enum tw_status tend(
 
 static void metrics(const void *state, struct tw_buf *out)
 {
-	const struct tw_rollup_worker_counts n = tw_rollup_worker_counts(state);
+	const struct tw_rollup_worker *f = state;
+	const struct tw_rollup_worker_counts n = tw_rollup_worker_counts(f);
 
 	tw_buf_printf(out,
 	        "# TYPE tracewell_rollup_cells_total counter\n"
 	        "tracewell_rollup_cells_total{outcome=\"added\"} %" PRIu64 "\n"
 	        "tracewell_rollup_cells_total{outcome=\"failed\"} %" PRIu64 "\n",
 	        n.cells, n.cells_failed);
+	if (f && f->parts.fleet->engine->metrics)
+		f->parts.fleet->engine->metrics(f->parts.fleet, out);
 }
 
 static void close_rollup(void *state)

@@ -61,8 +61,10 @@ enum tw_status tw_fleet_label_values(struct tw_rollup_cell *cells, size_t n, siz
 	if (!values)
 		return tw_fail(err, TW_TOO_LARGE,
 		        "these are too many rollups for one answer; narrow the filter or the time");
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		cells[i].label = cells[i].dims.label;
 		cells[i].dims.label = value_of(cells[i].dims.label);
+	}
 	n_values = take_values(cells, n, values);
 	*ret = (struct tw_fleet_values){.values = n_values};
 	if (n_values <= top + 1)

@@ -31,6 +31,7 @@ struct tw_search {
 	const char *thread;      /* name; "main" matches the main thread too; NULL: any */
 	int64_t over_ns;
 	struct tw_arena *arena; /* separate arena of the current cell */
+	struct tw_arena *kept;  /* of the results' dimensions */
 	/* results */
 	uint64_t matches;              /* number of combinations of method, thread and trace */
 	struct tw_search_found *found; /* capacity 2 * TW_SEARCH_KEPT */

@@ -115,6 +115,24 @@ static bool read_fact(const uint8_t **p, const uint8_t *end, struct tw_rollup_fa
 	return true;
 }
 
+bool tw_rollup_next_fact(
+        const uint8_t **p, const uint8_t *end, uint64_t *n, struct tw_rollup_fact *ret)
+{
+	if (*n == UINT64_MAX && !tw_get_varint(p, end, n)) {
+		*p = NULL;
+		return false;
+	}
+	if (*n == 0)
+		return false;
+	--*n;
+	*ret = (struct tw_rollup_fact){.method = 0};
+	if (!read_fact(p, end, ret)) {
+		*p = NULL;
+		return false;
+	}
+	return true;
+}
+
 /* --- collecting --- */
 
 static enum tw_status damaged(struct tw_err *err)

@@ -48,6 +48,11 @@ size_t tw_rollup_bound(struct tw_rollup_fact *facts, size_t n);
 /* Appends the facts, which must be sorted by method. */
 void tw_rollup_write_facts(const struct tw_rollup_fact *facts, size_t n, struct tw_buf *out);
 
+/* Reads written facts one by one: *p is moved after the fact; false: the end, or *p is NULL and
+ * they are damaged.  Begin with *n UINT64_MAX. */
+bool tw_rollup_next_fact(
+        const uint8_t **p, const uint8_t *end, uint64_t *n, struct tw_rollup_fact *ret);
+
 struct tw_rollup_piece { /* an addend; borrowed */
 	struct tw_rollup_piece *next;
 	const uint8_t *at, *end; /* a stored sketch; NULL: one number */
@@ -102,6 +107,9 @@ void tw_rollup_head_init(struct tw_rollup_head *h);
 void tw_rollup_head_clear(struct tw_rollup_head *h);
 void tw_rollup_head_add(struct tw_rollup_head *h, const char *trace_id, int64_t duration_ns);
 void tw_rollup_head_write(const struct tw_rollup_head *h, struct tw_buf *out);
+/* Adds a bucket of durations, with the lowest id of their traces. */
+void tw_rollup_head_add_bucket(
+        struct tw_rollup_head *h, const char *trace_id, const struct tw_sketch_bucket *b);
 /* Adds the output of tw_rollup_head_write; n 0 adds nothing.  TW_CORRUPT. */
 enum tw_status tw_rollup_head_merge(
         struct tw_rollup_head *h, const uint8_t *p, size_t n, struct tw_err *err) TW_MUST_USE;

@@ -30,6 +30,15 @@ void tw_rollup_head_add(struct tw_rollup_head *h, const char *trace_id, int64_t 
 	keep(h, tw_bucket_of(duration_ns), trace_id);
 }
 
+void tw_rollup_head_add_bucket(
+        struct tw_rollup_head *h, const char *trace_id, const struct tw_sketch_bucket *b)
+{
+	if (b->n == 0 || b->bucket >= TW_BUCKETS)
+		return;
+	tw_sketch_add_bucket(&h->lengths, b);
+	keep(h, b->bucket, trace_id);
+}
+
 void tw_rollup_head_write(const struct tw_rollup_head *h, struct tw_buf *out)
 {
 	const struct tw_sketch *s = &h->lengths;

@@ -136,6 +136,22 @@ static bool read_post(const uint8_t **p, const uint8_t *end, struct tw_index_ent
 	return true;
 }
 
+bool tw_index_next(
+        struct tw_str *rest, const struct tw_index_head *head, struct tw_index_entry *ret)
+{
+	const uint8_t *p = (const uint8_t *)rest->ptr;
+	const uint8_t *end = p + rest->len;
+
+	if (rest->len == 0)
+		return false;
+	if (!read_post(&p, end, ret) || ret->thread >= head->n_threads) {
+		*rest = (struct tw_str){NULL, 0};
+		return false;
+	}
+	*rest = (struct tw_str){(const char *)p, (size_t)(end - p)};
+	return true;
+}
+
 /* --- packing --- */
 
 struct entry { /* an entry to be packed */

@@ -56,6 +56,11 @@ struct tw_index_head {   /* of a pack, or of one trace */
 enum tw_status tw_index_read_head(struct tw_str row, bool one, struct tw_arena *a,
         struct tw_index_head *ret, struct tw_str *ret_rest, struct tw_err *err) TW_MUST_USE;
 
+/* The entries of a single trace one by one, from the rest after its head: *rest is advanced; false:
+ * the end, or rest->ptr is NULL and it is damaged. */
+bool tw_index_next(
+        struct tw_str *rest, const struct tw_index_head *head, struct tw_index_entry *ret);
+
 /* trace and thread are indexes into the head; `which` is an index into the searched methods. */
 struct tw_index_hit {
 	size_t which;

@@ -53,6 +53,17 @@ void tw_sketch_add(struct tw_sketch *s, int64_t value)
 	s->n++;
 }
 
+void tw_sketch_add_bucket(struct tw_sketch *s, const struct tw_sketch_bucket *b)
+{
+	if (b->n == 0 || b->bucket >= TW_BUCKETS)
+		return;
+	widen(s, b->bucket);
+	bound(s, b->min, b->max);
+	s->counts[b->bucket] += b->n;
+	s->sum = tw_sketch_sum(s->sum, b->sum);
+	s->n += b->n;
+}
+
 void tw_sketch_add_all(struct tw_sketch *s, const struct tw_sketch *other)
 {
 	if (other->n == 0)

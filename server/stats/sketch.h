@@ -27,6 +27,13 @@ void tw_sketch_init(struct tw_sketch *s);
 void tw_sketch_clear(struct tw_sketch *s);
 /* Adds one number; negative ones count as 0. */
 void tw_sketch_add(struct tw_sketch *s, int64_t value);
+/* Adds the numbers of one bucket, n of them. */
+struct tw_sketch_bucket {
+	uint32_t bucket;
+	uint64_t n;
+	int64_t sum, min, max;
+};
+void tw_sketch_add_bucket(struct tw_sketch *s, const struct tw_sketch_bucket *b);
 /* Adds all numbers of another sketch. */
 void tw_sketch_add_all(struct tw_sketch *s, const struct tw_sketch *other);
 /* Appends the stored form: a few bytes and about two per bucket in use. */

@@ -6,7 +6,8 @@
  *
  * The binary is $TRACEWELL, or the one built last in a build folder of the checkout.  With
  * $TRACEWELL_TEST_POSTGRES (postgres://...) each data folder has its catalogue in a schema there, and with
- * $TRACEWELL_TEST_BUCKET each server its files in an S3-compatible store of its own.
+ * $TRACEWELL_TEST_BUCKET each server its files in an S3-compatible store of its own.  With
+ * $TRACEWELL_TEST_CLICKHOUSE (HOST:PORT) each has its sums over many traces in a database there.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -116,6 +117,12 @@ function catalogueAt(schema) {
 	return schema ? ['--catalog', `${url}${url.includes('?') ? '&' : '?'}options=-csearch_path%3D${schema}`] : [];
 }
 
+function analyticsOf(data, args) {
+	const at = process.env.TRACEWELL_TEST_CLICKHOUSE;
+	if (!at || args.includes('--analytics')) return [];
+	return ['--analytics', `clickhouse://${at}/t_${data.slice(-40).toLowerCase().replace(/[^a-z0-9]/g, '_')}`];
+}
+
 const FILE_SQL = `import sqlite3,sys
 c=sqlite3.connect(sys.argv[1], timeout=20)
 s=''
@@ -131,7 +138,7 @@ export class Server {
 		this.data = data;
 		this.under = under;
 		this.schema = schemaOf(data, args);
-		this.args = [...args, ...catalogueAt(this.schema)];
+		this.args = [...args, ...catalogueAt(this.schema), ...analyticsOf(data, args)];
 		this.env = env;
 		this.log = '';
 		this.stderr = 'pipe'; // or a descriptor

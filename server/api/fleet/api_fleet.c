@@ -31,14 +31,17 @@ static const char *const classes[] = {"low", "mid", "high", "unknown", NULL};
 	        TW_PARAM_TEXT(of "scenario", 0, "Of that scenario."),                              \
 	        TW_PARAM_OPTIONAL_WORD(of "class", classes, "Of devices of that class."),          \
 	        TW_PARAM_TEXT(of "os", 0, "Of that system."),                                      \
-	        TW_PARAM_TEXT(of "label", 0, label_about),                                         \
+	        {.name = of "label",                                                               \
+	                .kind = TW_PARAM_IS_TEXT,                                                  \
+	                .repeated = true,                                                          \
+	                .about = (label_about)},                                                   \
 	        TW_PARAM_OPTIONAL_NUMBER(of "since", 0, TIME_MAX,                                  \
 	                "Unix ms; whole days, UTC, by the time at which the server received the "  \
 	                "trace. 30 days before until when absent."),                               \
 	        TW_PARAM_OPTIONAL_NUMBER(of "until", 0, TIME_MAX, "Unix ms; now when absent.")
 #define INDEXED_LABEL                                                                              \
 	"key=value of an indexed label (then without class and os); key= traces without that "     \
-	"label."
+	"label.  With ClickHouse of any label, several times and with class and os."
 #define ANY_LABEL "key=value of any label, or device=NAME (then without class and os)."
 
 const struct tw_param tw_fleet_filter_params[] = {FILTER_PARAMS("", INDEXED_LABEL), {0}};
@@ -63,6 +66,47 @@ static const char *text_of(const struct tw_fleet_question *q, const char *name)
 	return tw_req_text_or_empty(q->req, name_of(q, name, own));
 }
 
+struct tw_fleet_store *tw_fleet_store_of(const struct tw_fleet_question *q)
+{
+	return tw_req_app(q->req)->fleet;
+}
+
+struct labels {
+	struct tw_fleet_question *q;
+	const char *word;
+	size_t n; /* those so far */
+};
+
+static enum tw_status take_label(void *arg, const char *name, const char *value, struct tw_err *err)
+{
+	struct labels *l = arg;
+
+	if (strcmp(name, l->word) != 0 || !value || !value[0])
+		return TW_OK;
+	if (!strchr(value, '='))
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "label is KEY=VALUE; with nothing behind = those traces that have none");
+	if (l->n++ == 0)
+		return TW_OK; /* the filter's */
+	if (!tw_fleet_store_of(l->q)->engine->any_label)
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "traces are counted by one label at a time: leave out label= or ask for "
+		        "by=label: and its key");
+	if (l->q->n_labels == TW_FLEET_LABELS_MAX)
+		return tw_fail(err, TW_BAD_REQUEST, "there are too many labels");
+	l->q->labels[l->q->n_labels++] = value;
+	return TW_OK;
+}
+
+static enum tw_status read_labels(struct tw_fleet_question *q, struct tw_err *err)
+{
+	char own[NAME_BYTES];
+	struct labels l = {q, name_of(q, "label", own), 0};
+
+	q->n_labels = 0;
+	return tw_req_each_query(q->req, take_label, &l, err);
+}
+
 enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *err)
 {
 	char own[NAME_BYTES];
@@ -77,27 +121,27 @@ enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *
 	q->filter = (struct tw_rollup_filter){text_of(q, "app"), text_of(q, "version_name"),
 	        text_of(q, "build_id"), text_of(q, "scenario"), text_of(q, "class"),
 	        text_of(q, "os"), text_of(q, "label"), since / TW_DAY_MS, until / TW_DAY_MS};
-	if (st == TW_OK && q->filter.label[0] && (q->filter.device_class[0] || q->filter.os[0]))
+	if (st == TW_OK && !tw_fleet_store_of(q)->engine->any_label && q->filter.label[0] &&
+	        (q->filter.device_class[0] || q->filter.os[0]))
 		st = tw_fail(err, TW_BAD_REQUEST, TW_FLEET_LABEL_ALONE);
-	if (st == TW_OK && q->filter.label[0] && !strchr(q->filter.label, '='))
-		st = tw_fail(err, TW_BAD_REQUEST,
-		        "label is KEY=VALUE; with nothing behind = those traces that have none");
-	return st;
-}
-
-struct tw_fleet_store *tw_fleet_store_of(const struct tw_fleet_question *q)
-{
-	return tw_req_app(q->req)->fleet;
+	return st == TW_OK ? read_labels(q, err) : st;
 }
 
 enum tw_status tw_fleet_read_only(
         struct tw_fleet_question *q, const struct tw_fleet_ask *of, struct tw_err *err)
 {
 	struct tw_fleet_store *store = tw_fleet_store_of(q);
+	const char **labels = tw_arena_alloc(q->arena, TW_FLEET_LABELS_MAX, sizeof(const char *));
 
 	q->ask = *of;
 	q->ask.project_id = tw_req_caller(q->req)->project_id;
 	q->ask.filter = q->filter;
+	q->ask.label_key = q->label_key;
+	q->ask.labels = labels;
+	q->ask.n_labels = q->n_labels;
+	if (!labels)
+		return tw_oom(err);
+	memcpy(labels, q->labels, sizeof q->labels);
 	q->ask.until_ms = tw_monotonic_ms() + (int64_t)tw_req_ms_left(q->req);
 	return store->engine->cells(store, &q->ask, q->arena, &q->cells, &q->n_cells, err);
 }

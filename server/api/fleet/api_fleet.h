@@ -12,6 +12,7 @@
 #include "server/http/http.h"
 
 enum { TW_FLEET_GROUPS_MAX = 2000 }; /* in a response */
+enum { TW_FLEET_LABELS_MAX = 16 };
 
 #define TW_FLEET_LABEL_ALONE "rollups of a label are not kept by class or os: leave one of them out"
 
@@ -23,7 +24,9 @@ struct tw_fleet_question {
 	const char *type; /* of the response, NULL: JSON */
 	const char *side; /* prefix of parameters, "a" for "a.version_name"; NULL: no sides */
 	struct tw_rollup_filter filter;
-	const char *label_key; /* of by=label:KEY; "": not grouped by a label */
+	const char *label_key;                   /* of by=label:KEY; "": not grouped by a label */
+	const char *labels[TW_FLEET_LABELS_MAX]; /* label= after the first */
+	size_t n_labels;
 	struct tw_fleet_values values;
 	uint64_t not_counted;    /* traces of the filter from before the label was counted */
 	struct tw_fleet_ask ask; /* of the cells, once they are read */

@@ -50,11 +50,19 @@ static enum tw_status check_filter(
 	return TW_OK;
 }
 
+static enum tw_status check_any(const char *key, struct tw_err *err)
+{
+	return key[0] && !strchr(key, '=')
+	               ? TW_OK
+	               : tw_fail(err, TW_BAD_REQUEST, "by=label: is followed by a label's key");
+}
+
 static enum tw_status read_key(struct tw_fleet_question *q, const char *key, struct tw_err *err)
 {
-	enum tw_status st = check_key(q, key, err);
+	const bool any = tw_fleet_store_of(q)->engine->any_label;
+	enum tw_status st = any ? check_any(key, err) : check_key(q, key, err);
 
-	if (st == TW_OK)
+	if (st == TW_OK && !any)
 		st = check_filter(q, key, err);
 	if (st != TW_OK)
 		return st;

@@ -376,14 +376,13 @@ static enum tw_status read_all(struct answer *a, struct tw_err *err)
 
 	if (st == TW_OK)
 		st = tw_fleet_finalize_labels(q, err);
-	if (st == TW_OK)
-		st = read_groups(a, err);
-	if (st == TW_OK)
-		st = name_causes(a, err);
-	if (st == TW_OK)
+	if (st ==
+	        TW_OK) /* before the findings: those of a trace that is pending no more are there */
 		st = tw_catalogue_found_waiting(
 		        c, tw_req_caller(q->req)->project_id, a->rules.number, &a->pending, err);
-	return st;
+	if (st == TW_OK)
+		st = read_groups(a, err);
+	return st == TW_OK ? name_causes(a, err) : st;
 }
 
 static enum tw_status check_rule(const struct answer *a, struct tw_err *err)

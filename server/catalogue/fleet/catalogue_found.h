@@ -27,7 +27,8 @@ struct tw_found_trace {
 	const struct tw_rollup_dims *cells; /* rollup cells in which the findings are stored, if
 	                                     * they exist */
 	size_t n_cells;
-	struct tw_str data; /* as written by tw_found_write */
+	struct tw_str data;             /* as written by tw_found_write */
+	const struct tw_trace_row *row; /* as in struct tw_rollup_reading */
 };
 /* Replaces the trace's findings, in the same cells, or in those of its cells that exist if its day
  * was counted again.  Stores nothing if the trace was deleted or has a new mapping. */

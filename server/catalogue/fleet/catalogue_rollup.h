@@ -42,9 +42,10 @@ struct tw_rollup_reading { /* a trace to count, whose methods have names */
 	const struct tw_rollup_dims *cells;
 	size_t n_cells;
 	int64_t duration_ns;
-	struct tw_str facts; /* as written by tw_rollup_write_facts */
-	struct tw_str tree;  /* as written by tw_rollup_tree_write; may be empty */
-	struct tw_str posts; /* as written by tw_index_write; may be empty */
+	struct tw_str facts;            /* as written by tw_rollup_write_facts */
+	struct tw_str tree;             /* as written by tw_rollup_tree_write; may be empty */
+	struct tw_str posts;            /* as written by tw_index_write; may be empty */
+	const struct tw_trace_row *row; /* for engines that keep labels; NULL: it has none */
 };
 /* One transaction.  Skips traces that were counted or deleted in the meantime. */
 enum tw_status tw_catalogue_rollup_put(struct tw_catalogue *c, const struct tw_rollup_reading *f,
@@ -60,6 +61,7 @@ struct tw_rollup_delta {
 struct tw_rollup_cell {
 	int64_t cell_id;
 	struct tw_rollup_dims dims;
+	const char *label; /* dims.label before tw_fleet_label_values changed it; NULL: unchanged */
 	uint64_t traces;
 	int64_t version;
 	struct tw_str head;
@@ -177,6 +179,10 @@ enum tw_status tw_catalogue_rollup_reset(struct tw_catalogue *c, const char *pro
         struct tw_rollup_reset *ret, struct tw_err *err) TW_MUST_USE;
 /* The same of the traces of one build, or with that mapping, alone; names are not touched. */
 enum tw_status tw_catalogue_rollup_reset_build(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, struct tw_rollup_reset *ret, struct tw_err *err) TW_MUST_USE;
+/* Either of these for traces that are counted elsewhere: build_id "" all.  Those of the other days
+ * too, whose rollups stay as they are. */
+enum tw_status tw_catalogue_rollup_reset_all(struct tw_catalogue *c, const char *project_id,
         const char *build_id, struct tw_rollup_reset *ret, struct tw_err *err) TW_MUST_USE;
 /* Whether methods of the build are of expanded frames (rollup_id.h). */
 enum tw_status tw_catalogue_rollup_expanded(struct tw_catalogue *c, const char *project_id,

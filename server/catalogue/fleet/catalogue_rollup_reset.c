@@ -101,6 +101,7 @@ enum tw_status tw_catalogue_rollup_expire(
 struct scope { /* which cells and traces are counted again */
 	const char *project_id;
 	const char *build_id; /* or id of a mapping; "" all */
+	bool all;             /* traces of days with deleted ones too: their cells stay */
 };
 #define IN_SCOPE(build) "(" build "='' OR build_id=" build " OR mapping_id=" build ")"
 
@@ -170,6 +171,15 @@ static enum tw_status count_there(
 	return st;
 }
 
+static enum tw_status uncount_day(
+        struct tw_db *db, const struct scope *in, int64_t day, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err, /* trace_by_created */
+	        "UPDATE trace SET folded=0, detected=0 WHERE project_id=?1 AND"
+	        " created_ms>=?2 AND created_ms<?3 AND folded<>0 AND " IN_SCOPE("?4"),
+	        "tiit", in->project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS, in->build_id);
+}
+
 static enum tw_status empty_day(
         struct tw_db *db, const struct scope *in, int64_t day, struct tw_err *err)
 {
@@ -182,13 +192,7 @@ static enum tw_status empty_day(
 
 	if (st == TW_OK)
 		st = delete_cells(&q, db, &n, err);
-	if (st == TW_OK)
-		st = tw_cat_exec(db, NULL, err, /* trace_by_created */
-		        "UPDATE trace SET folded=0, detected=0 WHERE project_id=?1 AND"
-		        " created_ms>=?2 AND created_ms<?3 AND folded<>0 AND " IN_SCOPE("?4"),
-		        "tiit", in->project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS,
-		        in->build_id);
-	return st;
+	return st == TW_OK ? uncount_day(db, in, day, err) : st;
 }
 
 static enum tw_status reset_day(struct tw_catalogue *c, const struct scope *in, const struct day *d,
@@ -205,9 +209,12 @@ static enum tw_status reset_day(struct tw_catalogue *c, const struct scope *in, 
 	again = there == d->counted || d->counted == 0;
 	if (st == TW_OK && again)
 		st = empty_day(w, in, d->day, err);
+	else if (st == TW_OK && in->all)
+		st = uncount_day(w, in, d->day, err);
 	st = tw_cat_end(c, w, st, err);
 	if (st != TW_OK)
 		return st;
+	again = again || in->all;
 	sums->days += again;
 	sums->days_kept += !again;
 	sums->traces += again ? there : 0;
@@ -255,7 +262,7 @@ static enum tw_status reset_days(struct tw_catalogue *c, const struct scope *in,
 enum tw_status tw_catalogue_rollup_reset(struct tw_catalogue *c, const char *project_id,
         struct tw_rollup_reset *ret, struct tw_err *err)
 {
-	const struct scope in = {project_id, ""};
+	const struct scope in = {project_id, "", false};
 	enum tw_status st = reset_days(c, &in, ret, err);
 
 	if (st == TW_OK)
@@ -266,9 +273,20 @@ enum tw_status tw_catalogue_rollup_reset(struct tw_catalogue *c, const char *pro
 enum tw_status tw_catalogue_rollup_reset_build(struct tw_catalogue *c, const char *project_id,
         const char *build_id, struct tw_rollup_reset *ret, struct tw_err *err)
 {
-	const struct scope in = {project_id, build_id};
+	const struct scope in = {project_id, build_id, false};
 
 	return reset_days(c, &in, ret, err);
+}
+
+enum tw_status tw_catalogue_rollup_reset_all(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, struct tw_rollup_reset *ret, struct tw_err *err)
+{
+	const struct scope in = {project_id, build_id, true};
+	enum tw_status st = reset_days(c, &in, ret, err);
+
+	if (st == TW_OK && !build_id[0])
+		st = try_again(c, project_id, err);
+	return st == TW_OK && !build_id[0] ? name_again(c, project_id, err) : st;
 }
 
 enum tw_status tw_catalogue_rollup_expanded(struct tw_catalogue *c, const char *project_id,

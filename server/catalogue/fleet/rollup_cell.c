@@ -76,17 +76,24 @@ const char *tw_rollup_device_class(const char *labels)
 	return found;
 }
 
+enum { METAS = 5 };
+static const char *const meta_keys[METAS] = {
+        "device", "abi", "process", "version_code", "session_id"};
+
+static const char *meta_at(const struct tw_trace_meta *m, int i)
+{
+	const char *const values[METAS] = {
+	        m->device, m->abi, m->process, m->version_code, m->session_id};
+
+	return values[i];
+}
+
 /* The value of that name in the row itself; NULL: none. */
 static const char *meta_of(const struct tw_trace_meta *m, const char *key)
 {
-	const struct {
-		const char *key, *value;
-	} known[] = {{"device", m->device}, {"abi", m->abi}, {"process", m->process},
-	        {"version_code", m->version_code}, {"session_id", m->session_id}};
-
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (strcmp(known[i].key, key) == 0)
-			return known[i].value;
+	for (int i = 0; i < METAS; i++)
+		if (strcmp(meta_keys[i], key) == 0)
+			return meta_at(m, i);
 	return NULL;
 }
 
@@ -99,6 +106,29 @@ static bool value_of(const struct tw_trace_row *row, const json_t *labels, const
 		return plain(json_object_get(labels, key), out);
 	(void)tw_utf8_clean(out, TW_ROLLUP_VALUE_BYTES, tw_str_of(said));
 	return out[0] != '\0';
+}
+
+bool tw_rollup_each_label(const struct tw_trace_row *row,
+        bool (*each)(void *arg, const char *key, const char *value), void *arg)
+{
+	json_t *said = read_labels(row->meta.labels);
+	char value[TW_ROLLUP_VALUE_BYTES], name[TW_ROLLUP_VALUE_BYTES];
+	bool fine = true;
+	const char *key;
+	json_t *v;
+
+	for (int i = 0; fine && i < METAS; i++)
+		if (value_of(row, NULL, meta_keys[i], value))
+			fine = each(arg, meta_keys[i], value);
+	json_object_foreach(said, key, v)
+	{
+		if (!fine || meta_of(&row->meta, key) || !plain(v, value))
+			continue;
+		(void)tw_utf8_clean(name, sizeof name, tw_str_of(key));
+		fine = each(arg, name, value);
+	}
+	json_decref(said);
+	return fine;
 }
 
 enum tw_status tw_rollup_cells(const struct tw_trace_row *row, const char *const *labels,

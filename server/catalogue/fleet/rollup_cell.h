@@ -30,6 +30,11 @@ enum tw_status tw_rollup_cells(const struct tw_trace_row *row, const char *const
         size_t n_labels, struct tw_arena *a, struct tw_rollup_dims ret[TW_ROLLUP_CELLS_MAX],
         size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 
+/* Calls `each` for each label that a trace can be counted by, those with a name of their own column
+ * first; none twice.  False: it returned false. */
+bool tw_rollup_each_label(const struct tw_trace_row *row,
+        bool (*each)(void *arg, const char *key, const char *value), void *arg);
+
 /* low (under 3 GiB of memory), mid (under 6), high or unknown: from the label device_class,
  * otherwise from ram_mb. */
 const char *tw_rollup_device_class(const char *labels);

@@ -11,6 +11,7 @@
 #include "server/cli/cli_line.h"
 #include "server/cli/cli_term.h"
 #include "server/derive/pipeline.h"
+#include "server/fleet/store/fleet_open.h"
 
 static const char synopsis[] = "rollup --data DIR [--rebuild] [--json]";
 
@@ -28,7 +29,7 @@ static enum tw_status reset_all(
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		struct tw_rollup_reset one;
 
-		st = store->engine->reset(store, projects[i].id, &one, err);
+		st = store->engine->reset(store, projects[i].id, "", &one, err);
 		if (st == TW_OK)
 			st = tw_catalogue_anr_reset(c, projects[i].id, err);
 		if (st != TW_OK)
@@ -139,13 +140,6 @@ static enum tw_status tell_put_off(struct tw_catalogue *c, struct tw_err *err)
 	return TW_OK;
 }
 
-static enum tw_status open_store(
-        struct tw_catalogue *c, struct tw_fleet_store **ret, struct tw_err *err)
-{
-	*ret = tw_fleet_embedded_new(c);
-	return *ret ? TW_OK : tw_oom(err);
-}
-
 int tw_cli_rollup(int argc, char **argv)
 {
 	const char *data = "./data";
@@ -164,7 +158,7 @@ int tw_cli_rollup(int argc, char **argv)
 		return TW_EXIT_USAGE;
 	st = tw_cli_data_open(data, &catalogue, &blobs, &err);
 	if (st == TW_OK)
-		st = open_store(catalogue, &store, &err);
+		st = tw_fleet_open_kept(catalogue, data, &store, &err);
 	if (st == TW_OK && rebuild)
 		st = reset_all(store, &sums, &err);
 	if (st == TW_OK)

@@ -133,8 +133,8 @@ static enum tw_status count_again(
 	        f->parts.catalogue, of->project_id, of->build_id, &expanded, err);
 
 	if (st == TW_OK && expanded)
-		st = tw_catalogue_rollup_reset_build(
-		        f->parts.catalogue, of->project_id, of->build_id, &sums, err);
+		st = f->parts.fleet->engine->reset(
+		        f->parts.fleet, of->project_id, of->build_id, &sums, err);
 	return st;
 }
 
@@ -155,6 +155,8 @@ enum tw_status tw_rollup_worker_rename(
 		st = count_again(f, &of, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = rename_one(f, of.project_id, &methods[i], err);
+	if (st == TW_OK && n && f->parts.fleet->engine->rename)
+		st = f->parts.fleet->engine->rename(f->parts.fleet, of.project_id, methods, n, err);
 	if (st == TW_OK)
 		st = tw_catalogue_rollup_renamed(f->parts.catalogue, &of, methods, n, err);
 	return st;

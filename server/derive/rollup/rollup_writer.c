@@ -281,7 +281,7 @@ static enum tw_status write_facts(struct tw_rollup_worker *f, const struct readi
 	tw_buf_init(&out, FACTS_BYTES);
 	tw_rollup_write_facts(r->facts, r->n_facts, &out);
 	*ret = (struct tw_rollup_reading){r->row.project_id, r->row.id, r->cells, r->n_cells,
-	        r->row.summary.duration_ns, {"", 0}, r->tree, r->posts};
+	        r->row.summary.duration_ns, {"", 0}, r->tree, r->posts, &r->row};
 	return tw_rollup_finalize(&out, f->arena, &ret->facts, err);
 }
 

@@ -108,10 +108,12 @@ static enum tw_status found(struct tw_fleet_store *s, const struct tw_fleet_ask 
 
 /* --- age --- */
 
-static enum tw_status reset(struct tw_fleet_store *s, const char *project_id,
+static enum tw_status reset(struct tw_fleet_store *s, const char *project_id, const char *build_id,
         struct tw_rollup_reset *ret, struct tw_err *err)
 {
-	return tw_catalogue_rollup_reset(s->catalogue, project_id, ret, err);
+	return build_id[0] ? tw_catalogue_rollup_reset_build(
+	                             s->catalogue, project_id, build_id, ret, err)
+	                   : tw_catalogue_rollup_reset(s->catalogue, project_id, ret, err);
 }
 
 static enum tw_status expire(

@@ -20,6 +20,9 @@
 struct tw_fleet_ask { /* borrowed */
 	const char *project_id;
 	struct tw_rollup_filter filter;
+	const char *label_key;     /* TW_DIM_LABEL is of this one; NULL or "": of filter.label */
+	const char *const *labels; /* "key=value", all of them beside filter.label: any_label */
+	size_t n_labels;
 	unsigned metrics; /* a bit per metric of methods; 0: durations alone */
 	unsigned dims;    /* enum tw_fleet_dim: cells that differ only by others may be merged */
 	const uint64_t *only; /* methods, sorted; NULL: all.  A hint: others may be returned too */
@@ -54,6 +57,10 @@ struct tw_fleet_engine {
 	/* Stores names of methods. */
 	enum tw_status (*name_methods)(
 	        struct tw_fleet_store *s, const struct tw_rollup_names *names, struct tw_err *err);
+	/* Stores names that a mapping changed, before the catalogue does; NULL: names are only
+	 * there. */
+	enum tw_status (*rename)(struct tw_fleet_store *s, const char *project_id,
+	        const struct tw_rollup_naming *methods, size_t n, struct tw_err *err);
 	/* Replaces a trace's findings, as tw_catalogue_found_put. */
 	enum tw_status (*put_found)(struct tw_fleet_store *s, const struct tw_found_trace *of,
 	        int64_t number, struct tw_err *err);
@@ -76,12 +83,14 @@ struct tw_fleet_engine {
 	        const struct tw_fleet_cells_of *of, const struct tw_fleet_findings *to,
 	        struct tw_err *err);
 
-	/* Has the project's traces counted again. */
+	/* Has the project's traces counted again; of one build, or with that mapping, alone if
+	 * build_id is not "". */
 	enum tw_status (*reset)(struct tw_fleet_store *s, const char *project_id,
-	        struct tw_rollup_reset *ret, struct tw_err *err);
+	        const char *build_id, struct tw_rollup_reset *ret, struct tw_err *err);
 	/* Deletes what is of days before `day`, a little at a time. */
 	enum tw_status (*expire)(
 	        struct tw_fleet_store *s, int64_t day, bool *ret_more, struct tw_err *err);
+	void (*metrics)(struct tw_fleet_store *s, struct tw_buf *out); /* NULL: none */
 	void (*free)(struct tw_fleet_store *s);
 };
 

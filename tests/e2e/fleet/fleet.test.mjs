@@ -42,10 +42,14 @@ const counted = (s, n, query = '') => until(async () => {
 const rank = (values, percent) => [...values].sort((a, b) => a - b)[Math.ceil((values.length * percent) / 100) - 1];
 const near = (told, truth, error) => assert.ok(Math.abs(told - truth) <= truth * error, `${told} for ${truth}`);
 
+/* There any label may be filtered by, and of several worst traces any is told. */
+const onClickHouse = Boolean(process.env.TRACEWELL_TEST_CLICKHOUSE);
+const unlike = (text) => (onClickHouse ? text.replace(/"exemplar":"[^"]*"/g, '"exemplar":"one"') : text);
+
 async function everything(s) {
 	const out = [];
 	for (const q of ['scenarios?by=version', 'scenarios?by=day', 'scenarios?by=class', 'flame?version_name=8.3.1', 'methods?metrics=wall,self,cpu,waiting,calls,call', 'methods?version_name=8.3.1&sort=p50_wall', 'method?name=com.app.Repo.load&by=version'])
-		out.push((await s.get(`/api/v1/fleet/${q}`)).text);
+		out.push(unlike((await s.get(`/api/v1/fleet/${q}`)).text));
 	return out;
 }
 
@@ -129,7 +133,8 @@ test('a fleet, asked', async (t) => {
 			near(g.wall.p50, rank(of, 50), method.error);
 		}
 		assert.deepEqual((await by('scenarios?', '&label=device%3Dphone%201')).groups.map((g) => [g.key, g.duration_ns.traces]), [['phone 1', 24]]);
-		for (const [query, words] of [['by=label:colour', /not counted by the label colour/], ['by=label:', /not counted by the label/], ['by=label:device&class=low', /leave one of them out/], ['by=label:device&label=a%3Db', /one label at a time/],
+		const refused = [['by=label:colour', /not counted by the label colour/], ['by=label:', /not counted by the label/], ['by=label:device&class=low', /leave one of them out/], ['by=label:device&label=a%3Db', /one label at a time/]];
+		for (const [query, words] of [...(onClickHouse ? [] : refused),
 			['by=label:device&top=0', /top/], ['by=label:device&top=201', /top/], ['label=device', /KEY=VALUE/]]) {
 			const { status, json } = await s.get(`/api/v1/fleet/scenarios?${query}`);
 			assert.equal(status, 400, query);
@@ -141,7 +146,7 @@ test('a fleet, asked', async (t) => {
 		for (const [query, words] of [
 			['methods?device=Pixel', /no parameter device here, only: metrics, sort, order/], ['methods?colour=red', /no parameter colour/], ['methods?metrics=wall,heat', /no metric heat/],
 			['methods?sort=p42_self', /sort is p50/], ['methods?sort=p95_', /sort is .*, not p95_$/], ['methods?sort=beauty', /sort is .* call, as in p95_self, not beauty$/], ['methods?limit=many', /limit must be a number from 1 to \d+, not many$/], ['methods?class=huge', /class/], ['scenarios?by=moon', /by/],
-			['methods?since=5&until=4', /since is after/], ['method', /name is required/], ['methods?label=a%3Db&os=14', /leave one of them out/], ['methods?q=(&regex=1', /./],
+			['methods?since=5&until=4', /since is after/], ['method', /name is required/], ...(onClickHouse ? [] : [['methods?label=a%3Db&os=14', /leave one of them out/]]), ['methods?q=(&regex=1', /./],
 			['methods?limit=0', /limit/],
 		]) {
 			const { status, json } = await s.get(`/api/v1/fleet/${query}`);
@@ -174,7 +179,7 @@ test('a fleet, asked', async (t) => {
 	});
 });
 
-test('values of a label: who has none, who came before it was one to count by, and many', async (t) => {
+test('values of a label: who has none, who came before it was one to count by, and many', { skip: onClickHouse && 'none came before: unit test fleet_engines' }, async (t) => {
 	const s = await startServer(t);
 	const send1 = async (i, labels) => assert.ok((await s.post('/api/v1/traces', trace(10_000 + i), { query: { app: 'shop', scenario: 'open', labels: JSON.stringify(labels) }, headers: { 'Idempotency-Key': `label-${i}` } })).status <= 202);
 	for (let i = 0; i < 3; i++) await send1(i, { flavour: 'early' });

@@ -1,0 +1,362 @@
+/*
+ * clickhouse_cells.c - cells: durations and methods' values by the dimensions of a question.
+ *
+ * ClickHouse counts values by the buckets of sketches, so the sketches are those that the embedded
+ * engine makes of the same traces, whichever rows are summed where.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "server/fleet/store/clickhouse/clickhouse_int.h"
+
+enum { PART_BYTES = 256 << 20, CELLS_FIRST = 64 };
+
+static enum tw_status too_much(struct tw_err *err)
+{
+	return tw_fail(err, TW_TOO_LARGE,
+	        "these are too many rollups for one answer; narrow the filter or the time");
+}
+
+/* tw_bucket_of as SQL.  log2 may round up just below a power of two, which is corrected. */
+static void put_bucket(struct tw_buf *sql)
+{
+	(void)tw_buf_add_str(sql, TW_STR("toUInt16(if(v<32,v,toUInt64((k-5)*32)+bitShiftRight(v,"
+	                                 "toUInt8(k-5)))) AS b"));
+}
+
+/* Rows of value v and its highest bit k, from rows of a value. */
+static void put_values(
+        struct tw_buf *sql, const struct tw_fleet_ask *ask, const char *table, const char *value)
+{
+	(void)tw_buf_add_str(
+	        sql, TW_STR("SELECT *,toUInt8(l-(intExp2(l)>v)) AS k FROM (SELECT *,"
+	                    "toUInt8(floor(log2(greatest(v,32)))) AS l FROM (SELECT "));
+	tw_clickhouse_dims(sql, ask, table);
+	if (strcmp(table, "method_times") == 0)
+		(void)tw_buf_add_str(sql, TW_STR("method,"));
+	(void)tw_buf_printf(sql, "trace,toUInt64(%s) AS v", value);
+}
+
+/* --- durations --- */
+
+struct growing { /* the cells of a result */
+	struct tw_arena *arena;
+	struct tw_rollup_cell *cells;
+	size_t n, cap;
+	struct tw_rollup_head *head; /* of the last cell */
+};
+
+static bool same_dims(const struct tw_rollup_dims *a, const struct tw_rollup_dims *b)
+{
+	return a->day == b->day && strcmp(a->app, b->app) == 0 &&
+	       strcmp(a->version_name, b->version_name) == 0 &&
+	       strcmp(a->build_id, b->build_id) == 0 && strcmp(a->scenario, b->scenario) == 0 &&
+	       strcmp(a->device_class, b->device_class) == 0 && strcmp(a->os, b->os) == 0 &&
+	       strcmp(a->label, b->label) == 0;
+}
+
+static enum tw_status end_cell(struct growing *g, struct tw_err *err)
+{
+	struct tw_rollup_cell *cell = g->n ? &g->cells[g->n - 1] : NULL;
+	struct tw_buf out;
+	char *copy;
+
+	if (!cell)
+		return TW_OK;
+	tw_buf_init(&out, PART_BYTES);
+	tw_rollup_head_write(g->head, &out);
+	cell->traces = g->head->lengths.n;
+	tw_rollup_head_clear(g->head);
+	copy = tw_buf_status(&out) == TW_OK
+	               ? tw_arena_str(g->arena, (struct tw_str){(const char *)out.data, out.len})
+	               : NULL;
+	cell->head = (struct tw_str){copy, out.len};
+	tw_buf_done(&out);
+	return copy ? TW_OK : too_much(err);
+}
+
+static enum tw_status begin_cell(
+        struct growing *g, const struct tw_rollup_dims *d, struct tw_err *err)
+{
+	enum tw_status st = end_cell(g, err);
+
+	if (st != TW_OK)
+		return st;
+	if (g->n == g->cap) {
+		const size_t cap = g->cap ? 2 * g->cap : CELLS_FIRST;
+		struct tw_rollup_cell *more = g->n < TW_ROLLUP_CELLS_READ
+		                                      ? tw_arena_alloc(g->arena, cap, sizeof *more)
+		                                      : NULL;
+
+		if (!more)
+			return too_much(err);
+		if (g->n)
+			memcpy(more, g->cells, g->n * sizeof *more);
+		g->cells = more;
+		g->cap = cap;
+	}
+	g->cells[g->n++] =
+	        (struct tw_rollup_cell){.cell_id = (int64_t)g->n, .dims = *d, .version = 1};
+	return TW_OK;
+}
+
+static enum tw_status read_heads(struct tw_clickhouse_reader *r, const struct tw_fleet_ask *ask,
+        struct growing *g, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && tw_clickhouse_more(r)) {
+		struct tw_rollup_dims d;
+		struct tw_sketch_bucket b;
+		struct tw_str trace;
+
+		if (!tw_clickhouse_read_dims(r, ask->dims, g->arena, &d))
+			return too_much(err);
+		b.bucket = tw_clickhouse_u16(r);
+		b.n = tw_clickhouse_u64(r);
+		b.sum = tw_clickhouse_i64(r);
+		b.min = tw_clickhouse_i64(r);
+		b.max = tw_clickhouse_i64(r);
+		trace = tw_clickhouse_fixed(r, TW_ROLLUP_ID);
+		if (r->damaged || b.bucket >= TW_BUCKETS || !trace.ptr[0])
+			return tw_clickhouse_damaged(err);
+		if (g->n == 0 || !same_dims(&g->cells[g->n - 1].dims, &d))
+			st = begin_cell(g, &d, err);
+		tw_rollup_head_add_bucket(g->head, trace.ptr, &b);
+	}
+	if (st == TW_OK && r->damaged)
+		st = tw_clickhouse_damaged(err);
+	return st == TW_OK ? end_cell(g, err) : st;
+}
+
+/* Names of the selected dimensions, each with a comma after it. */
+static void name_dims(struct tw_buf *sql, unsigned dims)
+{
+	static const struct {
+		enum tw_fleet_dim dim;
+		const char *name;
+	} names[] = {{TW_DIM_DAY, "d,"}, {TW_DIM_APP, "app,"}, {TW_DIM_VERSION, "version_name,"},
+	        {TW_DIM_BUILD, "build_id,"}, {TW_DIM_SCENARIO, "scenario,"},
+	        {TW_DIM_CLASS, "device_class,"}, {TW_DIM_OS, "os,"}, {TW_DIM_LABEL, "label,"}};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (dims & names[i].dim)
+			(void)tw_buf_add_str(sql, tw_str_of(names[i].name));
+}
+
+static void ask_heads(struct tw_buf *sql, const struct tw_fleet_ask *ask)
+{
+	(void)tw_buf_add_str(sql, TW_STR("SELECT "));
+	name_dims(sql, ask->dims);
+	put_bucket(sql);
+	(void)tw_buf_add_str(sql, TW_STR(",count(),sum(v),min(v),max(v),min(trace) FROM ("));
+	put_values(sql, ask, "traces", "duration_ns");
+	tw_clickhouse_where(sql, ask, NULL, "traces");
+	(void)tw_buf_add_str(sql, TW_STR("))) GROUP BY "));
+	name_dims(sql, ask->dims);
+	(void)tw_buf_add_str(sql, TW_STR("b ORDER BY "));
+	name_dims(sql, ask->dims);
+	(void)tw_buf_add_str(sql, TW_STR("b"));
+}
+
+/* --- methods --- */
+
+static const struct {
+	const char *value, *known; /* a condition, "" none */
+} metrics[TW_ROLLUP_METRICS] = {[TW_ROLLUP_WALL] = {"total_ns", ""},
+        [TW_ROLLUP_SELF] = {"self_ns", ""},
+        [TW_ROLLUP_CPU] = {"cpu_ns", " AND cpu_ns>=0"},
+        [TW_ROLLUP_WAITING] = {"if(toInt64(sum_ns)>cpu_ns,toInt64(sum_ns)-cpu_ns,0)",
+                " AND cpu_ns>=0"},
+        [TW_ROLLUP_CALLS] = {"calls", ""},
+        [TW_ROLLUP_CALL] = {"intDiv(sum_ns,greatest(calls,1))", " AND calls>0"}};
+
+struct part { /* the methods of a cell's metric, written */
+	struct growing *g;
+	unsigned metric;
+	size_t cell;         /* it is of this one */
+	struct tw_buf out;   /* all methods */
+	struct tw_buf one;   /* the sketch of one */
+	struct tw_sketch *s; /* of the method at hand */
+	uint64_t method;
+	int64_t worst;
+	struct tw_str worst_id;
+};
+
+static void end_method(struct part *p)
+{
+	if (p->s->n == 0)
+		return;
+	tw_buf_clear(&p->one);
+	tw_sketch_write(p->s, &p->one);
+	(void)tw_buf_add_u64le(&p->out, p->method);
+	(void)tw_buf_add_varint(&p->out, TW_ROLLUP_ID + p->one.len);
+	(void)tw_buf_add(&p->out, p->worst_id.ptr, TW_ROLLUP_ID);
+	(void)tw_buf_add(&p->out, p->one.data, p->one.len);
+	tw_sketch_clear(p->s);
+}
+
+static enum tw_status end_part(struct part *p, struct tw_err *err)
+{
+	struct growing *g = p->g;
+	char *copy;
+
+	end_method(p);
+	if (p->out.len == 0 || p->cell >= g->n)
+		return TW_OK;
+	if (tw_buf_status(&p->out) != TW_OK || tw_buf_status(&p->one) != TW_OK)
+		return too_much(err);
+	copy = tw_arena_alloc(g->arena, p->out.len, 1);
+	if (!copy)
+		return too_much(err);
+	memcpy(copy, p->out.data, p->out.len);
+	g->cells[p->cell].parts[p->metric] = (struct tw_str){copy, p->out.len};
+	tw_buf_clear(&p->out);
+	return TW_OK;
+}
+
+/* The cell of these dimensions; both are in ClickHouse's order.  Traces that arrived between the
+ * two queries may have none: they are left out. */
+static enum tw_status find_cell(
+        struct part *p, const struct tw_rollup_dims *d, bool *ret_there, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	size_t at = p->cell;
+
+	while (at < p->g->n && !same_dims(&p->g->cells[at].dims, d))
+		at++;
+	*ret_there = at < p->g->n;
+	if (*ret_there && at != p->cell) {
+		st = end_part(p, err);
+		p->cell = at;
+	} else if (!*ret_there) {
+		end_method(p);
+	}
+	return st;
+}
+
+static enum tw_status read_parts(struct tw_clickhouse_reader *r, const struct tw_fleet_ask *ask,
+        struct part *p, struct tw_arena *scratch, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && tw_clickhouse_more(r)) {
+		struct tw_rollup_dims d;
+		struct tw_sketch_bucket b;
+		struct tw_str trace;
+		uint64_t method;
+		bool there;
+
+		tw_arena_reset(scratch);
+		if (!tw_clickhouse_read_dims(r, ask->dims, scratch, &d))
+			return too_much(err);
+		method = tw_clickhouse_u64(r);
+		b.bucket = tw_clickhouse_u16(r);
+		b.n = tw_clickhouse_u64(r);
+		b.sum = tw_clickhouse_i64(r);
+		b.min = tw_clickhouse_i64(r);
+		b.max = tw_clickhouse_i64(r);
+		trace = tw_clickhouse_fixed(r, TW_ROLLUP_ID);
+		if (r->damaged || b.bucket >= TW_BUCKETS || !trace.ptr[0])
+			return tw_clickhouse_damaged(err);
+		st = find_cell(p, &d, &there, err);
+		if (st != TW_OK || !there)
+			continue;
+		if (p->s->n && method != p->method)
+			end_method(p);
+		if (p->s->n == 0 || b.max > p->worst) {
+			p->worst = b.max;
+			p->worst_id = trace;
+		}
+		p->method = method;
+		tw_sketch_add_bucket(p->s, &b);
+	}
+	if (st == TW_OK && r->damaged)
+		st = tw_clickhouse_damaged(err);
+	return st == TW_OK ? end_part(p, err) : st;
+}
+
+static void put_only(struct tw_buf *sql, const struct tw_fleet_ask *ask)
+{
+	if (!ask->only)
+		return;
+	(void)tw_buf_add_str(sql, TW_STR(" AND method IN (0"));
+	for (size_t i = 0; i < ask->n_only; i++)
+		(void)tw_buf_printf(sql, ",%" PRIu64, ask->only[i]);
+	(void)tw_buf_add_u8(sql, ')');
+}
+
+static void ask_parts(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigned metric)
+{
+	(void)tw_buf_add_str(sql, TW_STR("SELECT "));
+	name_dims(sql, ask->dims);
+	(void)tw_buf_add_str(sql, TW_STR("method,"));
+	put_bucket(sql);
+	(void)tw_buf_add_str(sql, TW_STR(",count(),sum(v),min(v),max(v),argMax(trace,v) FROM ("));
+	put_values(sql, ask, "method_times", metrics[metric].value);
+	tw_clickhouse_where(sql, ask, NULL, "method_times");
+	(void)tw_buf_add_str(sql, tw_str_of(metrics[metric].known));
+	put_only(sql, ask);
+	(void)tw_buf_add_str(sql, TW_STR("))) GROUP BY "));
+	name_dims(sql, ask->dims);
+	(void)tw_buf_add_str(sql, TW_STR("method,b ORDER BY "));
+	name_dims(sql, ask->dims);
+	(void)tw_buf_add_str(sql, TW_STR("method,b"));
+}
+
+static enum tw_status add_parts(struct tw_fleet_clickhouse *f, const struct tw_fleet_ask *ask,
+        unsigned metric, struct growing *g, struct tw_err *err)
+{
+	struct part p = {.g = g, .metric = metric, .s = &g->head->lengths};
+	struct tw_arena *scratch = tw_arena_new(1 << 20);
+	struct tw_clickhouse_reader r;
+	struct tw_buf sql, out;
+	enum tw_status st;
+
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	tw_buf_init(&p.out, PART_BYTES);
+	tw_buf_init(&p.one, 1 << 20);
+	ask_parts(&sql, ask, metric);
+	st = tw_clickhouse_run(f, ask, &sql, &out, err);
+	r = tw_clickhouse_read(&out);
+	if (st == TW_OK)
+		st = scratch ? read_parts(&r, ask, &p, scratch, err) : tw_oom(err);
+	tw_sketch_clear(p.s);
+	tw_buf_done(&p.one);
+	tw_buf_done(&p.out);
+	tw_buf_done(&out);
+	tw_buf_done(&sql);
+	tw_arena_free(scratch);
+	return st;
+}
+
+/* --- the question --- */
+
+enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+        struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
+	struct growing g = {.arena = a, .head = tw_arena_zalloc(a, 1, sizeof *g.head)};
+	struct tw_clickhouse_reader r;
+	struct tw_buf sql, out;
+	enum tw_status st;
+
+	if (!g.head)
+		return tw_oom(err);
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	ask_heads(&sql, ask);
+	st = tw_clickhouse_run(f, ask, &sql, &out, err);
+	r = tw_clickhouse_read(&out);
+	if (st == TW_OK)
+		st = read_heads(&r, ask, &g, err);
+	tw_buf_done(&out);
+	tw_buf_done(&sql);
+	for (unsigned m = 0; st == TW_OK && g.n && m < TW_ROLLUP_METRICS; m++)
+		if (ask->metrics >> m & 1)
+			st = add_parts(f, ask, m, &g, err);
+	if (st == TW_OK) {
+		*ret = g.cells;
+		*ret_n = g.n;
+	}
+	return st;
+}

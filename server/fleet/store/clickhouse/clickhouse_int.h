@@ -1,0 +1,65 @@
+/* clickhouse_int.h - the fleet store in ClickHouse, shared by the files that write and read it. */
+#ifndef TW_CLICKHOUSE_INT_H
+#define TW_CLICKHOUSE_INT_H
+
+#include <pthread.h>
+
+#include "server/fleet/store/clickhouse/clickhouse.h"
+#include "server/fleet/store/fleet_clickhouse.h"
+
+enum { TW_CH_ANSWER_BYTES = 256 << 20, TW_CH_SQL_BYTES = 4 << 20 };
+enum { TW_CH_QUERY_MS = 30000, TW_CH_INSERT_MS = 60000 };
+
+struct tw_fleet_clickhouse {
+	struct tw_fleet_store store;
+	struct tw_clickhouse *at;
+	pthread_mutex_t lock; /* of all below */
+	bool ready;           /* its tables are there */
+	uint64_t attempt;     /* the last one */
+	int64_t expired_day;  /* of the last look for old months; of the stage's thread */
+};
+
+/* Makes the tables, the first time.  TW_BUSY while ClickHouse does not answer. */
+enum tw_status tw_clickhouse_ready(struct tw_fleet_clickhouse *f, struct tw_err *err) TW_MUST_USE;
+
+/* --- writing (clickhouse_put.c) --- */
+
+enum tw_status tw_clickhouse_put(
+        struct tw_fleet_store *s, const struct tw_rollup_reading *of, size_t n, struct tw_err *err);
+enum tw_status tw_clickhouse_name(
+        struct tw_fleet_store *s, const struct tw_rollup_names *names, struct tw_err *err);
+enum tw_status tw_clickhouse_rename(struct tw_fleet_store *s, const char *project_id,
+        const struct tw_rollup_naming *methods, size_t n, struct tw_err *err);
+enum tw_status tw_clickhouse_put_found(struct tw_fleet_store *s, const struct tw_found_trace *of,
+        int64_t number, struct tw_err *err);
+
+/* --- conditions (clickhouse_where.c) --- */
+
+/* Columns of the dimensions that the question tells apart, each with a comma after it; a label as
+ * "key=value". */
+void tw_clickhouse_dims(struct tw_buf *sql, const struct tw_fleet_ask *ask, const char *table);
+/* " WHERE ..." of rows of a table that holds the dimensions: of the question's project, days and
+ * filter; with labels by the rows' own, otherwise by those of traces; `cells` are the only ones, or
+ * NULL.  Only rows of the attempt that counts. */
+void tw_clickhouse_where(struct tw_buf *sql, const struct tw_fleet_ask *ask,
+        const struct tw_fleet_cells_of *cells, const char *table);
+/* Runs the query and clears sql; the result is in *out, which tw_buf_done is owed. */
+enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_fleet_ask *ask,
+        struct tw_buf *sql, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
+/* Reads what tw_clickhouse_dims selects.  False: the arena is full. */
+bool tw_clickhouse_read_dims(struct tw_clickhouse_reader *r, unsigned dims, struct tw_arena *a,
+        struct tw_rollup_dims *ret);
+enum tw_status tw_clickhouse_damaged(struct tw_err *err);
+
+/* --- reading (clickhouse_cells.c, clickhouse_tree.c, clickhouse_rows.c) --- */
+
+enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+        struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err);
+enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+        const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err);
+enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+        const struct tw_rollup_cell *cells, size_t n, struct tw_search *io, struct tw_err *err);
+enum tw_status tw_clickhouse_found(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+        const struct tw_fleet_cells_of *of, const struct tw_fleet_findings *to, struct tw_err *err);
+
+#endif

@@ -1,0 +1,552 @@
+/*
+ * clickhouse_put.c - traces as rows, in batches.
+ *
+ * A trace's row in `traces` is written after all its other rows, so it counts with all or not at
+ * all.  Then it is marked in the catalogue.  What happens between the two is repeated with a larger
+ * number of the attempt, which replaces the one before: so a kill, or an insert of which nobody
+ * knows whether it arrived, counts nothing twice.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "server/base/clock.h"
+#include "server/fleet/found.h"
+#include "server/fleet/store/clickhouse/clickhouse_int.h"
+
+enum { ROWS_BYTES = 512 << 20, TREE_BYTES = 64 << 20, TAG_BITS = 11, BATCH_MS = 250 };
+
+/* --- attempts --- */
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* Larger than all before, also of a server whose clock was ahead; two servers that are both at
+ * work, as around the end of a lease, differ in their tags. */
+static enum tw_status begin_attempts(struct tw_fleet_clickhouse *f, struct tw_err *err)
+{
+	static const char text[] =
+	        "SELECT max(a) FROM (SELECT max(attempt) AS a FROM traces UNION ALL"
+	        " SELECT max(attempt) AS a FROM findings)";
+	const uint64_t now = now_us() << TAG_BITS;
+	struct tw_clickhouse_reader r;
+	struct tw_buf sql, out;
+	uint64_t tag = 0, last;
+	enum tw_status st;
+
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	(void)tw_buf_add_str(&sql, TW_STR(text));
+	st = tw_clickhouse_run(f, NULL, &sql, &out, err);
+	r = tw_clickhouse_read(&out);
+	last = st == TW_OK ? tw_clickhouse_u64(&r) : 0;
+	if (st == TW_OK && r.damaged)
+		st = tw_clickhouse_damaged(err);
+	tw_buf_done(&sql);
+	tw_buf_done(&out);
+	if (getrandom(&tag, sizeof tag, 0) < 0)
+		tag = now;
+	last = (last >> TAG_BITS << TAG_BITS) | (tag & ((1U << TAG_BITS) - 1));
+	(void)pthread_mutex_lock(&f->lock);
+	if (st == TW_OK && f->attempt == 0)
+		f->attempt = last > now ? last : now | (last & ((1U << TAG_BITS) - 1));
+	(void)pthread_mutex_unlock(&f->lock);
+	return st;
+}
+
+/* Numbers of n attempts: the first of them, STEP apart. */
+#define STEP (UINT64_C(1) << TAG_BITS)
+static enum tw_status next_attempts(
+        struct tw_fleet_clickhouse *f, size_t n, uint64_t *ret, struct tw_err *err)
+{
+	const uint64_t now = now_us() << TAG_BITS;
+	enum tw_status st = TW_OK;
+	uint64_t tag;
+
+	(void)pthread_mutex_lock(&f->lock);
+	*ret = f->attempt;
+	(void)pthread_mutex_unlock(&f->lock);
+	if (*ret == 0)
+		st = begin_attempts(f, err);
+	if (st != TW_OK)
+		return st;
+	(void)pthread_mutex_lock(&f->lock);
+	tag = f->attempt & (STEP - 1);
+	*ret = (now > f->attempt ? now | tag : f->attempt) + STEP;
+	f->attempt = *ret + n * STEP;
+	(void)pthread_mutex_unlock(&f->lock);
+	return TW_OK;
+}
+
+/* --- rows --- */
+
+enum table { METHOD_TIMES, CALL_TREES, LONGEST_CALLS, TRACES, TABLES }; /* as they are written */
+
+static const char *const inserts[TABLES] = {
+        "INSERT INTO method_times (project,day,app,version_name,build_id,scenario,device_class,os,"
+        "trace,attempt,method,calls,total_ns,self_ns,sum_ns,cpu_ns) FORMAT RowBinary",
+        "INSERT INTO call_trees (project,day,app,version_name,build_id,scenario,device_class,os,"
+        "trace,attempt,path,parent,depth,method,thread,calls,total_ns,self_ns,cpu_ns,cpu_self_ns)"
+        " FORMAT RowBinary",
+        "INSERT INTO longest_calls (project,day,app,version_name,build_id,scenario,device_class,os,"
+        "trace,attempt,method,thread,main,max_ns) FORMAT RowBinary",
+        "INSERT INTO traces (project,day,app,version_name,build_id,scenario,device_class,os,"
+        "trace,attempt,time,mapping_id,device,label_keys,label_values,duration_ns,tree,tree_level)"
+        " FORMAT RowBinary"};
+
+struct rows {
+	struct tw_buf of[TABLES];
+	struct tw_buf dims; /* of the trace at hand: how each of its rows begins */
+	struct tw_arena *arena;
+};
+
+static uint64_t not_below_0(int64_t v)
+{
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+static void put_dims(struct tw_buf *out, const char *project_id, const char *trace_id,
+        const struct tw_rollup_dims *d, uint64_t attempt)
+{
+	const char *const texts[] = {
+	        d->app, d->version_name, d->build_id, d->scenario, d->device_class, d->os};
+
+	tw_buf_clear(out);
+	tw_clickhouse_put_text(out, project_id);
+	(void)tw_buf_add_u8(out, (uint8_t)(d->day & 0xff));
+	(void)tw_buf_add_u8(out, (uint8_t)(d->day >> 8 & 0xff));
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		tw_clickhouse_put_text(out, texts[i]);
+	(void)tw_buf_add(out, trace_id, TW_ROLLUP_ID);
+	(void)tw_buf_add_u64le(out, attempt);
+}
+
+static struct tw_buf *begin_row(struct rows *r, enum table which)
+{
+	(void)tw_buf_add(&r->of[which], r->dims.data, r->dims.len);
+	return &r->of[which];
+}
+
+static enum tw_status damaged(struct tw_err *err)
+{
+	return tw_fail(err, TW_BUG, "facts of a trace cannot be read");
+}
+
+static enum tw_status put_facts(
+        struct rows *r, const struct tw_rollup_reading *of, struct tw_err *err)
+{
+	const uint8_t *p = (const uint8_t *)of->facts.ptr;
+	const uint8_t *end = p + of->facts.len;
+	struct tw_rollup_fact f;
+	uint64_t left = UINT64_MAX;
+
+	while (tw_rollup_next_fact(&p, end, &left, &f)) {
+		struct tw_buf *out = begin_row(r, METHOD_TIMES);
+
+		(void)tw_buf_add_u64le(out, f.method);
+		(void)tw_buf_add_u64le(out, f.count);
+		(void)tw_buf_add_u64le(out, not_below_0(f.total_ns));
+		(void)tw_buf_add_u64le(out, not_below_0(f.self_ns));
+		(void)tw_buf_add_u64le(out, not_below_0(f.sum_ns));
+		(void)tw_buf_add_u64le(out, (uint64_t)f.cpu_ns);
+	}
+	return p ? TW_OK : damaged(err);
+}
+
+/* --- call trees --- */
+
+/* The number of a path: of that of its caller and of a method, or of the threads' name. */
+static uint64_t path_of(uint64_t parent, uint64_t id)
+{
+	uint64_t h = parent * UINT64_C(0x9E3779B97F4A7C15) + id;
+
+	h = (h ^ (h >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+	h = (h ^ (h >> 27)) * UINT64_C(0x94D049BB133111EB);
+	h ^= h >> 31;
+	return h ? h : 1;
+}
+
+static struct tw_str thread_name(const struct tw_rollup_tree *t, uint64_t id)
+{
+	for (uint32_t i = 0; i < t->n_threads; i++)
+		if (t->threads[i].id == id)
+			return t->threads[i].name;
+	return (struct tw_str){"", 0};
+}
+
+static void put_node(struct rows *r, const struct tw_rollup_tree *t, uint32_t node,
+        const uint64_t *paths, uint16_t depth)
+{
+	const struct tw_rollup_tree_node *n = &t->nodes[node];
+	const struct tw_rollup_tree_sum s = tw_rollup_tree_all(t, node);
+	const bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
+	const struct tw_str thread = is_thread ? thread_name(t, n->method) : (struct tw_str){"", 0};
+	struct tw_buf *out = begin_row(r, CALL_TREES);
+
+	(void)tw_buf_add_u64le(out, paths[node]);
+	(void)tw_buf_add_u64le(out, is_thread ? 0 : paths[n->parent]);
+	(void)tw_buf_add_u8(out, (uint8_t)(depth & 0xff));
+	(void)tw_buf_add_u8(out, (uint8_t)(depth >> 8));
+	(void)tw_buf_add_u64le(out, n->method);
+	(void)tw_buf_add_varint(out, thread.len);
+	(void)tw_buf_add_str(out, thread);
+	(void)tw_buf_add_u64le(out, s.calls);
+	(void)tw_buf_add_u64le(out, not_below_0(s.total_ns));
+	(void)tw_buf_add_u64le(out, not_below_0(s.self_ns));
+	(void)tw_buf_add_u64le(out, not_below_0(s.cpu_ns));
+	(void)tw_buf_add_u64le(out, not_below_0(s.cpu_self_ns));
+}
+
+/* *ret_level: times below 2^level ns may be missing. */
+static enum tw_status put_tree(
+        struct rows *r, const struct tw_rollup_reading *of, unsigned *ret_level, struct tw_err *err)
+{
+	const struct tw_rollup_written one = {of->tree, {"", 0}};
+	struct tw_rollup_tree t = {.arena = r->arena, .coarse = true};
+	uint64_t *paths;
+	uint16_t *depths;
+	enum tw_status st = TW_OK;
+
+	*ret_level = 0;
+	if (of->tree.len == 0)
+		return TW_OK;
+	st = tw_rollup_tree_merge(&t, &one, err);
+	if (st != TW_OK)
+		return st;
+	paths = tw_arena_alloc(r->arena, (size_t)t.n + 1, sizeof *paths);
+	depths = tw_arena_alloc(r->arena, (size_t)t.n + 1, sizeof *depths);
+	if (!paths || !depths)
+		return tw_oom(err);
+	for (uint32_t i = 0; i < t.n; i++) {
+		const struct tw_rollup_tree_node *n = &t.nodes[i];
+		const bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
+
+		paths[i] = path_of(is_thread ? 0 : paths[n->parent], n->method);
+		depths[i] = is_thread ? 0 : (uint16_t)(depths[n->parent] + 1);
+		if (n->first)
+			put_node(r, &t, i, paths, depths[i]);
+	}
+	*ret_level = t.told;
+	return TW_OK;
+}
+
+/* --- longest calls --- */
+
+static enum tw_status put_longest(
+        struct rows *r, const struct tw_rollup_reading *of, struct tw_err *err)
+{
+	struct tw_index_head head;
+	struct tw_index_entry e;
+	struct tw_str rest;
+	enum tw_status st;
+
+	if (of->posts.len == 0)
+		return TW_OK;
+	st = tw_index_read_head(of->posts, true, r->arena, &head, &rest, err);
+	if (st != TW_OK)
+		return st;
+	while (tw_index_next(&rest, &head, &e)) {
+		const struct tw_index_thread *t = &head.threads[e.thread];
+		struct tw_buf *out = begin_row(r, LONGEST_CALLS);
+
+		(void)tw_buf_add_u64le(out, e.method);
+		(void)tw_buf_add_varint(out, t->name.len);
+		(void)tw_buf_add_str(out, t->name);
+		(void)tw_buf_add_u8(out, t->is_main);
+		(void)tw_buf_add_u64le(out, not_below_0(e.max_ns));
+	}
+	return rest.ptr ? TW_OK : damaged(err);
+}
+
+/* --- the trace --- */
+
+struct labels {
+	struct tw_buf keys, values;
+	uint64_t n;
+};
+
+static bool add_label(void *arg, const char *key, const char *value)
+{
+	struct labels *l = arg;
+
+	tw_clickhouse_put_text(&l->keys, key);
+	tw_clickhouse_put_text(&l->values, value);
+	l->n++;
+	return true;
+}
+
+static enum tw_status put_labels(
+        struct tw_buf *out, const struct tw_trace_row *row, struct tw_err *err)
+{
+	struct labels l = {.n = 0};
+	enum tw_status st;
+
+	tw_buf_init(&l.keys, ROWS_BYTES);
+	tw_buf_init(&l.values, ROWS_BYTES);
+	if (row)
+		(void)tw_rollup_each_label(row, add_label, &l);
+	(void)tw_buf_add_varint(out, l.n);
+	(void)tw_buf_add(out, l.keys.data, l.keys.len);
+	(void)tw_buf_add_varint(out, l.n);
+	(void)tw_buf_add(out, l.values.data, l.values.len);
+	st = tw_buf_status(&l.keys) == TW_OK && tw_buf_status(&l.values) == TW_OK ? TW_OK
+	                                                                          : tw_oom(err);
+	tw_buf_done(&l.keys);
+	tw_buf_done(&l.values);
+	return st;
+}
+
+static enum tw_status put_trace(
+        struct rows *r, const struct tw_rollup_reading *of, unsigned level, struct tw_err *err)
+{
+	const struct tw_rollup_dims *d = of->cells;
+	const int64_t time_ms = of->row ? of->row->created_ms : d->day * TW_DAY_MS;
+	struct tw_buf *out = begin_row(r, TRACES);
+	enum tw_status st;
+
+	(void)tw_buf_add_u32le(out, (uint32_t)(time_ms / 1000));
+	tw_clickhouse_put_text(out, d->mapping_id);
+	tw_clickhouse_put_text(out, of->row ? of->row->meta.device : "");
+	st = put_labels(out, of->row, err);
+	(void)tw_buf_add_u64le(out, not_below_0(of->duration_ns));
+	(void)tw_buf_add_u8(out, of->tree.len != 0);
+	(void)tw_buf_add_u8(out, (uint8_t)level);
+	return st;
+}
+
+static enum tw_status put_one(
+        struct rows *r, const struct tw_rollup_reading *of, uint64_t attempt, struct tw_err *err)
+{
+	unsigned level = 0;
+	enum tw_status st;
+
+	tw_arena_reset(r->arena);
+	put_dims(&r->dims, of->project_id, of->trace_id, of->cells, attempt);
+	st = put_facts(r, of, err);
+	if (st == TW_OK)
+		st = put_tree(r, of, &level, err);
+	if (st == TW_OK)
+		st = put_longest(r, of, err);
+	return st == TW_OK ? put_trace(r, of, level, err) : st;
+}
+
+/* --- batches --- */
+
+static enum tw_status insert(struct tw_fleet_clickhouse *f, const char *sql,
+        const struct tw_buf *rows, struct tw_err *err)
+{
+	const struct tw_clickhouse_query q = {.sql = tw_str_of(sql),
+	        .rows = {(const char *)rows->data, rows->len},
+	        .ms = TW_CH_INSERT_MS};
+
+	if (rows->len == 0)
+		return TW_OK;
+	return tw_buf_status(rows) == TW_OK ? tw_clickhouse_ask(f->at, &q, NULL, err) : tw_oom(err);
+}
+
+static enum tw_status insert_all(
+        struct tw_fleet_clickhouse *f, const struct rows *r, struct tw_err *err)
+{
+	enum tw_status st = tw_buf_status(&r->dims) == TW_OK ? TW_OK : tw_oom(err);
+
+	for (int i = 0; st == TW_OK && i < TABLES; i++)
+		st = insert(f, inserts[i], &r->of[i], err);
+	return st;
+}
+
+static enum tw_status write_rows(struct tw_fleet_clickhouse *f, const struct tw_rollup_reading *of,
+        size_t n, struct rows *r, struct tw_err *err)
+{
+	uint64_t attempt = 0;
+	enum tw_status st = next_attempts(f, n, &attempt, err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (of[i].n_cells)
+			st = put_one(r, &of[i], attempt + i * STEP, err);
+	return st == TW_OK ? insert_all(f, r, err) : st;
+}
+
+/* Marks them; what a trace is counted in is not in the catalogue. */
+static enum tw_status mark(struct tw_catalogue *c, const struct tw_rollup_reading *of, size_t n,
+        struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_rollup_reading *marks = tw_arena_alloc(a, n, sizeof *marks);
+
+	if (!marks)
+		return tw_oom(err);
+	for (size_t i = 0; i < n; i++)
+		marks[i] = (struct tw_rollup_reading){
+		        .project_id = of[i].project_id, .trace_id = of[i].trace_id};
+	return tw_catalogue_rollup_put(c, marks, n, err);
+}
+
+enum tw_status tw_clickhouse_put(
+        struct tw_fleet_store *s, const struct tw_rollup_reading *of, size_t n, struct tw_err *err)
+{
+	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
+	struct rows r = {.arena = tw_arena_new(TREE_BYTES)};
+	enum tw_status st = r.arena ? tw_clickhouse_ready(f, err) : tw_oom(err);
+
+	for (int i = 0; i < TABLES; i++)
+		tw_buf_init(&r.of[i], ROWS_BYTES);
+	tw_buf_init(&r.dims, 1 << 20);
+	if (st == TW_OK)
+		st = write_rows(f, of, n, &r, err);
+	if (r.arena)
+		tw_arena_reset(r.arena);
+	if (st == TW_OK)
+		st = mark(s->catalogue, of, n, r.arena, err);
+	for (int i = 0; i < TABLES; i++)
+		tw_buf_done(&r.of[i]);
+	tw_buf_done(&r.dims);
+	tw_arena_free(r.arena);
+	if (st == TW_OK && n < s->engine->batch) /* more come until the next one */
+		(void)nanosleep(&(struct timespec){.tv_nsec = BATCH_MS * 1000000L}, NULL);
+	return st;
+}
+
+/* --- names --- */
+
+static void put_name(struct tw_buf *out, const char *project_id, const struct tw_rollup_naming *m,
+        uint64_t attempt)
+{
+	tw_clickhouse_put_text(out, project_id);
+	(void)tw_buf_add_u64le(out, m->id);
+	tw_clickhouse_put_text(out, m->name);
+	tw_clickhouse_put_text(out, m->descriptor);
+	(void)tw_buf_add_u8(out, m->named);
+	tw_clickhouse_put_text(out, m->build_id);
+	tw_clickhouse_put_text(out, m->mapping_id);
+	tw_clickhouse_put_text(out, m->raw);
+	(void)tw_buf_add_u64le(out, attempt);
+}
+
+enum tw_status tw_clickhouse_rename(struct tw_fleet_store *s, const char *project_id,
+        const struct tw_rollup_naming *methods, size_t n, struct tw_err *err)
+{
+	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
+	struct tw_buf rows;
+	uint64_t attempt = 0;
+	enum tw_status st = tw_clickhouse_ready(f, err);
+
+	tw_buf_init(&rows, ROWS_BYTES);
+	if (st == TW_OK)
+		st = next_attempts(f, 1, &attempt, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		put_name(&rows, project_id, &methods[i], attempt);
+	if (st == TW_OK)
+		st = insert(f,
+		        "INSERT INTO methods (project,method,name,descriptor,named,build_id,"
+		        "mapping_id,raw,attempt) FORMAT RowBinary",
+		        &rows, err);
+	tw_buf_done(&rows);
+	return st;
+}
+
+/* Queries read names from the catalogue; those here are for people who ask ClickHouse. */
+enum tw_status tw_clickhouse_name(
+        struct tw_fleet_store *s, const struct tw_rollup_names *names, struct tw_err *err)
+{
+	enum tw_status st =
+	        tw_clickhouse_rename(s, names->project_id, names->methods, names->n, err);
+
+	return st == TW_OK ? tw_catalogue_rollup_name(s->catalogue, names, err) : st;
+}
+
+/* --- findings --- */
+
+static void put_callers(struct tw_buf *out, const struct tw_found_rule *rule)
+{
+	for (int column = 0; column < 4; column++) {
+		(void)tw_buf_add_varint(out, rule->n);
+		for (uint32_t i = 0; i < rule->n; i++) {
+			const struct tw_found_caller *c = &rule->callers[i];
+			const uint64_t values[] = {
+			        c->method, c->found, not_below_0(c->ns), not_below_0(c->max_ns)};
+
+			(void)tw_buf_add_u64le(out, values[column]);
+		}
+	}
+}
+
+static void put_rule(struct tw_buf *out, const struct tw_found_rule *rule)
+{
+	(void)tw_buf_add_varint(out, rule->id.len);
+	(void)tw_buf_add_str(out, rule->id);
+	(void)tw_buf_add_u64le(out, rule->found);
+	(void)tw_buf_add_u64le(out, not_below_0(rule->ns));
+	(void)tw_buf_add_u64le(out, not_below_0(rule->main_ns));
+	(void)tw_buf_add_u64le(out, not_below_0(rule->max_ns));
+	put_callers(out, rule);
+}
+
+/* A row for each rule, and one of no rule, which says that the trace was inspected. */
+static enum tw_status put_rules(struct tw_buf *out, const struct tw_found_trace *of,
+        const struct tw_found *found, int64_t number, uint64_t attempt, struct tw_err *err)
+{
+	static const struct tw_found_rule none = {.id = {"", 0}};
+	struct tw_buf begin;
+	enum tw_status st;
+
+	tw_buf_init(&begin, ROWS_BYTES);
+	put_dims(&begin, of->of.project_id, of->of.trace_id, of->cells, attempt);
+	st = put_labels(&begin, of->row, err);
+	(void)tw_buf_add_u64le(&begin, (uint64_t)number);
+	(void)tw_buf_add_u8(&begin, found->partial);
+	for (uint32_t i = 0; i <= found->n; i++) {
+		(void)tw_buf_add(out, begin.data, begin.len);
+		put_rule(out, i < found->n ? &found->rules[i] : &none);
+	}
+	if (st == TW_OK && tw_buf_status(&begin) != TW_OK)
+		st = tw_oom(err);
+	tw_buf_done(&begin);
+	return st;
+}
+
+static enum tw_status write_found(struct tw_fleet_clickhouse *f, const struct tw_found_trace *of,
+        int64_t number, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_found found = {
+	        .rules = tw_arena_alloc(a, TW_DETECT_RULES_MAX, sizeof *found.rules)};
+	struct tw_buf rows;
+	uint64_t attempt = 0;
+	enum tw_status st = found.rules ? tw_found_read((const uint8_t *)of->data.ptr, of->data.len,
+	                                          &found, err)
+	                                : tw_oom(err);
+
+	if (st == TW_OK)
+		st = next_attempts(f, 1, &attempt, err);
+	if (st != TW_OK)
+		return st;
+	tw_buf_init(&rows, ROWS_BYTES);
+	st = put_rules(&rows, of, &found, number, attempt, err);
+	if (st == TW_OK)
+		st = insert(f,
+		        "INSERT INTO findings (project,day,app,version_name,build_id,scenario,"
+		        "device_class,os,trace,attempt,label_keys,label_values,rules,partial,rule,"
+		        "found,ns,main_ns,max_ns,caller_methods,caller_found,caller_ns,"
+		        "caller_max_ns) FORMAT RowBinary",
+		        &rows, err);
+	tw_buf_done(&rows);
+	return st;
+}
+
+enum tw_status tw_clickhouse_put_found(struct tw_fleet_store *s, const struct tw_found_trace *of,
+        int64_t number, struct tw_err *err)
+{
+	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
+	struct tw_arena *a = tw_arena_new(4 << 20);
+	struct tw_found_trace mark_only = *of;
+	enum tw_status st = a ? tw_clickhouse_ready(f, err) : tw_oom(err);
+
+	mark_only.n_cells = 0;
+	if (st == TW_OK && of->n_cells)
+		st = write_found(f, of, number, a, err);
+	tw_arena_free(a);
+	return st == TW_OK ? tw_catalogue_found_put(s->catalogue, &mark_only, number, err) : st;
+}

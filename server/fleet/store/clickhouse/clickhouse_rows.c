@@ -1,0 +1,385 @@
+/* clickhouse_rows.c - call trees, the longest calls, and findings of a question. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/fleet/found.h"
+#include "server/fleet/store/clickhouse/clickhouse_int.h"
+
+enum { NODES_MAX = 100000 };
+
+/* Runs the query in sql, which is done; the result is *out, which is done by the caller. */
+static enum tw_status run(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+        struct tw_buf *sql, struct tw_buf *out, struct tw_err *err)
+{
+	enum tw_status st = tw_clickhouse_run((struct tw_fleet_clickhouse *)s, ask, sql, out, err);
+
+	tw_buf_done(sql);
+	return st;
+}
+
+/* --- call trees --- */
+
+struct placed { /* a path and its node */
+	uint64_t path;
+	uint32_t node;
+};
+
+static const struct placed *find_path(const struct placed *slots, uint32_t n_slots, uint64_t path)
+{
+	uint32_t at = (uint32_t)(path >> 32) & (n_slots - 1);
+
+	while (slots[at].path && slots[at].path != path)
+		at = (at + 1) & (n_slots - 1);
+	return &slots[at];
+}
+
+struct row {
+	uint64_t path, parent, method;
+	struct tw_str thread;
+	struct tw_rollup_tree_sum sum;
+};
+
+static struct row read_row(struct tw_clickhouse_reader *r)
+{
+	struct row x = {.path = tw_clickhouse_u64(r)};
+
+	x.parent = tw_clickhouse_u64(r);
+	(void)tw_clickhouse_u16(r); /* depth: parents come first */
+	x.method = tw_clickhouse_u64(r);
+	x.thread = tw_clickhouse_text(r);
+	x.sum.traces = tw_clickhouse_u64(r);
+	x.sum.calls = tw_clickhouse_u64(r);
+	x.sum.total_ns = tw_clickhouse_i64(r);
+	x.sum.self_ns = tw_clickhouse_i64(r);
+	x.sum.cpu_ns = tw_clickhouse_i64(r);
+	x.sum.cpu_self_ns = tw_clickhouse_i64(r);
+	x.sum.square = tw_clickhouse_double(r);
+	return x;
+}
+
+static enum tw_status full(struct tw_err *err)
+{
+	return tw_fail(err, TW_TOO_LARGE,
+	        "these are too many call trees for one answer; narrow the filter or the time");
+}
+
+/* A node whose caller was left out is left out too. */
+static enum tw_status add_rows(
+        struct tw_clickhouse_reader *r, struct tw_rollup_tree *to, struct tw_err *err)
+{
+	enum { SLOTS = 1 << 18 };
+	struct placed *slots = tw_arena_zalloc(to->arena, SLOTS, sizeof *slots);
+
+	if (!slots)
+		return full(err);
+	for (size_t n = 0; tw_clickhouse_more(r); n++) {
+		const struct row x = read_row(r);
+		struct placed *at;
+		uint32_t node;
+
+		if (r->damaged || n >= NODES_MAX || !x.path)
+			return tw_clickhouse_damaged(err);
+		at = (struct placed *)(uintptr_t)find_path(slots, SLOTS, x.path);
+		if (x.parent == 0) {
+			node = tw_rollup_tree_thread(to, x.thread);
+		} else {
+			const struct placed *caller = find_path(slots, SLOTS, x.parent);
+
+			if (!caller->path)
+				continue;
+			node = tw_rollup_tree_child(to, caller->node, x.method);
+		}
+		if (node == TW_ROLLUP_NO_NODE || !tw_rollup_tree_add(to, node, &x.sum))
+			return full(err);
+		*at = (struct placed){x.path, node};
+	}
+	return r->damaged ? tw_clickhouse_damaged(err) : TW_OK;
+}
+
+/* How many traces have trees, and what they leave out. */
+static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+        const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err)
+{
+	struct tw_clickhouse_reader r;
+	struct tw_buf sql, out;
+	unsigned level;
+	enum tw_status st;
+
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	(void)tw_buf_add_str(&sql, TW_STR("SELECT count(),max(tree_level)"));
+	tw_clickhouse_where(&sql, ask, of, "traces");
+	(void)tw_buf_add_str(&sql, TW_STR(" AND tree=1"));
+	st = run(s, ask, &sql, &out, err);
+	r = tw_clickhouse_read(&out);
+	if (st == TW_OK) {
+		to->traces += tw_clickhouse_u64(&r);
+		level = tw_clickhouse_u8(&r);
+		to->told = level > to->told ? level : to->told;
+		st = r.damaged ? tw_clickhouse_damaged(err) : TW_OK;
+	}
+	tw_buf_done(&out);
+	return st;
+}
+
+enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+        const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err)
+{
+	struct tw_clickhouse_reader r;
+	struct tw_buf sql, out;
+	enum tw_status st;
+
+	to->coarse = true;
+	if (of->n == 0)
+		return TW_OK;
+	st = read_trees_head(s, ask, of, to, err);
+	if (st != TW_OK)
+		return st;
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	(void)tw_buf_add_str(&sql,
+	        TW_STR("SELECT * FROM (SELECT path,any(parent),min(depth) AS least,any(method),"
+	               "any(thread),count(),sum(calls),sum(total_ns) AS "
+	               "total,sum(self_ns),sum(cpu_ns),"
+	               "sum(cpu_self_ns),sum(toFloat64(total_ns)*toFloat64(total_ns))"));
+	tw_clickhouse_where(&sql, ask, of, "call_trees");
+	(void)tw_buf_printf(&sql,
+	        " GROUP BY path ORDER BY total DESC,least,path LIMIT %d) ORDER BY least,path",
+	        NODES_MAX);
+	st = run(s, ask, &sql, &out, err);
+	r = tw_clickhouse_read(&out);
+	if (st == TW_OK)
+		st = add_rows(&r, to, err);
+	tw_buf_done(&out);
+	return st;
+}
+
+/* --- the longest calls --- */
+
+static void put_methods(struct tw_buf *sql, const struct tw_search *of)
+{
+	(void)tw_buf_add_str(sql, TW_STR(" AND method IN (0"));
+	for (size_t i = 0; i < of->n_methods; i++)
+		(void)tw_buf_printf(sql, ",%" PRIu64, of->numbers[i]);
+	(void)tw_buf_printf(sql, ") AND toInt64(max_ns)>%" PRId64, of->over_ns);
+	if (!of->thread)
+		return;
+	(void)tw_buf_add_str(sql, TW_STR(" AND (thread="));
+	tw_clickhouse_quote(sql, of->thread);
+	(void)tw_buf_add_str(
+	        sql, strcmp(of->thread, "main") == 0 ? TW_STR(" OR main=1)") : TW_STR(")"));
+}
+
+static int by_number(const void *pa, const void *pb)
+{
+	const uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
+static enum tw_status read_call(struct tw_clickhouse_reader *r, const struct tw_fleet_ask *ask,
+        struct tw_arena *a, struct tw_search *io, struct tw_err *err)
+{
+	struct tw_search_found *f = &io->found[io->n];
+	struct tw_rollup_dims *d = tw_arena_alloc(a, 1, sizeof *d);
+	struct tw_str trace, thread;
+	const uint64_t *which;
+	uint64_t method;
+
+	if (!d || !tw_clickhouse_read_dims(r, ask->dims, a, d))
+		return full(err);
+	*f = (struct tw_search_found){.dims = d};
+	trace = tw_clickhouse_fixed(r, TW_ROLLUP_ID);
+	method = tw_clickhouse_u64(r);
+	thread = tw_clickhouse_text(r);
+	f->is_main = tw_clickhouse_u8(r) != 0;
+	f->max_ns = tw_clickhouse_i64(r);
+	which = bsearch(&method, io->numbers, io->n_methods, sizeof *io->numbers, by_number);
+	if (r->damaged || !which)
+		return tw_clickhouse_damaged(err);
+	memcpy(f->trace_id, trace.ptr, TW_ROLLUP_ID);
+	memcpy(f->thread, thread.ptr,
+	        thread.len < TW_INDEX_THREAD_BYTES ? thread.len : TW_INDEX_THREAD_BYTES);
+	f->which = (uint32_t)(which - io->numbers);
+	io->n++;
+	return TW_OK;
+}
+
+static enum tw_status count_calls(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+        struct tw_search *io, struct tw_err *err)
+{
+	struct tw_clickhouse_reader r;
+	struct tw_buf sql, out;
+	enum tw_status st;
+
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	(void)tw_buf_add_str(&sql, TW_STR("SELECT count()"));
+	tw_clickhouse_where(&sql, ask, NULL, "longest_calls");
+	put_methods(&sql, io);
+	st = run(s, ask, &sql, &out, err);
+	r = tw_clickhouse_read(&out);
+	if (st == TW_OK) {
+		io->matches = tw_clickhouse_u64(&r);
+		st = r.damaged ? tw_clickhouse_damaged(err) : TW_OK;
+	}
+	tw_buf_done(&out);
+	return st;
+}
+
+enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+        const struct tw_rollup_cell *cells, size_t n, struct tw_search *io, struct tw_err *err)
+{
+	struct tw_fleet_ask all = *ask;
+	struct tw_clickhouse_reader r;
+	struct tw_buf sql, out;
+	enum tw_status st;
+
+	(void)cells, (void)n;
+	if (io->n_methods == 0)
+		return TW_OK;
+	st = count_calls(s, ask, io, err);
+	if (st != TW_OK)
+		return st;
+	all.dims = TW_DIM_DAY | TW_DIM_APP | TW_DIM_VERSION | TW_DIM_SCENARIO | TW_DIM_CLASS |
+	           TW_DIM_OS;
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	(void)tw_buf_add_str(&sql, TW_STR("SELECT "));
+	tw_clickhouse_dims(&sql, &all, "longest_calls");
+	(void)tw_buf_add_str(&sql, TW_STR("trace,method,thread,main,max_ns"));
+	tw_clickhouse_where(&sql, &all, NULL, "longest_calls");
+	put_methods(&sql, io);
+	(void)tw_buf_printf(
+	        &sql, " ORDER BY max_ns DESC,trace,thread,method LIMIT %d", (int)TW_SEARCH_KEPT);
+	st = run(s, &all, &sql, &out, err);
+	r = tw_clickhouse_read(&out);
+	while (st == TW_OK && tw_clickhouse_more(&r) && io->n < TW_SEARCH_KEPT)
+		st = read_call(&r, &all, io->kept, io, err);
+	tw_buf_done(&out);
+	if (st == TW_OK && r.damaged)
+		st = tw_clickhouse_damaged(err);
+	return st;
+}
+
+/* --- findings --- */
+
+struct taking {
+	struct tw_catalogue *c;
+	const struct tw_fleet_findings *to;
+	struct tw_found found; /* of the trace at hand */
+	struct tw_arena *ids;  /* of its rules */
+	char trace_id[TW_ROLLUP_ID + 1];
+	struct tw_buf data;
+};
+
+static enum tw_status end_trace(struct taking *t, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	bool there = false;
+
+	if (!t->trace_id[0])
+		return TW_OK;
+	tw_buf_clear(&t->data);
+	tw_found_write(&t->found, &t->data);
+	st = tw_buf_status(&t->data) == TW_OK
+	             ? tw_catalogue_has_trace(t->c, t->trace_id, &there, err)
+	             : tw_oom(err);
+	if (st == TW_OK && there) /* findings go with their trace */
+		st = t->to->take(t->to->arg, t->trace_id,
+		        (struct tw_str){(const char *)t->data.data, t->data.len}, err);
+	t->trace_id[0] = '\0';
+	t->found.n = 0;
+	t->found.partial = false;
+	tw_arena_reset(t->ids);
+	return st;
+}
+
+static void read_callers(struct tw_clickhouse_reader *r, struct tw_found_rule *rule)
+{
+	for (int column = 0; column < 4; column++) {
+		const uint64_t n = tw_clickhouse_n(r);
+
+		r->damaged = r->damaged || n > TW_FOUND_CALLERS || (column && n != rule->n);
+		rule->n = r->damaged ? 0 : (uint32_t)n;
+		for (uint32_t i = 0; i < rule->n; i++) {
+			struct tw_found_caller *c = &rule->callers[i];
+
+			if (column == 0)
+				c->method = tw_clickhouse_u64(r);
+			else if (column == 1)
+				c->found = tw_clickhouse_u64(r);
+			else if (column == 2)
+				c->ns = tw_clickhouse_i64(r);
+			else
+				c->max_ns = tw_clickhouse_i64(r);
+		}
+	}
+}
+
+static enum tw_status read_finding(
+        struct tw_clickhouse_reader *r, struct taking *t, struct tw_err *err)
+{
+	const struct tw_str trace = tw_clickhouse_fixed(r, TW_ROLLUP_ID);
+	const bool partial = tw_clickhouse_u8(r) != 0;
+	const struct tw_str id = tw_clickhouse_text(r);
+	struct tw_found_rule rule = {.found = tw_clickhouse_u64(r)};
+	const char *copy;
+	enum tw_status st = TW_OK;
+
+	rule.ns = tw_clickhouse_i64(r);
+	rule.main_ns = tw_clickhouse_i64(r);
+	rule.max_ns = tw_clickhouse_i64(r);
+	read_callers(r, &rule);
+	if (r->damaged)
+		return tw_clickhouse_damaged(err);
+	if (memcmp(trace.ptr, t->trace_id, TW_ROLLUP_ID) != 0)
+		st = end_trace(t, err);
+	memcpy(t->trace_id, trace.ptr, TW_ROLLUP_ID);
+	t->found.partial = partial;
+	if (st != TW_OK || id.len == 0)
+		return st;
+	copy = tw_arena_str(t->ids, id);
+	if (!copy || t->found.n == TW_DETECT_RULES_MAX)
+		return tw_clickhouse_damaged(err);
+	rule.id = (struct tw_str){copy, id.len};
+	t->found.rules[t->found.n++] = rule;
+	return TW_OK;
+}
+
+static enum tw_status read_findings(
+        struct tw_clickhouse_reader *r, struct taking *t, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && tw_clickhouse_more(r))
+		st = read_finding(r, t, err);
+	if (st == TW_OK && r->damaged)
+		st = tw_clickhouse_damaged(err);
+	return st == TW_OK ? end_trace(t, err) : st;
+}
+
+enum tw_status tw_clickhouse_found(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+        const struct tw_fleet_cells_of *of, const struct tw_fleet_findings *to, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(4 << 20);
+	struct taking t = {.c = s->catalogue, .to = to, .ids = tw_arena_new(4 << 20)};
+	struct tw_clickhouse_reader r;
+	struct tw_buf sql, out;
+	enum tw_status st;
+
+	t.found.rules = a ? tw_arena_alloc(a, TW_DETECT_RULES_MAX, sizeof *t.found.rules) : NULL;
+	tw_buf_init(&t.data, 4 << 20);
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	(void)tw_buf_add_str(
+	        &sql, TW_STR("SELECT trace,partial,rule,found,ns,main_ns,max_ns,caller_methods,"
+	                     "caller_found,caller_ns,caller_max_ns"));
+	tw_clickhouse_where(&sql, ask, of, "findings");
+	(void)tw_buf_add_str(&sql, TW_STR(" ORDER BY trace,rule"));
+	st = run(s, ask, &sql, &out, err);
+	r = tw_clickhouse_read(&out);
+	if (st == TW_OK)
+		st = t.found.rules && t.ids ? read_findings(&r, &t, err) : tw_oom(err);
+	tw_buf_done(&out);
+	tw_buf_done(&t.data);
+	tw_arena_free(t.ids);
+	tw_arena_free(a);
+	return st;
+}

@@ -1,0 +1,324 @@
+/*
+ * clickhouse_where.c - a question's filter as SQL, and rows' dimensions.
+ *
+ * The only file that puts what users filter by into queries.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/base/clock.h"
+#include "server/fleet/store/clickhouse/clickhouse_int.h"
+
+/* In the order of selected columns. */
+static const struct {
+	enum tw_fleet_dim dim;
+	const char *column;
+	size_t at;     /* in struct tw_rollup_dims */
+	size_t filter; /* in struct tw_rollup_filter */
+} texts[] = {
+        {TW_DIM_APP, "app", offsetof(struct tw_rollup_dims, app),
+                offsetof(struct tw_rollup_filter, app)},
+        {TW_DIM_VERSION, "version_name", offsetof(struct tw_rollup_dims, version_name),
+                offsetof(struct tw_rollup_filter, version_name)},
+        {TW_DIM_BUILD, "build_id", offsetof(struct tw_rollup_dims, build_id),
+                offsetof(struct tw_rollup_filter, build_id)},
+        {TW_DIM_SCENARIO, "scenario", offsetof(struct tw_rollup_dims, scenario),
+                offsetof(struct tw_rollup_filter, scenario)},
+        {TW_DIM_CLASS, "device_class", offsetof(struct tw_rollup_dims, device_class),
+                offsetof(struct tw_rollup_filter, device_class)},
+        {TW_DIM_OS, "os", offsetof(struct tw_rollup_dims, os),
+                offsetof(struct tw_rollup_filter, os)},
+};
+enum { TEXTS = sizeof texts / sizeof *texts };
+
+static const char *filter_of(const struct tw_fleet_ask *ask, size_t i)
+{
+	return *(const char *const *)((const char *)&ask->filter + texts[i].filter);
+}
+
+static const char **dim_of(struct tw_rollup_dims *d, size_t i)
+{
+	return (const char **)((char *)d + texts[i].at);
+}
+
+static const char *text_of(const struct tw_rollup_dims *d, size_t i)
+{
+	return *(const char *const *)((const char *)d + texts[i].at);
+}
+
+/* --- labels --- */
+
+/* The value of a label, '' if there is none. */
+static void put_value(struct tw_buf *sql, const char *key)
+{
+	(void)tw_buf_add_str(sql, TW_STR("label_values[indexOf(label_keys,"));
+	tw_clickhouse_quote(sql, key);
+	(void)tw_buf_add_str(sql, TW_STR(")]"));
+}
+
+static const char *key_of(const char *label, char out[TW_ROLLUP_VALUE_BYTES])
+{
+	const char *end = strchr(label, '=');
+	const size_t n = end ? (size_t)(end - label) : strlen(label);
+
+	(void)tw_utf8_clean(out, TW_ROLLUP_VALUE_BYTES, (struct tw_str){label, n});
+	return out;
+}
+
+static void put_label(struct tw_buf *sql, const char *label)
+{
+	char key[TW_ROLLUP_VALUE_BYTES];
+
+	put_value(sql, key_of(label, key));
+	(void)tw_buf_add_u8(sql, '=');
+	tw_clickhouse_quote(sql, strchr(label, '=') + 1);
+}
+
+static bool has_labels(const struct tw_fleet_ask *ask)
+{
+	return strchr(ask->filter.label, '=') || ask->n_labels;
+}
+
+static void put_labels(struct tw_buf *sql, const struct tw_fleet_ask *ask)
+{
+	if (strchr(ask->filter.label, '=')) {
+		(void)tw_buf_add_str(sql, TW_STR(" AND "));
+		put_label(sql, ask->filter.label);
+	}
+	for (size_t i = 0; i < ask->n_labels; i++) {
+		(void)tw_buf_add_str(sql, TW_STR(" AND "));
+		put_label(sql, ask->labels[i]);
+	}
+}
+
+/* --- columns --- */
+
+static const char *group_key(const struct tw_fleet_ask *ask)
+{
+	return ask->label_key && ask->label_key[0] ? ask->label_key : ask->filter.label;
+}
+
+/* The label as "key=value". */
+static void put_label_column(struct tw_buf *sql, const struct tw_fleet_ask *ask)
+{
+	char key[TW_ROLLUP_VALUE_BYTES];
+
+	(void)tw_buf_add_str(sql, TW_STR("concat("));
+	(void)key_of(group_key(ask), key);
+	tw_clickhouse_quote(sql, key);
+	(void)tw_buf_add_str(sql, TW_STR(",'=',"));
+	put_value(sql, key);
+	(void)tw_buf_add_str(sql, TW_STR(") AS label"));
+}
+
+static bool has_own_labels(const char *table)
+{
+	return strcmp(table, "traces") == 0 || strcmp(table, "findings") == 0;
+}
+
+void tw_clickhouse_dims(struct tw_buf *sql, const struct tw_fleet_ask *ask, const char *table)
+{
+
+	if (ask->dims & TW_DIM_DAY)
+		(void)tw_buf_add_str(sql, TW_STR("toUInt16(day) AS d,"));
+	for (size_t i = 0; i < TEXTS; i++)
+		if (ask->dims & texts[i].dim)
+			(void)tw_buf_printf(sql, "%s,", texts[i].column);
+	if (!(ask->dims & TW_DIM_LABEL))
+		return;
+	if (has_own_labels(table))
+		put_label_column(sql, ask);
+	else
+		(void)tw_buf_add_str(sql, TW_STR("label")); /* of the join below */
+	(void)tw_buf_add_u8(sql, ',');
+}
+
+static const char *keep(struct tw_arena *a, struct tw_str s)
+{
+	return tw_arena_str(a, s);
+}
+
+bool tw_clickhouse_read_dims(struct tw_clickhouse_reader *r, unsigned dims, struct tw_arena *a,
+        struct tw_rollup_dims *ret)
+{
+	bool fits = true;
+
+	*ret = (struct tw_rollup_dims){.mapping_id = "", .label = ""};
+	if (dims & TW_DIM_DAY)
+		ret->day = tw_clickhouse_u16(r);
+	for (size_t i = 0; i < TEXTS; i++) {
+		*dim_of(ret, i) = dims & texts[i].dim ? keep(a, tw_clickhouse_text(r)) : "";
+		fits = fits && *dim_of(ret, i);
+	}
+	if (dims & TW_DIM_LABEL)
+		ret->label = keep(a, tw_clickhouse_text(r));
+	return fits && ret->label;
+}
+
+/* --- conditions --- */
+
+static void put_days(struct tw_buf *sql, const struct tw_fleet_ask *ask)
+{
+	enum { DAY_MAX = 49710 }; /* of Date, in 2106 */
+	const int64_t first = ask->filter.first_day, last = ask->filter.last_day;
+
+	(void)tw_buf_add_str(sql, TW_STR("project="));
+	tw_clickhouse_quote(sql, ask->project_id);
+	(void)tw_buf_printf(sql, " AND day>=toDate(%" PRId64 ") AND day<=toDate(%" PRId64 ")",
+	        first < 0         ? 0
+	        : first > DAY_MAX ? DAY_MAX
+	                          : first,
+	        last < 0         ? 0
+	        : last > DAY_MAX ? DAY_MAX
+	                         : last);
+}
+
+static void put_filter(struct tw_buf *sql, const struct tw_fleet_ask *ask)
+{
+	for (size_t i = 0; i < TEXTS; i++)
+		if (filter_of(ask, i)[0]) {
+			(void)tw_buf_printf(sql, " AND %s=", texts[i].column);
+			tw_clickhouse_quote(sql, filter_of(ask, i));
+		}
+}
+
+/* The values that a dimension has in the cells; each once is enough, so repeats in a row are left
+ * out. */
+static void put_in(struct tw_buf *sql, const struct tw_fleet_cells_of *cells, size_t i)
+{
+	const char *last = NULL;
+
+	(void)tw_buf_printf(sql, " AND %s IN (", texts[i].column);
+	for (size_t k = 0; k < cells->n; k++) {
+		const char *text = text_of(&cells->list[k]->dims, i);
+
+		if (last && strcmp(last, text) == 0)
+			continue;
+		if (last)
+			(void)tw_buf_add_u8(sql, ',');
+		tw_clickhouse_quote(sql, text);
+		last = text;
+	}
+	(void)tw_buf_add_u8(sql, ')');
+}
+
+static void put_days_in(struct tw_buf *sql, const struct tw_fleet_cells_of *cells)
+{
+	(void)tw_buf_add_str(sql, TW_STR(" AND toUInt16(day) IN ("));
+	for (size_t k = 0; k < cells->n; k++)
+		(void)tw_buf_printf(sql, "%s%" PRId64, k ? "," : "", cells->list[k]->dims.day);
+	(void)tw_buf_add_u8(sql, ')');
+}
+
+/* cells[].label is what the label was before values were grouped. */
+static void put_labels_in(
+        struct tw_buf *sql, const struct tw_fleet_ask *ask, const struct tw_fleet_cells_of *cells)
+{
+	char key[TW_ROLLUP_VALUE_BYTES];
+
+	(void)tw_buf_add_str(sql, TW_STR(" AND "));
+	put_value(sql, key_of(group_key(ask), key));
+	(void)tw_buf_add_str(sql, TW_STR(" IN ("));
+	for (size_t k = 0; k < cells->n; k++) {
+		const char *value = strchr(cells->list[k]->label, '=');
+
+		(void)tw_buf_add_str(sql, k ? TW_STR(",") : TW_STR(""));
+		tw_clickhouse_quote(sql, value ? value + 1 : "");
+	}
+	(void)tw_buf_add_u8(sql, ')');
+}
+
+static void put_cells(
+        struct tw_buf *sql, const struct tw_fleet_ask *ask, const struct tw_fleet_cells_of *cells)
+{
+	for (size_t i = 0; i < TEXTS; i++)
+		if (ask->dims & texts[i].dim)
+			put_in(sql, cells, i);
+	if (ask->dims & TW_DIM_DAY)
+		put_days_in(sql, cells);
+}
+
+/* The attempts that count, of traces or findings. */
+static void put_last(struct tw_buf *sql, const struct tw_fleet_ask *ask, const char *table)
+{
+	(void)tw_buf_printf(sql, " AND attempt IN (SELECT max(attempt) FROM %s WHERE ", table);
+	put_days(sql, ask);
+	(void)tw_buf_add_str(sql, TW_STR(" GROUP BY trace)"));
+}
+
+/* The attempts of traces that count, by their labels. */
+static void put_traces(
+        struct tw_buf *sql, const struct tw_fleet_ask *ask, const struct tw_fleet_cells_of *cells)
+{
+	(void)tw_buf_add_str(sql, TW_STR(" FROM traces WHERE "));
+	put_days(sql, ask);
+	put_filter(sql, ask);
+	put_labels(sql, ask);
+	if (cells && ask->dims & TW_DIM_LABEL)
+		put_labels_in(sql, ask, cells);
+	put_last(sql, ask, "traces");
+}
+
+/* Of a table without labels: by those of traces, joined where rows are told apart by them. */
+void tw_clickhouse_where(struct tw_buf *sql, const struct tw_fleet_ask *ask,
+        const struct tw_fleet_cells_of *cells, const char *table)
+{
+	const bool own = has_own_labels(table), label = ask->dims & TW_DIM_LABEL;
+	const bool join = !own && label && !cells;
+
+	(void)tw_buf_printf(sql, " FROM %s", table);
+	if (join) {
+		(void)tw_buf_add_str(sql, TW_STR(" ALL INNER JOIN (SELECT attempt,"));
+		put_label_column(sql, ask);
+		put_traces(sql, ask, NULL);
+		(void)tw_buf_add_str(sql, TW_STR(") USING attempt"));
+	}
+	(void)tw_buf_add_str(sql, TW_STR(" WHERE "));
+	put_days(sql, ask);
+	put_filter(sql, ask);
+	if (cells)
+		put_cells(sql, ask, cells);
+	if (own) {
+		put_labels(sql, ask);
+		if (cells && label)
+			put_labels_in(sql, ask, cells);
+		put_last(sql, ask, table);
+	} else if (!join && (label || has_labels(ask))) {
+		(void)tw_buf_add_str(sql, TW_STR(" AND attempt IN (SELECT attempt"));
+		put_traces(sql, ask, cells);
+		(void)tw_buf_add_u8(sql, ')');
+	} else if (!join) {
+		put_last(sql, ask, "traces");
+	}
+}
+
+/* --- running --- */
+
+enum tw_status tw_clickhouse_damaged(struct tw_err *err)
+{
+	return tw_fail(err, TW_IO, "ClickHouse sent a result of another form than was requested");
+}
+
+enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_fleet_ask *ask,
+        struct tw_buf *sql, struct tw_buf *out, struct tw_err *err)
+{
+	struct tw_clickhouse_query q = {.ms = TW_CH_QUERY_MS};
+	enum tw_status st = tw_clickhouse_ready(f, err);
+
+	tw_buf_init(out, TW_CH_ANSWER_BYTES);
+	if (ask && ask->until_ms)
+		q.ms = ask->until_ms - tw_monotonic_ms();
+	if (st == TW_OK && q.ms <= 0)
+		st = tw_fail(err, TW_DEADLINE,
+		        "ClickHouse could not answer in time; narrow the filter or the time");
+	if (st == TW_OK && tw_buf_status(sql) != TW_OK)
+		st = tw_fail(err, TW_TOO_LARGE, "the filter is too long");
+	q.sql = (struct tw_str){(const char *)sql->data, sql->len};
+	if (st == TW_OK)
+		st = tw_clickhouse_ask(f->at, &q, out, err);
+	tw_buf_clear(sql);
+	if (st != TW_OK)
+		tw_buf_clear(out);
+	return st;
+}

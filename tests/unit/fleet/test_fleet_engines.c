@@ -1,0 +1,633 @@
+/*
+ * test_fleet_engines.c - the same simulated traces in the catalogue and in ClickHouse give the same
+ * answers: counts, sums, sketches, trees, searches, findings and regressions, by any dimension and
+ * filter; also after traces were written twice, and with rows of attempts that did not end.
+ *
+ * FLEET_TRACES: how many (600).  Skipped without TRACEWELL_TEST_CLICKHOUSE
+ * (tests/unit/on_clickhouse).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/fleet/fleet_tree.h"
+#include "server/fleet/found.h"
+#include "server/fleet/regress/regress_look.h"
+#include "server/fleet/store/fleet_clickhouse.h"
+#include "tests/fleet_sim.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
+
+enum { DAY0 = 20000, TODAY = DAY0 + SIM_DAYS - 1, ENGINES = 2 };
+#define ARENA ((size_t)1 << 30)
+
+struct session {
+	char dir[64], project[TW_ID_BYTES];
+	struct tw_catalogue *c;
+	struct tw_db *db;
+	struct tw_fleet_store *of[ENGINES]; /* the catalogue, ClickHouse */
+	struct tw_clickhouse *at;
+	struct tw_arena *arena;
+	uint64_t traces;
+};
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+static void load(struct session *s)
+{
+	sim_labels = true;
+	sim_per_day = s->traces / SIM_DAYS + 1;
+	assert_true(sim_rows(s->db, s->project, 0, s->traces, DAY0));
+	for (int i = 0; i < ENGINES; i++)
+		assert_true(sim_put(s->of[i], s->project, 0, s->traces, DAY0));
+}
+
+static int setup(void **state)
+{
+	static struct session s;
+	const char *host = getenv("TRACEWELL_TEST_CLICKHOUSE"), *n = getenv("FLEET_TRACES");
+	struct tw_err err;
+	char url[256];
+	bool is_new;
+
+	*state = &s;
+	s = (struct session){
+	        .dir = "/dev/shm/tw-engines-XXXXXX", .traces = n ? strtoul(n, NULL, 10) : 600};
+	if (!host)
+		return 0;
+	if (!mkdtemp(s.dir)) {
+		(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-engines-XXXXXX");
+		assert_non_null(mkdtemp(s.dir));
+	}
+	s.c = catalogue_in(s.dir);
+	s.db = catalogue_beside(s.dir);
+	s.arena = tw_arena_new(ARENA);
+	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
+	(void)snprintf(url, sizeof url, "clickhouse://%s/engines_%d", host, (int)getpid());
+	s.of[0] = tw_fleet_embedded_new(s.c);
+	if (tw_fleet_clickhouse_new(
+	            s.c, &(struct tw_clickhouse_at){url, "", "", ""}, &s.of[1], &err) != TW_OK ||
+	        tw_clickhouse_new(&(struct tw_clickhouse_at){url, "", "", ""}, &s.at, &err) !=
+	                TW_OK)
+		fail_msg("%s", err.msg);
+	load(&s);
+	return 0;
+}
+
+static void run_sql(struct session *s, const char *sql)
+{
+	const struct tw_clickhouse_query q = {.sql = tw_str_of(sql), .ms = 60000};
+	struct tw_err err;
+
+	if (tw_clickhouse_ask(s->at, &q, NULL, &err) != TW_OK)
+		fail_msg("%s", err.msg);
+}
+
+static int teardown(void **state)
+{
+	struct session *s = *state;
+	char sql[128];
+
+	if (!s->c)
+		return 0;
+	(void)snprintf(sql, sizeof sql, "DROP DATABASE %s", tw_clickhouse_database(s->at));
+	run_sql(s, sql);
+	for (int i = 0; i < ENGINES; i++)
+		s->of[i] = tw_fleet_store_free(s->of[i]);
+	s->at = tw_clickhouse_free(s->at);
+	tw_db_close(s->db);
+	s->c = tw_catalogue_close(s->c);
+	tw_arena_free(s->arena);
+	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}
+
+/* --- cells --- */
+
+static struct tw_fleet_ask ask_of(
+        struct session *s, const struct tw_rollup_filter *f, unsigned dims)
+{
+	struct tw_fleet_ask ask = {.project_id = s->project, .filter = *f, .dims = dims};
+
+	if (!ask.filter.last_day)
+		ask.filter.last_day = TODAY;
+	return ask;
+}
+
+struct read {
+	struct tw_rollup_cell *cells;
+	size_t n;
+};
+
+static struct read read_cells(struct session *s, int engine, const struct tw_fleet_ask *ask)
+{
+	struct tw_fleet_store *store = s->of[engine];
+	struct read r = {NULL, 0};
+	struct tw_err err;
+
+	if (store->engine->cells(store, ask, s->arena, &r.cells, &r.n, &err) != TW_OK)
+		fail_msg("%s: %s", store->engine->name, err.msg);
+	return r;
+}
+
+static void check_exemplars(const struct tw_fleet_lengths *a, const struct tw_fleet_lengths *b)
+{
+	for (int i = 0; i < TW_FLEET_QUANTILES; i++) {
+		assert_int_equal(a->stat.at[i], b->stat.at[i]);
+		assert_string_equal(a->at[i], b->at[i]);
+	}
+	assert_string_equal(a->longest, b->longest);
+}
+
+static void check_stats(const struct tw_fleet_stat *a, const struct tw_fleet_stat *b)
+{
+	assert_int_equal(a->n, b->n);
+	assert_int_equal(a->sum, b->sum);
+	assert_int_equal(a->mean, b->mean);
+	assert_int_equal(a->max, b->max);
+	for (int i = 0; i < TW_FLEET_QUANTILES; i++)
+		assert_int_equal(a->at[i], b->at[i]);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const uint64_t x = ((const struct tw_rollup_method *)a)->id;
+	const uint64_t y = ((const struct tw_rollup_method *)b)->id;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct tw_rollup collect(struct session *s, const struct tw_fleet_group *g, unsigned metrics)
+{
+	struct tw_rollup r = {.arena = s->arena, .metrics = metrics};
+
+	assert_int_equal(tw_fleet_collect(g->cells, g->n, &r, NULL), TW_OK);
+	if (r.n)
+		qsort(r.methods, r.n, sizeof *r.methods, by_id);
+	return r;
+}
+
+static void check_methods(
+        struct session *s, const struct tw_fleet_group g[ENGINES], unsigned metrics)
+{
+	static struct tw_sketch sketch;
+	const struct tw_rollup a = collect(s, &g[0], metrics), b = collect(s, &g[1], metrics);
+
+	assert_int_equal(a.n, b.n);
+	for (uint32_t i = 0; i < a.n; i++) {
+		const struct tw_rollup_method *const of[ENGINES] = {&a.methods[i], &b.methods[i]};
+
+		assert_int_equal(of[0]->id, of[1]->id);
+		for (unsigned m = 0; m < TW_ROLLUP_METRICS; m++) {
+			struct tw_fleet_stat stats[ENGINES];
+
+			for (int e = 0; e < ENGINES; e++)
+				assert_int_equal(
+				        tw_fleet_stat(&of[e], 1, m, &sketch, &stats[e], NULL),
+				        TW_OK);
+			check_stats(&stats[0], &stats[1]);
+			assert_true(!stats[0].worst == !stats[1].worst);
+		}
+	}
+}
+
+/* By that dimension, with that filter. */
+static void check_by(
+        struct session *s, const struct tw_rollup_filter *f, enum tw_fleet_by by, unsigned metrics)
+{
+	struct tw_fleet_ask ask = ask_of(s, f, tw_fleet_by_dims(by) | TW_DIM_SCENARIO);
+	static struct tw_rollup_head h;
+	struct tw_fleet_group *groups[ENGINES];
+	size_t n[ENGINES];
+
+	tw_arena_reset(s->arena);
+	ask.metrics = metrics;
+	for (int e = 0; e < ENGINES; e++) {
+		const struct read r = read_cells(s, e, &ask);
+
+		assert_int_equal(
+		        tw_fleet_groups(r.cells, r.n, by, true, s->arena, &groups[e], &n[e], NULL),
+		        TW_OK);
+	}
+	assert_int_equal(n[0], n[1]);
+	for (size_t i = 0; i < n[0]; i++) {
+		const struct tw_fleet_group pair[ENGINES] = {groups[0][i], groups[1][i]};
+		struct tw_fleet_lengths lengths[ENGINES];
+
+		assert_string_equal(pair[0].key, pair[1].key);
+		assert_string_equal(pair[0].scenario, pair[1].scenario);
+		assert_int_equal(pair[0].traces, pair[1].traces);
+		for (int e = 0; e < ENGINES; e++)
+			assert_int_equal(tw_fleet_lengths(&pair[e], &h, &lengths[e], NULL), TW_OK);
+		check_stats(&lengths[0].stat, &lengths[1].stat);
+		check_exemplars(&lengths[0], &lengths[1]);
+		check_methods(s, pair, ask.metrics);
+	}
+}
+
+static const struct tw_rollup_filter filters[] = {
+        {"", "", "", "", "", "", "", 0, 0},
+        {"app", "8.3.1", "", "page", "", "", "", 0, 0},
+        {"", "", "b832", "", "low", "14", "", 0, 0},
+        {"", "", "", "", "", "", "", DAY0 + 3, DAY0 + 5},
+        {"no'such", "", "", "", "", "", "", 0, 0},
+        {"", "8.3.2", "", "", "", "", "flavour=it's", 0, 0},
+        {"", "", "", "", "", "", "flavour=a\\b", 0, 0},
+        {"", "", "", "", "", "", "flavour=", 0, 0},
+};
+enum { FILTERS = sizeof filters / sizeof *filters };
+
+/* Cells of a label have no class and no system where they are counted in the catalogue. */
+static bool is_lost(const struct tw_rollup_filter *f, enum tw_fleet_by by)
+{
+	return f->label[0] && (by == TW_FLEET_CLASS || by == TW_FLEET_OS);
+}
+
+static struct session *session_of(void **state)
+{
+	struct session *s = *state;
+
+	if (!s->c)
+		skip();
+	return s;
+}
+
+/* Each dimension and each filter, not all pairs of them. */
+static void check_all(struct session *s)
+{
+	for (int by = 0; by < TW_FLEET_LABEL; by++)
+		check_by(s, &filters[0], by,
+		        by == TW_FLEET_VERSION ? TW_ROLLUP_ALL : 1U << TW_ROLLUP_SELF);
+	for (size_t i = 1; i < FILTERS; i++) {
+		const enum tw_fleet_by by = (enum tw_fleet_by)(i % TW_FLEET_LABEL);
+
+		check_by(s, &filters[i], is_lost(&filters[i], by) ? TW_FLEET_ALL : by,
+		        1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_CALL);
+	}
+}
+
+static void test_cells(void **state)
+{
+	struct session *s = session_of(state);
+
+	check_all(s);
+	for (size_t i = 0; i < FILTERS; i++) {
+		const struct tw_fleet_ask ask = ask_of(s, &filters[i], 0);
+		uint64_t n[ENGINES];
+
+		for (int e = 0; e < ENGINES; e++)
+			assert_int_equal(
+			        s->of[e]->engine->count(s->of[e], &ask, &n[e], NULL), TW_OK);
+		assert_int_equal(n[0], n[1]);
+	}
+}
+
+/* By the values of a label, with a rest. */
+static void test_labels(void **state)
+{
+	struct session *s = session_of(state);
+	const struct tw_rollup_filter f = {"", "8.3.1", "", "", "", "", "flavour", 0, 0};
+	struct tw_fleet_ask ask = ask_of(s, &f, TW_DIM_LABEL);
+	struct tw_fleet_group *groups[ENGINES];
+	size_t n[ENGINES];
+
+	tw_arena_reset(s->arena);
+	ask.label_key = "flavour";
+	ask.metrics = 1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_WAITING;
+	for (int e = 0; e < ENGINES; e++) {
+		const struct read r = read_cells(s, e, &ask);
+		struct tw_fleet_values values;
+
+		assert_int_equal(
+		        tw_fleet_label_values(r.cells, r.n, 2, s->arena, &values, NULL), TW_OK);
+		assert_int_equal(values.values, 4);
+		assert_int_equal(values.rest, 2);
+		assert_int_equal(tw_fleet_groups(r.cells, r.n, TW_FLEET_LABEL, false, s->arena,
+		                         &groups[e], &n[e], NULL),
+		        TW_OK);
+	}
+	assert_int_equal(n[0], 4);
+	assert_int_equal(n[0], n[1]);
+	for (size_t i = 0; i < n[0]; i++) {
+		const struct tw_fleet_group pair[ENGINES] = {groups[0][i], groups[1][i]};
+
+		assert_string_equal(pair[0].key, pair[1].key);
+		assert_int_equal(pair[0].traces, pair[1].traces);
+		check_methods(s, pair, ask.metrics);
+	}
+}
+
+/* What the catalogue cannot answer, against the truth: a label with a class and a system. */
+static void test_any_label(void **state)
+{
+	struct session *s = session_of(state);
+	const struct tw_rollup_filter f = {"", "", "", "", "low", "14", "", 0, 0};
+	static const char *const labels[] = {"device=phone", "flavour=it's"};
+	struct tw_fleet_ask ask = ask_of(s, &f, 0);
+	static struct sim_trace t;
+	uint64_t n, truth = 0;
+
+	ask.labels = labels;
+	ask.n_labels = 2;
+	for (uint64_t i = 1; i < s->traces; i += 5) {
+		sim_make(s->project, i, DAY0, &t);
+		truth += strcmp(t.dims.device_class, "low") == 0 && strcmp(t.dims.os, "14") == 0;
+	}
+	assert_int_equal(s->of[1]->engine->count(s->of[1], &ask, &n, NULL), TW_OK);
+	assert_int_equal(n, truth);
+	assert_true(n > 0);
+}
+
+/* --- trees --- */
+
+static struct tw_rollup_tree read_tree(
+        struct session *s, int engine, const struct tw_fleet_ask *ask)
+{
+	const struct read r = read_cells(s, engine, ask);
+	const struct tw_rollup_cell **list = tw_arena_alloc(s->arena, r.n + 1, sizeof(*list));
+	struct tw_rollup_tree t = {.arena = s->arena};
+	struct tw_err err;
+
+	for (size_t i = 0; i < r.n; i++)
+		list[i] = &r.cells[i];
+	if (s->of[engine]->engine->tree(s->of[engine], ask,
+	            &(struct tw_fleet_cells_of){list, r.n, r.n}, &t, &err) != TW_OK)
+		fail_msg("%s", err.msg);
+	return t;
+}
+
+/* Each node of the first is in the second, and equal; *ret_n: nodes with a sum. */
+static void check_nodes(const struct tw_rollup_tree *a, struct tw_rollup_tree *b)
+{
+	uint32_t *map = calloc(a->n + 1, sizeof *map);
+	const uint32_t n = b->n;
+
+	for (uint32_t i = 0; i < a->n; i++) {
+		const struct tw_rollup_tree_node *node = &a->nodes[i];
+		const bool is_thread = node->parent == TW_ROLLUP_NO_NODE;
+		struct tw_rollup_tree_sum x, y;
+
+		map[i] = tw_rollup_tree_child(
+		        b, is_thread ? TW_ROLLUP_NO_NODE : map[node->parent], node->method);
+		assert_true(map[i] < n);
+		x = tw_rollup_tree_all(a, i);
+		y = tw_rollup_tree_all(b, map[i]);
+		assert_int_equal(x.traces, y.traces);
+		assert_int_equal(x.calls, y.calls);
+		assert_int_equal(x.total_ns, y.total_ns);
+		assert_int_equal(x.self_ns, y.self_ns);
+		assert_int_equal(x.cpu_ns, y.cpu_ns);
+		assert_int_equal(x.cpu_self_ns, y.cpu_self_ns);
+		assert_true(fabs(x.square - y.square) <= 1e-9 * x.square);
+	}
+	free(map);
+}
+
+static void test_trees(void **state)
+{
+	struct session *s = session_of(state);
+	/* of few traces, so that the catalogue dropped nothing */
+	const struct tw_rollup_filter few = {"", "8.3.1", "", "page", "low", "13", "", DAY0, DAY0};
+	const struct tw_fleet_ask ask = ask_of(s, &few, TW_DIM_SCENARIO | TW_DIM_CLASS);
+	struct tw_rollup_tree a, b;
+
+	tw_arena_reset(s->arena);
+	a = read_tree(s, 0, &ask);
+	b = read_tree(s, 1, &ask);
+	assert_true(s->traces < 1500 || a.traces > 0);
+	assert_int_equal(a.traces, b.traces);
+	assert_int_equal(a.told, b.told);
+	assert_int_equal(a.n, b.n);
+	assert_int_equal(a.n_threads, b.n_threads);
+	check_nodes(&a, &b);
+	for (size_t i = 0; i < FILTERS; i++) { /* of all, threads: their sums are never dropped */
+		const struct tw_fleet_ask all = ask_of(s, &filters[i], 0);
+
+		tw_arena_reset(s->arena);
+		a = read_tree(s, 0, &all);
+		b = read_tree(s, 1, &all);
+		assert_int_equal(a.traces, b.traces);
+		for (uint32_t k = 0; k < a.n; k++)
+			if (a.nodes[k].parent == TW_ROLLUP_NO_NODE) {
+				const uint32_t at = tw_rollup_tree_child(
+				        &b, TW_ROLLUP_NO_NODE, a.nodes[k].method);
+
+				assert_int_equal(tw_rollup_tree_all(&a, k).total_ns,
+				        tw_rollup_tree_all(&b, at).total_ns);
+			}
+	}
+}
+
+/* --- searches --- */
+
+static struct tw_search search(struct session *s, int engine, const struct tw_fleet_ask *ask,
+        const uint64_t *numbers, size_t n, const char *thread)
+{
+	const struct read r = read_cells(s, engine, ask);
+	struct tw_search k = {
+	        .numbers = numbers, .n_methods = n, .thread = thread, .over_ns = 3000};
+	struct tw_err err;
+
+	k.found = tw_arena_alloc(s->arena, 2 * (size_t)TW_SEARCH_KEPT, sizeof *k.found);
+	k.kept = s->arena;
+	if (s->of[engine]->engine->search(s->of[engine], ask, r.cells, r.n, &k, &err) != TW_OK)
+		fail_msg("%s", err.msg);
+	return k;
+}
+
+static void test_searches(void **state)
+{
+	struct session *s = session_of(state);
+	static const char *const threads[] = {NULL, "main", "pool-1", "pool'"};
+	uint64_t numbers[3];
+
+	for (unsigned v = 0; v < 3; v++)
+		numbers[v] = sim_method(s->project, 11, v);
+	for (int i = 0; i < 3; i++)
+		for (int k = i + 1; k < 3; k++)
+			if (numbers[k] < numbers[i]) {
+				const uint64_t x = numbers[i];
+
+				numbers[i] = numbers[k];
+				numbers[k] = x;
+			}
+	for (size_t i = 0; i < FILTERS; i++)
+		for (int t = 0; t < 4; t++) {
+			const struct tw_fleet_ask ask = ask_of(s, &filters[i], 0);
+			struct tw_search k[ENGINES];
+
+			tw_arena_reset(s->arena);
+			for (int e = 0; e < ENGINES; e++)
+				k[e] = search(s, e, &ask, numbers, 3, threads[t]);
+			assert_int_equal(k[0].matches, k[1].matches);
+			assert_int_equal(k[0].n, k[1].n);
+			for (size_t x = 0; x < k[0].n; x++) {
+				const struct tw_search_found *a = &k[0].found[x],
+				                             *b = &k[1].found[x];
+
+				assert_string_equal(a->trace_id, b->trace_id);
+				assert_string_equal(a->thread, b->thread);
+				assert_int_equal(a->which, b->which);
+				assert_int_equal(a->max_ns, b->max_ns);
+				assert_int_equal(a->is_main, b->is_main);
+				assert_string_equal(a->dims->version_name, b->dims->version_name);
+				assert_int_equal(a->dims->day, b->dims->day);
+			}
+		}
+}
+
+/* --- findings --- */
+
+struct sums {
+	uint64_t traces, found, ns, callers;
+};
+
+static enum tw_status take(void *arg, const char *trace_id, struct tw_str data, struct tw_err *err)
+{
+	static struct tw_found_rule rules[TW_DETECT_RULES_MAX];
+	struct tw_found f = {.rules = rules};
+	struct sums *to = arg;
+
+	assert_int_equal(strlen(trace_id), TW_ROLLUP_ID);
+	assert_int_equal(tw_found_read((const uint8_t *)data.ptr, data.len, &f, err), TW_OK);
+	to->traces++;
+	for (uint32_t i = 0; i < f.n; i++) {
+		to->found += f.rules[i].found;
+		to->ns += (uint64_t)f.rules[i].ns;
+		for (uint32_t k = 0; k < f.rules[i].n; k++)
+			to->callers += f.rules[i].callers[k].method % 1000;
+	}
+	return TW_OK;
+}
+
+static void put_found(struct session *s, uint64_t i, int64_t number, struct tw_found *found)
+{
+	static struct sim_trace t;
+	struct tw_found_trace of = {.cells = &t.dims, .n_cells = 1, .by = {"", ""}};
+	struct tw_buf out;
+
+	sim_make(s->project, i, DAY0, &t);
+	of.of = (struct tw_named_trace){s->project, t.id, t.dims.build_id, ""};
+	tw_buf_init(&out, 1 << 20);
+	tw_found_write(found, &out);
+	of.data = (struct tw_str){(const char *)out.data, out.len};
+	for (int e = 0; e < ENGINES; e++) {
+		struct tw_err err;
+
+		if (s->of[e]->engine->put_found(s->of[e], &of, number, &err) != TW_OK)
+			fail_msg("%s", err.msg);
+	}
+	tw_buf_done(&out);
+}
+
+static void check_found(struct session *s, uint64_t traces)
+{
+	for (size_t i = 0; i < 4; i++) {
+		const struct tw_fleet_ask ask = ask_of(s, &filters[i], TW_DIM_VERSION);
+		struct sums sums[ENGINES] = {{0, 0, 0, 0}};
+
+		tw_arena_reset(s->arena);
+		for (int e = 0; e < ENGINES; e++) {
+			const struct read r = read_cells(s, e, &ask);
+			const struct tw_rollup_cell **list =
+			        tw_arena_alloc(s->arena, r.n + 1, sizeof(*list));
+
+			for (size_t k = 0; k < r.n; k++)
+				list[k] = &r.cells[k];
+			assert_int_equal(s->of[e]->engine->found(s->of[e], &ask,
+			                         &(struct tw_fleet_cells_of){list, r.n, r.n},
+			                         &(struct tw_fleet_findings){take, &sums[e]}, NULL),
+			        TW_OK);
+		}
+		assert_memory_equal(&sums[0], &sums[1], sizeof sums[0]);
+		assert_true(i > 0 || sums[0].traces == traces);
+	}
+}
+
+static void test_findings(void **state)
+{
+	struct session *s = session_of(state);
+	struct tw_found_rule rules[2] = {{.id = {"json", 4},
+	                                         .found = 3,
+	                                         .ns = 5000,
+	                                         .max_ns = 4000,
+	                                         .n = 1,
+	                                         .callers = {{77, 3, 5000, 4000}}},
+	        {.id = {"it's", 4}, .found = 1, .ns = 100, .main_ns = 100, .max_ns = 100}};
+
+	for (uint64_t i = 0; i < 60; i++) {
+		struct tw_found f = {.n = (uint32_t)(i % 3), .rules = rules};
+
+		rules[0].ns = (int64_t)(1000 * i);
+		put_found(s, i, 1, &f);
+	}
+	check_found(s, 60);
+	for (uint64_t i = 0; i < 30; i++) { /* by other rules */
+		struct tw_found f = {.n = 1, .rules = rules};
+
+		put_found(s, i, 2, &f);
+	}
+	check_found(s, 60);
+}
+
+/* --- regressions --- */
+
+static void test_regressions(void **state)
+{
+	struct session *s = session_of(state);
+	const struct tw_regress_task task = {s->project, TODAY, {NULL, NULL}, 0};
+	struct tw_regress_looked sums[ENGINES];
+
+	assert_int_equal(tw_catalogue_setting_set(s->c, s->project, TW_SETTING_REGRESSIONS,
+	                         "{\"least_share\": 0}", NULL),
+	        TW_OK);
+	for (int e = 0; e < ENGINES; e++)
+		assert_int_equal(tw_regress_look(s->of[e], &task, &sums[e], NULL), TW_OK);
+	assert_int_equal(sums[0].series, sums[1].series);
+	assert_int_equal(sums[0].found, sums[1].found);
+	assert_true(s->traces < 3000 || sums[0].found > 0);
+	assert_int_equal(sums[1].fresh, 0);
+}
+
+/* --- written twice --- */
+
+/* As after a kill between an insert and the catalogue's mark, and before the last insert. */
+static void test_twice(void **state)
+{
+	struct session *s = session_of(state);
+
+	assert_true(sim_put(s->of[1], s->project, 0, s->traces / 3, DAY0));
+	run_sql(s,
+	        "INSERT INTO method_times SELECT project,day,app,version_name,build_id,scenario,"
+	        "device_class,os,trace,attempt+1,method,calls*7,total_ns*7,self_ns*7,sum_ns,cpu_ns"
+	        " FROM method_times WHERE method%3=0");
+	run_sql(s, "INSERT INTO call_trees SELECT project,day,app,version_name,build_id,scenario,"
+	           "device_class,os,trace,attempt+1,path,parent,depth,method,thread,calls*7,total_"
+	           "ns*7,"
+	           "self_ns,cpu_ns,cpu_self_ns FROM call_trees WHERE depth<2");
+	check_all(s);
+	test_trees(state);
+	test_searches(state);
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_labels), cmocka_unit_test(test_any_label),
+        cmocka_unit_test(test_trees), cmocka_unit_test(test_searches),
+        cmocka_unit_test(test_findings), cmocka_unit_test(test_regressions),
+        cmocka_unit_test(test_twice)};
+
+UNIT_TESTS_WITH("fleet_engines", tests, setup, teardown)
