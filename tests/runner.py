@@ -32,7 +32,7 @@ BUILD = 'build-test'
 SERVER = BUILD + '/server/tracewell'
 
 # --- e2e files that need more than a server, or much time: only --full runs them ---
-FULL_E2E = """clients device device_hooks device_mappings documents failover importer kill_steps lease migrate_store network
+FULL_E2E = """clickhouse_faults clients device device_hooks device_mappings documents failover importer kill_steps lease migrate_store network
     postgres_faults""".split()
 # Servers of the files in these folders of e2e have their data in memory where there is enough: most of a server's start
 # and of an upload is waiting for the disk.  Files about durability, free space or the time of syncs need a disk.
@@ -40,7 +40,7 @@ IN_MEMORY = ['auth', 'decode', 'fleet', 'http', 'ingest', 'notify', 'query']
 ON_DISK = 'clients device device_hooks device_mappings importer ingest ready retention slow wild'.split()
 MEMORY = '/dev/shm'
 SMOKE = ['api', 'ingest', 'page']
-CLICKHOUSE = ['fleet', 'fleet_compare', 'fleet_findings', 'fleet_flame', 'regressions', 'search']
+CLICKHOUSE = ['clickhouse', 'clickhouse_faults', 'fleet', 'fleet_compare', 'fleet_findings', 'fleet_flame', 'regressions', 'search']
 POSTGRES_S3 = ['anr_groups', 'api', 'audit', 'fleet_findings', 'parallel', 'regressions', 'search']
 
 # Files of e2e at their long setting.

@@ -73,7 +73,7 @@ type Plain<T> = T extends string ? \`\${T}\` : T extends (infer U)[] ? Plain<U>[
 export const board: Plain<Dashboard> = ${fs.readFileSync(path.join(root, 'deploy', name), 'utf8')};\n`;
 
 test('the dashboards are what Grafana knows', (t) => {
-	const { status, stdout } = compiled(t, { 'one.ts': typed('grafana.json'), 'two.ts': typed('grafana-traces.json') });
+	const { status, stdout } = compiled(t, { 'one.ts': typed('grafana.json'), 'two.ts': typed('grafana-traces.json'), 'three.ts': typed('grafana-clickhouse.json') });
 	assert.equal(status, 0, stdout);
 	assert.match(compiled(t, { 'wrong.ts': typed('grafana.json').replace('"gridPos"', '"gridpos"') }).stdout, /gridpos/, 'a word of the wrong case is found');
 });

@@ -1,0 +1,92 @@
+#!/usr/bin/env node
+/*
+ * clickhouse.mjs - times of questions on many traces in ClickHouse, by rows of method_times: clickhouse.mjs [ROWS...]
+ *
+ * Rows are made by ClickHouse itself: 100 methods a trace of 5,000, 30 days, 10 versions, 4 scenarios, 3 classes, a label of
+ * 50 values.  Prints bytes a row, and each question's time in ms (median of three) beside the time in which ClickHouse sums one
+ * column of all rows, so that machines can be compared.  SHARDS=2 spreads them over two servers.
+ */
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+import { freePort, root, startServer, until } from '../e2e/server.mjs';
+
+const sizes = process.argv.slice(2).map(Number);
+const SHARDS = Number(process.env.SHARDS ?? 1), PER_TRACE = 100;
+const ends = [];
+const t = { after: (fn) => ends.push(fn) };
+const folders = [], ports = [];
+
+for (let i = 0; i < SHARDS; i++) {
+	folders.push(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-ch-')));
+	ports.push(await freePort());
+}
+const shards = ports.map((port) => `<shard><replica><host>127.0.0.1</host><port>${port + 1}</port></replica></shard>`).join('');
+for (let i = 0; i < SHARDS; i++) {
+	const child = spawn(path.join(root, 'tests/unit/on_clickhouse'), ['--serve', folders[i], String(ports[i])], { stdio: 'ignore', env: { ...process.env, CLICKHOUSE_SHARDS: shards } });
+	t.after(() => new Promise((done) => child.once('exit', done) && child.kill('SIGKILL')).then(() => fs.rmSync(folders[i], { recursive: true, force: true })));
+	await until(async () => (await fetch(`http://127.0.0.1:${ports[i]}/ping`).catch(() => undefined))?.ok || undefined, 'ClickHouse');
+}
+
+async function ask(sql, shard = 0, database = 'tw') {
+	const r = await fetch(`http://127.0.0.1:${ports[shard]}/?database=${database}&insert_distributed_sync=1&max_execution_time=1800`, { method: 'POST', body: sql });
+	const text = await r.text();
+	if (!r.ok) throw new Error(text.slice(0, 300));
+	return text.trim();
+}
+
+/* The tables as the server makes them, and over them tables of all shards. */
+async function spread() {
+	for (const name of ['traces', 'method_times', 'call_trees', 'longest_calls', 'findings', 'methods']) {
+		const made = await ask(`SHOW CREATE TABLE ${name} FORMAT TSVRaw`);
+		for (let i = 0; i < SHARDS; i++) {
+			await ask('CREATE DATABASE IF NOT EXISTS tw', i, 'default');
+			if (i === 0) await ask(`RENAME TABLE ${name} TO ${name}_local`);
+			else await ask(made.replace(`tw.${name}`, `tw.${name}_local`), i);
+			await ask(`CREATE TABLE ${name} AS ${name}_local ENGINE = Distributed(tw, tw, ${name}_local, cityHash64(${name === 'methods' ? 'method' : 'trace'}))`, i);
+		}
+	}
+}
+
+const DIMS = (n) => `toDate(today() - ${n} % 30) AS day, 'app', concat('8.', toString(${n} % 10)) AS v, concat('b', toString(${n} % 10)), ['cold_start','page','feed','cart'][${n} % 4 + 1], ['low','mid','high'][intDiv(${n}, 7) % 3 + 1], ['13','14'][${n} % 2 + 1], toFixedString(concat('01', leftPad(toString(${n}), 24, '0')), 26), toUInt64(${n} + 1)`.replace(/leftPad\((.*?), 24, '0'\)/, "substring(concat('000000000000000000000000', $1), -24)");
+
+async function fill(project, from, to) {
+	await ask(`INSERT INTO traces SELECT '${project}', ${DIMS('number')}, now(), '', 'phone', ['flavour'], [concat('f', toString(number % 50))], toUInt64(1e8 + cityHash64(number) % 1000000000), 0, 0 FROM numbers(${from}, ${to - from})`);
+	const step = 20000;
+	for (let at = from; at < to; at += step)
+		await ask(`INSERT INTO method_times SELECT '${project}', ${DIMS('n')}, m * 7919 + 1, 1 + h % 20, self * 2, self, self * 2, toInt64(self) FROM (SELECT intDiv(number, ${PER_TRACE}) AS n, cityHash64(number) AS h, (h % 50 + (number % ${PER_TRACE}) * 50) AS m, toUInt64(1000 + m * 100 + h % (1000 + m * 300)) AS self FROM numbers(${at * PER_TRACE}, ${Math.min(step, to - at) * PER_TRACE}))`);
+}
+
+const s = await startServer(t, { args: ['--analytics', `clickhouse://127.0.0.1:${ports[0]}/tw`, '--query-deadline', '600000'] });
+await s.get('/api/v1/fleet/scenarios'); // makes the tables
+if (SHARDS > 1) await spread();
+const project = /project=(01\w+)/.exec(s.log)[1];
+const questions = { 'scenarios by version': 'scenarios?by=version', 'scenarios by a label': 'scenarios?by=label:flavour', 'methods of a version and scenario': 'methods?version_name=8.3&scenario=page', 'methods of all': 'methods?metrics=self', 'compare two versions': 'compare?a=8.3&b=8.4&tree=false' };
+let from = 0;
+for (const rows of sizes) {
+	const to = rows / PER_TRACE, began = Date.now();
+	await fill(project, from, to);
+	const filled = (to - from) * PER_TRACE / (Date.now() - began) * 1000;
+	from = to;
+	let bytes = 0;
+	for (let i = 0; i < SHARDS; i++) bytes += Number(await ask("SELECT sum(bytes) FROM system.parts WHERE active AND table LIKE 'method_times%'", i));
+	const median = async (fn) => {
+		const times = [];
+		for (let i = 0; i < 3; i++) {
+			const at = performance.now();
+			await fn();
+			times.push(performance.now() - at);
+		}
+		return times.sort((a, b) => a - b)[1];
+	};
+	const scan = await median(() => ask('SELECT sum(self_ns) FROM method_times'));
+	console.log(`${rows} rows of ${to} traces on ${SHARDS}: ${(bytes / rows).toFixed(1)} bytes a row, ${Math.round(filled)} rows/s made, scan ${scan.toFixed(0)} ms`);
+	for (const [name, query] of Object.entries(questions)) {
+		let status;
+		const ms = await median(async () => (status = (await s.get(`/api/v1/fleet/${query}`)).status));
+		console.log(`  ${name}: ${status === 200 ? `${ms.toFixed(0)} ms, ${(ms / scan).toFixed(1)} scans` : `HTTP ${status}`}`);
+	}
+}
+for (const end of ends.reverse()) await end();
