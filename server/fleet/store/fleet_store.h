@@ -42,6 +42,10 @@ struct tw_fleet_findings {
 	void *arg;
 };
 
+struct tw_fleet_requests {
+	uint64_t answered, refused, unanswered;
+};
+
 struct tw_fleet_store;
 
 struct tw_fleet_engine {
@@ -90,7 +94,8 @@ struct tw_fleet_engine {
 	/* Deletes what is of days before `day`, a little at a time. */
 	enum tw_status (*expire)(
 	        struct tw_fleet_store *s, int64_t day, bool *ret_more, struct tw_err *err);
-	void (*metrics)(struct tw_fleet_store *s, struct tw_buf *out); /* NULL: none */
+	/* Requests to another server so far; NULL: none are made. */
+	struct tw_fleet_requests (*requests)(struct tw_fleet_store *s);
 	void (*free)(struct tw_fleet_store *s);
 };
 

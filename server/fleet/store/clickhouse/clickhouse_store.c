@@ -190,17 +190,12 @@ static enum tw_status expire(
 
 /* --- the engine --- */
 
-static void metrics(struct tw_fleet_store *s, struct tw_buf *out)
+static struct tw_fleet_requests requests(struct tw_fleet_store *s)
 {
 	const struct tw_clickhouse_counts n =
 	        tw_clickhouse_counts(((struct tw_fleet_clickhouse *)s)->at);
 
-	tw_buf_printf(out,
-	        "# TYPE tracewell_analytics_requests_total counter\n"
-	        "tracewell_analytics_requests_total{outcome=\"answered\"} %" PRIu64 "\n"
-	        "tracewell_analytics_requests_total{outcome=\"refused\"} %" PRIu64 "\n"
-	        "tracewell_analytics_requests_total{outcome=\"unanswered\"} %" PRIu64 "\n",
-	        n.answered, n.refused, n.unanswered);
+	return (struct tw_fleet_requests){n.answered, n.refused, n.unanswered};
 }
 
 static void free_store(struct tw_fleet_store *s)
@@ -226,7 +221,7 @@ static const struct tw_fleet_engine clickhouse = {.name = "clickhouse",
         .found = tw_clickhouse_found,
         .reset = reset,
         .expire = expire,
-        .metrics = metrics,
+        .requests = requests,
         .free = free_store};
 
 enum tw_status tw_fleet_clickhouse_new(struct tw_catalogue *c, const struct tw_clickhouse_at *at,
