@@ -624,10 +624,91 @@ static void test_twice(void **state)
 	test_searches(state);
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_labels), cmocka_unit_test(test_any_label),
-        cmocka_unit_test(test_trees), cmocka_unit_test(test_searches),
-        cmocka_unit_test(test_findings), cmocka_unit_test(test_regressions),
-        cmocka_unit_test(test_twice)};
+/* --- texts and results --- */
+
+/* A literal ends where it should, whatever the text. */
+static void test_quotes(void **state)
+{
+	char text[256];
+	struct tw_buf out;
+
+	(void)state;
+	for (int i = 1; i < 256; i++)
+		text[i - 1] = (char)i;
+	text[255] = '\0';
+	tw_buf_init(&out, 4096);
+	tw_clickhouse_quote(&out, text);
+	assert_int_equal(out.data[0], '\'');
+	assert_int_equal(out.data[out.len - 1], '\'');
+	for (size_t i = 1; i + 1 < out.len; i++) {
+		assert_true(out.data[i] >= ' ' && out.data[i] != '\'' && out.data[i] != 0x7f);
+		if (out.data[i] == '\\')
+			assert_int_equal(out.data[i + 1], 'x');
+	}
+	tw_buf_done(&out);
+}
+
+/* A result that ends anywhere, or is of any bytes, is noticed and reads nothing beyond it. */
+static void test_damaged(void **state)
+{
+	uint64_t random = 88172645463325252U;
+
+	(void)state;
+	for (int run = 0; run < 20000; run++) {
+		uint8_t bytes[24];
+		struct tw_clickhouse_reader r;
+		size_t n = (size_t)run % sizeof bytes;
+
+		for (size_t i = 0; i < n; i++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			bytes[sizeof bytes - n + i] = (uint8_t)random;
+		}
+		r = (struct tw_clickhouse_reader){
+		        bytes + sizeof bytes - n, bytes + sizeof bytes, false};
+		for (int reads = 0; reads < 30 && tw_clickhouse_more(&r); reads++) {
+			const struct tw_str s = tw_clickhouse_text(&r);
+
+			assert_true(s.len <= n);
+			if (reads % 3 == 0)
+				(void)tw_clickhouse_u64(&r);
+			assert_true(r.p <= r.end);
+		}
+		for (int i = 0; i < 3; i++)
+			(void)tw_clickhouse_fixed(&r, 25);
+		assert_true(r.damaged);
+		assert_int_equal(tw_clickhouse_u64(&r), 0);
+	}
+}
+
+static void test_addresses(void **state)
+{
+	static const char *const good[] = {
+	        "clickhouse://h/d", "clickhouse://h:1,g,[::1]:2/d_1", "clickhouse+https://h/d"};
+	static const char *const bad[] = {"", "clickhouse://", "clickhouse://h", "clickhouse:///d",
+	        "clickhouse://h/d;x", "clickhouse://h/a/b", "http://h/d", "clickhouse://u@h/d",
+	        "clickhouse://h h/d", "clickhouse://h/d?x=1"};
+	struct tw_clickhouse *c = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+		assert_int_equal(tw_clickhouse_new(
+		                         &(struct tw_clickhouse_at){good[i], "", "", ""}, &c, NULL),
+		        TW_OK);
+		c = tw_clickhouse_free(c);
+	}
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(
+		        tw_clickhouse_new(&(struct tw_clickhouse_at){bad[i], "", "", ""}, &c, NULL),
+		        TW_BAD_REQUEST);
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_quotes),
+        cmocka_unit_test(test_damaged), cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_cells), cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_any_label), cmocka_unit_test(test_trees),
+        cmocka_unit_test(test_searches), cmocka_unit_test(test_findings),
+        cmocka_unit_test(test_regressions), cmocka_unit_test(test_twice)};
 
 UNIT_TESTS_WITH("fleet_engines", tests, setup, teardown)

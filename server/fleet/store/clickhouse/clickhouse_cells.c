@@ -46,13 +46,22 @@ struct growing { /* the cells of a result */
 	struct tw_rollup_head *head; /* of the last cell */
 };
 
+/* In the order of selected columns, as ClickHouse sorts them. */
+static int compare_dims(const struct tw_rollup_dims *a, const struct tw_rollup_dims *b)
+{
+	const char *const pairs[][2] = {{a->app, b->app}, {a->version_name, b->version_name},
+	        {a->build_id, b->build_id}, {a->scenario, b->scenario},
+	        {a->device_class, b->device_class}, {a->os, b->os}, {a->label, b->label}};
+	int c = a->day < b->day ? -1 : a->day > b->day;
+
+	for (size_t i = 0; c == 0 && i < sizeof pairs / sizeof *pairs; i++)
+		c = strcmp(pairs[i][0], pairs[i][1]);
+	return c;
+}
+
 static bool same_dims(const struct tw_rollup_dims *a, const struct tw_rollup_dims *b)
 {
-	return a->day == b->day && strcmp(a->app, b->app) == 0 &&
-	       strcmp(a->version_name, b->version_name) == 0 &&
-	       strcmp(a->build_id, b->build_id) == 0 && strcmp(a->scenario, b->scenario) == 0 &&
-	       strcmp(a->device_class, b->device_class) == 0 && strcmp(a->os, b->os) == 0 &&
-	       strcmp(a->label, b->label) == 0;
+	return compare_dims(a, b) == 0;
 }
 
 static enum tw_status end_cell(struct growing *g, struct tw_err *err)
@@ -179,7 +188,6 @@ struct part { /* the methods of a cell's metric, written */
 	struct tw_buf one;   /* the sketch of one */
 	struct tw_sketch *s; /* of the method at hand */
 	uint64_t method;
-	int64_t worst;
 	struct tw_str worst_id;
 };
 
@@ -235,44 +243,92 @@ static enum tw_status find_cell(
 	return st;
 }
 
-static enum tw_status read_parts(struct tw_clickhouse_reader *r, const struct tw_fleet_ask *ask,
-        struct part *p, struct tw_arena *scratch, struct tw_err *err)
-{
-	enum tw_status st = TW_OK;
+struct total { /* of a method in a cell; texts are in `arena` */
+	struct tw_arena *arena;
+	struct tw_rollup_dims dims;
+	uint64_t method;
+	int64_t sum, min, max;
+	struct tw_str worst;
+	bool there;
+};
 
-	while (st == TW_OK && tw_clickhouse_more(r)) {
+static enum tw_status next_total(struct tw_clickhouse_reader *r, const struct tw_fleet_ask *ask,
+        struct total *t, struct tw_err *err)
+{
+	t->there = tw_clickhouse_more(r);
+	if (!t->there)
+		return TW_OK;
+	tw_arena_reset(t->arena);
+	if (!tw_clickhouse_read_dims(r, ask->dims, t->arena, &t->dims))
+		return too_much(err);
+	t->method = tw_clickhouse_u64(r);
+	t->sum = tw_clickhouse_i64(r);
+	t->min = tw_clickhouse_i64(r);
+	t->max = tw_clickhouse_i64(r);
+	t->worst = tw_clickhouse_fixed(r, TW_ROLLUP_ID);
+	return r->damaged || !t->worst.ptr[0] ? tw_clickhouse_damaged(err) : TW_OK;
+}
+
+/* Counts of the method's buckets, as two arrays. */
+static enum tw_status read_buckets(struct tw_clickhouse_reader *r, const struct total *t,
+        struct tw_sketch *s, struct tw_err *err)
+{
+	uint16_t buckets[TW_BUCKETS];
+	const uint64_t n = tw_clickhouse_n(r);
+
+	if (n > TW_BUCKETS)
+		return tw_clickhouse_damaged(err);
+	for (uint64_t i = 0; i < n; i++)
+		buckets[i] = tw_clickhouse_u16(r);
+	if (tw_clickhouse_n(r) != n)
+		return tw_clickhouse_damaged(err);
+	for (uint64_t i = 0; i < n; i++)
+		tw_sketch_add_bucket(s, &(struct tw_sketch_bucket){buckets[i], tw_clickhouse_u64(r),
+		                                i ? 0 : t->sum, t->min, t->max});
+	return r->damaged ? tw_clickhouse_damaged(err) : TW_OK;
+}
+
+/* Where the totals are, seen from a method of the counts: below, at or above it. */
+static int compare_total(const struct total *t, const struct tw_rollup_dims *d, uint64_t method)
+{
+	const int c = compare_dims(&t->dims, d);
+
+	return c ? c : t->method < method ? -1 : t->method > method;
+}
+
+/* Both results are in the same order.  A method of only one of them changed between the queries,
+ * and is left out. */
+static enum tw_status read_parts(struct tw_clickhouse_reader *counts,
+        struct tw_clickhouse_reader *totals, const struct tw_fleet_ask *ask, struct part *p,
+        struct tw_arena *scratch, struct tw_err *err)
+{
+	struct total t = {.arena = tw_arena_new(1 << 20)};
+	enum tw_status st = t.arena ? next_total(totals, ask, &t, err) : tw_oom(err);
+
+	while (st == TW_OK && tw_clickhouse_more(counts)) {
 		struct tw_rollup_dims d;
-		struct tw_sketch_bucket b;
-		struct tw_str trace;
-		uint64_t method;
-		bool there;
+		bool there = false;
 
 		tw_arena_reset(scratch);
-		if (!tw_clickhouse_read_dims(r, ask->dims, scratch, &d))
-			return too_much(err);
-		method = tw_clickhouse_u64(r);
-		b.bucket = tw_clickhouse_u16(r);
-		b.n = tw_clickhouse_u64(r);
-		b.sum = tw_clickhouse_i64(r);
-		b.min = tw_clickhouse_i64(r);
-		b.max = tw_clickhouse_i64(r);
-		trace = tw_clickhouse_fixed(r, TW_ROLLUP_ID);
-		if (r->damaged || b.bucket >= TW_BUCKETS || !trace.ptr[0])
-			return tw_clickhouse_damaged(err);
-		st = find_cell(p, &d, &there, err);
-		if (st != TW_OK || !there)
-			continue;
-		if (p->s->n && method != p->method)
-			end_method(p);
-		if (p->s->n == 0 || b.max > p->worst) {
-			p->worst = b.max;
-			p->worst_id = trace;
+		if (!tw_clickhouse_read_dims(counts, ask->dims, scratch, &d)) {
+			st = too_much(err);
+			break;
 		}
-		p->method = method;
-		tw_sketch_add_bucket(p->s, &b);
+		end_method(p);
+		p->method = tw_clickhouse_u64(counts);
+		while (st == TW_OK && t.there && compare_total(&t, &d, p->method) < 0)
+			st = next_total(totals, ask, &t, err);
+		if (st == TW_OK && t.there && compare_total(&t, &d, p->method) == 0)
+			st = find_cell(p, &d, &there, err);
+		if (st == TW_OK)
+			st = read_buckets(counts, &t, p->s, err);
+		p->worst_id = t.worst;
+		if (!there)
+			tw_sketch_clear(p->s);
 	}
-	if (st == TW_OK && r->damaged)
+	if (st == TW_OK && (counts->damaged || totals->damaged))
 		st = tw_clickhouse_damaged(err);
+	tw_arena_free(t.arena);
 	return st == TW_OK ? end_part(p, err) : st;
 }
 
@@ -286,22 +342,48 @@ static void put_only(struct tw_buf *sql, const struct tw_fleet_ask *ask)
 	(void)tw_buf_add_u8(sql, ')');
 }
 
-static void ask_parts(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigned metric)
+/* The rows whose values of the metric are known. */
+static void put_rows(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigned metric)
 {
-	(void)tw_buf_add_str(sql, TW_STR("SELECT "));
-	name_dims(sql, ask->dims);
-	(void)tw_buf_add_str(sql, TW_STR("method,"));
-	put_bucket(sql);
-	(void)tw_buf_add_str(sql, TW_STR(",count(),sum(v),min(v),max(v),argMax(trace,v) FROM ("));
 	put_values(sql, ask, "method_times", metrics[metric].value);
 	tw_clickhouse_where(sql, ask, NULL, "method_times");
 	(void)tw_buf_add_str(sql, tw_str_of(metrics[metric].known));
 	put_only(sql, ask);
-	(void)tw_buf_add_str(sql, TW_STR("))) GROUP BY "));
+	(void)tw_buf_add_str(sql, TW_STR("))"));
+}
+
+/* Sums by method are a group each and cost little; buckets are many, so that only their counts are
+ * kept by them. */
+static void ask_totals(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigned metric)
+{
+	(void)tw_buf_add_str(sql, TW_STR("SELECT "));
 	name_dims(sql, ask->dims);
-	(void)tw_buf_add_str(sql, TW_STR("method,b ORDER BY "));
+	(void)tw_buf_add_str(sql, TW_STR("method,sum(v),min(v),max(v),argMax(trace,v) FROM ("));
+	put_rows(sql, ask, metric);
+	(void)tw_buf_add_str(sql, TW_STR(") GROUP BY "));
 	name_dims(sql, ask->dims);
-	(void)tw_buf_add_str(sql, TW_STR("method,b"));
+	(void)tw_buf_add_str(sql, TW_STR("method ORDER BY "));
+	name_dims(sql, ask->dims);
+	(void)tw_buf_add_str(sql, TW_STR("method"));
+}
+
+static void ask_counts(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigned metric)
+{
+	(void)tw_buf_add_str(sql, TW_STR("SELECT "));
+	name_dims(sql, ask->dims);
+	(void)tw_buf_add_str(sql, TW_STR("method,groupArray(b),groupArray(n) FROM (SELECT "));
+	name_dims(sql, ask->dims);
+	(void)tw_buf_add_str(sql, TW_STR("method,"));
+	put_bucket(sql);
+	(void)tw_buf_add_str(sql, TW_STR(",count() AS n FROM ("));
+	put_rows(sql, ask, metric);
+	(void)tw_buf_add_str(sql, TW_STR(") GROUP BY "));
+	name_dims(sql, ask->dims);
+	(void)tw_buf_add_str(sql, TW_STR("method,b) GROUP BY "));
+	name_dims(sql, ask->dims);
+	(void)tw_buf_add_str(sql, TW_STR("method ORDER BY "));
+	name_dims(sql, ask->dims);
+	(void)tw_buf_add_str(sql, TW_STR("method"));
 }
 
 static enum tw_status add_parts(struct tw_fleet_clickhouse *f, const struct tw_fleet_ask *ask,
@@ -309,22 +391,29 @@ static enum tw_status add_parts(struct tw_fleet_clickhouse *f, const struct tw_f
 {
 	struct part p = {.g = g, .metric = metric, .s = &g->head->lengths};
 	struct tw_arena *scratch = tw_arena_new(1 << 20);
-	struct tw_clickhouse_reader r;
-	struct tw_buf sql, out;
+	struct tw_clickhouse_reader counts, totals;
+	struct tw_buf sql, out[2];
 	enum tw_status st;
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
 	tw_buf_init(&p.out, PART_BYTES);
 	tw_buf_init(&p.one, 1 << 20);
-	ask_parts(&sql, ask, metric);
-	st = tw_clickhouse_run(f, ask, &sql, &out, err);
-	r = tw_clickhouse_read(&out);
+	tw_buf_init(&out[1], 0);
+	ask_counts(&sql, ask, metric);
+	st = tw_clickhouse_run(f, ask, &sql, &out[0], err);
+	if (st == TW_OK) {
+		ask_totals(&sql, ask, metric);
+		st = tw_clickhouse_run(f, ask, &sql, &out[1], err);
+	}
+	counts = tw_clickhouse_read(&out[0]);
+	totals = tw_clickhouse_read(&out[1]);
 	if (st == TW_OK)
-		st = scratch ? read_parts(&r, ask, &p, scratch, err) : tw_oom(err);
+		st = scratch ? read_parts(&counts, &totals, ask, &p, scratch, err) : tw_oom(err);
 	tw_sketch_clear(p.s);
 	tw_buf_done(&p.one);
 	tw_buf_done(&p.out);
-	tw_buf_done(&out);
+	tw_buf_done(&out[0]);
+	tw_buf_done(&out[1]);
 	tw_buf_done(&sql);
 	tw_arena_free(scratch);
 	return st;
