@@ -85,6 +85,7 @@ export const refusals: Record<string, string> = {
 	'too many rows for one answer of ClickHouse; narrow the filter or the time': 'ClickHouse 的数据行太多，无法一次给出；请缩小筛选条件或时间范围',
 	'too many rows for one answer; narrow the filter or the time': '数据行太多，无法一次给出；请缩小筛选条件或时间范围',
 	'by=label: is followed by a label\'s key': 'by=label: 后面是标签的键',
+	'there are too many labels': '标签太多',
 	'these are too many call trees for one answer; narrow the filter or the time': '调用树太多，无法一次给出；请缩小筛选条件或时间范围',
 	'so many rollups do not fit into one answer; narrow the filter': '汇总数据太多，无法一次给出；请缩小筛选条件',
 	'so many call trees do not fit into one answer; narrow the filter': '调用树太多，无法一次给出；请缩小筛选条件',
