@@ -44,9 +44,11 @@
 	AREA(hook)                                                                                 \
 	AREA(digest)                                                                               \
 	AREA(fleet)                                                                                \
+	AREA(inbox)                                                                                \
 	AREA(search)                                                                               \
 	AREA(lock)                                                                                 \
 	AREA(anr)                                                                                  \
+	AREA(sql)                                                                                  \
 	AREA(export)                                                                               \
 	AREA(page)
 

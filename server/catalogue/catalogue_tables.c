@@ -87,6 +87,9 @@ static const struct tw_table tables[] = {
         {"lock_wait", 3, MANY,
                 "project_id trace_id seq:i dump:i is_main:i raw_monitor raw_owner source "
                 "monitor owner holder waits:i timed:i total_ns:i max_ns:i"},
+        {"anr_state", 2, MANY,
+                "project_id key status:i fixed_in fixed_ms:i owner note muted_until_ms:i "
+                "author changed_ms:i"},
         {"hang_rename", 2, MANY, "project_id build_id after_id"},
         {"webhook", 2, MANY,
                 "project_id hook_id name url kind:i events:i secret author created_ms:i "

@@ -4,6 +4,13 @@
 
 static enum tw_status fail(struct tw_trace_sql *s, struct tw_err *err)
 {
+	if (s->stopped == TW_DEADLINE)
+		return tw_fail(err, TW_DEADLINE,
+		        "the statement takes too long; ask for fewer rows or threads");
+	if (s->stopped != TW_OK)
+		return tw_fail(err, s->stopped,
+		        "the statement needs more than %lld MB of memory; ask for fewer rows",
+		        (long long)(s->limits.memory >> 20));
 	return tw_fail(
 	        err, TW_BAD_REQUEST, "%.180s", s->db ? sqlite3_errmsg(s->db) : "out of memory");
 }
@@ -86,6 +93,65 @@ enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_nam
 	return st;
 }
 
+/* --- limits --- */
+
+enum { VALUE_BYTES = 1000000, SQL_BYTES = 100000, COLUMNS = 256, DEPTH = 100, LOOK_STEPS = 200 };
+
+static int look(void *arg)
+{
+	struct tw_trace_sql *s = arg;
+
+	if (tw_deadline_passed(s->limits.deadline))
+		s->stopped = TW_DEADLINE;
+	else if (sqlite3_memory_used() - s->memory_before > s->limits.memory)
+		s->stopped = TW_TOO_LARGE;
+	return s->stopped != TW_OK;
+}
+
+static int may(void *arg, int what, const char *a, const char *b, const char *db, const char *by)
+{
+	(void)arg, (void)db, (void)by;
+	switch (what) {
+	case SQLITE_SELECT:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_READ: /* "" is a count of rows; tables of SQLite's own tell nothing of the trace
+	                   */
+		return strncmp(a, "sqlite_", 7) == 0 || strncmp(a, "pragma_", 7) == 0 ? SQLITE_DENY
+		                                                                      : SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return strcmp(b, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+	default:
+		return SQLITE_DENY;
+	}
+}
+
+enum tw_status tw_trace_sql_limit(
+        struct tw_trace_sql *s, const struct tw_sql_limits *limits, struct tw_err *err)
+{
+	static const struct {
+		int what, most;
+	} most[] = {{SQLITE_LIMIT_LENGTH, VALUE_BYTES}, {SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES},
+	        {SQLITE_LIMIT_COLUMN, COLUMNS}, {SQLITE_LIMIT_EXPR_DEPTH, DEPTH},
+	        {SQLITE_LIMIT_COMPOUND_SELECT, DEPTH}, {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+	        {SQLITE_LIMIT_WORKER_THREADS, 0}, {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000}};
+
+	s->limits = *limits;
+	s->memory_before = sqlite3_memory_used();
+	/* the tables are connected first: that declares them, which statements may not */
+	if (sqlite3_exec(s->db,
+	            "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8192; SELECT 1 FROM slice, "
+	            "thread,"
+	            " method, call_tree LIMIT 0",
+	            NULL, NULL, NULL) != SQLITE_OK ||
+	        sqlite3_set_authorizer(s->db, may, s) != SQLITE_OK)
+		return fail(s, err);
+	for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+		(void)sqlite3_limit(s->db, most[i].what, most[i].most);
+	sqlite3_progress_handler(s->db, LOOK_STEPS, look, s);
+	return TW_OK;
+}
+
 struct tw_trace_sql *tw_trace_sql_close(struct tw_trace_sql *s)
 {
 	if (!s)
@@ -145,7 +211,8 @@ static enum tw_status step_all(
 			read_value(q, i, &values[i]);
 		st = out->row(out->arg, values, n);
 	}
-	return st == TW_OK ? st : tw_fail(err, st, "the result cannot be written");
+	return st == TW_OK || st == TW_CONFLICT ? TW_OK
+	                                        : tw_fail(err, st, "the result cannot be written");
 }
 
 enum tw_status tw_trace_sql_run(
@@ -159,6 +226,10 @@ enum tw_status tw_trace_sql_run(
 		return fail(s, err);
 	if (!q)
 		return tw_fail(err, TW_BAD_REQUEST, "there is no statement");
+	if (s->limits.deadline && sqlite3_column_count(q) == 0) {
+		(void)sqlite3_finalize(q);
+		return tw_fail(err, TW_BAD_REQUEST, "only SELECT is possible here");
+	}
 	while (*rest == ' ' || *rest == '\n' || *rest == ';' || *rest == '\t')
 		rest++;
 	st = *rest ? tw_fail(err, TW_BAD_REQUEST, "one statement at a time")

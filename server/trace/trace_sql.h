@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "decoder/symbols/names.h"
+#include "server/base/deadline.h"
 #include "server/trace/trace_file.h"
 
 struct tw_trace_sql;
@@ -35,8 +36,20 @@ enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_nam
         struct tw_trace_sql **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_trace_sql *tw_trace_sql_close(struct tw_trace_sql *s);
 
-/* head is called once with the column names, row for each row; a status other than TW_OK ends the
- * query with it.  TW_BAD_REQUEST has SQLite's message. */
+/* For statements of people who may read the trace and nothing else: only SELECT (no PRAGMA, no
+ * tables, no files, no virtual tables of other modules), sorting in memory, values of at most 1 MB.
+ * A statement ends with TW_DEADLINE once the deadline passed, and with TW_TOO_LARGE once SQLite
+ * uses that much more memory than before.
+ */
+struct tw_sql_limits {
+	const struct tw_deadline *deadline; /* borrowed */
+	int64_t memory;
+};
+enum tw_status tw_trace_sql_limit(
+        struct tw_trace_sql *s, const struct tw_sql_limits *limits, struct tw_err *err) TW_MUST_USE;
+
+/* head is called once with the column names, row for each row; TW_CONFLICT of row ends the
+ * query well, any other failure with its status.  TW_BAD_REQUEST has SQLite's message. */
 struct tw_sql_out {
 	enum tw_status (*head)(void *arg, const char *const *names, int n);
 	enum tw_status (*row)(void *arg, const struct tw_sql_value *values, int n);

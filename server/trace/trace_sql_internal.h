@@ -17,6 +17,9 @@ struct tw_trace_sql {
 	struct tw_names names;
 	const struct tw_method_info *methods;
 	uint32_t n_methods;
+	struct tw_sql_limits limits; /* deadline NULL: none */
+	int64_t memory_before;
+	enum tw_status stopped; /* why a limit ended the statement */
 };
 
 struct tw_sql_table {      /* the connection's state of each virtual table */

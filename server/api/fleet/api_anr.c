@@ -10,6 +10,7 @@
 #include "server/api/fleet/api_fleet.h"
 #include "server/base/app.h"
 #include "server/base/thread/periodic.h"
+#include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/derive/stage_anr.h"
 #include "server/fleet/anr/anr_rules.h"
 
@@ -24,6 +25,8 @@ struct page {
 	size_t n;
 	struct tw_anr_slice *days;
 	size_t n_days;
+	struct tw_anr_state *states;
+	size_t n_states;
 };
 
 static const char *project_of(const struct tw_fleet_question *q)
@@ -63,8 +66,20 @@ static enum tw_status put_head(struct tw_fleet_question *q, struct tw_err *err)
 	return TW_OK;
 }
 
-static void put_group(struct tw_fleet_question *q, const struct tw_anr_group *g)
+static void put_state(struct tw_fleet_question *q, const struct tw_anr_state *s)
 {
+	tw_fleet_put_text(q, "status", tw_regress_status_names[s->said.status]);
+	tw_fleet_put_text(q, "fixed_in", s->said.fixed_in);
+	tw_fleet_put_text(q, "owner", s->said.owner);
+	tw_fleet_put_text(q, "note", s->said.note);
+	tw_json_key_int(&q->j, "muted_until_ms", s->said.muted_until_ms);
+}
+
+static void put_group(
+        struct tw_fleet_question *q, const struct page *p, const struct tw_anr_group *g)
+{
+	const struct tw_anr_state state = tw_anr_state_of(p->states, p->n_states, g->key);
+
 	tw_fleet_put_text(q, "key", g->key);
 	tw_fleet_put_text(q, "kind", g->kind);
 	tw_fleet_put_text(q, "name", g->name);
@@ -79,6 +94,7 @@ static void put_group(struct tw_fleet_question *q, const struct tw_anr_group *g)
 	tw_json_key_int(&q->j, "first_ms", g->first_ms);
 	tw_json_key_int(&q->j, "last_ms", g->last_ms);
 	tw_fleet_put_text(q, "last_version", g->last_version);
+	put_state(q, &state);
 }
 
 /* Days lie by group, and in order within it. */
@@ -129,6 +145,9 @@ static enum tw_status load(
 	if (st == TW_OK)
 		st = tw_catalogue_anr_slices(catalogue_of(q), project_of(q), &q->filter, key,
 		        TW_ANR_BY_DAY, q->arena, &p->days, &p->n_days, err);
+	if (st == TW_OK)
+		st = tw_catalogue_anr_states(catalogue_of(q), project_of(q), key, q->arena,
+		        &p->states, &p->n_states, err);
 	return st;
 }
 
@@ -146,7 +165,7 @@ static void put_groups(struct tw_fleet_question *q, const struct page *p)
 		if (at++ < p->offset || at > p->offset + p->limit)
 			continue;
 		tw_json_open(&q->j, '{');
-		put_group(q, g);
+		put_group(q, p, g);
 		put_trend(q, p, g->key);
 		tw_json_close(&q->j, '}');
 	}
@@ -238,7 +257,7 @@ static enum tw_status put_one(struct tw_fleet_question *q, const struct page *p,
 
 	if (st != TW_OK)
 		return st;
-	put_group(q, &p->groups[0]);
+	put_group(q, p, &p->groups[0]);
 	put_trend(q, p, key);
 	for (size_t i = 0; st == TW_OK && i < sizeof slices / sizeof *slices; i++)
 		st = put_slices(q, key, slices[i].by, slices[i].name, err);

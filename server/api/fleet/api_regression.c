@@ -150,13 +150,11 @@ static enum tw_status read_muted(const json_t *body, int64_t *io, struct tw_err 
 	return TW_OK;
 }
 
-static enum tw_status read_said(
+enum tw_status tw_regression_read_said(
         const json_t *body, struct tw_regression_said *io, struct tw_err *err)
 {
-	enum tw_status st = refuse_unknown(body, err);
+	enum tw_status st = read_status(body, &io->status, err);
 
-	if (st == TW_OK)
-		st = read_status(body, &io->status, err);
 	if (st == TW_OK && json_object_get(body, "fixed_in"))
 		st = tw_api_text(body, "fixed_in", VERSION_BYTES, false, &io->fixed_in, err);
 	if (st == TW_OK && json_object_get(body, "owner"))
@@ -176,7 +174,9 @@ static enum tw_status say(struct tw_req *r, const json_t *body, struct tw_err *e
 		return st;
 	said = (struct tw_regression_said){
 	        row.status, row.of.fixed_in, row.owner, row.note, row.muted_until_ms};
-	st = read_said(body, &said, err);
+	st = refuse_unknown(body, err);
+	if (st == TW_OK)
+		st = tw_regression_read_said(body, &said, err);
 	if (st == TW_OK)
 		st = tw_catalogue_regression_say(
 		        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, row.id, &said, err);

@@ -4,8 +4,15 @@
 #ifndef TW_API_REGRESSION_H
 #define TW_API_REGRESSION_H
 
+#include <jansson.h>
+
+#include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/http/http.h"
 
+/* The changes of a person that a body has (status, fixed_in, owner, note, muted_until_ms); members
+ * it does not have stay. */
+enum tw_status tw_regression_read_said(
+        const json_t *body, struct tw_regression_said *io, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_regression_get_trend(struct tw_req *r, struct tw_err *err);
 
 #endif

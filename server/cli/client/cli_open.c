@@ -361,7 +361,7 @@ static enum tw_status stay(
 	if (pthread_create(&reader, NULL, drain, o) != 0)
 		return tw_fail(err, TW_NOMEM, "no thread");
 	(void)snprintf(address, sizeof address, "%s/signin?next=/traces%s%s#%s", o->url,
-	        o->sent > 1 ? "" : "traces/", o->sent > 1 ? "" : o->trace, link);
+	        o->sent > 1 ? "" : "/", o->sent > 1 ? "" : o->trace, link);
 	st = tell(o, address, err);
 	(void)fputs(
 	        "The link works once. Ctrl-C ends the server and removes its copies.\n", stderr);

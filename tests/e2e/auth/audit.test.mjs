@@ -28,6 +28,7 @@ const WITHOUT = {
 	'HEAD /api/v1/uploads/{upload}': 'changes nothing',
 	'POST /api/v1/oidc/link': 'only begins what the callback ends, and that is recorded: oidc.test.mjs',
 	'POST /api/v1/regressions/look': 'finds what the server finds each hour by itself',
+	'POST /api/v1/traces/{id}/sql': 'only reads',
 	'POST /api/v1/traces/{id}/tickets': 'makes a link that nothing is kept of',
 	'POST /api/v1/detectors/try': 'looks, and keeps nothing',
 };
@@ -64,6 +65,7 @@ function changes(v) {
 		['POST /api/v1/digest', 'digest.send', '/api/v1/digest', undefined, 'digest'],
 		['DELETE /api/v1/webhooks/{hook}', 'webhook.remove', () => `/api/v1/webhooks/${v.hook}`, undefined, () => v.hook],
 		['PATCH /api/v1/regression/{regression}', 'regression.change', () => `/api/v1/regression/${v.regression}`, { owner: 'ann', status: 'acknowledged' }, () => v.regression, { status: 'acknowledged', owner: 'ann' }],
+		['PATCH /api/v1/inbox', 'regression.change', '/api/v1/inbox', () => ({ items: [{ kind: 'regression', id: v.regression }], status: 'fixed' }), () => v.regression, { status: 'fixed', owner: 'ann' }],
 		['PUT /api/v1/anr/rules', 'setting.set', '/api/v1/anr/rules', { rules: [] }, 'anr_rules', { version: '1', value: '{"rules":[]}' }],
 		['PUT /api/v1/detectors', 'setting.set', '/api/v1/detectors', { rules: [] }, 'detectors', { version: '1', value: '{"rules":[]}' }],
 		['PATCH /api/v1/traces/{id}', 'trace.mark', t, { title: 'slow', pinned: true, tags: ['a', 'b'] }, v.trace, { title: 'slow', pinned: 'true', tags: 'a,b' }],

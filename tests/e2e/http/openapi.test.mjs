@@ -99,6 +99,8 @@ test('description, routes and answers agree', async (t) => {
 		set_source_repositories: JSON.stringify({ repositories: [{ name: 'app', packages: ['com.example.'], link: 'https://git.example.com/{commit}/{path}#L{line}', roots: ['src'], refs: ['v{version}'], clone: 'app', owners: 'CODEOWNERS', emails: true }] }),
 		set_capture_rules: JSON.stringify({ valid_s: 600, rules: [{ name: 'cold', scenario: 'cold_start', share: 0.5, per_day: 10, where: { os: ['14'] }, record: { max_seconds: 5 } }] }),
 		set_regression_rules: JSON.stringify({ least_days: 1 }),
+		answer_inbox: JSON.stringify({ items: [{ kind: 'anr', id: hung.key }], owner: 'ann' }),
+		trace_sql: JSON.stringify({ sql: 'SELECT name, dur_ns FROM slice', limit: 3 }),
 		change_regression: JSON.stringify({ owner: 'ann' }),
 		set_build_commit: JSON.stringify({ commit: '0123456789abcdef' }),
 		set_tracker: JSON.stringify({ for: 'github', template: 'https://example.com/new?title={title}' }),

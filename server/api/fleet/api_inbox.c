@@ -1,0 +1,366 @@
+/*
+ * api_inbox.c - what needs somebody: regressions and groups of ANRs, with one life and one list.
+ *
+ * Both are open, acknowledged, fixed or returned, have an owner and may be muted.  Counts are of
+ * everything that the other filters leave, so that they say where to look.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/api/api.h"
+#include "server/api/fleet/api_fleet.h"
+#include "server/api/fleet/api_regression.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/catalogue/anr/catalogue_anr_state.h"
+
+enum { ANR_DAYS = 90, CHANGED_MAX = 200, LIMIT_MAX = 1000 };
+
+enum box {
+	BOX_LIVE,
+	BOX_NEW,
+	BOX_ACKNOWLEDGED,
+	BOX_RETURNED,
+	BOX_FIXED,
+	BOX_MUTED,
+	BOX_ALL,
+	BOXES
+};
+static const char *const box_names[] = {
+        "live", "new", "acknowledged", "returned", "fixed", "muted", "all", NULL};
+
+enum kind { KIND_REGRESSION, KIND_ANR };
+static const char *const kind_names[] = {"regression", "anr", NULL};
+
+struct item {
+	enum kind kind;
+	const char *id, *title, *app, *scenario, *version;
+	const struct tw_regression_said *said;
+	int64_t first_ms, last_ms;
+	const struct tw_regression *regression; /* NULL: an ANR group */
+	const struct tw_anr_group *group;
+};
+
+struct inbox {
+	struct tw_req *req;
+	struct tw_arena *arena;
+	int64_t now_ms;
+	unsigned box, kind; /* kind 0: any, else enum kind + 1 */
+	const char *app, *owner;
+	struct item *items;
+	size_t n;
+	uint64_t counts[BOXES];
+};
+
+static const char *project_of(const struct inbox *b)
+{
+	return tw_req_caller(b->req)->project_id;
+}
+
+/* --- which boxes an item is in --- */
+
+static bool is_in(const struct inbox *b, const struct item *i, unsigned box)
+{
+	const bool muted = i->said->muted_until_ms > b->now_ms;
+	const enum tw_regress_status s = i->said->status;
+
+	switch (box) {
+	case BOX_NEW:
+		return s == TW_REGRESS_OPEN && !muted;
+	case BOX_ACKNOWLEDGED:
+		return s == TW_REGRESS_ACKNOWLEDGED && !muted;
+	case BOX_RETURNED:
+		return s == TW_REGRESS_RETURNED && !muted;
+	case BOX_FIXED:
+		return s == TW_REGRESS_FIXED;
+	case BOX_MUTED:
+		return muted;
+	case BOX_LIVE:
+		return s != TW_REGRESS_FIXED && !muted;
+	default:
+		return true;
+	}
+}
+
+static void add(struct inbox *b, const struct item *i)
+{
+	if ((b->kind && b->kind - 1 != (unsigned)i->kind) ||
+	        (b->app[0] && strcmp(b->app, i->app) != 0) ||
+	        (b->owner[0] && strcmp(b->owner, i->said->owner) != 0))
+		return;
+	for (unsigned box = 0; box < BOXES; box++)
+		b->counts[box] += is_in(b, i, box);
+	if (is_in(b, i, b->box))
+		b->items[b->n++] = *i;
+}
+
+/* --- reading both --- */
+
+static enum tw_status add_regressions(
+        struct inbox *b, const struct tw_regression *rows, size_t n, struct tw_err *err)
+{
+	struct tw_regression_said *said = tw_arena_alloc(b->arena, n + 1, sizeof *said);
+
+	if (!said)
+		return tw_oom(err);
+	for (size_t i = 0; i < n; i++) {
+		const struct tw_regression *r = &rows[i];
+
+		said[i] = (struct tw_regression_said){
+		        r->status, r->of.fixed_in, r->owner, r->note, r->muted_until_ms};
+		add(b, &(struct item){KIND_REGRESSION, r->id,
+		               r->of.method[0] ? r->of.method : r->of.scenario, r->of.app,
+		               r->of.scenario, r->of.head, &said[i], r->of.day * TW_DAY_MS,
+		               r->last_ms, r, NULL});
+	}
+	return TW_OK;
+}
+
+static enum tw_status add_groups(struct inbox *b, const struct tw_anr_group *groups, size_t n,
+        const struct tw_anr_state *states, size_t n_states, struct tw_err *err)
+{
+	struct tw_anr_state *own = tw_arena_alloc(b->arena, n + 1, sizeof *own);
+
+	if (!own)
+		return tw_oom(err);
+	for (size_t i = 0; i < n; i++) {
+		const struct tw_anr_group *g = &groups[i];
+
+		own[i] = tw_anr_state_of(states, n_states, g->key);
+		add(b, &(struct item){KIND_ANR, g->key, g->name[0] ? g->name : g->title, b->app, "",
+		               g->last_version, &own[i].said, g->first_ms, g->last_ms, NULL, g});
+	}
+	return TW_OK;
+}
+
+static enum tw_status read_all(struct inbox *b, struct tw_err *err)
+{
+	struct tw_catalogue *c = tw_req_app(b->req)->catalogue;
+	const int64_t today = b->now_ms / TW_DAY_MS;
+	const struct tw_rollup_filter f = {
+	        b->app, "", "", "", "", "", "", today - ANR_DAYS + 1, today + 1};
+	const struct tw_regression_query all = {
+	        b->app, "", "", "", "", (1U << TW_REGRESS_STATUSES) - 1, 0};
+	struct tw_regression *rows = NULL;
+	struct tw_anr_group *groups = NULL;
+	struct tw_anr_state *states = NULL;
+	size_t n = 0, n_groups = 0, n_states = 0;
+	enum tw_status st =
+	        tw_catalogue_regressions(c, project_of(b), &all, b->arena, &rows, &n, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_anr_groups(
+		        c, project_of(b), &f, "", b->arena, &groups, &n_groups, err);
+	if (st == TW_OK)
+		st = tw_catalogue_anr_states(
+		        c, project_of(b), "", b->arena, &states, &n_states, err);
+	if (st != TW_OK)
+		return st;
+	b->items = tw_arena_alloc(b->arena, n + n_groups + 1, sizeof *b->items);
+	if (!b->items)
+		return tw_oom(err);
+	st = add_regressions(b, rows, n, err);
+	return st == TW_OK ? add_groups(b, groups, n_groups, states, n_states, err) : st;
+}
+
+/* --- the answer --- */
+
+static int newest_first(const void *pa, const void *pb)
+{
+	const struct item *a = pa;
+	const struct item *b = pb;
+
+	if (a->last_ms != b->last_ms)
+		return a->last_ms < b->last_ms ? 1 : -1;
+	return strcmp(a->id, b->id);
+}
+
+static json_t *item_json(const struct item *i)
+{
+	json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}",
+	        "kind", kind_names[i->kind], "id", i->id, "title", i->title, "app", i->app,
+	        "scenario", i->scenario, "version", i->version, "status",
+	        tw_regress_status_names[i->said->status], "fixed_in", i->said->fixed_in, "owner",
+	        i->said->owner, "note", i->said->note, "muted_until_ms",
+	        (json_int_t)i->said->muted_until_ms, "first_ms", (json_int_t)i->first_ms, "last_ms",
+	        (json_int_t)i->last_ms);
+
+	if (i->regression) {
+		const struct tw_regress_found *f = &i->regression->of;
+
+		(void)json_object_set_new(j, "regression",
+		        json_pack("{s:s, s:s, s:f, s:I, s:I, s:i}", "kind",
+		                tw_regress_kind_names[f->kind], "base", f->base, "change",
+		                f->shift.change, "before_ns", (json_int_t)f->before_ns, "after_ns",
+		                (json_int_t)f->after_ns, "percent", (int)f->percent));
+	} else {
+		(void)json_object_set_new(j, "anr",
+		        json_pack("{s:s, s:I, s:I}", "kind", i->group->kind, "count",
+		                (json_int_t)i->group->count, "users", (json_int_t)i->group->users));
+	}
+	return j;
+}
+
+static json_t *counts_json(const struct inbox *b)
+{
+	json_t *j = json_object();
+
+	for (unsigned box = 0; box < BOXES; box++)
+		(void)json_object_set_new(
+		        j, box_names[box], json_integer((json_int_t)b->counts[box]));
+	return j;
+}
+
+static const struct tw_param inbox_params[] = {
+        TW_PARAM_WORD(
+                "state", box_names, "new: open and not muted; live: neither fixed nor muted."),
+        TW_PARAM_OPTIONAL_WORD("kind", kind_names, "Only these."),
+        TW_PARAM_TEXT("app", 0, "Exactly this app."),
+        TW_PARAM_TEXT("owner", 0, "Exactly this owner."),
+        TW_PARAM_NUMBER("limit", 200, 1, LIMIT_MAX, "Items."),
+        {0},
+};
+
+static enum tw_status get_inbox(struct tw_req *r, struct tw_err *err)
+{
+	struct inbox b = {.req = r,
+	        .arena = tw_req_arena(r),
+	        .now_ms = tw_unix_ms(),
+	        .box = (unsigned)tw_req_word(r, "state"),
+	        .kind = (unsigned)(tw_req_word(r, "kind") + 1),
+	        .app = tw_req_text_or_empty(r, "app"),
+	        .owner = tw_req_text_or_empty(r, "owner")};
+	const int64_t limit = tw_req_number(r, "limit");
+	json_t *list;
+	enum tw_status st = read_all(&b, err);
+
+	if (st != TW_OK)
+		return st;
+	if (b.n)
+		qsort(b.items, b.n, sizeof *b.items, newest_first);
+	list = json_array();
+	for (size_t i = 0; i < b.n && i < (size_t)limit; i++)
+		(void)json_array_append_new(list, item_json(&b.items[i]));
+	return tw_req_reply_json(r, 200,
+	        json_pack("{s:o, s:o, s:I}", "items", list, "counts", counts_json(&b), "total",
+	                (json_int_t)b.n),
+	        err);
+}
+
+/* --- what people say, of several at once --- */
+
+static enum tw_status say_regression(
+        struct tw_req *r, const char *id, const json_t *body, struct tw_err *err)
+{
+	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	const char *project = tw_req_caller(r)->project_id;
+	struct tw_regression row;
+	struct tw_regression_said said;
+	enum tw_status st = tw_catalogue_regression_get(c, project, id, tw_req_arena(r), &row, err);
+
+	if (st != TW_OK)
+		return st;
+	said = (struct tw_regression_said){
+	        row.status, row.of.fixed_in, row.owner, row.note, row.muted_until_ms};
+	st = tw_regression_read_said(body, &said, err);
+	return st == TW_OK ? tw_catalogue_regression_say(c, project, id, &said, err) : st;
+}
+
+static enum tw_status say_group(
+        struct tw_req *r, const char *key, const json_t *body, struct tw_err *err)
+{
+	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	const char *project = tw_req_caller(r)->project_id;
+	struct tw_anr_state *rows = NULL, state;
+	size_t n = 0;
+	enum tw_status st =
+	        tw_catalogue_anr_states(c, project, key, tw_req_arena(r), &rows, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	state = tw_anr_state_of(rows, n, key);
+	if (state.said.status == TW_REGRESS_RETURNED && !json_object_get(body, "status"))
+		state.said.status =
+		        TW_REGRESS_FIXED; /* as stored; reports still show that it returned */
+	st = tw_regression_read_said(body, &state.said, err);
+	if (st == TW_OK && state.said.status == TW_REGRESS_RETURNED)
+		st = tw_fail(err, TW_BAD_REQUEST,
+		        "status of a group of ANRs is set to open, acknowledged or fixed");
+	return st == TW_OK ? tw_catalogue_anr_say(c, project, key, &state.said, err) : st;
+}
+
+static enum tw_status check_body(const json_t *body, struct tw_err *err)
+{
+	static const char *const known[] = {
+	        "items", "status", "fixed_in", "owner", "note", "muted_until_ms"};
+	const size_t items = json_array_size(json_object_get(body, "items"));
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		n += json_object_get(body, known[i]) != NULL;
+	if (items == 0 || items > CHANGED_MAX)
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "items is a list of 1 to %d objects with kind and id", CHANGED_MAX);
+	if (n < 2 || n != json_object_size(body))
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "status, fixed_in, owner, note and muted_until_ms can be changed, nothing "
+		        "else");
+	return TW_OK;
+}
+
+static enum tw_status say_one(
+        struct tw_req *r, const json_t *item, const json_t *body, struct tw_err *err)
+{
+	const char *kind = json_string_value(json_object_get(item, "kind"));
+	const char *id = json_string_value(json_object_get(item, "id"));
+	unsigned which = 0;
+	enum tw_status st = tw_pick_word("kind", kind ? kind : "", kind_names, &which, err);
+
+	if (st == TW_OK && !id)
+		st = tw_fail(err, TW_BAD_REQUEST, "id must be a text");
+	if (st != TW_OK)
+		return st;
+	return which == KIND_ANR ? say_group(r, id, body, err) : say_regression(r, id, body, err);
+}
+
+static enum tw_status say_all(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	const json_t *items = json_object_get(body, "items");
+	const json_t *item;
+	size_t i;
+	enum tw_status st = check_body(body, err);
+
+	if (st != TW_OK)
+		return st;
+	json_array_foreach(items, i, item)
+	{
+		st = say_one(r, item, body, err);
+		if (st != TW_OK)
+			return st;
+	}
+	return tw_req_reply_json(
+	        r, 200, json_pack("{s:I}", "changed", (json_int_t)json_array_size(items)), err);
+}
+
+static enum tw_status patch_inbox(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, say_all, err);
+}
+
+const struct tw_route tw_routes_inbox[] = {
+        {.method = "GET",
+                .path = "/api/v1/inbox",
+                .needs = TW_NEED_READ,
+                .params = TW_PARAMS(inbox_params),
+                .end = get_inbox,
+                .summary = "Regressions and ANR groups that need somebody, with counts by state"},
+        {.method = "PATCH",
+                .path = "/api/v1/inbox",
+                .needs = TW_NEED_WRITE,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = patch_inbox,
+                .summary = "Sets state, owner or mute of several regressions and ANR groups"},
+        {0},
+};

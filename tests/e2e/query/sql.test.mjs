@@ -1,0 +1,67 @@
+/*
+ * sql.test.mjs - SELECT over a trace by HTTP: rows as JSON and CSV, and everything that a statement may not do.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { sampleMapping, sampleTrace } from '../make.mjs';
+import { startServer } from '../server.mjs';
+
+test('a SELECT over a trace', async (t) => {
+	const s = await startServer(t);
+	await s.put('/api/v1/builds/b1/methods', sampleMapping);
+	const { id } = await s.trace(sampleTrace(50), { query: { build_id: 'b1' } });
+	const other = s.key('read', 'elsewhere');
+	const ask = (body, more = {}) => s.ask('POST', `/api/v1/traces/${id}/sql`, { key: s.read ?? s.key('read'), body: JSON.stringify(body), ...more });
+	const rows = async (sql, more = {}) => {
+		const answer = await ask({ sql, ...more });
+		assert.equal(answer.status, 200, answer.text);
+		return answer.json;
+	};
+	const refused = async (sql, status = 400) => {
+		const answer = await ask({ sql });
+		assert.equal(answer.status, status, `${sql}: ${answer.text}`);
+		return answer.json.error.message;
+	};
+
+	await t.test('rows and columns', async () => {
+		assert.deepEqual(await rows('SELECT count(*) AS n, sum(dur_ns) FROM slice'), { columns: ['n', 'sum(dur_ns)'], rows: [[150, 50 * (2000 + 3000 + 9000)]], truncated: false });
+		const named = await rows("SELECT name, count(*) FROM slice WHERE name LIKE '%method1' GROUP BY name");
+		assert.deepEqual(named.rows, [['com.example.app.Class0.method1', 50]]);
+		assert.deepEqual((await rows('SELECT NULL, 1.5, x\'41\', \'a"b\'')).rows, [[null, 1.5, 'A', 'a"b']]);
+		assert.deepEqual((await rows('WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3) SELECT x FROM c')).rows, [[1], [2], [3]]);
+		const some = await rows('SELECT id FROM slice ORDER BY id', { limit: 7 });
+		assert.deepEqual([some.rows.length, some.truncated], [7, true]);
+	});
+
+	await t.test('as CSV', async () => {
+		const answer = await ask({ sql: "SELECT 1 AS a, 'x,\"y\"' AS b UNION ALL SELECT 2, NULL", format: 'csv' });
+		assert.match(answer.headers.get('content-type'), /^text\/csv/);
+		assert.equal(answer.text, '"a","b"\r\n1,"x,""y"""\r\n2,\r\n');
+		assert.equal(answer.headers.get('tracewell-truncated'), '0');
+	});
+
+	await t.test('nothing but the trace is read, nothing is written', async () => {
+		for (const sql of ['PRAGMA temp_store=FILE', 'PRAGMA database_list', "ATTACH '/tmp/x.db' AS x", "ATTACH ':memory:' AS x", 'CREATE TABLE t(x)', 'CREATE TEMP TABLE t(x)', "VACUUM INTO '/tmp/x.db'",
+			'INSERT INTO method(name) VALUES(1)', 'DELETE FROM slice', "SELECT load_extension('x')", "SELECT readfile('/etc/passwd')", "SELECT writefile('/tmp/x','y')", 'SELECT * FROM sqlite_master', 'SELECT * FROM sqlite_schema',
+			'SELECT * FROM pragma_database_list', 'SELECT * FROM pragma_compile_options', 'CREATE VIRTUAL TABLE v USING fts5(x)', 'BEGIN', 'SELECT 1; SELECT 2', '', '-- nothing', 'SELEC 1', 'ANALYZE', 'REINDEX', 'SAVEPOINT a'])
+			await refused(sql);
+		assert.deepEqual((await rows('SELECT count(*) FROM slice')).rows, [[150]]);
+	});
+
+	await t.test('time, memory and sizes are limited', async () => {
+		assert.match(await refused('SELECT length(zeroblob(2000000))'), /too big/);
+		await refused("WITH RECURSIVE c(x) AS (SELECT zeroblob(900000) UNION ALL SELECT zeroblob(900000) FROM c) SELECT count(*) FROM (SELECT x FROM c ORDER BY x LIMIT 100000)", 413);
+		const wide = `SELECT ${Array.from({ length: 300 }, (_, i) => i).join(',')}`;
+		await refused(wide);
+		assert.equal((await ask({ sql: `SELECT ${'1+'.repeat(30000)}1` })).status, 400);
+	});
+
+	await t.test('bodies and callers', async () => {
+		for (const body of [{}, { sql: 1 }, { sql: 'SELECT 1', limit: 0 }, { sql: 'SELECT 1', limit: 100001 }, { sql: 'SELECT 1', limit: 'x' }, { sql: 'SELECT 1', format: 'xml' }, { sql: 'SELECT 1', more: 1 }])
+			assert.equal((await ask(body)).status, 400, JSON.stringify(body));
+		assert.equal((await ask({ sql: 'SELECT 1' }, { key: null })).status, 401);
+		assert.equal((await ask({ sql: 'SELECT 1' }, { key: s.ingest })).status, 403);
+		assert.equal((await ask({ sql: 'SELECT 1' }, { key: other })).status, 404, 'of another project');
+	});
+});
