@@ -64,8 +64,8 @@ test('links and reloads stay in the project that was picked', async (t) => {
 	await navigate(page, 'Traces');
 	await page.waitForSelector('td a:has-text("com.acme.other")');
 	await page.selectOption('header select', { label: 'test' });
-	await page.waitForSelector('td a:has-text("com.acme.shop")');
-	await page.goto(`${server.url}/?project=01ARZ3NDEKTSV4RRFFQ69G5FAV`);
+	await page.waitForSelector('td:has-text("com.acme.shop")');
+	await page.goto(`${server.url}/traces?project=01ARZ3NDEKTSV4RRFFQ69G5FAV`);
 	await page.waitForSelector('text=Project not found');
 	await page.click('text=Show a project you can access');
 	await page.waitForSelector('td a');

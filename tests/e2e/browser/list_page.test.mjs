@@ -234,7 +234,7 @@ test('rows by keyboard: j, k, x, X, Enter, #, Escape', async (t) => {
 	await page.keyboard.press('?');
 	await page.getByRole('dialog', { name: 'Keys' }).getByText('next, previous trace').waitFor();
 	await page.keyboard.press('Escape');
-	await page.keyboard.press('/');
+	await page.getByLabel('Search').click();
 	await page.keyboard.type('jx');
 	assert.equal(await page.getByLabel('Search').inputValue(), 'jx', 'letters are letters in a field');
 	await page.getByLabel('Search').fill('');

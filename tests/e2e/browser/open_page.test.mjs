@@ -106,7 +106,7 @@ test('a second one signs nobody out of the first; a port that is asked for is of
 	}
 	assert.equal(new Set(hosts.map((u) => u.hostname)).size, 3, hosts.map(String).join());
 	assert.equal(hosts[2].host, `127.0.0.1:${port}`);
-	await page.goto(hosts[0].origin + '/');
+	await page.goto(hosts[0].origin + '/traces');
 	await page.waitForSelector('h1:text-matches("^Traces$")');
 	await page.close();
 	for (const o of all) o.child.kill('SIGTERM');

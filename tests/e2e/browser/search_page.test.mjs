@@ -29,7 +29,7 @@ const ready = () => (made ??= fleet());
 test('a search is asked for, kept in the address, and leads to the call', async (t) => {
 	await ready();
 	const page = await open('/');
-	await navigate(page, 'Search');
+	await navigate(page, 'Slow calls');
 	await page.waitForSelector('text=Enter a method');
 	await page.fill('form.search [name=method]', 'com.shop.Repo.load');
 	await page.fill('form.search [name=over]', '4');

@@ -10,7 +10,7 @@ import { ended, heard } from '../i18n/heard';
 import { openAlso } from '../trace/state/opened';
 import { atTimeline } from '../trace/state/tab';
 import { Copy, Panel, useLoad, type Loaded } from '../ui/parts';
-import { number, set, text } from '../ui/route';
+import { link, number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anr';
 import { Waits } from './waitpicture';
 
@@ -130,7 +130,7 @@ function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 			<Which doc={doc} at={at} />
 			{doc.kind !== 'unknown' && <span class="state">{CAUSED[doc.kind] ?? doc.kind.replaceAll('_', ' ')}</span>}
 			{doc.waited_ms !== null && <span class="quiet">{tr('waited {waited_ms}', { waited_ms: duration(doc.waited_ms * 1e6) })}</span>}
-			<span class="quiet">{tr.rich('cluster {cluster}', { cluster: <span class="mono">{doc.cluster}</span> })}</span>{button}</>}>
+			<span class="quiet">{tr.rich('cluster {cluster}', { cluster: <span class="mono">{doc.cluster}</span> })}</span>{t.anr && <a href={link(`/anrs/${t.anr}`)}>{tr('All ANRs with this cause')}</a>}{button}</>}>
 			<p class="verdict">{ended(sentence(heard(verdict)))}</p>
 			{doc.reason && <p class="quiet reason">{doc.reason}</p>}
 			{raw && <Raw id={t.id} />}

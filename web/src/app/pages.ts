@@ -26,18 +26,21 @@ const fleet = later('fleet', async () => (await import('../fleet/fleet')).FleetP
 const account = later<{ name: string; provider: Session['oidc']; out: () => Promise<void> }>('account', async () => (await import('../admin/account')).AccountPage);
 const people = later<{ project: string; provider: string }>('people', async () => (await import('../admin/people')).PeoplePage);
 
+const inbox = later<{ name: string }>('inbox', async () => (await import('../fleet/inbox')).InboxPage);
+
 export const trace = later<{ id: string }>('trace', async () => (await import('../trace/trace')).TracePage);
 
 /** In the order of the navigation. */
 export const PLACES: Place[] = [
 	{ at: '/', group: '', label: tr('Overview'), needs: 'role', page: home },
 	{ at: '/traces', group: '', label: tr('Traces'), needs: 'role', page: list },
+	{ at: '/inbox', group: '', label: tr('Inbox'), needs: 'role', page: inbox, props: ({ s }) => ({ name: s.user ?? '' }) },
 	{ at: '/compare', of: '/traces', needs: 'role', page: later('compare', async () => (await import('../compare/compare')).ComparePage) },
-	{ at: '/search', group: '', label: tr('Search'), page: later('search', async () => (await import('../fleet/search')).SearchPage) },
 	{ at: '/fleet', of: '/', needs: 'role', page: home },
 	{ at: '/fleet/methods', group: 'fleet', label: tr('Methods'), needs: 'role', page: fleet },
 	{ at: '/fleet/findings', group: 'fleet', label: tr('Findings'), needs: 'role', page: fleet },
 	{ at: '/fleet/compare', group: 'fleet', label: tr('Compare'), page: later('versus', async () => (await import('../compare/versus')).VersusPage) },
+	{ at: '/search', group: 'fleet', label: tr('Slow calls'), page: later('search', async () => (await import('../fleet/search')).SearchPage) },
 	{ at: '/regressions', group: 'problems', label: tr('Regressions'), page: later('regressions', async () => (await import('../fleet/regressions')).RegressionsPage) },
 	{ at: '/anrs', group: 'problems', label: tr('ANRs'), needs: 'role', page: later('anrs', async () => (await import('../fleet/anrs')).AnrsPage), below: true },
 	{ at: '/locks', group: 'problems', label: tr('Locks'), needs: 'role', page: later('locks', async () => (await import('../fleet/locks')).LocksPage) },

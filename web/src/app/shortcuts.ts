@@ -24,6 +24,10 @@ export const SHORTCUTS: Shortcuts[] = [
 		one('j / k', tr('next, previous trace'), 'j', 'k'), one('Enter', tr('open it'), 'Enter'), one('x', tr('select or deselect it'), 'x'), one('X', tr('select the range from the previous one'), 'X'),
 		one('Esc', tr('clear the selection'), 'Escape'), one('#', tr('delete the selected traces (asks first)'), '#'),
 	] },
+	{ title: tr('Inbox'), keys: [
+		one('j / k', tr('next, previous item'), 'j', 'k'), one('Enter', tr('open it'), 'Enter'), one('x', tr('select or deselect it'), 'x'),
+		one('a', tr('acknowledge it, or the selected ones'), 'a'), one('f', tr('mark as fixed'), 'f'), one('m', tr('mute for 7 days'), 'm'), one('Esc', tr('clear the selection'), 'Escape'),
+	] },
 	{ title: tr('Timeline'), canvas: 'timeline', keys: [
 		one(tr('w / s, + / −, Ctrl+wheel'), tr('zoom in, zoom out'), 'w', 's', '+', '=', '-'), one(tr('a / d, ← / →, drag'), tr('move earlier, later'), 'a', 'd', 'ArrowLeft', 'ArrowRight'),
 		one('0', tr('whole trace'), '0'), one(tr('↑ / ↓, wheel, Shift+wheel'), tr('scroll rows'), 'ArrowUp', 'ArrowDown'), one('Page ↑ / ↓', tr('scroll threads'), 'PageUp', 'PageDown'),

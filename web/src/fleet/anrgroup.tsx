@@ -2,6 +2,8 @@
 import { get } from '../api/api';
 import { Chain, Cycles } from '../anr/anr';
 import type { Anr } from '../anr/anrdoc';
+import { Decisions } from './decisions';
+import { stateOf } from './triage';
 import { KINDS, type Exemplar, type GroupDetail, type Slice } from './anrgroups';
 import { Trend, useFleet } from './fleetfilter';
 import { count, duration, percent, when } from '../i18n/format';
@@ -83,6 +85,8 @@ export function AnrGroup({ id }: { id: string }) {
 	return <>
 		<Panel title={g.name || heard(g.title)} id="group" aside={<span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span>}>
 			<p class="verdict">{heard(g.verdict)}</p>
+			<p><strong>{stateOf(g)}</strong>{g.owner && <span class="quiet"> · {g.owner}</span>}</p>
+			<Decisions key={JSON.stringify([g.status, g.owner, g.fixed_in, g.muted_until_ms])} items={[{ ...g, kind: 'anr', id }]} changed={load.again} />
 			<dl class="facts">
 				<div><dt>{tr('ANRs')}</dt><dd>{count(g.count)}</dd></div><div><dt>{tr('Users')}</dt><dd>{g.users ? count(g.users) : tr('not given')}</dd></div>
 				<div><dt>{tr('Versions')}</dt><dd>{count(g.versions)}</dd></div><div><dt>{tr('Devices')}</dt><dd>{count(g.devices)}</dd></div>

@@ -10,6 +10,7 @@ export interface Cause {
 export interface Group {
 	key: string; kind: string; name: string; title: string; verdict: string; cause: Cause;
 	count: number; users: number; versions: number; devices: number; first_ms: number; last_ms: number; last_version: string;
+	status: 'open' | 'acknowledged' | 'fixed' | 'returned'; fixed_in: string; owner: string; note: string; muted_until_ms: number;
 	trend: { day_ms: number; count: number; users: number }[];
 }
 export interface Groups { anrs: number; users: number; pending: number; rules_version: number; total: number; groups: Group[] }

@@ -2,6 +2,7 @@
 import type { Fits } from '../language';
 
 const zh = {
+	'All ANRs with this cause': '同一原因的所有 ANR',
 	'thread {holder_tid}, not in the dump': '线程 {holder_tid}，不在转储中',
 	'an unknown thread': '未知的线程',
 	'wants {w} {id}, held by {holder}': '需要 {w} {id}，由 {holder} 持有',

@@ -68,6 +68,7 @@ const zh = {
 	'sent a mapping': '上传了映射文件',
 	'set the commit of a build': '说明了构建的来源',
 	'changed a setting': '修改了设置',
+	'updated an ANR group': '更新了 ANR 分组',
 	'updated a regression': '处理了回归',
 	'edited a trace': '标记了 Trace',
 	'deleted a trace': '删除了 Trace',

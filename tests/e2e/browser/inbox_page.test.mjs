@@ -1,0 +1,138 @@
+/*
+ * inbox_page.test.mjs - regressions and ANR groups in one list: by state, kind and owner, answered by pointer and keys,
+ * several at once; an ANR group that was fixed returns with a newer report.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { fleet } from '../../gen/anr_fleet.mjs';
+import { violations } from '../axe.mjs';
+import { THEMES, unreadable } from '../browser.mjs';
+import { done, open, server } from '../page.mjs';
+import { until } from '../server.mjs';
+import { findSlower } from '../slower.mjs';
+
+const sent = fleet(9);
+let ready;
+const inbox = async (query = {}) => (await server.get(`/api/v1/inbox?${new URLSearchParams(query)}`)).json;
+const answer = (body, key = server.write) => server.ask('PATCH', '/api/v1/inbox', { key, body: JSON.stringify(body) });
+
+async function anr(x, version) {
+	const body = `${x.text}`;
+	const { status, text } = await server.post('/api/v1/traces', body, { query: { app: 'inbox', version_name: version, device: x.device, os: '14', scenario: 'anr', session_id: `s-${Math.random()}` }, headers: { 'Idempotency-Key': `inbox-${Math.random()}` } });
+	assert.ok(status <= 202, text);
+}
+
+/* Once for all tests of this file. */
+const prepare = () => (ready ??= (async () => {
+	for (const x of sent) await anr(x, '1.9.0');
+	await findSlower(server);
+	await until(async () => {
+		const { json } = await server.get('/api/v1/anr/groups');
+		return json.anrs >= sent.length && json.pending === 0 ? true : undefined;
+	}, 'ANRs in groups', 120);
+})());
+
+test('one life for both: states, counts, bulk, and what is refused', async () => {
+	await prepare();
+	const all = await inbox({ state: 'all' });
+	assert.ok(all.items.some((i) => i.kind === 'regression' && i.regression.change > 0.2));
+	const groups = all.items.filter((i) => i.kind === 'anr');
+	assert.ok(groups.length >= 2 && groups.every((g) => g.status === 'open' && g.anr.count > 0));
+	assert.equal(all.counts.all, all.items.length);
+	assert.equal(all.counts.new, all.items.length);
+	const two = [all.items.find((i) => i.kind === 'regression'), groups[0]].map(({ kind, id }) => ({ kind, id }));
+	assert.deepEqual((await answer({ items: two, status: 'acknowledged', owner: 'ann' })).json, { changed: 2 });
+	const mine = await inbox({ owner: 'ann', state: 'acknowledged' });
+	assert.deepEqual(mine.items.map((i) => i.id).sort(), two.map((i) => i.id).sort());
+	assert.equal((await inbox()).counts.new, all.counts.new - 2);
+	assert.equal((await server.get(`/api/v1/regression/${two[0].id}`)).json.status, 'acknowledged', 'one figure everywhere');
+	assert.equal((await server.get(`/api/v1/anr/groups/${groups[0].id}`)).json.owner, 'ann');
+	await answer({ items: [two[1]], muted_until_ms: Date.now() + 3600_000 });
+	assert.deepEqual((await inbox({ state: 'muted' })).items.map((i) => i.id), [two[1].id]);
+	assert.ok(!(await inbox()).items.some((i) => i.id === two[1].id));
+	await answer({ items: two, status: 'open', owner: '', muted_until_ms: 0 });
+	for (const [body, status] of [[{ items: [], status: 'open' }, 400], [{ items: two }, 400], [{ items: two, status: 'gone' }, 400], [{ items: two, more: 1 }, 400], [{ items: [{ kind: 'x', id: '1' }], status: 'open' }, 400], [{ items: [{ kind: 'anr', id: '0000000000000000' }], status: 'open' }, 404],
+		[{ items: [two[1]], status: 'returned' }, 400], [{ items: [two[1]], muted_until_ms: -1 }, 400], [{ items: Array(201).fill(two[1]), status: 'open' }, 400]])
+		assert.equal((await answer(body)).status, status, JSON.stringify(body).slice(0, 80));
+	assert.equal((await answer({ items: two, status: 'open' }, server.read)).status, 403);
+	for (const q of ['state=gone', 'kind=x', 'limit=0', 'nothing=1']) assert.equal((await server.get(`/api/v1/inbox?${q}`)).status, 400, q);
+});
+
+test('an ANR group that was fixed in a version returns with a report from it, not from an older one', async () => {
+	await prepare();
+	const x = sent[0];
+	const reports = async (n) => until(async () => {
+		const { json } = await server.get('/api/v1/anr/groups?app=inbox');
+		return json.anrs === n && json.pending === 0 ? json.groups : undefined;
+	}, `${n} reports`, 120);
+	const before = await reports(sent.length);
+	await anr(x, '1.9.1');
+	const after = await reports(sent.length + 1);
+	const group = after.find((g) => g.count > (before.find((b) => b.key === g.key)?.count ?? 0)).key;
+	const status = async () => (await server.get(`/api/v1/anr/groups/${group}`)).json.status;
+	await answer({ items: [{ kind: 'anr', id: group }], status: 'fixed', fixed_in: '1.10.0' });
+	assert.equal(await status(), 'fixed');
+	await anr(x, '1.9.1');
+	await reports(sent.length + 2);
+	assert.equal(await status(), 'fixed', '1.9.1 is before 1.10.0');
+	await anr(x, '1.10.2');
+	await reports(sent.length + 3);
+	assert.equal(await status(), 'returned');
+	assert.ok((await inbox({ state: 'returned' })).items.some((i) => i.id === group));
+	await answer({ items: [{ kind: 'anr', id: group }], owner: 'bob' });
+	assert.equal(await status(), 'returned', 'an owner changes no state');
+	await answer({ items: [{ kind: 'anr', id: group }], status: 'acknowledged' });
+	assert.equal(await status(), 'acknowledged');
+	await answer({ items: [{ kind: 'anr', id: group }], status: 'open', owner: '' });
+});
+
+test('answered in the page, by pointer and by keys', async (t) => {
+	await prepare();
+	const page = await open('/inbox');
+	const rows = page.locator('tr[data-item]');
+	await rows.first().waitFor();
+	const n = await rows.count();
+	assert.deepEqual(await violations(page), []);
+	await page.getByRole('checkbox', { name: 'Select all' }).check();
+	const bar = page.getByRole('region', { name: 'Selected' });
+	await bar.getByText(`${n} selected`).waitFor();
+	await bar.getByLabel('Owner').fill('carol');
+	await bar.getByRole('button', { name: 'Assign' }).click();
+	await page.waitForFunction((w) => [...document.querySelectorAll('tr[data-item]')].filter((r) => r.textContent.includes('carol')).length === w, n);
+	await page.keyboard.press('j');
+	const first = await rows.first().getAttribute('data-item');
+	await page.keyboard.press('x');
+	await bar.getByText('1 selected').waitFor();
+	await page.keyboard.press('a');
+	await page.locator(`tr[data-item="${first}"]:has-text("Acknowledged")`).waitFor();
+	await page.getByRole('button', { name: 'Acknowledged' }).click();
+	await page.waitForFunction(() => document.querySelectorAll('tr[data-item]').length === 1);
+	await page.keyboard.press('j');
+	await page.keyboard.press('m');
+	await page.getByText('Nothing is in this state.').waitFor();
+	await page.getByRole('button', { name: /^Muted/ }).click();
+	await page.locator(`tr[data-item="${first}"]:has-text("muted until")`).waitFor();
+	await page.getByLabel('Kind').selectOption('anr');
+	await page.waitForFunction(() => location.search.includes('kind=anr'));
+	await page.goto(`${server.url}/inbox?kind=anr&state=all`);
+	await rows.first().locator('a').click();
+	await page.waitForURL(/\/anrs\//);
+	const actions = page.getByRole('form', { name: 'Actions' });
+	await actions.getByLabel('in version').fill('9.9.9');
+	await actions.getByRole('button', { name: 'Mark as fixed' }).click();
+	await page.getByText('Fixed, fixed in 9.9.9').waitFor();
+	await page.locator('#exemplars td a').first().click();
+	await page.getByRole('link', { name: 'All ANRs with this cause' }).first().click();
+	await page.waitForURL(/\/anrs\//);
+	await done(page, t);
+});
+
+for (const [scheme, width] of [...THEMES, ['light', 390]])
+	test(`the inbox can be read in ${scheme} at ${width}`, async (t) => {
+		await prepare();
+		const page = await open('/inbox?state=all', scheme, width);
+		await page.locator('tr[data-item]').first().waitFor();
+		assert.deepEqual(await unreadable(page), []);
+		await done(page, t);
+	});

@@ -1,0 +1,33 @@
+// What needs somebody: regressions and ANR groups, as the server lists them, and what people decide about them.
+import { send } from '../api/api';
+import { tr } from '../i18n/strings/inbox';
+
+export interface Item {
+	kind: 'regression' | 'anr'; id: string; title: string; app: string; scenario: string; version: string;
+	status: 'open' | 'acknowledged' | 'fixed' | 'returned'; fixed_in: string; owner: string; note: string; muted_until_ms: number; first_ms: number; last_ms: number;
+	regression?: { kind: 'slower' | 'new'; base: string; change: number; before_ns: number; after_ns: number; percent: number };
+	anr?: { kind: string; count: number; users: number };
+}
+export const BOXES = ['live', 'new', 'acknowledged', 'returned', 'fixed', 'muted', 'all'] as const;
+export type Box = (typeof BOXES)[number];
+export interface Inbox { items: Item[]; counts: Record<Box, number>; total: number }
+
+export interface Decision { status?: Item['status']; owner?: string; note?: string; fixed_in?: string; muted_until_ms?: number }
+
+const DAY_MS = 86400000;
+export const MUTED_DAYS = 7;
+
+export const decide = (items: Pick<Item, 'kind' | 'id'>[], what: Decision): Promise<unknown> =>
+	send('PATCH', '/api/v1/inbox', { items: items.map(({ kind, id }) => ({ kind, id })), ...what });
+
+export const inMuteDays = (): number => Date.now() + MUTED_DAYS * DAY_MS;
+export const isMuted = (i: { muted_until_ms: number }): boolean => i.muted_until_ms > Date.now();
+
+export const BOX_NAMES: Record<Box, string> = { live: tr('Needs review'), new: tr('New'), acknowledged: tr('Acknowledged'), returned: tr('Returned'), fixed: tr('Fixed'), muted: tr('Muted'), all: tr('All') };
+export const STATUS_NAMES: Record<Item['status'], string> = { open: tr('New'), acknowledged: tr('Acknowledged'), fixed: tr('Fixed'), returned: tr('Returned') };
+
+/** Its state in words: with the version of a fix, and how long it is muted. */
+export function stateOf(i: Pick<Item, 'status' | 'fixed_in' | 'muted_until_ms'>): string {
+	const fixed = (i.status === 'fixed' || i.status === 'returned') && i.fixed_in ? tr('{state}, fixed in {version}', { state: STATUS_NAMES[i.status], version: i.fixed_in }) : STATUS_NAMES[i.status];
+	return isMuted(i) ? tr('{state}, muted until {day}', { state: fixed, day: new Date(i.muted_until_ms).toISOString().slice(0, 10) }) : fixed;
+}
