@@ -41,6 +41,7 @@
 	AREA(compare)                                                                              \
 	AREA(regression)                                                                           \
 	AREA(issue)                                                                                \
+	AREA(ticket)                                                                               \
 	AREA(hook)                                                                                 \
 	AREA(digest)                                                                               \
 	AREA(fleet)                                                                                \

@@ -16,7 +16,7 @@
 struct tw_catalogue;
 
 struct tw_actor {
-	const char *kind; /* "user", "key", "link", "cli", "server", "nobody" */
+	const char *kind; /* "user", "key", "link", "cli", "server", "tracker", "nobody" */
 	const char *id, *name;
 	const char *address, *request_id; /* "" if none */
 };

@@ -39,7 +39,9 @@ enum tw_status tw_catalogue_hooks_encrypted(struct tw_catalogue *c, bool *ret, s
 {
 	int64_t n = 0;
 	enum tw_status st = tw_cat_ask_int(c, &n, err, /* full scan: at most a few per project */
-	        "SELECT count(*) FROM webhook WHERE secret LIKE 'sealed:%'", "");
+	        "SELECT (SELECT count(*) FROM webhook WHERE secret LIKE 'sealed:%') + (SELECT"
+	        " count(*) FROM project_setting WHERE value LIKE 'sealed:%')",
+	        "");
 
 	*ret = n > 0;
 	return st;

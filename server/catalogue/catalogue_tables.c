@@ -113,6 +113,9 @@ static const struct tw_table tables[] = {
         {"rollup_wide_part", 7, FEW,
                 "project_id day:i app version_name build_id mapping_id metric:i data:b"},
         {"finding", 3, FEW, "project_id cell_id:i trace_id data:b"},
+        {"ticket", 2, MANY,
+                "project_id mark kind:i subject_id tracker title body assignee author "
+                "ticket_key url state:i error tries:i due_ms:i created_ms:i changed_ms:i"},
 };
 
 const struct tw_table *tw_tables(size_t *ret_n)

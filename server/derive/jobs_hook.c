@@ -14,6 +14,7 @@
 #include "server/base/secret_key.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/derive/jobs_digest.h"
+#include "server/derive/jobs_ticket.h"
 #include "server/notify/hook_body.h"
 #include "server/notify/hook_send.h"
 #include "server/notify/smtp_settings.h"
@@ -62,7 +63,8 @@ struct tw_hook_runner {
 	int64_t write_wait_ms;       /* 0: the last one was written */
 	struct tw_periodic *digests; /* a thread of its own: making them takes time */
 	int64_t digest_ms;           /* next; that thread's */
-	_Atomic uint64_t counts[3];  /* delivered, failed, given up */
+	struct tw_ticket_runner *tickets;
+	_Atomic uint64_t counts[3]; /* delivered, failed, given up */
 };
 
 /* --- what came of it --- */
@@ -478,6 +480,8 @@ enum tw_status tw_hook_job_start(struct tw_app *app, struct tw_periodic **ret, s
 		st = tw_periodic_start(
 		        &(struct tw_periodic_task){"deliveries", deliver, LOOK_AGAIN_S * 1000}, app,
 		        ret, err);
+	if (st == TW_OK)
+		st = tw_ticket_runner_start(app, &h->allowed, &h->tickets, err);
 	return st == TW_OK ? tw_periodic_start(&(struct tw_periodic_task){"digests", digest,
 	                                               TW_DIGEST_LOOK_S * 1000},
 	                             h, &h->digests, err)
@@ -489,6 +493,7 @@ struct tw_hook_runner *tw_hook_runner_free(struct tw_hook_runner *h)
 	if (!h)
 		return NULL;
 	h->digests = tw_periodic_stop(h->digests);
+	h->tickets = tw_ticket_runner_stop(h->tickets);
 	h->sender = tw_sender_free(h->sender);
 	for (size_t i = 0; i < FLIGHTS; i++)
 		if (h->flights[i].busy)

@@ -17,6 +17,7 @@ struct sending {
 	struct curl_slist *headers, *to;
 	struct tw_str unsent; /* of a mail */
 	size_t heard;
+	struct tw_buf *response; /* NULL: not stored */
 	unsigned refusals;
 	int64_t began_ms;
 	const struct tw_proxies *allowed;
@@ -114,8 +115,9 @@ static size_t hear(char *p, size_t size, size_t n, void *arg)
 {
 	struct sending *one = arg;
 
-	(void)p;
 	one->heard += size * n;
+	if (one->response)
+		return tw_buf_add(one->response, p, size * n) == TW_OK ? size * n : 0;
 	return one->heard <= TW_SEND_ANSWER_BYTES ? size * n : 0;
 }
 
@@ -192,13 +194,27 @@ static enum tw_status go(struct tw_sender *s, struct sending *one, bool whole, s
 
 static bool add_line(struct curl_slist **io, const char *name, const char *value)
 {
-	char line[512];
+	char line[1400];
 	struct curl_slist *more;
 
 	(void)snprintf(line, sizeof line, "%s%s", name, value);
 	more = curl_slist_append(*io, line);
 	*io = more ? more : *io;
 	return more != NULL;
+}
+
+static void by_http(struct sending *one, const char *url, struct tw_str body)
+{
+	(void)curl_easy_setopt(one->curl, CURLOPT_URL, url);
+	(void)curl_easy_setopt(one->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void)curl_easy_setopt(one->curl, CURLOPT_FOLLOWLOCATION, 0L);
+	(void)curl_easy_setopt(one->curl, CURLOPT_TIMEOUT, (long)TW_SEND_TOTAL_S);
+	(void)curl_easy_setopt(one->curl, CURLOPT_USERAGENT, "tracewell");
+	(void)curl_easy_setopt(one->curl, CURLOPT_HTTPHEADER, one->headers);
+	if (body.len == 0)
+		return;
+	(void)curl_easy_setopt(one->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
+	(void)curl_easy_setopt(one->curl, CURLOPT_POSTFIELDS, body.ptr);
 }
 
 enum tw_status tw_sender_post(
@@ -215,14 +231,27 @@ enum tw_status tw_sender_post(
 	        add_line(&one->headers, "Tracewell-Event-Id: ", what->event_id) &&
 	        add_line(&one->headers, "Tracewell-Signature: ", what->signature) &&
 	        add_line(&one->headers, "Expect:", "");
-	(void)curl_easy_setopt(one->curl, CURLOPT_URL, what->url);
-	(void)curl_easy_setopt(one->curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	(void)curl_easy_setopt(one->curl, CURLOPT_FOLLOWLOCATION, 0L);
-	(void)curl_easy_setopt(one->curl, CURLOPT_TIMEOUT, (long)TW_SEND_TOTAL_S);
-	(void)curl_easy_setopt(one->curl, CURLOPT_USERAGENT, "tracewell");
-	(void)curl_easy_setopt(one->curl, CURLOPT_HTTPHEADER, one->headers);
-	(void)curl_easy_setopt(one->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)what->body.len);
-	(void)curl_easy_setopt(one->curl, CURLOPT_POSTFIELDS, what->body.ptr);
+	by_http(one, what->url, what->body);
+	return go(s, one, whole, err);
+}
+
+enum tw_status tw_sender_request(
+        struct tw_sender *s, const struct tw_send_request *what, struct tw_err *err)
+{
+	struct sending *one = NULL;
+	bool whole;
+	enum tw_status st = begin(s, what->arg, &one, err);
+
+	if (st != TW_OK || !one)
+		return st;
+	one->response = what->response;
+	whole = add_line(&one->headers, "Expect:", "") &&
+	        (what->body.len == 0 ||
+	                add_line(&one->headers, "Content-Type: ", "application/json"));
+	for (size_t i = 0; whole && i < what->n_headers; i++)
+		whole = add_line(&one->headers, what->headers[i], "");
+	by_http(one, what->url, what->body);
+	(void)curl_easy_setopt(one->curl, CURLOPT_CUSTOMREQUEST, what->method);
 	return go(s, one, whole, err);
 }
 
@@ -352,22 +381,59 @@ static bool is_success(const struct sending *one, CURLcode code, long http)
 	if (http < 200 || http >= 300)
 		return false;
 	/* its word is there; of a long answer nobody reads the rest */
-	return code == CURLE_OK || (code == CURLE_WRITE_ERROR && one->heard > TW_SEND_ANSWER_BYTES);
+	return code == CURLE_OK ||
+	       (code == CURLE_WRITE_ERROR && !one->response && one->heard > TW_SEND_ANSWER_BYTES);
+}
+
+/* -1: it is absent, or not a number. */
+static int64_t header(CURL *curl, const char *name)
+{
+	struct curl_header *h = NULL;
+	int64_t n;
+
+	return curl_easy_header(curl, name, 0, CURLH_HEADER, -1, &h) == CURLHE_OK &&
+	                       tw_str_i64(tw_str_of(h->value), &n)
+	               ? n
+	               : -1;
+}
+
+/* Seconds until a used up rate limit starts again, as GitHub and GitLab report it; 0: it is not
+ * used up. */
+static int64_t until_reset(CURL *curl)
+{
+	static const char *const names[][2] = {{"x-ratelimit-remaining", "x-ratelimit-reset"},
+	        {"ratelimit-remaining", "ratelimit-reset"}};
+
+	for (size_t i = 0; i < 2; i++)
+		if (header(curl, names[i][0]) == 0) {
+			const int64_t left = header(curl, names[i][1]) - tw_unix_ms() / 1000;
+
+			return left > 0 ? left : 1;
+		}
+	return 0;
 }
 
 static void tell(const struct sending *one, CURLcode code, struct tw_sent *ret)
 {
-	const bool cut = code == CURLE_WRITE_ERROR && one->heard > TW_SEND_ANSWER_BYTES;
+	const bool cut =
+	        code == CURLE_WRITE_ERROR && (one->response || one->heard > TW_SEND_ANSWER_BYTES);
 	curl_off_t after = 0;
+	const char *location = NULL;
 	long http = 0;
 
 	(void)curl_easy_getinfo(one->curl, CURLINFO_RESPONSE_CODE, &http);
 	(void)curl_easy_getinfo(one->curl, CURLINFO_RETRY_AFTER, &after);
+	(void)curl_easy_getinfo(one->curl, CURLINFO_REDIRECT_URL, &location);
+	if (after == 0 && (http == 403 || http == 429))
+		after = until_reset(one->curl);
 	*ret = (struct tw_sent){.arg = one->arg,
 	        .http = one->is_mail ? 0 : http,
 	        .took_ms = tw_monotonic_ms() - one->began_ms,
 	        .refusals = one->refusals,
-	        .retry_after_s = after};
+	        .retry_after_s = after,
+	        .truncated = cut};
+	if (location && strlen(location) < sizeof ret->location)
+		(void)snprintf(ret->location, sizeof ret->location, "%s", location);
 	if (is_success(one, code, http))
 		return;
 	/* a password can be put right */

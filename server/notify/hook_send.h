@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "decoder/base/buf.h"
 #include "decoder/base/err.h"
 #include "decoder/base/str.h"
 #include "server/base/proxy.h"
@@ -23,7 +24,8 @@ enum {
 	TW_SEND_BYE_S =
 	        1, /* after its last one, as the result does not depend on its reply to QUIT */
 	TW_SEND_ANSWER_BYTES = 64 << 10,
-	TW_SEND_ERROR_BYTES = 200
+	TW_SEND_ERROR_BYTES = 200,
+	TW_SEND_URL_BYTES = 2048
 };
 
 struct tw_sender;
@@ -40,6 +42,17 @@ struct tw_hook_post {
 };
 enum tw_status tw_sender_post(
         struct tw_sender *s, const struct tw_hook_post *what, struct tw_err *err) TW_MUST_USE;
+
+struct tw_send_request {
+	const char *method, *url;
+	const char *const *headers; /* "Name: value" */
+	size_t n_headers;
+	struct tw_str body;      /* JSON; len 0: none; must remain valid until it ended */
+	struct tw_buf *response; /* receives the response's body; its limit is the response's */
+	void *arg;
+};
+enum tw_status tw_sender_request(
+        struct tw_sender *s, const struct tw_send_request *what, struct tw_err *err) TW_MUST_USE;
 
 struct tw_smtp { /* "" if unset */
 	const char *url, *user, *password, *from, *ca_file;
@@ -62,6 +75,8 @@ enum tw_status tw_sender_greet(
 struct tw_sent {
 	void *arg;
 	int64_t http, took_ms, retry_after_s; /* http 0: no response */
+	bool truncated;                       /* the response exceeds its limit */
+	char location[TW_SEND_URL_BYTES];     /* of a redirect, absolute; "" none */
 	unsigned refusals;                    /* number of refused receivers of a delivered mail */
 	bool in_vain;                         /* permanent refusal by a mail server */
 	char error[TW_SEND_ERROR_BYTES];      /* message; "": delivered */

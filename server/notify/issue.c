@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-const char *const tw_tracker_names[TW_TRACKERS + 1] = {"github", "gitlab", "jira", NULL};
+const char *const tw_tracker_names[TW_TRACKERS + 1] = {"github", "gitlab", "jira", "gitea", NULL};
 
 enum { TITLE_NAME_BYTES = 120, ADDRESS_BODY_BYTES = 2000, SHORT_ID = 12 };
 
@@ -361,7 +361,7 @@ static enum tw_status is_tracker(const char *word, struct tw_err *err)
 	for (size_t i = 0; i < TW_TRACKERS; i++)
 		if (word && strcmp(word, tw_tracker_names[i]) == 0)
 			return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST, "for must be github, gitlab or jira");
+	return tw_fail(err, TW_BAD_REQUEST, "for must be github, gitlab, jira or gitea");
 }
 
 enum tw_status tw_issue_template(const json_t *doc, struct tw_err *err)
@@ -369,8 +369,8 @@ enum tw_status tw_issue_template(const json_t *doc, struct tw_err *err)
 	const char *template = json_string_value(json_object_get(doc, "template"));
 	enum tw_status st;
 
-	if (json_object_size(doc) != 2 || !template)
-		return tw_fail(err, TW_BAD_REQUEST, "a tracker has for and template, nothing else");
+	if (!template)
+		return tw_fail(err, TW_BAD_REQUEST, "template must be a text");
 	st = is_tracker(json_string_value(json_object_get(doc, "for")), err);
 	if (st != TW_OK || !*template)
 		return st;

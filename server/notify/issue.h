@@ -1,5 +1,5 @@
 /*
- * issue.h - a regression or a group of ANRs as an issue for GitHub, GitLab or Jira.
+ * issue.h - a regression or a group of ANRs as an issue for GitHub, GitLab, Jira or Gitea.
  *
  * Pure.  Thread: any.
  */
@@ -10,7 +10,7 @@
 
 #include "server/notify/text.h"
 
-enum tw_tracker { TW_GITHUB, TW_GITLAB, TW_JIRA, TW_TRACKERS };
+enum tw_tracker { TW_GITHUB, TW_GITLAB, TW_JIRA, TW_GITEA, TW_TRACKERS };
 extern const char *const tw_tracker_names[TW_TRACKERS + 1]; /* ends with NULL */
 
 enum { TW_ISSUE_CLASSES = 8, TW_ISSUE_BYTES = 64 << 10, TW_ISSUE_EXEMPLARS = 5 };
@@ -41,7 +41,7 @@ void tw_issue_title(const struct tw_issue *i, struct tw_buf *out);
 /* The caller checks the buffer's status. */
 void tw_issue_body(const struct tw_issue *i, struct tw_buf *out);
 
-/* The address at which a project's issues are created: TW_SETTING_TRACKER {"for":, "template":},
+/* The address at which a project's issues are created: "for" and "template" of TW_SETTING_TRACKER,
  * whose {title} and {body} are replaced.  TW_BAD_REQUEST with a message. */
 #define TW_SETTING_TRACKER "tracker"
 enum tw_status tw_issue_template(const json_t *doc, struct tw_err *err) TW_MUST_USE;

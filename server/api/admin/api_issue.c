@@ -1,6 +1,5 @@
-/*
- * api_issue.c - issues for other trackers, with the evidence in them, and where they are made.
- */
+#include "server/api/admin/api_issue.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +10,6 @@
 #include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/fleet/regression_json.h"
 #include "server/fleet/store/fleet_store.h"
-#include "server/notify/issue.h"
 
 enum { ANR_DAYS = 400, EVIDENCE_DAYS = 60 };
 #define ARENA_MAX ((size_t)256 << 20)
@@ -28,8 +26,7 @@ static const char *project(const struct tw_req *r)
 
 /* --- the tracker --- */
 
-/* json_decref is owed. */
-static enum tw_status load_tracker(struct tw_req *r, json_t **ret, struct tw_err *err)
+enum tw_status tw_api_tracker(struct tw_req *r, json_t **ret, struct tw_err *err)
 {
 	const char *text = NULL;
 	int64_t changed_ms;
@@ -42,28 +39,6 @@ static enum tw_status load_tracker(struct tw_req *r, json_t **ret, struct tw_err
 	*ret = text ? json_loads(text, 0, NULL)
 	            : json_pack("{s:s, s:s}", "for", "github", "template", "");
 	return *ret ? TW_OK : tw_oom(err);
-}
-
-static enum tw_status get_tracker(struct tw_req *r, struct tw_err *err)
-{
-	json_t *doc;
-	enum tw_status st = load_tracker(r, &doc, err);
-
-	return st == TW_OK ? tw_req_reply_json(r, 200, doc, err) : st;
-}
-
-static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
-{
-	enum tw_status st = tw_issue_template(body, err);
-
-	if (st == TW_OK)
-		st = tw_api_keep_setting(r, TW_SETTING_TRACKER, body, err);
-	return st == TW_OK ? get_tracker(r, err) : st;
-}
-
-static enum tw_status put_tracker(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, store, err);
 }
 
 /* --- the text --- */
@@ -87,12 +62,14 @@ static json_t *address_of(const json_t *tracker, unsigned which, const struct tw
 	return url;
 }
 
-static enum tw_status reply(struct tw_req *r, const struct tw_issue *i, struct tw_err *err)
+static enum tw_status reply(
+        struct tw_req *r, const struct tw_issue *i, void *arg, struct tw_err *err)
 {
 	struct tw_buf title, body;
 	json_t *tracker = NULL, *answer = NULL;
-	enum tw_status st = load_tracker(r, &tracker, err);
+	enum tw_status st = tw_api_tracker(r, &tracker, err);
 
+	(void)arg;
 	tw_buf_init(&title, TW_ISSUE_BYTES);
 	tw_buf_init(&body, TW_ISSUE_BYTES);
 	tw_issue_title(i, &title);
@@ -112,11 +89,10 @@ static const struct tw_param for_params[] = {
         {0},
 };
 
-static struct tw_issue begin(struct tw_req *r)
+static struct tw_issue begin(struct tw_req *r, enum tw_tracker tracker)
 {
-	return (struct tw_issue){.tracker = (enum tw_tracker)tw_req_word(r, "for"),
-	        .base = tw_req_base(r),
-	        .project_id = project(r)};
+	return (struct tw_issue){
+	        .tracker = tracker, .base = tw_req_base(r), .project_id = project(r)};
 }
 
 /* --- of a regression --- */
@@ -193,12 +169,13 @@ static enum tw_status add_classes(struct tw_req *r, const struct tw_regress_foun
 	return st == TW_OK ? compare(&before, &after, a, io, err) : st;
 }
 
-static enum tw_status of_regression(struct tw_req *r, struct tw_err *err)
+enum tw_status tw_api_issue_regression(struct tw_req *r, enum tw_tracker tracker,
+        tw_api_issue_fn *fn, void *arg, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_MAX);
 	json_t *blame = NULL;
 	struct tw_regression row;
-	struct tw_issue i = begin(r);
+	struct tw_issue i = begin(r, tracker);
 	json_t *j = NULL;
 	enum tw_status st = a ? TW_OK : tw_oom(err);
 
@@ -215,7 +192,7 @@ static enum tw_status of_regression(struct tw_req *r, struct tw_err *err)
 		j = tw_regression_json(&row);
 		i.regression = j;
 		i.blame = blame;
-		st = j ? reply(r, &i, err) : tw_oom(err);
+		st = j ? fn(r, &i, arg, err) : tw_oom(err);
 	}
 	json_decref(blame);
 	json_decref(j);
@@ -264,14 +241,15 @@ static enum tw_status add_blame(struct tw_req *r, struct tw_issue *io, struct tw
 	return st == TW_BAD_REQUEST ? TW_OK : st; /* not a method of Java or Kotlin */
 }
 
-static enum tw_status of_group(struct tw_req *r, struct tw_err *err)
+enum tw_status tw_api_issue_group(struct tw_req *r, enum tw_tracker tracker, tw_api_issue_fn *fn,
+        void *arg, struct tw_err *err)
 {
 	const int64_t today = tw_unix_ms() / TW_DAY_MS;
 	const struct tw_rollup_filter all = {"", "", "", "", "", "", "", today - ANR_DAYS, today};
 	const char *key = tw_req_path(r, "key");
 	struct tw_anr_group *groups = NULL;
 	struct tw_anr_exemplar *traces = NULL;
-	struct tw_issue i = begin(r);
+	struct tw_issue i = begin(r, tracker);
 	json_t *j = NULL;
 	size_t n = 0, n_traces = 0;
 	enum tw_status st = tw_catalogue_anr_groups(
@@ -289,10 +267,20 @@ static enum tw_status of_group(struct tw_req *r, struct tw_err *err)
 	i.anr = j;
 	st = j ? add_blame(r, &i, err) : tw_oom(err);
 	if (st == TW_OK)
-		st = reply(r, &i, err);
+		st = fn(r, &i, arg, err);
 	json_decref((json_t *)(uintptr_t)i.blame);
 	json_decref(j);
 	return st;
+}
+
+static enum tw_status of_regression(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_issue_regression(r, (enum tw_tracker)tw_req_word(r, "for"), reply, NULL, err);
+}
+
+static enum tw_status of_group(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_issue_group(r, (enum tw_tracker)tw_req_word(r, "for"), reply, NULL, err);
 }
 
 const struct tw_route tw_routes_issue[] = {
@@ -310,18 +298,5 @@ const struct tw_route tw_routes_issue[] = {
                 .params = TW_PARAMS(for_params),
                 .end = of_group,
                 .summary = "A group of ANRs as an issue for another tracker"},
-        {.method = "GET",
-                .path = "/api/v1/tracker",
-                .needs = TW_NEED_READ,
-                .end = get_tracker,
-                .summary = "Where the project's issues are made"},
-        {.method = "PUT",
-                .path = "/api/v1/tracker",
-                .needs = TW_NEED_ADMIN,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = put_tracker,
-                .summary = "Says where the project's issues are made"},
         {0},
 };

@@ -28,6 +28,7 @@ struct ask {
 	const char *commit, *base_commit; /* that their builds said, "" none */
 	int64_t line;
 	bool log;
+	bool emails;    /* also of repositories that do not show them */
 	json_t *told;   /* the child's answer, NULL none */
 	json_t *answer; /* ours */
 };
@@ -333,7 +334,7 @@ static enum tw_status tell_link(struct ask *q, struct tw_err *err)
 static void tell_commits(struct ask *q)
 {
 	const char *link = tw_source_text(q->repository, "commit_link");
-	bool emails = json_is_true(json_object_get(q->repository, "emails"));
+	bool emails = q->emails || json_is_true(json_object_get(q->repository, "emails"));
 	json_t *c;
 	size_t i;
 
@@ -419,6 +420,7 @@ enum tw_status tw_api_blame(
 {
 	struct ask q = {.r = r,
 	        .log = true,
+	        .emails = true,
 	        .method = ask->method,
 	        .file = "",
 	        .app = ask->app,

@@ -1,4 +1,5 @@
 /* catalogue_setting.c - settings of a project. */
+#include "server/base/secret_key.h"
 #include "server/catalogue/catalogue_internal.h"
 
 enum tw_status tw_catalogue_setting_get(struct tw_catalogue *c, const char *project_id,
@@ -43,6 +44,7 @@ enum tw_status tw_catalogue_setting_set(struct tw_catalogue *c, const char *proj
 	        " updated_ms=max(excluded.updated_ms, project_setting.updated_ms+1)",
 	        "ttti", project_id, key, value, tw_unix_ms());
 	return tw_cat_end_audited(c, w, st,
-	        &(struct tw_change){"setting.set", project_id, key, .facts = {{"value", value}}},
+	        &(struct tw_change){"setting.set", project_id, key,
+	                .facts = {{"value", tw_secret_is_encrypted(value) ? NULL : value}}},
 	        err);
 }

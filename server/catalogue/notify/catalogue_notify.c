@@ -8,6 +8,7 @@
 #include "server/base/text/json_memory.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/fleet/regression_json.h"
+#include "server/catalogue/notify/catalogue_ticket.h"
 
 enum { NEWS_DAYS = 7, EVENT_ID_BYTES = 96, ARENA_BYTES = 1 << 20 };
 
@@ -81,6 +82,8 @@ static enum tw_status note(struct tw_db *db, const char *project_id, const struc
 	int64_t n = 0;
 	enum tw_status st = add_entry(db, project_id, r, news, &n, err);
 
+	if (st == TW_OK)
+		st = tw_cat_ticket_returned(db, project_id, r, err);
 	if (st != TW_OK || news->quiet)
 		return st;
 	(void)snprintf(id, sizeof id, "%s.%" PRId64, r->id, n);

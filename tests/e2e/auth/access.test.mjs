@@ -18,7 +18,7 @@ const NEEDS = {
 		'POST /api/v1/uploads', 'POST /api/v1/uploads/direct', 'POST /api/v1/uploads/direct/{upload}/done', 'HEAD /api/v1/uploads/{upload}', 'PATCH /api/v1/uploads/{upload}', 'DELETE /api/v1/uploads/{upload}'],
 	READ_OR_INGEST: ['GET /api/v1/traces/{id}', 'GET /api/v1/capture'],
 	READ: ['POST /api/v1/traces/{id}/sql', 'POST /api/v1/traces/{id}/tickets', 'POST /api/v1/detectors/try'],
-	WRITE: ['PUT /api/v1/anr/rules', 'PUT /api/v1/detectors', 'PUT /api/v1/regressions/rules', 'POST /api/v1/regressions/look', 'PATCH /api/v1/regression/{regression}', 'PATCH /api/v1/inbox', 'PUT /api/v1/frames', 'PUT /api/v1/fleet/labels', 'DELETE /api/v1/traces/{id}', 'PATCH /api/v1/traces/{id}', 'POST /api/v1/traces/{id}/annotations',
+	WRITE: ['PUT /api/v1/anr/rules', 'PUT /api/v1/detectors', 'PUT /api/v1/regressions/rules', 'POST /api/v1/regressions/look', 'PATCH /api/v1/regression/{regression}', 'POST /api/v1/regression/{regression}/ticket', 'POST /api/v1/anr/groups/{key}/ticket', 'PATCH /api/v1/inbox', 'PUT /api/v1/frames', 'PUT /api/v1/fleet/labels', 'DELETE /api/v1/traces/{id}', 'PATCH /api/v1/traces/{id}', 'POST /api/v1/traces/{id}/annotations',
 		'PATCH /api/v1/traces/{id}/annotations/{annotation}', 'DELETE /api/v1/traces/{id}/annotations/{annotation}',
 		'PUT /api/v1/filters/{name}', 'DELETE /api/v1/filters/{name}'],
 	ADMIN: ['PUT /api/v1/tracker', 'POST /api/v1/digest', 'GET /api/v1/digest/settings', 'PUT /api/v1/digest/settings', 'GET /api/v1/webhooks', 'POST /api/v1/webhooks', 'GET /api/v1/webhooks/{hook}', 'PATCH /api/v1/webhooks/{hook}',

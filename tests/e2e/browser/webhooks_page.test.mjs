@@ -11,13 +11,15 @@ import { done, server, shots, watched } from '../page.mjs';
 import { startReceiver } from '../receiver.mjs';
 import { tracewell, until } from '../server.mjs';
 import { findSlower } from '../slower.mjs';
+import { startTrackers } from '../trackers.mjs';
 
-let receiver;
+let receiver, tracker;
 const ending = [];
 
 /* The server once more, with what it may reach. */
 async function prepare() {
 	receiver = await startReceiver({ after: (f) => ending.push(f) });
+	tracker = await startTrackers({ after: (f) => ending.push(f) }, 'github');
 	await server.stop();
 	server.args.push('--webhook-private', '127.0.0.0/8', '--public-url', 'https://traces.example.com', '--smtp-url', 'smtp://127.0.0.1:9', '--mail-from', 'tracewell@example.com');
 	await server.start();
@@ -95,6 +97,16 @@ test('the digest is set and read beforehand, and the tracker is named', async (t
 	await page.fill('#tracker [name=template]', 'https://github.com/o/r/issues/new?title={title}&body={body}');
 	await page.click('#tracker button.primary');
 	await page.waitForSelector('#tracker button.primary[disabled]');
+	await page.fill('#tracker [name=api]', tracker.url);
+	await page.fill('#tracker [name=repository]', 'acme/shop');
+	await page.fill('#tracker [name=token]', tracker.settings.token);
+	await page.fill('#tracker [name=assignees]', 'ann@example.com = ann\n@feed-team = bob');
+	await page.click('#tracker button.primary');
+	await page.waitForSelector('#tracker button.primary[disabled]');
+	await page.waitForSelector('#tracker >> text=stored; enter another to replace it');
+	assert.equal(await page.inputValue('#tracker [name=token]'), '');
+	assert.deepEqual((await server.get('/api/v1/tracker', { key: server.admin })).json.assignees, { 'ann@example.com': 'ann', '@feed-team': 'bob' });
+	assert.deepEqual(await violations(page), []);
 	await done(page, t);
 });
 
@@ -106,6 +118,11 @@ test('a regression has its history and its issue text', async (t) => {
 	await page.waitForSelector('pre.body >> text=## Where to look');
 	const href = await page.getByRole('link', { name: 'Open a new issue' }).getAttribute('href');
 	assert.equal(new URL(href).origin, 'https://github.com');
+	await page.getByRole('button', { name: 'Create an issue in GitHub' }).click();
+	const ticket = page.getByRole('group', { name: 'Ticket' });
+	await ticket.getByText('open there').waitFor();
+	assert.equal(await ticket.getByRole('link', { name: '1' }).getAttribute('href'), 'https://github.example.com/acme/shop/issues/1');
+	assert.equal(tracker.issues.length, 1);
 	await page.getByRole('button', { name: 'Jira' }).click();
 	await page.waitForSelector('pre.body >> text=h3. Where to look');
 	await page.getByRole('link', { name: 'Open a new issue' }).waitFor({ state: 'detached' });

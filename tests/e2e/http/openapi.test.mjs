@@ -81,6 +81,9 @@ test('description, routes and answers agree', async (t) => {
 	const note = await s.ask('POST', `/api/v1/traces/${trace.id}/annotations`, { key: null, headers: cookie, body: '{"text":"here","ts_ns":1}' });
 	assert.equal(note.status, 201, note.text);
 	const regression = (await findSlower(s, 12)).id;
+	const tracker = JSON.stringify({ for: 'github', template: 'https://example.com/new?title={title}', api: 'https://tracker.invalid', repository: 'a/b', token: 't', labels: ['x'], assignees: { ann: 'ann' } });
+	await s.ask('PUT', '/api/v1/tracker', { key: s.admin, body: tracker });
+	for (const of of [`regression/${regression}`, `anr/groups/${hung.key}`]) assert.equal((await s.ask('POST', `/api/v1/${of}/ticket`, { key: s.write })).status, 202);
 	const hook = (await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: JSON.stringify({ url: 'https://hooks.invalid/x' }) })).json.id;
 	const { delivery } = (await s.ask('POST', `/api/v1/webhooks/${hook}/test`, { key: s.admin })).json;
 	const some = { hook, delivery: String(delivery), annotation: note.json.id, name: 'ann', kind: 'csv', ticket: ticket.json.path.split('/').at(-2), file: 'x.csv', id: trace.id, build_id: 'b1', chunk: String(chunks[0].chunk), part: 'trace', regression, key: hung.key };
@@ -103,7 +106,7 @@ test('description, routes and answers agree', async (t) => {
 		trace_sql: JSON.stringify({ sql: 'SELECT name, dur_ns FROM slice', limit: 3 }),
 		change_regression: JSON.stringify({ owner: 'ann' }),
 		set_build_commit: JSON.stringify({ commit: '0123456789abcdef' }),
-		set_tracker: JSON.stringify({ for: 'github', template: 'https://example.com/new?title={title}' }),
+		set_tracker: tracker,
 		make_webhook: JSON.stringify({ name: 'one more', url: 'https://hooks.invalid/x', kind: 'slack', events: ['digest'] }),
 		change_webhook: JSON.stringify({ name: 'other', new_secret: true }),
 		set_digest_settings: JSON.stringify({ every: 'weekly', hour: 7, weekday: 1, webhook: true, mail: [] }),

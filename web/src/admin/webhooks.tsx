@@ -8,7 +8,8 @@ import { Command, Copy, Failure, Panel, Pending, useCame, useLoad } from '../ui/
 import { set, text } from '../ui/route';
 import { tr } from '../i18n/strings/webhooks';
 import { Deliveries } from './webhookslog';
-import { DigestPanel, Tracker } from './webhooksdigest';
+import { DigestPanel } from './webhooksdigest';
+import { Tracker } from './tracker';
 
 interface Hook {
 	id: string; name: string; url: string; kind: string; events: string[]; created_ms: number; delivered_ms: number;

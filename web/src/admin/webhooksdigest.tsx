@@ -1,4 +1,4 @@
-// The digest: when and to whom, and how it would read now; and where issues are made.
+// The digest: when and to whom, and how it would read now.
 import { useState } from 'preact/hooks';
 import { call, get, send, url } from '../api/api';
 import { useChange } from '../ui/change';
@@ -86,43 +86,6 @@ export function DigestPanel({ mail }: { mail: boolean }) {
 			{error && <Failure error={error} />}
 			{v && v.mail.length > 0 && <details><summary>{tr('Mails sent')}</summary><Deliveries hook="mail" sign={String(sends)} /></details>}
 			{shown && <Preview sent={() => another((n) => n + 1)} />}
-		</Panel>
-	);
-}
-
-const EXAMPLES: Record<string, string> = {
-	github: 'https://github.com/OWNER/REPO/issues/new?title={title}&body={body}',
-	gitlab: 'https://gitlab.com/GROUP/PROJECT/-/issues/new?issue[title]={title}&issue[description]={body}',
-	jira: 'https://jira.example.com/secure/CreateIssueDetails!init.jspa?pid=10000&issuetype=1&summary={title}&description={body}',
-};
-
-interface TrackerOf { for: string; template: string }
-
-function TrackerForm({ v, keep }: { v: TrackerOf; keep: (t: TrackerOf) => Promise<boolean> }) {
-	const [d, put] = useState(v);
-	const save = (e: Event) => {
-		e.preventDefault();
-		void keep({ for: d.for, template: d.template.trim() });
-	};
-	return (
-		<form class="rule" onSubmit={save} aria-label={tr('Issue tracker')}>
-			<label class="inline">{tr('Issue tracker')}{' '}<select name="for" value={d.for} onChange={(e) => put({ ...d, for: e.currentTarget.value })}><option value="github">GitHub</option><option value="gitlab">GitLab</option><option value="jira">Jira</option></select></label>
-			<label class="list">{tr.rich('Address of a new issue {part}', { part: <span class="quiet">{tr('with {names}; empty: none', { names: '{title}, {body}' })}</span> })}
-				<input name="template" class="mono wide" maxLength={1000} spellcheck={false} value={d.template} placeholder={EXAMPLES[d.for]} onInput={(e) => put({ ...d, template: e.currentTarget.value })} /></label>
-			<div class="row"><button class="primary" disabled={d.for === v.for && d.template.trim() === v.template}>{tr('Save')}</button></div>
-		</form>
-	);
-}
-
-export function Tracker() {
-	const load = useLoad('tracker', () => get<TrackerOf>('/api/v1/tracker'));
-	const [error, change] = useChange(load.again);
-	return (
-		<Panel title={tr('Issue tracker')} id="tracker">
-			<Pending of={load} what={tr('Loading the tracker')} />
-			{load.value && <TrackerForm key={JSON.stringify(load.value)} v={load.value} keep={(t) => change(() => send('PUT', '/api/v1/tracker', t))} />}
-			{error && <Failure error={error} />}
-			{load.value && <p class="quiet">{tr('Regressions and ANR groups get a button that opens a prefilled issue there.')}</p>}
 		</Panel>
 	);
 }

@@ -1,15 +1,16 @@
-// A regression or a group of ANRs as an issue: copied for GitHub, GitLab or Jira, or opened there.
+// A regression or a group of ANRs as an issue: copied for a tracker, opened there filled in, or created there.
 import { useState } from 'preact/hooks';
 import { get } from '../api/api';
 import { Choice, Copy, Pending, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/regressions';
+import { Ticket } from './ticket';
 
 interface Issue { for: string; title: string; body: string; url: string | null }
 
-const FORMS: [string, string][] = [['github', 'GitHub'], ['gitlab', 'GitLab'], ['jira', 'Jira']];
+const FORMS: [string, string][] = [['github', 'GitHub'], ['gitlab', 'GitLab'], ['jira', 'Jira'], ['gitea', 'Gitea']];
 
 function Text({ path }: { path: string }) {
-	const tracker = useLoad('tracker', () => get<{ for: string }>('/api/v1/tracker'));
+	const tracker = useLoad('tracker', () => get<{ for: string; api?: string; token_set: boolean }>('/api/v1/tracker'));
 	const [picked, pick] = useState('');
 	const form = picked || tracker.value?.for || 'github';
 	const load = useLoad(`issue ${path} ${form}`, () => get<Issue>(`${path}/issue`, { for: form }));
@@ -20,6 +21,7 @@ function Text({ path }: { path: string }) {
 				{v && <><Copy text={v.title} label={tr('Copy the title')} /><Copy text={v.body} label={tr('Copy the text')} /></>}
 				{v?.url && <a class="button" href={v.url} target="_blank" rel="noopener noreferrer">{tr('Open a new issue')}</a>}</div>
 			<Pending of={load} what={tr('Writing the issue')} />
+			{tracker.value?.api && tracker.value.token_set && <Ticket path={path} tracker={FORMS.find(([name]) => name === tracker.value?.for)?.[1] ?? ''} />}
 			{v && <><p><strong>{v.title}</strong></p><pre class="body" tabIndex={0} aria-label={tr('Issue text')}>{v.body}</pre></>}
 		</div>
 	);

@@ -1,0 +1,394 @@
+/*
+ * api_ticket.c - where the project's issues are created, and the creation of one by the tracker's
+ * API.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/api/admin/api_issue.h"
+#include "server/api/api.h"
+#include "server/base/app.h"
+#include "server/base/secret_key.h"
+#include "server/catalogue/notify/catalogue_hook.h"
+#include "server/catalogue/notify/catalogue_ticket.h"
+#include "server/notify/ticket.h"
+
+enum {
+	TITLE_MOST = 250,
+	BODY_MOST = 60000,
+	JIRA_BODY_MOST = 32000, /* Jira refuses more than 32,767 characters */
+	ORIGIN_BYTES = 300
+};
+
+static struct tw_catalogue *catalogue(const struct tw_req *r)
+{
+	return tw_req_app(r)->catalogue;
+}
+
+static const char *project(const struct tw_req *r)
+{
+	return tw_req_caller(r)->project_id;
+}
+
+/* --- the tracker --- */
+
+/* "": none. */
+static enum tw_status sealed_token(struct tw_req *r, const char **ret, struct tw_err *err)
+{
+	int64_t changed_ms;
+	enum tw_status st = tw_catalogue_setting_get(catalogue(r), project(r),
+	        TW_SETTING_TRACKER_TOKEN, tw_req_arena(r), ret, &changed_ms, err);
+
+	if (st == TW_OK && !*ret)
+		*ret = "";
+	return st;
+}
+
+static bool can_read(struct tw_req *r, const char *sealed)
+{
+	char token[TW_SECRET_PLAIN_MAX + 1];
+	const bool can =
+	        tw_secret_key_read(tw_req_app(r)->seal, project(r), sealed, token, NULL) == TW_OK;
+
+	explicit_bzero(token, sizeof token);
+	return can;
+}
+
+/* Never its token. */
+static enum tw_status get_tracker(struct tw_req *r, struct tw_err *err)
+{
+	const char *sealed = "";
+	json_t *doc;
+	enum tw_status st = tw_api_tracker(r, &doc, err);
+
+	if (st != TW_OK)
+		return st;
+	st = sealed_token(r, &sealed, err);
+	if (st != TW_OK) {
+		json_decref(doc);
+		return st;
+	}
+	(void)json_object_set_new(doc, "token_set", json_boolean(*sealed));
+	(void)json_object_set_new(doc, "token_lost", json_boolean(*sealed && !can_read(r, sealed)));
+	return tw_req_reply_json(r, 200, doc, err);
+}
+
+/* A stored token is sent only to the server for which it was entered: whoever changes the address
+ * enters the token again. */
+static enum tw_status check_origin(
+        struct tw_req *r, const json_t *doc, const char *sealed, struct tw_err *err)
+{
+	char was[ORIGIN_BYTES], is[ORIGIN_BYTES];
+	json_t *before;
+	enum tw_status st = tw_api_tracker(r, &before, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_hook_host(tw_text_of(before, "api"), was, sizeof was);
+	tw_hook_host(tw_text_of(doc, "api"), is, sizeof is);
+	json_decref(before);
+	if (*sealed && *is && strcmp(was, is) != 0)
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "api is another server: enter its token as well");
+	return TW_OK;
+}
+
+static bool is_token(const char *text)
+{
+	for (const char *c = text; *c; c++)
+		if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f)
+			return false;
+	return strlen(text) <= TW_SECRET_PLAIN_MAX;
+}
+
+static enum tw_status keep_token(struct tw_req *r, const char *token, struct tw_err *err)
+{
+	char sealed[TW_SECRET_TEXT_BYTES] = "";
+	enum tw_status st = TW_OK;
+
+	if (*token)
+		st = tw_secret_encrypt(tw_req_app(r)->seal, project(r), token, sealed, err);
+	return st == TW_OK ? tw_catalogue_setting_set(catalogue(r), project(r),
+	                             TW_SETTING_TRACKER_TOKEN, sealed, err)
+	                   : st;
+}
+
+/* Members of the response that a client may send back. */
+static json_t *without_token(const json_t *body)
+{
+	json_t *doc = json_copy((json_t *)(uintptr_t)body);
+
+	(void)json_object_del(doc, "token");
+	(void)json_object_del(doc, "token_set");
+	(void)json_object_del(doc, "token_lost");
+	return doc;
+}
+
+static enum tw_status refuse_private(struct tw_req *r, const char *url, struct tw_err *err)
+{
+	struct tw_proxies allowed;
+	enum tw_status st = tw_proxies_parse(tw_req_app(r)->config->webhook_private, &allowed, err);
+
+	return st == TW_OK ? tw_hook_url_public(url, &allowed, err) : st;
+}
+
+static enum tw_status check(struct tw_req *r, const json_t *doc, const json_t *token,
+        const char *sealed, struct tw_err *err)
+{
+	enum tw_status st = tw_tracker_check(doc, err);
+
+	if (st == TW_OK && token && !json_is_string(token))
+		st = tw_fail(err, TW_BAD_REQUEST, "token must be a text");
+	if (st == TW_OK && token && !is_token(json_string_value(token)))
+		st = tw_fail(err, TW_BAD_REQUEST,
+		        "token must be at most %d characters without spaces", TW_SECRET_PLAIN_MAX);
+	if (st == TW_OK && !token)
+		st = check_origin(r, doc, sealed, err);
+	if (st == TW_OK && tw_tracker_has_api(doc))
+		st = refuse_private(r, tw_text_of(doc, "api"), err);
+	return st;
+}
+
+static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	const json_t *token = json_object_get(body, "token");
+	const char *sealed = "";
+	json_t *doc = without_token(body);
+	enum tw_status st = doc ? sealed_token(r, &sealed, err) : tw_oom(err);
+
+	if (st == TW_OK)
+		st = check(r, doc, token, sealed, err);
+	/* no token is sent to an address for which it was not entered, also after a crash */
+	if (st == TW_OK && token && *sealed)
+		st = keep_token(r, "", err);
+	if (st == TW_OK)
+		st = tw_api_keep_setting(r, TW_SETTING_TRACKER, doc, err);
+	if (st == TW_OK && token && json_string_length(token))
+		st = keep_token(r, json_string_value(token), err);
+	json_decref(doc);
+	return st == TW_OK ? get_tracker(r, err) : st;
+}
+
+static enum tw_status put_tracker(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, store, err);
+}
+
+/* --- tickets --- */
+
+static enum tw_status reply(struct tw_req *r, int http, const char *mark, struct tw_err *err)
+{
+	struct tw_ticket t;
+	enum tw_status st =
+	        tw_catalogue_ticket_get(catalogue(r), project(r), mark, tw_req_arena(r), &t, err);
+
+	if (st != TW_OK)
+		return st;
+	return tw_req_reply_json(r, http,
+	        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "state",
+	                tw_ticket_state_names[t.state], "for", t.tracker, "key", t.key, "url",
+	                t.url, "error", t.error, "assignee", t.assignee, "author", t.author,
+	                "tries", (json_int_t)t.tries, "next_ms", (json_int_t)t.due_ms, "created_ms",
+	                (json_int_t)t.created_ms, "changed_ms", (json_int_t)t.changed_ms),
+	        err);
+}
+
+static enum tw_status regression_mark(
+        struct tw_req *r, char ret[TW_TICKET_MARK_BYTES], struct tw_err *err)
+{
+	struct tw_regression row;
+	enum tw_status st = tw_catalogue_regression_get(
+	        catalogue(r), project(r), tw_req_path(r, "regression"), tw_req_arena(r), &row, err);
+
+	return st == TW_OK ? tw_catalogue_ticket_regression_mark(
+	                             catalogue(r), project(r), &row, tw_req_arena(r), ret, err)
+	                   : st;
+}
+
+static enum tw_status get_of_regression(struct tw_req *r, struct tw_err *err)
+{
+	char mark[TW_TICKET_MARK_BYTES];
+	enum tw_status st = regression_mark(r, mark, err);
+
+	return st == TW_OK ? reply(r, 200, mark, err) : st;
+}
+
+static enum tw_status get_of_group(struct tw_req *r, struct tw_err *err)
+{
+	char mark[TW_TICKET_MARK_BYTES];
+
+	tw_ticket_mark(project(r), TW_TICKET_ANR, tw_req_path(r, "key"), mark);
+	return reply(r, 200, mark, err);
+}
+
+/* --- creating --- */
+
+struct wanted {
+	enum tw_ticket_kind kind;
+	const char *subject, *mark;
+	const json_t *tracker;
+};
+
+/* Truncates it between two characters. */
+static void shorten(struct tw_buf *io, size_t most)
+{
+	if (io->len <= most)
+		return;
+	io->len = most;
+	while (io->len && (io->data[io->len] & 0xC0) == 0x80)
+		io->len--;
+}
+
+static void write_texts(
+        const struct tw_issue *i, const char *mark, struct tw_buf *title, struct tw_buf *body)
+{
+	tw_issue_title(i, title);
+	shorten(title, TITLE_MOST);
+	(void)tw_buf_add_u8(title, 0);
+	tw_issue_body(i, body);
+	shorten(body, i->tracker == TW_JIRA ? JIRA_BODY_MOST : BODY_MOST);
+	tw_buf_printf(body, "\n\nCreated by tracewell: %s\n", mark);
+	(void)tw_buf_add_u8(body, 0);
+}
+
+static enum tw_status queue(
+        struct tw_req *r, const struct tw_issue *i, void *arg, struct tw_err *err)
+{
+	const struct wanted *w = arg;
+	struct tw_buf title, body;
+	enum tw_status st;
+
+	tw_buf_init(&title, TW_ISSUE_BYTES);
+	tw_buf_init(&body, 2 * TW_ISSUE_BYTES);
+	write_texts(i, w->mark, &title, &body);
+	if (tw_buf_status(&title) != TW_OK || tw_buf_status(&body) != TW_OK)
+		st = tw_fail(err, TW_TOO_LARGE, "the issue is too large");
+	else
+		st = tw_catalogue_ticket_add(catalogue(r),
+		        &(struct tw_ticket){.project_id = project(r),
+		                .mark = w->mark,
+		                .kind = w->kind,
+		                .subject_id = w->subject,
+		                .tracker = tw_tracker_names[i->tracker],
+		                .title = (const char *)title.data,
+		                .body = (const char *)body.data,
+		                .assignee = tw_tracker_assignee(w->tracker, i->blame),
+		                .author = tw_api_author(r)},
+		        err);
+	tw_buf_done(&body);
+	tw_buf_done(&title);
+	return st;
+}
+
+/* *ret_exists: there is one that did not fail. */
+static enum tw_status find(struct tw_req *r, const char *mark, bool *ret_exists, struct tw_err *err)
+{
+	struct tw_ticket t;
+	enum tw_status st =
+	        tw_catalogue_ticket_get(catalogue(r), project(r), mark, tw_req_arena(r), &t, err);
+
+	*ret_exists = st == TW_OK && t.state != TW_TICKET_FAILED;
+	return st == TW_NOT_FOUND ? TW_OK : st;
+}
+
+static enum tw_status ready_tracker(struct tw_req *r, json_t **ret, struct tw_err *err)
+{
+	const char *sealed = "";
+	enum tw_status st = tw_api_tracker(r, ret, err);
+
+	if (st == TW_OK)
+		st = sealed_token(r, &sealed, err);
+	if (st == TW_OK && (!tw_tracker_has_api(*ret) || !*sealed))
+		st = tw_fail(err, TW_CONFLICT,
+		        "the project's tracker has no API and token: an administrator sets them");
+	return st;
+}
+
+static enum tw_tracker tracker_of(const json_t *doc)
+{
+	unsigned i = 0;
+
+	while (i + 1 < TW_TRACKERS && strcmp(tw_text_of(doc, "for"), tw_tracker_names[i]) != 0)
+		i++;
+	return (enum tw_tracker)i;
+}
+
+static enum tw_status create(struct tw_req *r, enum tw_ticket_kind kind, const char *subject,
+        const char *mark, struct tw_err *err)
+{
+	json_t *tracker = NULL;
+	struct wanted w = {kind, subject, mark, NULL};
+	bool exists;
+	enum tw_status st = find(r, mark, &exists, err);
+
+	if (st == TW_OK && !exists) {
+		st = ready_tracker(r, &tracker, err);
+		w.tracker = tracker;
+		if (st == TW_OK)
+			st = kind == TW_TICKET_REGRESSION
+			             ? tw_api_issue_regression(
+			                       r, tracker_of(tracker), queue, &w, err)
+			             : tw_api_issue_group(r, tracker_of(tracker), queue, &w, err);
+		json_decref(tracker);
+	}
+	return st == TW_OK ? reply(r, 202, mark, err) : st;
+}
+
+static enum tw_status post_of_regression(struct tw_req *r, struct tw_err *err)
+{
+	char mark[TW_TICKET_MARK_BYTES];
+	enum tw_status st = regression_mark(r, mark, err);
+
+	return st == TW_OK
+	               ? create(r, TW_TICKET_REGRESSION, tw_req_path(r, "regression"), mark, err)
+	               : st;
+}
+
+static enum tw_status post_of_group(struct tw_req *r, struct tw_err *err)
+{
+	const char *key = tw_req_path(r, "key");
+	char mark[TW_TICKET_MARK_BYTES];
+
+	tw_ticket_mark(project(r), TW_TICKET_ANR, key, mark);
+	return create(r, TW_TICKET_ANR, key, mark, err);
+}
+
+const struct tw_route tw_routes_ticket[] = {
+        {.method = "GET",
+                .path = "/api/v1/regression/{regression}/ticket",
+                .needs = TW_NEED_READ,
+                .end = get_of_regression,
+                .summary = "The issue that was created for a regression"},
+        {.method = "POST",
+                .path = "/api/v1/regression/{regression}/ticket",
+                .needs = TW_NEED_WRITE,
+                .by_child = true,
+                .end = post_of_regression,
+                .summary = "Creates an issue for a regression in the project's tracker"},
+        {.method = "GET",
+                .path = "/api/v1/anr/groups/{key}/ticket",
+                .needs = TW_NEED_READ,
+                .end = get_of_group,
+                .summary = "The issue that was created for a group of ANRs"},
+        {.method = "POST",
+                .path = "/api/v1/anr/groups/{key}/ticket",
+                .needs = TW_NEED_WRITE,
+                .by_child = true,
+                .end = post_of_group,
+                .summary = "Creates an issue for a group of ANRs in the project's tracker"},
+        {.method = "GET",
+                .path = "/api/v1/tracker",
+                .needs = TW_NEED_READ,
+                .end = get_tracker,
+                .summary = "Where the project's issues are created"},
+        {.method = "PUT",
+                .path = "/api/v1/tracker",
+                .needs = TW_NEED_ADMIN,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = put_tracker,
+                .summary = "Sets where the project's issues are created"},
+        {0},
+};

@@ -1,0 +1,192 @@
+#include "server/catalogue/notify/catalogue_ticket.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/base/file/sha256.h"
+#include "server/catalogue/catalogue_internal.h"
+
+const char *const tw_ticket_state_names[TW_TICKET_STATES + 1] = {
+        "waiting", "open", "closed", "reopening", "failed", NULL};
+
+enum { RETURNS_MOST = 100, MARK_DIGITS = 32 };
+
+/* --- marks --- */
+
+void tw_ticket_mark(const char *project_id, enum tw_ticket_kind kind, const char *subject_id,
+        char ret[TW_TICKET_MARK_BYTES])
+{
+	char text[512], hex[TW_SHA256_HEX];
+	uint8_t hash[32];
+
+	(void)snprintf(text, sizeof text, "%s %d %s", project_id, (int)kind, subject_id);
+	tw_sha256_bytes(tw_str_of(text), hash);
+	tw_sha256_hex(hash, hex);
+	(void)snprintf(ret, TW_TICKET_MARK_BYTES, "tracewell-%.*s", (int)MARK_DIGITS, hex);
+}
+
+enum tw_status tw_catalogue_ticket_regression_mark(struct tw_catalogue *c, const char *project_id,
+        const struct tw_regression *of, struct tw_arena *a, char ret[TW_TICKET_MARK_BYTES],
+        struct tw_err *err)
+{
+	struct tw_regression first = *of;
+	enum tw_status st = TW_OK;
+
+	for (int i = 0; st == TW_OK && first.earlier[0] && i < RETURNS_MOST; i++)
+		st = tw_catalogue_regression_get(c, project_id, first.earlier, a, &first, err);
+	if (st != TW_OK && st != TW_NOT_FOUND) /* an old one was deleted */
+		return st;
+	tw_ticket_mark(project_id, TW_TICKET_REGRESSION,
+	        st == TW_NOT_FOUND ? first.earlier : first.id, ret);
+	return TW_OK;
+}
+
+/* --- rows --- */
+
+#define COLUMNS                                                                                    \
+	"SELECT project_id, mark, subject_id, tracker, title, body, assignee, author, ticket_key," \
+	" url, error, kind, state, tries, due_ms, created_ms, changed_ms FROM ticket "
+
+static bool read_ticket(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_ticket *r = ret_row;
+	const char **texts[] = {&r->project_id, &r->mark, &r->subject_id, &r->tracker, &r->title,
+	        &r->body, &r->assignee, &r->author, &r->key, &r->url, &r->error};
+	int at = 0;
+
+	*r = (struct tw_ticket){.project_id = NULL};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		*texts[i] = tw_cat_text(q, at++, a);
+		if (!*texts[i])
+			return false;
+	}
+	r->kind = (enum tw_ticket_kind)tw_cat_int(q, at++);
+	r->state = (enum tw_ticket_state)tw_cat_int(q, at++);
+	r->tries = tw_cat_int(q, at++);
+	r->due_ms = tw_cat_int(q, at++);
+	r->created_ms = tw_cat_int(q, at++);
+	r->changed_ms = tw_cat_int(q, at);
+	return r->state < TW_TICKET_STATES;
+}
+
+enum tw_status tw_catalogue_ticket_get(struct tw_catalogue *c, const char *project_id,
+        const char *mark, struct tw_arena *a, struct tw_ticket *ret, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, 1, sizeof *ret, read_ticket, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	        COLUMNS "WHERE project_id=? AND mark=?", "tt", project_id, mark);
+
+	if (st == TW_OK && l.n == 0)
+		st = tw_fail(err, TW_NOT_FOUND, "no ticket was created for it");
+	if (st == TW_OK)
+		*ret = *(struct tw_ticket *)l.rows;
+	return st;
+}
+
+enum tw_status tw_catalogue_tickets_due(struct tw_catalogue *c, int64_t now_ms, struct tw_arena *a,
+        struct tw_ticket **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, TW_TICKETS_DUE, sizeof **ret, read_ticket, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* ticket_due */
+	        COLUMNS "WHERE due_ms>0 AND due_ms<=? ORDER BY CASE state WHEN 1 THEN 1 ELSE 0 END,"
+	                " due_ms LIMIT ?",
+	        "ii", now_ms, (int64_t)TW_TICKETS_DUE);
+
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
+	return st;
+}
+
+/* --- changes --- */
+
+enum tw_status tw_catalogue_ticket_add(
+        struct tw_catalogue *c, const struct tw_ticket *t, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	const int64_t now = tw_unix_ms();
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	/* tries stay: one that failed may have been created all the same */
+	st = tw_cat_exec(w, NULL, err,
+	        "INSERT INTO ticket(project_id,mark,kind,subject_id,tracker,title,body,assignee,"
+	        "author,state,due_ms,created_ms,changed_ms)"
+	        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,0,?10,?10,?10)"
+	        " ON CONFLICT(project_id,mark) DO UPDATE SET subject_id=excluded.subject_id,"
+	        " tracker=excluded.tracker, title=excluded.title, body=excluded.body,"
+	        " assignee=excluded.assignee, author=excluded.author, ticket_key='', url='',"
+	        " error='', state=0, due_ms=excluded.due_ms, changed_ms=excluded.changed_ms"
+	        " WHERE ticket.state=4",
+	        "tti"
+	        "tttttt"
+	        "i",
+	        t->project_id, t->mark, (int64_t)t->kind, t->subject_id, t->tracker, t->title,
+	        t->body, t->assignee, t->author, now);
+	return tw_cat_end_audited(c, w, st,
+	        &(struct tw_change){"ticket.create", t->project_id, t->subject_id,
+	                .facts = {{"tracker", t->tracker}, {"mark", t->mark}}},
+	        err);
+}
+
+enum tw_status tw_catalogue_ticket_change(struct tw_catalogue *c, const struct tw_ticket *t,
+        enum tw_ticket_state from, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(w, NULL, err, /* primary key */
+	        "UPDATE ticket SET tracker=?3, assignee=?4, ticket_key=?5, url=?6, error=?7,"
+	        " state=?8, tries=?9, due_ms=?10, changed_ms=?11 WHERE project_id=?1 AND mark=?2"
+	        " AND state=?12",
+	        "tttttttiiiii", t->project_id, t->mark, t->tracker, t->assignee, t->key, t->url,
+	        t->error, (int64_t)t->state, t->tries, t->due_ms, tw_unix_ms(), (int64_t)from);
+	return tw_cat_end(c, w, st, err);
+}
+
+enum tw_status tw_catalogue_tickets_hold(
+        struct tw_catalogue *c, const char *project_id, int64_t until_ms, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(w, NULL, err, /* primary key */
+	        "UPDATE ticket SET due_ms=?2 WHERE project_id=?1 AND due_ms>0 AND due_ms<?2", "ti",
+	        project_id, until_ms);
+	return tw_cat_end(c, w, st, err);
+}
+
+enum tw_status tw_catalogue_tickets_expire(
+        struct tw_catalogue *c, int64_t now_ms, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(w, NULL, err, /* ticket_due */
+	        "DELETE FROM ticket WHERE due_ms=0 AND changed_ms<?", "i",
+	        now_ms - TW_TICKET_KEEP_DAYS * TW_DAY_MS);
+	return tw_cat_end(c, w, st, err);
+}
+
+enum tw_status tw_cat_ticket_returned(
+        struct tw_db *db, const char *project_id, const struct tw_regression *r, struct tw_err *err)
+{
+	/* an open one was perhaps closed there meanwhile, which would answer the new regression */
+	const bool returned = r->status == TW_REGRESS_RETURNED;
+
+	if (r->status == TW_REGRESS_FIXED)
+		return TW_OK;
+	return tw_cat_exec(db, NULL, err, /* primary key */
+	        "UPDATE ticket SET subject_id=?2, state=3, tries=0, error='', due_ms=?4 WHERE"
+	        " project_id=?1 AND kind=0 AND (state=2 OR (state=1 AND ?5=1 AND subject_id=?3))"
+	        " AND (subject_id=?2 OR subject_id=?3)",
+	        "tttii", project_id, r->id, r->earlier, tw_unix_ms(), (int64_t)returned);
+}

@@ -1,0 +1,559 @@
+#include "server/derive/jobs_ticket.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#include "server/base/audit.h"
+#include "server/base/clock.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/log.h"
+#include "server/base/secret_key.h"
+#include "server/base/thread/periodic.h"
+#include "server/catalogue/fleet/regression_json.h"
+#include "server/catalogue/notify/catalogue_hook.h"
+#include "server/catalogue/notify/catalogue_ticket.h"
+#include "server/notify/hook_send.h"
+#include "server/notify/text.h"
+#include "server/notify/ticket.h"
+
+enum {
+	LOOK_MS = 2000,
+	STEP_MS = 250,
+	LEAD_MS = 60 * 1000,
+	EXPIRE_MS = 3600 * 1000,
+	POLL_MS = 10 * 60 * 1000,
+	OTHER_TRACKER_MS = 6 * 3600 * 1000,
+	UNSURE_MS = 180 *
+	            1000, /* until a creation whose result was lost is looked for; longer than it */
+	HOLD_MS = 60 * 1000, /* a project whose tracker does not respond */
+	TRIES_MOST = 30,
+	NOTE_MOST = 2000,
+	ARENA_BYTES = 8 << 20,
+	RESPONSE_BYTES = 4 << 20,
+	ERROR_BYTES = 500,
+	COMMENT_BYTES = 4000
+};
+
+struct tw_ticket_runner {
+	struct tw_app *app;
+	struct tw_sender *sender;
+	struct tw_periodic *thread;
+	int64_t expire_ms;
+};
+
+struct work { /* on one ticket */
+	struct tw_ticket_runner *by;
+	struct tw_periodic *thread;
+	struct tw_arena *arena;
+	struct tw_ticket row;
+	struct tw_ticket_ask ask;
+	json_t *tracker;
+	char token[TW_SECRET_PLAIN_MAX + 1];
+	struct tw_ticket_seen seen; /* the last response */
+	struct tw_sent sent;
+	char error[ERROR_BYTES];
+};
+
+/* How a request ended. */
+enum outcome {
+	DONE,
+	LATER,   /* the tracker does not respond, or asks for time */
+	REFUSED, /* it would be refused again */
+	STOPPED  /* the server stops: nothing is known */
+};
+
+static struct tw_catalogue *catalogue(const struct work *w)
+{
+	return w->by->app->catalogue;
+}
+
+/* --- one request --- */
+
+static bool same_origin(const char *a, const char *b)
+{
+	char one[300], other[300];
+
+	tw_hook_host(a, one, sizeof one);
+	tw_hook_host(b, other, sizeof other);
+	return strcasecmp(one, other) == 0;
+}
+
+/* False: the server stops. */
+static bool exchange(
+        struct work *w, const struct tw_ticket_request *r, const char *url, struct tw_buf *response)
+{
+	const char *headers[TW_TICKET_HEADERS];
+	struct tw_err err = {.msg = "no memory"};
+	enum tw_status st;
+
+	for (size_t i = 0; i < r->n_headers; i++)
+		headers[i] = r->headers[i];
+	tw_buf_clear(response);
+	w->sent = (struct tw_sent){.http = 0};
+	st = tw_sender_request(w->by->sender,
+	        &(struct tw_send_request){r->method, url, headers, r->n_headers,
+	                {(const char *)r->body.data, r->body.len}, response, w},
+	        &err);
+	if (st != TW_OK) {
+		(void)snprintf(w->sent.error, sizeof w->sent.error, "%s", err.msg);
+		return true;
+	}
+	while (!tw_sender_step(w->by->sender, STEP_MS, &w->sent))
+		if (tw_periodic_stopping(w->thread))
+			return false;
+	return true;
+}
+
+static enum outcome explain(struct work *w, struct tw_str response)
+{
+	const int64_t http = w->sent.http;
+	const char *what = http == 401   ? "the tracker refuses the token"
+	                   : http == 403 ? "the token may not do this"
+	                   : http == 404
+	                           ? "there is no such project or issue, or the token may not "
+	                             "read it"
+	                   : http == 410 ? "it was deleted there"
+	                                 : "the tracker refuses it";
+	char words[200];
+
+	tw_ticket_refusal(response, words, sizeof words);
+	if (http == 0 || http >= 500 || http == 408 || http == 429 || w->sent.truncated ||
+	        (http == 403 && w->sent.retry_after_s)) {
+		(void)snprintf(w->error, sizeof w->error, "%s%s%s", w->sent.error,
+		        *words ? ": " : "", words);
+		return LATER;
+	}
+	if (http < 400)
+		(void)snprintf(w->error, sizeof w->error, "%s", w->sent.error);
+	else
+		(void)snprintf(w->error, sizeof w->error, "%s (%d)%s%s", what, (int)http,
+		        *words ? ": " : "", words);
+	return REFUSED;
+}
+
+static enum outcome exchange_and_read(struct work *w, enum tw_ticket_step step,
+        struct tw_ticket_request *r, struct tw_buf *response)
+{
+	char moved[TW_SEND_URL_BYTES];
+	struct tw_str text;
+	struct tw_err err;
+
+	if (!exchange(w, r, (const char *)r->url.data, response))
+		return STOPPED;
+	/* a project that was renamed; never to another host, which would get the token */
+	if (w->sent.http >= 300 && w->sent.http < 400 &&
+	        same_origin(w->sent.location, (const char *)r->url.data)) {
+		memcpy(moved, w->sent.location, sizeof moved);
+		if (!exchange(w, r, moved, response))
+			return STOPPED;
+	}
+	text = (struct tw_str){response->len ? (const char *)response->data : "", response->len};
+	if (w->sent.error[0])
+		return explain(w, text);
+	if (step == TW_TICKET_CREATE)
+		tw_crash_point("ticket_created");
+	if (tw_ticket_answer(&w->ask, step, text, &w->seen, &err) == TW_OK)
+		return DONE;
+	(void)snprintf(w->error, sizeof w->error, "%s", err.msg);
+	return LATER;
+}
+
+static enum outcome request(struct work *w, enum tw_ticket_step step)
+{
+	struct tw_ticket_request r;
+	struct tw_buf response;
+	struct tw_err err = {.msg = ""};
+	enum outcome o = REFUSED;
+
+	if (!tw_ticket_needs(&w->ask, step))
+		return DONE;
+	json_decref(w->seen.ids);
+	w->seen.ids = NULL;
+	tw_buf_init(&response, RESPONSE_BYTES);
+	if (tw_ticket_request(&w->ask, step, &r, &err) == TW_OK)
+		o = exchange_and_read(w, step, &r, &response);
+	else
+		(void)snprintf(w->error, sizeof w->error, "%s", err.msg);
+	tw_ticket_request_done(&r);
+	tw_buf_done(&response);
+	return o;
+}
+
+/* Keeps the numbers for the next request. */
+static enum outcome request_ids(struct work *w, enum tw_ticket_step step)
+{
+	const enum outcome o = request(w, step);
+
+	if (o == DONE && w->seen.ids) {
+		w->ask.ids = w->seen.ids;
+		w->seen.ids = NULL;
+	}
+	return o;
+}
+
+/* --- results --- */
+
+static void change(struct work *w, enum tw_ticket_state from)
+{
+	struct tw_err err;
+
+	w->row.error = w->error;
+	if (tw_catalogue_ticket_change(catalogue(w), &w->row, from, &err) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "ticket_not_stored", w->row.mark, &err);
+}
+
+static uint32_t random_number(void)
+{
+	uint32_t n;
+
+	return getrandom(&n, sizeof n, 0) == (ssize_t)sizeof n ? n : 0;
+}
+
+/* All requests of the project wait, as they would fail the same way. */
+static void wait(struct work *w, enum tw_ticket_state from)
+{
+	struct tw_err err;
+
+	w->row.due_ms = tw_unix_ms() +
+	                tw_hook_wait_ms(w->row.tries, random_number(), w->sent.retry_after_s);
+	change(w, from);
+	if (tw_catalogue_tickets_hold(catalogue(w), w->row.project_id,
+	            tw_unix_ms() + (w->sent.retry_after_s ? w->sent.retry_after_s * 1000 : HOLD_MS),
+	            &err) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "tickets_not_held", w->row.project_id, &err);
+}
+
+static void failed(struct work *w, enum outcome o, enum tw_ticket_state from)
+{
+	if (o == STOPPED)
+		return;
+	tw_log(TW_LOG_WARN, "ticket_failed", tw_log_text("project", w->row.project_id),
+	        tw_log_text("ticket", w->row.mark), tw_log_number("http", w->sent.http),
+	        tw_log_text("reason", w->error));
+	if (o == LATER && w->row.tries < TRIES_MOST) {
+		wait(w, from);
+		return;
+	}
+	w->row.state = TW_TICKET_FAILED;
+	w->row.due_ms = 0;
+	change(w, from);
+}
+
+/* --- creating --- */
+
+static void created(struct work *w)
+{
+	w->row.state = w->seen.closed ? TW_TICKET_CLOSED : TW_TICKET_OPEN;
+	w->row.key = w->seen.key;
+	w->row.url = w->seen.url;
+	w->row.tries = 0;
+	w->row.due_ms = w->seen.closed ? 0 : tw_unix_ms() + POLL_MS;
+	change(w, TW_TICKET_WAITING);
+	tw_log(TW_LOG_INFO, "ticket_created", tw_log_text("project", w->row.project_id),
+	        tw_log_text("ticket", w->row.mark), tw_log_text("key", w->row.key));
+}
+
+static bool refuses_assignee(const struct work *w, enum outcome o)
+{
+	return o == REFUSED && *w->row.assignee && (w->sent.http == 422 || w->sent.http == 400);
+}
+
+static void create(struct work *w)
+{
+	const bool first = w->row.tries == 0;
+	enum outcome o = DONE;
+
+	/* stored before the request, so that a crash leads to a search */
+	w->row.tries++;
+	w->row.due_ms = tw_unix_ms() + UNSURE_MS;
+	change(w, TW_TICKET_WAITING);
+	if (!first)
+		o = request(w, TW_TICKET_SEARCH);
+	if (o == DONE && !w->seen.found)
+		o = request_ids(w, TW_TICKET_IDS);
+	if (o == DONE && !w->seen.found)
+		o = request(w, TW_TICKET_CREATE);
+	if (refuses_assignee(w, o)) {
+		w->ask.assignee = w->row.assignee = "";
+		w->ask.ids = NULL;
+		o = request_ids(w, TW_TICKET_IDS);
+		if (o == DONE)
+			o = request(w, TW_TICKET_CREATE);
+	}
+	if (o == DONE) {
+		w->error[0] = '\0';
+		created(w);
+	} else
+		failed(w, o, TW_TICKET_WAITING);
+}
+
+/* --- reading --- */
+
+static void add_note(const struct work *w, const char *before, char out[NOTE_MOST + 1])
+{
+	int n = snprintf(out, NOTE_MOST + 1, "%s%sClosed in %s: %s", before, *before ? "\n" : "",
+	        w->row.tracker, *w->row.url ? w->row.url : w->row.key);
+
+	if (n > NOTE_MOST || strstr(before, w->row.url))
+		(void)snprintf(out, NOTE_MOST + 1, "%s", before);
+}
+
+/* Also when it is done already, and when the regression is gone. */
+static enum tw_status answer(struct work *w, struct tw_err *err)
+{
+	const struct tw_actor by = {"tracker", w->row.tracker, w->row.tracker, "", ""};
+	char note[NOTE_MOST + 1];
+	struct tw_regression r;
+	enum tw_status st;
+
+	if (w->row.kind != TW_TICKET_REGRESSION)
+		return TW_OK;
+	st = tw_catalogue_regression_get(
+	        catalogue(w), w->row.project_id, w->row.subject_id, w->arena, &r, err);
+	if (st != TW_OK || r.status == TW_REGRESS_FIXED)
+		return st == TW_NOT_FOUND ? TW_OK : st;
+	add_note(w, r.note, note);
+	tw_actor_set(&by);
+	st = tw_catalogue_regression_say(catalogue(w), w->row.project_id, r.id,
+	        &(struct tw_regression_said){
+	                TW_REGRESS_FIXED, r.of.fixed_in, r.owner, note, r.muted_until_ms},
+	        err);
+	tw_actor_set(NULL);
+	return st == TW_NOT_FOUND ? TW_OK : st;
+}
+
+static void read_state(struct work *w)
+{
+	struct tw_err err;
+	enum outcome o = request(w, TW_TICKET_READ);
+
+	if (o == STOPPED)
+		return;
+	if (o == REFUSED && (w->sent.http == 404 || w->sent.http == 410)) {
+		failed(w, o, TW_TICKET_OPEN);
+		return;
+	}
+	if (o != DONE) { /* a token can be put right */
+		w->row.tries++;
+		wait(w, TW_TICKET_OPEN);
+		return;
+	}
+	w->error[0] = '\0';
+	w->row.tries = 0;
+	w->row.due_ms = tw_unix_ms() + POLL_MS;
+	if (w->seen.closed) {
+		if (answer(w, &err) != TW_OK) {
+			tw_log_err(TW_LOG_WARN, "ticket_not_answered", w->row.mark, &err);
+			return;
+		}
+		w->row.state = TW_TICKET_CLOSED;
+		w->row.due_ms = 0;
+	}
+	change(w, TW_TICKET_OPEN);
+}
+
+/* --- reopening --- */
+
+static void write_comment(struct work *w, struct tw_buf *out)
+{
+	struct tw_text_links links = {
+	        {out, TW_MARKUP_PLAIN}, w->by->app->config->public_url, w->row.project_id};
+	char url[TW_TEXT_URL_BYTES];
+	struct tw_regression r;
+	json_t *j = NULL;
+
+	if (tw_catalogue_regression_get(catalogue(w), w->row.project_id, w->row.subject_id,
+	            w->arena, &r, NULL) == TW_OK)
+		j = tw_regression_json(&r);
+	tw_buf_printf(out, "The regression returned");
+	if (j && *r.of.head)
+		tw_markup_phrase(&links.p, " in ", r.of.head);
+	tw_buf_printf(out, ".");
+	if (j && tw_text_regression_url(&links, j, url))
+		tw_buf_printf(out, "\n\n%s", url);
+	(void)tw_buf_add_u8(out, 0);
+	json_decref(j);
+}
+
+static void reopen(struct work *w)
+{
+	struct tw_buf comment;
+	enum outcome o;
+
+	w->row.tries++;
+	w->row.due_ms = tw_unix_ms() + UNSURE_MS;
+	change(w, TW_TICKET_REOPENING);
+	tw_buf_init(&comment, COMMENT_BYTES);
+	write_comment(w, &comment);
+	w->ask.comment = tw_buf_status(&comment) == TW_OK ? (const char *)comment.data
+	                                                  : "The regression returned.";
+	o = request(w, TW_TICKET_READ);
+	if (o == DONE && w->seen.closed) {
+		o = request_ids(w, TW_TICKET_WAYS);
+		if (o == DONE)
+			o = request(w, TW_TICKET_REOPEN);
+	}
+	if (o == DONE)
+		o = request(w, TW_TICKET_COMMENT);
+	if (o == DONE) {
+		w->error[0] = '\0';
+		w->row.state = TW_TICKET_OPEN;
+		w->row.tries = 0;
+		w->row.due_ms = tw_unix_ms() + POLL_MS;
+		change(w, TW_TICKET_REOPENING);
+	} else
+		failed(w, o, TW_TICKET_REOPENING);
+	w->ask.comment = NULL;
+	tw_buf_done(&comment);
+}
+
+/* --- one ticket --- */
+
+static enum tw_status load(struct work *w, struct tw_err *err)
+{
+	const char *text = NULL, *sealed = NULL;
+	int64_t changed_ms;
+	enum tw_status st = tw_catalogue_setting_get(catalogue(w), w->row.project_id,
+	        TW_SETTING_TRACKER, w->arena, &text, &changed_ms, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_setting_get(catalogue(w), w->row.project_id,
+		        TW_SETTING_TRACKER_TOKEN, w->arena, &sealed, &changed_ms, err);
+	if (st != TW_OK)
+		return st;
+	w->tracker = text ? json_loads(text, 0, NULL) : NULL;
+	if (!w->tracker || !tw_tracker_has_api(w->tracker) || !sealed || !*sealed)
+		return tw_fail(err, TW_CONFLICT, "the project's tracker has no API and token");
+	if (strcmp(tw_text_of(w->tracker, "for"), w->row.tracker) != 0)
+		return tw_fail(err, TW_CONFLICT, "the project has another tracker now");
+	st = tw_secret_key_read(w->by->app->seal, w->row.project_id, sealed, w->token, err);
+	if (st != TW_OK)
+		return tw_fail(
+		        err, TW_CONFLICT, "the tracker's token cannot be decrypted: set it again");
+	w->ask = (struct tw_ticket_ask){.tracker = w->tracker,
+	        .token = w->token,
+	        .mark = w->row.mark,
+	        .title = w->row.title,
+	        .body = w->row.body,
+	        .assignee = w->row.assignee,
+	        .key = w->row.key,
+	        .since_ms = w->row.created_ms};
+	return TW_OK;
+}
+
+static void act(struct work *w)
+{
+	const enum tw_ticket_state state = w->row.state;
+	struct tw_err err;
+	enum tw_status st = load(w, &err);
+
+	if (st == TW_CONFLICT) { /* settings can be put right */
+		(void)snprintf(w->error, sizeof w->error, "%s", err.msg);
+		w->row.state = state == TW_TICKET_WAITING ? TW_TICKET_FAILED : state;
+		w->row.due_ms = state == TW_TICKET_WAITING ? 0 : tw_unix_ms() + OTHER_TRACKER_MS;
+		change(w, state);
+	} else if (st != TW_OK)
+		tw_log_err(TW_LOG_WARN, "ticket_late", w->row.mark, &err);
+	else if (state == TW_TICKET_WAITING)
+		create(w);
+	else if (state == TW_TICKET_REOPENING)
+		reopen(w);
+	else
+		read_state(w);
+}
+
+static void work_on(struct tw_ticket_runner *t, struct tw_periodic *p, struct tw_arena *a,
+        const struct tw_ticket *row)
+{
+	struct work w = {.by = t, .thread = p, .arena = a, .row = *row};
+
+	act(&w);
+	explicit_bzero(w.token, sizeof w.token);
+	json_decref((json_t *)(uintptr_t)w.ask.ids);
+	json_decref(w.seen.ids);
+	json_decref(w.tracker);
+}
+
+/* --- the thread --- */
+
+/* Each ticket is worked on by one of several servers. */
+static bool leads(struct tw_ticket_runner *t)
+{
+	bool mine = false;
+
+	return tw_catalogue_lead(
+	               t->app->catalogue, "tickets", t->app->node, LEAD_MS, &mine, NULL) == TW_OK &&
+	       mine;
+}
+
+static void expire(struct tw_ticket_runner *t)
+{
+	const int64_t now = tw_monotonic_ms();
+	struct tw_err err;
+
+	if (now < t->expire_ms)
+		return;
+	t->expire_ms = now + EXPIRE_MS;
+	if (tw_catalogue_tickets_expire(t->app->catalogue, tw_unix_ms(), &err) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "tickets_kept", "tickets", &err);
+}
+
+/* The first that is due; each may hold others of its project.  False: there is none. */
+static bool one(struct tw_ticket_runner *t, struct tw_periodic *p)
+{
+	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
+	struct tw_ticket *due = NULL;
+	struct tw_err err;
+	size_t n = 0;
+	enum tw_status st =
+	        a ? tw_catalogue_tickets_due(t->app->catalogue, tw_unix_ms(), a, &due, &n, &err)
+	          : tw_oom(&err);
+
+	if (st != TW_OK)
+		tw_log_err(TW_LOG_WARN, "tickets_late", "tickets", &err);
+	else if (n && leads(t))
+		work_on(t, p, a, &due[0]);
+	else
+		n = 0;
+	tw_arena_free(a);
+	return st == TW_OK && n > 1;
+}
+
+static void run(struct tw_periodic *p, void *arg)
+{
+	struct tw_ticket_runner *t = arg;
+
+	expire(t);
+	while (!tw_periodic_stopping(p) && one(t, p))
+		;
+}
+
+enum tw_status tw_ticket_runner_start(struct tw_app *app, const struct tw_proxies *allowed,
+        struct tw_ticket_runner **ret, struct tw_err *err)
+{
+	struct tw_ticket_runner *t = tw_mem_zalloc(1, sizeof *t);
+	enum tw_status st;
+
+	*ret = t;
+	if (!t)
+		return tw_oom(err);
+	t->app = app;
+	t->expire_ms = tw_monotonic_ms() + EXPIRE_MS;
+	st = tw_sender_new(allowed, &t->sender, err);
+	return st == TW_OK ? tw_periodic_start(&(struct tw_periodic_task){"tickets", run, LOOK_MS},
+	                             t, &t->thread, err)
+	                   : st;
+}
+
+struct tw_ticket_runner *tw_ticket_runner_stop(struct tw_ticket_runner *t)
+{
+	if (!t)
+		return NULL;
+	t->thread = tw_periodic_stop(t->thread);
+	t->sender = tw_sender_free(t->sender);
+	tw_mem_free(t);
+	return NULL;
+}

@@ -1,0 +1,22 @@
+/*
+ * jobs_ticket.h - creates issues in the projects' trackers, reads their state, and reopens them:
+ * one thread, one request after another.
+ *
+ * A ticket that was closed there fixes its regression here.  A project whose tracker fails waits,
+ * longer each time, and does not delay the others by more than that request.
+ * Thread: start and stop by the owner.
+ */
+#ifndef TW_JOBS_TICKET_H
+#define TW_JOBS_TICKET_H
+
+#include "server/base/app.h"
+#include "server/base/proxy.h"
+
+struct tw_ticket_runner;
+/* allowed: private addresses that may be reached; must outlive it. */
+enum tw_status tw_ticket_runner_start(struct tw_app *app, const struct tw_proxies *allowed,
+        struct tw_ticket_runner **ret, struct tw_err *err) TW_MUST_USE;
+/* Waits for the end of its thread.  Accepts NULL; returns NULL. */
+struct tw_ticket_runner *tw_ticket_runner_stop(struct tw_ticket_runner *t);
+
+#endif
