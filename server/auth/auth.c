@@ -50,21 +50,20 @@ static enum tw_status judge_ambient(const struct tw_credentials *shown, struct t
 	return TW_OK;
 }
 
-/* The id of the project that a request names by id or by name.  An unknown name is refused like a
- * project without access. */
-static enum tw_status project_id(
-        struct tw_catalogue *c, const char *asked, char ret[TW_ID_BYTES], struct tw_err *err)
+/* Of the project that a request names by id or by name, the id.  An unknown name stays: as the id
+ * of no project it is refused like one without access, and only after the credentials, so that
+ * nobody learns names without them. */
+static enum tw_status project_id(struct tw_catalogue *c, const char *asked, char id[TW_ID_BYTES],
+        const char **ret, struct tw_err *err)
 {
-	enum tw_status st;
+	enum tw_status st = TW_NOT_FOUND;
 
-	if (tw_ulid_valid(asked)) {
-		memcpy(ret, asked, TW_ID_BYTES);
-		return TW_OK;
-	}
-	st = tw_catalogue_project_named(c, asked, ret, err);
-	if (st == TW_NOT_FOUND)
-		return tw_fail(err, TW_NOT_FOUND, "no such project");
-	return st;
+	*ret = asked;
+	if (!tw_ulid_valid(asked))
+		st = tw_catalogue_project_named(c, asked, id, err);
+	if (st == TW_OK)
+		*ret = id;
+	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
 static enum tw_status find_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
@@ -108,10 +107,8 @@ enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credential
 
 	tw_catalogue_shorten_timeout(true);
 	if (shown->project && *shown->project &&
-	        (shown->authorization || shown->user || shown->cookie)) {
-		st = project_id(c, shown->project, id, err);
-		by_id.project = id;
-	}
+	        (shown->authorization || shown->user || shown->cookie))
+		st = project_id(c, shown->project, id, &by_id.project, err);
 	if (st == TW_OK)
 		st = find_caller(c, &by_id, ret, err);
 	tw_catalogue_shorten_timeout(false);

@@ -83,6 +83,10 @@ test('sessions', async (t) => {
 		assert.deepEqual(json.project, project);
 		assert.equal((await s.get(`/api/v1/traces?project=${project.id}`, as())).status, 200);
 		assert.equal((await s.get('/api/v1/traces?project=01ARZ3NDEKTSV4RRFFQ69G5FAV', as())).status, 404);
+		assert.equal((await s.get(`/api/v1/traces?project=${project.name}`, as())).status, 200);
+		assert.equal((await s.get('/api/v1/traces?project=elsewhere', as())).status, 404);
+		for (const name of [project.name, 'elsewhere'])
+			assert.equal((await s.get(`/api/v1/traces?project=${name}`, { key: 'unknown' })).status, 401, 'no names without credentials');
 	});
 	await t.test('changes by cookie need the guard header', async () => {
 		const body = JSON.stringify({ name: 'k', scope: 'ingest' });
