@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "decoder/base/sum.h"
+
 struct listing {
 	const struct tw_calls_query *q;
 	const struct tw_deadline *deadline;
@@ -137,7 +139,7 @@ static void add(const struct listing *l, const struct tw_slice *s)
 	struct tw_calls *r = l->out;
 
 	r->n++;
-	r->sum_ns += s->dur_ns;
+	r->sum_ns = tw_sum_ns(r->sum_ns, s->dur_ns); /* nested calls are counted each */
 	if (s->dur_ns > r->longest_ns)
 		r->longest_ns = s->dur_ns;
 	l->buckets[tw_bucket_of(s->dur_ns)]++;

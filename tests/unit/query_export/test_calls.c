@@ -173,8 +173,39 @@ static void test_calls(void **state)
 	}
 }
 
+/* Each call is short enough for a trace, but not all together. */
+static void test_long_calls(void **state)
+{
+	struct model_shape shape = {9, 1, 700, 12, false};
+	struct tw_selection sel = {.all_threads = true};
+	struct tw_calls_query q = {.sel = &sel, .method = TW_NO_METHOD, .max_ns = INT64_MAX};
+	struct world w;
+	struct tw_calls c;
+	int64_t end = 1, times;
+
+	(void)state;
+	model_make(&w.model, &shape);
+	for (size_t i = 0; i < w.model.n; i++) {
+		const struct model_slice *s = &w.model.slices[i];
+
+		end = s->start_ns + s->dur_ns > end ? s->start_ns + s->dur_ns : end;
+	}
+	times = (INT64_C(1) << 60) / end;
+	for (size_t i = 0; i < w.model.n_records; i++) {
+		w.model.records[i].ts_ns *= times;
+		w.model.records[i].dur_ns *= times;
+	}
+	assert_int_equal(trace_fixture_make(&w.f, &w.model), TW_OK);
+	w.arena = tw_arena_new((size_t)1 << 28);
+	assert_int_equal(tw_query_calls(w.f.file, &q, NULL, w.arena, &c, NULL), TW_OK);
+	assert_int_equal(c.n, w.model.n);
+	assert_int_equal(c.sum_ns, INT64_MAX);
+	close_world(&w);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_long_calls),
 };
 
 UNIT_TESTS("calls", tests)
