@@ -61,6 +61,9 @@ enum column {
 struct tables {
 	struct tw_list columns[TABLE_COLUMNS]; /* int32_t, NONE for null */
 	struct tw_list strings;                /* uint32_t: handles of names */
+	/* of each stack, once all are read: */
+	uint32_t *depths;
+	int32_t *clipped; /* its frame, or its caller, at MAX_STACK at most */
 };
 
 struct thread {
@@ -143,32 +146,40 @@ static int32_t caller_of(const struct tables *t, int32_t stack)
 	return prefix < stack ? prefix : NONE;
 }
 
+/* So that a sample takes no more time than MAX_STACK frames, however deep its stack is. */
+static bool measure_stacks(struct firefox *s, struct tables *t)
+{
+	const uint32_t n = t->columns[STACK_FRAME].n;
+
+	t->depths = tw_arena_alloc(s->arena, (size_t)n + 1, sizeof *t->depths);
+	t->clipped = tw_arena_alloc(s->arena, (size_t)n + 1, sizeof *t->clipped);
+	if (!t->depths || !t->clipped)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		int32_t caller = caller_of(t, (int32_t)i);
+
+		t->depths[i] = caller == NONE ? 1 : t->depths[caller] + 1;
+		t->clipped[i] = t->depths[i] > MAX_STACK ? t->clipped[caller] : (int32_t)i;
+	}
+	return true;
+}
+
 /* Frames, outermost first, at the end of s->syms; the innermost are dropped past the limit. */
 static const uint32_t *frames_of(
         struct firefox *s, const struct tables *t, int32_t stack, uint64_t offset, size_t *ret_n)
 {
-	size_t n = 0;
+	const bool known = stack >= 0 && (uint32_t)stack < t->columns[STACK_FRAME].n;
+	size_t n = known ? t->depths[stack] : stack >= 0;
 
-	for (int32_t at = stack; at >= 0; at = caller_of(t, at))
-		n++;
-	if (n > MAX_STACK)
+	if (n > MAX_STACK) {
 		s->sink->ops->repair(s->sink, TW_REPAIR_depth_clipped, offset, n - MAX_STACK);
-	for (; n > MAX_STACK; n--)
-		stack = caller_of(t, stack);
+		stack = t->clipped[stack];
+		n = MAX_STACK;
+	}
 	for (size_t i = n; i-- > 0; stack = caller_of(t, stack))
 		s->syms[i] = sym_of(s, t, stack);
 	*ret_n = n;
 	return s->syms;
-}
-
-static struct tw_stacks *stacks_of(struct firefox *s, bool exact)
-{
-	struct tw_stacks **stacks = exact ? &s->exact : &s->sampled;
-	int64_t interval_ns = exact ? 0 : (int64_t)(s->interval_ms * MS_NS);
-
-	if (!*stacks)
-		*stacks = tw_stacks_new(s->arena, &s->limits, s->sink, interval_ns);
-	return *stacks;
 }
 
 static bool to_ns(double ms, int64_t *ret)
@@ -179,6 +190,18 @@ static bool to_ns(double ms, int64_t *ret)
 		return false;
 	*ret = (int64_t)(ns + 0.5);
 	return true;
+}
+
+static struct tw_stacks *stacks_of(struct firefox *s, bool exact)
+{
+	struct tw_stacks **stacks = exact ? &s->exact : &s->sampled;
+	int64_t interval_ns = 0;
+
+	if (!exact && !to_ns(s->interval_ms, &interval_ns))
+		interval_ns = 0; /* it is measured */
+	if (!*stacks)
+		*stacks = tw_stacks_new(s->arena, &s->limits, s->sink, interval_ns);
+	return *stacks;
 }
 
 static enum tw_status emit_thread(
@@ -252,6 +275,8 @@ static enum tw_status end_thread(struct firefox *s, struct tw_err *err)
 	s->thread.track = s->sink->ops->track(s->sink, s->pid, s->tid, TW_TID_FULL);
 	if (s->thread.track == 0)
 		return TW_OK;
+	if (s->own.columns[STACK_FRAME].n && !measure_stacks(s, &s->own))
+		return tw_oom(err);
 	if (s->own.columns[STACK_FRAME].n)
 		return emit_thread(s, &s->thread, &s->own, err);
 	kept = tw_list_add(&s->threads, s->arena, sizeof *kept);
@@ -402,6 +427,8 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	enum tw_status st = tw_json_stream_finish(&s->json, cut, err);
 
 	threads = s->threads.items;
+	if (st == TW_OK && !measure_stacks(s, &s->shared))
+		st = tw_oom(err);
 	for (uint32_t i = 0; st == TW_OK && i < s->threads.n; i++)
 		st = emit_thread(s, &threads[i], &s->shared, err);
 	if (st == TW_OK && s->sampled)

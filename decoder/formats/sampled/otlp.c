@@ -37,6 +37,7 @@ struct otlp {
 	uint8_t *data;
 	size_t n, cap;
 	struct tw_list tables[TABLES]; /* struct tw_pb; of strings their bytes */
+	uint32_t *syms;                /* of each function, once it is known; 0 is none */
 	bool has_type;
 	struct tw_str type; /* of the profiles that are read */
 	int64_t scale;      /* of values to nanoseconds; 0: not a time */
@@ -199,6 +200,14 @@ static struct tw_pb entry(const struct otlp *s, enum table table, uint64_t index
 	return index < l->n ? ((const struct tw_pb *)l->items)[index] : tw_pb_of(NULL, 0);
 }
 
+/* The same for one that is read for a reference; empty once the limit of that is reached. */
+static struct tw_pb referred(struct otlp *s, enum table table, uint64_t index)
+{
+	struct tw_pb m = entry(s, table, index);
+
+	return tw_sums_may_read(&s->sums, (size_t)(m.end - m.at)) ? m : tw_pb_of(NULL, 0);
+}
+
 static struct tw_str text(const struct otlp *s, uint64_t index)
 {
 	struct tw_pb m = entry(s, STRINGS, index);
@@ -211,28 +220,40 @@ static struct tw_str text(const struct otlp *s, uint64_t index)
 static uint32_t function_sym(struct otlp *s, uint64_t index)
 {
 	struct tw_pb function = entry(s, FUNCTIONS, index);
-	struct tw_str name = text(s, number_of(function, 1));
+	struct tw_str name;
+	uint32_t sym;
 
+	if (index < s->tables[FUNCTIONS].n && s->syms[index])
+		return s->syms[index];
+	name = text(s, number_of(function, 1));
 	if (name.len == 0)
 		name = text(s, number_of(function, 2));
-	return s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
+	sym = s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
+	if (index < s->tables[FUNCTIONS].n)
+		s->syms[index] = sym;
+	return sym;
 }
 
 static void add_location(struct otlp *s, uint64_t index)
 {
-	struct tw_pb location = entry(s, LOCATIONS, index);
+	struct tw_pb location =
+	        tw_sums_is_full(&s->sums) ? tw_pb_of(NULL, 0) : referred(s, LOCATIONS, index);
 	struct tw_pb m = location;
 	struct tw_pb_field f;
 	bool named = false;
 
-	while (tw_pb_next(&m, &f)) {
+	if (tw_sums_is_full(&s->sums)) {
+		tw_sums_frame(&s->sums, 0);
+		return;
+	}
+	while (!tw_sums_is_full(&s->sums) && tw_pb_next(&m, &f)) {
 		if (f.number != 3 || f.type != TW_PB_BYTES)
 			continue;
 		named = true;
 		tw_sums_frame(&s->sums, function_sym(s, number_of(tw_pb_in(&f), 1)));
 	}
 	if (!named) {
-		struct tw_pb mapping = entry(s, MAPPINGS, number_of(location, 1));
+		struct tw_pb mapping = referred(s, MAPPINGS, number_of(location, 1));
 
 		tw_sums_frame(&s->sums, tw_sums_address(&s->sums, text(s, number_of(mapping, 4)),
 		                                number_of(location, 2)));
@@ -241,7 +262,7 @@ static void add_location(struct otlp *s, uint64_t index)
 
 static void add_stack(struct otlp *s, uint64_t index)
 {
-	struct tw_pb m = entry(s, STACKS, index);
+	struct tw_pb m = referred(s, STACKS, index);
 	struct tw_pb_field f;
 	uint64_t location;
 
@@ -268,7 +289,7 @@ struct sample {
 
 static void read_attribute(struct otlp *s, uint64_t index, struct sample *x)
 {
-	struct tw_pb attribute = entry(s, ATTRIBUTES, index);
+	struct tw_pb attribute = referred(s, ATTRIBUTES, index);
 	struct tw_str key = text(s, number_of(attribute, 1));
 	struct tw_pb value = message_of(attribute, 2);
 
@@ -335,7 +356,9 @@ static enum tw_status add_times(struct otlp *s, struct sample *x, struct tw_err 
 		}
 		x->sum.value = (int64_t)(at - s->first_ns);
 		add_stack(s, x->stack);
-		st = tw_sums_add(&s->sums, &x->sum, err);
+		st = tw_sums_status(&s->sums, x->sum.offset, err);
+		if (st == TW_OK)
+			st = tw_sums_add(&s->sums, &x->sum, err);
 	}
 	return st;
 }
@@ -345,6 +368,8 @@ static enum tw_status take_sample(struct otlp *s, struct tw_pb m, struct tw_err 
 	struct sample x = read_sample(s, m);
 
 	x.sum.offset = (uint64_t)(m.at - s->data);
+	if (tw_sums_status(&s->sums, x.sum.offset, err) != TW_OK)
+		return TW_TOO_LARGE;
 	if (s->timed)
 		return add_times(s, &x, err);
 	if (!x.has_value || x.value < 0 ||
@@ -353,6 +378,8 @@ static enum tw_status take_sample(struct otlp *s, struct tw_pb m, struct tw_err 
 		return TW_OK;
 	}
 	add_stack(s, x.stack);
+	if (tw_sums_status(&s->sums, x.sum.offset, err) != TW_OK)
+		return TW_TOO_LARGE;
 	return x.sum.value ? tw_sums_add(&s->sums, &x.sum, err) : TW_OK;
 }
 
@@ -468,6 +495,10 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st == TW_OK && s->tables[STACKS].n == 0)
 		return tw_fail_at(
 		        err, TW_CORRUPT, 0, "an OpenTelemetry profile without its dictionary");
+	s->syms = tw_arena_zalloc(s->arena, s->tables[FUNCTIONS].n + 1, sizeof *s->syms);
+	if (!s->syms)
+		return tw_oom(err);
+	tw_sums_limit(&s->sums, s->n);
 	if (st == TW_OK)
 		st = each(s, m, 1, look_at_resource, err);
 	if (st == TW_OK)

@@ -36,6 +36,8 @@ enum {
 struct entry { /* a location, function or mapping */
 	uint64_t id;
 	struct tw_pb message;
+	uint32_t sym; /* of a function, once it is known */
+	bool has_sym;
 };
 
 struct table {
@@ -203,7 +205,8 @@ static void read_tables(struct pprof *s, bool cut)
 		else if (f.number == STRING)
 			s->strings[s->n_strings++] = tw_pb_str(&f);
 		else if (t)
-			t->list[t->n++] = (struct entry){number_of(tw_pb_in(&f), 1), tw_pb_in(&f)};
+			t->list[t->n++] = (struct entry){
+			        .id = number_of(tw_pb_in(&f), 1), .message = tw_pb_in(&f)};
 	}
 	if (tw_pb_bad(&m) && !cut)
 		s->sink->ops->repair(s->sink, TW_REPAIR_input_truncated, s->n, 1);
@@ -235,7 +238,7 @@ static int by_id(const void *pa, const void *pb)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static const struct entry *find(struct table *t, uint64_t id)
+static struct entry *find(struct table *t, uint64_t id)
 {
 	struct entry key = {.id = id};
 
@@ -248,27 +251,40 @@ static const struct entry *find(struct table *t, uint64_t id)
 	return t->n ? bsearch(&key, t->list, t->n, sizeof *t->list, by_id) : NULL;
 }
 
+static size_t size_of(const struct entry *e)
+{
+	return (size_t)(e->message.end - e->message.at);
+}
+
 /* A location without a function. */
 static uint32_t address_sym(struct pprof *s, struct tw_pb location)
 {
 	const struct entry *mapping = find(&s->mappings, number_of(location, 2));
 	struct tw_str path = {0};
 
-	if (mapping)
+	if (mapping && tw_sums_may_read(&s->sums, size_of(mapping)))
 		path = text(s, number_of(mapping->message, 5));
 	return tw_sums_address(&s->sums, path, number_of(location, 3));
 }
 
 static uint32_t function_sym(struct pprof *s, uint64_t id)
 {
-	const struct entry *function = find(&s->functions, id);
+	struct entry *function = find(&s->functions, id);
 	struct tw_str name = {0};
+	uint32_t sym;
 
+	if (function && function->has_sym)
+		return function->sym;
 	if (function)
 		name = text(s, number_of(function->message, 2));
 	if (function && name.len == 0)
 		name = text(s, number_of(function->message, 3));
-	return s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
+	sym = s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
+	if (function) {
+		function->sym = sym;
+		function->has_sym = true;
+	}
+	return sym;
 }
 
 /* Adds a location's frames, innermost first: several where functions are inlined. */
@@ -279,7 +295,12 @@ static void add_location(struct pprof *s, uint64_t id)
 	struct tw_pb_field f;
 	bool named = false;
 
-	while (tw_pb_next(&m, &f)) {
+	if (tw_sums_is_full(&s->sums) ||
+	        (location && !tw_sums_may_read(&s->sums, size_of(location)))) {
+		tw_sums_frame(&s->sums, 0);
+		return;
+	}
+	while (!tw_sums_is_full(&s->sums) && tw_pb_next(&m, &f)) {
 		if (f.number != 4 || f.type != TW_PB_BYTES)
 			continue;
 		named = true;
@@ -303,6 +324,8 @@ static void read_label(struct pprof *s, struct tw_pb m, struct sample *x)
 	struct tw_str value = text(s, number_of(m, 2));
 	uint64_t number = number_of(m, 3);
 
+	if (!tw_sums_may_read(&s->sums, value.len))
+		return;
 	if (tw_str_eq(key, TW_STR("thread")) || tw_str_eq(key, TW_STR("thread_name")) ||
 	        tw_str_eq(key, TW_STR("thread name"))) {
 		x->sum.thread = value;
@@ -352,6 +375,8 @@ static enum tw_status take_sample(struct pprof *s, const struct tw_pb_field *f, 
 	s->sums.n = 0;
 	x = read_sample(s, tw_pb_in(f));
 	x.sum.offset = (uint64_t)(f->bytes - s->data);
+	if (tw_sums_status(&s->sums, x.sum.offset, err) != TW_OK)
+		return TW_TOO_LARGE;
 	if (__builtin_mul_overflow(x.sum.value, s->scale ? s->scale : 1, &x.sum.value) ||
 	        x.sum.value < 0 || x.values <= s->value) {
 		s->sink->ops->repair(s->sink, TW_REPAIR_record_malformed, x.sum.offset, 1);
@@ -381,6 +406,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		return tw_oom(err);
 	read_tables(s, cut);
 	choose_value(s);
+	tw_sums_limit(&s->sums, s->n);
 	while (st == TW_OK && tw_pb_next(&m, &f))
 		if (f.number == SAMPLE && f.type == TW_PB_BYTES)
 			st = take_sample(s, &f, err);

@@ -5,6 +5,8 @@
 #include "decoder/formats/thread_label.h"
 
 enum { ALL = 1, FILE_BYTES = 200, NAME_BYTES = 256 };
+enum { READS_A_BYTE = 8192, READS_LEAST = 1 << 20 };
+#define READS_MOST (UINT64_C(1) << 36)
 
 bool tw_sums_init(
         struct tw_sums *s, struct tw_arena *a, const struct tw_limits *limits, struct tw_sink *sink)
@@ -12,6 +14,28 @@ bool tw_sums_init(
 	s->sink = sink;
 	s->samples = tw_samples_new(a, limits, sink);
 	return s->samples != NULL;
+}
+
+void tw_sums_limit(struct tw_sums *s, size_t profile_bytes)
+{
+	const uint64_t most = (uint64_t)profile_bytes * READS_A_BYTE + READS_LEAST;
+
+	s->most_reads = most < READS_MOST ? most : READS_MOST;
+}
+
+bool tw_sums_may_read(struct tw_sums *s, size_t bytes)
+{
+	if (s->reads <= s->most_reads)
+		s->reads += bytes;
+	return s->reads <= s->most_reads;
+}
+
+enum tw_status tw_sums_status(const struct tw_sums *s, uint64_t offset, struct tw_err *err)
+{
+	return s->reads <= s->most_reads
+	               ? TW_OK
+	               : tw_fail_at(err, TW_TOO_LARGE, offset,
+	                         "the profile's stacks are too large for its size");
 }
 
 void tw_sums_frame(struct tw_sums *s, uint32_t sym)

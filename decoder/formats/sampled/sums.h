@@ -16,6 +16,7 @@ struct tw_sums {
 	struct tw_samples *samples;
 	uint32_t track; /* of the previous stack */
 	size_t n;       /* frames of this stack, the dropped ones too */
+	uint64_t reads, most_reads;
 	uint32_t stack[TW_SUMS_STACK];
 };
 
@@ -23,6 +24,20 @@ struct tw_sums {
 bool tw_sums_init(struct tw_sums *s, struct tw_arena *a, const struct tw_limits *limits,
         struct tw_sink *sink);
 
+/* References of a byte may each be to a long message, so what is read again for them is limited by
+ * the size of the profile; no tool's profile comes near the limit. */
+void tw_sums_limit(struct tw_sums *s, size_t profile_bytes);
+/* False: the limit is reached, and so many bytes are not to be read. */
+bool tw_sums_may_read(struct tw_sums *s, size_t bytes);
+/* TW_TOO_LARGE once the limit was reached. */
+enum tw_status tw_sums_status(
+        const struct tw_sums *s, uint64_t offset, struct tw_err *err) TW_MUST_USE;
+
+/* Whether further frames of the current stack are dropped. */
+static inline bool tw_sums_is_full(const struct tw_sums *s)
+{
+	return s->n >= TW_SUMS_STACK;
+}
 /* The next frame outwards of the current stack. */
 void tw_sums_frame(struct tw_sums *s, uint32_t sym);
 

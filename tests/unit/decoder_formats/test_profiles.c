@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/base/buf.h"
 #include "decoder/formats/json/json_stream.h"
 #include "decoder/formats/thread_label.h"
 #include "tests/event_log.h"
@@ -199,6 +200,40 @@ static void test_firefox_idle(void **state)
 	event_log_done(&log);
 }
 
+/* An interval that is no time is measured; past the limit of a stack its innermost frames drop. */
+static void test_firefox_odd(void **state)
+{
+	enum { DEEP = 4100 };
+	struct event_log log;
+	struct tw_buf b;
+
+	(void)state;
+	for (int huge = 0; huge < 2; huge++) {
+		tw_buf_init(&b, 1 << 20);
+		(void)tw_buf_printf(&b,
+		        "{\"meta\":{\"preprocessedProfileVersion\":57,\"interval\":%s},"
+		        "\"shared\":{\"stringArray\":[\"a\"],\"funcTable\":{\"name\":[0]},"
+		        "\"frameTable\":{\"func\":[0]},\"stackTable\":{\"frame\":[0",
+		        huge ? "1e300" : "1");
+		for (int i = 1; i < DEEP; i++)
+			(void)tw_buf_printf(&b, ",0");
+		(void)tw_buf_printf(&b, "],\"prefix\":[null");
+		for (int i = 1; i < DEEP; i++)
+			(void)tw_buf_printf(&b, ",%d", i - 1);
+		(void)tw_buf_printf(&b,
+		        "]}},\"threads\":[{\"name\":\"m\",\"tid\":1,\"samples\":"
+		        "{\"stack\":[%d,0],\"time\":[0,1]}}]}",
+		        DEEP - 1);
+		event_log_run_cut(&log, b.data, b.len, NULL);
+		assert_int_equal(log.status, TW_OK);
+		assert_int_equal(log.n, 2 * 4096);
+		assert_int_equal(log.events[log.n - 1].ts_ns, huge ? 1000000 : 2000000);
+		assert_int_equal(event_log_repairs(&log), DEEP - 4096);
+		event_log_done(&log);
+		tw_buf_done(&b);
+	}
+}
+
 static void test_folded_sums(void **state)
 {
 	struct event_log log = run("a;b 5\nc 1.75\n\na 2\r\na;b 3\n");
@@ -228,6 +263,45 @@ static void test_refused(void **state)
 	}
 }
 
+/* Appends a field of bytes. */
+static void put_field(struct tw_buf *b, uint8_t number, const void *p, size_t n)
+{
+	uint8_t varint[10];
+
+	(void)tw_buf_add_u8(b, (uint8_t)(number << 3 | 2));
+	(void)tw_buf_add(b, varint, (size_t)(tw_put_varint(varint, n) - varint));
+	(void)tw_buf_add(b, p, n);
+}
+
+/* Samples of a few bytes, whose location has many lines. */
+static void test_amplified(void **state)
+{
+	enum { LINES = 100000, SAMPLES = 12000 };
+	struct event_log log;
+	struct tw_buf b;
+	struct tw_buf location;
+
+	(void)state;
+	tw_buf_init(&b, 1 << 20);
+	tw_buf_init(&location, 1 << 20);
+	(void)tw_buf_add(&location, "\x08\x01", 2);
+	for (int i = 0; i < LINES; i++)
+		put_field(&location, 4, "\x08\x01", 2);
+	put_field(&b, 1, "\x08\x01\x10\x01", 4);
+	for (int i = 0; i < SAMPLES; i++)
+		put_field(&b, 2, "\x08\x01\x10\x01", 4);
+	put_field(&b, 4, location.data, location.len);
+	put_field(&b, 5, "\x08\x01\x10\x01", 4);
+	put_field(&b, 6, "", 0);
+	put_field(&b, 6, "f", 1);
+	assert_int_equal(tw_buf_status(&b), TW_OK);
+	event_log_run_cut(&log, b.data, b.len, NULL);
+	assert_int_equal(log.status, TW_TOO_LARGE);
+	event_log_done(&log);
+	tw_buf_done(&location);
+	tw_buf_done(&b);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_json),
@@ -235,8 +309,10 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_speedscope_order),
         cmocka_unit_test(test_speedscope_weights),
         cmocka_unit_test(test_firefox_idle),
+        cmocka_unit_test(test_firefox_odd),
         cmocka_unit_test(test_folded_sums),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_amplified),
 };
 
 UNIT_TESTS("profiles", tests)

@@ -333,6 +333,7 @@ export const refusals: Record<string, string> = {
 	'an OpenTelemetry profile without its dictionary': '缺少字典的 OpenTelemetry 分析文件',
 	'not one sample with a value in this OpenTelemetry profile': '这个 OpenTelemetry 分析文件中没有任何带数值的采样',
 	'not one sample with a value in this pprof profile': '这个 pprof 分析文件中没有任何带数值的采样',
+	"the profile's stacks are too large for its size": '该分析文件的调用栈相对其大小过大',
 	'a pprof profile of more than {1} MiB': '超过 {1} MiB 的 pprof 分析文件',
 	'not one sample with a time and a stack in this Sentry profile': '这个 Sentry 分析文件中没有任何带时间和堆栈的采样',
 	'the page holds no event of a kernel trace or of Chrome': '网页中没有内核 Trace 或 Chrome 的事件',
