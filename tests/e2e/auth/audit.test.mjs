@@ -56,6 +56,8 @@ function changes(v) {
 		['PUT /api/v1/fleet/labels', 'setting.set', '/api/v1/fleet/labels', { labels: ['device'] }, 'rollups', { value: '{"labels":["device"]}' }],
 		['PUT /api/v1/regressions/rules', 'setting.set', '/api/v1/regressions/rules', { least_days: 3 }, 'regressions'],
 		['PUT /api/v1/digest/settings', 'setting.set', '/api/v1/digest/settings', { every: 'daily' }, 'digest'],
+		['POST /api/v1/regression/{regression}/ticket', 'ticket.create', `/api/v1/regression/${v.regression}/ticket`, undefined, v.regression, { tracker: 'github' }],
+		['POST /api/v1/anr/groups/{key}/ticket', 'ticket.create', `/api/v1/anr/groups/${v.group}/ticket`, undefined, v.group, { tracker: 'github' }],
 		['PUT /api/v1/tracker', 'setting.set', '/api/v1/tracker', { for: 'jira', template: '' }, 'tracker', { value: '{"for":"jira","template":""}' }],
 		['POST /api/v1/webhooks', 'webhook.create', '/api/v1/webhooks', { name: 'chat', url: v.secretUrl, events: ['digest'] }, undefined, { name: 'chat', host: 'https://hooks.invalid', kind: 'json' }],
 		['PATCH /api/v1/webhooks/{hook}', 'webhook.change', () => `/api/v1/webhooks/${v.hook}`, { new_secret: true, paused: true }, () => v.hook, { paused: 'yes' }],
@@ -112,6 +114,10 @@ test('each change leaves exactly one entry, refusals and looks none, and no secr
 	v.trace = (await s.trace(sampleTrace(), { query: { app: 'com.acme', build_id: 'b1' } })).id;
 	v.sender = (await s.get('/api/v1/keys', { key: s.admin })).json.keys.find((k) => k.scope === 'ingest').id;
 	v.regression = (await findSlower(s, 12)).id;
+	await s.trace('"main" prio=5 tid=1 Blocked\n  at a.B.c(B.java:1)\n  - waiting to lock <0x01> (a a.T) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at a.W.d(W.java:3)\n  - locked <0x01> (a a.T)\n');
+	v.group = (await until(async () => (await s.get('/api/v1/anr/groups')).json.groups[0], 'a group of ANRs')).key;
+	secrets.add('a-token-of-the-tracker');
+	assert.equal((await s.ask('PUT', '/api/v1/tracker', { key: s.admin, body: json({ for: 'github', template: '', api: 'https://tracker.invalid', repository: 'a/b', token: 'a-token-of-the-tracker' }) })).status, 200);
 	execFileSync(binary(), ['user', 'create', 'root', '--server-admin', '--data', s.data], { input: v.passwords[2] });
 	const audit = await watcher(s);
 	const headers = { 'X-Tracewell': '1' };
