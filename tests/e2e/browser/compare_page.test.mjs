@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { settled, unreadable } from '../browser.mjs';
+import { navigate, settled, unreadable } from '../browser.mjs';
 import { btrace } from '../make.mjs';
 import { dir, done, HOSTILE, id, open, server } from '../page.mjs';
 import { binary, tracewell } from '../server.mjs';
@@ -41,6 +41,7 @@ const hues = (page) => graph(page).evaluate((c) => {
 test('two traces of the list are compared', async (t) => {
 	const b = newer();
 	const page = await open();
+	await navigate(page, 'Traces');
 	for (const one of [id, b]) await page.locator(`tr[data-trace="${one}"] input[type=checkbox]`).click();
 	await page.locator('.picked').getByRole('link', { name: 'Compare' }).click();
 	await page.waitForSelector('[data-compared]');
