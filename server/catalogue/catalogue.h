@@ -230,8 +230,11 @@ struct tw_arrival { /* a complete upload */
 	/* Returns once the parts' files are durable, or the error; NULL: they already are.  Called
 	 * from any thread, possibly more than once, while tw_catalogue_trace_add runs. */
 	enum tw_status (*durable)(void *arg, struct tw_err *err);
+	/* Whether a part's file still exists, for servers that delete files in one folder: called
+	 * once no other server can delete it before the row is there.  NULL: files have no other
+	 * owner. */
+	enum tw_status (*present)(void *arg, const char *sha256, struct tw_err *err);
 	void *arg;
-	bool shares_folder; /* several servers delete files in the folder of the parts */
 };
 
 /* Adds the row, its parts and its job in one transaction, which nobody sees before it and the files

@@ -12,9 +12,14 @@
  * because the next commit would wait too. */
 enum { BESIDE_COMMIT_BYTES = 1 << 20, PARTS_MAX = 16 };
 
+struct placing {
+	struct tw_app *app;
+	struct tw_upload *up;
+};
+
 static enum tw_status wait_for_files(void *arg, struct tw_err *err)
 {
-	const struct tw_upload *up = arg;
+	const struct tw_upload *up = ((const struct placing *)arg)->up;
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; i < up->n_parts && st == TW_OK; i++)
@@ -22,26 +27,42 @@ static enum tw_status wait_for_files(void *arg, struct tw_err *err)
 	return st;
 }
 
-static enum tw_status place(struct tw_upload *up, struct tw_part *rows, struct tw_err *err)
+/* The client sends the upload again, which stores the file anew. */
+static enum tw_status is_present(void *arg, const char *sha256, struct tw_err *err)
 {
+	const struct placing *p = arg;
+	uint64_t bytes;
+	enum tw_status st = tw_blob_look(p->app->blobs, sha256, &bytes, err);
+
+	if (st != TW_NOT_FOUND)
+		return st;
+	return tw_fail(err, TW_BUSY,
+	        "the same content was deleted at another server just now: send it again");
+}
+
+static enum tw_status place(struct placing *p, struct tw_part *rows, struct tw_err *err)
+{
+	const struct tw_upload *up = p->up;
 	uint64_t bytes = 0;
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; i < up->n_parts && st == TW_OK; i++) {
-		const struct tw_upload_part *p = &up->parts[i];
+		const struct tw_upload_part *one = &up->parts[i];
 
-		st = tw_blob_place(p->writer, err);
-		rows[i] = (struct tw_part){
-		        p->name, tw_blob_sha256(p->writer), p->format, tw_blob_bytes(p->writer)};
+		st = tw_blob_place(one->writer, err);
+		rows[i] = (struct tw_part){one->name, tw_blob_sha256(one->writer), one->format,
+		        tw_blob_bytes(one->writer)};
 		bytes += rows[i].bytes;
 	}
-	return st == TW_OK && bytes > BESIDE_COMMIT_BYTES ? wait_for_files(up, err) : st;
+	return st == TW_OK && bytes > BESIDE_COMMIT_BYTES ? wait_for_files(p, err) : st;
 }
 
 /* Called with blob_use held for reading. */
 static enum tw_status place_and_record(struct tw_app *app, struct tw_upload *up,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
 {
+	struct placing placing = {app, up};
+	bool shared = tw_catalogue_is_shared(app->catalogue) && !tw_blobs_remote(app->blobs);
 	struct tw_part rows[PARTS_MAX];
 	const struct tw_arrival arrival = {.caller = up->caller,
 	        .key = up->key,
@@ -49,10 +70,9 @@ static enum tw_status place_and_record(struct tw_app *app, struct tw_upload *up,
 	        .parts = rows,
 	        .n_parts = up->n_parts,
 	        .durable = wait_for_files,
-	        .arg = up,
-	        .shares_folder =
-	                tw_catalogue_is_shared(app->catalogue) && !tw_blobs_remote(app->blobs)};
-	enum tw_status st = place(up, rows, err);
+	        .present = shared ? is_present : NULL,
+	        .arg = &placing};
+	enum tw_status st = place(&placing, rows, err);
 
 	return st == TW_OK ? tw_catalogue_trace_add(app->catalogue, &arrival, ret_id, ret_new, err)
 	                   : st;

@@ -153,8 +153,12 @@ static enum tw_status insert_parts(
 	for (size_t i = 0; st == TW_OK && i < up->of.n_parts; i++) {
 		const struct tw_part *p = &up->of.parts[i];
 
-		if (up->of.shares_folder) /* nobody deletes it before the row is there */
+		/* another server may have deleted an equal file between its storing and this lock
+		 */
+		if (up->of.present)
 			st = tw_cat_lock(b->db, TW_ALONE_CONTENT, p->sha256, false, err);
+		if (st == TW_OK && up->of.present)
+			st = up->of.present(up->of.arg, p->sha256, err);
 		if (st == TW_OK)
 			st = tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_PART], err,
 			        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes)"

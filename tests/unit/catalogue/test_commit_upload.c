@@ -431,6 +431,40 @@ static void test_a_delete_blocks_no_upload(void **state)
 	close_store(&s);
 }
 
+/* --- a file that another server deleted --- */
+
+static enum tw_status is_gone(void *arg, const char *sha256, struct tw_err *err)
+{
+	assert_string_equal(sha256, "aa");
+	return *(const bool *)arg ? tw_fail(err, TW_BUSY, "gone") : TW_OK;
+}
+
+static void test_deleted_elsewhere(void **state)
+{
+	struct store s;
+	const struct tw_part part = {"trace", "aa", "", 1};
+	bool gone = true, is_new = false, used = true;
+	const struct tw_arrival up = {.caller = &s.caller,
+	        .meta = &s.meta,
+	        .parts = &part,
+	        .n_parts = 1,
+	        .present = is_gone,
+	        .arg = &gone};
+	char id[TW_ID_BYTES];
+
+	(void)state;
+	open_store(&s);
+	assert_int_equal(tw_catalogue_trace_add(s.app.catalogue, &up, id, &is_new, NULL), TW_BUSY);
+	assert_int_equal(tw_catalogue_has_blob(s.app.catalogue, "aa", &used, NULL), TW_OK);
+	assert_false(used);
+	gone = false;
+	assert_int_equal(tw_catalogue_trace_add(s.app.catalogue, &up, id, &is_new, NULL), TW_OK);
+	assert_true(is_new);
+	assert_int_equal(tw_catalogue_has_blob(s.app.catalogue, "aa", &used, NULL), TW_OK);
+	assert_true(used);
+	close_store(&s);
+}
+
 /* --- turns --- */
 
 enum { WRITERS = 6 };
@@ -528,6 +562,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unseen_until_durable),
         cmocka_unit_test(test_not_durable),
         cmocka_unit_test(test_each_answers_for_itself),
+        cmocka_unit_test(test_deleted_elsewhere),
         cmocka_unit_test(test_start_proves_the_last),
 };
 
