@@ -143,11 +143,11 @@ test('threads of several processes are listed below their process, which closes 
 	await page.click('[aria-label="Close com.acme:push"]');
 	await page.waitForFunction(() => document.querySelectorAll('.threads .name').length === 3);
 	assert.deepEqual(await heads(page), ['com.acme', 'main', 'com.acme:push']);
-	assert.equal(query(page).get('closed'), '9');
+	await page.waitForFunction(() => new URL(location.href).searchParams.get('closed') === '9');
 	await page.focus('canvas.calls');
 	await page.keyboard.press('j'); // the next thread is in the closed process: it opens
 	await page.waitForFunction(() => document.querySelectorAll('.threads .name').length === 5);
-	assert.equal(query(page).get('thread'), '9');
+	await page.waitForFunction(() => new URL(location.href).searchParams.get('thread') === '9');
 	await head(page, 'com.acme:push').locator('.name').click();
 	await page.waitForFunction(() => new URL(location.href).searchParams.get('sel') === '9,10');
 	await done(page, t);

@@ -430,7 +430,7 @@ test('a permalink holds tables, rows and how far each graph is scrolled', async 
 
 test('CPU and waiting time, where a trace tells them', async (t) => {
 	const none = await openTrace();
-	assert.equal(await none.getByRole('button', { name: 'Waiting' }).count(), 0);
+	assert.equal(await none.getByRole('button', { name: 'CPU', exact: true }).count(), 0);
 	await done(none, t);
 	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-views-'));
 	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));

@@ -262,7 +262,7 @@ test('issues for three trackers', async (t) => {
 	assert.match((await issue('gitlab')).body, /\n\/label ~performance\n$/);
 	assert.match((await issue('jira')).body, /\{\{com\.app\.Repo\.load\}\} in \{\{slower\}\}/);
 	const set = (body) => s.ask('PUT', '/api/v1/tracker', { key: s.admin, body: json(body) });
-	for (const [body, words] of [[{ for: 'gitea', template: '' }, /github, gitlab or jira/], [{ for: 'github', template: 'javascript:alert(1)//{title}' }, /http/], [{ for: 'github', template: 'https://a.example' }, /\{title\}/], [{ for: 'jira' }, /nothing else/]])
+	for (const [body, words] of [[{ for: 'bugzilla', template: '' }, /github, gitlab, jira or gitea/], [{ for: 'github', template: 'javascript:alert(1)//{title}' }, /http/], [{ for: 'github', template: 'https://a.example' }, /\{title\}/], [{ for: 'jira' }, /template must be a text/]])
 		assert.match((await set(body)).json.error.message, words);
 	assert.equal((await set({ for: 'github', template: 'https://github.com/o/r/issues/new?title={title}&body={body}' })).status, 200);
 	const url = new URL((await issue('github')).url);
