@@ -12,6 +12,7 @@ bool tw_disk_of(const char *folder, struct tw_disk *ret)
 	ret->used_bytes = (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize;
 	ret->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
 	ret->size_bytes = ret->used_bytes + ret->free_bytes;
+	ret->total_bytes = (uint64_t)fs.f_blocks * fs.f_frsize;
 	return true;
 }
 

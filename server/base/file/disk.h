@@ -12,6 +12,7 @@
 
 struct tw_disk {
 	uint64_t size_bytes, used_bytes, free_bytes;
+	uint64_t total_bytes; /* with what is reserved for root: does not depend on use */
 };
 
 /* False, with errno, and all 0, if it cannot be read. */

@@ -32,12 +32,11 @@ static void path_of(const char *dir, char out[PATH_BYTES])
 	(void)snprintf(out, PATH_BYTES, "%.1300s/reserve", dir);
 }
 
-static uint64_t free_bytes(const char *dir, uint64_t *ret_all)
+static uint64_t free_bytes(const char *dir)
 {
 	struct tw_disk d;
 
-	if (tw_disk_of(dir, &d) && ret_all)
-		*ret_all = d.size_bytes;
+	(void)tw_disk_of(dir, &d);
 	return d.free_bytes;
 }
 
@@ -73,11 +72,11 @@ static uint64_t allocated_size(const char *dir)
 
 uint64_t tw_reserve_size(const char *dir, uint64_t bytes)
 {
-	uint64_t all = 0;
+	struct tw_disk d;
 
-	(void)free_bytes(dir, &all);
-	if (bytes > all / SHARE_OF_DISK)
-		bytes = all / SHARE_OF_DISK;
+	(void)tw_disk_of(dir, &d);
+	if (bytes > d.total_bytes / SHARE_OF_DISK)
+		bytes = d.total_bytes / SHARE_OF_DISK;
 	bytes -= bytes % TW_RESERVE_LEAST;
 	return bytes < TW_RESERVE_LEAST ? TW_RESERVE_LEAST : bytes;
 }
@@ -109,7 +108,7 @@ enum tw_status tw_reserve_fill(const char *dir, uint64_t size, struct tw_err *er
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return fail_errno("written", err);
-	st = free_bytes(dir, NULL) < size - has + size
+	st = free_bytes(dir) < size - has + size
 	             ? tw_fail(err, TW_FULL, "no space left for the reserve")
 	             : allocate(fd, has, size, err);
 	(void)close(fd);
@@ -209,7 +208,7 @@ void tw_reserve_ease(const char *dir)
 
 enum tw_status tw_reserve_check(const char *dir, uint64_t size, struct tw_err *err)
 {
-	if (size == 0 || (size_of(dir) >= size && free_bytes(dir, NULL) >= size / TW_RESERVE_STEPS))
+	if (size == 0 || (size_of(dir) >= size && free_bytes(dir) >= size / TW_RESERVE_STEPS))
 		return TW_OK;
 	return tw_fail(
 	        err, TW_FULL, "the disk is full: uploads are not accepted until there is space");

@@ -232,7 +232,7 @@ test('who asks for less motion sees none', async (t) => {
 
 /* What is asked for, where it is shown, and what stands there meanwhile. */
 const views = [
-	['/', /\/api\/v1\/traces\?/, 'main', 'Loading traces'], ['/builds', /\/api\/v1\/builds/, 'main', 'Loading builds'],
+	['/traces', /\/api\/v1\/traces\?/, 'main', 'Loading traces'], ['/builds', /\/api\/v1\/builds/, 'main', 'Loading builds'],
 	['trace', /\/traces\/\w+(\?|$)/, 'main', 'Opening the trace'], ['trace', /\/threads(\?|$)/, 'main', 'Opening the trace'], ['trace', /\/names(\?|$)/, 'main', 'Opening the trace'],
 	[() => `/compare?a=${id}&b=${id}`, /\/compare\?/, 'main', 'Comparing'], [() => `/compare?a=${id}&b=${id}`, /\/compare\/methods\?/, '.panel[aria-label=Methods]', 'Summing both sides'],
 	['/keys', /\/api\/v1\/keys/, 'main', 'Loading keys'], ['/keys', /\/api\/v1\/projects/, 'main', 'Loading projects'],

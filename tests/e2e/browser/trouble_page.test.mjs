@@ -113,7 +113,7 @@ test('values of a link that mean nothing here are named, with what is shown inst
 	await page.waitForSelector('[aria-pressed=true]:has-text("Top-down")');
 	await page.waitForSelector('[data-flame] canvas');
 	await tab(page, 'Methods');
-	await page.waitForSelector('th[aria-sort=descending]:has-text("Self")');
+	await page.waitForSelector('th[aria-sort=descending]:has-text("Running")');
 	assert.equal(await page.locator('[role=alert]').count(), 0);
 	await notice.locator('button').click();
 	await notice.waitFor({ state: 'detached' });
