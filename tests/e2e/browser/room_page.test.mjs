@@ -71,7 +71,7 @@ test('an admin tries rules out, saves them, and sees what goes next and why', as
 		await page.waitForSelector('text=At most 512 MiB are used');
 		await navigate(page, 'Changes');
 		await page.locator('tr[data-entry]', { hasText: 'changed a setting' }).filter({ hasText: 'retention' }).first().waitFor();
-		await page.goto(`${s.url}/?cols=state,expires`);
+		await page.goto(`${s.url}/traces?cols=state,expires`);
 		await page.locator('th', { hasText: 'Expires' }).waitFor();
 		await page.locator('tr', { hasText: 'com.acme.kept' }).filter({ hasText: 'pinned' }).waitFor();
 		await page.goto(`${s.url}/traces/${soon}`);

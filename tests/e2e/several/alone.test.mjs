@@ -100,7 +100,8 @@ test('the page asks its own server alone', async (t) => {
 });
 
 /* Names of XML, and examples in forms that a person fills in: all addresses that the page's files hold. */
-const HELD = [/^http:\/\/www\.w3\.org\//, /^https:\/\/[a-z]+\.example\.com\//, /^https:\/\/github\.com\/OWNER\/REPO\//, /^https:\/\/gitlab\.com\/GROUP\/PROJECT\//];
+const HELD = [/^http:\/\/www\.w3\.org\//, /^https:\/\/[a-z]+\.example\.com\//, /^https:\/\/github\.com\/OWNER\/REPO\//, /^https:\/\/gitlab\.com\/GROUP\/PROJECT\//,
+	/^https:\/\/api\.github\.com$/, /^https:\/\/gitlab\.com\/api\/v4$/, /^https:\/\/example\.atlassian\.net$/];
 
 test('the page’s files hold no address that could be asked', async (t) => {
 	const s = await startServer(t);
