@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { violations } from '../axe.mjs';
-import { THEMES, unreadable } from '../browser.mjs';
+import { settled, THEMES, unreadable } from '../browser.mjs';
 import { done, HOSTILE, open, openTrace, server } from '../page.mjs';
 import { until } from '../server.mjs';
 
@@ -50,6 +50,8 @@ test('what people type finds what they mean', async () => {
 test('by keys: /, words, arrows, Enter', async (t) => {
 	await fill();
 	const page = await open('/builds');
+	await page.locator('button.find').waitFor();
+	await settled(page);
 	await page.keyboard.press('/');
 	const box = page.getByRole('combobox', { name: 'Search methods' });
 	await box.waitFor();
@@ -62,11 +64,14 @@ test('by keys: /, words, arrows, Enter', async (t) => {
 	await page.keyboard.press('ArrowUp');
 	await page.keyboard.press('Enter');
 	await page.waitForURL(/fleet\/methods\?.*JsonParser\.parse/);
+	await settled(page);
 	await page.keyboard.press('/');
+	await box.waitFor();
 	await page.keyboard.type('webhoo');
 	await page.keyboard.press('Escape');
 	assert.equal(await page.getByRole('dialog', { name: 'Search' }).count(), 0);
 	await page.keyboard.press('Control+k');
+	await box.waitFor();
 	await page.keyboard.type('detector');
 	await page.getByRole('option', { name: 'Detectors' }).waitFor();
 	await page.waitForFunction(() => document.querySelector('[role=option][aria-selected=true]')?.textContent === 'Detectors');
@@ -98,6 +103,7 @@ for (const [scheme, width] of THEMES)
 		await fill();
 		const page = await open('/builds', scheme, width);
 		await page.getByRole('button', { name: 'Search', exact: true }).or(page.locator('button.find')).first().click();
+		await page.getByRole('combobox', { name: 'Search methods' }).waitFor();
 		await page.keyboard.type('alert');
 		await page.getByRole('option', { name: 'alert(1)' }).first().waitFor();
 		assert.deepEqual(await unreadable(page), []);
