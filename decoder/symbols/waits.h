@@ -1,5 +1,5 @@
 /*
- * waits.h - tells methods that wait from methods that work, by their names.
+ * waits.h - distinguishes methods that wait from methods that work, by their names.
  *
  * A looper's thread spends most of a trace in nativePollOnce, a pool's thread in park. Tables that
  * rank by such time name no culprit. The list is waits.def; names are those that mappings give.

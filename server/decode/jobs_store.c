@@ -357,7 +357,7 @@ static enum tw_status sweep_all(struct tw_store_job *j, struct tw_err *err)
 	return st == TW_OK ? over_all(j, sweep_one, err) : st;
 }
 
-/* A server that is killed leaves what it was to delete, so several sweep unless told how often. */
+/* A killed server leaves objects that it was to delete, so several servers sweep by default. */
 static int64_t sweep_every_ms(const struct tw_app *app)
 {
 	const unsigned s = app->config->storage.sweep_s;

@@ -9,7 +9,7 @@
 
 #include "server/catalogue/fleet/catalogue_rollup.h"
 
-/* Dimensions by which a caller tells cells apart; bits. */
+/* Dimensions that a caller keeps apart; bits. */
 enum tw_fleet_dim {
 	TW_DIM_DAY = 1,
 	TW_DIM_APP = 2,

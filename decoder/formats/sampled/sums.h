@@ -27,7 +27,7 @@ bool tw_sums_init(struct tw_sums *s, struct tw_arena *a, const struct tw_limits 
 /* References of a byte may each be to a long message, so what is read again for them is limited by
  * the size of the profile; no tool's profile comes near the limit. */
 void tw_sums_limit(struct tw_sums *s, size_t profile_bytes);
-/* False: the limit is reached, and so many bytes are not to be read. */
+/* False: the limit is reached; do not read these bytes. */
 bool tw_sums_may_read(struct tw_sums *s, size_t bytes);
 /* TW_TOO_LARGE once the limit was reached. */
 enum tw_status tw_sums_status(

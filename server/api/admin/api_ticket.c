@@ -74,8 +74,8 @@ static enum tw_status get_tracker(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_json(r, 200, doc, err);
 }
 
-/* A stored token is sent only to the server for which it was entered: whoever changes the address
- * enters the token again. */
+/* A stored token is sent only to the server for which it was entered: an admin who changes the
+ * address enters the token again. */
 static enum tw_status check_origin(
         struct tw_req *r, const json_t *doc, const char *sealed, struct tw_err *err)
 {

@@ -25,7 +25,7 @@ struct tw_turn_lock { /* for the owner; fields are read-only */
 };
 
 void tw_turn_lock_init(struct tw_turn_lock *l);
-/* So many threads may hold it; more than before. */
+/* Raises the number of threads that may hold it at the same time. */
 void tw_turn_lock_widen(struct tw_turn_lock *l, unsigned places);
 void tw_turn_lock_done(struct tw_turn_lock *l);
 

@@ -121,7 +121,7 @@ enum tw_status tw_catalogue_anr_say(struct tw_catalogue *c, const char *project_
 	if (st != TW_OK)
 		return st;
 	st = is_known(w, project_id, key, err);
-	if (st == TW_OK) /* a fix stays the one that it was until it is said anew */
+	if (st == TW_OK) /* an earlier fix is kept until it is set again */
 		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO anr_state(project_id,key,status,fixed_in,fixed_ms,owner,note,"
 		        "muted_until_ms,author,changed_ms) VALUES(?1,?2,?3,?4,CASE WHEN ?3=2 THEN "

@@ -35,7 +35,7 @@ enum tw_status tw_clickhouse_put_found(struct tw_fleet_store *s, const struct tw
 
 /* --- conditions (clickhouse_where.c) --- */
 
-/* Columns of the dimensions that the question tells apart, each with a comma after it; a label as
+/* Columns of the dimensions that the question keeps apart, each with a comma after it; a label as
  * "key=value". */
 void tw_clickhouse_dims(struct tw_buf *sql, const struct tw_fleet_ask *ask, const char *table);
 /* " WHERE ..." of rows of a table that holds the dimensions: of the question's project, days and

@@ -260,7 +260,7 @@ static void put_traces(
 	put_last(sql, ask, "traces");
 }
 
-/* Of a table without labels: by those of traces, joined where rows are told apart by them. */
+/* Of a table without labels: by those of traces, joined where rows are kept apart by them. */
 void tw_clickhouse_where(struct tw_buf *sql, const struct tw_fleet_ask *ask,
         const struct tw_fleet_cells_of *cells, const char *table)
 {
