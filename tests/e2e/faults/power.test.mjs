@@ -188,20 +188,26 @@ async function checkUploads(s, held) {
 	return open;
 }
 
-async function checkRest(s, held) {
+/* 0: it has none, or its first is still being compiled. */
+async function mappingVersion(s) {
 	const build = (await s.get('/api/v1/builds')).json.builds.find((b) => b.build_id === 'b');
-	const version = build?.mapping ? Number(/version-(\d+)/.exec(build.map_version)[1]) : 0;
+	return build?.mapping ? Number(/version-(\d+)/.exec(build.map_version)[1]) : 0;
+}
+
+async function checkRest(s, held) {
+	const version = await mappingVersion(s);
 	assert.ok(version >= held.mapping, `mapping ${held.mapping} was accepted, ${version} is there`);
 	if (held.rules) assert.deepEqual((await s.get('/api/v1/retention')).json.rules.max_age_days, held.rules);
-	return version > 0 ? 2 : 0;
 }
 
 /* As many files as rows: a server sweeps after its start. */
-async function checkFiles(s, images) {
+async function checkFiles(s) {
 	const { data } = s;
 	const traces = await allDecoded(s);
 	const count = () => ['spool', 'blobs', 'traces'].map((name) => files(path.join(data, name)));
-	await until(() => {
+	let images; // text and image of a mapping, once it is compiled
+	await until(async () => {
+		images = (await mappingVersion(s)) > 0 ? 2 : 0;
 		const [spool, blobs, decoded] = count();
 		return spool === 0 && blobs === traces.length + images && decoded === traces.length ? true : undefined;
 	}, 'as many files as rows', 60).catch((e) => {
@@ -227,7 +233,8 @@ async function checkState(data, held, keys) {
 		const traces = await allDecoded(s);
 		await checkTraces(s, held, traces);
 		await checkUploads(s, held);
-		await checkFiles(s, await checkRest(s, held));
+		await checkRest(s, held);
+		await checkFiles(s);
 	} catch (e) {
 		throw new Error(`${e.message}\n--- the server on what was left:\n${s.log.slice(-1500)}`);
 	} finally {
