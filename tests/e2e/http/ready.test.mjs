@@ -110,18 +110,25 @@ const processes = (db) => {
 	return all;
 };
 
-const goOn = (pid) => {
+const signal = (pid, name) => {
 	try {
-		process.kill(pid, 'SIGCONT');
+		process.kill(pid, name);
 	} catch { /* it has ended */ }
+};
+const goOn = (pid) => signal(pid, 'SIGCONT');
+
+/* Stops the server of the database; the processes that were stopped. */
+const halt = (db) => {
+	const all = processes(db);
+	for (const pid of all) signal(pid, 'SIGSTOP');
+	return all;
 };
 
 test('PostgreSQL stands still: /readyz responds all the same', { skip: !postgresIsThere && 'no PostgreSQL 15', timeout: 120000 }, async (t) => {
 	const db = await startPostgres(t);
 	const s = await startServer(t, { args: ['--catalog', db.url('still')] });
 	await turns(s, 200);
-	const stopped = processes(db);
-	for (const pid of stopped) process.kill(pid, 'SIGSTOP');
+	const stopped = halt(db);
 	try {
 		for (const target of ['/readyz', '/readyz?for=read'])
 			await turnsRed(t, `PostgreSQL stopped, ${target}`, () => until(async () => ((await ready(s, target)).status === 503 ? true : undefined), `${target} red while nothing answers`, 20));
@@ -144,8 +151,7 @@ test('PostgreSQL stands still: a query that had begun ends with 503', { skip: !p
 	await locked;
 	const query = s.get(`/api/v1/traces/${id}/annotations`); // its key is looked up before, and it waits for the lock
 	await until(() => (db.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type='Lock'").trim() === '1' ? true : undefined), 'the query waits');
-	const stopped = processes(db);
-	for (const pid of stopped) process.kill(pid, 'SIGSTOP');
+	const stopped = halt(db);
 	const began = performance.now();
 	try {
 		const answer = await Promise.race([query, new Promise((done) => setTimeout(done, 55_000))]); // statement_timeout is 60 s
