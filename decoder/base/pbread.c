@@ -72,3 +72,14 @@ bool tw_pb_whole(const uint8_t *p, size_t n)
 		;
 	return !tw_pb_bad(&r);
 }
+
+uint64_t tw_pb_number_of(struct tw_pb message, uint32_t field)
+{
+	struct tw_pb_field f;
+	uint64_t value = 0;
+
+	while (tw_pb_next(&message, &f))
+		if (f.number == field)
+			value = f.value;
+	return value;
+}

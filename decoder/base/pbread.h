@@ -52,6 +52,8 @@ static inline struct tw_str tw_pb_str(const struct tw_pb_field *f)
 bool tw_pb_next(struct tw_pb *r, struct tw_pb_field *ret);
 /* The next packed varint; false at the end or at damage. */
 bool tw_pb_number(struct tw_pb *r, uint64_t *ret);
+/* The last number of this field in a message; 0 if there is none. */
+uint64_t tw_pb_number_of(struct tw_pb message, uint32_t field);
 /* Whether all fields of this message are complete.  Nested messages are not checked. */
 bool tw_pb_whole(const uint8_t *p, size_t n);
 

@@ -21,12 +21,13 @@
 
 #include "decoder/base/list.h"
 #include "decoder/base/pbread.h"
+#include "decoder/base/whole.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/sampled/sums.h"
 
 enum table { MAPPINGS = 1, LOCATIONS, FUNCTIONS, LINKS, STRINGS, ATTRIBUTES, STACKS, TABLES };
 
-enum { MAX_BYTES = 512 << 20, FIRST_BYTES = 1 << 16 };
+enum { MAX_BYTES = 512 << 20 };
 
 #define MAX_NS (UINT64_C(1) << 61)
 
@@ -34,8 +35,7 @@ struct otlp {
 	struct tw_sink *sink;
 	struct tw_arena *arena;
 	struct tw_sums sums;
-	uint8_t *data;
-	size_t n, cap;
+	struct tw_whole input;
 	struct tw_list tables[TABLES]; /* struct tw_pb; of strings their bytes */
 	uint32_t *syms;                /* of each function, once it is known; 0 is none */
 	bool has_type;
@@ -59,17 +59,6 @@ static enum tw_status each(
 		if (f.number == field && f.type == TW_PB_BYTES)
 			st = visit(s, tw_pb_in(&f), err);
 	return st;
-}
-
-static uint64_t number_of(struct tw_pb m, uint32_t field)
-{
-	struct tw_pb_field f;
-	uint64_t value = 0;
-
-	while (tw_pb_next(&m, &f))
-		if (f.number == field)
-			value = f.value;
-	return value;
 }
 
 static struct tw_pb message_of(struct tw_pb m, uint32_t field)
@@ -150,27 +139,11 @@ static int probe(const uint8_t *head, size_t len)
 static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	struct otlp *s = state;
-	size_t cap = s->cap ? s->cap : FIRST_BYTES;
-	uint8_t *data;
 
-	if (n > MAX_BYTES - s->n)
-		return tw_fail_at(err, TW_TOO_LARGE, s->n,
+	if (n > MAX_BYTES - s->input.n)
+		return tw_fail_at(err, TW_TOO_LARGE, s->input.n,
 		        "an OpenTelemetry profile of more than %d MiB", MAX_BYTES >> 20);
-	while (cap - s->n < n)
-		cap *= 2;
-	if (cap != s->cap) {
-		data = tw_arena_alloc(s->arena, cap, 1);
-		if (!data)
-			return tw_oom(err);
-		if (s->n)
-			memcpy(data, s->data, s->n);
-		s->data = data;
-		s->cap = cap;
-	}
-	if (n)
-		memcpy(s->data + s->n, p, n);
-	s->n += n;
-	return TW_OK;
+	return tw_whole_push(&s->input, s->arena, p, n) ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status read_dictionary(struct otlp *s, struct tw_pb m, struct tw_err *err)
@@ -225,9 +198,9 @@ static uint32_t function_sym(struct otlp *s, uint64_t index)
 
 	if (index < s->tables[FUNCTIONS].n && s->syms[index])
 		return s->syms[index];
-	name = text(s, number_of(function, 1));
+	name = text(s, tw_pb_number_of(function, 1));
 	if (name.len == 0)
-		name = text(s, number_of(function, 2));
+		name = text(s, tw_pb_number_of(function, 2));
 	sym = s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
 	if (index < s->tables[FUNCTIONS].n)
 		s->syms[index] = sym;
@@ -250,13 +223,14 @@ static void add_location(struct otlp *s, uint64_t index)
 		if (f.number != 3 || f.type != TW_PB_BYTES)
 			continue;
 		named = true;
-		tw_sums_frame(&s->sums, function_sym(s, number_of(tw_pb_in(&f), 1)));
+		tw_sums_frame(&s->sums, function_sym(s, tw_pb_number_of(tw_pb_in(&f), 1)));
 	}
 	if (!named) {
-		struct tw_pb mapping = referred(s, MAPPINGS, number_of(location, 1));
+		struct tw_pb mapping = referred(s, MAPPINGS, tw_pb_number_of(location, 1));
 
-		tw_sums_frame(&s->sums, tw_sums_address(&s->sums, text(s, number_of(mapping, 4)),
-		                                number_of(location, 2)));
+		tw_sums_frame(
+		        &s->sums, tw_sums_address(&s->sums, text(s, tw_pb_number_of(mapping, 4)),
+		                          tw_pb_number_of(location, 2)));
 	}
 }
 
@@ -290,13 +264,13 @@ struct sample {
 static void read_attribute(struct otlp *s, uint64_t index, struct sample *x)
 {
 	struct tw_pb attribute = referred(s, ATTRIBUTES, index);
-	struct tw_str key = text(s, number_of(attribute, 1));
+	struct tw_str key = text(s, tw_pb_number_of(attribute, 1));
 	struct tw_pb value = message_of(attribute, 2);
 
 	if (tw_str_eq(key, TW_STR("thread.name"))) {
 		x->sum.thread = text_of(value, 1);
 	} else if (tw_str_eq(key, TW_STR("thread.id"))) {
-		x->sum.tid = number_of(value, 3);
+		x->sum.tid = tw_pb_number_of(value, 3);
 		x->sum.has_tid = x->sum.tid <= UINT32_MAX;
 	}
 }
@@ -367,7 +341,7 @@ static enum tw_status take_sample(struct otlp *s, struct tw_pb m, struct tw_err 
 {
 	struct sample x = read_sample(s, m);
 
-	x.sum.offset = (uint64_t)(m.at - s->data);
+	x.sum.offset = (uint64_t)(m.at - s->input.data);
 	if (tw_sums_status(&s->sums, x.sum.offset, err) != TW_OK)
 		return TW_TOO_LARGE;
 	if (s->timed)
@@ -387,14 +361,14 @@ static enum tw_status take_sample(struct otlp *s, struct tw_pb m, struct tw_err 
 
 static struct tw_str type_of(struct otlp *s, struct tw_pb profile)
 {
-	return text(s, number_of(message_of(profile, 1), 1));
+	return text(s, tw_pb_number_of(message_of(profile, 1), 1));
 }
 
 static int64_t scale_of(struct otlp *s, struct tw_pb profile)
 {
-	int64_t scale = tw_sums_unit_ns(text(s, number_of(message_of(profile, 1), 2)));
-	int64_t period_ns = tw_sums_unit_ns(text(s, number_of(message_of(profile, 5), 2)));
-	uint64_t period = number_of(profile, 6);
+	int64_t scale = tw_sums_unit_ns(text(s, tw_pb_number_of(message_of(profile, 1), 2)));
+	int64_t period_ns = tw_sums_unit_ns(text(s, tw_pb_number_of(message_of(profile, 5), 2)));
+	uint64_t period = tw_pb_number_of(profile, 6);
 
 	if (scale || period_ns == 0 || period == 0 || period > MAX_NS / (uint64_t)period_ns)
 		return scale;
@@ -448,7 +422,7 @@ static enum tw_status look_at_resource(struct otlp *s, struct tw_pb m, struct tw
 
 static enum tw_status take_resource_attribute(struct otlp *s, struct tw_pb m, struct tw_err *err)
 {
-	uint64_t pid = number_of(message_of(m, 2), 3);
+	uint64_t pid = tw_pb_number_of(message_of(m, 2), 3);
 
 	(void)err;
 	if (tw_str_eq(text_of(m, 1), TW_STR("process.pid")) && pid <= INT32_MAX)
@@ -486,11 +460,11 @@ static enum tw_status emit(struct otlp *s, struct tw_err *err)
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 {
 	struct otlp *s = state;
-	struct tw_pb m = tw_pb_of(s->data, s->n);
+	struct tw_pb m = tw_pb_of(s->input.data, s->input.n);
 	enum tw_status st;
 
-	if (!tw_pb_whole(s->data, s->n) && !cut)
-		s->sink->ops->repair(s->sink, TW_REPAIR_input_truncated, s->n, 1);
+	if (!tw_pb_whole(s->input.data, s->input.n) && !cut)
+		s->sink->ops->repair(s->sink, TW_REPAIR_input_truncated, s->input.n, 1);
 	st = each(s, m, 2, read_dictionary, err);
 	if (st == TW_OK && s->tables[STACKS].n == 0)
 		return tw_fail_at(
@@ -498,7 +472,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	s->syms = tw_arena_zalloc(s->arena, s->tables[FUNCTIONS].n + 1, sizeof *s->syms);
 	if (!s->syms)
 		return tw_oom(err);
-	tw_sums_limit(&s->sums, s->n);
+	tw_sums_limit(&s->sums, s->input.n);
 	if (st == TW_OK)
 		st = each(s, m, 1, look_at_resource, err);
 	if (st == TW_OK)

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "decoder/base/pbread.h"
+#include "decoder/base/whole.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/sampled/sums.h"
 
@@ -29,7 +30,6 @@ enum {
 	DEFAULT_TYPE = 14,
 	LAST_FIELD = 20,
 	MAX_BYTES = 512 << 20,
-	FIRST_BYTES = 1 << 16,
 	MAX_TYPES = 64
 };
 
@@ -50,8 +50,7 @@ struct pprof {
 	struct tw_sink *sink;
 	struct tw_arena *arena;
 	struct tw_sums sums;
-	uint8_t *data;
-	size_t n, cap;
+	struct tw_whole input;
 	struct table mappings, locations, functions;
 	struct tw_str *strings;
 	size_t n_strings;
@@ -108,38 +107,11 @@ static int probe(const uint8_t *head, size_t len)
 static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	struct pprof *s = state;
-	size_t cap = s->cap ? s->cap : FIRST_BYTES;
-	uint8_t *data;
 
-	if (n > MAX_BYTES - s->n)
-		return tw_fail_at(err, TW_TOO_LARGE, s->n, "a pprof profile of more than %d MiB",
-		        MAX_BYTES >> 20);
-	while (cap - s->n < n)
-		cap *= 2;
-	if (cap != s->cap) {
-		data = tw_arena_alloc(s->arena, cap, 1);
-		if (!data)
-			return tw_oom(err);
-		if (s->n)
-			memcpy(data, s->data, s->n);
-		s->data = data;
-		s->cap = cap;
-	}
-	if (n)
-		memcpy(s->data + s->n, p, n);
-	s->n += n;
-	return TW_OK;
-}
-
-static uint64_t number_of(struct tw_pb m, uint32_t field)
-{
-	struct tw_pb_field f;
-	uint64_t value = 0;
-
-	while (tw_pb_next(&m, &f))
-		if (f.number == field)
-			value = f.value;
-	return value;
+	if (n > MAX_BYTES - s->input.n)
+		return tw_fail_at(err, TW_TOO_LARGE, s->input.n,
+		        "a pprof profile of more than %d MiB", MAX_BYTES >> 20);
+	return tw_whole_push(&s->input, s->arena, p, n) ? TW_OK : tw_oom(err);
 }
 
 static struct tw_str text(const struct pprof *s, uint64_t index)
@@ -163,7 +135,7 @@ static struct table *table_of(struct pprof *s, uint32_t field)
 
 static bool reserve_tables(struct pprof *s)
 {
-	struct tw_pb m = tw_pb_of(s->data, s->n);
+	struct tw_pb m = tw_pb_of(s->input.data, s->input.n);
 	size_t counts[LAST_FIELD + 1] = {0};
 	struct tw_pb_field f;
 
@@ -186,13 +158,13 @@ static void read_type(struct pprof *s, struct tw_pb m)
 {
 	if (s->n_types == MAX_TYPES)
 		return;
-	s->types[s->n_types].type = number_of(m, 1);
-	s->types[s->n_types++].unit = number_of(m, 2);
+	s->types[s->n_types].type = tw_pb_number_of(m, 1);
+	s->types[s->n_types++].unit = tw_pb_number_of(m, 2);
 }
 
 static void read_tables(struct pprof *s, bool cut)
 {
-	struct tw_pb m = tw_pb_of(s->data, s->n);
+	struct tw_pb m = tw_pb_of(s->input.data, s->input.n);
 	struct tw_pb_field f;
 
 	while (tw_pb_next(&m, &f)) {
@@ -206,10 +178,10 @@ static void read_tables(struct pprof *s, bool cut)
 			s->strings[s->n_strings++] = tw_pb_str(&f);
 		else if (t)
 			t->list[t->n++] = (struct entry){
-			        .id = number_of(tw_pb_in(&f), 1), .message = tw_pb_in(&f)};
+			        .id = tw_pb_number_of(tw_pb_in(&f), 1), .message = tw_pb_in(&f)};
 	}
 	if (tw_pb_bad(&m) && !cut)
-		s->sink->ops->repair(s->sink, TW_REPAIR_input_truncated, s->n, 1);
+		s->sink->ops->repair(s->sink, TW_REPAIR_input_truncated, s->input.n, 1);
 }
 
 static void choose_value(struct pprof *s)
@@ -259,12 +231,12 @@ static size_t size_of(const struct entry *e)
 /* A location without a function. */
 static uint32_t address_sym(struct pprof *s, struct tw_pb location)
 {
-	const struct entry *mapping = find(&s->mappings, number_of(location, 2));
+	const struct entry *mapping = find(&s->mappings, tw_pb_number_of(location, 2));
 	struct tw_str path = {0};
 
 	if (mapping && tw_sums_may_read(&s->sums, size_of(mapping)))
-		path = text(s, number_of(mapping->message, 5));
-	return tw_sums_address(&s->sums, path, number_of(location, 3));
+		path = text(s, tw_pb_number_of(mapping->message, 5));
+	return tw_sums_address(&s->sums, path, tw_pb_number_of(location, 3));
 }
 
 static uint32_t function_sym(struct pprof *s, uint64_t id)
@@ -276,9 +248,9 @@ static uint32_t function_sym(struct pprof *s, uint64_t id)
 	if (function && function->has_sym)
 		return function->sym;
 	if (function)
-		name = text(s, number_of(function->message, 2));
+		name = text(s, tw_pb_number_of(function->message, 2));
 	if (function && name.len == 0)
-		name = text(s, number_of(function->message, 3));
+		name = text(s, tw_pb_number_of(function->message, 3));
 	sym = s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
 	if (function) {
 		function->sym = sym;
@@ -304,7 +276,7 @@ static void add_location(struct pprof *s, uint64_t id)
 		if (f.number != 4 || f.type != TW_PB_BYTES)
 			continue;
 		named = true;
-		tw_sums_frame(&s->sums, function_sym(s, number_of(tw_pb_in(&f), 1)));
+		tw_sums_frame(&s->sums, function_sym(s, tw_pb_number_of(tw_pb_in(&f), 1)));
 	}
 	if (!named)
 		tw_sums_frame(&s->sums,
@@ -320,9 +292,9 @@ struct sample {
 
 static void read_label(struct pprof *s, struct tw_pb m, struct sample *x)
 {
-	struct tw_str key = text(s, number_of(m, 1));
-	struct tw_str value = text(s, number_of(m, 2));
-	uint64_t number = number_of(m, 3);
+	struct tw_str key = text(s, tw_pb_number_of(m, 1));
+	struct tw_str value = text(s, tw_pb_number_of(m, 2));
+	uint64_t number = tw_pb_number_of(m, 3);
 
 	if (!tw_sums_may_read(&s->sums, value.len))
 		return;
@@ -374,7 +346,7 @@ static enum tw_status take_sample(struct pprof *s, const struct tw_pb_field *f, 
 
 	s->sums.n = 0;
 	x = read_sample(s, tw_pb_in(f));
-	x.sum.offset = (uint64_t)(f->bytes - s->data);
+	x.sum.offset = (uint64_t)(f->bytes - s->input.data);
 	if (tw_sums_status(&s->sums, x.sum.offset, err) != TW_OK)
 		return TW_TOO_LARGE;
 	if (__builtin_mul_overflow(x.sum.value, s->scale ? s->scale : 1, &x.sum.value) ||
@@ -398,7 +370,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 {
 	struct pprof *s = state;
-	struct tw_pb m = tw_pb_of(s->data, s->n);
+	struct tw_pb m = tw_pb_of(s->input.data, s->input.n);
 	struct tw_pb_field f;
 	enum tw_status st = TW_OK;
 
@@ -406,7 +378,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		return tw_oom(err);
 	read_tables(s, cut);
 	choose_value(s);
-	tw_sums_limit(&s->sums, s->n);
+	tw_sums_limit(&s->sums, s->input.n);
 	while (st == TW_OK && tw_pb_next(&m, &f))
 		if (f.number == SAMPLE && f.type == TW_PB_BYTES)
 			st = take_sample(s, &f, err);

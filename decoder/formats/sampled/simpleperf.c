@@ -275,17 +275,6 @@ static enum tw_status take_sample(struct simpleperf *s, struct tw_pb message, st
 	return usable ? add_sample(s, &x, err) : TW_OK;
 }
 
-static uint64_t number_of(struct tw_pb message, uint32_t field)
-{
-	struct tw_pb_field f;
-	uint64_t value = 0;
-
-	while (tw_pb_next(&message, &f))
-		if (f.number == field)
-			value = f.value;
-	return value;
-}
-
 /* Whether samples are also taken when a thread leaves the CPU.  Older versions show it only by the
  * event. */
 static bool is_off_cpu(struct tw_pb message)
@@ -315,7 +304,7 @@ static enum tw_status read_record(struct simpleperf *s, struct tw_err *err)
 	case 1:
 		return take_sample(s, message, err);
 	case 2:
-		lost = number_of(message, 2);
+		lost = tw_pb_number_of(message, 2);
 		if (lost)
 			repair(s, TW_REPAIR_sample_failed, lost);
 		break;
