@@ -6,8 +6,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +19,9 @@
 #include "server/base/file/sha256.h"
 #include "server/cli/cli.h"
 #include "server/cli/cli_line.h"
-#include "server/cli/cli_pipe.h"
 #include "server/cli/cli_term.h"
 #include "server/cli/client/cli_ask.h"
+#include "server/cli/client/push_body.h"
 #include "server/cli/client/push_client.h"
 
 enum {
@@ -39,7 +37,6 @@ enum {
 	MAX_SKIPPED_TOLD = 20,
 	MAX_PARTS = 8,
 	ARENA = 64 << 20,
-	HASH_STEP = 64 << 10,
 	FIRST_POLL_MS = 100,
 	MAX_POLL_MS = 2000
 };
@@ -56,6 +53,7 @@ struct push {
 	const char *part[MAX_PARTS]; /* NAME=FILE */
 	size_t n_part;
 	struct tw_push_part parts[MAX_PARTS + 1];
+	struct tw_push_body bodies[MAX_PARTS + 1]; /* of parts */
 	size_t n_parts;
 	const char *meta[MAX_META];
 	size_t n_meta;
@@ -63,7 +61,6 @@ struct push {
 	const char *until;   /* what is waited for: NULL, "ready" or "counted" */
 	struct tw_buf query; /* "?build_id=...", NUL-terminated */
 	unsigned sent, failed, skipped;
-	struct tw_pipes pipes; /* of files that are pipes */
 };
 
 /* Each by name, so that a trace is not missed; of many the first are enough to see what they are.
@@ -121,40 +118,20 @@ static enum tw_status make_query(struct push *p, struct tw_err *err)
 	return st;
 }
 
-static enum tw_status hash_file(gnutls_hash_hd_t hash, const char *path, struct tw_err *err)
+static void idempotency_key(const struct push *p, const struct tw_push_body *trace, char out[72])
 {
-	static char piece[HASH_STEP];
-	FILE *f = fopen(path, "re");
-	size_t n;
-	bool bad;
-
-	if (!f)
-		return tw_fail_errno(err, TW_IO, "cannot read it");
-	while ((n = fread(piece, 1, sizeof piece, f)) > 0)
-		(void)gnutls_hash(hash, piece, n);
-	bad = ferror(f) != 0;
-	(void)fclose(f);
-	return bad ? tw_fail(err, TW_IO, "cannot read it") : TW_OK;
-}
-
-static enum tw_status idempotency_key(
-        const struct push *p, const char *path, char out[72], struct tw_err *err)
-{
-	gnutls_hash_hd_t hash;
+	uint8_t sums[(MAX_PARTS + 3) * 32];
+	const size_t n = p->n_parts + 2;
 	uint8_t sum[32];
 	char hex[TW_SHA256_HEX];
-	enum tw_status st;
 
-	if (gnutls_hash_init(&hash, GNUTLS_DIG_SHA256) != 0)
-		return tw_oom(err);
-	(void)gnutls_hash(hash, p->query.data, p->query.len);
-	st = hash_file(hash, path, err);
-	for (size_t i = 0; st == TW_OK && i < p->n_parts; i++)
-		st = hash_file(hash, p->parts[i].file, err);
-	gnutls_hash_deinit(hash, sum);
+	tw_sha256_bytes((struct tw_str){(const char *)p->query.data, p->query.len}, sums);
+	memcpy(sums + 32, trace->sha256, 32);
+	for (size_t i = 0; i < p->n_parts; i++)
+		memcpy(sums + 64 + 32 * i, p->bodies[i].sha256, 32);
+	tw_sha256_bytes((struct tw_str){(const char *)sums, n * 32}, sum);
 	tw_sha256_hex(sum, hex);
 	(void)snprintf(out, 72, "push-%s", hex);
-	return st;
 }
 
 static bool until_counted(const struct push *p)
@@ -293,27 +270,28 @@ static enum tw_status settle(struct push *p, const char *path, const char *id, s
 	return st == TW_OK ? told : st;
 }
 
-/* json_decref(*ret) is owed. */
+/* The caller frees *ret with json_decref. */
 static enum tw_status upload(
         struct push *p, const char *path, json_t **ret, const char **ret_id, struct tw_err *err)
 {
 	char key[72];
 	char *url = tw_arena_printf(p->arena, "/api/v1/traces%s", (const char *)p->query.data);
-	const char *file = NULL;
-	enum tw_status st =
-	        url ? tw_pipes_path(&p->pipes, p->arena, path, &file, err) : tw_oom(err);
+	struct tw_push_body body;
+	enum tw_status st = url ? tw_push_body_open(path, &body, err) : tw_oom(err);
 
-	if (st == TW_OK)
-		st = idempotency_key(p, file, key, err);
-	if (st == TW_OK)
-		st = tw_push_client_send(p->client,
-		        &(struct tw_push_request){.method = "POST",
-		                .path = url,
-		                .file = file,
-		                .parts = p->parts,
-		                .n_parts = p->n_parts,
-		                .idempotency = key},
-		        ret, err);
+	if (st != TW_OK)
+		return st;
+	idempotency_key(p, &body, key);
+	st = tw_push_client_send(p->client,
+	        &(struct tw_push_request){.method = "POST",
+	                .path = url,
+	                .file = body.path,
+	                .label = path,
+	                .parts = p->parts,
+	                .n_parts = p->n_parts,
+	                .idempotency = key},
+	        ret, err);
+	tw_push_body_close(&body);
 	if (st != TW_OK)
 		return st;
 	*ret_id = json_string_value(json_object_get(*ret, "id"));
@@ -356,8 +334,8 @@ static bool is_pending(const json_t *answer)
 /* Until the mapping is compiled.  A key of scope ingest cannot read the build, so the same upload
  * is sent again: it queues nothing new, and waits for the end.  A server that is being stopped, or
  * has as many requests of the project waiting as it allows, answers without a wait. */
-static enum tw_status send_until_compiled(
-        struct push *p, const char *url, const char *file, json_t **ret, struct tw_err *err)
+static enum tw_status send_until_compiled(struct push *p, const char *url, const char *label,
+        const char *file, json_t **ret, struct tw_err *err)
 {
 	const int64_t until = tw_monotonic_ms() + INT64_C(1000) * MAPPING_MOST_S;
 	int64_t pause = MAPPING_PAUSE_MS;
@@ -366,7 +344,8 @@ static enum tw_status send_until_compiled(
 		const int64_t began = tw_monotonic_ms();
 		json_t *answer = NULL;
 		enum tw_status st = tw_push_client_send(p->client,
-		        &(struct tw_push_request){.method = "PUT", .path = url, .file = file},
+		        &(struct tw_push_request){
+		                .method = "PUT", .path = url, .file = file, .label = label},
 		        &answer, err);
 
 		if (st != TW_OK)
@@ -391,6 +370,7 @@ static enum tw_status send_until_compiled(
 static enum tw_status send_mapping(
         struct push *p, const char *kind, const char *file, struct tw_err *err)
 {
+	struct tw_push_body body = {.copy = NULL};
 	struct tw_buf path;
 	json_t *answer = NULL;
 	enum tw_status st;
@@ -398,7 +378,7 @@ static enum tw_status send_mapping(
 	tw_buf_init(&path, MAX_QUERY);
 	st = tw_push_client_query(p->client, &path, "b", p->build_id, err);
 	if (st == TW_OK)
-		st = tw_pipes_path(&p->pipes, p->arena, file, &file, err);
+		st = tw_push_body_open(file, &body, err);
 	if (st == TW_OK && tw_buf_add(&path, "", 1) != TW_OK)
 		st = tw_oom(err);
 	if (st == TW_OK) {
@@ -406,8 +386,9 @@ static enum tw_status send_mapping(
 		char *url = tw_arena_printf(
 		        p->arena, "/api/v1/builds/%s/%s?wait=%d", escaped, kind, MAPPING_WAIT_S);
 
-		st = send_until_compiled(p, url ? url : "", file, &answer, err);
+		st = send_until_compiled(p, url ? url : "", file, body.path, &answer, err);
 	}
+	tw_push_body_close(&body);
 	tw_buf_done(&path);
 	if (st != TW_OK)
 		return st;
@@ -502,11 +483,11 @@ static void push_path(struct push *p, const char *path, unsigned depth)
 static enum tw_status add_part(
         struct push *p, const char *name, const char *path, struct tw_err *err)
 {
-	const char *file;
-	enum tw_status st = tw_pipes_path(&p->pipes, p->arena, path, &file, err);
+	struct tw_push_body *body = &p->bodies[p->n_parts];
+	enum tw_status st = tw_push_body_open(path, body, err);
 
 	if (st == TW_OK)
-		p->parts[p->n_parts++] = (struct tw_push_part){name, file};
+		p->parts[p->n_parts++] = (struct tw_push_part){name, body->path};
 	return st;
 }
 
@@ -594,7 +575,8 @@ int tw_cli_push(int argc, char **argv)
 	code = p.arena ? push_all(&p, n, argv + 1) : TW_EXIT_FAILED;
 	tw_buf_done(&p.query);
 	p.client = tw_push_client_free(p.client);
-	tw_pipes_done(&p.pipes);
+	for (size_t i = 0; i < p.n_parts; i++)
+		tw_push_body_close(&p.bodies[i]);
 	p.arena = tw_arena_free(p.arena);
 	return code;
 }

@@ -165,8 +165,8 @@ static enum tw_status set_file(struct attempt *a, struct tw_err *err)
 	a->file = fopen(a->request->file, "re");
 	if (!a->file || fstat(fileno(a->file), &st) != 0 || !S_ISREG(st.st_mode))
 		return a->file ? tw_fail(err, TW_IO, "cannot read %s: not a regular file",
-		                         a->request->file)
-		               : tw_fail_errno(err, TW_IO, "cannot read %s", a->request->file);
+		                         a->request->label)
+		               : tw_fail_errno(err, TW_IO, "cannot read %s", a->request->label);
 	curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
 	curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)st.st_size);
 	curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_read);
@@ -190,7 +190,7 @@ static enum tw_status set_form(struct attempt *a, struct tw_err *err)
 
 	a->form = curl_mime_init(a->client->curl);
 	if (!a->form || !add_part(a->form, "trace", r->file))
-		return tw_fail(err, TW_IO, "cannot read %s", r->file);
+		return tw_fail(err, TW_IO, "cannot read %s", r->label);
 	for (size_t i = 0; i < r->n_parts; i++)
 		if (!add_part(a->form, r->parts[i].name, r->parts[i].file))
 			return tw_fail(err, TW_IO, "cannot read %s", r->parts[i].file);
@@ -222,7 +222,7 @@ static enum tw_status prepare(struct attempt *a, const char *url, struct tw_err 
 	if (a->client->progress && a->request->file) {
 		curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 		curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-		curl_easy_setopt(curl, CURLOPT_XFERINFODATA, a->request->file);
+		curl_easy_setopt(curl, CURLOPT_XFERINFODATA, a->request->label);
 	}
 	return st;
 }

@@ -28,8 +28,9 @@ enum { TW_PUSH_ANSWER = 1 << 20 };
 
 struct tw_push_request {
 	const char *method;
-	const char *path; /* with query, already escaped */
-	const char *file; /* body, or part `trace` if there are other parts; NULL none */
+	const char *path;  /* with query, already escaped */
+	const char *file;  /* body, or part `trace` if there are other parts; NULL none */
+	const char *label; /* of file, for progress and errors */
 	const struct tw_push_part *parts;
 	size_t n_parts;
 	const char *idempotency; /* NULL: none */

@@ -1,11 +1,12 @@
 /* `tracewell push` against the real server, and against networks that fail. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import zlib from 'node:zlib';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { binary, startServer } from '../server.mjs';
 
@@ -84,6 +85,31 @@ test('push through pipes, also over a network that fails', async (t) => {
 	assert.deepEqual([told[0].file, /^\/dev\/fd\/\d+$/.test(told[1].file)], ['-', true]);
 	assert.match(sent.stderr, /mapping of p: 9 methods/);
 	for (const { id } of told) assert.deepEqual((await s.get(`/api/v1/traces/${id}/threads`)).json.threads.map((x) => x.name), ['piped']);
+});
+
+/* 4 MB of stacks, of one line again and again (which compresses past the limit of ratios) and of different ones. */
+test('push compresses what it sends, pipes too: what compresses below the limit of uploads is taken', async (t) => {
+	const s = await startServer(t, { args: ['--max-body', '512K'] });
+	const dull = 'main;com.shop.Cart.pay;com.shop.Cart.sum 2\n'.repeat(100_000);
+	const varied = Array.from({ length: 100_000 }, (_, i) => `main;com.shop.Cart.pay;step${i % 2000} ${1 + (i % 7)}\n`).join('');
+	const noise = zlib.gzipSync(varied.slice(0, 1 << 20));
+	const at = folder(t, { 'dull.folded': dull, 'varied.folded': varied, 'small.folded.gz': noise });
+	const to = ['--server', s.url, '--key', s.ingest, '--wait'];
+	for (const name of ['dull.folded', 'varied.folded', 'small.folded.gz']) {
+		const sent = await push(...to, at(name));
+		assert.equal(sent.code, 0, sent.stderr);
+		assert.deepEqual((await push(...to, at(name))).ids, sent.ids);
+		const line = `cat ${at(name)} | "$0" push --server ${s.url} --key ${s.ingest} --wait -`;
+		const piped = spawnSync('bash', ['-c', line, binary()], { encoding: 'utf8' });
+		assert.deepEqual([piped.status, piped.stdout.trim()], [0, sent.ids[0]], piped.stderr);
+	}
+	const { json } = await s.get('/api/v1/traces');
+	assert.deepEqual(json.traces.map((x) => x.state), ['ready', 'ready', 'ready']);
+	const total = async (id) => (await s.get(`/api/v1/traces/${id}/methods?limit=1&q=com.shop.Cart.pay`)).json.methods[0].total_ns;
+	const [small, large, same] = await Promise.all(json.traces.map((x) => total(x.id)));
+	assert.equal(same, 200_000);
+	assert.equal(large, Array.from({ length: 100_000 }, (_, i) => 1 + (i % 7)).reduce((a, b) => a + b));
+	assert.ok(small > 0 && small < large);
 });
 
 /* As of a server that has as many requests waiting as it allows.  It needs longer than requests without a pause would be repeated for. */
