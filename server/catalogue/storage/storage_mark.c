@@ -1,19 +1,16 @@
 #include "server/catalogue/storage/storage_mark.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "decoder/base/buf.h"
 #include "server/base/config.h"
-#include "server/base/file/io.h"
+#include "server/base/file/settings_record.h"
 #include "server/catalogue/storage/stored.h"
 #include "server/storage/blob.h"
 
-enum { PATH_BYTES = 1500, TEXT_MAX = 16 << 10, LOOKED_AT = 5, LINE_BYTES = 1100 };
+enum { PATH_BYTES = 1500, LOOKED_AT = 5, LINE_BYTES = 1100 };
 
 static void path_of(const char *data_dir, char out[PATH_BYTES])
 {
@@ -128,49 +125,16 @@ enum tw_status tw_storage_prove(
 	        p.asked);
 }
 
-static void write_text(const struct tw_storage *s, struct tw_buf *out)
-{
-	const struct {
-		const char *name, *value;
-	} lines[] = {{"blobs", s->blobs}, {"s3-endpoint", s->endpoint}, {"s3-region", s->region},
-	        {"s3-ca-file", s->ca_file}, {"s3-credentials-file", s->credentials_file},
-	        {"s3-virtual-host", s->virtual_host ? "true" : "false"}};
-
-	(void)tw_buf_printf(out, "# written by tracewell: where the files of this folder are\n");
-	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-		if (lines[i].value[0])
-			(void)tw_buf_printf(out, "%s = %s\n", lines[i].name, lines[i].value);
-}
-
-static enum tw_status write_file(const char *path, const struct tw_buf *text, struct tw_err *err)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	bool ok = fd >= 0 && tw_write_all(fd, text->data, text->len) && fsync(fd) == 0;
-	enum tw_status st =
-	        ok ? TW_OK : tw_fail_errno(err, TW_IO, "%.120s cannot be written", path);
-
-	if (fd >= 0)
-		(void)close(fd);
-	return st;
-}
-
 enum tw_status tw_storage_keep(const char *data_dir, const struct tw_storage *s, struct tw_err *err)
 {
-	char path[PATH_BYTES], fresh[PATH_BYTES + 8];
-	struct tw_buf text;
-	enum tw_status st;
+	const struct tw_setting_line lines[] = {{"blobs", s->blobs}, {"s3-endpoint", s->endpoint},
+	        {"s3-region", s->region}, {"s3-ca-file", s->ca_file},
+	        {"s3-credentials-file", s->credentials_file},
+	        {"s3-virtual-host", s->virtual_host ? "true" : "false"}};
+	char path[PATH_BYTES];
 
 	path_of(data_dir, path);
-	if (!s->blobs[0]) {
-		(void)unlink(path);
-		return TW_OK;
-	}
-	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
-	tw_buf_init(&text, TEXT_MAX);
-	write_text(s, &text);
-	st = tw_buf_status(&text) == TW_OK ? write_file(fresh, &text, err) : tw_oom(err);
-	if (st == TW_OK && rename(fresh, path) != 0)
-		st = tw_fail_errno(err, TW_IO, "%.120s cannot be renamed", fresh);
-	tw_buf_done(&text);
-	return st;
+	return tw_settings_record_write(path,
+	        "written by tracewell: where the files of this folder are", lines,
+	        sizeof lines / sizeof *lines, err);
 }

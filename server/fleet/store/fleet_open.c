@@ -1,15 +1,14 @@
 #include "server/fleet/store/fleet_open.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "server/base/file/io.h"
+#include "server/base/file/settings_record.h"
 #include "server/base/log.h"
 #include "server/fleet/store/fleet_clickhouse.h"
 
-enum { PATH_BYTES = 1500, CONFIG_BYTES = 1 << 20, TEXT_MAX = 16 << 10, PROJECTS_BYTES = 16 << 20 };
+enum { PATH_BYTES = 1500, CONFIG_BYTES = 1 << 20, PROJECTS_BYTES = 16 << 20 };
 
 /* --- the record --- */
 
@@ -38,51 +37,17 @@ static enum tw_status read_record(
 	return st;
 }
 
-static void write_text(const struct tw_analytics *at, struct tw_buf *out)
-{
-	const struct {
-		const char *name, *value;
-	} lines[] = {{"analytics", at->url}, {"analytics-user", at->user},
-	        {"analytics-password-file", at->password_file}, {"analytics-ca-file", at->ca_file}};
-
-	(void)tw_buf_printf(out, "# written by tracewell: where sums of many traces are\n");
-	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-		if (lines[i].value[0])
-			(void)tw_buf_printf(out, "%s = %s\n", lines[i].name, lines[i].value);
-}
-
-static enum tw_status write_file(const char *path, const struct tw_buf *text, struct tw_err *err)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	bool ok = fd >= 0 && tw_write_all(fd, text->data, text->len) && fsync(fd) == 0;
-	enum tw_status st =
-	        ok ? TW_OK : tw_fail_errno(err, TW_IO, "%.120s cannot be written", path);
-
-	if (fd >= 0)
-		(void)close(fd);
-	return st;
-}
-
 static enum tw_status keep_record(
         const char *data_dir, const struct tw_analytics *at, struct tw_err *err)
 {
-	char path[PATH_BYTES], fresh[PATH_BYTES + 8];
-	struct tw_buf text;
-	enum tw_status st;
+	const struct tw_setting_line lines[] = {{"analytics", at->url},
+	        {"analytics-user", at->user}, {"analytics-password-file", at->password_file},
+	        {"analytics-ca-file", at->ca_file}};
+	char path[PATH_BYTES];
 
 	path_of(data_dir, path);
-	if (!at->url[0]) {
-		(void)unlink(path);
-		return TW_OK;
-	}
-	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
-	tw_buf_init(&text, TEXT_MAX);
-	write_text(at, &text);
-	st = tw_buf_status(&text) == TW_OK ? write_file(fresh, &text, err) : tw_oom(err);
-	if (st == TW_OK && rename(fresh, path) != 0)
-		st = tw_fail_errno(err, TW_IO, "%.120s cannot be renamed", fresh);
-	tw_buf_done(&text);
-	return st;
+	return tw_settings_record_write(path, "written by tracewell: where sums of many traces are",
+	        lines, sizeof lines / sizeof *lines, err);
 }
 
 /* --- opening --- */
