@@ -5,7 +5,7 @@ import { duration } from '../../i18n/format';
 import { heard } from '../../i18n/heard';
 import { tr } from '../../i18n/strings/trace';
 import { Busy, Copy, Failure, useLoad } from '../../ui/parts';
-import { flush } from '../../ui/route';
+import { flush, text } from '../../ui/route';
 import { factsOf } from '../panels/eventfacts';
 import { formatEvent, loadEvent, spotOf, type EventId } from '../state/event';
 import type { Spot } from '../state/flows';
@@ -36,7 +36,7 @@ export function EventPane({ p, at, on }: { p: TimelineProps; at: EventId; on: Ev
 	const load = useLoad(`${p.id} ${formatEvent(at)}`, (s) => loadEvent(p.id, at, s));
 	const note = load.value?.ts_ns === at.ts && load.value.kind === at.kind && load.value.tid === at.tid ? load.value : null;
 	useEffect(() => {
-		if (note) on.showEvent(spotOf(note));
+		if (note && text('event') === formatEvent(at)) on.showEvent(spotOf(note)); // a key may have led on meanwhile
 	}, [note]);
 	useEffect(() => () => on.showEvent(null), []);
 	const leads = note && (note.value > 0 && ['contention', 'flow', 'thread_created', 'wakeup'].includes(note.kind) || note.kind === 'state' && /^run/.test(note.text));
