@@ -54,12 +54,16 @@ const WATCH = `(() => {
 	};
 })()`;
 
+/* BROWSER_SLOWER=8: pages run as on a machine eight times slower, where answers and keys come in another order. */
+const SLOWER = Number(process.env.BROWSER_SLOWER ?? 1);
+
 function watch(context) {
 	const requests = { open: new Set(), begun: 0 };
 	context.requests = requests;
 	context.setDefaultTimeout(60_000);
 	context.on('request', (r) => (requests.open.add(r), requests.begun++));
 	for (const end of ['requestfinished', 'requestfailed']) context.on(end, (r) => requests.open.delete(r));
+	if (SLOWER > 1) context.on('page', async (page) => (await context.newCDPSession(page)).send('Emulation.setCPUThrottlingRate', { rate: SLOWER }).catch(() => {}));
 	return context.addInitScript(WATCH).then(() => context);
 }
 
