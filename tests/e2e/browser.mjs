@@ -43,6 +43,7 @@ const WATCH = `(() => {
 		};
 	new MutationObserver(act).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
 	const frame = () => new Promise((done) => requestAnimationFrame(done));
+	window.documentBegins();
 	window.painted = async () => {
 		await frame();
 		await frame();
@@ -61,10 +62,15 @@ function watch(context) {
 	const requests = { open: new Set(), begun: 0 };
 	context.requests = requests;
 	context.setDefaultTimeout(60_000);
+	/* Chromium does not always tell how a request ended whose document was left: a new document has none open. */
+	const begin = ({ page, frame }) => {
+		if (frame !== page.mainFrame()) return;
+		for (const r of requests.open) if (!r.isNavigationRequest() && r.frame().page() === page) requests.open.delete(r);
+	};
 	context.on('request', (r) => (requests.open.add(r), requests.begun++));
 	for (const end of ['requestfinished', 'requestfailed']) context.on(end, (r) => requests.open.delete(r));
 	if (SLOWER > 1) context.on('page', async (page) => (await context.newCDPSession(page)).send('Emulation.setCPUThrottlingRate', { rate: SLOWER }).catch(() => {}));
-	return context.addInitScript(WATCH).then(() => context);
+	return context.exposeBinding('documentBegins', begin).then(() => context.addInitScript(WATCH)).then(() => context);
 }
 
 /* Waits until a page has done what it was asked for: no request is open, no timer is set, nothing changes. */
