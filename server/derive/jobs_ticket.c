@@ -12,6 +12,7 @@
 #include "server/base/log.h"
 #include "server/base/secret_key.h"
 #include "server/base/thread/periodic.h"
+#include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/catalogue/fleet/regression_json.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/catalogue/notify/catalogue_ticket.h"
@@ -34,7 +35,8 @@ enum {
 	ARENA_BYTES = 8 << 20,
 	RESPONSE_BYTES = 4 << 20,
 	ERROR_BYTES = 500,
-	COMMENT_BYTES = 4000
+	COMMENT_BYTES = 4000,
+	GROUP_DAYS = 90
 };
 
 struct tw_ticket_runner {
@@ -301,26 +303,51 @@ static void add_note(const struct work *w, const char *before, char out[NOTE_MOS
 		(void)snprintf(out, NOTE_MOST + 1, "%s", before);
 }
 
-/* Also when it is done already, and when the regression is gone. */
-static enum tw_status answer(struct work *w, struct tw_err *err)
+static enum tw_status fix_regression(struct work *w, struct tw_err *err)
 {
-	const struct tw_actor by = {"tracker", w->row.tracker, w->row.tracker, "", ""};
 	char note[NOTE_MOST + 1];
 	struct tw_regression r;
-	enum tw_status st;
-
-	if (w->row.kind != TW_TICKET_REGRESSION)
-		return TW_OK;
-	st = tw_catalogue_regression_get(
+	enum tw_status st = tw_catalogue_regression_get(
 	        catalogue(w), w->row.project_id, w->row.subject_id, w->arena, &r, err);
+
 	if (st != TW_OK || r.status == TW_REGRESS_FIXED)
-		return st == TW_NOT_FOUND ? TW_OK : st;
+		return st;
 	add_note(w, r.note, note);
-	tw_actor_set(&by);
-	st = tw_catalogue_regression_say(catalogue(w), w->row.project_id, r.id,
+	return tw_catalogue_regression_say(catalogue(w), w->row.project_id, r.id,
 	        &(struct tw_regression_said){
 	                TW_REGRESS_FIXED, r.of.fixed_in, r.owner, note, r.muted_until_ms},
 	        err);
+}
+
+/* A group that returned is fixed once more: its ticket was reopened by the return. */
+static enum tw_status fix_group(struct work *w, struct tw_err *err)
+{
+	char note[NOTE_MOST + 1];
+	struct tw_anr_state *rows = NULL, state;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_anr_states(
+	        catalogue(w), w->row.project_id, w->row.subject_id, w->arena, &rows, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	state = tw_anr_state_of(rows, n, w->row.subject_id);
+	if (state.said.status == TW_REGRESS_FIXED)
+		return TW_OK;
+	add_note(w, state.said.note, note);
+	state.said.status = TW_REGRESS_FIXED;
+	state.said.note = note;
+	return tw_catalogue_anr_say(
+	        catalogue(w), w->row.project_id, w->row.subject_id, &state.said, err);
+}
+
+/* Also when it is done already, and when its subject is gone. */
+static enum tw_status answer(struct work *w, struct tw_err *err)
+{
+	const struct tw_actor by = {"tracker", w->row.tracker, w->row.tracker, "", ""};
+	enum tw_status st;
+
+	tw_actor_set(&by);
+	st = w->row.kind == TW_TICKET_REGRESSION ? fix_regression(w, err) : fix_group(w, err);
 	tw_actor_set(NULL);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
@@ -357,10 +384,8 @@ static void read_state(struct work *w)
 
 /* --- reopening --- */
 
-static void write_comment(struct work *w, struct tw_buf *out)
+static void comment_regression(struct work *w, struct tw_text_links *links)
 {
-	struct tw_text_links links = {
-	        {out, TW_MARKUP_PLAIN}, w->by->app->config->public_url, w->row.project_id};
 	char url[TW_TEXT_URL_BYTES];
 	struct tw_regression r;
 	json_t *j = NULL;
@@ -368,14 +393,44 @@ static void write_comment(struct work *w, struct tw_buf *out)
 	if (tw_catalogue_regression_get(catalogue(w), w->row.project_id, w->row.subject_id,
 	            w->arena, &r, NULL) == TW_OK)
 		j = tw_regression_json(&r);
-	tw_buf_printf(out, "The regression returned");
+	tw_buf_printf(links->p.out, "The regression returned");
 	if (j && *r.of.head)
-		tw_markup_phrase(&links.p, " in ", r.of.head);
-	tw_buf_printf(out, ".");
-	if (j && tw_text_regression_url(&links, j, url))
-		tw_buf_printf(out, "\n\n%s", url);
-	(void)tw_buf_add_u8(out, 0);
+		tw_markup_phrase(&links->p, " in ", r.of.head);
+	tw_buf_printf(links->p.out, ".");
+	if (j && tw_text_regression_url(links, j, url))
+		tw_buf_printf(links->p.out, "\n\n%s", url);
 	json_decref(j);
+}
+
+static void comment_group(struct work *w, struct tw_text_links *links)
+{
+	const int64_t today = tw_unix_ms() / TW_DAY_MS;
+	const struct tw_rollup_filter f = {
+	        "", "", "", "", "", "", "", today - GROUP_DAYS + 1, today + 1};
+	char url[TW_TEXT_URL_BYTES];
+	struct tw_anr_group *groups = NULL;
+	size_t n = 0;
+
+	tw_buf_printf(links->p.out, "The ANR returned");
+	if (tw_catalogue_anr_groups(catalogue(w), w->row.project_id, &f, w->row.subject_id,
+	            w->arena, &groups, &n, NULL) == TW_OK &&
+	        n)
+		tw_markup_phrase(&links->p, " in ", groups[0].last_version);
+	tw_buf_printf(links->p.out, ".");
+	if (tw_text_url(links, "/anrs/", w->row.subject_id, NULL, url))
+		tw_buf_printf(links->p.out, "\n\n%s", url);
+}
+
+static void write_comment(struct work *w, struct tw_buf *out)
+{
+	struct tw_text_links links = {
+	        {out, TW_MARKUP_PLAIN}, w->by->app->config->public_url, w->row.project_id};
+
+	if (w->row.kind == TW_TICKET_REGRESSION)
+		comment_regression(w, &links);
+	else
+		comment_group(w, &links);
+	(void)tw_buf_add_u8(out, 0);
 }
 
 static void reopen(struct work *w)
@@ -388,8 +443,8 @@ static void reopen(struct work *w)
 	change(w, TW_TICKET_REOPENING);
 	tw_buf_init(&comment, COMMENT_BYTES);
 	write_comment(w, &comment);
-	w->ask.comment = tw_buf_status(&comment) == TW_OK ? (const char *)comment.data
-	                                                  : "The regression returned.";
+	w->ask.comment =
+	        tw_buf_status(&comment) == TW_OK ? (const char *)comment.data : "It returned.";
 	o = request(w, TW_TICKET_READ);
 	if (o == DONE && w->seen.closed) {
 		o = request_ids(w, TW_TICKET_WAYS);

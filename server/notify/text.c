@@ -175,19 +175,20 @@ static void regression_event(struct tw_text_links *w, enum tw_hook_event event, 
 
 /* --- ANRs and the rest --- */
 
-static void anr_event(struct tw_text_links *w, const json_t *facts)
+static void anr_event(struct tw_text_links *w, enum tw_hook_event event, const json_t *facts)
 {
 	const json_t *anr = json_object_get(facts, "anr");
 	const char *name = tw_text_of(anr, "name");
 
-	tw_markup_printf(&w->p, "A new group of ANRs: ");
+	tw_markup_printf(&w->p, event == TW_HOOK_ANR ? "A new group of ANRs: "
+	                                             : "ANRs returned that had been fixed: ");
 	tw_markup_name(&w->p, *name ? name : tw_text_of(anr, "title"));
 	tw_markup_printf(&w->p, ". ");
 	if (tw_text_of(anr, "verdict")[0]) {
 		tw_markup_text(&w->p, tw_text_of(anr, "verdict"));
 		tw_markup_printf(&w->p, " ");
 	}
-	tw_markup_printf(&w->p, "First seen");
+	tw_markup_printf(&w->p, event == TW_HOOK_ANR ? "First seen" : "Seen again");
 	tw_markup_phrase(&w->p, " in version ", tw_text_of(anr, "version_name"));
 	tw_markup_phrase(&w->p, " on ", tw_text_of(anr, "device"));
 	tw_markup_printf(&w->p,
@@ -201,8 +202,8 @@ void tw_text_event(struct tw_text_links *w, enum tw_hook_event event, const json
 		tw_markup_printf(&w->p, "This is a test of the webhook");
 		tw_markup_phrase(&w->p, ", requested by ", tw_text_of(facts, "by"));
 		tw_markup_printf(&w->p, ".");
-	} else if (event == TW_HOOK_ANR) {
-		anr_event(w, facts);
+	} else if (event == TW_HOOK_ANR || event == TW_HOOK_ANR_RETURNED) {
+		anr_event(w, event, facts);
 	} else {
 		regression_event(w, event, facts);
 	}
@@ -212,7 +213,7 @@ void tw_text_event(struct tw_text_links *w, enum tw_hook_event event, const json
 const char *tw_text_event_url(const struct tw_text_links *w, enum tw_hook_event event,
         const json_t *facts, char out[TW_TEXT_URL_BYTES])
 {
-	if (event == TW_HOOK_ANR)
+	if (event == TW_HOOK_ANR || event == TW_HOOK_ANR_RETURNED)
 		return tw_text_url(
 		        w, "/anrs/", tw_text_of(json_object_get(facts, "anr"), "key"), NULL, out);
 	if (event == TW_HOOK_TEST || event == TW_HOOK_DIGEST)

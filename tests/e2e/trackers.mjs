@@ -71,7 +71,7 @@ export class Trackers {
 	/** GitHub's and Gitea's, which differ in labels and lists. */
 	github(method, path, query, body) {
 		const gitea = this.kind === 'gitea';
-		if (this.moved && path.startsWith('/api/repos/acme/shop/')) return [method === 'GET' ? 301 : 307, { message: 'Moved Permanently' }, { Location: `${this.url.replace('/api', '')}${path.replace('/repos/acme/shop/', '/repositories/4711/')}` }];
+		if (this.moved && path.startsWith('/api/repos/acme/shop/')) return [method === 'GET' ? 301 : 307, { message: 'Moved Permanently' }, { Location: `${this.url.replace('/api', '')}${path.replace('/repos/acme/shop/', '/repositories/4711/')}${query.size ? `?${query}` : ''}` }];
 		const at = /^\/api\/(?:repos\/acme\/shop|repositories\/4711)\/(issues|labels)(?:\/(\d+))?(\/comments)?$/.exec(path);
 		if (!at) return [404, { message: 'Not Found' }];
 		if (at[1] === 'labels') return gitea ? [200, [{ id: 7, name: 'performance' }, { id: 8, name: 'other' }]] : [404, { message: 'Not Found' }];

@@ -31,8 +31,8 @@ static json_t *events_json(unsigned events)
 {
 	json_t *list = json_array();
 
-	for (unsigned i = 0; i < TW_HOOK_TEST; i++)
-		if (events >> i & 1)
+	for (unsigned i = 0; i < TW_HOOK_EVENTS; i++)
+		if (events & TW_HOOK_CHOICES & 1U << i)
 			(void)json_array_append_new(list, json_string(tw_hook_event_names[i]));
 	return list;
 }
@@ -135,14 +135,14 @@ static enum tw_status read_event(const json_t *one, unsigned *io, struct tw_err 
 {
 	const char *word = json_string_value(one);
 
-	for (unsigned i = 0; word && i < TW_HOOK_TEST; i++)
-		if (strcmp(word, tw_hook_event_names[i]) == 0) {
+	for (unsigned i = 0; word && i < TW_HOOK_EVENTS; i++)
+		if ((TW_HOOK_CHOICES & 1U << i) && strcmp(word, tw_hook_event_names[i]) == 0) {
 			*io |= 1U << i;
 			return TW_OK;
 		}
 	return tw_fail(err, TW_BAD_REQUEST,
 	        "there is no event %.40s; there are regression.found, regression.returned, "
-	        "regression.fixed, regression.status, anr.new and digest",
+	        "regression.fixed, regression.status, anr.new, anr.returned and digest",
 	        word ? word : "of that kind");
 }
 
@@ -156,7 +156,7 @@ static enum tw_status read_events(const json_t *body, unsigned *io, struct tw_er
 	if (!list)
 		return TW_OK;
 	if (!json_is_array(list) || json_array_size(list) == 0 ||
-	        json_array_size(list) > TW_HOOK_TEST)
+	        json_array_size(list) >= TW_HOOK_EVENTS)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "events must be a list of at least one event, each once");
 	*io = 0;
@@ -226,7 +226,7 @@ static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *
 	        .url = "",
 	        .secret = sealed,
 	        .author = tw_api_author(r),
-	        .events = (1U << TW_HOOK_TEST) - 1};
+	        .events = TW_HOOK_CHOICES};
 	enum tw_status st = read_hook(body, &h, err);
 
 	if (st == TW_OK)

@@ -279,11 +279,9 @@ static enum tw_status say_group(
 	if (st != TW_OK)
 		return st;
 	state = tw_anr_state_of(rows, n, key);
-	if (state.said.status == TW_REGRESS_RETURNED && !json_object_get(body, "status"))
-		state.said.status =
-		        TW_REGRESS_FIXED; /* as stored; reports still show that it returned */
 	st = tw_regression_read_said(body, &state.said, err);
-	if (st == TW_OK && state.said.status == TW_REGRESS_RETURNED)
+	if (st == TW_OK && state.said.status == TW_REGRESS_RETURNED &&
+	        json_object_get(body, "status"))
 		st = tw_fail(err, TW_BAD_REQUEST,
 		        "status of a group of ANRs is set to open, acknowledged or fixed");
 	return st == TW_OK ? tw_catalogue_anr_say(c, project, key, &state.said, err) : st;

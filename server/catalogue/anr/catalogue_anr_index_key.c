@@ -4,6 +4,7 @@
  * traces.
  */
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
+#include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 #include "server/catalogue/notify/catalogue_notify.h"
 
@@ -197,6 +198,25 @@ static enum tw_status set_cause(struct tw_db *db, const struct tw_anr_stale *of,
 	        cause->verdict, cause->detail, of->project_id, of->trace_id);
 }
 
+/* The first report that shows that a fixed group returned is an event, also for its ticket. */
+static enum tw_status join_group(struct tw_db *db, const struct tw_anr_stale *of,
+        const struct tw_anr_cause *cause, struct tw_err *err)
+{
+	bool before = false, after = false;
+	int64_t fixed_ms = 0;
+	enum tw_status st = tw_cat_anr_note(db, of, cause, err);
+
+	if (st == TW_OK)
+		st = tw_cat_anr_has_returned(
+		        db, of->project_id, cause->key, &before, &fixed_ms, err);
+	if (st == TW_OK)
+		st = set_cause(db, of, cause, err);
+	if (st == TW_OK && fixed_ms && !before)
+		st = tw_cat_anr_has_returned(
+		        db, of->project_id, cause->key, &after, &fixed_ms, err);
+	return st == TW_OK && after ? tw_cat_anr_note_return(db, of, cause, fixed_ms, err) : st;
+}
+
 enum tw_status tw_catalogue_anr_keyed(struct tw_catalogue *c, const struct tw_anr_stale *of,
         int64_t rules, const struct tw_anr_cause *cause, struct tw_err *err)
 {
@@ -212,9 +232,7 @@ enum tw_status tw_catalogue_anr_keyed(struct tw_catalogue *c, const struct tw_an
 		        "UPDATE hang SET keyed=?, tallied=0 WHERE project_id=? AND trace_id=?",
 		        "itt", rules, of->project_id, of->trace_id);
 	if (st == TW_OK && there && cause)
-		st = tw_cat_anr_note(w, of, cause, err);
-	if (st == TW_OK && there && cause)
-		st = set_cause(w, of, cause, err);
+		st = join_group(w, of, cause, err);
 	if (st == TW_OK && there)
 		st = tw_cat_exec(w, NULL, err,
 		        "DELETE FROM lock_wait WHERE project_id=? AND trace_id=?", "tt",

@@ -1,9 +1,13 @@
 #include "server/catalogue/anr/catalogue_anr_state.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_notify.h"
+#include "server/catalogue/notify/catalogue_ticket.h"
+
+enum { FIXED_IN_BYTES = 1024 };
 
 static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
@@ -111,33 +115,105 @@ static enum tw_status is_known(
 	return st;
 }
 
-enum tw_status tw_catalogue_anr_say(struct tw_catalogue *c, const char *project_id, const char *key,
+/* What a group is stored as, and whether reports show that it returned. */
+struct stored {
+	enum tw_regress_status status;
+	char fixed_in[FIXED_IN_BYTES];
+	int64_t fixed_ms;
+	bool returned;
+};
+
+static enum tw_status read_stored(struct tw_db *db, const char *project_id, const char *key,
+        struct stored *ret, struct tw_err *err)
+{
+	struct tw_anr_state state = {.key = key};
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
+	        "SELECT status, fixed_in, fixed_ms FROM anr_state WHERE project_id=? AND key=?",
+	        "tt", project_id, key);
+
+	*ret = (struct stored){.status = TW_REGRESS_OPEN};
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q)) {
+		ret->status = (enum tw_regress_status)tw_cat_int(&q, 0);
+		(void)snprintf(ret->fixed_in, sizeof ret->fixed_in, "%s", tw_cat_str(&q, 1));
+		ret->fixed_ms = tw_cat_int(&q, 2);
+	}
+	st = tw_cat_close(&q, err);
+	if (st != TW_OK || ret->status != TW_REGRESS_FIXED)
+		return st;
+	state.said.fixed_in = ret->fixed_in;
+	state.fixed_ms = ret->fixed_ms;
+	return has_returned(db, project_id, &state, &ret->returned, err);
+}
+
+/* An earlier fix is kept until it is set again, which the return of a fixed group requires. */
+static int64_t fixed_at(
+        const struct stored *was, const struct tw_regression_said *what, int64_t now)
+{
+	if (what->status == TW_REGRESS_RETURNED)
+		return was->fixed_ms;
+	if (what->status != TW_REGRESS_FIXED)
+		return 0;
+	return was->status == TW_REGRESS_FIXED && !was->returned &&
+	                       strcmp(was->fixed_in, what->fixed_in) == 0
+	               ? was->fixed_ms
+	               : now;
+}
+
+static enum tw_status store(struct tw_db *db, const char *project_id, const char *key,
         const struct tw_regression_said *what, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
+	const bool fixed = what->status == TW_REGRESS_FIXED || what->status == TW_REGRESS_RETURNED;
+	struct stored was;
+	enum tw_status st = read_stored(db, project_id, key, &was, err);
+
+	if (st != TW_OK)
+		return st;
+	if (what->status == TW_REGRESS_RETURNED && was.status != TW_REGRESS_FIXED)
+		return tw_fail(err, TW_CONFLICT, "the group was answered in the meantime");
+	st = tw_cat_exec(db, NULL, err,
+	        "INSERT INTO anr_state(project_id,key,status,fixed_in,fixed_ms,owner,note,"
+	        "muted_until_ms,author,changed_ms) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"
+	        " ON CONFLICT(project_id,key) DO UPDATE SET status=excluded.status,"
+	        " fixed_in=excluded.fixed_in, fixed_ms=excluded.fixed_ms, owner=excluded.owner,"
+	        " note=excluded.note, muted_until_ms=excluded.muted_until_ms,"
+	        " author=excluded.author, changed_ms=excluded.changed_ms",
+	        "ttitittiti", project_id, key, (int64_t)(fixed ? TW_REGRESS_FIXED : what->status),
+	        what->fixed_in, fixed_at(&was, what, now), what->owner, what->note,
+	        what->muted_until_ms, tw_cat_author(), now);
+	if (st == TW_OK && !fixed && was.status == TW_REGRESS_FIXED)
+		st = tw_cat_ticket_group_returned(db, project_id, key, was.returned, err);
+	return st;
+}
+
+enum tw_status tw_catalogue_anr_say(struct tw_catalogue *c, const char *project_id, const char *key,
+        const struct tw_regression_said *what, struct tw_err *err)
+{
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
 	st = is_known(w, project_id, key, err);
-	if (st == TW_OK) /* an earlier fix is kept until it is set again */
-		st = tw_cat_exec(w, NULL, err,
-		        "INSERT INTO anr_state(project_id,key,status,fixed_in,fixed_ms,owner,note,"
-		        "muted_until_ms,author,changed_ms) VALUES(?1,?2,?3,?4,CASE WHEN ?3=2 THEN "
-		        "?9"
-		        " ELSE 0 END,?5,?6,?7,?8,?9) ON CONFLICT(project_id,key) DO UPDATE SET"
-		        " status=excluded.status, fixed_in=excluded.fixed_in,"
-		        " fixed_ms=CASE WHEN excluded.status=2 AND anr_state.status=2 AND"
-		        " anr_state.fixed_in=excluded.fixed_in THEN anr_state.fixed_ms ELSE"
-		        " excluded.fixed_ms END, owner=excluded.owner, note=excluded.note,"
-		        " muted_until_ms=excluded.muted_until_ms, author=excluded.author,"
-		        " changed_ms=excluded.changed_ms",
-		        "ttitttiti", project_id, key, (int64_t)what->status, what->fixed_in,
-		        what->owner, what->note, what->muted_until_ms, tw_cat_author(), now);
+	if (st == TW_OK)
+		st = store(w, project_id, key, what, err);
 	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"anr.change", project_id, key,
 	                .facts = {{"status", tw_regress_status_names[what->status]},
 	                        {"owner", what->owner}}},
 	        err);
+}
+
+enum tw_status tw_cat_anr_has_returned(struct tw_db *db, const char *project_id, const char *key,
+        bool *ret_returned, int64_t *ret_fixed_ms, struct tw_err *err)
+{
+	struct stored was;
+	enum tw_status st = read_stored(db, project_id, key, &was, err);
+
+	*ret_returned = st == TW_OK && was.returned;
+	*ret_fixed_ms = st == TW_OK ? was.fixed_ms : 0;
+	return st;
 }

@@ -158,16 +158,18 @@ static enum tw_status read_shown(
 	        err);
 }
 
+/* of_group: the report is the first of this group; "": any report. */
 static enum tw_status find_shown(struct tw_db *db, const struct tw_anr_stale *of,
-        const struct tw_anr_cause *cause, struct tw_arena *a, struct shown *ret, struct tw_err *err)
+        const char *of_group, struct tw_arena *a, struct shown *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys, hang_anr_of_key */
 	        "SELECT h.app, h.version_name, h.device, h.os, h.created_ms FROM anr a CROSS JOIN"
 	        " hang h ON h.project_id=a.project_id AND h.trace_id=a.trace_id WHERE"
-	        " a.project_id=?1 AND a.trace_id=?2 AND a.key='' AND NOT EXISTS(SELECT 1 FROM hang"
-	        " o INDEXED BY hang_anr_of_key WHERE o.project_id=?1 AND o.anr=1 AND o.key=?3)",
-	        "ttt", of->project_id, of->trace_id, cause->key);
+	        " a.project_id=?1 AND a.trace_id=?2 AND (?3='' OR (a.key='' AND NOT EXISTS(SELECT"
+	        " 1 FROM hang o INDEXED BY hang_anr_of_key WHERE o.project_id=?1 AND o.anr=1 AND"
+	        " o.key=?3)))",
+	        "ttt", of->project_id, of->trace_id, of_group);
 
 	return st == TW_OK ? read_shown(&q, a, ret, err) : st;
 }
@@ -188,10 +190,28 @@ enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_anr_stale *of,
 	struct shown by = {.first = false};
 	char id[EVENT_ID_BYTES];
 	const struct tw_notice what = {TW_HOOK_ANR, id, NULL};
-	enum tw_status st = a ? find_shown(db, of, cause, a, &by, err) : no_memory(err);
+	enum tw_status st = a ? find_shown(db, of, cause->key, a, &by, err) : no_memory(err);
 
 	(void)snprintf(id, sizeof id, "anr.%s", cause->key);
 	if (st == TW_OK && by.first && by.created_ms >= tw_unix_ms() - NEWS_DAYS * TW_DAY_MS)
+		st = tell(db, of->project_id, &what, anr_facts(of, cause, &by), err);
+	tw_arena_free(a);
+	return st;
+}
+
+enum tw_status tw_cat_anr_note_return(struct tw_db *db, const struct tw_anr_stale *of,
+        const struct tw_anr_cause *cause, int64_t fixed_ms, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
+	struct shown by = {.first = false};
+	char id[EVENT_ID_BYTES];
+	const struct tw_notice what = {TW_HOOK_ANR_RETURNED, id, NULL};
+	enum tw_status st = a ? find_shown(db, of, "", a, &by, err) : no_memory(err);
+
+	(void)snprintf(id, sizeof id, "anr.%s.%" PRId64, cause->key, fixed_ms);
+	if (st == TW_OK)
+		st = tw_cat_ticket_group_returned(db, of->project_id, cause->key, true, err);
+	if (st == TW_OK && by.first)
 		st = tell(db, of->project_id, &what, anr_facts(of, cause, &by), err);
 	tw_arena_free(a);
 	return st;

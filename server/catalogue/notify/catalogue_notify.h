@@ -35,6 +35,11 @@ enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, 
 enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_anr_stale *of,
         const struct tw_anr_cause *cause, struct tw_err *err) TW_MUST_USE;
 
+/* The report shows that a group fixed at that time returned: queues the event, and reopens its
+ * ticket. */
+enum tw_status tw_cat_anr_note_return(struct tw_db *db, const struct tw_anr_stale *of,
+        const struct tw_anr_cause *cause, int64_t fixed_ms, struct tw_err *err) TW_MUST_USE;
+
 struct tw_regression_entry {
 	int64_t n, at_ms;
 	const char *author, *version;

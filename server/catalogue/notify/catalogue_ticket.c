@@ -190,3 +190,15 @@ enum tw_status tw_cat_ticket_returned(
 	        " AND (subject_id=?2 OR subject_id=?3)",
 	        "tttii", project_id, r->id, r->earlier, tw_unix_ms(), (int64_t)returned);
 }
+
+enum tw_status tw_cat_ticket_group_returned(struct tw_db *db, const char *project_id,
+        const char *key, bool by_report, struct tw_err *err)
+{
+	char mark[TW_TICKET_MARK_BYTES];
+
+	tw_ticket_mark(project_id, TW_TICKET_ANR, key, mark);
+	return tw_cat_exec(db, NULL, err, /* primary key */
+	        "UPDATE ticket SET state=3, tries=0, error='', due_ms=?3 WHERE project_id=?1 AND"
+	        " mark=?2 AND (state=2 OR (state=1 AND ?4=1))",
+	        "ttii", project_id, mark, tw_unix_ms(), (int64_t)by_report);
+}

@@ -63,6 +63,10 @@ enum tw_status tw_catalogue_tickets_hold(struct tw_catalogue *c, const char *pro
 enum tw_status tw_catalogue_tickets_expire(
         struct tw_catalogue *c, int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 
+/* In the transaction that opens a group of ANRs again: the same for its ticket.  by_report: it
+ * returned, so that an open ticket was perhaps closed there meanwhile. */
+enum tw_status tw_cat_ticket_group_returned(struct tw_db *db, const char *project_id,
+        const char *key, bool by_report, struct tw_err *err) TW_MUST_USE;
 /* In the transaction that opens a regression again (r->status): its ticket is to be reopened. */
 enum tw_status tw_cat_ticket_returned(struct tw_db *db, const char *project_id,
         const struct tw_regression *r, struct tw_err *err) TW_MUST_USE;

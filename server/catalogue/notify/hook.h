@@ -21,10 +21,12 @@ enum tw_hook_event {      /* tw_hook_event_names; numbers are stored */
 	TW_HOOK_STATUS,   /* a person acknowledged or reopened one */
 	TW_HOOK_ANR,      /* a new group of ANRs; outbox_anrs contains its number */
 	TW_HOOK_DIGEST,
-	TW_HOOK_TEST, /* always sent, only to the tested hook */
+	TW_HOOK_TEST,         /* always sent, only to the tested hook */
+	TW_HOOK_ANR_RETURNED, /* a report showed that a fixed group of ANRs is back */
 	TW_HOOK_EVENTS
 };
-extern const char *const tw_hook_event_names[TW_HOOK_EVENTS + 1]; /* ended by NULL */
+enum { TW_HOOK_CHOICES = (1 << TW_HOOK_EVENTS) - 1 - (1 << TW_HOOK_TEST) }; /* to subscribe to */
+extern const char *const tw_hook_event_names[TW_HOOK_EVENTS + 1];           /* ended by NULL */
 
 enum tw_hook_kind { /* of body: tw_hook_kind_names; numbers are stored */
 	TW_HOOK_JSON,

@@ -101,12 +101,77 @@ for (const kind of KINDS)
 		assert.ok(!s.log.includes('secret-token-1') && !JSON.stringify((await s.get('/api/v1/audit', { key: s.admin })).json).includes('secret-token'), 'the token is nowhere');
 		assert.ok(s.sql("select value from project_setting where key='tracker_token'").toString().startsWith('sealed:1:'));
 
-		await s.trace(ANR, { query: { version_name: '8.3.1' } });
-		const group = await until(async () => (await s.get('/api/v1/anr/groups')).json.groups[0], 'a group of ANRs');
-		assert.equal((await post(s, `anr/groups/${group.key}`)).status, 202);
-		await inState(s, `anr/groups/${group.key}`, 'open');
-		assert.match(tracker.issues[1].title, /^ANR: /);
 	});
+
+const groupOf = (s) => until(async () => (await s.get('/api/v1/anr/groups')).json.groups[0], 'a group of ANRs');
+const entryOf = async (s, key) => (await s.get('/api/v1/inbox', { query: { state: 'all', kind: 'anr' } })).json.items.find((i) => i.id === key);
+/** Another report of the same group, which is new by its identity. */
+const report = (s, n, version) => s.trace(`${ANR}\n"x${n}" prio=5 tid=${n + 3} Runnable\n  at com.app.Other.run(Other.kt:${n})\n`, { query: { version_name: version } });
+
+for (const kind of KINDS)
+	test(`${kind}: a group of ANRs is closed there, answered here, and reopened there by a report or a person`, async (t) => {
+		const [s, tracker] = [await startServer(t, { args: ARGS }), await startTrackers(t, kind)];
+		await use(s, tracker);
+		await report(s, 1, '8.3.1');
+		const { key } = await groupOf(s);
+		const of = `anr/groups/${key}`;
+		assert.equal((await post(s, of)).status, 202);
+		const made = await inState(s, of, 'open');
+		const [issue] = tracker.issues;
+		assert.match(issue.title, /^ANR: /);
+
+		issue.state = 'closed';
+		hurry(s);
+		await inState(s, of, 'closed');
+		const fixed = await entryOf(s, key);
+		assert.deepEqual([fixed.status, fixed.note], ['fixed', `Closed in ${kind}: ${made.url}`]);
+		const audited = (await s.get('/api/v1/audit', { key: s.admin })).json.entries.find((e) => e.action === 'anr.change');
+		assert.equal(audited.by.name, kind);
+
+		await report(s, 2, '8.3.2');
+		await inState(s, of, 'open');
+		assert.equal((await entryOf(s, key)).status, 'returned');
+		assert.equal(issue.state, 'open');
+		assert.equal(issue.comments.length, 1);
+		assert.match(issue.comments[0], new RegExp(`^The ANR returned in 8\\.3\\.2\\.\n\nhttps://traces\\.example\\.com/anrs/${key}\\?`));
+		await report(s, 3, '8.3.2');
+		await until(async () => (await s.get('/api/v1/anr/groups')).json.groups[0].count === 3 || undefined, 'a third report');
+		assert.equal((await get(s, of)).state, 'open', 'a second report after the return says nothing new');
+
+		issue.state = 'closed';
+		hurry(s);
+		await inState(s, of, 'closed');
+		assert.equal((await entryOf(s, key)).status, 'fixed', 'a group that returned is fixed once more');
+		const again = await s.ask('PATCH', '/api/v1/inbox', { key: s.write, body: JSON.stringify({ items: [{ kind: 'anr', id: key }], owner: 'ann' }) });
+		assert.equal(again.status, 200, again.text);
+		assert.equal((await get(s, of)).state, 'closed', 'an owner opens nothing');
+		assert.equal((await s.ask('PATCH', '/api/v1/inbox', { key: s.write, body: JSON.stringify({ items: [{ kind: 'anr', id: key }], status: 'open' }) })).status, 200);
+		await inState(s, of, 'open');
+		assert.deepEqual([issue.state, issue.comments.length, tracker.issues.length], ['open', 2, 1]);
+	});
+
+test('a group of ANRs follows a renamed project and waits as the tracker says', async (t) => {
+	const [s, tracker] = [await startServer(t, { args: ARGS }), await startTrackers(t, 'github')];
+	await use(s, tracker);
+	await report(s, 1, '8.3.1');
+	const { key } = await groupOf(s);
+	const of = `anr/groups/${key}`;
+	tracker.fail = [[429, { 'Retry-After': '7200' }, { message: 'later' }]];
+	await post(s, of);
+	await inState(s, of, 'waiting', (w) => w.error.includes('429') && w.next_ms > Date.now() + 7190 * 1000);
+	tracker.moved = true;
+	hurry(s);
+	await inState(s, of, 'open');
+	assert.equal(tracker.of('POST', /^\/api\/repositories\/4711\/issues$/).length, 1);
+	tracker.issues[0].state = 'closed';
+	tracker.fail = [[403, { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': String(Math.floor(Date.now() / 1000) + 3600) }, { message: 'later' }]];
+	hurry(s);
+	await inState(s, of, 'open', (w) => w.error.includes('403') && w.next_ms > Date.now() + 3500 * 1000);
+	assert.equal((await entryOf(s, key)).status, 'open', 'nothing is answered before the tracker is');
+	hurry(s);
+	await inState(s, of, 'closed');
+	assert.equal((await entryOf(s, key)).status, 'fixed');
+});
 
 test('what the tracker refuses is reported, and what fails for a time is tried again when it says', async (t) => {
 	const [s, tracker] = [await startServer(t, { args: ARGS }), await startTrackers(t, 'github')];

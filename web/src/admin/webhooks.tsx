@@ -19,7 +19,7 @@ interface Hooks { webhooks: Hook[]; most: number; public_url: string; mail: bool
 type Draft = Pick<Hook, 'name' | 'url' | 'kind' | 'events'>;
 
 const EVENTS: [event: string, shown: string][] = [['regression.found', tr('new regression')], ['regression.returned', tr('regression reopened')], ['regression.fixed', tr('regression fixed')],
-	['regression.status', tr('regression acknowledged or reopened')], ['anr.new', tr('new ANR group')], ['digest', tr('digest')]];
+	['regression.status', tr('regression acknowledged or reopened')], ['anr.new', tr('new ANR group')], ['anr.returned', tr('ANR group returned')], ['digest', tr('digest')]];
 const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Slack'], ['teams', 'Microsoft Teams'], ['matrix', 'Matrix (hookshot)']];
 const FULL = 500; // events of a hook that may wait
 

@@ -6,6 +6,7 @@ const zh = {
 	'regression reopened': '再次出现',
 	'regression fixed': '已修复',
 	'regression acknowledged or reopened': '有人确认或重新打开',
+	'ANR group returned': 'ANR 分组再次出现',
 	'new ANR group': '新的 ANR 分组',
 	'digest': '摘要',
 	'Change the webhook': '修改 Webhook',
