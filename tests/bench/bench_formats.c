@@ -1,10 +1,10 @@
 /*
  * bench_formats.c - what reading formats costs, in CPU time, so that a busy machine says the same.
  *
- * ART and kernel text: MB of input a second into a sink that keeps nothing, and
- * all the way to a trace file; mapping.txt: compiled and opened; an ANR report of
- * 100 MB: time and memory.  Inputs are made here and are the same every time.
- * Each is the best of several runs; peak memory is beside the input's own.
+ * ART, kernel text, Perfetto and Chrome JSON: MB of input a second into a sink
+ * that keeps nothing, and all the way to a trace file; mapping.txt: compiled and opened; an ANR
+ * report of 100 MB: time and memory.  Inputs are made here and are the same every time. Each is the
+ * best of several runs; peak memory is beside the input's own.
  *
  *   bench_formats [MAPPING.txt]      a real R8 mapping instead of a made one
  */
@@ -128,6 +128,131 @@ static void make_art(struct tw_buf *b, bool dual, size_t bytes)
 			(void)tw_buf_add_u32le(b, us / THREADS);
 		(void)tw_buf_add_u32le(b, us);
 	}
+}
+
+/* Complete events as Chrome and many tools write them, in order of their begins. */
+static void make_chrome(struct tw_buf *b, size_t bytes)
+{
+	struct walker threads[THREADS] = {0};
+	uint64_t state = 7;
+
+	(void)tw_buf_printf(b, "{\"traceEvents\":[\n");
+	for (uint32_t us = 0; b->len < bytes; us++) {
+		unsigned t = us / 64 % THREADS;
+		bool leave;
+		uint32_t method = step(&threads[t], &state, &leave);
+
+		if (us % 4 == 0) {
+			(void)tw_buf_printf(b,
+			        "{\"name\":\"Class%u::part%u\",\"cat\":\"shop\",\"ph\":\"X\","
+			        "\"ts\":%u.%03u,"
+			        "\"dur\":0.%03u,\"pid\":4000,\"tid\":%u,\"args\":{\"items\":%u}},"
+			        "\n",
+			        method % 700, method % 40, us, us % 1000, method % 900, 4001 + t,
+			        method % 9);
+			continue;
+		}
+		(void)tw_buf_printf(b,
+		        "{\"name\":\"Class%u::method%u\",\"cat\":\"shop\",\"ph\":\"%c\",\"ts\":%u,"
+		        "\"pid\":4000,\"tid\":%u},\n",
+		        method % 700, method, leave ? 'E' : 'B', us + 1, 4001 + t);
+	}
+	b->len -= 2;
+	(void)tw_buf_printf(b, "]}\n");
+}
+
+/* --- protobuf: a field's number times 8 plus its wire type, then its value --- */
+
+static void put_varint(struct tw_buf *b, uint64_t v)
+{
+	for (; v > 0x7F; v >>= 7)
+		(void)tw_buf_add_u8(b, (uint8_t)(v | 0x80));
+	(void)tw_buf_add_u8(b, (uint8_t)v);
+}
+
+static void put_number(struct tw_buf *b, unsigned field, uint64_t v)
+{
+	put_varint(b, field << 3);
+	put_varint(b, v);
+}
+
+static void put_bytes(struct tw_buf *b, unsigned field, const void *p, size_t n)
+{
+	put_varint(b, field << 3 | 2);
+	put_varint(b, n);
+	(void)tw_buf_add(b, p, n);
+}
+
+static void put_message(struct tw_buf *b, unsigned field, struct tw_buf *message)
+{
+	put_bytes(b, field, message->data, message->len);
+	message->len = 0;
+}
+
+/* The packet that describes a thread's track, on its own sequence of packets. */
+static void put_thread_track(
+        struct tw_buf *b, struct tw_buf *packet, struct tw_buf *part, unsigned t)
+{
+	struct tw_buf thread;
+	char name[16];
+
+	tw_buf_init(&thread, 1 << 10);
+	(void)snprintf(name, sizeof name, "pool-%u", t);
+	put_number(&thread, 1, 4000);
+	put_number(&thread, 2, 4001 + t);
+	put_bytes(&thread, 5, name, strlen(name));
+	put_number(part, 1, 100 + t);
+	put_message(part, 4, &thread);
+	put_number(packet, 10, 1 + t);
+	put_number(packet, 13, 1); /* incremental state cleared */
+	put_message(packet, 60, part);
+	put_message(b, 1, packet);
+	tw_buf_done(&thread);
+}
+
+/* Track events with interned names, a sequence of packets per thread. */
+static void make_perfetto(struct tw_buf *b, size_t bytes)
+{
+	static bool known[THREADS][METHODS];
+	struct walker threads[THREADS] = {0};
+	uint64_t state = 7;
+	struct tw_buf packet;
+	struct tw_buf part;
+	struct tw_buf name;
+
+	tw_buf_init(&packet, 1 << 16);
+	tw_buf_init(&part, 1 << 16);
+	tw_buf_init(&name, 1 << 10);
+	memset(known, 0, sizeof known);
+	for (unsigned t = 0; t < THREADS; t++)
+		put_thread_track(b, &packet, &part, t);
+	for (uint32_t us = 0; b->len < bytes; us++) {
+		unsigned t = us / 64 % THREADS;
+		bool leave;
+		uint32_t method = step(&threads[t], &state, &leave);
+
+		put_number(&packet, 8, (uint64_t)us * 1000 + method % 1000);
+		put_number(&packet, 10, 1 + t);
+		if (!leave && !known[t][method]) {
+			char text[48];
+
+			(void)snprintf(text, sizeof text, "Class%u.method%u", method % 700, method);
+			put_number(&name, 1, method + 1);
+			put_bytes(&name, 2, text, strlen(text));
+			put_message(&part, 2, &name); /* InternedData.event_names */
+			put_message(&packet, 12, &part);
+			known[t][method] = true;
+		}
+		put_number(&part, 9, leave ? 2 : 1);
+		put_number(&part, 11, 100 + t);
+		if (!leave)
+			put_number(&part, 10, method + 1);
+		put_message(&packet, 11, &part);
+		put_message(b, 1, &packet);
+	}
+	tw_buf_done(&packet);
+	tw_buf_done(&part);
+	tw_buf_done(&name);
 }
 
 /* Sections of several threads, among what the scheduler does: four lines of marks for a switch. */
@@ -363,6 +488,12 @@ int main(int argc, char **argv)
 	in.len = 0;
 	make_atrace(&in, 40 * 1000000);
 	report("kernel text", &in, TIMES, "floor: read 150 MB/s");
+	in.len = 0;
+	make_perfetto(&in, 28 * 1000000);
+	report("Perfetto", &in, TIMES, "track events");
+	in.len = 0;
+	make_chrome(&in, 40 * 1000000);
+	report("Chrome JSON", &in, TIMES, "begins, ends and complete events");
 	in.len = 0;
 	if (argc > 1)
 		from_file(&in, argv[1]);
