@@ -6,6 +6,7 @@
 
 #include "decoder/formats/detail.h"
 #include "decoder/formats/facts.h"
+#include "decoder/formats/json/chrome_fields.h"
 #include "decoder/formats/json/json_text.h"
 
 /* Events are not in time order: one may be this long before the first. */
@@ -14,8 +15,9 @@
 
 enum { NAME_BYTES = 1024, ID_BITS = 31, FIRST_EDGES = 64 };
 
-struct event { /* a parsed event; strings point into root */
-	const json_t *root;
+struct event { /* strings point into its text, or into root */
+	struct tw_chrome_fields fields;
+	const json_t *root; /* NULL: its kind needs no more than the fields */
 	struct tw_mark mark;
 	uint32_t pid;
 	struct tw_str cat;
@@ -36,6 +38,16 @@ static enum tw_status malformed(struct tw_chrome *c, uint64_t offset)
 
 /* --- members --- */
 
+static const struct tw_chrome_value *field(const struct event *e, enum tw_chrome_field which)
+{
+	return &e->fields.of[which];
+}
+
+static struct tw_str word(const struct event *e, enum tw_chrome_field which)
+{
+	return tw_chrome_word(field(e, which));
+}
+
 static uint64_t hash(uint64_t h, struct tw_str s)
 {
 	for (size_t i = 0; i < s.len; i++)
@@ -44,13 +56,13 @@ static uint64_t hash(uint64_t h, struct tw_str s)
 }
 
 /* Microseconds, with a fraction. */
-static bool micros(const json_t *v, int64_t *ret_ns)
+static bool micros(const struct tw_chrome_value *v, int64_t *ret_ns)
 {
-	double d = json_real_value(v);
+	double d = v->kind == TW_CHROME_REAL ? v->real : 0;
 	int64_t us;
 
-	if (!json_is_real(v)) {
-		if (!tw_json_i64(v, &us) || us > MAX_US || us < -MAX_US)
+	if (v->kind != TW_CHROME_REAL) {
+		if (!tw_chrome_i64(v, &us) || us > MAX_US || us < -MAX_US)
 			return false;
 		*ret_ns = us * 1000;
 		return true;
@@ -84,16 +96,15 @@ static bool hex(struct tw_str s, uint64_t *ret)
 }
 
 /* An id: a number, a hexadecimal number, or any word, which is hashed. */
-static bool id_of(const json_t *v, int64_t *ret)
+static bool id_of(const struct tw_chrome_value *v, int64_t *ret)
 {
-	struct tw_str s = {json_string_value(v), json_string_length(v)};
-	double real = json_real_value(v);
+	struct tw_str s = tw_chrome_word(v);
 	uint64_t u;
 
-	if (tw_json_i64(v, ret))
+	if (tw_chrome_i64(v, ret))
 		return true;
-	if (json_is_real(v)) { /* beyond 64 bits; close values are treated as equal */
-		memcpy(&u, &real, sizeof u);
+	if (v->kind == TW_CHROME_REAL) { /* beyond 64 bits; close values are treated as equal */
+		memcpy(&u, &v->real, sizeof u);
 		*ret = (int64_t)(u >> 1);
 		return true;
 	}
@@ -107,36 +118,36 @@ static bool id_of(const json_t *v, int64_t *ret)
 
 /* A process or thread: a number up to `max`; anything else is hashed to a number above those of
  * Linux. */
-static uint64_t thread_number(const json_t *v, uint64_t max)
+static uint64_t thread_number(const struct tw_chrome_value *v, uint64_t max)
 {
 	int64_t n;
 
-	if (tw_json_i64(v, &n) && n >= 0 && (uint64_t)n <= max)
+	if (tw_chrome_i64(v, &n) && n >= 0 && (uint64_t)n <= max)
 		return (uint64_t)n;
-	if (!v || !id_of(v, &n))
+	if (!id_of(v, &n))
 		return 0;
 	return ((uint64_t)n & (((uint64_t)1 << (ID_BITS - 1)) - 1)) | (uint64_t)1 << (ID_BITS - 1);
 }
 
-static uint32_t process_of(const json_t *root)
+static uint32_t process_of(const struct event *e)
 {
-	const json_t *v = json_object_get(root, "pid");
+	const struct tw_chrome_value *v = field(e, TW_CHROME_PID);
 	int64_t n;
 
-	return tw_json_i64(v, &n) && n == 0 ? TW_PID_ZERO : (uint32_t)thread_number(v, INT32_MAX);
+	return tw_chrome_i64(v, &n) && n == 0 ? TW_PID_ZERO : (uint32_t)thread_number(v, INT32_MAX);
 }
 
 static struct tw_tid *thread_of(struct tw_chrome *c, struct event *e)
 {
-	const json_t *v = json_object_get(e->root, "tid");
+	const struct tw_chrome_value *v = field(e, TW_CHROME_TID);
 	uint64_t tid = thread_number(v, ((uint64_t)1 << 53) - 1);
 	struct tw_tid *k = tw_tids_get_in(&c->trace->marks.tids, e->pid, tid, e->mark.offset);
 	struct tw_sink *sink = c->trace->marks.sink;
 	int64_t n;
 
-	if (k && !k->named && json_is_string(v) && !tw_json_i64(v, &n)) {
+	if (k && !k->named && v->kind == TW_CHROME_TEXT && !tw_chrome_i64(v, &n)) {
 		k->named = true;
-		sink->ops->thread_name(sink, e->pid, tid, tw_json_word(e->root, "tid"));
+		sink->ops->thread_name(sink, e->pid, tid, tw_chrome_word(v));
 	}
 	return k;
 }
@@ -154,7 +165,7 @@ static bool time_of(struct tw_chrome *c, struct event *e)
 {
 	int64_t ns;
 
-	if (!micros(json_object_get(e->root, "ts"), &ns)) {
+	if (!micros(field(e, TW_CHROME_TS), &ns)) {
 		(void)malformed(c, e->mark.offset);
 		return false;
 	}
@@ -193,7 +204,7 @@ static enum tw_status read_flow(
 	int64_t id;
 	uint64_t h;
 
-	if (!id_of(json_object_get(e->root, "id"), &id))
+	if (!id_of(field(e, TW_CHROME_ID), &id))
 		return malformed(c, e->mark.offset);
 	h = hash(hash((uint64_t)id * 0x9E3779B97F4A7C15u, e->cat), e->mark.text);
 	return tell_flow(c, e, h,
@@ -207,11 +218,11 @@ static enum tw_status read_flow(
 static enum tw_status read_bound_flow(
         struct tw_chrome *c, const struct event *e, struct tw_err *err)
 {
-	bool in = json_is_true(json_object_get(e->root, "flow_in"));
-	bool out = json_is_true(json_object_get(e->root, "flow_out"));
+	bool in = field(e, TW_CHROME_FLOW_IN)->kind == TW_CHROME_TRUE;
+	bool out = field(e, TW_CHROME_FLOW_OUT)->kind == TW_CHROME_TRUE;
 	int64_t id;
 
-	if ((!in && !out) || !id_of(json_object_get(e->root, "bind_id"), &id))
+	if ((!in && !out) || !id_of(field(e, TW_CHROME_BIND_ID), &id))
 		return TW_OK;
 	return tell_flow(c, e, (uint64_t)id,
 	        in && out ? TW_FLOW_STEP
@@ -222,11 +233,11 @@ static enum tw_status read_bound_flow(
 
 /* --- calls --- */
 
-static int64_t cpu_of(const struct event *e, const char *key)
+static int64_t cpu_of(const struct event *e, enum tw_chrome_field which)
 {
 	int64_t ns;
 
-	return micros(json_object_get(e->root, key), &ns) && ns >= 0 ? ns : -1;
+	return micros(field(e, which), &ns) && ns >= 0 ? ns : -1;
 }
 
 struct tw_chrome_edge { /* B or E */
@@ -300,7 +311,7 @@ static enum tw_status read_edge(
 {
 	struct tw_marks *m = &c->trace->marks;
 	struct tw_chrome_edge edge = {.ts_ns = e->mark.ts_ns,
-	        .cpu_ns = cpu_of(e, "tts"),
+	        .cpu_ns = cpu_of(e, TW_CHROME_TTS),
 	        .offset = e->mark.offset,
 	        .by = e->mark.by,
 	        .seq = c->seq++,
@@ -330,10 +341,10 @@ static enum tw_status read_call(struct tw_chrome *c, const struct event *e, stru
 	struct tw_marks *m = &c->trace->marks;
 	struct tw_event ev = {.kind = TW_EV_SLICE,
 	        .ts_ns = e->mark.ts_ns,
-	        .cpu_ns = cpu_of(e, "tdur"),
+	        .cpu_ns = cpu_of(e, TW_CHROME_TDUR),
 	        .offset = e->mark.offset};
 
-	if (!micros(json_object_get(e->root, "dur"), &ev.dur_ns) || ev.dur_ns < 0)
+	if (!micros(field(e, TW_CHROME_DUR), &ev.dur_ns) || ev.dur_ns < 0)
 		ev.dur_ns = 0;
 	if (ev.cpu_ns > ev.dur_ns)
 		ev.cpu_ns = ev.dur_ns;
@@ -350,7 +361,7 @@ static enum tw_status read_call(struct tw_chrome *c, const struct event *e, stru
 static enum tw_status tell_moment(
         struct tw_chrome *c, const struct event *e, enum tw_note_kind kind, struct tw_err *err)
 {
-	struct tw_str scope = tw_json_word(e->root, "s");
+	struct tw_str scope = word(e, TW_CHROME_S);
 	bool of_thread = scope.len == 0 || scope.ptr[0] == 't';
 	struct tw_note note = {.kind = kind,
 	        .ts_ns = e->mark.ts_ns,
@@ -397,7 +408,7 @@ static enum tw_status tell_counter(struct tw_chrome *c, const struct event *e, s
 static enum tw_status read_counter(struct tw_chrome *c, const struct event *e, struct tw_err *err)
 {
 	json_t *args = json_object_get(e->root, "args");
-	struct tw_str id = tw_json_word(e->root, "id");
+	struct tw_str id = word(e, TW_CHROME_ID);
 	enum tw_status st = TW_OK;
 	const char *key;
 	json_t *v;
@@ -427,15 +438,16 @@ static bool key_of(const struct event *e, char phase, struct tw_span_key *ret)
 {
 	const json_t *id2 = json_object_get(e->root, "id2");
 	const json_t *global = json_object_get(id2, "global");
-	const json_t *id = json_object_get(id2, "local");
+	const json_t *local = json_object_get(id2, "local");
+	struct tw_chrome_value id = tw_chrome_value_of(global ? global : local);
 
 	*ret = (struct tw_span_key){
 	        .pid = global ? 0 : e->pid, .name = e->mark.text, .by_name = e->mark.text.len > 0};
 	if (phase == 'b' || phase == 'e')
 		ret->track = e->cat.len ? e->cat : TW_STR("async");
-	if (!id)
-		id = json_object_get(e->root, "id");
-	return id_of(global ? global : id, &ret->cookie);
+	if (!global && !local)
+		id = *field(e, TW_CHROME_ID);
+	return id_of(&id, &ret->cookie);
 }
 
 static enum tw_status read_span(
@@ -479,6 +491,14 @@ static enum tw_status read_name(struct tw_chrome *c, struct event *e, struct tw_
 
 /* --- one event --- */
 
+/* 0: none. */
+static char phase_of(const struct event *e)
+{
+	struct tw_str ph = word(e, TW_CHROME_PH);
+
+	return ph.len == 1 ? ph.ptr[0] : '\0';
+}
+
 /* With a known thread and time. */
 static enum tw_status read_timed(
         struct tw_chrome *c, const struct event *e, char phase, struct tw_err *err)
@@ -510,15 +530,12 @@ static enum tw_status read_timed(
 
 static enum tw_status read_event(struct tw_chrome *c, struct event *e, struct tw_err *err)
 {
-	struct tw_str ph = tw_json_word(e->root, "ph");
-	char phase = '\0';
+	char phase = phase_of(e);
 	enum tw_status st;
 
-	if (ph.len == 1)
-		phase = ph.ptr[0];
-	e->pid = process_of(e->root);
-	e->cat = tw_json_word(e->root, "cat");
-	e->mark.text = tw_json_word(e->root, "name");
+	e->pid = process_of(e);
+	e->cat = word(e, TW_CHROME_CAT);
+	e->mark.text = word(e, TW_CHROME_NAME);
 	if (phase && strchr("NODVvc(),", phase))
 		return TW_OK;
 	if (!phase || !strchr("BEXiIRCbenSTpFstfMP", phase))
@@ -558,6 +575,14 @@ static void read_metadata(struct tw_chrome *c, const json_t *root)
 	c->monotonic |= tw_str_eq(domain, TW_STR("LINUX_CLOCK_MONOTONIC"));
 }
 
+/* Whether this kind of event uses args or id2. */
+static bool needs_tree(const struct event *e)
+{
+	char phase = phase_of(e);
+
+	return phase && strchr("CMbeSF", phase);
+}
+
 static enum tw_status read_kernel(
         struct tw_chrome *c, struct tw_str text, uint64_t offset, struct tw_err *err)
 {
@@ -574,20 +599,26 @@ static enum tw_status each_piece(void *arg, enum tw_chrome_piece what, struct tw
         uint64_t offset, struct tw_err *err)
 {
 	struct tw_chrome *c = arg;
-	struct event e = {.mark = {.offset = offset}};
+	struct event e;
 	enum tw_status st = TW_OK;
 	json_t *root;
 
 	if (what == TW_CHROME_KERNEL)
 		return read_kernel(c, text, offset, err);
+	e.root = NULL;
+	e.mark = (struct tw_mark){.offset = offset};
+	if (what == TW_CHROME_EVENT && tw_chrome_fields_read(text, &e.fields) && !needs_tree(&e))
+		return read_event(c, &e, err);
 	root = parse(text);
 	if (!root)
 		return malformed(c, offset);
 	e.root = root;
-	if (what == TW_CHROME_METADATA)
+	if (what == TW_CHROME_METADATA) {
 		read_metadata(c, root);
-	else
+	} else {
+		tw_chrome_fields_of(root, &e.fields);
 		st = read_event(c, &e, err);
+	}
 	json_decref(root);
 	return st;
 }

@@ -59,13 +59,27 @@ static void hold(struct tw_chrome_text *t, enum tw_chrome_piece what, enum tw_ch
 	t->in_string = t->escaped = false;
 }
 
+static size_t ascii_run(const char *p, size_t n)
+{
+	const uint64_t high = 0x8080808080808080u;
+	uint64_t word = 0;
+	size_t i = 0;
+
+	for (; n - i >= sizeof word; i += sizeof word) {
+		memcpy(&word, p + i, sizeof word);
+		if (word & high)
+			break;
+	}
+	while (i < n && (unsigned char)p[i] < 0x80)
+		i++;
+	return i;
+}
+
 /* JSON is UTF-8. */
 static void make_utf8(struct tw_chrome_text *t)
 {
-	for (size_t i = 0; i < t->n_held;) {
-		size_t n = (unsigned char)t->held[i] < 0x80
-		                   ? 1
-		                   : tw_utf8_len(t->held + i, t->n_held - i);
+	for (size_t i = ascii_run(t->held, t->n_held); i < t->n_held;) {
+		size_t n = tw_utf8_len(t->held + i, t->n_held - i);
 
 		if (n == 0) {
 			repair(t, TW_REPAIR_text_not_utf8, t->start + i);
@@ -73,6 +87,7 @@ static void make_utf8(struct tw_chrome_text *t)
 			n = 1;
 		}
 		i += n;
+		i += ascii_run(t->held + i, t->n_held - i);
 	}
 }
 
@@ -301,14 +316,76 @@ static enum tw_status push_byte(struct tw_chrome_text *t, uint8_t c, struct tw_e
 	return TW_OK;
 }
 
+/* --- runs of bytes --- */
+
+/* How many bytes change neither brackets nor strings (follow). */
+static size_t quiet_run(const struct tw_chrome_text *t, const uint8_t *p, size_t n)
+{
+	static const bool loud[256] = {
+	        ['"'] = true, ['{'] = true, ['}'] = true, ['['] = true, [']'] = true};
+	size_t i = 0;
+
+	if (t->in_string)
+		while (i < n && !t->escaped && p[i] != '"' && p[i] != '\\')
+			i++;
+	else
+		while (i < n && !loud[p[i]])
+			i++;
+	return i;
+}
+
+static size_t hold_run(struct tw_chrome_text *t, const uint8_t *p, size_t n)
+{
+	n = quiet_run(t, p, n);
+	if (n == 0)
+		return 0;
+	if (t->n_held <= TW_CHROME_EVENT_MAX_BYTES && n <= TW_CHROME_EVENT_MAX_BYTES - t->n_held) {
+		memcpy(t->held + t->n_held, p, n);
+		t->n_held += n;
+	} else {
+		t->n_held = TW_CHROME_EVENT_MAX_BYTES + 1;
+	}
+	return n;
+}
+
+/* Of the kernel's text, as far as no piece of it is full. */
+static size_t kernel_run(struct tw_chrome_text *t, const uint8_t *p, size_t n)
+{
+	size_t room = KERNEL_PIECE_BYTES - UTF8_MAX - t->n_held;
+	size_t i = 0;
+
+	if (t->n_code || t->escaped)
+		return 0;
+	while (i < n && i < room && p[i] != '"' && p[i] != '\\')
+		i++;
+	memcpy(t->held + t->n_held, p, i);
+	t->n_held += i;
+	return i;
+}
+
+/* Takes bytes that need no decision; returns their number. */
+static size_t take_run(struct tw_chrome_text *t, const uint8_t *p, size_t n)
+{
+	if (t->part == TW_CHROME_HOLD)
+		return hold_run(t, p, n);
+	if (t->part == TW_CHROME_STRING)
+		return kernel_run(t, p, n);
+	return t->part == TW_CHROME_PASS && (t->depth || t->in_string) ? quiet_run(t, p, n) : 0;
+}
+
 enum tw_status tw_chrome_text_push(
         struct tw_chrome_text *t, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
+	for (size_t i = 0; st == TW_OK && i < n; i++, t->offset++) {
+		size_t run = take_run(t, p + i, n - i);
+
+		i += run;
+		t->offset += run;
+		if (i == n)
+			break;
 		st = push_byte(t, p[i], err);
-		t->offset++;
 	}
 	return st;
 }

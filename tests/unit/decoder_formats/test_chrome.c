@@ -377,6 +377,103 @@ static void test_flow_limit(void **state)
 	free(text);
 }
 
+/* Events of the usual shape are read without a tree.  An escape in another member makes one: both
+ * must tell the same. */
+static void test_with_and_without_tree(void **state)
+{
+	static const char *const members[] = {
+	        "\"ph\":\"X\",\"ts\":1000.25,\"dur\":10.5,\"tdur\":4,\"pid\":3,\"tid\":4,\"name\":"
+	        "\"a\"",
+	        "\"ph\":\"X\",\"ts\":0.1,\"dur\":7.0005,\"pid\":3,\"tid\":4,\"name\":\"a b\"",
+	        "\"ph\":\"X\",\"ts\":189345678901.123,\"dur\":0.999,\"pid\":3,\"tid\":4,\"name\":"
+	        "\"\"",
+	        "\"ph\":\"X\",\"ts\":1700000000123456.789,\"dur\":1,\"pid\":3,\"tid\":4",
+	        "\"ph\":\"X\",\"ts\":1e3,\"dur\":1.5E1,\"pid\":3,\"tid\":4",
+	        "\"ph\":\"X\",\"ts\":\"12\",\"dur\":\"x\",\"pid\":\"3\",\"tid\":\"worker\"",
+	        "\"ph\":\"X\",\"ts\":-0,\"dur\":-0.0,\"pid\":0,\"tid\":4.75,\"name\":null",
+	        "\"ph\":\"X\",\"ts\":-4.5,\"dur\":1,\"pid\":3,\"tid\":4",
+	        "\"ph\":\"X\",\"ts\":18446744073709551617,\"pid\":3,\"tid\":4",
+	        "\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":99999999999999999999",
+	        "\"ph\":\"X\",\"ts\":01,\"pid\":3,\"tid\":4",
+	        "\"ph\":\"X\",\"ts\":1.,\"pid\":3,\"tid\":4",
+	        "\"ph\":\"X\",\"ts\":.5,\"pid\":3,\"tid\":4",
+	        "\"ph\":\"X\",\"ts\":-,\"pid\":3,\"tid\":4",
+	        "\"ph\":\"X\",\"ts\":12a,\"pid\":3,\"tid\":4",
+	        "\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4,",
+	        "\"ph\":\"X\",\"ts\":1,,\"pid\":3,\"tid\":4",
+	        "\"ph\":\"X\",\"ts\" 1,\"pid\":3,\"tid\":4",
+	        "\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4,\"q\":truex",
+	        "\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4,\"q\":[true,false,null,{},[],[1,{\"a\":"
+	        "2}]]",
+	        "\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4,\"q\":[1,]",
+	        "\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4,\"q\":{\"a\"}",
+	        "\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4,\"q\":{\"a\":1]",
+	        "\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4,\"q\":{\"a\":\"}\",\"b\":\"\xC3\xA4\"}",
+	        "\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4,\"name\":\"\xE6\x96\xB9\xE6\xB3\x95\"",
+	        "\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4,\"name\":\"\xFF\"",
+	        "\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4,\"name\":\"tab\t\"",
+	        "\"ph\":\"X\",\"ts\":1,\"ts\":2,\"pid\":3,\"tid\":4,\"name\":\"a\",\"name\":7",
+	        " \"ph\" : \"B\" ,\n\"ts\"\t:\r1 , \"tts\":7,\"pid\":3,\"tid\":4,\"name\":\"GC: "
+	        "Alloc\" ",
+	        "\"ph\":\"E\",\"ts\":1,\"tts\":7.5,\"pid\":3,\"tid\":4",
+	        "\"ph\":\"i\",\"ts\":1,\"pid\":3,\"tid\":4,\"s\":\"p\",\"cat\":\"c\",\"name\":"
+	        "\"m\"",
+	        "\"ph\":\"C\",\"ts\":1,\"pid\":3,\"name\":\"n\",\"args\":{\"value\":1.5}",
+	        "\"ph\":\"b\",\"ts\":1,\"pid\":3,\"tid\":4,\"id2\":{\"local\":\"0x7\"},\"name\":"
+	        "\"n\"",
+	        "\"ph\":\"s\",\"ts\":1,\"pid\":3,\"tid\":4,\"id\":\"0xfg\",\"cat\":\"c\",\"name\":"
+	        "\"n\"",
+	        "\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4,\"bind_id\":5,\"flow_out\":true,\"flow_"
+	        "in\":false",
+	        "\"ph\":\"M\",\"pid\":3,\"tid\":4,\"name\":\"thread_name\",\"args\":{\"name\":"
+	        "\"ui\"}",
+	        "\"ph\":\"XX\",\"ts\":1,\"pid\":3,\"tid\":4",
+	        "\"ph\":1,\"ts\":1,\"pid\":3,\"tid\":4",
+	        "",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+		static const char *const first[] = {"\"z\":\"aaaaaa\"", "\"z\":\"\\u0041\""};
+		struct event_log logs[2];
+		const char *differs;
+
+		for (int tree = 0; tree < 2; tree++) {
+			char text[512];
+
+			(void)snprintf(text, sizeof text,
+			        "[{\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4},{%s%s%s}]",
+			        first[tree], *members[i] ? "," : "", members[i]);
+			event_log_run(&logs[tree], text, strlen(text), 0, NULL);
+		}
+		differs = event_log_differs(&logs[0], &logs[1]);
+		if (differs)
+			fail_msg("%s: %s", members[i], differs);
+		event_log_done(&logs[0]);
+		event_log_done(&logs[1]);
+	}
+}
+
+/* Nested deeper than is read without a tree, and as deep as that. */
+static void test_deep_members(void **state)
+{
+	(void)state;
+	for (size_t depth = 30; depth < 36; depth++) {
+		char text[256];
+		size_t n =
+		        (size_t)sprintf(text, "[{\"ph\":\"X\",\"ts\":1,\"pid\":3,\"tid\":4,\"q\":");
+		struct event_log log;
+
+		memset(text + n, '[', depth);
+		memset(text + n + depth, ']', depth);
+		strcpy(text + n + 2 * depth, "}]");
+		log = run(text);
+		assert_int_equal(log.n, 1);
+		assert_int_equal(event_log_repairs(&log), 0);
+		event_log_done(&log);
+	}
+}
+
 static void test_without_memory(void **state)
 {
 	static const char text[] = "[" AT("X", 1, "\"name\":\"a\"")
@@ -404,6 +501,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_flow_limit),
+        cmocka_unit_test(test_with_and_without_tree),
+        cmocka_unit_test(test_deep_members),
         cmocka_unit_test(test_without_memory),
 };
 
