@@ -6,16 +6,27 @@
  */
 #include "server/db/catalogue_sqlite.h"
 
+#include <string.h>
+
 #include "decoder/base/arena.h"
 #include "server/base/clock.h"
 #include "server/db/catalogue_sums.h"
 #include "server/db/commit_gate.h"
 
+enum { KEPT = 48 };          /* statements per connection: most take 2 to 10 KB */
 enum { OPS_A_LOOK = 20000 }; /* instructions of SQLite's virtual machine: about a millisecond */
+
+/* Statements that are not in use, the latest first.  To compile one takes longer than to execute
+ * it, and every trace executes the same ones. */
+struct kept {
+	sqlite3_stmt *of[KEPT];
+	size_t n;
+};
 
 struct sqlite_db {
 	struct tw_db db;
 	sqlite3 *of;
+	struct kept kept;
 };
 
 struct sqlite_stmt {
@@ -79,22 +90,51 @@ static bool conflicts(const struct tw_db *db)
 
 static void close_db(struct tw_db *db)
 {
+	struct kept *k = &((struct sqlite_db *)db)->kept;
+
+	while (k->n)
+		(void)sqlite3_finalize(k->of[--k->n]);
 	(void)sqlite3_close(tw_db_sqlite(db));
 	tw_mem_free(db);
 }
 
 /* --- statements --- */
 
+/* Statements are short: comparing them all takes a fraction of compiling one. */
+static sqlite3_stmt *take(struct kept *k, const char *sql)
+{
+	for (size_t i = 0; i < k->n; i++)
+		if (strcmp(sqlite3_sql(k->of[i]), sql) == 0) {
+			sqlite3_stmt *found = k->of[i];
+
+			k->n--;
+			memmove(k->of + i, k->of + i + 1, (k->n - i) * sizeof *k->of);
+			return found;
+		}
+	return NULL;
+}
+
+static void keep(struct kept *k, sqlite3_stmt *s)
+{
+	if (k->n == KEPT)
+		(void)sqlite3_finalize(k->of[--k->n]);
+	memmove(k->of + 1, k->of, k->n * sizeof *k->of);
+	k->of[0] = s;
+	k->n++;
+}
+
 static enum tw_status prepare(
         struct tw_db *db, const char *sql, bool stays, struct tw_stmt **ret, struct tw_err *err)
 {
 	struct sqlite_stmt *s = tw_mem_zalloc(1, sizeof *s);
 
+	(void)stays; /* all do */
 	if (!s)
 		return fail(NULL, err);
 	s->stmt.db = db;
-	if (sqlite3_prepare_v3(tw_db_sqlite(db), sql, -1, stays ? SQLITE_PREPARE_PERSISTENT : 0,
-	            &s->of, NULL) != SQLITE_OK) {
+	s->of = take(&((struct sqlite_db *)db)->kept, sql);
+	if (!s->of && sqlite3_prepare_v3(tw_db_sqlite(db), sql, -1, SQLITE_PREPARE_PERSISTENT,
+	                      &s->of, NULL) != SQLITE_OK) {
 		tw_mem_free(s);
 		return fail(db, err);
 	}
@@ -102,9 +142,14 @@ static enum tw_status prepare(
 	return TW_OK;
 }
 
+/* One that failed may have to be compiled anew. */
 static void drop(struct tw_stmt *s)
 {
-	(void)sqlite3_finalize(of(s));
+	if (of(s) && sqlite3_reset(of(s)) == SQLITE_OK) {
+		(void)sqlite3_clear_bindings(of(s));
+		keep(&((struct sqlite_db *)s->db)->kept, of(s));
+	} else
+		(void)sqlite3_finalize(of(s));
 	tw_mem_free(s);
 }
 
