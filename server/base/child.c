@@ -15,6 +15,8 @@
 
 #include "decoder/base/buf.h"
 #include "decoder/decoder.h"
+#include "server/base/child_internal.h"
+#include "server/base/child_template.h"
 #include "server/base/clock.h"
 #include "server/base/config.h"
 #include "server/base/file/io.h"
@@ -22,15 +24,9 @@
 #include "server/base/text/json_memory.h"
 #include "server/base/thread/background.h"
 
-enum {
-	ANSWER_MAX_BYTES = 1 << 20,
-	COMPLAINTS_SHOWN = 2000,
-	HIGH_FD = 100,
-	FIRST_INPUT = 6,
-	ENV_MAX = 8
-};
+enum { ANSWER_MAX_BYTES = 1 << 20, COMPLAINTS_SHOWN = 2000, HIGH_FD = 100, ENV_MAX = 8 };
 
-static enum tw_status fail_errno(const char *doing, struct tw_err *err)
+enum tw_status tw_child_fail_errno(const char *doing, struct tw_err *err)
 {
 	char text[96];
 	int why = errno;
@@ -56,7 +52,7 @@ static int task_fd(const json_t *task)
 
 /* Descriptors for the child, duplicated to numbers above those they will get. */
 struct wires {
-	int fds[FIRST_INPUT + TW_CHILD_INPUTS];
+	int fds[TW_CHILD_FDS];
 	size_t n;
 };
 
@@ -98,11 +94,12 @@ static void child_environment(char *env[ENV_MAX + 1])
 }
 #endif
 
-static int spawn_wired(const struct wires *w, pid_t *ret_pid)
+int tw_child_exec(const int *fds, size_t n, const char *mode, pid_t *ret_pid)
 {
 	char name[] = "tracewell";
 	char command[] = "worker";
-	char *argv[] = {name, command, NULL};
+	char text[16];
+	char *argv[] = {name, command, mode ? text : NULL, NULL};
 	char *env[ENV_MAX + 1];
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -110,15 +107,16 @@ static int spawn_wired(const struct wires *w, pid_t *ret_pid)
 	sigset_t defaults;
 	int rc;
 
+	(void)snprintf(text, sizeof text, "%s", mode ? mode : "");
 	child_environment(env);
 	(void)sigemptyset(&none);
 	(void)sigfillset(&defaults);
 	(void)posix_spawn_file_actions_init(&actions);
-	for (size_t i = 0; i < w->n; i++)
-		(void)posix_spawn_file_actions_adddup2(&actions, w->fds[i], (int)i);
+	for (size_t i = 0; i < n; i++)
+		(void)posix_spawn_file_actions_adddup2(&actions, fds[i], (int)i);
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34) /* otherwise only the close-on-exec flags set in   \
                                                  * main.c protect */
-	(void)posix_spawn_file_actions_addclosefrom_np(&actions, (int)w->n);
+	(void)posix_spawn_file_actions_addclosefrom_np(&actions, (int)n);
 #endif
 	(void)posix_spawnattr_init(&attr);
 	(void)posix_spawnattr_setsigmask(&attr, &none);
@@ -130,6 +128,20 @@ static int spawn_wired(const struct wires *w, pid_t *ret_pid)
 	return rc;
 }
 
+static enum tw_status begin(
+        const struct wires *w, struct tw_child_template *from, pid_t *ret_pid, struct tw_err *err)
+{
+	int rc;
+
+	if (from)
+		return tw_child_template_copy(from, w->fds, w->n, ret_pid, err);
+	rc = tw_child_exec(w->fds, w->n, NULL, ret_pid);
+	if (rc == 0)
+		return TW_OK;
+	errno = rc;
+	return tw_child_fail_errno("starting a decoder", err);
+}
+
 static enum tw_status start_wired(
         struct tw_child *c, struct wires *w, const struct tw_child_task *task, struct tw_err *err)
 {
@@ -138,23 +150,21 @@ static enum tw_status start_wired(
 	bool ready = wire(w, null) && pipe2(answer, O_CLOEXEC) == 0 && wire(w, answer[1]) &&
 	             wire(w, c->complaints_fd) && wire(w, c->answer_fd) && wire(w, task->output) &&
 	             wire(w, task->second >= 0 ? task->second : null);
-	int rc;
+	enum tw_status st;
 
 	(void)close(c->answer_fd); /* the task, which the child has by now */
 	c->answer_fd = answer[0];
 	for (size_t i = 0; ready && i < task->n_inputs; i++)
 		ready = wire(w, task->inputs[i]);
-	rc = ready ? spawn_wired(w, &c->pid) : errno;
+	st = ready ? begin(w, task->from, &c->pid, err)
+	           : tw_child_fail_errno("starting a decoder", err);
 	if (null >= 0)
 		(void)close(null);
 	if (answer[1] >= 0)
 		(void)close(answer[1]);
-	if (rc == 0 && task->background) /* from its exec on, which is half of a small job */
+	if (st == TW_OK && task->background) /* from its exec on, which is half of a small job */
 		tw_to_background(c->pid);
-	if (rc == 0)
-		return TW_OK;
-	errno = rc;
-	return fail_errno("starting a decoder", err);
+	return st;
 }
 
 static void close_all(struct tw_child *c)
@@ -180,7 +190,7 @@ enum tw_status tw_child_start(
 	c->answer_fd = task_fd(task->task);
 	c->complaints_fd = memfd_create("complaints", MFD_CLOEXEC);
 	if (c->answer_fd < 0 || c->complaints_fd < 0)
-		st = fail_errno("starting a decoder", err);
+		st = tw_child_fail_errno("starting a decoder", err);
 	else
 		st = start_wired(c, &w, task, err);
 	unwire(&w);
@@ -190,7 +200,7 @@ enum tw_status tw_child_start(
 	}
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	if (c->pidfd < 0) {
-		st = fail_errno("watching a decoder", err);
+		st = tw_child_fail_errno("watching a decoder", err);
 		tw_child_kill(c);
 		(void)waitpid(c->pid, NULL, 0);
 		close_all(c);

@@ -1,7 +1,8 @@
 /*
  * child.h - starts a limited child process, waits for its answer and ends it.
  *
- * The child is this program again (`/proc/self/exe worker`), with exactly these descriptors: 0
+ * The child is this program again, executed (`/proc/self/exe worker`) or copied from a process that
+ * has loaded it (child_template.h), with exactly these descriptors: 0
  * /dev/null, 1 the answer, 2 error output of limited size, 3 the task, 4 the output, 5 a second
  * output, 6.. the inputs.  Its environment is empty except in builds for tests.
  * Thread: any; a child belongs to the thread that started it.
@@ -15,7 +16,7 @@
 
 #include "decoder/base/err.h"
 
-enum { TW_CHILD_INPUTS = 16 };
+enum { TW_CHILD_INPUTS = 16, TW_CHILD_FDS = 6 + TW_CHILD_INPUTS };
 
 /* How a decoder died.  An error that it reports itself is not a death. */
 enum tw_death {
@@ -45,14 +46,17 @@ struct tw_child {
 	json_t **early;      /* receives its last complete line if it dies; NULL: not wanted */
 };
 
+struct tw_child_template;
+
 struct tw_child_task {
 	const json_t *task;
 	int output;        /* an empty file, open for reading and writing */
 	int second;        /* another output, for secondary results; -1: /dev/null */
 	const int *inputs; /* open for reading */
 	size_t n_inputs;
-	unsigned wall_s; /* seconds it may take */
-	bool background; /* with a lower priority (thread/background.h) */
+	unsigned wall_s;                /* seconds it may take */
+	bool background;                /* with a lower priority (thread/background.h) */
+	struct tw_child_template *from; /* it is copied; NULL: the program is executed */
 };
 
 /* The caller keeps ownership of the descriptors. */

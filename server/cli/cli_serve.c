@@ -616,7 +616,6 @@ int tw_cli_serve(int argc, char **argv)
 
 int tw_cli_worker(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
-	return tw_worker_main();
+	return argc > 1 && strcmp(argv[1], "template") == 0 ? tw_worker_template()
+	                                                    : tw_worker_main();
 }

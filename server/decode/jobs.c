@@ -29,6 +29,7 @@
 #include "server/base/log.h"
 #include "server/base/role.h"
 #include "server/catalogue/storage/trace_record.h"
+#include "server/decode/jail.h"
 #include "server/decode/jobs_internal.h"
 #include "server/decode/jobs_run.h"
 #include "server/storage/blob.h"
@@ -77,8 +78,12 @@ static json_t *trace_task(const struct tw_config *c, const struct tw_part *parts
 static enum tw_status start_on(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
 	json_t *task = trace_task(j->app->config, r->parts, r->n_parts);
-	struct tw_child_task t = {
-	        task, -1, r->system_fd, r->fds, r->n_parts, j->app->config->worker_wall_s, false};
+	struct tw_child_task t = {.task = task,
+	        .second = r->system_fd,
+	        .inputs = r->fds,
+	        .n_inputs = r->n_parts,
+	        .wall_s = j->app->config->worker_wall_s,
+	        .from = TW_JAIL_SANITIZED ? NULL : &j->children};
 	enum tw_status st;
 
 	if (!task)
@@ -245,6 +250,8 @@ static void finish(struct tw_jobs *j, struct running *r)
 		               : st == TW_BUG ? TW_DEATH_BUG
 		                              : TW_DEATH_NONE;
 	}
+	if (r->end.death != TW_DEATH_NONE)
+		tw_child_template_end(&j->children); /* the next child has another address layout */
 	if (st == TW_OK)
 		begin_step(j, r, STEP_STORE);
 	else
@@ -440,6 +447,7 @@ static void drain(struct tw_jobs *j)
 	}
 	j->compilers = tw_compilers_stop(j->compilers,
 	        tw_monotonic_ms() < until ? (unsigned)((until - tw_monotonic_ms()) / 1000) : 0);
+	tw_child_template_end(&j->children);
 	j->claims = tw_claims_stop(j->claims);
 	tw_claims_leave(j->app); /* others need not wait for its end */
 }

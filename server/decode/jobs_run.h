@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "server/base/child.h"
+#include "server/base/child_template.h"
 #include "server/base/thread/async_task.h"
 #include "server/catalogue/catalogue.h"
 #include "server/decode/jobs.h"
@@ -75,6 +76,7 @@ struct tw_jobs {
 	_Atomic int64_t seen_ms;   /* the dispatcher's last activity (monotonic); 0: none yet */
 	unsigned drain_s;
 	unsigned n_slots;
+	struct tw_child_template children; /* of the dispatcher */
 	struct running slots[TW_RUN_WORKERS];
 	struct tw_compilers *compilers; /* jobs_internal.h; NULL: none */
 	struct tw_claims *claims;       /* jobs_internal.h; NULL: a single server */

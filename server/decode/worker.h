@@ -16,5 +16,7 @@
 
 /* Entry of the child; returns its exit code. */
 int tw_worker_main(void);
+/* Entry of a template (server/base/child_template.h), and of each of its copies. */
+int tw_worker_template(void);
 
 #endif

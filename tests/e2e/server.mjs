@@ -311,6 +311,18 @@ export class Server {
 	}
 }
 
+/* The child processes of a server: {pid, template}, `template` of the process that decoders are copied from and of the copies. */
+export const childrenOf = (s) => fs.readdirSync(`/proc/${s.child.pid}/task`)
+	.flatMap((task) => fs.readFileSync(`/proc/${s.child.pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean))
+	.flatMap((pid) => {
+		try {
+			const line = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+			return line.includes('worker') ? [{ pid: Number(pid), template: line.includes('template') }] : []; // until its exec it is the server's copy
+		} catch {
+			return []; // it has ended
+		}
+	});
+
 /* A data folder with an empty catalogue, as the first start of a server leaves it; commands make none. */
 export async function makeData(data) {
 	const server = new Server(data, ['--catalog', ''], {});

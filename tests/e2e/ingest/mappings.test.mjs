@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import zlib from 'node:zlib';
 
 import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
-import { binary, startServer, until } from '../server.mjs';
+import { binary, childrenOf, startServer, until } from '../server.mjs';
 
 const SLEEP = { TRACEWELL_WORKER_FAULT: 'sleep' };
 
@@ -63,14 +63,7 @@ const compiled = async (s, outcome) =>
 	Number(new RegExp(`^tracewell_mapping_compiles_total.outcome="${outcome}". (\\d+)$`, 'm').exec((await s.get('/metrics', { key: null })).text)?.[1] ?? NaN);
 
 /* The children that compile, by the lines of /proc. */
-const children = (s) => fs.readdirSync('/proc').filter((pid) => {
-	try {
-		return /^\d+$/.test(pid) && fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')[1] === String(s.child.pid)
-			&& fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('worker');
-	} catch {
-		return false;
-	}
-}).map(Number);
+const children = (s) => childrenOf(s).filter((child) => !child.template).map((child) => child.pid);
 
 test('streams that explode are refused, as mappings and as traces, and cost a neighbour nothing', async (t) => {
 	bomb(0); // takes a while, in which no server is to wait for this process
@@ -242,12 +235,10 @@ test("the bytes of a project's waiting mappings are bounded, and a replacement c
 
 test('compilers leave the processors to short requests', async (t) => {
 	const s = await startServer(t, { args: ['--shutdown', '0'], env: SLEEP });
-	const children = () => fs.readdirSync(`/proc/${s.child.pid}/task`)
-		.flatMap((task) => fs.readFileSync(`/proc/${s.child.pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number));
 	/* also where the server itself was started at a lower priority */
 	const own = os.getPriority(s.child.pid) + 3;
 	for (const thread of fs.readdirSync(`/proc/${s.child.pid}/task`)) os.setPriority(Number(thread), own);
 	assert.equal((await s.put('/api/v1/builds/b/methods?wait=0', sampleMapping, { key: s.write })).status, 202);
-	const [compiler] = await until(async () => (children().length ? children() : undefined), 'a compiler');
+	const [compiler] = await until(async () => (children(s).length ? children(s) : undefined), 'a compiler');
 	await until(async () => (os.getPriority(compiler) === own + 5 ? true : undefined), 'its lower priority');
 });

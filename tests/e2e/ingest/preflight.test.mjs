@@ -9,10 +9,9 @@ import { describe, test } from 'node:test';
 import zlib from 'node:zlib';
 
 import { sampleTrace } from '../make.mjs';
-import { endsUnlike, startServer, until } from '../server.mjs';
+import { childrenOf, endsUnlike, startServer, until } from '../server.mjs';
 
-const judges = (s) => fs.readdirSync(`/proc/${s.child.pid}/task`)
-	.flatMap((t) => fs.readFileSync(`/proc/${s.child.pid}/task/${t}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number));
+const judges = (s) => childrenOf(s).filter((child) => !child.template).map((child) => child.pid);
 /* What its descriptors are of; [] when it has ended. */
 const own = (pid) => {
 	try {
@@ -125,7 +124,7 @@ describe('judges', { concurrency: 2 }, () => {
 test('a child has its own descriptors, and none that the launcher of the server left open', async (t) => {
 	/* 7, 9 and 233 of a shell, without close-on-exec */
 	const under = ['bash', '-c', 'exec 7</etc/passwd 9>&1 233</dev/zero; exec "$0" "$@"'];
-	for (const [kind, env, children] of [['preflight', {}, judges], ['decoder', { TRACEWELL_WORKER_FAULT: 'sleep' }, (s) => judges(s).filter((pid) => !own(pid).some((at) => at.startsWith('socket:')))]]) {
+	for (const [kind, env, children] of [['preflight', {}, judges], ['decoder', { TRACEWELL_WORKER_FAULT: 'sleep' }, (s) => childrenOf(s).map((child) => child.pid).filter((pid) => !own(pid).some((at) => at.startsWith('socket:')))]]) {
 		const s = await startServer(t, { under, env });
 		for (const fd of [7, 233]) assert.ok(fs.existsSync(`/proc/${s.child.pid}/fd/${fd}`), 'the server has it');
 		assert.equal((await s.post('/api/v1/traces', sampleTrace(20))).status, 202);
