@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -85,7 +84,7 @@ int tw_worker_template(void)
 	int fds[TW_CHILD_FDS];
 	size_t n;
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || sqlite3_initialize() != SQLITE_OK)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
 		return 1;
 	while ((n = receive(fds)) > 0) {
 		int32_t pid = copy();
