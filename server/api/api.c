@@ -8,6 +8,7 @@
 #include "server/base/app.h"
 #include "server/base/log.h"
 #include "server/base/text/json_memory.h"
+#include "server/catalogue/catalogue_row.h"
 #include "server/storage/blob.h"
 
 uint64_t tw_api_small_body(const struct tw_app *app)
@@ -87,42 +88,9 @@ const char *tw_api_file_name(struct tw_req *r, const struct tw_trace_row *row, c
 	return name ? name : "trace";
 }
 
-static json_t *labels_of(const char *text)
-{
-	json_t *labels = *text ? json_loads(text, 0, NULL) : json_object();
-
-	return labels ? labels : json_object();
-}
-
-static json_t *meta_of(const struct tw_trace_meta *m)
-{
-	return json_pack("{ss ss ss ss ss ss ss ss ss sI ss sI ss ss so}", "app", m->app,
-	        "version_name", m->version_name, "version_code", m->version_code, "build_id",
-	        m->build_id, "mapping_id", m->mapping_id, "device", m->device, "os", m->os, "abi",
-	        m->abi, "process", m->process, "pid", (json_int_t)m->pid, "scenario", m->scenario,
-	        "started_ms", (json_int_t)m->started_ms, "session_id", m->session_id, "uuid",
-	        m->uuid, "labels", labels_of(m->labels));
-}
-
 static bool is_or_was_ready(const struct tw_trace_row *row)
 {
 	return row->state == TW_TRACE_READY || row->state == TW_TRACE_ARCHIVED;
-}
-
-static json_t *summary_of(const struct tw_trace_row *row)
-{
-	const struct tw_trace_summary *s = &row->summary;
-
-	if (!is_or_was_ready(row))
-		return json_null();
-	return json_pack("{sI sI sI sI sI sb sI sI sI ss sI sI sI}", "slices",
-	        (json_int_t)s->slices, "threads", (json_int_t)s->threads, "methods",
-	        (json_int_t)s->methods, "max_depth", (json_int_t)s->max_depth, "duration_ns",
-	        (json_int_t)(tw_trace_is_timed(s) ? s->duration_ns : 0), "timed",
-	        tw_trace_is_timed(s), "input_bytes", (json_int_t)s->input_bytes, "decoded_bytes",
-	        (json_int_t)s->decoded_bytes, "file_bytes", (json_int_t)s->file_bytes, "format",
-	        s->format, "decoder_version", (json_int_t)s->decoder_version, "losses",
-	        (json_int_t)s->losses, "repairs", (json_int_t)s->repairs);
 }
 
 static json_t *error_of(const struct tw_trace_row *row)
@@ -135,31 +103,28 @@ static json_t *error_of(const struct tw_trace_row *row)
 	                                          : json_integer((json_int_t)row->error.offset));
 }
 
-static json_t *tags_of(const char *text)
+static int set_summary(json_t *trace, const struct tw_trace_row *row)
 {
-	json_t *tags = json_loads(text, 0, NULL);
+	const struct tw_trace_summary *s = &row->summary;
+	json_t *summary = json_object_get(trace, "summary");
 
-	return tags ? tags : json_array();
-}
-
-static const char *counted_of(const struct tw_trace_row *row)
-{
-	static const char *const words[] = {"waiting", "counted", "unreadable", "put_off"};
-
-	return (unsigned)row->counted < sizeof words / sizeof *words ? words[row->counted] : "";
+	if (!is_or_was_ready(row))
+		return json_object_set_new(trace, "summary", json_null());
+	return json_object_set_new(summary, "timed", json_boolean(tw_trace_is_timed(s))) |
+	       json_object_set_new(summary, "duration_ns",
+	               json_integer((json_int_t)(tw_trace_is_timed(s) ? s->duration_ns : 0)));
 }
 
 json_t *tw_api_trace(const struct tw_trace_row *row)
 {
-	return json_pack("{ss ss so sI sI sI sI sb so so ss sb ss ss sb so sI ss sn}", "id",
-	        row->id, "state", tw_trace_state_word(row->state), "error", error_of(row),
-	        "created_ms", (json_int_t)row->created_ms, "ready_ms", (json_int_t)row->ready_ms,
-	        "tries", (json_int_t)row->tries, "upload_bytes", (json_int_t)row->upload_bytes,
-	        "upload_kept", row->upload_kept, "meta", meta_of(&row->meta), "summary",
-	        summary_of(row), "title", row->title, "pinned", row->pinned, "kept_for",
-	        row->kept_for, "anr", row->anr, "first_anr", row->first_anr, "tags",
-	        tags_of(row->tags), "annotations", (json_int_t)row->annotations, "counted",
-	        counted_of(row), "report");
+	json_t *trace = tw_row_json(&tw_trace_fields, row);
+
+	if (trace && (set_summary(trace, row) | json_object_set_new(trace, "error", error_of(row)) |
+	                     json_object_set_new(trace, "report", json_null())) != 0) {
+		json_decref(trace);
+		trace = NULL;
+	}
+	return trace;
 }
 
 enum tw_status tw_api_keep_setting(

@@ -43,6 +43,7 @@ struct tw_audit_entry {
 	struct tw_actor by;
 	const char *action, *target, *facts; /* facts: a JSON object with string values */
 };
+extern const struct tw_fields tw_audit_fields; /* catalogue_row.h */
 /* Newest first. */
 enum tw_status tw_catalogue_audit(struct tw_catalogue *c, const struct tw_audit_query *of,
         struct tw_arena *a, struct tw_audit_entry **ret, size_t *ret_n,

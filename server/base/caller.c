@@ -2,17 +2,18 @@
 
 #include <string.h>
 
-static const char *const words[] = {"public", "ingest", "read", "write", "admin", "server"};
+const char *const tw_scope_words[] = {"public", "ingest", "read", "write", "admin", "server", NULL};
+enum { SCOPES = sizeof tw_scope_words / sizeof *tw_scope_words - 1 };
 
 const char *tw_scope_word(enum tw_scope scope)
 {
-	return (unsigned)scope < sizeof words / sizeof *words ? words[scope] : "public";
+	return (unsigned)scope < SCOPES ? tw_scope_words[scope] : "public";
 }
 
 bool tw_scope_of_key(const char *word, enum tw_scope *ret)
 {
 	for (unsigned i = TW_SCOPE_INGEST; i <= TW_SCOPE_ADMIN; i++)
-		if (strcmp(word, words[i]) == 0) {
+		if (strcmp(word, tw_scope_words[i]) == 0) {
 			*ret = (enum tw_scope)i;
 			return true;
 		}

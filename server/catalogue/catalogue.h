@@ -22,6 +22,7 @@
 #include "server/db/commit_gate.h"
 
 struct tw_catalogue;
+struct tw_fields; /* catalogue_row.h: the JSON of rows */
 
 /* Opens or creates the catalogue at a path or postgres://..., and applies migrations
  * (schema/catalogue*).  Refuses a schema newer than this binary's. */
@@ -121,6 +122,7 @@ struct tw_key_row {
 	int64_t old_until_ms; /* the previous secret is valid until then */
 	int64_t old_seen_ms;  /* last use of the previous secret since the rotation; 0: unused */
 };
+extern const struct tw_fields tw_key_fields;
 struct tw_key_new {
 	const char *project_id, *name;
 	enum tw_scope scope;
@@ -220,6 +222,8 @@ struct tw_trace_row {
 	uint32_t annotations;
 	enum tw_counted counted;
 };
+/* The row's JSON lacks the error, and has a summary for every state. */
+extern const struct tw_fields tw_trace_fields, tw_trace_meta_fields, tw_trace_summary_fields;
 
 struct tw_arrival { /* a complete upload */
 	const struct tw_caller *caller;
@@ -332,6 +336,7 @@ struct tw_annotation {
 	int64_t method_index;          /* -1: no method */
 	const char *method_key;        /* finds the method again if its index changes */
 };
+extern const struct tw_fields tw_annotation_fields; /* its JSON lacks the method */
 /* id, created_ms and edited_ms of *a are ignored.  TW_CONFLICT if the trace has
  * TW_ANNOTATIONS_MAX. */
 enum tw_status tw_catalogue_annotation_add(struct tw_catalogue *c, const char *project_id,
@@ -354,6 +359,7 @@ struct tw_filter_row {
 	const char *name, *query, *author;
 	int64_t updated_ms;
 };
+extern const struct tw_fields tw_filter_fields;
 enum tw_status tw_catalogue_filters(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_filter_row **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
@@ -379,6 +385,7 @@ enum tw_mapping_state { /* of a build's last upload of that kind */
 	TW_MAPPING_READY,
 	TW_MAPPING_FAILED
 };
+extern const char *const tw_mapping_state_words[]; /* ended by NULL */
 struct tw_mapping_upload {
 	enum tw_mapping_state state;
 	/* "" if ready or none; the status is a word (tw_status_word).  If queued: why it was
@@ -424,6 +431,7 @@ struct tw_build_row {
 	struct tw_build_retrace retrace;
 	struct tw_build_names names;
 };
+extern const struct tw_fields tw_build_fields; /* its JSON lacks the state of the uploads */
 /* TW_NOT_FOUND: no trace has it, and no mapping was uploaded for it. */
 enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *project_id,
         const char *build_id, struct tw_arena *a, struct tw_build_row *ret,

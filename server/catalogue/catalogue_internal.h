@@ -19,6 +19,7 @@
 #include "server/base/thread/fair.h"
 #include "server/base/thread/turn_lock.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/catalogue_row.h"
 #include "server/db/catalogue_db.h"
 #include "server/db/commit_gate.h"
 
@@ -216,7 +217,8 @@ struct tw_cat_query {
 	bool late; /* no row was read because the work's deadline passed */
 	struct tw_db *db;
 	struct tw_stmt *stmt;
-	struct tw_stmt **kept; /* NULL: the statement is dropped on close */
+	struct tw_stmt **kept;          /* NULL: the statement is dropped on close */
+	const struct tw_fields *fields; /* of its placeholders (catalogue_row.h), or NULL */
 	enum tw_step step;
 };
 enum tw_status tw_cat_query(struct tw_cat_query *q, struct tw_db *db, struct tw_err *err,
@@ -224,6 +226,10 @@ enum tw_status tw_cat_query(struct tw_cat_query *q, struct tw_db *db, struct tw_
 /* The same with a statement that stays prepared in *kept, initially NULL; its owner drops it. */
 enum tw_status tw_cat_query_kept(struct tw_cat_query *q, struct tw_db *db, struct tw_stmt **kept,
         struct tw_err *err, const char *sql, const char *types, ...);
+/* The same for a statement with the placeholders of catalogue_row.h. */
+enum tw_status tw_cat_query_fields(struct tw_cat_query *q, struct tw_db *db,
+        const struct tw_fields *fields, struct tw_err *err, const char *sql, const char *types,
+        ...);
 bool tw_cat_row(struct tw_cat_query *q);
 /* Whether the last tw_cat_row reached the end rather than failed. */
 bool tw_cat_at_end(const struct tw_cat_query *q);
@@ -270,6 +276,14 @@ enum tw_status tw_cat_exec(struct tw_db *db, int *ret_changed, struct tw_err *er
 
 enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
         const char *sql, const char *types, ...);
+/* Writes a row: its values follow the statement's own parameters.  `kept` may be NULL. */
+struct tw_cat_written {
+	const struct tw_fields *fields;
+	const void *row;
+	struct tw_stmt **kept;
+};
+enum tw_status tw_cat_write(struct tw_db *db, const struct tw_cat_written *what, struct tw_err *err,
+        const char *sql, const char *types, ...);
 
 /* The first column of the first row; *io is unchanged if there is no row. */
 enum tw_status tw_cat_first_int(
@@ -283,10 +297,11 @@ enum tw_status tw_cat_ask_int(struct tw_catalogue *c, int64_t *io, struct tw_err
 struct tw_cat_list {
 	struct tw_arena *arena;
 	size_t limit, row_bytes; /* the most rows, and the size of one */
-	/* Fills *ret_row; false: out of memory. */
+	/* Fills *ret_row; false: out of memory.  NULL: by its fields. */
 	bool (*read)(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row);
 	void *rows; /* the result, if TW_OK */
 	size_t n;
+	const struct tw_fields *fields; /* of the statement's placeholders; NULL: it has none */
 };
 enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct tw_err *err,
         const char *sql, const char *types, ...);
@@ -297,6 +312,16 @@ const char *tw_cat_str(const struct tw_cat_query *q, int col);
 struct tw_str tw_cat_blob(const struct tw_cat_query *q, int col);
 /* A copy in the arena, "" for NULL; NULL if memory is short. */
 const char *tw_cat_text(const struct tw_cat_query *q, int col, struct tw_arena *a);
+
+/* It is the earliest trace of its ANR's group. */
+#define TW_TRACE_IS_FIRST                                                                          \
+	"anr<>'' AND NOT EXISTS (SELECT 1 FROM trace o WHERE o.project_id=trace.project_id"        \
+	" AND o.anr=trace.anr AND o.anr<>'' AND (o.created_ms,o.trace_id)<"                        \
+	"(trace.created_ms,trace.trace_id))"
+/* A trace's row, by its fields; the error is not one of them (catalogue_trace.c).  false: out of
+ * memory. */
+#define TW_CAT_TRACE_COLUMNS "{columns},error_status,error_message,error_offset"
+bool tw_cat_read_trace(const struct tw_cat_query *q, struct tw_arena *a, struct tw_trace_row *r);
 
 /* Stores the counts of a trace's names in its row and its build's sums; NULL removes them. */
 enum tw_status tw_cat_set_names(struct tw_db *db, const char *project_id, const char *trace_id,

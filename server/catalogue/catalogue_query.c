@@ -1,4 +1,5 @@
 /* catalogue_query.c - statements: parameters, rows, results. */
+#include "decoder/base/buf.h"
 #include "server/base/clock.h"
 #include "server/catalogue/catalogue_internal.h"
 
@@ -71,6 +72,25 @@ uint64_t tw_cat_statements(void)
 	return statements;
 }
 
+enum { STATEMENT_MAX = 64 << 10 };
+
+static enum tw_status prepare(
+        struct tw_cat_query *q, const char *sql, size_t own, struct tw_err *err)
+{
+	struct tw_buf text;
+	enum tw_status st;
+
+	if (!q->fields)
+		return q->db->engine->prepare(q->db, sql, q->kept != NULL, &q->stmt, err);
+	tw_buf_init(&text, STATEMENT_MAX);
+	st = tw_row_statement(sql, q->fields, own, &text, err);
+	if (st == TW_OK)
+		st = q->db->engine->prepare(
+		        q->db, (const char *)text.data, q->kept != NULL, &q->stmt, err);
+	tw_buf_done(&text);
+	return st;
+}
+
 /* Opens the statement on q's connection, in q->kept if set. */
 static enum tw_status open_query(
         struct tw_cat_query *q, const char *sql, const char *types, va_list ap, struct tw_err *err)
@@ -80,7 +100,7 @@ static enum tw_status open_query(
 	statements++;
 	q->stmt = q->kept ? *q->kept : NULL;
 	if (!q->stmt)
-		st = q->db->engine->prepare(q->db, sql, q->kept != NULL, &q->stmt, err);
+		st = prepare(q, sql, strlen(types), err);
 	if (st != TW_OK)
 		return st;
 	if (q->kept)
@@ -110,6 +130,19 @@ enum tw_status tw_cat_query_kept(struct tw_cat_query *q, struct tw_db *db, struc
 
 	va_start(ap, types);
 	*q = (struct tw_cat_query){.db = db, .kept = kept};
+	st = open_query(q, sql, types, ap, err);
+	va_end(ap);
+	return st;
+}
+
+enum tw_status tw_cat_query_fields(struct tw_cat_query *q, struct tw_db *db,
+        const struct tw_fields *fields, struct tw_err *err, const char *sql, const char *types, ...)
+{
+	enum tw_status st;
+	va_list ap;
+
+	va_start(ap, types);
+	*q = (struct tw_cat_query){.db = db, .fields = fields};
 	st = open_query(q, sql, types, ap, err);
 	va_end(ap);
 	return st;
@@ -199,12 +232,20 @@ enum tw_status tw_cat_now(struct tw_db *db, int64_t *ret_ms, struct tw_err *err)
 	               : TW_OK;
 }
 
+static bool read_listed(const struct tw_cat_query *q, const struct tw_cat_list *l, void *row)
+{
+	if (l->read)
+		return l->read(q, l->arena, row);
+	memset(row, 0, l->row_bytes);
+	return tw_row_read(q, 0, l->fields, l->arena, row) >= 0;
+}
+
 static enum tw_status read_list(struct tw_cat_query *q, struct tw_cat_list *l, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && l->n < l->limit && tw_cat_row(q))
-		if (!l->read(q, l->arena, (char *)l->rows + l->n++ * l->row_bytes))
+		if (!read_listed(q, l, (char *)l->rows + l->n++ * l->row_bytes))
 			st = tw_oom(err);
 	return tw_cat_close_after(q, st, err);
 }
@@ -212,8 +253,7 @@ static enum tw_status read_list(struct tw_cat_query *q, struct tw_cat_list *l, s
 enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
-	struct tw_cat_query q;
-	struct tw_db *db = NULL;
+	struct tw_cat_query q = {.fields = l->fields};
 	enum tw_status st;
 	va_list ap;
 
@@ -221,16 +261,15 @@ enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct
 	l->rows = tw_arena_alloc(l->arena, l->limit, l->row_bytes);
 	if (!l->rows)
 		return tw_oom(err);
-	st = tw_cat_reader(c, &db, err);
+	st = tw_cat_reader(c, &q.db, err);
 	if (st != TW_OK)
 		return st;
-	q = (struct tw_cat_query){.db = db};
 	va_start(ap, types);
 	st = open_query(&q, sql, types, ap, err);
 	va_end(ap);
 	if (st == TW_OK)
 		st = read_list(&q, l, err);
-	tw_cat_done(c, db);
+	tw_cat_done(c, q.db);
 	return st;
 }
 
@@ -271,6 +310,22 @@ enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct 
 	va_end(ap);
 	if (st != TW_OK)
 		return st;
+	return run_to_end(&q, err);
+}
+
+enum tw_status tw_cat_write(struct tw_db *db, const struct tw_cat_written *what, struct tw_err *err,
+        const char *sql, const char *types, ...)
+{
+	struct tw_cat_query q = {.db = db, .kept = what->kept, .fields = what->fields};
+	enum tw_status st;
+	va_list ap;
+
+	va_start(ap, types);
+	st = open_query(&q, sql, types, ap, err);
+	va_end(ap);
+	if (st != TW_OK)
+		return st;
+	tw_row_bind(&q, (int)strlen(types) + 1, what->fields, what->row);
 	return run_to_end(&q, err);
 }
 

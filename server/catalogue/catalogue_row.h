@@ -1,32 +1,96 @@
-/* catalogue_row.h - a trace's row, read by catalogue_trace.c and listed by catalogue_list.c. */
+/*
+ * catalogue_row.h - rows as data: which column, which member of a struct, which name in JSON.
+ *
+ * A row has a table of fields, next to the statements on it.  In a statement, {columns} stands for
+ * the columns of all fields; {values} for one parameter each and {sets} for column=parameter, after
+ * the statement's own parameters.  Reading and JSON follow the same table, so that a new column is
+ * one line.
+ */
 #ifndef TW_CATALOGUE_ROW_H
 #define TW_CATALOGUE_ROW_H
 
-#include "server/catalogue/catalogue_internal.h"
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* It is the earliest trace of its ANR's group. */
-#define TW_TRACE_IS_FIRST                                                                          \
-	"anr<>'' AND NOT EXISTS (SELECT 1 FROM trace o WHERE o.project_id=trace.project_id"        \
-	" AND o.anr=trace.anr AND o.anr<>'' AND (o.created_ms,o.trace_id)<"                        \
-	"(trace.created_ms,trace.trace_id))"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 
-#define TW_TRACE_TAGS                                                                              \
-	"(SELECT " TW_EITHER(                                                                      \
-	        "json_group_array(tag)", "coalesce(json_agg(tag ORDER BY tag),'[]')::text")
-/* In the order that tw_catalogue_read_row expects. */
-#define TW_TRACE_COLUMNS                                                                           \
-	"trace_id,project_id,key_id,state,created_ms,ready_ms,tries,upload_bytes,"                 \
-	"app,version_name,version_code,build_id,mapping_id,device,os,abi,process,scenario,"        \
-	"session_id,uuid,labels,pid,started_ms,"                                                   \
-	"format,decoder_version,slices,threads,methods,max_depth,duration_ns,input_bytes,"         \
-	"decoded_bytes,file_bytes,losses,repairs,error_status,error_message,error_offset,"         \
-	"title,pinned,annotations," TW_TRACE_TAGS " FROM trace_tag t WHERE"                        \
-	" t.project_id=trace.project_id AND "                                                      \
-	"t.trace_id=trace.trace_id),upload_kept,kept_for,anr," TW_TRACE_IS_FIRST ",folded"
+struct tw_cat_query;
+struct tw_buf;
 
-/* The current row of a query of TW_TRACE_COLUMNS, with strings in the arena; false: out of
- * memory. */
-bool tw_catalogue_read_row(
-        const struct tw_cat_query *q, struct tw_arena *a, struct tw_trace_row *ret);
+enum tw_field_kind {
+	TW_FIELD_TEXT,  /* const char *, in the arena, never NULL */
+	TW_FIELD_INT64, /* also uint64_t */
+	TW_FIELD_INT32,
+	TW_FIELD_UINT32, /* also an enum */
+	TW_FIELD_BOOL,
+	TW_FIELD_DOUBLE, /* stored as an integer, times `scale` */
+	TW_FIELD_GROUP   /* a struct with fields of its own; an object in JSON */
+};
+
+enum tw_field_shape { /* in JSON */
+	TW_SHAPE_PLAIN,
+	TW_SHAPE_OR_NULL, /* a negative number, or an empty text, is null */
+	TW_SHAPE_DAY,     /* a number of days, as Unix milliseconds */
+	TW_SHAPE_OBJECT,  /* text that is a JSON object; {} if empty */
+	TW_SHAPE_LIST     /* text that is a JSON array; [] if empty */
+};
+
+struct tw_fields {
+	const struct tw_field *of;
+	size_t n;
+};
+
+struct tw_field {
+	const char *column; /* or an expression, of which a row can be read but not written */
+	const char *json;   /* NULL: not in JSON */
+	enum tw_field_kind kind;
+	size_t offset; /* of the member */
+	enum tw_field_shape shape;
+	const char *const *words; /* NULL, or the JSON text of each value, ended by NULL */
+	double scale;
+	const struct tw_fields *group;
+};
+
+#define TW_FIELD(T, member, column_, json_, ...)                                                     \
+	{                                                                                            \
+		.column = (column_), .json = (json_), .offset = offsetof(T, member),               \
+		.kind = _Generic(((T *)NULL)->member, const char *                                 \
+		                 : TW_FIELD_TEXT, int64_t                                          \
+		                 : TW_FIELD_INT64, uint64_t                                        \
+		                 : TW_FIELD_INT64, uint32_t                                        \
+		                 : TW_FIELD_UINT32, int                                            \
+		                 : TW_FIELD_INT32, bool                                            \
+		                 : TW_FIELD_BOOL, double                                           \
+		                 : TW_FIELD_DOUBLE),                                               \
+		__VA_ARGS__ \
+	}
+#define TW_FIELD_OF_GROUP(T, member, fields, json_)                                                \
+	{                                                                                          \
+		.json = (json_), .offset = offsetof(T, member), .kind = TW_FIELD_GROUP,            \
+		.group = (fields)                                                                  \
+	}
+#define TW_FIELDS(list)                                                                            \
+	{                                                                                          \
+		(list), sizeof(list) / sizeof *(list)                                              \
+	}
+
+/* The row as an object; NULL: out of memory. */
+json_t *tw_row_json(const struct tw_fields *f, const void *row);
+/* n rows, `bytes` apart, as an array. */
+json_t *tw_rows_json(const struct tw_fields *f, const void *rows, size_t n, size_t bytes);
+
+/* --- for the catalogue's files --- */
+
+/* Reads the fields from column `at` on; the number of the next column, or -1: out of memory. */
+int tw_row_read(const struct tw_cat_query *q, int at, const struct tw_fields *f, struct tw_arena *a,
+        void *row);
+/* Binds the values of the fields from parameter `at` on. */
+void tw_row_bind(struct tw_cat_query *q, int at, const struct tw_fields *f, const void *row);
+/* The statement with its placeholders replaced; `own`: number of its own parameters. */
+enum tw_status tw_row_statement(const char *sql, const struct tw_fields *f, size_t own,
+        struct tw_buf *out, struct tw_err *err);
 
 #endif

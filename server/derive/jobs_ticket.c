@@ -13,7 +13,8 @@
 #include "server/base/secret_key.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
-#include "server/catalogue/fleet/regression_json.h"
+#include "server/catalogue/catalogue_row.h"
+#include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/catalogue/notify/catalogue_ticket.h"
 #include "server/notify/hook_send.h"
@@ -392,7 +393,7 @@ static void comment_regression(struct work *w, struct tw_text_links *links)
 
 	if (tw_catalogue_regression_get(catalogue(w), w->row.project_id, w->row.subject_id,
 	            w->arena, &r, NULL) == TW_OK)
-		j = tw_regression_json(&r);
+		j = tw_row_json(&tw_regression_fields, &r);
 	tw_buf_printf(links->p.out, "The regression returned");
 	if (j && *r.of.head)
 		tw_markup_phrase(&links->p, " in ", r.of.head);

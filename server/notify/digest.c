@@ -5,8 +5,8 @@
 
 #include "server/base/clock.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
+#include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
-#include "server/catalogue/fleet/regression_json.h"
 #include "server/catalogue/notify/hook.h"
 #include "server/fleet/fleet.h"
 
@@ -196,7 +196,7 @@ static enum tw_status put_happened(
 		}
 		m->news += st == TW_OK && event != TW_HOOK_FIXED;
 		if (st == TW_OK && stands_here(m, &r, event) && total++ < LIST_MAX)
-			(void)json_array_append_new(list, tw_regression_json(&r));
+			(void)json_array_append_new(list, tw_row_json(&tw_regression_fields, &r));
 	}
 	if (st == TW_OK)
 		return put(m, key, json_pack("{s:I, s:o}", "total", total, "list", list), err);
@@ -221,7 +221,8 @@ static enum tw_status put_open(struct making *m, struct tw_err *err)
 	list = json_array();
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].first_ms < m->of->period.since_ms && total++ < LIST_MAX)
-			(void)json_array_append_new(list, tw_regression_json(&rows[i]));
+			(void)json_array_append_new(
+			        list, tw_row_json(&tw_regression_fields, &rows[i]));
 	return put(m, "open", json_pack("{s:I, s:o}", "total", total, "list", list), err);
 }
 

@@ -4,18 +4,9 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/audit.h"
+#include "server/catalogue/catalogue_row.h"
 
 enum { MAX_PAGE = 500, PAGE = 100 };
-
-static json_t *entry_json(const struct tw_audit_entry *e)
-{
-	json_t *facts = json_loads(e->facts, 0, NULL);
-
-	return json_pack("{sI sI ss s{ss ss ss} ss ss ss ss so}", "id", (json_int_t)e->id, "at_ms",
-	        (json_int_t)e->at_ms, "project", e->project_id, "by", "kind", e->by.kind, "id",
-	        e->by.id, "name", e->by.name, "address", e->by.address, "request", e->by.request_id,
-	        "action", e->action, "target", e->target, "facts", facts ? facts : json_object());
-}
 
 static const struct tw_param audit_params[] = {
         TW_PARAM_FLAG("everywhere", false, "Of all projects and the server itself; scope: server."),
@@ -47,7 +38,6 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 	        .before = tw_req_number_or(r, "before", 0),
 	        .limit = (uint32_t)tw_req_number(r, "limit")};
 	struct tw_audit_entry *rows = NULL;
-	json_t *entries;
 	size_t n = 0;
 	enum tw_status st = whose(r, &of.project_id, err);
 
@@ -56,11 +46,9 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 		        tw_req_app(r)->catalogue, &of, tw_req_arena(r), &rows, &n, err);
 	if (st != TW_OK)
 		return st;
-	entries = json_array();
-	for (size_t i = 0; i < n; i++)
-		(void)json_array_append_new(entries, entry_json(&rows[i]));
 	return tw_req_reply_json(r, 200,
-	        json_pack("{so so}", "entries", entries, "before",
+	        json_pack("{so so}", "entries",
+	                tw_rows_json(&tw_audit_fields, rows, n, sizeof *rows), "before",
 	                n == of.limit ? json_integer((json_int_t)rows[n - 1].id) : json_null()),
 	        err);
 }

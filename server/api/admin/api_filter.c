@@ -3,24 +3,21 @@
 
 #include "server/api/api.h"
 #include "server/base/app.h"
+#include "server/catalogue/catalogue_row.h"
 
 static enum tw_status list_filters(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_filter_row *rows;
-	json_t *list;
 	size_t n;
 	enum tw_status st = tw_catalogue_filters(tw_req_app(r)->catalogue,
 	        tw_req_caller(r)->project_id, tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
-	list = json_array();
-	for (size_t i = 0; i < n; i++)
-		(void)json_array_append_new(
-		        list, json_pack("{ss ss ss sI}", "name", rows[i].name, "query",
-		                      rows[i].query, "author", rows[i].author, "updated_ms",
-		                      (json_int_t)rows[i].updated_ms));
-	return tw_req_reply_json(r, 200, json_pack("{so}", "filters", list), err);
+	return tw_req_reply_json(r, 200,
+	        json_pack(
+	                "{so}", "filters", tw_rows_json(&tw_filter_fields, rows, n, sizeof *rows)),
+	        err);
 }
 
 /* The name is a piece of the path; a blank one would be shown as nothing. */

@@ -11,6 +11,7 @@
 #include "server/base/secret_key.h"
 #include "server/base/text/json_memory.h"
 #include "server/base/thread/periodic.h"
+#include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 
 enum { LOG_DEFAULT = 50, LOG_MAX = 100 };
@@ -43,15 +44,16 @@ static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 	char secret[TW_SECRET_PLAIN_MAX + 1];
 	const bool lost = tw_secret_key_read(tw_req_app(r)->seal, tw_req_caller(r)->project_id,
 	                          h->secret, secret, NULL) != TW_OK;
+	json_t *j;
 
 	explicit_bzero(secret, sizeof secret);
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:b}",
-	        "id", h->id, "name", h->name, "url", h->url, "kind", tw_hook_kind_names[h->kind],
-	        "events", events_json(h->events), "author", h->author, "created_ms",
-	        (json_int_t)h->created_ms, "delivered_ms", (json_int_t)h->delivered_ms,
-	        "failing_ms", (json_int_t)h->failing_ms, "fails", (json_int_t)h->fails, "paused_ms",
-	        (json_int_t)h->paused_ms, "paused_why", h->paused_why, "waiting",
-	        (json_int_t)h->waiting, "secret_lost", (int)lost);
+	j = tw_row_json(&tw_hook_fields, h);
+	if (j && (json_object_set_new(j, "events", events_json(h->events)) |
+	                 json_object_set_new(j, "secret_lost", json_boolean(lost))) != 0) {
+		json_decref(j);
+		j = NULL;
+	}
+	return j;
 }
 
 /* Another secret, and as it is kept; secrets are the caller's to wipe. */

@@ -8,7 +8,8 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
-#include "server/catalogue/fleet/regression_json.h"
+#include "server/catalogue/catalogue_row.h"
+#include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/fleet/store/fleet_store.h"
 
 enum { ANR_DAYS = 400, EVIDENCE_DAYS = 60 };
@@ -189,7 +190,7 @@ enum tw_status tw_api_issue_regression(struct tw_req *r, enum tw_tracker tracker
 		        &(struct tw_blame_ask){row.of.method, row.of.app, row.of.base, row.of.head},
 		        &blame, err);
 	if (st == TW_OK) {
-		j = tw_regression_json(&row);
+		j = tw_row_json(&tw_regression_fields, &row);
 		i.regression = j;
 		i.blame = blame;
 		st = j ? fn(r, &i, arg, err) : tw_oom(err);

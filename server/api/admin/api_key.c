@@ -5,33 +5,22 @@
 #include "server/base/app.h"
 #include "server/base/auth_secret.h"
 #include "server/base/clock.h"
+#include "server/catalogue/catalogue_row.h"
 
 enum { GRACE_S = 7 * 86400, MAX_GRACE_S = 366 * 86400 };
-
-static json_t *key_json(const struct tw_key_row *k)
-{
-	return json_pack("{ss ss ss sI sI sI sI ss sI sI sI}", "id", k->id, "name", k->name,
-	        "scope", tw_scope_word(k->scope), "created_ms", (json_int_t)k->created_ms,
-	        "last_seen_ms", (json_int_t)k->last_seen_ms, "revoked_ms",
-	        (json_int_t)k->revoked_ms, "expires_ms", (json_int_t)k->expires_ms, "seen_from",
-	        k->seen_from, "rotated_ms", (json_int_t)k->rotated_ms, "old_until_ms",
-	        (json_int_t)k->old_until_ms, "old_seen_ms", (json_int_t)k->old_seen_ms);
-}
 
 static enum tw_status list_keys(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_key_row *rows;
-	json_t *list;
 	size_t n;
 	enum tw_status st = tw_catalogue_keys(tw_req_app(r)->catalogue,
 	        tw_req_caller(r)->project_id, tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
-	list = json_array();
-	for (size_t i = 0; i < n; i++)
-		(void)json_array_append_new(list, key_json(&rows[i]));
-	return tw_req_reply_json(r, 200, json_pack("{so}", "keys", list), err);
+	return tw_req_reply_json(r, 200,
+	        json_pack("{so}", "keys", tw_rows_json(&tw_key_fields, rows, n, sizeof *rows)),
+	        err);
 }
 
 /* When a key ends: a time to come, or 0. */

@@ -5,6 +5,7 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/log.h"
+#include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
 #include "server/decode/jobs.h"
 #include "server/derive/delete.h"
@@ -36,12 +37,13 @@ static enum tw_status put_parts(struct tw_req *r, const char *id, json_t *list, 
 
 static json_t *one_json(const struct tw_quarantined *q, json_t *parts)
 {
-	return json_pack("{ss ss ss si ss si ss ss ss sI sI sI si sI so}", "id", q->id, "state",
-	        tw_trace_state_word(q->state), "reason", q->reason, "signal", q->signal, "format",
-	        q->format, "decoder_version", (int)q->decoder_version, "message", q->message, "app",
-	        q->app, "build_id", q->build_id, "created_ms", (json_int_t)q->created_ms,
-	        "first_ms", (json_int_t)q->first_ms, "last_ms", (json_int_t)q->last_ms, "deaths",
-	        (int)q->deaths, "bytes", (json_int_t)q->bytes, "parts", parts);
+	json_t *o = tw_row_json(&tw_quarantined_fields, q);
+
+	if (!o || json_object_set_new(o, "parts", parts) != 0) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
 }
 
 static enum tw_status list(struct tw_req *r, struct tw_err *err)

@@ -13,6 +13,7 @@
 #include "server/auth/oidc/oidc.h"
 #include "server/base/app.h"
 #include "server/catalogue/access/catalogue_identity.h"
+#include "server/catalogue/catalogue_row.h"
 
 static const char *const roles[] = {"viewer", "editor", "admin", NULL};
 static const enum tw_scope role_scopes[] = {TW_SCOPE_READ, TW_SCOPE_WRITE, TW_SCOPE_ADMIN};
@@ -40,10 +41,7 @@ static enum tw_status user_of(struct tw_req *r, struct tw_user *ret, struct tw_e
 
 static json_t *user_json(const struct tw_user_row *u)
 {
-	return json_pack("{ss sb sb sb sb sI sI}", "name", u->name, "admin", u->is_admin,
-	        "password", u->has_password, "oidc", u->is_linked, "disabled", u->is_disabled,
-	        "created_ms", (json_int_t)u->created_ms, "last_seen_ms",
-	        (json_int_t)u->last_seen_ms);
+	return tw_row_json(&tw_user_fields, u);
 }
 
 static json_t *member_json(const struct tw_user_row *u)

@@ -7,8 +7,8 @@
 #include "server/api/fleet/api_regression.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
+#include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
-#include "server/catalogue/fleet/regression_json.h"
 #include "server/catalogue/notify/catalogue_notify.h"
 #include "server/derive/stage_regressions.h"
 
@@ -60,7 +60,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 		return st;
 	all = json_array();
 	for (size_t i = 0; i < n; i++)
-		(void)json_array_append_new(all, tw_regression_json(&rows[i]));
+		(void)json_array_append_new(all, tw_row_json(&tw_regression_fields, &rows[i]));
 	return tw_req_reply_json(r, 200, json_pack("{s:o}", "regressions", all), err);
 }
 
@@ -101,7 +101,9 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 	struct tw_regression row;
 	enum tw_status st = read_one(r, &row, err);
 
-	return st == TW_OK ? tw_req_reply_json(r, 200, tw_regression_json(&row), err) : st;
+	return st == TW_OK
+	               ? tw_req_reply_json(r, 200, tw_row_json(&tw_regression_fields, &row), err)
+	               : st;
 }
 
 /* --- what people say --- */

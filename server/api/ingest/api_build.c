@@ -13,6 +13,7 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
+#include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/decode/jobs.h"
 #include "server/http/http_wait.h"
@@ -212,14 +213,12 @@ static json_t *offset_json(int64_t at)
 	return at < 0 ? json_null() : json_integer((json_int_t)at);
 }
 
-static const char *const state_words[] = {"none", "queued", "compiling", "ready", "failed"};
-
 static enum tw_status reply_pending(struct tw_req *r, const struct tw_build_row *row,
         const struct tw_mapping_upload *u, struct tw_err *err)
 {
 	return tw_req_reply_json(r, 202,
-	        json_pack("{ss ss sI}", "build_id", row->build_id, "state", state_words[u->state],
-	                "traces", (json_int_t)row->traces),
+	        json_pack("{ss ss sI}", "build_id", row->build_id, "state",
+	                tw_mapping_state_words[u->state], "traces", (json_int_t)row->traces),
 	        err);
 }
 
@@ -335,28 +334,27 @@ static json_t *error_json(const struct tw_mapping_upload *u)
 	                        : json_null();
 }
 
+/* Whether one is in use, and how its last upload ended. */
+static int set_upload(json_t *o, struct tw_mapping_upload last, bool in_use)
+{
+	const struct tw_mapping_upload u = shown(last, in_use);
+
+	return json_object_set_new(o, "mapping", json_boolean(in_use)) |
+	       json_object_set_new(o, "state", json_string(tw_mapping_state_words[u.state])) |
+	       json_object_set_new(o, "error", error_json(&u));
+}
+
 static json_t *build_json(const struct tw_build_row *b)
 {
-	const struct tw_build_retrace *t = &b->retrace;
-	const struct tw_build_names *n = &b->names;
-	const struct tw_mapping_upload methods = shown(b->upload, *b->map_sha256 != '\0');
-	const struct tw_mapping_upload retrace = shown(t->upload, *t->sha256 != '\0');
+	json_t *o = tw_row_json(&tw_build_fields, b);
 
-	return json_pack("{ss sb ss so sI sI sI ss sI sI ss ss ss s{sb ss so ss sI sI sI sI}"
-	                 " s{sI sI sI sI sI sI}}",
-	        "build_id", b->build_id, "mapping", *b->map_sha256 != '\0', "state",
-	        state_words[methods.state], "error", error_json(&methods), "entries",
-	        (json_int_t)b->entries, "malformed", (json_int_t)b->malformed, "duplicates",
-	        (json_int_t)b->duplicates, "map_version", b->map_version, "updated_ms",
-	        (json_int_t)b->updated_ms, "traces", (json_int_t)b->traces, "app", b->app,
-	        "version_name", b->version_name, "commit", b->commit, "retrace", "mapping",
-	        *t->sha256 != '\0', "state", state_words[retrace.state], "error",
-	        error_json(&retrace), "id", t->id, "classes", (json_int_t)t->classes, "methods",
-	        (json_int_t)t->methods, "malformed", (json_int_t)t->malformed, "updated_ms",
-	        (json_int_t)t->updated_ms, "names", "traces", (json_int_t)n->traces, "lacking",
-	        (json_int_t)n->lacking, "ids", (json_int_t)n->sum.ids, "resolved",
-	        (json_int_t)n->sum.resolved, "slices", (json_int_t)n->sum.slices, "resolved_slices",
-	        (json_int_t)n->sum.resolved_slices);
+	if (o && (set_upload(o, b->upload, *b->map_sha256 != '\0') |
+	                 set_upload(json_object_get(o, "retrace"), b->retrace.upload,
+	                         *b->retrace.sha256 != '\0')) != 0) {
+		json_decref(o);
+		o = NULL;
+	}
+	return o;
 }
 
 static const struct tw_param builds_params[] = {

@@ -10,6 +10,7 @@
 
 #include "server/api/api.h"
 #include "server/api/trace/view_open.h"
+#include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/storage/trace_record.h"
 
 static void key_of(struct tw_named m, char out[TW_METHOD_KEY_BYTES])
@@ -52,15 +53,20 @@ static json_t *annotation_json(
 {
 	const int64_t method = v ? find_method(v, a) : -1;
 	struct tw_str name = tw_str_of(a->method_key);
+	json_t *o;
 
 	if (method >= 0)
 		name = tw_view_name(v, (uint32_t)method, name_buf, NULL);
-	return json_pack("{ss ss ss sI sI so sI so so so}", "id", a->id, "author", a->author,
-	        "text", a->text, "created_ms", (json_int_t)a->created_ms, "edited_ms",
-	        (json_int_t)a->edited_ms, "ts_ns", number_or_null(a->ts_ns), "dur_ns",
-	        (json_int_t)a->dur_ns, "tid", number_or_null(a->tid), "method",
-	        number_or_null(method), "method_name",
-	        a->method_index < 0 ? json_null() : json_stringn_nocheck(name.ptr, name.len));
+	o = tw_row_json(&tw_annotation_fields, a);
+	if (o && (json_object_set_new(o, "method", number_or_null(method)) |
+	                 json_object_set_new(o, "method_name",
+	                         a->method_index < 0 ? json_null()
+	                                             : json_stringn_nocheck(name.ptr, name.len))) !=
+	                 0) {
+		json_decref(o);
+		o = NULL;
+	}
+	return o;
 }
 
 static json_t *all_json(

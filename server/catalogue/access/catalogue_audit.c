@@ -132,76 +132,56 @@ const char *tw_cat_number(int64_t n, char out[TW_NUMBER_BYTES])
 
 /* --- reading --- */
 
-static enum tw_status select_entries(struct tw_cat_query *q, struct tw_db *db,
-        const struct tw_audit_query *of, struct tw_err *err)
-{
-	/* audit_by_project, or the primary key for all projects; the rest is filtered */
-#define AUDIT_COLUMNS                                                                              \
-	"SELECT entry_id, at_ms, project_id, by_kind, by_id, by_name, address, request_id, "       \
-	"action,"                                                                                  \
-	" target, facts FROM audit WHERE "
-#define AUDIT_FILTER                                                                               \
-	" entry_id<?2 AND (?3='' OR action=?3 OR substr(action,1,length(?3)+1)=?3||'.')"           \
+#define ACTOR(member, column, json) TW_FIELD(struct tw_actor, member, column, json)
+static const struct tw_field actor_fields[] = {
+        ACTOR(kind, "by_kind", "kind"), ACTOR(id, "by_id", "id"), ACTOR(name, "by_name", "name")};
+static const struct tw_fields fields_of_actor = TW_FIELDS(actor_fields);
+
+#define ENTRY(member, column, json, ...)                                                           \
+	TW_FIELD(struct tw_audit_entry, member, column, json, __VA_ARGS__)
+static const struct tw_field entry_fields[] = {
+        ENTRY(id, "entry_id", "id"),
+        ENTRY(at_ms, "at_ms", "at_ms"),
+        ENTRY(project_id, "project_id", "project"),
+        TW_FIELD_OF_GROUP(struct tw_audit_entry, by, &fields_of_actor, "by"),
+        ENTRY(by.address, "address", "address"),
+        ENTRY(by.request_id, "request_id", "request"),
+        ENTRY(action, "action", "action"),
+        ENTRY(target, "target", "target"),
+        ENTRY(facts, "facts", "facts", .shape = TW_SHAPE_OBJECT),
+};
+const struct tw_fields tw_audit_fields = TW_FIELDS(entry_fields);
+
+#define AUDIT(of_project)                                                                          \
+	"SELECT {columns} FROM audit WHERE " of_project                                            \
+	" AND entry_id<?2 AND (?3='' OR action=?3 OR substr(action,1,length(?3)+1)=?3||'.')"       \
 	" AND (?4='' OR by_name=?4 OR by_id=?4 OR"                                                 \
 	" substr(by_name,1,length(?4)+4)=?4||' as ') AND (?5='' OR target=?5)"                     \
 	" ORDER BY entry_id DESC LIMIT ?6"
-	int64_t before = of->before ? of->before : INT64_MAX;
-	int64_t limit = of->limit < MAX_ENTRIES ? of->limit : MAX_ENTRIES;
-
-	if (of->project_id)
-		return tw_cat_query(q, db, err, AUDIT_COLUMNS "project_id=?1 AND" AUDIT_FILTER,
-		        "tittti", of->project_id, before, of->action, of->by, of->target, limit);
-	return tw_cat_query(q, db, err, AUDIT_COLUMNS "?1='' AND" AUDIT_FILTER, "tittti", "",
-	        before, of->action, of->by, of->target, limit);
-}
-
-static bool read_entry(const struct tw_cat_query *q, struct tw_arena *a, struct tw_audit_entry *e)
-{
-	*e = (struct tw_audit_entry){.id = tw_cat_int(q, 0),
-	        .at_ms = tw_cat_int(q, 1),
-	        .project_id = tw_cat_text(q, 2, a),
-	        .by = {tw_cat_text(q, 3, a), tw_cat_text(q, 4, a), tw_cat_text(q, 5, a),
-	                tw_cat_text(q, 6, a), tw_cat_text(q, 7, a)},
-	        .action = tw_cat_text(q, 8, a),
-	        .target = tw_cat_text(q, 9, a),
-	        .facts = tw_cat_text(q, 10, a)};
-	return e->project_id && e->by.kind && e->by.id && e->by.name && e->by.address &&
-	       e->by.request_id && e->action && e->target && e->facts;
-}
-
-static enum tw_status read_entries(struct tw_cat_query *q, struct tw_arena *a,
-        struct tw_audit_entry **ret, size_t *ret_n, struct tw_err *err)
-{
-	struct tw_audit_entry *rows = tw_arena_alloc(a, MAX_ENTRIES, sizeof *rows);
-	enum tw_status st = TW_OK;
-	size_t n = 0;
-
-	if (!rows)
-		st = tw_oom(err);
-	while (st == TW_OK && rows && n < MAX_ENTRIES && tw_cat_row(q))
-		if (!read_entry(q, a, &rows[n++]))
-			st = tw_oom(err);
-	st = tw_cat_close_after(q, st, err);
-	if (st == TW_OK) {
-		*ret = rows;
-		*ret_n = n;
-	}
-	return st;
-}
 
 enum tw_status tw_catalogue_audit(struct tw_catalogue *c, const struct tw_audit_query *of,
         struct tw_arena *a, struct tw_audit_entry **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	struct tw_cat_list l = {.arena = a,
+	        .limit = MAX_ENTRIES,
+	        .row_bytes = sizeof **ret,
+	        .fields = &tw_audit_fields};
+	const int64_t before = of->before ? of->before : INT64_MAX;
+	const int64_t limit = of->limit < MAX_ENTRIES ? of->limit : MAX_ENTRIES;
+	const char *const project_id = of->project_id ? of->project_id : "";
+	enum tw_status st;
 
-	if (st != TW_OK)
-		return st;
-	st = select_entries(&q, db, of, err);
-	if (st == TW_OK)
-		st = read_entries(&q, a, ret, ret_n, err);
-	tw_cat_done(c, db);
+	/* audit_by_project, or the primary key for all projects; the rest is filtered */
+	if (of->project_id)
+		st = tw_cat_list(c, &l, err, AUDIT("project_id=?1"), "tittti", project_id, before,
+		        of->action, of->by, of->target, limit);
+	else
+		st = tw_cat_list(c, &l, err, AUDIT("?1=''"), "tittti", project_id, before,
+		        of->action, of->by, of->target, limit);
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
 	return st;
 }
 

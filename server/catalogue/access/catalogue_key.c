@@ -133,79 +133,40 @@ enum tw_status tw_catalogue_key_find(struct tw_catalogue *c, const uint8_t hash[
 
 /* --- lists --- */
 
-#define KEY_COLUMNS                                                                                \
-	"key_id, project_id, name, scope, created_ms, last_seen_ms, revoked_ms, expires_ms,"       \
-	" seen_from, rotated_ms, old_until_ms, old_seen_ms FROM api_key"
-
-static enum tw_status read_key(const struct tw_cat_query *q, struct tw_arena *a,
-        struct tw_key_row *ret, struct tw_err *err)
-{
-	*ret = (struct tw_key_row){.id = tw_cat_text(q, 0, a),
-	        .project_id = tw_cat_text(q, 1, a),
-	        .name = tw_cat_text(q, 2, a),
-	        .scope = (enum tw_scope)tw_cat_int(q, 3),
-	        .created_ms = tw_cat_int(q, 4),
-	        .last_seen_ms = tw_cat_int(q, 5),
-	        .revoked_ms = tw_cat_int(q, 6),
-	        .expires_ms = tw_cat_int(q, 7),
-	        .seen_from = tw_cat_text(q, 8, a),
-	        .rotated_ms = tw_cat_int(q, 9),
-	        .old_until_ms = tw_cat_int(q, 10),
-	        .old_seen_ms = tw_cat_int(q, 11)};
-	if (!ret->id || !ret->project_id || !ret->name || !ret->seen_from)
-		return tw_oom(err);
-	return TW_OK;
-}
-
-static enum tw_status count_keys(
-        struct tw_db *db, const char *project_id, size_t *ret, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(/* primary key */
-	        &q, db, err, "SELECT count(*) FROM api_key WHERE project_id=?", "t", project_id);
-
-	if (st != TW_OK)
-		return st;
-	*ret = tw_cat_row(&q) ? (size_t)tw_cat_int(&q, 0) : 0;
-	return tw_cat_close(&q, err);
-}
-
-static enum tw_status read_keys(struct tw_db *db, const char *project_id, struct tw_arena *a,
-        struct tw_key_row **ret, size_t *ret_n, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	struct tw_key_row *rows;
-	size_t n = 0;
-	size_t cap = 0;
-	enum tw_status st = count_keys(db, project_id, &cap, err);
-
-	if (st != TW_OK)
-		return st;
-	rows = tw_arena_alloc(a, cap, sizeof *rows);
-	if (!rows)
-		return tw_oom(err);
-	st = tw_cat_query(/* primary key */
-	        &q, db, err, "SELECT " KEY_COLUMNS " WHERE project_id=? ORDER BY key_id", "t",
-	        project_id);
-	if (st != TW_OK)
-		return st;
-	while (st == TW_OK && n < cap && tw_cat_row(&q))
-		st = read_key(&q, a, &rows[n++], err);
-	*ret = rows;
-	*ret_n = n;
-	return tw_cat_close_after(&q, st, err);
-}
+#define KEY(member, column, json) TW_FIELD(struct tw_key_row, member, column, json)
+static const struct tw_field key_fields[] = {
+        KEY(id, "key_id", "id"),
+        KEY(project_id, "project_id", NULL),
+        KEY(name, "name", "name"),
+        TW_FIELD(struct tw_key_row, scope, "scope", "scope", .words = tw_scope_words),
+        KEY(created_ms, "created_ms", "created_ms"),
+        KEY(last_seen_ms, "last_seen_ms", "last_seen_ms"),
+        KEY(revoked_ms, "revoked_ms", "revoked_ms"),
+        KEY(expires_ms, "expires_ms", "expires_ms"),
+        KEY(seen_from, "seen_from", "seen_from"),
+        KEY(rotated_ms, "rotated_ms", "rotated_ms"),
+        KEY(old_until_ms, "old_until_ms", "old_until_ms"),
+        KEY(old_seen_ms, "old_seen_ms", "old_seen_ms"),
+};
+const struct tw_fields tw_key_fields = TW_FIELDS(key_fields);
 
 enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         struct tw_key_row **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	struct tw_cat_list l = {.arena = a, .row_bytes = sizeof **ret, .fields = &tw_key_fields};
+	int64_t n = 0;
+	enum tw_status st = tw_cat_ask_int(c, &n, err, /* primary key */
+	        "SELECT count(*) FROM api_key WHERE project_id=?", "t", project_id);
 
-	if (st != TW_OK)
-		return st;
-	st = read_keys(db, project_id, a, ret, ret_n, err);
-	tw_cat_done(c, db);
+	l.limit = (size_t)n;
+	if (st == TW_OK)
+		st = tw_cat_list(c, &l, err, /* primary key */
+		        "SELECT {columns} FROM api_key WHERE project_id=? ORDER BY key_id", "t",
+		        project_id);
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
 	return st;
 }
 
@@ -217,21 +178,16 @@ static enum tw_status no_such_key(struct tw_err *err)
 enum tw_status tw_catalogue_key_get(struct tw_catalogue *c, const char *project_id,
         const char *key_id, struct tw_arena *a, struct tw_key_row *ret, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	struct tw_cat_list l = {
+	        .arena = a, .limit = 1, .row_bytes = sizeof *ret, .fields = &tw_key_fields};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	        "SELECT {columns} FROM api_key WHERE project_id=? AND key_id=? AND revoked_ms=0",
+	        "tt", project_id, key_id);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(/* primary key */
-	        &q, db, err,
-	        "SELECT " KEY_COLUMNS " WHERE project_id=? AND key_id=? AND revoked_ms=0", "tt",
-	        project_id, key_id);
-	if (st == TW_OK) {
-		st = tw_cat_row(&q) ? read_key(&q, a, ret, err) : no_such_key(err);
-		st = tw_cat_close_after(&q, st, err);
-	}
-	tw_cat_done(c, db);
+	if (st == TW_OK && l.n == 0)
+		st = no_such_key(err);
+	if (st == TW_OK)
+		*ret = *(struct tw_key_row *)l.rows;
 	return st;
 }
 

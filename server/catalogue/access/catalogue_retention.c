@@ -1,5 +1,5 @@
 /* catalogue_retention.c - a project's use of storage, and its oldest traces. */
-#include "server/catalogue/catalogue_row.h"
+#include "server/catalogue/catalogue_internal.h"
 
 enum { OLD_MAX = 4096 };
 

@@ -196,68 +196,43 @@ enum tw_status tw_catalogue_user_remove(
 
 /* --- lists --- */
 
-static enum tw_status read_users(struct tw_cat_query *q, struct tw_arena *a,
-        struct tw_user_row **ret, size_t *ret_n, struct tw_err *err)
-{
-	struct tw_user_row *rows = tw_arena_alloc(a, TW_USERS_MAX, sizeof *rows);
-	enum tw_status st = TW_OK;
-	size_t n = 0;
-
-	if (!rows)
-		return tw_cat_close_after(q, tw_oom(err), err);
-	while (st == TW_OK && n < TW_USERS_MAX && tw_cat_row(q)) {
-		rows[n] = (struct tw_user_row){.id = tw_cat_text(q, 0, a),
-		        .name = tw_cat_text(q, 1, a),
-		        .is_admin = tw_cat_int(q, 2) != 0,
-		        .has_password = tw_cat_int(q, 3) != 0,
-		        .created_ms = tw_cat_int(q, 4),
-		        .last_seen_ms = tw_cat_int(q, 5),
-		        .scope = (enum tw_scope)tw_cat_int(q, 6),
-		        .is_disabled = tw_cat_int(q, 7) != 0,
-		        .is_linked = tw_cat_int(q, 8) != 0};
-		if (!rows[n].id || !rows[n].name)
-			st = tw_oom(err);
-		n++;
-	}
-	st = tw_cat_close_after(q, st, err);
-	if (st == TW_OK) {
-		*ret = rows;
-		*ret_n = n;
-	}
-	return st;
-}
-
-static enum tw_status list_users(struct tw_cat_query *q, struct tw_db *db, const char *project_id,
-        const char *after, struct tw_err *err)
-{
-	if (project_id[0]) /* member_by_project, then sorted: a handful */
-		return tw_cat_query(q, db, err,
-		        "SELECT u.user_id, u.name, u.is_admin, u.password<>'', u.created_ms,"
-		        " u.last_seen_ms, m.scope, u.is_disabled,"
-		        " EXISTS(SELECT 1 FROM identity i WHERE i.user_id=u.user_id) FROM member m "
-		        "JOIN \"user\" u ON u.user_id=m.user_id"
-		        " WHERE m.project_id=?1 AND u.name>?2 ORDER BY u.name LIMIT ?3",
-		        "tti", project_id, after, (int64_t)TW_USERS_MAX);
-	return tw_cat_query(q, db, err, /* unique index of name */
-	        "SELECT user_id, name, is_admin, password<>'', created_ms, last_seen_ms, 0,"
-	        " is_disabled, EXISTS(SELECT 1 FROM identity i WHERE i.user_id=\"user\".user_id)"
-	        " FROM \"user\" WHERE name>?1 ORDER BY name LIMIT ?2",
-	        "ti", after, (int64_t)TW_USERS_MAX);
-}
+#define USER(member, column, json) TW_FIELD(struct tw_user_row, member, column, json)
+static const struct tw_field user_fields[] = {
+        USER(id, "u.user_id", NULL),
+        USER(name, "u.name", "name"),
+        USER(is_admin, "u.is_admin", "admin"),
+        USER(has_password, "u.password<>''", "password"),
+        USER(is_linked, "EXISTS(SELECT 1 FROM identity i WHERE i.user_id=u.user_id)", "oidc"),
+        USER(is_disabled, "u.is_disabled", "disabled"),
+        USER(created_ms, "u.created_ms", "created_ms"),
+        USER(last_seen_ms, "u.last_seen_ms", "last_seen_ms"),
+        USER(scope, "m.scope", NULL),
+};
+const struct tw_fields tw_user_fields = TW_FIELDS(user_fields);
 
 enum tw_status tw_catalogue_users(struct tw_catalogue *c, const char *project_id, const char *after,
         struct tw_arena *a, struct tw_user_row **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	struct tw_cat_list l = {.arena = a,
+	        .limit = TW_USERS_MAX,
+	        .row_bytes = sizeof **ret,
+	        .fields = &tw_user_fields};
+	enum tw_status st;
 
-	if (st != TW_OK)
-		return st;
-	st = list_users(&q, db, project_id, after, err);
-	if (st == TW_OK)
-		st = read_users(&q, a, ret, ret_n, err);
-	tw_cat_done(c, db);
+	if (project_id[0]) /* member_by_project, then sorted: a handful */
+		st = tw_cat_list(c, &l, err,
+		        "SELECT {columns} FROM member m JOIN \"user\" u ON u.user_id=m.user_id"
+		        " WHERE m.project_id=?1 AND u.name>?2 ORDER BY u.name LIMIT ?3",
+		        "tti", project_id, after, (int64_t)TW_USERS_MAX);
+	else
+		st = tw_cat_list(c, &l, err, /* unique index of name */
+		        "SELECT {columns} FROM \"user\" u LEFT JOIN member m ON m.user_id=u.user_id"
+		        " AND m.project_id='' WHERE u.name>?1 ORDER BY u.name LIMIT ?2",
+		        "ti", after, (int64_t)TW_USERS_MAX);
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
 	return st;
 }
 

@@ -32,6 +32,7 @@ struct tw_user_row {
 	int64_t created_ms, last_seen_ms; /* 0: never */
 	enum tw_scope scope;              /* in the requested project; PUBLIC: none */
 };
+extern const struct tw_fields tw_user_fields;
 
 /* TW_CONFLICT if the name exists. */
 enum tw_status tw_catalogue_user_add(struct tw_catalogue *c, const char *name, const char *password,

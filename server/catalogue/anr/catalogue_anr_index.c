@@ -71,6 +71,12 @@ static enum tw_status insert_hang(
 	return st;
 }
 
+#define LOCK(member) TW_FIELD(struct tw_lock_wait, member, #member, NULL)
+static const struct tw_field lock_fields[] = {LOCK(dump), LOCK(is_main), LOCK(raw_monitor),
+        LOCK(raw_owner), LOCK(source), LOCK(monitor), LOCK(owner), LOCK(holder), LOCK(waits),
+        LOCK(timed), LOCK(total_ns), LOCK(max_ns)};
+const struct tw_fields tw_cat_lock_fields = TW_FIELDS(lock_fields);
+
 enum tw_status tw_cat_lock_insert(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_lock_wait *l, size_t n, struct tw_err *err)
 {
@@ -78,14 +84,11 @@ enum tw_status tw_cat_lock_insert(struct tw_db *db, const char *project_id, cons
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = tw_cat_exec_kept(db, &kept, err,
-		        "INSERT INTO lock_wait(project_id,trace_id,seq,dump,is_main,raw_monitor,"
-		        "raw_owner,source,monitor,owner,holder,waits,timed,total_ns,max_ns)"
-		        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-		        "ttiiittttttiiii", project_id, trace_id, (int64_t)i, (int64_t)l[i].dump,
-		        (int64_t)l[i].is_main, l[i].raw_monitor, l[i].raw_owner, l[i].source,
-		        l[i].monitor, l[i].owner, l[i].holder, (int64_t)l[i].waits,
-		        (int64_t)l[i].timed, l[i].total_ns, l[i].max_ns);
+		st = tw_cat_write(db, &(struct tw_cat_written){&tw_cat_lock_fields, &l[i], &kept},
+		        err,
+		        "INSERT INTO lock_wait(project_id,trace_id,seq,{columns})"
+		        " VALUES(?1,?2,?3,{values})",
+		        "tti", project_id, trace_id, (int64_t)i);
 	tw_stmt_drop(kept);
 	return st;
 }

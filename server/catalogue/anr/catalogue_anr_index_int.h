@@ -5,6 +5,7 @@
 #include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/catalogue_internal.h"
 
+extern const struct tw_fields tw_cat_lock_fields;
 /* Within a transaction. */
 enum tw_status tw_cat_lock_insert(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_lock_wait *l, size_t n, struct tw_err *err);

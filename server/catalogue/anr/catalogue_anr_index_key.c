@@ -117,33 +117,15 @@ static bool read_stale(const struct tw_cat_query *q, struct tw_arena *a, void *r
 	       (!r->anr || tw_cat_bytes(q, 5, a, &r->brief, NULL) == TW_OK);
 }
 
-static bool read_lock(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_lock_wait *r = ret_row;
-
-	*r = (struct tw_lock_wait){.dump = tw_cat_int(q, 0) != 0,
-	        .is_main = tw_cat_int(q, 1) != 0,
-	        .raw_monitor = tw_cat_text(q, 2, a),
-	        .raw_owner = tw_cat_text(q, 3, a),
-	        .source = tw_cat_text(q, 4, a),
-	        .monitor = tw_cat_text(q, 5, a),
-	        .owner = tw_cat_text(q, 6, a),
-	        .holder = tw_cat_text(q, 7, a),
-	        .waits = (uint64_t)tw_cat_int(q, 8),
-	        .timed = (uint64_t)tw_cat_int(q, 9),
-	        .total_ns = tw_cat_int(q, 10),
-	        .max_ns = tw_cat_int(q, 11)};
-	return r->raw_monitor && r->raw_owner && r->source && r->monitor && r->owner && r->holder;
-}
-
 static enum tw_status read_locks(
         struct tw_catalogue *c, struct tw_anr_stale *s, struct tw_arena *a, struct tw_err *err)
 {
-	struct tw_cat_list list = {
-	        a, TW_LOCKS_MAX, sizeof(struct tw_lock_wait), read_lock, NULL, 0};
+	struct tw_cat_list list = {.arena = a,
+	        .limit = TW_LOCKS_MAX,
+	        .row_bytes = sizeof(struct tw_lock_wait),
+	        .fields = &tw_cat_lock_fields};
 	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
-	        "SELECT dump,is_main,raw_monitor,raw_owner,source,monitor,owner,holder,waits,timed,"
-	        "total_ns,max_ns FROM lock_wait WHERE project_id=? AND trace_id=? ORDER BY seq"
+	        "SELECT {columns} FROM lock_wait WHERE project_id=? AND trace_id=? ORDER BY seq"
 	        " LIMIT ?",
 	        "tti", s->project_id, s->trace_id, (int64_t)TW_LOCKS_MAX);
 

@@ -302,59 +302,52 @@ enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *
 
 /* --- reading --- */
 
-#define COLUMNS                                                                                    \
-	"SELECT regression_id, app, scenario, method, descriptor, base, head, before_trace,"       \
-	" after_trace, fixed_in, earlier, owner, note, day, percent, before_ns, after_ns,"         \
-	" change_ppm, low_ppm, high_ppm, score_milli, n_before, n_after, status, fixed_day,"       \
-	" muted_until_ms, first_ms, last_ms, kind, share_ppm FROM regression WHERE project_id=?1 "
+#define ROW(member, column, json, ...)                                                             \
+	TW_FIELD(struct tw_regression, member, column, json, __VA_ARGS__)
+static const struct tw_field row_fields[] = {
+        ROW(id, "regression_id", "id"),
+        ROW(of.kind, "kind", "kind", .words = tw_regress_kind_names),
+        ROW(of.app, "app", "app"),
+        ROW(of.scenario, "scenario", "scenario"),
+        ROW(of.method, "method", "method"),
+        ROW(of.descriptor, "descriptor", "descriptor"),
+        ROW(of.base, "base", "base"),
+        ROW(of.head, "head", "head"),
+        ROW(of.day, "day", "day_ms", .shape = TW_SHAPE_DAY),
+        ROW(of.percent, "percent", "percent"),
+        ROW(of.before_ns, "before_ns", "before_ns"),
+        ROW(of.after_ns, "after_ns", "after_ns"),
+        ROW(of.shift.change, "change_ppm", "change", .scale = 1e6),
+        ROW(of.shift.low, "low_ppm", "low", .scale = 1e6),
+        ROW(of.shift.high, "high_ppm", "high", .scale = 1e6),
+        ROW(of.shift.score, "score_milli", "score", .scale = 1e3),
+        ROW(of.shift.n_before, "n_before", "traces_before"),
+        ROW(of.shift.n_after, "n_after", "traces_after"),
+        ROW(of.share, "share_ppm", "share", .scale = 1e6),
+        ROW(of.before_trace, "before_trace", "before_trace", .shape = TW_SHAPE_OR_NULL),
+        ROW(of.after_trace, "after_trace", "after_trace", .shape = TW_SHAPE_OR_NULL),
+        ROW(status, "status", "status", .words = tw_regress_status_names),
+        ROW(of.fixed_in, "fixed_in", "fixed_in"),
+        ROW(of.fixed_day, "fixed_day", "fixed_day_ms", .shape = TW_SHAPE_DAY),
+        ROW(earlier, "earlier", "earlier"),
+        ROW(owner, "owner", "owner"),
+        ROW(note, "note", "note"),
+        ROW(muted_until_ms, "muted_until_ms", "muted_until_ms"),
+        ROW(first_ms, "first_ms", "first_ms"),
+        ROW(last_ms, "last_ms", "last_ms"),
+};
+const struct tw_fields tw_regression_fields = TW_FIELDS(row_fields);
 
-static bool read_texts(const struct tw_cat_query *q, struct tw_arena *a, struct tw_regression *r)
-{
-	const char **texts[] = {&r->id, &r->of.app, &r->of.scenario, &r->of.method,
-	        &r->of.descriptor, &r->of.base, &r->of.head, &r->of.before_trace,
-	        &r->of.after_trace, &r->of.fixed_in, &r->earlier, &r->owner, &r->note};
-	bool whole = true;
-
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		*texts[i] = tw_cat_text(q, (int)i, a);
-		whole = whole && *texts[i];
-	}
-	return whole;
-}
-
-static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_regression *r = ret_row;
-	int at = 13;
-
-	*r = (struct tw_regression){0};
-	if (!read_texts(q, a, r))
-		return false;
-	r->of.day = tw_cat_int(q, at++);
-	r->of.percent = (unsigned)tw_cat_int(q, at++);
-	r->of.before_ns = tw_cat_int(q, at++);
-	r->of.after_ns = tw_cat_int(q, at++);
-	r->of.shift.change = (double)tw_cat_int(q, at++) / 1e6;
-	r->of.shift.low = (double)tw_cat_int(q, at++) / 1e6;
-	r->of.shift.high = (double)tw_cat_int(q, at++) / 1e6;
-	r->of.shift.score = (double)tw_cat_int(q, at++) / 1e3;
-	r->of.shift.n_before = (uint64_t)tw_cat_int(q, at++);
-	r->of.shift.n_after = (uint64_t)tw_cat_int(q, at++);
-	r->status = (enum tw_regress_status)tw_cat_int(q, at++);
-	r->of.fixed_day = tw_cat_int(q, at++);
-	r->muted_until_ms = tw_cat_int(q, at++);
-	r->first_ms = tw_cat_int(q, at++);
-	r->last_ms = tw_cat_int(q, at++);
-	r->of.kind = (enum tw_regress_kind)tw_cat_int(q, at++);
-	r->of.share = (double)tw_cat_int(q, at) / 1e6;
-	return true;
-}
+#define COLUMNS "SELECT {columns} FROM regression WHERE project_id=?1 "
 
 enum tw_status tw_catalogue_regressions(struct tw_catalogue *c, const char *project_id,
         const struct tw_regression_query *of, struct tw_arena *a, struct tw_regression **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_REGRESSIONS_MAX, sizeof **ret, read_row, NULL, 0};
+	struct tw_cat_list l = {.arena = a,
+	        .limit = TW_REGRESSIONS_MAX,
+	        .row_bytes = sizeof **ret,
+	        .fields = &tw_regression_fields};
 	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
 	        COLUMNS "AND (?2='' OR app=?2) AND (?3='' OR scenario=?3) AND (?4='' OR method=?4)"
 	                " AND (?5='' OR head=?5) AND (?6='' OR owner=?6) AND (?7>>CAST(status AS "
@@ -374,7 +367,8 @@ enum tw_status tw_catalogue_regressions(struct tw_catalogue *c, const char *proj
 enum tw_status tw_catalogue_regression_get(struct tw_catalogue *c, const char *project_id,
         const char *id, struct tw_arena *a, struct tw_regression *ret, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, 1, sizeof *ret, read_row, NULL, 0};
+	struct tw_cat_list l = {
+	        .arena = a, .limit = 1, .row_bytes = sizeof *ret, .fields = &tw_regression_fields};
 	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
 	        COLUMNS "AND regression_id=?2", "tt", project_id, id);
 
@@ -390,13 +384,14 @@ enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, 
 {
 	struct tw_cat_query q;
 	bool found, whole;
-	enum tw_status st = tw_cat_query(&q, db, err, COLUMNS "AND regression_id=?2", "tt",
-	        project_id, id); /* primary key */
+	enum tw_status st = tw_cat_query_fields(&q, db, &tw_regression_fields, err,
+	        COLUMNS "AND regression_id=?2", "tt", project_id, id); /* primary key */
 
 	if (st != TW_OK)
 		return st;
 	found = tw_cat_row(&q);
-	whole = !found || read_row(&q, a, ret);
+	*ret = (struct tw_regression){.id = NULL};
+	whole = !found || tw_row_read(&q, 0, &tw_regression_fields, a, ret) >= 0;
 	st = found ? TW_OK : tw_fail(err, TW_NOT_FOUND, "no such regression");
 	if (!whole)
 		st = tw_oom(err);

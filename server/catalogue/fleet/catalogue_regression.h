@@ -33,6 +33,7 @@ struct tw_regression {
 	const char *earlier, *owner, *note;
 	int64_t muted_until_ms, first_ms, last_ms;
 };
+extern const struct tw_fields tw_regression_fields;
 
 enum { TW_REGRESSIONS_MAX = 1000 };
 struct tw_regression_query { /* "": any */

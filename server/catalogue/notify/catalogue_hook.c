@@ -7,37 +7,37 @@
 
 enum { HOST_BYTES = 300 };
 
-static bool read_hook(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_webhook *r = ret_row;
+#define HOOK(member, column, json) TW_FIELD(struct tw_webhook, member, column, json)
+static const struct tw_field hook_fields[] = {
+        HOOK(id, "hook_id", "id"),
+        HOOK(name, "name", "name"),
+        HOOK(url, "url", "url"),
+        HOOK(secret, "secret", NULL),
+        TW_FIELD(struct tw_webhook, kind, "kind", "kind", .words = tw_hook_kind_names),
+        HOOK(events, "events", NULL),
+        HOOK(author, "author", "author"),
+        HOOK(created_ms, "created_ms", "created_ms"),
+        HOOK(delivered_ms, "delivered_ms", "delivered_ms"),
+        HOOK(failing_ms, "failing_ms", "failing_ms"),
+        HOOK(fails, "fails", "fails"),
+        HOOK(paused_ms, "paused_ms", "paused_ms"),
+        HOOK(paused_why, "paused_why", "paused_why"),
+        HOOK(waiting,
+                "(SELECT count(*) FROM outbox o WHERE o.project_id=w.project_id AND"
+                " o.hook_id=w.hook_id AND o.state=0)",
+                "waiting"),
+};
+const struct tw_fields tw_hook_fields = TW_FIELDS(hook_fields);
 
-	*r = (struct tw_webhook){.id = tw_cat_text(q, 0, a),
-	        .name = tw_cat_text(q, 1, a),
-	        .url = tw_cat_text(q, 2, a),
-	        .secret = tw_cat_text(q, 3, a),
-	        .author = tw_cat_text(q, 4, a),
-	        .paused_why = tw_cat_text(q, 5, a),
-	        .kind = (enum tw_hook_kind)tw_cat_int(q, 6),
-	        .events = (unsigned)tw_cat_int(q, 7),
-	        .created_ms = tw_cat_int(q, 8),
-	        .delivered_ms = tw_cat_int(q, 9),
-	        .failing_ms = tw_cat_int(q, 10),
-	        .fails = tw_cat_int(q, 11),
-	        .paused_ms = tw_cat_int(q, 12),
-	        .waiting = tw_cat_int(q, 13)};
-	return r->id && r->name && r->url && r->secret && r->author && r->paused_why;
-}
-
-#define COLUMNS                                                                                    \
-	"SELECT hook_id, name, url, secret, author, paused_why, kind, events, created_ms,"         \
-	" delivered_ms, failing_ms, fails, paused_ms, (SELECT count(*) FROM outbox o WHERE"        \
-	" o.project_id=w.project_id AND o.hook_id=w.hook_id AND o.state=0) FROM webhook w"         \
-	" WHERE project_id=?1 "
+#define COLUMNS "SELECT {columns} FROM webhook w WHERE project_id=?1 "
 
 enum tw_status tw_catalogue_hooks(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_webhook **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_HOOKS_MAX, sizeof **ret, read_hook, NULL, 0};
+	struct tw_cat_list l = {.arena = a,
+	        .limit = TW_HOOKS_MAX,
+	        .row_bytes = sizeof **ret,
+	        .fields = &tw_hook_fields};
 	enum tw_status st = tw_cat_list(
 	        c, &l, err, COLUMNS "ORDER BY hook_id", "t", project_id); /* primary key */
 
@@ -56,7 +56,8 @@ static enum tw_status no_hook(struct tw_err *err)
 enum tw_status tw_catalogue_hook_get(struct tw_catalogue *c, const char *project_id, const char *id,
         struct tw_arena *a, struct tw_webhook *ret, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, 1, sizeof *ret, read_hook, NULL, 0};
+	struct tw_cat_list l = {
+	        .arena = a, .limit = 1, .row_bytes = sizeof *ret, .fields = &tw_hook_fields};
 	enum tw_status st = tw_cat_list(c, &l, err, COLUMNS "AND hook_id=?2", "tt", project_id, id);
 
 	if (st == TW_OK && l.n == 0)

@@ -24,6 +24,7 @@ struct tw_webhook {
 	int64_t created_ms, delivered_ms, failing_ms, fails, paused_ms;
 	int64_t waiting; /* events waiting for delivery */
 };
+extern const struct tw_fields tw_hook_fields; /* its JSON lacks the events */
 enum tw_status tw_catalogue_hooks(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_webhook **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* TW_NOT_FOUND. */

@@ -7,7 +7,8 @@
 
 #include "server/base/text/json_memory.h"
 #include "server/catalogue/catalogue_internal.h"
-#include "server/catalogue/fleet/regression_json.h"
+#include "server/catalogue/catalogue_row.h"
+#include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/catalogue_ticket.h"
 
 enum { NEWS_DAYS = 7, EVENT_ID_BYTES = 96, ARENA_BYTES = 1 << 20 };
@@ -88,7 +89,8 @@ static enum tw_status note(struct tw_db *db, const char *project_id, const struc
 		return st;
 	(void)snprintf(id, sizeof id, "%s.%" PRId64, r->id, n);
 	return tell(db, project_id, &what,
-	        json_pack("{s:s, s:o}", "by", news->author, "regression", tw_regression_json(r)),
+	        json_pack("{s:s, s:o}", "by", news->author, "regression",
+	                tw_row_json(&tw_regression_fields, r)),
 	        err);
 }
 

@@ -11,6 +11,22 @@
 
 #include "server/base/ulid.h"
 
+#define ROW(member, column, json, ...)                                                             \
+	TW_FIELD(struct tw_annotation, member, column, json, __VA_ARGS__)
+static const struct tw_field row_fields[] = {
+        ROW(id, "annotation_id", "id"),
+        ROW(author, "author", "author"),
+        ROW(text, "text", "text"),
+        ROW(created_ms, "created_ms", "created_ms"),
+        ROW(edited_ms, "edited_ms", "edited_ms"),
+        ROW(ts_ns, "ts_ns", "ts_ns", .shape = TW_SHAPE_OR_NULL),
+        ROW(dur_ns, "dur_ns", "dur_ns"),
+        ROW(tid, "tid", "tid", .shape = TW_SHAPE_OR_NULL),
+        ROW(method_index, "method_index", NULL),
+        ROW(method_key, "method_key", NULL),
+};
+const struct tw_fields tw_annotation_fields = TW_FIELDS(row_fields);
+
 /* Also fails if the trace does not exist. */
 static enum tw_status count_one_more(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
@@ -40,21 +56,24 @@ enum tw_status tw_catalogue_annotation_add(struct tw_catalogue *c, const char *p
 {
 	struct tw_db *w = NULL;
 	const int64_t now = tw_unix_ms();
+	struct tw_annotation made = *a;
 	char id[TW_ID_BYTES];
 	enum tw_status st = tw_ulid_new(now, id, err);
 
+	made.id = id;
+	made.created_ms = now;
+	made.edited_ms = 0;
 	if (st == TW_OK)
 		st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
 	if (st != TW_OK)
 		return st;
 	st = count_one_more(w, project_id, trace_id, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(w, NULL, err,
-		        "INSERT INTO annotation(project_id,trace_id,annotation_id,author,text,"
-		        "created_ms,ts_ns,dur_ns,tid,method_index,method_key)"
-		        " VALUES(?,?,?,?,?,?,?,?,?,?,?)",
-		        "tttttiiiiit", project_id, trace_id, id, a->author, a->text, now, a->ts_ns,
-		        a->dur_ns, a->tid, a->method_index, a->method_key);
+		st = tw_cat_write(w, &(struct tw_cat_written){&tw_annotation_fields, &made, NULL},
+		        err,
+		        "INSERT INTO annotation(project_id,trace_id,{columns})"
+		        " VALUES(?1,?2,{values})",
+		        "tt", project_id, trace_id);
 	st = tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){
 	                "annotation.create", project_id, trace_id, .facts = {{"annotation", id}}},
@@ -64,59 +83,23 @@ enum tw_status tw_catalogue_annotation_add(struct tw_catalogue *c, const char *p
 	return st;
 }
 
-static bool read_row(const struct tw_cat_query *q, struct tw_arena *arena, struct tw_annotation *a)
-{
-	*a = (struct tw_annotation){
-	        .id = tw_cat_text(q, 0, arena),
-	        .author = tw_cat_text(q, 1, arena),
-	        .text = tw_cat_text(q, 2, arena),
-	        .created_ms = tw_cat_int(q, 3),
-	        .edited_ms = tw_cat_int(q, 4),
-	        .ts_ns = tw_cat_int(q, 5),
-	        .dur_ns = tw_cat_int(q, 6),
-	        .tid = tw_cat_int(q, 7),
-	        .method_index = tw_cat_int(q, 8),
-	        .method_key = tw_cat_text(q, 9, arena),
-	};
-	return a->id && a->author && a->text && a->method_key;
-}
-
-static enum tw_status read_all(struct tw_db *db, const char *project_id, const char *trace_id,
-        struct tw_arena *arena, struct tw_annotation *rows, size_t *ret_n, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	size_t n = 0;
-	enum tw_status st = tw_cat_query(/* primary key */
-	        &q, db, err,
-	        "SELECT annotation_id,author,text,created_ms,edited_ms,ts_ns,dur_ns,tid,"
-	        "method_index,method_key FROM annotation WHERE project_id=? AND trace_id=?"
-	        " ORDER BY annotation_id",
-	        "tt", project_id, trace_id);
-
-	if (st != TW_OK)
-		return st;
-	while (st == TW_OK && n < TW_ANNOTATIONS_MAX && tw_cat_row(&q))
-		st = read_row(&q, arena, &rows[n++]) ? TW_OK : tw_oom(err);
-	*ret_n = n;
-	return tw_cat_close_after(&q, st, err);
-}
-
 enum tw_status tw_catalogue_annotations(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *arena, struct tw_annotation **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_annotation *rows = tw_arena_alloc(arena, TW_ANNOTATIONS_MAX, sizeof *rows);
-	struct tw_db *db;
-	enum tw_status st;
+	struct tw_cat_list l = {.arena = arena,
+	        .limit = TW_ANNOTATIONS_MAX,
+	        .row_bytes = sizeof **ret,
+	        .fields = &tw_annotation_fields};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	        "SELECT {columns} FROM annotation"
+	        " WHERE project_id=? AND trace_id=? ORDER BY annotation_id",
+	        "tt", project_id, trace_id);
 
-	if (!rows)
-		return tw_oom(err);
-	st = tw_cat_reader(c, &db, err);
-	if (st != TW_OK)
-		return st;
-	st = read_all(db, project_id, trace_id, arena, rows, ret_n, err);
-	tw_cat_done(c, db);
-	*ret = rows;
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
 	return st;
 }
 

@@ -4,18 +4,81 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUILD_COLUMNS                                                                              \
-	"build.build_id,map_sha256,build.source_sha256,map_version,entries,malformed,duplicates,"  \
-	"updated_ms,"                                                                              \
-	"traces+coalesce((SELECT sum(d.traces) FROM count_delta d WHERE"                           \
-	" d.project_id=build.project_id AND d.counter=0 AND "                                      \
-	"d.name=build.build_id),0),app,version_name,created_ms,retrace_sha256,retrace_source_"     \
-	"sha256,retrace_id,"                                                                       \
-	"retrace_classes,retrace_methods,retrace_malformed,retrace_ms,names_traces,names_lacking," \
-	"names_ids,names_resolved,names_slices,names_resolved_slices,commit_id,"                   \
-	"first_malformed,retrace_first_malformed,m.job_id,m.claimed,m.error_status,"               \
-	"m.error_message,m.error_offset,m.may_replace,r.job_id,r.claimed,r.error_status,"          \
-	"r.error_message,r.error_offset,r.may_replace"
+#define RETRACE(member, column, json) TW_FIELD(struct tw_build_retrace, member, column, json)
+#define NAMES(member, column, json)   TW_FIELD(struct tw_build_names, member, column, json)
+#define BUILD(member, column, json)   TW_FIELD(struct tw_build_row, member, column, json)
+
+const char *const tw_mapping_state_words[] = {
+        "none", "queued", "compiling", "ready", "failed", NULL};
+
+/* The last upload, which has a row of mapping_job until it is in use. */
+#define UPLOAD_FIELDS(job, image)                                                                  \
+	{                                                                                          \
+		TW_FIELD(struct tw_mapping_upload, state,                                          \
+		        "CASE WHEN " job ".job_id IS NULL THEN CASE WHEN " image                   \
+		        "='' THEN 0 ELSE 3 END WHEN " job ".claimed=0 THEN 1 WHEN " job            \
+		        ".claimed=1 THEN 2 ELSE 4 END",                                            \
+		        NULL),                                                                     \
+		        TW_FIELD(struct tw_mapping_upload, job_id, job ".job_id", NULL),           \
+		        TW_FIELD(struct tw_mapping_upload, error_status, job ".error_status",      \
+		                NULL),                                                             \
+		        TW_FIELD(struct tw_mapping_upload, error_message, job ".error_message",    \
+		                NULL),                                                             \
+		        TW_FIELD(struct tw_mapping_upload, error_offset,                           \
+		                "coalesce(" job ".error_offset,-1)", NULL),                        \
+		        TW_FIELD(struct tw_mapping_upload, may_replace, job ".may_replace", NULL), \
+	}
+static const struct tw_field methods_upload[] = UPLOAD_FIELDS("m", "map_sha256");
+static const struct tw_field retrace_upload[] = UPLOAD_FIELDS("r", "retrace_sha256");
+static const struct tw_fields methods_upload_fields = TW_FIELDS(methods_upload);
+static const struct tw_fields retrace_upload_fields = TW_FIELDS(retrace_upload);
+
+static const struct tw_field retrace[] = {
+        RETRACE(sha256, "retrace_sha256", NULL),
+        RETRACE(source_sha256, "retrace_source_sha256", NULL),
+        RETRACE(id, "retrace_id", "id"),
+        RETRACE(classes, "retrace_classes", "classes"),
+        RETRACE(methods, "retrace_methods", "methods"),
+        RETRACE(malformed, "retrace_malformed", "malformed"),
+        RETRACE(first_malformed, "retrace_first_malformed", NULL),
+        RETRACE(updated_ms, "retrace_ms", "updated_ms"),
+        TW_FIELD_OF_GROUP(struct tw_build_retrace, upload, &retrace_upload_fields, NULL),
+};
+static const struct tw_fields retrace_fields = TW_FIELDS(retrace);
+
+static const struct tw_field names[] = {
+        NAMES(traces, "names_traces", "traces"),
+        NAMES(lacking, "names_lacking", "lacking"),
+        NAMES(sum.ids, "names_ids", "ids"),
+        NAMES(sum.resolved, "names_resolved", "resolved"),
+        NAMES(sum.slices, "names_slices", "slices"),
+        NAMES(sum.resolved_slices, "names_resolved_slices", "resolved_slices"),
+};
+static const struct tw_fields names_fields = TW_FIELDS(names);
+
+static const struct tw_field build[] = {
+        BUILD(build_id, "build.build_id", "build_id"),
+        BUILD(map_sha256, "map_sha256", NULL),
+        BUILD(source_sha256, "build.source_sha256", NULL),
+        BUILD(entries, "entries", "entries"),
+        BUILD(malformed, "malformed", "malformed"),
+        BUILD(duplicates, "duplicates", "duplicates"),
+        BUILD(first_malformed, "first_malformed", NULL),
+        BUILD(map_version, "map_version", "map_version"),
+        BUILD(updated_ms, "updated_ms", "updated_ms"),
+        BUILD(traces,
+                "traces+coalesce((SELECT sum(d.traces) FROM count_delta d WHERE"
+                " d.project_id=build.project_id AND d.counter=0 AND d.name=build.build_id),0)",
+                "traces"),
+        BUILD(app, "app", "app"),
+        BUILD(version_name, "version_name", "version_name"),
+        BUILD(commit, "commit_id", "commit"),
+        TW_FIELD_OF_GROUP(struct tw_build_row, upload, &methods_upload_fields, NULL),
+        TW_FIELD_OF_GROUP(struct tw_build_row, retrace, &retrace_fields, "retrace"),
+        TW_FIELD_OF_GROUP(struct tw_build_row, names, &names_fields, "names"),
+};
+const struct tw_fields tw_build_fields = TW_FIELDS(build);
+
 #define SENT_OF(name, kind)                                                                        \
 	" LEFT JOIN mapping_job " name " ON " name ".project_id=build.project_id AND " name        \
 	".build_id=build.build_id AND " name ".kind=" kind
@@ -28,74 +91,19 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* From column `at` on. */
-static bool read_upload(const struct tw_cat_query *q, int at, bool in_use, struct tw_arena *a,
-        struct tw_mapping_upload *ret)
-{
-	static const enum tw_mapping_state states[] = {
-	        TW_MAPPING_QUEUED, TW_MAPPING_COMPILING, TW_MAPPING_FAILED};
-	const int64_t claimed = tw_cat_int(q, at + 1);
-	const bool is_sent = tw_cat_str(q, at) != NULL;
-
-	*ret = (struct tw_mapping_upload){.job_id = tw_cat_text(q, at, a),
-	        .error_status = tw_cat_text(q, at + 2, a),
-	        .error_message = tw_cat_text(q, at + 3, a),
-	        .error_offset = is_sent ? tw_cat_int(q, at + 4) : -1,
-	        .may_replace = is_sent && tw_cat_int(q, at + 5)};
-	if (is_sent)
-		ret->state = states[claimed >= 0 && claimed <= 2 ? claimed : 2];
-	else
-		ret->state = in_use ? TW_MAPPING_READY : TW_MAPPING_NONE;
-	return ret->job_id && ret->error_status && ret->error_message;
-}
-
-static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw_build_row *r)
-{
-	*r = (struct tw_build_row){
-	        .build_id = tw_cat_text(q, 0, a),
-	        .map_sha256 = tw_cat_text(q, 1, a),
-	        .source_sha256 = tw_cat_text(q, 2, a),
-	        .map_version = tw_cat_text(q, 3, a),
-	        .entries = (uint64_t)tw_cat_int(q, 4),
-	        .malformed = (uint64_t)tw_cat_int(q, 5),
-	        .duplicates = (uint64_t)tw_cat_int(q, 6),
-	        .first_malformed = tw_cat_int(q, 26),
-	        .updated_ms = tw_cat_int(q, 7),
-	        .traces = (uint64_t)tw_cat_int(q, 8),
-	        .app = tw_cat_text(q, 9, a),
-	        .version_name = tw_cat_text(q, 10, a),
-	        .commit = tw_cat_text(q, 25, a),
-	        .retrace = {.sha256 = tw_cat_text(q, 12, a),
-	                .source_sha256 = tw_cat_text(q, 13, a),
-	                .id = tw_cat_text(q, 14, a),
-	                .classes = (uint64_t)tw_cat_int(q, 15),
-	                .methods = (uint64_t)tw_cat_int(q, 16),
-	                .malformed = (uint64_t)tw_cat_int(q, 17),
-	                .first_malformed = tw_cat_int(q, 27),
-	                .updated_ms = tw_cat_int(q, 18)},
-	        .names = {.traces = (uint64_t)tw_cat_int(q, 19),
-	                .lacking = (uint64_t)tw_cat_int(q, 20),
-	                .sum = {(uint64_t)tw_cat_int(q, 21), (uint64_t)tw_cat_int(q, 22),
-	                        (uint64_t)tw_cat_int(q, 23), (uint64_t)tw_cat_int(q, 24)}},
-	};
-	return r->build_id && r->map_sha256 && r->source_sha256 && r->map_version && r->app &&
-	       r->version_name && r->commit && r->retrace.sha256 && r->retrace.source_sha256 &&
-	       r->retrace.id && read_upload(q, 28, *r->map_sha256 != '\0', a, &r->upload) &&
-	       read_upload(q, 34, *r->retrace.sha256 != '\0', a, &r->retrace.upload);
-}
-
 enum tw_status tw_cat_build_get(struct tw_db *db, const char *project_id, const char *build_id,
         struct tw_arena *a, struct tw_build_row *ret, bool *ret_found, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary key; mapping_job_by_build, twice */
-	        "SELECT " BUILD_COLUMNS BUILDS " WHERE build.project_id=? AND build.build_id=?",
-	        "tt", project_id, build_id);
+	/* primary key; mapping_job_by_build, twice */
+	enum tw_status st = tw_cat_query_fields(&q, db, &tw_build_fields, err,
+	        "SELECT {columns}" BUILDS " WHERE build.project_id=? AND build.build_id=?", "tt",
+	        project_id, build_id);
 
 	if (st != TW_OK)
 		return st;
 	*ret_found = tw_cat_row(&q);
-	if (*ret_found && !read_row(&q, a, ret))
+	if (*ret_found && tw_row_read(&q, 0, &tw_build_fields, a, ret) < 0)
 		st = no_memory(err);
 	return tw_cat_close_after(&q, st, err);
 }
@@ -222,11 +230,12 @@ static enum tw_status list(struct tw_db *db, const char *project_id, const char 
 	struct tw_cat_query q;
 	int64_t created;
 	const char *id;
+	int at;
 	enum tw_status st = after_cursor(cursor, &created, &id, err);
 
 	if (st == TW_OK)
-		st = tw_cat_query(&q, db, err, /* build_by_age */
-		        "SELECT " BUILD_COLUMNS BUILDS " WHERE build.project_id=? AND"
+		st = tw_cat_query_fields(&q, db, &tw_build_fields, err, /* build_by_age */
+		        "SELECT {columns},created_ms" BUILDS " WHERE build.project_id=? AND"
 		        " (created_ms, build.build_id) < (?, ?) ORDER BY created_ms DESC,"
 		        " build.build_id DESC LIMIT ?",
 		        "titi", project_id, created, id, (int64_t)p->limit + 1);
@@ -240,8 +249,11 @@ static enum tw_status list(struct tw_db *db, const char *project_id, const char 
 			st = p->cursor ? TW_OK : no_memory(err);
 			break;
 		}
-		st = read_row(&q, a, &p->rows[p->n++]) ? TW_OK : no_memory(err);
-		p->last_created = tw_cat_int(&q, 11);
+		at = tw_row_read(&q, 0, &tw_build_fields, a, &p->rows[p->n++]);
+		if (at < 0)
+			st = no_memory(err);
+		else
+			p->last_created = tw_cat_int(&q, at);
 	}
 	return tw_cat_close_after(&q, st, err);
 }

@@ -132,17 +132,14 @@ static enum tw_status insert_trace(struct batch *b, const struct tw_cat_arrival 
 {
 	const struct tw_trace_meta *m = up->of.meta;
 
-	return tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_TRACE], err,
+	return tw_cat_write(b->db,
+	        &(struct tw_cat_written){&tw_trace_meta_fields, m, &b->kept[TW_KEPT_TRACE]}, err,
 	        "INSERT INTO trace(project_id,trace_id,key_id,idempotency_key,content,state,"
-	        "created_ms,upload_bytes,app,version_name,version_code,build_id,mapping_id,device,"
-	        "os,abi,process,scenario,session_id,uuid,labels,pid,started_ms,install,once)"
-	        " VALUES(?,?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	        "tttttiitttttttttttttiiii", up->of.caller->project_id, up->id,
-	        up->of.caller->key_id, up->of.key, up->content, now, (int64_t)bytes, m->app,
-	        m->version_name, m->version_code, m->build_id, m->mapping_id, m->device, m->os,
-	        m->abi, m->process, m->scenario, m->session_id, m->uuid, m->labels, (int64_t)m->pid,
-	        m->started_ms, tw_cat_install(up->of.caller->project_id, m->device_id),
-	        (int64_t)is_once(&up->of));
+	        "created_ms,upload_bytes,install,once,{columns})"
+	        " VALUES(?1,?2,?3,?4,?5,0,?6,?7,?8,?9,{values})",
+	        "tttttiiii", up->of.caller->project_id, up->id, up->of.caller->key_id, up->of.key,
+	        up->content, now, (int64_t)bytes,
+	        tw_cat_install(up->of.caller->project_id, m->device_id), (int64_t)is_once(&up->of));
 }
 
 static enum tw_status insert_parts(

@@ -1,23 +1,20 @@
 /* catalogue_filter.c - saved filters of a project. */
 #include "server/catalogue/catalogue_internal.h"
 
-static bool read_filter(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
-{
-	struct tw_filter_row *r = ret_row;
-
-	*r = (struct tw_filter_row){
-	        tw_cat_text(q, 0, a), tw_cat_text(q, 1, a), tw_cat_text(q, 2, a), tw_cat_int(q, 3)};
-	return r->name && r->query && r->author;
-}
+#define ROW(member) TW_FIELD(struct tw_filter_row, member, #member, #member)
+static const struct tw_field row_fields[] = {ROW(name), ROW(query), ROW(author), ROW(updated_ms)};
+const struct tw_fields tw_filter_fields = TW_FIELDS(row_fields);
 
 enum tw_status tw_catalogue_filters(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_filter_row **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, TW_FILTERS_MAX, sizeof **ret, read_filter, NULL, 0};
+	struct tw_cat_list list = {.arena = a,
+	        .limit = TW_FILTERS_MAX,
+	        .row_bytes = sizeof **ret,
+	        .fields = &tw_filter_fields};
 	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
-	        "SELECT name, query, author, updated_ms FROM saved_filter WHERE project_id=?"
-	        " ORDER BY name",
-	        "t", project_id);
+	        "SELECT {columns} FROM saved_filter WHERE project_id=? ORDER BY name", "t",
+	        project_id);
 
 	if (st == TW_OK) {
 		*ret = list.rows;

@@ -203,21 +203,13 @@ enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_
 		return st;
 	st = tw_cat_drop_job(w, job, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(w, NULL, err,
-		        "UPDATE trace SET state=2, ready_ms=?, tries=?, format=?, "
-		        "decoder_version=?,"
-		        " slices=?, threads=?, methods=?, max_depth=?, duration_ns=?, "
-		        "input_bytes=?,"
-		        " decoded_bytes=?, file_bytes=?, losses=?, repairs=?,"
-		        " error_status='', error_message='', error_offset=-1, file_sha256=?, anr=?"
-		        " WHERE project_id=? AND trace_id=?",
-		        "iitiiiiiiiiiiitttt", tw_unix_ms(), (int64_t)job->tries, s->format,
-		        (int64_t)s->decoder_version, (int64_t)s->slices, (int64_t)s->threads,
-		        (int64_t)s->methods, (int64_t)s->max_depth, s->duration_ns,
-		        (int64_t)s->input_bytes, (int64_t)s->decoded_bytes, (int64_t)s->file_bytes,
-		        (int64_t)s->losses, (int64_t)s->repairs,
-		        s->file_sha256 ? s->file_sha256 : "", s->anr ? s->anr : "", job->project_id,
-		        job->trace_id);
+		st = tw_cat_write(w, &(struct tw_cat_written){&tw_trace_summary_fields, s, NULL},
+		        err,
+		        "UPDATE trace SET state=2, ready_ms=?1, tries=?2, error_status='',"
+		        " error_message='', error_offset=-1, file_sha256=?3, anr=?4, {sets}"
+		        " WHERE project_id=?5 AND trace_id=?6",
+		        "iitttt", tw_unix_ms(), (int64_t)job->tries, s->file_sha256, s->anr,
+		        job->project_id, job->trace_id);
 	if (st == TW_OK)
 		st = tw_cat_quarantine_leave(w, job, err);
 	if (st == TW_OK && place)

@@ -14,7 +14,6 @@
 #include "decoder/base/buf.h"
 #include "server/base/text/json_memory.h"
 #include "server/base/ulid.h"
-#include "server/catalogue/catalogue_row.h"
 
 enum { WHERE_MAX = 8192, LIMIT_MAX = 500, FACETS_MAX = 200, FILTER_TAGS = 8, BINDS_MAX = 64 };
 
@@ -323,7 +322,7 @@ static enum tw_status read_cursor(const char *cursor, struct tw_arena *a, int64_
 static enum tw_status bind_where(struct tw_cat_query *q, struct tw_db *db, const char *sql,
         const char *project_id, const struct where *w, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_query(q, db, err, sql, "t", project_id);
+	enum tw_status st = tw_cat_query_fields(q, db, &tw_trace_fields, err, sql, "t", project_id);
 
 	for (int i = 0; st == TW_OK && i < w->n; i++) {
 		if (w->binds[i].text)
@@ -377,7 +376,7 @@ static enum tw_status read_rows(
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && p->n <= p->limit && tw_cat_row(q))
-		st = tw_catalogue_read_row(q, a, &p->rows[p->n++]) ? TW_OK : tw_oom(err);
+		st = tw_cat_read_trace(q, a, &p->rows[p->n++]) ? TW_OK : tw_oom(err);
 	return tw_cat_close_after(q, st, err);
 }
 
@@ -421,7 +420,7 @@ static enum tw_status read_page(struct tw_db *db, const char *project_id,
 		return st;
 	/* trace_by_created, _duration, _slices or _bytes: one per sort column */
 	(void)snprintf(sql, sizeof sql,
-	        "SELECT " TW_TRACE_COLUMNS " FROM trace WHERE project_id=?%s%s"
+	        "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace WHERE project_id=?%s%s"
 	        " ORDER BY %s %s, trace_id %s LIMIT %zu",
 	        few ? " AND trace_id IN (SELECT trace_id FROM trace WHERE project_id=?1" : "",
 	        w->sql.len ? (const char *)w->sql.data : "", column, order, order, p->limit + 1);

@@ -2,11 +2,28 @@
 
 #include "server/catalogue/catalogue_internal.h"
 
-#define COLUMNS                                                                                    \
-	"SELECT q.trace_id, reason, q.format, error_message, app, build_id, signal,"               \
-	" q.decoder_version, created_ms, first_ms, last_ms, deaths, upload_bytes, state,"          \
-	" pinned<>0 OR kept_for<>'', title<>'' OR annotations>0"                                   \
-	" FROM quarantine q JOIN trace t USING (project_id, trace_id) "
+#define ROW(member, column, json) TW_FIELD(struct tw_quarantined, member, column, json)
+static const struct tw_field row_fields[] = {
+        ROW(id, "q.trace_id", "id"),
+        TW_FIELD(struct tw_quarantined, state, "state", "state", .words = tw_trace_state_words),
+        ROW(reason, "reason", "reason"),
+        ROW(signal, "signal", "signal"),
+        ROW(format, "q.format", "format"),
+        ROW(decoder_version, "q.decoder_version", "decoder_version"),
+        ROW(message, "error_message", "message"),
+        ROW(app, "app", "app"),
+        ROW(build_id, "build_id", "build_id"),
+        ROW(created_ms, "created_ms", "created_ms"),
+        ROW(first_ms, "first_ms", "first_ms"),
+        ROW(last_ms, "last_ms", "last_ms"),
+        ROW(deaths, "deaths", "deaths"),
+        ROW(bytes, "upload_bytes", "bytes"),
+        ROW(pinned, "pinned<>0 OR kept_for<>''", NULL),
+        ROW(spoken_of, "title<>'' OR annotations>0", NULL),
+};
+const struct tw_fields tw_quarantined_fields = TW_FIELDS(row_fields);
+
+#define COLUMNS "SELECT {columns} FROM quarantine q JOIN trace t USING (project_id, trace_id) "
 
 enum tw_status tw_cat_quarantine_enter(struct tw_db *db, const struct tw_job_row *job,
         const struct tw_death_note *note, struct tw_err *err)
@@ -30,89 +47,36 @@ enum tw_status tw_cat_quarantine_leave(
 	        job->trace_id);
 }
 
-static bool read_one(const struct tw_cat_query *q, struct tw_arena *a, struct tw_quarantined *ret)
-{
-	const char **texts[] = {
-	        &ret->id, &ret->reason, &ret->format, &ret->message, &ret->app, &ret->build_id};
-	const int n = (int)(sizeof texts / sizeof *texts);
-	int at = n;
-
-	for (int i = 0; i < n; i++) {
-		*texts[i] = tw_cat_text(q, i, a);
-		if (!*texts[i])
-			return false;
-	}
-	ret->signal = (int)tw_cat_int(q, at++);
-	ret->decoder_version = (uint32_t)tw_cat_int(q, at++);
-	ret->created_ms = tw_cat_int(q, at++);
-	ret->first_ms = tw_cat_int(q, at++);
-	ret->last_ms = tw_cat_int(q, at++);
-	ret->deaths = (uint32_t)tw_cat_int(q, at++);
-	ret->bytes = (uint64_t)tw_cat_int(q, at++);
-	ret->state = (enum tw_trace_state)tw_cat_int(q, at++);
-	ret->pinned = tw_cat_int(q, at++) != 0;
-	ret->spoken_of = tw_cat_int(q, at) != 0;
-	return true;
-}
-
-static enum tw_status read_all(struct tw_cat_query *q, struct tw_arena *a,
-        struct tw_quarantined **ret, size_t *ret_n, struct tw_err *err)
-{
-	struct tw_quarantined *rows = tw_arena_alloc(a, TW_QUARANTINE_PAGE, sizeof *rows);
-	enum tw_status st = TW_OK;
-	size_t n = 0;
-
-	while (rows && st == TW_OK && n < TW_QUARANTINE_PAGE && tw_cat_row(q))
-		if (!read_one(q, a, &rows[n++]))
-			st = tw_oom(err);
-	if (!rows)
-		st = tw_oom(err);
-	st = tw_cat_close_after(q, st, err);
-	if (st == TW_OK) {
-		*ret = rows;
-		*ret_n = n;
-	}
-	return st;
-}
-
 enum tw_status tw_catalogue_quarantine(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_quarantined **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_query q;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, /* quarantine_by_age */
+	struct tw_cat_list l = {.arena = a,
+	        .limit = TW_QUARANTINE_PAGE,
+	        .row_bytes = sizeof **ret,
+	        .fields = &tw_quarantined_fields};
+	enum tw_status st = tw_cat_list(c, &l, err, /* quarantine_by_age */
 	        COLUMNS "WHERE project_id=? ORDER BY first_ms, q.trace_id LIMIT ?", "ti",
 	        project_id, (int64_t)TW_QUARANTINE_PAGE);
-	if (st == TW_OK)
-		st = read_all(&q, a, ret, ret_n, err);
-	tw_cat_done(c, db);
+
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
 	return st;
 }
 
 enum tw_status tw_catalogue_quarantine_get(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, struct tw_quarantined *ret, struct tw_err *err)
 {
-	struct tw_quarantined *rows = NULL;
-	struct tw_cat_query q;
-	size_t n = 0;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_query(&q, db, err, /* primary keys */
+	struct tw_cat_list l = {
+	        .arena = a, .limit = 1, .row_bytes = sizeof *ret, .fields = &tw_quarantined_fields};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary keys */
 	        COLUMNS "WHERE project_id=? AND trace_id=?", "tt", project_id, trace_id);
-	if (st == TW_OK)
-		st = read_all(&q, a, &rows, &n, err);
-	tw_cat_done(c, db);
-	if (st == TW_OK && n == 0)
+
+	if (st == TW_OK && l.n == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "no such trace in quarantine");
 	if (st == TW_OK)
-		*ret = rows[0];
+		*ret = *(struct tw_quarantined *)l.rows;
 	return st;
 }
 

@@ -34,6 +34,7 @@ struct tw_quarantined {
 	bool pinned;    /* or kept for a reason */
 	bool spoken_of; /* has a title or annotations */
 };
+extern const struct tw_fields tw_quarantined_fields;
 /* Of a project, oldest first, at most TW_QUARANTINE_PAGE. */
 enum tw_status tw_catalogue_quarantine(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_quarantined **ret, size_t *ret_n,

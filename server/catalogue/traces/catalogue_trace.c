@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/catalogue/catalogue_row.h"
-
 const char *const tw_trace_state_words[] = {
         "queued", "decoding", "ready", "failed", "archived", NULL};
 
@@ -21,100 +19,105 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* --- reading rows --- */
+/* --- the row --- */
 
-enum { COL_META = 8, COL_SUMMARY = 23, COL_ERROR = 35, COL_MARKS = 38 };
+#define META(member, json) TW_FIELD(struct tw_trace_meta, member, #member, json)
+static const struct tw_field meta_fields[] = {
+        META(app, "app"),
+        META(version_name, "version_name"),
+        META(version_code, "version_code"),
+        META(build_id, "build_id"),
+        META(mapping_id, "mapping_id"),
+        META(device, "device"),
+        META(os, "os"),
+        META(abi, "abi"),
+        META(process, "process"),
+        META(pid, "pid"),
+        META(scenario, "scenario"),
+        META(started_ms, "started_ms"),
+        META(session_id, "session_id"),
+        META(uuid, "uuid"),
+        TW_FIELD(struct tw_trace_meta, labels, "labels", "labels", .shape = TW_SHAPE_OBJECT),
+};
+const struct tw_fields tw_trace_meta_fields = TW_FIELDS(meta_fields);
 
-static bool read_meta(const struct tw_cat_query *q, struct tw_arena *a, struct tw_trace_meta *m)
+#define SUMMARY(member) TW_FIELD(struct tw_trace_summary, member, #member, #member)
+static const struct tw_field summary_fields[] = {
+        SUMMARY(slices),
+        SUMMARY(threads),
+        SUMMARY(methods),
+        SUMMARY(max_depth),
+        SUMMARY(duration_ns),
+        SUMMARY(input_bytes),
+        SUMMARY(decoded_bytes),
+        SUMMARY(file_bytes),
+        SUMMARY(format),
+        SUMMARY(decoder_version),
+        SUMMARY(losses),
+        SUMMARY(repairs),
+};
+const struct tw_fields tw_trace_summary_fields = TW_FIELDS(summary_fields);
+
+static const char *const counted_words[] = {"waiting", "counted", "unreadable", "put_off", NULL};
+
+#define TAGS                                                                                       \
+	"(SELECT " TW_EITHER("json_group_array(tag)",                                              \
+	        "coalesce(json_agg(tag ORDER BY tag),'[]')::text") " FROM trace_tag t" OF_TRACE    \
+	                                                           ")"
+#define OF_TRACE " WHERE t.project_id=trace.project_id AND t.trace_id=trace.trace_id"
+
+#define ROW(member, column, json) TW_FIELD(struct tw_trace_row, member, column, json)
+static const struct tw_field row_fields[] = {
+        ROW(id, "trace_id", "id"),
+        ROW(project_id, "project_id", NULL),
+        ROW(key_id, "key_id", NULL),
+        TW_FIELD(struct tw_trace_row, state, "state", "state", .words = tw_trace_state_words),
+        ROW(created_ms, "created_ms", "created_ms"),
+        ROW(ready_ms, "ready_ms", "ready_ms"),
+        ROW(tries, "tries", "tries"),
+        ROW(upload_bytes, "upload_bytes", "upload_bytes"),
+        ROW(upload_kept, "upload_kept", "upload_kept"),
+        TW_FIELD_OF_GROUP(struct tw_trace_row, meta, &tw_trace_meta_fields, "meta"),
+        TW_FIELD_OF_GROUP(struct tw_trace_row, summary, &tw_trace_summary_fields, "summary"),
+        ROW(title, "title", "title"),
+        ROW(pinned, "pinned", "pinned"),
+        ROW(kept_for, "kept_for", "kept_for"),
+        ROW(anr, "anr", "anr"),
+        ROW(first_anr, TW_TRACE_IS_FIRST, "first_anr"),
+        TW_FIELD(struct tw_trace_row, tags, TAGS, "tags", .shape = TW_SHAPE_LIST),
+        ROW(annotations, "annotations", "annotations"),
+        TW_FIELD(struct tw_trace_row, counted, "folded", "counted", .words = counted_words),
+};
+const struct tw_fields tw_trace_fields = TW_FIELDS(row_fields);
+
+bool tw_cat_read_trace(const struct tw_cat_query *q, struct tw_arena *a, struct tw_trace_row *r)
 {
-	const char **texts[] = {&m->app, &m->version_name, &m->version_code, &m->build_id,
-	        &m->mapping_id, &m->device, &m->os, &m->abi, &m->process, &m->scenario,
-	        &m->session_id, &m->uuid, &m->labels};
-	const int n = (int)(sizeof texts / sizeof *texts);
+	const int at = tw_row_read(q, 0, &tw_trace_fields, a, r);
+	int64_t offset;
 
-	for (int i = 0; i < n; i++) {
-		*texts[i] = tw_cat_text(q, COL_META + i, a);
-		if (!*texts[i])
-			return false;
-	}
-	m->pid = (uint32_t)tw_cat_int(q, COL_META + n);
-	m->started_ms = tw_cat_int(q, COL_META + n + 1);
-	return true;
-}
-
-static bool read_summary(
-        const struct tw_cat_query *q, struct tw_arena *a, struct tw_trace_summary *s)
-{
-	int at = COL_SUMMARY;
-
-	s->format = tw_cat_text(q, at++, a);
-	s->decoder_version = (uint32_t)tw_cat_int(q, at++);
-	s->slices = (uint64_t)tw_cat_int(q, at++);
-	s->threads = (uint32_t)tw_cat_int(q, at++);
-	s->methods = (uint32_t)tw_cat_int(q, at++);
-	s->max_depth = (uint32_t)tw_cat_int(q, at++);
-	s->duration_ns = tw_cat_int(q, at++);
-	s->input_bytes = (uint64_t)tw_cat_int(q, at++);
-	s->decoded_bytes = (uint64_t)tw_cat_int(q, at++);
-	s->file_bytes = (uint64_t)tw_cat_int(q, at++);
-	s->losses = (uint32_t)tw_cat_int(q, at++);
-	s->repairs = (uint32_t)tw_cat_int(q, at++);
-	return s->format != NULL;
-}
-
-static bool read_marks(const struct tw_cat_query *q, struct tw_arena *a, struct tw_trace_row *r)
-{
-	r->title = tw_cat_text(q, COL_MARKS, a);
-	r->pinned = tw_cat_int(q, COL_MARKS + 1) != 0;
-	r->annotations = (uint32_t)tw_cat_int(q, COL_MARKS + 2);
-	r->tags = tw_cat_text(q, COL_MARKS + 3, a);
-	r->upload_kept = tw_cat_int(q, COL_MARKS + 4) != 0;
-	r->kept_for = tw_cat_text(q, COL_MARKS + 5, a);
-	r->anr = tw_cat_text(q, COL_MARKS + 6, a);
-	r->first_anr = tw_cat_int(q, COL_MARKS + 7) != 0;
-	r->counted = (enum tw_counted)tw_cat_int(q, COL_MARKS + 8);
-	return r->title && r->tags && r->kept_for && r->anr;
-}
-
-bool tw_catalogue_read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw_trace_row *r)
-{
-	int64_t offset = tw_cat_int(q, COL_ERROR + 2);
-	const char *word = tw_cat_text(q, COL_ERROR, a);
-	const char *message = tw_cat_text(q, COL_ERROR + 1, a);
-
-	*r = (struct tw_trace_row){
-	        .id = tw_cat_text(q, 0, a),
-	        .project_id = tw_cat_text(q, 1, a),
-	        .key_id = tw_cat_text(q, 2, a),
-	        .state = (enum tw_trace_state)tw_cat_int(q, 3),
-	        .created_ms = tw_cat_int(q, 4),
-	        .ready_ms = tw_cat_int(q, 5),
-	        .tries = (uint32_t)tw_cat_int(q, 6),
-	        .upload_bytes = (uint64_t)tw_cat_int(q, 7),
-	};
-	if (!r->id || !r->project_id || !r->key_id || !word || !message)
-		return false;
-	if (word[0]) {
-		r->error.code = tw_status_of_word(word);
+	r->error = (struct tw_err){.code = TW_OK};
+	if (at >= 0 && tw_cat_str(q, at) && tw_cat_str(q, at)[0]) {
+		offset = tw_cat_int(q, at + 2);
+		r->error.code = tw_status_of_word(tw_cat_str(q, at));
+		(void)snprintf(r->error.msg, sizeof r->error.msg, "%s", tw_cat_str(q, at + 1));
 		r->error.offset = offset < 0 ? TW_NO_OFFSET : (uint64_t)offset;
-		(void)snprintf(r->error.msg, sizeof r->error.msg, "%s", message);
 	}
-	return read_meta(q, a, &r->meta) && read_summary(q, a, &r->summary) && read_marks(q, a, r);
+	return at >= 0;
 }
 
 static enum tw_status get_trace(struct tw_db *db, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_trace_row *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	struct tw_trace_row row;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT " TW_TRACE_COLUMNS " FROM trace WHERE project_id=? AND trace_id=?", "tt",
-	        project_id, trace_id);
+	struct tw_trace_row row = {.id = NULL};
+	enum tw_status st = tw_cat_query_fields(&q, db, &tw_trace_fields, err, /* primary key */
+	        "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace WHERE project_id=? AND trace_id=?",
+	        "tt", project_id, trace_id);
 
 	if (st != TW_OK)
 		return st;
 	if (tw_cat_row(&q))
-		st = tw_catalogue_read_row(&q, a, &row) ? TW_OK : no_memory(err);
+		st = tw_cat_read_trace(&q, a, &row) ? TW_OK : no_memory(err);
 	else if (tw_cat_at_end(&q))
 		st = tw_fail(err, TW_NOT_FOUND, "no such trace");
 	st = tw_cat_close_after(&q, st, err);
@@ -136,27 +139,26 @@ enum tw_status tw_catalogue_trace_get(struct tw_catalogue *c, const char *projec
 	return st;
 }
 
+#define PART(member) TW_FIELD(struct tw_part, member, #member, NULL)
+static const struct tw_field part_fields[] = {
+        PART(part), PART(sha256), PART(format), PART(bytes), PART(found)};
+static const struct tw_fields fields_of_part = TW_FIELDS(part_fields);
+
 static enum tw_status get_parts(struct tw_db *db, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_part **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_part *parts = tw_arena_alloc(a, PARTS_MAX, sizeof *parts);
 	struct tw_cat_query q;
 	size_t n = 0;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT part, sha256, format, bytes, found FROM part WHERE project_id=? AND "
-	        "trace_id=?"
-	        " ORDER BY part",
-	        "tt", project_id, trace_id);
+	enum tw_status st = tw_cat_query_fields(&q, db, &fields_of_part, err, /* primary key */
+	        "SELECT {columns} FROM part WHERE project_id=? AND trace_id=? ORDER BY part", "tt",
+	        project_id, trace_id);
 
 	if (st != TW_OK)
 		return st;
-	while (parts && n < PARTS_MAX && tw_cat_row(&q)) {
-		parts[n] = (struct tw_part){tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a),
-		        tw_cat_text(&q, 2, a), (uint64_t)tw_cat_int(&q, 3), tw_cat_int(&q, 4) != 0};
-		if (!parts[n].part || !parts[n].sha256 || !parts[n].format)
+	while (parts && st == TW_OK && n < PARTS_MAX && tw_cat_row(&q))
+		if (tw_row_read(&q, 0, &fields_of_part, a, &parts[n++]) < 0)
 			st = no_memory(err);
-		n++;
-	}
 	if (!parts)
 		st = no_memory(err);
 	*ret = parts;
