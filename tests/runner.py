@@ -157,7 +157,7 @@ def results(job, code, text):
 def failure_text(job, text):
     lines = text.split('\n')
     if job.read == 'node':
-        lines = [line for line in lines if not re.match(r'\s*(ok|duration_ms|type|---|\.\.\.|#)', line)][:150]
+        lines = [line for line in lines if not re.match(r'\s*(ok|duration_ms|type|---|\.\.\.|# (Subtest|[a-z_]+ [\d.]+$))', line)][:150]
     return '\n'.join(lines[-150:])
 
 
