@@ -18,7 +18,7 @@ import os from 'node:os';
 import path from 'node:path';
 import S3rver from 's3rver';
 
-import { sleep } from './server.mjs';
+import { sleep, until } from './server.mjs';
 
 const SUFFIX = '._S3rver_object';
 const SECRET = 'S3RVER';
@@ -27,6 +27,13 @@ const LATE_MS = 15 * 60 * 1000;
 const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
 const hmac = (key, text) => createHmac('sha256', key).update(text).digest();
 const escape = (text) => encodeURIComponent(text).replace(/[!'()*]/g, (c) => '%' + c.charCodeAt(0).toString(16).toUpperCase());
+
+/* A response of a server to a read, asked for again while the server believes the store to be away: it shares this process
+ * with the test, and is late on a busy machine. */
+export const present = (s, target) => until(async () => {
+	const answer = await s.get(target);
+	return answer.status === 503 && answer.text.includes('storage is away') ? undefined : answer;
+}, `a response to ${target}`);
 
 /* The query in the order of the scheme, without its signature. */
 const sorted = (query) => [...new URLSearchParams(query.replace(/\+/g, '%2B'))]

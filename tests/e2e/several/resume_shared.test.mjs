@@ -11,7 +11,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import * as tus from 'tus-js-client';
 
-import { startBucket } from '../bucket.mjs';
+import { present, startBucket } from '../bucket.mjs';
 import { sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
 import { Server, until as within } from '../server.mjs';
@@ -118,7 +118,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 		const { trace } = await offsetOf(one, at);
 		assert.equal((await offsetOf(other, at)).trace, trace);
 		assert.equal((await one.decoded(trace)).meta.build_id, 'b7');
-		assert.deepEqual((await other.get(`/api/v1/traces/${trace}/raw/trace`)).bytes, bytes);
+		assert.deepEqual((await present(other, `/api/v1/traces/${trace}/raw/trace`)).bytes, bytes);
 		assert.equal((await patch(other, at, bytes.length - 1, bytes.subarray(-1))).status, 409, 'the last again, its answer lost: asked with HEAD');
 		assert.equal((await patch(other, at, bytes.length, '')).status, 204);
 		assert.equal((await patch(other, at, bytes.length, 'more')).status, 403);
@@ -157,7 +157,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 			bucket.fault = () => undefined;
 			assert.equal((await offsetOf(one, open)).offset, 500);
 			const whole = await goOn(one, open, bytes);
-			assert.deepEqual((await other.get(`/api/v1/traces/${whole}/raw/trace`)).bytes, bytes);
+			assert.deepEqual((await present(other, `/api/v1/traces/${whole}/raw/trace`)).bytes, bytes);
 		});
 	});
 
@@ -205,7 +205,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 		assert.equal(kills, 2);
 		await until(() => (servers.every((s) => !s.exited) ? true : undefined), 'both are back');
 		assert.equal((await servers[0].decoded(id)).meta.build_id, 'client');
-		assert.deepEqual((await servers[1].get(`/api/v1/traces/${id}/raw/trace`)).bytes, bytes);
+		assert.deepEqual((await present(servers[1], `/api/v1/traces/${id}/raw/trace`)).bytes, bytes);
 		assert.equal(await servers[0].total(), 1);
 		await until(() => (servers.some((s) => s.exited) || pieces().length <= 2 ? true : undefined), 'pieces are deleted, but for those of a killed server');
 	});
@@ -229,7 +229,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 		}));
 		const traces = await Promise.all(uploads.map(({ at, bytes }) => goOn(other, at, bytes)));
 		assert.equal(new Set(traces).size, steps.length);
-		for (const [i, trace] of traces.entries()) assert.deepEqual((await other.get(`/api/v1/traces/${trace}/raw/trace`)).bytes, uploads[i].bytes, steps[i]);
+		for (const [i, trace] of traces.entries()) assert.deepEqual((await present(other, `/api/v1/traces/${trace}/raw/trace`)).bytes, uploads[i].bytes, steps[i]);
 		assert.equal(await other.total(), steps.length);
 
 		await t.test('a long piece is counted while it comes', async () => {
@@ -247,7 +247,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 			socket.destroy();
 			assert.equal((await offsetOf(other, at)).offset, there);
 			const trace = await goOn(other, at, bytes);
-			assert.deepEqual((await other.get(`/api/v1/traces/${trace}/raw/trace`)).bytes, bytes);
+			assert.deepEqual((await present(other, `/api/v1/traces/${trace}/raw/trace`)).bytes, bytes);
 		});
 
 		await until(() => (pieces().length === 1 ? true : undefined), 'all but the piece that no row names');
@@ -278,7 +278,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 			assert.equal((await offsetOf(servers[1], at)).offset, offset + piece.length);
 		}
 		const { trace } = await offsetOf(servers[0], at);
-		assert.deepEqual((await servers[1].get(`/api/v1/traces/${trace}/raw/trace`)).bytes, bytes);
+		assert.deepEqual((await present(servers[1], `/api/v1/traces/${trace}/raw/trace`)).bytes, bytes);
 
 		await t.test('who is under way at one server is under way at the other', async () => {
 			const open = await begin(servers[0], bytes);
@@ -308,7 +308,7 @@ describe('uploads in pieces at several servers', { concurrency: 4 }, () => {
 			assert.match(await socket.answer, /^HTTP\/1\.1 423 /);
 			assert.equal((await offsetOf(servers[0], open)).offset, 500);
 			const whole = await goOn(servers[0], open, other);
-			assert.deepEqual((await servers[1].get(`/api/v1/traces/${whole}/raw/trace`)).bytes, other);
+			assert.deepEqual((await present(servers[1], `/api/v1/traces/${whole}/raw/trace`)).bytes, other);
 		});
 	});
 

@@ -9,7 +9,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { startBucket } from '../bucket.mjs';
+import { present, startBucket } from '../bucket.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { parse, value } from '../prometheus.mjs';
 import { binary, startServer, until } from '../server.mjs';
@@ -191,7 +191,7 @@ const passing = {
 for (const [name, fault] of Object.entries(passing))
 	test(`passes: ${name}`, async (t) => {
 		const b = await startBucket(t);
-		const s = await start(t, b, { args: ['--s3-part=64K', '--s3-timeout=20'] });
+		const s = await start(t, b, { args: ['--s3-part=64K', '--s3-timeout=20', '--query-deadline=60000'] });
 		const hits = new Map();
 		b.fault = (q) => {
 			const kind = `${q.method} ${q.url.replace(/[0-9a-f]{20,}/g, '')}`;
@@ -209,7 +209,10 @@ for (const [name, fault] of Object.entries(passing))
 		fs.rmSync(path.join(s.data, 'cache'), { recursive: true });
 		hits.clear(); // from its start on the server reads, also for derived data
 		await s.start();
-		for (const id of ids) assert.equal((await s.get(`/api/v1/traces/${id}/flame`)).status, 200);
+		for (const id of ids) {
+			const answer = await present(s, `/api/v1/traces/${id}/flame`);
+			assert.equal(answer.status, 200, answer.text);
+		}
 	});
 
 test('a clock that is another\'s is learnt from the store', async (t) => {

@@ -10,7 +10,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { startBucket } from '../bucket.mjs';
+import { present, startBucket } from '../bucket.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
 import { Server, binary, inFull, until } from '../server.mjs';
@@ -64,7 +64,7 @@ test('what one server takes the other reads and finishes, and no file is common 
 	const body = sampleTrace(40);
 	const trace = await one.trace(body, { query: { build_id: 'b1' } });
 	assert.equal(trace.state, 'ready');
-	assert.deepEqual((await other.get(`/api/v1/traces/${trace.id}/raw/trace`)).bytes, body);
+	assert.deepEqual((await present(other, `/api/v1/traces/${trace.id}/raw/trace`)).bytes, body);
 	assert.equal((await other.put('/api/v1/builds/b1/methods', sampleMapping)).status, 200);
 	assert.match((await one.flameLines(trace.id, 4000))[0], /com\.example\.app\.Class0\.method1 /);
 	assert.match((await other.flameLines(trace.id, 4000))[0], /com\.example\.app\.Class0\.method1 /);
@@ -124,8 +124,8 @@ test('what one server deletes another may put at the same time', { skip, timeout
 	const trace = await again;
 	assert.equal(trace.state, 'ready');
 	assert.ok(b.keys().includes(keyOf(body)), 'and is there in the end');
-	assert.deepEqual((await one.get(`/api/v1/traces/${trace.id}/raw/trace`)).bytes, body);
-	assert.equal((await one.get(`/api/v1/traces/${kept.id}/raw/trace`)).status, 200);
+	assert.deepEqual((await present(one, `/api/v1/traces/${trace.id}/raw/trace`)).bytes, body);
+	assert.equal((await present(one, `/api/v1/traces/${kept.id}/raw/trace`)).status, 200);
 	assert.deepEqual(b.keys().filter((key) => key === fileOf(trace.id)), [fileOf(trace.id)]);
 });
 
@@ -173,5 +173,5 @@ test('one of several servers sweeps', { skip, timeout: 240000 }, async (t) => {
 	const times = (s) => s.log.split('event=storage_swept').length - 1;
 	await until(() => (servers.reduce((sum, s) => sum + times(s), 0) >= 2 ? true : undefined), 'two sweeps', 120);
 	assert.equal(servers.filter((s) => times(s) > 0).length, 1, 'all by one');
-	assert.equal((await one.get(`/api/v1/traces/${trace.id}/raw/trace`)).status, 200);
+	assert.equal((await present(one, `/api/v1/traces/${trace.id}/raw/trace`)).status, 200);
 });
