@@ -12,7 +12,7 @@ export const shim = path.join(path.dirname(binary()), '..', 'tests', 'libtracewe
  * sends. */
 const ERRNO = { EIO: [5n, 0n], ENOSPC: [28n, 0n], EMFILE: [24n, 1n], ENOMEM: [12n, 2n], PLACE: [12n, 3n], KILL: [0n, 4n] };
 export const ANY = 2 ** 40; /* calls */
-const HEAD = 192; /* of the control file, up to the folder */
+const HEAD = 192, ONLY = 176; /* of the control file: the folder, and the operation that counts */
 
 /* The control file of fault.c. Operations on paths that begin with `under` count. */
 export class Faults {
@@ -25,10 +25,11 @@ export class Faults {
 		fs.writeSync(this.fd, all, 0, all.length, 0);
 	}
 
-	/* Calls from..to fail, counted from now on; `pid`: of that process alone. */
-	arm(from, to, error, pid = 0) {
+	/* Calls from..to fail, counted from now on; `pid`: of that process alone; `only`: of this operation alone. */
+	arm(from, to, error, pid = 0, only = '') {
 		const fields = Buffer.alloc(HEAD);
 		[0n, 0n, BigInt(to), 0n, ...ERRNO[error], BigInt(pid)].forEach((v, i) => fields.writeBigUInt64LE(v, 8 * i));
+		fields.write(only, ONLY);
 		fs.writeSync(this.fd, fields, 0, HEAD, 0);
 		fields.writeBigUInt64LE(BigInt(from), 0);
 		fs.writeSync(this.fd, fields, 0, 8, 8);
@@ -47,6 +48,6 @@ export class Faults {
 		fs.writeSync(this.fd, Buffer.alloc(8), 0, 8, 8);
 		fs.readSync(this.fd, fields, 0, HEAD, 0);
 		return { calls: Number(fields.readBigUInt64LE(0)), hits: Number(fields.readBigUInt64LE(24)),
-			what: fields.toString('latin1', 56, HEAD).replace(/\0.*/s, '') };
+			what: fields.toString('latin1', 56, ONLY).replace(/\0.*/s, '') };
 	}
 }

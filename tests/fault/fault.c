@@ -41,7 +41,8 @@ struct control {
 	uint64_t error;              /* errno of a failure */
 	uint64_t kind;               /* enum kind */
 	uint64_t pid;                /* of the one process meant, 0: all */
-	char what[136];              /* the operation that failed first, and its file */
+	char what[120];              /* the operation that failed first, and its file */
+	char only[16];               /* the operation that counts, "": all */
 	char under[MAX_NAME];        /* folder, absolute */
 };
 
@@ -111,12 +112,15 @@ static bool is_meant(enum kind kind)
 /* Counts one operation; true when it is to fail, errno set.  Allocates nothing. */
 static bool falls_on(const char *what, const char *about)
 {
-	uint64_t n = atomic_fetch_add(&control->calls, 1) + 1;
+	uint64_t n;
 
+	if (control->only[0] && strcmp(control->only, what) != 0)
+		return false;
+	n = atomic_fetch_add(&control->calls, 1) + 1;
 	if (n < control->at || n > control->until)
 		return false;
 	if (atomic_fetch_add(&control->hits, 1) == 0)
-		(void)snprintf(control->what, sizeof control->what, "%s %.120s", what, about);
+		(void)snprintf(control->what, sizeof control->what, "%s %.100s", what, about);
 	if (control->kind == OF_STEPS)
 		(void)raise(SIGKILL);
 	errno = (int)control->error;

@@ -14,6 +14,7 @@ import { Server, inFull, until } from '../server.mjs';
 
 const MOST = 1000;
 const LANES = 4;
+const FULL_DISKS = 2; /* lanes in which the disk is full */
 const STEP = LANES * inFull(1, 3); /* every third operation, in a full run each */
 /* Operations of an upload before its response, or of a mapping's compilation, which is tried again. */
 const OF_AN_UPLOAD = /^(\w+ \/spool\/(up|map)-|rename \/blobs\/|fsync \/blobs\/|mkdir \/blobs\/)/;
@@ -47,7 +48,7 @@ class Run {
 	async faulty(n) {
 		const version = `version-${n}`;
 		const sent = await this.upload(n);
-		const map = await this.s.put('/api/v1/builds/b/methods?wait=2', `# ${version}\n${sampleMapping}`).catch(() => null);
+		const map = await this.s.put('/api/v1/builds/b/methods?wait=1', `# ${version}\n${sampleMapping}`).catch(() => null);
 		for (const answer of [sent, map])
 			if (answer && answer.status >= 300) assert.ok(answer.json?.error?.message, 'an error is told: ' + answer.text);
 		if (map?.status === 200) {
@@ -118,12 +119,13 @@ async function start(t) {
 	return new Run(s, faults);
 }
 
-/* Operations first, first + step, ... until one is not reached.  `last` says up to which it fails. */
-async function failEach(t, { error, first, step, last, enough = () => false }, met) {
+/* Operations first, first + step, ... until one is not reached, or `most`; `only` operations of that name count.  `last`
+ * says up to which it fails. */
+async function failEach(t, { error, first, step, last, only = '', most = MOST }, met) {
 	const run = await start(t);
-	for (let n = first; ; n += step) {
+	for (let n = first; n <= most; n += step) {
 		assert.ok(n < MOST, 'an end');
-		run.faults.arm(n, last(n), error);
+		run.faults.arm(n, last(n), error, 0, only);
 		const { id, errors } = await run.faulty(n);
 		if (id && last(n) === n) await run.becomesReady(id, 20);
 		else if (id) await until(() => (run.faults.hits() > 0 || run.s.exited || run.s.log.includes(`event=decoded trace=${id} `) || undefined), 'a fault met, or the trace decoded');
@@ -136,7 +138,7 @@ async function failEach(t, { error, first, step, last, enough = () => false }, m
 			e.message = `operation ${n} (${what}, ${error}): ${e.message}`;
 			throw e;
 		}
-		if (hits === 0 || enough()) return;
+		if (hits === 0) return;
 		const kind = what.split(' ')[0];
 		met.set(kind, (met.get(kind) ?? 0) + 1);
 	}
@@ -147,20 +149,20 @@ const KINDS = ['write', 'pwrite', 'fsync', 'fdatasync', 'rename', 'open', 'mkdir
 const met = new Map();
 
 /* Lanes wait for the disk and for retries side by side. */
-describe('disk operations fail', { skip, concurrency: 5 }, () => {
+describe('disk operations fail', { skip, concurrency: LANES + FULL_DISKS }, () => {
 	for (let lane = 1; lane <= LANES; lane++)
 		test(`each once, from ${lane} in steps of ${STEP}`, (t) =>
 			failEach(t, { error: 'EIO', first: 1 + ((lane - 1) * STEP) / LANES, step: STEP, last: (n) => n }, met));
-	test('the disk is full from one on', (t) =>
-		failEach(t, { error: 'ENOSPC', first: 1, step: STEP, last: () => 0xffffffff }, new Map()));
+	for (let lane = 0; lane < FULL_DISKS; lane++)
+		test(`the disk is full from one on, from ${1 + lane * STEP} in steps of ${FULL_DISKS * STEP}`, (t) =>
+			failEach(t, { error: 'ENOSPC', first: 1 + lane * STEP, step: FULL_DISKS * STEP, last: () => 0xffffffff }, new Map()));
 });
 
 /* Threads take turns as they like, so the n-th operation is not the same one each time: a rare kind
  * may have been stepped over by all lanes. */
 test('every kind of operation was made to fail', { skip }, async (t) => {
-	const all = () => KINDS.every((kind) => met.has(kind));
-	for (let round = 0; round < 8 && !all(); round++)
-		await t.test(`sought again ${round + 1}`, (t2) =>
-			failEach(t2, { error: 'EIO', first: 1 + (round % 3), step: 3, last: (n) => n, enough: all }, met));
+	for (const kind of KINDS)
+		for (let n = 1; n <= 8 && !met.has(kind); n++)
+			await t.test(`${kind} ${n}`, (t2) => failEach(t2, { error: 'EIO', first: n, step: 1, last: (i) => i, only: kind, most: n }, met));
 	for (const kind of KINDS) assert.ok(met.has(kind), `${kind} was made to fail: ${[...met]}`);
 });
