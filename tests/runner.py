@@ -9,8 +9,9 @@
   tests/run --screenshots                a picture of every page in tests/screenshots/, and no tests
 
 FILE is a file of tests/e2e or the name of a file of unit tests.  --jobs N runs N files of e2e and browser tests at
-the same time (two for each core).  The last line is `N passed, N failed[, N skipped]`."""
+the same time (three for each core: they wait more than they compute).  The last line is `N passed, N failed[, N skipped]`."""
 import argparse
+import contextlib
 import fnmatch
 import glob
 import json
@@ -36,7 +37,7 @@ FULL_E2E = """clickhouse_faults clients device device_hooks device_mappings docu
     postgres_faults""".split()
 # Servers of the files in these folders of e2e have their data in memory where there is enough: most of a server's start
 # and of an upload is waiting for the disk.  Files about durability, free space or the time of syncs need a disk.
-IN_MEMORY = ['auth', 'decode', 'fleet', 'http', 'ingest', 'notify', 'query']
+IN_MEMORY = ['auth', 'browser', 'cli', 'decode', 'faults', 'fleet', 'http', 'ingest', 'notify', 'query', 'several']
 ON_DISK = 'clients device device_hooks device_mappings importer ingest ready retention slow wild'.split()
 MEMORY = '/dev/shm'
 SMOKE = ['api', 'ingest', 'page']
@@ -317,53 +318,64 @@ def run_smoke():
     pool([node_job(e2e_file(n)) for n in SMOKE], CORES)
 
 
-def run_e2e(browser=(False,), full=False):
+def e2e_jobs(browser, full=False):
     """API and browser; most of their time is spent waiting: for leases, time-outs and disks."""
-    jobs = [node_job(e2e_file(n), kind='browser' if b else 'e2e') for b in browser for n in e2e_names(b) if full or n not in FULL_E2E]
-    pool(jobs, JOBS)
+    return [node_job(e2e_file(n), kind='browser' if b else 'e2e') for b in browser for n in e2e_names(b) if full or n not in FULL_E2E]
+
+
+def run_e2e():
+    pool(e2e_jobs((False,)), JOBS)
 
 
 def run_browser():
-    run_e2e(browser=(True,))
+    pool(e2e_jobs((True,)), JOBS)
 
 
 def run_e2e_full():
-    run_e2e(full=True)
+    pool(e2e_jobs((False,), full=True), JOBS)
 
 
-def run_end_to_end():
-    run_e2e(browser=(False, True))
+@contextlib.contextmanager
+def kept(script):
+    """What a script of tests/unit prints of the server that it keeps running; None without that server."""
+    keeper = subprocess.Popen([script, '--keep'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    at = keeper.stdout.readline().strip()
+    there = at.startswith(('postgres:', '127.'))
+    if not there:
+        print(at)
+        RUN.count(0, 0, 1)
+    try:
+        yield at if there else None
+    finally:
+        keeper.stdin.close()
+        keeper.wait()
+
+
+def on_postgres_s3(url):
+    """Some files with the catalogue in PostgreSQL and the stored files in an S3-compatible store."""
+    env = {'TRACEWELL_TEST_POSTGRES': url, 'TRACEWELL_TEST_BUCKET': '1'}
+    return [node_job(e2e_file(n), env, kind='postgres_s3') for n in POSTGRES_S3] if url else []
+
+
+def on_clickhouse(at):
+    """Questions on many traces with their sums in ClickHouse."""
+    return [node_job(e2e_file(n), {'TRACEWELL_TEST_CLICKHOUSE': at}, kind='clickhouse') for n in CLICKHOUSE] if at else []
 
 
 def run_postgres_s3():
-    """Some files with the catalogue in PostgreSQL and the stored files in an S3-compatible store."""
-    keeper = subprocess.Popen(['tests/unit/on_postgres', '--keep'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    url = keeper.stdout.readline().strip()
-    try:
-        if url.startswith('postgres:'):
-            env = {'TRACEWELL_TEST_POSTGRES': url, 'TRACEWELL_TEST_BUCKET': '1'}
-            pool([node_job(e2e_file(n), env, kind='postgres_s3') for n in POSTGRES_S3], JOBS)
-        else:
-            print(url)
-            RUN.count(0, 0, 1)
-    finally:
-        keeper.stdin.close()
-        keeper.wait()
+    with kept('tests/unit/on_postgres') as url:
+        pool(on_postgres_s3(url), JOBS)
 
 
 def run_clickhouse():
-    """Questions on many traces with their sums in ClickHouse."""
-    keeper = subprocess.Popen(['tests/unit/on_clickhouse', '--keep'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    at = keeper.stdout.readline().strip()
-    try:
-        if at.startswith('127.'):
-            pool([node_job(e2e_file(n), {'TRACEWELL_TEST_CLICKHOUSE': at}, kind='clickhouse') for n in CLICKHOUSE], JOBS)
-        else:
-            print(at)
-            RUN.count(0, 0, 1)
-    finally:
-        keeper.stdin.close()
-        keeper.wait()
+    with kept('tests/unit/on_clickhouse') as at:
+        pool(on_clickhouse(at), JOBS)
+
+
+def run_end_to_end():
+    """In one pool, so that the cores have work until its end."""
+    with kept('tests/unit/on_postgres') as url, kept('tests/unit/on_clickhouse') as at:
+        pool(e2e_jobs((False, True)) + on_postgres_s3(url) + on_clickhouse(at), JOBS)
 
 
 SANITIZED = {'ASAN_OPTIONS': 'detect_leaks=1', 'UBSAN_OPTIONS': 'print_stacktrace=1:halt_on_error=1'}
@@ -501,7 +513,7 @@ def run_oracles():
 
 
 QUICK = ['house', 'web', 'unit', 'golden', 'smoke']
-DEFAULT = ['house', 'web', 'unit', 'golden', 'replay', 'end_to_end', 'postgres_s3', 'clickhouse', 'sanitize']
+DEFAULT = ['house', 'web', 'unit', 'golden', 'replay', 'end_to_end', 'sanitize']
 FULL = ['house', 'web', 'unit', 'golden', 'replay', 'lint', 'e2e_full', 'browser', 'postgres_s3', 'clickhouse', 'sanitize_all', 'threads', 'valgrind',
         'fuzz', 'package', 'sanitize_e2e', 'threads_e2e', 'long', 'swift', 'docker']
 OTHERS = ['e2e', 'analyze', 'oracles', 'samples']
@@ -601,7 +613,7 @@ def main():
     p.add_argument('--changed', nargs='?', const='', metavar='BASE')
     p.add_argument('--only', action='append', metavar='KIND', default=[])
     p.add_argument('--repeat', nargs='+', metavar=('N', 'FILE'))
-    p.add_argument('--jobs', type=int, default=2 * CORES)
+    p.add_argument('--jobs', type=int, default=3 * CORES)
     o = p.parse_args()
     JOBS = o.jobs
     if o.list:
