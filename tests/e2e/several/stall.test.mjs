@@ -100,7 +100,9 @@ test('a server that stands still or is cut off delays no uploads at the others',
 	const worker = await c.serve({ args: ['--role', 'decode'] });
 	const load = { kept: new Map(), told: new Map(), n: 0 };
 	const all = device(c, [far, near], load);
-	await until(() => (load.kept.size >= 20 ? true : undefined), 'uploads');
+	await until(() => (load.kept.size >= 20 ? true : undefined), 'uploads', 240).catch((e) => {
+		throw new Error(`${e.message}: answers ${JSON.stringify([...load.told])}`);
+	});
 	const round = async (stop = () => {}, go = () => {}) => {
 		await sleep(Math.random() * 60);
 		const others = device(c, [near], load);
