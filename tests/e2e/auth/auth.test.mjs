@@ -3,12 +3,13 @@
  * and the command line that makes accounts.
  */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { sampleTrace } from '../make.mjs';
+import { postgresIsThere, startPostgres } from '../postgres.mjs';
 import { binary, startServer, tracewell, until } from '../server.mjs';
 
 const change = { 'X-Tracewell': '1' };
@@ -311,4 +312,35 @@ test('every answer carries what keeps browsers strict', async (t) => {
 		assert.match(of('strict-transport-security'), /^max-age=\d{8}$/, what);
 	}
 	assert.equal((await plain.get('/', { key: null })).headers.get('strict-transport-security'), null, 'not where there is no https');
+});
+
+test('no event loop waits for the catalogue while callers sign in and are looked up', { skip: !postgresIsThere && 'no PostgreSQL 15', timeout: 300000 }, async (t) => {
+	const db = await startPostgres(t);
+	const s = await startServer(t, { args: ['--catalog', db.url('loops'), '--http-threads', '1'] });
+	user(s, 'a few good words', 'create', 'anna');
+	const cookie = await cookieOf(s, 'anna', 'a few good words');
+	void s.ingest, s.read;
+	const ways = {
+		'a key': () => s.get('/api/v1/traces'),
+		'a key with an upload': () => s.post('/api/v1/traces', sampleTrace(5)),
+		'a session': () => s.get('/api/v1/session', as(cookie)),
+		'signing in with a key': () => signIn(s, { token: s.read }),
+		'signing in with a password': () => signIn(s, { name: 'anna', password: 'a few good words' }),
+	};
+	const waiting = () => db.sql("SELECT pid, query_start FROM pg_stat_activity WHERE wait_event_type='Lock' ORDER BY 1, 2").trim();
+	for (const [what, ask] of Object.entries(ways))
+		await until(async () => {
+			const psql = spawn('psql', ['-XqtA', db.base], { stdio: ['pipe', 'pipe', 'ignore'] });
+			const locked = new Promise((done) => psql.stdout.once('data', done));
+			psql.stdin.write("SET search_path=loops; BEGIN; LOCK TABLE api_key, session, \"user\" IN ACCESS EXCLUSIVE MODE; SELECT 'locked';\n");
+			await locked;
+			let answered = false;
+			const answer = ask().then(() => (answered = true));
+			const waits = await until(() => waiting() || answered || undefined, `${what} waits for the lock`);
+			assert.equal((await s.get('/healthz', { key: null })).status, 200);
+			const still = !answered && waiting() === waits; // on a slow machine the lock may time out meanwhile
+			psql.stdin.end('COMMIT;\n');
+			await answer;
+			return still || undefined;
+		}, `the only event loop responds while ${what} waits for the catalogue`);
 });
