@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
@@ -477,7 +478,7 @@ test('progress: on terminals only, and gone at the end', async (t) => {
 	await new Promise((done) => slow.listen(0, '127.0.0.1', done));
 	t.after(() => slow.close());
 	const big = path.join(folder(t), 'big.bin');
-	fs.writeFileSync(big, Buffer.alloc(4 << 20));
+	fs.writeFileSync(big, randomBytes(4 << 20)); // as long when it is compressed
 	const small = path.join(folder(t), 'small.bin');
 	fs.writeFileSync(small, sampleTrace());
 	const parcel = path.join(folder(t), 'p.tar');
