@@ -68,6 +68,7 @@ const zh = {
 	'Source': '源码',
 	'Retention': '保留规则',
 	'Quarantine': '隔离区',
+	'Health': '运行状况',
 	'Webhooks': 'Webhook',
 	'People': '人员',
 	'Changes': '操作记录',

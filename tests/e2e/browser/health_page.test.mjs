@@ -1,0 +1,47 @@
+/*
+ * health_page.test.mjs - the server's own state: checks, queue, stages and why they wait, space, refused and slow requests.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { violations } from '../axe.mjs';
+import { THEMES, unreadable, visit } from '../browser.mjs';
+import { done, open, server, watched } from '../page.mjs';
+
+const fact = (page, panel, name) => page.locator(`#${panel} dl > div`, { hasText: name }).locator('dd');
+
+test('the state of an idle server', async (t) => {
+	for (const [scheme, width] of THEMES) {
+		const page = await open('/health', scheme, width);
+		await page.waitForSelector('#checks >> text=All checks pass');
+		assert.equal(await page.locator('#checks [data-check]').count(), Object.keys((await server.get('/readyz', { key: null })).json.checks).length);
+		assert.equal(await fact(page, 'queue', 'Waiting traces').innerText(), '0');
+		assert.match(await fact(page, 'slots', 'Signed in').innerText(), /^[1-9]/);
+		await page.waitForSelector('#stages tr[data-stage=rollup]');
+		await page.waitForSelector('#space >> text=/ used, .* free/');
+		await page.waitForSelector('#slow tr[data-route="/api/v1/traces"]');
+		assert.deepEqual([await violations(page), await unreadable(page)], [[], []]);
+		await done(page, t);
+	}
+});
+
+test('what fails, waits or is refused is named', async (t) => {
+	const page = await watched();
+	const metrics = (await server.get('/metrics', { key: null })).text;
+	await page.route('**/readyz', (r) => r.fulfill({ status: 503, contentType: 'application/json', body: JSON.stringify({ status: 'not_ready', role: 'all', checks: { disk: { ok: false, message: 'less than 5 % of the disk is free' }, jobs: { ok: true, message: '' } } }) }));
+	await page.route('**/metrics', (r) => r.fulfill({ contentType: 'text/plain', body: metrics.replace(/^tracewell_queue_traces .*$/m, 'tracewell_queue_traces 4321').replace(/^tracewell_queue_oldest_seconds .*$/m, 'tracewell_queue_oldest_seconds 90.5')
+		.replace(/^(tracewell_limits_hit_total\{limit="rate"\}) .*$/m, '$1 7') }));
+	await page.route('**/api/v1/fleet/stages*', (r) => r.fulfill({ contentType: 'application/json', body: JSON.stringify({ stages: [{ stage: 'anr', depends: [], waiting: 12, oldest_ms: 1700000000000, postponed: [{ reason: 'mapping', traces: 3 }] }] }) }));
+	await visit(page, server, '/health');
+	await page.waitForSelector('#checks >> text=1 check fails');
+	await page.waitForSelector('#checks [data-check=disk] >> text=/disk/i');
+	assert.equal(await fact(page, 'queue', 'Waiting traces').innerText(), '4,321');
+	assert.equal(await fact(page, 'queue', 'Longest wait').innerText(), '90.5 s');
+	assert.match(await page.locator('#stages tr[data-stage=anr]').innerText(), /12[\s\S]*mapping \(3\)/);
+	await page.waitForSelector('#slots >> text=Refused since the start: rate limit 7.');
+	await page.unroute('**/metrics');
+	await page.route('**/metrics', (r) => r.fulfill({ status: 404, body: '{}' }));
+	await page.getByRole('button', { name: 'Refresh' }).click();
+	await page.waitForSelector('text=The metrics are served at the address of --metrics-listen');
+	await done(page, t);
+});

@@ -1,0 +1,183 @@
+// The state of the server: checks, queue, waiting stages, disk, memory, refused and slow requests.
+import { useEffect } from 'preact/hooks';
+import { get, Refusal } from '../api/api';
+import { byLabel, parseMetrics, sumOf, timedRoutes, type Sample } from '../api/metrics';
+import { bytes, count, duration, percent, when } from '../i18n/format';
+import { heard } from '../i18n/heard';
+import { Failure, Panel, Pending, useLoad } from '../ui/parts';
+import { link } from '../ui/route';
+import { tr } from '../i18n/strings/health';
+
+interface Check { ok: boolean; message: string; engine?: string }
+interface Ready { status: string; node?: string; role: string; checks: Record<string, Check> }
+interface Stage { stage: string; waiting: number; oldest_ms: number; postponed: { reason: string; traces: number }[] }
+interface State { ready: Ready; stages: Stage[]; all: Sample[] | null; at_ms: number }
+
+const AGAIN_MS = 10_000;
+const SLOW_S = 1;
+const ROUTES = 12;
+
+const CHECKS: Record<string, string> = {
+	reading: tr('Catalogue is readable'), catalogue: tr('Catalogue is writable'), running: tr('Server is not stopping'), disk: tr('Disk has space'),
+	uploads: tr('Uploads can be stored'), jobs: tr('Decoders work'), storage: tr('Stored files are reachable'), analytics: 'ClickHouse',
+};
+const STAGES: Record<string, string> = { names: tr('Names of methods'), rollup: tr('Sums over many traces'), anr: tr('ANR groups'), findings: tr('Detectors'), regressions: tr('Regressions') };
+const LIMITS: Record<string, string> = {
+	size: tr('body too large'), target: tr('address too long'), rate: tr('rate limit'), headers: tr('headers too large'), busy: tr('server busy'), deadline: tr('query took too long'),
+	disk: tr('disk full'), slow_body: tr('body arrived too slowly'), slow_headers: tr('headers arrived too slowly'),
+};
+
+const refusal = (answer: Response) => new Refusal(answer.status, tr('The server answered {status}.', { status: answer.status }));
+
+/** Readiness is also told by a 503, with the same body. */
+async function readiness(signal: AbortSignal): Promise<Ready> {
+	const answer = await fetch('/readyz', { signal });
+	if (answer.status !== 200 && answer.status !== 503) throw refusal(answer);
+	return answer.json() as Promise<Ready>;
+}
+
+/** Null where they are served at an address of their own (--metrics-listen). */
+async function metrics(signal: AbortSignal): Promise<Sample[] | null> {
+	const answer = await fetch('/metrics', { signal });
+	if (answer.status === 404) return null;
+	if (!answer.ok) throw refusal(answer);
+	return parseMetrics(await answer.text());
+}
+
+async function stateOf(signal: AbortSignal): Promise<State> {
+	const [ready, { stages }, all] = await Promise.all([readiness(signal), get<{ stages: Stage[] }>('/api/v1/fleet/stages', {}, signal), metrics(signal)]);
+	return { ready, stages, all, at_ms: Date.now() };
+}
+
+function Facts({ of }: { of: [string, string | null][] }) {
+	return <dl class="roomfacts">{of.filter(([, v]) => v !== null).map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;
+}
+
+const counted = (n: number | null) => (n === null ? null : count(n));
+const sized = (n: number | null) => (n === null ? null : bytes(n));
+const lasted = (s: number | null) => (s === null ? null : duration(s * 1e9));
+
+function Checks({ ready }: { ready: Ready }) {
+	const failed = Object.values(ready.checks).filter((c) => !c.ok).length;
+	return (
+		<Panel title={tr('Checks')} id="checks" aside={<span class={failed ? 'state failed' : 'state ready'}>{failed ? tr.many(failed, '{n} check fails', '{n} checks fail') : tr('All checks pass')}</span>}>
+			<ul class="checks">{Object.entries(ready.checks).map(([name, c]) => (
+				<li key={name} data-check={name} class={c.ok ? '' : 'badtext'}><span aria-hidden="true">{c.ok ? '✓' : '✗'}</span> {CHECKS[name] ?? name}{c.engine && <code class="quiet"> {c.engine}</code>}
+					{c.ok ? <span class="hidden">{tr('passes')}</span> : <strong> {heard(c.message) || tr('fails')}</strong>}</li>))}</ul>
+		</Panel>
+	);
+}
+
+function Queue({ all }: { all: Sample[] }) {
+	const deaths = sumOf(all, 'tracewell_decoder_deaths_total');
+	return (
+		<Panel title={tr('Queue')} id="queue" aside={<a href={link('/traces?state=queued')}>{tr('Queued traces')}</a>}>
+			<Facts of={[
+				[tr('Waiting traces'), counted(sumOf(all, 'tracewell_queue_traces'))], [tr('Being decoded'), counted(sumOf(all, 'tracewell_decoding_traces'))],
+				[tr('Longest wait'), lasted(sumOf(all, 'tracewell_queue_oldest_seconds'))], [tr('Size of waiting uploads'), sized(sumOf(all, 'tracewell_queue_bytes'))],
+				[tr('Waiting mappings'), counted(sumOf(all, 'tracewell_queue_mappings'))], [tr('In quarantine'), counted(sumOf(all, 'tracewell_quarantine_traces'))],
+				[tr('Crashed decoders since the start'), counted(deaths)], [tr('Uploads refused since the start'), counted(sumOf(all, 'tracewell_queue_refused_total'))],
+				[tr('Events waiting for webhooks'), counted(sumOf(all, 'tracewell_webhook_waiting_events'))]]} />
+		</Panel>
+	);
+}
+
+function Stages({ stages, all }: { stages: Stage[]; all: Sample[] | null }) {
+	const everywhere = new Map(all ? byLabel(all, 'tracewell_stage_waiting_traces', 'stage') : []);
+	return (
+		<Panel title={tr('Background stages')} id="stages">
+			<div class="scroll"><table>
+				<thead><tr><th scope="col">{tr('Stage')}</th><th scope="col" class="num">{tr('Waiting traces')}</th><th scope="col" class="num">{tr('All projects')}</th><th scope="col">{tr('Oldest since')}</th><th scope="col">{tr('Postponed because')}</th></tr></thead>
+				<tbody>{stages.map((s) => (
+					<tr key={s.stage} data-stage={s.stage}><td>{STAGES[s.stage] ?? s.stage}</td><td class="num">{count(s.waiting)}</td><td class="num">{counted(everywhere.get(s.stage) ?? null) ?? '–'}</td>
+						<td class="nowrap">{s.oldest_ms > 0 ? when(s.oldest_ms) : <span class="quiet">–</span>}</td>
+						<td class="anywhere">{s.postponed.length ? s.postponed.map((p) => tr('{reason} ({n})', { reason: heard(p.reason), n: count(p.traces) })).join('; ') : <span class="quiet">–</span>}</td></tr>))}</tbody>
+			</table></div>
+		</Panel>
+	);
+}
+
+function Bar({ used, of, label }: { used: number; of: number; label: string }) {
+	const share = of > 0 ? Math.min(1, used / of) : 0;
+	return <div class="roombar" role="img" aria-label={label}><span class={share > 0.9 ? 'full' : 'decoded'} style={{ width: `${share * 100}%` }} /></div>;
+}
+
+function Space({ all }: { all: Sample[] }) {
+	const size = sumOf(all, 'tracewell_disk_size_bytes') ?? 0;
+	const free = sumOf(all, 'tracewell_disk_free_bytes') ?? 0;
+	const memory = sumOf(all, 'tracewell_answer_memory_bytes') ?? 0;
+	const limit = sumOf(all, 'tracewell_answer_memory_limit_bytes') ?? 0;
+	const disk = tr('{used} of {size} used, {free} free', { used: bytes(size - free), size: bytes(size), free: bytes(free) });
+	const answers = tr('{used} of {limit} granted to responses', { used: bytes(memory), limit: bytes(limit) });
+	return (
+		<Panel title={tr('Disk and memory')} id="space" aside={<a href={link('/retention')}>{tr('Retention')}</a>}>
+			{size > 0 && <><p>{disk}</p><Bar used={size - free} of={size} label={disk} /></>}
+			{limit > 0 && <><p>{answers}</p><Bar used={memory} of={limit} label={answers} /></>}
+			<Facts of={[
+				[tr('Memory of the server'), sized(sumOf(all, 'tracewell_resident_bytes'))], [tr('Cached files'), sized(sumOf(all, 'tracewell_cache_bytes'))],
+				[tr('Damaged catalogue pages'), counted(sumOf(all, 'tracewell_catalogue_damaged_pages'))], [tr('Age of the backup'), lasted(sumOf(all, 'tracewell_backup_age_seconds')) ?? tr('none yet')]]} />
+		</Panel>
+	);
+}
+
+function Slots({ all }: { all: Sample[] }) {
+	const hit = byLabel(all, 'tracewell_limits_hit_total', 'limit').filter(([, n]) => n > 0);
+	return (
+		<Panel title={tr('Requests')} id="slots">
+			<Facts of={[
+				[tr('Requests in progress'), counted(sumOf(all, 'tracewell_requests_open'))], [tr('Uploads in progress'), counted(sumOf(all, 'tracewell_uploads_open'))],
+				[tr('Resumable uploads open'), counted(sumOf(all, 'tracewell_resumable_open'))], [tr('Connections'), counted(sumOf(all, 'tracewell_connections_open'))],
+				[tr('Quota refusals'), counted(sumOf(all, 'tracewell_quota_refused_total'))], [tr('Signed in'), counted(sumOf(all, 'tracewell_sessions'))]]} />
+			{hit.length === 0 ? <p class="quiet">{tr('No request was refused by a limit since the start.')}</p>
+				: <p>{tr('Refused since the start: {list}.', { list: hit.map(([l, n]) => `${LIMITS[l] ?? l} ${count(n)}`).join(', ') })}</p>}
+		</Panel>
+	);
+}
+
+function Slow({ all }: { all: Sample[] }) {
+	const routes = timedRoutes(all, SLOW_S);
+	const shown = routes.slice(0, ROUTES);
+	const slow = routes.reduce((n, r) => n + r.over, 0);
+	return (
+		<Panel title={tr('Slow requests')} id="slow" aside={<span class="quiet">{tr.many(slow, '{n} request over 1 s', '{n} requests over 1 s')}</span>}>
+			{shown.length === 0 ? <p class="quiet">{tr('No requests yet.')}</p> : <div class="scroll"><table>
+				<thead><tr><th scope="col">{tr('Request')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num">{tr('Over 1 s')}</th><th scope="col" class="num">{tr('Mean')}</th><th scope="col" class="num">{tr('95 % below')}</th></tr></thead>
+				<tbody>{shown.map((r) => (
+					<tr key={`${r.method} ${r.route}`} data-route={r.route}><td class="mono anywhere">{r.method} {r.route}</td><td class="num">{count(r.count)}</td>
+						<td class="num">{r.over ? <>{count(r.over)} <span class="quiet">{percent(r.over / r.count)}</span></> : '0'}</td><td class="num">{duration(r.mean_s * 1e9)}</td>
+						<td class="num">{Number.isFinite(r.p95_s) ? duration(r.p95_s * 1e9) : tr('over 10 s')}</td></tr>))}</tbody>
+			</table></div>}
+			<p class="quiet">{tr('Since the start of this server, from headers to response. Uploads include the time to send the body.')}</p>
+		</Panel>
+	);
+}
+
+export function HealthPage() {
+	const load = useLoad('health', stateOf);
+	const v = load.value;
+	useEffect(() => {
+		document.title = tr('Health · tracewell');
+	}, []);
+	useEffect(() => {
+		if (load.busy) return undefined;
+		const timer = setInterval(() => document.visibilityState === 'visible' && load.again(), AGAIN_MS);
+		return () => clearInterval(timer);
+	}, [load.busy]);
+	return (
+		<main>
+			<div class="row head"><h1>{tr('Server health')}</h1>
+				{v && <span class="quiet">{[v.ready.node, ...(v.all ? byLabel(v.all, 'tracewell_build_info', 'version').map(([n]) => `tracewell ${n}`) : []), tr('as of {time}', { time: when(v.at_ms) })].filter(Boolean).join(' · ')}</span>}
+				<span class="grow" /><button class="small" disabled={load.busy} onClick={load.again}>{tr('Refresh')}</button></div>
+			{v && load.error && <Failure error={load.error} retry={load.again} />}
+			{!v && <Pending of={load} what={tr('Loading the state')} />}
+			{v && <>
+				<Checks ready={v.ready} />
+				{!v.all && <p class="notice">{tr('The metrics are served at the address of --metrics-listen, which this page cannot read.')}</p>}
+				{v.all && <Queue all={v.all} />}
+				<Stages stages={v.stages} all={v.all} />
+				{v.all && <div class="pair"><Space all={v.all} /><Slots all={v.all} /></div>}
+				{v.all && <Slow all={v.all} />}
+			</>}
+		</main>
+	);
+}
