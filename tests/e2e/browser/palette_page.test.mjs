@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { violations } from '../axe.mjs';
-import { settled, THEMES, unreadable } from '../browser.mjs';
-import { done, HOSTILE, open, openTrace, server } from '../page.mjs';
+import { settled, THEMES, unreadable, visit } from '../browser.mjs';
+import { done, HOSTILE, open, openTrace, server, watched } from '../page.mjs';
 import { until } from '../server.mjs';
 
 const METHODS = ['com.acme.shop.data.JsonParser.parse', 'com.acme.shop.ads.Ads.warmUp', 'com.acme.shop.Main$$ExternalSyntheticLambda0.run', 'a.b.c', `com.acme.${HOSTILE.replaceAll(' ', '_')}.run`];
@@ -45,6 +45,29 @@ test('what people type finds what they mean', async () => {
 		return hit;
 	}, 'the method by its obfuscated name', 120);
 	assert.equal(again.name, 'com.acme.shop.Checkout.pay');
+});
+
+test('its code comes before anybody asks, and what is typed earlier is kept', async (t) => {
+	await fill();
+	const page = await watched();
+	let release;
+	const held = new Promise((done) => (release = done));
+	const asked = page.waitForRequest(/\/assets\/palette-/);
+	await page.route(/\/assets\/palette-/, async (route) => { await held; await route.continue(); });
+	await visit(page, server, '/builds');
+	await asked;
+	await page.keyboard.press('/');
+	await page.keyboard.type('parsex');
+	await page.keyboard.press('Backspace');
+	assert.equal(await page.locator('dialog.palette').count(), 0);
+	release();
+	const box = page.getByRole('combobox', { name: 'Search methods' });
+	await box.waitFor();
+	assert.equal(await box.inputValue(), 'parse');
+	await page.keyboard.type('r.parse');
+	await page.getByRole('option', { name: METHODS[0] }).waitFor();
+	assert.equal(await box.inputValue(), 'parser.parse');
+	await done(page, t);
 });
 
 test('by keys: /, words, arrows, Enter', async (t) => {

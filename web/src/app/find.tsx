@@ -1,17 +1,50 @@
 // The one search of the page: a button at its top, `/` and Ctrl+K.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../api/api';
 import { path } from '../ui/route';
 import { tr } from '../i18n/strings/frame';
 import { ASIDE, later } from '../ui/later';
 import { traceOf } from './pages';
 
-const palette = later<{ s: Session; close: () => void }>('palette', async () => (await import('./palette')).Palette, ASIDE);
+/** What was typed before the search had loaded. */
+export interface Early {
+	text: string;
+	enter: boolean;
+}
+
+const palette = later<{ s: Session; early: Early; close: () => void }>('palette', async () => (await import('./palette')).Palette, ASIDE);
 
 const typing = (e: KeyboardEvent) => /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName) && (e.target as HTMLInputElement).type !== 'checkbox';
 
+const idle = globalThis.requestIdleCallback ?? ((f: () => void) => setTimeout(f, 1000));
+
+/** Keeps what is typed until the search has loaded. */
+function useEarly(open: boolean, close: () => void): Early {
+	const early = useRef<Early>({ text: '', enter: false });
+	useEffect(() => {
+		if (!open) return undefined;
+		Object.assign(early.current, { text: '', enter: false }); // the search has it already
+		const key = (e: KeyboardEvent) => {
+			if (document.querySelector('dialog.palette') || e.ctrlKey || e.metaKey || e.altKey) return; // it has them itself
+			const v = early.current;
+			if (e.key === 'Escape') close();
+			else if (e.key === 'Backspace') v.text = v.text.slice(0, -1);
+			else if (e.key === 'Enter') v.enter = true;
+			else if ([...e.key].length === 1) v.text += e.key;
+			else return;
+			e.preventDefault();
+			e.stopPropagation();
+		};
+		addEventListener('keydown', key, true);
+		return () => removeEventListener('keydown', key, true);
+	}, [open]);
+	return early.current;
+}
+
 export function Find({ s }: { s: Session }) {
 	const [open, show] = useState(false);
+	const early = useEarly(open, () => show(false));
+	useEffect(() => void idle(palette.begin), []);
 	useEffect(() => {
 		const key = (e: KeyboardEvent) => {
 			const slash = e.key === '/' && !e.ctrlKey && !e.metaKey && !e.altKey && !typing(e) && !traceOf(path.value); // a trace has a search of its own
@@ -26,6 +59,6 @@ export function Find({ s }: { s: Session }) {
 	useEffect(() => show(false), [path.value]);
 	return <>
 		<button class="small find" onPointerEnter={palette.begin} onClick={() => show(true)} aria-haspopup="dialog" aria-keyshortcuts="/ Control+K">{tr('Search')}<kbd aria-hidden="true">/</kbd></button>
-		{open && <palette.Page s={s} close={() => show(false)} />}
+		{open && <palette.Page s={s} early={early} close={() => show(false)} />}
 	</>;
 }

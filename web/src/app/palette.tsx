@@ -7,6 +7,7 @@ import { heard } from '../i18n/heard';
 import { tr } from '../i18n/strings/search';
 import { MethodName, useLoad } from '../ui/parts';
 import { go, link, path } from '../ui/route';
+import type { Early } from './find';
 import { traceOf, PLACES, allowed } from './pages';
 
 const TYPING_MS = 120;
@@ -54,9 +55,9 @@ function useSettled(value: string): string {
 	return settled;
 }
 
-export function Palette({ s, close }: { s: Session; close: () => void }) {
+export function Palette({ s, early, close }: { s: Session; early: Early; close: () => void }) {
 	const box = useRef<HTMLDialogElement>(null);
-	const [value, hold] = useState('');
+	const [value, hold] = useState(early.text);
 	const asked = useSettled(value.trim());
 	const load = useLoad(`find ${asked}`, (signal) => (asked ? get<Found>('/api/v1/search', { q: asked, limit: 6 }, signal) : Promise.resolve(null)));
 	const groups = groupsOf(load.value, asked, s);
@@ -75,6 +76,11 @@ export function Palette({ s, close }: { s: Session; close: () => void }) {
 		close();
 		go(o.to);
 	};
+	useEffect(() => {
+		if (!early.enter || load.busy || asked !== value.trim()) return;
+		early.enter = false;
+		open(options[here]);
+	}, [load.busy, asked]);
 	const key = (e: KeyboardEvent) => {
 		const step = e.key === 'ArrowDown' ? 1 : e.key === 'ArrowUp' ? -1 : 0;
 		if (step && options.length > 0) pick((here + step + options.length) % options.length);
