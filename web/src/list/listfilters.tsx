@@ -148,7 +148,8 @@ function Keep({ used, kept, close }: { used: string[]; kept: () => void; close: 
 export function Saved() {
 	const load = useLoad('filters', () => api.filters());
 	const [error, fail] = useState<Error | null>(null);
-	const all = load.value?.filters ?? [];
+	const names = (load.value?.filters ?? []).map((f) => f.name);
+	const all = (load.value?.filters ?? []).filter((f) => !new URLSearchParams(f.query).has('sql')); // those are queries of traces
 	const here = keptOf(query.value);
 	const drop = (name: string) => api.dropFilter(name).then(load.again, (why: Error) => fail(why));
 	if (all.length === 0 && (!may.write || !here)) return null;
@@ -160,7 +161,7 @@ export function Saved() {
 					<button class="plain" aria-pressed={f.query === here} title={tr('by {author}, {updated_ms}', { author: f.author, updated_ms: when(f.updated_ms) })} onClick={() => set(changesTo(f.query), true)}>{f.name}</button>
 					{may.write && <button class="plain" aria-label={tr('Delete the saved list {name}', { name: f.name })} onClick={() => void drop(f.name)}>×</button>}
 				</span>))}
-			{may.write && here && !all.some((f) => f.query === here) && <Popover label={tr('Save this list')} title={tr('Save this list')} small>{(close) => <Keep used={all.map((f) => f.name)} kept={load.again} close={close} />}</Popover>}
+			{may.write && here && !all.some((f) => f.query === here) && <Popover label={tr('Save this list')} title={tr('Save this list')} small>{(close) => <Keep used={names} kept={load.again} close={close} />}</Popover>}
 			{error && <Failure error={error} />}
 		</div>
 	);

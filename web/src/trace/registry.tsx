@@ -101,6 +101,8 @@ function States(s: Shown) {
 
 const findings = later<{ id: string; threads: Thread[]; start: number; end: number; turn: number }>('findings', async () => (await import('../admin/detectors')).FindingsPanel, 'Findings');
 
+const sql = later<{ id: string; threads: Thread[]; whole: Span; turn: number }>('sql', async () => (await import('./panels/sql')).SqlPanel, 'SQL');
+
 const calls = (s: Shown) => s.busy.length > 0 && s.thread !== null;
 const timed = (s: Shown) => s.t.summary?.timed !== false;
 
@@ -115,5 +117,6 @@ export const PANELS: PanelKind[] = [
 	{ id: 'states', title: tr('Thread states'), needs: (s) => hasStates(s.sums), Component: States },
 	{ id: 'findings', title: tr('Findings'), needs: (s) => s.thread !== null, Component: (s) => <findings.Page id={s.t.id} threads={s.threads} start={s.whole.from} end={s.whole.to} turn={s.turn} /> },
 	{ id: 'annotations', title: tr('Annotations'), needs: () => annotations.value.length > 0 || draft.value !== null, Component: (s) => <AnnotationPanel id={s.t.id} threads={s.threads} names={s.names} whole={s.whole} again={s.reload} /> },
+	{ id: 'sql', title: 'SQL', needs: (s) => s.busy.length > 0, Component: (s) => <sql.Page id={s.t.id} threads={s.threads} whole={s.whole} turn={s.turn} /> },
 	{ id: 'report', title: tr('Report'), needs: () => true, Component: (s) => <Report t={s.t} /> },
 ];

@@ -29,6 +29,7 @@ export const TABS: Tab[] = [
 	{ id: 'tree', meant: () => text('as') === 'tree' && text('view') !== 'sandwich' },
 	{ id: 'flame', meant: () => some(text('view'), text('root'), text('method'), text('skip'), text('metric'), text('t')) },
 	{ id: 'methods', meant: () => some(text('filter'), text('sort'), text('order'), text('cols'), text('rows')) },
+	{ id: 'sql', meant: () => text('sql') !== '' },
 	{ id: 'range' },
 	{ id: 'states' },
 	{ id: 'report' },

@@ -1,0 +1,86 @@
+/*
+ * sql_page.test.mjs - SQL of a trace in the page: examples, an own statement, its errors, the call of a row, CSV, saved queries.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { test } from 'node:test';
+
+import { violations } from '../axe.mjs';
+import { THEMES, unreadable, tab } from '../browser.mjs';
+import { done, HOSTILE, id, open, openTrace, server } from '../page.mjs';
+
+const query = (page) => new URL(page.url()).searchParams;
+const editor = '#sql textarea[name=sql]';
+
+async function run(page, sql) {
+	await page.fill(editor, sql);
+	await page.press(editor, 'Control+Enter');
+	await page.waitForFunction((s) => new URLSearchParams(location.search).get('sql') === s, sql);
+}
+
+test('examples run, a row leads to its call, and the address keeps the query', async (t) => {
+	const page = await openTrace();
+	await tab(page, 'SQL');
+	for (const name of await page.locator('#sql [aria-label=Examples] button.small:not([aria-haspopup])').allInnerTexts()) {
+		await page.getByRole('button', { name, exact: true }).click();
+		await page.waitForFunction(() => document.querySelector('#sql [role=status]') && !document.querySelector('#sql .busy, #sql .stale'));
+		assert.equal(await page.locator('#sql [role=alert]').count(), 0, name);
+	}
+	await run(page, 'SELECT name, ts_ns, dur_ns, depth, thread_id FROM slice ORDER BY dur_ns DESC LIMIT 3');
+	await page.waitForSelector('#sql >> text=3 rows');
+	await page.locator('#sql tbody tr').first().getByRole('button', { name: 'Show this call in the timeline' }).click();
+	await page.waitForFunction(() => new URLSearchParams(location.search).has('call'));
+	await page.reload();
+	await page.waitForSelector('#sql >> text=3 rows');
+	assert.equal(query(page).get('tab'), 'sql');
+	await done(page, t);
+});
+
+test('names in results are text, errors are told, and nothing but SELECT runs', async (t) => {
+	const page = await openTrace('?tab=sql');
+	await run(page, `SELECT '${HOSTILE}' AS name, NULL AS missing, 1.5 AS number`);
+	await page.locator('#sql').getByRole('cell', { name: HOSTILE, exact: true }).waitFor();
+	await page.waitForSelector('#sql td:text-is("NULL")');
+	await run(page, 'SELEC 1');
+	await page.waitForSelector('#sql [role=alert]:has-text("syntax error")');
+	await run(page, 'DROP TABLE slice');
+	await page.waitForSelector('#sql [role=alert]');
+	await run(page, 'SELECT 1 AS one WHERE 0');
+	await page.waitForSelector('#sql >> text=No rows.');
+	await done(page, t);
+});
+
+test('a result is saved as CSV, a query for the project', async (t) => {
+	const sql = "SELECT 'a&b=c' AS text, count(*) AS calls FROM slice";
+	const page = await openTrace('?tab=sql');
+	await run(page, sql);
+	await page.waitForSelector('#sql >> text=1 row');
+	const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as CSV' }).click()]);
+	const { json } = await server.post(`/api/v1/traces/${id}/sql`, JSON.stringify({ sql }), { key: server.read });
+	assert.equal(fs.readFileSync(await file.path(), 'utf8'), `"text","calls"\r\n"${json.rows[0][0]}",${json.rows[0][1]}\r\n`);
+	await page.getByRole('button', { name: 'Save this query' }).click();
+	await page.getByLabel('Name of this query').fill('all calls');
+	await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+	await page.waitForSelector('#sql .saved >> text=all calls');
+	const list = await open('/traces');
+	await list.waitForSelector('td');
+	await list.waitForLoadState('networkidle');
+	assert.equal(await list.getByText('all calls').count(), 0, 'it is not a list of traces');
+	await list.context().close();
+	await run(page, 'SELECT 2');
+	await page.locator('#sql .saved').getByRole('button', { name: 'all calls', exact: true }).click();
+	await page.waitForFunction((s) => new URLSearchParams(location.search).get('sql') === s, sql);
+	assert.equal(await page.inputValue(editor), sql);
+	await page.getByRole('button', { name: 'Delete the saved query all calls' }).click();
+	await page.waitForSelector('#sql .saved', { state: 'detached' });
+	await done(page, t);
+});
+
+test('it can be read in each theme', async (t) => {
+	for (const [scheme, width] of THEMES) {
+		const page = await open(`/traces/${id}?tab=sql&sql=${encodeURIComponent('SELECT name, ts_ns, dur_ns, depth, thread_id FROM slice LIMIT 20')}`, scheme, width);
+		await page.waitForSelector('#sql >> text=20 rows');
+		assert.deepEqual([await violations(page), await unreadable(page)], [[], []]);
+		await done(page, t);
+	}
+});
