@@ -9,7 +9,7 @@ import { languageOf, words } from '../src/i18n/language';
 const HAN = /\p{Script=Han}/u;
 const PLACE = /\{(\w+)\}/g;
 /** What is called the same in every language: products, formats, names in code, marks. */
-const SAME = new Set(['tracewell', 'ANR', 'ANRs', 'CPU', 'ABI', 'UTC', 'JSON', 'ms', 'GiB', 'Android', 'Perfetto', 'speedscope', 'Firefox Profiler', 'Markdown', 'GitHub', 'GitLab', 'Jira', 'Slack',
+const SAME = new Set(['tracewell', 'SQL', 'NULL', 'ANR', 'ANRs', 'CPU', 'ABI', 'UTC', 'JSON', 'ms', 'GiB', 'Android', 'Perfetto', 'speedscope', 'Firefox Profiler', 'Markdown', 'GitHub', 'GitLab', 'Jira', 'Slack',
 	'Microsoft Teams', 'curl', 'p50', 'p75', 'p95', 'Webhooks', 'Trace', 'Traces', 'traces', 'Id', 'R8', 'at']);
 
 const SRC = new URL('../src/', import.meta.url);

@@ -121,7 +121,7 @@ export function SqlPanel({ id, threads, whole, turn }: { id: string; threads: Th
 	return (
 		<Panel title="SQL" id="sql">
 			<Queries sql={draft} pick={pick} />
-			<label class="list"><span class="hidden">{tr('A SELECT over the calls of this trace')}</span><textarea name="sql" class="mono" rows={5} maxLength={60000} spellcheck={false} autocapitalize="none" placeholder="SELECT name, self_ns FROM method" value={draft}
+			<label class="list"><span class="hidden">{tr('A SELECT over the calls of this trace')}</span><textarea name="sql" class="mono" rows={5} maxLength={60000} spellcheck={false} autocapitalize="none" placeholder={EXAMPLES[0][1]} value={draft}
 				onInput={(e) => put(e.currentTarget.value)} onKeyDown={key} /></label>
 			<div class="row"><button class="primary" disabled={!draft.trim()} onClick={() => pick(draft)}>{tr('Run')}</button>
 				<button disabled={!sql || load.busy || load.error !== null} onClick={() => { fail(null); saveCsv(id, sql).catch(fail); }}>{tr('Save as CSV')}</button><span class="quiet">{tr('Ctrl+Enter runs')}</span></div>
