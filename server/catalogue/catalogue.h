@@ -291,7 +291,10 @@ struct tw_trace_filter {
 /* Adds a condition by its name; any other name changes nothing. */
 enum tw_status tw_trace_filter_add(struct tw_trace_filter *f, const char *name, const char *value,
         struct tw_err *err) TW_MUST_USE;
-/* ret_cursor "" when there are no more. */
+/* A list counts no further: on a large project that would take longer than its page. */
+enum { TW_TRACE_TOTAL_MAX = 10000 };
+/* ret_cursor "" when there are no more.  *ret_total is at most TW_TRACE_TOTAL_MAX + 1, which means
+ * more than TW_TRACE_TOTAL_MAX. */
 enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_id,
         const struct tw_trace_filter *f, struct tw_arena *a, struct tw_trace_row **ret,
         size_t *ret_n, const char **ret_cursor, uint64_t *ret_total,

@@ -136,7 +136,11 @@ static enum tw_status find_traces(
 		                      rows[i].meta.scenario, "device", rows[i].meta.device,
 		                      "created_ms", (json_int_t)rows[i].created_ms));
 	(void)json_object_set_new(out, "traces", list);
-	(void)json_object_set_new(out, "traces_total", json_integer((json_int_t)total));
+	(void)json_object_set_new(out, "traces_total",
+	        json_integer(
+	                (json_int_t)(total > TW_TRACE_TOTAL_MAX ? TW_TRACE_TOTAL_MAX : total)));
+	(void)json_object_set_new(
+	        out, "traces_total_is_capped", json_boolean(total > TW_TRACE_TOTAL_MAX));
 	return st;
 }
 

@@ -105,7 +105,9 @@ static enum tw_status list_traces(struct tw_req *r, struct tw_err *err)
 	for (size_t i = 0; i < n; i++)
 		(void)json_array_append_new(list, trace_json(&rows[i], &rules));
 	return tw_req_reply_json(r, 200,
-	        json_pack("{so sI so}", "traces", list, "total", (json_int_t)total, "cursor",
+	        json_pack("{so sI sb so}", "traces", list, "total",
+	                (json_int_t)(total > TW_TRACE_TOTAL_MAX ? TW_TRACE_TOTAL_MAX : total),
+	                "total_is_capped", total > TW_TRACE_TOTAL_MAX, "cursor",
 	                *cursor ? json_string(cursor) : json_null()),
 	        err);
 }

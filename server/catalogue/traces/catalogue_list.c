@@ -340,8 +340,10 @@ static enum tw_status count_all(struct tw_db *db, const char *project_id, const 
 	char sql[WHERE_MAX + 128];
 	enum tw_status st;
 
-	(void)snprintf(sql, sizeof sql, "SELECT count(*) FROM trace WHERE project_id=?%s",
-	        w->sql.len ? (const char *)w->sql.data : "");
+	(void)snprintf(sql, sizeof sql,
+	        "SELECT count(*) FROM (SELECT 1 FROM trace WHERE project_id=?%s LIMIT %d) AS "
+	        "of_list",
+	        w->sql.len ? (const char *)w->sql.data : "", TW_TRACE_TOTAL_MAX + 1);
 	st = bind_where(&q, db, sql, project_id, w, err);
 	if (st != TW_OK)
 		return st;

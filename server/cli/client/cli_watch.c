@@ -152,8 +152,9 @@ static void add_head(
         const struct watch *w, struct tw_buf *out, const json_t *page, unsigned columns)
 {
 	char count[64];
-	int n = snprintf(count, sizeof count, "  %lld traces; Ctrl-C ends",
-	        (long long)json_integer_value(json_object_get(page, "total")));
+	int n = snprintf(count, sizeof count, "  %lld%s traces; Ctrl-C ends",
+	        (long long)json_integer_value(json_object_get(page, "total")),
+	        json_is_true(json_object_get(page, "total_is_capped")) ? "+" : "");
 	unsigned room = columns > (unsigned)n + 9 ? columns - (unsigned)n - 1 : 8;
 
 	tw_buf_printf(out, "\033[H%s", tw_term_paint(stdout, TW_BOLD));

@@ -239,7 +239,7 @@ export const api = {
 	signIn: (by: { token: string } | { name: string; password: string }) => send('POST', '/api/v1/session', by),
 	signOut: () => call('/api/v1/session', { method: 'DELETE' }),
 	traces: (p: Params, s?: AbortSignal) =>
-		get<{ traces: Trace[]; total: number; cursor: string | null }>('/api/v1/traces', p, s),
+		get<{ traces: Trace[]; total: number; total_is_capped: boolean; cursor: string | null }>('/api/v1/traces', p, s),
 	facets: (column: string) => get<{ values: { value: string; count: number }[] }>('/api/v1/facets', { column }),
 	trace: (id: string, s?: AbortSignal) => get<Trace>(trace(id), {}, s),
 	remove: (id: string) => call(url(trace(id)), { method: 'DELETE' }),

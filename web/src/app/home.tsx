@@ -25,7 +25,7 @@ export function HomePage() {
 	if (empty || first) return <ListPage />;
 	return (
 		<main class="fleet">
-			{!v ? <Pending of={load} what={tr('Loading the project')} /> : <Overview newest={<Newest list={v.traces} total={v.total} />} />}
+			{!v ? <Pending of={load} what={tr('Loading the project')} /> : <Overview newest={<Newest list={v.traces} total={v.total} capped={v.total_is_capped} />} />}
 		</main>
 	);
 }

@@ -129,7 +129,10 @@ function useRefresh(on: boolean, state: string, again: () => void): void {
 	});
 }
 
-function Pages({ rows, total, cursor }: { rows: number; total: number; cursor: string | null }) {
+/** The server counts up to a limit: beyond it, "10,000+". */
+const totalOf = (v: { total: number; total_is_capped: boolean }) => `${count(v.total)}${v.total_is_capped ? '+' : ''}`;
+
+function Pages({ rows, total, cursor }: { rows: number; total: string; cursor: string | null }) {
 	const before = number('n') ?? 0;
 	if (before === 0 && !cursor) return null;
 	return (
@@ -137,7 +140,7 @@ function Pages({ rows, total, cursor }: { rows: number; total: number; cursor: s
 			<button disabled={!text('cursor')} onClick={() => put({})}>{tr('First')}</button>
 			<button disabled={!text('cursor')} onClick={() => history.back()}>{tr('Back')}</button>
 			<button disabled={!cursor} onClick={() => set({ cursor, n: before + rows }, true)}>{tr('Next')}</button>
-			<span class="quiet">{tr('{before} to {rows} of {total}', { before: count(before + 1), rows: count(before + rows), total: count(total) })}</span>
+			<span class="quiet">{tr('{before} to {rows} of {total}', { before: count(before + 1), rows: count(before + rows), total })}</span>
 		</nav>
 	);
 }
@@ -165,7 +168,7 @@ export function ListPage() {
 		<main>
 			<div class="row head">
 				<h1>{empty ? tr('Send a first trace') : tr('Traces')}</h1>
-				{v && v.total > 0 && <span class="quiet">{count(v.total)} {isFiltered() ? tr('match') : tr('in this project')}</span>}
+				{v && v.total > 0 && <span class="quiet">{totalOf(v)} {isFiltered() ? tr('match') : tr('in this project')}</span>}
 				<span class="grow" />
 				{!empty && <span class="quiet">{tr('? for keys')}</span>}
 				{!empty && <ColumnChooser shown={columns} />}
@@ -182,7 +185,7 @@ export function ListPage() {
 			{v && v.total > 0 && rows.length === 0 && <div class="notice"><strong>{tr('This page of the list is now empty.')}</strong>
 				<p><button onClick={() => go(location.pathname)}>{tr('To the first page')}</button></p></div>}
 			{rows.length > 0 && <Table rows={rows} columns={columns} picked={picked} pick={pick} pickAll={pickAll} />}
-			{v && <Pages rows={rows.length} total={v.total} cursor={v.cursor} />}
+			{v && <Pages rows={rows.length} total={totalOf(v)} cursor={v.cursor} />}
 			{list.length > 0 && <PickedBar list={list} clear={clear} changed={page.again} asking={asking} ask={ask} />}
 		</main>
 	);

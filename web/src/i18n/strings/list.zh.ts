@@ -7,6 +7,7 @@ const zh = {
 	'Trace': 'Trace',
 	'Newest traces': '最新的 Trace',
 	'All {n} traces': '全部 {n} 条 Trace',
+	'All traces': '所有 Trace',
 	'Or send traces from devices and scripts': '或者从设备和脚本发送 Trace',
 	'Send traces from devices and scripts': '从设备和脚本发送 Trace',
 	'Pages of the list': '列表分页',
