@@ -364,12 +364,6 @@ static enum tw_status compare_methods(struct tw_req *r, struct tw_err *err)
 	return run(r, answer_table, err);
 }
 
-static const struct tw_param sides_params[] = {
-        TW_PARAM_REQUIRED("a", 0, "Side A: up to 16 trace ids with commas between them."),
-        TW_PARAM_REQUIRED(
-                "b", 0, "Side B: up to 16 trace ids with commas between them; also those of A."),
-        {0},
-};
 static const struct tw_param tree_params[] = {
         TW_PARAM_TEXT("root", 0,
                 "Method numbers from the top, with dots between them: drill-down. 404 when neither "
@@ -384,13 +378,13 @@ const struct tw_route tw_routes_compare[] = {
         {.method = "GET",
                 .path = "/api/v1/compare",
                 .needs = TW_NEED_READ,
-                .params = TW_PARAMS(sides_params, tw_api_thread_params, tree_params),
+                .params = TW_PARAMS(tw_sides_params, tw_api_thread_params, tree_params),
                 .end = compare,
                 .summary = "The calls of two selections as one tree"},
         {.method = "GET",
                 .path = "/api/v1/compare/methods",
                 .needs = TW_NEED_READ,
-                .params = TW_PARAMS(sides_params, tw_api_thread_params, table_params),
+                .params = TW_PARAMS(tw_sides_params, tw_api_thread_params, table_params),
                 .end = compare_methods,
                 .summary = "The methods of two selections beside each other"},
         {0},

@@ -8,8 +8,9 @@
 struct opening {
 	struct tw_req *req;
 	struct tw_arena *arena;
-	const char *threads; /* of each trace */
-	char *name;          /* TW_NAME_BYTES */
+	const char *threads;       /* of each trace of the side */
+	struct tw_selection times; /* of each trace of the side; its threads are unset */
+	char *name;                /* TW_NAME_BYTES */
 	struct tw_deadline deadline;
 };
 
@@ -56,8 +57,8 @@ static enum tw_status read_names(const struct opening *o, const struct tw_view *
 static enum tw_status read_trace(const struct opening *o, const struct tw_view *v,
         struct tw_side_trace *t, struct tw_err *err)
 {
-	struct tw_selection sel = {.ranged = false};
-	bool partial;
+	struct tw_selection sel = o->times;
+	bool partial = false;
 	enum tw_status st = read_names(o, v, t, err);
 
 	if (st == TW_OK)
@@ -66,7 +67,10 @@ static enum tw_status read_trace(const struct opening *o, const struct tw_view *
 		return tw_fail(err, st, "trace %s has no thread %.60s: compare all threads",
 		        v->row.id, o->threads);
 	if (st == TW_OK)
-		st = tw_query_forest(v->file, &sel, NULL, o->arena, &t->forest, &partial, err);
+		st = tw_query_forest(v->file, &sel, sel.ranged ? &o->deadline : NULL, o->arena,
+		        &t->forest, &partial, err);
+	if (st == TW_OK && partial)
+		st = tw_compare_late(err);
 	return st;
 }
 
@@ -109,15 +113,50 @@ static enum tw_status check_id(struct tw_str id, const struct tw_side_trace *t, 
 	return TW_OK;
 }
 
-static enum tw_status open_side(const struct opening *o, const char *side,
+/* What a side's parameters are called. */
+struct side_params {
+	const char *traces, *thread, *from, *to;
+};
+
+static const struct side_params params[TW_SIDES] = {
+        {"a", "a_thread", "a_from", "a_to"}, {"b", "b_thread", "b_from", "b_to"}};
+
+const struct tw_param tw_sides_params[] = {
+        TW_PARAM_REQUIRED("a", 0, "Side A: up to 16 trace ids with commas between them."),
+        TW_PARAM_REQUIRED(
+                "b", 0, "Side B: up to 16 trace ids with commas between them; also those of A."),
+        TW_PARAM_OPTIONAL_NUMBER("a_from", 0, TW_VIEW_TIME_MAX,
+                "Start of a time range in ns, in each trace of A: two ranges of one trace are "
+                "compared when it is on both sides."),
+        TW_PARAM_OPTIONAL_NUMBER("a_to", 0, TW_VIEW_TIME_MAX, "End of A's time range, exclusive."),
+        TW_PARAM_OPTIONAL_NUMBER(
+                "b_from", 0, TW_VIEW_TIME_MAX, "Start of a time range in ns, in each trace of B."),
+        TW_PARAM_OPTIONAL_NUMBER("b_to", 0, TW_VIEW_TIME_MAX, "End of B's time range, exclusive."),
+        TW_PARAM_TEXT("a_thread", 0, "Threads of A, instead of thread."),
+        TW_PARAM_TEXT("b_thread", 0, "Threads of B, instead of thread."),
+        {0},
+};
+
+/* Threads and times of a side. */
+static enum tw_status read_part(struct opening *o, const struct side_params *p, struct tw_err *err)
+{
+	const char *threads = tw_req_text(o->req, p->thread);
+
+	o->threads = threads ? threads : tw_api_thread(o->req);
+	return tw_view_times(o->req, p->from, p->to, &o->times, err);
+}
+
+static enum tw_status open_side(struct opening *o, const struct side_params *p,
         struct tw_side_trace **ret, uint32_t *ret_n, struct tw_err *err)
 {
+	const char *side = p->traces;
 	struct tw_str rest = tw_str_of(tw_req_text(o->req, side));
 	struct tw_side_trace *t = tw_arena_zalloc(o->arena, TW_SIDE_TRACES_MAX, sizeof *t);
 	uint32_t n = 0;
+	enum tw_status read = t ? read_part(o, p, err) : no_memory(err);
 
-	if (!t)
-		return no_memory(err);
+	if (read != TW_OK)
+		return read;
 	while (rest.len) {
 		struct tw_str id = tw_str_split(&rest, ',');
 		enum tw_status st = check_id(id, t, n, side, err);
@@ -236,11 +275,9 @@ static bool gather_forests(struct tw_sides *s, struct tw_arena *a)
 enum tw_status tw_sides_open(
         struct tw_req *r, struct tw_arena *a, struct tw_sides *ret, struct tw_err *err)
 {
-	static const char *const params[TW_SIDES] = {"a", "b"};
 	const struct tw_view of_request = {.req = r};
 	struct opening o = {.req = r,
 	        .arena = a,
-	        .threads = tw_api_thread(r),
 	        .name = tw_arena_alloc(a, TW_NAME_BYTES, 1),
 	        .deadline = tw_view_deadline(&of_request)};
 	struct tw_sides s = {.n_names = 0, .deadline = o.deadline};
@@ -249,7 +286,7 @@ enum tw_status tw_sides_open(
 	if (!o.name)
 		return no_memory(err);
 	for (int side = 0; st == TW_OK && side < TW_SIDES; side++)
-		st = open_side(&o, params[side], &s.traces[side], &s.side[side].n_traces, err);
+		st = open_side(&o, &params[side], &s.traces[side], &s.side[side].n_traces, err);
 	if (st == TW_OK)
 		st = number_all(&s, a, err);
 	if (st == TW_OK && !gather_forests(&s, a))

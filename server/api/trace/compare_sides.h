@@ -2,7 +2,8 @@
  * compare_sides.h - the two sides of a comparison, A and B: opened, with a common numbering of
  * methods.
  *
- * A side is a list of traces of the caller's project, given by ids (`a=`, `b=`).  A method is the
+ * A side is a list of traces of the caller's project, given by ids (`a=`, `b=`), whole or of a
+ * time range and some threads.  A method is the
  * same on both sides if its name is.  A method without a mapping is kept apart by build, because
  * the same id means another method in another build. Thread: one request.
  */
@@ -31,9 +32,12 @@ struct tw_sides {
 	struct tw_deadline deadline;
 };
 
-/* Reads a=, b= and thread= of the request.  All is in the arena, except the texts of the rows,
- * which are valid during the request.  Errors with a message: TW_NOT_FOUND, TW_CONFLICT (not
- * decoded), TW_BAD_REQUEST, TW_DEADLINE (checked before each trace). */
+/* What tw_sides_open reads, besides tw_api_thread_params. */
+extern const struct tw_param tw_sides_params[];
+
+/* Reads the sides' parameters and thread= of the request.  All is in the arena, except the texts of
+ * the rows, which are valid during the request.  Errors with a message: TW_NOT_FOUND, TW_CONFLICT
+ * (not decoded), TW_BAD_REQUEST, TW_DEADLINE (checked before each trace). */
 enum tw_status tw_sides_open(
         struct tw_req *r, struct tw_arena *a, struct tw_sides *ret, struct tw_err *err) TW_MUST_USE;
 

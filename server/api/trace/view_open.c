@@ -239,24 +239,28 @@ enum tw_status tw_view_threads(
 	        v->file, tw_api_thread(v->req), some, tw_req_arena(v->req), ret, err);
 }
 
-#define TIME_MAX (INT64_C(1) << 61)
-
 const struct tw_param tw_view_range_params[] = {
-        TW_PARAM_OPTIONAL_NUMBER("from", 0, TIME_MAX, "Start of a time range in ns."),
-        TW_PARAM_OPTIONAL_NUMBER("to", 0, TIME_MAX, "End of a time range in ns."),
+        TW_PARAM_OPTIONAL_NUMBER("from", 0, TW_VIEW_TIME_MAX, "Start of a time range in ns."),
+        TW_PARAM_OPTIONAL_NUMBER("to", 0, TW_VIEW_TIME_MAX, "End of a time range in ns."),
         {0},
 };
 
-enum tw_status tw_view_range(const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
+enum tw_status tw_view_times(const struct tw_req *r, const char *from, const char *to,
+        struct tw_selection *ret, struct tw_err *err)
 {
-	struct tw_selection s = {.from_ns = tw_req_number_or(v->req, "from", 0),
-	        .to_ns = tw_req_number_or(v->req, "to", TIME_MAX),
-	        .ranged = tw_req_text(v->req, "from") || tw_req_text(v->req, "to")};
+	struct tw_selection s = {.from_ns = tw_req_number_or(r, from, 0),
+	        .to_ns = tw_req_number_or(r, to, TW_VIEW_TIME_MAX),
+	        .ranged = tw_req_text(r, from) || tw_req_text(r, to)};
 
 	if (s.ranged && s.from_ns >= s.to_ns)
-		return tw_fail(err, TW_BAD_REQUEST, "from must be less than to");
+		return tw_fail(err, TW_BAD_REQUEST, "%s must be less than %s", from, to);
 	*ret = s;
 	return TW_OK;
+}
+
+enum tw_status tw_view_range(const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
+{
+	return tw_view_times(v->req, "from", "to", ret, err);
 }
 
 enum tw_status tw_view_selection(

@@ -25,6 +25,10 @@ enum tw_status tw_view_selection(const struct tw_view *v, bool some, struct tw_s
 /* from= and to= alone; fails if they are in the wrong order. */
 enum tw_status tw_view_range(
         const struct tw_view *v, struct tw_selection *ret, struct tw_err *err) TW_MUST_USE;
+/* The same of parameters with these names. */
+#define TW_VIEW_TIME_MAX (INT64_C(1) << 61)
+enum tw_status tw_view_times(const struct tw_req *r, const char *from, const char *to,
+        struct tw_selection *ret, struct tw_err *err) TW_MUST_USE;
 /* thread= alone. */
 enum tw_status tw_view_threads(const struct tw_view *v, bool some, struct tw_selection *ret,
         struct tw_err *err) TW_MUST_USE;

@@ -51,7 +51,7 @@ function nodes(json) {
 }
 
 /* The same out of each trace's own flame graph. */
-async function naive(sides) {
+async function naive(sides, parts = ['', '']) {
 	const sum = new Map();
 	for (const [side, ids] of sides.entries())
 		for (const id of ids) {
@@ -63,10 +63,29 @@ async function naive(sides) {
 				at[side].count += path ? node.count : 0;
 				for (const c of node.children) walk(c, `${path}/${c.name}`);
 			};
-			walk((await s.get(`/api/v1/traces/${id}/flame?max_nodes=100000`)).json, '');
+			walk((await s.get(`/api/v1/traces/${id}/flame?max_nodes=100000${parts[side]}`)).json, '');
 		}
 	return sum;
 }
+
+test('two ranges of one trace are compared, each of its own threads', async () => {
+	const from = a2.start_ns;
+	const [first, second] = [[from, from + 2000], [from + 2500, from + 5400]];
+	const ask = (sides) => compare({ a: a2.id, b: a2.id, ...sides });
+	const of = ([a, b]) => ({ a_from: a[0], a_to: a[1], b_from: b[0], b_to: b[1] });
+	const part = ([a, b]) => `&from=${a}&to=${b}`;
+	const { json, status, text } = await ask(of([first, second]));
+	assert.equal(status, 200, text);
+	assert.deepEqual([json.a_ns[0], json.b_ns[0]], [2000, 2900]);
+	const got = nodes(json);
+	got.get('').forEach((side) => (side.count = 0));
+	assert.deepEqual([...got].sort(), [...await naive([[a2.id], [a2.id]], [part(first), part(second)])].sort());
+	const threads = (await compare({ a: a1.id, b: a1.id, a_thread: PID, b_thread: PID + 1, b_from: a1.start_ns, b_to: a1.end_ns })).json;
+	assert.deepEqual([threads.a_ns[0], threads.b_ns[0]], [3500, 7777]);
+	const methods = (await table({ a: a2.id, b: a2.id, ...of([first, second]) })).json;
+	assert.equal(methods.methods.reduce((n, m) => n + m.b.self_ns, 0), 2900);
+	assert.match((await ask({ a_from: 9, a_to: 9 })).json.error.message, /^a_from must be less than a_to/);
+});
 
 test('calls of both sides are one tree, by name, whatever their ids are', async () => {
 	for (const [a, b] of [[[a1.id], [b1.id]], [[a1.id, a2.id], [b1.id]], [[b1.id], [a1.id, a2.id]], [[a1.id], [a1.id]]]) {
