@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { called, found, next, selfOf, totalsOf, visible } from '../src/trace/worker/calls';
 import type { Hit } from '../src/trace/worker/messages';
+import { Rows } from '../src/trace/worker/rows';
 import { rowsOf, type Call } from './chunk';
 
 /** A small generator of its own, the same on every run. */
@@ -71,7 +72,7 @@ test('stepping through a search meets every call once, and begins again behind t
 		const rows = rowsOf(all);
 		const wanted = Uint8Array.from({ length: 9 }, (_, m) => (m === 3 || m === 5 ? 1 : 0));
 		const n = all.filter((c) => wanted[c[2]]).length;
-		assert.deepEqual(found(rows, wanted), { calls: n, share: shareOf(all, wanted) });
+		assert.deepEqual(found(rows, wanted), { calls: n, share: shareOf(all, wanted), least: false });
 		for (const forward of [true, false]) {
 			const met: Hit[] = [];
 			let at = { start: forward ? -1 : 1e9, row: -1, index: -1 };
@@ -88,10 +89,21 @@ test('stepping through a search meets every call once, and begins again behind t
 	}
 });
 
+test('of calls that are merged, a search counts those it knows', () => {
+	const first = Uint32Array.from([0, 2]);
+	const rows = new Rows(first, 0, true);
+	[[0, 50], [60, 90]].forEach(([from, to], k) => {
+		rows.begin(k, from, 3, 0);
+		rows.finish(k, to);
+	});
+	rows.merged!.set([1, 1000]);
+	assert.deepEqual(found(rows, Uint8Array.from([0, 0, 0, 1])), { calls: 2, share: 1, least: true });
+});
+
 test('a search that fits nothing leads nowhere', () => {
 	const rows = rowsOf(forest(1));
 	assert.equal(next(rows, new Uint8Array(9), { start: 0, row: -1, index: -1 }, true), null);
-	assert.deepEqual(found(rows, new Uint8Array(9)), { calls: 0, share: 0 });
+	assert.deepEqual(found(rows, new Uint8Array(9)), { calls: 0, share: 0, least: false });
 });
 
 test('self times are what the calls below leave, one by one and by method', () => {

@@ -4,7 +4,7 @@ import type { Lanes, NoteSum, Thread } from '../src/api/api';
 import { addressOf, fitted, panned, sameView, timeOf, xOf, zoomed } from '../src/trace/state/axis';
 import { Payload } from '../src/trace/worker/columns';
 import { flowOf, otherEnd } from '../src/trace/state/flows';
-import { paintCounter, paintSpans, paintStates, paintStrip, rangeOf, type Surface } from '../src/trace/timeline/lanepaint';
+import { paintCounter, paintSpans, paintStates, paintStrip, rangeOf, uncovered, type Surface } from '../src/trace/timeline/lanepaint';
 import { lanesOf, noteAt, valueAt, type Lane } from '../src/trace/state/lanes';
 import { formatOpen, parseOpen, withOpen } from '../src/trace/state/opened';
 import { toRows } from '../src/trace/worker/rows';
@@ -185,4 +185,10 @@ test('a part of a thread begins with what is open there', async () => {
 	assert.deepEqual([...rows.first], [0, 1, 2, 3]);
 	assert.deepEqual(callsOf(rows), [[950, 500, 7, 0], [980, 100, 8, 1], [1000, 5, 2, 2]]);
 	assert.equal((await toRows([bytes()])).n, 1, 'a whole thread has them already');
+});
+
+test('words on events that overlap end where the next one begins', () => {
+	const of = (x0: number, x1: number, text: string) => ({ x0, x1, text });
+	assert.deepEqual(uncovered([of(0, 100, 'a'), of(40, 60, 'b'), of(200, 300, 'd'), of(40, 50, 'c')]),
+		[of(0, 40, 'a'), of(40, 50, 'c'), of(200, 300, 'd')]);
 });

@@ -135,6 +135,33 @@ test('two ranges of a trace stand side by side', async (t) => {
 	await done(page, t);
 });
 
+test('two ranges of a trace are one differential flame graph', async (t) => {
+	const [a, b] = [[44, 66], [69, 76]].map((r) => r.map((ms) => start + ms * MS));
+	const page = await open(`?a=${b[0]}&b=${b[1]}&threads=all&tab=range&base=${a[0]}-${a[1]}`);
+	const range = panel(page, 'Selected range');
+	await range.getByRole('button', { name: 'Differential flame graph' }).click();
+	await page.waitForSelector('[data-diff=b] canvas');
+	const of = (part) => `a=${id}&b=${id}&a_from=${a[0]}&a_to=${a[1]}&b_from=${b[0]}&b_to=${b[1]}${part}`;
+	const { json } = await server.get(`/api/v1/compare?${of('')}`);
+	assert.deepEqual([json.a_ns[0], json.b_ns[0]], [28 * MS, 7 * MS]); // of all threads
+	await range.getByText('Calls: 28.0 ms before, 7.00 ms now').waitFor();
+	await range.getByRole('button', { name: 'Children as a table' }).click();
+	const row = range.locator('tbody tr').first();
+	assert.deepEqual((await row.locator('td').allInnerTexts()).slice(1, 4), ['22.0 ms', '7.00 ms', '−15.0 ms']);
+	await row.getByRole('button').click();
+	await page.waitForFunction(() => new URL(location.href).searchParams.get('droot'));
+	await settled(page);
+	await page.goBack();
+	await page.waitForFunction(() => !new URL(location.href).searchParams.get('droot'));
+	await page.reload();
+	await page.waitForSelector('[data-diff=b] canvas');
+	await settled(page);
+	assert.deepEqual(await violations(page), []);
+	await range.getByRole('button', { name: 'Table', exact: true }).click();
+	await range.locator('table.range').waitFor();
+	await done(page, t);
+});
+
 test('an area of a system trace has states, events and counters', async (t) => {
 	const page = await open('', { trace: kernel });
 	const trace = (await server.get(`/api/v1/traces/${kernel}`)).json;

@@ -12,7 +12,9 @@ import { root, startServer } from '../server.mjs';
 
 const MAIN = 4000, WORKER = 4001, MS = 1e6;
 const NAMES = ['android.os.Looper.loop', 'android.os.MessageQueue.nativePollOnce', 'com.acme.work.Worker.work'];
-let server, browser, id, start, anr;
+/* One thread runs for 10 ms of 40, and another then. */
+const SWITCHES = `# tracer: nop\n#\n${[[0, 0, 'R', 100], [10, 100, 'S', 101], [30, 101, 'S', 100], [40, 100, 'S', 0]].map(([ms, from, state, to]) => `x-${from} (${from || '-----'}) [000] d..2 ${(4000 + ms / 1000).toFixed(6)}: sched_switch: prev_comm=x prev_pid=${from} prev_prio=120 prev_state=${state} ==> next_comm=y next_pid=${to} next_prio=120`).join('\n')}\n`;
+let server, browser, id, start, anr, kernel;
 const ending = [];
 
 before(async () => {
@@ -23,6 +25,7 @@ before(async () => {
 	assert.equal(made.state, 'ready', JSON.stringify(made.error));
 	({ id, start_ns: start } = made);
 	anr = (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/anr/realistic/input')), {})).id;
+	kernel = (await server.trace(SWITCHES, {})).id;
 	browser = await launch();
 });
 
@@ -31,9 +34,10 @@ after(async () => {
 	for (const f of ending) await f();
 });
 
-async function open(query = '', { trace = id, script, ready = '[data-ready]' } = {}) {
-	const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+async function open(query = '', { trace = id, script, before, scale = 1, ready = '[data-ready]' } = {}) {
+	const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, deviceScaleFactor: scale });
 	const page = await context.newPage();
+	await before?.(page);
 	if (script) await page.addInitScript(script);
 	await visit(page, server, `/traces/${trace}${query}`);
 	await page.waitForSelector(ready);
@@ -113,5 +117,89 @@ test('a snapshot has no time axis and no times', async () => {
 		await settled(page);
 		assert.doesNotMatch(await page.locator('#tabpanel').innerText(), /\d (ms|µs|ns|s)\b/, tab);
 	}
+	await page.context().close();
+});
+
+test('a session that ends while calls are loaded is told', async () => {
+	const page = await open('?open=none');
+	const json = { error: { status: 'unauthorized', message: 'sign in', offset: null } };
+	await page.route('**/slices**', (route) => route.fulfill({ status: 401, json }));
+	await page.locator('.threads .name').nth(1).click();
+	await page.getByText('Your session has ended.').first().waitFor();
+	await page.context().close();
+});
+
+test('states and events that did not load are told, and come when they are asked for again', async () => {
+	let refused = 0;
+	let broken = true;
+	const page = await open('', { trace: kernel, before: (p) => p.route(/\/notes\/lanes\?/, (route) => (broken ? (refused++, route.fulfill({ status: 503, json: { error: { status: 'busy', message: 'too many questions at once', offset: null } } })) : route.continue())) });
+	const notice = page.locator('.timeline [role=alert]');
+	await notice.getByText('States and events could not be loaded.').waitFor();
+	const asked = refused;
+	await page.locator('canvas.calls').focus();
+	await page.keyboard.press('j');
+	await page.keyboard.press('k');
+	await settled(page);
+	assert.equal(refused, asked, 'not asked for again by each picture');
+	broken = false;
+	await notice.getByRole('button', { name: 'Try again' }).click();
+	await notice.waitFor({ state: 'detached' });
+	await settled(page);
+	assert.ok(await page.locator('canvas.calls').evaluate((c) => {
+		const running = getComputedStyle(document.documentElement).getPropertyValue('--state-running').trim();
+		const px = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+		const [r, g, b] = [1, 3, 5].map((i) => parseInt(running.slice(i, i + 2), 16));
+		for (let i = 0; i < px.length; i += 4) if (px[i] === r && px[i + 1] === g && px[i + 2] === b) return true;
+		return false;
+	}), 'states are drawn');
+	await page.context().close();
+});
+
+for (const scale of [1.25, 2])
+	test(`at ${scale} pixels for one of CSS each is drawn`, async () => {
+		const page = await open('', { scale });
+		const canvas = await page.locator('canvas.calls').evaluate((c) => {
+			const box = c.getBoundingClientRect();
+			const g = c.getContext('2d');
+			const x = Math.round(c.width * 0.5);
+			const column = g.getImageData(x, 0, 1, c.height).data;
+			const colors = [];
+			for (let y = 0; y < c.height; y++) colors.push(column.slice(4 * y, 4 * y + 3).join());
+			return { size: [c.width, c.height], wanted: [box.width, box.height].map((v) => Math.round(v * devicePixelRatio)), colors: new Set(colors).size };
+		});
+		assert.deepEqual(canvas.size, canvas.wanted);
+		assert.ok(canvas.colors > 2, 'calls');
+		const at = await page.locator('.threads li').first().boundingBox();
+		const box = await page.locator('canvas.calls').boundingBox();
+		await page.mouse.click(box.x + box.width * 0.55, at.y + 4 + 18 + 9);
+		await page.getByRole('heading', { name: NAMES[2] }).waitFor();
+		await page.context().close();
+	});
+
+test('216 threads: found, walked, grouped and opened', async () => {
+	const calls = Array.from({ length: 216 }, (_, i) => [MAIN + i, 1 + (i % 3), 1 + (i % 40), 5 + (i % 50)]);
+	const made = await server.trace(btrace(calls.map(([tid, m, at, dur]) => [tid, m, at * MS, dur * MS]), { pid: MAIN }), { query: { build_id: 'steady' } });
+	const page = await open('', { trace: made.id });
+	const heads = () => page.locator('.threads li').count();
+	assert.ok(await heads() < 100, 'heads out of view are not in the document');
+	const canvas = page.locator('canvas.calls');
+	const last = MAIN + 215;
+	await page.getByRole('searchbox', { name: 'Find a thread' }).fill(String(last));
+	await page.waitForFunction(() => document.querySelectorAll('.threads li').length === 1);
+	await page.locator('.threads .name').first().click();
+	await page.waitForFunction((tid) => new URL(location.href).searchParams.get('thread') === String(tid), last);
+	await page.getByRole('searchbox', { name: 'Find a thread' }).fill('');
+	await page.waitForFunction(() => document.querySelectorAll('.threads li').length > 5);
+	await settled(page);
+	assert.ok(await page.locator('.threads li', { hasText: String(last) }).isVisible(), 'the thread that is looked at is in view');
+	await canvas.focus();
+	for (let i = 0; i < 30; i++) await page.keyboard.press('k');
+	await settled(page);
+	const focused = query(page).get('thread');
+	assert.notEqual(focused, String(last));
+	assert.ok(await page.locator('.threads li', { hasText: focused }).first().isVisible());
+	await page.mouse.move(700, 300);
+	await page.mouse.wheel(0, -100000);
+	await page.waitForFunction(() => document.querySelector('.scroller').scrollTop === 0);
 	await page.context().close();
 });

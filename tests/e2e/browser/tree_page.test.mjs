@@ -108,9 +108,11 @@ test('what an answer left out of the tree is asked for as it is opened', async (
 		await page.locator('.treebody').evaluate((e, to) => { e.scrollTop = to; }, y);
 		await painted(page);
 	}
+	const place = await rest.getAttribute('aria-rowindex');
 	await rest.dblclick();
 	await page.waitForFunction((n) => Number(document.querySelector('.tree').getAttribute('aria-rowcount')) > n, before);
 	assert.ok(asked.some((q) => Number(q.get('skip')) > 0), 'the rest was asked for');
+	await page.waitForFunction((at) => document.querySelector('.treerow[aria-selected=true]')?.getAttribute('aria-rowindex') === at, place); // the first of those it stood for
 	await done(page, t);
 });
 

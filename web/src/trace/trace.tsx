@@ -36,7 +36,8 @@ const COLUMN_NAMES = COLUMNS.map((c) => c.key.replace('_ns', ''));
 
 function foundIn(met: Found, thread: Thread): string {
 	const of = thread.name || thread.tid;
-	if (met.calls === 0) return tr('no {one} in {of}', { one: wordsOf([thread]).one, of });
+	if (met.calls === 0 && !met.least) return tr('no {one} in {of}', { one: wordsOf([thread]).one, of });
+	if (met.least) return tr('at least {calls} in {of}', { calls: many(met.calls, wordsOf([thread])), of });
 	return tr('{calls} in {of}, {share} of its busy time', { calls: many(met.calls, wordsOf([thread])), of, share: percent(met.share) });
 }
 

@@ -19,6 +19,16 @@ export function remembered(key: string): string {
 
 system.addEventListener('change', () => (systemDark.value = system.matches));
 
+/** Pixels of the screen for one of CSS, at least one; it changes with the page's zoom and the screen it is on. */
+export const density = signal(1);
+
+function watchDensity(): void {
+	density.value = Math.max(1, devicePixelRatio || 1);
+	matchMedia(`(resolution: ${devicePixelRatio}dppx)`).addEventListener('change', watchDensity, { once: true });
+}
+
+watchDensity();
+
 export const dark = computed(() => (chosen.value ? chosen.value === 'dark' : systemDark.value));
 
 /** Colours of calls for eyes that do not tell red from green. */

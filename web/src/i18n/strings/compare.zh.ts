@@ -2,6 +2,12 @@
 import type { Fits } from '../language';
 
 const zh = {
+	'Neither range has a call on this path.': '两个时间段中都没有此路径上的调用。',
+	'Calls: {a} before, {b} now': '调用：之前 {a}，现在 {b}',
+	'As B, the selected range': '按 B（所选时间段）',
+	'As A, with removed calls': '按 A，含已消失的调用',
+	'{shown} of {total} nodes': '{total} 个节点中的 {shown} 个',
+	'{shown} nodes': '{shown} 个节点',
 	'Side {name}': '{name} 侧',
 	'version {version_name}': '版本 {version_name}',
 	'{list}: methods without names cannot be matched across builds.': '{list}：没有名称的方法无法与其他构建的方法匹配。',

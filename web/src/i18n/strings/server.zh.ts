@@ -245,7 +245,7 @@ export const refusals: Record<string, string> = {
 	'the decoded file of this trace was damaged; it is being decoded again from its upload, ask again in a moment': '这个 Trace 解码后的文件已损坏；正在从上传重新解码，请稍后再试',
 	'the trace changed meanwhile': '该 Trace 在此期间已被修改',
 	'the upload of this trace is not kept any more': '这个 Trace 的上传已不再保留',
-	'from must be less than to': 'from 必须小于 to',
+	'{1} must be less than {2}': '{1} 必须小于 {2}',
 	'decoders failed to start several times in a row: see event=decoded in the log': '解码器连续多次启动失败：请查看日志中的 event=decoded',
 	'the decode queue has not advanced for {1} seconds': '解码队列已有 {1} 秒没有进展',
 	'the compilers could not be started': '编译器无法启动',

@@ -2,6 +2,8 @@
 import type { Fits } from '../language';
 
 const zh = {
+	'States and events could not be loaded.': '无法加载状态和事件。',
+	'at least {calls} in {of}': '{of} 中至少 {calls}',
 	'Title, tags and pin': '标题、标签和固定',
 	'Zoom out': '缩小',
 	'Zoom in': '放大',
@@ -479,6 +481,12 @@ const zh = {
 	'Show {n} hidden': '显示隐藏的 {n} 个',
 	'Sort': '排序',
 	'Stop comparing': '停止比较',
+	'Shown as': '显示为',
+	'Table': '表格',
+	'Differential flame graph': '差分火焰图',
+	'a table': '表格',
+	'the widths of the selected range': '所选时间段的宽度',
+	'the usual number of nodes': '通常的节点数',
 	'The selected event': '选中的事件',
 	'Then select another range: both are shown side by side': '然后选择另一段时间：两者并排显示',
 	'Thread id': '线程 id',

@@ -9,7 +9,7 @@ import { FlameTip, nodeOf, numbers, stackOf, type GraphProps } from './graphpart
 import { MethodMenu, type About } from './methodmenu';
 import { useSize } from '../../ui/parts';
 import { tr } from '../../i18n/strings/trace';
-import { dark, safe } from '../../ui/theme';
+import { dark, density, safe } from '../../ui/theme';
 
 const FLIPPED: Record<string, string> = { ArrowUp: 'ArrowDown', ArrowDown: 'ArrowUp' };
 
@@ -17,7 +17,7 @@ const FLIPPED: Record<string, string> = { ArrowUp: 'ArrowDown', ArrowDown: 'Arro
 function useCanvas({ a, matches, fill, flip = false }: GraphProps, focus: number) {
 	const [box, width, room] = useSize<HTMLDivElement>();
 	const canvas = useRef<HTMLCanvasElement>(null);
-	const dpr = Math.max(1, Math.round(devicePixelRatio || 1));
+	const dpr = density.value;
 	const all = Math.max(1, a.boxes.rows) * ROW;
 	const height = Math.max(1, Math.min(all, room));
 	const paint = () => {
@@ -29,7 +29,7 @@ function useCanvas({ a, matches, fill, flip = false }: GraphProps, focus: number
 		g.clearRect(0, 0, width, height);
 		paintBoxes(g, a.f, a.boxes, { from, to: Math.ceil((top + height) / ROW), shift: top - from * ROW, width }, { matches, dark: dark.value, safe: safe.value, focus, flip, fill });
 	};
-	useEffect(paint, [a, width, height, matches, dark.value, safe.value, focus, fill]);
+	useEffect(paint, [a, width, height, dpr, matches, dark.value, safe.value, focus, fill]);
 	return { box, canvas, dpr, width, height, all, paint };
 }
 
@@ -114,7 +114,7 @@ export function Graph(p: GraphProps) {
 		{hits && <HitBar hits={hits.nodes.length} of={boxes.n - 1} share={hits.value / (f.value[0] || 1)} what={tr('frames')} go={goHit} />}
 		<div ref={box} class="canvasbox flame" onScroll={() => { point(null); paint(); scrolled(); }}>
 			<div style={{ height: `${all}px` }}>
-				<canvas ref={canvas} width={width * dpr} height={height * dpr} role="application" tabIndex={0}
+				<canvas ref={canvas} width={Math.round(width * dpr)} height={Math.round(height * dpr)} role="application" tabIndex={0}
 					style={{ width: `${width}px`, height: `${height}px` }}
 					aria-label={tr('{label}. Arrows go to parent, child and siblings, Enter opens a node, m shows what can be done with it, Escape goes up. The tables below hold the same numbers.', { label })}
 					onClick={(e) => { const n = nodeAt(e); if (n >= 0) open(n); }} onKeyDown={onKey}

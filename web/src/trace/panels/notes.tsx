@@ -30,9 +30,10 @@ export function NotesPanel({ id, threads, shown, start, end, timed }: { id: stri
 	const kind = kinds.includes(chosen) ? chosen : kinds[0] ?? '';
 	const of = shown && ofOneThread(kind) ? shown : null;
 	const load = useLoad(`${id} ${kind} ${of?.tid} ${a} ${b}`,
-		(s) => (kind ? api.notes(id, { kind, limit: LOAD, thread: of?.tid, from: a, to: b }, s) : Promise.resolve(null)));
+		async (s) => (kind ? { of: kind, ...(await api.notes(id, { kind, limit: LOAD, thread: of?.tid, from: a, to: b }, s)) } : null));
+	const came = load.value?.of === kind ? load.value : null; // not those of the kind before
 	const [rows, show] = useMore('notes', ROWS);
-	const list = useMemo(() => inOrder(load.value?.notes ?? []), [load.value]);
+	const list = useMemo(() => inOrder(came?.notes ?? []), [came]);
 	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
 	const more = list.some((n) => detailOf(n, named) !== '');
 	const find = text('eq');
@@ -51,8 +52,8 @@ export function NotesPanel({ id, threads, shown, start, end, timed }: { id: stri
 		<Panel title={tr('Events and counters')} id="notes" aside={<><label class="inline">{tr('Find')}<input type="search" value={find} placeholder={tr('text, thread or detail')} onInput={(e) => { show(ROWS); set({ eq: e.currentTarget.value || null }); }} /></label><Choice label={tr('Kind')} value={kind} onPick={(v) => { show(ROWS); set({ note: v }); }}
 			options={kinds.map((k) => [k, `${kindTitle(k)} ${count(first.value!.kinds[k])}`])} /></>}>
 			{find && list.length > 0 && <p class="quiet" role="status">{tr('{met} of {all} match', { met: count(met.length), all: count(list.length) })}</p>}
-			<Pending of={load} what={tr('Loading')} />
-			{load.value && list.length === 0 && <p class="quiet">{tr('None{of}{b}.', { of: of ? tr(' of {name}', { name: of.name || tr('thread {tid}', { tid: of.tid }) }) : '', b: a && b ? tr(' in the selected time') : '' })}</p>}
+			<Pending of={{ ...load, value: came }} what={tr('Loading')} />
+			{came && list.length === 0 && <p class="quiet">{tr('None{of}{b}.', { of: of ? tr(' of {name}', { name: of.name || tr('thread {tid}', { tid: of.tid }) }) : '', b: a && b ? tr(' in the selected time') : '' })}</p>}
 			{list.length > 0 && (
 				<div class="scroll"><table>
 					<thead><tr>{timed && <><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('For')}</th></>}<th scope="col">{tr('Thread')}</th>
@@ -68,7 +69,7 @@ export function NotesPanel({ id, threads, shown, start, end, timed }: { id: stri
 				</table></div>)}
 			<p class="row">
 				{met.length > rows && <button class="small" onClick={() => show(rows * 4)}>{tr('Show more')}</button>}
-				{load.value?.next && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(LOAD), kinds: count(first.value!.kinds[kind]), b: a && b ? tr(' in the selected time') : '' })}</span>}
+				{came?.next && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a time range to see others.', { load: count(LOAD), kinds: count(first.value!.kinds[kind]), b: a && b ? tr(' in the selected time') : '' })}</span>}
 			</p>
 		</Panel>
 	);

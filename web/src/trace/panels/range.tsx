@@ -5,8 +5,9 @@ import { api, type Method, type Thread } from '../../api/api';
 import { count, duration, percent } from '../../i18n/format';
 import { tr } from '../../i18n/strings/trace';
 import { useMore } from '../../ui/held';
+import { later } from '../../ui/later';
 import { matching } from '../../ui/matching';
-import { Copy, MethodName, Panel, Pending, useLoad } from '../../ui/parts';
+import { Choice, Copy, MethodName, Panel, Pending, useLoad } from '../../ui/parts';
 import { set, text } from '../../ui/route';
 import { formatBase, parseBase, type Base } from '../state/base';
 import { compared, noteRows, type Pair, type Row } from './rangerows';
@@ -81,6 +82,8 @@ const filtered = (s: Section, find: string): Section => {
 	return hits ? { ...s, rows: s.rows.filter((_, i) => hits[i]) } : s;
 };
 
+const graph = later<{ id: string; base: Base; here: Base; turn: number }>('range graph', async () => (await import('../../compare/rangegraph')).RangeGraph, tr('Differential flame graph'));
+
 /** "12.0 ms from 3.40 s" */
 const spanText = (b: Base, start: number) => tr('{length} from {from}', { length: duration(b.to - b.from), from: duration(b.from - start) });
 
@@ -89,6 +92,7 @@ export function RangePanel(p: Props) {
 	const baseText = text('base');
 	const base = useMemo(() => parseBase(baseText), [baseText]);
 	const find = text('rq');
+	const drawn = base !== null && p.hasCalls && text('rview') === 'graph';
 	const of = useLoad(`${p.id} ${formatBase(here)} ${p.turn}`, (s) => load(p, here, s));
 	const other = useLoad(base ? `${p.id} ${baseText} ${p.turn}` : '', (s) => (base ? load(p, base, s) : Promise.resolve(null)));
 	const v = of.value;
@@ -101,20 +105,24 @@ export function RangePanel(p: Props) {
 	const names = !p.tids ? tr('all threads') : p.tids.size === 1 ? p.threads.find((t) => p.tids!.has(t.tid))?.name || tr('thread {tid}', { tid: [...p.tids][0] }) : tr('{n} threads', { n: count(p.tids.size) });
 	return (
 		<Panel title={tr('Selected range')} aside={<>
-			<label class="inline">{tr('Find')}<input type="search" value={find} onInput={(e) => set({ rq: e.currentTarget.value || null })} /></label>
-			{base ? <button class="small" onClick={() => set({ base: null }, true)}>{tr('Stop comparing')}</button>
+			{base && p.hasCalls && <Choice label={tr('Shown as')} value={drawn ? 'graph' : 'table'} options={[['table', tr('Table')], ['graph', tr('Differential flame graph')]]} onPick={(v) => set({ rview: v === 'graph' ? v : null, droot: null, dnodes: null }, true)} />}
+			{!drawn && <label class="inline">{tr('Find')}<input type="search" value={find} onInput={(e) => set({ rq: e.currentTarget.value || null })} /></label>}
+			{base ? <button class="small" onClick={() => set({ base: null, rview: null, droot: null, dwidth: null, dnodes: null }, true)}>{tr('Stop comparing')}</button>
 				: <button class="small" title={tr('Then select another range: both are shown side by side')} onClick={() => set({ base: formatBase(here) }, true)}>{tr('Compare with another range')}</button>}
 			{v && <Copy text={() => tsv(v.sections)} label={tr('Copy as TSV')} />}</>}>
 			<p role="status"><strong>{spanText(here, p.start)}</strong>{', '}{names}{base && <span class="quiet">{' '}{formatBase(base) === formatBase(here) ? tr('Kept. Select another range to compare it with this one.') : tr('compared with {base}', { base: spanText(base, p.start) })}</span>}</p>
-			<Pending of={of} what={tr('Summing')} />
-			{base && <Pending of={other} what={tr('Summing')} />}
-			{v && sections.length === 0 && <p class="quiet">{find ? tr('Nothing has this name here.') : tr('Nothing was recorded here.')}</p>}
-			{sections.length > 0 && <div class={of.busy || other.busy ? 'stale' : ''}><div class="scroll"><table class={w ? 'methods range' : 'methods range alone'}>
-				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num" title={tr('Of calls: own time without waits; of states and events: their time in the range')}>{tr('Time')}</th>
-					{w ? <><th scope="col" class="num">{tr('Before')}</th><th scope="col" class="num">{tr('Change')}</th></> : <><th scope="col" class="num">{tr('Share')}</th><th scope="col">{tr('More')}</th></>}</tr></thead>
-				{sections.map((s) => { const b = w?.sections.find((x) => x.id === s.id); return <Rows key={s.id} s={s} base={w ? filtered(b ?? { ...s, rows: [] }, find) : null} busy={v?.busy ?? 0} />; })}
-			</table></div></div>}
-			{v?.partial && <p class="quiet">{tr('Incomplete: the time limit was reached.')}</p>}
+			{drawn && <graph.Page id={p.id} base={base} here={here} turn={p.turn} />}
+			{!drawn && <>
+				<Pending of={of} what={tr('Summing')} />
+				{base && <Pending of={other} what={tr('Summing')} />}
+				{v && sections.length === 0 && <p class="quiet">{find ? tr('Nothing has this name here.') : tr('Nothing was recorded here.')}</p>}
+				{sections.length > 0 && <div class={of.busy || other.busy ? 'stale' : ''}><div class="scroll"><table class={w ? 'methods range' : 'methods range alone'}>
+					<thead><tr><th scope="col">{tr('Name')}</th><th scope="col" class="num">{tr('Count')}</th><th scope="col" class="num" title={tr('Of calls: own time without waits; of states and events: their time in the range')}>{tr('Time')}</th>
+						{w ? <><th scope="col" class="num">{tr('Before')}</th><th scope="col" class="num">{tr('Change')}</th></> : <><th scope="col" class="num">{tr('Share')}</th><th scope="col">{tr('More')}</th></>}</tr></thead>
+					{sections.map((s) => { const b = w?.sections.find((x) => x.id === s.id); return <Rows key={s.id} s={s} base={w ? filtered(b ?? { ...s, rows: [] }, find) : null} busy={v?.busy ?? 0} />; })}
+				</table></div></div>}
+				{v?.partial && <p class="quiet">{tr('Incomplete: the time limit was reached.')}</p>}
+			</>}
 		</Panel>
 	);
 }

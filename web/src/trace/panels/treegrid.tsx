@@ -164,10 +164,13 @@ export function TreeGrid(p: Props) {
 	const seen = shown.slice(first > 0 ? AROUND : 0);
 	const base = Math.max(0, seen.reduce((d, n) => Math.min(d, n.depth), Infinity) - INDENTS);
 
-	const open = (n: TreeNode, to = !n.open) => void change(async () => {
-		if (to) await fill(n);
-		if (n.other === 0) n.open = to;
-	}).then(() => show(n.other ? n.parent!.children![Math.min(n.parent!.children!.length - 1, rows.indexOf(n))] : n));
+	const open = (n: TreeNode, to = !n.open) => {
+		const place = n.parent?.children?.indexOf(n) ?? 0; // where what a rest stands for begins
+		void change(async () => {
+			if (to) await fill(n);
+			if (n.other === 0) n.open = to;
+		}).then(() => show(n.other ? n.parent!.children![Math.min(n.parent!.children!.length - 1, place)] : n));
+	};
 	const heaviest = () => void change(() => openHeaviest(node, fill), true).then((last) => last && show(last));
 	const drill = (n: TreeNode) => (n === root ? up() : n.other ? open(n) : go({ path: [...a.at.path, ...pathOf(n)], skip: 0 }));
 	const goHit = (forward: boolean) => hits && hits.rows.length > 0 && show(rows[nextHit(hits.rows, at, forward)]);

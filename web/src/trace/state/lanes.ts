@@ -55,13 +55,14 @@ export function lanesOf(a: Lanes, tile: Span): Lane[] {
 export class Tiles {
 	private tiles = new Map<string, Tile>();
 	private asked = new Set<string>();
+	private failed = new Set<string>(); // not asked for again before `retry`
 	private timer: ReturnType<typeof setTimeout> | undefined;
 	private abort = new AbortController();
 	readonly top: number; // level of the tile that is the whole trace
 
 	/** kinds: of notes, of threads and of the whole trace; changed: something came. */
 	constructor(private id: string, private trace: Span, private kinds: { thread: string[]; trace: string[]; counters: boolean },
-		private changed: () => void) {
+		private changed: () => void, private fail: (why: Error) => void) {
 		this.top = Math.ceil(Math.log2(Math.max(1024, trace.to - trace.from)));
 	}
 
@@ -89,17 +90,26 @@ export class Tiles {
 	want(view: Span, owners: Owner[]): void {
 		clearTimeout(this.timer);
 		const key = (o: Owner, p: Place) => `${o}/${p.level}/${p.index}`;
-		const jobs = this.places(view).map((p) => ({ p, owners: owners.filter((o) => !this.tiles.has(key(o, p)) && !this.asked.has(key(o, p))) }))
+		const jobs = this.places(view).map((p) => ({ p, owners: owners.filter((o) => !this.tiles.has(key(o, p)) && !this.asked.has(key(o, p)) && !this.failed.has(key(o, p))) }))
 			.filter((j) => j.owners.length > 0);
 		if (jobs.length === 0) return;
 		this.timer = setTimeout(() => {
 			for (const j of jobs) {
 				for (const o of j.owners) this.asked.add(key(o, j.p));
-				void this.load(j.p, j.owners).catch(() => {}).finally(() => {
+				void this.load(j.p, j.owners).catch((why: Error) => {
+					if (this.abort.signal.aborted) return;
+					for (const o of j.owners) this.failed.add(key(o, j.p));
+					this.fail(why);
+				}).finally(() => {
 					for (const o of j.owners) this.asked.delete(key(o, j.p));
 				});
 			}
 		}, this.tiles.size === 0 ? 0 : SETTLE_MS);
+	}
+
+	/** What failed is asked for again with the next view. */
+	retry(): void {
+		this.failed.clear();
 	}
 
 	private async load(p: Place, owners: Owner[]): Promise<void> {

@@ -44,6 +44,7 @@ function fill(s: Surface, x0: number, x1: number, y0: number, y1: number, color:
 	for (let y = Math.max(0, y0); y < Math.min(s.height, y1); y++) s.px.fill(color, y * s.width + from, y * s.width + to);
 }
 
+const hair = (s: Surface) => Math.round(s.dpr);
 const deviceY = (s: Surface, y: number) => Math.round((y - s.top) * s.dpr);
 
 function deviceX(s: Surface, t: number): number {
@@ -63,13 +64,26 @@ export function eachRun(s: Surface, l: Lane, on: (i: number, x0: number, x1: num
 	}
 }
 
+/** A box with words on it. */
+export interface Worded {
+	x0: number;
+	x1: number;
+	text: string;
+}
+
+/** How far the words of each box may reach, in the order of their begins: a box that begins within another is painted over it. */
+export function uncovered(boxes: Worded[]): Worded[] {
+	const all = [...boxes].sort((a, b) => a.x0 - b.x0); // of those that begin together the last is on top
+	return all.map((b, i) => ({ ...b, x1: Math.min(b.x1, all[i + 1]?.x0 ?? Infinity) })).filter((b) => b.x1 > b.x0);
+}
+
 export function paintStates(s: Surface, box: Box, lanes: Lane[], colors: ReadonlyMap<string, number>): void {
 	const y0 = deviceY(s, box.y);
 	const y1 = deviceY(s, box.y + box.height);
 	for (const l of lanes)
 		eachRun(s, l, (i, x0, x1) => {
 			const share = STATE_HEIGHT[l.text[i]] ?? 0.3;
-			fill(s, x0, x1, y1 - Math.max(s.dpr, Math.round((y1 - y0) * share)), y1, colors.get(l.text[i]) ?? colors.get('sleeping')!);
+			fill(s, x0, x1, y1 - Math.max(hair(s), Math.round((y1 - y0) * share)), y1, colors.get(l.text[i]) ?? colors.get('sleeping')!);
 		});
 }
 
@@ -79,8 +93,8 @@ export function paintSpans(s: Surface, box: Box, lanes: Lane[], tint: Tint): voi
 	const y1 = deviceY(s, box.y + box.height);
 	for (const l of lanes)
 		eachRun(s, l, (_, x0, x1) => {
-			if (x1 - x0 > 2 * s.dpr) fill(s, x0 + s.dpr, x1, y0, y1, tint.fill);
-			fill(s, x0, Math.min(x1, x0 + 2 * s.dpr), y0, y1, tint.edge);
+			if (x1 - x0 > 2 * hair(s)) fill(s, x0 + hair(s), x1, y0, y1, tint.fill);
+			fill(s, x0, Math.min(x1, x0 + 2 * hair(s)), y0, y1, tint.edge);
 		});
 }
 
@@ -109,7 +123,7 @@ export function paintCounter(s: Surface, box: Box, lanes: Lane[], range: [number
 			const x1 = deviceX(s, Math.min(i + 1 < l.n ? l.ts[i + 1] : l.tile.to, l.tile.to));
 			const up = level(l.value[i]);
 			fill(s, x0, x1, up, y1, tint.fill);
-			fill(s, x0, x1, up, up + s.dpr, tint.edge);
+			fill(s, x0, x1, up, up + hair(s), tint.edge);
 			if (l.notes[i] > 1) fill(s, x0, x0 + 1, level(l.high[i]), y1, tint.edge);
 		}
 }

@@ -8,18 +8,19 @@ import { takeWorker } from '../worker/callworker';
 import { drawLabels } from './chartdraw';
 import type { Flow, Spot } from '../state/flows';
 import { fit, FONT } from '../../ui/label';
-import { eachRun, paintCounter, paintSpans, paintStates, paintStrip, rangeOf, tintOf, type Surface } from './lanepaint';
+import { eachRun, paintCounter, paintSpans, paintStates, paintStrip, rangeOf, tintOf, uncovered, type Surface, type Worded } from './lanepaint';
 import { noteAt, Tiles, valueAt, type Lane, type Owner, type Strip } from '../state/lanes';
-import type { About, Called, CallId, FromWorker, Hit, Part, Picture, ToWorker } from '../worker/messages';
+import type { About, Called, CallId, FromWorker, Hit, Part, Picture, ToWorker, WorkerError } from '../worker/messages';
 import type { Label } from '../worker/paint';
 import { drawAnnotations, drawBands, drawCursor, drawFlow, drawRange, drawRuler, drawSelected, drawSpot, type Ink } from './scenedraw';
 import { STATES } from '../state/statelines';
 import type { Progress } from '../worker/store';
-import { cssPixel, dark, safe } from '../../ui/theme';
+import { cssPixel, dark, density, safe } from '../../ui/theme';
 import { groupAt, inView, ROW, together, trackAt, type Group, type Layout, type Track } from './tracks';
 
 const PAINTED = 'tracewell-painted'; // for measuring from outside
 const LIST_MS = 150; // a view that moves on is not listed
+const LABEL_MIN = 28; // CSS pixels of an event with words
 const REACH = 3; // CSS pixels around a moment
 
 export interface Range extends Span {
@@ -45,7 +46,7 @@ export interface SceneEvents {
 	view(v: Span): void;
 	top(px: number): void;
 	progress(tid: number, p: Progress): void;
-	failed(tid: number, message: string): void;
+	failed(tid: number | null, error: WorkerError): void; // null: not of one thread
 	found(tid: number, found: Found | null): void;
 	visible(calls: Hit[]): void;
 	next(tid: number, hit: Hit): void;
@@ -70,7 +71,6 @@ export class Scene {
 	spot: Spot | null = null; // picked
 	selected: Called | null = null;
 	drag: { from: number; to: number; y0: number; y1: number } | null = null; // a range that is being picked
-	readonly dpr = Math.max(1, Math.round(devicePixelRatio || 1));
 	private input: SceneInput | null = null;
 	private e: Elements | null = null;
 	private worker = takeWorker();
@@ -91,7 +91,13 @@ export class Scene {
 	constructor(trace: string, project: string, readonly whole: Span, readonly tiles: Tiles, private on: SceneEvents) {
 		this.view = whole;
 		this.worker.onmessage = (m) => this.hear(m.data as FromWorker);
+		this.worker.onerror = (e) => this.on.failed(null, { code: 'internal', status: 0, message: e.message || 'The timeline\'s worker did not start.' });
 		this.opening = (tids) => this.say({ kind: 'open', trace, project, tids });
+	}
+
+	/** Pixels of the screen for one of CSS: 1.25 where the page is zoomed so. */
+	get dpr(): number {
+		return density.value;
 	}
 
 	private opening: (tids: number[]) => void;
@@ -140,7 +146,6 @@ export class Scene {
 	}
 
 	resize(width: number, height: number): void {
-		if (width === this.width && height === this.height) return;
 		this.width = width;
 		this.height = height;
 		this.repaint();
@@ -181,7 +186,7 @@ export class Scene {
 		if (y1 <= y0) return null;
 		const hidden = Math.max(0, this.top - g.calls.y) + g.calls.row * ROW;
 		const d = this.dpr;
-		return { tid: g.thread.tid, from: this.view.from, to: this.view.to, width: this.width * d, y: Math.round(y0 * d),
+		return { tid: g.thread.tid, from: this.view.from, to: this.view.to, width: Math.round(this.width * d), y: Math.round(y0 * d),
 			height: Math.round(y1 * d) - Math.round(y0 * d), top: Math.round(hidden * d), rowHeight: ROW * d };
 	}
 
@@ -191,7 +196,7 @@ export class Scene {
 		this.dirty = false;
 		this.waiting = true;
 		const groups = this.groups();
-		const picture = { width: this.width * this.dpr, height: Math.round(this.height * this.dpr), from: this.view.from, to: this.view.to, top: this.top };
+		const picture = { width: Math.round(this.width * this.dpr), height: Math.round(this.height * this.dpr), from: this.view.from, to: this.view.to, top: this.top };
 		const bytes = picture.width * picture.height * 4;
 		this.spare = this.spare.filter((b) => b.byteLength === bytes);
 		const buffer = this.spare.pop() ?? new ArrayBuffer(bytes);
@@ -206,7 +211,7 @@ export class Scene {
 		else if (m.kind === 'progress') {
 			this.on.progress(m.tid, m);
 			this.repaint();
-		} else if (m.kind === 'failed') this.on.failed(m.tid, m.message);
+		} else if (m.kind === 'failed') this.on.failed(m.tid, m.error);
 		else if (m.kind === 'found') this.on.found(m.tid, m.found);
 		else if (m.kind === 'visible') this.on.visible(m.calls);
 		else if (m.kind === 'next' && m.hit) this.on.next(m.tid, m.hit);
@@ -308,12 +313,13 @@ export class Scene {
 		g.textBaseline = 'middle';
 		g.fillStyle = plain;
 		if (t.kind === 'counter') return;
+		const boxes: Worded[] = [];
 		for (const l of this.lanesOf(t, group))
-			eachRun(s, l, (i, x0, x1) => {
-				if (x1 - x0 < 28) return;
-				const text = fit(g, l.notes[i] > 1 ? `${l.notes[i]} × ${l.text[i] || t.kind}` : l.text[i] || t.kind, Math.min(x1, this.width) - Math.max(0, x0) - 8);
-				if (text) g.fillText(text, Math.max(0, x0) + 5, t.y - picture.top + t.height / 2 + 0.5);
-			});
+			eachRun(s, l, (i, x0, x1) => boxes.push({ x0: Math.max(0, x0), x1: Math.min(x1, this.width), text: l.notes[i] > 1 ? `${l.notes[i]} × ${l.text[i] || t.kind}` : l.text[i] || t.kind }));
+		for (const { x0, x1, text } of uncovered(boxes)) {
+			const words = x1 - x0 < LABEL_MIN ? '' : fit(g, text, x1 - x0 - 8);
+			if (words) g.fillText(words, x0 + 5, t.y - picture.top + t.height / 2 + 0.5);
+		}
 	}
 
 	/** The range that is being picked, or the one that was. */

@@ -5,7 +5,7 @@ import { annotations, timesOf } from '../state/annotations';
 import { currentProject } from '../../api/api';
 import { addressOf, sameView } from '../state/axis';
 import type { Found } from '../worker/calls';
-import { probe, returned } from '../../api/health';
+import { answered, probe, returned } from '../../api/health';
 import { heard } from '../../i18n/heard';
 import { Tiles } from '../state/lanes';
 import type { CallId, Hit } from '../worker/messages';
@@ -21,7 +21,7 @@ import { Scene, type Hover } from './scene';
 import { RULER } from './scenedraw';
 import type { Progress } from '../worker/store';
 import { tr } from '../../i18n/strings/trace';
-import { dark, safe } from '../../ui/theme';
+import { dark, density, safe } from '../../ui/theme';
 import { ThreadMenu, ThreadTools } from './threadtools';
 import { Control, type AboutThread, type Shown } from './timelinecontrol';
 import { keysOn, pointerOn, wheelOn } from './timelineinput';
@@ -46,7 +46,7 @@ function usePlan(p: TimelineProps) {
 /** What the scene told last. */
 function useNews() {
 	const [progress, report] = useState<ReadonlyMap<number, Progress>>(new Map());
-	const [error, fail] = useState<{ tid: number; message: string } | null>(null);
+	const [error, fail] = useState<{ tid: number | null; lanes?: boolean; message: string } | null>(null);
 	const [calls, list] = useState<Hit[] | null>(null);
 	const [top, scrolled] = useState(0);
 	return { progress, report, error, fail, calls, list, top, scrolled };
@@ -59,7 +59,7 @@ function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: S
 	const made = useMemo(() => {
 		const control = new Control(point, tell, ask, about);
 		const kinds = { thread: presence.of(['state', ...SPAN_KINDS, 'counter']), trace: presence.of(TRACE_KINDS), counters: presence.counters.has(null) };
-		const tiles = new Tiles(p.id, p.whole, kinds, () => scene.repaint());
+		const tiles = new Tiles(p.id, p.whole, kinds, () => scene.repaint(), (why) => news.fail({ tid: null, lanes: true, message: why.message }));
 		const scene: Scene = new Scene(p.id, currentProject(), p.whole, tiles, {
 			view: (v) => set(addressOf(v)),
 			top: (px) => {
@@ -70,9 +70,10 @@ function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: S
 				news.report((m) => new Map(m).set(tid, q));
 				control.progress(tid, q.complete);
 			},
-			failed: (tid, message) => {
+			failed: (tid, { status, code, message }) => {
 				news.fail({ tid, message });
-				probe();
+				if (status === 401) answered(`/api/v1/traces/${p.id}/slices`, status);
+				else if (code === 'lost') probe();
 			},
 			found: (tid: number, n: Found | null) => tid === control.now.p.focus?.tid && control.now.p.onFound(n),
 			visible: (h) => news.list(h),
@@ -104,10 +105,16 @@ function useSync(p: TimelineProps, { scene, control, wheel }: ReturnType<typeof 
 		c.addEventListener('wheel', wheel, { passive: false });
 		return () => c.removeEventListener('wheel', wheel);
 	}, []);
-	useEffect(() => scene.resize(width, height), [width, height]);
+	useEffect(() => scene.resize(width, height), [width, height, density.value]);
 	useEffect(() => scene.scroll(number('y') ?? 0), []); // the back button goes through views, not through scrolling
 	useEffect(() => scene.update({ threads: p.threads, layout, names: p.names, matches: p.matches, focus: p.focus?.tid ?? null, range: p.range, opened, annotations: timesOf(annotations.value) }),
 		[p.threads, layout, p.names, p.matches, p.focus, p.range, opened, annotations.value]);
+	const first = useRef(true);
+	useEffect(() => { // another filter or order: the thread that is looked at stays in view
+		const g = first.current ? null : layout.groups.find((x) => x.thread !== null && x.thread === p.focus);
+		first.current = false;
+		if (g) control.reveal(g);
+	}, [p.threads]);
 	useEffect(() => scene.look(), [dark.value, safe.value]);
 	useEffect(() => effect(() => {
 		void query.value; // the back button, or a button elsewhere on the page
@@ -154,13 +161,16 @@ export function Timeline(p: TimelineProps) {
 		pointer.onPointerMove(e);
 	};
 	const size = (w: number, h: number) => ({ width: Math.max(1, Math.round(w * scene.dpr)), height: Math.max(1, Math.round(h * scene.dpr)), style: { width: `${w}px`, height: `${h}px` } });
-	const again = (tid: number) => {
-		scene.say({ kind: 'again', tid });
+	const again = () => {
+		const { tid = null, lanes = false } = broken.current ?? {};
 		news.fail(null);
+		if (tid !== null) scene.say({ kind: 'again', tid });
+		if (lanes) scene.tiles.retry();
+		scene.repaint();
 	};
-	const broken = useRef<number | null>(null);
-	broken.current = news.error?.tid ?? null;
-	useEffect(() => returned.subscribe(() => broken.current !== null && again(broken.current)), []);
+	const broken = useRef<typeof news.error>(null);
+	broken.current = news.error;
+	useEffect(() => returned.subscribe(() => broken.current && again()), []);
 	return (
 		<div class="chart timeline" onClick={(e) => control.click(e, e.target === els.canvas.current && !dragged())}>
 			<div class="axis">
@@ -193,8 +203,8 @@ export function Timeline(p: TimelineProps) {
 			{threadAbout && <ThreadMenu about={threadAbout} p={p} on={control} close={() => about(null)} />}
 			{menu && <MethodMenu about={menu} close={() => ask(null)} />}
 			<p class="keyed" role="status">{said}</p>
-			{news.error && <Failure error={new Error(heard(news.error.message))} retry={() => again(news.error!.tid)} />}
-			<Under p={p} progress={opened.flatMap((t) => news.progress.get(t) ?? [])} wanted={opened.length} failed={news.error !== null} scene={scene} calls={news.calls} list={news.list} goTo={(tid, h) => control.goTo(tid, h)} />
+			{news.error && <Failure error={new Error(heard(news.error.message))} title={news.error.lanes ? tr('States and events could not be loaded.') : undefined} retry={again} />}
+			<Under p={p} progress={opened.flatMap((t) => news.progress.get(t) ?? [])} wanted={opened.length} failed={news.error !== null && news.error.tid !== null} scene={scene} calls={news.calls} list={news.list} goTo={(tid, h) => control.goTo(tid, h)} />
 		</div>
 	);
 }

@@ -139,6 +139,7 @@ export function called(r: Rows | null | undefined, { tid, start, depth }: CallId
 export interface Found {
 	calls: number;
 	share: number;
+	least: boolean; // calls are merged: of which methods the others are is not known here
 }
 
 /** Calls of a row that the search lights up and that no other of them stands around: `around` as begin
@@ -171,7 +172,7 @@ export function found(r: Rows, wanted: Uint8Array): Found {
 	let calls = 0;
 	let around: number[] = [];
 	let busy = 0;
-	for (let k = 0; k < r.n; k++) if (wanted[r.method[k]]) calls += r.merged ? Math.max(1, r.merged[k]) : 1;
+	for (let k = 0; k < r.n; k++) if (wanted[r.method[k]]) calls++; // of merged ones, the longest
 	for (let row = 0; calls > 0 && row < r.depth; row++) {
 		const fresh = outermost(r, row, wanted, around);
 		if (fresh.length > 0) around = joined(around, fresh);
@@ -179,7 +180,7 @@ export function found(r: Rows, wanted: Uint8Array): Found {
 	for (let k = 0; k < (r.first[1] ?? 0); k++) busy += r.length(k);
 	let time = 0;
 	for (let i = 0; i < around.length; i += 2) time += around[i + 1] - around[i];
-	return { calls, share: busy > 0 ? time / busy : 0 };
+	return { calls, share: busy > 0 ? time / busy : 0, least: r.merged !== null && r.merged.some((n) => n > 1) };
 }
 
 /** A call's time less that of the calls it makes. */

@@ -12,8 +12,15 @@ export interface Chunk {
 /** Fetches one path; throws when the answer is not a good one. */
 export type Fetch = (path: string, signal: AbortSignal) => Promise<Response>;
 
-/** An answer worth asking for again: the server is busy, or none came at all. */
-export class Passing extends Error {}
+/** An answer that is not a good one, or none at all (status 0). */
+export class Refused extends Error {
+	constructor(message: string, readonly status = 0, readonly code = 'lost') {
+		super(message);
+	}
+}
+
+/** One worth asking for again: the server is busy, or did not answer. */
+export class Passing extends Refused {}
 
 const AT_ONCE = 6;
 const TRIES = 4;

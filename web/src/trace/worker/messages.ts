@@ -34,6 +34,13 @@ export interface Called extends CallId {
 	made: number; // calls that it makes itself
 }
 
+/** Why something was not answered: as the server refused it, or status 0 where no answer came or reading one failed. */
+export interface WorkerError {
+	code: string; // the server's word, or `lost`, `internal`
+	status: number;
+	message: string;
+}
+
 /** What is told of the call under the pointer; null where only merged calls are loaded. */
 export interface About {
 	self: number | null;
@@ -66,7 +73,7 @@ export type ToWorker =
 
 export type FromWorker =
 	| { kind: 'progress'; tid: number; loaded: number; total: number; slices: number; complete: boolean }
-	| { kind: 'failed'; tid: number; message: string }
+	| { kind: 'failed'; tid: number | null; error: WorkerError } // calls of a thread; null: what was asked last
 	| { kind: 'painted'; picture: Picture; buffer: ArrayBuffer; labels: Label[]; calls: number } // calls: loaded by then
 	| { kind: 'hit'; id: number; hit: Hit | null; about: About }
 	| { kind: 'call'; id: number; called: Called | null; all: boolean } // all: no more calls of the thread come

@@ -9,7 +9,7 @@ export interface View {
 	y: number;         // of its first line in the picture
 	height: number;
 	top: number;       // device pixels scrolled past
-	rowHeight: number; // device pixels, one of them the gap
+	rowHeight: number; // device pixels, not always whole; one of them the gap
 }
 
 export interface Label {
@@ -38,9 +38,9 @@ function colorFor(look: Look, method: number): number {
 
 /** Draws the calls of a row on its first line that is in view, and the others like it but the last: a gap. */
 function paintRow(px: Uint32Array, rows: Rows, v: View, look: Look, row: number, labels: Label[]): void {
-	const y = row * v.rowHeight - v.top;
+	const y = Math.round(row * v.rowHeight) - v.top;
 	const line = (v.y + Math.max(0, y)) * v.width;
-	const lines = Math.min(v.height, y + v.rowHeight - 1) - Math.max(0, y);
+	const lines = Math.min(v.height, Math.round((row + 1) * v.rowHeight) - v.top - 1) - Math.max(0, y);
 	const hi = rows.first[row + 1];
 	const scale = v.width / (v.to - v.from);
 	if (lines <= 0) return;
@@ -65,7 +65,7 @@ function paintRow(px: Uint32Array, rows: Rows, v: View, look: Look, row: number,
 
 /** Into lines that hold the background. */
 export function paint(px: Uint32Array, rows: Rows, v: View, look: Look, labels: Label[]): void {
-	const first = Math.max(0, Math.floor(v.top / v.rowHeight));
-	const last = Math.min(rows.depth, Math.ceil((v.top + v.height) / v.rowHeight));
+	const first = Math.max(0, Math.floor(v.top / v.rowHeight) - 1);
+	const last = Math.min(rows.depth, Math.ceil((v.top + v.height) / v.rowHeight) + 1);
 	for (let row = first; row < last; row++) paintRow(px, rows, v, look, row, labels);
 }

@@ -1,6 +1,6 @@
 // The slices of one open thread: whole where they fit, else a coarse level and the part in view.
 import { totalsOf, type Totals } from './calls';
-import { levelsOf, loadLevel, Passing, partFor, persist, plan, type Chunk, type Fetch, type Part } from './levels';
+import { levelsOf, loadLevel, Passing, partFor, persist, plan, Refused, type Chunk, type Fetch, type Part } from './levels';
 import { toRows, type Rows } from './rows';
 
 const SETTLE_MS = 60; // a view that moves on is not worth loading
@@ -19,7 +19,7 @@ export const get: Fetch = async (path, signal) => {
 	if (r.ok) return r;
 	const body = await r.json().catch(() => null);
 	const message = body?.error?.message ?? `The server answered ${r.status}.`;
-	throw r.status === 429 || r.status >= 500 ? new Passing(message) : new Error(message);
+	throw new (r.status === 429 || r.status >= 500 ? Passing : Refused)(message, r.status, body?.error?.status ?? '');
 };
 
 const turns = new MessageChannel();
@@ -36,6 +36,7 @@ function breathe(): Promise<void> {
 
 export class Store {
 	rows: Rows | null = null; // of the whole thread, the finest that is kept
+	private reached: Progress = { loaded: 0, total: 0, slices: 0, complete: false };
 	private sums: { of: Rows; totals: Totals } | null = null;
 	private part: { rows: Rows; of: Part } | null = null;
 	private levels: Chunk[][] = [];
@@ -45,7 +46,7 @@ export class Store {
 	private partial: AbortController | null = null;
 
 	/** base: /api/v1/traces/ID/slices; query: what follows a '?'. */
-	constructor(private base: string, private query: string, readonly tid: number, private on: (p: Progress) => void) {}
+	constructor(private base: string, private query: string, readonly tid: number, private on: (p: Progress) => void, private fail: (why: unknown) => void) {}
 
 	get kept(): number {
 		return (this.rows?.n ?? 0) + (this.part?.rows.n ?? 0);
@@ -63,14 +64,19 @@ export class Store {
 		for (const [i, level] of whole.entries()) {
 			if (i > 0) await seen;
 			const came = await this.fetch(level, signal, (done) =>
-				this.on({ loaded: before + done, total, slices: this.rows?.n ?? 0, complete: false }));
+				this.tell({ loaded: before + done, total, slices: this.rows?.n ?? 0, complete: false }));
 			before += level.length;
 			const rows = await toRows(came, false, breathe);
 			signal.throwIfAborted();
 			this.rows = rows;
-			this.on({ loaded: before, total, slices: this.rows.n, complete: i === whole.length - 1 });
+			this.tell({ loaded: before, total, slices: this.rows.n, complete: i === whole.length - 1 });
 		}
-		if (whole.length === 0) this.on({ loaded: 0, total: 0, slices: 0, complete: true });
+		if (whole.length === 0) this.tell({ loaded: 0, total: 0, slices: 0, complete: true });
+	}
+
+	private tell(p: Progress): void {
+		this.reached = p;
+		this.on(p);
 	}
 
 	/** Once every call is there; added up when somebody asks. */
@@ -119,6 +125,7 @@ export class Store {
 		this.timer = setTimeout(() => void this.loadPart(want), SETTLE_MS);
 	}
 
+	/** The part in view, finer; the thread's own numbers stay as they are. */
 	private async loadPart(want: Part): Promise<void> {
 		this.partial?.abort();
 		const abort = new AbortController();
@@ -127,9 +134,11 @@ export class Store {
 			const rows = await toRows(await this.fetch(want.chunks, abort.signal, () => {}), true, breathe);
 			abort.signal.throwIfAborted();
 			this.part = { rows, of: want };
-			this.on({ loaded: want.chunks.length, total: want.chunks.length, slices: this.part.rows.n, complete: true });
-		} catch {
-			if (!abort.signal.aborted) this.aimed = null; // asked again with the next view
+			this.on(this.reached);
+		} catch (why) {
+			if (abort.signal.aborted) return;
+			this.aimed = null; // asked again with the next view
+			this.fail(why);
 		}
 	}
 }

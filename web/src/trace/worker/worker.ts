@@ -1,7 +1,8 @@
 // Owns the slices of the threads that are open: fetches and decodes their chunks, paints views of them.
 import { called, found, hitOf, next, selfOf, visible } from './calls';
 import { WHOLE_MAX } from './levels';
-import type { About, FromWorker, ToWorker } from './messages';
+import { Refused } from './levels';
+import type { About, FromWorker, ToWorker, WorkerError } from './messages';
 import { paint, type Label, type Look } from './paint';
 import { sliceAt, type Rows } from './rows';
 import { Store, type Progress } from './store';
@@ -20,6 +21,11 @@ let opened: Extract<ToWorker, { kind: 'open' }> | null = null;
 function say(m: FromWorker, transfer: Transferable[] = []): void {
 	(self as unknown as Worker).postMessage(m, transfer);
 }
+
+const errorOf = (why: unknown): WorkerError =>
+	(why instanceof Refused ? { code: why.code, status: why.status, message: why.message } : { code: 'internal', status: 0, message: (why as Error)?.message ?? String(why) });
+
+const fail = (tid: number | null, why: unknown) => say({ kind: 'failed', tid, error: errorOf(why) });
 
 function tellFound(s: Store): void {
 	say({ kind: 'found', tid: s.tid, found: s.rows && look?.matches ? found(s.rows, look.matches) : null });
@@ -47,13 +53,13 @@ function begin(tid: number): void {
 		reached.set(tid, p);
 		say({ kind: 'progress', tid, ...p });
 		if (look?.matches && p.loaded === p.total) tellFound(store);
-	});
+	}, (why) => fail(tid, why));
 	stores.set(tid, store);
-	store.load((slices) => room(tid, slices), firstPicture).catch((why: Error) => {
+	store.load((slices) => room(tid, slices), firstPicture).catch((why: unknown) => {
 		if (store.stopped) return;
 		if (opened!.early) return end(tid); // nobody would hear of it: whoever opens it asks anew
 		store.stop(); // the other lanes
-		say({ kind: 'failed', tid, message: why.message });
+		fail(tid, why);
 	});
 }
 
@@ -102,7 +108,7 @@ function picture(m: Extract<ToWorker, { kind: 'paint' }>): void {
 	if (calls > 0) pictured();
 }
 
-/** What a question gets when answering it failed: whoever asked goes on. */
+/** What a question gets when answering it failed: its asker goes on. */
 function nothing(m: ToWorker): void {
 	if (m.kind === 'paint') say({ kind: 'painted', picture: m.picture, buffer: m.buffer, labels: [], calls: 0 }, [m.buffer]);
 	else if (m.kind === 'hit') say({ kind: 'hit', id: m.id, hit: null, about: NOTHING });
@@ -116,7 +122,7 @@ self.onmessage = (e: MessageEvent<ToWorker>) => {
 		answer(e.data);
 	} catch (why) {
 		nothing(e.data);
-		setTimeout(() => { throw why; }); // it is still an error
+		fail(null, why);
 	}
 };
 
