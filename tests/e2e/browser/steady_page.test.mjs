@@ -12,8 +12,10 @@ import { root, startServer } from '../server.mjs';
 
 const MAIN = 4000, WORKER = 4001, MS = 1e6;
 const NAMES = ['android.os.Looper.loop', 'android.os.MessageQueue.nativePollOnce', 'com.acme.work.Worker.work'];
-/* One thread runs for 10 ms of 40, and another then. */
-const SWITCHES = `# tracer: nop\n#\n${[[0, 0, 'R', 100], [10, 100, 'S', 101], [30, 101, 'S', 100], [40, 100, 'S', 0]].map(([ms, from, state, to]) => `x-${from} (${from || '-----'}) [000] d..2 ${(4000 + ms / 1000).toFixed(6)}: sched_switch: prev_comm=x prev_pid=${from} prev_prio=120 prev_state=${state} ==> next_comm=y next_pid=${to} next_prio=120`).join('\n')}\n`;
+/* A section of a thread that runs for 20 ms of 100. */
+const at = (ms) => `[000] d..2 ${(4000 + ms / 1000).toFixed(6)}:`;
+const turn = (ms, from, state, to) => `x-${from} (${from || '-----'}) ${at(ms)} sched_switch: prev_comm=x prev_pid=${from} prev_prio=120 prev_state=${state} ==> next_comm=y next_pid=${to} next_prio=120`;
+const KERNEL = `# tracer: nop\n#\n${[turn(0, 0, 'R', 100), `app-100 (100) ${at(10)} tracing_mark_write: B|100|load`, turn(20, 100, 'S', 101), turn(50, 101, 'S', 100), `app-100 (100) ${at(60)} tracing_mark_write: E|100`, turn(100, 100, 'S', 0)].join('\n')}\n`;
 let server, browser, id, start, anr, kernel;
 const ending = [];
 
@@ -25,7 +27,7 @@ before(async () => {
 	assert.equal(made.state, 'ready', JSON.stringify(made.error));
 	({ id, start_ns: start } = made);
 	anr = (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/anr/realistic/input')), {})).id;
-	kernel = (await server.trace(SWITCHES, {})).id;
+	kernel = (await server.trace(KERNEL, {})).id;
 	browser = await launch();
 });
 
@@ -122,8 +124,7 @@ test('a snapshot has no time axis and no times', async () => {
 
 test('a session that ends while calls are loaded is told', async () => {
 	const page = await open('?open=none');
-	const json = { error: { status: 'unauthorized', message: 'sign in', offset: null } };
-	await page.route('**/slices**', (route) => route.fulfill({ status: 401, json }));
+	await page.context().clearCookies();
 	await page.locator('.threads .name').nth(1).click();
 	await page.getByText('Your session has ended.').first().waitFor();
 	await page.context().close();
