@@ -177,7 +177,7 @@ static int take_flag(const struct reading *r, int left, char **argv)
 	return equals ? 1 : 2;
 }
 
-/* --- what is there --- */
+/* --- the commands --- */
 
 static int take_verb(struct reading *r, int n, char **argv)
 {

@@ -100,7 +100,7 @@ static void keep_quota(struct tw_periodic *p, void *arg)
 		tw_log_err(TW_LOG_WARN, "quota_not_kept", path, &err);
 }
 
-/* What was sent before a restart counts; where that is not known, counting begins anew. */
+/* Uploads before a restart count towards the limits; if unknown, counting starts at zero. */
 static enum tw_status open_quota(struct tw_app *app, struct tw_err *err)
 {
 	const struct tw_config *c = app->config;
@@ -179,7 +179,7 @@ static enum tw_status ask_storage(struct tw_app *app, struct tw_err *err)
 	return tw_storage_keep(c->data_dir, &c->storage, err);
 }
 
-/* Of several servers none has another's name, also when one is started anew. */
+/* The name is unique among several servers, also after a restart. */
 static enum tw_status name_node(struct tw_app *app, struct tw_err *err)
 {
 	char id[TW_ID_BYTES];
@@ -405,7 +405,7 @@ static enum tw_status start_deriving(struct tw_app *app, struct tw_err *err)
 	return st == TW_OK ? tw_retention_job_start(app, &app->retention, err) : st;
 }
 
-/* What goes on in the background. */
+/* Background tasks. */
 static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
 {
 	enum tw_status st = open_seal(app, err);
@@ -457,7 +457,7 @@ static void close_data(struct tw_app *app)
 	app->blobs = tw_blobs_close(app->blobs);
 }
 
-/* What is wrong with new files is told; the certificate before them goes on. */
+/* A problem of the new files is logged; the previous certificate stays in use. */
 static void look_at_certificate(const struct tw_app *app, bool anyway)
 {
 	struct tw_err err;

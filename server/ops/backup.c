@@ -27,7 +27,7 @@ static enum tw_status fail_errno(const char *doing, const char *path, struct tw_
 
 /* --- one upload or mapping --- */
 
-/* TW_CORRUPT when what is read is not what its name says. */
+/* TW_CORRUPT if the content does not match the hash in its name. */
 static enum tw_status copy_fd(struct run *r, int fd, const char *sha256, struct tw_err *err)
 {
 	char got[TW_SHA256_HEX] = "";

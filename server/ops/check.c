@@ -59,7 +59,7 @@ static enum verdict judge_fd(struct checker *k, int fd, const struct tw_stored_f
 	return strcmp(sha256, f->sha256) == 0 ? WHOLE : DAMAGED;
 }
 
-/* Of a store that goes away nothing is known: that is no verdict. */
+/* An unreachable store says nothing about its files: this is not a result. */
 static enum verdict verdict_of(struct checker *k, enum tw_status st, const struct tw_err *why)
 {
 	if (st == TW_BUSY && tw_blobs_remote(k->c->blobs)) {
@@ -161,7 +161,7 @@ static enum verdict judge_decoded(struct checker *k, const struct tw_stored_file
 	return v;
 }
 
-/* A server beside may have deleted the trace or decoded it again since the page was read. */
+/* A running server may have deleted the trace or decoded it again since the page was read. */
 static bool still_so(struct checker *k, struct tw_stored_file *f, struct tw_arena *a)
 {
 	struct tw_stored_file before = *f, *rows;
@@ -259,7 +259,7 @@ static enum tw_status check_part(
 	return TW_OK;
 }
 
-/* The text that an image was compiled from lies one row before it in a page. */
+/* The source text of a compiled image is one row before it in a page. */
 static enum tw_status store_image(struct checker *k, const struct tw_stored_file *image,
         const struct tw_buf *bytes, struct tw_err *err)
 {

@@ -111,7 +111,7 @@ void tw_doctor_data(struct tw_doctor *d)
 	check_log(d);
 }
 
-/* --- what stands in the catalogue --- */
+/* --- the catalogue's content --- */
 
 static void judge_work(struct tw_doctor *d, const struct tw_catalogue_facts *f, int64_t now)
 {

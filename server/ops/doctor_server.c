@@ -64,7 +64,7 @@ static CURLcode perform(
 	return rc;
 }
 
-/* False: there was no answer, and why is said.  json_decref of the answer's is owed. */
+/* False: no response; the reason was reported.  Release the response with json_decref. */
 static bool ask(
         CURL *curl, const char *server, const char *path, const char *key, struct answer *ret)
 {

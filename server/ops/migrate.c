@@ -5,7 +5,7 @@
 #include "server/base/file/crash_point.h"
 #include "server/ops/migrate_seen.h"
 
-/* So many lost files are told and left out; more, and a tenth of all, are no accident. */
+/* Up to this many lost files are reported and skipped; more, and over a tenth of all, stop it. */
 enum { LOST_FEW = 16, LOST_SHARE = 10 };
 
 static bool is_alike(const struct tw_migrate_table *t)
@@ -56,7 +56,7 @@ static enum tw_status judge_lost(const struct tw_migrate_files *f, struct tw_err
 	        (unsigned long long)f->lost, (unsigned long long)f->files);
 }
 
-/* While nobody can write to the source. */
+/* While nothing can write to the source. */
 static enum tw_status finish(struct tw_migrate *m, struct tw_migrate_files *files,
         enum tw_migrate_state *ret_state, struct tw_err *err)
 {

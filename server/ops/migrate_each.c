@@ -48,7 +48,7 @@ static void run_slot(struct tw_pool_task *task, bool stopping)
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
-/* NULL: somebody failed. */
+/* NULL: one of the threads failed. */
 static struct slot *await_slot(struct crew *c)
 {
 	struct slot *s = NULL;

@@ -66,7 +66,7 @@ static void count(struct files *f, bool linked, uint64_t bytes)
 	(void)pthread_mutex_unlock(&f->lock);
 }
 
-/* --- what is there --- */
+/* --- existing files --- */
 
 static enum tw_status get(
         struct tw_blobs *b, const struct tw_migrate_file *of, int *ret_fd, struct tw_err *err)
@@ -295,7 +295,7 @@ static enum tw_status bring_opened(
 		count(f, linked, of->bytes);
 		tw_crash_point("migrate_file");
 	}
-	/* what the target says is no reason to call it lost */
+	/* the target's error does not mean that the file is lost */
 	return st == TW_NOT_FOUND || st == TW_CORRUPT ? TW_IO : st;
 }
 
@@ -359,7 +359,7 @@ static enum tw_status bring_one(void *arg, const struct tw_migrate_file *of, str
 
 /* --- all --- */
 
-/* What seals secrets, and what was sent of today's allowances. */
+/* The key that encrypts secrets, and today's use of quotas. */
 static enum tw_status bring_own(struct tw_migrate *m, struct tw_err *err)
 {
 	static const char *const names[] = {"secret.key", "quota"};

@@ -59,6 +59,6 @@ const struct tw_route tw_routes_audit[] = {
                 .needs = TW_NEED_ADMIN,
                 .params = TW_PARAMS(audit_params),
                 .end = list,
-                .summary = "Who changed what, newest first"},
+                .summary = "Audit log, newest first"},
         {0},
 };

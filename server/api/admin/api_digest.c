@@ -1,5 +1,5 @@
 /*
- * api_digest.c - the digest as it would be told now, and when and to whom it is told.
+ * api_digest.c - the digest as it would be sent now, its schedule and its recipients.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum { TEXT_BYTES = 512 << 10, MINUTE_MS = 60 * 1000 };
 
-/* json_decref(*ret_doc) is owed: rules point into it. */
+/* The rules point into *ret_doc; release it with json_decref. */
 static enum tw_status load_rules(
         struct tw_req *r, json_t **ret_doc, struct tw_digest_rules *ret, struct tw_err *err)
 {
@@ -147,7 +147,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* Its end is that of the minute: what is asked for twice in one is told once. */
+/* Its period ends with the minute, so that a repeated request within it sends once. */
 static enum tw_status tell(struct tw_req *r, const struct tw_digest_rules *to, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(r);
@@ -263,18 +263,18 @@ const struct tw_route tw_routes_digest[] = {
                 .needs = TW_NEED_READ,
                 .params = TW_PARAMS(form_params, days_params),
                 .end = get_digest,
-                .summary = "What is slow and new, as the digest tells it"},
+                .summary = "The digest's content"},
         {.method = "POST",
                 .path = "/api/v1/digest",
                 .needs = TW_NEED_ADMIN,
                 .params = TW_PARAMS(days_params),
                 .end = post_digest,
-                .summary = "Tells it now, to those to whom it is told"},
+                .summary = "Sends the digest now"},
         {.method = "GET",
                 .path = "/api/v1/digest/settings",
                 .needs = TW_NEED_ADMIN,
                 .end = get_settings,
-                .summary = "When the digest is told, and to whom"},
+                .summary = "Schedule and recipients of the digest"},
         {.method = "PUT",
                 .path = "/api/v1/digest/settings",
                 .needs = TW_NEED_ADMIN,
@@ -282,6 +282,6 @@ const struct tw_route tw_routes_digest[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = put_settings,
-                .summary = "Says when the digest is told, and to whom"},
+                .summary = "Sets schedule and recipients of the digest"},
         {0},
 };

@@ -1,5 +1,5 @@
 /*
- * api_hook.c - webhooks of a project: made, changed, tried, and what was told to them.
+ * api_hook.c - webhooks of a project, their tests and their log of deliveries.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 	return j;
 }
 
-/* Another secret, and as it is kept; secrets are the caller's to wipe. */
+/* A new secret, in plain text and encrypted; the caller wipes it. */
 static enum tw_status new_sealed(struct tw_req *r, char ret_plain[TW_SECRET_BYTES],
         char ret_sealed[TW_SECRET_TEXT_BYTES], struct tw_err *err)
 {
@@ -93,7 +93,7 @@ static enum tw_status find(struct tw_req *r, struct tw_webhook *ret, struct tw_e
 	        catalogue(r), project(r), tw_req_path(r, "hook"), tw_req_arena(r), ret, err);
 }
 
-/* The hook as it is now; secret NULL: it is not told. */
+/* The current hook; secret NULL: not included. */
 static enum tw_status reply(
         struct tw_req *r, int http, const char *id, const char *secret, struct tw_err *err)
 {
@@ -117,7 +117,7 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 	return reply(r, 200, tw_req_path(r, "hook"), NULL, err);
 }
 
-/* --- what is sent --- */
+/* --- the request --- */
 
 static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
 {
@@ -429,13 +429,13 @@ const struct tw_route tw_routes_hook[] = {
                 .path = "/api/v1/webhooks",
                 .needs = TW_NEED_ADMIN,
                 .end = list,
-                .summary = "Whom the project tells what happens"},
+                .summary = "The project's webhooks"},
         {.method = "POST",
                 .path = "/api/v1/webhooks",
                 .needs = TW_NEED_ADMIN,
                 TAKES_JSON,
                 .end = post,
-                .summary = "Makes a webhook; the only time its secret is shown"},
+                .summary = "Creates a webhook; its secret is shown only here"},
         {.method = "GET",
                 .path = "/api/v1/webhooks/{hook}",
                 .needs = TW_NEED_ADMIN,
@@ -446,32 +446,32 @@ const struct tw_route tw_routes_hook[] = {
                 .needs = TW_NEED_ADMIN,
                 TAKES_JSON,
                 .end = patch,
-                .summary = "Changes, pauses or resumes it, or gives it another secret"},
+                .summary = "Changes, pauses or resumes a webhook, or replaces its secret"},
         {.method = "DELETE",
                 .path = "/api/v1/webhooks/{hook}",
                 .needs = TW_NEED_ADMIN,
                 .end = drop,
-                .summary = "Removes it, with what it was still to be told"},
+                .summary = "Removes a webhook and its pending events"},
         {.method = "POST",
                 .path = "/api/v1/webhooks/{hook}/test",
                 .needs = TW_NEED_ADMIN,
                 .end = test,
-                .summary = "Sends it a test, once"},
+                .summary = "Sends a test event to a webhook"},
         {.method = "GET",
                 .path = "/api/v1/webhooks/{hook}/deliveries",
                 .needs = TW_NEED_ADMIN,
                 .params = TW_PARAMS(deliveries_params),
                 .end = deliveries,
-                .summary = "What was told to it, try by try"},
+                .summary = "Deliveries to a webhook with their attempts"},
         {.method = "GET",
                 .path = "/api/v1/webhooks/{hook}/deliveries/{delivery}",
                 .needs = TW_NEED_ADMIN,
                 .end = delivery,
-                .summary = "One delivery, with its whole body"},
+                .summary = "One delivery with its complete body"},
         {.method = "POST",
                 .path = "/api/v1/webhooks/{hook}/deliveries/{delivery}",
                 .needs = TW_NEED_ADMIN,
                 .end = redeliver,
-                .summary = "Tells it once more, under the same event id"},
+                .summary = "Sends a delivery again, with the same event id"},
         {0},
 };

@@ -114,7 +114,7 @@ static enum tw_status begin(struct tw_req *r, struct tw_err *err)
 
 /* --- an account linked by its owner --- */
 
-/* A session alone may be a browser that was left open: whoever links shows the password again. */
+/* A session alone may be an unattended browser: linking requires the password again. */
 static enum tw_status judge_owner(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	const char *password = json_string_value(json_object_get(body, "password"));
@@ -327,7 +327,7 @@ const struct tw_route tw_routes_oidc[] = {
                 .any_params = true,
                 .outbound = true,
                 .end = callback,
-                .summary = "Where the provider sends it back to: signs the person in"},
+                .summary = "Callback of the OpenID provider: signs the person in"},
         {.method = "POST",
                 .path = "/api/v1/oidc/link",
                 .needs = TW_NEED_USER,
@@ -337,6 +337,6 @@ const struct tw_route tw_routes_oidc[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = begin_link,
-                .summary = "Begins to link one's account to a person at the provider"},
+                .summary = "Begins to link the account to an identity at the provider"},
         {0},
 };

@@ -37,6 +37,6 @@ const struct tw_route tw_routes_project[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = add_project,
-                .summary = "Makes a project"},
+                .summary = "Creates a project"},
         {0},
 };

@@ -1,4 +1,4 @@
-/* How long a project's traces are kept, what it uses, and what is due. */
+/* A project's retention rules, its use of storage, and the traces to be deleted next. */
 #include <string.h>
 
 #include "server/api/api.h"
@@ -116,7 +116,7 @@ static enum tw_status store(struct tw_req *r, const struct tw_retention *rules, 
 	return st;
 }
 
-/* With dry_run=true the answer tells what the rules would do, and nothing is changed. */
+/* With dry_run=true the response states the effect of the rules; nothing is changed. */
 static enum tw_status put_retention(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_retention rules;
@@ -147,7 +147,7 @@ const struct tw_route tw_routes_retention[] = {
                 .needs = TW_NEED_READ,
                 .params = TW_PARAMS(days_params),
                 .end = get_retention,
-                .summary = "How long traces are kept"},
+                .summary = "Retention rules, and the storage in use"},
         {.method = "PUT",
                 .path = "/api/v1/retention",
                 .needs = TW_NEED_ADMIN,
@@ -156,6 +156,6 @@ const struct tw_route tw_routes_retention[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = put_retention,
-                .summary = "Say how long traces are kept"},
+                .summary = "Sets the retention rules"},
         {0},
 };

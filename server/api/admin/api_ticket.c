@@ -381,7 +381,7 @@ const struct tw_route tw_routes_ticket[] = {
                 .path = "/api/v1/tracker",
                 .needs = TW_NEED_READ,
                 .end = get_tracker,
-                .summary = "Where the project's issues are created"},
+                .summary = "The project's issue tracker"},
         {.method = "PUT",
                 .path = "/api/v1/tracker",
                 .needs = TW_NEED_ADMIN,
@@ -389,6 +389,6 @@ const struct tw_route tw_routes_ticket[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = put_tracker,
-                .summary = "Sets where the project's issues are created"},
+                .summary = "Sets the project's issue tracker"},
         {0},
 };

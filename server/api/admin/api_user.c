@@ -134,7 +134,7 @@ static enum tw_status add_user(struct tw_req *r, struct tw_err *err)
 	return tw_api_with_body(r, make_user, err);
 }
 
-/* The person at the provider whom the account is for: "" nobody. */
+/* The identity at the provider that may use the account; "" none. */
 static enum tw_status set_subject(
         struct tw_req *r, const char *user_id, const json_t *given, struct tw_err *err)
 {
@@ -251,7 +251,7 @@ const struct tw_route tw_routes_user[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = add_user,
-                .summary = "Makes an account"},
+                .summary = "Creates an account"},
         {.method = "PUT",
                 .path = "/api/v1/users/{name}",
                 .needs = TW_NEED_SERVER,
@@ -259,7 +259,8 @@ const struct tw_route tw_routes_user[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = change_user,
-                .summary = "Sets a password or who is admin of the server; ends their sessions"},
+                .summary =
+                        "Sets an account's password, admin flag or state, and ends its sessions"},
         {.method = "DELETE",
                 .path = "/api/v1/users/{name}",
                 .needs = TW_NEED_SERVER,
@@ -278,11 +279,11 @@ const struct tw_route tw_routes_user[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = set_member,
-                .summary = "Gives someone a role in the project"},
+                .summary = "Sets a person's role in the project"},
         {.method = "DELETE",
                 .path = "/api/v1/members/{name}",
                 .needs = TW_NEED_ADMIN,
                 .end = remove_member,
-                .summary = "Takes someone's role in the project away"},
+                .summary = "Removes a person's role in the project"},
         {0},
 };

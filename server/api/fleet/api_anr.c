@@ -348,6 +348,6 @@ const struct tw_route tw_routes_anr[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = put_rules,
-                .summary = "Change how ANRs are grouped"},
+                .summary = "Sets the rules that group ANRs"},
         {0},
 };

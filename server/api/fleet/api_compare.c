@@ -1,5 +1,5 @@
 /*
- * api_compare.c - two selections of traces beside each other: calls as one tree, methods as a
+ * api_compare.c - two selections of traces side by side: calls as one tree, methods as a
  * table.
  */
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static struct tw_str name_of(const struct comparison *c, uint32_t method)
 	return method < c->sides.n_names ? c->sides.names[method] : TW_STR("");
 }
 
-/* --- what is compared --- */
+/* --- the selections --- */
 
 static bool put_trace(struct comparison *c, const struct tw_side_trace *t)
 {
@@ -386,6 +386,6 @@ const struct tw_route tw_routes_compare[] = {
                 .needs = TW_NEED_READ,
                 .params = TW_PARAMS(tw_sides_params, tw_api_thread_params, table_params),
                 .end = compare_methods,
-                .summary = "The methods of two selections beside each other"},
+                .summary = "The methods of two selections side by side"},
         {0},
 };

@@ -1,5 +1,5 @@
 /*
- * api_fleet_compare.c - two sides of the fleet beside each other.
+ * api_fleet_compare.c - two sides of the fleet side by side.
  *
  * A side is a version (a=8.3.0), one trace (a=trace:ID) or a filter (a.os=13); words
  * without a. or b. are of both.
@@ -150,7 +150,7 @@ static enum tw_status open_sides(struct tw_comparison *c, struct tw_err *err)
 	return st;
 }
 
-/* --- what is compared --- */
+/* --- the sides --- */
 
 static int by_text(const void *pa, const void *pb)
 {

@@ -46,7 +46,7 @@ struct answer {
 
 /* --- reading --- */
 
-/* What there is no time or no room for is left out: the answer says that it is. */
+/* Findings beyond the limits of time and size are omitted; the response says so. */
 static enum tw_status take_row(
         void *arg, const char *trace_id, struct tw_str data, struct tw_err *err)
 {

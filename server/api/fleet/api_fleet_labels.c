@@ -1,4 +1,4 @@
-/* The labels by which a project's traces are counted too, beside version, scenario and the like. */
+/* The labels by which a project's rollups are also grouped, besides version and scenario. */
 #include <string.h>
 
 #include "server/api/api.h"

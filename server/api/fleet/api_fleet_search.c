@@ -175,7 +175,7 @@ static bool is_late(void *arg)
 	return tw_monotonic_ms() > ((const struct search *)arg)->until_ms;
 }
 
-/* A file that cannot be read is no hit that can be shown, and no reason not to answer. */
+/* An unreadable file is skipped; the other hits are returned. */
 static struct tw_search_call look(struct search *k, const struct tw_search_found *found)
 {
 	const struct tw_app *app = tw_req_app(k->q->req);

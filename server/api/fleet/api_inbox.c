@@ -1,5 +1,5 @@
 /*
- * api_inbox.c - what needs somebody: regressions and groups of ANRs, with one life and one list.
+ * api_inbox.c - regressions and ANR groups to triage, with the same states, in one list.
  *
  * Both are open, acknowledged, fixed or returned, have an owner and may be muted.  Counts are of
  * everything that the other filters leave, so that they say where to look.
@@ -351,7 +351,7 @@ const struct tw_route tw_routes_inbox[] = {
                 .needs = TW_NEED_READ,
                 .params = TW_PARAMS(inbox_params),
                 .end = get_inbox,
-                .summary = "Regressions and ANR groups that need somebody, with counts by state"},
+                .summary = "Regressions and ANR groups to triage, with counts by state"},
         {.method = "PATCH",
                 .path = "/api/v1/inbox",
                 .needs = TW_NEED_WRITE,

@@ -222,7 +222,7 @@ static enum tw_status reply_pending(struct tw_req *r, const struct tw_build_row 
 	        err);
 }
 
-/* The counts of what is in use, and how many traces it names. */
+/* The counts of the mapping in use, and the number of its build's traces. */
 static enum tw_status reply_counts(
         struct tw_req *r, const struct tw_build_row *row, struct tw_err *err)
 {
@@ -452,7 +452,7 @@ const struct tw_route tw_routes_build[] = {
                 .body = mapping_body,
                 .end = end_mapping,
                 .abort = abort_mapping,
-                .summary = "Set R8's or ProGuard's mapping of a build"},
+                .summary = "Sets R8's or ProGuard's mapping of a build"},
         {.method = "PUT",
                 .path = "/api/v1/builds/{build_id}/commit",
                 .needs = TW_NEED_INGEST,
@@ -461,7 +461,7 @@ const struct tw_route tw_routes_build[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = put_commit,
-                .summary = "Say which commit a build is made of"},
+                .summary = "Sets the commit of a build"},
         {.method = "GET",
                 .path = "/api/v1/builds",
                 .needs = TW_NEED_READ,

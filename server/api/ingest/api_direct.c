@@ -42,7 +42,7 @@ static struct tw_blobs *blobs(const struct tw_req *r)
 	return tw_req_app(r)->blobs;
 }
 
-/* --- what is announced --- */
+/* --- the announcement --- */
 
 static enum tw_status add_pair(struct tw_req *r, struct announced *u, const char *name,
         const json_t *value, struct tw_err *err)
@@ -333,7 +333,7 @@ const struct tw_route tw_routes_direct[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = post_direct,
-                .summary = "An address in the store to which a device puts a trace itself"},
+                .summary = "Creates a URL of the store to which a device uploads a trace directly"},
         {.method = "POST",
                 .path = "/api/v1/uploads/direct/{upload}/done",
                 .needs = TW_NEED_INGEST,
@@ -341,6 +341,6 @@ const struct tw_route tw_routes_direct[] = {
                 .roles = TW_ROLE_INGEST,
                 .upload = true,
                 .end = post_done,
-                .summary = "It was put there: verified, it becomes a trace"},
+                .summary = "Completes a direct upload: verifies the object and creates the trace"},
         {0},
 };

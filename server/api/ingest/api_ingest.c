@@ -41,7 +41,7 @@ struct part {
 
 enum { PART_TRACE, N_PARTS = 7 };
 
-/* What a form may hold beside meta. */
+/* Parts that a form may have besides meta. */
 static const struct {
 	const char *name;
 	const char *format; /* the only one it may be; NULL: any that fits the part */

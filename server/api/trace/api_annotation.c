@@ -1,9 +1,8 @@
 /*
  * api_annotation.c - what people wrote at a time or on a method of a trace.
  *
- * A method is said by its index, as everywhere in the API.  A newer decoder may
- * count the methods of a trace anew, so what is kept beside the index is a key
- * that finds it again: the id that mappings name, or its name in the trace.
+ * Requests name a method by its index.  A newer decoder may number methods differently, so a key
+ * is stored with the index: the method's id, or its name in the trace.
  */
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +46,7 @@ static json_t *number_or_null(int64_t v)
 	return v < 0 ? json_null() : json_integer((json_int_t)v);
 }
 
-/* v NULL: the trace cannot be read now, and methods are told by their keys. */
+/* v NULL: the trace cannot be read now; methods are named by their keys. */
 static json_t *annotation_json(
         const struct tw_annotation *a, const struct tw_view *v, char name_buf[TW_NAME_BYTES])
 {
@@ -253,7 +252,7 @@ const struct tw_route tw_routes_annotation[] = {
                 .path = "/api/v1/traces/{id}/annotations",
                 .needs = TW_NEED_READ,
                 .end = list_annotations,
-                .summary = "What people wrote at times and on methods"},
+                .summary = "Annotations of a trace"},
         {.method = "POST",
                 .path = "/api/v1/traces/{id}/annotations",
                 .needs = TW_NEED_WRITE,
@@ -261,7 +260,7 @@ const struct tw_route tw_routes_annotation[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = add_annotation,
-                .summary = "Writes at a time or on a method"},
+                .summary = "Adds an annotation at a time or on a method"},
         {.method = "PATCH",
                 .path = "/api/v1/traces/{id}/annotations/{annotation}",
                 .needs = TW_NEED_WRITE,

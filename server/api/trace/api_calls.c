@@ -146,6 +146,6 @@ const struct tw_route tw_routes_calls[] = {
                 .needs = TW_NEED_READ,
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, calls_params),
                 .end = calls,
-                .summary = "single calls: their durations, the longest, the neighbours of one"},
+                .summary = "Calls of a method: durations, the longest, neighbours of one"},
         {0},
 };

@@ -292,12 +292,13 @@ const struct tw_route tw_routes_export[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = make_ticket,
-                .summary = "A link that another tool may fetch for some minutes"},
+                .summary = "Creates a link by which another tool fetches the trace, valid for "
+                           "minutes"},
         {.method = "GET",
                 .path = "/api/v1/tickets/{ticket}/{file}",
                 .needs = TW_NEED_PUBLIC,
                 .any_params = true,
                 .end = use_ticket,
-                .summary = "What such a link stands for"},
+                .summary = "Downloads the file of a short-lived link"},
         {0},
 };

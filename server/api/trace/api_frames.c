@@ -50,7 +50,7 @@ const struct tw_route tw_routes_frames[] = {
                 .path = "/api/v1/frames",
                 .needs = TW_NEED_READ,
                 .end = get_frames,
-                .summary = "Whose code methods are"},
+                .summary = "Rules that classify methods as app or framework code"},
         {.method = "PUT",
                 .path = "/api/v1/frames",
                 .needs = TW_NEED_WRITE,
@@ -58,6 +58,6 @@ const struct tw_route tw_routes_frames[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = put_frames,
-                .summary = "Change whose code methods are"},
+                .summary = "Sets the rules that classify methods as app or framework code"},
         {0},
 };

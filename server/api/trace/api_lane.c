@@ -1,5 +1,5 @@
 /*
- * api_lane.c - what the timeline shows beside calls: lanes and sums of notes, and how busy threads
+ * api_lane.c - lanes and sums of notes for the timeline, and how busy threads
  * are.
  */
 #include <string.h>
@@ -308,13 +308,13 @@ const struct tw_route tw_routes_lane[] = {
                 .params = TW_PARAMS(
                         tw_api_thread_params, tw_view_range_params, cells_params, kinds_params),
                 .end = lanes,
-                .summary = "Notes by kind and thread, short ones drawn together"},
+                .summary = "Notes by kind and thread; short ones are merged"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/notes/sums",
                 .needs = TW_NEED_READ,
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params),
                 .end = sums,
-                .summary = "How many notes of each kind, and how long they took"},
+                .summary = "Number and durations of notes by kind"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/activity",
                 .needs = TW_NEED_READ,

@@ -127,6 +127,6 @@ const struct tw_route tw_routes_mark[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = mark_trace,
-                .summary = "Gives a trace a title, a pin or tags"},
+                .summary = "Sets a trace's title, pin or tags"},
         {0},
 };

@@ -1,5 +1,5 @@
 /*
- * api_note.c - what a trace says beside its calls: notes by time, and documents.
+ * api_note.c - events of a trace other than calls: notes by time, and documents.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct answer {
 	uint64_t n, limit, last;
 };
 
-/* Valid JSON stands as it is: what a damaged file says is left out. */
+/* Valid JSON is passed through; an invalid detail of a damaged file is omitted. */
 static void put_json(struct tw_json *j, struct tw_str text)
 {
 	json_t *o = text.len ? json_loadb(text.ptr, text.len, 0, NULL) : NULL;
@@ -307,6 +307,6 @@ const struct tw_route tw_routes_note[] = {
                 .needs = TW_NEED_READ,
                 .params = TW_PARAMS(documents_params),
                 .end = documents,
-                .summary = "Findings that are no events"},
+                .summary = "Documents of a trace, such as an ANR report"},
         {0},
 };

@@ -1,5 +1,5 @@
 /*
- * api_perfetto.c - traces as a Perfetto file: one, or several beside each other.
+ * api_perfetto.c - traces as a Perfetto file: one, or several side by side.
  */
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void download_free(void *arg)
 
 static const struct tw_stream_ops stream = {read_some, download_free};
 
-/* --- what is asked for --- */
+/* --- the request --- */
 
 static const char *const forms[] = {"perfetto", "tar", NULL};
 static const char *const squeezes[] = {"none", "gzip", "zstd", "packets", NULL};

@@ -101,7 +101,7 @@ static enum tw_status put_repositories(struct tw_req *r, struct tw_err *err)
 	return tw_api_with_body(r, store, err);
 }
 
-/* --- what is asked --- */
+/* --- the request --- */
 
 /* A file's name and no path. */
 static enum tw_status check_file(const char *file, struct tw_err *err)
@@ -130,7 +130,7 @@ static enum tw_status read_texts(struct ask *q, struct tw_err *err)
 	return st == TW_OK ? check_file(q->file, err) : st;
 }
 
-/* Where repositories name builds, a version stands for its newest build. */
+/* In repositories that name builds, a version means its newest build. */
 static enum tw_status fill_build(
         const struct ask *q, const char *version, const char **io_build, struct tw_err *err)
 {
@@ -172,7 +172,7 @@ static enum tw_status read_ask(struct ask *q, struct tw_err *err)
 	return st;
 }
 
-/* Repository, builds and commits of what is asked. */
+/* Repository, builds and commits of the request. */
 static enum tw_status fill_ask(struct ask *q, struct tw_err *err)
 {
 	enum tw_status st = tw_source_name_read(q->method, tw_req_arena(q->r), &q->name, err);
@@ -220,7 +220,7 @@ static void say_why(struct ask *q, const char *why)
 	(void)json_object_set_new(q->answer, "why", json_string(why));
 }
 
-/* TW_BUSY and faults of ours are errors; what is wrong with a clone is an answer. */
+/* TW_BUSY and internal failures are errors; a problem of the clone is a response. */
 static bool is_answer(enum tw_status st)
 {
 	return st == TW_NOT_FOUND || st == TW_DEADLINE || st == TW_CORRUPT || st == TW_TOO_LARGE;
@@ -250,7 +250,7 @@ static enum tw_status ask_clone(struct ask *q, struct tw_err *err)
 	return TW_OK;
 }
 
-/* --- what is told --- */
+/* --- the response --- */
 
 static const char *told_text(const struct ask *q, const char *key)
 {
@@ -299,7 +299,7 @@ static void tell_commits_from(struct ask *q)
 		        json_string(known_from(q->base, q->base_build, q->base_commit)));
 }
 
-/* No link where it would have to name a commit, and nobody knows which. */
+/* No link if it needs a commit and the commit is unknown. */
 static bool leads(struct ask *q, const char *commit)
 {
 	const char *link = tw_source_text(q->repository, "link");
@@ -474,19 +474,19 @@ const struct tw_route tw_routes_source[] = {
                 .params = TW_PARAMS(method_params, version_params),
                 .by_child = true,
                 .end = get_source,
-                .summary = "Where a method is in the source, and whose it is"},
+                .summary = "Source location and owners of a method"},
         {.method = "GET",
                 .path = "/api/v1/source/blame",
                 .needs = TW_NEED_READ,
                 .params = TW_PARAMS(method_params, versions_params),
                 .by_child = true,
                 .end = get_blame,
-                .summary = "Who changed a method's lines between two versions"},
+                .summary = "Commits that changed a method's lines between two versions"},
         {.method = "GET",
                 .path = "/api/v1/source/repositories",
                 .needs = TW_NEED_READ,
                 .end = get_repositories,
-                .summary = "The repositories in which the project's source lies"},
+                .summary = "The project's source repositories"},
         {.method = "PUT",
                 .path = "/api/v1/source/repositories",
                 .needs = TW_NEED_ADMIN,
@@ -494,6 +494,6 @@ const struct tw_route tw_routes_source[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = put_repositories,
-                .summary = "Say in which repositories the project's source lies"},
+                .summary = "Sets the project's source repositories"},
         {0},
 };

@@ -235,7 +235,7 @@ static enum tw_status directory(struct tw_req *r, struct tw_err *err)
 	return st == TW_OK ? reply(r, &out, err) : st;
 }
 
-/* The stored frame as it is where the client takes zstd, else what is in it. */
+/* The stored frame unchanged if the client accepts zstd, otherwise decompressed. */
 static enum tw_status reply_frame(struct tw_req *r, struct tw_buf *frame, struct tw_err *err)
 {
 	static const char type[] = "application/x-tracewell-columns";
@@ -363,6 +363,6 @@ const struct tw_route tw_routes_view[] = {
                 .path = "/api/v1/traces/{id}/raw/{part}",
                 .needs = TW_NEED_READ,
                 .end = raw,
-                .summary = "A part as it was uploaded, or as it stood in the archive that was"},
+                .summary = "A part as uploaded, or as extracted from the uploaded archive"},
         {0},
 };

@@ -144,7 +144,7 @@ static enum tw_status has_room(struct tw_req *r, const struct tw_trace_row *row,
 	return st;
 }
 
-/* Whoever opens it gets it decoded again; of those who ask at once the first does. */
+/* Opening it queues it for decoding; of concurrent requests only the first does. */
 static enum tw_status unpack(struct tw_req *r, const struct tw_trace_row *seen, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(r);
@@ -281,7 +281,7 @@ struct tw_deadline tw_view_deadline(const struct tw_view *v)
 	return (struct tw_deadline){time_is_up, v->req};
 }
 
-/* The URL tells the query apart, so trace, decoder and mapping are what the answer depends on. */
+/* The URL identifies the query, so the ETag covers trace, decoder and mapping. */
 bool tw_view_unchanged(const struct tw_view *v)
 {
 	char tag[192];

@@ -1,4 +1,4 @@
-/* `tracewell backup`: a data folder copied, and copied again with what is new. */
+/* `tracewell backup`: copies a data folder; repeated runs copy only new files. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* `tracewell doctor`: what is wrong with a set-up, in sentences. */
+/* `tracewell doctor`: reports problems of an installation. */
 #include <stdio.h>
 
 #include "decoder/base/str.h"

@@ -29,7 +29,7 @@ static const char *const states[] = {[TW_MIGRATE_DONE] = "done",
         [TW_MIGRATE_COMPARED] = "compared",
         [TW_MIGRATE_DIFFERENT] = "different"};
 
-/* --- while it goes on --- */
+/* --- progress --- */
 
 struct watch { /* what its callbacks are told with */
 	struct tw_migrate m;

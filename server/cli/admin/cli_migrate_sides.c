@@ -14,7 +14,7 @@
 
 enum { ARENA_BYTES = 2 << 20, SETTINGS = 9 };
 
-/* --- what is asked for --- */
+/* --- the command line --- */
 
 static bool is_same_folder(const char *one, const char *other)
 {
@@ -140,7 +140,7 @@ static enum tw_status open_source(const struct tw_migrate_asked *a, struct tw_mi
 	return st == TW_OK ? tw_storage_prove(m->rows.from, m->from, &names_files, err) : st;
 }
 
-/* Of a store by another name the owner's file there tells. */
+/* The owner file identifies a store that is reached by a different name. */
 static enum tw_status claim_target(const struct tw_migrate_asked *a, struct tw_migrate *m,
         const struct tw_migrate_sides *s, struct tw_err *err)
 {

@@ -176,7 +176,7 @@ static enum tw_status enable(struct tw_catalogue *c, const char *given,
 	return set_disabled(c, given, false, err);
 }
 
-/* Whom a provider signs in to it: nobody any more. */
+/* Removes the account's identity at the provider. */
 static enum tw_status unlink_provider(struct tw_catalogue *c, const char *given,
         const struct user_flags *flags, struct tw_err *err)
 {

@@ -44,7 +44,7 @@ static void original(void *arg, struct tw_str name, char *buf, size_t cap)
 	        ((const struct output *)arg)->names, &(struct tw_named){.name = name}, buf, cap);
 }
 
-/* Of what is not JSON, the detail as it is. */
+/* A detail that is not JSON is printed unchanged. */
 static struct tw_note original_note(void *arg, const struct tw_note *note)
 {
 	const struct output *o = arg;

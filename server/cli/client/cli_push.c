@@ -147,7 +147,7 @@ static enum tw_status failed_trace(const char *id, const json_t *trace, struct t
 	return tw_fail(err, TW_CORRUPT, "trace %s failed: %s", id, text ? text : "no reason given");
 }
 
-/* Of a ready one; what has no file now is counted when somebody opens it. */
+/* Of a ready trace; one without a file is counted when it is opened. */
 static enum tw_status judge_counted(
         const char *id, const json_t *trace, bool *ret_done, struct tw_err *err)
 {
@@ -165,7 +165,7 @@ static enum tw_status judge_counted(
 	return TW_OK;
 }
 
-/* Is the trace what is waited for? */
+/* Whether the trace has reached the awaited state. */
 static enum tw_status judge(const struct push *p, const char *id, const json_t *trace,
         bool *ret_done, struct tw_err *err)
 {
@@ -409,7 +409,7 @@ static bool ends_with(const char *s, size_t len, const char *suffix)
 	return len >= n && memcmp(s + len - n, suffix, n) == 0;
 }
 
-/* What traces are named; lists, texts and mappings lie beside them. */
+/* Suffixes of traces; lists, texts and mappings are stored in the same folders. */
 static bool is_trace_name(const char *name)
 {
 	static const char *const suffixes[] = {".bin", ".trace", ".perfetto-trace", ".pftrace",

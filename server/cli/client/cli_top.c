@@ -77,7 +77,7 @@ static void add_head(const struct top *t, struct tw_buf *out)
 	tw_buf_printf(out, " %s by %s%s\n", t->metric, t->by, tw_term_paint(stdout, TW_PLAIN));
 }
 
-/* Names are cut to the window; where nobody looks they are whole. */
+/* Names are truncated to the window, but not if the output is not a terminal. */
 static unsigned name_columns(void)
 {
 	unsigned columns = tw_term_size(stdout).columns, rest = (COLUMN + 1) * (COLUMNS - 1) + 2;

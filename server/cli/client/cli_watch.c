@@ -219,7 +219,7 @@ static bool is_news(const struct watch *w, const struct seen *now)
 	return !w->looked || is_newer(now, &w->bottom);
 }
 
-/* How far back a look goes: to the newest of the look before, and to what was not finished then. */
+/* Each poll reads back to the newest trace of the previous one, and to those unfinished then. */
 static bool is_enough(const struct watch *w, const json_t *traces)
 {
 	const size_t n = json_array_size(traces);

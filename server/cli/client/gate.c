@@ -172,7 +172,7 @@ static void say(const struct tw_gate *g, const struct change *c, const char *end
 		        end);
 }
 
-/* A budget is of what head takes, whatever base took: there is no change to be sure of. */
+/* A budget limits the head's value regardless of the base, so it needs no significance test. */
 static enum tw_gate_result within_budget(
         const struct tw_gate *g, const struct change *c, char ret_why[TW_GATE_TEXT_BYTES])
 {

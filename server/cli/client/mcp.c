@@ -70,7 +70,7 @@ static const json_t *params_of(const json_t *openapi, const struct tool *t)
 	return json_object_get(json_object_get(path, "get"), "parameters");
 }
 
-/* A parameter's schema, with what is said of it. */
+/* A parameter's schema with its description. */
 static json_t *schema_of(const json_t *param)
 {
 	json_t *schema = json_deep_copy(json_object_get(param, "schema"));

@@ -347,7 +347,7 @@ static int64_t wait_ms(unsigned tries)
 	return ms / 2 + (int64_t)(dice % (uint32_t)ms);
 }
 
-/* A server that says when to come back is busy, not broken: waiting for that is no try, as long as
+/* A server that sends Retry-After is busy, not broken: such a wait is not an attempt, as long as
  * there is patience. */
 enum tw_status tw_push_client_send(struct tw_push_client *c, const struct tw_push_request *request,
         json_t **ret, struct tw_err *err)
