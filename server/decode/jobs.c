@@ -97,7 +97,7 @@ static enum tw_status start_on(struct tw_jobs *j, struct running *r, struct tw_e
 	return st;
 }
 
-/* What was found in an archive is found again. */
+/* Parts extracted from an archive are extracted again. */
 static size_t sent_parts(struct tw_part *parts, size_t n)
 {
 	size_t sent = 0;

@@ -103,7 +103,7 @@ static void *keep_renewing(void *arg)
 	return NULL;
 }
 
-/* --- what the dispatcher tells and asks --- */
+/* --- calls of the dispatcher --- */
 
 enum tw_status tw_claims_start(struct tw_app *app, struct tw_claims **ret, struct tw_err *err)
 {

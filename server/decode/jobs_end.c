@@ -49,7 +49,7 @@ static void drop_files(struct tw_jobs *j, struct running *r)
 	tw_store_drop_trace(j->app, r->job.trace_id);
 }
 
-/* Another server decodes it, or has: what is in its place is that one's. */
+/* Another server decodes it or has decoded it: the file in place belongs to that server. */
 void tw_run_mark_lost(struct running *r)
 {
 	(void)unlink(r->out);

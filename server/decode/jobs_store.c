@@ -185,7 +185,7 @@ static void tell_if_missed(struct tw_store_job *j, const char *key)
 		                "again"));
 }
 
-/* TW_CONFLICT: somebody is putting it, or was a moment ago. */
+/* TW_CONFLICT: another server is storing it, or was a moment ago. */
 static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, struct tw_err *err)
 {
 	bool known = true, asked = false;

@@ -258,7 +258,7 @@ bool tw_look_is_over(const struct tw_look *l)
 	return over;
 }
 
-/* Its end is looked at anew each time: it is put off when the question is asked. */
+/* Reads the deadline each time, because it is set when the request is sent. */
 static void wait_for(struct tw_look *l)
 {
 	(void)pthread_mutex_lock(&l->judges->lock);

@@ -136,7 +136,7 @@ static bool is_text(const char *p, size_t cap)
 	return memchr(p, '\0', cap) != NULL;
 }
 
-/* False: no judge says so, or it could not look; the decoder of the whole has more memory. */
+/* False: not a usable answer, or it ran out of memory; the decoder has more. */
 static bool read_answer(const struct tw_preflight_answer *a, const struct tw_format **ret)
 {
 	if (a->status > TW_FULL || a->status == TW_NOMEM || a->status == TW_BUG ||

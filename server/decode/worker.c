@@ -409,7 +409,7 @@ static bool take_group(void *arg, struct tw_str kind, struct tw_str json)
 	return group[0] == '\0';
 }
 
-/* Read back from the file: what is told is what is there. */
+/* Read back from the file, so that the report states what it contains. */
 static enum tw_status summarise(const struct job *j, json_t **ret, struct tw_err *err)
 {
 	struct tw_trace_file *f = NULL;

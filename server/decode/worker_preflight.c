@@ -1,6 +1,6 @@
 /*
  * worker_preflight.c - the child that looks at the beginnings of uploads, one after the other,
- * until nobody asks any more.
+ * until its input ends.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 enum { LINE_FD = TW_WORKER_OUTPUT };
 
-/* False: nobody asks any more, or it is no question. */
+/* False: the input ended, or is not a request. */
 static bool read_exactly(void *to, size_t n)
 {
 	return tw_read_full(LINE_FD, to, n) == (ssize_t)n;

@@ -347,7 +347,7 @@ enum tw_status tw_export_open(struct tw_trace_file *file, const struct tw_names 
 
 /* --- reading --- */
 
-/* What was written goes through gzip; the last of it ends the stream. */
+/* Compresses the piece with gzip; the last piece ends the stream. */
 static enum tw_status pack(struct tw_export *x, struct tw_err *err)
 {
 	int said = Z_OK;

@@ -82,7 +82,7 @@ static void thread(struct tw_export *x, uint32_t i)
 	end_meta(x);
 }
 
-/* An event stands for itself behind the thread's first lines, so a comma always goes before. */
+/* Every event follows the thread's metadata, so a comma always precedes it. */
 static void event(struct tw_export *x, uint32_t i)
 {
 	struct tw_buf *out = &x->out;

@@ -2,7 +2,7 @@
  * export_d3.c - the merged flame graph as the nested JSON that d3-flame-graph draws.
  *
  * A node is {name, value, self, count, children}; `value` takes in the children.
- * What is cut off stands as `(other)`, so that every sum holds.
+ * Omitted nodes are added as `(other)`, so that every sum holds.
  */
 #include "server/export/export_format.h"
 

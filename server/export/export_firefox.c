@@ -26,7 +26,7 @@ struct columns {
 	unsigned glue;   /* next of what stands between columns */
 };
 
-/* What stands between the columns of the tables; # is the length of the column before. */
+/* Text between the columns of the tables; # is the length of the previous column. */
 static const char *const shared[] = {
         "],\"shared\":{\"stackTable\":{\"frame\":[",
         "],\"prefixOffset\":[",
@@ -183,7 +183,7 @@ static void thread(struct tw_export *x, uint32_t i)
 	put_glue(x, ",\"samples\":{\"weightType\":\"tracing-ms\",\"stack\":[");
 }
 
-/* Follows the stretches; true: one of some length has just ended, *ret tells it. */
+/* Follows the ranges; true: a non-empty one has just ended and is in *ret. */
 static bool stretch(struct tw_export *x, uint32_t i, struct columns *ret)
 {
 	struct columns *c = x->state;

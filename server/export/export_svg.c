@@ -1,5 +1,5 @@
 /*
- * export_svg.c - the merged flame graph as one SVG that stands alone: no script, no link, no font.
+ * export_svg.c - the merged flame graph as one self-contained SVG: no script, no link, no font.
  *
  * The root is on top.  A box is an <svg> of its own, so that what does not fit of
  * its name is clipped by the box whatever the picture's width, which follows the

@@ -325,7 +325,7 @@ enum tw_status tw_export_walk(struct tw_export *x, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	/* whoever waits for the first byte waits no longer than for that */
+	/* so that the first byte is sent early */
 	while (st == TW_OK && !x->ended && !is_full(x) && (x->begun || x->out.len == 0))
 		st = walk_some(x, err);
 	x->begun = true;

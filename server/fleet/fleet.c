@@ -175,7 +175,7 @@ struct named { /* a method and what it is called */
 	const struct tw_rollup_method *method;
 };
 
-/* Those without a name are told apart by their numbers. */
+/* Methods without a name are distinguished by their numbers. */
 static int compare_named(const void *pa, const void *pb)
 {
 	const struct tw_rollup_naming *a = ((const struct named *)pa)->naming;

@@ -33,7 +33,7 @@ static void add_near(struct tw_fleet_near *to, const struct tw_rollup_tree_sum *
 		to->traces = s->traces;
 }
 
-/* Only what is outermost: time of calls within calls of the same would count twice. */
+/* Only outermost calls: nested calls of the same method would count twice. */
 static void add_node(struct adding *a, uint32_t node)
 {
 	const struct tw_rollup_tree_sum s = tw_rollup_tree_all(a->t, node);

@@ -167,7 +167,7 @@ static uint32_t put_node(struct laying *l, uint32_t parent, uint32_t node, uint3
 	return at;
 }
 
-/* What is neither its own nor its children's; rounding leaves a few ns, which are its own. */
+/* Time that is neither its own nor its children's; a few ns of rounding count as its own. */
 static void put_rest(struct laying *l, uint32_t at, int64_t children)
 {
 	struct tw_tree_node *n = &l->out[at];

@@ -27,7 +27,7 @@ static enum tw_status wait_for_files(void *arg, struct tw_err *err)
 	return st;
 }
 
-/* The client sends the upload again, which stores the file anew. */
+/* The client sends the upload again, which stores the file again. */
 static enum tw_status is_present(void *arg, const char *sha256, struct tw_err *err)
 {
 	const struct placing *p = arg;

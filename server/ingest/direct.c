@@ -69,7 +69,7 @@ enum tw_status tw_direct_count(struct tw_blobs *b, const char *key_id, int64_t n
 	return engine->list(store, folder, count_one, &c, err);
 }
 
-/* --- what was said --- */
+/* --- the announcement --- */
 
 static enum tw_status put_file(
         struct tw_blobs *b, const char *key, const char *path, int fd, struct tw_err *err)
@@ -145,7 +145,7 @@ enum tw_status tw_direct_read(struct tw_blobs *b, const struct tw_direct *d, con
 	return *ret ? TW_OK : tw_fail(err, TW_BUSY, "what was said of it cannot be read");
 }
 
-/* --- what is put --- */
+/* --- the object --- */
 
 enum tw_status tw_direct_address(
         struct tw_blobs *b, const struct tw_direct *d, struct tw_buf *out, struct tw_err *err)

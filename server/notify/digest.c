@@ -204,7 +204,7 @@ static enum tw_status put_happened(
 	return st;
 }
 
-/* Those that nobody answered and that are older than the period. */
+/* Open ones that are older than the period. */
 static enum tw_status put_open(struct making *m, struct tw_err *err)
 {
 	const struct tw_regression_query q = {"", "", "", "", "",
@@ -233,7 +233,7 @@ struct days {
 	int64_t first, last;
 };
 
-/* Those that are over: none of them is told in the digest before or in the next. */
+/* Complete days: none of them is in the previous or the next digest. */
 static struct days days_of(struct tw_digest_period p)
 {
 	return (struct days){p.since_ms / TW_DAY_MS, p.until_ms / TW_DAY_MS - 1};
@@ -540,7 +540,7 @@ enum tw_status tw_digest_preview(struct tw_fleet_store *store, const struct tw_d
 	return st;
 }
 
-/* What was missed while nothing was made is caught up with, to a week or two. */
+/* Digests missed during a pause are made up for, at most a week or two back. */
 enum tw_status tw_digest_make(struct tw_fleet_store *store, const struct tw_digest_of *of,
         json_t **ret, struct tw_err *err)
 {

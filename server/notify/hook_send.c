@@ -109,7 +109,7 @@ static curl_socket_t connect_to(void *arg, curlsocktype purpose, struct curl_soc
 	return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
-/* Whoever talks without end is not listened to.  libcurl gives the shape. */
+/* Ends the transfer of an endless response.  libcurl defines the signature. */
 /* NOLINTNEXTLINE(readability-non-const-parameter) */
 static size_t hear(char *p, size_t size, size_t n, void *arg)
 {
@@ -380,7 +380,7 @@ static bool is_success(const struct sending *one, CURLcode code, long http)
 		return code == CURLE_OK;
 	if (http < 200 || http >= 300)
 		return false;
-	/* its word is there; of a long answer nobody reads the rest */
+	/* the status is known; the rest of a long response is not needed */
 	return code == CURLE_OK ||
 	       (code == CURLE_WRITE_ERROR && !one->response && one->heard > TW_SEND_ANSWER_BYTES);
 }

@@ -349,7 +349,7 @@ void tw_issue_body(const struct tw_issue *i, struct tw_buf *out)
 		regression_body(&w, i);
 	else
 		anr_body(&w, i);
-	/* a quick action: stands by itself, where no name reaches */
+	/* a quick action: on a line of its own, without names */
 	if (i->tracker == TW_GITLAB)
 		tw_buf_printf(out, "/label ~performance\n");
 }

@@ -50,7 +50,7 @@ static enum tw_status no_memory(struct tw_err *err)
 
 /* --- a thread's first packets --- */
 
-/* What its track is called, so that nobody takes samples for calls. */
+/* The name of its track, which tells samples from calls. */
 static void describe(const struct tw_thread_info *t, char name[64], const char **ret_description)
 {
 	double ms = (double)t->interval_ns / 1e6;

@@ -47,7 +47,7 @@ static enum tw_status no_memory(struct tw_err *err)
 
 /* --- the device's trace --- */
 
-/* What is cut out of it: the widest of what is asked of ours. */
+/* The range copied from it: the widest range requested of our traces. */
 static struct tw_system_range range_of(const struct tw_plan *p)
 {
 	struct tw_system_range r = {.cut = p->ours[0].sel.ranged, INT64_MAX, INT64_MIN};
@@ -142,7 +142,7 @@ static void next_ours(struct join *x)
 		x->stage = REST;
 }
 
-/* What stands beside the calls comes first: it knows the flows that end at calls. */
+/* The notes come before the calls: they know the flows that end at calls. */
 static enum tw_status step_ours(struct join *x, struct tw_err *err)
 {
 	struct tw_buf *to = x->plan->options.squeeze == TW_PERFETTO_PACKETS ? &x->loose : &x->piece;
@@ -255,7 +255,7 @@ static enum tw_status put_uuid(struct join *x)
 	return tw_track_put(&x->piece, &p);
 }
 
-/* Last, as what was left out is known when all is out, and as the last of two uuids counts. */
+/* Written last: only then is it known what was left out, and the last of two uuids counts. */
 static enum tw_status put_tail(struct join *x, struct tw_err *err)
 {
 	struct facts *t = tw_mem_zalloc(1, sizeof *t);

@@ -110,7 +110,7 @@ static bool label(struct tw_plan *p)
 
 /* --- the device's trace --- */
 
-/* What is known of it since it was decoded; NULL: nothing, or it is of another file. */
+/* The facts stored when it was decoded; NULL: none, or they belong to another file. */
 static struct tw_system *kept_facts(const struct tw_perfetto_source *src)
 {
 	struct tw_system *s = NULL;
@@ -128,7 +128,7 @@ static struct tw_system *kept_facts(const struct tw_perfetto_source *src)
 	return s;
 }
 
-/* What is known of it, else what it says itself. */
+/* The stored facts, or else those read from the file. */
 static enum tw_status look_through(
         struct tw_plan *p, uint32_t i, struct tw_system **ret, struct tw_err *err)
 {
@@ -185,7 +185,7 @@ static enum tw_status find_system(struct tw_plan *p, struct tw_err *err)
 
 /* --- alignment --- */
 
-/* What of a trace is put beside the same of the others. */
+/* The time of a trace that is aligned with the same time of the others. */
 static enum tw_status anchor_of(
         const struct tw_plan *p, const struct tw_ours *o, int64_t *ret_ns, struct tw_err *err)
 {

@@ -197,7 +197,7 @@ static enum tw_status read_ours(
 
 /* --- reading --- */
 
-/* What stands between members. */
+/* The padding between members. */
 static enum tw_status next_stage(struct tar *t, struct tw_err *err)
 {
 	switch (t->stage) {

@@ -41,7 +41,7 @@ static void choose_steps(struct chosen *c, const json_t *steps)
 		choose(c, json_object_get(json_array_get(steps, i), "thread"));
 }
 
-/* Those on main's way first, then whoever waits for somebody. */
+/* Threads on main's chain of waits first, then other waiting threads. */
 static void choose_threads(struct chosen *c, const json_t *process, const json_t *threads)
 {
 	const json_t *cycles = json_object_get(process, "cycles");

@@ -153,7 +153,7 @@ static enum kind find_deadlock(struct tw_anr_find *f)
 	return DEADLOCK;
 }
 
-/* --- a holder that goes on --- */
+/* --- a holder that is running --- */
 
 /* Of the last lock: where its holder took it, and what led there. */
 static void blame_holder(struct tw_anr_find *f, const json_t *last)
@@ -287,7 +287,7 @@ static enum kind find(struct tw_anr_find *f, const json_t *doc)
 	return find_without_lock(f, doc, end);
 }
 
-/* --- what is told --- */
+/* --- the result --- */
 
 static const char *short_name(const struct tw_anr_find *f, const char *name, enum tw_anr_part part)
 {

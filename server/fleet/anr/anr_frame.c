@@ -23,7 +23,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* "app_release", as Kotlin marks what is internal to a module. */
+/* "app_release": Kotlin's suffix of methods that are internal to a module. */
 static bool names_module(struct tw_str piece)
 {
 	static const char *const ends[] = {"_release", "_debug"};
@@ -55,7 +55,7 @@ static struct tw_str without_marks(struct tw_str method)
 	return method;
 }
 
-/* A piece behind a dollar sign, without what is counted. */
+/* A piece after a dollar sign, without its number. */
 static struct tw_str without_number(struct tw_str piece)
 {
 	size_t end = piece.len;

@@ -199,7 +199,7 @@ static const char *class_of(const json_t *wants, struct tw_arena *a)
 	return tw_arena_str(a, s);
 }
 
-/* Only of main it is known how long it waited, when the report says so. */
+/* Only main's waiting time is known, if the report states it. */
 static bool read_wait(struct tw_lock_wait *w, const json_t *doc, const json_t *threads,
         const json_t *thread, struct tw_arena *a)
 {

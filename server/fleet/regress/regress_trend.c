@@ -185,7 +185,7 @@ static enum tw_status find_method(
 	return st;
 }
 
-/* "" is no filter, but an app or scenario of its own. */
+/* "" is not a filter, but a separate app or scenario. */
 static size_t leave_own(struct tw_rollup_cell *cells, size_t n, const struct tw_regress_found *of)
 {
 	size_t kept = 0;

@@ -55,7 +55,7 @@ void tw_resume_remove(struct tw_blobs *b, const char *id)
 	}
 }
 
-/* --- writing what is known of one --- */
+/* --- writing the state of one --- */
 
 static enum tw_status sync_folder(const char *path, struct tw_err *err)
 {
@@ -148,7 +148,7 @@ static bool read_json(const json_t *o, struct tw_resume *r)
 	return r->metadata != NULL;
 }
 
-/* After a power cut a part may be longer than what of it is what was sent. */
+/* After a power cut a part may be longer than its valid bytes. */
 static bool cut_unbelieved(struct tw_blobs *b, struct tw_resume *r, const char *part, uint64_t size)
 {
 	bool of_this_boot;

@@ -31,7 +31,7 @@ static enum tw_status fail_errno(const char *doing, const char *path, struct tw_
 	return tw_fail_errno(err, st, "cannot %s %.120s", doing, path);
 }
 
-/* Without one, each start takes itself for the same boot: then a part is believed as it lies. */
+/* Without a boot id, each start counts as the same boot, and a part is trusted as stored. */
 static void read_boot(char ret[BOOT + 1])
 {
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);

@@ -228,7 +228,7 @@ static enum tw_status put_mark(struct tw_side *s, const struct mark *m)
 
 /* --- counters --- */
 
-/* *ret_new: it is told for the first time.  False: there are too many. */
+/* *ret_new: it is written for the first time.  False: there are too many. */
 static bool know_counter(struct tw_side *s, uint64_t uuid, bool *ret_new)
 {
 	uint32_t at = (uint32_t)uuid % (MAX_COUNTERS * 2);
@@ -389,7 +389,7 @@ static bool make_mark(struct tw_side *s, const struct tw_note_row *n, struct mar
 	return ret->name && (!ret->detail_name || ret->detail);
 }
 
-/* Who holds what this waits for, where that is another thread that is told. */
+/* The holder of the lock that this waits for, if that is another exported thread. */
 static const struct tw_thread_info *holder_of(
         const struct tw_side *s, const struct tw_note_row *n, const struct mark *m)
 {

@@ -174,7 +174,7 @@ static enum tw_system_fault judge(const struct tw_system *s)
 	return s->has_zlib && s->has_zstd ? TW_SYSTEM_TWO_CODECS : TW_SYSTEM_FINE;
 }
 
-/* What is wrong with the file is no failure; a lack of memory that is not its doing is one. */
+/* A defect of the file is not a failure; running out of memory for another reason is. */
 static bool is_its_fault(const struct scan *c, enum tw_status st, enum tw_system_fault *ret)
 {
 	*ret = st == TW_TOO_LARGE ? TW_SYSTEM_TOO_LARGE : TW_SYSTEM_TOO_MUCH;

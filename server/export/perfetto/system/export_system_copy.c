@@ -39,7 +39,7 @@ static enum tw_status put(struct tw_system_copy *c, const uint8_t *p, size_t n, 
 
 /* --- which packets go --- */
 
-/* What later packets lean on, or what is of the whole trace. */
+/* Packets that later packets depend on, and those that apply to the whole trace. */
 static bool is_state(const struct tw_system_packet *p)
 {
 	static const uint8_t payloads[] = {TW_SYSTEM_PROCESS_TREE, 33, 34, 35, 36, 43, 44, 45, 47,

@@ -1,4 +1,4 @@
-/* clickhouse_store.c - the engine: its tables, what is counted again, and age. */
+/* clickhouse_store.c - the engine: its tables, counting again, and expiry. */
 #include "server/fleet/store/fleet_clickhouse.h"
 
 #include <inttypes.h>
