@@ -35,6 +35,11 @@ enum tw_walk {
 	TW_WALK_METHODS,     /* i: x->used[i] is the method with number i + 1 */
 	TW_WALK_TOTALS,      /* adds the thread's calls to x->totals; writes nothing */
 	TW_WALK_RANKED,      /* numbers the methods with calls, longest self time first */
+	TW_WALK_EACH_METHOD, /* i: methods of the trace */
+	TW_WALK_SLICES,      /* x->slice, in pre-order, cut to the range, and its ids */
+	TW_WALK_NOTES,       /* x->note: by time */
+	TW_WALK_DOCUMENTS,   /* x->document */
+	TW_WALK_AGAIN,       /* runs the program once more, from its start; totals are kept */
 	TW_WALK_FLAME        /* i: nodes of the flame graph of the selection, x->flame */
 };
 
@@ -85,6 +90,11 @@ struct tw_export {
 	const struct tw_thread_info *thread;
 	uint32_t n_threads, thread_at;
 	struct tw_edge edge;
+	struct tw_slice slice;
+	int64_t slice_id, parent; /* numbers from 0 in the order of the walk; parent -1: a root */
+	const struct tw_note_row *note;
+	struct tw_str document_kind, document;
+	bool is_bad; /* set by a format: the file cannot be made */
 	struct tw_follow follow;
 	struct tw_tree tree;
 	uint32_t *
@@ -102,7 +112,9 @@ struct tw_export {
 	char *name; /* NAME_MAX_BYTES */
 	struct tw_arena *arena, *thread_arena, *name_arena;
 	struct tw_cursor cursor;
-	bool cursor_open, has_tree, begun, ended;
+	int64_t *slice_ids; /* of the open calls, by depth */
+	uint64_t note_id;
+	bool cursor_open, has_tree, begun, again, ended;
 	uint32_t pc, loop, item;
 	struct tw_buf packed;
 	z_stream z;

@@ -10,6 +10,8 @@
 #include "decoder/base/hash.h"
 #include "server/export/export_format.h"
 
+enum { NOTES_AT_ONCE = 4096 };
+
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_oom(err);
@@ -190,6 +192,116 @@ static enum tw_status walk_edges(
 	return st;
 }
 
+static enum tw_status walk_slices(
+        struct tw_export *x, const struct tw_export_step *step, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (!x->cursor_open) {
+		st = open_edges(x, false, err);
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) as for edges */
+		x->slice_ids = tw_arena_alloc(
+		        x->thread_arena, (size_t)x->thread->max_depth + 1, sizeof *x->slice_ids);
+		if (st == TW_OK && !x->slice_ids)
+			return no_memory(err);
+	}
+	while (st == TW_OK && !x->cursor.done && !is_full(x)) {
+		st = tw_cursor_next_slice(&x->cursor, &x->slice, err);
+		if (st != TW_OK)
+			break;
+		x->parent = x->slice.depth ? x->slice_ids[x->slice.depth - 1] : -1;
+		x->slice_ids[x->slice.depth] = x->slice_id;
+		step->put(x, 0);
+		x->slice_id++;
+	}
+	if (st == TW_OK && x->cursor.done) {
+		tw_cursor_close(&x->cursor);
+		x->cursor_open = false;
+		x->pc++;
+	}
+	return st;
+}
+
+static bool is_of_selection(const struct tw_export *x, uint32_t thread_id)
+{
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(x->file, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (t[i].thread_id == thread_id)
+			return tw_selection_has(&x->q.sel, &t[i]);
+	return true;
+}
+
+struct note_walk {
+	struct tw_export *x;
+	const struct tw_export_step *step;
+	uint32_t last_thread; /* threads of notes often repeat */
+	bool last_is_of;
+	uint32_t n;
+};
+
+static bool put_note(void *arg, uint64_t id, const struct tw_note_row *note)
+{
+	struct note_walk *w = arg;
+
+	w->n++;
+	w->x->note_id = id;
+	w->x->note = note;
+	if (note->thread_id != w->last_thread) {
+		w->last_thread = note->thread_id;
+		w->last_is_of = is_of_selection(w->x, note->thread_id);
+	}
+	if (w->last_is_of || note->thread_id == 0)
+		w->step->put(w->x, 0);
+	return true;
+}
+
+static enum tw_status walk_notes(
+        struct tw_export *x, const struct tw_export_step *step, struct tw_err *err)
+{
+	const struct tw_selection *s = &x->q.sel;
+	const struct tw_note_query q = {.kind = TW_NOTE_COUNT,
+	        .from_ns = s->ranged ? s->from_ns : INT64_MIN,
+	        .to_ns = s->ranged ? s->to_ns : INT64_MAX,
+	        .after = x->note_id,
+	        .limit = NOTES_AT_ONCE};
+	struct note_walk w = {.x = x, .step = step};
+	enum tw_status st = tw_trace_file_notes(x->file, &q, put_note, &w, err);
+
+	x->note = NULL;
+	if (st == TW_OK && w.n < NOTES_AT_ONCE)
+		x->pc++;
+	return st;
+}
+
+static bool put_document(void *arg, struct tw_str kind, struct tw_str json)
+{
+	struct note_walk *w = arg;
+
+	w->x->document_kind = kind;
+	w->x->document = json;
+	w->step->put(w->x, 0);
+	return true;
+}
+
+static enum tw_status walk_documents(
+        struct tw_export *x, const struct tw_export_step *step, struct tw_err *err)
+{
+	struct note_walk w = {.x = x, .step = step};
+
+	x->pc++;
+	return tw_trace_file_documents(x->file, put_document, &w, err);
+}
+
+static void run_again(struct tw_export *x)
+{
+	x->pc = x->again ? x->pc + 1 : 0;
+	x->again = true;
+	x->slice_id = 0;
+	x->note_id = 0;
+}
+
 static void walk_items(struct tw_export *x, const struct tw_export_step *step, uint32_t n)
 {
 	while (x->item < n && !is_full(x))
@@ -236,9 +348,11 @@ static bool make_totals(struct tw_export *x)
 static enum tw_status add_totals(struct tw_export *x, struct tw_err *err)
 {
 	struct tw_export_totals *t = &x->totals;
-	enum tw_status st = need_tree(x, err);
+	enum tw_status st = x->again ? TW_OK : need_tree(x, err);
 
-	if (st != TW_OK)
+	if (st == TW_OK && x->again)
+		x->pc++;
+	if (st != TW_OK || x->again)
 		return st;
 	if (!t->rows && !make_totals(x))
 		return no_memory(err);
@@ -311,6 +425,18 @@ static enum tw_status walk_some(struct tw_export *x, struct tw_err *err)
 	case TW_WALK_METHODS:
 		walk_items(x, step, x->n_used);
 		return TW_OK;
+	case TW_WALK_EACH_METHOD:
+		walk_items(x, step, x->n_methods);
+		return TW_OK;
+	case TW_WALK_SLICES:
+		return walk_slices(x, step, err);
+	case TW_WALK_NOTES:
+		return walk_notes(x, step, err);
+	case TW_WALK_DOCUMENTS:
+		return walk_documents(x, step, err);
+	case TW_WALK_AGAIN:
+		run_again(x);
+		return TW_OK;
 	case TW_WALK_FLAME:
 		walk_items(x, step, x->flame.n);
 		return TW_OK;
@@ -329,7 +455,7 @@ enum tw_status tw_export_walk(struct tw_export *x, struct tw_err *err)
 	while (st == TW_OK && !x->ended && !is_full(x) && (x->begun || x->out.len == 0))
 		st = walk_some(x, err);
 	x->begun = true;
-	return st;
+	return st == TW_OK && x->is_bad ? tw_fail(err, TW_BUG, "the file cannot be made") : st;
 }
 
 void tw_export_walk_done(struct tw_export *x)

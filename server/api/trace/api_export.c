@@ -49,6 +49,7 @@ static const struct tw_stream_ops stream = {read_some, download_free};
 
 static const char *const metrics[] = {"wall", "count", "cpu", NULL};
 static const char *const views[] = {"top_down", "bottom_up", NULL};
+static const char *const raw_kinds[] = {"sqlite", NULL};
 
 static const struct tw_param export_params[] = {
         TW_PARAM_WORD("metric", metrics,
@@ -61,15 +62,25 @@ static const struct tw_param export_params[] = {
         {0},
 };
 
+static const struct tw_param raw_params[] = {
+        TW_PARAM_WORD("as", raw_kinds, "An SQLite database, as export/sqlite."),
+        {0},
+};
+
 static enum tw_status read_query(
         const struct tw_view *v, struct tw_export_query *ret, struct tw_err *err)
 {
-	struct tw_export_query q = {.kind = tw_export_kind(tw_req_path(v->req, "kind"))};
+	const char *kind = tw_req_path(v->req, "kind");
+	struct tw_export_query q = {
+	        .kind = tw_export_kind(kind ? kind : raw_kinds[tw_req_word(v->req, "as")])};
 	enum tw_status st;
 
 	if (!q.kind)
 		return tw_fail(err, TW_NOT_FOUND, "there is no such export");
 	st = tw_view_selection(v, false, &q.sel, err);
+	*ret = q;
+	if (!kind)
+		return st;
 	q.metric = (enum tw_export_metric)tw_req_word(v->req, "metric");
 	q.view = (enum tw_flame_view)tw_req_word(v->req, "view");
 	q.max_nodes = (uint32_t)tw_req_number(v->req, "max_nodes");
@@ -285,6 +296,12 @@ const struct tw_route tw_routes_export[] = {
                 .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, export_params),
                 .end = answer,
                 .summary = "The trace in another tool's format"},
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/raw",
+                .needs = TW_NEED_READ,
+                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, raw_params),
+                .end = answer,
+                .summary = "The trace as data: calls, threads, methods and events"},
         {.method = "POST",
                 .path = "/api/v1/traces/{id}/tickets",
                 .needs = TW_NEED_READ,

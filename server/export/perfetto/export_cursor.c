@@ -134,6 +134,20 @@ enum tw_status tw_cursor_next(struct tw_cursor *c, struct tw_edge *ret, struct t
 	return settle(c, err);
 }
 
+enum tw_status tw_cursor_next_slice(struct tw_cursor *c, struct tw_slice *ret, struct tw_err *err)
+{
+	const struct tw_slice *s = &c->slices[c->at++];
+	int64_t end_ns = s->start_ns + s->dur_ns;
+
+	*ret = *s;
+	if (ret->start_ns < c->from_ns)
+		ret->start_ns = c->from_ns;
+	if (end_ns > c->to_ns)
+		end_ns = c->to_ns;
+	ret->dur_ns = end_ns - ret->start_ns;
+	return settle(c, err);
+}
+
 void tw_cursor_close(struct tw_cursor *c)
 {
 	tw_chunk_done(&c->chunk);

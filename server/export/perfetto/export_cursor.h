@@ -44,6 +44,10 @@ enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f
 /* The next edge; c->done must be false. */
 enum tw_status tw_cursor_next(
         struct tw_cursor *c, struct tw_edge *ret, struct tw_err *err) TW_MUST_USE;
+/* Instead of edges: the next call, cut to the range, callers before what they call.  c->done must
+ * be false. */
+enum tw_status tw_cursor_next_slice(
+        struct tw_cursor *c, struct tw_slice *ret, struct tw_err *err) TW_MUST_USE;
 void tw_cursor_close(struct tw_cursor *c);
 
 #endif

@@ -15,7 +15,7 @@ import { binary, reads, root, sample, startServer, tracewell, until } from '../s
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
 const samples = sample('btrace2/javac-parallel');
-const KINDS = ['speedscope', 'folded', 'pprof', 'chrome', 'firefox', 'd3', 'csv', 'svg'];
+const KINDS = ['speedscope', 'folded', 'pprof', 'chrome', 'firefox', 'd3', 'csv', 'svg', 'sqlite'];
 
 function scratch(t) {
 	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-export-'));
@@ -59,6 +59,22 @@ function same(got, want, columns, what) {
 	return compared;
 }
 
+/* Read by the sqlite3 program: total and self time and count of each name, from the slices alone. */
+function sqlite(s, bytes) {
+	const file = path.join(s.data, 'exported.sqlite');
+	fs.writeFileSync(file, bytes);
+	const query = (sql) => JSON.parse(execFileSync('sqlite3', ['-json', file, sql], { encoding: 'utf8', maxBuffer: 1 << 28 }) || '[]');
+	assert.deepEqual(query('PRAGMA integrity_check'), [{ integrity_check: 'ok' }]);
+	assert.deepEqual(query(`SELECT count(*) AS n FROM slice s LEFT JOIN slice p ON p.id=s.parent_id WHERE (s.depth=0)<>(p.id IS NULL) OR p.depth<>s.depth-1
+		OR p.thread_id<>s.thread_id OR s.ts_ns<p.ts_ns OR s.ts_ns+s.dur_ns>p.ts_ns+p.dur_ns`), [{ n: 0 }]);
+	const rows = query(`WITH RECURSIVE kids AS (SELECT parent_id, sum(dur_ns) AS ns FROM slice GROUP BY parent_id),
+		up(id, method_id, at) AS (SELECT id, method_id, parent_id FROM slice UNION ALL SELECT up.id, up.method_id, s.parent_id FROM up JOIN slice s ON s.id=up.at),
+		nested AS (SELECT DISTINCT up.id FROM up JOIN slice s ON s.id=up.at WHERE s.method_id=up.method_id)
+		SELECT c.name, count(*) AS count, sum(c.dur_ns - ifnull(k.ns, 0)) AS self, sum(CASE WHEN n.id IS NULL THEN c.dur_ns ELSE 0 END) AS total
+		FROM call c LEFT JOIN kids k ON k.parent_id=c.id LEFT JOIN nested n ON n.id=c.id GROUP BY c.name`);
+	return { query, methods: new Map(rows.map((r) => [r.name, r])) };
+}
+
 async function checkAll(s, id, query, kinds = KINDS) {
 	const want = await table(s, id, query);
 	const text = async (kind, more = '') => (await exported(s, id, kind, [query, more].filter(Boolean).join('&'))).text;
@@ -69,6 +85,7 @@ async function checkAll(s, id, query, kinds = KINDS) {
 		firefox: async () => same(read.firefox(await text('firefox')).methods, want, ['self', 'total'], 'firefox'),
 		pprof: async () => same(read.pprof((await exported(s, id, 'pprof', query)).bytes).methods, want, all, 'pprof'),
 		csv: async () => same(read.csv(await text('csv')).methods, want, all, 'csv'),
+		sqlite: async () => same(sqlite(s, (await exported(s, id, 'sqlite', query)).bytes).methods, want, all, 'sqlite'),
 		d3: async () => same(read.d3(await text('d3', 'max_nodes=200000')).methods, want, all, 'd3'),
 		folded: async () => {
 			same(read.folded(await text('folded')).methods, want, ['self', 'total'], 'folded');
@@ -131,6 +148,20 @@ test('exports of a simulated phone say what the API says', async (t) => {
 		assert.ok(svg.includes('(other)') && !/<script|href|url\(|onload/i.test(svg));
 		assert.match((await exported(s, id, 'svg', 'metric=count')).text, /calls<\/text>/);
 	});
+	await t.test('sqlite: every table has what the API tells, and raw?as=sqlite is the same file', async () => {
+		const { bytes } = await exported(s, id, 'sqlite');
+		const { query } = sqlite(s, bytes);
+		const raw = await s.get(`/api/v1/traces/${id}/raw?as=sqlite`);
+		assert.deepEqual([raw.status, raw.headers.get('content-type'), raw.bytes.equals(bytes)], [200, 'application/vnd.sqlite3', true]);
+		assert.equal((await s.get(`/api/v1/traces/${id}/raw?as=csv`)).status, 400);
+		const all = (await s.get(`/api/v1/traces/${id}/threads`)).json.threads;
+		assert.deepEqual(query('SELECT thread_id AS id, tid, name, slices FROM thread').map(Object.values), all.map((x) => [x.thread_id, x.tid, x.name, x.slices]));
+		const flame = (await s.get(`/api/v1/traces/${id}/flame?thread=${threads[0].tid}`)).json;
+		assert.equal(query(`SELECT sum(dur_ns) AS ns FROM call WHERE depth=0 AND thread_id=${threads[0].thread_id}`)[0].ns, flame.value);
+		const notes = (await s.get(`/api/v1/traces/${id}/notes?limit=10000`)).json.notes;
+		assert.equal(query('SELECT count(*) AS n FROM event')[0].n, notes.length);
+		assert.equal(query("SELECT value FROM meta WHERE key='trace'")[0].value, id);
+	});
 	await t.test('names, types and sizes of what is downloaded', async () => {
 		const types = { speedscope: 'application/json', svg: 'image/svg+xml', csv: 'text/csv; charset=utf-8', pprof: 'application/octet-stream' };
 		for (const [kind, type] of Object.entries(types)) {
@@ -155,12 +186,14 @@ test('exports of a simulated phone say what the API says', async (t) => {
 	});
 	await t.test('the command line makes the same files', async () => {
 		const out = path.join(dir, 'out');
-		for (const kind of KINDS.filter((k) => k !== 'svg' && k !== 'pprof')) {
+		for (const kind of KINDS.filter((k) => !['svg', 'pprof', 'sqlite'].includes(k))) {
 			tracewell('export', path.join(dir, 'rhea-atrace.bin'), '--to', kind, '--mapping', path.join(dir, 'methodMapping.txt'),
 				'--threads', path.join(dir, 'threads.txt'), '-o', out, ...(kind === 'd3' ? ['--max-nodes', '200000'] : []));
 			const mine = read[kind](fs.readFileSync(out, 'utf8')).methods;
 			assert.deepEqual(mine, read[kind]((await exported(s, id, kind, kind === 'd3' ? 'max_nodes=200000' : '')).text).methods, kind);
 		}
+		tracewell('export', path.join(dir, 'rhea-atrace.bin'), '--to', 'sqlite', '--mapping', path.join(dir, 'methodMapping.txt'), '-o', out);
+		assert.ok(same(sqlite(s, fs.readFileSync(out)).methods, await table(s, id), ['self', 'total', 'count'], 'the command line') > 50);
 		const range = `${trace.start_ns + 1000}..${trace.start_ns + span / 2 | 0}`;
 		tracewell('export', path.join(dir, 'rhea-atrace.bin'), '--to', 'folded', '--thread', String(threads[0].tid), '--range', range, '--metric', 'count', '--merged', '-o', out);
 		assert.ok(read.folded(fs.readFileSync(out, 'utf8'), { merged: true }).methods.size > 0);

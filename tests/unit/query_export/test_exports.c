@@ -257,7 +257,7 @@ static void test_names(void **state)
 
 		tw_buf_init(&out, 64 << 20);
 		assert_int_equal(pull(&f, kind, &all, 4096, SIZE_MAX, &out), TW_OK);
-		if (kind && !kind->packed)
+		if (kind && !kind->packed && strcmp(kind->name, "sqlite") != 0)
 			check_text(kind, &out);
 		tw_buf_done(&out);
 	}

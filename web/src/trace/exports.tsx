@@ -18,6 +18,7 @@ const DOWNLOADS: [kind: string, label: string, more?: Record<string, string>][] 
 	['svg', tr('Flame graph as SVG')],
 	['d3', tr('Flame graph as JSON')],
 	['csv', tr('Methods as CSV')],
+	['sqlite', tr('SQLite database')],
 ];
 
 /** The address of this view, with the project even where it is the only one here. */

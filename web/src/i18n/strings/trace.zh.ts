@@ -46,6 +46,7 @@ const zh = {
 	'Folded stacks, calls': '折叠堆栈，调用次数',
 	'Flame graph as SVG': '火焰图（SVG）',
 	'Flame graph as JSON': '火焰图（JSON）',
+	'SQLite database': 'SQLite 数据库',
 	'Methods as CSV': '方法（CSV）',
 	'Copied. The link is valid for a few minutes.': '已复制。几分钟内有效。',
 	'Open or download': '打开或下载',
