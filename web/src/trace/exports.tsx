@@ -17,8 +17,8 @@ const DOWNLOADS: [kind: string, label: string, more?: Record<string, string>][] 
 	['folded', tr('Folded stacks, calls'), { metric: 'count' }],
 	['svg', tr('Flame graph as SVG')],
 	['d3', tr('Flame graph as JSON')],
-	['csv', tr('Methods as CSV')],
 	['sqlite', tr('SQLite database')],
+	['csv', tr('Methods as CSV')],
 ];
 
 /** The address of this view, with the project even where it is the only one here. */
