@@ -290,6 +290,159 @@ def simpleperf():
     write('simpleperf', 'realistic', p.end(files, [(28069, 28069, 'com.example.shop'), (28101, 28069, 'OkHttp Dispatch')], 7))
 
 
+class PerfData:
+    """perf.data as simpleperf writes it; files=1: with the list of files of older versions."""
+    SAMPLE_TYPE = 0x1 | 0x2 | 0x4 | 0x20 | 0x40 | 0x80 | 0x100  # ip, tid, time, callchain, id, cpu, period
+
+    def __init__(self, meta=(), events=1):
+        self.meta, self.events, self.records, self.files = dict({'simpleperf_version': '1.build.9'}, **dict(meta)), events, [], []
+
+    def record(self, kind, body, misc=2, time=0, pid=0, tid=0, event=0):
+        if kind < 64 and kind != 9:  # the kernel's id of a record: tid, time, id, cpu
+            body += struct.pack('<IIQQII', pid, tid, time, 100 + event, 0, 0)
+        self.records.append(struct.pack('<IHH', kind, misc, 8 + len(body)) + body)
+
+    @staticmethod
+    def padded(text):
+        text = text.encode() + b'\0'
+        return text + bytes(-len(text) % 8)
+
+    def map(self, pid, start, size, offset, path, time=0, prot=5, misc=2):
+        self.record(10, struct.pack('<IIQQQIIQQII', pid, pid if pid < 1 << 31 else 0, start, size, offset, 0, 0, 0, 0, prot, 2) +
+                    self.padded(path), misc, time, pid if pid < 1 << 31 else 0)
+
+    def comm(self, pid, tid, name, time=0, misc=2):
+        self.record(3, struct.pack('<II', pid, tid) + self.padded(name), misc, time, pid, tid)
+
+    def fork(self, pid, tid, ppid, ptid, time):
+        self.record(7, struct.pack('<IIIIQ', pid, ppid, tid, ptid, time), 2, time, pid, tid)
+
+    def sample(self, time, pid, tid, user, kernel=(), event=0):
+        """Addresses, innermost first."""
+        chain = ([(1 << 64) - 128] + list(kernel) if kernel else []) + ([(1 << 64) - 512] + list(user) if user else [])
+        ip = (list(kernel) + list(user))[0]
+        self.record(9, struct.pack('<QIIQQIIQQ', ip, pid, tid, time, 100 + event, 0, 0, 1000000, len(chain)) +
+                    struct.pack('<%dQ' % len(chain), *chain), 1 if kernel else 2)
+
+    def file(self, path, kind, symbols, min_vaddr=0, offset=0):
+        self.files.append((path, kind, symbols, min_vaddr, offset))
+
+    def file2(self, path, kind, symbols, min_vaddr, offset):
+        m = self.text(1, path) + self.number(2, kind) + self.number(3, min_vaddr)
+        for vaddr, size, name in symbols:
+            m += self.text(4, self.number(1, vaddr) + self.number(2, size) + self.text(3, name))
+        return m + self.text({3: 5}.get(kind, 6), self.number(1, offset))
+
+    @staticmethod
+    def number(field, v):
+        return Simpleperf.varint(field << 3) + Simpleperf.varint(v)
+
+    @staticmethod
+    def text(field, v):
+        return Simpleperf.varint(field << 3 | 2) + Simpleperf.varint(len(v)) + (v if isinstance(v, bytes) else v.encode())
+
+    @staticmethod
+    def file1(path, kind, symbols, min_vaddr, offset):
+        m = path.encode() + b'\0' + struct.pack('<IQI', kind, min_vaddr, len(symbols))
+        for vaddr, size, name in symbols:
+            m += struct.pack('<QI', vaddr, size) + name.encode() + b'\0'
+        return m + (struct.pack('<IQ', 1, offset) if kind == 3 else struct.pack('<Q', offset))
+
+    def packed(self, data):
+        """Records as zstd in blocks that are not compressed, cut anywhere between records of type 81."""
+        frame, at = b'\x28\xb5\x2f\xfd\x00\x58', 0
+        while at < len(data):
+            n = min(700, len(data) - at)
+            frame += struct.pack('<I', (at + n == len(data)) | n << 3)[:3] + data[at:at + n]
+            at += n
+        return b''.join(struct.pack('<IHH', 81, 0, 8 + len(frame[i:i + 999])) + frame[i:i + 999] for i in range(0, len(frame), 999))
+
+    def end(self, files=2, packed=False, order=None):
+        data = b''.join(order(self.records) if order else self.records)
+        if packed:
+            data = self.packed(data)
+        attr = lambda i: struct.pack('<IIQQQQQ', 1, 128, i, 1000000, self.SAMPLE_TYPE, 0, 1 << 18 | 1 << 10) + bytes(128 - 48)
+        ids_at, attrs_at = 104, 104 + 8 * self.events
+        data_at = attrs_at + 144 * self.events
+        make = self.file2 if files == 2 else self.file1
+        listed = b''.join(struct.pack('<I', len(m)) + m for m in (make(*f) for f in self.files))
+        meta = b''.join(k.encode() + b'\0' + v.encode() + b'\0' for k, v in self.meta.items())
+        features = sorted([(129, meta), (132 if files == 2 else 128, listed), (11, struct.pack('<II', 1, 16) + b'record' + bytes(10))])
+        at, sections = data_at + len(data) + 16 * len(features), b''
+        for _, f in features:
+            sections += struct.pack('<QQ', at, len(f))
+            at += len(f)
+        bits = sum(1 << bit for bit, _ in features).to_bytes(32, 'little')
+        return (b'PERFILE2' + struct.pack('<QQQQQQQQ', 104, 144, attrs_at, 144 * self.events, data_at, len(data), 0, 0) + bits +
+                b''.join(struct.pack('<Q', 100 + i) for i in range(self.events)) +
+                b''.join(attr(i) + struct.pack('<QQ', ids_at + 8 * i, 8) for i in range(self.events)) +
+                data + sections + b''.join(f for _, f in features))
+
+
+def perf_data():
+    zero, pid, libc, dex, art, jit = 987654321000, 4711, 0x7000000000, 0x7100000000, 0x7200000000, 0x7300000000
+    kernel = 0xffffffc008000000
+
+    def recording(meta=(('clockid', 'monotonic'),), events=1):
+        p = PerfData(meta, events)
+        p.map((1 << 32) - 1, 0, (1 << 64) - 1, 0, '[kernel.kallsyms]', misc=1)
+        p.comm(pid, pid, 'com.example.shop')
+        p.map(pid, libc, 0x10000, 0x40000, '/apex/com.android.runtime/lib64/bionic/libc.so')
+        p.map(pid, dex, 0x100000, 0, '/data/app/com.example.shop/base.apk')
+        p.map(pid, art, 0x100000, 0x200000, '/apex/com.android.art/lib64/libart.so')
+        p.map(pid, jit, 0x100, 0, '/data/TemporaryFile-1_jit_app_cache:0-8', prot=0x4005)
+        p.file('[kernel.kallsyms]', 0, [(kernel, 0x100, 'el0_svc'), (kernel + 0x100, 0x80, 'do_futex')])
+        p.file('/apex/com.android.runtime/lib64/bionic/libc.so', 2,
+               [(0x51000, 0x40, '__libc_init'), (0x51040, 0x40, '__start_thread'), (0x51080, 0x10, 'syscall')], 0x50000, 0x40000)
+        p.file('/data/app/com.example.shop/base.apk', 3, [(0x1000 + 64 * i, 64, name) for i, name in enumerate(METHODS)], 0, 0x1000)
+        p.file('/apex/com.android.art/lib64/libart.so', 2, [(0x301000, 0x100, 'art::interpreter::DoCall'), (0x302000, 0x100, 'art::gc::Heap::Alloc')],
+               0x300000, 0x200000)
+        p.file('/data/TemporaryFile-1_jit_app_cache:0-8', 2, [(jit, 0x100, 'com.example.shop.Cart.compiled')], 0, 0)
+        return p
+
+    init, start, call, alloc = libc + 0x1010, libc + 0x1050, art + 0x1010, art + 0x2010
+    method = lambda i: dex + 0x1000 + 64 * i + 8
+    p = recording()
+    p.sample(zero, pid, pid, [method(0), call, init])
+    p.sample(zero + 1000000, pid, pid, [alloc, jit + 4, method(1), call, call, method(0), call, init])
+    p.sample(zero + 2000000, pid, pid, [libc + 0x1084, method(0), init], [kernel + 0x110, kernel + 8])
+    p.sample(zero + 3000000, pid, pid, [libc + 0x9000, libc + 0x9400, 0x123456])
+    small = p.end()
+    write('perf_data', 'minimal', small)
+    write('perf_data', 'truncated', small[:small.index(struct.pack('<Q', zero + 3000000)) + 20])
+    at = small.index(struct.pack('<Q', zero + 1000000)) - 24  # the head of the second sample
+    write('perf_data', 'garbage', small[:at] + b'\xff' * 8 + small[at + 8:-100] + b'\xff' * 100)
+    write('perf_data', 'files_of_older_versions', p.end(files=1))
+    write('perf_data', 'compressed', p.end(packed=True))
+    p = recording((('trace_offcpu', 'true'), ('clockid', 'perf')), 2)
+    for i in range(6):
+        p.sample(zero + i * 1000000, pid, pid, [method(i % 2), init], event=i == 3)
+    p.sample(zero + 90000000, pid, pid, [method(1), init])
+    write('perf_data', 'off_cpu', p.end())
+    p = recording((), 2)
+    for i in range(6):
+        p.sample(zero + i * 1000000, pid, pid, [method(i % 2), init], event=i % 2)
+    write('perf_data', 'two_events', p.end())
+    r, p, tid, child = random.Random(91), recording(), 4733, 5001
+    p.fork(pid, tid, pid, pid, zero - 9)
+    p.comm(pid, tid, 'OkHttp Dispatch', zero - 8)
+    p.fork(child, child, pid, pid, zero - 7)
+    for thread, seed, root in ((pid, 92, init), (tid, 93, start)):
+        time = zero + r.randrange(1000000)
+        for stack in walk(seed, 250):
+            leaf = r.choice([[], [], [], [libc + 0x1088], [alloc], [art + 0x8000]])
+            p.sample(time, pid, thread, leaf + [a for m in reversed(stack) for a in (method(m), call)] + [root],
+                     r.choice([()] * 9 + [(kernel + 0x120, kernel + 16)]))
+            time += r.randrange(980000, 1020000) if r.random() < 0.98 else 40000000
+    p.sample(zero + 5000000, child, child, [method(0), init])  # by its parent's maps
+    p.map(child, libc, 0x8000, 0, '/system/bin/other', zero + 5500000)
+    p.sample(zero + 6000000, child, child, [init])
+    p.comm(child, child, 'other', zero + 6500000, misc=2 | 1 << 13)
+    p.sample(zero + 7000000, child, child, [init])
+    p.record(2, struct.pack('<QQ', 100, 7), 0, zero + 7100000)
+    write('perf_data', 'realistic', p.end(order=lambda records: records[:6] + records[6:][::-1]))
+
+
 def runs(seed, n):
     """Stacks as walk() makes them, each with the nanoseconds that it lasts."""
     r = random.Random(seed + 1)
@@ -370,6 +523,15 @@ def firefox():
     many = profile(70, [exact('main', 4711, runs(40, 60)),
                         thread('worker', '4720.1', sampled, weightType='samples', weight=None, timeDeltas=[2] * 20 + [60] + [2] * 19)])
     cases('firefox', small, json.dumps(many), 60, ('"frame": [0, 1', '"frame": [0, 99'))
+    # moments, spans, begins and ends; a thread with nothing else
+    marked = exact('main', 4711, [([0, 1], 2000000), ([0], 1000000)])
+    marked['markers'] = {'name': [9, 9, 10, 11, 10, 10, 10, 12], 'startTime': [0.5, 1, 1.5, 1.75, None, 2.5, None, 'x'],
+                         'endTime': [None, 2.25, None, None, 2, None, None, None], 'phase': [0, 1, 2, 2, 3, 0, 3, 0],
+                         'data': [{'type': 'tracing', 'name': 'x'}] + [None] * 7, 'category': [0] * 8, 'length': 8}
+    only = dict(thread('Renderer', 4730, []), markers={'name': [10], 'startTime': [0], 'endTime': [3], 'phase': [1], 'data': [None], 'length': 1})
+    whole = profile(70, [marked, only])
+    whole['shared']['stringArray'] = METHODS + ['Tap', 'Layout', 'Load']
+    write('firefox', 'markers', json.dumps(whole))
     # an older version: tables in each thread, absolute prefixes, times instead of differences
     del prefixes[:], frames[:]
     known.clear()
@@ -537,6 +699,7 @@ def otlp():
 
 if __name__ == '__main__':
     simpleperf()
+    perf_data()
     btrace3()
     profilo()
     sentry()

@@ -26,7 +26,6 @@
 
 enum {
 	MAGIC_BYTES = 10,
-	RAW_BYTES = 8,
 	HEADER = 12,
 	VERSION = 1,
 	SIZE = 4,
@@ -39,7 +38,6 @@ enum {
 };
 
 #define MAGIC       "SIMPLEPERF"
-#define RAW_MAGIC   "PERFILE2" /* of perf.data, whose stacks only simpleperf can name */
 #define MAX_TIME_NS ((uint64_t)1 << 61)
 #define NO_SYMBOL   UINT32_MAX
 
@@ -72,9 +70,7 @@ static int probe(const uint8_t *head, size_t len)
 {
 	if (len < HEADER)
 		return 0;
-	return memcmp(head, MAGIC, MAGIC_BYTES) == 0 || memcmp(head, RAW_MAGIC, RAW_BYTES) == 0
-	               ? 100
-	               : 0;
+	return memcmp(head, MAGIC, MAGIC_BYTES) == 0 ? 100 : 0;
 }
 
 static void repair(struct simpleperf *s, enum tw_repair what, uint64_t n)
@@ -419,10 +415,6 @@ static enum tw_status read_header(struct simpleperf *s, struct tw_err *err)
 {
 	unsigned version = tw_u16le(s->head + MAGIC_BYTES);
 
-	if (memcmp(s->head, RAW_MAGIC, RAW_BYTES) == 0)
-		return tw_fail_at(err, TW_UNSUPPORTED, 0,
-		        "a perf.data of simpleperf or perf; what this server reads is made of "
-		        "it by simpleperf report-sample --protobuf --show-callchain");
 	if (memcmp(s->head, MAGIC, MAGIC_BYTES) != 0)
 		return tw_fail_at(err, TW_CORRUPT, 0, "no simpleperf samples");
 	if (version != VERSION)

@@ -105,6 +105,19 @@ test('sampled stacks', async (t) => {
 		assert.equal(v.names.length, 4);
 	});
 
+	await t.test('perf.data: as the samples that it holds, and named by an R8 mapping', async () => {
+		const whole = await s.trace(golden('perf_data'));
+		const v = await look(s, whole);
+		assert.equal(v.format, 'perf_data');
+		assert.deepEqual(v.threads.map((x) => [x.name, x.source]).sort(), [['OkHttp Dispatch', 'samples'], ['com.example.shop', 'samples'], ['other', 'samples']]);
+		for (const name of ['com.example.shop.Cart.total', 'art::gc::Heap::Alloc', '__start_thread', 'do_futex', '[other]']) assert.ok(v.names.includes(name), name);
+		assert.ok(!v.names.includes('art::interpreter::DoCall'), 'frames of the interpreter are none of the app');
+		assert.deepEqual(v.repairs.sort(), ['sample_failed', 'sample_gap']);
+		const trace = await s.trace(golden('perf_data', 'minimal'), { query: { build_id: 'pd1' } });
+		assert.equal((await s.put('/api/v1/builds/pd1/retrace', 'com.example.Start -> android.app.ActivityThread:\n    void begin() -> main\n')).status, 200);
+		assert.ok((await look(s, trace)).names.includes('com.example.Start.begin'));
+	});
+
 	await t.test('simpleperf: an obfuscated build is named by its R8 mapping', async () => {
 		const trace = await s.trace(golden('simpleperf', 'minimal'), { query: { build_id: 'sp1' } });
 		const map = 'com.example.Start -> a.B:\n    void begin(android.content.Context) -> main\n';

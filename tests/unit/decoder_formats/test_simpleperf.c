@@ -410,11 +410,6 @@ static void test_refused(void **state)
 	refuses(&b, TW_UNSUPPORTED, 10,
 	        "simpleperf samples of version 2; this server reads version 1");
 	b = begin();
-	memcpy(b.data, "PERFILE2", 8);
-	refuses(&b, TW_UNSUPPORTED, 0,
-	        "a perf.data of simpleperf or perf; what this server reads is made of it by "
-	        "simpleperf report-sample --protobuf --show-callchain");
-	b = begin();
 	refuses(&b, TW_CORRUPT, 12, "no readable sample");
 	b = begin();
 	(void)tw_buf_add_u32le(&b, 0);

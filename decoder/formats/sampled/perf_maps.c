@@ -1,0 +1,469 @@
+#include "decoder/formats/sampled/perf_maps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "decoder/base/hash.h"
+
+enum {
+	MAX_MAPS = 16384,    /* of a process */
+	ALL_MAPS = 1 << 20,  /* of a recording; the longest that replacing maps may take */
+	MAX_FILE_NAME = 256, /* of a frame without a symbol */
+	MAX_PARENTS = 8,
+	FIRST_TABLE = 64
+};
+
+struct symbol {
+	uint64_t vaddr, len;
+	struct tw_str name; /* in the input */
+	uint32_t sym;       /* 0: not needed so far */
+};
+
+struct file {
+	struct tw_perf_file info;
+	struct symbol *symbols;
+	uint32_t n;
+	bool sorted, is_art;
+	uint32_t sym; /* of frames without a symbol */
+};
+
+struct map {
+	uint64_t start, end, offset;
+	uint32_t file;
+	bool is_jit;
+};
+
+struct process {
+	uint32_t pid;
+	uint32_t parent; /* index + 1; 0 none */
+	struct map *maps;
+	uint32_t n, cap;
+};
+
+struct table { /* index + 1 by hash */
+	uint32_t *slots;
+	uint32_t cap, n;
+};
+
+struct tw_perf_maps {
+	struct tw_arena *arena;
+	struct tw_sink *sink;
+	uint64_t salt;
+	struct file *files;
+	uint32_t cap_files;
+	struct table by_path;
+	struct process *processes;
+	uint32_t cap_processes;
+	struct table by_pid;
+	uint32_t n_maps;
+	uint32_t adding;          /* index of the file whose symbols come */
+	uint32_t unknown, kernel; /* names of frames outside all maps */
+};
+
+struct tw_perf_maps *tw_perf_maps_new(struct tw_arena *a, uint64_t salt, struct tw_sink *sink)
+{
+	struct tw_perf_maps *m = tw_arena_zalloc(a, 1, sizeof *m);
+
+	if (!m)
+		return NULL;
+	m->arena = a;
+	m->sink = sink;
+	m->salt = salt;
+	return m;
+}
+
+/* --- tables --- */
+
+static bool grow(struct tw_arena *a, void *list, uint32_t n, uint32_t *cap, size_t size)
+{
+	void **at = list;
+	uint32_t wider = *cap ? *cap * 2 : FIRST_TABLE;
+	void *p;
+
+	if (n < *cap)
+		return true;
+	if (wider < *cap)
+		return false;
+	p = tw_arena_alloc(a, wider, size);
+	if (!p)
+		return false;
+	if (n)
+		memcpy(p, *at, (size_t)n * size);
+	*at = p;
+	*cap = wider;
+	return true;
+}
+
+static uint64_t hash_of_file(const struct tw_perf_maps *m, uint32_t i)
+{
+	return tw_hash_str(m->files[i].info.path, m->salt);
+}
+
+static uint64_t hash_of_process(const struct tw_perf_maps *m, uint32_t i)
+{
+	return tw_hash_id(m->processes[i].pid, m->salt);
+}
+
+/* Makes room for one more entry. */
+static bool reserve(struct tw_perf_maps *m, struct table *t,
+        uint64_t (*hash_of)(const struct tw_perf_maps *, uint32_t))
+{
+	struct table wider = {.cap = t->cap ? t->cap * 2 : FIRST_TABLE, .n = t->n};
+
+	if (t->n * 2 < t->cap)
+		return true;
+	wider.slots = tw_arena_zalloc(m->arena, wider.cap, sizeof *wider.slots);
+	if (!wider.slots)
+		return false;
+	for (uint32_t i = 0; i < t->n; i++) {
+		uint32_t at = (uint32_t)hash_of(m, i) & (wider.cap - 1);
+
+		while (wider.slots[at])
+			at = (at + 1) & (wider.cap - 1);
+		wider.slots[at] = i + 1;
+	}
+	*t = wider;
+	return true;
+}
+
+/* The slot with the file, or the free one where it belongs; NULL if the table is empty. */
+static uint32_t *slot_of_path(const struct tw_perf_maps *m, struct tw_str path)
+{
+	const struct table *t = &m->by_path;
+	uint32_t at = t->cap ? (uint32_t)tw_hash_str(path, m->salt) & (t->cap - 1) : 0;
+
+	while (t->cap && t->slots[at] && !tw_str_eq(m->files[t->slots[at] - 1].info.path, path))
+		at = (at + 1) & (t->cap - 1);
+	return t->cap ? &t->slots[at] : NULL;
+}
+
+static uint32_t *slot_of_pid(const struct tw_perf_maps *m, uint32_t pid)
+{
+	const struct table *t = &m->by_pid;
+	uint32_t at = t->cap ? (uint32_t)tw_hash_id(pid, m->salt) & (t->cap - 1) : 0;
+
+	while (t->cap && t->slots[at] && m->processes[t->slots[at] - 1].pid != pid)
+		at = (at + 1) & (t->cap - 1);
+	return t->cap ? &t->slots[at] : NULL;
+}
+
+/* NULL: not seen so far. */
+static struct process *known_process(struct tw_perf_maps *m, uint32_t pid)
+{
+	const uint32_t *slot = slot_of_pid(m, pid);
+
+	return slot && *slot ? &m->processes[*slot - 1] : NULL;
+}
+
+static struct process *process_of(struct tw_perf_maps *m, uint32_t pid)
+{
+	struct process *p = known_process(m, pid);
+
+	if (p)
+		return p;
+	if (!reserve(m, &m->by_pid, hash_of_process) ||
+	        !grow(m->arena, &m->processes, m->by_pid.n, &m->cap_processes,
+	                sizeof *m->processes))
+		return NULL;
+	*slot_of_pid(m, pid) = m->by_pid.n + 1;
+	p = &m->processes[m->by_pid.n++];
+	*p = (struct process){.pid = pid};
+	return p;
+}
+
+/* --- files --- */
+
+static struct tw_str last_component(struct tw_str path)
+{
+	size_t at = tw_str_find_last(path, TW_STR("/"));
+
+	return at < path.len ? tw_str_from(path, at + 1) : path;
+}
+
+static bool is_art(struct tw_str path)
+{
+	const struct tw_str name = last_component(path);
+
+	return tw_str_eq(name, TW_STR("libart.so")) || tw_str_eq(name, TW_STR("libartd.so"));
+}
+
+/* Maps of the kernel name the symbol by which they were found, too: "[kernel.kallsyms]_text". */
+static struct tw_str path_of(struct tw_str path)
+{
+	const struct tw_str kernel = TW_STR("[kernel.kallsyms]");
+
+	return tw_str_starts(path, kernel) ? kernel : path;
+}
+
+/* The file of this path, which is made if it is new; NULL: out of memory. */
+static struct file *file_of(struct tw_perf_maps *m, struct tw_str path)
+{
+	const uint32_t *slot = slot_of_path(m, path);
+	struct file *f;
+
+	if (slot && *slot)
+		return &m->files[*slot - 1];
+	if (!reserve(m, &m->by_path, hash_of_file) ||
+	        !grow(m->arena, &m->files, m->by_path.n, &m->cap_files, sizeof *m->files))
+		return NULL;
+	*slot_of_path(m, path) = m->by_path.n + 1;
+	f = &m->files[m->by_path.n++];
+	*f = (struct file){
+	        .info = {.path = path, .kind = TW_PERF_FILE_UNKNOWN}, .is_art = is_art(path)};
+	return f;
+}
+
+bool tw_perf_file_add(struct tw_perf_maps *m, const struct tw_perf_file *info)
+{
+	struct file *f = file_of(m, path_of(info->path));
+
+	if (!f)
+		return false;
+	f->info = *info;
+	f->info.path = path_of(info->path);
+	f->n = 0;
+	f->symbols =
+	        info->symbols ? tw_arena_alloc(m->arena, info->symbols, sizeof *f->symbols) : NULL;
+	if (info->symbols && !f->symbols) {
+		f->info.symbols = 0;
+		return false;
+	}
+	m->adding = (uint32_t)(f - m->files);
+	return true;
+}
+
+void tw_perf_symbol(struct tw_perf_maps *m, uint64_t vaddr, uint64_t len, struct tw_str name)
+{
+	struct file *f = &m->files[m->adding];
+
+	if (f->n < f->info.symbols)
+		f->symbols[f->n++] = (struct symbol){.vaddr = vaddr, .len = len, .name = name};
+}
+
+static int by_vaddr(const void *a, const void *b)
+{
+	const struct symbol *x = a;
+	const struct symbol *y = b;
+
+	if (x->vaddr != y->vaddr)
+		return x->vaddr < y->vaddr ? -1 : 1;
+	if (x->len != y->len)
+		return x->len < y->len ? -1 : 1;
+	return tw_str_cmp(x->name, y->name);
+}
+
+static struct symbol *symbol_at(struct file *f, uint64_t vaddr)
+{
+	uint32_t low = 0;
+	uint32_t high = f->n;
+
+	if (!f->sorted && f->n)
+		qsort(f->symbols, f->n, sizeof *f->symbols, by_vaddr);
+	f->sorted = true;
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (f->symbols[mid].vaddr <= vaddr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == 0)
+		return NULL;
+	/* a symbol without a length reaches to the next one */
+	if (f->symbols[low - 1].len && vaddr - f->symbols[low - 1].vaddr >= f->symbols[low - 1].len)
+		return NULL;
+	return &f->symbols[low - 1];
+}
+
+/* --- maps --- */
+
+/* Index of the first map that ends after the address. */
+static uint32_t first_map(const struct process *p, uint64_t address)
+{
+	uint32_t low = 0;
+	uint32_t high = p->n;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (p->maps[mid].end <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void insert(struct process *p, uint32_t at, struct map map)
+{
+	memmove(&p->maps[at + 1], &p->maps[at], (p->n - at) * sizeof map);
+	p->maps[at] = map;
+	p->n++;
+}
+
+/* Removes [start, end) from the process's maps; returns where a map of this range belongs. */
+static uint32_t cut_out(struct process *p, uint64_t start, uint64_t end)
+{
+	uint32_t at = first_map(p, start);
+	uint32_t last;
+
+	if (at < p->n && p->maps[at].start < start) {
+		if (p->maps[at].end > end) {
+			struct map right = p->maps[at];
+
+			right.offset += end - right.start;
+			right.start = end;
+			insert(p, at + 1, right);
+		}
+		p->maps[at++].end = start;
+	}
+	for (last = at; last < p->n && p->maps[last].end <= end;)
+		last++;
+	if (last > at)
+		memmove(&p->maps[at], &p->maps[last], (p->n - last) * sizeof *p->maps);
+	p->n -= last - at;
+	if (at < p->n && p->maps[at].start < end) {
+		p->maps[at].offset += end - p->maps[at].start;
+		p->maps[at].start = end;
+	}
+	return at;
+}
+
+enum tw_perf_added tw_perf_map_add(struct tw_perf_maps *m, const struct tw_perf_map *map)
+{
+	struct process *p = process_of(m, map->pid);
+	const uint64_t end = map->start + map->len;
+	struct file *f;
+
+	if (map->len == 0 || end < map->start)
+		return TW_PERF_ADDED; /* nothing can be there */
+	if (!p)
+		return TW_PERF_NO_MEMORY;
+	if (p->n + 2 > MAX_MAPS || m->n_maps >= ALL_MAPS)
+		return TW_PERF_FULL;
+	f = file_of(m, path_of(map->path));
+	if (!f)
+		return TW_PERF_NO_MEMORY;
+	/* one more for a map that is split */
+	if (!grow(m->arena, &p->maps, p->n, &p->cap, sizeof *p->maps) ||
+	        !grow(m->arena, &p->maps, p->n + 1, &p->cap, sizeof *p->maps))
+		return TW_PERF_NO_MEMORY;
+	m->n_maps++;
+	insert(p, cut_out(p, map->start, end),
+	        (struct map){map->start, end, map->offset, (uint32_t)(f - m->files), map->is_jit});
+	return TW_PERF_ADDED;
+}
+
+bool tw_perf_fork(struct tw_perf_maps *m, uint32_t pid, uint32_t parent)
+{
+	struct process *from = process_of(m, parent);
+	struct process *p = from && pid != parent ? process_of(m, pid) : NULL;
+
+	if (!from || pid == parent)
+		return from != NULL;
+	if (!p)
+		return false;
+	p->n = 0; /* a number that was used before */
+	p->parent = (uint32_t)(known_process(m, parent) - m->processes) + 1;
+	return true;
+}
+
+void tw_perf_exec(struct tw_perf_maps *m, uint32_t pid)
+{
+	struct process *p = known_process(m, pid);
+
+	if (!p)
+		return;
+	p->n = 0;
+	p->parent = 0;
+}
+
+/* --- addresses --- */
+
+static uint64_t vaddr_in(const struct file *f, const struct map *map, uint64_t address)
+{
+	if (map->is_jit)
+		return address;
+	switch (f->info.kind) {
+	case TW_PERF_FILE_KERNEL:
+	case TW_PERF_FILE_SYMBOL_MAP:
+		return address;
+	case TW_PERF_FILE_MODULE:
+	case TW_PERF_FILE_ELF:
+		if (!f->info.has_min_offset)
+			return address - map->start + f->info.min_vaddr;
+		return address - map->start + map->offset - f->info.min_offset + f->info.min_vaddr;
+	case TW_PERF_FILE_DEX:
+	case TW_PERF_FILE_UNKNOWN:
+	default:
+		return address - map->start + map->offset;
+	}
+}
+
+static uint32_t name_of_file(struct tw_perf_maps *m, struct file *f)
+{
+	struct tw_str name = last_component(f->info.path);
+	char text[MAX_FILE_NAME + 2] = "[";
+
+	if (f->sym)
+		return f->sym;
+	if (name.len == 0)
+		name = TW_STR("unknown");
+	if (name.len > MAX_FILE_NAME)
+		name.len = MAX_FILE_NAME;
+	memcpy(text + 1, name.ptr, name.len);
+	text[name.len + 1] = ']';
+	f->sym = m->sink->ops->name(
+	        m->sink, name.ptr[0] == '[' ? name : (struct tw_str){text, name.len + 2});
+	return f->sym;
+}
+
+static const struct map *map_at(struct tw_perf_maps *m, uint32_t pid, uint64_t address)
+{
+	const struct process *p = known_process(m, pid);
+
+	for (unsigned i = 0; p && i < MAX_PARENTS; i++) {
+		uint32_t at = first_map(p, address);
+
+		if (at < p->n && p->maps[at].start <= address)
+			return &p->maps[at];
+		p = p->parent ? &m->processes[p->parent - 1] : NULL;
+	}
+	return NULL;
+}
+
+static struct tw_perf_frame outside(struct tw_perf_maps *m, bool in_kernel)
+{
+	uint32_t *sym = in_kernel ? &m->kernel : &m->unknown;
+
+	if (!*sym)
+		*sym = m->sink->ops->name(
+		        m->sink, in_kernel ? TW_STR("[kernel]") : TW_STR("[unknown]"));
+	return (struct tw_perf_frame){.sym = *sym, .file = in_kernel ? UINT32_MAX : UINT32_MAX - 1};
+}
+
+struct tw_perf_frame tw_perf_find(
+        struct tw_perf_maps *m, uint32_t pid, uint64_t address, bool in_kernel)
+{
+	const struct map *map = map_at(m, in_kernel ? TW_PERF_KERNEL : pid, address);
+	struct tw_perf_frame frame;
+	struct symbol *s;
+	struct file *f;
+
+	if (!map)
+		return outside(m, in_kernel);
+	f = &m->files[map->file];
+	frame = (struct tw_perf_frame){
+	        .file = map->file, .is_dex = f->info.kind == TW_PERF_FILE_DEX, .is_art = f->is_art};
+	s = symbol_at(f, vaddr_in(f, map, address));
+	if (s && s->name.len) {
+		if (!s->sym)
+			s->sym = m->sink->ops->name(m->sink, s->name);
+		frame.sym = s->sym;
+		frame.is_named = true;
+	} else {
+		frame.sym = name_of_file(m, f);
+	}
+	return frame;
+}
