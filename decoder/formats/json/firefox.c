@@ -4,6 +4,7 @@
  *
  *   meta {interval}                                       milliseconds between samples
  *   threads[] {name, pid, tid, samples {stack[], time[] or timeDeltas[], weight[], weightType}}
+ *             markers {name[], startTime[], endTime[], phase[]: 0 moment, 1 span, 2 begin, 3 end}}
  *   stackTable {frame[], prefix[] or prefixOffset[]}      of all threads in "shared", or of each
  *   frameTable {func[]}   funcTable {name[]}              thread in older versions
  *   stringArray[]  (stringTable[])
@@ -11,7 +12,8 @@
  * Tables are columns that may come after the threads, so columns are kept and read at the end of
  * the text, or of the thread for its own.  Samples of weightType "tracing-ms" last as long as their
  * weight; others until the next one, at most a few intervals (stacks.h).  Times are milliseconds.
- * Markers, counters, categories and addresses are left out.  A raw Gecko profile, whose tables are
+ * Markers are events of their thread, without their data.  Counters, categories and addresses are
+ * left out.  A raw Gecko profile, whose tables are
  * rows, has to be opened and saved by the Firefox Profiler first.  Learned from
  * firefox-devtools/profiler, docs-developer.
  */
@@ -24,7 +26,9 @@
 #include "decoder/formats/stacks.h"
 #include "decoder/formats/thread_label.h"
 
-enum { MAX_STACK = 4096, NONE = -1 };
+enum { MAX_STACK = 4096, MAX_OPEN = 64 /* markers that have begun */, NONE = -1 };
+
+enum phase { MOMENT, SPAN, SPAN_BEGIN, SPAN_END };
 
 #define MS_NS 1e6
 
@@ -37,6 +41,7 @@ enum {
 	THREADS,
 	THREAD,
 	SAMPLES,
+	MARKERS,
 	STACK_TABLE,
 	FRAME_TABLE,
 	FUNC_TABLE,
@@ -55,12 +60,21 @@ enum column {
 	SAMPLE_TIME,
 	SAMPLE_DELTA,
 	SAMPLE_WEIGHT,
+	MARKER_NAME,
+	MARKER_PHASE,
+	MARKER_START,
+	MARKER_END,
 	COLUMNS
+};
+
+struct string {
+	uint32_t sym;
+	struct tw_str text;
 };
 
 struct tables {
 	struct tw_list columns[TABLE_COLUMNS]; /* int32_t, NONE for null */
-	struct tw_list strings;                /* uint32_t: handles of names */
+	struct tw_list strings;                /* struct string */
 	/* of each stack, once all are read: */
 	uint32_t *depths;
 	int32_t *clipped; /* its frame, or its caller, at MAX_STACK at most */
@@ -70,7 +84,7 @@ struct thread {
 	uint32_t track;
 	uint64_t offset;
 	bool exact;                      /* weights are durations */
-	struct tw_list columns[COLUMNS]; /* int32_t for stacks, else double; not of tables */
+	struct tw_list columns[COLUMNS]; /* as in is_real(); not of tables */
 };
 
 struct firefox {
@@ -132,7 +146,7 @@ static uint32_t sym_of(struct firefox *s, const struct tables *t, int32_t stack)
 
 	if (name < 0 || (uint32_t)name >= t->strings.n)
 		return s->sink->ops->name(s->sink, TW_STR("(unknown)"));
-	return ((const uint32_t *)t->strings.items)[name];
+	return ((const struct string *)t->strings.items)[name].sym;
 }
 
 /* A caller always precedes its callees in the table, so a damaged one cannot loop. */
@@ -246,6 +260,105 @@ static enum tw_status emit_thread(
 	return st;
 }
 
+/* --- markers --- */
+
+static struct tw_str text_of(const struct tables *t, int32_t name)
+{
+	if (name < 0 || (uint32_t)name >= t->strings.n)
+		return TW_STR("(unknown)");
+	return ((const struct string *)t->strings.items)[name].text;
+}
+
+/* False: no time there. */
+static bool to_ns_at(const struct tw_list *column, uint32_t i, int64_t *ret)
+{
+	return i < column->n && to_ns(real(column, i), ret);
+}
+
+struct open_marker {
+	int32_t name;
+	int64_t ts_ns;
+};
+
+static enum tw_status put_marker(struct firefox *s, const struct thread *t, struct tw_str name,
+        int64_t from_ns, int64_t to_ns, struct tw_err *err)
+{
+	const struct tw_note note = {.kind = to_ns < 0 ? TW_NOTE_instant : TW_NOTE_section,
+	        .track = t->track,
+	        .ts_ns = from_ns,
+	        .dur_ns = to_ns < 0 ? -1 : to_ns - from_ns,
+	        .offset = t->offset,
+	        .text = name};
+
+	return s->sink->ops->note(s->sink, &note, err);
+}
+
+/* The last marker of this name that has begun; NULL: none. */
+static struct open_marker *last_open(struct open_marker *open, uint32_t n, int32_t name)
+{
+	while (n > 0 && open[n - 1].name != name)
+		n--;
+	return n ? &open[n - 1] : NULL;
+}
+
+static enum tw_status emit_markers(
+        struct firefox *s, const struct thread *t, const struct tables *tables, struct tw_err *err)
+{
+	const struct tw_list *columns = t->columns;
+	struct open_marker open[MAX_OPEN];
+	uint32_t n_open = 0;
+	enum tw_status st = TW_OK;
+
+	for (uint32_t i = 0; st == TW_OK && i < columns[MARKER_NAME].n; i++) {
+		const int32_t name = cell(&columns[MARKER_NAME], i);
+		const int32_t phase = cell(&columns[MARKER_PHASE], i);
+		struct open_marker *begun;
+		int64_t from_ns = 0;
+		int64_t to_ns = 0;
+
+		if ((phase != SPAN_END && !to_ns_at(&columns[MARKER_START], i, &from_ns)) ||
+		        ((phase == SPAN || phase == SPAN_END) &&
+		                !to_ns_at(&columns[MARKER_END], i, &to_ns))) {
+			repair(s, TW_REPAIR_impossible_time, t->offset);
+			continue;
+		}
+		if (phase == SPAN_BEGIN && n_open < MAX_OPEN) {
+			open[n_open++] = (struct open_marker){name, from_ns};
+			continue;
+		}
+		begun = phase == SPAN_END ? last_open(open, n_open, name) : NULL;
+		if (phase == SPAN_END && !begun) {
+			repair(s, TW_REPAIR_exit_without_enter, t->offset);
+			continue;
+		}
+		if (begun) {
+			from_ns = begun->ts_ns;
+			n_open--;
+			memmove(begun, begun + 1, (size_t)(open + n_open - begun) * sizeof *begun);
+		}
+		if (phase != SPAN && phase != SPAN_END)
+			to_ns = -1;
+		else if (to_ns < from_ns)
+			to_ns = from_ns;
+		st = put_marker(s, t, text_of(tables, name), from_ns, to_ns, err);
+	}
+	if (st == TW_OK && n_open)
+		s->sink->ops->repair(s->sink, TW_REPAIR_enter_without_exit, t->offset, n_open);
+	for (uint32_t i = 0; st == TW_OK && i < n_open; i++) /* shown where it began */
+		st = put_marker(s, t, text_of(tables, open[i].name), open[i].ts_ns, -1, err);
+	return st;
+}
+
+static enum tw_status emit_all(
+        struct firefox *s, const struct thread *t, const struct tables *tables, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (t->columns[SAMPLE_STACK].n)
+		st = emit_thread(s, t, tables, err);
+	return st == TW_OK ? emit_markers(s, t, tables, err) : st;
+}
+
 /* --- threads --- */
 
 static void begin_thread(struct firefox *s, uint64_t offset)
@@ -268,7 +381,7 @@ static enum tw_status end_thread(struct firefox *s, struct tw_err *err)
 
 	if (tw_thread_label((struct tw_str){s->name, s->n_name}, &name, &tid) && !s->has_tid)
 		s->tid = tid;
-	if (s->thread.columns[SAMPLE_STACK].n == 0)
+	if (s->thread.columns[SAMPLE_STACK].n + s->thread.columns[MARKER_NAME].n == 0)
 		return TW_OK;
 	if (name.len)
 		s->sink->ops->thread_name(s->sink, s->pid, s->tid, name);
@@ -277,8 +390,8 @@ static enum tw_status end_thread(struct firefox *s, struct tw_err *err)
 		return TW_OK;
 	if (s->own.columns[STACK_FRAME].n && !measure_stacks(s, &s->own))
 		return tw_oom(err);
-	if (s->own.columns[STACK_FRAME].n)
-		return emit_thread(s, &s->thread, &s->own, err);
+	if (s->own.columns[STACK_FRAME].n || s->own.strings.n)
+		return emit_all(s, &s->thread, &s->own, err);
 	kept = tw_list_add(&s->threads, s->arena, sizeof *kept);
 	if (!kept)
 		return tw_oom(err);
@@ -315,7 +428,7 @@ static void read_thread(struct firefox *s, const struct tw_json_value *v)
 static const struct tw_json_place places[] = {{0, ROOT, NULL, TW_JSON_OBJECT},
         {ROOT, META, "meta", TW_JSON_OBJECT}, {ROOT, SHARED, "shared", TW_JSON_OBJECT},
         {ROOT, THREADS, "threads", TW_JSON_ARRAY}, {THREADS, THREAD, NULL, TW_JSON_OBJECT},
-        {THREAD, SAMPLES, "samples", TW_JSON_OBJECT},
+        {THREAD, SAMPLES, "samples", TW_JSON_OBJECT}, {THREAD, MARKERS, "markers", TW_JSON_OBJECT},
         {SHARED, STACK_TABLE, "stackTable", TW_JSON_OBJECT},
         {THREAD, STACK_TABLE, "stackTable", TW_JSON_OBJECT},
         {SHARED, FRAME_TABLE, "frameTable", TW_JSON_OBJECT},
@@ -333,7 +446,17 @@ static const struct tw_json_place places[] = {{0, ROOT, NULL, TW_JSON_OBJECT},
         {SAMPLES, COLUMN + SAMPLE_STACK, "stack", TW_JSON_ARRAY},
         {SAMPLES, COLUMN + SAMPLE_TIME, "time", TW_JSON_ARRAY},
         {SAMPLES, COLUMN + SAMPLE_DELTA, "timeDeltas", TW_JSON_ARRAY},
-        {SAMPLES, COLUMN + SAMPLE_WEIGHT, "weight", TW_JSON_ARRAY}};
+        {SAMPLES, COLUMN + SAMPLE_WEIGHT, "weight", TW_JSON_ARRAY},
+        {MARKERS, COLUMN + MARKER_NAME, "name", TW_JSON_ARRAY},
+        {MARKERS, COLUMN + MARKER_PHASE, "phase", TW_JSON_ARRAY},
+        {MARKERS, COLUMN + MARKER_START, "startTime", TW_JSON_ARRAY},
+        {MARKERS, COLUMN + MARKER_END, "endTime", TW_JSON_ARRAY}};
+
+static bool is_real(enum column column)
+{
+	return column == SAMPLE_TIME || column == SAMPLE_DELTA || column == SAMPLE_WEIGHT ||
+	       column == MARKER_START || column == MARKER_END;
+}
 
 static enum tw_status read_cell(
         struct firefox *s, const struct tw_json_value *v, enum column column, struct tw_err *err)
@@ -342,12 +465,12 @@ static enum tw_status read_cell(
 	double value = NONE;
 	bool is_number = tw_json_real(v, &value);
 
-	if (column == SAMPLE_TIME || column == SAMPLE_DELTA || column == SAMPLE_WEIGHT) {
+	if (is_real(column)) {
 		double *item = tw_list_add(&s->thread.columns[column], s->arena, sizeof *item);
 
 		if (!item)
 			return tw_oom(err);
-		*item = is_number ? value : 0;
+		*item = is_number ? value : column >= MARKER_NAME ? NONE : 0;
 	} else {
 		struct tw_list *list = column < TABLE_COLUMNS ? &tables->columns[column]
 		                                              : &s->thread.columns[column];
@@ -364,11 +487,13 @@ static enum tw_status read_string(
         struct firefox *s, const struct tw_json_value *v, struct tw_err *err)
 {
 	struct tables *tables = s->in_shared ? &s->shared : &s->own;
-	uint32_t *sym = tw_list_add(&tables->strings, s->arena, sizeof *sym);
+	const struct tw_str text = v->text.len ? v->text : TW_STR("(unknown)");
+	struct string *string = tw_list_add(&tables->strings, s->arena, sizeof *string);
+	const char *copy = tw_arena_str(s->arena, text);
 
-	if (!sym)
+	if (!string || !copy)
 		return tw_oom(err);
-	*sym = s->sink->ops->name(s->sink, v->text.len ? v->text : TW_STR("(unknown)"));
+	*string = (struct string){s->sink->ops->name(s->sink, text), {copy, text.len}};
 	return TW_OK;
 }
 
@@ -430,7 +555,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st == TW_OK && !measure_stacks(s, &s->shared))
 		st = tw_oom(err);
 	for (uint32_t i = 0; st == TW_OK && i < s->threads.n; i++)
-		st = emit_thread(s, &threads[i], &s->shared, err);
+		st = emit_all(s, &threads[i], &s->shared, err);
 	if (st == TW_OK && s->sampled)
 		st = tw_stacks_finish(s->sampled, err);
 	if (st == TW_OK && s->exact)
