@@ -522,6 +522,8 @@ def firefox():
     sampled = [(stack, 0) for stack in walk(41, 40)]
     many = profile(70, [exact('main', 4711, runs(40, 60)),
                         thread('worker', '4720.1', sampled, weightType='samples', weight=None, timeDeltas=[2] * 20 + [60] + [2] * 19)])
+    # callers before the first stack
+    write('firefox', 'offsets', small.replace('"prefixOffset": [0, 1', '"prefixOffset": [7, 9'))
     cases('firefox', small, json.dumps(many), 60, ('"frame": [0, 1', '"frame": [0, 99'))
     # moments, spans, begins and ends; a thread with nothing else
     marked = exact('main', 4711, [([0, 1], 2000000), ([0], 1000000)])

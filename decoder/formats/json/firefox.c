@@ -157,7 +157,7 @@ static int32_t caller_of(const struct tables *t, int32_t stack)
 
 	if (t->columns[STACK_OFFSET].n)
 		prefix = offset > 0 ? stack - offset : NONE;
-	return prefix < stack ? prefix : NONE;
+	return prefix >= 0 && prefix < stack ? prefix : NONE;
 }
 
 /* So that a sample takes no more time than MAX_STACK frames, however deep its stack is. */
