@@ -32,7 +32,7 @@ static bool read_bytes(struct tw_pb *r, struct tw_pb_field *ret)
 	return true;
 }
 
-bool tw_pb_next(struct tw_pb *r, struct tw_pb_field *ret)
+bool tw_pb_next_field(struct tw_pb *r, struct tw_pb_field *ret)
 {
 	uint64_t tag;
 

@@ -48,8 +48,32 @@ static inline struct tw_str tw_pb_str(const struct tw_pb_field *f)
 	return (struct tw_str){(const char *)f->bytes, f->len};
 }
 
-/* The next field; false at the end or at damage, and for every call after that. */
-bool tw_pb_next(struct tw_pb *r, struct tw_pb_field *ret);
+/* tw_pb_next of any field. */
+bool tw_pb_next_field(struct tw_pb *r, struct tw_pb_field *ret);
+
+/* The next field; false at the end or at damage, and for every call after that.  Most fields have a
+ * tag of one byte and a number or a length of one byte. */
+static inline bool tw_pb_next(struct tw_pb *r, struct tw_pb_field *ret)
+{
+	const uint8_t *p = r->at;
+	const uint8_t *bytes = p + 2;
+
+	if (r->end - p < 2 || p[0] < 1 << 3 || p[0] >= 0x80 || p[1] >= 0x80)
+		return tw_pb_next_field(r, ret);
+	if ((p[0] & 7) == TW_PB_VARINT) {
+		*ret = (struct tw_pb_field){
+		        .number = p[0] >> 3, .type = TW_PB_VARINT, .value = p[1]};
+		r->at = bytes;
+		return true;
+	}
+	if ((p[0] & 7) != TW_PB_BYTES || p[1] > r->end - bytes)
+		return tw_pb_next_field(r, ret);
+	*ret = (struct tw_pb_field){
+	        .number = p[0] >> 3, .type = TW_PB_BYTES, .bytes = bytes, .len = p[1]};
+	r->at = bytes + p[1];
+	return true;
+}
+
 /* The next packed varint; false at the end or at damage. */
 bool tw_pb_number(struct tw_pb *r, uint64_t *ret);
 /* The last number of this field in a message; 0 if there is none. */

@@ -305,11 +305,12 @@ static enum tw_status tell_flows(struct perfetto *s, struct tw_perfetto_track *k
 static enum tw_status take_track_event(struct perfetto *s, struct tw_perfetto_sequence *q,
         const struct tw_perfetto_packet *p, bool has_time, int64_t ts_ns, struct tw_err *err)
 {
-	const struct tw_perfetto_track_event e = tw_perfetto_event_read(tw_pb_in(&p->payload));
+	struct tw_perfetto_track_event e;
 	struct tw_perfetto_event ev = {.offset = p->offset};
 	struct tw_perfetto_track *k;
 	enum tw_status st;
 
+	tw_perfetto_event_read(tw_pb_in(&p->payload), &e);
 	if (!event_time(s, q, p, &e, has_time, &ts_ns)) {
 		if (!p->has_time)
 			repair(s, TW_REPAIR_record_malformed, p->offset);

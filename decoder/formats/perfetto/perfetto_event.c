@@ -1,5 +1,6 @@
 #include "decoder/formats/perfetto/perfetto_event.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "decoder/base/buf.h"
@@ -161,17 +162,16 @@ static void read_field(const struct tw_pb_field *f, struct tw_perfetto_track_eve
 	}
 }
 
-struct tw_perfetto_track_event tw_perfetto_event_read(struct tw_pb message)
+void tw_perfetto_event_read(struct tw_pb message, struct tw_perfetto_track_event *ret)
 {
-	struct tw_perfetto_track_event e = {0};
 	struct tw_pb_field f;
 
+	memset(ret, 0, offsetof(struct tw_perfetto_track_event, flows));
 	while (tw_pb_next(&message, &f))
 		if (f.number == 6 && f.type == TW_PB_BYTES)
-			read_legacy(tw_pb_in(&f), &e);
+			read_legacy(tw_pb_in(&f), ret);
 		else
-			read_field(&f, &e);
-	if (e.type == TW_PERFETTO_NONE && e.legacy.phase)
-		e.type = type_of(e.legacy.phase);
-	return e;
+			read_field(&f, ret);
+	if (ret->type == TW_PERFETTO_NONE && ret->legacy.phase)
+		ret->type = type_of(ret->legacy.phase);
 }

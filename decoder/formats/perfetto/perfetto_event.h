@@ -44,12 +44,12 @@ struct tw_perfetto_track_event {
 		uint64_t tid; /* 0: the sequence's */
 	} legacy;
 	unsigned n_flows;
-	struct tw_perfetto_flow_id {
+	struct tw_perfetto_flow_id { /* set up to n_flows */
 		uint64_t id;
 		bool ends;
 	} flows[TW_PERFETTO_EVENT_FLOWS];
 };
 
-struct tw_perfetto_track_event tw_perfetto_event_read(struct tw_pb message);
+void tw_perfetto_event_read(struct tw_pb message, struct tw_perfetto_track_event *ret);
 
 #endif

@@ -249,6 +249,20 @@ static void lose(struct tw_perfetto_packets *s, enum tw_repair what)
 	s->state = TW_PERFETTO_LOST;
 }
 
+/* The tag and a length of one or two bytes, as nearly all packets begin; 0: any other. */
+static size_t read_head(struct tw_perfetto_packets *s, const uint8_t *p, size_t n)
+{
+	size_t two = n >= 3 && p[1] >= 0x80;
+
+	if (n < 3 || p[0] != PACKET_TAG || (two && p[2] >= 0x80))
+		return 0;
+	s->start = s->offset;
+	s->length = two ? (uint64_t)(p[1] & 0x7F) | (uint64_t)p[2] << 7 : p[1];
+	s->shift = two ? 14 : 7;
+	s->state = TW_PERFETTO_BODY;
+	return 2 + two;
+}
+
 /* One byte of the length. */
 static void read_length(struct tw_perfetto_packets *s, uint8_t byte)
 {
@@ -278,7 +292,8 @@ static enum tw_status frame(struct tw_perfetto_packets *s, const uint8_t *p, siz
 			read_length(s, p[at]);
 		} else if (s->state == TW_PERFETTO_BODY) {
 			st = read_body(s, p + at, n - at, &used, err);
-		} else {
+		} else if ((used = read_head(s, p + at, n - at)) == 0) {
+			used = 1;
 			s->start = s->offset;
 			s->length = s->shift = 0;
 			s->state = TW_PERFETTO_LENGTH;

@@ -57,6 +57,37 @@ static void test_fields(void **state)
 	}
 }
 
+/* Short fields are read where they are met, all others by a function: both read any field alike. */
+static void test_short_fields(void **state)
+{
+	uint64_t seed = 29;
+
+	(void)state;
+	for (int n = 0; n < 200000; n++) {
+		uint8_t bytes[6];
+		size_t len = test_random(&seed) % (sizeof bytes + 1);
+		struct tw_pb r[2] = {tw_pb_of(bytes, len), tw_pb_of(bytes, len)};
+		struct tw_pb_field f[2] = {{0}, {0}};
+		bool more = true;
+
+		for (size_t i = 0; i < len; i++)
+			bytes[i] = (uint8_t)(test_random(&seed) & (n % 2 ? 0xFF : 0x1F));
+		while (more) {
+			more = tw_pb_next(&r[0], &f[0]);
+			assert_int_equal(more, tw_pb_next_field(&r[1], &f[1]));
+			assert_ptr_equal(r[0].at, r[1].at);
+			assert_int_equal(tw_pb_bad(&r[0]), tw_pb_bad(&r[1]));
+			if (!more)
+				break;
+			assert_int_equal(f[0].number, f[1].number);
+			assert_int_equal(f[0].type, f[1].type);
+			assert_int_equal(f[0].value, f[1].value);
+			assert_ptr_equal(f[0].bytes, f[1].bytes);
+			assert_int_equal(f[0].len, f[1].len);
+		}
+	}
+}
+
 static void test_bad_fields(void **state)
 {
 	static const struct {
@@ -412,6 +443,7 @@ static void test_nothing_readable(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_short_fields),
         cmocka_unit_test(test_bad_fields),
         cmocka_unit_test(test_packed),
         cmocka_unit_test(test_every_length),
