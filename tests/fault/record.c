@@ -27,7 +27,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { MAX_NAME = 512, MAX_SENT = 2048 };
+enum { MAX_NAME = 512, MAX_SENT = 2048, LOG_FD = 300 }; /* above those that a child is given */
 
 enum op { CREATE = 1, TRUNCATE, WRITE, RENAME, UNLINK, LINK, MKDIR, SYNC_BEGIN, SYNC_END, SENT };
 
@@ -73,7 +73,9 @@ static void __attribute__((constructor)) attach(void)
 	if (!dladdr((void *)(uintptr_t)attach, &self) || strlen(self.dli_fname) > MAX_NAME)
 		return;
 	(void)snprintf(path, sizeof path, "%s.log", self.dli_fname);
-	log_fd = open_real(path, O_WRONLY | O_APPEND | O_CLOEXEC, 0);
+	fd = open_real(path, O_WRONLY | O_APPEND | O_CLOEXEC, 0);
+	log_fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, LOG_FD);
+	(void)close(fd);
 	(void)snprintf(path, sizeof path, "%s.ctl", self.dli_fname);
 	fd = open_real(path, O_RDWR | O_CLOEXEC, 0);
 	if (fd < 0 || log_fd < 0)
