@@ -26,8 +26,8 @@ static void print_line(FILE *to, const char *text)
 	(void)fputc('\n', to);
 }
 
-static void misused(const struct tw_usage *u, const char *command, const char *verb,
-        const char *fmt, va_list ap)
+static void __attribute__((format(printf, 4, 0))) misused(const struct tw_usage *u,
+        const char *command, const char *verb, const char *fmt, va_list ap)
 {
 	char text[1024];
 

@@ -108,6 +108,7 @@ static sqlite3_stmt *take(struct kept *k, const char *sql)
 			sqlite3_stmt *found = k->of[i];
 
 			k->n--;
+			/* NOLINTNEXTLINE(bugprone-sizeof-expression) of pointers */
 			memmove(k->of + i, k->of + i + 1, (k->n - i) * sizeof *k->of);
 			return found;
 		}
@@ -118,6 +119,7 @@ static void keep(struct kept *k, sqlite3_stmt *s)
 {
 	if (k->n == KEPT)
 		(void)sqlite3_finalize(k->of[--k->n]);
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression) of pointers */
 	memmove(k->of + 1, k->of, k->n * sizeof *k->of);
 	k->of[0] = s;
 	k->n++;

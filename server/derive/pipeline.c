@@ -211,8 +211,10 @@ static void rest(struct tw_runner *r, uint64_t us)
 /* Lets traces come together for the next round, if this one had little to do. */
 static void gather(struct tw_runner *r, uint64_t took_us)
 {
-	if (took_us < GATHER_MS * 1000)
-		rest(r, GATHER_MS * 1000 - took_us);
+	const uint64_t least_us = (uint64_t)GATHER_MS * 1000;
+
+	if (took_us < least_us)
+		rest(r, least_us - took_us);
 }
 
 static void failed(struct tw_runner *r, const char *project_id, const struct tw_err *err)

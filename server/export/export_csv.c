@@ -19,6 +19,7 @@ static void head(struct tw_export *x, uint32_t i)
 void tw_csv_text(struct tw_buf *out, struct tw_str s)
 {
 	(void)tw_buf_add(out, "\"", 1);
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result) bytes, not a string */
 	if (s.len && memchr("=+-@\t\r\n", s.ptr[0], 7))
 		(void)tw_buf_add(out, "'", 1);
 	while (s.len) {

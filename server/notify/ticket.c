@@ -307,7 +307,7 @@ static json_t *joined(json_t *list)
 	json_t *one, *text;
 	size_t i;
 
-	tw_buf_init(&out, LABELS_MOST * (NAME_BYTES + 1));
+	tw_buf_init(&out, (size_t)LABELS_MOST * (NAME_BYTES + 1));
 	json_array_foreach(list, i, one)
 	{
 		tw_buf_printf(&out, "%s%s", i ? "," : "", json_string_value(one));
@@ -451,7 +451,7 @@ static void base64(const char *text, char *out)
 		                   (n > 2 ? p[2] : 0U);
 
 		for (size_t i = 0; i < 4; i++)
-			*out++ = i <= n ? digits[v >> (18 - 6 * i) & 63] : '=';
+			*out++ = (char)(i <= n ? digits[v >> (18 - 6 * i) & 63] : '=');
 		left -= n;
 	}
 	*out = '\0';
@@ -740,6 +740,7 @@ void tw_ticket_refusal(struct tw_str answer, char *out, size_t cap)
 		text = json_string_value(json_object_iter_value(field));
 	(void)snprintf(out, cap, "%.150s", text);
 	for (char *c = out; *c; c++)
-		*c = (unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f ? ' ' : *c;
+		if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
+			*c = ' ';
 	json_decref(j);
 }

@@ -99,6 +99,7 @@ static const struct call *calls_of(const struct tw_inlined *in, uint32_t caller,
 static size_t states_below(
         struct tw_inlined *in, uint32_t caller, unsigned nested, struct tw_retrace_walk *ret);
 
+/* NOLINTNEXTLINE(misc-no-recursion) as deep as NESTED */
 static size_t states_after(
         struct tw_inlined *in, uint32_t outline, unsigned nested, struct tw_retrace_walk *ret)
 {

@@ -18,8 +18,8 @@ static const char *const tables[] = {
 #define TABLE(name, columns, engine) "CREATE TABLE IF NOT EXISTS " #name " (" columns ") " engine,
 #include "server/fleet/store/clickhouse/tables.def"
 #undef TABLE
-        "CREATE TABLE IF NOT EXISTS tracewell (version UInt32, attempt UInt64)"
-        " ENGINE = ReplacingMergeTree(attempt) ORDER BY version"};
+        ("CREATE TABLE IF NOT EXISTS tracewell (version UInt32, attempt UInt64)"
+         " ENGINE = ReplacingMergeTree(attempt) ORDER BY version")};
 
 static enum tw_status ask_once(struct tw_fleet_clickhouse *f, const char *sql, bool without,
         struct tw_buf *out, struct tw_err *err)
