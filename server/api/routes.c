@@ -78,6 +78,7 @@ static void add(const struct tw_route *r)
 
 static void join(void)
 {
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression) of pointers */
 	for (size_t i = 0; i < sizeof areas / sizeof *areas; i++)
 		for (const struct tw_route *r = areas[i]; r->method; r++)
 			add(r);

@@ -147,7 +147,7 @@ enum tw_status tw_cat_begin_as(
 /* For optional writes: TW_BUSY instead of waiting. */
 enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 enum tw_status tw_cat_end(
-        struct tw_catalogue *c, struct tw_db *w, enum tw_status st, struct tw_err *err);
+        struct tw_catalogue *c, struct tw_db *db, enum tw_status st, struct tw_err *err);
 /* In a transaction: the subject, or one more of them.  `alone` false: shared with others that do
  * not have it alone.  Nothing in SQLite. */
 enum tw_status tw_cat_lock(

@@ -269,7 +269,8 @@ bool tw_cat_again(enum tw_status st, unsigned *io_tries)
 {
 	const unsigned n = ++*io_tries;
 	const struct timespec pause = {
-	        .tv_nsec = 1000000L * (long)(1 + (uint64_t)tw_cat_random() % (AGAIN_MS << n))};
+	        .tv_nsec = 1000000L *
+	                   (long)(1 + (uint64_t)tw_cat_random() % ((uint64_t)AGAIN_MS << n))};
 
 	if (st == TW_OK || !conflicted || n >= AGAIN_MOST)
 		return false;

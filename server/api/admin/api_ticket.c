@@ -260,7 +260,7 @@ static enum tw_status queue(
 	enum tw_status st;
 
 	tw_buf_init(&title, TW_ISSUE_BYTES);
-	tw_buf_init(&body, 2 * TW_ISSUE_BYTES);
+	tw_buf_init(&body, (size_t)2 * TW_ISSUE_BYTES);
 	write_texts(i, w->mark, &title, &body);
 	if (tw_buf_status(&title) != TW_OK || tw_buf_status(&body) != TW_OK)
 		st = tw_fail(err, TW_TOO_LARGE, "the issue is too large");
