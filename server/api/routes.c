@@ -39,6 +39,7 @@
 	AREA(lane)                                                                                 \
 	AREA(perfetto)                                                                             \
 	AREA(compare)                                                                              \
+	AREA(alert)                                                                                \
 	AREA(regression)                                                                           \
 	AREA(issue)                                                                                \
 	AREA(ticket)                                                                               \

@@ -113,6 +113,13 @@ static const struct tw_table tables[] = {
         {"rollup_wide_part", 7, FEW,
                 "project_id day:i app version_name build_id mapping_id metric:i data:b"},
         {"finding", 3, FEW, "project_id cell_id:i trace_id data:b"},
+        {"alert_rule", 2, MANY,
+                "project_id rule_id name kind:i app scenario version_name percentile:i "
+                "limit_micro:i least:i days:i mail:i author created_ms:i changed_ms:i"},
+        {"alert", 2, MANY,
+                "project_id alert_id rule_id app subject title trace_id value_micro:i traces:i "
+                "is_over:i told:i told_ms:i quiet:i status:i fixed_in owner note "
+                "muted_until_ms:i first_ms:i last_ms:i"},
         {"ticket", 2, MANY,
                 "project_id mark kind:i subject_id tracker title body assignee author "
                 "ticket_key url state:i error tries:i due_ms:i created_ms:i changed_ms:i"},

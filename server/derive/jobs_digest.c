@@ -143,7 +143,19 @@ static enum tw_status name_receivers(
 	return st;
 }
 
-static void write_form(const struct tw_digest_mail *m, const json_t *digest, enum tw_markup markup,
+static void write_event(struct tw_text_links *w, enum tw_hook_event event, const json_t *facts)
+{
+	char url[TW_TEXT_URL_BYTES];
+
+	tw_text_event(w, event, facts);
+	if (!tw_text_event_url(w, event, facts, url))
+		return;
+	tw_markup_begin(&w->p);
+	tw_markup_link(&w->p, "Open in tracewell", url);
+	tw_markup_end(&w->p);
+}
+
+static void write_form(const struct tw_digest_mail *m, const json_t *facts, enum tw_markup markup,
         struct tw_buf *out)
 {
 	struct tw_text_links w = {{out, markup}, m->base, m->of->project_id};
@@ -151,13 +163,16 @@ static void write_form(const struct tw_digest_mail *m, const json_t *digest, enu
 	if (markup == TW_MARKUP_HTML)
 		tw_buf_printf(out, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">"
 		                   "<body style=\"font-family:sans-serif\">\n");
-	tw_text_digest(&w, digest, true);
+	if (m->of->event == TW_HOOK_DIGEST)
+		tw_text_digest(&w, json_object_get(facts, "digest"), true);
+	else
+		write_event(&w, m->of->event, facts);
 	if (markup == TW_MARKUP_HTML)
 		tw_buf_printf(out, "</body></html>\n");
 }
 
 static enum tw_status write_message(const struct tw_digest_mail *m, const struct tw_mail *to,
-        const json_t *digest, struct tw_err *err)
+        const json_t *facts, struct tw_err *err)
 {
 	struct tw_buf subject, text, html;
 	struct tw_mail_text mail = {.from = m->by->from,
@@ -170,10 +185,13 @@ static enum tw_status write_message(const struct tw_digest_mail *m, const struct
 	tw_buf_init(&subject, 4096);
 	tw_buf_init(&text, TEXT_BYTES);
 	tw_buf_init(&html, TEXT_BYTES);
-	tw_text_digest_title(digest, &subject);
+	if (m->of->event == TW_HOOK_DIGEST)
+		tw_text_digest_title(json_object_get(facts, "digest"), &subject);
+	else
+		tw_text_alert_title(m->of->event, facts, &subject);
 	st = tw_buf_add_u8(&subject, 0);
-	write_form(m, digest, TW_MARKUP_PLAIN, &text);
-	write_form(m, digest, TW_MARKUP_HTML, &html);
+	write_form(m, facts, TW_MARKUP_PLAIN, &text);
+	write_form(m, facts, TW_MARKUP_HTML, &html);
 	mail.subject = (const char *)subject.data;
 	mail.text = (struct tw_str){(const char *)text.data, text.len};
 	mail.html = (struct tw_str){(const char *)html.data, html.len};
@@ -202,7 +220,7 @@ enum tw_status tw_digest_mail(
 	st = facts ? name_receivers(m, json_string_value(json_object_get(facts, "to")), ret, err)
 	           : tw_oom(err);
 	if (st == TW_OK)
-		st = write_message(m, ret, json_object_get(facts, "digest"), err);
+		st = write_message(m, ret, facts, err);
 	json_decref(facts);
 	return st;
 }

@@ -30,7 +30,7 @@ struct finder {
 /* --- rules --- */
 
 /* Rises with what the code itself finds, so that traces are looked at again. */
-enum { FINDS_VERSION = 2 };
+enum { FINDS_VERSION = 3 };
 
 /* By what the rules are, not by which version of them: those that come with the server change, too.
  */
@@ -191,6 +191,11 @@ static bool take_rules(struct look *l)
 	size_t at = 0;
 
 	l->found.partial = d->cut != 0;
+	l->found.frames = d->frames.total;
+	l->found.slow_frames = d->frames.slow;
+	l->found.frozen_frames = d->frames.frozen;
+	l->found.initial_ns = d->start.initial_ns;
+	l->found.full_ns = d->start.full_ns;
 	if (d->n)
 		qsort(d->list, d->n, sizeof *d->list, by_caller);
 	for (uint32_t i = 0; i < d->rules->n; i++) {

@@ -6,7 +6,7 @@
 
 /* --- one trace --- */
 
-enum { PARTIAL = 1 };
+enum { PARTIAL = 1, FIGURES = 2 };
 
 static void write_caller(const struct tw_found_caller *c, struct tw_buf *out)
 {
@@ -18,7 +18,16 @@ static void write_caller(const struct tw_found_caller *c, struct tw_buf *out)
 
 void tw_found_write(const struct tw_found *f, struct tw_buf *out)
 {
-	(void)tw_buf_add_varint(out, f->partial ? PARTIAL : 0);
+	const bool figures = f->frames || f->initial_ns || f->full_ns;
+
+	(void)tw_buf_add_varint(out, (f->partial ? PARTIAL : 0) | (figures ? FIGURES : 0));
+	if (figures) {
+		(void)tw_buf_add_varint(out, f->frames);
+		(void)tw_buf_add_varint(out, f->slow_frames);
+		(void)tw_buf_add_varint(out, f->frozen_frames);
+		(void)tw_buf_add_varint(out, (uint64_t)f->initial_ns);
+		(void)tw_buf_add_varint(out, (uint64_t)f->full_ns);
+	}
 	for (uint32_t i = 0; i < f->n; i++) {
 		const struct tw_found_rule *r = &f->rules[i];
 
@@ -84,12 +93,27 @@ static void read_rule(struct bytes *b, struct tw_found_rule *r)
 		read_caller(b, &r->callers[k]);
 }
 
+static void read_figures(struct bytes *b, struct tw_found *ret)
+{
+	ret->frames = take(b, UINT64_MAX);
+	ret->slow_frames = take(b, UINT64_MAX);
+	ret->frozen_frames = take(b, UINT64_MAX);
+	ret->initial_ns = take_ns(b);
+	ret->full_ns = take_ns(b);
+}
+
 enum tw_status tw_found_read(const uint8_t *p, size_t n, struct tw_found *ret, struct tw_err *err)
 {
 	struct bytes b = {p, p + n, n == 0};
+	uint64_t flags;
 
 	ret->n = 0;
-	ret->partial = take(&b, PARTIAL) != 0;
+	flags = take(&b, PARTIAL | FIGURES);
+	ret->partial = flags & PARTIAL;
+	ret->frames = ret->slow_frames = ret->frozen_frames = 0;
+	ret->initial_ns = ret->full_ns = 0;
+	if (flags & FIGURES)
+		read_figures(&b, ret);
 	while (!b.bad && b.p < b.end && ret->n < TW_DETECT_RULES_MAX)
 		read_rule(&b, &ret->rules[ret->n++]);
 	if (b.bad || b.p < b.end)

@@ -195,6 +195,114 @@ static void anr_event(struct tw_text_links *w, enum tw_hook_event event, const j
 	        *tw_text_of(anr, "version_name") || *tw_text_of(anr, "device") ? "." : " now.");
 }
 
+/* --- alerts --- */
+
+static bool is_alert(enum tw_hook_event event)
+{
+	return event == TW_HOOK_ALERT || event == TW_HOOK_ALERT_RETURNED ||
+	       event == TW_HOOK_ALERT_FIXED;
+}
+
+/* "912 ms", "12 %", "5.2 times" */
+static void put_figure(struct tw_text_links *w, const json_t *a, const char *key)
+{
+	const char *unit = tw_text_of(a, "unit");
+	const double v = share(a, key);
+
+	if (strcmp(unit, "ms") == 0)
+		tw_markup_ns(&w->p, (int64_t)(v * 1e6));
+	else if (strcmp(unit, "share") == 0)
+		tw_markup_printf(&w->p, "%.3g %%", 100 * v);
+	else
+		tw_markup_printf(&w->p, "%.3g times", v);
+}
+
+/* "p95 of the duration of cold_start of shop in 8.3.1" */
+static void put_measured(struct tw_text_links *w, const json_t *a)
+{
+	static const struct {
+		const char *kind, *words;
+	} kinds[] = {{"duration", "the duration"},
+	        {"initial_display", "the time to initial display"},
+	        {"full_display", "the time to full display"},
+	        {"slow_frames", "The share of slow frames"},
+	        {"frozen_frames", "The share of frozen frames"}};
+	const bool quantile = strcmp(tw_text_of(a, "unit"), "ms") == 0;
+
+	if (quantile)
+		tw_markup_printf(&w->p, "p%d of ", (int)number(a, "percent"));
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (strcmp(kinds[i].kind, tw_text_of(a, "kind")) == 0)
+			tw_markup_printf(&w->p, "%s", kinds[i].words);
+	tw_markup_phrase(&w->p, " in ", tw_text_of(a, "scenario"));
+	tw_markup_phrase(&w->p, " of ", tw_text_of(a, "app"));
+	tw_markup_phrase(&w->p, ", version ", tw_text_of(a, "version"));
+}
+
+static void put_spike(struct tw_text_links *w, const json_t *a)
+{
+	tw_markup_name(&w->p, tw_text_of(a, "title"));
+	tw_markup_printf(&w->p, ": ");
+	tw_markup_count(&w->p, number(a, "traces"), "ANR report");
+	tw_markup_printf(&w->p, " in 24 hours, ");
+	put_figure(w, a, "value");
+	tw_markup_printf(&w->p, " the mean day before (limit: ");
+	put_figure(w, a, "limit");
+	tw_markup_printf(&w->p, ").");
+}
+
+static void put_evidence(struct tw_text_links *w, const json_t *a)
+{
+	char url[TW_TEXT_URL_BYTES];
+	const char *trace = tw_text_of(a, "trace");
+
+	if (!*trace || !tw_text_url(w, "/traces/", trace, NULL, url))
+		return;
+	tw_markup_printf(&w->p, " Evidence: ");
+	tw_markup_link(&w->p, trace, url);
+	tw_markup_printf(&w->p, ".");
+}
+
+static const char *alert_word(enum tw_hook_event event)
+{
+	return event == TW_HOOK_ALERT            ? "Above the limit"
+	       : event == TW_HOOK_ALERT_RETURNED ? "Above the limit again"
+	                                         : "Below the limit again";
+}
+
+static void alert_event(struct tw_text_links *w, enum tw_hook_event event, const json_t *facts)
+{
+	const json_t *a = json_object_get(facts, "alert");
+
+	tw_markup_printf(&w->p, "%s: ", alert_word(event));
+	tw_markup_name(&w->p, tw_text_of(a, "name"));
+	tw_markup_printf(&w->p, ". ");
+	if (tw_text_of(a, "anr")[0])
+		put_spike(w, a);
+	else {
+		put_measured(w, a);
+		tw_markup_printf(&w->p, ": ");
+		put_figure(w, a, "value");
+		tw_markup_printf(&w->p, " (limit: ");
+		put_figure(w, a, "limit");
+		tw_markup_printf(&w->p, "; ");
+		tw_markup_count(&w->p, number(a, "traces"), "trace");
+		tw_markup_printf(&w->p, " in ");
+		tw_markup_count(&w->p, number(a, "days"), "day");
+		tw_markup_printf(&w->p, ").");
+	}
+	put_evidence(w, a);
+}
+
+void tw_text_alert_title(enum tw_hook_event event, const json_t *facts, struct tw_buf *out)
+{
+	tw_buf_printf(out, "%s: ", alert_word(event));
+	for (const char *c = tw_text_of(json_object_get(facts, "alert"), "name"); *c; c++)
+		(void)tw_buf_add_u8(out, (unsigned char)*c < ' ' || *c == 0x7f ? ' ' : (uint8_t)*c);
+}
+
+/* --- any event --- */
+
 void tw_text_event(struct tw_text_links *w, enum tw_hook_event event, const json_t *facts)
 {
 	tw_markup_begin(&w->p);
@@ -204,6 +312,8 @@ void tw_text_event(struct tw_text_links *w, enum tw_hook_event event, const json
 		tw_markup_printf(&w->p, ".");
 	} else if (event == TW_HOOK_ANR || event == TW_HOOK_ANR_RETURNED) {
 		anr_event(w, event, facts);
+	} else if (is_alert(event)) {
+		alert_event(w, event, facts);
 	} else {
 		regression_event(w, event, facts);
 	}
@@ -216,6 +326,12 @@ const char *tw_text_event_url(const struct tw_text_links *w, enum tw_hook_event 
 	if (event == TW_HOOK_ANR || event == TW_HOOK_ANR_RETURNED)
 		return tw_text_url(
 		        w, "/anrs/", tw_text_of(json_object_get(facts, "anr"), "key"), NULL, out);
+	if (is_alert(event)) {
+		const char *group = tw_text_of(json_object_get(facts, "alert"), "anr");
+
+		return *group ? tw_text_url(w, "/anrs/", group, NULL, out)
+		              : tw_text_url(w, "/inbox", "", "state=all&kind=alert", out);
+	}
 	if (event == TW_HOOK_TEST || event == TW_HOOK_DIGEST)
 		return tw_text_url(w, "/webhooks", "", NULL, out);
 	return tw_text_regression_url(w, json_object_get(facts, "regression"), out);

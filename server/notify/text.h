@@ -37,6 +37,8 @@ const char *tw_text_regression_url(
 
 /* One paragraph about an event other than a digest. */
 void tw_text_event(struct tw_text_links *w, enum tw_hook_event event, const json_t *facts);
+/* The subject of an alert's mail. */
+void tw_text_alert_title(enum tw_hook_event event, const json_t *facts, struct tw_buf *out);
 /* The address of the event's page; NULL without a base. */
 const char *tw_text_event_url(const struct tw_text_links *w, enum tw_hook_event event,
         const json_t *facts, char out[TW_TEXT_URL_BYTES]);

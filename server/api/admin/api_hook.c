@@ -144,7 +144,8 @@ static enum tw_status read_event(const json_t *one, unsigned *io, struct tw_err 
 		}
 	return tw_fail(err, TW_BAD_REQUEST,
 	        "there is no event %.40s; there are regression.found, regression.returned, "
-	        "regression.fixed, regression.status, anr.new, anr.returned and digest",
+	        "regression.fixed, regression.status, anr.new, anr.returned, alert.found, "
+	        "alert.returned, alert.fixed and digest",
 	        word ? word : "of that kind");
 }
 

@@ -1,7 +1,7 @@
 /*
- * api_inbox.c - regressions and ANR groups to triage, with the same states, in one list.
+ * api_inbox.c - regressions, ANR groups and alerts to triage, with the same states, in one list.
  *
- * Both are open, acknowledged, fixed or returned, have an owner and may be muted.  Counts are of
+ * All are open, acknowledged, fixed or returned, have an owner and may be muted.  Counts are of
  * everything that the other filters leave, so that they say where to look.
  */
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
+#include "server/catalogue/notify/catalogue_alert.h"
 
 enum { ANR_DAYS = 90, CHANGED_MAX = 200, LIMIT_MAX = 1000 };
 
@@ -29,16 +30,17 @@ enum box {
 static const char *const box_names[] = {
         "live", "new", "acknowledged", "returned", "fixed", "muted", "all", NULL};
 
-enum kind { KIND_REGRESSION, KIND_ANR };
-static const char *const kind_names[] = {"regression", "anr", NULL};
+enum kind { KIND_REGRESSION, KIND_ANR, KIND_ALERT };
+static const char *const kind_names[] = {"regression", "anr", "alert", NULL};
 
 struct item {
 	enum kind kind;
 	const char *id, *title, *app, *scenario, *version;
 	const struct tw_regression_said *said;
 	int64_t first_ms, last_ms;
-	const struct tw_regression *regression; /* NULL: an ANR group */
+	const struct tw_regression *regression; /* one of these */
 	const struct tw_anr_group *group;
+	const struct tw_alert *alert;
 };
 
 struct inbox {
@@ -111,7 +113,7 @@ static enum tw_status add_regressions(
 		add(b, &(struct item){KIND_REGRESSION, r->id,
 		               r->of.method[0] ? r->of.method : r->of.scenario, r->of.app,
 		               r->of.scenario, r->of.head, &said[i], r->of.day * TW_DAY_MS,
-		               r->last_ms, r, NULL});
+		               r->last_ms, r, NULL, NULL});
 	}
 	return TW_OK;
 }
@@ -128,9 +130,22 @@ static enum tw_status add_groups(struct inbox *b, const struct tw_anr_group *gro
 
 		own[i] = tw_anr_state_of(states, n_states, g->key);
 		add(b, &(struct item){KIND_ANR, g->key, g->name[0] ? g->name : g->title, b->app, "",
-		               g->last_version, &own[i].said, g->first_ms, g->last_ms, NULL, g});
+		               g->last_version, &own[i].said, g->first_ms, g->last_ms, NULL, g,
+		               NULL});
 	}
 	return TW_OK;
+}
+
+static void add_alerts(struct inbox *b, const struct tw_alert *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct tw_alert *x = &rows[i];
+		const bool group = x->rule.kind == TW_ALERT_anr_spike;
+
+		add(b, &(struct item){KIND_ALERT, x->id, x->rule.name, x->of.app, x->rule.scenario,
+		               group ? "" : x->of.subject, &x->said, x->first_ms, x->last_ms, NULL,
+		               NULL, x});
+	}
 }
 
 static enum tw_status read_all(struct inbox *b, struct tw_err *err)
@@ -144,7 +159,8 @@ static enum tw_status read_all(struct inbox *b, struct tw_err *err)
 	struct tw_regression *rows = NULL;
 	struct tw_anr_group *groups = NULL;
 	struct tw_anr_state *states = NULL;
-	size_t n = 0, n_groups = 0, n_states = 0;
+	struct tw_alert *alerts = NULL;
+	size_t n = 0, n_groups = 0, n_states = 0, n_alerts = 0;
 	enum tw_status st =
 	        tw_catalogue_regressions(c, project_of(b), &all, b->arena, &rows, &n, err);
 
@@ -154,11 +170,14 @@ static enum tw_status read_all(struct inbox *b, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_catalogue_anr_states(
 		        c, project_of(b), "", b->arena, &states, &n_states, err);
+	if (st == TW_OK)
+		st = tw_catalogue_alerts(c, project_of(b), "", b->arena, &alerts, &n_alerts, err);
 	if (st != TW_OK)
 		return st;
-	b->items = tw_arena_alloc(b->arena, n + n_groups + 1, sizeof *b->items);
+	b->items = tw_arena_alloc(b->arena, n + n_groups + n_alerts + 1, sizeof *b->items);
 	if (!b->items)
 		return tw_oom(err);
+	add_alerts(b, alerts, n_alerts);
 	st = add_regressions(b, rows, n, err);
 	return st == TW_OK ? add_groups(b, groups, n_groups, states, n_states, err) : st;
 }
@@ -193,6 +212,9 @@ static json_t *item_json(const struct item *i)
 		                tw_regress_kind_names[f->kind], "base", f->base, "change",
 		                f->shift.change, "before_ns", (json_int_t)f->before_ns, "after_ns",
 		                (json_int_t)f->after_ns, "percent", (int)f->percent));
+	} else if (i->alert) {
+		(void)json_object_set_new(
+		        j, "alert", tw_alert_json(i->id, &i->alert->rule, &i->alert->of));
 	} else {
 		(void)json_object_set_new(j, "anr",
 		        json_pack("{s:s, s:I, s:I}", "kind", i->group->kind, "count",
@@ -287,6 +309,23 @@ static enum tw_status say_group(
 	return st == TW_OK ? tw_catalogue_anr_say(c, project, key, &state.said, err) : st;
 }
 
+static enum tw_status say_alert(
+        struct tw_req *r, const char *id, const json_t *body, struct tw_err *err)
+{
+	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	const char *project = tw_req_caller(r)->project_id;
+	struct tw_alert *row = NULL;
+	size_t n = 0;
+	enum tw_status st =
+	        *id ? tw_catalogue_alerts(c, project, id, tw_req_arena(r), &row, &n, err) : TW_OK;
+
+	if (st == TW_OK && n == 0)
+		st = tw_fail(err, TW_NOT_FOUND, "no such alert");
+	if (st == TW_OK)
+		st = tw_regression_read_said(body, &row->said, err);
+	return st == TW_OK ? tw_catalogue_alert_say(c, project, id, &row->said, err) : st;
+}
+
 static enum tw_status check_body(const json_t *body, struct tw_err *err)
 {
 	static const char *const known[] = {
@@ -318,6 +357,8 @@ static enum tw_status say_one(
 		st = tw_fail(err, TW_BAD_REQUEST, "id must be a text");
 	if (st != TW_OK)
 		return st;
+	if (which == KIND_ALERT)
+		return say_alert(r, id, body, err);
 	return which == KIND_ANR ? say_group(r, id, body, err) : say_regression(r, id, body, err);
 }
 
@@ -351,7 +392,7 @@ const struct tw_route tw_routes_inbox[] = {
                 .needs = TW_NEED_READ,
                 .params = TW_PARAMS(inbox_params),
                 .end = get_inbox,
-                .summary = "Regressions and ANR groups to triage, with counts by state"},
+                .summary = "Regressions, ANR groups and alerts to triage, with counts by state"},
         {.method = "PATCH",
                 .path = "/api/v1/inbox",
                 .needs = TW_NEED_WRITE,
@@ -359,6 +400,7 @@ const struct tw_route tw_routes_inbox[] = {
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = patch_inbox,
-                .summary = "Sets state, owner or mute of several regressions and ANR groups"},
+                .summary =
+                        "Sets state, owner or mute of several regressions, ANR groups and alerts"},
         {0},
 };

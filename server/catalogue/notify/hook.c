@@ -13,7 +13,7 @@
 
 const char *const tw_hook_event_names[TW_HOOK_EVENTS + 1] = {"regression.found",
         "regression.returned", "regression.fixed", "regression.status", "anr.new", "digest", "test",
-        "anr.returned", NULL};
+        "anr.returned", "alert.found", "alert.returned", "alert.fixed", NULL};
 const char *const tw_hook_kind_names[TW_HOOK_KINDS + 1] = {
         "json", "slack", "teams", "matrix", NULL};
 

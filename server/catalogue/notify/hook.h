@@ -21,8 +21,11 @@ enum tw_hook_event {      /* tw_hook_event_names; numbers are stored */
 	TW_HOOK_STATUS,   /* a person acknowledged or reopened one */
 	TW_HOOK_ANR,      /* a new group of ANRs; outbox_anrs contains its number */
 	TW_HOOK_DIGEST,
-	TW_HOOK_TEST,         /* always sent, only to the tested hook */
-	TW_HOOK_ANR_RETURNED, /* a report showed that a fixed group of ANRs is back */
+	TW_HOOK_TEST,           /* always sent, only to the tested hook */
+	TW_HOOK_ANR_RETURNED,   /* a report showed that a fixed group of ANRs is back */
+	TW_HOOK_ALERT,          /* a figure is above the limit of an alert rule */
+	TW_HOOK_ALERT_RETURNED, /* again, after it was below */
+	TW_HOOK_ALERT_FIXED,    /* it is below again */
 	TW_HOOK_EVENTS
 };
 enum { TW_HOOK_CHOICES = (1 << TW_HOOK_EVENTS) - 1 - (1 << TW_HOOK_TEST) }; /* to subscribe to */

@@ -38,6 +38,7 @@ static const struct {
                 "|com.android.internal.os.RuntimeInit$MethodAndArgsCaller.run"},
         {TW_MARK_FRAME, "android.view.Choreographer.doFrame|Choreographer#doFrame*"},
         {TW_MARK_MESSAGE, "android.os.Handler.dispatchMessage"},
+        {TW_MARK_DRAWN, "*Activity.reportFullyDrawn|reportFullyDrawn*"},
 };
 
 /* --- names --- */
@@ -155,7 +156,7 @@ void tw_detect_start(const struct tw_detected *d, struct tw_start *ret)
 {
 	struct stretch rest = {INT64_MIN, INT64_MAX};
 	const struct tw_marked *application = find(d, TW_PHASE_application, &rest);
-	const struct tw_marked *create, *resume, *frame;
+	const struct tw_marked *create, *resume, *frame, *drawn;
 
 	*ret = (struct tw_start){.n = 0};
 	if (application)
@@ -173,5 +174,12 @@ void tw_detect_start(const struct tw_detected *d, struct tw_start *ret)
 	if (resume || create)
 		rest.from_ns = end_of(resume ? resume : create);
 	frame = first_of(d, TW_MARK_FRAME, &rest);
-	put(ret, TW_PHASE_frame, frame ? frame : find(d, TW_PHASE_frame, &rest));
+	if (!frame)
+		frame = find(d, TW_PHASE_frame, &rest);
+	put(ret, TW_PHASE_frame, frame);
+	drawn = first_of(d, TW_MARK_DRAWN, &rest);
+	if (frame)
+		ret->initial_ns = end_of(frame) - ret->start_ns;
+	if (drawn)
+		ret->full_ns = end_of(drawn) - ret->start_ns;
 }

@@ -31,6 +31,8 @@ struct tw_start {
 	size_t n;  /* 0: the trace contains no start */
 	struct tw_start_phase phases[TW_PHASES];
 	int64_t start_ns, end_ns;
+	int64_t initial_ns, full_ns; /* from start_ns to the end of the first frame, and of the call
+	                              * that reports the app fully drawn; 0: not in the trace */
 };
 
 void tw_detect_start(const struct tw_detected *d, struct tw_start *ret);

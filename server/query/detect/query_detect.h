@@ -43,6 +43,7 @@ enum {
 	TW_MARK_LOOP,
 	TW_MARK_FRAME,
 	TW_MARK_MESSAGE,
+	TW_MARK_DRAWN, /* the app reports that it is fully drawn */
 	TW_MARK_PHASE,
 	TW_MARKS_MAX = 64
 };

@@ -27,6 +27,7 @@ const WITHOUT = {
 	'OPTIONS /api/v1/uploads/{upload}': 'changes nothing',
 	'HEAD /api/v1/uploads/{upload}': 'changes nothing',
 	'POST /api/v1/oidc/link': 'only begins what the callback ends, and that is recorded: oidc.test.mjs',
+	'POST /api/v1/alerts/look': 'compares what the server compares by itself every ten minutes',
 	'POST /api/v1/regressions/look': 'finds what the server finds each hour by itself',
 	'POST /api/v1/traces/{id}/sql': 'only reads',
 	'POST /api/v1/traces/{id}/tickets': 'makes a link that nothing is kept of',
@@ -68,6 +69,9 @@ function changes(v) {
 		['DELETE /api/v1/webhooks/{hook}', 'webhook.remove', () => `/api/v1/webhooks/${v.hook}`, undefined, () => v.hook],
 		['PATCH /api/v1/regression/{regression}', 'regression.change', () => `/api/v1/regression/${v.regression}`, { owner: 'ann', status: 'acknowledged' }, () => v.regression, { status: 'acknowledged', owner: 'ann' }],
 		['PATCH /api/v1/inbox', 'regression.change', '/api/v1/inbox', () => ({ items: [{ kind: 'regression', id: v.regression }], status: 'fixed' }), () => v.regression, { status: 'fixed', owner: 'ann' }],
+		['POST /api/v1/alerts/rules', 'alert.create', '/api/v1/alerts/rules', { name: 'start', kind: 'duration', limit: 800 }, undefined, { name: 'start', kind: 'duration' }],
+		['PATCH /api/v1/alerts/rules/{rule}', 'alert.change', () => `/api/v1/alerts/rules/${v.rule}`, { name: 'starts' }, () => v.rule, { name: 'starts' }],
+		['DELETE /api/v1/alerts/rules/{rule}', 'alert.remove', () => `/api/v1/alerts/rules/${v.rule}`, undefined, () => v.rule],
 		['PUT /api/v1/anr/rules', 'setting.set', '/api/v1/anr/rules', { rules: [] }, 'anr_rules', { version: '1', value: '{"rules":[]}' }],
 		['PUT /api/v1/detectors', 'setting.set', '/api/v1/detectors', { rules: [] }, 'detectors', { version: '1', value: '{"rules":[]}' }],
 		['PATCH /api/v1/traces/{id}', 'trace.mark', t, { title: 'slow', pinned: true, tags: ['a', 'b'] }, v.trace, { title: 'slow', pinned: 'true', tags: 'a,b' }],
@@ -151,6 +155,7 @@ test('each change leaves exactly one entry, refusals and looks none, and no secr
 			if (a.json?.secret) secrets.add(a.json.secret);
 			if (route === 'POST /api/v1/keys') v.key = a.json.id;
 			if (route === 'POST /api/v1/webhooks') v.hook = a.json.id;
+			if (route === 'POST /api/v1/alerts/rules') v.rule = a.json.id;
 			if (action === 'annotation.create') v.annotation = a.json.id;
 			const fresh = (await audit()).filter((e) => e.id > newest);
 			assert.equal(fresh.length, 1, json(fresh));

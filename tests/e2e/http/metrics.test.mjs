@@ -59,7 +59,7 @@ test('it counts what happens', async (t) => {
 
 test('each background task counts its runs', async (t) => {
 	const s = await startServer(t);
-	for (const task of ['anr', 'connections', 'deliveries', 'digests', 'findings', 'names', 'quota', 'regressions', 'retention', 'rollup'])
+	for (const task of ['alerts', 'anr', 'connections', 'deliveries', 'digests', 'findings', 'names', 'quota', 'regressions', 'retention', 'rollup'])
 		await s.ran(task, { first: true });
 	const runs = () => s.metric('tracewell_background_runs_total', { task: 'connections' });
 	const before = await runs();

@@ -86,7 +86,9 @@ test('description, routes and answers agree', async (t) => {
 	for (const of of [`regression/${regression}`, `anr/groups/${hung.key}`]) assert.equal((await s.ask('POST', `/api/v1/${of}/ticket`, { key: s.write })).status, 202);
 	const hook = (await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: JSON.stringify({ url: 'https://hooks.invalid/x' }) })).json.id;
 	const { delivery } = (await s.ask('POST', `/api/v1/webhooks/${hook}/test`, { key: s.admin })).json;
-	const some = { hook, delivery: String(delivery), annotation: note.json.id, name: 'ann', kind: 'csv', ticket: ticket.json.path.split('/').at(-2), file: 'x.csv', id: trace.id, build_id: 'b1', chunk: String(chunks[0].chunk), part: 'trace', regression, key: hung.key };
+	const { id: rule } = (await s.ask('POST', '/api/v1/alerts/rules', { key: s.write, body: JSON.stringify({ name: 'long', kind: 'duration', limit: 0.000001, least: 1 }) })).json;
+	assert.equal((await s.ask('POST', '/api/v1/alerts/look', { key: s.write })).status, 200);
+	const some = { rule, hook, delivery: String(delivery), annotation: note.json.id, name: 'ann', kind: 'csv', ticket: ticket.json.path.split('/').at(-2), file: 'x.csv', id: trace.id, build_id: 'b1', chunk: String(chunks[0].chunk), part: 'trace', regression, key: hung.key };
 	const query = { column: 'app', name: 'com.example.app.Class0.method1', q: 'a', thread: '4000', ids: trace.id, a: trace.id, b: trace.id };
 	const asked = { method: 'com.example.app.Class0.method1' };
 	const queries = { slices: { thread: '4000' }, source: asked, source_blame: asked, fleet_compare: { a: `trace:${trace.id}`, b: '2' } };
@@ -102,6 +104,8 @@ test('description, routes and answers agree', async (t) => {
 		set_source_repositories: JSON.stringify({ repositories: [{ name: 'app', packages: ['com.example.'], link: 'https://git.example.com/{commit}/{path}#L{line}', roots: ['src'], refs: ['v{version}'], clone: 'app', owners: 'CODEOWNERS', emails: true }] }),
 		set_capture_rules: JSON.stringify({ valid_s: 600, rules: [{ name: 'cold', scenario: 'cold_start', share: 0.5, per_day: 10, where: { os: ['14'] }, record: { max_seconds: 5 } }] }),
 		set_regression_rules: JSON.stringify({ least_days: 1 }),
+		make_alert_rule: JSON.stringify({ name: 'start', kind: 'duration', limit: 800 }),
+		change_alert_rule: JSON.stringify({ limit: 900 }),
 		answer_inbox: JSON.stringify({ items: [{ kind: 'anr', id: hung.key }], owner: 'ann' }),
 		trace_sql: JSON.stringify({ sql: 'SELECT name, dur_ns FROM slice', limit: 3 }),
 		change_regression: JSON.stringify({ owner: 'ann' }),
@@ -134,7 +138,7 @@ test('description, routes and answers agree', async (t) => {
 	const begun = await s.ask('POST', '/api/v1/uploads', { key: s.ingest, headers: { ...tus, 'Upload-Length': '9' } });
 	some.upload = begun.headers.get('location').split('/').at(-1);
 	const headersOf = { begin_upload: { ...tus, 'Upload-Length': '9' }, upload_offset: tus, go_on_with_upload: piece, end_upload: tus };
-	const last = ['end_upload', 'delete_trace', 'remove_webhook', 'remove_user', 'set_own_password', 'sign_out_everywhere', 'sign_out']; /* they end what others need */
+	const last = ['end_upload', 'delete_trace', 'remove_webhook', 'remove_alert_rule', 'remove_user', 'set_own_password', 'sign_out_everywhere', 'sign_out']; /* they end what others need */
 	const all = Object.entries(doc.paths).flatMap(([path, item]) =>
 		Object.entries(item).map(([method, op]) => ({ path, method, op })),
 	);

@@ -21,7 +21,8 @@ static struct tw_found_rule rules[TW_DETECT_RULES_MAX];
 
 static void make(struct tw_found *f, uint32_t seed)
 {
-	*f = (struct tw_found){seed % 7 == 0, seed % 3, rules};
+	*f = (struct tw_found){seed % 7 == 0, seed % 3, rules, seed % 5, seed % 4, seed % 2,
+	        seed % 3 ? 1000 * (int64_t)seed : 0, seed % 2 ? INT64_MAX : 0};
 	for (uint32_t i = 0; i < f->n; i++) {
 		rules[i] = (struct tw_found_rule){tw_str_of(i ? "json" : "io"), seed + 1,
 		        1000 * (int64_t)seed, 900 * (int64_t)seed, 500 * (int64_t)seed,
@@ -47,6 +48,13 @@ static void bytes_and_back(void **state)
 		assert_int_equal(tw_found_read(out.data, out.len, &is, NULL), TW_OK);
 		assert_int_equal(is.n, was.n);
 		assert_int_equal(is.partial, was.partial);
+		assert_int_equal(is.frames, was.frames);
+		assert_int_equal(is.slow_frames,
+		        was.frames || was.initial_ns || was.full_ns ? was.slow_frames : 0);
+		assert_int_equal(is.frozen_frames,
+		        was.frames || was.initial_ns || was.full_ns ? was.frozen_frames : 0);
+		assert_int_equal(is.initial_ns, was.initial_ns);
+		assert_int_equal(is.full_ns, was.full_ns);
 		for (uint32_t i = 0; i < is.n; i++) {
 			assert_true(tw_str_eq(is.rules[i].id, was.rules[i].id));
 			assert_int_equal(is.rules[i].main_ns, was.rules[i].main_ns);

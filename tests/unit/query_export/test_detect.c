@@ -428,7 +428,8 @@ static void starts_are_told_apart(void **state)
 	        mark("performCreate:com.app.MainActivity", 103, 150),
 	        mark("com.app.MainActivity.onCreate", 104, 149),
 	        mark("com.app.MainActivity.onResume", 151, 160),
-	        mark("android.view.Choreographer.doFrame", 170, 200)};
+	        mark("android.view.Choreographer.doFrame", 170, 200),
+	        mark("com.app.MainActivity.reportFullyDrawn", 300, 310)};
 	struct tw_marked warm[] = {mark("com.app.MainActivity.attachBaseContext", 1, 2),
 	        mark("com.app.MainActivity.onCreate", 4, 9),
 	        mark("com.app.MainActivity.onResume", 10, 12), mark("performTraversals", 20, 30)};
@@ -445,6 +446,8 @@ static void starts_are_told_apart(void **state)
 	assert_int_equal(s.phases[2].dur_ns, 18);
 	assert_int_equal(s.phases[4].start_ns, 103); /* the better line of two */
 	assert_int_equal(s.end_ns - s.start_ns, 190);
+	assert_int_equal(s.initial_ns, 190);
+	assert_int_equal(s.full_ns, 300);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -7,6 +7,7 @@ import { count, when } from '../i18n/format';
 import { Command, Copy, Failure, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { set, text } from '../ui/route';
 import { tr } from '../i18n/strings/webhooks';
+import { AlertRules } from './alertrules';
 import { Deliveries } from './webhookslog';
 import { DigestPanel } from './webhooksdigest';
 import { Tracker } from './tracker';
@@ -19,7 +20,7 @@ interface Hooks { webhooks: Hook[]; most: number; public_url: string; mail: bool
 type Draft = Pick<Hook, 'name' | 'url' | 'kind' | 'events'>;
 
 const EVENTS: [event: string, shown: string][] = [['regression.found', tr('new regression')], ['regression.returned', tr('regression reopened')], ['regression.fixed', tr('regression fixed')],
-	['regression.status', tr('regression acknowledged or reopened')], ['anr.new', tr('new ANR group')], ['anr.returned', tr('ANR group returned')], ['digest', tr('digest')]];
+	['regression.status', tr('regression acknowledged or reopened')], ['anr.new', tr('new ANR group')], ['anr.returned', tr('ANR group returned')], ['alert.found', tr('figure above its limit')], ['alert.returned', tr('figure above its limit again')], ['alert.fixed', tr('figure below its limit again')], ['digest', tr('digest')]];
 const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Slack'], ['teams', 'Microsoft Teams'], ['matrix', 'Matrix (hookshot)']];
 const FULL = 500; // events of a hook that may wait
 
@@ -149,6 +150,7 @@ export function WebhooksPage() {
 		<main class="webhooks">
 			<div class="row head"><h1>{tr('Webhooks')}</h1></div>
 			{load.value ? <Webhooks v={load.value} again={load.again} /> : <Panel title={tr('Webhooks')}><Pending of={load} what={tr('Loading webhooks')} /></Panel>}
+			{came && <AlertRules />}
 			{came && <DigestPanel mail={load.value?.mail ?? false} />}
 			{came && <Tracker />}
 		</main>

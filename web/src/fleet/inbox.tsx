@@ -1,4 +1,4 @@
-// The daily inbox: regressions and ANR groups in one list, by state, answered one by one or several at once.
+// The daily inbox: regressions, ANR groups and alerts in one list, by state, answered one by one or several at once.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may } from '../api/api';
 import { count, percent, when } from '../i18n/format';
@@ -11,10 +11,23 @@ import { Decisions } from './decisions';
 import { BOX_NAMES, BOXES, decide, inMuteDays, stateOf, type Box, type Inbox, type Item } from './triage';
 
 const keyOf = (i: Item) => `${i.kind} ${i.id}`;
-const addressOf = (i: Item) => link(i.kind === 'anr' ? `/anrs/${i.id}` : `/regressions?${new URLSearchParams({ open: i.id, status: 'all' })}`);
+const SIGNIFICANT = 3;
+
+function addressOf(i: Item): string {
+	if (i.alert) return link(i.alert.anr ? `/anrs/${i.alert.anr}` : `/fleet?${new URLSearchParams({ app: i.app, scenario: i.scenario, version_name: i.version })}`);
+	return link(i.kind === 'anr' ? `/anrs/${i.id}` : `/regressions?${new URLSearchParams({ open: i.id, status: 'all' })}`);
+}
+
+/** As in the messages of the server. */
+function inUnit(value: number, unit: NonNullable<Item['alert']>['unit']): string {
+	const n = (v: number) => String(Number(v.toPrecision(SIGNIFICANT)));
+	return unit === 'ms' ? `${n(value)} ms` : unit === 'share' ? `${n(value * 100)} %` : tr('{n} times', { n: n(value) });
+}
+
 
 function figureOf(i: Item): string {
 	if (i.anr) return tr.many(i.anr.count, '{n} report', '{n} reports');
+	if (i.alert) return tr('{value}, limit {limit}', { value: inUnit(i.alert.value, i.alert.unit), limit: inUnit(i.alert.limit, i.alert.unit) });
 	return i.regression!.kind === 'new' ? tr('new method') : `+${percent(i.regression!.change)}`;
 }
 
@@ -30,9 +43,9 @@ function Row({ i, picked, pick }: { i: Item; picked: boolean; pick: () => void }
 	return (
 		<tr data-item={keyOf(i)} class={picked ? 'is-picked' : ''}>
 			{may.write && <td class="check"><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: i.title })} /></td>}
-			<td class="anywhere wide"><a class="rowlink" href={addressOf(i)}>{i.kind === 'anr' ? heard(i.title) : i.title ? <MethodName name={i.title} /> : tr('the whole trace')}</a>
+			<td class="anywhere wide"><a class="rowlink" href={addressOf(i)}>{i.alert ? i.title : i.kind === 'anr' ? heard(i.title) : i.title ? <MethodName name={i.title} /> : tr('the whole trace')}</a>
 				{i.scenario && i.scenario !== i.title && <span class="quiet"> {i.scenario}</span>}</td>
-			<td class="nowrap">{i.kind === 'anr' ? tr('ANR, {kind}', { kind: KINDS[i.anr!.kind] ?? i.anr!.kind }) : tr('Regression')}</td>
+			<td class="nowrap">{i.kind === 'anr' ? tr('ANR, {kind}', { kind: KINDS[i.anr!.kind] ?? i.anr!.kind }) : i.alert ? tr('Alert') : tr('Regression')}</td>
 			<td class="num">{figureOf(i)}</td>
 			<td>{stateOf(i)}</td>
 			<td class="anywhere">{i.owner || <span class="quiet">{tr('nobody')}</span>}</td>
@@ -71,7 +84,7 @@ function useKeys(items: Item[], picked: Item[], pick: (i: Item) => void, clear: 
 
 export function InboxPage({ name }: { name: string }) {
 	const box = BOXES.find((b) => b === text('state')) ?? 'live';
-	const kind = text('kind') === 'anr' || text('kind') === 'regression' ? text('kind') : '';
+	const kind = ['anr', 'regression', 'alert'].includes(text('kind')) ? text('kind') : '';
 	const owner = text('owner');
 	const asked = { state: box, kind, owner };
 	const load = useLoad(`inbox ${JSON.stringify(asked)}`, (s) => get<Inbox>('/api/v1/inbox', asked, s));
@@ -95,7 +108,7 @@ export function InboxPage({ name }: { name: string }) {
 			<Tabs box={box} counts={v?.counts} />
 			<div class="row">
 				<label class="inline">{tr('Kind')}<select value={kind} onChange={(e) => set({ kind: e.currentTarget.value }, true)}>
-					<option value="">{tr('any')}</option><option value="regression">{tr('Regressions')}</option><option value="anr">{tr('ANR groups')}</option></select></label>
+					<option value="">{tr('any')}</option><option value="regression">{tr('Regressions')}</option><option value="anr">{tr('ANR groups')}</option><option value="alert">{tr('Alerts')}</option></select></label>
 				<label class="inline">{tr('Owner')}<input value={owner} onChange={(e) => set({ owner: e.currentTarget.value.trim() }, true)} /></label>
 				{name && owner !== name && <button class="small" onClick={() => set({ owner: name }, true)}>{tr('Mine')}</button>}
 				{(kind || owner) && <button class="small" onClick={() => set({ kind: null, owner: null }, true)}>{tr('Clear')}</button>}

@@ -1,12 +1,13 @@
-// What needs somebody: regressions and ANR groups, as the server lists them, and what people decide about them.
+// What needs somebody: regressions, ANR groups and alerts, as the server lists them, and what people decide about them.
 import { send } from '../api/api';
 import { tr } from '../i18n/strings/inbox';
 
 export interface Item {
-	kind: 'regression' | 'anr'; id: string; title: string; app: string; scenario: string; version: string;
+	kind: 'regression' | 'anr' | 'alert'; id: string; title: string; app: string; scenario: string; version: string;
 	status: 'open' | 'acknowledged' | 'fixed' | 'returned'; fixed_in: string; owner: string; note: string; muted_until_ms: number; first_ms: number; last_ms: number;
 	regression?: { kind: 'slower' | 'new'; base: string; change: number; before_ns: number; after_ns: number; percent: number };
 	anr?: { kind: string; count: number; users: number };
+	alert?: { kind: string; percent: number; unit: 'ms' | 'share' | 'times'; anr: string; trace: string; value: number; limit: number; traces: number };
 }
 export const BOXES = ['live', 'new', 'acknowledged', 'returned', 'fixed', 'muted', 'all'] as const;
 export type Box = (typeof BOXES)[number];

@@ -1,0 +1,502 @@
+#include "server/catalogue/notify/catalogue_alert.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/base/file/sha256.h"
+#include "server/base/text/json_memory.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/notify/catalogue_hook.h"
+
+enum { KEPT_DAYS = 400, EVENT_ID_BYTES = 96, QUIET_MS = 24 * 3600 * 1000 };
+
+const char *const tw_alert_kind_names[TW_ALERT_KINDS + 1] = {
+#define ALERT_KIND(id, unit, quantile) #id,
+#include "server/catalogue/notify/alert_kinds.def"
+#undef ALERT_KIND
+        NULL};
+const char *const tw_alert_units[TW_ALERT_KINDS] = {
+#define ALERT_KIND(id, unit, quantile) unit,
+#include "server/catalogue/notify/alert_kinds.def"
+#undef ALERT_KIND
+};
+
+bool tw_alert_is_quantile(enum tw_alert_kind k)
+{
+	static const bool quantiles[TW_ALERT_KINDS] = {
+#define ALERT_KIND(id, unit, quantile) quantile,
+#include "server/catalogue/notify/alert_kinds.def"
+#undef ALERT_KIND
+	};
+
+	return quantiles[k];
+}
+
+/* --- rules --- */
+
+#define RULE_COLUMNS                                                                               \
+	"r.rule_id, r.name, r.app, r.scenario, r.version_name, r.author, r.kind, r.percentile,"    \
+	" r.days, r.limit_micro, r.least, r.mail, r.created_ms, r.changed_ms"
+enum { RULE_COLUMN_COUNT = 14 };
+
+static bool read_rule(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_alert_rule *r = ret_row;
+	const char **texts[] = {
+	        &r->id, &r->name, &r->app, &r->scenario, &r->version_name, &r->author};
+	int at = 0;
+
+	*r = (struct tw_alert_rule){.id = NULL};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		*texts[i] = tw_cat_text(q, at++, a);
+		if (!*texts[i])
+			return false;
+	}
+	r->kind = (enum tw_alert_kind)tw_cat_int(q, at++);
+	r->percent = (unsigned)tw_cat_int(q, at++);
+	r->days = (unsigned)tw_cat_int(q, at++);
+	r->limit = tw_cat_int(q, at++);
+	r->least = (uint32_t)tw_cat_int(q, at++);
+	r->mail = tw_cat_int(q, at++) != 0;
+	r->created_ms = tw_cat_int(q, at++);
+	r->changed_ms = tw_cat_int(q, at);
+	return (unsigned)r->kind < TW_ALERT_KINDS;
+}
+
+enum tw_status tw_catalogue_alert_rules(struct tw_catalogue *c, const char *project_id,
+        struct tw_arena *a, struct tw_alert_rule **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, TW_ALERT_RULES_MAX, sizeof **ret, read_rule, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	        "SELECT " RULE_COLUMNS " FROM alert_rule r WHERE r.project_id=? ORDER BY r.rule_id"
+	        " LIMIT ?",
+	        "ti", project_id, (int64_t)TW_ALERT_RULES_MAX);
+
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
+	return st;
+}
+
+enum tw_status tw_catalogue_alert_rule_get(struct tw_catalogue *c, const char *project_id,
+        const char *id, struct tw_arena *a, struct tw_alert_rule *ret, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, 1, sizeof *ret, read_rule, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	        "SELECT " RULE_COLUMNS " FROM alert_rule r WHERE r.project_id=? AND r.rule_id=?",
+	        "tt", project_id, id);
+
+	if (st == TW_OK && l.n == 0)
+		st = tw_fail(err, TW_NOT_FOUND, "no such alert rule");
+	if (st == TW_OK)
+		*ret = *(struct tw_alert_rule *)l.rows;
+	return st;
+}
+
+static enum tw_status has_room(struct tw_db *db, const char *project_id, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = tw_cat_first_int(db, &n, err, /* primary key */
+	        "SELECT count(*) FROM alert_rule WHERE project_id=?", "t", project_id);
+
+	if (st == TW_OK && n >= TW_ALERT_RULES_MAX)
+		st = tw_fail(err, TW_CONFLICT, "a project has at most %d alert rules",
+		        TW_ALERT_RULES_MAX);
+	return st;
+}
+
+enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *project_id,
+        const struct tw_alert_rule *r, char ret_id[TW_ID_BYTES], struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	const int64_t now = tw_unix_ms();
+	enum tw_status st = tw_ulid_new(now, ret_id, err);
+
+	if (st == TW_OK)
+		st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	if (st != TW_OK)
+		return st;
+	st = has_room(w, project_id, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(w, NULL, err,
+		        "INSERT INTO alert_rule(project_id,rule_id,name,app,scenario,version_name,"
+		        "author,kind,percentile,days,limit_micro,least,mail,created_ms,changed_ms)"
+		        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?14)",
+		        "tttttttiiiiiii", project_id, ret_id, r->name, r->app, r->scenario,
+		        r->version_name, r->author, (int64_t)r->kind, (int64_t)r->percent,
+		        (int64_t)r->days, r->limit, (int64_t)r->least, (int64_t)r->mail, now);
+	return tw_cat_end_audited(c, w, st,
+	        &(struct tw_change){"alert.create", project_id, ret_id,
+	                .facts = {{"name", r->name}, {"kind", tw_alert_kind_names[r->kind]}}},
+	        err);
+}
+
+enum tw_status tw_catalogue_alert_rule_change(struct tw_catalogue *c, const char *project_id,
+        const struct tw_alert_rule *r, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(w, &changed, err, /* primary key */
+	        "UPDATE alert_rule SET name=?3, percentile=?4, days=?5, limit_micro=?6, least=?7,"
+	        " mail=?8, changed_ms=?9 WHERE project_id=?1 AND rule_id=?2",
+	        "tttiiiiii", project_id, r->id, r->name, (int64_t)r->percent, (int64_t)r->days,
+	        r->limit, (int64_t)r->least, (int64_t)r->mail, tw_unix_ms());
+	if (st == TW_OK && !changed)
+		st = tw_fail(err, TW_NOT_FOUND, "no such alert rule");
+	return tw_cat_end_audited(c, w, st,
+	        &(struct tw_change){
+	                "alert.change", project_id, r->id, .facts = {{"name", r->name}}},
+	        err);
+}
+
+enum tw_status tw_catalogue_alert_rule_delete(
+        struct tw_catalogue *c, const char *project_id, const char *id, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	int gone = 0;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(w, &gone, err, /* primary key */
+	        "DELETE FROM alert_rule WHERE project_id=? AND rule_id=?", "tt", project_id, id);
+	if (st == TW_OK && !gone)
+		st = tw_fail(err, TW_NOT_FOUND, "no such alert rule");
+	if (st == TW_OK)
+		st = tw_cat_exec(w, NULL, err, /* primary key: few rows per project */
+		        "DELETE FROM alert WHERE project_id=? AND rule_id=?", "tt", project_id, id);
+	return tw_cat_end_audited(
+	        c, w, st, &(struct tw_change){"alert.remove", project_id, id}, err);
+}
+
+/* --- alerts --- */
+
+static bool read_alert(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_alert *r = ret_row;
+	struct tw_alert_rule rule;
+	const char **texts[] = {&r->id, &r->of.app, &r->of.subject, &r->of.title, &r->of.trace_id,
+	        &r->said.fixed_in, &r->said.owner, &r->said.note};
+	int at = RULE_COLUMN_COUNT;
+
+	if (!read_rule(q, a, &rule))
+		return false;
+	*r = (struct tw_alert){.rule = rule};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		*texts[i] = tw_cat_text(q, at++, a);
+		if (!*texts[i])
+			return false;
+	}
+	r->of.value = tw_cat_int(q, at++);
+	r->of.traces = (uint64_t)tw_cat_int(q, at++);
+	r->of.is_over = tw_cat_int(q, at++) != 0;
+	r->said.status = (enum tw_regress_status)tw_cat_int(q, at++);
+	r->said.muted_until_ms = tw_cat_int(q, at++);
+	r->first_ms = tw_cat_int(q, at++);
+	r->last_ms = tw_cat_int(q, at);
+	return (unsigned)r->said.status < TW_REGRESS_STATUSES;
+}
+
+enum tw_status tw_catalogue_alerts(struct tw_catalogue *c, const char *project_id, const char *id,
+        struct tw_arena *a, struct tw_alert **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, TW_ALERTS_MAX, sizeof **ret, read_alert, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary keys */
+	        "SELECT " RULE_COLUMNS ", x.alert_id, x.app, x.subject, x.title, x.trace_id,"
+	        " x.fixed_in, x.owner, x.note, x.value_micro, x.traces, x.is_over, x.status,"
+	        " x.muted_until_ms, x.first_ms, x.last_ms FROM alert x CROSS JOIN alert_rule r"
+	        " WHERE x.project_id=?1 AND (?2='' OR x.alert_id=?2) AND r.project_id=?1 AND"
+	        " r.rule_id=x.rule_id ORDER BY x.last_ms DESC, x.alert_id LIMIT ?3",
+	        "tti", project_id, id, (int64_t)TW_ALERTS_MAX);
+
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
+	return st;
+}
+
+enum tw_status tw_catalogue_alert_say(struct tw_catalogue *c, const char *project_id,
+        const char *id, const struct tw_regression_said *what, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(w, &changed, err, /* primary key */
+	        "UPDATE alert SET status=?3, fixed_in=?4, owner=?5, note=?6, muted_until_ms=?7"
+	        " WHERE project_id=?1 AND alert_id=?2",
+	        "ttittti", project_id, id, (int64_t)what->status, what->fixed_in, what->owner,
+	        what->note, what->muted_until_ms);
+	if (st == TW_OK && !changed)
+		st = tw_fail(err, TW_NOT_FOUND, "no such alert");
+	return tw_cat_end_audited(c, w, st,
+	        &(struct tw_change){"alert.answer", project_id, id,
+	                .facts = {{"status", tw_regress_status_names[what->status]},
+	                        {"owner", what->owner}}},
+	        err);
+}
+
+/* --- figures --- */
+
+bool tw_alert_is_over(bool was, int64_t value, int64_t limit)
+{
+	return value > (was ? limit - limit / 10 : limit);
+}
+
+static double units(int64_t micro)
+{
+	return (double)micro / TW_ALERT_MICRO;
+}
+
+json_t *tw_alert_json(
+        const char *id, const struct tw_alert_rule *rule, const struct tw_alert_figure *of)
+{
+	const bool group = rule->kind == TW_ALERT_anr_spike;
+
+	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:I,"
+	                 " s:i}",
+	        "id", id, "rule", rule->id, "name", rule->name, "kind",
+	        tw_alert_kind_names[rule->kind], "percent", (int)rule->percent, "unit",
+	        tw_alert_units[rule->kind], "app", of->app, "scenario", rule->scenario, "version",
+	        group ? "" : of->subject, "anr", group ? of->subject : "", "trace", of->trace_id,
+	        "value", units(of->value), "limit", units(rule->limit), "traces",
+	        (json_int_t)of->traces, "days", (int)rule->days);
+}
+
+struct stored {
+	bool exists, is_over, quiet;
+	enum tw_regress_status status;
+	int64_t told, told_ms, muted_until_ms;
+};
+
+static enum tw_status read_stored(struct tw_db *db, const char *project_id, const char *id,
+        struct stored *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
+	        "SELECT is_over, quiet, status, told, told_ms, muted_until_ms FROM alert WHERE"
+	        " project_id=? AND alert_id=?",
+	        "tt", project_id, id);
+
+	*ret = (struct stored){.exists = false};
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q))
+		*ret = (struct stored){true, tw_cat_int(&q, 0) != 0, tw_cat_int(&q, 1) != 0,
+		        (enum tw_regress_status)tw_cat_int(&q, 2), tw_cat_int(&q, 3),
+		        tw_cat_int(&q, 4), tw_cat_int(&q, 5)};
+	return tw_cat_close(&q, err);
+}
+
+/* The change of an alert that a figure causes; false: no event. */
+static bool step(struct stored *io, bool over, int64_t now, enum tw_hook_event *ret)
+{
+	const bool was = io->is_over;
+
+	io->is_over = over;
+	if (over == was)
+		return false;
+	if (!over) {
+		*ret = TW_HOOK_ALERT_FIXED;
+		if (io->status == TW_REGRESS_FIXED)
+			return false;
+		io->status = TW_REGRESS_FIXED;
+		return !io->quiet && io->muted_until_ms <= now;
+	}
+	*ret = io->exists ? TW_HOOK_ALERT_RETURNED : TW_HOOK_ALERT;
+	if (io->exists && io->status == TW_REGRESS_FIXED)
+		io->status = TW_REGRESS_RETURNED;
+	io->quiet = io->muted_until_ms > now || (io->told && io->told_ms > now - QUIET_MS);
+	return !io->quiet;
+}
+
+static enum tw_status queue_mails(struct tw_db *db, const char *project_id,
+        const struct tw_notice *of, json_t *facts, const struct tw_alert_mails *mails,
+        struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < mails->n; i++) {
+		char id[EVENT_ID_BYTES];
+		char *text;
+
+		(void)snprintf(id, sizeof id, "%s.%zu", of->id, i + 1);
+		(void)json_object_set_new(facts, "to", json_string(mails->to[i]));
+		text = tw_json_dumps(facts, JSON_COMPACT);
+		st = text ? tw_cat_notify_mail(
+		                    db, project_id, &(struct tw_notice){of->event, id, text}, err)
+		          : tw_oom(err);
+		free(text);
+	}
+	return st;
+}
+
+struct putting {
+	const char *project_id;
+	const struct tw_alert_rule *rule;
+	const struct tw_alert_mails *mails;
+	const struct tw_alert_figure *of;
+	char id[TW_ALERT_ID_BYTES];
+};
+
+static enum tw_status queue(struct tw_db *db, const struct putting *p, enum tw_hook_event event,
+        int64_t n, struct tw_err *err)
+{
+	const struct tw_alert_mails none = {NULL, 0};
+	char id[EVENT_ID_BYTES];
+	struct tw_notice what = {event, id, NULL};
+	json_t *alert = tw_alert_json(p->id, p->rule, p->of);
+	json_t *facts;
+	char *text;
+	enum tw_status st;
+
+	if (alert)
+		(void)json_object_set_new(alert, "title", json_string(p->of->title));
+	facts = json_pack("{s:o}", "alert", alert);
+	text = tw_json_dumps(facts, JSON_COMPACT);
+	(void)snprintf(id, sizeof id, "alert.%s.%" PRId64, p->id, n);
+	what.facts = text;
+	st = facts && text ? tw_cat_notify(db, p->project_id, &what, err) : tw_oom(err);
+	if (st == TW_OK)
+		st = queue_mails(
+		        db, p->project_id, &what, facts, p->rule->mail ? p->mails : &none, err);
+	free(text);
+	json_decref(facts);
+	return st;
+}
+
+static enum tw_status store(
+        struct tw_db *db, const struct putting *p, const struct stored *s, struct tw_err *err)
+{
+	const int64_t now = tw_unix_ms();
+	const struct tw_alert_figure *f = p->of;
+
+	return tw_cat_exec(db, NULL, err, /* primary key */
+	        "INSERT INTO alert(project_id,alert_id,rule_id,app,subject,title,trace_id,"
+	        "value_micro,traces,is_over,told,told_ms,quiet,status,first_ms,last_ms)"
+	        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?15)"
+	        " ON CONFLICT(project_id,alert_id) DO UPDATE SET title=excluded.title,"
+	        " trace_id=excluded.trace_id, value_micro=excluded.value_micro,"
+	        " traces=excluded.traces, is_over=excluded.is_over, told=excluded.told,"
+	        " told_ms=excluded.told_ms, quiet=excluded.quiet, status=excluded.status,"
+	        " last_ms=CASE WHEN excluded.is_over=1 THEN excluded.last_ms ELSE alert.last_ms"
+	        " END",
+	        "tttttttiiiiiiii", p->project_id, p->id, p->rule->id, f->app, f->subject, f->title,
+	        f->trace_id, f->value, (int64_t)f->traces, (int64_t)s->is_over, s->told, s->told_ms,
+	        (int64_t)s->quiet, (int64_t)s->status, now);
+}
+
+/* A rule that was changed or deleted since the figure was made is left for the next look. */
+static enum tw_status is_current(
+        struct tw_db *db, const struct putting *p, bool *ret, struct tw_err *err)
+{
+	int64_t there = 0;
+	enum tw_status st = tw_cat_first_int(db, &there, err, /* primary key */
+	        "SELECT 1 FROM alert_rule WHERE project_id=? AND rule_id=? AND changed_ms=?", "tti",
+	        p->project_id, p->rule->id, p->rule->changed_ms);
+
+	*ret = there != 0;
+	return st;
+}
+
+static enum tw_status put_one(struct tw_catalogue *c, const struct putting *p, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	const int64_t now = tw_unix_ms();
+	enum tw_hook_event event = TW_HOOK_ALERT;
+	struct stored s;
+	bool tells = false, current = false;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	st = is_current(w, p, &current, err);
+	if (st == TW_OK && current)
+		st = read_stored(w, p->project_id, p->id, &s, err);
+	if (st == TW_OK && current) {
+		tells = step(
+		        &s, tw_alert_is_over(s.is_over, p->of->value, p->rule->limit), now, &event);
+		s.told += tells;
+		s.told_ms = tells && event != TW_HOOK_ALERT_FIXED ? now : s.told_ms;
+		if (s.exists || s.is_over)
+			st = store(w, p, &s, err);
+	}
+	if (st == TW_OK && tells)
+		st = queue(w, p, event, s.told, err);
+	return tw_cat_end(c, w, st, err);
+}
+
+static void name_alert(struct putting *p)
+{
+	char text[4096], hex[TW_SHA256_HEX];
+	uint8_t hash[32];
+
+	(void)snprintf(text, sizeof text, "%s\n%s\n%s", p->rule->id, p->of->app, p->of->subject);
+	tw_sha256_bytes(tw_str_of(text), hash);
+	tw_sha256_hex(hash, hex);
+	(void)snprintf(p->id, sizeof p->id, "%.*s", TW_ALERT_ID_BYTES - 1, hex);
+}
+
+static const struct tw_alert *find(const struct tw_alert *rows, size_t n, const char *id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(rows[i].id, id) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+/* Answered or not, those that ended long ago go. */
+static enum tw_status expire(
+        struct tw_catalogue *c, const char *project_id, const char *rule_id, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(w, NULL, err, /* primary key: few rows per project */
+	        "DELETE FROM alert WHERE project_id=? AND rule_id=? AND last_ms<?", "tti",
+	        project_id, rule_id, tw_unix_ms() - KEPT_DAYS * TW_DAY_MS);
+	return tw_cat_end(c, w, st, err);
+}
+
+enum tw_status tw_catalogue_alerts_put(struct tw_catalogue *c, const char *project_id,
+        const struct tw_alert_rule *rule, struct tw_alert_figure *figures, size_t n,
+        const struct tw_alert_mails *mails, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new((size_t)16 << 20);
+	struct tw_alert *rows = NULL;
+	size_t n_rows = 0, old = 0;
+	enum tw_status st =
+	        a ? tw_catalogue_alerts(c, project_id, "", a, &rows, &n_rows, err) : tw_oom(err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		struct putting p = {project_id, rule, mails, &figures[i], ""};
+		const struct tw_alert *row;
+
+		name_alert(&p);
+		row = find(rows, n_rows, p.id);
+		figures[i].is_over =
+		        tw_alert_is_over(row && row->of.is_over, figures[i].value, rule->limit);
+		if (row || figures[i].is_over) /* most figures need no transaction */
+			st = put_one(c, &p, err);
+	}
+	for (size_t i = 0; i < n_rows; i++)
+		old += strcmp(rows[i].rule.id, rule->id) == 0 &&
+		       rows[i].last_ms < tw_unix_ms() - KEPT_DAYS * TW_DAY_MS;
+	if (st == TW_OK && old)
+		st = expire(c, project_id, rule->id, err);
+	tw_arena_free(a);
+	return st;
+}

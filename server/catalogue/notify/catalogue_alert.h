@@ -1,0 +1,104 @@
+/*
+ * catalogue_alert.h - alert rules of a project, and the alerts that their figures raised.
+ *
+ * A rule limits a figure of each app and version, or of each ANR group.  A figure above the limit
+ * is an alert, with the same life as a regression.  It counts as below once it is a tenth below the
+ * limit, and one that comes back within a day causes no event, so that a figure near its limit is
+ * not reported again and again.  The event is queued in the transaction that stores the change.
+ * Thread: any.
+ */
+#ifndef TW_CATALOGUE_ALERT_H
+#define TW_CATALOGUE_ALERT_H
+
+#include <jansson.h>
+
+#include "server/catalogue/fleet/catalogue_regression.h"
+
+enum tw_alert_kind { /* alert_kinds.def */
+#define ALERT_KIND(id, unit, quantile) TW_ALERT_##id,
+#include "server/catalogue/notify/alert_kinds.def"
+#undef ALERT_KIND
+	TW_ALERT_KINDS
+};
+extern const char *const tw_alert_kind_names[TW_ALERT_KINDS + 1]; /* ended by NULL */
+extern const char *const tw_alert_units[TW_ALERT_KINDS];
+bool tw_alert_is_quantile(enum tw_alert_kind k);
+
+enum { TW_ALERT_RULES_MAX = 50, TW_ALERT_MICRO = 1000000, TW_ALERT_ID_BYTES = 33 };
+
+struct tw_alert_rule {
+	const char *id, *name, *app, *scenario, *version_name, *author; /* "": any */
+	enum tw_alert_kind kind;
+	unsigned percent, days;
+	int64_t limit; /* TW_ALERT_MICRO per unit */
+	uint32_t least;
+	bool mail;
+	int64_t created_ms, changed_ms;
+};
+enum tw_status tw_catalogue_alert_rules(struct tw_catalogue *c, const char *project_id,
+        struct tw_arena *a, struct tw_alert_rule **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+/* TW_NOT_FOUND. */
+enum tw_status tw_catalogue_alert_rule_get(struct tw_catalogue *c, const char *project_id,
+        const char *id, struct tw_arena *a, struct tw_alert_rule *ret,
+        struct tw_err *err) TW_MUST_USE;
+/* TW_CONFLICT if there are TW_ALERT_RULES_MAX. */
+enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *project_id,
+        const struct tw_alert_rule *r, char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
+/* Name, percentile, limit, least, days and mail. */
+enum tw_status tw_catalogue_alert_rule_change(struct tw_catalogue *c, const char *project_id,
+        const struct tw_alert_rule *r, struct tw_err *err) TW_MUST_USE;
+/* With its alerts. */
+enum tw_status tw_catalogue_alert_rule_delete(struct tw_catalogue *c, const char *project_id,
+        const char *id, struct tw_err *err) TW_MUST_USE;
+
+struct tw_alert_figure {
+	const char *app, *subject; /* a version, or the key of an ANR group */
+	const char *title;         /* of the group */
+	const char *trace_id;      /* evidence; "" */
+	int64_t value;             /* TW_ALERT_MICRO per unit */
+	uint64_t traces;
+	bool is_over; /* set by tw_catalogue_alerts_put */
+};
+
+struct tw_alert {
+	const char *id;
+	struct tw_alert_rule rule; /* without times and author */
+	struct tw_alert_figure of;
+	struct tw_regression_said said;
+	int64_t first_ms, last_ms;
+};
+enum { TW_ALERTS_MAX = 1000 };
+/* id "": all of the project, those that were above their limits last first. */
+enum tw_status tw_catalogue_alerts(struct tw_catalogue *c, const char *project_id, const char *id,
+        struct tw_arena *a, struct tw_alert **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Whether a figure is above its limit; `was`: it was at the last look. */
+bool tw_alert_is_over(bool was, int64_t value, int64_t limit);
+struct tw_alert_mails {
+	const char *const *to;
+	size_t n;
+};
+/* Stores the current figures of a rule: raises, returns and ends alerts. */
+enum tw_status tw_catalogue_alerts_put(struct tw_catalogue *c, const char *project_id,
+        const struct tw_alert_rule *rule, struct tw_alert_figure *figures, size_t n,
+        const struct tw_alert_mails *mails, struct tw_err *err) TW_MUST_USE;
+/* TW_NOT_FOUND. */
+enum tw_status tw_catalogue_alert_say(struct tw_catalogue *c, const char *project_id,
+        const char *id, const struct tw_regression_said *what, struct tw_err *err) TW_MUST_USE;
+/* The figure with its rule, as webhooks, mail and inbox have it; NULL: no memory. */
+json_t *tw_alert_json(
+        const char *id, const struct tw_alert_rule *rule, const struct tw_alert_figure *of);
+
+/* --- reports of ANR groups (catalogue_anr_spike.c) --- */
+
+struct tw_anr_spike { /* a group that was known before the last 24 hours */
+	const char *key, *title, *trace_id;
+	int64_t recent, before; /* reports of the last 24 hours; of the days before */
+	int64_t first_ms;       /* of the latter */
+};
+enum { TW_ANR_SPIKES_MAX = 1000 };
+enum tw_status tw_catalogue_anr_spikes(struct tw_catalogue *c, const char *project_id,
+        const struct tw_alert_rule *of, int64_t now_ms, struct tw_arena *a,
+        struct tw_anr_spike **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * stage_alerts.c - looks at each project's alert rules, every ten minutes.
+ */
+#include "server/derive/stage_alerts.h"
+
+#include "server/base/clock.h"
+#include "server/base/file/crash_point.h"
+#include "server/derive/pipeline.h"
+#include "server/notify/digest.h"
+
+enum { EVERY_MS = 600 * 1000, TURN_MS = 60 * 1000 };
+#define ARENA_MAX ((size_t)256 << 20)
+
+/* Nobody is mailed, nor later, if the server cannot.  json_decref(*ret_doc) is owed. */
+static enum tw_status read_mails(struct tw_app *app, const char *project_id, struct tw_arena *a,
+        json_t **ret_doc, struct tw_digest_rules *ret, struct tw_err *err)
+{
+	const char *text = NULL;
+	int64_t changed_ms;
+	enum tw_status st = TW_OK;
+
+	*ret_doc = NULL;
+	*ret = (struct tw_digest_rules){.n_mail = 0};
+	if (*app->config->smtp_url)
+		st = tw_catalogue_setting_get(
+		        app->catalogue, project_id, TW_SETTING_DIGEST, a, &text, &changed_ms, err);
+	if (st != TW_OK || !text)
+		return st;
+	*ret_doc = json_loads(text, 0, NULL);
+	return *ret_doc ? tw_digest_rules_read(*ret_doc, ret, err) : tw_oom(err);
+}
+
+static enum tw_status look_at_rule(struct tw_app *app, const char *project_id,
+        const struct tw_alert_rule *rule, const struct tw_deadline *deadline,
+        const struct tw_alert_mails *mails, const struct tw_alerts_took *took, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(ARENA_MAX);
+	struct tw_alert_figure *figures = NULL;
+	size_t n = 0;
+	enum tw_status st = a ? tw_alert_figures(app->fleet, project_id, rule, tw_unix_ms(),
+	                                deadline, a, &figures, &n, err)
+	                      : tw_oom(err);
+
+	tw_crash_point("alert_figures");
+	if (st == TW_OK)
+		st = tw_catalogue_alerts_put(
+		        app->catalogue, project_id, rule, figures, n, mails, err);
+	tw_crash_point("alert_stored");
+	if (st == TW_OK && took)
+		took->take(took->arg, rule, figures, n);
+	tw_arena_free(a);
+	return st;
+}
+
+enum tw_status tw_alerts_look(struct tw_app *app, const char *project_id,
+        const struct tw_deadline *deadline, const struct tw_alerts_took *took, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new((size_t)4 << 20);
+	struct tw_digest_rules to = {.n_mail = 0};
+	struct tw_alert_rule *rules = NULL;
+	json_t *doc = NULL;
+	size_t n = 0;
+	enum tw_status st =
+	        a ? tw_catalogue_alert_rules(app->catalogue, project_id, a, &rules, &n, err)
+	          : tw_oom(err);
+
+	if (st == TW_OK && n)
+		st = read_mails(app, project_id, a, &doc, &to, err);
+	for (size_t i = 0; st == TW_OK && i < n && !tw_deadline_passed(deadline); i++) {
+		const struct tw_alert_mails mails = {to.mail, to.n_mail};
+
+		st = look_at_rule(app, project_id, &rules[i], deadline, &mails, took, err);
+	}
+	json_decref(doc);
+	tw_arena_free(a);
+	return st;
+}
+
+struct limit { /* of a project's turn */
+	const struct tw_turn *turn;
+	int64_t until_ms;
+};
+
+static bool is_over(void *arg)
+{
+	const struct limit *l = arg;
+
+	return tw_turn_is_over(l->turn) || tw_monotonic_ms() >= l->until_ms;
+}
+
+static enum tw_status run(
+        void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
+{
+	struct limit limit = {turn, tw_monotonic_ms() + TURN_MS};
+	const struct tw_deadline deadline = {is_over, &limit};
+
+	*ret_more = false;
+	return tw_alerts_look(state, turn->project_id, &deadline, NULL, err);
+}
+
+/* Rollups change all the time: it does not wake for each. */
+const struct tw_stage tw_stage_alerts = {
+        .name = "alerts", .every_project = true, .every_ms = EVERY_MS, .run = run};

@@ -1,0 +1,264 @@
+#include "server/fleet/alert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/fleet/found.h"
+
+enum { LOOK_EACH = 64 };
+
+struct look {
+	struct tw_fleet_store *store;
+	const struct tw_alert_rule *rule;
+	const struct tw_deadline *deadline;
+	struct tw_arena *arena;
+	struct tw_fleet_ask ask;
+	struct tw_rollup_head *head; /* of the group at hand */
+	struct tw_found found;       /* of the trace at hand */
+	uint64_t rows, traces, frames, bad, worst;
+	char worst_trace[TW_ROLLUP_ID + 1];
+};
+
+struct group { /* cells of an app and a version */
+	const struct tw_rollup_cell **cells;
+	size_t n;
+	uint64_t traces;
+};
+
+/* --- groups --- */
+
+static int by_version(const void *pa, const void *pb)
+{
+	const struct tw_rollup_cell *a = *(const struct tw_rollup_cell *const *)pa;
+	const struct tw_rollup_cell *b = *(const struct tw_rollup_cell *const *)pb;
+	const int c = strcmp(a->dims.app, b->dims.app);
+
+	return c ? c : strcmp(a->dims.version_name, b->dims.version_name);
+}
+
+static int most_traces_first(const void *pa, const void *pb)
+{
+	const struct group *a = pa;
+	const struct group *b = pb;
+
+	if (a->traces != b->traces)
+		return a->traces < b->traces ? 1 : -1;
+	return by_version(&a->cells[0], &b->cells[0]);
+}
+
+static enum tw_status make_groups(struct look *l, const struct tw_rollup_cell *cells, size_t n,
+        struct group **ret, size_t *ret_n, struct tw_err *err)
+{
+	const struct tw_rollup_cell **sorted = tw_arena_alloc(l->arena, n + 1, sizeof *sorted);
+	struct group *groups = tw_arena_zalloc(l->arena, n + 1, sizeof *groups);
+	size_t n_groups = 0;
+
+	if (!sorted || !groups)
+		return tw_oom(err);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &cells[i];
+	if (n)
+		qsort(sorted, n, sizeof *sorted, by_version);
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || by_version(&sorted[i - 1], &sorted[i]) != 0)
+			groups[n_groups++].cells = &sorted[i];
+		groups[n_groups - 1].n++;
+		groups[n_groups - 1].traces += sorted[i]->traces;
+	}
+	if (n_groups)
+		qsort(groups, n_groups, sizeof *groups, most_traces_first);
+	*ret = groups;
+	*ret_n = n_groups < TW_ALERT_FIGURES_MAX ? n_groups : TW_ALERT_FIGURES_MAX;
+	return TW_OK;
+}
+
+/* --- one group --- */
+
+static void add_frames(struct look *l, const char *trace_id)
+{
+	const struct tw_found *f = &l->found;
+	const uint64_t bad =
+	        l->rule->kind == TW_ALERT_slow_frames ? f->slow_frames : f->frozen_frames;
+
+	if (!f->frames)
+		return;
+	l->traces++;
+	l->frames += f->frames;
+	l->bad += bad;
+	if (bad > l->worst) {
+		l->worst = bad;
+		memcpy(l->worst_trace, trace_id, TW_ROLLUP_ID);
+		l->worst_trace[TW_ROLLUP_ID] = '\0';
+	}
+}
+
+static void add_display(struct look *l, const char *trace_id)
+{
+	const int64_t ns =
+	        l->rule->kind == TW_ALERT_initial_display ? l->found.initial_ns : l->found.full_ns;
+
+	if (ns == 0)
+		return;
+	l->traces++;
+	tw_rollup_head_add(l->head, trace_id, ns);
+}
+
+static enum tw_status take_found(
+        void *arg, const char *trace_id, struct tw_str data, struct tw_err *err)
+{
+	struct look *l = arg;
+
+	if (l->rows++ % LOOK_EACH == 0 && tw_deadline_passed(l->deadline))
+		return tw_fail(err, TW_DEADLINE, "a figure could not be summed up in time");
+	if (tw_found_read((const uint8_t *)data.ptr, data.len, &l->found, NULL) != TW_OK)
+		return TW_OK; /* a damaged row is one trace less */
+	if (l->rule->kind == TW_ALERT_slow_frames || l->rule->kind == TW_ALERT_frozen_frames)
+		add_frames(l, trace_id);
+	else
+		add_display(l, trace_id);
+	return TW_OK;
+}
+
+static const char *id_of(struct look *l, const char *id)
+{
+	return id && *id ? tw_arena_str(l->arena, (struct tw_str){id, TW_ROLLUP_ID}) : "";
+}
+
+static enum tw_status sum_durations(
+        struct look *l, const struct group *g, struct tw_alert_figure *ret, struct tw_err *err)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		const struct tw_rollup_cell *c = g->cells[i];
+		enum tw_status st = tw_rollup_head_merge(
+		        l->head, (const uint8_t *)c->head.ptr, c->head.len, err);
+
+		if (st != TW_OK)
+			return st;
+		for (size_t k = 0; k < c->n_deltas; k++)
+			tw_rollup_head_add(
+			        l->head, c->deltas[k].trace_id, c->deltas[k].duration_ns);
+	}
+	ret->traces = g->traces;
+	return TW_OK;
+}
+
+static enum tw_status sum_found(struct look *l, const struct group *g, size_t of_all,
+        struct tw_alert_figure *ret, struct tw_err *err)
+{
+	const struct tw_fleet_cells_of cells = {g->cells, g->n, of_all};
+	enum tw_status st;
+
+	l->traces = l->frames = l->bad = l->worst = 0;
+	l->worst_trace[0] = '\0';
+	st = l->store->engine->found(
+	        l->store, &l->ask, &cells, &(struct tw_fleet_findings){take_found, l}, err);
+	ret->traces = l->traces;
+	if (st == TW_OK && l->frames)
+		ret->value = (int64_t)((double)l->bad / (double)l->frames * TW_ALERT_MICRO);
+	ret->trace_id = id_of(l, l->worst_trace);
+	return st == TW_OK && !ret->trace_id ? tw_oom(err) : st;
+}
+
+static enum tw_status look_at_group(struct look *l, const struct group *g, size_t of_all,
+        struct tw_alert_figure *ret, struct tw_err *err)
+{
+	enum tw_status st;
+
+	tw_rollup_head_clear(l->head);
+	*ret = (struct tw_alert_figure){.app = g->cells[0]->dims.app,
+	        .subject = g->cells[0]->dims.version_name,
+	        .title = "",
+	        .trace_id = ""};
+	st = l->rule->kind == TW_ALERT_duration ? sum_durations(l, g, ret, err)
+	                                        : sum_found(l, g, of_all, ret, err);
+	if (st != TW_OK || !tw_alert_is_quantile(l->rule->kind) || !ret->traces)
+		return st;
+	ret->value = tw_sketch_quantile(&l->head->lengths, l->rule->percent);
+	ret->trace_id = id_of(l, tw_rollup_head_exemplar(l->head, ret->value));
+	return ret->trace_id ? TW_OK : tw_oom(err);
+}
+
+static enum tw_status look_at_versions(
+        struct look *l, struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_rollup_cell *cells = NULL;
+	struct group *groups = NULL;
+	size_t n = 0, n_groups = 0;
+	enum tw_status st = l->store->engine->cells(l->store, &l->ask, l->arena, &cells, &n, err);
+
+	if (st == TW_OK)
+		st = make_groups(l, cells, n, &groups, &n_groups, err);
+	if (st != TW_OK)
+		return st;
+	l->head = tw_arena_zalloc(l->arena, 1, sizeof *l->head);
+	l->found.rules = tw_arena_alloc(l->arena, TW_DETECT_RULES_MAX, sizeof *l->found.rules);
+	*ret = tw_arena_alloc(l->arena, n_groups + 1, sizeof **ret);
+	if (!l->head || !l->found.rules || !*ret)
+		return tw_oom(err);
+	for (size_t i = 0; st == TW_OK && i < n_groups; i++) {
+		if (tw_deadline_passed(l->deadline))
+			return tw_fail(err, TW_DEADLINE, "a figure could not be summed up in time");
+		if (groups[i].traces < l->rule->least)
+			continue;
+		st = look_at_group(l, &groups[i], n, &(*ret)[*ret_n], err);
+		if (st == TW_OK && (*ret)[*ret_n].traces >= l->rule->least)
+			++*ret_n;
+	}
+	return st;
+}
+
+/* --- spikes --- */
+
+/* Per day that the group was known. */
+static int64_t times_the_mean(const struct tw_anr_spike *s, int64_t now_ms)
+{
+	const int64_t known_ms = now_ms - TW_DAY_MS - s->first_ms;
+	const double days = known_ms > TW_DAY_MS ? (double)known_ms / (double)TW_DAY_MS : 1;
+
+	return (int64_t)((double)s->recent * days / (double)s->before * TW_ALERT_MICRO);
+}
+
+static enum tw_status look_at_groups(struct look *l, const char *project_id, int64_t now_ms,
+        struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_anr_spike *rows = NULL;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_anr_spikes(
+	        l->store->catalogue, project_id, l->rule, now_ms, l->arena, &rows, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	*ret = tw_arena_alloc(l->arena, n + 1, sizeof **ret);
+	if (!*ret)
+		return tw_oom(err);
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].recent >= (int64_t)l->rule->least)
+			(*ret)[(*ret_n)++] = (struct tw_alert_figure){.app = l->rule->app,
+			        .subject = rows[i].key,
+			        .title = rows[i].title,
+			        .trace_id = rows[i].trace_id,
+			        .value = times_the_mean(&rows[i], now_ms),
+			        .traces = (uint64_t)rows[i].recent};
+	return TW_OK;
+}
+
+enum tw_status tw_alert_figures(struct tw_fleet_store *store, const char *project_id,
+        const struct tw_alert_rule *rule, int64_t now_ms, const struct tw_deadline *deadline,
+        struct tw_arena *a, struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
+{
+	const int64_t today = now_ms / TW_DAY_MS;
+	struct look l = {.store = store,
+	        .rule = rule,
+	        .deadline = deadline,
+	        .arena = a,
+	        .ask = {.project_id = project_id,
+	                .filter = {rule->app, rule->version_name, "", rule->scenario, "", "", "",
+	                        today - rule->days + 1, today},
+	                .dims = TW_DIM_APP | TW_DIM_VERSION}};
+
+	*ret = NULL;
+	*ret_n = 0;
+	return rule->kind == TW_ALERT_anr_spike
+	               ? look_at_groups(&l, project_id, now_ms, ret, ret_n, err)
+	               : look_at_versions(&l, ret, ret_n, err);
+}

@@ -1,0 +1,22 @@
+/*
+ * alert.h - the current figures of an alert rule, from the sums of many traces and from ANR
+ * reports.
+ *
+ * Thread: any.
+ */
+#ifndef TW_ALERT_H
+#define TW_ALERT_H
+
+#include "server/base/deadline.h"
+#include "server/catalogue/notify/catalogue_alert.h"
+#include "server/fleet/store/fleet_store.h"
+
+enum { TW_ALERT_FIGURES_MAX = 100 }; /* per rule: the versions with most traces */
+
+/* Only figures of at least rule->least traces or reports.  TW_DEADLINE. */
+enum tw_status tw_alert_figures(struct tw_fleet_store *store, const char *project_id,
+        const struct tw_alert_rule *rule, int64_t now_ms, const struct tw_deadline *deadline,
+        struct tw_arena *a, struct tw_alert_figure **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+
+#endif

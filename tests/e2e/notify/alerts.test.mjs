@@ -1,0 +1,186 @@
+/*
+ * alerts.test.mjs - limits of figures: durations, displays, frames, ANR spikes. Each excess is one event by webhook,
+ * mail and inbox with the same figure, across looks, kills, swings around the limit and changed rules.
+ */
+import assert from 'node:assert/strict';
+
+import { mapping as shopMapping, shopTrace } from '../../gen/detect_trace.mjs';
+import { readMail, startMail, startReceiver } from '../receiver.mjs';
+import { sideBySide, startServer, until } from '../server.mjs';
+import { sendSlower } from '../slower.mjs';
+
+const test = sideBySide(2);
+
+const BASE = 'https://traces.example.com';
+const ARGS = ['--webhook-private', '127.0.0.1', '--public-url', BASE];
+const DAY_MS = 86_400_000;
+
+const ask = (s, method, path, body) => s.ask(method, `/api/v1/${path}`, { key: s.write, body: body && JSON.stringify(body) });
+async function add(s, rule) {
+	const made = await ask(s, 'POST', 'alerts/rules', { name: 'Cold start', least: 5, ...rule });
+	assert.equal(made.status, 201, made.text);
+	return made.json;
+}
+async function look(s) {
+	const a = await ask(s, 'POST', 'alerts/look');
+	assert.equal(a.status, 200, a.text);
+	return a.json.figures;
+}
+const alerts = async (s, state = 'all') => (await s.get('/api/v1/inbox', { query: { state, kind: 'alert' } })).json.items;
+const hook = async (s, r, path = '/h') => assert.equal((await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: JSON.stringify({ url: `${r.url}${path}`, events: ['alert.found', 'alert.returned', 'alert.fixed'] }) })).status, 201);
+const told = (s) => s.sql("select event_id from outbox where event>=8 and hook_id<>'mail' order by delivery_id").split('\n').filter(Boolean);
+const p95 = async (s, version) => (await s.get('/api/v1/fleet/scenarios', { query: { by: 'version', scenario: 'slower' } })).json.groups.find((g) => g.key === version).duration_ns.p95;
+
+test('a budget is reported once per version, by webhook, mail and inbox, with one figure', async (t) => {
+	const [r, mail] = [await startReceiver(t), await startMail(t)];
+	const s = await startServer(t, { args: [...ARGS, '--smtp-url', mail.url, '--mail-from', 'tracewell@example.com'] });
+	await hook(s, r);
+	assert.equal((await s.ask('PUT', '/api/v1/digest/settings', { key: s.admin, body: JSON.stringify({ every: 'off', mail: ['ann@example.com'] }) })).status, 200);
+	await sendSlower(s, 12);
+	const limit = (await p95(s, '8.3.0') + await p95(s, '8.3.1')) / 2 / 1e6;
+	const rule = await add(s, { kind: 'duration', app: 'shop', scenario: 'slower', percent: 95, limit });
+	const figures = await look(s);
+	assert.deepEqual(figures.map((f) => [f.version, f.traces, f.over]).sort(), [['8.3.0', 12, false], ['8.3.1', 12, true]]);
+	assert.equal(figures.find((f) => f.over).value, await p95(s, '8.3.1') / 1e6, 'the figure of the fleet page');
+
+	const got = await r.wait('/h');
+	const [item] = await alerts(s, 'new');
+	assert.equal(got.json.event, 'alert.found');
+	for (const a of [got.json.alert, item.alert]) {
+		assert.deepEqual([a.rule, a.version, a.percent, a.unit, a.traces, a.days], [rule.id, '8.3.1', 95, 'ms', 12, 7]);
+		assert.equal(a.value, figures.find((f) => f.over).value);
+	}
+	assert.deepEqual([item.title, item.app, item.scenario, item.version], ['Cold start', 'shop', 'slower', '8.3.1']);
+	const shown = /p95 of the duration in slower of shop, version 8\.3\.1: ([\d.,]+ \S+) \(limit: [\d.,]+ \S+; 12 traces in 7 days\)\./.exec(got.json.text);
+	assert.ok(shown, got.json.text);
+	assert.ok(got.json.url.startsWith(`${BASE}/inbox?project=`) && got.json.url.endsWith('&state=all&kind=alert'));
+	assert.ok(got.json.text.includes(`${BASE}/traces/${item.alert.trace}`), 'with a trace as evidence');
+	const letter = readMail(await until(() => mail.mails[0], 'a mail'));
+	assert.match(JSON.stringify(letter), /Above the limit: Cold start/);
+	assert.ok(JSON.stringify(letter).includes(shown[1]), 'the mail has the same figure');
+
+	await look(s);
+	await look(s);
+	assert.equal(told(s).length, 1, 'further looks say nothing');
+
+	await t.test('a figure that swings around the limit is not reported again', async () => {
+		const value = item.alert.value;
+		for (const now of [value * 1.05, value * 0.99, value * 1.05]) {
+			await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { limit: now });
+			await look(s);
+		}
+		assert.equal(told(s).length, 1, 'a tenth below the limit, and not less, is below');
+		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { limit: value * 1.2 });
+		await look(s);
+		assert.equal((await r.wait('/h', 2)).json.event, 'alert.fixed');
+		assert.equal((await alerts(s))[0].status, 'fixed');
+		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { limit: value * 0.9 });
+		await look(s);
+		assert.equal((await alerts(s))[0].status, 'returned');
+		assert.equal(told(s).length, 2, 'within a day the inbox alone shows it');
+		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { limit: value * 1.2 });
+		await look(s);
+		s.sql(`update alert set told_ms=told_ms-${DAY_MS}`);
+		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { limit: value * 0.9 });
+		await look(s);
+		assert.equal((await r.wait('/h', 3)).json.event, 'alert.returned');
+	});
+
+	await t.test('people answer it as they do a regression', async () => {
+		const answer = (what) => s.ask('PATCH', '/api/v1/inbox', { key: s.write, body: JSON.stringify({ items: [{ kind: 'alert', id: item.id }], ...what }) });
+		assert.equal((await answer({ status: 'acknowledged', owner: 'ann', note: 'known' })).status, 200);
+		const [now] = await alerts(s, 'acknowledged');
+		assert.deepEqual([now.owner, now.note], ['ann', 'known']);
+		assert.equal((await answer({ status: 'fixed' })).status, 200);
+		await look(s);
+		assert.equal((await alerts(s))[0].status, 'fixed', 'it stays answered while it is above its limit');
+		assert.equal((await s.ask('PATCH', '/api/v1/inbox', { key: s.write, body: JSON.stringify({ items: [{ kind: 'alert', id: 'none' }], owner: 'x' }) })).status, 404);
+	});
+
+	assert.equal((await ask(s, 'DELETE', `alerts/rules/${rule.id}`)).status, 204);
+	assert.deepEqual([await alerts(s), (await s.get(`/api/v1/alerts/rules/${rule.id}`)).status], [[], 404]);
+});
+
+test('displays and frames come from what detectors see in the traces', async (t) => {
+	const s = await startServer(t, { args: ARGS });
+	await s.put('/api/v1/builds/shop/methods', shopMapping);
+	await s.trace(shopTrace(), { query: { build_id: 'shop', app: 'shop', version_name: '2', scenario: 'cold' } });
+	await add(s, { name: 'TTID', kind: 'initial_display', limit: 700, least: 1 });
+	await add(s, { name: 'TTFD', kind: 'full_display', limit: 700, least: 1 });
+	await add(s, { name: 'Slow', kind: 'slow_frames', limit: 0.5, least: 1 });
+	await add(s, { name: 'Frozen', kind: 'frozen_frames', limit: 0.5, least: 1 });
+	await until(async () => (await look(s)).length === 3 || undefined, 'the figures are known');
+	const by = Object.fromEntries((await alerts(s)).map((i) => [i.title, i.alert]));
+	assert.deepEqual(Object.keys(by).sort(), ['Slow', 'TTID'], 'no full display is reported, and a third of the frames is frozen');
+	assert.ok(Math.abs(by.TTID.value - 739) <= 739 / 64, `739 ms, in the precision of percentiles: ${by.TTID.value}`);
+	assert.ok(Math.abs(by.Slow.value - 2 / 3) < 1e-5, `${by.Slow.value}`);
+	assert.equal(by.Slow.version, '2');
+});
+
+const ANR = '"main" prio=5 tid=1 Blocked\n  at com.app.Main.draw(Main.kt:5)\n  - waiting to lock <0x01> (a a.T) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at com.app.Repo.load(Repo.kt:5)\n  - locked <0x01> (a a.T)\n';
+const report = (s, n) => s.trace(`${ANR}\n"x${n}" prio=5 tid=${n + 3} Runnable\n  at com.app.Other.run(Other.kt:${n})\n`, { query: { app: 'shop', version_name: '1' } });
+
+test('a known ANR group that spikes is reported once', async (t) => {
+	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
+	await hook(s, r);
+	await add(s, { name: 'Spike', kind: 'anr_spike', limit: 3, least: 4 });
+	for (let n = 0; n < 2; n++) await report(s, n);
+	const group = async () => (await s.get('/api/v1/anr/groups')).json.groups[0];
+	await until(async () => (await group())?.count === 2 || undefined, 'two reports');
+	s.sql(`update hang set created_ms=created_ms-${3 * DAY_MS}, day=day-3`);
+	for (let n = 2; n < 5; n++) await report(s, n);
+	await until(async () => s.sql("select count(*) from hang where key<>''") === '5' || undefined, 'three more');
+	assert.deepEqual(await look(s), [], 'three are too few to be a spike');
+	await report(s, 5);
+	await until(async () => s.sql("select count(*) from hang where key<>''") === '6' || undefined, 'a fourth');
+	const [figure] = await look(s);
+	assert.equal(figure.traces, 4);
+	assert.ok(Math.abs(figure.value - 4) < 0.1, `4 reports, and 2 in two days before: ${figure.value}`);
+	const got = await r.wait('/h');
+	const { key } = await group();
+	assert.equal(got.json.alert.anr, key);
+	assert.match(got.json.text, /4 ANR reports in 24 hours, 4(\.\d+)? times the mean day before \(limit: 3 times\)\./);
+	assert.ok(got.json.url.startsWith(`${BASE}/anrs/${key}?`));
+	await report(s, 6);
+	await until(async () => s.sql("select count(*) from hang where key<>''") === '7' || undefined, 'a fifth');
+	await look(s);
+	assert.equal(told(s).length, 1);
+});
+
+for (const step of ['alert_figures', 'alert_stored'])
+	test(`kill -9 at ${step} reports once`, async (t) => {
+		const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
+		await hook(s, r);
+		await sendSlower(s, 6);
+		await s.stop();
+		s.env = { TRACEWELL_CRASH_AT: step };
+		await s.start();
+		await add(s, { kind: 'duration', limit: 0.0001 });
+		await ask(s, 'POST', 'alerts/look').catch(() => null);
+		assert.equal((await s.ended).signal, 'SIGKILL');
+		s.env = {};
+		await s.start();
+		await look(s);
+		await r.wait('/h', 2);
+		await look(s);
+		assert.deepEqual(r.at('/h').map((g) => [g.json.event, g.json.alert.version]).sort(), [['alert.found', '8.3.0'], ['alert.found', '8.3.1']]);
+		assert.equal(told(s).length, 2);
+	});
+
+test('rules that cannot be meant are refused in words', async (t) => {
+	const s = await startServer(t);
+	const good = { name: 'a', kind: 'duration', limit: 800 };
+	for (const [more, words] of [[{ name: '' }, /name must be a text/], [{ kind: 'memory' }, /duration, initial_display/], [{ limit: 0 }, /above 0/], [{ limit: '800' }, /above 0/], [{ limit: 1e12 }, /above 0/],
+		[{ kind: 'slow_frames', limit: 5 }, /share of frames/], [{ percent: 100 }, /1 to 99/], [{ percent: 9.5 }, /1 to 99/], [{ least: 0 }, /1 to 1000000/], [{ days: 91 }, /1 to 90/], [{ mail: 'no' }, /true or false/], [{ colour: 1 }, /nothing else/]]) {
+		const a = await ask(s, 'POST', 'alerts/rules', { ...good, ...more });
+		assert.equal(a.status, 400, a.text);
+		assert.match(a.json.error.message, words);
+	}
+	const { id } = await add(s, good);
+	assert.match((await ask(s, 'PATCH', `alerts/rules/${id}`, { kind: 'anr_spike' })).json.error.message, /add a rule for another figure/);
+	assert.equal((await ask(s, 'PATCH', `alerts/rules/${id}`, { name: 'b', days: 3 })).json.name, 'b');
+	assert.equal((await ask(s, 'PATCH', 'alerts/rules/none', { name: 'b' })).status, 404);
+	for (let i = 1; i < 50; i++) await add(s, good);
+	assert.equal((await ask(s, 'POST', 'alerts/rules', good)).status, 409);
+	assert.equal((await s.ask('POST', '/api/v1/alerts/rules', { key: s.read, body: JSON.stringify(good) })).status, 403);
+});
