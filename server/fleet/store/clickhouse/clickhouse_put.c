@@ -485,6 +485,17 @@ static void put_rule(struct tw_buf *out, const struct tw_found_rule *rule)
 	put_callers(out, rule);
 }
 
+/* In the order in which read_figures reads them. */
+static void put_figures(struct tw_buf *out, const struct tw_found *f)
+{
+	const uint64_t figures[] = {f->frames, f->slow_frames, f->frozen_frames,
+	        not_below_0(f->initial_ns), not_below_0(f->full_ns)};
+
+	(void)tw_buf_add_varint(out, sizeof figures / sizeof *figures);
+	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+		(void)tw_buf_add_u64le(out, figures[i]);
+}
+
 /* A row for each rule, and one of no rule, which says that the trace was inspected. */
 static enum tw_status put_rules(struct tw_buf *out, const struct tw_found_trace *of,
         const struct tw_found *found, int64_t number, uint64_t attempt, struct tw_err *err)
@@ -498,6 +509,7 @@ static enum tw_status put_rules(struct tw_buf *out, const struct tw_found_trace 
 	st = put_labels(&begin, of->row, err);
 	(void)tw_buf_add_u64le(&begin, (uint64_t)number);
 	(void)tw_buf_add_u8(&begin, found->partial);
+	put_figures(&begin, found);
 	for (uint32_t i = 0; i <= found->n; i++) {
 		(void)tw_buf_add(out, begin.data, begin.len);
 		put_rule(out, i < found->n ? &found->rules[i] : &none);
@@ -528,7 +540,8 @@ static enum tw_status write_found(struct tw_fleet_clickhouse *f, const struct tw
 	if (st == TW_OK)
 		st = insert(f,
 		        "INSERT INTO findings (project,day,app,version_name,build_id,scenario,"
-		        "device_class,os,trace,attempt,label_keys,label_values,rules,partial,rule,"
+		        "device_class,os,trace,attempt,label_keys,label_values,rules,partial,"
+		        "figures,rule,"
 		        "found,ns,main_ns,max_ns,caller_methods,caller_found,caller_ns,"
 		        "caller_max_ns) FORMAT RowBinary",
 		        &rows, err);

@@ -314,11 +314,27 @@ static void read_callers(struct tw_clickhouse_reader *r, struct tw_found_rule *r
 	}
 }
 
+static struct tw_found read_figures(struct tw_clickhouse_reader *r)
+{
+	struct tw_found f = {.n = 0};
+
+	r->damaged = r->damaged || tw_clickhouse_n(r) != 5;
+	if (r->damaged)
+		return f;
+	f.frames = tw_clickhouse_u64(r);
+	f.slow_frames = tw_clickhouse_u64(r);
+	f.frozen_frames = tw_clickhouse_u64(r);
+	f.initial_ns = tw_clickhouse_i64(r);
+	f.full_ns = tw_clickhouse_i64(r);
+	return f;
+}
+
 static enum tw_status read_finding(
         struct tw_clickhouse_reader *r, struct taking *t, struct tw_err *err)
 {
 	const struct tw_str trace = tw_clickhouse_fixed(r, TW_ROLLUP_ID);
 	const bool partial = tw_clickhouse_u8(r) != 0;
+	const struct tw_found figures = read_figures(r);
 	const struct tw_str id = tw_clickhouse_text(r);
 	struct tw_found_rule rule = {.found = tw_clickhouse_u64(r)};
 	const char *copy;
@@ -334,6 +350,11 @@ static enum tw_status read_finding(
 		st = end_trace(t, err);
 	memcpy(t->trace_id, trace.ptr, TW_ROLLUP_ID);
 	t->found.partial = partial;
+	t->found.frames = figures.frames;
+	t->found.slow_frames = figures.slow_frames;
+	t->found.frozen_frames = figures.frozen_frames;
+	t->found.initial_ns = figures.initial_ns;
+	t->found.full_ns = figures.full_ns;
 	if (st != TW_OK || id.len == 0)
 		return st;
 	copy = tw_arena_str(t->ids, id);
@@ -368,9 +389,9 @@ enum tw_status tw_clickhouse_found(struct tw_fleet_store *s, const struct tw_fle
 	t.found.rules = a ? tw_arena_alloc(a, TW_DETECT_RULES_MAX, sizeof *t.found.rules) : NULL;
 	tw_buf_init(&t.data, 4 << 20);
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
-	(void)tw_buf_add_str(
-	        &sql, TW_STR("SELECT trace,partial,rule,found,ns,main_ns,max_ns,caller_methods,"
-	                     "caller_found,caller_ns,caller_max_ns"));
+	(void)tw_buf_add_str(&sql,
+	        TW_STR("SELECT trace,partial,figures,rule,found,ns,main_ns,max_ns,caller_methods,"
+	               "caller_found,caller_ns,caller_max_ns"));
 	tw_clickhouse_where(&sql, ask, of, "findings");
 	(void)tw_buf_add_str(&sql, TW_STR(" ORDER BY trace,rule"));
 	st = run(s, ask, &sql, &out, err);
