@@ -145,6 +145,7 @@ test('two ranges of a trace are one differential flame graph', async (t) => {
 	const { json } = await server.get(`/api/v1/compare?${of('')}`);
 	assert.deepEqual([json.a_ns[0], json.b_ns[0]], [28 * MS, 7 * MS]); // of all threads
 	await range.getByText('Calls: 28.0 ms before, 7.00 ms now').waitFor();
+	assert.ok((await range.locator('.legend').boundingBox()).height < 40, 'the legend is one line');
 	await range.getByRole('button', { name: 'Children as a table' }).click();
 	const row = range.locator('tbody tr').first();
 	assert.deepEqual((await row.locator('td').allInnerTexts()).slice(1, 4), ['22.0 ms', '7.00 ms', '−15.0 ms']);

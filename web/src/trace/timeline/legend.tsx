@@ -27,7 +27,7 @@ const Line = ({ color, text }: { color: string; text: string }) => <li><i class=
 
 export function Legend({ names, sums }: { names: string[]; sums: NoteSum[] }) {
 	const kinds = [...SPAN_KINDS, ...TRACE_KINDS].filter((k) => sums.some((s) => s.kind === k));
-	return <Popover small label={tr('Colours')} title={tr('What the colours mean')}>{() => <div class="legend">
+	return <Popover small label={tr('Colours')} title={tr('What the colours mean')}>{() => <div class="colourkey">
 		<label class="check" title={tr('For red-green colour blindness; stored in this browser')}><input type="checkbox" checked={safe.value} onChange={(e) => useSafe(e.currentTarget.checked)} />{' '}{tr('Colour-blind palette')}</label>
 		{names.length > 0 && <><h3>{tr('Calls, by package')}</h3><ul>{packagesOf(names).map(([pkg, name]) => <Line key={pkg} color={css(colorOf(name, dark.value, safe.value))} text={pkg} />)}</ul>
 			<p class="quiet">{tr('A package has one hue, a class one lightness.')}</p></>}
