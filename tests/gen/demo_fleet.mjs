@@ -1,23 +1,21 @@
 /*
- * demo_fleet.mjs - what many phones sent in nine days: cold starts and scrolls of three versions, in the last of which
- * one method got slower and one is new, and reports of apps that stopped responding; then the server is asked to look.
+ * demo_fleet.mjs - what many phones sent in three weeks: cold starts and scrolls of three versions, in the last of which
+ * one method got slower and one is new; first launches, of which one has 100,000 calls on 20 threads; and reports of
+ * apps that stopped responding, one with 60 threads. Then the server is asked to look for regressions.
  *
  *   node tests/gen/demo_fleet.mjs URL KEY       the key's scope is write
  *
  * Numbers come from a seed, so each run sends the same but for its days.
  */
+import { gzipSync } from 'node:zlib';
 import { CAUSES } from './anr_fleet.mjs';
+import { anrReport, launchTrace, numbers } from './demo_launch.mjs';
 
 const DAY_MS = 24 * 3600 * 1000;
-const [VERSIONS, DAYS, A_DAY, AT_ONCE] = [['8.2.0', '8.3.0', '8.4.0'], 3, 12, 8];
+const [VERSIONS, DAYS, A_DAY, AT_ONCE] = [['8.2.0', '8.3.0', '8.4.0'], 7, 6, 8];
+const [CALLS, LESS] = [100_000, 25_000]; // of a first launch on the fastest device, and on the others
 /* model, memory, Android, how much longer everything takes there */
 const DEVICES = [['Galaxy A15', 2800, '14', 1.9], ['Redmi Note 12', 5600, '13', 1.35], ['Pixel 8', 7700, '15', 1]];
-
-/* Park and Miller's, from 0 to 1. */
-function numbers(seed) {
-	let at = seed;
-	return () => (at = (at * 48271) % 2147483647) / 2147483647;
-}
 
 /* name, milliseconds, what it calls */
 const start = (slower) => ['com.acme.shop.App.onCreate', 20, [
@@ -61,13 +59,26 @@ function* traces(now) {
 			const [device, ram, os] = DEVICES[i % DEVICES.length];
 			yield [cause.make(i), { version: VERSIONS[n === 0 ? 2 : 1], scenario: 'anr', device, ram, os, at: now - (1 + i) * DAY_MS / 2, who: `anr-${i}` }];
 		}
+	for (let i = 0; i < 3; i++) {
+		const [device, ram, os] = DEVICES[i];
+		yield [anrReport(i), { version: VERSIONS[2], scenario: 'anr', device, ram, os, at: now - (1 + i) * DAY_MS / 3, who: `anr60-${i}` }];
+	}
+}
+
+/* First launches, long recordings: the newest version's on the fastest device last. */
+function* launches(now) {
+	for (const [v, version] of VERSIONS.entries())
+		for (const [d, [device, ram, os, factor]] of DEVICES.entries()) {
+			const text = launchTrace({ calls: device === 'Pixel 8' ? CALLS : LESS, slower: v === 2, factor, seed: 1 + v * 10 + d });
+			yield [gzipSync(text, { level: 1 }), { version, scenario: 'first_launch', device, ram, os, at: now - (VERSIONS.length - v) * DAYS * DAY_MS + 2 * DAY_MS, who: `launch-${v}-${d}`, encoding: 'gzip' }];
+		}
 }
 
 async function sent(url, key, n, [body, of]) {
 	const query = new URLSearchParams({ app: 'com.acme.shop', version_name: of.version, build_id: `shop-${of.version}`, scenario: of.scenario, device: of.device, os: of.os,
 		labels: JSON.stringify({ ram_mb: of.ram }), started_at: String(Math.round(of.at)), device_id: `phone-${of.who}` });
 	for (;;) {
-		const answer = await fetch(`${url}/api/v1/traces?${query}`, { method: 'POST', body, headers: { Authorization: `Bearer ${key}`, 'Idempotency-Key': `demo-fleet-${n}` } });
+		const answer = await fetch(`${url}/api/v1/traces?${query}`, { method: 'POST', body, headers: { Authorization: `Bearer ${key}`, 'Idempotency-Key': `demo-fleet-${n}`, ...(of.encoding && { 'Content-Encoding': of.encoding }) } });
 		if (answer.status === 202 || answer.status === 200) return;
 		if (answer.status !== 503 && answer.status !== 429) throw new Error(await answer.text());
 		await new Promise((done) => setTimeout(done, 1000 * Number(answer.headers.get('retry-after') ?? 1)));
@@ -76,9 +87,12 @@ async function sent(url, key, n, [body, of]) {
 
 const [url, key] = process.argv.slice(2);
 const ask = async (target, method = 'GET', body = undefined) => (await fetch(url + target, { method, body, headers: { Authorization: `Bearer ${key}` } })).json();
-const all = [...traces(Date.now())];
+const now = Date.now();
+const all = [...traces(now)];
 const left = all.entries();
 await Promise.all(Array.from({ length: AT_ONCE }, async () => { for (const [n, one] of left) await sent(url, key, n, one); }));
+let long = 0;
+for (const one of launches(now)) await sent(url, key, `launch-${long++}`, one); // one at a time: each is 20 MB before it is compressed
 
 const expected = all.filter(([, of]) => of.scenario !== 'anr').length;
 for (const end = Date.now() + 120_000; Date.now() < end; await new Promise((done) => setTimeout(done, 300))) {
@@ -89,4 +103,4 @@ for (const end = Date.now() + 120_000; Date.now() < end; await new Promise((done
 /* All of it comes within a day, of which the server would wait for two. */
 await ask('/api/v1/regressions/rules', 'PUT', JSON.stringify({ least_days: 1 }));
 for (let tries = 0; tries < 20 && (await ask('/api/v1/regressions/look', 'POST')).error; tries++) await new Promise((done) => setTimeout(done, 500));
-console.log(all.length);
+console.log(all.length + long);

@@ -11,9 +11,9 @@ import { root, startServer, until } from '../server.mjs';
 test('the demo has a regression to find, and a deadlock', { timeout: 180_000 }, async (t) => {
 	const s = await startServer(t);
 	const said = execFileSync('node', [path.join(root, 'tests/gen/demo_fleet.mjs'), s.url, s.write], { encoding: 'utf8' });
-	assert.equal(Number(said), 228);
+	assert.equal(Number(said), 276);
 	const traces = await until(async () => { // of ANRs it does not wait itself
-		const all = (await s.get('/api/v1/traces?limit=250')).json.traces;
+		const all = (await s.get('/api/v1/traces?limit=500')).json.traces;
 		return all.every((x) => x.state === 'ready') ? all : undefined;
 	}, 'every trace is decoded');
 	assert.deepEqual(traces.filter((x) => x.summary.repairs || x.summary.losses).map((x) => x.id), [], 'nothing in it looks damaged');
@@ -21,8 +21,16 @@ test('the demo has a regression to find, and a deadlock', { timeout: 180_000 }, 
 	const methods = found.filter((r) => r.scenario === 'cold_start' && r.head === '8.4.0').map((r) => r.method);
 	assert.ok(methods.includes('com.acme.shop.data.JsonParser.parse'), JSON.stringify(methods));
 	assert.deepEqual(found.filter((r) => r.scenario === 'feed_scroll'), [], 'what did not change is not told');
+	const launch = traces.filter((x) => x.meta.scenario === 'first_launch').sort((a, b) => b.summary.slices - a.summary.slices)[0];
+	assert.ok(launch.summary.slices > 95_000 && launch.summary.threads >= 20, `${launch.summary.slices} calls on ${launch.summary.threads} threads`);
+	const { kinds } = (await s.get(`/api/v1/traces/${launch.id}/notes?limit=1`)).json;
+	for (const kind of ['state', 'wakeup', 'contention']) assert.ok(kinds[kind] > 0, `${kind} in ${JSON.stringify(kinds)}`);
+	const called = (await s.get(`/api/v1/traces/${launch.id}/methods?limit=5000`)).json.methods.map((m) => m.name);
+	for (const name of ['Choreographer#doFrame 5', 'android.os.BinderProxy.transactNative', 'com.acme.shop.ads.Ads.warmUp']) assert.ok(called.includes(name), name);
 	const compared = (await s.get('/api/v1/fleet/compare?a=8.3.0&b=8.4.0&scenario=cold_start&format=markdown')).text;
 	assert.match(compared, /JsonParser\.parse .*\| yes \|/);
 	assert.match(compared, /weighed/, 'by classes of devices, which are known');
 	await until(async () => (await s.get('/api/v1/anr/groups')).json.groups.find((g) => g.kind === 'deadlock'), 'a group of deadlocks');
+	const anr = traces.find((x) => x.meta.scenario === 'anr' && x.summary.threads >= 60);
+	assert.ok(anr, 'an ANR with 60 threads');
 });
