@@ -303,9 +303,18 @@ void tw_markup_ns(struct tw_markup_out *p, int64_t ns)
 
 void tw_markup_percent(struct tw_markup_out *p, double share, bool sign)
 {
-	const double percent = 100 * share;
+	const double percent = 100 * fabs(share);
+	const char *before = !sign ? "" : share < 0 ? "-" : percent > 0 ? "+" : "";
 
-	tw_markup_printf(p, sign ? "%+.*f %%" : "%.*f %%", fabs(percent) < 10 ? 1 : 0, percent);
+	/* the page's figure: percent() of web/src/i18n/format.ts */
+	if (percent > 0 && percent < 0.1)
+		tw_markup_printf(p, "%s<0.1 %%", before);
+	else if (percent >= 1000 && percent < 1e6)
+		tw_markup_printf(p, "%s%ld,%03ld %%", before, lround(percent) / 1000,
+		        lround(percent) % 1000);
+	else
+		tw_markup_printf(
+		        p, "%s%.*f %%", before, percent > 0 && percent < 9.95 ? 1 : 0, percent);
 }
 
 void tw_markup_query(struct tw_buf *out, const char *text, size_t n)

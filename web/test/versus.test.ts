@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isChance, levelAt } from '../src/compare/comparedoc';
-import { axisOf, between, leftOut, paramsOf, placeOn, signed, sorted, suggested, swapped, traceIn, treeOf, verdictOf, type FleetTree, type Method, type Stat, type Versus } from '../src/compare/versusdoc';
+import { signed } from '../src/i18n/format';
+import { axisOf, between, leftOut, paramsOf, placeOn, sorted, suggested, swapped, traceIn, treeOf, verdictOf, type FleetTree, type Method, type Stat, type Versus } from '../src/compare/versusdoc';
 
 const DAY = 86400000;
 const NOW = 100 * DAY + 5000;

@@ -456,8 +456,8 @@ static void test_texts_of_issues(void **state)
 	                     .classes = {{"high", 1, 2, 1000, 2000}},
 	                     .n_classes = 1,
 	                     .blame = blame},
-	        "`a.B.c` got slower: +0.0 % in `2`: 0 ns to 0 ns at the median, 95 % sure between "
-	        "+0.0 % and +0.0 %.\n\nMeasured in 1 trace before and 2 after, compared by day and "
+	        "`a.B.c` got slower: 0 % in `2`: 0 ns to 0 ns at the median, 95 % sure between "
+	        "0 % and 0 %.\n\nMeasured in 1 trace before and 2 after, compared by day and "
 	        "class of device; 0.0 standard errors.\n\n## The whole trace, by class of "
 	        "device\n\n"
 	        "- high: median 1.00 µs (1 trace) to 2.00 µs (2 traces)\n\n"
@@ -470,6 +470,37 @@ static void test_texts_of_issues(void **state)
 	json_decref(blame);
 	json_decref(anr);
 	json_decref(slow);
+}
+
+/* The figures of a change: web/test/change.test.ts holds the page to this table, too. */
+static const struct {
+	double share;
+	const char *text;
+} figures[] = {
+        {0, "0 %"},
+        {0.0004, "<0.1 %"},
+        {0.001, "0.1 %"},
+        {0.0312, "3.1 %"},
+        {0.0994, "9.9 %"},
+        {0.0997, "10 %"},
+        {0.474, "47 %"},
+        {1.5, "150 %"},
+        {12.34, "1,234 %"},
+};
+
+static void test_a_change_has_one_figure(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+		struct tw_buf out;
+		struct tw_markup_out p = {&out, TW_MARKUP_PLAIN};
+
+		tw_buf_init(&out, 1000);
+		tw_markup_percent(&p, -figures[i].share, false);
+		(void)tw_buf_add_u8(&out, 0);
+		assert_string_equal((const char *)out.data, figures[i].text);
+		tw_buf_done(&out);
+	}
 }
 
 static const struct CMUnitTest tests[] = {
@@ -491,6 +522,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts_of_events),
         cmocka_unit_test(test_texts_of_digests),
         cmocka_unit_test(test_texts_of_issues),
+        cmocka_unit_test(test_a_change_has_one_figure),
 };
 
 UNIT_TESTS("hook", tests)

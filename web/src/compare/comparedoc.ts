@@ -1,6 +1,6 @@
 // Two sides beside each other: which traces stand where, numbers a trace, what to draw, what to say of it.
 import { pixel } from '../ui/color';
-import { PERCENT, count, duration } from '../i18n/format';
+import { duration, signed } from '../i18n/format';
 import type { ComparedTree, Comparison, Flame, Trace } from '../api/api';
 import { tr } from '../i18n/strings/compare';
 
@@ -97,9 +97,7 @@ export function change({ a, b }: Pair, show: (v: number) => string = duration): 
 export function relative({ a, b }: Pair): string {
 	if (a === 0) return b === 0 ? '' : tr('new');
 	if (b === 0) return tr('gone');
-	const p = (100 * (b - a)) / a;
-	if (Math.abs(p) < 0.05) return '±0 %';
-	return `${p > 0 ? '+' : '−'}${count(Number(Math.abs(p).toFixed(Math.abs(p) < 9.95 ? 1 : 0)))}${PERCENT}`;
+	return signed((b - a) / a);
 }
 
 /** What the comparison comes down to, in one sentence. */

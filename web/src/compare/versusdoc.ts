@@ -1,7 +1,7 @@
 // Two sides of the fleet: what the address asks of the server, and what its answer says in words and places.
 import type { ComparedTree } from '../api/api';
 import { classWord } from '../api/classes';
-import { COMMA, percent, PERCENT } from '../i18n/format';
+import { COMMA } from '../i18n/format';
 import { tr } from '../i18n/strings/versus';
 import { newestFirst } from '../api/traces';
 
@@ -86,8 +86,6 @@ export function suggested(versions: string[]): [string, string] | null {
 }
 
 /* --- words --- */
-
-export const signed = (share: number) => (share === 0 ? `±0${PERCENT}` : `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}`);
 
 /** "−1.2 to +3.4" of an interval that is known. */
 export function between({ low, high }: Interval, show: (v: number) => string): string {

@@ -1,12 +1,12 @@
 // How long the traces of both sides take: how many there are, whose devices, quantiles with intervals.
 import { get } from '../api/api';
 import { classWord } from '../api/classes';
-import { count, duration, percent } from '../i18n/format';
+import { count, duration, percent, signed } from '../i18n/format';
 import { useMore } from '../ui/held';
 import { Panel, Pending, useLoad } from '../ui/parts';
 import { link, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
-import { axisOf, between, leftOut, placeOn, signed, verdictOf, WHERE, type Axis, type Interval, type Scenario, type Stat, type Versus } from './versusdoc';
+import { axisOf, between, leftOut, placeOn, verdictOf, WHERE, type Axis, type Interval, type Scenario, type Stat, type Versus } from './versusdoc';
 
 const SHOWN = 5;
 const VERDICTS = { slower: tr('slower'), faster: tr('faster'), 'may be chance': tr('may be chance'), 'too few traces': tr('too few traces') };

@@ -5,7 +5,7 @@ import { KINDS, type Groups } from './anrgroups';
 import { groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
 import { byName, Change, methodLink, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { span, Trend, useDays } from './fleetfilter';
-import { count, duration, percent } from '../i18n/format';
+import { count, duration, percent, signed } from '../i18n/format';
 import { heard } from '../i18n/heard';
 import { MethodName, Panel, Pending, useLoad, type Loaded } from '../ui/parts';
 import { link, set, text } from '../ui/route';
@@ -174,7 +174,7 @@ function Slower({ r }: { r: Regression }) {
 			<td class="anywhere wide"><a href={link(`/regressions?open=${encodeURIComponent(r.id)}`)}>{r.method ? <MethodName name={r.method} /> : tr('the whole trace')}</a></td>
 			<td class="anywhere named">{r.scenario || <span class="quiet">{tr('no scenario')}</span>}</td>
 			<td class="nowrap">{r.head || new Date(r.day_ms).toISOString().slice(0, 10)}</td>
-			<td class="num slower" title={tr('{kind}95 % confidence interval {low} to {high}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', low: percent(r.low), high: percent(r.high) })}>{r.kind === 'new' ? tr('new') : `+${percent(r.change)}`}</td>
+			<td class="num slower" title={tr('{kind}95 % confidence interval {low} to {high}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', low: signed(r.low), high: signed(r.high) })}>{r.kind === 'new' ? tr('new') : signed(r.change)}</td>
 			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={tr('{method} over {head}', { method: r.method, head: r.head ? tr('versions') : tr('days') })}>{tr('over {head}', { head: r.head ? tr('versions') : tr('days') })}</a>}</td>
 		</tr>
 	);

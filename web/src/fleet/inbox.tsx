@@ -1,7 +1,7 @@
 // The daily inbox: regressions, ANR groups and alerts in one list, by state, answered one by one or several at once.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may } from '../api/api';
-import { count, percent, when } from '../i18n/format';
+import { count, signed, when } from '../i18n/format';
 import { heard } from '../i18n/heard';
 import { tr } from '../i18n/strings/inbox';
 import { MethodName, Pending, useLoad } from '../ui/parts';
@@ -28,7 +28,7 @@ function inUnit(value: number, unit: NonNullable<Item['alert']>['unit']): string
 function figureOf(i: Item): string {
 	if (i.anr) return tr.many(i.anr.count, '{n} report', '{n} reports');
 	if (i.alert) return tr('{value}, limit {limit}', { value: inUnit(i.alert.value, i.alert.unit), limit: inUnit(i.alert.limit, i.alert.unit) });
-	return i.regression!.kind === 'new' ? tr('new method') : `+${percent(i.regression!.change)}`;
+	return i.regression!.kind === 'new' ? tr('new method') : signed(i.regression!.change);
 }
 
 function Tabs({ box, counts }: { box: Box; counts?: Record<Box, number> }) {

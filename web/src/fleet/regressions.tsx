@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
 import { useChange } from '../ui/change';
-import { count, duration, percent, when } from '../i18n/format';
+import { count, duration, percent, signed, when } from '../i18n/format';
 import { IssueText } from './issue';
 import { Failure, MethodName, Panel, Pending, useCame, useLoad } from '../ui/parts';
 import { RegressionRules } from './regressionrules';
@@ -24,7 +24,6 @@ const SHOWN: [string, string][] = [['live', tr('needs review')], ['open', tr('op
 const STATUS: Record<string, string> = { open: tr('Open'), acknowledged: tr('Acknowledged'), fixed: tr('Fixed'), returned: tr('Reopened') };
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-const signed = (share: number) => `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}`;
 
 /** One sentence that can be sent to somebody. */
 function sentence(r: Regression): string {

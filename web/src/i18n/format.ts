@@ -53,6 +53,11 @@ export function percent(share: number): string {
 	return `${p === 0 ? '0' : p < 0.1 ? '<0.1' : p < 9.95 ? p.toFixed(1) : count(Math.round(p))}${PERCENT}`;
 }
 
+/** A change everywhere on the page: 0.474 → "+47 %", −0.0312 → "−3.1 %". The server writes the same figure (tw_markup_percent). */
+export function signed(share: number): string {
+	return share === 0 ? `±0${PERCENT}` : `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}`;
+}
+
 /** Unix ms → "2026-11-21 05:40". */
 export function when(ms: number): string {
 	const d = new Date(ms);
