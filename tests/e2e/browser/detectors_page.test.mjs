@@ -64,7 +64,7 @@ test('sampled calls are told as what they are', async (t) => {
 
 test('rules are written, judged, tried, kept, and brought back', async (t) => {
 	const { shop } = await prepare();
-	const page = await open(`/detectors?trace=${shop}`);
+	const page = await open(`/detectors?as=json&trace=${shop}`);
 	await page.waitForSelector('#rules >> text=Default rules');
 	const shipped = await page.inputValue(editor);
 	await page.fill(editor, shipped.slice(0, -4));
@@ -101,6 +101,39 @@ test('rules are written, judged, tried, kept, and brought back', async (t) => {
 	await done(page, t);
 });
 
+test('the form changes, adds and switches off rules, and a preview counts what they find', async (t) => {
+	await prepare();
+	const before = (await server.get('/api/v1/detectors')).json;
+	const page = await open('/detectors');
+	await page.getByRole('button', { name: 'Change Sleeping on the main thread' }).click();
+	await page.locator('form.rule input[name=threshold_ms]').fill('1.5');
+	await page.click('text=Apply to the rules');
+	await page.waitForSelector('#rules tr[data-rule=sleep] td:text-is("1.50 ms")');
+	await page.waitForSelector('tr[data-differs=sleep]:has-text("1.5")');
+	await page.click('#rules button:text-is("Add a rule")');
+	assert.ok(await page.getByText('Apply to the rules').isDisabled());
+	await page.locator('form.rule input[name=title]').fill('Cart work!');
+	await page.locator('form.rule input[name=threshold_ms]').fill('100');
+	await page.locator('form.rule textarea[name=methods]').fill('com.shop.Cart\n');
+	await page.click('text=Apply to the rules');
+	await page.waitForSelector('#rules tr[data-rule=cart-work]');
+	await page.getByRole('checkbox', { name: 'Use Sleeping on the main thread' }).click();
+	await page.waitForSelector('tr[data-differs=sleep]:has-text("false")');
+	await page.click('#try button:has-text("Preview on the latest")');
+	await page.waitForSelector('#try tr[data-preview=cart-work]');
+	assert.match(await page.innerText('#try tr[data-preview=cart-work]'), /Cart work!\s+2\s+0\s+1/);
+	assert.match(await page.innerText('#try tr[data-preview=sleep]'), /\s0\s+1\s+0$/);
+	assert.equal((await server.get('/api/v1/detectors')).json.version, before.version, 'nothing was saved');
+	assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
+	await page.click('text=Save as a new version');
+	await page.waitForSelector('text=/No differences from version/');
+	const { rules } = (await server.get('/api/v1/detectors')).json;
+	assert.deepEqual(rules.find((r) => r.id === 'cart-work'), { id: 'cart-work', kind: 'own', title: 'Cart work!', methods: ['com.shop.Cart'], threads: 'main', threshold_ms: 100, severity: 'warning' });
+	assert.equal(rules.find((r) => r.id === 'sleep').on, false);
+	await server.put('/api/v1/detectors', JSON.stringify(before.defaults), { key: server.write });
+	await done(page, t);
+});
+
 for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 	test(`all of it can be read and reached: ${scheme}`, async (t) => {
 		const { shop } = await prepare();
@@ -110,7 +143,7 @@ for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 		assert.deepEqual(await unreadable(page), []);
 		assert.deepEqual(await violations(page), []);
 		if (shots) await page.locator('#findings').screenshot({ path: path.join(shots, `findings-${scheme}.png`) });
-		await page.goto(`${server.url}/detectors?trace=${shop}`);
+		await page.goto(`${server.url}/detectors?as=json&trace=${shop}`);
 		await page.fill(editor, (await page.inputValue(editor)).replace('"threshold_ms": 16', '"threshold_ms": 8').replace('"org.json.JSONObject", ', ''));
 		await page.waitForSelector('tr[data-differs=json]');
 		await page.click('#try button:text-is("Try")');

@@ -1,5 +1,5 @@
-// Detectors of a project: what should not take long, and where.  Written as text, tried on a trace before they
-// are kept, all versions there to be looked at and brought back.
+// Detectors of a project: what should not take long, and where.  Changed in a form or as JSON, tried on traces before
+// they are saved; every version can be read and brought back.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { api, call, get, may, send, url, type Trace } from '../api/api';
 import { useChange } from '../ui/change';
@@ -7,7 +7,8 @@ import { differences, docOf, written, type Doc, type Findings, type Kept } from 
 import { FindingsView, type Spot } from '../trace/panels/findingsview';
 import { count, when } from '../i18n/format';
 import { spotOf } from '../trace/panels/findingspanel';
-import { Failure, Panel, Pending, useLoad } from '../ui/parts';
+import { Choice, Failure, Panel, Pending, useLoad } from '../ui/parts';
+import { DetectorTable } from './detectorform';
 import { go, link, number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/findings';
 import { nameOf } from '../api/traces';
@@ -15,6 +16,8 @@ import { nameOf } from '../api/traces';
 export { FindingsPanel } from '../trace/panels/findingspanel';
 
 const LISTED = 50;
+const RECENT = 10; // traces of a preview
+const RECENT_AT_ONCE = 2;
 
 /** What is in the editor; a text that is no JSON is told before anybody is asked. */
 function parsed(draft: string): Doc {
@@ -80,6 +83,40 @@ function Tried({ f, before, t, id }: { f: Findings; before: Findings | null; t: 
 	</>;
 }
 
+interface Preview { rule: string; title: string; before: number; after: number; traces: number }
+
+/** What the rules find in the latest traces, and what the active ones find there. */
+async function previewed(draft: string, traces: Trace[], done: (n: number) => void): Promise<Preview[]> {
+	const doc = docOf(parsed(draft));
+	const sums = new Map<string, Preview>();
+	const add = (f: Findings, member: 'before' | 'after') => f.rules.forEach((r) => {
+		const one = sums.get(r.id) ?? { rule: r.id, title: r.title, before: 0, after: 0, traces: 0 };
+		if (r.on) one[member] += r.found;
+		if (member === 'after' && r.on && r.found) one.traces++;
+		sums.set(r.id, one);
+	});
+	const left = traces.values();
+	let n = 0;
+	await Promise.all(Array.from({ length: RECENT_AT_ONCE }, async () => {
+		for (const t of left) {
+			add(await (await send('POST', '/api/v1/detectors/try', { ...doc, trace: t.id })).json() as Findings, 'after');
+			add(await get<Findings>(`/api/v1/traces/${t.id}/findings`), 'before');
+			done(++n);
+		}
+	}));
+	return [...sums.values()].filter((p) => p.before || p.after).sort((a, b) => b.after - a.after || b.before - a.before);
+}
+
+function PreviewTable({ list, traces }: { list: Preview[]; traces: number }) {
+	return <>
+		<p role="status">{tr.many(traces, 'In the latest trace. Nothing was saved.', 'In the latest {n} traces. Nothing was saved.')}</p>
+		{list.length === 0 ? <p class="quiet">{tr('No findings.')}</p> : <div class="scroll"><table>
+			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('With the active rules')}</th><th scope="col" class="num">{tr('In traces')}</th></tr></thead>
+			<tbody>{list.map((p) => <tr key={p.rule} data-preview={p.rule}><td>{p.title}</td><td class="num">{count(p.after)}</td><td class="num">{count(p.before)}</td><td class="num">{count(p.traces)}</td></tr>)}</tbody>
+		</table></div>}
+	</>;
+}
+
 function Try({ draft }: { draft: string }) {
 	const { traces, error, again } = useTraces();
 	const chosen = text('trace') || traces[0]?.id || '';
@@ -99,6 +136,20 @@ function Try({ draft }: { draft: string }) {
 			work(false);
 		}
 	});
+	const latest = traces.slice(0, RECENT);
+	const [seen, see] = useState<{ list: Preview[]; traces: number } | null>(null);
+	const [at, step] = useState(-1); // of a preview that runs
+	const preview = () => run(async () => {
+		step(0);
+		try {
+			see({ list: await previewed(draft, latest, step), traces: latest.length });
+		} catch (failed) {
+			see(null);
+			throw failed;
+		} finally {
+			step(-1);
+		}
+	});
 	return (
 		<Panel title={tr('Try them')} id="try">
 			{error && <Failure error={error} retry={again} />}
@@ -107,9 +158,11 @@ function Try({ draft }: { draft: string }) {
 					{chosen && !traces.some((t) => t.id === chosen) && <option value={chosen}>{chosen}</option>}
 					{traces.map((t) => <option key={t.id} value={t.id}>{nameOf(t)}, {when(t.created_ms)}</option>)}</select></label>
 				<button class="primary" disabled={busy || !chosen} onClick={() => void begin()}>{busy ? tr('Trying') : tr('Try')}</button>
+				<button disabled={at >= 0 || latest.length === 0} onClick={() => void preview()}>{at >= 0 ? tr('Trace {at} of {all}', { at: at + 1 > latest.length ? latest.length : at + 1, all: latest.length }) : tr('Preview on the latest {n}', { n: latest.length })}</button>
 				{!chosen && <span class="quiet">{tr('There is no trace to test the rules on yet.')}</span>}
 			</div>
 			{why && <Failure error={why} />}
+			{seen && <PreviewTable {...seen} />}
 			{tried && <Tried key={tried.id} {...tried} t={traces.find((t) => t.id === tried.id)} />}
 		</Panel>
 	);
@@ -124,6 +177,7 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 	const now = v.version === last;
 	const changed = draft !== kept;
 	const doc = useMemo(() => readable(draft), [draft]);
+	const asJson = text('as') === 'json';
 	useEffect(() => put(kept), [kept]);
 	const save = () => run(async () => {
 		await send('PUT', '/api/v1/detectors', { ...docOf(parsed(draft)), version: last });
@@ -134,8 +188,10 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 	return <>
 		<Panel title={tr('Rules')} id="rules" aside={<>
 			<span class="quiet">{v.version === 0 ? tr('Default rules') : tr('Version {version}{author}, {created_ms}', { version: v.version, author: v.author && tr(' by {author}', { author: v.author }), created_ms: when(v.created_ms) })}{!now && tr(', not active any more')}</span>
-			<Versions v={v} held={changed} /></>}>
-			<label class="list">{tr('Detectors')}<textarea name="rules" class="mono" rows={24} spellcheck={false} readOnly={!may.write} value={draft} onInput={(e) => put(e.currentTarget.value)} /></label>
+			<Versions v={v} held={changed} />
+			<Choice label={tr('View')} value={asJson ? 'json' : 'form'} options={[['form', tr('Form')], ['json', 'JSON']]} onPick={(o) => set({ as: o === 'json' ? o : null })} /></>}>
+			{!asJson && (doc ? <DetectorTable doc={doc} put={(d) => put(written(d))} /> : <p class="quiet">{tr('Fix the JSON to use the form.')}</p>)}
+			{asJson && <label class="list">{tr('Detectors')}<textarea name="rules" class="mono" rows={24} spellcheck={false} readOnly={!may.write} value={draft} onInput={(e) => put(e.currentTarget.value)} /></label>}
 			{error && <Failure error={error} title={tr('These rules were not saved.')} />}
 			<div class="row">
 				{may.write && <button class="primary" disabled={now && !changed} onClick={() => void save()}>{now ? tr('Save as a new version') : tr('Restore these rules')}</button>}
