@@ -1,6 +1,9 @@
 // One capture rule, made or changed.
 import { useState } from 'preact/hooks';
-import { Failure } from '../ui/parts';
+import { api } from '../api/api';
+import { COMMA } from '../i18n/format';
+import { Failure, useLoad } from '../ui/parts';
+import { matches } from './patterns';
 import { tr } from '../i18n/strings/manage';
 
 export type Where = Partial<Record<'app' | 'version_name' | 'device' | 'os', string[]>>;
@@ -9,6 +12,7 @@ export interface Rule { name: string; on?: boolean; scenario?: string; where?: W
 interface Draft { name: string; on: boolean; scenario: string; app: string; version_name: string; device: string; os: string; share: string; per_day: string; record: string }
 
 const CONDITIONS: [keyof Where, string, string][] = [['version_name', tr('Versions'), '8.3.* 9.0'], ['app', tr('Apps'), 'com.example.*'], ['device', tr('Devices'), 'Pixel*'], ['os', 'Android', '1[45]']];
+const KNOWN = 4; // matching values that are listed
 const joined = (patterns?: string[]) => (patterns ?? []).join('\n');
 const listed = (text: string) => text.split('\n').map((l) => l.trim()).filter(Boolean);
 
@@ -31,6 +35,16 @@ function ruleOf(d: Draft): Rule {
 		throw new Error(tr('The recording settings are not valid JSON.'));
 	}
 	return { name: d.name.trim(), on: d.on, scenario: d.scenario.trim(), where, share: Number(d.share) / 100, per_day: Number(d.per_day), record };
+}
+
+/** Which of the values that traces of this project have would match now. */
+function Known({ column, patterns }: { column: keyof Where; patterns: string[] }) {
+	const load = useLoad(`facet ${column}`, () => api.facets(column));
+	const values = load.value?.values ?? [];
+	if (values.length === 0 || patterns.length === 0) return null;
+	const met = values.filter((v) => patterns.some((p) => matches(p, v.value))).map((v) => v.value);
+	return <span class={met.length ? 'quiet' : 'badtext'} data-known={column}>{met.length === 0 ? tr('Matches none of the {all} in the traces so far.', { all: values.length })
+		: tr('Matches {n} of {all}: {list}', { n: met.length, all: values.length, list: met.slice(0, KNOWN).join(COMMA) + (met.length > KNOWN ? ', …' : '') })}</span>;
 }
 
 export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) => Promise<void>; cancel: () => void }) {
@@ -58,7 +72,7 @@ export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) 
 			<div class="lists conditions">
 				{CONDITIONS.map(([key, label, example]) => (
 					<label class="list" key={key}>{label} <span class="quiet">{tr('one pattern per line; empty: any')}</span>
-						<textarea rows={2} class="mono" placeholder={example} {...text(key)} /></label>))}
+						<textarea rows={2} class="mono" placeholder={example} {...text(key)} /><Known column={key} patterns={listed(d[key])} /></label>))}
 			</div>
 			<label class="list">{tr.rich('Recording settings {part}', { part: <span class="quiet">{tr('JSON, passed to the recorder on the device unchanged')}</span> })}
 				<textarea rows={4} class="mono" {...text('record')} /></label>

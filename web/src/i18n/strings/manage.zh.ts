@@ -414,6 +414,8 @@ const zh = {
 	'count': '数量',
 	'bytes': '字节数',
 	'never expires': '永不过期',
+	'Matches none of the {all} in the traces so far.': '与现有 Trace 中的 {all} 个值均不匹配。',
+	'Matches {n} of {all}: {list}': '匹配 {all} 个中的 {n} 个：{list}',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;
