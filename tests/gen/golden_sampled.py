@@ -360,7 +360,7 @@ class PerfData:
     def end(self, files=2, packed=False, order=None):
         data = b''.join(order(self.records) if order else self.records)
         if packed:
-            data = self.packed(data)
+            data = packed(self.records) if callable(packed) else self.packed(data)
         attr = lambda i: struct.pack('<IIQQQQQ', 1, 128, i, 1000000, self.SAMPLE_TYPE, 0, 1 << 18 | 1 << 10) + bytes(128 - 48)
         ids_at, attrs_at = 104, 104 + 8 * self.events
         data_at = attrs_at + 144 * self.events
@@ -414,6 +414,9 @@ def perf_data():
     write('perf_data', 'garbage', small[:at] + b'\xff' * 8 + small[at + 8:-100] + b'\xff' * 100)
     write('perf_data', 'files_of_older_versions', p.end(files=1))
     write('perf_data', 'compressed', p.end(packed=True))
+    damage = lambda frame: frame[:8 + 6] + b'\xff' + frame[8 + 7:]  # its first block is of a type that there is not
+    write('perf_data', 'compressed_damaged', p.end(packed=lambda records: p.packed(b''.join(records[:-3])) + damage(p.packed(records[-3])) +
+                                                   p.packed(b''.join(records[-2:]))))
     p = recording((('trace_offcpu', 'true'), ('clockid', 'perf')), 2)
     for i in range(6):
         p.sample(zero + i * 1000000, pid, pid, [method(i % 2), init], event=i == 3)

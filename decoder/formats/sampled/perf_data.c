@@ -570,6 +570,7 @@ static enum tw_status unpack_record(struct perf_data *s, struct span b, struct t
 	st = unpack(s, b, err);
 	if (st == TW_CORRUPT) {
 		repair(s, TW_REPAIR_record_malformed, offset, 1);
+		(void)ZSTD_DCtx_reset(s->zstd, ZSTD_reset_session_only); /* for the next frame */
 		st = TW_OK;
 	}
 	return st;
