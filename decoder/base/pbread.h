@@ -56,10 +56,11 @@ bool tw_pb_next_field(struct tw_pb *r, struct tw_pb_field *ret);
 static inline bool tw_pb_next(struct tw_pb *r, struct tw_pb_field *ret)
 {
 	const uint8_t *p = r->at;
-	const uint8_t *bytes = p + 2;
+	const uint8_t *bytes;
 
 	if (r->end - p < 2 || p[0] < 1 << 3 || p[0] >= 0x80 || p[1] >= 0x80)
 		return tw_pb_next_field(r, ret);
+	bytes = p + 2;
 	if ((p[0] & 7) == TW_PB_VARINT) {
 		*ret = (struct tw_pb_field){
 		        .number = p[0] >> 3, .type = TW_PB_VARINT, .value = p[1]};

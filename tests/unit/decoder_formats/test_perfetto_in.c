@@ -44,6 +44,9 @@ static void test_fields(void **state)
 	assert_false(tw_pb_bad(&r));
 	assert_true(tw_pb_whole(bytes, sizeof bytes));
 	assert_true(tw_pb_whole(NULL, 0));
+	r = tw_pb_of(NULL, 0); /* of which no address may be made: the sanitizers look */
+	assert_false(tw_pb_next(&r, &f));
+	assert_false(tw_pb_bad(&r));
 	/* cut anywhere inside a field it is damaged, and stays so */
 	for (size_t n = 0; n < sizeof bytes; n++) {
 		bool between = n == 0 || n == 3 || n == 12 || n == 17 || n == 22;
