@@ -7,7 +7,8 @@
 
 enum {
 	MAX_MAPS = 16384,    /* of a process */
-	ALL_MAPS = 1 << 20,  /* of a recording; the longest that replacing maps may take */
+	ALL_MAPS = 1 << 20,  /* of a recording */
+	ALL_MOVED = 1 << 28, /* to make room for others: two processes in the worst order */
 	MAX_FILE_NAME = 256, /* of a frame without a symbol */
 	MAX_PARENTS = 8,
 	FIRST_TABLE = 64
@@ -56,6 +57,7 @@ struct tw_perf_maps {
 	uint32_t cap_processes;
 	struct table by_pid;
 	uint32_t n_maps;
+	uint64_t n_moved;
 	uint32_t adding;          /* index of the file whose symbols come */
 	uint32_t unknown, kernel; /* names of frames outside all maps */
 };
@@ -295,15 +297,18 @@ static uint32_t first_map(const struct process *p, uint64_t address)
 	return low;
 }
 
-static void insert(struct process *p, uint32_t at, struct map map)
+/* Moves the maps from `from` on to `to`. */
+static void shift(struct tw_perf_maps *m, struct process *p, uint32_t from, uint32_t to)
 {
-	memmove(&p->maps[at + 1], &p->maps[at], (p->n - at) * sizeof map);
-	p->maps[at] = map;
-	p->n++;
+	if (from == to)
+		return;
+	memmove(&p->maps[to], &p->maps[from], (p->n - from) * sizeof *p->maps);
+	m->n_moved += p->n - from;
+	p->n = p->n - from + to;
 }
 
-/* Removes [start, end) from the process's maps; returns where a map of this range belongs. */
-static uint32_t cut_out(struct process *p, uint64_t start, uint64_t end)
+/* Makes room for a map of [start, end), which replaces what is there; returns its index. */
+static uint32_t make_room(struct tw_perf_maps *m, struct process *p, uint64_t start, uint64_t end)
 {
 	uint32_t at = first_map(p, start);
 	uint32_t last;
@@ -314,19 +319,20 @@ static uint32_t cut_out(struct process *p, uint64_t start, uint64_t end)
 
 			right.offset += end - right.start;
 			right.start = end;
-			insert(p, at + 1, right);
+			p->maps[at].end = start;
+			shift(m, p, at + 1, at + 3);
+			p->maps[at + 2] = right;
+			return at + 1;
 		}
 		p->maps[at++].end = start;
 	}
 	for (last = at; last < p->n && p->maps[last].end <= end;)
 		last++;
-	if (last > at)
-		memmove(&p->maps[at], &p->maps[last], (p->n - last) * sizeof *p->maps);
-	p->n -= last - at;
-	if (at < p->n && p->maps[at].start < end) {
-		p->maps[at].offset += end - p->maps[at].start;
-		p->maps[at].start = end;
+	if (last < p->n && p->maps[last].start < end) {
+		p->maps[last].offset += end - p->maps[last].start;
+		p->maps[last].start = end;
 	}
+	shift(m, p, last, at + 1);
 	return at;
 }
 
@@ -340,7 +346,7 @@ enum tw_perf_added tw_perf_map_add(struct tw_perf_maps *m, const struct tw_perf_
 		return TW_PERF_ADDED; /* nothing can be there */
 	if (!p)
 		return TW_PERF_NO_MEMORY;
-	if (p->n + 2 > MAX_MAPS || m->n_maps >= ALL_MAPS)
+	if (p->n + 2 > MAX_MAPS || m->n_maps >= ALL_MAPS || m->n_moved >= ALL_MOVED)
 		return TW_PERF_FULL;
 	f = file_of(m, path_of(map->path));
 	if (!f)
@@ -350,8 +356,8 @@ enum tw_perf_added tw_perf_map_add(struct tw_perf_maps *m, const struct tw_perf_
 	        !grow(m->arena, &p->maps, p->n + 1, &p->cap, sizeof *p->maps))
 		return TW_PERF_NO_MEMORY;
 	m->n_maps++;
-	insert(p, cut_out(p, map->start, end),
-	        (struct map){map->start, end, map->offset, (uint32_t)(f - m->files), map->is_jit});
+	p->maps[make_room(m, p, map->start, end)] =
+	        (struct map){map->start, end, map->offset, (uint32_t)(f - m->files), map->is_jit};
 	return TW_PERF_ADDED;
 }
 

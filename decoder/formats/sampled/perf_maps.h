@@ -51,7 +51,7 @@ struct tw_perf_map {
 };
 
 enum tw_perf_added { TW_PERF_ADDED, TW_PERF_FULL, TW_PERF_NO_MEMORY };
-/* FULL: more maps than a process may have. */
+/* FULL: more maps than a process or a recording may have, or in an order that takes too long. */
 enum tw_perf_added tw_perf_map_add(struct tw_perf_maps *m, const struct tw_perf_map *map);
 bool tw_perf_fork(struct tw_perf_maps *m, uint32_t pid, uint32_t parent);
 /* The process runs another program. */
