@@ -73,7 +73,7 @@ static enum tw_status start(struct tw_child_template *t, struct tw_err *err)
 static bool send_fds(int line, const int *fds, size_t n)
 {
 	union {
-		char room[CMSG_SPACE(sizeof(int) * TW_CHILD_FDS)];
+		char room[CMSG_SPACE(sizeof(int) * (TW_CHILD_FDS + 1))];
 		struct cmsghdr align;
 	} control;
 	char byte = 0;
@@ -97,7 +97,7 @@ static bool send_fds(int line, const int *fds, size_t n)
 	return sent == 1;
 }
 
-/* The pid of the copy, or a negative errno of its failure; 0: the template does not answer. */
+/* The pid of the copy or a negative errno; 0: nobody has the other end any more. */
 static int32_t answer_of(int line)
 {
 	struct pollfd p = {.fd = line, .events = POLLIN};
@@ -107,17 +107,47 @@ static int32_t answer_of(int line)
 	do
 		rc = poll(&p, 1, ANSWER_MS);
 	while (rc < 0 && errno == EINTR);
-	return rc > 0 && recv(line, &answer, sizeof answer, MSG_DONTWAIT) == sizeof answer ? answer
-	                                                                                   : 0;
+	if (rc <= 0)
+		return rc ? -errno : -ETIMEDOUT;
+	return recv(line, &answer, sizeof answer, MSG_DONTWAIT) == sizeof answer ? answer : 0;
+}
+
+/* One attempt, with a template that runs.  Returns as answer_of; 0: no process has the descriptors,
+ * and none will get them. */
+static int32_t copy_once(struct tw_child_template *t, int fds[TW_CHILD_FDS + 1], size_t n)
+{
+	const char go = 0;
+	int ends[2];
+	int32_t answer;
+	bool sent;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return -errno;
+	fds[n] = ends[1];
+	sent = send_fds(t->line, fds, n + 1);
+	(void)close(ends[1]);
+	answer = sent ? answer_of(ends[0]) : 0;
+	if (answer == -ETIMEDOUT) { /* there may be a copy all the same, which will say so */
+		tw_child_template_end(t);
+		answer = answer_of(ends[0]);
+	} else if (answer == 0) {
+		tw_child_template_end(t);
+	}
+	if (answer > 0)
+		(void)send(ends[0], &go, 1, MSG_NOSIGNAL);
+	(void)close(ends[0]); /* a copy that was not told to go ends */
+	return answer;
 }
 
 enum tw_status tw_child_template_copy(
         struct tw_child_template *t, const int *fds, size_t n, pid_t *ret_pid, struct tw_err *err)
 {
+	int all[TW_CHILD_FDS + 1];
 	int32_t answer = 0;
 
 	if (n > TW_CHILD_FDS)
 		return tw_fail(err, TW_BUG, "too many descriptors");
+	memcpy(all, fds, n * sizeof *fds);
 	if (t->copies >= COPIES)
 		tw_child_template_end(t);
 	for (int attempt = 0; answer == 0 && attempt < 2; attempt++) {
@@ -125,12 +155,10 @@ enum tw_status tw_child_template_copy(
 
 		if (st != TW_OK)
 			return st;
-		answer = send_fds(t->line, fds, n) ? answer_of(t->line) : 0;
-		if (answer == 0)
-			tw_child_template_end(t);
+		answer = copy_once(t, all, n);
 	}
 	if (answer > 0) {
-		t->copies++;
+		t->copies += t->pid != 0;
 		*ret_pid = answer;
 		return TW_OK;
 	}

@@ -16,15 +16,16 @@
 #include <unistd.h>
 
 #include "server/base/child.h"
+#include "server/base/file/crash_point.h"
 #include "server/decode/worker.h"
 
 enum { LINE_FD = 3, HIGH_FD = 100 };
 
-/* The number of descriptors of the next task; 0: there is none. */
-static size_t receive(int fds[TW_CHILD_FDS])
+/* The number of descriptors of the next task, the last of which is its line; 0: there is none. */
+static size_t receive(int fds[TW_CHILD_FDS + 1])
 {
 	union {
-		char room[CMSG_SPACE(sizeof(int) * TW_CHILD_FDS)];
+		char room[CMSG_SPACE(sizeof(int) * (TW_CHILD_FDS + 1))];
 		struct cmsghdr align;
 	} control;
 	char byte;
@@ -79,9 +80,30 @@ static int32_t copy(void)
 	return pid < 0 ? -errno : (int32_t)pid;
 }
 
+static bool say(int line, int32_t answer)
+{
+	return send(line, &answer, sizeof answer, MSG_NOSIGNAL) == sizeof answer;
+}
+
+/* Whether the server knows this copy, and so waits for it, limits it and gives its task to no
+ * other.  The copy itself says its number: the template may end before it could. */
+static bool is_told_to_go(int line)
+{
+	char go;
+	ssize_t got;
+
+	if (!say(line, (int32_t)getpid()))
+		return false;
+	do
+		got = recv(line, &go, 1, 0);
+	while (got < 0 && errno == EINTR);
+	(void)close(line);
+	return got == 1;
+}
+
 int tw_worker_template(void)
 {
-	int fds[TW_CHILD_FDS];
+	int fds[TW_CHILD_FDS + 1];
 	size_t n;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
@@ -91,11 +113,13 @@ int tw_worker_template(void)
 
 		if (pid == 0) /* without the exit handlers of all libraries: there is nothing to
 		                 flush */
-			_exit(place(fds, n) ? tw_worker_main() : 1);
+			_exit(is_told_to_go(fds[n - 1]) && place(fds, n - 1) ? tw_worker_main()
+			                                                     : 1);
+		tw_crash_point("decoder_copied");
+		if (pid < 0)
+			(void)say(fds[n - 1], pid);
 		while (n)
 			(void)close(fds[--n]);
-		if (send(LINE_FD, &pid, sizeof pid, MSG_NOSIGNAL) != sizeof pid)
-			return 1;
 	}
 	return 0;
 }

@@ -27,6 +27,9 @@ const gone = (pid) => {
 		return true;
 	}
 };
+const zombies = (s) => fs.readdirSync(`/proc/${s.child.pid}/task`)
+	.flatMap((task) => fs.readFileSync(`/proc/${s.child.pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean))
+	.filter(gone).length;
 
 describe('templates', { concurrency: 2 }, () => {
 	test('traces of two projects are decoded by processes of their own, copied from one', copied, async (t) => {
@@ -80,5 +83,28 @@ describe('templates', { concurrency: 2 }, () => {
 		assert.deepEqual([trace.state, trace.tries], ['ready', 1]);
 		const [second] = templates(s);
 		assert.ok(second && second !== first);
+	});
+
+	test('a template that stopped is replaced, and costs no trace a try', copied, async (t) => {
+		const s = await startServer(t);
+		assert.equal((await s.trace(sampleTrace(37))).state, 'ready');
+		const [first] = templates(s);
+		process.kill(first, 'SIGSTOP');
+		const trace = await s.trace(sampleTrace(38));
+		assert.deepEqual([trace.state, trace.tries], ['ready', 1]);
+		assert.ok(gone(first));
+		assert.equal(started(s).length, 2);
+	});
+
+	test('a template that dies before it has named the copy: the copy decodes, and no other', copied, async (t) => {
+		const s = await startServer(t, { env: { TRACEWELL_CRASH_AT: 'decoder_copied' } });
+		for (const seed of [39, 40]) {
+			const trace = await s.trace(sampleTrace(seed));
+			assert.deepEqual([trace.state, trace.tries], ['ready', 1]);
+		}
+		assert.equal(started(s).length, 2);
+		assert.doesNotMatch(s.log, /put_off/);
+		await until(() => (templates(s).length ? undefined : true), 'the end of both templates');
+		assert.ok(zombies(s) <= 1, 'the second template, until the next trace');
 	});
 });
