@@ -426,6 +426,12 @@ def perf_data():
     for i in range(6):
         p.sample(zero + i * 1000000, pid, pid, [method(i % 2), init], event=i % 2)
     write('perf_data', 'two_events', p.end())
+    p = recording()
+    for i in range(130):
+        p.comm(pid, pid + i, 'worker %d' % i, zero - 9)
+    for i in range(130):
+        p.sample(zero + i * 1000, pid, pid + i, [init])
+    write('perf_data', 'many_threads', p.end())
     r, p, tid, child = random.Random(91), recording(), 4733, 5001
     p.fork(pid, tid, pid, pid, zero - 9)
     p.comm(pid, tid, 'OkHttp Dispatch', zero - 8)

@@ -40,6 +40,7 @@ enum {
 	RECORD_HEAD = 8,
 	MAX_FRAMES = 4096,
 	MAX_THREADS = 1 << 14,
+	FIRST_THREADS = 64,
 	MAX_IDS = 1 << 20,
 	OUT_BYTES = 128 << 10,
 	MAX_RATIO_FREE = 1 << 20
@@ -132,8 +133,8 @@ struct perf_data {
 	struct record *records;
 	size_t n_records, cap_records;
 	struct thread *threads;
-	uint32_t n_threads;
-	uint32_t *slots;    /* index + 1 by hash of tid */
+	uint32_t n_threads, cap_threads;
+	uint32_t *slots;    /* index + 1 by hash of tid; twice cap_threads */
 	uint32_t read_attr; /* the event that is read, + 1 */
 	bool is_simpleperf, off_cpu, is_monotonic, is_truncated;
 	int64_t first_ns;
@@ -172,8 +173,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->first_ns = INT64_MAX;
 	s->samples = tw_samples_new(a, limits, sink);
 	s->maps = tw_perf_maps_new(a, limits->hash_salt, sink);
-	s->slots = tw_arena_zalloc(a, 2 * MAX_THREADS, sizeof *s->slots);
-	return s->samples && s->maps && s->slots ? TW_OK : tw_oom(err);
+	return s->samples && s->maps ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
@@ -655,19 +655,51 @@ static int by_time(const void *a, const void *b)
 
 /* --- threads --- */
 
+/* The slot with the thread, or the free one where it belongs. */
+static uint32_t *slot_of(const struct perf_data *s, uint32_t tid)
+{
+	const uint32_t mask = 2 * s->cap_threads - 1;
+	uint32_t at = (uint32_t)tw_hash_id(tid, s->limits.hash_salt) & mask;
+
+	while (s->slots[at] && s->threads[s->slots[at] - 1].tid != tid)
+		at = (at + 1) & mask;
+	return &s->slots[at];
+}
+
+/* Makes room for the two threads that a record may tell of. */
+static bool reserve_threads(struct perf_data *s)
+{
+	const uint32_t cap = s->cap_threads ? s->cap_threads * 2 : FIRST_THREADS;
+	struct thread *threads;
+	uint32_t *slots;
+
+	if (s->n_threads + 2 <= s->cap_threads || s->cap_threads == MAX_THREADS)
+		return true;
+	threads = tw_arena_alloc(s->arena, cap, sizeof *threads);
+	slots = tw_arena_zalloc(s->arena, 2 * (size_t)cap, sizeof *slots);
+	if (!threads || !slots)
+		return false;
+	if (s->n_threads)
+		memcpy(threads, s->threads, s->n_threads * sizeof *threads);
+	s->threads = threads;
+	s->slots = slots;
+	s->cap_threads = cap;
+	for (uint32_t i = 0; i < s->n_threads; i++)
+		*slot_of(s, threads[i].tid) = i + 1;
+	return true;
+}
+
 /* NULL: too many. */
 static struct thread *thread_of(struct perf_data *s, uint32_t pid, uint32_t tid)
 {
-	uint32_t at = (uint32_t)tw_hash_id(tid, s->limits.hash_salt) & (2 * MAX_THREADS - 1);
+	uint32_t *slot = slot_of(s, tid);
 
-	while (s->slots[at] && s->threads[s->slots[at] - 1].tid != tid)
-		at = (at + 1) & (2 * MAX_THREADS - 1);
-	if (s->slots[at])
-		return &s->threads[s->slots[at] - 1];
+	if (*slot)
+		return &s->threads[*slot - 1];
 	if (s->n_threads == MAX_THREADS)
 		return NULL;
 	s->threads[s->n_threads] = (struct thread){.pid = pid, .tid = tid};
-	s->slots[at] = ++s->n_threads;
+	*slot = ++s->n_threads;
 	return &s->threads[s->n_threads - 1];
 }
 
@@ -1015,9 +1047,6 @@ static enum tw_status read_all(struct perf_data *s, struct tw_err *err)
 
 	if (st != TW_OK)
 		return st;
-	s->threads = tw_arena_alloc(s->arena, MAX_THREADS, sizeof *s->threads);
-	if (!s->threads)
-		return tw_oom(err);
 	read_meta(s);
 	st = read_files(s, FEATURE_FILE2, err);
 	if (st == TW_OK)
@@ -1031,7 +1060,7 @@ static enum tw_status read_all(struct perf_data *s, struct tw_err *err)
 	if (s->n_records)
 		qsort(s->records, s->n_records, sizeof *s->records, by_time);
 	for (size_t i = 0; st == TW_OK && i < s->n_records; i++)
-		st = take_record(s, &s->records[i], err);
+		st = reserve_threads(s) ? take_record(s, &s->records[i], err) : tw_oom(err);
 	return st;
 }
 
