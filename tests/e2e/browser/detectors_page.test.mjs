@@ -119,7 +119,11 @@ test('the form changes, adds and switches off rules, and a preview counts what t
 	await page.waitForSelector('#rules tr[data-rule=cart-work]');
 	await page.getByRole('checkbox', { name: 'Use Sleeping on the main thread' }).click();
 	await page.waitForSelector('tr[data-differs=sleep]:has-text("false")');
-	await page.click('#try button:has-text("Preview on the latest")');
+	const preview = '#try button:enabled:has-text("Preview on the latest")';
+	await page.route(/\/traces\/[^/]+\/findings/, (r) => r.fulfill({ status: 404, json: { error: { code: 'not_found', message: 'deleted meanwhile' } } }), { times: 1 });
+	await page.click(preview);
+	await page.waitForSelector('#try :text("deleted meanwhile")');
+	await page.click(preview);
 	await page.waitForSelector('#try tr[data-preview=cart-work]');
 	assert.match(await page.innerText('#try tr[data-preview=cart-work]'), /Cart work!\s+2\s+0\s+1/);
 	assert.match(await page.innerText('#try tr[data-preview=sleep]'), /\s0\s+1\s+0$/);

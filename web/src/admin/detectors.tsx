@@ -1,6 +1,6 @@
 // Detectors of a project: what should not take long, and where.  Changed in a form or as JSON, tried on traces before
 // they are saved; every version can be read and brought back.
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, call, get, may, send, url, type Trace } from '../api/api';
 import { useChange } from '../ui/change';
 import { differences, docOf, written, type Doc, type Findings, type Kept } from '../trace/panels/findings';
@@ -97,13 +97,15 @@ async function previewed(draft: string, traces: Trace[], done: (n: number) => vo
 	});
 	const left = traces.values();
 	let n = 0;
+	let over = false; // one failed: the others end
 	await Promise.all(Array.from({ length: RECENT_AT_ONCE }, async () => {
 		for (const t of left) {
+			if (over) return;
 			add(await (await send('POST', '/api/v1/detectors/try', { ...doc, trace: t.id })).json() as Findings, 'after');
 			add(await get<Findings>(`/api/v1/traces/${t.id}/findings`), 'before');
-			done(++n);
+			if (!over) done(++n);
 		}
-	}));
+	})).finally(() => (over = true));
 	return [...sums.values()].filter((p) => p.before || p.after).sort((a, b) => b.after - a.after || b.before - a.before);
 }
 
@@ -139,10 +141,14 @@ function Try({ draft }: { draft: string }) {
 	const latest = traces.slice(0, RECENT);
 	const [seen, see] = useState<{ list: Preview[]; traces: number } | null>(null);
 	const [at, step] = useState(-1); // of a preview that runs
+	const edited = useRef(draft);
+	edited.current = draft;
+	useEffect(() => see(null), [draft]);
 	const preview = () => run(async () => {
 		step(0);
 		try {
-			see({ list: await previewed(draft, latest, step), traces: latest.length });
+			const list = await previewed(draft, latest, step);
+			if (edited.current === draft) see({ list, traces: latest.length });
 		} catch (failed) {
 			see(null);
 			throw failed;
