@@ -38,7 +38,7 @@ FULL_E2E = """clickhouse_faults clients device device_hooks device_mappings docu
 # Servers of the files in these folders of e2e have their data in memory where there is enough: most of a server's start
 # and of an upload is waiting for the disk.  Files about durability, free space or the time of syncs need a disk.
 IN_MEMORY = ['auth', 'browser', 'cli', 'decode', 'faults', 'fleet', 'http', 'ingest', 'notify', 'query', 'several']
-ON_DISK = 'clients device device_hooks device_mappings importer ingest migrate ready retention slow wild'.split()
+ON_DISK = 'clients device device_hooks device_mappings doctor importer ingest migrate ready retention slow wild'.split()
 MEMORY = '/dev/shm'
 SMOKE = ['api', 'ingest', 'page']
 CLICKHOUSE = ['clickhouse', 'clickhouse_faults', 'fleet', 'fleet_compare', 'fleet_findings', 'fleet_flame', 'regressions', 'search']
@@ -613,7 +613,7 @@ def main():
     p.add_argument('--changed', nargs='?', const='', metavar='BASE')
     p.add_argument('--only', action='append', metavar='KIND', default=[])
     p.add_argument('--repeat', nargs='+', metavar=('N', 'FILE'))
-    p.add_argument('--jobs', type=int, default=3 * CORES)
+    p.add_argument('--jobs', type=int, default=2 * CORES)
     o = p.parse_args()
     JOBS = o.jobs
     if o.list:
