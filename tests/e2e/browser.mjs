@@ -69,6 +69,12 @@ function watch(context) {
 	};
 	context.on('request', (r) => (requests.open.add(r), requests.begun++));
 	for (const end of ['requestfinished', 'requestfailed']) context.on(end, (r) => requests.open.delete(r));
+	/* A handler of a route may be in the middle of its answer when a test ends. */
+	const close = context.close.bind(context);
+	context.close = async () => {
+		await Promise.all([context, ...context.pages()].map((x) => x.unrouteAll({ behavior: 'ignoreErrors' })));
+		return close();
+	};
 	if (SLOWER > 1) context.on('page', async (page) => (await context.newCDPSession(page)).send('Emulation.setCPUThrottlingRate', { rate: SLOWER }).catch(() => {}));
 	return context.exposeBinding('documentBegins', begin).then(() => context.addInitScript(WATCH)).then(() => context);
 }
