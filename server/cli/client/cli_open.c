@@ -30,7 +30,7 @@
 #include "server/cli/cli_line.h"
 
 enum {
-	START_MS = 20000,
+	START_MS = 60000,
 	MAX_SAID = 16 << 10,
 	MAX_FILES = 256,
 	URL_BYTES = 96,
