@@ -53,11 +53,27 @@ static uint32_t put_varint(uint8_t *p, uint64_t v)
 
 /* --- pages --- */
 
-static uint32_t put_page(struct tw_sqlite_pages *w, const uint8_t *page)
+/* The number of the page that is written behind n pages. */
+static uint32_t next_page(const struct tw_sqlite_pages *w, uint32_t n)
+{
+	return n + 1 == w->lock_page ? n + 2 : n + 1;
+}
+
+static void add_page(struct tw_sqlite_pages *w, const uint8_t *page)
 {
 	if (w->out)
 		(void)tw_buf_add(w->out, page, PAGE);
-	return ++w->pages;
+	w->pages++;
+}
+
+static uint32_t put_page(struct tw_sqlite_pages *w, const uint8_t *page)
+{
+	static const uint8_t nothing[PAGE];
+
+	if (w->pages + 1 == w->lock_page)
+		add_page(w, nothing);
+	add_page(w, page);
+	return w->pages;
 }
 
 static void empty_leaf(struct tw_sqlite_pages *w)
@@ -249,7 +265,7 @@ static void put_overflow(
 
 		memset(page, 0, PAGE);
 		left -= n;
-		put32(page, left ? w->pages + 2 : 0);
+		put32(page, left ? next_page(w, next_page(w, w->pages)) : 0);
 		take(r, &part, &at, page + 4, n);
 		(void)put_page(w, page);
 	}
@@ -268,7 +284,7 @@ static uint32_t make_cell(
 	take(r, &part, &at, cell + len, local);
 	len += (uint32_t)local;
 	if (local < r->bytes) {
-		put32(cell + len, w->pages + 1);
+		put32(cell + len, next_page(w, w->pages));
 		len += 4;
 		put_overflow(w, r, part, at, r->bytes - local);
 	}
@@ -362,6 +378,8 @@ void tw_sqlite_begin(struct tw_sqlite_pages *w, const struct tw_sqlite_table *ta
 	memcpy(w->counted_roots, w->roots, sizeof w->roots);
 	w->counted = w->pages;
 	w->pages = w->table = 0;
+	if (!w->lock_page)
+		w->lock_page = TW_SQLITE_LOCK_PAGE;
 	w->out = out;
 	empty_leaf(w);
 	put_first(w);

@@ -18,6 +18,7 @@
 
 enum {
 	TW_SQLITE_PAGE = 8192,
+	TW_SQLITE_LOCK_PAGE = (1 << 30) / TW_SQLITE_PAGE + 1,
 	TW_SQLITE_FANOUT = 500, /* children of a page: 15 bytes each at most */
 	TW_SQLITE_LEVELS = 4,
 	TW_SQLITE_TABLES = 12
@@ -37,7 +38,8 @@ struct tw_sqlite_table {
 	const char *type, *name, *sql; /* "table" or "view", and the statement that creates it */
 };
 
-struct tw_sqlite_pages { /* initialise with zeros */
+struct tw_sqlite_pages {    /* initialise with zeros */
+	uint32_t lock_page; /* SQLite locks its bytes, so it stays empty; 0: TW_SQLITE_LOCK_PAGE */
 	const struct tw_sqlite_table *tables;
 	uint32_t n_tables;
 	struct tw_buf *out; /* NULL: count */

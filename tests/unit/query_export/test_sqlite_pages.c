@@ -24,6 +24,12 @@ static const struct tw_sqlite_table tables[] = {
 static char filler[BIG];
 static uint64_t seed;
 
+static void fill(void)
+{
+	for (size_t i = 0; i < BIG; i++)
+		filler[i] = (char)('a' + i % 23);
+}
+
 static uint64_t draw(void)
 {
 	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407U;
@@ -129,8 +135,7 @@ static void test_round_trip(void **state)
 
 	(void)state;
 	assert_non_null(w);
-	for (size_t i = 0; i < BIG; i++)
-		filler[i] = (char)('a' + i % 23);
+	fill();
 	for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
 		bool large = i % 2;
 		uint32_t rows = large ? sizes[i / 2] % 1000 : sizes[i / 2];
@@ -169,9 +174,49 @@ static void test_passes_differ(void **state)
 	free(w);
 }
 
+/* SQLite's lock page, at 1 GiB, moved to each page of a small file: roots, leaves, pages of values
+ * and the one behind the last. */
+static void test_lock_page(void **state)
+{
+	enum { ROWS = 60 };
+	const int usual = sqlite3_test_control(SQLITE_TESTCTRL_PENDING_BYTE, 0);
+	struct tw_sqlite_pages *w = calloc(1, sizeof *w);
+	uint32_t plain = 0;
+	struct tw_buf out;
+
+	(void)state;
+	assert_non_null(w);
+	assert_int_equal(usual / TW_SQLITE_PAGE + 1, TW_SQLITE_LOCK_PAGE);
+	fill();
+	tw_buf_init(&out, 64 << 20);
+	for (uint32_t lock = 2; plain == 0 || lock <= plain + 1; lock++) {
+		memset(w, 0, sizeof *w);
+		write_pass(w, NULL, ROWS, true);
+		plain = w->pages;
+		memset(w, 0, sizeof *w);
+		w->lock_page = lock;
+		tw_buf_clear(&out);
+		write_pass(w, NULL, ROWS, true);
+		write_pass(w, &out, ROWS, true);
+		assert_int_equal(out.len, (size_t)w->counted * TW_SQLITE_PAGE);
+		assert_int_equal(w->counted, plain + (lock <= plain));
+		(void)sqlite3_test_control(
+		        SQLITE_TESTCTRL_PENDING_BYTE, (lock - 1) * TW_SQLITE_PAGE);
+		check(&out, ROWS, true);
+		(void)sqlite3_test_control(SQLITE_TESTCTRL_PENDING_BYTE, usual);
+		for (size_t i = 0; lock <= plain && i < TW_SQLITE_PAGE; i++)
+			assert_int_equal(out.data[(size_t)(lock - 1) * TW_SQLITE_PAGE + i], 0);
+	}
+	/* the pages of several leaves were among them: the root of `mixed` is above them */
+	assert_int_equal(out.data[(size_t)(w->roots[1] - 1) * TW_SQLITE_PAGE], 5);
+	tw_buf_done(&out);
+	free(w);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_passes_differ),
+        cmocka_unit_test(test_lock_page),
 };
 
 UNIT_TESTS("sqlite_pages", tests)
