@@ -91,7 +91,8 @@ struct tw_export {
 	uint32_t n_threads, thread_at;
 	struct tw_edge edge;
 	struct tw_slice slice;
-	int64_t slice_id, parent; /* numbers from 0 in the order of the walk; parent -1: a root */
+	int64_t slice_id; /* numbered from 0 in the order of the walk */
+	int64_t parent;   /* its id; -1: none in the range */
 	const struct tw_note_row *note;
 	struct tw_str document_kind, document;
 	bool is_bad; /* set by a format: the file cannot be made */

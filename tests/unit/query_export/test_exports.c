@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -290,6 +291,75 @@ static void test_many_threads(void **state)
 	trace_fixture_done(&f);
 }
 
+/* --- the SQLite database, read by SQLite --- */
+
+static void tell_edge(struct told *t, enum tw_ev_kind kind, uint32_t thread, int64_t ts)
+{
+	const struct tw_event e = {.kind = kind,
+	        .track = t->sink->ops->track(t->sink, MODEL_PID, MODEL_PID + thread, TW_TID_FULL),
+	        .sym = kind == TW_EV_BEGIN ? t->sink->ops->name(t->sink, TW_STR("x")) : 0,
+	        .ts_ns = ts,
+	        .cpu_ns = -1};
+
+	assert_int_equal(t->sink->ops->events(t->sink, &e, 1, NULL), TW_OK);
+}
+
+/* An answer of one number. */
+static int64_t asked(const struct tw_buf *bytes, const char *sql)
+{
+	sqlite3_stmt *s;
+	sqlite3 *db;
+	int64_t n;
+
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	assert_int_equal(sqlite3_deserialize(db, "main", bytes->data, (sqlite3_int64)bytes->len,
+	                         (sqlite3_int64)bytes->len, SQLITE_DESERIALIZE_READONLY),
+	        SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	n = sqlite3_column_int64(s, 0);
+	assert_int_equal(sqlite3_finalize(s), SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	return n;
+}
+
+/* A call of no length at the begin of the range is in it; the call around it, which ends there, is
+ * not. */
+static void test_parent_before_range(void **state)
+{
+	const struct tw_selection sel = {
+	        .all_threads = true, .ranged = true, .from_ns = 1000, .to_ns = 5000};
+	struct trace_fixture f;
+	struct tw_buf out;
+	struct told t;
+
+	(void)state;
+	begin_told(&t);
+	for (uint32_t thread = 0; thread < 3; thread++) {
+		tell_edge(&t, TW_EV_BEGIN, thread, 100);
+		tell_edge(&t, TW_EV_BEGIN, thread, 500);
+		tell_edge(&t, TW_EV_BEGIN, thread, 1000);
+		tell_edge(&t, TW_EV_END, thread, 1000);
+		tell_edge(&t, TW_EV_END, thread, 1000);
+		tell_edge(&t, TW_EV_BEGIN, thread, 2000);
+		tell_edge(&t, TW_EV_END, thread, 2500);
+		tell_edge(&t, TW_EV_END, thread, 3000);
+	}
+	assert_int_equal(trace_fixture_write(&f, t.b), TW_OK);
+	tw_buf_init(&out, 1 << 20);
+	assert_int_equal(pull(&f, tw_export_kind("sqlite"), &sel, 4096, SIZE_MAX, &out), TW_OK);
+	assert_int_equal(asked(&out, "SELECT count(*) FROM slice"), 9);
+	assert_int_equal(asked(&out, "SELECT count(*) FROM slice WHERE depth=2 AND dur_ns=0"), 3);
+	assert_int_equal(
+	        asked(&out, "SELECT count(*) FROM slice WHERE depth=2 AND parent_id IS NULL"), 3);
+	assert_int_equal(asked(&out, "SELECT count(*) FROM slice s JOIN slice p ON "
+	                             "p.id=s.parent_id WHERE s.depth=1 AND p.depth=0 AND "
+	                             "p.thread_id=s.thread_id"),
+	        3);
+	tw_buf_done(&out);
+	trace_fixture_done(&f);
+}
+
 /* Whoever takes a stream compressed waits for its first bytes no longer than who does not. */
 static void test_first_bytes(void **state)
 {
@@ -317,6 +387,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_selections),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_parent_before_range),
         cmocka_unit_test(test_first_bytes),
 };
 
