@@ -11,6 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "server/base/clock.h"
 #include "server/export/export.h"
 #include "server/export/perfetto/export_perfetto.h"
 #include "server/http/http_encode.h"
@@ -360,6 +361,45 @@ static void test_parent_before_range(void **state)
 	trace_fixture_done(&f);
 }
 
+/* Counting the pages writes nothing, and yet ends with the request. */
+static void check_overdue(struct told *t)
+{
+	_Atomic bool abandoned = true;
+	struct trace_fixture f;
+	struct stream s;
+	uint8_t piece[4096];
+	size_t n;
+
+	assert_int_equal(trace_fixture_write(&f, t->b), TW_OK);
+	assert_int_equal(open_stream(&f, tw_export_kind("sqlite"), &all, &s), TW_OK);
+	tw_work_limit_set((struct tw_work_limit){.abandoned = &abandoned});
+	assert_int_equal(read_stream(&s, piece, sizeof piece, &n), TW_DEADLINE);
+	tw_work_limit_set((struct tw_work_limit){0});
+	close_stream(&s);
+	trace_fixture_done(&f);
+}
+
+static void test_overdue(void **state)
+{
+	enum { NOTES = 10000 };
+	struct told t;
+
+	(void)state;
+	begin_told(&t);
+	tell_thread(&t, TW_STR("main"), TW_STR("x"));
+	check_overdue(&t);
+	begin_told(&t);
+	for (uint32_t i = 0; i < NOTES; i++)
+		assert_int_equal(t.sink->ops->note(t.sink,
+		                         &(struct tw_note){.kind = TW_NOTE_counter,
+		                                 .ts_ns = 1000 + i,
+		                                 .dur_ns = -1,
+		                                 .text = TW_STR("heap")},
+		                         NULL),
+		        TW_OK);
+	check_overdue(&t);
+}
+
 /* Whoever takes a stream compressed waits for its first bytes no longer than who does not. */
 static void test_first_bytes(void **state)
 {
@@ -388,6 +428,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_parent_before_range),
+        cmocka_unit_test(test_overdue),
         cmocka_unit_test(test_first_bytes),
 };
 
