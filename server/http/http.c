@@ -271,7 +271,7 @@ static void limit_work(struct tw_req *r)
 {
 	uint64_t grace_ms = r->http->app->config->query_deadline_ms / 10 + GRACE_MS;
 
-	if (changes_state(r) || r->route->outbound || r->route->by_child)
+	if ((changes_state(r) && !r->route->asks) || r->route->outbound || r->route->by_child)
 		return;
 	r->abandoned = tw_watch_abandoned(r->connection);
 	tw_work_limit_set((struct tw_work_limit){

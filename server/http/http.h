@@ -41,6 +41,7 @@ struct tw_route {
 	               * uploads' pool */
 	bool by_post; /* also accepted as POST with X-HTTP-Method-Override, for clients without
 	               * PATCH */
+	bool asks;    /* a POST that changes nothing: its work ends as that of a GET does */
 	bool partial; /* stores each piece of its body on arrival, so none is buffered until the
 	               * caller is known */
 	uint64_t (*max_body)(const struct tw_app *);               /* NULL: a body is refused */

@@ -189,6 +189,7 @@ const struct tw_route tw_routes_sql[] = {
         {.method = "POST",
                 .path = "/api/v1/traces/{id}/sql",
                 .needs = TW_NEED_READ,
+                .asks = true,
                 .max_body = tw_api_small_body,
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,

@@ -1,5 +1,5 @@
 /*
- * sql_page.test.mjs - SQL of a trace in the page: examples, an own statement, its errors, the call of a row, CSV, saved queries.
+ * sql_page.test.mjs - SQL of a trace in the page: examples, an own statement and the next one, its errors, the call of a row, CSV, saved queries.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -47,6 +47,19 @@ test('names in results are text, errors are told, and nothing but SELECT runs', 
 	await page.waitForSelector('#sql [role=alert]');
 	await run(page, 'SELECT 1 AS one WHERE 0');
 	await page.waitForSelector('#sql >> text=No rows.');
+	await done(page, t);
+});
+
+test('another statement ends the one that runs', async (t) => {
+	const page = await openTrace('?tab=sql');
+	const isEndless = (r) => r.postData()?.includes('endless');
+	await page.route('**/sql*', (route) => (isEndless(route.request()) ? undefined : route.continue())); // which gets no answer
+	const [asked, left] = [page.waitForRequest(isEndless), page.waitForEvent('requestfailed', isEndless)];
+	await run(page, "SELECT 'endless'");
+	await asked;
+	await run(page, 'SELECT 1 AS one');
+	await page.waitForSelector('#sql >> text=1 row');
+	assert.equal((await left).failure().errorText, 'net::ERR_ABORTED');
 	await done(page, t);
 });
 

@@ -42,6 +42,16 @@ test('queries of clients that closed the connection', { timeout: 400_000 }, asyn
 		});
 	}
 
+	await t.test('an SQL statement ends too', async () => {
+		const before = await ended();
+		const body = JSON.stringify({ sql: 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c' });
+		const socket = await s.socket(`POST /api/v1/traces/${id}/sql HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${s.read}\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+		await until(async () => ((await open()) === 2 ? true : undefined), 'the statement begun');
+		socket.destroy();
+		await until(async () => ((await open()) === 1 ? true : undefined), 'no request but that for the metrics', 120);
+		assert.equal(await ended(), before + 1);
+	});
+
 	await t.test('and that of a client that closed its sending half is answered', async () => {
 		const before = await ended();
 		const socket = await s.socket();

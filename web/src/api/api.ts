@@ -209,8 +209,8 @@ export async function get<T>(path: string, params: Params = {}, signal?: AbortSi
 }
 
 /** A change: what it carries goes as JSON. */
-export const send = (method: string, path: string, body?: object) =>
-	call(url(path), body ? { method, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } } : { method });
+export const send = (method: string, path: string, body?: object, signal?: AbortSignal) =>
+	call(url(path), body ? { method, signal, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } } : { method, signal });
 
 const ROOTS: Record<string, string> = { 'all threads': tr('all threads'), 'selected threads': tr('selected threads'), thread: tr('thread') };
 

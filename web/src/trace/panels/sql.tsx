@@ -27,7 +27,7 @@ const TABLES = [
 	'call_tree(node_id, thread_id, parent_id, method_id, name, depth, count, total_ns, self_ns, max_ns)',
 ];
 
-const ask = (id: string, body: object) => send('POST', `/api/v1/traces/${encodeURIComponent(id)}/sql`, body);
+const ask = (id: string, body: object, signal?: AbortSignal) => send('POST', `/api/v1/traces/${encodeURIComponent(id)}/sql`, body, signal);
 
 async function saveCsv(id: string, sql: string): Promise<void> {
 	const href = URL.createObjectURL(await (await ask(id, { sql, format: 'csv', limit: CSV_LIMIT })).blob());
@@ -106,7 +106,7 @@ export function SqlPanel({ id, threads, whole, turn }: { id: string; threads: Th
 	const [draft, put] = useState(sql || EXAMPLES[0][1]);
 	const [error, fail] = useState<Error | null>(null);
 	const [run, again] = useState(0);
-	const load = useLoad<Result | null>(`${id} ${run} ${turn} ${sql}`, async () => (sql ? (await ask(id, { sql, limit: LIMIT })).json() as Promise<Result> : null));
+	const load = useLoad<Result | null>(`${id} ${run} ${turn} ${sql}`, async (signal) => (sql ? (await ask(id, { sql, limit: LIMIT }, signal)).json() as Promise<Result> : null));
 	const pick = (one: string) => {
 		put(one);
 		fail(null);
