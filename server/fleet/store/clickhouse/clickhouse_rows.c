@@ -314,12 +314,14 @@ static void read_callers(struct tw_clickhouse_reader *r, struct tw_found_rule *r
 	}
 }
 
+/* None in rows from before the column. */
 static struct tw_found read_figures(struct tw_clickhouse_reader *r)
 {
 	struct tw_found f = {.n = 0};
+	const uint64_t n = tw_clickhouse_n(r);
 
-	r->damaged = r->damaged || tw_clickhouse_n(r) != 5;
-	if (r->damaged)
+	r->damaged = r->damaged || (n != 0 && n != 5);
+	if (r->damaged || n == 0)
 		return f;
 	f.frames = tw_clickhouse_u64(r);
 	f.slow_frames = tw_clickhouse_u64(r);

@@ -12,7 +12,7 @@ enum { BATCH = 256, TEXT_BYTES = 256 };
 /* --- tables --- */
 
 /* The number of the tables' form; raised with a change of tables.def that needs other tables. */
-enum { TABLES_VERSION = 1 };
+enum { TABLES_VERSION = 2 };
 
 static const char *const tables[] = {
 #define TABLE(name, columns, engine) "CREATE TABLE IF NOT EXISTS " #name " (" columns ") " engine,
@@ -30,21 +30,56 @@ static enum tw_status ask_once(struct tw_fleet_clickhouse *f, const char *sql, b
 	return tw_clickhouse_ask(f->at, &q, out, err);
 }
 
-/* A later server's tables are refused; the number is kept for the servers after this one. */
-static enum tw_status check_version(struct tw_fleet_clickhouse *f, struct tw_err *err)
+/* Columns that tables of an earlier form lack. */
+static const struct {
+	const char *table, *column, *type;
+} added[] = {{"findings", "figures", "Array(UInt64) AFTER partial"}};
+
+static enum tw_status ask_number(
+        struct tw_fleet_clickhouse *f, const char *sql, uint64_t *ret, struct tw_err *err)
 {
 	struct tw_clickhouse_reader r;
-	char text[TEXT_BYTES];
 	struct tw_buf out;
-	uint64_t version = 0;
 	enum tw_status st;
 
 	tw_buf_init(&out, 4096);
-	st = ask_once(f, "SELECT toUInt64(max(version)) FROM tracewell", false, &out, err);
+	st = ask_once(f, sql, false, &out, err);
 	r = tw_clickhouse_read(&out);
-	if (st == TW_OK)
-		version = tw_clickhouse_u64(&r);
+	*ret = st == TW_OK ? tw_clickhouse_u64(&r) : 0;
 	tw_buf_done(&out);
+	return st;
+}
+
+/* 18.16 does not know ADD COLUMN IF NOT EXISTS, and another server may add it at the same time. */
+static enum tw_status add_column(struct tw_fleet_clickhouse *f, size_t i, struct tw_err *err)
+{
+	char known[2 * TEXT_BYTES], add[TEXT_BYTES];
+	uint64_t there = 0;
+	enum tw_status st;
+
+	(void)snprintf(known, sizeof known,
+	        "SELECT count() FROM system.columns WHERE database='%s' AND table='%s' AND"
+	        " name='%s'",
+	        tw_clickhouse_database(f->at), added[i].table, added[i].column);
+	(void)snprintf(add, sizeof add, "ALTER TABLE %s ADD COLUMN %s %s", added[i].table,
+	        added[i].column, added[i].type);
+	st = ask_number(f, known, &there, err);
+	if (st != TW_OK || there)
+		return st;
+	st = ask_once(f, add, false, NULL, err);
+	if (st == TW_OK || ask_number(f, known, &there, NULL) != TW_OK)
+		return st;
+	return there ? TW_OK : st;
+}
+
+/* A later server's tables are refused; the number is kept for the servers after this one. */
+static enum tw_status bring_up_to_date(struct tw_fleet_clickhouse *f, struct tw_err *err)
+{
+	char text[TEXT_BYTES];
+	uint64_t version = 0;
+	enum tw_status st =
+	        ask_number(f, "SELECT toUInt64(max(version)) FROM tracewell", &version, err);
+
 	if (st == TW_OK && version > TABLES_VERSION)
 		return tw_fail(err, TW_CONFLICT,
 		        "the tables in ClickHouse are of a later tracewell (form %" PRIu64
@@ -52,8 +87,10 @@ static enum tw_status check_version(struct tw_fleet_clickhouse *f, struct tw_err
 		        version, TABLES_VERSION);
 	if (st != TW_OK || version == TABLES_VERSION)
 		return st;
+	for (size_t i = 0; st == TW_OK && i < sizeof added / sizeof *added; i++)
+		st = add_column(f, i, err);
 	(void)snprintf(text, sizeof text, "INSERT INTO tracewell VALUES (%d, 1)", TABLES_VERSION);
-	return ask_once(f, text, false, NULL, err);
+	return st == TW_OK ? ask_once(f, text, false, NULL, err) : st;
 }
 
 /* A user without the right to create a database finds one that an administrator made. */
@@ -73,7 +110,7 @@ static enum tw_status make_tables(struct tw_fleet_clickhouse *f, struct tw_err *
 	st = TW_OK;
 	for (size_t i = 0; st == TW_OK && i < sizeof tables / sizeof *tables; i++)
 		st = ask_once(f, tables[i], false, NULL, err);
-	return st == TW_OK ? check_version(f, err) : st;
+	return st == TW_OK ? bring_up_to_date(f, err) : st;
 }
 
 enum tw_status tw_clickhouse_ready(struct tw_fleet_clickhouse *f, struct tw_err *err)
