@@ -299,12 +299,24 @@ static enum tw_status read_stored(struct tw_db *db, const char *project_id, cons
 	return tw_cat_close(&q, err);
 }
 
+/* It is above its limit, which nobody was told of and nobody has answered. */
+static bool is_untold(const struct stored *s, int64_t now)
+{
+	return s->quiet && s->status != TW_REGRESS_ACKNOWLEDGED && s->status != TW_REGRESS_FIXED &&
+	       s->muted_until_ms <= now && s->told_ms <= now - QUIET_MS;
+}
+
 /* The change of an alert that a figure causes; false: no event. */
 static bool step(struct stored *io, bool over, int64_t now, enum tw_hook_event *ret)
 {
 	const bool was = io->is_over;
 
 	io->is_over = over;
+	if (over && was && is_untold(io, now)) {
+		io->quiet = false;
+		*ret = TW_HOOK_ALERT_RETURNED;
+		return true;
+	}
 	if (over == was)
 		return false;
 	if (!over) {

@@ -3,8 +3,9 @@
  *
  * A rule limits a figure of each app and version, or of each ANR group.  A figure above the limit
  * is an alert, with the same life as a regression.  It counts as below once it is a tenth below the
- * limit, and one that comes back within a day causes no event, so that a figure near its limit is
- * not reported again and again.  The event is queued in the transaction that stores the change.
+ * limit, and one that comes back within a day causes an event only if it is still above after that
+ * day and nobody has answered it, so that a figure near its limit is not reported again and again.
+ * The event is queued in the transaction that stores the change.
  * Thread: any.
  */
 #ifndef TW_CATALOGUE_ALERT_H

@@ -117,6 +117,67 @@ test('displays and frames come from what detectors see in the traces', async (t)
 	assert.equal(by.Slow.version, '2');
 });
 
+test('a return that was not reported at first is reported later, if it is not over by then', async (t) => {
+	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
+	await hook(s, r);
+	await sendSlower(s, 6);
+	const { id } = await add(s, { kind: 'duration', version_name: '8.3.1', limit: 0.0001 });
+	const events = () => r.at('/h').map((g) => g.json.event.replace('alert.', ''));
+	const below = async (yes) => {
+		await ask(s, 'PATCH', `alerts/rules/${id}`, { limit: yes ? 1e6 : 0.0001 });
+		await look(s);
+	};
+	const dayLater = async () => {
+		s.sql(`update alert set told_ms=told_ms-${DAY_MS}`);
+		await look(s);
+	};
+	const answer = async (what) => {
+		const [item] = await alerts(s);
+		assert.equal((await s.ask('PATCH', '/api/v1/inbox', { key: s.write, body: JSON.stringify({ items: [{ kind: 'alert', id: item.id }], ...what }) })).status, 200);
+	};
+	const said = async (n, what) => {
+		await r.wait('/h', n);
+		assert.equal(told(s).length, n, what);
+		assert.equal(events()[n - 1], what);
+	};
+	await look(s);
+	await said(1, 'found');
+	await below(true);
+	await said(2, 'fixed');
+	await below(false);
+	await look(s);
+	assert.equal(told(s).length, 2, 'not within a day');
+	await dayLater();
+	await said(3, 'returned');
+	await dayLater();
+	assert.equal(told(s).length, 3, 'and once');
+
+	for (const status of ['acknowledged', 'fixed']) {
+		s.sql(`update alert set told_ms=${Date.now()}`);
+		await below(true);
+		const n = told(s).length;
+		await below(false);
+		await answer({ status });
+		await dayLater();
+		assert.equal(told(s).length, n, `${status}: somebody knows`);
+		await below(true);
+		assert.equal(told(s).length, n, 'nor is the end of what was not reported');
+		await below(false);
+		await dayLater();
+		assert.equal(told(s).length, n + 1, 'the next one is reported');
+	}
+
+	const n = told(s).length;
+	await answer({ muted_until_ms: Date.now() + DAY_MS });
+	await below(true);
+	await below(false);
+	await dayLater();
+	assert.equal(told(s).length, n, 'muted');
+	await answer({ muted_until_ms: 0 });
+	await look(s);
+	await said(n + 1, 'returned');
+});
+
 const ANR = '"main" prio=5 tid=1 Blocked\n  at com.app.Main.draw(Main.kt:5)\n  - waiting to lock <0x01> (a a.T) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at com.app.Repo.load(Repo.kt:5)\n  - locked <0x01> (a a.T)\n';
 const report = (s, n) => s.trace(`${ANR}\n"x${n}" prio=5 tid=${n + 3} Runnable\n  at com.app.Other.run(Other.kt:${n})\n`, { query: { app: 'shop', version_name: '1' } });
 
