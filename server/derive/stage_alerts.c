@@ -35,16 +35,20 @@ static enum tw_status look_at_rule(struct tw_app *app, const char *project_id,
         const struct tw_alert_mails *mails, const struct tw_alerts_took *took, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_MAX);
+	struct tw_alert_look look = {project_id, rule, NULL, 0, tw_unix_ms()};
 	struct tw_alert_figure *figures = NULL;
+	struct tw_alert *known = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_alert_figures(app->fleet, project_id, rule, tw_unix_ms(),
-	                                deadline, a, &figures, &n, err)
+	enum tw_status st = a ? tw_catalogue_alerts_of(app->catalogue, project_id, rule->id, a,
+	                                &known, &look.n_known, err)
 	                      : tw_oom(err);
 
+	look.known = known;
+	if (st == TW_OK)
+		st = tw_alert_figures(app->fleet, &look, deadline, a, &figures, &n, err);
 	tw_crash_point("alert_figures");
 	if (st == TW_OK)
-		st = tw_catalogue_alerts_put(
-		        app->catalogue, project_id, rule, figures, n, mails, err);
+		st = tw_catalogue_alerts_put(app->catalogue, &look, figures, n, mails, err);
 	tw_crash_point("alert_stored");
 	if (st == TW_OK && took)
 		took->take(took->arg, rule, figures, n);

@@ -9,6 +9,7 @@ enum { LOOK_EACH = 64 };
 
 struct look {
 	struct tw_fleet_store *store;
+	const struct tw_alert_look *of;
 	const struct tw_alert_rule *rule;
 	const struct tw_deadline *deadline;
 	struct tw_arena *arena;
@@ -23,7 +24,25 @@ struct group { /* cells of an app and a version */
 	const struct tw_rollup_cell **cells;
 	size_t n;
 	uint64_t traces;
+	bool is_over; /* has an alert that has not ended */
 };
+
+/* --- known alerts --- */
+
+static bool is_known_over(const struct look *l, const char *app, const char *subject)
+{
+	const struct tw_alert *known = l->of->known;
+
+	for (size_t i = 0; i < l->of->n_known && known[i].of.is_over; i++)
+		if (strcmp(known[i].of.subject, subject) == 0 && strcmp(known[i].of.app, app) == 0)
+			return true;
+	return false;
+}
+
+static bool is_enough(const struct look *l, uint64_t traces, bool is_over)
+{
+	return traces >= l->rule->least || (is_over && traces > 0);
+}
 
 /* --- groups --- */
 
@@ -36,11 +55,13 @@ static int by_version(const void *pa, const void *pb)
 	return c ? c : strcmp(a->dims.version_name, b->dims.version_name);
 }
 
-static int most_traces_first(const void *pa, const void *pb)
+static int over_first(const void *pa, const void *pb)
 {
 	const struct group *a = pa;
 	const struct group *b = pb;
 
+	if (a->is_over != b->is_over)
+		return a->is_over ? -1 : 1;
 	if (a->traces != b->traces)
 		return a->traces < b->traces ? 1 : -1;
 	return by_version(&a->cells[0], &b->cells[0]);
@@ -51,7 +72,7 @@ static enum tw_status make_groups(struct look *l, const struct tw_rollup_cell *c
 {
 	const struct tw_rollup_cell **sorted = tw_arena_alloc(l->arena, n + 1, sizeof *sorted);
 	struct group *groups = tw_arena_zalloc(l->arena, n + 1, sizeof *groups);
-	size_t n_groups = 0;
+	size_t n_groups = 0, n_over = 0;
 
 	if (!sorted || !groups)
 		return tw_oom(err);
@@ -61,14 +82,19 @@ static enum tw_status make_groups(struct look *l, const struct tw_rollup_cell *c
 		qsort(sorted, n, sizeof *sorted, by_version);
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || by_version(&sorted[i - 1], &sorted[i]) != 0)
-			groups[n_groups++].cells = &sorted[i];
+			groups[n_groups++] = (struct group){.cells = &sorted[i],
+			        .is_over = is_known_over(
+			                l, sorted[i]->dims.app, sorted[i]->dims.version_name)};
 		groups[n_groups - 1].n++;
 		groups[n_groups - 1].traces += sorted[i]->traces;
 	}
 	if (n_groups)
-		qsort(groups, n_groups, sizeof *groups, most_traces_first);
+		qsort(groups, n_groups, sizeof *groups, over_first);
+	while (n_over < n_groups && groups[n_over].is_over)
+		n_over++;
 	*ret = groups;
-	*ret_n = n_groups < TW_ALERT_FIGURES_MAX ? n_groups : TW_ALERT_FIGURES_MAX;
+	*ret_n =
+	        n_groups - n_over < TW_ALERT_FIGURES_MAX ? n_groups : n_over + TW_ALERT_FIGURES_MAX;
 	return TW_OK;
 }
 
@@ -198,10 +224,10 @@ static enum tw_status look_at_versions(
 	for (size_t i = 0; st == TW_OK && i < n_groups; i++) {
 		if (tw_deadline_passed(l->deadline))
 			return tw_fail(err, TW_DEADLINE, "a figure could not be summed up in time");
-		if (groups[i].traces < l->rule->least)
+		if (!is_enough(l, groups[i].traces, groups[i].is_over))
 			continue;
 		st = look_at_group(l, &groups[i], n, &(*ret)[*ret_n], err);
-		if (st == TW_OK && (*ret)[*ret_n].traces >= l->rule->least)
+		if (st == TW_OK && is_enough(l, (*ret)[*ret_n].traces, groups[i].is_over))
 			++*ret_n;
 	}
 	return st;
@@ -218,13 +244,13 @@ static int64_t times_the_mean(const struct tw_anr_spike *s, int64_t now_ms)
 	return (int64_t)((double)s->recent * days / (double)s->before * TW_ALERT_MICRO);
 }
 
-static enum tw_status look_at_groups(struct look *l, const char *project_id, int64_t now_ms,
-        struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
+static enum tw_status look_at_groups(
+        struct look *l, struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_anr_spike *rows = NULL;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_anr_spikes(
-	        l->store->catalogue, project_id, l->rule, now_ms, l->arena, &rows, &n, err);
+	enum tw_status st = tw_catalogue_anr_spikes(l->store->catalogue, l->of->project_id, l->rule,
+	        l->of->now_ms, l->arena, &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
@@ -232,33 +258,35 @@ static enum tw_status look_at_groups(struct look *l, const char *project_id, int
 	if (!*ret)
 		return tw_oom(err);
 	for (size_t i = 0; i < n; i++)
-		if (rows[i].recent >= (int64_t)l->rule->least)
+		if (is_enough(l, (uint64_t)rows[i].recent,
+		            is_known_over(l, l->rule->app, rows[i].key)))
 			(*ret)[(*ret_n)++] = (struct tw_alert_figure){.app = l->rule->app,
 			        .subject = rows[i].key,
 			        .title = rows[i].title,
 			        .trace_id = rows[i].trace_id,
-			        .value = times_the_mean(&rows[i], now_ms),
+			        .value = times_the_mean(&rows[i], l->of->now_ms),
 			        .traces = (uint64_t)rows[i].recent};
 	return TW_OK;
 }
 
-enum tw_status tw_alert_figures(struct tw_fleet_store *store, const char *project_id,
-        const struct tw_alert_rule *rule, int64_t now_ms, const struct tw_deadline *deadline,
-        struct tw_arena *a, struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
+enum tw_status tw_alert_figures(struct tw_fleet_store *store, const struct tw_alert_look *of,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_alert_figure **ret,
+        size_t *ret_n, struct tw_err *err)
 {
-	const int64_t today = now_ms / TW_DAY_MS;
+	const struct tw_alert_rule *rule = of->rule;
+	const int64_t today = of->now_ms / TW_DAY_MS;
 	struct look l = {.store = store,
+	        .of = of,
 	        .rule = rule,
 	        .deadline = deadline,
 	        .arena = a,
-	        .ask = {.project_id = project_id,
+	        .ask = {.project_id = of->project_id,
 	                .filter = {rule->app, rule->version_name, "", rule->scenario, "", "", "",
 	                        today - rule->days + 1, today},
 	                .dims = TW_DIM_APP | TW_DIM_VERSION}};
 
 	*ret = NULL;
 	*ret_n = 0;
-	return rule->kind == TW_ALERT_anr_spike
-	               ? look_at_groups(&l, project_id, now_ms, ret, ret_n, err)
-	               : look_at_versions(&l, ret, ret_n, err);
+	return rule->kind == TW_ALERT_anr_spike ? look_at_groups(&l, ret, ret_n, err)
+	                                        : look_at_versions(&l, ret, ret_n, err);
 }

@@ -13,10 +13,10 @@
 
 enum { TW_ALERT_FIGURES_MAX = 100 }; /* per rule: the versions with most traces */
 
-/* Only figures of at least rule->least traces or reports.  TW_DEADLINE. */
-enum tw_status tw_alert_figures(struct tw_fleet_store *store, const char *project_id,
-        const struct tw_alert_rule *rule, int64_t now_ms, const struct tw_deadline *deadline,
-        struct tw_arena *a, struct tw_alert_figure **ret, size_t *ret_n,
-        struct tw_err *err) TW_MUST_USE;
+/* Figures of at least rule->least traces or reports, and all that there are of known alerts that
+ * have not ended.  TW_DEADLINE. */
+enum tw_status tw_alert_figures(struct tw_fleet_store *store, const struct tw_alert_look *of,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_alert_figure **ret,
+        size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -282,7 +282,10 @@ static void alert_event(struct tw_text_links *w, enum tw_hook_event event, const
 	else {
 		put_measured(w, a);
 		tw_markup_printf(&w->p, ": ");
-		put_figure(w, a, "value");
+		if (number(a, "traces") > 0)
+			put_figure(w, a, "value");
+		else
+			tw_markup_printf(&w->p, "no figure");
 		tw_markup_printf(&w->p, " (limit: ");
 		put_figure(w, a, "limit");
 		tw_markup_printf(&w->p, "; ");

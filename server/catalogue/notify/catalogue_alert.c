@@ -205,17 +205,38 @@ static bool read_alert(const struct tw_cat_query *q, struct tw_arena *a, void *r
 	return (unsigned)r->said.status < TW_REGRESS_STATUSES;
 }
 
+#define ALERT_COLUMNS                                                                              \
+	RULE_COLUMNS ", x.alert_id, x.app, x.subject, x.title, x.trace_id, x.fixed_in, x.owner,"   \
+	             " x.note, x.value_micro, x.traces, x.is_over, x.status, x.muted_until_ms,"    \
+	             " x.first_ms, x.last_ms"
+
 enum tw_status tw_catalogue_alerts(struct tw_catalogue *c, const char *project_id, const char *id,
         struct tw_arena *a, struct tw_alert **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_list l = {a, TW_ALERTS_MAX, sizeof **ret, read_alert, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &l, err, /* primary keys */
-	        "SELECT " RULE_COLUMNS ", x.alert_id, x.app, x.subject, x.title, x.trace_id,"
-	        " x.fixed_in, x.owner, x.note, x.value_micro, x.traces, x.is_over, x.status,"
-	        " x.muted_until_ms, x.first_ms, x.last_ms FROM alert x CROSS JOIN alert_rule r"
-	        " WHERE x.project_id=?1 AND (?2='' OR x.alert_id=?2) AND r.project_id=?1 AND"
+	        "SELECT " ALERT_COLUMNS " FROM alert x CROSS JOIN alert_rule r WHERE"
+	        " x.project_id=?1 AND (?2='' OR x.alert_id=?2) AND r.project_id=?1 AND"
 	        " r.rule_id=x.rule_id ORDER BY x.last_ms DESC, x.alert_id LIMIT ?3",
 	        "tti", project_id, id, (int64_t)TW_ALERTS_MAX);
+
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
+	return st;
+}
+
+enum tw_status tw_catalogue_alerts_of(struct tw_catalogue *c, const char *project_id,
+        const char *rule_id, struct tw_arena *a, struct tw_alert **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct tw_cat_list l = {a, TW_ALERTS_OF_RULE_MAX, sizeof **ret, read_alert, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary keys */
+	        "SELECT " ALERT_COLUMNS " FROM alert x CROSS JOIN alert_rule r WHERE"
+	        " x.project_id=?1 AND x.rule_id=?2 AND r.project_id=?1 AND r.rule_id=?2"
+	        " ORDER BY x.is_over DESC, x.last_ms DESC, x.alert_id LIMIT ?3",
+	        "tti", project_id, rule_id, (int64_t)TW_ALERTS_OF_RULE_MAX);
 
 	if (st == TW_OK) {
 		*ret = l.rows;
@@ -422,6 +443,13 @@ static enum tw_status is_current(
 	return st;
 }
 
+/* Few traces raise nothing, but end nothing either. */
+static bool is_now_over(const struct putting *p, const struct stored *s)
+{
+	return (s->is_over || p->of->traces >= p->rule->least) &&
+	       tw_alert_is_over(s->is_over, p->of->value, p->rule->limit);
+}
+
 static enum tw_status put_one(struct tw_catalogue *c, const struct putting *p, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
@@ -437,8 +465,7 @@ static enum tw_status put_one(struct tw_catalogue *c, const struct putting *p, s
 	if (st == TW_OK && current)
 		st = read_stored(w, p->project_id, p->id, &s, err);
 	if (st == TW_OK && current) {
-		tells = step(
-		        &s, tw_alert_is_over(s.is_over, p->of->value, p->rule->limit), now, &event);
+		tells = step(&s, is_now_over(p, &s), now, &event);
 		s.told += tells;
 		s.told_ms = tells && event != TW_HOOK_ALERT_FIXED ? now : s.told_ms;
 		if (s.exists || s.is_over)
@@ -468,47 +495,77 @@ static const struct tw_alert *find(const struct tw_alert *rows, size_t n, const 
 	return NULL;
 }
 
+static enum tw_status put_figure(struct tw_catalogue *c, const struct tw_alert_look *l,
+        struct tw_alert_figure *io, const struct tw_alert_mails *mails, struct tw_err *err)
+{
+	struct putting p = {l->project_id, l->rule, mails, io, ""};
+	const struct tw_alert *row;
+
+	name_alert(&p);
+	row = find(l->known, l->n_known, p.id);
+	io->is_over = tw_alert_is_over(row && row->of.is_over, io->value, l->rule->limit);
+	/* most figures need no transaction */
+	return row || io->is_over ? put_one(c, &p, err) : TW_OK;
+}
+
+static bool has_figure(const struct tw_alert *of, const struct tw_alert_figure *figures, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(figures[i].subject, of->of.subject) == 0 &&
+		        strcmp(figures[i].app, of->of.app) == 0)
+			return true;
+	return false;
+}
+
+static enum tw_status end_others(struct tw_catalogue *c, const struct tw_alert_look *l,
+        const struct tw_alert_figure *figures, size_t n, const struct tw_alert_mails *mails,
+        struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < l->n_known && l->known[i].of.is_over; i++) {
+		struct tw_alert_figure none = l->known[i].of;
+
+		none.value = 0;
+		none.traces = 0;
+		none.trace_id = "";
+		if (!has_figure(&l->known[i], figures, n))
+			st = put_figure(c, l, &none, mails, err);
+	}
+	return st;
+}
+
 /* Answered or not, those that ended long ago go. */
 static enum tw_status expire(
-        struct tw_catalogue *c, const char *project_id, const char *rule_id, struct tw_err *err)
+        struct tw_catalogue *c, const struct tw_alert_look *l, struct tw_err *err)
 {
+	const int64_t until_ms = tw_unix_ms() - KEPT_DAYS * TW_DAY_MS;
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	bool old = l->n_known == TW_ALERTS_OF_RULE_MAX; /* the oldest are not among them */
+	enum tw_status st;
 
+	for (size_t i = 0; i < l->n_known; i++)
+		old = old || l->known[i].last_ms < until_ms;
+	if (!old)
+		return TW_OK;
+	st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(w, NULL, err, /* primary key: few rows per project */
 	        "DELETE FROM alert WHERE project_id=? AND rule_id=? AND last_ms<?", "tti",
-	        project_id, rule_id, tw_unix_ms() - KEPT_DAYS * TW_DAY_MS);
+	        l->project_id, l->rule->id, until_ms);
 	return tw_cat_end(c, w, st, err);
 }
 
-enum tw_status tw_catalogue_alerts_put(struct tw_catalogue *c, const char *project_id,
-        const struct tw_alert_rule *rule, struct tw_alert_figure *figures, size_t n,
-        const struct tw_alert_mails *mails, struct tw_err *err)
+enum tw_status tw_catalogue_alerts_put(struct tw_catalogue *c, const struct tw_alert_look *l,
+        struct tw_alert_figure *figures, size_t n, const struct tw_alert_mails *mails,
+        struct tw_err *err)
 {
-	struct tw_arena *a = tw_arena_new((size_t)16 << 20);
-	struct tw_alert *rows = NULL;
-	size_t n_rows = 0, old = 0;
-	enum tw_status st =
-	        a ? tw_catalogue_alerts(c, project_id, "", a, &rows, &n_rows, err) : tw_oom(err);
+	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
-		struct putting p = {project_id, rule, mails, &figures[i], ""};
-		const struct tw_alert *row;
-
-		name_alert(&p);
-		row = find(rows, n_rows, p.id);
-		figures[i].is_over =
-		        tw_alert_is_over(row && row->of.is_over, figures[i].value, rule->limit);
-		if (row || figures[i].is_over) /* most figures need no transaction */
-			st = put_one(c, &p, err);
-	}
-	for (size_t i = 0; i < n_rows; i++)
-		old += strcmp(rows[i].rule.id, rule->id) == 0 &&
-		       rows[i].last_ms < tw_unix_ms() - KEPT_DAYS * TW_DAY_MS;
-	if (st == TW_OK && old)
-		st = expire(c, project_id, rule->id, err);
-	tw_arena_free(a);
-	return st;
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = put_figure(c, l, &figures[i], mails, err);
+	if (st == TW_OK)
+		st = end_others(c, l, figures, n, mails, err);
+	return st == TW_OK ? expire(c, l, err) : st;
 }

@@ -31,9 +31,12 @@ enum tw_status tw_catalogue_anr_spikes(struct tw_catalogue *c, const char *proje
 	        " h.created_ms>=?2 AND h.key<>'' AND (?5='' OR h.app=?5) AND"
 	        " (?6='' OR h.scenario=?6) AND (?7='' OR h.version_name=?7) GROUP BY h.key) g"
 	        " CROSS JOIN anr a WHERE g.recent>0 AND g.earlier>0 AND a.project_id=?1 AND"
-	        " a.trace_id=g.trace_id ORDER BY g.recent DESC, g.key LIMIT ?8",
-	        "tiiittti", project_id, from_ms, since_ms, from_ms / TW_DAY_MS, of->app,
-	        of->scenario, of->version_name, (int64_t)TW_ANR_SPIKES_MAX);
+	        " a.trace_id=g.trace_id ORDER BY CASE WHEN g.key IN (SELECT subject FROM alert "
+	        "WHERE"
+	        " project_id=?1 AND rule_id=?8 AND is_over=1) THEN 0 ELSE 1 END, g.recent DESC,"
+	        " g.key LIMIT ?9",
+	        "tiiitttti", project_id, from_ms, since_ms, from_ms / TW_DAY_MS, of->app,
+	        of->scenario, of->version_name, of->id, (int64_t)TW_ANR_SPIKES_MAX);
 
 	if (st == TW_OK) {
 		*ret = l.rows;

@@ -181,10 +181,10 @@ test('a return that was not reported at first is reported later, if it is not ov
 const ANR = '"main" prio=5 tid=1 Blocked\n  at com.app.Main.draw(Main.kt:5)\n  - waiting to lock <0x01> (a a.T) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at com.app.Repo.load(Repo.kt:5)\n  - locked <0x01> (a a.T)\n';
 const report = (s, n) => s.trace(`${ANR}\n"x${n}" prio=5 tid=${n + 3} Runnable\n  at com.app.Other.run(Other.kt:${n})\n`, { query: { app: 'shop', version_name: '1' } });
 
-test('a known ANR group that spikes is reported once', async (t) => {
+test('a known ANR group that spikes is reported once a spike', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	await hook(s, r);
-	await add(s, { name: 'Spike', kind: 'anr_spike', limit: 3, least: 4 });
+	const { id } = await add(s, { name: 'Spike', kind: 'anr_spike', limit: 3, least: 4 });
 	for (let n = 0; n < 2; n++) await report(s, n);
 	const group = async () => (await s.get('/api/v1/anr/groups')).json.groups[0];
 	await until(async () => (await group())?.count === 2 || undefined, 'two reports');
@@ -206,6 +206,23 @@ test('a known ANR group that spikes is reported once', async (t) => {
 	await until(async () => s.sql("select count(*) from hang where key<>''") === '7' || undefined, 'a fifth');
 	await look(s);
 	assert.equal(told(s).length, 1);
+
+	await t.test('it ends, and the next spike is reported', async () => {
+		await ask(s, 'PATCH', `alerts/rules/${id}`, { least: 100 });
+		assert.deepEqual((await look(s)).map((f) => [f.traces, f.over]), [[5, true]], 'the minimum ends nothing');
+		await ask(s, 'PATCH', `alerts/rules/${id}`, { least: 4 });
+		s.sql(`update hang set created_ms=created_ms-${3 * DAY_MS}, day=day-3`);
+		s.sql(`update alert set told_ms=told_ms-${3 * DAY_MS}`);
+		assert.deepEqual(await look(s), [], 'no report in 24 hours');
+		const ended = (await r.wait('/h', 2)).json;
+		assert.equal(ended.event, 'alert.fixed');
+		assert.match(ended.text, /0 ANR reports in 24 hours/);
+		assert.equal((await alerts(s))[0].status, 'fixed');
+		for (let n = 7; n < 14; n++) await report(s, n);
+		await until(async () => s.sql("select count(*) from hang where key<>''") === '14' || undefined, 'seven more');
+		assert.deepEqual((await look(s)).map((f) => [f.traces, f.over]), [[7, true]]);
+		assert.equal((await r.wait('/h', 3)).json.event, 'alert.returned');
+	});
 });
 
 for (const step of ['alert_figures', 'alert_stored'])

@@ -27,7 +27,7 @@ function inUnit(value: number, unit: NonNullable<Item['alert']>['unit']): string
 
 function figureOf(i: Item): string {
 	if (i.anr) return tr.many(i.anr.count, '{n} report', '{n} reports');
-	if (i.alert) return tr('{value}, limit {limit}', { value: inUnit(i.alert.value, i.alert.unit), limit: inUnit(i.alert.limit, i.alert.unit) });
+	if (i.alert) return tr('{value}, limit {limit}', { value: i.alert.traces || i.alert.anr ? inUnit(i.alert.value, i.alert.unit) : tr('no figure'), limit: inUnit(i.alert.limit, i.alert.unit) });
 	return i.regression!.kind === 'new' ? tr('new method') : signed(i.regression!.change);
 }
 

@@ -23,6 +23,7 @@ const zh = {
 	'{n} reports': '{n} 份报告',
 	'{n} times': '{n} 倍',
 	'{value}, limit {limit}': '{value}，上限 {limit}',
+	'no figure': '无数值',
 	'Alert': '告警',
 	'Alerts': '告警',
 	'new method': '新方法',

@@ -1,0 +1,260 @@
+/* Looks at alert rules on a store of the test's own: what ends an alert and what does not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/base/config.h"
+#include "server/derive/stage_alerts.h"
+#include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/unit.h"
+
+enum { VERSIONS_MAX = 200, LIMIT_MS = 800, LEAST = 20, RULES = 3 };
+#define MS ((int64_t)1000000)
+
+static struct {
+	char dir[64], project[TW_ID_BYTES];
+	struct tw_app app;
+	struct tw_fleet_store store;
+	struct tw_db *db; /* beside it */
+	struct {
+		char name[16];
+		uint64_t traces;
+		int64_t ms;
+	} versions[VERSIONS_MAX];
+	size_t n_versions;
+	char *fails;               /* the rule of this scenario; NULL: none */
+	int looks, until;          /* rules so far in this look; how many are in time */
+	char taken[RULES * 4 + 1]; /* scenarios of the rules with figures */
+} s;
+
+/* --- the store --- */
+
+static enum tw_status cells(struct tw_fleet_store *store, const struct tw_fleet_ask *ask,
+        struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err)
+{
+	(void)store;
+	s.looks++;
+	if (s.fails && strcmp(s.fails, ask->filter.scenario) == 0)
+		return tw_fail(err, TW_BUSY, "the store is away");
+	*ret = tw_arena_zalloc(a, s.n_versions + 1, sizeof **ret);
+	*ret_n = s.n_versions;
+	for (size_t i = 0; i < s.n_versions; i++) {
+		struct tw_rollup_cell *c = &(*ret)[i];
+
+		c->dims =
+		        (struct tw_rollup_dims){.app = "shop", .version_name = s.versions[i].name};
+		c->traces = s.versions[i].traces;
+		c->deltas = tw_arena_zalloc(a, 1, sizeof *c->deltas);
+		c->deltas->trace_id = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+		c->deltas->duration_ns = s.versions[i].ms * MS;
+		c->n_deltas = 1;
+	}
+	return TW_OK;
+}
+
+static const struct tw_fleet_engine engine = {.name = "test", .cells = cells};
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+static int setup(void **state)
+{
+	static const struct tw_config config = {.smtp_url = ""};
+	bool is_new;
+
+	(void)state;
+	memset(&s, 0, sizeof s);
+	(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-alerts-XXXXXX");
+	assert_non_null(mkdtemp(s.dir));
+	s.app.config = &config;
+	s.app.catalogue = catalogue_in(s.dir);
+	s.store = (struct tw_fleet_store){&engine, s.app.catalogue};
+	s.app.fleet = &s.store;
+	s.db = catalogue_beside(s.dir);
+	s.until = RULES;
+	assert_int_equal(
+	        tw_catalogue_project(s.app.catalogue, "p", s.project, &is_new, NULL), TW_OK);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	free(s.fails);
+	tw_db_close(s.db);
+	s.app.catalogue = tw_catalogue_close(s.app.catalogue);
+	(void)nftw(s.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}
+
+static void add_rule(const char *scenario)
+{
+	const struct tw_alert_rule rule = {.name = "Cold start",
+	        .app = "",
+	        .scenario = scenario,
+	        .version_name = "",
+	        .author = "",
+	        .kind = TW_ALERT_duration,
+	        .percent = 95,
+	        .days = 7,
+	        .limit = (int64_t)LIMIT_MS * TW_ALERT_MICRO,
+	        .least = LEAST};
+	char id[TW_ID_BYTES];
+
+	assert_int_equal(
+	        tw_catalogue_alert_rule_add(s.app.catalogue, s.project, &rule, id, NULL), TW_OK);
+}
+
+static void set_version(size_t i, const char *name, uint64_t traces, int64_t ms)
+{
+	(void)snprintf(s.versions[i].name, sizeof s.versions[i].name, "%s", name);
+	s.versions[i].traces = traces;
+	s.versions[i].ms = ms;
+	s.n_versions = i + 1 > s.n_versions ? i + 1 : s.n_versions;
+}
+
+/* --- looks --- */
+
+static bool is_late(void *arg)
+{
+	(void)arg;
+	return s.looks >= s.until;
+}
+
+static void take(void *arg, const struct tw_alert_rule *rule, const struct tw_alert_figure *figures,
+        size_t n)
+{
+	(void)arg, (void)figures;
+	if (n)
+		(void)strncat(s.taken, rule->scenario, sizeof s.taken - strlen(s.taken) - 1);
+}
+
+static enum tw_status look(size_t first, bool *ret_partial)
+{
+	const struct tw_deadline deadline = {is_late, NULL};
+	const struct tw_alerts_took took = {take, NULL};
+
+	(void)first, *ret_partial = false;
+	s.looks = 0;
+	s.taken[0] = '\0';
+	return tw_alerts_look(&s.app, s.project, &deadline, &took, NULL);
+}
+
+static void look_well(void)
+{
+	bool partial;
+
+	s.until = RULES + 1;
+	assert_int_equal(look(0, &partial), TW_OK);
+	assert_false(partial);
+}
+
+/* Of the one version "1": the number of events so far, and its status. */
+static void is_now(int64_t told, enum tw_regress_status status)
+{
+	assert_int_equal(catalogue_number(s.db, "SELECT told FROM alert WHERE subject='1'"), told);
+	assert_int_equal(
+	        catalogue_number(s.db, "SELECT status FROM alert WHERE subject='1'"), status);
+}
+
+static void a_day_later(void)
+{
+	catalogue_run(s.db, "UPDATE alert SET told_ms=told_ms-86400000");
+}
+
+static void few_traces_end_nothing(void **state)
+{
+	(void)state;
+	add_rule("a");
+	set_version(0, "1", LEAST - 1, 900);
+	look_well();
+	assert_int_equal(catalogue_number(s.db, "SELECT count(*) FROM alert"), 0);
+	set_version(0, "1", LEAST, 900);
+	look_well();
+	is_now(1, TW_REGRESS_OPEN);
+	set_version(0, "1", LEAST - 1, 900);
+	look_well();
+	is_now(1, TW_REGRESS_OPEN);
+	assert_string_equal(s.taken, "a");
+	set_version(0, "1", LEAST - 1, 500);
+	look_well();
+	is_now(2, TW_REGRESS_FIXED);
+	a_day_later();
+	set_version(0, "1", LEAST - 1, 900);
+	look_well();
+	is_now(2, TW_REGRESS_FIXED);
+	set_version(0, "1", LEAST, 900);
+	look_well();
+	is_now(3, TW_REGRESS_RETURNED);
+}
+
+static void no_traces_end_it(void **state)
+{
+	(void)state;
+	add_rule("a");
+	set_version(0, "1", LEAST, 900);
+	look_well();
+	s.n_versions = 0;
+	look_well();
+	is_now(2, TW_REGRESS_FIXED);
+	a_day_later();
+	look_well();
+	is_now(2, TW_REGRESS_FIXED);
+	set_version(0, "1", LEAST, 900);
+	look_well();
+	is_now(3, TW_REGRESS_RETURNED);
+}
+
+static void larger_versions_do_not_hide_it(void **state)
+{
+	(void)state;
+	add_rule("a");
+	set_version(0, "1", LEAST, 900);
+	look_well();
+	for (size_t i = 1; i < VERSIONS_MAX; i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof name, "9.%zu", i);
+		set_version(i, name, 10 * (uint64_t)LEAST, 100);
+	}
+	look_well();
+	is_now(1, TW_REGRESS_OPEN);
+	set_version(0, "1", LEAST, 500);
+	look_well();
+	is_now(2, TW_REGRESS_FIXED);
+}
+
+static void later_alerts_do_not_hide_it(void **state)
+{
+	(void)state;
+	add_rule("a");
+	set_version(0, "1", LEAST, 900);
+	look_well();
+	catalogue_run(s.db,
+	        "INSERT INTO alert(project_id,alert_id,rule_id,app,subject,title,trace_id,"
+	        "value_micro,traces,is_over,status,first_ms,last_ms) WITH RECURSIVE n(i) AS"
+	        " (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<2000) SELECT project_id,"
+	        " 'other' || i, rule_id, app, 'other' || i, '', '', 1, 1, 0, 2, first_ms,"
+	        " last_ms+1 FROM alert CROSS JOIN n");
+	set_version(0, "1", LEAST, 500);
+	look_well();
+	is_now(2, TW_REGRESS_FIXED);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+static const struct CMUnitTest tests[] = {TEST(few_traces_end_nothing), TEST(no_traces_end_it),
+        TEST(larger_versions_do_not_hide_it), TEST(later_alerts_do_not_hide_it)};
+
+UNIT_TESTS("alerts", tests)
