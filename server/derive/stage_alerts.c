@@ -56,8 +56,35 @@ static enum tw_status look_at_rule(struct tw_app *app, const char *project_id,
 	return st;
 }
 
+static enum tw_status look_at_rules(struct tw_app *app, const char *project_id,
+        const struct tw_alert_rule *rules, size_t n, const struct tw_alert_mails *mails,
+        const struct tw_alerts_how *how, bool *ret_partial, struct tw_err *err)
+{
+	enum tw_status first = TW_OK;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct tw_alert_rule *rule = &rules[(how->first % n + i) % n];
+		struct tw_err why;
+		enum tw_status st;
+
+		if (tw_deadline_passed(how->deadline)) {
+			*ret_partial = true;
+			return first;
+		}
+		st = look_at_rule(app, project_id, rule, how->deadline, mails, how->took, &why);
+		if (st == TW_DEADLINE)
+			*ret_partial = true;
+		else if (st != TW_OK && first == TW_OK) {
+			first = st;
+			if (err)
+				*err = why;
+		}
+	}
+	return first;
+}
+
 enum tw_status tw_alerts_look(struct tw_app *app, const char *project_id,
-        const struct tw_deadline *deadline, const struct tw_alerts_took *took, struct tw_err *err)
+        const struct tw_alerts_how *how, bool *ret_partial, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new((size_t)4 << 20);
 	struct tw_digest_rules to = {.n_mail = 0};
@@ -68,13 +95,12 @@ enum tw_status tw_alerts_look(struct tw_app *app, const char *project_id,
 	        a ? tw_catalogue_alert_rules(app->catalogue, project_id, a, &rules, &n, err)
 	          : tw_oom(err);
 
+	*ret_partial = false;
 	if (st == TW_OK && n)
 		st = read_mails(app, project_id, a, &doc, &to, err);
-	for (size_t i = 0; st == TW_OK && i < n && !tw_deadline_passed(deadline); i++) {
-		const struct tw_alert_mails mails = {to.mail, to.n_mail};
-
-		st = look_at_rule(app, project_id, &rules[i], deadline, &mails, took, err);
-	}
+	if (st == TW_OK)
+		st = look_at_rules(app, project_id, rules, n,
+		        &(struct tw_alert_mails){to.mail, to.n_mail}, how, ret_partial, err);
 	json_decref(doc);
 	tw_arena_free(a);
 	return st;
@@ -95,11 +121,14 @@ static bool is_over(void *arg)
 static enum tw_status run(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	struct limit limit = {turn, tw_monotonic_ms() + TURN_MS};
+	const int64_t now_ms = tw_monotonic_ms();
+	struct limit limit = {turn, now_ms + TURN_MS};
 	const struct tw_deadline deadline = {is_over, &limit};
+	const struct tw_alerts_how how = {(size_t)now_ms, &deadline, NULL}; /* any rule first */
+	bool partial;
 
 	*ret_more = false;
-	return tw_alerts_look(state, turn->project_id, &deadline, NULL, err);
+	return tw_alerts_look(state, turn->project_id, &how, &partial, err);
 }
 
 /* Rollups change all the time: it does not wake for each. */

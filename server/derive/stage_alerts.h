@@ -14,9 +14,15 @@ struct tw_alerts_took {
 	        const struct tw_alert_figure *figures, size_t n);
 	void *arg;
 };
-/* Stores the figures of all rules of the project, and passes them on (took may be NULL). */
+struct tw_alerts_how {
+	size_t first; /* rule that comes first, of any number; another each time */
+	const struct tw_deadline *deadline;
+	const struct tw_alerts_took *took; /* NULL: nobody */
+};
+/* Stores the figures of all rules of the project, and passes them on.  A rule that fails keeps none
+ * from being looked at; the first failure is returned in the end.  *ret_partial: some rule was not
+ * looked at in time. */
 enum tw_status tw_alerts_look(struct tw_app *app, const char *project_id,
-        const struct tw_deadline *deadline, const struct tw_alerts_took *took,
-        struct tw_err *err) TW_MUST_USE;
+        const struct tw_alerts_how *how, bool *ret_partial, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "server/api/api.h"
 #include "server/base/app.h"
+#include "server/base/clock.h"
 #include "server/base/thread/periodic.h"
 #include "server/derive/stage_alerts.h"
 
@@ -260,15 +261,18 @@ static enum tw_status look(struct tw_req *r, struct tw_err *err)
 	const struct tw_deadline deadline = {is_late, r};
 	json_t *all = json_array();
 	const struct tw_alerts_took took = {take, all};
-	enum tw_status st = all ? tw_alerts_look(tw_req_app(r), project(r), &deadline, &took, err)
-	                        : tw_oom(err);
+	const struct tw_alerts_how how = {(size_t)tw_monotonic_ms(), &deadline, &took};
+	bool partial = false;
+	enum tw_status st =
+	        all ? tw_alerts_look(tw_req_app(r), project(r), &how, &partial, err) : tw_oom(err);
 
 	if (st != TW_OK) {
 		json_decref(all);
 		return st;
 	}
 	tw_periodic_wake(tw_req_app(r)->hooks);
-	return tw_req_reply_json(r, 200, json_pack("{s:o}", "figures", all), err);
+	return tw_req_reply_json(
+	        r, 200, json_pack("{s:o, s:b}", "figures", all, "partial", (int)partial), err);
 }
 
 #define TAKES_JSON                                                                                 \

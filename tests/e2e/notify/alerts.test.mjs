@@ -24,6 +24,7 @@ async function add(s, rule) {
 async function look(s) {
 	const a = await ask(s, 'POST', 'alerts/look');
 	assert.equal(a.status, 200, a.text);
+	assert.equal(a.json.partial, false);
 	return a.json.figures;
 }
 const alerts = async (s, state = 'all') => (await s.get('/api/v1/inbox', { query: { state, kind: 'alert' } })).json.items;

@@ -1,4 +1,5 @@
-/* Looks at alert rules on a store of the test's own: what ends an alert and what does not. */
+/* Looks at alert rules on a store of the test's own: what ends an alert and what does not, and
+ * rules that fail or take too long. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -146,10 +147,10 @@ static enum tw_status look(size_t first, bool *ret_partial)
 	const struct tw_deadline deadline = {is_late, NULL};
 	const struct tw_alerts_took took = {take, NULL};
 
-	(void)first, *ret_partial = false;
 	s.looks = 0;
 	s.taken[0] = '\0';
-	return tw_alerts_look(&s.app, s.project, &deadline, &took, NULL);
+	return tw_alerts_look(&s.app, s.project, &(struct tw_alerts_how){first, &deadline, &took},
+	        ret_partial, NULL);
 }
 
 static void look_well(void)
@@ -253,8 +254,54 @@ static void later_alerts_do_not_hide_it(void **state)
 	is_now(2, TW_REGRESS_FIXED);
 }
 
+/* --- rules in a row --- */
+
+static void add_rules(void)
+{
+	add_rule("a");
+	add_rule("b");
+	add_rule("c");
+	set_version(0, "1", LEAST, 900);
+}
+
+static void a_failing_rule_stops_no_other(void **state)
+{
+	bool partial;
+
+	(void)state;
+	add_rules();
+	s.until = RULES + 1;
+	s.fails = catalogue_text(s.db, "SELECT scenario FROM alert_rule ORDER BY rule_id LIMIT 1");
+	assert_int_equal(look(0, &partial), TW_BUSY);
+	assert_int_equal(strlen(s.taken), 2);
+	assert_null(strchr(s.taken, *s.fails));
+}
+
+/* The second rule of each look is too slow. */
+static void each_rule_comes_first_in_turn(void **state)
+{
+	char seen[RULES + 1] = "";
+	bool partial;
+
+	(void)state;
+	add_rules();
+	s.until = 2;
+	for (size_t i = 0; i < RULES; i++) {
+		assert_int_equal(look(RULES + i, &partial), TW_OK);
+		assert_true(partial);
+		assert_int_equal(strlen(s.taken), 1);
+		assert_null(strchr(seen, *s.taken));
+		(void)strncat(seen, s.taken, sizeof seen - strlen(seen) - 1);
+	}
+	s.until = RULES + 1;
+	assert_int_equal(look(1, &partial), TW_OK);
+	assert_false(partial);
+	assert_int_equal(strlen(s.taken), RULES);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {TEST(few_traces_end_nothing), TEST(no_traces_end_it),
-        TEST(larger_versions_do_not_hide_it), TEST(later_alerts_do_not_hide_it)};
+        TEST(larger_versions_do_not_hide_it), TEST(later_alerts_do_not_hide_it),
+        TEST(a_failing_rule_stops_no_other), TEST(each_rule_comes_first_in_turn)};
 
 UNIT_TESTS("alerts", tests)

@@ -12,6 +12,7 @@ interface Rule {
 }
 interface Rules { rules: Rule[]; most: number; mail: boolean }
 interface Figure { rule: string; app: string; version: string; anr: string; value: number; traces: number; over: boolean }
+interface Look { figures: Figure[]; partial: boolean }
 type Draft = Pick<Rule, 'name' | 'kind' | 'app' | 'scenario' | 'percent' | 'least' | 'days' | 'mail'> & { limit: string };
 
 const KINDS: [kind: string, shown: string, unit: Rule['unit']][] = [['duration', tr('duration'), 'ms'], ['initial_display', tr('time to initial display'), 'ms'], ['full_display', tr('time to full display'), 'ms'],
@@ -53,15 +54,15 @@ function Form({ mail, keep, cancel }: { mail: boolean; keep: (d: Draft) => void;
 	);
 }
 
-function Row({ r, figures, remove }: { r: Rule; figures: Figure[] | null; remove: () => void }) {
-	const own = figures?.filter((f) => f.rule === r.id);
+function Row({ r, now, remove }: { r: Rule; now: Look | null; remove: () => void }) {
+	const own = now?.figures.filter((f) => f.rule === r.id);
 	return (
 		<tr data-rule={r.id}>
 			<td class="anywhere">{r.name}</td>
 			<td>{r.unit === 'ms' ? `p${r.percent}, ` : ''}{KINDS.find(([k]) => k === r.kind)?.[1] ?? r.kind}</td>
 			<td class="anywhere">{scopeOf(r)}</td>
 			<td class="num nowrap">{shown(r.limit, r.unit)}</td>
-			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.over ? 'loss' : 'quiet'}>{f.version || f.anr || tr('no version')}: {shown(f.value, r.unit)} ({count(f.traces)})</div>) : <span class="quiet">{tr('too few traces')}</span>)}</td>
+			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.over ? 'loss' : 'quiet'}>{f.version || f.anr || tr('no version')}: {shown(f.value, r.unit)} ({count(f.traces)})</div>) : <span class="quiet">{now?.partial ? tr('no figure in time') : tr('too few traces')}</span>)}</td>
 			<td class="actions"><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={remove} /></td>
 		</tr>
 	);
@@ -70,9 +71,9 @@ function Row({ r, figures, remove }: { r: Rule; figures: Figure[] | null; remove
 export function AlertRules() {
 	const load = useLoad('alert rules', () => get<Rules>('/api/v1/alerts/rules'));
 	const [adding, add] = useState(false);
-	const [figures, show] = useState<Figure[] | null>(null);
+	const [now, show] = useState<Look | null>(null);
 	const [error, change] = useChange(load.again);
-	const look = async () => show((await (await send('POST', '/api/v1/alerts/look')).json() as { figures: Figure[] }).figures);
+	const look = async () => show(await (await send('POST', '/api/v1/alerts/look')).json() as Look);
 	const keep = async (d: Draft) => {
 		const { percent, ...rest } = d;
 		const limit = Number(d.limit) / (unitOf(d.kind) === 'share' ? 100 : 1);
@@ -85,7 +86,7 @@ export function AlertRules() {
 			{v && v.rules.length === 0 && !adding && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose figure is above a limit, once, in the inbox, to webhooks and by mail.')}</p>}
 			{v && v.rules.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Figure')}</th><th scope="col">{tr('Of')}</th><th scope="col" class="num">{tr('Limit')}</th><th scope="col">{tr('Now')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
-				<tbody>{v.rules.map((r) => <Row key={r.id} r={r} figures={figures} remove={() => void change(() => send('DELETE', `/api/v1/alerts/rules/${r.id}`))} />)}</tbody>
+				<tbody>{v.rules.map((r) => <Row key={r.id} r={r} now={now} remove={() => void change(() => send('DELETE', `/api/v1/alerts/rules/${r.id}`))} />)}</tbody>
 			</table></div>}
 			{v && adding && <Form mail={v.mail} keep={(d) => void keep(d)} cancel={() => add(false)} />}
 			{error && <Failure error={error} />}

@@ -30,6 +30,7 @@ const zh = {
 	'At least traces': '最少 Trace 数',
 	'also to the digest\'s addresses': '同时发送到摘要的邮件地址',
 	'no version': '无版本',
+	'no figure in time': '未及时得出数值',
 	'too few traces': 'Trace 太少',
 	'Alerts': '告警',
 	'Look now': '立即检查',
