@@ -422,7 +422,7 @@ test('a chunk that fails in passing is asked for again, one that stays away is t
 	await page.waitForSelector('[data-ready]');
 	assert.ok(failures < 0);
 	stays = true;
-	await page.locator('.threads .name').nth(1).click();
+	await page.locator('.threads .name').nth(1).press('Enter');
 	await page.waitForSelector('text=gone with the wind');
 	stays = false;
 	await page.click('text=Try again');
@@ -438,8 +438,8 @@ test('closing a thread stops its load, and others go on', async (t) => {
 	await page.route(/\/slices\/\d+/, (route) => (held ? route.continue() : (held = route))); // the first never comes
 	await page.goto(`${server.url}/traces/${id}`);
 	await until(async () => held, 'the first chunk');
-	await page.locator('.threads .name').nth(1).click();
-	await page.locator('.threads .fold').nth(0).click();
+	await page.locator('.threads .name').nth(1).press('Enter');
+	await page.locator('.threads .fold').nth(0).press('Enter');
 	await page.waitForSelector('[data-ready]');
 	await until(async () => stopped.find((u) => u === held.request().url()), 'the request ended', 5);
 	await done(page, t);

@@ -125,7 +125,7 @@ test('a snapshot has no time axis and no times', async () => {
 test('a session that ends while calls are loaded is told', async () => {
 	const page = await open('?open=none');
 	await page.context().clearCookies();
-	await page.locator('.threads .name').nth(1).click();
+	await page.locator('.threads .name').nth(1).press('Enter');
 	await page.getByText('Your session has ended.').first().waitFor();
 	await page.context().close();
 });
@@ -187,7 +187,7 @@ test('216 threads: found, walked, grouped and opened', async () => {
 	const last = MAIN + 215;
 	await page.getByRole('searchbox', { name: 'Find a thread' }).fill(String(last));
 	await page.waitForFunction(() => document.querySelectorAll('.threads li').length === 1);
-	await page.locator('.threads .name').first().click();
+	await page.locator('.threads .name').first().press('Enter');
 	await page.waitForFunction((tid) => new URL(location.href).searchParams.get('thread') === String(tid), last);
 	await page.getByRole('searchbox', { name: 'Find a thread' }).fill('');
 	await page.waitForFunction(() => document.querySelectorAll('.threads li').length > 5);

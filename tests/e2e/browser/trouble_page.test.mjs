@@ -48,7 +48,7 @@ test('calls that could not be loaded while the server was away come when it is b
 	const page = await openTrace();
 	let gone = true;
 	await page.route('**/api/**', (route) => (gone ? route.abort() : route.continue()));
-	await page.locator('.threads .name').nth(1).click();
+	await page.locator('.threads .name').nth(1).press('Enter');
 	await page.waitForSelector('.timeline [role=alert]');
 	await page.waitForSelector('.away');
 	gone = false;
@@ -84,7 +84,7 @@ test('a mapping that arrives refreshes the names, is told, and the view stays', 
 	await server.put('/api/v1/builds/meanwhile/methods', sampleMapping);
 	await page.waitForSelector('[role=status] >> text=A mapping arrived: 6 of 6 method ids now have names.'); // by itself
 	await page.waitForFunction(() => /method\d/.test(document.querySelector('.methods').innerText));
-	assert.equal(await page.locator('.under .quiet').first().innerText(), before);
+	await page.waitForFunction((text) => document.querySelector('.under .quiet')?.innerText === text, before); // once the calls are there again
 	assert.equal(query(page).get('view'), 'bottom_up');
 	await page.click('[role=status] >> text=Close');
 	await done(page, t);
