@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { violations } from '../axe.mjs';
-import { settled, THEMES, unreadable, visit } from '../browser.mjs';
+import { THEMES, painted, settled, unreadable, visit } from '../browser.mjs';
 import { done, HOSTILE, open, openTrace, server, watched } from '../page.mjs';
 import { until } from '../server.mjs';
 
@@ -56,7 +56,10 @@ test('its code comes before anybody asks, and what is typed earlier is kept', as
 	await page.route(/\/assets\/palette-/, async (route) => { await held; await route.continue(); });
 	await visit(page, server, '/builds');
 	await asked;
+	await page.locator('button.find').waitFor(); // it may have been asked for by the page that signed in
+	await painted(page);
 	await page.keyboard.press('/');
+	await painted(page);
 	await page.keyboard.type('parsex');
 	await page.keyboard.press('Backspace');
 	assert.equal(await page.locator('dialog.palette').count(), 0);
