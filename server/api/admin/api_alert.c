@@ -8,6 +8,7 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/thread/periodic.h"
+#include "server/catalogue/catalogue_row.h"
 #include "server/derive/stage_alerts.h"
 
 enum {
@@ -33,14 +34,15 @@ static const char *project(const struct tw_req *r)
 
 static json_t *rule_json(const struct tw_alert_rule *r)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:f, s:I, s:i, s:b, s:s, s:I, "
-	                 "s:I}",
-	        "id", r->id, "name", r->name, "kind", tw_alert_kind_names[r->kind], "unit",
-	        tw_alert_units[r->kind], "app", r->app, "scenario", r->scenario, "version_name",
-	        r->version_name, "percent", (int)r->percent, "limit",
-	        (double)r->limit / TW_ALERT_MICRO, "least", (json_int_t)r->least, "days",
-	        (int)r->days, "mail", (int)r->mail, "author", r->author, "created_ms",
-	        (json_int_t)r->created_ms, "changed_ms", (json_int_t)r->changed_ms);
+	json_t *j = tw_row_json(&tw_alert_rule_fields, r);
+
+	if (j && (json_object_set_new(j, "unit", json_string(tw_alert_units[r->kind])) |
+	                 json_object_set_new(
+	                         j, "limit", json_real((double)r->limit / TW_ALERT_MICRO))) != 0) {
+		json_decref(j);
+		j = NULL;
+	}
+	return j;
 }
 
 static enum tw_status list(struct tw_req *r, struct tw_err *err)

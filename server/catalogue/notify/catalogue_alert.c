@@ -37,41 +37,43 @@ bool tw_alert_is_quantile(enum tw_alert_kind k)
 
 /* --- rules --- */
 
-#define RULE_COLUMNS                                                                               \
-	"r.rule_id, r.name, r.app, r.scenario, r.version_name, r.author, r.kind, r.percentile,"    \
-	" r.days, r.limit_micro, r.least, r.mail, r.created_ms, r.changed_ms"
-enum { RULE_COLUMN_COUNT = 14 };
+#define RULE(member, column, json) TW_FIELD(struct tw_alert_rule, member, "r." column, json)
+static const struct tw_field rule_fields[] = {
+        RULE(id, "rule_id", "id"),
+        RULE(name, "name", "name"),
+        RULE(app, "app", "app"),
+        RULE(scenario, "scenario", "scenario"),
+        RULE(version_name, "version_name", "version_name"),
+        RULE(author, "author", "author"),
+        TW_FIELD(struct tw_alert_rule, kind, "r.kind", "kind", .words = tw_alert_kind_names),
+        RULE(percent, "percentile", "percent"),
+        RULE(days, "days", "days"),
+        RULE(limit, "limit_micro", NULL),
+        RULE(least, "least", "least"),
+        RULE(mail, "mail", "mail"),
+        RULE(created_ms, "created_ms", "created_ms"),
+        RULE(changed_ms, "changed_ms", "changed_ms"),
+};
+const struct tw_fields tw_alert_rule_fields = TW_FIELDS(rule_fields);
 
 static bool read_rule(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
-	struct tw_alert_rule *r = ret_row;
-	const char **texts[] = {
-	        &r->id, &r->name, &r->app, &r->scenario, &r->version_name, &r->author};
-	int at = 0;
+	const struct tw_alert_rule *r = ret_row;
 
-	*r = (struct tw_alert_rule){.id = NULL};
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		*texts[i] = tw_cat_text(q, at++, a);
-		if (!*texts[i])
-			return false;
-	}
-	r->kind = (enum tw_alert_kind)tw_cat_int(q, at++);
-	r->percent = (unsigned)tw_cat_int(q, at++);
-	r->days = (unsigned)tw_cat_int(q, at++);
-	r->limit = tw_cat_int(q, at++);
-	r->least = (uint32_t)tw_cat_int(q, at++);
-	r->mail = tw_cat_int(q, at++) != 0;
-	r->created_ms = tw_cat_int(q, at++);
-	r->changed_ms = tw_cat_int(q, at);
-	return (unsigned)r->kind < TW_ALERT_KINDS;
+	return tw_row_read(q, 0, &tw_alert_rule_fields, a, ret_row) >= 0 &&
+	       (unsigned)r->kind < TW_ALERT_KINDS;
 }
 
 enum tw_status tw_catalogue_alert_rules(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_alert_rule **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_ALERT_RULES_MAX, sizeof **ret, read_rule, NULL, 0};
+	struct tw_cat_list l = {.arena = a,
+	        .limit = TW_ALERT_RULES_MAX,
+	        .row_bytes = sizeof **ret,
+	        .read = read_rule,
+	        .fields = &tw_alert_rule_fields};
 	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
-	        "SELECT " RULE_COLUMNS " FROM alert_rule r WHERE r.project_id=? ORDER BY r.rule_id"
+	        "SELECT {columns} FROM alert_rule r WHERE r.project_id=? ORDER BY r.rule_id"
 	        " LIMIT ?",
 	        "ti", project_id, (int64_t)TW_ALERT_RULES_MAX);
 
@@ -85,10 +87,14 @@ enum tw_status tw_catalogue_alert_rules(struct tw_catalogue *c, const char *proj
 enum tw_status tw_catalogue_alert_rule_get(struct tw_catalogue *c, const char *project_id,
         const char *id, struct tw_arena *a, struct tw_alert_rule *ret, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, 1, sizeof *ret, read_rule, NULL, 0};
+	struct tw_cat_list l = {.arena = a,
+	        .limit = 1,
+	        .row_bytes = sizeof *ret,
+	        .read = read_rule,
+	        .fields = &tw_alert_rule_fields};
 	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
-	        "SELECT " RULE_COLUMNS " FROM alert_rule r WHERE r.project_id=? AND r.rule_id=?",
-	        "tt", project_id, id);
+	        "SELECT {columns} FROM alert_rule r WHERE r.project_id=? AND r.rule_id=?", "tt",
+	        project_id, id);
 
 	if (st == TW_OK && l.n == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "no such alert rule");
@@ -179,70 +185,76 @@ enum tw_status tw_catalogue_alert_rule_delete(
 
 /* --- alerts --- */
 
+#define ALERT(member, column) TW_FIELD(struct tw_alert, member, "x." column, NULL)
+static const struct tw_field alert_fields[] = {
+        TW_FIELD_OF_GROUP(struct tw_alert, rule, &tw_alert_rule_fields, NULL),
+        ALERT(id, "alert_id"),
+        ALERT(of.app, "app"),
+        ALERT(of.subject, "subject"),
+        ALERT(of.title, "title"),
+        ALERT(of.trace_id, "trace_id"),
+        ALERT(of.value, "value_micro"),
+        ALERT(of.traces, "traces"),
+        ALERT(of.is_over, "is_over"),
+        ALERT(said.status, "status"),
+        ALERT(said.fixed_in, "fixed_in"),
+        ALERT(said.owner, "owner"),
+        ALERT(said.note, "note"),
+        ALERT(said.muted_until_ms, "muted_until_ms"),
+        ALERT(first_ms, "first_ms"),
+        ALERT(last_ms, "last_ms"),
+};
+static const struct tw_fields fields_of_alert = TW_FIELDS(alert_fields);
+
 static bool read_alert(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
-	struct tw_alert *r = ret_row;
-	struct tw_alert_rule rule;
-	const char **texts[] = {&r->id, &r->of.app, &r->of.subject, &r->of.title, &r->of.trace_id,
-	        &r->said.fixed_in, &r->said.owner, &r->said.note};
-	int at = RULE_COLUMN_COUNT;
+	const struct tw_alert *r = ret_row;
 
-	if (!read_rule(q, a, &rule))
-		return false;
-	*r = (struct tw_alert){.rule = rule};
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		*texts[i] = tw_cat_text(q, at++, a);
-		if (!*texts[i])
-			return false;
-	}
-	r->of.value = tw_cat_int(q, at++);
-	r->of.traces = (uint64_t)tw_cat_int(q, at++);
-	r->of.is_over = tw_cat_int(q, at++) != 0;
-	r->said.status = (enum tw_regress_status)tw_cat_int(q, at++);
-	r->said.muted_until_ms = tw_cat_int(q, at++);
-	r->first_ms = tw_cat_int(q, at++);
-	r->last_ms = tw_cat_int(q, at);
-	return (unsigned)r->said.status < TW_REGRESS_STATUSES;
+	return tw_row_read(q, 0, &fields_of_alert, a, ret_row) >= 0 &&
+	       (unsigned)r->rule.kind < TW_ALERT_KINDS &&
+	       (unsigned)r->said.status < TW_REGRESS_STATUSES;
 }
 
-#define ALERT_COLUMNS                                                                              \
-	RULE_COLUMNS ", x.alert_id, x.app, x.subject, x.title, x.trace_id, x.fixed_in, x.owner,"   \
-	             " x.note, x.value_micro, x.traces, x.is_over, x.status, x.muted_until_ms,"    \
-	             " x.first_ms, x.last_ms"
+#define ALERTS_WHERE                                                                               \
+	"SELECT {columns} FROM alert x CROSS JOIN alert_rule r WHERE x.project_id=?1 AND"          \
+	" r.project_id=?1 AND r.rule_id=x.rule_id AND "
 
-enum tw_status tw_catalogue_alerts(struct tw_catalogue *c, const char *project_id, const char *id,
-        struct tw_arena *a, struct tw_alert **ret, size_t *ret_n, struct tw_err *err)
+/* id: ?2 of the statement, which ends with a limit of ?3. */
+static enum tw_status list_alerts(struct tw_catalogue *c, const char *sql, const char *project_id,
+        const char *id, size_t limit, struct tw_arena *a, struct tw_alert **ret, size_t *ret_n,
+        struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_ALERTS_MAX, sizeof **ret, read_alert, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary keys */
-	        "SELECT " ALERT_COLUMNS " FROM alert x CROSS JOIN alert_rule r WHERE"
-	        " x.project_id=?1 AND (?2='' OR x.alert_id=?2) AND r.project_id=?1 AND"
-	        " r.rule_id=x.rule_id ORDER BY x.last_ms DESC, x.alert_id LIMIT ?3",
-	        "tti", project_id, id, (int64_t)TW_ALERTS_MAX);
+	struct tw_cat_list l = {.arena = a,
+	        .limit = limit,
+	        .row_bytes = sizeof **ret,
+	        .read = read_alert,
+	        .fields = &fields_of_alert};
+	enum tw_status st = tw_cat_list(c, &l, err, sql, "tti", project_id, id, (int64_t)limit);
 
 	if (st == TW_OK) {
 		*ret = l.rows;
 		*ret_n = l.n;
 	}
 	return st;
+}
+
+enum tw_status tw_catalogue_alerts(struct tw_catalogue *c, const char *project_id, const char *id,
+        struct tw_arena *a, struct tw_alert **ret, size_t *ret_n, struct tw_err *err)
+{
+	return list_alerts(c, /* primary keys */
+	        ALERTS_WHERE
+	        "(?2='' OR x.alert_id=?2) ORDER BY x.last_ms DESC, x.alert_id LIMIT ?3",
+	        project_id, id, *id ? 1 : TW_ALERTS_MAX, a, ret, ret_n, err);
 }
 
 enum tw_status tw_catalogue_alerts_of(struct tw_catalogue *c, const char *project_id,
         const char *rule_id, struct tw_arena *a, struct tw_alert **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list l = {a, TW_ALERTS_OF_RULE_MAX, sizeof **ret, read_alert, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* primary keys */
-	        "SELECT " ALERT_COLUMNS " FROM alert x CROSS JOIN alert_rule r WHERE"
-	        " x.project_id=?1 AND x.rule_id=?2 AND r.project_id=?1 AND r.rule_id=?2"
-	        " ORDER BY x.is_over DESC, x.last_ms DESC, x.alert_id LIMIT ?3",
-	        "tti", project_id, rule_id, (int64_t)TW_ALERTS_OF_RULE_MAX);
-
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
-	return st;
+	return list_alerts(c, /* primary keys */
+	        ALERTS_WHERE "x.rule_id=?2 ORDER BY x.is_over DESC, x.last_ms DESC, x.alert_id"
+	                     " LIMIT ?3",
+	        project_id, rule_id, TW_ALERTS_OF_RULE_MAX, a, ret, ret_n, err);
 }
 
 enum tw_status tw_catalogue_alert_say(struct tw_catalogue *c, const char *project_id,

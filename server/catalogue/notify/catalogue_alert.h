@@ -36,6 +36,7 @@ struct tw_alert_rule {
 	bool mail;
 	int64_t created_ms, changed_ms;
 };
+extern const struct tw_fields tw_alert_rule_fields; /* the limit has no JSON */
 enum tw_status tw_catalogue_alert_rules(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_alert_rule **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
