@@ -119,12 +119,9 @@ json_t *tw_api_trace(const struct tw_trace_row *row)
 {
 	json_t *trace = tw_row_json(&tw_trace_fields, row);
 
-	if (trace && (set_summary(trace, row) | json_object_set_new(trace, "error", error_of(row)) |
-	                     json_object_set_new(trace, "report", json_null())) != 0) {
-		json_decref(trace);
-		trace = NULL;
-	}
-	return trace;
+	return tw_json_complete(trace, set_summary(trace, row) |
+	                                       json_object_set_new(trace, "error", error_of(row)) |
+	                                       json_object_set_new(trace, "report", json_null()));
 }
 
 enum tw_status tw_api_keep_setting(

@@ -7,6 +7,7 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
+#include "server/base/text/json_memory.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/derive/stage_alerts.h"
@@ -36,13 +37,10 @@ static json_t *rule_json(const struct tw_alert_rule *r)
 {
 	json_t *j = tw_row_json(&tw_alert_rule_fields, r);
 
-	if (j && (json_object_set_new(j, "unit", json_string(tw_alert_units[r->kind])) |
-	                 json_object_set_new(
-	                         j, "limit", json_real((double)r->limit / TW_ALERT_MICRO))) != 0) {
-		json_decref(j);
-		j = NULL;
-	}
-	return j;
+	return tw_json_complete(
+	        j, json_object_set_new(j, "unit", json_string(tw_alert_units[r->kind])) |
+	                   json_object_set_new(
+	                           j, "limit", json_real((double)r->limit / TW_ALERT_MICRO)));
 }
 
 static enum tw_status list(struct tw_req *r, struct tw_err *err)

@@ -48,12 +48,9 @@ static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 
 	explicit_bzero(secret, sizeof secret);
 	j = tw_row_json(&tw_hook_fields, h);
-	if (j && (json_object_set_new(j, "events", events_json(h->events)) |
-	                 json_object_set_new(j, "secret_lost", json_boolean(lost))) != 0) {
-		json_decref(j);
-		j = NULL;
-	}
-	return j;
+	return tw_json_complete(
+	        j, json_object_set_new(j, "events", events_json(h->events)) |
+	                   json_object_set_new(j, "secret_lost", json_boolean(lost)));
 }
 
 /* A new secret, in plain text and encrypted; the caller wipes it. */
@@ -105,10 +102,8 @@ static enum tw_status reply(
 	if (st != TW_OK)
 		return st;
 	j = hook_json(r, &h);
-	if (secret && j && json_object_set_new(j, "secret", json_string(secret)) != 0) {
-		json_decref(j);
-		j = NULL;
-	}
+	if (secret)
+		j = tw_json_complete(j, json_object_set_new(j, "secret", json_string(secret)));
 	return tw_req_reply_json(r, http, j, err);
 }
 

@@ -5,6 +5,7 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/log.h"
+#include "server/base/text/json_memory.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
 #include "server/decode/jobs.h"
@@ -39,11 +40,7 @@ static json_t *one_json(const struct tw_quarantined *q, json_t *parts)
 {
 	json_t *o = tw_row_json(&tw_quarantined_fields, q);
 
-	if (!o || json_object_set_new(o, "parts", parts) != 0) {
-		json_decref(o);
-		return NULL;
-	}
-	return o;
+	return tw_json_complete(o, json_object_set_new(o, "parts", parts));
 }
 
 static enum tw_status list(struct tw_req *r, struct tw_err *err)

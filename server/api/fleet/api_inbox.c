@@ -96,7 +96,7 @@ static void add(struct inbox *b, const struct item *i)
 		b->items[b->n++] = *i;
 }
 
-/* --- reading both --- */
+/* --- reading all three kinds --- */
 
 static enum tw_status add_regressions(
         struct inbox *b, const struct tw_regression *rows, size_t n, struct tw_err *err)

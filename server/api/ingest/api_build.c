@@ -13,6 +13,7 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
+#include "server/base/text/json_memory.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/decode/jobs.h"
@@ -348,13 +349,9 @@ static json_t *build_json(const struct tw_build_row *b)
 {
 	json_t *o = tw_row_json(&tw_build_fields, b);
 
-	if (o && (set_upload(o, b->upload, *b->map_sha256 != '\0') |
-	                 set_upload(json_object_get(o, "retrace"), b->retrace.upload,
-	                         *b->retrace.sha256 != '\0')) != 0) {
-		json_decref(o);
-		o = NULL;
-	}
-	return o;
+	return tw_json_complete(o, set_upload(o, b->upload, *b->map_sha256 != '\0') |
+	                                   set_upload(json_object_get(o, "retrace"),
+	                                           b->retrace.upload, *b->retrace.sha256 != '\0'));
 }
 
 static const struct tw_param builds_params[] = {

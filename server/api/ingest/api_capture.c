@@ -166,12 +166,9 @@ static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
 	for (size_t i = 0; i < counts.n; i++)
 		(void)json_array_append_new(days, count_json(&counts.rows[i]));
 	answer = doc ? doc : json_pack("{s:i, s:[]}", "valid_s", TW_CAPTURE_VALID_S, "rules");
-	if (answer && (json_object_set_new(answer, "changed_ms", json_integer(changed_ms)) != 0 ||
-	                      json_object_set(answer, "days", days) != 0)) {
-		json_decref(answer);
-		answer = NULL;
-	}
-	json_decref(days);
+	answer = tw_json_complete(
+	        answer, json_object_set_new(answer, "changed_ms", json_integer(changed_ms)) |
+	                        json_object_set_new(answer, "days", days));
 	return tw_req_reply_json(r, 200, answer, err);
 }
 

@@ -9,6 +9,7 @@
 
 #include "server/api/api.h"
 #include "server/api/trace/view_open.h"
+#include "server/base/text/json_memory.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/storage/trace_record.h"
 
@@ -57,15 +58,11 @@ static json_t *annotation_json(
 	if (method >= 0)
 		name = tw_view_name(v, (uint32_t)method, name_buf, NULL);
 	o = tw_row_json(&tw_annotation_fields, a);
-	if (o && (json_object_set_new(o, "method", number_or_null(method)) |
-	                 json_object_set_new(o, "method_name",
-	                         a->method_index < 0 ? json_null()
-	                                             : json_stringn_nocheck(name.ptr, name.len))) !=
-	                 0) {
-		json_decref(o);
-		o = NULL;
-	}
-	return o;
+	return tw_json_complete(
+	        o, json_object_set_new(o, "method", number_or_null(method)) |
+	                   json_object_set_new(o, "method_name",
+	                           a->method_index < 0 ? json_null()
+	                                               : json_stringn_nocheck(name.ptr, name.len)));
 }
 
 static json_t *all_json(

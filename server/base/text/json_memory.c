@@ -32,3 +32,11 @@ char *tw_json_dumps(const json_t *json, size_t flags)
 		return NULL;
 	return json_dumps(json, flags);
 }
+
+json_t *tw_json_complete(json_t *json, int failed)
+{
+	if (!failed)
+		return json;
+	json_decref(json);
+	return NULL;
+}
