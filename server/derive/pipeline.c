@@ -80,6 +80,20 @@ bool tw_turn_is_over(const struct tw_turn *t)
 	return is_over(t->by);
 }
 
+static bool has_passed(void *arg)
+{
+	const struct tw_turn_limit *l = arg;
+
+	return tw_turn_is_over(l->turn) || tw_monotonic_ms() >= l->until_ms;
+}
+
+struct tw_deadline tw_turn_deadline(
+        const struct tw_turn *t, int64_t ms, struct tw_turn_limit *ret_limit)
+{
+	*ret_limit = (struct tw_turn_limit){t, tw_monotonic_ms() + ms};
+	return (struct tw_deadline){has_passed, ret_limit};
+}
+
 bool tw_turn_is_last(const struct tw_turn *t)
 {
 	return !t->by->of;

@@ -15,6 +15,7 @@
 #define TW_PIPELINE_H
 
 #include "server/base/app.h"
+#include "server/base/deadline.h"
 #include "server/catalogue/traces/catalogue_stage.h"
 #include "server/fleet/store/fleet_store.h"
 #include "server/storage/blob.h"
@@ -58,6 +59,13 @@ struct tw_stage {
 
 /* The server stops, or another has the lease. */
 bool tw_turn_is_over(const struct tw_turn *t);
+/* Passes when the turn is over, and after `ms` at the latest; *ret_limit must outlive it. */
+struct tw_turn_limit {
+	const struct tw_turn *turn;
+	int64_t until_ms;
+};
+struct tw_deadline tw_turn_deadline(
+        const struct tw_turn *t, int64_t ms, struct tw_turn_limit *ret_limit);
 /* Nothing else will run later: the work is done to its end. */
 bool tw_turn_is_last(const struct tw_turn *t);
 /* Traces of the project that wait for the stage. */

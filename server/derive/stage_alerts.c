@@ -106,25 +106,13 @@ enum tw_status tw_alerts_look(struct tw_app *app, const char *project_id,
 	return st;
 }
 
-struct limit { /* of a project's turn */
-	const struct tw_turn *turn;
-	int64_t until_ms;
-};
-
-static bool is_over(void *arg)
-{
-	const struct limit *l = arg;
-
-	return tw_turn_is_over(l->turn) || tw_monotonic_ms() >= l->until_ms;
-}
-
 static enum tw_status run(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	const int64_t now_ms = tw_monotonic_ms();
-	struct limit limit = {turn, now_ms + TURN_MS};
-	const struct tw_deadline deadline = {is_over, &limit};
-	const struct tw_alerts_how how = {(size_t)now_ms, &deadline, NULL}; /* any rule first */
+	struct tw_turn_limit limit;
+	const struct tw_deadline deadline = tw_turn_deadline(turn, TURN_MS, &limit);
+	const struct tw_alerts_how how = {
+	        (size_t)tw_monotonic_ms(), &deadline, NULL}; /* any rule first */
 	bool partial;
 
 	*ret_more = false;

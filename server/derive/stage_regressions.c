@@ -23,30 +23,19 @@ enum tw_status tw_regressions_look(struct tw_app *app, const struct tw_regress_t
 	return st;
 }
 
-struct limit { /* of a project's turn */
-	const struct tw_turn *turn;
-	int64_t until_ms;
-};
-
-static bool is_over(void *arg)
-{
-	const struct limit *l = arg;
-
-	return tw_turn_is_over(l->turn) || tw_monotonic_ms() >= l->until_ms;
-}
-
 /* Waits while a request looks: this one has time. */
 static enum tw_status run(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	const struct timespec step = {.tv_nsec = 100000000};
-	struct limit limit = {turn, tw_monotonic_ms() + TURN_MS};
-	const struct tw_regress_task task = {turn->project_id, tw_unix_ms() / TW_DAY_MS,
-	        {is_over, &limit}, (uint64_t)(tw_unix_ms() / EVERY_MS)};
+	struct tw_turn_limit limit;
+	const struct tw_deadline deadline = tw_turn_deadline(turn, TURN_MS, &limit);
+	const struct tw_regress_task task = {turn->project_id, tw_unix_ms() / TW_DAY_MS, deadline,
+	        (uint64_t)(tw_unix_ms() / EVERY_MS)};
 	struct tw_regress_looked sums;
 	enum tw_status st = tw_regressions_look(state, &task, &sums, err);
 
-	while (st == TW_BUSY && !is_over(&limit)) {
+	while (st == TW_BUSY && !tw_deadline_passed(&deadline)) {
 		(void)nanosleep(&step, NULL);
 		st = tw_regressions_look(state, &task, &sums, err);
 	}
