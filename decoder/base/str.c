@@ -163,6 +163,13 @@ size_t tw_str_find_last(struct tw_str s, struct tw_str what)
 	return s.len;
 }
 
+struct tw_str tw_str_last_component(struct tw_str path)
+{
+	size_t at = tw_str_find_last(path, TW_STR("/"));
+
+	return at < path.len ? tw_str_from(path, at + 1) : path;
+}
+
 struct tw_str tw_str_split(struct tw_str *s, char sep)
 {
 	const char *at = s->len ? memchr(s->ptr, sep, s->len) : NULL;

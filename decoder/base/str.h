@@ -73,6 +73,8 @@ static inline struct tw_str tw_str_from(struct tw_str s, size_t n)
 /* Offset of the first or last occurrence of `what` (not empty) in s; s.len if it does not occur. */
 size_t tw_str_find(struct tw_str s, struct tw_str what);
 size_t tw_str_find_last(struct tw_str s, struct tw_str what);
+/* The part of a path after its last "/". */
+struct tw_str tw_str_last_component(struct tw_str path);
 
 /* Removes the part up to the first `sep` from *s and returns it without `sep`; all of *s if there
  * is none. */

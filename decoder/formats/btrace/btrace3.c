@@ -277,12 +277,9 @@ static enum tw_status add_samples(
 	uint32_t want = r->saved + (leaf_of(s, r->type) != 0);
 	enum tw_status st = add_frames(s, r, err);
 
-	p.n = tw_samples_frames(s->samples) - p.first;
-	if (st != TW_OK || p.n < want)
-		return st; /* at a limit, which was counted */
-	p.first = tw_samples_share(s->samples, p.first);
-	st = tw_samples_add(s->samples, &p, err);
-	if (st != TW_OK || r->end_ns <= r->begin_ns)
+	if (st == TW_OK)
+		st = tw_samples_add_stack(s->samples, &p, want, err);
+	if (st != TW_OK || p.n < want || r->end_ns <= r->begin_ns)
 		return st;
 	p.ts_ns = r->end_ns;
 	p.went_on = true;

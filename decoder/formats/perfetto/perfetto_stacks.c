@@ -83,20 +83,13 @@ static bool set_mapping(
 	return set(s, scope, TW_PERFETTO_MAPPING, i->iid, get(s, scope, TW_PERFETTO_PATH, path));
 }
 
-static struct tw_str last_component(struct tw_str path)
-{
-	size_t at = tw_str_find_last(path, TW_STR("/"));
-
-	return at < path.len ? tw_str_from(path, at + 1) : path;
-}
-
 /* A frame without a function is named by its address in its mapping. */
 static bool set_frame(struct tw_perfetto_stacks *s, struct tw_perfetto_scope scope,
         const struct item *i, uint64_t offset)
 {
 	uint32_t name = (uint32_t)get(s, scope, TW_PERFETTO_FUNCTION, i->number[2]);
 	uint32_t map = (uint32_t)get(s, scope, TW_PERFETTO_MAPPING, i->number[3]);
-	struct tw_str file = last_component(tw_perfetto_intern_str(s->texts, map));
+	struct tw_str file = tw_str_last_component(tw_perfetto_intern_str(s->texts, map));
 	char place[300];
 	int n;
 

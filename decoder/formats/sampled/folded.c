@@ -100,11 +100,7 @@ static enum tw_status add(
 
 		st = tw_samples_frame(s->samples, sym, offset, err);
 	}
-	p.n = tw_samples_frames(s->samples) - p.first;
-	if (st != TW_OK || p.n < n || !p.track)
-		return st; /* at a limit, which was counted */
-	p.first = tw_samples_share(s->samples, p.first);
-	return tw_samples_add(s->samples, &p, err);
+	return st == TW_OK && p.track ? tw_samples_add_stack(s->samples, &p, n, err) : st;
 }
 
 static enum tw_status take_line(void *arg, const struct tw_line *line, struct tw_err *err)

@@ -22,6 +22,7 @@
 
 #include "decoder/base/codec_memory.h"
 #include "decoder/base/hash.h"
+#include "decoder/base/list.h"
 #include "decoder/base/whole.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/sampled/perf_maps.h"
@@ -128,10 +129,8 @@ struct perf_data {
 	ZSTD_DStream *zstd;
 	struct attr attrs[MAX_ATTRS];
 	uint32_t n_attrs;
-	struct id *ids; /* by id, once sorted */
-	uint32_t n_ids, cap_ids;
-	struct record *records;
-	size_t n_records, cap_records;
+	struct tw_list ids;     /* struct id, by id once sorted */
+	struct tw_list records; /* struct record, by time once sorted */
 	struct thread *threads;
 	uint32_t n_threads, cap_threads;
 	uint32_t *slots;    /* index + 1 by hash of tid; twice cap_threads */
@@ -241,21 +240,14 @@ static struct tw_str take_text(struct span *b)
 
 static bool add_id(struct perf_data *s, uint64_t id, uint32_t attr)
 {
-	if (s->n_ids == MAX_IDS)
-		return true;
-	if (s->n_ids == s->cap_ids) {
-		uint32_t cap = s->cap_ids ? s->cap_ids * 2 : 64;
-		struct id *ids = tw_arena_alloc(s->arena, cap, sizeof *ids);
+	struct id *added;
 
-		if (!ids)
-			return false;
-		if (s->n_ids)
-			memcpy(ids, s->ids, s->n_ids * sizeof *ids);
-		s->ids = ids;
-		s->cap_ids = cap;
-	}
-	s->ids[s->n_ids++] = (struct id){id, attr};
-	return true;
+	if (s->ids.n == MAX_IDS)
+		return true;
+	added = tw_list_add(&s->ids, s->arena, sizeof *added);
+	if (added)
+		*added = (struct id){id, attr};
+	return added != NULL;
 }
 
 static int by_id(const void *a, const void *b)
@@ -270,18 +262,19 @@ static int by_id(const void *a, const void *b)
 
 static uint32_t attr_of_id(const struct perf_data *s, uint64_t id)
 {
+	const struct id *ids = s->ids.items;
 	uint32_t low = 0;
-	uint32_t high = s->n_ids;
+	uint32_t high = s->ids.n;
 
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
-		if (s->ids[mid].id < id)
+		if (ids[mid].id < id)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low < s->n_ids && s->ids[low].id == id ? s->ids[low].attr : 0;
+	return low < s->ids.n && ids[low].id == id ? ids[low].attr : 0;
 }
 
 static enum tw_status read_attrs(struct perf_data *s, struct tw_err *err)
@@ -303,7 +296,7 @@ static enum tw_status read_attrs(struct perf_data *s, struct tw_err *err)
 		        .flags = tw_u64le(p + 40)};
 		if (size >= 96 + SECTION)
 			a->clock = tw_u32le(p + 92);
-		while (s->n_ids < MAX_IDS && take_u64(&ids, &id))
+		while (s->ids.n < MAX_IDS && take_u64(&ids, &id))
 			if (!add_id(s, id, s->n_attrs))
 				return tw_oom(err);
 		s->n_attrs++;
@@ -501,26 +494,15 @@ static uint64_t time_of(const struct perf_data *s, struct span b, uint32_t type)
 
 static bool keep(struct perf_data *s, struct span b, uint64_t offset)
 {
-	const uint32_t type = tw_u32le(b.p);
+	struct record *r = tw_list_add(&s->records, s->arena, sizeof *r);
 
-	if (s->n_records == s->cap_records) {
-		size_t cap = s->cap_records ? s->cap_records * 2 : 1024;
-		struct record *r = tw_arena_alloc(s->arena, cap, sizeof *r);
-
-		if (!r)
-			return false;
-		if (s->n_records)
-			memcpy(r, s->records, s->n_records * sizeof *r);
-		s->records = r;
-		s->cap_records = cap;
-	}
-	s->records[s->n_records] = (struct record){.time = time_of(s, b, type),
-	        .p = b.p,
-	        .n = (uint32_t)b.n,
-	        .order = (uint32_t)s->n_records,
-	        .offset = offset};
-	s->n_records++;
-	return true;
+	if (r)
+		*r = (struct record){.time = time_of(s, b, tw_u32le(b.p)),
+		        .p = b.p,
+		        .n = (uint32_t)b.n,
+		        .order = s->records.n,
+		        .offset = offset};
+	return r != NULL;
 }
 
 /* Appends what the record holds to s->unpacked.  TW_CORRUPT: it is damaged. */
@@ -584,7 +566,7 @@ static enum tw_status read_ids(struct perf_data *s, struct span b, struct tw_err
 
 	(void)skip(&b, RECORD_HEAD);
 	if (take_u64(&b, &n))
-		while (s->n_ids < MAX_IDS && n-- > 0 && take_u64(&b, &attr) && take_u64(&b, &id))
+		while (s->ids.n < MAX_IDS && n-- > 0 && take_u64(&b, &attr) && take_u64(&b, &id))
 			if (attr < s->n_attrs && !add_id(s, id, (uint32_t)attr))
 				return tw_oom(err);
 	return TW_OK;
@@ -866,13 +848,11 @@ static enum tw_status add_sample(
 	s->many_pids |= x->pid != s->pid;
 	for (uint32_t i = s->n_frames; st == TW_OK && i-- > 0;)
 		st = tw_samples_frame(s->samples, s->frames[i].sym, offset, err);
-	p.n = tw_samples_frames(s->samples) - p.first;
-	if (st != TW_OK || p.n < s->n_frames)
-		return st; /* at a limit, which was counted */
-	p.first = tw_samples_share(s->samples, p.first);
-	if (p.ts_ns < s->first_ns)
+	if (st == TW_OK)
+		st = tw_samples_add_stack(s->samples, &p, s->n_frames, err);
+	if (p.n == s->n_frames && p.ts_ns < s->first_ns)
 		s->first_ns = p.ts_ns;
-	return tw_samples_add(s->samples, &p, err);
+	return st;
 }
 
 static enum tw_status take_sample(struct perf_data *s, const struct record *r, struct tw_err *err)
@@ -1043,6 +1023,7 @@ static enum tw_status list_all(struct perf_data *s, struct tw_err *err)
 
 static enum tw_status read_all(struct perf_data *s, struct tw_err *err)
 {
+	const struct record *records;
 	enum tw_status st = read_header(s, err);
 
 	if (st != TW_OK)
@@ -1055,12 +1036,13 @@ static enum tw_status read_all(struct perf_data *s, struct tw_err *err)
 		st = list_all(s, err);
 	if (st != TW_OK)
 		return st;
-	if (s->n_ids)
-		qsort(s->ids, s->n_ids, sizeof *s->ids, by_id);
-	if (s->n_records)
-		qsort(s->records, s->n_records, sizeof *s->records, by_time);
-	for (size_t i = 0; st == TW_OK && i < s->n_records; i++)
-		st = reserve_threads(s) ? take_record(s, &s->records[i], err) : tw_oom(err);
+	if (s->ids.n)
+		qsort(s->ids.items, s->ids.n, sizeof(struct id), by_id);
+	if (s->records.n)
+		qsort(s->records.items, s->records.n, sizeof(struct record), by_time);
+	records = s->records.items;
+	for (uint32_t i = 0; st == TW_OK && i < s->records.n; i++)
+		st = reserve_threads(s) ? take_record(s, &records[i], err) : tw_oom(err);
 	return st;
 }
 

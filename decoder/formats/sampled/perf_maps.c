@@ -9,7 +9,6 @@ enum {
 	MAX_MAPS = 16384,    /* of a process */
 	ALL_MAPS = 1 << 20,  /* of a recording */
 	ALL_MOVED = 1 << 28, /* to make room for others: two processes in the worst order */
-	MAX_FILE_NAME = 256, /* of a frame without a symbol */
 	MAX_PARENTS = 8,
 	FIRST_TABLE = 64
 };
@@ -175,16 +174,9 @@ static struct process *process_of(struct tw_perf_maps *m, uint32_t pid)
 
 /* --- files --- */
 
-static struct tw_str last_component(struct tw_str path)
-{
-	size_t at = tw_str_find_last(path, TW_STR("/"));
-
-	return at < path.len ? tw_str_from(path, at + 1) : path;
-}
-
 static bool is_art(struct tw_str path)
 {
-	const struct tw_str name = last_component(path);
+	const struct tw_str name = tw_str_last_component(path);
 
 	return tw_str_eq(name, TW_STR("libart.so")) || tw_str_eq(name, TW_STR("libartd.so"));
 }
@@ -407,21 +399,28 @@ static uint64_t vaddr_in(const struct file *f, const struct map *map, uint64_t a
 	}
 }
 
-static uint32_t name_of_file(struct tw_perf_maps *m, struct file *f)
+struct tw_str tw_perf_file_frame(struct tw_str path, char out[TW_PERF_FILE_FRAME_BYTES])
 {
-	struct tw_str name = last_component(f->info.path);
-	char text[MAX_FILE_NAME + 2] = "[";
+	struct tw_str name = tw_str_last_component(path);
 
-	if (f->sym)
-		return f->sym;
 	if (name.len == 0)
 		name = TW_STR("unknown");
-	if (name.len > MAX_FILE_NAME)
-		name.len = MAX_FILE_NAME;
-	memcpy(text + 1, name.ptr, name.len);
-	text[name.len + 1] = ']';
-	f->sym = m->sink->ops->name(
-	        m->sink, name.ptr[0] == '[' ? name : (struct tw_str){text, name.len + 2});
+	if (name.len > TW_PERF_FILE_FRAME_BYTES - 2)
+		name.len = TW_PERF_FILE_FRAME_BYTES - 2;
+	if (name.ptr[0] == '[')
+		return name;
+	out[0] = '[';
+	memcpy(out + 1, name.ptr, name.len);
+	out[name.len + 1] = ']';
+	return (struct tw_str){out, name.len + 2};
+}
+
+static uint32_t name_of_file(struct tw_perf_maps *m, struct file *f)
+{
+	char text[TW_PERF_FILE_FRAME_BYTES];
+
+	if (!f->sym)
+		f->sym = m->sink->ops->name(m->sink, tw_perf_file_frame(f->info.path, text));
 	return f->sym;
 }
 

@@ -57,6 +57,11 @@ bool tw_perf_fork(struct tw_perf_maps *m, uint32_t pid, uint32_t parent);
 /* The process runs another program. */
 void tw_perf_exec(struct tw_perf_maps *m, uint32_t pid);
 
+enum { TW_PERF_FILE_FRAME_BYTES = 258 };
+/* The name of a frame in a file without symbols; one in brackets, such as "[vdso]", stays.  A part
+ * of the path, or `out`. */
+struct tw_str tw_perf_file_frame(struct tw_str path, char out[TW_PERF_FILE_FRAME_BYTES]);
+
 struct tw_perf_frame {
 	uint32_t sym;    /* 0: the sink refused it */
 	uint32_t file;   /* equal for frames of one file */

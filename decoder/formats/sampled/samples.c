@@ -151,6 +151,16 @@ enum tw_status tw_samples_add(
 	return TW_OK;
 }
 
+enum tw_status tw_samples_add_stack(
+        struct tw_samples *s, struct tw_sample_piece *io, size_t want, struct tw_err *err)
+{
+	io->n = s->n_frames - io->first;
+	if (io->n < want)
+		return TW_OK; /* the limit was counted */
+	io->first = tw_samples_share(s, io->first);
+	return tw_samples_add(s, io, err);
+}
+
 void tw_samples_move_zero(struct tw_samples *s, int64_t by_ns)
 {
 	for (uint32_t i = 0; i < s->n; i++)

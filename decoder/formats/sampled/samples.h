@@ -44,6 +44,11 @@ struct tw_sample_piece {
 
 enum tw_status tw_samples_add(
         struct tw_samples *s, const struct tw_sample_piece *piece, struct tw_err *err) TW_MUST_USE;
+/* Adds a sample whose stack is the frames from io->first on, of which there should be `want`.  If
+ * the same stack was added recently, io->first becomes its index and the frames are removed again.
+ * A stack that a limit has cut is left out: io->n is below `want`. */
+enum tw_status tw_samples_add_stack(struct tw_samples *s, struct tw_sample_piece *io, size_t want,
+        struct tw_err *err) TW_MUST_USE;
 uint32_t tw_samples_count(const struct tw_samples *s);
 
 /* Shifts the times of all samples added so far. */

@@ -22,6 +22,7 @@
 #include "decoder/base/buf.h"
 #include "decoder/base/pbread.h"
 #include "decoder/formats/format.h"
+#include "decoder/formats/sampled/perf_maps.h"
 #include "decoder/formats/sampled/samples.h"
 
 enum {
@@ -33,7 +34,6 @@ enum {
 	MAX_HEAD = SIZE + 1 + 4, /* a size, a tag, and the length of the longest record */
 	FIRST_RECORD = 4096,
 	MAX_FRAMES = 4096,
-	MAX_FILE_NAME = 256,
 	FILES = 4096 /* for which it is known whether they have frames without a symbol */
 };
 
@@ -104,29 +104,14 @@ static uint64_t method_id(uint32_t file, uint32_t symbol)
 	return UINT64_C(1) << 63 | (uint64_t)(file & INT32_MAX) << 32 | symbol;
 }
 
-static struct tw_str last_component(struct tw_str path)
-{
-	size_t at = tw_str_find_last(path, TW_STR("/"));
-
-	return at < path.len ? tw_str_from(path, at + 1) : path;
-}
-
 /* Frames without a symbol are named by their file. */
 static void name_rest(struct simpleperf *s, uint32_t file, struct tw_str path)
 {
-	struct tw_str name = last_component(path);
-	char text[MAX_FILE_NAME + 2] = "[";
+	char text[TW_PERF_FILE_FRAME_BYTES];
 
-	if (file < FILES && !s->nameless[file])
-		return;
-	if (name.len == 0)
-		name = TW_STR("unknown");
-	if (name.len > MAX_FILE_NAME)
-		name.len = MAX_FILE_NAME;
-	memcpy(text + 1, name.ptr, name.len);
-	text[name.len + 1] = ']';
-	s->sink->ops->method_name(s->sink, method_id(file, NO_SYMBOL),
-	        name.ptr[0] == '[' ? name : (struct tw_str){text, name.len + 2});
+	if (file >= FILES || s->nameless[file])
+		s->sink->ops->method_name(
+		        s->sink, method_id(file, NO_SYMBOL), tw_perf_file_frame(path, text));
 }
 
 static void read_file(struct simpleperf *s, struct tw_pb message)
@@ -229,13 +214,11 @@ static enum tw_status add_sample(struct simpleperf *s, const struct sample *x, s
 		return TW_OK;
 	for (uint32_t i = s->n_frames; st == TW_OK && i-- > 0;)
 		st = tw_samples_frame(s->samples, s->frames[i], s->record_offset, err);
-	p.n = tw_samples_frames(s->samples) - p.first;
-	if (st != TW_OK || p.n < s->n_frames)
-		return st; /* at a limit, which was counted */
-	p.first = tw_samples_share(s->samples, p.first);
-	if (p.ts_ns < s->first_ns)
+	if (st == TW_OK)
+		st = tw_samples_add_stack(s->samples, &p, s->n_frames, err);
+	if (p.n == s->n_frames && p.ts_ns < s->first_ns)
 		s->first_ns = p.ts_ns;
-	return tw_samples_add(s->samples, &p, err);
+	return st;
 }
 
 static struct sample read_sample(struct simpleperf *s, struct tw_pb message)

@@ -88,11 +88,7 @@ enum tw_status tw_sums_add(struct tw_sums *s, struct tw_sum *sum, struct tw_err 
 	p.track = track_of(s, sum);
 	for (size_t i = n; st == TW_OK && i-- > 0;)
 		st = tw_samples_frame(s->samples, s->stack[i], sum->offset, err);
-	p.n = tw_samples_frames(s->samples) - p.first;
-	if (st != TW_OK || p.n < n || !p.track)
-		return st; /* at a limit, which was counted */
-	p.first = tw_samples_share(s->samples, p.first);
-	return tw_samples_add(s->samples, &p, err);
+	return st == TW_OK && p.track ? tw_samples_add_stack(s->samples, &p, n, err) : st;
 }
 
 int64_t tw_sums_unit_ns(struct tw_str unit)
@@ -112,8 +108,7 @@ int64_t tw_sums_unit_ns(struct tw_str unit)
 
 uint32_t tw_sums_address(struct tw_sums *s, struct tw_str path, uint64_t address)
 {
-	size_t slash = tw_str_find_last(path, TW_STR("/"));
-	struct tw_str file = slash < path.len ? tw_str_from(path, slash + 1) : path;
+	struct tw_str file = tw_str_last_component(path);
 	char name[NAME_BYTES];
 	int n;
 
