@@ -1,6 +1,6 @@
 // The state of the server: checks, queue, waiting stages, disk, memory, refused and slow requests.
 import { useEffect } from 'preact/hooks';
-import { get, Refusal } from '../api/api';
+import { api, Refusal, type Stage } from '../api/api';
 import { byLabel, parseMetrics, sumOf, timedRoutes, type Sample } from '../api/metrics';
 import { bytes, count, duration, percent, when } from '../i18n/format';
 import { heard } from '../i18n/heard';
@@ -10,7 +10,6 @@ import { tr } from '../i18n/strings/health';
 
 interface Check { ok: boolean; message: string; engine?: string }
 interface Ready { status: string; node?: string; role: string; checks: Record<string, Check> }
-interface Stage { stage: string; waiting: number; oldest_ms: number; postponed: { reason: string; traces: number }[] }
 interface State { ready: Ready; stages: Stage[]; all: Sample[] | null; at_ms: number }
 
 const AGAIN_MS = 10_000;
@@ -21,7 +20,7 @@ const CHECKS: Record<string, string> = {
 	reading: tr('Catalogue is readable'), catalogue: tr('Catalogue is writable'), running: tr('Server is not stopping'), disk: tr('Disk has space'),
 	uploads: tr('Uploads can be stored'), jobs: tr('Decoders work'), storage: tr('Stored files are reachable'), analytics: 'ClickHouse',
 };
-const STAGES: Record<string, string> = { names: tr('Names of methods'), rollup: tr('Sums over many traces'), anr: tr('ANR groups'), findings: tr('Detectors'), regressions: tr('Regressions') };
+const STAGES: Record<string, string> = { names: tr('Names of methods'), rollup: tr('Sums over many traces'), anr: tr('ANR groups'), findings: tr('Detectors') };
 const LIMITS: Record<string, string> = {
 	size: tr('body too large'), target: tr('address too long'), rate: tr('rate limit'), headers: tr('headers too large'), busy: tr('server busy'), deadline: tr('query took too long'),
 	disk: tr('disk full'), slow_body: tr('body arrived too slowly'), slow_headers: tr('headers arrived too slowly'),
@@ -45,7 +44,7 @@ async function metrics(signal: AbortSignal): Promise<Sample[] | null> {
 }
 
 async function stateOf(signal: AbortSignal): Promise<State> {
-	const [ready, { stages }, all] = await Promise.all([readiness(signal), get<{ stages: Stage[] }>('/api/v1/fleet/stages', {}, signal), metrics(signal)]);
+	const [ready, { stages }, all] = await Promise.all([readiness(signal), api.stages(signal), metrics(signal)]);
 	return { ready, stages, all, at_ms: Date.now() };
 }
 

@@ -95,6 +95,8 @@ export interface Key {
 	id: string; name: string; scope: string; created_ms: number; last_seen_ms: number; seen_from: string; revoked_ms: number; expires_ms: number;
 	rotated_ms: number; old_until_ms: number; old_seen_ms: number;
 }
+/** Derived data: traces of the project that wait for it, and those that were postponed. */
+export interface Stage { stage: string; waiting: number; oldest_ms: number; postponed: { reason: string; traces: number }[] }
 export interface Project { id: string; name: string; created_ms: number }
 
 /** An answer that is not a 2xx, or none at all (status 0). */
@@ -240,6 +242,7 @@ export const api = {
 	signOut: () => call('/api/v1/session', { method: 'DELETE' }),
 	traces: (p: Params, s?: AbortSignal) =>
 		get<{ traces: Trace[]; total: number; total_is_capped: boolean; cursor: string | null }>('/api/v1/traces', p, s),
+	stages: (s?: AbortSignal) => get<{ stages: Stage[] }>('/api/v1/fleet/stages', {}, s),
 	facets: (column: string) => get<{ values: { value: string; count: number }[] }>('/api/v1/facets', { column }),
 	trace: (id: string, s?: AbortSignal) => get<Trace>(trace(id), {}, s),
 	remove: (id: string) => call(url(trace(id)), { method: 'DELETE' }),

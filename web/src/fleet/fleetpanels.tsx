@@ -1,6 +1,6 @@
 // The panels of the fleet's overview.
 import { useEffect } from 'preact/hooks';
-import { api, get } from '../api/api';
+import { api, get, type Stage } from '../api/api';
 import { KINDS, type Groups } from './anrgroups';
 import { groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
 import { byName, Change, methodLink, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
@@ -43,8 +43,6 @@ function Beyond({ of }: { of: string[] }) {
 	return beyond.length ? <p class="quiet">{tr('Not filtered by {beyond}.', { beyond: beyond.join(tr(' and ')) })}</p> : null;
 }
 
-interface Stage { stage: string; waiting: number; postponed: { reason: string; traces: number }[] }
-
 const STAGES: Record<string, string> = { names: tr('names'), rollup: tr('sums'), anr: tr('ANRs'), findings: tr('findings') };
 
 /** Ready traces that are missing below, and why; nothing when none is. */
@@ -61,7 +59,7 @@ function Derived({ load }: { load: Loaded<{ stages: Stage[] }> }) {
 export function Intake() {
 	const { params, key, since } = useListed();
 	const load = useLoad(`intake ${key}`, (signal) => intake(params, since, signal));
-	const stages = useLoad(`stages ${JSON.stringify(load.value)}`, (signal) => get<{ stages: Stage[] }>('/api/v1/fleet/stages', {}, signal));
+	const stages = useLoad(`stages ${JSON.stringify(load.value)}`, api.stages);
 	const v = load.value;
 	useEffect(() => {
 		if (!v || v.queued + v.decoding === 0) return undefined;

@@ -13,7 +13,6 @@ const zh = {
 	'Sums over many traces': '多个 Trace 的汇总',
 	'ANR groups': 'ANR 分组',
 	'Detectors': '检测器',
-	'Regressions': '回归',
 	'body too large': '请求体过大',
 	'address too long': '地址过长',
 	'rate limit': '频率限制',
