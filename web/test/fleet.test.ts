@@ -74,6 +74,7 @@ test('what is ready and not counted; deleted ones that are still counted are no 
 	const c = { all: 10, queued: 1, decoding: 0, failed: 1, done: 8, counted: 5 };
 	assert.equal(uncounted(c), 3);
 	assert.equal(uncounted({ ...c, counted: 20 }), 0);
+	assert.equal(uncounted({ ...c, capped: { all: true, queued: false, decoding: false, failed: false, done: true } }), 0, 'nobody knows how many are ready');
 });
 
 test('values of a label: most traces first, those without it and the rest last; each by its own name', () => {

@@ -1,6 +1,6 @@
 // What a list of traces says of one, and what its address may hold.
 import type { Trace } from './api';
-import { duration } from '../i18n/format';
+import { count, duration } from '../i18n/format';
 import { tr } from '../i18n/strings/frame';
 
 /** What people call it, else what it is a trace of. */
@@ -10,6 +10,9 @@ export function nameOf(t: Trace): string {
 
 /** How long it took, if it has times: counts and snapshots are drawn with lengths that mean nothing. */
 export const lengthOf = (s: NonNullable<Trace['summary']>) => (!s.timed ? '–' : duration(s.duration_ns));
+
+/** The server counts up to a limit: beyond it, "10,000+". */
+export const totalOf = (v: { total: number; total_is_capped: boolean }) => `${count(v.total)}${v.total_is_capped ? '+' : ''}`;
 
 /** Parameters of the address that choose and order traces; these are what a saved filter keeps. */
 export const FILTERS = ['app', 'version_name', 'scenario', 'device', 'state', 'tag', 'os', 'build_id', 'process', 'version_code', 'version_code_min', 'version_code_max', 'abi',

@@ -126,7 +126,8 @@ export function namedMarks(marks: Mark[], room: number): Mark[] {
 	return out.reverse();
 }
 
-export interface Counts { all: number; queued: number; decoding: number; failed: number; done: number; counted: number }
+/** capped: the traces of which the server counted only the first so many. */
+export interface Counts { all: number; queued: number; decoding: number; failed: number; done: number; counted: number; capped?: { all: boolean; queued: boolean; decoding: boolean; failed: boolean; done: boolean } }
 
-/** Ready traces that the rollups lack; at least so many, as deleted ones stay counted. */
-export const uncounted = (c: Counts): number => Math.max(0, c.done - c.counted);
+/** Ready traces that the rollups lack; at least so many, as deleted ones stay counted. 0 where it is not known. */
+export const uncounted = (c: Counts): number => (c.capped?.done ? 0 : Math.max(0, c.done - c.counted));

@@ -8,6 +8,7 @@ import { span, Trend, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
 import { heard } from '../i18n/heard';
 import { MethodName, Panel, Pending, useLoad, type Loaded } from '../ui/parts';
+import { totalOf } from '../api/traces';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
 
@@ -25,14 +26,15 @@ function useListed(): { params: Record<string, string>; key: string; since: numb
 }
 
 async function intake(p: Record<string, string>, since: number, signal: AbortSignal): Promise<Counts> {
-	const of = async (state: string) => (await api.traces({ ...p, state, since, limit: 1 }, signal)).total;
+	const of = (state: string) => api.traces({ ...p, state, since, limit: 1 }, signal);
 	const [all, queued, decoding, failed, ready, archived, fleet] = await Promise.all([of(''), of('queued'), of('decoding'), of('failed'), of('ready'), of('archived'),
 		get<Scenarios>('/api/v1/fleet/scenarios', { ...p, since, by: 'all' }, signal)]);
-	return { all, queued, decoding, failed, done: ready + archived, counted: fleet.traces };
+	return { all: all.total, queued: queued.total, decoding: decoding.total, failed: failed.total, done: ready.total + archived.total, counted: fleet.traces,
+		capped: { all: all.total_is_capped, queued: queued.total_is_capped, decoding: decoding.total_is_capped, failed: failed.total_is_capped, done: ready.total_is_capped || archived.total_is_capped } };
 }
 
-function Fact({ name, n, bad, to }: { name: string; n: number; bad?: boolean; to?: string }) {
-	const shown = <span class={bad && n > 0 ? 'badtext' : ''}>{count(n)}</span>;
+function Fact({ name, n, capped = false, bad, to }: { name: string; n: number; capped?: boolean; bad?: boolean; to?: string }) {
+	const shown = <span class={bad && n > 0 ? 'badtext' : ''}>{totalOf({ total: n, total_is_capped: capped })}</span>;
 	return <div><dt>{name}</dt><dd>{to && n > 0 ? <a href={to}>{shown}</a> : shown}</dd></div>;
 }
 
@@ -71,9 +73,9 @@ export function Intake() {
 		<Panel title={tr('Uploads')} id="intake">
 			<Pending of={load} what={tr('Counting traces')} />
 			{v && !load.error && <dl class="facts" data-counts>
-				<Fact name={tr('Traces')} n={v.all} to={list('')} />
-				<Fact name={tr('Waiting')} n={v.queued} to={list('queued')} /><Fact name={tr('Decoding')} n={v.decoding} to={list('decoding')} />
-				<Fact name={tr('Failed')} n={v.failed} bad to={list('failed')} />
+				<Fact name={tr('Traces')} n={v.all} capped={v.capped?.all} to={list('')} />
+				<Fact name={tr('Waiting')} n={v.queued} capped={v.capped?.queued} to={list('queued')} /><Fact name={tr('Decoding')} n={v.decoding} capped={v.capped?.decoding} to={list('decoding')} />
+				<Fact name={tr('Failed')} n={v.failed} capped={v.capped?.failed} bad to={list('failed')} />
 				<Fact name={tr('Included below')} n={v.counted} />
 				{uncounted(v) > 0 && <Fact name={tr('ANR reports and pending')} n={uncounted(v)} />}
 			</dl>}

@@ -11,7 +11,7 @@ import { go, number, set, text, texts } from '../ui/route';
 import { Arrival, Start } from './start';
 import { landed } from './upload';
 import { tr } from '../i18n/strings/list';
-import { backOff, FILTERS } from '../api/traces';
+import { backOff, FILTERS, totalOf } from '../api/traces';
 
 const PAGE = 50;
 
@@ -128,9 +128,6 @@ function useRefresh(on: boolean, state: string, again: () => void): void {
 		};
 	});
 }
-
-/** The server counts up to a limit: beyond it, "10,000+". */
-const totalOf = (v: { total: number; total_is_capped: boolean }) => `${count(v.total)}${v.total_is_capped ? '+' : ''}`;
 
 function Pages({ rows, total, cursor }: { rows: number; total: string; cursor: string | null }) {
 	const before = number('n') ?? 0;
