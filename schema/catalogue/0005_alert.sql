@@ -30,9 +30,9 @@ CREATE TABLE alert (
 	value_micro INTEGER NOT NULL,
 	traces INTEGER NOT NULL,
 	is_over INTEGER NOT NULL,         -- 1 until the figure is clearly below the limit
-	told INTEGER NOT NULL DEFAULT 0,  -- events so far
-	told_ms INTEGER NOT NULL DEFAULT 0,
-	quiet INTEGER NOT NULL DEFAULT 0, -- 1: the last excess caused no event
+	told INTEGER NOT NULL DEFAULT 0,    -- number of events sent
+	told_ms INTEGER NOT NULL DEFAULT 0, -- time of the last event that was not its end
+	quiet INTEGER NOT NULL DEFAULT 0,   -- 1: no event was sent for the current excess
 	status INTEGER NOT NULL,          -- as in regression
 	fixed_in TEXT NOT NULL DEFAULT '',
 	owner TEXT NOT NULL DEFAULT '',

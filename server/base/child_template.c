@@ -135,7 +135,7 @@ static int32_t copy_once(struct tw_child_template *t, int fds[TW_CHILD_FDS + 1],
 	}
 	if (answer > 0)
 		(void)send(ends[0], &go, 1, MSG_NOSIGNAL);
-	(void)close(ends[0]); /* a copy that was not told to go ends */
+	(void)close(ends[0]); /* a copy that has received no byte ends */
 	return answer;
 }
 
