@@ -16,7 +16,7 @@ enum { PATH_BYTES = 1500 };
 
 struct run {
 	const struct tw_backup *b;
-	struct tw_catalogue *copy; /* the catalogue as it stood */
+	struct tw_catalogue *copy; /* opened after it was copied */
 	struct tw_backup_sums sums;
 };
 
@@ -77,7 +77,7 @@ static bool is_deleted(struct run *r, const struct tw_stored_file *f)
 	return tw_catalogue_has_trace(r->b->catalogue, f->id, &there, NULL) == TW_OK && !there;
 }
 
-static bool stays_readable(struct run *r, const struct tw_stored_file *f, struct tw_arena *a)
+static bool has_decoded_copy(struct run *r, const struct tw_stored_file *f, struct tw_arena *a)
 {
 	struct tw_trace_row row;
 
@@ -86,9 +86,9 @@ static bool stays_readable(struct run *r, const struct tw_stored_file *f, struct
 	       row.state == TW_TRACE_READY;
 }
 
-/* What was deleted since the catalogue was copied goes from the copy too, and so does what nobody
- * could read there. */
-static enum tw_status leave_out(
+/* Removes from the copy each trace that was deleted since the catalogue was copied, and each that
+ * could not be read from the backup. */
+static enum tw_status skip_file(
         struct run *r, const struct tw_stored_file *f, const struct tw_err *why, struct tw_arena *a)
 {
 	const char **blobs;
@@ -98,14 +98,14 @@ static enum tw_status leave_out(
 	if (!is_deleted(r, f)) {
 		r->sums.left_out++;
 		r->b->left_out(r->b->arg, f->id, why->msg);
-		if (stays_readable(r, f, a))
+		if (has_decoded_copy(r, f, a))
 			return TW_OK;
 	}
 	st = tw_catalogue_trace_delete(r->copy, f->project_id, f->id, a, &blobs, &n, NULL);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
-static bool is_lost(enum tw_status st)
+static bool is_missing_or_damaged(enum tw_status st)
 {
 	return st == TW_NOT_FOUND || st == TW_CORRUPT;
 }
@@ -120,8 +120,8 @@ static enum tw_status copy_part(
 	r->sums.uploads++;
 	if (r->b->step)
 		r->b->step(r->b->arg, &r->sums);
-	if (is_lost(st))
-		return leave_out(r, f, &why, a);
+	if (is_missing_or_damaged(st))
+		return skip_file(r, f, &why, a);
 	if (st != TW_OK && err)
 		*err = why;
 	return st;
@@ -135,7 +135,7 @@ static enum tw_status copy_mapping(
 	enum tw_status st = copy_blob(r, f->sha256, &why);
 
 	(void)a;
-	if (is_lost(st)) { /* replaced meanwhile, or damaged: its traces show numbers */
+	if (is_missing_or_damaged(st)) { /* replaced since, or damaged */
 		r->sums.left_out++;
 		r->b->left_out(r->b->arg, f->id, why.msg);
 		return TW_OK;
@@ -169,8 +169,8 @@ static bool is_same(const char *path, const struct tw_stored_file *f)
 	       strcmp(sha256, f->sha256) == 0;
 }
 
-/* A server on the backup decodes it from its upload. */
-static enum tw_status decode_later(
+/* A server that runs on the backup decodes the trace from its upload. */
+static enum tw_status requeue_trace(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct run *r = arg;
@@ -199,10 +199,10 @@ static enum tw_status copy_decoded(
 	} else {
 		(void)unlink(spool);
 	}
-	return st == TW_NOT_FOUND ? decode_later(r, f, a, err) : st;
+	return st == TW_NOT_FOUND ? requeue_trace(r, f, a, err) : st;
 }
 
-/* --- all files that the copied catalogue names --- */
+/* --- all files referenced by the copied catalogue --- */
 
 static enum tw_status copy_files(struct run *r, struct tw_err *err)
 {
@@ -213,13 +213,13 @@ static enum tw_status copy_files(struct run *r, struct tw_err *err)
 		st = tw_stored_each(r->copy, tw_catalogue_stored_parts, copy_part, r, err);
 	if (st == TW_OK)
 		st = tw_stored_each(r->copy, tw_catalogue_stored_traces,
-		        r->b->decoded ? copy_decoded : decode_later, r, err);
+		        r->b->decoded ? copy_decoded : requeue_trace, r, err);
 	return st;
 }
 
-/* --- what earlier backups left --- */
+/* --- files of earlier backups --- */
 
-static void drop_unnamed(struct run *r, const char *folder)
+static void delete_unreferenced(struct run *r, const char *folder)
 {
 	DIR *d = opendir(folder);
 	struct dirent *e;
@@ -236,17 +236,17 @@ static void drop_unnamed(struct run *r, const char *folder)
 		(void)closedir(d);
 }
 
-static void drop_all_unnamed(struct run *r)
+static void delete_all_unreferenced(struct run *r)
 {
 	char folder[PATH_BYTES];
 
 	for (unsigned i = 0; i < 256; i++) {
 		(void)snprintf(folder, sizeof folder, "%s/blobs/%02x", tw_blobs_dir(r->b->to), i);
-		drop_unnamed(r, folder);
+		delete_unreferenced(r, folder);
 	}
 }
 
-/* --- the whole --- */
+/* --- the run --- */
 
 static enum tw_status may_replace(const struct tw_backup *b, struct tw_err *err)
 {
@@ -277,15 +277,15 @@ static enum tw_status sync_path(const char *path, struct tw_err *err)
 	return st;
 }
 
-/* The copy was closed, so it is one file. */
-static enum tw_status take_place(struct run *r, const char *copy, struct tw_err *err)
+/* `copy` is closed, so its WAL is merged into it. */
+static enum tw_status publish_catalogue(struct run *r, const char *copy, struct tw_err *err)
 {
-	static const char *const beside[] = {"catalogue.db-wal", "catalogue.db-shm"};
+	static const char *const journals[] = {"catalogue.db-wal", "catalogue.db-shm"};
 	char path[PATH_BYTES];
 	enum tw_status st = sync_path(copy, err);
 
-	for (size_t i = 0; st == TW_OK && i < 2; i++) { /* of a server that ran on the backup */
-		(void)snprintf(path, sizeof path, "%s/%s", tw_blobs_dir(r->b->to), beside[i]);
+	for (size_t i = 0; st == TW_OK && i < 2; i++) { /* of a server on the backup */
+		(void)snprintf(path, sizeof path, "%s/%s", tw_blobs_dir(r->b->to), journals[i]);
 		(void)unlink(path);
 	}
 	(void)snprintf(path, sizeof path, "%s/catalogue.db", tw_blobs_dir(r->b->to));
@@ -298,7 +298,7 @@ static enum tw_status copy_catalogue(struct run *r, const char *copy, struct tw_
 {
 	enum tw_status st;
 
-	(void)unlink(copy); /* of one that was cut short */
+	(void)unlink(copy); /* left by an interrupted backup */
 	st = tw_catalogue_copy(r->b->catalogue, copy, err);
 	if (st == TW_OK)
 		st = tw_catalogue_open(copy, &r->copy, err);
@@ -307,7 +307,7 @@ static enum tw_status copy_catalogue(struct run *r, const char *copy, struct tw_
 	return st;
 }
 
-static enum tw_status drop_rest(struct run *r, struct tw_err *err)
+static enum tw_status delete_old_files(struct run *r, struct tw_err *err)
 {
 	char path[PATH_BYTES];
 	enum tw_status st;
@@ -315,7 +315,7 @@ static enum tw_status drop_rest(struct run *r, struct tw_err *err)
 	(void)snprintf(path, sizeof path, "%s/catalogue.db", tw_blobs_dir(r->b->to));
 	st = tw_catalogue_open(path, &r->copy, err);
 	if (st == TW_OK)
-		drop_all_unnamed(r);
+		delete_all_unreferenced(r);
 	r->copy = tw_catalogue_close(r->copy);
 	return st;
 }
@@ -335,11 +335,11 @@ enum tw_status tw_backup_run(
 		st = copy_files(&r, err);
 	r.copy = tw_catalogue_close(r.copy);
 	if (st == TW_OK)
-		st = take_place(&r, copy, err);
+		st = publish_catalogue(&r, copy, err);
 	else
 		(void)unlink(copy);
 	if (st == TW_OK)
-		st = drop_rest(&r, err);
+		st = delete_old_files(&r, err);
 	if (st == TW_OK)
 		*ret = r.sums;
 	return st;

@@ -15,12 +15,12 @@ enum { PATH_BYTES = 1500, KEY_BYTES = 128 };
 struct run {
 	const struct tw_backup *b;
 	struct tw_s3 *to;
-	struct tw_catalogue *copy; /* the catalogue as it stood */
+	struct tw_catalogue *copy; /* opened after it was copied */
 	struct tw_backup_sums sums;
 };
 
-/* Reads it once more before it is sent: damage does not go into a backup. */
-static enum tw_status put_checked(
+/* Reads the file twice, so that a damaged file is never uploaded. */
+static enum tw_status upload_verified(
         struct run *r, const char *key, int fd, const char *sha256, struct tw_err *err)
 {
 	char found[TW_SHA256_HEX] = "";
@@ -54,7 +54,7 @@ static enum tw_status put_content(struct run *r, const char *sha256, struct tw_e
 	st = tw_blob_open(r->b->from, sha256, &fd, err);
 	if (st != TW_OK)
 		return st;
-	st = put_checked(r, key, fd, sha256, err);
+	st = upload_verified(r, key, fd, sha256, err);
 	(void)close(fd);
 	return st;
 }
@@ -66,7 +66,7 @@ static bool is_deleted(struct run *r, const char *trace_id)
 	return tw_catalogue_has_trace(r->b->catalogue, trace_id, &there, NULL) == TW_OK && !there;
 }
 
-static void tell(struct run *r, const char *id, const struct tw_err *why)
+static void report_skipped(struct run *r, const char *id, const struct tw_err *why)
 {
 	r->sums.left_out++;
 	r->b->left_out(r->b->arg, id, why->msg);
@@ -86,7 +86,7 @@ static enum tw_status put_part(
 	if (st != TW_NOT_FOUND && st != TW_CORRUPT)
 		return st;
 	if (!is_deleted(r, f->id))
-		tell(r, f->id, err);
+		report_skipped(r, f->id, err);
 	else
 		r->sums.uploads--;
 	st = tw_catalogue_trace_delete(r->copy, f->project_id, f->id, a, &blobs, &n, err);
@@ -102,7 +102,7 @@ static enum tw_status put_mapping(
 	(void)a;
 	if (st != TW_NOT_FOUND && st != TW_CORRUPT)
 		return st;
-	tell(r, f->id, err); /* replaced meanwhile, or damaged: its traces show numbers */
+	report_skipped(r, f->id, err); /* replaced since, or damaged */
 	return TW_OK;
 }
 
@@ -117,7 +117,7 @@ static enum tw_status put_only_copy(
 		st = tw_trace_open(r->b->from, f->id, &fd, err);
 	if (st != TW_OK)
 		return st;
-	st = put_checked(r, path + strlen(tw_blobs_dir(r->b->from)) + 1, fd, f->sha256, err);
+	st = upload_verified(r, path + strlen(tw_blobs_dir(r->b->from)) + 1, fd, f->sha256, err);
 	(void)close(fd);
 	return st;
 }
@@ -134,7 +134,7 @@ static enum tw_status put_decoded(
 	if (st == TW_OK)
 		st = put_only_copy(r, f, err);
 	if (st == TW_NOT_FOUND || st == TW_CORRUPT) {
-		tell(r, f->id, err);
+		report_skipped(r, f->id, err);
 		return TW_OK;
 	}
 	return st;
@@ -159,7 +159,7 @@ static enum tw_status put_catalogue(struct run *r, const char *path, struct tw_e
 
 	if (fd < 0)
 		return tw_fail(err, TW_IO, "the copy of the catalogue is gone");
-	st = put_checked(r, "catalogue.db", fd, "", err);
+	st = upload_verified(r, "catalogue.db", fd, "", err);
 	(void)close(fd);
 	return st;
 }
@@ -173,7 +173,7 @@ enum tw_status tw_backup_s3_run(const struct tw_backup *backup, struct tw_s3 *to
 
 	if (st != TW_OK)
 		return st;
-	(void)snprintf(name, sizeof name, ".backup-%s", id); /* a server that starts leaves it */
+	(void)snprintf(name, sizeof name, ".backup-%s", id); /* a starting server removes it */
 	tw_spool_path(backup->from, name, copy, sizeof copy);
 	st = tw_catalogue_copy(backup->catalogue, copy, err);
 	if (st == TW_OK)
@@ -182,7 +182,7 @@ enum tw_status tw_backup_s3_run(const struct tw_backup *backup, struct tw_s3 *to
 		tw_catalogue_stop_record(r.copy);
 	if (st == TW_OK)
 		st = put_files(&r, err);
-	r.copy = tw_catalogue_close(r.copy); /* one file then */
+	r.copy = tw_catalogue_close(r.copy); /* closing merges the WAL into the file */
 	if (st == TW_OK)
 		st = put_catalogue(&r, copy, err);
 	(void)unlink(copy);

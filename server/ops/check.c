@@ -16,15 +16,16 @@ enum { PATH_BYTES = 1500, TEXT_BYTES = 400 };
 struct checker {
 	const struct tw_check *c;
 	struct tw_check_sums sums;
-	bool is_away; /* the store, with: */
-	struct tw_err away;
+	bool is_unreachable; /* the store was unreachable, for the reason: */
+	struct tw_err unreachable_err;
 };
 
-/* What became of one file. */
-enum verdict { WHOLE, MISSING, DAMAGED, UNREADABLE };
-static const char *const verdict_words[] = {"whole", "missing", "damaged", "unreadable"};
+/* The result for one file. */
+enum verdict { INTACT, MISSING, DAMAGED, UNREADABLE };
+static const char *const verdict_names[] = {"whole", "missing", "damaged", "unreadable"};
 
-static void tell(struct checker *k, const struct tw_stored_file *f, const char *text, bool repaired)
+static void report_finding(
+        struct checker *k, const struct tw_stored_file *f, const char *text, bool repaired)
 {
 	const struct tw_finding finding = {f->project_id, f->id, f->what, text, repaired};
 
@@ -41,7 +42,7 @@ static void step(const struct checker *k)
 
 /* --- one file --- */
 
-static enum verdict judge_fd(struct checker *k, int fd, const struct tw_stored_file *f)
+static enum verdict check_fd(struct checker *k, int fd, const struct tw_stored_file *f)
 {
 	char sha256[TW_SHA256_HEX];
 	uint64_t bytes = 0;
@@ -52,25 +53,25 @@ static enum verdict judge_fd(struct checker *k, int fd, const struct tw_stored_f
 	if (f->bytes && (uint64_t)s.st_size != f->bytes)
 		return DAMAGED;
 	if (k->c->quick || !f->sha256[0])
-		return WHOLE;
+		return INTACT;
 	if (tw_sha256_fd(fd, sha256, &bytes, NULL) != TW_OK)
 		return UNREADABLE;
 	k->sums.bytes += bytes;
-	return strcmp(sha256, f->sha256) == 0 ? WHOLE : DAMAGED;
+	return strcmp(sha256, f->sha256) == 0 ? INTACT : DAMAGED;
 }
 
-/* An unreachable store says nothing about its files: this is not a result. */
+/* An unreachable store is not a finding about its files. */
 static enum verdict verdict_of(struct checker *k, enum tw_status st, const struct tw_err *why)
 {
 	if (st == TW_BUSY && tw_blobs_remote(k->c->blobs)) {
-		k->away = *why;
-		k->is_away = true;
+		k->unreachable_err = *why;
+		k->is_unreachable = true;
 	}
 	return st == TW_NOT_FOUND ? MISSING : st == TW_CORRUPT ? DAMAGED : UNREADABLE;
 }
 
-/* Without fetching it. */
-static enum verdict judge_size(struct checker *k, const struct tw_stored_file *f,
+/* Compares existence and size, without downloading the file. */
+static enum verdict check_size(struct checker *k, const struct tw_stored_file *f,
         enum tw_status (*look)(struct tw_blobs *, const char *, uint64_t *, struct tw_err *))
 {
 	uint64_t bytes = 0;
@@ -80,10 +81,10 @@ static enum verdict judge_size(struct checker *k, const struct tw_stored_file *f
 
 	if (st != TW_OK)
 		return verdict_of(k, st, &why);
-	return f->bytes && f->bytes != bytes ? DAMAGED : WHOLE;
+	return f->bytes && f->bytes != bytes ? DAMAGED : INTACT;
 }
 
-static enum verdict judge_blob(struct checker *k, const struct tw_stored_file *f)
+static enum verdict check_blob(struct checker *k, const struct tw_stored_file *f)
 {
 	struct tw_err why;
 	enum verdict v;
@@ -91,11 +92,11 @@ static enum verdict judge_blob(struct checker *k, const struct tw_stored_file *f
 	enum tw_status st;
 
 	if (k->c->quick && tw_blobs_remote(k->c->blobs))
-		return judge_size(k, f, tw_blob_look);
+		return check_size(k, f, tw_blob_look);
 	st = tw_blob_open(k->c->blobs, f->sha256, &fd, &why);
 	if (st != TW_OK)
 		return verdict_of(k, st, &why);
-	v = judge_fd(k, fd, f);
+	v = check_fd(k, fd, f);
 	(void)close(fd);
 	return v;
 }
@@ -120,7 +121,7 @@ static enum tw_status read_thread(
 	return st;
 }
 
-/* For files from before their sums were kept. */
+/* For decoded files of older versions, which have no SHA-256 in the catalogue. */
 static enum verdict read_through(int fd)
 {
 	const struct tw_thread_info *threads = NULL;
@@ -139,10 +140,10 @@ static enum verdict read_through(int fd)
 		st = read_thread(t, threads[i].thread_id, &chunk, NULL);
 	tw_chunk_done(&chunk);
 	tw_trace_file_close(t);
-	return st == TW_OK ? WHOLE : st == TW_IO || st == TW_NOMEM ? UNREADABLE : DAMAGED;
+	return st == TW_OK ? INTACT : st == TW_IO || st == TW_NOMEM ? UNREADABLE : DAMAGED;
 }
 
-static enum verdict judge_decoded(struct checker *k, const struct tw_stored_file *f)
+static enum verdict check_decoded_file(struct checker *k, const struct tw_stored_file *f)
 {
 	struct tw_err why;
 	enum verdict v;
@@ -150,25 +151,25 @@ static enum verdict judge_decoded(struct checker *k, const struct tw_stored_file
 	enum tw_status st;
 
 	if (k->c->quick && tw_blobs_remote(k->c->blobs))
-		return judge_size(k, f, tw_trace_look);
+		return check_size(k, f, tw_trace_look);
 	st = tw_trace_open(k->c->blobs, f->id, &fd, &why);
 	if (st != TW_OK)
 		return verdict_of(k, st, &why);
-	v = judge_fd(k, fd, f);
-	if (v == WHOLE && !f->sha256[0] && !k->c->quick)
+	v = check_fd(k, fd, f);
+	if (v == INTACT && !f->sha256[0] && !k->c->quick)
 		v = read_through(fd);
 	(void)close(fd);
 	return v;
 }
 
 /* A running server may have deleted the trace or decoded it again since the page was read. */
-static bool still_so(struct checker *k, struct tw_stored_file *f, struct tw_arena *a)
+static bool is_still_damaged(struct checker *k, struct tw_stored_file *f, struct tw_arena *a)
 {
 	struct tw_stored_file before = *f, *rows;
 	const size_t last = strlen(f->id) - 1;
 	size_t n = 0;
 
-	/* sorts behind every other id that is smaller */
+	/* an id that sorts before f->id and after every smaller one in use */
 	before.id = tw_arena_printf(a, "%.*s%c~", (int)last, f->id, f->id[last] - 1);
 	if (!before.id)
 		return true;
@@ -177,89 +178,90 @@ static bool still_so(struct checker *k, struct tw_stored_file *f, struct tw_aren
 	if (n == 0 || strcmp(rows->id, f->id) != 0)
 		return false;
 	*f = *rows;
-	return judge_decoded(k, f) != WHOLE;
+	return check_decoded_file(k, f) != INTACT;
 }
 
-static bool upload_is_whole(struct checker *k, const struct tw_stored_file *f, struct tw_arena *a)
+static bool upload_is_intact(struct checker *k, const struct tw_stored_file *f, struct tw_arena *a)
 {
 	struct tw_part *parts;
-	bool whole = true;
+	bool intact = true;
 	size_t n = 0;
 
 	if (tw_catalogue_trace_parts(k->c->catalogue, f->project_id, f->id, a, &parts, &n, NULL) !=
 	        TW_OK)
 		return false;
-	for (size_t i = 0; i < n && whole; i++) {
+	for (size_t i = 0; i < n && intact; i++) {
 		const struct tw_stored_file part = {
 		        f->project_id, f->id, parts[i].part, parts[i].sha256, parts[i].bytes};
 
-		whole = judge_blob(k, &part) == WHOLE;
+		intact = check_blob(k, &part) == INTACT;
 	}
-	return whole && n > 0;
+	return intact && n > 0;
 }
 
-static enum tw_status go_on(const struct checker *k, struct tw_err *err)
+static enum tw_status status_of_store(const struct checker *k, struct tw_err *err)
 {
-	if (k->is_away && err)
-		*err = k->away;
-	return k->is_away ? TW_BUSY : TW_OK;
+	if (k->is_unreachable && err)
+		*err = k->unreachable_err;
+	return k->is_unreachable ? TW_BUSY : TW_OK;
 }
 
 static enum tw_status check_decoded(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct checker *k = arg;
-	enum verdict v = judge_decoded(k, f);
+	enum verdict v = check_decoded_file(k, f);
 	char text[TEXT_BYTES];
-	bool whole, repaired;
+	bool intact, repaired;
 
 	k->sums.decoded++;
 	step(k);
-	if (v == WHOLE || k->is_away || !still_so(k, f, a))
-		return go_on(k, err);
-	whole = upload_is_whole(k, f, a);
-	if (k->is_away)
-		return go_on(k, err);
-	repaired = whole && k->c->repair &&
+	if (v == INTACT || k->is_unreachable || !is_still_damaged(k, f, a))
+		return status_of_store(k, err);
+	intact = upload_is_intact(k, f, a);
+	if (k->is_unreachable)
+		return status_of_store(k, err);
+	repaired = intact && k->c->repair &&
 	           tw_catalogue_trace_requeue(k->c->catalogue, f->project_id, f->id, NULL) == TW_OK;
 	(void)snprintf(text, sizeof text, "the decoded file of trace %s is %s; %s", f->id,
-	        verdict_words[v],
+	        verdict_names[v],
 	        repaired ? "it is queued to be decoded again from its upload"
-	        : whole  ? "its upload is whole: --repair decodes it again"
+	        : intact ? "its upload is whole: --repair decodes it again"
 	                 : "its upload is not whole either, so nothing is left to decode it from");
-	tell(k, f, text, repaired);
+	report_finding(k, f, text, repaired);
 	return TW_OK;
 }
 
 /* --- uploads and mappings --- */
 
-static bool is_wanted(struct checker *k, const char *sha256)
+static bool is_referenced(struct checker *k, const char *sha256)
 {
-	bool wanted = true;
+	bool referenced = true;
 
-	return tw_catalogue_has_blob(k->c->catalogue, sha256, &wanted, NULL) != TW_OK || wanted;
+	return tw_catalogue_has_blob(k->c->catalogue, sha256, &referenced, NULL) != TW_OK ||
+	       referenced;
 }
 
 static enum tw_status check_part(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct checker *k = arg;
-	enum verdict v = judge_blob(k, f);
+	enum verdict v = check_blob(k, f);
 	char text[TEXT_BYTES];
 
 	(void)a;
 	k->sums.uploads++;
 	step(k);
-	if (v == WHOLE || k->is_away || !is_wanted(k, f->sha256))
-		return go_on(k, err);
+	if (v == INTACT || k->is_unreachable || !is_referenced(k, f->sha256))
+		return status_of_store(k, err);
 	(void)snprintf(text, sizeof text,
 	        "the upload of trace %s (part %s) is %s: it cannot be decoded again", f->id,
-	        f->what, verdict_words[v]);
-	tell(k, f, text, false);
+	        f->what, verdict_names[v]);
+	report_finding(k, f, text, false);
 	return TW_OK;
 }
 
-/* The source text of a compiled image is one row before it in a page. */
+/* `image` is compiled from the source text in the row before it. */
 static enum tw_status store_image(struct checker *k, const struct tw_stored_file *image,
         const struct tw_buf *bytes, struct tw_err *err)
 {
@@ -305,44 +307,44 @@ static enum tw_status check_mapping(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct checker *k = arg;
-	enum verdict v = judge_blob(k, f);
+	enum verdict v = check_blob(k, f);
 	const struct tw_stored_file *source = f - 1;
 	bool is_image = strstr(f->what, " image") != NULL;
-	bool is_upload = strstr(f->what, " upload") != NULL; /* it has yet to be compiled */
+	bool is_upload = strstr(f->what, " upload") != NULL; /* not compiled yet */
 	bool repaired = false;
 	char text[TEXT_BYTES];
 
 	(void)a;
 	k->sums.mappings++;
 	step(k);
-	if (v == WHOLE || k->is_away || !is_wanted(k, f->sha256))
-		return go_on(k, err);
-	if (is_image && k->c->repair && judge_blob(k, source) == WHOLE)
+	if (v == INTACT || k->is_unreachable || !is_referenced(k, f->sha256))
+		return status_of_store(k, err);
+	if (is_image && k->c->repair && check_blob(k, source) == INTACT)
 		repaired = compile_again(k, source, f);
 	(void)snprintf(text, sizeof text, "the %s of build %.200s is %s; %s", f->what, f->id,
-	        verdict_words[v],
+	        verdict_names[v],
 	        repaired    ? "it was compiled again"
 	        : is_image  ? "--repair compiles it again, or send the mapping again"
 	        : is_upload ? "send the mapping again"
 	                    : "send it again to keep its text");
-	tell(k, f, text, repaired);
+	report_finding(k, f, text, repaired);
 	return TW_OK;
 }
 
 /* --- all of them --- */
 
-static void catalogue_wrong(void *arg, const char *text)
+static void report_catalogue(void *arg, const char *text)
 {
-	const struct tw_stored_file whole = {"", "", "catalogue", "", 0};
+	const struct tw_stored_file intact = {"", "", "catalogue", "", 0};
 
-	tell(arg, &whole, text, false);
+	report_finding(arg, &intact, text, false);
 }
 
 enum tw_status tw_check_run(
         const struct tw_check *check, struct tw_check_sums *ret, struct tw_err *err)
 {
 	struct checker k = {.c = check};
-	enum tw_status st = tw_catalogue_verify(check->catalogue, catalogue_wrong, &k, err);
+	enum tw_status st = tw_catalogue_verify(check->catalogue, report_catalogue, &k, err);
 
 	if (st == TW_OK)
 		st = tw_stored_each(

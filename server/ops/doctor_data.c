@@ -1,4 +1,5 @@
-/* A data folder: who owns it, room, the catalogue's file and log, then what the catalogue says. */
+/* Checks of a data folder: owner, free space, the catalogue's file and journal, and the catalogue's
+ * content. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static void check_owner(struct tw_doctor *d, const struct stat *st)
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "owner", "%s is this user's alone.", d->data);
 }
 
-static void check_room(struct tw_doctor *d)
+static void check_space(struct tw_doctor *d)
 {
 	struct statvfs fs;
 	struct tw_disk disk;
@@ -107,13 +108,13 @@ void tw_doctor_data(struct tw_doctor *d)
 		return;
 	}
 	check_owner(d, &st);
-	check_room(d);
+	check_space(d);
 	check_log(d);
 }
 
 /* --- the catalogue's content --- */
 
-static void judge_work(struct tw_doctor *d, const struct tw_catalogue_facts *f, int64_t now)
+static void report_work(struct tw_doctor *d, const struct tw_catalogue_facts *f, int64_t now)
 {
 	if (f->recent_failed * 5 > f->recent)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "decodes",
@@ -139,7 +140,7 @@ static void judge_work(struct tw_doctor *d, const struct tw_catalogue_facts *f, 
 		        f->unnamed_builds, f->unnamed_build);
 }
 
-static void judge(struct tw_doctor *d, const struct tw_catalogue_facts *f)
+static void report_facts(struct tw_doctor *d, const struct tw_catalogue_facts *f)
 {
 	const int64_t now = tw_unix_ms();
 
@@ -165,7 +166,7 @@ static void judge(struct tw_doctor *d, const struct tw_catalogue_facts *f)
 			        "Something was stored %lld minutes after now: the clock went back. "
 			        "Set it right (NTP) before retention or sessions are judged by it.",
 			        (long long)(f->newest_ms - now) / 60000);
-		judge_work(d, f, now);
+		report_work(d, f, now);
 	}
 }
 
@@ -182,7 +183,7 @@ void tw_doctor_catalogue(struct tw_doctor *d)
 	if (path[0] == '\0' || (!tw_db_is_postgres(path) && access(path, F_OK) != 0))
 		return; /* nothing was stored yet */
 	if (tw_catalogue_look(path, tw_unix_ms(), &facts, &err) == TW_OK)
-		judge(d, &facts);
+		report_facts(d, &facts);
 	else
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "catalogue",
 		        "%s cannot be read: %s. `tracewell check --data %s` says more; a backup "

@@ -1,4 +1,5 @@
-/* Limits of this process, what the kernel can do for decoders, the clock, the port, TLS files. */
+/* Checks of the machine: limits of this process, kernel features that decoders need, clock, port,
+ * TLS files. */
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ static void check_limits(struct tw_doctor *d)
 		        (unsigned long long)DECODE_BYTES >> 20);
 }
 
-/* Locked in for good, so another process tries. */
+/* The filter cannot be removed from a process, so a child process tries it. */
 static bool jail_holds(void)
 {
 	const struct tw_jail jail = {.filter = true};
@@ -88,13 +89,13 @@ static void check_clock(struct tw_doctor *d)
 		        "would be wrong. Set it (NTP).");
 }
 
-/* Does a tracewell answer there, as it says of its health? */
+/* Whether a tracewell server answers /healthz there. */
 static bool is_ours(const struct addrinfo *at)
 {
-	static const char ask[] =
+	static const char request[] =
 	        "GET /healthz HTTP/1.1\r\nHost: doctor\r\nConnection: close\r\n\r\n";
 	const struct timeval wait = {.tv_sec = 2};
-	char said[2048] = "";
+	char response[2048] = "";
 	size_t n = 0;
 	ssize_t got = 1;
 	int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -102,15 +103,15 @@ static bool is_ours(const struct addrinfo *at)
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
 	if (connect(fd, at->ai_addr, at->ai_addrlen) == 0 &&
-	        send(fd, ask, sizeof ask - 1, MSG_NOSIGNAL) > 0)
-		while (got > 0 && n < sizeof said - 1) {
-			got = recv(fd, said + n, sizeof said - 1 - n, 0);
+	        send(fd, request, sizeof request - 1, MSG_NOSIGNAL) > 0)
+		while (got > 0 && n < sizeof response - 1) {
+			got = recv(fd, response + n, sizeof response - 1 - n, 0);
 			n += got > 0 ? (size_t)got : 0;
 		}
 	if (fd >= 0)
 		(void)close(fd);
-	said[n] = '\0';
-	return strstr(said, "X-Request-Id: ") && strstr(said, "{\"status\":\"ok\"}");
+	response[n] = '\0';
+	return strstr(response, "X-Request-Id: ") && strstr(response, "{\"status\":\"ok\"}");
 }
 
 static void check_bind(struct tw_doctor *d, const struct addrinfo *at)
@@ -167,7 +168,7 @@ void tw_doctor_machine(struct tw_doctor *d)
 	check_port(d);
 }
 
-/* True when it is there and begins as PEM does. */
+/* True if the file is readable and begins with this PEM header. */
 static bool check_pem(struct tw_doctor *d, const char *path, const char *begins)
 {
 	char head[256] = "";

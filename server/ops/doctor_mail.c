@@ -1,18 +1,17 @@
-/* The mail server: settings, reached, its certificate, and does it let this server in.  No mail is
- * sent. */
+/* Checks of the mail server: settings, connection, certificate, sign-in. Sends no mail. */
 #include <string.h>
 
 #include "server/base/clock.h"
 #include "server/notify/smtp_settings.h"
 #include "server/ops/doctor.h"
 
-enum { STEP_MS = 250, PATIENCE_MS = 30000 };
+enum { STEP_MS = 250, TIMEOUT_MS = 30000 };
 
-/* False: the way to say it did not even begin. */
-static bool ask(const struct tw_smtp *by, struct tw_sent *ret)
+/* False: the connection did not begin, or took too long. */
+static bool sign_in(const struct tw_smtp *by, struct tw_sent *ret)
 {
 	const struct tw_proxies none = {.n = 0};
-	const int64_t until = tw_monotonic_ms() + PATIENCE_MS;
+	const int64_t until = tw_monotonic_ms() + TIMEOUT_MS;
 	struct tw_sender *s = NULL;
 	bool ended = false;
 
@@ -29,7 +28,7 @@ static void check_reached(struct tw_doctor *d, const struct tw_smtp *by)
 {
 	struct tw_sent sent;
 
-	if (!ask(by, &sent))
+	if (!sign_in(by, &sent))
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "mail",
 		        "%s gives no answer to the end: is it a mail server?", by->url);
 	else if (sent.error[0])

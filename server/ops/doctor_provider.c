@@ -1,5 +1,5 @@
-/* The OpenID provider as the server would ask it: is it there, does it call itself what the setting
- * says, has it keys. */
+/* Checks of the OpenID provider, with the requests that a server sends: it is reachable, its issuer
+ * equals the setting, and it publishes keys. */
 #include "decoder/base/arena.h"
 #include "server/auth/oidc/jwt.h"
 #include "server/auth/oidc/oidc_fetch.h"

@@ -1,5 +1,5 @@
-/* The folder of clones: there, readable, each one a clone that git has fetched lately.  What is in
- * them is read by nobody here. */
+/* Checks of the folder of clones: each entry is a readable clone that was fetched lately. Contents
+ * are not read. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,8 +27,8 @@ static bool is_there(int clone, const char *file)
 	       faccessat(clone, file, R_OK, 0) == 0;
 }
 
-/* When git last fetched into it, 0 not known. */
-static time_t fetched(int clone)
+/* The time of the last fetch; 0 if unknown. */
+static time_t last_fetch(int clone)
 {
 	static const char *const files[] = {
 	        "FETCH_HEAD", ".git/FETCH_HEAD", "packed-refs", ".git/packed-refs"};
@@ -42,11 +42,11 @@ static time_t fetched(int clone)
 	return newest;
 }
 
-static void judge_clone(struct round *r, int clone, const char *project, const char *name)
+static void check_clone(struct round *r, int clone, const char *project, const char *name)
 {
 	bool bare = is_there(clone, "HEAD") && is_there(clone, "objects");
 	bool plain = is_there(clone, ".git/HEAD") && is_there(clone, ".git/objects");
-	time_t at = fetched(clone);
+	time_t at = last_fetch(clone);
 
 	if (!bare && !plain)
 		tw_doctor_report(r->d, TW_DOCTOR_WRONG, "clone",
@@ -73,7 +73,7 @@ static void judge_clone(struct round *r, int clone, const char *project, const c
 	r->clones++;
 }
 
-static void look_at(struct round *r, const char *project, const char *name)
+static void open_clone(struct round *r, const char *project, const char *name)
 {
 	struct tw_err err;
 	int clone = -1;
@@ -83,7 +83,7 @@ static void look_at(struct round *r, const char *project, const char *name)
 		        r->d->repositories, project, name, err.msg);
 		return;
 	}
-	judge_clone(r, clone, project, name);
+	check_clone(r, clone, project, name);
 	(void)close(clone);
 }
 
@@ -93,7 +93,7 @@ static void each_clone(struct round *r, const char *project, DIR *in)
 
 	while (r->clones < CLONES_MAX && (e = readdir(in)))
 		if (e->d_name[0] != '.' && e->d_type != DT_REG)
-			look_at(r, project, e->d_name);
+			open_clone(r, project, e->d_name);
 }
 
 static void each_project(struct round *r, DIR *all)

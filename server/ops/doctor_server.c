@@ -1,4 +1,4 @@
-/* A server as its clients see it: reached, ready, of the same time, and does it know the key. */
+/* Checks of a server as clients see it: reachable, ready, clock, key. */
 #include <curl/curl.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@ enum { ANSWER_BYTES = 1 << 20, URL_BYTES = 2048, PATIENCE_S = 15, SKEW_S = 60 };
 
 struct answer {
 	long http;
-	json_t *json; /* NULL: none */
-	time_t date;  /* by its own clock, 0 not told */
+	json_t *json; /* NULL: no JSON */
+	time_t date;  /* by the server's clock; 0 if the response has none */
 	char why[CURL_ERROR_SIZE];
 };
 
@@ -65,7 +65,7 @@ static CURLcode perform(
 }
 
 /* False: no response; the reason was reported.  Release the response with json_decref. */
-static bool ask(
+static bool request(
         CURL *curl, const char *server, const char *path, const char *key, struct answer *ret)
 {
 	struct tw_buf body;
@@ -97,7 +97,7 @@ static const char *word(const json_t *o, const char *name)
 static bool check_reached(struct tw_doctor *d, CURL *curl)
 {
 	struct answer a;
-	bool reached = ask(curl, d->server, "/healthz", NULL, &a);
+	bool reached = request(curl, d->server, "/healthz", NULL, &a);
 	bool ours = reached && a.http == 200 && strcmp(word(a.json, "status"), "ok") == 0;
 	long long skew = a.date ? (long long)(a.date - time(NULL)) : 0;
 
@@ -126,7 +126,7 @@ static void check_ready(struct tw_doctor *d, CURL *curl)
 	const char *name;
 	json_t *check;
 
-	if (!ask(curl, d->server, "/readyz", NULL, &a))
+	if (!request(curl, d->server, "/readyz", NULL, &a))
 		return;
 	if (a.http == 200)
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "ready", "It takes uploads.");
@@ -144,7 +144,7 @@ static void check_key(struct tw_doctor *d, CURL *curl)
 	struct answer a;
 	const json_t *project;
 
-	if (!d->key || !ask(curl, d->server, "/api/v1/session", d->key, &a))
+	if (!d->key || !request(curl, d->server, "/api/v1/session", d->key, &a))
 		return;
 	project = json_object_get(a.json, "project");
 	if (a.http == 200 && json_is_object(project))
@@ -179,7 +179,7 @@ void tw_doctor_server(struct tw_doctor *d)
 
 /* --- the public URL --- */
 
-/* An address that leads everybody to their own machine. */
+/* A loopback address, which leads each reader to their own machine. */
 static bool is_of_this_machine(const char *url)
 {
 	static const char *const here[] = {"://localhost", "://127.", "://[::1]"};
@@ -193,7 +193,7 @@ static bool is_of_this_machine(const char *url)
 static void check_public(struct tw_doctor *d, CURL *curl)
 {
 	struct answer a;
-	bool reached = ask(curl, d->public_url, "/healthz", NULL, &a);
+	bool reached = request(curl, d->public_url, "/healthz", NULL, &a);
 	bool ours = reached && a.http == 200 && strcmp(word(a.json, "status"), "ok") == 0;
 
 	json_decref(a.json);

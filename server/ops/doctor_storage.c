@@ -1,5 +1,4 @@
-/* Where uploads and traces are kept, when that is not the data folder: reached, allowed, private.
- */
+/* Checks of the object storage: reachable, permitted, private. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -12,13 +11,14 @@ enum { SETTINGS_BYTES = 1 << 20, TIMEOUT_S = 10 };
 
 static void check_privacy(struct tw_doctor *d, const struct tw_storage *s)
 {
-	static const char *const near[] = {"http://127.", "http://localhost", "http://[::1]"};
-	bool is_near = false;
+	static const char *const loopback[] = {"http://127.", "http://localhost", "http://[::1]"};
+	bool is_loopback = false;
 	struct stat st;
 
-	for (size_t i = 0; i < sizeof near / sizeof *near; i++)
-		is_near = is_near || strncmp(s->endpoint, near[i], strlen(near[i])) == 0;
-	if (strncmp(s->endpoint, "http://", 7) == 0 && !is_near)
+	for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
+		is_loopback =
+		        is_loopback || strncmp(s->endpoint, loopback[i], strlen(loopback[i])) == 0;
+	if (strncmp(s->endpoint, "http://", 7) == 0 && !is_loopback)
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "storage_plain",
 		        "%s is asked without TLS: who listens on the way reads uploads and traces. "
 		        "Give --s3-endpoint an https address, with --s3-ca-file for one of your "
@@ -30,7 +30,7 @@ static void check_privacy(struct tw_doctor *d, const struct tw_storage *s)
 		        s->credentials_file, (unsigned)st.st_mode & 0777);
 }
 
-static void ask(struct tw_doctor *d, const struct tw_storage *s)
+static void check_reached(struct tw_doctor *d, const struct tw_storage *s)
 {
 	const struct tw_store_engine *engine = NULL;
 	struct tw_storage quick = *s;
@@ -74,7 +74,7 @@ void tw_doctor_storage(struct tw_doctor *d)
 		        d->data, err.msg);
 	if (*s.blobs) {
 		check_privacy(d, &s);
-		ask(d, &s);
+		check_reached(d, &s);
 	}
 	(void)tw_arena_free(a);
 }

@@ -5,7 +5,8 @@
 #include "server/base/file/crash_point.h"
 #include "server/ops/migrate_seen.h"
 
-/* Up to this many lost files are reported and skipped; more, and over a tenth of all, stop it. */
+/* Up to LOST_FEW missing files are reported and skipped. The migration stops if more are missing
+ * and they are over a tenth of all. */
 enum { LOST_FEW = 16, LOST_SHARE = 10 };
 
 static bool is_alike(const struct tw_migrate_table *t)
@@ -34,7 +35,7 @@ static enum tw_status compare_rows(
 	return st;
 }
 
-/* A commit whose answer was lost may have been done. */
+/* If the commit's response was lost, the commit may have succeeded: check before failing. */
 static enum tw_status unmark(struct tw_catalogue *to, struct tw_err *err)
 {
 	bool marked = true;
@@ -45,8 +46,8 @@ static enum tw_status unmark(struct tw_catalogue *to, struct tw_err *err)
 	return st;
 }
 
-/* A volume that is not mounted looks like files that were lost. */
-static enum tw_status judge_lost(const struct tw_migrate_files *f, struct tw_err *err)
+/* An unmounted volume looks like many missing files. */
+static enum tw_status check_lost(const struct tw_migrate_files *f, struct tw_err *err)
 {
 	if (f->lost <= LOST_FEW || f->lost <= f->files / LOST_SHARE)
 		return TW_OK;
@@ -56,14 +57,14 @@ static enum tw_status judge_lost(const struct tw_migrate_files *f, struct tw_err
 	        (unsigned long long)f->lost, (unsigned long long)f->files);
 }
 
-/* While nothing can write to the source. */
+/* Called while nothing can write to the source. */
 static enum tw_status finish(struct tw_migrate *m, struct tw_migrate_files *files,
         enum tw_migrate_state *ret_state, struct tw_err *err)
 {
 	enum tw_status st = tw_migrate_files(m, files, err);
 
 	if (st == TW_OK)
-		st = judge_lost(files, err);
+		st = check_lost(files, err);
 	if (st == TW_OK)
 		st = tw_catalogue_bring(&m->rows, err);
 	if (st == TW_OK)
@@ -81,7 +82,7 @@ static enum tw_status finish(struct tw_migrate *m, struct tw_migrate_files *file
 	return st;
 }
 
-static enum tw_status hold_and(struct tw_migrate *m, struct tw_migrate_files *files,
+static enum tw_status finish_while_blocked(struct tw_migrate *m, struct tw_migrate_files *files,
         enum tw_migrate_state *ret_state, struct tw_err *err)
 {
 	enum tw_status st = tw_catalogue_hold(m->rows.from, err);
@@ -94,7 +95,7 @@ static enum tw_status hold_and(struct tw_migrate *m, struct tw_migrate_files *fi
 	return st == TW_OK ? released : st;
 }
 
-static enum tw_status copy_beside_server(
+static enum tw_status copy_while_served(
         struct tw_migrate *m, struct tw_migrate_files *files, struct tw_err *err)
 {
 	enum tw_status st;
@@ -137,10 +138,10 @@ enum tw_status tw_migrate_run(struct tw_migrate *m, struct tw_migrate_files *ret
 	st = tw_catalogue_note_migration(m->rows.from, tw_catalogue_engine(m->rows.to), err);
 	if (st == TW_OK && m->served) {
 		m->seen = m->hold ? tw_migrate_seen_new() : NULL;
-		st = copy_beside_server(m, ret, err);
+		st = copy_while_served(m, ret, err);
 	}
 	if (st == TW_OK && (!m->served || m->hold))
-		st = hold_and(m, ret, ret_state, err);
+		st = finish_while_blocked(m, ret, ret_state, err);
 	m->seen = tw_migrate_seen_free(m->seen);
 	return st;
 }

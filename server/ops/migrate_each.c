@@ -7,36 +7,36 @@
 #include "server/base/thread/pool.h"
 #include "server/catalogue/storage/stored.h"
 
-struct crew;
+struct batch;
 
 struct slot {
-	struct tw_pool_task task; /* first: the pool hands it back */
-	struct slot *next;        /* that is free */
-	struct crew *crew;
+	struct tw_pool_task task; /* first: the pool passes it to run_slot() */
+	struct slot *next;        /* the next free slot */
+	struct batch *batch;
 	struct tw_migrate_file file;
 };
 
-struct crew {
+struct batch {
 	struct tw_pool *pool;
 	tw_migrate_one one;
 	void *arg;
-	bool decoded;         /* files are of traces, rather than by content */
-	pthread_mutex_t lock; /* of the rest */
+	bool decoded;         /* files belong to traces, not named by content */
+	pthread_mutex_t lock; /* of the members below */
 	pthread_cond_t freed;
 	struct slot *free;
-	enum tw_status status; /* the first failure, with err */
+	enum tw_status status; /* of the first failure, with err */
 	struct tw_err err;
-	struct slot slots[TW_MIGRATE_HANDS];
+	struct slot slots[TW_MIGRATE_THREADS];
 };
 
 static void run_slot(struct tw_pool_task *task, bool stopping)
 {
 	struct slot *s = (struct slot *)(void *)task;
-	struct crew *c = s->crew;
+	struct batch *c = s->batch;
 	struct tw_err err = {.msg = ""};
 	enum tw_status st = c->one(c->arg, &s->file, &err);
 
-	(void)stopping; /* as many as there are threads: none waits */
+	(void)stopping; /* one slot per thread: no task is still queued */
 	(void)pthread_mutex_lock(&c->lock);
 	if (st != TW_OK && c->status == TW_OK) {
 		c->status = st;
@@ -48,8 +48,8 @@ static void run_slot(struct tw_pool_task *task, bool stopping)
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
-/* NULL: one of the threads failed. */
-static struct slot *await_slot(struct crew *c)
+/* Returns NULL after a thread has failed. */
+static struct slot *await_slot(struct batch *c)
 {
 	struct slot *s = NULL;
 
@@ -74,30 +74,30 @@ static void fill(struct tw_migrate_file *ret, const struct tw_stored_file *of, b
 		ret->key[0] = '\0';
 }
 
-static enum tw_status hand_out(
+static enum tw_status submit_file(
         void *arg, struct tw_stored_file *of, struct tw_arena *a, struct tw_err *err)
 {
-	struct crew *c = arg;
+	struct batch *c = arg;
 	struct slot *s = await_slot(c);
 
 	(void)a;
 	if (!s)
-		return TW_PRECONDITION; /* c->err says why */
+		return TW_PRECONDITION; /* c->err has the reason */
 	fill(&s->file, of, c->decoded);
 	return tw_pool_submit(c->pool, &s->task) ? TW_OK
 	                                         : tw_fail(err, TW_BUG, "no thread takes a file");
 }
 
-static enum tw_status hand_out_all(struct crew *c, struct tw_catalogue *of, struct tw_err *err)
+static enum tw_status submit_all(struct batch *c, struct tw_catalogue *of, struct tw_err *err)
 {
-	enum tw_status st = tw_stored_each(of, tw_catalogue_stored_mappings, hand_out, c, err);
+	enum tw_status st = tw_stored_each(of, tw_catalogue_stored_mappings, submit_file, c, err);
 
 	if (st == TW_OK)
-		st = tw_stored_each(of, tw_catalogue_stored_parts, hand_out, c, err);
+		st = tw_stored_each(of, tw_catalogue_stored_parts, submit_file, c, err);
 	c->decoded = true;
 	if (st == TW_OK)
-		st = tw_stored_each(of, tw_catalogue_stored_traces, hand_out, c, err);
-	c->pool = tw_pool_stop(c->pool); /* waits for all */
+		st = tw_stored_each(of, tw_catalogue_stored_traces, submit_file, c, err);
+	c->pool = tw_pool_stop(c->pool); /* waits for all tasks */
 	if (c->status != TW_OK && err)
 		*err = c->err;
 	return c->status == TW_OK ? st : c->status;
@@ -106,7 +106,7 @@ static enum tw_status hand_out_all(struct crew *c, struct tw_catalogue *of, stru
 enum tw_status tw_migrate_each(
         struct tw_catalogue *of, tw_migrate_one one, void *arg, struct tw_err *err)
 {
-	struct crew *c = tw_mem_zalloc(1, sizeof *c);
+	struct batch *c = tw_mem_zalloc(1, sizeof *c);
 	enum tw_status st;
 
 	if (!c)
@@ -115,16 +115,16 @@ enum tw_status tw_migrate_each(
 	c->arg = arg;
 	(void)pthread_mutex_init(&c->lock, NULL);
 	(void)pthread_cond_init(&c->freed, NULL);
-	for (size_t i = 0; i < TW_MIGRATE_HANDS; i++) {
+	for (size_t i = 0; i < TW_MIGRATE_THREADS; i++) {
 		c->slots[i].task.run = run_slot;
-		c->slots[i].crew = c;
-		c->slots[i].file.hand = (unsigned)i;
+		c->slots[i].batch = c;
+		c->slots[i].file.thread_index = (unsigned)i;
 		c->slots[i].next = c->free;
 		c->free = &c->slots[i];
 	}
-	st = tw_pool_start(TW_MIGRATE_HANDS, &c->pool, err);
+	st = tw_pool_start(TW_MIGRATE_THREADS, &c->pool, err);
 	if (st == TW_OK)
-		st = hand_out_all(c, of, err);
+		st = submit_all(c, of, err);
 	(void)pthread_cond_destroy(&c->freed);
 	(void)pthread_mutex_destroy(&c->lock);
 	tw_mem_free(c);

@@ -1,10 +1,10 @@
 /*
- * migrate_files.c - uploads, mappings and decoded files of one server, kept where another's are.
+ * migrate_files.c - copies uploads, mappings and decoded files from one server's storage to
+ * another's.
  *
- * Each is read against its sum before it is put.  None of them is ever changed where it lies, so
- * one file with a name in each folder will do where one file system has both: it takes no room and
- * no time.  A store is told what it takes, and says itself what it keeps; what is there already is
- * not sent again.
+ * Each file is verified against its SHA-256 before it is stored. Files never change after they are
+ * written, so folders on one file system share them by hard links, which takes no space and little
+ * time. An object store reports the SHA-256 of each object; existing objects are not sent again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,12 +24,12 @@ enum { PATH_BYTES = 1500 };
 
 struct files {
 	struct tw_migrate *m;
-	pthread_mutex_t lock;           /* of the rest, and of who is told */
-	struct tw_migrate_seen *listed; /* keys of the store; NULL: not asked */
+	pthread_mutex_t lock;           /* of the members below, and of calls of m's callbacks */
+	struct tw_migrate_seen *listed; /* keys that the store has; NULL: not listed */
 	struct tw_migrate_files sums;
 };
 
-static void tell(struct files *f)
+static void count_file(struct files *f)
 {
 	(void)pthread_mutex_lock(&f->lock);
 	f->sums.files++;
@@ -38,10 +38,10 @@ static void tell(struct files *f)
 	(void)pthread_mutex_unlock(&f->lock);
 }
 
-/* What the source lacks or has damaged the target lacks too: it is told, and no reason to stay.
- * While its server goes on it may have been deleted or decoded again just now. */
-static enum tw_status judge(struct files *f, const struct tw_migrate_file *of, enum tw_status st,
-        const struct tw_err *why, struct tw_err *err)
+/* A file that is missing or damaged in the source is reported and skipped. While the source is
+ * served it may have been deleted or decoded again since it was listed, so it is not reported. */
+static enum tw_status skip_if_lost(struct files *f, const struct tw_migrate_file *of,
+        enum tw_status st, const struct tw_err *why, struct tw_err *err)
 {
 	if (st != TW_NOT_FOUND && st != TW_CORRUPT) {
 		if (st != TW_OK && err)
@@ -78,14 +78,14 @@ static enum tw_status get(
 	                  : tw_fail(err, TW_NOT_FOUND, "no file has such a name");
 }
 
-static bool is_it(
+static bool has_content(
         const struct tw_migrate_file *of, const char sha256[TW_SHA256_HEX], uint64_t bytes)
 {
 	return of->sha256[0] ? strcmp(of->sha256, sha256) == 0 : !of->bytes || of->bytes == bytes;
 }
 
-/* Open at 0, read and found to be it; what was not known of it is known then. */
-static enum tw_status open_whole(
+/* Opens the file at offset 0 after verifying its content; sets its SHA-256 and size if unknown. */
+static enum tw_status open_intact(
         struct tw_blobs *b, struct tw_migrate_file *of, int *ret_fd, struct tw_err *err)
 {
 	char sha256[TW_SHA256_HEX];
@@ -97,7 +97,7 @@ static enum tw_status open_whole(
 		return st;
 	if (tw_sha256_fd(fd, sha256, &bytes, NULL) != TW_OK || lseek(fd, 0, SEEK_SET) != 0)
 		st = tw_fail(err, TW_IO, "%.80s: its %.60s cannot be read", of->id, of->what);
-	else if (!is_it(of, sha256, bytes))
+	else if (!has_content(of, sha256, bytes))
 		st = tw_fail(err, TW_CORRUPT, "its %.60s is damaged", of->what);
 	if (st != TW_OK) {
 		(void)close(fd);
@@ -109,12 +109,12 @@ static enum tw_status open_whole(
 	return TW_OK;
 }
 
-static enum tw_status is_whole(
+static enum tw_status is_intact(
         struct tw_blobs *b, const struct tw_migrate_file *of, bool *ret, struct tw_err *err)
 {
 	struct tw_migrate_file read = *of;
 	int fd = -1;
-	enum tw_status st = open_whole(b, &read, &fd, err);
+	enum tw_status st = open_intact(b, &read, &fd, err);
 
 	*ret = st == TW_OK;
 	if (fd >= 0)
@@ -122,15 +122,15 @@ static enum tw_status is_whole(
 	return st == TW_NOT_FOUND || st == TW_CORRUPT ? TW_OK : st;
 }
 
-static enum tw_status note_listed(void *arg, const struct tw_store_file *there, struct tw_err *err)
+static enum tw_status note_listed(void *arg, const struct tw_store_file *stored, struct tw_err *err)
 {
 	(void)err;
-	tw_migrate_seen_add_key(arg, there->key);
+	tw_migrate_seen_add_key(arg, stored->key);
 	return TW_OK;
 }
 
-/* A page of names costs a request, and each file that is not there two.  Not while the source is
- * held, when there is little left to be looked at. */
+/* A page of names costs one request; each missing file would cost two. Not done while the source is
+ * blocked: few files are left to check then. */
 static enum tw_status list_store(struct files *f, struct tw_err *err)
 {
 	void *store;
@@ -156,21 +156,21 @@ static bool may_have(struct files *f, const char *key)
 	return may;
 }
 
-/* The store says what it was put as; it is read where it says nothing. */
+/* Compares the stored SHA-256 and size; reads the object if the store does not report them. */
 static enum tw_status store_has(
         struct tw_blobs *b, const struct tw_migrate_file *of, bool *ret, struct tw_err *err)
 {
-	struct tw_store_file there = {.bytes = 0};
+	struct tw_store_file stored = {.bytes = 0};
 	void *store;
 	const struct tw_store_engine *e = tw_blobs_engine(b, &store);
-	enum tw_status st = e->look(store, of->key, &there, err);
+	enum tw_status st = e->look(store, of->key, &stored, err);
 
 	if (st == TW_NOT_FOUND)
 		return TW_OK;
-	if (st == TW_OK && (!there.sha256[0] || !of->bytes))
-		return is_whole(b, of, ret, err);
-	/* it was told with the content, and a store may have kept less of that */
-	*ret = st == TW_OK && strcmp(there.sha256, of->sha256) == 0 && there.bytes == of->bytes;
+	if (st == TW_OK && (!stored.sha256[0] || !of->bytes))
+		return is_intact(b, of, ret, err);
+	/* the SHA-256 was sent with the content; the size shows if the store has truncated it */
+	*ret = st == TW_OK && strcmp(stored.sha256, of->sha256) == 0 && stored.bytes == of->bytes;
 	return st;
 }
 
@@ -196,18 +196,18 @@ static bool is_one_file(const struct tw_migrate *m, const struct tw_migrate_file
 	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-/* Of a folder it is read: what a run before left may have been cut short by a loss of power. */
-static enum tw_status is_there(
+/* A file in a folder is read: a power failure may have truncated what an earlier run wrote. */
+static enum tw_status is_stored(
         struct files *f, const struct tw_migrate_file *of, bool *ret, struct tw_err *err)
 {
 	if (!tw_blobs_remote(f->m->to))
-		return is_whole(f->m->to, of, ret, err);
+		return is_intact(f->m->to, of, ret, err);
 	return may_have(f, of->key) ? store_has(f->m->to, of, ret, err) : TW_OK;
 }
 
-/* --- put there --- */
+/* --- storing --- */
 
-/* traces/ab and traces/ab/cd; those of blobs/ are there. */
+/* Creates traces/ab and traces/ab/cd; the folders of blobs/ exist. */
 static enum tw_status make_folders(const char *path, struct tw_err *err)
 {
 	char upper[PATH_BYTES], leaf[PATH_BYTES];
@@ -223,8 +223,8 @@ static enum tw_status make_folders(const char *path, struct tw_err *err)
 	return st == TW_OK ? tw_folder_make(leaf, err) : st;
 }
 
-/* *ret false: it must be copied. */
-static enum tw_status link_it(
+/* *ret is false if the file must be copied. */
+static enum tw_status link_file(
         struct tw_migrate *m, const struct tw_migrate_file *of, bool *ret, struct tw_err *err)
 {
 	char from[PATH_BYTES], to[PATH_BYTES];
@@ -237,7 +237,7 @@ static enum tw_status link_it(
 	st = make_folders(to, err);
 	if (st != TW_OK)
 		return st;
-	(void)unlink(to); /* of a run before, damaged or decoded again since */
+	(void)unlink(to); /* of an earlier run: damaged, or decoded again since */
 	*ret = link(from, to) == 0 || errno == EEXIST;
 	return TW_OK;
 }
@@ -268,7 +268,7 @@ static enum tw_status copy_to_folder(
 	uint64_t bytes;
 	enum tw_status st;
 
-	(void)snprintf(name, sizeof name, "migrate-%u", of->hand);
+	(void)snprintf(name, sizeof name, "migrate-%u", of->thread_index);
 	tw_spool_path(f->m->to, name, spool, sizeof spool);
 	st = tw_file_copy_from(fd, spool, err);
 	if (st == TW_OK)
@@ -282,11 +282,11 @@ static enum tw_status copy_to_folder(
 	return st;
 }
 
-static enum tw_status bring_opened(
+static enum tw_status store_opened(
         struct files *f, const struct tw_migrate_file *of, int fd, struct tw_err *err)
 {
 	bool linked = false;
-	enum tw_status st = link_it(f->m, of, &linked, err);
+	enum tw_status st = link_file(f->m, of, &linked, err);
 
 	if (st == TW_OK && !linked)
 		st = tw_blobs_remote(f->m->to) ? put(f->m->to, of, "", fd, err)
@@ -295,28 +295,28 @@ static enum tw_status bring_opened(
 		count(f, linked, of->bytes);
 		tw_crash_point("migrate_file");
 	}
-	/* the target's error does not mean that the file is lost */
+	/* an error of the target does not mean that the source's file is missing */
 	return st == TW_NOT_FOUND || st == TW_CORRUPT ? TW_IO : st;
 }
 
-static enum tw_status bring(
+static enum tw_status copy_file(
         struct files *f, const struct tw_migrate_file *listed, struct tw_err *err)
 {
 	struct tw_migrate_file of = *listed;
-	bool there = is_one_file(f->m, &of);
+	bool stored = is_one_file(f->m, &of);
 	int fd = -1;
 	enum tw_status st = TW_OK;
 
-	if (there)
+	if (stored)
 		return TW_OK;
-	if (!of.sha256[0] || !of.key[0]) /* else it is read only where it must be put */
-		st = open_whole(f->m->from, &of, &fd, err);
+	if (!of.sha256[0] || !of.key[0]) /* otherwise it is read only if it must be stored */
+		st = open_intact(f->m->from, &of, &fd, err);
 	if (st == TW_OK)
-		st = is_there(f, &of, &there, err);
-	if (st == TW_OK && !there && fd < 0)
-		st = open_whole(f->m->from, &of, &fd, err);
-	if (st == TW_OK && !there)
-		st = bring_opened(f, &of, fd, err);
+		st = is_stored(f, &of, &stored, err);
+	if (st == TW_OK && !stored && fd < 0)
+		st = open_intact(f->m->from, &of, &fd, err);
+	if (st == TW_OK && !stored)
+		st = store_opened(f, &of, fd, err);
 	if (fd >= 0)
 		(void)close(fd);
 	return st;
@@ -342,25 +342,25 @@ static void note_seen(struct files *f, const struct tw_migrate_file *of)
 	(void)pthread_mutex_unlock(&f->lock);
 }
 
-static enum tw_status bring_one(void *arg, const struct tw_migrate_file *of, struct tw_err *err)
+static enum tw_status copy_one(void *arg, const struct tw_migrate_file *of, struct tw_err *err)
 {
 	struct files *f = arg;
 	struct tw_err why = {.msg = ""};
 	enum tw_status st;
 
-	tell(f);
+	count_file(f);
 	if (is_seen(f, of))
 		return TW_OK;
-	st = bring(f, of, &why);
+	st = copy_file(f, of, &why);
 	if (st == TW_OK)
 		note_seen(f, of);
-	return judge(f, of, st, &why, err);
+	return skip_if_lost(f, of, st, &why, err);
 }
 
-/* --- all --- */
+/* --- all files --- */
 
-/* The key that encrypts secrets, and today's use of quotas. */
-static enum tw_status bring_own(struct tw_migrate *m, struct tw_err *err)
+/* Copies the key that encrypts secrets, and today's quota use. */
+static enum tw_status copy_settings(struct tw_migrate *m, struct tw_err *err)
 {
 	static const char *const names[] = {"secret.key", "quota"};
 	enum tw_status st = TW_OK;
@@ -376,7 +376,7 @@ static enum tw_status bring_own(struct tw_migrate *m, struct tw_err *err)
 	return st;
 }
 
-/* Names of links too. */
+/* Also makes the names of links durable. */
 static enum tw_status make_durable(const struct tw_migrate *m, struct tw_err *err)
 {
 	int fd = open(tw_blobs_dir(m->to), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -405,19 +405,19 @@ enum tw_status tw_migrate_files(
 
 	f.sums = *ret;
 	f.sums.files = f.sums.lost = 0;
-	st = bring_own(m, err);
+	st = copy_settings(m, err);
 	if (st == TW_OK)
 		st = list_store(&f, err);
 	if (st == TW_OK)
-		st = each(&f, bring_one, err);
+		st = each(&f, copy_one, err);
 	f.listed = tw_migrate_seen_free(f.listed);
 	*ret = f.sums;
 	return st == TW_OK ? make_durable(m, err) : st;
 }
 
-/* --- compared --- */
+/* --- comparing --- */
 
-static enum tw_status not_alike(
+static enum tw_status fail_different(
         const struct tw_migrate_file *of, const struct tw_err *why, struct tw_err *err)
 {
 	const bool lacks = why->code == TW_NOT_FOUND;
@@ -429,18 +429,18 @@ static enum tw_status not_alike(
 static enum tw_status compare_one(void *arg, const struct tw_migrate_file *of, struct tw_err *err)
 {
 	struct files *f = arg;
-	struct tw_err there = {.msg = ""}, here = {.msg = ""};
-	bool is_alike = false, is_here = false;
+	struct tw_err stored = {.msg = ""}, source_err = {.msg = ""};
+	bool is_alike = false, in_source = false;
 	enum tw_status st;
 
-	tell(f);
-	st = is_whole(f->m->to, of, &is_alike, &there);
+	count_file(f);
+	st = is_intact(f->m->to, of, &is_alike, &stored);
 	if (st != TW_OK || is_alike)
-		return judge(f, of, st, &there, err);
-	st = is_whole(f->m->from, of, &is_here, &here);
-	if (st == TW_OK && is_here)
-		return not_alike(of, &there, err);
-	return judge(f, of, st == TW_OK ? TW_CORRUPT : st, &here, err);
+		return skip_if_lost(f, of, st, &stored, err);
+	st = is_intact(f->m->from, of, &in_source, &source_err);
+	if (st == TW_OK && in_source)
+		return fail_different(of, &stored, err);
+	return skip_if_lost(f, of, st == TW_OK ? TW_CORRUPT : st, &source_err, err);
 }
 
 enum tw_status tw_migrate_compare_files(

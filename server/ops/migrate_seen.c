@@ -8,15 +8,15 @@
 
 enum { NAME = 16, FEWEST = 1 << 10, MOST = 1 << 22 };
 
-/* Strangers choose contents, so a short sum would let them make two files look like one. */
+/* Uploaders choose contents: with a short hash they could produce two files that look the same. */
 struct name {
 	uint8_t bytes[NAME]; /* all zeros: none */
 };
 
 struct tw_migrate_seen {
-	struct name *all; /* open addressing */
-	size_t room, n;   /* room: a power of two */
-	bool full;        /* something was left out */
+	struct name *all;   /* an open-addressing table */
+	size_t capacity, n; /* capacity: a power of two */
+	bool full;          /* an entry was not added */
 };
 
 struct tw_migrate_seen *tw_migrate_seen_new(void)
@@ -25,8 +25,8 @@ struct tw_migrate_seen *tw_migrate_seen_new(void)
 
 	if (!s)
 		return NULL;
-	s->room = FEWEST;
-	s->all = tw_mem_zalloc(s->room, sizeof *s->all);
+	s->capacity = FEWEST;
+	s->all = tw_mem_zalloc(s->capacity, sizeof *s->all);
 	return s->all ? s : tw_migrate_seen_free(s);
 }
 
@@ -57,35 +57,35 @@ static bool is_none(const struct name *k)
 	return memcmp(k, &none, sizeof none) == 0;
 }
 
-/* Where it is, or belongs. */
-static struct name *place_of(struct name *all, size_t room, const struct name *k)
+/* Its entry, or the free one where it belongs. */
+static struct name *slot_of(struct name *all, size_t capacity, const struct name *k)
 {
 	size_t at;
 
 	memcpy(&at, k->bytes, sizeof at);
-	for (at &= room - 1; !is_none(&all[at]); at = (at + 1) & (room - 1))
+	for (at &= capacity - 1; !is_none(&all[at]); at = (at + 1) & (capacity - 1))
 		if (memcmp(&all[at], k, sizeof *k) == 0)
 			break;
 	return &all[at];
 }
 
-/* False: it is full. */
-static bool make_room(struct tw_migrate_seen *s)
+/* Returns false if the set is full. */
+static bool grow(struct tw_migrate_seen *s)
 {
-	const size_t room = s->room * 2;
+	const size_t capacity = s->capacity * 2;
 	struct name *all;
 
-	if (s->n < s->room / 2)
+	if (s->n < s->capacity / 2)
 		return true;
-	all = s->n < MOST ? tw_mem_zalloc(room, sizeof *all) : NULL;
+	all = s->n < MOST ? tw_mem_zalloc(capacity, sizeof *all) : NULL;
 	if (!all)
 		return false;
-	for (size_t i = 0; i < s->room; i++)
+	for (size_t i = 0; i < s->capacity; i++)
 		if (!is_none(&s->all[i]))
-			*place_of(all, room, &s->all[i]) = s->all[i];
+			*slot_of(all, capacity, &s->all[i]) = s->all[i];
 	tw_mem_free(s->all);
 	s->all = all;
-	s->room = room;
+	s->capacity = capacity;
 	return true;
 }
 
@@ -93,12 +93,12 @@ static void add(struct tw_migrate_seen *s, const char *key, const char *sha256)
 {
 	struct name k, *at;
 
-	if (!make_room(s)) {
+	if (!grow(s)) {
 		s->full = true;
 		return;
 	}
 	k = name_of(key, sha256);
-	at = place_of(s->all, s->room, &k);
+	at = slot_of(s->all, s->capacity, &k);
 	s->n += is_none(at);
 	*at = k;
 }
@@ -107,7 +107,7 @@ static bool has(const struct tw_migrate_seen *s, const char *key, const char *sh
 {
 	const struct name k = name_of(key, sha256);
 
-	return !is_none(place_of(s->all, s->room, &k));
+	return !is_none(slot_of(s->all, s->capacity, &k));
 }
 
 void tw_migrate_seen_add(struct tw_migrate_seen *s, const struct tw_migrate_file *f)

@@ -1,5 +1,5 @@
 /*
- * project_export.c - a project into an archive.
+ * project_export.c - writes a project to an archive.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ struct archive {
 	int fd;
 	ZSTD_CStream *zstd; /* NULL: plain */
 	uint64_t bytes;
-	uint64_t files, read_bytes; /* that went in */
+	uint64_t files, read_bytes; /* of the contents */
 	const struct tw_project_watch *watch;
 	uint8_t out[PIECE_BYTES];
 };
@@ -53,17 +53,17 @@ static enum tw_status write_all(struct archive *t, const uint8_t *p, size_t n, s
 	return TW_OK;
 }
 
-static enum tw_status squeeze(
-        struct archive *t, const void *p, size_t n, ZSTD_EndDirective how, struct tw_err *err)
+static enum tw_status compress(
+        struct archive *t, const void *p, size_t n, ZSTD_EndDirective directive, struct tw_err *err)
 {
 	ZSTD_inBuffer in = {p, n, 0};
 	enum tw_status st = TW_OK;
 	size_t left = 1;
 
-	while (st == TW_OK && (in.pos < in.size || (how == ZSTD_e_end && left > 0))) {
+	while (st == TW_OK && (in.pos < in.size || (directive == ZSTD_e_end && left > 0))) {
 		ZSTD_outBuffer out = {t->out, sizeof t->out, 0};
 
-		left = ZSTD_compressStream2(t->zstd, &out, &in, how);
+		left = ZSTD_compressStream2(t->zstd, &out, &in, directive);
 		if (ZSTD_isError(left))
 			return tw_fail(err, TW_BUG, "zstd: %s", ZSTD_getErrorName(left));
 		st = write_all(t, t->out, out.pos, err);
@@ -73,7 +73,7 @@ static enum tw_status squeeze(
 
 static enum tw_status put(struct archive *t, const void *p, size_t n, struct tw_err *err)
 {
-	return t->zstd ? squeeze(t, p, n, ZSTD_e_continue, err) : write_all(t, p, n, err);
+	return t->zstd ? compress(t, p, n, ZSTD_e_continue, err) : write_all(t, p, n, err);
 }
 
 /* --- members --- */
@@ -106,13 +106,14 @@ static enum tw_status put_bytes(
 	return st == TW_OK ? put_zeros(t, tw_tar_pad(n), err) : st;
 }
 
-static void tell(const struct archive *t)
+static void report_progress(const struct archive *t)
 {
 	if (t->watch->step)
 		t->watch->step(t->watch->arg, t->files, t->read_bytes);
 }
 
-/* As many bytes as the head says, or the archive would be read wrongly from there. */
+/* Writes exactly as many bytes as the member's header declares: otherwise the reader would take
+ * content for a header. */
 static enum tw_status put_exactly(
         struct archive *t, const char *name, int fd, uint64_t bytes, struct tw_err *err)
 {
@@ -128,7 +129,7 @@ static enum tw_status put_exactly(
 		st = put(t, piece, (size_t)n, err);
 		left -= (uint64_t)n;
 		t->read_bytes += (uint64_t)n;
-		tell(t);
+		report_progress(t);
 	}
 	return st;
 }
@@ -158,7 +159,7 @@ static enum tw_status put_path(
 	return st;
 }
 
-/* --- what goes in --- */
+/* --- the archive's content --- */
 
 static enum tw_status put_blob(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
@@ -241,14 +242,14 @@ static enum tw_status put_all(
 	if (st == TW_OK)
 		st = put_zeros(t, (size_t)2 * TW_TAR_BLOCK, err);
 	if (st == TW_OK && t->zstd)
-		st = squeeze(t, NULL, 0, ZSTD_e_end, err);
+		st = compress(t, NULL, 0, ZSTD_e_end, err);
 	e->copy = tw_catalogue_close(e->copy);
 	return st;
 }
 
-/* --- the whole --- */
+/* --- the archive --- */
 
-/* The project alone, as a catalogue at `copy`. */
+/* Copies one project to a new catalogue at `copy`. */
 static enum tw_status copy_project(struct tw_catalogue *c, const char *data_dir, const char *name,
         const char *copy, struct tw_project_sums *ret, struct tw_err *err)
 {
@@ -347,7 +348,7 @@ enum tw_status tw_project_export(struct tw_catalogue *c, struct tw_blobs *b, con
 	e->archive.fd = -1;
 	e->archive.watch = watch;
 	st = tw_ulid_new(tw_unix_ms(), id, err);
-	(void)snprintf(file, sizeof file, ".export-%s", id); /* a server that starts leaves it */
+	(void)snprintf(file, sizeof file, ".export-%s", id); /* a starting server removes it */
 	tw_spool_path(b, file, copy, sizeof copy);
 	if (st == TW_OK)
 		st = copy_project(c, tw_blobs_dir(b), name, copy, &sums, err);

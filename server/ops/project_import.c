@@ -1,12 +1,11 @@
 /*
- * project_import.c - a project out of an archive.
+ * project_import.c - imports a project from an archive.
  *
- * The archive is hostile until it was read to its end: its files go to the spool
- * (with a store elsewhere uploads go there at once, where they count for nothing
- * without rows); its catalogue must have our very schema, and each file that it
- * names must be there.  Only then do these files and its rows come, some traces at
- * a time, so that uploads to a server beside us go on.  What does not come is gone
- * when the import ends.
+ * The archive is not trusted until it was read to its end: its files are written to the spool (with
+ * object storage uploads are stored immediately; without rows they have no effect). Its catalogue
+ * must have exactly this version's schema, and each file that it references must exist. Only then
+ * files and rows are imported, some traces per transaction, so that uploads to a running server
+ * continue. Files that were not imported are deleted at the end.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -38,15 +37,15 @@ enum member { MANIFEST, CATALOGUE, BLOB, DECODED, END, OTHER };
 
 struct import {
 	struct tw_blobs *blobs;
-	struct tw_catalogue *copy; /* of the archive */
-	char run[TW_ID_BYTES];     /* begins our names in the spool */
+	struct tw_catalogue *copy; /* the archive's catalogue */
+	char run[TW_ID_BYTES];     /* prefix of this run's files in the spool */
 	enum member now;
-	char name[96];                 /* of the member, behind its folder */
-	int fd;                        /* of a member that goes to the spool, -1 none */
-	struct tw_blob_writer *writer; /* of one that goes to the blobs */
+	char name[96];                 /* the member's name without its folder */
+	int fd;                        /* spool file of the current member; -1: none */
+	struct tw_blob_writer *writer; /* of a member that is stored as a blob */
 	struct tw_buf manifest;
 	bool ended;
-	uint64_t files, bytes; /* that were read */
+	uint64_t files, bytes; /* read so far */
 	const struct tw_project_watch *watch;
 };
 
@@ -61,7 +60,7 @@ static void spool_path(const struct import *im, const char *name, char out[PATH_
 	char file[160];
 
 	(void)snprintf(
-	        file, sizeof file, ".%s-%.95s", im->run, name); /* a server that starts leaves it */
+	        file, sizeof file, ".%s-%.95s", im->run, name); /* a starting server removes it */
 	tw_spool_path(im->blobs, file, out, PATH_BYTES);
 }
 
@@ -193,7 +192,7 @@ static enum tw_status end_member(void *arg, bool cut, struct tw_err *err)
 	return im->fd >= 0 ? end_spool(im, err) : TW_OK;
 }
 
-/* --- reading it --- */
+/* --- reading the archive --- */
 
 static enum tw_status push_unpack(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
 {
@@ -244,7 +243,7 @@ static enum tw_status read_archive(struct import *im, const char *path, struct t
 	return st;
 }
 
-/* --- judging it --- */
+/* --- checking the archive --- */
 
 struct manifest {
 	char name[NAME_BYTES], catalogue[TW_SHA256_HEX];
@@ -271,22 +270,22 @@ static enum tw_status read_manifest(
 	return st;
 }
 
-static void note_wrong(void *arg, const char *text)
+static void set_wrong(void *arg, const char *text)
 {
 	(void)text;
 	*(bool *)arg = true;
 }
 
-/* Is it in the archive, and not in its place yet? */
-static bool is_aside(const struct import *im, const char *sha256, char path[PATH_BYTES])
+/* Whether the file is in the spool, not stored yet. */
+static bool is_in_spool(const struct import *im, const char *sha256, char path[PATH_BYTES])
 {
-	if (!is_hex(sha256)) /* which the archive says */
+	if (!is_hex(sha256)) /* the archive chooses this name */
 		return false;
 	spool_path(im, sha256, path);
 	return access(path, F_OK) == 0;
 }
 
-static enum tw_status judge_blob(
+static enum tw_status check_blob(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct import *im = arg;
@@ -295,14 +294,14 @@ static enum tw_status judge_blob(
 	enum tw_status st;
 
 	(void)a;
-	if (is_aside(im, f->sha256, path))
+	if (is_in_spool(im, f->sha256, path))
 		return TW_OK;
 	st = tw_blob_look(im->blobs, f->sha256, &bytes, err);
 	return st == TW_NOT_FOUND ? broken(err, "a file that its catalogue names is not in it")
 	                          : st;
 }
 
-static enum tw_status judge_decoded(
+static enum tw_status check_decoded(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct import *im = arg;
@@ -334,7 +333,7 @@ static enum tw_status open_catalogue(
 	st = tw_catalogue_open(path, &im->copy, err);
 	if (st == TW_UNSUPPORTED)
 		return st;
-	if (st != TW_OK || tw_catalogue_verify(im->copy, note_wrong, &wrong, err) != TW_OK || wrong)
+	if (st != TW_OK || tw_catalogue_verify(im->copy, set_wrong, &wrong, err) != TW_OK || wrong)
 		return broken(err, "its catalogue is damaged");
 	return TW_OK;
 }
@@ -348,29 +347,29 @@ static enum tw_status each_blob(struct import *im, tw_stored_fn one, struct tw_e
 	return st;
 }
 
-static enum tw_status judge_files(struct import *im, struct tw_err *err)
+static enum tw_status check_files(struct import *im, struct tw_err *err)
 {
-	enum tw_status st = each_blob(im, judge_blob, err);
+	enum tw_status st = each_blob(im, check_blob, err);
 
 	if (st == TW_OK)
-		st = tw_stored_each(im->copy, tw_catalogue_stored_traces, judge_decoded, im, err);
+		st = tw_stored_each(im->copy, tw_catalogue_stored_traces, check_decoded, im, err);
 	return st;
 }
 
-/* --- taking it in --- */
+/* --- importing --- */
 
-static enum tw_status place_blob(
+static enum tw_status store_blob(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct import *im = arg;
 	char path[PATH_BYTES];
 
 	(void)a;
-	return is_aside(im, f->sha256, path) ? tw_blob_take(im->blobs, path, f->sha256, err)
-	                                     : TW_OK;
+	return is_in_spool(im, f->sha256, path) ? tw_blob_take(im->blobs, path, f->sha256, err)
+	                                        : TW_OK;
 }
 
-static enum tw_status place_decoded(
+static enum tw_status store_decoded(
         void *arg, const char *old_id, const char *new_id, struct tw_err *err)
 {
 	struct import *im = arg;
@@ -381,14 +380,14 @@ static enum tw_status place_decoded(
 	return tw_trace_publish(im->blobs, path, new_id, err);
 }
 
-static enum tw_status take_in(struct import *im, struct tw_catalogue *c, const char *catalogue,
+static enum tw_status import_rows(struct import *im, struct tw_catalogue *c, const char *catalogue,
         const char *from, const char *to, struct tw_project_sums *ret, struct tw_err *err)
 {
 	char from_id[TW_ID_BYTES], to_id[TW_ID_BYTES];
 	enum tw_status st = tw_catalogue_project_find(im->copy, from, from_id, err);
 
 	if (st == TW_OK)
-		st = each_blob(im, place_blob, err);
+		st = each_blob(im, store_blob, err);
 	im->copy = tw_catalogue_close(im->copy);
 	if (st == TW_NOT_FOUND)
 		return broken(err, "its catalogue is of another project");
@@ -405,20 +404,20 @@ static enum tw_status take_in(struct import *im, struct tw_catalogue *c, const c
 	                .to_id = to_id,
 	                .name = to,
 	                .decode = true,
-	                .decoded = place_decoded,
+	                .decoded = store_decoded,
 	                .decoded_first = tw_blobs_remote(im->blobs),
 	                .arg = im},
 	        ret, err);
 }
 
-/* Before its rows were there, a server beside us may have deleted files that came: nobody named
- * them. */
-static enum tw_status judge_again(struct import *im, const char *catalogue, struct tw_err *err)
+/* A running server may have deleted stored files before their rows were added: unreferenced files
+ * are swept. */
+static enum tw_status check_stored(struct import *im, const char *catalogue, struct tw_err *err)
 {
 	enum tw_status st = tw_catalogue_open(catalogue, &im->copy, err);
 
 	if (st == TW_OK)
-		st = each_blob(im, judge_blob, err);
+		st = each_blob(im, check_blob, err);
 	if (st == TW_CORRUPT)
 		return tw_fail(err, TW_CONFLICT,
 		        "the server deleted files while they were imported: delete the project's "
@@ -426,18 +425,18 @@ static enum tw_status judge_again(struct import *im, const char *catalogue, stru
 	return st;
 }
 
-/* All that is ours and was not taken in. */
+/* Deletes this run's files that are still in the spool. */
 static void clear_spool(const struct import *im)
 {
-	char path[PATH_BYTES], ours[TW_ID_BYTES + 2];
+	char path[PATH_BYTES], prefix[TW_ID_BYTES + 2];
 	struct dirent *e;
 	DIR *d;
 
-	(void)snprintf(ours, sizeof ours, ".%s-", im->run);
+	(void)snprintf(prefix, sizeof prefix, ".%s-", im->run);
 	tw_spool_path(im->blobs, ".", path, sizeof path);
 	d = opendir(path);
 	while (d && (e = readdir(d)))
-		if (strncmp(e->d_name, ours, strlen(ours)) == 0)
+		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0)
 			(void)unlinkat(dirfd(d), e->d_name, 0);
 	if (d)
 		(void)closedir(d);
@@ -458,7 +457,7 @@ enum tw_status tw_project_import(struct tw_catalogue *c, struct tw_blobs *b, con
         struct tw_err *err)
 {
 	struct import im = {.blobs = b, .fd = -1, .watch = watch};
-	struct manifest said = {0};
+	struct manifest manifest_of_archive = {0};
 	char catalogue[PATH_BYTES];
 	enum tw_status st = tw_ulid_new(tw_unix_ms(), im.run, err);
 
@@ -468,15 +467,16 @@ enum tw_status tw_project_import(struct tw_catalogue *c, struct tw_blobs *b, con
 	spool_path(&im, "catalogue.db", catalogue);
 	st = read_archive(&im, path, err);
 	if (st == TW_OK)
-		st = read_manifest(&im, &said, err);
+		st = read_manifest(&im, &manifest_of_archive, err);
 	if (st == TW_OK)
-		st = open_catalogue(&im, catalogue, said.catalogue, err);
+		st = open_catalogue(&im, catalogue, manifest_of_archive.catalogue, err);
 	if (st == TW_OK)
-		st = judge_files(&im, err);
+		st = check_files(&im, err);
 	if (st == TW_OK)
-		st = take_in(&im, c, catalogue, said.name, name ? name : said.name, ret, err);
+		st = import_rows(&im, c, catalogue, manifest_of_archive.name,
+		        name ? name : manifest_of_archive.name, ret, err);
 	if (st == TW_OK)
-		st = judge_again(&im, catalogue, err);
+		st = check_stored(&im, catalogue, err);
 	clean_up(&im);
 	return st;
 }

@@ -32,16 +32,16 @@ static void set_text(json_t *row, const char *column, const char *text)
 	(void)json_object_set_new(row, column, json_string(text));
 }
 
-/* --- which files of a trace are there --- */
+/* --- existing files of a trace --- */
 
 struct files {
-	bool upload;  /* every part that was sent */
-	bool decoded; /* with: */
+	bool upload;  /* all uploaded parts exist */
+	bool decoded; /* the decoded file exists, with the size: */
 	uint64_t decoded_bytes;
 };
 
-/* Drops the parts that are gone. */
-static enum tw_status look_for_parts(
+/* Removes missing parts from the record. */
+static enum tw_status find_parts(
         struct tw_blobs *b, json_t *record, struct files *ret, struct tw_err *err)
 {
 	json_t *parts = json_object_get(record, "part");
@@ -65,11 +65,11 @@ static enum tw_status look_for_parts(
 	return TW_OK;
 }
 
-static enum tw_status look_for_files(
+static enum tw_status find_files(
         struct tw_blobs *b, json_t *record, struct files *ret, struct tw_err *err)
 {
 	const char *id = tw_record_text(tw_record_row(record, "trace"), "trace_id");
-	enum tw_status st = look_for_parts(b, record, ret, err);
+	enum tw_status st = find_parts(b, record, ret, err);
 
 	if (st != TW_OK)
 		return st;
@@ -78,10 +78,10 @@ static enum tw_status look_for_files(
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
-/* --- what becomes of it --- */
+/* --- the state of a trace --- */
 
-/* The record is older than the decoded file, and the upload is gone: the file itself says what it
- * holds, but for its losses and repairs. */
+/* The record is older than the decoded file and the upload is missing: the columns are read from
+ * the decoded file, except losses and repairs, which it does not have. */
 static enum tw_status read_decoded(struct tw_blobs *b, json_t *trace, struct tw_err *err)
 {
 	struct tw_trace_file *f = NULL;
@@ -115,13 +115,13 @@ static bool is_current(const json_t *trace, const struct files *f)
 	       (uint64_t)number_of(trace, "file_bytes") == f->decoded_bytes;
 }
 
-/* An archived trace is decoded again too: what the fleet's figures counted of it is not in the
- * record. */
-static enum tw_status settle(struct rebuild *r, json_t *record, bool *ret_queue, struct tw_err *err)
+/* An archived trace is decoded again too: its share in the fleet's sums is not in the record. */
+static enum tw_status set_state(
+        struct rebuild *r, json_t *record, bool *ret_queue, struct tw_err *err)
 {
 	json_t *trace = tw_record_row(record, "trace");
 	struct files f = {.upload = false};
-	enum tw_status st = look_for_files(r->of->blobs, record, &f, err);
+	enum tw_status st = find_files(r->of->blobs, record, &f, err);
 
 	if (st != TW_OK)
 		return st;
@@ -156,19 +156,19 @@ static enum tw_status add(struct rebuild *r, json_t *record, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (tw_record_row(record, "trace"))
-		st = settle(r, record, &queue, err);
+		st = set_state(r, record, &queue, err);
 	else
 		r->sums.builds++;
 	return st == TW_OK ? tw_record_add(r->adder, record, queue, err) : st;
 }
 
-/* Others are rebuilt all the same. */
-static bool is_of_record(enum tw_status st)
+/* Errors of one record; the other records are rebuilt. */
+static bool concerns_record_only(enum tw_status st)
 {
 	return st == TW_NOT_FOUND || st == TW_CORRUPT || st == TW_CONFLICT || st == TW_UNSUPPORTED;
 }
 
-static enum tw_status take_record(void *arg, const struct tw_store_file *f, struct tw_err *err)
+static enum tw_status rebuild_record(void *arg, const struct tw_store_file *f, struct tw_err *err)
 {
 	struct rebuild *r = arg;
 	json_t *record = NULL;
@@ -183,7 +183,7 @@ static enum tw_status take_record(void *arg, const struct tw_store_file *f, stru
 		r->of->step(r->of->arg, &r->sums);
 	if (st == TW_OK)
 		return TW_OK;
-	if (!is_of_record(st)) {
+	if (!concerns_record_only(st)) {
 		*err = why;
 		return st;
 	}
@@ -202,7 +202,7 @@ enum tw_status tw_rebuild_run(
 
 	if (st != TW_OK)
 		return st;
-	st = engine->list(store, "records", take_record, &r, err);
+	st = engine->list(store, "records", rebuild_record, &r, err);
 	if (st == TW_OK && r.sums.records == 0)
 		st = tw_fail(err, TW_NOT_FOUND,
 		        "no records/ to rebuild a catalogue from: servers write them since "
