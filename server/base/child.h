@@ -55,7 +55,7 @@ struct tw_child_task {
 	const int *inputs; /* open for reading */
 	size_t n_inputs;
 	unsigned wall_s;                /* seconds it may take */
-	bool background;                /* with a lower priority (thread/background.h) */
+	bool background;                /* with a lower priority */
 	struct tw_child_template *from; /* it is copied; NULL: the program is executed */
 };
 

@@ -25,7 +25,7 @@ enum tw_status tw_jobs_open_system(
  * was deleted in the meantime. */
 enum tw_status tw_jobs_keep_system(
         struct tw_app *app, const struct tw_job_row *job, int fd, struct tw_err *err) TW_MUST_USE;
-/* Reads a child's result (jobs_answer.c): a count, 0 if absent; the summary of a trace. */
+/* Reads a child's result: a count, 0 if absent; the summary of a trace. */
 uint64_t tw_jobs_count_of(const json_t *o, const char *key);
 struct tw_trace_summary tw_jobs_summary_of(const json_t *o);
 void tw_jobs_count_repairs(struct tw_app *app, const json_t *told);

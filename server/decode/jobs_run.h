@@ -11,7 +11,7 @@
 
 #include "server/base/child.h"
 #include "server/base/child_template.h"
-#include "server/base/thread/async_task.h"
+#include "server/base/thread/pool.h"
 #include "server/catalogue/catalogue.h"
 #include "server/decode/jobs.h"
 #include "server/storage/blob.h"

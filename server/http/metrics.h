@@ -67,7 +67,7 @@ void tw_metrics_expired(struct tw_metrics *m, enum tw_expired what, uint64_t byt
 /* Appends all metrics as text, without HELP lines. */
 void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out);
 
-/* Appends metrics with a HELP line from metrics.def before each TYPE line (metrics_help.c). */
+/* Appends metrics with a HELP line from metrics.def before each TYPE line. */
 void tw_metrics_help(struct tw_str text, struct tw_buf *out);
 
 #endif

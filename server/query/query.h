@@ -144,8 +144,6 @@ enum tw_status tw_query_flame_of_summary(const struct tw_summary_tree *c,
 enum tw_status tw_query_methods(const struct tw_forest *f, uint32_t n_methods, struct tw_arena *a,
         struct tw_method_info **ret, struct tw_err *err) TW_MUST_USE;
 
-/* --- quantiles (query_quantile.c) --- */
-
 struct tw_quantile_of {
 	const struct tw_method_info
 	        *rows; /* result of tw_query_methods, or stored in the file, for the selection */

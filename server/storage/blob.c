@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,8 +27,8 @@
 #include "server/base/file/sha256.h"
 #include "server/base/log.h"
 #include "server/storage/blob_int.h"
+#include "server/storage/blob_store.h"
 #include "server/storage/spool.h"
-#include "server/storage/store_lock.h"
 
 enum {
 	PATH_BYTES = TW_BLOB_PATH,
@@ -84,6 +85,55 @@ static enum tw_status make_sub(struct tw_blobs *b, const char *name, struct tw_e
 	return tw_folder_make(path, err);
 }
 
+static const struct tw_store_engine *const engines[] = {
+        &tw_store_folder,
+        &tw_store_s3,
+        NULL,
+};
+
+enum tw_status tw_store_engine_of(
+        const char *blobs, const struct tw_store_engine **ret, struct tw_err *err)
+{
+	for (const struct tw_store_engine *const *e = engines; *e; e++) {
+		size_t n = strlen((*e)->scheme);
+
+		if (n ? strncmp(blobs, (*e)->scheme, n) == 0 : !*blobs) {
+			*ret = *e;
+			return TW_OK;
+		}
+	}
+	return tw_fail(err, TW_BAD_REQUEST,
+	        "--blobs is s3://BUCKET or s3://BUCKET/PREFIX, or empty for the data folder");
+}
+
+/* data/storage.lock prevents deletions by the server while another program uses a data folder whose
+ * files are in an object store: objects written by such a program have no row yet, and claims are
+ * per process.  The program (serves false) takes the lock until *ret_fd is closed, waiting while
+ * the server deletes a file. */
+static enum tw_status lock_open(const char *data_dir, bool serves, int *ret_fd, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%s/storage.lock", data_dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	*ret_fd = fd;
+	if (fd >= 0 && (serves || flock(fd, LOCK_SH) == 0))
+		return TW_OK;
+	return tw_fail_errno(err, TW_IO, "%.120s cannot be locked", path);
+}
+
+/* For the server: false while another program uses the folder. */
+static bool lock_try(int fd)
+{
+	return flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void lock_end(int fd)
+{
+	(void)flock(fd, LOCK_UN);
+}
+
 static enum tw_status open_engine(
         struct tw_blobs *b, const struct tw_store_endpoint *p, struct tw_err *err)
 {
@@ -91,8 +141,7 @@ static enum tw_status open_engine(
 
 	if (st == TW_OK && b->engine->remote) {
 		b->claims = tw_key_claims_new();
-		st = b->claims ? tw_store_lock_open(b->dir, p->serves, &b->in_use, err)
-		               : tw_oom(err);
+		st = b->claims ? lock_open(b->dir, p->serves, &b->in_use, err) : tw_oom(err);
 	}
 	return st == TW_OK ? b->engine->open(p, &b->store, err) : st;
 }
@@ -552,9 +601,9 @@ bool tw_blobs_have_peers(const struct tw_blobs *b)
 
 static bool claim_here(struct tw_blobs *b, const char *key)
 {
-	if (tw_store_lock_try(b->in_use) && tw_claim_alone(b->claims, key))
+	if (lock_try(b->in_use) && tw_claim_alone(b->claims, key))
 		return true;
-	tw_store_lock_end(b->in_use);
+	lock_end(b->in_use);
 	return false;
 }
 
@@ -570,7 +619,7 @@ bool tw_blobs_claim_alone(struct tw_blobs *b, const char *key)
 	if (b->peers.hold(b->peers.arg, key, true, &b->held_alone, NULL) == TW_OK && b->held_alone)
 		return true;
 	tw_claim_alone_end(b->claims, key);
-	tw_store_lock_end(b->in_use);
+	lock_end(b->in_use);
 	return false;
 }
 
@@ -588,6 +637,6 @@ bool tw_blobs_claim_alone_end(struct tw_blobs *b, const char *key)
 	if (b->peers.let_go)
 		held = b->peers.let_go(b->peers.arg, key, true, b->held_alone, NULL) == TW_OK;
 	tw_claim_alone_end(b->claims, key);
-	tw_store_lock_end(b->in_use);
+	lock_end(b->in_use);
 	return held;
 }

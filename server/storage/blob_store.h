@@ -3,7 +3,7 @@
  *
  * Stores complete files by key ("blobs/ab/<sha256>", "traces/ab/cd/<id>.db"), written from spool/
  * and read through a local descriptor.  A new engine is one file that defines a tw_store_engine,
- * and one line in blob_store.c.  Retention and permissions are decided by callers.
+ * and one line in blob.c.  Retention and permissions are decided by callers.
  * Thread: any.
  */
 #ifndef TW_BLOB_STORE_H

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "decoder/base/arena.h"
 #include "server/base/thread/fair.h"
@@ -233,4 +234,29 @@ struct tw_pool *tw_pool_stop(struct tw_pool *p)
 	(void)pthread_mutex_destroy(&p->lock);
 	tw_mem_free(p);
 	return NULL;
+}
+
+/* --- a task whose end another thread checks for --- */
+
+static void run(struct tw_pool_task *task, bool stopping)
+{
+	struct tw_async_task *e = (struct tw_async_task *)(void *)task;
+	int wake_fd = e->wake_fd;
+	uint64_t one = 1;
+
+	if (stopping)
+		e->status = tw_fail(&e->err, TW_BUSY, "the server is being stopped");
+	else
+		e->status = e->run(e->arg, &e->err);
+	atomic_store(&e->done, true); /* the task may be freed from here on */
+	(void)!write(wake_fd, &one, sizeof one);
+}
+
+void tw_async_task_begin(struct tw_async_task *e, struct tw_pool *pool)
+{
+	e->err = (struct tw_err){.msg = ""};
+	atomic_store(&e->done, false);
+	e->task.run = run;
+	if (!pool || !tw_pool_submit(pool, &e->task))
+		run(&e->task, pool != NULL);
 }

@@ -15,6 +15,7 @@
 #ifndef TW_POOL_H
 #define TW_POOL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "decoder/base/err.h"
@@ -39,5 +40,21 @@ bool tw_pool_submit(struct tw_pool *p, struct tw_pool_task *task);
 void tw_pool_end(struct tw_pool *p);
 /* Ends the pool if necessary and frees it.  Accepts NULL; returns NULL. */
 struct tw_pool *tw_pool_stop(struct tw_pool *p);
+
+/* A task that runs synchronously on a local disk, and in a pool for a remote store, whose delays
+ * must not block the dispatcher.  One thread begins it and checks for its end; another may run it.
+ */
+struct tw_async_task {
+	struct tw_pool_task task; /* first member: the pool returns it */
+	enum tw_status (*run)(void *arg, struct tw_err *err);
+	void *arg;
+	int wake_fd; /* eventfd, signalled at the end */
+	_Atomic bool done;
+	enum tw_status status; /* valid once done, like err */
+	struct tw_err err;
+};
+
+/* run, arg and wake_fd are set.  pool NULL: it is done on return. */
+void tw_async_task_begin(struct tw_async_task *e, struct tw_pool *pool);
 
 #endif

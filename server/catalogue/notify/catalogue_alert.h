@@ -104,7 +104,7 @@ enum tw_status tw_catalogue_alert_say(struct tw_catalogue *c, const char *projec
 json_t *tw_alert_json(
         const char *id, const struct tw_alert_rule *rule, const struct tw_alert_figure *of);
 
-/* --- reports of ANR groups (catalogue_anr_spike.c) --- */
+/* --- reports of ANR groups --- */
 
 struct tw_anr_spike { /* a group that was known before the last 24 hours */
 	const char *key, *title, *trace_id;
