@@ -9,7 +9,6 @@
 #include "server/notify/digest.h"
 
 enum { EVERY_MS = 600 * 1000, TURN_MS = 60 * 1000 };
-#define ARENA_MAX ((size_t)256 << 20)
 
 /* Nobody is mailed, nor later, if the server cannot.  json_decref(*ret_doc) is owed. */
 static enum tw_status read_mails(struct tw_app *app, const char *project_id, struct tw_arena *a,
@@ -30,22 +29,40 @@ static enum tw_status read_mails(struct tw_app *app, const char *project_id, str
 	return *ret_doc ? tw_digest_rules_read(*ret_doc, ret, err) : tw_oom(err);
 }
 
+static enum tw_status figures_of(struct tw_app *app, struct tw_alert_look *look,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_alert_figure **ret,
+        size_t *ret_n, struct tw_err *err)
+{
+	struct tw_alert *known = NULL;
+	enum tw_status st = TW_OK;
+
+	if (*look->rule->id)
+		st = tw_catalogue_alerts_of(app->catalogue, look->project_id, look->rule->id, a,
+		        &known, &look->n_known, err);
+	look->known = known;
+	return st == TW_OK ? tw_alert_figures(app->fleet, look, deadline, a, ret, ret_n, err) : st;
+}
+
+enum tw_status tw_alerts_try(struct tw_app *app, const char *project_id,
+        const struct tw_alert_rule *rule, const struct tw_deadline *deadline, struct tw_arena *a,
+        struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_alert_look look = {project_id, rule, NULL, 0, tw_unix_ms()};
+
+	return figures_of(app, &look, deadline, a, ret, ret_n, err);
+}
+
 static enum tw_status look_at_rule(struct tw_app *app, const char *project_id,
         const struct tw_alert_rule *rule, const struct tw_deadline *deadline,
         const struct tw_alert_mails *mails, const struct tw_alerts_took *took, struct tw_err *err)
 {
-	struct tw_arena *a = tw_arena_new(ARENA_MAX);
+	struct tw_arena *a = tw_arena_new(TW_ALERTS_ARENA_MAX);
 	struct tw_alert_look look = {project_id, rule, NULL, 0, tw_unix_ms()};
 	struct tw_alert_figure *figures = NULL;
-	struct tw_alert *known = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_catalogue_alerts_of(app->catalogue, project_id, rule->id, a,
-	                                &known, &look.n_known, err)
-	                      : tw_oom(err);
+	enum tw_status st =
+	        a ? figures_of(app, &look, deadline, a, &figures, &n, err) : tw_oom(err);
 
-	look.known = known;
-	if (st == TW_OK)
-		st = tw_alert_figures(app->fleet, &look, deadline, a, &figures, &n, err);
 	tw_crash_point("alert_figures");
 	if (st == TW_OK)
 		st = tw_catalogue_alerts_put(app->catalogue, &look, figures, n, mails, err);

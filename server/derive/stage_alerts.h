@@ -1,5 +1,6 @@
 /*
- * stage_alerts.h - compares a project's figures with the limits of its alert rules.
+ * stage_alerts.h - compares a project's figures with the limits of its alert rules, and tries a
+ * rule.
  *
  * Thread: any.
  */
@@ -24,5 +25,11 @@ struct tw_alerts_how {
  * looked at in time. */
 enum tw_status tw_alerts_look(struct tw_app *app, const char *project_id,
         const struct tw_alerts_how *how, bool *ret_partial, struct tw_err *err) TW_MUST_USE;
+#define TW_ALERTS_ARENA_MAX ((size_t)256 << 20) /* of one rule */
+/* The current figures of a rule, which need not be stored (id ""): nothing is stored or reported.
+ */
+enum tw_status tw_alerts_try(struct tw_app *app, const char *project_id,
+        const struct tw_alert_rule *rule, const struct tw_deadline *deadline, struct tw_arena *a,
+        struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 
 #endif

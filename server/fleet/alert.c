@@ -285,8 +285,17 @@ enum tw_status tw_alert_figures(struct tw_fleet_store *store, const struct tw_al
 	                        today - rule->days + 1, today},
 	                .dims = TW_DIM_APP | TW_DIM_VERSION}};
 
+	enum tw_status st;
+
 	*ret = NULL;
 	*ret_n = 0;
-	return rule->kind == TW_ALERT_anr_spike ? look_at_groups(&l, ret, ret_n, err)
-	                                        : look_at_versions(&l, ret, ret_n, err);
+	st = rule->kind == TW_ALERT_anr_spike ? look_at_groups(&l, ret, ret_n, err)
+	                                      : look_at_versions(&l, ret, ret_n, err);
+	for (size_t i = 0; st == TW_OK && i < *ret_n; i++) {
+		struct tw_alert_figure *f = &(*ret)[i];
+
+		f->is_over = tw_alert_is_over(
+		        is_known_over(&l, f->app, f->subject), f->value, rule->limit);
+	}
+	return st;
 }

@@ -292,13 +292,18 @@ void tw_markup_ns(struct tw_markup_out *p, int64_t ns)
 		double of;
 		const char *unit;
 	} units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}};
-	const double v = (double)ns;
+	double v = (double)ns;
 	size_t i = 0;
 
 	while (i + 1 < sizeof units / sizeof *units && fabs(v) < units[i].of)
 		i++;
-	tw_markup_printf(p, "%.*f %s", fabs(v) / units[i].of < 100 && units[i].of > 1 ? 2 : 0,
-	        v / units[i].of, units[i].unit);
+	v /= units[i].of;
+	/* the page's figure: duration() of web/src/i18n/format.ts */
+	tw_markup_printf(p, "%.*f %s",
+	        units[i].of == 1 || fabs(v) >= 100 ? 0
+	        : fabs(v) >= 10                    ? 1
+	                                           : 2,
+	        v, units[i].unit);
 }
 
 void tw_markup_percent(struct tw_markup_out *p, double share, bool sign)

@@ -212,9 +212,9 @@ static void put_figure(struct tw_text_links *w, const json_t *a, const char *key
 	if (strcmp(unit, "ms") == 0)
 		tw_markup_ns(&w->p, (int64_t)(v * 1e6));
 	else if (strcmp(unit, "share") == 0)
-		tw_markup_printf(&w->p, "%.3g %%", 100 * v);
+		tw_markup_percent(&w->p, v, false);
 	else
-		tw_markup_printf(&w->p, "%.3g times", v);
+		tw_markup_printf(&w->p, v >= 100 ? "%.0f times" : "%.3g times", v);
 }
 
 /* "p95 of the duration of cold_start of shop in 8.3.1" */

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { relative } from '../src/compare/comparedoc';
-import { percent, signed } from '../src/i18n/format';
+import { duration, inUnit, percent, signed } from '../src/i18n/format';
 
 const SRC = new URL('../src/', import.meta.url);
-const table = readFileSync(new URL('../../tests/unit/fleet/test_hook.c', import.meta.url), 'utf8').split('figures[] = {')[1].split('};')[0];
-const figures = [...table.matchAll(/\{([\d.]+), "([^"]+)"\}/g)].map(([, share, text]) => [Number(share), text] as const);
+const table = (name: string) => readFileSync(new URL('../../tests/unit/fleet/test_hook.c', import.meta.url), 'utf8').split(`} ${name}[] = {`)[1].split('};')[0];
+const valued = (name: string) => [...table(name).matchAll(/\{([\d.]+), "([^"]+)"\}/g)].map(([, value, text]) => [Number(value), text] as const);
+const figures = valued('figures');
 
 test('the page writes the figures of the server', () => {
 	assert.ok(figures.length >= 9);
@@ -18,6 +19,15 @@ test('the page writes the figures of the server', () => {
 	}
 	assert.equal(relative({ a: 1000, b: 1474 }), '+47 %');
 	assert.equal(relative({ a: 1000, b: 1000 }), '±0 %');
+});
+
+test('so are times and the figures of alerts', () => {
+	const times = valued('times');
+	assert.ok(times.length >= 6);
+	for (const [ns, text] of times) assert.equal(duration(ns), text);
+	const alerts = [...table('alert_figures').matchAll(/\{"(\w+)", ([\d.]+), "([^"]+)"\}/g)];
+	assert.ok(alerts.length >= 6);
+	for (const [, unit, value, text] of alerts) assert.equal(inUnit(Number(value), unit as 'ms' | 'share' | 'times', (n) => `${n} times`), text);
 });
 
 test('no page has another way to write a change', () => {

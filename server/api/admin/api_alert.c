@@ -1,5 +1,6 @@
 /*
- * api_alert.c - alert rules of a project: limits of figures, and a look at them now.
+ * api_alert.c - alert rules of a project: limits of figures, a preview of a rule, and a look at all
+ * of them now.
  */
 #include <math.h>
 #include <string.h>
@@ -78,12 +79,14 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 
 /* --- bodies --- */
 
-static enum tw_status refuse_unknown(const json_t *body, bool is_new, struct tw_err *err)
+/* `more`: members that were read elsewhere. */
+static enum tw_status refuse_unknown(
+        const json_t *body, bool is_new, size_t more, struct tw_err *err)
 {
 	static const char *const known[] = {"name", "limit", "percent", "least", "days", "mail",
 	        "kind", "app", "scenario", "version_name"};
 	const size_t changeable = 6;
-	size_t n = 0;
+	size_t n = more;
 
 	for (size_t i = 0; i < (is_new ? sizeof known / sizeof *known : changeable); i++)
 		n += json_object_get(body, known[i]) != NULL;
@@ -162,15 +165,25 @@ static enum tw_status read_texts(const json_t *body, struct tw_alert_rule *io, s
 		if (json_object_get(body, texts[i].key))
 			st = tw_api_text(
 			        body, texts[i].key, texts[i].most, false, texts[i].to, err);
-	if (st == TW_OK && !*io->name)
-		st = tw_fail(
-		        err, TW_BAD_REQUEST, "name must be a text of 1 to %d bytes", NAME_BYTES);
 	return st;
 }
 
-static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *err)
+static enum tw_status need_name(const struct tw_alert_rule *rule, struct tw_err *err)
 {
-	struct tw_alert_rule row = {.name = "",
+	return *rule->name ? TW_OK
+	                   : tw_fail(err, TW_BAD_REQUEST, "name must be a text of 1 to %d bytes",
+	                             NAME_BYTES);
+}
+
+static enum tw_status read_new(
+        struct tw_req *r, const json_t *body, struct tw_alert_rule *ret, struct tw_err *err)
+{
+	const char *kind = json_string_value(json_object_get(body, "kind"));
+	unsigned which = 0;
+	enum tw_status st = refuse_unknown(body, true, 0, err);
+
+	*ret = (struct tw_alert_rule){.id = "",
+	        .name = "",
 	        .app = "",
 	        .scenario = "",
 	        .version_name = "",
@@ -179,18 +192,32 @@ static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *
 	        .days = DAYS,
 	        .least = LEAST,
 	        .mail = true};
-	const char *kind = json_string_value(json_object_get(body, "kind"));
-	char id[TW_ID_BYTES];
-	unsigned which = 0;
-	enum tw_status st = refuse_unknown(body, true, err);
-
 	if (st == TW_OK)
 		st = tw_pick_word("kind", kind ? kind : "", tw_alert_kind_names, &which, err);
-	row.kind = (enum tw_alert_kind)which;
+	ret->kind = (enum tw_alert_kind)which;
 	if (st == TW_OK)
-		st = read_texts(body, &row, err);
+		st = read_texts(body, ret, err);
+	return st == TW_OK ? read_numbers(body, ret, err) : st;
+}
+
+static enum tw_status read_changes(
+        const json_t *body, size_t more, struct tw_alert_rule *io, struct tw_err *err)
+{
+	enum tw_status st = refuse_unknown(body, false, more, err);
+
 	if (st == TW_OK)
-		st = read_numbers(body, &row, err);
+		st = read_texts(body, io, err);
+	return st == TW_OK ? read_numbers(body, io, err) : st;
+}
+
+static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	struct tw_alert_rule row;
+	char id[TW_ID_BYTES];
+	enum tw_status st = read_new(r, body, &row, err);
+
+	if (st == TW_OK)
+		st = need_name(&row, err);
 	if (st == TW_OK)
 		st = tw_catalogue_alert_rule_add(catalogue(r), project(r), &row, id, err);
 	return st == TW_OK ? reply(r, 201, id, err) : st;
@@ -208,11 +235,9 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 	        catalogue(r), project(r), tw_req_path(r, "rule"), tw_req_arena(r), &row, err);
 
 	if (st == TW_OK)
-		st = refuse_unknown(body, false, err);
+		st = read_changes(body, 0, &row, err);
 	if (st == TW_OK)
-		st = read_texts(body, &row, err);
-	if (st == TW_OK)
-		st = read_numbers(body, &row, err);
+		st = need_name(&row, err);
 	if (st == TW_OK)
 		st = tw_catalogue_alert_rule_change(catalogue(r), project(r), &row, err);
 	return st == TW_OK ? reply(r, 200, row.id, err) : st;
@@ -231,29 +256,71 @@ static enum tw_status drop(struct tw_req *r, struct tw_err *err)
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
-/* --- a look now --- */
+/* --- figures --- */
 
 static bool is_late(void *arg)
 {
 	return tw_req_ms_left(arg) == 0;
 }
 
+static json_t *figure_json(const struct tw_alert_rule *rule, const struct tw_alert_figure *f)
+{
+	const bool group = rule->kind == TW_ALERT_anr_spike;
+
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:b, s:s}", "rule", rule->id, "app",
+	        f->app, "version", group ? "" : f->subject, "anr", group ? f->subject : "", "title",
+	        f->title, "value", (double)f->value / TW_ALERT_MICRO, "traces",
+	        (json_int_t)f->traces, "over", (int)f->is_over, "trace", f->trace_id);
+}
+
 static void take(void *arg, const struct tw_alert_rule *rule, const struct tw_alert_figure *figures,
         size_t n)
 {
-	json_t *all = arg;
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(arg, figure_json(rule, &figures[i]));
+}
 
-	for (size_t i = 0; i < n; i++) {
-		const bool group = rule->kind == TW_ALERT_anr_spike;
+/* `rule`: the id of a stored rule, with these changes; absent: a new one. */
+static enum tw_status read_tried(
+        struct tw_req *r, const json_t *body, struct tw_alert_rule *ret, struct tw_err *err)
+{
+	const json_t *at = json_object_get(body, "rule");
+	enum tw_status st;
 
-		(void)json_array_append_new(all,
-		        json_pack("{s:s, s:s, s:s, s:s, s:f, s:I, s:b, s:s}", "rule", rule->id,
-		                "app", figures[i].app, "version", group ? "" : figures[i].subject,
-		                "anr", group ? figures[i].subject : "", "value",
-		                (double)figures[i].value / TW_ALERT_MICRO, "traces",
-		                (json_int_t)figures[i].traces, "over", (int)figures[i].is_over,
-		                "trace", figures[i].trace_id));
-	}
+	if (!at)
+		return read_new(r, body, ret, err);
+	if (!json_is_string(at))
+		return tw_fail(err, TW_BAD_REQUEST, "rule is the id of an alert rule");
+	st = tw_catalogue_alert_rule_get(
+	        catalogue(r), project(r), json_string_value(at), tw_req_arena(r), ret, err);
+	return st == TW_OK ? read_changes(body, 1, ret, err) : st;
+}
+
+static enum tw_status try_rule(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	const struct tw_deadline deadline = {is_late, r};
+	struct tw_arena *a = tw_arena_new(TW_ALERTS_ARENA_MAX);
+	struct tw_alert_figure *figures = NULL;
+	struct tw_alert_rule rule;
+	json_t *all = json_array();
+	size_t n = 0;
+	enum tw_status st = a && all ? read_tried(r, body, &rule, err) : tw_oom(err);
+
+	if (st == TW_OK)
+		st = tw_alerts_try(
+		        tw_req_app(r), project(r), &rule, &deadline, a, &figures, &n, err);
+	if (st == TW_OK)
+		take(all, &rule, figures, n);
+	tw_arena_free(a);
+	if (st == TW_OK)
+		return tw_req_reply_json(r, 200, json_pack("{s:o}", "figures", all), err);
+	json_decref(all);
+	return st;
+}
+
+static enum tw_status post_try(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, try_rule, err);
 }
 
 static enum tw_status look(struct tw_req *r, struct tw_err *err)
@@ -306,6 +373,13 @@ const struct tw_route tw_routes_alert[] = {
                 .needs = TW_NEED_WRITE,
                 .end = drop,
                 .summary = "Removes an alert rule with its alerts"},
+        {.method = "POST",
+                .path = "/api/v1/alerts/try",
+                .needs = TW_NEED_READ,
+                .asks = true,
+                TAKES_JSON,
+                .end = post_try,
+                .summary = "The figures of a rule as they are now, without saving it"},
         {.method = "POST",
                 .path = "/api/v1/alerts/look",
                 .needs = TW_NEED_WRITE,

@@ -214,6 +214,7 @@ const struct tw_route tw_routes_detect[] = {
         {.method = "POST",
                 .path = "/api/v1/detectors/try",
                 .needs = TW_NEED_READ,
+                .asks = true,
                 .params = TW_PARAMS(keep_params),
                 .max_body = tw_api_small_body,
                 .begin = tw_api_collect_begin,

@@ -60,7 +60,7 @@ struct tw_alert_figure {
 	const char *trace_id;      /* evidence; "" */
 	int64_t value;             /* TW_ALERT_MICRO per unit */
 	uint64_t traces;
-	bool is_over; /* set by tw_catalogue_alerts_put */
+	bool is_over; /* by the known alerts; tw_catalogue_alerts_put updates it */
 };
 
 struct tw_alert {

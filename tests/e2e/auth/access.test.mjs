@@ -17,7 +17,7 @@ const NEEDS = {
 	INGEST: ['POST /api/v1/traces', 'POST /v1development/profiles', 'PUT /api/v1/builds/{build_id}/methods', 'PUT /api/v1/builds/{build_id}/retrace', 'PUT /api/v1/builds/{build_id}/commit',
 		'POST /api/v1/uploads', 'POST /api/v1/uploads/direct', 'POST /api/v1/uploads/direct/{upload}/done', 'HEAD /api/v1/uploads/{upload}', 'PATCH /api/v1/uploads/{upload}', 'DELETE /api/v1/uploads/{upload}'],
 	READ_OR_INGEST: ['GET /api/v1/traces/{id}', 'GET /api/v1/capture'],
-	READ: ['POST /api/v1/traces/{id}/sql', 'POST /api/v1/traces/{id}/tickets', 'POST /api/v1/detectors/try'],
+	READ: ['POST /api/v1/traces/{id}/sql', 'POST /api/v1/traces/{id}/tickets', 'POST /api/v1/detectors/try', 'POST /api/v1/alerts/try'],
 	WRITE: ['PUT /api/v1/anr/rules', 'PUT /api/v1/detectors', 'PUT /api/v1/regressions/rules', 'POST /api/v1/regressions/look', 'PATCH /api/v1/regression/{regression}', 'POST /api/v1/regression/{regression}/ticket', 'POST /api/v1/anr/groups/{key}/ticket', 'PATCH /api/v1/inbox', 'POST /api/v1/alerts/rules', 'PATCH /api/v1/alerts/rules/{rule}', 'DELETE /api/v1/alerts/rules/{rule}', 'POST /api/v1/alerts/look', 'PUT /api/v1/frames', 'PUT /api/v1/fleet/labels', 'DELETE /api/v1/traces/{id}', 'PATCH /api/v1/traces/{id}', 'POST /api/v1/traces/{id}/annotations',
 		'PATCH /api/v1/traces/{id}/annotations/{annotation}', 'DELETE /api/v1/traces/{id}/annotations/{annotation}',
 		'PUT /api/v1/filters/{name}', 'DELETE /api/v1/filters/{name}'],

@@ -32,6 +32,7 @@ const WITHOUT = {
 	'POST /api/v1/traces/{id}/sql': 'only reads',
 	'POST /api/v1/traces/{id}/tickets': 'makes a link that nothing is kept of',
 	'POST /api/v1/detectors/try': 'looks, and keeps nothing',
+	'POST /api/v1/alerts/try': 'the same',
 };
 
 /* Each of the others: the action of its entry, what is asked, what the entry must tell. */

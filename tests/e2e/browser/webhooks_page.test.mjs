@@ -131,6 +131,54 @@ test('a regression has its history and its issue text', async (t) => {
 	await done(page, t);
 });
 
+test('an alert rule is previewed, added, changed and removed', async (t) => {
+	const page = await asAdmin('light', 1280, '/webhooks', '#alerts .quiet');
+	const rules = async () => (await server.get('/api/v1/alerts/rules')).json.rules;
+	const p50 = Object.fromEntries((await server.get('/api/v1/fleet/scenarios', { query: { by: 'version', scenario: 'slower' } })).json.groups.map((g) => [g.key, g.duration_ns.p50 / 1e6]));
+	await page.getByRole('button', { name: 'Add an alert rule' }).click();
+	const form = page.getByRole('form', { name: 'A new alert rule' });
+	await form.getByLabel('Name').fill('Slow start');
+	await form.getByLabel('Percentile').fill('50');
+	await form.getByLabel('At least traces').fill('5');
+	await form.getByLabel('Scenario').fill('slower');
+	await form.getByLabel('Limit in ms').fill(String((p50['8.3.0'] + p50['8.3.1']) / 2));
+	await form.getByRole('button', { name: 'Preview' }).click();
+	await form.getByText('1 of 2 are above the limit now. Nothing was saved.').waitFor();
+	assert.equal(await form.locator('tr[data-figure="8.3.1"] td').last().innerText(), 'yes');
+	assert.equal(await form.locator('tr[data-figure="8.3.0"] td').last().innerText(), 'no');
+	assert.match(await form.locator('tr[data-figure="8.3.1"] a').getAttribute('href'), /^\/traces\//);
+	assert.deepEqual(await rules(), []);
+	assert.deepEqual(await unreadable(page), []);
+	assert.deepEqual(await violations(page), []);
+	await form.getByLabel('Limit in ms').fill('100000');
+	await form.locator('table').waitFor({ state: 'detached' });
+	await form.getByRole('button', { name: 'Preview' }).click();
+	await form.getByText('0 of 2 are above the limit now. Nothing was saved.').waitFor();
+	await form.getByRole('button', { name: 'Add' }).click();
+	const row = page.locator('tr[data-rule]:has-text("Slow start")');
+	await row.getByText('100 s').waitFor();
+
+	await page.getByRole('button', { name: 'Change Slow start' }).click();
+	const change = page.getByRole('form', { name: 'Change Slow start' });
+	await change.getByText('duration of slower').waitFor();
+	assert.equal(await change.getByLabel('Limit in ms').inputValue(), '100000');
+	await change.getByLabel('Limit in ms').fill('20000');
+	await change.getByLabel('Days').fill('3');
+	await change.getByRole('button', { name: 'Preview' }).click();
+	await change.getByText('0 of 2 are above the limit now. Nothing was saved.').waitFor();
+	await change.getByRole('button', { name: 'Save' }).click();
+	await row.getByText('20.0 s').waitFor();
+	const [rule] = await rules();
+	assert.deepEqual([rule.name, rule.kind, rule.scenario, rule.percent, rule.limit, rule.least, rule.days, rule.mail], ['Slow start', 'duration', 'slower', 50, 20000, 5, 3, true]);
+	await page.getByRole('button', { name: 'Look now' }).click();
+	await row.getByText('8.3.1: ').waitFor();
+	await page.getByRole('button', { name: 'Remove Slow start' }).click();
+	await page.getByRole('button', { name: 'Remove permanently' }).click();
+	await row.waitFor({ state: 'detached' });
+	assert.deepEqual(await rules(), []);
+	await done(page, t);
+});
+
 for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 	test(`all of it can be read and reached: ${scheme}, ${width}`, async (t) => {
 		const page = await asAdmin(scheme, width);

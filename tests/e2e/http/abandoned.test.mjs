@@ -52,6 +52,20 @@ test('queries of clients that closed the connection', { timeout: 400_000 }, asyn
 		assert.equal(await ended(), before + 1);
 	});
 
+	await t.test('detectors that are tried, too', async () => {
+		const before = await ended();
+		const post = (path, body) => s.socket(`POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${s.read}\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+		/* it waits for the one thread until its client has left */
+		const statement = await post(`/api/v1/traces/${id}/sql`, JSON.stringify({ sql: 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c' }));
+		await until(async () => ((await open()) === 2 ? true : undefined), 'the statement begun');
+		const attempt = await post('/api/v1/detectors/try', JSON.stringify({ trace: id, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['/x/'], threads: 'all', threshold_ms: 0 }] }));
+		await until(async () => ((await open()) === 3 ? true : undefined), 'the attempt waits');
+		attempt.destroy();
+		statement.destroy();
+		await until(async () => ((await open()) === 1 ? true : undefined), 'no request but that for the metrics', 120);
+		assert.equal(await ended(), before + 2);
+	});
+
 	await t.test('and that of a client that closed its sending half is answered', async () => {
 		const before = await ended();
 		const socket = await s.socket();

@@ -105,6 +105,7 @@ test('description, routes and answers agree', async (t) => {
 		set_capture_rules: JSON.stringify({ valid_s: 600, rules: [{ name: 'cold', scenario: 'cold_start', share: 0.5, per_day: 10, where: { os: ['14'] }, record: { max_seconds: 5 } }] }),
 		set_regression_rules: JSON.stringify({ least_days: 1 }),
 		make_alert_rule: JSON.stringify({ name: 'start', kind: 'duration', limit: 800 }),
+		try_alert_rule: JSON.stringify({ kind: 'duration', limit: 800, least: 1 }),
 		change_alert_rule: JSON.stringify({ limit: 900 }),
 		answer_inbox: JSON.stringify({ items: [{ kind: 'anr', id: hung.key }], owner: 'ann' }),
 		trace_sql: JSON.stringify({ sql: 'SELECT name, dur_ns FROM slice', limit: 3 }),

@@ -102,6 +102,32 @@ test('a budget is reported once per version, by webhook, mail and inbox, with on
 	assert.deepEqual([await alerts(s), (await s.get(`/api/v1/alerts/rules/${rule.id}`)).status], [[], 404]);
 });
 
+test('a rule is tried before it is saved', async (t) => {
+	const s = await startServer(t, { args: ARGS });
+	await sendSlower(s, 6);
+	const attempt = (rule, key = s.read) => s.ask('POST', '/api/v1/alerts/try', { key, body: JSON.stringify(rule) });
+	const p95s = [await p95(s, '8.3.0') / 1e6, await p95(s, '8.3.1') / 1e6];
+	const draft = { kind: 'duration', app: 'shop', scenario: 'slower', limit: (p95s[0] + p95s[1]) / 2, least: 5 };
+	const tried = await attempt(draft);
+	assert.equal(tried.status, 200, tried.text);
+	assert.deepEqual(tried.json.figures.map((f) => [f.rule, f.version, f.value, f.traces, f.over]).sort((a, b) => a[2] - b[2]), [['', '8.3.0', p95s[0], 6, false], ['', '8.3.1', p95s[1], 6, true]]);
+	assert.deepEqual((await attempt({ ...draft, least: 7 })).json.figures, [], 'too few traces');
+	assert.deepEqual((await attempt({ ...draft, scenario: 'other' })).json.figures, []);
+	assert.deepEqual([(await s.get('/api/v1/alerts/rules')).json.rules, await alerts(s)], [[], []]);
+
+	const { id } = await add(s, draft);
+	await look(s);
+	const changed = async (limit) => (await attempt({ rule: id, limit })).json.figures.filter((f) => f.over).map((f) => f.version);
+	assert.deepEqual([await changed(p95s[1] * 1.05), await changed(p95s[1] * 1.2)], [['8.3.1'], []], 'its alert ends a tenth below the limit');
+	assert.equal((await s.get(`/api/v1/alerts/rules/${id}`)).json.limit, draft.limit);
+	for (const [body, status, words] of [[{ rule: 'none', limit: 1 }, 404, /alert rule/], [{ rule: 5, limit: 1 }, 400, /rule is the id/], [{ rule: id, kind: 'duration' }, 400, /add a rule for another figure/], [{ kind: 'duration' }, 400, /above 0/], [{ ...draft, colour: 1 }, 400, /nothing else/]]) {
+		const a = await attempt(body);
+		assert.equal(a.status, status, a.text);
+		assert.match(a.json.error.message, words);
+	}
+	assert.equal((await attempt({ rule: id, limit: 1 }, s.key('read', 'other'))).status, 404, "another project's rule");
+});
+
 test('displays and frames come from what detectors see in the traces', async (t) => {
 	const s = await startServer(t, { args: ARGS });
 	await s.put('/api/v1/builds/shop/methods', shopMapping);

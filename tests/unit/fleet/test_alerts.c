@@ -254,6 +254,60 @@ static void later_alerts_do_not_hide_it(void **state)
 	is_now(2, TW_REGRESS_FIXED);
 }
 
+/* --- trying --- */
+
+static bool is_tried_over(const char *rule_id, int64_t limit_ms)
+{
+	const struct tw_alert_rule rule = {.id = rule_id,
+	        .name = "",
+	        .app = "",
+	        .scenario = "a",
+	        .version_name = "",
+	        .author = "",
+	        .kind = TW_ALERT_duration,
+	        .percent = 95,
+	        .days = 7,
+	        .limit = limit_ms * TW_ALERT_MICRO,
+	        .least = LEAST};
+	const struct tw_deadline deadline = {is_late, NULL};
+	struct tw_arena *a = tw_arena_new(TW_ALERTS_ARENA_MAX);
+	struct tw_alert_figure *figures = NULL;
+	size_t n = 0;
+	bool over;
+
+	s.until = RULES;
+	s.looks = 0;
+	assert_int_equal(
+	        tw_alerts_try(&s.app, s.project, &rule, &deadline, a, &figures, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_string_equal(figures[0].subject, "1");
+	assert_in_range(figures[0].value / TW_ALERT_MICRO, 900 - 900 / 64, 900 + 900 / 64);
+	over = figures[0].is_over;
+	tw_arena_free(a);
+	return over;
+}
+
+static void trying_stores_nothing(void **state)
+{
+	char *id;
+
+	(void)state;
+	set_version(0, "1", LEAST, 900);
+	set_version(1, "2", LEAST - 1, 900);
+	assert_true(is_tried_over("", 800));
+	assert_false(is_tried_over("", 1000));
+	assert_int_equal(catalogue_number(s.db, "SELECT count(*) FROM alert"), 0);
+	add_rule("a");
+	look_well();
+	is_now(1, TW_REGRESS_OPEN);
+	id = catalogue_text(s.db, "SELECT rule_id FROM alert_rule");
+	assert_true(is_tried_over(id, 950)); /* not a tenth below */
+	assert_false(is_tried_over("", 950));
+	assert_false(is_tried_over(id, 1100));
+	is_now(1, TW_REGRESS_OPEN);
+	free(id);
+}
+
 /* --- rules in a row --- */
 
 static void add_rules(void)
@@ -302,6 +356,7 @@ static void each_rule_comes_first_in_turn(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {TEST(few_traces_end_nothing), TEST(no_traces_end_it),
         TEST(larger_versions_do_not_hide_it), TEST(later_alerts_do_not_hide_it),
-        TEST(a_failing_rule_stops_no_other), TEST(each_rule_comes_first_in_turn)};
+        TEST(trying_stores_nothing), TEST(a_failing_rule_stops_no_other),
+        TEST(each_rule_comes_first_in_turn)};
 
 UNIT_TESTS("alerts", tests)

@@ -239,14 +239,24 @@ static void expect_ns(int64_t ns, const char *text)
 	expect(&out, text);
 }
 
+/* web/test/change.test.ts holds the page to this table, too. */
+static const struct {
+	int64_t ns;
+	const char *text;
+} times[] = {
+        {12, "12 ns"},
+        {1520, "1.52 µs"},
+        {1520000, "1.52 ms"},
+        {15240000, "15.2 ms"},
+        {152000000, "152 ms"},
+        {2500000000, "2.50 s"},
+};
+
 static void test_times(void **state)
 {
 	(void)state;
-	expect_ns(12, "12 ns");
-	expect_ns(1520, "1.52 µs");
-	expect_ns(1520000, "1.52 ms");
-	expect_ns(152000000, "152 ms");
-	expect_ns(INT64_C(2500000000), "2.50 s");
+	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+		expect_ns(times[i].ns, times[i].text);
 }
 
 /* --- mail --- */
@@ -488,6 +498,53 @@ static const struct {
         {12.34, "1,234 %"},
 };
 
+/* Figures of alerts, which the page holds to as well. */
+static const struct {
+	const char *unit;
+	double value;
+	const char *text;
+} alert_figures[] = {
+        {"ms", 15.24, "15.2 ms"},
+        {"ms", 800, "800 ms"},
+        {"share", 0.66667, "67 %"},
+        {"share", 0.0312, "3.1 %"},
+        {"times", 4.123, "4.12 times"},
+        {"times", 1234, "1234 times"},
+};
+
+static void expect_alert(const char *json, const char *part)
+{
+	json_t *facts = json_loads(json, 0, NULL);
+	struct tw_buf out;
+	struct tw_text_links w = {{&out, TW_MARKUP_PLAIN}, "", "P"};
+
+	assert_non_null(facts);
+	tw_buf_init(&out, 1 << 16);
+	tw_text_event(&w, TW_HOOK_ALERT, facts);
+	(void)tw_buf_add_u8(&out, 0);
+	if (!strstr((const char *)out.data, part))
+		fail_msg("%s is not in %s", part, (const char *)out.data);
+	tw_buf_done(&out);
+	json_decref(facts);
+}
+
+static void test_an_alert_has_one_figure(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof alert_figures / sizeof *alert_figures; i++) {
+		char facts[300], text[300];
+		const char *unit = alert_figures[i].unit, *shown = alert_figures[i].text;
+
+		(void)snprintf(facts, sizeof facts,
+		        "{\"alert\":{\"kind\":\"%s\",\"anr\":\"\",\"unit\":\"%s\",\"percent\":95,"
+		        "\"value\":%f,\"limit\":%f,\"traces\":12,\"days\":7}}",
+		        strcmp(unit, "share") == 0 ? "slow_frames" : "duration", unit,
+		        alert_figures[i].value, alert_figures[i].value);
+		(void)snprintf(text, sizeof text, ": %s (limit: %s;", shown, shown);
+		expect_alert(facts, text);
+	}
+}
+
 static void test_a_change_has_one_figure(void **state)
 {
 	(void)state;
@@ -523,6 +580,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts_of_digests),
         cmocka_unit_test(test_texts_of_issues),
         cmocka_unit_test(test_a_change_has_one_figure),
+        cmocka_unit_test(test_an_alert_has_one_figure),
 };
 
 UNIT_TESTS("hook", tests)

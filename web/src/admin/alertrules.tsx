@@ -1,94 +1,142 @@
-// Limits of figures: the rules with their current figures, and a form that adds one.
-import { useState } from 'preact/hooks';
+// Limits of figures: the rules with their current figures, and a form that adds or changes one, with a preview.
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, send } from '../api/api';
-import { count } from '../i18n/format';
+import { COMMA, count, inUnit } from '../i18n/format';
 import { tr } from '../i18n/strings/webhooks';
 import { Sure, useChange } from '../ui/change';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
+import { link } from '../ui/route';
 
 interface Rule {
 	id: string; name: string; kind: string; unit: 'ms' | 'share' | 'times'; app: string; scenario: string; version_name: string;
 	percent: number; limit: number; least: number; days: number; mail: boolean;
 }
 interface Rules { rules: Rule[]; most: number; mail: boolean }
-interface Figure { rule: string; app: string; version: string; anr: string; value: number; traces: number; over: boolean }
+interface Figure { rule: string; app: string; version: string; anr: string; title: string; value: number; traces: number; over: boolean; trace: string }
 interface Look { figures: Figure[]; partial: boolean }
-type Draft = Pick<Rule, 'name' | 'kind' | 'app' | 'scenario' | 'percent' | 'least' | 'days' | 'mail'> & { limit: string };
+type Draft = Pick<Rule, 'name' | 'kind' | 'app' | 'scenario' | 'version_name' | 'percent' | 'least' | 'days' | 'mail'> & { limit: string };
 
 const KINDS: [kind: string, shown: string, unit: Rule['unit']][] = [['duration', tr('duration'), 'ms'], ['initial_display', tr('time to initial display'), 'ms'], ['full_display', tr('time to full display'), 'ms'],
 	['slow_frames', tr('slow frames'), 'share'], ['frozen_frames', tr('frozen frames'), 'share'], ['anr_spike', tr('spike of an ANR group'), 'times']];
-const NEW: Draft = { name: '', kind: 'duration', app: '', scenario: '', percent: 95, limit: '', least: 20, days: 7, mail: true };
-const SIGNIFICANT = 3;
+const NEW: Draft = { name: '', kind: 'duration', app: '', scenario: '', version_name: '', percent: 95, limit: '', least: 20, days: 7, mail: true };
+const PERCENT = 100;
+const DIGITS = 12; // of a limit in %: no 0.1 + 0.2
+const LISTED = 20; // figures of a preview
 
 const unitOf = (kind: string) => KINDS.find(([k]) => k === kind)?.[2] ?? 'ms';
-const plain = (n: number) => String(Number(n.toPrecision(SIGNIFICANT)));
-/** As the server writes it in messages: shares as percentages. */
-const shown = (value: number, unit: Rule['unit']) => unit === 'ms' ? `${plain(value)} ms` : unit === 'share' ? `${plain(value * 100)} %` : tr('{n} times', { n: plain(value) });
-const scopeOf = (r: Rule) => [r.app, r.scenario, r.version_name].filter(Boolean).join(', ') || tr('all traces');
+const shown = (value: number, unit: Rule['unit']) => inUnit(value, unit, (n) => tr('{n} times', { n }));
+const scopeOf = (r: Pick<Rule, 'app' | 'scenario' | 'version_name'>) => [r.app, r.scenario, r.version_name].filter(Boolean).join(COMMA) || tr('all traces');
+const figureOf = (r: Pick<Rule, 'kind' | 'percent'>) => `${unitOf(r.kind) === 'ms' ? `p${r.percent}${COMMA}` : ''}${KINDS.find(([k]) => k === r.kind)?.[1] ?? r.kind}`;
+const subjectOf = (f: Figure) => f.version || f.title || f.anr || tr('no version');
+const draftOf = (r: Rule): Draft => ({ ...r, limit: String(r.unit === 'share' ? Number((r.limit * PERCENT).toPrecision(DIGITS)) : r.limit) });
 
-function Form({ mail, keep, cancel }: { mail: boolean; keep: (d: Draft) => void; cancel: () => void }) {
-	const [d, put] = useState(NEW);
+/** What the server takes; of a stored rule only what can be changed. */
+function bodyOf(d: Draft, stored: boolean): object {
+	const ms = unitOf(d.kind) === 'ms';
+	const limit = Number(d.limit) / (unitOf(d.kind) === 'share' ? PERCENT : 1);
+	return { name: d.name.trim(), limit, least: d.least, days: d.days, mail: d.mail, ...(ms && { percent: d.percent }), ...(!stored && { kind: d.kind, app: d.app.trim(), scenario: d.scenario.trim(), version_name: d.version_name.trim() }) };
+}
+
+function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
+	const [seen, see] = useState<Figure[] | null>(null);
+	const [busy, work] = useState(false);
+	const [error, run] = useChange(() => undefined);
+	const edited = useRef(d);
+	edited.current = d;
+	useEffect(() => see(null), [d]);
+	const unit = unitOf(d.kind);
+	const preview = () => run(async () => {
+		work(true);
+		try {
+			const { figures } = await (await send('POST', '/api/v1/alerts/try', { ...bodyOf(d, !!rule), ...(rule && { rule: rule.id }) })).json() as Look;
+			if (edited.current === d) see(figures.sort((a, b) => b.value - a.value));
+		} finally {
+			work(false);
+		}
+	});
+	const over = seen?.filter((f) => f.over).length ?? 0;
+	return <>
+		<div class="row"><button type="button" disabled={busy || !(Number(d.limit) > 0)} onClick={() => void preview()}>{tr('Preview')}</button>
+			<span role="status">{seen && (seen.length === 0 ? tr('No figure: too few traces.') : tr('{over} of {all} are above the limit now. Nothing was saved.', { over, all: seen.length }))}</span></div>
+		{error && <Failure error={error} />}
+		{seen && seen.length > 0 && <div class="scroll"><table>
+			<thead><tr><th scope="col">{tr('Of')}</th><th scope="col" class="num">{tr('Now')}</th><th scope="col" class="num">{unit === 'times' ? tr('Reports') : tr('Traces')}</th><th scope="col">{tr('Above the limit')}</th></tr></thead>
+			<tbody>{seen.slice(0, LISTED).map((f) => <tr key={`${f.app} ${subjectOf(f)}`} data-figure={subjectOf(f)}>
+				<td class="anywhere">{[d.app || f.app, subjectOf(f)].filter(Boolean).join(COMMA)}</td>
+				<td class="num nowrap">{f.trace ? <a href={link(`/traces/${f.trace}`)}>{shown(f.value, unit)}</a> : shown(f.value, unit)}</td>
+				<td class="num">{count(f.traces)}</td><td>{f.over ? <span class="loss">{tr('yes')}</span> : <span class="quiet">{tr('no')}</span>}</td></tr>)}</tbody>
+		</table></div>}
+		{seen && seen.length > LISTED && <p class="quiet">{tr.many(seen.length - LISTED, 'And one more with a lower figure.', 'And {n} more with lower figures.')}</p>}
+	</>;
+}
+
+function Form({ rule, mail, keep, cancel }: { rule?: Rule; mail: boolean; keep: (d: Draft) => void; cancel: () => void }) {
+	const [d, put] = useState(() => (rule ? draftOf(rule) : NEW));
 	const unit = unitOf(d.kind);
 	const save = (e: Event) => {
 		e.preventDefault();
 		keep(d);
 	};
 	const number = (key: 'percent' | 'least' | 'days', most: number) => <input class="short" type="number" name={key} min={1} max={most} required value={d[key]} onInput={(e) => put({ ...d, [key]: Number(e.currentTarget.value) })} />;
+	const scope = (key: 'app' | 'scenario' | 'version_name') => <input name={key} maxLength={200} spellcheck={false} placeholder={tr('any')} value={d[key]} onInput={(e) => put({ ...d, [key]: e.currentTarget.value })} />;
 	return (
-		<form class="rule" onSubmit={save} aria-label={tr('A new alert rule')}>
+		<form class="rule" onSubmit={save} aria-label={rule ? tr('Change {name}', { name: rule.name }) : tr('A new alert rule')}>
 			<div class="row">
 				<label class="inline">{tr('Name')}{' '}<input name="name" maxLength={100} required autofocus value={d.name} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
-				<label class="inline">{tr('Figure')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, words]) => <option key={k} value={k}>{words}</option>)}</select></label>
+				{rule ? <span class="quiet">{tr('{figure} of {scope}', { figure: KINDS.find(([k]) => k === rule.kind)?.[1] ?? rule.kind, scope: scopeOf(rule) })}</span>
+					: <label class="inline">{tr('Figure')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, words]) => <option key={k} value={k}>{words}</option>)}</select></label>}
 				{unit === 'ms' && <label class="inline">{tr('Percentile')}{' '}{number('percent', 99)}</label>}
 				<label class="inline">{unit === 'ms' ? tr('Limit in ms') : unit === 'share' ? tr('Limit in %') : tr('Limit, times the mean day')}{' '}<input class="short" type="number" name="limit" min="0" step="any" required value={d.limit} onInput={(e) => put({ ...d, limit: e.currentTarget.value })} /></label>
 			</div>
 			<div class="row">
-				<label class="inline">{tr('App')}{' '}<input name="app" maxLength={200} value={d.app} onInput={(e) => put({ ...d, app: e.currentTarget.value })} /></label>
-				<label class="inline">{tr('Scenario')}{' '}<input name="scenario" maxLength={200} value={d.scenario} onInput={(e) => put({ ...d, scenario: e.currentTarget.value })} /></label>
+				{!rule && <><label class="inline">{tr('App')}{' '}{scope('app')}</label><label class="inline">{tr('Scenario')}{' '}{scope('scenario')}</label><label class="inline">{tr('Version')}{' '}{scope('version_name')}</label></>}
 				<label class="inline">{tr('Days')}{' '}{number('days', 90)}</label>
 				<label class="inline">{unit === 'times' ? tr('At least reports') : tr('At least traces')}{' '}{number('least', 1000000)}</label>
 				{mail && <label class="inline"><input type="checkbox" name="mail" checked={d.mail} onChange={(e) => put({ ...d, mail: e.currentTarget.checked })} />{' '}{tr("also to the digest's addresses")}</label>}
 			</div>
-			<div class="row"><button class="primary">{tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
+			<Preview d={d} rule={rule} />
+			<div class="row"><button class="primary">{rule ? tr('Save') : tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
 		</form>
 	);
 }
 
-function Row({ r, now, remove }: { r: Rule; now: Look | null; remove: () => void }) {
+function Row({ r, now, edit, remove }: { r: Rule; now: Look | null; edit: () => void; remove: () => void }) {
 	const own = now?.figures.filter((f) => f.rule === r.id);
 	return (
 		<tr data-rule={r.id}>
 			<td class="anywhere">{r.name}</td>
-			<td>{r.unit === 'ms' ? `p${r.percent}, ` : ''}{KINDS.find(([k]) => k === r.kind)?.[1] ?? r.kind}</td>
+			<td>{figureOf(r)}</td>
 			<td class="anywhere">{scopeOf(r)}</td>
 			<td class="num nowrap">{shown(r.limit, r.unit)}</td>
-			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.over ? 'loss' : 'quiet'}>{f.version || f.anr || tr('no version')}: {shown(f.value, r.unit)} ({count(f.traces)})</div>) : <span class="quiet">{now?.partial ? tr('no figure in time') : tr('too few traces')}</span>)}</td>
-			<td class="actions"><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={remove} /></td>
+			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.over ? 'loss' : 'quiet'}>{subjectOf(f)}: {shown(f.value, r.unit)} ({count(f.traces)})</div>) : <span class="quiet">{now?.partial ? tr('no figure in time') : tr('too few traces')}</span>)}</td>
+			<td class="actions"><button class="small" aria-label={tr('Change {name}', { name: r.name })} onClick={edit}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={remove} /></td>
 		</tr>
 	);
 }
 
 export function AlertRules() {
 	const load = useLoad('alert rules', () => get<Rules>('/api/v1/alerts/rules'));
-	const [adding, add] = useState(false);
+	const [editing, edit] = useState<string | null>(null); // '' is a new one
 	const [now, show] = useState<Look | null>(null);
 	const [error, change] = useChange(load.again);
+	const v = load.value;
+	const rule = v?.rules.find((r) => r.id === editing);
 	const look = async () => show(await (await send('POST', '/api/v1/alerts/look')).json() as Look);
 	const keep = async (d: Draft) => {
-		const { percent, ...rest } = d;
-		const limit = Number(d.limit) / (unitOf(d.kind) === 'share' ? 100 : 1);
-		if (await change(() => send('POST', '/api/v1/alerts/rules', { ...rest, name: d.name.trim(), limit, ...(unitOf(d.kind) === 'ms' ? { percent } : {}) }))) add(false);
+		const path = '/api/v1/alerts/rules';
+		if (!await change(() => (rule ? send('PATCH', `${path}/${rule.id}`, bodyOf(d, true)) : send('POST', path, bodyOf(d, false))))) return;
+		edit(null);
+		show(null);
 	};
-	const v = load.value;
 	return (
-		<Panel title={tr('Alerts')} id="alerts" aside={v && <>{v.rules.length > 0 && <button onClick={() => void change(look)}>{tr('Look now')}</button>}{' '}{!adding && v.rules.length < v.most && <button onClick={() => add(true)}>{tr('Add an alert rule')}</button>}</>}>
+		<Panel title={tr('Alerts')} id="alerts" aside={v && <>{v.rules.length > 0 && <button onClick={() => void change(look)}>{tr('Look now')}</button>}{' '}{editing !== '' && v.rules.length < v.most && <button onClick={() => edit('')}>{tr('Add an alert rule')}</button>}</>}>
 			<Pending of={load} what={tr('Loading alert rules')} />
-			{v && v.rules.length === 0 && !adding && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose figure is above a limit, once, in the inbox, to webhooks and by mail.')}</p>}
+			{v && v.rules.length === 0 && editing !== '' && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose figure is above a limit, once, in the inbox, to webhooks and by mail.')}</p>}
 			{v && v.rules.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Figure')}</th><th scope="col">{tr('Of')}</th><th scope="col" class="num">{tr('Limit')}</th><th scope="col">{tr('Now')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
-				<tbody>{v.rules.map((r) => <Row key={r.id} r={r} now={now} remove={() => void change(() => send('DELETE', `/api/v1/alerts/rules/${r.id}`))} />)}</tbody>
+				<tbody>{v.rules.map((r) => <Row key={r.id} r={r} now={now} edit={() => edit(r.id)} remove={() => void change(() => send('DELETE', `/api/v1/alerts/rules/${r.id}`))} />)}</tbody>
 			</table></div>}
-			{v && adding && <Form mail={v.mail} keep={(d) => void keep(d)} cancel={() => add(false)} />}
+			{v && (rule || editing === '') && <Form key={editing} rule={rule} mail={v.mail} keep={(d) => void keep(d)} cancel={() => edit(null)} />}
 			{error && <Failure error={error} />}
 		</Panel>
 	);

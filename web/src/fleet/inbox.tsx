@@ -1,7 +1,7 @@
 // The daily inbox: regressions, ANR groups and alerts in one list, by state, answered one by one or several at once.
 import { useEffect, useState } from 'preact/hooks';
 import { get, may } from '../api/api';
-import { count, signed, when } from '../i18n/format';
+import { count, inUnit, signed, when } from '../i18n/format';
 import { heard } from '../i18n/heard';
 import { tr } from '../i18n/strings/inbox';
 import { MethodName, Pending, useLoad } from '../ui/parts';
@@ -11,23 +11,17 @@ import { Decisions } from './decisions';
 import { BOX_NAMES, BOXES, decide, inMuteDays, stateOf, type Box, type Inbox, type Item } from './triage';
 
 const keyOf = (i: Item) => `${i.kind} ${i.id}`;
-const SIGNIFICANT = 3;
 
 function addressOf(i: Item): string {
 	if (i.alert) return link(i.alert.anr ? `/anrs/${i.alert.anr}` : `/fleet?${new URLSearchParams({ app: i.app, scenario: i.scenario, version_name: i.version })}`);
 	return link(i.kind === 'anr' ? `/anrs/${i.id}` : `/regressions?${new URLSearchParams({ open: i.id, status: 'all' })}`);
 }
 
-/** As in the messages of the server. */
-function inUnit(value: number, unit: NonNullable<Item['alert']>['unit']): string {
-	const n = (v: number) => String(Number(v.toPrecision(SIGNIFICANT)));
-	return unit === 'ms' ? `${n(value)} ms` : unit === 'share' ? `${n(value * 100)} %` : tr('{n} times', { n: n(value) });
-}
-
+const shown = (value: number, unit: NonNullable<Item['alert']>['unit']) => inUnit(value, unit, (n) => tr('{n} times', { n }));
 
 function figureOf(i: Item): string {
 	if (i.anr) return tr.many(i.anr.count, '{n} report', '{n} reports');
-	if (i.alert) return tr('{value}, limit {limit}', { value: i.alert.traces || i.alert.anr ? inUnit(i.alert.value, i.alert.unit) : tr('no figure'), limit: inUnit(i.alert.limit, i.alert.unit) });
+	if (i.alert) return tr('{value}, limit {limit}', { value: i.alert.traces || i.alert.anr ? shown(i.alert.value, i.alert.unit) : tr('no figure'), limit: shown(i.alert.limit, i.alert.unit) });
 	return i.regression!.kind === 'new' ? tr('new method') : signed(i.regression!.change);
 }
 

@@ -58,6 +58,13 @@ export function signed(share: number): string {
 	return share === 0 ? `±0${PERCENT}` : `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}`;
 }
 
+const NS_OF_MS = 1e6;
+
+/** A figure of an alert and its limit; the server writes the same (put_figure of server/notify/text.c). */
+export function inUnit(value: number, unit: 'ms' | 'share' | 'times', times: (n: string) => string): string {
+	return unit === 'ms' ? duration(value * NS_OF_MS) : unit === 'share' ? percent(value) : times(value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3))));
+}
+
 /** Unix ms → "2026-11-21 05:40". */
 export function when(ms: number): string {
 	const d = new Date(ms);

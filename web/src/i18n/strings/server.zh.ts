@@ -505,6 +505,7 @@ export const refusals: Record<string, string> = {
 	'there is no version {1} of the rules, or it is not kept any more': '规则没有版本 {1}，或已不再保留',
 	'the rules were changed meanwhile: version {1} holds now, not {2}; look at them again and make the change there': '规则已被他人修改：当前版本是 {1}，不是 {2}；请重新查看后再修改',
 	'trace is the id of the trace on which the rules are tried': 'trace 是用来试运行规则的 Trace id',
+	'rule is the id of an alert rule': 'rule 是告警规则的 id',
 	'rule {1}: id: rule {2} is called {3}, too': '规则 {1}：id：与规则 {2} 重名（{3}）',
 	'frames: {1}: a number of milliseconds, 1 to {2}': 'frames：{1}：1 到 {2} 的毫秒数',
 	'frames: an object with slow_ms and frozen_ms': 'frames：含 slow_ms 和 frozen_ms 的对象',
