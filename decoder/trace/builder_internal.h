@@ -168,19 +168,17 @@ enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t);
 /* builder_nest.c: iterates the slices of a track in pre-order. */
 struct nest {
 	struct track *track;
-	uint32_t *order; /* pre-order position to record */
-	uint32_t *sizes; /* by record: size of its subtree in post-order; if sorted: its depth */
-	bool sorted;
+	uint32_t *order;  /* pre-order position to record */
+	uint32_t *depths; /* by record; while opening, the size of its subtree in post-order */
 	uint64_t at;
-	uint64_t *ends; /* pre-order positions at which the open slices' subtrees end */
-	uint32_t depth, cap_ends;
-	bool failed; /* memory ran out */
 };
 enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t);
-/* The next slice (method is the symbol's table index); false at the end or on failure. */
-bool tw_nest_next(struct nest *n, const struct tw_builder *b, struct tw_slice *ret);
-/* Offset in the input of the last slice returned; TW_NO_OFFSET if unknown. */
-uint64_t tw_nest_offset(const struct nest *n);
+/* The next slices, at most `max` (method is the symbol's table index); 0 at the end. */
+uint32_t tw_nest_read(
+        struct nest *n, const struct tw_builder *b, struct tw_slice *ret, uint32_t max);
+/* Offset in the input of the last slice read (back 1), or of one before it; TW_NO_OFFSET if
+ * unknown. */
+uint64_t tw_nest_offset(const struct nest *n, uint32_t back);
 void tw_nest_close(struct nest *n);
 
 /* builder_mip.c */
@@ -209,7 +207,7 @@ struct mip {
 /* Thresholds of a track's levels from the distribution of its durations; returns the number of
  * levels. */
 uint32_t tw_mip_plan(const struct track *t, int64_t thresholds_ns[TW_MIP_LEVELS]);
-enum tw_status tw_mip_add(struct mip *m, const struct tw_slice *s, struct tw_err *err);
+enum tw_status tw_mip_add(struct mip *m, const struct tw_slice *s, uint32_t n, struct tw_err *err);
 enum tw_status tw_mip_finish(struct mip *m, struct tw_err *err);
 
 /* builder_shape.c: turns the slices of one thread after another into chunks, tree and thread for
@@ -221,8 +219,10 @@ struct tw_shaper *tw_shaper_free(struct tw_shaper *s);
 /* Reads the track during this call only. */
 enum tw_status tw_shaper_begin(
         struct tw_shaper *s, const struct track *t, uint32_t thread_id, struct tw_err *err);
-/* In pre-order. */
-enum tw_status tw_shaper_add(struct tw_shaper *s, const struct tw_slice *slice, struct tw_err *err);
+/* Room for the next slices in pre-order, at least one, until they are added. */
+enum tw_status tw_shaper_room(
+        struct tw_shaper *s, struct tw_slice **ret, uint32_t *ret_room, struct tw_err *err);
+void tw_shaper_add(struct tw_shaper *s, uint32_t n);
 enum tw_status tw_shaper_end(
         struct tw_shaper *s, const struct tw_thread_info *thread, struct tw_err *err);
 /* After the last thread: all output is delivered.  *ret_clipped: calls that did not fit in a

@@ -124,14 +124,10 @@ static void start_run(struct mip *m, const struct tw_slice *s)
 	m->longest_ns = s->dur_ns;
 }
 
-enum tw_status tw_mip_add(struct mip *m, const struct tw_slice *s, struct tw_err *err)
+static enum tw_status add_slice(struct mip *m, const struct tw_slice *s, struct tw_err *err)
 {
 	enum tw_status st;
 
-	if (m->running && s->depth > m->run.depth) { /* below a short slice: even shorter */
-		m->run.merged++;
-		return TW_OK;
-	}
 	if (m->running && s->depth == m->run.depth && s->dur_ns < m->threshold_ns &&
 	        s->start_ns - (m->run.start_ns + m->run.dur_ns) < m->threshold_ns) {
 		extend_run(m, s);
@@ -144,6 +140,24 @@ enum tw_status tw_mip_add(struct mip *m, const struct tw_slice *s, struct tw_err
 		return tw_chunker_add(&m->chunker, s, 1, err);
 	start_run(m, s);
 	return TW_OK;
+}
+
+enum tw_status tw_mip_add(struct mip *m, const struct tw_slice *s, uint32_t n, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	uint32_t i = 0;
+
+	while (st == TW_OK && i < n) {
+		uint32_t from = i;
+
+		/* most are below a short slice, so even shorter */
+		while (m->running && i < n && s[i].depth > m->run.depth)
+			i++;
+		m->run.merged += i - from;
+		if (i < n)
+			st = add_slice(m, &s[i++], err);
+	}
+	return st;
 }
 
 enum tw_status tw_mip_finish(struct mip *m, struct tw_err *err)

@@ -25,8 +25,10 @@ static uint64_t offset_of(const struct record *r)
 }
 
 /* Fills sizes.  Returns the index of the first record that overlaps an earlier one without nesting,
- * or the number of records if there is none. */
-static uint64_t measure_subtrees(const struct track *t, uint32_t *sizes, uint32_t *stack)
+ * or the number of records if there is none; then *ret_largest is the size of the largest subtree.
+ */
+static uint64_t measure_subtrees(
+        const struct track *t, uint32_t *sizes, uint32_t *stack, uint32_t *ret_largest)
 {
 	uint32_t n_stack = 0;
 
@@ -45,11 +47,15 @@ static uint64_t measure_subtrees(const struct track *t, uint32_t *sizes, uint32_
 		sizes[i] = size;
 		stack[n_stack++] = (uint32_t)i;
 	}
+	*ret_largest = 0; /* the roots are left on the stack */
+	for (uint32_t i = 0; i < n_stack; i++)
+		if (sizes[stack[i]] > *ret_largest)
+			*ret_largest = sizes[stack[i]];
 	return t->n;
 }
 
 /* Goes backwards over the post-order: `ends` holds, per level, the pre-order position at which the
- * next child to the left must end. */
+ * next child to the left must end.  A size is replaced by the record's depth once it is read. */
 static void order_forward(struct nest *n, uint32_t *ends, uint32_t *starts)
 {
 	const struct track *t = n->track;
@@ -58,13 +64,14 @@ static void order_forward(struct nest *n, uint32_t *ends, uint32_t *starts)
 	ends[0] = (uint32_t)t->n;
 	starts[0] = 0;
 	for (uint64_t i = t->n; i-- > 0;) {
-		uint32_t size = n->sizes[i];
+		uint32_t size = n->depths[i];
 		uint32_t at;
 
 		while (ends[depth] == starts[depth])
 			depth--; /* all children of this level are placed */
 		at = ends[depth] - size;
 		n->order[at] = (uint32_t)i;
+		n->depths[i] = depth;
 		ends[depth] = at;
 		if (size > 1) {
 			depth++;
@@ -125,7 +132,7 @@ static uint64_t nest_sorted(struct nest *n, struct tw_builder *b, uint32_t *stac
 			first = r->offset < first ? r->offset : first;
 			r->dur_ns = end - r->start_ns;
 		}
-		n->sizes[n->order[i]] = depth;
+		n->depths[n->order[i]] = depth;
 		stack[depth++] = n->order[i];
 	}
 	if (n_cut)
@@ -156,14 +163,13 @@ static enum tw_status open_sorted(struct nest *n, struct tw_builder *b, uint64_t
 	uint32_t *stack = sorted ? tw_mem_alloc(t->n, sizeof *stack) : NULL;
 	uint64_t n_cut;
 
-	n->sizes = sorted ? tw_mem_alloc(t->n, sizeof *n->sizes) : NULL;
-	if (!stack || !n->sizes) {
+	n->depths = sorted ? tw_mem_alloc(t->n, sizeof *n->depths) : NULL;
+	if (!stack || !n->depths) {
 		tw_mem_free(stack);
 		return TW_NOMEM;
 	}
 	n_cut = nest_sorted(n, b, stack);
 	tw_mem_free(stack);
-	n->sorted = true;
 	if (t->any_order)
 		return TW_OK;
 	if (t->unordered)
@@ -174,19 +180,9 @@ static enum tw_status open_sorted(struct nest *n, struct tw_builder *b, uint64_t
 }
 
 /* A chain can have no more levels than the largest subtree has records. */
-static uint32_t most_levels(const struct nest *n)
+static enum tw_status open_post_order(struct nest *n, uint32_t largest)
 {
-	uint32_t largest = 0;
-
-	for (uint64_t i = 0; i < n->track->n; i++)
-		if (n->sizes[i] > largest)
-			largest = n->sizes[i];
-	return largest + 2;
-}
-
-static enum tw_status open_post_order(struct nest *n)
-{
-	uint32_t levels = most_levels(n);
+	uint32_t levels = largest + 2;
 	uint32_t *ends = tw_mem_alloc(levels, 2 * sizeof *ends);
 
 	if (!ends)
@@ -196,21 +192,22 @@ static enum tw_status open_post_order(struct nest *n)
 	return TW_OK;
 }
 
-/* Fills n->sizes, using the memory of the later order as the stack.  *ret_found: as returned by
- * measure_subtrees. */
-static enum tw_status measure(struct nest *n, uint64_t *ret_found)
+/* Fills n->depths with sizes, using the memory of the later order as the stack.  *ret_found: as
+ * returned by measure_subtrees. */
+static enum tw_status measure(struct nest *n, uint64_t *ret_found, uint32_t *ret_largest)
 {
 	n->order = tw_mem_alloc(n->track->n, sizeof *n->order);
-	n->sizes = tw_mem_alloc(n->track->n, sizeof *n->sizes);
-	if (!n->order || !n->sizes)
+	n->depths = tw_mem_alloc(n->track->n, sizeof *n->depths);
+	if (!n->order || !n->depths)
 		return TW_NOMEM;
-	*ret_found = measure_subtrees(n->track, n->sizes, n->order);
+	*ret_found = measure_subtrees(n->track, n->depths, n->order, ret_largest);
 	return TW_OK;
 }
 
 enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t)
 {
 	uint64_t found = 0;
+	uint32_t largest = 0;
 	enum tw_status st = TW_OK;
 
 	*n = (struct nest){.track = t};
@@ -219,74 +216,53 @@ enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *
 	if (t->n >= UINT32_MAX)
 		return TW_TOO_LARGE;
 	if (!t->unordered)
-		st = measure(n, &found);
+		st = measure(n, &found, &largest);
 	if (st != TW_OK)
 		return st;
-	if (n->sizes && found == t->n)
-		return open_post_order(n);
-	tw_mem_free(n->sizes);
+	if (n->depths && found == t->n)
+		return open_post_order(n, largest);
+	tw_mem_free(n->depths);
 	tw_mem_free(n->order);
-	n->sizes = n->order = NULL;
+	n->depths = n->order = NULL;
 	return open_sorted(n, b, found);
 }
 
-static bool push_end(struct nest *n, uint64_t end)
+uint32_t tw_nest_read(
+        struct nest *n, const struct tw_builder *b, struct tw_slice *ret, uint32_t max)
 {
-	if (n->depth == n->cap_ends) {
-		uint32_t cap = n->cap_ends ? n->cap_ends * 2 : 256;
-		uint64_t *p = tw_mem_resize(n->ends, cap, sizeof *p);
+	const struct record *records = n->track->records;
+	const int64_t *cpu_ns = n->track->cpu_ns;
+	const uint32_t *indexes = b->indexes;
+	const uint32_t *order = n->order + n->at;
+	uint64_t left = n->track->n - n->at;
 
-		if (!p)
-			return false;
-		n->ends = p;
-		n->cap_ends = cap;
+	if (max > left)
+		max = (uint32_t)left;
+	for (uint32_t k = 0; k < max; k++) {
+		uint32_t i = order[k];
+		const struct record *r = &records[i];
+
+		/* pre-order accesses records at random: prefetch the next ones */
+		if (k + AHEAD < left)
+			__builtin_prefetch(&records[order[k + AHEAD]]);
+		ret[k] = (struct tw_slice){.start_ns = r->start_ns,
+		        .dur_ns = r->dur_ns,
+		        .cpu_ns = cpu_ns ? cpu_ns[i] : -1,
+		        .method = indexes[r->sym - 1],
+		        .depth = n->depths[i]};
 	}
-	n->ends[n->depth++] = end;
-	return true;
+	n->at += max;
+	return max;
 }
 
-bool tw_nest_next(struct nest *n, const struct tw_builder *b, struct tw_slice *ret)
+uint64_t tw_nest_offset(const struct nest *n, uint32_t back)
 {
-	const struct track *t = n->track;
-	const struct record *r;
-	uint64_t i;
-
-	if (n->at >= t->n)
-		return false;
-	i = n->order[n->at];
-	/* pre-order accesses records at random: prefetch the next ones */
-	if (n->at + AHEAD < t->n)
-		__builtin_prefetch(&t->records[n->order[n->at + AHEAD]]);
-	r = &t->records[i];
-	if (!n->sorted) {
-		while (n->depth && n->ends[n->depth - 1] <= n->at)
-			n->depth--;
-		ret->depth = n->depth;
-		if (n->sizes[i] > 1 && !push_end(n, n->at + n->sizes[i])) {
-			n->failed = true;
-			return false;
-		}
-	} else {
-		ret->depth = n->sizes[i];
-	}
-	ret->start_ns = r->start_ns;
-	ret->dur_ns = r->dur_ns;
-	ret->cpu_ns = t->cpu_ns ? t->cpu_ns[i] : -1;
-	ret->method = b->indexes[r->sym - 1];
-	ret->merged = 0;
-	n->at++;
-	return true;
-}
-
-uint64_t tw_nest_offset(const struct nest *n)
-{
-	return n->at ? offset_of(&n->track->records[n->order[n->at - 1]]) : TW_NO_OFFSET;
+	return offset_of(&n->track->records[n->order[n->at - back]]);
 }
 
 void tw_nest_close(struct nest *n)
 {
 	tw_mem_free(n->order);
-	tw_mem_free(n->sizes);
-	tw_mem_free(n->ends);
+	tw_mem_free(n->depths);
 	*n = (struct nest){0};
 }

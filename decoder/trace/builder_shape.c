@@ -85,9 +85,8 @@ static enum tw_status add_slices(struct tw_shaper *s, const struct batch *b, str
 		return no_memory(err);
 	if (b->n)
 		st = tw_chunker_add(&s->chunker, b->slices, b->n, err);
-	for (uint32_t i = 0; i < s->n_mips; i++)
-		for (uint32_t k = 0; st == TW_OK && k < b->n; k++)
-			st = tw_mip_add(&s->mips[i], &b->slices[k], err);
+	for (uint32_t i = 0; st == TW_OK && i < s->n_mips; i++)
+		st = tw_mip_add(&s->mips[i], b->slices, b->n, err);
 	return st;
 }
 
@@ -202,19 +201,24 @@ enum tw_status tw_shaper_begin(
 	return TW_OK;
 }
 
-enum tw_status tw_shaper_add(struct tw_shaper *s, const struct tw_slice *slice, struct tw_err *err)
+enum tw_status tw_shaper_room(
+        struct tw_shaper *s, struct tw_slice **ret, uint32_t *ret_room, struct tw_err *err)
 {
-	enum tw_status st;
+	enum tw_status st = TW_OK;
 
 	if (s->filled->n == BATCH) {
 		st = tw_relay_pass(s->relay, err);
 		if (st == TW_OK)
 			st = open_batch(s, err);
-		if (st != TW_OK)
-			return st;
 	}
-	s->filled->slices[s->filled->n++] = *slice;
-	return TW_OK;
+	*ret = s->filled->slices + s->filled->n;
+	*ret_room = BATCH - s->filled->n;
+	return st;
+}
+
+void tw_shaper_add(struct tw_shaper *s, uint32_t n)
+{
+	s->filled->n += n;
 }
 
 enum tw_status tw_shaper_end(

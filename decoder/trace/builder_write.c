@@ -144,7 +144,6 @@ static bool number_methods(struct writer *w)
 static void leave(struct writer *w)
 {
 	const struct frame *f = &w->frames[--w->depth];
-
 	struct tw_method_info *m = &w->methods[f->method];
 
 	m->self_ns = tw_sum_ns(m->self_ns, f->dur_ns - f->children_ns);
@@ -172,43 +171,69 @@ static void enter(struct writer *w, const struct tw_slice *s)
 
 /* --- one thread --- */
 
-static void count_slice(struct tw_thread_info *t, const struct tw_slice *s)
+static void count_slices(struct tw_thread_info *t, const struct tw_slice *s, uint32_t n)
 {
-	int64_t end = s->start_ns + s->dur_ns;
+	int64_t end_ns = t->end_ns;
+	uint32_t max_depth = t->max_depth;
 
-	if (t->slices++ == 0)
+	if (t->slices == 0 && n)
 		t->start_ns = s->start_ns;
-	if (end > t->end_ns)
-		t->end_ns = end;
-	if (s->depth + 1 > t->max_depth)
-		t->max_depth = s->depth + 1;
-	if (s->depth == 0) {
+	t->slices += n;
+	for (uint32_t i = 0; i < n; i++) {
+		if (s[i].depth + 1 > max_depth)
+			max_depth = s[i].depth + 1;
+		if (s[i].depth)
+			continue;
 		t->roots++;
-		t->busy_ns += s->dur_ns;
+		t->busy_ns += s[i].dur_ns;
+		if (s[i].start_ns + s[i].dur_ns > end_ns)
+			end_ns = s[i].start_ns + s[i].dur_ns;
 	}
+	t->max_depth = max_depth;
+	t->end_ns = end_ns;
+}
+
+/* Removes those of the last n slices read that are too deep; returns the number that remain. */
+static uint32_t clip_depth(
+        struct writer *w, const struct nest *nest, struct tw_slice *s, uint32_t n)
+{
+	const uint32_t limit = w->b->limits.max_depth;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (s[i].depth >= limit) {
+			tw_builder_repair(
+			        w->b, TW_REPAIR_depth_clipped, tw_nest_offset(nest, n - i), 1);
+			continue;
+		}
+		if (kept < i)
+			s[kept] = s[i];
+		kept++;
+	}
+	return kept;
 }
 
 static enum tw_status walk(struct writer *w, struct track *t, struct tw_err *err)
 {
 	struct nest nest;
-	struct tw_slice s;
+	struct tw_slice *s;
+	uint32_t n = 1;
 	enum tw_status st = tw_nest_open(&nest, w->b, t);
 
 	if (st != TW_OK) {
 		tw_nest_close(&nest);
 		return tw_fail(err, st, "a thread's calls do not fit in memory");
 	}
-	while (st == TW_OK && tw_nest_next(&nest, w->b, &s)) {
-		if (s.depth >= w->b->limits.max_depth) {
-			tw_builder_repair(w->b, TW_REPAIR_depth_clipped, tw_nest_offset(&nest), 1);
-			continue;
-		}
-		count_slice(&w->thread, &s);
-		enter(w, &s);
-		st = tw_shaper_add(w->shaper, &s, err);
+	while (n && (st = tw_shaper_room(w->shaper, &s, &n, err)) == TW_OK) {
+		uint32_t kept;
+
+		n = tw_nest_read(&nest, w->b, s, n);
+		kept = clip_depth(w, &nest, s, n);
+		count_slices(&w->thread, s, kept);
+		for (uint32_t i = 0; i < kept; i++)
+			enter(w, &s[i]);
+		tw_shaper_add(w->shaper, kept);
 	}
-	if (st == TW_OK && nest.failed)
-		st = no_memory(err);
 	tw_nest_close(&nest);
 	while (w->depth)
 		leave(w);
