@@ -233,9 +233,12 @@ uint32_t tw_nest_read(
 	const struct record *records = n->track->records;
 	const int64_t *cpu_ns = n->track->cpu_ns;
 	const uint32_t *indexes = b->indexes;
-	const uint32_t *order = n->order + n->at;
+	const uint32_t *order;
 	uint64_t left = n->track->n - n->at;
 
+	if (left == 0)
+		return 0;
+	order = n->order + n->at;
 	if (max > left)
 		max = (uint32_t)left;
 	for (uint32_t k = 0; k < max; k++) {

@@ -180,8 +180,7 @@ static uint32_t method_of(struct btrace2 *s, uint32_t id)
 }
 
 /* An accepted record: clamps it to the recording and emits it. */
-static inline __attribute__((always_inline)) enum tw_status tell_now(
-        struct btrace2 *s, const struct record *r, struct tw_err *err)
+static enum tw_status tell(struct btrace2 *s, const struct record *r, struct tw_err *err)
 {
 	int64_t begin = r->start_ns;
 	struct tw_event *ev = &s->batch[s->n_batch];
@@ -203,11 +202,6 @@ static inline __attribute__((always_inline)) enum tw_status tell_now(
 	if (ev->track == 0 || ev->sym == 0)
 		return TW_OK; /* at a limit, which the sink counts */
 	return ++s->n_batch == BATCH ? flush(s, err) : TW_OK;
-}
-
-static enum tw_status tell(struct btrace2 *s, const struct record *r, struct tw_err *err)
-{
-	return tell_now(s, r, err);
 }
 
 static enum tw_status tell_late(struct btrace2 *s, struct tw_err *err)
@@ -244,9 +238,6 @@ static enum tw_status accept(struct btrace2 *s, const struct record *r, struct t
 {
 	enum tw_status st = TW_OK;
 
-	if (!s->has_ahead && s->n_late == 0 && r->end_ns <= s->max_end_ns + FAR_AHEAD_NS &&
-	        r->end_ns >= s->max_end_ns - LATE_NS)
-		return tell_now(s, r, err); /* as nearly all */
 	if (s->has_ahead)
 		st = settle_ahead(s, r->end_ns, err);
 	if (st != TW_OK)
@@ -328,6 +319,46 @@ static enum tw_status read_record(
 	return accept(s, &r, err);
 }
 
+/* No earlier record waits for the next one. */
+static bool is_calm(const struct btrace2 *s)
+{
+	return s->zeros == 0 && s->n_late == 0 && !s->has_ahead && !s->tail_found;
+}
+
+/* A calm record of the recording, with its time in order, of a thread and a method met before, as
+ * nearly all are.  False: the others, of which nothing has been read. */
+static inline bool read_plain(struct btrace2 *s, const uint8_t *p, uint64_t offset)
+{
+	uint64_t a = tw_u64le(p);
+	uint64_t b = tw_u64le(p + 8);
+	int64_t dur = (int64_t)((a & 0x7FFFF) << 26 | b >> 38);
+	int64_t begin = (int64_t)(a >> 19);
+	int64_t end = begin + dur;
+	uint32_t tid = (uint32_t)(b >> 23) & 0x7FFF;
+	uint32_t method = (uint32_t)b & 0x7FFFFF;
+	uint32_t slot = method & (METHOD_CACHE - 1);
+	struct tw_event *ev = &s->batch[s->n_batch];
+
+	if (b == 0 || begin < s->session_ns || end <= s->session_ns ||
+	        end - (s->session_ns - LATE_NS) >= MOD45 || end > s->max_end_ns + FAR_AHEAD_NS ||
+	        end < s->max_end_ns - LATE_NS || !s->tracks[tid] ||
+	        s->methods[slot].id_plus_1 != method + 1)
+		return false;
+	if (end > s->max_end_ns)
+		s->max_end_ns = end;
+	*ev = (struct tw_event){.kind = TW_EV_SLICE,
+	        .ts_ns = begin,
+	        .dur_ns = dur,
+	        .cpu_ns = -1,
+	        .offset = offset,
+	        .track = s->tracks[tid],
+	        .sym = s->methods[slot].sym};
+	s->n_batch++;
+	s->records++;
+	s->last_stale = false;
+	return true;
+}
+
 /* Completes `want` carried bytes from the input; false while some are missing. */
 static bool carry(struct btrace2 *s, const uint8_t **p, size_t *n, unsigned want)
 {
@@ -351,7 +382,10 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 		st = read_record(s, s->carry, s->offset - RECORD, err);
 	}
 	while (st == TW_OK && n >= RECORD) {
-		st = read_record(s, p, s->offset, err);
+		if (!is_calm(s) || !read_plain(s, p, s->offset))
+			st = read_record(s, p, s->offset, err);
+		else if (s->n_batch == BATCH)
+			st = flush(s, err);
 		p += RECORD;
 		n -= RECORD;
 		s->offset += RECORD;
