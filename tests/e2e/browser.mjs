@@ -57,6 +57,23 @@ const WATCH = `(() => {
 
 /* BROWSER_SLOWER=8: pages run as on a machine eight times slower, where answers and keys come in another order. */
 const SLOWER = Number(process.env.BROWSER_SLOWER ?? 1);
+/* BROWSER_LATE=300: each response, short timer and frame comes that many milliseconds later, so that a test that does not
+ * wait for its effect fails each time. */
+const LATE_MS = Number(process.env.BROWSER_LATE ?? 0);
+const LATE = `(() => {
+	const set = window.setTimeout, frame = window.requestAnimationFrame, cancel = window.cancelAnimationFrame;
+	window.setTimeout = (run, ms, ...more) => set(run, (ms ?? 0) + (ms > 700 ? 0 : ${LATE_MS}), ...more);
+	window.requestAnimationFrame = (run) => -set(() => frame(run), ${LATE_MS});
+	window.cancelAnimationFrame = (n) => (n < 0 ? clearTimeout(-n) : cancel(n));
+})()`;
+
+async function slow(context, page) {
+	const session = await context.newCDPSession(page);
+	await session.send('Emulation.setCPUThrottlingRate', { rate: SLOWER });
+	if (!LATE_MS) return;
+	await session.send('Network.enable');
+	await session.send('Network.emulateNetworkConditions', { offline: false, latency: LATE_MS, downloadThroughput: -1, uploadThroughput: -1 });
+}
 
 function watch(context) {
 	const requests = { open: new Set(), begun: 0 };
@@ -75,8 +92,8 @@ function watch(context) {
 		await Promise.all([context, ...context.pages()].map((x) => x.unrouteAll({ behavior: 'ignoreErrors' })));
 		return close();
 	};
-	if (SLOWER > 1) context.on('page', async (page) => (await context.newCDPSession(page)).send('Emulation.setCPUThrottlingRate', { rate: SLOWER }).catch(() => {}));
-	return context.exposeBinding('documentBegins', begin).then(() => context.addInitScript(WATCH)).then(() => context);
+	if (SLOWER > 1 || LATE_MS) context.on('page', (page) => slow(context, page).catch(() => {}));
+	return context.exposeBinding('documentBegins', begin).then(() => context.addInitScript(WATCH + (LATE_MS ? ';' + LATE : ''))).then(() => context);
 }
 
 /* Waits until a page has done what it was asked for: no request is open, no timer is set, nothing changes. */

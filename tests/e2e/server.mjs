@@ -91,6 +91,9 @@ export const cookiesOf = (headers) => headers.getSetCookie?.() ?? (headers.get('
 
 const LEAST_S = 60;
 
+/* CLIENT_LATE=2000: a test is held up before each request, up to so many milliseconds, as by a machine that is busy. */
+const LATE_MS = Number(process.env.CLIENT_LATE ?? 0);
+
 /* Repeats `ask` until it returns something other than undefined. The deadline is for a machine that is busy with other
  * work: a test never measures with it. */
 export async function until(ask, what, seconds = LEAST_S) {
@@ -201,6 +204,7 @@ export class Server {
 	/* Any request; `key` null sends none, read (or write where that is needed) is what it is otherwise. The answer's body is in .bytes, .text and .json. */
 	async ask(method, target, { key = method === 'DELETE' ? this.write : this.read, body, query, headers = {}, redirect = 'follow' } = {}) {
 		const search = query ? '?' + new URLSearchParams(query) : '';
+		if (LATE_MS) await sleep(Math.random() * LATE_MS);
 		const send = () => fetch(this.url + target + search, {
 			method,
 			body,
