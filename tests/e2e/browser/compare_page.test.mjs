@@ -26,7 +26,7 @@ const table = (page) => page.locator('section[aria-label=Methods] tbody tr');
 const graph = (page) => page.locator('[data-diff] canvas');
 
 /* How many pixels of the graph are bluish, orange or grey. */
-const hues = (page) => graph(page).evaluate((c) => {
+const hues = async (page) => (await settled(page), graph(page)).evaluate((c) => {
 	const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
 	const n = { blue: 0, orange: 0, grey: 0 };
 	for (let i = 0; i < d.length; i += 4) {

@@ -16,7 +16,7 @@ const refused = (s) => new Promise((done) => {
 });
 
 test('SIGTERM: not ready at once, still serving, then no new connection, then what is under way is finished', async (t) => {
-	const s = await startServer(t, { args: ['--drain-seconds', '3', '--shutdown', '20'] });
+	const s = await startServer(t, { args: ['--drain-seconds', '10', '--shutdown', '60'] });
 	assert.equal((await ready(s)).status, 200);
 
 	/* an upload that is begun now and ends long after the drain */
@@ -29,15 +29,15 @@ test('SIGTERM: not ready at once, still serving, then no new connection, then wh
 	const red = await until(async () => {
 		const r = await ready(s);
 		return r.status === 503 ? r : undefined;
-	}, 'a red readiness', 3);
+	}, 'a red readiness');
 	assert.equal(red.json.checks.running.ok, false);
 	assert.match(red.json.checks.running.message, /being stopped/);
 	assert.equal((await s.get('/readyz?for=read', { key: null })).status, 503, 'readers go elsewhere, too');
 	const upload = await s.post('/api/v1/traces', sampleTrace(61));
 	assert.equal(upload.status, 202, 'whoever has not noticed yet is served');
-	await until(() => refused(s), 'no new connection', 10);
-	const [, since] = /^time=(\S+) .*event=draining seconds=3/m.exec(s.log);
-	assert.ok(Date.now() - Date.parse(since) >= 2900, 'not before the time');
+	await until(() => refused(s), 'no new connection');
+	const [, since] = /^time=(\S+) .*event=draining seconds=10/m.exec(s.log);
+	assert.ok(Date.now() - Date.parse(since) >= 9900, 'not before the time');
 	assert.ok(!s.exited, 'the upload holds it');
 	slow.end(body.subarray(100));
 	assert.match(await slow.answer, /^HTTP\/1.1 202 /);

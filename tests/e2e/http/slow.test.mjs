@@ -36,15 +36,17 @@ async function drip(socket, text) {
 }
 
 test('headers that come a byte at a time', async (t) => {
-	const s = await startServer(t, { args: ['--connection-timeout', '2'] });
+	const s = await startServer(t, { args: ['--connection-timeout', '10'] }); // this side may be held up for seconds
 	const before = descriptors(s);
 	const began = Date.now();
-	await drip(await s.socket('GET /healthz HTTP/1.1\r\n'), 'X-A: b\r\n');
-	assert.ok(Date.now() - began >= 1500, 'not before the time');
-	await drip(await s.socket('GET /'), 'a');
 	const kept = await s.socket('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
 	await new Promise((done) => kept.once('data', done));
-	await drip(kept, 'X'); // the second request of a connection
+	await Promise.all([
+		drip(await s.socket('GET /healthz HTTP/1.1\r\n'), 'X-A: b\r\n'),
+		drip(await s.socket('GET /'), 'a'),
+		drip(kept, 'X'), // the second request of a connection
+	]);
+	assert.ok(Date.now() - began >= 9500, 'not before the time');
 	assert.match(await kept.answer, /^HTTP\/1\.1 200 /);
 	assert.equal(await metric(s, 'tracewell_connections_late_total'), 3);
 	await until(() => (descriptors(s) <= before + 2 ? true : undefined), 'their descriptors are closed', 10);
@@ -52,19 +54,19 @@ test('headers that come a byte at a time', async (t) => {
 
 /* A body is not headers: as long as it comes, it may take longer than they may. */
 test('a body that is slow comes in, one that stops is cut', async (t) => {
-	const s = await startServer(t, { args: ['--connection-timeout', '3'] });
-	const body = sampleTrace(20);
+	const s = await startServer(t, { args: ['--connection-timeout', '10'] });
+	const body = sampleTrace(40);
 	const head = `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${s.ingest}\r\nContent-Length: ${body.length}\r\n\r\n`;
+	const stopped = await s.socket(head);
+	stopped.write(body.subarray(0, 100));
 	const slow = await s.socket(head);
-	for (const end = Date.now() + 4500, at = { byte: 0 }; at.byte < body.length - 1 && Date.now() < end; at.byte += 8) {
+	for (const end = Date.now() + 13_000, at = { byte: 0 }; at.byte < body.length - 1 && Date.now() < end; at.byte += 8) {
 		slow.write(body.subarray(at.byte, at.byte + 8));
 		slow.sent = at.byte + 8;
 		await sleep(100);
 	}
 	slow.write(body.subarray(slow.sent));
 	assert.match(await slow.answer, /^HTTP\/1\.1 202 /);
-	const stopped = await s.socket(head);
-	stopped.write(body.subarray(0, 100));
 	assert.equal(await stopped.answer, '');
 	await until(() => (s.spool().some((name) => name.startsWith('up-')) ? undefined : true), 'an empty spool', 10);
 	assert.equal(await s.total(), 1);
