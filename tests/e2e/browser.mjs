@@ -61,10 +61,15 @@ const SLOWER = Number(process.env.BROWSER_SLOWER ?? 1);
  * wait for its effect fails each time. */
 const LATE_MS = Number(process.env.BROWSER_LATE ?? 0);
 const LATE = `(() => {
-	const set = window.setTimeout, frame = window.requestAnimationFrame, cancel = window.cancelAnimationFrame;
+	const set = window.setTimeout, clear = window.clearTimeout, frame = window.requestAnimationFrame, cancel = window.cancelAnimationFrame;
 	window.setTimeout = (run, ms, ...more) => set(run, (ms ?? 0) + (ms > 700 ? 0 : ${LATE_MS}), ...more);
 	window.requestAnimationFrame = (run) => -set(() => frame(run), ${LATE_MS});
-	window.cancelAnimationFrame = (n) => (n < 0 ? clearTimeout(-n) : cancel(n));
+	window.cancelAnimationFrame = (n) => (n < 0 ? clear(-n) : cancel(n));
+	const board = navigator.clipboard;
+	if (board) {
+		const write = board.writeText.bind(board);
+		board.writeText = (text) => new Promise((done, fail) => set(() => write(text).then(done, fail), ${LATE_MS}));
+	}
 })()`;
 
 async function slow(context, page) {
@@ -93,7 +98,7 @@ function watch(context) {
 		return close();
 	};
 	if (SLOWER > 1 || LATE_MS) context.on('page', (page) => slow(context, page).catch(() => {}));
-	return context.exposeBinding('documentBegins', begin).then(() => context.addInitScript(WATCH + (LATE_MS ? ';' + LATE : ''))).then(() => context);
+	return context.exposeBinding('documentBegins', begin).then(() => context.addInitScript((LATE_MS ? LATE + ';' : '') + WATCH)).then(() => context);
 }
 
 /* Waits until a page has done what it was asked for: no request is open, no timer is set, nothing changes. */
@@ -106,6 +111,18 @@ export async function settled(page) {
 	}, 'a page at rest').catch((e) => {
 		throw new Error(`${e.message}: ${[...requests.open].map((r) => r.url())}`);
 	});
+}
+
+/* What `act` puts into the clipboard. */
+export async function copied(page, act) {
+	const NOTHING = 'nothing is copied yet';
+	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+	await page.evaluate((text) => navigator.clipboard.writeText(text), NOTHING);
+	await act();
+	return until(async () => {
+		const text = await page.evaluate(() => navigator.clipboard.readText());
+		return text === NOTHING ? undefined : text;
+	}, 'something copied');
 }
 
 /* Waits until the page has painted what it knows. */

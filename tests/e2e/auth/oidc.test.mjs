@@ -568,7 +568,7 @@ test('settings that cannot be meant keep the server from starting', async (t) =>
 	fs.writeFileSync(empty, '\n');
 	const fails = (...args) => {
 		try {
-			execFileSync(binary(), ['serve', '--data', dir, '--listen', '127.0.0.1:0', ...args], { stdio: 'pipe', timeout: 20000 });
+			execFileSync(binary(), ['serve', '--data', dir, '--listen', '127.0.0.1:0', ...args], { stdio: 'pipe', timeout: 60_000 });
 		} catch (why) {
 			return `${why.stdout}${why.stderr}`;
 		}

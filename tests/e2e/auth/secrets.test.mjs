@@ -84,7 +84,7 @@ test('a key that is none, or that others can read, is refused at the start', asy
 	const file = path.join(s.data, 'secret.key');
 	const key = fs.readFileSync(file);
 	const refused = (words, ...args) => {
-		const { status, stderr } = spawnSync(binary(), ['serve', '--data', s.data, '--listen', '127.0.0.1:0', ...args], { encoding: 'utf8', timeout: 20_000 });
+		const { status, stderr } = spawnSync(binary(), ['serve', '--data', s.data, '--listen', '127.0.0.1:0', ...args], { encoding: 'utf8', timeout: 60_000 });
 		assert.notEqual(status, 0);
 		assert.match(stderr, words);
 		assert.ok(!stderr.includes(key.toString('utf8').trim()), 'never the key');

@@ -121,7 +121,7 @@ test('a trace that the server cannot decode yet says why', { skip: !fs.existsSyn
 	assert.deepEqual(await unreadable(page), []);
 	if (shots) await page.screenshot({ path: path.join(shots, 'held-up.png') });
 	faults.disarm();
-	await page.waitForSelector('[data-ready]', { timeout: 40_000 });
+	await page.waitForSelector('[data-ready]');
 	assert.equal(await page.locator('text=The server could not decode it yet.').count(), 0);
 	await done(page, t);
 });

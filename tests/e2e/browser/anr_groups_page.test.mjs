@@ -67,14 +67,14 @@ test('rules are made in the page, hold, and are taken back', async (t) => {
 	await page.click('form.rule button.primary');
 	await page.waitForSelector('tr[data-rule="1"] >> text=are one group');
 	await page.goto(`${server.url}/anrs?app=shop`);
-	await page.waitForSelector(`tr[data-group] a:text-is("${HOSTILE}")`, { timeout: 60000 });
+	await page.waitForSelector(`tr[data-group] a:text-is("${HOSTILE}")`);
 	await page.goto(`${server.url}/anrs/rules`);
 	await page.click('[aria-label="Remove rule 1"]');
 	await page.click('text=Remove permanently');
 	await page.waitForSelector('text=There are no rules: ANRs are grouped by cause.');
 	await page.waitForSelector('select[name=version]');
 	await page.goto(`${server.url}/anrs?app=shop`);
-	await page.waitForSelector('tr[data-group]:has-text("Sleep in b.c")', { timeout: 60000 });
+	await page.waitForSelector('tr[data-group]:has-text("Sleep in b.c")');
 	await done(page, t);
 });
 

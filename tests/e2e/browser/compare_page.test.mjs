@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { navigate, settled, unreadable } from '../browser.mjs';
+import { copied, navigate, settled, unreadable } from '../browser.mjs';
 import { btrace } from '../make.mjs';
 import { dir, done, HOSTILE, id, open, server } from '../page.mjs';
 import { binary, tracewell } from '../server.mjs';
@@ -134,7 +134,6 @@ test('new and gone methods, by hostile names, sorted, filtered and copied', asyn
 	};
 	const [a, b] = [await send(2, 'cmp1'), await send(3, 'cmp2')];
 	const page = await open(`/compare?a=${a}&b=${b}`);
-	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
 	await table(page).first().waitFor();
 	assert.equal(await table(page).count(), 3);
 	assert.match(await page.locator('.verdict-line').innerText(), /about the same/);
@@ -146,9 +145,7 @@ test('new and gone methods, by hostile names, sorted, filtered and copied', asyn
 	await page.waitForFunction(() => document.querySelectorAll('section[aria-label=Methods] tbody tr').length === 2);
 	await page.getByRole('button', { name: 'Method', exact: true }).click();
 	await page.waitForFunction(() => /Fresh/.test(document.querySelector('section[aria-label=Methods] tbody tr').textContent));
-	await page.getByRole('button', { name: 'Copy as TSV' }).click();
-	await page.getByRole('button', { name: 'Copied' }).waitFor();
-	const lines = (await page.evaluate(() => navigator.clipboard.readText())).split('\n').map((l) => l.split('\t'));
+	const lines = (await copied(page, () => page.getByRole('button', { name: 'Copy as TSV' }).click())).split('\n').map((l) => l.split('\t'));
 	assert.deepEqual(lines, [['method', 'a_self_ns', 'b_self_ns', 'a_total_ns', 'b_total_ns', 'a_count', 'b_count'], ['p.Fresh.make', '0', '5000', '0', '5000', '0', '1'], ['p.Main.run', '4000', '4000', '9000', '9000', '1', '1']]);
 
 	// what is not there in B has no width as in B, and the strongest blue as in A

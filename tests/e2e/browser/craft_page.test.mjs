@@ -212,7 +212,7 @@ test('the keys are behind ? on every page', async (t) => {
 		await page.goto(server.url + at);
 		await page.waitForSelector(whole);
 		await page.keyboard.press('?');
-		await page.waitForSelector('dialog[open] h3:has-text("Timeline")', { timeout: 5000 }).catch(() => assert.fail(name));
+		await page.waitForSelector('dialog[open] h3:has-text("Timeline")').catch(() => assert.fail(name));
 		await page.keyboard.press('Escape');
 		await page.waitForSelector('dialog[open]', { state: 'detached' });
 	}

@@ -145,8 +145,8 @@ test('a UI that fetches for itself gets the file, with no key and nobody else', 
 
 /* What speedscope made of a file, as its own export says; it drops a key that comes while it still imports. */
 async function asSpeedscopeReads(page) {
-	await page.waitForFunction(() => document.title !== 'speedscope' && !/^Loading/i.test(document.body.innerText), null, { timeout: 20000 });
-	for (let tries = 0; tries < 15; tries++) {
+	await page.waitForFunction(() => document.title !== 'speedscope' && !/^Loading/i.test(document.body.innerText));
+	for (let tries = 0; tries < 30; tries++) {
 		const saved = page.waitForEvent('download', { timeout: 2000 }).catch(() => undefined);
 		await page.keyboard.press('Control+s');
 		const download = await saved;

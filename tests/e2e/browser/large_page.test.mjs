@@ -49,7 +49,7 @@ async function open(target) {
 	page.on('pageerror', (e) => page.problems.push(e.message));
 	await page.addInitScript(keepLists);
 	await visit(page, server, target);
-	await page.waitForSelector('[data-ready]', { timeout: 60_000 });
+	await page.waitForSelector('[data-ready]');
 	return page;
 }
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { navigate, settled, unreadable } from '../browser.mjs';
+import { copied, navigate, settled, unreadable } from '../browser.mjs';
 import { btrace } from '../make.mjs';
 import { dir, done, HOSTILE, server, watched } from '../page.mjs';
 import { startServer, tracewell, until } from '../server.mjs';
@@ -420,13 +420,11 @@ test('builds: what names them, who waits, and a command that works as it stands'
 test('keys: made and shown once, rotated, revoked', async (t) => {
 	const page = await openList({}, '/keys', 'dark');
 	const panel = page.getByRole('region', { name: 'Keys of this project' });
-	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
 	const make = async () => {
 		await panel.getByLabel('Name', { exact: true }).fill(HOSTILE);
 		await panel.getByRole('button', { name: 'Create a key' }).click();
 		await panel.getByText('It is shown only once').waitFor();
-		await panel.getByRole('button', { name: 'Copy the key' }).click();
-		return page.evaluate(() => navigator.clipboard.readText());
+		return copied(page, () => panel.getByRole('button', { name: 'Copy the key' }).click());
 	};
 	const first = await make();
 	assert.match(first, /^twi_/);
@@ -483,7 +481,7 @@ test('an empty server: three commands, a key, and it turns green', async (t) => 
 	for (const f of ['methodMapping.txt', 'rhea-atrace.bin']) fs.copyFileSync(path.join(dir, f), path.join(folder, f));
 	const { execFileSync } = await import('node:child_process');
 	execFileSync('bash', ['-ec', paste], { cwd: folder });
-	await page.waitForSelector('[data-arrival="ready"]', { timeout: 30_000 });
+	await page.waitForSelector('[data-arrival="ready"]');
 	await page.getByText('The first trace is ready.').waitFor();
 	assert.ok(await page.locator('.arrival').evaluate((e) => e.classList.contains('good')));
 	assert.deepEqual(await page.locator('.arrival li').evaluateAll((l) => l.map((e) => e.className)), ['done', 'done', 'done']);
@@ -504,7 +502,7 @@ test('a first trace on its way says how far it is', async (t) => {
 	await page.waitForSelector('[data-arrival="waiting"]');
 	for (const [next, words] of [['queued', 'queued for decoding'], ['decoding', 'being decoded'], ['failed', 'could not be decoded']]) {
 		state = next;
-		await page.waitForSelector(`[data-arrival="${next}"]`, { timeout: 30_000 });
+		await page.waitForSelector(`[data-arrival="${next}"]`);
 		await page.locator('.arrival').getByText(words).waitFor();
 		assert.deepEqual(await unreadable(page), []);
 	}

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { violations } from '../axe.mjs';
-import { THEMES, launch, painted, settled, unreadable, visit } from '../browser.mjs';
+import { THEMES, copied, launch, painted, settled, unreadable, visit } from '../browser.mjs';
 import { btrace } from '../make.mjs';
 import { startServer } from '../server.mjs';
 
@@ -252,8 +252,7 @@ test('a right click offers what the flame graph offers', async (t) => {
 	await page.keyboard.press('Shift+F10');
 	await menu.waitFor();
 	assert.equal(await menu.locator('p').innerText(), 'Screen.draw');
-	await menu.getByRole('menuitem', { name: 'Copy stack' }).click();
-	assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `\tat ${NAMES[DRAW - 1]}\n\tat ${NAMES[RUN - 1]}`);
+	assert.equal(await copied(page, () => menu.getByRole('menuitem', { name: 'Copy stack' }).click()), `\tat ${NAMES[DRAW - 1]}\n\tat ${NAMES[RUN - 1]}`);
 	await done(page, t);
 });
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
-import { settled, unreadable, tab } from '../browser.mjs';
+import { copied, settled, unreadable, tab } from '../browser.mjs';
 import { done, HOSTILE, id, open, openTrace, server, watched } from '../page.mjs';
 
 const notes = async () => (await server.get(`/api/v1/traces/${id}/annotations`)).json.annotations;
@@ -66,9 +66,7 @@ test('an annotation at a time: written, seen on the timeline, linked, changed, d
 	await settled(page);
 	const at = new URL(page.url()).searchParams;
 	assert.ok(Number(at.get('from')) <= a && Number(at.get('to')) >= b && Number(at.get('to')) - Number(at.get('from')) < end - start, 'the view went there');
-	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-	await panel(page).getByRole('button', { name: 'Copy link' }).click();
-	const link = await page.evaluate(() => navigator.clipboard.readText());
+	const link = await copied(page, () => panel(page).getByRole('button', { name: 'Copy link' }).click());
 	await panel(page).getByRole('button', { name: 'Edit' }).click();
 	await panel(page).getByRole('textbox').fill('better words');
 	await panel(page).getByRole('button', { name: 'Save' }).click();
@@ -138,14 +136,12 @@ test('who may only look reads annotations and writes none', async (t) => {
 
 test('a stack as text', async (t) => {
 	const page = await openTrace('?threads=all');
-	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
 	await page.waitForSelector('[data-flame]');
 	await page.locator('[data-flame] canvas').focus();
 	for (const k of ['Home', 'ArrowDown', 'ArrowDown', 'ArrowDown']) await page.keyboard.press(k);
 	const name = await page.locator('[data-flame] .keyed .mono').textContent();
 	await page.keyboard.press('m');
-	await page.getByRole('menuitem', { name: 'Copy stack' }).click();
-	const stack = (await page.evaluate(() => navigator.clipboard.readText())).split('\n');
+	const stack = (await copied(page, () => page.getByRole('menuitem', { name: 'Copy stack' }).click())).split('\n');
 	assert.ok(stack.length >= 3 && stack.every((l) => l.startsWith('\tat ')), stack.join('|'));
 	assert.equal(stack[0], `\tat ${name}`);
 	await done(page, t);

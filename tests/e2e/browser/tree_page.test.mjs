@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { painted, settled, tab } from '../browser.mjs';
+import { copied, painted, settled, tab } from '../browser.mjs';
 import { btrace } from '../make.mjs';
 import { done, id, open, openTrace, server } from '../page.mjs';
 
@@ -118,10 +118,8 @@ test('what an answer left out of the tree is asked for as it is opened', async (
 
 test('the table tells p95, has columns to choose, and goes as text', async (t) => {
 	const page = await open('/');
-	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
 	await page.goto(`${server.url}/traces/${id}?threads=all&tab=methods`);
 	const table = panel(page, 'Methods');
-	const clip = () => page.evaluate(() => navigator.clipboard.readText());
 	await table.locator('th', { hasText: 'p95' }).waitFor();
 	const { methods } = (await server.get(`/api/v1/traces/${id}/methods?p95=1`)).json;
 	const cells = table.locator('tbody tr').first().locator('td.num');
@@ -136,16 +134,13 @@ test('the table tells p95, has columns to choose, and goes as text', async (t) =
 	await table.getByLabel('Longest').uncheck();
 	await page.waitForFunction(() => new URL(location).searchParams.get('cols') === 'count,running,self,total,sum,p95');
 	await page.keyboard.press('Escape');
-	await table.getByRole('button', { name: 'Copy as TSV' }).click();
-	await table.getByRole('button', { name: 'Copied' }).waitFor();
-	const lines = (await clip()).split('\n').map((l) => l.split('\t'));
+	const lines = (await copied(page, () => table.getByRole('button', { name: 'Copy as TSV' }).click())).split('\n').map((l) => l.split('\t'));
 	assert.deepEqual(lines[0], ['method', 'calls', 'running_ns', 'self_ns', 'total_ns', 'sum_ns', 'p95_ns']);
 	const m = methods[0];
 	assert.deepEqual(lines[1], [m.name, m.count, m.running_ns, m.self_ns, m.total_ns, m.sum_ns, m.p95_ns].map(String));
 	assert.equal(await cells.count(), 8);
 	await table.locator('tbody tr').first().click({ button: 'right' });
-	await page.getByRole('menuitem', { name: 'Copy row' }).click();
-	assert.ok((await clip()).startsWith(`${m.name}: calls ${m.count.toLocaleString('en')}, running `));
+	assert.ok((await copied(page, () => page.getByRole('menuitem', { name: 'Copy row' }).click())).startsWith(`${m.name}: calls ${m.count.toLocaleString('en')}, running `));
 	await done(page, t);
 });
 

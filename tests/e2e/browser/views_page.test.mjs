@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { settled, tab } from '../browser.mjs';
+import { copied, settled, tab } from '../browser.mjs';
 import { inverted, paths, STEPS, stepped, subtree } from '../naive.mjs';
 import { done, open, openTrace, server, id, shots } from '../page.mjs';
 import { root, tracewell, until } from '../server.mjs';
@@ -192,8 +192,7 @@ const ROWS = 50;
 async function ownTimes(page) {
 	await page.waitForSelector('.panel[aria-label=Methods] > div:not(.stale) table');
 	const copy = graph(page, 'Methods').getByRole('button', { name: /^Cop/ });
-	await copy.click();
-	const lines = (await page.evaluate(() => navigator.clipboard.readText())).split('\n').map((l) => l.split('\t'));
+	const lines = (await copied(page, () => copy.click())).split('\n').map((l) => l.split('\t'));
 	const self = lines[0].indexOf('self_ns');
 	return lines.slice(1).map((l) => [l[0], Number(l[self])]).filter(([, ns]) => ns > 0);
 }

@@ -15,12 +15,14 @@ import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
 import { binary, makeData, root, startServer, until } from '../server.mjs';
 import { sendSlower } from '../slower.mjs';
 
-/* `input` null: standard input is empty. */
-function run(args, { input = '', env = {}, program = binary(), timeout = 60_000, cwd } = {}) {
+/* `input` null: standard input is empty.  `enough`: for a program that goes on until it is ended, what it has to print before. */
+function run(args, { input = '', env = {}, program = binary(), timeout = 60_000, cwd, enough } = {}) {
 	return new Promise((done) => {
 		const child = execFile(program, args, { env: { ...process.env, TRACEWELL_KEY: '', ...env }, timeout, cwd, maxBuffer: 1 << 26 }, (error, stdout, stderr) =>
 			done({ code: error ? error.code : 0, stdout, stderr }));
 		child.stdin.on('error', () => {}).end(input);
+		let printed = '';
+		if (enough) child.stdout.on('data', (piece) => enough.test((printed += piece)) && child.kill());
 	});
 }
 
@@ -376,7 +378,7 @@ test('watch: bursts are told whole, old traces are not news, long texts are no h
 
 test('watch: rows are as wide as the window', async (t) => {
 	const url = await listing(t, Array.from({ length: 30 }, (_, i) => listed(30 - i, 'ready', { title: 'a title that is longer than what is left of a row '.repeat(4), meta: { scenario: 'cold_start_of_all', version_name: '8.3.1-4711-debug' } })));
-	const { stdout } = await onTerminal(['watch', '--server', `${url}/${'path'.repeat(40)}/..`, '--key', 'k', '--every', '1'], { timeout: 4000 });
+	const { stdout } = await onTerminal(['watch', '--server', `${url}/${'path'.repeat(40)}/..`, '--key', 'k', '--every', '1'], { enough: /(ready[^]*){21}\u001b\[\?7h/ });
 	const rows = stdout.replace(/\u001b\[\??[0-9;]*[A-Za-z]/g, '').split(/\r?\n/);
 	assert.ok(rows.filter((row) => /ready/.test(row)).length >= 21, stdout.slice(0, 500));
 	for (const row of rows) assert.ok([...row].length <= 100, `${[...row].length}: ${row}`);
@@ -406,11 +408,11 @@ test('watch: a line for each trace and each change of its state', async (t) => {
 	assert.doesNotMatch(once.stdout, new RegExp(second.id));
 	assert.doesNotMatch(once.stdout, /[\u001b\u009b\u202e]/, 'names are data: a terminal does not obey them');
 
-	const screen = await onTerminal(['watch', '--server', s.url, '--key', s.read, '--every', '1'], { timeout: 4000 });
+	const screen = await onTerminal(['watch', '--server', s.url, '--key', s.read, '--every', '1'], { enough: /3 traces; Ctrl-C ends[^]*ready/ });
 	assert.match(screen.stdout, /3 traces; Ctrl-C ends/);
 	assert.match(screen.stdout, /\u001b\[32mready/);
 	assert.doesNotMatch(screen.stdout, /[\u009b\u202e]/);
-	const plain = await onTerminal(['watch', '--server', s.url, '--key', s.read, '--every', '1'], { timeout: 4000, env: { NO_COLOR: '1' } });
+	const plain = await onTerminal(['watch', '--server', s.url, '--key', s.read, '--every', '1'], { enough: /ready/, env: { NO_COLOR: '1' } });
 	assert.match(plain.stdout, /ready/);
 	assert.doesNotMatch(plain.stdout, /\u001b\[[0-9]+m/);
 });

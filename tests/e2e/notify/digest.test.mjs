@@ -194,7 +194,7 @@ test('a mailbox that is refused costs the others nothing, a mail server that doe
 	await s.stop(); // and does not wait for the mail server
 	assert.equal(mail.heard.filter((w) => w === 'MAIL').length, 3);
 	for (const url of ['smtp://ann:hushhush@mail.example.com', 'ann:hushhush@mail.example.com']) {
-		const { status, stderr } = spawnSync(binary(), ['serve', '--data', s.data, '--listen', '127.0.0.1:0', '--smtp-url', url, '--mail-from', 'a@b.c'], { encoding: 'utf8', timeout: 20_000 });
+		const { status, stderr } = spawnSync(binary(), ['serve', '--data', s.data, '--listen', '127.0.0.1:0', '--smtp-url', url, '--mail-from', 'a@b.c'], { encoding: 'utf8', timeout: 60_000 });
 		assert.notEqual(status, 0);
 		assert.match(stderr, /smtp-url (holds a name or password|is neither)/);
 		assert.ok(!stderr.includes('hush'), 'never its password');

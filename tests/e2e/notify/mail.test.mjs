@@ -106,7 +106,7 @@ test('a certificate of nobody known, or of another name, is refused', async (t) 
 		assert.match(why, /certificate is of another name, over, or signed by nobody that is known here/);
 		assert.deepEqual([state, m.mails], ['waiting', []]);
 	}
-	const { status, stderr } = spawnSync(binary(), ['serve', '--data', path.join(dir, 'data'), '--listen', '127.0.0.1:0', '--smtp-url', 'smtp://127.0.0.1', '--mail-from', 'a@b.c', '--smtp-ca-file', path.join(dir, 'none')], { encoding: 'utf8', timeout: 20_000 });
+	const { status, stderr } = spawnSync(binary(), ['serve', '--data', path.join(dir, 'data'), '--listen', '127.0.0.1:0', '--smtp-url', 'smtp://127.0.0.1', '--mail-from', 'a@b.c', '--smtp-ca-file', path.join(dir, 'none')], { encoding: 'utf8', timeout: 60_000 });
 	assert.notEqual(status, 0);
 	assert.match(stderr, /smtp-ca-file/);
 });

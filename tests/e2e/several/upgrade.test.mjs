@@ -30,7 +30,7 @@ for (const [name, statement, words] of [
 		sql(file, statement);
 		const before = digest(file);
 		for (const args of [['serve', '--data', data, '--listen', '127.0.0.1:0'], ['key', 'list', '--data', data, '--project', 'p']]) {
-			const run = spawnSync(binary(), args, { encoding: 'utf8', timeout: 10000 });
+			const run = spawnSync(binary(), args, { encoding: 'utf8', timeout: 60_000 });
 			assert.equal(run.status, 1, args[0]);
 			assert.match(run.stdout + run.stderr, words);
 		}
