@@ -219,6 +219,7 @@ test('anr: a text that a browser cannot unpack can be had as it came', async (t)
 
 test('anr: a frame leads to its calls in the trace of the same seconds', async (t) => {
 	const page = await open(beside, '?stack=0');
+	await page.locator('#anr .opened .link').waitFor();
 	assert.deepEqual(await page.locator('#anr .opened .link').allInnerTexts(), ['com.example.app.Class3.method4']);
 	await page.click('#anr .opened .link');
 	await page.waitForSelector('.search output:has-text("1 of 6 methods, 500 calls in")');

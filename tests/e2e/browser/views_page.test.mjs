@@ -30,6 +30,7 @@ async function answer(page) {
 
 /* The heaviest path's first node, by keys. */
 async function walkTo(page, downs) {
+	await page.waitForSelector('[data-flame]');
 	await flame(page).locator('canvas').focus();
 	await page.keyboard.press('Home');
 	for (let i = 0; i < downs; i++) await page.keyboard.press('ArrowDown');

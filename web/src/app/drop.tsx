@@ -1,5 +1,5 @@
 // Files dropped on any page; what shows their progress is loaded with the first.
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { may } from '../api/api';
 import { tr } from '../i18n/strings/frame';
 import { take, uploads } from '../list/upload';
@@ -29,7 +29,7 @@ function filesOf(transfer: DataTransfer): Promise<File[]> {
 /** Takes what is dropped on any page, and shows that it would. */
 export function Drop() {
 	const [over, show] = useState(false);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const holds = (e: DragEvent) => may.write && (e.dataTransfer?.types.includes('Files') ?? false);
 		const drag = (e: DragEvent) => {
 			if (!holds(e)) return;

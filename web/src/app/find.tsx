@@ -1,5 +1,5 @@
 // The one search of the page: a button at its top, `/` and Ctrl+K.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../api/api';
 import { path } from '../ui/route';
 import { tr } from '../i18n/strings/frame';
@@ -21,7 +21,7 @@ const idle = globalThis.requestIdleCallback ?? ((f: () => void) => setTimeout(f,
 /** Keeps what is typed until the search has loaded. */
 function useEarly(open: boolean, close: () => void): Early {
 	const early = useRef<Early>({ text: '', enter: false });
-	useEffect(() => {
+	useLayoutEffect(() => {
 		if (!open) return undefined;
 		Object.assign(early.current, { text: '', enter: false }); // the search has it already
 		const key = (e: KeyboardEvent) => {
@@ -45,7 +45,7 @@ export function Find({ s }: { s: Session }) {
 	const [open, show] = useState(false);
 	const early = useEarly(open, () => show(false));
 	useEffect(() => void idle(palette.begin), []);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const key = (e: KeyboardEvent) => {
 			const slash = e.key === '/' && !e.ctrlKey && !e.metaKey && !e.altKey && !typing(e) && !traceOf(path.value); // a trace has a search of its own
 			const k = e.key === 'k' && (e.ctrlKey || e.metaKey) && !e.shiftKey && !e.altKey;

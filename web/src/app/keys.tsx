@@ -1,11 +1,11 @@
 // The keys, behind "?".
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { SHORTCUTS } from './shortcuts';
 import { tr } from '../i18n/strings/frame';
 
 export function Keys() {
 	const dialog = useRef<HTMLDialogElement>(null);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const key = (e: KeyboardEvent) => {
 			if (e.key === '?' && !/^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName)) open();
 		};

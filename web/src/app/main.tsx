@@ -1,7 +1,7 @@
 // The frame: who is signed in, which page, light or dark.
 import { signal } from '@preact/signals';
 import { render } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { aheadOfTrace, api, dropAhead, may, Refusal, useProject, useScope, useTools, type Session } from '../api/api';
 import { beginWorker } from '../trace/worker/callworker';
 import { away, expired } from '../api/health';
@@ -158,7 +158,7 @@ function Away() {
 }
 
 function App() {
-	useEffect(() => {
+	useLayoutEffect(() => {
 		document.addEventListener('click', follow);
 		const refused = expired.subscribe((n) => {
 			if (n === 0 || !session.value?.signed_in) return;

@@ -1,5 +1,5 @@
 // The daily inbox: regressions, ANR groups and alerts in one list, by state, answered one by one or several at once.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { get, may } from '../api/api';
 import { count, inUnit, signed, when } from '../i18n/format';
 import { heard } from '../i18n/heard';
@@ -53,7 +53,7 @@ const typing = (e: KeyboardEvent) => e.ctrlKey || e.metaKey || e.altKey || (/^(I
 
 /** j and k move, x picks, a, f, m answer what is picked or has the focus. */
 function useKeys(items: Item[], picked: Item[], pick: (i: Item) => void, clear: () => void, again: () => void): void {
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const key = (e: KeyboardEvent) => {
 			if (typing(e) || document.querySelector('dialog[open]')) return;
 			const links = [...document.querySelectorAll<HTMLElement>('tr[data-item] .rowlink')];

@@ -1,6 +1,6 @@
 // The list of traces: filters, order and columns in the address, pages by cursor, states that
 // refresh, rows picked by pointer or keys.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api, may, type Trace } from '../api/api';
 import { count } from '../i18n/format';
 import { ColumnChooser, NameCell, sharedOf, shownColumns, type Column } from './listcolumns';
@@ -60,7 +60,7 @@ const typing = (e: KeyboardEvent) => e.ctrlKey || e.metaKey || e.altKey || /^(IN
 
 /** j and k move the focus from row to row, x picks; Enter on a link is the browser's. */
 function useRowKeys(rows: Trace[], act: { pick: (t: Trace, range: boolean) => void; clear: () => void; ask: () => void; some: boolean }): void {
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const key = (e: KeyboardEvent) => {
 			if (typing(e) || document.querySelector('dialog[open]')) return;
 			const links = [...document.querySelectorAll<HTMLElement>('tr[data-trace] .rowlink')];

@@ -1,5 +1,5 @@
 // Opening a trace in other tools, and downloading it in their formats.
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api, currentProject, tools, type Trace } from '../api/api';
 import { duration } from '../i18n/format';
 import { firefoxAddress, perfettoAddress, scopeQuery, speedscopeAddress, type Scope } from './opening';
@@ -74,7 +74,7 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 	useLayoutEffect(() => {
 		box.current?.classList.toggle('rightward', box.current.getBoundingClientRect().left < 0);
 	}, []);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		items()[0]?.focus();
 		const outside = (e: Event) => !box.current?.parentElement?.contains(e.target as Node) && close();
 		addEventListener('pointerdown', outside);

@@ -1,5 +1,5 @@
 // One trace: what it is, its timeline, and panels of what is selected.
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { ComponentChild } from 'preact';
 import { AnnotateButton, useAnnotations } from './panels/annotationpanel';
 import { useReports } from '../anr/anr';
@@ -47,7 +47,7 @@ function SearchBar({ names, matches, thread, met, onStep }: {
 	const find = text('find');
 	const input = useRef<HTMLInputElement>(null);
 	const methods = matches ? matches.reduce((n, v) => n + v, 0) : 0;
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const key = (e: KeyboardEvent) => {
 			if (e.key !== '/' || /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName)) return;
 			e.preventDefault();

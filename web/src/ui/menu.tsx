@@ -1,5 +1,5 @@
 // A menu at a point of the window: arrows move, Enter picks, Escape and a click beside close it.
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 export interface Item {
 	label: string;
@@ -18,7 +18,7 @@ export function Menu({ x, y, label, items, close }: { x: number; y: number; labe
 		buttons()[0]?.focus();
 		return () => before?.focus({ preventScroll: true });
 	}, []);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const beside = (e: Event) => !box.current?.contains(e.target as Node) && close();
 		addEventListener('pointerdown', beside, true);
 		addEventListener('resize', close);

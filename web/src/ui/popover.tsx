@@ -1,6 +1,6 @@
 // A button with a box below it, and a dialog: both closed by Escape, focus goes back where it was.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 export function Popover({ label, title, small, children }: { label: ComponentChildren; title: string; small?: boolean; children: (close: () => void) => ComponentChildren }) {
 	const [open, show] = useState(false);
@@ -17,7 +17,7 @@ export function Popover({ label, title, small, children }: { label: ComponentChi
 		e.classList.toggle('upward', e.getBoundingClientRect().bottom > innerHeight - 8 && button.current!.getBoundingClientRect().top > e.offsetHeight + 8);
 		e.querySelector<HTMLElement>('input, button, a')?.focus();
 	}, [open]);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		if (!open) return;
 		const beside = (e: Event) => !box.current?.parentElement?.contains(e.target as Node) && show(false);
 		addEventListener('pointerdown', beside);

@@ -1,5 +1,5 @@
 // Annotations: a form to write one, a list of all; flags on the timeline's ruler.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api, currentProject, may, type Annotation, type AnnotationPlace, type Thread } from '../../api/api';
 import { annotations, draft, showAnnotation } from '../state/annotations';
 import type { Span } from '../state/axis';
@@ -79,7 +79,7 @@ export function AnnotateButton({ whole, thread }: { whole: Span; thread: Thread 
 	const begin = () => {
 		draft.value = placeInView(whole, thread);
 	};
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const key = (e: KeyboardEvent) => {
 			if (e.key !== 'n' || e.ctrlKey || e.metaKey || e.altKey || !may.write || /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName)) return;
 			e.preventDefault();
