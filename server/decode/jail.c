@@ -67,8 +67,8 @@ static bool allow_folder(int ruleset, int folder)
 	       syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &below, 0) == 0;
 }
 
-/* Every right to the file system that the oldest Landlock knows, with no path that has any but to
- * be read below the folder. */
+/* Handles every access right of Landlock's first version, and allows only reading below the
+ * folder. */
 static bool forbid_paths(int folder)
 {
 	const struct landlock_ruleset_attr all = {
@@ -76,7 +76,7 @@ static bool forbid_paths(int folder)
 	long fd = syscall(SYS_landlock_create_ruleset, &all, sizeof all, 0);
 	bool done;
 
-	if (fd < 0) /* a kernel without it, or with it turned off */
+	if (fd < 0) /* the kernel lacks Landlock, or it is disabled */
 		return folder == 0 && (errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM);
 	done = allow_folder((int)fd, folder) &&
 	       syscall(SYS_landlock_restrict_self, (int)fd, 0) == 0;
@@ -91,25 +91,26 @@ static const int allowed[] = {SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64)
         SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(close),
         /* memory */
         SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise),
-        /* threads of its own */
+        /* its own threads */
         SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(sched_yield),
         SCMP_SYS(sched_getaffinity), SCMP_SYS(gettid), SCMP_SYS(getpid),
-        /* time and chance */
+        /* time and random numbers */
         SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(nanosleep),
         SCMP_SYS(clock_nanosleep), SCMP_SYS(getrandom), SCMP_SYS(sysinfo),
-        /* its end */
+        /* its exit */
         SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
         SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group)};
 
-/* Calls that only a compromised process would make. */
-static const int deadly[] = {SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork),
-        SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(listen),
-        SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(ptrace),
-        SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(pidfd_getfd),
-        SCMP_SYS(bpf), SCMP_SYS(io_uring_setup), SCMP_SYS(userfaultfd), SCMP_SYS(perf_event_open),
-        SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(mount), SCMP_SYS(unshare), SCMP_SYS(setns),
-        SCMP_SYS(chroot), SCMP_SYS(init_module), SCMP_SYS(finit_module), SCMP_SYS(kexec_load),
-        SCMP_SYS(setuid), SCMP_SYS(setgid), SCMP_SYS(capset)};
+/* Calls that only a compromised process makes. */
+static const int fatal_calls[] = {SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork),
+        SCMP_SYS(vfork), SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(connect), SCMP_SYS(bind),
+        SCMP_SYS(listen), SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(sendto), SCMP_SYS(sendmsg),
+        SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev),
+        SCMP_SYS(pidfd_getfd), SCMP_SYS(bpf), SCMP_SYS(io_uring_setup), SCMP_SYS(userfaultfd),
+        SCMP_SYS(perf_event_open), SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(mount),
+        SCMP_SYS(unshare), SCMP_SYS(setns), SCMP_SYS(chroot), SCMP_SYS(init_module),
+        SCMP_SYS(finit_module), SCMP_SYS(kexec_load), SCMP_SYS(setuid), SCMP_SYS(setgid),
+        SCMP_SYS(capset)};
 
 static int add_all(scmp_filter_ctx f, uint32_t action, const int *calls, size_t n)
 {
@@ -145,15 +146,17 @@ static int add_conditional(scmp_filter_ctx f)
 		rc = allow_if(f, SCMP_SYS(mprotect), bits(2, PROT_EXEC, 0));
 	if (rc == 0)
 		rc = allow_if(f, SCMP_SYS(clone), bits(0, CLONE_THREAD, CLONE_THREAD));
-	if (rc == 0) /* its flags are in memory, which filters cannot read: clone is used instead */
+	if (rc == 0) /* the flags of clone3 are in memory, which filters cannot read: libc falls
+	                back to clone */
 		rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-	if (rc ==
-	        0) /* fstat on newer C libraries; with a path it tells size and times, no content */
+	if (rc == 0) /* newer C libraries call fstat this way; with a path it reveals sizes and
+	                times, no content */
 		rc = allow_if(f, SCMP_SYS(newfstatat), bits(3, AT_EMPTY_PATH, AT_EMPTY_PATH));
 	if (rc == 0)
 		rc = allow_if(f, SCMP_SYS(fcntl), equals(1, F_GETFL));
 	if (rc == 0)
-		rc = allow_if(f, SCMP_SYS(prlimit64), equals(2, 0)); /* only reads limits */
+		rc = allow_if(
+		        f, SCMP_SYS(prlimit64), equals(2, 0)); /* allows reading limits only */
 	if (rc == 0)
 		rc = allow_if(f, SCMP_SYS(tgkill), equals(0, self));
 	return rc;
@@ -186,7 +189,8 @@ static enum tw_status filter_calls(bool reading, struct tw_err *err)
 	if (rc == 0)
 		rc = add_all(f, SCMP_ACT_ALLOW, allowed, sizeof allowed / sizeof *allowed);
 	if (rc == 0)
-		rc = add_all(f, SCMP_ACT_KILL_PROCESS, deadly, sizeof deadly / sizeof *deadly);
+		rc = add_all(f, SCMP_ACT_KILL_PROCESS, fatal_calls,
+		        sizeof fatal_calls / sizeof *fatal_calls);
 	if (rc == 0)
 		rc = add_conditional(f);
 	if (rc == 0 && reading)

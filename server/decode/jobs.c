@@ -44,7 +44,7 @@ enum {
 
 /* --- starting a job --- */
 
-/* May run in parallel with the dispatcher. */
+/* May run concurrently with the dispatcher. */
 static enum tw_status open_parts(void *arg, struct tw_err *err)
 {
 	struct running *r = arg;
@@ -97,7 +97,7 @@ static enum tw_status start_on(struct tw_jobs *j, struct running *r, struct tw_e
 	return st;
 }
 
-/* Parts extracted from an archive are extracted again. */
+/* Leaves out parts that were extracted from an archive: they are extracted again. */
 static size_t sent_parts(struct tw_part *parts, size_t n)
 {
 	size_t sent = 0;
@@ -123,17 +123,17 @@ static enum tw_status find_parts(struct tw_jobs *j, struct running *r, struct tw
 	return TW_OK;
 }
 
-/* Its parts are there. */
+/* Call once its parts are open. */
 static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
 	struct tw_app *app = j->app;
 	char name[64];
 	enum tw_status st;
 
-	/* an abandoned attempt does not touch the output of the next one */
+	/* a separate file per attempt: an abandoned attempt may still write to its own */
 	(void)snprintf(name, sizeof name, "%s-%u", r->job.trace_id, r->job.tries);
 	tw_spool_path(app->blobs, name, r->out, sizeof r->out);
-	st = tw_blobs_check_reserve(app->blobs, err); /* the remaining space is for deletes */
+	st = tw_blobs_check_reserve(app->blobs, err); /* the reserve is for deletes */
 	if (st == TW_OK)
 		st = tw_jobs_open_system(app, r->job.trace_id, &r->system_fd, err);
 	if (st == TW_OK)
@@ -149,7 +149,7 @@ static void free_slot(struct running *r)
 	tw_claims_remove(r->jobs->claims, &r->job);
 	close_parts(r);
 	r->n_parts = 0;
-	tw_run_let_go(r);
+	tw_run_release(r);
 	json_decref(r->answer);
 	r->answer = NULL;
 	r->arena = tw_arena_free(r->arena);
@@ -162,12 +162,13 @@ static void free_slot(struct running *r)
 }
 
 /* The child failed, or its output could not be stored. */
-static void fall(struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault)
+static void fail_run(
+        struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault)
 {
 	if (!tw_run_is_environment(why->code, fault))
 		j->pause_ms = 0;
 	r->step = STEP_CHILD;
-	tw_run_let_go(r);
+	tw_run_release(r);
 	if (tw_run_give_up(j, r, why, fault))
 		free_slot(r);
 	else
@@ -184,26 +185,26 @@ static void stored(struct tw_jobs *j, struct running *r)
 	if (st == TW_CONFLICT)
 		tw_run_mark_lost(r);
 	else if (st != TW_OK) {
-		fall(j, r, &why, FAULT_SERVER);
+		fail_run(j, r, &why, FAULT_SERVER);
 		return;
 	}
 	j->pause_ms = 0;
 	free_slot(r);
 }
 
-static void fetched(struct tw_jobs *j, struct running *r)
+static void inputs_fetched(struct tw_jobs *j, struct running *r)
 {
 	struct tw_err why = r->errand.err;
 	enum tw_status st = r->errand.status;
 
 	r->step = STEP_CHILD;
 	if (st != TW_OK) {
-		fall(j, r, &why, tw_blobs_remote(j->app->blobs) ? FAULT_SERVER : FAULT_INPUT);
+		fail_run(j, r, &why, tw_blobs_remote(j->app->blobs) ? FAULT_SERVER : FAULT_INPUT);
 		return;
 	}
 	st = start_child(j, r, &why);
 	if (st != TW_OK) {
-		fall(j, r, &why, FAULT_SERVER);
+		fail_run(j, r, &why, FAULT_SERVER);
 		return;
 	}
 	tw_log(TW_LOG_INFO, "decoding", tw_log_text("trace", r->job.trace_id),
@@ -213,7 +214,7 @@ static void fetched(struct tw_jobs *j, struct running *r)
 static void step_done(struct tw_jobs *j, struct running *r)
 {
 	if (r->step == STEP_FETCH)
-		fetched(j, r);
+		inputs_fetched(j, r);
 	else
 		stored(j, r);
 }
@@ -251,11 +252,12 @@ static void finish(struct tw_jobs *j, struct running *r)
 		                              : TW_DEATH_NONE;
 	}
 	if (r->end.death != TW_DEATH_NONE)
-		tw_child_template_end(&j->children); /* the next child has another address layout */
+		tw_child_template_end(
+		        &j->children); /* the next child gets another address layout */
 	if (st == TW_OK)
 		begin_step(j, r, STEP_STORE);
 	else
-		fall(j, r, &why, unreadable ? FAULT_INPUT : FAULT_CHILD);
+		fail_run(j, r, &why, unreadable ? FAULT_INPUT : FAULT_CHILD);
 }
 
 /* --- the dispatcher --- */
@@ -268,8 +270,8 @@ static struct running *free_running(struct tw_jobs *j)
 	return NULL;
 }
 
-/* The last free slot is for a project of which no trace is being decoded: decodes are not
- * interrupted, and another project's may take minutes. */
+/* The last free slot is reserved for projects without a running decode: decodes are not
+ * interrupted, and one of another project may take minutes. */
 static unsigned per_project(const struct tw_jobs *j)
 {
 	unsigned used = 0;
@@ -279,7 +281,7 @@ static unsigned per_project(const struct tw_jobs *j)
 	return used + 1 < j->n_slots ? 0 : 1;
 }
 
-/* Returns whether the trace is in another slot: a slow store can outlast the lease. */
+/* Whether the trace is in another slot: a slow store can outlast the lease. */
 static bool is_running(const struct tw_jobs *j, const struct running *r)
 {
 	for (unsigned i = 0; i < j->n_slots; i++)
@@ -298,7 +300,7 @@ static bool start_one(struct tw_jobs *j)
 	struct tw_err err;
 	enum tw_status st;
 
-	if (!r || !tw_claims_fresh(j->claims))
+	if (!r || !tw_claims_are_current(j->claims))
 		return false;
 	*r = (struct running){.jobs = j,
 	        .arena = tw_arena_new(1 << 20),
@@ -313,7 +315,8 @@ static bool start_one(struct tw_jobs *j)
 		free_slot(r);
 		return false;
 	}
-	if (is_running(j, r)) { /* its lease expired during the job, and was claimed again now */
+	if (is_running(j,
+	            r)) { /* its lease expired during the job, and this server claimed it again */
 		free_slot(r);
 		return false;
 	}
@@ -323,7 +326,7 @@ static bool start_one(struct tw_jobs *j)
 	if (st == TW_OK)
 		begin_step(j, r, STEP_FETCH);
 	else
-		fall(j, r, &err, FAULT_SERVER);
+		fail_run(j, r, &err, FAULT_SERVER);
 	return tw_monotonic_ms() >= j->resume_ms; /* otherwise the server lacks a resource */
 }
 
@@ -339,7 +342,7 @@ static void take_steps(struct tw_jobs *j)
 			step_done(j, &j->slots[i]);
 }
 
-static void settle_late(struct tw_jobs *j)
+static void retry_endings(struct tw_jobs *j)
 {
 	for (unsigned i = 0; i < j->n_slots; i++) {
 		struct running *r = &j->slots[i];
@@ -443,13 +446,13 @@ static void drain(struct tw_jobs *j)
 				json_decref(answer);
 		}
 		(void)unlink(r->out);
-		free_slot(r); /* the next start finds the claim and queues it again */
+		free_slot(r); /* the next start finds the claim and queues the trace again */
 	}
 	j->compilers = tw_compilers_stop(j->compilers,
 	        tw_monotonic_ms() < until ? (unsigned)((until - tw_monotonic_ms()) / 1000) : 0);
 	tw_child_template_end(&j->children);
 	j->claims = tw_claims_stop(j->claims);
-	tw_claims_leave(j->app); /* others need not wait for its end */
+	tw_claims_release_all(j->app); /* so that other servers can claim immediately */
 }
 
 static void *dispatch(void *arg)
@@ -462,7 +465,7 @@ static void *dispatch(void *arg)
 	tw_records_complete(j->app->recorder);
 	while (!atomic_load(&j->stop)) {
 		atomic_store(&j->seen_ms, tw_monotonic_ms());
-		settle_late(j);
+		retry_endings(j);
 		while (!atomic_load(&j->stop) && tw_monotonic_ms() >= j->resume_ms && start_one(j))
 			continue;
 		(void)wait_and_finish(j, POLL_MS);
@@ -477,8 +480,8 @@ static void *dispatch(void *arg)
 	return NULL;
 }
 
-/* The decodes at once of one project, and one more; without the role there are none, but the
- * sweep. */
+/* The concurrent decodes of one project plus one. Without the decode role there is no slot, only
+ * the sweep. */
 static unsigned slots(const struct tw_config *c)
 {
 	unsigned n = c->roles & TW_ROLE_DECODE ? c->decode_workers + 1 : 0;
@@ -493,7 +496,8 @@ enum tw_status tw_jobs_start(struct tw_app *app, void (*each_poll)(struct tw_app
 	enum tw_status st = tw_catalogue_jobs_recover(app->catalogue, err);
 
 	if (st == TW_OK &&
-	        !tw_catalogue_is_shared(app->catalogue)) /* otherwise files are durable first */
+	        !tw_catalogue_is_shared(
+	                app->catalogue)) /* on a shared catalogue files are made durable first */
 		st = tw_jobs_prove_uploads(app, err);
 	if (st == TW_OK)
 		st = tw_jobs_clear_spool(app, err);
@@ -547,7 +551,7 @@ void tw_jobs_wake(struct tw_jobs *j)
 	(void)!write(j->wake_fd, &one, sizeof one);
 }
 
-/* A single failed start causes a short pause only, and may be due to one trace. */
+/* One failed start causes only a short pause, and may be the fault of one trace. */
 enum tw_status tw_jobs_health(const struct tw_jobs *j, struct tw_err *err)
 {
 	const int64_t now = tw_monotonic_ms(), seen = atomic_load(&j->seen_ms);

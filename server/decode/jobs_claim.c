@@ -1,9 +1,9 @@
 /*
- * jobs_claim.c - claims of servers that share a catalogue: short, renewed by a thread of their own,
- * and lost when they were not in time.
+ * jobs_claim.c - leases on jobs, for servers that share a catalogue.
  *
- * Who is alone claims for as long as a decode may take, and queues what was claimed before it
- * started.
+ * Leases are short and renewed by a separate thread; a lease that is not renewed in time is lost. A
+ * single server claims a job for as long as a decode may take, and at its start queues the jobs
+ * that were claimed before.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ struct tw_claims {
 	bool stop;
 	struct claim held[HELD];
 	size_t n;
-	int64_t fresh_ms; /* since when (monotonic) they all are as new as that */
+	int64_t renewed_ms; /* all leases were renewed at this time (monotonic) or later */
 };
 
 int64_t tw_claims_lease_ms(const struct tw_app *app)
@@ -44,8 +44,8 @@ int64_t tw_claims_lease_ms(const struct tw_app *app)
 	const struct tw_config *c = app->config;
 	int64_t ms = (int64_t)c->worker_wall_s * 1000 + ALONE_SLACK_MS;
 
-	if (tw_blobs_remote(
-	            app->blobs)) /* both ways, with time for large files on a slow connection */
+	if (tw_blobs_remote(app->blobs)) /* download and upload, with time for large files on a slow
+	                                    connection */
 		ms += STORE_MS;
 	return tw_catalogue_is_shared(app->catalogue) ? SHARED_MS : ms;
 }
@@ -80,7 +80,7 @@ static void wait_ms(struct tw_claims *c, int64_t ms)
 		(void)pthread_cond_timedwait(&c->wake, &c->lock, &until);
 }
 
-static void *keep_renewing(void *arg)
+static void *renew_loop(void *arg)
 {
 	struct tw_claims *c = arg;
 	struct claim held[HELD];
@@ -96,7 +96,7 @@ static void *keep_renewing(void *arg)
 		fine = renew(c->app, held, n);
 		(void)pthread_mutex_lock(&c->lock);
 		if (fine)
-			c->fresh_ms = now;
+			c->renewed_ms = now;
 		wait_ms(c, fine ? RENEW_MS : AGAIN_MS);
 	}
 	(void)pthread_mutex_unlock(&c->lock);
@@ -122,7 +122,7 @@ enum tw_status tw_claims_start(struct tw_app *app, struct tw_claims **ret, struc
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&c->wake, &attr);
 	(void)pthread_condattr_destroy(&attr);
-	if (pthread_create(&c->thread, NULL, keep_renewing, c) != 0) {
+	if (pthread_create(&c->thread, NULL, renew_loop, c) != 0) {
 		tw_mem_free(c);
 		return tw_fail(err, TW_IO, "claims could not be renewed: no thread");
 	}
@@ -151,7 +151,7 @@ void tw_claims_add(struct tw_claims *c, const struct tw_job_row *job)
 		return;
 	(void)pthread_mutex_lock(&c->lock);
 	if (c->n == 0)
-		c->fresh_ms = tw_monotonic_ms();
+		c->renewed_ms = tw_monotonic_ms();
 	if (c->n < HELD) {
 		struct claim *of = &c->held[c->n++];
 
@@ -177,23 +177,23 @@ void tw_claims_remove(struct tw_claims *c, const struct tw_job_row *job)
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
-bool tw_claims_fresh(struct tw_claims *c)
+bool tw_claims_are_current(struct tw_claims *c)
 {
 	bool fresh = true;
 
 	if (!c)
 		return true;
 	(void)pthread_mutex_lock(&c->lock);
-	fresh = c->n == 0 || tw_monotonic_ms() - c->fresh_ms < SHARED_MS / 2;
+	fresh = c->n == 0 || tw_monotonic_ms() - c->renewed_ms < SHARED_MS / 2;
 	(void)pthread_mutex_unlock(&c->lock);
 	return fresh;
 }
 
-void tw_claims_leave(struct tw_app *app)
+void tw_claims_release_all(struct tw_app *app)
 {
 	struct tw_err err;
 
 	if (tw_catalogue_is_shared(app->catalogue) &&
 	        tw_catalogue_jobs_leave(app->catalogue, app->node, &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "claims_kept", app->node, &err);
+		tw_log_err(TW_LOG_WARN, "claims_not_released", app->node, &err);
 }

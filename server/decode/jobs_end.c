@@ -20,7 +20,7 @@
 
 enum { PAUSE_LEAST_MS = 1000, PAUSE_MOST_MS = 30000, PUT_MS = 10000 };
 
-static void tell(const struct running *r, const char *outcome, const struct tw_err *why)
+static void log_result(const struct running *r, const char *outcome, const struct tw_err *why)
 {
 	tw_log(why ? TW_LOG_WARN : TW_LOG_INFO, "decoded", tw_log_text("trace", r->job.trace_id),
 	        tw_log_text("outcome", outcome), tw_log_number("try", r->job.tries),
@@ -28,14 +28,14 @@ static void tell(const struct running *r, const char *outcome, const struct tw_e
 	        tw_log_text("why", why ? why->msg : ""));
 }
 
-static void tell_quarantined(const struct running *r)
+static void log_quarantined(const struct running *r)
 {
 	tw_log(TW_LOG_WARN, "quarantined", tw_log_text("trace", r->job.trace_id),
 	        tw_log_text("reason", tw_death_word(r->end.death)),
 	        tw_log_number("signal", r->end.signal), tw_log_text("format", r->end.format));
 }
 
-void tw_run_let_go(struct running *r)
+void tw_run_release(struct running *r)
 {
 	if (r->held)
 		tw_trace_release(r->jobs->app->blobs, r->job.trace_id);
@@ -45,11 +45,12 @@ void tw_run_let_go(struct running *r)
 static void drop_files(struct tw_jobs *j, struct running *r)
 {
 	(void)unlink(r->out);
-	tw_run_let_go(r);
+	tw_run_release(r);
 	tw_store_drop_trace(j->app, r->job.trace_id);
 }
 
-/* Another server decodes it or has decoded it: the file in place belongs to that server. */
+/* Another server is decoding the trace or has decoded it: the stored file belongs to that
+ * server. */
 void tw_run_mark_lost(struct running *r)
 {
 	(void)unlink(r->out);
@@ -65,9 +66,10 @@ static enum tw_status put_file(void *arg, struct tw_err *err)
 	return st;
 }
 
-/* In a folder of several servers a file is put by the transaction that ends the claim: both or
- * none.  A store takes too long for that: of one trace it gets the same from all. */
-static bool puts_late(const struct running *r)
+/* With several servers on one folder, the transaction that ends the claim also moves the file into
+ * place, so that both happen or neither. Object storage is too slow for that; there each server
+ * stores the same content for a trace. */
+static bool publishes_in_transaction(const struct running *r)
 {
 	return r->jobs->claims && !tw_blobs_remote(r->jobs->app->blobs);
 }
@@ -90,35 +92,35 @@ enum tw_status tw_run_store(void *arg, struct tw_err *err)
 {
 	struct running *r = arg;
 	struct tw_app *app = r->jobs->app;
-	const json_t *told = json_object_get(r->answer, "summary");
+	const json_t *summary = json_object_get(r->answer, "summary");
 	enum tw_status st = tw_sha256_file(r->out, r->sha256, &r->file_bytes, err);
 
 	if (st == TW_OK && tw_blobs_remote(app->blobs))
 		st = is_held(r, err);
-	if (st == TW_OK && tw_jobs_count_of(told, "system_bytes"))
+	if (st == TW_OK && tw_jobs_count_of(summary, "system_bytes"))
 		st = tw_jobs_keep_system(app, &r->job, r->system_fd, err);
 	if (st == TW_OK)
 		st = tw_trace_hold(app->blobs, r->job.trace_id, err);
 	if (st != TW_OK)
 		return st;
 	r->held = true;
-	return puts_late(r) ? TW_OK : put_file(r, err);
+	return publishes_in_transaction(r) ? TW_OK : put_file(r, err);
 }
 
 enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
-	const json_t *told = json_object_get(r->answer, "summary");
+	const json_t *summary = json_object_get(r->answer, "summary");
 	const struct tw_job_place place = {put_file, r};
-	struct tw_trace_summary s = tw_jobs_summary_of(told);
+	struct tw_trace_summary s = tw_jobs_summary_of(summary);
 	enum tw_status st;
 
 	s.file_sha256 = r->sha256;
 	s.file_bytes = r->file_bytes;
 	st = tw_catalogue_job_publish(
-	        j->app->catalogue, &r->job, &s, puts_late(r) ? &place : NULL, err);
+	        j->app->catalogue, &r->job, &s, publishes_in_transaction(r) ? &place : NULL, err);
 	tw_crash_point("row_ready");
 	tw_raised(j->app, TW_RAISED_BY_DECODER);
-	if (st == TW_NOT_FOUND) { /* deleted while it was decoded: its file must go too */
+	if (st == TW_NOT_FOUND) { /* the trace was deleted during its decode: delete its file too */
 		drop_files(j, r);
 		return TW_OK;
 	}
@@ -126,22 +128,23 @@ enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err
 		tw_record_trace(j->app->recorder, r->job.project_id, r->job.trace_id);
 		tw_metrics_decode(j->app->metrics, s.format, "ready",
 		        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
-		tw_jobs_count_repairs(j->app, told);
-		tell(r, "ready", NULL);
+		tw_jobs_count_repairs(j->app, summary);
+		log_result(r, "ready", NULL);
 	}
 	return st;
 }
 
-/* A child's own limit of memory is the trace's fault, and an unreadable upload concerns no other.
- */
+/* Whether the server is at fault, not the trace. A child that exceeds its own memory limit, and an
+ * unreadable upload, concern one trace only. */
 bool tw_run_is_environment(enum tw_status st, enum fault fault)
 {
 	return st == TW_FULL || st == TW_BUSY || (st == TW_IO && fault != FAULT_INPUT) ||
 	       (st == TW_NOMEM && fault != FAULT_CHILD);
 }
 
-/* A deadline would pass again.  What looks like one may be the kernel's, short of memory. */
-static bool worth_a_retry(const struct running *r, enum tw_status st, enum fault fault)
+/* A deadline would be exceeded again, unless the child was killed because the machine was short of
+ * memory. */
+static bool may_retry(const struct running *r, enum tw_status st, enum fault fault)
 {
 	return st == TW_NOMEM || st == TW_BUG || (st == TW_IO && fault == FAULT_INPUT) ||
 	       (st == TW_DEADLINE && r->end.death == TW_DEATH_MEMORY);
@@ -152,7 +155,7 @@ static void pause_starting(struct tw_jobs *j)
 	int64_t now = tw_monotonic_ms();
 
 	if (now < j->resume_ms)
-		return; /* another child met the same */
+		return; /* already counted for another child */
 	j->pause_ms = j->pause_ms ? j->pause_ms * 2 : PAUSE_LEAST_MS;
 	if (j->pause_ms > PAUSE_MOST_MS)
 		j->pause_ms = PAUSE_MOST_MS;
@@ -172,18 +175,18 @@ static enum tw_status write_ending(struct tw_jobs *j, struct running *r, struct 
 	return tw_catalogue_job_failed(c, &r->job, &r->why, r->end.death ? &note : NULL, err);
 }
 
-/* False: it could not be written, and is to be tried again. */
+/* Returns false if the result could not be written; call again later. */
 bool tw_run_finalize(struct tw_jobs *j, struct running *r)
 {
 	struct tw_err err;
 	enum tw_status st = write_ending(j, r, &err);
 
-	if (st == TW_NOT_FOUND) /* deleted in the meantime */
+	if (st == TW_NOT_FOUND) /* the trace was deleted */
 		drop_files(j, r);
 	else if (st == TW_CONFLICT)
 		tw_run_mark_lost(r);
 	else if (st != TW_OK)
-		tw_log_err(TW_LOG_ERROR, "job_not_ended", r->job.trace_id, &err);
+		tw_log_err(TW_LOG_ERROR, "job_result_not_written", r->job.trace_id, &err);
 	else if (r->ending == ENDING_FAILED)
 		tw_record_trace(j->app->recorder, r->job.project_id, r->job.trace_id);
 	return st == TW_OK || st == TW_NOT_FOUND || st == TW_CONFLICT;
@@ -191,7 +194,7 @@ bool tw_run_finalize(struct tw_jobs *j, struct running *r)
 
 bool tw_run_abandon(struct tw_jobs *j, struct running *r)
 {
-	r->ending = ENDING_RETRY; /* of a claim that is there after all, nothing is lost */
+	r->ending = ENDING_RETRY; /* if the claim still exists, the trace is queued again */
 	tw_log(TW_LOG_INFO, "decoding_abandoned", tw_log_text("trace", r->job.trace_id),
 	        tw_log_number("try", r->job.tries),
 	        tw_log_number("ms", tw_monotonic_ms() - r->started_ms));
@@ -204,11 +207,10 @@ bool tw_run_give_up(
 {
 	static const char *const outcomes[] = {"", "failed", "retry", "put_off"};
 
-	r->ending =
-	        tw_run_is_environment(why->code, fault) ? ENDING_WAIT
-	        : worth_a_retry(r, why->code, fault) && r->job.tries < j->app->config->worker_tries
-	                ? ENDING_RETRY
-	                : ENDING_FAILED;
+	r->ending = tw_run_is_environment(why->code, fault) ? ENDING_WAIT
+	            : may_retry(r, why->code, fault) && r->job.tries < j->app->config->worker_tries
+	                    ? ENDING_RETRY
+	                    : ENDING_FAILED;
 	r->why = *why;
 	if (r->ending == ENDING_WAIT)
 		pause_starting(j);
@@ -218,9 +220,9 @@ bool tw_run_give_up(
 	tw_metrics_decode(j->app->metrics, r->end.format,
 	        r->ending == ENDING_FAILED ? tw_status_word(why->code) : outcomes[r->ending],
 	        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
-	tell(r, outcomes[r->ending], why);
+	log_result(r, outcomes[r->ending], why);
 	if (r->end.death && r->ending == ENDING_FAILED)
-		tell_quarantined(r);
+		log_quarantined(r);
 	return tw_run_finalize(j, r);
 }
 

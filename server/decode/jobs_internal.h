@@ -42,9 +42,9 @@ void tw_claims_add(struct tw_claims *c, const struct tw_job_row *job);
 void tw_claims_remove(struct tw_claims *c, const struct tw_job_row *job);
 /* False: claims may have expired, and a newly claimed job may be one that this server is
  * decoding. */
-bool tw_claims_fresh(struct tw_claims *c);
+bool tw_claims_are_current(struct tw_claims *c);
 /* Releases all claims when the server stops. */
-void tw_claims_leave(struct tw_app *app);
+void tw_claims_release_all(struct tw_app *app);
 
 /* Threads that compile mappings (jobs_map.c); *ret NULL if the server decodes nothing. */
 struct tw_compilers;

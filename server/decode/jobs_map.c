@@ -1,11 +1,11 @@
 /*
  * jobs_map.c - the compilers: threads that claim queued mappings, each with one limited child at a
- * time, and the limits that every job passes to its child.
+ * time, and the limits passed to every child.
  *
- * What ends a job is as for traces (jobs.h): ready, failed with its reason, tried again after a
- * crash, put off while the server lacks something.  A compiler holds no lock while its child runs.
- * It looks its claim up once a second: a job that was deleted or replaced ends its child.  Of two
- * compilers one at most works for the same project.
+ * A job ends as for traces (jobs.h): ready, failed with its reason, retried after a crash, or
+ * postponed while the server lacks a resource. A compiler holds no lock while its child runs. It
+ * checks its claim once a second: if the job was deleted or replaced, the child is killed. At most
+ * one compiler works for a project at a time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,16 +39,17 @@ enum {
 	COMPILERS = 2,
 	PER_PROJECT = 1,
 	ARENA_BYTES = 1 << 20,
-	LOOK_MS = 1000, /* for queued mappings that other servers took in, and for lost claims */
+	LOOK_MS = 1000, /* interval of queries for mappings uploaded to other servers, and for lost
+	                   claims */
 	POLL_MS = 200,
 	PAUSE_LEAST_MS = 1000,
 	PAUSE_MOST_MS = 30000
 };
 
-struct compiler { /* a thread's */
+struct compiler { /* one per thread */
 	struct tw_compilers *of;
 	pthread_t thread;
-	struct tw_arena *arena; /* of its job */
+	struct tw_arena *arena; /* of the current job */
 	struct tw_job_row job;
 	struct tw_mapping_sent sent;
 	int64_t started_ms, pause_ms;
@@ -57,8 +58,8 @@ struct compiler { /* a thread's */
 
 struct tw_compilers {
 	struct tw_app *app;
-	struct tw_claims *claims; /* the dispatcher's */
-	pthread_mutex_t lock;     /* of what follows */
+	struct tw_claims *claims; /* of the dispatcher */
+	pthread_mutex_t lock;     /* of the members below */
 	pthread_cond_t wake;
 	bool stop, woken;
 	int64_t stop_by_ms; /* monotonic; children still running then are killed */
@@ -107,7 +108,7 @@ static bool is_lost(const struct compiler *c)
 
 enum watched { ENDED, LOST, STOPPED };
 
-/* Until the child has ended, by itself or because it was killed. */
+/* Waits until the child has ended, by itself or killed. */
 static enum watched watch(struct compiler *c, struct tw_child *child)
 {
 	struct pollfd p = {.fd = child->pidfd, .events = POLLIN};
@@ -148,7 +149,7 @@ static enum tw_status start_child(
 	        c->sent.kind == TW_MAPPING_RETRACE ? "retrace" : "map", "limits", limits);
 	if (!task)
 		return tw_oom(err);
-	st = tw_blobs_check_reserve(c->of->app->blobs, err); /* what is left is for deletes */
+	st = tw_blobs_check_reserve(c->of->app->blobs, err); /* the reserve is for deletes */
 	if (st == TW_OK)
 		st = tw_jobs_open_output(c->out, &t.output, err);
 	if (st == TW_OK) {
@@ -163,7 +164,7 @@ struct outcome {
 	enum watched how;
 	enum fault fault;
 	struct tw_child_end end;
-	json_t *answer; /* owned; of a child that ended well */
+	json_t *answer; /* owned; only if the child succeeded */
 };
 
 static enum tw_status run_child(
@@ -266,7 +267,7 @@ static enum tw_status commit(struct compiler *c, struct tw_blob_writer *w, const
 	st = tw_end_need_blobs(&needed, st, err);
 	if (st == TW_OK)
 		return st;
-	/* the image has no row, unless another build has the same */
+	/* the image's blob has no row, unless another build has the same content */
 	ret_unused->sha256 = tw_arena_alloc(c->arena, 1, sizeof *ret_unused->sha256);
 	if (ret_unused->sha256)
 		*ret_unused->sha256 = tw_arena_str(c->arena, tw_str_of(image));
@@ -300,7 +301,7 @@ void tw_jobs_drop_unused(struct tw_app *app, const struct tw_blob_list *blobs)
 	tw_blob_drop_begin(app);
 	for (size_t i = 0; i < blobs->n; i++) {
 		const char *sha256 = blobs->sha256[i];
-		bool used = true; /* another upload may have come with the same content */
+		bool used = true; /* another upload may have the same content */
 
 		if (tw_catalogue_has_blob(app->catalogue, sha256, &used, NULL) == TW_OK && !used)
 			tw_store_drop_blobs(app, &sha256, 1);
@@ -308,7 +309,7 @@ void tw_jobs_drop_unused(struct tw_app *app, const struct tw_blob_list *blobs)
 	tw_blob_drop_end(app);
 }
 
-/* --- its end --- */
+/* --- the end of a job --- */
 
 static void log_end(const struct compiler *c, const char *outcome, const struct tw_err *why)
 {
@@ -333,11 +334,12 @@ static enum tw_status write_end(struct compiler *c, const struct outcome *o,
 	struct tw_catalogue *catalogue = c->of->app->catalogue;
 	struct tw_err reported = *why;
 
-	if (why->code == TW_DEADLINE) /* clients repeat what a deadline ended */
+	if (why->code == TW_DEADLINE) /* a deadline would be exceeded again: the client has to send
+	                                 the mapping again */
 		reported.code = TW_TOO_LARGE;
-	if (o->how == STOPPED) /* the claim is given back with all others */
+	if (o->how == STOPPED) /* the claim is released with all others */
 		return TW_OK;
-	if (o->how == LOST) /* finds that the job is gone */
+	if (o->how == LOST) /* logs that the job was deleted */
 		return tw_catalogue_job_retry(catalogue, &c->job, err);
 	if (tw_run_is_environment(why->code, o->fault))
 		return tw_catalogue_job_wait(catalogue, &c->job, why, err);
@@ -361,7 +363,7 @@ static const char *word_of(
 
 static void wait_ms(struct tw_compilers *cs, int64_t ms);
 
-/* An end that cannot be written is written later; a restart finds the claim. */
+/* If the result cannot be written it is written later; a restart finds the claim. */
 static void give_up(struct compiler *c, const struct outcome *o, const struct tw_err *why)
 {
 	const bool all = o->how == ENDED && tw_run_is_environment(why->code, o->fault);
@@ -372,7 +374,7 @@ static void give_up(struct compiler *c, const struct outcome *o, const struct tw
 
 	while (st != TW_OK && st != TW_NOT_FOUND && st != TW_CONFLICT &&
 	        !is_stopping(c->of, &by_ms)) {
-		tw_log_err(TW_LOG_ERROR, "job_not_ended", c->job.trace_id, &err);
+		tw_log_err(TW_LOG_ERROR, "job_result_not_written", c->job.trace_id, &err);
 		wait_ms(c->of, LOOK_MS);
 		st = write_end(c, o, why, &unused, &err);
 	}
@@ -384,7 +386,7 @@ static void give_up(struct compiler *c, const struct outcome *o, const struct tw
 		c->pause_ms = PAUSE_MOST_MS;
 }
 
-static void now_in_use(struct compiler *c, const struct tw_blob_list *unused)
+static void mark_in_use(struct compiler *c, const struct tw_blob_list *unused)
 {
 	struct tw_app *app = c->of->app;
 
@@ -400,7 +402,7 @@ static void work(struct compiler *c)
 	struct tw_app *app = c->of->app;
 	struct tw_blob_list unused = {NULL, 0};
 	struct outcome o = {.fault = FAULT_SERVER};
-	struct tw_err why = {.msg = ""}; /* a child may end well just before it is killed */
+	struct tw_err why = {.msg = ""}; /* a child may succeed just before it is killed */
 	char name[64];
 	enum tw_status st =
 	        tw_catalogue_mapping_get(app->catalogue, &c->job, c->arena, &c->sent, &why);
@@ -416,7 +418,7 @@ static void work(struct compiler *c)
 	(void)unlink(c->out);
 	json_decref(o.answer);
 	if (st == TW_OK && o.how == ENDED)
-		now_in_use(c, &unused);
+		mark_in_use(c, &unused);
 	else {
 		give_up(c, &o, &why);
 		tw_jobs_drop_unused(app, &unused);
@@ -448,7 +450,7 @@ static bool claim(struct compiler *c)
 	struct tw_err err;
 	enum tw_status st;
 
-	if (!tw_claims_fresh(c->of->claims))
+	if (!tw_claims_are_current(c->of->claims))
 		return false;
 	st = tw_catalogue_queue_claim(app->catalogue, &of, c->arena, &c->job, &err);
 	if (st != TW_OK && st != TW_NOT_FOUND)

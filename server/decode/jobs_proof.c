@@ -1,11 +1,10 @@
 /*
- * jobs_proof.c - at start: rows whose files did not survive a power cut go.
+ * jobs_proof.c - at start: deletes rows whose files did not survive a power failure.
  *
- * Rows and files become durable side by side, and a row is seen, and its upload
- * answered, when both are (catalogue_arrive.c).  A power cut in between can leave
- * the row alone: nobody was told of it, so it goes.  Which rows can be meant is
- * known: those of the last transaction of uploads.  Their files are read and
- * hashed before anything else looks at them.
+ * A row and its files become durable concurrently, and the row becomes visible and the upload is
+ * acknowledged after both have (catalogue_commit_upload.c). A power failure in between can leave
+ * only the row: it was never acknowledged, so it is deleted. Only rows of the last transaction of
+ * uploads can be affected. Their files are read and hashed before anything else uses them.
  */
 #include "server/decode/jobs_internal.h"
 
@@ -28,11 +27,11 @@ static enum tw_status drop_trace(struct tw_app *app, const struct tw_unproven *u
 	st = tw_catalogue_trace_delete(
 	        app->catalogue, u->project_id, u->trace_id, a, &unused, &n, err);
 
-	if (st == TW_NOT_FOUND) /* another part of its was checked before */
+	if (st == TW_NOT_FOUND) /* another part of this trace was missing: it is already deleted */
 		return TW_OK;
 	for (size_t i = 0; i < n && st == TW_OK; i++)
 		st = tw_blob_delete(app->blobs, unused[i], err);
-	tw_log(TW_LOG_WARN, "upload_not_whole", tw_log_text("trace", u->trace_id),
+	tw_log(TW_LOG_WARN, "upload_incomplete", tw_log_text("trace", u->trace_id),
 	        tw_log_text("why", why->msg),
 	        tw_log_text("then", "removed: it was never answered"));
 	return st;
@@ -46,7 +45,7 @@ static enum tw_status prove(
 
 	if (st == TW_NOT_FOUND || st == TW_CORRUPT)
 		return drop_trace(app, u, &why, a, err);
-	if (st != TW_OK) /* a disk that cannot be read now proves nothing */
+	if (st != TW_OK) /* an unreadable disk does not show that the file is missing */
 		tw_log_err(TW_LOG_ERROR, "upload_not_checked", u->trace_id, &why);
 	return TW_OK;
 }
@@ -58,7 +57,8 @@ enum tw_status tw_jobs_prove_uploads(struct tw_app *app, struct tw_err *err)
 	size_t n = 0;
 	enum tw_status st;
 
-	if (tw_blobs_remote(app->blobs)) { /* what is elsewhere was verified before its row */
+	if (tw_blobs_remote(app->blobs)) { /* files in object storage were verified before their row
+		                              was written */
 		tw_arena_free(a);
 		return TW_OK;
 	}

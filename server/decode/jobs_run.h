@@ -83,7 +83,7 @@ struct tw_jobs {
 };
 
 /* Releases the trace's file. */
-void tw_run_let_go(struct running *r);
+void tw_run_release(struct running *r);
 /* Moves the child's output to storage.  May run in parallel with the dispatcher. */
 enum tw_status tw_run_store(void *arg, struct tw_err *err) TW_MUST_USE;
 /* Records that the output was stored in the trace's row. */

@@ -21,10 +21,10 @@ enum {
 	LOOK_S = 1,
 	PROBE_MS = 15000,
 	PROBE_AWAY_MS = 2000,
-	YOUNG_MS = 30 * 60 * 1000, /* its row may not be visible yet on another server */
+	YOUNG_MS = 30 * 60 * 1000, /* the row may not be visible to this server yet */
 	LEAD_MS = 60000,
 	RENEW_MS = 15000,
-	SWEEP_FEW = 16, /* that many are swept whatever else is there */
+	SWEEP_FEW = 16, /* up to this number is swept in any case */
 	SWEEP_SHARE = 10,
 	QUEUE_MAX = 1 << 16,
 	AGAIN_LEAST_MS = 1000,
@@ -32,7 +32,7 @@ enum {
 };
 _Static_assert(2 * RENEW_MS < LEAD_MS, "the lease of the sweep outlives one renewal that fails");
 
-struct drop { /* a key to be deleted */
+struct drop { /* a key to delete */
 	struct drop *next;
 	int64_t due_ms; /* monotonic */
 	int64_t wait_ms;
@@ -48,8 +48,9 @@ struct tw_store_job {
 	struct drop *first, **last;
 	size_t n;
 	bool logged_away;
-	enum tw_status logged_why;           /* a store that answers again may be another one */
-	int64_t probe_ms, sweep_ms, lead_ms; /* next */
+	enum tw_status logged_why; /* logged again if it differs: after an outage the store may be
+	                              another one */
+	int64_t probe_ms, sweep_ms, lead_ms; /* time of the next */
 	uint64_t swept, seen, unnamed;
 };
 
@@ -87,7 +88,7 @@ static void note(struct tw_store_job *j, const char *key)
 	tw_periodic_wake(j->thread);
 }
 
-/* All keys that are due, as a list. */
+/* Removes the due keys from the queue. */
 static struct drop *take_due(struct tw_store_job *j)
 {
 	int64_t now = tw_monotonic_ms();
@@ -113,14 +114,14 @@ static struct drop *take_due(struct tw_store_job *j)
 	return due;
 }
 
-/* --- does a row name it? --- */
+/* --- references --- */
 
 static enum tw_status is_known(struct tw_app *app, const char *key, bool *ret, struct tw_err *err)
 {
 	const char *name = strrchr(key, '/');
 	char id[TW_SHA256_HEX];
 
-	*ret = strncmp(key, "incoming/", 9) != 0; /* leave objects of others alone */
+	*ret = strncmp(key, "incoming/", 9) != 0; /* objects of other programs are left alone */
 	if (!name || !*ret)
 		return TW_OK;
 	(void)snprintf(id, sizeof id, "%.64s", name + 1);
@@ -136,13 +137,13 @@ static enum tw_status is_known(struct tw_app *app, const char *key, bool *ret, s
 	return tw_catalogue_has_decoded(app->catalogue, id, ret, err);
 }
 
-/* Uses the clock of the files' times: ours may differ. */
+/* Now by the clock that sets the objects' times, which may differ from this server's. */
 static int64_t store_now(const struct tw_store_job *j)
 {
 	return j->engine->now_ms ? j->engine->now_ms(j->store) : tw_unix_ms();
 }
 
-/* With several servers, another one may have stored it a moment ago. */
+/* With several servers, another one may have stored the object just now. */
 static enum tw_status is_settled(struct tw_store_job *j, const char *key, struct tw_err *err)
 {
 	struct tw_store_file f = {.bytes = 0};
@@ -156,8 +157,8 @@ static enum tw_status is_settled(struct tw_store_job *j, const char *key, struct
 	return st;
 }
 
-/* Of several servers another may claim it as soon as ours is lost: what is asked of the store then
- * is asked at once, and not again. */
+/* Another server may claim the key as soon as this claim is lost, so the delete is sent once,
+ * without retries. */
 static enum tw_status remove_claimed(struct tw_store_job *j, const char *key, struct tw_err *err)
 {
 	const bool once = tw_blobs_have_peers(j->app->blobs) && j->engine->remove_once;
@@ -169,7 +170,7 @@ static enum tw_status remove_claimed(struct tw_store_job *j, const char *key, st
 	            : j->engine->remove(j->store, key, err);
 }
 
-/* The claim was lost while it was deleted: has it a row now? */
+/* The claim was lost during the delete: if the key has a row now, its object may be missing. */
 static void tell_if_missed(struct tw_store_job *j, const char *key)
 {
 	struct tw_store_file f = {.bytes = 0};
@@ -178,14 +179,14 @@ static void tell_if_missed(struct tw_store_job *j, const char *key)
 	if (is_known(j->app, key, &known, NULL) == TW_OK && !known)
 		return;
 	if (j->engine->look(j->store, key, &f, NULL) != TW_OK)
-		tw_log(TW_LOG_ERROR, "storage_missed", tw_log_text("key", key),
+		tw_log(TW_LOG_ERROR, "storage_object_missing", tw_log_text("key", key),
 		        tw_log_text("why",
 		                "the catalogue was away while it was deleted, and another server "
 		                "may have put it meanwhile: see tracewell check, and put it "
 		                "again"));
 }
 
-/* TW_CONFLICT: another server is storing it, or was a moment ago. */
+/* TW_CONFLICT: another server is storing the object, or stored it just now. */
 static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, struct tw_err *err)
 {
 	bool known = true, asked = false;
@@ -228,9 +229,9 @@ static void drop_due(struct tw_store_job *j)
 	}
 }
 
-/* --- is it there? --- */
+/* --- availability --- */
 
-/* The first answer after a start without one: is it the store that was left? */
+/* After a start without the store, verifies that it is this catalogue's. */
 static enum tw_status ask(struct tw_store_job *j, struct tw_err *err)
 {
 	enum tw_status st = j->engine->probe(j->store, err);
@@ -271,7 +272,7 @@ static void probe(struct tw_store_job *j)
 
 /* --- the sweep --- */
 
-/* Of several servers one sweeps.  TW_CONFLICT: another does. */
+/* One of several servers sweeps.  TW_CONFLICT: another one does. */
 static enum tw_status lead(struct tw_store_job *j, int64_t for_ms, struct tw_err *err)
 {
 	bool mine = true;
@@ -325,7 +326,8 @@ static enum tw_status sweep_one(void *arg, const struct tw_store_file *f, struct
 		return st;
 	st = drop_unnamed(j, f->key, err);
 	j->swept += st == TW_OK;
-	if (st == TW_BUSY && tw_blobs_have_peers(j->app->blobs)) { /* it was asked once */
+	if (st == TW_BUSY &&
+	        tw_blobs_have_peers(j->app->blobs)) { /* the delete was sent once: queue another */
 		note(j, f->key);
 		return TW_OK;
 	}
@@ -342,7 +344,7 @@ static enum tw_status over_all(struct tw_store_job *j, tw_store_each *each, stru
 	return st;
 }
 
-/* A catalogue that is older than the store knows nothing of much: that is not swept. */
+/* Deletes nothing if an unexpectedly large share has no row: the catalogue may be an old backup. */
 static enum tw_status sweep_all(struct tw_store_job *j, struct tw_err *err)
 {
 	enum tw_status st;
@@ -357,7 +359,7 @@ static enum tw_status sweep_all(struct tw_store_job *j, struct tw_err *err)
 	return st == TW_OK ? over_all(j, sweep_one, err) : st;
 }
 
-/* A killed server leaves objects that it was to delete, so several servers sweep by default. */
+/* Killed servers leave objects that they were to delete, so several servers sweep by default. */
 static int64_t sweep_every_ms(const struct tw_app *app)
 {
 	const unsigned s = app->config->storage.sweep_s;
@@ -374,7 +376,7 @@ static void sweep(struct tw_store_job *j)
 	if (!every_ms || tw_monotonic_ms() < j->sweep_ms ||
 	        j->engine->ready(j->store, NULL) != TW_OK)
 		return;
-	if (lead(j, LEAD_MS, &err) != TW_OK) { /* it did, or is at it */
+	if (lead(j, LEAD_MS, &err) != TW_OK) { /* another server swept, or is sweeping */
 		j->sweep_ms = tw_monotonic_ms() + every_ms;
 		return;
 	}
@@ -447,7 +449,7 @@ struct tw_store_job *tw_store_job_stop(struct tw_store_job *j)
 	return NULL;
 }
 
-/* --- for others --- */
+/* --- calls of other parts --- */
 
 static enum tw_status drop_blob(void *arg, const char *sha256, struct tw_err *err)
 {
@@ -456,7 +458,7 @@ static enum tw_status drop_blob(void *arg, const char *sha256, struct tw_err *er
 	return tw_blob_delete(app->blobs, sha256, err);
 }
 
-/* Other servers do not see our lock: theirs and ours is the catalogue's. */
+/* Other servers do not see this process's lock; the catalogue's lock excludes them. */
 static enum tw_status drop_unused(struct tw_app *app, const char *sha256, struct tw_err *err)
 {
 	return tw_catalogue_is_shared(app->catalogue)
@@ -474,9 +476,10 @@ void tw_store_drop_blobs(struct tw_app *app, const char *const *sha256, size_t n
 			(void)snprintf(key, sizeof key, "blobs/%.2s/%.64s", sha256[i], sha256[i]);
 			note(app->store_job, key);
 		} else if (tw_blobs_remote(app->blobs)) {
-			continue; /* nobody here can claim it: the sweep finds it */
+			continue; /* this process cannot claim the key: the sweep of a server
+			             deletes it */
 		} else if (drop_unused(app, sha256[i], &err) != TW_OK) {
-			tw_log_err(TW_LOG_WARN, "blob_left", sha256[i], &err);
+			tw_log_err(TW_LOG_WARN, "blob_not_deleted", sha256[i], &err);
 		}
 	}
 }
@@ -493,7 +496,7 @@ void tw_store_drop_trace(struct tw_app *app, const char *trace_id)
 	char key[TW_STORE_KEY];
 
 	if (!app->store_job && tw_blobs_remote(app->blobs))
-		return; /* as above */
+		return; /* likewise */
 	if (!app->store_job) {
 		(void)tw_trace_delete(app->blobs, trace_id, NULL);
 	} else if (len == TW_ID_CHARS) {

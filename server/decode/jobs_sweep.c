@@ -40,8 +40,8 @@
 
 enum { PATH_BYTES = 1500, PAGE = 500, DAY_S = 86400, UNKNOWN_FEW = TW_MOVE_AT_ONCE };
 
-/* Names with a dot are of backups, exports and imports beside a server: theirs until nothing was
- * written for a day. */
+/* Names with a dot are temporary files of a running backup, export or import: left until nothing
+ * was written for a day. */
 static bool is_forgotten(int dir, const char *name)
 {
 	struct stat s;
@@ -50,7 +50,7 @@ static bool is_forgotten(int dir, const char *name)
 	       tw_unix_ms() / 1000 - s.st_mtim.tv_sec > DAY_S;
 }
 
-/* Which files: all but those with a dot, or only what is forgotten. */
+/* `all`: every name without a dot; otherwise only names with a dot that are a day old. */
 static enum tw_status clear(const char *path, bool all, struct tw_err *err)
 {
 	struct dirent *e;
@@ -65,7 +65,7 @@ static enum tw_status clear(const char *path, bool all, struct tw_err *err)
 	return TW_OK;
 }
 
-/* Servers that share a data folder have a folder each in spool/, which goes when they are dead. */
+/* Each of several servers has a subfolder of spool/, deleted once that server has ended. */
 static enum tw_status clear_shared(struct tw_blobs *b, struct tw_err *err)
 {
 	char path[PATH_BYTES], below[PATH_BYTES];
@@ -109,7 +109,7 @@ enum tw_status tw_jobs_copy_file(const char *path, struct tw_blob_writer *w, str
 	return st;
 }
 
-/* --- what the catalogue knows --- */
+/* --- names in the catalogue --- */
 
 static const char *name_of(const char *key)
 {
@@ -147,7 +147,7 @@ static enum tw_status piece_known(
 	char object[TW_STORE_KEY];
 	size_t len = strlen(name);
 
-	*ret = true; /* a file of another kind is left alone */
+	*ret = true; /* not a file of this kind: left alone */
 	if (len != 2 * TW_ID_CHARS + 1)
 		return TW_OK;
 	(void)snprintf(object, sizeof object, "pieces/%.2s/%s", name + TW_ID_CHARS - 2, name);
@@ -160,7 +160,7 @@ static enum tw_status record_known(
 	return tw_record_known(app->catalogue, app->blobs, key, ret, err);
 }
 
-/* --- unknown files go to lost/ --- */
+/* --- moving unknown files to lost/ --- */
 
 enum { NAMES_AT_ONCE = 256 };
 
@@ -177,7 +177,7 @@ struct sweep {
 	const _Atomic bool *stop;
 	const struct folder *folder;
 	uint64_t taken;
-	size_t n; /* files that are looked up together */
+	size_t n; /* files looked up by one statement */
 	char keys[NAMES_AT_ONCE][TW_STORE_KEY];
 };
 
@@ -231,14 +231,14 @@ static enum tw_status sweep_own(struct sweep *s, const struct tw_store_file *f, 
 	enum tw_status st;
 
 	tw_blob_drop_begin(s->app);
-	st = s->folder->known(s->app, f->key, &known, err); /* its row may have come since */
+	st = s->folder->known(s->app, f->key, &known, err); /* its row may have been added since */
 	if (st == TW_OK && !known)
 		st = take(s, f->key, err);
 	tw_blob_drop_end(s->app);
 	return st;
 }
 
-/* Of one that the catalogue did not have among many. */
+/* A file that the lookup of many did not find. */
 static void sweep_one(struct sweep *s, const char *key)
 {
 	const struct tw_store_file f = {.key = key};
@@ -253,7 +253,7 @@ static void sweep_one(struct sweep *s, const char *key)
 		tw_log_err(TW_LOG_WARN, "sweep", name_of(key), &why);
 }
 
-/* The name that its row has, if its file has the form of such a name. */
+/* The name under which the catalogue has it, if the file has the form of such a name. */
 static void row_name(const struct folder *folder, const char *key, char ret[TW_STORE_KEY])
 {
 	char id[TW_ID_CHARS + 1];
@@ -266,7 +266,7 @@ static void row_name(const struct folder *folder, const char *key, char ret[TW_S
 		(void)snprintf(ret, TW_STORE_KEY, "%s", name_of(key));
 }
 
-/* A statement for each would take most of the time of a sweep. */
+/* One statement per file would take most of a sweep's time. */
 static void sweep_gathered(struct sweep *s)
 {
 	static const char none[1];
@@ -298,7 +298,7 @@ static enum tw_status sweep_file(void *arg, const struct tw_store_file *f, struc
 		return tw_fail(err, TW_BUSY, "the server is being stopped");
 	if (s->n == NAMES_AT_ONCE)
 		sweep_gathered(s);
-	if (strlen(f->key) >= TW_STORE_KEY) { /* not a name of ours */
+	if (strlen(f->key) >= TW_STORE_KEY) { /* not a name of this server */
 		sweep_one(s, f->key);
 		return TW_OK;
 	}
@@ -338,7 +338,7 @@ static void take_all(struct tw_app *app, const _Atomic bool *stop)
 		        tw_log_number("pieces", (int64_t)taken[3]), tw_log_text("to", "lost"));
 }
 
-/* --- and back --- */
+/* --- moving files back --- */
 
 struct returning {
 	struct tw_app *app;
@@ -371,7 +371,7 @@ static enum tw_status return_known(void *arg, const struct tw_lost_file *f, stru
 	return TW_OK;
 }
 
-/* A newer copy of the catalogue was restored: it knows files that an older one did not. */
+/* A newer backup of the catalogue was restored: it has rows for files that an older one had not. */
 static void return_all(struct tw_app *app, const _Atomic bool *stop)
 {
 	struct returning s = {app, stop, 0};
@@ -396,12 +396,12 @@ void tw_jobs_expire_lost(struct tw_app *app)
 		tw_log(TW_LOG_INFO, "lost_expired", tw_log_number("files", (int64_t)files));
 }
 
-/* --- is it the catalogue of this folder? --- */
+/* --- does the catalogue belong to this folder? --- */
 
 struct census {
-	struct tw_app *app; /* NULL: there is no catalogue */
+	struct tw_app *app; /* NULL: no catalogue is open */
 	struct tw_blobs *blobs;
-	uint64_t records, traces, blobs_n;        /* files */
+	uint64_t records, traces, blobs_n;        /* numbers of files */
 	uint64_t unknown_records, unknown_traces; /* without a row */
 	struct tw_buf ids; /* of all traces of the catalogue, sorted, TW_ID_CHARS each */
 };
@@ -420,8 +420,8 @@ static int compare_ids(const void *a, const void *b)
 	return memcmp(a, b, TW_ID_CHARS);
 }
 
-/* All at once: a query per file would take 5 seconds of CPU per 100,000 traces at each start.
- * Without memory each file is looked up. */
+/* Reads all ids with one query: one query per file would take 5 seconds of CPU per 100,000 traces
+ * at each start. Without memory each file is looked up. */
 static void read_ids(struct census *c)
 {
 	if (tw_stored_each(c->app->catalogue, tw_catalogue_recorded_traces, add_id, &c->ids,
@@ -431,7 +431,7 @@ static void read_ids(struct census *c)
 		qsort(c->ids.data, c->ids.len / TW_ID_CHARS, TW_ID_CHARS, compare_ids);
 }
 
-/* Another server may have added it since. */
+/* Another server may have added the trace since. */
 static enum tw_status has_trace(
         const struct census *c, const char *id, bool *ret, struct tw_err *err)
 {
@@ -567,7 +567,7 @@ static void requeue_missing(
 		struct tw_err err;
 		uint64_t bytes;
 
-		if (tw_trace_look(app->blobs, rows[i].id, &bytes, NULL) != TW_NOT_FOUND)
+		if (tw_trace_stat(app->blobs, rows[i].id, &bytes, NULL) != TW_NOT_FOUND)
 			continue;
 		tw_log(TW_LOG_WARN, "trace_file_missing", tw_log_text("trace", rows[i].id),
 		        tw_log_text("then", "decoding it again"));
@@ -627,7 +627,7 @@ static enum tw_status check_projects(
 	return st;
 }
 
-/* Its end is logged, so that a check that did not look at every trace is noticed. */
+/* Its end is logged, so that an incomplete check is noticed. */
 static void check_trace_files(struct tw_app *app, const _Atomic bool *stop)
 {
 	struct tw_err err = {.msg = ""};
@@ -644,7 +644,7 @@ static void check_trace_files(struct tw_app *app, const _Atomic bool *stop)
 void tw_jobs_sweep(struct tw_app *app, const _Atomic bool *stop)
 {
 	if (tw_blobs_remote(app->blobs))
-		return; /* jobs_store.c does that, in its own time */
+		return; /* jobs_store.c does that */
 	return_all(app, stop);
 	take_all(app, stop);
 	tw_jobs_expire_lost(app);

@@ -1,9 +1,9 @@
 /*
- * jobs_system.c - the device's own trace, when it came in the archive of a recording.
+ * jobs_system.c - the device's system trace, if it was in the archive of a recording.
  *
- * The decoder's child writes it to a file of its own as it comes by; when the
- * child has ended well it becomes a part of the trace, `system`, as if it had
- * been sent in a form, but is not given to decoders again.
+ * The decoder's child writes it to a separate file while it reads the archive. After the child has
+ * succeeded it is stored as part `system` of the trace, as if it had been uploaded in a form, but
+ * is not passed to decoders again.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -31,12 +31,12 @@ enum tw_status tw_jobs_open_system(
 	tw_spool_path(app->blobs, name, path, sizeof path);
 	st = tw_jobs_open_output(path, ret, err);
 	if (st == TW_OK)
-		(void)unlink(path); /* it is there as long as it is open */
+		(void)unlink(path); /* the file exists as long as it is open */
 	return st;
 }
 
-/* From its start, wherever the child that wrote it left off. */
-static enum tw_status copy(int fd, struct tw_blob_writer *w, struct tw_err *err)
+/* From its start: the child has moved the shared position. */
+static enum tw_status copy_from_start(int fd, struct tw_blob_writer *w, struct tw_err *err)
 {
 	if (lseek(fd, 0, SEEK_SET) != 0)
 		return tw_fail_errno(err, TW_IO, "what was decoded cannot be read");
@@ -53,7 +53,7 @@ static enum tw_status store(struct tw_app *app, const struct tw_job_row *job, in
 	enum tw_status st = tw_blob_begin(app->blobs, UINT64_MAX, &w, err);
 
 	if (st == TW_OK)
-		st = copy(fd, w, err);
+		st = copy_from_start(fd, w, err);
 	if (st == TW_OK) {
 		part.bytes = tw_blob_bytes(w);
 		st = tw_blob_commit(w, sha256, err);
@@ -78,7 +78,7 @@ enum tw_status tw_jobs_keep_system(
 	tw_blob_use_begin(app);
 	st = store(app, job, fd, sha256, err);
 	tw_blob_use_end(app);
-	if (st == TW_NOT_FOUND) /* its trace was deleted meanwhile: nobody may have it now */
+	if (st == TW_NOT_FOUND) /* the trace was deleted: nothing references the file */
 		tw_jobs_drop_unused(app, &(struct tw_blob_list){&part, 1});
 	return st;
 }

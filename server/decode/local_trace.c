@@ -80,7 +80,7 @@ static enum tw_status decode_file(const char *path, const char *part, struct tw_
 
 struct bundle_file {
 	const char *path;
-	struct tw_builder *builder; /* NULL: the sink is another's */
+	struct tw_builder *builder; /* NULL: the caller has its own sink */
 	uint64_t bytes;
 };
 
@@ -317,7 +317,7 @@ enum tw_status tw_local_open(
 	st = decode_to(path, threads, file, err);
 	if (st == TW_OK)
 		st = tw_trace_file_open(file, ret, err);
-	(void)unlink(file); /* stays readable until it is closed */
+	(void)unlink(file); /* remains readable until it is closed */
 	(void)rmdir(dir);
 	return st;
 }

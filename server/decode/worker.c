@@ -1,8 +1,8 @@
 /*
- * worker.c - the child: limit yourself, decode one upload, answer, end.
+ * worker.c - the child: enters its sandbox, decodes one upload, answers, and exits.
  *
- * Exits 0 with an answer whatever the input was like; any other end is a crash
- * or a limit, which the parent explains.
+ * Exits with 0 and an answer whatever the input was; any other end is a crash or a limit, which the
+ * parent explains.
  */
 #include "server/decode/worker.h"
 
@@ -34,7 +34,7 @@
 enum { ANSWER_FD = 1, TASK_FD = 3, SYSTEM_FD = 5 };
 enum { READ_BYTES = 1 << 20 };
 
-static bool input_failed; /* the answer reports it */
+static bool input_failed; /* included in the answer */
 enum {
 	PARTS_MAX = 16,
 	BUNDLE_HEAD = TW_DECODER_HEAD_BYTES,
@@ -61,7 +61,7 @@ static bool is_source(const json_t *task)
 	return strcmp(text(task, "kind"), "source") == 0;
 }
 
-static enum tw_status lock_in(const json_t *task, struct tw_err *err)
+static enum tw_status enter_sandbox(const json_t *task, struct tw_err *err)
 {
 	const json_t *limits = json_object_get(task, "limits");
 	const struct tw_jail jail = {.memory_bytes = number(limits, "memory_bytes"),
@@ -123,8 +123,8 @@ enum tw_status tw_worker_write(int fd, const uint8_t *p, size_t n, struct tw_err
 	return tw_fail_errno(err, tw_disk_status(errno), "what was read could not be written");
 }
 
-/* The first line of the answer, before the decoder can die of what it is given. */
-static void tell_format(void *arg, const struct tw_format *format)
+/* The first line of the answer, written before the decoder can crash. */
+static void write_format(void *arg, const struct tw_format *format)
 {
 	char line[32];
 	int n = snprintf(line, sizeof line, "%s\n", format->name);
@@ -144,8 +144,8 @@ struct job {
 	struct tw_arena *arena;
 	struct tw_builder *builder;
 	struct tw_trace_facts facts;
-	int system_fd;         /* the device's own trace beside this one, -1 none */
-	uint64_t system_bytes; /* of it, written to SYSTEM_FD: it was in an archive */
+	int system_fd;         /* the device's system trace; -1: none */
+	uint64_t system_bytes; /* of the system trace, written to SYSTEM_FD: it was in an archive */
 };
 
 static enum tw_status decode_part(struct job *j, const json_t *part, int fd, struct tw_err *err)
@@ -158,13 +158,14 @@ static enum tw_status decode_part(struct job *j, const json_t *part, int fd, str
 	uint64_t bytes = 0;
 	enum tw_status st;
 
-	if (strcmp(name, "anr") == 0) /* beside a trace its stacks are no calls */
+	if (strcmp(name, "anr") ==
+	        0) /* next to a trace, the stacks of an ANR report are not calls */
 		sink = tw_aside_sink_new(j->arena, sink);
 	d = sink ? tw_decoder_new(j->arena, &j->limits, format, name, sink) : NULL;
 	if (!d)
 		return tw_oom(err);
 	if (strcmp(name, "trace") == 0)
-		tw_decoder_on_format(d, tell_format, NULL);
+		tw_decoder_on_format(d, write_format, NULL);
 	tw_decoder_read_ahead(d);
 	st = tw_worker_read(fd, &bytes, push_decoder, d, err);
 	if (st == TW_OK)
@@ -177,9 +178,9 @@ static enum tw_status decode_part(struct job *j, const json_t *part, int fd, str
 	return st;
 }
 
-/* What comes now stands beside the trace; fd is where its bytes are.  An ANR report was written
- * when the application had hung for a while: at the trace's end. */
-static void next_side(struct job *j, enum tw_bundle_side what, int fd)
+/* Announces an input other than the trace; `fd` has its bytes. An ANR report describes the end of
+ * the trace: the application had not responded for a while. */
+static void begin_side(struct job *j, enum tw_bundle_side what, int fd)
 {
 	if (what == TW_BUNDLE_ANR)
 		tw_builder_next_input_at_end(j->builder);
@@ -201,7 +202,7 @@ static enum tw_bundle_side side_of(const char *part)
 struct bundle_input {
 	struct job *job;
 	int fd;
-	uint64_t bytes; /* of the archive, each time it is read */
+	uint64_t bytes; /* of the archive, for each pass */
 };
 
 static enum tw_status feed_bundle(void *arg, tw_bytes_fn push, void *to, struct tw_err *err)
@@ -215,7 +216,7 @@ static enum tw_status feed_bundle(void *arg, tw_bytes_fn push, void *to, struct 
 
 static void side_of_bundle(void *arg, enum tw_bundle_side what)
 {
-	next_side(((struct bundle_input *)arg)->job, what, SYSTEM_FD);
+	begin_side(((struct bundle_input *)arg)->job, what, SYSTEM_FD);
 }
 
 static enum tw_status copy_system(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
@@ -254,16 +255,16 @@ static bool is_bundle(const struct job *j, int fd)
 	return n > 0 && tw_bundle_is(head, (size_t)n, &j->limits);
 }
 
-/* Parts that only name things come first, so that the names are there when they are needed; then
- * the trace, whose clock the others are put on. */
-static int turn_of(const char *part)
+/* Parts that only have names are read first, so that the names are known when they are needed. Then
+ * comes the trace, whose clock is the reference for all other parts. */
+static int pass_of(const char *part)
 {
 	if (strcmp(part, "threads") == 0 || strcmp(part, "binder") == 0)
 		return 0;
 	return strcmp(part, "trace") == 0 ? 1 : 2;
 }
 
-/* A side file that cannot be read costs what it says, not the trace. */
+/* An unreadable side file is reported as a loss; the trace is decoded without it. */
 static void decode_side(struct job *j, const json_t *part, int fd, struct tw_err *err)
 {
 	struct tw_sink *sink = tw_builder_sink(j->builder);
@@ -286,17 +287,17 @@ static enum tw_status decode_parts(struct job *j, const json_t *parts, struct tw
 	size_t n = json_array_size(parts);
 	enum tw_status st = TW_OK;
 
-	for (int turn = 0; turn <= 2; turn++)
+	for (int pass = 0; pass <= 2; pass++)
 		for (size_t i = 0; st == TW_OK && i < n && i < PARTS_MAX; i++) {
 			const json_t *p = json_array_get(parts, i);
 
-			if (turn_of(text(p, "part")) != turn)
+			if (pass_of(text(p, "part")) != pass)
 				continue;
-			if (turn == 2)
-				next_side(j, side_of(text(p, "part")), TW_WORKER_INPUT + (int)i);
-			if (turn == 1 && is_bundle(j, TW_WORKER_INPUT + (int)i))
+			if (pass == 2)
+				begin_side(j, side_of(text(p, "part")), TW_WORKER_INPUT + (int)i);
+			if (pass == 1 && is_bundle(j, TW_WORKER_INPUT + (int)i))
 				st = decode_bundle(j, TW_WORKER_INPUT + (int)i, system, err);
-			else if (turn == 1)
+			else if (pass == 1)
 				st = decode_part(j, p, TW_WORKER_INPUT + (int)i, err);
 			else
 				decode_side(j, p, TW_WORKER_INPUT + (int)i, err);
@@ -304,8 +305,8 @@ static enum tw_status decode_parts(struct job *j, const json_t *parts, struct tw
 	return st;
 }
 
-/* What an export will make of the device's trace, told where losses and repairs are. */
-static enum tw_status tell_system(
+/* Stores a report of how an export will merge the system trace, with the losses and repairs. */
+static enum tw_status write_system_report(
         const struct tw_system *s, struct tw_trace_writer *w, struct tw_err *err)
 {
 	struct tw_trace_out *out = tw_trace_writer_out(w);
@@ -321,8 +322,8 @@ static enum tw_status tell_system(
 	return st;
 }
 
-/* What an export must know of it, so that none has to look through it. */
-static enum tw_status keep_system(
+/* Stores facts that an export needs, so that it need not scan the system trace. */
+static enum tw_status write_system_facts(
         const struct tw_system *s, struct tw_trace_writer *w, struct tw_err *err)
 {
 	struct tw_buf facts;
@@ -347,9 +348,9 @@ static enum tw_status write_system(
 		return TW_OK;
 	st = tw_system_scan(j->system_fd, &s, err);
 	if (st == TW_OK)
-		st = tell_system(s, w, err);
+		st = write_system_report(s, w, err);
 	if (st == TW_OK)
-		st = keep_system(s, w, err);
+		st = write_system_facts(s, w, err);
 	tw_system_free(s);
 	return st;
 }
@@ -425,7 +426,7 @@ static enum tw_status summarise(const struct job *j, json_t **ret, struct tw_err
 	i = tw_trace_file_info(f);
 	count_repairs(f, &losses, &repairs);
 	if (tw_trace_file_documents(f, take_group, anr, err) != TW_OK)
-		anr[0] = '\0'; /* it is not known to be one */
+		anr[0] = '\0'; /* not known to be an ANR */
 	if (fstat(TW_WORKER_OUTPUT, &file) != 0)
 		file.st_size = 0;
 	*ret = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:o}", "slices",
@@ -498,7 +499,7 @@ void tw_worker_send_line(const json_t *o)
 	size_t len = s ? strlen(s) : 0;
 
 	if (len) {
-		s[len] = '\n'; /* in place of its end: one write, whole or not at all */
+		s[len] = '\n'; /* replaces the terminator, so that line and newline are one write */
 		(void)tw_write_all(ANSWER_FD, s, len + 1);
 	}
 	free(s);
@@ -535,9 +536,9 @@ int tw_worker_main(void)
 		json_decref(task);
 		return 64; /* started by hand */
 	}
-	/* one heap for both threads: the limit counts what a second would reserve */
+	/* with one heap the limit does not count a second heap's reserved addresses */
 	(void)mallopt(M_ARENA_MAX, 1);
-	st = lock_in(task, &err);
+	st = enter_sandbox(task, &err);
 	tw_crash_point("child_started");
 	if (st == TW_OK)
 		st = run(task, &summary, &err);

@@ -10,7 +10,7 @@
 
 enum tw_status tw_worker_fault(const char *variable, struct tw_err *err)
 {
-	static unsigned asked;
+	static unsigned calls;
 	const char *how = getenv(variable);
 	volatile uint64_t spin = 0;
 
@@ -18,7 +18,7 @@ enum tw_status tw_worker_fault(const char *variable, struct tw_err *err)
 		return TW_OK;
 	if (strcmp(how, "crash") == 0)
 		(void)raise(SIGSEGV);
-	if (strcmp(how, "tire") == 0 && ++asked > 1) /* as if its time were used up */
+	if (strcmp(how, "tire") == 0 && ++calls > 1) /* as if its CPU time were used up */
 		(void)raise(SIGXCPU);
 	if (strcmp(how, "unlocked") == 0)
 		return tw_fail(err, TW_IO, "it could not be locked in");

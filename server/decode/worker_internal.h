@@ -27,7 +27,7 @@ enum tw_status tw_worker_read(int fd, uint64_t *ret_bytes, tw_worker_push_fn pus
         struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_worker_write(int fd, const uint8_t *p, size_t n, struct tw_err *err) TW_MUST_USE;
 
-/* A line before the answer, for a parent that asked for it (child.h, early). */
+/* A line before the answer, for a parent that has set child.early (child.h). */
 void tw_worker_send_line(const json_t *o);
 
 /* Tasks "map" and "retrace": *ret has the counts; the caller frees with json_decref. */
@@ -35,7 +35,7 @@ enum tw_status tw_worker_map(const json_t *task, json_t **ret, struct tw_err *er
 /* Task "judge": answers questions (preflight_line.h) until there are no more. */
 enum tw_status tw_worker_preflight(
         const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
-/* Task "source": reads the clone that is the first input, into which it has gone. */
+/* Task "source": reads the clone that is the first input.  The working directory is the clone. */
 enum tw_status tw_worker_source(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
 /* Call before the child enters its sandbox. */
 enum tw_status tw_worker_source_begin(struct tw_err *err) TW_MUST_USE;

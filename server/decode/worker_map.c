@@ -1,5 +1,5 @@
 /*
- * worker_map.c - the child compiles a mapping to the image that answers look names up in.
+ * worker_map.c - the child that compiles a mapping to an image in which names are looked up.
  */
 #include "server/decode/worker_internal.h"
 
@@ -37,7 +37,8 @@ static enum tw_status read_map(
 		st = tw_worker_read(TW_WORKER_INPUT, &bytes, push_unzip, z, err);
 	if (st == TW_OK)
 		st = tw_unzip_finish(z, &end, err);
-	/* Half a mapping would name some methods and not others: refuse, it can be sent again. */
+	/* A truncated mapping would resolve some names only: refuse it, the client can send it
+	 * again. */
 	if (st == TW_OK && end != TW_UNZIP_COMPLETE)
 		st = tw_fail_at(err, TW_CORRUPT, tw_unzip_bytes(z),
 		        "the mapping's compressed data is damaged or cut");

@@ -79,7 +79,7 @@ static json_t *owners_json(const struct tw_owners_hit *hit)
 	        (json_int_t)hit->line);
 }
 
-/* The file of today says who is asked today. */
+/* Owners are read from the current file: they are the people to ask now. */
 static void put_owners(struct job *j, const git_tree *tree, const char *path)
 {
 	static const char *const usual[] = {
@@ -98,7 +98,7 @@ static void put_owners(struct job *j, const git_tree *tree, const char *path)
 		st = tw_source_git_text(&j->git, tree, at, j->git.a, &text, &why);
 		if (st == TW_NOT_FOUND)
 			continue;
-		if (st != TW_OK) { /* another file would name others */
+		if (st != TW_OK) { /* another file would list other owners */
 			put(j, "owners_why", clean(tw_str_of(why.msg)));
 			break;
 		}
@@ -111,7 +111,7 @@ static void put_owners(struct job *j, const git_tree *tree, const char *path)
 	put(j, "owners", all);
 }
 
-static void tell_owners(struct job *j, const char *path)
+static void add_owners(struct job *j, const char *path)
 {
 	git_commit *tip = NULL;
 	git_tree *tree = NULL;
@@ -125,7 +125,7 @@ static void tell_owners(struct job *j, const char *path)
 
 /* --- the method --- */
 
-static void tell_place(struct job *j, const struct tw_source_found *f)
+static void add_location(struct job *j, const struct tw_source_found *f)
 {
 	json_t *lines = json_array();
 
@@ -154,13 +154,13 @@ static enum tw_status find(
 	git_tree_free(tree);
 	if (st != TW_OK)
 		return st;
-	tell_place(j, ret);
-	tell_owners(j, ret->path);
+	add_location(j, ret);
+	add_owners(j, ret->path);
 	return TW_OK;
 }
 
-/* History may take longer than this child lives. */
-static void tell_early(const struct job *j)
+/* Writes the result so far: reading the history may exceed this child's time. */
+static void send_early(const struct job *j)
 {
 	json_t *o = json_pack("{s:b,s:O}", "ok", 1, "summary", j->answer);
 
@@ -178,7 +178,7 @@ static void put_base(struct job *j, const git_commit *base, const git_commit *he
 		put(j, "base_note", json_string(note));
 }
 
-static enum tw_status tell_log(
+static enum tw_status add_history(
         struct job *j, const git_commit *head, const struct tw_source_found *f, struct tw_err *err)
 {
 	const json_t *names = json_object_get(j->task, "base");
@@ -195,7 +195,7 @@ static enum tw_status tell_log(
 	if (st == TW_OK && base)
 		put_base(j, base, head);
 	if (st == TW_OK)
-		tell_early(j);
+		send_early(j);
 	if (st == TW_OK)
 		st = tw_worker_fault("TRACEWELL_SOURCE_FAULT", err);
 	if (st == TW_OK)
@@ -208,8 +208,8 @@ static enum tw_status tell_log(
 	return st;
 }
 
-/* A time to come says nothing of how old the clone is. */
-static void tell_newest(struct job *j)
+/* A time in the future does not show how old the clone is. */
+static void add_newest(struct job *j)
 {
 	const int64_t newest = tw_source_git_newest(&j->git);
 
@@ -217,7 +217,7 @@ static void tell_newest(struct job *j)
 		put(j, "newest_ms", json_integer((json_int_t)newest * 1000));
 }
 
-static enum tw_status look(struct job *j, struct tw_err *err)
+static enum tw_status run_request(struct job *j, struct tw_err *err)
 {
 	struct tw_source_found found = {0};
 	git_commit *head = NULL;
@@ -229,7 +229,7 @@ static enum tw_status look(struct job *j, struct tw_err *err)
 	if (st == TW_OK)
 		st = find(j, head, &found, err);
 	if (st == TW_OK && json_is_true(json_object_get(j->task, "log")))
-		st = tell_log(j, head, &found, err);
+		st = add_history(j, head, &found, err);
 	git_commit_free(head);
 	return st;
 }
@@ -247,9 +247,9 @@ enum tw_status tw_worker_source(const json_t *task, json_t **ret, struct tw_err 
 	if (st == TW_OK)
 		st = tw_source_git_open(&j.git, a, tw_monotonic_ms() + ms, &why);
 	if (st == TW_OK)
-		st = look(&j, &why);
+		st = run_request(&j, &why);
 	if (j.git.repo)
-		tell_newest(&j);
+		add_newest(&j);
 	if (st != TW_OK) {
 		put(&j, "why", clean(tw_str_of(why.msg)));
 		put(&j, "status", json_string(tw_status_word(st)));

@@ -19,27 +19,28 @@
 #include "server/base/file/crash_point.h"
 #include "server/decode/worker.h"
 
-enum { LINE_FD = 3, HIGH_FD = 100 };
+enum { SOCKET_FD = 3, HIGH_FD = 100 };
 
-/* The number of descriptors of the next task, the last of which is its line; 0: there is none. */
+/* Receives the descriptors of the next task, of which the last is its socket. Returns their number;
+ * 0: the server has ended. */
 static size_t receive(int fds[TW_CHILD_FDS + 1])
 {
 	union {
-		char room[CMSG_SPACE(sizeof(int) * (TW_CHILD_FDS + 1))];
+		char bytes[CMSG_SPACE(sizeof(int) * (TW_CHILD_FDS + 1))];
 		struct cmsghdr align;
 	} control;
 	char byte;
 	struct iovec one = {&byte, 1};
 	struct msghdr m = {.msg_iov = &one,
 	        .msg_iovlen = 1,
-	        .msg_control = control.room,
-	        .msg_controllen = sizeof control.room};
+	        .msg_control = control.bytes,
+	        .msg_controllen = sizeof control.bytes};
 	struct cmsghdr *c;
 	ssize_t got;
 	size_t n;
 
 	do
-		got = recvmsg(LINE_FD, &m, MSG_CMSG_CLOEXEC);
+		got = recvmsg(SOCKET_FD, &m, MSG_CMSG_CLOEXEC);
 	while (got < 0 && errno == EINTR);
 	c = got == 1 && !(m.msg_flags & MSG_CTRUNC) ? CMSG_FIRSTHDR(&m) : NULL;
 	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
@@ -49,13 +50,13 @@ static size_t receive(int fds[TW_CHILD_FDS + 1])
 	return n;
 }
 
-/* The task's descriptors become 0, 1, ...; there are no others, as the template has only its own.
- */
-static bool place(const int *fds, size_t n)
+/* Renumbers the task's descriptors to 0, 1, ... There are no others, as the template has only its
+ * own. */
+static bool renumber(const int *fds, size_t n)
 {
 	int high[TW_CHILD_FDS];
 	size_t copied = 0;
-	bool done = n > LINE_FD;
+	bool done = n > SOCKET_FD;
 
 	while (done && copied < n) {
 		high[copied] = fcntl(fds[copied], F_DUPFD_CLOEXEC, HIGH_FD);
@@ -80,24 +81,24 @@ static int32_t copy(void)
 	return pid < 0 ? -errno : (int32_t)pid;
 }
 
-static bool say(int line, int32_t answer)
+static bool send_number(int server_socket, int32_t answer)
 {
-	return send(line, &answer, sizeof answer, MSG_NOSIGNAL) == sizeof answer;
+	return send(server_socket, &answer, sizeof answer, MSG_NOSIGNAL) == sizeof answer;
 }
 
-/* Whether the server knows this copy, and so waits for it, limits it and gives its task to no
- * other.  The copy itself says its number: the template may end before it could. */
-static bool is_told_to_go(int line)
+/* Whether the server knows this copy, and so waits for it, limits it and starts no other for the
+ * task. The copy itself sends its pid: the template might end before it could. */
+static bool is_started(int server_socket)
 {
-	char go;
+	char start;
 	ssize_t got;
 
-	if (!say(line, (int32_t)getpid()))
+	if (!send_number(server_socket, (int32_t)getpid()))
 		return false;
 	do
-		got = recv(line, &go, 1, 0);
+		got = recv(server_socket, &start, 1, 0);
 	while (got < 0 && errno == EINTR);
-	(void)close(line);
+	(void)close(server_socket);
 	return got == 1;
 }
 
@@ -111,13 +112,12 @@ int tw_worker_template(void)
 	while ((n = receive(fds)) > 0) {
 		int32_t pid = copy();
 
-		if (pid == 0) /* without the exit handlers of all libraries: there is nothing to
-		                 flush */
-			_exit(is_told_to_go(fds[n - 1]) && place(fds, n - 1) ? tw_worker_main()
+		if (pid == 0) /* skips the exit handlers of all libraries: nothing needs flushing */
+			_exit(is_started(fds[n - 1]) && renumber(fds, n - 1) ? tw_worker_main()
 			                                                     : 1);
 		tw_crash_point("decoder_copied");
 		if (pid < 0)
-			(void)say(fds[n - 1], pid);
+			(void)send_number(fds[n - 1], pid);
 		while (n)
 			(void)close(fds[--n]);
 	}
