@@ -16,14 +16,14 @@ enum { LOOK_EVERY_MS = 500, ARENA_BYTES = 16 << 20, AGAIN_PARTS = 4 };
 struct tw_backlog {
 	struct tw_catalogue *catalogue;
 	struct tw_backlog_limits limits;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* of the members below */
 	struct tw_arena *arena;
 	struct tw_waiting *projects; /* in the arena, sorted */
 	size_t n;
-	uint64_t traces, bytes; /* of all projects */
-	int64_t looked_ms;
-	bool looked;
-	uint64_t refused, refused_again; /* uploads; decodes that readers asked for */
+	uint64_t traces, bytes; /* sums of all projects */
+	int64_t counted_ms;
+	bool is_counted;
+	uint64_t refused, refused_again; /* refused uploads; refused requests to decode again */
 };
 
 struct tw_backlog *tw_backlog_new(struct tw_catalogue *c, const struct tw_backlog_limits *limits)
@@ -66,17 +66,18 @@ static enum tw_status count(struct tw_backlog *b, struct tw_arena *a, struct tw_
 	return TW_OK;
 }
 
-/* What cannot be counted stays as it was: an upload is not refused for that. */
-static void look(struct tw_backlog *b)
+/* Counts again if the last count is old. If counting fails the old numbers remain: no upload is
+ * refused because of that. */
+static void refresh(struct tw_backlog *b)
 {
 	int64_t now = tw_monotonic_ms();
 	struct tw_arena *a;
 	struct tw_err err;
 
-	if (b->looked && now - b->looked_ms < LOOK_EVERY_MS)
+	if (b->is_counted && now - b->counted_ms < LOOK_EVERY_MS)
 		return;
-	b->looked_ms = now;
-	b->looked = true;
+	b->counted_ms = now;
+	b->is_counted = true;
 	a = tw_arena_new(ARENA_BYTES);
 	if (a && count(b, a, &err) == TW_OK) {
 		(void)tw_arena_free(b->arena);
@@ -94,11 +95,11 @@ static struct tw_waiting *find(const struct tw_backlog *b, const char *project_i
 
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
-		int way = strcmp(project_id, b->projects[middle].project_id);
+		int order = strcmp(project_id, b->projects[middle].project_id);
 
-		if (way == 0)
+		if (order == 0)
 			return &b->projects[middle];
-		if (way < 0)
+		if (order < 0)
 			to = middle;
 		else
 			from = middle + 1;
@@ -106,13 +107,14 @@ static struct tw_waiting *find(const struct tw_backlog *b, const char *project_i
 	return NULL;
 }
 
-static bool has_room(uint64_t limit, uint64_t all, uint64_t own, uint64_t more)
+static bool fits(uint64_t limit, uint64_t all, uint64_t own, uint64_t more)
 {
 	return all <= limit && more <= limit - all && own + more <= limit - all;
 }
 
-/* By one in so many parts of the bounds; counts in *refused, which the lock is for, too. */
-static enum tw_status judge(struct tw_backlog *b, const char *project_id, uint64_t bytes,
+/* Refuses if the project exceeds its share of limits/parts. Counts the refusal in *refused, also
+ * under the lock. */
+static enum tw_status check_share(struct tw_backlog *b, const char *project_id, uint64_t bytes,
         uint64_t parts, uint64_t *refused, struct tw_err *err)
 {
 	const uint64_t traces = b->limits.traces < parts ? 1 : b->limits.traces / parts;
@@ -121,13 +123,12 @@ static enum tw_status judge(struct tw_backlog *b, const char *project_id, uint64
 	enum tw_status st = TW_OK;
 
 	(void)pthread_mutex_lock(&b->lock);
-	look(b);
+	refresh(b);
 	found = find(b, project_id);
 	if (found)
 		own = *found;
-	if (b->traces > 0 &&
-	        (!has_room(traces, b->traces, own.traces, 1) ||
-	                !has_room(b->limits.bytes / parts, b->bytes, own.bytes, bytes))) {
+	if (b->traces > 0 && (!fits(traces, b->traces, own.traces, 1) ||
+	                             !fits(b->limits.bytes / parts, b->bytes, own.bytes, bytes))) {
 		(*refused)++;
 		st = tw_fail(err, TW_BUSY,
 		        "%" PRIu64 " traces of %" PRIu64 " bytes wait to be decoded, %" PRIu64
@@ -141,13 +142,13 @@ static enum tw_status judge(struct tw_backlog *b, const char *project_id, uint64
 enum tw_status tw_backlog_check(
         struct tw_backlog *b, const char *project_id, uint64_t bytes, struct tw_err *err)
 {
-	return judge(b, project_id, bytes, 1, &b->refused, err);
+	return check_share(b, project_id, bytes, 1, &b->refused, err);
 }
 
 enum tw_status tw_backlog_check_again(
         struct tw_backlog *b, const char *project_id, uint64_t bytes, struct tw_err *err)
 {
-	return judge(b, project_id, bytes, AGAIN_PARTS, &b->refused_again, err);
+	return check_share(b, project_id, bytes, AGAIN_PARTS, &b->refused_again, err);
 }
 
 void tw_backlog_added(struct tw_backlog *b, const char *project_id, uint64_t bytes)
@@ -160,7 +161,7 @@ void tw_backlog_added(struct tw_backlog *b, const char *project_id, uint64_t byt
 		own->traces++;
 		own->bytes += bytes;
 	} else {
-		b->looked = false; /* its first */
+		b->is_counted = false; /* the first of its project: count again */
 	}
 	b->traces++;
 	b->bytes += bytes;
@@ -170,7 +171,7 @@ void tw_backlog_added(struct tw_backlog *b, const char *project_id, uint64_t byt
 void tw_backlog_metrics(struct tw_backlog *b, struct tw_buf *out)
 {
 	(void)pthread_mutex_lock(&b->lock);
-	look(b);
+	refresh(b);
 	tw_buf_printf(out,
 	        "# TYPE tracewell_queue_bytes gauge\n"
 	        "tracewell_queue_bytes %" PRIu64 "\n"

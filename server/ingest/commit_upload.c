@@ -27,12 +27,13 @@ static enum tw_status wait_for_files(void *arg, struct tw_err *err)
 	return st;
 }
 
-/* The client sends the upload again, which stores the file again. */
+/* Called with the file's name in the transaction. If the file is missing, the client repeats the
+ * upload, which stores it again. */
 static enum tw_status is_present(void *arg, const char *sha256, struct tw_err *err)
 {
 	const struct placing *p = arg;
 	uint64_t bytes;
-	enum tw_status st = tw_blob_look(p->app->blobs, sha256, &bytes, err);
+	enum tw_status st = tw_blob_stat(p->app->blobs, sha256, &bytes, err);
 
 	if (st != TW_NOT_FOUND)
 		return st;
@@ -58,7 +59,7 @@ static enum tw_status place(struct placing *p, struct tw_part *rows, struct tw_e
 }
 
 /* Called with blob_use held for reading. */
-static enum tw_status place_and_record(struct tw_app *app, struct tw_upload *up,
+static enum tw_status store_and_record(struct tw_app *app, struct tw_upload *up,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
 {
 	struct placing placing = {app, up};
@@ -88,7 +89,7 @@ enum tw_status tw_commit_upload(struct tw_app *app, const struct tw_upload *up,
 	if (up->n_parts > PARTS_MAX)
 		return tw_fail(err, TW_BUG, "an upload of too many parts");
 	tw_blob_use_begin(app);
-	st = place_and_record(app, &mine, ret_id, ret_new, err);
+	st = store_and_record(app, &mine, ret_id, ret_new, err);
 	tw_blob_use_end(app);
 	if (st != TW_OK)
 		return st;

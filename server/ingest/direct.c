@@ -32,15 +32,15 @@ enum tw_status tw_direct_able(struct tw_blobs *b, struct tw_err *err)
 	        "/api/v1/uploads");
 }
 
-/* --- how many --- */
+/* --- open uploads of a key --- */
 
 struct counting {
 	int64_t since_ms;
 	struct tw_direct_open *open;
 };
 
-/* The last that are over are noted, so that who never ends his uploads does not make counting slow.
- */
+/* Also lists some expired ones, to be deleted: a key that never finishes its uploads must not make
+ * counting slow. */
 static enum tw_status count_one(void *arg, const struct tw_store_file *f, struct tw_err *err)
 {
 	struct counting *c = arg;
@@ -49,9 +49,9 @@ static enum tw_status count_one(void *arg, const struct tw_store_file *f, struct
 	(void)err;
 	if (f->modified_ms >= c->since_ms)
 		c->open->n++;
-	else if (strlen(name) == TW_ID_CHARS + 5 && c->open->n_over < TW_DIRECT_OVER &&
+	else if (strlen(name) == TW_ID_CHARS + 5 && c->open->n_expired < TW_DIRECT_OVER &&
 	         f->modified_ms < c->since_ms - (int64_t)TW_DIRECT_S * 1000)
-		(void)snprintf(c->open->over[c->open->n_over++], TW_ID_BYTES, "%.26s", name);
+		(void)snprintf(c->open->expired[c->open->n_expired++], TW_ID_BYTES, "%.26s", name);
 	return TW_OK;
 }
 
@@ -64,12 +64,12 @@ enum tw_status tw_direct_count(struct tw_blobs *b, const char *key_id, int64_t n
 	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
 
 	ret->n = 0;
-	ret->n_over = 0;
+	ret->n_expired = 0;
 	(void)snprintf(folder, sizeof folder, "incoming/%.26s/open", key_id);
 	return engine->list(store, folder, count_one, &c, err);
 }
 
-/* --- the announcement --- */
+/* --- records --- */
 
 static enum tw_status put_file(
         struct tw_blobs *b, const char *key, const char *path, int fd, struct tw_err *err)
@@ -90,16 +90,16 @@ static enum tw_status put_file(
 }
 
 enum tw_status tw_direct_keep(struct tw_blobs *b, const struct tw_direct *d, const char *kind,
-        const json_t *said, struct tw_err *err)
+        const json_t *record, struct tw_err *err)
 {
-	char *text = said ? json_dumps(said, JSON_COMPACT) : NULL;
+	char *text = record ? json_dumps(record, JSON_COMPACT) : NULL;
 	char path[PATH_BYTES], name[64], key[TW_DIRECT_KEY];
 	enum tw_status st = TW_OK;
 	int fd;
 
 	if (!text)
 		return tw_oom(err);
-	if (strlen(text) > RECORD_MAX) { /* it could not be read again */
+	if (strlen(text) > RECORD_MAX) { /* a longer text could not be read back */
 		free(text);              /* NOLINT: jansson's */
 		return tw_fail_at(err, TW_TOO_LARGE, RECORD_MAX,
 		        "what is said of an upload has more than %d bytes", RECORD_MAX);
@@ -114,7 +114,7 @@ enum tw_status tw_direct_keep(struct tw_blobs *b, const struct tw_direct *d, con
 		st = put_file(b, key, path, fd, err);
 	if (fd >= 0)
 		(void)close(fd);
-	(void)unlink(path); /* gone when it was put */
+	(void)unlink(path); /* the store has it now */
 	free(text);         /* NOLINT: jansson's */
 	return st;
 }
@@ -184,8 +184,7 @@ enum tw_status tw_direct_open(
 	enum tw_status st;
 
 	tw_direct_key(d, "", key);
-	st = engine->look(
-	        store, key, &f, err); /* nothing is fetched that is not as long as it says */
+	st = engine->look(store, key, &f, err); /* downloads only objects of the declared size */
 	if (st == TW_OK && f.bytes != d->bytes)
 		return tw_fail(err, TW_CHECKSUM,
 		        "%" PRIu64 " bytes were put and %" PRIu64 " announced; announce it again",

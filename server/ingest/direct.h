@@ -29,9 +29,9 @@ struct tw_direct {
 enum tw_status tw_direct_able(struct tw_blobs *b, struct tw_err *err) TW_MUST_USE;
 struct tw_direct_open {
 	unsigned n; /* announced in the last hour and not finished */
-	char over[TW_DIRECT_OVER]
-	         [TW_ID_BYTES]; /* some that were announced at least two hours ago */
-	size_t n_over;
+	char expired[TW_DIRECT_OVER]
+	            [TW_ID_BYTES]; /* some that were announced at least two hours ago */
+	size_t n_expired;
 };
 enum tw_status tw_direct_count(struct tw_blobs *b, const char *key_id, int64_t now_ms,
         struct tw_direct_open *ret, struct tw_err *err) TW_MUST_USE;

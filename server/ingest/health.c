@@ -16,20 +16,20 @@
 #include "server/storage/blob.h"
 #include "server/storage/blob_store.h"
 
-/* A database or store on a network that does not answer is red within three seconds: a probe begins
- * at most EVERY_MS after the last good one.  A local disk may be slow for longer under load. */
+/* A database or store that does not respond is reported within three seconds: a probe begins at
+ * most EVERY_MS after the last successful one. A local disk may be slow for longer under load. */
 enum {
 	EVERY_MS = 500,
 	REMOTE_MS = 2500,
 	LOCAL_MS = 10000,
-	SLOTS_MS = 1000, /* a burst that is over sooner is not a state */
-	WRITE_EVERY = 3, /* probes of the data folder: each writes a block */
+	SLOTS_MS = 1000, /* shorter bursts are not reported */
+	WRITE_EVERY = 3, /* number of probes of the data folder per test write */
 	SPACE_EVERY = 10
 };
 _Static_assert(EVERY_MS + 2000 <= REMOTE_MS,
         "a store's ping (s3.c, PING_S) ends before its result is old");
 
-struct result {        /* of a probe */
+struct result {        /* of the last probe */
 	int64_t at_ms; /* monotonic */
 	int64_t limit_ms;
 	struct tw_err last;
@@ -40,7 +40,7 @@ struct probed {
 	struct result disk, reading, storage;
 	bool writable; /* the database takes writes */
 	unsigned free_percent;
-	int64_t full_ms; /* all upload slots have been taken since; 0: they are not */
+	int64_t full_ms; /* since when all upload slots have been in use; 0: not all are */
 };
 
 struct tw_health {
@@ -49,8 +49,8 @@ struct tw_health {
 	struct tw_periodic *disk_thread, *catalogue_thread, *storage_thread;
 	pthread_mutex_t lock; /* of probed */
 	struct probed probed;
-	unsigned disk_turn, catalogue_turn; /* each of its thread */
-	bool was_ok[TW_HEALTH_CHECKS];      /* of the disk's thread, which logs changes */
+	unsigned disk_probes, catalogue_probes; /* each used by one thread */
+	bool was_ok[TW_HEALTH_CHECKS];          /* used by the disk's thread, which logs changes */
 };
 
 /* --- probes --- */
@@ -102,10 +102,10 @@ static void probe_disk(struct tw_periodic *p, void *arg)
 	(void)p;
 	if (!tw_disk_of(h->app->config->data_dir, &d))
 		st = tw_fail(&err, TW_IO, "statvfs failed");
-	else if (h->disk_turn++ % WRITE_EVERY == 0)
+	else if (h->disk_probes++ % WRITE_EVERY == 0)
 		st = tw_blobs_probe(h->app->blobs, &err);
 	else
-		st = h->probed.disk.last.code; /* this thread alone changes it */
+		st = h->probed.disk.last.code; /* changed by this thread only */
 	if (st == TW_OK && d.size_bytes) {
 		(void)pthread_mutex_lock(&h->lock);
 		h->probed.free_percent = (unsigned)tw_disk_free_percent(&d);
@@ -130,9 +130,9 @@ static void probe_catalogue(struct tw_periodic *p, void *arg)
 	(void)pthread_mutex_unlock(&h->lock);
 	note(h, &h->probed.reading, st, &err);
 	tw_catalogue_write_again(h->app->catalogue);
-	/* a disk that is full: what SQLite's log has is more than the reserve */
+	/* the disk is full: checkpoint, as SQLite's WAL may take more than the reserve */
 	if (tw_blobs_check_reserve(h->app->blobs, NULL) != TW_OK &&
-	        h->catalogue_turn++ % SPACE_EVERY == 0)
+	        h->catalogue_probes++ % SPACE_EVERY == 0)
 		tw_catalogue_checkpoint(h->app->catalogue);
 }
 
@@ -157,8 +157,8 @@ static bool set(struct tw_health_check *c, const char *name, bool ok, const char
 	return ok;
 }
 
-/* The message of an error may name hosts, so only the word of its status is shown. */
-static bool set_by(
+/* The message of an error may contain host names, so only the status is shown. */
+static bool set_status(
         struct tw_health_check *c, const char *name, const struct tw_err *why, const char *message)
 {
 	char text[sizeof c->message];
@@ -181,7 +181,7 @@ static bool check_disk(
 	struct tw_err err = {.code = TW_OK};
 
 	if (probe.code != TW_OK)
-		return set_by(c, "disk", &probe, "the data folder cannot be written");
+		return set_status(c, "disk", &probe, "the data folder cannot be written");
 	if (probed->free_percent < app->config->min_free_percent)
 		return set(c, "disk", false,
 		        "less of the disk is free than min-free: uploads are refused");
@@ -208,11 +208,11 @@ bool tw_health_checks(
 	probed = h->probed;
 	(void)pthread_mutex_unlock(&h->lock);
 	reading = state_of(&probed.reading);
-	reads = set_by(&ret[0], "reading", &reading, "the catalogue cannot be read");
+	reads = set_status(&ret[0], "reading", &reading, "the catalogue cannot be read");
 	(void)tw_catalogue_writes(app->catalogue, &err);
 	if (err.code == TW_OK && !(reads && probed.writable))
 		err.code = TW_BUSY;
-	writes = set_by(&ret[1], "catalogue", &err, "the catalogue cannot be written");
+	writes = set_status(&ret[1], "catalogue", &err, "the catalogue cannot be written");
 	runs = set(&ret[2], "running", !app->unready, "the server is being stopped");
 	writes = check_disk(app, &probed, &ret[3]) && writes;
 	writes = check_uploads(&probed, &ret[4]) && writes;
@@ -225,7 +225,7 @@ bool tw_health_checks(
 	writes = set(&ret[6], "storage", err.code == TW_OK,
 	                 "the storage of uploads and traces does not answer") &&
 	         writes;
-	/* a full disk, or a store that does not answer, does not keep readers from the rest */
+	/* readiness does not depend on a full disk, or on the store */
 	return reads && runs && (to_read || writes);
 }
 
@@ -238,13 +238,14 @@ const char *tw_health_engine(const struct tw_app *app, const char *check)
 	return NULL;
 }
 
-/* --- its life --- */
+/* --- start and stop --- */
 
 static enum tw_status start(struct tw_health *h, struct tw_err *err)
 {
 	enum tw_status st;
 
-	probe_disk(NULL, h); /* a disk below min-free is red from the first response on */
+	probe_disk(NULL, h); /* uploads are refused from the first request on if the disk is below
+	                        --min-free */
 	st = tw_periodic_start(&(struct tw_periodic_task){"probe_disk", probe_disk, EVERY_MS}, h,
 	        &h->disk_thread, err);
 	if (st == TW_OK)

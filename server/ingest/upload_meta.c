@@ -5,7 +5,7 @@
 
 #include "server/base/text/json_object.h"
 
-static const int64_t max_time_ms = INT64_C(253402300799999); /* the end of year 9999 */
+static const int64_t max_time_ms = INT64_C(253402300799999); /* the end of the year 9999 */
 
 static const struct {
 	const char *name;
@@ -132,7 +132,7 @@ enum tw_status tw_upload_meta_commit(
 	return TW_OK;
 }
 
-enum tw_status tw_upload_meta_whole(const struct tw_trace_meta *m, struct tw_err *err)
+enum tw_status tw_upload_meta_check_whole(const struct tw_trace_meta *m, struct tw_err *err)
 {
 	if (*m->commit && !*m->build_id)
 		return tw_fail(err, TW_BAD_REQUEST,
@@ -205,7 +205,7 @@ static enum tw_status set_member(struct tw_arena *a, const char *name, const jso
 		return unknown(name, err);
 	if (json_is_string(value))
 		return set_text(a, name, json_string_value(value), m, err);
-	if (json_is_integer(value)) { /* version_code is a number in many a client */
+	if (json_is_integer(value)) { /* many clients send version_code as a number */
 		char *text = tw_arena_printf(a, "%" JSON_INTEGER_FORMAT, n);
 
 		return text ? set_text(a, name, text, m, err) : tw_oom(err);

@@ -3,8 +3,8 @@
  *
  * Texts are at most TW_MAX_TEXT bytes of UTF-8 without control characters.  Unknown names are
  * rejected, since a typing error would lose data: custom facts belong into labels.  A commit
- * belongs to a build, so it requires build_id: tw_upload_meta_whole checks that after everything
- * was read. Thread: the request's.
+ * belongs to a build, so it requires build_id: tw_upload_meta_check_whole checks that after
+ * everything was read. Thread: the request's.
  */
 #ifndef TW_UPLOAD_META_H
 #define TW_UPLOAD_META_H
@@ -28,6 +28,7 @@ enum tw_status tw_upload_meta_text(struct tw_arena *a, const char *name, const c
 enum tw_status tw_upload_meta_json(struct tw_arena *a, const json_t *object,
         struct tw_trace_meta *m, struct tw_err *err) TW_MUST_USE;
 
-enum tw_status tw_upload_meta_whole(const struct tw_trace_meta *m, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_upload_meta_check_whole(
+        const struct tw_trace_meta *m, struct tw_err *err) TW_MUST_USE;
 
 #endif

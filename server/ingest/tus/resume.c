@@ -20,10 +20,10 @@ enum { PATH_BYTES = 1500, CHECK_EVERY_BYTES = 16 << 20 };
 
 struct tw_resumes {
 	struct tw_blobs *blobs;
-	struct tw_resume_shared
-	        *shared; /* NULL: this server alone has them, and all that follows */
+	struct tw_resume_shared *shared; /* NULL: this server alone has the uploads, and the members
+	                                    below are used */
 	struct tw_resume_limits limits;
-	pthread_mutex_t lock; /* of all that follows, and of entries while they are not busy */
+	pthread_mutex_t lock; /* of the members below, and of entries that are not busy */
 	struct tw_resume_entry *all;
 	uint64_t begun, finished, expired, ended;
 };
@@ -97,8 +97,8 @@ struct tw_resumes *tw_resumes_close(struct tw_resumes *rs)
 	return NULL;
 }
 
-/* Takes it out of the list and off the disk.  Called with the lock held. */
-static void forget(struct tw_resumes *rs, struct tw_resume_entry *e)
+/* Removes an upload from the list and the disk.  Call with the lock held. */
+static void remove_upload(struct tw_resumes *rs, struct tw_resume_entry *e)
 {
 	struct tw_resume_entry **at = &rs->all;
 
@@ -120,7 +120,7 @@ static void expire(struct tw_resumes *rs)
 		if (e->busy || e->r.expires_ms > now)
 			continue;
 		rs->expired += !e->r.trace_id[0];
-		forget(rs, e);
+		remove_upload(rs, e);
 	}
 }
 
@@ -131,9 +131,9 @@ void tw_resumes_expire(struct tw_resumes *rs)
 	(void)pthread_mutex_unlock(&rs->lock);
 }
 
-/* --- new ones --- */
+/* --- creating --- */
 
-static enum tw_status judge_limits(const struct tw_resumes *rs, const struct tw_caller *caller,
+static enum tw_status check_limits(const struct tw_resumes *rs, const struct tw_caller *caller,
         uint64_t length, struct tw_err *err)
 {
 	unsigned count = 0;
@@ -158,7 +158,7 @@ static enum tw_status judge_limits(const struct tw_resumes *rs, const struct tw_
 	return TW_OK;
 }
 
-static struct tw_resume_entry *make(const struct tw_caller *caller, uint64_t length,
+static struct tw_resume_entry *new_entry(const struct tw_caller *caller, uint64_t length,
         const char *metadata, const char *key, struct tw_err *err)
 {
 	struct tw_resume_entry *e = tw_mem_zalloc(1, sizeof *e);
@@ -181,15 +181,15 @@ static struct tw_resume_entry *make(const struct tw_caller *caller, uint64_t len
 	return e;
 }
 
-/* The entry is in the list before it is on disk, so that limits count it. */
-static enum tw_status admit(struct tw_resumes *rs, const struct tw_caller *caller,
+/* Adds the entry to the list before it is written to disk, so that limits count it. */
+static enum tw_status add_entry(struct tw_resumes *rs, const struct tw_caller *caller,
         struct tw_resume_entry *e, struct tw_err *err)
 {
 	enum tw_status st;
 
 	(void)pthread_mutex_lock(&rs->lock);
 	expire(rs);
-	st = judge_limits(rs, caller, e->r.length, err);
+	st = check_limits(rs, caller, e->r.length, err);
 	if (st == TW_OK) {
 		e->busy = true;
 		e->r.expires_ms = new_end(rs);
@@ -209,7 +209,7 @@ enum tw_status tw_resume_new(struct tw_resumes *rs, const struct tw_caller *call
 
 	if (st != TW_OK)
 		return st;
-	e = make(caller, length, metadata, key, err);
+	e = new_entry(caller, length, metadata, key, err);
 	if (!e)
 		return TW_NOMEM;
 	if (rs->shared) {
@@ -218,7 +218,7 @@ enum tw_status tw_resume_new(struct tw_resumes *rs, const struct tw_caller *call
 		(void)tw_resume_free(e);
 		return st;
 	}
-	st = admit(rs, caller, e, err);
+	st = add_entry(rs, caller, e, err);
 	if (st != TW_OK) {
 		(void)tw_resume_free(e);
 		return st;
@@ -230,7 +230,7 @@ enum tw_status tw_resume_new(struct tw_resumes *rs, const struct tw_caller *call
 	return st;
 }
 
-/* --- those that are there --- */
+/* --- existing uploads --- */
 
 static struct tw_resume_entry *find(struct tw_resumes *rs, const char *project_id, const char *id)
 {
@@ -309,7 +309,7 @@ void tw_resume_release(struct tw_resumes *rs, struct tw_resume *r)
 	(void)pthread_mutex_lock(&rs->lock);
 	e->busy = false;
 	if (e->dropped)
-		forget(rs, e);
+		remove_upload(rs, e);
 	(void)pthread_mutex_unlock(&rs->lock);
 }
 
@@ -334,11 +334,11 @@ static void set_offset(struct tw_resumes *rs, struct tw_resume *r, uint64_t offs
 	(void)pthread_mutex_unlock(&rs->lock);
 }
 
-/* The first piece's file and its mark get names that a power cut does not take. */
+/* Makes the names of the part file and its watermark durable. */
 static enum tw_status begin_part(
         struct tw_resumes *rs, const struct tw_resume *r, struct tw_err *err)
 {
-	enum tw_status st = tw_resume_mark(rs->blobs, r->id, 0, err);
+	enum tw_status st = tw_resume_write_watermark(rs->blobs, r->id, 0, err);
 
 	return st == TW_OK ? tw_resume_sync_folder(rs->blobs, err) : st;
 }
@@ -370,13 +370,13 @@ enum tw_status tw_resume_begin_piece(
 	return st;
 }
 
-/* What has come of a part is durable, and is known to be. */
+/* Syncs the received bytes, then records them in the watermark. */
 static enum tw_status sync_part(
         struct tw_resumes *rs, const struct tw_resume *r, int fd, struct tw_err *err)
 {
 	if (fsync(fd) != 0)
 		return fail_errno("synced", err);
-	return tw_resume_mark(rs->blobs, r->id, r->offset, err);
+	return tw_resume_write_watermark(rs->blobs, r->id, r->offset, err);
 }
 
 enum tw_status tw_resume_write(
@@ -396,7 +396,7 @@ enum tw_status tw_resume_write(
 	if (at + n - e->checked > CHECK_EVERY_BYTES) {
 		e->checked = at + n;
 		st = tw_blobs_check_room(rs->blobs, err);
-		if (st == TW_OK && !e->apart) /* a power cut costs no more than this */
+		if (st == TW_OK && !e->apart) /* bounds the bytes that a power failure loses */
 			st = sync_part(rs, r, e->fd, err);
 	}
 	if (st != TW_OK)
@@ -410,8 +410,8 @@ enum tw_status tw_resume_write(
 	return st;
 }
 
-/* The verified piece behind what was there; a kill in between leaves a beginning of it, which is
- * verified too. */
+/* Appends the verified piece to the part file. If the server is killed meanwhile, the part ends
+ * with a prefix of the piece, which is valid. */
 static enum tw_status append(
         struct tw_resumes *rs, struct tw_resume *r, int from, struct tw_err *err)
 {
@@ -459,7 +459,7 @@ enum tw_status tw_resume_end_piece(
 	return st;
 }
 
-/* --- whole ones --- */
+/* --- complete uploads --- */
 
 enum tw_status tw_resume_open(
         struct tw_resumes *rs, struct tw_resume *r, int *ret_fd, struct tw_err *err)
@@ -467,7 +467,7 @@ enum tw_status tw_resume_open(
 	char path[PATH_BYTES];
 
 	if (rs->shared)
-		return tw_resume_shared_whole(r, ret_fd, err);
+		return tw_resume_shared_assemble(r, ret_fd, err);
 	tw_resume_path(rs->blobs, r->id, ".part", path, sizeof path);
 	*ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	return *ret_fd >= 0 ? TW_OK : fail_errno("opened", err);

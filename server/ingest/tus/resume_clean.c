@@ -11,15 +11,15 @@
 
 enum {
 	EVERY_S = 5,
-	AT_ONCE = 100,    /* uploads a look */
-	LEASE_MS = 30000, /* who did not end by then is asked again, or somebody else */
+	BATCH = 100,      /* uploads per run */
+	LEASE_MS = 30000, /* then another attempt may begin, by this or another server */
 	ARENA = 16 << 20
 };
 
 struct tw_resume_cleaner {
 	struct tw_resume_place place;
 	struct tw_periodic *thread;
-	uint64_t turns; /* of the thread */
+	uint64_t runs; /* runs of the thread */
 	_Atomic uint64_t expired;
 };
 
@@ -38,7 +38,7 @@ static enum tw_status remove_pieces(struct tw_resume_cleaner *c, struct tw_perio
 	return st == TW_OK ? tw_catalogue_resumable_cleaned(c->place.catalogue, h, err) : st;
 }
 
-/* TW_NOT_FOUND: nothing is left to do. */
+/* TW_NOT_FOUND: there is nothing to clean. */
 static enum tw_status clean_one(
         struct tw_resume_cleaner *c, struct tw_periodic *p, struct tw_err *err)
 {
@@ -50,7 +50,7 @@ static enum tw_status clean_one(
 	if (!a)
 		return tw_oom(err);
 	(void)snprintf(h.owner, sizeof h.owner, "%s-clean-%llu", c->place.node,
-	        (unsigned long long)++c->turns);
+	        (unsigned long long)++c->runs);
 	st = tw_catalogue_resumable_clean(c->place.catalogue, &h, LEASE_MS, &expired, err);
 	if (st == TW_OK) {
 		(void)atomic_fetch_add(&c->expired, expired);
@@ -66,7 +66,7 @@ static void clean(struct tw_periodic *p, void *arg)
 	struct tw_err err = {.msg = ""};
 	enum tw_status st = tw_blobs_ready(c->place.blobs, NULL);
 
-	for (int i = 0; st == TW_OK && i < AT_ONCE && !tw_periodic_stopping(p); i++)
+	for (int i = 0; st == TW_OK && i < BATCH && !tw_periodic_stopping(p); i++)
 		st = clean_one(c, p, &err);
 	if (st != TW_OK && st != TW_NOT_FOUND && st != TW_BUSY && !tw_periodic_stopping(p))
 		tw_log_err(TW_LOG_WARN, "pieces_not_removed", c->place.node, &err);

@@ -1,5 +1,5 @@
 /*
- * resume_file.c - the files of uploads that come in pieces.
+ * resume_file.c - the files of resumable uploads.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -55,7 +55,7 @@ void tw_resume_remove(struct tw_blobs *b, const char *id)
 	}
 }
 
-/* --- writing the state of one --- */
+/* --- writing an upload's state --- */
 
 static enum tw_status sync_folder(const char *path, struct tw_err *err)
 {
@@ -76,7 +76,7 @@ enum tw_status tw_resume_sync_folder(const struct tw_blobs *b, struct tw_err *er
 	return sync_folder(path, err);
 }
 
-/* The text is made first: json_dumpfd does not tell of every write that failed. */
+/* Formats the text before writing it: json_dumpfd does not report every failed write. */
 static enum tw_status write_json(const char *path, const json_t *o, struct tw_err *err)
 {
 	char *text = tw_json_dumps(o, JSON_COMPACT);
@@ -97,7 +97,7 @@ static enum tw_status write_json(const char *path, const json_t *o, struct tw_er
 enum tw_status tw_resume_store(struct tw_blobs *b, const struct tw_resume *r, struct tw_err *err)
 {
 	char path[PATH_BYTES];
-	char fresh[PATH_BYTES];
+	char temporary[PATH_BYTES];
 	json_t *o = json_pack("{ss ss sI sI ss ss ss}", "project_id", r->project_id, "key_id",
 	        r->key_id, "length", (json_int_t)r->length, "expires_ms", (json_int_t)r->expires_ms,
 	        "key", r->key, "metadata", r->metadata, "trace_id", r->trace_id);
@@ -105,20 +105,20 @@ enum tw_status tw_resume_store(struct tw_blobs *b, const struct tw_resume *r, st
 
 	if (!o)
 		return tw_oom(err);
-	tw_resume_path(b, r->id, ".new", fresh, sizeof fresh);
+	tw_resume_path(b, r->id, ".new", temporary, sizeof temporary);
 	tw_resume_path(b, r->id, ".json", path, sizeof path);
-	st = write_json(fresh, o, err);
+	st = write_json(temporary, o, err);
 	json_decref(o);
-	if (st == TW_OK && rename(fresh, path) != 0)
+	if (st == TW_OK && rename(temporary, path) != 0)
 		st = fail_errno("rename", path, err);
 	if (st != TW_OK) {
-		(void)unlink(fresh);
+		(void)unlink(temporary);
 		return st;
 	}
 	return tw_resume_sync_folder(b, err);
 }
 
-/* --- reading it --- */
+/* --- reading an upload's state --- */
 
 static bool copy_text(const json_t *o, const char *name, char *out, size_t cap)
 {
@@ -148,21 +148,22 @@ static bool read_json(const json_t *o, struct tw_resume *r)
 	return r->metadata != NULL;
 }
 
-/* After a power cut a part may be longer than its valid bytes. */
-static bool cut_unbelieved(struct tw_blobs *b, struct tw_resume *r, const char *part, uint64_t size)
+/* Truncates a part to its trusted bytes: after a power failure it may be longer. */
+static bool truncate_untrusted(
+        struct tw_blobs *b, struct tw_resume *r, const char *part, uint64_t size)
 {
 	bool of_this_boot;
 
-	r->offset = tw_resume_believed(b, r->id, size, &of_this_boot);
+	r->offset = tw_resume_trusted_bytes(b, r->id, size, &of_this_boot);
 	if (r->offset == size)
-		return of_this_boot || tw_resume_mark(b, r->id, size, NULL) == TW_OK;
-	tw_log(TW_LOG_WARN, "upload_cut_back", tw_log_text("upload", r->id),
+		return of_this_boot || tw_resume_write_watermark(b, r->id, size, NULL) == TW_OK;
+	tw_log(TW_LOG_WARN, "upload_truncated", tw_log_text("upload", r->id),
 	        tw_log_number("from", (int64_t)size), tw_log_number("to", (int64_t)r->offset));
 	return truncate(part, (off_t)r->offset) == 0 &&
-	       tw_resume_mark(b, r->id, r->offset, NULL) == TW_OK;
+	       tw_resume_write_watermark(b, r->id, r->offset, NULL) == TW_OK;
 }
 
-/* How much has come: what the file holds. */
+/* The offset is the size of the part file. */
 static bool read_offset(struct tw_blobs *b, struct tw_resume_entry *e)
 {
 	struct tw_resume *r = &e->r;
@@ -174,7 +175,7 @@ static bool read_offset(struct tw_blobs *b, struct tw_resume_entry *e)
 	if (r->trace_id[0] || stat(path, &s) != 0)
 		return r->trace_id[0] || errno == ENOENT;
 	e->touched_ms = (int64_t)s.st_mtim.tv_sec * 1000;
-	return cut_unbelieved(b, r, path, (uint64_t)s.st_size) && r->offset <= r->length;
+	return truncate_untrusted(b, r, path, (uint64_t)s.st_size) && r->offset <= r->length;
 }
 
 static struct tw_resume_entry *load(struct tw_blobs *b, const char *id)

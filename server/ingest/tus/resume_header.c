@@ -26,7 +26,7 @@ static const char *decode_base64(
 	return text;
 }
 
-/* What clients say of a file by themselves; a trace has no name of a file. */
+/* Metadata that tus clients add by themselves; traces have no file name. */
 static bool is_of_file(const char *name)
 {
 	static const char *const names[] = {"filename", "filetype", "name", "type", "relativePath"};
@@ -37,7 +37,7 @@ static bool is_of_file(const char *name)
 	return false;
 }
 
-/* *ret_taken: the pair is one to keep. */
+/* *ret_taken: whether the pair is metadata of ours. */
 static enum tw_status read_pair(struct tw_arena *a, struct tw_str one, struct tw_ingest_pair *pair,
         bool *ret_taken, struct tw_err *err)
 {

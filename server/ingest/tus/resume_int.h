@@ -28,13 +28,13 @@ void tw_resume_remove(struct tw_blobs *b, const char *id);
 enum tw_status tw_resume_sync_folder(const struct tw_blobs *b, struct tw_err *err) TW_MUST_USE;
 
 /* Records durably that a part is durable up to this offset (resume_mark.c). */
-enum tw_status tw_resume_mark(
+enum tw_status tw_resume_write_watermark(
         const struct tw_blobs *b, const char *id, uint64_t offset, struct tw_err *err) TW_MUST_USE;
 /* Returns how many of the part's `size` bytes can be trusted: all if the machine has not rebooted
  * since the watermark was written, otherwise those below the watermark.  If *ret_of_this_boot is
  * false, write a new watermark before accepting data; otherwise later bytes are not trusted after a
  * kill. */
-uint64_t tw_resume_believed(
+uint64_t tw_resume_trusted_bytes(
         const struct tw_blobs *b, const char *id, uint64_t size, bool *ret_of_this_boot);
 struct tw_resume_entry *tw_resume_free(struct tw_resume_entry *e);
 

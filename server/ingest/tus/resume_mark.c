@@ -1,13 +1,12 @@
 /*
- * resume_mark.c - how much of an upload in pieces would survive a power cut.
+ * resume_mark.c - the watermark: how much of a resumable upload survives a power failure.
  *
- * A killed server loses nothing that it wrote, so its next start goes on where
- * the part file ends.  A power cut may leave that file longer than what reached
- * the disk, with zeros or older bytes at its end.  <id>.mark says up to where it
- * was synced, and during which boot of the machine it was written: after another
- * boot nothing behind the mark is believed.
+ * A killed server loses nothing that it wrote, so its next start continues at the end of the part
+ * file. A power failure may leave that file longer than the data that reached the disk, with zeros
+ * or old bytes at its end. <id>.mark records the synced length and the boot of the machine in which
+ * it was written: after another boot only bytes below the watermark are trusted.
  *
- * The mark is one line of fixed length, far below a sector, written in place.
+ * The watermark is one line of fixed length, far smaller than a sector, written in place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +43,7 @@ static void read_boot(char ret[BOOT + 1])
 	(void)close(fd);
 }
 
-enum tw_status tw_resume_mark(
+enum tw_status tw_resume_write_watermark(
         const struct tw_blobs *b, const char *id, uint64_t offset, struct tw_err *err)
 {
 	char path[PATH_BYTES], boot[BOOT + 1], line[MARK + 1];
@@ -63,7 +62,7 @@ enum tw_status tw_resume_mark(
 	return st;
 }
 
-uint64_t tw_resume_believed(
+uint64_t tw_resume_trusted_bytes(
         const struct tw_blobs *b, const char *id, uint64_t size, bool *ret_of_this_boot)
 {
 	char path[PATH_BYTES], boot[BOOT + 1], line[MARK + 1] = "";
@@ -74,8 +73,8 @@ uint64_t tw_resume_believed(
 	*ret_of_this_boot = true;
 	tw_resume_path(b, id, ".mark", path, sizeof path);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0) /* a mark is there before the first byte: this one is of before there were marks
-	             */
+	if (fd < 0) /* it exists before the first byte is received, except for uploads of older
+	               versions */
 		return errno == ENOENT ? size : 0;
 	whole = tw_pread_full(fd, line, MARK, 0) == MARK &&
 	        tw_str_u64((struct tw_str){line, OFFSET}, UINT64_MAX, &offset);

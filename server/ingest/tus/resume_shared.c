@@ -21,12 +21,12 @@
 enum {
 	LEASE_MS = 6000,
 	RENEW_S = 2,
-	QUIET_MS = 15000, /* of whom nothing was heard for so long the hold is not renewed */
+	QUIET_MS = 15000, /* without bytes from the client for this time, the hold is not renewed */
 	THREADS = 8,
-	PART_BYTES = 4 << 20, /* of a long piece, put and counted while it comes */
+	PART_BYTES = 4 << 20, /* of a long piece, stored and counted while the rest arrives */
 	PART_LEAST = 256 << 10,
-	PARTS_WAITING = 4, /* a store that is slower than the client gets larger parts, not more */
-	PART_MS = 3000,    /* what comes slowly, in parts of so long */
+	PARTS_WAITING = 4, /* if the store is slower than the client, parts get larger, not more */
+	PART_MS = 3000,    /* a part of a slow upload ends after this time */
 	ARENA = 32 << 10
 };
 _Static_assert(2 * RENEW_S * 1000 < LEASE_MS, "a hold outlives one renewal that fails");
@@ -37,35 +37,37 @@ struct tw_resume_shared {
 	struct tw_resume_limits limits;
 	struct tw_pool *pool;
 	struct tw_periodic *renewer;
-	pthread_mutex_t lock; /* of the list and, in entries, of what is said there */
+	pthread_mutex_t lock; /* of the list and of the entries' members marked so */
 	struct entry *all;
 	size_t n;
 	_Atomic uint64_t serial, begun, finished, ended;
 };
 
-struct part { /* of a piece, on its way to the storage */
+struct part { /* of a piece, to be stored */
 	struct part *next;
 	struct tw_blob_writer *writer;
 };
 
-struct entry {                    /* an upload that a request of ours writes */
-	struct tw_resume r;       /* first */
-	struct tw_pool_task task; /* puts its parts */
+struct entry {                    /* an upload that a request of this server writes */
+	struct tw_resume r;       /* must be first */
+	struct tw_pool_task task; /* stores its parts */
 	struct tw_resume_shared *s;
 	struct tw_resumable_hold hold;
-	struct tw_blob_writer *now; /* what comes goes there; NULL until it does */
-	bool open, apart;           /* a piece is */
-	uint64_t came;              /* of the piece */
-	int64_t since_ms;           /* `now` was begun */
-	uint32_t pieces;            /* of the upload */
-	/* under the lock: */
+	struct tw_blob_writer
+	        *now;      /* received bytes are written there; NULL: none since the last part */
+	bool open, apart;  /* a piece is being received; it is verified before it is stored */
+	uint64_t received; /* received bytes of the piece */
+	int64_t since_ms;  /* begin of `now` */
+	uint32_t pieces;   /* parts of the upload so far */
+	/* guarded by the lock: */
 	struct entry *next;
 	struct part *first, **last;
 	unsigned waiting;
-	bool running, closing; /* the task is; it is released when that ends */
-	bool held, works;      /* as far as we know; something else than bytes is waited for */
-	int64_t heard_ms;
-	uint64_t arrived; /* counted */
+	bool running, closing; /* task runs; released when the task ends */
+	bool held, is_working; /* according to the last renewal; waiting for something other than
+	                          bytes */
+	int64_t received_ms;
+	uint64_t arrived; /* bytes counted in the catalogue */
 	enum tw_status failed;
 	struct tw_err why;
 	pthread_cond_t idle;
@@ -81,7 +83,7 @@ static int64_t keep_ms(const struct tw_resume_shared *s)
 	return (int64_t)s->limits.keep_s * 1000;
 }
 
-/* --- new ones, and a look --- */
+/* --- creating, and state --- */
 
 enum tw_status tw_resume_shared_new(
         struct tw_resume_shared *s, struct tw_resume *r, struct tw_err *err)
@@ -101,7 +103,7 @@ enum tw_status tw_resume_shared_new(
 	return st;
 }
 
-/* All but the metadata. */
+/* Copies all members except the metadata. */
 static void fill(const struct tw_resumable *from, struct tw_resume *to)
 {
 	memcpy(to->id, from->id, sizeof to->id);
@@ -128,7 +130,7 @@ enum tw_status tw_resume_shared_look(struct tw_resume_shared *s, const char *pro
 	return ret->metadata ? TW_OK : tw_oom(err);
 }
 
-/* --- having one --- */
+/* --- acquiring --- */
 
 static void enter(struct tw_resume_shared *s, struct entry *e)
 {
@@ -166,7 +168,7 @@ static struct entry *new_entry(struct tw_resume_shared *s, const char *project_i
 	return e;
 }
 
-static enum tw_status take(
+static enum tw_status acquire(
         struct tw_resume_shared *s, struct entry *e, struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_resumable u = {.bytes = 0};
@@ -179,7 +181,7 @@ static enum tw_status take(
 	e->pieces = u.pieces;
 	e->arrived = u.arrived;
 	e->held = true;
-	e->heard_ms = tw_monotonic_ms();
+	e->received_ms = tw_monotonic_ms();
 	e->r.metadata = tw_mem_alloc(strlen(u.metadata) + 1, 1);
 	if (!e->r.metadata) {
 		(void)tw_catalogue_resumable_release(s->place.catalogue, &e->hold, NULL);
@@ -202,7 +204,7 @@ enum tw_status tw_resume_shared_acquire(struct tw_resume_shared *s, const char *
 	if (!e)
 		return tw_oom(err);
 	a = tw_arena_new(ARENA);
-	st = a ? take(s, e, a, err) : tw_oom(err);
+	st = a ? acquire(s, e, a, err) : tw_oom(err);
 	(void)tw_arena_free(a);
 	if (st != TW_OK) {
 		(void)free_entry(e);
@@ -213,8 +215,8 @@ enum tw_status tw_resume_shared_acquire(struct tw_resume_shared *s, const char *
 	return TW_OK;
 }
 
-/* Nobody else has it any more. */
-static void leave(struct entry *e)
+/* Call once neither a request nor a task uses the entry. */
+static void release_entry(struct entry *e)
 {
 	struct tw_resume_shared *s = e->s;
 	struct entry **at;
@@ -241,12 +243,13 @@ void tw_resume_shared_release(struct tw_resume *r)
 	e->closing = later;
 	(void)pthread_mutex_unlock(&e->s->lock);
 	if (!later)
-		leave(e);
+		release_entry(e);
 }
 
 /* --- parts of a piece --- */
 
-/* Durable, and counted.  last: the hold ends with it, where the upload does not. */
+/* Stores a part and counts it in the catalogue. `last`: also releases the hold, unless the upload
+ * is complete. */
 static enum tw_status put_part(
         struct entry *e, struct tw_blob_writer *w, bool last, struct tw_err *err)
 {
@@ -262,7 +265,7 @@ static enum tw_status put_part(
 	st = tw_catalogue_resumable_append(
 	        s->place.catalogue, &e->hold, &p, ends ? 0 : LEASE_MS, keep_ms(s), err);
 	tw_crash_point("piece_counted");
-	if (st == TW_LOCKED) /* else it may have been counted: the sweep knows */
+	if (st == TW_LOCKED) /* after other errors it may have been counted; the sweep decides */
 		(void)tw_piece_remove(s->place.blobs, object, NULL);
 	(void)pthread_mutex_lock(&e->s->lock);
 	if (st == TW_OK)
@@ -316,11 +319,11 @@ static void run(struct tw_pool_task *task, bool stopping)
 		(void)pthread_mutex_unlock(&e->s->lock);
 	}
 	if (close_it)
-		leave(e);
+		release_entry(e);
 }
 
-/* To the threads; what comes next begins another. */
-static enum tw_status hand_over(struct entry *e, struct tw_err *err)
+/* Passes the current part to the pool; later bytes begin another part. */
+static enum tw_status submit_part(struct entry *e, struct tw_err *err)
 {
 	struct part *p = tw_mem_zalloc(1, sizeof *p);
 	bool begin;
@@ -371,7 +374,7 @@ enum tw_status tw_resume_shared_begin_piece(struct tw_resume *r, bool apart, str
 	struct entry *e = entry_of(r);
 
 	e->apart = apart;
-	e->came = 0;
+	e->received = 0;
 	e->open = true;
 	return begin_part(e, err);
 }
@@ -379,7 +382,9 @@ enum tw_status tw_resume_shared_begin_piece(struct tw_resume *r, bool apart, str
 static bool is_enough(const struct entry *e, bool too_many)
 {
 	const uint64_t n = tw_blob_bytes(e->now), room = e->r.length / (TW_RESUMABLE_PIECES / 2);
-	const uint64_t least = room > PART_LEAST ? room : PART_LEAST; /* so that all find place */
+	const uint64_t least =
+	        room > PART_LEAST ? room : PART_LEAST; /* large enough that the whole upload fits
+	                                                  the limit of parts */
 
 	return !e->apart && !too_many &&
 	       (n >= PART_BYTES + room ||
@@ -395,7 +400,7 @@ enum tw_status tw_resume_shared_write(
 
 	if (st != TW_OK)
 		return st;
-	if (n > r->length - r->offset - e->came)
+	if (n > r->length - r->offset - e->received)
 		return tw_fail_at(err, TW_TOO_LARGE, r->length,
 		        "the piece goes past Upload-Length, %" PRIu64 " bytes", r->length);
 	if (!e->now)
@@ -404,25 +409,25 @@ enum tw_status tw_resume_shared_write(
 		st = tw_blob_write(e->now, p, n, err);
 	if (st != TW_OK)
 		return st;
-	e->came += n;
+	e->received += n;
 	(void)pthread_mutex_lock(&e->s->lock);
-	e->heard_ms = tw_monotonic_ms();
+	e->received_ms = tw_monotonic_ms();
 	too_many = e->waiting >= PARTS_WAITING;
 	(void)pthread_mutex_unlock(&e->s->lock);
 	tw_crash_point("piece_written");
-	return is_enough(e, too_many) ? hand_over(e, err) : TW_OK;
+	return is_enough(e, too_many) ? submit_part(e, err) : TW_OK;
 }
 
 static void wait_for_parts(struct entry *e)
 {
 	(void)pthread_mutex_lock(&e->s->lock);
-	e->works = true;
+	e->is_working = true;
 	while (e->running)
 		(void)pthread_cond_wait(&e->idle, &e->s->lock);
 	(void)pthread_mutex_unlock(&e->s->lock);
 }
 
-static enum tw_status keep_all(struct entry *e, struct tw_err *err)
+static enum tw_status store_all(struct entry *e, struct tw_err *err)
 {
 	struct tw_blob_writer *w = e->now;
 	enum tw_status st;
@@ -440,7 +445,7 @@ static enum tw_status keep_all(struct entry *e, struct tw_err *err)
 	return st;
 }
 
-/* What came of a piece that was cut counts, too, a little later. */
+/* Received bytes of an incomplete piece are stored too, in the background. */
 enum tw_status tw_resume_shared_end_piece(struct tw_resume *r, bool keep, struct tw_err *err)
 {
 	struct entry *e = entry_of(r);
@@ -450,21 +455,21 @@ enum tw_status tw_resume_shared_end_piece(struct tw_resume *r, bool keep, struct
 		return TW_OK;
 	e->open = false;
 	if (keep)
-		st = keep_all(e, err);
+		st = store_all(e, err);
 	else if (!e->apart && e->now && tw_blob_bytes(e->now))
-		st = hand_over(e, err);
+		st = submit_part(e, err);
 	e->now = tw_blob_discard(e->now);
 	return st;
 }
 
-/* --- whole ones --- */
+/* --- complete uploads --- */
 
-enum tw_status tw_resume_shared_whole(struct tw_resume *r, int *ret_fd, struct tw_err *err)
+enum tw_status tw_resume_shared_assemble(struct tw_resume *r, int *ret_fd, struct tw_err *err)
 {
 	struct entry *e = entry_of(r);
 
 	(void)pthread_mutex_lock(&e->s->lock);
-	e->works = true; /* until it is released */
+	e->is_working = true; /* until it is released */
 	(void)pthread_mutex_unlock(&e->s->lock);
 	return tw_resume_assemble(&e->s->place, r, ret_fd, err);
 }
@@ -513,10 +518,10 @@ void tw_resume_shared_sums(struct tw_resume_shared *s, struct tw_resume_sums *re
 	(void)tw_catalogue_resumables_open(s->place.catalogue, &ret->open, &ret->bytes, NULL);
 }
 
-/* --- holds are renewed --- */
+/* --- renewing holds --- */
 
-/* Those of whom something was heard, or for whom we work. */
-static struct tw_resumable_hold *held_now(struct tw_resume_shared *s, size_t *ret_n)
+/* Holds of entries that received bytes lately, or that this server is working on. */
+static struct tw_resumable_hold *holds_to_renew(struct tw_resume_shared *s, size_t *ret_n)
 {
 	const int64_t since = tw_monotonic_ms() - QUIET_MS;
 	struct tw_resumable_hold *holds;
@@ -525,7 +530,7 @@ static struct tw_resumable_hold *held_now(struct tw_resume_shared *s, size_t *re
 	(void)pthread_mutex_lock(&s->lock);
 	holds = s->n ? tw_mem_alloc(s->n, sizeof *holds) : NULL;
 	for (const struct entry *e = s->all; holds && e; e = e->next)
-		if (e->held && (e->works || e->running || e->heard_ms >= since))
+		if (e->held && (e->is_working || e->running || e->received_ms >= since))
 			holds[n++] = e->hold;
 	(void)pthread_mutex_unlock(&s->lock);
 	*ret_n = n;
@@ -537,7 +542,7 @@ static void renew(struct tw_periodic *p, void *arg)
 	struct tw_resume_shared *s = arg;
 	struct tw_err err = {.msg = ""};
 	size_t n = 0;
-	struct tw_resumable_hold *holds = held_now(s, &n);
+	struct tw_resumable_hold *holds = holds_to_renew(s, &n);
 
 	(void)p;
 	if (n && tw_catalogue_resumables_renew(s->place.catalogue, holds, n, LEASE_MS, &err) !=
@@ -546,7 +551,7 @@ static void renew(struct tw_periodic *p, void *arg)
 	tw_mem_free(holds);
 }
 
-/* --- the whole --- */
+/* --- start and stop --- */
 
 enum tw_status tw_resume_shared_open(const struct tw_resume_place *p,
         const struct tw_resume_limits *limits, struct tw_resume_shared **ret, struct tw_err *err)

@@ -39,7 +39,7 @@ enum tw_status tw_resume_shared_end_piece(struct tw_resume *r, bool keep, struct
 /* All its pieces as one local file; the caller closes it (resume_whole.c). */
 enum tw_status tw_resume_assemble(const struct tw_resume_place *p, const struct tw_resume *r,
         int *ret_fd, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_resume_shared_whole(struct tw_resume *r, int *ret_fd, struct tw_err *err);
+enum tw_status tw_resume_shared_assemble(struct tw_resume *r, int *ret_fd, struct tw_err *err);
 enum tw_status tw_resume_shared_done(struct tw_resume *r, const char *trace_id, struct tw_err *err);
 enum tw_status tw_resume_shared_drop(struct tw_resume *r, struct tw_err *err);
 

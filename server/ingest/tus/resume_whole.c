@@ -1,5 +1,5 @@
-/* Pieces of an upload, put together again: read one after another, each against its sum, by 64 KiB
- * at a time. */
+/* Assembles an upload from its pieces. Reads them in order, 64 KiB at a time, and verifies each
+ * against its SHA-256. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static enum tw_status append_file(int from, int to, uint64_t bytes, struct tw_er
 	                               "a piece has %" PRIu64 " of %" PRIu64 " bytes", done, bytes);
 }
 
-/* A copy in the cache may be damaged, where the store's is not. */
+/* Ignores the cache if its copy is damaged: the store's may be intact. */
 static enum tw_status open_piece(
         struct tw_blobs *b, const struct tw_resumable_piece *p, int *ret_fd, struct tw_err *err)
 {
