@@ -42,7 +42,7 @@ static enum tw_status by_proxy(struct tw_catalogue *c, const char *given, const 
 }
 
 /* Credentials that a browser sends automatically identify the person, but do not prove intent. */
-static enum tw_status judge_ambient(const struct tw_credentials *shown, struct tw_err *err)
+static enum tw_status check_intent(const struct tw_credentials *shown, struct tw_err *err)
 {
 	if (shown->changes_state && (!shown->csrf || strcmp(shown->csrf, "1") != 0))
 		return tw_fail(err, TW_DENIED,
@@ -50,9 +50,9 @@ static enum tw_status judge_ambient(const struct tw_credentials *shown, struct t
 	return TW_OK;
 }
 
-/* Of the project that a request names by id or by name, the id.  An unknown name stays: as the id
- * of no project it is refused like one without access, and only after the credentials, so that
- * nobody learns names without them. */
+/* Resolves the project of a request, an id or a name, to its id. An unknown name is passed on
+ * unchanged: like a project without access it is refused after the credentials were checked, so
+ * that names cannot be probed without them. */
 static enum tw_status project_id(struct tw_catalogue *c, const char *asked, char id[TW_ID_BYTES],
         const char **ret, struct tw_err *err)
 {
@@ -80,11 +80,11 @@ static enum tw_status find_caller(struct tw_catalogue *c, const struct tw_creden
 		st = by_key(
 		        c, shown->authorization + sizeof bearer - 1, shown->address, &caller, err);
 	} else if (shown->user) {
-		st = judge_ambient(shown, err);
+		st = check_intent(shown, err);
 		if (st == TW_OK)
 			st = by_proxy(c, shown->user, shown->project, &caller, err);
 	} else if (tw_auth_cookie(shown->cookie, shown->session_cookie, secret, sizeof secret)) {
-		st = judge_ambient(shown, err);
+		st = check_intent(shown, err);
 		if (st == TW_OK)
 			st = by_cookie(c, secret, shown->project, &caller, err);
 	}
@@ -97,7 +97,7 @@ static enum tw_status find_caller(struct tw_catalogue *c, const struct tw_creden
 	return TW_OK;
 }
 
-/* A few threads look up all callers: an unresponsive database must not block them. */
+/* A few threads look up all callers, so an unresponsive database must not block them. */
 enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
         struct tw_caller *ret, struct tw_err *err)
 {

@@ -112,7 +112,7 @@ static void put(struct table *t, uint64_t key, int64_t now_ms)
 	s->empty_at_ms = (begins ? now_ms : s->empty_at_ms) + t->cost_ms;
 }
 
-static void take_back(struct table *t, uint64_t key)
+static void uncount(struct table *t, uint64_t key)
 {
 	struct slot *s = slot_of(t, key);
 
@@ -121,7 +121,7 @@ static void take_back(struct table *t, uint64_t key)
 }
 
 struct keys { /* 0: not checked */
-	uint64_t who, where;
+	uint64_t account_key, address_key;
 };
 
 static struct keys keys_of(const struct tw_throttle *t, const char *account, const char *address)
@@ -132,21 +132,21 @@ static struct keys keys_of(const struct tw_throttle *t, const char *account, con
 
 static int64_t longest_wait(struct tw_throttle *t, struct keys k, int64_t now_ms)
 {
-	int64_t who_ms = k.who ? wait_of(&t->accounts, k.who, now_ms) : 0;
-	int64_t where_ms = k.where ? wait_of(&t->addresses, k.where, now_ms) : 0;
+	int64_t account_ms = k.account_key ? wait_of(&t->accounts, k.account_key, now_ms) : 0;
+	int64_t address_ms = k.address_key ? wait_of(&t->addresses, k.address_key, now_ms) : 0;
 
-	return who_ms > where_ms ? who_ms : where_ms;
+	return account_ms > address_ms ? account_ms : address_ms;
 }
 
 static void count(struct tw_throttle *t, struct keys k, int64_t now_ms)
 {
-	if (k.who)
-		put(&t->accounts, k.who, now_ms);
-	if (k.where)
-		put(&t->addresses, k.where, now_ms);
+	if (k.account_key)
+		put(&t->accounts, k.account_key, now_ms);
+	if (k.address_key)
+		put(&t->addresses, k.address_key, now_ms);
 }
 
-static enum tw_status tell_wait(int64_t wait_ms, unsigned *ret_wait_s, struct tw_err *err)
+static enum tw_status fail_wait(int64_t wait_ms, unsigned *ret_wait_s, struct tw_err *err)
 {
 	if (wait_ms == 0)
 		return TW_OK;
@@ -155,23 +155,23 @@ static enum tw_status tell_wait(int64_t wait_ms, unsigned *ret_wait_s, struct tw
 }
 
 /* Distinguishes accounts and addresses with equal hashes. */
-static struct tw_throttle_ask ask_of(const struct tw_throttle *t, struct keys k)
+static struct tw_throttle_ask buckets_of(const struct tw_throttle *t, struct keys k)
 {
 	struct tw_throttle_ask ask = {.n = 0};
 
-	if (k.who)
+	if (k.account_key)
 		ask.buckets[ask.n++] = (struct tw_throttle_bucket){
-		        k.who | 1, t->accounts.cost_ms, t->accounts.most_ms};
-	if (k.where)
+		        k.account_key | 1, t->accounts.cost_ms, t->accounts.most_ms};
+	if (k.address_key)
 		ask.buckets[ask.n++] = (struct tw_throttle_bucket){
-		        k.where & ~UINT64_C(1), t->addresses.cost_ms, t->addresses.most_ms};
+		        k.address_key & ~UINT64_C(1), t->addresses.cost_ms, t->addresses.most_ms};
 	return ask;
 }
 
-static enum tw_status ask_all(
+static enum tw_status use_shared(
         struct tw_throttle *t, struct keys k, bool take, int64_t *ret_wait_ms, struct tw_err *err)
 {
-	const struct tw_throttle_ask ask = ask_of(t, k);
+	const struct tw_throttle_ask ask = buckets_of(t, k);
 
 	return t->with.take(t->with.arg, &ask, take, ret_wait_ms, err);
 }
@@ -184,15 +184,15 @@ enum tw_status tw_throttle_try(struct tw_throttle *t, const char *account, const
 	enum tw_status st;
 
 	if (t->with.take) {
-		st = ask_all(t, k, true, &wait_ms, err);
-		return st == TW_OK ? tell_wait(wait_ms, ret_wait_s, err) : st;
+		st = use_shared(t, k, true, &wait_ms, err);
+		return st == TW_OK ? fail_wait(wait_ms, ret_wait_s, err) : st;
 	}
 	(void)pthread_mutex_lock(&t->lock);
 	wait_ms = longest_wait(t, k, now_ms);
 	if (wait_ms == 0)
 		count(t, k, now_ms);
 	(void)pthread_mutex_unlock(&t->lock);
-	return tell_wait(wait_ms, ret_wait_s, err);
+	return fail_wait(wait_ms, ret_wait_s, err);
 }
 
 enum tw_status tw_throttle_check(struct tw_throttle *t, const char *account, const char *address,
@@ -203,13 +203,13 @@ enum tw_status tw_throttle_check(struct tw_throttle *t, const char *account, con
 	enum tw_status st;
 
 	if (t->with.take) {
-		st = ask_all(t, k, false, &wait_ms, err);
-		return st == TW_OK ? tell_wait(wait_ms, ret_wait_s, err) : st;
+		st = use_shared(t, k, false, &wait_ms, err);
+		return st == TW_OK ? fail_wait(wait_ms, ret_wait_s, err) : st;
 	}
 	(void)pthread_mutex_lock(&t->lock);
 	wait_ms = longest_wait(t, k, now_ms);
 	(void)pthread_mutex_unlock(&t->lock);
-	return tell_wait(wait_ms, ret_wait_s, err);
+	return fail_wait(wait_ms, ret_wait_s, err);
 }
 
 void tw_throttle_wrong(
@@ -219,7 +219,7 @@ void tw_throttle_wrong(
 	int64_t wait_ms = 0;
 
 	if (t->with.take) {
-		(void)ask_all(t, k, true, &wait_ms, NULL);
+		(void)use_shared(t, k, true, &wait_ms, NULL);
 		return;
 	}
 	(void)pthread_mutex_lock(&t->lock);
@@ -231,13 +231,13 @@ void tw_throttle_wrong(
 void tw_throttle_right(struct tw_throttle *t, const char *account, const char *address)
 {
 	if (t->with.take) {
-		const struct tw_throttle_ask ask = ask_of(t, keys_of(t, account, address));
+		const struct tw_throttle_ask ask = buckets_of(t, keys_of(t, account, address));
 
 		t->with.give_back(t->with.arg, &ask);
 		return;
 	}
 	(void)pthread_mutex_lock(&t->lock);
-	take_back(&t->accounts, key_of(t, account, strlen(account)));
-	take_back(&t->addresses, key_of_address(t, address));
+	uncount(&t->accounts, key_of(t, account, strlen(account)));
+	uncount(&t->addresses, key_of_address(t, address));
 	(void)pthread_mutex_unlock(&t->lock);
 }

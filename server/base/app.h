@@ -36,19 +36,19 @@ struct tw_app {
 	bool storage_unproven; /* it was unreachable at the start: storage_owner.h runs later */
 	struct tw_store_job *store_job; /* jobs_store.h; NULL: files are in the data folder */
 	struct tw_recorder *recorder;   /* trace_record.h; NULL: no records are written */
-	struct tw_lease *leader;        /* leader.h; NULL: there are no other servers */
+	struct tw_lease *leader;        /* lease.h; NULL: there are no other servers */
 	struct tw_pipeline *pipeline;   /* pipeline.h; NULL: this server does not decode */
-	/* Wakes the stages that depend on it; NULL as above (tw_raised). */
+	/* Wakes the stages that depend on it; NULL on a server that does not decode (tw_raised). */
 	void (*raised)(struct tw_app *app, unsigned by);
-	_Atomic bool looking;                   /* for what got slower: one at a time */
-	int64_t keep_ms;                        /* when retention looks, next */
-	struct tw_periodic *hooks;              /* jobs_hook.h */
-	struct tw_secret_key *seal;             /* of secrets of webhooks */
-	struct tw_hook_runner *hook_runner;     /* that job's */
+	_Atomic bool looking;                   /* change detection is running: one at a time */
+	int64_t keep_ms;                        /* time of retention's next run */
+	struct tw_periodic *hooks;              /* thread that delivers webhooks: jobs_hook.h */
+	struct tw_secret_key *seal;             /* encrypts secrets of webhooks */
+	struct tw_hook_runner *hook_runner;     /* state of that thread */
 	struct tw_periodic *retention;          /* jobs_retention.h */
 	struct tw_fleet_store *fleet;           /* fleet_store.h */
 	struct tw_symbols *symbols;             /* symbols.h: open mappings by build */
-	struct tw_response_cache *answers;      /* answers.h; NULL: no response cache */
+	struct tw_response_cache *answers;      /* response_cache.h; NULL: no response cache */
 	struct tw_answer_memory *answer_memory; /* answer_memory.h; NULL: responses are not
 	                                         * counted */
 	struct tw_metrics *metrics;             /* metrics.h */

@@ -273,7 +273,7 @@ static void log_complaints(int fd)
 	if (n <= 0)
 		return;
 	text[n] = '\0';
-	tw_log(TW_LOG_WARN, "decoder_said", tw_log_text("text", text));
+	tw_log(TW_LOG_WARN, "decoder_stderr", tw_log_text("text", text));
 }
 
 const char *tw_death_word(enum tw_death d)

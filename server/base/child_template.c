@@ -22,15 +22,15 @@ void tw_child_template_end(struct tw_child_template *t)
 {
 	if (!t->pid)
 		return;
-	(void)close(t->line);
+	(void)close(t->copy_socket);
 	(void)kill(t->pid, SIGKILL);
 	while (waitpid(t->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 	*t = (struct tw_child_template){0};
 }
 
-/* Descriptors 0 to 2 are /dev/null, 3 is the line. */
-static int start_on(int far_end, pid_t *ret_pid)
+/* Descriptors 0 to 2 are /dev/null, 3 is the socket. */
+static int start_on(int child_end, pid_t *ret_pid)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int fds[4];
@@ -38,7 +38,7 @@ static int start_on(int far_end, pid_t *ret_pid)
 	int rc;
 
 	while (n < 4) {
-		fds[n] = fcntl(n < 3 ? null : far_end, F_DUPFD_CLOEXEC, HIGH_FD);
+		fds[n] = fcntl(n < 3 ? null : child_end, F_DUPFD_CLOEXEC, HIGH_FD);
 		if (fds[n] < 0)
 			break;
 		n++;
@@ -61,7 +61,7 @@ static enum tw_status start(struct tw_child_template *t, struct tw_err *err)
 	rc = start_on(ends[1], &t->pid);
 	(void)close(ends[1]);
 	if (rc == 0) {
-		t->line = ends[0];
+		t->copy_socket = ends[0];
 		return TW_OK;
 	}
 	t->pid = 0;
@@ -70,7 +70,7 @@ static enum tw_status start(struct tw_child_template *t, struct tw_err *err)
 	return tw_child_fail_errno("starting decoders", err);
 }
 
-static bool send_fds(int line, const int *fds, size_t n)
+static bool send_fds(int copy_socket, const int *fds, size_t n)
 {
 	union {
 		char room[CMSG_SPACE(sizeof(int) * (TW_CHILD_FDS + 1))];
@@ -92,15 +92,15 @@ static bool send_fds(int line, const int *fds, size_t n)
 	c->cmsg_len = CMSG_LEN(sizeof(int) * n);
 	memcpy(CMSG_DATA(c), fds, sizeof(int) * n);
 	do
-		sent = sendmsg(line, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+		sent = sendmsg(copy_socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (sent < 0 && errno == EINTR);
 	return sent == 1;
 }
 
-/* The pid of the copy or a negative errno; 0: nobody has the other end any more. */
-static int32_t answer_of(int line)
+/* The pid of the copy or a negative errno; 0: no process has the other end open. */
+static int32_t answer_of(int copy_socket)
 {
-	struct pollfd p = {.fd = line, .events = POLLIN};
+	struct pollfd p = {.fd = copy_socket, .events = POLLIN};
 	int32_t answer = 0;
 	int rc;
 
@@ -109,11 +109,12 @@ static int32_t answer_of(int line)
 	while (rc < 0 && errno == EINTR);
 	if (rc <= 0)
 		return rc ? -errno : -ETIMEDOUT;
-	return recv(line, &answer, sizeof answer, MSG_DONTWAIT) == sizeof answer ? answer : 0;
+	return recv(copy_socket, &answer, sizeof answer, MSG_DONTWAIT) == sizeof answer ? answer
+	                                                                                : 0;
 }
 
-/* One attempt, with a template that runs.  Returns as answer_of; 0: no process has the descriptors,
- * and none will get them. */
+/* One attempt with a running template. Returns as answer_of; 0: no process has the descriptors, and
+ * none will get them. */
 static int32_t copy_once(struct tw_child_template *t, int fds[TW_CHILD_FDS + 1], size_t n)
 {
 	const char go = 0;
@@ -124,10 +125,10 @@ static int32_t copy_once(struct tw_child_template *t, int fds[TW_CHILD_FDS + 1],
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return -errno;
 	fds[n] = ends[1];
-	sent = send_fds(t->line, fds, n + 1);
+	sent = send_fds(t->copy_socket, fds, n + 1);
 	(void)close(ends[1]);
 	answer = sent ? answer_of(ends[0]) : 0;
-	if (answer == -ETIMEDOUT) { /* there may be a copy all the same, which will say so */
+	if (answer == -ETIMEDOUT) { /* a late copy may still exist, and will report its pid */
 		tw_child_template_end(t);
 		answer = answer_of(ends[0]);
 	} else if (answer == 0) {

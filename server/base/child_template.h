@@ -19,7 +19,7 @@
 /* Zeroed: none yet; the first copy starts it. */
 struct tw_child_template {
 	pid_t pid;
-	int line;
+	int copy_socket;
 	unsigned copies;
 };
 

@@ -43,7 +43,7 @@ enum {
 	MAX_PLACE = 1100
 };
 
-/* Some of them can always be waiting for the disk. */
+/* A few threads must always be free while others wait for the disk. */
 enum { MIN_QUERY_THREADS = 4 };
 
 struct source { /* a value and the name of its source for error messages */
@@ -291,7 +291,7 @@ static bool store(const struct setting *s, const char *value, struct tw_config *
 	return true;
 }
 
-/* "64K" where that is what the bytes are. */
+/* "64K" for multiples of 1024. */
 static void write_bytes(uint64_t n, char out[24])
 {
 	static const char units[] = "KMGT";
@@ -304,7 +304,7 @@ static void write_bytes(uint64_t n, char out[24])
 	(void)snprintf(out, 24, "%" PRIu64 "%.*s", n, at >= 0, at >= 0 ? &units[at] : "");
 }
 
-/* Which values a setting takes. */
+/* Describes the values that a setting accepts. */
 static void describe(const struct setting *s, char *out, size_t cap)
 {
 	char least[24], most[24];
@@ -323,7 +323,7 @@ static void describe(const struct setting *s, char *out, size_t cap)
 	}
 }
 
-static enum tw_status settle(
+static enum tw_status finalize(
         const struct loading *l, size_t i, struct tw_config *c, struct tw_err *err)
 {
 	struct source from = l->flags[i];
@@ -368,7 +368,7 @@ static bool is_loopback(const char *host)
 	       strcmp(host, "localhost") == 0;
 }
 
-static enum tw_status judge_proxies(struct tw_config *c, struct tw_err *err)
+static enum tw_status check_proxies(struct tw_config *c, struct tw_err *err)
 {
 	const char *header = c->proxy_user_header;
 
@@ -392,7 +392,7 @@ static enum tw_status judge_proxies(struct tw_config *c, struct tw_err *err)
 }
 
 /* A single server must have all roles. */
-static enum tw_status judge_roles(struct tw_config *c, struct tw_err *err)
+static enum tw_status check_roles(struct tw_config *c, struct tw_err *err)
 {
 	enum tw_status st = tw_roles_parse(c->role, &c->roles, err);
 
@@ -404,7 +404,7 @@ static enum tw_status judge_roles(struct tw_config *c, struct tw_err *err)
 }
 
 /* The name is used in labels and log lines. */
-static enum tw_status judge_node(const struct tw_config *c, struct tw_err *err)
+static enum tw_status check_node(const struct tw_config *c, struct tw_err *err)
 {
 	static const char fine[] =
 	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -415,7 +415,7 @@ static enum tw_status judge_node(const struct tw_config *c, struct tw_err *err)
 	        "--node must be letters, digits, . _ and -, not \"%.60s\"", c->node);
 }
 
-static enum tw_status judge(struct tw_config *c, struct tw_err *err)
+static enum tw_status check(struct tw_config *c, struct tw_err *err)
 {
 	static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
 	static const char *const formats[] = {"logfmt", "json", NULL};
@@ -453,10 +453,10 @@ static enum tw_status judge(struct tw_config *c, struct tw_err *err)
 	if (c->decode_workers == 0)
 		c->decode_workers = cores > 0 ? (unsigned)cores : 1;
 	c->limits.max_memory_bytes = c->worker_memory_bytes;
-	st = judge_roles(c, err);
+	st = check_roles(c, err);
 	if (st == TW_OK)
-		st = judge_node(c, err);
-	return st == TW_OK ? judge_proxies(c, err) : st;
+		st = check_node(c, err);
+	return st == TW_OK ? check_proxies(c, err) : st;
 }
 
 enum tw_status tw_config_load(
@@ -471,9 +471,9 @@ enum tw_status tw_config_load(
 	if (st == TW_OK && l.file && *l.file)
 		st = read_file(&l, err);
 	for (size_t i = 0; st == TW_OK && i < N_SETTINGS; i++)
-		st = settle(&l, i, &c, err);
+		st = finalize(&l, i, &c, err);
 	if (st == TW_OK)
-		st = judge(&c, err);
+		st = check(&c, err);
 	if (st == TW_OK)
 		*ret = c;
 	return st;

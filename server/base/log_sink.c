@@ -23,8 +23,8 @@ static struct {
 	pthread_mutex_t lock;
 	int fd;
 	bool is_socket;
-	uint64_t untold;      /* dropped since the last line written */
-	int64_t no_wait_till; /* ms */
+	uint64_t dropped_since; /* dropped since the last line written */
+	int64_t no_wait_till;   /* ms */
 } sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = STDERR_FILENO};
 
 static _Atomic uint64_t lost_lines;
@@ -77,23 +77,23 @@ static bool put(const char *line, size_t len)
 	return n == (ssize_t)len;
 }
 
-static bool tell_lost(tw_log_lost_fn lost)
+static bool write_lost_count(tw_log_lost_fn lost)
 {
 	char line[TW_LOG_LINE_BYTES];
 
-	if (sink.untold == 0)
+	if (sink.dropped_since == 0)
 		return true;
-	if (!put(line, lost(line, sink.untold)))
+	if (!put(line, lost(line, sink.dropped_since)))
 		return false;
-	sink.untold = 0;
+	sink.dropped_since = 0;
 	return true;
 }
 
 void tw_log_sink_put(const char *line, size_t len, tw_log_lost_fn lost)
 {
 	(void)pthread_mutex_lock(&sink.lock);
-	if (!tell_lost(lost) || !put(line, len)) {
-		sink.untold++;
+	if (!write_lost_count(lost) || !put(line, len)) {
+		sink.dropped_since++;
 		(void)atomic_fetch_add(&lost_lines, 1);
 	}
 	(void)pthread_mutex_unlock(&sink.lock);

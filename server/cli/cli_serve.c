@@ -97,7 +97,7 @@ static void keep_quota(struct tw_periodic *p, void *arg)
 	(void)p;
 	quota_path(app, path);
 	if (tw_quota_save(app->quota, path, tw_unix_ms(), &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "quota_not_kept", path, &err);
+		tw_log_err(TW_LOG_WARN, "quota_not_saved", path, &err);
 }
 
 /* Uploads before a restart count towards the limits; if unknown, counting starts at zero. */
@@ -118,7 +118,7 @@ static enum tw_status open_quota(struct tw_app *app, struct tw_err *err)
 	quota_path(app, path);
 	st = tw_quota_load(app->quota, path, tw_unix_ms(), &why);
 	if (st != TW_OK && st != TW_NOT_FOUND)
-		tw_log_err(TW_LOG_WARN, "quota_not_read", path, &why);
+		tw_log_err(TW_LOG_WARN, "quota_not_loaded", path, &why);
 	return tw_periodic_start(
 	        &(struct tw_periodic_task){"quota", keep_quota, KEEP_QUOTA_S * 1000}, app,
 	        &app->keep_quota, err);
@@ -151,7 +151,7 @@ static enum tw_status wait_for_storage(
 		*err = *why;
 		return why->code;
 	}
-	tw_log_err(TW_LOG_ERROR, "storage_away", c->storage.blobs, why);
+	tw_log_err(TW_LOG_ERROR, "storage_unreachable", c->storage.blobs, why);
 	if (engine->hold)
 		engine->hold(store, why);
 	app->storage_unproven = true;

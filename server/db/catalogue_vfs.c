@@ -88,8 +88,8 @@ static int write_real(struct shell *s, const void *from, int n, sqlite3_int64 at
 {
 	int rc = s->real->pMethods->xWrite(s->real, from, n, at);
 
-	while (rc == SQLITE_FULL && (s->name ? tw_reserve_give(s->path) != 0
-	                                     : tw_reserve_give_to(s->path, (uint64_t)at)))
+	while (rc == SQLITE_FULL && (s->name ? tw_reserve_release(s->path) != 0
+	                                     : tw_reserve_release_to(s->path, (uint64_t)at)))
 		rc = s->real->pMethods->xWrite(s->real, from, n, at);
 	return rc;
 }
@@ -244,7 +244,7 @@ static int open_file(
 	s->real = (sqlite3_file *)(void *)(s + 1);
 	do
 		rc = below->xOpen(below, name, s->real, flags, ret_flags);
-	while (rc != SQLITE_OK && errno == ENOSPC && tw_reserve_give(name));
+	while (rc != SQLITE_OK && errno == ENOSPC && tw_reserve_release(name));
 	if (rc != SQLITE_OK)
 		return rc;
 	s->sums = s->name && is_empty(s->real);

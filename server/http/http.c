@@ -60,7 +60,7 @@ static void read_length(struct tw_req *r)
 		r->declared = 0; /* libmicrohttpd has refused invalid numbers */
 }
 
-static enum tw_status judge_length(struct tw_req *r, struct tw_err *err)
+static enum tw_status check_length(struct tw_req *r, struct tw_err *err)
 {
 	r->max_body = r->route->max_body ? r->route->max_body(r->http->app) : 0;
 	if (r->max_body == 0 && r->declared != 0)
@@ -76,7 +76,7 @@ static bool changes_state(const struct tw_req *r)
 	return strcmp(r->method, "GET") != 0 && strcmp(r->method, "HEAD") != 0;
 }
 
-static enum tw_status judge_caller(struct tw_req *r, struct tw_err *err)
+static enum tw_status identify_caller(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_credentials shown = {
 	        .authorization = tw_req_header(r, "Authorization"),
@@ -103,7 +103,7 @@ static enum tw_status take_upload_slot(struct tw_req *r, struct tw_err *err)
 
 	if (!r->route->upload)
 		return TW_OK;
-	if (r->came_late)
+	if (r->came_during_shutdown)
 		return tw_fail(err, TW_BUSY, "the server is being stopped; send it again");
 	st = tw_slots_take(r->http->slots, who->key_id[0] ? who->key_id : who->user_id, r->address,
 	        &r->slot, err);
@@ -130,20 +130,20 @@ static enum tw_status find_target(struct tw_req *r, struct tw_err *err)
 }
 
 /* Without credentials there is no lookup. */
-static bool needs_look_up(const struct tw_req *r)
+static bool needs_lookup(const struct tw_req *r)
 {
 	return (r->route->needs != TW_NEED_PUBLIC || r->route->knows_caller) &&
 	       (tw_req_header(r, "Authorization") || tw_req_header(r, "Cookie") || r->proxy_user);
 }
 
-static enum tw_status admit(struct tw_req *r, struct tw_err *err)
+static enum tw_status admit_request(struct tw_req *r, struct tw_err *err)
 {
-	enum tw_status st = judge_caller(r, err);
+	enum tw_status st = identify_caller(r, err);
 
 	if (st == TW_OK)
 		st = tw_req_check_values(r, err);
 	if (st == TW_OK)
-		st = judge_length(r, err);
+		st = check_length(r, err);
 	if (st == TW_OK)
 		st = tw_req_take_quota(r, err);
 	if (st == TW_OK)
@@ -166,7 +166,7 @@ static enum tw_status take_body(struct tw_req *r, const void *p, size_t n, struc
 }
 
 /* Passes the buffered body to the route, as the caller is now known. */
-static enum tw_status take_held(struct tw_req *r, struct tw_err *err)
+static enum tw_status pass_buffered_body(struct tw_req *r, struct tw_err *err)
 {
 	enum tw_status st = tw_buf_status(&r->early);
 
@@ -180,7 +180,7 @@ static enum tw_status take_held(struct tw_req *r, struct tw_err *err)
 
 /* --- the end of a request --- */
 
-static void give_up(struct tw_req *r)
+static void drop_connection(struct tw_req *r)
 {
 	if (r->begun && r->route->abort)
 		r->route->abort(r);
@@ -197,13 +197,13 @@ static void release_upload_slot(struct tw_req *r)
 
 static void refuse(struct tw_req *r, enum tw_status st)
 {
-	give_up(r);
+	drop_connection(r);
 	release_upload_slot(r);
 	r->refused = st;
 }
 
 /* Sets the actor of this thread's changes. */
-static void act_for(const struct tw_req *r)
+static void set_actor(const struct tw_req *r)
 {
 	const struct tw_caller *who = &r->caller;
 	struct tw_actor a = {"nobody", "", "", r->address, r->id};
@@ -221,8 +221,8 @@ static void run_end(struct tw_req *r)
 {
 	enum tw_status st;
 
-	act_for(r);
-	st = take_held(r, &r->err);
+	set_actor(r);
+	st = pass_buffered_body(r, &r->err);
 	if (st == TW_OK)
 		st = r->route->end(r, &r->err);
 	tw_actor_set(NULL);
@@ -271,7 +271,7 @@ static void limit_work(struct tw_req *r)
 {
 	uint64_t grace_ms = r->http->app->config->query_deadline_ms / 10 + GRACE_MS;
 
-	if ((changes_state(r) && !r->route->asks) || r->route->outbound || r->route->by_child)
+	if ((changes_state(r) && !r->route->read_only) || r->route->outbound || r->route->by_child)
 		return;
 	r->abandoned = tw_watch_abandoned(r->connection);
 	tw_work_limit_set((struct tw_work_limit){
@@ -297,7 +297,7 @@ static void run_pooled(struct tw_pool_task *task, bool stopping)
 	}
 	if (r->is_waiting) {
 		release_upload_slot(r); /* its body is stored */
-		if (tw_req_goes_on_waiting(r))
+		if (tw_req_keeps_waiting(r))
 			return;
 		if (r->refused == TW_OK && !r->response)
 			refuse(r, tw_fail(&r->err, TW_BUSY, "the server is being stopped"));
@@ -305,7 +305,7 @@ static void run_pooled(struct tw_pool_task *task, bool stopping)
 	(void)MHD_resume_connection(r->connection);
 }
 
-static void run_look_up(struct tw_pool_task *task, bool stopping)
+static void run_lookup(struct tw_pool_task *task, bool stopping)
 {
 	struct tw_req *r = (struct tw_req *)task;
 	enum tw_status st;
@@ -313,9 +313,9 @@ static void run_look_up(struct tw_pool_task *task, bool stopping)
 	if (stopping)
 		st = tw_fail(&r->err, TW_BUSY, "the server is being stopped");
 	else
-		st = admit(r, &r->err);
+		st = admit_request(r, &r->err);
 	if (st == TW_OK && r->phase == TW_PHASE_BODY)
-		st = take_held(r, &r->err);
+		st = pass_buffered_body(r, &r->err);
 	if (st != TW_OK)
 		refuse(r, st);
 	if (st != TW_OK || r->phase != TW_PHASE_POOLED) {
@@ -388,7 +388,7 @@ static enum MHD_Result send_reply(struct tw_req *r)
 		tw_reply_error(r);
 	if (!r->response)
 		return MHD_NO;
-	if (!r->read_whole && r->declared)
+	if (!r->body_complete && r->declared)
 		tw_watch_linger(r->connection);
 	r->phase = TW_PHASE_DONE;
 	sent = MHD_queue_response(r->connection, (unsigned)r->http_code, r->response);
@@ -398,7 +398,7 @@ static enum MHD_Result send_reply(struct tw_req *r)
 	return sent;
 }
 
-static bool much_is_to_come(const struct tw_req *r)
+static bool much_is_unread(const struct tw_req *r)
 {
 	return r->declared == UINT64_MAX || r->declared - r->got > SMALL_BODY;
 }
@@ -406,7 +406,7 @@ static bool much_is_to_come(const struct tw_req *r)
 /* Refuses before the body, or at its end if it is small. */
 static enum MHD_Result reply_refusal(struct tw_req *r)
 {
-	if (r->declared && (r->expects || much_is_to_come(r)))
+	if (r->declared && (r->expects || much_is_unread(r)))
 		return send_reply(r);
 	r->phase = TW_PHASE_BODY;
 	tw_watch_wait(r->http->watch, r->connection, TW_WAIT_IDLE);
@@ -416,7 +416,7 @@ static enum MHD_Result reply_refusal(struct tw_req *r)
 /* Refuses within the body. */
 static enum MHD_Result reply_refusal_now(struct tw_req *r)
 {
-	if (!much_is_to_come(r))
+	if (!much_is_unread(r))
 		return MHD_YES;
 	r->phase = TW_PHASE_DONE;
 	tw_reply_error_now(r);
@@ -456,37 +456,37 @@ static void *on_target(void *cls, const char *raw, struct MHD_Connection *connec
 /* If the client's shutdown arrived in one packet with the bytes before it, epoll does not report it
  * again.  The library may hold more of the body here, so the connection only gets a shorter
  * timeout. */
-static void look_for_farewell(struct tw_req *r)
+static void check_peer_shutdown(struct tw_req *r)
 {
-	if (r->hurried || r->declared == 0 || !tw_req_client_left(r))
+	if (r->timeout_shortened || r->declared == 0 || !tw_req_client_left(r))
 		return;
-	r->hurried = true;
+	r->timeout_shortened = true;
 	tw_req_shorten_timeout(r, true);
 }
 
 /* A small body is buffered in the meantime, and the caller is looked up once it is complete. */
-static enum MHD_Result look_up(struct tw_req *r)
+static enum MHD_Result begin_lookup(struct tw_req *r)
 {
 	const bool large = r->declared != UINT64_MAX && r->declared > SMALL_BODY;
 
 	if (r->declared && (r->expects || large || r->route->partial)) {
 		r->phase = TW_PHASE_CALLER;
-		suspend_for(r, r->http->callers, run_look_up);
+		suspend_for(r, r->http->callers, run_lookup);
 		return MHD_YES;
 	}
 	r->phase = TW_PHASE_HELD;
 	tw_watch_wait(r->http->watch, r->connection, TW_WAIT_HELD);
-	look_for_farewell(r);
+	check_peer_shutdown(r);
 	return MHD_YES;
 }
 
-static enum MHD_Result go_on(struct tw_req *r)
+static enum MHD_Result begin_body(struct tw_req *r)
 {
 	if (r->refused != TW_OK)
 		return reply_refusal(r);
 	r->phase = TW_PHASE_BODY;
 	tw_watch_wait(r->http->watch, r->connection, TW_WAIT_BODY);
-	look_for_farewell(r);
+	check_peer_shutdown(r);
 	return MHD_YES;
 }
 
@@ -499,7 +499,7 @@ static enum MHD_Result on_headers(struct tw_req *r, const char *method, const ch
 	if (!r->method || !r->target.path)
 		return MHD_NO;
 	r->deadline_ns = tw_http_now_ns() + r->http->app->config->query_deadline_ms * 1000000ull;
-	r->came_late = r->http->app->stopping;
+	r->came_during_shutdown = r->http->app->stopping;
 	read_length(r);
 	st = tw_req_validate_headers(r, method, version, &r->err);
 	if (st == TW_OK)
@@ -509,21 +509,21 @@ static enum MHD_Result on_headers(struct tw_req *r, const char *method, const ch
 		return send_reply(r);
 	}
 	st = find_target(r, &r->err);
-	if (st == TW_OK && needs_look_up(r))
-		return look_up(r);
+	if (st == TW_OK && needs_lookup(r))
+		return begin_lookup(r);
 	if (st == TW_OK)
-		st = admit(r, &r->err);
+		st = admit_request(r, &r->err);
 	if (st != TW_OK)
 		refuse(r, st);
-	return go_on(r);
+	return begin_body(r);
 }
 
 /* This piece completes the received bytes of a body of known length, so a shutdown now means that
  * it is truncated. */
-static bool is_cut_off(struct tw_req *r)
+static bool is_truncated(struct tw_req *r)
 {
 	if (r->declared == UINT64_MAX)
-		look_for_farewell(r);
+		check_peer_shutdown(r);
 	else if (r->got < r->declared)
 		return tw_req_client_left(r);
 	return false;
@@ -545,13 +545,13 @@ static enum MHD_Result on_piece(struct tw_req *r, const char *data, size_t *ret_
 	if (r->phase == TW_PHASE_HELD && r->refused == TW_OK && r->early.len + n > SMALL_BODY) {
 		r->phase = TW_PHASE_BODY;
 		tw_watch_wait(r->http->watch, r->connection, TW_WAIT_BODY);
-		suspend_for(r, r->http->callers, run_look_up);
+		suspend_for(r, r->http->callers, run_lookup);
 		return MHD_YES;
 	}
 	*ret_n = 0;
 	r->got += n;
 	tw_watch_got(r->connection, n);
-	if (is_cut_off(r))
+	if (is_truncated(r))
 		return MHD_NO;
 	if (r->refused != TW_OK)
 		return reply_refusal_now(r);
@@ -573,23 +573,24 @@ static enum MHD_Result on_piece(struct tw_req *r, const char *data, size_t *ret_
  * the body only requests a second one, which comes immediately. */
 static enum MHD_Result on_end(struct tw_req *r)
 {
-	const bool look_up = r->phase == TW_PHASE_HELD;
+	const bool begin_lookup = r->phase == TW_PHASE_HELD;
 
-	r->read_whole = true;
-	if (r->hurried) {
-		r->hurried = false;
+	r->body_complete = true;
+	if (r->timeout_shortened) {
+		r->timeout_shortened = false;
 		tw_req_shorten_timeout(r, false);
 	}
 	tw_watch_wait(r->http->watch, r->connection, TW_WAIT_SERVER);
-	if (r->refused == TW_OK && (look_up || (!r->route->on_loop && r->phase == TW_PHASE_BODY))) {
-		r->to_look_up = look_up;
+	if (r->refused == TW_OK &&
+	        (begin_lookup || (!r->route->on_loop && r->phase == TW_PHASE_BODY))) {
+		r->lookup_pending = begin_lookup;
 		r->phase = TW_PHASE_LAST;
 		return MHD_YES;
 	}
 	if (r->phase == TW_PHASE_LAST) {
 		r->phase = TW_PHASE_POOLED;
-		if (r->to_look_up)
-			suspend_for(r, r->http->callers, run_look_up);
+		if (r->lookup_pending)
+			suspend_for(r, r->http->callers, run_lookup);
 		else
 			suspend_for(r, tw_http_pool_of(r), run_pooled);
 		return MHD_YES;
@@ -614,7 +615,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	if (r->phase == TW_PHASE_POOLED)
 		return send_reply(r);
 	if (r->phase == TW_PHASE_CALLER)
-		return go_on(r);
+		return begin_body(r);
 	return *data_len ? on_piece(r, data, data_len) : on_end(r);
 }
 
@@ -627,10 +628,10 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	if (!r)
 		return;
 	if (r->phase != TW_PHASE_DONE)
-		tw_log(TW_LOG_INFO, "request_cut", tw_log_text("id", r->id),
+		tw_log(TW_LOG_INFO, "request_aborted", tw_log_text("id", r->id),
 		        tw_log_text("method", r->method), tw_log_text("path", loggable_path(r)),
 		        tw_log_number("bytes_in", (int64_t)r->got), tw_log_number("how", how));
-	give_up(r);
+	drop_connection(r);
 	release_upload_slot(r);
 	tw_req_finalize_quota(r);
 	if (r->response)

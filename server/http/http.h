@@ -37,13 +37,13 @@ struct tw_route {
 	bool by_child;      /* waits for a child process: runs on a separate pool */
 	bool metrics;       /* served only at config.metrics_listen if that is set */
 	bool quiet;         /* logged at debug level on success: health checks */
-	bool upload;  /* counts against config.max_in_flight until its reply is made; ends on the
-	               * uploads' pool */
-	bool by_post; /* also accepted as POST with X-HTTP-Method-Override, for clients without
-	               * PATCH */
-	bool asks;    /* a POST that changes nothing: its work ends as that of a GET does */
-	bool partial; /* stores each piece of its body on arrival, so none is buffered until the
-	               * caller is known */
+	bool upload;    /* counts against config.max_in_flight until its reply is made; ends on the
+	                 * uploads' pool */
+	bool by_post;   /* also accepted as POST with X-HTTP-Method-Override, for clients without
+	                 * PATCH */
+	bool read_only; /* a POST that changes nothing: it ends with its client, like a GET */
+	bool partial;   /* stores each piece of its body on arrival, so none is buffered until the
+	                 * caller is known */
 	uint64_t (*max_body)(const struct tw_app *);               /* NULL: a body is refused */
 	enum tw_status (*begin)(struct tw_req *, struct tw_err *); /* may be NULL */
 	enum tw_status (*body)(
@@ -56,7 +56,7 @@ struct tw_route {
 	                  * server, and other programs' redirects */
 };
 
-enum { TW_CHILD_ASKERS = 64 }; /* most concurrent requests that wait for a child process */
+enum { TW_CHILD_WAITERS = 64 }; /* most concurrent requests that wait for a child process */
 
 /* Properties of a request; strings are valid until its end. */
 struct tw_app *tw_req_app(const struct tw_req *r);

@@ -63,9 +63,9 @@ static const char multipart[] = "multipart/form-data", label[] = "boundary=";
 
 bool tw_form_is(const struct tw_req *r)
 {
-	const char *given = tw_req_header(r, "Content-Type");
+	const char *part_value = tw_req_header(r, "Content-Type");
 
-	return given && strncasecmp(given, multipart, sizeof multipart - 1) == 0;
+	return part_value && strncasecmp(part_value, multipart, sizeof multipart - 1) == 0;
 }
 
 /* The value of a parameter: a token or a quoted string without escapes. */
@@ -84,19 +84,19 @@ static bool isolate_boundary(const char *header)
 	const char *params = header + sizeof multipart - 1;
 	const char *at = strcasestr(params, label);
 	char boundary[MAX_BOUNDARY + 1];
-	struct tw_str given;
+	struct tw_str part_value;
 	char *out;
 
 	if (!at)
 		return false;
-	given = parameter(at + sizeof label - 1);
-	if (at == params ? given.ptr[-1] != '"' /* otherwise it was not rewritten before */
+	part_value = parameter(at + sizeof label - 1);
+	if (at == params ? part_value.ptr[-1] != '"' /* otherwise it was not rewritten before */
 	                 : !strchr("; \t", at[-1]))
 		return false;
-	if (given.len == 0 || given.len > MAX_BOUNDARY)
+	if (part_value.len == 0 || part_value.len > MAX_BOUNDARY)
 		return false;
-	memcpy(boundary, given.ptr, given.len);
-	boundary[given.len] = '\0';
+	memcpy(boundary, part_value.ptr, part_value.len);
+	boundary[part_value.len] = '\0';
 	memcpy(&out, &header, sizeof out);
 	(void)snprintf(out + sizeof multipart - 1, strlen(params) + 2, "%s\"%s\"", label, boundary);
 	return true;
@@ -122,7 +122,7 @@ enum tw_status tw_form_new(const struct tw_req *r, const struct tw_form_ops *ops
 	return TW_OK;
 }
 
-static enum tw_status tell(struct tw_form *f, struct tw_err *err)
+static enum tw_status report_end(struct tw_form *f, struct tw_err *err)
 {
 	if (f->status != TW_OK && err)
 		*err = f->err;
@@ -135,7 +135,7 @@ enum tw_status tw_form_push(struct tw_form *f, const void *p, size_t n, struct t
 		f->status = tw_fail_at(&f->err, TW_BAD_REQUEST, f->total,
 		        "the multipart body breaks its form near here");
 	f->total += n;
-	return tell(f, err);
+	return report_end(f, err);
 }
 
 enum tw_status tw_form_finish(struct tw_form *f, struct tw_err *err)
@@ -149,7 +149,7 @@ enum tw_status tw_form_finish(struct tw_form *f, struct tw_err *err)
 	if (f->status == TW_OK && !f->in_part) /* the processor skips text before the first part */
 		f->status =
 		        tw_fail_at(&f->err, TW_BAD_REQUEST, 0, "the multipart body has no part");
-	return tell(f, err);
+	return report_end(f, err);
 }
 
 struct tw_form *tw_form_free(struct tw_form *f)

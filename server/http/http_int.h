@@ -94,15 +94,15 @@ struct tw_req {
 	struct tw_slot slot;
 	const _Atomic bool *abandoned; /* cancels its work; NULL: it continues */
 	struct tw_buf early;           /* body received before the caller is known */
-	bool to_look_up;               /* its caller must be looked up, on the pool */
-	bool read_whole;               /* its body was received completely */
-	bool came_late;                /* its headers arrived after the server began to stop */
+	bool lookup_pending;           /* its caller must be looked up, on the pool */
+	bool body_complete;            /* its body was received completely */
+	bool came_during_shutdown;     /* its headers arrived after the server began to stop */
 	bool begun;   /* route->begin was called and neither end nor abort finished the request */
 	bool expects; /* Expect: 100-continue: the client has sent no body byte yet */
-	bool hurried; /* see tw_req_shorten_timeout */
-	bool took_quota;   /* of the key; corrected at the end by the bytes received */
-	uint64_t declared; /* Content-Length; UINT64_MAX: chunked */
-	uint64_t got;      /* body bytes */
+	bool timeout_shortened; /* see tw_req_shorten_timeout */
+	bool took_quota;        /* of the key; corrected at the end by the bytes received */
+	uint64_t declared;      /* Content-Length; UINT64_MAX: chunked */
+	uint64_t got;           /* body bytes */
 	uint64_t max_body;
 	uint64_t started_ns, deadline_ns;
 	void *state;          /* for the route */
@@ -112,7 +112,7 @@ struct tw_req {
 	/* For http_wait.c: `end` asked to be called again; it is in the list; its route is not
 	 * being called. */
 	bool waits, is_waiting, is_idle;
-	struct tw_req *next_waiting, *next_taken;
+	struct tw_req *next_waiting, *next_called;
 	bool own_encoding; /* the route set Content-Encoding */
 	int http_code;     /* of the reply */
 	struct MHD_Response *response;
@@ -194,7 +194,7 @@ enum tw_status tw_req_take_quota(struct tw_req *r, struct tw_err *err) TW_MUST_U
 void tw_req_finalize_quota(struct tw_req *r);
 /* After `end` of a request with is_waiting: whether it will be called again; if so, another thread
  * now owns it. */
-bool tw_req_goes_on_waiting(struct tw_req *r);
+bool tw_req_keeps_waiting(struct tw_req *r);
 /* Calls waiting requests a last time; none can wait after that. */
 void tw_http_waits_end(struct tw_app *app);
 /* Whether the client has closed its sending side, with nothing left to read. */

@@ -51,7 +51,7 @@ void tw_http_need_descriptors(unsigned connections)
 		return;
 	limit.rlim_cur = want < limit.rlim_max ? want : limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < want)
-		tw_log(TW_LOG_WARN, "few_descriptors",
+		tw_log(TW_LOG_WARN, "descriptor_limit_low",
 		        tw_log_number("limit", (int64_t)limit.rlim_cur),
 		        tw_log_number("wanted", (int64_t)want));
 }

@@ -111,7 +111,7 @@ static void list_known(const struct tw_route *route, char *out, size_t cap)
 		}
 }
 
-/* An ignored parameter would return the answer to a different question. */
+/* With an ignored parameter the response would be to a different query. */
 enum tw_status tw_req_check_names(struct tw_req *r, struct tw_err *err)
 {
 	char all[120];
@@ -201,7 +201,7 @@ const char *tw_req_text_or_empty(const struct tw_req *r, const char *name)
 }
 
 /* The value's text, NULL: the default applies. */
-static const char *given(
+static const char *value_text(
         const struct tw_req *r, const char *name, enum tw_param_kind kind, int64_t *ret_dflt)
 {
 	const struct tw_param *p = find(r->route, name);
@@ -215,7 +215,7 @@ static const char *given(
 int64_t tw_req_number(const struct tw_req *r, const char *name)
 {
 	int64_t n;
-	const char *text = given(r, name, TW_PARAM_IS_NUMBER, &n);
+	const char *text = value_text(r, name, TW_PARAM_IS_NUMBER, &n);
 
 	if (text)
 		(void)parse_number(text, &n);
@@ -225,7 +225,7 @@ int64_t tw_req_number(const struct tw_req *r, const char *name)
 bool tw_req_flag(const struct tw_req *r, const char *name)
 {
 	int64_t dflt;
-	const char *text = given(r, name, TW_PARAM_IS_FLAG, &dflt);
+	const char *text = value_text(r, name, TW_PARAM_IS_FLAG, &dflt);
 	bool flag = dflt != 0;
 
 	if (text)
@@ -237,7 +237,7 @@ int tw_req_word(const struct tw_req *r, const char *name)
 {
 	int64_t dflt;
 	const struct tw_param *p = find(r->route, name);
-	const char *text = given(r, name, TW_PARAM_IS_WORD, &dflt);
+	const char *text = value_text(r, name, TW_PARAM_IS_WORD, &dflt);
 
 	for (int i = 0; text && p->words[i]; i++)
 		if (strcmp(p->words[i], text) == 0)

@@ -18,10 +18,10 @@ enum {
 	ARRIVAL_THREADS = 8,
 	ARRIVAL_THREADS_REMOTE = 32,
 	OUTBOUND_THREADS = 4,
-	CHILD_THREADS = TW_CHILD_ASKERS + 4
+	CHILD_THREADS = TW_CHILD_WAITERS + 4
 };
 
-_Static_assert((int)CHILD_THREADS > (int)TW_CHILD_ASKERS,
+_Static_assert((int)CHILD_THREADS > (int)TW_CHILD_WAITERS,
         "one asker too many gets a thread, and its refusal");
 
 enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)

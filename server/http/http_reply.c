@@ -132,8 +132,8 @@ static bool add_all(const struct tw_req *r, const char *type, enum tw_coding cod
 }
 
 /* Sets `response` as the reply; the request takes the reference. */
-static enum tw_status use(struct tw_req *r, int http, const char *type, enum tw_coding coding,
-        struct MHD_Response *response, struct tw_err *err)
+static enum tw_status set_response(struct tw_req *r, int http, const char *type,
+        enum tw_coding coding, struct MHD_Response *response, struct tw_err *err)
 {
 	if (!response)
 		return tw_oom(err);
@@ -193,8 +193,8 @@ static enum tw_status encode(
 }
 
 /* Takes the memory of the encoded body. */
-static enum tw_status give(struct tw_req *r, int http, const char *type, enum tw_coding coding,
-        struct tw_buf *encoded, struct tw_err *err)
+static enum tw_status reply_encoded(struct tw_req *r, int http, const char *type,
+        enum tw_coding coding, struct tw_buf *encoded, struct tw_err *err)
 {
 	size_t len = encoded->len;
 	struct MHD_Response *response =
@@ -206,7 +206,7 @@ static enum tw_status give(struct tw_req *r, int http, const char *type, enum tw
 	}
 	tw_metrics_bytes_out(r->http->app->metrics, len);
 	r->body = (struct tw_str){(const char *)encoded->data, len};
-	return use(r, http, type, coding, response, err);
+	return set_response(r, http, type, coding, response, err);
 }
 
 enum tw_status tw_req_reply_buf(struct tw_req *r, int http, const char *type, bool compressible,
@@ -216,7 +216,7 @@ enum tw_status tw_req_reply_buf(struct tw_req *r, int http, const char *type, bo
 	struct tw_buf encoded = *buf;
 	enum tw_status st = encode(coding, buf, &encoded, err);
 
-	return st == TW_OK ? give(r, http, type, coding, &encoded, err) : st;
+	return st == TW_OK ? reply_encoded(r, http, type, coding, &encoded, err) : st;
 }
 
 /* --- response cache --- */
@@ -258,7 +258,7 @@ bool tw_req_reply_again(struct tw_req *r, const char *type)
 	tw_buf_init(&bytes, max_reply);
 	there = key_of(r, coding, &key) &&
 	        tw_response_cache_take(answers, (const char *)key.data, &bytes) &&
-	        give(r, MHD_HTTP_OK, type, coding, &bytes, NULL) == TW_OK;
+	        reply_encoded(r, MHD_HTTP_OK, type, coding, &bytes, NULL) == TW_OK;
 	tw_buf_done(&key);
 	return there;
 }
@@ -291,7 +291,7 @@ enum tw_status tw_req_reply_and_keep(
 		return st;
 	if (large)
 		keep(r, coding, &encoded);
-	return give(r, MHD_HTTP_OK, type, coding, &encoded, err);
+	return reply_encoded(r, MHD_HTTP_OK, type, coding, &encoded, err);
 }
 
 static int put_json(const char *p, size_t n, void *arg)
@@ -323,13 +323,13 @@ enum tw_status tw_req_reply_static(
 	(void)choose(r, false);
 	memcpy(&bytes, &p, sizeof bytes); /* the library takes a non-const pointer and only reads */
 	tw_metrics_bytes_out(r->http->app->metrics, len);
-	return use(r, http, type, TW_CODING_IDENTITY,
+	return set_response(r, http, type, TW_CODING_IDENTITY,
 	        MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_PERSISTENT), err);
 }
 
 enum tw_status tw_req_reply_empty(struct tw_req *r, int http, struct tw_err *err)
 {
-	return use(r, http, NULL, TW_CODING_IDENTITY,
+	return set_response(r, http, NULL, TW_CODING_IDENTITY,
 	        MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT), err);
 }
 
@@ -417,7 +417,7 @@ static void run_fill(struct tw_pool_task *task, bool stopping)
 		s->failed = true;
 	} else if (fill(s, &err) != TW_OK) {
 		s->failed = true;
-		tw_log_err(TW_LOG_WARN, "stream_cut", s->id, &err);
+		tw_log_err(TW_LOG_WARN, "stream_aborted", s->id, &err);
 	}
 	(void)tw_mem_count_for(NULL);
 	if (s->held)
@@ -506,7 +506,7 @@ enum tw_status tw_req_reply_stream(struct tw_req *r, int http, const char *type,
 	        MHD_SIZE_UNKNOWN, STREAM_READ, pull, s, free_stream);
 	if (!response)
 		free_stream(s);
-	return use(r, http, type, coding, response, err);
+	return set_response(r, http, type, coding, response, err);
 }
 
 /* --- errors --- */

@@ -14,13 +14,13 @@ static bool is_method(const struct tw_route *route, const char *method)
 }
 
 /* The header triggers a CORS preflight for requests of other sites, as the real method does. */
-static bool is_meant(const struct tw_req *r, const struct tw_route *route)
+static bool is_override(const struct tw_req *r, const struct tw_route *route)
 {
-	const char *meant = route->by_post && strcmp(r->method, "POST") == 0
-	                            ? tw_req_header(r, "X-HTTP-Method-Override")
-	                            : NULL;
+	const char *override = route->by_post && strcmp(r->method, "POST") == 0
+	                               ? tw_req_header(r, "X-HTTP-Method-Override")
+	                               : NULL;
 
-	return meant && strcmp(meant, route->method) == 0;
+	return override && strcmp(override, route->method) == 0;
 }
 
 static void add_allowed(const struct tw_route *route, char *allow, size_t cap)
@@ -38,21 +38,21 @@ static bool is_catch_all(const struct tw_route *route)
 	return strcmp(route->path, "/{*}") == 0;
 }
 
-static bool is_elsewhere(const struct tw_http *h, const struct tw_route *route)
+static bool is_on_metrics_address(const struct tw_http *h, const struct tw_route *route)
 {
 	return route->metrics && !h->for_metrics && h->app->config->metrics_listen[0];
 }
 
-/* A request to a server without the required role gets a retryable error: an upload must not be
- * given up for that. */
-static enum tw_status judge_role(const struct tw_req *r, struct tw_err *err)
+/* A server without the required role refuses with a retryable status, so that clients do not drop
+ * an upload. */
+static enum tw_status check_role(const struct tw_req *r, struct tw_err *err)
 {
-	const unsigned mine = r->http->app->config->roles;
+	const unsigned own_roles = r->http->app->config->roles;
 	char text[64];
 
-	if (r->route->roles & mine)
+	if (r->route->roles & own_roles)
 		return TW_OK;
-	tw_roles_write(mine, text, sizeof text);
+	tw_roles_write(own_roles, text, sizeof text);
 	return tw_fail(err, TW_BUSY,
 	        "this server does not answer that (--role %s): send it to another", text);
 }
@@ -73,7 +73,7 @@ static bool has_literal(const struct tw_req *r)
 	return false;
 }
 
-static bool is_passed_over(const struct tw_route *route, bool literal, bool no_catch_all)
+static bool is_skipped(const struct tw_route *route, bool literal, bool no_catch_all)
 {
 	return (literal && !is_literal(route)) || (no_catch_all && is_catch_all(route));
 }
@@ -88,18 +88,18 @@ enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 	for (size_t i = 0; i < r->http->n_routes; i++) {
 		const struct tw_route *route = &r->http->routes[i];
 
-		if (is_passed_over(route, literal, allow[0] || !is_read))
+		if (is_skipped(route, literal, allow[0] || !is_read))
 			continue;
 		if (!tw_target_matches(&r->target, route->path) ||
 		        (r->http->for_metrics && !route->metrics))
 			continue;
-		if (is_elsewhere(r->http, route))
+		if (is_on_metrics_address(r->http, route))
 			return tw_fail(err, TW_NOT_FOUND,
 			        "this server answers that at another address: --metrics-listen");
-		if (is_method(route, r->method) || is_meant(r, route)) {
+		if (is_method(route, r->method) || is_override(r, route)) {
 			r->route = route;
 			r->method = route->by_post ? route->method : r->method;
-			st = judge_role(r, err);
+			st = check_role(r, err);
 			return st == TW_OK ? tw_req_check_names(r, err) : st;
 		}
 		add_allowed(route, allow, sizeof allow);

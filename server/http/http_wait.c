@@ -15,7 +15,7 @@ struct tw_http_waits {
 	bool stopping;
 };
 
-static void begin_again(struct tw_req *r)
+static void call_again(struct tw_req *r)
 {
 	if (!tw_pool_submit(tw_http_pool_of(r), &r->task))
 		r->task.run(&r->task, true);
@@ -24,29 +24,29 @@ static void begin_again(struct tw_req *r)
 /* Takes requests whose route is not being called. */
 static struct tw_req *take_idle(struct tw_http_waits *w)
 {
-	struct tw_req *taken = NULL;
+	struct tw_req *list = NULL;
 
 	(void)pthread_mutex_lock(&w->lock);
 	for (struct tw_req *r = w->first; r; r = r->next_waiting) {
 		if (!r->is_idle)
 			continue;
 		r->is_idle = false;
-		r->next_taken = taken;
-		taken = r;
+		r->next_called = list;
+		list = r;
 	}
 	(void)pthread_mutex_unlock(&w->lock);
-	return taken;
+	return list;
 }
 
-static void look(struct tw_periodic *p, void *arg)
+static void call_waiting(struct tw_periodic *p, void *arg)
 {
 	struct tw_req *r = take_idle(arg);
 
 	(void)p;
 	while (r) {
-		struct tw_req *next = r->next_taken;
+		struct tw_req *next = r->next_called;
 
-		begin_again(r);
+		call_again(r);
 		r = next;
 	}
 }
@@ -59,8 +59,8 @@ enum tw_status tw_http_waits_start(struct tw_app *app, struct tw_err *err)
 	if (!w)
 		return tw_oom(err);
 	(void)pthread_mutex_init(&w->lock, NULL);
-	st = tw_periodic_start(
-	        &(struct tw_periodic_task){"mapping_waits", look, LOOK_MS}, w, &app->waiters, err);
+	st = tw_periodic_start(&(struct tw_periodic_task){"mapping_waits", call_waiting, LOOK_MS},
+	        w, &app->waiters, err);
 	if (st != TW_OK) {
 		(void)pthread_mutex_destroy(&w->lock);
 		tw_mem_free(w);
@@ -107,7 +107,7 @@ bool tw_req_wait(struct tw_req *r)
 	return r->waits;
 }
 
-bool tw_req_goes_on_waiting(struct tw_req *r)
+bool tw_req_keeps_waiting(struct tw_req *r)
 {
 	struct tw_http_waits *w = r->http->app->waits;
 	bool waits;
@@ -137,5 +137,5 @@ void tw_http_waits_end(struct tw_app *app)
 	(void)pthread_mutex_lock(&w->lock);
 	w->stopping = true;
 	(void)pthread_mutex_unlock(&w->lock);
-	look(NULL, w);
+	call_waiting(NULL, w);
 }

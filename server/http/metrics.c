@@ -356,7 +356,7 @@ static void write_repairs(struct tw_metrics *m, struct tw_buf *out)
 }
 
 /* Requests refused by a limit, over all routes. */
-static uint64_t told(struct tw_metrics *m, int http)
+static uint64_t refused_with(struct tw_metrics *m, int http)
 {
 	uint64_t n = 0;
 	size_t class = 0;
@@ -379,7 +379,7 @@ static void write_limits(struct tw_metrics *m, struct tw_buf *out)
 	tw_buf_printf(out, "# TYPE tracewell_limits_hit_total counter\n");
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
 		tw_buf_printf(out, "tracewell_limits_hit_total{limit=\"%s\"} %" PRIu64 "\n",
-		        limits[i].limit, told(m, limits[i].http));
+		        limits[i].limit, refused_with(m, limits[i].http));
 	tw_buf_printf(out,
 	        "tracewell_limits_hit_total{limit=\"slow_body\"} %" PRIu64 "\n"
 	        "tracewell_limits_hit_total{limit=\"slow_headers\"} %" PRIu64 "\n",

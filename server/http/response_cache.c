@@ -9,7 +9,7 @@
 /* A response may take an eighth of the cache at most. */
 enum { SLOTS = 512, SHARE = 8 };
 
-struct kept {
+struct entry_of_cache {
 	char *key; /* NULL: free */
 	uint8_t *bytes;
 	size_t len, weight;
@@ -21,7 +21,7 @@ struct tw_response_cache {
 	uint64_t max, weight;
 	uint64_t now; /* counts uses */
 	uint64_t again;
-	struct kept kept[SLOTS];
+	struct entry_of_cache entry_of_cache[SLOTS];
 };
 
 struct tw_response_cache *tw_response_cache_new(uint64_t max_bytes)
@@ -35,12 +35,12 @@ struct tw_response_cache *tw_response_cache_new(uint64_t max_bytes)
 	return a;
 }
 
-static void drop(struct tw_response_cache *a, struct kept *k)
+static void drop(struct tw_response_cache *a, struct entry_of_cache *k)
 {
 	a->weight -= k->weight;
 	tw_mem_free(k->key);
 	tw_mem_free(k->bytes);
-	*k = (struct kept){0};
+	*k = (struct entry_of_cache){0};
 }
 
 struct tw_response_cache *tw_response_cache_free(struct tw_response_cache *a)
@@ -48,23 +48,23 @@ struct tw_response_cache *tw_response_cache_free(struct tw_response_cache *a)
 	if (!a)
 		return NULL;
 	for (size_t i = 0; i < SLOTS; i++)
-		drop(a, &a->kept[i]);
+		drop(a, &a->entry_of_cache[i]);
 	(void)pthread_mutex_destroy(&a->lock);
 	tw_mem_free(a);
 	return NULL;
 }
 
-static struct kept *find(struct tw_response_cache *a, const char *key)
+static struct entry_of_cache *find(struct tw_response_cache *a, const char *key)
 {
 	for (size_t i = 0; i < SLOTS; i++)
-		if (a->kept[i].key && strcmp(a->kept[i].key, key) == 0)
-			return &a->kept[i];
+		if (a->entry_of_cache[i].key && strcmp(a->entry_of_cache[i].key, key) == 0)
+			return &a->entry_of_cache[i];
 	return NULL;
 }
 
 bool tw_response_cache_take(struct tw_response_cache *a, const char *key, struct tw_buf *out)
 {
-	struct kept *k;
+	struct entry_of_cache *k;
 	bool taken;
 
 	(void)pthread_mutex_lock(&a->lock);
@@ -79,38 +79,38 @@ bool tw_response_cache_take(struct tw_response_cache *a, const char *key, struct
 }
 
 /* A free slot, or the least recently used one. */
-static struct kept *oldest(struct tw_response_cache *a)
+static struct entry_of_cache *oldest(struct tw_response_cache *a)
 {
-	struct kept *old = &a->kept[0];
+	struct entry_of_cache *old = &a->entry_of_cache[0];
 
 	for (size_t i = 0; i < SLOTS && old->key; i++)
-		if (!a->kept[i].key || a->kept[i].used < old->used)
-			old = &a->kept[i];
+		if (!a->entry_of_cache[i].key || a->entry_of_cache[i].used < old->used)
+			old = &a->entry_of_cache[i];
 	return old;
 }
 
-static struct kept *oldest_kept(struct tw_response_cache *a)
+static struct entry_of_cache *oldest_kept(struct tw_response_cache *a)
 {
-	struct kept *old = NULL;
+	struct entry_of_cache *old = NULL;
 
 	for (size_t i = 0; i < SLOTS; i++)
-		if (a->kept[i].key && (!old || a->kept[i].used < old->used))
-			old = &a->kept[i];
+		if (a->entry_of_cache[i].key && (!old || a->entry_of_cache[i].used < old->used))
+			old = &a->entry_of_cache[i];
 	return old;
 }
 
-/* Takes ownership of the contents of `fresh`. */
-static void put(struct tw_response_cache *a, struct kept *fresh)
+/* Takes ownership of the contents of `entry`. */
+static void put(struct tw_response_cache *a, struct entry_of_cache *entry)
 {
-	struct kept *k = find(a, fresh->key);
+	struct entry_of_cache *k = find(a, entry->key);
 
 	if (k)
 		drop(a, k);
-	while (a->weight + fresh->weight > a->max)
+	while (a->weight + entry->weight > a->max)
 		drop(a, oldest_kept(a));
 	k = oldest(a);
 	drop(a, k);
-	*k = *fresh;
+	*k = *entry;
 	k->used = ++a->now;
 	a->weight += k->weight;
 }
@@ -118,21 +118,21 @@ static void put(struct tw_response_cache *a, struct kept *fresh)
 void tw_response_cache_keep(struct tw_response_cache *a, const char *key, struct tw_str bytes)
 {
 	size_t key_len = strlen(key) + 1;
-	struct kept fresh = {.len = bytes.len, .weight = bytes.len + key_len};
+	struct entry_of_cache entry = {.len = bytes.len, .weight = bytes.len + key_len};
 
-	if (bytes.len == 0 || fresh.weight > a->max / SHARE)
+	if (bytes.len == 0 || entry.weight > a->max / SHARE)
 		return;
-	fresh.key = tw_mem_alloc(key_len, 1);
-	fresh.bytes = tw_mem_alloc(bytes.len, 1);
-	if (!fresh.key || !fresh.bytes) {
-		tw_mem_free(fresh.key);
-		tw_mem_free(fresh.bytes);
+	entry.key = tw_mem_alloc(key_len, 1);
+	entry.bytes = tw_mem_alloc(bytes.len, 1);
+	if (!entry.key || !entry.bytes) {
+		tw_mem_free(entry.key);
+		tw_mem_free(entry.bytes);
 		return;
 	}
-	memcpy(fresh.key, key, key_len);
-	memcpy(fresh.bytes, bytes.ptr, bytes.len);
+	memcpy(entry.key, key, key_len);
+	memcpy(entry.bytes, bytes.ptr, bytes.len);
 	(void)pthread_mutex_lock(&a->lock);
-	put(a, &fresh);
+	put(a, &entry);
 	(void)pthread_mutex_unlock(&a->lock);
 }
 

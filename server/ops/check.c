@@ -77,7 +77,7 @@ static enum verdict check_size(struct checker *k, const struct tw_stored_file *f
 	uint64_t bytes = 0;
 	struct tw_err why;
 	enum tw_status st =
-	        look(k->c->blobs, look == tw_trace_look ? f->id : f->sha256, &bytes, &why);
+	        look(k->c->blobs, look == tw_trace_stat ? f->id : f->sha256, &bytes, &why);
 
 	if (st != TW_OK)
 		return verdict_of(k, st, &why);
@@ -92,7 +92,7 @@ static enum verdict check_blob(struct checker *k, const struct tw_stored_file *f
 	enum tw_status st;
 
 	if (k->c->quick && tw_blobs_remote(k->c->blobs))
-		return check_size(k, f, tw_blob_look);
+		return check_size(k, f, tw_blob_stat);
 	st = tw_blob_open(k->c->blobs, f->sha256, &fd, &why);
 	if (st != TW_OK)
 		return verdict_of(k, st, &why);
@@ -151,7 +151,7 @@ static enum verdict check_decoded_file(struct checker *k, const struct tw_stored
 	enum tw_status st;
 
 	if (k->c->quick && tw_blobs_remote(k->c->blobs))
-		return check_size(k, f, tw_trace_look);
+		return check_size(k, f, tw_trace_stat);
 	st = tw_trace_open(k->c->blobs, f->id, &fd, &why);
 	if (st != TW_OK)
 		return verdict_of(k, st, &why);

@@ -33,10 +33,10 @@ static void check_keys(struct tw_doctor *d, struct tw_provider *p)
 
 static void check_provider(struct tw_doctor *d, struct tw_provider *p, struct tw_arena *a)
 {
-	struct tw_provider_says says;
+	struct tw_provider_metadata says;
 	struct tw_err err;
 
-	if (tw_provider_says(p, PATIENCE_MS, a, &says, &err) != TW_OK) {
+	if (tw_provider_metadata(p, PATIENCE_MS, a, &says, &err) != TW_OK) {
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "provider",
 		        "Nobody can sign in by %s: %s. Is --oidc-issuer spelled as the provider "
 		        "spells it, is it reached from here, is its certificate known "

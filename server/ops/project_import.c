@@ -296,7 +296,7 @@ static enum tw_status check_blob(
 	(void)a;
 	if (is_in_spool(im, f->sha256, path))
 		return TW_OK;
-	st = tw_blob_look(im->blobs, f->sha256, &bytes, err);
+	st = tw_blob_stat(im->blobs, f->sha256, &bytes, err);
 	return st == TW_NOT_FOUND ? broken(err, "a file that its catalogue names is not in it")
 	                          : st;
 }

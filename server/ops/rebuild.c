@@ -52,7 +52,7 @@ static enum tw_status find_parts(
 		const bool was_sent = number_of(part, "found") == 0 &&
 		                      strcmp(tw_record_text(part, "part"), "system") != 0;
 		uint64_t bytes = 0;
-		enum tw_status st = tw_blob_look(b, tw_record_text(part, "sha256"), &bytes, err);
+		enum tw_status st = tw_blob_stat(b, tw_record_text(part, "sha256"), &bytes, err);
 
 		if (st != TW_OK && st != TW_NOT_FOUND)
 			return st;
@@ -73,7 +73,7 @@ static enum tw_status find_files(
 
 	if (st != TW_OK)
 		return st;
-	st = tw_trace_look(b, id, &ret->decoded_bytes, err);
+	st = tw_trace_stat(b, id, &ret->decoded_bytes, err);
 	ret->decoded = st == TW_OK;
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }

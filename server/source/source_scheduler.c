@@ -219,7 +219,7 @@ static bool is_full(const struct tw_source_scheduler *t, const char *project, bo
 	if (!shares && (questions(t, NULL) >= TW_SOURCE_QUESTIONS ||
 	                       questions(t, project) >= TW_SOURCE_QUESTIONS_OF_PROJECT))
 		return true;
-	return askers(t, NULL) >= TW_SOURCE_ASKERS ||
+	return askers(t, NULL) >= TW_SOURCE_WAITERS ||
 	       askers(t, project) >= TW_SOURCE_ASKERS_OF_PROJECT;
 }
 

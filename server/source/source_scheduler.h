@@ -22,7 +22,7 @@ enum {
 	TW_SOURCE_CHILDREN_OF_PROJECT = 2,
 	TW_SOURCE_QUESTIONS = 32, /* running or queued, each shared query once */
 	TW_SOURCE_QUESTIONS_OF_PROJECT = 16,
-	TW_SOURCE_ASKERS = TW_CHILD_ASKERS, /* including sharing callers: each blocks a thread */
+	TW_SOURCE_WAITERS = TW_CHILD_WAITERS, /* including sharing callers: each blocks a thread */
 	TW_SOURCE_ASKERS_OF_PROJECT = 32
 };
 

@@ -157,7 +157,7 @@ enum tw_status tw_blobs_probe(struct tw_blobs *b, struct tw_err *err)
 		return TW_OK;
 	if (tw_blobs_check_reserve(b, NULL) == TW_OK)
 		b->probes_missing = 0;
-	else if (tw_reserve_is_there(b->dir) || ++b->probes_missing % MISSING_PROBES == 0)
+	else if (tw_reserve_exists(b->dir) || ++b->probes_missing % MISSING_PROBES == 0)
 		(void)tw_reserve_fill(b->dir, b->reserve_bytes, NULL);
 	return tw_reserve_probe(b->dir, err);
 }
@@ -524,7 +524,7 @@ enum tw_status tw_blob_open_by(
 	return b->engine->get(b->store, key, until_ms, ret_fd, err);
 }
 
-enum tw_status tw_blob_look(
+enum tw_status tw_blob_stat(
         struct tw_blobs *b, const char *sha256, uint64_t *ret_bytes, struct tw_err *err)
 {
 	struct tw_store_file f = {.bytes = 0};

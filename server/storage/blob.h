@@ -88,7 +88,7 @@ enum tw_status tw_blob_open_by(struct tw_blobs *b, const char *sha256, int64_t u
 enum tw_status tw_blob_check(
         struct tw_blobs *b, const char *sha256, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
 /* Its size as reported by the storage. */
-enum tw_status tw_blob_look(struct tw_blobs *b, const char *sha256, uint64_t *ret_bytes,
+enum tw_status tw_blob_stat(struct tw_blobs *b, const char *sha256, uint64_t *ret_bytes,
         struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_blob_delete(struct tw_blobs *b, const char *sha256, struct tw_err *err);
 
@@ -103,7 +103,7 @@ enum tw_status tw_trace_open_by(struct tw_blobs *b, const char *trace_id, int64_
         int *ret_fd, struct tw_err *err) TW_MUST_USE;
 /* Deletes the local copy, so that it is fetched again; false: there was none. */
 bool tw_trace_forget(struct tw_blobs *b, const char *trace_id);
-enum tw_status tw_trace_look(struct tw_blobs *b, const char *trace_id, uint64_t *ret_bytes,
+enum tw_status tw_trace_stat(struct tw_blobs *b, const char *trace_id, uint64_t *ret_bytes,
         struct tw_err *err) TW_MUST_USE;
 /* Succeeds if the file is missing. */
 enum tw_status tw_trace_delete(struct tw_blobs *b, const char *trace_id, struct tw_err *err);

@@ -69,7 +69,7 @@ enum tw_status tw_trace_delete(struct tw_blobs *b, const char *trace_id, struct 
 	return tw_trace_key(trace_id, key) ? b->engine->remove(b->store, key, err) : TW_OK;
 }
 
-enum tw_status tw_trace_look(
+enum tw_status tw_trace_stat(
         struct tw_blobs *b, const char *trace_id, uint64_t *ret_bytes, struct tw_err *err)
 {
 	struct tw_store_file f = {.bytes = 0};

@@ -376,7 +376,7 @@ const struct tw_route tw_routes_alert[] = {
         {.method = "POST",
                 .path = "/api/v1/alerts/try",
                 .needs = TW_NEED_READ,
-                .asks = true,
+                .read_only = true,
                 TAKES_JSON,
                 .end = post_try,
                 .summary = "The figures of a rule as they are now, without saving it"},

@@ -60,9 +60,9 @@ static enum tw_status need_provider(struct tw_req *r, struct tw_err *err)
 	return tw_fail(err, TW_NOT_FOUND, "no provider signs people in here: --oidc-issuer");
 }
 
-static struct tw_oidc_turn turn_of(struct tw_req *r)
+static struct tw_oidc_call call_of(struct tw_req *r)
 {
-	return (struct tw_oidc_turn){.redirect_uri = tw_arena_printf(tw_req_arena(r),
+	return (struct tw_oidc_call){.redirect_uri = tw_arena_printf(tw_req_arena(r),
 	                                     "%s/api/v1/oidc/callback", tw_req_base(r)),
 	        .deadline_ms = tw_monotonic_ms() + (int64_t)tw_req_ms_left(r),
 	        .arena = tw_req_arena(r),
@@ -71,7 +71,7 @@ static struct tw_oidc_turn turn_of(struct tw_req *r)
 
 /* --- there --- */
 
-static enum tw_status begin_for(struct tw_req *r, struct tw_oidc_turn *turn, const char *user_id,
+static enum tw_status begin_for(struct tw_req *r, struct tw_oidc_call *call, const char *user_id,
         const char **ret_location, struct tw_err *err)
 {
 	const char *next = tw_req_text(r, "next");
@@ -82,9 +82,9 @@ static enum tw_status begin_for(struct tw_req *r, struct tw_oidc_turn *turn, con
 	const char *cookie;
 	enum tw_status st;
 
-	if (!turn->redirect_uri)
+	if (!call->redirect_uri)
 		return tw_oom(err);
-	st = tw_oidc_begin(tw_req_app(r)->oidc, turn, &for_what, ret_location, &cookie, err);
+	st = tw_oidc_begin(tw_req_app(r)->oidc, call, &for_what, ret_location, &cookie, err);
 	if (st == TW_OK)
 		set_flow_cookie(r, cookie, TW_OIDC_STATE_S);
 	return st;
@@ -99,7 +99,7 @@ static bool is_from_elsewhere(struct tw_req *r)
 
 static enum tw_status begin(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_oidc_turn turn = turn_of(r);
+	struct tw_oidc_call call = call_of(r);
 	const char *location = NULL;
 	struct tw_err why = {.msg = ""};
 	enum tw_status st = need_provider(r, err);
@@ -108,8 +108,8 @@ static enum tw_status begin(struct tw_req *r, struct tw_err *err)
 		return st;
 	if (is_from_elsewhere(r))
 		return tell(r, TW_OIDC_ELSEWHERE, "", &why);
-	st = begin_for(r, &turn, "", &location, &why);
-	return st == TW_OK ? send_to(r, location, err) : tell(r, turn.why, "", &why);
+	st = begin_for(r, &call, "", &location, &why);
+	return st == TW_OK ? send_to(r, location, err) : tell(r, call.why, "", &why);
 }
 
 /* --- an account linked by its owner --- */
@@ -140,15 +140,15 @@ static enum tw_status judge_owner(struct tw_req *r, const json_t *body, struct t
 
 static enum tw_status link_to(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	struct tw_oidc_turn turn = turn_of(r);
+	struct tw_oidc_call call = call_of(r);
 	const char *location = NULL;
 	enum tw_status st = need_provider(r, err);
 
 	if (st == TW_OK)
 		st = judge_owner(r, body, err);
 	if (st == TW_OK)
-		st = begin_for(r, &turn, tw_req_caller(r)->user_id, &location, err);
-	if (st == TW_IO && turn.why == TW_OIDC_AWAY)
+		st = begin_for(r, &call, tw_req_caller(r)->user_id, &location, err);
+	if (st == TW_IO && call.why == TW_OIDC_AWAY)
 		st = tw_fail(err, TW_BUSY, "%.60s does not answer; try again in a while",
 		        tw_oidc_name(tw_req_app(r)->oidc));
 	return st == TW_OK ? tw_req_reply_json(r, 200, json_pack("{ss}", "location", location), err)
@@ -242,7 +242,7 @@ static enum tw_status admit(struct tw_req *r, const struct tw_oidc_person *p,
 }
 
 static enum tw_status finish(
-        struct tw_req *r, struct tw_oidc_turn *turn, struct tw_oidc_person *ret, struct tw_err *err)
+        struct tw_req *r, struct tw_oidc_call *call, struct tw_oidc_person *ret, struct tw_err *err)
 {
 	char cookie[COOKIE_BYTES] = "";
 	const struct tw_oidc_answer answer = {.cookie = cookie,
@@ -252,17 +252,17 @@ static enum tw_status finish(
 	        .error = tw_req_text(r, "error")};
 	enum tw_status st;
 
-	if (!turn->redirect_uri)
+	if (!call->redirect_uri)
 		return tw_oom(err);
 	(void)tw_api_cookie(r, FLOW_COOKIE, cookie, sizeof cookie);
-	st = tw_oidc_finish(tw_req_app(r)->oidc, turn, &answer, ret, err);
-	return st == TW_OK ? admit(r, ret, &turn->why, err) : st;
+	st = tw_oidc_finish(tw_req_app(r)->oidc, call, &answer, ret, err);
+	return st == TW_OK ? admit(r, ret, &call->why, err) : st;
 }
 
 /* Of an address only codes count that the provider never gave: whoever makes them up has us ask it.
  * Cancelling there, or not being invited here, is no try of anything. */
 static enum tw_status try(
-        struct tw_req *r, struct tw_oidc_turn *turn, struct tw_oidc_person *ret, struct tw_err *err)
+        struct tw_req *r, struct tw_oidc_call *call, struct tw_oidc_person *ret, struct tw_err *err)
 {
 	struct tw_throttle *tries = tw_oidc_tries(tw_req_app(r)->oidc);
 	const char *address = tw_req_address(r);
@@ -270,20 +270,20 @@ static enum tw_status try(
 	unsigned wait_s;
 	enum tw_status st;
 
-	turn->why = TW_OIDC_BUSY;
+	call->why = TW_OIDC_BUSY;
 	st = tw_throttle_check(tries, NULL, address, now_ms, &wait_s, err);
 	if (st != TW_OK)
 		return st;
-	turn->why = TW_OIDC_FAILED;
-	st = finish(r, turn, ret, err);
-	if (turn->no_such_code)
+	call->why = TW_OIDC_FAILED;
+	st = finish(r, call, ret, err);
+	if (call->no_such_code)
 		tw_throttle_wrong(tries, NULL, address, now_ms);
 	return st;
 }
 
 static enum tw_status callback(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_oidc_turn turn = turn_of(r);
+	struct tw_oidc_call call = call_of(r);
 	struct tw_oidc_person *person = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *person);
 	struct tw_err why = {.msg = ""};
 	enum tw_status st = need_provider(r, err);
@@ -292,12 +292,12 @@ static enum tw_status callback(struct tw_req *r, struct tw_err *err)
 		return st;
 	if (!person)
 		return tw_oom(err);
-	st = try(r, &turn, person, &why);
-	if (st == TW_OK || turn.why != TW_OIDC_STATE)
+	st = try(r, &call, person, &why);
+	if (st == TW_OK || call.why != TW_OIDC_STATE)
 		set_flow_cookie(r, "", 0);
 	if (st == TW_OK)
 		return send_to(r, person->begun.next, err);
-	return tell(r, turn.why, person->subject ? person->subject : "", &why);
+	return tell(r, call.why, person->subject ? person->subject : "", &why);
 }
 
 static const struct tw_param next_params[] = {

@@ -149,8 +149,8 @@ static enum tw_status has_room(struct tw_req *r, const struct announced *u, stru
 		st = tw_ingest_has_room(r, u->of.bytes, err);
 	if (st == TW_OK)
 		st = tw_direct_count(blobs(r), u->of.key_id, tw_unix_ms(), &open, err);
-	for (size_t i = 0; st == TW_OK && i < open.n_over; i++)
-		drop(r, &(struct tw_direct){.key_id = u->of.key_id, .id = open.over[i]});
+	for (size_t i = 0; st == TW_OK && i < open.n_expired; i++)
+		drop(r, &(struct tw_direct){.key_id = u->of.key_id, .id = open.expired[i]});
 	if (st == TW_OK && open.n >= most)
 		st = tw_fail(err, TW_RATE,
 		        "%u uploads of this key have addresses and are not done; finish those, or "

@@ -356,7 +356,7 @@ static enum tw_status finish_parts(struct upload *u, struct tw_err *err)
 		st = hear_judge(&u->parts[i], err);
 	if (st == TW_OK)
 		st = read_meta_part(u, err);
-	return st == TW_OK ? tw_upload_meta_whole(&u->meta, err) : st;
+	return st == TW_OK ? tw_upload_meta_check_whole(&u->meta, err) : st;
 }
 
 /* Where a trace's way through the log begins. */
@@ -462,7 +462,7 @@ enum tw_status tw_ingest_check(
 	if (st == TW_OK)
 		st = take_pairs(u, pairs, n, err);
 	if (st == TW_OK)
-		st = tw_upload_meta_whole(&u->meta, err);
+		st = tw_upload_meta_check_whole(&u->meta, err);
 	return st == TW_OK ? tw_req_check_device(r, u->meta.device, 0, err) : st;
 }
 

@@ -121,7 +121,7 @@ static bool names_audience(const json_t *aud, const char *audience)
 }
 
 /* A token with several audiences names the one that requested it. */
-static enum tw_status judge_audience(
+static enum tw_status check_audience(
         const struct tw_jwt *t, const char *audience, struct tw_err *err)
 {
 	const json_t *aud = json_object_get(t->claims, "aud");
@@ -162,7 +162,7 @@ static bool time_of(const struct tw_jwt *t, const char *name, double *ret)
 	return json_is_number(value) && *ret >= 0 && *ret < 1e12;
 }
 
-static enum tw_status judge_times(
+static enum tw_status check_times(
         const struct tw_jwt *t, const struct tw_jwt_expected *e, struct tw_err *err)
 {
 	double now = (double)e->now_s, skew = e->skew_s, exp, iat, nbf = 0;
@@ -187,12 +187,12 @@ enum tw_status tw_jwt_validate(
 
 	if (!is_text(json_object_get(t->claims, "iss"), e->issuer))
 		return refuse(err, "iss is another provider");
-	st = judge_audience(t, e->audience, err);
+	st = check_audience(t, e->audience, err);
 	if (st != TW_OK)
 		return st;
 	if (!same_secret(text_of(t, "nonce"), e->nonce))
 		return refuse(err, "nonce is another one");
 	if (!is_subject(text_of(t, "sub")))
 		return refuse(err, "sub does not say who it is");
-	return judge_times(t, e, err);
+	return check_times(t, e, err);
 }

@@ -84,7 +84,7 @@ static enum tw_status find_secret(struct tw_oidc *o, struct tw_err *err)
 	return TW_OK;
 }
 
-static enum tw_status judge(const struct tw_oidc_config *c, struct tw_err *err)
+static enum tw_status check_config(const struct tw_oidc_config *c, struct tw_err *err)
 {
 	if (!tw_fetch_allows(c->issuer, c->loopback_http) || strpbrk(c->issuer, "?#"))
 		return tw_fail(err, TW_BAD_REQUEST,
@@ -115,7 +115,7 @@ enum tw_status tw_oidc_open(
         const struct tw_oidc_config *c, struct tw_oidc **ret, struct tw_err *err)
 {
 	struct tw_oidc *o;
-	enum tw_status st = judge(c, err);
+	enum tw_status st = check_config(c, err);
 
 	if (st != TW_OK)
 		return st;
@@ -179,9 +179,9 @@ struct tw_throttle *tw_oidc_tries(struct tw_oidc *o)
 
 /* --- begin --- */
 
-static uint64_t ms_left(const struct tw_oidc_turn *turn)
+static uint64_t ms_left(const struct tw_oidc_call *call)
 {
-	int64_t left = turn->deadline_ms - tw_monotonic_ms();
+	int64_t left = call->deadline_ms - tw_monotonic_ms();
 
 	return left > 0 ? (uint64_t)left : 0;
 }
@@ -191,48 +191,48 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-static enum tw_status ask_provider(struct tw_oidc *o, struct tw_oidc_turn *turn,
-        struct tw_provider_says *ret, struct tw_err *err)
+static enum tw_status ask_provider(struct tw_oidc *o, struct tw_oidc_call *call,
+        struct tw_provider_metadata *ret, struct tw_err *err)
 {
 	enum tw_status st;
 
-	turn->why = TW_OIDC_AWAY;
-	if (ms_left(turn) == 0)
+	call->why = TW_OIDC_AWAY;
+	if (ms_left(call) == 0)
 		return tw_fail(err, TW_IO, "others waited for the provider too long");
-	st = tw_provider_says(o->provider, ms_left(turn), turn->arena, ret, err);
+	st = tw_provider_metadata(o->provider, ms_left(call), call->arena, ret, err);
 	if (st == TW_OK)
-		turn->why = TW_OIDC_FAILED;
+		call->why = TW_OIDC_FAILED;
 	return st;
 }
 
-static const char *location_of(const struct tw_oidc *o, const struct tw_oidc_turn *turn,
+static const char *location_of(const struct tw_oidc *o, const struct tw_oidc_call *call,
         const char *endpoint, const struct tw_oidc_state *s)
 {
 	const char *before =
-	        tw_arena_printf(turn->arena, "%s%c", endpoint, strchr(endpoint, '?') ? '&' : '?');
+	        tw_arena_printf(call->arena, "%s%c", endpoint, strchr(endpoint, '?') ? '&' : '?');
 	const struct tw_form_pair pairs[] = {{"response_type", "code"},
-	        {"client_id", o->config->client_id}, {"redirect_uri", turn->redirect_uri},
+	        {"client_id", o->config->client_id}, {"redirect_uri", call->redirect_uri},
 	        {"scope", o->config->scopes}, {"state", s->state}, {"nonce", s->nonce},
 	        {"code_challenge", s->challenge}, {"code_challenge_method", "S256"}, {NULL, NULL}};
 
-	return before ? tw_form_text(turn->arena, before, pairs) : NULL;
+	return before ? tw_form_text(call->arena, before, pairs) : NULL;
 }
 
-enum tw_status tw_oidc_begin(struct tw_oidc *o, struct tw_oidc_turn *turn,
+enum tw_status tw_oidc_begin(struct tw_oidc *o, struct tw_oidc_call *call,
         const struct tw_oidc_purpose *for_what, const char **ret_location, const char **ret_cookie,
         struct tw_err *err)
 {
-	struct tw_provider_says says = {.authorization = "", .token = "", .userinfo = ""};
+	struct tw_provider_metadata provider = {.authorization = "", .token = "", .userinfo = ""};
 	struct tw_oidc_state s = {.next = "/"};
 	const char *location;
-	enum tw_status st = ask_provider(o, turn, &says, err);
+	enum tw_status st = ask_provider(o, call, &provider, err);
 
 	if (st == TW_OK)
 		st = tw_oidc_state_begin(
-		        o->states, for_what, tw_unix_ms(), turn->arena, &s, ret_cookie, err);
+		        o->states, for_what, tw_unix_ms(), call->arena, &s, ret_cookie, err);
 	if (st != TW_OK)
 		return st;
-	location = location_of(o, turn, says.authorization, &s);
+	location = location_of(o, call, provider.authorization, &s);
 	if (!location)
 		return no_memory(err);
 	*ret_location = location;
@@ -241,77 +241,79 @@ enum tw_status tw_oidc_begin(struct tw_oidc *o, struct tw_oidc_turn *turn,
 
 /* --- finish --- */
 
-static enum tw_status refuse(struct tw_oidc_turn *turn, enum tw_oidc_why why, struct tw_err *err,
+static enum tw_status refuse(struct tw_oidc_call *call, enum tw_oidc_why why, struct tw_err *err,
         const char *what, const char *detail)
 {
-	turn->why = why;
+	call->why = why;
 	return tw_fail(err, TW_DENIED, "%s%.80s", what, detail);
 }
 
-static enum tw_status judge_answer(const struct tw_oidc *o, const struct tw_provider_says *says,
-        struct tw_oidc_turn *turn, const struct tw_oidc_answer *answer, struct tw_err *err)
+static enum tw_status check_response(const struct tw_oidc *o,
+        const struct tw_provider_metadata *provider, struct tw_oidc_call *call,
+        const struct tw_oidc_answer *answer, struct tw_err *err)
 {
-	if (answer->issuer ? strcmp(answer->issuer, o->config->issuer) != 0 : says->names_itself)
-		return refuse(turn, TW_OIDC_TOKEN, err, "the answer is another provider's", "");
+	if (answer->issuer ? strcmp(answer->issuer, o->config->issuer) != 0
+	                   : provider->names_itself)
+		return refuse(call, TW_OIDC_TOKEN, err, "the answer is another provider's", "");
 	if (answer->error)
-		return refuse(turn, TW_OIDC_REFUSED, err, "the provider says ", answer->error);
+		return refuse(call, TW_OIDC_REFUSED, err, "the provider says ", answer->error);
 	if (!answer->code || !*answer->code)
-		return refuse(turn, TW_OIDC_REFUSED, err, "the provider sent no code", "");
+		return refuse(call, TW_OIDC_REFUSED, err, "the provider sent no code", "");
 	return TW_OK;
 }
 
 /* The form that exchanges a code for tokens; NULL if out of memory. */
-static const char *form_of(const struct tw_oidc *o, const struct tw_oidc_turn *turn,
+static const char *form_of(const struct tw_oidc *o, const struct tw_oidc_call *call,
         const struct tw_oidc_state *s, const char *code, bool by_form)
 {
 	const struct tw_form_pair pairs[] = {{"grant_type", "authorization_code"}, {"code", code},
-	        {"redirect_uri", turn->redirect_uri}, {"code_verifier", s->verifier},
+	        {"redirect_uri", call->redirect_uri}, {"code_verifier", s->verifier},
 	        {"client_id", by_form ? o->config->client_id : NULL},
 	        {"client_secret", by_form && *o->secret ? o->secret : NULL}, {NULL, NULL}};
 
-	return tw_form_text(turn->arena, "", pairs);
+	return tw_form_text(call->arena, "", pairs);
 }
 
 /* Interprets the token endpoint's response: tokens, or an error. */
-static enum tw_status judge_tokens(
-        struct tw_oidc_turn *turn, long http, const json_t *json, struct tw_err *err)
+static enum tw_status check_tokens(
+        struct tw_oidc_call *call, long http, const json_t *json, struct tw_err *err)
 {
 	const char *error = json_string_value(json_object_get(json, "error"));
 
 	if (error && http >= 400 && http < 500) {
-		turn->no_such_code = strcmp(error, "invalid_grant") == 0;
+		call->no_such_code = strcmp(error, "invalid_grant") == 0;
 		return refuse(
-		        turn, TW_OIDC_REFUSED, err, "the provider does not take the code: ", error);
+		        call, TW_OIDC_REFUSED, err, "the provider does not take the code: ", error);
 	}
 	if (http != 200 || !json)
 		return tw_fail(err, TW_IO, "the provider answers %ld for a code", http);
 	return TW_OK;
 }
 
-static enum tw_status exchange(struct tw_oidc *o, struct tw_oidc_turn *turn,
-        const struct tw_provider_says *says, const struct tw_oidc_state *s, const char *code,
-        json_t **ret, struct tw_err *err)
+static enum tw_status exchange(struct tw_oidc *o, struct tw_oidc_call *call,
+        const struct tw_provider_metadata *provider, const struct tw_oidc_state *s,
+        const char *code, json_t **ret, struct tw_err *err)
 {
-	bool basic = *o->secret && !says->by_post;
-	struct tw_fetch f = {.url = says->token,
-	        .form = form_of(o, turn, s, code, !basic),
+	bool basic = *o->secret && !provider->by_post;
+	struct tw_fetch f = {.url = provider->token,
+	        .form = form_of(o, call, s, code, !basic),
 	        .ca_file = o->config->ca_file,
 	        .loopback_http = o->config->loopback_http,
-	        .ms = ms_left(turn)};
+	        .ms = ms_left(call)};
 	json_t *json = NULL;
 	long http = 0;
 	enum tw_status st;
 
 	if (basic) {
-		f.user = tw_form_escaped(turn->arena, o->config->client_id);
-		f.password = tw_form_escaped(turn->arena, o->secret);
+		f.user = tw_form_escaped(call->arena, o->config->client_id);
+		f.password = tw_form_escaped(call->arena, o->secret);
 	}
 	if (!f.form || (basic && (!f.user || !f.password)))
 		return no_memory(err);
-	turn->why = TW_OIDC_AWAY;
+	call->why = TW_OIDC_AWAY;
 	st = tw_oidc_fetch(&f, &http, &json, err);
 	if (st == TW_OK)
-		st = judge_tokens(turn, http, json, err);
+		st = check_tokens(call, http, json, err);
 	if (st == TW_OK)
 		*ret = json;
 	else
@@ -322,42 +324,42 @@ static enum tw_status exchange(struct tw_oidc *o, struct tw_oidc_turn *turn,
 /* Tries the cached keys; if none verifies, the current ones: a new key may have no name, or that of
  * its predecessor. */
 static enum tw_status verify(
-        struct tw_oidc *o, struct tw_oidc_turn *turn, const struct tw_jwt *t, struct tw_err *err)
+        struct tw_oidc *o, struct tw_oidc_call *call, const struct tw_jwt *t, struct tw_err *err)
 {
 	enum tw_status st = TW_NOT_FOUND;
 
 	for (int anew = 0; anew < 2 && (st == TW_NOT_FOUND || st == TW_NO_TOKEN); anew++) {
 		json_t *keys = NULL;
 
-		turn->why = TW_OIDC_AWAY;
-		st = tw_provider_keys(o->provider, anew, ms_left(turn), &keys, err);
+		call->why = TW_OIDC_AWAY;
+		st = tw_provider_keys(o->provider, anew, ms_left(call), &keys, err);
 		if (st != TW_OK)
 			return st;
-		turn->why = TW_OIDC_TOKEN;
+		call->why = TW_OIDC_TOKEN;
 		st = tw_jwt_verify(t, keys, err);
 		json_decref(keys);
 	}
 	return st;
 }
 
-static enum tw_status believe(struct tw_oidc *o, struct tw_oidc_turn *turn, const char *nonce,
-        const struct tw_jwt *t, struct tw_err *err)
+static enum tw_status validate_token(struct tw_oidc *o, struct tw_oidc_call *call,
+        const char *nonce, const struct tw_jwt *t, struct tw_err *err)
 {
 	const struct tw_jwt_expected e = {.issuer = o->config->issuer,
 	        .audience = o->config->client_id,
 	        .nonce = nonce,
 	        .now_s = tw_unix_ms() / 1000,
 	        .skew_s = SKEW_S};
-	enum tw_status st = verify(o, turn, t, err);
+	enum tw_status st = verify(o, call, t, err);
 
 	if (st == TW_OK)
 		st = tw_jwt_validate(t, &e, err);
 	if (st == TW_DEADLINE)
-		turn->why = TW_OIDC_CLOCK;
+		call->why = TW_OIDC_CLOCK;
 	return st;
 }
 
-static bool wants_more(const struct tw_oidc *o, const json_t *claims)
+static bool needs_userinfo(const struct tw_oidc *o, const json_t *claims)
 {
 	const struct tw_oidc_config *c = o->config;
 
@@ -367,36 +369,36 @@ static bool wants_more(const struct tw_oidc *o, const json_t *claims)
 }
 
 /* UserInfo must be about the same person, otherwise it is ignored (5.3.4). */
-static enum tw_status complete(struct tw_oidc *o, struct tw_oidc_turn *turn,
-        const struct tw_provider_says *says, const json_t *tokens, json_t *claims,
+static enum tw_status add_userinfo(struct tw_oidc *o, struct tw_oidc_call *call,
+        const struct tw_provider_metadata *provider, const json_t *tokens, json_t *claims,
         struct tw_err *err)
 {
 	const char *access = json_string_value(json_object_get(tokens, "access_token"));
-	const struct tw_fetch f = {.url = says->userinfo,
+	const struct tw_fetch f = {.url = provider->userinfo,
 	        .bearer = access,
 	        .ca_file = o->config->ca_file,
 	        .loopback_http = o->config->loopback_http,
-	        .ms = ms_left(turn)};
+	        .ms = ms_left(call)};
 	json_t *more = NULL;
 	long http = 0;
 	enum tw_status st;
 
-	if (!access || !*says->userinfo || !wants_more(o, claims))
+	if (!access || !*provider->userinfo || !needs_userinfo(o, claims))
 		return TW_OK;
-	turn->why = TW_OIDC_AWAY;
+	call->why = TW_OIDC_AWAY;
 	st = tw_oidc_fetch(&f, &http, &more, err);
 	if (st == TW_OK && (http != 200 || !more))
 		st = tw_fail(err, TW_IO, "the provider answers %ld for UserInfo", http);
 	if (st == TW_OK &&
 	        !json_equal(json_object_get(more, "sub"), json_object_get(claims, "sub")))
-		st = refuse(turn, TW_OIDC_TOKEN, err, "UserInfo speaks of somebody else", "");
+		st = refuse(call, TW_OIDC_TOKEN, err, "UserInfo speaks of somebody else", "");
 	if (st == TW_OK && !tw_claim_add(claims, more))
 		st = no_memory(err);
 	json_decref(more);
 	return st;
 }
 
-static enum tw_status describe(const struct tw_oidc *o, struct tw_oidc_turn *turn,
+static enum tw_status person_of(const struct tw_oidc *o, struct tw_oidc_call *call,
         const json_t *claims, struct tw_oidc_person *ret, struct tw_err *err)
 {
 	const struct tw_oidc_config *c = o->config;
@@ -406,15 +408,15 @@ static enum tw_status describe(const struct tw_oidc *o, struct tw_oidc_turn *tur
 	char name[TW_USER_NAME_BYTES] = "";
 
 	if (*c->email_domains && !tw_claim_is_of(claims, c->email_domains))
-		return refuse(turn, TW_OIDC_EMAIL, err,
+		return refuse(call, TW_OIDC_EMAIL, err,
 		        "no verified address of a domain in --oidc-email-domains", "");
-	turn->why = TW_OIDC_FAILED;
+	call->why = TW_OIDC_FAILED;
 	if (tw_user_name(given ? given : "", name, NULL) != TW_OK)
 		name[0] = '\0';
 	ret->subject = tw_arena_str(
-	        turn->arena, tw_str_of(json_string_value(json_object_get(claims, "sub"))));
-	ret->name = tw_arena_str(turn->arena, tw_str_of(name));
-	ret->email = tw_arena_str(turn->arena, tw_str_of(email ? email : ""));
+	        call->arena, tw_str_of(json_string_value(json_object_get(claims, "sub"))));
+	ret->name = tw_arena_str(call->arena, tw_str_of(name));
+	ret->email = tw_arena_str(call->arena, tw_str_of(email ? email : ""));
 	if (!ret->subject || !ret->name || !ret->email)
 		return no_memory(err);
 	ret->n_grants = tw_role_rules_grant(&o->rules, role, ret->grants);
@@ -425,8 +427,8 @@ static enum tw_status describe(const struct tw_oidc *o, struct tw_oidc_turn *tur
 }
 
 /* Extracts the person from the tokens. */
-static enum tw_status read_tokens(struct tw_oidc *o, struct tw_oidc_turn *turn,
-        const struct tw_provider_says *says, const char *nonce, const json_t *tokens,
+static enum tw_status read_tokens(struct tw_oidc *o, struct tw_oidc_call *call,
+        const struct tw_provider_metadata *provider, const char *nonce, const json_t *tokens,
         struct tw_oidc_person *ret, struct tw_err *err)
 {
 	const char *text = json_string_value(json_object_get(tokens, "id_token"));
@@ -434,38 +436,38 @@ static enum tw_status read_tokens(struct tw_oidc *o, struct tw_oidc_turn *turn,
 	enum tw_status st;
 
 	if (!text)
-		return refuse(turn, TW_OIDC_TOKEN, err, "the provider sent no ID token", "");
-	turn->why = TW_OIDC_TOKEN;
-	st = tw_jwt_parse(turn->arena, tw_str_of(text), &t, err);
+		return refuse(call, TW_OIDC_TOKEN, err, "the provider sent no ID token", "");
+	call->why = TW_OIDC_TOKEN;
+	st = tw_jwt_parse(call->arena, tw_str_of(text), &t, err);
 	if (st == TW_OK)
-		st = believe(o, turn, nonce, &t, err);
+		st = validate_token(o, call, nonce, &t, err);
 	if (st == TW_OK)
-		st = complete(o, turn, says, tokens, t.claims, err);
+		st = add_userinfo(o, call, provider, tokens, t.claims, err);
 	if (st == TW_OK)
-		st = describe(o, turn, t.claims, ret, err);
+		st = person_of(o, call, t.claims, ret, err);
 	tw_jwt_done(&t);
 	return st;
 }
 
-enum tw_status tw_oidc_finish(struct tw_oidc *o, struct tw_oidc_turn *turn,
+enum tw_status tw_oidc_finish(struct tw_oidc *o, struct tw_oidc_call *call,
         const struct tw_oidc_answer *answer, struct tw_oidc_person *ret, struct tw_err *err)
 {
-	struct tw_provider_says says = {.authorization = "", .token = "", .userinfo = ""};
+	struct tw_provider_metadata provider = {.authorization = "", .token = "", .userinfo = ""};
 	struct tw_oidc_state s = {.next = "/"};
 	json_t *tokens = NULL;
 	enum tw_status st;
 
-	turn->why = TW_OIDC_STATE;
+	call->why = TW_OIDC_STATE;
 	st = tw_oidc_state_take(o->states, answer->cookie ? answer->cookie : "",
-	        answer->state ? answer->state : "", tw_unix_ms(), turn->arena, &s, err);
+	        answer->state ? answer->state : "", tw_unix_ms(), call->arena, &s, err);
 	if (st == TW_OK)
-		st = ask_provider(o, turn, &says, err);
+		st = ask_provider(o, call, &provider, err);
 	if (st == TW_OK)
-		st = judge_answer(o, &says, turn, answer, err);
+		st = check_response(o, &provider, call, answer, err);
 	if (st == TW_OK)
-		st = exchange(o, turn, &says, &s, answer->code, &tokens, err);
+		st = exchange(o, call, &provider, &s, answer->code, &tokens, err);
 	if (st == TW_OK)
-		st = read_tokens(o, turn, &says, s.nonce, tokens, ret, err);
+		st = read_tokens(o, call, &provider, s.nonce, tokens, ret, err);
 	json_decref(tokens);
 	if (st != TW_OK)
 		return st;

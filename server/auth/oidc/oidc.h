@@ -50,7 +50,7 @@ const char *tw_oidc_name(const struct tw_oidc *o); /* display name */
 const char *tw_oidc_issuer(const struct tw_oidc *o);
 struct tw_throttle *tw_oidc_tries(struct tw_oidc *o); /* separate from password attempts */
 
-struct tw_oidc_turn {             /* one request of a sign-in */
+struct tw_oidc_call {             /* one request of a sign-in */
 	const char *redirect_uri; /* where the provider redirects the browser */
 	int64_t deadline_ms;      /* monotonic: latest time to wait for the provider */
 	struct tw_arena *arena;   /* for all returned texts */
@@ -58,7 +58,7 @@ struct tw_oidc_turn {             /* one request of a sign-in */
 	bool no_such_code;        /* it failed because the provider did not issue the code */
 };
 
-enum tw_status tw_oidc_begin(struct tw_oidc *o, struct tw_oidc_turn *turn,
+enum tw_status tw_oidc_begin(struct tw_oidc *o, struct tw_oidc_call *call,
         const struct tw_oidc_purpose *for_what, const char **ret_location, const char **ret_cookie,
         struct tw_err *err) TW_MUST_USE;
 
@@ -77,7 +77,7 @@ struct tw_oidc_person {
 	size_t n_first;
 	bool may_be_new;
 };
-enum tw_status tw_oidc_finish(struct tw_oidc *o, struct tw_oidc_turn *turn,
+enum tw_status tw_oidc_finish(struct tw_oidc *o, struct tw_oidc_call *call,
         const struct tw_oidc_answer *answer, struct tw_oidc_person *ret,
         struct tw_err *err) TW_MUST_USE;
 

@@ -72,7 +72,7 @@ bool tw_fetch_allows(const char *url, bool loopback_http)
 
 /* --- requests --- */
 
-static size_t hear(char *p, size_t size, size_t n, void *arg)
+static size_t on_body(char *p, size_t size, size_t n, void *arg)
 {
 	return tw_buf_add(arg, p, size * n) == TW_OK ? size * n : 0;
 }
@@ -108,7 +108,7 @@ static struct curl_slist *set_request(CURL *curl, const struct tw_fetch *f)
 	return curl_slist_append(NULL, "Accept: application/json");
 }
 
-static enum tw_status ask(CURL *curl, const struct tw_fetch *f, struct tw_buf *answer,
+static enum tw_status perform(CURL *curl, const struct tw_fetch *f, struct tw_buf *answer,
         long *ret_http, struct tw_err *err)
 {
 	struct curl_slist *headers = set_request(curl, f);
@@ -118,7 +118,7 @@ static enum tw_status ask(CURL *curl, const struct tw_fetch *f, struct tw_buf *a
 		return tw_oom(err);
 	set_limits(curl, f);
 	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, hear);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
 	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
 	code = curl_easy_perform(curl);
 	curl_slist_free_all(headers);
@@ -144,7 +144,7 @@ enum tw_status tw_oidc_fetch(
 	if (!curl)
 		return tw_oom(err);
 	tw_buf_init(&answer, TW_FETCH_MAX_BYTES);
-	st = ask(curl, f, &answer, ret_http, err);
+	st = perform(curl, f, &answer, ret_http, err);
 	curl_easy_cleanup(curl);
 	if (st == TW_OK) {
 		json = json_loadb(

@@ -51,7 +51,7 @@ struct tw_provider *tw_provider_free(struct tw_provider *p)
 /* --- cache --- */
 
 /* A copy of a cached document that is new enough, or NULL. */
-static json_t *recall(struct tw_provider *p, const struct known *k)
+static json_t *cached(struct tw_provider *p, const struct known *k)
 {
 	json_t *copy = NULL;
 
@@ -62,7 +62,7 @@ static json_t *recall(struct tw_provider *p, const struct known *k)
 	return copy;
 }
 
-static void keep(struct tw_provider *p, struct known *k, const json_t *json)
+static void store(struct tw_provider *p, struct known *k, const json_t *json)
 {
 	json_t *copy = json_deep_copy(json);
 
@@ -72,8 +72,9 @@ static void keep(struct tw_provider *p, struct known *k, const json_t *json)
 	(void)pthread_mutex_unlock(&p->lock);
 }
 
-/* An unresponsive provider would delay every sign-in in turn. */
-static enum tw_status judge_recent(struct tw_provider *p, struct tw_err *err)
+/* Repeats the failure of the last seconds instead of a new request: an unresponsive provider would
+ * delay each sign-in in turn. */
+static enum tw_status recent_failure(struct tw_provider *p, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 	int64_t ago;
@@ -107,7 +108,7 @@ static enum tw_status get(
 	struct tw_err why = {.code = TW_OK};
 	json_t *json = NULL;
 	long http = 0;
-	enum tw_status st = judge_recent(p, err);
+	enum tw_status st = recent_failure(p, err);
 
 	if (st != TW_OK)
 		return st;
@@ -147,8 +148,10 @@ static bool lists(const json_t *about, const char *name, const char *word)
 	return false;
 }
 
-/* Otherwise another server could act as the provider. */
-static enum tw_status judge(const struct tw_provider *p, const json_t *about, struct tw_err *err)
+/* The metadata must name the configured issuer, otherwise another server could act as the
+ * provider. */
+static enum tw_status check_metadata(
+        const struct tw_provider *p, const json_t *about, struct tw_err *err)
 {
 	static const char *const needed[] = {
 	        "authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint"};
@@ -169,13 +172,14 @@ static enum tw_status judge(const struct tw_provider *p, const json_t *about, st
 	return TW_OK;
 }
 
-static enum tw_status learn(struct tw_provider *p, uint64_t ms, json_t **ret, struct tw_err *err)
+static enum tw_status get_metadata(
+        struct tw_provider *p, uint64_t ms, json_t **ret, struct tw_err *err)
 {
 	static const char well_known[] = "/.well-known/openid-configuration";
 	const char *issuer = p->config->issuer;
 	size_t n = strlen(issuer);
 	char url[URL_BYTES];
-	json_t *about = recall(p, &p->about);
+	json_t *about = cached(p, &p->about);
 	enum tw_status st;
 
 	if (about) {
@@ -188,27 +192,27 @@ static enum tw_status learn(struct tw_provider *p, uint64_t ms, json_t **ret, st
 	(void)snprintf(url, sizeof url, "%.*s%s", (int)n, issuer, well_known);
 	st = get(p, url, ms, &about, err);
 	if (st == TW_OK)
-		st = judge(p, about, err);
+		st = check_metadata(p, about, err);
 	if (st != TW_OK) {
 		json_decref(about);
 		return st;
 	}
-	keep(p, &p->about, about);
+	store(p, &p->about, about);
 	*ret = about;
 	return TW_OK;
 }
 
-enum tw_status tw_provider_says(struct tw_provider *p, uint64_t ms, struct tw_arena *a,
-        struct tw_provider_says *ret, struct tw_err *err)
+enum tw_status tw_provider_metadata(struct tw_provider *p, uint64_t ms, struct tw_arena *a,
+        struct tw_provider_metadata *ret, struct tw_err *err)
 {
 	static const char methods[] = "token_endpoint_auth_methods_supported";
-	struct tw_provider_says says = {.authorization = "", .token = "", .userinfo = ""};
+	struct tw_provider_metadata says = {.authorization = "", .token = "", .userinfo = ""};
 	json_t *about = NULL;
-	enum tw_status st = learn(p, ms, &about, err);
+	enum tw_status st = get_metadata(p, ms, &about, err);
 
 	if (st != TW_OK)
 		return st;
-	says = (struct tw_provider_says){
+	says = (struct tw_provider_metadata){
 	        .authorization =
 	                tw_arena_str(a, tw_str_of(text_of(about, "authorization_endpoint"))),
 	        .token = tw_arena_str(a, tw_str_of(text_of(about, "token_endpoint"))),
@@ -225,7 +229,7 @@ enum tw_status tw_provider_says(struct tw_provider *p, uint64_t ms, struct tw_ar
 }
 
 /* Senders of invalid tokens must not control how often keys are requested. */
-static bool may_ask_anew(struct tw_provider *p)
+static bool may_refresh_keys(struct tw_provider *p)
 {
 	int64_t now_ms = tw_monotonic_ms();
 	bool may;
@@ -241,16 +245,16 @@ static bool may_ask_anew(struct tw_provider *p)
 enum tw_status tw_provider_keys(
         struct tw_provider *p, bool anew, uint64_t ms, json_t **ret, struct tw_err *err)
 {
-	json_t *keys = anew && may_ask_anew(p) ? NULL : recall(p, &p->keys);
+	json_t *keys = anew && may_refresh_keys(p) ? NULL : cached(p, &p->keys);
 	json_t *about = NULL;
 	enum tw_status st = TW_OK;
 
 	if (!keys) {
-		st = learn(p, ms, &about, err);
+		st = get_metadata(p, ms, &about, err);
 		if (st == TW_OK)
 			st = get(p, text_of(about, "jwks_uri"), ms, &keys, err);
 		if (st == TW_OK)
-			keep(p, &p->keys, keys);
+			store(p, &p->keys, keys);
 		json_decref(about);
 	}
 	if (st == TW_OK)

@@ -17,7 +17,7 @@ enum { TW_PROVIDER_ANEW_MS = 10000 };
 
 struct tw_provider;
 
-struct tw_provider_says { /* addresses are checked; strings are in the arena passed in */
+struct tw_provider_metadata { /* addresses are checked; strings are in the arena passed in */
 	const char *authorization, *token;
 	const char *userinfo; /* "": none */
 	bool by_post;         /* accepts the secret only in the form */
@@ -28,8 +28,8 @@ struct tw_provider *tw_provider_new(const struct tw_oidc_config *c); /* NULL: ou
 struct tw_provider *tw_provider_free(struct tw_provider *p);         /* accepts NULL */
 
 /* TW_IO: no response, or an invalid one. */
-enum tw_status tw_provider_says(struct tw_provider *p, uint64_t ms, struct tw_arena *a,
-        struct tw_provider_says *ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_provider_metadata(struct tw_provider *p, uint64_t ms, struct tw_arena *a,
+        struct tw_provider_metadata *ret, struct tw_err *err) TW_MUST_USE;
 /* A copy of its key set (free with json_decref); `anew` requests it again, at most every
  * TW_PROVIDER_ANEW_MS. */
 enum tw_status tw_provider_keys(struct tw_provider *p, bool anew, uint64_t ms, json_t **ret,

@@ -172,13 +172,13 @@ enum tw_status tw_oidc_state_begin(struct tw_oidc_states *s, const struct tw_oid
 	return st;
 }
 
-static enum tw_status lost(struct tw_err *err)
+static enum tw_status fail_state(struct tw_err *err)
 {
 	return tw_fail(err, TW_NO_TOKEN,
 	        "this sign-in was not begun in this browser, took too long or was used already");
 }
 
-static enum tw_status use_among_servers(
+static enum tw_status use_shared(
         struct tw_oidc_states *s, const uint8_t id[ID_BYTES], int64_t until_ms, struct tw_err *err)
 {
 	char mark[MARK_TEXT];
@@ -187,10 +187,10 @@ static enum tw_status use_among_servers(
 
 	tw_base64url_spell(id, MARK_BYTES, mark);
 	st = s->with.use(s->with.arg, mark, until_ms, &first, err);
-	return st == TW_OK && !first ? lost(err) : st;
+	return st == TW_OK && !first ? fail_state(err) : st;
 }
 
-static enum tw_status use_once(struct tw_oidc_states *s, const uint8_t id[ID_BYTES],
+static enum tw_status use_here(struct tw_oidc_states *s, const uint8_t id[ID_BYTES],
         int64_t until_ms, int64_t now_ms, struct tw_err *err)
 {
 	struct used *earliest = &s->used[0];
@@ -209,7 +209,7 @@ static enum tw_status use_once(struct tw_oidc_states *s, const uint8_t id[ID_BYT
 		earliest->until_ms = until_ms;
 	}
 	(void)pthread_mutex_unlock(&s->lock);
-	return is_used ? lost(err) : TW_OK;
+	return is_used ? fail_state(err) : TW_OK;
 }
 
 enum tw_status tw_oidc_state_take(struct tw_oidc_states *s, const char *cookie, const char *state,
@@ -221,20 +221,20 @@ enum tw_status tw_oidc_state_take(struct tw_oidc_states *s, const char *cookie, 
 	enum tw_status st = tw_ticket_open(s->seal, cookie, now_ms, a, &t, err);
 
 	if (st == TW_NO_TOKEN)
-		return lost(err);
+		return fail_state(err);
 	if (st != TW_OK)
 		return st;
 	if (!read_target(t.target, id, &begun))
-		return lost(err);
+		return fail_state(err);
 	memcpy(begun.user_id, t.project_id, sizeof begun.user_id);
 	st = derive_all(s, id, &begun, err);
 	if (st != TW_OK)
 		return st;
 	if (strlen(state) != strlen(begun.state) ||
 	        gnutls_memcmp(state, begun.state, strlen(begun.state)) != 0)
-		return lost(err);
-	st = s->with.use ? use_among_servers(s, id, t.expires_ms, err)
-	                 : use_once(s, id, t.expires_ms, now_ms, err);
+		return fail_state(err);
+	st = s->with.use ? use_shared(s, id, t.expires_ms, err)
+	                 : use_here(s, id, t.expires_ms, now_ms, err);
 	if (st == TW_OK)
 		*ret = begun;
 	return st;

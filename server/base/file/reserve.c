@@ -118,7 +118,7 @@ enum tw_status tw_reserve_fill(const char *dir, uint64_t size, struct tw_err *er
 	return st;
 }
 
-bool tw_reserve_is_there(const char *dir)
+bool tw_reserve_exists(const char *dir)
 {
 	char path[PATH_BYTES];
 
@@ -127,7 +127,7 @@ bool tw_reserve_is_there(const char *dir)
 }
 
 /* An eighth of the rest: a program that fills the disk takes one step, not all of them. */
-static off_t after_step(off_t size)
+static off_t size_after_step(off_t size)
 {
 	const off_t step =
 	        size / TW_RESERVE_STEPS > STEP_LEAST ? size / TW_RESERVE_STEPS : STEP_LEAST;
@@ -137,7 +137,7 @@ static off_t after_step(off_t size)
 	return left < TW_RESERVE_LEAST ? TW_RESERVE_LEAST : left;
 }
 
-static uint64_t give(const char *dir)
+static uint64_t release(const char *dir)
 {
 	char path[PATH_BYTES];
 	struct stat s;
@@ -149,13 +149,13 @@ static uint64_t give(const char *dir)
 	if (fd < 0)
 		return 0;
 	if (fstat(fd, &s) == 0 && s.st_size > TW_RESERVE_LEAST)
-		given = ftruncate(fd, after_step(s.st_size)) == 0
-		                ? s.st_size - after_step(s.st_size)
+		given = ftruncate(fd, size_after_step(s.st_size)) == 0
+		                ? s.st_size - size_after_step(s.st_size)
 		                : 0;
 	(void)close(fd);
 	if (given)
 		tw_log(TW_LOG_WARN, "reserve_used", tw_log_text("file", path),
-		        tw_log_number("bytes_left", (int64_t)after_step(s.st_size)));
+		        tw_log_number("bytes_left", (int64_t)size_after_step(s.st_size)));
 	return (uint64_t)given;
 }
 
@@ -169,19 +169,19 @@ static bool folder_of(const char *path, char out[PATH_BYTES])
 	return true;
 }
 
-uint64_t tw_reserve_give(const char *path)
+uint64_t tw_reserve_release(const char *path)
 {
 	char dir[PATH_BYTES];
 
-	return folder_of(path, dir) ? give(dir) : 0;
+	return folder_of(path, dir) ? release(dir) : 0;
 }
 
-bool tw_reserve_give_to(const char *path, uint64_t at)
+bool tw_reserve_release_to(const char *path, uint64_t at)
 {
-	const uint64_t bytes = tw_reserve_give(path);
+	const uint64_t bytes = tw_reserve_release(path);
 	int fd = bytes ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
 
-	if (fd >= 0) { /* at worst another program takes them */
+	if (fd >= 0) { /* on failure another program may take the blocks */
 		(void)!fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)bytes);
 		(void)close(fd);
 	}
@@ -194,7 +194,7 @@ void tw_reserve_ensure(const char *path, uint64_t bytes)
 
 	if (!folder_of(path, dir) || size_of(dir) <= TW_RESERVE_LEAST)
 		return;
-	while (usable_bytes(dir) < bytes && give(dir))
+	while (usable_bytes(dir) < bytes && release(dir))
 		continue;
 }
 
@@ -202,8 +202,9 @@ void tw_reserve_ease(const char *dir)
 {
 	const uint64_t has = size_of(dir);
 
-	if (has > TW_RESERVE_LEAST && usable_bytes(dir) < has - (uint64_t)after_step((off_t)has))
-		(void)give(dir);
+	if (has > TW_RESERVE_LEAST &&
+	        usable_bytes(dir) < has - (uint64_t)size_after_step((off_t)has))
+		(void)release(dir);
 }
 
 enum tw_status tw_reserve_check(const char *dir, uint64_t size, struct tw_err *err)

@@ -28,14 +28,14 @@ uint64_t tw_reserve_size(const char *dir, uint64_t bytes);
  * disk has space for the missing bytes and for `size` more. */
 enum tw_status tw_reserve_fill(const char *dir, uint64_t size, struct tw_err *err);
 /* False: the file was deleted. */
-bool tw_reserve_is_there(const char *dir);
+bool tw_reserve_exists(const char *dir);
 /* At the start of a server: releases one step if the disk has less than that free. */
 void tw_reserve_ease(const char *dir);
 /* Releases one step in the folder that contains the file `path`: bytes, 0 if none are left. */
-uint64_t tw_reserve_give(const char *path);
+uint64_t tw_reserve_release(const char *path);
 /* The same, and allocates the bytes to the file from `at` on before another program takes them.
  * This process must hold no POSIX locks on the file. */
-bool tw_reserve_give_to(const char *path, uint64_t at);
+bool tw_reserve_release_to(const char *path, uint64_t at);
 /* Releases steps until `bytes` are free or no step is left. */
 void tw_reserve_ensure(const char *path, uint64_t bytes);
 /* TW_FULL while the file is shorter than `size`, or the disk has less than a step of it free; 0:

@@ -14,8 +14,8 @@
 
 enum { TW_SHA256_HEX = 65 }; /* 64 characters and NUL */
 
-/* Starts a hash; end it with gnutls_hash_deinit.  TW_NOMEM sets *ret to NULL: what the library
- * stores there without memory must not be deinitialised. */
+/* Starts a hash; end it with gnutls_hash_deinit. On TW_NOMEM *ret is NULL, because the library
+ * stores an invalid handle there that must not be deinitialised. */
 enum tw_status tw_sha256_begin(
         gnutls_digest_algorithm_t kind, gnutls_hash_hd_t *ret, struct tw_err *err) TW_MUST_USE;
 /* Reads fd from its position to its end.  TW_IO if it cannot be read. */

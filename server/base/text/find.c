@@ -70,7 +70,7 @@ static enum tw_find_rank rank_plain(struct tw_str word, struct tw_str name)
 	return best;
 }
 
-/* The first place from `at` on; name.len + 1: none. */
+/* The first position from `at` on; name.len + 1: none. */
 static size_t next_at(struct tw_str name, size_t at, struct tw_str piece, bool begins)
 {
 	for (; at + piece.len <= name.len; at++)

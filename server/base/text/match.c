@@ -85,19 +85,19 @@ bool tw_match_has(const struct tw_match *m, struct tw_str name)
 enum tw_status tw_match_check(
         const struct tw_match *m, struct tw_str name, bool *ret_has, struct tw_err *err)
 {
-	int said;
+	int result;
 
 	if (!m->code) {
 		*ret_has = tw_match_has(m, name);
 		return TW_OK;
 	}
-	said = pcre2_match(m->code, (PCRE2_SPTR)name.ptr, name.len, 0, 0, m->data, m->context);
-	if (said == PCRE2_ERROR_MATCHLIMIT || said == PCRE2_ERROR_HEAPLIMIT ||
-	        said == PCRE2_ERROR_DEPTHLIMIT)
+	result = pcre2_match(m->code, (PCRE2_SPTR)name.ptr, name.len, 0, 0, m->data, m->context);
+	if (result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_HEAPLIMIT ||
+	        result == PCRE2_ERROR_DEPTHLIMIT)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "the regular expression is too costly for names like %.60s: avoid "
 		        "repetitions inside repetitions",
 		        name.ptr);
-	*ret_has = said >= 0;
+	*ret_has = result >= 0;
 	return TW_OK;
 }

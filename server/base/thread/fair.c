@@ -46,26 +46,26 @@ static struct tw_fair_account *find(struct tw_fair *f, const char *project_id)
 	return NULL;
 }
 
-static uint64_t stands(struct tw_fair *f, const char *project_id)
+static uint64_t level_of(struct tw_fair *f, const char *project_id)
 {
 	const struct tw_fair_account *a = find(f, project_id);
 
 	return a && a->at_us > f->level_us ? a->at_us : f->level_us;
 }
 
-uint64_t tw_fair_stands(struct tw_fair *f, const char *project_id, uint64_t *ret_level)
+uint64_t tw_fair_level(struct tw_fair *f, const char *project_id, uint64_t *ret_level)
 {
 	uint64_t at;
 
 	(void)pthread_mutex_lock(&f->lock);
-	at = stands(f, project_id);
+	at = level_of(f, project_id);
 	*ret_level = f->level_us;
 	(void)pthread_mutex_unlock(&f->lock);
 	return at;
 }
 
-/* An account at the level equals no account.  But accounts with running decodes are not final
- * yet. */
+/* An account at the level is the same as none, and is dropped. Accounts with running decodes are
+ * not final yet. */
 static void drop_settled(struct tw_fair *f)
 {
 	size_t kept = 0;
@@ -87,7 +87,7 @@ static struct tw_fair_account *lowest(struct tw_fair *f)
 }
 
 /* Evicts the lowest account if the table is full. */
-static struct tw_fair_account *need(struct tw_fair *f, const char *project_id)
+static struct tw_fair_account *need_account(struct tw_fair *f, const char *project_id)
 {
 	struct tw_fair_account *a = find(f, project_id);
 
@@ -109,7 +109,7 @@ static struct tw_fair_run *find_run(struct tw_fair *f, const char *trace_id)
 
 /* A few decodes determine the estimate: each moves it by an eighth, or less if it has few bytes, so
  * that no one can distort it with small uploads that take long. */
-static void learn(struct tw_fair *f, const struct tw_fair_run *r, uint64_t took_us)
+static void update_estimate(struct tw_fair *f, const struct tw_fair_run *r, uint64_t took_us)
 {
 	double weight = (double)(r->bytes < FULL_BYTES ? r->bytes : FULL_BYTES) / FULL_BYTES / 8;
 	double ns;
@@ -131,7 +131,7 @@ static void learn(struct tw_fair *f, const struct tw_fair_run *r, uint64_t took_
 static void end(struct tw_fair *f, const char *trace_id)
 {
 	struct tw_fair_run *r = find_run(f, trace_id);
-	struct tw_fair_account *a = r ? need(f, r->project_id) : NULL;
+	struct tw_fair_account *a = r ? need_account(f, r->project_id) : NULL;
 	int64_t ms = r ? f->clock_ms() - r->begun_ms : 0;
 	uint64_t took_us = within(ms > 0 ? (uint64_t)ms * 1000 : 0, LEAST_US, most_us);
 
@@ -140,7 +140,7 @@ static void end(struct tw_fair *f, const char *trace_id)
 	a->running -= a->running > 0;
 	a->at_us += took_us;
 	a->at_us -= a->at_us > r->charged_us ? r->charged_us : a->at_us;
-	learn(f, r, took_us);
+	update_estimate(f, r, took_us);
 	*r = f->running[--f->n_running];
 	drop_settled(f);
 }
@@ -171,8 +171,8 @@ static void begin(struct tw_fair *f, const struct tw_fair_run *r)
 {
 	struct tw_fair_account *a;
 
-	f->level_us = stands(f, r->project_id);
-	a = need(f, r->project_id);
+	f->level_us = level_of(f, r->project_id);
+	a = need_account(f, r->project_id);
 	a->at_us = f->level_us + r->charged_us;
 	if (f->n_running < TW_FAIR_RUNNING) {
 		a->running++;

@@ -48,7 +48,7 @@ void tw_fair_init(struct tw_fair *f);
 void tw_fair_done(struct tw_fair *f);
 
 /* A project's account: the lowest is next.  *ret_level: the minimum of all accounts. */
-uint64_t tw_fair_stands(struct tw_fair *f, const char *project_id, uint64_t *ret_level);
+uint64_t tw_fair_level(struct tw_fair *f, const char *project_id, uint64_t *ret_level);
 /* A decode of a trace with that many bytes starts; a second start of the same trace ends the
  * first. */
 void tw_fair_begin(struct tw_fair *f, const char *project_id, const char *trace_id, uint64_t bytes);

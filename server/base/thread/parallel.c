@@ -41,7 +41,7 @@ unsigned tw_parallel_threads(void)
 	return n < TW_PARALLEL_MAX ? n : TW_PARALLEL_MAX;
 }
 
-static bool take_place(void)
+static bool take_helper_slot(void)
 {
 	unsigned most = count_cores() - 1;
 	unsigned n = atomic_load(&helping);
@@ -80,7 +80,7 @@ void tw_parallel_for(unsigned hands, tw_parallel_fn work, void *arg)
 	struct helper helpers[TW_PARALLEL_MAX - 1];
 	unsigned n = 0;
 
-	while (n < TW_PARALLEL_MAX - 1 && n + 1 < hands && take_place()) {
+	while (n < TW_PARALLEL_MAX - 1 && n + 1 < hands && take_helper_slot()) {
 		helpers[n] = (struct helper){.work = work,
 		        .arg = arg,
 		        .account = tw_mem_counted_for(),

@@ -123,7 +123,7 @@ enum tw_status tw_periodic_start(const struct tw_periodic_task *task, void *arg,
 	return TW_OK;
 }
 
-static void tell(struct tw_periodic *p, bool stop)
+static void write_metrics_of(struct tw_periodic *p, bool stop)
 {
 	(void)pthread_mutex_lock(&p->lock);
 	p->wanted = true;
@@ -136,7 +136,7 @@ struct tw_periodic *tw_periodic_stop(struct tw_periodic *p)
 {
 	if (!p)
 		return NULL;
-	tell(p, true);
+	write_metrics_of(p, true);
 	(void)pthread_join(p->thread, NULL);
 	return destroy(p);
 }
@@ -144,7 +144,7 @@ struct tw_periodic *tw_periodic_stop(struct tw_periodic *p)
 void tw_periodic_wake(struct tw_periodic *p)
 {
 	if (p)
-		tell(p, false);
+		write_metrics_of(p, false);
 }
 
 void tw_periodic_metrics(struct tw_buf *out)

@@ -96,7 +96,7 @@ static struct lane *next_lane(struct tw_pool *p)
 
 		if (!l->first || !may_run(p, l))
 			continue;
-		at = tw_fair_stands(&p->fair, l->owner, &level);
+		at = tw_fair_level(&p->fair, l->owner, &level);
 		if (!best || at < best_at) {
 			best = l;
 			best_at = at;

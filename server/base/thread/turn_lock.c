@@ -17,15 +17,15 @@ struct tw_turn_waiter {
 
 void tw_turn_lock_init(struct tw_turn_lock *l)
 {
-	*l = (struct tw_turn_lock){.places = 1};
+	*l = (struct tw_turn_lock){.holders_max = 1};
 	(void)pthread_mutex_init(&l->lock, NULL);
 	l->last = &l->first;
 }
 
-void tw_turn_lock_widen(struct tw_turn_lock *l, unsigned places)
+void tw_turn_lock_widen(struct tw_turn_lock *l, unsigned holders_max)
 {
 	(void)pthread_mutex_lock(&l->lock);
-	l->places = places;
+	l->holders_max = holders_max;
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
@@ -98,7 +98,7 @@ static bool lock_until(struct tw_turn_lock *l, const char *owner, const struct t
 	bool has = true;
 
 	(void)pthread_mutex_lock(&l->lock);
-	if (l->held >= l->places)
+	if (l->held >= l->holders_max)
 		has = wait_for_turn(l, owner, until);
 	else
 		l->held++;

@@ -1,5 +1,5 @@
 /*
- * turn_lock.h - a mutex, or a number of places, whose waiters take turns by owner.
+ * turn_lock.h - a mutex, or a semaphore, whose waiters take turns by owner.
  *
  * With a plain mutex an owner with eight waiting threads holds the lock eight times before another
  * owner's first, or any number of times, because the thread that releases it is the first to take
@@ -18,15 +18,15 @@ struct tw_turn_waiter;
 
 struct tw_turn_lock { /* for the owner; fields are read-only */
 	pthread_mutex_t lock;
-	unsigned places, held; /* one place, unless it was widened */
-	uint64_t round;        /* of the last holder */
+	unsigned holders_max, held; /* 1 unless widened */
+	uint64_t round;             /* of the last holder */
 	struct tw_turn_waiter *first, **last;
 	unsigned waiting;
 };
 
 void tw_turn_lock_init(struct tw_turn_lock *l);
 /* Raises the number of threads that may hold it at the same time. */
-void tw_turn_lock_widen(struct tw_turn_lock *l, unsigned places);
+void tw_turn_lock_widen(struct tw_turn_lock *l, unsigned holders_max);
 void tw_turn_lock_done(struct tw_turn_lock *l);
 
 /* `owner`: its first TW_ID_BYTES - 1 bytes count; "" makes the thread an owner of its own. */

@@ -94,7 +94,7 @@ static enum tw_status look_for(
 {
 	struct proof *p = arg;
 	uint64_t bytes;
-	enum tw_status st = tw_blob_look(p->blobs, f->sha256, &bytes, err);
+	enum tw_status st = tw_blob_stat(p->blobs, f->sha256, &bytes, err);
 
 	(void)a;
 	if (st != TW_OK && st != TW_NOT_FOUND)

@@ -118,7 +118,7 @@ static enum tw_status consider(struct tw_catalogue *c, struct tw_db *w,
 	uint64_t level;
 	enum tw_status st;
 
-	t.stands_us = tw_fair_stands(&c->turns[of->queue].fair, project, &level);
+	t.stands_us = tw_fair_level(&c->turns[of->queue].fair, project, &level);
 	if (best->found && t.stands_us >= best->stands_us)
 		return TW_OK;
 	st = has_enough(w, of, project, &enough, err);

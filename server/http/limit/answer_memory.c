@@ -149,7 +149,7 @@ static bool grant(struct tw_held *h, int64_t bytes)
 }
 
 /* Returns memory of the reserve first. */
-static void take_back(struct tw_held *h, int64_t bytes)
+static void release_grant(struct tw_held *h, int64_t bytes)
 {
 	const int64_t small = bytes < h->small ? bytes : h->small;
 
@@ -251,7 +251,7 @@ void tw_held_finalize(struct tw_held *h)
 		used = 0;
 	(void)pthread_mutex_lock(&h->of->lock);
 	if (used < atomic_load(&h->account.granted))
-		take_back(h, atomic_load(&h->account.granted) - used);
+		release_grant(h, atomic_load(&h->account.granted) - used);
 	(void)pthread_mutex_unlock(&h->of->lock);
 }
 
@@ -262,7 +262,7 @@ struct tw_held *tw_held_close(struct tw_held *h)
 	if (!h)
 		return NULL;
 	(void)pthread_mutex_lock(&m->lock);
-	take_back(h, atomic_load(&h->account.granted));
+	release_grant(h, atomic_load(&h->account.granted));
 	leave_all(h);
 	(void)pthread_mutex_unlock(&m->lock);
 	tw_mem_free(h);

@@ -155,6 +155,6 @@ void tw_http_memory_tick(struct tw_http *h)
 		}
 	(void)pthread_mutex_unlock(&h->outflow_lock);
 	if (cut)
-		tw_log(TW_LOG_INFO, "unread_answers_cut", tw_log_number("count", cut));
+		tw_log(TW_LOG_INFO, "unread_responses_aborted", tw_log_number("count", cut));
 	tw_answer_memory_tick(m);
 }

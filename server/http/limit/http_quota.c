@@ -18,7 +18,7 @@ enum { MAX_FIELD = 512, MAX_DEVICE = 1024 };
 
 /* The fields of draft-ietf-httpapi-ratelimit-headers: lists of policies, and of remaining
  * quotas. */
-static void tell(struct tw_req *r, enum tw_quota_who who, const char *id)
+static void add_headers(struct tw_req *r, enum tw_quota_who who, const char *id)
 {
 	struct tw_quota_left left[TW_QUOTA_WHAT];
 	char policy[MAX_FIELD] = "";
@@ -26,7 +26,7 @@ static void tell(struct tw_req *r, enum tw_quota_who who, const char *id)
 	size_t np = 0;
 	size_t nn = 0;
 
-	tw_quota_look(r->http->app->quota, who, id, tw_unix_ms(), left);
+	tw_quota_remaining(r->http->app->quota, who, id, tw_unix_ms(), left);
 	for (enum tw_quota_what what = 0; what < TW_QUOTA_WHAT; what++) {
 		const struct tw_quota_left *l = &left[what];
 
@@ -44,7 +44,7 @@ static void tell(struct tw_req *r, enum tw_quota_who who, const char *id)
 	tw_req_add_to_header(r, "RateLimit", now);
 }
 
-static void ask_to_wait(struct tw_req *r, unsigned wait_s)
+static void set_retry_after(struct tw_req *r, unsigned wait_s)
 {
 	char text[16];
 
@@ -64,9 +64,9 @@ enum tw_status tw_req_take_quota(struct tw_req *r, struct tw_err *err)
 	st = tw_quota_take(q, TW_QUOTA_KEY, r->caller.key_id, bytes, tw_unix_ms(), &wait_s, err);
 	r->took_quota = st == TW_OK;
 	if (st != TW_OK)
-		ask_to_wait(r, wait_s);
+		set_retry_after(r, wait_s);
 	if (st != TW_OK || r->route->upload)
-		tell(r, TW_QUOTA_KEY, r->caller.key_id);
+		add_headers(r, TW_QUOTA_KEY, r->caller.key_id);
 	return st;
 }
 
@@ -89,7 +89,7 @@ static bool device_id(const struct tw_req *r, const char *device, char out[MAX_D
 	return true;
 }
 
-static enum tw_status ask_for_device(
+static enum tw_status use_device_quota(
         struct tw_req *r, const char *device, uint64_t bytes, bool take, struct tw_err *err)
 {
 	struct tw_quota *q = r->http->app->quota;
@@ -102,16 +102,16 @@ static enum tw_status ask_for_device(
 	st = take ? tw_quota_take(q, TW_QUOTA_DEVICE, id, bytes, tw_unix_ms(), &wait_s, err)
 	          : tw_quota_check(q, TW_QUOTA_DEVICE, id, bytes, tw_unix_ms(), &wait_s, err);
 	if (st != TW_OK)
-		ask_to_wait(r, wait_s);
+		set_retry_after(r, wait_s);
 	if (st != TW_OK || take)
-		tell(r, TW_QUOTA_DEVICE, id);
+		add_headers(r, TW_QUOTA_DEVICE, id);
 	return st;
 }
 
 enum tw_status tw_req_check_device(
         struct tw_req *r, const char *device, uint64_t bytes, struct tw_err *err)
 {
-	return ask_for_device(r, device, bytes, false, err);
+	return use_device_quota(r, device, bytes, false, err);
 }
 
 enum tw_status tw_req_charge_key(struct tw_req *r, uint64_t bytes, struct tw_err *err)
@@ -124,14 +124,14 @@ enum tw_status tw_req_charge_key(struct tw_req *r, uint64_t bytes, struct tw_err
 		return TW_OK;
 	st = tw_quota_take(q, TW_QUOTA_KEY, r->caller.key_id, bytes, tw_unix_ms(), &wait_s, err);
 	if (st != TW_OK)
-		ask_to_wait(r, wait_s);
+		set_retry_after(r, wait_s);
 	return st;
 }
 
 enum tw_status tw_req_charge_device(
         struct tw_req *r, const char *device, uint64_t bytes, struct tw_err *err)
 {
-	return ask_for_device(r, device, bytes, true, err);
+	return use_device_quota(r, device, bytes, true, err);
 }
 
 void tw_req_refund_device(struct tw_req *r, const char *device, uint64_t bytes)

@@ -33,7 +33,7 @@ enum {
 struct tw_watched {
 	int fd;
 	enum tw_wait wait;
-	bool shut;      /* no longer counted */
+	bool is_closed; /* no longer counted */
 	bool surplus;   /* accepted when none could give way */
 	bool lingers;   /* its reply was sent before its request was read */
 	unsigned ended; /* consecutive sweeps that found the client's side closed */
@@ -55,9 +55,9 @@ struct tw_watch {
 	struct tw_periodic *sweeper;
 };
 
-static void shut(struct tw_watch *w, struct tw_watched *c)
+static void close_socket(struct tw_watch *w, struct tw_watched *c)
 {
-	c->shut = true;
+	c->is_closed = true;
 	w->open--;
 	(void)shutdown(c->fd, SHUT_RDWR);
 }
@@ -115,16 +115,16 @@ static void cut_late(struct tw_periodic *p, void *arg)
 	(void)pthread_mutex_lock(&w->lock);
 	now = tw_http_now_ns(); /* read under the lock, so that no connection is younger */
 	for (struct tw_watched *c = w->all; c; c = c->next) {
-		if (c->shut)
+		if (c->is_closed)
 			continue;
 		if (is_late(w, c, now, scarce)) {
 			if (c->wait == TW_WAIT_IDLE)
 				tw_metrics_connection_late(w->metrics);
 			else
 				tw_metrics_body_slow(w->metrics);
-			shut(w, c);
+			close_socket(w, c);
 		} else if (c->wait == TW_WAIT_IDLE && has_ended(c, events_of(c))) {
-			shut(w, c);
+			close_socket(w, c);
 		} else if (c->wait == TW_WAIT_SERVER && has_left(c, events_of(c))) {
 			atomic_store(&c->abandoned, true);
 		}
@@ -168,23 +168,23 @@ struct tw_watch *tw_watch_stop(struct tw_watch *w)
 }
 
 /* Idle ones first, then those without a valid key; each kind by age. */
-static bool gives_way_before(const struct tw_watched *a, const struct tw_watched *b)
+static bool is_evicted_before(const struct tw_watched *a, const struct tw_watched *b)
 {
-	if (a->shut || (a->wait != TW_WAIT_IDLE && a->wait != TW_WAIT_HELD))
+	if (a->is_closed || (a->wait != TW_WAIT_IDLE && a->wait != TW_WAIT_HELD))
 		return false;
 	return !b || a->wait < b->wait || (a->wait == b->wait && a->since_ns < b->since_ns);
 }
 
-static void make_room(struct tw_watch *w, struct tw_watched *new)
+static void evict_idle(struct tw_watch *w, struct tw_watched *new)
 {
 	struct tw_watched *oldest = NULL;
 
 	for (struct tw_watched *c = w->all; c; c = c->next)
-		if (c != new &&gives_way_before(c, oldest))
+		if (c != new &&is_evicted_before(c, oldest))
 			oldest = c;
 	new->surplus = !oldest;
 	if (oldest) {
-		shut(w, oldest);
+		close_socket(w, oldest);
 		tw_metrics_connection_evicted(w->metrics);
 	}
 }
@@ -207,7 +207,7 @@ static struct tw_watched *begin(struct tw_watch *w, struct MHD_Connection *conne
 		c->next->at = &c->next;
 	w->all = c;
 	if (++w->open > w->most)
-		make_room(w, c);
+		evict_idle(w, c);
 	(void)pthread_mutex_unlock(&w->lock);
 	return c;
 }
@@ -218,10 +218,10 @@ static void end(struct tw_watch *w, struct tw_watched *c)
 	*c->at = c->next;
 	if (c->next)
 		c->next->at = c->at;
-	if (!c->shut)
+	if (!c->is_closed)
 		w->open--;
 	(void)pthread_mutex_unlock(&w->lock);
-	if (c->lingers && !c->shut)
+	if (c->lingers && !c->is_closed)
 		tw_linger_take(w->linger, c->fd);
 	tw_mem_free(c);
 }

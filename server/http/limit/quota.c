@@ -133,7 +133,7 @@ static int64_t weight(
 }
 
 /* Microseconds until there is enough space. */
-static int64_t lacking(const struct tw_quota *q, const struct tw_quota_slot *s,
+static int64_t wait_us_for(const struct tw_quota *q, const struct tw_quota_slot *s,
         enum tw_quota_who who, enum tw_quota_what what, uint64_t n, int64_t now_us)
 {
 	int64_t over = level(s, what, now_us) + weight(q, who, what, n) - windows[what].us;
@@ -156,7 +156,7 @@ static enum tw_status refuse(struct tw_quota *q, enum tw_quota_who who, enum tw_
 	        wait_s);
 }
 
-static enum tw_status judge(struct tw_quota *q, enum tw_quota_who who, uint64_t key,
+static enum tw_status use_locked(struct tw_quota *q, enum tw_quota_who who, uint64_t key,
         const uint64_t n[TW_QUOTA_WHAT], bool take, int64_t now_us, unsigned *ret_wait_s,
         struct tw_err *err)
 {
@@ -168,7 +168,7 @@ static enum tw_status judge(struct tw_quota *q, enum tw_quota_who who, uint64_t 
 	if (found->key == key)
 		s = *found;
 	for (enum tw_quota_what what = 0; what < TW_QUOTA_WHAT; what++) {
-		int64_t us = lacking(q, &s, who, what, n[what], now_us);
+		int64_t us = wait_us_for(q, &s, who, what, n[what], now_us);
 
 		if (us > wait_us)
 			worst = what;
@@ -186,7 +186,7 @@ static enum tw_status judge(struct tw_quota *q, enum tw_quota_who who, uint64_t 
 	return TW_OK;
 }
 
-static enum tw_status ask(struct tw_quota *q, enum tw_quota_who who, const char *id, uint64_t bytes,
+static enum tw_status use(struct tw_quota *q, enum tw_quota_who who, const char *id, uint64_t bytes,
         bool take, int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
 {
 	const uint64_t n[TW_QUOTA_WHAT] = {1, bytes};
@@ -194,7 +194,7 @@ static enum tw_status ask(struct tw_quota *q, enum tw_quota_who who, const char 
 	enum tw_status st;
 
 	(void)pthread_mutex_lock(&q->lock);
-	st = judge(q, who, key, n, take, now_ms * 1000, ret_wait_s, err);
+	st = use_locked(q, who, key, n, take, now_ms * 1000, ret_wait_s, err);
 	(void)pthread_mutex_unlock(&q->lock);
 	return st;
 }
@@ -202,13 +202,13 @@ static enum tw_status ask(struct tw_quota *q, enum tw_quota_who who, const char 
 enum tw_status tw_quota_take(struct tw_quota *q, enum tw_quota_who who, const char *id,
         uint64_t bytes, int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
 {
-	return ask(q, who, id, bytes, true, now_ms, ret_wait_s, err);
+	return use(q, who, id, bytes, true, now_ms, ret_wait_s, err);
 }
 
 enum tw_status tw_quota_check(struct tw_quota *q, enum tw_quota_who who, const char *id,
         uint64_t bytes, int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
 {
-	return ask(q, who, id, bytes, false, now_ms, ret_wait_s, err);
+	return use(q, who, id, bytes, false, now_ms, ret_wait_s, err);
 }
 
 void tw_quota_finalize(struct tw_quota *q, enum tw_quota_who who, const char *id,
@@ -228,7 +228,7 @@ void tw_quota_finalize(struct tw_quota *q, enum tw_quota_who who, const char *id
 	(void)pthread_mutex_unlock(&q->lock);
 }
 
-void tw_quota_look(struct tw_quota *q, enum tw_quota_who who, const char *id, int64_t now_ms,
+void tw_quota_remaining(struct tw_quota *q, enum tw_quota_who who, const char *id, int64_t now_ms,
         struct tw_quota_left ret[TW_QUOTA_WHAT])
 {
 	uint64_t key = hash_of(q, id);

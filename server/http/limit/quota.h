@@ -45,7 +45,7 @@ enum tw_status tw_quota_check(struct tw_quota *q, enum tw_quota_who who, const c
 /* Corrects an earlier take by that many bytes. */
 void tw_quota_finalize(struct tw_quota *q, enum tw_quota_who who, const char *id,
         int64_t more_bytes, int64_t now_ms);
-void tw_quota_look(struct tw_quota *q, enum tw_quota_who who, const char *id, int64_t now_ms,
+void tw_quota_remaining(struct tw_quota *q, enum tw_quota_who who, const char *id, int64_t now_ms,
         struct tw_quota_left ret[TW_QUOTA_WHAT]);
 
 /* Writes the buckets that are not empty to the file, or reads them.  A missing or incomplete file

@@ -80,19 +80,19 @@ static enum tw_status put_all(
 
 static enum tw_status write_file(const char *path, const struct tw_buf *b, struct tw_err *err)
 {
-	char fresh[PATH_BYTES];
+	char temporary[PATH_BYTES];
 	FILE *f;
 	bool fine;
 
-	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
-	f = fopen(fresh, "we");
+	(void)snprintf(temporary, sizeof temporary, "%s.new", path);
+	f = fopen(temporary, "we");
 	fine = f && fwrite(b->data, 1, b->len, f) == b->len;
 	if (f && fclose(f) != 0)
 		fine = false;
-	if (!fine || rename(fresh, path) != 0) {
+	if (!fine || rename(temporary, path) != 0) {
 		enum tw_status st = tw_fail_errno(err, TW_IO, "the quotas cannot be kept");
 
-		(void)remove(fresh);
+		(void)remove(temporary);
 		return st;
 	}
 	return TW_OK;
@@ -120,7 +120,7 @@ enum tw_status tw_quota_save(
 	return st;
 }
 
-static bool is_whole(const uint8_t *p, size_t n, struct head *ret)
+static bool is_intact(const uint8_t *p, size_t n, struct head *ret)
 {
 	uint8_t sum[crypto_shorthash_BYTES];
 
@@ -135,7 +135,7 @@ static bool is_whole(const uint8_t *p, size_t n, struct head *ret)
 	return memcmp(sum, p + n - sizeof sum, sizeof sum) == 0;
 }
 
-static void take_lines(struct tw_quota *q, const uint8_t *p, uint64_t n, int64_t now_us)
+static void read_lines(struct tw_quota *q, const uint8_t *p, uint64_t n, int64_t now_us)
 {
 	for (uint64_t i = 0; i < n; i++) {
 		struct line l;
@@ -173,13 +173,13 @@ enum tw_status tw_quota_load(
 	size_t n = 0;
 	enum tw_status st = bytes ? read_file(path, bytes, cap, &n, err) : tw_oom(err);
 
-	if (st == TW_OK && !is_whole(bytes, n, &h))
+	if (st == TW_OK && !is_intact(bytes, n, &h))
 		st = tw_fail(
 		        err, TW_CORRUPT, "the kept quotas are not whole: counting begins anew");
 	if (st == TW_OK) {
 		(void)pthread_mutex_lock(&q->lock);
 		memcpy(q->secret, h.secret, sizeof q->secret);
-		take_lines(q, bytes + sizeof h, h.lines, now_ms * 1000);
+		read_lines(q, bytes + sizeof h, h.lines, now_ms * 1000);
 		(void)pthread_mutex_unlock(&q->lock);
 	}
 	tw_mem_free(bytes);

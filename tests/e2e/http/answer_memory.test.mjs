@@ -89,7 +89,7 @@ test('exports that are never read', { timeout: 300_000 }, async (t) => {
 	await t.test('give way to a reader when memory is short', async () => {
 		const all = await openMany(s, 12, exportOf(id), s.read);
 		await until(async () => ((await s.get(exportOf(id))).status === 200 ? true : undefined), 'unread exports cut', 60);
-		assert.match(s.log, /unread_answers_cut/);
+		assert.match(s.log, /unread_responses_aborted/);
 		closeAll(all);
 	});
 });

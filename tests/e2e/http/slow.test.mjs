@@ -97,7 +97,7 @@ test('connections closed by half, at any time', async (t) => {
 test('ten thousand idle connections', async (t) => {
 	const MANY = 10_000;
 	const s = await startServer(t, { args: ['--connections', '12000', '--connections-per-address', '0', '--connection-timeout', '300'] });
-	if (s.log.includes('event=few_descriptors')) return t.skip('the system allows too few descriptors');
+	if (s.log.includes('event=descriptor_limit_low')) return t.skip('the system allows too few descriptors');
 	await until(() => s.log.includes('event=start_check state=complete') || undefined, 'the start check closes its files');
 	await s.get('/healthz', { key: null });
 	const memory = s.resident();

@@ -46,7 +46,7 @@ static uint64_t left(struct tw_quota *q, enum tw_quota_what what, const char *id
 {
 	struct tw_quota_left all[TW_QUOTA_WHAT];
 
-	tw_quota_look(q, TW_QUOTA_KEY, id, at_ms, all);
+	tw_quota_remaining(q, TW_QUOTA_KEY, id, at_ms, all);
 	return all[what].left;
 }
 

@@ -126,7 +126,7 @@ static uint64_t stands(const struct model *m, int project)
 {
 	uint64_t level;
 
-	return tw_fair_stands(
+	return tw_fair_level(
 	        &m->c->turns[TW_QUEUE_TRACES].fair, m->callers[project].project_id, &level);
 }
 

@@ -29,7 +29,7 @@ static struct tw_child_template begin(void)
 	int ends[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-	t.line = ends[0];
+	t.copy_socket = ends[0];
 	t.pid = fork();
 	if (t.pid == 0) {
 		(void)close(ends[0]);
@@ -78,7 +78,7 @@ static int32_t ask(const struct tw_child_template *t, const int fds[FDS], int *r
 	c->cmsg_len = CMSG_LEN(sizeof(int) * (FDS + 1));
 	memcpy(CMSG_DATA(c), fds, sizeof(int) * FDS);
 	memcpy(CMSG_DATA(c) + sizeof(int) * FDS, &ends[1], sizeof(int));
-	assert_int_equal(sendmsg(t->line, &m, MSG_NOSIGNAL), 1);
+	assert_int_equal(sendmsg(t->copy_socket, &m, MSG_NOSIGNAL), 1);
 	(void)close(ends[1]);
 	assert_int_equal(recv(ends[0], &pid, sizeof pid, 0), sizeof pid);
 	assert_true(pid > 0);

@@ -33,21 +33,21 @@ static void test_accounts(void **state)
 	tw_fair_init(&f);
 	f.clock_ms = read_clock;
 	tw_fair_end(&f, "never begun");
-	assert_int_equal(tw_fair_stands(&f, "p", &level), 0);
+	assert_int_equal(tw_fair_level(&f, "p", &level), 0);
 	tw_fair_begin(&f, "p", "t", 1 << 20);
-	assert_true(tw_fair_stands(&f, "p", &level) > 0);
+	assert_true(tw_fair_level(&f, "p", &level) > 0);
 	assert_int_equal(level, 0);
 	tw_fair_begin(&f, "p", "t", 1 << 20); /* its claim ran out: the first is over */
 	assert_int_equal(f.n_running, 1);
 	now_ms += 7;
 	tw_fair_end(&f, "t");
-	assert_int_equal(tw_fair_stands(&f, "p", &level), 8000); /* 1 ms at least, and 7 */
-	now_ms -= 1000;                                          /* a clock that goes back */
+	assert_int_equal(tw_fair_level(&f, "p", &level), 8000); /* 1 ms at least, and 7 */
+	now_ms -= 1000;                                         /* a clock that goes back */
 	tw_fair_begin(&f, "q", "u", UINT64_MAX);
 	now_ms -= 1000;
 	tw_fair_end(&f, "u");
 	assert_int_equal(
-	        tw_fair_stands(&f, "q", &level), 2000);   /* where "p" began again, and 1 ms */
+	        tw_fair_level(&f, "q", &level), 2000);    /* where "p" began again, and 1 ms */
 	for (int i = 0; i < TW_FAIR_ACCOUNTS + 10; i++) { /* more than there is room for */
 		(void)snprintf(id, sizeof id, "p%d", i);
 		(void)snprintf(trace, sizeof trace, "t%d", i);
@@ -76,7 +76,7 @@ static uint64_t charge(struct tw_fair *f, uint64_t bytes)
 	uint64_t level, stands;
 
 	tw_fair_begin(f, "asks", "asked", bytes);
-	stands = tw_fair_stands(f, "asks", &level);
+	stands = tw_fair_level(f, "asks", &level);
 	tw_fair_end(f, "asked");
 	tw_fair_idle(f);
 	f->level_us = 0;
