@@ -9,7 +9,7 @@
 #include "decoder/base/str.h"
 #include "server/base/cli_near.h"
 
-enum { NAME_BYTES = 64, SHOWN = 80 /* bytes of a wrong value */ };
+enum { NAME_BYTES = 64, SHOWN = 80 /* bytes of an invalid value */ };
 
 static bool helped;
 
@@ -18,7 +18,7 @@ bool tw_cli_helped(void)
 	return helped;
 }
 
-/* One line: a wrong argument may hold anything. */
+/* Prints one line; an argument may contain any bytes. */
 static void print_line(FILE *to, const char *text)
 {
 	for (; *text; text++)
@@ -47,12 +47,12 @@ int tw_cli_misused(const struct tw_usage *u, const char *command, const char *fm
 	return TW_EXIT_USAGE;
 }
 
-/* --- one call --- */
+/* --- one invocation --- */
 
 struct reading {
 	const struct tw_usage *usage;
 	const char *command;
-	const struct tw_verb *verb; /* NULL: none, or not known yet */
+	const struct tw_verb *verb; /* NULL: the command has none, or it was not read yet */
 };
 
 __attribute__((format(printf, 2, 3))) static int refuse(
@@ -146,8 +146,8 @@ static int set(const struct reading *r, const struct tw_flag *f, const char *val
 	return 0;
 }
 
-/* A switch, or one with a value after "=". */
-static int take_switch(const struct reading *r, const struct tw_flag *f, const char *equals)
+/* A flag without a value, or with one after "=". */
+static int read_switch(const struct reading *r, const struct tw_flag *f, const char *equals)
 {
 	if (equals && !f->value)
 		return refuse(r, "--%s takes no value", f->name);
@@ -157,8 +157,8 @@ static int take_switch(const struct reading *r, const struct tw_flag *f, const c
 	return 1;
 }
 
-/* The flag at argv[0]; how many arguments it took, or -1. */
-static int take_flag(const struct reading *r, int left, char **argv)
+/* Reads the flag at argv[0]; returns the number of arguments it used, or -1. */
+static int read_flag(const struct reading *r, int left, char **argv)
 {
 	const char *arg = argv[0];
 	const char *equals = strchr(arg, '=');
@@ -169,7 +169,7 @@ static int take_flag(const struct reading *r, int left, char **argv)
 	if (!f)
 		return refuse_unknown(r, arg, len);
 	if (f->on)
-		return take_switch(r, f, equals);
+		return read_switch(r, f, equals);
 	if (!equals && left < 2)
 		return refuse(r, "--%s needs a value", f->name);
 	if (set(r, f, equals ? equals + 1 : argv[1]) < 0)
@@ -179,7 +179,7 @@ static int take_flag(const struct reading *r, int left, char **argv)
 
 /* --- the commands --- */
 
-static int take_verb(struct reading *r, int n, char **argv)
+static int read_verb(struct reading *r, int n, char **argv)
 {
 	const struct tw_verb *verbs = r->usage->verbs;
 	const char *words[16];
@@ -200,7 +200,7 @@ static int take_verb(struct reading *r, int n, char **argv)
 	return refuse(r, "say what to do: %s", list);
 }
 
-/* The arguments from argv[at] on. */
+/* Checks the arguments from argv[at] on. */
 static int check_arguments(const struct reading *r, int n, int at, char **argv)
 {
 	struct tw_str rest = tw_str_of(r->verb ? r->verb->arguments : r->usage->arguments);
@@ -220,7 +220,7 @@ static int check_arguments(const struct reading *r, int n, int at, char **argv)
 	return 0;
 }
 
-/* Whether `names`, separated by spaces, has this one. */
+/* Whether `names`, separated by spaces, contains the name. */
 static bool has_name(const char *names, const char *name)
 {
 	struct tw_str rest = tw_str_of(names ? names : "");
@@ -236,7 +236,7 @@ static bool is_given(const struct tw_flag *f)
 	return f->list ? *f->n > 0 : f->value && *f->value && **f->value;
 }
 
-/* A flag that is absent may be in the environment. */
+/* A missing flag may be set by the environment. */
 static int check_flags(const struct reading *r)
 {
 	for (size_t i = 0; i < r->usage->n_flags; i++) {
@@ -271,12 +271,12 @@ int tw_cli_flags(const struct tw_usage *usage, int argc, char **argv)
 			helped = true;
 			return -1;
 		} else {
-			took = take_flag(&r, argc - i, argv + i);
+			took = read_flag(&r, argc - i, argv + i);
 			if (took < 0)
 				return -1;
 		}
 	}
-	if (usage->verbs && take_verb(&r, kept - 1, argv) < 0)
+	if (usage->verbs && read_verb(&r, kept - 1, argv) < 0)
 		return -1;
 	if (check_arguments(&r, kept - 1, r.verb ? 2 : 1, argv) < 0 || check_flags(&r) < 0)
 		return -1;

@@ -39,10 +39,10 @@ struct tw_flag {
 	uint64_t *number;         /* receives the value, a number from least to most */
 	uint64_t least, most;
 	bool (*fits)(const char *value); /* any other form, */
-	const char *form;                /* as it is described: "K=V" */
+	const char *form;                /* as in the help text: "K=V" */
 };
 
-/* A first argument that selects what the others mean: `key create`. */
+/* A first argument that selects a subcommand: `key create`. */
 struct tw_verb {
 	const char *word;
 	const char *arguments; /* after it, as in struct tw_usage */

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* What the longest line of `decode` becomes. */
+/* `decode` prints the longest lines. */
 enum { LINE_BYTES = 512 << 20 };
 
 struct tw_json *tw_cli_line(struct tw_cli_line *l)

@@ -1,8 +1,9 @@
 /*
- * cli_serve.c - `tracewell serve`: the parts in the order they need each other, and back.
+ * cli_serve.c - `tracewell serve`: starts the parts in the order of their dependencies, and stops
+ * them in reverse.
  *
- *   catalogue, blobs, symbols → jobs (recover, sweep) → http      start
- *   readiness red, for --drain-seconds → requests drained → http → jobs → the rest     stop
+ * catalogue, blobs, symbols → jobs (recover, sweep) → http start
+ * readiness red, for --drain-seconds → requests drained → http → jobs → the rest stop
  */
 #include <errno.h>
 #include <pthread.h>
@@ -88,7 +89,7 @@ static void quota_path(const struct tw_app *app, char out[MAX_PATH_BYTES])
 	(void)snprintf(out, MAX_PATH_BYTES, "%s/quota", app->config->data_dir);
 }
 
-static void keep_quota(struct tw_periodic *p, void *arg)
+static void save_quota(struct tw_periodic *p, void *arg)
 {
 	struct tw_app *app = arg;
 	char path[MAX_PATH_BYTES];
@@ -113,19 +114,19 @@ static enum tw_status open_quota(struct tw_app *app, struct tw_err *err)
 	app->quota = tw_quota_new(&limits);
 	if (!app->quota)
 		return tw_oom(err);
-	if (tw_catalogue_is_shared(app->catalogue)) /* each server counts for itself */
+	if (tw_catalogue_is_shared(app->catalogue)) /* each server counts by itself */
 		return TW_OK;
 	quota_path(app, path);
 	st = tw_quota_load(app->quota, path, tw_unix_ms(), &why);
 	if (st != TW_OK && st != TW_NOT_FOUND)
 		tw_log_err(TW_LOG_WARN, "quota_not_loaded", path, &why);
 	return tw_periodic_start(
-	        &(struct tw_periodic_task){"quota", keep_quota, KEEP_QUOTA_S * 1000}, app,
+	        &(struct tw_periodic_task){"quota", save_quota, KEEP_QUOTA_S * 1000}, app,
 	        &app->keep_quota, err);
 }
 
-/* By what people and browsers come in. */
-static enum tw_status open_doors(struct tw_app *app, struct tw_err *err)
+/* Opens the TLS certificate and the OpenID provider. */
+static enum tw_status open_tls_and_oidc(struct tw_app *app, struct tw_err *err)
 {
 	const struct tw_config *c = app->config;
 	enum tw_status st = TW_OK;
@@ -137,9 +138,9 @@ static enum tw_status open_doors(struct tw_app *app, struct tw_err *err)
 	return st;
 }
 
-/* A folder that was there before is served while its store does not answer: what needs the store is
- * refused until it was proven to be the one.  Another would begin without a mark of where its files
- * are. */
+/* An existing folder is served although its store does not respond: requests that need the store
+ * fail until it was verified to be the right one. A new folder does not start without its store: it
+ * has no record yet of where its files are. */
 static enum tw_status wait_for_storage(
         struct tw_app *app, const struct tw_err *why, struct tw_err *err)
 {
@@ -158,9 +159,9 @@ static enum tw_status wait_for_storage(
 	return TW_OK;
 }
 
-/* A key, bucket or prefix that is wrong ends the start; a store that does not answer is waited for,
- * while /readyz says so. */
-static enum tw_status ask_storage(struct tw_app *app, struct tw_err *err)
+/* A wrong key, bucket or prefix ends the start. An unreachable store is retried in the background,
+ * and /readyz reports it. */
+static enum tw_status check_storage(struct tw_app *app, struct tw_err *err)
 {
 	const struct tw_config *c = app->config;
 	void *store;
@@ -199,8 +200,8 @@ static enum tw_status name_node(struct tw_app *app, struct tw_err *err)
 	return st;
 }
 
-/* Servers with folders of their own would each make a key. */
-static enum tw_status judge_keys(const struct tw_app *app, struct tw_err *err)
+/* Without a shared data folder each server would create a different key. */
+static enum tw_status check_keys(const struct tw_app *app, struct tw_err *err)
 {
 	if (!tw_catalogue_is_shared(app->catalogue) || !tw_blobs_remote(app->blobs) ||
 	        *app->config->secret_key_file)
@@ -228,10 +229,11 @@ static enum tw_status open_catalogue(struct tw_app *app, struct tw_err *err)
 		st = tw_blobs_own_spool(app->blobs, app->node, err);
 	if (st == TW_OK)
 		tw_store_peers_honour(app->blobs, app->catalogue);
-	return st == TW_OK ? judge_keys(app, err) : st;
+	return st == TW_OK ? check_keys(app, err) : st;
 }
 
-/* A server that is alone keeps them in its folder; what several had before it is still deleted. */
+/* A single server keeps uploads in its folder; deletes those that several servers left in the
+ * catalogue before. */
 static void expire_resumes(struct tw_app *app)
 {
 	if (app->resumes)
@@ -284,7 +286,7 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	enum tw_status st = name_node(app, err);
 
 	if (st == TW_OK)
-		st = open_doors(app, err);
+		st = open_tls_and_oidc(app, err);
 	if (st == TW_OK)
 		st = tw_storage_agree(c->data_dir, &c->storage, err);
 	if (st == TW_OK)
@@ -297,7 +299,7 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	if (st == TW_OK)
 		st = open_catalogue(app, err);
 	if (st == TW_OK)
-		st = ask_storage(app, err);
+		st = check_storage(app, err);
 	if (st == TW_OK)
 		st = open_resumes(app, err);
 	if (st == TW_OK)
@@ -322,15 +324,16 @@ static enum tw_status take_tries(void *arg, const struct tw_throttle_ask *ask, b
 	return tw_catalogue_tries(arg, ask, count, ret_wait_ms, err);
 }
 
-static void give_tries_back(void *arg, const struct tw_throttle_ask *ask)
+static void return_tries(void *arg, const struct tw_throttle_ask *ask)
 {
-	(void)tw_catalogue_tries_back(arg, ask, NULL); /* at worst one is counted for a while */
+	(void)tw_catalogue_tries_back(
+	        arg, ask, NULL); /* on failure one attempt too many is counted */
 }
 
 static bool share_tries(struct tw_app *app, struct tw_throttle *t, const char *what)
 {
 	struct tw_throttle_sharing with = {
-	        .take = take_tries, .give_back = give_tries_back, .arg = app->catalogue};
+	        .take = take_tries, .give_back = return_tries, .arg = app->catalogue};
 
 	if (!tw_secret_key_derive(app->seal, what, with.secret))
 		return false;
@@ -338,8 +341,8 @@ static bool share_tries(struct tw_app *app, struct tw_throttle *t, const char *w
 	return true;
 }
 
-/* A viewer's link that one server made, and a sign-in that one began, are good at all of them, and
- * who guesses has no more tries than at one. */
+/* All servers accept links and sign-ins that any of them created, and count password attempts
+ * together. */
 static bool share_keys(struct tw_app *app)
 {
 	struct tw_oidc_sharing with = {.use = use_signin, .arg = app->catalogue};
@@ -356,7 +359,7 @@ static bool share_keys(struct tw_app *app)
 	return true;
 }
 
-/* Secrets that an older server left as they were are sealed now. */
+/* Encrypts secrets that an older server stored in plain text. */
 static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 {
 	struct tw_arena *a = NULL;
@@ -391,7 +394,7 @@ static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 	return st;
 }
 
-/* What is done with traces that are decoded, by those who decode. */
+/* Starts the pipeline of derived data, on servers that decode. */
 static enum tw_status start_deriving(struct tw_app *app, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -412,7 +415,7 @@ static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
 
 	if (st == TW_OK)
 		st = tw_recorder_start(app->catalogue, app->blobs, &app->recorder, err);
-	if (st == TW_OK) /* before who deletes */
+	if (st == TW_OK) /* before the tasks that delete */
 		st = tw_store_job_start(app, &app->store_job, err);
 	if (st == TW_OK && app->config->roles & TW_ROLE_DECODE)
 		st = start_deriving(app, err);
@@ -436,7 +439,7 @@ static void close_data(struct tw_app *app)
 	app->leader = tw_lease_stop(app->leader);
 	app->keep_quota = tw_periodic_stop(app->keep_quota);
 	if (app->quota && !tw_catalogue_is_shared(app->catalogue))
-		keep_quota(NULL, app);
+		save_quota(NULL, app);
 	app->quota = tw_quota_free(app->quota);
 	app->sources = tw_sources_free(app->sources);
 	app->judges = tw_preflights_free(app->judges);
@@ -457,8 +460,8 @@ static void close_data(struct tw_app *app)
 	app->blobs = tw_blobs_close(app->blobs);
 }
 
-/* A problem of the new files is logged; the previous certificate stays in use. */
-static void look_at_certificate(const struct tw_app *app, bool anyway)
+/* Logs a problem of the new files; the current certificate remains in use. */
+static void reload_certificate(const struct tw_app *app, bool anyway)
 {
 	struct tw_err err;
 	bool is_new = false;
@@ -479,13 +482,13 @@ static void wait_for_signal(const struct tw_app *app, const sigset_t *set)
 
 	while (number != SIGTERM && number != SIGINT) {
 		number = sigtimedwait(set, NULL, &look);
-		look_at_certificate(app, number == SIGHUP);
+		reload_certificate(app, number == SIGHUP);
 	}
 	tw_log(TW_LOG_INFO, "stopping", tw_log_number("signal", number));
 }
 
-/* /readyz tells load balancers to stop, and they have that long to notice it; a second
- * signal ends the wait. */
+/* /readyz returns 503 for this time, so that load balancers notice it; a second signal ends the
+ * wait. */
 static void stay_unready(unsigned seconds)
 {
 	const struct timespec time = {.tv_sec = seconds};
@@ -512,7 +515,7 @@ static enum tw_status start_metrics(struct tw_app *app, struct tw_http **ret, st
 	return st;
 }
 
-/* Who is still there after that time waits for a store that is silent: it is not waited for. */
+/* Requests that remain after that time wait for an unresponsive store and are ended. */
 static void drain(struct tw_app *app, struct tw_http *http)
 {
 	int64_t began = tw_monotonic_ms();
@@ -550,18 +553,19 @@ static enum tw_status run(struct tw_app *app, const sigset_t *set, struct tw_err
 	return st;
 }
 
-/* Before any thread is made, so that all inherit it: signals are taken by sigwait alone. */
+/* Call before any thread is created, so that all inherit the mask: only sigwait receives
+ * signals. */
 static void set_signals(sigset_t *ret)
 {
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)sigemptyset(ret);
 	(void)sigaddset(ret, SIGTERM);
 	(void)sigaddset(ret, SIGINT);
-	(void)sigaddset(ret, SIGHUP); /* reads the certificate again */
+	(void)sigaddset(ret, SIGHUP); /* reloads the certificate */
 	(void)pthread_sigmask(SIG_BLOCK, ret, NULL);
 }
 
-static void tell_mistaken(const char *flag, const char *meant)
+static void log_mistaken(const char *flag, const char *meant)
 {
 	tw_log(TW_LOG_WARN, "setting_unknown", tw_log_text("environment", flag),
 	        tw_log_text("meant", meant));
@@ -580,10 +584,11 @@ static int serve(struct tw_arena *a, int argc, char **argv)
 		return TW_EXIT_USAGE;
 	}
 	(void)tw_log_setup(config.log_level, config.log_format);
-	(void)umask(077); /* data/ holds names of methods and devices: nobody else's business */
+	(void)umask(
+	        077); /* data/ contains names of methods and devices: readable by its owner only */
 	set_signals(&set);
 	tw_log_sink_open();
-	tw_config_each_mistaken(tell_mistaken);
+	tw_config_each_mistaken(log_mistaken);
 	(void)pthread_rwlock_init(&app.blob_use, NULL);
 	st = run(&app, &set, &err);
 	(void)pthread_rwlock_destroy(&app.blob_use);
@@ -591,7 +596,8 @@ static int serve(struct tw_arena *a, int argc, char **argv)
 		tw_log_err(TW_LOG_ERROR, "failed", "serve", &err);
 	else
 		tw_log(TW_LOG_INFO, "stopped", tw_log_number("exit", 0));
-	if (st == TW_BAD_REQUEST) /* a setting, as of a store or a mail server */
+	if (st == TW_BAD_REQUEST) /* an invalid setting, such as one of the store or the mail server
+	                           */
 		return TW_EXIT_USAGE;
 	return st == TW_OK ? TW_EXIT_OK : TW_EXIT_FAILED;
 }

@@ -1,4 +1,4 @@
-/* `tracewell audit`: who changed what, from the data folder itself. */
+/* `tracewell audit`: the audit log, read from the data folder. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void print_json(const struct tw_audit_entry *e)
 	json_decref(o);
 }
 
-/* In pages, so that any number is as light as one. */
+/* In pages, so that memory does not grow with the number of entries. */
 static enum tw_status print_all(struct tw_catalogue *c, struct tw_audit_query *of, uint64_t left,
         bool json, struct tw_err *err)
 {

@@ -18,13 +18,13 @@ enum { TIMEOUT_S = 60, PART_BYTES = 64 << 20 };
 static const char synopsis[] = "backup --data DIR --to FOLDER|s3://BUCKET[/PREFIX] [--s3-endpoint "
                                "URL] [--without-decoded] [--replace] [--json]";
 
-static void tell_left_out(void *arg, const char *id, const char *why)
+static void print_skipped(void *arg, const char *id, const char *why)
 {
 	tw_progress_clear(arg);
 	(void)fprintf(stderr, "the upload of %s is left out: %s\n", id, why);
 }
 
-static void tell_sums(const struct tw_backup_sums *s)
+static void print_sums(const struct tw_backup_sums *s)
 {
 	(void)printf("%" PRIu64 " uploads are in the backup; %" PRIu64
 	             " files copied (%.1f MB), %" PRIu64 " of earlier ones dropped, %" PRIu64
@@ -68,7 +68,7 @@ static enum tw_status run(const char *data, const char *to, struct tw_backup bac
 	if (is_same_folder(data, to))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "--to is the data folder itself: a backup needs a folder of its own");
-	backup.left_out = tell_left_out;
+	backup.left_out = print_skipped;
 	backup.step = step;
 	backup.arg = &bar;
 	(void)umask(077);
@@ -86,12 +86,12 @@ static enum tw_status run(const char *data, const char *to, struct tw_backup bac
 	return st;
 }
 
-/* Secrets come from the environment, where no list of processes shows them. */
+/* Secrets come from the environment: arguments show in the list of processes. */
 static enum tw_status run_s3(const char *data, const char *to, const char *endpoint,
         struct tw_backup_sums *ret, struct tw_err *err)
 {
 	struct tw_progress bar = tw_progress_of("backup: uploads", 0);
-	struct tw_backup backup = {.left_out = tell_left_out, .step = step, .arg = &bar};
+	struct tw_backup backup = {.left_out = print_skipped, .step = step, .arg = &bar};
 	struct tw_s3 *s3 = NULL;
 	enum tw_status st;
 
@@ -114,7 +114,7 @@ static enum tw_status run_s3(const char *data, const char *to, const char *endpo
 	return st;
 }
 
-/* A folder that can only be read is copied all the same. */
+/* Records the time of the backup.  A read-only source is no error. */
 static void note_done(const char *data)
 {
 	struct tw_err err;
@@ -154,6 +154,6 @@ int tw_cli_backup(int argc, char **argv)
 	if (st != TW_OK)
 		return tw_cli_failed("backup", &err);
 	if (!json)
-		tell_sums(&sums);
+		print_sums(&sums);
 	return sums.left_out ? TW_EXIT_FAILED : TW_EXIT_OK;
 }

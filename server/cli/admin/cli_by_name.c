@@ -9,28 +9,29 @@
 enum {
 	LIST_BYTES = 16 << 20,
 	MAX_TEXT = 512,
-	SHORTEST_NEAR = 3 /* letters: shorter names are all like each other */
+	SHORTEST_NEAR = 3 /* shorter names all resemble each other */
 };
 
 struct found {
 	bool is_there;
 	char id[TW_ID_BYTES];
-	char near[MAX_TEXT]; /* "" when no other project's name is much like it; else in words */
+	char hint[MAX_TEXT]; /* a hint naming the most similar project; "": none */
 };
 
-static void look(const char *name, const struct tw_project_row *rows, size_t n, struct found *ret)
+static void compare(
+        const char *name, const struct tw_project_row *rows, size_t n, struct found *ret)
 {
-	struct tw_cli_nearest near = {.best = NULL};
+	struct tw_cli_nearest hint = {.best = NULL};
 
 	for (size_t i = 0; i < n; i++) {
-		tw_cli_near(&near, name, rows[i].name);
+		tw_cli_near(&hint, name, rows[i].name);
 		if (strcmp(rows[i].name, name) == 0) {
 			ret->is_there = true;
 			(void)snprintf(ret->id, sizeof ret->id, "%s", rows[i].id);
 		}
 	}
-	if (near.best && strlen(name) >= SHORTEST_NEAR)
-		(void)snprintf(ret->near, sizeof ret->near, "; there is %.120s", near.best);
+	if (hint.best && strlen(name) >= SHORTEST_NEAR)
+		(void)snprintf(ret->hint, sizeof ret->hint, "; there is %.120s", hint.best);
 }
 
 static enum tw_status find(
@@ -43,7 +44,7 @@ static enum tw_status find(
 
 	*ret = (struct found){.is_there = false};
 	if (st == TW_OK)
-		look(name, rows, n, ret);
+		compare(name, rows, n, ret);
 	(void)tw_arena_free(a);
 	return st;
 }
@@ -55,7 +56,7 @@ enum tw_status tw_cli_project_find(
 	enum tw_status st = find(c, name, &f, err);
 
 	if (st == TW_OK && !f.is_there)
-		return tw_fail(err, TW_NOT_FOUND, "there is no project %.120s%s", name, f.near);
+		return tw_fail(err, TW_NOT_FOUND, "there is no project %.120s%s", name, f.hint);
 	if (st == TW_OK)
 		memcpy(ret_id, f.id, sizeof f.id);
 	return st;
@@ -71,6 +72,6 @@ enum tw_status tw_cli_project_make(
 	if (st == TW_OK)
 		st = tw_catalogue_project(c, name, ret_id, &is_new, err);
 	if (st == TW_OK && is_new)
-		(void)fprintf(stderr, "made project %s%s\n", name, f.near);
+		(void)fprintf(stderr, "made project %s%s\n", name, f.hint);
 	return st;
 }

@@ -1,4 +1,4 @@
-/* `tracewell check`: is a data folder whole? */
+/* `tracewell check`: verifies a data folder. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,14 +19,14 @@ static const char synopsis[] =
         "       tracewell check --rebuild --data DIR [--config FILE] [--blobs s3://BUCKET/PREFIX]\n"
         "                       [--catalog postgres://...] [--json]";
 
-static void tell_text(void *arg, const struct tw_finding *f)
+static void print_text(void *arg, const struct tw_finding *f)
 {
 	tw_progress_clear(arg);
 	(void)printf("%s%s%s: %s\n", tw_term_paint(stdout, f->repaired ? TW_YELLOW : TW_RED),
 	        f->repaired ? "repaired" : "wrong", tw_term_paint(stdout, TW_PLAIN), f->text);
 }
 
-static void tell_json(void *arg, const struct tw_finding *f)
+static void print_json(void *arg, const struct tw_finding *f)
 {
 	struct tw_cli_line line;
 	struct tw_json *j = tw_cli_line(&line);
@@ -46,7 +46,7 @@ static void step(void *arg, const struct tw_check_sums *s)
 	tw_progress_at(arg, s->uploads + s->mappings + s->decoded, s->bytes);
 }
 
-static void tell_sums(const struct tw_check_sums *s)
+static void print_sums(const struct tw_check_sums *s)
 {
 	(void)fprintf(stderr,
 	        "looked at %" PRIu64 " uploads, %" PRIu64 " mappings and %" PRIu64
@@ -69,11 +69,11 @@ struct lost_day {
 struct lost {
 	bool json;
 	void *bar;
-	struct lost_day days[LOST_DAYS]; /* the rest are counted with the last */
+	struct lost_day days[LOST_DAYS]; /* further days are counted with the last one */
 	size_t n;
 };
 
-static void tell_lost(const struct lost *l, const struct tw_lost_file *f)
+static void print_lost(const struct lost *l, const struct tw_lost_file *f)
 {
 	char text[320];
 	const struct tw_finding finding = {"", f->key, "lost", text, false};
@@ -82,7 +82,7 @@ static void tell_lost(const struct lost *l, const struct tw_lost_file *f)
 	        "%.120s, %" PRIu64
 	        " bytes, was moved to lost/ on %s: it has no row in the catalogue",
 	        f->key, f->bytes, f->day);
-	tell_json(l->bar, &finding);
+	print_json(l->bar, &finding);
 }
 
 static enum tw_status add_lost(void *arg, const struct tw_lost_file *f, struct tw_err *err)
@@ -92,7 +92,7 @@ static enum tw_status add_lost(void *arg, const struct tw_lost_file *f, struct t
 
 	(void)err;
 	if (l->json)
-		tell_lost(l, f);
+		print_lost(l, f);
 	while (i < l->n && strcmp(l->days[i].day, f->day) != 0)
 		i++;
 	if (i == l->n && l->n == LOST_DAYS)
@@ -125,7 +125,7 @@ static int check_data(const char *data, bool quick, bool repair, bool json)
 	struct tw_progress bar = tw_progress_of("check: files", 0);
 	struct tw_check check = {.quick = quick,
 	        .repair = repair,
-	        .found = json ? tell_json : tell_text,
+	        .found = json ? print_json : print_text,
 	        .step = step,
 	        .arg = &bar};
 	struct tw_check_sums sums = {0};
@@ -149,13 +149,13 @@ static int check_data(const char *data, bool quick, bool repair, bool json)
 	tw_progress_clear(&bar);
 	if (st != TW_OK)
 		return tw_cli_failed("check", &err);
-	tell_sums(&sums);
+	print_sums(&sums);
 	return sums.wrong > sums.repaired ? TW_EXIT_FAILED : TW_EXIT_OK;
 }
 
 /* --- rebuild --- */
 
-static void tell_lacking(void *arg, const char *key, const char *why)
+static void print_skipped(void *arg, const char *key, const char *why)
 {
 	tw_progress_clear(arg);
 	(void)fprintf(stderr, "not rebuilt: %s: %s\n", key, why);
@@ -166,7 +166,7 @@ static void step_rebuild(void *arg, const struct tw_rebuild_sums *s)
 	tw_progress_at(arg, s->records, 0);
 }
 
-static enum tw_status tell_rebuilt(
+static enum tw_status print_rebuilt(
         const char *data, const struct tw_rebuild_sums *s, bool json, struct tw_err *err)
 {
 	struct tw_cli_line line;
@@ -197,7 +197,7 @@ static enum tw_status tell_rebuilt(
 static int rebuild_data(const struct tw_cli_rebuild *of, bool json)
 {
 	struct tw_progress bar = tw_progress_of("rebuild: records", 0);
-	struct tw_rebuild r = {.lacks = tell_lacking, .step = step_rebuild, .arg = &bar};
+	struct tw_rebuild r = {.lacks = print_skipped, .step = step_rebuild, .arg = &bar};
 	struct tw_rebuild_sums sums = {0};
 	struct tw_cli_rebuilt made;
 	struct tw_err err;
@@ -211,7 +211,7 @@ static int rebuild_data(const struct tw_cli_rebuild *of, bool json)
 	st = tw_cli_rebuild_close(&made, st, &err);
 	tw_progress_clear(&bar);
 	if (st == TW_OK)
-		st = tell_rebuilt(of->data, &sums, json, &err);
+		st = print_rebuilt(of->data, &sums, json, &err);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("check", &err);
 }
 

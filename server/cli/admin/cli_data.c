@@ -17,7 +17,7 @@
 
 enum { PATH_BYTES = 1500 };
 
-/* Where no server has told the folder yet, the setting of one does. */
+/* The setting applies if no server has recorded an address in the folder. */
 static const char *address(void)
 {
 	const char *given = getenv("TRACEWELL_CATALOG");
@@ -33,7 +33,7 @@ enum tw_status tw_cli_data_ask(struct tw_blobs *b, struct tw_err *err)
 	return engine->probe ? engine->probe(store, err) : TW_OK;
 }
 
-struct place { /* of a data folder's files, and what it was read into */
+struct place { /* where a data folder's files are, with the arena of its settings */
 	struct tw_arena *arena;
 	struct tw_storage storage;
 };
@@ -73,7 +73,7 @@ enum tw_status tw_cli_data_files(
 	return st;
 }
 
-/* --- a folder that is not there --- */
+/* --- a missing folder --- */
 
 static bool exists(const char *dir, const char *name)
 {
@@ -89,12 +89,12 @@ static bool has_files(const char *data)
 }
 
 struct nearest {
-	char path[PATH_BYTES]; /* "" none */
+	char path[PATH_BYTES]; /* "": none */
 	unsigned distance;
 };
 
-/* `dir` with each of its folders in the place of `word`, and then `rest`. */
-static void look_in(struct nearest *n, const char *dir, const char *word, const char *rest)
+/* Compares `word` with each folder in `dir`; a similar one gives the path dir/FOLDER/rest. */
+static void compare_folders(struct nearest *n, const char *dir, const char *word, const char *rest)
 {
 	DIR *d = opendir(dir[0] ? dir : ".");
 	char path[PATH_BYTES];
@@ -116,7 +116,7 @@ static void look_in(struct nearest *n, const char *dir, const char *word, const 
 		(void)closedir(d);
 }
 
-/* The first folder of the path that is not there is taken for the slip, else the last. */
+/* Suggests a correction for the first missing folder of the path. */
 static void find_nearest(const char *data, struct nearest *n)
 {
 	char dir[PATH_BYTES], rest[PATH_BYTES] = "", word[PATH_BYTES];
@@ -124,7 +124,7 @@ static void find_nearest(const char *data, struct nearest *n)
 	(void)snprintf(dir, sizeof dir, "%s", data);
 	for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
 		dir[len - 1] = '\0';
-	look_in(n, dir, "data", "");
+	compare_folders(n, dir, "data", "");
 	while (dir[0] && !n->path[0]) {
 		char *slash = strrchr(dir, '/');
 		char longer[PATH_BYTES];
@@ -134,7 +134,7 @@ static void find_nearest(const char *data, struct nearest *n)
 			slash[slash == dir] = '\0';
 		else
 			dir[0] = '\0';
-		look_in(n, dir, word, rest);
+		compare_folders(n, dir, word, rest);
 		if (strcmp(dir, "/") == 0 ||
 		        snprintf(longer, sizeof longer, "/%s%s", word, rest) >= (int)sizeof longer)
 			break;
@@ -164,7 +164,7 @@ static enum tw_status fail_no_folder(const char *data, struct tw_err *err)
 	        data, data);
 }
 
-/* ret_blobs NULL: its files are not asked for. */
+/* ret_blobs NULL: does not open the files. */
 static enum tw_status open_there(const char *data, struct tw_catalogue **ret_catalogue,
         struct tw_blobs **ret_blobs, struct tw_err *err)
 {
@@ -212,7 +212,7 @@ enum tw_status tw_cli_data_make(
 	return st;
 }
 
-/* --- of a catalogue that is to be rebuilt --- */
+/* --- a catalogue to be rebuilt --- */
 
 static enum tw_status read_settings(const struct tw_cli_rebuild *of, struct tw_arena *a,
         struct tw_config *ret, struct tw_err *err)
@@ -233,7 +233,8 @@ static enum tw_status read_settings(const struct tw_cli_rebuild *of, struct tw_a
 	return tw_config_load(a, n, args, ret, err);
 }
 
-/* Another file than catalogue.db until it is complete: a server does not start on a part of it. */
+/* The rebuilt catalogue gets its name when it is complete, so that no server starts on a part of
+ * it. */
 static enum tw_status open_new(const char *data, struct tw_cli_rebuilt *r, struct tw_err *err)
 {
 	static const char *const tails[] = {"", "-wal", "-shm"};
@@ -243,7 +244,7 @@ static enum tw_status open_new(const char *data, struct tw_cli_rebuilt *r, struc
 	(void)snprintf(r->place, sizeof r->place, "%s/catalogue.db", data);
 	for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
 		(void)snprintf(path, sizeof path, "%s%s", r->made, tails[i]);
-		(void)unlink(path); /* of a rebuild that was interrupted */
+		(void)unlink(path); /* left by an interrupted rebuild */
 	}
 	return tw_catalogue_open(r->made, &r->catalogue, err);
 }
@@ -283,7 +284,7 @@ enum tw_status tw_cli_rebuild_open(
 		st = open_files(of->data, &p, 0, &ret->blobs, err);
 	if (st == TW_OK)
 		st = open_empty(of, &config, &p, ret, err);
-	if (st == TW_OK) /* for the commands that come before the server's next start */
+	if (st == TW_OK) /* for commands that run before the next start of a server */
 		st = tw_storage_keep(of->data, &p.storage, err);
 	(void)tw_arena_free(p.arena);
 	return st;

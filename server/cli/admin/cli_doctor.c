@@ -18,7 +18,7 @@ static const char synopsis[] =
         "NAME "
         "--smtp-password-file FILE] [--smtp-ca-file FILE]] [--min-free PERCENT] [--json]";
 
-static void tell_text(void *arg, enum tw_doctor_level level, const char *what, const char *text)
+static void print_text(void *arg, enum tw_doctor_level level, const char *what, const char *text)
 {
 	static const enum tw_paint paints[] = {[TW_DOCTOR_GOOD] = TW_GREEN,
 	        [TW_DOCTOR_NOTE] = TW_YELLOW,
@@ -30,7 +30,7 @@ static void tell_text(void *arg, enum tw_doctor_level level, const char *what, c
 	        tw_term_paint(stdout, TW_PLAIN), text);
 }
 
-static void tell_json(void *arg, enum tw_doctor_level level, const char *what, const char *text)
+static void print_json(void *arg, enum tw_doctor_level level, const char *what, const char *text)
 {
 	struct tw_cli_line line;
 	struct tw_json *j = tw_cli_line(&line);
@@ -58,7 +58,8 @@ int tw_cli_doctor(int argc, char **argv)
 	struct tw_smtp_settings smtp = {"", "", "", "", ""};
 	struct tw_storage storage = {
 	        .blobs = "", .endpoint = "", .region = "", .ca_file = "", .credentials_file = ""};
-	struct tw_doctor d = {.tell = tell_text, .oidc = &oidc, .smtp = &smtp, .storage = &storage};
+	struct tw_doctor d = {
+	        .tell = print_text, .oidc = &oidc, .smtp = &smtp, .storage = &storage};
 	uint64_t percent = 5;
 	bool json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &d.data},
@@ -88,7 +89,7 @@ int tw_cli_doctor(int argc, char **argv)
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
 	if (json)
-		d.tell = tell_json;
+		d.tell = print_json;
 	d.min_free_percent = (unsigned)percent;
 	tw_doctor_machine(&d);
 	tw_doctor_tls(&d);

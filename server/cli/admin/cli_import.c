@@ -1,4 +1,4 @@
-/* `tracewell export --project` and `tracewell import`: a project as one file, and back. */
+/* `tracewell export --project` and `tracewell import`: a project as one file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,12 +14,12 @@
 #include "server/ops/project_archive.h"
 
 static const char export_synopsis[] = "export --project NAME --data DIR -o FILE.tar[.zst] [--json]";
-enum { MIN_FREE_PERCENT = 5 }; /* as a server keeps unless told otherwise */
+enum { MIN_FREE_PERCENT = 5 }; /* the default of a server */
 
 static const char import_synopsis[] = "import FILE --data DIR [--project NAME] [--json]";
 
-/* `to_stdout`: the archive went there, and nothing else may. */
-static enum tw_status tell_exported(const struct tw_project_sums *s, uint64_t bytes, bool json,
+/* `to_stdout`: stdout has the archive, so the message goes to stderr. */
+static enum tw_status print_exported(const struct tw_project_sums *s, uint64_t bytes, bool json,
         bool to_stdout, struct tw_err *err)
 {
 	struct tw_cli_line line;
@@ -61,7 +61,7 @@ static enum tw_status export_project(
 	tw_progress_clear(&bar);
 	tw_catalogue_close(c);
 	tw_blobs_close(b);
-	return st == TW_OK ? tell_exported(&sums, bytes, json, strcmp(out, "-") == 0, err) : st;
+	return st == TW_OK ? print_exported(&sums, bytes, json, strcmp(out, "-") == 0, err) : st;
 }
 
 int tw_cli_project_export(int argc, char **argv)
@@ -103,7 +103,7 @@ static enum tw_status import_file(const char *data, const char *project, const c
 	return st;
 }
 
-static enum tw_status tell_imported(const struct tw_project_sums *s, bool json, struct tw_err *err)
+static enum tw_status print_imported(const struct tw_project_sums *s, bool json, struct tw_err *err)
 {
 	struct tw_cli_line line;
 	struct tw_json *j;
@@ -138,7 +138,7 @@ int tw_cli_import(int argc, char **argv)
 		return TW_EXIT_USAGE;
 	if (import_file(data, project, argv[1], &sums, &err) != TW_OK)
 		return tw_cli_failed("import", &err);
-	if (tell_imported(&sums, json, &err) != TW_OK)
+	if (print_imported(&sums, json, &err) != TW_OK)
 		return tw_cli_failed("import", &err);
 	return TW_EXIT_OK;
 }

@@ -1,5 +1,5 @@
-/* `tracewell key` and `tracewell link`: on the data folder itself, beside a running server or not.
- */
+/* `tracewell key` and `tracewell link`: change the data folder directly, also while a server
+ * runs. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -83,7 +83,7 @@ static bool is_expiry(const char *text)
 	return strcmp(text, "never") == 0 || (parse_span(text, &ms) && ms > 0);
 }
 
-/* When a key ends that is to live for so long: 0 for "never". */
+/* The expiry of a key with this lifetime; 0 for "never". */
 static int64_t expiry_of(const char *text, int64_t dflt)
 {
 	int64_t span_ms = 0;
@@ -93,8 +93,8 @@ static int64_t expiry_of(const char *text, int64_t dflt)
 	return parse_span(text, &span_ms) ? tw_unix_ms() + span_ms : 0;
 }
 
-/* A secret is shown this once. */
-static enum tw_status tell_secret(const char *id, const char *secret, const struct tw_key_new *k,
+/* The only time that the secret is shown. */
+static enum tw_status print_secret(const char *id, const char *secret, const struct tw_key_new *k,
         bool json, struct tw_err *err)
 {
 	struct tw_cli_line line;
@@ -129,7 +129,7 @@ static enum tw_status create(struct tw_catalogue *c, const char *project_id,
 		return st;
 	tw_secret_hash(secret, hash);
 	st = tw_catalogue_key_add(c, &k, id, err);
-	return st == TW_OK ? tell_secret(id, secret, &k, flags->json, err) : st;
+	return st == TW_OK ? print_secret(id, secret, &k, flags->json, err) : st;
 }
 
 static enum tw_status rotate_row(struct tw_catalogue *c, const struct tw_key_row *row,
@@ -149,7 +149,7 @@ static enum tw_status rotate_row(struct tw_catalogue *c, const struct tw_key_row
 	tw_secret_hash(secret, hash);
 	st = tw_catalogue_key_rotate(
 	        c, &k, row->id, tw_key_old_until(row, tw_unix_ms() + grace_ms), err);
-	return st == TW_OK ? tell_secret(row->id, secret, &k, flags->json, err) : st;
+	return st == TW_OK ? print_secret(row->id, secret, &k, flags->json, err) : st;
 }
 
 static enum tw_status rotate(struct tw_catalogue *c, const char *project_id, const char *id,
@@ -278,7 +278,7 @@ int tw_cli_key(int argc, char **argv)
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("key", &err);
 }
 
-static enum tw_status tell_link(
+static enum tw_status print_link(
         const char *address, int64_t expires_ms, bool json, struct tw_err *err)
 {
 	struct tw_cli_line line;
@@ -313,7 +313,7 @@ static enum tw_status create_link(
 	if (st == TW_OK)
 		(void)snprintf(address, sizeof address, "%.*s/signin#%s",
 		        (int)(len && url[len - 1] == '/' ? len - 1 : len), url, secret);
-	return st == TW_OK ? tell_link(address, expires_ms, json, err) : st;
+	return st == TW_OK ? print_link(address, expires_ms, json, err) : st;
 }
 
 int tw_cli_link(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* `tracewell migrate`: a server's files and its catalogue brought to other engines, and back. */
+/* `tracewell migrate`: copies a server's files and catalogue to other engines. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,12 +31,12 @@ static const char *const states[] = {[TW_MIGRATE_DONE] = "done",
 
 /* --- progress --- */
 
-struct watch { /* what its callbacks are told with */
+struct watch { /* the callbacks' argument */
 	struct tw_migrate m;
-	struct tw_progress bar; /* of files */
+	struct tw_progress bar; /* counts files */
 };
 
-static void tell_progress(void *arg, const char *doing, const char *table, uint64_t rows)
+static void print_progress(void *arg, const char *doing, const char *table, uint64_t rows)
 {
 	struct watch *w = arg;
 
@@ -45,7 +45,7 @@ static void tell_progress(void *arg, const char *doing, const char *table, uint6
 		(void)fprintf(stderr, "\r\033[K%s %s: %" PRIu64, doing, table, rows);
 }
 
-static void tell_file(void *arg, const struct tw_migrate_files *so_far)
+static void count_file(void *arg, const struct tw_migrate_files *so_far)
 {
 	tw_progress_at(&((struct watch *)arg)->bar, so_far->files, so_far->bytes);
 }
@@ -57,7 +57,7 @@ static void end_progress(struct watch *w)
 		(void)fputs("\r\033[K", stderr);
 }
 
-static void tell_lost(void *arg, const char *id, const char *why)
+static void print_lost(void *arg, const char *id, const char *why)
 {
 	tw_progress_clear(&((struct watch *)arg)->bar);
 	(void)fprintf(stderr, "%s: %s, in the source too\n", id, why);
@@ -71,8 +71,8 @@ static void end(int number)
 	ended = 1;
 }
 
-/* Until SIGINT or SIGTERM, or until the source's database lets go. */
-static void stay_held(void *arg)
+/* Blocks writes until SIGINT or SIGTERM, or until the source's database releases the lock. */
+static void block_writes(void *arg)
 {
 	struct watch *w = arg;
 	struct tw_migrate *m = &w->m;
@@ -81,8 +81,8 @@ static void stay_held(void *arg)
 
 	end_progress(w);
 	m->to = tw_blobs_close(m->to);
-	m->rows.to = tw_catalogue_close(m->rows.to); /* for its server to have */
-	(void)signal(SIGHUP, SIG_IGN);               /* a terminal that is lost ends no hold */
+	m->rows.to = tw_catalogue_close(m->rows.to); /* so that its server can open it */
+	(void)signal(SIGHUP, SIG_IGN); /* writes remain blocked if the terminal is closed */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)sigaction(SIGINT, &on_end, NULL);
 	(void)sigaction(SIGTERM, &on_end, NULL);
@@ -99,7 +99,7 @@ static void stay_held(void *arg)
 	        stderr);
 }
 
-/* --- what came of it --- */
+/* --- the result --- */
 
 struct outcome {
 	struct tw_migrate_rows rows;
@@ -140,13 +140,13 @@ static void write_tables(struct tw_json *j, const struct tw_migrate_rows *rows)
 	tw_json_close(j, ']');
 }
 
-/* "" the folder. */
-static const char *where(const struct tw_storage *s)
+/* "": the folder. */
+static const char *storage_name(const struct tw_storage *s)
 {
 	return s->blobs ? s->blobs : "";
 }
 
-static void tell_json(const struct outcome *o, const char *why)
+static void print_json(const struct outcome *o, const char *why)
 {
 	struct tw_buf out;
 	struct tw_json j;
@@ -159,8 +159,8 @@ static void tell_json(const struct outcome *o, const char *why)
 		tw_json_key_str(&j, "error", tw_str_of(why));
 	tw_json_key_str(&j, "from", tw_str_of(o->from));
 	tw_json_key_str(&j, "to", tw_str_of(o->to));
-	tw_json_key_str(&j, "from_blobs", tw_str_of(where(&o->sides.from)));
-	tw_json_key_str(&j, "to_blobs", tw_str_of(where(&o->sides.to)));
+	tw_json_key_str(&j, "from_blobs", tw_str_of(storage_name(&o->sides.from)));
+	tw_json_key_str(&j, "to_blobs", tw_str_of(storage_name(&o->sides.to)));
 	write_tables(&j, &o->rows);
 	tw_json_key(&j, "files");
 	tw_json_open(&j, '{');
@@ -175,7 +175,7 @@ static void tell_json(const struct outcome *o, const char *why)
 	tw_buf_done(&out);
 }
 
-static void tell_sums(const struct outcome *o)
+static void print_sums(const struct outcome *o)
 {
 	uint64_t rows = 0, put = 0, mended = 0;
 
@@ -209,13 +209,13 @@ static enum tw_status run(const struct tw_migrate_asked *a, struct outcome *ret,
 	struct watch w = {.m = {.rows = ret->rows,
 	                          .hold = a->hold,
 	                          .only_compare = a->verify,
-	                          .held = a->hold ? stay_held : NULL,
-	                          .lost = tell_lost,
-	                          .step = tell_file},
+	                          .held = a->hold ? block_writes : NULL,
+	                          .lost = print_lost,
+	                          .step = count_file},
 	        .bar = tw_progress_of(a->verify ? "comparing files" : "bringing files", 0)};
 	enum tw_status st;
 
-	w.m.rows.progress = tell_progress;
+	w.m.rows.progress = print_progress;
 	w.m.rows.arg = w.m.arg = &w;
 	tw_actor_set_cli();
 	(void)umask(077);
@@ -232,7 +232,7 @@ static enum tw_status run(const struct tw_migrate_asked *a, struct outcome *ret,
 	return st;
 }
 
-static int run_and_tell(const struct tw_migrate_asked *a)
+static int run_and_print(const struct tw_migrate_asked *a)
 {
 	struct outcome o = {.state = TW_MIGRATE_COPIED, .from = "", .to = ""};
 	struct tw_err err = {.msg = "out of memory"};
@@ -244,9 +244,9 @@ static int run_and_tell(const struct tw_migrate_asked *a)
 		return tw_cli_failed("migrate", &err);
 	st = run(a, &o, &err);
 	if (a->json)
-		tell_json(&o, st == TW_OK ? NULL : err.msg);
+		print_json(&o, st == TW_OK ? NULL : err.msg);
 	else if (st == TW_OK)
-		tell_sums(&o);
+		print_sums(&o);
 	tw_mem_free(o.rows.tables);
 	(void)tw_arena_free(o.sides.arena);
 	if (st != TW_OK)
@@ -273,5 +273,5 @@ int tw_cli_migrate(int argc, char **argv)
 
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	return run_and_tell(&a);
+	return run_and_print(&a);
 }

@@ -24,13 +24,13 @@ static bool is_same_folder(const char *one, const char *other)
 	       a.st_ino == b.st_ino;
 }
 
-static bool says_store(const struct tw_migrate_asked *a)
+static bool has_store_flags(const struct tw_migrate_asked *a)
 {
 	return a->endpoint || a->region || a->ca_file || a->credentials_file || a->timeout ||
 	       a->part || a->virtual_host || a->adopt;
 }
 
-static enum tw_status judge(const struct tw_migrate_asked *a, struct tw_err *err)
+static enum tw_status check_flags(const struct tw_migrate_asked *a, struct tw_err *err)
 {
 	if (is_same_folder(a->from, a->data))
 		return tw_fail(err, TW_BAD_REQUEST,
@@ -45,14 +45,14 @@ static enum tw_status judge(const struct tw_migrate_asked *a, struct tw_err *err
 	if (tw_data_catalogue_in_use(a->data) && !a->verify)
 		return tw_fail(
 		        err, TW_BUSY, "another process has the catalogue of %.120s open", a->data);
-	if (says_store(a) && !a->to_blobs)
+	if (has_store_flags(a) && !a->to_blobs)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "--s3-endpoint and its like are of the store that --to-blobs names; where "
 		        "the source's files are says its folder");
 	return TW_OK;
 }
 
-/* As serve reads the same flags. */
+/* Reads the flags as `serve` does. */
 static enum tw_status read_store(const struct tw_migrate_asked *a, struct tw_arena *arena,
         struct tw_storage *ret, struct tw_err *err)
 {
@@ -81,8 +81,8 @@ static enum tw_status read_store(const struct tw_migrate_asked *a, struct tw_are
 	return st;
 }
 
-/* A prefix is one catalogue's. */
-static enum tw_status judge_stores(const struct tw_migrate_sides *s, struct tw_err *err)
+/* Two catalogues must not share a prefix. */
+static enum tw_status check_stores(const struct tw_migrate_sides *s, struct tw_err *err)
 {
 	const struct tw_s3_endpoint from = {.where = s->from.blobs,
 	                                    .endpoint = s->from.endpoint,
@@ -104,17 +104,17 @@ static enum tw_status find_stores(
 {
 	enum tw_status st = tw_storage_of(a->from, s->arena, &s->from, err);
 
-	if (st == TW_OK) /* the environment may say otherwise */
+	if (st == TW_OK) /* the environment may have other settings */
 		st = tw_storage_agree(a->from, &s->from, err);
 	if (st == TW_OK)
 		st = a->to_blobs ? read_store(a, s->arena, &s->to, err)
 		                 : tw_storage_of(a->data, s->arena, &s->to, err);
 	if (st == TW_OK)
 		st = tw_storage_agree(a->data, &s->to, err);
-	return st == TW_OK ? judge_stores(s, err) : st;
+	return st == TW_OK ? check_stores(s, err) : st;
 }
 
-/* --- opened --- */
+/* --- opening --- */
 
 static enum tw_status open_files(const char *data, const struct tw_storage *storage,
         struct tw_blobs **ret, struct tw_err *err)
@@ -131,7 +131,7 @@ static enum tw_status open_source(const struct tw_migrate_asked *a, struct tw_mi
 	bool names_files;
 	enum tw_status st;
 
-	m->served = tw_data_catalogue_in_use(a->from); /* before it is opened here */
+	m->served = tw_data_catalogue_in_use(a->from); /* checked before it is opened here */
 	st = open_files(a->from, &s->from, &m->from, err);
 	if (st == TW_OK)
 		st = tw_data_catalogue_open(a->from, "", s->from.blobs, &m->rows.from, err);
@@ -158,8 +158,9 @@ static enum tw_status claim_target(const struct tw_migrate_asked *a, struct tw_m
 	return st == TW_OK ? tw_storage_claim(&to, err) : st;
 }
 
-/* Nobody else fills it meanwhile, nor serves it before it is done. */
-static enum tw_status take_target(const struct tw_migrate_asked *a, struct tw_migrate *m,
+/* Prevents other migrations from filling the target, and servers from using it before it is
+ * complete. */
+static enum tw_status reserve_target(const struct tw_migrate_asked *a, struct tw_migrate *m,
         const struct tw_migrate_sides *s, struct tw_err *err)
 {
 	enum tw_status st = tw_catalogue_serve(m->rows.to, false, err);
@@ -181,13 +182,13 @@ static enum tw_status open_target(const struct tw_migrate_asked *a, struct tw_mi
 	if (st == TW_OK)
 		st = tw_data_catalogue_open_target(
 		        a->data, a->to_catalog ? a->to_catalog : "", s->to.blobs, &m->rows.to, err);
-	return st == TW_OK && !a->verify ? take_target(a, m, s, err) : st;
+	return st == TW_OK && !a->verify ? reserve_target(a, m, s, err) : st;
 }
 
 enum tw_status tw_migrate_sides_open(const struct tw_migrate_asked *a, struct tw_migrate *m,
         struct tw_migrate_sides *ret, struct tw_err *err)
 {
-	enum tw_status st = judge(a, err);
+	enum tw_status st = check_flags(a, err);
 
 	ret->arena = tw_arena_new(ARENA_BYTES);
 	if (st == TW_OK && !ret->arena)

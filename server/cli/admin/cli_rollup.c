@@ -1,5 +1,4 @@
-/* `tracewell rollup`: brings the fleet's rollups, ANR groups and locks up to date, or makes them
- * again. */
+/* `tracewell rollup`: updates rollups, ANR groups and locks, or computes them again. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -42,7 +41,7 @@ static enum tw_status reset_all(
 	return st;
 }
 
-static enum tw_status how_many(struct tw_catalogue *c, struct tw_stage_waiting *ret,
+static enum tw_status count_pending(struct tw_catalogue *c, struct tw_stage_waiting *ret,
         uint64_t *ret_trees, struct tw_err *err)
 {
 	enum tw_status st = tw_catalogue_stage_waiting(c, tw_stage_rollup.marks, "", ret, err);
@@ -62,12 +61,13 @@ static void step(void *arg)
 	struct tw_stage_waiting w;
 	uint64_t trees;
 
-	if (p->bar.what && how_many(p->catalogue, &w, &trees, NULL) == TW_OK)
+	if (p->bar.what && count_pending(p->catalogue, &w, &trees, NULL) == TW_OK)
 		tw_progress_at(&p->bar, p->all > w.traces ? p->all - w.traces : 0, 0);
 }
 
-/* All that there is to do, down to the last delta. */
-static enum tw_status fold(struct tw_fleet_store *store, struct tw_blobs *blobs, struct tw_err *err)
+/* Runs all pending work, up to the last delta. */
+static enum tw_status run_pending(
+        struct tw_fleet_store *store, struct tw_blobs *blobs, struct tw_err *err)
 {
 	static const struct tw_stage *const stages[] = {
 	        &tw_stage_rollup, &tw_stage_anr, &tw_stage_findings};
@@ -79,7 +79,7 @@ static enum tw_status fold(struct tw_fleet_store *store, struct tw_blobs *blobs,
 	const struct tw_drain drain = {step, &p};
 	struct tw_stage_waiting w;
 	uint64_t trees;
-	enum tw_status st = symbols ? how_many(c, &w, &trees, err) : tw_oom(err);
+	enum tw_status st = symbols ? count_pending(c, &w, &trees, err) : tw_oom(err);
 
 	p.bar.total = p.all = st == TW_OK ? w.traces : 0;
 	for (int i = 0; st == TW_OK && i < 3; i++)
@@ -96,7 +96,7 @@ static enum tw_status print_json(
 	struct tw_cli_line line;
 	struct tw_json *j;
 	uint64_t trees;
-	enum tw_status st = how_many(c, &w, &trees, err);
+	enum tw_status st = count_pending(c, &w, &trees, err);
 
 	if (st != TW_OK)
 		return st;
@@ -109,7 +109,7 @@ static enum tw_status print_json(
 	return tw_cli_line_end(&line, err);
 }
 
-static void tell(const struct tw_rollup_reset *sums)
+static void print_result(const struct tw_rollup_reset *sums)
 {
 	(void)fprintf(stderr, "made %" PRIu64 " days again, of %" PRIu64 " traces\n", sums->days,
 	        sums->traces);
@@ -119,24 +119,24 @@ static void tell(const struct tw_rollup_reset *sums)
 		        sums->days_kept);
 }
 
-static void tell_left(uint64_t n, const char *what)
+static void print_left(uint64_t n, const char *what)
 {
 	if (n)
 		(void)fprintf(stderr,
 		        "left %" PRIu64 " %s; the server tries again, later each time\n", n, what);
 }
 
-/* What failed is put off, so that the rest is done: it is said all the same. */
-static enum tw_status tell_put_off(struct tw_catalogue *c, struct tw_err *err)
+/* Failed traces are postponed so that the others are processed; reports them. */
+static enum tw_status report_postponed(struct tw_catalogue *c, struct tw_err *err)
 {
 	struct tw_stage_waiting w;
 	uint64_t trees;
-	enum tw_status st = how_many(c, &w, &trees, err);
+	enum tw_status st = count_pending(c, &w, &trees, err);
 
 	if (st != TW_OK)
 		return st;
-	tell_left(w.postponed, "traces that could not be read");
-	tell_left(trees, "merged call trees that could not be added up");
+	print_left(w.postponed, "traces that could not be read");
+	print_left(trees, "merged call trees that could not be added up");
 	return TW_OK;
 }
 
@@ -162,15 +162,15 @@ int tw_cli_rollup(int argc, char **argv)
 	if (st == TW_OK && rebuild)
 		st = reset_all(store, &sums, &err);
 	if (st == TW_OK)
-		st = fold(store, blobs, &err);
+		st = run_pending(store, blobs, &err);
 	if (st == TW_OK)
-		st = json ? print_json(catalogue, &sums, &err) : tell_put_off(catalogue, &err);
+		st = json ? print_json(catalogue, &sums, &err) : report_postponed(catalogue, &err);
 	(void)tw_fleet_store_free(store);
 	tw_catalogue_close(catalogue);
 	tw_blobs_close(blobs);
 	if (st != TW_OK)
 		return tw_cli_failed("rollup", &err);
 	if (rebuild && !json)
-		tell(&sums);
+		print_result(&sums);
 	return TW_EXIT_OK;
 }

@@ -1,5 +1,5 @@
-/* `tracewell user`: people and their roles, on the data folder itself, beside a running server or
- * not.  Passwords come on stdin, never as an argument. */
+/* `tracewell user`: people and their roles; changes the data folder directly, also while a server
+ * runs. Passwords are read from stdin, never from arguments. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct user_flags {
 	bool server_admin, json;
 };
 
-/* A line of stdin, not shown while it is typed. */
+/* Reads a line of stdin without echo. */
 static enum tw_status read_line(const char *prompt, char *out, size_t cap, struct tw_err *err)
 {
 	struct termios before, silent;
@@ -74,11 +74,11 @@ static enum tw_status read_password(
 	return st == TW_OK ? tw_password_hash(once, ret, err) : st;
 }
 
-static enum tw_status create(struct tw_catalogue *c, const char *given,
+static enum tw_status create(struct tw_catalogue *c, const char *user_name,
         const struct user_flags *flags, struct tw_err *err)
 {
 	char name[TW_USER_NAME_BYTES], hash[TW_PASSWORD_HASH_BYTES], id[TW_ID_BYTES];
-	enum tw_status st = tw_user_name(given, name, err);
+	enum tw_status st = tw_user_name(user_name, name, err);
 
 	if (st == TW_OK)
 		st = read_password(name, hash, err);
@@ -87,20 +87,20 @@ static enum tw_status create(struct tw_catalogue *c, const char *given,
 }
 
 static enum tw_status find(
-        struct tw_catalogue *c, const char *given, struct tw_user *ret, struct tw_err *err)
+        struct tw_catalogue *c, const char *user_name, struct tw_user *ret, struct tw_err *err)
 {
 	char name[TW_USER_NAME_BYTES];
-	enum tw_status st = tw_user_name(given, name, err);
+	enum tw_status st = tw_user_name(user_name, name, err);
 
 	return st == TW_OK ? tw_catalogue_user_get(c, name, ret, err) : st;
 }
 
-static enum tw_status passwd(struct tw_catalogue *c, const char *given,
+static enum tw_status passwd(struct tw_catalogue *c, const char *user_name,
         const struct user_flags *flags, struct tw_err *err)
 {
 	char hash[TW_PASSWORD_HASH_BYTES];
 	struct tw_user user;
-	enum tw_status st = find(c, given, &user, err);
+	enum tw_status st = find(c, user_name, &user, err);
 
 	(void)flags;
 	if (st == TW_OK)
@@ -133,11 +133,11 @@ static enum tw_status give_role(struct tw_catalogue *c, const struct tw_user *us
 	        "with --project, --role must be viewer, editor, admin or none");
 }
 
-static enum tw_status role(struct tw_catalogue *c, const char *given,
+static enum tw_status role(struct tw_catalogue *c, const char *user_name,
         const struct user_flags *flags, struct tw_err *err)
 {
 	struct tw_user user;
-	enum tw_status st = find(c, given, &user, err);
+	enum tw_status st = find(c, user_name, &user, err);
 	bool server;
 
 	if (st != TW_OK)
@@ -153,45 +153,45 @@ static enum tw_status role(struct tw_catalogue *c, const char *given,
 }
 
 static enum tw_status set_disabled(
-        struct tw_catalogue *c, const char *given, bool is_disabled, struct tw_err *err)
+        struct tw_catalogue *c, const char *user_name, bool is_disabled, struct tw_err *err)
 {
 	const struct tw_user_change to = {.sets_disabled = true, .is_disabled = is_disabled};
 	struct tw_user user;
-	enum tw_status st = find(c, given, &user, err);
+	enum tw_status st = find(c, user_name, &user, err);
 
 	return st == TW_OK ? tw_catalogue_user_change(c, user.id, &to, err) : st;
 }
 
-static enum tw_status disable(struct tw_catalogue *c, const char *given,
+static enum tw_status disable(struct tw_catalogue *c, const char *user_name,
         const struct user_flags *flags, struct tw_err *err)
 {
 	(void)flags;
-	return set_disabled(c, given, true, err);
+	return set_disabled(c, user_name, true, err);
 }
 
-static enum tw_status enable(struct tw_catalogue *c, const char *given,
+static enum tw_status enable(struct tw_catalogue *c, const char *user_name,
         const struct user_flags *flags, struct tw_err *err)
 {
 	(void)flags;
-	return set_disabled(c, given, false, err);
+	return set_disabled(c, user_name, false, err);
 }
 
 /* Removes the account's identity at the provider. */
-static enum tw_status unlink_provider(struct tw_catalogue *c, const char *given,
+static enum tw_status unlink_provider(struct tw_catalogue *c, const char *user_name,
         const struct user_flags *flags, struct tw_err *err)
 {
 	struct tw_user user;
-	enum tw_status st = find(c, given, &user, err);
+	enum tw_status st = find(c, user_name, &user, err);
 
 	(void)flags;
 	return st == TW_OK ? tw_catalogue_identity_drop(c, user.id, err) : st;
 }
 
-static enum tw_status drop(struct tw_catalogue *c, const char *given,
+static enum tw_status drop(struct tw_catalogue *c, const char *user_name,
         const struct user_flags *flags, struct tw_err *err)
 {
 	struct tw_user user;
-	enum tw_status st = find(c, given, &user, err);
+	enum tw_status st = find(c, user_name, &user, err);
 
 	(void)flags;
 	return st == TW_OK ? tw_catalogue_user_remove(c, user.id, err) : st;
@@ -212,13 +212,13 @@ static const char *role_of(const struct tw_user_row *u)
 
 struct listing {
 	struct tw_catalogue *c;
-	json_t *roles; /* by name: a list of {project, role}; NULL in a list of one project */
+	json_t *roles; /* name to a list of {project, role}; NULL in a list of one project */
 };
 
 typedef enum tw_status (*each_user)(
         const struct listing *l, const char *project, const struct tw_user_row *u, struct tw_err *);
 
-/* Of a project, "" of all, a page at a time. */
+/* Lists the people of a project, or all if "", in pages. */
 static enum tw_status for_each(const struct listing *l, const char *project_id, const char *project,
         each_user each, struct tw_err *err)
 {
@@ -254,7 +254,7 @@ static enum tw_status note_role(const struct listing *l, const char *project,
 	               : tw_oom(err);
 }
 
-/* "shop: editor, news: viewer", behind what they are of the server. */
+/* "shop: editor, news: viewer", after the role on the server. */
 static void print_roles(const struct listing *l, const struct tw_user_row *u)
 {
 	const json_t *all = json_object_get(l->roles, u->name);
@@ -317,14 +317,14 @@ static enum tw_status note_roles(const struct listing *l, struct tw_err *err)
 	return st;
 }
 
-static enum tw_status list(struct tw_catalogue *c, const char *given,
+static enum tw_status list(struct tw_catalogue *c, const char *user_name,
         const struct user_flags *flags, struct tw_err *err)
 {
 	struct listing l = {c, flags->project ? NULL : json_object()};
 	char project[TW_ID_BYTES] = "";
 	enum tw_status st;
 
-	(void)given;
+	(void)user_name;
 	st = flags->project ? tw_cli_project_find(c, flags->project, project, err)
 	                    : note_roles(&l, err);
 	if (st == TW_OK)

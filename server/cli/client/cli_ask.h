@@ -20,7 +20,7 @@ struct tw_cli_ask {
 	bool unasked; /* the request could not be made */
 };
 
-/* Flags of commands that ask a server.  The environment keeps the key out of the process list. */
+/* Flags of commands that query a server.  The environment keeps the key out of the process list. */
 #define TW_CLI_SERVER(to)                                                                          \
 	{                                                                                          \
 		"server", .value = (to), .needed = true                                            \

@@ -1,9 +1,9 @@
 /*
- * cli_compare.c - `tracewell compare`: asks a server to compare two sides of the fleet, and fails
- * when a condition says so.
+ * cli_compare.c - `tracewell compare`: requests a comparison of two sides of the fleet, and fails
+ * if a condition is not met.
  *
- * Exit codes: 0 all conditions pass, 1 one fails, 2 wrong usage or too little to judge by, 3 the
- * server cannot be asked.
+ * Exit codes: 0 all conditions pass, 1 one fails, 2 wrong usage or not enough traces, 3 the server
+ * cannot be reached.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,11 +46,11 @@ struct comparing {
 	enum tw_gate_result results[MAX_GATES];
 	char why[MAX_GATES][TW_GATE_TEXT_BYTES];
 	bool strict, markdown, json;
-	json_t *answer; /* the first: all but single methods */
-	bool misused;   /* not the server's fault */
+	json_t *answer; /* the first response: all but single methods */
+	bool misused;   /* the usage was wrong, not the server */
 };
 
-/* --- asking --- */
+/* --- requests --- */
 
 static enum tw_status add_pair(struct comparing *c, struct tw_buf *q, const char *prefix,
         struct tw_str pair, struct tw_err *err)
@@ -105,7 +105,8 @@ static enum tw_status make_query(
 	return st;
 }
 
-static enum tw_status ask(struct comparing *c, const char *method, json_t **ret, struct tw_err *err)
+static enum tw_status send_request(
+        struct comparing *c, const char *method, json_t **ret, struct tw_err *err)
 {
 	struct tw_push_request request = {.method = "GET", .max_answer = MAX_ANSWER};
 	struct tw_buf q;
@@ -124,16 +125,16 @@ static enum tw_status ask(struct comparing *c, const char *method, json_t **ret,
 	return st;
 }
 
-static enum tw_status judge_all(struct comparing *c, struct tw_err *err)
+static enum tw_status check_all(struct comparing *c, struct tw_err *err)
 {
-	enum tw_status st = ask(c, NULL, &c->answer, err);
+	enum tw_status st = send_request(c, NULL, &c->answer, err);
 
 	for (size_t i = 0; st == TW_OK && i < c->n_conditions; i++) {
 		const struct tw_gate *g = &c->gates[i];
 		json_t *own = NULL;
 
 		if (g->is_method)
-			st = ask(c, g->name, &own, err);
+			st = send_request(c, g->name, &own, err);
 		if (st == TW_OK)
 			c->results[i] =
 			        tw_gate_check(g, own ? own : c->answer, c->strict, c->why[i]);
@@ -165,7 +166,7 @@ static const char *sentence_of(const struct comparing *c)
 	return text ? text : "";
 }
 
-/* Why another mix of devices counts as a change; "": it does not, or the server is an older one. */
+/* Why a different mix of devices counts as a change; "": it does not, or the server is older. */
 static const char *mix_note_of(const struct comparing *c)
 {
 	const char *text =
@@ -183,7 +184,7 @@ static void print_text(const struct comparing *c)
 		(void)printf("%-15s  %s: %s\n", words[c->results[i]], c->conditions[i], c->why[i]);
 }
 
-/* A | would end the cell. */
+/* Escapes |, which would end the cell. */
 static void print_cell(const char *text)
 {
 	for (; *text; text++)
@@ -249,7 +250,7 @@ static int compare(struct comparing *c)
 	st = tw_push_client_new(c->server, c->key, false, &c->client, &err);
 	c->misused = st == TW_BAD_REQUEST;
 	if (st == TW_OK)
-		st = judge_all(c, &err);
+		st = check_all(c, &err);
 	if (st == TW_OK)
 		return report(c);
 	(void)tw_cli_failed("compare", &err);

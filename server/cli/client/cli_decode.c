@@ -18,7 +18,7 @@ struct output {
 	struct tw_arena *arena;
 	struct tw_decode_json json;
 	bool is_json;
-	struct tw_err err; /* why text was not written */
+	struct tw_err err; /* the error that prevented text */
 };
 
 static enum tw_status write_text(void *arg, const char *p, size_t n)
@@ -44,7 +44,7 @@ static void original(void *arg, struct tw_str name, char *buf, size_t cap)
 	        ((const struct output *)arg)->names, &(struct tw_named){.name = name}, buf, cap);
 }
 
-/* A detail that is not JSON is printed unchanged. */
+/* A detail that is not valid JSON is printed unchanged. */
 static struct tw_note original_note(void *arg, const struct tw_note *note)
 {
 	const struct output *o = arg;

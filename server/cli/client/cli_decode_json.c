@@ -6,7 +6,7 @@
 
 enum { LINE_BYTES = 256 << 20, MAX_FIELDS = 8 };
 
-/* Fields after the event's word, in order: # marks a number, ! JSON. */
+/* Fields after the event's name, in order: # a number, ! JSON. */
 static const struct shape {
 	const char *event;
 	const char *fields[MAX_FIELDS];
@@ -34,7 +34,7 @@ static const struct shape *shape_of(struct tw_str event)
 	return NULL;
 }
 
-/* Numbers over 2^63 - 1 (ids) and values that are not numbers ("-") remain text. */
+/* Numbers over 2^63 - 1 (ids) and non-numbers ("-") remain text. */
 static void put_field(struct tw_json *j, const char *field, struct tw_str text)
 {
 	int64_t number;

@@ -1,4 +1,4 @@
-/* `tracewell export`: an upload or a trace file in a format that other tools read, without a
+/* `tracewell export`: converts an upload or a trace file to another tool's format, without a
  * server. */
 #include <stdio.h>
 #include <string.h>
@@ -21,10 +21,10 @@ static const char synopsis[] =
 
 enum { MAX_KINDS = 32, MAX_NODES = 200000 };
 
-struct wanted { /* what the flags said */
+struct options { /* values of the flags */
 	const char *to, *mapping, *retrace, *threads, *thread, *range;
 	const char *out;
-	unsigned metric, view; /* of the lists below */
+	unsigned metric, view; /* indexes into the lists below */
 	uint64_t max_nodes;
 	bool merged;
 	struct tw_export_query q;
@@ -59,7 +59,7 @@ static bool is_range(const char *text)
 	return read_range(text, &s);
 }
 
-static void read_query(struct wanted *w)
+static void read_query(struct options *w)
 {
 	w->q.kind = tw_export_kind(w->to);
 	if (w->range)
@@ -83,7 +83,7 @@ static enum tw_status pull(void *arg, uint8_t *out, size_t cap, size_t *ret_n, s
 	return tw_export_read(arg, out, cap, ret_n, err);
 }
 
-static enum tw_status run(struct wanted *w, const char *path, struct tw_err *err)
+static enum tw_status run(struct options *w, const char *path, struct tw_err *err)
 {
 	const char *slash = strrchr(path, '/');
 	const struct tw_export_facts facts = {.title = slash ? slash + 1 : path};
@@ -112,7 +112,7 @@ static enum tw_status run(struct wanted *w, const char *path, struct tw_err *err
 	return st;
 }
 
-static void tell_kinds(void)
+static void print_kinds(void)
 {
 	const struct tw_export_kind *kind;
 
@@ -132,7 +132,7 @@ static bool is_of_project(int argc, char **argv)
 
 int tw_cli_export(int argc, char **argv)
 {
-	static struct wanted w;
+	static struct options w;
 	const char *kinds[MAX_KINDS + 1] = {NULL};
 	const struct tw_flag flags[] = {
 	        {.name = "to", .value = &w.to, .words = kinds, .needed = true},
@@ -156,7 +156,7 @@ int tw_cli_export(int argc, char **argv)
 	list_kinds(kinds);
 	if (tw_cli_flags(&usage, argc, argv) < 0) {
 		if (!tw_cli_helped())
-			tell_kinds();
+			print_kinds();
 		return TW_EXIT_USAGE;
 	}
 	if (run(&w, argv[1], &err) != TW_OK)

@@ -1,4 +1,4 @@
-/* `tracewell mcp`: the server's answers for coding assistants, over stdin and stdout. */
+/* `tracewell mcp`: offers a server's API to coding assistants, over stdin and stdout. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static enum tw_status get(void *arg, const char *path, json_t **ret, struct tw_e
 	        arg, &(struct tw_push_request){.method = "GET", .path = path}, ret, err);
 }
 
-/* The rest of an overlong line is skipped, and the line is not a message. */
+/* Skips the rest of an overlong line, which is not a message. */
 static bool read_line(char *line, size_t cap, size_t *ret_len)
 {
 	size_t n = 0;

@@ -1,9 +1,8 @@
 /*
- * cli_open.c - `tracewell open`: a private server on local files, and the page that shows them.
+ * cli_open.c - `tracewell open`: starts a private server for local files and shows its page.
  *
- * The server is this binary on a free port of loopback, with a folder of its own that goes when it
- * ends. Files are sent as `tracewell push` sends them; whoever has the printed link sees them,
- * nobody else.
+ * The server is this binary on a free loopback port, with a temporary folder. Files are sent as by
+ * `tracewell push`. Only holders of the printed link can read them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,23 +42,23 @@ static const char synopsis[] =
 
 struct opened {
 	const char *mapping, *retrace, *threads;
-	uint64_t port; /* 0: any */
+	uint64_t port; /* 0: any free port */
 	bool no_browser, json;
 	char folder[256];
 	char url[URL_BYTES];
-	char key[TW_SECRET_BYTES]; /* in TRACEWELL_KEY of what is spawned: not in the list of
-	                              processes */
+	char key[TW_SECRET_BYTES]; /* passed to children in TRACEWELL_KEY: arguments show in the
+	                              list of processes */
 	char project[TW_ID_BYTES];
-	char trace[TW_ID_BYTES]; /* the last that was sent */
+	char trace[TW_ID_BYTES]; /* the last trace that was sent */
 	unsigned sent;
 	pid_t server;
-	int said; /* its log */
+	int output; /* the server's log */
 };
 
-/* --- programs --- */
+/* --- child processes --- */
 
-/* In the child: ends with us, hears no Ctrl-C, which is for us, and writes into `out`. */
-static void become(const char *const argv[], int from, int out, pid_t parent)
+/* In the child: ends with its parent, ignores Ctrl-C, and writes `from` to `out`. */
+static void exec_child(const char *const argv[], int from, int out, pid_t parent)
 {
 	sigset_t none;
 
@@ -73,7 +72,7 @@ static void become(const char *const argv[], int from, int out, pid_t parent)
 	_exit(127);
 }
 
-/* Its standard output or error (`from`) comes by *ret_out. */
+/* *ret_out reads its standard output or error (`from`). */
 static enum tw_status start(
         const char *const argv[], int from, pid_t *ret_pid, int *ret_out, struct tw_err *err)
 {
@@ -84,7 +83,7 @@ static enum tw_status start(
 		return tw_fail_errno(err, TW_IO, "no pipe");
 	*ret_pid = fork();
 	if (*ret_pid == 0)
-		become(argv, from, fds[1], self);
+		exec_child(argv, from, fds[1], self);
 	(void)close(fds[1]);
 	if (*ret_pid < 0) {
 		(void)close(fds[0]);
@@ -94,36 +93,37 @@ static enum tw_status start(
 	return TW_OK;
 }
 
-/* Reads on until `until` is in it, the end, or the time is up; true when it is. */
-static bool hear(int fd, char *said, size_t size, const char *until, int ms)
+/* Reads until the output contains `until`; false at its end or after the time limit. */
+static bool read_until(int fd, char *output, size_t size, const char *until, int ms)
 {
 	const int64_t end = tw_monotonic_ms() + ms;
 	size_t n = 0;
 
-	said[0] = '\0';
+	output[0] = '\0';
 	while (n + 1 < size) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 		int64_t left = end - tw_monotonic_ms();
-		const char *at = strstr(said, until);
+		const char *at = strstr(output, until);
 		ssize_t got;
 
 		if (at && strchr(at, '\n'))
 			return true;
 		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
 			return false;
-		got = tw_read_some(fd, said + n, size - 1 - n);
+		got = tw_read_some(fd, output + n, size - 1 - n);
 		if (got <= 0)
 			return false;
 		n += (size_t)got;
-		said[n] = '\0';
+		output[n] = '\0';
 	}
 	return false;
 }
 
 /* --- the server --- */
 
-/* A browser gives cookies to all ports of a host: of an address of its own, it signs nobody out of
- * another server here.  A port that was asked for is for who forwards it, and knows 127.0.0.1. */
+/* Browsers send cookies to all ports of a host, so the server gets its own loopback address:
+ * signing in here does not sign out of another server. With --port it is 127.0.0.1, for port
+ * forwarding. */
 static void choose_address(const struct opened *o, char out[32])
 {
 	const unsigned pid = (unsigned)getpid();
@@ -137,30 +137,30 @@ static void choose_address(const struct opened *o, char out[32])
 static enum tw_status start_server(struct opened *o, struct tw_err *err)
 {
 	static const char sign[] = "event=listening url=";
-	char listen[32], said[MAX_SAID];
+	char listen[32], output[MAX_SAID];
 	const char *url;
 	const char *const argv[] = {"/proc/self/exe", "serve", "--data", o->folder, "--listen",
 	        listen, "--min-free", "0", "--log-level", "info", "--log-format", "logfmt", NULL};
 	enum tw_status st;
 
 	choose_address(o, listen);
-	st = start(argv, STDERR_FILENO, &o->server, &o->said, err);
+	st = start(argv, STDERR_FILENO, &o->server, &o->output, err);
 	if (st != TW_OK)
 		return st;
-	if (!hear(o->said, said, sizeof said, sign, START_MS))
-		return tw_fail(err, TW_IO, "the server did not start: %.300s", said);
-	url = strstr(said, sign) + strlen(sign);
+	if (!read_until(o->output, output, sizeof output, sign, START_MS))
+		return tw_fail(err, TW_IO, "the server did not start: %.300s", output);
+	url = strstr(output, sign) + strlen(sign);
 	(void)snprintf(o->url, sizeof o->url, "%.*s", (int)strcspn(url, " \n"), url);
 	return TW_OK;
 }
 
-/* Its log is read on, so that it never waits for us. */
+/* Reads the server's log, so that the server never blocks on it. */
 static void *drain(void *arg)
 {
 	const struct opened *o = arg;
 	char piece[4096];
 
-	while (tw_read_some(o->said, piece, sizeof piece) > 0)
+	while (tw_read_some(o->output, piece, sizeof piece) > 0)
 		continue;
 	return NULL;
 }
@@ -199,8 +199,8 @@ static enum tw_status make_keys(struct opened *o, char link[TW_SECRET_BYTES], st
 
 /* --- the files --- */
 
-/* Called as its file: who opens files knows them by their names. */
-static enum tw_status name_trace(struct opened *o, const char *id, const char *file)
+/* Titles the trace with the file's name. */
+static enum tw_status title_trace(struct opened *o, const char *id, const char *file)
 {
 	const char *slash = strrchr(file, '/');
 	const struct tw_trace_marks marks = {.title = slash ? slash + 1 : file};
@@ -215,8 +215,8 @@ static enum tw_status name_trace(struct opened *o, const char *id, const char *f
 	return st;
 }
 
-/* What `tracewell push` sent, a line of JSON each; the last of it is kept. */
-static void take_sent(struct opened *o, FILE *in)
+/* Reads the output of `tracewell push`, one line of JSON per file; keeps the last trace. */
+static void read_sent(struct opened *o, FILE *in)
 {
 	char *line = NULL;
 	size_t size = 0;
@@ -226,7 +226,7 @@ static void take_sent(struct opened *o, FILE *in)
 		const char *id = json_string_value(json_object_get(sent, "id"));
 		const char *file = json_string_value(json_object_get(sent, "file"));
 
-		if (id && file && name_trace(o, id, file) != TW_OK)
+		if (id && file && title_trace(o, id, file) != TW_OK)
 			(void)fprintf(stderr, "%s: it has no title\n", file);
 		json_decref(sent);
 	}
@@ -263,15 +263,15 @@ static enum tw_status push(struct opened *o, int n, char **files, struct tw_err 
 		return st;
 	in = fdopen(out, "r");
 	if (in)
-		take_sent(o, in);
+		read_sent(o, in);
 	(void)(in ? fclose(in) : close(out));
 	(void)waitpid(pid, &status, 0);
-	/* what it could not send it told itself; the rest can be looked at */
+	/* push has printed its errors; the files that were sent can be shown */
 	return o->trace[0] ? TW_OK : tw_fail(err, TW_NOT_FOUND, "there is nothing to show");
 }
 
-/* The address has a secret, and arguments of programs can be read by all users of the machine: so
- * the browser is given a file that it alone may read. */
+/* The URL has a secret, and all users of the machine can read the arguments of programs: so the
+ * browser opens a file that only this user can read. */
 static bool write_redirect(const struct opened *o, const char *address, char *ret, size_t cap)
 {
 	FILE *out;
@@ -319,14 +319,14 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return 0;
 }
 
-/* Ctrl-C, or the server's own end. */
+/* Waits for Ctrl-C, or the end of the server. */
 static void wait_for_end(struct opened *o, const sigset_t *set)
 {
 	int number = 0;
 
 	while (number == 0 || number == SIGCHLD) {
 		(void)sigwait(set, &number);
-		/* a browser may have ended as well */
+		/* the browser may have ended as well */
 		for (pid_t ended; (ended = waitpid(-1, NULL, WNOHANG)) > 0;)
 			if (ended == o->server)
 				o->server = 0;
@@ -335,7 +335,7 @@ static void wait_for_end(struct opened *o, const sigset_t *set)
 	}
 }
 
-static enum tw_status tell(const struct opened *o, const char *address, struct tw_err *err)
+static enum tw_status print_link(const struct opened *o, const char *address, struct tw_err *err)
 {
 	struct tw_cli_line line;
 	struct tw_json *j;
@@ -351,7 +351,7 @@ static enum tw_status tell(const struct opened *o, const char *address, struct t
 	return tw_cli_line_end(&line, err);
 }
 
-static enum tw_status stay(
+static enum tw_status wait_and_stop(
         struct opened *o, const sigset_t *set, const char *link, struct tw_err *err)
 {
 	pthread_t reader;
@@ -362,7 +362,7 @@ static enum tw_status stay(
 		return tw_fail(err, TW_NOMEM, "no thread");
 	(void)snprintf(address, sizeof address, "%s/signin?next=/traces%s%s#%s", o->url,
 	        o->sent > 1 ? "" : "/", o->sent > 1 ? "" : o->trace, link);
-	st = tell(o, address, err);
+	st = print_link(o, address, err);
 	(void)fputs(
 	        "The link works once. Ctrl-C ends the server and removes its copies.\n", stderr);
 	if (!o->no_browser)
@@ -386,7 +386,7 @@ static enum tw_status show(
 	if (st == TW_OK)
 		st = push(o, n, files, err);
 	if (st == TW_OK)
-		st = stay(o, set, link, err);
+		st = wait_and_stop(o, set, link, err);
 	if (o->server > 0) {
 		(void)kill(o->server, SIGTERM);
 		(void)waitpid(o->server, NULL, 0);
@@ -395,8 +395,8 @@ static enum tw_status show(
 	return st;
 }
 
-/* Told before anything is started. */
-static enum tw_status are_there(
+/* Checks the files before anything is started. */
+static enum tw_status check_files(
         const struct opened *o, int n, char *const *files, struct tw_err *err)
 {
 	const char *beside[] = {o->mapping, o->retrace, o->threads};
@@ -417,7 +417,7 @@ static int open_files(struct opened *o, int n, char **files)
 	struct tw_err err;
 	sigset_t set;
 
-	if (are_there(o, n, files, &err) != TW_OK)
+	if (check_files(o, n, files, &err) != TW_OK)
 		return tw_cli_failed("open", &err);
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGINT);

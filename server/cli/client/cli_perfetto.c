@@ -1,4 +1,4 @@
-/* `tracewell perfetto`: uploads or trace files to a Perfetto file, without a server. */
+/* `tracewell perfetto`: converts uploads or trace files to a Perfetto file, without a server. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ static enum tw_status write_file(const struct task *t, const char *out, struct t
 
 struct flags {
 	const char *mapping, *retrace, *threads, *system;
-	unsigned form, squeeze; /* of the lists below */
+	unsigned form, compression; /* indexes into the lists below */
 	const char *thread, *align, *out;
 	uint64_t from_ns, to_ns;
 };
@@ -71,7 +71,7 @@ static bool is_align(const char *text)
 static struct tw_perfetto_options options_of(const struct flags *f)
 {
 	struct tw_perfetto_options o = {.form = (enum tw_perfetto_form)f->form,
-	        .squeeze = (enum tw_perfetto_squeeze)f->squeeze};
+	        .squeeze = (enum tw_perfetto_squeeze)f->compression};
 
 	if (f->align && is_slice(f->align)) {
 		o.align = TW_PERFETTO_BY_SLICE;
@@ -91,7 +91,7 @@ static enum tw_status open_system(const struct flags *f, struct task *t, struct 
 	return TW_OK;
 }
 
-/* Which of one trace: threads that it does not have are left out, as another may have them. */
+/* Selects the threads that this trace has; others may be in another file. */
 static enum tw_status select_from(
         const struct flags *f, struct task *t, size_t i, struct tw_err *err)
 {
@@ -103,7 +103,7 @@ static enum tw_status select_from(
 	return tw_selection_threads(t->files[i], f->thread, true, t->arena, sel, err);
 }
 
-/* Threads that are in none of the files were a mistake. */
+/* Refuses threads that none of the files has. */
 static enum tw_status check_threads(const struct flags *f, const struct task *t, struct tw_err *err)
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -149,7 +149,7 @@ int tw_cli_perfetto(int argc, char **argv)
 	        {.name = "retrace", .value = &f.retrace}, {.name = "threads", .value = &f.threads},
 	        {.name = "system", .value = &f.system},
 	        {.name = "format", .words = forms, .word = &f.form},
-	        {.name = "compress", .words = squeezes, .word = &f.squeeze},
+	        {.name = "compress", .words = squeezes, .word = &f.compression},
 	        {.name = "from", .number = &f.from_ns, .most = MAX_TIME_NS},
 	        {.name = "to", .number = &f.to_ns, .most = MAX_TIME_NS},
 	        {.name = "thread", .value = &f.thread},

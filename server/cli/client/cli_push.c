@@ -1,8 +1,8 @@
 /*
- * cli_push.c - `tracewell push`: uploads files, or the trace files of folders.
+ * cli_push.c - `tracewell push`: uploads files, or the trace files in folders.
  *
- * The Idempotency-Key is a hash of the file and of what is said about it: the
- * same push twice, or one that was cut and repeated, is one trace.
+ * The Idempotency-Key is a hash of the file and its metadata: a push that is repeated, after an
+ * interruption or not, creates one trace.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,10 +27,10 @@
 enum {
 	MAX_META = 64,
 	MAX_QUERY = 12 << 10,
-	MAPPING_WAIT_S = 30, /* a request; less than its client takes for a stall */
+	MAPPING_WAIT_S = 30, /* per request; shorter than the client's stall timeout */
 	MAPPING_MOST_S = 900,
-	MAPPING_EARLY_MS = 10000, /* an answer before that came without a wait */
-	MAPPING_PAUSE_MS = 500,   /* then, doubled each time */
+	MAPPING_EARLY_MS = 10000, /* a response before this time came without waiting */
+	MAPPING_PAUSE_MS = 500,   /* the first pause, then doubled */
 	MAPPING_MAX_PAUSE_MS = 8000,
 	MAX_PATH_BYTES = 4096,
 	MAX_FOLDERS = 16,
@@ -58,20 +58,19 @@ struct push {
 	const char *meta[MAX_META];
 	size_t n_meta;
 	bool wait, json;
-	const char *until;   /* what is waited for: NULL, "ready" or "counted" */
+	const char *until;   /* the awaited state: NULL, "ready" or "counted" */
 	struct tw_buf query; /* "?build_id=...", NUL-terminated */
 	unsigned sent, failed, skipped;
 };
 
-/* Each by name, so that a trace is not missed; of many the first are enough to see what they are.
- */
-static void skip(struct push *p, const char *path, const char *why)
+/* Names each skipped file up to a limit; the first ones show what they are. */
+static void report_skipped(struct push *p, const char *path, const char *why)
 {
 	if (p->skipped++ < MAX_SKIPPED_TOLD)
 		(void)fprintf(stderr, "skipped %s: %s\n", path, why);
 }
 
-static void tell_skipped(const struct push *p)
+static void print_skipped(const struct push *p)
 {
 	if (p->skipped)
 		(void)fprintf(stderr, "%u file%s skipped, %u sent\n", p->skipped,
@@ -86,7 +85,7 @@ static void failed(struct push *p, const char *path, const struct tw_err *err)
 
 static const char *const untils[] = {"ready", "counted", NULL};
 
-/* Of --meta K=V and --part NAME=FILE: a name, and for a part a file. */
+/* An argument of --meta or --part: NAME=VALUE. */
 static bool is_pair(const char *text)
 {
 	return strcspn(text, "=") > 0 && strchr(text, '=');
@@ -147,8 +146,8 @@ static enum tw_status failed_trace(const char *id, const json_t *trace, struct t
 	return tw_fail(err, TW_CORRUPT, "trace %s failed: %s", id, text ? text : "no reason given");
 }
 
-/* Of a ready trace; one without a file is counted when it is opened. */
-static enum tw_status judge_counted(
+/* Whether a ready trace is counted; one without a file is counted when it is opened. */
+static enum tw_status is_counted(
         const char *id, const json_t *trace, bool *ret_done, struct tw_err *err)
 {
 	const char *counted = json_string_value(json_object_get(trace, "counted"));
@@ -166,7 +165,7 @@ static enum tw_status judge_counted(
 }
 
 /* Whether the trace has reached the awaited state. */
-static enum tw_status judge(const struct push *p, const char *id, const json_t *trace,
+static enum tw_status has_reached(const struct push *p, const char *id, const json_t *trace,
         bool *ret_done, struct tw_err *err)
 {
 	const char *state = json_string_value(json_object_get(trace, "state"));
@@ -178,7 +177,7 @@ static enum tw_status judge(const struct push *p, const char *id, const json_t *
 		return failed_trace(id, trace, err);
 	*ret_done = strcmp(state, "archived") == 0 || strcmp(state, "ready") == 0;
 	if (until_counted(p) && strcmp(state, "ready") == 0)
-		return judge_counted(id, trace, ret_done, err);
+		return is_counted(id, trace, ret_done, err);
 	return TW_OK;
 }
 
@@ -189,8 +188,8 @@ static void sleep_ms(int64_t ms)
 	(void)nanosleep(&pause, NULL);
 }
 
-/* Until the trace is ready, or counted.  TW_CORRUPT: it failed; TW_CONFLICT: it is ready and will
- * not be counted. */
+/* Waits until the trace is ready, or counted. TW_CORRUPT: it failed; TW_CONFLICT: it is ready and
+ * will not be counted. */
 static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *err)
 {
 	char path[128];
@@ -204,7 +203,7 @@ static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *er
 
 		if (st != TW_OK)
 			return st;
-		st = judge(p, id, trace, &done, err);
+		st = has_reached(p, id, trace, &done, err);
 		json_decref(trace);
 		if (st != TW_OK || done)
 			return st;
@@ -212,8 +211,8 @@ static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *er
 	}
 }
 
-/* `id` NULL: the server did not take it; `why` NULL: nothing went wrong. */
-static enum tw_status tell_json(const char *path, const char *id, const char *state,
+/* `id` NULL: the server did not accept it; `why` NULL: no error. */
+static enum tw_status print_json(const char *path, const char *id, const char *state,
         const struct tw_err *why, struct tw_err *err)
 {
 	struct tw_cli_line line;
@@ -228,13 +227,15 @@ static enum tw_status tell_json(const char *path, const char *id, const char *st
 	return tw_cli_line_end(&line, err);
 }
 
-/* What could not be read, or sent, the server had no say in. */
-static void not_taken(struct push *p, const char *path, enum tw_status st, const struct tw_err *err)
+/* Reports a file that could not be read, or sent. */
+static void report_failed(
+        struct push *p, const char *path, enum tw_status st, const struct tw_err *err)
 {
 	bool is_refused = st != TW_IO && st != TW_NOMEM;
 
 	failed(p, path, err);
-	if (p->json && tell_json(path, NULL, is_refused ? "refused" : "unsent", err, NULL) != TW_OK)
+	if (p->json &&
+	        print_json(path, NULL, is_refused ? "refused" : "unsent", err, NULL) != TW_OK)
 		(void)fputs("tracewell push: standard output cannot be written\n", stderr);
 }
 
@@ -242,15 +243,17 @@ static const char *state_of(const struct push *p, enum tw_status waited)
 {
 	if (waited == TW_CORRUPT)
 		return "failed";
-	if (waited == TW_CONFLICT) /* it is no more than that */
+	if (waited == TW_CONFLICT) /* it will not be counted */
 		return "ready";
 	if (waited != TW_OK || !p->wait)
 		return "accepted";
 	return until_counted(p) ? "counted" : "ready";
 }
 
-/* Told as soon as the server has it; of --wait, when it is decoded, or counted. */
-static enum tw_status settle(struct push *p, const char *path, const char *id, struct tw_err *err)
+/* Prints the result when the server has accepted the trace; with --wait, when it is decoded or
+ * counted. */
+static enum tw_status report_sent(
+        struct push *p, const char *path, const char *id, struct tw_err *err)
 {
 	struct tw_err later;
 	enum tw_status st = TW_OK, told;
@@ -264,7 +267,7 @@ static enum tw_status settle(struct push *p, const char *path, const char *id, s
 		st = wait_for(p, id, err);
 	if (!p->json)
 		return st;
-	told = tell_json(path, id, state_of(p, st), st == TW_OK ? NULL : err, &later);
+	told = print_json(path, id, state_of(p, st), st == TW_OK ? NULL : err, &later);
 	if (st == TW_OK && told != TW_OK)
 		*err = later;
 	return st == TW_OK ? told : st;
@@ -298,8 +301,9 @@ static enum tw_status upload(
 	return *ret_id ? TW_OK : tw_fail(err, TW_IO, "the answer has no id: is this tracewell?");
 }
 
-/* In a folder, JSON may be a trace (Chrome, Sentry, Matrix, ...) or anything: the server knows. */
-static bool is_guess(const char *path, unsigned depth)
+/* JSON files in folders may be traces (Chrome, Sentry, Matrix, ...) or anything else: the server
+ * decides. */
+static bool may_be_other(const char *path, unsigned depth)
 {
 	const char *dot = strstr(path, ".json");
 
@@ -315,11 +319,11 @@ static void send_trace(struct push *p, const char *path, unsigned depth)
 	struct tw_err err;
 	enum tw_status st = upload(p, path, &answer, &id, &err);
 
-	if (st == TW_UNSUPPORTED && is_guess(path, depth))
-		skip(p, path, "JSON of no format that the server reads");
+	if (st == TW_UNSUPPORTED && may_be_other(path, depth))
+		report_skipped(p, path, "JSON of no format that the server reads");
 	else if (st != TW_OK)
-		not_taken(p, path, st, &err);
-	else if (settle(p, path, id, &err) != TW_OK)
+		report_failed(p, path, st, &err);
+	else if (report_sent(p, path, id, &err) != TW_OK)
 		failed(p, path, &err);
 	json_decref(answer);
 }
@@ -331,9 +335,9 @@ static bool is_pending(const json_t *answer)
 	return state && (strcmp(state, "queued") == 0 || strcmp(state, "compiling") == 0);
 }
 
-/* Until the mapping is compiled.  A key of scope ingest cannot read the build, so the same upload
- * is sent again: it queues nothing new, and waits for the end.  A server that is being stopped, or
- * has as many requests of the project waiting as it allows, answers without a wait. */
+/* Repeats the upload until the mapping is compiled. A key of scope ingest cannot read the build; a
+ * repeated upload queues nothing and waits for the result. A server that is shutting down, or has
+ * too many waiting requests of the project, responds without waiting. */
 static enum tw_status send_until_compiled(struct push *p, const char *url, const char *label,
         const char *file, json_t **ret, struct tw_err *err)
 {
@@ -442,7 +446,7 @@ static void push_folder(struct push *p, const char *path, unsigned depth)
 	int n = scandir(path, &entries, keep_visible, alphasort);
 
 	if (n < 0) {
-		not_taken(p, path, TW_IO, &(struct tw_err){.msg = "cannot read the folder"});
+		report_failed(p, path, TW_IO, &(struct tw_err){.msg = "cannot read the folder"});
 		return;
 	}
 	for (int i = 0; i < n; i++) {
@@ -454,7 +458,7 @@ static void push_folder(struct push *p, const char *path, unsigned depth)
 			        (S_ISREG(st.st_mode) && is_trace_name(entries[i]->d_name)))
 				push_path(p, inner, depth + 1);
 			else
-				skip(p, inner, "not named as traces are");
+				report_skipped(p, inner, "not named as traces are");
 		}
 		tw_mem_free(entries[i]);
 	}
@@ -470,13 +474,13 @@ static void push_path(struct push *p, const char *path, unsigned depth)
 
 	if (!is_input && stat(path, &st) != 0) {
 		(void)tw_fail_errno(&err, TW_IO, "cannot read it");
-		not_taken(p, path, TW_IO, &err);
+		report_failed(p, path, TW_IO, &err);
 	} else if (is_input || !S_ISDIR(st.st_mode)) {
 		send_trace(p, path, depth);
 	} else if (depth < MAX_FOLDERS) {
 		push_folder(p, path, depth);
 	} else {
-		not_taken(p, path, TW_IO, &err);
+		report_failed(p, path, TW_IO, &err);
 	}
 }
 
@@ -528,7 +532,7 @@ static int push_all(struct push *p, int n, char **paths)
 		return tw_cli_failed("push", &err);
 	for (int i = 0; i < n; i++)
 		push_path(p, paths[i], 0);
-	tell_skipped(p);
+	print_skipped(p);
 	if (p->sent + p->failed == 0 && n > 0) {
 		(void)fputs("tracewell push: no trace file there (*.bin, *.trace, "
 		            "*.perfetto-trace, *.json, *.zip, *.tar, also "

@@ -1,4 +1,4 @@
-/* `tracewell sql`: questions to one trace, a file or one of a server's. */
+/* `tracewell sql`: queries one trace, from a file or a server's data folder. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,7 +23,7 @@ static const char synopsis[] = "sql FILE-OR-ID [--data DIR] [--mapping M] [--ret
 enum { PATH_BYTES = 1500 };
 
 struct printer {
-	const char *const *names; /* json; copies live in the statement */
+	const char *const *names; /* for JSON; the statement has copies */
 	struct tw_buf line;
 	bool first;
 };
@@ -160,11 +160,11 @@ static enum tw_status run(struct tw_trace_file *f, const struct tw_names *names,
 	return st;
 }
 
-/* --- a server's trace: its file, and the mapping of its build --- */
+/* --- a trace of a data folder: its file, and its build's mappings --- */
 
 struct stored {
 	struct tw_trace_file *file;
-	char map_sha256[TW_SHA256_HEX], retrace_sha256[TW_SHA256_HEX]; /* "" none */
+	char map_sha256[TW_SHA256_HEX], retrace_sha256[TW_SHA256_HEX]; /* "": none */
 };
 
 static enum tw_status find_in(struct tw_catalogue *c, struct tw_blobs *b, const char *project,
@@ -287,7 +287,7 @@ int tw_cli_sql(int argc, char **argv)
 		return TW_EXIT_USAGE;
 	r.what = argv[1];
 	r.sql = argv[2];
-	if (json) /* as other subcommands call it */
+	if (json) /* as for other commands */
 		r.format = "json";
 	return answer(&r, &err) == TW_OK ? TW_EXIT_OK : tw_cli_failed("sql", &err);
 }

@@ -1,4 +1,4 @@
-/* `tracewell top`: the slowest methods of what a filter meets, over all its traces. */
+/* `tracewell top`: the slowest methods of all traces that a filter selects. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * cli_watch.c - `tracewell watch`: the traces of a server as they come.
+ * cli_watch.c - `tracewell watch`: prints a server's traces as they arrive.
  *
- * On a terminal the newest of them, drawn anew in place; else (or with --json) a line for each
- * trace when it is seen first and when its state changes, the oldest first.
+ * A terminal shows the newest ones and is redrawn in place. Otherwise, or with --json, each trace
+ * gets a line when it is first seen and when its state changes, oldest first.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,14 +14,14 @@
 
 enum {
 	PAGE = 100,
-	PAGES = 20, /* of one look, at most */
+	PAGES = 20, /* at most, per poll */
 	MAX_EVERY_S = 3600,
 	SCREEN_BYTES = 1 << 20,
 	LINE_BYTES = 1 << 20,
 	ID_BYTES = 33,
 	STATE_BYTES = 16,
-	WIDE = 120, /* columns from which on there is room for dates */
-	ALL = 0     /* columns: text is not cut */
+	WIDE = 120, /* columns from which dates are shown */
+	ALL = 0     /* columns: text is not truncated */
 };
 
 static const char synopsis[] =
@@ -39,10 +39,10 @@ struct watch {
 	struct tw_cli_ask ask;
 	uint64_t every_s;
 	bool once, json, lines;
-	struct seen seen[PAGES * PAGE]; /* of the look before, the newest first */
+	struct seen seen[PAGES * PAGE]; /* at the previous poll, newest first */
 	size_t n_seen;
 	bool looked;
-	struct seen bottom; /* what is not newer was there before, whenever it comes in sight */
+	struct seen bottom; /* traces that are not newer existed at the first poll */
 };
 
 static const char *text_of(const json_t *o, const char *key)
@@ -61,7 +61,7 @@ static enum tw_paint paint_of(const char *state)
 	return strcmp(state, "archived") == 0 ? TW_DIM : TW_YELLOW;
 }
 
-/* A row, cut where the window ends. */
+/* A row, truncated to the window's width. */
 struct row {
 	struct tw_buf *out;
 	unsigned left; /* columns */
@@ -94,7 +94,7 @@ static void add_when(struct row *r, const json_t *trace)
 	add_cell(r, "  ", 2);
 }
 
-/* What people call it; else why it failed; else its device. */
+/* The trace's title, or why it failed, or its device. */
 static const char *about(const json_t *trace)
 {
 	const char *title = text_of(trace, "title");
@@ -162,7 +162,7 @@ static void add_head(
 	tw_buf_printf(out, "%s%s\033[K\n\033[K\n", tw_term_paint(stdout, TW_PLAIN), count);
 }
 
-/* Rows are cut by characters, and some take two columns: so nothing is wrapped meanwhile. */
+/* Wrapping is off while drawing: rows are truncated by characters, but some take two columns. */
 static enum tw_status draw(const struct watch *w, const json_t *page, struct tw_err *err)
 {
 	const struct tw_term_size size = tw_term_size(stdout);
@@ -174,7 +174,8 @@ static enum tw_status draw(const struct watch *w, const json_t *page, struct tw_
 	tw_buf_printf(&out, "\033[?7l");
 	add_head(w, &out, page, size.columns);
 	for (size_t i = 0; i < json_array_size(traces) && i + 3 < size.rows; i++) {
-		/* the end of the line is cleared first: behind a full row it would be its end */
+		/* clears the end of the line first: after a full row it would clear the last
+		 * column */
 		tw_buf_printf(&out, "\033[K");
 		add_row(&out, json_array_get(traces, i), size.columns);
 		tw_buf_printf(&out, "\n");
@@ -209,9 +210,9 @@ static bool is_finished(const struct seen *s)
 	       strcmp(s->state, "archived") == 0;
 }
 
-/* Its state is another than at the look before; or it came into sight, and not because one that was
- * newer is gone. */
-static bool is_news(const struct watch *w, const struct seen *now)
+/* The state differs from the previous poll; or the trace is new, and not only visible because a
+ * newer one was deleted. */
+static bool is_new(const struct watch *w, const struct seen *now)
 {
 	for (size_t i = 0; i < w->n_seen; i++)
 		if (strcmp(w->seen[i].id, now->id) == 0)
@@ -259,7 +260,7 @@ static void add_line(const struct watch *w, struct tw_buf *out, const json_t *tr
 	free(text); /* NOLINT: jansson's */
 }
 
-static enum tw_status tell_one(const struct watch *w, const json_t *trace, struct tw_err *err)
+static enum tw_status print_one(const struct watch *w, const json_t *trace, struct tw_err *err)
 {
 	struct tw_buf out;
 	enum tw_status st;
@@ -271,7 +272,8 @@ static enum tw_status tell_one(const struct watch *w, const json_t *trace, struc
 	return st;
 }
 
-static enum tw_status tell(struct watch *w, const json_t *traces, bool is_all, struct tw_err *err)
+static enum tw_status print_new(
+        struct watch *w, const json_t *traces, bool is_all, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -279,8 +281,8 @@ static enum tw_status tell(struct watch *w, const json_t *traces, bool is_all, s
 		const json_t *trace = json_array_get(traces, i);
 		const struct seen now = seen_of(trace);
 
-		if (is_news(w, &now))
-			st = tell_one(w, trace, err);
+		if (is_new(w, &now))
+			st = print_one(w, trace, err);
 	}
 	if (!is_all && !is_enough(w, traces))
 		(void)fprintf(stderr,
@@ -303,8 +305,8 @@ static enum tw_status ask_page(
 	return tw_cli_ask_get(&w->ask, "/api/v1/traces", pairs, patient, ret, err);
 }
 
-/* The pages behind `page`, as far as a look goes, are added to its traces. */
-static enum tw_status look_back(
+/* Adds the pages after `page` to its traces, up to the limit of a poll. */
+static enum tw_status read_pages(
         struct watch *w, json_t *page, bool patient, bool *ret_is_all, struct tw_err *err)
 {
 	json_t *traces = json_object_get(page, "traces");
@@ -327,7 +329,7 @@ static enum tw_status look_back(
 	return st;
 }
 
-static enum tw_status look(struct watch *w, bool patient, struct tw_err *err)
+static enum tw_status poll(struct watch *w, bool patient, struct tw_err *err)
 {
 	json_t *page = NULL;
 	bool is_all = true;
@@ -335,13 +337,13 @@ static enum tw_status look(struct watch *w, bool patient, struct tw_err *err)
 
 	if (st == TW_OK && !w->lines)
 		st = draw(w, page, err);
-	else if (st == TW_OK && (st = look_back(w, page, patient, &is_all, err)) == TW_OK)
-		st = tell(w, json_object_get(page, "traces"), is_all, err);
+	else if (st == TW_OK && (st = read_pages(w, page, patient, &is_all, err)) == TW_OK)
+		st = print_new(w, json_object_get(page, "traces"), is_all, err);
 	json_decref(page);
 	return st;
 }
 
-/* A server that is started again is waited for; one that was never there is not. */
+/* Waits for a server that restarts, but not for one that was never reachable. */
 static enum tw_status run(struct watch *w, struct tw_err *err)
 {
 	const struct timespec pause = {.tv_sec = (time_t)w->every_s};
@@ -349,7 +351,7 @@ static enum tw_status run(struct watch *w, struct tw_err *err)
 
 	if (!w->lines)
 		(void)fputs("\033[2J", stdout);
-	for (st = look(w, false, err); st == TW_OK && !w->once; st = look(w, true, err))
+	for (st = poll(w, false, err); st == TW_OK && !w->once; st = poll(w, true, err))
 		(void)nanosleep(&pause, NULL);
 	return st;
 }

@@ -92,9 +92,9 @@ enum tw_status tw_gate_parse(const char *text, struct tw_gate *ret, struct tw_er
 	return TW_OK;
 }
 
-/* --- judging --- */
+/* --- evaluation --- */
 
-struct change { /* in the unit of the condition */
+struct change { /* values in the unit of the condition */
 	double a, b, value, low, high;
 	bool enough, sure;
 };
@@ -156,7 +156,7 @@ static const char *in_unit(double v, bool relative, char out[32])
 	return out;
 }
 
-static void say(const struct tw_gate *g, const struct change *c, const char *end,
+static void write_reason(const struct tw_gate *g, const struct change *c, const char *end,
         char out[TW_GATE_TEXT_BYTES])
 {
 	char value[32], low[32], high[32];
@@ -204,6 +204,7 @@ enum tw_gate_result tw_gate_check(const struct tw_gate *g, const json_t *answer,
 	if (g->budget)
 		return within_budget(g, &c, ret_why);
 	beyond = g->below ? c.value < g->limit : c.value > g->limit;
-	say(g, &c, beyond && !c.sure && !strict ? "; beyond, but it may be chance" : "", ret_why);
+	write_reason(g, &c, beyond && !c.sure && !strict ? "; beyond, but it may be chance" : "",
+	        ret_why);
 	return beyond && (c.sure || strict) ? TW_GATE_FAILS : TW_GATE_HOLDS;
 }

@@ -34,8 +34,8 @@ struct tw_gate {
 enum tw_status tw_gate_parse(const char *text, struct tw_gate *ret, struct tw_err *err) TW_MUST_USE;
 
 enum tw_gate_result { TW_GATE_HOLDS, TW_GATE_FAILS, TW_GATE_TOO_LITTLE };
-/* By an answer of /api/v1/fleet/compare (of a method, one with method=NAME).  strict: what is
- * beyond the limit fails, sure or not.  ret_why: one line. */
+/* Evaluates a response of /api/v1/fleet/compare (of a method: one with method=NAME). strict:
+ * exceeding the limit fails even if the change is not significant. ret_why: one line. */
 enum tw_gate_result tw_gate_check(const struct tw_gate *g, const json_t *answer, bool strict,
         char ret_why[TW_GATE_TEXT_BYTES]);
 

@@ -13,8 +13,8 @@
 enum {
 	STEP = 1 << 20,
 	LEVEL = 3,
-	/* Servers refuse what decompresses to more than --max-ratio (200) times its size. Content
-	 * that compresses better than this is padded, by 1.6 % of its size at most. */
+	/* Servers refuse bodies that decompress to more than --max-ratio (200) times their size.
+	 * Content that compresses better than MAX_RATIO is padded, by at most 1.6 % of its size. */
 	MAX_RATIO = 64,
 	SKIPPABLE_HEAD = 8,
 	HEAD = 4
@@ -23,7 +23,7 @@ enum {
 struct copy {
 	FILE *from, *to; /* to: NULL if the original is sent */
 	bool is_file;    /* `from` can be read again */
-	ZSTD_CCtx *zstd; /* NULL: copied unchanged */
+	ZSTD_CCtx *zstd; /* NULL: sent unchanged */
 	gnutls_hash_hd_t hash;
 	uint64_t in, out;
 	bool in_frame;
@@ -76,7 +76,7 @@ static enum tw_status compress(struct copy *c, size_t n, ZSTD_EndDirective how, 
 	return st;
 }
 
-/* A frame that readers skip, for content that compresses too well. */
+/* Writes a skippable frame, for content that compresses too well. */
 static enum tw_status pad(struct copy *c, struct tw_err *err)
 {
 	uint64_t missing = c->in / MAX_RATIO - c->out;

@@ -15,7 +15,7 @@ enum {
 	TRIES = 7,
 	FIRST_WAIT_MS = 500,
 	MAX_WAIT_MS = 30000,
-	PATIENCE_MS = 900000, /* of waiting as the server asks, for one request */
+	WAIT_MOST_MS = 900000, /* longest total wait by Retry-After, per request */
 	CONNECT_S = 15,
 	STALL_BYTES_PER_S = 64,
 	STALL_S = 60,
@@ -120,7 +120,7 @@ static int on_progress(
 	return 0;
 }
 
-/* --- one try --- */
+/* --- one attempt --- */
 
 struct attempt {
 	struct tw_push_client *client;
@@ -278,7 +278,7 @@ static enum tw_status transport_failed(
 {
 	const char *why =
 	        code == CURLE_WRITE_ERROR ? "the answer is too large" : curl_easy_strerror(code);
-	long os = 0; /* why no connection was made: "Connection refused" */
+	long os = 0; /* the reason for a failed connection: "Connection refused" */
 
 	if (code == CURLE_COULDNT_CONNECT &&
 	        curl_easy_getinfo(c->curl, CURLINFO_OS_ERRNO, &os) == CURLE_OK &&
@@ -289,7 +289,8 @@ static enum tw_status transport_failed(
 	return tw_fail(err, is_misused ? TW_BAD_REQUEST : TW_IO, "%s: %s", c->server, why);
 }
 
-/* TW_OK, or why not; *ret_again with the seconds the server asked for when it may pass. */
+/* Returns the result of one attempt. *ret_again: the error is temporary; the response may have
+ * Retry-After. */
 static enum tw_status try_once(struct tw_push_client *c, const struct tw_push_request *request,
         json_t **ret, bool *ret_again, struct tw_err *err)
 {
@@ -306,7 +307,7 @@ static enum tw_status try_once(struct tw_push_client *c, const struct tw_push_re
 		code = curl_easy_perform(c->curl);
 		curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &a.http);
 		*ret_again = may_repeat(code, a.http);
-		/* a refusal may come while the body is still being sent: the answer counts */
+		/* a refusal may arrive while the body is still being sent: the response counts */
 		st = code == CURLE_OK || (a.http >= 400 && a.answer.len)
 		             ? read_answer(&a, ret, err)
 		             : transport_failed(c, code, err);
@@ -324,17 +325,17 @@ static void sleep_ms(int64_t ms)
 	(void)nanosleep(&t, NULL);
 }
 
-/* What the server asks for by Retry-After; 0 nothing. */
-static int64_t asked_ms(CURL *curl)
+/* The value of Retry-After; 0: none. */
+static int64_t retry_after_ms(CURL *curl)
 {
-	curl_off_t asked_s = 0;
+	curl_off_t delay_s = 0;
 
-	if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &asked_s) != CURLE_OK || asked_s < 0)
+	if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &delay_s) != CURLE_OK || delay_s < 0)
 		return 0;
-	return asked_s < INT32_MAX ? asked_s * 1000 : INT64_C(1000) * INT32_MAX;
+	return delay_s < INT32_MAX ? delay_s * 1000 : INT64_C(1000) * INT32_MAX;
 }
 
-/* Half to one and a half of the doubled wait. */
+/* The doubled wait, randomised from half to one and a half. */
 static int64_t wait_ms(unsigned tries)
 {
 	int64_t ms = (int64_t)FIRST_WAIT_MS << tries;
@@ -347,18 +348,18 @@ static int64_t wait_ms(unsigned tries)
 	return ms / 2 + (int64_t)(dice % (uint32_t)ms);
 }
 
-/* A server that sends Retry-After is busy, not broken: such a wait is not an attempt, as long as
- * there is patience. */
+/* A server that sends Retry-After is busy, not broken: waiting for it does not count as an attempt,
+ * up to a limit. */
 enum tw_status tw_push_client_send(struct tw_push_client *c, const struct tw_push_request *request,
         json_t **ret, struct tw_err *err)
 {
-	int64_t patience_ms = PATIENCE_MS;
+	int64_t patience_ms = WAIT_MOST_MS;
 	unsigned tries = 0;
 
 	for (;;) {
 		bool again;
 		enum tw_status st = try_once(c, request, ret, &again, err);
-		int64_t asked = again ? asked_ms(c->curl) : 0;
+		int64_t asked = again ? retry_after_ms(c->curl) : 0;
 		int64_t ms = asked + wait_ms(tries);
 
 		if (asked == 0)
