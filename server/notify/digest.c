@@ -116,7 +116,7 @@ json_t *tw_digest_rules_json(const struct tw_digest_rules *r)
 struct tw_digest_period tw_digest_period(const struct tw_digest_rules *r, int64_t now_ms)
 {
 	const int64_t length = (r->every == TW_DIGEST_WEEKLY ? 7 : 1) * TW_DAY_MS;
-	/* 1970 began on a Thursday: day 4 was a Monday's eve */
+	/* 1970-01-01 was a Thursday, so day 4 was a Monday */
 	const int64_t offset =
 	        (int64_t)r->hour * 3600000 +
 	        (r->every == TW_DIGEST_WEEKLY ? ((r->weekday + 3) % 7) * TW_DAY_MS : 0);
@@ -133,8 +133,8 @@ struct making {
 	const struct tw_digest_of *of;
 	struct tw_arena *a;
 	json_t *out;
-	json_t *told; /* ids of regressions: each stands in one list */
-	size_t news;  /* things that got slower or are new */
+	json_t *listed; /* ids of listed regressions: each is in one list only */
+	size_t n_news;  /* number of regressions and new items */
 	bool partial;
 };
 
@@ -160,16 +160,15 @@ static bool is_muted(const struct tw_regression *r)
 	return r->muted_until_ms > tw_unix_ms();
 }
 
-/* What was found and fixed since the last digest, or fixed and came back, stands where it is now.
- */
-static bool stands_here(struct making *m, const struct tw_regression *r, enum tw_hook_event event)
+/* Lists a regression under the event with which it entered its current state during the period. */
+static bool belongs_here(struct making *m, const struct tw_regression *r, enum tw_hook_event event)
 {
 	if ((event == TW_HOOK_FIXED) != (r->status == TW_REGRESS_FIXED) ||
-	        json_object_get(m->told, r->id))
+	        json_object_get(m->listed, r->id))
 		return false;
-	(void)json_object_set_new(m->told, r->id, json_true());
+	(void)json_object_set_new(m->listed, r->id, json_true());
 	if (*r->earlier)
-		(void)json_object_set_new(m->told, r->earlier, json_true());
+		(void)json_object_set_new(m->listed, r->earlier, json_true());
 	return true;
 }
 
@@ -194,8 +193,8 @@ static enum tw_status put_happened(
 			st = TW_OK;
 			continue;
 		}
-		m->news += st == TW_OK && event != TW_HOOK_FIXED;
-		if (st == TW_OK && stands_here(m, &r, event) && total++ < LIST_MAX)
+		m->n_news += st == TW_OK && event != TW_HOOK_FIXED;
+		if (st == TW_OK && belongs_here(m, &r, event) && total++ < LIST_MAX)
 			(void)json_array_append_new(list, tw_row_json(&tw_regression_fields, &r));
 	}
 	if (st == TW_OK)
@@ -204,7 +203,7 @@ static enum tw_status put_happened(
 	return st;
 }
 
-/* Open ones that are older than the period. */
+/* Open regressions older than the period. */
 static enum tw_status put_open(struct making *m, struct tw_err *err)
 {
 	const struct tw_regression_query q = {"", "", "", "", "",
@@ -228,18 +227,18 @@ static enum tw_status put_open(struct making *m, struct tw_err *err)
 
 /* --- scenarios and methods --- */
 
-/* Cells are of whole days, UTC. */
+/* Cells cover whole days in UTC. */
 struct days {
 	int64_t first, last;
 };
 
-/* Complete days: none of them is in the previous or the next digest. */
+/* Complete days only, so that consecutive digests share none. */
 static struct days days_of(struct tw_digest_period p)
 {
 	return (struct days){p.since_ms / TW_DAY_MS, p.until_ms / TW_DAY_MS - 1};
 }
 
-/* As many, of the same days of the week. */
+/* The same number of earlier days, on the same days of the week. */
 static struct days before(struct days d)
 {
 	const int64_t weeks = (d.last - d.first) / 7 + 1;
@@ -327,7 +326,7 @@ static enum tw_status put_scenario(struct making *m, json_t *list, const struct 
 	return TW_OK;
 }
 
-/* The most recorded first. */
+/* Sorts by falling number of traces. */
 static int by_traces(const void *pa, const void *pb)
 {
 	const struct tw_fleet_group *a = pa;
@@ -446,7 +445,7 @@ static enum tw_status put_anrs(struct making *m, struct tw_err *err)
 		        list, json_pack("{s:s, s:s, s:s, s:s, s:I}", "key", rows[i].key, "name",
 		                      rows[i].name, "title", rows[i].title, "verdict",
 		                      rows[i].verdict, "count", (json_int_t)rows[i].count));
-	m->news += n ? (size_t)rows[0].total : 0;
+	m->n_news += n ? (size_t)rows[0].total : 0;
 	return put(m, "anrs",
 	        json_pack("{s:I, s:o}", "total", n ? (json_int_t)rows[0].total : 0, "list", list),
 	        err);
@@ -484,11 +483,11 @@ static enum tw_status put_fixed(struct making *m, struct tw_err *err)
 struct part {
 	const char *key;
 	enum tw_status (*fn)(struct making *, struct tw_err *);
-	const char *none; /* JSON */
+	const char *none; /* JSON if it has none */
 };
 
-/* What is too much to be added up at once, or in its time, is left out, and said: the rest is news
- * all the same, and the next try would fail likewise. */
+/* A part that exceeds its limits is left out and marked: the rest is useful, and a retry would fail
+ * too. */
 static enum tw_status put_some(struct making *m, const struct part *of, struct tw_err *err)
 {
 	enum tw_status st;
@@ -517,7 +516,7 @@ static enum tw_status put_all(struct making *m, struct tw_err *err)
 		st = put_some(m, &parts[i], err);
 	if (st == TW_OK)
 		st = put(m, "partial", json_boolean(m->partial), err);
-	return st == TW_OK ? put(m, "quiet", json_boolean(m->news == 0 && !m->partial), err) : st;
+	return st == TW_OK ? put(m, "quiet", json_boolean(m->n_news == 0 && !m->partial), err) : st;
 }
 
 enum tw_status tw_digest_preview(struct tw_fleet_store *store, const struct tw_digest_of *of,
@@ -530,9 +529,9 @@ enum tw_status tw_digest_preview(struct tw_fleet_store *store, const struct tw_d
 	m.out = json_pack("{s:{s:s, s:s}, s:I, s:I}", "project", "id", of->project_id, "name",
 	        of->project, "since_ms", (json_int_t)of->period.since_ms, "until_ms",
 	        (json_int_t)of->period.until_ms);
-	st = m.a && m.out && m.told ? put_all(&m, err) : no_memory(err);
+	st = m.a && m.out && m.listed ? put_all(&m, err) : no_memory(err);
 	tw_arena_free(m.a);
-	json_decref(m.told);
+	json_decref(m.listed);
 	if (st == TW_OK)
 		*ret = m.out;
 	else
@@ -540,7 +539,7 @@ enum tw_status tw_digest_preview(struct tw_fleet_store *store, const struct tw_d
 	return st;
 }
 
-/* Digests missed during a pause are made up for, at most a week or two back. */
+/* Digests that a pause skipped are sent later, at most a week or two back. */
 enum tw_status tw_digest_make(struct tw_fleet_store *store, const struct tw_digest_of *of,
         json_t **ret, struct tw_err *err)
 {

@@ -7,16 +7,16 @@
 #include "server/base/text/json_memory.h"
 #include "server/notify/text.h"
 
-enum { TEAMS_BYTES = 20 << 10 }; /* they refuse more than 28 KB in all */
+enum { TEAMS_BYTES = 20 << 10 }; /* Teams refuses more than 28 KB in total */
 
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_oom(err);
 }
 
-/* --- the text --- */
+/* --- text --- */
 
-static void say(struct tw_text_links *w, const struct tw_delivery *d, const json_t *facts)
+static void text_member(struct tw_text_links *w, const struct tw_delivery *d, const json_t *facts)
 {
 	if (d->event == TW_HOOK_DIGEST)
 		tw_text_digest(w, json_object_get(facts, "digest"), true);
@@ -24,7 +24,7 @@ static void say(struct tw_text_links *w, const struct tw_delivery *d, const json
 		tw_text_event(w, d->event, facts);
 }
 
-/* Without line ends behind it; NULL: no memory. */
+/* Without trailing line breaks; NULL: out of memory. */
 static json_t *text_of(const struct tw_delivery *d, const json_t *facts, enum tw_markup markup,
         const char *base, size_t most)
 {
@@ -33,7 +33,7 @@ static json_t *text_of(const struct tw_delivery *d, const json_t *facts, enum tw
 	json_t *text = NULL;
 
 	tw_buf_init(&out, TW_HOOK_BODY_BYTES / 2);
-	say(&w, d, facts);
+	text_member(&w, d, facts);
 	while (out.len && out.data[out.len - 1] == '\n')
 		out.len--;
 	if (out.len > most) {
@@ -54,7 +54,7 @@ static const char *url_of(const struct tw_delivery *d, const json_t *facts, cons
 	return tw_text_event_url(&w, d->event, facts, out);
 }
 
-/* --- the kinds --- */
+/* --- kinds of webhooks --- */
 
 static json_t *plain_body(const struct tw_delivery *d, json_t *facts, const char *base)
 {

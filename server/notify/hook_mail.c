@@ -47,7 +47,7 @@ static void put_part(struct tw_buf *out, const char *boundary, const char *type,
 	}
 }
 
-/* Encoded words of RFC 2047, none of which ends within a character. */
+/* Encoded words of RFC 2047, split between characters. */
 static void put_subject(struct tw_buf *out, const char *text)
 {
 	size_t left = strlen(text);
@@ -83,7 +83,8 @@ static void put_date(struct tw_buf *out, int64_t at_ms)
 
 void tw_mail_write(const struct tw_mail_text *m, struct tw_buf *out)
 {
-	static const char boundary[] = "=_tracewell_two_forms"; /* "=_" is in no base64 line */
+	static const char boundary[] =
+	        "=_tracewell_two_forms"; /* "=_" occurs in no line of base64 */
 	const char *host = strchr(m->from, '@');
 
 	tw_buf_printf(out, "From: tracewell <%s>\r\n", m->from);
@@ -91,7 +92,7 @@ void tw_mail_write(const struct tw_mail_text *m, struct tw_buf *out)
 	if (m->n_to == 1)
 		tw_buf_printf(out, "<%s>\r\n", m->to[0]);
 	else
-		put(out, "undisclosed-recipients:;\r\n"); /* none sees another */
+		put(out, "undisclosed-recipients:;\r\n"); /* recipients do not see each other */
 	put_subject(out, m->subject);
 	put_date(out, m->at_ms);
 	tw_buf_printf(out, "Message-ID: <%s%s>\r\n", m->id, host ? host : "@tracewell");

@@ -15,13 +15,13 @@
 struct sending {
 	CURL *curl;
 	struct curl_slist *headers, *to;
-	struct tw_str unsent; /* of a mail */
-	size_t heard;
-	struct tw_buf *response; /* NULL: not stored */
+	struct tw_str unsent; /* the rest of a mail */
+	size_t received;
+	struct tw_buf *response; /* NULL: the response is not stored */
 	unsigned refusals;
 	int64_t began_ms;
 	const struct tw_proxies *allowed;
-	char refused[INET6_ADDRSTRLEN]; /* the address that may not be reached */
+	char refused[INET6_ADDRSTRLEN]; /* the private address that was refused */
 	bool is_mail;
 	void *arg;
 };
@@ -51,7 +51,7 @@ enum tw_status tw_sender_new(
 		tw_mem_free(s);
 		return tw_oom(err);
 	}
-	/* a connection is for one delivery: the next may go to another address of the name */
+	/* one connection per delivery: the name may resolve to another address next time */
 	(void)curl_multi_setopt(s->multi, CURLMOPT_MAXCONNECTS, 1L);
 	*ret = s;
 	return TW_OK;
@@ -82,7 +82,7 @@ struct tw_sender *tw_sender_free(struct tw_sender *s)
 	return NULL;
 }
 
-/* --- what libcurl asks --- */
+/* --- callbacks of libcurl --- */
 
 static bool text_of(const struct sockaddr *a, char out[INET6_ADDRSTRLEN])
 {
@@ -111,17 +111,17 @@ static curl_socket_t connect_to(void *arg, curlsocktype purpose, struct curl_soc
 
 /* Ends the transfer of an endless response.  libcurl defines the signature. */
 /* NOLINTNEXTLINE(readability-non-const-parameter) */
-static size_t hear(char *p, size_t size, size_t n, void *arg)
+static size_t on_response(char *p, size_t size, size_t n, void *arg)
 {
 	struct sending *one = arg;
 
-	one->heard += size * n;
+	one->received += size * n;
 	if (one->response)
 		return tw_buf_add(one->response, p, size * n) == TW_OK ? size * n : 0;
-	return one->heard <= TW_SEND_ANSWER_BYTES ? size * n : 0;
+	return one->received <= TW_SEND_ANSWER_BYTES ? size * n : 0;
 }
 
-static size_t say(char *out, size_t size, size_t n, void *arg)
+static size_t on_read(char *out, size_t size, size_t n, void *arg)
 {
 	struct sending *one = arg;
 	const size_t most = size * n < one->unsent.len ? size * n : one->unsent.len;
@@ -133,10 +133,10 @@ static size_t say(char *out, size_t size, size_t n, void *arg)
 	return most;
 }
 
-/* What a mail server says.  libcurl waits for the answer to its QUIT where it stands, past its time
- * in all, so the time of an answer is short from where a QUIT may be next. */
+/* Reads a mail server's replies. libcurl waits for the reply to QUIT beyond the total time limit,
+ * so the time limit per reply is shortened once QUIT may be next. */
 /* NOLINTNEXTLINE(readability-non-const-parameter) */
-static size_t hear_line(char *p, size_t size, size_t n, void *arg)
+static size_t on_reply(char *p, size_t size, size_t n, void *arg)
 {
 	struct sending *one = arg;
 	const bool no = size * n > 3 && (p[0] == '4' || p[0] == '5');
@@ -144,13 +144,13 @@ static size_t hear_line(char *p, size_t size, size_t n, void *arg)
 	                  : one->unsent.len == 0 ? TW_SEND_BYE_S
 	                                         : TW_SEND_MAIL_S;
 
-	if (no && p[1] == '5') /* of the mail, not of the language */
+	if (no && p[1] == '5') /* about the mail, not the protocol */
 		one->refusals++;
 	(void)curl_easy_setopt(one->curl, CURLOPT_SERVER_RESPONSE_TIMEOUT, wait);
 	return size * n;
 }
 
-/* --- beginning --- */
+/* --- begin --- */
 
 static enum tw_status begin(
         struct tw_sender *s, void *arg, struct sending **ret, struct tw_err *err)
@@ -175,13 +175,14 @@ static enum tw_status begin(
 	(void)curl_easy_setopt(one->curl, CURLOPT_CONNECTTIMEOUT, (long)TW_SEND_CONNECT_S);
 	(void)curl_easy_setopt(one->curl, CURLOPT_OPENSOCKETFUNCTION, connect_to);
 	(void)curl_easy_setopt(one->curl, CURLOPT_OPENSOCKETDATA, one);
-	(void)curl_easy_setopt(one->curl, CURLOPT_WRITEFUNCTION, hear);
+	(void)curl_easy_setopt(one->curl, CURLOPT_WRITEFUNCTION, on_response);
 	(void)curl_easy_setopt(one->curl, CURLOPT_WRITEDATA, one);
 	*ret = one;
 	return TW_OK;
 }
 
-static enum tw_status go(struct tw_sender *s, struct sending *one, bool whole, struct tw_err *err)
+static enum tw_status start_transfer(
+        struct tw_sender *s, struct sending *one, bool whole, struct tw_err *err)
 {
 	if (whole && s->n < UNDER_WAY_MAX &&
 	        curl_multi_add_handle(s->multi, one->curl) == CURLM_OK) {
@@ -232,7 +233,7 @@ enum tw_status tw_sender_post(
 	        add_line(&one->headers, "Tracewell-Signature: ", what->signature) &&
 	        add_line(&one->headers, "Expect:", "");
 	by_http(one, what->url, what->body);
-	return go(s, one, whole, err);
+	return start_transfer(s, one, whole, err);
 }
 
 enum tw_status tw_sender_request(
@@ -252,7 +253,7 @@ enum tw_status tw_sender_request(
 		whole = add_line(&one->headers, what->headers[i], "");
 	by_http(one, what->url, what->body);
 	(void)curl_easy_setopt(one->curl, CURLOPT_CUSTOMREQUEST, what->method);
-	return go(s, one, whole, err);
+	return start_transfer(s, one, whole, err);
 }
 
 #if LIBCURL_VERSION_NUM < 0x080200
@@ -269,7 +270,7 @@ static void sign_in(CURL *curl, const struct tw_smtp *by)
 		(void)curl_easy_setopt(curl, CURLOPT_USERNAME, by->user);
 		(void)curl_easy_setopt(curl, CURLOPT_PASSWORD, by->password);
 	}
-	/* a password never goes in the clear */
+	/* a password is never sent without TLS */
 	(void)curl_easy_setopt(
 	        curl, CURLOPT_USE_SSL, secret ? (long)CURLUSESSL_ALL : (long)CURLUSESSL_TRY);
 }
@@ -281,7 +282,7 @@ static void by_mail(struct sending *one, const struct tw_smtp *by)
 	(void)curl_easy_setopt(one->curl, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
 	(void)curl_easy_setopt(one->curl, CURLOPT_TIMEOUT, (long)TW_SEND_MAIL_S);
 	(void)curl_easy_setopt(one->curl, CURLOPT_SERVER_RESPONSE_TIMEOUT, (long)TW_SEND_MAIL_S);
-	(void)curl_easy_setopt(one->curl, CURLOPT_HEADERFUNCTION, hear_line);
+	(void)curl_easy_setopt(one->curl, CURLOPT_HEADERFUNCTION, on_reply);
 	(void)curl_easy_setopt(one->curl, CURLOPT_HEADERDATA, one);
 	sign_in(one->curl, by);
 }
@@ -296,7 +297,7 @@ enum tw_status tw_sender_greet(struct tw_sender *s, const struct tw_smtp *by, st
 	by_mail(one, by);
 	(void)curl_easy_setopt(one->curl, CURLOPT_CUSTOMREQUEST, "NOOP");
 	(void)curl_easy_setopt(one->curl, CURLOPT_NOBODY, 1L);
-	return go(s, one, true, err);
+	return start_transfer(s, one, true, err);
 }
 
 enum tw_status tw_sender_mail(struct tw_sender *s, const struct tw_mail *what, struct tw_err *err)
@@ -317,14 +318,14 @@ enum tw_status tw_sender_mail(struct tw_sender *s, const struct tw_mail *what, s
 	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_FROM, from);
 	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_RCPT, one->to);
 	(void)curl_easy_setopt(one->curl, CURLOPT_UPLOAD, 1L);
-	(void)curl_easy_setopt(one->curl, CURLOPT_READFUNCTION, say);
+	(void)curl_easy_setopt(one->curl, CURLOPT_READFUNCTION, on_read);
 	(void)curl_easy_setopt(one->curl, CURLOPT_READDATA, one);
-	return go(s, one, whole, err);
+	return start_transfer(s, one, whole, err);
 }
 
-/* --- ending --- */
+/* --- end --- */
 
-static void explain_silence(const struct sending *one, CURLcode code, char *out, size_t cap)
+static void explain_no_response(const struct sending *one, CURLcode code, char *out, size_t cap)
 {
 	double connected = 0;
 
@@ -381,11 +382,11 @@ static bool is_success(const struct sending *one, CURLcode code, long http)
 	if (http < 200 || http >= 300)
 		return false;
 	/* the status is known; the rest of a long response is not needed */
-	return code == CURLE_OK ||
-	       (code == CURLE_WRITE_ERROR && !one->response && one->heard > TW_SEND_ANSWER_BYTES);
+	return code == CURLE_OK || (code == CURLE_WRITE_ERROR && !one->response &&
+	                                   one->received > TW_SEND_ANSWER_BYTES);
 }
 
-/* -1: it is absent, or not a number. */
+/* -1: absent, or not a number. */
 static int64_t header(CURL *curl, const char *name)
 {
 	struct curl_header *h = NULL;
@@ -397,8 +398,8 @@ static int64_t header(CURL *curl, const char *name)
 	               : -1;
 }
 
-/* Seconds until a used up rate limit starts again, as GitHub and GitLab report it; 0: it is not
- * used up. */
+/* Seconds until an exhausted rate limit resets, as GitHub and GitLab report it; 0: not
+ * exhausted. */
 static int64_t until_reset(CURL *curl)
 {
 	static const char *const names[][2] = {{"x-ratelimit-remaining", "x-ratelimit-reset"},
@@ -413,10 +414,10 @@ static int64_t until_reset(CURL *curl)
 	return 0;
 }
 
-static void tell(const struct sending *one, CURLcode code, struct tw_sent *ret)
+static void report(const struct sending *one, CURLcode code, struct tw_sent *ret)
 {
-	const bool cut =
-	        code == CURLE_WRITE_ERROR && (one->response || one->heard > TW_SEND_ANSWER_BYTES);
+	const bool cut = code == CURLE_WRITE_ERROR &&
+	                 (one->response || one->received > TW_SEND_ANSWER_BYTES);
 	curl_off_t after = 0;
 	const char *location = NULL;
 	long http = 0;
@@ -436,16 +437,16 @@ static void tell(const struct sending *one, CURLcode code, struct tw_sent *ret)
 		(void)snprintf(ret->location, sizeof ret->location, "%s", location);
 	if (is_success(one, code, http))
 		return;
-	/* a password can be put right */
+	/* a wrong password can be corrected */
 	ret->in_vain = one->is_mail && http >= 500 && code != CURLE_LOGIN_DENIED;
 	if ((code == CURLE_OK || cut) ||
 	        (one->is_mail && http >= 400 && code != CURLE_LOGIN_DENIED))
 		explain_status(one, http, ret->error, sizeof ret->error);
 	else
-		explain_silence(one, code, ret->error, sizeof ret->error);
+		explain_no_response(one, code, ret->error, sizeof ret->error);
 }
 
-static bool take_ended(struct tw_sender *s, struct tw_sent *ret)
+static bool collect_ended(struct tw_sender *s, struct tw_sent *ret)
 {
 	int left;
 	const CURLMsg *m = curl_multi_info_read(s->multi, &left);
@@ -456,7 +457,7 @@ static bool take_ended(struct tw_sender *s, struct tw_sent *ret)
 	if (!m)
 		return false;
 	(void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&one);
-	tell(one, m->data.result, ret);
+	report(one, m->data.result, ret);
 	end(s, one);
 	return true;
 }
@@ -466,9 +467,9 @@ bool tw_sender_step(struct tw_sender *s, int wait_ms, struct tw_sent *ret)
 	int running = 0;
 
 	(void)curl_multi_perform(s->multi, &running);
-	if (take_ended(s, ret))
+	if (collect_ended(s, ret))
 		return true;
 	(void)curl_multi_poll(s->multi, NULL, 0, wait_ms, NULL);
 	(void)curl_multi_perform(s->multi, &running);
-	return take_ended(s, ret);
+	return collect_ended(s, ret);
 }

@@ -16,7 +16,7 @@ static int64_t number(const json_t *j, const char *key)
 
 /* --- titles --- */
 
-/* The end of a long name says more than its package. */
+/* Keeps the end of a long name, which is more specific than its package. */
 static void put_short(struct tw_buf *out, const char *name)
 {
 	const size_t n = strlen(name);
@@ -88,7 +88,7 @@ static void put_classes(struct tw_text_links *w, const struct tw_issue *i)
 	tw_markup_list(&w->p, false);
 }
 
-/* Nothing is known of 0: a report need not name its user. */
+/* 0 is unknown: a report need not name its user. */
 static void put_of(struct tw_text_links *w, const char *before, int64_t n, const char *noun)
 {
 	if (n == 0)
@@ -175,7 +175,7 @@ static void put_source(struct tw_text_links *w, const struct tw_issue *i)
 	tw_markup_list(&w->p, false);
 }
 
-/* Commits between two versions that changed the method, or the last ones without a base. */
+/* Lists commits between two versions that changed the method, or its last ones without a base. */
 static void put_commits(struct tw_text_links *w, const struct tw_issue *i)
 {
 	const json_t *commits = json_object_get(i->blame, "commits"), *c;
@@ -349,12 +349,12 @@ void tw_issue_body(const struct tw_issue *i, struct tw_buf *out)
 		regression_body(&w, i);
 	else
 		anr_body(&w, i);
-	/* a quick action: on a line of its own, without names */
+	/* a GitLab quick action: a separate line without names from traces */
 	if (i->tracker == TW_GITLAB)
 		tw_buf_printf(out, "/label ~performance\n");
 }
 
-/* --- making one --- */
+/* --- the issue --- */
 
 static enum tw_status is_tracker(const char *word, struct tw_err *err)
 {

@@ -71,7 +71,7 @@ void tw_markup_text(struct tw_markup_out *p, const char *text)
 		put_char(p, *text);
 }
 
-/* Not within a character. */
+/* Truncates at a character boundary. */
 static size_t cut_at(const char *name, size_t most)
 {
 	size_t n = strnlen(name, most + 1);
@@ -83,7 +83,7 @@ static size_t cut_at(const char *name, size_t most)
 	return n;
 }
 
-/* Backticks end code in Markdown unless the fence is longer than any run of them. */
+/* A code span of Markdown ends at backticks unless the fence is longer than any run of them. */
 static size_t longest_run(const char *name, size_t n)
 {
 	size_t most = 0, run = 0;
@@ -166,7 +166,7 @@ void tw_markup_heading(struct tw_markup_out *p, const char *text)
 	        [TW_MARKUP_SLACK] = "*\n",
 	        [TW_MARKUP_CARD] = "**\n\n"};
 
-	/* blocks end with an empty line, but in Slack */
+	/* blocks end with an empty line, except in Slack */
 	put(p, p->markup == TW_MARKUP_SLACK && p->out->len ? "\n" : "");
 	put(p, before[p->markup]);
 	tw_markup_text(p, text);
@@ -215,9 +215,9 @@ void tw_markup_item_end(struct tw_markup_out *p)
 	put(p, p->markup == TW_MARKUP_HTML ? "</li>\n" : "\n");
 }
 
-/* --- pieces --- */
+/* --- inline --- */
 
-/* Of an address that was judged: what would end the link all the same. */
+/* Escapes characters that would end the link in a validated URL. */
 static void put_url(struct tw_markup_out *p, const char *url)
 {
 	for (; *url; url++)
@@ -298,7 +298,7 @@ void tw_markup_ns(struct tw_markup_out *p, int64_t ns)
 	while (i + 1 < sizeof units / sizeof *units && fabs(v) < units[i].of)
 		i++;
 	v /= units[i].of;
-	/* the page's figure: duration() of web/src/i18n/format.ts */
+	/* as duration() of web/src/i18n/format.ts */
 	tw_markup_printf(p, "%.*f %s",
 	        units[i].of == 1 || fabs(v) >= 100 ? 0
 	        : fabs(v) >= 10                    ? 1
@@ -311,7 +311,7 @@ void tw_markup_percent(struct tw_markup_out *p, double share, bool sign)
 	const double percent = 100 * fabs(share);
 	const char *before = !sign ? "" : share < 0 ? "-" : percent > 0 ? "+" : "";
 
-	/* the page's figure: percent() of web/src/i18n/format.ts */
+	/* as percent() of web/src/i18n/format.ts */
 	if (percent > 0 && percent < 0.1)
 		tw_markup_printf(p, "%s<0.1 %%", before);
 	else if (percent >= 1000 && percent < 1e6)

@@ -40,7 +40,7 @@ void tw_markup_name(struct tw_markup_out *p,
 void tw_markup_phrase(struct tw_markup_out *p, const char *before, const char *name);
 /* "1 trace", "2 traces": the noun takes an s. */
 void tw_markup_count(struct tw_markup_out *p, int64_t n, const char *noun);
-/* url is ours or was judged: http or https; NULL: the text alone. */
+/* `url` is a URL of this server or validated: http or https; NULL: only the text. */
 void tw_markup_link(struct tw_markup_out *p, const char *text, const char *url);
 void tw_markup_printf(struct tw_markup_out *p, const char *fmt, ...) __attribute__((
         format(printf, 2, 3))); /* only our own words and numbers, no external data */

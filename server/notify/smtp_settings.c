@@ -25,11 +25,11 @@ static enum tw_status read_password(
 	return TW_OK;
 }
 
-static enum tw_status judge(const struct tw_smtp_settings *c, struct tw_err *err)
+static enum tw_status check(const struct tw_smtp_settings *c, struct tw_err *err)
 {
 	if (*c->url && strncmp(c->url, "smtp://", 7) != 0 && strncmp(c->url, "smtps://", 8) != 0)
 		return tw_fail(err, TW_BAD_REQUEST, "smtp-url is neither smtp:// nor smtps://");
-	if (strchr(c->url, '@')) /* it would be sent where there is no TLS, too */
+	if (strchr(c->url, '@')) /* a password in the URL would be sent without TLS too */
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "smtp-url holds a name or password: give them by --smtp-user and "
 		        "--smtp-password-file");
@@ -46,7 +46,7 @@ static enum tw_status judge(const struct tw_smtp_settings *c, struct tw_err *err
 enum tw_status tw_smtp_read(const struct tw_smtp_settings *c, char password[TW_SMTP_PASSWORD_BYTES],
         struct tw_smtp *ret, struct tw_err *err)
 {
-	enum tw_status st = judge(c, err);
+	enum tw_status st = check(c, err);
 
 	password[0] = '\0';
 	if (st == TW_OK && *c->password_file)

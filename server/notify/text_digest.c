@@ -1,5 +1,5 @@
 /*
- * text_digest.c - a digest (digest.h) as a text: headings, items, links.
+ * text_digest.c - a digest (digest.h) as text: headings, items, links.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -106,7 +106,7 @@ static void put_days(struct tw_buf *out, const json_t *days, const char *first, 
 	}
 }
 
-/* "Slow, on 2026-11-02 to 2026-11-08 (UTC)", and against which days. */
+/* "Slow, on 2026-11-02 to 2026-11-08 (UTC)", and the days compared with. */
 static void heading_of_days(
         struct tw_text_links *w, const char *text, const json_t *digest, bool against)
 {

@@ -16,7 +16,7 @@ enum {
 	LABELS_MOST = 20,
 	ASSIGNEES_MOST = 500,
 	NAME_BYTES = 200,
-	LISTED = 50, /* newest issues that are searched for the mark */
+	LISTED = 50, /* newest issues that are searched for the marker */
 	CLOCKS_APART_MS = 10 * 60 * 1000
 };
 
@@ -29,7 +29,7 @@ static unsigned which(const json_t *doc)
 	return i;
 }
 
-/* --- the setting --- */
+/* --- settings --- */
 
 static bool is_word(const char *text, const char *also)
 {
@@ -217,7 +217,7 @@ static void add_root(const json_t *doc, struct tw_buf *out)
 	(void)tw_buf_add(out, api, n);
 }
 
-/* Of the project's issues. */
+/* The URL of the project's issues. */
 static void add_issues(const json_t *doc, struct tw_buf *out)
 {
 	const char *repository = tw_text_of(doc, "repository");
@@ -250,7 +250,7 @@ static void add_since(const struct tw_ticket_ask *a, struct tw_buf *out)
 		        utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
-/* Lists are current where search indexes are not yet. */
+/* Reads lists where the tracker's search index lags behind. */
 static void search(const struct tw_ticket_ask *a, struct tw_buf *out)
 {
 	const char *project = tw_text_of(a->tracker, "repository");
@@ -272,7 +272,7 @@ static void search(const struct tw_ticket_ask *a, struct tw_buf *out)
 		return;
 	default:
 		add_root(a->tracker, out);
-		/* Jira Cloud, which has users, replaced the endpoint that Data Center has */
+		/* Jira Cloud, which needs a user, replaced the endpoint that Data Center has */
 		tw_buf_printf(out, "/rest/api/2/search%s?fields=status,labels&maxResults=1&jql=",
 		        tw_text_of(a->tracker, "user")[0] ? "/jql" : "");
 		tw_buf_printf(out,
@@ -378,7 +378,7 @@ static void put_body(json_t *j, struct tw_buf *out)
 	if (text)
 		(void)tw_buf_add(out, text, strlen(text));
 	else
-		(void)tw_buf_reserve(out, SIZE_MAX); /* makes it fail */
+		(void)tw_buf_reserve(out, SIZE_MAX); /* marks the buffer as failed */
 	free(text);
 	json_decref(j);
 }
@@ -646,7 +646,7 @@ static bool has_label(const struct tw_ticket_ask *a, const char *name)
 	return false;
 }
 
-/* Numbers of the user, or of the labels that exist. */
+/* Ids of the user, or of existing labels. */
 static enum tw_status read_ids(const struct tw_ticket_ask *a, const json_t *j,
         struct tw_ticket_seen *ret, struct tw_err *err)
 {
@@ -668,7 +668,8 @@ static enum tw_status read_ids(const struct tw_ticket_ask *a, const json_t *j,
 }
 
 /* The first transition to a status that is not done. */
-static enum tw_status read_ways(const json_t *j, struct tw_ticket_seen *ret, struct tw_err *err)
+static enum tw_status read_transitions(
+        const json_t *j, struct tw_ticket_seen *ret, struct tw_err *err)
 {
 	const json_t *one;
 	size_t i;
@@ -697,7 +698,7 @@ static enum tw_status read_answer(const struct tw_ticket_ask *a, enum tw_ticket_
 	case TW_TICKET_IDS:
 		return read_ids(a, j, ret, err);
 	case TW_TICKET_WAYS:
-		return read_ways(j, ret, err);
+		return read_transitions(j, ret, err);
 	case TW_TICKET_CREATE:
 	case TW_TICKET_READ:
 	case TW_TICKET_REOPEN:

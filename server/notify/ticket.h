@@ -82,7 +82,7 @@ struct tw_ticket_seen {
 	char url[TW_TICKET_URL_BYTES]; /* for browsers; "" if it is not an address */
 	json_t *ids;                   /* of TW_TICKET_IDS and TW_TICKET_WAYS; json_decref */
 };
-/* Of a successful response.  TW_BAD_REQUEST: it is not what the tracker documents. */
+/* Reads a successful response.  TW_BAD_REQUEST: it differs from the tracker's documentation. */
 enum tw_status tw_ticket_answer(const struct tw_ticket_ask *ask, enum tw_ticket_step step,
         struct tw_str answer, struct tw_ticket_seen *ret, struct tw_err *err) TW_MUST_USE;
 /* The tracker's own words in a refusal; "": none. */

@@ -25,15 +25,15 @@ enum {
 	CPU_S = 10,
 	KEPT_MAX = 256,
 	KEPT_MS = 300000,
-	FAILED_MS = 60000, /* a death or a deadline, which would cost as much again */
+	FAILED_MS = 60000, /* for a crash or a deadline, which would probably repeat */
 	ANSWER_BYTES = 64 << 10,
 	PATH_BYTES = 512
 };
 #define MEMORY_BYTES ((json_int_t)2 << 30)
 
-/* An answer that was given before. */
-struct kept {
-	char *question; /* with what the clone looked like; NULL: free */
+/* A cached response. */
+struct cached {
+	char *key; /* with the clone's stamp; NULL: free */
 	json_t *answer;
 	int64_t until_ms, used_ms;
 };
@@ -41,9 +41,9 @@ struct kept {
 struct tw_sources {
 	const struct tw_config *config;
 	struct tw_source_scheduler *turns;
-	pthread_mutex_t lock; /* of what is kept */
+	pthread_mutex_t lock; /* of the cache */
 	uint64_t recalled;
-	struct kept kept[KEPT_MAX];
+	struct cached cached[KEPT_MAX];
 };
 
 struct tw_sources *tw_sources_new(const struct tw_config *config)
@@ -58,11 +58,11 @@ struct tw_sources *tw_sources_new(const struct tw_config *config)
 	return s->turns ? s : tw_sources_free(s);
 }
 
-static void forget(struct kept *k)
+static void forget(struct cached *k)
 {
-	free(k->question);
+	free(k->key);
 	json_decref(k->answer);
-	*k = (struct kept){0};
+	*k = (struct cached){0};
 }
 
 struct tw_sources *tw_sources_free(struct tw_sources *s)
@@ -70,7 +70,7 @@ struct tw_sources *tw_sources_free(struct tw_sources *s)
 	if (!s)
 		return NULL;
 	for (size_t i = 0; i < KEPT_MAX; i++)
-		forget(&s->kept[i]);
+		forget(&s->cached[i]);
 	s->turns = tw_source_scheduler_free(s->turns);
 	(void)pthread_mutex_destroy(&s->lock);
 	tw_mem_free(s);
@@ -128,7 +128,7 @@ enum tw_status tw_sources_open(
 	return TW_OK;
 }
 
-/* Changes when the clone does: its refs are files and folders that git replaces. */
+/* Changes with the clone: git replaces the files and folders of its refs. */
 static uint64_t stamp(int clone)
 {
 	static const char *const files[] = {"HEAD", "packed-refs", "FETCH_HEAD", "shallow",
@@ -148,17 +148,17 @@ static uint64_t stamp(int clone)
 	return sum;
 }
 
-/* --- answers kept --- */
+/* --- cache --- */
 
-/* The lock is held. */
-static json_t *look_up(struct tw_sources *s, const char *question)
+/* Call with the lock held. */
+static json_t *find_cached(struct tw_sources *s, const char *key)
 {
 	int64_t now = tw_monotonic_ms();
 
 	for (size_t i = 0; i < KEPT_MAX; i++) {
-		struct kept *k = &s->kept[i];
+		struct cached *k = &s->cached[i];
 
-		if (!k->question || strcmp(k->question, question) != 0)
+		if (!k->key || strcmp(k->key, key) != 0)
 			continue;
 		if (now >= k->until_ms) {
 			forget(k);
@@ -170,18 +170,18 @@ static json_t *look_up(struct tw_sources *s, const char *question)
 	return NULL;
 }
 
-static json_t *recall(struct tw_sources *s, const char *question)
+static json_t *cached_copy(struct tw_sources *s, const char *key)
 {
 	json_t *answer;
 
 	(void)pthread_mutex_lock(&s->lock);
-	answer = look_up(s, question);
+	answer = find_cached(s, key);
 	s->recalled += answer != NULL;
 	(void)pthread_mutex_unlock(&s->lock);
 	return answer;
 }
 
-/* 0: not at all. */
+/* The lifetime of a response in the cache; 0: it is not cached. */
 static int64_t lasts_ms(const json_t *answer)
 {
 	const char *status = json_string_value(json_object_get(answer, "status"));
@@ -191,33 +191,33 @@ static int64_t lasts_ms(const json_t *answer)
 	return strcmp(status, "deadline") == 0 || strcmp(status, "corrupt") == 0 ? FAILED_MS : 0;
 }
 
-/* The lock is held. */
-static void store(struct tw_sources *s, const char *question, const json_t *answer)
+/* Call with the lock held. */
+static void store(struct tw_sources *s, const char *key, const json_t *answer)
 {
-	struct kept *to = &s->kept[0];
+	struct cached *to = &s->cached[0];
 	int64_t now = tw_monotonic_ms();
 
-	for (size_t i = 1; i < KEPT_MAX && to->question; i++)
-		if (!s->kept[i].question || s->kept[i].used_ms < to->used_ms)
-			to = &s->kept[i];
+	for (size_t i = 1; i < KEPT_MAX && to->key; i++)
+		if (!s->cached[i].key || s->cached[i].used_ms < to->used_ms)
+			to = &s->cached[i];
 	forget(to);
-	*to = (struct kept){strdup(question), json_deep_copy(answer), now + lasts_ms(answer), now};
-	if (!to->question || !to->answer)
+	*to = (struct cached){strdup(key), json_deep_copy(answer), now + lasts_ms(answer), now};
+	if (!to->key || !to->answer)
 		forget(to);
 }
 
-static void keep(struct tw_sources *s, const char *question, const json_t *answer)
+static void cache(struct tw_sources *s, const char *key, const json_t *answer)
 {
 	if (lasts_ms(answer) == 0 || json_dumpb(answer, NULL, 0, JSON_COMPACT) > ANSWER_BYTES)
 		return;
 	(void)pthread_mutex_lock(&s->lock);
-	store(s, question, answer);
+	store(s, key, answer);
 	(void)pthread_mutex_unlock(&s->lock);
 }
 
 /* --- the child --- */
 
-static enum tw_status died(const struct tw_child_end *end, const char *clone,
+static enum tw_status death_response(const struct tw_child_end *end, const char *clone,
         const struct tw_err *why, struct tw_err *err)
 {
 	tw_log(TW_LOG_WARN, "source_not_read", tw_log_text("clone", clone),
@@ -245,7 +245,7 @@ static json_t *limits_of(const struct tw_config *c)
 	return limits;
 }
 
-/* What the child says of itself when it could not begin. */
+/* Unwraps the child's answer; fails if the child could not begin. */
 static enum tw_status unwrap(json_t *all, json_t **ret, struct tw_err *err)
 {
 	json_t *answer = json_object_get(all, "summary");
@@ -258,12 +258,13 @@ static enum tw_status unwrap(json_t *all, json_t **ret, struct tw_err *err)
 	}
 	tw_child_error(all, &why);
 	json_decref(all);
-	/* it could not lock itself in, or enter the folder: the rest of the answer is good */
+	/* it could not enter its sandbox or the folder; otherwise the response is usable */
 	return tw_fail(err, why.code == TW_IO ? TW_NOT_FOUND : why.code, "%s", why.msg);
 }
 
-/* What it told before it died, and why there is no more. */
-static json_t *last_words(json_t *early, const struct tw_err *why)
+/* The part of the response that the child wrote before it died, with the reason why the rest is
+ * missing. */
+static json_t *partial_response(json_t *early, const struct tw_err *why)
 {
 	json_t *told = json_object_get(early, "summary");
 	json_t *answer = json_is_object(told) ? json_incref(told) : json_object();
@@ -277,7 +278,7 @@ static json_t *last_words(json_t *early, const struct tw_err *why)
 	return answer;
 }
 
-/* The child has ended; a death is an answer too. */
+/* Collects the child's response; if it died, the response says so. */
 static enum tw_status collect(
         struct tw_child *child, const char *clone, json_t **ret, struct tw_err *err)
 {
@@ -290,9 +291,9 @@ static enum tw_status collect(
 	st = tw_child_collect(child, &all, &end, &why);
 	if (st == TW_OK)
 		return unwrap(all, ret, err);
-	st = died(&end, clone, &why, err);
+	st = death_response(&end, clone, &why, err);
 	if (end.death != TW_DEATH_NONE)
-		*ret = last_words(early, err);
+		*ret = partial_response(early, err);
 	json_decref(early);
 	return *ret ? TW_OK : st;
 }
@@ -322,43 +323,43 @@ static enum tw_status run(struct tw_sources *s, int clone, const struct tw_sourc
 	return collect(&child, q->clone, ret, err);
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
-struct asked {
+struct request {
 	struct tw_sources *s;
 	const struct tw_source_question *q;
-	const char *question;
+	const char *key;
 	int clone;
-	int64_t end_ms; /* when the answer must be there */
+	int64_t end_ms; /* monotonic time limit of the response */
 };
 
-/* Whoever was waited for may have asked the same just before. */
+/* Another thread may have stored the same response while this one waited. */
 static enum tw_status answer(void *arg, json_t **ret, struct tw_err *err)
 {
-	struct asked *of = arg;
+	struct request *of = arg;
 	struct tw_source_question now = *of->q;
 	int64_t left = of->end_ms - tw_monotonic_ms();
 	enum tw_status st;
 
-	*ret = recall(of->s, of->question);
+	*ret = cached_copy(of->s, of->key);
 	if (*ret)
 		return TW_OK;
 	now.ms = left > 0 ? (uint64_t)left : 0;
 	st = run(of->s, of->clone, &now, ret, err);
 	if (st == TW_OK)
-		keep(of->s, of->question, *ret);
+		cache(of->s, of->key, *ret);
 	return st;
 }
 
-/* Waits no longer than leaves time for an answer. */
-static enum tw_status ask_in_turn(struct asked *of, json_t **ret, struct tw_err *err)
+/* Waits for its turn, but leaves enough time for the child. */
+static enum tw_status ask_in_turn(struct request *of, json_t **ret, struct tw_err *err)
 {
 	const int64_t now = tw_monotonic_ms();
 	const int64_t last = of->end_ms > now + LEAST_MS ? of->end_ms - LEAST_MS : now;
-	const struct tw_source_turn turn = {of->q->project, of->question,
+	const struct tw_source_turn turn = {of->q->project, of->key,
 	        last < now + WAIT_MS ? last : now + WAIT_MS, last, answer, of};
 
-	*ret = recall(of->s, of->question);
+	*ret = cached_copy(of->s, of->key);
 	return *ret ? TW_OK : tw_source_scheduler_ask(of->s->turns, &turn, ret, err);
 }
 
@@ -366,22 +367,22 @@ enum tw_status tw_sources_ask(
         struct tw_sources *s, const struct tw_source_question *q, json_t **ret, struct tw_err *err)
 {
 	char *task = tw_json_dumps(q->task, JSON_COMPACT | JSON_SORT_KEYS);
-	char *question = NULL;
+	char *key = NULL;
 	int clone = -1;
 	enum tw_status st =
 	        tw_sources_open(s->config->repositories, q->project, q->clone, &clone, err);
 
 	*ret = NULL;
-	if (st == TW_OK && (!task || asprintf(&question, "%s/%s %llu %s", q->project, q->clone,
+	if (st == TW_OK && (!task || asprintf(&key, "%s/%s %llu %s", q->project, q->clone,
 	                                     (unsigned long long)stamp(clone), task) < 0))
 		st = tw_oom(err);
-	if (st == TW_OK && question)
+	if (st == TW_OK && key)
 		st = ask_in_turn(
-		        &(struct asked){s, q, question, clone, tw_monotonic_ms() + (int64_t)q->ms},
+		        &(struct request){s, q, key, clone, tw_monotonic_ms() + (int64_t)q->ms},
 		        ret, err);
 	if (clone >= 0)
 		(void)close(clone);
-	free(question);
+	free(key);
 	free(task);
 	return st;
 }

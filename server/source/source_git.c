@@ -13,7 +13,7 @@ enum {
 	MAPPED_BYTES = 512 << 20,
 	CACHE_BYTES = 64 << 20
 };
-#define LAST_S ((int64_t)253402300799) /* of the year 9999 */
+#define LAST_S ((int64_t)253402300799) /* the end of the year 9999 */
 
 void tw_source_git_begin(void)
 {
@@ -23,7 +23,7 @@ void tw_source_git_begin(void)
 	(void)git_libgit2_init();
 	for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
 		(void)git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, levels[i], "");
-	/* whose folder it is does not matter to who runs nothing of it */
+	/* the folder's owner does not matter, because nothing from it is executed */
 	(void)git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
 	(void)git_libgit2_opts(GIT_OPT_SET_MWINDOW_SIZE, (size_t)WINDOW_BYTES);
 	(void)git_libgit2_opts(GIT_OPT_SET_MWINDOW_MAPPED_LIMIT, (size_t)MAPPED_BYTES);
@@ -31,7 +31,7 @@ void tw_source_git_begin(void)
 	(void)git_libgit2_opts(GIT_OPT_SET_CACHE_MAX_SIZE, (ssize_t)CACHE_BYTES);
 }
 
-/* What the library says of a clone that it cannot read. */
+/* The library's error for a clone that cannot be read. */
 static enum tw_status broken(const char *doing, struct tw_err *err)
 {
 	const git_error *e = git_error_last();
@@ -67,7 +67,7 @@ enum tw_status tw_source_git_late(const struct tw_source_git *g, struct tw_err *
 
 /* --- commits --- */
 
-/* Its length as a commit's id, whole or cut as people cut it; 0: it is none. */
+/* The length of a full or abbreviated commit id; 0: not one. */
 static size_t id_length(const char *name)
 {
 	size_t len = strlen(name);
@@ -103,7 +103,7 @@ static bool commit_of_name(const struct tw_source_git *g, const char *name, git_
 	       git_commit_lookup_prefix(ret, g->repo, &id, len) == 0;
 }
 
-/* Where a fetch puts what is newest, else what is checked out. */
+/* The newest commit: of the remote's default branch, otherwise HEAD. */
 static enum tw_status commit_of_tip(
         const struct tw_source_git *g, git_commit **ret, struct tw_err *err)
 {
@@ -176,7 +176,7 @@ static int64_t time_of_ref(const git_reference *ref)
 	return at;
 }
 
-/* Others, as of merge requests, are no versions. */
+/* Other refs, such as merge requests, are not versions. */
 static bool is_of_version(const git_reference *ref)
 {
 	static const char *const folders[] = {"refs/heads/", "refs/tags/", "refs/remotes/origin/"};

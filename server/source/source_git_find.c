@@ -1,6 +1,6 @@
 /*
- * source_git_find.c - from a class to its file: the place its package says, then files beside it
- * that declare it, then any file of that name that says it is of that package.
+ * source_git_find.c - finds the file of a class: at its package's path, then in files next to it
+ * that declare the class, then in any file of that name with that package statement.
  */
 #include <string.h>
 
@@ -16,10 +16,10 @@ struct seek {
 	struct tw_source_found *to;
 	struct tw_arena *scratch;
 	unsigned entries;
-	/* of a walk */
+	/* state of a walk through the tree */
 	const char *folders[ELSEWHERE_MAX], *files[ELSEWHERE_MAX];
 	size_t n_folders, n_files;
-	bool declared; /* a file with the class was met */
+	bool declared; /* a file that declares the class was found */
 	enum tw_status st;
 	struct tw_err *err;
 };
@@ -41,9 +41,9 @@ static bool is_source(const char *path)
 	return is_kotlin(path) || ends_with(path, ".java");
 }
 
-/* --- is it in this file? --- */
+/* --- checking a file --- */
 
-static void look_in(struct seek *s, const char *path)
+static void check_file(struct seek *s, const char *path)
 {
 	struct tw_source_location place;
 	struct tw_decls decls;
@@ -57,7 +57,7 @@ static void look_in(struct seek *s, const char *path)
 	if (s->st == TW_OK)
 		s->st = tw_source_scan(text, is_kotlin(path), s->scratch, &decls, s->err);
 	if (s->st == TW_NOT_FOUND)
-		s->st = TW_OK; /* the next name */
+		s->st = TW_OK; /* tries the next name */
 	else if (s->st == TW_OK) {
 		tw_source_location(&decls, s->want->name, s->want->line, &place);
 		if (place.n && (place.is_method || s->to->place.n == 0)) {
@@ -77,31 +77,31 @@ static const char *joined(struct seek *s, const char *a, const char *b)
 	return path ? path : "";
 }
 
-static void look_at(struct seek *s, const char *folder, const char *name, const char *ending)
+static void check_path(struct seek *s, const char *folder, const char *name, const char *ending)
 {
 	const char *file = tw_arena_printf(s->g->a, "%s%s", name, ending);
 
 	if (file && *name)
-		look_in(s, joined(s, folder, file));
+		check_file(s, joined(s, folder, file));
 }
 
-/* The names that its file should have. */
-static void look_by_name(struct seek *s, const char *folder)
+/* Tries the names that the class's file should have. */
+static void try_names(struct seek *s, const char *folder)
 {
 	const struct tw_source_name *n = s->want->name;
 
 	if (is_source(s->want->file))
-		look_at(s, folder, s->want->file, "");
-	look_at(s, folder, n->file, ".kt");
-	look_at(s, folder, n->file, ".java");
+		check_path(s, folder, s->want->file, "");
+	check_path(s, folder, n->file, ".kt");
+	check_path(s, folder, n->file, ".java");
 	if (strcmp(n->file, n->outer) != 0) {
-		look_at(s, folder, n->outer, ".kt");
-		look_at(s, folder, n->outer, ".java");
+		check_path(s, folder, n->outer, ".kt");
+		check_path(s, folder, n->outer, ".java");
 	}
 }
 
-/* All that lie in the folder. */
-static void look_beside(struct seek *s, const char *folder)
+/* Tries all source files in the folder. */
+static void try_folder(struct seek *s, const char *folder)
 {
 	git_tree_entry *entry = NULL;
 	git_tree *inside = NULL;
@@ -119,12 +119,12 @@ static void look_beside(struct seek *s, const char *folder)
 		if (!is_source(name) || s->to->place.n)
 			continue;
 		looked++;
-		look_in(s, joined(s, folder, name));
+		check_file(s, joined(s, folder, name));
 	}
 	git_tree_free(inside);
 }
 
-/* --- where --- */
+/* --- locations --- */
 
 static bool in_roots(const struct seek *s, struct tw_str folder)
 {
@@ -146,7 +146,7 @@ static bool in_roots(const struct seek *s, struct tw_str folder)
 	return json_array_size(s->want->roots) == 0;
 }
 
-/* Is it the package's folder below a root? */
+/* Whether the path is the package's folder below a root. */
 static bool is_package(const struct seek *s, const char *path)
 {
 	const char *folder = s->want->name->folder;
@@ -206,8 +206,8 @@ static bool is_plain(const char *root)
 	return !strpbrk(root, "*?\\");
 }
 
-/* Where the settings name folders plainly, nothing has to be walked. */
-static void look_in_roots(struct seek *s)
+/* Tries the configured roots that are plain folders, without a walk. */
+static void try_roots(struct seek *s)
 {
 	const json_t *root;
 	size_t i;
@@ -215,12 +215,12 @@ static void look_in_roots(struct seek *s)
 	json_array_foreach((json_t *)(uintptr_t)s->want->roots, i, root)
 	{
 		if (is_plain(json_string_value(root)))
-			look_by_name(s, joined(s, json_string_value(root), s->want->name->folder));
+			try_names(s, joined(s, json_string_value(root), s->want->name->folder));
 	}
 }
 
-/* "package com.example" at the front of a line. */
-static bool says_package(struct seek *s, const char *path)
+/* Whether a line begins with "package com.example". */
+static bool has_package(struct seek *s, const char *path)
 {
 	const char *package = s->want->name->package;
 	struct tw_str text, line;
@@ -240,18 +240,18 @@ static bool says_package(struct seek *s, const char *path)
 	return !*package;
 }
 
-static void look_everywhere(struct seek *s)
+static void walk_tree(struct seek *s)
 {
 	if (git_tree_walk(s->tree, GIT_TREEWALK_PRE, visit, s) != 0 && s->st == TW_OK)
 		s->st = tw_fail(s->err, TW_CORRUPT,
 		        "the clone cannot be read: a folder of that commit is missing or broken");
 	for (size_t i = 0; i < s->n_folders; i++)
-		look_by_name(s, s->folders[i]);
+		try_names(s, s->folders[i]);
 	for (size_t i = 0; i < s->n_folders; i++)
-		look_beside(s, s->folders[i]);
+		try_folder(s, s->folders[i]);
 	for (size_t i = 0; i < s->n_files && !s->to->place.n; i++)
-		if (s->st == TW_OK && says_package(s, s->files[i]))
-			look_in(s, s->files[i]);
+		if (s->st == TW_OK && has_package(s, s->files[i]))
+			check_file(s, s->files[i]);
 }
 
 enum tw_status tw_source_git_find(const struct tw_source_git *g, const git_tree *tree,
@@ -263,9 +263,9 @@ enum tw_status tw_source_git_find(const struct tw_source_git *g, const git_tree 
 	s.scratch = tw_arena_new(SCAN_BYTES);
 	if (!s.scratch)
 		return tw_oom(err);
-	look_in_roots(&s);
+	try_roots(&s);
 	if (s.st == TW_OK && !ret->place.n)
-		look_everywhere(&s);
+		walk_tree(&s);
 	(void)tw_arena_free(s.scratch);
 	if (s.st != TW_OK)
 		return s.st;

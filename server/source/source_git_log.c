@@ -1,10 +1,10 @@
 /*
- * source_git_log.c - who changed these lines: commits from head backwards, with the lines carried
- * from each commit into its parents.
+ * source_git_log.c - the history of lines: walks commits back from the newest one, and maps the
+ * lines from each commit to its parents.
  *
- * A commit whose file is a parent's is stepped over towards that parent, as `git log` does; one
- * that moved the file is followed to where it came from.  A merge is told only when the lines are
- * like those of no parent.
+ * If a parent has the same file, the walk continues only there, as `git log` does; a moved file is
+ * followed to its previous path. A merge is listed only if its lines differ from those of all
+ * parents.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +18,14 @@ enum {
 	PARENTS_MAX = 8,
 	HUNKS_MAX = 4096,
 	DELTAS_MAX = 5000,
-	RENAMES = 400, /* files that may have been the one that is new */
-	ALIKE = 50,    /* of a hundred, as git has it */
+	RENAMES = 400, /* limit of deleted files compared with a new one */
+	ALIKE = 50,    /* percent, git's default */
 	EXACT = 101,
 	TEXT_BYTES = 200,
 	FEW = 5
 };
 
-/* Lines to be followed further back from a commit. */
+/* Lines to follow back from a commit. */
 struct lines {
 	git_oid commit;
 	const char *path;
@@ -44,13 +44,13 @@ struct history {
 	struct hunk *hunks;
 	size_t n_hunks;
 	json_t *told;
-	uint32_t changed; /* lines that the commit being read changed */
+	uint32_t changed; /* number of lines changed by the current commit */
 	size_t most;
 	bool more;
 	struct tw_err *err;
 };
 
-/* --- lines of a file in an older one --- */
+/* --- mapping lines to an older file --- */
 
 static int keep_hunk(const git_diff_delta *delta, const git_diff_hunk *hunk, void *arg)
 {
@@ -66,12 +66,12 @@ static int keep_hunk(const git_diff_delta *delta, const git_diff_hunk *hunk, voi
 
 static bool touches(const struct hunk *k, struct tw_range r)
 {
-	if (k->new_lines == 0) /* lines were taken out behind new_start */
+	if (k->new_lines == 0) /* lines were removed after new_start */
 		return k->new_start >= r.first && k->new_start < r.last;
 	return k->new_start <= r.last && k->new_start + k->new_lines - 1 >= r.first;
 }
 
-/* Does the hunk lie before the line? */
+/* Whether the hunk ends before the line. */
 static bool is_before(const struct hunk *k, uint32_t line)
 {
 	return k->new_lines ? k->new_start + k->new_lines <= line : k->new_start < line;
@@ -89,8 +89,9 @@ static uint32_t moved(uint32_t line, int64_t by)
 	return to < 0 ? 0 : (uint32_t)to;
 }
 
-/* The lines before the hunks; first > last: there were none.  True when a hunk is in them. */
-static bool carry(const struct history *h, struct tw_range r, struct tw_range *ret)
+/* Maps the lines to the file before the hunks; first > last: none remain. Returns whether a hunk
+ * touches them. */
+static bool map_range(const struct history *h, struct tw_range r, struct tw_range *ret)
 {
 	int64_t to_first = 0, to_last = 0;
 	const struct hunk *first_at = NULL, *last_at = NULL;
@@ -113,7 +114,8 @@ static bool carry(const struct history *h, struct tw_range r, struct tw_range *r
 	return touched;
 }
 
-/* Lines of the range that a hunk added or changed; if it only removed some, those. */
+/* The lines of the range that a hunk added or changed; if it only removed lines, the number of
+ * those. */
 static uint32_t changed_lines(const struct hunk *k, struct tw_range r)
 {
 	uint32_t first = k->new_start > r.first ? k->new_start : r.first;
@@ -145,7 +147,7 @@ static uint32_t count_lines(const struct lines *l)
 	return n;
 }
 
-static bool carry_all(const struct history *h, const struct lines *from, struct lines *to)
+static bool map_ranges(const struct history *h, const struct lines *from, struct lines *to)
 {
 	bool touched = false;
 
@@ -153,16 +155,16 @@ static bool carry_all(const struct history *h, const struct lines *from, struct 
 	for (size_t i = 0; i < from->n; i++) {
 		struct tw_range r;
 
-		touched = carry(h, from->at[i], &r) || touched;
+		touched = map_range(h, from->at[i], &r) || touched;
 		if (r.first && r.first <= r.last)
 			to->at[to->n++] = r;
 	}
 	return touched;
 }
 
-/* --- what waits --- */
+/* --- commits to visit --- */
 
-static enum tw_status wait_for(struct history *h, const struct lines *l)
+static enum tw_status add_pending(struct history *h, const struct lines *l)
 {
 	size_t i = 0;
 
@@ -177,7 +179,7 @@ static enum tw_status wait_for(struct history *h, const struct lines *l)
 		h->pending[h->n++] = *l;
 		return TW_OK;
 	}
-	for (size_t k = 0; k < l->n; k++) { /* from two children */
+	for (size_t k = 0; k < l->n; k++) { /* the ranges of two children */
 		struct lines *p = &h->pending[i];
 		size_t same = 0;
 
@@ -196,7 +198,7 @@ static enum tw_status wait_for(struct history *h, const struct lines *l)
 	return TW_OK;
 }
 
-static bool take_waiting(struct history *h, const git_oid *commit, struct lines *ret)
+static bool next_pending(struct history *h, const git_oid *commit, struct lines *ret)
 {
 	for (size_t i = 0; i < h->n; i++)
 		if (git_oid_equal(&h->pending[i].commit, commit)) {
@@ -224,7 +226,7 @@ static bool blob_at(const git_commit *c, const char *path, git_oid *ret)
 	return there;
 }
 
-/* SIZE_MAX: not known. */
+/* SIZE_MAX: unknown. */
 static size_t size_of(const struct tw_source_git *g, const git_oid *id)
 {
 	git_odb *odb = NULL;
@@ -243,9 +245,9 @@ static bool is_small(const struct history *h, const git_oid *id)
 	return size_of(h->g, id) <= TW_SOURCE_FILE_BYTES;
 }
 
-/* --- where a file came from --- */
+/* --- renames --- */
 
-/* A file that the commit took away and that looks most like the new one. */
+/* The most similar file among those that the commit deleted. */
 struct origin {
 	const struct history *h;
 	git_oid id;
@@ -255,8 +257,8 @@ struct origin {
 	int score;
 };
 
-/* NULL: it is empty, too large or cannot be read. */
-static git_hashsig *looks_of(const struct history *h, const git_oid *id)
+/* NULL: empty, too large or unreadable. */
+static git_hashsig *signature_of(const struct history *h, const git_oid *id)
 {
 	git_hashsig *looks = NULL;
 	git_blob *blob = NULL;
@@ -270,23 +272,23 @@ static git_hashsig *looks_of(const struct history *h, const git_oid *id)
 	return looks;
 }
 
-/* Half of one cannot be in the other when they differ by more than twice in length. */
-static bool may_be(const struct origin *o, const git_oid *id)
+/* If the lengths differ by more than a factor of two, the files cannot be similar enough. */
+static bool may_be_similar(const struct origin *o, const git_oid *id)
 {
 	size_t len = size_of(o->h->g, id);
 
 	return len <= TW_SOURCE_FILE_BYTES && len / 2 <= o->len && o->len / 2 <= len;
 }
 
-static void weigh(struct origin *o, const git_diff_file *old)
+static void compare_signature(struct origin *o, const git_diff_file *old)
 {
 	git_hashsig *looks;
 	int score = 0;
 
 	if (git_oid_equal(&old->id, &o->id)) {
 		score = EXACT;
-	} else if (o->looks && may_be(o, &old->id)) {
-		looks = looks_of(o->h, &old->id);
+	} else if (o->looks && may_be_similar(o, &old->id)) {
+		looks = signature_of(o->h, &old->id);
 		score = looks ? git_hashsig_compare(looks, o->looks) : 0;
 		git_hashsig_free(looks);
 	}
@@ -296,8 +298,7 @@ static void weigh(struct origin *o, const git_diff_file *old)
 	o->best = old->path;
 }
 
-/* Asked at each file that differs: the tree of a commit may be larger than the time that is left.
- */
+/* Called for each different file, because the diff of a large commit may exceed the time limit. */
 static int stop_when_late(
         const git_diff *so_far, const git_diff_delta *delta, const char *matched, void *arg)
 {
@@ -309,7 +310,7 @@ static int stop_when_late(
 	return tw_source_git_late(h->g, NULL) == TW_OK ? 0 : -1;
 }
 
-static void weigh_all(struct origin *o, const git_diff *diff)
+static void compare_deleted(struct origin *o, const git_diff *diff)
 {
 	size_t n = git_diff_num_deltas(diff), weighed = 0;
 
@@ -321,25 +322,25 @@ static void weigh_all(struct origin *o, const git_diff *diff)
 		if (tw_source_git_late(o->h->g, NULL) != TW_OK)
 			return;
 		weighed++;
-		weigh(o, &d->old_file);
+		compare_signature(o, &d->old_file);
 	}
 }
 
-/* NULL: none of them. */
-static const char *most_alike(struct origin *o, const git_diff *diff)
+/* NULL: none is similar enough. */
+static const char *most_similar(struct origin *o, const git_diff *diff)
 {
 	const char *best = NULL;
 
 	o->len = size_of(o->h->g, &o->id);
-	o->looks = looks_of(o->h, &o->id);
-	weigh_all(o, diff);
+	o->looks = signature_of(o->h, &o->id);
+	compare_deleted(o, diff);
 	git_hashsig_free(o->looks);
 	if (o->best)
 		best = tw_arena_str(o->h->g->a, tw_str_of(o->best));
 	return best;
 }
 
-/* Where the file came from, when the commit moved it; NULL: it was made here. */
+/* The file's previous path if the commit moved it; NULL: the commit created it. */
 static const char *path_before(
         const struct history *h, const git_commit *parent, const git_commit *c, const char *path)
 {
@@ -356,7 +357,7 @@ static const char *path_before(
 	        git_commit_tree(&to, c) == 0 &&
 	        git_diff_tree_to_tree(&diff, h->g->repo, from, to, &opts) == 0 &&
 	        git_diff_num_deltas(diff) <= DELTAS_MAX)
-		old = most_alike(&o, diff);
+		old = most_similar(&o, diff);
 	git_diff_free(diff);
 	git_tree_free(from);
 	git_tree_free(to);
@@ -365,7 +366,7 @@ static const char *path_before(
 
 /* --- lines in the parent --- */
 
-/* The hunks between two blobs. */
+/* Collects the hunks between two blobs. */
 static enum tw_status compare(struct history *h, const git_oid *old, const git_oid *new)
 {
 	git_diff_options opts = GIT_DIFF_OPTIONS_INIT;
@@ -387,9 +388,10 @@ static enum tw_status compare(struct history *h, const git_oid *old, const git_o
 	        "large");
 }
 
-/* How the commit's lines come out of a parent: *ret_touched, and what to follow there. */
-static enum tw_status go_to_parent(struct history *h, const git_commit *c, const git_commit *parent,
-        const struct lines *l, bool *ret_touched)
+/* Maps the commit's lines to a parent: *ret_touched if they changed, and the lines to follow
+ * there. */
+static enum tw_status follow_parent(struct history *h, const git_commit *c,
+        const git_commit *parent, const struct lines *l, bool *ret_touched)
 {
 	struct lines older = {.path = l->path};
 	git_oid old, new;
@@ -401,19 +403,19 @@ static enum tw_status go_to_parent(struct history *h, const git_commit *c, const
 	if (!blob_at(parent, older.path, &old)) {
 		older.path = path_before(h, parent, c, l->path);
 		if (!older.path || !blob_at(parent, older.path, &old))
-			return TW_OK; /* made here */
+			return TW_OK; /* the commit created the file */
 	}
 	if (!blob_at(c, l->path, &new))
 		return TW_OK;
 	st = compare(h, &old, &new);
 	if (st != TW_OK)
 		return st;
-	*ret_touched = carry_all(h, l, &older);
+	*ret_touched = map_ranges(h, l, &older);
 	h->changed = changed_by_all(h, l);
-	return wait_for(h, &older);
+	return add_pending(h, &older);
 }
 
-/* --- a commit --- */
+/* --- one commit --- */
 
 static json_t *clean(const char *text)
 {
@@ -423,7 +425,7 @@ static json_t *clean(const char *text)
 	return json_string(out);
 }
 
-static void tell(struct history *h, const git_commit *c)
+static void report(struct history *h, const git_commit *c)
 {
 	const git_signature *who = git_commit_author(c);
 	char id[GIT_OID_HEXSZ + 1];
@@ -440,7 +442,8 @@ static void tell(struct history *h, const git_commit *c)
 	                "time_ms", at, "summary", clean(summary), "lines", (json_int_t)h->changed));
 }
 
-/* Clones may end before history does, and libgit2 1.5 takes their last commits for broken ones. */
+/* Whether history ends here: in a shallow clone, libgit2 1.5 reports the oldest commits as
+ * broken. */
 static enum tw_status ends_here(const struct history *h)
 {
 	const bool shallow = git_repository_is_shallow(h->g->repo) == 1;
@@ -451,8 +454,8 @@ static enum tw_status ends_here(const struct history *h)
 	                : "the clone is broken, older commits cannot be read: run git fsck on it");
 }
 
-/* A parent that has the same file: all that is here came from there. */
-static bool step_over(
+/* If a parent has the same file, all lines came from there. */
+static bool skip_unchanged(
         struct history *h, const git_commit *c, const struct lines *l, enum tw_status *ret)
 {
 	git_oid here, there;
@@ -470,20 +473,20 @@ static bool step_over(
 		if (!same)
 			continue;
 		git_oid_cpy(&older.commit, git_commit_parent_id(c, i));
-		*ret = wait_for(h, &older);
+		*ret = add_pending(h, &older);
 		return true;
 	}
 	return false;
 }
 
-static enum tw_status look_at(struct history *h, const git_commit *c, const struct lines *l)
+static enum tw_status visit(struct history *h, const git_commit *c, const struct lines *l)
 {
 	unsigned n = git_commit_parentcount(c);
 	bool by_all = true;
 	enum tw_status st = TW_OK;
 
-	h->changed = count_lines(l); /* of a first commit */
-	if (step_over(h, c, l, &st))
+	h->changed = count_lines(l); /* of a root commit */
+	if (skip_unchanged(h, c, l, &st))
 		return st;
 	for (unsigned i = 0; st == TW_OK && i < n && i < PARENTS_MAX; i++) {
 		git_commit *parent = NULL;
@@ -491,20 +494,20 @@ static enum tw_status look_at(struct history *h, const git_commit *c, const stru
 
 		if (git_commit_parent(&parent, c, i) != 0)
 			return ends_here(h);
-		st = go_to_parent(h, c, parent, l, &touched);
+		st = follow_parent(h, c, parent, l, &touched);
 		by_all = by_all && touched;
 		git_commit_free(parent);
 	}
 	if (st == TW_OK && by_all)
-		tell(h, c);
+		report(h, c);
 	return st;
 }
 
-static enum tw_status look_up(struct history *h, const git_oid *id, const struct lines *l)
+static enum tw_status find_commit(struct history *h, const git_oid *id, const struct lines *l)
 {
 	git_commit *c = NULL;
 	enum tw_status st =
-	        git_commit_lookup(&c, h->g->repo, id) == 0 ? look_at(h, c, l) : ends_here(h);
+	        git_commit_lookup(&c, h->g->repo, id) == 0 ? visit(h, c, l) : ends_here(h);
 
 	git_commit_free(c);
 	return st;
@@ -528,8 +531,8 @@ static enum tw_status walk(struct history *h, git_revwalk *w)
 			        "there are more than %d commits between these versions",
 			        TW_SOURCE_COMMITS);
 		st = tw_source_git_late(h->g, h->err);
-		if (st == TW_OK && take_waiting(h, &id, &l))
-			st = look_up(h, &id, &l);
+		if (st == TW_OK && next_pending(h, &id, &l))
+			st = find_commit(h, &id, &l);
 	}
 	return st;
 }
@@ -546,7 +549,7 @@ static enum tw_status begin(
 		return tw_oom(h->err);
 	memcpy(l.at, of->place.at, sizeof l.at);
 	git_oid_cpy(&l.commit, git_commit_id(head));
-	return wait_for(h, &l);
+	return add_pending(h, &l);
 }
 
 enum tw_status tw_source_git_log(const struct tw_source_git *g, const git_commit *head,
@@ -571,7 +574,7 @@ enum tw_status tw_source_git_log(const struct tw_source_git *g, const git_commit
 		st = walk(&h, w);
 	git_revwalk_free(w);
 	*ret = h.told;
-	/* what base has is never reached; without one nothing should wait at the end */
+	/* commits of base are never reached; without a base, none should remain */
 	*ret_more = st != TW_OK || h.more || (!base && h.n);
 	return st;
 }

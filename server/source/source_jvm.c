@@ -4,7 +4,7 @@
 
 enum { ANNOTATION_TOKENS = 40, NAME_MOST = 200 };
 
-/* "Foo" of a plain text, without what needs to be computed. */
+/* "Foo" for a plain string literal; "" if it must be computed. */
 static struct tw_str name_in(struct tw_str text)
 {
 	struct tw_str name = {text.ptr + 1, text.len < 2 ? 0 : text.len - 2};
@@ -33,7 +33,7 @@ static bool keep(struct tw_jvm *j, struct tw_str name)
 	return false;
 }
 
-/* Behind the @: "file:", "get:", "kotlin.jvm.", "[". */
+/* After an @: "file:", "get:", "kotlin.jvm.", "[". */
 static void step_at(struct tw_jvm *j, const struct tw_token *t)
 {
 	if (tw_token_is(t, "JvmName"))
@@ -75,7 +75,7 @@ void tw_jvm_take(struct tw_jvm *j, struct tw_str to[TW_JVM_NAMES])
 	}
 }
 
-/* The token behind an annotation that began with the @ before. */
+/* The token after an annotation whose @ was just read. */
 static struct tw_token behind_annotation(struct tw_lexer *l)
 {
 	struct tw_token t = tw_lexer_next(l);

@@ -25,7 +25,7 @@ static void skip_line(struct tw_lexer *l)
 		skip(l, 1);
 }
 
-/* Kotlin's comments have others inside. */
+/* Kotlin's comments nest. */
 static void skip_comment(struct tw_lexer *l)
 {
 	size_t depth = 0;
@@ -43,10 +43,10 @@ static void skip_comment(struct tw_lexer *l)
 	} while (depth && l->rest.len);
 }
 
-/* A text that is open: plain ones end at their line, raw ones with three quotes. */
+/* An open string literal: plain ones end at the line's end, raw ones at three quotes. */
 struct open_text {
 	bool raw;
-	unsigned braces; /* of the template inside it */
+	unsigned braces; /* open braces of the current template */
 };
 
 static bool begins_text(const struct tw_lexer *l)
@@ -61,12 +61,12 @@ static bool open_text(struct tw_lexer *l, struct open_text *ret)
 	return true;
 }
 
-/* One step inside a text's characters; true when it ended. */
+/* One step within a literal; true at its end. */
 static bool step_text(struct tw_lexer *l, struct open_text *t, char quote)
 {
 	if (t->raw && at(l, "\"\"\"", 3)) {
 		skip(l, 3);
-		while (l->kotlin && at(l, "\"", 1)) /* quotes before the last three */
+		while (l->kotlin && at(l, "\"", 1)) /* quotes before the final three */
 			skip(l, 1);
 		return true;
 	}
@@ -75,7 +75,7 @@ static bool step_text(struct tw_lexer *l, struct open_text *t, char quote)
 		skip(l, 2);
 		return false;
 	}
-	if (!t->raw && at(l, "\n", 1)) /* it was none */
+	if (!t->raw && at(l, "\n", 1)) /* not a string literal */
 		return true;
 	if (l->rest.ptr[0] == '\\' && !(t->raw && l->kotlin)) {
 		skip(l, 2);
@@ -100,7 +100,8 @@ static void step_template(struct tw_lexer *l, struct open_text *t)
 	skip(l, 1);
 }
 
-/* Texts stand in templates of texts; what is deeper than anybody writes is read as plain. */
+/* Templates contain literals with templates; beyond a depth that no code has, they are read as
+ * plain text. */
 static void skip_text(struct tw_lexer *l)
 {
 	struct open_text open[TEMPLATES_MAX];
@@ -132,8 +133,8 @@ static bool is_in_word(char c)
 	return is_letter(c) || (c >= '0' && c <= '9');
 }
 
-/* Comments and blanks. */
-static void skip_nothing(struct tw_lexer *l)
+/* Skips comments and blanks. */
+static void skip_blanks(struct tw_lexer *l)
 {
 	while (l->rest.len) {
 		char c = l->rest.ptr[0];
@@ -166,7 +167,7 @@ struct tw_token tw_lexer_next(struct tw_lexer *l)
 	struct tw_token t = {.kind = TW_TOKEN_END};
 	size_t n = 0;
 
-	skip_nothing(l);
+	skip_blanks(l);
 	t.line = l->line;
 	t.begins = l->line != l->told;
 	if (l->rest.len == 0)

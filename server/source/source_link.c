@@ -37,7 +37,7 @@ static bool has_host(const char *text)
 enum place { NO_PLACE, COMMIT, PATH, VERSION, LINE, END, PLACES };
 static const char *const names[PLACES] = {"", "{commit}", "{path}", "{version}", "{line}", "{end}"};
 
-/* Which placeholder stands there. */
+/* The placeholder at p. */
 static enum place place_at(const char *p)
 {
 	for (unsigned i = COMMIT; i < PLACES; i++)
@@ -54,7 +54,7 @@ static bool is_plain(const char *text)
 	return true;
 }
 
-/* Only known ones; *ret has a bit for each. */
+/* Fails for unknown placeholders; *ret has a bit for each one found. */
 static bool find_places(const char *text, unsigned *ret)
 {
 	*ret = 0;
@@ -120,8 +120,8 @@ static void put_place(struct tw_buf *out, enum place at, const struct tw_link_va
 		(void)tw_buf_printf(out, "%u", at == LINE || !v->end ? v->line : v->end);
 }
 
-/* Where the template ends when no line is known. */
-static size_t useful(const char *text, bool has_line)
+/* The template's length without the part that needs a line, if the line is unknown. */
+static size_t usable_length(const char *text, bool has_line)
 {
 	const char *hash = strchr(text, '#');
 	bool asks = hash && (strstr(hash, "{line}") || strstr(hash, "{end}"));
@@ -129,8 +129,8 @@ static size_t useful(const char *text, bool has_line)
 	return asks && !has_line ? (size_t)(hash - text) : strlen(text);
 }
 
-/* Browsers go up at a segment of dots, whatever stands before it. */
-static bool climbs(const char *link)
+/* Browsers go up a folder at a segment of dots. */
+static bool has_dot_segment(const char *link)
 {
 	const char *p = link + scheme_of(link);
 
@@ -146,7 +146,7 @@ static bool climbs(const char *link)
 
 const char *tw_link_make(const char *text, const struct tw_link_values *v, struct tw_arena *a)
 {
-	size_t n = useful(text, v->line > 0);
+	size_t n = usable_length(text, v->line > 0);
 	struct tw_buf out;
 	char *made = NULL;
 
@@ -164,5 +164,5 @@ const char *tw_link_make(const char *text, const struct tw_link_values *v, struc
 	if (tw_buf_status(&out) == TW_OK)
 		made = tw_arena_str(a, (struct tw_str){(const char *)out.data, out.len});
 	tw_buf_done(&out);
-	return made && climbs(made) ? "" : made;
+	return made && has_dot_segment(made) ? "" : made;
 }

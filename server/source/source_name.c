@@ -31,7 +31,7 @@ static bool is_utf8(const char *s)
 	return n > 0;
 }
 
-/* Letters, digits, _ $ < > - of class files; anything else is none. */
+/* Letters, digits and _ $ < > - as in class files. */
 static bool is_name(const char *s)
 {
 	for (const char *p = s; *p; p++) {
@@ -45,7 +45,7 @@ static bool is_name(const char *s)
 	return *s != '\0' && is_utf8(s);
 }
 
-/* The part of the text before `mark`, from `from` on; NULL without one. */
+/* The text before `mark`, from `from` on; NULL if `mark` is absent. */
 static char *until(struct tw_arena *a, const char *from, const char *mark)
 {
 	const char *end = strstr(from, mark);
@@ -54,7 +54,7 @@ static char *until(struct tw_arena *a, const char *from, const char *mark)
 	                         : NULL;
 }
 
-/* Without what is behind names of accessors: "access$getRows$cp", "getX$delegate". */
+/* Removes suffixes of generated accessors: "access$getRows$cp", "getX$delegate". */
 static char *without_end(struct tw_arena *a, const char *name)
 {
 	static const char *const ends[] = {"$p", "$cp", "$default", "$delegate"};
@@ -69,7 +69,7 @@ static char *without_end(struct tw_arena *a, const char *name)
 	return tw_arena_str(a, s);
 }
 
-/* What a compiler made goes back to what it was made of. */
+/* Maps a generated method to the one it was generated from. */
 static void read_method(struct tw_arena *a, struct tw_source_name *n)
 {
 	static const char *const lambdas[] = {"$lambda$", "$lambda-", "$lambda", "$r8$lambda"};
@@ -126,7 +126,8 @@ static void read_class(struct tw_arena *a, struct tw_source_name *n, struct tw_s
 	file = (struct tw_str){cls.ptr, end};
 	n->outer = tw_arena_str(a, file);
 	if (file.len > 2 && memcmp(file.ptr + file.len - 2, "Kt", 2) == 0) {
-		size_t part = tw_str_find(file, TW_STR("__")); /* of a facade of several files */
+		size_t part =
+		        tw_str_find(file, TW_STR("__")); /* part of a facade of several files */
 
 		file.len -= 2;
 		if (part + 2 < file.len)
@@ -143,7 +144,7 @@ enum tw_status tw_source_name_read(
 {
 	struct tw_source_name n = {0};
 	struct tw_str name = tw_str_of(method);
-	size_t end = tw_str_find(name, TW_STR("(")); /* a signature */
+	size_t end = tw_str_find(name, TW_STR("(")); /* remove the signature */
 	size_t dot, pkg;
 	char *folder;
 
@@ -173,13 +174,13 @@ enum tw_status tw_source_name_read(
 	return TW_OK;
 }
 
-/* --- which declaration --- */
+/* --- the declaration --- */
 
 struct search {
 	const struct tw_decls *decls;
 	const struct tw_source_name *name;
-	char path[TW_NAME_BYTES + 64]; /* the class, as far as the file declares it */
-	const char *owner;             /* the method that a nameless class is in, NULL none */
+	char path[TW_NAME_BYTES + 64]; /* the classes as far as the file declares them */
+	const char *owner;             /* the method that contains a nameless class; NULL: none */
 	bool nameless;
 	uint32_t line;
 	struct tw_source_location *to;
@@ -193,7 +194,7 @@ static const struct tw_decl *class_of(const struct search *s, const char *path)
 	return NULL;
 }
 
-/* By @JvmName. */
+/* Renamed by @JvmName. */
 static bool is_named(const struct tw_decl *d, const char *name)
 {
 	for (size_t i = 0; i < TW_JVM_NAMES; i++)
@@ -216,8 +217,8 @@ static bool has_method(const struct search *s, const char *path, const char *nam
 	return false;
 }
 
-/* Is the class that of the file's functions: FileKt, or what @file:JvmName says, of several files
- * each with a part, "Feeds__FileKt"? */
+/* Whether the class holds the file's functions: FileKt, or the name of @file:JvmName; if several
+ * files share that name, each part is like "Feeds__FileKt". */
 static bool is_facade(const struct search *s)
 {
 	const struct tw_str outer = tw_str_of(s->name->outer), named = s->decls->facade;
@@ -225,7 +226,7 @@ static bool is_facade(const struct search *s)
 	return strcmp(s->name->outer, s->name->file) != 0 || (named.len && tw_str_eq(named, outer));
 }
 
-/* Goes as deep as the file declares classes of these names. */
+/* Descends as far as the file declares classes of these names. */
 static bool find_class(struct search *s)
 {
 	const struct tw_source_name *n = s->name;
@@ -234,12 +235,12 @@ static bool find_class(struct search *s)
 	if (!class_of(s, s->path)) {
 		if (!is_facade(s))
 			return false;
-		s->path[0] = '\0'; /* functions of a file */
+		s->path[0] = '\0'; /* functions of the file */
 	}
 	for (size_t i = 0; i < n->n && !s->nameless; i++) {
 		char deeper[sizeof s->path + 2];
 
-		if (strcmp(n->pieces[i], "DefaultImpls") == 0) /* bodies of an interface */
+		if (strcmp(n->pieces[i], "DefaultImpls") == 0) /* bodies of interface methods */
 			continue;
 		int len = snprintf(deeper, sizeof deeper, "%s%s%s", s->path, s->path[0] ? "$" : "",
 		        n->pieces[i]);
@@ -269,7 +270,7 @@ static void take(struct search *s, const struct tw_decl *d)
 	struct tw_range at = {d->first, d->last};
 
 	if (s->line && p->n && s->line >= at.first && s->line <= at.last) {
-		p->at[0] = at; /* the line says which */
+		p->at[0] = at; /* the line selects one */
 		p->n = 1;
 		return;
 	}
@@ -279,7 +280,7 @@ static void take(struct search *s, const struct tw_decl *d)
 		p->at[p->n++] = at;
 }
 
-/* Declarations of that name; below: in classes without a name inside the class. */
+/* Adds declarations of that name; `below`: also in nameless classes inside the class. */
 static void take_named(struct search *s, const char *name, enum tw_decl_kind kind, bool below)
 {
 	for (size_t i = 0; i < s->decls->n; i++) {
@@ -291,7 +292,7 @@ static void take_named(struct search *s, const char *name, enum tw_decl_kind kin
 	}
 }
 
-/* "getTitle", "isOpen", "setTitle" of a property. */
+/* Adds the property of "getTitle", "isOpen" or "setTitle". */
 static void take_property(struct search *s)
 {
 	const char *m = s->name->method;
@@ -311,12 +312,12 @@ static void take_property(struct search *s)
 	if (name[0] >= 'A' && name[0] <= 'Z')
 		name[0] = (char)(name[0] + 32);
 	take_named(s, name, TW_DECL_PROPERTY, false);
-	(void)snprintf(name, sizeof name, "is%s", m + 3); /* setOpen of isOpen */
+	(void)snprintf(name, sizeof name, "is%s", m + 3); /* setOpen for isOpen */
 	if (s->to->n == 0 && m[0] == 's')
 		take_named(s, name, TW_DECL_PROPERTY, false);
 }
 
-/* The companion of the class that is looked at, NULL none. */
+/* The companion of the current class; NULL: none. */
 static const struct tw_decl *companion_of(const struct search *s)
 {
 	const size_t n = strlen(s->path);
@@ -332,7 +333,7 @@ static const struct tw_decl *companion_of(const struct search *s)
 	return NULL;
 }
 
-/* The whole class's first lines. */
+/* Falls back to the first lines of the class. */
 static void take_head(struct search *s, const char *note)
 {
 	const struct tw_decl *c = class_of(s, s->path);
@@ -344,7 +345,7 @@ static void take_head(struct search *s, const char *note)
 	s->to->note = note;
 }
 
-static void tell_method(struct search *s)
+static void note_method(struct search *s)
 {
 	s->to->is_method = s->to->n > 0;
 	if (s->to->n > 1)
@@ -359,7 +360,7 @@ static void take_values(struct search *s, const char *path)
 			take(s, &s->decls->at[i]);
 }
 
-/* Of Kotlin: the values of an object, of a file, of the companion. */
+/* Kotlin initialises values of an object, a file or a companion in static code. */
 static void take_static_values(struct search *s)
 {
 	const struct tw_decl *c = class_of(s, s->path), *companion = companion_of(s);
@@ -373,7 +374,7 @@ static void take_static_values(struct search *s)
 		s->to->note = "initial values: the properties that may have them are shown";
 }
 
-/* The head that declares the constructor comes first. */
+/* The class header, which declares the primary constructor, comes first. */
 static void take_constructors(struct search *s)
 {
 	const struct tw_decl *c = class_of(s, s->path);
@@ -381,7 +382,7 @@ static void take_constructors(struct search *s)
 	if (c && c->primary)
 		take(s, &(struct tw_decl){.first = c->first, .last = c->head});
 	take_named(s, "<init>", TW_DECL_METHOD, false);
-	tell_method(s);
+	note_method(s);
 	if (c && c->primary && s->to->n > 1)
 		s->to->note = "the head of the class, what it begins with and its constructors: no "
 		              "line says which";
@@ -393,7 +394,7 @@ static void take_initial(struct search *s)
 
 	if (of_class) {
 		take_named(s, s->name->method, TW_DECL_METHOD, false);
-		tell_method(s);
+		note_method(s);
 	} else {
 		take_constructors(s);
 	}
@@ -419,7 +420,7 @@ static void take_in_lambda(struct search *s)
 	s->to->note = "it is in a lambda or a class without a name: the code around it is shown";
 }
 
-/* "load$core_debug": the compiler adds the module to what is internal. */
+/* "load$core_debug": the compiler appends the module to internal functions. */
 static void take_internal(struct search *s)
 {
 	const char *end = strchr(s->name->raw + 1, '$');
@@ -446,7 +447,7 @@ static void take_here(struct search *s)
 	take_internal(s);
 }
 
-/* @JvmStatic is in the class, its code in the companion. */
+/* @JvmStatic creates a method of the class; the code is in the companion. */
 static void take_plain(struct search *s)
 {
 	const struct tw_decl *companion;
@@ -456,10 +457,10 @@ static void take_plain(struct search *s)
 	if (companion) {
 		(void)snprintf(s->path, sizeof s->path, "%s", companion->in);
 		take_here(s);
-		if (s->to->n == 0) /* the class's head is what is shown */
+		if (s->to->n == 0) /* falls back to the class's first lines */
 			s->path[strlen(companion->in) - companion->name.len - 1] = '\0';
 	}
-	tell_method(s);
+	note_method(s);
 }
 
 void tw_source_location(const struct tw_decls *decls, const struct tw_source_name *name,

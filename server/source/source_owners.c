@@ -1,6 +1,8 @@
 /*
- * source_owners.c - patterns are compared segment by segment; of stars only the last one met is
- * tried again, so that no pattern takes longer than its length times the path's.
+ * source_owners.c - matches patterns segment by segment.
+ *
+ * Only the last star is retried, so that matching takes at most the pattern's length times the
+ * path's.
  */
 #include "server/source/source_owners.h"
 
@@ -14,13 +16,13 @@ static struct tw_str cut(struct tw_str s, size_t n)
 	return (struct tw_str){s.ptr, n < s.len ? n : s.len};
 }
 
-/* The piece before the next slash; *io begins behind it. */
+/* The segment before the next slash; *io continues after it. */
 static struct tw_str segment(struct tw_str *io)
 {
 	return tw_str_split(io, '/');
 }
 
-/* Does the character at the pattern's front fit c?  *ret_n: bytes of the pattern it takes. */
+/* Whether the first character of the pattern matches c.  *ret_n: its bytes. */
 static bool fits_one(struct tw_str p, char c, size_t *ret_n)
 {
 	bool escaped = p.ptr[0] == '\\' && p.len > 1;
@@ -29,7 +31,7 @@ static bool fits_one(struct tw_str p, char c, size_t *ret_n)
 	return escaped ? p.ptr[1] == c : p.ptr[0] == '?' || p.ptr[0] == c;
 }
 
-/* One segment: * any text, ? a character. */
+/* Matches one segment: * any text, ? one character. */
 static bool fits_segment(struct tw_str p, struct tw_str s)
 {
 	struct tw_str star = {0}, from = {0};
@@ -54,13 +56,13 @@ static bool fits_segment(struct tw_str p, struct tw_str s)
 	return p.len == 0;
 }
 
-/* What is left when a pattern has ended: nothing, or what lies below a folder it names. */
+/* After the pattern's end the path may only continue below a folder that the pattern names. */
 static bool fits_end(struct tw_str last, struct tw_str path)
 {
 	return path.len == 0 || !tw_str_eq(last, TW_STR("*"));
 }
 
-/* Both anchored at the root. */
+/* Matches pattern and path from the root. */
 static bool fits_path(struct tw_str p, struct tw_str path)
 {
 	struct tw_str star = {0}, from = {0}, last = {0};
@@ -106,7 +108,7 @@ bool tw_owners_fits(struct tw_str pattern, struct tw_str path)
 	if (folder && inner.len)
 		inner.len--;
 	if (inner.len == 0)
-		return pattern.len == 1; /* "/": all */
+		return pattern.len == 1; /* "/" matches everything */
 	if (inner.len > TW_OWNERS_PATH_BYTES || path.len > TW_OWNERS_PATH_BYTES)
 		return false;
 	n = (size_t)snprintf(room, sizeof room, "%s%.*s%s",
@@ -122,7 +124,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The word at the front, escaped blanks within it; *io begins behind it. */
+/* The first word, with escaped blanks; *io continues after it. */
 static struct tw_str word(struct tw_str *io)
 {
 	struct tw_str s = tw_str_trim(*io);
@@ -150,7 +152,7 @@ static bool same_name(struct tw_str a, struct tw_str b)
 struct sections {
 	struct tw_owners_hit *hits;
 	struct tw_str defaults[TW_OWNERS_SECTIONS];
-	size_t n, at; /* at == TW_OWNERS_SECTIONS: one too many */
+	size_t n, at; /* at == TW_OWNERS_SECTIONS: too many */
 };
 
 static void enter(struct sections *s, struct tw_str name, struct tw_str defaults)
@@ -168,7 +170,7 @@ static void enter(struct sections *s, struct tw_str name, struct tw_str defaults
 	}
 }
 
-/* "[Name]", "^[Name][2] @owner": true when the line is one. */
+/* "[Name]", "^[Name][2] @owner": true if the line begins a section. */
 static bool begin_section(struct sections *s, struct tw_str line)
 {
 	struct tw_str at = line.len && line.ptr[0] == '^' ? tw_str_from(line, 1) : line;
@@ -184,7 +186,7 @@ static bool begin_section(struct sections *s, struct tw_str line)
 	return true;
 }
 
-static void judge_line(struct sections *s, struct tw_str line, struct tw_str path, uint32_t number)
+static void match_line(struct sections *s, struct tw_str line, struct tw_str path, uint32_t number)
 {
 	struct tw_str owners = line;
 	struct tw_str pattern = word(&owners);
@@ -209,7 +211,7 @@ size_t tw_owners_find(
 
 		line = without_comment(tw_str_trim(line));
 		if (line.len && !begin_section(&s, line))
-			judge_line(&s, line, path, number);
+			match_line(&s, line, path, number);
 	}
 	for (size_t i = 0; i < s.n; i++)
 		if (ret_hits[i].line)

@@ -17,14 +17,14 @@ const char *tw_source_text(const json_t *repository, const char *key)
 	return s ? s : "";
 }
 
-/* --- are they in order? --- */
+/* --- validation --- */
 
 static enum tw_status wrong(const char *repository, const char *what, struct tw_err *err)
 {
 	return tw_fail(err, TW_BAD_REQUEST, "repository %.64s: %s", repository, what);
 }
 
-/* Letters, digits and . _ -, no dot in front: a name that is a folder and nothing else. */
+/* Letters, digits and . _ - without a leading dot: a plain folder name. */
 static bool is_name(const char *s)
 {
 	size_t len = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
@@ -48,7 +48,7 @@ static bool is_prefix(const char *s)
 	return is_text(s, PREFIX_BYTES);
 }
 
-/* A path below the root of the repository: no "..", nothing absolute. */
+/* A relative path below the repository's root, without "..". */
 static bool is_path(const char *s)
 {
 	unsigned stars = 0;
@@ -69,7 +69,7 @@ static bool is_file(const char *s)
 	return is_path(s) && !strchr(s, '*');
 }
 
-/* Text with {version} or {build} in it, and no other braces. */
+/* Text with {version} or {build}, and no other braces. */
 static bool is_ref(const char *s)
 {
 	static const char *const places[] = {"{version}", "{build}"};
@@ -223,9 +223,9 @@ enum tw_status tw_source_rules_check(const json_t *doc, struct tw_err *err)
 	return st;
 }
 
-/* --- which one --- */
+/* --- the repository of a class --- */
 
-/* How much of the class the prefix is; -1 it is none. */
+/* The length of the matching prefix; -1: no match. */
 static int fits(const char *prefix, const struct tw_source_name *name)
 {
 	char cls[TW_NAME_BYTES + 1];
@@ -249,7 +249,7 @@ const json_t *tw_source_rules_pick(const json_t *doc, const struct tw_source_nam
 		const json_t *packages = json_object_get(r, "packages");
 
 		if (json_array_size(packages) == 0 && longest < 0) {
-			best = r; /* any class that no other claims */
+			best = r; /* the repository without prefixes, for all other classes */
 			longest = 0;
 		}
 		json_array_foreach((json_t *)(uintptr_t)packages, k, p)
@@ -265,7 +265,7 @@ const json_t *tw_source_rules_pick(const json_t *doc, const struct tw_source_nam
 	return best;
 }
 
-/* --- what a version is called --- */
+/* --- refs of a version --- */
 
 static bool has_no_sign(const char *s)
 {
@@ -275,7 +275,7 @@ static bool has_no_sign(const char *s)
 	return true;
 }
 
-/* As git judges names: what is none is not looked for. */
+/* Git's rules for ref names; an invalid name is not looked up. */
 static bool is_ref_name(const char *s)
 {
 	size_t n = strlen(s);
@@ -284,7 +284,7 @@ static bool is_ref_name(const char *s)
 	       !strstr(s, "@{") && !strchr("/.-", s[0]) && !strchr("/.", s[n - 1]);
 }
 
-/* False: it asks for what is not known, or is too long. */
+/* False: a placeholder has no value, or the text is too long. */
 static bool expand(
         const char *text, const char *version, const char *build, char out[REF_BYTES + 2])
 {
@@ -329,7 +329,7 @@ json_t *tw_source_rules_refs(
 	return names;
 }
 
-/* --- where its file should be --- */
+/* --- the expected path --- */
 
 static const char *ending(const char *root, const struct tw_source_name *name)
 {

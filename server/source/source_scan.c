@@ -1,9 +1,9 @@
 /*
- * source_scan.c - one pass over words and signs, with the braces that are open.
+ * source_scan.c - finds declarations in one pass over tokens, with a stack of open braces.
  *
- * What a statement has been so far decides what its brace opens: a class, a method, or code that
- * declares nothing.  Kotlin ends statements by lines, so a declaration without a brace stays
- * pending until a line begins that cannot go on with it.
+ * The statement so far decides what its brace opens: a class, a method, or code without
+ * declarations. Kotlin ends statements at line ends, so a declaration without a brace stays pending
+ * until a line begins that cannot continue it.
  */
 #include "server/source/source_scan.h"
 
@@ -16,21 +16,21 @@ enum pending { NOTHING, CLASS_NAME, CLASS_HEAD, FUN_NAME, FUN_HEAD, EXPRESSION, 
 
 struct scope {
 	bool is_class, is_code;
-	unsigned classes;     /* around it */
-	const char *path;     /* of the class it is in, "" none */
-	struct tw_str simple; /* its last name */
-	uint32_t decl;        /* that its brace ends */
+	unsigned classes;     /* number of enclosing classes */
+	const char *path;     /* of the enclosing class; "": none */
+	struct tw_str simple; /* the path's last name */
+	uint32_t decl;        /* the declaration that its brace ends */
 	uint32_t paren;
-	/* of the statement under way */
+	/* of the current statement */
 	enum pending pending;
-	uint32_t at;        /* the declaration that is pending */
-	uint32_t lead;      /* its first line, 0 none */
+	uint32_t at;        /* the pending declaration */
+	uint32_t lead;      /* its first line; 0: none */
 	struct tw_str name; /* the last word that may be its name */
 	uint32_t angle;
 	bool assigned, throws, companion, object, supers, skip;
-	bool anon; /* `new` or `object` was met at these parentheses */
+	bool anon; /* `new` or `object` was read at these parentheses */
 	uint32_t anon_paren;
-	uint32_t bodyless; /* a class that ended without a brace just now */
+	uint32_t bodyless; /* a class that just ended without a brace */
 };
 
 struct scan {
@@ -39,10 +39,10 @@ struct scan {
 	struct tw_decls *to;
 	struct scope *scopes;
 	size_t n;
-	size_t lost; /* braces deeper than are kept */
+	size_t unstacked; /* braces deeper than the stack */
 	struct tw_token prev;
-	bool annotation; /* its name is being read */
-	bool parameter;  /* `val` or `var` of a constructor was met */
+	bool annotation; /* an annotation's name is being read */
+	bool parameter;  /* `val` or `var` of a constructor was read */
 	struct tw_jvm jvm;
 	bool failed;
 };
@@ -94,7 +94,7 @@ static void begin_statement(struct scope *c)
 	c->name = (struct tw_str){0};
 }
 
-/* What is pending ends with the token before. */
+/* Ends the pending declaration at the previous token. */
 static void end_pending(struct scan *s)
 {
 	struct scope *c = top(s);
@@ -137,7 +137,7 @@ static void push(struct scan *s, struct scope what)
 		what.is_code = true;
 	}
 	if (s->n == SCOPES_MAX)
-		s->lost++;
+		s->unstacked++;
 	else
 		s->scopes[s->n++] = what;
 }
@@ -171,7 +171,7 @@ static void push_class(struct scan *s)
 	push(s, what);
 }
 
-/* A brace in the body of a class that no declaration has asked for. */
+/* A brace in a class body that no declaration explains. */
 static void push_in_class(struct scan *s)
 {
 	struct scope *c = top(s);
@@ -183,7 +183,7 @@ static void push_in_class(struct scan *s)
 		                     s->prev.line));
 	else if (s->prev.kind == TW_TOKEN_WORD ||
 	         (s->lexer.kotlin && tw_token_is_sign(&s->prev, ')')))
-		push_nameless(s); /* of a constant of an enum */
+		push_nameless(s); /* of an enum constant */
 	else
 		push_code(s, NO_DECL);
 }
@@ -197,12 +197,12 @@ static bool opens_nameless(const struct scan *s, const struct scope *c)
 static void open_brace(struct scan *s)
 {
 	struct scope *c = top(s);
-	bool free = c->paren == 0 && s->lost == 0;
+	bool free = c->paren == 0 && s->unstacked == 0;
 
 	if (free && c->pending == CLASS_NAME) /* an object without a name */
 		name_class(s, c->companion ? TW_STR("Companion") : TW_STR("?"));
-	if (s->lost) {
-		s->lost++;
+	if (s->unstacked) {
+		s->unstacked++;
 	} else if (free && c->pending == CLASS_HEAD) {
 		push_class(s);
 	} else if (free && c->pending == FUN_HEAD) {
@@ -224,8 +224,8 @@ static void close_brace(struct scan *s, uint32_t line)
 {
 	struct scope *c;
 
-	if (s->lost) {
-		s->lost--;
+	if (s->unstacked) {
+		s->unstacked--;
 		return;
 	}
 	end_pending(s);
@@ -249,7 +249,7 @@ static void meet_class(struct scan *s)
 	c->bodyless = NO_DECL;
 }
 
-/* `object` declares where a declaration may stand, and is a value elsewhere. */
+/* `object` is a declaration where one may be, and otherwise an expression. */
 static void meet_object(struct scan *s)
 {
 	struct scope *c = top(s);
@@ -268,7 +268,7 @@ static void meet_constructor(struct scan *s, uint32_t line)
 {
 	struct scope *c = top(s);
 
-	if (c->bodyless != NO_DECL) { /* the class's own, on a line of its own */
+	if (c->bodyless != NO_DECL) { /* of the class itself, on a separate line */
 		c->at = c->bodyless;
 		c->name = s->to->at[c->at].name;
 		c->bodyless = NO_DECL;
@@ -316,7 +316,7 @@ static void keyword_java(struct scan *s, const struct tw_token *t)
 	}
 }
 
-/* The word may be the name that was waited for. */
+/* Whether the word is the expected name. */
 static bool take_name(struct scan *s, const struct tw_token *t)
 {
 	struct scope *c = top(s);
@@ -385,7 +385,7 @@ static void meet_primary(struct scan *s)
 		s->to->at[c->at].primary = true;
 }
 
-/* A parenthesis behind a name: of a method, where methods are declared. */
+/* A parenthesis after a name begins a method, where methods may be declared. */
 static void open_parenthesis(struct scan *s, const struct tw_token *t)
 {
 	struct scope *c = top(s);
@@ -539,12 +539,12 @@ static void begin_line(struct scan *s, const struct tw_token *t)
 		return;
 	if (tw_token_joins(&s->prev) || goes_on_with(s, c, t))
 		return;
-	if (c->pending == VALUE_NAME && c->name.len) /* neither type nor value */
+	if (c->pending == VALUE_NAME && c->name.len) /* neither a type nor a value */
 		declare_in(s, TW_DECL_PROPERTY, c->name, s->prev.line);
 	end_pending(s);
 }
 
-/* One that stands in a property is of its accessor. */
+/* Inside a property it belongs to the accessor. */
 static void meet_jvm_name(struct scan *s, const struct tw_token *t)
 {
 	const struct scope *c = top(s);
@@ -589,7 +589,7 @@ enum tw_status tw_source_scan(struct tw_str text, bool kotlin, struct tw_arena *
 	tw_lexer_begin(&s.lexer, text, kotlin);
 	while ((t = tw_lexer_next(&s.lexer)).kind != TW_TOKEN_END && !s.failed)
 		step(&s, &t);
-	while (s.n > 1 && !s.failed) /* braces that nobody closed */
+	while (s.n > 1 && !s.failed) /* unclosed braces */
 		close_brace(&s, s.prev.line);
 	if (s.failed)
 		return tw_oom(err);

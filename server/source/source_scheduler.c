@@ -11,12 +11,12 @@
 
 enum { TRIES_MOST = 32 };
 
-/* A question under way, with all who ask it. */
-struct flight {
-	struct flight *next; /* in the order they came */
+/* A request in progress, shared by all callers with the same one. */
+struct shared_request {
+	struct shared_request *next; /* in order of arrival */
 	char *project, *question;
 	uint64_t tag; /* the lowest is next */
-	unsigned askers;
+	unsigned callers;
 	enum { WAITS, RUNS, ENDED } state;
 	enum tw_status st;
 	struct tw_err err;
@@ -26,8 +26,8 @@ struct flight {
 struct tw_source_scheduler {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct flight *flights;
-	uint64_t level; /* the tag of the last that began */
+	struct shared_request *flights;
+	uint64_t level; /* tag of the request that began last */
 	struct tw_source_scheduler_counts_now counts;
 };
 
@@ -56,19 +56,19 @@ struct tw_source_scheduler *tw_source_scheduler_free(struct tw_source_scheduler 
 	return NULL;
 }
 
-/* --- flights; the lock is held --- */
+/* --- requests; call with the lock held --- */
 
-static struct flight *find(const struct tw_source_scheduler *t, const char *question)
+static struct shared_request *find(const struct tw_source_scheduler *t, const char *question)
 {
-	for (struct flight *f = t->flights; f; f = f->next)
+	for (struct shared_request *f = t->flights; f; f = f->next)
 		if (f->state != ENDED && strcmp(f->question, question) == 0)
 			return f;
 	return NULL;
 }
 
-static void drop(struct tw_source_scheduler *t, struct flight *f)
+static void drop(struct tw_source_scheduler *t, struct shared_request *f)
 {
-	struct flight **at = &t->flights;
+	struct shared_request **at = &t->flights;
 
 	while (*at && *at != f)
 		at = &(*at)->next;
@@ -80,11 +80,11 @@ static void drop(struct tw_source_scheduler *t, struct flight *f)
 	tw_mem_free(f);
 }
 
-/* One behind the project's last, never in front of what is being answered. */
-static struct flight *add(struct tw_source_scheduler *t, const struct tw_source_turn *of)
+/* Adds a request after the project's last one, and after those that have begun. */
+static struct shared_request *add(struct tw_source_scheduler *t, const struct tw_source_turn *of)
 {
-	struct flight *f = tw_mem_zalloc(1, sizeof *f);
-	struct flight **end = &t->flights;
+	struct shared_request *f = tw_mem_zalloc(1, sizeof *f);
+	struct shared_request **end = &t->flights;
 
 	if (!f)
 		return NULL;
@@ -107,38 +107,38 @@ static unsigned running(const struct tw_source_scheduler *t, const char *project
 {
 	unsigned n = 0;
 
-	for (const struct flight *f = t->flights; f; f = f->next)
+	for (const struct shared_request *f = t->flights; f; f = f->next)
 		n += f->state == RUNS && (!project || strcmp(f->project, project) == 0);
 	return n;
 }
 
-static unsigned askers(const struct tw_source_scheduler *t, const char *project)
+static unsigned callers(const struct tw_source_scheduler *t, const char *project)
 {
 	unsigned n = 0;
 
-	for (const struct flight *f = t->flights; f; f = f->next)
-		n += !project || strcmp(f->project, project) == 0 ? f->askers : 0;
+	for (const struct shared_request *f = t->flights; f; f = f->next)
+		n += !project || strcmp(f->project, project) == 0 ? f->callers : 0;
 	return n;
 }
 
-/* Under way; who shares one takes no place of a question. */
-static unsigned questions(const struct tw_source_scheduler *t, const char *project)
+/* Requests in progress; sharing one does not count. */
+static unsigned open_requests(const struct tw_source_scheduler *t, const char *project)
 {
 	unsigned n = 0;
 
-	for (const struct flight *f = t->flights; f; f = f->next)
+	for (const struct shared_request *f = t->flights; f; f = f->next)
 		n += f->state != ENDED && (!project || strcmp(f->project, project) == 0);
 	return n;
 }
 
-/* What may begin now; NULL: nothing. */
-static struct flight *next(const struct tw_source_scheduler *t)
+/* The request that may begin; NULL: none. */
+static struct shared_request *next(const struct tw_source_scheduler *t)
 {
-	struct flight *best = NULL;
+	struct shared_request *best = NULL;
 
 	if (running(t, NULL) >= TW_SOURCE_CHILDREN)
 		return NULL;
-	for (struct flight *f = t->flights; f; f = f->next)
+	for (struct shared_request *f = t->flights; f; f = f->next)
 		if (f->state == WAITS && (!best || f->tag < best->tag) &&
 		        running(t, f->project) < TW_SOURCE_CHILDREN_OF_PROJECT)
 			best = f;
@@ -147,7 +147,7 @@ static struct flight *next(const struct tw_source_scheduler *t)
 
 static void begin_next(struct tw_source_scheduler *t)
 {
-	struct flight *f;
+	struct shared_request *f;
 
 	while ((f = next(t))) {
 		f->state = RUNS;
@@ -163,9 +163,9 @@ static enum tw_status busy(struct tw_source_scheduler *t, struct tw_err *err)
 	        "other questions about source code are being answered: ask again in a moment");
 }
 
-/* True: it came to that state; false: its time is over. */
+/* Waits for that state; false after the time limit. */
 static bool wait_for(
-        struct tw_source_scheduler *t, const struct flight *f, int state, int64_t until_ms)
+        struct tw_source_scheduler *t, const struct shared_request *f, int state, int64_t until_ms)
 {
 	const struct timespec at = {until_ms / 1000, (until_ms % 1000) * 1000000};
 	int rc = 0;
@@ -175,8 +175,8 @@ static bool wait_for(
 	return (int)f->state >= state;
 }
 
-static void settle(
-        struct tw_source_scheduler *t, struct flight *f, enum tw_status st, struct tw_err why)
+static void settle(struct tw_source_scheduler *t, struct shared_request *f, enum tw_status st,
+        struct tw_err why)
 {
 	f->state = ENDED;
 	f->st = st;
@@ -184,8 +184,9 @@ static void settle(
 	begin_next(t);
 }
 
-/* The first that asks has it answered. */
-static void lead(struct tw_source_scheduler *t, struct flight *f, const struct tw_source_turn *of)
+/* The first caller executes the request for all. */
+static void execute(
+        struct tw_source_scheduler *t, struct shared_request *f, const struct tw_source_turn *of)
 {
 	struct tw_err why = {0};
 	json_t *answer = NULL;
@@ -205,8 +206,8 @@ static void lead(struct tw_source_scheduler *t, struct flight *f, const struct t
 	settle(t, f, st, why);
 }
 
-/* Each has a copy of its own: they are changed where they are told. */
-static enum tw_status take(const struct flight *f, json_t **ret, struct tw_err *err)
+/* Each caller gets a separate copy, because callers modify it. */
+static enum tw_status copy_result(const struct shared_request *f, json_t **ret, struct tw_err *err)
 {
 	if (f->st != TW_OK)
 		return tw_fail_at(err, f->st, f->err.offset, "%s", f->err.msg);
@@ -216,19 +217,18 @@ static enum tw_status take(const struct flight *f, json_t **ret, struct tw_err *
 
 static bool is_full(const struct tw_source_scheduler *t, const char *project, bool shares)
 {
-	if (!shares && (questions(t, NULL) >= TW_SOURCE_QUESTIONS ||
-	                       questions(t, project) >= TW_SOURCE_QUESTIONS_OF_PROJECT))
+	if (!shares && (open_requests(t, NULL) >= TW_SOURCE_QUESTIONS ||
+	                       open_requests(t, project) >= TW_SOURCE_QUESTIONS_OF_PROJECT))
 		return true;
-	return askers(t, NULL) >= TW_SOURCE_WAITERS ||
-	       askers(t, project) >= TW_SOURCE_ASKERS_OF_PROJECT;
+	return callers(t, NULL) >= TW_SOURCE_WAITERS ||
+	       callers(t, project) >= TW_SOURCE_ASKERS_OF_PROJECT;
 }
 
-/* *ret_again: the one that led got no turn, or its time was over, which says nothing of who still
- * has time. */
-static enum tw_status ask_once(struct tw_source_scheduler *t, const struct tw_source_turn *of,
+/* *ret_again: the executing caller ran out of time or got no turn, but this one still has time. */
+static enum tw_status run_once(struct tw_source_scheduler *t, const struct tw_source_turn *of,
         bool *ret_again, json_t **ret, struct tw_err *err)
 {
-	struct flight *f = find(t, of->question);
+	struct shared_request *f = find(t, of->question);
 	const bool shares = f != NULL;
 	enum tw_status st;
 
@@ -238,18 +238,18 @@ static enum tw_status ask_once(struct tw_source_scheduler *t, const struct tw_so
 	f = f ? f : add(t, of);
 	if (!f)
 		return tw_oom(err);
-	f->askers++;
+	f->callers++;
 	if (!shares)
-		lead(t, f, of);
+		execute(t, f, of);
 	if (wait_for(t, f, ENDED, of->until_ms)) {
-		st = take(f, ret, err);
+		st = copy_result(f, ret, err);
 		*ret_again = shares && (f->st == TW_BUSY || f->st == TW_DEADLINE) &&
 		             tw_monotonic_ms() < of->turn_ms;
 		t->counts.shared += shares && st == TW_OK;
 	} else {
 		st = busy(t, err);
 	}
-	if (--f->askers == 0)
+	if (--f->callers == 0)
 		drop(t, f);
 	return st;
 }
@@ -263,7 +263,7 @@ enum tw_status tw_source_scheduler_ask(struct tw_source_scheduler *t,
 	*ret = NULL;
 	(void)pthread_mutex_lock(&t->lock);
 	for (int tries = 0; again && tries < TRIES_MOST; tries++)
-		st = ask_once(t, of, &again, ret, err);
+		st = run_once(t, of, &again, ret, err);
 	(void)pthread_mutex_unlock(&t->lock);
 	return st;
 }
@@ -274,7 +274,7 @@ struct tw_source_scheduler_counts_now tw_source_scheduler_counts(struct tw_sourc
 
 	(void)pthread_mutex_lock(&t->lock);
 	now = t->counts;
-	now.askers = askers(t, NULL);
+	now.askers = callers(t, NULL);
 	(void)pthread_mutex_unlock(&t->lock);
 	return now;
 }
