@@ -1,4 +1,4 @@
-/* Health, readiness, metrics, and the API's own description. */
+/* Health, readiness, metrics, and the API's description. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -103,7 +103,7 @@ static void write_gauge(struct tw_buf *out, const char *name, uint64_t value)
 	tw_buf_printf(out, "# TYPE %s gauge\n%s %" PRIu64 "\n", name, name, value);
 }
 
-/* Who it is, and whether it does what one of several servers does for all. */
+/* This server's name, and whether it holds the lease for background work. */
 static void write_node(const struct tw_app *app, struct tw_buf *out)
 {
 	char roles[64];
@@ -139,7 +139,7 @@ static void write_disk(const struct tw_app *app, struct tw_buf *out)
 	write_gauge(out, "tracewell_disk_size_bytes", d.size_bytes);
 }
 
-/* Nothing where there never was a copy: an age of for ever would wake who makes them elsewise. */
+/* Absent without any backup: an endless age would alert operators that back up by other means. */
 static void write_backup(const struct tw_app *app, struct tw_buf *out)
 {
 	const int64_t at_ms = tw_backup_marked_ms(app->config->data_dir);
@@ -159,7 +159,7 @@ static void write_storage(const struct tw_app *app, struct tw_buf *out)
 	if (engine && engine->metrics)
 		engine->metrics(store, out);
 	else
-		tw_store_s3.metrics(NULL, out); /* names that are there say more than none */
+		tw_store_s3.metrics(NULL, out); /* writes zeros for absent counters */
 }
 
 static uint64_t open_fds(void)
@@ -174,8 +174,8 @@ static uint64_t open_fds(void)
 	return n > 3 ? n - 3 : 0; /* ".", ".." and the folder's own */
 }
 
-/* What the process and its machine have. */
-static void write_here(const struct tw_app *app, struct tw_buf *out)
+/* Resources of the process and the machine. */
+static void write_process(const struct tw_app *app, struct tw_buf *out)
 {
 	tw_periodic_metrics(out);
 	write_log(out);
@@ -228,7 +228,7 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	tw_answer_memory_metrics(app->answer_memory, &out);
 	if (app->sources)
 		tw_sources_metrics(app->sources, &out);
-	write_here(app, &out);
+	write_process(app, &out);
 	write_gauge(&out, "tracewell_catalogue_damaged_pages", tw_sums_damaged());
 	write_gauge(&out, "tracewell_sessions", sessions);
 	st = tw_pipeline_metrics(app->pipeline, app->catalogue, &out, err);

@@ -1,9 +1,8 @@
 /*
  * api_page.c - the page: files of web/dist, compiled into the binary.
  *
- * Names under assets/ carry a hash of their content and never change; the page
- * itself is asked for anew each time.  Each file that shrinks is there a second
- * time as <name>.gz, made by the build.
+ * Names under assets/ contain a hash of the content and never change; the page itself is
+ * revalidated on each visit. Files that compress well also exist as <name>.gz, made by the build.
  */
 #include <gnutls/crypto.h>
 #include <stdio.h>
@@ -58,7 +57,7 @@ static void hash_of(const struct tw_embedded *f, char out[ETAG])
 
 	(void)gnutls_hash_fast(GNUTLS_DIG_SHA256, f->data, f->len, hash);
 	tw_sha256_hex(hash, hex);
-	memcpy(out, hex, ETAG - 1); /* enough to tell versions apart */
+	memcpy(out, hex, ETAG - 1); /* a prefix identifies the version */
 	out[ETAG - 1] = '\0';
 }
 
@@ -89,7 +88,7 @@ static enum tw_status send_file(
 	return tw_req_reply_static(r, http, type_of(f->name), f->data, f->len, err);
 }
 
-/* Built without npm: say so where people look. */
+/* Built without npm: the response says how to build the page. */
 static enum tw_status not_built(struct tw_req *r, struct tw_err *err)
 {
 	static const char page[] =
@@ -103,7 +102,7 @@ static enum tw_status not_built(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_static(r, 200, "text/html; charset=utf-8", page, sizeof page - 1, err);
 }
 
-/* The page's own addresses, by their first piece: web/src/app/pages.ts has them. */
+/* The page's own paths, by their first segment, as in web/src/app/pages.ts. */
 static bool is_view(const char *path)
 {
 	static const char *const views[] = {"", "traces", "builds", "keys", "signin", "people",
@@ -118,7 +117,7 @@ static bool is_view(const char *path)
 	return false;
 }
 
-/* A browser that visits an address, not a program or a page that loads a file. */
+/* Whether a browser navigates to the path, rather than a program or a page that loads a file. */
 static bool is_visit(const struct tw_req *r)
 {
 	const char *accept = tw_req_header(r, "Accept");
@@ -140,7 +139,7 @@ static enum tw_status page(struct tw_req *r, struct tw_err *err)
 	f = find("index.html");
 	if (!there && (!f || !is_visit(r) || strncmp(path, "api/", 4) == 0))
 		return tw_fail(err, TW_NOT_FOUND, "no such path");
-	/* the page itself says that an address is unknown */
+	/* the page shows that the path is unknown */
 	return f ? send_file(r, there ? 200 : 404, f, err) : not_built(r, err);
 }
 

@@ -1,4 +1,4 @@
-/* The API's reference for people, made of its description when the binary is built
+/* The API's reference as a page, generated from its description by the build
  * (schema/reference.py). */
 #include <string.h>
 

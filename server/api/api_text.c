@@ -1,10 +1,10 @@
-/* Texts and small JSON objects that came with a request, judged before they are kept. */
+/* Validates texts and small JSON objects of requests before they are stored. */
 #include <string.h>
 
 #include "server/api/api.h"
 #include "server/base/app.h"
 
-/* Line ends and tabs are ordinary characters of a text of several lines. */
+/* Line breaks and tabs are allowed in texts of several lines. */
 static bool is_control(char c, bool lines)
 {
 	if (lines && (c == '\n' || c == '\t'))

@@ -28,12 +28,12 @@ struct tw_backlog_limits {
 struct tw_backlog *tw_backlog_new(struct tw_catalogue *c, const struct tw_backlog_limits *limits);
 struct tw_backlog *tw_backlog_free(struct tw_backlog *b); /* accepts NULL; returns NULL */
 
-/* May that project send an upload of so many bytes (0: not known)?  TW_BUSY past a bound.  Where
- * nothing waits, an upload of any size may come. */
+/* Whether the project may upload this number of bytes (0: unknown). TW_BUSY above the limit. If
+ * nothing is waiting, an upload of any size is accepted. */
 enum tw_status tw_backlog_check(struct tw_backlog *b, const char *project_id, uint64_t bytes,
         struct tw_err *err) TW_MUST_USE;
-/* May it have a trace of so many bytes decoded again?  Asked for by those who only read, so as long
- * as what waits is within a quarter of the bounds: the rest is for uploads. */
+/* Whether it may have a trace of this size decoded again. Readers can cause this, so only a quarter
+ * of the limits is available; the rest is for uploads. */
 enum tw_status tw_backlog_check_again(struct tw_backlog *b, const char *project_id, uint64_t bytes,
         struct tw_err *err) TW_MUST_USE;
 /* Counts an upload that was queued. */

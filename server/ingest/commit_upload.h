@@ -1,7 +1,8 @@
 /*
- * commit_upload.h - an upload that is all there becomes a trace: files and row durable, then known.
+ * commit_upload.h - commits a complete upload as a trace: makes files and row durable, then
+ * visible.
  *
- * Used for whole bodies, forms and resumed uploads alike.
+ * Used for raw bodies, forms, resumable and direct uploads.
  */
 #ifndef TW_COMMIT_UPLOAD_H
 #define TW_COMMIT_UPLOAD_H

@@ -35,7 +35,7 @@ struct tw_doctor {
 	unsigned wrong, notes; /* numbers so far */
 };
 
-/* `what` is a word for programs, the rest a sentence that says what to do. */
+/* `what` is a keyword for programs, the rest a message that says what to do. */
 void tw_doctor_report(struct tw_doctor *d, enum tw_doctor_level level, const char *what,
         const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 

@@ -1,6 +1,6 @@
 /*
- * api_alert.c - alert rules of a project: limits of figures, a preview of a rule, and a look at all
- * of them now.
+ * api_alert.c - alert rules of a project: limits of figures, a preview of a rule, and evaluation of
+ * all rules on request.
  */
 #include <math.h>
 #include <string.h>
@@ -79,7 +79,7 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 
 /* --- bodies --- */
 
-/* `more`: members that were read elsewhere. */
+/* `more`: number of members that the caller has read. */
 static enum tw_status refuse_unknown(
         const json_t *body, bool is_new, size_t more, struct tw_err *err)
 {
@@ -273,15 +273,15 @@ static json_t *figure_json(const struct tw_alert_rule *rule, const struct tw_ale
 	        (json_int_t)f->traces, "over", (int)f->is_over, "trace", f->trace_id);
 }
 
-static void take(void *arg, const struct tw_alert_rule *rule, const struct tw_alert_figure *figures,
-        size_t n)
+static void take_result(void *arg, const struct tw_alert_rule *rule,
+        const struct tw_alert_figure *figures, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		(void)json_array_append_new(arg, figure_json(rule, &figures[i]));
 }
 
-/* `rule`: the id of a stored rule, with these changes; absent: a new one. */
-static enum tw_status read_tried(
+/* A new rule, or the stored one with the id `rule` and these changes. */
+static enum tw_status read_preview(
         struct tw_req *r, const json_t *body, struct tw_alert_rule *ret, struct tw_err *err)
 {
 	const json_t *at = json_object_get(body, "rule");
@@ -304,13 +304,13 @@ static enum tw_status try_rule(struct tw_req *r, const json_t *body, struct tw_e
 	struct tw_alert_rule rule;
 	json_t *all = json_array();
 	size_t n = 0;
-	enum tw_status st = a && all ? read_tried(r, body, &rule, err) : tw_oom(err);
+	enum tw_status st = a && all ? read_preview(r, body, &rule, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		st = tw_alerts_try(
 		        tw_req_app(r), project(r), &rule, &deadline, a, &figures, &n, err);
 	if (st == TW_OK)
-		take(all, &rule, figures, n);
+		take_result(all, &rule, figures, n);
 	tw_arena_free(a);
 	if (st == TW_OK)
 		return tw_req_reply_json(r, 200, json_pack("{s:o}", "figures", all), err);
@@ -323,11 +323,11 @@ static enum tw_status post_try(struct tw_req *r, struct tw_err *err)
 	return tw_api_with_body(r, try_rule, err);
 }
 
-static enum tw_status look(struct tw_req *r, struct tw_err *err)
+static enum tw_status evaluate_all(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_deadline deadline = {is_late, r};
 	json_t *all = json_array();
-	const struct tw_alerts_took took = {take, all};
+	const struct tw_alerts_took took = {take_result, all};
 	const struct tw_alerts_how how = {(size_t)tw_monotonic_ms(), &deadline, &took};
 	bool partial = false;
 	enum tw_status st =
@@ -383,7 +383,7 @@ const struct tw_route tw_routes_alert[] = {
         {.method = "POST",
                 .path = "/api/v1/alerts/look",
                 .needs = TW_NEED_WRITE,
-                .end = look,
+                .end = evaluate_all,
                 .summary = "Compares all figures with their limits now"},
         {0},
 };

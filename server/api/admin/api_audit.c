@@ -1,4 +1,4 @@
-/* Who changed what, for admins: of a project, or with everywhere=1 of the whole server. */
+/* The audit log, for admins: of a project, or of the whole server with everywhere=1. */
 #include <string.h>
 
 #include "server/api/api.h"
@@ -18,7 +18,8 @@ static const struct tw_param audit_params[] = {
         {0},
 };
 
-static enum tw_status whose(const struct tw_req *r, const char **ret_project_id, struct tw_err *err)
+static enum tw_status project_of(
+        const struct tw_req *r, const char **ret_project_id, struct tw_err *err)
 {
 	const bool everywhere = tw_req_flag(r, "everywhere");
 
@@ -39,7 +40,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 	        .limit = (uint32_t)tw_req_number(r, "limit")};
 	struct tw_audit_entry *rows = NULL;
 	size_t n = 0;
-	enum tw_status st = whose(r, &of.project_id, err);
+	enum tw_status st = project_of(r, &of.project_id, err);
 
 	if (st == TW_OK)
 		st = tw_catalogue_audit(

@@ -54,7 +54,7 @@ static const struct tw_param days_params[] = {
         {0},
 };
 
-/* The days before now; of today only what happened in it. */
+/* The days before now; for today only the events so far. */
 static enum tw_status read_period(
         struct tw_req *r, struct tw_digest_period *ret, struct tw_err *err)
 {
@@ -77,7 +77,7 @@ static enum tw_status reply_text(
 	        [1] = TW_MARKUP_MARKDOWN, TW_MARKUP_HTML, TW_MARKUP_PLAIN};
 	static const char *const types[] = {[1] = "text/markdown",
 	        "text/plain",
-	        "text/plain"}; /* HTML to look at, not to run */
+	        "text/plain"}; /* HTML is shown, not rendered */
 	struct tw_buf out;
 	struct tw_text_links w = {
 	        {&out, markups[form]}, tw_req_base(r), tw_req_caller(r)->project_id};
@@ -126,9 +126,9 @@ static enum tw_status get_digest(struct tw_req *r, struct tw_err *err)
 	return st;
 }
 
-/* --- telling it now --- */
+/* --- sending it now --- */
 
-/* Hooks that want digests and are not paused. */
+/* Hooks that receive digests and are not paused. */
 static enum tw_status count_hooks(struct tw_req *r, json_int_t *ret, struct tw_err *err)
 {
 	struct tw_webhook *rows = NULL;
@@ -147,8 +147,9 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* Its period ends with the minute, so that a repeated request within it sends once. */
-static enum tw_status tell(struct tw_req *r, const struct tw_digest_rules *to, struct tw_err *err)
+/* The period ends with the current minute, so that a repeated request within it sends only once. */
+static enum tw_status send_now(
+        struct tw_req *r, const struct tw_digest_rules *to, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(r);
 	struct tw_digest_of of = {
@@ -189,7 +190,7 @@ static enum tw_status post_digest(struct tw_req *r, struct tw_err *err)
 		        "nobody is told: no webhook that is not paused wants digests, and nobody "
 		        "is mailed");
 	if (st == TW_OK)
-		st = tell(r, &to, err);
+		st = send_now(r, &to, err);
 	json_decref(doc);
 	if (st != TW_OK)
 		return st;
@@ -198,7 +199,7 @@ static enum tw_status post_digest(struct tw_req *r, struct tw_err *err)
 	        r, 202, json_pack("{s:I, s:I}", "webhooks", hooks, "mails", mails), err);
 }
 
-/* --- when and to whom --- */
+/* --- schedule and recipients --- */
 
 static enum tw_status get_settings(struct tw_req *r, struct tw_err *err)
 {
@@ -220,8 +221,9 @@ static bool has(const struct tw_digest_rules *r, const char *address)
 	return false;
 }
 
-/* Addresses of when the server could mail stay, so that the rest can be changed. */
-static enum tw_status refuse_added(
+/* Existing addresses may remain if the server can no longer send mail, so that other settings can
+ * be changed. */
+static enum tw_status refuse_new_addresses(
         struct tw_req *r, const struct tw_digest_rules *rules, struct tw_err *err)
 {
 	struct tw_digest_rules old = {.n_mail = 0};
@@ -243,7 +245,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	json_t *doc = NULL;
 
 	if (st == TW_OK && rules.n_mail && !*tw_req_app(r)->config->smtp_url)
-		st = refuse_added(r, &rules, err);
+		st = refuse_new_addresses(r, &rules, err);
 	if (st != TW_OK)
 		return st;
 	doc = tw_digest_rules_json(&rules);

@@ -1,4 +1,4 @@
-/* Lists of traces that people of a project keep by a name. */
+/* Named trace filters, saved by people of a project. */
 #include <string.h>
 
 #include "server/api/api.h"
@@ -20,7 +20,7 @@ static enum tw_status list_filters(struct tw_req *r, struct tw_err *err)
 	        err);
 }
 
-/* The name is a piece of the path; a blank one would be shown as nothing. */
+/* The name is a path segment; a blank one would be invisible. */
 static enum tw_status read_name(struct tw_req *r, const char **ret, struct tw_err *err)
 {
 	const char *name = tw_req_path(r, "name");

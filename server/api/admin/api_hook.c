@@ -38,7 +38,7 @@ static json_t *events_json(unsigned events)
 	return list;
 }
 
-/* Never its secret. */
+/* Does not contain the secret. */
 static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 {
 	char secret[TW_SECRET_PLAIN_MAX + 1];
@@ -206,7 +206,7 @@ static enum tw_status read_hook(const json_t *body, struct tw_webhook *io, struc
 	return st == TW_OK ? read_events(body, &io->events, err) : st;
 }
 
-/* Not the one that stands there, from when the server allowed it. */
+/* A URL that was stored while the server allowed private addresses may remain. */
 static enum tw_status refuse_private(
         struct tw_req *r, const char *url, const char *was, struct tw_err *err)
 {
@@ -340,7 +340,7 @@ static json_t *logged_json(const struct tw_logged *l)
 	        "body", l->body, "body_length", (json_int_t)l->length, "log", tries_json(l));
 }
 
-/* A hook of the project, or the digest's mail. */
+/* A hook of the project, or its digest mail. */
 static enum tw_status find_target(struct tw_req *r, const char **ret, struct tw_err *err)
 {
 	struct tw_webhook h;

@@ -98,7 +98,7 @@ static struct tw_issue begin(struct tw_req *r, enum tw_tracker tracker)
 
 /* --- of a regression --- */
 
-struct side { /* a version's traces by class */
+struct side { /* traces of a version, by device class */
 	struct tw_fleet_group *groups;
 	size_t n;
 };
@@ -134,7 +134,7 @@ static enum tw_status median(
 	return st;
 }
 
-/* Classes that both versions have. */
+/* Classes that exist in both versions. */
 static enum tw_status compare(const struct side *before, const struct side *after,
         struct tw_arena *a, struct tw_issue *io, struct tw_err *err)
 {
@@ -225,7 +225,7 @@ static void add_exemplars(struct tw_issue *io, const struct tw_anr_exemplar *of,
 			        of[i].trace_id, of[i].version_name, of[i].device, of[i].os};
 }
 
-/* Of the frame that identifies the group, as of the newest known version. */
+/* Blames the frame that identifies the group, in the newest known version. */
 static enum tw_status add_blame(struct tw_req *r, struct tw_issue *io, struct tw_err *err)
 {
 	const char *frame =

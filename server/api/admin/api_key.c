@@ -1,4 +1,4 @@
-/* Keys of a project, for admins: made, rotated, revoked. */
+/* Keys of a project, for admins: create, rotate, revoke. */
 #include <string.h>
 
 #include "server/api/api.h"
@@ -23,19 +23,19 @@ static enum tw_status list_keys(struct tw_req *r, struct tw_err *err)
 	        err);
 }
 
-/* When a key ends: a time to come, or 0. */
+/* A key's expiry: a future time, or 0. */
 static enum tw_status parse_expiry(
         const json_t *body, int64_t dflt, int64_t *ret, struct tw_err *err)
 {
-	const json_t *given = json_object_get(body, "expires_ms");
-	int64_t at = given ? json_integer_value(given) : dflt;
+	const json_t *value = json_object_get(body, "expires_ms");
+	int64_t at = value ? json_integer_value(value) : dflt;
 
-	if (given && !json_is_integer(given))
+	if (value && !json_is_integer(value))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "expires_ms must be Unix milliseconds, or 0 for never");
 	if (at != 0 && at <= tw_unix_ms())
 		return tw_fail(err, TW_BAD_REQUEST,
-		        given ? "expires_ms is in the past"
+		        value ? "expires_ms is in the past"
 		              : "the key has expired; send another expires_ms, or 0 for never");
 	*ret = at;
 	return TW_OK;
@@ -56,7 +56,7 @@ static enum tw_status parse_key(const json_t *body, struct tw_key_new *k, struct
 	return st == TW_OK ? tw_check_text("name", k->name, err) : st;
 }
 
-static enum tw_status make_key(struct tw_req *r, const json_t *body, struct tw_err *err)
+static enum tw_status create_key(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	char secret[TW_SECRET_BYTES];
 	char id[TW_ID_BYTES];
@@ -78,17 +78,17 @@ static enum tw_status make_key(struct tw_req *r, const json_t *body, struct tw_e
 
 static enum tw_status add_key(struct tw_req *r, struct tw_err *err)
 {
-	return tw_api_with_body(r, make_key, err);
+	return tw_api_with_body(r, create_key, err);
 }
 
 /* --- rotation --- */
 
 static enum tw_status parse_grace(const json_t *body, int64_t *ret_s, struct tw_err *err)
 {
-	const json_t *given = json_object_get(body, "grace_s");
-	int64_t s = given ? json_integer_value(given) : GRACE_S;
+	const json_t *value = json_object_get(body, "grace_s");
+	int64_t s = value ? json_integer_value(value) : GRACE_S;
 
-	if ((given && !json_is_integer(given)) || s < 0 || s > MAX_GRACE_S)
+	if ((value && !json_is_integer(value)) || s < 0 || s > MAX_GRACE_S)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "grace_s must be a number of seconds from 0 to %d", (int)MAX_GRACE_S);
 	*ret_s = s;

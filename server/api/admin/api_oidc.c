@@ -1,9 +1,9 @@
 /*
- * api_oidc.c - signing in by an OpenID provider: the browser is sent there, and comes back.
+ * api_oidc.c - sign-in by an OpenID provider: redirects the browser there, and handles its return.
  *
- * Both are visits of a browser, so what goes wrong is told by the sign-in page: it
- * gets one of a few words (oidc.h) and has the sentences.  The log says more.
- * They run on a pool of their own: a provider that hangs holds up nobody else.
+ * Browsers navigate to both addresses, so errors are shown by the sign-in page: it gets the reason
+ * (oidc.h) as a parameter and has the messages; the log has details. The routes have a separate
+ * pool: an unresponsive provider blocks no other requests.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 
 enum { COOKIE_BYTES = 2048, ACCOUNT_BYTES = TW_JWT_SUBJECT_MAX + 8 };
 
-/* Lax: the provider's page sends the browser back here. */
+/* SameSite=Lax: the provider's page redirects the browser here. */
 static void set_flow_cookie(struct tw_req *r, const char *value, long max_age_s)
 {
 	tw_api_set_cookie(r, &(struct tw_cookie){.name = FLOW_COOKIE,
@@ -40,7 +40,7 @@ static enum tw_status send_to(struct tw_req *r, const char *location, struct tw_
 	return tw_req_reply_empty(r, 302, err);
 }
 
-static enum tw_status tell(
+static enum tw_status redirect_to_page(
         struct tw_req *r, enum tw_oidc_why why, const char *subject, const struct tw_err *failed)
 {
 	char target[64];
@@ -69,7 +69,7 @@ static struct tw_oidc_call call_of(struct tw_req *r)
 	        .why = TW_OIDC_FAILED};
 }
 
-/* --- there --- */
+/* --- to the provider --- */
 
 static enum tw_status begin_for(struct tw_req *r, struct tw_oidc_call *call, const char *user_id,
         const char **ret_location, struct tw_err *err)
@@ -90,7 +90,7 @@ static enum tw_status begin_for(struct tw_req *r, struct tw_oidc_call *call, con
 	return st;
 }
 
-static bool is_from_elsewhere(struct tw_req *r)
+static bool is_cross_site(struct tw_req *r)
 {
 	const char *site = tw_req_header(r, "Sec-Fetch-Site");
 
@@ -106,16 +106,16 @@ static enum tw_status begin(struct tw_req *r, struct tw_err *err)
 
 	if (st != TW_OK)
 		return st;
-	if (is_from_elsewhere(r))
-		return tell(r, TW_OIDC_ELSEWHERE, "", &why);
+	if (is_cross_site(r))
+		return redirect_to_page(r, TW_OIDC_ELSEWHERE, "", &why);
 	st = begin_for(r, &call, "", &location, &why);
-	return st == TW_OK ? send_to(r, location, err) : tell(r, call.why, "", &why);
+	return st == TW_OK ? send_to(r, location, err) : redirect_to_page(r, call.why, "", &why);
 }
 
 /* --- an account linked by its owner --- */
 
 /* A session alone may be an unattended browser: linking requires the password again. */
-static enum tw_status judge_owner(struct tw_req *r, const json_t *body, struct tw_err *err)
+static enum tw_status check_password(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	const char *password = json_string_value(json_object_get(body, "password"));
 	struct tw_user user;
@@ -133,7 +133,7 @@ static enum tw_status judge_owner(struct tw_req *r, const json_t *body, struct t
 		        "this account has no password: an admin of the server can link it");
 	if (st == TW_OK)
 		st = tw_api_check_password(r, &user, password, err);
-	if (st == TW_NO_TOKEN) /* the session is fine */
+	if (st == TW_NO_TOKEN) /* the session itself is valid */
 		st = tw_fail(err, TW_DENIED, "the password is wrong");
 	return st;
 }
@@ -145,7 +145,7 @@ static enum tw_status link_to(struct tw_req *r, const json_t *body, struct tw_er
 	enum tw_status st = need_provider(r, err);
 
 	if (st == TW_OK)
-		st = judge_owner(r, body, err);
+		st = check_password(r, body, err);
 	if (st == TW_OK)
 		st = begin_for(r, &call, tw_req_caller(r)->user_id, &location, err);
 	if (st == TW_IO && call.why == TW_OIDC_AWAY)
@@ -160,7 +160,7 @@ static enum tw_status begin_link(struct tw_req *r, struct tw_err *err)
 	return tw_api_with_body(r, link_to, err);
 }
 
-/* --- and back --- */
+/* --- return --- */
 
 static enum tw_oidc_why why_of(enum tw_identity_end end)
 {
@@ -196,7 +196,8 @@ static enum tw_status start_session(struct tw_req *r, const struct tw_oidc_perso
 	if (st != TW_OK)
 		return st;
 	n.row.how = "oidc";
-	if (p->begun.has_before) /* its cookie is not sent here from the provider's page */
+	if (p->begun.has_before) /* the session's cookie is not sent on a redirect from the provider
+	                          */
 		n.row.replaces = p->begun.before;
 	st = tw_catalogue_identity_sign_in(app->catalogue, &who, &n.row, &end, err);
 	if (st == TW_OK)
@@ -206,10 +207,9 @@ static enum tw_status start_session(struct tw_req *r, const struct tw_oidc_perso
 	return st;
 }
 
-/* What the rules of roles do with a claim that is not there: it gives none.  Whoever left all
- * groups is often told of in just that way; where the provider was never asked for it, the log says
- * so. */
-static void tell_roles(struct tw_req *r, const struct tw_oidc_person *p)
+/* Without the claim, the rules grant no role: providers often omit it for people without groups. It
+ * may also be missing because it was not requested, so it is logged. */
+static void log_missing_claim(struct tw_req *r, const struct tw_oidc_person *p)
 {
 	if (p->no_role_claim)
 		tw_log(TW_LOG_WARN, "oidc_no_role_claim", tw_log_text("id", tw_req_id(r)),
@@ -217,8 +217,8 @@ static void tell_roles(struct tw_req *r, const struct tw_oidc_person *p)
 		        tw_log_text("subject", p->subject));
 }
 
-/* Refused persons count each for themselves: an office behind one address is many of them. */
-static enum tw_status admit(struct tw_req *r, const struct tw_oidc_person *p,
+/* Rejected people count against their own limit, because many may share an office's address. */
+static enum tw_status find_account(struct tw_req *r, const struct tw_oidc_person *p,
         enum tw_oidc_why *ret_why, struct tw_err *err)
 {
 	struct tw_throttle *tries = tw_oidc_tries(tw_req_app(r)->oidc);
@@ -233,7 +233,7 @@ static enum tw_status admit(struct tw_req *r, const struct tw_oidc_person *p,
 		*ret_why = TW_OIDC_BUSY;
 		return st;
 	}
-	tell_roles(r, p);
+	log_missing_claim(r, p);
 	*ret_why = TW_OIDC_FAILED;
 	st = start_session(r, p, ret_why, err);
 	if (st != TW_OK && *ret_why != TW_OIDC_FAILED)
@@ -256,12 +256,12 @@ static enum tw_status finish(
 		return tw_oom(err);
 	(void)tw_api_cookie(r, FLOW_COOKIE, cookie, sizeof cookie);
 	st = tw_oidc_finish(tw_req_app(r)->oidc, call, &answer, ret, err);
-	return st == TW_OK ? admit(r, ret, &call->why, err) : st;
+	return st == TW_OK ? find_account(r, ret, &call->why, err) : st;
 }
 
-/* Of an address only codes count that the provider never gave: whoever makes them up has us ask it.
- * Cancelling there, or not being invited here, is no try of anything. */
-static enum tw_status try(
+/* Only codes that the provider did not issue count against an address: a client that invents codes
+ * causes requests to the provider. Cancelling there, or having no account here, does not count. */
+static enum tw_status try_finish(
         struct tw_req *r, struct tw_oidc_call *call, struct tw_oidc_person *ret, struct tw_err *err)
 {
 	struct tw_throttle *tries = tw_oidc_tries(tw_req_app(r)->oidc);
@@ -292,12 +292,12 @@ static enum tw_status callback(struct tw_req *r, struct tw_err *err)
 		return st;
 	if (!person)
 		return tw_oom(err);
-	st = try(r, &call, person, &why);
+	st = try_finish(r, &call, person, &why);
 	if (st == TW_OK || call.why != TW_OIDC_STATE)
 		set_flow_cookie(r, "", 0);
 	if (st == TW_OK)
 		return send_to(r, person->begun.next, err);
-	return tell(r, call.why, person->subject ? person->subject : "", &why);
+	return redirect_to_page(r, call.why, person->subject ? person->subject : "", &why);
 }
 
 static const struct tw_param next_params[] = {

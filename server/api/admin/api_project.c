@@ -1,4 +1,4 @@
-/* Making a project: its list is api_session.c's, for it depends on who asks. */
+/* Creates a project.  The list is in api_session.c, because it depends on the caller. */
 #include <string.h>
 
 #include "server/api/api.h"
@@ -6,7 +6,7 @@
 
 enum { NAME_BYTES = 100 };
 
-static enum tw_status make_project(struct tw_req *r, const json_t *body, struct tw_err *err)
+static enum tw_status read_and_create(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	char id[TW_ID_BYTES];
 	const char *name;
@@ -26,7 +26,7 @@ static enum tw_status make_project(struct tw_req *r, const json_t *body, struct 
 
 static enum tw_status add_project(struct tw_req *r, struct tw_err *err)
 {
-	return tw_api_with_body(r, make_project, err);
+	return tw_api_with_body(r, read_and_create, err);
 }
 
 const struct tw_route tw_routes_project[] = {

@@ -1,5 +1,4 @@
-/* Uploads of which decoders died, for the project's admins: listed, saved, tried again, thrown
- * away. */
+/* Uploads that crashed decoders, for the project's admins: list, download, retry, discard. */
 #include <string.h>
 
 #include "server/api/api.h"

@@ -27,13 +27,13 @@ static bool is_among(const struct tw_expiry *e, const struct tw_expiry *rows, si
 	return false;
 }
 
-struct told {
+struct preview {
 	struct tw_use use;
-	struct tw_expiry *due, *later; /* later: due by then, those that are now among them */
+	struct tw_expiry *due, *later; /* later: due by the end of the preview, `due` among them */
 	size_t n_due, n_later;
 };
 
-static json_t *due_json(const struct told *t)
+static json_t *due_json(const struct preview *t)
 {
 	json_t *list = json_array();
 
@@ -42,7 +42,7 @@ static json_t *due_json(const struct told *t)
 	return list;
 }
 
-static json_t *soon_json(const struct told *t)
+static json_t *soon_json(const struct preview *t)
 {
 	json_t *list = json_array();
 
@@ -53,7 +53,7 @@ static json_t *soon_json(const struct told *t)
 }
 
 static enum tw_status look_ahead(
-        struct tw_req *r, const struct tw_retention *rules, struct told *ret, struct tw_err *err)
+        struct tw_req *r, const struct tw_retention *rules, struct preview *ret, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_req_app(r)->catalogue;
 	const char *project_id = tw_req_caller(r)->project_id;
@@ -83,7 +83,7 @@ static json_t *disk_json(const struct tw_app *app)
 
 static enum tw_status reply(struct tw_req *r, const struct tw_retention *rules, struct tw_err *err)
 {
-	struct told t = {0};
+	struct preview t = {0};
 	enum tw_status st = look_ahead(r, rules, &t, err);
 
 	if (st != TW_OK)

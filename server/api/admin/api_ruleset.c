@@ -1,5 +1,5 @@
 /*
- * api_ruleset.c - rules that keep their versions, told and replaced.
+ * api_ruleset.c - versioned rule documents: get and replace.
  */
 #include "server/api/admin/api_ruleset.h"
 
@@ -36,7 +36,7 @@ static json_t *versions_json(const struct tw_ruleset *v, size_t n)
 	return list;
 }
 
-/* Takes doc. */
+/* Takes ownership of doc. */
 static enum tw_status reply(struct tw_req *r, const struct tw_api_ruleset *of,
         const struct tw_ruleset *rules, json_t *doc, json_t *versions, struct tw_err *err)
 {

@@ -1,8 +1,8 @@
 /*
- * api_session.c - signing in and out, and what the page may know of who asks.
+ * api_session.c - sign-in, sign-out, and the caller's account and projects.
  *
- * Whatever one signs in with (a password, a link, a key) becomes a session with a
- * secret of its own in the cookie; a session that the browser had before ends.
+ * Each way to sign in (password, link, key) creates a session with a separate secret in the cookie;
+ * the browser's previous session ends.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 
 enum { MAX_TOKEN = 128 };
 
-/* Begins a session of whoever `who` names; `link_hash` is the link that is used up by it, or NULL;
- * `how` as in struct tw_session. */
+/* Creates a session for `who`. `link_hash`: the link that this uses up, or NULL; `how` as in struct
+ * tw_session. */
 static enum tw_status start_session(struct tw_req *r, const struct tw_caller *who,
         const uint8_t *link_hash, const char *how, struct tw_err *err)
 {
@@ -59,8 +59,8 @@ static enum tw_status sign_in_by_token(struct tw_req *r, const char *token, stru
 	return st == TW_OK ? start_session(r, &who, NULL, "key", err) : st;
 }
 
-/* As any other: a name that cannot be one takes as long, and tells as little, as a wrong one. */
-static enum tw_status look_up(
+/* An invalid name takes as long as a wrong one, and gets the same response. */
+static enum tw_status find_user(
         struct tw_req *r, const char *name, struct tw_user *ret, struct tw_err *err)
 {
 	enum tw_status st;
@@ -77,7 +77,7 @@ static enum tw_status sign_in_by_password(
 {
 	struct tw_caller who = {.scope = TW_SCOPE_PUBLIC};
 	struct tw_user user;
-	enum tw_status st = look_up(r, name, &user, err);
+	enum tw_status st = find_user(r, name, &user, err);
 
 	if (st == TW_OK)
 		st = tw_api_check_password(r, &user, password, err);
@@ -152,7 +152,7 @@ static enum tw_status change_password(struct tw_req *r, const json_t *body, stru
 		st = tw_password_verify(password, user.name, err);
 	if (st == TW_OK)
 		st = tw_api_check_password(r, &user, old, err);
-	if (st == TW_NO_TOKEN) /* the session is fine */
+	if (st == TW_NO_TOKEN) /* the session itself is valid */
 		st = tw_fail(err, TW_DENIED, "the old password is wrong");
 	if (st == TW_OK)
 		st = tw_password_hash(password, hash, err);
@@ -174,9 +174,10 @@ static enum tw_status set_own_password(struct tw_req *r, struct tw_err *err)
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
-/* --- who asks --- */
+/* --- the caller --- */
 
-/* The projects this caller may see: an admin of the server all, a person theirs, a key its own. */
+/* The projects that this caller may see: all for an admin of the server, those with a role for a
+ * person, its own for a key. */
 static enum tw_status visible_projects(struct tw_req *r, json_t **ret, struct tw_err *err)
 {
 	const struct tw_caller *caller = tw_req_caller(r);
@@ -211,7 +212,7 @@ static enum tw_status projects(struct tw_req *r, struct tw_err *err)
 	                   : st;
 }
 
-/* The one with that id, if the caller may see it: {"id","name"} or null. */
+/* The project with that id, if the caller may see it: {"id","name"} or null. */
 static json_t *seen_project(json_t *list, const char *id)
 {
 	json_t *project;
@@ -227,7 +228,7 @@ static json_t *seen_project(json_t *list, const char *id)
 	return json_null();
 }
 
-/* Where a link to a trace leads: its project, if the caller may see that. */
+/* The project of a linked trace, if the caller may see it. */
 static enum tw_status project_of_trace(
         struct tw_req *r, json_t *list, json_t **ret, struct tw_err *err)
 {
@@ -242,7 +243,7 @@ static enum tw_status project_of_trace(
 	return st;
 }
 
-/* How else one may sign in here, and whether the account can already: or null. */
+/* The OpenID provider and whether this account is linked to it, or null. */
 static enum tw_status provider_json(struct tw_req *r, json_t **ret, struct tw_err *err)
 {
 	const struct tw_app *app = tw_req_app(r);

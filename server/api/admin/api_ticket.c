@@ -1,6 +1,5 @@
 /*
- * api_ticket.c - where the project's issues are created, and the creation of one by the tracker's
- * API.
+ * api_ticket.c - the project's issue tracker, and creation of issues by the tracker's API.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +54,7 @@ static bool can_read(struct tw_req *r, const char *sealed)
 	return can;
 }
 
-/* Never its token. */
+/* Does not contain the token. */
 static enum tw_status get_tracker(struct tw_req *r, struct tw_err *err)
 {
 	const char *sealed = "";
@@ -114,7 +113,7 @@ static enum tw_status keep_token(struct tw_req *r, const char *token, struct tw_
 	                   : st;
 }
 
-/* Members of the response that a client may send back. */
+/* The settings without members that exist only in responses. */
 static json_t *without_token(const json_t *body)
 {
 	json_t *doc = json_copy((json_t *)(uintptr_t)body);
@@ -159,7 +158,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 
 	if (st == TW_OK)
 		st = check(r, doc, token, sealed, err);
-	/* no token is sent to an address for which it was not entered, also after a crash */
+	/* a stored token must never be sent to another address, even after a crash */
 	if (st == TW_OK && token && *sealed)
 		st = keep_token(r, "", err);
 	if (st == TW_OK)
@@ -230,7 +229,7 @@ struct wanted {
 	const json_t *tracker;
 };
 
-/* Truncates it between two characters. */
+/* Truncates at a character boundary. */
 static void shorten(struct tw_buf *io, size_t most)
 {
 	if (io->len <= most)
@@ -281,7 +280,7 @@ static enum tw_status queue(
 	return st;
 }
 
-/* *ret_exists: there is one that did not fail. */
+/* *ret_exists: a ticket exists that did not fail. */
 static enum tw_status find(struct tw_req *r, const char *mark, bool *ret_exists, struct tw_err *err)
 {
 	struct tw_ticket t;

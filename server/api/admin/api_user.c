@@ -2,8 +2,8 @@
  * api_user.c - people and their roles: accounts for admins of the server, members of a project for
  * its admins.
  *
- * An admin of a project gives roles to people by name and sees those who have one;
- * only admins of the server make accounts and see all.
+ * An admin of a project assigns roles by name and sees its members only; admins of the server
+ * create accounts and see all.
  */
 #include <string.h>
 
@@ -26,13 +26,13 @@ static const char *role_of(enum tw_scope scope)
 	return NULL;
 }
 
-/* The person that {name} in the path names. */
+/* The person named by {name} in the path. */
 static enum tw_status user_of(struct tw_req *r, struct tw_user *ret, struct tw_err *err)
 {
-	const char *given = tw_req_path(r, "name");
+	const char *value = tw_req_path(r, "name");
 	char name[TW_USER_NAME_BYTES];
 
-	if (tw_user_name(given ? given : "", name, NULL) != TW_OK)
+	if (tw_user_name(value ? value : "", name, NULL) != TW_OK)
 		return tw_fail(err, TW_NOT_FOUND, "there is no user of that name");
 	return tw_catalogue_user_get(tw_req_app(r)->catalogue, name, ret, err);
 }
@@ -97,28 +97,28 @@ static enum tw_status get_flag(
 	return TW_OK;
 }
 
-/* The hash of the password in body; *ret "" when there is none. */
+/* The hash of the password in body; *ret "" if it has none. */
 static enum tw_status get_password(
         const json_t *body, const char *name, char ret[TW_PASSWORD_HASH_BYTES], struct tw_err *err)
 {
-	const json_t *given = json_object_get(body, "password");
+	const json_t *value = json_object_get(body, "password");
 	enum tw_status st;
 
 	ret[0] = '\0';
-	if (!given)
+	if (!value)
 		return TW_OK;
-	if (!json_is_string(given))
+	if (!json_is_string(value))
 		return tw_fail(err, TW_BAD_REQUEST, "password must be a text");
-	st = tw_password_verify(json_string_value(given), name, err);
-	return st == TW_OK ? tw_password_hash(json_string_value(given), ret, err) : st;
+	st = tw_password_verify(json_string_value(value), name, err);
+	return st == TW_OK ? tw_password_hash(json_string_value(value), ret, err) : st;
 }
 
 static enum tw_status make_user(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	const char *given = json_string_value(json_object_get(body, "name"));
+	const char *value = json_string_value(json_object_get(body, "name"));
 	char name[TW_USER_NAME_BYTES] = "", hash[TW_PASSWORD_HASH_BYTES] = "", id[TW_ID_BYTES];
 	bool is_admin = false;
-	enum tw_status st = tw_user_name(given ? given : "", name, err);
+	enum tw_status st = tw_user_name(value ? value : "", name, err);
 
 	if (st == TW_OK)
 		st = get_flag(body, "admin", false, &is_admin, err);
@@ -134,12 +134,12 @@ static enum tw_status add_user(struct tw_req *r, struct tw_err *err)
 	return tw_api_with_body(r, make_user, err);
 }
 
-/* The identity at the provider that may use the account; "" none. */
+/* The identity at the provider that may use the account; "": none. */
 static enum tw_status set_subject(
-        struct tw_req *r, const char *user_id, const json_t *given, struct tw_err *err)
+        struct tw_req *r, const char *user_id, const json_t *value, struct tw_err *err)
 {
 	const struct tw_app *app = tw_req_app(r);
-	const char *subject = json_string_value(given);
+	const char *subject = json_string_value(value);
 
 	if (!app->oidc)
 		return tw_fail(

@@ -1,8 +1,8 @@
 /*
- * api_anr.c - groups of ANRs by cause, and the rules that people have for them.
+ * api_anr.c - groups of ANRs by cause, and their triage rules.
  *
- * Groups answer to the filters of rollups (api_fleet.c).  `pending` says how many
- * reports do not have their key yet by the rules and mappings that hold.
+ * Groups accept the filters of rollups (api_fleet.c). `pending` is the number of reports that have
+ * no key yet by the current rules and mappings.
  */
 #include <string.h>
 
@@ -97,7 +97,7 @@ static void put_group(
 	put_state(q, &state);
 }
 
-/* Days lie by group, and in order within it. */
+/* Days are sorted by group, then by time. */
 static void put_trend(struct tw_fleet_question *q, const struct page *p, const char *key)
 {
 	size_t low = 0, high = p->n_days;
@@ -178,7 +178,7 @@ static enum tw_status answer_groups(struct tw_fleet_question *q, struct tw_err *
 	enum tw_status st;
 
 	read_page(q, &p);
-	st = put_head(q, err); /* first: what it calls counted is in the groups by then */
+	st = put_head(q, err); /* first: each report that it counts is in the groups by then */
 	if (st == TW_OK)
 		st = load(q, "", &p, err);
 	if (st != TW_OK)

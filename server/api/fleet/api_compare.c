@@ -1,6 +1,5 @@
 /*
- * api_compare.c - two selections of traces side by side: calls as one tree, methods as a
- * table.
+ * api_compare.c - compares two selections of traces: calls as one tree, methods as a table.
  */
 #include <stdlib.h>
 
@@ -104,7 +103,7 @@ static int64_t field_of(const struct tw_compare_node *n, enum field which)
 	return 0;
 }
 
-/* Names of the methods that are shown, in the order of their numbers, and those numbers. */
+/* Names of the methods in the response, in the order of their numbers, and those numbers. */
 static bool put_names(struct comparison *c, const struct tw_compare *t)
 {
 	uint8_t *shown = tw_arena_zalloc(c->arena, (size_t)c->sides.n_names + 1, 1);
@@ -246,7 +245,7 @@ static void read_table(const struct tw_req *r, struct table *t)
 	t->offset = tw_req_number(r, "offset");
 }
 
-static bool is_meant(const struct comparison *c, const struct table *t,
+static bool is_requested(const struct comparison *c, const struct table *t,
         const struct tw_match *match, const struct tw_compare_method *m)
 {
 	bool meant = true;
@@ -262,7 +261,7 @@ static bool is_meant(const struct comparison *c, const struct table *t,
 	return meant && (!match || tw_match_has(match, name_of(c, m->method)));
 }
 
-/* Keeps those that were asked for, in place; returns how many. */
+/* Keeps the requested methods, in place; returns their number. */
 static uint32_t choose(const struct comparison *c, struct table *t, const struct tw_match *match,
         struct tw_compare_method *m, uint32_t n)
 {
@@ -271,7 +270,7 @@ static uint32_t choose(const struct comparison *c, struct table *t, const struct
 	for (uint32_t i = 0; i < n; i++) {
 		t->added += m[i].of[TW_SIDE_A].count == 0;
 		t->gone += m[i].of[TW_SIDE_B].count == 0;
-		if (is_meant(c, t, match, &m[i]))
+		if (is_requested(c, t, match, &m[i]))
 			m[kept++] = m[i];
 	}
 	return kept;

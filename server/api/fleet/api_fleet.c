@@ -1,8 +1,8 @@
 /*
- * api_fleet.c - what many traces say together, by version, device class, day and more.
+ * api_fleet.c - figures of many traces, by version, device class, day and other dimensions.
  *
- * Every answer says how many traces it is of, how many cells were read, and how far
- * quantiles may be beside the truth.  Exemplars that are deleted are null.
+ * Each response has the number of traces and cells it was computed from, and the error bound of
+ * quantiles. Exemplars that were deleted are null.
  */
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,7 @@ const struct tw_param tw_fleet_any_label_params[] = {FILTER_PARAMS("", ANY_LABEL
 const struct tw_param tw_fleet_sides_params[] = {
         FILTER_PARAMS("a.", INDEXED_LABEL), FILTER_PARAMS("b.", INDEXED_LABEL), {0}};
 
-/* The parameter's name: that of the question's side if it is given. */
+/* The parameter's name, prefixed with the side of the query if it has sides. */
 static const char *name_of(
         const struct tw_fleet_question *q, const char *name, char own[NAME_BYTES])
 {
@@ -74,7 +74,7 @@ struct tw_fleet_store *tw_fleet_store_of(const struct tw_fleet_question *q)
 struct labels {
 	struct tw_fleet_question *q;
 	const char *word;
-	size_t n; /* those so far */
+	size_t n; /* read so far */
 };
 
 static enum tw_status take_label(void *arg, const char *name, const char *value, struct tw_err *err)
@@ -87,7 +87,7 @@ static enum tw_status take_label(void *arg, const char *name, const char *value,
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "label is KEY=VALUE; with nothing behind = those traces that have none");
 	if (l->n++ == 0)
-		return TW_OK; /* the filter's */
+		return TW_OK; /* belongs to the filter */
 	if (!tw_fleet_store_of(l->q)->engine->any_label)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "traces are counted by one label at a time: leave out label= or ask for "
@@ -152,7 +152,7 @@ enum tw_status tw_fleet_read(
 	return tw_fleet_read_only(q, &(struct tw_fleet_ask){.metrics = metrics, .dims = dims}, err);
 }
 
-/* --- answers --- */
+/* --- responses --- */
 
 enum tw_status tw_fleet_run(struct tw_req *r,
         enum tw_status (*answer)(struct tw_fleet_question *q, struct tw_err *err),
@@ -186,7 +186,7 @@ void tw_fleet_put_text(struct tw_fleet_question *q, const char *key, const char 
 	tw_json_key_str(&q->j, key, tw_str_of(text));
 }
 
-/* The id of a trace that is still there, else null. */
+/* The trace's id if it still exists, otherwise null. */
 void tw_fleet_put_trace(struct tw_fleet_question *q, const char *key, const char *id)
 {
 	char text[TW_ID_BYTES] = "";
@@ -213,7 +213,7 @@ uint64_t tw_fleet_traces(const struct tw_fleet_question *q)
 	return n;
 }
 
-/* What every answer begins with. */
+/* The first members of every response. */
 void tw_fleet_put_head(struct tw_fleet_question *q)
 {
 	tw_json_open(&q->j, '{');

@@ -58,7 +58,8 @@ extern const struct tw_param tw_fleet_by_params[]; /* by= and top= */
 /* Reads by=, or dflt; for label:KEY the filter then covers all its values. */
 enum tw_status tw_fleet_read_by(struct tw_fleet_question *q, const char *dflt,
         enum tw_fleet_by *ret, struct tw_err *err) TW_MUST_USE;
-/* Cells of a label by their value (top=); does nothing when groups are by something else. */
+/* Sums the cells of a label by value (top=); does nothing if the response is grouped by another
+ * dimension. */
 enum tw_status tw_fleet_finalize_labels(
         struct tw_fleet_question *q, struct tw_err *err) TW_MUST_USE;
 uint64_t tw_fleet_traces(const struct tw_fleet_question *q); /* that the cells count */

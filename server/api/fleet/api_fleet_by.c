@@ -1,6 +1,6 @@
 /*
- * api_fleet_by.c - what groups of an answer differ by: a dimension, or a label that the project
- * counts by.
+ * api_fleet_by.c - the dimension by which a response is grouped: a column, or one of the project's
+ * labels.
  */
 #include <string.h>
 
@@ -34,7 +34,7 @@ static enum tw_status check_key(
 	return st == TW_OK ? not_counted_by(key, err) : st;
 }
 
-/* A label that is filtered by may be the one that groups differ by, and is their only one then. */
+/* A filter by a label allows grouping by the same label only. */
 static enum tw_status check_filter(
         const struct tw_fleet_question *q, const char *key, struct tw_err *err)
 {
@@ -102,7 +102,7 @@ enum tw_status tw_fleet_read_by(
 	return st;
 }
 
-/* Traces that came before the label was one to count by are in none of its cells. */
+/* Traces that arrived before the label was configured are in none of its cells. */
 static enum tw_status count_others(struct tw_fleet_question *q, struct tw_err *err)
 {
 	struct tw_fleet_store *store = tw_fleet_store_of(q);
@@ -111,7 +111,7 @@ static enum tw_status count_others(struct tw_fleet_question *q, struct tw_err *e
 	uint64_t n = 0;
 	enum tw_status st;
 
-	if (strchr(q->filter.label, '=')) /* of one value there are no others */
+	if (strchr(q->filter.label, '=')) /* with a value, no other values exist */
 		return TW_OK;
 	all.filter.label = "";
 	st = store->engine->count(store, &all, &n, err);
@@ -143,7 +143,7 @@ void tw_fleet_put_by(struct tw_fleet_question *q, enum tw_fleet_by by)
 	tw_json_key_int(&q->j, "not_counted", (int64_t)q->not_counted);
 }
 
-/* The rest has no key: what stands there could be a value. */
+/* The rest has no key, because any text could be a value. */
 void tw_fleet_put_key(struct tw_fleet_question *q, const char *key)
 {
 	const bool rest = strcmp(key, TW_FLEET_REST) == 0;

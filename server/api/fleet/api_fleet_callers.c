@@ -1,6 +1,6 @@
 /*
- * api_fleet_callers.c - who calls a method in the traces that a filter leaves, and what it calls,
- * from merged call trees.
+ * api_fleet_callers.c - callers and callees of a method in the filtered traces, from merged call
+ * trees.
  */
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet_tree.h"
@@ -44,7 +44,7 @@ static enum tw_status read_tree(struct tw_fleet_question *q, struct asked *a, st
 	                   : st;
 }
 
-/* Of all builds, by what they are called now. */
+/* The methods of all builds that have this name now. */
 static enum tw_status find(struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
 {
 	uint8_t *wanted = tw_arena_zalloc(q->arena, (size_t)a->taking.names.n + 1, 1);

@@ -1,8 +1,8 @@
 /*
- * api_fleet_compare.c - two sides of the fleet side by side.
+ * api_fleet_compare.c - compares two sides of the fleet.
  *
- * A side is a version (a=8.3.0), one trace (a=trace:ID) or a filter (a.os=13); words
- * without a. or b. are of both.
+ * A side is a version (a=8.3.0), one trace (a=trace:ID) or a filter (a.os=13); parameters without
+ * a. or b. apply to both.
  */
 #include "server/api/fleet/api_fleet_compare.h"
 
@@ -42,7 +42,7 @@ static const char *label_of(struct tw_fleet_question *q, const struct tw_compare
 	return label && !label[0] ? "all" : label;
 }
 
-/* One trace as a cell that has nothing but its delta. */
+/* One trace as a cell that has only its delta. */
 static enum tw_status make_cell(
         struct tw_fleet_question *q, struct tw_compared_side *s, struct tw_err *err)
 {
@@ -316,7 +316,7 @@ static enum tw_status compare_all(struct tw_comparison *c, struct tw_err *err)
 	return st == TW_OK ? tw_comparison_say(c, err) : st;
 }
 
-/* --- the answer --- */
+/* --- the response --- */
 
 static void put_number(struct tw_json *j, const char *key, double v)
 {
@@ -435,7 +435,7 @@ static void put_method(const struct tw_comparison *c, const struct tw_compared_m
 
 enum only { ALL, SLOWER, FASTER, NEW, GONE, SURE };
 
-static bool is_meant(const struct tw_compared_method *m, enum only only)
+static bool is_requested(const struct tw_compared_method *m, enum only only)
 {
 	double change = m->self.of[TW_SIDE_B] - m->self.of[TW_SIDE_A];
 
@@ -468,8 +468,8 @@ static void put_methods(const struct tw_comparison *c)
 	tw_json_open(&q->j, '[');
 	for (size_t i = 0; i < c->n_methods; i++) {
 		for (int k = 0; k <= SURE; k++)
-			counts[k] += is_meant(&c->methods[i], (enum only)k);
-		if (!is_meant(&c->methods[i], only))
+			counts[k] += is_requested(&c->methods[i], (enum only)k);
+		if (!is_requested(&c->methods[i], only))
 			continue;
 		if (meant >= offset && meant < offset + limit)
 			put_method(c, &c->methods[i]);

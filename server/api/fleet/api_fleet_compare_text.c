@@ -1,5 +1,5 @@
 /*
- * api_fleet_compare_text.c - a comparison in words: one sentence, and a page of Markdown.
+ * api_fleet_compare_text.c - a comparison as text: one sentence, and a page of Markdown.
  */
 #include <math.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static const char *change_text(double share, char out[TEXT_BYTES])
 
 /* --- the sentence --- */
 
-/* The scenario that most traces of both sides are of; NULL: none is on both. */
+/* The scenario with most traces on both sides; NULL: none exists on both. */
 static const struct tw_compared_scenario *main_scenario(const struct tw_comparison *c)
 {
 	const struct tw_compared_scenario *best = NULL;
@@ -61,8 +61,8 @@ static const struct tw_compared_scenario *main_scenario(const struct tw_comparis
 	return best;
 }
 
-/* The greatest quantile up to p95 of which there are enough traces, else the median. */
-static int told_stat(const struct tw_compared_scenario *s)
+/* The highest quantile up to p95 with enough traces, otherwise the median. */
+static int reported_stat(const struct tw_compared_scenario *s)
 {
 	int k = DEFAULT_STAT;
 
@@ -71,7 +71,7 @@ static int told_stat(const struct tw_compared_scenario *s)
 	return k;
 }
 
-/* What grew or shrank most, of what is sure, and whether it is most of all that did. */
+/* The significant method that changed most, and whether it changed more than all others. */
 static const struct tw_compared_method *cause(
         const struct tw_comparison *c, bool slower, bool *ret_most)
 {
@@ -95,7 +95,7 @@ static const struct tw_compared_method *cause(
 	return best;
 }
 
-static const char *say_cause(const struct tw_comparison *c, bool slower, struct tw_arena *a)
+static const char *put_cause(const struct tw_comparison *c, bool slower, struct tw_arena *a)
 {
 	bool most = false;
 	const struct tw_compared_method *m = cause(c, slower, &most);
@@ -106,10 +106,11 @@ static const char *say_cause(const struct tw_comparison *c, bool slower, struct 
 	        (int)m->name.len, m->name.ptr);
 }
 
-static const char *say_stat(const struct tw_comparison *c, const struct tw_compared_scenario *s)
+static const char *put_stat_change(
+        const struct tw_comparison *c, const struct tw_compared_scenario *s)
 {
-	const struct tw_compared_stat *x = &s->stats[told_stat(s)];
-	const char *word = tw_compare_stat_names[told_stat(s)];
+	const struct tw_compared_stat *x = &s->stats[reported_stat(s)];
+	const char *word = tw_compare_stat_names[reported_stat(s)];
 	const char *name = s->name[0] ? s->name : "traces without a scenario";
 	char a[TEXT_BYTES], b[TEXT_BYTES], low[TEXT_BYTES], high[TEXT_BYTES];
 	const char *why;
@@ -129,7 +130,7 @@ static const char *say_stat(const struct tw_comparison *c, const struct tw_compa
 		        "%s of %s shows no sure change (%s → %s, 95 %% sure it is between %s and "
 		        "%s).",
 		        word, name, a, b, low, high);
-	why = say_cause(c, x->change > 0, c->q->arena);
+	why = put_cause(c, x->change > 0, c->q->arena);
 	return why ? tw_arena_printf(c->q->arena,
 	                     "%s of %s is %.*f %% %s (%s → %s, 95 %% sure it is between %s and "
 	                     "%s)%s.",
@@ -138,7 +139,7 @@ static const char *say_stat(const struct tw_comparison *c, const struct tw_compa
 	           : NULL;
 }
 
-static const char *say_traces(const struct tw_comparison *c, const struct tw_compared_scenario *s)
+static const char *put_traces(const struct tw_comparison *c, const struct tw_compared_scenario *s)
 {
 	char a[TEXT_BYTES], b[TEXT_BYTES];
 
@@ -150,7 +151,7 @@ static const char *say_traces(const struct tw_comparison *c, const struct tw_com
 	        time_text(s->stats[TW_COMPARE_MEAN].of[TW_SIDE_B], b));
 }
 
-static const char *say_empty(const struct tw_comparison *c)
+static const char *put_empty(const struct tw_comparison *c)
 {
 	bool a = c->sides[TW_SIDE_A].cells.traces > 0, b = c->sides[TW_SIDE_B].cells.traces > 0;
 	const char *label = c->sides[a ? TW_SIDE_B : TW_SIDE_A].label;
@@ -169,17 +170,17 @@ enum tw_status tw_comparison_say(struct tw_comparison *c, struct tw_err *err)
 	const struct tw_compared_scenario *s = main_scenario(c);
 
 	if (!s)
-		c->sentence = say_empty(c);
+		c->sentence = put_empty(c);
 	else if (c->sides[0].trace_id && c->sides[1].trace_id)
-		c->sentence = say_traces(c, s);
+		c->sentence = put_traces(c, s);
 	else
-		c->sentence = say_stat(c, s);
+		c->sentence = put_stat_change(c, s);
 	return c->sentence ? TW_OK : no_memory(err);
 }
 
 /* --- Markdown --- */
 
-/* Names are data: nothing in them is markup. */
+/* Names are data: escapes all markup in them. */
 static void put_plain(struct tw_buf *out, struct tw_str s)
 {
 	for (size_t i = 0; i < s.len; i++) {

@@ -1,9 +1,9 @@
 /*
- * api_fleet_compare_tree.c - merged call trees of both sides as one, with what is sure of each
- * node.
+ * api_fleet_compare_tree.c - merged call trees of both sides as one, with the significant change of
+ * each node.
  *
- * Sums of B are weighed by its classes of devices, so that divided by its traces
- * they are means of A's mix.
+ * Sums of B are weighted by device class, so that dividing them by its traces gives means for A's
+ * mix.
  */
 #include <math.h>
 
@@ -18,7 +18,7 @@ struct trees {
 	struct tw_rollup_tree of[TREES]; /* by side and class */
 	struct tw_fleet_taking taking;
 	struct tw_fleet_graph graph;
-	uint64_t traces[TW_SIDES]; /* that have a tree */
+	uint64_t traces[TW_SIDES]; /* of traces that have a tree */
 	struct tw_compare both;
 };
 
@@ -27,7 +27,8 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* Both sides are as rough as the larger one needs: what only one told would look like a change. */
+/* Both sides get the resolution of the larger one: a node that only one side has would look like a
+ * change. */
 static size_t all_cells(const struct tw_comparison *c)
 {
 	size_t n = 0;
@@ -109,7 +110,7 @@ static enum tw_status join(struct tw_comparison *c, struct trees *t, struct tw_e
 	return st == TW_OK ? tw_query_compare(sides, &query, NULL, c->q->arena, &t->both, err) : st;
 }
 
-/* The node of the graph that stands for a child; TW_ROLLUP_NO_NODE: a rest, or below one. */
+/* The node of the graph for a child; TW_ROLLUP_NO_NODE: a rest, or below one. */
 static uint32_t below(struct trees *t, uint32_t parent, bool is_thread, uint32_t method)
 {
 	uint32_t before = t->graph.paths.n, at;
@@ -136,7 +137,7 @@ static bool is_sure(const struct trees *t, uint32_t node)
 	return fabs(mean[TW_SIDE_B] - mean[TW_SIDE_A]) > SURE_ERRORS * sqrt(error);
 }
 
-/* Where the answer begins in the graph: at root=. */
+/* The nodes at root=, where the response begins. */
 static uint32_t *places(struct tw_comparison *c, struct trees *t)
 {
 	uint32_t *at = tw_arena_alloc(c->q->arena, (size_t)t->both.n + 1, sizeof *at);
@@ -178,7 +179,7 @@ static void put_column(struct tw_comparison *c, const struct trees *t, const uin
 	tw_json_close(j, ']');
 }
 
-/* Names on the way to root= are told with those below it: a link knows no answer before. */
+/* Also lists names on the path to root=: a link may be opened without any earlier response. */
 static enum tw_status use_root(
         struct tw_comparison *c, const struct trees *t, uint8_t *used, struct tw_err *err)
 {
@@ -209,7 +210,7 @@ static enum tw_status put(struct tw_comparison *c, struct trees *t, struct tw_er
 
 		if (n->method < t->taking.names.n) {
 			used[n->method] = 1;
-		} else if (n->method == t->taking.names.n) { /* a rest of merged trees */
+		} else if (n->method == t->taking.names.n) { /* the rest of merged trees */
 			n->method = TW_NO_METHOD;
 			n->others = n->others ? n->others : 1;
 		}

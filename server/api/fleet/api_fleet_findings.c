@@ -1,6 +1,6 @@
 /*
- * api_fleet_findings.c - what detectors found in many traces: by rule, by the method that caused
- * it, by version or another dimension.
+ * api_fleet_findings.c - findings of detectors in many traces: by rule, by causing method, by
+ * version or another dimension.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct group { /* of cells */
 	struct tw_found_sum *rules;
 };
 
-struct cause { /* methods of one name */
+struct cause { /* methods with one name */
 	uint32_t rule;
 	const struct tw_rollup_naming *naming;
 	struct tw_found_sum sum;
@@ -32,15 +32,15 @@ struct answer {
 	const char *only; /* a rule; "": all */
 	int64_t limit;    /* of causes of a rule */
 	enum tw_fleet_by by;
-	struct tw_found_sums sums; /* its rules and traces are those of the group at hand */
+	struct tw_found_sums sums; /* its rules and traces belong to the current group */
 	struct tw_found found;
 	uint64_t rows, looked, partial, pending, unreadable;
-	bool cut; /* there was no time or no room for the rest */
+	bool cut; /* the rest was omitted for lack of time or memory */
 	struct tw_found_sum total[TW_DETECT_RULES_MAX];
-	struct group *groups; /* those with most traces first: of the others no sums are kept */
+	struct group *groups; /* by falling number of traces; the first ones have sums */
 	size_t n_groups;
 	struct tw_found_sum unshown[TW_DETECT_RULES_MAX];
-	struct cause *causes; /* by rule, those with most time first */
+	struct cause *causes; /* by rule, then by falling time */
 	size_t n_causes;
 };
 
@@ -112,7 +112,7 @@ static int by_key(const void *pa, const void *pb)
 	        ((const struct tw_fleet_group *)pa)->key, ((const struct tw_fleet_group *)pb)->key);
 }
 
-/* Those that are shown are by key, as all are where all are. */
+/* The groups with sums are sorted by key, or all if all have sums. */
 static void put_shown_first(struct tw_fleet_group *groups, size_t n)
 {
 	if (n <= TW_FLEET_GROUPS_MAX)
@@ -145,7 +145,7 @@ static int compare_naming(const struct tw_rollup_naming *a, const struct tw_roll
 {
 	int c = strcmp(a->name, b->name);
 
-	if (c || (a->named && b->named)) /* overloads are one */
+	if (c || (a->named && b->named)) /* overloads count as one */
 		return c;
 	return a->id < b->id ? -1 : a->id > b->id;
 }
@@ -172,7 +172,7 @@ static int by_time(const void *pa, const void *pb)
 	return compare_naming(a->naming, b->naming);
 }
 
-/* Methods of one name, of several builds, are one. */
+/* Merges methods of one name from several builds. */
 static void merge_causes(struct answer *a)
 {
 	size_t n = 0;
@@ -212,7 +212,7 @@ static enum tw_status name_causes(struct answer *a, struct tw_err *err)
 	return TW_OK;
 }
 
-/* --- telling --- */
+/* --- the response --- */
 
 static void put_sum(struct tw_fleet_question *q, const struct tw_found_sum *s)
 {
@@ -222,7 +222,7 @@ static void put_sum(struct tw_fleet_question *q, const struct tw_found_sum *s)
 	tw_json_key_int(&q->j, "max_ns", s->max_ns);
 }
 
-/* A method by its name; without one there is none of the app's around what was found. */
+/* A method by name, or null if no method of the app encloses the finding. */
 static void put_cause(struct tw_fleet_question *q, const struct cause *c)
 {
 	const struct tw_rollup_naming *m = c->naming;
@@ -280,7 +280,7 @@ static void put_rule_groups(struct answer *a, uint32_t rule)
 	for (size_t i = 0; i < a->n_groups && i < TW_FLEET_GROUPS_MAX; i++) {
 		const struct group *g = &a->groups[i];
 
-		if (!g->rules) /* there was no time for it */
+		if (!g->rules) /* omitted for lack of time */
 			continue;
 		tw_json_open(&q->j, '{');
 		tw_fleet_put_key(q, g->of->key);
@@ -366,7 +366,7 @@ static void put_all(struct answer *a)
 	tw_json_close(&q->j, '}');
 }
 
-/* --- the question --- */
+/* --- the request --- */
 
 static enum tw_status read_all(struct answer *a, struct tw_err *err)
 {
@@ -376,8 +376,7 @@ static enum tw_status read_all(struct answer *a, struct tw_err *err)
 
 	if (st == TW_OK)
 		st = tw_fleet_finalize_labels(q, err);
-	if (st ==
-	        TW_OK) /* before the findings: those of a trace that is pending no more are there */
+	if (st == TW_OK) /* first, so that findings of traces that are no longer pending are read */
 		st = tw_catalogue_found_waiting(
 		        c, tw_req_caller(q->req)->project_id, a->rules.number, &a->pending, err);
 	if (st == TW_OK)

@@ -1,7 +1,7 @@
 /*
- * api_fleet_flame.c - one flame graph of all traces that a filter leaves, from merged call trees.
+ * api_fleet_flame.c - one flame graph of all filtered traces, from merged call trees.
  *
- * Times are sums over the traces; who shows one of a trace divides by of_traces.
+ * Times are sums over the traces; divide by of_traces for times per trace.
  */
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet_tree.h"
@@ -74,7 +74,7 @@ static enum tw_status grow(struct tw_fleet_question *q, struct asked *a, struct 
 	return tw_query_flame_of_summary(&crown, &a->query, NULL, q->arena, &a->flame, err);
 }
 
-/* --- the answer --- */
+/* --- the response --- */
 
 static bool is_rest(const struct asked *a, const struct tw_flame_node *n)
 {

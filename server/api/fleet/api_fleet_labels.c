@@ -1,4 +1,4 @@
-/* The labels by which a project's rollups are also grouped, besides version and scenario. */
+/* The labels by which a project's rollups are grouped, in addition to version and scenario. */
 #include <string.h>
 
 #include "server/api/api.h"

@@ -1,5 +1,5 @@
 /*
- * api_fleet_methods.c - tables of methods over many traces, and one method over versions or days.
+ * api_fleet_methods.c - method tables over many traces, and one method over versions or days.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum { LIMIT_MAX = 1000 };
 enum stat { STAT_P50, STAT_P75, STAT_P95, STAT_P99, STAT_MEAN, STAT_MAX, STAT_SUM, STATS };
 
 struct table {
-	unsigned metrics; /* a bit each */
+	unsigned metrics; /* one bit each */
 	enum tw_rollup_metric metric;
 	enum stat stat;
 	unsigned rising;
@@ -141,7 +141,7 @@ static enum tw_status name_methods(
 	return st == TW_OK ? tw_fleet_methods(r, names, q->arena, &t->list, &t->n, err) : st;
 }
 
-/* With waits=false, leaves those that do not only wait. */
+/* With waits=false, removes methods that only wait. */
 static void leave_out_waits(const struct tw_fleet_question *q, struct table *t)
 {
 	size_t n = 0;
@@ -154,7 +154,7 @@ static void leave_out_waits(const struct tw_fleet_question *q, struct table *t)
 	t->n = n;
 }
 
-/* Leaves those whose names match q=. */
+/* Keeps methods whose names match q=. */
 static enum tw_status match_methods(
         struct tw_fleet_question *q, struct table *t, struct tw_err *err)
 {

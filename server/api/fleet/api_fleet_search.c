@@ -1,8 +1,8 @@
 /*
- * api_fleet_search.c - calls of the fleet that took more than a time.
+ * api_fleet_search.c - calls in many traces that took longer than a threshold.
  *
- * Names first, then postings of the cells that the filter leaves, then the files
- * of the traces with the longest calls, until there are enough or time is up.
+ * Searches names first, then the index entries of the filtered cells, then the files of the traces
+ * with the longest calls, until there are enough hits or the time is used up.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +19,10 @@
 #include "server/trace/trace_stored.h"
 
 enum { LIMIT_MAX = 200, NAMES_MAX = 4096, PATH_BYTES = 1500 };
-/* A search answers within half a second: names may take some of it, files the most. */
+/* A search takes at most half a second after its names; files take most of that. */
 enum { NAMES_MS = 1000, FILES_MS = 400, NAMES_A_LOOK = 64 };
 
-struct naming { /* names that are being judged */
+struct naming { /* the filter of names, with its deadline */
 	struct tw_match *match;
 	int64_t until_ms;
 	uint32_t judged;
@@ -36,9 +36,9 @@ struct search {
 	bool partial;
 };
 
-/* --- the question --- */
+/* --- the request --- */
 
-static enum tw_status judge(void *arg, const char *name, bool *ret_fits, struct tw_err *err)
+static enum tw_status matches_name(void *arg, const char *name, bool *ret_fits, struct tw_err *err)
 {
 	struct naming *n = arg;
 
@@ -58,7 +58,7 @@ static enum tw_status fits_words(void *arg, const char *name, bool *ret_fits, st
 	return TW_OK;
 }
 
-/* The methods of that name; if there are none, those that the words of a search find. */
+/* The methods with exactly that name; if there are none, those found by its words. */
 static enum tw_status read_by_words(struct tw_fleet_question *q, const char *text,
         struct tw_rollup_naming **ret, size_t *ret_n, bool *ret_all, struct tw_err *err)
 {
@@ -78,7 +78,7 @@ static enum tw_status read_names(struct tw_fleet_question *q, const char *text, 
 {
 	struct naming naming = {.until_ms = tw_monotonic_ms() + NAMES_MS};
 	struct tw_index_names of = {tw_req_caller(q->req)->project_id, regex ? NULL : text,
-	        regex ? judge : NULL, &naming, NAMES_MAX};
+	        regex ? matches_name : NULL, &naming, NAMES_MAX};
 	struct tw_rollup_naming *rows = NULL;
 	bool all = true;
 	enum tw_status st = regex ? tw_match_new(text, true, &naming.match, err) : TW_OK;
@@ -146,7 +146,7 @@ static enum tw_status read_question(struct search *k, struct tw_err *err)
 	enum tw_status st = read_methods(k, err);
 
 	k->s.over_ns = tw_req_number(r, "over_ns");
-	k->s.over_ns -= k->s.over_ns == 0; /* nothing asked: calls without length too */
+	k->s.over_ns -= k->s.over_ns == 0; /* without a threshold, calls of no length count too */
 	k->limit = tw_req_number(r, "limit");
 	if (st == TW_OK)
 		st = read_path(k, err);
@@ -176,7 +176,7 @@ static bool is_late(void *arg)
 }
 
 /* An unreadable file is skipped; the other hits are returned. */
-static struct tw_search_call look(struct search *k, const struct tw_search_found *found)
+static struct tw_search_call read_hit(struct search *k, const struct tw_search_found *found)
 {
 	const struct tw_app *app = tw_req_app(k->q->req);
 	const struct tw_derive_parts parts = {
@@ -214,7 +214,7 @@ static bool is_there(const struct search *k, const char *trace_id)
 	       there;
 }
 
-/* --- the answer --- */
+/* --- the response --- */
 
 static void put_call(struct tw_json *j, const struct tw_search_call *call)
 {
@@ -255,7 +255,8 @@ static void put_hit(
 	tw_json_close(&q->j, '}');
 }
 
-/* Without an ancestor what postings tell is exact, and files only tell where the call is. */
+/* Without an ancestor, times from the index are exact, and files only provide the call's
+ * position. */
 static void put_hits(struct search *k)
 {
 	int64_t told = 0;
@@ -272,7 +273,7 @@ static void put_hits(struct search *k)
 		if (!is_there(k, k->s.found[i].trace_id))
 			continue;
 		if (!is_late(k))
-			call = look(k, &k->s.found[i]);
+			call = read_hit(k, &k->s.found[i]);
 		if (k->path.wanted && !call.there)
 			continue;
 		put_hit(k, &k->s.found[i], &call);

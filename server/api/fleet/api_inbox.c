@@ -1,8 +1,8 @@
 /*
- * api_inbox.c - regressions, ANR groups and alerts to triage, with the same states, in one list.
+ * api_inbox.c - regressions, ANR groups and alerts to triage, with common states, in one list.
  *
- * All are open, acknowledged, fixed or returned, have an owner and may be muted.  Counts are of
- * everything that the other filters leave, so that they say where to look.
+ * Items are open, acknowledged, fixed or returned, have an owner and may be muted. Counts include
+ * every item that the other filters select, whatever its box.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ struct item {
 	const char *id, *title, *app, *scenario, *version;
 	const struct tw_regression_said *said;
 	int64_t first_ms, last_ms;
-	const struct tw_regression *regression; /* one of these */
+	const struct tw_regression *regression; /* exactly one of these is set */
 	const struct tw_anr_group *group;
 	const struct tw_alert *alert;
 };
@@ -47,7 +47,7 @@ struct inbox {
 	struct tw_req *req;
 	struct tw_arena *arena;
 	int64_t now_ms;
-	unsigned box, kind; /* kind 0: any, else enum kind + 1 */
+	unsigned box, kind; /* kind 0: any, otherwise enum kind + 1 */
 	const char *app, *owner;
 	struct item *items;
 	size_t n;
@@ -96,7 +96,7 @@ static void add(struct inbox *b, const struct item *i)
 		b->items[b->n++] = *i;
 }
 
-/* --- reading all three kinds --- */
+/* --- reading the three kinds --- */
 
 static enum tw_status add_regressions(
         struct inbox *b, const struct tw_regression *rows, size_t n, struct tw_err *err)
@@ -182,7 +182,7 @@ static enum tw_status read_all(struct inbox *b, struct tw_err *err)
 	return st == TW_OK ? add_groups(b, groups, n_groups, states, n_states, err) : st;
 }
 
-/* --- the answer --- */
+/* --- the response --- */
 
 static int newest_first(const void *pa, const void *pb)
 {
@@ -269,9 +269,9 @@ static enum tw_status get_inbox(struct tw_req *r, struct tw_err *err)
 	        err);
 }
 
-/* --- what people say, of several at once --- */
+/* --- triage of several items --- */
 
-static enum tw_status say_regression(
+static enum tw_status triage_regression(
         struct tw_req *r, const char *id, const json_t *body, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_req_app(r)->catalogue;
@@ -288,7 +288,7 @@ static enum tw_status say_regression(
 	return st == TW_OK ? tw_catalogue_regression_say(c, project, id, &said, err) : st;
 }
 
-static enum tw_status say_group(
+static enum tw_status triage_group(
         struct tw_req *r, const char *key, const json_t *body, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_req_app(r)->catalogue;
@@ -309,7 +309,7 @@ static enum tw_status say_group(
 	return st == TW_OK ? tw_catalogue_anr_say(c, project, key, &state.said, err) : st;
 }
 
-static enum tw_status say_alert(
+static enum tw_status triage_alert(
         struct tw_req *r, const char *id, const json_t *body, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_req_app(r)->catalogue;
@@ -345,7 +345,7 @@ static enum tw_status check_body(const json_t *body, struct tw_err *err)
 	return TW_OK;
 }
 
-static enum tw_status say_one(
+static enum tw_status triage_one(
         struct tw_req *r, const json_t *item, const json_t *body, struct tw_err *err)
 {
 	const char *kind = json_string_value(json_object_get(item, "kind"));
@@ -358,11 +358,12 @@ static enum tw_status say_one(
 	if (st != TW_OK)
 		return st;
 	if (which == KIND_ALERT)
-		return say_alert(r, id, body, err);
-	return which == KIND_ANR ? say_group(r, id, body, err) : say_regression(r, id, body, err);
+		return triage_alert(r, id, body, err);
+	return which == KIND_ANR ? triage_group(r, id, body, err)
+	                         : triage_regression(r, id, body, err);
 }
 
-static enum tw_status say_all(struct tw_req *r, const json_t *body, struct tw_err *err)
+static enum tw_status triage_all(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	const json_t *items = json_object_get(body, "items");
 	const json_t *item;
@@ -373,7 +374,7 @@ static enum tw_status say_all(struct tw_req *r, const json_t *body, struct tw_er
 		return st;
 	json_array_foreach(items, i, item)
 	{
-		st = say_one(r, item, body, err);
+		st = triage_one(r, item, body, err);
 		if (st != TW_OK)
 			return st;
 	}
@@ -383,7 +384,7 @@ static enum tw_status say_all(struct tw_req *r, const json_t *body, struct tw_er
 
 static enum tw_status patch_inbox(struct tw_req *r, struct tw_err *err)
 {
-	return tw_api_with_body(r, say_all, err);
+	return tw_api_with_body(r, triage_all, err);
 }
 
 const struct tw_route tw_routes_inbox[] = {

@@ -1,9 +1,8 @@
 /*
- * api_lock.c - which locks threads waited for, over many traces.
+ * api_lock.c - the locks that threads waited for, over many traces.
  *
- * A lock goes by the method that took it: what calls say has that and no class of
- * the monitor, what reports say has both.  Where the method is not known it goes
- * by the class.
+ * A lock is identified by the method that acquired it: calls give only that, reports also the
+ * monitor's class. If the method is unknown, the class identifies it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 struct locks {
 	struct tw_lock_question of;
 	int64_t limit, offset;
-	struct tw_match *match; /* NULL: all */
+	struct tw_match *match; /* NULL: all locks */
 	struct tw_lock_row *rows;
 	size_t n;
 };
@@ -70,7 +69,7 @@ static int by_text(const void *pa, const void *pb)
 	return strcmp(*(const char *const *)pa, *(const char *const *)pb);
 }
 
-/* "A,B": in their order, whatever the order of traces. */
+/* Sorts "A,B", because the order of traces varies. */
 static void put_monitors(struct tw_fleet_question *q, const char *monitors)
 {
 	enum { CLASSES_MAX = 32 };

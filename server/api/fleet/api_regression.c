@@ -1,5 +1,5 @@
 /*
- * api_regression.c - what got slower: the list, what people say of it, and the thresholds.
+ * api_regression.c - regressions: the list, their triage, and the thresholds.
  */
 #include <string.h>
 
@@ -106,7 +106,7 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 	               : st;
 }
 
-/* --- what people say --- */
+/* --- triage --- */
 
 static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
 {
@@ -166,7 +166,7 @@ enum tw_status tw_regression_read_said(
 	return st == TW_OK ? read_muted(body, &io->muted_until_ms, err) : st;
 }
 
-static enum tw_status say(struct tw_req *r, const json_t *body, struct tw_err *err)
+static enum tw_status triage(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	struct tw_regression row;
 	struct tw_regression_said said;
@@ -187,7 +187,7 @@ static enum tw_status say(struct tw_req *r, const json_t *body, struct tw_err *e
 
 static enum tw_status patch(struct tw_req *r, struct tw_err *err)
 {
-	return tw_api_with_body(r, say, err);
+	return tw_api_with_body(r, triage, err);
 }
 
 /* --- thresholds --- */
@@ -223,7 +223,7 @@ static bool is_late(void *arg)
 	return tw_req_ms_left(arg) == 0;
 }
 
-static enum tw_status look(struct tw_req *r, struct tw_err *err)
+static enum tw_status detect_now(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_regress_task task = {tw_req_caller(r)->project_id, tw_unix_ms() / TW_DAY_MS,
 	        {is_late, r}, (uint64_t)tw_unix_ms() / 1000};
@@ -255,7 +255,7 @@ const struct tw_route tw_routes_regression[] = {
         {.method = "POST",
                 .path = "/api/v1/regressions/look",
                 .needs = TW_NEED_WRITE,
-                .end = look,
+                .end = detect_now,
                 .summary = "Runs regression detection now"},
         {.method = "GET",
                 .path = "/api/v1/regressions",

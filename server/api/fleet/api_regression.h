@@ -9,8 +9,8 @@
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/http/http.h"
 
-/* The changes of a person that a body has (status, fixed_in, owner, note, muted_until_ms); members
- * it does not have stay. */
+/* Reads the triage fields that a body has (status, fixed_in, owner, note, muted_until_ms); others
+ * in *io are unchanged. */
 enum tw_status tw_regression_read_said(
         const json_t *body, struct tw_regression_said *io, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_regression_get_trend(struct tw_req *r, struct tw_err *err);

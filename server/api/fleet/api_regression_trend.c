@@ -1,5 +1,5 @@
 /*
- * api_regression_trend.c - the days around a change, for its picture.
+ * api_regression_trend.c - the days around a change, for its chart.
  */
 #include "server/api/api.h"
 #include "server/api/fleet/api_regression.h"

@@ -1,9 +1,8 @@
 /*
- * api_search.c - what a project has by a name that a person types: methods, traces, builds, groups
- * of ANRs, regressions.
+ * api_search.c - searches a project by name: methods, traces, builds, ANR groups, regressions.
  *
- * Each kind is answered by its best fits.  Names of methods are scanned for a limited time, so that
- * suggestions come while one types; `partial` says that it ran out.
+ * Each kind returns its best matches. Scanning method names has a short time limit, so that
+ * suggestions appear while the user types; `partial` means that it was reached.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +19,14 @@
 enum { LIMIT_MAX = 50, SCAN_MS = 400, NAMES_A_LOOK = 256, ANR_DAYS = 90, BUILDS_READ = 500 };
 #define FITS_BYTES ((size_t)8 << 20)
 
-struct fit { /* a name, and what it is of */
+struct fit { /* a name and its object */
 	enum tw_find_rank rank;
 	size_t len;
 	const char *name, *raw;
 	const void *of;
 };
 
-struct fits { /* the best so far, the best first */
+struct fits { /* the best so far, in order */
 	struct fit at[LIMIT_MAX + 1];
 	size_t n, limit;
 };
@@ -110,7 +109,7 @@ static enum tw_status find_methods(struct search *s, json_t *out, struct tw_err 
 	return st;
 }
 
-/* --- the rest --- */
+/* --- other kinds --- */
 
 static enum tw_status find_traces(
         struct search *s, const char *text, json_t *out, struct tw_err *err)
@@ -144,7 +143,7 @@ static enum tw_status find_traces(
 	return st;
 }
 
-/* The best of several names of one thing. */
+/* Adds the best of several names of one object. */
 static void offer(
         const struct search *s, struct fits *f, const void *of, const char *const names[], size_t n)
 {
@@ -256,7 +255,7 @@ static enum tw_status find_all(struct search *s, const char *text, json_t *out, 
 	if (st == TW_OK)
 		st = find_regressions(s, out, err);
 	if (st == TW_OK)
-		st = find_methods(s, out, err); /* last: it takes the time that is left */
+		st = find_methods(s, out, err); /* last: it uses the remaining time */
 	(void)json_object_set_new(out, "partial", json_boolean(s->partial));
 	return st;
 }

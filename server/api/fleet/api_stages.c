@@ -1,4 +1,4 @@
-/* How many of a project's traces wait for each stage of derived data, and why. */
+/* The number of a project's traces that wait for each stage of derived data, and the reasons. */
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
 #include "server/base/app.h"

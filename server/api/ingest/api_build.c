@@ -1,9 +1,9 @@
 /*
  * api_build.c - builds and their mappings: method ids to names, and R8's.
  *
- * A mapping that was sent is stored as it came and queued; a limited child process compiles it
- * (jobs_map.c).  Until it is in use, and if it fails, the earlier mapping stays in use.  The
- * request may wait for that end without a thread (http_wait.h).
+ * An uploaded mapping is stored unchanged and queued; a limited child process compiles it
+ * (jobs_map.c). Until that succeeds the previous mapping remains in use. A request may wait for the
+ * result without a thread (http_wait.h).
  */
 #include <pthread.h>
 #include <string.h>
@@ -23,7 +23,7 @@
 #include "server/storage/blob_use.h"
 #include "server/trace/symbols.h"
 
-/* WAITING_BODIES: largest bodies that may wait in a project's queue. */
+/* WAITING_BODIES: most bytes in a project's queue, as a multiple of the largest body. */
 enum { WAIT_S = 10, WAIT_MOST_S = 60, WAITING_BODIES = 4 };
 
 struct mapping {
@@ -31,10 +31,10 @@ struct mapping {
 	enum tw_mapping_kind kind;
 	struct tw_blob_writer *writer;
 	uint64_t bytes;
-	int64_t wait_s, until_ms; /* monotonic: for the end of its job */
-	bool is_stored;           /* and queued, unless it is in use */
+	int64_t wait_s, until_ms; /* monotonic; time to wait for the compilation */
+	bool is_stored;           /* the body is stored and queued, or already in use */
 	char source[TW_SHA256_HEX];
-	char job_id[TW_ID_BYTES]; /* "": it was in use already */
+	char job_id[TW_ID_BYTES]; /* "": the mapping was already in use */
 };
 
 static const char *file_of(const struct mapping *m)
@@ -58,7 +58,8 @@ static enum tw_status build_id_of(struct tw_req *r, const char **ret, struct tw_
 	return st;
 }
 
-/* Refuses before anything is stored, and before a client that waits for it sends the body. */
+/* Refuses before anything is stored, and before a client that sent Expect: 100-continue sends the
+ * body. */
 static enum tw_status has_room(const struct tw_req *r, const struct mapping *m, struct tw_err *err)
 {
 	const uint64_t declared = tw_req_content_length(r);
@@ -134,7 +135,7 @@ static enum tw_status get_build(
 	        build_id, tw_req_arena(r), ret, err);
 }
 
-/* The image that the build has of this upload, if it can be read: "" compiles it again. */
+/* The build's image of the same upload if it is readable; "": compile it again. */
 static const char *known_image(struct tw_req *r)
 {
 	const struct mapping *m = tw_req_state(r);
@@ -164,8 +165,8 @@ static enum tw_status store(struct tw_req *r, struct tw_blob_list *ret_unused, s
 	        .kind = m->kind,
 	        .source_sha256 = m->source,
 	        .bytes = m->bytes,
-	        /* A key of scope ingest is in apps, where anybody can find it: it gives a build the
-	         * mapping that it lacks, or the same again, and replaces none. */
+	        /* Keys of scope ingest are shipped in apps, so anybody may have them: they may add
+	         * a missing mapping or repeat the current one, but not replace it. */
 	        .may_replace = tw_req_caller(r)->scope != TW_SCOPE_INGEST,
 	        .waiting_bytes_most = WAITING_BODIES * max_mapping(app)};
 	struct tw_needed_blobs needed = {app->catalogue, app->blobs, {m->source, NULL}, false};
@@ -318,8 +319,8 @@ static enum tw_status put_commit(struct tw_req *r, struct tw_err *err)
 
 /* --- builds as JSON --- */
 
-/* An upload that could not have replaced the mapping in use says nothing about the build when it
- * fails: its key is in apps. */
+/* A failed upload that could not have replaced the mapping in use is not shown: its key may be in
+ * anybody's hands. */
 static struct tw_mapping_upload shown(struct tw_mapping_upload u, bool in_use)
 {
 	if (u.state == TW_MAPPING_FAILED && in_use && !u.may_replace)
@@ -327,7 +328,7 @@ static struct tw_mapping_upload shown(struct tw_mapping_upload u, bool in_use)
 	return u;
 }
 
-/* null, or why it failed; of one that is queued: why it was put off. */
+/* null, the error of a failed upload, or why a queued one was postponed. */
 static json_t *error_json(const struct tw_mapping_upload *u)
 {
 	return *u->error_status ? json_pack("{ss ss so}", "status", u->error_status, "message",
@@ -335,7 +336,7 @@ static json_t *error_json(const struct tw_mapping_upload *u)
 	                        : json_null();
 }
 
-/* Whether one is in use, and how its last upload ended. */
+/* Whether a mapping is in use, and the result of the last upload. */
 static int set_upload(json_t *o, struct tw_mapping_upload last, bool in_use)
 {
 	const struct tw_mapping_upload u = shown(last, in_use);
@@ -381,7 +382,8 @@ static enum tw_status list_builds(struct tw_req *r, struct tw_err *err)
 	        err);
 }
 
-/* How much of its newest trace the build's mappings name; null while it has no ready trace. */
+/* The share of methods in the build's newest trace that the mappings name; null without a ready
+ * trace. */
 static json_t *latest_json(struct tw_req *r, const char *build_id)
 {
 	const struct tw_trace_filter filter = {

@@ -1,8 +1,8 @@
 /*
- * api_capture.c - what devices should record: their answer, and the rules behind it.
+ * api_capture.c - capture rules: what devices should record.
  *
- * A device is told rules, not counts, so that its answer and ETag change only when a rule begins
- * or ends to hold for it.
+ * A device receives rules, not counts, so that the response and its ETag change only when a rule
+ * starts or stops to apply to it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct counts {
 	int64_t today;
 };
 
-/* *ret NULL: no rules were made yet; json_decref is owed. */
+/* *ret NULL: no rules were stored yet; release with json_decref. */
 static enum tw_status load_rules(
         struct tw_req *r, json_t **ret, int64_t *ret_changed_ms, struct tw_err *err)
 {
@@ -56,7 +56,7 @@ static uint64_t taken_today(void *arg, const char *rule)
 	return 0;
 }
 
-/* --- of a device --- */
+/* --- for devices --- */
 
 static const struct tw_param device_params[] = {
         TW_PARAM_TEXT(
@@ -91,7 +91,7 @@ static enum tw_status read_device(struct tw_req *r, struct tw_capture_device *d,
 	return st;
 }
 
-/* Takes answer. */
+/* Takes ownership of answer. */
 static enum tw_status reply_tagged(struct tw_req *r, json_t *answer, struct tw_err *err)
 {
 	char *text = tw_json_dumps(answer, JSON_COMPACT);
@@ -139,7 +139,7 @@ static enum tw_status get_capture(struct tw_req *r, struct tw_err *err)
 	return reply_tagged(r, answer, err);
 }
 
-/* --- of people --- */
+/* --- for people --- */
 
 static json_t *count_json(const struct tw_capture_count *c)
 {
@@ -172,7 +172,7 @@ static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_json(r, 200, answer, err);
 }
 
-/* Only what belongs to the rules: the page sends back what it was given. */
+/* Keeps only members of the rules, because the page sends back the whole response. */
 static json_t *document_of(const json_t *body)
 {
 	json_t *valid = json_object_get(body, "valid_s");

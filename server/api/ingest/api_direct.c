@@ -1,9 +1,10 @@
 /*
- * api_direct.c - a device asks for an address, puts its trace there, and says that it did.
+ * api_direct.c - direct uploads: a device requests a URL, puts its trace into the object store, and
+ * reports it as done.
  *
- * For stores elsewhere alone: the bytes go past the server, which reads them when they are said to
- * be there and takes them as it takes any upload (ingest.h).  The answer of `done` may get lost: it
- * may be asked for again, for a day.
+ * Only for object storage: the bytes bypass the server, which reads and commits them like any
+ * upload (ingest.h) when the device reports `done`. If that response is lost the device can repeat
+ * the request for a day.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ struct announced {
 	size_t n_pairs;
 };
 
-/* Whose uploads they are: the key's, or of people all of the project's. */
+/* The owner of the uploads: the key; for people, the project. */
 static const char *owner(const struct tw_req *r)
 {
 	const struct tw_caller *c = tw_req_caller(r);
@@ -137,7 +138,7 @@ static void drop(struct tw_req *r, const struct tw_direct *d)
 	}
 }
 
-/* --- an address --- */
+/* --- the URL --- */
 
 static enum tw_status has_room(struct tw_req *r, const struct announced *u, struct tw_err *err)
 {
@@ -237,7 +238,7 @@ static enum tw_status reply_trace(
 	        json_pack("{ss ss ss}", "id", trace_id, "state", "queued", "url", url), err);
 }
 
-/* It became a trace before: the same answer once more. */
+/* The upload is already a trace: repeats the response. */
 static enum tw_status done_before(struct tw_req *r, const struct tw_direct *d, struct tw_err *err)
 {
 	json_t *o = NULL;
@@ -254,7 +255,7 @@ static enum tw_status done_before(struct tw_req *r, const struct tw_direct *d, s
 	return st;
 }
 
-/* What the sender is to blame for will not get better. */
+/* Errors that the client caused: repeating the request cannot succeed. */
 static bool is_final(enum tw_status st)
 {
 	return st == TW_BAD_REQUEST || st == TW_UNSUPPORTED || st == TW_CORRUPT ||
@@ -277,7 +278,8 @@ static enum tw_status take(struct tw_req *r, const struct announced *u, char ret
 		return st;
 	done = json_pack("{ss}", "trace", ret_id);
 	if (tw_direct_keep(blobs(r), &u->of, "done", done, NULL) == TW_OK)
-		drop(r, &u->of); /* else it is asked for again by its key, or swept */
+		drop(r, &u->of); /* otherwise the request is repeated with the same key, or the
+		                    sweep deletes it */
 	json_decref(done);
 	return TW_OK;
 }
@@ -317,7 +319,7 @@ static enum tw_status post_done(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK)
 		st = take(r, &u, trace_id, &is_new, err);
 	if (st == TW_CONFLICT && done_before(r, &u.of, NULL) == TW_OK)
-		return TW_OK; /* what was put went a moment ago, its record goes next */
+		return TW_OK; /* the object was deleted just now, its record follows */
 	if (is_final(st))
 		drop(r, &u.of);
 	return st == TW_OK ? reply_trace(r, trace_id, is_new, err) : st;

@@ -1,4 +1,4 @@
-/* The bytes of one part of an upload, as a file to save. */
+/* Downloads one part of an upload. */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,11 +1,10 @@
 /*
- * api_resume.c - uploads over bad networks: the tus protocol, version 1.0.0.
+ * api_resume.c - resumable uploads: the tus protocol, version 1.0.0.
  *
- * Creation (with and without a first piece), offset, checksum, expiration and
- * termination.  Upload-Metadata carries what the query of POST /api/v1/traces
- * does, by the same names.  Pieces go to disk as they come (resume.h); when the
- * last is there, the whole becomes a trace as any other body does (ingest.h),
- * once, however often it is asked for: the upload has an Idempotency-Key.
+ * Creation (with and without a first piece), offset, checksum, expiration and termination.
+ * Upload-Metadata has the same names as the query of POST /api/v1/traces. Pieces are written to
+ * disk as they arrive (resume.h). After the last one the upload is committed like any other body
+ * (ingest.h). Repeated requests create one trace, because the upload has an Idempotency-Key.
  */
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
@@ -26,7 +25,7 @@
 static const char version[] = "1.0.0";
 static const char url_prefix[] = "/api/v1/uploads/";
 
-struct piece {                /* a request that brings bytes */
+struct piece {                /* a request with bytes */
 	struct tw_resume *of; /* acquired; NULL: none */
 	bool created;
 	gnutls_hash_hd_t sum; /* NULL: no checksum was sent */
@@ -117,7 +116,7 @@ static enum tw_status check_type(const struct tw_req *r, struct tw_err *err)
 	        err, TW_UNSUPPORTED, "a piece's Content-Type is application/offset+octet-stream");
 }
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 static struct piece *new_piece(struct tw_req *r, struct tw_err *err)
 {
 	struct piece *p = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *p);
@@ -128,7 +127,7 @@ static struct piece *new_piece(struct tw_req *r, struct tw_err *err)
 	return p;
 }
 
-static enum tw_status judge_piece(struct tw_req *r, const struct tw_resume *u, struct tw_err *err)
+static enum tw_status check_piece(struct tw_req *r, const struct tw_resume *u, struct tw_err *err)
 {
 	uint64_t declared = tw_req_content_length(r);
 
@@ -144,7 +143,7 @@ static enum tw_status judge_piece(struct tw_req *r, const struct tw_resume *u, s
 
 static enum tw_status begin_piece(struct tw_req *r, struct piece *p, struct tw_err *err)
 {
-	enum tw_status st = judge_piece(r, p->of, err);
+	enum tw_status st = check_piece(r, p->of, err);
 
 	if (st == TW_OK)
 		st = read_checksum(r, p, err);
@@ -189,8 +188,8 @@ static enum tw_status piece_body(struct tw_req *r, const void *bytes, size_t n, 
 	return st;
 }
 
-/* Frees what the request holds; the upload stays for the next one. */
-static void let_go(struct tw_req *r, struct piece *p)
+/* Frees the request's resources; the upload itself remains. */
+static void release(struct tw_req *r, struct piece *p)
 {
 	uint8_t unused[TW_RESUME_SUM];
 
@@ -209,12 +208,12 @@ static void abort_piece(struct tw_req *r)
 	struct piece *p = tw_req_state(r);
 
 	if (p)
-		let_go(r, p);
+		release(r, p);
 }
 
 /* --- the end of an upload --- */
 
-/* What the caller is to blame for will not get better. */
+/* Errors that the client caused: repeating the request cannot succeed. */
 static bool is_final(enum tw_status st)
 {
 	return st == TW_BAD_REQUEST || st == TW_UNSUPPORTED || st == TW_CORRUPT ||
@@ -238,7 +237,7 @@ static enum tw_status make_trace(
 	return st;
 }
 
-/* When all has come.  Called with the upload acquired. */
+/* Call when all bytes have arrived, with the upload acquired. */
 static enum tw_status finish(struct tw_req *r, struct piece *p, struct tw_err *err)
 {
 	char id[TW_ID_BYTES];
@@ -278,13 +277,13 @@ static enum tw_status end_piece(struct tw_req *r, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	tell(r, p->of);
-	let_go(r, p);
+	release(r, p);
 	return tw_req_reply_empty(r, http, err);
 }
 
 /* --- creation --- */
 
-static enum tw_status judge_creation(
+static enum tw_status check_creation(
         struct tw_req *r, struct piece *p, uint64_t *ret_length, struct tw_err *err)
 {
 	const char *metadata = tw_req_header(r, "Upload-Metadata");
@@ -341,7 +340,7 @@ static enum tw_status begin_create(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK && has_piece)
 		st = check_type(r, err);
 	if (st == TW_OK)
-		st = judge_creation(r, p, &length, err);
+		st = check_creation(r, p, &length, err);
 	if (st == TW_OK)
 		st = create(r, p, length, err);
 	if (st != TW_OK)
@@ -350,14 +349,14 @@ static enum tw_status begin_create(struct tw_req *r, struct tw_err *err)
 	return has_piece ? begin_piece(r, p, err) : TW_OK;
 }
 
-/* --- asking and ending --- */
+/* --- status and termination --- */
 
 static enum tw_status begin_plain(struct tw_req *r, struct tw_err *err)
 {
 	return new_piece(r, err) ? check_version(r, err) : TW_NOMEM;
 }
 
-/* The server may have died between the last byte and the trace: then it is made now. */
+/* If the server was killed between the last byte and the commit, commits the trace now. */
 static enum tw_status finish_late(struct tw_req *r, const char *id, struct tw_err *err)
 {
 	struct piece *p = tw_req_state(r);
@@ -380,7 +379,7 @@ static enum tw_status head(struct tw_req *r, struct tw_err *err)
 	}
 	if (st != TW_OK)
 		return st;
-	let_go(r, tw_req_state(r));
+	release(r, tw_req_state(r));
 	tell(r, &u);
 	set_number(r, "Upload-Length", u.length);
 	if (u.metadata[0])
@@ -398,7 +397,7 @@ static enum tw_status end_upload(struct tw_req *r, struct tw_err *err)
 		st = tw_resume_drop(resumes(r), p->of, err);
 	if (st != TW_OK)
 		return st;
-	let_go(r, p);
+	release(r, p);
 	return tw_req_reply_empty(r, 204, err);
 }
 

@@ -1,8 +1,8 @@
 /*
- * api_annotation.c - what people wrote at a time or on a method of a trace.
+ * api_annotation.c - annotations at a time or on a method of a trace.
  *
- * Requests name a method by its index.  A newer decoder may number methods differently, so a key
- * is stored with the index: the method's id, or its name in the trace.
+ * Requests name a method by its index. A newer decoder may number methods differently, so a key is
+ * stored with the index: the method's id, or its name in the trace.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static bool has_key(const struct tw_view *v, int64_t index, const char *key)
 	return strcmp(one, key) == 0;
 }
 
-/* Where the method is by now; -1: nowhere. */
+/* The method's current index; -1: it no longer exists. */
 static int64_t find_method(const struct tw_view *v, const struct tw_annotation *a)
 {
 	if (a->method_index < 0 || has_key(v, a->method_index, a->method_key))
@@ -47,7 +47,7 @@ static json_t *number_or_null(int64_t v)
 	return v < 0 ? json_null() : json_integer((json_int_t)v);
 }
 
-/* v NULL: the trace cannot be read now; methods are named by their keys. */
+/* v NULL: the trace cannot be read; methods are named by their keys. */
 static json_t *annotation_json(
         const struct tw_annotation *a, const struct tw_view *v, char name_buf[TW_NAME_BYTES])
 {
@@ -103,7 +103,7 @@ static enum tw_status list_annotations(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_json(r, 200, json, err);
 }
 
-/* An optional number of the body: absent or null leaves *ret. */
+/* An optional number of the body; if it is absent or null, *ret is unchanged. */
 static enum tw_status read_number(
         const json_t *body, const char *name, int64_t *ret, struct tw_err *err)
 {

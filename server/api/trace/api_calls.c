@@ -6,7 +6,7 @@
 #include "server/api/trace/question.h"
 #include "server/query/query_calls.h"
 
-/* TID.BEGIN.DEPTH, as the page's address has it. */
+/* TID.BEGIN.DEPTH, as in the page's URL. */
 static enum tw_status read_around(
         const struct tw_req *r, struct tw_call *ret, bool *ret_asked, struct tw_err *err)
 {

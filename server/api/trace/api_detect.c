@@ -1,6 +1,6 @@
 /*
- * api_detect.c - detectors: a project's rules of what should not take long, what they find in a
- * trace, and what others would find.
+ * api_detect.c - detectors: a project's rules, their findings in a trace, and a preview of other
+ * rules.
  */
 #include "server/api/admin/api_ruleset.h"
 #include "server/api/api.h"
@@ -23,7 +23,7 @@ static enum tw_status no_memory(struct tw_err *err)
 
 static const struct tw_api_ruleset detectors;
 
-/* What is not all of it may be more the next time. */
+/* An incomplete response is not cached: a repeated request may find more. */
 static enum tw_status reply(struct tw_req *r, struct tw_detecting *d, struct tw_err *err)
 {
 	if (d->cut)
@@ -31,7 +31,7 @@ static enum tw_status reply(struct tw_req *r, struct tw_detecting *d, struct tw_
 	return tw_req_reply_buf(r, 200, "application/json", true, &d->out, err);
 }
 
-/* Looks through d->v, which is open, and replies. */
+/* Runs the detectors on d->v, which is open, and replies. */
 static enum tw_status answer(struct tw_req *r, struct tw_detecting *d, struct tw_err *err)
 {
 	enum tw_status st;
@@ -101,7 +101,7 @@ static enum tw_status get_findings(struct tw_req *r, struct tw_err *err)
 	return st;
 }
 
-/* --- trying --- */
+/* --- preview --- */
 
 static enum tw_status trace_of(const json_t *body, const char **ret, struct tw_err *err)
 {
@@ -181,7 +181,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	tw_detect_rules_free(rules);
 	if (st == TW_OK)
 		st = tw_api_ruleset_put(r, &detectors, body, document_of(body), err);
-	tw_raised(tw_req_app(r), TW_RAISED_BY_RULES); /* all traces are looked at by them */
+	tw_raised(tw_req_app(r), TW_RAISED_BY_RULES); /* detectors run again on all traces */
 	return st;
 }
 

@@ -1,5 +1,5 @@
 /*
- * api_detect_json.c - findings, frames and phases of a trace as JSON, each with a sentence.
+ * api_detect_json.c - findings, frames and phases of a trace as JSON, each with a message.
  */
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ static void duration(int64_t ns, char out[DURATION_BYTES])
 		(void)snprintf(out, DURATION_BYTES, ms >= 10 ? "%.0f ms" : "%.2f ms", ms);
 }
 
-/* As it stands in a sentence: cut, valid. */
+/* A name for messages: truncated, valid UTF-8. */
 static void shown(struct tw_detecting *d, uint32_t method, char out[SHOWN_BYTES])
 {
 	(void)tw_utf8_clean(out, SHOWN_BYTES, tw_view_name(&d->v, method, d->name, NULL));
@@ -110,7 +110,7 @@ static void put_finding(struct tw_detecting *d, const struct tw_finding *f)
 	tw_json_close(&d->j, '}');
 }
 
-/* --- why a stretch took its time --- */
+/* --- the cause of a range's duration --- */
 
 static int64_t overlap(const struct tw_finding *f, int64_t from_ns, int64_t to_ns)
 {
@@ -121,7 +121,7 @@ static int64_t overlap(const struct tw_finding *f, int64_t from_ns, int64_t to_n
 	return to > from ? to - from : 0;
 }
 
-/* The finding of the main thread with most time in a stretch. */
+/* The main thread's finding that covers most of a range. */
 static const struct tw_finding *worst_in(
         const struct tw_detecting *d, int64_t from_ns, int64_t to_ns, int64_t *ret_ns)
 {
@@ -139,7 +139,7 @@ static const struct tw_finding *worst_in(
 	return worst;
 }
 
-static void say_finding(
+static void put_finding_text(
         struct tw_detecting *d, const struct tw_finding *f, int64_t ns, char out[SENTENCE_BYTES])
 {
 	char took[DURATION_BYTES], name[SHOWN_BYTES] = "", caller[SHOWN_BYTES] = "";
@@ -155,8 +155,8 @@ static void say_finding(
 	        took, name[0] ? name : "a wait", caller[0] ? ", called by " : "", caller);
 }
 
-/* `own` is the call that the stretch is. */
-static void say_own(struct tw_detecting *d, const struct tw_heavy *h, uint32_t own,
+/* `own`: the call that fills the range. */
+static void put_own_text(struct tw_detecting *d, const struct tw_heavy *h, uint32_t own,
         int64_t whole_ns, char out[SENTENCE_BYTES])
 {
 	char took[DURATION_BYTES], name[SHOWN_BYTES];
@@ -171,7 +171,8 @@ static void say_own(struct tw_detecting *d, const struct tw_heavy *h, uint32_t o
 		        "No single call has half of it: its time is spread over many.");
 }
 
-static void say_path(struct tw_detecting *d, const struct tw_heavy *h, char out[SENTENCE_BYTES])
+static void put_path_text(
+        struct tw_detecting *d, const struct tw_heavy *h, char out[SENTENCE_BYTES])
 {
 	char took[DURATION_BYTES], inner[DURATION_BYTES];
 	char name[SHOWN_BYTES], leaf[SHOWN_BYTES];
@@ -187,7 +188,7 @@ static void say_path(struct tw_detecting *d, const struct tw_heavy *h, char out[
 		        inner, leaf);
 }
 
-/* A finding that has most of what the heaviest path has explains it better than the path. */
+/* A finding that covers most of the heaviest path explains the range better than the path does. */
 static void put_cause(struct tw_detecting *d, int64_t from_ns, int64_t to_ns, uint32_t own,
         const struct tw_heavy *h)
 {
@@ -196,14 +197,14 @@ static void put_cause(struct tw_detecting *d, int64_t from_ns, int64_t to_ns, ui
 	const struct tw_finding *f = worst_in(d, from_ns, to_ns, &ns);
 
 	if (f && (ns >= (to_ns - from_ns) / 2 || (h->method == own && ns >= (to_ns - from_ns) / 4)))
-		say_finding(d, f, ns, says);
+		put_finding_text(d, f, ns, says);
 	else {
 		f = NULL;
 		ns = h->ns;
 		if (h->method == TW_NO_METHOD || h->method == own)
-			say_own(d, h, own, to_ns - from_ns, says);
+			put_own_text(d, h, own, to_ns - from_ns, says);
 		else
-			say_path(d, h, says);
+			put_path_text(d, h, says);
 	}
 	tw_json_open(&d->j, '{');
 	tw_json_key_str(&d->j, "says", tw_str_of(says));
@@ -219,7 +220,7 @@ static void put_cause(struct tw_detecting *d, int64_t from_ns, int64_t to_ns, ui
 	tw_json_close(&d->j, '}');
 }
 
-/* *ret_known false: there was no time or no memory for it, which only costs the cause. */
+/* *ret_known false: not computed for lack of time or memory; only the cause is missing then. */
 static enum tw_status find_heavy(struct tw_detecting *d, int64_t from_ns, int64_t to_ns,
         struct tw_heavy *ret, bool *ret_known, struct tw_err *err)
 {
@@ -238,7 +239,7 @@ static enum tw_status find_heavy(struct tw_detecting *d, int64_t from_ns, int64_
 	return st == TW_NOMEM ? TW_OK : st;
 }
 
-/* null where it is not known: what is known without it stays. */
+/* null if the cause is unknown; other members remain. */
 static enum tw_status put_why(
         struct tw_detecting *d, int64_t from_ns, int64_t dur_ns, uint32_t own, struct tw_err *err)
 {
@@ -304,7 +305,7 @@ static enum tw_status put_frames(struct tw_detecting *d, struct tw_err *err)
 	return st;
 }
 
-/* --- the start --- */
+/* --- app start --- */
 
 static enum tw_status put_phase(
         struct tw_detecting *d, const struct tw_start_phase *p, struct tw_err *err)
@@ -346,7 +347,7 @@ static enum tw_status put_start(struct tw_detecting *d, struct tw_err *err)
 	return st;
 }
 
-/* --- all of it --- */
+/* --- the response --- */
 
 static void put_head(struct tw_detecting *d)
 {

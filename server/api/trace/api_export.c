@@ -1,5 +1,5 @@
 /*
- * api_export.c - a trace in other tools' formats, and links by which those tools may fetch it.
+ * api_export.c - a trace in other tools' formats, and links by which those tools fetch it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum { NODES_MAX = 200000, QUERY_MAX = 1024 };
 
 /* --- exports --- */
 
-struct download { /* what must live until the last byte is out */
+struct download { /* lives until the last byte is sent */
 	struct tw_app *app;
 	struct tw_trace_file *file;
 	struct tw_symbols_ref *map, *retrace;
@@ -160,7 +160,7 @@ static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 
 /* --- tickets --- */
 
-/* "perfetto", or a kind of export: the path below the trace, and what its file is called. */
+/* "perfetto" or a kind of export: the path below the trace, and the suffix of the file's name. */
 static const char *path_of_kind(struct tw_req *r, const char *kind, const char **ret_suffix)
 {
 	const struct tw_export_kind *k = tw_export_kind(kind);
@@ -185,7 +185,7 @@ static bool is_query(const char *text)
 	return n <= QUERY_MAX;
 }
 
-static enum tw_status read_wish(struct tw_req *r, struct tw_ticket *t, const char *id,
+static enum tw_status read_ticket_body(struct tw_req *r, struct tw_ticket *t, const char *id,
         const char **ret_suffix, struct tw_err *err)
 {
 	const char *kind = NULL;
@@ -231,7 +231,7 @@ static enum tw_status make_ticket(struct tw_req *r, struct tw_err *err)
 		st = tw_catalogue_trace_get(
 		        app->catalogue, t.project_id, id, tw_req_arena(r), &row, err);
 	if (st == TW_OK)
-		st = read_wish(r, &t, id, &suffix, err);
+		st = read_ticket_body(r, &t, id, &suffix, err);
 	if (st == TW_OK)
 		st = tw_ticket_sign(app->ticket_key, &t, tw_req_arena(r), &text, err);
 	if (st != TW_OK)
@@ -246,7 +246,7 @@ static enum tw_status make_ticket(struct tw_req *r, struct tw_err *err)
 	        err);
 }
 
-/* Is this the origin of a page at `url`? */
+/* Whether this is the origin of a page at `url`. */
 static bool is_origin_of(const char *origin, const char *url)
 {
 	const char *host = strstr(url, "://");
@@ -259,8 +259,8 @@ static bool is_origin_of(const char *origin, const char *url)
 	return strlen(origin) == n && strncasecmp(origin, url, n) == 0;
 }
 
-/* The UIs that the settings name may read the answer, no other origin.  Nobody may keep it, so it
- * need not say that it varies. */
+/* Lets the configured UIs read the response, and no other origin. It is never cached, so Vary is
+ * not needed. */
 static void allow_origin(struct tw_req *r)
 {
 	const struct tw_config *c = tw_req_app(r)->config;

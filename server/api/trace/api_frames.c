@@ -1,4 +1,4 @@
-/* Which methods are the app's own: a project's rules. */
+/* The project's rules for frames of the app. */
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/thread/periodic.h"
@@ -29,7 +29,8 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 
 	if (st == TW_OK)
 		st = tw_api_keep_setting(r, TW_SETTING_FRAMES, body, err);
-	tw_raised(tw_req_app(r), TW_RAISED_BY_RULES); /* ANRs go by whose frames are the app's */
+	tw_raised(tw_req_app(r),
+	        TW_RAISED_BY_RULES); /* the keys of ANRs depend on which frames are the app's */
 	return st;
 }
 

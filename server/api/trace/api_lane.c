@@ -1,6 +1,5 @@
 /*
- * api_lane.c - lanes and sums of notes for the timeline, and how busy threads
- * are.
+ * api_lane.c - lanes and sums of notes for the timeline, and the activity of threads.
  */
 #include <string.h>
 
@@ -13,13 +12,13 @@
 #define ARENA_MAX ((size_t)512 << 20)
 enum { CELLS_DEFAULT = 1024, STRIPS_MAX = 1 << 20 };
 
-/* One request: its view, its own memory, its answer. */
+/* One request: its view, memory and response. */
 struct answer {
 	struct tw_view v;
 	struct tw_arena *arena;
 	struct tw_selection sel;
 	struct tw_deadline deadline;
-	struct tw_lanes_query q; /* range and cells */
+	struct tw_lanes_query q; /* the range and the number of cells */
 	struct tw_buf out;
 	struct tw_json j;
 	const struct tw_thread_info *threads;
@@ -168,7 +167,7 @@ static void put_lane(struct answer *a, const struct tw_lane *l, const struct tw_
 	tw_json_close(&a->j, '}');
 }
 
-/* Gives the texts that runs have numbers of their own: many were drawn together with others. */
+/* Numbers the texts of the runs: many runs have the same text. */
 static enum tw_status put_texts(struct answer *a, const struct tw_lanes *l, struct tw_err *err)
 {
 	uint32_t *number = tw_arena_zalloc(a->arena, (size_t)l->n_texts + 1, sizeof *number);

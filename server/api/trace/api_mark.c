@@ -1,4 +1,4 @@
-/* What people give a trace: title, pin, tags. */
+/* Title, pin and tags of a trace. */
 #include <string.h>
 
 #include "server/api/api.h"

@@ -16,7 +16,7 @@
 
 enum { NOTES_MAX = 100000, NOTES_DEFAULT = 10000, VERDICTS = 8 };
 
-struct verdict { /* of an ANR document, as it was decoded and by the mapping */
+struct verdict { /* of an ANR document: as decoded, and with the mapping's names */
 	struct tw_str decoded, named;
 };
 
@@ -26,12 +26,12 @@ struct answer {
 	struct tw_json j;
 	const struct tw_thread_info *threads;
 	uint32_t n_threads;
-	struct tw_str kind; /* of documents; "" all */
-	bool no_memory;     /* for one of them */
+	struct tw_str kind; /* of documents; "": all */
+	bool no_memory;     /* for a verdict */
 	struct verdict verdicts[VERDICTS];
 	unsigned n_verdicts;
 	bool verdicts_read;
-	struct tw_selection sel; /* of notes */
+	struct tw_selection sel; /* time range and threads of notes */
 	uint64_t n, limit, last;
 };
 
@@ -86,11 +86,11 @@ static bool add_verdict(void *arg, struct tw_str kind, struct tw_str json)
 	return a->n_verdicts < VERDICTS;
 }
 
-/* An ANR without a reason has its verdict as text, which the mapping may change. */
+/* The text of an ANR without a reason is its verdict, which may contain names of the mapping. */
 static struct tw_str anr_text(struct answer *a, struct tw_str text)
 {
 	if (!a->verdicts_read && tw_trace_file_documents(a->v->file, add_verdict, a, NULL) != TW_OK)
-		a->n_verdicts = 0; /* the decoded text then remains */
+		a->n_verdicts = 0; /* the decoded text remains */
 	a->verdicts_read = true;
 	for (unsigned i = 0; i < a->n_verdicts; i++)
 		if (tw_str_eq(a->verdicts[i].decoded, text))
@@ -117,7 +117,7 @@ static void put_tid(struct answer *a, uint32_t thread_id)
 		tw_json_null(&a->j);
 }
 
-/* Notes of the whole trace are of no thread. */
+/* Notes of the whole trace have no thread. */
 static bool is_wanted(const struct answer *a, uint32_t thread_id)
 {
 	if (a->sel.all_threads)
@@ -172,7 +172,7 @@ static enum tw_status read_query(struct answer *a, struct tw_note_query *q, stru
 			return tw_fail(err, TW_BAD_REQUEST, "there is no kind of note %.64s", kind);
 	}
 	q->after = (uint64_t)tw_req_number(r, "after");
-	q->limit = UINT32_MAX; /* put_note counts those of the threads */
+	q->limit = UINT32_MAX; /* put_note counts the notes of the selected threads */
 	a->limit = (uint64_t)tw_req_number(r, "limit");
 	st = tw_view_selection(a->v, false, &a->sel, err);
 	q->from_ns = a->sel.from_ns;

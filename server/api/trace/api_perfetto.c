@@ -1,5 +1,5 @@
 /*
- * api_perfetto.c - traces as a Perfetto file: one, or several side by side.
+ * api_perfetto.c - one or several traces as a Perfetto file.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "server/export/perfetto/export_perfetto.h"
 #include "server/storage/blob.h"
 
-struct opened { /* what must live until the last byte is out */
+struct opened { /* lives until the last byte is sent */
 	struct tw_trace_file *file;
 	struct tw_symbols_ref *map, *retrace;
 	struct tw_names names;
@@ -123,7 +123,7 @@ static const char *permalink(const struct tw_view *v)
 	return tw_arena_printf(tw_req_arena(v->req), "%s/traces/%s", base, v->row.id);
 }
 
-/* The device's own trace, as it was sent; -1 when there is none or it is not wanted. */
+/* The device's system trace as it was uploaded; -1: none, or not requested. */
 static enum tw_status open_system(const struct tw_view *v, int *ret_fd, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(v->req);
@@ -145,7 +145,7 @@ static enum tw_status open_system(const struct tw_view *v, int *ret_fd, struct t
 	return st;
 }
 
-/* The view's file and names move into the download. */
+/* Moves the view's file and names to the download. */
 static void take_view(struct tw_view *v, struct opened *o)
 {
 	o->file = v->file;
@@ -217,7 +217,7 @@ static enum tw_status reply(
 	return tw_req_reply_stream(r, 200, "application/octet-stream", !packed, &stream, d, err);
 }
 
-/* NULL: *ret_st and err tell why. */
+/* Returns NULL on failure, with *ret_st and err. */
 static struct download *new_download(struct tw_req *r, enum tw_status *ret_st, struct tw_err *err)
 {
 	struct download *d = tw_mem_zalloc(1, sizeof *d);
@@ -281,7 +281,7 @@ static enum tw_status add_id(
 	return st;
 }
 
-/* Threads that are in none of the traces were a mistake. */
+/* Refuses threads that none of the traces has. */
 static enum tw_status check_threads(
         const struct tw_req *r, const struct download *d, struct tw_err *err)
 {

@@ -25,15 +25,15 @@ enum sort {
 	BY_RUNNING
 };
 
-struct table {         /* of methods, as it was asked for */
+struct table {         /* the requested methods */
 	unsigned sort; /* enum sort */
 	unsigned falling_or_rising;
 	bool regex, with_p95;
 	int64_t limit, offset;
 	const struct tw_method_info
-	        *rows; /* of the trace's methods, then of frames that steps make */
+	        *rows; /* methods of the trace, then frames made by transform= */
 	uint32_t n_rows;
-	const int64_t *p95_ns; /* NULL: not asked for, or not known */
+	const int64_t *p95_ns; /* NULL: not requested, or unknown */
 	struct tw_waits waits;
 	bool partial;
 };
@@ -41,7 +41,7 @@ struct table {         /* of methods, as it was asked for */
 struct ranked {
 	uint32_t method;
 	int64_t key;
-	const char *name; /* sorting by name */
+	const char *name; /* for sorting by name */
 };
 
 static int falling(const void *pa, const void *pb)
@@ -61,7 +61,7 @@ static int rising(const void *pa, const void *pb)
 	return -falling(pa, pb);
 }
 
-/* Of all its calls; -1: no CPU time is known. */
+/* Of all calls; -1 without CPU times. */
 static int64_t waiting_ns(const struct tw_method_info *m)
 {
 	if (m->cpu_ns < 0)
@@ -74,7 +74,7 @@ static int64_t p95_ns(const struct table *t, uint32_t method)
 	return t->p95_ns ? t->p95_ns[method] : -1;
 }
 
-/* Own time that is not waiting. */
+/* Self time minus waiting time. */
 static int64_t running_ns(const struct table *t, uint32_t method)
 {
 	return tw_waits(&t->waits, method) ? 0 : t->rows[method].self_ns;
@@ -97,7 +97,7 @@ static int64_t sort_key(const struct table *t, uint32_t method)
 	return keys[t->sort];
 }
 
-/* Rows of the whole trace are stored; those of threads or a range come from their tree. */
+/* Rows of the whole trace are stored; rows of threads or a range are computed from their trees. */
 static enum tw_status method_rows(struct tw_question *q, struct table *t, struct tw_err *err)
 {
 	struct tw_method_info *rows = NULL;
@@ -116,7 +116,7 @@ static enum tw_status method_rows(struct tw_question *q, struct table *t, struct
 	return st;
 }
 
-/* Steps change trees of calls, in which single calls are not told apart. */
+/* transform= changes merged trees, which have no single calls. */
 static enum tw_status method_p95(struct tw_question *q, struct table *t, struct tw_err *err)
 {
 	const struct tw_quantile_of of = {t->rows, t->n_rows, 95};
@@ -130,7 +130,7 @@ static enum tw_status method_p95(struct tw_question *q, struct table *t, struct 
 	return st;
 }
 
-/* Frames that reshaping made come after the trace's own methods. */
+/* Frames made by transform= are numbered after the trace's methods. */
 static struct tw_str name_of(const struct tw_question *q, uint32_t method, bool *ret_known)
 {
 	*ret_known = true;
@@ -138,7 +138,7 @@ static struct tw_str name_of(const struct tw_question *q, uint32_t method, bool 
 	                               : tw_question_name(q, method);
 }
 
-/* null: not known. */
+/* null: unknown. */
 static void put_ns(struct tw_question *q, const char *key, int64_t ns)
 {
 	tw_json_key(&q->j, key);
@@ -176,7 +176,7 @@ static void put_method(struct tw_question *q, const struct table *t, uint32_t me
 	tw_json_close(&q->j, '}');
 }
 
-/* The rows that were asked for; false: no memory. */
+/* Adds the method if it was requested; false: out of memory. */
 static bool rank_one(struct tw_question *q, const struct table *t, const struct tw_match *match,
         uint32_t method, struct ranked *list, uint32_t *n)
 {
@@ -260,7 +260,7 @@ static void read_table(const struct tw_req *r, struct table *t)
 static void put_table(
         struct tw_question *q, const struct table *t, const struct ranked *list, uint32_t n)
 {
-	int64_t busy_ns = 0; /* self times add up to the time in which calls were open */
+	int64_t busy_ns = 0; /* the sum of self times is the time with an open call */
 
 	for (uint32_t i = 0; i < t->n_rows; i++)
 		busy_ns += t->rows[i].self_ns;

@@ -1,9 +1,9 @@
 /*
- * api_source.c - from a method to its source: link, lines, owners, who changed it last; and the
- * repositories behind that.
+ * api_source.c - a method's source: link, lines, owners and last change; and the repository
+ * settings behind them.
  *
- * What cannot be told (no clone, no such tag, too large) is part of the answer, in words: the rest
- * of it, above all the link, is good all the same.
+ * If a part is unavailable (no clone, no such tag, too large), the response says why and has the
+ * remaining parts, above all the link.
  */
 #include "server/api/trace/api_source.h"
 
@@ -20,22 +20,22 @@ enum { TEXT_BYTES = 200 };
 struct ask {
 	struct tw_req *r;
 	json_t *doc;
-	const json_t *repository; /* of doc; NULL none */
+	const json_t *repository; /* a member of doc; NULL: none */
 	struct tw_source_name name;
 	const char *method, *file, *app;
 	const char *version, *build; /* of the newer side */
 	const char *base, *base_build;
-	const char *commit, *base_commit; /* that their builds said, "" none */
+	const char *commit, *base_commit; /* stated by their builds; "": none */
 	int64_t line;
 	bool log;
-	bool emails;    /* also of repositories that do not show them */
-	json_t *told;   /* the child's answer, NULL none */
-	json_t *answer; /* ours */
+	bool emails;    /* also for repositories that hide them */
+	json_t *told;   /* the child's response; NULL: none */
+	json_t *answer; /* the response to the client */
 };
 
 /* --- the settings --- */
 
-/* json_decref is owed. */
+/* Release *ret with json_decref. */
 static enum tw_status load(
         struct tw_req *r, json_t **ret, int64_t *ret_changed_ms, struct tw_err *err)
 {
@@ -103,7 +103,7 @@ static enum tw_status put_repositories(struct tw_req *r, struct tw_err *err)
 
 /* --- the request --- */
 
-/* A file's name and no path. */
+/* A file's name without a path. */
 static enum tw_status check_file(const char *file, struct tw_err *err)
 {
 	if (strpbrk(file, "/\\") || file[0] == '.')
@@ -130,7 +130,7 @@ static enum tw_status read_texts(struct ask *q, struct tw_err *err)
 	return st == TW_OK ? check_file(q->file, err) : st;
 }
 
-/* In repositories that name builds, a version means its newest build. */
+/* For repositories that use builds, a version stands for its newest build. */
 static enum tw_status fill_build(
         const struct ask *q, const char *version, const char **io_build, struct tw_err *err)
 {
@@ -148,7 +148,7 @@ static enum tw_status fill_build(
 	        &(struct tw_release){q->app, version, ""}, tw_req_arena(q->r), io_build, err);
 }
 
-/* What is known of a side's build. */
+/* Fills in the known properties of a side's build. */
 static enum tw_status fill_side(const struct ask *q, const char *version, const char **io_build,
         const char **ret_commit, struct tw_err *err)
 {
@@ -189,8 +189,8 @@ static enum tw_status fill_ask(struct ask *q, struct tw_err *err)
 
 /* --- the clone --- */
 
-/* [] nothing is asked, null: something that no name can stand for.  What the build said is asked
- * for alone: a tag of that name may be of another commit. */
+/* []: the newest commit; null: no ref can have this name. A commit stated by the build is the only
+ * candidate, because a tag of the version may point to another one. */
 static json_t *names_of(
         const struct ask *q, const char *version, const char *build, const char *commit)
 {
@@ -215,7 +215,7 @@ static json_t *task_of(const struct ask *q)
 	        "line", (json_int_t)q->line, "head", head, "base", base, "log", q->log);
 }
 
-static void say_why(struct ask *q, const char *why)
+static void put_reason(struct ask *q, const char *why)
 {
 	(void)json_object_set_new(q->answer, "why", json_string(why));
 }
@@ -233,8 +233,9 @@ static enum tw_status ask_clone(struct ask *q, struct tw_err *err)
 	enum tw_status st;
 
 	if (!*question.clone) {
-		say_why(q, "the repository has no clone on the server: the link is made of package "
-		           "and class alone");
+		put_reason(q,
+		        "the repository has no clone on the server: the link is made of package "
+		        "and class alone");
 		return TW_OK;
 	}
 	st = project_name(q->r, &question.project, err);
@@ -246,32 +247,31 @@ static enum tw_status ask_clone(struct ask *q, struct tw_err *err)
 	json_decref(question.task);
 	if (!is_answer(st))
 		return st;
-	say_why(q, err->msg);
+	put_reason(q, err->msg);
 	return TW_OK;
 }
 
 /* --- the response --- */
 
-static const char *told_text(const struct ask *q, const char *key)
+static const char *child_text(const struct ask *q, const char *key)
 {
 	const char *s = json_string_value(json_object_get(q->told, key));
 
 	return s ? s : "";
 }
 
-static uint32_t told_line(const struct ask *q, size_t which)
+static uint32_t child_line(const struct ask *q, size_t which)
 {
 	const json_t *first = json_array_get(json_object_get(q->told, "lines"), 0);
 
 	return (uint32_t)json_integer_value(json_array_get(first, which));
 }
 
-/* The commit, or what the version should be called; "": nothing that anybody could go to, which is
- * not the newest. */
+/* The commit, or the ref of the version; "": unknown, which does not mean the newest. */
 static const char *commit_of(const struct ask *q)
 {
 	json_t *names;
-	const char *name = told_text(q, "commit");
+	const char *name = child_text(q, "commit");
 
 	if (*name)
 		return name;
@@ -284,13 +284,13 @@ static const char *commit_of(const struct ask *q)
 	return name ? name : "";
 }
 
-/* How a side's commit is known. */
+/* The source of a side's commit. */
 static const char *known_from(const char *version, const char *build, const char *commit)
 {
 	return *commit ? "build" : *version || *build ? "name" : "newest";
 }
 
-static void tell_commits_from(struct ask *q)
+static void add_commits_from(struct ask *q)
 {
 	(void)json_object_set_new(
 	        q->answer, "commit_from", json_string(known_from(q->version, q->build, q->commit)));
@@ -300,38 +300,38 @@ static void tell_commits_from(struct ask *q)
 }
 
 /* No link if it needs a commit and the commit is unknown. */
-static bool leads(struct ask *q, const char *commit)
+static bool has_link(struct ask *q, const char *commit)
 {
 	const char *link = tw_source_text(q->repository, "link");
 
 	if (*link && !*commit && strstr(link, "{commit}"))
-		say_why(q, "no tag or branch can be called as that version or build is: say how "
-		           "versions are named, or which commit the build is made of");
+		put_reason(q, "no tag or branch can be called as that version or build is: say how "
+		              "versions are named, or which commit the build is made of");
 	return *link && (*commit || !strstr(link, "{commit}"));
 }
 
-static enum tw_status tell_link(struct ask *q, struct tw_err *err)
+static enum tw_status add_link(struct ask *q, struct tw_err *err)
 {
 	struct tw_arena *a = tw_req_arena(q->r);
-	bool found = *told_text(q, "path");
-	const char *path = found ? told_text(q, "path")
+	bool found = *child_text(q, "path");
+	const char *path = found ? child_text(q, "path")
 	                         : tw_source_rules_path(q->repository, &q->name, q->file, a);
 	const struct tw_link_values values = {commit_of(q), path, q->version,
-	        found ? told_line(q, 0) : (uint32_t)q->line, found ? told_line(q, 1) : 0};
+	        found ? child_line(q, 0) : (uint32_t)q->line, found ? child_line(q, 1) : 0};
 	const char *made = "";
 
-	if (path && leads(q, values.commit))
+	if (path && has_link(q, values.commit))
 		made = tw_link_make(tw_source_text(q->repository, "link"), &values, a);
 	if (!path || !made)
 		return tw_oom(err);
 	(void)json_object_set_new(q->answer, "path", json_string(path));
 	(void)json_object_set_new(q->answer, "link", *made ? json_string(made) : json_null());
 	(void)json_object_set_new(q->answer, "found", json_boolean(found));
-	tell_commits_from(q);
+	add_commits_from(q);
 	return TW_OK;
 }
 
-static void tell_commits(struct ask *q)
+static void add_commits(struct ask *q)
 {
 	const char *link = tw_source_text(q->repository, "commit_link");
 	bool emails = q->emails || json_is_true(json_object_get(q->repository, "emails"));
@@ -353,13 +353,13 @@ static void tell_commits(struct ask *q)
 	}
 }
 
-static void tell_rest(struct ask *q)
+static void add_rest(struct ask *q)
 {
 	static const char *const keys[] = {"commit", "base_commit", "base_note", "lines",
 	        "is_method", "note", "owners", "owners_file", "owners_why", "newest_ms", "commits",
 	        "more", "why"};
 
-	tell_commits(q);
+	add_commits(q);
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
 		json_t *v = json_object_get(q->told, keys[i]);
 
@@ -377,16 +377,16 @@ static enum tw_status make_answer(struct ask *q, struct tw_err *err)
 	if (!q->answer)
 		return tw_oom(err);
 	if (!q->repository) {
-		say_why(q, json_array_size(json_object_get(q->doc, "repositories"))
-		                   ? "no repository of this project has classes of that package"
-		                   : "this project has no repository yet");
+		put_reason(q, json_array_size(json_object_get(q->doc, "repositories"))
+		                      ? "no repository of this project has classes of that package"
+		                      : "this project has no repository yet");
 		return TW_OK;
 	}
 	st = ask_clone(q, err);
 	if (st == TW_OK)
-		st = tell_link(q, err);
+		st = add_link(q, err);
 	if (st == TW_OK)
-		tell_rest(q);
+		add_rest(q);
 	return st;
 }
 

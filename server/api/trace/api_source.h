@@ -1,5 +1,5 @@
 /*
- * api_source.h - who changed a method, for other endpoints.
+ * api_source.h - the last change of a method, for other endpoints.
  *
  * Waits for a child process: only from routes with by_child.
  */

@@ -1,8 +1,8 @@
 /*
  * api_sql.c - a SELECT over the calls of one trace.
  *
- * The tables are those of `tracewell sql` (trace_sql.h).  A statement reads the trace and nothing
- * else, within the limits of any answer: deadline, memory, rows and bytes.
+ * The tables are those of `tracewell sql` (trace_sql.h). A statement can only read the trace, and
+ * has the limits of any query: deadline, memory, rows and bytes.
  */
 #include <string.h>
 
@@ -39,7 +39,7 @@ static enum tw_status json_head(void *arg, const char *const *names, int n)
 	return tw_buf_status(&a->out);
 }
 
-/* TW_CONFLICT: enough rows. */
+/* TW_CONFLICT: the limit of rows is reached. */
 static enum tw_status has_room(struct answer *a)
 {
 	if (a->rows++ < a->limit && a->out.len < BODY_MAX / 2)

@@ -1,4 +1,4 @@
-/* Traces of a project: lists, filter menus, one, deletion. */
+/* Traces of a project: list, facets, one trace, deletion. */
 #include <pthread.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 static const char *const sorts[] = {"created", "duration", "slices", "bytes", NULL};
 
-/* By the kinds of filters.def. */
+/* one per kind of filters.def */
 #define PARAM_TEXT(name, about)   TW_PARAM_TEXT(name, 0, about)
 #define PARAM_PART(name, about)   TW_PARAM_TEXT(name, 0, about)
 #define PARAM_TAG(name, about)    TW_PARAM_TEXT(name, 0, about)
@@ -65,7 +65,7 @@ static json_t *time_or_null(int64_t ms)
 	return ms ? json_integer((json_int_t)ms) : json_null();
 }
 
-/* A trace with when its age deletes it, or a part of it alone; null when nothing does. */
+/* A trace with the times at which retention deletes it, or a part of it; null: never. */
 static json_t *trace_json(const struct tw_trace_row *row, const struct tw_retention *rules)
 {
 	const struct tw_ends ends = tw_retention_ends(rules, row);

@@ -293,7 +293,7 @@ static enum tw_status chunk(struct tw_req *r, struct tw_err *err)
 
 /* --- raw parts --- */
 
-/* Bytes that killed a decoder are an admin's business. */
+/* Only admins may download bytes that crashed a decoder. */
 static enum tw_status refuse_quarantined(struct tw_req *r, const char *id, struct tw_err *err)
 {
 	const struct tw_caller *caller = tw_req_caller(r);

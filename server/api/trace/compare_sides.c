@@ -8,8 +8,8 @@
 struct opening {
 	struct tw_req *req;
 	struct tw_arena *arena;
-	const char *threads;       /* of each trace of the side */
-	struct tw_selection times; /* of each trace of the side; its threads are unset */
+	const char *threads;       /* the same for each trace of the side */
+	struct tw_selection times; /* likewise; its threads are unset */
 	char *name;                /* TW_NAME_BYTES */
 	struct tw_deadline deadline;
 };
@@ -21,7 +21,7 @@ static enum tw_status no_memory(struct tw_err *err)
 
 /* --- one trace --- */
 
-/* Two builds' unknown methods are not one because their ids are. */
+/* Unknown methods of two builds are different even if their ids are equal. */
 static struct tw_str name_of(
         const struct opening *o, const struct tw_view *v, uint32_t method, bool *ret_known)
 {
@@ -113,7 +113,7 @@ static enum tw_status check_id(struct tw_str id, const struct tw_side_trace *t, 
 	return TW_OK;
 }
 
-/* What a side's parameters are called. */
+/* The names of a side's parameters. */
 struct side_params {
 	const char *traces, *thread, *from, *to;
 };
@@ -137,7 +137,7 @@ const struct tw_param tw_sides_params[] = {
         {0},
 };
 
-/* Threads and times of a side. */
+/* Reads a side's threads and times. */
 static enum tw_status read_part(struct opening *o, const struct side_params *p, struct tw_err *err)
 {
 	const char *threads = tw_req_text(o->req, p->thread);
@@ -178,7 +178,7 @@ static enum tw_status open_side(struct opening *o, const struct side_params *p,
 
 struct named {
 	struct tw_str name;
-	uint32_t *number; /* of the method in its trace */
+	uint32_t *number; /* the method's number in its trace */
 };
 
 static int by_name(const void *pa, const void *pb)
@@ -197,7 +197,7 @@ static void renumber(struct tw_forest *f, const uint32_t *numbers, uint32_t n)
 		}
 }
 
-/* Lists the names of a trace; their numbers will be where ret_numbers points. */
+/* Lists the names of a trace; later their common numbers are stored in *ret_numbers. */
 static bool list_names(const struct tw_side_trace *t, struct tw_arena *a, struct named *list,
         uint32_t **ret_numbers)
 {

@@ -19,7 +19,7 @@ struct tw_question {
 	struct tw_buf out;
 	struct tw_json j;
 	char *name;           /* TW_NAME_BYTES */
-	struct tw_str *names; /* of methods met before; ptr NULL: not yet */
+	struct tw_str *names; /* names of methods that were read; ptr NULL: not read yet */
 	struct tw_reshape steps[TW_RESHAPES_MAX];
 	size_t n_steps;
 	struct tw_str
@@ -46,8 +46,8 @@ enum tw_status tw_question_reshape(
         struct tw_question *q, struct tw_forest *forest, struct tw_err *err) TW_MUST_USE;
 
 extern const struct tw_param tw_question_step_params[];
-/* Reads transform= into q->steps (question_reshape.c); *ret_version, left alone when they do not
- * matter, tells apart what the project's rules were. */
+/* Reads transform= into q->steps (question_reshape.c). If steps depend on the project's rules,
+ * *ret_version identifies those; otherwise it is unchanged. */
 enum tw_status tw_question_read_steps(
         struct tw_question *q, int64_t *ret_version, struct tw_err *err) TW_MUST_USE;
 

@@ -29,7 +29,7 @@ static uint8_t *new_set(const struct tw_question *q, struct tw_reshape *step)
 	return set;
 }
 
-static void mean(uint8_t *set, uint32_t method)
+static void select_method(uint8_t *set, uint32_t method)
 {
 	set[method >> 3] |= (uint8_t)(1u << (method & 7));
 }
@@ -45,7 +45,7 @@ static enum tw_status one_method(
 	if (!tw_str_u64(text, UINT32_MAX, &method) || method >= step->n_methods)
 		return tw_fail(err, TW_BAD_REQUEST, "transform: this trace has no method %.*s",
 		        (int)(text.len % 100), text.ptr);
-	mean(set, (uint32_t)method);
+	select_method(set, (uint32_t)method);
 	return TW_OK;
 }
 
@@ -66,7 +66,7 @@ static enum tw_status library(
 		return no_memory(err);
 	for (uint32_t i = 0; i < step->n_methods; i++)
 		if (tw_frame_begins(tw_question_name(q, i), beginning))
-			mean(set, i);
+			select_method(set, i);
 	step->as = q->v.n_methods + q->n_labels;
 	q->labels[q->n_labels++] = tw_str_of(copy);
 	return TW_OK;
@@ -85,7 +85,7 @@ static enum tw_status app_only(
 	        &rules, ret_version, err);
 	for (uint32_t i = 0; st == TW_OK && i < step->n_methods; i++)
 		if (!tw_frame_rules_app(rules, tw_question_name(q, i)))
-			mean(set, i);
+			select_method(set, i);
 	return st;
 }
 

@@ -25,7 +25,8 @@ static enum tw_status not_ready(const struct tw_trace_row *row, struct tw_err *e
 	        tw_trace_state_word(row->state), row->error.msg[0] ? ": " : "", row->error.msg);
 }
 
-/* A damaged mapping costs the names, not the trace; one that cannot be had now is waited for. */
+/* Without a readable mapping the trace is shown without names. A mapping that is temporarily
+ * unavailable is an error to be retried. */
 static enum tw_status acquire(struct tw_view *v, char sha256[TW_SHA256_HEX],
         struct tw_symbols_ref **ret, struct tw_err *err)
 {
@@ -94,7 +95,7 @@ static enum tw_status open_row(struct tw_req *r, struct tw_view *v, struct tw_er
 	return st;
 }
 
-/* Its files go when a trace is deleted: what then fails to open is not there any more. */
+/* Whether the file could not be opened because the trace was deleted. */
 static bool is_gone(struct tw_req *r, const char *id)
 {
 	struct tw_trace_row row;
@@ -104,9 +105,10 @@ static bool is_gone(struct tw_req *r, const char *id)
 	               tw_req_arena(r), &row, &why) == TW_NOT_FOUND;
 }
 
-/* What was decoded is not as it was written: it is made again from the upload, unless another
- * request saw the same and it already was. */
-static enum tw_status heal(struct tw_req *r, const struct tw_trace_row *seen, struct tw_err *err)
+/* The decoded file is damaged: queues the trace for decoding from its upload, unless a concurrent
+ * request did. */
+static enum tw_status requeue_damaged(
+        struct tw_req *r, const struct tw_trace_row *seen, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(r);
 	struct tw_trace_row now;
@@ -123,8 +125,7 @@ static enum tw_status heal(struct tw_req *r, const struct tw_trace_row *seen, st
 	return st;
 }
 
-/* Those who may read decide what is decoded again, so only while there is room: of the queue, and
- * on the disk. */
+/* Readers can cause decodes, so they are limited by the queue and the disk's free space. */
 static enum tw_status has_room(struct tw_req *r, const struct tw_trace_row *row, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(r);
@@ -144,8 +145,9 @@ static enum tw_status has_room(struct tw_req *r, const struct tw_trace_row *row,
 	return st;
 }
 
-/* Opening it queues it for decoding; of concurrent requests only the first does. */
-static enum tw_status unpack(struct tw_req *r, const struct tw_trace_row *seen, struct tw_err *err)
+/* Opening an archived trace queues it for decoding; of concurrent requests only the first does. */
+static enum tw_status requeue_archived(
+        struct tw_req *r, const struct tw_trace_row *seen, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(r);
 	struct tw_trace_row now;
@@ -173,7 +175,7 @@ static bool is_file_bad(enum tw_status st)
 	return st == TW_CORRUPT || st == TW_UNSUPPORTED || st == TW_NOT_FOUND;
 }
 
-static enum tw_status opened_not(
+static enum tw_status fail_open(
         struct tw_req *r, const struct tw_trace_row *row, enum tw_status st, struct tw_err *err)
 {
 	if (is_gone(r, row->id))
@@ -184,7 +186,7 @@ static enum tw_status opened_not(
 		return tw_fail(err, TW_NOT_FOUND,
 		        "this trace is lost: its decoded file is damaged, and its upload was not "
 		        "kept");
-	st = heal(r, row, err);
+	st = requeue_damaged(r, row, err);
 	if (st != TW_OK)
 		return st;
 	return tw_fail(err, TW_BUSY,
@@ -200,14 +202,14 @@ enum tw_status tw_view_open_id(
 	        tw_req_caller(r)->project_id, id, tw_req_arena(r), &v.row, err);
 
 	if (st == TW_OK && v.row.state == TW_TRACE_ARCHIVED)
-		st = unpack(r, &v.row, err);
+		st = requeue_archived(r, &v.row, err);
 	if (st != TW_OK)
 		return st;
 	st = open_row(r, &v, err);
 	if (st == TW_OK)
 		*ret = v;
 	else if (st != TW_CONFLICT)
-		st = opened_not(r, &v.row, st, err);
+		st = fail_open(r, &v.row, st, err);
 	return st;
 }
 
@@ -223,7 +225,7 @@ void tw_view_close(struct tw_view *v)
 {
 	if (v->file && tw_trace_file_is_damaged(v->file)) {
 		(void)tw_trace_forget(tw_req_app(v->req)->blobs, v->row.id);
-		(void)heal(v->req, &v->row, NULL);
+		(void)requeue_damaged(v->req, &v->row, NULL);
 	}
 	v->file = tw_trace_file_close(v->file);
 	tw_symbols_release(tw_req_app(v->req)->symbols, v->map_ref);
@@ -382,7 +384,7 @@ static bool keep_system(void *arg, struct tw_str kind, struct tw_str json)
 	return false;
 }
 
-/* What became of the device's own trace; null when none was sent. */
+/* The merge report of the device's system trace; null without one. */
 static json_t *system_json(const struct tw_view *v)
 {
 	json_t *system = NULL;
