@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/fleet/store/fleet_store.h"
 #include "server/stats/search_index.h"
 

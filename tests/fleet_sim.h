@@ -10,6 +10,7 @@
 #ifndef FLEET_SIM_H
 #define FLEET_SIM_H
 
+#include "server/base/ulid.h"
 #include "server/catalogue/fleet/catalogue_rollup.h"
 #include "server/db/catalogue_db.h"
 #include "server/stats/rollup_tree.h"

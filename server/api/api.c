@@ -8,7 +8,9 @@
 #include "server/base/app.h"
 #include "server/base/log.h"
 #include "server/base/text/json_memory.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue_row.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/storage/blob.h"
 
 uint64_t tw_api_small_body(const struct tw_app *app)

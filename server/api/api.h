@@ -7,10 +7,13 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "decoder/base/err.h"
 #include "server/base/text/json_object.h"
-#include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/need_blobs.h"
 #include "server/http/http.h"
+
+struct tw_part;
+struct tw_trace_row;
 
 enum { TW_MAX_SMALL_BODY = 64 << 10 };
 

@@ -14,7 +14,7 @@
 #include "server/base/role.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/access/catalogue_user.h"
-#include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
 #include "server/db/catalogue_postgres.h"
 #include "server/db/catalogue_sums.h"

@@ -3,6 +3,7 @@
 
 #include "server/api/api.h"
 #include "server/base/app.h"
+#include "server/catalogue/access/catalogue_key.h"
 
 /* Line breaks and tabs are allowed in texts of several lines. */
 static bool is_control(char c, bool lines)

@@ -5,8 +5,10 @@
 
 #include "decoder/base/str.h"
 #include "server/base/auth_secret.h"
+#include "server/catalogue/access/catalogue_key.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_user.h"
-#include "server/catalogue/catalogue.h"
+#include "server/db/commit_gate.h"
 
 enum { MAX_SECRET = 128 };
 

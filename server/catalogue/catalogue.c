@@ -1,5 +1,7 @@
 /* catalogue.c - opening, connections and transactions. */
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/storage/catalogue_files.h"
+#include "server/catalogue/traces/catalogue_job.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -8,6 +10,7 @@
 #include <time.h>
 
 #include "server/base/text/json_memory.h"
+#include "server/catalogue/catalogue.h"
 #include "server/db/catalogue_postgres.h"
 #include "server/db/catalogue_sqlite.h"
 

@@ -7,7 +7,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/db/catalogue_sqlite.h"
 #include "server/db/catalogue_sums.h"
 

@@ -1,5 +1,6 @@
 /* catalogue_commit.c - the source revision of builds. */
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_build.h"
 
 enum tw_status tw_catalogue_commit_set(struct tw_catalogue *c, const char *project_id,
         const char *build_id, const char *commit, struct tw_err *err)

@@ -5,6 +5,7 @@
  * that of the rule.  In PostgreSQL all of them would wait for each other at that row, so a change
  * is a row of count_delta, which readers add to the counter.  One server adds them up.
  */
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 
 enum { SUMMED_AT_ONCE = 10000 };

@@ -5,6 +5,7 @@
  * and each server and each load balancer would add to its queue.  Every write transaction reports
  * its result here instead.
  */
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>

@@ -13,15 +13,27 @@
 
 #include <pthread.h>
 
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 #include "server/base/audit.h"
 #include "server/base/clock.h"
 #include "server/base/embedded.h"
 #include "server/base/thread/fair.h"
 #include "server/base/thread/turn_lock.h"
-#include "server/catalogue/catalogue.h"
+#include "server/base/ulid.h"
 #include "server/catalogue/catalogue_row.h"
+#include "server/catalogue/traces/catalogue_job.h"
 #include "server/db/catalogue_db.h"
 #include "server/db/commit_gate.h"
+
+struct tw_blob_list;
+struct tw_build_row;
+struct tw_catalogue;
+struct tw_mapping_ids;
+struct tw_mapping_sent;
+struct tw_name_counts;
+struct tw_named_trace;
+struct tw_trace_row;
 
 enum {
 	TW_CATALOGUE_READERS = 8,

@@ -10,8 +10,10 @@
 #ifndef TW_CATALOGUE_MIGRATE_H
 #define TW_CATALOGUE_MIGRATE_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/err.h"
 #include "server/storage/blob.h"
+
+struct tw_catalogue;
 
 enum { TW_SOURCE_ID = 64, TW_MIGRATE_FIRST = 120 };
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_migrate_int.h"
 #include "server/catalogue/catalogue_tables.h"
 

@@ -8,7 +8,10 @@
 #ifndef TW_CATALOGUE_MOVE_H
 #define TW_CATALOGUE_MOVE_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/err.h"
+#include "server/base/ulid.h"
+
+struct tw_catalogue;
 
 struct tw_project_move {
 	const char *path;                   /* of the source catalogue */

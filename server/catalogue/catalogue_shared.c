@@ -1,6 +1,7 @@
 /* catalogue_shared.c - a catalogue shared by several servers. */
 #include <stdio.h>
 
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/db/catalogue_postgres.h"
 

@@ -9,6 +9,7 @@
 #include "server/base/clock.h"
 #include "server/base/file/io.h"
 #include "server/base/ulid.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_migrate.h"
 #include "server/db/catalogue_postgres.h"
 

@@ -10,7 +10,12 @@
 #ifndef TW_DATA_CATALOGUE_H
 #define TW_DATA_CATALOGUE_H
 
-#include "server/catalogue/catalogue.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "decoder/base/err.h"
+
+struct tw_catalogue;
 
 /* address "": the recorded address, or the folder's catalogue.db, which is created if missing;
  * otherwise postgres://..., which is recorded.  store: location of the files (s3://...), so that

@@ -19,8 +19,8 @@
 
 #include "decoder/base/err.h"
 
-struct tw_jobs;
 struct tw_blobs;
+struct tw_jobs;
 
 /* Before a catalogue is made: TW_CONFLICT if the data folder has files. */
 enum tw_status tw_jobs_refuse_without_catalogue(

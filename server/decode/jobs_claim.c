@@ -13,6 +13,7 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_job.h"
 #include "server/decode/jobs_internal.h"
 #include "server/decode/jobs_run.h"
 #include "server/storage/blob.h"

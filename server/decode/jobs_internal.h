@@ -8,11 +8,13 @@
 #include <jansson.h>
 #include <stdatomic.h>
 
+#include "decoder/base/err.h"
 #include "server/base/app.h"
 #include "server/base/child.h"
-#include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/storage/blob.h"
 
+struct tw_job_row;
 struct tw_jobs;
 struct tw_app *tw_jobs_app(const struct tw_jobs *j);
 

@@ -11,8 +11,9 @@
 #include <string.h>
 
 #include "server/base/log.h"
-#include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/trace_record.h"
+#include "server/catalogue/traces/catalogue_commit_upload.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 enum { ARENA_BYTES = 16 << 20 };
 

@@ -9,12 +9,16 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 #include "server/base/child.h"
 #include "server/base/child_template.h"
 #include "server/base/thread/pool.h"
-#include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_job.h"
 #include "server/decode/jobs.h"
 #include "server/storage/blob.h"
+
+struct tw_part;
 
 enum { TW_RUN_PATH = 1500, TW_RUN_WORKERS = 64 };
 

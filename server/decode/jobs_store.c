@@ -10,6 +10,7 @@
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/storage_owner.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_resumable.h"

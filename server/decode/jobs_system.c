@@ -11,8 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/need_blobs.h"
+#include "server/catalogue/traces/catalogue_job.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/jobs.h"
 #include "server/decode/jobs_internal.h"
 #include "server/storage/blob.h"

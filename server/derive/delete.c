@@ -1,7 +1,9 @@
 #include "server/derive/delete.h"
+#include "server/catalogue/access/catalogue_retention.h"
+#include "server/catalogue/storage/catalogue_files.h"
 
-#include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/trace_record.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/jobs.h"
 #include "server/decode/jobs_store.h"
 

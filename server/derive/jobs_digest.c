@@ -5,6 +5,7 @@
 
 #include "server/base/clock.h"
 #include "server/base/text/json_memory.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/notify/text.h"
 
 enum { TEXT_BYTES = 256 << 10 };

@@ -7,6 +7,7 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"
+#include "server/catalogue/catalogue.h"
 
 enum {
 	LEASE_MS = 15000,

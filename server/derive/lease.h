@@ -14,8 +14,10 @@
 
 #include <stdbool.h>
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/err.h"
 #include "server/storage/blob.h"
+
+struct tw_catalogue;
 
 struct tw_lease;
 

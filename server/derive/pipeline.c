@@ -11,6 +11,8 @@
 #include "server/base/file/crash_point.h"
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"
+#include "server/catalogue/traces/catalogue_names.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/lease.h"
 
 enum {

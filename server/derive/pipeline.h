@@ -21,6 +21,8 @@
 #include "server/storage/blob.h"
 #include "server/trace/symbols.h"
 
+struct tw_named_trace;
+
 struct tw_derive_parts { /* borrowed */
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *blobs;

@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "server/base/clock.h"
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_retention.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 /* A thousand years, and what fits a file system. */
 enum { MAX_DAYS = 365000 };

@@ -16,8 +16,13 @@
 
 #include <jansson.h>
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 #include "server/http/metrics.h"
+
+struct tw_catalogue;
+struct tw_project_row;
+struct tw_trace_row;
 
 #define TW_SETTING_RETENTION "retention"
 

@@ -5,6 +5,7 @@
 
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/derive/pipeline.h"
 #include "server/notify/digest.h"
 

@@ -4,7 +4,10 @@
 #ifndef TW_STAGE_ANR_H
 #define TW_STAGE_ANR_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+
+struct tw_catalogue;
 
 /* Their number: of the rules for groups and of whose frames are the app's.  Always above 0. */
 enum tw_status tw_anr_rules_number(struct tw_catalogue *c, const char *project_id,

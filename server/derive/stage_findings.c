@@ -8,7 +8,10 @@
 
 #include "decoder/base/sum.h"
 #include "server/base/clock.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_ruleset.h"
+#include "server/catalogue/traces/catalogue_names.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/detecting.h"
 #include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer_int.h"

@@ -5,6 +5,9 @@
  * sums are in the catalogue, so that reading them costs a row.
  */
 #include "server/base/log.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_build.h"
+#include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/pipeline.h"
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_stored.h"

@@ -9,7 +9,7 @@
 #include "decoder/base/arena.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
-#include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_job.h"
 
 enum { LOOK_EVERY_MS = 500, ARENA_BYTES = 16 << 20, AGAIN_PARTS = 4 };
 

@@ -3,6 +3,8 @@
 #include "server/base/app.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/trace_record.h"
+#include "server/catalogue/traces/catalogue_commit_upload.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/jobs.h"
 #include "server/ingest/backlog.h"
 #include "server/storage/blob.h"

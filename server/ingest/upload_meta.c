@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "server/base/text/json_object.h"
+#include "server/catalogue/traces/catalogue_build.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 static const int64_t max_time_ms = INT64_C(253402300799999); /* the end of the year 9999 */
 

@@ -12,7 +12,9 @@
 #include <jansson.h>
 
 #include "decoder/base/arena.h"
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/err.h"
+#include "server/catalogue/traces/catalogue_build.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 enum { TW_MAX_LABELS = 64, TW_MAX_LABELS_BYTES = 4096 };
 

@@ -10,7 +10,12 @@
 #include "server/base/file/file_copy.h"
 #include "server/base/file/io.h"
 #include "server/base/file/sha256.h"
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/stored.h"
+#include "server/catalogue/traces/catalogue_job.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 enum { PATH_BYTES = 1500 };
 

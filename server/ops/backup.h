@@ -15,8 +15,9 @@
 #include <stdint.h>
 
 #include "decoder/base/err.h"
-#include "server/catalogue/catalogue.h"
 #include "server/storage/blob.h"
+
+struct tw_catalogue;
 
 struct tw_backup_sums {
 	uint64_t uploads;       /* number of files that the backup references */

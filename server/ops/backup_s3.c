@@ -8,7 +8,11 @@
 #include "server/base/clock.h"
 #include "server/base/file/sha256.h"
 #include "server/base/ulid.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/stored.h"
+#include "server/catalogue/traces/catalogue_job.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 enum { PATH_BYTES = 1500, KEY_BYTES = 128 };
 

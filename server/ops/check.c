@@ -7,7 +7,11 @@
 #include <unistd.h>
 
 #include "server/base/file/sha256.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/stored.h"
+#include "server/catalogue/traces/catalogue_job.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/local_trace.h"
 #include "server/trace/trace_file.h"
 

@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 #include "decoder/base/err.h"
-#include "server/catalogue/catalogue.h"
 #include "server/storage/blob.h"
+
+struct tw_catalogue;
 
 struct tw_finding {
 	const char *project_id, *id; /* the trace or build; "" for the catalogue itself */

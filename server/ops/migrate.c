@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "server/base/file/crash_point.h"
+#include "server/catalogue/catalogue.h"
 #include "server/ops/migrate_seen.h"
 
 /* Up to LOST_FEW missing files are reported and skipped. The migration stops if more are missing

@@ -8,8 +8,10 @@
 #ifndef TW_MIGRATE_EACH_H
 #define TW_MIGRATE_EACH_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/err.h"
 #include "server/storage/blob_store.h"
+
+struct tw_catalogue;
 
 enum { TW_MIGRATE_THREADS = 8, TW_MIGRATE_NAME = 200 };
 

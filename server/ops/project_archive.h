@@ -13,9 +13,10 @@
 #define TW_PROJECT_ARCHIVE_H
 
 #include "decoder/base/err.h"
-#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_move.h"
 #include "server/storage/blob.h"
+
+struct tw_catalogue;
 
 /* Progress: numbers of files and of bytes of their contents so far.  step may be NULL. */
 struct tw_project_watch {

@@ -17,7 +17,10 @@
 #include "server/base/file/tar_head.h"
 #include "server/base/text/json_memory.h"
 #include "server/base/ulid.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/stored.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/ops/project_archive.h"
 
 enum { PATH_BYTES = 1500, PIECE_BYTES = 1 << 16, LEVEL = 3 };

@@ -8,6 +8,7 @@
 #include "decoder/decoder.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_record.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/storage/blob_store.h"
 #include "server/trace/trace_file.h"
 

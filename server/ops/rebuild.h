@@ -10,8 +10,9 @@
 #define TW_REBUILD_H
 
 #include "decoder/base/err.h"
-#include "server/catalogue/catalogue.h"
 #include "server/storage/blob.h"
+
+struct tw_catalogue;
 
 struct tw_rebuild_sums {
 	uint64_t records;               /* number of records read */

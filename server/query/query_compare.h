@@ -8,6 +8,7 @@
 #ifndef TW_QUERY_COMPARE_H
 #define TW_QUERY_COMPARE_H
 
+#include "server/catalogue/traces/catalogue_list.h"
 #include "server/query/query.h"
 
 enum { TW_SIDE_A, TW_SIDE_B, TW_SIDES };

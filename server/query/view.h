@@ -4,7 +4,9 @@
 #ifndef TW_VIEW_H
 #define TW_VIEW_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/query/query.h"
 #include "server/trace/symbols.h"
 

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 
 #include "fleet_sim.h"
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
 #include "server/db/catalogue_sqlite.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet.h"

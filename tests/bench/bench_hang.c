@@ -15,7 +15,10 @@
 
 #include <sqlite3.h>
 
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_retention.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
+#include "server/catalogue/catalogue.h"
 #include "sizes.h"
 
 enum { DAY0 = 20000, DAYS = 14, ARENA = 64 << 20 };

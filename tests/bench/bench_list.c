@@ -13,7 +13,10 @@
 
 #include <sqlite3.h>
 
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_list.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "sizes.h"
 
 enum { ARENA = 64 << 20 };

@@ -19,7 +19,9 @@
 #include <unistd.h>
 
 #include "server/base/app.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/ingest/commit_upload.h"
 #include "server/storage/blob.h"
 

@@ -1,5 +1,6 @@
 /* The meta part of an upload: any JSON is taken or refused, and what is taken fits its limits. */
 #include "fuzz.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/ingest/upload_meta.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,8 @@
 #include "tests/unit/catalogue_fixture.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/catalogue_files.h"
+#include "server/catalogue/traces/catalogue_build.h"
+#include "server/catalogue/traces/catalogue_job.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

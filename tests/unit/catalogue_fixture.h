@@ -6,6 +6,7 @@
 #define CATALOGUE_FIXTURE_H
 
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_build.h"
 
 enum { CATALOGUE_ADDRESS = 500 };
 

@@ -9,6 +9,7 @@
 #include "server/base/clock.h"
 #include "server/base/text/json_memory.h"
 #include "server/base/thread/periodic.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/notify/digest.h"
 #include "server/notify/text.h"

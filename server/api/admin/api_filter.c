@@ -4,6 +4,7 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/catalogue/catalogue_row.h"
+#include "server/catalogue/traces/catalogue_filter.h"
 
 static enum tw_status list_filters(struct tw_req *r, struct tw_err *err)
 {

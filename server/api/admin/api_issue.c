@@ -7,6 +7,7 @@
 #include "server/api/trace/api_source.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"

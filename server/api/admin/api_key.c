@@ -5,6 +5,7 @@
 #include "server/base/app.h"
 #include "server/base/auth_secret.h"
 #include "server/base/clock.h"
+#include "server/catalogue/access/catalogue_key.h"
 #include "server/catalogue/catalogue_row.h"
 
 enum { GRACE_S = 7 * 86400, MAX_GRACE_S = 366 * 86400 };

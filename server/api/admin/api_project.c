@@ -3,6 +3,7 @@
 
 #include "server/api/api.h"
 #include "server/base/app.h"
+#include "server/catalogue/access/catalogue_project.h"
 
 enum { NAME_BYTES = 100 };
 

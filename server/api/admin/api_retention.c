@@ -4,6 +4,7 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
+#include "server/catalogue/access/catalogue_retention.h"
 #include "server/derive/jobs_retention.h"
 #include "server/derive/retention.h"
 

@@ -15,6 +15,9 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_identity.h"
+#include "server/catalogue/access/catalogue_key.h"
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/storage/catalogue_files.h"
 
 enum { MAX_TOKEN = 128 };
 

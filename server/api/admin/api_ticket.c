@@ -9,6 +9,7 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/secret_key.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/catalogue/notify/catalogue_ticket.h"
 #include "server/notify/ticket.h"

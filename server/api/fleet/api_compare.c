@@ -10,6 +10,7 @@
 #include "server/base/text/json_memory.h"
 #include "server/base/text/json_write.h"
 #include "server/base/text/match.h"
+#include "server/catalogue/traces/catalogue_list.h"
 
 #define BODY_MAX  ((size_t)256 << 20)
 #define ARENA_MAX ((size_t)1 << 30)

@@ -12,6 +12,7 @@
 #include "server/api/fleet/api_fleet_tree.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
+#include "server/catalogue/storage/catalogue_files.h"
 
 #define BODY_MAX  ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)512 << 20)

@@ -12,6 +12,7 @@
 
 #include "server/api/api.h"
 #include "server/base/app.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 enum { LIMIT_MAX = 1000, SCENARIOS_MAX = 50 };
 

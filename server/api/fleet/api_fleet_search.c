@@ -13,6 +13,8 @@
 #include "server/base/clock.h"
 #include "server/base/text/find.h"
 #include "server/base/text/match.h"
+#include "server/catalogue/storage/catalogue_files.h"
+#include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet_search.h"
 #include "server/storage/blob.h"

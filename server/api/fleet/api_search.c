@@ -15,6 +15,9 @@
 #include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/fleet/catalogue_search_index.h"
+#include "server/catalogue/traces/catalogue_build.h"
+#include "server/catalogue/traces/catalogue_list.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 enum { LIMIT_MAX = 50, SCAN_MS = 400, NAMES_A_LOOK = 256, ANR_DAYS = 90, BUILDS_READ = 500 };
 #define FITS_BYTES ((size_t)8 << 20)

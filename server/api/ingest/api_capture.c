@@ -15,6 +15,7 @@
 #include "server/base/text/json_memory.h"
 #include "server/catalogue/access/capture.h"
 #include "server/catalogue/access/catalogue_capture.h"
+#include "server/catalogue/access/catalogue_project.h"
 
 struct counts {
 	struct tw_capture_count *rows;

@@ -17,6 +17,7 @@
 #include "server/base/app.h"
 #include "server/base/file/io.h"
 #include "server/base/log.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/preflight.h"
 #include "server/http/http_form.h"
 #include "server/ingest/backlog.h"

@@ -6,6 +6,7 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/file/io.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/storage/blob.h"
 
 static enum tw_status read_some(

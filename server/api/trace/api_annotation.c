@@ -12,6 +12,8 @@
 #include "server/base/text/json_memory.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/storage/trace_record.h"
+#include "server/catalogue/traces/catalogue_annotation.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 static void key_of(struct tw_named m, char out[TW_METHOD_KEY_BYTES])
 {

@@ -10,6 +10,7 @@
 #include "server/auth/ticket.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/export/export.h"
 
 enum { NODES_MAX = 200000, QUERY_MAX = 1024 };

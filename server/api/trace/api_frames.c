@@ -2,6 +2,7 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/thread/periodic.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/query/detect/frame_rules.h"
 
 static enum tw_status get_frames(struct tw_req *r, struct tw_err *err)

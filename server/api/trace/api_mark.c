@@ -4,6 +4,8 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/catalogue/storage/trace_record.h"
+#include "server/catalogue/traces/catalogue_annotation.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 static enum tw_status read_pinned(const json_t *body, struct tw_trace_marks *m, struct tw_err *err)
 {

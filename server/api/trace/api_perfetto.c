@@ -8,6 +8,7 @@
 #include "server/api/api.h"
 #include "server/api/trace/view_open.h"
 #include "server/base/clock.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/export/perfetto/export_perfetto.h"
 #include "server/storage/blob.h"
 

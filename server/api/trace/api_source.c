@@ -11,6 +11,8 @@
 
 #include "server/api/api.h"
 #include "server/base/app.h"
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/traces/catalogue_build.h"
 #include "server/source/source_ask.h"
 #include "server/source/source_link.h"
 #include "server/source/source_rules.h"

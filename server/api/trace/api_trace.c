@@ -6,6 +6,8 @@
 #include "server/api/trace/view_open.h"
 #include "server/base/app.h"
 #include "server/base/log.h"
+#include "server/catalogue/traces/catalogue_list.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/delete.h"
 #include "server/derive/retention.h"
 

@@ -10,7 +10,9 @@
 #ifndef TW_COMPARE_SIDES_H
 #define TW_COMPARE_SIDES_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/http/http.h"
 #include "server/query/query_compare.h"
 

@@ -8,6 +8,8 @@
 #include "server/http/http.h"
 #include "server/query/view.h"
 
+struct tw_trace_row;
+
 /* Opens the trace named in the path.  TW_NOT_FOUND; TW_CONFLICT with a message if it is not ready.
  * On success the caller frees with tw_view_close. */
 enum tw_status tw_view_open(struct tw_req *r, struct tw_view *ret, struct tw_err *err) TW_MUST_USE;

@@ -3,6 +3,7 @@
 #include "server/base/auth_secret.h"
 #include "server/catalogue/access/capture.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 enum { ROWS_MAX = (TW_CAPTURE_RULES_MAX + 1) * TW_CAPTURE_DAYS };
 

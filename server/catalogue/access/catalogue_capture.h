@@ -8,7 +8,11 @@
 #ifndef TW_CATALOGUE_CAPTURE_H
 #define TW_CATALOGUE_CAPTURE_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+
+struct tw_catalogue;
+struct tw_trace_meta;
 
 struct tw_db; /* catalogue_db.h */
 

@@ -6,6 +6,7 @@
  * locks, and its successor may have taken the same lock for another thread: so a lock is identified
  * by its connection's session.
  */
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 
 enum { IDENTITY_BYTES = 80 };

@@ -2,11 +2,13 @@
  * catalogue_project.c - projects.
  */
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/storage/catalogue_files.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "server/base/ulid.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/db/catalogue_sqlite.h"
 
 static enum tw_status no_memory(struct tw_err *err)

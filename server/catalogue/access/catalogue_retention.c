@@ -1,5 +1,7 @@
 /* catalogue_retention.c - a project's use of storage, and its oldest traces. */
+#include "server/catalogue/access/catalogue_retention.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/storage/catalogue_files.h"
 
 enum { OLD_MAX = 4096 };
 

@@ -5,7 +5,10 @@
 #ifndef TW_CATALOGUE_RULESET_H
 #define TW_CATALOGUE_RULESET_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+
+struct tw_catalogue;
 
 /* The kinds of rules; also the key of their entries in the audit log. */
 #define TW_RULESET_ANR       "anr_rules"

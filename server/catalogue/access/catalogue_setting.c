@@ -1,5 +1,6 @@
 /* catalogue_setting.c - settings of a project. */
 #include "server/base/secret_key.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue_internal.h"
 
 enum tw_status tw_catalogue_setting_get(struct tw_catalogue *c, const char *project_id,

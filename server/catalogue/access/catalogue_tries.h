@@ -5,7 +5,12 @@
 #ifndef TW_CATALOGUE_TRIES_H
 #define TW_CATALOGUE_TRIES_H
 
-#include "server/catalogue/catalogue.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "decoder/base/err.h"
+
+struct tw_catalogue;
 
 struct tw_throttle_bucket {
 	uint64_t key; /* hash of subject and purpose */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/base/ulid.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue_internal.h"
 
 enum tw_status tw_user_name(const char *given, char ret[TW_USER_NAME_BYTES], struct tw_err *err)

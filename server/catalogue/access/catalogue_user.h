@@ -9,7 +9,13 @@
 #ifndef TW_CATALOGUE_USER_H
 #define TW_CATALOGUE_USER_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/base/caller.h"
+#include "server/base/ulid.h"
+
+struct tw_catalogue;
+struct tw_project_row;
 
 enum { TW_PASSWORD_HASH_BYTES = 128, TW_USERS_MAX = 200 /* per page */ };
 

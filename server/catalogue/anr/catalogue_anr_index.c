@@ -1,5 +1,6 @@
 /* catalogue_anr_index.c - extraction of ANRs and lock waits: pending traces, results, expiry. */
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 #include <stdio.h>
 #include <string.h>

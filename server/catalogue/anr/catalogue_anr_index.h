@@ -9,8 +9,12 @@
 #ifndef TW_CATALOGUE_ANR_INDEX_H
 #define TW_CATALOGUE_ANR_INDEX_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 #include "server/catalogue/fleet/catalogue_rollup.h"
+
+struct tw_catalogue;
+struct tw_trace_row;
 
 enum { TW_ANR_KEY_BYTES = 17 }; /* 16 hex digits and NUL */
 

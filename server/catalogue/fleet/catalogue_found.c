@@ -1,4 +1,5 @@
 #include "server/catalogue/fleet/catalogue_found.h"
+#include "server/catalogue/traces/catalogue_names.h"
 
 #include <string.h>
 

@@ -9,8 +9,13 @@
 #ifndef TW_CATALOGUE_FOUND_H
 #define TW_CATALOGUE_FOUND_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 #include "server/catalogue/fleet/catalogue_rollup.h"
+#include "server/catalogue/traces/catalogue_names.h"
+
+struct tw_catalogue;
+struct tw_trace_row;
 
 /* Ready traces of a project that are counted in rollups and were not inspected by rules with this
  * number (> 0): never inspected ones first, then the newest. */

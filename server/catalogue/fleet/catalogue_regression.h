@@ -8,8 +8,11 @@
 #ifndef TW_CATALOGUE_REGRESSION_H
 #define TW_CATALOGUE_REGRESSION_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 #include "server/stats/regress.h"
+
+struct tw_catalogue;
 
 enum tw_regress_status { /* tw_regress_status_names */
 	TW_REGRESS_OPEN,

@@ -2,6 +2,7 @@
 #include "server/catalogue/fleet/catalogue_rollup.h"
 
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
+#include "server/catalogue/traces/catalogue_names.h"
 
 enum kept { KEPT_MARK, KEPT_CELL, KEPT_DELTA, KEPT_POST, KEPT_TREE, KEPT_TREE_DELTA, KEPT_ALL };
 

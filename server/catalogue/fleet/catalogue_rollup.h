@@ -11,9 +11,14 @@
 #ifndef TW_CATALOGUE_ROLLUP_H
 #define TW_CATALOGUE_ROLLUP_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 #include "server/catalogue/fleet/rollup_cell.h"
+#include "server/catalogue/traces/catalogue_names.h"
 #include "server/stats/rollup.h"
+
+struct tw_catalogue;
+struct tw_trace_row;
 
 /* --- counting traces (catalogue_rollup.c) --- */
 

@@ -1,4 +1,5 @@
 #include "server/catalogue/fleet/rollup_cell.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 #include <jansson.h>
 #include <stdio.h>

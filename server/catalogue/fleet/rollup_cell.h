@@ -9,9 +9,12 @@
 #ifndef TW_ROLLUP_CELL_H
 #define TW_ROLLUP_CELL_H
 
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 #include "server/base/clock.h" /* TW_DAY_MS */
-#include "server/catalogue/catalogue.h"
 #include "server/stats/rollup_id.h"
+
+struct tw_trace_row;
 
 enum { TW_ROLLUP_LABELS_MAX = 4, TW_ROLLUP_CELLS_MAX = 1 + TW_ROLLUP_LABELS_MAX };
 enum { TW_ROLLUP_VALUE_BYTES = 128 };

@@ -13,6 +13,7 @@
 
 #include <jansson.h>
 
+#include "server/base/ulid.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 
 enum tw_alert_kind { /* alert_kinds.def */

@@ -6,8 +6,11 @@
 #ifndef TW_CATALOGUE_DIGEST_H
 #define TW_CATALOGUE_DIGEST_H
 
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 #include "server/base/deadline.h"
-#include "server/catalogue/catalogue.h"
+
+struct tw_catalogue;
 
 enum { TW_MAILS_MAX = 20 }; /* addresses of a digest */
 

@@ -9,8 +9,12 @@
 #ifndef TW_CATALOGUE_HOOK_H
 #define TW_CATALOGUE_HOOK_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/base/ulid.h"
 #include "server/catalogue/notify/hook.h"
+
+struct tw_catalogue;
 
 struct tw_db; /* catalogue_db.h */
 

@@ -10,6 +10,7 @@
 #include "server/catalogue/anr/catalogue_anr_index.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/catalogue_hook.h"
+#include "server/catalogue/traces/catalogue_list.h"
 
 struct tw_db; /* catalogue_db.h */
 

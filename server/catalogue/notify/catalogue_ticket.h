@@ -9,8 +9,11 @@
 #ifndef TW_CATALOGUE_TICKET_H
 #define TW_CATALOGUE_TICKET_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
+
+struct tw_catalogue;
 
 struct tw_db;
 

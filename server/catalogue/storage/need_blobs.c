@@ -1,4 +1,5 @@
 #include "server/catalogue/storage/need_blobs.h"
+#include "server/catalogue/catalogue.h"
 
 #include <unistd.h>
 

@@ -7,8 +7,10 @@
 #ifndef TW_NEED_BLOBS_H
 #define TW_NEED_BLOBS_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/err.h"
 #include "server/storage/blob.h"
+
+struct tw_catalogue;
 
 struct tw_needed_blobs {
 	struct tw_catalogue *catalogue;

@@ -7,6 +7,7 @@
 
 #include "server/base/config.h"
 #include "server/base/file/settings_record.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/stored.h"
 #include "server/storage/blob.h"
 

@@ -11,8 +11,10 @@
 #define TW_STORAGE_MARK_H
 
 #include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 #include "server/base/storage.h"
-#include "server/catalogue/catalogue.h"
+
+struct tw_catalogue;
 
 struct tw_blobs;
 

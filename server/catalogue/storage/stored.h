@@ -8,8 +8,11 @@
 #ifndef TW_STORED_H
 #define TW_STORED_H
 
+#include "decoder/base/arena.h"
 #include "decoder/base/err.h"
-#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/catalogue_files.h"
+
+struct tw_catalogue;
 
 /* `f` may be modified; it, everything it points to and `a` are valid until the next page.  Within a
  * page, the previous rows precede it in memory. */

@@ -1,4 +1,5 @@
 #include "server/catalogue/storage/trace_record.h"
+#include "server/catalogue/traces/catalogue_build.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 #include "server/base/thread/periodic.h"
 #include "server/base/thread/pool.h"
 #include "server/base/ulid.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/stored.h"
 #include "server/catalogue/traces/catalogue_record.h"
 

@@ -18,8 +18,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/err.h"
 #include "server/storage/blob_store.h"
+
+struct tw_catalogue;
 
 struct tw_app;
 struct tw_recorder;

@@ -4,6 +4,7 @@
  * The trace's row counts its annotations, so that the limit and the list of traces need not read
  * them.
  */
+#include "server/catalogue/traces/catalogue_annotation.h"
 #include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* catalogue_build.c - builds and their mappings. */
+#include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/storage/catalogue_files.h"
 
 #include <stdio.h>
 #include <string.h>

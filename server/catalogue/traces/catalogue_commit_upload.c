@@ -12,8 +12,10 @@
  * are written again without it.  Transactions have rising numbers, because only the last one can be
  * left without its files by a power failure.
  */
+#include "server/catalogue/traces/catalogue_commit_upload.h"
 #include "server/catalogue/anr/catalogue_anr_index_int.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 #include <stdio.h>
 #include <string.h>

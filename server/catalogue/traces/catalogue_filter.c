@@ -1,4 +1,5 @@
 /* catalogue_filter.c - saved filters of a project. */
+#include "server/catalogue/traces/catalogue_filter.h"
 #include "server/catalogue/catalogue_internal.h"
 
 #define ROW(member) TW_FIELD(struct tw_filter_row, member, #member, #member)

@@ -7,8 +7,11 @@
  * job checks that it still belongs to its claimer, because the job may have been deleted or taken
  * over in the meantime.
  */
+#include "server/catalogue/traces/catalogue_job.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,9 @@
  * A page ends with a cursor that contains the last row's sort value and id, so that the next page
  * continues exactly there however many rows were added or deleted.
  */
+#include "server/catalogue/traces/catalogue_list.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 #include <jansson.h>
 #include <stdio.h>

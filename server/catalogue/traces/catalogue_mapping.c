@@ -5,6 +5,9 @@
  * with its job.  Claims are in catalogue_job.c.
  */
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/storage/catalogue_files.h"
+#include "server/catalogue/traces/catalogue_build.h"
+#include "server/catalogue/traces/catalogue_job.h"
 
 #include <stdio.h>
 #include <string.h>

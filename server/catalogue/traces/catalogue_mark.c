@@ -1,5 +1,6 @@
 /* catalogue_mark.c - title, pin and tags of a trace. */
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_annotation.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,9 @@
  * transaction.  A new mapping only adds a row to `recount`: its traces are marked in batches, so
  * that no transaction grows with the number of traces.
  */
+#include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_build.h"
 
 #include <stdio.h>
 

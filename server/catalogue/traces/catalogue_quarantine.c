@@ -1,6 +1,8 @@
 #include "server/catalogue/traces/catalogue_quarantine.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_job.h"
 
 #define ROW(member, column, json) TW_FIELD(struct tw_quarantined, member, column, json)
 static const struct tw_field row_fields[] = {

@@ -9,7 +9,12 @@
 #ifndef TW_CATALOGUE_QUARANTINE_H
 #define TW_CATALOGUE_QUARANTINE_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/catalogue/traces/catalogue_trace.h"
+
+struct tw_catalogue;
+struct tw_job_row;
 
 struct tw_db; /* catalogue_db.h */
 

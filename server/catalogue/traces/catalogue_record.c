@@ -7,6 +7,7 @@
 #include "server/base/text/json_write.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/catalogue_tables.h"
+#include "server/catalogue/storage/catalogue_files.h"
 
 enum { SQL_BYTES = 1 << 13, AT_ONCE = 500, NAME_BYTES = 64 };
 

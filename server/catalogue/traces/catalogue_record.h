@@ -13,8 +13,12 @@
 
 #include <jansson.h>
 
+#include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/err.h"
+
+struct tw_catalogue;
+struct tw_stored_file;
 
 enum { TW_RECORD_BYTES = 4 << 20 };
 

@@ -11,7 +11,10 @@
 #define TW_CATALOGUE_RESUMABLE_H
 
 #include "decoder/base/arena.h"
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/err.h"
+#include "server/base/ulid.h"
+
+struct tw_catalogue;
 
 enum { TW_RESUMABLE_KEY = 256, TW_RESUMABLE_OWNER = 96, TW_RESUMABLE_PIECES = 10000 };
 

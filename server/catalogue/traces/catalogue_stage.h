@@ -8,7 +8,12 @@
 #ifndef TW_CATALOGUE_STAGE_H
 #define TW_CATALOGUE_STAGE_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/base/ulid.h"
+
+struct tw_catalogue;
+struct tw_named_trace;
 
 struct tw_stage_marks { /* SQL of `trace`: constants of the code */
 	const char *stage;

@@ -1,4 +1,5 @@
 /* catalogue_trace.c - reads, lists and deletes traces; catalogue_commit_upload.c adds them. */
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>

@@ -8,6 +8,7 @@
  * search ends at the first project at the level, which is the minimum.
  */
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_job.h"
 
 #include <stdio.h>
 #include <string.h>

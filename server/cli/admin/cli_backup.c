@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/stored.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"

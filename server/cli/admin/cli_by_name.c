@@ -5,6 +5,7 @@
 
 #include "decoder/base/arena.h"
 #include "server/base/cli_near.h"
+#include "server/catalogue/access/catalogue_project.h"
 
 enum {
 	LIST_BYTES = 16 << 20,

@@ -6,7 +6,10 @@
 #ifndef TW_CLI_BY_NAME_H
 #define TW_CLI_BY_NAME_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/err.h"
+#include "server/base/ulid.h"
+
+struct tw_catalogue;
 
 /* TW_NOT_FOUND, with the most similar name in the message. */
 enum tw_status tw_cli_project_find(struct tw_catalogue *c, const char *name,

@@ -11,6 +11,7 @@
 #include "server/base/audit.h"
 #include "server/base/cli_near.h"
 #include "server/base/config.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/catalogue/storage/storage_mark.h"
 #include "server/storage/blob_store.h"

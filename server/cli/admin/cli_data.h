@@ -4,8 +4,10 @@
 #ifndef TW_CLI_DATA_H
 #define TW_CLI_DATA_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/err.h"
 #include "server/storage/blob.h"
+
+struct tw_catalogue;
 
 /* TW_NOT_FOUND, with the nearest data folder, if it has no catalogue; nothing is created.  The
  * caller closes both, also after a failure. */

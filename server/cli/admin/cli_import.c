@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/catalogue/catalogue.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/admin/cli_project.h"
 #include "server/cli/cli.h"

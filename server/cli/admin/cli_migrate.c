@@ -10,6 +10,7 @@
 #include "decoder/base/arena.h"
 #include "server/base/audit.h"
 #include "server/base/text/json_write.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_tables.h"
 #include "server/cli/admin/cli_migrate_sides.h"
 #include "server/cli/cli.h"

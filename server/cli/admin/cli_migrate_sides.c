@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "server/base/config.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/catalogue/storage/storage_mark.h"
 #include "server/catalogue/storage/storage_owner.h"

@@ -3,7 +3,9 @@
 #include <stdio.h>
 
 #include "server/base/clock.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"

@@ -10,6 +10,8 @@
 #include "decoder/base/arena.h"
 #include "server/auth/auth_password.h"
 #include "server/catalogue/access/catalogue_identity.h"
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
 #include "server/cli/admin/cli_by_name.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/base/log.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 
 enum { PART_BYTES = 256 << 20, ADDED_AT_ONCE = 32 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/base/log.h"
+#include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 
 enum { DESCRIPTOR_BYTES = 512 };

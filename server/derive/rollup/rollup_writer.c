@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "server/base/log.h"
+#include "server/catalogue/traces/catalogue_names.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_stored.h"
 

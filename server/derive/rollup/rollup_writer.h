@@ -9,9 +9,11 @@
 #define TW_ROLLUP_WRITER_H
 
 #include "server/catalogue/fleet/catalogue_rollup.h"
+#include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/pipeline.h"
 
 struct tw_rollup_worker;
+struct tw_trace_row;
 
 /* NULL: no memory. */
 struct tw_rollup_worker *tw_rollup_worker_new(const struct tw_derive_parts *parts);

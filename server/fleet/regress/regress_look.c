@@ -5,6 +5,7 @@
  * what "the version before" means where names are not numbers.
  */
 #include "server/fleet/regress/regress_look.h"
+#include "server/catalogue/access/catalogue_project.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 
 #include "server/base/file/settings_record.h"
 #include "server/base/log.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/fleet/store/fleet_clickhouse.h"
 
 enum { PATH_BYTES = 1500, CONFIG_BYTES = 1 << 20, PROJECTS_BYTES = 16 << 20 };

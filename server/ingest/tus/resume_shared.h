@@ -11,7 +11,8 @@
 #ifndef TW_RESUME_SHARED_H
 #define TW_RESUME_SHARED_H
 
-#include "server/catalogue/catalogue.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 #include "server/ingest/tus/resume.h"
 
 struct tw_resume_shared;

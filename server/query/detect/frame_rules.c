@@ -1,8 +1,7 @@
 #include "server/query/detect/frame_rules.h"
+#include "server/catalogue/access/catalogue_project.h"
 
 #include <string.h>
-
-#include "server/catalogue/catalogue.h"
 
 static const struct {
 	const char *id, *title, *prefixes;

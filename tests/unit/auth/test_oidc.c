@@ -19,6 +19,8 @@
 #include "server/auth/oidc/oidc_form.h"
 #include "server/auth/oidc/oidc_roles.h"
 #include "server/catalogue/access/catalogue_identity.h"
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 

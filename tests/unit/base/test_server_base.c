@@ -19,6 +19,7 @@
 #include "server/auth/auth.h"
 #include "server/base/config.h"
 #include "server/base/file/io.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/cli/cli.h"
 #include "server/http/http_encode.h"
 #include "server/http/http_path.h"

@@ -1,4 +1,5 @@
 #include "tests/unit/catalogue/plan_commit.h"
+#include "server/catalogue/traces/catalogue_build.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #ifndef PLAN_COMMIT_H
 #define PLAN_COMMIT_H
 
-#include "server/catalogue/catalogue.h"
+struct tw_catalogue;
 
 void plan_use_commits(struct tw_catalogue *c, const char *project);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "server/catalogue/fleet/catalogue_found.h"
+#include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/pipeline.h"
 
 struct told {

@@ -4,7 +4,7 @@
 #ifndef PLAN_FOUND_H
 #define PLAN_FOUND_H
 
-#include "server/catalogue/catalogue.h"
+struct tw_catalogue;
 
 /* `id` is a ready trace of the project's, that nobody looked at. */
 void plan_use_found(struct tw_catalogue *c, const char *project, const char *id);

@@ -10,6 +10,7 @@
 
 #include "server/catalogue/access/catalogue_ruleset.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 static const struct tw_rollup_filter any = {"", "", "", "", "", "", "", 0, INT32_MAX};
 

@@ -4,7 +4,7 @@
 #ifndef PLAN_HANG_H
 #define PLAN_HANG_H
 
-#include "server/catalogue/catalogue.h"
+struct tw_catalogue;
 
 /* `id` is a ready trace of the project's. */
 void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id);

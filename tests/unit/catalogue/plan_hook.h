@@ -4,7 +4,7 @@
 #ifndef TW_PLAN_HOOK_H
 #define TW_PLAN_HOOK_H
 
-#include "server/catalogue/catalogue.h"
+struct tw_catalogue;
 
 void plan_use_hooks(struct tw_catalogue *c, const char *project);
 

@@ -1,4 +1,5 @@
 #include "tests/unit/catalogue/plan_postgres.h"
+#include "server/catalogue/catalogue.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

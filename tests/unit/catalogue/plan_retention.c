@@ -1,4 +1,6 @@
 #include "tests/unit/catalogue/plan_retention.h"
+#include "server/catalogue/access/catalogue_retention.h"
+#include "server/catalogue/storage/catalogue_files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

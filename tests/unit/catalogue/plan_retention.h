@@ -5,7 +5,7 @@
 #ifndef PLAN_RETENTION_H
 #define PLAN_RETENTION_H
 
-#include "server/catalogue/catalogue.h"
+struct tw_catalogue;
 
 /* `id` is one of the project's two traces, and queued. */
 void plan_use_retention(struct tw_catalogue *c, const char *project, const char *id);

@@ -11,6 +11,7 @@
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/catalogue/fleet/catalogue_search_index.h"
+#include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/stats/rollup_tree.h"

@@ -5,7 +5,7 @@
 #ifndef PLAN_ROLLUP_H
 #define PLAN_ROLLUP_H
 
-#include "server/catalogue/catalogue.h"
+struct tw_catalogue;
 
 /* `id` is a trace of the project's; it is made ready.  path: the catalogue's file. */
 void plan_use_rollups(

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "server/catalogue/anr/catalogue_anr_index.h"
+#include "server/catalogue/catalogue.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 

@@ -13,6 +13,7 @@
 
 #include "server/base/audit.h"
 #include "server/catalogue/access/catalogue_user.h"
+#include "server/catalogue/catalogue.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 

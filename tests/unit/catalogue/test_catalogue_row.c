@@ -13,6 +13,7 @@
 
 #include "decoder/base/buf.h"
 #include "server/base/clock.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"

@@ -14,7 +14,11 @@
 #include <unistd.h>
 
 #include "decoder/base/buf.h"
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_commit_upload.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/db/catalogue_sqlite.h"
 #include "server/db/catalogue_sums.h"
 #include "server/ingest/upload_meta.h"

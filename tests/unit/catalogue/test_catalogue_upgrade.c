@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/db/catalogue_sqlite.h"
 #include "server/db/catalogue_sums.h"

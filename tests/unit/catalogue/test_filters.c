@@ -14,7 +14,11 @@
 #include <unistd.h>
 
 #include "server/api/routes.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_commit_upload.h"
+#include "server/catalogue/traces/catalogue_list.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/http/http.h"
 #include "server/ingest/upload_meta.h"
 #include "tests/unit/catalogue_fixture.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_migrate.h"
 #include "server/catalogue/catalogue_tables.h"
 #include "tests/unit/catalogue_fixture.h"

@@ -12,8 +12,14 @@
 #include <time.h>
 
 #include "server/catalogue/access/catalogue_capture.h"
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/catalogue_migrate.h"
+#include "server/catalogue/traces/catalogue_build.h"
+#include "server/catalogue/traces/catalogue_commit_upload.h"
+#include "server/catalogue/traces/catalogue_job.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 

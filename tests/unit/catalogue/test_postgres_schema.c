@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/catalogue/catalogue.h"
 #include "server/db/catalogue_sqlite.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"

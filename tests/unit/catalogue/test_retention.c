@@ -12,6 +12,10 @@
 
 #include "server/base/clock.h"
 #include "server/base/file/disk.h"
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_commit_upload.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/retention.h"
 #include "server/ingest/upload_meta.h"
 #include "tests/unit/catalogue_fixture.h"

@@ -16,7 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/catalogue_files.h"
+#include "server/catalogue/traces/catalogue_commit_upload.h"
+#include "server/catalogue/traces/catalogue_job.h"
+#include "server/catalogue/traces/catalogue_list.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/ingest/upload_meta.h"
 #include "server/storage/blob.h"
 #include "tests/unit/catalogue_fixture.h"

@@ -16,7 +16,10 @@
 #include "server/auth/auth_password.h"
 #include "server/auth/auth_throttle.h"
 #include "server/base/clock.h"
+#include "server/catalogue/access/catalogue_key.h"
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_user.h"
+#include "server/catalogue/catalogue.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "server/base/config.h"
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
 #include "server/derive/stage_alerts.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"

@@ -14,7 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "tests/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"

@@ -20,6 +20,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_names.h"
 #include "server/fleet/fleet_tree.h"
 #include "server/fleet/found.h"
 #include "server/fleet/regress/regress_look.h"

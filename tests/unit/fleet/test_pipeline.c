@@ -16,6 +16,9 @@
 #include <unistd.h>
 
 #include "server/base/config.h"
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/pipeline.h"
 #include "tests/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/catalogue_notify.h"
 #include "server/fleet/regress/regress_look.h"

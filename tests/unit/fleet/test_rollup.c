@@ -13,7 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet.h"
 #include "server/fleet/fleet_tree.h"

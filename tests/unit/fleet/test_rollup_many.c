@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/fleet/catalogue_rollup.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"

@@ -14,7 +14,11 @@
 #include <unistd.h>
 
 #include "server/base/clock.h"
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/catalogue/traces/catalogue_build.h"
+#include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "tests/fleet_sim.h"

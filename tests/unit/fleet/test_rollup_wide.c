@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/catalogue.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet.h"
 #include "tests/fleet_sim.h"

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "server/base/clock.h"
+#include "server/catalogue/traces/catalogue_job.h"
 #include "server/storage/store_cache.h"
 #include "server/storage/store_claims.h"
 #include "tests/unit/unit.h"

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "server/base/clock.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 #include "server/fleet/found.h"
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/fleet/found.h"
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
 

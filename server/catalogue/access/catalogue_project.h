@@ -1,0 +1,42 @@
+/*
+ * catalogue_project.h - projects and their settings.  Thread: any.
+ */
+#ifndef TW_CATALOGUE_PROJECT_H
+#define TW_CATALOGUE_PROJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/base/ulid.h"
+
+struct tw_catalogue;
+
+/* The project of that name, created if missing. */
+enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
+        char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err) TW_MUST_USE;
+/* The project of that name; TW_NOT_FOUND. */
+enum tw_status tw_catalogue_project_named(struct tw_catalogue *c, const char *name,
+        char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
+struct tw_project_row {
+	const char *id, *name;
+	int64_t created_ms;
+};
+enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
+        struct tw_project_row **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Whether the catalogue in that file, opened read-only, has projects and none of c's. */
+enum tw_status tw_catalogue_is_strange(
+        struct tw_catalogue *c, const char *path, bool *ret, struct tw_err *err) TW_MUST_USE;
+
+#define TW_SETTING_FRAMES "frames" /* frame_rules.h */
+
+/* *ret NULL and time 0: unset.  The time rises with every change. */
+enum tw_status tw_catalogue_setting_get(struct tw_catalogue *c, const char *project_id,
+        const char *key, struct tw_arena *a, const char **ret, int64_t *ret_updated_ms,
+        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_setting_set(struct tw_catalogue *c, const char *project_id,
+        const char *key, const char *value, struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * catalogue_commit_upload.h - adds a complete upload: a row, its parts and its job.  Thread: any.
+ */
+#ifndef TW_CATALOGUE_COMMIT_UPLOAD_H
+#define TW_CATALOGUE_COMMIT_UPLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/base/caller.h"
+#include "server/base/ulid.h"
+
+struct tw_catalogue;
+struct tw_part;
+struct tw_trace_meta;
+
+struct tw_arrival { /* a complete upload */
+	const struct tw_caller *caller;
+	const char *key; /* Idempotency-Key, "" none */
+	const struct tw_trace_meta *meta;
+	const struct tw_part *parts;
+	size_t n_parts;
+	/* Returns once the parts' files are durable, or the error; NULL: they already are.  Called
+	 * from any thread, possibly more than once, while tw_catalogue_trace_add runs. */
+	enum tw_status (*durable)(void *arg, struct tw_err *err);
+	/* Whether a part's file still exists, for servers that delete files in one folder: called
+	 * once no other server can delete it before the row is there.  NULL: files have no other
+	 * owner. */
+	enum tw_status (*present)(void *arg, const char *sha256, struct tw_err *err);
+	void *arg;
+};
+
+/* Adds the row, its parts and its job in one transaction, which nobody sees before it and the files
+ * are durable (I1).  The same idempotency key (or, when that is "", the same device, uuid and
+ * content; without uuid the same device, start and content within a day) of the project gives the
+ * earlier trace's id and *ret_new false; the same key with other content is TW_CONFLICT. */
+enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_arrival *of,
+        char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err) TW_MUST_USE;
+/* After a crash: parts of traces whose rows may have survived without their files, with the ids for
+ * tw_catalogue_trace_delete.  Never traces that were acknowledged or visible. */
+struct tw_unproven {
+	const char *project_id, *trace_id, *sha256;
+	uint64_t bytes;
+};
+enum tw_status tw_catalogue_unproven(struct tw_catalogue *c, struct tw_arena *a,
+        struct tw_unproven **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+
+#endif
