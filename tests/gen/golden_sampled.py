@@ -708,7 +708,36 @@ def otlp():
     write('otlp', 'periods', p.end(dictionary_first=True))
 
 
+def blockcanary():
+    head = ('\r\n**********************\r\n2026-01-02 03:04:05(write log time)\r\n\r\nqua = debug\r\nversionName = 8.3.1\r\n'
+            'versionCode = 831\r\nimei = empty_imei\r\nuid = 1\r\nnetwork = wifi\r\nmodel = Pixel 7\r\napi-level = 34 14\r\ncpu-core = 8\r\n'
+            'process = com.example.shop\r\nfreeMemory = 812340\r\ntotalMemory = 7634564\r\n')
+
+    def clock(ms):
+        return '01-02 03:%02d:%02d.%03d' % (4 + ms // 60000, ms // 1000 % 60, ms % 1000)
+
+    def log(start, end, stacks):
+        text = head + 'time = %d\r\nthread-time = %d\r\ntime-start = %s\r\ntime-end = %s\r\n' % (
+            end - start, (end - start) // 3, clock(start), clock(end))
+        text += 'cpu-busy = false\r\ncpu-rate = %s cpu:38% app:31% [user:25% system:13% ioWait:0% ]\r\n'.replace('%s', clock(start))
+        entries = [clock(ms) + '\r\n\r\n' + ''.join(f + '\r\n' for f in frames) + '\r\n' for ms, frames in stacks]
+        return text + ('stack = ' + ''.join(entries) + '\r\n' if entries else '') + '\r\n'
+
+    def frames(stack):
+        names = [METHODS[m].rpartition('.') for m in reversed(stack)]
+        return ['%s.%s(%s.java:%d)' % (c, m, c.split('.')[-1], 10 + len(m)) for c, _, m in names]
+
+    write('blockcanary', 'minimal', log(1000, 1520, [(1052, frames([0, 1])), (1104, frames([0, 1, 2]))]))
+    full = log(1000, 3480, [(1052 + i * 52, frames(s)) for i, s in enumerate(walk(81, 40))])
+    full += log(59900, 61200, [(59952 + i * 52, frames(s)) for i, s in enumerate(walk(82, 20))])
+    write('blockcanary', 'realistic', full)
+    write('blockcanary', 'truncated', full[:len(full) * 2 // 3])
+    write('blockcanary', 'garbage', head + 'time-start = yesterday\r\ntime-end = 13-45 99:00:00.000\r\nstack = \x00\r\n' + 'x' * 20000 + '\r\n')
+    write('blockcanary', 'damaged', log(1000, 1520, [(1052, frames([0, 1])), (900, frames([0])), (1104, ['a.b.c(R8$$SyntheticClass:5)', '', 'Native(Native Method)', 'x' * 3000])]))
+
+
 if __name__ == '__main__':
+    blockcanary()
     simpleperf()
     perf_data()
     btrace3()

@@ -320,6 +320,7 @@ export const refusals: Record<string, string> = {
 	'more than {1} decoded bytes': '解码后超过 {1} 字节',
 	'it decodes to more than {1} times its size': '解码后超过原大小的 {1} 倍',
 	'stacks as {1}; this server reads {2}': '堆栈格式为 {1}；本服务器支持 {2}',
+	'not one stack with its time in this log of BlockCanary': '这个 BlockCanary 日志中没有任何带时间的堆栈',
 	'not one sample with a time and a stack in this file of Java stacks': '这个 Java 堆栈文件中没有任何带时间和堆栈的采样',
 	'a {1} of more than {2} bytes': '{1} 超过 {2} 字节',
 	'a {1} without one whole value: {2}': '{1} 中没有一个完整的值：{2}',
