@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changeOf, chartOf, compareVersions, groupId, groupName, inOrder, metricNamed, namedMarks, scenarioRows, statNamed, uncounted, unsure, type Metric, type Point, type ScenarioGroup } from '../src/fleet/fleetdoc';
+import { changeOf, chartOf, compareVersions, enough, groupId, groupName, inOrder, metricNamed, namedMarks, scenarioRows, statNamed, uncounted, unsure, type Metric, type Point, type ScenarioGroup } from '../src/fleet/fleetdoc';
 
 const stat = (p50: number, traces = 5) => ({ traces, sum: p50 * traces, mean: p50, p50, p75: p50 * 1.2, p95: p50 * 2, p99: p50 * 2, max: p50 * 2 });
 const group = (scenario: string, key: string, p50: number, traces = 5): ScenarioGroup => ({ scenario, key, duration_ns: stat(p50, traces), exemplars: { p50: null, p75: null, p95: null, p99: null, max: null } });
@@ -86,4 +86,9 @@ test('values of a label: most traces first, those without it and the rest last; 
 	assert.deepEqual(rows[0].versions.map(groupName), ['y', 'x', '(none)']);
 	assert.equal(rows[0].older, 1);
 	assert.equal(groupName(group('a', '', 1)), 'not given');
+});
+
+test('a change of few traces is not compared, as on the page that compares', () => {
+	assert.deepEqual([enough(50, 10, 10), enough(50, 9, 500), enough(50, 500, 0)], [true, false, false]);
+	assert.deepEqual([enough(95, 20, 20), enough(95, 19, 500)], [true, false]);
 });

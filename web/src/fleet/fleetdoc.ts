@@ -84,6 +84,11 @@ export const changeOf = (now: number, before: number | undefined): number | null
 /** Two quantiles that are each at most `error` beside the truth may differ by this share and still be one. */
 export const unsure = (error: number): number => (1 + error) / (1 - error) - 1;
 
+const ENOUGH = 10;
+
+/** Whether a comparison gives an interval for this percentile of both sides: ten traces each, one of them expected beyond it. */
+export const enough = (percentile: number, a: number, b: number): boolean => Math.min(a, b) >= Math.max(ENOUGH, 100 / (100 - percentile));
+
 /** Groups in the order in which they are read: versions by their names, days by time, the rest as they come. */
 export const inOrder = (by: string, groups: Point[]): Point[] => (by === 'version' ? [...groups].sort((a, b) => compareVersions(a.key, b.key)) : by.startsWith(LABEL) ? [...groups].sort(byTraces((g: Point) => g.of_traces)) : groups);
 

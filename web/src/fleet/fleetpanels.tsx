@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks';
 import { api, get, type Stage } from '../api/api';
 import { KINDS, type Groups } from './anrgroups';
-import { groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
+import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
 import { byName, Change, methodLink, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { span, Trend, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
@@ -127,8 +127,8 @@ function Version({ s, i, error, by }: { s: Scenario; i: number; error: number; b
 			<td class="num"><Exemplar id={g.exemplars.p50} what={tr('A trace at the median')}>{duration(d.p50)}</Exemplar></td>
 			<td class="num"><Exemplar id={g.exemplars.p75} what={tr('A trace at p75')}>{duration(d.p75)}</Exemplar></td>
 			<td class="num"><Exemplar id={g.exemplars.p95} what={tr('A trace at p95')}>{duration(d.p95)}</Exemplar></td>
-			<td class="num"><Change now={d.p50} before={before?.p50} error={error} to={to} /></td>
-			<td class="num"><Change now={d.p95} before={before?.p95} error={error} to={to} /></td>
+			<td class="num"><Change now={d.p50} before={before?.p50} error={error} few={!enough(50, d.traces, before?.traces ?? 0)} to={to} /></td>
+			<td class="num"><Change now={d.p95} before={before?.p95} error={error} few={!enough(95, d.traces, before?.traces ?? 0)} to={to} /></td>
 			<td class="draw"><Spread g={g} most={s.most} /></td>
 		</tr>
 	);

@@ -2,7 +2,7 @@
 import { get } from '../api/api';
 import { changeOf, LABEL, unsure } from './fleetdoc';
 import { useFleet } from './fleetfilter';
-import { count, percent } from '../i18n/format';
+import { count, percent, signed } from '../i18n/format';
 import { useLoad } from '../ui/parts';
 import { query, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
@@ -79,12 +79,11 @@ export function Narrowed() {
 	</>;
 }
 
-const signed = (share: number) => `${share < 0 ? '−' : share > 0 ? '+' : ''}${percent(Math.abs(share))}`;
-
-/** How much a quantile moved; quiet where that may be the error of both. */
+/** How much a quantile moved; quiet where that may be the error of both, or where a comparison would have no interval. */
 /** Of the numbers as they are: another mix of devices makes one too, so it has no colour of good or bad; `to`: where it is told how sure it is. */
-export function Change({ now, before, error, to }: { now: number; before: number | undefined; error: number; to?: string }) {
+export function Change({ now, before, error, few = false, to }: { now: number; before: number | undefined; error: number; few?: boolean; to?: string }) {
 	const c = changeOf(now, before);
+	if (c !== null && few) return <span class="quiet" title={tr('{change} with too few traces to compare', { change: signed(c) })}>{tr('too few traces')}</span>;
 	if (c === null) return <span class="quiet">–</span>;
 	if (Math.abs(c) <= unsure(error)) return <span class="quiet" title={tr('Within the error of the numbers')}>{signed(c)}</span>;
 	return to ? <a href={to} title={tr('Compared for the same device mix, with confidence interval')}>{signed(c)}</a> : <span>{signed(c)}</span>;

@@ -50,6 +50,8 @@ const zh = {
 	'{values} other values': '另外 {values} 个值',
 	'(none)': '（无）',
 	'any': '不限',
+	'too few traces': 'Trace 太少',
+	'{change} with too few traces to compare': '{change}，但 Trace 太少，无法比较',
 	'App': '应用',
 	'Version': '版本',
 	'Scenario': '场景',
