@@ -1,5 +1,5 @@
 // Limits of figures: the rules with their current figures, and a form that adds or changes one, with a preview.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { get, send } from '../api/api';
 import { COMMA, count, inUnit } from '../i18n/format';
 import { tr } from '../i18n/strings/webhooks';
@@ -43,7 +43,7 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 	const [error, run] = useChange(() => undefined);
 	const edited = useRef(d);
 	edited.current = d;
-	useEffect(() => see(null), [d]);
+	useLayoutEffect(() => see(null), [d]);
 	const unit = unitOf(d.kind);
 	const preview = () => run(async () => {
 		work(true);

@@ -1,6 +1,6 @@
 // Detectors of a project: what should not take long, and where.  Changed in a form or as JSON, tried on traces before
 // they are saved; every version can be read and brought back.
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, call, get, may, send, url, type Trace } from '../api/api';
 import { useChange } from '../ui/change';
 import { differences, docOf, written, type Doc, type Findings, type Kept } from '../trace/panels/findings';
@@ -144,7 +144,7 @@ function Try({ draft }: { draft: string }) {
 	const [at, step] = useState(-1); // of a preview that runs
 	const edited = useRef(draft);
 	edited.current = draft;
-	useEffect(() => see(null), [draft]);
+	useLayoutEffect(() => see(null), [draft]);
 	const preview = () => run(async () => {
 		step(0);
 		try {
@@ -185,7 +185,7 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 	const changed = draft !== kept;
 	const doc = useMemo(() => readable(draft), [draft]);
 	const asJson = text('as') === 'json';
-	useEffect(() => put(kept), [kept]);
+	useLayoutEffect(() => put(kept), [kept]);
 	const save = () => run(async () => {
 		await send('PUT', '/api/v1/detectors', { ...docOf(parsed(draft)), version: last });
 		if (!now) set({ version: null });

@@ -1,5 +1,5 @@
 // How long traces are kept: the room that is used, the rules, and what goes next by them.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { call, get, may, url } from '../api/api';
 import { bytes, count } from '../i18n/format';
 import { Busy, Failure, Panel, useLoad } from '../ui/parts';
@@ -77,7 +77,7 @@ function Edit({ rules, tryOut, save, busy, said }: { rules: Rules; tryOut: (r: R
 	const [flags, flag] = useState({ keep_annotated: rules.keep_annotated, keep_first_anr: rules.keep_first_anr });
 	const now = rulesOf(texts, flags);
 	const changed = JSON.stringify(now) !== JSON.stringify(rulesOf(textsOf(rules), rules));
-	useEffect(() => tryOut(null), [JSON.stringify([texts, flags])]); // what was tried is not this any more
+	useLayoutEffect(() => tryOut(null), [JSON.stringify([texts, flags])]); // what was tried is not this any more
 	return (
 		<form onSubmit={(e) => { e.preventDefault(); if (now) save(now); }}>
 			<div class="rules">{FIELDS.map((f) => {

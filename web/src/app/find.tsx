@@ -56,7 +56,7 @@ export function Find({ s }: { s: Session }) {
 		addEventListener('keydown', key);
 		return () => removeEventListener('keydown', key);
 	}, []);
-	useEffect(() => show(false), [path.value]);
+	useLayoutEffect(() => show(false), [path.value]);
 	return <>
 		<button class="small find" onPointerEnter={palette.begin} onClick={() => show(true)} aria-haspopup="dialog" aria-keyshortcuts="/ Control+K">{tr('Search')}<kbd aria-hidden="true">/</kbd></button>
 		{open && <palette.Page s={s} early={early} close={() => show(false)} />}

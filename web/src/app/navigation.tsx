@@ -1,5 +1,5 @@
 // The navigation: what is used most as links, the rest in menus that open below a button.
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../api/api';
 import { allowed, current, PLACES, type Place } from './pages';
 import { link, path } from '../ui/route';
@@ -21,7 +21,7 @@ function stepTo(key: string, at: number, count: number): number | undefined {
 /** Closes what is open when the pointer or the focus goes elsewhere, and with a new page. */
 function useClosing(open: boolean, box: preact.RefObject<HTMLElement>, close: () => void): void {
 	const here = path.value;
-	useEffect(close, [here]);
+	useLayoutEffect(close, [here]);
 	useLayoutEffect(() => {
 		if (!open) return;
 		const beside = (e: Event) => !box.current?.contains(e.target as Node) && close();

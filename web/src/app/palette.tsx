@@ -64,7 +64,7 @@ export function Palette({ s, early, close }: { s: Session; early: Early; close: 
 	const options = groups.flatMap((g) => g.options);
 	const [picked, pick] = useState(0);
 	const here = Math.min(picked, options.length - 1);
-	useEffect(() => pick(0), [load.value]);
+	useLayoutEffect(() => pick(0), [load.value]);
 	useLayoutEffect(() => {
 		const before = document.activeElement as HTMLElement | null;
 		box.current?.showModal();
@@ -85,6 +85,7 @@ export function Palette({ s, early, close }: { s: Session; early: Early; close: 
 		const step = e.key === 'ArrowDown' ? 1 : e.key === 'ArrowUp' ? -1 : 0;
 		if (step && options.length > 0) pick((here + step + options.length) % options.length);
 		else if (e.key === 'Enter' && asked === value.trim() && !load.busy) open(options[here]);
+		else if (e.key === 'Enter') early.enter = true; // opens the first one once it is found
 		else return;
 		e.preventDefault();
 	};
@@ -93,7 +94,7 @@ export function Palette({ s, early, close }: { s: Session; early: Early; close: 
 		<dialog ref={box} class="palette" aria-label={tr('Search')} onCancel={(e) => { e.preventDefault(); close(); }} onClick={(e) => e.target === box.current && close()}>
 			<input type="text" class="mono" role="combobox" aria-expanded={options.length > 0} aria-controls="found" aria-activedescendant={options.length > 0 ? `found-${here}` : undefined} aria-autocomplete="list"
 				aria-label={tr('Search methods, traces, builds, ANRs')} placeholder={tr('Search methods, traces, builds, ANRs')} maxLength={200} autocomplete="off" spellcheck={false} autofocus
-				value={value} onInput={(e) => hold(e.currentTarget.value)} onKeyDown={key} />
+				value={value} onInput={(e) => { early.enter = false; hold(e.currentTarget.value); }} onKeyDown={key} />
 			<div id="found" role="listbox" aria-label={tr('Results')} aria-busy={load.busy}>
 				{groups.map((g) => (
 					<div key={g.title} role="group" aria-label={g.title}>

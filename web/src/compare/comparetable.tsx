@@ -1,5 +1,5 @@
 // The methods of two sides as a table: ordered and chosen by the server, numbers of one trace.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api, Refusal, type ComparedMethod, type ComparedMethods } from '../api/api';
 import { change, relative, type Pair } from './comparedoc';
 import { count, duration } from '../i18n/format';
@@ -38,7 +38,7 @@ function Filter() {
 	const value = text('filter');
 	const [typed, put] = useState(value);
 	const timer = useRef(0);
-	useEffect(() => put(value), [value]);
+	useLayoutEffect(() => put(value), [value]);
 	const type = (v: string) => {
 		put(v);
 		clearTimeout(timer.current);

@@ -1,6 +1,6 @@
 // Methods of two sides of the fleet: means of a trace, how far they may be chance, who has them at all.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { change, relative } from './comparedoc';
 import { count, duration, percent } from '../i18n/format';
 import { matching } from '../ui/matching';
@@ -80,7 +80,7 @@ function Filter() {
 	const value = text('filter');
 	const [typed, put] = useState(value);
 	const timer = useRef(0);
-	useEffect(() => put(value), [value]);
+	useLayoutEffect(() => put(value), [value]);
 	const type = (v: string) => {
 		put(v);
 		clearTimeout(timer.current);

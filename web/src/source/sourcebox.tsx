@@ -1,6 +1,6 @@
 // Where a method is in the source, whose it is, and who changed it last: asked for when it is wanted.
 import { render } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { api, get, Refusal, type Meta } from '../api/api';
 import { sentence } from '../i18n/format';
 import { ended, heard } from '../i18n/heard';
@@ -51,7 +51,7 @@ function Commits({ v }: { v: Source }) {
 function Changes({ method, app, base, head }: { method: string; app: string; base: string; head: string }) {
 	const [on, ask] = useState(false);
 	const between = base && head ? tr('between {base} and {head}', { base, head }) : head ? tr('up to {head}', { head }) : tr('so far');
-	useEffect(() => ask(false), [method, app, base, head]);
+	useLayoutEffect(() => ask(false), [method, app, base, head]);
 	if (!on) return <p><button class="small" onClick={() => ask(true)}>{tr('Last changes {between}', { between })}</button></p>;
 	return <Asked method={method} app={app} base={base} head={head} between={between} />;
 }

@@ -46,7 +46,7 @@ function useHeldScroll(box: preact.RefObject<HTMLDivElement>, { a, hold, flip = 
 function useKeyed({ a, came, flip = false }: GraphProps, box: preact.RefObject<HTMLDivElement>, at: number, put: (set: (n: number) => number) => void) {
 	const { f, boxes } = a;
 	const keyed = at >= 0 && at < boxes.n ? at : -1;
-	useEffect(() => {
+	useLayoutEffect(() => {
 		put((n) => (n < 0 ? -1 : nodeOf(a, came)));
 	}, [a]);
 	const show = (to: number) => {
@@ -77,7 +77,7 @@ export function Graph(p: GraphProps) {
 	const { keyed, show, step } = useKeyed(p, box, focus, put);
 	const scrolled = useHeldScroll(box, p, height);
 	const hits = useMemo(() => hitsOf(f, matches), [f, matches]);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		point(null);
 		ask(null);
 	}, [a]);

@@ -1,5 +1,5 @@
 // The table of methods: what the canvases show, as numbers.
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, Refusal, type Method } from '../../api/api';
 import { count, duration, percent } from '../../i18n/format';
 import { HitBar, nextHit } from './hits';
@@ -60,7 +60,7 @@ function Filter() {
 	const value = text('filter');
 	const [typed, put] = useState(value);
 	const timer = useRef(0);
-	useEffect(() => put(value), [value]);
+	useLayoutEffect(() => put(value), [value]);
 	const change = (v: string) => {
 		put(v);
 		clearTimeout(timer.current);

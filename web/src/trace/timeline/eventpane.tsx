@@ -1,5 +1,5 @@
 // The event that is selected: what it is, when, for how long, of which thread, and where it leads.
-import { useEffect } from 'preact/hooks';
+import { useEffect, useLayoutEffect } from 'preact/hooks';
 import type { Note } from '../../api/api';
 import { duration } from '../../i18n/format';
 import { heard } from '../../i18n/heard';
@@ -35,7 +35,7 @@ function Facts({ p, note }: { p: TimelineProps; note: Note }) {
 export function EventPane({ p, at, on }: { p: TimelineProps; at: EventId; on: EventActions }) {
 	const load = useLoad(`${p.id} ${formatEvent(at)}`, (s) => loadEvent(p.id, at, s));
 	const note = load.value?.ts_ns === at.ts && load.value.kind === at.kind && load.value.tid === at.tid ? load.value : null;
-	useEffect(() => {
+	useLayoutEffect(() => { // a button of the pane may follow at once
 		if (note && text('event') === formatEvent(at)) on.showEvent(spotOf(note)); // a key may have led on meanwhile
 	}, [note]);
 	useEffect(() => () => on.showEvent(null), []);
