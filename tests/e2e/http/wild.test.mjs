@@ -20,6 +20,9 @@ const ONLY = process.env.WILD_CASE;
 const AT_ONCE = 24;
 const LOOK_EVERY = 1000; /* cases between two normal uploads */
 const LATEST_MS = 60_000; /* of a close; the server's own time-out is 2 s */
+/* Up to three more preflight processes of four descriptors each stay for the project's next uploads, and connections of
+ * the test itself. What a case leaks is in the hundreds. */
+const KEPT_DESCRIPTORS = 24;
 const WRONG = new Set([500, 502, 504, 507]); /* never right here */
 
 /* All that the server says to a case. */
@@ -104,7 +107,7 @@ test('a server among strangers', async (t) => {
 	await goesOn(s, (normal++, next));
 	assert.equal((await s.get('/healthz', { key: null })).status, 200);
 	await until(() => (s.spool().length === 0 ? true : undefined), 'an empty spool', 60);
-	await until(() => (descriptors() <= before + 10 ? true : undefined), 'descriptors are given back', 60);
+	await until(() => (descriptors() <= before + KEPT_DESCRIPTORS ? true : undefined), 'descriptors are given back', 60);
 	assert.ok(ONLY || answered > 50, `${answered} answers`);
 	assert.equal(await s.total(), normal, "the strangers' own project has what they sent, and no other");
 });
