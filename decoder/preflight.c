@@ -1,9 +1,9 @@
 /*
  * preflight.c - checks the first bytes of an upload before it is accepted.
  *
- * Called only in limited child processes (the server's judge.h, a bundle's decoder).  Runs the real
- * chain with a sink that stores nothing, so that it fails exactly as decoding would, with the same
- * message and offset.
+ * Called only in limited child processes (the server's preflight.h, a bundle's decoder).  Runs the
+ * real chain with a sink that stores nothing, so that it fails exactly as decoding would, with the
+ * same message and offset.
  */
 #include "decoder/decoder.h"
 #include "decoder/formats/null_sink.h"

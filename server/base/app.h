@@ -28,7 +28,7 @@ struct tw_app {
 	struct tw_backlog *backlog;        /* backlog.h; NULL: no limit */
 	char node_name[33];                /* display name: --node, or the machine's name */
 	char node[64];                     /* unique to this process among all servers */
-	struct tw_preflights *judges;      /* judge.h; NULL: no preflight */
+	struct tw_preflights *preflights;  /* preflight.h; NULL: none */
 	struct tw_jobs *jobs;              /* jobs.h */
 	struct tw_health *health;          /* health.h */
 	struct tw_http_waits *waits;       /* http_wait.h; NULL: no request waits for a job */

@@ -94,7 +94,7 @@ static void child_environment(char *env[ENV_MAX + 1])
 {
 	static const char *const kept[] = {"ASAN_OPTIONS=", "UBSAN_OPTIONS=", "TSAN_OPTIONS=",
 	        "LD_PRELOAD=", "TRACEWELL_CRASH_AT=", "TRACEWELL_WORKER_FAULT=",
-	        "TRACEWELL_JUDGE_FAULT=", "TRACEWELL_SOURCE_FAULT="};
+	        "TRACEWELL_PREFLIGHT_FAULT=", "TRACEWELL_SOURCE_FAULT="};
 	size_t n = 0;
 
 	for (char **e = environ; *e && n < ENV_MAX; e++)

@@ -270,11 +270,11 @@ static enum tw_status make_parts(struct tw_app *app, struct tw_err *err)
 	app->answers = tw_response_cache_new(cache);
 	app->answer_memory = tw_answer_memory_new(c->answer_memory_bytes, cache);
 	app->throttle = tw_throttle_new();
-	app->judges = tw_preflights_new(c, app->metrics);
+	app->preflights = tw_preflights_new(c, app->metrics);
 	app->backlog = tw_backlog_new(
 	        app->catalogue, &(struct tw_backlog_limits){c->max_queue, c->max_queue_bytes});
 	app->sources = tw_sources_new(c);
-	if (!app->sources || !app->backlog || !app->judges || !app->metrics || !app->symbols ||
+	if (!app->sources || !app->backlog || !app->preflights || !app->metrics || !app->symbols ||
 	        !app->answers || !app->answer_memory || !app->throttle)
 		return tw_oom(err);
 	return tw_http_waits_start(app, err);
@@ -442,7 +442,7 @@ static void close_data(struct tw_app *app)
 		save_quota(NULL, app);
 	app->quota = tw_quota_free(app->quota);
 	app->sources = tw_sources_free(app->sources);
-	app->judges = tw_preflights_free(app->judges);
+	app->preflights = tw_preflights_free(app->preflights);
 	app->resumes = tw_resumes_close(app->resumes);
 	app->cleaner = tw_resume_cleaner_stop(app->cleaner);
 	app->backlog = tw_backlog_free(app->backlog);

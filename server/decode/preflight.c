@@ -1,12 +1,14 @@
 /*
- * preflight.c - the judges of a server: which of them is asked, and who waits for how long.
+ * preflight.c - the preflight processes of a server: which one checks an upload, and how long
+ * callers wait.
  *
- * Questions are asked by threads of their own, AT_ONCE at a time; who has one asked goes on with
- * something else and fetches the answer later.  What is not answered in time is as if no judge had
- * been asked, so heads that make judges hang hold up others' uploads for TAKE_MS at most; and who
- * has sent one is not asked about for SHUN_MS, or the next would hold them up again.  A judge
- * is one project's: what its memory still holds of a head can only be told to who sent it.  KEPT of
- * them stay for the next upload; the one that was idle longest makes room for another project's.
+ * Threads of their own talk to the processes, AT_ONCE at a time; the caller fetches the result
+ * later. Without a result in time the upload is accepted without a preflight, so uploads that make
+ * processes hang delay others by START_MS at most; a project that has sent one is not checked for
+ * SKIP_MS, or its next upload would delay them again.  A process checks uploads of one project
+ * only: what its memory still holds of an earlier upload can be told only to who sent it.  KEPT
+ * processes stay for the next upload; the one that was idle longest makes room for another
+ * project's.
  */
 #include "server/decode/preflight.h"
 
@@ -21,13 +23,13 @@
 #include "server/base/thread/pool.h"
 #include "server/decode/preflight_process.h"
 
-/* KEPT > AT_ONCE: one is always free.  ASKED_MS: the question, and one more of a fresh judge. */
-enum { AT_ONCE = 4, KEPT = 16, TAKE_MS = 2000, ASKED_MS = (TW_PREFLIGHT_PATIENCE_S + 1) * 1000 };
+/* KEPT > AT_ONCE: one is always free.  CHECK_MS: a check, and a second one by a new process. */
+enum { AT_ONCE = 4, KEPT = 16, START_MS = 2000, CHECK_MS = (TW_PREFLIGHT_TIMEOUT_S + 1) * 1000 };
 
-/* QUEUED: more would not be asked in time anyway, and each holds a head. */
-enum { SHUN_MS = 60000, SHUNNED = 32, QUEUED = 256 };
+/* QUEUED: more would not be checked in time, and each holds a copy of an upload's first bytes. */
+enum { SKIP_MS = 60000, SKIPPED = 32, QUEUED = 256 };
 
-struct shunned {
+struct skipped_project {
 	char project_id[TW_ID_BYTES];
 	int64_t until_ms; /* CLOCK_MONOTONIC */
 };
@@ -36,24 +38,24 @@ struct tw_preflights {
 	const struct tw_config *config;
 	struct tw_metrics *metrics;
 	struct tw_pool *pool;
-	pthread_mutex_t lock; /* of what follows, and of looks */
-	pthread_cond_t heard;
-	unsigned queued; /* looks that nobody asks about yet */
+	pthread_mutex_t lock; /* of the members below, and of preflights */
+	pthread_cond_t done;
+	unsigned queued; /* preflights that no thread has taken yet */
 	int64_t turns;
-	struct tw_preflight judges[KEPT];
-	struct shunned shunned[SHUNNED]; /* the oldest makes room */
-	unsigned next_shunned;
+	struct tw_preflight_process processes[KEPT];
+	struct skipped_project skipped[SKIPPED]; /* the oldest makes room */
+	unsigned next_skipped;
 };
 
-/* Its head is a copy: who asked may be gone before it is read. */
-struct tw_look {
-	struct tw_pool_task task; /* first: the pool hands it back */
-	struct tw_preflights *judges;
+/* Its head is a copy: the caller may have cancelled before it is read. */
+struct tw_preflight {
+	struct tw_pool_task task; /* first: the pool passes it to run() */
+	struct tw_preflights *of;
 	char project_id[TW_ID_BYTES];
 	struct tw_head head;
 	int64_t until_ms; /* CLOCK_MONOTONIC; nobody waits longer */
-	bool over;
-	bool dropped; /* nobody waits any more: whoever runs it frees it */
+	bool is_done;
+	bool is_cancelled; /* nobody waits any more: the thread that runs it frees it */
 	enum tw_status status;
 	const struct tw_format *format;
 	struct tw_err err;
@@ -72,234 +74,236 @@ static void make_cond(pthread_cond_t *cond)
 
 struct tw_preflights *tw_preflights_new(const struct tw_config *c, struct tw_metrics *metrics)
 {
-	struct tw_preflights *js = tw_mem_zalloc(1, sizeof *js);
+	struct tw_preflights *ps = tw_mem_zalloc(1, sizeof *ps);
 
-	if (!js)
+	if (!ps)
 		return NULL;
-	js->config = c;
-	js->metrics = metrics;
-	(void)pthread_mutex_init(&js->lock, NULL);
-	make_cond(&js->heard);
-	if (tw_pool_start(AT_ONCE, &js->pool, NULL) != TW_OK)
-		return tw_preflights_free(js);
-	return js;
+	ps->config = c;
+	ps->metrics = metrics;
+	(void)pthread_mutex_init(&ps->lock, NULL);
+	make_cond(&ps->done);
+	if (tw_pool_start(AT_ONCE, &ps->pool, NULL) != TW_OK)
+		return tw_preflights_free(ps);
+	return ps;
 }
 
-struct tw_preflights *tw_preflights_free(struct tw_preflights *js)
+struct tw_preflights *tw_preflights_free(struct tw_preflights *ps)
 {
-	if (!js)
+	if (!ps)
 		return NULL;
-	js->pool = tw_pool_stop(js->pool);
+	ps->pool = tw_pool_stop(ps->pool);
 	for (size_t i = 0; i < KEPT; i++)
-		tw_preflight_dismiss(&js->judges[i]);
-	(void)pthread_cond_destroy(&js->heard);
-	(void)pthread_mutex_destroy(&js->lock);
-	tw_mem_free(js);
+		tw_preflight_process_end(&ps->processes[i]);
+	(void)pthread_cond_destroy(&ps->done);
+	(void)pthread_mutex_destroy(&ps->lock);
+	tw_mem_free(ps);
 	return NULL;
 }
 
-/* --- which of them, with the lock held --- */
+/* --- choosing a process, with the lock held --- */
 
-/* Its project's, before a place for a new one, before another project's. */
-static int worth(const struct tw_preflight *j, const char *project_id)
+/* The project's own process before a new one, and that before ending another project's. */
+static int preference(const struct tw_preflight_process *process, const char *project_id)
 {
-	if (!j->there)
+	if (!process->is_running)
 		return 1;
-	return strcmp(j->project_id, project_id) == 0 ? 2 : 0;
+	return strcmp(process->project_id, project_id) == 0 ? 2 : 0;
 }
 
-static struct tw_preflight *pick(struct tw_preflights *js, const char *project_id)
+static struct tw_preflight_process *take_process(struct tw_preflights *ps, const char *project_id)
 {
-	struct tw_preflight *best = NULL;
+	struct tw_preflight_process *best = NULL;
 
 	for (size_t i = 0; i < KEPT; i++) {
-		struct tw_preflight *j = &js->judges[i];
-		int more;
+		struct tw_preflight_process *process = &ps->processes[i];
+		int better;
 
-		if (j->busy) /* all else of it is the asking thread's */
+		if (process->busy) /* its other members belong to the thread that uses it */
 			continue;
-		more = best ? worth(j, project_id) - worth(best, project_id) : 1;
-		if (more > 0 || (more == 0 && j->used < best->used))
-			best = j;
+		better = best ? preference(process, project_id) - preference(best, project_id) : 1;
+		if (better > 0 || (better == 0 && process->used < best->used))
+			best = process;
 	}
 	best->busy = true;
-	best->used = ++js->turns;
+	best->used = ++ps->turns;
 	return best;
 }
 
-static bool is_shunned(const struct tw_preflights *js, const char *project_id)
+static bool is_skipped(const struct tw_preflights *ps, const char *project_id)
 {
 	int64_t now = tw_monotonic_ms();
 
-	for (size_t i = 0; i < SHUNNED; i++)
-		if (now < js->shunned[i].until_ms &&
-		        strcmp(js->shunned[i].project_id, project_id) == 0)
+	for (size_t i = 0; i < SKIPPED; i++)
+		if (now < ps->skipped[i].until_ms &&
+		        strcmp(ps->skipped[i].project_id, project_id) == 0)
 			return true;
 	return false;
 }
 
-static void shun(struct tw_preflights *js, const char *project_id)
+static void skip(struct tw_preflights *ps, const char *project_id)
 {
-	struct shunned *s = &js->shunned[js->next_shunned++ % SHUNNED];
+	struct skipped_project *s = &ps->skipped[ps->next_skipped++ % SKIPPED];
 
 	(void)snprintf(s->project_id, sizeof s->project_id, "%s", project_id);
-	s->until_ms = tw_monotonic_ms() + SHUN_MS;
-	tw_log(TW_LOG_WARN, "judges_shun", tw_log_text("project", project_id),
-	        tw_log_number("ms", SHUN_MS));
+	s->until_ms = tw_monotonic_ms() + SKIP_MS;
+	tw_log(TW_LOG_WARN, "preflight_skips_project", tw_log_text("project", project_id),
+	        tw_log_number("ms", SKIP_MS));
 }
 
-/* --- a look --- */
+/* --- a preflight --- */
 
-/* Returns the judge that was asked, which stays busy. */
-static struct tw_preflight *ask(struct tw_look *l)
+/* Returns the process that was used, which stays busy. */
+static struct tw_preflight_process *check(struct tw_preflight *p)
 {
-	struct tw_preflights *js = l->judges;
-	struct tw_preflight *j = pick(js, l->project_id);
+	struct tw_preflights *ps = p->of;
+	struct tw_preflight_process *process = take_process(ps, p->project_id);
 
-	l->until_ms = tw_monotonic_ms() + ASKED_MS;
-	(void)pthread_mutex_unlock(&js->lock);
-	tw_preflight_assign(j, l->project_id);
-	l->status = tw_preflight_ask(j, js->config, js->metrics, &l->head, &l->format, &l->err);
-	(void)pthread_mutex_lock(&js->lock);
-	if (j->silent && !is_shunned(js, l->project_id))
-		shun(js, l->project_id);
-	return j;
+	p->until_ms = tw_monotonic_ms() + CHECK_MS;
+	(void)pthread_mutex_unlock(&ps->lock);
+	tw_preflight_process_assign(process, p->project_id);
+	p->status = tw_preflight_process_check(
+	        process, ps->config, ps->metrics, &p->head, &p->format, &p->err);
+	(void)pthread_mutex_lock(&ps->lock);
+	if (process->timed_out && !is_skipped(ps, p->project_id))
+		skip(ps, p->project_id);
+	return process;
 }
 
-/* Frees the judge before the lock is released, so that the project's next look finds it; one that
- * is worn is replaced first, without the lock. */
-static void release(struct tw_preflights *js, struct tw_preflight *j)
+/* Called before the lock is released, so that the project's next upload finds the process idle.  A
+ * process that is used up is replaced first, without the lock. */
+static void release(struct tw_preflights *ps, struct tw_preflight_process *process)
 {
-	if (tw_preflight_is_worn(j)) {
-		(void)pthread_mutex_unlock(&js->lock);
-		tw_preflight_renew(j, js->config);
-		(void)pthread_mutex_lock(&js->lock);
+	if (tw_preflight_process_is_used_up(process)) {
+		(void)pthread_mutex_unlock(&ps->lock);
+		tw_preflight_process_replace(process, ps->config);
+		(void)pthread_mutex_lock(&ps->lock);
 	}
-	j->busy = false;
+	process->busy = false;
 }
 
 static void run(struct tw_pool_task *task, bool stopping)
 {
-	struct tw_look *l = (struct tw_look *)task;
-	struct tw_preflights *js = l->judges;
-	struct tw_preflight *asked = NULL;
-	bool dropped;
+	struct tw_preflight *p = (struct tw_preflight *)task;
+	struct tw_preflights *ps = p->of;
+	struct tw_preflight_process *used = NULL;
+	bool is_cancelled;
 
-	(void)pthread_mutex_lock(&js->lock);
-	js->queued--;
-	if (!stopping && !l->dropped && tw_monotonic_ms() < l->until_ms &&
-	        !is_shunned(js, l->project_id))
-		asked = ask(l);
-	l->over = true;
-	dropped = l->dropped; /* if not, it may be freed from here on */
-	(void)pthread_cond_broadcast(&js->heard);
-	if (asked)
-		release(js, asked);
-	(void)pthread_mutex_unlock(&js->lock);
-	if (dropped)
-		tw_mem_free(l);
+	(void)pthread_mutex_lock(&ps->lock);
+	ps->queued--;
+	if (!stopping && !p->is_cancelled && tw_monotonic_ms() < p->until_ms &&
+	        !is_skipped(ps, p->project_id))
+		used = check(p);
+	p->is_done = true;
+	is_cancelled = p->is_cancelled; /* if not, it may be freed from here on */
+	(void)pthread_cond_broadcast(&ps->done);
+	if (used)
+		release(ps, used);
+	(void)pthread_mutex_unlock(&ps->lock);
+	if (is_cancelled)
+		tw_mem_free(p);
 }
 
-static bool may_queue(struct tw_preflights *js)
+static bool may_queue(struct tw_preflights *ps)
 {
 	bool may;
 
-	(void)pthread_mutex_lock(&js->lock);
-	may = js->queued < QUEUED;
-	js->queued += may;
-	(void)pthread_mutex_unlock(&js->lock);
+	(void)pthread_mutex_lock(&ps->lock);
+	may = ps->queued < QUEUED;
+	ps->queued += may;
+	(void)pthread_mutex_unlock(&ps->lock);
 	return may;
 }
 
-static void unqueue(struct tw_preflights *js)
+static void unqueue(struct tw_preflights *ps)
 {
-	(void)pthread_mutex_lock(&js->lock);
-	js->queued--;
-	(void)pthread_mutex_unlock(&js->lock);
+	(void)pthread_mutex_lock(&ps->lock);
+	ps->queued--;
+	(void)pthread_mutex_unlock(&ps->lock);
 }
 
-enum tw_status tw_look_begin(struct tw_preflights *js, const char *project_id,
-        const struct tw_head *head, struct tw_look **ret, struct tw_err *err)
+enum tw_status tw_preflight_begin(struct tw_preflights *ps, const char *project_id,
+        const struct tw_head *head, struct tw_preflight **ret, struct tw_err *err)
 {
-	struct tw_look *l;
+	struct tw_preflight *p;
 
 	*ret = NULL;
-	if (!js || !may_queue(js))
+	if (!ps || !may_queue(ps))
 		return TW_OK;
-	l = tw_mem_zalloc(1, sizeof *l + head->n);
-	if (!l) {
-		unqueue(js);
+	p = tw_mem_zalloc(1, sizeof *p + head->n);
+	if (!p) {
+		unqueue(ps);
 		return tw_oom(err);
 	}
-	l->task.run = run;
-	l->judges = js;
-	(void)snprintf(l->project_id, sizeof l->project_id, "%s", project_id);
-	l->task.owner = l->project_id;
-	memcpy(l->bytes, head->bytes, head->n);
-	l->head = *head;
-	l->head.bytes = l->bytes;
-	l->until_ms = tw_monotonic_ms() + TAKE_MS;
-	if (!tw_pool_submit(js->pool, &l->task)) {
-		unqueue(js);
-		tw_mem_free(l); /* the server is being stopped */
+	p->task.run = run;
+	p->of = ps;
+	(void)snprintf(p->project_id, sizeof p->project_id, "%s", project_id);
+	p->task.owner = p->project_id;
+	memcpy(p->bytes, head->bytes, head->n);
+	p->head = *head;
+	p->head.bytes = p->bytes;
+	p->until_ms = tw_monotonic_ms() + START_MS;
+	if (!tw_pool_submit(ps->pool, &p->task)) {
+		unqueue(ps);
+		tw_mem_free(p); /* the server is being stopped */
 		return TW_OK;
 	}
-	*ret = l;
+	*ret = p;
 	return TW_OK;
 }
 
-bool tw_look_is_over(const struct tw_look *l)
+bool tw_preflight_is_done(const struct tw_preflight *p)
 {
-	bool over;
+	bool is_done;
 
-	(void)pthread_mutex_lock(&l->judges->lock);
-	over = l->over;
-	(void)pthread_mutex_unlock(&l->judges->lock);
-	return over;
+	(void)pthread_mutex_lock(&p->of->lock);
+	is_done = p->is_done;
+	(void)pthread_mutex_unlock(&p->of->lock);
+	return is_done;
 }
 
 /* Reads the deadline each time, because it is set when the request is sent. */
-static void wait_for(struct tw_look *l)
+static void wait_for(struct tw_preflight *p)
 {
-	(void)pthread_mutex_lock(&l->judges->lock);
-	while (!l->over && tw_monotonic_ms() < l->until_ms) {
+	(void)pthread_mutex_lock(&p->of->lock);
+	while (!p->is_done && tw_monotonic_ms() < p->until_ms) {
 		const struct timespec end = {
-		        .tv_sec = l->until_ms / 1000, .tv_nsec = l->until_ms % 1000 * 1000000};
+		        .tv_sec = p->until_ms / 1000, .tv_nsec = p->until_ms % 1000 * 1000000};
 
-		(void)pthread_cond_timedwait(&l->judges->heard, &l->judges->lock, &end);
+		(void)pthread_cond_timedwait(&p->of->done, &p->of->lock, &end);
 	}
-	(void)pthread_mutex_unlock(&l->judges->lock);
+	(void)pthread_mutex_unlock(&p->of->lock);
 }
 
-struct tw_look *tw_look_drop(struct tw_look *l)
+struct tw_preflight *tw_preflight_cancel(struct tw_preflight *p)
 {
-	bool over;
+	bool is_done;
 
-	if (!l)
+	if (!p)
 		return NULL;
-	(void)pthread_mutex_lock(&l->judges->lock);
-	over = l->over;
-	l->dropped = true;
-	(void)pthread_mutex_unlock(&l->judges->lock);
-	if (over)
-		tw_mem_free(l);
+	(void)pthread_mutex_lock(&p->of->lock);
+	is_done = p->is_done;
+	p->is_cancelled = true;
+	(void)pthread_mutex_unlock(&p->of->lock);
+	if (is_done)
+		tw_mem_free(p);
 	return NULL;
 }
 
-enum tw_status tw_look_end(struct tw_look *l, const struct tw_format **ret, struct tw_err *err)
+enum tw_status tw_preflight_end(
+        struct tw_preflight *p, const struct tw_format **ret, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	*ret = NULL;
-	if (!l)
+	if (!p)
 		return TW_OK;
-	wait_for(l);
-	if (tw_look_is_over(l)) {
-		st = l->status;
-		*ret = l->format;
+	wait_for(p);
+	if (tw_preflight_is_done(p)) {
+		st = p->status;
+		*ret = p->format;
 	}
 	if (st != TW_OK)
-		*err = l->err;
-	(void)tw_look_drop(l);
+		*err = p->err;
+	(void)tw_preflight_cancel(p);
 	return st;
 }

@@ -1,12 +1,12 @@
 /*
- * preflight.h - a look at the first bytes of an upload, by processes that may do nothing else.
+ * preflight.h - checks the first bytes of an upload in processes that may do nothing else.
  *
  * A preflight process is a limited child (child.h, jail.h) that runs tw_decoder_preflight on the
  * given bytes and answers over a socket; no decoder in the server's own process reads untrusted
  * bytes.  A process checks uploads of only one project, one after the other, and can reach no
  * others: a compromised one can only give wrong results for that project's next uploads, and
  * accepted uploads are checked again by the decoder that reads them completely.  Thread: any; only
- * tw_look_end waits.
+ * tw_preflight_end waits.
  */
 #ifndef TW_PREFLIGHT_H
 #define TW_PREFLIGHT_H
@@ -32,24 +32,24 @@ struct tw_head {
 	uint32_t window_log;            /* as of tw_limits */
 };
 
-/* Starts no judge yet.  NULL without memory or threads. */
+/* Starts no process yet.  NULL without memory or threads. */
 struct tw_preflights *tw_preflights_new(const struct tw_config *c, struct tw_metrics *metrics);
-struct tw_preflights *tw_preflights_free(
-        struct tw_preflights *js); /* no look is left; returns NULL */
+/* No preflight may be running.  Returns NULL. */
+struct tw_preflights *tw_preflights_free(struct tw_preflights *ps);
 
 /* A running preflight. */
-struct tw_look;
+struct tw_preflight;
 
-/* The head is copied.  js NULL: *ret NULL, about which all that follows has nothing to say. */
-enum tw_status tw_look_begin(struct tw_preflights *js, const char *project_id,
-        const struct tw_head *head, struct tw_look **ret, struct tw_err *err) TW_MUST_USE;
-/* True: tw_look_end would not wait. */
-bool tw_look_is_over(const struct tw_look *l);
-/* The status and message of tw_decoder_preflight; frees `l`.  If no process is available within 2 s
+/* The head is copied.  ps NULL: *ret NULL, which the functions below accept. */
+enum tw_status tw_preflight_begin(struct tw_preflights *ps, const char *project_id,
+        const struct tw_head *head, struct tw_preflight **ret, struct tw_err *err) TW_MUST_USE;
+/* True: tw_preflight_end would not wait. */
+bool tw_preflight_is_done(const struct tw_preflight *p);
+/* The status and message of tw_decoder_preflight; frees `p`.  If no process is available within 2 s
  * or answers within 6, or it died, returns TW_OK and *ret NULL: the decoder of the complete upload
- * decides.  l NULL: the same. */
-enum tw_status tw_look_end(
-        struct tw_look *l, const struct tw_format **ret, struct tw_err *err) TW_MUST_USE;
-struct tw_look *tw_look_drop(struct tw_look *l); /* accepts NULL; returns NULL */
+ * decides.  p NULL: the same. */
+enum tw_status tw_preflight_end(
+        struct tw_preflight *p, const struct tw_format **ret, struct tw_err *err) TW_MUST_USE;
+struct tw_preflight *tw_preflight_cancel(struct tw_preflight *p); /* accepts NULL; returns NULL */
 
 #endif

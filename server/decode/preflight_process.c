@@ -10,36 +10,36 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/decode/jobs_internal.h"
-#include "server/decode/preflight_line.h"
+#include "server/decode/preflight_protocol.h"
 #include "server/http/metrics.h"
 
 /* Memory: a zstd window of 128 MiB, the chain, and the program. */
-enum { QUESTIONS = 100, CPU_S = 60, MEMORY_BYTES = 512 << 20 };
+enum { REQUESTS_MAX = 100, CPU_S = 60, MEMORY_BYTES = 512 << 20 };
 
-/* How it ended; it is gone afterwards. */
-static struct tw_child_end end_judge(struct tw_preflight *j)
+/* Waits until the process has ended. */
+static struct tw_child_end reap(struct tw_preflight_process *p)
 {
 	struct tw_child_end end = {0};
 	json_t *answer = NULL;
 
-	(void)close(j->line);
-	tw_child_wait(&j->child);
-	if (tw_child_collect(&j->child, &answer, &end, NULL) == TW_OK)
+	(void)close(p->socket);
+	tw_child_wait(&p->child);
+	if (tw_child_collect(&p->child, &answer, &end, NULL) == TW_OK)
 		json_decref(answer);
-	j->there = false;
+	p->is_running = false;
 	return end;
 }
 
-void tw_preflight_dismiss(struct tw_preflight *j)
+void tw_preflight_process_end(struct tw_preflight_process *p)
 {
-	if (!j->there)
+	if (!p->is_running)
 		return;
-	j->child.killed = true;
-	tw_child_kill(&j->child);
-	(void)end_judge(j);
+	p->child.killed = true;
+	tw_child_kill(&p->child);
+	(void)reap(p);
 }
 
-static json_t *judge_task(const struct tw_config *c)
+static json_t *task_of(const struct tw_config *c)
 {
 	json_t *limits = tw_child_limits(c);
 
@@ -47,52 +47,53 @@ static json_t *judge_task(const struct tw_config *c)
 		(void)json_object_set_new(limits, "memory_bytes", json_integer(MEMORY_BYTES));
 		(void)json_object_set_new(limits, "cpu_s", json_integer(CPU_S));
 	}
-	return json_pack("{s:s,s:o}", "kind", "judge", "limits", limits);
+	return json_pack("{s:s,s:o}", "kind", "preflight", "limits", limits);
 }
 
-static enum tw_status appoint(struct tw_preflight *j, const struct tw_config *c, struct tw_err *err)
+static enum tw_status start(
+        struct tw_preflight_process *p, const struct tw_config *c, struct tw_err *err)
 {
-	json_t *task = judge_task(c);
+	json_t *task = task_of(c);
 	int ends[2];
-	struct tw_child_task t = {task, -1, -1, NULL, 0, TW_PREFLIGHT_PATIENCE_S, false};
+	struct tw_child_task t = {task, -1, -1, NULL, 0, TW_PREFLIGHT_TIMEOUT_S, false};
 	enum tw_status st;
 
 	if (!task)
 		return tw_oom(err);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
 		json_decref(task);
-		return tw_fail_errno(err, TW_BUSY, "no line to a judge");
+		return tw_fail_errno(err, TW_BUSY, "starting a preflight process");
 	}
 	t.output = ends[1];
-	st = tw_child_start(&j->child, &t, err);
+	st = tw_child_start(&p->child, &t, err);
 	(void)close(ends[1]);
 	json_decref(task);
 	if (st != TW_OK) {
 		(void)close(ends[0]);
 		return st;
 	}
-	j->line = ends[0];
-	j->there = true;
-	j->asked = 0;
+	p->socket = ends[0];
+	p->is_running = true;
+	p->requests = 0;
 	return TW_OK;
 }
 
-/* --- the line; false when the other end is gone, or silent until the deadline --- */
+/* --- the socket; false when the other end is closed, or at the deadline --- */
 
-static bool ready(const struct tw_preflight *j, short what)
+static bool wait_for(const struct tw_preflight_process *p, short what)
 {
-	int64_t left = j->child.deadline_ms - tw_monotonic_ms();
-	struct pollfd p = {.fd = j->line, .events = what};
+	int64_t left = p->child.deadline_ms - tw_monotonic_ms();
+	struct pollfd poll_fd = {.fd = p->socket, .events = what};
 
-	return left > 0 && poll(&p, 1, (int)left) > 0;
+	return left > 0 && poll(&poll_fd, 1, (int)left) > 0;
 }
 
-static bool tell(const struct tw_preflight *j, const void *p, size_t n)
+static bool send_all(const struct tw_preflight_process *p, const void *bytes, size_t n)
 {
-	const uint8_t *at = p;
+	const uint8_t *at = bytes;
 
-	while (n && ready(j, POLLOUT)) {
-		ssize_t k = send(j->line, at, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n && wait_for(p, POLLOUT)) {
+		ssize_t k = send(p->socket, at, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (k < 0 && errno != EINTR && errno != EAGAIN)
 			return false;
@@ -102,12 +103,12 @@ static bool tell(const struct tw_preflight *j, const void *p, size_t n)
 	return n == 0;
 }
 
-static bool hear(const struct tw_preflight *j, void *p, size_t n)
+static bool receive_all(const struct tw_preflight_process *p, void *bytes, size_t n)
 {
-	uint8_t *at = p;
+	uint8_t *at = bytes;
 
-	while (n && ready(j, POLLIN)) {
-		ssize_t k = recv(j->line, at, n, MSG_DONTWAIT);
+	while (n && wait_for(p, POLLIN)) {
+		ssize_t k = recv(p->socket, at, n, MSG_DONTWAIT);
 
 		if (k == 0 || (k < 0 && errno != EINTR && errno != EAGAIN))
 			return false;
@@ -117,18 +118,20 @@ static bool hear(const struct tw_preflight *j, void *p, size_t n)
 	return n == 0;
 }
 
-static bool ask(struct tw_preflight *j, const struct tw_head *head, struct tw_preflight_answer *ret)
+static bool request(struct tw_preflight_process *p, const struct tw_head *head,
+        struct tw_preflight_response *ret)
 {
-	struct tw_preflight_question q;
+	struct tw_preflight_request r;
 
-	memset(&q, 0, sizeof q);
-	q.n = (uint32_t)head->n;
-	q.window_log = head->window_log;
-	q.whole = head->whole;
-	(void)snprintf(q.forced, sizeof q.forced, "%s", head->forced ? head->forced->name : "");
-	j->asked++;
-	j->child.deadline_ms = tw_monotonic_ms() + (int64_t)TW_PREFLIGHT_PATIENCE_S * 1000;
-	return tell(j, &q, sizeof q) && tell(j, head->bytes, head->n) && hear(j, ret, sizeof *ret);
+	memset(&r, 0, sizeof r);
+	r.n = (uint32_t)head->n;
+	r.window_log = head->window_log;
+	r.whole = head->whole;
+	(void)snprintf(r.forced, sizeof r.forced, "%s", head->forced ? head->forced->name : "");
+	p->requests++;
+	p->child.deadline_ms = tw_monotonic_ms() + (int64_t)TW_PREFLIGHT_TIMEOUT_S * 1000;
+	return send_all(p, &r, sizeof r) && send_all(p, head->bytes, head->n) &&
+	       receive_all(p, ret, sizeof *ret);
 }
 
 static bool is_text(const char *p, size_t cap)
@@ -136,8 +139,8 @@ static bool is_text(const char *p, size_t cap)
 	return memchr(p, '\0', cap) != NULL;
 }
 
-/* False: not a usable answer, or it ran out of memory; the decoder has more. */
-static bool read_answer(const struct tw_preflight_answer *a, const struct tw_format **ret)
+/* False: not a usable response, or the process ran out of memory, of which the decoder has more. */
+static bool read_response(const struct tw_preflight_response *a, const struct tw_format **ret)
 {
 	if (a->status > TW_FULL || a->status == TW_NOMEM || a->status == TW_BUG ||
 	        !is_text(a->format, sizeof a->format) || !is_text(a->msg, sizeof a->msg))
@@ -146,71 +149,74 @@ static bool read_answer(const struct tw_preflight_answer *a, const struct tw_for
 	return a->status != TW_OK || *ret;
 }
 
-void tw_preflight_assign(struct tw_preflight *j, const char *project_id)
+void tw_preflight_process_assign(struct tw_preflight_process *p, const char *project_id)
 {
-	if (strcmp(j->project_id, project_id) != 0)
-		tw_preflight_dismiss(j);
-	(void)snprintf(j->project_id, sizeof j->project_id, "%s", project_id);
+	if (strcmp(p->project_id, project_id) != 0)
+		tw_preflight_process_end(p);
+	(void)snprintf(p->project_id, sizeof p->project_id, "%s", project_id);
 }
 
-/* True: it was killed for its silence. */
-static bool died(struct tw_preflight *j, struct tw_metrics *metrics)
+/* Returns whether it was killed at the deadline. */
+static bool log_end(struct tw_preflight_process *p, struct tw_metrics *metrics)
 {
-	const struct tw_child_end end = end_judge(j);
+	const struct tw_child_end end = reap(p);
 
 	tw_metrics_death(metrics, end.death);
-	tw_log(TW_LOG_WARN, "judge_died", tw_log_text("reason", tw_death_word(end.death)),
+	tw_log(TW_LOG_WARN, "preflight_process_ended",
+	        tw_log_text("reason", tw_death_word(end.death)),
 	        tw_log_number("signal", end.signal));
-	return j->child.killed;
+	return p->child.killed;
 }
 
-enum outcome { ANSWERED, SILENT, SPOILT };
+enum outcome { ANSWERED, TIMED_OUT, FAILED };
 
-static enum outcome ask_one(struct tw_preflight *j, struct tw_metrics *metrics,
-        const struct tw_head *head, struct tw_preflight_answer *ret,
+static enum outcome check_once(struct tw_preflight_process *p, struct tw_metrics *metrics,
+        const struct tw_head *head, struct tw_preflight_response *ret,
         const struct tw_format **ret_format)
 {
-	if (!ask(j, head, ret))
-		return died(j, metrics) ? SILENT : SPOILT;
-	if (read_answer(ret, ret_format))
+	if (!request(p, head, ret))
+		return log_end(p, metrics) ? TIMED_OUT : FAILED;
+	if (read_response(ret, ret_format))
 		return ANSWERED;
-	tw_log(TW_LOG_WARN, "judge_dismissed", tw_log_number("status", (int64_t)ret->status));
-	tw_preflight_dismiss(j);
+	tw_log(TW_LOG_WARN, "preflight_response_invalid",
+	        tw_log_number("status", (int64_t)ret->status));
+	tw_preflight_process_end(p);
 	*ret_format = NULL;
-	return SPOILT;
+	return FAILED;
 }
 
-bool tw_preflight_is_worn(const struct tw_preflight *j)
+bool tw_preflight_process_is_used_up(const struct tw_preflight_process *p)
 {
-	return j->there && j->asked >= QUESTIONS;
+	return p->is_running && p->requests >= REQUESTS_MAX;
 }
 
-void tw_preflight_renew(struct tw_preflight *j, const struct tw_config *c)
+void tw_preflight_process_replace(struct tw_preflight_process *p, const struct tw_config *c)
 {
-	tw_preflight_dismiss(j);
-	(void)appoint(j, c, NULL); /* the next question tries again */
+	tw_preflight_process_end(p);
+	(void)start(p, c, NULL); /* the next request tries again */
 }
 
-enum tw_status tw_preflight_ask(struct tw_preflight *j, const struct tw_config *c,
+enum tw_status tw_preflight_process_check(struct tw_preflight_process *p, const struct tw_config *c,
         struct tw_metrics *metrics, const struct tw_head *head, const struct tw_format **ret,
         struct tw_err *err)
 {
-	struct tw_preflight_answer a;
+	struct tw_preflight_response a;
 	struct tw_err why;
-	enum outcome out = SPOILT;
-	bool fresh = false;
+	enum outcome out = FAILED;
+	bool is_new = false;
 
 	*ret = NULL;
-	j->silent = false;
-	while (out == SPOILT && !fresh) {
-		fresh = !j->there;
-		if (fresh && appoint(j, c, &why) != TW_OK) {
-			tw_log_err(TW_LOG_WARN, "no_judge", "looking at an upload", &why);
+	p->timed_out = false;
+	while (out == FAILED && !is_new) {
+		is_new = !p->is_running;
+		if (is_new && start(p, c, &why) != TW_OK) {
+			tw_log_err(
+			        TW_LOG_WARN, "preflight_not_started", "checking an upload", &why);
 			return TW_OK;
 		}
-		out = ask_one(j, metrics, head, &a, ret);
+		out = check_once(p, metrics, head, &a, ret);
 	}
-	j->silent = out == SILENT;
+	p->timed_out = out == TIMED_OUT;
 	if (out != ANSWERED || a.status == TW_OK)
 		return TW_OK;
 	return tw_fail_at(err, (enum tw_status)a.status, a.offset, "%s", a.msg);

@@ -1,9 +1,9 @@
 /*
- * preflight_process.h - one judge: a process that is asked about one project's uploads, in turns.
+ * preflight_process.h - a process that checks uploads of one project, one after the other.
  *
  * It is started by the first request.  A process that does not answer in time is killed; one that
- * died is logged and counted.  Its answer is untrusted: an invalid status, an unknown format or an
- * unterminated text is handled like its death.  Thread: one at a time.
+ * died is logged and counted.  Its response is untrusted: an invalid status, an unknown format or
+ * an unterminated text counts as the end of the process.  Thread: one at a time.
  */
 #ifndef TW_PREFLIGHT_PROCESS_H
 #define TW_PREFLIGHT_PROCESS_H
@@ -12,31 +12,32 @@
 #include "server/base/ulid.h"
 #include "server/decode/preflight.h"
 
-/* Seconds that one question may take. */
-enum { TW_PREFLIGHT_PATIENCE_S = 5 };
+/* Seconds that one check may take. */
+enum { TW_PREFLIGHT_TIMEOUT_S = 5 };
 
-struct tw_preflight {
-	bool busy, there;
-	bool silent; /* it did not answer the last request and was killed */
-	unsigned asked;
+struct tw_preflight_process {
+	bool busy, is_running;
+	bool timed_out; /* it did not answer the last request and was killed */
+	unsigned requests;
 	int64_t used; /* sequence number of the last selection */
-	int line;
-	char project_id[TW_ID_BYTES]; /* the project whose heads it has read */
+	int socket;
+	char project_id[TW_ID_BYTES]; /* whose uploads it has read */
 	struct tw_child child;
 };
 
-/* For that project from here; one that has seen another's heads ends. */
-void tw_preflight_assign(struct tw_preflight *j, const char *project_id);
-/* As tw_look_end.  What a judge that had answered before could not answer is asked once more of a
- * fresh one: what it has used up, of time above all, is not that head's fault. */
-enum tw_status tw_preflight_ask(struct tw_preflight *j, const struct tw_config *c,
+/* From now on it checks uploads of this project.  A process that has read another project's uploads
+ * is ended. */
+void tw_preflight_process_assign(struct tw_preflight_process *p, const char *project_id);
+/* As tw_preflight_end.  If a process that answered earlier requests fails, a new process checks the
+ * upload again: the earlier requests may have used up its CPU time or memory. */
+enum tw_status tw_preflight_process_check(struct tw_preflight_process *p, const struct tw_config *c,
         struct tw_metrics *metrics, const struct tw_head *head, const struct tw_format **ret,
         struct tw_err *err) TW_MUST_USE;
-/* It has answered its share of questions. */
-bool tw_preflight_is_worn(const struct tw_preflight *j);
-/* Replaces the process.  Call after the answer is delivered: a new process takes longer to start
- * than an upload otherwise waits. */
-void tw_preflight_renew(struct tw_preflight *j, const struct tw_config *c);
-void tw_preflight_dismiss(struct tw_preflight *j);
+/* It has answered as many requests as one process may. */
+bool tw_preflight_process_is_used_up(const struct tw_preflight_process *p);
+/* Call after the answer is delivered: a new process takes longer to start than an upload otherwise
+ * waits. */
+void tw_preflight_process_replace(struct tw_preflight_process *p, const struct tw_config *c);
+void tw_preflight_process_end(struct tw_preflight_process *p);
 
 #endif

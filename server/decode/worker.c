@@ -510,7 +510,7 @@ static enum tw_status run(const json_t *task, json_t **ret, struct tw_err *err)
 	const char *kind = text(task, "kind");
 	enum tw_status st;
 
-	if (strcmp(kind, "judge") == 0)
+	if (strcmp(kind, "preflight") == 0)
 		return tw_worker_preflight(task, ret, err);
 	st = tw_worker_fault("TRACEWELL_WORKER_FAULT", err);
 	if (st != TW_OK)

@@ -2,9 +2,9 @@
  * worker_fault.h - makes a decoder's child misbehave, to test its limits.
  *
  * TRACEWELL_WORKER_FAULT=crash|loop|eat|sleep|run|tire|unlocked in the server's environment, and
- * TRACEWELL_JUDGE_FAULT for judges (preflight.h), TRACEWELL_SOURCE_FAULT for histories of clones.
- * Only in builds for tests (meson option test_faults); in all others it does nothing and reads no
- * environment.
+ * TRACEWELL_PREFLIGHT_FAULT for preflight processes (preflight.h), TRACEWELL_SOURCE_FAULT for
+ * histories of clones. Only in builds for tests (meson option test_faults); in all others it does
+ * nothing and reads no environment.
  */
 #ifndef TW_WORKER_FAULT_H
 #define TW_WORKER_FAULT_H

@@ -32,7 +32,7 @@ void tw_worker_send_line(const json_t *o);
 
 /* Tasks "map" and "retrace": *ret has the counts; the caller frees with json_decref. */
 enum tw_status tw_worker_map(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
-/* Task "judge": answers questions (preflight_line.h) until there are no more. */
+/* Task "preflight": checks uploads (preflight_protocol.h) until its input ends. */
 enum tw_status tw_worker_preflight(
         const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
 /* Task "source": reads the clone that is the first input.  The working directory is the clone. */

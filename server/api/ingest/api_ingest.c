@@ -1,12 +1,11 @@
 /*
- * api_ingest.c - traces come in: raw or as a form, straight to the spool, judged early.
+ * api_ingest.c - uploads of traces, as a raw body or as a form, written straight to the spool.
  *
- * Each part's first HEAD_BYTES are kept aside and shown to a judge (judge.h) while
- * the rest is taken, so that what no format knows is refused while it arrives; an
- * event loop waits for no judge, only the end of the upload does.
- * After that nothing is looked at: a damaged trace with a readable part is a
- * trace (I2), and reading is the worker's business.  The answer comes when the
- * parts and the row are on disk (I1).
+ * Each part's first HEAD_BYTES are copied and checked by a preflight process (preflight.h) while
+ * the rest arrives, so that an unknown format is refused early.  Only the end of the upload waits
+ * for the result, never an event loop.  Nothing else is checked here: a damaged trace with a
+ * readable part is a trace (I2), and the decoder reads it.  The answer is sent when the parts and
+ * the row are on disk (I1).
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,8 +34,8 @@ struct part {
 	struct tw_blob_writer *writer; /* NULL until its first byte, and once it has arrived */
 	uint8_t *head;
 	size_t head_len;
-	bool asked;           /* the judge, about its head */
-	struct tw_look *look; /* NULL: not asked, or heard */
+	bool is_checked;                /* its preflight has begun */
+	struct tw_preflight *preflight; /* NULL: not begun, or ended */
 	uint64_t bytes;
 };
 
@@ -78,22 +77,24 @@ static uint64_t max_upload(const struct tw_app *app)
 
 /* --- parts --- */
 
-static enum tw_status ask_judge(struct upload *u, struct part *p, bool whole, struct tw_err *err)
+static enum tw_status begin_preflight(
+        struct upload *u, struct part *p, bool whole, struct tw_err *err)
 {
 	const struct tw_app *app = tw_req_app(u->req);
 	const struct tw_head head = {
 	        p->head, p->head_len, whole, p->forced, app->config->limits.max_window_log};
 
-	p->asked = true;
-	return tw_look_begin(app->judges, tw_req_caller(u->req)->project_id, &head, &p->look, err);
+	p->is_checked = true;
+	return tw_preflight_begin(
+	        app->preflights, tw_req_caller(u->req)->project_id, &head, &p->preflight, err);
 }
 
-static enum tw_status hear_judge(struct part *p, struct tw_err *err)
+static enum tw_status end_preflight(struct part *p, struct tw_err *err)
 {
 	const struct tw_format *found;
-	enum tw_status st = tw_look_end(p->look, &found, err);
+	enum tw_status st = tw_preflight_end(p->preflight, &found, err);
 
-	p->look = NULL;
+	p->preflight = NULL;
 	if (st == TW_OK && found && !tw_format_fits(found, p->name))
 		return tw_fail_at(err, TW_UNSUPPORTED, 0, "%s does not belong in part %s",
 		        found->title, p->name);
@@ -110,10 +111,10 @@ static enum tw_status part_write(
 	p->bytes += n;
 	memcpy(p->head + p->head_len, data, keep);
 	p->head_len += keep;
-	if (!p->asked && p->head_len == HEAD_BYTES)
-		st = ask_judge(u, p, false, err);
-	else if (p->look && tw_look_is_over(p->look))
-		st = hear_judge(p, err);
+	if (!p->is_checked && p->head_len == HEAD_BYTES)
+		st = begin_preflight(u, p, false, err);
+	else if (p->preflight && tw_preflight_is_done(p->preflight))
+		st = end_preflight(p, err);
 	return st == TW_OK ? tw_blob_write(p->writer, data, n, err) : st;
 }
 
@@ -144,7 +145,7 @@ static enum tw_status part_finish(struct upload *u, struct part *p, struct tw_er
 	}
 	if (p->bytes == 0)
 		return tw_fail_at(err, TW_BAD_REQUEST, 0, "part %s is empty", p->name);
-	return p->asked ? TW_OK : ask_judge(u, p, true, err);
+	return p->is_checked ? TW_OK : begin_preflight(u, p, true, err);
 }
 
 /* --- the form --- */
@@ -311,7 +312,7 @@ static void discard(struct upload *u)
 {
 	u->form = tw_form_free(u->form);
 	for (size_t i = 0; i < N_PARTS; i++) {
-		u->parts[i].look = tw_look_drop(u->parts[i].look);
+		u->parts[i].preflight = tw_preflight_cancel(u->parts[i].preflight);
 		u->parts[i].writer = tw_blob_discard(u->parts[i].writer);
 	}
 }
@@ -354,7 +355,7 @@ static enum tw_status finish_parts(struct upload *u, struct tw_err *err)
 		if (u->parts[i].name)
 			st = part_finish(u, &u->parts[i], err);
 	for (size_t i = 0; i < N_PARTS && st == TW_OK; i++)
-		st = hear_judge(&u->parts[i], err);
+		st = end_preflight(&u->parts[i], err);
 	if (st == TW_OK)
 		st = read_meta_part(u, err);
 	return st == TW_OK ? tw_upload_meta_check_whole(&u->meta, err) : st;
