@@ -166,8 +166,9 @@ static bool insert_row(
 	               "INSERT INTO trace(project_id,trace_id,key_id,idempotency_key,content,state,"
 	               "upload_bytes,version_code,mapping_id,device,abi,process,session_id,uuid,"
 	               "labels,pid,started_ms,app,version_name,build_id,scenario,os,created_ms,"
-	               "duration_ns) VALUES(?1,?2,'','','',2,1,'','','','','','','','',1,0,?3,?4,"
-	               "?5,?6,?7,?8,?9)",
+	               "recorded_ms,duration_ns) "
+	               "VALUES(?1,?2,'','','',2,1,'','','','','','','','',1,0,"
+	               "?3,?4,?5,?6,?7,?8,?8,?9)",
 	               "tttttttii", project_id, t->id, t->dims.app, t->dims.version_name,
 	               t->dims.build_id, t->dims.scenario, t->dims.os, t->dims.day * TW_DAY_MS + 1,
 	               t->duration_ns) == TW_OK;

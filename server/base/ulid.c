@@ -69,3 +69,12 @@ bool tw_ulid_valid(const char *id)
 			return false;
 	return true;
 }
+
+int64_t tw_ulid_ms(const char *id)
+{
+	int64_t ms = 0;
+
+	for (int i = 0; i < 10; i++) /* 48 bits */
+		ms = ms << 5 | (strchr(alphabet, id[i]) - alphabet);
+	return ms;
+}

@@ -31,7 +31,7 @@ static const struct tw_table tables[] = {
                 "project_id trace_id key_id idempotency_key content state:i created_ms:i "
                 "ready_ms:i tries:i upload_bytes:i app version_name version_code build_id "
                 "mapping_id device os abi process scenario session_id uuid labels pid:i "
-                "started_ms:i format decoder_version:i slices:i threads:i methods:i "
+                "started_ms:i recorded_ms:i format decoder_version:i slices:i threads:i methods:i "
                 "max_depth:i duration_ns:i input_bytes:i decoded_bytes:i file_bytes:i "
                 "losses:i repairs:i error_status error_message error_offset:i named:i "
                 "names_ids:i names_resolved:i names_slices:i names_resolved_slices:i "

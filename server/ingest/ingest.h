@@ -16,7 +16,8 @@ struct tw_ingest_body {
 	const char *key; /* Idempotency-Key */
 	const struct tw_ingest_pair *pairs;
 	size_t n_pairs;
-	int fd; /* read from its current offset to its end */
+	int fd;              /* read from its current offset to its end */
+	int64_t received_ms; /* when the metadata was sent, Unix time */
 };
 
 /* Checks whether this many more bytes may wait for decoding (backlog.h).  TW_BUSY, with Retry-After

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "server/base/clock.h"
 #include "server/base/text/json_object.h"
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/traces/catalogue_trace.h"
@@ -72,6 +73,8 @@ static enum tw_status set_number(
 		        name, max);
 	if (is_pid)
 		m->pid = (uint32_t)n;
+	else if (strcmp(name, "sent_at") == 0)
+		m->sent_ms = (int64_t)n;
 	else
 		m->started_ms = (int64_t)n;
 	return TW_OK;
@@ -79,7 +82,8 @@ static enum tw_status set_number(
 
 static bool is_number_name(const char *name)
 {
-	return strcmp(name, "pid") == 0 || strcmp(name, "started_at") == 0;
+	return strcmp(name, "pid") == 0 || strcmp(name, "started_at") == 0 ||
+	       strcmp(name, "sent_at") == 0;
 }
 
 static enum tw_status set_labels(
@@ -140,6 +144,17 @@ enum tw_status tw_upload_meta_check_whole(const struct tw_trace_meta *m, struct 
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "commit says what a build is made of: send its build_id too");
 	return TW_OK;
+}
+
+int64_t tw_upload_meta_recorded(const struct tw_trace_meta *m, int64_t received_ms)
+{
+	const int64_t clock_ms = m->sent_ms ? received_ms - m->sent_ms : 0;
+	const int64_t recorded_ms = m->started_ms + clock_ms;
+
+	if (m->started_ms == 0 || recorded_ms > received_ms ||
+	        recorded_ms < received_ms - TW_RECORDED_DAYS * TW_DAY_MS)
+		return received_ms;
+	return recorded_ms;
 }
 
 static enum tw_status set_text(struct tw_arena *a, const char *name, const char *value,

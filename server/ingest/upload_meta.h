@@ -17,6 +17,8 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 
 enum { TW_MAX_LABELS = 64, TW_MAX_LABELS_BYTES = 4096 };
+/* A trace that claims to be older comes from a device whose clock is wrong. */
+enum { TW_RECORDED_DAYS = 30 };
 
 /* A commit id, 7 to 64 hex digits, converted to lower case; TW_BAD_REQUEST. */
 enum tw_status tw_upload_meta_commit(
@@ -29,6 +31,11 @@ enum tw_status tw_upload_meta_text(struct tw_arena *a, const char *name, const c
 /* Reads the JSON object of the `meta` part: texts, numbers, and labels as an object. */
 enum tw_status tw_upload_meta_json(struct tw_arena *a, const json_t *object,
         struct tw_trace_meta *m, struct tw_err *err) TW_MUST_USE;
+
+/* When the trace was recorded, by the server's clock: started_ms, corrected by the device's clock
+ * when it sent the upload.  Without started_ms, or if the result is in the future or more than
+ * TW_RECORDED_DAYS old, the arrival. */
+int64_t tw_upload_meta_recorded(const struct tw_trace_meta *m, int64_t received_ms);
 
 enum tw_status tw_upload_meta_check_whole(
         const struct tw_trace_meta *m, struct tw_err *err) TW_MUST_USE;

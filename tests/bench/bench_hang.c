@@ -38,9 +38,11 @@ static const char *const load_sql[] = {"BEGIN",
         " (i*31337%1000003*7919%1000003%1000)*(i*104729%1000003*7919%1000003%1000)*300/1000000"
         " AS g, i*65537%1000003*7919%1000003%((SELECT rows FROM ask)/5)+1 AS who FROM n",
         "INSERT INTO trace(project_id,trace_id,app,version_name,build_id,scenario,os,created_ms,"
-        "duration_ns,key_id,idempotency_key,content,state,upload_bytes,version_code,mapping_id,"
+        "recorded_ms,duration_ns,key_id,idempotency_key,content,state,upload_bytes,version_code,"
+        "mapping_id,"
         "device,abi,process,session_id,uuid,labels,pid,started_ms,folded,hung,anr) SELECT"
-        " project,id,'app','1.'||(i%4),'b'||(i%4),'','14',day*86400000+i,1,'','','',2,1,'','',"
+        " project,id,'app','1.'||(i%4),'b'||(i%4),'','14',day*86400000+i,day*86400000+i,1,'','','',"
+        "2,1,'','',"
         "'d'||(i%40),'','','','','',1,0,1,1,'g'||g FROM sim",
         "INSERT INTO hang(project_id,trace_id,created_ms,day,app,version_name,build_id,mapping_id,"
         "scenario,device,device_class,os,labels,who,anr,keyed,key,kind) SELECT project,id,"

@@ -265,8 +265,11 @@ static bool is_final(enum tw_status st)
 static enum tw_status take(struct tw_req *r, const struct announced *u, char ret_id[TW_ID_BYTES],
         bool *ret_new, struct tw_err *err)
 {
-	struct tw_ingest_body body = {
-	        .key = u->key, .pairs = u->pairs, .n_pairs = u->n_pairs, .fd = -1};
+	struct tw_ingest_body body = {.key = u->key,
+	        .pairs = u->pairs,
+	        .n_pairs = u->n_pairs,
+	        .fd = -1,
+	        .received_ms = tw_ulid_ms(u->of.id)};
 	json_t *done;
 	enum tw_status st = tw_direct_open(blobs(r), &u->of, &body.fd, err);
 

@@ -14,6 +14,7 @@
 
 #include "server/api/api.h"
 #include "server/base/app.h"
+#include "server/base/clock.h"
 #include "server/base/file/io.h"
 #include "server/base/log.h"
 #include "server/catalogue/traces/catalogue_trace.h"
@@ -68,6 +69,7 @@ struct upload {
 	size_t meta_len;
 	struct tw_trace_meta meta;
 	const char *idempotency;
+	int64_t received_ms; /* its metadata */
 };
 
 static uint64_t max_upload(const struct tw_app *app)
@@ -282,6 +284,7 @@ static struct upload *new_upload(struct tw_req *r, struct tw_err *err)
 	}
 	u->req = r;
 	u->meta = tw_upload_meta_none();
+	u->received_ms = tw_unix_ms();
 	return u;
 }
 
@@ -381,6 +384,7 @@ static enum tw_status record(
 	uint64_t bytes = 0;
 	enum tw_status st;
 
+	u->meta.recorded_ms = tw_upload_meta_recorded(&u->meta, u->received_ms);
 	for (size_t i = 0; i < N_PARTS; i++) {
 		const struct part *p = &u->parts[i];
 
@@ -490,6 +494,7 @@ enum tw_status tw_ingest_file(struct tw_req *r, const struct tw_ingest_body *bod
 	if (!u)
 		return TW_NOMEM;
 	u->idempotency = body->key;
+	u->received_ms = body->received_ms;
 	st = take_pairs(u, body->pairs, body->n_pairs, err);
 	if (st == TW_OK)
 		st = take_file(u, body->fd, err);
@@ -521,8 +526,12 @@ static const struct tw_param meta_params[] = {
                 "As sent to /api/v1/capture; stored as a hash, which counts users of groups of "
                 "ANRs."),
         TW_PARAM_OPTIONAL_NUMBER("pid", 0, UINT32_MAX, ""),
-        TW_PARAM_OPTIONAL_NUMBER(
-                "started_at", 0, INT64_MAX, "Unix milliseconds by the device's clock."),
+        TW_PARAM_OPTIONAL_NUMBER("started_at", 0, INT64_MAX,
+                "When the recording began, Unix milliseconds by the device's clock. The trace "
+                "counts on this day if it is at most 30 days before its arrival."),
+        TW_PARAM_OPTIONAL_NUMBER("sent_at", 0, INT64_MAX,
+                "The same clock at the start of this request; corrects started_at if the "
+                "device's clock is wrong."),
         TW_PARAM_TEXT("labels", 0, "A JSON object of texts, numbers and flags, at most 64."),
         TW_PARAM_TEXT("format", 0, "Forces a format instead of recognising it by content."),
         {0},

@@ -223,7 +223,8 @@ static bool is_final(enum tw_status st)
 static enum tw_status make_trace(
         struct tw_req *r, struct piece *p, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
-	struct tw_ingest_body body = {.key = p->of->key, .pairs = p->pairs};
+	struct tw_ingest_body body = {
+	        .key = p->of->key, .pairs = p->pairs, .received_ms = tw_ulid_ms(p->of->id)};
 	bool is_new;
 	enum tw_status st = tw_resume_open(resumes(r), p->of, &body.fd, err);
 

@@ -59,11 +59,11 @@ static enum tw_status insert_hang(
 		        "build_id,mapping_id,scenario,device,device_class,os,labels,who,anr)"
 		        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 		        "ttiitttttttttii", row->project_id, row->id, row->created_ms,
-		        row->created_ms / TW_DAY_MS, m->app, m->version_name, m->build_id,
+		        m->recorded_ms / TW_DAY_MS, m->app, m->version_name, m->build_id,
 		        m->mapping_id, m->scenario, m->device, h->device_class, m->os,
 		        m->labels[0] ? m->labels : "{}", who, (int64_t)h->anr);
 	if (st == TW_OK)
-		st = tw_cat_anr_rollup_waits(db, row->project_id, row->created_ms / TW_DAY_MS, err);
+		st = tw_cat_anr_rollup_waits(db, row->project_id, m->recorded_ms / TW_DAY_MS, err);
 	if (st == TW_OK && h->anr)
 		st = tw_cat_exec(db, NULL, err,
 		        "INSERT INTO anr(project_id,trace_id,brief,base,key,kind,name,title,"

@@ -141,10 +141,10 @@ static enum tw_status read_days(struct tw_db *db, const struct scope *in, struct
 {
 	struct tw_cat_query q;
 	/* days with cells, and days of traces counted in none: cells can be lost */
-	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_cell_by_day, trace_by_created */
+	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_cell_by_day, trace_by_recorded */
 	        "SELECT day, sum(n) FROM (SELECT day, traces AS n FROM rollup_cell"
 	        " WHERE project_id=?1 AND label='' AND " IN_SCOPE(
-	                "?4") " UNION ALL SELECT created_ms/?3, 0 FROM trace"
+	                "?4") " UNION ALL SELECT recorded_ms/?3, 0 FROM trace"
 	                      " WHERE project_id=?1 AND folded=1 AND " IN_SCOPE(
 	                              "?4") ") of_day GROUP BY day ORDER BY day LIMIT ?2",
 	        "tiit", in->project_id, (int64_t)DAYS_MAX, (int64_t)TW_DAY_MS, in->build_id);
@@ -160,9 +160,9 @@ static enum tw_status count_there(
         struct tw_db *db, const struct scope *in, int64_t day, uint64_t *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_first_int(db, &n, err, /* trace_by_created */
-	        "SELECT count(*) FROM trace WHERE project_id=?1 AND created_ms>=?2 AND"
-	        " created_ms<?3 AND folded=1" /* an archived one has no file to count again */
+	enum tw_status st = tw_cat_first_int(db, &n, err, /* trace_by_recorded */
+	        "SELECT count(*) FROM trace WHERE project_id=?1 AND recorded_ms>=?2 AND"
+	        " recorded_ms<?3 AND folded=1" /* an archived one has no file to count again */
 	        " AND state=2 AND " IN_SCOPE("?4"),
 	        "tiit", in->project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS, in->build_id);
 
@@ -174,9 +174,9 @@ static enum tw_status count_there(
 static enum tw_status uncount_day(
         struct tw_db *db, const struct scope *in, int64_t day, struct tw_err *err)
 {
-	return tw_cat_exec(db, NULL, err, /* trace_by_created */
+	return tw_cat_exec(db, NULL, err, /* trace_by_recorded */
 	        "UPDATE trace SET folded=0, detected=0 WHERE project_id=?1 AND"
-	        " created_ms>=?2 AND created_ms<?3 AND folded<>0 AND " IN_SCOPE("?4"),
+	        " recorded_ms>=?2 AND recorded_ms<?3 AND folded<>0 AND " IN_SCOPE("?4"),
 	        "tiit", in->project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS, in->build_id);
 }
 

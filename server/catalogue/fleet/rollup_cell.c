@@ -141,7 +141,7 @@ enum tw_status tw_rollup_cells(const struct tw_trace_row *row, const char *const
 	char value[TW_ROLLUP_VALUE_BYTES];
 	bool fits = true;
 
-	ret[0] = (struct tw_rollup_dims){row->created_ms / TW_DAY_MS, m->app, m->version_name,
+	ret[0] = (struct tw_rollup_dims){m->recorded_ms / TW_DAY_MS, m->app, m->version_name,
 	        m->build_id, m->mapping_id, m->scenario, tw_rollup_device_class(m->labels), m->os,
 	        ""};
 	*ret_n = 1;

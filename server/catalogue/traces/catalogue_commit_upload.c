@@ -132,16 +132,18 @@ static enum tw_status find_same(struct batch *b, struct tw_cat_arrival *up, stru
 static enum tw_status insert_trace(struct batch *b, const struct tw_cat_arrival *up, uint64_t bytes,
         int64_t now, struct tw_err *err)
 {
-	const struct tw_trace_meta *m = up->of.meta;
+	struct tw_trace_meta m = *up->of.meta;
 
+	if (m.recorded_ms <= 0)
+		m.recorded_ms = now;
 	return tw_cat_write(b->db,
-	        &(struct tw_cat_written){&tw_trace_meta_fields, m, &b->kept[TW_KEPT_TRACE]}, err,
+	        &(struct tw_cat_written){&tw_trace_meta_fields, &m, &b->kept[TW_KEPT_TRACE]}, err,
 	        "INSERT INTO trace(project_id,trace_id,key_id,idempotency_key,content,state,"
 	        "created_ms,upload_bytes,install,once,{columns})"
 	        " VALUES(?1,?2,?3,?4,?5,0,?6,?7,?8,?9,{values})",
 	        "tttttiiii", up->of.caller->project_id, up->id, up->of.caller->key_id, up->of.key,
 	        up->content, now, (int64_t)bytes,
-	        tw_cat_install(up->of.caller->project_id, m->device_id), (int64_t)is_once(&up->of));
+	        tw_cat_install(up->of.caller->project_id, m.device_id), (int64_t)is_once(&up->of));
 }
 
 static enum tw_status insert_parts(

@@ -36,6 +36,7 @@ static const struct tw_field meta_fields[] = {
         META(pid, "pid"),
         META(scenario, "scenario"),
         META(started_ms, "started_ms"),
+        META(recorded_ms, "recorded_ms"),
         META(session_id, "session_id"),
         META(uuid, "uuid"),
         TW_FIELD(struct tw_trace_meta, labels, "labels", "labels", .shape = TW_SHAPE_OBJECT),

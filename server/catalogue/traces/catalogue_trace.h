@@ -34,7 +34,9 @@ struct tw_trace_meta {
 	const char *capture,
 	        *device_id; /* counted on arrival (catalogue_capture.h), stored as a hash */
 	uint32_t pid;
-	int64_t started_ms; /* device's clock, 0 unknown */
+	int64_t started_ms;  /* device's clock, 0 unknown */
+	int64_t sent_ms;     /* the same clock when the upload began, 0 unknown; not stored */
+	int64_t recorded_ms; /* server's clock; 0: tw_catalogue_trace_add sets the arrival */
 };
 
 struct tw_part {

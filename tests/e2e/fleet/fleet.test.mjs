@@ -265,3 +265,34 @@ test('traces without times, of snapshots or counts, enter no percentiles', async
 	assert.equal(compared.status, 409, compared.text);
 	assert.match(compared.json.error.message, /has no times to compare/);
 });
+
+test('a trace counts on the day on which it was recorded', async (t) => {
+	const s = await startServer(t);
+	const DAY = 86_400_000;
+	const now = Date.now();
+	const at = now - 2 * DAY;
+	const YEAR = 365 * DAY;
+	const post = async (seed, query) => {
+		const r = await s.post('/api/v1/traces', trace(100_000 + seed), { query: { app: 'shop', version_name: '1', scenario: 'start', ...query } });
+		assert.equal(r.status, 202, r.text);
+		return (await s.decoded(r.json.id)).meta.recorded_ms;
+	};
+	const days = async (n) => {
+		await counted(s, n, `&since=${now - 20 * DAY}&until=${now}`);
+		const { json } = await s.get(`/api/v1/fleet/scenarios?by=day&since=${now - 20 * DAY}&until=${Date.now()}`);
+		return Object.fromEntries(json.groups.map((g) => [g.key, g.duration_ns.traces]));
+	};
+	const dayOf = (ms) => new Date(ms).toISOString().slice(0, 10);
+	assert.ok((await post(1, {})) >= now, 'without a time: its arrival');
+	assert.equal(await post(2, { started_at: String(at) }), at, 'late, by a right clock');
+	assert.deepEqual(await days(2), { [dayOf(now)]: 1, [dayOf(at)]: 1 });
+	/* a clock that is a year slow; what the request takes is added */
+	const corrected = await post(3, { started_at: String(at - YEAR), sent_at: String(Date.now() - YEAR) });
+	assert.ok(corrected >= at && corrected < at + DAY / 24, `${corrected - at} ms`);
+	assert.ok((await post(4, { started_at: String(now - YEAR) })) >= now, 'older than anything waits on a device');
+	assert.deepEqual(await days(4), { [dayOf(now)]: 2, [dayOf(at)]: 2 }, 'the day before yesterday is counted again');
+	await s.stop();
+	tracewell('rollup', '--data', s.data, '--rebuild');
+	await s.start();
+	assert.deepEqual(await days(4), { [dayOf(now)]: 2, [dayOf(at)]: 2 }, 'made again from the traces');
+});

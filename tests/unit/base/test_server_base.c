@@ -17,8 +17,10 @@
 
 #include "server/api/api.h"
 #include "server/auth/auth.h"
+#include "server/base/clock.h"
 #include "server/base/config.h"
 #include "server/base/file/io.h"
+#include "server/base/ulid.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/cli/cli.h"
 #include "server/http/http_encode.h"
@@ -37,6 +39,41 @@ static enum tw_status load(struct tw_arena *a, struct tw_config *c, struct tw_er
 		argc++;
 	va_end(ap);
 	return tw_config_load(a, argc, argv, c, err);
+}
+
+/* A trace counts when it was recorded, as far as the device's clock can be believed. */
+static void test_recorded(void **state)
+{
+	const int64_t now = INT64_C(1760000000000);
+	struct tw_trace_meta m = tw_upload_meta_none();
+
+	(void)state;
+	assert_true(tw_upload_meta_recorded(&m, now) == now);
+	m.started_ms = now - 3 * TW_DAY_MS;
+	assert_true(tw_upload_meta_recorded(&m, now) == m.started_ms);
+	m.started_ms = now - 31 * TW_DAY_MS;
+	assert_true(tw_upload_meta_recorded(&m, now) == now);
+	m.started_ms = now + 1;
+	assert_true(tw_upload_meta_recorded(&m, now) == now);
+	m.started_ms = 1000; /* a clock that begins at 1970 */
+	m.sent_ms = 61000;
+	assert_true(tw_upload_meta_recorded(&m, now) == now - 60000);
+	m.started_ms = now + 5 * TW_DAY_MS; /* a clock that is six days fast */
+	m.sent_ms = now + 6 * TW_DAY_MS;
+	assert_true(tw_upload_meta_recorded(&m, now) == now - TW_DAY_MS);
+	m.sent_ms = m.started_ms - 1; /* sent before it was recorded */
+	assert_true(tw_upload_meta_recorded(&m, now) == now);
+}
+
+static void test_ulid_ms(void **state)
+{
+	const int64_t now = INT64_C(1760000000123);
+	char id[TW_ID_BYTES];
+
+	(void)state;
+	assert_int_equal(tw_ulid_new(now, id, NULL), TW_OK);
+	assert_true(tw_ulid_ms(id) == now);
+	assert_true(tw_ulid_ms("7ZZZZZZZZZ0000000000000000") == INT64_C(281474976710655));
 }
 
 static void test_config_defaults(void **state)
@@ -518,6 +555,8 @@ static void test_close_on_exec(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_recorded),
+        cmocka_unit_test(test_ulid_ms),
         cmocka_unit_test(test_io_complete),
         cmocka_unit_test(test_io_copy),
         cmocka_unit_test(test_close_on_exec),

@@ -455,8 +455,9 @@ static void test_cells_of_a_trace(void **state)
 {
 	static const char *const labels[] = {"device", "flavour", "n", "none"};
 	struct session *s = *state;
-	struct tw_trace_row row = {.created_ms = 5 * (int64_t)TW_DAY_MS + 7,
-	        .meta = {.app = "a",
+	struct tw_trace_row row = {
+	        .meta = {.recorded_ms = 5 * (int64_t)TW_DAY_MS + 7,
+	                .app = "a",
 	                .version_name = "not semver",
 	                .build_id = "b",
 	                .mapping_id = "",

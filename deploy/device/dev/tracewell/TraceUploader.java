@@ -445,9 +445,13 @@ public final class TraceUploader {
 		List<String> pairs = new ArrayList<>();
 		for (String name : about.stringPropertyNames())
 			if (name.startsWith(META))
-				pairs.add(name.substring(META.length()) + " "
-						+ Base64.getEncoder().encodeToString(about.getProperty(name).getBytes(StandardCharsets.UTF_8)));
+				pairs.add(name.substring(META.length()) + " " + base64(about.getProperty(name)));
+		pairs.add("sent_at " + base64(String.valueOf(System.currentTimeMillis())));
 		return String.join(",", pairs);
+	}
+
+	private static String base64(String text) {
+		return Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_8));
 	}
 
 	private static String sha256(byte[] bytes, int n) throws IOException {

@@ -306,7 +306,7 @@ static enum tw_status put_trace(
         struct rows *r, const struct tw_rollup_reading *of, unsigned level, struct tw_err *err)
 {
 	const struct tw_rollup_dims *d = of->cells;
-	const int64_t time_ms = of->row ? of->row->created_ms : d->day * TW_DAY_MS;
+	const int64_t time_ms = of->row ? of->row->meta.recorded_ms : d->day * TW_DAY_MS;
 	struct tw_buf *out = begin_row(r, TRACES);
 	enum tw_status st;
 
