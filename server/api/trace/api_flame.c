@@ -160,33 +160,43 @@ static void put_nested(struct tw_question *q, const struct tw_flame *f)
 	}
 }
 
-static int64_t field(const struct tw_flame_node *n, int which)
+enum column { COLUMN_DEPTH, COLUMN_SELF, COLUMN_COUNT, COLUMN_OTHER, COLUMNS };
+
+static int64_t field(const struct tw_flame_node *n, enum column which)
 {
 	switch (which) {
-	case 0:
-		return n->parent;
-	case 1:
-		return n->value;
-	case 2:
+	case COLUMN_DEPTH:
+		return n->depth;
+	case COLUMN_SELF:
 		return n->self;
-	case 3:
+	case COLUMN_COUNT:
 		return (int64_t)n->count;
-	case 4:
-		return n->method == TW_NO_METHOD ? -1 : (int64_t)n->method;
-	default:
-		return n->others;
+	case COLUMN_OTHER:
+	case COLUMNS:
+		break;
 	}
+	return n->others;
 }
 
-/* Names by order of appearance: a method's number in the list, or -1. */
+static void put_numbers(struct tw_question *q, const char *key, const int64_t *v, uint32_t n)
+{
+	tw_json_key(&q->j, key);
+	tw_json_open(&q->j, '[');
+	for (uint32_t i = 0; i < n; i++)
+		tw_json_int(&q->j, v[i]);
+	tw_json_close(&q->j, ']');
+}
+
+/* Names and their methods by order of appearance, then each node's place in that list. */
 static bool put_name_columns(struct tw_question *q, const struct tw_flame *f)
 {
 	const uint32_t n_names = q->v.n_methods + q->n_labels;
 	uint32_t *number = tw_arena_zalloc(q->arena, n_names + 2, sizeof *number);
-	uint32_t *of = tw_arena_alloc(q->arena, f->n, sizeof *of);
+	int64_t *methods = tw_arena_alloc(q->arena, n_names + 2, sizeof *methods);
+	int64_t *of = tw_arena_alloc(q->arena, f->n, sizeof *of);
 	uint32_t n = 0;
 
-	if (!number || !of)
+	if (!number || !methods || !of)
 		return false;
 	tw_json_key(&q->j, "names");
 	tw_json_open(&q->j, '[');
@@ -198,33 +208,31 @@ static bool put_name_columns(struct tw_question *q, const struct tw_flame *f)
 
 		if (number[slot] == 0) {
 			tw_json_str(&q->j, node_name(q, node));
+			methods[n] = slot < n_names ? (int64_t)slot : -1;
 			number[slot] = ++n;
 		}
 		of[i] = number[slot] - 1;
 	}
 	tw_json_close(&q->j, ']');
-	tw_json_key(&q->j, "name");
-	tw_json_open(&q->j, '[');
-	for (uint32_t i = 0; i < f->n; i++)
-		tw_json_int(&q->j, of[i]);
-	tw_json_close(&q->j, ']');
+	put_numbers(q, "methods", methods, n);
+	put_numbers(q, "name", of, f->n);
 	return true;
 }
 
+/* In pre-order.  Parents follow from the depths, values from the self values. */
 static enum tw_status put_columns(
         struct tw_question *q, const struct tw_flame *f, struct tw_err *err)
 {
-	static const char *const keys[] = {"parent", "value", "self", "count", "method", "other"};
+	static const char *const keys[COLUMNS] = {"depth", "self", "count", "other"};
+	int64_t *values = tw_arena_alloc(q->arena, f->n, sizeof *values);
 
 	tw_json_open(&q->j, '{');
-	if (!put_name_columns(q, f))
+	if (!values || !put_name_columns(q, f))
 		return tw_oom(err);
-	for (int k = 0; k < 6; k++) {
-		tw_json_key(&q->j, keys[k]);
-		tw_json_open(&q->j, '[');
+	for (int k = 0; k < COLUMNS; k++) {
 		for (uint32_t i = 0; i < f->n; i++)
-			tw_json_int(&q->j, field(&f->nodes[i], k));
-		tw_json_close(&q->j, ']');
+			values[i] = field(&f->nodes[i], (enum column)k);
+		put_numbers(q, keys[k], values, f->n);
 	}
 	put_totals(q, f);
 	tw_json_close(&q->j, '}');

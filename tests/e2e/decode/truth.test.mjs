@@ -62,6 +62,24 @@ async function checkRests(s, id, view, want) {
 	assert.equal(seen.length, want.length);
 }
 
+/* Columns leave out what follows from the others. */
+async function checkColumns(s, id, query, nested) {
+	const c = await json(s, `/api/v1/traces/${id}/flame?${query}&format=columns`);
+	const open = [];
+	c.name.forEach((name, i) => {
+		const node = { name: c.names[name], value: c.self[i], self: c.self[i], count: c.count[i], children: [] };
+		if (c.other[i]) node.other = c.other[i];
+		else if (c.methods[name] >= 0) node.method = c.methods[name];
+		open.length = c.depth[i];
+		for (const above of open) above.value += node.self;
+		open.at(-1)?.children.push(node);
+		open.push(node);
+	});
+	const { total_nodes, shown_nodes, partial, ...root } = JSON.parse(JSON.stringify(nested, (key, v) => (key === 'max_ns' ? undefined : v)));
+	assert.deepEqual(open[0], root, query);
+	assert.deepEqual([c.total_nodes, c.shown_nodes, c.partial], [total_nodes, shown_nodes, partial]);
+}
+
 async function checkAgainst(s, id, truth) {
 	const { threads } = await json(s, `/api/v1/traces/${id}/threads`);
 	const got = Object.fromEntries(threads.filter((t) => t.slices).map((t) =>
@@ -79,6 +97,9 @@ async function checkAgainst(s, id, truth) {
 		assert.equal(checkFlame(flame), selfSum, view);
 		const cut = await json(s, `/api/v1/traces/${id}/flame?thread=all&view=${view}&max_nodes=40`);
 		assert.equal(checkFlame(cut), selfSum, `${view}, cut`);
+		await checkColumns(s, id, `thread=all&view=${view}&max_nodes=40`, cut);
+		for (const metric of ['count', 'waiting', 'running'])
+			await checkColumns(s, id, `view=${view}&metric=${metric}&max_nodes=200`, await json(s, `/api/v1/traces/${id}/flame?view=${view}&metric=${metric}&max_nodes=200`));
 		await checkRests(s, id, view, view === 'top_down' ? flame.children.map((c) => [c.name, c.value])
 			: Object.entries(truth.methods).map(([name, m]) => [name, m.self_ns]).filter(([, v]) => v > 0));
 	}

@@ -2,6 +2,7 @@
 import { answered, lost } from './health';
 import { heardInTime } from '../i18n/heard';
 import { tr } from '../i18n/strings/frame';
+import { flameOf, type FlameColumns } from './flamecolumns';
 
 export interface Summary {
 	slices: number; threads: number; methods: number; max_depth: number; duration_ns: number; timed: boolean;
@@ -269,7 +270,7 @@ export const api = {
 	methods: (id: string, p: Params, s?: AbortSignal) =>
 		get<{ methods: Method[]; total: number; busy_ns: number; partial: boolean }>(`${trace(id)}/methods`, p, s),
 	calls: (id: string, p: Params, s?: AbortSignal) => get<Calls>(`${trace(id)}/calls`, p, s),
-	flame: (id: string, p: Params, s?: AbortSignal) => get<Flame>(`${trace(id)}/flame`, { ...p, format: 'columns' }, s).then(withRoot),
+	flame: (id: string, p: Params, s?: AbortSignal) => get<FlameColumns>(`${trace(id)}/flame`, { ...p, format: 'columns' }, s).then((c) => withRoot(flameOf(c))),
 	documents: <T>(id: string, kind: string, s?: AbortSignal) =>
 		get<{ documents: { kind: string; content: T }[] }>(`${trace(id)}/documents`, { kind }, s),
 	notes: (id: string, p: Params, s?: AbortSignal) =>
