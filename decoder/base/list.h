@@ -6,6 +6,7 @@
 #ifndef TW_LIST_H
 #define TW_LIST_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "decoder/base/arena.h"
@@ -15,20 +16,33 @@ struct tw_list {
 	uint32_t n, cap;
 };
 
+enum { TW_LIST_FIRST = 64 };
+
+/* Makes space for one item after the first n of *items, an array of the caller's.  False: out of
+ * memory; nothing changed. */
+static inline bool tw_list_grow(
+        struct tw_arena *a, void **items, uint32_t n, uint32_t *cap, size_t size)
+{
+	const uint32_t wider = *cap ? *cap * 2 : TW_LIST_FIRST;
+	void *p;
+
+	if (n < *cap)
+		return true;
+	p = wider > *cap ? tw_arena_alloc(a, wider, size) : NULL;
+	if (!p)
+		return false;
+	if (n)
+		memcpy(p, *items, (size_t)n * size);
+	*items = p;
+	*cap = wider;
+	return true;
+}
+
 /* A new last item, uninitialised; NULL: out of memory.  Items have one size per list. */
 static inline void *tw_list_add(struct tw_list *l, struct tw_arena *a, size_t size)
 {
-	if (l->n == l->cap) {
-		uint32_t cap = l->cap ? l->cap * 2 : 256;
-		void *items = cap > l->cap ? tw_arena_alloc(a, cap, size) : NULL;
-
-		if (!items)
-			return NULL;
-		if (l->n)
-			memcpy(items, l->items, l->n * size);
-		l->items = items;
-		l->cap = cap;
-	}
+	if (!tw_list_grow(a, &l->items, l->n, &l->cap, size))
+		return NULL;
 	return (char *)l->items + (size_t)l->n++ * size;
 }
 

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -438,32 +439,14 @@ static void add_header(struct tw_ticket_request *r, const char *name, const char
 	(void)snprintf(r->headers[r->n_headers++], TW_TICKET_HEADER_BYTES, "%s: %s", name, value);
 }
 
-static void base64(const char *text, char *out)
-{
-	static const char digits[] =
-	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *p = (const unsigned char *)text;
-	size_t left = strlen(text);
-
-	for (; left; p += 3) {
-		const size_t n = left < 3 ? left : 3;
-		const uint32_t v = (uint32_t)p[0] << 16 | (n > 1 ? (uint32_t)p[1] << 8 : 0) |
-		                   (n > 2 ? p[2] : 0U);
-
-		for (size_t i = 0; i < 4; i++)
-			*out++ = (char)(i <= n ? digits[v >> (18 - 6 * i) & 63] : '=');
-		left -= n;
-	}
-	*out = '\0';
-}
-
 /* A token is at most TW_SECRET_PLAIN_MAX (300), a user at most TW_MAX_TEXT (512) bytes. */
 static void basic(struct tw_ticket_request *r, const char *user, const char *token)
 {
 	char plain[820], spelled[1100], value[1120];
 
 	(void)snprintf(plain, sizeof plain, "%s:%s", user, token);
-	base64(plain, spelled);
+	(void)sodium_bin2base64(spelled, sizeof spelled, (const unsigned char *)plain,
+	        strlen(plain), sodium_base64_VARIANT_ORIGINAL);
 	(void)snprintf(value, sizeof value, "Basic %s", spelled);
 	add_header(r, "Authorization", value);
 	explicit_bzero(plain, sizeof plain);

@@ -4,27 +4,17 @@
 #include <string.h>
 
 #include "decoder/base/hash.h"
+#include "decoder/base/list.h"
 
 enum { FIRST_CAP = 64, NATIVE_NAME_BYTES = 300 };
 
-/* Makes space for one more in *list, within max; false at max or if memory is short. */
+/* Makes space for one more in *list; false if memory is short. */
 static bool grow(struct tw_anr *m, void **list, uint32_t n, uint32_t *cap, size_t size)
 {
-	uint32_t want = *cap ? *cap * 2 : FIRST_CAP;
-	void *p;
+	const bool grown = tw_list_grow(m->arena, list, n, cap, size);
 
-	if (n < *cap)
-		return true;
-	p = tw_arena_alloc(m->arena, want, size);
-	if (!p) {
-		m->no_memory = true;
-		return false;
-	}
-	if (n)
-		memcpy(p, *list, n * size);
-	*list = p;
-	*cap = want;
-	return true;
+	m->no_memory = m->no_memory || !grown;
+	return grown;
 }
 
 static bool full(struct tw_anr *m, enum tw_repair what, uint64_t offset)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decoder/base/hash.h"
+#include "decoder/base/list.h"
 
 enum {
 	MAX_MAPS = 16384,    /* of a process */
@@ -75,26 +76,6 @@ struct tw_perf_maps *tw_perf_maps_new(struct tw_arena *a, uint64_t salt, struct 
 
 /* --- tables --- */
 
-static bool grow(struct tw_arena *a, void *list, uint32_t n, uint32_t *cap, size_t size)
-{
-	void **at = list;
-	uint32_t wider = *cap ? *cap * 2 : FIRST_TABLE;
-	void *p;
-
-	if (n < *cap)
-		return true;
-	if (wider < *cap)
-		return false;
-	p = tw_arena_alloc(a, wider, size);
-	if (!p)
-		return false;
-	if (n)
-		memcpy(p, *at, (size_t)n * size);
-	*at = p;
-	*cap = wider;
-	return true;
-}
-
 static uint64_t hash_of_file(const struct tw_perf_maps *m, uint32_t i)
 {
 	return tw_hash_str(m->files[i].info.path, m->salt);
@@ -163,7 +144,7 @@ static struct process *process_of(struct tw_perf_maps *m, uint32_t pid)
 	if (p)
 		return p;
 	if (!reserve(m, &m->by_pid, hash_of_process) ||
-	        !grow(m->arena, &m->processes, m->by_pid.n, &m->cap_processes,
+	        !tw_list_grow(m->arena, (void **)&m->processes, m->by_pid.n, &m->cap_processes,
 	                sizeof *m->processes))
 		return NULL;
 	*slot_of_pid(m, pid) = m->by_pid.n + 1;
@@ -198,7 +179,8 @@ static struct file *file_of(struct tw_perf_maps *m, struct tw_str path)
 	if (slot && *slot)
 		return &m->files[*slot - 1];
 	if (!reserve(m, &m->by_path, hash_of_file) ||
-	        !grow(m->arena, &m->files, m->by_path.n, &m->cap_files, sizeof *m->files))
+	        !tw_list_grow(m->arena, (void **)&m->files, m->by_path.n, &m->cap_files,
+	                sizeof *m->files))
 		return NULL;
 	*slot_of_path(m, path) = m->by_path.n + 1;
 	f = &m->files[m->by_path.n++];
@@ -344,8 +326,8 @@ enum tw_perf_added tw_perf_map_add(struct tw_perf_maps *m, const struct tw_perf_
 	if (!f)
 		return TW_PERF_NO_MEMORY;
 	/* one more for a map that is split */
-	if (!grow(m->arena, &p->maps, p->n, &p->cap, sizeof *p->maps) ||
-	        !grow(m->arena, &p->maps, p->n + 1, &p->cap, sizeof *p->maps))
+	if (!tw_list_grow(m->arena, (void **)&p->maps, p->n, &p->cap, sizeof *p->maps) ||
+	        !tw_list_grow(m->arena, (void **)&p->maps, p->n + 1, &p->cap, sizeof *p->maps))
 		return TW_PERF_NO_MEMORY;
 	m->n_maps++;
 	p->maps[make_room(m, p, map->start, end)] =

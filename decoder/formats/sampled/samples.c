@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "decoder/base/hash.h"
+#include "decoder/base/list.h"
 #include "decoder/formats/stacks.h"
 
 enum {
 	MAX_SAMPLES = 8 << 20,
 	MAX_FRAMES = 32 << 20,
-	FIRST = 256,
 	JOINED_FRAMES = 4096, /* further frames of a sample are dropped */
 	MEDIAN_OF = 4096,     /* number of gaps used for the interval */
 	SHARED = 16 << 10     /* stacks remembered for sharing; power of two */
@@ -55,23 +55,6 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-static bool grow(struct tw_samples *s, void **items, uint32_t n, uint32_t *cap, size_t size)
-{
-	uint32_t want = *cap ? *cap * 2 : FIRST;
-	void *fresh;
-
-	if (n < *cap)
-		return true;
-	fresh = tw_arena_alloc(s->arena, want, size);
-	if (!fresh)
-		return false;
-	if (n && *items)
-		memcpy(fresh, *items, n * size);
-	*items = fresh;
-	*cap = want;
-	return true;
-}
-
 static bool at_limit(struct tw_samples *s, uint32_t n, uint32_t most, uint64_t offset)
 {
 	if (n < most && n < s->limits.max_slices)
@@ -85,7 +68,8 @@ enum tw_status tw_samples_frame(
 {
 	if (at_limit(s, s->n_frames, MAX_FRAMES, offset))
 		return TW_OK;
-	if (!grow(s, (void **)&s->frames, s->n_frames, &s->cap_frames, sizeof *s->frames))
+	if (!tw_list_grow(
+	            s->arena, (void **)&s->frames, s->n_frames, &s->cap_frames, sizeof *s->frames))
 		return no_memory(err);
 	s->frames[s->n_frames++] = sym;
 	return TW_OK;
@@ -144,7 +128,7 @@ enum tw_status tw_samples_add(
 	}
 	if (at_limit(s, s->n, MAX_SAMPLES, p.offset))
 		return TW_OK;
-	if (!grow(s, (void **)&s->list, s->n, &s->cap, sizeof *s->list) || !s->list)
+	if (!tw_list_grow(s->arena, (void **)&s->list, s->n, &s->cap, sizeof *s->list) || !s->list)
 		return no_memory(err);
 	s->list[s->n] = (struct kept){p, s->n};
 	s->n++;
