@@ -15,6 +15,7 @@
 
 #include "decoder/formats/codes.h"
 #include "decoder/trace/builder.h"
+#include "decoder/trace/running.h"
 
 /* A finished call in memory: 24 bytes. */
 struct record {
@@ -108,7 +109,10 @@ struct tw_builder {
 	struct tw_codes codes;
 	struct note *notes;
 	uint32_t n_notes, cap_notes;
-	const char **texts; /* texts of notes by hash, as most repeat; NULL free */
+	uint32_t *
+	        first_state; /* by track - 1: its first note of a state + 1; NULL: there are none */
+	uint32_t *next_state; /* by such a note: the next one of its track + 1 */
+	const char **texts;   /* texts of notes by hash, as most repeat; NULL free */
 	uint32_t n_texts, cap_texts;
 	struct document *documents;
 	uint32_t n_documents, cap_documents;
@@ -139,7 +143,16 @@ bool tw_builder_grow(void **p, uint32_t n, uint32_t *cap, size_t size);
 enum tw_status tw_builder_note(struct tw_sink *s, const struct tw_note *note, struct tw_err *err);
 enum tw_status tw_builder_document(
         struct tw_sink *s, const char *kind, struct tw_str json, struct tw_err *err);
-/* By time; thread_ids by track - 1. */
+/* By time.  What follows expects them so. */
+void tw_builder_sort_notes(struct tw_builder *b);
+/* Of all notes that have a time; unchanged without one. */
+void tw_builder_notes_span(const struct tw_builder *b, int64_t *start_ns, int64_t *end_ns);
+/* Collects the states of each track, once tracks are joined.  False: out of memory. */
+bool tw_builder_link_states(struct tw_builder *b);
+/* When a track's thread was on a CPU.  False: out of memory; free *ret either way. */
+bool tw_builder_running_of(
+        const struct tw_builder *b, const struct track *t, struct tw_running *ret);
+/* thread_ids by track - 1. */
 enum tw_status tw_builder_write_notes(struct tw_builder *b, const uint32_t *thread_ids,
         struct tw_trace_out *out, struct tw_err *err);
 void tw_builder_free_notes(struct tw_builder *b);

@@ -302,6 +302,8 @@ static enum tw_status join(struct tw_builder *b, uint32_t into, uint32_t from)
 	interleave(&both, side, t);
 	if (!t->unordered)
 		both.unordered_offset = side->unordered_offset;
+	if (t->n == 0 || side->first_ns < t->first_ns)
+		both.first_ns = side->first_ns;
 	if (side->last_end_ns > both.last_end_ns)
 		both.last_end_ns = side->last_end_ns;
 	if (t->n == 0) {

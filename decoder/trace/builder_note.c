@@ -182,13 +182,85 @@ static int by_time(const void *pa, const void *pb)
 	return a->seq < b->seq ? -1 : a->seq > b->seq;
 }
 
+void tw_builder_sort_notes(struct tw_builder *b)
+{
+	if (b->n_notes)
+		qsort(b->notes, b->n_notes, sizeof *b->notes, by_time);
+}
+
+void tw_builder_notes_span(const struct tw_builder *b, int64_t *start_ns, int64_t *end_ns)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < b->n_notes; i++) {
+		const struct note *n = &b->notes[i];
+		int64_t end = n->dur_ns > 0 ? n->ts_ns + n->dur_ns : n->ts_ns;
+
+		if (n->kind == TW_NOTE_process)
+			continue;
+		if (!any)
+			*start_ns = n->ts_ns;
+		any = true;
+		if (end > *end_ns)
+			*end_ns = end;
+	}
+}
+
+/* --- states by thread --- */
+
+static uint32_t final_track(const struct tw_builder *b, uint32_t track)
+{
+	uint32_t to = b->tracks[track - 1].merged_into;
+
+	return to ? to : track;
+}
+
+static bool is_state(const struct note *n)
+{
+	return n->kind == TW_NOTE_state && n->track;
+}
+
+bool tw_builder_link_states(struct tw_builder *b)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; !any && i < b->n_notes; i++)
+		any = is_state(&b->notes[i]);
+	if (!any)
+		return true;
+	b->first_state = tw_mem_zalloc(b->n_tracks, sizeof *b->first_state);
+	b->next_state = tw_mem_alloc(b->n_notes, sizeof *b->next_state);
+	if (!b->first_state || !b->next_state)
+		return false;
+	for (uint32_t i = b->n_notes; i-- > 0;)
+		if (is_state(&b->notes[i])) {
+			uint32_t *first = &b->first_state[final_track(b, b->notes[i].track) - 1];
+
+			b->next_state[i] = *first;
+			*first = i + 1;
+		}
+	return true;
+}
+
+bool tw_builder_running_of(
+        const struct tw_builder *b, const struct track *t, struct tw_running *ret)
+{
+	*ret = (struct tw_running){.runs = NULL};
+	for (uint32_t at = b->first_state ? b->first_state[t - b->tracks] : 0; at;
+	        at = b->next_state[at - 1]) {
+		const struct note *n = &b->notes[at - 1];
+
+		if (!tw_running_add(ret, n->ts_ns, n->dur_ns, strcmp(n->text, "running") == 0))
+			return false;
+	}
+	return true;
+}
+
 enum tw_status tw_builder_write_notes(struct tw_builder *b, const uint32_t *thread_ids,
         struct tw_trace_out *out, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	if (b->n_notes)
-		qsort(b->notes, b->n_notes, sizeof *b->notes, by_time);
 	for (uint32_t i = 0; st == TW_OK && i < b->n_notes; i++) {
 		const struct note *n = &b->notes[i];
 		const struct tw_note_row row = {
@@ -212,6 +284,8 @@ enum tw_status tw_builder_write_notes(struct tw_builder *b, const uint32_t *thre
 void tw_builder_free_notes(struct tw_builder *b)
 {
 	tw_mem_free(b->notes);
+	tw_mem_free(b->first_state);
+	tw_mem_free(b->next_state);
 	tw_mem_free(b->texts);
 	tw_mem_free(b->documents);
 }

@@ -3,7 +3,8 @@
  *
  * Tracks are joined (builder_merge.c), threads sorted, methods numbered by falling count.  Then
  * each thread is walked once in pre-order: the walk sums the methods' totals, and its slices are
- * processed by builder_shape.c.
+ * processed by builder_shape.c.  If the scheduler's states of a thread are recorded but its CPU
+ * clock is not, the time on a CPU within each call is the call's CPU time.
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -30,6 +31,8 @@ struct writer {
 	uint32_t depth;
 	struct tw_shaper *shaper;
 	struct tw_thread_info thread;
+	struct tw_running running; /* of the thread; nothing: calls keep their CPU time */
+	uint32_t running_at;
 	uint32_t *order; /* of tracks with their own thread */
 	uint32_t n_order;
 };
@@ -229,6 +232,9 @@ static enum tw_status walk(struct writer *w, struct track *t, struct tw_err *err
 
 		n = tw_nest_read(&nest, w->b, s, n);
 		kept = clip_depth(w, &nest, s, n);
+		for (uint32_t i = 0; w->running.any && i < kept; i++)
+			s[i].cpu_ns = tw_running_within(&w->running, s[i].start_ns,
+			        s[i].start_ns + s[i].dur_ns, &w->running_at);
 		count_slices(&w->thread, s, kept);
 		for (uint32_t i = 0; i < kept; i++)
 			enter(w, &s[i]);
@@ -238,6 +244,25 @@ static enum tw_status walk(struct writer *w, struct track *t, struct tw_err *err
 	while (w->depth)
 		leave(w);
 	return st;
+}
+
+static bool has_times(const struct track *t)
+{
+	return t->source == TW_SOURCE_CALLS ||
+	       (t->source == TW_SOURCE_SAMPLES && t->interval_ns != TW_INTERVAL_NONE);
+}
+
+/* Reads the scheduler's states where they say how long each call was on a CPU. */
+static bool take_running(struct writer *w, const struct track *t)
+{
+	bool ok = true;
+
+	if (t->n && !t->cpu_ns && has_times(t))
+		ok = tw_builder_running_of(w->b, t, &w->running);
+	if (!ok || !tw_running_covers(&w->running, t->first_ns, t->last_end_ns))
+		tw_running_free(&w->running);
+	w->running_at = 0;
+	return ok;
 }
 
 static void sum_up(struct tw_trace_info *info, const struct tw_thread_info *t)
@@ -277,11 +302,14 @@ static enum tw_status write_thread(
 	        .source = t->source,
 	        .interval_ns = t->interval_ns,
 	};
-	w->info.has_cpu |= t->cpu_ns != NULL;
+	if (!take_running(w, t))
+		return no_memory(err);
+	w->info.has_cpu |= t->cpu_ns || w->running.any;
 	st = tw_shaper_begin(w->shaper, t, thread_id, err);
 	if (st == TW_OK)
 		st = walk(w, t, err);
 	free_records(t); /* frees memory for the next thread */
+	tw_running_free(&w->running);
 	if (st == TW_OK)
 		st = tw_shaper_end(w->shaper, &w->thread, err);
 	sum_up(&w->info, &w->thread);
@@ -339,12 +367,15 @@ static enum tw_status write_rest(struct writer *w, struct tw_err *err)
 	w->info.mono_base_ns = w->b->clock.mono_base_ns;
 	w->info.boot_base_ns = w->b->clock.boot_base_ns;
 	w->info.methods = w->n_methods;
+	if (w->info.slices == 0) /* the recording lasted as long as what it holds */
+		tw_builder_notes_span(w->b, &w->info.start_ns, &w->info.end_ns);
 	return st == TW_OK ? ops->info(w->out, &w->info, err) : st;
 }
 
 static void free_writer(struct writer *w)
 {
 	tw_shaper_free(w->shaper);
+	tw_running_free(&w->running);
 	tw_mem_free(w->methods);
 	tw_mem_free(w->active);
 	tw_mem_free(w->frames);
@@ -356,7 +387,9 @@ static bool prepare(struct writer *w)
 {
 	w->frames = tw_mem_alloc((size_t)w->b->limits.max_depth + 1, sizeof *w->frames);
 	w->shaper = tw_shaper_new(w->b, w->out);
-	return w->frames && w->shaper && order_tracks(w) && number_methods(w);
+	tw_builder_sort_notes(w->b);
+	return w->frames && w->shaper && order_tracks(w) && number_methods(w) &&
+	       tw_builder_link_states(w->b);
 }
 
 static enum tw_status close_all(struct tw_builder *b, struct tw_err *err)

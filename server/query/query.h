@@ -144,6 +144,10 @@ enum tw_status tw_query_flame_of_summary(const struct tw_summary_tree *c,
 enum tw_status tw_query_methods(const struct tw_forest *f, uint32_t n_methods, struct tw_arena *a,
         struct tw_method_info **ret, struct tw_err *err) TW_MUST_USE;
 
+/* The own running time of each method, as TW_METRIC_RUNNING has it. */
+enum tw_status tw_query_running(const struct tw_forest *f, const struct tw_waits *waits,
+        uint32_t n_methods, struct tw_arena *a, int64_t **ret, struct tw_err *err) TW_MUST_USE;
+
 struct tw_quantile_of {
 	const struct tw_method_info
 	        *rows; /* result of tw_query_methods, or stored in the file, for the selection */
@@ -160,7 +164,8 @@ enum tw_status tw_query_quantile(struct tw_trace_file *f, const struct tw_select
 
 enum { TW_ACTIVITY_CELLS = 128 };
 /* Per 1/128 of the trace's time, the share (0..255) in which the thread had a call open that did
- * not wait; from its coarsest level. *ret_running_ns (may be NULL) is all of that time. */
+ * not wait; from its coarsest level. *ret_running_ns (may be NULL) is all of that time, or the CPU
+ * time of the thread's outermost calls if it is known. */
 enum tw_status tw_query_activity(struct tw_trace_file *f, const struct tw_thread_info *t,
         const struct tw_waits *waits, uint8_t ret[TW_ACTIVITY_CELLS], int64_t *ret_running_ns,
         struct tw_err *err) TW_MUST_USE;

@@ -3,14 +3,19 @@
  *
  * Outermost calls cover cells, waits in them do not.  Coarser levels merge calls across small gaps,
  * which a cell cannot show anyway; the finest level with few enough slices in the range is used.
+ * A thread ran as long as its outermost calls were on a CPU, where that is known.
  */
 #include "server/query/query_notes.h"
+
+#include "decoder/base/sum.h"
 
 enum { SLICES_FEW = 1 << 17 };
 
 struct strip {
 	int64_t from_ns, to_ns, width_ns;
 	int64_t covered_ns[TW_LANE_CELLS_MAX];
+	int64_t cpu_ns;  /* of outermost calls */
+	bool cpu_lacked; /* by one of them */
 	uint32_t cells;
 	const struct tw_waits *waits;
 	uint64_t few; /* maximum number of slices to read; 0: the coarsest level */
@@ -81,8 +86,12 @@ static int64_t add(struct strip *s, const struct tw_slice *slice, int64_t wait_e
 {
 	int64_t end = slice->start_ns + slice->dur_ns;
 
-	if (slice->depth == 0)
+	if (slice->depth == 0) {
 		cover(s, slice, 1);
+		s->cpu_lacked |= slice->cpu_ns < 0;
+		s->cpu_ns = tw_sum_ns(
+		        s->cpu_ns, slice->cpu_ns < slice->dur_ns ? slice->cpu_ns : slice->dur_ns);
+	}
 	if (!s->waits || !tw_waits(s->waits, slice->method) || end <= wait_end)
 		return wait_end;
 	cover(s, slice, -1);
@@ -153,7 +162,9 @@ enum tw_status tw_query_activity(struct tw_trace_file *f, const struct tw_thread
 	        .cells = TW_ACTIVITY_CELLS};
 	enum tw_status st = shares(f, t, &s, ret, err);
 
-	for (uint32_t i = 0; ret_running_ns && i < s.cells; i++)
+	if (ret_running_ns && !s.cpu_lacked)
+		*ret_running_ns = s.cpu_ns;
+	for (uint32_t i = 0; ret_running_ns && s.cpu_lacked && i < s.cells; i++)
 		*ret_running_ns = (i ? *ret_running_ns : 0) + s.covered_ns[i];
 	return st;
 }

@@ -7,6 +7,8 @@
  */
 #include "server/query/query_weight.h"
 
+#include "decoder/base/sum.h"
+
 static int64_t at_least_0(int64_t v)
 {
 	return v > 0 ? v : 0;
@@ -29,7 +31,7 @@ static void own_cpu(const struct tw_tree *t, int64_t *own)
 }
 
 /* The CPU time may exceed the wall time: both clocks are read one after the other. */
-static void own_running(const struct tw_tree *t, const struct tw_flame_query *q, int64_t *own)
+static void own_running(const struct tw_tree *t, const struct tw_waits *waits, int64_t *own)
 {
 	own_cpu(t, own);
 	for (uint32_t i = 0; i < t->n; i++) {
@@ -37,15 +39,15 @@ static void own_running(const struct tw_tree *t, const struct tw_flame_query *q,
 		int64_t self = at_least_0(n->self_ns);
 
 		if (n->cpu_ns < 0)
-			own[i] = tw_waits(&q->waits, n->method) ? 0 : self;
+			own[i] = tw_waits(waits, n->method) ? 0 : self;
 		else if (own[i] > self)
 			own[i] = self;
 	}
 }
 
-static void own_waiting(const struct tw_tree *t, const struct tw_flame_query *q, int64_t *own)
+static void own_waiting(const struct tw_tree *t, const struct tw_waits *waits, int64_t *own)
 {
-	own_running(t, q, own);
+	own_running(t, waits, own);
 	for (uint32_t i = 0; i < t->n; i++)
 		own[i] = at_least_0(t->nodes[i].self_ns) - own[i];
 }
@@ -56,9 +58,9 @@ static void weigh_tree(
 	if (q->metric == TW_METRIC_CPU)
 		own_cpu(t, own);
 	else if (q->metric == TW_METRIC_RUNNING)
-		own_running(t, q, own);
+		own_running(t, &q->waits, own);
 	else if (q->metric == TW_METRIC_WAITING)
-		own_waiting(t, q, own);
+		own_waiting(t, &q->waits, own);
 	else
 		own_calls(t, own);
 	for (uint32_t i = 0; i < t->n; i++)
@@ -86,5 +88,30 @@ enum tw_status tw_weigh(const struct tw_forest *f, const struct tw_flame_query *
 		weigh_tree(&f->trees[k], q, w.own[k], w.all[k]);
 	}
 	*ret = w;
+	return TW_OK;
+}
+
+enum tw_status tw_query_running(const struct tw_forest *f, const struct tw_waits *waits,
+        uint32_t n_methods, struct tw_arena *a, int64_t **ret, struct tw_err *err)
+{
+	int64_t *sums = tw_arena_zalloc(a, (size_t)n_methods + 1, sizeof *sums);
+	uint32_t most = 0;
+	int64_t *own;
+
+	for (uint32_t k = 0; k < f->n; k++)
+		most = f->trees[k].n > most ? f->trees[k].n : most;
+	own = tw_arena_alloc(a, (size_t)most + 1, sizeof *own);
+	if (!sums || !own)
+		return tw_oom(err);
+	for (uint32_t k = 0; k < f->n; k++) {
+		const struct tw_tree *t = &f->trees[k];
+
+		own_running(t, waits, own);
+		for (uint32_t i = 0; i < t->n; i++)
+			if (t->nodes[i].method < n_methods)
+				sums[t->nodes[i].method] =
+				        tw_sum_ns(sums[t->nodes[i].method], own[i]);
+	}
+	*ret = sums;
 	return TW_OK;
 }

@@ -33,7 +33,8 @@ struct table {         /* the requested methods */
 	const struct tw_method_info
 	        *rows; /* methods of the trace, then frames made by transform= */
 	uint32_t n_rows;
-	const int64_t *p95_ns; /* NULL: not requested, or unknown */
+	const int64_t *p95_ns;         /* NULL: not requested, or unknown */
+	const int64_t *own_running_ns; /* NULL: no CPU time is known */
 	struct tw_waits waits;
 	bool partial;
 };
@@ -77,6 +78,8 @@ static int64_t p95_ns(const struct table *t, uint32_t method)
 /* Self time minus waiting time. */
 static int64_t running_ns(const struct table *t, uint32_t method)
 {
+	if (t->own_running_ns)
+		return t->own_running_ns[method];
 	return tw_waits(&t->waits, method) ? 0 : t->rows[method].self_ns;
 }
 
@@ -97,23 +100,48 @@ static int64_t sort_key(const struct table *t, uint32_t method)
 	return keys[t->sort];
 }
 
-/* Rows of the whole trace are stored; rows of threads or a range are computed from their trees. */
+static enum tw_status method_running(
+        struct tw_question *q, struct table *t, const struct tw_forest *forest, struct tw_err *err)
+{
+	int64_t *running = NULL;
+	enum tw_status st = TW_OK;
+
+	if (tw_trace_file_info(q->v.file)->has_cpu)
+		st = tw_query_running(forest, &t->waits, t->n_rows, q->arena, &running, err);
+	t->own_running_ns = running;
+	return st;
+}
+
+/* Rows of the whole trace are stored, except for the running time of each call path. */
+static enum tw_status stored_rows(struct tw_question *q, struct table *t, struct tw_err *err)
+{
+	const struct tw_selection whole = {.all_threads = true};
+	struct tw_forest forest;
+	enum tw_status st = tw_trace_file_methods(q->v.file, &t->rows, &t->n_rows, err);
+
+	if (st != TW_OK || !tw_trace_file_info(q->v.file)->has_cpu)
+		return st;
+	st = tw_query_forest(q->v.file, &whole, &q->deadline, q->arena, &forest, &t->partial, err);
+	return st == TW_OK ? method_running(q, t, &forest, err) : st;
+}
+
+/* Rows of threads or a range are computed from their trees. */
 static enum tw_status method_rows(struct tw_question *q, struct table *t, struct tw_err *err)
 {
 	struct tw_method_info *rows = NULL;
 	struct tw_forest forest;
 	enum tw_status st;
 
-	t->n_rows = q->v.n_methods + q->n_labels;
 	if (q->sel.all_threads && !q->sel.ranged && !tw_question_reshapes(q))
-		return tw_trace_file_methods(q->v.file, &t->rows, &t->n_rows, err);
+		return stored_rows(q, t, err);
+	t->n_rows = q->v.n_methods + q->n_labels;
 	st = tw_query_forest(q->v.file, &q->sel, &q->deadline, q->arena, &forest, &t->partial, err);
 	if (st == TW_OK)
 		st = tw_question_reshape(q, &forest, err);
 	if (st == TW_OK)
 		st = tw_query_methods(&forest, t->n_rows, q->arena, &rows, err);
 	t->rows = rows;
-	return st;
+	return st == TW_OK ? method_running(q, t, &forest, err) : st;
 }
 
 /* transform= changes merged trees, which have no single calls. */
@@ -343,10 +371,11 @@ static enum tw_status answer_search(struct tw_question *q, struct tw_err *err)
 	struct found found = {0};
 	struct table all = {.rows = NULL};
 	struct tw_match *match = NULL;
-	enum tw_status st = tw_trace_file_methods(q->v.file, &all.rows, &all.n_rows, err);
+	enum tw_status st = tw_view_waits(&q->v, q->arena, &all.waits, err);
 
 	if (st == TW_OK)
-		st = tw_view_waits(&q->v, q->arena, &all.waits, err);
+		st = stored_rows(q, &all, err);
+	found.partial = all.partial;
 	if (st == TW_OK)
 		st = tw_match_new(
 		        tw_req_text(q->v.req, "q"), tw_req_flag(q->v.req, "regex"), &match, err);

@@ -422,6 +422,86 @@ static void test_activity_of_a_range(void **state)
 	trace_fixture_done(&f);
 }
 
+/* A call from 100 to 1000 that is on a CPU until 300 and from 900 on, with one from 200 to 400 in
+ * it. Names say that both wait: the scheduler knows better. */
+static void test_states_say_what_ran(void **state)
+{
+	struct tw_limits limits = tw_limits_default();
+	struct tw_builder *b = tw_builder_new(&limits);
+	struct tw_sink *s = tw_builder_sink(b);
+	uint32_t track = s->ops->track(s, 1, 1, TW_TID_FULL);
+	static const int64_t calls[][2] = {{200, 400}, {100, 1000}};
+	static const int64_t runs[][2] = {{100, 300}, {300, 900}, {900, 1000}};
+	static const bool waiting[] = {true, true};
+	const struct tw_waits waits = {waiting, 2};
+	struct tw_arena *arena = tw_arena_new((size_t)1 << 20);
+	uint8_t cells[TW_ACTIVITY_CELLS];
+	const struct tw_thread_info *t;
+	struct trace_fixture f;
+	struct tw_tree tree;
+	int64_t running = -1;
+	int64_t *own;
+	uint32_t n;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(
+		        s->ops->note(s,
+		                &(struct tw_note){.kind = TW_NOTE_state,
+		                        .track = track,
+		                        .ts_ns = runs[i][0],
+		                        .dur_ns = runs[i][1] - runs[i][0],
+		                        .text = tw_str_of(i == 1 ? "sleeping" : "running")},
+		                NULL),
+		        TW_OK);
+	for (uint64_t i = 0; i < 2; i++) {
+		struct tw_event ev = {.kind = TW_EV_SLICE,
+		        .ts_ns = calls[i][0],
+		        .dur_ns = calls[i][1] - calls[i][0],
+		        .cpu_ns = -1,
+		        .track = track,
+		        .sym = s->ops->method(s, 8 - i)};
+
+		assert_int_equal(s->ops->events(s, &ev, 1, NULL), TW_OK);
+	}
+	assert_int_equal(trace_fixture_write(&f, b), TW_OK);
+	t = tw_trace_file_threads(f.file, &n);
+	assert_int_equal(tw_query_activity(f.file, t, &waits, cells, &running, NULL), TW_OK);
+	assert_int_equal(running, 300);
+	assert_int_equal(tw_query_thread_tree(f.file, t, &everything, arena, &tree, NULL), TW_OK);
+	assert_int_equal(
+	        tw_query_running(&(struct tw_forest){&tree, 1}, &waits, 2, arena, &own, NULL),
+	        TW_OK);
+	assert_int_equal(tree.n, 3);
+	assert_int_equal(own[tree.nodes[1].method], 200);
+	assert_int_equal(own[tree.nodes[2].method], 100);
+	tw_arena_free(arena);
+	trace_fixture_done(&f);
+}
+
+/* Without calls a trace is as long as its notes; one moment is no length. */
+static void test_length_without_calls(void **state)
+{
+	struct tw_limits limits = tw_limits_default();
+
+	(void)state;
+	for (int64_t dur_ns = 0; dur_ns <= 40; dur_ns += 40) {
+		struct tw_builder *b = tw_builder_new(&limits);
+		struct tw_sink *s = tw_builder_sink(b);
+		const struct tw_note n = {.kind = TW_NOTE_state,
+		        .track = s->ops->track(s, 1, 1, TW_TID_FULL),
+		        .ts_ns = 500,
+		        .dur_ns = dur_ns,
+		        .text = TW_STR("running")};
+		struct trace_fixture f;
+
+		assert_int_equal(s->ops->note(s, &n, NULL), TW_OK);
+		assert_int_equal(trace_fixture_write(&f, b), TW_OK);
+		assert_int_equal(tw_trace_file_duration_ns(f.file), dur_ns ? dur_ns : -1);
+		trace_fixture_done(&f);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lanes_tell_all),
         cmocka_unit_test(test_lanes_of_a_selection),
@@ -430,6 +510,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_too_many_lanes),
         cmocka_unit_test(test_activity_of_a_range),
+        cmocka_unit_test(test_states_say_what_ran),
+        cmocka_unit_test(test_length_without_calls),
 };
 
 UNIT_TESTS("lanes", tests)
