@@ -90,7 +90,8 @@ enum tw_status tw_trace_file_noted(struct tw_trace_file *f, enum tw_status st);
 const struct tw_trace_info *tw_trace_file_info(const struct tw_trace_file *f);
 const struct tw_trace_facts *tw_trace_file_facts(const struct tw_trace_file *f);
 const struct tw_thread_info *tw_trace_file_threads(const struct tw_trace_file *f, uint32_t *ret_n);
-/* First begin to last end of its calls; -1 if none has a time: only counts, snapshots or notes. */
+/* First begin to last end of its calls, without any of its notes; -1 if none has a time: counts and
+ * snapshots. */
 int64_t tw_trace_file_duration_ns(const struct tw_trace_file *f);
 const struct tw_repair_count *tw_trace_file_repairs(const struct tw_trace_file *f, uint32_t *ret_n);
 /* Appends the facts of tw_trace_writer_system.  TW_NOT_FOUND: there are none. */

@@ -431,6 +431,9 @@ int64_t tw_trace_file_duration_ns(const struct tw_trace_file *f)
 	for (uint32_t i = 0; i < f->n_threads; i++)
 		if (has_times(&f->threads[i]))
 			return f->info.end_ns - f->info.start_ns;
+	/* without calls the events tell how long it was; a snapshot has one moment */
+	if (f->info.slices == 0 && f->info.end_ns > f->info.start_ns)
+		return f->info.end_ns - f->info.start_ns;
 	return -1;
 }
 

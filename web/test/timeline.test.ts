@@ -9,6 +9,7 @@ import { lanesOf, noteAt, valueAt, type Lane } from '../src/trace/state/lanes';
 import { formatOpen, parseOpen, withOpen } from '../src/trace/state/opened';
 import { toRows } from '../src/trace/worker/rows';
 import { linesOf } from '../src/trace/state/statelines';
+import { mainOf, ranOf } from '../src/trace/state/threadlist';
 import { groupAt, inOrder, inView, layoutOf, OPEN_ROWS, Presence, ROW, together, trackAt } from '../src/trace/timeline/tracks';
 import { callsOf, chunk } from './chunk';
 
@@ -48,6 +49,28 @@ test('what is open goes into the address and back', () => {
 test('main comes first, then who did most, then who has no calls', () => {
 	const list = [thread(1, { running_ns: 5 }), thread(2, { slices: 0, running_ns: 0, is_main: true }), thread(3, { running_ns: 9 }), thread(4, { is_main: true, running_ns: 1 })];
 	assert.deepEqual(inOrder(list).map((t) => t.tid), [4, 3, 1, 2]);
+});
+
+test('without calls, threads come by what the scheduler says they ran', () => {
+	const list = [thread(1, { slices: 0, running_ns: 0 }), thread(2, { slices: 0, running_ns: 0 }), thread(3, { running_ns: 9 }), thread(4, { slices: 0, running_ns: 0 })];
+	const ran = ranOf(list, [sum('state', 2, 'running', 30), sum('state', 2, 'running', 4), sum('state', 3, 'running', 70), sum('state', 1, 'sleeping', 90), sum('state', 4, 'running', 40)]);
+	assert.deepEqual(ran.map((t) => t.running_ns), [0, 34, 9, 40]);
+	assert.deepEqual(inOrder(ran).map((t) => t.tid), [3, 4, 2, 1]);
+});
+
+test('only the traced process has a main thread', () => {
+	const mains = (list: Thread[], pid: number) => mainOf(list, pid).filter((t) => t.is_main).map((t) => t.tid);
+	const of = (busy: number) => [10, 20].map((pid) => thread(pid, { pid, is_main: true, slices: 0 })).concat(thread(21, { pid: 20, slices: busy }));
+	assert.deepEqual(mains(of(9), 10), [10], 'the upload names it');
+	assert.deepEqual(mains(of(9), 0), [20], 'the one with calls');
+	assert.deepEqual(mains(of(9), 99), [20], 'nor is it there');
+	assert.deepEqual(mains(of(0), 0), [], 'none of a system trace');
+	assert.deepEqual(mains([thread(1, { is_main: true, slices: 0 })], 0), [1], 'one process is the traced one');
+});
+
+test('a process with one thread of its name needs no head', () => {
+	const list = [thread(1, { pid: 10, process: 'kthreadd', name: 'kthreadd' }), thread(2, { pid: 20, process: 'com.acme', name: 'main' })];
+	assert.deepEqual(layoutOf(list, new Map(), new Presence([]), false, new Set(['10'])).groups.map((g) => g.process?.name ?? g.thread?.tid), [1, 'com.acme', 2]);
 });
 
 test('threads of several processes lie below their process, which closes over them', () => {

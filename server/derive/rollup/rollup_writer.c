@@ -267,7 +267,8 @@ static enum tw_status find_cells(struct tw_rollup_worker *f, struct reading *r, 
 	size_t n = 0;
 	enum tw_status st;
 
-	if (!tw_trace_is_timed(&r->row.summary)) /* nothing of it could be added up */
+	/* nothing of it could be added up; without calls its length is that of a recorder's run */
+	if (!tw_trace_is_timed(&r->row.summary) || r->row.summary.slices == 0)
 		return TW_OK;
 	st = tw_rollup_labels(f->parts.catalogue, r->row.project_id, f->arena, labels, &n, err);
 	return st == TW_OK

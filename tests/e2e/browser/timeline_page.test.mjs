@@ -474,11 +474,36 @@ test('two threads of a real recording with the kernel’s states', reads(sample(
 	await settled(page);
 	assert.ok((await page.locator('.threads li').count()) < 90);
 	const tid = 29496;
-	const { sums } = (await server.get(`/api/v1/traces/${real.id}/notes/sums?thread=${tid}`)).json;
+	const { start_ns, end_ns } = (await server.get(`/api/v1/traces/${real.id}`)).json;
+	const { sums } = (await server.get(`/api/v1/traces/${real.id}/notes/sums?thread=${tid}&from=${start_ns}&to=${end_ns}`)).json; // the kernel's recording goes on after it
+	assert.ok(sums.filter((x) => x.kind === 'state').reduce((n, x) => n + x.dur_ns, 0) <= end_ns - start_ns);
 	await page.goto(`${server.url}/traces/${real.id}?thread=${tid}&open=29495,${tid}&tab=states`);
 	await page.waitForSelector('[data-ready]:has-text("2 open threads")');
 	const ran = sums.find((x) => x.text === 'running').dur_ns;
 	await page.waitForFunction((want) => document.querySelector('.states tbody').textContent.includes(want), ran >= 1e9 ? `${(ran / 1e9).toFixed(2)} s` : 'ms');
+	await done(page, t);
+});
+
+test('a trace of the kernel alone is as long as its states, and its threads come by what they ran', async (t) => {
+	const stamp = (us) => (4000 + us / 1e6).toFixed(6);
+	const turn = (us, [from, fromTid], state, [to, toTid]) => `${from}-${fromTid} (${fromTid || '-----'}) [000] d..2 ${stamp(us)}: sched_switch: prev_comm=${from} prev_pid=${fromTid} prev_prio=120 prev_state=${state} ==> next_comm=${to} next_pid=${toTid} next_prio=120`;
+	const [idle, short, long] = [['<idle>', 0], ['short', 501], ['long', 502]];
+	const text = ['# tracer: nop', '#', turn(0, idle, 'R', short), turn(100_000, short, 'S', long), turn(800_000, long, 'S', short), turn(1_000_000, short, 'S', idle), ''].join('\n');
+	const kernel = await server.trace(text, { query: { scenario: 'kernel_alone' } });
+	assert.equal(kernel.state, 'ready', JSON.stringify(kernel.error));
+	assert.deepEqual([kernel.summary.slices, kernel.summary.timed, kernel.summary.duration_ns], [0, true, 1_000_000_000]);
+	const page = await open(kernel.id);
+	assert.deepEqual((await heads(page)).slice(0, 2), ['long', 'short']);
+	assert.equal(await head(page, 'long').locator('.facts').innerText(), '700 ms');
+	assert.equal(await page.locator('.threads em').count(), 0, 'none is the main thread of a traced process');
+	assert.match(await page.locator('[data-ready]').innerText(), /^No calls were recorded, 1.00 s in view$/);
+	const [x, y] = [await page.locator('canvas.calls').boundingBox().then((b) => b.x + b.width * 0.4), await yOf(page, 'long')];
+	assert.deepEqual(await pixel(page, x, y), await color(page, '--state-running'));
+	await tab(page, 'Thread states');
+	await page.waitForFunction(() => /^long 502 700 ms/.test(document.querySelector('.states tbody tr')?.innerText.replaceAll(/\s+/g, ' ')));
+	/* nor does the recorder's run count as one of the scenario */
+	await until(async () => ((await server.get(`/api/v1/traces/${kernel.id}`)).json.counted === 'counted' ? true : undefined), 'it is looked at');
+	assert.equal((await server.get('/api/v1/fleet/scenarios')).json.groups.some((x) => x.scenario === 'kernel_alone'), false);
 	await done(page, t);
 });
 

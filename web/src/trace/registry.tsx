@@ -96,7 +96,7 @@ function Selected(s: Shown) {
 
 function States(s: Shown) {
 	const { of } = useCalls(s);
-	return <StatesPanel id={s.t.id} threads={s.listed} tids={s.tids} range={of.range} sums={s.sums} scope={<Scope {...s} />} />;
+	return <StatesPanel id={s.t.id} threads={s.listed} tids={s.tids} range={of.range ?? [s.whole.from, s.whole.to]} scope={<Scope {...s} />} />;
 }
 
 const findings = later<{ id: string; threads: Thread[]; start: number; end: number; turn: number }>('findings', async () => (await import('../admin/detectors')).FindingsPanel, 'Findings');

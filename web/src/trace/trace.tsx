@@ -22,7 +22,8 @@ import { many, wordsOf } from '../api/source';
 import { tr } from '../i18n/strings/trace';
 import { Legend } from './timeline/legend';
 import { Timeline } from './timeline/timeline';
-import { mainOf, threadsFromAddress } from './timeline/timelineview';
+import { mainOf, ranOf } from './state/threadlist';
+import { threadsFromAddress } from './timeline/timelineview';
 import { TraceHead } from './tracehead';
 import { nameOf } from '../api/traces';
 import { Waiting } from './waiting';
@@ -106,7 +107,7 @@ function Ready({ t }: { t: Trace }) {
 	const [rest, drawn] = useRest(t.id);
 	const find = text('find');
 	const idle = text('idle') === '1';
-	const { all, busy, listed, there, focus: thread } = useMemo(() => threadsFromAddress(mainOf(threads.value?.threads ?? [], t.meta.pid)), [threads.value, idle, number('thread'), text('tq'), text('tsort'), text('tgroup'), text('pin'), text('hide')]);
+	const { all, busy, listed, there, focus: thread } = useMemo(() => threadsFromAddress(ranOf(mainOf(threads.value?.threads ?? [], t.meta.pid), sums.value?.sums ?? [])), [threads.value, sums.value, idle, number('thread'), text('tq'), text('tsort'), text('tgroup'), text('pin'), text('hide')]);
 	const list = useMemo(() => names.value?.names ?? [], [names.value]);
 	const matches = useMemo(() => matching(list, find), [list, find]);
 	const start = t.start_ns ?? 0;
@@ -130,7 +131,7 @@ function Ready({ t }: { t: Trace }) {
 	const clear = () => set({ a: null, b: null, sel: null, threads: text('threads') === 'sel' ? null : text('threads'), root: null, skip: null });
 	const timed = t.summary?.timed !== false; // counts and snapshots have no time axis
 	const upper = thread && timed && <Panel title={tr('Threads')} aside={<>
-		{search}
+		{list.length > 0 && search}
 		<span class="quiet hint">{tr('Ctrl+wheel zooms, drag moves, Shift+drag selects, ? for keys')}</span>
 		{(range || picked) && <button class="small" onClick={clear}>{tr('Clear the selection')}</button>}
 		<AnnotateButton whole={whole} thread={thread} />
@@ -142,7 +143,6 @@ function Ready({ t }: { t: Trace }) {
 	return <>
 		<div class="notices">
 			<LinkCheck of={known} />
-			{busy.length === 0 && timed && <div class="notice"><strong>{tr('This trace holds no calls.')}</strong></div>}
 			{reports.error && <Failure error={reports.error} retry={reports.again} />}
 			{notes.error && <Failure error={notes.error} retry={notes.again} title={tr('The annotations could not be loaded.')} />}
 		</div>

@@ -43,13 +43,12 @@ function tsv(lines: Line[]): string {
 /** Does the trace say what its threads did? */
 export const hasStates = (sums: NoteSum[]) => sums.some((s) => s.kind === 'state' || WAITS.includes(s.kind));
 
-export function StatesPanel({ id, threads, tids, range, sums, scope }: {
-	id: string; threads: Thread[]; tids: Set<number> | null; range: [number, number] | null; sums: NoteSum[]; scope: preact.ComponentChild;
+export function StatesPanel({ id, threads, tids, range, scope }: {
+	id: string; threads: Thread[]; tids: Set<number> | null; range: [number, number]; scope: preact.ComponentChild;
 }) {
 	const chosen = useMemo(() => (tids ? threads.filter((t) => tids.has(t.tid)) : threads), [threads, tids]);
-	const key = range ? JSON.stringify([id, range]) : '';
-	const load = useLoad(key, (s) => (key ? api.noteSums(id, { from: range![0], to: range![1] }, s) : Promise.resolve(null)));
-	const of = range ? load.value?.sums : sums;
+	const load = useLoad(JSON.stringify([id, range]), (s) => api.noteSums(id, { from: range[0], to: range[1] }, s));
+	const of = load.value?.sums;
 	const lines = useMemo(() => linesOf(of ?? [], chosen), [of, chosen]);
 	return (
 		<Panel title={tr('Thread states')} aside={<>{scope}{lines.length > 0 && <Copy text={tsv(lines)} label={tr('Copy as TSV')} />}</>}>

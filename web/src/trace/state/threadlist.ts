@@ -1,6 +1,6 @@
 // Which threads the timeline lists, and in which order: filtered, sorted, grouped by name, pinned and hidden, as
 // the address says.
-import type { Thread } from '../../api/api';
+import type { NoteSum, Thread } from '../../api/api';
 
 /** How threads are ordered; '' is main first, then by what they did. */
 export const SORTS = ['', 'busy', 'calls', 'name', 'start', 'tid'] as const;
@@ -50,4 +50,20 @@ export function toggled(list: number[] | ReadonlySet<number>, tid: number): stri
 	const set = new Set(list);
 	if (!set.delete(tid)) set.add(tid);
 	return [...set].join(',') || null;
+}
+
+/** Of several processes only the traced one has a main thread: `pid` (0 unknown), otherwise those with calls. */
+export function mainOf(threads: Thread[], pid: number): Thread[] {
+	const mains = threads.filter((t) => t.is_main);
+	const told = pid > 0 && mains.some((t) => t.pid === pid);
+	if (!told && mains.length < 2) return threads;
+	const traced = new Set(told ? [pid] : threads.filter((t) => t.slices > 0).map((t) => t.pid));
+	return threads.map((t) => (t.is_main && !traced.has(t.pid) ? { ...t, is_main: false } : t));
+}
+
+/** Threads without calls ran as long as the scheduler says. */
+export function ranOf(threads: Thread[], sums: NoteSum[]): Thread[] {
+	const ran = new Map<number | null, number>();
+	for (const s of sums) if (s.kind === 'state' && s.text === 'running') ran.set(s.tid, (ran.get(s.tid) ?? 0) + s.dur_ns);
+	return threads.map((t) => (t.slices === 0 && ran.has(t.tid) ? { ...t, running_ns: ran.get(t.tid)! } : t));
 }

@@ -32,7 +32,7 @@ function Facts({ t, open }: { t: Thread; open: boolean }) {
 	const calls = t.slices > 0 ? many(t.slices, words) : tr('no calls');
 	return <span class="facts quiet" title={tr('{busy_ns} busy, {calls}{of}', { busy_ns: duration(t.running_ns), calls, of: of ? `, ${of}` : '' })}>
 		{open && of && <span><em title={`${of}. ${words.hint}`}>{t.source}</em></span>}
-		{(t.slices > 0 || (open && t.is_main)) && <span>{open && t.is_main && <><em>{tr('main')}</em> </>}{t.slices > 0 && `${duration(t.running_ns)}${open ? tr(' busy') : ''}`}</span>}
+		{(t.running_ns > 0 || (open && t.is_main)) && <span>{open && t.is_main && <><em>{tr('main')}</em> </>}{t.running_ns > 0 && `${duration(t.running_ns)}${open ? tr(' busy') : ''}`}</span>}
 		{open && <span>{calls}</span>}
 	</span>;
 }

@@ -57,13 +57,14 @@ export function Under({ p, progress, wanted, failed, scene, calls, list, goTo }:
 	return <>
 		<div class="row under">
 			{!ready && !failed && <Busy what={total > 0 ? tr('Loading {many}, {total} %', { many: words.many, total: Math.round((100 * loaded) / total) }) : tr('Loading {many}', { many: words.many })} />}
-			{ready && <span class="quiet" data-ready="1">{tr('{slices} in {wanted} open {wanted2}, {from} in view', { slices: many(slices, words), wanted: count(wanted), wanted2: wanted === 1 ? tr('thread') : tr('threads'), from: duration(v.to - v.from) })}</span>}
+			{ready && p.names.length === 0 && <span class="quiet" data-ready="1">{tr('No calls were recorded, {from} in view', { from: duration(v.to - v.from) })}</span>}
+			{ready && p.names.length > 0 && <span class="quiet" data-ready="1">{tr('{slices} in {wanted} open {wanted2}, {from} in view', { slices: many(slices, words), wanted: count(wanted), wanted2: wanted === 1 ? tr('thread') : tr('threads'), from: duration(v.to - v.from) })}</span>}
 			{p.range && <span class="quiet">{tr('{from} selected{tids}', { from: duration(p.range.to - p.range.from), tids: p.range.tids ? tr(' of {tid}', { tid: p.range.tids.size === 1 && p.focus ? p.focus.name || p.focus.tid : tr('{tids} threads', { tids: count(p.range.tids.size) }) }) : '' })}</span>}
 			<span class="grow" />
 			<button class="small" aria-label={tr('Zoom in')} onClick={() => scene.move(zoomed(scene.view, 0.5, 0.5))}>+</button>
 			<button class="small" aria-label={tr('Zoom out')} onClick={() => scene.move(zoomed(scene.view, 2, 0.5))}>−</button>
 			<button class="small" onClick={() => scene.move(p.whole)}>{tr('Whole trace')}</button>
-			{p.focus && <button class="small" aria-expanded={listed} onClick={turn}>{listed ? tr('Hide the table') : tr('Visible {many} as a table', { many: words.many })}</button>}
+			{p.focus && p.names.length > 0 && <button class="small" aria-expanded={listed} onClick={turn}>{listed ? tr('Hide the table') : tr('Visible {many} as a table', { many: words.many })}</button>}
 		</div>
 		{listed && calls && <VisibleCalls of={p.focus} calls={calls} names={p.names} start={p.whole.from} goTo={goTo} />}
 	</>;

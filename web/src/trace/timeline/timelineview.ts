@@ -58,11 +58,6 @@ export function openFromAddress(first: Thread | null): OpenSet {
 	return !open && row && first ? withOpen(set, first.tid, { row }) : set;
 }
 
-/** Of several processes only the traced one has a main thread that anybody means. */
-export function mainOf(threads: Thread[], pid: number): Thread[] {
-	return pid > 0 && threads.some((t) => t.is_main && t.pid === pid) ? threads.map((t) => (t.is_main && t.pid !== pid ? { ...t, is_main: false } : t)) : threads;
-}
-
 /** Threads of a trace in order, those with calls, those that are listed, and the one that is looked at. */
 export function threadsFromAddress(threads: Thread[]) {
 	const all = inOrder(threads);

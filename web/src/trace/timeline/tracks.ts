@@ -126,7 +126,8 @@ function traceGroup(p: Presence, y: number, all: boolean): Group | null {
 
 function closedGroup(thread: Thread, p: Presence, y: number): Group {
 	const states = p.has(thread.tid, 'state');
-	const tracks: Track[] = states ? [{ kind: 'state', name: '', tid: thread.tid, y: y + 4, height: 6 }] : [];
+	const alone = thread.slices === 0; // states have all the room
+	const tracks: Track[] = states ? [{ kind: 'state', name: '', tid: thread.tid, y: y + (alone ? 8 : 4), height: alone ? 14 : 6 }] : [];
 	const strip = states ? { y: y + 12, height: 14 } : { y: y + 6, height: 18 };
 	return { thread, process: null, open: false, y, height: CLOSED, tracks, strip: thread.slices > 0 ? strip : null, calls: null, hidden: 0 };
 }
@@ -153,6 +154,9 @@ function processGroup(process: Process, open: boolean, y: number): Group {
 	return { thread: null, process, open, y, height: PROCESS, tracks: [], strip, calls: null, hidden: 0 };
 }
 
+/** A head would repeat what its only thread says. */
+const isOneThread = ({ name, pid, threads }: Process) => threads.length === 1 && (name === threads[0].name || name === String(pid));
+
 /** The groups of these threads, in their order, below their processes; closed: keys of processes. */
 export function layoutOf(threads: Thread[], open: OpenSet, p: Presence, allCounters: boolean, closed: ReadonlySet<string> = new Set()): Layout {
 	const groups: Group[] = [];
@@ -164,8 +168,9 @@ export function layoutOf(threads: Thread[], open: OpenSet, p: Presence, allCount
 	};
 	add(traceGroup(p, 0, allCounters));
 	for (const process of processesOf(threads)) {
-		if (process.name) add(processGroup(process, !closed.has(process.key), y));
-		if (process.name && closed.has(process.key)) continue;
+		const named = process.name && !isOneThread(process);
+		if (named) add(processGroup(process, !closed.has(process.key), y));
+		if (named && closed.has(process.key)) continue;
 		for (const t of process.threads) {
 			const o = open.get(t.tid);
 			add(o ? openGroup(t, p, y, o) : closedGroup(t, p, y));
