@@ -138,9 +138,9 @@ test('the wheel scrolls the pane under it, with Ctrl it zooms', async (t) => {
 });
 
 /* Two fingers on the canvas, `apart` pixels from each other, then further. */
-async function pinch(page, apart, to) {
+async function pinch(page, apart, to, on = 'canvas.calls') {
 	const client = await page.context().newCDPSession(page);
-	const box = await boxOf(page, 'canvas.calls');
+	const box = await boxOf(page, on);
 	const at = (gap) => [-1, 1].map((s) => ({ x: box.x + box.width / 2 + (s * gap) / 2, y: box.y + 60 }));
 	await client.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: at(apart) });
 	for (let i = 1; i <= 5; i++) await client.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: at(apart + ((to - apart) * i) / 5) });
@@ -178,5 +178,33 @@ test('a phone shows one pane at a time; pinch, tap and buttons work on the timel
 	assert.deepEqual(await violations(page), []);
 	await tab(page, 'Timeline');
 	await page.waitForFunction(() => document.querySelector('canvas.calls').getBoundingClientRect().width > 100);
+	await done(page, t);
+});
+
+test('on a phone two fingers go into the flame graph and out of it, a tap into it', async (t) => {
+	const context = await browser.newContext({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+	const page = await context.newPage();
+	page.problems = [];
+	page.on('pageerror', (e) => page.problems.push(e.message));
+	await visit(page, server, `/traces/${id}?tab=flame`);
+	const canvas = '.canvasbox.flame canvas';
+	await page.waitForSelector(canvas);
+	await settled(page);
+	const root = () => query(page).get('root');
+	assert.equal(root(), null);
+	await pinch(page, 60, 140, canvas);
+	await page.waitForFunction(() => new URLSearchParams(location.search).has('root'));
+	await settled(page);
+	const inside = root();
+	await pinch(page, 140, 60, canvas);
+	await page.waitForFunction((was) => new URLSearchParams(location.search).get('root') !== was, inside);
+	await settled(page);
+	const outside = root();
+	assert.ok((outside ?? '').length < inside.length, `${outside} is above ${inside}`);
+	const box = await boxOf(page, canvas);
+	await page.touchscreen.tap(box.x + box.width / 2, box.y + 45);
+	await page.waitForFunction((was) => (new URLSearchParams(location.search).get('root') ?? '') !== (was ?? ''), outside);
+	assert.ok(root().length > (outside ?? '').length);
+	assert.equal(await page.locator('.tip').count(), 0, 'a finger hides what it is on');
 	await done(page, t);
 });

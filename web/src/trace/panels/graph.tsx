@@ -7,6 +7,7 @@ import { holdScroll, scrolledTo } from '../../ui/held';
 import { HitBar, hitsOf, nextHit } from './hits';
 import { FlameTip, nodeOf, numbers, stackOf, type GraphProps } from './graphparts';
 import { MethodMenu, type About } from './methodmenu';
+import { pinchOn } from './pinch';
 import { useSize } from '../../ui/parts';
 import { tr } from '../../i18n/strings/trace';
 import { dark, density, safe } from '../../ui/theme';
@@ -82,10 +83,15 @@ export function Graph(p: GraphProps) {
 		ask(null);
 	}, [a]);
 
-	const nodeAt = (e: PointerEvent | MouseEvent) => {
-		const row = Math.floor((e.offsetY + (box.current?.scrollTop ?? 0)) / ROW);
-		return boxAt(boxes, flip ? boxes.rows - 1 - row : row, e.offsetX / width);
+	const under = (x: number, y: number) => {
+		const row = Math.floor((y + (box.current?.scrollTop ?? 0)) / ROW);
+		return boxAt(boxes, flip ? boxes.rows - 1 - row : row, x / width);
 	};
+	const nodeAt = (e: PointerEvent | MouseEvent) => under(e.offsetX, e.offsetY);
+	const into = (node: number) => node >= 0 && open(node);
+	const now = useRef({ into: (x: number, y: number) => { into(under(x, y)); }, up });
+	now.current = { into: (x, y) => { into(under(x, y)); }, up };
+	const pinch = useMemo(() => pinchOn(({ x, y }) => now.current.into(x, y), () => now.current.up()), []);
 	const more = (node: number, x: number, y: number) => {
 		point(null);
 		ask(aboutNode(p, node, x, y));
@@ -107,6 +113,8 @@ export function Graph(p: GraphProps) {
 		e.preventDefault();
 	};
 	const onMove = (e: PointerEvent) => {
+		pinch.onPointerMove(e);
+		if (e.pointerType === 'touch') return; // what a finger is on, it hides
 		const node = nodeAt(e);
 		point(node < 0 || menu ? null : { node, x: e.clientX, y: e.clientY });
 	};
@@ -117,7 +125,8 @@ export function Graph(p: GraphProps) {
 				<canvas ref={canvas} width={Math.round(width * dpr)} height={Math.round(height * dpr)} role="application" tabIndex={0}
 					style={{ width: `${width}px`, height: `${height}px` }}
 					aria-label={tr('{label}. Arrows go to parent, child and siblings, Enter opens a node, m shows what can be done with it, Escape goes up. The tables below hold the same numbers.', { label })}
-					onClick={(e) => { const n = nodeAt(e); if (n >= 0) open(n); }} onKeyDown={onKey}
+					onClick={(e) => { if (!pinch.wasPinch()) into(nodeAt(e)); }} onKeyDown={onKey}
+					onPointerDown={pinch.onPointerDown} onPointerUp={pinch.onPointerEnd} onPointerCancel={pinch.onPointerEnd}
 					onContextMenu={(e) => { e.preventDefault(); more(nodeAt(e), e.clientX, e.clientY); }}
 					onFocus={(e) => e.currentTarget.matches(':focus-visible') && put((n) => Math.max(0, n))} onBlur={() => menu || put(-1)}
 					onPointerLeave={() => point(null)} onPointerMove={onMove} />
