@@ -208,6 +208,7 @@ test('threads are found, sorted, grouped, pinned and hidden', async (t) => {
 	await page.getByRole('button', { name: 'Sort' }).click();
 	await page.getByLabel('Thread id').check();
 	await page.keyboard.press('Escape');
+	await settled(page); // while the list scrolls, it closes its menu
 	const tids = () => page.locator('.threads li .name .num').allInnerTexts();
 	assert.deepEqual(await tids(), [MAIN, ...POOL].map(String));
 	await page.locator('.threads li').nth(3).locator('.name').click({ button: 'right' });
