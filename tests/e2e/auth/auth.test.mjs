@@ -314,7 +314,7 @@ test('every answer carries what keeps browsers strict', async (t) => {
 	assert.equal((await plain.get('/', { key: null })).headers.get('strict-transport-security'), null, 'not where there is no https');
 });
 
-test('no event loop waits for the catalogue while callers sign in and are looked up', { skip: !postgresIsThere && 'no PostgreSQL 15', timeout: 300000 }, async (t) => {
+test('no event loop waits for the catalogue while callers sign in and are looked up', { skip: !postgresIsThere && 'no PostgreSQL 15', timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const s = await startServer(t, { args: ['--catalog', db.url('loops'), '--http-threads', '1'] });
 	user(s, 'a few good words', 'create', 'anna');

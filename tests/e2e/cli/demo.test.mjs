@@ -8,7 +8,7 @@ import { test } from 'node:test';
 
 import { root, startServer, until } from '../server.mjs';
 
-test('the demo has a regression to find, and a deadlock', { timeout: 300_000 }, async (t) => {
+test('the demo has a regression to find, and a deadlock', { timeout: 900_000 }, async (t) => {
 	const s = await startServer(t);
 	const said = execFileSync('node', [path.join(root, 'tests/gen/demo_fleet.mjs'), s.url, s.write], { encoding: 'utf8' });
 	assert.equal(Number(said), 276);

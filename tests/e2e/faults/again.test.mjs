@@ -28,7 +28,7 @@ const counts = async (s) => {
 	return { again: value(m, 'tracewell_answers_again_total'), bytes: value(m, 'tracewell_answers_bytes') };
 };
 
-test('an equal question is answered again, in each coding, and another is not', { timeout: 300_000 }, async (t) => {
+test('an equal question is answered again, in each coding, and another is not', { timeout: 900_000 }, async (t) => {
 	const s = await startServer(t);
 	const { id } = await s.trace(wide(), { query: { build_id: 'b1' } });
 	const first = await s.get(flame(id));
@@ -64,7 +64,7 @@ test('an equal question is answered again, in each coding, and another is not', 
 	assert.equal((await counts(s)).again, 2);
 });
 
-test('nothing is kept where the setting says so', { timeout: 300_000 }, async (t) => {
+test('nothing is kept where the setting says so', { timeout: 900_000 }, async (t) => {
 	const s = await startServer(t, { args: ['--response-cache', '0'] });
 	const { id } = await s.trace(wide());
 	const first = await s.get(flame(id));

@@ -48,7 +48,7 @@ function heal(bucket) {
 	bucket.fault = bucket.early = () => undefined;
 }
 
-test('by lot, under load', { skip, timeout: 300_000 }, async (t) => {
+test('by lot, under load', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const c = await startCluster(t, { db, name: 'haunted' });
 	await c.serve({ args: ['--s3-part=64K'] });
@@ -69,7 +69,7 @@ test('by lot, under load', { skip, timeout: 300_000 }, async (t) => {
 		assert.deepEqual((await c.servers[1].get(`/api/v1/traces/${id}/raw/trace`)).bytes, sampleTrace(calls, 4000 + of));
 });
 
-test('it refuses everybody for a while, and its clock runs off', { skip, timeout: 300_000 }, async (t) => {
+test('it refuses everybody for a while, and its clock runs off', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const c = await startCluster(t, { db, name: 'refused' });
 	await c.serve();
@@ -92,7 +92,7 @@ test('it refuses everybody for a while, and its clock runs off', { skip, timeout
 	await c.judge(load);
 });
 
-test('the clock of one server is off, and it dies with a decode', { skip: skip || (sanitized() && 'no library with a sanitizer') || (!FAKETIME && 'no libfaketime (Debian: faketime)'), timeout: 300_000 }, async (t) => {
+test('the clock of one server is off, and it dies with a decode', { skip: skip || (sanitized() && 'no library with a sanitizer') || (!FAKETIME && 'no libfaketime (Debian: faketime)'), timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const c = await startCluster(t, { db, name: 'clock' });
 	await c.serve();

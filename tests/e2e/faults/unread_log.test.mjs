@@ -71,7 +71,7 @@ async function fill(s) {
 
 const told = (log) => [...log.matchAll(/event=log_lost lines=(\d+)/g)].reduce((sum, [, n]) => sum + Number(n), 0);
 
-test('a pipe that nobody reads holds nothing up, and tells what it lost when it is read', { timeout: 300_000 }, async (t) => {
+test('a pipe that nobody reads holds nothing up, and tells what it lost when it is read', { timeout: 900_000 }, async (t) => {
 	const s = await start(t);
 	assert.equal(await lost(s), 0);
 	await fill(s);
@@ -88,7 +88,7 @@ test('a pipe that nobody reads holds nothing up, and tells what it lost when it 
 	assert.equal(await lost(s), were, 'and no more are lost');
 });
 
-test('a pipe whose reader is gone ends nothing', { timeout: 300_000 }, async (t) => {
+test('a pipe whose reader is gone ends nothing', { timeout: 900_000 }, async (t) => {
 	const s = await start(t);
 	fs.closeSync(s.reader);
 	assert.equal((await s.trace(sampleTrace(20))).state, 'ready');

@@ -55,7 +55,7 @@ async function openMany(s, n, target, key) {
 
 const closeAll = (all) => all.forEach(({ socket }) => socket.destroy());
 
-test('exports that are never read', { timeout: 300_000 }, async (t) => {
+test('exports that are never read', { timeout: 900_000 }, async (t) => {
 	const s = await startServer(t, { args: ['--answer-memory', `${LIMIT_MB}M`, '--response-cache', '0', '--connection-timeout', '600', '--query-deadline', '120000'] });
 	const body = manyMethods();
 	const { id } = await s.trace(body, { query: { uuid: 'a' } });

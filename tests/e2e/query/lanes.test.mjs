@@ -64,7 +64,7 @@ test('lanes, sums and activity', async (t) => {
 	});
 });
 
-test('notes and findings of a trace of a million events', { timeout: 300_000 }, async (t) => {
+test('notes and findings of a trace of a million events', { timeout: 900_000 }, async (t) => {
 	const s = await startServer(t);
 	const events = ['{"ph":"X","pid":1,"tid":1,"ts":1,"dur":20000000,"name":"main"}'];
 	for (let i = 1; i < 1_000_000; i++) events.push(`{"ph":"i","pid":1,"tid":1,"ts":${i * 10},"name":"n${i % 9}"}`);

@@ -34,7 +34,7 @@ async function bring(to, from, n, of) {
 	await until(async () => ((await counted(of)) === from + n ? true : undefined), `${from + n} counted`, 60);
 }
 
-test('one counts for all, and another follows it', { skip, timeout: 300_000 }, async (t) => {
+test('one counts for all, and another follows it', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const data = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-lead-'));
 	t.after(() => fs.rmSync(data, { recursive: true, force: true }));

@@ -15,7 +15,7 @@ import { binary, makeData, sideBySide, startServer, until } from '../server.mjs'
 const test = sideBySide(3);
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
-test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 300000 }, async (t) => {
+test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const [source, target, back] = [folder(t), path.join(folder(t), 'new'), path.join(folder(t), 'back')];
 	const failed = await failedIn(t, source);
@@ -88,7 +88,7 @@ test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 300
 	assert.equal(spawnSync(binary(), ['check', '--data', back]).status, 0);
 });
 
-test('beside a server: reads go on, what came meanwhile comes too, and what waits is decoded there', { skip, timeout: 300000 }, async (t) => {
+test('beside a server: reads go on, what came meanwhile comes too, and what waits is decoded there', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const [source, target] = [folder(t), path.join(folder(t), 'new')];
 	const url = db.url('beside');
@@ -129,7 +129,7 @@ test('beside a server: reads go on, what came meanwhile comes too, and what wait
 	assert.equal((await moved.trace(sampleTrace(9), {})).state, 'ready');
 });
 
-test('uploads that wait are decoded where they were brought', { skip, timeout: 300_000 }, async (t) => {
+test('uploads that wait are decoded where they were brought', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const [source, target] = [folder(t), path.join(folder(t), 'new')];
 	const dying = await serve(t, source, { TRACEWELL_CRASH_AT: 'child_done' });
@@ -162,7 +162,7 @@ async function threeTraces(t) {
 	return { s, data, traces, fileOf: ({ id }) => `traces/${id.slice(-2)}/${id.slice(-4, -2)}/${id}.db` };
 }
 
-test('what a run before left cut short, as a loss of power does, is not built upon', { timeout: 300_000 }, async (t) => {
+test('what a run before left cut short, as a loss of power does, is not built upon', { timeout: 900_000 }, async (t) => {
 	const { data, traces, fileOf } = await threeTraces(t);
 	const target = path.join(folder(t), 'new');
 	const files = filesIn(data);
@@ -178,7 +178,7 @@ test('what a run before left cut short, as a loss of power does, is not built up
 	assert.deepEqual(filesIn(data), files, 'the source stays as it was');
 });
 
-test('on another file system files are copied, and what is there is read rather than copied again', { skip: fs.existsSync('/dev/shm') && fs.statSync('/dev/shm').dev !== fs.statSync('/tmp').dev ? false : 'no second file system', timeout: 300_000 }, async (t) => {
+test('on another file system files are copied, and what is there is read rather than copied again', { skip: fs.existsSync('/dev/shm') && fs.statSync('/dev/shm').dev !== fs.statSync('/tmp').dev ? false : 'no second file system', timeout: 900_000 }, async (t) => {
 	const { data } = await threeTraces(t);
 	const parent = fs.mkdtempSync('/dev/shm/tracewell-mig-');
 	t.after(() => fs.rmSync(parent, { recursive: true, force: true }));
@@ -194,7 +194,7 @@ test('on another file system files are copied, and what is there is read rather 
 	assert.deepEqual(filesIn(target), files);
 });
 
-test('what the source lacks or has damaged is named and counted, and the rest is there', { timeout: 300_000 }, async (t) => {
+test('what the source lacks or has damaged is named and counted, and the rest is there', { timeout: 900_000 }, async (t) => {
 	const { s, data, traces, fileOf } = await threeTraces(t);
 	const target = path.join(folder(t), 'new');
 	fs.rmSync(path.join(data, fileOf(traces[0])));
@@ -209,7 +209,7 @@ test('what the source lacks or has damaged is named and counted, and the rest is
 	for (const { id } of traces) assert.equal((await moved.decoded(id)).state, 'ready');
 });
 
-test('a volume that is not mounted is no migration that lost its files', { timeout: 300_000 }, async (t) => {
+test('a volume that is not mounted is no migration that lost its files', { timeout: 900_000 }, async (t) => {
 	const data = folder(t), target = path.join(folder(t), 'new');
 	const s = await serve(t, data);
 	for (let n = 0; n < 10; n++) await s.trace(sampleTrace(30 + n));
@@ -227,7 +227,7 @@ test('a volume that is not mounted is no migration that lost its files', { timeo
 	assert.deepEqual([done.code, done.json.state, done.json.files.lost], [0, 'done', 0], done.told);
 });
 
-test('back from PostgreSQL beside its server, held while a decode is under way there', { skip, timeout: 300_000 }, async (t) => {
+test('back from PostgreSQL beside its server, held while a decode is under way there', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const [source, back] = [folder(t), path.join(folder(t), 'back')];
 	const s = await startServer(t, { data: source, env: { TRACEWELL_WORKER_FAULT: 'sleep' }, args: ['--catalog', db.url('busy'), '--decode-workers', '1', '--shutdown', '0'] });

@@ -49,7 +49,7 @@ async function small(t, { data = folder(t), args, env } = {}) {
 /* Each file of the source is read against a sum and told where it lacks: by name, and as a count. */
 const lostIn = (r) => [...r.told.matchAll(/^(\S+): (.*), in the source too$/gm)].map(([, id, why]) => [id, why]);
 
-test('a file and a folder to PostgreSQL and a store, and back: files, rows and answers are the same', { skip, timeout: 300000 }, async (t) => {
+test('a file and a folder to PostgreSQL and a store, and back: files, rows and answers are the same', { skip, timeout: 900_000 }, async (t) => {
 	const [db, b] = [await startPostgres(t), await startBucket(t)];
 	const [source, target, back] = [folder(t), path.join(folder(t), 'new'), path.join(folder(t), 'back')];
 	const failed = await failedIn(t, source);
@@ -120,7 +120,7 @@ test('a file and a folder to PostgreSQL and a store, and back: files, rows and a
 	});
 });
 
-test('what differs in a store is found by --verify, and a decoded file that was cut is too', { timeout: 300_000 }, async (t) => {
+test('what differs in a store is found by --verify, and a decoded file that was cut is too', { timeout: 900_000 }, async (t) => {
 	const b = await startBucket(t);
 	const [source, target] = [folder(t), path.join(folder(t), 'new')];
 	const s = await small(t, { data: source });
@@ -146,7 +146,7 @@ test('what differs in a store is found by --verify, and a decoded file that was 
 	assert.equal((await verify()).code, 0);
 });
 
-test('beside a server with a store: it answers all the time, and what came meanwhile is in the other store', { timeout: 300_000 }, async (t) => {
+test('beside a server with a store: it answers all the time, and what came meanwhile is in the other store', { timeout: 900_000 }, async (t) => {
 	const [a, b] = [await startBucket(t), await startBucket(t, 'other')];
 	const [source, target] = [folder(t), path.join(folder(t), 'new')];
 	const s = await small(t, { data: source, args: a.args('--webhook-private', '127.0.0.0/8'), env: a.env });
@@ -193,7 +193,7 @@ test('beside a server with a store: it answers all the time, and what came meanw
 	assert.equal((await moved.ask('DELETE', `/api/v1/traces/${third.id}`)).status, 204);
 });
 
-test('what is damaged or missing is named and counted, into a store and out of it, and the rest is brought', { timeout: 300_000 }, async (t) => {
+test('what is damaged or missing is named and counted, into a store and out of it, and the rest is brought', { timeout: 900_000 }, async (t) => {
 	const b = await startBucket(t);
 	const [source, target, back] = [folder(t), path.join(folder(t), 'new'), path.join(folder(t), 'back')];
 	const s = await small(t, { data: source });
@@ -232,7 +232,7 @@ test('what is damaged or missing is named and counted, into a store and out of i
 	assert.deepEqual(filesIn(back), most.filter((key) => key !== flipped));
 });
 
-test('what cannot be done with a store is refused in words', { timeout: 300_000 }, async (t) => {
+test('what cannot be done with a store is refused in words', { timeout: 900_000 }, async (t) => {
 	const [b, c] = [await startBucket(t), await startBucket(t, 'other')];
 	const [source, empty] = [folder(t), folder(t)];
 	const s = await small(t, { data: source });

@@ -107,7 +107,7 @@ test('the main job, and what only a file has', { skip }, async (t) => {
 /* As if the leases of all claims had run out, for which a full run waits. */
 const overdue = (db, schema) => inFull(false, true) && db.sql('UPDATE job SET due_ms=0 WHERE claimed=1', schema);
 
-test('two servers on one catalogue: what one began when it was killed is done by the other, once', { skip, timeout: 300_000 }, async (t) => {
+test('two servers on one catalogue: what one began when it was killed is done by the other, once', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const data = folder(t);
 	const url = db.url('two');
@@ -144,7 +144,7 @@ test('two servers on one catalogue: what one began when it was killed is done by
 	assert.equal(await counted(a), 41, 'none was counted twice');
 });
 
-test('a server that stood still for longer than its lease lost its work, and writes nothing of it', { skip, timeout: 300_000 }, async (t) => {
+test('a server that stood still for longer than its lease lost its work, and writes nothing of it', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const data = folder(t);
 	const url = db.url('still');
@@ -173,7 +173,7 @@ test('a server that stood still for longer than its lease lost its work, and wri
 	assert.equal((await still.trace(sampleTrace(7), { headers: { 'Idempotency-Key': 'small' } })).state, 'ready', 'and it goes on');
 });
 
-test('its server is restarted under load: what was accepted is there, and all goes on by itself', { skip, timeout: 300_000 }, async (t) => {
+test('its server is restarted under load: what was accepted is there, and all goes on by itself', { skip, timeout: 900_000 }, async (t) => {
 	const db = await startPostgres(t);
 	const s = await serve(t, folder(t), db.url('restarted'));
 	const kept = new Map();

@@ -57,7 +57,7 @@ const age = (b, key, ms) => {
 	fs.utimesSync(b.file(key), at, at);
 };
 
-test('what one server takes the other reads and finishes, and no file is common to them', { skip, timeout: 300_000 }, async (t) => {
+test('what one server takes the other reads and finishes, and no file is common to them', { skip, timeout: 900_000 }, async (t) => {
 	const { bucket: b, db, home, args, serve } = await setUp(t, 'shared');
 	const [one, other] = [await serve(), await serve()];
 	share(one, other);
@@ -99,7 +99,7 @@ test('what one server takes the other reads and finishes, and no file is common 
 	});
 });
 
-test('what one server deletes another may put at the same time', { skip, timeout: 300_000 }, async (t) => {
+test('what one server deletes another may put at the same time', { skip, timeout: 900_000 }, async (t) => {
 	const { bucket: b, serve } = await setUp(t, 'race');
 	const [one, other] = [await serve(), await serve()];
 	share(one, other);
@@ -129,7 +129,7 @@ test('what one server deletes another may put at the same time', { skip, timeout
 	assert.deepEqual(b.keys().filter((key) => key === fileOf(trace.id)), [fileOf(trace.id)]);
 });
 
-test('a deleter that lost its claim asks anew, and two servers are not in one folder', { skip, timeout: 300_000 }, async (t) => {
+test('a deleter that lost its claim asks anew, and two servers are not in one folder', { skip, timeout: 900_000 }, async (t) => {
 	const { bucket: b, db, args, serve } = await setUp(t, 'lost');
 	const one = await serve();
 	const body = sampleTrace(64);
@@ -152,7 +152,7 @@ test('a deleter that lost its claim asks anew, and two servers are not in one fo
 	assert.ok(asked.slice(0, asked.findIndex((line) => line.startsWith('DELETE'))).filter((line) => line.startsWith('HEAD')).length >= 2, asked.join('\n'));
 });
 
-test('one of several servers sweeps', { skip, timeout: 300_000 }, async (t) => {
+test('one of several servers sweeps', { skip, timeout: 900_000 }, async (t) => {
 	const { bucket: b, serve } = await setUp(t, 'sweep');
 	const one = await serve();
 	const trace = await one.trace(sampleTrace(70));
