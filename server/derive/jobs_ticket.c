@@ -316,8 +316,8 @@ static enum tw_status fix_regression(struct work *w, struct tw_err *err)
 	if (st != TW_OK || r.status == TW_REGRESS_FIXED)
 		return st;
 	add_note(w, r.note, note);
-	return tw_catalogue_regression_say(catalogue(w), w->row.project_id, r.id,
-	        &(struct tw_regression_said){
+	return tw_catalogue_regression_triage(catalogue(w), w->row.project_id, r.id,
+	        &(struct tw_triage){
 	                TW_REGRESS_FIXED, r.of.fixed_in, r.owner, note, r.muted_until_ms},
 	        err);
 }
@@ -334,13 +334,13 @@ static enum tw_status fix_group(struct work *w, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	state = tw_anr_state_of(rows, n, w->row.subject_id);
-	if (state.said.status == TW_REGRESS_FIXED)
+	if (state.triage.status == TW_REGRESS_FIXED)
 		return TW_OK;
-	add_note(w, state.said.note, note);
-	state.said.status = TW_REGRESS_FIXED;
-	state.said.note = note;
-	return tw_catalogue_anr_say(
-	        catalogue(w), w->row.project_id, w->row.subject_id, &state.said, err);
+	add_note(w, state.triage.note, note);
+	state.triage.status = TW_REGRESS_FIXED;
+	state.triage.note = note;
+	return tw_catalogue_anr_triage(
+	        catalogue(w), w->row.project_id, w->row.subject_id, &state.triage, err);
 }
 
 /* Also when it is done already, and when its subject is gone. */

@@ -68,11 +68,11 @@ static enum tw_status put_head(struct tw_fleet_question *q, struct tw_err *err)
 
 static void put_state(struct tw_fleet_question *q, const struct tw_anr_state *s)
 {
-	tw_fleet_put_text(q, "status", tw_regress_status_names[s->said.status]);
-	tw_fleet_put_text(q, "fixed_in", s->said.fixed_in);
-	tw_fleet_put_text(q, "owner", s->said.owner);
-	tw_fleet_put_text(q, "note", s->said.note);
-	tw_json_key_int(&q->j, "muted_until_ms", s->said.muted_until_ms);
+	tw_fleet_put_text(q, "status", tw_regress_status_names[s->triage.status]);
+	tw_fleet_put_text(q, "fixed_in", s->triage.fixed_in);
+	tw_fleet_put_text(q, "owner", s->triage.owner);
+	tw_fleet_put_text(q, "note", s->triage.note);
+	tw_json_key_int(&q->j, "muted_until_ms", s->triage.muted_until_ms);
 }
 
 static void put_group(

@@ -314,7 +314,7 @@ static enum tw_status compare_all(struct tw_comparison *c, struct tw_err *err)
 		st = compare_methods(c, err);
 	if (st == TW_OK && c->method[0])
 		st = compare_one(c, err);
-	return st == TW_OK ? tw_comparison_say(c, err) : st;
+	return st == TW_OK ? tw_comparison_describe(c, err) : st;
 }
 
 /* --- the response --- */

@@ -40,7 +40,7 @@ struct tw_comparison {
 };
 
 /* The summary sentence, and the complete comparison as Markdown (api_fleet_compare_text.c). */
-enum tw_status tw_comparison_say(struct tw_comparison *c, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_comparison_describe(struct tw_comparison *c, struct tw_err *err) TW_MUST_USE;
 void tw_comparison_markdown(const struct tw_comparison *c, struct tw_buf *out);
 /* "merged trees of both" (api_fleet_compare_tree.c). */
 enum tw_status tw_comparison_put_tree(struct tw_comparison *c, struct tw_err *err) TW_MUST_USE;

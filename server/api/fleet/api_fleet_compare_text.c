@@ -165,7 +165,7 @@ static const char *put_empty(const struct tw_comparison *c)
 	return "Neither side has traces in these days, so nothing can be compared.";
 }
 
-enum tw_status tw_comparison_say(struct tw_comparison *c, struct tw_err *err)
+enum tw_status tw_comparison_describe(struct tw_comparison *c, struct tw_err *err)
 {
 	const struct tw_compared_scenario *s = main_scenario(c);
 

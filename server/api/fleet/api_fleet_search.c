@@ -27,7 +27,7 @@ enum { NAMES_MS = 1000, FILES_MS = 400, NAMES_A_LOOK = 64 };
 struct naming { /* the filter of names, with its deadline */
 	struct tw_match *match;
 	int64_t until_ms;
-	uint32_t judged;
+	uint32_t names_matched;
 };
 
 struct search {
@@ -44,7 +44,7 @@ static enum tw_status matches_name(void *arg, const char *name, bool *ret_fits, 
 {
 	struct naming *n = arg;
 
-	if (++n->judged % NAMES_A_LOOK == 0 && tw_monotonic_ms() > n->until_ms)
+	if (++n->names_matched % NAMES_A_LOOK == 0 && tw_monotonic_ms() > n->until_ms)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "the regular expression takes too long over this project's names: make it "
 		        "simpler, or ask for a name");

@@ -36,7 +36,7 @@ static const char *const kind_names[] = {"regression", "anr", "alert", NULL};
 struct item {
 	enum kind kind;
 	const char *id, *title, *app, *scenario, *version;
-	const struct tw_regression_said *said;
+	const struct tw_triage *triage;
 	int64_t first_ms, last_ms;
 	const struct tw_regression *regression; /* exactly one of these is set */
 	const struct tw_anr_group *group;
@@ -63,8 +63,8 @@ static const char *project_of(const struct inbox *b)
 
 static bool is_in(const struct inbox *b, const struct item *i, unsigned box)
 {
-	const bool muted = i->said->muted_until_ms > b->now_ms;
-	const enum tw_regress_status s = i->said->status;
+	const bool muted = i->triage->muted_until_ms > b->now_ms;
+	const enum tw_regress_status s = i->triage->status;
 
 	switch (box) {
 	case BOX_NEW:
@@ -88,7 +88,7 @@ static void add(struct inbox *b, const struct item *i)
 {
 	if ((b->kind && b->kind - 1 != (unsigned)i->kind) ||
 	        (b->app[0] && strcmp(b->app, i->app) != 0) ||
-	        (b->owner[0] && strcmp(b->owner, i->said->owner) != 0))
+	        (b->owner[0] && strcmp(b->owner, i->triage->owner) != 0))
 		return;
 	for (unsigned box = 0; box < BOXES; box++)
 		b->counts[box] += is_in(b, i, box);
@@ -101,18 +101,18 @@ static void add(struct inbox *b, const struct item *i)
 static enum tw_status add_regressions(
         struct inbox *b, const struct tw_regression *rows, size_t n, struct tw_err *err)
 {
-	struct tw_regression_said *said = tw_arena_alloc(b->arena, n + 1, sizeof *said);
+	struct tw_triage *triage = tw_arena_alloc(b->arena, n + 1, sizeof *triage);
 
-	if (!said)
+	if (!triage)
 		return tw_oom(err);
 	for (size_t i = 0; i < n; i++) {
 		const struct tw_regression *r = &rows[i];
 
-		said[i] = (struct tw_regression_said){
+		triage[i] = (struct tw_triage){
 		        r->status, r->of.fixed_in, r->owner, r->note, r->muted_until_ms};
 		add(b, &(struct item){KIND_REGRESSION, r->id,
 		               r->of.method[0] ? r->of.method : r->of.scenario, r->of.app,
-		               r->of.scenario, r->of.head, &said[i], r->of.day * TW_DAY_MS,
+		               r->of.scenario, r->of.head, &triage[i], r->of.day * TW_DAY_MS,
 		               r->last_ms, r, NULL, NULL});
 	}
 	return TW_OK;
@@ -130,7 +130,7 @@ static enum tw_status add_groups(struct inbox *b, const struct tw_anr_group *gro
 
 		own[i] = tw_anr_state_of(states, n_states, g->key);
 		add(b, &(struct item){KIND_ANR, g->key, g->name[0] ? g->name : g->title, b->app, "",
-		               g->last_version, &own[i].said, g->first_ms, g->last_ms, NULL, g,
+		               g->last_version, &own[i].triage, g->first_ms, g->last_ms, NULL, g,
 		               NULL});
 	}
 	return TW_OK;
@@ -143,8 +143,8 @@ static void add_alerts(struct inbox *b, const struct tw_alert *rows, size_t n)
 		const bool group = x->rule.kind == TW_ALERT_anr_spike;
 
 		add(b, &(struct item){KIND_ALERT, x->id, x->rule.name, x->of.app, x->rule.scenario,
-		               group ? "" : x->of.subject, &x->said, x->first_ms, x->last_ms, NULL,
-		               NULL, x});
+		               group ? "" : x->of.subject, &x->triage, x->first_ms, x->last_ms,
+		               NULL, NULL, x});
 	}
 }
 
@@ -199,10 +199,10 @@ static json_t *item_json(const struct item *i)
 	json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}",
 	        "kind", kind_names[i->kind], "id", i->id, "title", i->title, "app", i->app,
 	        "scenario", i->scenario, "version", i->version, "status",
-	        tw_regress_status_names[i->said->status], "fixed_in", i->said->fixed_in, "owner",
-	        i->said->owner, "note", i->said->note, "muted_until_ms",
-	        (json_int_t)i->said->muted_until_ms, "first_ms", (json_int_t)i->first_ms, "last_ms",
-	        (json_int_t)i->last_ms);
+	        tw_regress_status_names[i->triage->status], "fixed_in", i->triage->fixed_in,
+	        "owner", i->triage->owner, "note", i->triage->note, "muted_until_ms",
+	        (json_int_t)i->triage->muted_until_ms, "first_ms", (json_int_t)i->first_ms,
+	        "last_ms", (json_int_t)i->last_ms);
 
 	if (i->regression) {
 		const struct tw_regress_found *f = &i->regression->of;
@@ -277,15 +277,15 @@ static enum tw_status triage_regression(
 	struct tw_catalogue *c = tw_req_app(r)->catalogue;
 	const char *project = tw_req_caller(r)->project_id;
 	struct tw_regression row;
-	struct tw_regression_said said;
+	struct tw_triage triage;
 	enum tw_status st = tw_catalogue_regression_get(c, project, id, tw_req_arena(r), &row, err);
 
 	if (st != TW_OK)
 		return st;
-	said = (struct tw_regression_said){
+	triage = (struct tw_triage){
 	        row.status, row.of.fixed_in, row.owner, row.note, row.muted_until_ms};
-	st = tw_regression_read_said(body, &said, err);
-	return st == TW_OK ? tw_catalogue_regression_say(c, project, id, &said, err) : st;
+	st = tw_triage_read(body, &triage, err);
+	return st == TW_OK ? tw_catalogue_regression_triage(c, project, id, &triage, err) : st;
 }
 
 static enum tw_status triage_group(
@@ -301,12 +301,12 @@ static enum tw_status triage_group(
 	if (st != TW_OK)
 		return st;
 	state = tw_anr_state_of(rows, n, key);
-	st = tw_regression_read_said(body, &state.said, err);
-	if (st == TW_OK && state.said.status == TW_REGRESS_RETURNED &&
+	st = tw_triage_read(body, &state.triage, err);
+	if (st == TW_OK && state.triage.status == TW_REGRESS_RETURNED &&
 	        json_object_get(body, "status"))
 		st = tw_fail(err, TW_BAD_REQUEST,
 		        "status of a group of ANRs is set to open, acknowledged or fixed");
-	return st == TW_OK ? tw_catalogue_anr_say(c, project, key, &state.said, err) : st;
+	return st == TW_OK ? tw_catalogue_anr_triage(c, project, key, &state.triage, err) : st;
 }
 
 static enum tw_status triage_alert(
@@ -322,8 +322,8 @@ static enum tw_status triage_alert(
 	if (st == TW_OK && n == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "no such alert");
 	if (st == TW_OK)
-		st = tw_regression_read_said(body, &row->said, err);
-	return st == TW_OK ? tw_catalogue_alert_say(c, project, id, &row->said, err) : st;
+		st = tw_triage_read(body, &row->triage, err);
+	return st == TW_OK ? tw_catalogue_alert_triage(c, project, id, &row->triage, err) : st;
 }
 
 static enum tw_status check_body(const json_t *body, struct tw_err *err)

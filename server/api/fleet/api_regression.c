@@ -152,8 +152,7 @@ static enum tw_status read_muted(const json_t *body, int64_t *io, struct tw_err 
 	return TW_OK;
 }
 
-enum tw_status tw_regression_read_said(
-        const json_t *body, struct tw_regression_said *io, struct tw_err *err)
+enum tw_status tw_triage_read(const json_t *body, struct tw_triage *io, struct tw_err *err)
 {
 	enum tw_status st = read_status(body, &io->status, err);
 
@@ -169,19 +168,19 @@ enum tw_status tw_regression_read_said(
 static enum tw_status triage(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	struct tw_regression row;
-	struct tw_regression_said said;
+	struct tw_triage triage;
 	enum tw_status st = read_one(r, &row, err);
 
 	if (st != TW_OK)
 		return st;
-	said = (struct tw_regression_said){
+	triage = (struct tw_triage){
 	        row.status, row.of.fixed_in, row.owner, row.note, row.muted_until_ms};
 	st = refuse_unknown(body, err);
 	if (st == TW_OK)
-		st = tw_regression_read_said(body, &said, err);
+		st = tw_triage_read(body, &triage, err);
 	if (st == TW_OK)
-		st = tw_catalogue_regression_say(
-		        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, row.id, &said, err);
+		st = tw_catalogue_regression_triage(tw_req_app(r)->catalogue,
+		        tw_req_caller(r)->project_id, row.id, &triage, err);
 	return st == TW_OK ? get_one(r, err) : st;
 }
 

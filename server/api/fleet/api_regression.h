@@ -11,8 +11,8 @@
 
 /* Reads the triage fields that a body has (status, fixed_in, owner, note, muted_until_ms); others
  * in *io are unchanged. */
-enum tw_status tw_regression_read_said(
-        const json_t *body, struct tw_regression_said *io, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_triage_read(
+        const json_t *body, struct tw_triage *io, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_regression_get_trend(struct tw_req *r, struct tw_err *err);
 
 #endif

@@ -14,12 +14,12 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 	struct tw_anr_state *r = ret_row;
 
 	*r = (struct tw_anr_state){.key = tw_cat_text(q, 0, a),
-	        .said = {(enum tw_regress_status)tw_cat_int(q, 1), tw_cat_text(q, 2, a),
+	        .triage = {(enum tw_regress_status)tw_cat_int(q, 1), tw_cat_text(q, 2, a),
 	                tw_cat_text(q, 4, a), tw_cat_text(q, 5, a), tw_cat_int(q, 6)},
 	        .fixed_ms = tw_cat_int(q, 3),
 	        .author = tw_cat_text(q, 7, a),
 	        .changed_ms = tw_cat_int(q, 8)};
-	return r->key && r->said.fixed_in && r->said.owner && r->said.note && r->author;
+	return r->key && r->triage.fixed_in && r->triage.owner && r->triage.note && r->author;
 }
 
 /* Whether a report from that version says that the fix did not hold: versions are compared by their
@@ -41,7 +41,7 @@ static enum tw_status has_returned(struct tw_db *db, const char *project_id,
 	if (st != TW_OK)
 		return st;
 	while (!*ret && tw_cat_row(&q))
-		*ret = is_after_fix(s->said.fixed_in, tw_cat_str(&q, 0));
+		*ret = is_after_fix(s->triage.fixed_in, tw_cat_str(&q, 0));
 	return tw_cat_close(&q, err);
 }
 
@@ -56,11 +56,11 @@ static enum tw_status look_at_fixed(struct tw_catalogue *c, const char *project_
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		bool returned = false;
 
-		if (rows[i].said.status != TW_REGRESS_FIXED)
+		if (rows[i].triage.status != TW_REGRESS_FIXED)
 			continue;
 		st = has_returned(db, project_id, &rows[i], &returned, err);
 		if (returned)
-			rows[i].said.status = TW_REGRESS_RETURNED;
+			rows[i].triage.status = TW_REGRESS_RETURNED;
 	}
 	tw_cat_done(c, db);
 	return st;
@@ -99,7 +99,7 @@ struct tw_anr_state tw_anr_state_of(const struct tw_anr_state *rows, size_t n, c
 	if (low < n && strcmp(rows[low].key, key) == 0)
 		return rows[low];
 	return (struct tw_anr_state){
-	        .key = key, .said = {.fixed_in = "", .owner = "", .note = ""}, .author = ""};
+	        .key = key, .triage = {.fixed_in = "", .owner = "", .note = ""}, .author = ""};
 }
 
 static enum tw_status is_known(
@@ -143,14 +143,13 @@ static enum tw_status read_stored(struct tw_db *db, const char *project_id, cons
 	st = tw_cat_close(&q, err);
 	if (st != TW_OK || ret->status != TW_REGRESS_FIXED)
 		return st;
-	state.said.fixed_in = ret->fixed_in;
+	state.triage.fixed_in = ret->fixed_in;
 	state.fixed_ms = ret->fixed_ms;
 	return has_returned(db, project_id, &state, &ret->returned, err);
 }
 
 /* An earlier fix is kept until it is set again, which the return of a fixed group requires. */
-static int64_t fixed_at(
-        const struct stored *was, const struct tw_regression_said *what, int64_t now)
+static int64_t fixed_at(const struct stored *was, const struct tw_triage *what, int64_t now)
 {
 	if (what->status == TW_REGRESS_RETURNED)
 		return was->fixed_ms;
@@ -163,7 +162,7 @@ static int64_t fixed_at(
 }
 
 static enum tw_status store(struct tw_db *db, const char *project_id, const char *key,
-        const struct tw_regression_said *what, struct tw_err *err)
+        const struct tw_triage *what, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
 	const bool fixed = what->status == TW_REGRESS_FIXED || what->status == TW_REGRESS_RETURNED;
@@ -189,8 +188,8 @@ static enum tw_status store(struct tw_db *db, const char *project_id, const char
 	return st;
 }
 
-enum tw_status tw_catalogue_anr_say(struct tw_catalogue *c, const char *project_id, const char *key,
-        const struct tw_regression_said *what, struct tw_err *err)
+enum tw_status tw_catalogue_anr_triage(struct tw_catalogue *c, const char *project_id,
+        const char *key, const struct tw_triage *what, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);

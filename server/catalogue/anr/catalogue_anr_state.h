@@ -13,7 +13,7 @@
 
 struct tw_anr_state {
 	const char *key;
-	struct tw_regression_said said; /* RETURNED where reports show it */
+	struct tw_triage triage; /* RETURNED where reports show it */
 	int64_t fixed_ms, changed_ms;
 	const char *author;
 };
@@ -26,8 +26,8 @@ enum tw_status tw_catalogue_anr_states(struct tw_catalogue *c, const char *proje
 struct tw_anr_state tw_anr_state_of(const struct tw_anr_state *rows, size_t n, const char *key);
 /* Status RETURNED keeps that it was fixed, and when.  A ticket that was closed is to be reopened
  * with the group.  TW_NOT_FOUND: no report has that key. */
-enum tw_status tw_catalogue_anr_say(struct tw_catalogue *c, const char *project_id, const char *key,
-        const struct tw_regression_said *what, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_anr_triage(struct tw_catalogue *c, const char *project_id,
+        const char *key, const struct tw_triage *what, struct tw_err *err) TW_MUST_USE;
 
 struct tw_db;
 /* Within a transaction: whether a fixed group has returned, and when it was fixed. */

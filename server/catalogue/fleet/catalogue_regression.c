@@ -128,14 +128,14 @@ static enum tw_status read_said(struct tw_db *db, const char *project_id, const 
 static enum tw_status says_fixed(struct tw_db *db, const char *project_id,
         const struct tw_regress_found *f, const struct known *k, bool *ret, struct tw_err *err)
 {
-	int64_t opened_day, said;
+	int64_t opened_day, triage;
 	enum tw_status st;
 
 	*ret = false;
 	if (k->status == TW_REGRESS_FIXED || !is_fixed(f))
 		return TW_OK;
-	st = read_said(db, project_id, k, f->fixed_in, &opened_day, &said, err);
-	*ret = f->fixed_in[0] ? !said && f->fixed_from >= opened_day
+	st = read_said(db, project_id, k, f->fixed_in, &opened_day, &triage, err);
+	*ret = f->fixed_in[0] ? !triage && f->fixed_from >= opened_day
 	                      : f->fixed_day > k->fixed_day && f->fixed_day > opened_day;
 	return st;
 }
@@ -401,7 +401,7 @@ enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, 
 
 /* Call in the transaction, with the previous status. */
 static enum tw_status note_said(struct tw_db *db, const char *project_id, const char *id,
-        int64_t before, const struct tw_regression_said *what, struct tw_err *err)
+        int64_t before, const struct tw_triage *what, struct tw_err *err)
 {
 	const struct tw_regression_digest news = {
 	        what->status == TW_REGRESS_FIXED ? TW_HOOK_FIXED : TW_HOOK_STATUS, tw_cat_author(),
@@ -412,8 +412,8 @@ static enum tw_status note_said(struct tw_db *db, const char *project_id, const 
 	return tw_cat_regression_note(db, project_id, id, &news, err);
 }
 
-enum tw_status tw_catalogue_regression_say(struct tw_catalogue *c, const char *project_id,
-        const char *id, const struct tw_regression_said *what, struct tw_err *err)
+enum tw_status tw_catalogue_regression_triage(struct tw_catalogue *c, const char *project_id,
+        const char *id, const struct tw_triage *what, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	int64_t before = 0;

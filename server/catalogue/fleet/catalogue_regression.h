@@ -53,13 +53,13 @@ enum tw_status tw_catalogue_regression_get(struct tw_catalogue *c, const char *p
         const char *id, struct tw_arena *a, struct tw_regression *ret,
         struct tw_err *err) TW_MUST_USE;
 
-struct tw_regression_said { /* a change by a person */
+struct tw_triage { /* a change by a person */
 	enum tw_regress_status status;
 	const char *fixed_in, *owner, *note;
 	int64_t muted_until_ms;
 };
 /* TW_NOT_FOUND. */
-enum tw_status tw_catalogue_regression_say(struct tw_catalogue *c, const char *project_id,
-        const char *id, const struct tw_regression_said *what, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_regression_triage(struct tw_catalogue *c, const char *project_id,
+        const char *id, const struct tw_triage *what, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -196,11 +196,11 @@ static const struct tw_field alert_fields[] = {
         ALERT(of.value, "value_micro"),
         ALERT(of.traces, "traces"),
         ALERT(of.is_over, "is_over"),
-        ALERT(said.status, "status"),
-        ALERT(said.fixed_in, "fixed_in"),
-        ALERT(said.owner, "owner"),
-        ALERT(said.note, "note"),
-        ALERT(said.muted_until_ms, "muted_until_ms"),
+        ALERT(triage.status, "status"),
+        ALERT(triage.fixed_in, "fixed_in"),
+        ALERT(triage.owner, "owner"),
+        ALERT(triage.note, "note"),
+        ALERT(triage.muted_until_ms, "muted_until_ms"),
         ALERT(first_ms, "first_ms"),
         ALERT(last_ms, "last_ms"),
 };
@@ -212,7 +212,7 @@ static bool read_alert(const struct tw_cat_query *q, struct tw_arena *a, void *r
 
 	return tw_row_read(q, 0, &fields_of_alert, a, ret_row) >= 0 &&
 	       (unsigned)r->rule.kind < TW_ALERT_KINDS &&
-	       (unsigned)r->said.status < TW_REGRESS_STATUSES;
+	       (unsigned)r->triage.status < TW_REGRESS_STATUSES;
 }
 
 #define ALERTS_WHERE                                                                               \
@@ -257,8 +257,8 @@ enum tw_status tw_catalogue_alerts_of(struct tw_catalogue *c, const char *projec
 	        project_id, rule_id, TW_ALERTS_OF_RULE_MAX, a, ret, ret_n, err);
 }
 
-enum tw_status tw_catalogue_alert_say(struct tw_catalogue *c, const char *project_id,
-        const char *id, const struct tw_regression_said *what, struct tw_err *err)
+enum tw_status tw_catalogue_alert_triage(struct tw_catalogue *c, const char *project_id,
+        const char *id, const struct tw_triage *what, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	int changed = 0;

@@ -68,7 +68,7 @@ struct tw_alert {
 	const char *id;
 	struct tw_alert_rule rule; /* without times and author */
 	struct tw_alert_figure of;
-	struct tw_regression_said said;
+	struct tw_triage triage;
 	int64_t first_ms, last_ms;
 };
 enum { TW_ALERTS_MAX = 1000 };
@@ -99,8 +99,8 @@ enum tw_status tw_catalogue_alerts_put(struct tw_catalogue *c, const struct tw_a
         struct tw_alert_figure *figures, size_t n, const struct tw_alert_mails *mails,
         struct tw_err *err) TW_MUST_USE;
 /* TW_NOT_FOUND. */
-enum tw_status tw_catalogue_alert_say(struct tw_catalogue *c, const char *project_id,
-        const char *id, const struct tw_regression_said *what, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_alert_triage(struct tw_catalogue *c, const char *project_id,
+        const char *id, const struct tw_triage *what, struct tw_err *err) TW_MUST_USE;
 /* The figure with its rule, as webhooks, mail and inbox have it; NULL: no memory. */
 json_t *tw_alert_json(
         const char *id, const struct tw_alert_rule *rule, const struct tw_alert_figure *of);

@@ -38,7 +38,7 @@ static void use_regressions(
 	        .head = "",
 	        .after_trace = id,
 	        .fixed_in = ""};
-	const struct tw_regression_said said = {TW_REGRESS_FIXED, "1", "o", "n", 0};
+	const struct tw_triage triage = {TW_REGRESS_FIXED, "1", "o", "n", 0};
 	struct tw_regression *rows, one;
 	uint64_t fresh = 0;
 	size_t n;
@@ -46,7 +46,8 @@ static void use_regressions(
 	assert_int_equal(tw_catalogue_regression_keep(c, project, &f, 1, &fresh, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_regressions(c, project, &all, a, &rows, &n, NULL), TW_OK);
 	assert_int_equal(n, 1);
-	assert_int_equal(tw_catalogue_regression_say(c, project, rows[0].id, &said, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_regression_triage(c, project, rows[0].id, &triage, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_regression_get(c, project, rows[0].id, a, &one, NULL), TW_OK);
 }
 

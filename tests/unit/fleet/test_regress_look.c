@@ -157,7 +157,7 @@ static void test_looking_again_finds_the_same(void **state)
 static void test_what_people_say_stays(void **state)
 {
 	struct session *s = *state;
-	struct tw_regression_said said = {TW_REGRESS_ACKNOWLEDGED, "", "ann", "looking", 5000};
+	struct tw_triage triage = {TW_REGRESS_ACKNOWLEDGED, "", "ann", "looking", 5000};
 	struct tw_regression_query q = live;
 	struct tw_regress_looked sums;
 	struct tw_regression *rows, one;
@@ -165,10 +165,12 @@ static void test_what_people_say_stays(void **state)
 
 	(void)ask(s, &live, &rows);
 	(void)snprintf(id, sizeof id, "%s", rows[0].id);
-	assert_int_equal(tw_catalogue_regression_say(s->c, s->project, id, &said, NULL), TW_OK);
 	assert_int_equal(
-	        tw_catalogue_regression_say(s->c, s->project, "none", &said, NULL), TW_NOT_FOUND);
-	assert_int_equal(tw_catalogue_regression_say(s->c, "other", id, &said, NULL), TW_NOT_FOUND);
+	        tw_catalogue_regression_triage(s->c, s->project, id, &triage, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_regression_triage(s->c, s->project, "none", &triage, NULL),
+	        TW_NOT_FOUND);
+	assert_int_equal(
+	        tw_catalogue_regression_triage(s->c, "other", id, &triage, NULL), TW_NOT_FOUND);
 	assert_int_equal(look(s, &sums), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_regression_get(s->c, s->project, id, s->arena, &one, NULL), TW_OK);
@@ -238,7 +240,7 @@ static size_t told(struct session *s, const char *id, struct tw_regression_entry
 static void test_who_opens_it_again_is_not_overruled(void **state)
 {
 	struct session *s = *state;
-	const struct tw_regression_said open = {TW_REGRESS_OPEN, "5", "", "", 0};
+	const struct tw_triage open = {TW_REGRESS_OPEN, "5", "", "", 0};
 	struct tw_regression_query q = {"", "", "n", "", "", 15, 0};
 	struct tw_regress_found f = finding("3", "4", 400);
 	struct tw_regression_entry *entries;
@@ -255,7 +257,7 @@ static void test_who_opens_it_again_is_not_overruled(void **state)
 	assert_string_equal(entries[0].author, "tracewell");
 	assert_string_equal(entries[0].version, "5");
 	assert_int_equal(entries[0].event, TW_HOOK_FIXED);
-	assert_int_equal(tw_catalogue_regression_say(s->c, s->project, id, &open, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_regression_triage(s->c, s->project, id, &open, NULL), TW_OK);
 	keep(s, &f, 0);
 	assert_int_equal(ask(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_OPEN);
@@ -278,7 +280,7 @@ static void test_who_opens_it_again_is_not_overruled(void **state)
 static void test_a_persons_version_stays(void **state)
 {
 	struct session *s = *state;
-	const struct tw_regression_said mine = {TW_REGRESS_FIXED, "8.4-rc1", "", "", 0};
+	const struct tw_triage mine = {TW_REGRESS_FIXED, "8.4-rc1", "", "", 0};
 	struct tw_regression_query q = {"", "", "o", "", "", 15, 0};
 	struct tw_regress_found f = finding("3", "4", 400);
 	struct tw_regression_entry *entries;
@@ -289,7 +291,7 @@ static void test_a_persons_version_stays(void **state)
 	keep(s, &f, 1);
 	assert_int_equal(ask(s, &q, &rows), 1);
 	(void)snprintf(id, sizeof id, "%s", rows[0].id);
-	assert_int_equal(tw_catalogue_regression_say(s->c, s->project, id, &mine, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_regression_triage(s->c, s->project, id, &mine, NULL), TW_OK);
 	f.fixed_in = "5";
 	f.fixed_from = tw_unix_ms() / TW_DAY_MS;
 	keep(s, &f, 0);
@@ -302,7 +304,7 @@ static void test_a_persons_version_stays(void **state)
 static void test_days_that_were_said(void **state)
 {
 	struct session *s = *state;
-	const struct tw_regression_said open = {TW_REGRESS_OPEN, "", "", "", 0};
+	const struct tw_triage open = {TW_REGRESS_OPEN, "", "", "", 0};
 	struct tw_regression_query q = {"", "", "p", "", "", 15, 0};
 	struct tw_regress_found f = finding("", "", 400);
 	struct tw_regression *rows;
@@ -315,7 +317,7 @@ static void test_days_that_were_said(void **state)
 	assert_int_equal(ask(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_FIXED);
 	(void)snprintf(id, sizeof id, "%s", rows[0].id);
-	assert_int_equal(tw_catalogue_regression_say(s->c, s->project, id, &open, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_regression_triage(s->c, s->project, id, &open, NULL), TW_OK);
 	f.fixed_day = 412;
 	keep(s, &f, 0);
 	assert_int_equal(ask(s, &q, &rows), 1);
