@@ -3,21 +3,23 @@
  * clickhouse.mjs - times of questions on many traces in ClickHouse, by rows of method_times: clickhouse.mjs [ROWS...]
  *
  * Rows are made by ClickHouse itself: 100 methods a trace of 5,000, 30 days, 10 versions, 4 scenarios, 3 classes, a label of
- * 50 values.  Prints bytes a row, and each question's time in ms (median of three) beside the time in which ClickHouse sums one
- * column of all rows, so that machines can be compared.  SHARDS=2 spreads them over two servers.
+ * 50 values.  Prints bytes a row, and of each question the median of REPEATS (3): time in ms, processor time of all ClickHouse servers
+ * in ms, and its ratio to that of a sum of one column of all rows, so that busy and other machines can be compared.
+ * SHARDS=2 spreads them over two servers.
  */
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
+import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 
 import { freePort, root, startServer, until } from '../e2e/server.mjs';
 
 const sizes = process.argv.slice(2).map(Number);
-const SHARDS = Number(process.env.SHARDS ?? 1), PER_TRACE = 100;
+const SHARDS = Number(process.env.SHARDS ?? 1), REPEATS = Number(process.env.REPEATS ?? 3), PER_TRACE = 100;
 const ends = [];
 const t = { after: (fn) => ends.push(fn) };
-const folders = [], ports = [];
+const folders = [], ports = [], pids = [];
 
 for (let i = 0; i < SHARDS; i++) {
 	folders.push(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-ch-')));
@@ -26,6 +28,7 @@ for (let i = 0; i < SHARDS; i++) {
 const shards = ports.map((port) => `<shard><replica><host>127.0.0.1</host><port>${port + 1}</port></replica></shard>`).join('');
 for (let i = 0; i < SHARDS; i++) {
 	const child = spawn(path.join(root, 'tests/unit/on_clickhouse'), ['--serve', folders[i], String(ports[i])], { stdio: 'ignore', env: { ...process.env, CLICKHOUSE_SHARDS: shards } });
+	pids.push(child.pid); /* on_clickhouse becomes the server */
 	t.after(() => new Promise((done) => child.once('exit', done) && child.kill('SIGKILL')).then(() => fs.rmSync(folders[i], { recursive: true, force: true })));
 	await until(async () => (await fetch(`http://127.0.0.1:${ports[i]}/ping`).catch(() => undefined))?.ok || undefined, 'ClickHouse');
 }
@@ -36,6 +39,18 @@ async function ask(sql, shard = 0, database = 'tw') {
 	if (!r.ok) throw new Error(text.slice(0, 300));
 	return text.trim();
 }
+
+/* Processor time of all servers so far, in ms. */
+const used = () => pids.reduce((sum, pid) => {
+	const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+	return sum + (Number(fields[11]) + Number(fields[12])) * 10; /* ticks of 10 ms */
+}, 0);
+
+/* Merges of what was just written are over. */
+const quiet = () => until(async () => {
+	for (let i = 0; i < SHARDS; i++) if (Number(await ask('SELECT count() FROM system.merges', i)) > 0) return undefined;
+	return true;
+}, 'the merges', 3600);
 
 /* The tables as the server makes them, and over them tables of all shards. */
 async function spread() {
@@ -50,13 +65,14 @@ async function spread() {
 	}
 }
 
+const COLUMNS = 'project, day, app, version_name, build_id, scenario, device_class, os, trace, attempt';
 const DIMS = (n) => `toDate(today() - ${n} % 30) AS day, 'app', concat('8.', toString(${n} % 10)) AS v, concat('b', toString(${n} % 10)), ['cold_start','page','feed','cart'][${n} % 4 + 1], ['low','mid','high'][intDiv(${n}, 7) % 3 + 1], ['13','14'][${n} % 2 + 1], toFixedString(concat('01', leftPad(toString(${n}), 24, '0')), 26), toUInt64(${n} + 1)`.replace(/leftPad\((.*?), 24, '0'\)/, "substring(concat('000000000000000000000000', $1), -24)");
 
 async function fill(project, from, to) {
-	await ask(`INSERT INTO traces SELECT '${project}', ${DIMS('number')}, now(), '', 'phone', ['flavour'], [concat('f', toString(number % 50))], toUInt64(1e8 + cityHash64(number) % 1000000000), 0, 0 FROM numbers(${from}, ${to - from})`);
+	await ask(`INSERT INTO traces (${COLUMNS}, time, mapping_id, device, label_keys, label_values, duration_ns, tree, tree_level) SELECT '${project}', ${DIMS('number')}, now(), '', 'phone', ['flavour'], [concat('f', toString(number % 50))], toUInt64(1e8 + cityHash64(number) % 1000000000), 0, 0 FROM numbers(${from}, ${to - from})`);
 	const step = 20000;
 	for (let at = from; at < to; at += step)
-		await ask(`INSERT INTO method_times SELECT '${project}', ${DIMS('n')}, m * 7919 + 1, 1 + h % 20, self * 2, self, self * 2, toInt64(self) FROM (SELECT intDiv(number, ${PER_TRACE}) AS n, cityHash64(number) AS h, (h % 50 + (number % ${PER_TRACE}) * 50) AS m, toUInt64(1000 + m * 100 + h % (1000 + m * 300)) AS self FROM numbers(${at * PER_TRACE}, ${Math.min(step, to - at) * PER_TRACE}))`);
+		await ask(`INSERT INTO method_times (${COLUMNS}, method, calls, total_ns, self_ns, sum_ns, cpu_ns) SELECT '${project}', ${DIMS('n')}, m * 7919 + 1, 1 + h % 20, self * 2, self, self * 2, toInt64(self) FROM (SELECT intDiv(number, ${PER_TRACE}) AS n, cityHash64(number) AS h, (h % 50 + (number % ${PER_TRACE}) * 50) AS m, toUInt64(1000 + m * 100 + h % (1000 + m * 300)) AS self FROM numbers(${at * PER_TRACE}, ${Math.min(step, to - at) * PER_TRACE}))`);
 }
 
 const s = await startServer(t, { args: ['--analytics', `clickhouse://127.0.0.1:${ports[0]}/tw`, '--query-deadline', '600000'] });
@@ -64,29 +80,36 @@ await s.get('/api/v1/fleet/scenarios'); // makes the tables
 if (SHARDS > 1) await spread();
 const project = /project=(01\w+)/.exec(s.log)[1];
 const questions = { 'scenarios by version': 'scenarios?by=version', 'scenarios by a label': 'scenarios?by=label:flavour', 'methods of a version and scenario': 'methods?version_name=8.3&scenario=page', 'methods of all': 'methods?metrics=self', 'compare two versions': 'compare?a=8.3&b=8.4&tree=false' };
+/* fetch gives up after five minutes. */
+const asked = (target) => new Promise((done, failed) => http.get(s.url + target, { headers: { Authorization: `Bearer ${s.read}` } }, (answer) => answer.resume().on('end', () => done(answer.statusCode))).on('error', failed));
 let from = 0;
 for (const rows of sizes) {
-	const to = rows / PER_TRACE, began = Date.now();
+	const to = rows / PER_TRACE, began = Date.now(), start = used();
 	await fill(project, from, to);
 	const filled = (to - from) * PER_TRACE / (Date.now() - began) * 1000;
+	const added = (to - from) * PER_TRACE;
 	from = to;
+	await quiet();
 	let bytes = 0;
 	for (let i = 0; i < SHARDS; i++) bytes += Number(await ask("SELECT sum(bytes) FROM system.parts WHERE active AND table LIKE 'method_times%'", i));
 	const median = async (fn) => {
-		const times = [];
-		for (let i = 0; i < 3; i++) {
-			const at = performance.now();
+		const runs = [];
+		for (let i = 0; i < REPEATS; i++) {
+			const at = performance.now(), before = used();
 			await fn();
-			times.push(performance.now() - at);
+			runs.push({ ms: performance.now() - at, cpu: used() - before });
 		}
-		return times.sort((a, b) => a - b)[1];
+		return runs.sort((a, b) => a.cpu - b.cpu)[Math.floor(REPEATS / 2)];
 	};
-	const scan = await median(() => ask('SELECT sum(self_ns) FROM method_times'));
-	console.log(`${rows} rows of ${to} traces on ${SHARDS}: ${(bytes / rows).toFixed(1)} bytes a row, ${Math.round(filled)} rows/s made, scan ${scan.toFixed(0)} ms`);
+	const cpu = (used() - start) / 1000 / added * 1e6; /* since the last size, with merges */
+	const times = Math.max(1, Math.ceil(1e7 / rows)); /* so that ticks of 10 ms do not matter */
+	const many = await median(async () => { for (let i = 0; i < times; i++) await ask('SELECT sum(self_ns + total_ns + cpu_ns) FROM method_times'); });
+	const scan = { ms: many.ms / times, cpu: many.cpu / times };
+	console.log(`${rows} rows of ${to} traces on ${SHARDS}: ${(bytes / rows).toFixed(1)} bytes a row, ${Math.round(filled)} rows/s made, ${cpu.toFixed(1)} s of processor a million rows, scan ${scan.ms.toFixed(0)} ms, processor ${scan.cpu.toFixed(1)} ms`);
 	for (const [name, query] of Object.entries(questions)) {
 		let status;
-		const ms = await median(async () => (status = (await s.get(`/api/v1/fleet/${query}`)).status));
-		console.log(`  ${name}: ${status === 200 ? `${ms.toFixed(0)} ms, ${(ms / scan).toFixed(1)} scans` : `HTTP ${status}`}`);
+		const { ms, cpu: own } = await median(async () => (status = await asked(`/api/v1/fleet/${query}`)));
+		console.log(`  ${name}: ${status === 200 ? `${ms.toFixed(0)} ms, processor ${own} ms, ${(own / scan.cpu).toFixed(1)} scans` : `HTTP ${status}`}`);
 	}
 }
 for (const end of ends.reverse()) await end();
