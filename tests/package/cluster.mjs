@@ -1,6 +1,6 @@
 /*
  * cluster.mjs - what several servers stand on, for tests of the files that set them up: a PostgreSQL that asks for
- * its password, a store, and HAProxy with the shipped configuration, all on loopback.
+ * its password, a store, a ClickHouse, and HAProxy with the shipped configuration, all on loopback.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -43,6 +43,19 @@ export async function startDatabase(t, password) {
 	db.sql(`CREATE ROLE tracewell LOGIN PASSWORD '${password}'`);
 	db.sql('CREATE DATABASE tracewell OWNER tracewell');
 	return { port, address: `127.0.0.1:${port}` };
+}
+
+export const hasClickHouse = spawnSync('which', ['clickhouse-server']).status === 0;
+
+/* With the users of a file of settings, as a folder users.d gives them to it; "HOST:PORT". */
+export async function startClickHouse(t, users) {
+	const at = folder(t, 'clickhouse'), port = await freePort();
+	fs.mkdirSync(path.join(at, 'users.d'));
+	fs.writeFileSync(path.join(at, 'users.d/tracewell.xml'), users.replaceAll('clickhouse>', 'yandex>')); /* as 18.16 calls the root */
+	const child = spawn(path.join(root, 'tests/unit/on_clickhouse'), ['--serve', at, String(port)], { stdio: 'ignore' });
+	t.after(() => new Promise((done) => (child.exitCode === null ? child.once('exit', done).kill('SIGKILL') : done())));
+	await until(async () => (await fetch(`http://127.0.0.1:${port}/ping`).catch(() => undefined))?.ok || undefined, 'ClickHouse');
+	return `127.0.0.1:${port}`;
 }
 
 export const startStore = (t) => startBucket(t, 'tracewell');

@@ -1,7 +1,7 @@
 /*
  * compose.test.mjs - deploy/container/compose-several.yml: each name, flag and setting in it is one that there is,
- * secrets are in no environment, and what it starts, on PostgreSQL, a store and HAProxy of this machine, takes a
- * trace and shows its flame graph.
+ * secrets are in no environment, and what it starts, on PostgreSQL, a store, ClickHouse and HAProxy of this machine,
+ * takes a trace, shows its flame graph and counts it.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -12,10 +12,10 @@ import { test } from 'node:test';
 import { sampleTrace } from '../e2e/make.mjs';
 import { postgresIsThere } from '../e2e/postgres.mjs';
 import { root, tracewell, until } from '../e2e/server.mjs';
-import { folder, hasProxy, settings, startBalance, startDatabase, startOne, startStore, yaml } from './cluster.mjs';
+import { folder, hasClickHouse, hasProxy, settings, startBalance, startClickHouse, startDatabase, startOne, startStore, yaml } from './cluster.mjs';
 
 const FILE = 'container/compose-several.yml';
-const skip = !postgresIsThere ? 'no PostgreSQL 15' : !hasProxy && 'no haproxy';
+const skip = !postgresIsThere ? 'no PostgreSQL 15' : !hasProxy ? 'no haproxy' : !hasClickHouse && 'no ClickHouse';
 const engine = spawnSync('docker', ['compose', 'version']).status === 0;
 const [compose] = yaml(FILE);
 const all = Object.entries(compose.services);
@@ -66,13 +66,13 @@ test('docker compose takes the file', { skip: !engine && 'no docker compose' }, 
 function prepare(at) {
 	const { entrypoint, command } = compose.services.prepare;
 	const here = process.getuid() === 0 ? '' : 'chown() { :; }\n';
-	for (const of of ['tracewell', 'postgres', 's3']) fs.mkdirSync(path.join(at, of), { recursive: true });
+	for (const of of ['tracewell', 'postgres', 's3', 'clickhouse']) fs.mkdirSync(path.join(at, of), { recursive: true });
 	execFileSync(entrypoint[0], [...entrypoint.slice(1), here + command[0].replaceAll('$$', '$')], { env: { PATH: process.env.PATH, SECRETS: at } });
 	return (name) => fs.readFileSync(path.join(at, name), 'utf8').trim();
 }
 
 /* Its own words with the test's addresses; each must find its place. */
-function environment(service, at, db, store) {
+function environment(service, at, db, store, clickhouse) {
 	const env = Object.fromEntries(Object.entries(service.environment).map(([name, value]) => [name, filled(value)]));
 	const put = (name, from, to) => {
 		assert.ok(env[name].includes(from), `${name}: ${from}`);
@@ -81,7 +81,8 @@ function environment(service, at, db, store) {
 	put('TRACEWELL_CATALOG', '@postgres/', `@${db.address}/`);
 	put('TRACEWELL_CATALOG', '/secrets/', `${at}/tracewell/`);
 	put('TRACEWELL_S3_ENDPOINT', 'http://s3:8333', store.url);
-	for (const name of ['TRACEWELL_S3_CREDENTIALS_FILE', 'TRACEWELL_SECRET_KEY_FILE']) put(name, '/secrets', `${at}/tracewell`);
+	put('TRACEWELL_ANALYTICS', '//clickhouse:8123/', `//${clickhouse}/`);
+	for (const name of ['TRACEWELL_S3_CREDENTIALS_FILE', 'TRACEWELL_SECRET_KEY_FILE', 'TRACEWELL_ANALYTICS_PASSWORD_FILE']) put(name, '/secrets', `${at}/tracewell`);
 	env.TRACEWELL_TRUSTED_PROXIES = '127.0.0.1';
 	env.TRACEWELL_DRAIN_SECONDS = '0';
 	return env;
@@ -99,6 +100,7 @@ test('what it starts takes a trace and shows its flame graph', { skip, timeout: 
 
 	const db = await startDatabase(t, password);
 	const store = await startStore(t);
+	const clickhouse = await startClickHouse(t, secret('clickhouse/tracewell.xml'));
 	const edit = (name, from, to) => {
 		assert.ok(secret(name).includes(from), from);
 		fs.writeFileSync(path.join(at, name), secret(name).replace(from, to));
@@ -110,7 +112,7 @@ test('what it starts takes a trace and shows its flame graph', { skip, timeout: 
 	await Promise.all(ours.map(async ([name, s]) => {
 		for (const flag of s.command.filter((arg) => arg.startsWith('--'))) assert.ok(help.includes(flag), flag);
 		for (const of of Object.keys(s.environment)) assert.ok(known.has(of.replace('TRACEWELL_', '').toLowerCase().replaceAll('_', '-')), of);
-		by[name] = await startOne(t, `compose-${name}`, s.command, environment(s, at, db, store));
+		by[name] = await startOne(t, `compose-${name}`, s.command, environment(s, at, db, store, clickhouse));
 	}));
 	for (const [name, s] of ours) {
 		const [, program, ...args] = s.healthcheck.test;
@@ -130,6 +132,12 @@ test('what it starts takes a trace and shows its flame graph', { skip, timeout: 
 	assert.equal(flame.status, 200);
 	assert.ok((await flame.text()).length > 100);
 	assert.ok(store.keys('production').some((key) => key.startsWith('traces/')), 'and is in the store');
+	await until(async () => ((await (await asked('/api/v1/fleet/scenarios?by=all')).json()).traces === 1 ? true : undefined), 'it is counted');
+	const login = secret('tracewell/clickhouse');
+	const rows = (headers) => fetch(`http://${clickhouse}/?database=tracewell`, { method: 'POST', body: 'SELECT count() FROM traces', headers });
+	assert.equal((await (await rows({ 'X-ClickHouse-User': 'tracewell', 'X-ClickHouse-Key': login })).text()).trim(), '1', 'in ClickHouse');
+	assert.notEqual((await rows({ 'X-ClickHouse-User': 'tracewell', 'X-ClickHouse-Key': 'x' })).status, 200);
+	assert.notEqual((await rows({})).status, 200, 'no other user');
 	const page = await fetch(url + '/');
 	assert.equal(page.status, 200);
 	assert.match(page.headers.get('set-cookie') ?? '', /^tracewell-node=/, 'a browser stays where it began');
