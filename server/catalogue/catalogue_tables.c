@@ -82,7 +82,7 @@ static const struct tw_table tables[] = {
         {"hang", 2, MANY,
                 "project_id trace_id created_ms:i day:i app version_name build_id "
                 "mapping_id scenario device device_class os labels who:i anr:i keyed:i key "
-                "kind tallied:i"},
+                "kind tallied:i copied:i"},
         {"anr", 2, FEW, "project_id trace_id brief:b base key kind name title verdict detail"},
         {"lock_wait", 3, MANY,
                 "project_id trace_id seq:i dump:i is_main:i raw_monitor raw_owner source "
@@ -123,6 +123,8 @@ static const struct tw_table tables[] = {
         {"ticket", 2, MANY,
                 "project_id mark kind:i subject_id tracker title body assignee author "
                 "ticket_key url state:i error tries:i due_ms:i created_ms:i changed_ms:i"},
+        {"fleet_engine", 1, MANY, "name"},
+        {"fleet_erase", 2, MANY, "project_id trace_id day:i hidden:i"},
 };
 
 const struct tw_table *tw_tables(size_t *ret_n)

@@ -6,20 +6,27 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/jobs.h"
 #include "server/decode/jobs_store.h"
+#include "server/derive/pipeline.h"
 
 enum tw_status tw_delete_trace(struct tw_app *app, const char *project_id, const char *trace_id,
-        struct tw_arena *a, struct tw_err *err)
+        enum tw_delete_sums sums, struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_blob_list unused = {0};
 	enum tw_status st;
 
 	tw_record_drop(app->recorder, trace_id); /* before its row, or it would prove a lost one */
-	st = tw_catalogue_trace_delete(
-	        app->catalogue, project_id, trace_id, a, &unused.sha256, &unused.n, err);
+	if (sums == TW_DELETE_WITH_SUMS)
+		st = tw_catalogue_trace_erase(
+		        app->catalogue, project_id, trace_id, a, &unused, err);
+	else
+		st = tw_catalogue_trace_delete(
+		        app->catalogue, project_id, trace_id, a, &unused.sha256, &unused.n, err);
 	if (st == TW_OK) {
 		tw_jobs_drop_unused(app, &unused);
 		tw_store_drop_trace(app, trace_id);
 		tw_record_drop(app->recorder, trace_id); /* a decoder may have written it again */
+		if (sums == TW_DELETE_WITH_SUMS && app->fleet && app->fleet->engine->hide)
+			tw_pipeline_wake(app, TW_RAISED_BY_DECODER);
 	} else if (st != TW_NOT_FOUND) {
 		tw_record_trace(app->recorder, project_id, trace_id);
 	}

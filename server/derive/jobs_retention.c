@@ -22,9 +22,10 @@ static enum tw_status expire(struct tw_app *app, const struct tw_expiry *e, stru
 	static const char *const events[] = {"trace_expired", "upload_expired", "decoded_expired"};
 	enum tw_expired what = tw_expiry_what(e->why);
 	enum tw_status st =
-	        what == TW_EXPIRED_UPLOAD    ? tw_delete_upload(app, project_id, e->id, a, err)
-	        : what == TW_EXPIRED_DECODED ? tw_delete_decoded(app, project_id, e->id, err)
-	                                     : tw_delete_trace(app, project_id, e->id, a, err);
+	        what == TW_EXPIRED_UPLOAD ? tw_delete_upload(app, project_id, e->id, a, err)
+	        : what == TW_EXPIRED_DECODED
+	                ? tw_delete_decoded(app, project_id, e->id, err)
+	                : tw_delete_trace(app, project_id, e->id, TW_DELETE_FILES, a, err);
 
 	*ret_gone = st == TW_OK;
 	if (st == TW_NOT_FOUND)

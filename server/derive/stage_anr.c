@@ -31,6 +31,7 @@ enum { WAITED_NS = 1000000000, WAITED_S = 5 }; /* when a report does not say */
 #define WORK_BYTES ((size_t)512 << 20)
 
 struct anrs {
+	int64_t copy_ms; /* monotonic: no copies are made before */
 	struct tw_derive_parts parts;
 	struct tw_arena *arena, *project_arena; /* of one trace; of a project's turn */
 	char *name;                             /* NAME_BYTES */
@@ -430,6 +431,30 @@ static enum tw_status key_some(
 	return st;
 }
 
+/* --- copies in an engine that people query --- */
+
+enum { COPIED_AT_ONCE = 256, COPY_AGAIN_MS = 5000 };
+
+/* An engine that does not answer delays nothing else. */
+static enum tw_status copy_some(struct anrs *h, bool *io_more, struct tw_err *err)
+{
+	struct tw_fleet_store *fleet = h->parts.fleet;
+	struct tw_anr_copy *of = NULL;
+	size_t n = 0;
+	enum tw_status st;
+
+	if (!fleet || !fleet->engine->put_anrs || tw_monotonic_ms() < h->copy_ms)
+		return TW_OK;
+	tw_arena_reset(h->project_arena);
+	st = tw_catalogue_anr_uncopied(
+	        h->parts.catalogue, COPIED_AT_ONCE, h->project_arena, &of, &n, err);
+	if (st == TW_OK && n)
+		st = fleet->engine->put_anrs(fleet, of, n, err);
+	h->copy_ms = st == TW_OK ? 0 : tw_monotonic_ms() + COPY_AGAIN_MS;
+	*io_more = *io_more || (st == TW_OK && n == COPIED_AT_ONCE);
+	return st;
+}
+
 /* --- the stage --- */
 
 static enum tw_status run(
@@ -455,7 +480,7 @@ static enum tw_status tend(
 		st = tw_catalogue_anr_expire(h->parts.catalogue,
 		        tw_unix_ms() / TW_DAY_MS - h->parts.figures_days, &expired, err);
 	*ret_more = *ret_more || expired;
-	return st;
+	return st == TW_OK ? copy_some(h, ret_more, err) : st;
 }
 
 static void close_anrs(void *state)

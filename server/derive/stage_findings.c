@@ -22,12 +22,16 @@
 #define WORK_BYTES ((size_t)256 << 20)
 
 /* A trace has so long, five times what ten million calls take: what is found by then is kept. */
-enum { LOOKED_AT_ONCE = 8, LONGEST_MS = 5000, DATA_BYTES = 1 << 20 };
+enum { LOOKED_AT_ONCE = 64, LONGEST_MS = 5000, TOGETHER_MS = 1000, DATA_BYTES = 1 << 20 };
 
 struct finder {
-	struct tw_rollup_worker *folder; /* names methods, and has the memory of one trace */
-	struct tw_arena *project_arena;  /* rules of a project and its traces to look at */
+	struct tw_rollup_worker
+	        *folder;                /* names methods, and has the memory of traces in `batch` */
+	struct tw_arena *project_arena; /* rules of a project and its traces to look at */
 	struct tw_detect_memo *memo;
+	struct tw_found_trace batch[LOOKED_AT_ONCE]; /* inspected, and not yet stored */
+	size_t n_batch;
+	int64_t batch_ms; /* monotonic: stored by then */
 };
 
 /* --- rules --- */
@@ -270,32 +274,52 @@ static enum tw_status write_names(struct look *l, struct tw_err *err)
 	return l->n_callers ? store->engine->name_methods(store, &names, err) : TW_OK;
 }
 
-static enum tw_status keep(struct look *l, int64_t number, struct tw_err *err)
+/* Adds the trace to the batch. */
+static enum tw_status keep(struct finder *f, struct look *l, struct tw_err *err)
 {
-	struct tw_catalogue *c = l->folder->parts.catalogue;
-	struct tw_fleet_store *store = l->folder->parts.fleet;
-	const struct tw_trace_row *row = &l->d.v.row;
-	struct tw_rollup_dims cells[TW_ROLLUP_CELLS_MAX];
+	struct tw_arena *a = f->folder->arena;
+	struct tw_trace_row *row = tw_arena_alloc(a, 1, sizeof *row);
+	struct tw_rollup_dims *cells = tw_arena_alloc(a, TW_ROLLUP_CELLS_MAX, sizeof *cells);
+	struct tw_found_trace *t = &f->batch[f->n_batch];
 	const char *labels[TW_ROLLUP_LABELS_MAX];
-	struct tw_found_trace t = {
-	        {row->project_id, row->id, row->meta.build_id, row->meta.mapping_id}, l->namer.ids,
-	        cells, 0, {"", 0}, row};
 	struct tw_buf out;
 	size_t n = 0;
-	enum tw_status st = tw_rollup_labels(c, row->project_id, l->folder->arena, labels, &n, err);
+	enum tw_status st;
 
-	tw_buf_init(&out, DATA_BYTES);
+	if (!row || !cells)
+		return tw_oom(err);
+	*row = l->d.v.row;
+	*t = (struct tw_found_trace){
+	        {row->project_id, row->id, row->meta.build_id, row->meta.mapping_id}, l->namer.ids,
+	        cells, 0, {"", 0}, row};
+	st = tw_rollup_labels(f->folder->parts.catalogue, row->project_id, a, labels, &n, err);
 	if (st == TW_OK)
-		st = tw_rollup_cells(row, labels, n, l->folder->arena, cells, &t.n_cells, err);
+		st = tw_rollup_cells(row, labels, n, a, cells, &t->n_cells, err);
+	tw_buf_init(&out, DATA_BYTES);
 	tw_found_write(&l->found, &out);
-	if (st == TW_OK && tw_buf_status(&out) != TW_OK)
-		st = tw_oom(err);
-	t.data = (struct tw_str){(const char *)out.data, out.len};
+	if (st == TW_OK)
+		st = tw_rollup_finalize(&out, a, &t->data, err);
+	else
+		tw_buf_done(&out);
 	if (st == TW_OK)
 		st = write_names(l, err);
+	if (st == TW_OK && f->n_batch++ == 0)
+		f->batch_ms = tw_monotonic_ms() + TOGETHER_MS;
+	return st;
+}
+
+static enum tw_status store_batch(
+        struct finder *f, const struct tw_turn *turn, int64_t number, struct tw_err *err)
+{
+	struct tw_fleet_store *store = f->folder->parts.fleet;
+	enum tw_status st = TW_OK;
+
+	if (f->n_batch)
+		st = store->engine->put_found(store, f->batch, f->n_batch, number, err);
 	if (st == TW_OK)
-		st = store->engine->put_found(store, &t, number, err);
-	tw_buf_done(&out);
+		tw_turn_done(turn, f->n_batch);
+	f->n_batch = 0;
+	tw_arena_reset(f->folder->arena);
 	return st;
 }
 
@@ -325,7 +349,6 @@ static enum tw_status look_at(struct finder *f, const struct project *p, const c
 	struct tw_named_trace of;
 	enum tw_status st;
 
-	tw_arena_reset(f->folder->arena);
 	f->memo->number = (uint64_t)p->rules.number;
 	st = tw_catalogue_trace_get(
 	        f->folder->parts.catalogue, project_id, trace_id, f->folder->arena, row, err);
@@ -341,7 +364,7 @@ static enum tw_status look_at(struct finder *f, const struct project *p, const c
 	tw_trace_file_close(l.d.v.file);
 	l.d.v.file = NULL;
 	if (st == TW_OK)
-		st = keep(&l, p->rules.number, err);
+		st = keep(f, &l, err);
 	if (st != TW_OK) /* names that were to be written with it may not be */
 		tw_rollup_worker_forget(f->folder);
 	tw_arena_free(l.d.arena);
@@ -355,17 +378,20 @@ static enum tw_status look_at_some(
 	enum tw_status st = TW_OK;
 
 	tw_rollup_worker_begin_day(f->folder);
+	tw_arena_reset(f->folder->arena);
+	f->n_batch = 0;
 	for (size_t i = 0; st == TW_OK && i < p->n && !tw_turn_is_over(turn); i++) {
 		const struct tw_named_trace t = {turn->project_id, p->todo[i], "", ""};
 		bool own = false;
 		struct tw_err why;
 
 		st = look_at(f, p, turn->project_id, p->todo[i], &own, &why);
-		tw_turn_done(turn, st == TW_OK);
 		if (st != TW_OK)
 			st = tw_turn_failed(turn, &t, !own, &why, err);
+		if (st == TW_OK && f->n_batch && tw_monotonic_ms() >= f->batch_ms)
+			st = store_batch(f, turn, p->rules.number, err);
 	}
-	return st;
+	return st == TW_OK ? store_batch(f, turn, p->rules.number, err) : st;
 }
 
 static enum tw_status run(

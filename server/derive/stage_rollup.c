@@ -15,18 +15,63 @@ static enum tw_status run(
 	return tw_rollup_worker_count(state, turn, ret_more, err);
 }
 
+/* --- deleted traces, in an engine that can take them out of its sums --- */
+
+/* Hidden at once; their rows are removed once an hour, as that rewrites large files. */
+enum { ERASED_AT_ONCE = 256, ERASE_EVERY_MS = 3600000 };
+
+static enum tw_status erase_some(struct tw_rollup_worker *f, bool hidden,
+        enum tw_status (*by)(
+                struct tw_fleet_store *, const struct tw_erased *, size_t, struct tw_err *),
+        size_t *ret_n, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_erased *of = NULL;
+	enum tw_status st = a ? tw_catalogue_erased(f->parts.catalogue, hidden, ERASED_AT_ONCE, a,
+	                                &of, ret_n, err)
+	                      : tw_oom(err);
+
+	if (st == TW_OK && *ret_n)
+		st = by(f->parts.fleet, of, *ret_n, err);
+	if (st == TW_OK && *ret_n)
+		st = tw_catalogue_erased_done(f->parts.catalogue, hidden, of, *ret_n, err);
+	tw_arena_free(a);
+	return st;
+}
+
+static enum tw_status erase(struct tw_rollup_worker *f, bool *ret_more, struct tw_err *err)
+{
+	const struct tw_fleet_engine *engine = f->parts.fleet->engine;
+	const int64_t now = tw_monotonic_ms();
+	size_t n = 0;
+	enum tw_status st;
+
+	if (!engine->hide)
+		return TW_OK;
+	st = erase_some(f, false, engine->hide, &n, err);
+	*ret_more = n == ERASED_AT_ONCE;
+	if (st != TW_OK || *ret_more || now < f->erase_ms)
+		return st;
+	st = erase_some(f, true, engine->erase, &n, err);
+	*ret_more = n == ERASED_AT_ONCE;
+	if (st == TW_OK && n && !*ret_more)
+		f->erase_ms = now + ERASE_EVERY_MS;
+	return st;
+}
+
 /* One of them that fails keeps none of the others from its work. */
 static enum tw_status tend(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
+	enum { TASKS = 6 };
 	const bool last = tw_turn_is_last(turn); /* down to the last delta */
 	const int64_t today = tw_unix_ms() / TW_DAY_MS, day = last ? 0 : today;
 	struct tw_catalogue *c = ((struct tw_rollup_worker *)state)->parts.catalogue;
 	struct tw_fleet_store *fleet = ((struct tw_rollup_worker *)state)->parts.fleet;
 	const unsigned days = ((struct tw_rollup_worker *)state)->parts.figures_days;
-	bool more[5] = {false};
-	struct tw_err why[5];
-	enum tw_status st[5];
+	bool more[TASKS] = {false};
+	struct tw_err why[TASKS];
+	enum tw_status st[TASKS];
 
 	st[0] = tw_rollup_worker_rename(state, &more[0], &why[0]);
 	st[1] = tw_rollup_worker_add(state, last ? 1 : TW_ROLLUP_MOST, day, &more[1], &why[1]);
@@ -35,9 +80,10 @@ static enum tw_status tend(
 	                : tw_rollup_wides_add(c, today, &more[3], &why[3]);
 	st[4] = last || !days ? TW_OK
 	                      : fleet->engine->expire(fleet, today - days, &more[4], &why[4]);
-	for (int i = 0; i < 5; i++)
+	st[5] = erase(state, &more[5], &why[5]);
+	for (int i = 0; i < TASKS; i++)
 		*ret_more = *ret_more || more[i];
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < TASKS; i++)
 		if (st[i] != TW_OK) {
 			*err = why[i];
 			return st[i];

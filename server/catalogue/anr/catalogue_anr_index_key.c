@@ -211,7 +211,8 @@ enum tw_status tw_catalogue_anr_keyed(struct tw_catalogue *c, const struct tw_an
 	st = tw_cat_anr_rollup_undo(w, of->project_id, of->trace_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &there, err, /* primary key */
-		        "UPDATE hang SET keyed=?, tallied=0 WHERE project_id=? AND trace_id=?",
+		        "UPDATE hang SET keyed=?, tallied=0, copied=0 WHERE project_id=? AND "
+		        "trace_id=?",
 		        "itt", rules, of->project_id, of->trace_id);
 	if (st == TW_OK && there && cause)
 		st = join_group(w, of, cause, err);

@@ -375,9 +375,10 @@ enum tw_status tw_catalogue_trace_requeue(
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err,
 		        "UPDATE trace SET state=0, tries=0, error_status='', error_message='',"
-		        " error_offset=-1, folded=CASE WHEN folded=2 THEN 0 ELSE folded END, "
-		        "hung=0,"
-		        " detected=0"
+		        " error_offset=-1, hung=0, detected=0, folded=CASE WHEN folded=2 OR"
+		        " EXISTS(SELECT 1 FROM fleet_engine) THEN 0 ELSE folded END" /* it replaces
+		                                                                      * rows of a
+		                                                                      * trace */
 		        " WHERE project_id=? AND trace_id=? AND upload_kept=1",
 		        "tt", project_id, trace_id);
 	if (st == TW_OK && changed == 0)

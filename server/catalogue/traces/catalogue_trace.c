@@ -1,6 +1,7 @@
 /* catalogue_trace.c - reads, lists and deletes traces; catalogue_commit_upload.c adds them. */
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/storage/catalogue_files.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -236,13 +237,27 @@ static enum tw_status audit_delete(
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status delete_rows(
+/* Notes that its rows in another engine are to be erased. */
+static enum tw_status note_erasure(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err, /* primary key */
+	        "INSERT INTO fleet_erase(project_id,trace_id,day) SELECT project_id, trace_id,"
+	        " recorded_ms/?3 FROM trace WHERE project_id=?1 AND trace_id=?2 AND"
+	        " EXISTS(SELECT 1 FROM fleet_engine) ON CONFLICT DO NOTHING",
+	        "tti", project_id, trace_id, (int64_t)TW_DAY_MS);
+}
+
+static enum tw_status delete_rows(struct tw_db *db, const char *project_id, const char *trace_id,
+        bool erase, struct tw_err *err)
 {
 	int changed = 0;
 	/* in the order of those who end a job: it, its trace */
 	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "DELETE FROM job WHERE project_id=? AND trace_id=?", "tt", project_id, trace_id);
+
+	if (st == TW_OK && erase)
+		st = note_erasure(db, project_id, trace_id, err);
 
 	if (st == TW_OK)
 		st = audit_delete(db, project_id, trace_id, err);
@@ -272,8 +287,8 @@ static enum tw_status delete_rows(
 	return st;
 }
 
-enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *project_id,
-        const char *trace_id, struct tw_arena *a, const char ***ret_blobs, size_t *ret_n,
+static enum tw_status delete_trace(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, bool erase, struct tw_arena *a, struct tw_blob_list *ret,
         struct tw_err *err)
 {
 	struct tw_db *w = NULL;
@@ -286,10 +301,29 @@ enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *pro
 		return st;
 	st = get_parts(w, project_id, trace_id, a, &parts, &n, err);
 	if (st == TW_OK)
-		st = delete_rows(w, project_id, trace_id, err);
+		st = delete_rows(w, project_id, trace_id, erase, err);
 	for (size_t i = 0; i < n; i++)
 		contents[i] = parts[i].sha256;
 	if (st == TW_OK)
-		st = tw_cat_unused_blobs(w, contents, n, a, ret_blobs, ret_n, err);
+		st = tw_cat_unused_blobs(w, contents, n, a, &ret->sha256, &ret->n, err);
 	return tw_cat_end(c, w, st, err); /* the audit entry is written with the rows */
+}
+
+enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, struct tw_arena *a, const char ***ret_blobs, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct tw_blob_list unused = {NULL, 0};
+	enum tw_status st = delete_trace(c, project_id, trace_id, false, a, &unused, err);
+
+	*ret_blobs = unused.sha256;
+	*ret_n = unused.n;
+	return st;
+}
+
+enum tw_status tw_catalogue_trace_erase(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
+        struct tw_err *err)
+{
+	return delete_trace(c, project_id, trace_id, true, a, ret_unused, err);
 }

@@ -11,6 +11,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
 
+struct tw_blob_list; /* catalogue_files.h */
 struct tw_catalogue;
 struct tw_fields; /* catalogue_row.h: the JSON of rows */
 
@@ -100,9 +101,14 @@ enum tw_status tw_catalogue_trace_parts(struct tw_catalogue *c, const char *proj
 enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, const struct tw_part *part, struct tw_err *err) TW_MUST_USE;
 
-/* Removes the row; *ret_blobs are the parts' contents that are no longer referred to. */
+/* Removes the row; *ret_blobs are the parts' contents that are no longer referred to.  Sums over
+ * traces still count it. */
 enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, const char ***ret_blobs, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+/* The same; an engine outside the catalogue also erases its rows (catalogue_engine.h). */
+enum tw_status tw_catalogue_trace_erase(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -27,6 +27,7 @@ struct tw_rollup_worker {
 	char add_turn[TW_ID_BYTES];
 	struct tw_rollup_rename rename_turn; /* in these two */
 	char rename_project[TW_ID_BYTES], rename_build[TW_ROLLUP_WORKER_BUILD_BYTES];
+	int64_t erase_ms; /* monotonic: rows of deleted traces are not removed before */
 	_Atomic uint64_t cells, cells_failed;
 };
 

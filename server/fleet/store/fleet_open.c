@@ -99,6 +99,8 @@ enum tw_status tw_fleet_open(struct tw_catalogue *c, const char *data_dir,
 
 	if (st == TW_OK)
 		st = open_store(c, at, ret, err);
+	if (st == TW_OK)
+		st = tw_catalogue_engine_set(c, at->url[0] ? (*ret)->engine->name : "", err);
 	if (st == TW_OK && strcmp(was.url, at->url) != 0)
 		st = count_again(*ret, at, err);
 	if (st == TW_OK)

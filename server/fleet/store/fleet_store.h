@@ -11,6 +11,7 @@
 #ifndef TW_FLEET_STORE_H
 #define TW_FLEET_STORE_H
 
+#include "server/catalogue/fleet/catalogue_engine.h"
 #include "server/catalogue/fleet/catalogue_found.h"
 #include "server/catalogue/fleet/catalogue_rollup.h"
 #include "server/fleet/fleet.h"
@@ -65,9 +66,19 @@ struct tw_fleet_engine {
 	 * there. */
 	enum tw_status (*rename)(struct tw_fleet_store *s, const char *project_id,
 	        const struct tw_rollup_naming *methods, size_t n, struct tw_err *err);
-	/* Replaces a trace's findings, as tw_catalogue_found_put. */
+	/* Replaces the findings of traces, as tw_catalogue_found_put. */
 	enum tw_status (*put_found)(struct tw_fleet_store *s, const struct tw_found_trace *of,
-	        int64_t number, struct tw_err *err);
+	        size_t n, int64_t number, struct tw_err *err);
+	/* Replaces copies of ANRs and lock waits; the originals are in the catalogue.  NULL: none
+	 * are made. */
+	enum tw_status (*put_anrs)(struct tw_fleet_store *s, const struct tw_anr_copy *of, size_t n,
+	        struct tw_err *err);
+	/* Deleted traces: `hide` excludes them from all results, `erase` removes their rows.  NULL:
+	 * they remain counted. */
+	enum tw_status (*hide)(
+	        struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err);
+	enum tw_status (*erase)(
+	        struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err);
 
 	/* Cells by day, with heads, and with parts of the requested metrics.  TW_TOO_LARGE. */
 	enum tw_status (*cells)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,

@@ -1,12 +1,17 @@
 /*
  * clickhouse.test.mjs - what people ask ClickHouse themselves: the queries of the guide and the panels of the dashboard
- * run on the server's tables and return what was sent; labels in any combination; texts that look like SQL are data.
+ * run on the server's tables and return what was sent; labels in any combination; texts that look like SQL are data; a
+ * deleted trace is gone.  And how the server connects: TLS, a password, the next of several hosts.
  */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import https from 'node:https';
+import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
+import { fleet } from '../../gen/anr_fleet.mjs';
 import { btrace } from '../make.mjs';
 import { root, startServer, until } from '../server.mjs';
 
@@ -30,23 +35,31 @@ test('tables, queries and dashboard', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE 
 	for (let i = 0; i < N; i++)
 		assert.ok((await s.post('/api/v1/traces', trace(20 + i), { query: { app: 'shop', scenario: 'cold_start', version_name: i % 2 ? '8.3.0' : '8.3.1', build_id: 'b', os: String(13 + (i % 2)), device: 'Pixel',
 			labels: JSON.stringify({ ram_mb: i % 4 < 2 ? 2048 : 8192, experiment: i % 4 ? 'a' : 'b', flavour: NASTY[i % NASTY.length] }) }, headers: { 'Idempotency-Key': `q-${i}` } })).status <= 202);
+	const anrs = fleet(42).slice(0, 3);
+	for (const x of anrs)
+		assert.ok((await s.post('/api/v1/traces', x.text, { query: { app: 'shop', scenario: 'anr', version_name: x.version, device: x.device, labels: JSON.stringify({ user_id: x.user }) }, headers: { 'Idempotency-Key': `anr-${x.i}` } })).status <= 202);
+	let now;
 	await until(async () => {
-		const { json } = await s.get('/api/v1/fleet/findings');
-		return json.traces === N && json.looked === N && json.pending === 0 ? true : undefined;
-	}, 'all counted and inspected');
+		now = (await s.get('/api/v1/fleet/findings?scenario=cold_start')).json;
+		return now.traces === N && now.looked === N && now.pending === 0 ? true : undefined;
+	}, () => `all counted and inspected: ${JSON.stringify({ ...now, rules: undefined })}`);
+	await until(async () => (Number((await ask("SELECT uniqExact(trace) FROM anrs WHERE kind != ''"))[0][0]) === anrs.length ? true : undefined), 'copies of the ANRs');
 
 	await t.test('the queries of the guide', async () => {
 		const guide = fs.readFileSync(path.join(root, 'deploy/guides/clickhouse.md'), 'utf8');
 		const queries = /```sql\n(.*?)```/s.exec(guide)[1].split(/;\s*\n/).filter((q) => q.trim());
-		assert.equal(queries.length, 10);
+		assert.equal(queries.length, 12);
 		const rows = [];
 		for (const q of queries) rows.push(await ask(q.replace(/^--.*$/gm, '')));
 		assert.deepEqual(rows[0].map((r) => Number(r[2])), [20, 20]);
-		for (const [i, r] of rows.entries()) assert.ok(r.length > 0 || [5, 9].includes(i), `query ${i + 1} returns rows`); // no CPU times; 30 of a device
+		for (const [i, r] of rows.entries()) assert.ok(r.length > 0 || i === 5, `query ${i + 1} returns rows`); // no CPU times
 		assert.equal(rows[4].length, 2, 'a version each');
 		assert.ok(rows[3].some((r) => r[0] === 'com.shop.Repo.load'));
 		assert.ok(rows[7].some((r) => r[0].endsWith('getString')), 'what load calls');
 		assert.equal(Number(rows[9][0][1]), N);
+		assert.equal(rows[10].reduce((sum, r) => sum + Number(r[2]), 0), anrs.length, 'ANRs by group');
+		assert.ok(rows[10].every((r) => /^[0-9a-f]{16}$/.test(r[0]) && r[1] && Number(r[3]) > 0), JSON.stringify(rows[10]));
+		assert.ok(rows[11].some((r) => r[1].endsWith('getString')) && rows[11].every((r) => r[0]), 'each with its thread');
 	});
 
 	await t.test('the panels of the dashboard', async () => {
@@ -75,4 +88,75 @@ test('tables, queries and dashboard', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE 
 		assert.equal(json.groups.reduce((sum, g) => sum + g.duration_ns.traces, 0), 20);
 		for (const key of NASTY.slice(0, 5)) assert.equal((await s.get(`/api/v1/fleet/scenarios?by=${encodeURIComponent(`label:${key}`)}`)).status, 200, key);
 	});
+
+	await t.test('a deleted trace counts no more, and its rows go', async () => {
+		const { traces } = (await s.get('/api/v1/traces?scenario=cold_start&limit=1')).json;
+		const id = traces[0].id;
+		assert.equal((await s.ask('DELETE', `/api/v1/traces/${id}`)).status, 204);
+		await until(async () => ((await s.get('/api/v1/fleet/scenarios?by=all&scenario=cold_start')).json.traces === N - 1 ? true : undefined), 'taken out');
+		const left = `SELECT sum(n) FROM (${['traces', 'method_times', 'call_trees', 'longest_calls', 'findings'].map((table) => `SELECT count() AS n FROM ${table} WHERE trace = '${id}'${table === 'traces' ? ' AND deleted = 0' : ''}`).join(' UNION ALL ')})`;
+		await until(async () => (Number((await ask(left))[0][0]) === 0 ? true : undefined), 'rows removed');
+		assert.equal((await s.get('/api/v1/fleet/scenarios?by=all&scenario=cold_start')).json.traces, N - 1);
+	});
+});
+
+/* ClickHouse behind TLS, for a user and a password; counts what it let through. */
+async function startGate(t, files, login) {
+	const gate = { let_in: 0, refused: 0 };
+	const server = https.createServer({ key: fs.readFileSync(files.key), cert: fs.readFileSync(files.cert) }, async (req, res) => {
+		const pieces = [];
+		for await (const piece of req) pieces.push(piece);
+		if (req.headers['x-clickhouse-user'] !== login.user || req.headers['x-clickhouse-key'] !== login.password) {
+			gate.refused++;
+			return res.writeHead(401).end('Code: 193, e.displayText() = DB::Exception: Wrong password');
+		}
+		gate.let_in++;
+		const answer = await fetch(`http://${at}${req.url}`, { method: 'POST', body: Buffer.concat(pieces) });
+		res.writeHead(answer.status).end(Buffer.from(await answer.arrayBuffer()));
+	});
+	gate.end = () => new Promise((done) => {
+		server.close(done);
+		server.closeAllConnections();
+	});
+	await new Promise((done) => server.listen(0, '127.0.0.1', done));
+	t.after(gate.end);
+	gate.at = `127.0.0.1:${server.address().port}`;
+	return gate;
+}
+
+test('TLS, a password, and the next host', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE is not set' }, async (t) => {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-ch-tls-'));
+	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	const certificate = (name) => {
+		const [key, cert] = ['key', 'crt'].map((end) => path.join(dir, `${name}.${end}`));
+		execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert], { stdio: 'ignore' });
+		return { key, cert };
+	};
+	const ours = certificate('ours'), another = certificate('another');
+	const login = { user: 'tracewell', password: 'first' };
+	const password = path.join(dir, 'password');
+	fs.writeFileSync(password, 'first\n');
+	const gates = [await startGate(t, ours, login), await startGate(t, ours, login)];
+	const database = `tls_${process.pid}`;
+	const start = (ca) => startServer(t, { args: ['--analytics', `clickhouse+https://${gates.map((g) => g.at).join(',')}/${database}`, '--analytics-user', login.user, '--analytics-password-file', password, '--analytics-ca-file', ca] });
+	t.after(() => fetch(`http://${at}/`, { method: 'POST', body: `DROP DATABASE IF EXISTS ${database}` }));
+	const s = await start(ours.cert);
+	const counted = async (n) => {
+		assert.ok((await s.post('/api/v1/traces', trace(10 + n), { query: { app: 'shop', scenario: 'open' }, headers: { 'Idempotency-Key': `tls-${n}` } })).status <= 202);
+		await until(async () => ((await s.get('/api/v1/fleet/scenarios?by=all')).json.traces === n ? true : undefined), `${n} counted`);
+	};
+
+	await counted(1);
+	assert.deepEqual([gates[0].refused, gates[1].refused], [0, 0], 'the password');
+	await gates[0].end();
+	const before = gates.map((g) => g.let_in);
+	await counted(2);
+	assert.ok(gates[1].let_in > before[1] && gates[0].let_in === before[0], 'the next host');
+	login.password = 'second';
+	fs.writeFileSync(password, 'second');
+	await counted(3);
+
+	const wrong = await start(another.cert);
+	assert.equal((await wrong.get('/api/v1/fleet/scenarios?by=all')).status, 503, 'a certificate of another authority');
+	assert.match(wrong.log + (await wrong.get('/api/v1/fleet/scenarios?by=all')).text, /certificate|SSL/i);
 });

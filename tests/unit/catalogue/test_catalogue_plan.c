@@ -577,8 +577,8 @@ static int teardown(void **state)
 static bool may_be_scanned(const char *step)
 {
 	static const char *const small[] = {"SCAN project", "SCAN session", "SCAN signin_link",
-	        "SCAN job", "SCAN recount", "SCAN rollup_rename", "SCAN hang_rename",
-	        "SCAN e VIRTUAL TABLE" /* labels of a row */,
+	        "SCAN job", "SCAN recount", "SCAN fleet_engine" /* a row */, "SCAN rollup_rename",
+	        "SCAN hang_rename", "SCAN e VIRTUAL TABLE" /* labels of a row */,
 	        "SCAN n VIRTUAL TABLE" /* names to look up */, "SCAN exemplar" /* a page of them */,
 	        "SCAN quarantine", "SCAN signin_used" /* 4096 */, "SCAN signin_try" /* 16384 */,
 	        "SCAN resumable USING INDEX resumable_open" /* as many as keys may have open */,

@@ -388,7 +388,8 @@ static void *retire(void *arg)
 	struct retiring *r = arg;
 
 	r->tid = gettid();
-	r->status = tw_delete_trace(&r->s->app, r->s->caller.project_id, r->id, r->s->arena, NULL);
+	r->status = tw_delete_trace(
+	        &r->s->app, r->s->caller.project_id, r->id, TW_DELETE_FILES, r->s->arena, NULL);
 	return NULL;
 }
 

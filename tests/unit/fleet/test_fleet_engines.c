@@ -531,7 +531,7 @@ static void put_found(struct session *s, uint64_t i, int64_t number, struct tw_f
 	for (int e = 0; e < ENGINES; e++) {
 		struct tw_err err;
 
-		if (s->of[e]->engine->put_found(s->of[e], &of, number, &err) != TW_OK)
+		if (s->of[e]->engine->put_found(s->of[e], &of, 1, number, &err) != TW_OK)
 			fail_msg("%s", err.msg);
 	}
 	tw_buf_done(&out);
@@ -719,6 +719,7 @@ static void test_earlier_tables(void **state)
 
 	put_found(s, 0, 1, &f);
 	run_sql(s, "ALTER TABLE findings DROP COLUMN figures");
+	run_sql(s, "ALTER TABLE traces DROP COLUMN deleted");
 	run_sql(s, "DROP TABLE tracewell");
 	run_sql(s, "CREATE TABLE tracewell (version UInt32, attempt UInt64)"
 	           " ENGINE = ReplacingMergeTree(attempt) ORDER BY version");
@@ -733,12 +734,222 @@ static void test_earlier_tables(void **state)
 	check_found(s, 60);
 }
 
+/* --- decoded again, and deleted --- */
+
+static int64_t number_of(struct session *s, const char *sql)
+{
+	const struct tw_clickhouse_query q = {.sql = tw_str_of(sql), .ms = 60000};
+	struct tw_clickhouse_reader r;
+	struct tw_buf out;
+	struct tw_err err;
+	int64_t n;
+
+	tw_buf_init(&out, 1 << 16);
+	if (tw_clickhouse_ask(s->at, &q, &out, &err) != TW_OK)
+		fail_msg("%s", err.msg);
+	r = tw_clickhouse_read(&out);
+	n = (int64_t)tw_clickhouse_u64(&r);
+	assert_false(r.damaged);
+	tw_buf_done(&out);
+	return n;
+}
+
+static uint64_t count_all(struct session *s, int engine)
+{
+	const struct tw_fleet_ask ask = ask_of(s, &filters[0], 0);
+	uint64_t n = 0;
+
+	assert_int_equal(s->of[engine]->engine->count(s->of[engine], &ask, &n, NULL), TW_OK);
+	return n;
+}
+
+static int64_t counted(struct session *s, const char *trace_id)
+{
+	int64_t n = -1;
+
+	assert_int_equal(tw_cat_first_int(s->db, &n, NULL,
+	                         "SELECT folded FROM trace WHERE project_id=? AND trace_id=?", "tt",
+	                         s->project, trace_id),
+	        TW_OK);
+	return n;
+}
+
+/* Where rows of a trace can be replaced it is counted again, otherwise it stays counted. */
+static void test_decoded_again(void **state)
+{
+	struct session *s = session_of(state);
+	static struct sim_trace t;
+
+	sim_make(s->project, 5, DAY0, &t);
+	assert_int_equal(counted(s, t.id), 1);
+	assert_int_equal(tw_catalogue_trace_requeue(s->c, s->project, t.id, NULL), TW_OK);
+	assert_int_equal(counted(s, t.id), 1);
+	assert_int_equal(tw_catalogue_engine_set(s->c, "clickhouse", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_engine_set(s->c, "clickhouse", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_trace_requeue(s->c, s->project, t.id, NULL), TW_OK);
+	assert_int_equal(counted(s, t.id), 0);
+	assert_int_equal(tw_catalogue_engine_set(s->c, "", NULL), TW_OK);
+}
+
+/* What was noted is hidden, and again when the note was not marked; then its rows go. */
+static void test_deleted(void **state)
+{
+	enum { GONE = 7 };
+	struct session *s = session_of(state);
+	const uint64_t before = count_all(s, 1);
+	struct tw_blob_list unused;
+	struct tw_erased *of;
+	size_t n;
+
+	tw_arena_reset(s->arena);
+	assert_int_equal(tw_catalogue_engine_set(s->c, "clickhouse", NULL), TW_OK);
+	for (uint64_t i = 0; i < GONE + 1; i++) {
+		static struct sim_trace t;
+
+		sim_make(s->project, 10 + i, DAY0, &t);
+		if (i < GONE)
+			assert_int_equal(tw_catalogue_trace_erase(
+			                         s->c, s->project, t.id, s->arena, &unused, NULL),
+			        TW_OK);
+		else /* as retention does: its sums stay */
+			assert_int_equal(tw_catalogue_trace_delete(s->c, s->project, t.id, s->arena,
+			                         &unused.sha256, &unused.n, NULL),
+			        TW_OK);
+	}
+	for (int k = 0; k < 2; k++) {
+		assert_int_equal(
+		        tw_catalogue_erased(s->c, false, 100, s->arena, &of, &n, NULL), TW_OK);
+		assert_int_equal(n, GONE);
+		assert_int_equal(s->of[1]->engine->hide(s->of[1], of, n, NULL), TW_OK);
+		assert_int_equal(count_all(s, 1), before - GONE);
+	}
+	assert_int_equal(tw_catalogue_erased_done(s->c, false, of, n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_erased(s->c, false, 100, s->arena, &of, &n, NULL), TW_OK);
+	assert_int_equal(n, 0);
+	assert_int_equal(tw_catalogue_erased(s->c, true, 100, s->arena, &of, &n, NULL), TW_OK);
+	assert_int_equal(n, GONE);
+	assert_true(number_of(s, "SELECT count() FROM call_trees WHERE attempt NOT IN (SELECT"
+	                         " max(attempt) FROM traces GROUP BY trace)") > 0);
+	assert_int_equal(s->of[1]->engine->erase(s->of[1], of, n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_erased_done(s->c, true, of, n, NULL), TW_OK);
+	while (number_of(s, "SELECT count() FROM system.mutations WHERE is_done=0 AND"
+	                    " database=currentDatabase()") > 0)
+		;
+	assert_int_equal(number_of(s, "SELECT count() FROM traces WHERE trace IN (SELECT trace FROM"
+	                              " traces WHERE deleted=1) AND deleted=0"),
+	        0);
+	assert_int_equal(number_of(s, "SELECT count() FROM method_times WHERE trace IN (SELECT"
+	                              " trace FROM traces WHERE deleted=1)"),
+	        0);
+	assert_int_equal(count_all(s, 1), before - GONE);
+	assert_int_equal(tw_catalogue_engine_set(s->c, "", NULL), TW_OK);
+}
+
+/* --- copies of ANRs --- */
+
+static void put_hang(struct session *s, uint64_t i, bool anr)
+{
+	static struct sim_trace t;
+	struct tw_trace_row row;
+	struct tw_lock_wait locks[2] = {{.is_main = true,
+	                                        .raw_monitor = "a",
+	                                        .raw_owner = "b",
+	                                        .source = "",
+	                                        .monitor = "it's.Cart",
+	                                        .owner = "Dao.insert",
+	                                        .holder = "db",
+	                                        .waits = 3,
+	                                        .timed = 2,
+	                                        .total_ns = 50,
+	                                        .max_ns = 40},
+	        {.raw_monitor = "",
+	                .raw_owner = "",
+	                .source = "",
+	                .monitor = "",
+	                .owner = "",
+	                .holder = ""}};
+	struct tw_anr_entry e = {.row = &row,
+	        .device_class = "low",
+	        .user = "u",
+	        .anr = anr,
+	        .brief = {"{}", 2},
+	        .locks = locks,
+	        .n_locks = 2};
+
+	sim_make(s->project, i, DAY0, &t);
+	if (tw_catalogue_trace_get(s->c, s->project, t.id, s->arena, &row, NULL) != TW_OK)
+		fail_msg("%s", t.id);
+	assert_int_equal(tw_catalogue_anr_put(s->c, &e, NULL), TW_OK);
+}
+
+static void key_all(struct session *s, const char *title)
+{
+	struct tw_anr_stale *stale;
+	size_t n;
+
+	assert_int_equal(
+	        tw_catalogue_anr_stale(s->c, s->project, 1, 100, s->arena, &stale, &n, NULL),
+	        TW_OK);
+	for (size_t i = 0; i < n; i++) {
+		const struct tw_anr_cause cause = {
+		        "0123456789abcdef", "0123456789abcdef", "lock", "", title, "waits", "{}"};
+
+		assert_int_equal(tw_catalogue_anr_keyed(
+		                         s->c, &stale[i], 1, stale[i].anr ? &cause : NULL, NULL),
+		        TW_OK);
+	}
+}
+
+static size_t copy_all(struct session *s)
+{
+	struct tw_anr_copy *of;
+	size_t n;
+
+	assert_int_equal(tw_catalogue_anr_uncopied(s->c, 100, s->arena, &of, &n, NULL), TW_OK);
+	if (n)
+		assert_int_equal(s->of[1]->engine->put_anrs(s->of[1], of, n, NULL), TW_OK);
+	return n;
+}
+
+#define LAST_ANRS "attempt IN (SELECT max(attempt) FROM anrs GROUP BY trace)"
+static void test_anrs(void **state)
+{
+	struct session *s = session_of(state);
+
+	tw_arena_reset(s->arena);
+	for (uint64_t i = 30; i < 34; i++)
+		put_hang(s, i, i != 33);
+	assert_int_equal(copy_all(s), 0); /* not named yet */
+	key_all(s, "before");
+	assert_int_equal(copy_all(s), 4);
+	assert_int_equal(copy_all(s), 0);
+	assert_int_equal(
+	        number_of(s, "SELECT count() FROM anrs WHERE kind='lock' AND title='before'"
+	                     " AND device_class='low' AND user<>0 AND " LAST_ANRS),
+	        3);
+	assert_int_equal(number_of(s, "SELECT sum(total_ns) FROM lock_waits WHERE main=1 AND"
+	                              " monitor='it\\'s.Cart' AND " LAST_ANRS),
+	        200);
+	assert_int_equal(tw_catalogue_anr_reset(s->c, s->project, NULL), TW_OK);
+	key_all(s, "after");
+	assert_int_equal(copy_all(s), 4);
+	assert_int_equal(
+	        number_of(s, "SELECT count() FROM anrs WHERE title='after' AND " LAST_ANRS), 3);
+	assert_int_equal(
+	        number_of(s, "SELECT count() FROM anrs WHERE title='before' AND " LAST_ANRS), 0);
+	assert_int_equal(tw_catalogue_anr_copy_again(s->c, s->project, NULL), TW_OK);
+	assert_int_equal(copy_all(s), 4);
+	assert_int_equal(
+	        number_of(s, "SELECT toUInt64(sum(waits)) FROM lock_waits WHERE " LAST_ANRS), 12);
+}
+
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_quotes),
         cmocka_unit_test(test_damaged), cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_cells), cmocka_unit_test(test_labels),
         cmocka_unit_test(test_any_label), cmocka_unit_test(test_trees),
         cmocka_unit_test(test_searches), cmocka_unit_test(test_findings),
         cmocka_unit_test(test_regressions), cmocka_unit_test(test_twice),
-        cmocka_unit_test(test_earlier_tables)};
+        cmocka_unit_test(test_earlier_tables), cmocka_unit_test(test_anrs),
+        cmocka_unit_test(test_decoded_again), cmocka_unit_test(test_deleted)};
 
 UNIT_TESTS_WITH("fleet_engines", tests, setup, teardown)

@@ -31,7 +31,43 @@ enum tw_status tw_clickhouse_name(
 enum tw_status tw_clickhouse_rename(struct tw_fleet_store *s, const char *project_id,
         const struct tw_rollup_naming *methods, size_t n, struct tw_err *err);
 enum tw_status tw_clickhouse_put_found(struct tw_fleet_store *s, const struct tw_found_trace *of,
-        int64_t number, struct tw_err *err);
+        size_t n, int64_t number, struct tw_err *err);
+
+/* Shared with clickhouse_extra.c. */
+enum tw_status tw_clickhouse_insert(struct tw_fleet_clickhouse *f, const char *sql,
+        const struct tw_buf *rows, struct tw_err *err) TW_MUST_USE;
+/* Numbers of n attempts: the first of them, TW_CH_STEP apart. */
+#define TW_CH_TAG_BITS 11
+#define TW_CH_STEP     (UINT64_C(1) << TW_CH_TAG_BITS)
+enum tw_status tw_clickhouse_attempts(
+        struct tw_fleet_clickhouse *f, size_t n, uint64_t *ret, struct tw_err *err) TW_MUST_USE;
+/* The columns that most rows begin with. */
+#define TW_CH_DIMS "project,day,app,version_name,build_id,scenario,device_class,os,trace,attempt"
+void tw_clickhouse_put_dims(struct tw_buf *out, const char *project_id, const char *trace_id,
+        const struct tw_rollup_dims *d, uint64_t attempt);
+/* Two arrays: keys and values of a trace's labels; none of NULL. */
+enum tw_status tw_clickhouse_put_labels(
+        struct tw_buf *out, const struct tw_trace_row *row, struct tw_err *err);
+static inline uint64_t tw_clickhouse_unsigned(int64_t v)
+{
+	return v > 0 ? (uint64_t)v : 0;
+}
+/* A time in Unix milliseconds as DateTime. */
+static inline void tw_clickhouse_put_time(struct tw_buf *out, int64_t ms)
+{
+	(void)tw_buf_add_u32le(out, (uint32_t)(ms < 0                   ? 0
+	                                       : ms / 1000 > UINT32_MAX ? UINT32_MAX
+	                                                                : ms / 1000));
+}
+
+/* --- ANRs and deleted traces (clickhouse_extra.c) --- */
+
+enum tw_status tw_clickhouse_put_anrs(
+        struct tw_fleet_store *s, const struct tw_anr_copy *of, size_t n, struct tw_err *err);
+enum tw_status tw_clickhouse_hide(
+        struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err);
+enum tw_status tw_clickhouse_erase(
+        struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err);
 
 /* --- conditions (clickhouse_where.c) --- */
 

@@ -16,7 +16,7 @@
 #include "server/fleet/found.h"
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
 
-enum { ROWS_BYTES = 512 << 20, TREE_BYTES = 64 << 20, TAG_BITS = 11, BATCH_MS = 250 };
+enum { ROWS_BYTES = 512 << 20, TREE_BYTES = 64 << 20, BATCH_MS = 250 };
 
 /* --- attempts --- */
 
@@ -34,8 +34,9 @@ static enum tw_status begin_attempts(struct tw_fleet_clickhouse *f, struct tw_er
 {
 	static const char text[] =
 	        "SELECT max(a) FROM (SELECT max(attempt) AS a FROM traces UNION ALL"
-	        " SELECT max(attempt) AS a FROM findings)";
-	const uint64_t now = now_us() << TAG_BITS;
+	        " SELECT max(attempt) AS a FROM findings UNION ALL"
+	        " SELECT max(attempt) AS a FROM anrs)";
+	const uint64_t now = now_us() << TW_CH_TAG_BITS;
 	struct tw_clickhouse_reader r;
 	struct tw_buf sql, out;
 	uint64_t tag = 0, last;
@@ -52,20 +53,18 @@ static enum tw_status begin_attempts(struct tw_fleet_clickhouse *f, struct tw_er
 	tw_buf_done(&out);
 	if (getrandom(&tag, sizeof tag, 0) < 0)
 		tag = now;
-	last = (last >> TAG_BITS << TAG_BITS) | (tag & ((1U << TAG_BITS) - 1));
+	last = (last >> TW_CH_TAG_BITS << TW_CH_TAG_BITS) | (tag & ((1U << TW_CH_TAG_BITS) - 1));
 	(void)pthread_mutex_lock(&f->lock);
 	if (st == TW_OK && f->attempt == 0)
-		f->attempt = last > now ? last : now | (last & ((1U << TAG_BITS) - 1));
+		f->attempt = last > now ? last : now | (last & ((1U << TW_CH_TAG_BITS) - 1));
 	(void)pthread_mutex_unlock(&f->lock);
 	return st;
 }
 
-/* Numbers of n attempts: the first of them, STEP apart. */
-#define STEP (UINT64_C(1) << TAG_BITS)
-static enum tw_status next_attempts(
+enum tw_status tw_clickhouse_attempts(
         struct tw_fleet_clickhouse *f, size_t n, uint64_t *ret, struct tw_err *err)
 {
-	const uint64_t now = now_us() << TAG_BITS;
+	const uint64_t now = now_us() << TW_CH_TAG_BITS;
 	enum tw_status st = TW_OK;
 	uint64_t tag;
 
@@ -77,9 +76,9 @@ static enum tw_status next_attempts(
 	if (st != TW_OK)
 		return st;
 	(void)pthread_mutex_lock(&f->lock);
-	tag = f->attempt & (STEP - 1);
-	*ret = (now > f->attempt ? now | tag : f->attempt) + STEP;
-	f->attempt = *ret + n * STEP;
+	tag = f->attempt & (TW_CH_STEP - 1);
+	*ret = (now > f->attempt ? now | tag : f->attempt) + TW_CH_STEP;
+	f->attempt = *ret + n * TW_CH_STEP;
 	(void)pthread_mutex_unlock(&f->lock);
 	return TW_OK;
 }
@@ -89,16 +88,14 @@ static enum tw_status next_attempts(
 enum table { METHOD_TIMES, CALL_TREES, LONGEST_CALLS, TRACES, TABLES }; /* as they are written */
 
 static const char *const inserts[TABLES] = {
-        "INSERT INTO method_times (project,day,app,version_name,build_id,scenario,device_class,os,"
-        "trace,attempt,method,calls,total_ns,self_ns,sum_ns,cpu_ns) FORMAT RowBinary",
-        "INSERT INTO call_trees (project,day,app,version_name,build_id,scenario,device_class,os,"
-        "trace,attempt,path,parent,depth,method,thread,calls,total_ns,self_ns,cpu_ns,cpu_self_ns)"
+        "INSERT INTO method_times (" TW_CH_DIMS
+        ",method,calls,total_ns,self_ns,sum_ns,cpu_ns) FORMAT RowBinary",
+        "INSERT INTO call_trees (" TW_CH_DIMS
+        ",path,parent,depth,method,thread,calls,total_ns,self_ns,cpu_ns,cpu_self_ns)"
         " FORMAT RowBinary",
-        "INSERT INTO longest_calls (project,day,app,version_name,build_id,scenario,device_class,os,"
-        "trace,attempt,method,thread,main,max_ns) FORMAT RowBinary",
-        "INSERT INTO traces (project,day,app,version_name,build_id,scenario,device_class,os,"
-        "trace,attempt,time,mapping_id,device,label_keys,label_values,duration_ns,tree,tree_level)"
-        " FORMAT RowBinary"};
+        "INSERT INTO longest_calls (" TW_CH_DIMS ",method,thread,main,max_ns) FORMAT RowBinary",
+        "INSERT INTO traces (" TW_CH_DIMS ",time,mapping_id,device,label_keys,label_values,"
+        "duration_ns,tree,tree_level,deleted) FORMAT RowBinary"};
 
 struct rows {
 	struct tw_buf of[TABLES];
@@ -106,18 +103,12 @@ struct rows {
 	struct tw_arena *arena;
 };
 
-static uint64_t not_below_0(int64_t v)
-{
-	return v > 0 ? (uint64_t)v : 0;
-}
-
-static void put_dims(struct tw_buf *out, const char *project_id, const char *trace_id,
+void tw_clickhouse_put_dims(struct tw_buf *out, const char *project_id, const char *trace_id,
         const struct tw_rollup_dims *d, uint64_t attempt)
 {
 	const char *const texts[] = {
 	        d->app, d->version_name, d->build_id, d->scenario, d->device_class, d->os};
 
-	tw_buf_clear(out);
 	tw_clickhouse_put_text(out, project_id);
 	(void)tw_buf_add_u8(out, (uint8_t)(d->day & 0xff));
 	(void)tw_buf_add_u8(out, (uint8_t)(d->day >> 8 & 0xff));
@@ -151,9 +142,9 @@ static enum tw_status put_facts(
 
 		(void)tw_buf_add_u64le(out, f.method);
 		(void)tw_buf_add_u64le(out, f.count);
-		(void)tw_buf_add_u64le(out, not_below_0(f.total_ns));
-		(void)tw_buf_add_u64le(out, not_below_0(f.self_ns));
-		(void)tw_buf_add_u64le(out, not_below_0(f.sum_ns));
+		(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(f.total_ns));
+		(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(f.self_ns));
+		(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(f.sum_ns));
 		(void)tw_buf_add_u64le(out, (uint64_t)f.cpu_ns);
 	}
 	return p ? TW_OK : damaged(err);
@@ -180,27 +171,33 @@ static struct tw_str thread_name(const struct tw_rollup_tree *t, uint64_t id)
 	return (struct tw_str){"", 0};
 }
 
-static void put_node(struct rows *r, const struct tw_rollup_tree *t, uint32_t node,
-        const uint64_t *paths, uint16_t depth)
+struct place { /* of a node of a tree */
+	uint64_t path;
+	struct tw_str thread; /* that it is below */
+	uint16_t depth;
+};
+
+static void put_node(
+        struct rows *r, const struct tw_rollup_tree *t, uint32_t node, const struct place *places)
 {
 	const struct tw_rollup_tree_node *n = &t->nodes[node];
 	const struct tw_rollup_tree_sum s = tw_rollup_tree_all(t, node);
 	const bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
-	const struct tw_str thread = is_thread ? thread_name(t, n->method) : (struct tw_str){"", 0};
+	const struct place *at = &places[node];
 	struct tw_buf *out = begin_row(r, CALL_TREES);
 
-	(void)tw_buf_add_u64le(out, paths[node]);
-	(void)tw_buf_add_u64le(out, is_thread ? 0 : paths[n->parent]);
-	(void)tw_buf_add_u8(out, (uint8_t)(depth & 0xff));
-	(void)tw_buf_add_u8(out, (uint8_t)(depth >> 8));
+	(void)tw_buf_add_u64le(out, at->path);
+	(void)tw_buf_add_u64le(out, is_thread ? 0 : places[n->parent].path);
+	(void)tw_buf_add_u8(out, (uint8_t)(at->depth & 0xff));
+	(void)tw_buf_add_u8(out, (uint8_t)(at->depth >> 8));
 	(void)tw_buf_add_u64le(out, n->method);
-	(void)tw_buf_add_varint(out, thread.len);
-	(void)tw_buf_add_str(out, thread);
+	(void)tw_buf_add_varint(out, at->thread.len);
+	(void)tw_buf_add_str(out, at->thread);
 	(void)tw_buf_add_u64le(out, s.calls);
-	(void)tw_buf_add_u64le(out, not_below_0(s.total_ns));
-	(void)tw_buf_add_u64le(out, not_below_0(s.self_ns));
-	(void)tw_buf_add_u64le(out, not_below_0(s.cpu_ns));
-	(void)tw_buf_add_u64le(out, not_below_0(s.cpu_self_ns));
+	(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(s.total_ns));
+	(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(s.self_ns));
+	(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(s.cpu_ns));
+	(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(s.cpu_self_ns));
 }
 
 /* *ret_level: times below 2^level ns may be missing. */
@@ -209,8 +206,7 @@ static enum tw_status put_tree(
 {
 	const struct tw_rollup_written one = {of->tree, {"", 0}};
 	struct tw_rollup_tree t = {.arena = r->arena, .coarse = true};
-	uint64_t *paths;
-	uint16_t *depths;
+	struct place *places;
 	enum tw_status st = TW_OK;
 
 	*ret_level = 0;
@@ -219,18 +215,19 @@ static enum tw_status put_tree(
 	st = tw_rollup_tree_merge(&t, &one, err);
 	if (st != TW_OK)
 		return st;
-	paths = tw_arena_alloc(r->arena, (size_t)t.n + 1, sizeof *paths);
-	depths = tw_arena_alloc(r->arena, (size_t)t.n + 1, sizeof *depths);
-	if (!paths || !depths)
+	places = tw_arena_alloc(r->arena, (size_t)t.n + 1, sizeof *places);
+	if (!places)
 		return tw_oom(err);
 	for (uint32_t i = 0; i < t.n; i++) {
 		const struct tw_rollup_tree_node *n = &t.nodes[i];
 		const bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
 
-		paths[i] = path_of(is_thread ? 0 : paths[n->parent], n->method);
-		depths[i] = is_thread ? 0 : (uint16_t)(depths[n->parent] + 1);
+		places[i].path = path_of(is_thread ? 0 : places[n->parent].path, n->method);
+		places[i].depth = is_thread ? 0 : (uint16_t)(places[n->parent].depth + 1);
+		places[i].thread =
+		        is_thread ? thread_name(&t, n->method) : places[n->parent].thread;
 		if (n->first)
-			put_node(r, &t, i, paths, depths[i]);
+			put_node(r, &t, i, places);
 	}
 	*ret_level = t.told;
 	return TW_OK;
@@ -259,7 +256,7 @@ static enum tw_status put_longest(
 		(void)tw_buf_add_varint(out, t->name.len);
 		(void)tw_buf_add_str(out, t->name);
 		(void)tw_buf_add_u8(out, t->is_main);
-		(void)tw_buf_add_u64le(out, not_below_0(e.max_ns));
+		(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(e.max_ns));
 	}
 	return rest.ptr ? TW_OK : damaged(err);
 }
@@ -281,7 +278,7 @@ static bool add_label(void *arg, const char *key, const char *value)
 	return true;
 }
 
-static enum tw_status put_labels(
+enum tw_status tw_clickhouse_put_labels(
         struct tw_buf *out, const struct tw_trace_row *row, struct tw_err *err)
 {
 	struct labels l = {.n = 0};
@@ -310,13 +307,14 @@ static enum tw_status put_trace(
 	struct tw_buf *out = begin_row(r, TRACES);
 	enum tw_status st;
 
-	(void)tw_buf_add_u32le(out, (uint32_t)(time_ms / 1000));
+	tw_clickhouse_put_time(out, time_ms);
 	tw_clickhouse_put_text(out, d->mapping_id);
 	tw_clickhouse_put_text(out, of->row ? of->row->meta.device : "");
-	st = put_labels(out, of->row, err);
-	(void)tw_buf_add_u64le(out, not_below_0(of->duration_ns));
+	st = tw_clickhouse_put_labels(out, of->row, err);
+	(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(of->duration_ns));
 	(void)tw_buf_add_u8(out, of->tree.len != 0);
 	(void)tw_buf_add_u8(out, (uint8_t)level);
+	(void)tw_buf_add_u8(out, 0);
 	return st;
 }
 
@@ -327,7 +325,8 @@ static enum tw_status put_one(
 	enum tw_status st;
 
 	tw_arena_reset(r->arena);
-	put_dims(&r->dims, of->project_id, of->trace_id, of->cells, attempt);
+	tw_buf_clear(&r->dims);
+	tw_clickhouse_put_dims(&r->dims, of->project_id, of->trace_id, of->cells, attempt);
 	st = put_facts(r, of, err);
 	if (st == TW_OK)
 		st = put_tree(r, of, &level, err);
@@ -338,7 +337,7 @@ static enum tw_status put_one(
 
 /* --- batches --- */
 
-static enum tw_status insert(struct tw_fleet_clickhouse *f, const char *sql,
+enum tw_status tw_clickhouse_insert(struct tw_fleet_clickhouse *f, const char *sql,
         const struct tw_buf *rows, struct tw_err *err)
 {
 	const struct tw_clickhouse_query q = {.sql = tw_str_of(sql),
@@ -356,7 +355,7 @@ static enum tw_status insert_all(
 	enum tw_status st = tw_buf_status(&r->dims) == TW_OK ? TW_OK : tw_oom(err);
 
 	for (int i = 0; st == TW_OK && i < TABLES; i++)
-		st = insert(f, inserts[i], &r->of[i], err);
+		st = tw_clickhouse_insert(f, inserts[i], &r->of[i], err);
 	return st;
 }
 
@@ -364,11 +363,11 @@ static enum tw_status write_rows(struct tw_fleet_clickhouse *f, const struct tw_
         size_t n, struct rows *r, struct tw_err *err)
 {
 	uint64_t attempt = 0;
-	enum tw_status st = next_attempts(f, n, &attempt, err);
+	enum tw_status st = tw_clickhouse_attempts(f, n, &attempt, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		if (of[i].n_cells)
-			st = put_one(r, &of[i], attempt + i * STEP, err);
+			st = put_one(r, &of[i], attempt + i * TW_CH_STEP, err);
 	return st == TW_OK ? insert_all(f, r, err) : st;
 }
 
@@ -437,11 +436,11 @@ enum tw_status tw_clickhouse_rename(struct tw_fleet_store *s, const char *projec
 
 	tw_buf_init(&rows, ROWS_BYTES);
 	if (st == TW_OK)
-		st = next_attempts(f, 1, &attempt, err);
+		st = tw_clickhouse_attempts(f, 1, &attempt, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		put_name(&rows, project_id, &methods[i], attempt);
 	if (st == TW_OK)
-		st = insert(f,
+		st = tw_clickhouse_insert(f,
 		        "INSERT INTO methods (project,method,name,descriptor,named,build_id,"
 		        "mapping_id,raw,attempt) FORMAT RowBinary",
 		        &rows, err);
@@ -467,8 +466,8 @@ static void put_callers(struct tw_buf *out, const struct tw_found_rule *rule)
 		(void)tw_buf_add_varint(out, rule->n);
 		for (uint32_t i = 0; i < rule->n; i++) {
 			const struct tw_found_caller *c = &rule->callers[i];
-			const uint64_t values[] = {
-			        c->method, c->found, not_below_0(c->ns), not_below_0(c->max_ns)};
+			const uint64_t values[] = {c->method, c->found,
+			        tw_clickhouse_unsigned(c->ns), tw_clickhouse_unsigned(c->max_ns)};
 
 			(void)tw_buf_add_u64le(out, values[column]);
 		}
@@ -480,9 +479,9 @@ static void put_rule(struct tw_buf *out, const struct tw_found_rule *rule)
 	(void)tw_buf_add_varint(out, rule->id.len);
 	(void)tw_buf_add_str(out, rule->id);
 	(void)tw_buf_add_u64le(out, rule->found);
-	(void)tw_buf_add_u64le(out, not_below_0(rule->ns));
-	(void)tw_buf_add_u64le(out, not_below_0(rule->main_ns));
-	(void)tw_buf_add_u64le(out, not_below_0(rule->max_ns));
+	(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(rule->ns));
+	(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(rule->main_ns));
+	(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(rule->max_ns));
 	put_callers(out, rule);
 }
 
@@ -490,7 +489,7 @@ static void put_rule(struct tw_buf *out, const struct tw_found_rule *rule)
 static void put_figures(struct tw_buf *out, const struct tw_found *f)
 {
 	const uint64_t figures[] = {f->frames, f->slow_frames, f->frozen_frames,
-	        not_below_0(f->initial_ns), not_below_0(f->full_ns)};
+	        tw_clickhouse_unsigned(f->initial_ns), tw_clickhouse_unsigned(f->full_ns)};
 
 	(void)tw_buf_add_varint(out, sizeof figures / sizeof *figures);
 	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
@@ -506,8 +505,8 @@ static enum tw_status put_rules(struct tw_buf *out, const struct tw_found_trace 
 	enum tw_status st;
 
 	tw_buf_init(&begin, ROWS_BYTES);
-	put_dims(&begin, of->of.project_id, of->of.trace_id, of->cells, attempt);
-	st = put_labels(&begin, of->row, err);
+	tw_clickhouse_put_dims(&begin, of->of.project_id, of->of.trace_id, of->cells, attempt);
+	st = tw_clickhouse_put_labels(&begin, of->row, err);
 	(void)tw_buf_add_u64le(&begin, (uint64_t)number);
 	(void)tw_buf_add_u8(&begin, found->partial);
 	put_figures(&begin, found);
@@ -521,46 +520,57 @@ static enum tw_status put_rules(struct tw_buf *out, const struct tw_found_trace 
 	return st;
 }
 
-static enum tw_status write_found(struct tw_fleet_clickhouse *f, const struct tw_found_trace *of,
-        int64_t number, struct tw_arena *a, struct tw_err *err)
+static enum tw_status put_found_rows(struct tw_buf *rows, const struct tw_found_trace *of,
+        int64_t number, uint64_t attempt, struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_found found = {
 	        .rules = tw_arena_alloc(a, TW_DETECT_RULES_MAX, sizeof *found.rules)};
-	struct tw_buf rows;
-	uint64_t attempt = 0;
 	enum tw_status st = found.rules ? tw_found_read((const uint8_t *)of->data.ptr, of->data.len,
 	                                          &found, err)
 	                                : tw_oom(err);
 
-	if (st == TW_OK)
-		st = next_attempts(f, 1, &attempt, err);
-	if (st != TW_OK)
-		return st;
+	return st == TW_OK ? put_rules(rows, of, &found, number, attempt, err) : st;
+}
+
+static enum tw_status write_found(struct tw_fleet_clickhouse *f, const struct tw_found_trace *of,
+        size_t n, int64_t number, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_buf rows;
+	uint64_t attempt = 0;
+	enum tw_status st = tw_clickhouse_attempts(f, n, &attempt, err);
+
 	tw_buf_init(&rows, ROWS_BYTES);
-	st = put_rules(&rows, of, &found, number, attempt, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		tw_arena_reset(a);
+		if (of[i].n_cells)
+			st = put_found_rows(
+			        &rows, &of[i], number, attempt + i * TW_CH_STEP, a, err);
+	}
 	if (st == TW_OK)
-		st = insert(f,
-		        "INSERT INTO findings (project,day,app,version_name,build_id,scenario,"
-		        "device_class,os,trace,attempt,label_keys,label_values,rules,partial,"
-		        "figures,rule,"
-		        "found,ns,main_ns,max_ns,caller_methods,caller_found,caller_ns,"
-		        "caller_max_ns) FORMAT RowBinary",
+		st = tw_clickhouse_insert(f,
+		        "INSERT INTO findings (" TW_CH_DIMS ",label_keys,label_values,rules,"
+		        "partial,figures,rule,found,ns,main_ns,max_ns,caller_methods,caller_found,"
+		        "caller_ns,caller_max_ns) FORMAT RowBinary",
 		        &rows, err);
 	tw_buf_done(&rows);
 	return st;
 }
 
 enum tw_status tw_clickhouse_put_found(struct tw_fleet_store *s, const struct tw_found_trace *of,
-        int64_t number, struct tw_err *err)
+        size_t n, int64_t number, struct tw_err *err)
 {
 	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
 	struct tw_arena *a = tw_arena_new(4 << 20);
-	struct tw_found_trace mark_only = *of;
 	enum tw_status st = a ? tw_clickhouse_ready(f, err) : tw_oom(err);
 
-	mark_only.n_cells = 0;
-	if (st == TW_OK && of->n_cells)
-		st = write_found(f, of, number, a, err);
+	if (st == TW_OK)
+		st = write_found(f, of, n, number, a, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		struct tw_found_trace mark_only = of[i];
+
+		mark_only.n_cells = 0;
+		st = tw_catalogue_found_put(s->catalogue, &mark_only, number, err);
+	}
 	tw_arena_free(a);
-	return st == TW_OK ? tw_catalogue_found_put(s->catalogue, &mark_only, number, err) : st;
+	return st;
 }

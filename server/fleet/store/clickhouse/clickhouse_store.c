@@ -12,7 +12,7 @@ enum { BATCH = 256, TEXT_BYTES = 256 };
 /* --- tables --- */
 
 /* The number of the tables' form; raised with a change of tables.def that needs other tables. */
-enum { TABLES_VERSION = 2 };
+enum { TABLES_VERSION = 3 };
 
 static const char *const tables[] = {
 #define TABLE(name, columns, engine) "CREATE TABLE IF NOT EXISTS " #name " (" columns ") " engine,
@@ -33,7 +33,8 @@ static enum tw_status ask_once(struct tw_fleet_clickhouse *f, const char *sql, b
 /* Columns that tables of an earlier form lack. */
 static const struct {
 	const char *table, *column, *type;
-} added[] = {{"findings", "figures", "Array(UInt64) AFTER partial"}};
+} added[] = {
+        {"findings", "figures", "Array(UInt64) AFTER partial"}, {"traces", "deleted", "UInt8"}};
 
 static enum tw_status ask_number(
         struct tw_fleet_clickhouse *f, const char *sql, uint64_t *ret, struct tw_err *err)
@@ -152,11 +153,16 @@ static enum tw_status count(
 	return st;
 }
 
-/* Rows of traces that exist are replaced as they are counted again; those of deleted ones stay. */
+/* Rows of traces that exist are replaced as they are counted again; those of expired ones stay. */
 static enum tw_status reset(struct tw_fleet_store *s, const char *project_id, const char *build_id,
         struct tw_rollup_reset *ret, struct tw_err *err)
 {
-	return tw_catalogue_rollup_reset_all(s->catalogue, project_id, build_id, ret, err);
+	enum tw_status st =
+	        tw_catalogue_rollup_reset_all(s->catalogue, project_id, build_id, ret, err);
+
+	return st == TW_OK && !build_id[0]
+	               ? tw_catalogue_anr_copy_again(s->catalogue, project_id, err)
+	               : st;
 }
 
 /* --- age --- */
@@ -188,7 +194,8 @@ static enum tw_status drop_months(struct tw_fleet_clickhouse *f, int64_t day, st
 
 	(void)snprintf(text, sizeof text,
 	        "SELECT DISTINCT table, partition FROM system.parts WHERE database='%s' AND active"
-	        " AND table IN ('traces','method_times','call_trees','longest_calls','findings')"
+	        " AND table IN ('traces','method_times','call_trees','longest_calls','findings',"
+	        "'anrs','lock_waits')"
 	        " AND toUInt32OrZero(partition)<toYYYYMM(toDate(%" PRId64 "))",
 	        tw_clickhouse_database(f->at), day);
 	tw_buf_init(&out, 1 << 20);
@@ -251,6 +258,9 @@ static const struct tw_fleet_engine clickhouse = {.name = "clickhouse",
         .name_methods = tw_clickhouse_name,
         .rename = tw_clickhouse_rename,
         .put_found = tw_clickhouse_put_found,
+        .put_anrs = tw_clickhouse_put_anrs,
+        .hide = tw_clickhouse_hide,
+        .erase = tw_clickhouse_erase,
         .cells = tw_clickhouse_cells,
         .count = count,
         .tree = tw_clickhouse_tree,

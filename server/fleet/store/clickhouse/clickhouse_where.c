@@ -244,7 +244,10 @@ static void put_last(struct tw_buf *sql, const struct tw_fleet_ask *ask, const c
 {
 	(void)tw_buf_printf(sql, " AND attempt IN (SELECT max(attempt) FROM %s WHERE ", table);
 	put_days(sql, ask);
-	(void)tw_buf_add_str(sql, TW_STR(" GROUP BY trace)"));
+	(void)tw_buf_add_str(sql, TW_STR(" GROUP BY trace"));
+	if (strcmp(table, "traces") == 0)
+		(void)tw_buf_add_str(sql, TW_STR(" HAVING argMax(deleted,attempt)=0"));
+	(void)tw_buf_add_u8(sql, ')');
 }
 
 /* The attempts of traces that count, by their labels. */

@@ -1,0 +1,162 @@
+#include "server/catalogue/fleet/catalogue_engine.h"
+
+#include "server/catalogue/anr/catalogue_anr_index_int.h"
+#include "server/catalogue/catalogue_internal.h"
+
+/* --- the engine --- */
+
+static enum tw_status replace_engine(struct tw_db *w, const char *name, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec(w, NULL, err, "DELETE FROM fleet_engine", "");
+
+	if (st == TW_OK && name[0])
+		return tw_cat_exec(w, NULL, err,
+		        "INSERT INTO fleet_engine(name) VALUES(?) ON CONFLICT DO NOTHING", "t",
+		        name);
+	return st == TW_OK ? tw_cat_exec(w, NULL, err, "DELETE FROM fleet_erase", "") : st;
+}
+
+enum tw_status tw_catalogue_engine_set(struct tw_catalogue *c, const char *name, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	int64_t n = 0;
+	enum tw_status st = tw_cat_ask_int(c, &n, err, /* a row at most */
+	        "SELECT count(*) FROM fleet_engine WHERE ?1='' OR name=?1", "t", name);
+
+	if (st != TW_OK || n == (name[0] != 0))
+		return st;
+	st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
+	if (st != TW_OK)
+		return st;
+	st = replace_engine(w, name, err);
+	return tw_cat_end(c, w, st, err);
+}
+
+/* --- deleted traces --- */
+
+static bool read_erased(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_erased *r = ret_row;
+
+	*r = (struct tw_erased){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a), tw_cat_int(q, 2)};
+	return r->project_id && r->trace_id;
+}
+
+enum tw_status tw_catalogue_erased(struct tw_catalogue *c, bool hidden, uint32_t limit,
+        struct tw_arena *a, struct tw_erased **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list list = {a, limit, sizeof **ret, read_erased, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err, /* fleet_erase_hidden */
+	        "SELECT project_id, trace_id, day FROM fleet_erase WHERE hidden=? ORDER BY trace_id"
+	        " LIMIT ?",
+	        "ii", (int64_t)hidden, (int64_t)limit);
+
+	*ret = st == TW_OK ? list.rows : NULL;
+	*ret_n = st == TW_OK ? list.n : 0;
+	return st;
+}
+
+enum tw_status tw_catalogue_erased_done(struct tw_catalogue *c, bool hidden,
+        const struct tw_erased *of, size_t n, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = tw_cat_exec(w, NULL, err, /* primary key */
+		        hidden ? "DELETE FROM fleet_erase WHERE project_id=? AND trace_id=?"
+		               : "UPDATE fleet_erase SET hidden=1 WHERE project_id=? AND"
+		                 " trace_id=?",
+		        "tt", of[i].project_id, of[i].trace_id);
+	return tw_cat_end(c, w, st, err);
+}
+
+/* --- ANRs and lock waits --- */
+
+static bool read_copy(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_anr_copy *r = ret_row;
+	struct tw_trace_meta *m = &r->row.meta;
+	const char **const texts[] = {&r->project_id, &r->trace_id, &m->app, &m->version_name,
+	        &m->build_id, &m->mapping_id, &m->scenario, &m->device, &m->os, &m->labels,
+	        &r->device_class, &r->key, &r->kind, &r->name, &r->title, &r->verdict};
+	const int n = sizeof texts / sizeof *texts;
+
+	*r = (struct tw_anr_copy){.row = {.created_ms = tw_cat_int(q, n)},
+	        .who = tw_cat_int(q, n + 1),
+	        .keyed = tw_cat_int(q, n + 2),
+	        .anr = tw_cat_int(q, n + 3) != 0};
+	for (int i = 0; i < n; i++)
+		if (!(*texts[i] = tw_cat_text(q, i, a)))
+			return false;
+	m->version_code = m->abi = m->process = m->session_id = m->uuid = "";
+	return true;
+}
+
+static enum tw_status read_locks(
+        struct tw_catalogue *c, struct tw_anr_copy *r, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_cat_list list = {.arena = a,
+	        .limit = TW_LOCKS_MAX,
+	        .row_bytes = sizeof(struct tw_lock_wait),
+	        .fields = &tw_cat_lock_fields};
+	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
+	        "SELECT {columns} FROM lock_wait WHERE project_id=? AND trace_id=? ORDER BY seq"
+	        " LIMIT ?",
+	        "tti", r->project_id, r->trace_id, (int64_t)TW_LOCKS_MAX);
+
+	r->locks = list.rows;
+	r->n_locks = list.n;
+	return st;
+}
+
+enum tw_status tw_catalogue_anr_uncopied(struct tw_catalogue *c, uint32_t limit, struct tw_arena *a,
+        struct tw_anr_copy **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list list = {a, limit, sizeof **ret, read_copy, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err, /* hang_uncopied, primary keys */
+	        "SELECT h.project_id, h.trace_id, h.app, h.version_name, h.build_id, h.mapping_id,"
+	        " h.scenario, h.device, h.os, h.labels, h.device_class, h.key, h.kind, a.name,"
+	        " a.title, a.verdict, h.created_ms, h.who, h.keyed, h.anr FROM hang h LEFT JOIN anr"
+	        " a ON a.project_id=h.project_id AND a.trace_id=h.trace_id WHERE h.copied=0 AND "
+	        "h.keyed<>0 AND"
+	        " EXISTS(SELECT 1 FROM trace t WHERE t.project_id=h.project_id AND"
+	        " t.trace_id=h.trace_id) ORDER BY h.project_id, h.trace_id LIMIT ?",
+	        "i", (int64_t)limit);
+
+	*ret = st == TW_OK ? list.rows : NULL;
+	*ret_n = st == TW_OK ? list.n : 0;
+	for (size_t i = 0; st == TW_OK && i < *ret_n; i++)
+		st = read_locks(c, &(*ret)[i], a, err);
+	return st;
+}
+
+enum tw_status tw_catalogue_anr_copied(
+        struct tw_catalogue *c, const struct tw_anr_copy *of, size_t n, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < n; i++) /* unless it was named again since */
+		st = tw_cat_exec(w, NULL, err,        /* primary key */
+		        "UPDATE hang SET copied=1 WHERE project_id=? AND trace_id=? AND keyed=?",
+		        "tti", of[i].project_id, of[i].trace_id, of[i].keyed);
+	return tw_cat_end(c, w, st, err);
+}
+
+enum tw_status tw_catalogue_anr_copy_again(
+        struct tw_catalogue *c, const char *project_id, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(w, NULL, err, /* primary key */
+	        "UPDATE hang SET copied=0 WHERE project_id=? AND copied<>0", "t", project_id);
+	return tw_cat_end(c, w, st, err);
+}

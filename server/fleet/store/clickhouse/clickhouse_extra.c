@@ -1,0 +1,194 @@
+/*
+ * clickhouse_extra.c - copies of ANRs and lock waits for SQL, and the end of deleted traces.
+ *
+ * A deleted trace gets one more row in `traces`, with a larger attempt and `deleted` set: from then
+ * on it counts nowhere.  Its rows are removed later, by a mutation of each table.
+ */
+#include <string.h>
+
+#include "server/fleet/store/clickhouse/clickhouse_int.h"
+
+enum { COPY_BYTES = 64 << 20 };
+
+/* --- ANRs and lock waits --- */
+
+static void put_lock(struct tw_buf *out, const struct tw_lock_wait *l, size_t number)
+{
+	(void)tw_buf_add_u8(out, (uint8_t)(number & 0xff));
+	(void)tw_buf_add_u8(out, (uint8_t)(number >> 8));
+	tw_clickhouse_put_text(out, l->monitor);
+	tw_clickhouse_put_text(out, l->owner);
+	tw_clickhouse_put_text(out, l->holder);
+	(void)tw_buf_add_u8(out, l->is_main);
+	(void)tw_buf_add_u8(out, l->dump);
+	(void)tw_buf_add_u64le(out, l->waits);
+	(void)tw_buf_add_u64le(out, l->timed);
+	(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(l->total_ns));
+	(void)tw_buf_add_u64le(out, tw_clickhouse_unsigned(l->max_ns));
+}
+
+static enum tw_status put_anr(struct tw_buf *out, const struct tw_anr_copy *of, struct tw_err *err)
+{
+	const char *const texts[] = {of->key, of->kind, of->title, of->verdict};
+	enum tw_status st;
+
+	tw_clickhouse_put_time(out, of->row.created_ms);
+	tw_clickhouse_put_text(out, of->row.meta.device);
+	(void)tw_buf_add_u64le(out, (uint64_t)of->who);
+	st = tw_clickhouse_put_labels(out, &of->row, err);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		tw_clickhouse_put_text(out, texts[i]);
+	return st;
+}
+
+/* Each trace has a row in `anrs`, with kind "" if it has only lock waits: the attempts that count
+ * are those there. */
+static enum tw_status put_copy(struct tw_buf *anrs, struct tw_buf *locks,
+        const struct tw_anr_copy *of, uint64_t attempt, struct tw_err *err)
+{
+	const struct tw_trace_meta *m = &of->row.meta;
+	const struct tw_rollup_dims d = {of->row.created_ms / TW_DAY_MS, m->app, m->version_name,
+	        m->build_id, m->mapping_id, m->scenario, of->device_class, m->os, ""};
+	struct tw_buf begin;
+	enum tw_status st;
+
+	tw_buf_init(&begin, 1 << 20);
+	tw_clickhouse_put_dims(&begin, of->project_id, of->trace_id, &d, attempt);
+	(void)tw_buf_add(anrs, begin.data, begin.len);
+	st = put_anr(anrs, of, err);
+	for (size_t i = 0; i < of->n_locks; i++) {
+		(void)tw_buf_add(locks, begin.data, begin.len);
+		put_lock(locks, &of->locks[i], i);
+	}
+	if (st == TW_OK && tw_buf_status(&begin) != TW_OK)
+		st = tw_oom(err);
+	tw_buf_done(&begin);
+	return st;
+}
+
+static enum tw_status write_copies(
+        struct tw_fleet_clickhouse *f, const struct tw_anr_copy *of, size_t n, struct tw_err *err)
+{
+	struct tw_buf anrs, locks;
+	uint64_t attempt = 0;
+	enum tw_status st = tw_clickhouse_attempts(f, n, &attempt, err);
+
+	tw_buf_init(&anrs, COPY_BYTES);
+	tw_buf_init(&locks, COPY_BYTES);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = put_copy(&anrs, &locks, &of[i], attempt + i * TW_CH_STEP, err);
+	if (st == TW_OK)
+		st = tw_clickhouse_insert(f,
+		        "INSERT INTO lock_waits (" TW_CH_DIMS
+		        ",lock,monitor,owner,holder,main,dump,"
+		        "waits,timed,total_ns,max_ns) FORMAT RowBinary",
+		        &locks, err);
+	if (st == TW_OK) /* last, as it makes them count */
+		st = tw_clickhouse_insert(f,
+		        "INSERT INTO anrs (" TW_CH_DIMS ",time,device,user,label_keys,label_values,"
+		        "anr_group,kind,title,verdict) FORMAT RowBinary",
+		        &anrs, err);
+	tw_buf_done(&anrs);
+	tw_buf_done(&locks);
+	return st;
+}
+
+enum tw_status tw_clickhouse_put_anrs(
+        struct tw_fleet_store *s, const struct tw_anr_copy *of, size_t n, struct tw_err *err)
+{
+	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
+	enum tw_status st = tw_clickhouse_ready(f, err);
+
+	if (st == TW_OK)
+		st = write_copies(f, of, n, err);
+	return st == TW_OK ? tw_catalogue_anr_copied(s->catalogue, of, n, err) : st;
+}
+
+/* --- deleted traces --- */
+
+enum tw_status tw_clickhouse_hide(
+        struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err)
+{
+	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
+	struct tw_buf rows;
+	uint64_t attempt = 0;
+	enum tw_status st = tw_clickhouse_ready(f, err);
+
+	tw_buf_init(&rows, COPY_BYTES);
+	if (st == TW_OK)
+		st = tw_clickhouse_attempts(f, n, &attempt, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		const struct tw_rollup_dims d = {of[i].day, "", "", "", "", "", "", "", ""};
+
+		tw_clickhouse_put_dims(
+		        &rows, of[i].project_id, of[i].trace_id, &d, attempt + i * TW_CH_STEP);
+		(void)tw_buf_add_u8(&rows, 1);
+	}
+	if (st == TW_OK)
+		st = tw_clickhouse_insert(f,
+		        "INSERT INTO traces (" TW_CH_DIMS ",deleted) FORMAT RowBinary", &rows, err);
+	tw_buf_done(&rows);
+	return st;
+}
+
+/* A table over several shards has no mutations: there an administrator deletes
+ * (guides/clickhouse.md).
+ */
+static enum tw_status can_mutate(struct tw_fleet_clickhouse *f, bool *ret, struct tw_err *err)
+{
+	struct tw_clickhouse_reader r;
+	struct tw_buf sql, out;
+	enum tw_status st;
+
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	tw_buf_printf(&sql,
+	        "SELECT toUInt8(count()) FROM system.tables WHERE database='%s' AND name='traces'"
+	        " AND engine LIKE '%%MergeTree'",
+	        tw_clickhouse_database(f->at));
+	st = tw_clickhouse_run(f, NULL, &sql, &out, err);
+	r = tw_clickhouse_read(&out);
+	*ret = st == TW_OK && tw_clickhouse_u8(&r) != 0;
+	tw_buf_done(&sql);
+	tw_buf_done(&out);
+	return st;
+}
+
+static void put_ids(struct tw_buf *sql, const struct tw_erased *of, size_t n)
+{
+	(void)tw_buf_add_str(sql, TW_STR("(project,trace) IN ("));
+	for (size_t i = 0; i < n; i++) {
+		(void)tw_buf_add_str(sql, i ? TW_STR(",(") : TW_STR("("));
+		tw_clickhouse_quote(sql, of[i].project_id);
+		(void)tw_buf_add_u8(sql, ',');
+		tw_clickhouse_quote(sql, of[i].trace_id);
+		(void)tw_buf_add_u8(sql, ')');
+	}
+	(void)tw_buf_add_u8(sql, ')');
+}
+
+/* ClickHouse has noted a mutation when it answers, and carries it out by itself.  The row that
+ * hides the trace stays, as others may be removed after it. */
+enum tw_status tw_clickhouse_erase(
+        struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err)
+{
+	static const char *const tables[] = {"method_times", "call_trees", "longest_calls",
+	        "findings", "anrs", "lock_waits", "traces"};
+	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
+	struct tw_buf sql, out;
+	bool can = false;
+	enum tw_status st = can_mutate(f, &can, err);
+
+	if (st != TW_OK || !can)
+		return st;
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	for (size_t i = 0; st == TW_OK && i < sizeof tables / sizeof *tables; i++) {
+		tw_buf_printf(&sql, "ALTER TABLE %s DELETE WHERE ", tables[i]);
+		put_ids(&sql, of, n);
+		if (strcmp(tables[i], "traces") == 0)
+			(void)tw_buf_add_str(&sql, TW_STR(" AND deleted=0"));
+		st = tw_clickhouse_run(f, NULL, &sql, &out, err);
+		tw_buf_done(&out);
+	}
+	tw_buf_done(&sql);
+	return st;
+}
