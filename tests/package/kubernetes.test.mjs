@@ -10,10 +10,10 @@ import { test } from 'node:test';
 import { sampleTrace } from '../e2e/make.mjs';
 import { postgresIsThere } from '../e2e/postgres.mjs';
 import { root, until } from '../e2e/server.mjs';
-import { folder, hasProxy, settings, startBalance, startDatabase, startOne, startStore, yaml } from './cluster.mjs';
+import { folder, hasClickHouse, hasProxy, settings, startBalance, startClickHouse, startDatabase, startOne, startStore, yaml } from './cluster.mjs';
 import { compiled } from './types.mjs';
 
-const skip = !postgresIsThere ? 'no PostgreSQL 15' : !hasProxy && 'no haproxy';
+const skip = !postgresIsThere ? 'no PostgreSQL 15' : !hasProxy ? 'no haproxy' : !hasClickHouse && 'no ClickHouse';
 const FILE = 'kubernetes/several.yml';
 const all = yaml(FILE);
 const head = fs.readFileSync(path.join(root, 'deploy', FILE), 'utf8').split('\napiVersion')[0];
@@ -116,25 +116,27 @@ test('secrets are references to what the reader is told to make', () => {
 });
 
 /* The settings with the test's addresses; each must find its place. */
-function settingsFile(at, db, store) {
+function settingsFile(at, db, store, clickhouse) {
 	const known = settings();
 	for (const [, name] of conf.matchAll(/^([a-z0-9-]+) =/gm)) assert.ok(known.has(name), name);
 	let text = conf;
-	for (const [from, to] of [['postgres.example.com', db.address], ['sslmode=require', 'sslmode=disable'], ['https://s3.example.com', store.url], ['/secrets/', `${at}/`],
+	for (const [from, to] of [['postgres.example.com', db.address], ['sslmode=require', 'sslmode=disable'], ['https://s3.example.com', store.url], ['clickhouse+https://clickhouse.example.com:8443', `clickhouse://${clickhouse}`], ['/secrets/', `${at}/`],
 		['10.0.0.0/8', '127.0.0.1'], ['metrics-listen = 0.0.0.0:9090', 'metrics-listen = 127.0.0.1:0'], ['drain-seconds = 10', 'drain-seconds = 0']]) {
 		assert.ok(text.includes(from), from);
-		text = text.replace(from, to);
+		text = text.replaceAll(from, to);
 	}
 	fs.writeFileSync(path.join(at, 'tracewell.conf'), text);
 	fs.writeFileSync(path.join(at, 'secret.key'), 'ab'.repeat(32), { mode: 0o440 });
+	fs.writeFileSync(path.join(at, 'clickhouse-password'), 'of the user', { mode: 0o440 });
 	return path.join(at, 'tracewell.conf');
 }
 
-test('its pods take a trace and show its flame graph', { skip, timeout: 120000 }, async (t) => {
+test('its pods take a trace and show its flame graph', { skip, timeout: 600000 }, async (t) => {
 	const at = folder(t, 'settings');
 	const db = await startDatabase(t, 'from the Secret');
 	const store = await startStore(t);
-	const file = settingsFile(at, db, store);
+	const clickhouse = await startClickHouse(t, '<clickhouse><users><default remove="1"/><tracewell><password>of the user</password><networks><ip>::/0</ip></networks><profile>default</profile><quota>default</quota></tracewell></users></clickhouse>');
+	const file = settingsFile(at, db, store, clickhouse);
 	const env = { ...store.env, PGPASSWORD: 'from the Secret' };
 	const by = {};
 	await Promise.all(ROLES.map(async (role) => {
@@ -157,5 +159,6 @@ test('its pods take a trace and show its flame graph', { skip, timeout: 120000 }
 	const { id } = await sent.json();
 	await until(async () => ((await (await asked(`/api/v1/traces/${id}`)).json()).state === 'ready' ? true : undefined), 'it is decoded');
 	assert.equal((await asked(`/api/v1/traces/${id}/flame?thread=all`)).status, 200);
+	await until(async () => ((await (await asked('/api/v1/fleet/scenarios?by=all')).json()).traces === 1 ? true : undefined), 'it is counted in ClickHouse');
 	assert.equal((await fetch(url + podOf('tracewell-proxy').spec.containers[0].readinessProbe.httpGet.path)).status, 200);
 });
