@@ -13,7 +13,7 @@ const there = (program) => !spawnSync(program, ['--version']).error;
 export const lacksDocker = process.getuid() !== 0 ? 'an engine is started as root'
 	: !['/usr/bin/docker', 'dockerd', 'docker-compose', 'debootstrap'].every(there) && 'Debian: docker.io docker-compose debootstrap';
 
-const STANDS = { postgres: 'postgres:17', haproxy: 'haproxy:3.2-alpine', caddy: 'caddy:2', store: 'chrislusf/seaweedfs:3.97' };
+const STANDS = { postgres: 'postgres:17', haproxy: 'haproxy:3.2-alpine', caddy: 'caddy:2', store: 'chrislusf/seaweedfs:3.97', clickhouse: 'clickhouse/clickhouse-server:24.8' };
 const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt';
 const BUILDER = { DOCKER_BUILDKIT: '0' }; // what Debian 12's docker build is
 

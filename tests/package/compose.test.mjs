@@ -88,7 +88,7 @@ function environment(service, at, db, store, clickhouse) {
 	return env;
 }
 
-test('what it starts takes a trace and shows its flame graph', { skip, timeout: 120000 }, async (t) => {
+test('what it starts takes a trace and shows its flame graph', { skip, timeout: 600000 }, async (t) => {
 	const at = folder(t, 'secrets');
 	const secret = prepare(at);
 	const password = secret('postgres/password');
