@@ -9,6 +9,7 @@
 
 enum { TW_CH_ANSWER_BYTES = 256 << 20, TW_CH_SQL_BYTES = 4 << 20 };
 enum { TW_CH_QUERY_MS = 30000, TW_CH_INSERT_MS = 60000 };
+enum { TW_CH_BACKGROUND_MS = 600000 }; /* of questions without a deadline */
 
 struct tw_fleet_clickhouse {
 	struct tw_fleet_store store;

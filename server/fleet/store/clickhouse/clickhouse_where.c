@@ -306,7 +306,7 @@ enum tw_status tw_clickhouse_damaged(struct tw_err *err)
 enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_fleet_ask *ask,
         struct tw_buf *sql, struct tw_buf *out, struct tw_err *err)
 {
-	struct tw_clickhouse_query q = {.ms = TW_CH_QUERY_MS};
+	struct tw_clickhouse_query q = {.ms = ask ? TW_CH_BACKGROUND_MS : TW_CH_QUERY_MS};
 	enum tw_status st = tw_clickhouse_ready(f, err);
 
 	tw_buf_init(out, TW_CH_ANSWER_BYTES);
