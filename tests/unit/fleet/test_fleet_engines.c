@@ -22,6 +22,7 @@
 
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/fleet/fleet_tree.h"
 #include "server/fleet/found.h"
