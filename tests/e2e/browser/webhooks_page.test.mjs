@@ -172,6 +172,10 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	assert.deepEqual([rule.name, rule.kind, rule.scenario, rule.percent, rule.limit, rule.least, rule.days, rule.mail], ['Slow start', 'duration', 'slower', 50, 20000, 5, 3, true]);
 	await page.getByRole('button', { name: 'Look now' }).click();
 	await row.getByText('8.3.1: ').waitFor();
+	await page.setViewportSize({ width: 390, height: 800 });
+	const scope = row.locator('td', { hasText: /^slower$/ });
+	assert.ok((await scope.boundingBox()).width >= 60, 'a word is not broken letter by letter');
+	await page.setViewportSize({ width: 1280, height: 900 });
 	await page.getByRole('button', { name: 'Remove Slow start' }).click();
 	await page.getByRole('button', { name: 'Remove permanently' }).click();
 	await row.waitFor({ state: 'detached' });
