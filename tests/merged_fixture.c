@@ -1,5 +1,8 @@
 /* merged_fixture.c - see merged_fixture.h. */
 #include "merged_fixture.h"
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

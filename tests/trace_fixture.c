@@ -1,5 +1,7 @@
 /* trace_fixture.c - see trace_fixture.h. */
 #include "trace_fixture.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 
 #include "server/query/query.h"
 #include <stdio.h>

@@ -2,6 +2,7 @@
 #ifndef TW_TRACE_FIXTURE_H
 #define TW_TRACE_FIXTURE_H
 
+#include "decoder/trace/builder.h"
 #include "server/trace/trace_file.h"
 #include "trace_model.h"
 

@@ -1,5 +1,6 @@
 /* trace_model.c - made-up traces and a log of what became of them; see trace_model.h. */
 #include "trace_model.h"
+#include "decoder/formats/sink.h"
 
 #include <string.h>
 

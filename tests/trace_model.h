@@ -11,7 +11,8 @@
 
 #include <stdbool.h>
 
-#include "decoder/trace/builder.h"
+#include "decoder/formats/sink.h"
+#include "decoder/trace/trace_out.h"
 
 enum { MODEL_PID = 100, MODEL_METHODS = 23, MODEL_NO_PARENT = -1 };
 

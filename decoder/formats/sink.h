@@ -20,21 +20,13 @@
 #include "decoder/base/str.h"
 #include "decoder/formats/notes.h"
 #include "decoder/formats/repairs.h"
+#include "decoder/formats/source.h"
 
 struct tw_sink;
 
 /* How a thread id was written.  LOW15, LOW16: only its low 15 (btrace 2.0) or 16 bits (ART) are
  * known; the builder looks for the full id among the named threads. */
 enum tw_tid_kind { TW_TID_FULL, TW_TID_LOW15, TW_TID_LOW16 };
-
-/* A process whose number in its trace is 0, as in some Chrome JSON.  Elsewhere in this interface
- * pid 0 means unknown.  tw_pid_number returns the number to display. */
-enum { TW_PID_ZERO = 1 << 30 };
-
-static inline uint32_t tw_pid_number(uint32_t pid)
-{
-	return pid == TW_PID_ZERO ? 0 : pid;
-}
 
 enum tw_ev_kind {
 	TW_EV_SLICE, /* a finished call: ts_ns, dur_ns */
@@ -46,21 +38,6 @@ enum tw_ev_kind {
 	TW_EV_END_EARLIER,
 	TW_EV_END_ALL /* all calls open on the track end at ts_ns: its recording ended there */
 };
-
-/* The origin of a track's calls, so that a count of samples is not mistaken for a count of
- * calls. */
-enum tw_source {
-	TW_SOURCE_CALLS,   /* every call was recorded */
-	TW_SOURCE_SAMPLES, /* stacks at intervals: a slice is a frame that was present in
-	                    * consecutive samples */
-	TW_SOURCE_COUNTS   /* counts only: durations are numbers of calls */
-};
-
-/* The interval of snapshots: their durations are nominal, not times. */
-enum { TW_INTERVAL_NONE = -1 };
-
-const char *tw_source_word(enum tw_source source);  /* "calls", "samples", "counts" */
-enum tw_source tw_source_of_word(const char *word); /* CALLS if unknown */
 
 struct tw_event {
 	int64_t ts_ns;

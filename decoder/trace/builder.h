@@ -14,11 +14,11 @@
 #ifndef TW_BUILDER_H
 #define TW_BUILDER_H
 
-#include "decoder/formats/format.h"
-#include "decoder/trace/calltree.h"
-#include "decoder/trace/columns.h"
+#include "decoder/trace/trace_out.h"
 
 struct tw_builder;
+struct tw_limits;
+struct tw_sink;
 
 struct tw_builder *tw_builder_new(const struct tw_limits *limits);
 struct tw_builder *tw_builder_free(struct tw_builder *b);
@@ -32,96 +32,6 @@ void tw_builder_next_input(struct tw_builder *b);
 void tw_builder_next_input_at_end(struct tw_builder *b);
 /* This input is the device's own trace: its notes are flagged as such (tw_note_row). */
 void tw_builder_input_is_system(struct tw_builder *b);
-
-struct tw_trace_info { /* of a complete trace; strings are borrowed */
-	uint32_t pid;
-	int64_t mono_base_ns, boot_base_ns; /* clock readings at trace time 0; -1 unknown */
-	int64_t start_ns, end_ns;           /* first begin, last end, trace time */
-	uint64_t slices;
-	uint32_t threads, methods, max_depth;
-	bool has_cpu;
-};
-
-struct tw_thread_info {
-	uint32_t thread_id; /* from 1 within the trace: main first, then by falling slice count */
-	uint32_t pid;
-	uint64_t tid;
-	struct tw_str name; /* "" if no input names it */
-	bool is_main;
-	enum tw_source source;
-	int64_t interval_ns; /* of samples, 0 unknown */
-	uint64_t slices, roots;
-	uint32_t max_depth;       /* 1 is a root alone; 0 no slices */
-	int64_t start_ns, end_ns; /* of its slices */
-	int64_t busy_ns;          /* sum of the durations of its roots */
-};
-
-struct tw_method_info {
-	bool has_id;
-	bool original;      /* name is not obfuscated: a mapping was applied */
-	uint64_t id;        /* has_id: named by the build's mapping */
-	struct tw_str name; /* else: as it stood in the trace */
-	uint64_t count;
-	int64_t total_ns; /* wall; nested calls of the same method counted once */
-	int64_t sum_ns;   /* wall of all calls; recursive calls counted each time */
-	int64_t self_ns;
-	int64_t max_ns;
-	int64_t cpu_ns; /* -1 unknown */
-};
-
-struct tw_chunk_info {
-	uint32_t thread_id;
-	uint32_t level;   /* 0: every slice; n: mip level n */
-	int64_t start_ns; /* begin of its first slice */
-	int64_t end_ns;   /* latest end among its slices */
-	uint32_t slices, open;
-	int64_t min_dur_ns; /* mip levels: shorter slices are merged; 0 at level 0 */
-};
-
-struct tw_repair_count {
-	enum tw_repair what;
-	uint64_t count;
-	uint64_t first_offset; /* TW_NO_OFFSET: no offset */
-};
-
-struct tw_note_row {
-	enum tw_note_kind kind;
-	uint32_t thread_id; /* 0: of the whole trace */
-	int64_t ts_ns, dur_ns, value;
-	struct tw_str text, detail;
-	bool from_system; /* from the device's own trace, which may be shown next to ours */
-};
-
-/* Receives the finished trace: per thread, in the order of thread ids, its chunks (level 0 and mip
- * levels, each level in time order), its tree, then the thread itself; after all threads the
- * methods (index 0, 1, ...), the notes by rising time, the documents, the repairs and last the
- * info.  Payloads are not yet compressed.  Chunks, trees and threads may be delivered in a thread
- * other than the caller's, but never two at a time; all of them are delivered before the first
- * method. */
-struct tw_trace_out;
-struct tw_trace_out_ops {
-	enum tw_status (*chunk)(struct tw_trace_out *, const struct tw_chunk_info *,
-	        const uint8_t *payload, size_t len, struct tw_err *);
-	/* The tree, and its encoding.  Its nodes are in *arena, which the receiver may keep: it
-	 * then sets *arena to NULL and frees it. */
-	enum tw_status (*tree)(struct tw_trace_out *, uint32_t thread_id,
-	        const struct tw_tree *tree, struct tw_arena **arena, const uint8_t *payload,
-	        size_t len, struct tw_err *);
-	enum tw_status (*thread)(
-	        struct tw_trace_out *, const struct tw_thread_info *, struct tw_err *);
-	enum tw_status (*method)(
-	        struct tw_trace_out *, const struct tw_method_info *, struct tw_err *);
-	enum tw_status (*note)(struct tw_trace_out *, const struct tw_note_row *, struct tw_err *);
-	enum tw_status (*document)(
-	        struct tw_trace_out *, const char *kind, struct tw_str json, struct tw_err *);
-	enum tw_status (*repair)(
-	        struct tw_trace_out *, const struct tw_repair_count *, struct tw_err *);
-	enum tw_status (*info)(
-	        struct tw_trace_out *, const struct tw_trace_info *, struct tw_err *);
-};
-struct tw_trace_out { /* first member of an implementation's struct */
-	const struct tw_trace_out_ops *ops;
-};
 
 /* Closes open calls, resolves thread ids, sorts if needed, and writes the trace.  Can be called
  * once.  TW_CORRUPT if the input gave no slice, note or document. */

@@ -14,6 +14,8 @@
 #define TW_BUILDER_INTERNAL_H
 
 #include "decoder/formats/codes.h"
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "decoder/trace/running.h"
 

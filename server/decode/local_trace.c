@@ -9,6 +9,9 @@
 
 #include "decoder/base/unzip.h"
 #include "decoder/bundle.h"
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "server/base/file/io.h"
 #include "server/query/query.h"
 

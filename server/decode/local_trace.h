@@ -10,6 +10,8 @@
 #include "decoder/symbols/names.h"
 #include "server/trace/trace_file.h"
 
+struct tw_builder;
+
 /* Pushes a file through `push` piece by piece; "-" is standard input. */
 enum tw_status tw_local_read(const char *path,
         enum tw_status (*push)(void *arg, const uint8_t *p, size_t n, struct tw_err *err),

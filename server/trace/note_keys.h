@@ -6,7 +6,7 @@
 #ifndef TW_NOTE_KEYS_H
 #define TW_NOTE_KEYS_H
 
-#include "decoder/trace/builder.h"
+#include "decoder/trace/trace_out.h"
 
 struct tw_note_key {
 	enum tw_note_kind kind;

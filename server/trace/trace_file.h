@@ -13,7 +13,7 @@
 #define TW_TRACE_FILE_H
 
 #include "decoder/symbols/names.h"
-#include "decoder/trace/builder.h"
+#include "decoder/trace/trace_out.h"
 
 struct tw_trace_writer;
 

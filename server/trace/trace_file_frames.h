@@ -8,7 +8,7 @@
 #ifndef TW_TRACE_FILE_FRAMES_H
 #define TW_TRACE_FILE_FRAMES_H
 
-#include "decoder/trace/builder.h"
+#include "decoder/trace/trace_out.h"
 
 struct tw_frame_info {
 	bool is_tree;

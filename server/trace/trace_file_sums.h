@@ -10,7 +10,7 @@
 
 #include <sqlite3.h>
 
-#include "decoder/trace/builder.h"
+#include "decoder/trace/trace_out.h"
 
 enum { TW_NOTE_BLOCK = 2048 };
 

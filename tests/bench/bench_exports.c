@@ -17,6 +17,8 @@
 #include <zstd.h>
 
 #include "../system_fixture.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "print_form.h"
 #include "server/decode/local_trace.h"
 #include "server/export/export.h"

@@ -4,6 +4,9 @@
  */
 #include <string.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "fuzz.h"
 #include "trace_oracle.h"
 

@@ -2,6 +2,8 @@
  * An upload becomes a trace: the chain, the builder, and what it hands out read back and held to
  * what is true of every trace; whole, and cut as the last byte says.
  */
+#include "decoder/formats/sink.h"
+#include "decoder/trace/builder.h"
 #include "digest.h"
 #include "fuzz.h"
 #include "trace_oracle.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decoder/base/sum.h"
+#include "decoder/limits.h"
 #include "fuzz.h"
 
 enum { MOST_DEPTH = 4096 }; /* what tw_limits_default() lets be */

@@ -9,6 +9,7 @@
 #define TW_TRACE_ORACLE_H
 
 #include "../trace_model.h"
+#include "decoder/limits.h"
 
 /* Aborts with words when it is not so. */
 void trace_oracle_check(struct trace_log *log, const struct tw_limits *limits);

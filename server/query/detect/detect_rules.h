@@ -17,7 +17,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "decoder/trace/builder.h"
+#include "decoder/trace/trace_out.h"
 #include "server/query/detect/name_pattern.h"
 
 enum {

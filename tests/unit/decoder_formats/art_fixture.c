@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "tests/unit/decoder_formats/art_fixture.h"
 
 /* --- building traces --- */

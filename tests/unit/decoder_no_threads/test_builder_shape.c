@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "tests/no_threads.h"
 #include "tests/trace_model.h"
 #include "tests/unit/unit.h"

@@ -7,6 +7,9 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "tests/event_log.h"
 #include "tests/naive_tree.h"
 #include "tests/unit/unit.h"

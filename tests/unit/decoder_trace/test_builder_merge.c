@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "tests/event_log.h"
 #include "tests/trace_model.h"
 #include "tests/unit/unit.h"

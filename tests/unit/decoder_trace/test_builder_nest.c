@@ -9,6 +9,8 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "tests/trace_model.h"
 #include "tests/unit/unit.h"

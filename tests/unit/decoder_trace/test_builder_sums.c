@@ -6,6 +6,9 @@
 
 #include <cmocka.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "tests/trace_model.h"
 #include "tests/unit/unit.h"
 

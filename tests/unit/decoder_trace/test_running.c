@@ -8,6 +8,9 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "decoder/trace/running.h"
 #include "tests/event_log.h"
 #include "tests/trace_model.h"

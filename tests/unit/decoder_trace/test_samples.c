@@ -14,7 +14,10 @@
 
 #include "decoder/base/unzip.h"
 #include "decoder/decoder.h"
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
 #include "decoder/symbols/method_map.h"
+#include "decoder/trace/builder.h"
 #include "tests/trace_model.h"
 #include "tests/unit/unit.h"
 

@@ -10,6 +10,9 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "server/query/detect/detect_frames.h"
 #include "server/query/detect/detect_start.h"
 #include "tests/trace_fixture.h"

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "server/export/perfetto/system/export_system_facts.h"
 #include "server/export/perfetto/system/export_system_report.h"
 #include "tests/event_log.h"

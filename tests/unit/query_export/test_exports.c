@@ -11,6 +11,9 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "server/base/clock.h"
 #include "server/export/export.h"
 #include "server/export/perfetto/export_perfetto.h"

@@ -8,6 +8,9 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "server/query/query.h"
 #include "tests/trace_fixture.h"
 #include "tests/unit/unit.h"

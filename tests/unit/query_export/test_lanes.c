@@ -9,6 +9,9 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "server/query/query_notes.h"
 #include "tests/trace_fixture.h"
 #include "tests/unit/unit.h"

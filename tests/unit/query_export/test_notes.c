@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "server/base/clock.h"
 #include "server/trace/trace_file.h"
 #include "tests/trace_fixture.h"

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "server/export/perfetto/export_packet.h"
 #include "server/export/perfetto/export_perfetto.h"
 #include "tests/event_log.h"

@@ -11,6 +11,9 @@
 #include <string.h>
 
 #include "decoder/decoder.h"
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "server/export/perfetto/export_perfetto.h"
 #include "tests/event_log.h"
 #include "tests/trace_fixture.h"

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "tests/merged_fixture.h"
 #include "tests/unit/unit.h"
 

@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "tests/event_log.h"
 #include "tests/merged_fixture.h"
 #include "tests/unit/unit.h"

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "decoder/decoder.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "server/query/query.h"
 #include "tests/merged_fixture.h"
 #include "tests/unit/unit.h"

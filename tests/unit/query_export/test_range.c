@@ -10,6 +10,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
+#include "decoder/trace/builder.h"
 #include "server/base/thread/parallel.h"
 #include "server/query/query.h"
 #include "tests/event_log.h"

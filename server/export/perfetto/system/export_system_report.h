@@ -5,7 +5,7 @@
 #define TW_EXPORT_SYSTEM_REPORT_H
 
 #include "decoder/base/buf.h"
-#include "decoder/trace/builder.h"
+#include "decoder/trace/trace_out.h"
 #include "server/export/perfetto/system/export_system.h"
 
 /* Appends a JSON object: whether they can be joined and why not, by which clock and with which
