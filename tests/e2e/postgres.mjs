@@ -70,10 +70,10 @@ export class Postgres {
 	}
 }
 
-/* tcp: a port of loopback where it asks for passwords. */
-export async function startPostgres(t, { tcp } = {}) {
+/* tcp: a port of loopback where it asks for passwords; more: arguments of the server. */
+export async function startPostgres(t, { tcp, more } = {}) {
 	if (!postgresIsThere) return null;
-	const db = new Postgres(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')), tcp);
+	const db = new Postgres(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')), tcp, more);
 	db.make();
 	await db.start();
 	t.after(async () => {

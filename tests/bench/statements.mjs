@@ -1,0 +1,56 @@
+/*
+ * statements.mjs - statements and transactions of PostgreSQL per small trace, from upload to counted, and how often each
+ * kind of statement runs.  --several: a server that shares its catalogue.
+ *
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/statements.mjs [TRACES [--several]]
+ */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import zlib from 'node:zlib';
+
+import { sampleTrace } from '../e2e/make.mjs';
+import { startPostgres } from '../e2e/postgres.mjs';
+import { Server, until } from '../e2e/server.mjs';
+
+const TRACES = Number(process.argv[2] ?? 300);
+const SENDERS = 16;
+const CALLS = 15; // of three records each
+
+const ends = [];
+const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-statements-'));
+const more = ['shared_preload_libraries=pg_stat_statements', 'pg_stat_statements.max=10000'].flatMap((setting) => ['-c', setting]);
+const db = await startPostgres({ after: (end) => ends.unshift(end) }, { more });
+db.sql('CREATE EXTENSION pg_stat_statements');
+const s = new Server(path.join(home, 'data'), ['--device-requests', '0', '--max-queue', '100000', '--catalog', db.url('one'), ...(process.argv.includes('--several') ? ['--several-servers'] : [])]);
+await s.start();
+s.ingestKey = s.ingest;
+s.readKey = s.read;
+
+const bodies = Array.from({ length: TRACES }, (_, n) => zlib.gzipSync(sampleTrace(CALLS, n + 1)));
+const changes = () => Number(db.sql("SELECT txid_snapshot_xmax(txid_current_snapshot())"));
+db.sql('SELECT pg_stat_statements_reset()');
+const [before, begin] = [changes(), performance.now()];
+let next = 0;
+await Promise.all(
+	Array.from({ length: SENDERS }, async () => {
+		while (next < TRACES) {
+			const n = next++;
+			const answer = await s.post('/api/v1/traces', bodies[n], { query: { app: 'shop', build_id: 'b', version_name: '1', scenario: 'start', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
+			if (answer.status !== 202) throw new Error(answer.text);
+		}
+	}),
+);
+const counted = () => Number(db.sql("SELECT count(*) FROM trace WHERE state=2 AND folded<>0", 'one'));
+try {
+	await until(async () => ((await new Promise((r) => setTimeout(r, 500))), counted() === TRACES ? true : undefined), 'all counted', 600);
+} finally {
+	const seconds = (performance.now() - begin) / 1000;
+	const rows = JSON.parse(db.sql("SELECT json_agg(json_build_array(calls, rows, query) ORDER BY calls DESC) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'"));
+	const per = (n) => (n / TRACES).toFixed(2).padStart(7);
+	console.log(`${TRACES} traces counted in ${seconds.toFixed(1)} s: ${per(rows.reduce((sum, [calls]) => sum + calls, 0))} statements, ${per(changes() - before)} transactions that write, per trace`);
+	for (const [calls, got, query] of rows) if (calls / TRACES >= 0.05) console.log(`${per(calls)} ${per(got)} ${query.replace(/\s+/g, ' ').slice(0, 170)}`);
+	await s.stop();
+	for (const end of ends) await end();
+	fs.rmSync(home, { recursive: true, force: true });
+}
