@@ -168,6 +168,11 @@ enum tw_status tw_cat_lock(
  * changed the same rows first: after a pause, and not more than a few times.  *io_tries is 0 at
  * first.  What it did outside the database must bear repetition. */
 bool tw_cat_again(enum tw_status st, unsigned *io_tries);
+/* A transaction as a function, which is run again after a conflict (tw_cat_again).  It must bear
+ * that: what it leaves outside of the database is of its last run. */
+typedef enum tw_status (*tw_cat_work)(struct tw_db *w, void *arg, struct tw_err *err);
+enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject alone, const char *id,
+        tw_cat_work work, void *arg, struct tw_err *err);
 /* In a transaction: it waits for a file, and has nothing locked that others need. */
 enum tw_status tw_cat_may_idle(struct tw_db *w, struct tw_err *err);
 /* For statements outside of a transaction (catalogue_writer.c). */
@@ -270,8 +275,30 @@ enum tw_status tw_cat_numbers(const struct tw_db *db, const int64_t *numbers, si
 /* The first of equal ones in `sorted`; n: it is none of them. */
 size_t tw_cat_place(const struct tw_cat_numbers *of, int64_t number);
 
+/* The same of ids, which are letters and digits; NULL: no memory. */
+#define TW_CAT_AMONG_IDS(parameter)                                                                \
+	TW_EITHER(" IN (SELECT n.value FROM json_each(" parameter ") n)",                          \
+	        "=ANY(CAST(" parameter " AS TEXT[]))")
+const char *tw_cat_ids(
+        const struct tw_db *db, const char *const *ids, size_t n, struct tw_arena *a);
+
+/* One statement for many rows (catalogue_rows.c).  In `sql`, {rows} stands for a source named r
+ * with columns c1, c2, ..., one per type (t, i or b, as in tw_cat_query).  PostgreSQL runs it at
+ * the end, or when there are many: until then the rows are not written. */
+struct tw_cat_rows {
+	struct tw_db *db;
+	const char *sql, *types;
+	int64_t changed; /* rows, when it has ended */
+	struct tw_stmt *stmt;
+	size_t n, bytes; /* of the rows that wait */
+};
+enum tw_status tw_cat_rows_add(struct tw_cat_rows *r, struct tw_err *err, ...);
+/* Writes the rest if st is TW_OK; returns st, or its own failure.  Always called, once. */
+enum tw_status tw_cat_rows_end(struct tw_cat_rows *r, enum tw_status st, struct tw_err *err);
+
 /* Statements with parameters that the thread has executed. */
 uint64_t tw_cat_statements(void);
+void tw_cat_count_statement(void);
 
 /* A random number. */
 int64_t tw_cat_random(void);

@@ -72,6 +72,11 @@ uint64_t tw_cat_statements(void)
 	return statements;
 }
 
+void tw_cat_count_statement(void)
+{
+	statements++;
+}
+
 enum { STATEMENT_MAX = 64 << 10 };
 
 static enum tw_status prepare(
@@ -361,6 +366,24 @@ enum tw_status tw_cat_numbers(const struct tw_db *db, const int64_t *numbers, si
 	list[len] = '\0';
 	qsort(ret->sorted, n, sizeof *ret->sorted, by_number);
 	return TW_OK;
+}
+
+const char *tw_cat_ids(const struct tw_db *db, const char *const *ids, size_t n, struct tw_arena *a)
+{
+	const char *const brackets = db->engine->is_shared ? "{}" : "[]";
+	const size_t cap = n * (TW_ID_BYTES + 3) + 3;
+	char *list = tw_arena_alloc(a, cap, 1);
+	size_t len = 1;
+
+	if (!list)
+		return NULL;
+	list[0] = brackets[0];
+	for (size_t i = 0; i < n; i++)
+		len += (size_t)snprintf(
+		        list + len, cap - len, "%s\"%.*s\"", i ? "," : "", TW_ID_BYTES - 1, ids[i]);
+	list[len++] = brackets[1];
+	list[len] = '\0';
+	return list;
 }
 
 size_t tw_cat_place(const struct tw_cat_numbers *of, int64_t number)

@@ -277,3 +277,19 @@ bool tw_cat_again(enum tw_status st, unsigned *io_tries)
 	(void)nanosleep(&pause, NULL);
 	return true;
 }
+
+enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject alone, const char *id,
+        tw_cat_work work, void *arg, struct tw_err *err)
+{
+	unsigned tries = 0;
+	enum tw_status st;
+
+	do {
+		struct tw_db *w = NULL;
+
+		st = tw_cat_begin(c, alone, id, &w, err);
+		if (st == TW_OK)
+			st = tw_cat_end(c, w, work(w, arg, err), err);
+	} while (tw_cat_again(st, &tries));
+	return st;
+}

@@ -31,6 +31,12 @@ struct tw_stmt {
 	struct tw_db *db;
 };
 
+struct tw_db_value {
+	char type; /* t, i or b: text, number, bytes */
+	int64_t number;
+	struct tw_str bytes; /* text ends with a NUL */
+};
+
 enum tw_step {
 	TW_STEP_NEW, /* not executed yet */
 	TW_STEP_ROW,
@@ -63,6 +69,9 @@ struct tw_db_engine {
 	void (*bind_int)(struct tw_stmt *s, int at, int64_t v);
 	/* stays: the bytes remain valid until the run ends and are not copied. */
 	void (*bind_bytes)(struct tw_stmt *s, int at, struct tw_str bytes, bool stays);
+	/* Adds a value, which is copied, to a parameter that is an array.  NULL: it has no arrays.
+	 */
+	void (*append)(struct tw_stmt *s, int at, const struct tw_db_value *v);
 	enum tw_step (*step)(struct tw_stmt *s);
 	/* Ends a run and clears the parameters. */
 	void (*reset)(struct tw_stmt *s);

@@ -450,8 +450,9 @@ static void close_db(struct tw_db *db)
 
 static const struct tw_db_engine engine = {"postgresql", true, true, close_db, run, in_transaction,
         changed, tw_postgres_fail, conflicts, tw_postgres_prepare, tw_postgres_drop,
-        tw_postgres_bind_text, tw_postgres_bind_int, tw_postgres_bind_bytes, tw_postgres_step,
-        tw_postgres_reset, tw_postgres_oom, tw_postgres_int, tw_postgres_text, tw_postgres_bytes};
+        tw_postgres_bind_text, tw_postgres_bind_int, tw_postgres_bind_bytes, tw_postgres_append,
+        tw_postgres_step, tw_postgres_reset, tw_postgres_oom, tw_postgres_int, tw_postgres_text,
+        tw_postgres_bytes};
 
 /* Retries, as the session of a killed server may live on for a moment. */
 enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err)

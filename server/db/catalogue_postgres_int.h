@@ -79,6 +79,7 @@ void tw_postgres_drop(struct tw_stmt *s);
 void tw_postgres_bind_text(struct tw_stmt *s, int at, const char *text);
 void tw_postgres_bind_int(struct tw_stmt *s, int at, int64_t v);
 void tw_postgres_bind_bytes(struct tw_stmt *s, int at, struct tw_str bytes, bool stays);
+void tw_postgres_append(struct tw_stmt *s, int at, const struct tw_db_value *v);
 enum tw_step tw_postgres_step(struct tw_stmt *s);
 void tw_postgres_reset(struct tw_stmt *s);
 bool tw_postgres_oom(const struct tw_stmt *s);

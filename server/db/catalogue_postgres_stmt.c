@@ -16,6 +16,8 @@
 enum { SQL_BYTES = 1 << 16, VALUES_MAX = 64 };
 /* Type OIDs, from PostgreSQL's catalogue. */
 enum { BOOL = 16, BYTEA = 17, INT8 = 20, INT2 = 21, INT4 = 23, TEXT = 25, NUMERIC = 1700 };
+enum { BYTEA_ARRAY = 1001, TEXT_ARRAY = 1009, INT8_ARRAY = 1016 };
+enum { ARRAY_HEAD = 20, ARRAY_COUNT_AT = 12, ARRAY_MOST = 1 << 30 };
 
 struct statement {
 	struct tw_stmt stmt;
@@ -29,7 +31,8 @@ struct statement {
 	char *owned[VALUES_MAX];
 	int lengths[VALUES_MAX], formats[VALUES_MAX];
 	int64_t ints[VALUES_MAX];
-	char number[24]; /* a number read as text */
+	size_t room[VALUES_MAX]; /* of an array in `owned` */
+	char number[24];         /* a number read as text */
 };
 
 static struct statement *of(struct tw_stmt *s)
@@ -74,6 +77,7 @@ static void forget(struct statement *s, int i)
 	s->values[i] = NULL;
 	s->types[i] = 0;
 	s->lengths[i] = s->formats[i] = 0;
+	s->room[i] = 0;
 }
 
 void tw_postgres_reset(struct tw_stmt *stmt)
@@ -176,6 +180,101 @@ void tw_postgres_bind_bytes(struct tw_stmt *stmt, int at, struct tw_str bytes, b
 	s->types[at - 1] = BYTEA;
 	s->lengths[at - 1] = (int)bytes.len;
 	s->formats[at - 1] = 1;
+}
+
+/* --- arrays, in their binary form: dimensions, flags, type, count, lower bound, values --- */
+
+static void put_u32(char *at, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(at, &v, sizeof v);
+}
+
+/* Room for so many more bytes after those of the array; NULL: no memory. */
+static char *more_room(struct statement *s, int i, size_t bytes)
+{
+	const size_t len = (size_t)s->lengths[i];
+
+	if (bytes > ARRAY_MOST - len)
+		return NULL;
+	if (len + bytes > s->room[i]) {
+		const size_t room = 2 * (len + bytes);
+		char *more = tw_mem_alloc(room, 1);
+
+		if (!more)
+			return NULL;
+		if (len)
+			memcpy(more, s->owned[i], len);
+		tw_mem_free(s->owned[i]);
+		s->owned[i] = more;
+		s->values[i] = more;
+		s->room[i] = room;
+	}
+	s->lengths[i] = (int)(len + bytes);
+	return s->owned[i] + len;
+}
+
+static bool begin_array(struct statement *s, int i, char type)
+{
+	char *head = more_room(s, i, ARRAY_HEAD);
+
+	if (!head)
+		return false;
+	s->types[i] = type == 'i' ? INT8_ARRAY : type == 't' ? TEXT_ARRAY : BYTEA_ARRAY;
+	s->formats[i] = 1;
+	put_u32(head, 1);
+	put_u32(head + 4, 0);
+	put_u32(head + 8, type == 'i' ? INT8 : type == 't' ? TEXT : BYTEA);
+	put_u32(head + ARRAY_COUNT_AT, 0);
+	put_u32(head + 16, 1);
+	return true;
+}
+
+static bool add_value(struct statement *s, int i, struct tw_str bytes)
+{
+	char *at = more_room(s, i, 4 + bytes.len);
+	uint32_t n;
+
+	if (!at)
+		return false;
+	put_u32(at, (uint32_t)bytes.len);
+	if (bytes.len)
+		memcpy(at + 4, bytes.ptr, bytes.len);
+	memcpy(&n, s->owned[i] + ARRAY_COUNT_AT, sizeof n);
+	put_u32(s->owned[i] + ARRAY_COUNT_AT, be32toh(n) + 1);
+	return true;
+}
+
+static bool add_cleaned(struct statement *s, int i, struct tw_str text)
+{
+	const size_t cap = 3 * text.len + 1;
+	char *copy = tw_mem_alloc(cap, 1);
+	bool added = copy != NULL;
+
+	if (added)
+		added = add_value(s, i, (struct tw_str){copy, tw_utf8_clean(copy, cap, text)});
+	tw_mem_free(copy);
+	return added;
+}
+
+void tw_postgres_append(struct tw_stmt *stmt, int at, const struct tw_db_value *v)
+{
+	struct statement *s = of(stmt);
+	const uint64_t number = htobe64((uint64_t)v->number);
+	const int i = at - 1;
+	bool added;
+
+	if (!has_place(s, at))
+		return;
+	added = s->lengths[i] || begin_array(s, i, v->type);
+	if (added && v->type == 'i')
+		added = add_value(s, i, (struct tw_str){(const char *)&number, sizeof number});
+	else if (added && v->type == 't' && !is_utf8(v->bytes.ptr, v->bytes.len))
+		added = add_cleaned(s, i, v->bytes);
+	else if (added)
+		added = add_value(s, i, v->bytes);
+	if (!added)
+		s->no_memory = true;
 }
 
 /* --- rows --- */

@@ -226,7 +226,7 @@ static bool lacked(const struct tw_stmt *s)
 }
 
 static const struct tw_db_engine engine = {"sqlite", false, false, close_db, run, in_transaction,
-        changed, fail, conflicts, prepare, drop, bind_text, bind_int, bind_bytes, step, reset,
+        changed, fail, conflicts, prepare, drop, bind_text, bind_int, bind_bytes, NULL, step, reset,
         lacked, to_int, to_text, to_bytes};
 
 /* --- connections --- */
