@@ -22,8 +22,12 @@ enum {
 	HELD_MS = 5000, /* doubled with each failure */
 	HELD_DOUBLINGS = 7, /* about ten minutes */
 	REST_MOST_MS = 2000,
-	GATHER_MS =
-	        100, /* a round that finds a trace at a time costs as much as one that finds many */
+	/* A round that finds one trace costs as much as one that finds many.  While traces keep
+	 * coming one by one, rounds begin at least so long after each other, doubled each time. */
+	GATHER_MS = 100,
+	GATHER_MOST_MS = 800,
+	GATHERED = 16,
+	IDLE_MS = 2000,
 	STEP_MS = 50
 };
 
@@ -50,6 +54,8 @@ struct tw_runner {
 	void *state;
 	struct tw_periodic *thread;
 	int64_t due_ms;       /* of the next round, for every_ms */
+	uint64_t began_us;    /* when the last round began */
+	uint64_t gather_ms;   /* from there to the next one, at least */
 	struct tw_err *first; /* of tw_stage_drain: what failed first */
 	_Atomic uint64_t traces[ENDS], spent_us;
 	pthread_mutex_t lock; /* of held */
@@ -106,6 +112,19 @@ enum tw_status tw_turn_traces(const struct tw_turn *t, uint32_t limit, struct tw
 {
 	return tw_catalogue_stage_todo(t->by->parts.catalogue, t->by->stage->marks, t->project_id,
 	        limit, a, ret, ret_n, err);
+}
+
+enum tw_status tw_turn_rows(const struct tw_turn *t, uint32_t limit, struct tw_arena *a,
+        struct tw_trace_row **ret, size_t *ret_n, struct tw_err *err)
+{
+	return tw_catalogue_stage_rows(t->by->parts.catalogue, t->by->stage->marks, t->project_id,
+	        limit, a, ret, ret_n, err);
+}
+
+struct tw_named_trace tw_turn_trace(const struct tw_trace_row *row)
+{
+	return (struct tw_named_trace){
+	        row->project_id, row->id, row->meta.build_id, row->meta.mapping_id};
 }
 
 void tw_turn_done(const struct tw_turn *t, uint64_t traces)
@@ -224,13 +243,24 @@ static void rest(struct tw_runner *r, uint64_t us)
 		(void)nanosleep(&step, NULL);
 }
 
-/* Lets traces come together for the next round, if this one had little to do. */
-static void gather(struct tw_runner *r, uint64_t took_us)
+/* Lets traces come together, if the round before was just now and found few. */
+static void gather(struct tw_runner *r)
 {
-	const uint64_t least_us = (uint64_t)GATHER_MS * 1000;
+	const uint64_t ago_us = now_us() - r->began_us;
 
-	if (took_us < least_us)
-		rest(r, least_us - took_us);
+	if (ago_us >= (uint64_t)IDLE_MS * 1000)
+		r->gather_ms = GATHER_MS;
+	else if (ago_us < r->gather_ms * 1000)
+		rest(r, r->gather_ms * 1000 - ago_us);
+	r->began_us = now_us();
+}
+
+static void note_found(struct tw_runner *r, uint64_t traces)
+{
+	if (traces >= GATHERED)
+		r->gather_ms = 0;
+	else if (traces && r->gather_ms < GATHER_MOST_MS)
+		r->gather_ms = r->gather_ms ? 2 * r->gather_ms : GATHER_MS;
 }
 
 static void failed(struct tw_runner *r, const char *project_id, const struct tw_err *err)
@@ -319,11 +349,12 @@ static void go_rounds(struct tw_periodic *p, void *arg)
 	if (!more || is_over(r))
 		return;
 	while (more && !is_over(r)) {
-		const uint64_t from_us = now_us();
+		const uint64_t before = atomic_load(&r->traces[DONE]);
 
-		more = go_round(r);
 		if (r->of)
-			gather(r, now_us() - from_us);
+			gather(r);
+		more = go_round(r);
+		note_found(r, atomic_load(&r->traces[DONE]) - before);
 	}
 	if (r->stage->every_ms && !is_over(r))
 		r->due_ms = tw_monotonic_ms() + r->stage->every_ms;
