@@ -73,6 +73,9 @@ bool tw_turn_is_last(const struct tw_turn *t);
 /* Traces of the project that wait for the stage. */
 enum tw_status tw_turn_traces(const struct tw_turn *t, uint32_t limit, struct tw_arena *a,
         struct tw_named_trace **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_turn_rows(const struct tw_turn *t, uint32_t limit, struct tw_arena *a,
+        struct tw_trace_row **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+struct tw_named_trace tw_turn_trace(const struct tw_trace_row *row);
 void tw_turn_done(const struct tw_turn *t, uint64_t traces);
 /* Work on a trace failed: it is postponed where that may pass, and given up otherwise.  Nothing
  * happens to one that is deleted, or decoded again. */

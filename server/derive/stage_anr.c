@@ -26,7 +26,7 @@
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_stored.h"
 
-enum { LOOKED_AT_ONCE = 16, KEYED_AT_ONCE = 64, NAME_BYTES = 16384, INLINED_MAX = 32 };
+enum { LOOKED_AT_ONCE = 32, KEYED_AT_ONCE = 64, NAME_BYTES = 16384, INLINED_MAX = 32 };
 enum { WAITED_NS = 1000000000, WAITED_S = 5 }; /* when a report does not say */
 #define WORK_BYTES ((size_t)512 << 20)
 
@@ -40,7 +40,7 @@ struct anrs {
 /* --- looking at a trace --- */
 
 struct look {
-	struct tw_trace_row row;
+	const struct tw_trace_row *row;
 	struct tw_trace_file *file;
 	struct tw_arena *arena;
 	json_t *doc, *path;
@@ -85,7 +85,7 @@ static enum tw_status find_path(struct look *l, struct tw_err *err)
 
 static bool is_anr(const struct look *l)
 {
-	return l->doc || l->has_note || strcmp(l->row.meta.scenario, "anr") == 0;
+	return l->doc || l->has_note || strcmp(l->row->meta.scenario, "anr") == 0;
 }
 
 static enum tw_status read_file(struct look *l, struct tw_err *err)
@@ -106,7 +106,7 @@ static enum tw_status read_file(struct look *l, struct tw_err *err)
 
 static enum tw_status open_and_read(struct anrs *h, struct look *l, struct tw_err *err)
 {
-	enum tw_status st = tw_trace_stored_open(h->parts.blobs, l->row.id, &l->file, err);
+	enum tw_status st = tw_trace_stored_open(h->parts.blobs, l->row->id, &l->file, err);
 
 	if (st == TW_OK)
 		st = read_file(l, err);
@@ -135,39 +135,66 @@ static const char *user_of(const char *labels, struct tw_arena *a)
 	return user ? user : "";
 }
 
-static enum tw_status keep(struct anrs *h, struct look *l, struct tw_err *err)
+/* Its strings are copied, as the arena of the trace is reused. */
+static enum tw_status copy_locks(
+        struct anrs *h, const struct look *l, struct tw_anr_entry *ret, struct tw_err *err)
 {
-	struct tw_anr_entry hang = {.row = &l->row,
-	        .device_class = tw_rollup_device_class(l->row.meta.labels),
-	        .user = user_of(l->row.meta.labels, l->arena),
-	        .anr = is_anr(l),
-	        .locks = l->locks.at,
-	        .n_locks = l->locks.n};
+	struct tw_lock_wait *copy = tw_arena_alloc(h->project_arena, l->locks.n + 1, sizeof *copy);
 
-	if (hang.anr)
-		hang.brief = tw_anr_brief(l->doc, l->path, l->arena);
-	if (hang.anr && !hang.brief.ptr)
+	if (!copy)
 		return tw_oom(err);
-	return tw_catalogue_anr_put(h->parts.catalogue, &hang, err);
+	for (size_t i = 0; i < l->locks.n; i++) {
+		const char **const texts[] = {&copy[i].raw_monitor, &copy[i].raw_owner,
+		        &copy[i].source, &copy[i].monitor, &copy[i].owner, &copy[i].holder};
+
+		copy[i] = l->locks.at[i];
+		for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+			const char *text = *texts[k];
+
+			*texts[k] = text ? tw_arena_str(h->project_arena, tw_str_of(text)) : NULL;
+			if (text && !*texts[k])
+				return tw_oom(err);
+		}
+	}
+	ret->locks = copy;
+	ret->n_locks = l->locks.n;
+	return TW_OK;
 }
 
-static enum tw_status look_at(struct anrs *h, const struct tw_turn *turn,
-        const struct tw_named_trace *t, struct tw_err *err)
+static enum tw_status entry_of(
+        struct anrs *h, const struct look *l, struct tw_anr_entry *ret, struct tw_err *err)
 {
-	struct look l = {
-	        .arena = h->arena, .end_ns = -1, .waited_ns = WAITED_S * (int64_t)WAITED_NS};
-	struct tw_err why;
-	enum tw_status st = tw_catalogue_trace_get(
-	        h->parts.catalogue, t->project_id, t->trace_id, h->arena, &l.row, err);
+	const char *labels = l->row->meta.labels;
 
-	if (st != TW_OK)
-		return st == TW_NOT_FOUND ? TW_OK : st;
-	st = open_and_read(h, &l, &why);
-	if (st == TW_OK) {
-		st = keep(h, &l, err);
-		tw_turn_done(turn, st == TW_OK);
-	} else
-		st = tw_turn_failed(turn, t, tw_may_pass(st), &why, err);
+	*ret = (struct tw_anr_entry){.row = l->row,
+	        .device_class = tw_rollup_device_class(labels),
+	        .user = user_of(labels, h->project_arena),
+	        .anr = is_anr(l)};
+	if (ret->anr)
+		ret->brief = tw_anr_brief(l->doc, l->path, h->project_arena);
+	if (ret->anr && !ret->brief.ptr)
+		return tw_oom(err);
+	return copy_locks(h, l, ret, err);
+}
+
+/* *ret_read false: the failure was noted. */
+static enum tw_status look_at(struct anrs *h, const struct tw_turn *turn,
+        const struct tw_trace_row *row, struct tw_anr_entry *ret, bool *ret_read,
+        struct tw_err *err)
+{
+	struct look l = {.row = row,
+	        .arena = h->arena,
+	        .end_ns = -1,
+	        .waited_ns = WAITED_S * (int64_t)WAITED_NS};
+	const struct tw_named_trace t = tw_turn_trace(row);
+	struct tw_err why;
+	enum tw_status st = open_and_read(h, &l, &why);
+
+	*ret_read = st == TW_OK;
+	if (st == TW_OK)
+		st = entry_of(h, &l, ret, err);
+	else
+		st = tw_turn_failed(turn, &t, tw_may_pass(st), &why, err);
 	json_decref(l.doc);
 	json_decref(l.path);
 	return st;
@@ -176,15 +203,26 @@ static enum tw_status look_at(struct anrs *h, const struct tw_turn *turn,
 static enum tw_status look_at_some(
         struct anrs *h, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	struct tw_named_trace *todo = NULL;
-	size_t n = 0;
-	enum tw_status st = tw_turn_traces(turn, LOOKED_AT_ONCE, h->project_arena, &todo, &n, err);
+	struct tw_anr_entry entries[LOOKED_AT_ONCE];
+	struct tw_trace_row *todo = NULL;
+	size_t n_todo = 0, n = 0;
+	enum tw_status st =
+	        tw_turn_rows(turn, LOOKED_AT_ONCE, h->project_arena, &todo, &n_todo, err);
 
-	for (size_t i = 0; st == TW_OK && i < n && !tw_turn_is_over(turn); i++) {
+	for (size_t i = 0; st == TW_OK && i < n_todo && !tw_turn_is_over(turn); i++) {
+		bool read = false;
+
 		tw_arena_reset(h->arena);
-		st = look_at(h, turn, &todo[i], err);
+		st = look_at(h, turn, &todo[i], &entries[n], &read, err);
+		n += read;
 	}
-	*ret_more = st == TW_OK && n > 0;
+	if (st == TW_NOMEM && n) /* the rest comes in a turn of its own */
+		st = TW_OK;
+	if (st == TW_OK)
+		st = tw_catalogue_anr_put(h->parts.catalogue, entries, n, err);
+	if (st == TW_OK)
+		tw_turn_done(turn, n);
+	*ret_more = st == TW_OK && n_todo > 0;
 	return st;
 }
 

@@ -281,9 +281,7 @@ static enum tw_status keep(struct finder *f, struct look *l, struct tw_err *err)
 	struct tw_trace_row *row = tw_arena_alloc(a, 1, sizeof *row);
 	struct tw_rollup_dims *cells = tw_arena_alloc(a, TW_ROLLUP_CELLS_MAX, sizeof *cells);
 	struct tw_found_trace *t = &f->batch[f->n_batch];
-	const char *labels[TW_ROLLUP_LABELS_MAX];
 	struct tw_buf out;
-	size_t n = 0;
 	enum tw_status st;
 
 	if (!row || !cells)
@@ -292,9 +290,8 @@ static enum tw_status keep(struct finder *f, struct look *l, struct tw_err *err)
 	*t = (struct tw_found_trace){
 	        {row->project_id, row->id, row->meta.build_id, row->meta.mapping_id}, l->namer.ids,
 	        cells, 0, {"", 0}, row};
-	st = tw_rollup_labels(f->folder->parts.catalogue, row->project_id, a, labels, &n, err);
-	if (st == TW_OK)
-		st = tw_rollup_cells(row, labels, n, a, cells, &t->n_cells, err);
+	st = tw_rollup_cells(
+	        row, f->folder->labels, f->folder->n_labels, a, cells, &t->n_cells, err);
 	tw_buf_init(&out, DATA_BYTES);
 	tw_found_write(&l->found, &out);
 	if (st == TW_OK)
@@ -328,7 +325,7 @@ static enum tw_status store_batch(
 struct project { /* whose turn it is */
 	struct tw_found_rules rules;
 	const struct tw_frame_rules *app;
-	const char **todo;
+	struct tw_trace_row *todo;
 	size_t n;
 };
 
@@ -338,25 +335,32 @@ static bool may_pass(enum tw_status st)
 	return tw_may_pass(st) || st == TW_NOMEM;
 }
 
+/* Traces that follow each other are often of one build; whether its mappings are still these is
+ * checked when findings are stored. */
+static enum tw_status open_namer(
+        struct finder *f, const struct tw_named_trace *of, struct tw_namer *ret, struct tw_err *err)
+{
+	const struct tw_found_trace *before = f->n_batch ? &f->batch[f->n_batch - 1] : NULL;
+
+	if (before && strcmp(before->of.build_id, of->build_id) == 0 &&
+	        strcmp(before->of.mapping_id, of->mapping_id) == 0)
+		return tw_namer_open_by(&f->folder->parts, &before->by, of->build_id, ret, err);
+	return tw_namer_open(&f->folder->parts, of, f->folder->arena, ret, err);
+}
+
 /* *ret_own: it is the trace that failed, and will again. */
-static enum tw_status look_at(struct finder *f, const struct project *p, const char *project_id,
-        const char *trace_id, bool *ret_own, struct tw_err *err)
+static enum tw_status look_at(struct finder *f, const struct project *p,
+        const struct tw_trace_row *row, bool *ret_own, struct tw_err *err)
 {
 	struct look l = {.folder = f->folder,
 	        .d = {.rules = p->rules.detectors, .app = p->app, .memo = f->memo},
 	        .until_ms = tw_monotonic_ms() + LONGEST_MS};
-	struct tw_trace_row *row = &l.d.v.row;
-	struct tw_named_trace of;
+	const struct tw_named_trace of = tw_turn_trace(row);
 	enum tw_status st;
 
 	f->memo->number = (uint64_t)p->rules.number;
-	st = tw_catalogue_trace_get(
-	        f->folder->parts.catalogue, project_id, trace_id, f->folder->arena, row, err);
-	if (st != TW_OK)
-		return st;
-	of = (struct tw_named_trace){
-	        project_id, trace_id, row->meta.build_id, row->meta.mapping_id};
-	st = tw_namer_open(&f->folder->parts, &of, f->folder->arena, &l.namer, err);
+	l.d.v.row = *row;
+	st = open_namer(f, &of, &l.namer, err);
 	if (st != TW_OK)
 		return st;
 	st = open_file(&l, err);
@@ -381,11 +385,11 @@ static enum tw_status look_at_some(
 	tw_arena_reset(f->folder->arena);
 	f->n_batch = 0;
 	for (size_t i = 0; st == TW_OK && i < p->n && !tw_turn_is_over(turn); i++) {
-		const struct tw_named_trace t = {turn->project_id, p->todo[i], "", ""};
+		const struct tw_named_trace t = tw_turn_trace(&p->todo[i]);
 		bool own = false;
 		struct tw_err why;
 
-		st = look_at(f, p, turn->project_id, p->todo[i], &own, &why);
+		st = look_at(f, p, &p->todo[i], &own, &why);
 		if (st != TW_OK)
 			st = tw_turn_failed(turn, &t, !own, &why, err);
 		if (st == TW_OK && f->n_batch && tw_monotonic_ms() >= f->batch_ms)
@@ -412,6 +416,9 @@ static enum tw_status run(
 	if (st == TW_OK && p.n)
 		st = tw_frame_rules_of(
 		        c, turn->project_id, f->project_arena, &p.app, &changed_ms, err);
+	if (st == TW_OK && p.n)
+		st = tw_rollup_labels(c, turn->project_id, f->project_arena, f->folder->labels,
+		        &f->folder->n_labels, err);
 	if (st == TW_OK && p.n)
 		st = look_at_some(f, &p, turn, err);
 	tw_found_rules_done(&p.rules);

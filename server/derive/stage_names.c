@@ -4,6 +4,8 @@
  * Every ready trace of a build is counted once, and again after a mapping of its build (I8).  The
  * sums are in the catalogue, so that reading them costs a row.
  */
+#include <string.h>
+
 #include "server/base/log.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/traces/catalogue_build.h"
@@ -12,7 +14,7 @@
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_stored.h"
 
-enum { AT_ONCE = 16 };
+enum { AT_ONCE = 32 };
 
 struct names {
 	struct tw_derive_parts parts;
@@ -53,42 +55,59 @@ static enum tw_status count_file(struct names *s, const struct tw_named_trace *t
 	return st;
 }
 
+/* Traces that follow each other are often of one build. */
+static enum tw_status find_mappings(struct names *s, const struct tw_trace_names *before,
+        struct tw_trace_names *of, struct tw_err *err)
+{
+	const struct tw_named_trace *t = &of->trace;
+
+	if (!before || strcmp(t->build_id, before->trace.build_id) != 0 ||
+	        strcmp(t->mapping_id, before->trace.mapping_id) != 0)
+		return tw_catalogue_mappings(s->parts.catalogue, t, s->arena, &of->by, err);
+	of->by = before->by;
+	return TW_OK;
+}
+
 /* A mapping that cannot be read names nothing; one that cannot be read now is waited for. */
-static enum tw_status count_trace(struct names *s, const struct tw_named_trace *t,
+static enum tw_status count_trace(struct names *s, const struct tw_trace_names *of,
         struct tw_name_counts *ret, struct tw_err *err)
 {
 	struct tw_symbols_ref *ref = NULL;
-	struct tw_mapping_ids ids;
-	enum tw_status st = tw_catalogue_mappings(s->parts.catalogue, t, s->arena, &ids, err);
+	enum tw_status st = tw_symbols_acquire(s->parts.symbols, of->by.map, &ref, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_symbols_acquire(s->parts.symbols, ids.map, &ref, err);
 	if (st == TW_BUSY)
 		return st;
 	if (st != TW_OK)
-		tw_log_err(TW_LOG_ERROR, "mapping_unreadable", t->build_id, err);
-	st = count_file(s, t, tw_symbols_map(ref), ret, err);
+		tw_log_err(TW_LOG_ERROR, "mapping_unreadable", of->trace.build_id, err);
+	st = count_file(s, &of->trace, tw_symbols_map(ref), ret, err);
 	tw_symbols_release(s->parts.symbols, ref);
 	return st;
 }
 
+struct batch { /* traces of a turn that were counted */
+	struct tw_trace_names names[AT_ONCE];
+	struct tw_name_counts counts[AT_ONCE];
+	size_t n, done; /* done: without damaged ones */
+};
+
 /* A damaged trace counts as nothing. */
 static enum tw_status count_one(struct names *s, const struct tw_turn *turn,
-        const struct tw_named_trace *t, struct tw_err *err)
+        const struct tw_named_trace *t, struct batch *io, struct tw_err *err)
 {
-	struct tw_name_counts counts = {0};
+	struct tw_trace_names *of = &io->names[io->n];
 	struct tw_err why;
-	enum tw_status st = count_trace(s, t, &counts, &why);
-	const bool may_pass = tw_may_pass(st);
+	enum tw_status st;
+	bool may_pass;
 
-	if (st != TW_OK)
-		st = tw_turn_failed(turn, t, may_pass, &why, err);
-	else
-		tw_turn_done(turn, 1);
-	return st != TW_OK || may_pass ? st
-	                               : tw_catalogue_names_set(s->parts.catalogue, t->project_id,
-	                                         t->trace_id, &counts, err);
+	*of = (struct tw_trace_names){.trace = *t, .counts = &io->counts[io->n]};
+	io->counts[io->n] = (struct tw_name_counts){0};
+	st = find_mappings(s, io->n ? of - 1 : NULL, of, &why);
+	if (st == TW_OK)
+		st = count_trace(s, of, &io->counts[io->n], &why);
+	may_pass = tw_may_pass(st);
+	io->n += !may_pass;
+	io->done += st == TW_OK;
+	return st == TW_OK ? TW_OK : tw_turn_failed(turn, t, may_pass, &why, err);
 }
 
 static enum tw_status run(
@@ -96,13 +115,18 @@ static enum tw_status run(
 {
 	struct tw_named_trace *traces = NULL;
 	struct names *s = state;
+	struct batch batch = {.n = 0};
 	size_t n = 0;
 	enum tw_status st;
 
 	tw_arena_reset(s->arena);
 	st = tw_turn_traces(turn, AT_ONCE, s->arena, &traces, &n, err);
 	for (size_t i = 0; st == TW_OK && i < n && !tw_turn_is_over(turn); i++)
-		st = count_one(s, turn, &traces[i], err);
+		st = count_one(s, turn, &traces[i], &batch, err);
+	if (st == TW_OK)
+		st = tw_catalogue_names_set(s->parts.catalogue, batch.names, batch.n, err);
+	if (st == TW_OK)
+		tw_turn_done(turn, batch.done);
 	*ret_more = n > 0;
 	return st;
 }

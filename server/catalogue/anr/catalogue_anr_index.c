@@ -110,16 +110,73 @@ static enum tw_status put(struct tw_db *db, const struct tw_anr_entry *h, struct
 	               : st;
 }
 
-enum tw_status tw_catalogue_anr_put(
-        struct tw_catalogue *c, const struct tw_anr_entry *h, struct tw_err *err)
-{
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
+struct putting { /* tw_catalogue_anr_put, as one transaction */
+	const struct tw_anr_entry *of;
+	size_t n;
+	struct tw_arena *arena;
+	bool *has_facts; /* stored before, of each */
+};
 
+static enum tw_status find_facts(struct tw_db *db, const struct putting *p, struct tw_err *err)
+{
+	const char **ids = tw_arena_alloc(p->arena, p->n, sizeof *ids);
+	const char *list = NULL;
+	struct tw_cat_query q;
+	enum tw_status st;
+
+	memset(p->has_facts, 0, p->n * sizeof *p->has_facts);
+	for (size_t i = 0; ids && i < p->n; i++)
+		ids[i] = p->of[i].row->id;
+	if (ids)
+		list = tw_cat_ids(db, ids, p->n, p->arena);
+	st = list ? tw_cat_query(&q, db, err, /* primary key */
+	                    "SELECT trace_id FROM hang WHERE project_id=?1 AND"
+	                    " trace_id" TW_CAT_AMONG_IDS("?2"),
+	                    "tt", p->of[0].row->project_id, list)
+	          : tw_oom(err);
 	if (st != TW_OK)
 		return st;
-	st = put(w, h, err);
-	return tw_cat_end(c, w, st, err);
+	while (tw_cat_row(&q))
+		for (size_t i = 0; i < p->n; i++)
+			if (strcmp(p->of[i].row->id, tw_cat_str(&q, 0)) == 0)
+				p->has_facts[i] = true;
+	return tw_cat_close(&q, err);
+}
+
+/* Most traces have no facts, and had none: of those only the mark changes. */
+static enum tw_status put_all(struct tw_db *db, void *arg, struct tw_err *err)
+{
+	const struct putting *p = arg;
+	struct tw_cat_rows marks = {.db = db,
+	        .types = "tt",
+	        .sql = "UPDATE trace SET hung=1 FROM {rows} WHERE trace.project_id=r.c1 AND"
+	               " trace.trace_id=r.c2 AND trace.state=2"};
+	enum tw_status st = find_facts(db, p, err);
+
+	for (size_t i = 0; st == TW_OK && i < p->n; i++) {
+		const struct tw_anr_entry *h = &p->of[i];
+
+		if (p->has_facts[i] || h->anr || h->n_locks)
+			st = put(db, h, err);
+		else
+			st = tw_cat_rows_add(&marks, err, h->row->project_id, h->row->id);
+	}
+	return tw_cat_rows_end(&marks, st, err);
+}
+
+enum tw_status tw_catalogue_anr_put(
+        struct tw_catalogue *c, const struct tw_anr_entry *h, size_t n, struct tw_err *err)
+{
+	struct putting p = {h, n, tw_arena_new(1 << 20), NULL};
+	enum tw_status st;
+
+	if (p.arena)
+		p.has_facts = tw_arena_alloc(p.arena, n + 1, sizeof *p.has_facts);
+	st = !p.has_facts ? tw_oom(err)
+	     : n          ? tw_cat_transact(c, TW_ALONE_ANR, "", put_all, &p, err)
+	                  : TW_OK;
+	tw_arena_free(p.arena);
+	return st;
 }
 
 /* Of a text that says who somebody is, in a project; 0 for none. */

@@ -48,10 +48,10 @@ struct tw_anr_entry {
 	const struct tw_lock_wait *locks;
 	size_t n_locks;
 };
-/* Replaces the stored facts of the trace in one transaction; for a trace without any, only records
- * that it was read.  A deleted trace is ignored. */
-enum tw_status tw_catalogue_anr_put(
-        struct tw_catalogue *c, const struct tw_anr_entry *h, struct tw_err *err) TW_MUST_USE;
+/* Replaces the stored facts of n traces of a project in one transaction; for a trace without any,
+ * only records that it was read.  A deleted trace is ignored. */
+enum tw_status tw_catalogue_anr_put(struct tw_catalogue *c, const struct tw_anr_entry *h, size_t n,
+        struct tw_err *err) TW_MUST_USE;
 /* Looks at all traces of a project again, and names and keys what is kept of those that are gone.
  */
 enum tw_status tw_catalogue_anr_reset(

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 enum { POSTPONED = -2 }; /* trace.detected */
 
@@ -15,28 +16,27 @@ struct todo {
 	uint32_t limit;
 };
 
-static bool read_id(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
-	const char **id = ret_row;
-
-	*id = tw_cat_text(q, 0, a);
-	return *id != NULL;
+	return tw_cat_read_trace(q, a, ret_row);
 }
 
 static enum tw_status todo_of(struct tw_catalogue *c, const struct todo *t, struct tw_arena *a,
         struct tw_cat_list *ret, struct tw_err *err)
 {
-	*ret = (struct tw_cat_list){a, t->limit, sizeof(const char *), read_id, NULL, 0};
+	*ret = (struct tw_cat_list){
+	        a, t->limit, sizeof(struct tw_trace_row), read_row, NULL, 0, &tw_trace_fields};
 	return tw_cat_list(c, ret, err, /* trace_detected */
-	        "SELECT trace_id FROM trace WHERE project_id=? AND state=2 AND folded=1 AND "
+	        "SELECT " TW_CAT_TRACE_COLUMNS
+	        " FROM trace WHERE project_id=? AND state=2 AND folded=1 AND "
 	        "detected BETWEEN ?"
 	        " AND ? ORDER BY detected DESC, trace_id DESC LIMIT ?",
 	        "tiii", t->project_id, t->from, t->to, (int64_t)t->limit);
 }
 
 enum tw_status tw_catalogue_found_todo(struct tw_catalogue *c, const char *project_id,
-        int64_t number, uint32_t limit, struct tw_arena *a, const char ***ret, size_t *ret_n,
-        struct tw_err *err)
+        int64_t number, uint32_t limit, struct tw_arena *a, struct tw_trace_row **ret,
+        size_t *ret_n, struct tw_err *err)
 {
 	const struct todo parts[] = {{project_id, 0, 0, limit}, {project_id, 1, number - 1, limit},
 	        {project_id, number + 1, INT64_MAX, limit}};
@@ -77,82 +77,173 @@ enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *pr
 
 /* --- findings --- */
 
-/* What rules looked at it; below 0: postponed or unreadable.  *ret_there: it is ready, and counted
- * in rollups: one that is not is looked at when it is, so that what was found has cells to be kept
- * in. */
-static enum tw_status mark_of(struct tw_db *db, const struct tw_named_trace *of, int64_t *ret,
-        bool *ret_there, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT detected FROM trace WHERE project_id=? AND trace_id=? AND state=2 AND"
-	        " folded=1",
-	        "tt", of->project_id, of->trace_id);
+struct putting { /* tw_catalogue_found_put, as one transaction */
+	const struct tw_found_trace *of;
+	size_t n;
+	int64_t number;
+	struct tw_arena *arena;
+	struct before {
+		bool there;    /* ready, counted in rollups, and named by the same mappings */
+		int64_t rules; /* that looked at it; 0 or below: none */
+	} * before;
+};
 
+static bool same_names(const struct tw_found_trace *a, const struct tw_found_trace *b)
+{
+	return strcmp(a->of.build_id, b->of.build_id) == 0 &&
+	       strcmp(a->of.mapping_id, b->of.mapping_id) == 0 &&
+	       strcmp(a->by.map, b->by.map) == 0 && strcmp(a->by.retrace, b->by.retrace) == 0;
+}
+
+static enum tw_status find_named(struct tw_db *w, const struct putting *p, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < p->n; i++) {
+		p->before[i] = (struct before){false, 0};
+		if (i && same_names(&p->of[i], &p->of[i - 1]))
+			p->before[i].there = p->before[i - 1].there;
+		else
+			st = tw_cat_is_named_by(
+			        w, &p->of[i].of, &p->of[i].by, &p->before[i].there, err);
+	}
+	return st;
+}
+
+/* One that is not counted in rollups is looked at when it is, so that there are cells for its
+ * findings.  Locks the rows. */
+static enum tw_status find_before(struct tw_db *w, const struct putting *p, struct tw_err *err)
+{
+	const char **ids = tw_arena_alloc(p->arena, p->n, sizeof *ids);
+	bool *ready = tw_arena_zalloc(p->arena, p->n, sizeof *ready);
+	const char *list = NULL;
+	struct tw_cat_query q;
+	enum tw_status st;
+
+	for (size_t i = 0; ids && i < p->n; i++)
+		ids[i] = p->of[i].of.trace_id;
+	if (ids && ready)
+		list = tw_cat_ids(w, ids, p->n, p->arena);
+	st = list ? tw_cat_query(&q, w, err, /* primary key */
+	                    "SELECT trace_id, detected FROM trace WHERE project_id=?1 AND"
+	                    " trace_id" TW_CAT_AMONG_IDS("?2") " AND state=2 AND folded=1 ORDER BY"
+	                                                       " trace_id" TW_CAT_FOR_UPDATE,
+	                    "tt", p->of[0].of.project_id, list)
+	          : tw_oom(err);
 	if (st != TW_OK)
 		return st;
-	*ret_there = tw_cat_row(&q);
-	*ret = *ret_there ? tw_cat_int(&q, 0) : 0;
+	while (tw_cat_row(&q))
+		for (size_t i = 0; i < p->n; i++)
+			if (strcmp(ids[i], tw_cat_str(&q, 0)) == 0) {
+				ready[i] = true;
+				p->before[i].rules = tw_cat_int(&q, 1);
+			}
+	for (size_t i = 0; i < p->n; i++)
+		p->before[i].there = p->before[i].there && ready[i];
 	return tw_cat_close(&q, err);
 }
 
-static enum tw_status mark(
-        struct tw_db *db, const struct tw_named_trace *of, int64_t number, struct tw_err *err)
+static enum tw_status mark_all(struct tw_db *w, const struct putting *p, struct tw_err *err)
 {
-	return tw_cat_exec(db, NULL, err, /* primary key */
-	        "UPDATE trace SET detected=? WHERE project_id=? AND trace_id=? AND state=2 AND"
-	        " folded=1",
-	        "itt", number, of->project_id, of->trace_id);
+	struct tw_cat_rows rows = {.db = w,
+	        .types = "tti",
+	        .sql = "UPDATE trace SET detected=r.c3 FROM {rows} WHERE trace.project_id=r.c1 AND"
+	               " trace.trace_id=r.c2"};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < p->n; i++)
+		if (p->before[i].there)
+			st = tw_cat_rows_add(&rows, err, p->of[i].of.project_id,
+			        p->of[i].of.trace_id, p->number);
+	return tw_cat_rows_end(&rows, st, err);
+}
+
+/* The first time, and after its day was counted again, cells are chosen anew. */
+static bool is_new(const struct putting *p, size_t i)
+{
+	return p->before[i].there && p->before[i].rules <= 0;
+}
+
+static enum tw_status delete_old(struct tw_db *w, const struct putting *p, struct tw_err *err)
+{
+	struct tw_cat_rows rows = {.db = w, /* finding_by_trace */
+	        .types = "tt",
+	        .sql = "DELETE FROM finding WHERE (project_id,trace_id) IN (SELECT c1,c2 FROM"
+	               " {rows})"};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < p->n; i++)
+		if (is_new(p, i))
+			st = tw_cat_rows_add(
+			        &rows, err, p->of[i].of.project_id, p->of[i].of.trace_id);
+	return tw_cat_rows_end(&rows, st, err);
 }
 
 /* Only in existing cells: labels indexed later have no cell for it, and those of an expired day are
  * deleted. */
-static enum tw_status insert_all(
-        struct tw_db *db, const struct tw_found_trace *t, struct tw_err *err)
+static enum tw_status insert_new(struct tw_db *w, const struct putting *p, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_exec(db, NULL, err, /* finding_by_trace */
-	        "DELETE FROM finding WHERE project_id=? AND trace_id=?", "tt", t->of.project_id,
-	        t->of.trace_id);
+	struct tw_cat_rows rows = {.db = w, /* primary key */
+	        .types = "titb",
+	        .sql = "INSERT INTO finding(project_id,cell_id,trace_id,data) SELECT"
+	               " c.project_id, c.cell_id, r.c3, r.c4 FROM {rows} CROSS JOIN rollup_cell c"
+	               " ON c.project_id=r.c1 AND c.cell_id=r.c2"};
+	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < t->n_cells; i++)
-		st = tw_cat_exec(db, NULL, err, /* primary key */
-		        "INSERT INTO finding(project_id,cell_id,trace_id,data) SELECT project_id,"
-		        " cell_id, ?, ? FROM rollup_cell WHERE project_id=? AND cell_id=?",
-		        "tbti", t->of.trace_id, &t->data, t->of.project_id,
-		        tw_rollup_cell_id(&t->cells[i]));
+	for (size_t i = 0; st == TW_OK && i < p->n; i++)
+		for (size_t at = 0; st == TW_OK && is_new(p, i) && at < p->of[i].n_cells; at++)
+			st = tw_cat_rows_add(&rows, err, p->of[i].of.project_id,
+			        tw_rollup_cell_id(&p->of[i].cells[at]), p->of[i].of.trace_id,
+			        &p->of[i].data);
+	return tw_cat_rows_end(&rows, st, err);
+}
+
+/* With other rules they stay in the cells they were stored in, as labels indexed later are not
+ * those that the trace was counted by. */
+static enum tw_status replace(struct tw_db *w, const struct putting *p, struct tw_err *err)
+{
+	struct tw_cat_rows rows = {.db = w, /* finding_by_trace */
+	        .types = "ttb",
+	        .sql = "UPDATE finding SET data=r.c3 FROM {rows} WHERE finding.project_id=r.c1 AND"
+	               " finding.trace_id=r.c2"};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < p->n; i++)
+		if (p->before[i].there && !is_new(p, i))
+			st = tw_cat_rows_add(&rows, err, p->of[i].of.project_id,
+			        p->of[i].of.trace_id, &p->of[i].data);
+	return tw_cat_rows_end(&rows, st, err);
+}
+
+static enum tw_status put_all(struct tw_db *w, void *arg, struct tw_err *err)
+{
+	const struct putting *p = arg;
+	enum tw_status st = find_named(w, p, err);
+
+	if (st == TW_OK)
+		st = find_before(w, p, err);
+	if (st == TW_OK)
+		st = mark_all(w, p, err);
+	if (st == TW_OK)
+		st = delete_old(w, p, err);
+	if (st == TW_OK)
+		st = insert_new(w, p, err);
+	return st == TW_OK ? replace(w, p, err) : st;
+}
+
+enum tw_status tw_catalogue_found_put(struct tw_catalogue *c, const struct tw_found_trace *of,
+        size_t n, int64_t number, struct tw_err *err)
+{
+	struct putting p = {of, n, number, tw_arena_new(4 << 20), NULL};
+	enum tw_status st;
+
+	if (p.arena)
+		p.before = tw_arena_alloc(p.arena, n + 1, sizeof *p.before);
+	st = !p.before ? tw_oom(err)
+	     : n       ? tw_cat_transact(c, TW_ALONE_FLEET, "", put_all, &p, err)
+	               : TW_OK;
+	tw_arena_free(p.arena);
 	return st;
-}
-
-/* With other rules it stays in the cells it was stored in, as labels indexed later are not those it
- * was counted by.  The first time, and after its day was counted again, cells are chosen anew. */
-static enum tw_status put(
-        struct tw_db *db, const struct tw_found_trace *t, int64_t before, struct tw_err *err)
-{
-	if (before <= 0)
-		return insert_all(db, t, err);
-	return tw_cat_exec(db, NULL, err, /* finding_by_trace */
-	        "UPDATE finding SET data=? WHERE project_id=? AND trace_id=?", "btt", &t->data,
-	        t->of.project_id, t->of.trace_id);
-}
-
-enum tw_status tw_catalogue_found_put(
-        struct tw_catalogue *c, const struct tw_found_trace *t, int64_t number, struct tw_err *err)
-{
-	struct tw_db *w = NULL;
-	bool same = false, there = false;
-	int64_t before = 0;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_is_named_by(w, &t->of, &t->by, &same, err);
-	if (st == TW_OK && same)
-		st = mark_of(w, &t->of, &before, &there, err);
-	if (st == TW_OK && there)
-		st = mark(w, &t->of, number, err);
-	if (st == TW_OK && there)
-		st = put(w, t, before, err);
-	return tw_cat_end(c, w, st, err);
 }
 
 /* --- reading --- */

@@ -20,8 +20,8 @@ struct tw_trace_row;
 /* Ready traces of a project that are counted in rollups and were not inspected by rules with this
  * number (> 0): never inspected ones first, then the newest. */
 enum tw_status tw_catalogue_found_todo(struct tw_catalogue *c, const char *project_id,
-        int64_t number, uint32_t limit, struct tw_arena *a, const char ***ret, size_t *ret_n,
-        struct tw_err *err) TW_MUST_USE;
+        int64_t number, uint32_t limit, struct tw_arena *a, struct tw_trace_row **ret,
+        size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* Number of pending traces, including postponed ones. */
 enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *project_id,
         int64_t number, uint64_t *ret, struct tw_err *err) TW_MUST_USE;
@@ -35,10 +35,11 @@ struct tw_found_trace {
 	struct tw_str data;             /* as written by tw_found_write */
 	const struct tw_trace_row *row; /* as in struct tw_rollup_reading */
 };
-/* Replaces the trace's findings, in the same cells, or in those of its cells that exist if its day
- * was counted again.  Stores nothing if the trace was deleted or has a new mapping. */
-enum tw_status tw_catalogue_found_put(struct tw_catalogue *c, const struct tw_found_trace *t,
-        int64_t number, struct tw_err *err) TW_MUST_USE;
+/* Replaces the findings of n traces of a project in one transaction: in the same cells, or in those
+ * of a trace's cells that exist if its day was counted again.  Stores nothing for a trace that was
+ * deleted or has a new mapping. */
+enum tw_status tw_catalogue_found_put(struct tw_catalogue *c, const struct tw_found_trace *of,
+        size_t n, int64_t number, struct tw_err *err) TW_MUST_USE;
 struct tw_found_reading { /* cells, of which each row is told; all of one moment */
 	const char *project_id;
 	const struct tw_rollup_cell *const *cells;

@@ -85,33 +85,33 @@ static enum tw_status meanwhile(struct tw_err *err)
 static enum tw_status take_deltas(struct tw_db *db, const char *project_id,
         const struct tw_rollup_cell *was, struct tw_err *err)
 {
-	struct tw_stmt *kept = NULL;
+	struct tw_cat_rows rows = {.db = db,
+	        .types = "tit",
+	        .sql = "DELETE FROM rollup_delta WHERE (project_id,cell_id,trace_id) IN (SELECT"
+	               " c1,c2,c3 FROM {rows})"};
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < was->n_deltas; i++) {
-		st = tw_cat_exec_kept(db, &kept, err, /* primary key */
-		        "DELETE FROM rollup_delta WHERE project_id=? AND cell_id=? AND trace_id=?",
-		        "tit", project_id, was->cell_id, was->deltas[i].trace_id);
-		if (st == TW_OK && tw_db_changed(db) == 0)
-			st = meanwhile(err);
-	}
-	tw_stmt_drop(kept);
-	return st;
+	for (size_t i = 0; st == TW_OK && i < was->n_deltas; i++)
+		st = tw_cat_rows_add(&rows, err, project_id, was->cell_id, was->deltas[i].trace_id);
+	st = tw_cat_rows_end(&rows, st, err);
+	return st == TW_OK && rows.changed != (int64_t)was->n_deltas ? meanwhile(err) : st;
 }
 
 static enum tw_status put_parts(struct tw_db *db, const char *project_id, int64_t cell_id,
         const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err)
 {
+	struct tw_cat_rows rows = {.db = db,
+	        .types = "tiib",
+	        .sql = "INSERT INTO rollup_part(project_id,cell_id,metric,data) SELECT c1,c2,c3,c4"
+	               " FROM {rows} WHERE 1=1 ON CONFLICT(project_id,cell_id,metric) DO UPDATE"
+	               " SET data=excluded.data"};
 	enum tw_status st = TW_OK;
 
 	for (int m = 0; st == TW_OK && m < TW_ROLLUP_METRICS; m++)
 		if (parts[m].len)
-			st = tw_cat_exec(db, NULL, err,
-			        "INSERT INTO rollup_part(project_id,cell_id,metric,data)"
-			        " VALUES(?,?,?,?) ON CONFLICT(project_id,cell_id,metric) DO UPDATE "
-			        "SET data=excluded.data",
-			        "tiib", project_id, cell_id, (int64_t)m, &parts[m]);
-	return st;
+			st = tw_cat_rows_add(
+			        &rows, err, project_id, cell_id, (int64_t)m, &parts[m]);
+	return tw_cat_rows_end(&rows, st, err);
 }
 
 enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *project_id,

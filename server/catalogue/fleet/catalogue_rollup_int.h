@@ -38,12 +38,17 @@ enum tw_status tw_cat_wide_delete(
 enum tw_status tw_cat_bytes(const struct tw_cat_query *q, int col, struct tw_arena *a,
         struct tw_str *ret, struct tw_err *err);
 
-/* Merged call trees (catalogue_rollup_tree.c), in the transaction that counts or deletes. */
-struct tw_tree_place {
-	int64_t cell_id, day;
+struct tw_in_cell { /* a trace in one of its cells */
+	const struct tw_rollup_reading *f;
+	const struct tw_rollup_dims *dims;
+	int64_t cell_id;
 };
-enum tw_status tw_cat_tree_add(struct tw_db *db, struct tw_stmt *kept[2],
-        const struct tw_rollup_reading *f, const struct tw_tree_place *at, struct tw_err *err);
+/* The first one of the cell of the i-th. */
+size_t tw_cat_first_in_cell(const struct tw_in_cell *of, size_t i);
+
+/* Merged call trees (catalogue_rollup_tree.c), in the transaction that counts or deletes. */
+enum tw_status tw_cat_trees_add(struct tw_db *db, const struct tw_in_cell *of, size_t n,
+        struct tw_arena *a, struct tw_err *err);
 enum tw_status tw_cat_tree_delete(
         struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err);
 
@@ -54,9 +59,9 @@ enum tw_status tw_cat_tree_delete(
 enum tw_status tw_cat_cell_row(const struct tw_cat_query *q, struct tw_arena *a,
         struct tw_rollup_cell *ret, struct tw_err *err);
 
-/* Search index entries of a trace in a cell, and of a cell (catalogue_search_index.c). */
-enum tw_status tw_cat_index_add(struct tw_db *db, struct tw_stmt **kept,
-        const struct tw_rollup_reading *f, int64_t cell_id, struct tw_err *err);
+/* Search index entries of traces in cells, and of a cell (catalogue_search_index.c). */
+enum tw_status tw_cat_index_add(
+        struct tw_db *db, const struct tw_in_cell *of, size_t n, struct tw_err *err);
 enum tw_status tw_cat_index_delete(
         struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err);
 

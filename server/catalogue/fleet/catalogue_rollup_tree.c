@@ -8,25 +8,95 @@ enum { CELLS_AT_ONCE = 64, DELTAS_AT_ONCE = 512 };
 
 /* --- counting --- */
 
-enum tw_status tw_cat_tree_add(struct tw_db *db, struct tw_stmt *kept[2],
-        const struct tw_rollup_reading *f, const struct tw_tree_place *at, struct tw_err *err)
+/* Marks in `stored` those whose tree is in its cell. */
+static enum tw_status find_stored(struct tw_db *db, const struct tw_in_cell *of, size_t n,
+        struct tw_arena *a, bool *stored, struct tw_err *err)
+{
+	const char **ids = tw_arena_alloc(a, n, sizeof *ids);
+	int64_t *cells = tw_arena_alloc(a, n, sizeof *cells);
+	struct tw_cat_numbers numbers = {NULL};
+	const char *list = NULL;
+	struct tw_cat_query q;
+	enum tw_status st = ids && cells ? TW_OK : tw_oom(err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		ids[i] = of[i].f->trace_id;
+		cells[i] = of[i].cell_id;
+	}
+	if (st == TW_OK)
+		st = tw_cat_numbers(db, cells, n, a, &numbers, err);
+	if (st == TW_OK)
+		list = tw_cat_ids(db, ids, n, a);
+	if (st == TW_OK)
+		st = list ? tw_cat_query(&q, db, err, /* primary key */
+		                    "SELECT cell_id, trace_id FROM rollup_tree_delta WHERE"
+		                    " project_id=?1 AND cell_id" TW_CAT_AMONG(
+		                            "?2") " AND trace_id" TW_CAT_AMONG_IDS("?3"),
+		                    "ttt", of[0].f->project_id, numbers.list, list)
+		          : tw_oom(err);
+	if (st != TW_OK)
+		return st;
+	while (tw_cat_row(&q))
+		for (size_t i = 0; i < n; i++)
+			if (of[i].cell_id == tw_cat_int(&q, 0) &&
+			        strcmp(of[i].f->trace_id, tw_cat_str(&q, 1)) == 0)
+				stored[i] = true;
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status add_deltas(struct tw_db *db, const struct tw_in_cell *of, size_t n,
+        const bool *stored, struct tw_err *err)
+{
+	struct tw_cat_rows rows = {.db = db,
+	        .types = "titb",
+	        .sql = "INSERT INTO rollup_tree_delta(project_id,cell_id,trace_id,data) SELECT"
+	               " c1,c2,c3,c4 FROM {rows}"};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (of[i].f->tree.len && !stored[i])
+			st = tw_cat_rows_add(&rows, err, of[i].f->project_id, of[i].cell_id,
+			        of[i].f->trace_id, &of[i].f->tree);
+	return tw_cat_rows_end(&rows, st, err);
+}
+
+/* A cell once, with the number of its new deltas. */
+static enum tw_status add_pending(struct tw_db *db, const struct tw_in_cell *of, size_t n,
+        const int64_t *pending, struct tw_err *err)
 {
 	const struct tw_str nothing = {"", 0};
-	enum tw_status st;
+	struct tw_cat_rows rows = {.db = db,
+	        .types = "tiiib",
+	        .sql = "INSERT INTO rollup_tree(project_id,cell_id,day,pending,data,levels) SELECT"
+	               " c1,c2,c3,c4,c5,c5 FROM {rows} WHERE 1=1 ON CONFLICT(project_id,cell_id)"
+	               " DO UPDATE SET pending=rollup_tree.pending+excluded.pending"};
+	enum tw_status st = TW_OK;
 
-	if (f->tree.len == 0)
-		return TW_OK;
-	st = tw_cat_exec_kept(db, &kept[0], err,
-	        "INSERT INTO rollup_tree_delta(project_id,cell_id,trace_id,data)"
-	        " VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
-	        "titb", f->project_id, at->cell_id, f->trace_id, &f->tree);
-	if (st != TW_OK || tw_db_changed(db) == 0)
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (pending[i])
+			st = tw_cat_rows_add(&rows, err, of[i].f->project_id, of[i].cell_id,
+			        of[i].dims->day, pending[i], &nothing);
+	return tw_cat_rows_end(&rows, st, err);
+}
+
+enum tw_status tw_cat_trees_add(struct tw_db *db, const struct tw_in_cell *of, size_t n,
+        struct tw_arena *a, struct tw_err *err)
+{
+	bool *stored = tw_arena_zalloc(a, n + 1, sizeof *stored);
+	int64_t *pending = tw_arena_zalloc(a, n + 1, sizeof *pending);
+	size_t trees = 0;
+	enum tw_status st = stored && pending ? TW_OK : tw_oom(err);
+
+	for (size_t i = 0; i < n; i++)
+		trees += of[i].f->tree.len > 0;
+	if (st != TW_OK || !trees)
 		return st;
-	return tw_cat_exec_kept(db, &kept[1], err,
-	        "INSERT INTO rollup_tree(project_id,cell_id,day,pending,data,levels)"
-	        " VALUES(?,?,?,1,?4,?4) ON CONFLICT(project_id,cell_id) DO UPDATE SET"
-	        " pending=rollup_tree.pending+1",
-	        "tiib", f->project_id, at->cell_id, at->day, &nothing);
+	st = find_stored(db, of, n, a, stored, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		pending[tw_cat_first_in_cell(of, i)] += of[i].f->tree.len && !stored[i];
+	if (st == TW_OK)
+		st = add_deltas(db, of, n, stored, err);
+	return st == TW_OK ? add_pending(db, of, n, pending, err) : st;
 }
 
 /* --- reading --- */
@@ -245,19 +315,17 @@ static enum tw_status meanwhile(struct tw_err *err)
 static enum tw_status take_deltas(struct tw_db *db, const char *project_id,
         const struct tw_tree_cell *was, struct tw_err *err)
 {
-	struct tw_stmt *kept = NULL;
+	struct tw_cat_rows rows = {.db = db,
+	        .types = "tit",
+	        .sql = "DELETE FROM rollup_tree_delta WHERE (project_id,cell_id,trace_id) IN "
+	               "(SELECT"
+	               " c1,c2,c3 FROM {rows})"};
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < was->n_deltas; i++) {
-		st = tw_cat_exec_kept(db, &kept, err, /* primary key */
-		        "DELETE FROM rollup_tree_delta WHERE project_id=? AND cell_id=? AND"
-		        " trace_id=?",
-		        "tit", project_id, was->cell_id, was->deltas[i].trace_id);
-		if (st == TW_OK && tw_db_changed(db) == 0)
-			st = meanwhile(err);
-	}
-	tw_stmt_drop(kept);
-	return st;
+	for (size_t i = 0; st == TW_OK && i < was->n_deltas; i++)
+		st = tw_cat_rows_add(&rows, err, project_id, was->cell_id, was->deltas[i].trace_id);
+	st = tw_cat_rows_end(&rows, st, err);
+	return st == TW_OK && rows.changed != (int64_t)was->n_deltas ? meanwhile(err) : st;
 }
 
 enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *project_id,

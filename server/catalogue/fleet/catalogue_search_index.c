@@ -5,15 +5,21 @@
 
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 
-enum tw_status tw_cat_index_add(struct tw_db *db, struct tw_stmt **kept,
-        const struct tw_rollup_reading *f, int64_t cell_id, struct tw_err *err)
+#define INSERT_INDEX                                                                               \
+	"INSERT INTO rollup_post(project_id,cell_id,slot,pack,data) SELECT c1,c2,c3,c4,c5 FROM"    \
+	" {rows}"
+
+enum tw_status tw_cat_index_add(
+        struct tw_db *db, const struct tw_in_cell *of, size_t n, struct tw_err *err)
 {
-	if (!f->posts.len)
-		return TW_OK;
-	return tw_cat_exec_kept(db, kept, err,
-	        "INSERT INTO rollup_post(project_id,cell_id,slot,pack,data)"
-	        " VALUES(?,?,?,?,?)",
-	        "tiiib", f->project_id, cell_id, (int64_t)TW_INDEX_ONE, tw_cat_random(), &f->posts);
+	struct tw_cat_rows rows = {.db = db, .types = "tiiib", .sql = INSERT_INDEX};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (of[i].f->posts.len)
+			st = tw_cat_rows_add(&rows, err, of[i].f->project_id, of[i].cell_id,
+			        (int64_t)TW_INDEX_ONE, tw_cat_random(), &of[i].f->posts);
+	return tw_cat_rows_end(&rows, st, err);
 }
 
 enum tw_status tw_cat_index_delete(
@@ -58,36 +64,32 @@ enum tw_status tw_catalogue_index_loose(struct tw_catalogue *c, const struct tw_
 static enum tw_status take_loose(struct tw_db *db, const struct tw_rollup_due *of,
         const struct tw_index_row *loose, size_t n, struct tw_err *err)
 {
-	struct tw_stmt *kept = NULL;
+	struct tw_cat_rows rows = {.db = db,
+	        .types = "tiii",
+	        .sql = "DELETE FROM rollup_post WHERE (project_id,cell_id,slot,pack) IN (SELECT"
+	               " c1,c2,c3,c4 FROM {rows})"};
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
-		st = tw_cat_exec_kept(db, &kept, err, /* primary key */
-		        "DELETE FROM rollup_post WHERE project_id=? AND cell_id=? AND slot=? AND"
-		        " pack=?",
-		        "tiii", of->project_id, of->cell_id, (int64_t)TW_INDEX_ONE, loose[i].pack);
-		if (st == TW_OK && tw_db_changed(db) == 0)
-			st = tw_fail(err, TW_CONFLICT, "they were packed meanwhile");
-	}
-	tw_stmt_drop(kept);
-	return st;
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = tw_cat_rows_add(&rows, err, of->project_id, of->cell_id, (int64_t)TW_INDEX_ONE,
+		        loose[i].pack);
+	st = tw_cat_rows_end(&rows, st, err);
+	return st == TW_OK && rows.changed != (int64_t)n
+	               ? tw_fail(err, TW_CONFLICT, "they were packed meanwhile")
+	               : st;
 }
 
 static enum tw_status put_rows(struct tw_db *db, const struct tw_rollup_due *of, int64_t pack,
-        const struct tw_str rows[TW_INDEX_ROWS], struct tw_err *err)
+        const struct tw_str packed[TW_INDEX_ROWS], struct tw_err *err)
 {
-	struct tw_stmt *kept = NULL;
+	struct tw_cat_rows rows = {.db = db, .types = "tiiib", .sql = INSERT_INDEX};
 	enum tw_status st = TW_OK;
 
 	for (int slot = 0; st == TW_OK && slot < TW_INDEX_ROWS; slot++)
-		if (rows[slot].len)
-			st = tw_cat_exec_kept(db, &kept, err,
-			        "INSERT INTO rollup_post(project_id,cell_id,slot,pack,data)"
-			        " VALUES(?,?,?,?,?)",
-			        "tiiib", of->project_id, of->cell_id, (int64_t)slot, pack,
-			        &rows[slot]);
-	tw_stmt_drop(kept);
-	return st;
+		if (packed[slot].len)
+			st = tw_cat_rows_add(&rows, err, of->project_id, of->cell_id, (int64_t)slot,
+			        pack, &packed[slot]);
+	return tw_cat_rows_end(&rows, st, err);
 }
 
 /* A pack gets the number of its first row. */

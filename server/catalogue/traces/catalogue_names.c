@@ -10,75 +10,167 @@
 #include "server/catalogue/traces/catalogue_build.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { MARKED_AT_ONCE = 256 };
 
-struct counted { /* of a trace, as stored */
-	bool found, named;
-	int64_t ids, resolved, slices, resolved_slices;
-	char build_id[256];
+/* Adds to the sums of a build, and what a trace's row then has. */
+struct change {
+	const char *project_id, *build_id;
+	int64_t traces, lacking, ids, resolved, slices, resolved_slices;
 };
 
-static enum tw_status read_counted(struct tw_db *db, const char *project_id, const char *trace_id,
-        struct counted *ret, struct tw_err *err)
-{
-	struct tw_arena *a = tw_arena_new(1 << 16);
-	const char *build_id = NULL;
-	int64_t named;
-	struct tw_cat_query q;
-	enum tw_status st;
+struct counted { /* of a trace, as stored */
+	const char *trace_id, *build_id;
+	bool named;
+	struct tw_name_counts counts;
+};
 
-	if (!a)
-		return tw_oom(err);
-	st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT build_id, named, names_ids, names_resolved, names_slices,"
-	        " names_resolved_slices FROM trace WHERE project_id=? AND trace_id=?",
-	        "tt", project_id, trace_id);
-	if (st == TW_OK) {
-		ret->found = tw_cat_row(&q);
-		if (ret->found) {
-			build_id = tw_cat_text(&q, 0, a);
-			named = tw_cat_int(&q, 1);
-			ret->named = named > 0 || named == -4; /* -2-2: postponed */
-			ret->ids = tw_cat_int(&q, 2);
-			ret->resolved = tw_cat_int(&q, 3);
-			ret->slices = tw_cat_int(&q, 4);
-			ret->resolved_slices = tw_cat_int(&q, 5);
-		}
-		st = tw_cat_close_after(&q, st, err);
+static bool read_counted(const struct tw_cat_query *q, struct tw_arena *a, struct counted *ret)
+{
+	const int64_t named = tw_cat_int(q, 2);
+
+	*ret = (struct counted){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a),
+	        named > 0 || named == -4, /* -2-2: postponed */
+	        {(uint64_t)tw_cat_int(q, 3), (uint64_t)tw_cat_int(q, 4), (uint64_t)tw_cat_int(q, 5),
+	                (uint64_t)tw_cat_int(q, 6)}};
+	return ret->trace_id && ret->build_id;
+}
+
+/* Locks the rows, so that each difference is added once. */
+static enum tw_status read_all(struct tw_db *db, const char *project_id, const char *const *ids,
+        size_t n, struct tw_arena *a, struct counted **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct counted *all = tw_arena_zalloc(a, n, sizeof *all);
+	const char *list = tw_cat_ids(db, ids, n, a);
+	struct tw_cat_query q;
+	enum tw_status st = all && list ? tw_cat_query(&q, db, err, /* primary key */
+	                                          "SELECT trace_id, build_id, named, names_ids,"
+	                                          " names_resolved, names_slices,"
+	                                          " names_resolved_slices FROM trace WHERE"
+	                                          " project_id=?1 AND trace_id" TW_CAT_AMONG_IDS(
+	                                                  "?2") " ORDER BY"
+	                                                        " trace_id" TW_CAT_FOR_UPDATE,
+	                                          "tt", project_id, list)
+	                                : tw_oom(err);
+
+	if (st != TW_OK)
+		return st;
+	*ret = all;
+	for (*ret_n = 0; st == TW_OK && *ret_n < n && tw_cat_row(&q); (*ret_n)++)
+		if (!read_counted(&q, a, &all[*ret_n]))
+			st = tw_oom(err);
+	return tw_cat_close_after(&q, st, err);
+}
+
+static struct change change_of(
+        const char *project_id, const struct counted *old, const struct tw_name_counts *counts)
+{
+	static const struct tw_name_counts none;
+	const struct tw_name_counts *now = counts ? counts : &none;
+	const bool lacks = counts && now->resolved < now->ids;
+	const bool lacked = old->named && old->counts.resolved < old->counts.ids;
+
+	return (struct change){project_id, old->build_id, (int64_t)(counts != NULL) - old->named,
+	        (int64_t)lacks - lacked, (int64_t)(now->ids - old->counts.ids),
+	        (int64_t)(now->resolved - old->counts.resolved),
+	        (int64_t)(now->slices - old->counts.slices),
+	        (int64_t)(now->resolved_slices - old->counts.resolved_slices)};
+}
+
+static void add_change(struct change *to, const struct change *c)
+{
+	to->traces += c->traces;
+	to->lacking += c->lacking;
+	to->ids += c->ids;
+	to->resolved += c->resolved;
+	to->slices += c->slices;
+	to->resolved_slices += c->resolved_slices;
+}
+
+/* A build once: a row is changed only once by a statement. */
+static size_t merge(struct change *all, size_t n, const struct change *c)
+{
+	size_t at = 0;
+
+	while (at < n && strcmp(all[at].build_id, c->build_id) != 0)
+		at++;
+	if (at < n)
+		add_change(&all[at], c);
+	else
+		all[n++] = *c;
+	return n;
+}
+
+static enum tw_status change_builds(
+        struct tw_db *db, const struct change *all, size_t n, struct tw_err *err)
+{
+	struct tw_cat_rows rows = {.db = db,
+	        .types = "ttiiiiii",
+	        .sql = "UPDATE build SET names_traces=names_traces+r.c3,"
+	               " names_lacking=names_lacking+r.c4, names_ids=names_ids+r.c5,"
+	               " names_resolved=names_resolved+r.c6, names_slices=names_slices+r.c7,"
+	               " names_resolved_slices=names_resolved_slices+r.c8 FROM {rows}"
+	               " WHERE build.project_id=r.c1 AND build.build_id=r.c2"};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = tw_cat_rows_add(&rows, err, all[i].project_id, all[i].build_id, all[i].traces,
+		        all[i].lacking, all[i].ids, all[i].resolved, all[i].slices,
+		        all[i].resolved_slices);
+	return tw_cat_rows_end(&rows, st, err);
+}
+
+static const struct tw_name_counts *counts_of(
+        const struct tw_trace_names *of, size_t n, const char *trace_id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(of[i].trace.trace_id, trace_id) == 0)
+			return of[i].counts;
+	return NULL;
+}
+
+/* Those that were deleted have no row. */
+static enum tw_status set_names(struct tw_db *db, const char *project_id,
+        const struct tw_trace_names *of, size_t n, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_cat_rows rows = {.db = db,
+	        .types = "ttiiiii",
+	        .sql = "UPDATE trace SET named=r.c3, names_ids=r.c4, names_resolved=r.c5,"
+	               " names_slices=r.c6, names_resolved_slices=r.c7 FROM {rows}"
+	               " WHERE trace.project_id=r.c1 AND trace.trace_id=r.c2"};
+	struct change *builds = tw_arena_alloc(a, n, sizeof *builds);
+	const char **ids = tw_arena_alloc(a, n, sizeof *ids);
+	struct counted *old = NULL;
+	size_t n_old = 0, n_builds = 0;
+	enum tw_status st = builds && ids ? TW_OK : tw_oom(err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		ids[i] = of[i].trace.trace_id;
+	if (st == TW_OK)
+		st = read_all(db, project_id, ids, n, a, &old, &n_old, err);
+	for (size_t i = 0; st == TW_OK && i < n_old; i++) {
+		const struct tw_name_counts *counts = counts_of(of, n, old[i].trace_id);
+		const struct tw_name_counts now = counts ? *counts : (struct tw_name_counts){0};
+		const struct change c = change_of(project_id, &old[i], counts);
+
+		n_builds = merge(builds, n_builds, &c);
+		st = tw_cat_rows_add(&rows, err, project_id, old[i].trace_id,
+		        (int64_t)(counts != NULL), (int64_t)now.ids, (int64_t)now.resolved,
+		        (int64_t)now.slices, (int64_t)now.resolved_slices);
 	}
-	(void)snprintf(ret->build_id, sizeof ret->build_id, "%s", build_id ? build_id : "");
-	tw_arena_free(a);
-	return st;
+	st = tw_cat_rows_end(&rows, st, err);
+	return st == TW_OK ? change_builds(db, builds, n_builds, err) : st;
 }
 
 enum tw_status tw_cat_set_names(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_name_counts *counts, struct tw_err *err)
 {
-	static const struct tw_name_counts none;
-	const struct tw_name_counts *now = counts ? counts : &none;
-	struct counted old = {0};
-	enum tw_status st = read_counted(db, project_id, trace_id, &old, err);
-	int64_t lacks = counts && now->resolved < now->ids;
+	const struct tw_trace_names of = {{project_id, trace_id, "", ""}, {"", ""}, counts};
+	struct tw_arena *a = tw_arena_new(1 << 16);
+	enum tw_status st = a ? set_names(db, project_id, &of, 1, a, err) : tw_oom(err);
 
-	if (st != TW_OK || !old.found)
-		return st;
-	st = tw_cat_exec(db, NULL, err,
-	        "UPDATE build SET names_traces=names_traces+?, names_lacking=names_lacking+?,"
-	        " names_ids=names_ids+?, names_resolved=names_resolved+?,"
-	        " names_slices=names_slices+?, names_resolved_slices=names_resolved_slices+?"
-	        " WHERE project_id=? AND build_id=?",
-	        "iiiiiitt", (int64_t)(counts != NULL) - old.named,
-	        lacks - (old.named && old.resolved < old.ids), (int64_t)now->ids - old.ids,
-	        (int64_t)now->resolved - old.resolved, (int64_t)now->slices - old.slices,
-	        (int64_t)now->resolved_slices - old.resolved_slices, project_id, old.build_id);
-	if (st == TW_OK)
-		st = tw_cat_exec(db, NULL, err,
-		        "UPDATE trace SET named=?, names_ids=?, names_resolved=?, names_slices=?,"
-		        " names_resolved_slices=? WHERE project_id=? AND trace_id=?",
-		        "iiiiitt", (int64_t)(counts != NULL), (int64_t)now->ids,
-		        (int64_t)now->resolved, (int64_t)now->slices, (int64_t)now->resolved_slices,
-		        project_id, trace_id);
+	tw_arena_free(a);
 	return st;
 }
 
@@ -100,16 +192,59 @@ enum tw_status tw_cat_recount(
 	return st;
 }
 
-enum tw_status tw_catalogue_names_set(struct tw_catalogue *c, const char *project_id,
-        const char *trace_id, const struct tw_name_counts *counts, struct tw_err *err)
-{
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_TRACE, trace_id, &w, err);
+struct setting { /* tw_catalogue_names_set, as one transaction */
+	const struct tw_trace_names *of;
+	size_t n;
+	struct tw_arena *arena;
+};
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_set_names(w, project_id, trace_id, counts, err);
-	return tw_cat_end(c, w, st, err);
+static bool same_names(const struct tw_trace_names *a, const struct tw_trace_names *b)
+{
+	return strcmp(a->trace.build_id, b->trace.build_id) == 0 &&
+	       strcmp(a->trace.mapping_id, b->trace.mapping_id) == 0 &&
+	       strcmp(a->by.map, b->by.map) == 0 && strcmp(a->by.retrace, b->by.retrace) == 0;
+}
+
+/* Without those of a build whose mapping changed since: they are counted again. */
+static enum tw_status take_current(struct tw_db *w, const struct setting *s,
+        struct tw_trace_names *out, size_t *ret_n, struct tw_err *err)
+{
+	bool current = false;
+	enum tw_status st = TW_OK;
+
+	*ret_n = 0;
+	for (size_t i = 0; st == TW_OK && i < s->n; i++) {
+		if (i == 0 || !same_names(&s->of[i], &s->of[i - 1]))
+			st = tw_cat_is_named_by(w, &s->of[i].trace, &s->of[i].by, &current, err);
+		if (st == TW_OK && current)
+			out[(*ret_n)++] = s->of[i];
+	}
+	return st;
+}
+
+static enum tw_status set_all(struct tw_db *w, void *arg, struct tw_err *err)
+{
+	const struct setting *s = arg;
+	struct tw_trace_names *current = tw_arena_alloc(s->arena, s->n, sizeof *current);
+	size_t n = 0;
+	enum tw_status st = current ? take_current(w, s, current, &n, err) : tw_oom(err);
+
+	return st == TW_OK && n ? set_names(w, s->of[0].trace.project_id, current, n, s->arena, err)
+	                        : st;
+}
+
+enum tw_status tw_catalogue_names_set(
+        struct tw_catalogue *c, const struct tw_trace_names *of, size_t n, struct tw_err *err)
+{
+	struct setting s = {of, n, tw_arena_new(1 << 20)};
+	enum tw_status st = TW_OK;
+
+	if (!s.arena)
+		return tw_oom(err);
+	if (n)
+		st = tw_cat_transact(c, TW_ALONE_NOTHING, "", set_all, &s, err);
+	tw_arena_free(s.arena);
+	return st;
 }
 
 /* --- a mapping came --- */

@@ -16,9 +16,6 @@ struct tw_name_counts;
 struct tw_named_trace {
 	const char *project_id, *trace_id, *build_id, *mapping_id;
 };
-/* Nothing when the trace was deleted meanwhile. */
-enum tw_status tw_catalogue_names_set(struct tw_catalogue *c, const char *project_id,
-        const char *trace_id, const struct tw_name_counts *counts, struct tw_err *err) TW_MUST_USE;
 /* Marks some traces of a build with a new mapping as uncounted; *ret_more: call again. */
 enum tw_status tw_catalogue_names_mark(
         struct tw_catalogue *c, struct tw_arena *a, bool *ret_more, struct tw_err *err) TW_MUST_USE;
@@ -26,6 +23,15 @@ enum tw_status tw_catalogue_names_mark(
 struct tw_mapping_ids { /* compiled images, "" none */
 	char map[65], retrace[65];
 };
+struct tw_trace_names {
+	struct tw_named_trace trace;
+	struct tw_mapping_ids by;            /* that were counted with */
+	const struct tw_name_counts *counts; /* NULL: it is not counted */
+};
+/* Counts of traces of one project, in one transaction; not those of a trace that was deleted, or
+ * whose mappings changed since. */
+enum tw_status tw_catalogue_names_set(struct tw_catalogue *c, const struct tw_trace_names *of,
+        size_t n, struct tw_err *err) TW_MUST_USE;
 /* The mappings of a trace (`trace_id` is ignored): those of mapping_id if that is a build with a
  * mapping, otherwise those of build_id. */
 enum tw_status tw_catalogue_mappings(struct tw_catalogue *c, const struct tw_named_trace *of,

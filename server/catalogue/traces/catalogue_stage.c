@@ -69,6 +69,31 @@ enum tw_status tw_catalogue_stage_todo(struct tw_catalogue *c, const struct tw_s
 	return st;
 }
 
+static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	return tw_cat_read_trace(q, a, ret_row);
+}
+
+enum tw_status tw_catalogue_stage_rows(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_trace_row **ret,
+        size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list list = {a, limit, sizeof **ret, read_row, NULL, 0, &tw_trace_fields};
+	char sql[SQL_BYTES];
+	enum tw_status st = tw_cat_list(c, &list, err,
+	        SQL(sql,
+	                "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace INDEXED BY"
+	                " %s WHERE project_id=? AND %s ORDER BY %s LIMIT ?",
+	                m->index, m->waits, m->order),
+	        "ti", project_id, (int64_t)limit);
+
+	if (st == TW_OK) {
+		*ret = list.rows;
+		*ret_n = list.n;
+	}
+	return st;
+}
+
 /* --- work that failed --- */
 
 static enum tw_status set(struct tw_db *db, const struct tw_named_trace *t, const char *to,

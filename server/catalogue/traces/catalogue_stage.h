@@ -11,6 +11,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
 #include "server/base/ulid.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 struct tw_catalogue;
 struct tw_named_trace;
@@ -31,6 +32,10 @@ enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_s
 /* Waiting traces of a project. */
 enum tw_status tw_catalogue_stage_todo(struct tw_catalogue *c, const struct tw_stage_marks *m,
         const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_named_trace **ret,
+        size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* The same, their rows. */
+enum tw_status tw_catalogue_stage_rows(struct tw_catalogue *c, const struct tw_stage_marks *m,
+        const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_trace_row **ret,
         size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* The trace waits until a later time: five seconds, doubled with each attempt, at most six hours.
  * `reason` is a tw_status_word. */

@@ -31,13 +31,20 @@ static enum tw_status acquire(const struct tw_derive_parts *p, const char *sha25
 enum tw_status tw_namer_open(const struct tw_derive_parts *p, const struct tw_named_trace *of,
         struct tw_arena *a, struct tw_namer *ret, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_mappings(p->catalogue, of, a, &ret->ids, err);
+	struct tw_mapping_ids ids;
+	enum tw_status st = tw_catalogue_mappings(p->catalogue, of, a, &ids, err);
 
-	if (st != TW_OK)
-		return st;
-	st = acquire(p, ret->ids.map, of->build_id, &ret->map, err);
+	return st == TW_OK ? tw_namer_open_by(p, &ids, of->build_id, ret, err) : st;
+}
+
+enum tw_status tw_namer_open_by(const struct tw_derive_parts *p, const struct tw_mapping_ids *ids,
+        const char *build_id, struct tw_namer *ret, struct tw_err *err)
+{
+	enum tw_status st = acquire(p, ids->map, build_id, &ret->map, err);
+
+	ret->ids = *ids;
 	if (st == TW_OK)
-		st = acquire(p, ret->ids.retrace, of->build_id, &ret->retrace, err);
+		st = acquire(p, ids->retrace, build_id, &ret->retrace, err);
 	if (st != TW_OK) {
 		tw_namer_close(p, ret);
 		return st;

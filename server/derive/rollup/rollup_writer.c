@@ -263,17 +263,11 @@ static enum tw_status read_file(struct tw_rollup_worker *f, struct reading *r, s
 
 static enum tw_status find_cells(struct tw_rollup_worker *f, struct reading *r, struct tw_err *err)
 {
-	const char *labels[TW_ROLLUP_LABELS_MAX];
-	size_t n = 0;
-	enum tw_status st;
-
 	/* nothing of it could be added up; without calls its length is that of a recorder's run */
 	if (!tw_trace_is_timed(&r->row.summary) || r->row.summary.slices == 0)
 		return TW_OK;
-	st = tw_rollup_labels(f->parts.catalogue, r->row.project_id, f->arena, labels, &n, err);
-	return st == TW_OK
-	               ? tw_rollup_cells(&r->row, labels, n, f->arena, r->cells, &r->n_cells, err)
-	               : st;
+	return tw_rollup_cells(
+	        &r->row, f->labels, f->n_labels, f->arena, r->cells, &r->n_cells, err);
 }
 
 static enum tw_status write_facts(struct tw_rollup_worker *f, const struct reading *r,
@@ -299,7 +293,10 @@ enum tw_status tw_rollup_worker_read(struct tw_rollup_worker *f, const struct tw
 	if (!r)
 		return tw_oom(err);
 	r->row = *row;
-	st = find_cells(f, r, err);
+	st = tw_rollup_labels(
+	        f->parts.catalogue, row->project_id, f->arena, f->labels, &f->n_labels, err);
+	if (st == TW_OK)
+		st = find_cells(f, r, err);
 	if (st == TW_OK)
 		st = read_file(f, r, err);
 	return st == TW_OK ? write_facts(f, r, ret, err) : st;
@@ -308,17 +305,13 @@ enum tw_status tw_rollup_worker_read(struct tw_rollup_worker *f, const struct tw
 /* *ret_readable false: it is gone, or cannot be read, which was noted; that is so too of one for
  * which all of the memory is not enough.  TW_NOMEM when others of the turn have taken some. */
 static enum tw_status fold_one(struct tw_rollup_worker *f, const struct tw_turn *turn,
-        const struct tw_named_trace *t, struct reading *r, struct tw_rollup_reading *ret,
-        bool *ret_readable, struct tw_err *err)
+        struct reading *r, struct tw_rollup_reading *ret, bool *ret_readable, struct tw_err *err)
 {
+	const struct tw_named_trace t = tw_turn_trace(&r->row);
 	struct tw_err why;
-	enum tw_status st = tw_catalogue_trace_get(
-	        f->parts.catalogue, t->project_id, t->trace_id, f->arena, &r->row, err);
+	enum tw_status st = find_cells(f, r, err);
 
 	*ret_readable = false;
-	if (st != TW_OK)
-		return st == TW_NOT_FOUND ? TW_OK : st;
-	st = find_cells(f, r, err);
 	if (st != TW_OK)
 		return st;
 	st = read_file(f, r, &why);
@@ -329,7 +322,7 @@ static enum tw_status fold_one(struct tw_rollup_worker *f, const struct tw_turn 
 		return st;
 	}
 	if (st != TW_OK)
-		return tw_turn_failed(turn, t, tw_may_pass(st), &why, err);
+		return tw_turn_failed(turn, &t, tw_may_pass(st), &why, err);
 	*ret_readable = true;
 	return TW_OK;
 }
@@ -382,7 +375,7 @@ enum tw_status tw_rollup_worker_count(
 {
 	const uint32_t most = f->parts.fleet->engine->batch;
 	struct tw_rollup_reading *foldings;
-	struct tw_named_trace *todo = NULL;
+	struct tw_trace_row *todo = NULL;
 	struct reading *readings;
 	size_t n = 0, n_todo = 0;
 	enum tw_status st;
@@ -394,12 +387,15 @@ enum tw_status tw_rollup_worker_count(
 	foldings = tw_arena_zalloc(f->arena, most, sizeof *foldings);
 	if (!readings || !foldings)
 		return tw_oom(err);
-	st = tw_turn_traces(turn, most, f->arena, &todo, &n_todo, err);
+	st = tw_turn_rows(turn, most, f->arena, &todo, &n_todo, err);
+	if (st == TW_OK && n_todo)
+		st = tw_rollup_labels(f->parts.catalogue, turn->project_id, f->arena, f->labels,
+		        &f->n_labels, err);
 	for (size_t i = 0; st == TW_OK && i < n_todo; i++) {
 		bool readable;
 
-		readings[n].is_first = i == 0;
-		st = fold_one(f, turn, &todo[i], &readings[n], &foldings[n], &readable, err);
+		readings[n] = (struct reading){.row = todo[i], .is_first = i == 0};
+		st = fold_one(f, turn, &readings[n], &foldings[n], &readable, err);
 		n += readable;
 	}
 	if (st != TW_OK)

@@ -67,6 +67,9 @@ struct tw_namer { /* the mappings of a build */
 /* tw_namer_close is owed.  A mapping that cannot be read is noted, and names nothing. */
 enum tw_status tw_namer_open(const struct tw_derive_parts *p, const struct tw_named_trace *of,
         struct tw_arena *a, struct tw_namer *ret, struct tw_err *err) TW_MUST_USE;
+/* The same of known mappings. */
+enum tw_status tw_namer_open_by(const struct tw_derive_parts *p, const struct tw_mapping_ids *ids,
+        const char *build_id, struct tw_namer *ret, struct tw_err *err) TW_MUST_USE;
 void tw_namer_close(const struct tw_derive_parts *p, struct tw_namer *n);
 
 #endif

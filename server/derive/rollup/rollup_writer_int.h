@@ -19,6 +19,8 @@ enum {
 struct tw_rollup_worker {
 	struct tw_derive_parts parts;
 	struct tw_arena *arena;
+	const char *labels[TW_ROLLUP_LABELS_MAX]; /* that the project counts by, in the arena */
+	size_t n_labels;
 	char *name;      /* TW_ROLLUP_WORKER_NAME_BYTES */
 	uint64_t *known; /* numbers of methods that are written; 0 free */
 	uint32_t n_known;

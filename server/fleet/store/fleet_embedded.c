@@ -24,11 +24,7 @@ static enum tw_status name(
 static enum tw_status put_found(struct tw_fleet_store *s, const struct tw_found_trace *of, size_t n,
         int64_t number, struct tw_err *err)
 {
-	enum tw_status st = TW_OK;
-
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = tw_catalogue_found_put(s->catalogue, &of[i], number, err);
-	return st;
+	return tw_catalogue_found_put(s->catalogue, of, n, number, err);
 }
 
 /* --- reading --- */

@@ -31,14 +31,14 @@ static enum tw_status take(void *arg, const char *trace_id, struct tw_str data, 
 static bool is_todo(struct tw_catalogue *c, const char *project, const char *id, int64_t number)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
-	const char **todo;
+	struct tw_trace_row *todo;
 	uint64_t waiting;
 	bool found = false;
 	size_t n;
 
 	assert_int_equal(tw_catalogue_found_todo(c, project, number, 9, a, &todo, &n, NULL), TW_OK);
 	for (size_t i = 0; i < n; i++)
-		found = found || strcmp(todo[i], id) == 0;
+		found = found || strcmp(todo[i].id, id) == 0;
 	assert_int_equal(tw_catalogue_found_waiting(c, project, number, &waiting, NULL), TW_OK);
 	assert_true(waiting >= n && (waiting > 0) == (n > 0));
 	tw_arena_free(a);
@@ -56,13 +56,13 @@ static void give_up(struct tw_catalogue *c, const char *project, const char *id)
 static void skip_others(struct tw_catalogue *c, const char *project, const char *id)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
-	const char **todo;
+	struct tw_trace_row *todo;
 	size_t n;
 
 	assert_int_equal(tw_catalogue_found_todo(c, project, 7, 9, a, &todo, &n, NULL), TW_OK);
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(todo[i], id) != 0)
-			give_up(c, project, todo[i]);
+		if (strcmp(todo[i].id, id) != 0)
+			give_up(c, project, todo[i].id);
 	tw_arena_free(a);
 }
 
@@ -108,18 +108,18 @@ void plan_use_found(struct tw_catalogue *c, const char *project, const char *id)
 	assert_true(is_todo(c, project, id, 7));
 	skip_others(c, project, id);
 	memcpy(t.by.map, "other", sizeof "other");
-	assert_int_equal(tw_catalogue_found_put(c, &t, 7, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 7, NULL), TW_OK);
 	assert_true(is_todo(c, project, id, 7)); /* what another mapping names is not kept */
 	t.by.map[0] = '\0';
-	assert_int_equal(tw_catalogue_found_put(c, &t, 7, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 7, NULL), TW_OK);
 	assert_false(is_todo(c, project, id, 7));
 	assert_true(is_todo(c, project, id, 6));
 	assert_true(is_todo(c, project, id, 8));
-	assert_int_equal(tw_catalogue_found_put(c, &t, 8, NULL), TW_OK); /* in place of it */
+	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 8, NULL), TW_OK); /* in place of it */
 	assert_int_equal(tw_catalogue_found_read(c, &all, NULL), TW_OK);
 	assert_int_equal(told.n, 1);
 	put_off(c, project, id);
-	assert_int_equal(tw_catalogue_found_put(c, &t, 9, NULL), TW_OK); /* anew */
+	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 9, NULL), TW_OK); /* anew */
 	told.n = 0;
 	assert_int_equal(tw_catalogue_found_read(c, &all, NULL), TW_OK);
 	assert_int_equal(told.n, 1);

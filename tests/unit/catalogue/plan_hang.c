@@ -144,7 +144,7 @@ void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id)
 	size_t n;
 
 	assert_int_equal(tw_catalogue_trace_get(c, project, id, a, &row, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_anr_put(c, &hang, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_put(c, &hang, 1, NULL), TW_OK);
 	key_all(c, project, a);
 	for (int counted = 0; counted < 2; counted++) {
 		use_groups(c, project, a);

@@ -95,8 +95,9 @@ static void set(struct session *s, const char *id, uint64_t ids, uint64_t resolv
 {
 	const struct tw_name_counts counts = {ids, resolved, 10 * ids, 10 * resolved};
 
-	assert_int_equal(
-	        tw_catalogue_names_set(s->c, s->caller.project_id, id, &counts, NULL), TW_OK);
+	const struct tw_trace_names of = {{s->caller.project_id, id, "", ""}, {"", ""}, &counts};
+
+	assert_int_equal(tw_catalogue_names_set(s->c, &of, 1, NULL), TW_OK);
 }
 
 static void sums(struct session *s, const char *build_id, const uint64_t want[4])

@@ -403,10 +403,10 @@ static void use_builds(struct session *s)
 static void use_names(struct session *s, const char *id)
 {
 	const struct tw_name_counts counts = {1, 1, 1, 1};
+	const struct tw_trace_names of = {{s->caller.project_id, id, "", ""}, {"", ""}, &counts};
 	bool more = true;
 
-	assert_int_equal(
-	        tw_catalogue_names_set(s->c, s->caller.project_id, id, &counts, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_names_set(s->c, &of, 1, NULL), TW_OK);
 	while (more)
 		assert_int_equal(tw_catalogue_names_mark(s->c, s->arena, &more, NULL), TW_OK);
 }
@@ -603,7 +603,8 @@ static unsigned judge(sqlite3 *db, const char *sql, bool sorts)
 	assert_int_equal(sqlite3_prepare_v2(db, explain, -1, &q, NULL), SQLITE_OK);
 	while (sqlite3_step(q) == SQLITE_ROW) {
 		const char *step = (const char *)sqlite3_column_text(q, 3);
-		bool scan = strncmp(step, "SCAN ", 5) == 0 && !may_be_scanned(step);
+		bool scan = strncmp(step, "SCAN ", 5) == 0 && !may_be_scanned(step) &&
+		            strcmp(step, "SCAN r") != 0; /* of tw_cat_rows */
 		bool sort = sorts && strstr(step, "USE TEMP B-TREE");
 
 		if (scan || sort) {

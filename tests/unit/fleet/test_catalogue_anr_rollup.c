@@ -128,7 +128,7 @@ static void put(const struct report *r)
 
 	for (unsigned k = 0; k < r->n_locks; k++)
 		locks[k] = wait_of(&r->locks[k]);
-	assert_int_equal(tw_catalogue_anr_put(s.c, &h, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_put(s.c, &h, 1, NULL), TW_OK);
 }
 
 static void key(const struct report *r)

@@ -880,7 +880,7 @@ static void put_hang(struct session *s, uint64_t i, bool anr)
 	sim_make(s->project, i, DAY0, &t);
 	if (tw_catalogue_trace_get(s->c, s->project, t.id, s->arena, &row, NULL) != TW_OK)
 		fail_msg("%s", t.id);
-	assert_int_equal(tw_catalogue_anr_put(s->c, &e, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_put(s->c, &e, 1, NULL), TW_OK);
 }
 
 static void key_all(struct session *s, const char *title)

@@ -556,6 +556,22 @@ static enum tw_status write_found(struct tw_fleet_clickhouse *f, const struct tw
 	return st;
 }
 
+static enum tw_status mark_found(struct tw_catalogue *c, const struct tw_found_trace *of, size_t n,
+        int64_t number, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_found_trace *marks;
+
+	tw_arena_reset(a);
+	marks = tw_arena_alloc(a, n + 1, sizeof *marks);
+	if (!marks)
+		return tw_oom(err);
+	for (size_t i = 0; i < n; i++) {
+		marks[i] = of[i];
+		marks[i].n_cells = 0;
+	}
+	return tw_catalogue_found_put(c, marks, n, number, err);
+}
+
 enum tw_status tw_clickhouse_put_found(struct tw_fleet_store *s, const struct tw_found_trace *of,
         size_t n, int64_t number, struct tw_err *err)
 {
@@ -565,12 +581,8 @@ enum tw_status tw_clickhouse_put_found(struct tw_fleet_store *s, const struct tw
 
 	if (st == TW_OK)
 		st = write_found(f, of, n, number, a, err);
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
-		struct tw_found_trace mark_only = of[i];
-
-		mark_only.n_cells = 0;
-		st = tw_catalogue_found_put(s->catalogue, &mark_only, number, err);
-	}
+	if (st == TW_OK)
+		st = mark_found(s->catalogue, of, n, number, a, err);
 	tw_arena_free(a);
 	return st;
 }
