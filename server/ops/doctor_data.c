@@ -26,16 +26,18 @@ static void check_owner(struct tw_doctor *d, const struct stat *st)
 {
 	if (st->st_uid != geteuid() || access(d->data, R_OK | W_OK | X_OK) != 0)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "owner",
-		        "%s belongs to user %u and this is user %u: run tracewell as its owner "
-		        "(tracewell-admin where the package's service has it), or chown -R the "
+		        "%s belongs to user %u, this process to user %u. Run tracewell as the "
+		        "owner (with the package: tracewell-admin), or run chown -R on the "
 		        "folder.",
 		        d->data, (unsigned)st->st_uid, (unsigned)geteuid());
 	else if (st->st_mode & 077)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "mode",
-		        "Others on this machine may look into %s (mode %03o): chmod 700.", d->data,
-		        (unsigned)st->st_mode & 0777);
+		        "Other users of this machine can read %s (mode %03o). Run chmod 700 on "
+		        "it.",
+		        d->data, (unsigned)st->st_mode & 0777);
 	else
-		tw_doctor_report(d, TW_DOCTOR_GOOD, "owner", "%s is this user's alone.", d->data);
+		tw_doctor_report(
+		        d, TW_DOCTOR_GOOD, "owner", "Only its owner can read %s.", d->data);
 }
 
 static void check_space(struct tw_doctor *d)
@@ -49,13 +51,13 @@ static void check_space(struct tw_doctor *d)
 	free_percent = tw_disk_free_percent(&disk);
 	if (fs.f_flag & ST_RDONLY)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "read_only",
-		        "The file system of %s is read-only: mount it for writing, or see with "
-		        "dmesg why the kernel made it so.",
+		        "The file system of %s is read-only. Mount it read-write; dmesg shows "
+		        "whether the kernel remounted it after an error.",
 		        d->data);
 	if (free_percent < d->min_free_percent)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "disk",
-		        "%.1f %% of the disk below %s is free, less than --min-free (%u %%): "
-		        "uploads are refused. Make room, or set retention rules.",
+		        "%.1f %% of the disk of %s is free, less than --min-free (%u %%), so "
+		        "uploads are refused. Free space, or set retention rules.",
 		        free_percent, d->data, d->min_free_percent);
 	else
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "disk",
@@ -63,7 +65,8 @@ static void check_space(struct tw_doctor *d)
 		        (double)disk.free_bytes / 1e9);
 	if (fs.f_files && fs.f_favail * 100 < fs.f_files)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "inodes",
-		        "Less than 1 %% of the disk's inodes are free: no file can be made soon.");
+		        "Less than 1 %% of the disk's inodes are free. Soon no file can be "
+		        "created.");
 }
 
 static void check_log(struct tw_doctor *d)
@@ -77,15 +80,16 @@ static void check_log(struct tw_doctor *d)
 		return;
 	if (!used)
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "unclean_stop",
-		        "No server runs, and the last one did not end by itself: %.1f MB of "
-		        "changes "
-		        "lie in catalogue.db-wal. Leave the file there; the next start takes them "
-		        "in. Copy the folder only together with it (or use tracewell backup).",
+		        "No server is running, and the last one did not stop cleanly: "
+		        "catalogue.db-wal contains %.1f MB of changes. Keep the file; the next "
+		        "start applies them. A copy of the folder must include it (or use "
+		        "tracewell backup).",
 		        (double)st.st_size / 1e6);
 	else if (st.st_size >> 20 >= LOG_MANY_MB)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "long_log",
-		        "catalogue.db-wal has grown to %.0f MB: some process holds an old view of "
-		        "the catalogue. End what else reads it (sqlite3, a backup tool).",
+		        "catalogue.db-wal has grown to %.0f MB, because a process keeps a long "
+		        "read transaction open. Stop other readers of the catalogue (sqlite3, a "
+		        "backup tool).",
 		        (double)st.st_size / 1e6);
 }
 
@@ -97,14 +101,14 @@ void tw_doctor_data(struct tw_doctor *d)
 		return;
 	if (stat(d->data, &st) != 0 && errno == ENOENT) {
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "data",
-		        "%s is not there yet: the first `tracewell serve --data %s` makes it.",
-		        d->data, d->data);
+		        "%s does not exist yet. `tracewell serve --data %s` creates it.", d->data,
+		        d->data);
 		return;
 	}
 	if (stat(d->data, &st) != 0 || !S_ISDIR(st.st_mode)) {
-		tw_doctor_report(d, TW_DOCTOR_WRONG, "data",
-		        "%s is no folder that can be read: %s.", d->data,
-		        S_ISDIR(st.st_mode) ? strerror(errno) : "something else is there");
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "data", "%s is not a readable folder: %s.",
+		        d->data,
+		        S_ISDIR(st.st_mode) ? strerror(errno) : "it is another kind of file");
 		return;
 	}
 	check_owner(d, &st);
@@ -119,24 +123,24 @@ static void report_work(struct tw_doctor *d, const struct tw_catalogue_facts *f,
 	if (f->recent_failed * 5 > f->recent)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "decodes",
 		        "%" PRIu64 " of the %" PRIu64
-		        " uploads of the last day could not be decoded, most with: %s.",
+		        " uploads of the last day could not be decoded. The most frequent error: "
+		        "%s.",
 		        f->recent_failed, f->recent, f->recent_why);
 	if (f->oldest_job_ms && now - f->oldest_job_ms > WAIT_LONG_S * INT64_C(1000))
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "queue",
-		        "A trace has waited for %lld minutes to be decoded: is a server running, "
-		        "and does the trace say why it waits?",
+		        "A trace has waited for %lld minutes to be decoded. Check that a server "
+		        "is running; the page of the trace shows why it waits.",
 		        (long long)(now - f->oldest_job_ms) / 60000);
 	if (f->quarantined)
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "quarantine",
-		        "%" PRIu64
-		        " uploads, of which decoders died, lie in quarantine: /api/v1/quarantine "
-		        "lists them; try them again after an upgrade.",
+		        "%" PRIu64 " uploads that crashed their decoders are in quarantine. "
+		        "/api/v1/quarantine lists them; retry them after an upgrade.",
 		        f->quarantined);
 	if (f->unnamed_builds)
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "mapping",
 		        "%" PRIu64
-		        " builds have traces and no mapping, the largest is %s: their methods show "
-		        "as numbers until it is sent (tracewell push --mapping).",
+		        " builds have traces but no mapping (most traces: %s). Their methods are "
+		        "shown as numbers until it is uploaded (tracewell push --mapping).",
 		        f->unnamed_builds, f->unnamed_build);
 }
 
@@ -146,25 +150,26 @@ static void report_facts(struct tw_doctor *d, const struct tw_catalogue_facts *f
 
 	if (f->schema < 1) {
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "schema",
-		        "The catalogue has no schema number: it is not a catalogue of tracewell. "
-		        "Restore a backup.");
+		        "The catalogue has no schema number, so it is not a catalogue of "
+		        "tracewell. Restore a backup.");
 	} else if (f->schema > f->known_schema) {
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "schema",
-		        "The catalogue has schema %d, this program knows up to %d: it was written "
-		        "by "
-		        "a newer tracewell. Use that one, or go back to a backup.",
+		        "The catalogue has schema %d and this program supports up to %d: it was "
+		        "written by a newer tracewell. Use that version, or restore a backup.",
 		        f->schema, f->known_schema);
 	} else if (f->schema < f->known_schema) {
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "schema",
-		        "The catalogue has schema %d and this program %d: the next start changes "
-		        "it, after a copy beside it.",
+		        "The catalogue has schema %d and this program %d. The next start copies "
+		        "the catalogue and then upgrades it.",
 		        f->schema, f->known_schema);
 	} else {
-		tw_doctor_report(d, TW_DOCTOR_GOOD, "schema", "The catalogue fits this program.");
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "schema",
+		        "The catalogue has the schema of this program.");
 		if (f->newest_ms > now + AHEAD_S * INT64_C(1000))
 			tw_doctor_report(d, TW_DOCTOR_WRONG, "clock_back",
-			        "Something was stored %lld minutes after now: the clock went back. "
-			        "Set it right (NTP) before retention or sessions are judged by it.",
+			        "The newest trace is %lld minutes in the future: the clock went "
+			        "back. "
+			        "Correct it (NTP), because retention and sessions depend on it.",
 			        (long long)(f->newest_ms - now) / 60000);
 		report_work(d, f, now);
 	}
@@ -186,7 +191,7 @@ void tw_doctor_catalogue(struct tw_doctor *d)
 		report_facts(d, &facts);
 	else
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "catalogue",
-		        "%s cannot be read: %s. `tracewell check --data %s` says more; a backup "
-		        "brings it back.",
+		        "%s cannot be read: %s. `tracewell check --data %s` reports details. "
+		        "Restore a backup.",
 		        path, err.msg, d->data);
 }

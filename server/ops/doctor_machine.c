@@ -30,15 +30,17 @@ static void check_limits(struct tw_doctor *d)
 	if (files.rlim_cur < FILES_NEEDED)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "open_files",
 		        "This process may open %llu files; the default --connections needs %d. "
-		        "Raise it (ulimit -n, LimitNOFILE= of systemd) or lower --connections.",
+		        "Raise the limit (ulimit -n, LimitNOFILE= in systemd) or lower "
+		        "--connections.",
 		        (unsigned long long)files.rlim_cur, FILES_NEEDED);
 	else
-		tw_doctor_report(d, TW_DOCTOR_GOOD, "open_files", "%llu files may be open at once.",
-		        (unsigned long long)files.rlim_cur);
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "open_files",
+		        "The process may open %llu files.", (unsigned long long)files.rlim_cur);
 	if (memory.rlim_cur < DECODE_BYTES)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "memory_limit",
-		        "Processes started here may use %llu MiB of addresses; a decode may need "
-		        "%llu. Raise it (ulimit -v, LimitAS= of systemd) or lower --worker-memory.",
+		        "Processes may use %llu MiB of address space; a decoder may need %llu. "
+		        "Raise the limit (ulimit -v, LimitAS= in systemd) or lower "
+		        "--worker-memory.",
 		        (unsigned long long)memory.rlim_cur >> 20,
 		        (unsigned long long)DECODE_BYTES >> 20);
 }
@@ -61,31 +63,31 @@ static void check_kernel(struct tw_doctor *d)
 {
 	if (jail_holds())
 		tw_doctor_report(
-		        d, TW_DOCTOR_GOOD, "seccomp", "Decoders can be locked in (seccomp).");
+		        d, TW_DOCTOR_GOOD, "seccomp", "Decoders can be sandboxed (seccomp).");
 	else
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "seccomp",
-		        "Decoders cannot be locked in: this kernel or container has no system "
-		        "call filter (seccomp), so every upload will fail. Allow it, or say "
-		        "--worker-jail=false and trust what is uploaded.");
+		        "Decoders cannot be sandboxed: this kernel or container has no system "
+		        "call filter (seccomp), so every upload will fail. Allow seccomp, or set "
+		        "--worker-jail=false if you trust all uploads.");
 	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) >= 1)
 		return;
 	if (d->repositories && *d->repositories)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "landlock",
-		        "This kernel has no Landlock (5.13 has, when it is in lsm=), without which "
-		        "no clone below --repositories is read: methods get a link, and neither "
-		        "lines nor owners. Turn it on, or say --worker-jail=false and trust what "
-		        "is pushed.");
+		        "This kernel has no Landlock (needs 5.13 and landlock in lsm=), so clones "
+		        "below --repositories are not read: methods have a link, but no lines and "
+		        "owners. Enable it, or set --worker-jail=false if you trust the "
+		        "repositories.");
 	else
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "landlock",
-		        "This kernel has no Landlock (5.13 has, when it is in lsm=): decoders are "
-		        "held by the filter of system calls alone.");
+		        "This kernel has no Landlock (needs 5.13 and landlock in lsm=). Decoders "
+		        "are sandboxed by the system call filter alone.");
 }
 
 static void check_clock(struct tw_doctor *d)
 {
 	if (tw_unix_ms() / 1000 < YEAR_2025_S)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "clock",
-		        "The clock stands before 2025: times of traces, sessions and retention "
+		        "The clock is before 2025, so times of traces, sessions and retention "
 		        "would be wrong. Set it (NTP).");
 }
 
@@ -128,12 +130,12 @@ static void check_bind(struct tw_doctor *d, const struct addrinfo *at)
 	if (why == 0)
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "listen", "%s is free.", d->listen);
 	else if (why == EADDRINUSE && is_ours(at))
-		tw_doctor_report(
-		        d, TW_DOCTOR_GOOD, "listen", "A tracewell answers on %s.", d->listen);
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "listen",
+		        "A tracewell server is listening on %s.", d->listen);
 	else
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "listen",
-		        "Nothing can listen on %s: %s. Find who does with `ss -ltnp`, or choose "
-		        "another --listen.",
+		        "Cannot listen on %s: %s. `ss -ltnp` shows the process that does; or "
+		        "choose another --listen.",
 		        d->listen, strerror(why));
 }
 
@@ -152,8 +154,7 @@ static void check_port(struct tw_doctor *d)
 	        getaddrinfo(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, service, &hints,
 	                &found) != 0) {
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "listen",
-		        "%s is no address to listen on: say 127.0.0.1:8080 or [::1]:8080.",
-		        d->listen);
+		        "%s is not an address. Examples: 127.0.0.1:8080, [::1]:8080.", d->listen);
 		return;
 	}
 	check_bind(d, found);
@@ -180,7 +181,7 @@ static bool check_pem(struct tw_doctor *d, const char *path, const char *begins)
 		return true;
 	}
 	tw_doctor_report(d, TW_DOCTOR_WRONG, "tls", "%s cannot be used: %s.", path,
-	        f ? "it is no such PEM file" : strerror(why));
+	        f ? "it is not a PEM file of this kind" : strerror(why));
 	if (f)
 		(void)fclose(f);
 	return false;
@@ -195,7 +196,7 @@ void tw_doctor_tls(struct tw_doctor *d)
 		return;
 	if (!d->tls_cert || !d->tls_key) {
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "tls",
-		        "A certificate and its key belong together: say both.");
+		        "--tls-cert and --tls-key must be set together.");
 		return;
 	}
 	good = check_pem(d, d->tls_cert, "BEGIN CERTIFICATE");
@@ -203,8 +204,9 @@ void tw_doctor_tls(struct tw_doctor *d)
 	if (good && stat(d->tls_key, &st) == 0 && (st.st_mode & 077)) {
 		good = false;
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "tls",
-		        "Others can read the private key %s: chmod 600.", d->tls_key);
+		        "Other users can read the private key %s. Run chmod 600 on it.",
+		        d->tls_key);
 	}
 	if (good)
-		tw_doctor_report(d, TW_DOCTOR_GOOD, "tls", "Certificate and key are there.");
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "tls", "Certificate and key are readable.");
 }

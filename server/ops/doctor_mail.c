@@ -30,15 +30,16 @@ static void check_reached(struct tw_doctor *d, const struct tw_smtp *by)
 
 	if (!sign_in(by, &sent))
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "mail",
-		        "%s gives no answer to the end: is it a mail server?", by->url);
+		        "%s did not complete the conversation. Check that it is a mail server.",
+		        by->url);
 	else if (sent.error[0])
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "mail",
-		        "Nothing can be mailed by %s: %s. Are --smtp-url and what goes with it "
-		        "right, does a firewall stand in between?",
+		        "Mail cannot be sent through %s: %s. Check --smtp-url, its user and "
+		        "password, and firewalls.",
 		        by->url, sent.error);
 	else
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "mail", "%s answers%s.", by->url,
-		        *by->user ? " and lets this server in" : "");
+		        *by->user ? " and accepts the user" : "");
 }
 
 void tw_doctor_mail(struct tw_doctor *d)
@@ -51,12 +52,13 @@ void tw_doctor_mail(struct tw_doctor *d)
 		return;
 	if (tw_smtp_read(d->smtp, password, &by, &err) != TW_OK) {
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "mail",
-		        "The server does not start with these settings of mail: %s.", err.msg);
+		        "The mail settings are not valid, so the server will not start: %s.",
+		        err.msg);
 		return;
 	}
 	check_reached(d, &by);
 	explicit_bzero(password, sizeof password);
 	if (!d->public_url || !*d->public_url)
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "public_url",
-		        "Mails and webhooks have no links without --public-url.");
+		        "Without --public-url, mails and webhooks contain no links.");
 }

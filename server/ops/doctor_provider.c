@@ -19,13 +19,12 @@ static void check_keys(struct tw_doctor *d, struct tw_provider *p)
 	json_decref(keys);
 	if (st != TW_OK)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "provider_keys",
-		        "The keys of %s cannot be had: %s. Nobody can sign in by it.",
+		        "The keys of %s cannot be fetched: %s. Nobody can sign in through it.",
 		        d->oidc->issuer, err.msg);
 	else if (n == 0 || n > TW_JWT_KEYS_MAX)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "provider_keys",
-		        "%s tells of %zu keys, where 1 to %d are looked at: what it signs cannot "
-		        "be "
-		        "checked.",
+		        "%s has %zu keys; 1 to %d are supported. Its signatures cannot be "
+		        "verified.",
 		        d->oidc->issuer, n, (int)TW_JWT_KEYS_MAX);
 	else
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "provider_keys", "It has %zu keys.", n);
@@ -38,14 +37,14 @@ static void check_provider(struct tw_doctor *d, struct tw_provider *p, struct tw
 
 	if (tw_provider_metadata(p, PATIENCE_MS, a, &says, &err) != TW_OK) {
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "provider",
-		        "Nobody can sign in by %s: %s. Is --oidc-issuer spelled as the provider "
-		        "spells it, is it reached from here, is its certificate known "
-		        "(--oidc-ca-file)?",
+		        "Nobody can sign in through %s: %s. Check that --oidc-issuer is spelled "
+		        "as the provider spells it, that this machine can reach it, and its "
+		        "certificate (--oidc-ca-file).",
 		        d->oidc->issuer, err.msg);
 		return;
 	}
 	tw_doctor_report(
-	        d, TW_DOCTOR_GOOD, "provider", "%s says where people sign in.", d->oidc->issuer);
+	        d, TW_DOCTOR_GOOD, "provider", "%s answers with its endpoints.", d->oidc->issuer);
 	check_keys(d, p);
 }
 
@@ -58,8 +57,7 @@ void tw_doctor_provider(struct tw_doctor *d)
 		return;
 	if (!tw_fetch_allows(d->oidc->issuer, d->oidc->loopback_http)) {
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "provider",
-		        "%s is no https address: the server does not start with it as "
-		        "--oidc-issuer.",
+		        "--oidc-issuer %s is not an https address, so the server will not start.",
 		        d->oidc->issuer);
 		return;
 	}

@@ -50,25 +50,23 @@ static void check_clone(struct round *r, int clone, const char *project, const c
 
 	if (!bare && !plain)
 		tw_doctor_report(r->d, TW_DOCTOR_WRONG, "clone",
-		        "%s/%s/%s is no clone that this user can read: git clone --mirror it "
-		        "there, "
-		        "as the user that the server runs as.",
+		        "%s/%s/%s is not a clone that this user can read. Run git clone --mirror "
+		        "there as the user of the server.",
 		        r->d->repositories, project, name);
 	else if (is_there(clone, "objects/info/alternates") ||
 	         is_there(clone, ".git/objects/info/alternates"))
 		tw_doctor_report(r->d, TW_DOCTOR_WRONG, "clone",
-		        "%s/%s/%s borrows objects from another folder, which the server does not "
-		        "read: "
-		        "git repack -a -d it, and remove objects/info/alternates.",
+		        "%s/%s/%s uses objects of another folder, which the server does not read. "
+		        "Run git repack -a -d in it and remove objects/info/alternates.",
 		        r->d->repositories, project, name);
 	else if (is_there(clone, "shallow") || is_there(clone, ".git/shallow"))
 		tw_doctor_report(r->d, TW_DOCTOR_WRONG, "clone",
-		        "%s/%s/%s is shallow: who changed a method cannot be told. git fetch "
-		        "--unshallow it.",
+		        "%s/%s/%s is a shallow clone, so changes of methods cannot be found. Run "
+		        "git fetch --unshallow in it.",
 		        r->d->repositories, project, name);
 	else if (at && r->now - at > (time_t)OLD_DAYS * DAY_S)
 		tw_doctor_report(r->d, TW_DOCTOR_NOTE, "clone_age",
-		        "%s/%s/%s was fetched %lld days ago: let cron run git fetch in it.",
+		        "%s/%s/%s was fetched %lld days ago. Run git fetch in it from cron.",
 		        r->d->repositories, project, name, (long long)((r->now - at) / DAY_S));
 	r->clones++;
 }
@@ -127,7 +125,7 @@ void tw_doctor_repositories(struct tw_doctor *d)
 	all = opendir(d->repositories);
 	if (!all) {
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "repositories",
-		        "%s cannot be read as a folder: make it, or correct --repositories.",
+		        "%s is not a readable folder. Create it, or correct --repositories.",
 		        d->repositories);
 		return;
 	}
@@ -135,7 +133,7 @@ void tw_doctor_repositories(struct tw_doctor *d)
 	(void)closedir(all);
 	if (r.clones == 0 && d->wrong == wrong)
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "repositories",
-		        "%s has no clone: they lie one folder deeper, in PROJECT/NAME.",
+		        "%s contains no clone. Clones belong in PROJECT/NAME below it.",
 		        d->repositories);
 	else if (d->wrong == wrong)
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "repositories", "%u clones in %s can be read.",

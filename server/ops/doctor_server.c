@@ -104,19 +104,19 @@ static bool check_reached(struct tw_doctor *d, CURL *curl)
 	json_decref(a.json);
 	if (!reached)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "reach",
-		        "%s does not answer: %s. Is it running, is the address right, does a "
-		        "firewall or proxy stand in between?",
+		        "%s does not answer: %s. Check that the server is running, the address, "
+		        "and firewalls and proxies.",
 		        d->server, a.why);
 	else if (!ours)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "not_tracewell",
-		        "Something else than tracewell answers at %s (status %ld to /healthz).",
+		        "Another program than tracewell answers at %s (status %ld for /healthz).",
 		        d->server, a.http);
 	else
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "reach", "%s answers.", d->server);
 	if (ours && (skew > SKEW_S || skew < -SKEW_S))
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "skew",
-		        "The server's clock is %lld seconds %s of this machine's: set both (NTP).",
-		        llabs(skew), skew > 0 ? "ahead" : "behind");
+		        "The server's clock is %lld seconds %s this machine's. Set both (NTP).",
+		        llabs(skew), skew > 0 ? "ahead of" : "behind");
 	return ours;
 }
 
@@ -129,12 +129,12 @@ static void check_ready(struct tw_doctor *d, CURL *curl)
 	if (!request(curl, d->server, "/readyz", NULL, &a))
 		return;
 	if (a.http == 200)
-		tw_doctor_report(d, TW_DOCTOR_GOOD, "ready", "It takes uploads.");
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "ready", "The server accepts uploads.");
 	json_object_foreach(json_object_get(a.json, "checks"), name, check)
 	{
 		if (!json_is_true(json_object_get(check, "ok")))
-			tw_doctor_report(d, TW_DOCTOR_WRONG, "ready", "It is not ready: %s.",
-			        word(check, "message"));
+			tw_doctor_report(d, TW_DOCTOR_WRONG, "ready",
+			        "The server is not ready: %s.", word(check, "message"));
 	}
 	json_decref(a.json);
 }
@@ -148,15 +148,13 @@ static void check_key(struct tw_doctor *d, CURL *curl)
 		return;
 	project = json_object_get(a.json, "project");
 	if (a.http == 200 && json_is_object(project))
-		tw_doctor_report(d, TW_DOCTOR_GOOD, "key",
-		        "The key is one of scope %s, of project %s.", word(a.json, "scope"),
-		        word(project, "name"));
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "key", "The key has scope %s in project %s.",
+		        word(a.json, "scope"), word(project, "name"));
 	else
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "key",
-		        "The server does not know this key: it was mistyped, revoked, has ended, "
-		        "or "
-		        "is of another server. `tracewell key list --data DIR` shows those there "
-		        "are.");
+		        "The server does not know this key. It is mistyped, revoked, expired or "
+		        "belongs to another server. `tracewell key list --data DIR` lists the "
+		        "keys.");
 	json_decref(a.json);
 }
 
@@ -203,13 +201,13 @@ static void check_public(struct tw_doctor *d, CURL *curl)
 		        d->public_url, a.why);
 	else if (!ours)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "public_url",
-		        "Links in webhooks and mails lead to %s, where something else than "
-		        "tracewell answers (status %ld to /healthz).",
+		        "Links in webhooks and mails lead to %s, where another program than "
+		        "tracewell answers (status %ld for /healthz).",
 		        d->public_url, a.http);
 	else if (is_of_this_machine(d->public_url))
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "public_url",
-		        "Links in webhooks and mails lead to %s, which is another machine for "
-		        "whoever reads them elsewhere.",
+		        "Links in webhooks and mails lead to %s, which is the reader's own "
+		        "machine.",
 		        d->public_url);
 	else
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "public_url",

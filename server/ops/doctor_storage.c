@@ -20,13 +20,14 @@ static void check_privacy(struct tw_doctor *d, const struct tw_storage *s)
 		        is_loopback || strncmp(s->endpoint, loopback[i], strlen(loopback[i])) == 0;
 	if (strncmp(s->endpoint, "http://", 7) == 0 && !is_loopback)
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "storage_plain",
-		        "%s is asked without TLS: who listens on the way reads uploads and traces. "
-		        "Give --s3-endpoint an https address, with --s3-ca-file for one of your "
-		        "own.",
+		        "%s is used without TLS, so the network can read uploads and traces. Set "
+		        "--s3-endpoint to an https address, with --s3-ca-file for a private "
+		        "certificate.",
 		        s->endpoint);
 	if (*s->credentials_file && stat(s->credentials_file, &st) == 0 && st.st_mode & 077)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "storage_key_mode",
-		        "Others on this machine may read the key in %s (mode %03o): chmod 600.",
+		        "Other users of this machine can read the key in %s (mode %03o). Run "
+		        "chmod 600 on it.",
 		        s->credentials_file, (unsigned)st.st_mode & 0777);
 }
 
@@ -47,16 +48,16 @@ static void check_reached(struct tw_doctor *d, const struct tw_storage *s)
 		st = engine->probe(store, &err);
 	if (st == TW_OK)
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "storage",
-		        "%s answers, and its key may list it.", s->blobs);
+		        "%s answers, and the key may list its objects.", s->blobs);
 	else if (st == TW_BUSY)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "storage",
-		        "%s is away: %s. Uploads are refused (503) until it answers; is "
-		        "--s3-endpoint right, and may this machine reach it?",
+		        "%s does not answer: %s. Uploads are refused (503) until it does. Check "
+		        "--s3-endpoint and the network.",
 		        s->blobs, err.msg);
 	else
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "storage",
-		        "%s says no: %s. Is the bucket there, and may its key list, get, put and "
-		        "delete objects below the prefix?",
+		        "%s refuses: %s. Check that the bucket exists and that the key may list, "
+		        "get, put and delete objects below the prefix.",
 		        s->blobs, err.msg);
 	if (store)
 		engine->close(store);
@@ -70,8 +71,8 @@ void tw_doctor_storage(struct tw_doctor *d)
 
 	if (a && !*s.blobs && d->data && tw_storage_of(d->data, a, &s, &err) != TW_OK)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "storage",
-		        "%s/storage, which says where uploads and traces are, cannot be used: %s.",
-		        d->data, err.msg);
+		        "%s/storage, the settings of the store, cannot be used: %s.", d->data,
+		        err.msg);
 	if (*s.blobs) {
 		check_privacy(d, &s);
 		check_reached(d, &s);

@@ -46,9 +46,9 @@ static void print_json(void *arg, enum tw_doctor_level level, const char *what, 
 static int conclude(const struct tw_doctor *d)
 {
 	if (d->wrong)
-		(void)fprintf(stderr, "%u wrong, %u to know\n", d->wrong, d->notes);
+		(void)fprintf(stderr, "%u wrong, %u notes\n", d->wrong, d->notes);
 	else
-		(void)fprintf(stderr, "nothing wrong was found, %u to know\n", d->notes);
+		(void)fprintf(stderr, "nothing wrong was found, %u notes\n", d->notes);
 	return d->wrong ? TW_EXIT_FAILED : TW_EXIT_OK;
 }
 

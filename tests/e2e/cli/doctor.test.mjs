@@ -61,9 +61,9 @@ test('a good set-up is told as one, and nothing is changed by looking', async (t
 	assert.equal(all.code, 0, JSON.stringify(all.said));
 	for (const what of ['open_files', 'seccomp', 'owner', 'disk', 'schema', 'reach', 'ready', 'key']) assert.ok(all.good(what), what);
 	assert.equal(list(), files);
-	assert.match(all.said.find((x) => x.what === 'key').text, /scope ingest, of project test/);
+	assert.match(all.said.find((x) => x.what === 'key').text, /scope ingest in project test/);
 	const text = execFileSync(binary(), ['doctor', '--data', s.data], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
-	assert.match(text, /^good: The catalogue fits this program\.$/m);
+	assert.match(text, /^good: The catalogue has the schema of this program\.$/m);
 });
 
 const skip = sanitized() && 'built with a sanitizer'; /* which needs what is taken away here */
@@ -71,7 +71,7 @@ const skip = sanitized() && 'built with a sanitizer'; /* which needs what is tak
 describe('the machine', () => {
 	const limited = (...limits) => ({ before: ['prlimit', ...limits] });
 	test('too few open files', () => breaks([], 'open_files', 'wrong', /may open 256 files.*LimitNOFILE/, nothing, limited('--nofile=256:256')));
-	test('too little memory', { skip }, () => breaks([], 'memory_limit', 'wrong', /1024 MiB of addresses/, nothing, limited(`--as=${2 ** 30}`)));
+	test('too little memory', { skip }, () => breaks([], 'memory_limit', 'wrong', /1024 MiB of address space/, nothing, limited(`--as=${2 ** 30}`)));
 
 	test('no seccomp, no Landlock', { skip }, async (t) => {
 		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-doctor-'));
@@ -97,7 +97,7 @@ describe('the machine', () => {
 		const s = await startServer(t);
 		assert.ok((await doctor(['--listen', `127.0.0.1:${s.port}`])).good('listen'), 'a server of its own is there');
 		assert.ok((await doctor(['--listen', '127.0.0.1:0'])).good('listen'));
-		assert.match((await doctor(['--listen', 'nowhere'])).of('listen').text, /no address/);
+		assert.match((await doctor(['--listen', 'nowhere'])).of('listen').text, /is not an address/);
 	});
 
 	test('the files for TLS', async (t) => {
@@ -108,12 +108,12 @@ describe('the machine', () => {
 		fs.writeFileSync(key, '-----BEGIN PRIVATE KEY-----\n', { mode: 0o600 });
 		const args = ['--tls-cert', cert, '--tls-key', key];
 		assert.ok((await doctor(args)).good('tls'));
-		await breaks(args, 'tls', 'wrong', /Others can read the private key/, async () => void fs.chmodSync(key, 0o644));
+		await breaks(args, 'tls', 'wrong', /Other users can read the private key/, async () => void fs.chmodSync(key, 0o644));
 		fs.chmodSync(key, 0o600);
-		await breaks(args, 'tls', 'wrong', /no such PEM file/, async () => void fs.writeFileSync(cert, 'hello'));
+		await breaks(args, 'tls', 'wrong', /not a PEM file/, async () => void fs.writeFileSync(cert, 'hello'));
 		fs.rmSync(cert);
 		assert.match((await doctor(args)).of('tls').text, /No such file/);
-		assert.match((await doctor(['--tls-key', key])).of('tls').text, /belong together/);
+		assert.match((await doctor(['--tls-key', key])).of('tls').text, /must be set together/);
 	});
 });
 
@@ -153,7 +153,7 @@ describe('a data folder', { concurrency: 2 }, () => {
 		await s.trace(sampleTrace(31));
 		assert.equal((await doctor(['--data', s.data])).of('unclean_stop'), undefined, 'a server that runs has its log');
 		await s.stop('SIGKILL');
-		assert.match((await doctor(['--data', s.data])).of('unclean_stop').text, /the next start takes them in/);
+		assert.match((await doctor(['--data', s.data])).of('unclean_stop').text, /the next start applies them/);
 		await s.start();
 		await s.stop();
 		assert.equal((await doctor(['--data', s.data])).of('unclean_stop'), undefined);
@@ -180,9 +180,9 @@ describe('a data folder', { concurrency: 2 }, () => {
 			await s.trace(sampleTrace(35), { query: { build_id: 'named' } });
 			await s.put('/api/v1/builds/named/methods', sampleMapping);
 		});
-		await breaks(['--data', data], 'quarantine', 'note', /1 uploads, of which decoders died/, async () =>
+		await breaks(['--data', data], 'quarantine', 'note', /1 uploads that crashed their decoders/, async () =>
 			change(data, "INSERT INTO quarantine SELECT project_id,trace_id,'crash',11,'',1,1,2,3 FROM trace"));
-		await breaks(['--data', data], 'mapping', 'note', /1 builds have traces and no mapping.*nameless/, async () =>
+		await breaks(['--data', data], 'mapping', 'note', /1 builds have traces but no mapping.*nameless/, async () =>
 			change(data, "INSERT INTO build(project_id,build_id,created_ms,traces) SELECT project_id,'nameless',1,7 FROM trace"));
 	});
 });
@@ -200,7 +200,7 @@ describe('a server from outside', () => {
 
 	test('is something else, or of another time', async (t) => {
 		const other = await pretend(t, (q, r) => r.end('hello'));
-		assert.match((await doctor(['--server', other])).of('not_tracewell').text, /Something else than tracewell/);
+		assert.match((await doctor(['--server', other])).of('not_tracewell').text, /Another program than tracewell/);
 		const late = await pretend(t, (q, r) => r.setHeader('Date', new Date(Date.now() + 3600_000).toUTCString()).setHeader('Content-Type', 'application/json').end('{"status":"ok"}'));
 		assert.match((await doctor(['--server', late])).of('skew').text, /3[56]\d\d seconds ahead/);
 	});
@@ -231,11 +231,11 @@ test('the OpenID provider is asked as the server would ask it', async (t) => {
 	await broken('provider', /token_endpoint is not an https address/, () => (p.about = { token_endpoint: 'http://evil.example/' }), () => (p.about = {}));
 	await broken('provider_keys', /answers 404/, () => (p.only = (at, res) => at === '/keys' && res.writeHead(404).end()), () => (p.only = undefined));
 	const { keys } = p;
-	await broken('provider_keys', /tells of 0 keys/, () => (p.keys = []), () => (p.keys = keys));
+	await broken('provider_keys', /has 0 keys/, () => (p.keys = []), () => (p.keys = keys));
 	assert.ok((await doctor(args)).good('provider_keys'), 'mended');
 	const gone = await doctor(['--oidc-issuer', 'https://127.0.0.1:1']);
 	assert.match(gone.of('provider').text, /does not answer/);
-	assert.match((await doctor(['--oidc-issuer', 'http://id.example'])).of('provider').text, /no https address/);
+	assert.match((await doctor(['--oidc-issuer', 'http://id.example'])).of('provider').text, /is not an https address/);
 });
 
 test('the folder of clones: missing, empty, no clone, a link out, borrowed, old', async (t) => {
@@ -243,13 +243,13 @@ test('the folder of clones: missing, empty, no clone, a link out, borrowed, old'
 	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
 	const clones = path.join(dir, 'clones');
 	const args = ['--repositories', clones];
-	assert.match((await doctor(args)).of('repositories').text, /cannot be read as a folder/);
+	assert.match((await doctor(args)).of('repositories').text, /is not a readable folder/);
 	fs.mkdirSync(path.join(clones, 'shop'), { recursive: true });
 	assert.match((await doctor(args)).of('repositories').text, /PROJECT\/NAME/);
 	const app = path.join(clones, 'shop', 'app');
 	execFileSync('git', ['init', '-q', '--bare', app]);
 	assert.ok((await doctor(args)).good('repositories'));
-	await breaks(args, 'clone', 'wrong', /is no clone that this user can read/, () => fs.mkdirSync(path.join(clones, 'shop', 'plain')));
+	await breaks(args, 'clone', 'wrong', /is not a clone that this user can read/, () => fs.mkdirSync(path.join(clones, 'shop', 'plain')));
 	fs.rmdirSync(path.join(clones, 'shop', 'plain'));
 	await breaks(args, 'clone', 'wrong', /leads out/, () => fs.symlinkSync(dir, path.join(clones, 'shop', 'out')));
 	fs.unlinkSync(path.join(clones, 'shop', 'out'));
@@ -257,7 +257,7 @@ test('the folder of clones: missing, empty, no clone, a link out, borrowed, old'
 		fs.writeFileSync(path.join(app, 'FETCH_HEAD'), '');
 		fs.utimesSync(path.join(app, 'FETCH_HEAD'), Date.now() / 1000 - 30 * 86400, Date.now() / 1000 - 30 * 86400 - 5);
 	});
-	await breaks(args, 'clone', 'wrong', /is shallow/, () => fs.writeFileSync(path.join(app, 'shallow'), ''));
+	await breaks(args, 'clone', 'wrong', /is a shallow clone/, () => fs.writeFileSync(path.join(app, 'shallow'), ''));
 	fs.unlinkSync(path.join(app, 'shallow'));
-	await breaks(args, 'clone', 'wrong', /borrows objects/, () => fs.writeFileSync(path.join(app, 'objects/info/alternates'), '/elsewhere\n'));
+	await breaks(args, 'clone', 'wrong', /uses objects of another folder/, () => fs.writeFileSync(path.join(app, 'objects/info/alternates'), '/elsewhere\n'));
 });

@@ -491,8 +491,8 @@ test('a wrong key, bucket or set-up is told in words', async (t) => {
 	assert.match((await serve(['--blobs=s3://nowhere/tw', ...b.args().slice(1)])).told, /there is no bucket of that name/);
 	const doctor = (args, env = {}) => run(['doctor', ...args], { ...b.env, ...env });
 	assert.match((await doctor([`--blobs=s3://files/tw`, `--s3-endpoint=${b.url}`])).told, /good: s3:\/\/files\/tw answers|s3:\/\/files\/tw answers/);
-	assert.match((await doctor([`--blobs=s3://files/tw`, `--s3-endpoint=${b.url}`], { AWS_SECRET_ACCESS_KEY: 'x' })).told, /says no: the store answered 403/);
-	assert.match((await doctor(['--blobs=s3://files/tw', '--s3-endpoint=http://127.0.0.1:9'])).told, /is away: the store does not answer/);
+	assert.match((await doctor([`--blobs=s3://files/tw`, `--s3-endpoint=${b.url}`], { AWS_SECRET_ACCESS_KEY: 'x' })).told, /refuses: the store answered 403/);
+	assert.match((await doctor(['--blobs=s3://files/tw', '--s3-endpoint=http://127.0.0.1:9'])).told, /does not answer: the store does not answer/);
 	assert.match((await serve(['--blobs=ftp://x'])).told, /--blobs is s3:\/\/BUCKET/);
 	assert.match((await serve([`--blobs=s3://files/tw`, '--s3-endpoint=http://127.0.0.1:9/x'])).told, /the store's address is/);
 });
