@@ -5,17 +5,17 @@
 
 #include "server/fleet/found.h"
 
-enum { LOOK_EACH = 64 };
+enum { DEADLINE_ROWS = 64 };
 
-struct look {
+struct evaluation {
 	struct tw_fleet_store *store;
 	const struct tw_alert_look *of;
 	const struct tw_alert_rule *rule;
 	const struct tw_deadline *deadline;
 	struct tw_arena *arena;
 	struct tw_fleet_ask ask;
-	struct tw_rollup_head *head; /* of the group at hand */
-	struct tw_found found;       /* of the trace at hand */
+	struct tw_rollup_head *head; /* of the current group */
+	struct tw_found found;       /* of the current trace */
 	uint64_t rows, traces, frames, bad, worst;
 	char worst_trace[TW_ROLLUP_ID + 1];
 };
@@ -29,7 +29,7 @@ struct group { /* cells of an app and a version */
 
 /* --- known alerts --- */
 
-static bool is_known_over(const struct look *l, const char *app, const char *subject)
+static bool was_over(const struct evaluation *l, const char *app, const char *subject)
 {
 	const struct tw_alert *known = l->of->known;
 
@@ -39,7 +39,7 @@ static bool is_known_over(const struct look *l, const char *app, const char *sub
 	return false;
 }
 
-static bool is_enough(const struct look *l, uint64_t traces, bool is_over)
+static bool has_enough(const struct evaluation *l, uint64_t traces, bool is_over)
 {
 	return traces >= l->rule->least || (is_over && traces > 0);
 }
@@ -67,8 +67,8 @@ static int over_first(const void *pa, const void *pb)
 	return by_version(&a->cells[0], &b->cells[0]);
 }
 
-static enum tw_status make_groups(struct look *l, const struct tw_rollup_cell *cells, size_t n,
-        struct group **ret, size_t *ret_n, struct tw_err *err)
+static enum tw_status make_groups(struct evaluation *l, const struct tw_rollup_cell *cells,
+        size_t n, struct group **ret, size_t *ret_n, struct tw_err *err)
 {
 	const struct tw_rollup_cell **sorted = tw_arena_alloc(l->arena, n + 1, sizeof *sorted);
 	struct group *groups = tw_arena_zalloc(l->arena, n + 1, sizeof *groups);
@@ -83,7 +83,7 @@ static enum tw_status make_groups(struct look *l, const struct tw_rollup_cell *c
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || by_version(&sorted[i - 1], &sorted[i]) != 0)
 			groups[n_groups++] = (struct group){.cells = &sorted[i],
-			        .is_over = is_known_over(
+			        .is_over = was_over(
 			                l, sorted[i]->dims.app, sorted[i]->dims.version_name)};
 		groups[n_groups - 1].n++;
 		groups[n_groups - 1].traces += sorted[i]->traces;
@@ -100,7 +100,7 @@ static enum tw_status make_groups(struct look *l, const struct tw_rollup_cell *c
 
 /* --- one group --- */
 
-static void add_frames(struct look *l, const char *trace_id)
+static void add_frames(struct evaluation *l, const char *trace_id)
 {
 	const struct tw_found *f = &l->found;
 	const uint64_t bad =
@@ -118,7 +118,7 @@ static void add_frames(struct look *l, const char *trace_id)
 	}
 }
 
-static void add_display(struct look *l, const char *trace_id)
+static void add_display(struct evaluation *l, const char *trace_id)
 {
 	const int64_t ns =
 	        l->rule->kind == TW_ALERT_initial_display ? l->found.initial_ns : l->found.full_ns;
@@ -132,12 +132,12 @@ static void add_display(struct look *l, const char *trace_id)
 static enum tw_status take_found(
         void *arg, const char *trace_id, struct tw_str data, struct tw_err *err)
 {
-	struct look *l = arg;
+	struct evaluation *l = arg;
 
-	if (l->rows++ % LOOK_EACH == 0 && tw_deadline_passed(l->deadline))
+	if (l->rows++ % DEADLINE_ROWS == 0 && tw_deadline_passed(l->deadline))
 		return tw_fail(err, TW_DEADLINE, "a figure could not be summed up in time");
 	if (tw_found_read((const uint8_t *)data.ptr, data.len, &l->found, NULL) != TW_OK)
-		return TW_OK; /* a damaged row is one trace less */
+		return TW_OK; /* a damaged row is skipped */
 	if (l->rule->kind == TW_ALERT_slow_frames || l->rule->kind == TW_ALERT_frozen_frames)
 		add_frames(l, trace_id);
 	else
@@ -145,13 +145,13 @@ static enum tw_status take_found(
 	return TW_OK;
 }
 
-static const char *id_of(struct look *l, const char *id)
+static const char *id_of(struct evaluation *l, const char *id)
 {
 	return id && *id ? tw_arena_str(l->arena, (struct tw_str){id, TW_ROLLUP_ID}) : "";
 }
 
-static enum tw_status sum_durations(
-        struct look *l, const struct group *g, struct tw_alert_figure *ret, struct tw_err *err)
+static enum tw_status sum_durations(struct evaluation *l, const struct group *g,
+        struct tw_alert_figure *ret, struct tw_err *err)
 {
 	for (size_t i = 0; i < g->n; i++) {
 		const struct tw_rollup_cell *c = g->cells[i];
@@ -168,7 +168,7 @@ static enum tw_status sum_durations(
 	return TW_OK;
 }
 
-static enum tw_status sum_found(struct look *l, const struct group *g, size_t of_all,
+static enum tw_status sum_found(struct evaluation *l, const struct group *g, size_t of_all,
         struct tw_alert_figure *ret, struct tw_err *err)
 {
 	const struct tw_fleet_cells_of cells = {g->cells, g->n, of_all};
@@ -185,7 +185,7 @@ static enum tw_status sum_found(struct look *l, const struct group *g, size_t of
 	return st == TW_OK && !ret->trace_id ? tw_oom(err) : st;
 }
 
-static enum tw_status look_at_group(struct look *l, const struct group *g, size_t of_all,
+static enum tw_status evaluate_group(struct evaluation *l, const struct group *g, size_t of_all,
         struct tw_alert_figure *ret, struct tw_err *err)
 {
 	enum tw_status st;
@@ -204,8 +204,8 @@ static enum tw_status look_at_group(struct look *l, const struct group *g, size_
 	return ret->trace_id ? TW_OK : tw_oom(err);
 }
 
-static enum tw_status look_at_versions(
-        struct look *l, struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
+static enum tw_status evaluate_versions(
+        struct evaluation *l, struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_rollup_cell *cells = NULL;
 	struct group *groups = NULL;
@@ -224,10 +224,10 @@ static enum tw_status look_at_versions(
 	for (size_t i = 0; st == TW_OK && i < n_groups; i++) {
 		if (tw_deadline_passed(l->deadline))
 			return tw_fail(err, TW_DEADLINE, "a figure could not be summed up in time");
-		if (!is_enough(l, groups[i].traces, groups[i].is_over))
+		if (!has_enough(l, groups[i].traces, groups[i].is_over))
 			continue;
-		st = look_at_group(l, &groups[i], n, &(*ret)[*ret_n], err);
-		if (st == TW_OK && is_enough(l, (*ret)[*ret_n].traces, groups[i].is_over))
+		st = evaluate_group(l, &groups[i], n, &(*ret)[*ret_n], err);
+		if (st == TW_OK && has_enough(l, (*ret)[*ret_n].traces, groups[i].is_over))
 			++*ret_n;
 	}
 	return st;
@@ -235,7 +235,7 @@ static enum tw_status look_at_versions(
 
 /* --- spikes --- */
 
-/* Per day that the group was known. */
+/* Compares the last day with the mean per day since the group was first seen. */
 static int64_t times_the_mean(const struct tw_anr_spike *s, int64_t now_ms)
 {
 	const int64_t known_ms = now_ms - TW_DAY_MS - s->first_ms;
@@ -244,8 +244,8 @@ static int64_t times_the_mean(const struct tw_anr_spike *s, int64_t now_ms)
 	return (int64_t)((double)s->recent * days / (double)s->before * TW_ALERT_MICRO);
 }
 
-static enum tw_status look_at_groups(
-        struct look *l, struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
+static enum tw_status evaluate_spikes(
+        struct evaluation *l, struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_anr_spike *rows = NULL;
 	size_t n = 0;
@@ -258,8 +258,7 @@ static enum tw_status look_at_groups(
 	if (!*ret)
 		return tw_oom(err);
 	for (size_t i = 0; i < n; i++)
-		if (is_enough(l, (uint64_t)rows[i].recent,
-		            is_known_over(l, l->rule->app, rows[i].key)))
+		if (has_enough(l, (uint64_t)rows[i].recent, was_over(l, l->rule->app, rows[i].key)))
 			(*ret)[(*ret_n)++] = (struct tw_alert_figure){.app = l->rule->app,
 			        .subject = rows[i].key,
 			        .title = rows[i].title,
@@ -275,7 +274,7 @@ enum tw_status tw_alert_figures(struct tw_fleet_store *store, const struct tw_al
 {
 	const struct tw_alert_rule *rule = of->rule;
 	const int64_t today = of->now_ms / TW_DAY_MS;
-	struct look l = {.store = store,
+	struct evaluation l = {.store = store,
 	        .of = of,
 	        .rule = rule,
 	        .deadline = deadline,
@@ -289,13 +288,13 @@ enum tw_status tw_alert_figures(struct tw_fleet_store *store, const struct tw_al
 
 	*ret = NULL;
 	*ret_n = 0;
-	st = rule->kind == TW_ALERT_anr_spike ? look_at_groups(&l, ret, ret_n, err)
-	                                      : look_at_versions(&l, ret, ret_n, err);
+	st = rule->kind == TW_ALERT_anr_spike ? evaluate_spikes(&l, ret, ret_n, err)
+	                                      : evaluate_versions(&l, ret, ret_n, err);
 	for (size_t i = 0; st == TW_OK && i < *ret_n; i++) {
 		struct tw_alert_figure *f = &(*ret)[i];
 
-		f->is_over = tw_alert_is_over(
-		        is_known_over(&l, f->app, f->subject), f->value, rule->limit);
+		f->is_over =
+		        tw_alert_is_over(was_over(&l, f->app, f->subject), f->value, rule->limit);
 	}
 	return st;
 }

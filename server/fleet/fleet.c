@@ -39,7 +39,7 @@ static void take_stat(const struct tw_sketch *s, struct tw_fleet_stat *ret)
 
 /* --- groups --- */
 
-struct keyed { /* a cell and what it is grouped by */
+struct keyed { /* a cell and its group key */
 	const char *scenario, *key;
 	const struct tw_rollup_cell *cell;
 };
@@ -170,12 +170,12 @@ enum tw_status tw_fleet_collect(const struct tw_rollup_cell *const *cells, size_
 	return st;
 }
 
-struct named { /* a method and what it is called */
+struct named { /* a method and its name */
 	const struct tw_rollup_naming *naming;
 	const struct tw_rollup_method *method;
 };
 
-/* Methods without a name are distinguished by their numbers. */
+/* Methods without a name are distinguished by id. */
 static int compare_named(const void *pa, const void *pb)
 {
 	const struct tw_rollup_naming *a = ((const struct named *)pa)->naming;

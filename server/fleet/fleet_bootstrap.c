@@ -1,9 +1,8 @@
 /*
- * fleet_bootstrap.c - quantiles and means of both sides, and how far chance moves them.
+ * fleet_bootstrap.c - quantiles and means of both sides, with bootstrap intervals.
  *
- * A resample counts each trace a Poisson number of times, so it can be drawn from
- * the counts of a sketch's buckets.  The seed is fixed: the same traces give the
- * same intervals.
+ * A resample counts each trace a Poisson number of times, so it can be drawn from the counts of a
+ * sketch's buckets. The seed is fixed: the same traces give the same intervals.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +10,8 @@
 
 #include "server/fleet/fleet_compare.h"
 
-enum { FEW = 12, BELOW = 12, ABOVE = 487 }; /* of 500, sorted: 2.5 % lie beside each */
+/* BELOW, ABOVE: ranks of 500 sorted resamples, with 2.5 % beyond each */
+enum { FEW = 12, BELOW = 12, ABOVE = 487 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
@@ -19,9 +19,9 @@ static enum tw_status no_memory(struct tw_err *err)
 	        "these are too many rollups for one answer; narrow the filter or the time");
 }
 
-struct bin { /* numbers of one size */
+struct bin { /* values in one bucket of the sketch */
 	double value;
-	double count[TW_MIX_CLASSES]; /* as they are, or as they were drawn */
+	double count[TW_MIX_CLASSES]; /* observed or resampled */
 };
 struct side {
 	struct bin *real, *drawn; /* by rising value */
@@ -50,7 +50,7 @@ static double poisson(double mean, uint64_t *seed)
 
 	if (mean <= 0)
 		return 0;
-	if (mean > FEW) { /* near enough to a normal distribution */
+	if (mean > FEW) { /* normal approximation */
 		n = mean +
 		    sqrt(mean) * sqrt(-2 * log(uniform(seed))) * cos(2 * M_PI * uniform(seed));
 		return n < 0 ? 0 : floor(n + 0.5);
@@ -72,7 +72,7 @@ static void draw(struct side *s, uint64_t *seed)
 
 /* --- numbers of a sample --- */
 
-/* What a number of each class weighs. */
+/* The weight of one value of each class. */
 static double weigh(const struct bin *bins, const struct side *s, double each[TW_MIX_CLASSES])
 {
 	double all = 0;
@@ -154,7 +154,7 @@ static void interval(double *samples, double *ret_low, double *ret_high)
 	*ret_high = samples[ABOVE];
 }
 
-struct samples { /* of one stat */
+struct samples { /* resampled values of one statistic */
 	double of[TW_SIDES][TW_COMPARE_RESAMPLES], change[TW_COMPARE_RESAMPLES];
 };
 
@@ -178,7 +178,7 @@ static void resample(struct side sides[TW_SIDES], struct samples all[TW_COMPARE_
 	}
 }
 
-/* Of a quantile, one trace at least must be expected beyond it. */
+/* For a quantile, at least one trace must be expected beyond it. */
 static bool enough(uint64_t n, int stat)
 {
 	double beyond = stat < TW_FLEET_QUANTILES

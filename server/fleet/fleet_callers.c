@@ -1,10 +1,12 @@
-/* fleet_callers.c - who calls a method, and what it calls, in a merged call tree. */
+/*
+ * fleet_callers.c - callers and callees of a method in a merged call tree.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/fleet/fleet_tree.h"
 
-enum { INSIDE = 1, COUNTED = 2 }; /* a call of the method is open; one that it called is */
+enum { INSIDE = 1, COUNTED = 2 }; /* a call of the method is open; one of its callees is open */
 
 struct adding {
 	const struct tw_rollup_tree *t;
@@ -72,7 +74,7 @@ static int by_time(const void *pa, const void *pb)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Those that were met, most time first. */
+/* Leaves the methods that occur, longest time first. */
 static size_t pack(struct tw_fleet_near *list, uint32_t n)
 {
 	size_t kept = 0;

@@ -14,7 +14,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	        "these are too many rollups for one answer; narrow the filter or the time");
 }
 
-/* --- the mix --- */
+/* --- device classes --- */
 
 static int class_of(const struct tw_rollup_cell *c)
 {
@@ -47,7 +47,7 @@ static bool sort_cells(const struct tw_fleet_cells *side, const char *scenario, 
 	return true;
 }
 
-/* Do the sides have a class in common?  Without, each stays as it is. */
+/* Returns whether the sides have a device class in common. Without one, no weights are applied. */
 static bool have_common(const struct tw_mix *m)
 {
 	bool any = false;
@@ -57,7 +57,7 @@ static bool have_common(const struct tw_mix *m)
 	return any;
 }
 
-/* Has any trace of either side said low, mid or high? */
+/* Returns whether any trace of either side has the class low, mid or high. */
 static bool have_known(const struct tw_mix *m)
 {
 	bool any = false;
@@ -67,7 +67,7 @@ static bool have_known(const struct tw_mix *m)
 	return any;
 }
 
-/* One class for all is weighed as itself: that corrects nothing, however it is called. */
+/* With a single common class, weighting corrects nothing. */
 static const char *note_of(const struct tw_mix *m)
 {
 	if (!m->all[TW_SIDE_A] || !m->all[TW_SIDE_B])
@@ -117,9 +117,9 @@ enum tw_status tw_fleet_mix(const struct tw_fleet_cells sides[TW_SIDES], const c
 	return TW_OK;
 }
 
-/* --- how sure --- */
+/* --- significance --- */
 
-/* A t of so many degrees of freedom as the z of the same chance (Wallace). */
+/* Converts a t statistic to a z of the same probability (Wallace's approximation). */
 static double freedom(const struct tw_mix *m)
 {
 	uint64_t a = m->traces[TW_SIDE_A], b = m->traces[TW_SIDE_B];
@@ -153,7 +153,7 @@ double tw_compare_share_margin(const struct tw_mix *m, const double share[TW_SID
 
 	for (int side = 0; side < TW_SIDES; side++) {
 		double n = (double)m->traces[side];
-		double s = (share[side] * n + 1) / (n + 2); /* none or all of few is not sure */
+		double s = (share[side] * n + 1) / (n + 2); /* add-one smoothing for few traces */
 
 		if (m->traces[side] < TW_COMPARE_ENOUGH)
 			return NAN;
@@ -211,7 +211,7 @@ static enum tw_status list_entries(const struct tw_mix *m, const struct tw_fleet
 	return TW_OK;
 }
 
-/* Of the numbers, squared and added up. */
+/* Sum of squares of the values. */
 static double squares(const struct tw_sketch *s)
 {
 	double sum = 0;
@@ -224,13 +224,13 @@ static double squares(const struct tw_sketch *s)
 	return sum;
 }
 
-struct adding { /* methods of one name on their way together */
+struct adding { /* methods of one name being merged */
 	const struct tw_mix *m;
-	struct tw_sketch *s; /* worked in */
+	struct tw_sketch *s; /* scratch space */
 	struct tw_compared_method *to;
 };
 
-/* The mean over all traces of the class, those without it as 0. */
+/* The mean over all traces of the class; traces without the method count as 0. */
 static enum tw_status add_metric(struct adding *x, const struct entry *e,
         enum tw_rollup_metric metric, struct tw_compared_mean *to, struct tw_err *err)
 {
@@ -289,9 +289,9 @@ static int by_change(const void *pa, const void *pb)
 	return tw_str_cmp(a->name, b->name);
 }
 
-/* Thousands are tested at once: of those that are called sure at most 1 in 20 may be wrong
- * (Benjamini and Hochberg). */
-static void judge(const struct tw_mix *m, struct tw_compared_method *list, size_t n)
+/* Thousands of methods are tested together, so significance is decided with a false discovery rate
+ * of 1 in 20 (Benjamini and Hochberg). */
+static void mark_significant(const struct tw_mix *m, struct tw_compared_method *list, size_t n)
 {
 	size_t sure = 0;
 
@@ -341,7 +341,7 @@ enum tw_status tw_fleet_compare_methods(const struct tw_mix *m, const struct tw_
 	}
 	if (st != TW_OK)
 		return st;
-	judge(m, list, n);
+	mark_significant(m, list, n);
 	*ret = list;
 	*ret_n = n;
 	return TW_OK;

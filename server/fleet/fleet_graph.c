@@ -1,6 +1,5 @@
 /*
- * fleet_graph.c - trees of numbers added into a graph of two sides, and a side of it as a call
- * tree.
+ * fleet_graph.c - adds call trees to a graph of two sides, and converts one side to a call tree.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@ static enum tw_status no_memory(struct tw_err *err)
 
 /* --- adding --- */
 
-/* Room for the values of one node more. */
+/* Ensures capacity for the values of one more node. */
 static bool room(struct tw_fleet_graph *g)
 {
 	if (g->paths.n <= g->cap)
@@ -51,7 +50,7 @@ static void add_node(struct tw_fleet_value *to, const struct tw_rollup_tree *t, 
 	double mean = (double)s.total_ns / (double)of_traces;
 	double spread = s.square / (double)of_traces - mean * mean;
 
-	if (s.traces > of_traces) /* paths that became one by frames that were left out */
+	if (s.traces > of_traces) /* paths that were merged because frames were left out */
 		s.traces = of_traces;
 	add_value(to, &s, weight);
 	if (of_traces > 1 && spread > 0)
@@ -86,7 +85,7 @@ enum tw_status tw_fleet_graph_add(struct tw_fleet_graph *g, int side,
 
 /* --- as a call tree --- */
 
-struct placed {                /* a node and its place: below its parent, by falling time */
+struct placed {                /* a node and its parent, sorted by parent, then by falling time */
 	uint32_t parent, node; /* parent + 1; 0: threads */
 	int64_t total;
 };
@@ -98,7 +97,7 @@ struct laying {
 	uint32_t rest;
 	struct placed *list;
 	uint32_t n_list;
-	uint32_t *first; /* in list, by parent + 1; where the next one begins, too */
+	uint32_t *first; /* children's index in list, by parent + 1; and their end */
 	struct tw_tree_node *out;
 	uint32_t n;
 };
@@ -167,7 +166,8 @@ static uint32_t put_node(struct laying *l, uint32_t parent, uint32_t node, uint3
 	return at;
 }
 
-/* Time that is neither its own nor its children's; a few ns of rounding count as its own. */
+/* Time of a node that is neither its own nor its children's. Up to a few ns of rounding count as
+ * its own. */
 static void put_rest(struct laying *l, uint32_t at, int64_t children)
 {
 	struct tw_tree_node *n = &l->out[at];
@@ -184,7 +184,7 @@ static void put_rest(struct laying *l, uint32_t at, int64_t children)
 	l->out[rest].max_ns = n->max_ns;
 }
 
-/* Next of l->list below a node (+ 1; 0: threads), from *io on; false: no more. */
+/* Sets *io to the next node of l->list with this parent (index + 1; 0: threads). False: no more. */
 static bool next_child(const struct laying *l, uint32_t parent, uint32_t *io, uint32_t *ret)
 {
 	if (*io == 0 || *io > l->n_list || l->list[*io - 1].parent != parent)
@@ -193,7 +193,7 @@ static bool next_child(const struct laying *l, uint32_t parent, uint32_t *io, ui
 	return true;
 }
 
-/* In pre-order, without recursion; a node's rest is put when its children are done. */
+/* Writes nodes in pre-order, without recursion. A node's rest follows its children. */
 static void lay_out(struct laying *l)
 {
 	struct open {

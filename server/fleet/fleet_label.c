@@ -1,5 +1,6 @@
 /*
- * fleet_label.c - cells of a label by its values: those with most traces, and the rest as one.
+ * fleet_label.c - groups cells by the values of a label: the values with most traces, and the rest
+ * as one group.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static int by_traces(const void *pa, const void *pb)
 	return strcmp(a->text, b->text);
 }
 
-/* Each value once, sorted; those without one are none of them. */
+/* Distinct values, sorted. Cells without the label are skipped. */
 static size_t take_values(const struct tw_rollup_cell *cells, size_t n, struct value *values)
 {
 	size_t n_values = 0, to = 0;
@@ -44,7 +45,7 @@ static size_t take_values(const struct tw_rollup_cell *cells, size_t n, struct v
 	return to;
 }
 
-/* "key=value": no key has a =. */
+/* The value of "key=value"; keys cannot contain '='. */
 static const char *value_of(const char *label)
 {
 	const char *at = strchr(label, '=');

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct tw_search_pack { /* what a cell's rows tell of traces and threads */
+struct tw_search_pack { /* traces and threads of one row of the search index */
 	int64_t number;
 	struct tw_index_head head;
-	bool *wanted; /* threads */
+	bool *wanted; /* threads that match the query */
 };
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -69,7 +69,7 @@ static bool is_wanted(const struct tw_search *s, const struct tw_index_thread *t
 static enum tw_status read_pack(struct tw_search *s, const struct tw_index_row *row, bool one,
         struct tw_search_pack *ret, struct tw_str *ret_rest, struct tw_err *err)
 {
-	const char *copy = tw_arena_str(s->arena, row->data); /* the row goes, the heads stay */
+	const char *copy = tw_arena_str(s->arena, row->data); /* heads outlive the row */
 	enum tw_status st;
 
 	if (!copy)
@@ -113,7 +113,7 @@ static void begin_cell(struct tw_search *s, size_t cell)
 	s->n_packs = s->cap_packs = 0;
 }
 
-/* Heads came by rising numbers. */
+/* Binary search: heads were added by rising numbers. */
 static const struct tw_search_pack *find_pack(const struct tw_search *s, int64_t number)
 {
 	size_t low = 0, high = s->n_packs;

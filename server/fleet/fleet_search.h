@@ -1,10 +1,9 @@
 /*
- * fleet_search.h - finds the calls in many traces that took longer than a threshold: from the
- * search index, then in the trace's file.
+ * fleet_search.h - finds calls that took longer than a threshold in many traces.
  *
- * Independent of HTTP and SQL.  The caller passes rows of the search index; the longest calls are
- * kept.  The index does not identify the call and its callers; these are read from the files.
- * Thread: one query, one thread.
+ * Independent of HTTP and SQL. The caller passes rows of the search index, and the longest calls
+ * are kept. The index does not identify a call and its callers; they are read from the trace
+ * files. Thread: one query, one thread.
  */
 #ifndef TW_FLEET_SEARCH_H
 #define TW_FLEET_SEARCH_H

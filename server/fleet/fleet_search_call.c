@@ -1,6 +1,7 @@
 /*
- * fleet_search_call.c - the call itself: by the thread's call tree, whose nodes know their longest
- * call and what called them, then by its slices.
+ * fleet_search_call.c - finds the longest matching call in a trace file.
+ *
+ * The thread's call tree stores each node's longest call; the slices then give its time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,10 +18,10 @@ struct finding {
 	struct tw_arena *arena;
 	const struct tw_method_info *infos;
 	uint32_t n_infos;
-	uint32_t method;   /* index */
-	const char **raws; /* of the ancestors in this build, sorted */
+	uint32_t method;   /* index in `path->wanted` */
+	const char **raws; /* ids of the required callers in this build, sorted */
 	size_t n_raws;
-	int8_t *ancestor; /* by method: -1 not known yet, 0 no, 1 yes */
+	int8_t *ancestor; /* by method: whether it is a required caller: -1 unknown, 0 no, 1 yes */
 	/* of the call */
 	const struct tw_thread_info *thread;
 	int64_t max_ns;
@@ -65,7 +66,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* False: no memory. */
+/* False: out of memory. */
 static bool take_ancestors(struct finding *f)
 {
 	const struct tw_search_path *path = f->ask->path;
@@ -103,9 +104,9 @@ static bool is_thread(const struct tw_search_found *found, const struct tw_threa
 	return info->is_main == found->is_main && strcmp(name, found->thread) == 0;
 }
 
-/* --- the tree --- */
+/* --- call tree --- */
 
-/* Parents come before their children. */
+/* Parents precede their children. */
 static bool find_longest(
         struct finding *f, const struct tw_thread_info *thread, const struct tw_tree *tree)
 {
@@ -128,7 +129,7 @@ static bool find_longest(
 	return true;
 }
 
-static enum tw_status look_at_threads(struct finding *f, struct tw_err *err)
+static enum tw_status search_threads(struct finding *f, struct tw_err *err)
 {
 	uint32_t n = 0;
 	const struct tw_thread_info *threads = tw_trace_file_threads(f->file, &n);
@@ -147,9 +148,9 @@ static enum tw_status look_at_threads(struct finding *f, struct tw_err *err)
 	return st;
 }
 
-/* --- the slice --- */
+/* --- slices --- */
 
-static bool look_at_slices(void *arg, const struct tw_slice *s, size_t n)
+static bool search_slices(void *arg, const struct tw_slice *s, size_t n)
 {
 	struct finding *f = arg;
 
@@ -178,10 +179,10 @@ static enum tw_status find_call(struct finding *f, struct tw_err *err)
 		return st;
 	f->method = find_method(f);
 	if (f->method != TW_NO_METHOD)
-		st = look_at_threads(f, err);
+		st = search_threads(f, err);
 	if (st == TW_OK && f->thread)
 		st = tw_query_slices(f->file, f->thread->thread_id, f->thread->start_ns,
-		        f->thread->end_ns + 1, look_at_slices, f, err);
+		        f->thread->end_ns + 1, search_slices, f, err);
 	return st;
 }
 

@@ -64,7 +64,7 @@ enum tw_status tw_fleet_tree_ids(const struct tw_rollup_tree *const *trees, size
 	return TW_OK;
 }
 
-struct named { /* something with a number, and its place */
+struct named { /* an id, and its index before sorting */
 	struct tw_str name;
 	uint64_t id;
 	bool is_thread;
@@ -120,7 +120,7 @@ static enum tw_status number_all(struct named *list, size_t n, struct tw_arena *
 		qsort(list, n, sizeof *list, by_id);
 	for (size_t i = 0; i < n; i++) {
 		if (i && list[i].id == list[i - 1].id)
-			continue; /* a kind of threads of several trees */
+			continue; /* trees of several cells may each have this thread */
 		ids[ret->n_ids] = list[i].id;
 		numbers[ret->n_ids++] = list[i].number;
 	}
@@ -155,9 +155,9 @@ uint32_t tw_fleet_number(const struct tw_fleet_names *names, uint64_t id)
 	return at ? names->numbers[at - names->ids] : TW_NO_METHOD;
 }
 
-/* --- taken as they were asked for --- */
+/* --- reading trees with filters --- */
 
-/* Calls that are not shown leave their own time to their caller. */
+/* Calls that are not shown add their own time to their caller. */
 static bool take_sums(const struct tw_rollup_tree *t, const struct tw_rollup_tree_node *n,
         bool own_only, struct tw_rollup_tree *out, uint32_t to)
 {

@@ -30,8 +30,8 @@ struct tw_fleet_names {             /* of methods and threads; a number is an in
 /* Ids of methods (not threads) in the trees, sorted. */
 enum tw_status tw_fleet_tree_ids(const struct tw_rollup_tree *const *trees, size_t n,
         struct tw_arena *a, uint64_t **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
-/* namings: of those ids, in the same order.  Methods with the same name are merged; methods without
- * a mapping are kept apart by build. */
+/* namings belong to those ids, in the same order. Methods with the same name are merged. Methods
+ * without a mapping are separate for each build. */
 enum tw_status tw_fleet_tree_names(const struct tw_rollup_tree *const *trees, size_t n,
         const struct tw_rollup_naming *namings, size_t n_ids, struct tw_arena *a,
         struct tw_fleet_names *ret, struct tw_err *err) TW_MUST_USE;
@@ -57,7 +57,7 @@ struct tw_fleet_near { /* a method, or threads, next to it */
 	uint64_t calls, traces; /* traces: a lower bound */
 };
 struct tw_fleet_callers {
-	struct tw_fleet_near all; /* its outermost calls; calls includes nested ones */
+	struct tw_fleet_near all; /* its outermost calls; `calls` includes nested ones */
 	int64_t self_ns;
 	struct tw_fleet_near *callers, *callees; /* longest time first */
 	size_t n_callers, n_callees;

@@ -4,7 +4,7 @@
 
 #include "decoder/base/sum.h"
 
-/* --- one trace --- */
+/* --- encoding of one trace --- */
 
 enum { PARTIAL = 1, FIGURES = 2 };
 
@@ -122,7 +122,7 @@ enum tw_status tw_found_read(const uint8_t *p, size_t n, struct tw_found *ret, s
 	return TW_OK;
 }
 
-/* --- many --- */
+/* --- sums over traces --- */
 
 static void take_worst(struct tw_found_sum *s, const struct tw_found_exemplar *e)
 {

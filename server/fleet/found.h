@@ -32,7 +32,7 @@ struct tw_found {     /* of a trace */
 	uint32_t n;
 	struct tw_found_rule *rules; /* at most TW_DETECT_RULES_MAX */
 	uint64_t frames, slow_frames, frozen_frames;
-	int64_t initial_ns, full_ns; /* from the app's start to its displays; 0: not in the trace */
+	int64_t initial_ns, full_ns; /* from app start to displays; 0: not in the trace */
 };
 void tw_found_write(const struct tw_found *f, struct tw_buf *out);
 /* Decodes into ret->rules, which has space for TW_DETECT_RULES_MAX; ids are borrowed.

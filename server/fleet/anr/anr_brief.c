@@ -18,7 +18,7 @@ enum {
 	LEVEL = 3
 };
 
-/* --- threads that matter --- */
+/* --- relevant threads --- */
 
 struct chosen { /* threads of a process, by index */
 	bool *is;
@@ -100,7 +100,7 @@ static json_t *process_brief(const json_t *process)
 		if (c.is[i])
 			(void)json_array_append_new(list, thread_brief(json_array_get(threads, i)));
 	tw_mem_free(c.is);
-	(void)json_object_del(p, "chain"); /* they are found again */
+	(void)json_object_del(p, "chain"); /* recomputed when the document is read */
 	(void)json_object_del(p, "cycles");
 	(void)json_object_set_new(p, "threads", list);
 	return p;
@@ -108,7 +108,7 @@ static json_t *process_brief(const json_t *process)
 
 /* --- the document --- */
 
-/* The blamed process, or looks from the first to the last. */
+/* The blamed process, or from the first to the last sample. */
 static json_t *processes_brief(const json_t *doc)
 {
 	const json_t *all = json_object_get(doc, "processes");
@@ -152,7 +152,7 @@ struct tw_str tw_anr_brief(const json_t *doc, const json_t *path, struct tw_aren
 	if (path)
 		(void)json_object_set(o, "path", (json_t *)(uintptr_t)path);
 	text = tw_json_dumps(o, JSON_COMPACT);
-	if (text && strlen(text) > PLAIN_MAX) { /* it could not be read back */
+	if (text && strlen(text) > PLAIN_MAX) { /* too large to be read back */
 		(void)json_object_del(o, "doc");
 		free(text);
 		text = tw_json_dumps(o, JSON_COMPACT);
@@ -200,7 +200,7 @@ static const struct tw_thread_info *main_of(const struct tw_trace_file *f)
 	return NULL;
 }
 
-/* Of each node the child that took most time; 0: none. */
+/* The child of each node with the longest time; 0: none. */
 static uint32_t *heaviest_children(const struct tw_tree *t, struct tw_arena *a)
 {
 	uint32_t *best = tw_arena_zalloc(a, (size_t)t->n + 1, sizeof *best);
@@ -216,7 +216,7 @@ static uint32_t *heaviest_children(const struct tw_tree *t, struct tw_arena *a)
 
 static json_t *method_json(const struct tw_method_info *m)
 {
-	char name[NAME_BYTES]; /* some are as long as a device likes */
+	char name[NAME_BYTES]; /* truncated: names may be long */
 
 	if (m->has_id && m->id <= INT64_MAX)
 		return json_pack("{s:I}", "id", (json_int_t)m->id);
@@ -238,7 +238,7 @@ static json_t *walk(const struct tw_tree *t, const uint32_t *best,
 			break;
 		ns = t->nodes[at].total_ns;
 		if (json_array_size(frames) > PATH_MAX_FRAMES)
-			(void)json_array_remove(frames, PATH_MAX_FRAMES); /* the outermost */
+			(void)json_array_remove(frames, PATH_MAX_FRAMES); /* remove the outermost */
 	}
 	if (json_array_size(frames) == 0) {
 		json_decref(frames);

@@ -43,7 +43,7 @@ static void key_of(const char *text, char ret[TW_ANR_KEY_BYTES])
 
 /* --- locks --- */
 
-struct held { /* a monitor that somebody wants and another has; names are whole, "" unknown */
+struct held { /* a monitor with a holder and a waiting thread; "" unknown */
 	const char *type, *wanted_in, *taken_in;
 };
 
@@ -80,7 +80,7 @@ static struct held held_of(struct tw_anr_find *f, const json_t *step)
 	return h;
 }
 
-static void tell_held(struct tw_anr_find *f, const struct held *h)
+static void add_lock_detail(struct tw_anr_find *f, const struct held *h)
 {
 	json_t *o = json_pack("{s:s, s:s, s:s}", "class", h->type, "wanted_in", h->wanted_in,
 	        "taken_in", h->taken_in);
@@ -118,7 +118,7 @@ static bool ring_has(const json_t *steps, json_int_t thread)
 	return false;
 }
 
-/* The ring that main is in or waits for. */
+/* The cycle of waits that main is in or waits for. */
 static const json_t *ring_of(const struct tw_anr_find *f)
 {
 	const json_t *cycles = json_object_get(f->process, "cycles");
@@ -144,7 +144,7 @@ static enum kind find_deadlock(struct tw_anr_find *f)
 	if (n)
 		qsort(ring, n, sizeof *ring, by_class);
 	for (size_t i = 0; i < n; i++) {
-		tell_held(f, &ring[i]);
+		add_lock_detail(f, &ring[i]);
 		add_frame(f, ring[i].wanted_in);
 		hash_text(f, ring[i].type);
 		hash_text(f, ring[i].wanted_in);
@@ -155,7 +155,7 @@ static enum kind find_deadlock(struct tw_anr_find *f)
 
 /* --- a holder that is running --- */
 
-/* Of the last lock: where its holder took it, and what led there. */
+/* For the last lock: the frame where its holder took it, and its callers. */
 static void blame_holder(struct tw_anr_find *f, const json_t *last)
 {
 	const json_t *wants = json_object_get(last, "wants");
@@ -166,7 +166,7 @@ static void blame_holder(struct tw_anr_find *f, const json_t *last)
 		at = 0;
 	if (holder)
 		tw_anr_blamed(f, holder, at, TW_ANR_PATH_FRAMES, &f->frames);
-	else /* nobody is seen to hold it: who wants it is all there is */
+	else /* the holder is unknown: blame the waiting thread */
 		tw_anr_blamed(f, tw_anr_at(f->threads, last, "thread"), 0, TW_ANR_PATH_FRAMES,
 		        &f->frames);
 }
@@ -183,7 +183,7 @@ static enum kind find_lock(struct tw_anr_find *f)
 		if (!json_is_object(json_object_get(step, "wants")))
 			break;
 		h = held_of(f, step);
-		tell_held(f, &h);
+		add_lock_detail(f, &h);
 		hash_text(f, h.type);
 		last = step;
 	}
@@ -203,7 +203,7 @@ static enum kind find_binder(struct tw_anr_find *f)
 	return BINDER;
 }
 
-/* What main did while nothing moved, where that is known; UNKNOWN: it is not, or not the app's. */
+/* Blames what main executed during the ANR. UNKNOWN: its path is unknown, or not in the app. */
 static enum kind find_path(struct tw_anr_find *f, const json_t *names)
 {
 	tw_anr_blamed_names(f, names, TW_ANR_PATH_FRAMES, &f->frames);
@@ -259,19 +259,19 @@ static enum kind find_moment(struct tw_anr_find *f, const json_t *doc, enum kind
 
 static enum kind find_without_lock(struct tw_anr_find *f, const json_t *doc, const char *end)
 {
-	json_t *looks =
-	        json_is_true(json_object_get(doc, "sampled")) ? tw_anr_path_of_looks(doc) : NULL;
-	const json_t *names = looks ? looks : json_object_get(f->by->path, "frames");
+	json_t *sampled =
+	        json_is_true(json_object_get(doc, "sampled")) ? tw_anr_path_of_samples(doc) : NULL;
+	const json_t *names = sampled ? sampled : json_object_get(f->by->path, "frames");
 	enum kind k = names ? find_path(f, names) : UNKNOWN;
 	size_t n = f->frames.n;
 
-	/* names of looks go with the list */
-	for (size_t i = 0; looks && i < n; i++) {
+	/* names of samples are freed with the list: copy them */
+	for (size_t i = 0; sampled && i < n; i++) {
 		const char *copy = tw_arena_str(f->arena, tw_str_of(f->frames.at[i]));
 
 		f->frames.at[i] = copy ? copy : "";
 	}
-	json_decref(looks);
+	json_decref(sampled);
 	return k != UNKNOWN ? k : find_moment(f, doc, kind_of_end(end));
 }
 
@@ -388,7 +388,7 @@ static const char *detail_of(struct tw_anr_find *f)
 	return text;
 }
 
-/* What a group is called and by which key it goes, by the project's rules. */
+/* Applies the project's rules: the group's name and key. */
 static bool apply_rules(struct tw_anr_find *f, struct tw_anr_cause *c)
 {
 	const struct tw_anr_subject s = {
@@ -409,7 +409,8 @@ static bool apply_rules(struct tw_anr_find *f, struct tw_anr_cause *c)
 	return c->name != NULL;
 }
 
-static bool tell(struct tw_anr_find *f, const json_t *doc, enum kind k, struct tw_anr_cause *c)
+static bool write_cause(
+        struct tw_anr_find *f, const json_t *doc, enum kind k, struct tw_anr_cause *c)
 {
 	const char *text;
 
@@ -436,7 +437,7 @@ enum tw_status tw_anr_cause_of(const json_t *doc, const struct tw_anr_blame *by,
 	f.process = tw_anr_at(json_object_get(doc, "processes"), doc, "blamed");
 	f.threads = json_object_get(f.process, "threads");
 	tw_buf_init(&f.hashed, HASHED_BYTES);
-	written = f.lock_list && tell(&f, doc, find(&f, doc), ret);
+	written = f.lock_list && write_cause(&f, doc, find(&f, doc), ret);
 	tw_buf_done(&f.hashed);
 	json_decref(f.lock_list);
 	return written ? TW_OK : tw_oom(err);

@@ -8,7 +8,7 @@
 #include "decoder/base/buf.h"
 #include "server/fleet/anr/anr_cause.h"
 
-enum { TW_ANR_PATH_FRAMES = 3, TW_ANR_NAMES_MAX = 64, TW_ANR_LOOKS_MAX = 256 };
+enum { TW_ANR_PATH_FRAMES = 3, TW_ANR_NAMES_MAX = 64, TW_ANR_SAMPLES_MAX = 256 };
 
 struct tw_anr_names { /* borrowed from the document */
 	const char *at[TW_ANR_NAMES_MAX];
@@ -52,7 +52,7 @@ const char *tw_anr_consumer(const struct tw_anr_find *f, const json_t *doc);
 
 /* From samples of the main thread, the path shared by at least half of them: names, the deepest
  * first.  NULL: out of memory.  The caller frees with json_decref. */
-json_t *tw_anr_path_of_looks(const json_t *doc);
+json_t *tw_anr_path_of_samples(const json_t *doc);
 /* Returns whether the names, the deepest first, end in a file, a database or the network. */
 bool tw_anr_path_is_io(const json_t *names);
 

@@ -1,6 +1,7 @@
 /*
- * anr_frame.c - a name is read in pieces between dots and dollar signs; the last dot ends the
- * class.
+ * anr_frame.c - splits a name at dots and dollar signs.
+ *
+ * The last dot ends the class.
  */
 #include "server/fleet/anr/anr_frame.h"
 
@@ -24,7 +25,7 @@ static bool is_digit(char c)
 }
 
 /* "app_release": Kotlin's suffix of methods that are internal to a module. */
-static bool names_module(struct tw_str piece)
+static bool is_module_suffix(struct tw_str piece)
 {
 	static const char *const ends[] = {"_release", "_debug"};
 
@@ -37,8 +38,8 @@ static bool names_module(struct tw_str piece)
 	return false;
 }
 
-/* What a method is called in the source: "load-0d7_KjU", "load$default", "load$app_release". */
-static struct tw_str without_marks(struct tw_str method)
+/* A method's name in the source, from "load-0d7_KjU", "load$default" or "load$app_release". */
+static struct tw_str source_name(struct tw_str method)
 {
 	size_t dash = tw_str_find(method, TW_STR("-"));
 	size_t dollar;
@@ -50,12 +51,12 @@ static struct tw_str without_marks(struct tw_str method)
 	if (dollar == 0 || dollar >= method.len)
 		return method;
 	piece = tw_str_from(method, dollar + 1);
-	if (tw_str_eq(piece, TW_STR("default")) || names_module(piece))
+	if (tw_str_eq(piece, TW_STR("default")) || is_module_suffix(piece))
 		method.len = dollar;
 	return method;
 }
 
-/* A piece after a dollar sign, without its number. */
+/* A part after a dollar sign, without its number. */
 static struct tw_str without_number(struct tw_str piece)
 {
 	size_t end = piece.len;
@@ -114,7 +115,7 @@ size_t tw_anr_frame_plain(struct tw_str name, char *out, size_t cap)
 	put_pieces(&o, (struct tw_str){name.ptr, at ? at - 1 : 0});
 	if (at)
 		put(&o, TW_STR("."));
-	put_pieces(&o, without_marks(tw_str_from(name, at)));
+	put_pieces(&o, source_name(tw_str_from(name, at)));
 	return tw_utf8_clean(out, cap, (struct tw_str){room, o.n});
 }
 

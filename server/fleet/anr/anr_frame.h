@@ -10,8 +10,8 @@
 
 #include "decoder/base/str.h"
 
-/* Writes the name without numbers and marks, valid UTF-8 and NUL-terminated, truncated to cap (>
- * 0). */
+/* Writes the name without numbers and compiler suffixes, valid UTF-8 and NUL-terminated, truncated
+ * to cap (> 0). */
 size_t tw_anr_frame_plain(struct tw_str name, char *out, size_t cap);
 
 /* Returns whether it is a compiler-generated method that only calls the one above it on the

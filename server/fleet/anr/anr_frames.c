@@ -1,5 +1,6 @@
 /*
- * anr_frames.c - what threads of an ANR document say of blame: frames, holders, calls to others.
+ * anr_frames.c - finds frames of the app, lock holders and calls to other processes in threads of
+ * an ANR document.
  */
 #include <stdlib.h>
 
@@ -41,12 +42,12 @@ static bool same(const char *a, const char *b)
 	return strcmp(one, other) == 0;
 }
 
-/* Frames taken so far, of one stack. */
+/* Frames taken so far from one stack. */
 struct taking {
 	const struct tw_anr_find *f;
 	struct tw_anr_names *to;
 	size_t begun, max;
-	bool bridges; /* are taken too */
+	bool bridges; /* compiler-generated bridges are taken too */
 };
 
 static void take(struct taking *t, const char *name)
@@ -90,7 +91,7 @@ void tw_anr_blamed(const struct tw_anr_find *f, const json_t *thread, size_t fro
 	const char *top = tw_anr_word(json_object_get(thread, "top"), "name");
 
 	take_frames(&t, frames, from);
-	if (io->n == t.begun) { /* the place it was taken in is not the app's */
+	if (io->n == t.begun) { /* the frame that took the lock is not the app's */
 		take_frames(&t, frames, 0);
 	}
 	if (io->n == t.begun) {
@@ -205,7 +206,7 @@ bool tw_anr_binder(struct tw_anr_find *f, const json_t *frames)
 	return calls;
 }
 
-/* --- who had the processors --- */
+/* --- processor load --- */
 
 struct load { /* "45% 4242/com.app: 30% user + ..." */
 	uint64_t percent, pid;

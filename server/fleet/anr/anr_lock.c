@@ -64,7 +64,7 @@ static bool same(const struct tw_lock_wait *a, const struct tw_lock_wait *b)
 	       strcmp(a->raw_owner, b->raw_owner) == 0 && strcmp(a->source, b->source) == 0;
 }
 
-/* The lock that is like it, added when it is new; NULL: there are too many. */
+/* Returns the equal lock of the list, or adds it. NULL: the list is full. */
 static struct tw_lock_wait *met(struct reading *r, const struct tw_lock_wait *w)
 {
 	uint64_t h = tw_hash_str(tw_str_of(w->raw_owner), w->is_main) ^
@@ -112,7 +112,7 @@ static void count(struct tw_lock_wait *w, const struct reading *r, const struct 
 	}
 }
 
-/* What atrace says of a monitor has its owner's method and no class of it. */
+/* A monitor contention event of atrace contains its owner's method, not the monitor's class. */
 static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 {
 	struct reading *r = arg;

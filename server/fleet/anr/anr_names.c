@@ -13,7 +13,7 @@ enum { NAME_BYTES = 4096, ORIGINALS = 16 };
 
 struct namer {
 	const struct tw_retrace *retrace;
-	struct tw_retrace_walk walk; /* down the thread at hand */
+	struct tw_retrace_walk walk; /* walk along the current thread's stack */
 	char type[NAME_BYTES];
 };
 
@@ -40,7 +40,7 @@ static void put(struct text *t, struct tw_str s)
 
 /* --- classes --- */
 
-/* "java.lang.Class<a.b>" names a class within. */
+/* "java.lang.Class<a.b>" contains a class name. */
 static struct tw_str name_type(void *arg, struct tw_str type)
 {
 	static const struct tw_str head = {"java.lang.Class<", 16};
@@ -77,8 +77,8 @@ static bool split(struct tw_str name, struct tw_retrace_at *ret)
 	return true;
 }
 
-/* Of "SourceFile:12", whose file may contain colons; 0 unknown.  The number after "unavailable" is
- * not a line. */
+/* Line of "SourceFile:12"; 0 if unknown. The file name may contain colons, and a number after
+ * "unavailable" is not a line. */
 static uint32_t line_of(struct tw_str where, struct tw_str *ret_file)
 {
 	size_t colon = tw_str_find_last(where, TW_STR(":"));
@@ -120,23 +120,23 @@ static bool same_name(const struct tw_retraced *a, const struct tw_retraced *b)
 	return tw_str_eq(a->class_name, b->class_name) && tw_str_eq(a->method, b->method);
 }
 
-/* One frame for all that it may be: of each alternative the method that is really there, the last
- * of those that were inlined into it. */
+/* Adds one frame for an ambiguous retrace: for each alternative the innermost inlined method, which
+ * is the one that was running. */
 static void add_joined(struct tw_anr *m, const struct tw_retraced *f, size_t n, struct tw_str where)
 {
-	const struct tw_retraced *told[ORIGINALS];
+	const struct tw_retraced *added[ORIGINALS];
 	struct text name = {.len = 0};
-	size_t n_told = 0;
+	size_t n_added = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		bool last = i + 1 == n || f[i + 1].alternative != f[i].alternative;
 		bool before = false;
 
-		for (size_t k = 0; k < n_told; k++)
-			before = before || same_name(told[k], &f[i]);
+		for (size_t k = 0; k < n_added; k++)
+			before = before || same_name(added[k], &f[i]);
 		if (!last || before)
 			continue;
-		told[n_told++] = &f[i];
+		added[n_added++] = &f[i];
 		if (name.len)
 			put(&name, TW_STR(" | "));
 		put(&name, f[i].class_name);
@@ -217,7 +217,7 @@ static struct tw_str written(struct tw_arena *work, const json_t *doc, struct na
 	int64_t *times;
 
 	limits.hash_salt = (uintptr_t)work;
-	limits.max_threads = TW_ANR_MAX_THREADS; /* what the decoder kept is not cut again */
+	limits.max_threads = TW_ANR_MAX_THREADS; /* the decoder already truncated the document */
 	if (!tw_anr_init(&model, work, &limits, &sink) ||
 	        !tw_anr_again(&model, doc, &namer, &times) || !tw_anr_classify(&model, &summary))
 		return none;

@@ -1,49 +1,49 @@
 /*
- * anr_path.c - what many looks at a main thread have in common: from its outermost frame inwards as
- * long as half of all looks go the same way.
+ * anr_path.c - the common path of several samples of a main thread: from its outermost frame
+ * inwards, as long as at least half of all samples share it.
  */
 #include "server/fleet/anr/anr_cause_int.h"
 
-struct look {
-	const json_t *frames; /* the innermost first */
+struct sample {
+	const json_t *frames; /* innermost first */
 	size_t n;
 };
 
-static const char *inwards(const struct look *l, size_t depth)
+static const char *name_at_depth(const struct sample *l, size_t depth)
 {
 	return depth < l->n ? tw_anr_word(json_array_get(l->frames, l->n - 1 - depth), "name")
 	                    : NULL;
 }
 
-static size_t read_looks(const json_t *doc, struct look looks[TW_ANR_LOOKS_MAX])
+static size_t read_samples(const json_t *doc, struct sample samples[TW_ANR_SAMPLES_MAX])
 {
 	const json_t *processes = json_object_get(doc, "processes");
 	size_t n = 0;
 
-	for (size_t i = 0; i < json_array_size(processes) && n < TW_ANR_LOOKS_MAX; i++) {
+	for (size_t i = 0; i < json_array_size(processes) && n < TW_ANR_SAMPLES_MAX; i++) {
 		const json_t *p = json_array_get(processes, i);
 		const json_t *main = tw_anr_at(json_object_get(p, "threads"), p, "main");
 		const json_t *frames = json_object_get(main, "frames");
 
 		if (json_array_size(frames))
-			looks[n++] = (struct look){frames, json_array_size(frames)};
+			samples[n++] = (struct sample){frames, json_array_size(frames)};
 	}
 	return n;
 }
 
-/* The name that most of the looks have at that depth. */
+/* The most frequent name at a depth. */
 static const char *commonest(
-        const struct look looks[TW_ANR_LOOKS_MAX], size_t n, size_t depth, size_t *ret_count)
+        const struct sample samples[TW_ANR_SAMPLES_MAX], size_t n, size_t depth, size_t *ret_count)
 {
 	const char *best = NULL;
 
 	*ret_count = 0;
 	for (size_t i = 0; i < n; i++) {
-		const char *name = inwards(&looks[i], depth);
+		const char *name = name_at_depth(&samples[i], depth);
 		size_t count = 0;
 
 		for (size_t k = 0; name && k < n; k++) {
-			const char *other = inwards(&looks[k], depth);
+			const char *other = name_at_depth(&samples[k], depth);
 
 			count += other && strcmp(other, name) == 0;
 		}
@@ -55,31 +55,32 @@ static const char *commonest(
 	return best;
 }
 
-/* Leaves the looks that have that name at that depth. */
-static size_t narrow(struct look looks[TW_ANR_LOOKS_MAX], size_t n, size_t depth, const char *name)
+/* Leaves the samples that have this name at this depth. */
+static size_t narrow(
+        struct sample samples[TW_ANR_SAMPLES_MAX], size_t n, size_t depth, const char *name)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const char *its = inwards(&looks[i], depth);
+		const char *its = name_at_depth(&samples[i], depth);
 
 		if (its && strcmp(its, name) == 0)
-			looks[kept++] = looks[i];
+			samples[kept++] = samples[i];
 	}
 	return kept;
 }
 
-json_t *tw_anr_path_of_looks(const json_t *doc)
+json_t *tw_anr_path_of_samples(const json_t *doc)
 {
 	enum { DEPTH_MAX = 256 };
-	struct look looks[TW_ANR_LOOKS_MAX];
-	size_t n = read_looks(doc, looks);
+	struct sample samples[TW_ANR_SAMPLES_MAX];
+	size_t n = read_samples(doc, samples);
 	size_t all = n;
 	json_t *path = json_array();
 
 	for (size_t depth = 0; depth < DEPTH_MAX && n; depth++) {
 		size_t count;
-		const char *name = commonest(looks, n, depth, &count);
+		const char *name = commonest(samples, n, depth, &count);
 
 		if (!name || count * 2 < all)
 			break;
@@ -87,7 +88,7 @@ json_t *tw_anr_path_of_looks(const json_t *doc)
 			json_decref(path);
 			return NULL;
 		}
-		n = narrow(looks, n, depth, name);
+		n = narrow(samples, n, depth, name);
 	}
 	return path;
 }

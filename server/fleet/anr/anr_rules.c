@@ -12,7 +12,7 @@ static const char *const members[] = {"do", "name", "frame", "lock", "kind", "gr
 struct rule {
 	enum act act;
 	bool off;
-	const char *name, *kind; /* NULL: not said */
+	const char *name, *kind; /* NULL: not set */
 	struct tw_match *frame, *lock;
 	const json_t *groups;
 };
@@ -200,7 +200,7 @@ struct tw_anr_rules *tw_anr_rules_free(struct tw_anr_rules *r)
 	return NULL;
 }
 
-/* --- trying them --- */
+/* --- matching --- */
 
 bool tw_anr_rules_skip(const struct tw_anr_rules *r, struct tw_str frame)
 {

@@ -1,8 +1,8 @@
 /*
- * regress_look.c - cells into buckets (day, version, class), buckets into series.
+ * regress_look.c - groups cells into buckets (day, version, class), and buckets into series.
  *
- * The versions of a scenario are those with most traces, in the order of their first day; which is
- * what "the version before" means where names are not numbers.
+ * The versions of a scenario are those with most traces, in the order of their first day. That
+ * order defines "the version before", as version names need not be numbers.
  */
 #include "server/fleet/regress/regress_look.h"
 #include "server/catalogue/access/catalogue_project.h"
@@ -26,11 +26,11 @@ struct bucket {
 	uint32_t version, cls;
 	const struct tw_rollup_cell **cells;
 	size_t n;
-	struct tw_sketch *sketch; /* worked in, for one series after another */
+	struct tw_sketch *sketch; /* scratch space, reused for each series */
 	struct tw_rollup methods;
 };
 
-struct look {
+struct scan {
 	struct tw_fleet_store *store;
 	struct tw_catalogue *c;
 	const char *project_id;
@@ -38,10 +38,10 @@ struct look {
 	uint64_t turn;
 	struct tw_regress_rules rules;
 	struct tw_regress_finder *finder;
-	struct tw_arena *arena; /* of the scenario at hand */
+	struct tw_arena *arena; /* of the current scenario */
 	struct tw_regress_list found;
 	struct tw_regress_looked *sums;
-	/* the scenario at hand */
+	/* the current scenario */
 	struct tw_rollup_filter filter;
 	struct tw_rollup_cell *cells;
 	size_t n_cells;
@@ -51,8 +51,8 @@ struct look {
 	size_t n_buckets;
 	struct tw_regress_part *parts;
 	struct tw_regress_total *totals;
-	struct tw_regress_totals of;  /* the scenario's */
-	struct tw_regress_list fresh; /* methods that are new */
+	struct tw_regress_totals of; /* of the scenario */
+	struct tw_regress_list new_methods;
 	int64_t median_ns;
 };
 
@@ -61,7 +61,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-static enum tw_status in_time(const struct look *l, struct tw_err *err)
+static enum tw_status in_time(const struct scan *l, struct tw_err *err)
 {
 	return tw_deadline_passed(l->deadline)
 	               ? tw_fail(err, TW_DEADLINE, "not all scenarios could be looked at in time")
@@ -96,7 +96,7 @@ static int by_version_name(const void *pa, const void *pb)
 	return strcmp(a->name, b->name);
 }
 
-static enum tw_status find_versions(struct look *l, struct tw_err *err)
+static enum tw_status find_versions(struct scan *l, struct tw_err *err)
 {
 	struct version *all = tw_arena_alloc(l->arena, l->n_cells + 1, sizeof *all);
 	size_t n = 0;
@@ -136,7 +136,7 @@ static uint32_t class_of(const char *word)
 	return TW_REGRESS_CLASSES - 1;
 }
 
-static bool version_at(const struct look *l, const char *name, uint32_t *ret)
+static bool version_at(const struct scan *l, const char *name, uint32_t *ret)
 {
 	for (uint32_t i = 0; i < l->n_versions; i++)
 		if (strcmp(l->versions[i], name) == 0) {
@@ -163,7 +163,7 @@ static int by_bucket(const void *pa, const void *pb)
 	return a->cls < b->cls ? -1 : a->cls > b->cls;
 }
 
-static size_t place_cells(const struct look *l, struct placed *ret)
+static size_t place_cells(const struct scan *l, struct placed *ret)
 {
 	size_t n = 0;
 
@@ -181,7 +181,7 @@ static size_t place_cells(const struct look *l, struct placed *ret)
 	return n;
 }
 
-static enum tw_status make_buckets(struct look *l, struct tw_err *err)
+static enum tw_status make_buckets(struct scan *l, struct tw_err *err)
 {
 	struct placed *placed = tw_arena_alloc(l->arena, l->n_cells + 1, sizeof *placed);
 	const struct tw_rollup_cell **cells =
@@ -213,7 +213,7 @@ static enum tw_status make_buckets(struct look *l, struct tw_err *err)
 /* --- series --- */
 
 static enum tw_status find(
-        struct look *l, const struct tw_rollup_naming *of, size_t n_parts, struct tw_err *err)
+        struct scan *l, const struct tw_rollup_naming *of, size_t n_parts, struct tw_err *err)
 {
 	enum tw_status st;
 	const struct tw_regress_series s = {l->filter.app, l->filter.scenario, of ? of->name : "",
@@ -223,7 +223,7 @@ static enum tw_status find(
 	l->sums->series++;
 	st = tw_regress_find(l->finder, &s, &l->rules, &l->found, err);
 	if (st == TW_OK && of)
-		st = tw_regress_find_new(&s, &l->of, &l->rules, &l->fresh, err);
+		st = tw_regress_find_new(&s, &l->of, &l->rules, &l->new_methods, err);
 	return st;
 }
 
@@ -232,7 +232,7 @@ static struct tw_regress_part part_of(const struct bucket *b, const char *worst)
 	return (struct tw_regress_part){b->day, b->version, b->cls, b->sketch, worst};
 }
 
-static enum tw_status look_at_lengths(struct look *l, struct tw_err *err)
+static enum tw_status scan_lengths(struct scan *l, struct tw_err *err)
 {
 	struct tw_rollup_head *h = tw_arena_zalloc(l->arena, 1, sizeof *h);
 	struct tw_sketch *all = tw_arena_zalloc(l->arena, 1, sizeof *all);
@@ -285,7 +285,7 @@ static int by_method(const void *pa, const void *pb)
 	return a->bucket < b->bucket ? -1 : a->bucket > b->bucket;
 }
 
-static enum tw_status collect(struct look *l, size_t *ret_n, struct tw_err *err)
+static enum tw_status collect(struct scan *l, size_t *ret_n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -301,7 +301,7 @@ static enum tw_status collect(struct look *l, size_t *ret_n, struct tw_err *err)
 }
 
 static enum tw_status name_entries(
-        struct look *l, struct entry *entries, size_t n, struct tw_err *err)
+        struct scan *l, struct entry *entries, size_t n, struct tw_err *err)
 {
 	uint64_t *ids = tw_arena_alloc(l->arena, n + 1, sizeof *ids);
 	struct tw_rollup_naming *names = NULL;
@@ -317,9 +317,8 @@ static enum tw_status name_entries(
 	return st;
 }
 
-/* Numbers without a name mean something else in each build, so there is nothing to hold them
- * against. */
-static size_t leave_named(struct entry *entries, size_t n)
+/* A number without a name denotes another method in each build and cannot be compared. */
+static size_t keep_named(struct entry *entries, size_t n)
 {
 	size_t kept = 0;
 
@@ -332,9 +331,9 @@ static size_t leave_named(struct entry *entries, size_t n)
 	return kept;
 }
 
-/* One method: its entries in all buckets, several in one when builds differ. */
-static enum tw_status look_at_method(
-        struct look *l, const struct entry *e, size_t n, struct tw_err *err)
+/* One method: its entries in all buckets; a bucket has several if builds differ. */
+static enum tw_status scan_method(
+        struct scan *l, const struct entry *e, size_t n, struct tw_err *err)
 {
 	const int64_t least = (int64_t)((double)l->median_ns * l->rules.least_share);
 	enum tw_status st = TW_OK;
@@ -359,9 +358,9 @@ static enum tw_status look_at_method(
 	return st == TW_OK && most >= least ? find(l, e[0].naming, n_parts, err) : st;
 }
 
-/* Time in which a method could hide: of those without a name, and of the rest of each trace. */
+/* Time that may belong to any method: of methods without a name, and of the rest of each trace. */
 static enum tw_status find_hidden(
-        struct look *l, const struct entry *entries, size_t n, struct tw_err *err)
+        struct scan *l, const struct entry *entries, size_t n, struct tw_err *err)
 {
 	struct tw_sketch *s = tw_arena_zalloc(l->arena, 1, sizeof *s);
 	uint64_t traces[TW_REGRESS_VERSIONS] = {0};
@@ -389,20 +388,20 @@ static enum tw_status find_hidden(
 	return st;
 }
 
-/* New ones join what else was found. */
-static enum tw_status take_fresh(struct look *l, struct tw_err *err)
+/* Adds new methods to the regressions. */
+static enum tw_status take_new(struct scan *l, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	tw_regress_limit_new(&l->fresh);
-	for (size_t i = 0; st == TW_OK && i < l->fresh.n; i++)
-		st = tw_regress_add(&l->found, &l->fresh.of[i], err);
+	tw_regress_limit_new(&l->new_methods);
+	for (size_t i = 0; st == TW_OK && i < l->new_methods.n; i++)
+		st = tw_regress_add(&l->found, &l->new_methods.of[i], err);
 	return st;
 }
 
-/* All methods of all buckets that have a name, sorted; what the others take is in l->of. */
+/* All named methods of all buckets, sorted. Sets l->of to the totals and the time of the others. */
 static enum tw_status make_entries(
-        struct look *l, struct entry **ret, size_t *ret_n, struct tw_err *err)
+        struct scan *l, struct entry **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct entry *entries;
 	size_t n_all = 0, n = 0;
@@ -423,11 +422,11 @@ static enum tw_status make_entries(
 	if (st != TW_OK)
 		return st;
 	*ret = entries;
-	*ret_n = leave_named(entries, n);
+	*ret_n = keep_named(entries, n);
 	return TW_OK;
 }
 
-static enum tw_status look_at_methods(struct look *l, struct tw_err *err)
+static enum tw_status scan_methods(struct scan *l, struct tw_err *err)
 {
 	struct entry *entries = NULL;
 	size_t n = 0;
@@ -440,15 +439,15 @@ static enum tw_status look_at_methods(struct look *l, struct tw_err *err)
 			end++;
 		st = in_time(l, err);
 		if (st == TW_OK)
-			st = look_at_method(l, &entries[i], end - i, err);
+			st = scan_method(l, &entries[i], end - i, err);
 		i = end;
 	}
-	return st == TW_OK ? take_fresh(l, err) : st;
+	return st == TW_OK ? take_new(l, err) : st;
 }
 
 /* --- scenarios --- */
 
-static enum tw_status look_at_scenario(struct look *l, struct tw_err *err)
+static enum tw_status scan_scenario(struct scan *l, struct tw_err *err)
 {
 	const struct tw_fleet_ask ask = {.project_id = l->project_id,
 	        .filter = l->filter,
@@ -457,16 +456,16 @@ static enum tw_status look_at_scenario(struct look *l, struct tw_err *err)
 	enum tw_status st =
 	        l->store->engine->cells(l->store, &ask, l->arena, &l->cells, &l->n_cells, err);
 
-	l->found = l->fresh = (struct tw_regress_list){l->arena, NULL, 0, 0};
+	l->found = l->new_methods = (struct tw_regress_list){l->arena, NULL, 0, 0};
 	if (st != TW_OK || l->n_cells == 0)
 		return st;
 	st = find_versions(l, err);
 	if (st == TW_OK)
 		st = make_buckets(l, err);
 	if (st == TW_OK)
-		st = look_at_lengths(l, err);
+		st = scan_lengths(l, err);
 	if (st == TW_OK)
-		st = look_at_methods(l, err);
+		st = scan_methods(l, err);
 	if (st == TW_OK)
 		st = tw_catalogue_regression_keep(
 		        l->c, l->project_id, l->found.of, l->found.n, &l->sums->fresh, err);
@@ -483,19 +482,19 @@ static int by_scenario(const void *pa, const void *pb)
 	return c ? c : strcmp(a->dims.scenario, b->dims.scenario);
 }
 
-struct stretch { /* cells of one scenario of one app */
+struct scenario_range { /* cells of one scenario of one app */
 	size_t first;
 	uint64_t traces;
 };
 
-/* Those with enough traces to tell anything: invented ones cost nothing. */
-static size_t find_stretches(
-        const struct look *l, const struct tw_rollup_cell *cells, size_t n, struct stretch *ret)
+/* Leaves scenarios with enough traces for a result. */
+static size_t find_ranges(const struct scan *l, const struct tw_rollup_cell *cells, size_t n,
+        struct scenario_range *ret)
 {
 	size_t found = 0;
 
 	for (size_t i = 0; i < n;) {
-		struct stretch one = {i, 0};
+		struct scenario_range one = {i, 0};
 
 		for (; i < n && by_scenario(&cells[one.first], &cells[i]) == 0; i++)
 			one.traces += cells[i].traces;
@@ -505,7 +504,7 @@ static size_t find_stretches(
 	return found;
 }
 
-static enum tw_status look_at_stretch(struct look *l, const struct tw_rollup_filter *days,
+static enum tw_status scan_range(struct scan *l, const struct tw_rollup_filter *days,
         const struct tw_rollup_cell *of, struct tw_err *err)
 {
 	enum tw_status st = in_time(l, err);
@@ -516,16 +515,16 @@ static enum tw_status look_at_stretch(struct look *l, const struct tw_rollup_fil
 	l->filter = *days;
 	l->filter.app = of->dims.app;
 	l->filter.scenario = of->dims.scenario;
-	return look_at_scenario(l, err);
+	return scan_scenario(l, err);
 }
 
-static enum tw_status look_at_all(
-        struct look *l, const struct tw_rollup_filter *days, struct tw_arena *a, struct tw_err *err)
+static enum tw_status scan_all(
+        struct scan *l, const struct tw_rollup_filter *days, struct tw_arena *a, struct tw_err *err)
 {
 	const struct tw_fleet_ask ask = {
 	        .project_id = l->project_id, .filter = *days, .dims = TW_DIM_APP | TW_DIM_SCENARIO};
 	struct tw_rollup_cell *cells = NULL;
-	struct stretch *all;
+	struct scenario_range *all;
 	struct tw_err why;
 	size_t n = 0;
 	enum tw_status one = TW_OK,
@@ -537,10 +536,10 @@ static enum tw_status look_at_all(
 	all = tw_arena_alloc(a, n, sizeof *all);
 	if (!all)
 		return no_memory(err);
-	n = find_stretches(l, cells, n, all);
+	n = find_ranges(l, cells, n, all);
 	for (size_t i = 0; i < n && one != TW_DEADLINE; i++) {
-		one = look_at_stretch(l, days, &cells[all[(l->turn + i) % n].first], &why);
-		if (st == TW_OK && one != TW_OK) { /* the others are looked at all the same */
+		one = scan_range(l, days, &cells[all[(l->turn + i) % n].first], &why);
+		if (st == TW_OK && one != TW_OK) { /* a failed scenario does not stop the others */
 			st = one;
 			*err = why;
 		}
@@ -568,7 +567,7 @@ enum tw_status tw_regress_look(struct tw_fleet_store *store, const struct tw_reg
         struct tw_regress_looked *ret, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_MAX);
-	struct look l = {.store = store,
+	struct scan l = {.store = store,
 	        .c = store->catalogue,
 	        .project_id = of->project_id,
 	        .deadline = &of->deadline,
@@ -584,7 +583,7 @@ enum tw_status tw_regress_look(struct tw_fleet_store *store, const struct tw_reg
 	                              : no_memory(err);
 	days.first_day = of->today - (int64_t)l.rules.window_days + 1;
 	if (st == TW_OK)
-		st = look_at_all(&l, &days, a, err);
+		st = scan_all(&l, &days, a, err);
 	l.finder = tw_regress_finder_free(l.finder);
 	tw_arena_free(l.arena);
 	tw_arena_free(a);

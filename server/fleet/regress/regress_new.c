@@ -1,10 +1,10 @@
 /*
- * regress_new.c - methods that a version has and none before it had, and that take a share of its
- * time.
+ * regress_new.c - finds methods that are new in a version and take a share of its time.
  *
- * What is not there has no quantile to be held against, so it is asked how likely it is that a
- * method which so many traces have was missed in all those before; by the classes of devices that
- * both sides have, for a rollout reaches other devices first.
+ * A missing method has no quantile to compare with. Instead, a test decides whether the method
+ * could have been missed by chance in all earlier traces, given the share of traces that contain
+ * it now. Only device classes that both sides have are compared, as a rollout reaches other
+ * devices first.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@ enum { HALF = 2 };
 static const double sure = 1.96, fixed_errors = 2.33; /* as in regress.c */
 
 struct side {
-	uint64_t all, have; /* traces of the classes that both sides have */
-	uint64_t days;      /* with traces, or with the method */
+	uint64_t all, have; /* traces of the device classes that both sides have */
+	uint64_t days;      /* with traces, and with the method */
 	double sum, squares;
 	int64_t first_day;
 	const char *worst;
@@ -89,7 +89,7 @@ static uint64_t days_of(const struct tw_regress_totals *of, uint32_t version, un
 	return n;
 }
 
-/* Of a trace of the version, at the mean, and how sure that is. */
+/* Mean time per trace of the version, and its standard error. */
 static double mean_of(const struct side *r, double *ret_error)
 {
 	const double n = (double)r->all;
@@ -100,7 +100,7 @@ static double mean_of(const struct side *r, double *ret_error)
 	return mean;
 }
 
-/* How far from one share of both sides the two shares are, in standard errors. */
+/* The difference of the two sides' shares, in standard errors. */
 static double score_of(const struct side *base, const struct side *head)
 {
 	const double n = (double)head->all + (double)base->all;
@@ -110,8 +110,8 @@ static double score_of(const struct side *base, const struct side *head)
 	return var > 0 ? (double)head->have / (double)head->all / sqrt(var) : 0;
 }
 
-/* The first version that has it and the last before it, of those with enough traces; false: they
- * all have it, or only small ones. */
+/* Finds the first version that has the method and the last one before it, of those with enough
+ * traces. False: all have it, or only versions with few traces do. */
 static bool find_pair(const struct tw_regress_series *s, const struct tw_regress_totals *of,
         uint32_t least, uint32_t *ret_base, uint32_t *ret_head)
 {
@@ -154,8 +154,8 @@ static int64_t median_of(const struct tw_regress_series *s, uint32_t version, st
 	return all ? tw_sketch_quantile(all, 50) : -1;
 }
 
-/* A later version that spends less than half of it, and that not by luck, nor because its methods
- * have no names yet. */
+/* A later version that spends significantly less than half of the time, unless its methods have no
+ * names yet. */
 static const char *fixed_in(const struct tw_regress_series *s, const struct tw_regress_totals *of,
         uint32_t head, double mean, uint32_t least)
 {

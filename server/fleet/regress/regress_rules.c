@@ -1,5 +1,5 @@
 /*
- * regress_rules.c - the thresholds as JSON, with what may stand in each.
+ * regress_rules.c - the thresholds as JSON, with the valid range of each.
  */
 #include <math.h>
 #include <string.h>

@@ -8,13 +8,13 @@
 
 const unsigned tw_trend_percents[TW_TREND_QUANTILES] = {50, 95};
 
-#define SURE 1.96 /* standard errors: 19 of 20 */
+#define SURE 1.96 /* standard errors: 95 % */
 
 struct work { /* cells of one line */
 	const struct tw_regress_found *of;
 	const struct tw_deadline *deadline;
 	bool late;
-	const uint64_t *ids; /* of the method, sorted */
+	const uint64_t *ids; /* ids of the method, sorted */
 	size_t n_ids;
 	struct tw_arena *arena;
 	struct tw_rollup_head *head;
@@ -164,9 +164,9 @@ static enum tw_status mark_versions(struct work *w, const struct tw_rollup_cell 
 	return TW_OK;
 }
 
-/* --- the question --- */
+/* --- the query --- */
 
-/* Numbers of the methods that the change is of: of its name and descriptor. */
+/* Ids of the methods with the name and descriptor of the change. */
 static enum tw_status find_method(
         struct tw_catalogue *c, const char *project_id, struct work *w, struct tw_err *err)
 {
@@ -185,7 +185,7 @@ static enum tw_status find_method(
 	return st;
 }
 
-/* "" is not a filter, but a separate app or scenario. */
+/* "" means the app or scenario without a name, not "any". */
 static size_t leave_own(struct tw_rollup_cell *cells, size_t n, const struct tw_regress_found *of)
 {
 	size_t kept = 0;
@@ -212,12 +212,12 @@ enum tw_status tw_regress_trend(struct tw_fleet_store *store, const char *projec
 {
 	const struct tw_regress_found *of = ask->of;
 	struct work w = {.of = of, .deadline = &ask->deadline, .arena = a};
-	struct tw_fleet_ask asked = {.project_id = project_id,
+	struct tw_fleet_ask query = {.project_id = project_id,
 	        .filter = {of->app, "", "", of->scenario, "", "", "", of->day - TW_TREND_BEFORE,
 	                of->day + TW_TREND_AFTER},
 	        .metrics = of->method[0] ? 1U << TW_ROLLUP_SELF : 0,
 	        .dims = TW_DIM_APP | TW_DIM_SCENARIO | TW_DIM_DAY | TW_DIM_VERSION};
-	struct tw_rollup_filter *f = &asked.filter;
+	struct tw_rollup_filter *f = &query.filter;
 	struct tw_rollup_cell *cells = NULL;
 	size_t n = 0;
 	enum tw_status st = TW_OK;
@@ -231,10 +231,10 @@ enum tw_status tw_regress_trend(struct tw_fleet_store *store, const char *projec
 		return no_memory(err);
 	if (of->method[0])
 		st = find_method(store->catalogue, project_id, &w, err);
-	asked.only = w.ids;
-	asked.n_only = w.n_ids;
+	query.only = w.ids;
+	query.n_only = w.n_ids;
 	if (st == TW_OK)
-		st = store->engine->cells(store, &asked, a, &cells, &n, err);
+		st = store->engine->cells(store, &query, a, &cells, &n, err);
 	n = st == TW_OK ? leave_own(cells, n, of) : 0;
 	for (size_t i = 0; st == TW_OK && i < ret->n_lines; i++)
 		st = make_line(&w, cells, n, &ret->lines[i], err);

@@ -106,7 +106,7 @@ static enum tw_status found(struct tw_fleet_store *s, const struct tw_fleet_ask 
 	return tw_catalogue_found_read(s->catalogue, &reading, err);
 }
 
-/* --- age --- */
+/* --- recounting and expiry --- */
 
 static enum tw_status reset(struct tw_fleet_store *s, const char *project_id, const char *build_id,
         struct tw_rollup_reset *ret, struct tw_err *err)

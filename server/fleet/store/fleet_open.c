@@ -18,7 +18,7 @@ static void path_of(const char *data_dir, char out[PATH_BYTES])
 	(void)snprintf(out, PATH_BYTES, "%s/analytics", data_dir);
 }
 
-/* Texts are in the arena; all "": the catalogue. */
+/* Texts are in the arena; all are "" for the catalogue. */
 static enum tw_status read_record(
         const char *data_dir, struct tw_arena *a, struct tw_analytics *ret, struct tw_err *err)
 {
@@ -65,7 +65,7 @@ static enum tw_status open_store(struct tw_catalogue *c, const struct tw_analyti
 	return *ret ? TW_OK : tw_oom(err);
 }
 
-/* Sums of deleted traces stay where they are. */
+/* Sums of deleted traces stay in the former engine. */
 static enum tw_status count_again(
         struct tw_fleet_store *s, const struct tw_analytics *at, struct tw_err *err)
 {

@@ -21,20 +21,20 @@
 struct tw_fleet_ask { /* borrowed */
 	const char *project_id;
 	struct tw_rollup_filter filter;
-	const char *label_key;     /* TW_DIM_LABEL is of this one; NULL or "": of filter.label */
-	const char *const *labels; /* "key=value", all of them beside filter.label: any_label */
+	const char *label_key;     /* the label of TW_DIM_LABEL; NULL or "": that of filter.label */
+	const char *const *labels; /* more "key=value" filters; needs any_label */
 	size_t n_labels;
 	unsigned metrics; /* a bit per metric of methods; 0: durations alone */
 	unsigned dims;    /* enum tw_fleet_dim: cells that differ only by others may be merged */
 	const uint64_t *only; /* methods, sorted; NULL: all.  A hint: others may be returned too */
 	size_t n_only;
-	int64_t until_ms; /* monotonic; 0: no deadline of the caller's */
+	int64_t until_ms; /* monotonic; 0: no deadline */
 };
 
-struct tw_fleet_cells_of { /* some of the cells that an engine returned for the same question */
+struct tw_fleet_cells_of { /* a subset of the cells that an engine returned for the same query */
 	const struct tw_rollup_cell *const *list;
 	size_t n;
-	size_t of_all; /* cells in all that the answer is made of */
+	size_t of_all; /* total number of cells in the result */
 };
 
 struct tw_fleet_findings {
@@ -51,26 +51,26 @@ struct tw_fleet_store;
 
 struct tw_fleet_engine {
 	const char *name;
-	bool any_label; /* filters and groups by any label, not only by those that are counted */
-	uint32_t batch; /* traces of a project that are best written at once */
+	bool any_label; /* can filter and group by every label, not only by counted ones */
+	uint32_t batch; /* number of traces of a project that are best written together */
 
-	/* Counts traces whose methods have names, and marks them in the catalogue.  Traces that
-	 * were counted or deleted in the meantime are skipped; a repeat after a failure counts
-	 * none twice. */
+	/* Counts traces whose methods have names, and marks them in the catalogue. Traces that were
+	 * counted or deleted during the call are skipped; a repeat after a failure counts none
+	 * twice. */
 	enum tw_status (*put)(struct tw_fleet_store *s, const struct tw_rollup_reading *of,
 	        size_t n, struct tw_err *err);
 	/* Stores names of methods. */
 	enum tw_status (*name_methods)(
 	        struct tw_fleet_store *s, const struct tw_rollup_names *names, struct tw_err *err);
-	/* Stores names that a mapping changed, before the catalogue does; NULL: names are only
-	 * there. */
+	/* Stores names that a mapping changed, before the catalogue does. NULL: the engine stores
+	 * no names. */
 	enum tw_status (*rename)(struct tw_fleet_store *s, const char *project_id,
 	        const struct tw_rollup_naming *methods, size_t n, struct tw_err *err);
 	/* Replaces the findings of traces, as tw_catalogue_found_put. */
 	enum tw_status (*put_found)(struct tw_fleet_store *s, const struct tw_found_trace *of,
 	        size_t n, int64_t number, struct tw_err *err);
-	/* Replaces copies of ANRs and lock waits; the originals are in the catalogue.  NULL: none
-	 * are made. */
+	/* Replaces copies of ANRs and lock waits; the originals are in the catalogue. NULL: the
+	 * engine has no copies. */
 	enum tw_status (*put_anrs)(struct tw_fleet_store *s, const struct tw_anr_copy *of, size_t n,
 	        struct tw_err *err);
 	/* Deleted traces: `hide` excludes them from all results, `erase` removes their rows.  NULL:
@@ -89,23 +89,23 @@ struct tw_fleet_engine {
 	/* Adds the call trees of these cells to *to, which has an arena and is made coarse. */
 	enum tw_status (*tree)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
 	        const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err);
-	/* The longest calls of io's methods: fills found and matches. */
+	/* The longest calls of io's methods: sets found and matches. */
 	enum tw_status (*search)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
 	        const struct tw_rollup_cell *cells, size_t n, struct tw_search *io,
 	        struct tw_err *err);
-	/* Passes on the findings of each trace of these cells, until `take` fails. */
+	/* Passes the findings of each trace of these cells to `take`, until it fails. */
 	enum tw_status (*found)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
 	        const struct tw_fleet_cells_of *of, const struct tw_fleet_findings *to,
 	        struct tw_err *err);
 
-	/* Has the project's traces counted again; of one build, or with that mapping, alone if
-	 * build_id is not "". */
+	/* Schedules the project's traces for counting again. If build_id is not "": only those of
+	 * that build or mapping. */
 	enum tw_status (*reset)(struct tw_fleet_store *s, const char *project_id,
 	        const char *build_id, struct tw_rollup_reset *ret, struct tw_err *err);
-	/* Deletes what is of days before `day`, a little at a time. */
+	/* Deletes rows of days before `day`, in small steps. */
 	enum tw_status (*expire)(
 	        struct tw_fleet_store *s, int64_t day, bool *ret_more, struct tw_err *err);
-	/* Requests to another server so far; NULL: none are made. */
+	/* Number of requests to another server; NULL: it sends none. */
 	struct tw_fleet_requests (*requests)(struct tw_fleet_store *s);
 	void (*free)(struct tw_fleet_store *s);
 };
@@ -115,7 +115,7 @@ struct tw_fleet_store { /* the first member of an engine's own struct */
 	struct tw_catalogue *catalogue; /* borrowed */
 };
 
-/* The engine inside the catalogue.  NULL: no memory. */
+/* The engine inside the catalogue. NULL: out of memory. */
 struct tw_fleet_store *tw_fleet_embedded_new(struct tw_catalogue *c);
 struct tw_fleet_store *tw_fleet_store_free(
         struct tw_fleet_store *s); /* NULL is fine; returns NULL */

@@ -19,25 +19,25 @@ enum {
 	URL_BYTES = 1024,
 	IDLE_MAX = 8,
 	CONNECT_MS = 3000,
-	GRACE_MS = 2000, /* ClickHouse ends a query at its limit; the connection is cut later */
-	TOLD_BYTES = 4096,
+	GRACE_MS = 2000, /* from the limit of a query to closing its connection */
+	MESSAGE_BYTES = 4096,
 	QUERY_BYTES = 4 << 20
 };
 
 struct tw_clickhouse {
 	char hosts[HOSTS_MAX][HOST_BYTES]; /* with their ports */
 	unsigned n_hosts;
-	_Atomic unsigned host; /* that answered last */
+	_Atomic unsigned host; /* the last one that responded */
 	bool tls;
 	char database[NAME_BYTES + 1], user[NAME_BYTES + 1];
 	char *password_file, *ca_file;
-	pthread_mutex_t lock; /* of idle */
+	pthread_mutex_t lock; /* of idle handles */
 	CURL *idle[IDLE_MAX];
 	unsigned n_idle;
 	_Atomic uint64_t answered, refused, unanswered;
 };
 
-/* --- where it is --- */
+/* --- address --- */
 
 static bool is_name(struct tw_str s)
 {
@@ -110,7 +110,7 @@ static char *copy_of(const char *text)
 	return copy;
 }
 
-/* Read for each request, so that it may change. */
+/* Read for each request, so that it may be replaced while the server runs. */
 static enum tw_status read_password(
         const struct tw_clickhouse *c, char out[PASSWORD_BYTES], struct tw_err *err)
 {
@@ -193,8 +193,8 @@ struct asking {
 	const struct tw_clickhouse_query *q;
 	CURL *curl;
 	struct tw_buf *out;
-	char told[TOLD_BYTES]; /* the beginning of an error */
-	size_t n_told;
+	char message[MESSAGE_BYTES]; /* the beginning of an error message */
+	size_t n_message;
 	bool too_large;
 	int64_t until_ms;
 };
@@ -233,19 +233,19 @@ static size_t receive(char *p, size_t size, size_t n, void *arg)
 	n *= size;
 	(void)curl_easy_getinfo(k->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status / 100 != 2) {
-		const size_t rest = TOLD_BYTES - 1 - k->n_told, more = n < rest ? n : rest;
+		const size_t rest = MESSAGE_BYTES - 1 - k->n_message, more = n < rest ? n : rest;
 
-		memcpy(k->told + k->n_told, p, more);
-		k->n_told += more;
-		k->told[k->n_told] = '\0';
+		memcpy(k->message + k->n_message, p, more);
+		k->n_message += more;
+		k->message[k->n_message] = '\0';
 		return n;
 	}
 	k->too_large = k->out && tw_buf_add(k->out, p, n) != TW_OK;
 	return k->too_large ? 0 : n;
 }
 
-/* Settings that every query has; wait_end_of_query: a query that fails half way has the status of
- * an error. */
+/* Settings of every query. With wait_end_of_query, a query that fails half way has an error
+ * status. */
 static enum tw_status write_url(struct asking *k, unsigned host, char out[URL_BYTES],
         char *escaped_sql, struct tw_buf *url, struct tw_err *err)
 {
@@ -325,7 +325,7 @@ static enum tw_status refused(const struct asking *k, long status, struct tw_err
 		TOO_MANY_BYTES = 307,
 		TOO_BIG = 396
 	};
-	const char *at = strstr(k->told, "Code: ");
+	const char *at = strstr(k->message, "Code: ");
 	struct tw_str rest = tw_str_of(at ? at + 6 : "");
 	uint64_t code = 0;
 
@@ -339,7 +339,8 @@ static enum tw_status refused(const struct asking *k, long status, struct tw_err
 		        "time");
 	if (status == 502 || status == 503 || status == 504)
 		return tw_fail(err, TW_BUSY, "ClickHouse does not answer: HTTP %ld", status);
-	return tw_fail(err, TW_IO, "ClickHouse refused a query: HTTP %ld, %.140s", status, k->told);
+	return tw_fail(
+	        err, TW_IO, "ClickHouse refused a query: HTTP %ld, %.140s", status, k->message);
 }
 
 static enum tw_status end_of(struct asking *k, CURLcode code, struct tw_err *err)
@@ -365,7 +366,7 @@ static enum tw_status end_of(struct asking *k, CURLcode code, struct tw_err *err
 	return tw_fail(err, TW_BUSY, "ClickHouse does not answer: %s", curl_easy_strerror(code));
 }
 
-/* Nothing was sent: another host may be asked. */
+/* Nothing was sent, so another host may be tried. */
 static bool is_unsent(CURLcode code)
 {
 	return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST;
@@ -430,7 +431,7 @@ enum tw_status tw_clickhouse_ask(struct tw_clickhouse *c, const struct tw_clickh
 	return st;
 }
 
-/* --- texts --- */
+/* --- escaping --- */
 
 void tw_clickhouse_quote(struct tw_buf *out, const char *text)
 {
@@ -525,7 +526,7 @@ uint64_t tw_clickhouse_n(struct tw_clickhouse_reader *r)
 	uint64_t n = 0;
 
 	if (r->damaged || !tw_get_varint(&r->p, r->end, &n) || n > (uint64_t)(r->end - r->p)) {
-		r->damaged = true; /* an element has at least a byte */
+		r->damaged = true; /* an element takes at least one byte */
 		return 0;
 	}
 	return n;

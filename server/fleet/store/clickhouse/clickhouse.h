@@ -1,10 +1,10 @@
 /*
  * clickhouse.h - one request to ClickHouse over HTTP: a query, or rows to insert.
  *
- * A request goes to the host that answered last, and to the next one if no connection can be made.
- * One that was sent is never sent again here: whether its rows arrived is unknown, and the caller
- * decides (clickhouse_put.c).  Texts in queries are escaped by tw_clickhouse_quote and nowhere
- * else. Thread: any; each request uses its own handle from a pool.
+ * A request goes to the host that responded last, or to the next one if no connection can be made.
+ * A request that was sent is not repeated here: whether its rows were stored is unknown, and the
+ * caller decides (clickhouse_put.c). Texts in queries are escaped by tw_clickhouse_quote only.
+ * Thread: any; each request uses its own handle from a pool.
  */
 #ifndef TW_CLICKHOUSE_H
 #define TW_CLICKHOUSE_H
@@ -21,7 +21,7 @@ struct tw_clickhouse_at { /* "" for defaults */
 
 struct tw_clickhouse;
 
-/* TW_BAD_REQUEST with a message; it connects to nothing. */
+/* TW_BAD_REQUEST with a message. Does not connect. */
 enum tw_status tw_clickhouse_new(const struct tw_clickhouse_at *at, struct tw_clickhouse **ret,
         struct tw_err *err) TW_MUST_USE;
 struct tw_clickhouse *tw_clickhouse_free(struct tw_clickhouse *c); /* NULL is fine; returns NULL */
@@ -29,13 +29,13 @@ const char *tw_clickhouse_database(const struct tw_clickhouse *c);
 
 struct tw_clickhouse_query {
 	struct tw_str sql;
-	struct tw_str rows;    /* in RowBinary, of an INSERT; "" of a query */
-	int64_t ms;            /* limit of its time */
+	struct tw_str rows;    /* of an INSERT, in RowBinary; "" for a query */
+	int64_t ms;            /* time limit */
 	bool without_database; /* it need not exist yet */
 };
-/* *out receives the result in RowBinary; it has a limit, beyond which the result is TW_TOO_LARGE.
- * TW_BUSY: no host answered. TW_DEADLINE, TW_TOO_LARGE: a limit of the query.  TW_IO: refused, with
- * the message of ClickHouse. */
+/* out receives the result in RowBinary; a result beyond its limit is TW_TOO_LARGE. TW_BUSY: no host
+ * responded. TW_DEADLINE, TW_TOO_LARGE: a limit of the query. TW_IO: refused, with the message of
+ * ClickHouse. */
 enum tw_status tw_clickhouse_ask(struct tw_clickhouse *c, const struct tw_clickhouse_query *q,
         struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 
@@ -52,18 +52,18 @@ void tw_clickhouse_quote(struct tw_buf *out, const char *text);
 
 struct tw_clickhouse_reader { /* of a result */
 	const uint8_t *p, *end;
-	bool damaged; /* a value did not fit; all that is read is 0 or "" from then on */
+	bool damaged; /* a value did not fit; all further values are 0 or "" */
 };
 struct tw_clickhouse_reader tw_clickhouse_read(const struct tw_buf *result);
 bool tw_clickhouse_more(const struct tw_clickhouse_reader *r);
 uint8_t tw_clickhouse_u8(struct tw_clickhouse_reader *r);
 uint16_t tw_clickhouse_u16(struct tw_clickhouse_reader *r);
 uint64_t tw_clickhouse_u64(struct tw_clickhouse_reader *r);
-int64_t tw_clickhouse_i64(struct tw_clickhouse_reader *r); /* of UInt64: at most INT64_MAX */
+int64_t tw_clickhouse_i64(struct tw_clickhouse_reader *r); /* UInt64, limited to INT64_MAX */
 double tw_clickhouse_double(struct tw_clickhouse_reader *r);
 struct tw_str tw_clickhouse_text(struct tw_clickhouse_reader *r);
 struct tw_str tw_clickhouse_fixed(struct tw_clickhouse_reader *r, size_t n);
-uint64_t tw_clickhouse_n(struct tw_clickhouse_reader *r); /* elements of an array that follow */
+uint64_t tw_clickhouse_n(struct tw_clickhouse_reader *r); /* length of the array that follows */
 
 void tw_clickhouse_put_text(struct tw_buf *out, const char *text);
 

@@ -1,8 +1,8 @@
 /*
- * clickhouse_cells.c - cells: durations and methods' values by the dimensions of a question.
+ * clickhouse_cells.c - cells: durations and methods' values by the dimensions of a query.
  *
- * ClickHouse counts values by the buckets of sketches, so the sketches are those that the embedded
- * engine makes of the same traces, whichever rows are summed where.
+ * ClickHouse counts values by the buckets of sketches, so the sketches equal those of the embedded
+ * engine for the same traces.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void put_bucket(struct tw_buf *sql)
 	                                 "toUInt8(k-5)))) AS b"));
 }
 
-/* Rows of value v and its highest bit k, from rows of a value. */
+/* Rows of a value v and its highest bit k, from rows with a value. */
 static void put_values(
         struct tw_buf *sql, const struct tw_fleet_ask *ask, const char *table, const char *value)
 {
@@ -43,7 +43,7 @@ struct growing { /* the cells of a result */
 	struct tw_arena *arena;
 	struct tw_rollup_cell *cells;
 	size_t n, cap;
-	struct tw_rollup_head *head; /* of the last cell */
+	struct tw_rollup_head *head; /* of the current cell */
 };
 
 /* In the order of selected columns, as ClickHouse sorts them. */
@@ -138,7 +138,7 @@ static enum tw_status read_heads(struct tw_clickhouse_reader *r, const struct tw
 	return st == TW_OK ? end_cell(g, err) : st;
 }
 
-/* Names of the selected dimensions, each with a comma after it. */
+/* Names of the selected dimensions, each followed by a comma. */
 static void name_dims(struct tw_buf *sql, unsigned dims)
 {
 	static const struct {
@@ -153,7 +153,7 @@ static void name_dims(struct tw_buf *sql, unsigned dims)
 			(void)tw_buf_add_str(sql, tw_str_of(names[i].name));
 }
 
-static void ask_heads(struct tw_buf *sql, const struct tw_fleet_ask *ask)
+static void select_heads(struct tw_buf *sql, const struct tw_fleet_ask *ask)
 {
 	(void)tw_buf_add_str(sql, TW_STR("SELECT "));
 	name_dims(sql, ask->dims);
@@ -180,13 +180,13 @@ static const struct {
         [TW_ROLLUP_CALLS] = {"calls", ""},
         [TW_ROLLUP_CALL] = {"intDiv(sum_ns,greatest(calls,1))", " AND calls>0"}};
 
-struct part { /* the methods of a cell's metric, written */
+struct part { /* encoded methods of one metric of a cell */
 	struct growing *g;
 	unsigned metric;
-	size_t cell;         /* it is of this one */
-	struct tw_buf out;   /* all methods */
-	struct tw_buf one;   /* the sketch of one */
-	struct tw_sketch *s; /* of the method at hand */
+	size_t cell;         /* index of the cell */
+	struct tw_buf out;   /* all methods, encoded */
+	struct tw_buf one;   /* the sketch of one method, encoded */
+	struct tw_sketch *s; /* of the current method */
 	uint64_t method;
 	struct tw_str worst_id;
 };
@@ -223,8 +223,8 @@ static enum tw_status end_part(struct part *p, struct tw_err *err)
 	return TW_OK;
 }
 
-/* The cell of these dimensions; both are in ClickHouse's order.  Traces that arrived between the
- * two queries may have none: they are left out. */
+/* Finds the cell of these dimensions; both are in ClickHouse's order. Traces that arrived between
+ * the two queries may have none: they are left out. */
 static enum tw_status find_cell(
         struct part *p, const struct tw_rollup_dims *d, bool *ret_there, struct tw_err *err)
 {
@@ -288,7 +288,8 @@ static enum tw_status read_buckets(struct tw_clickhouse_reader *r, const struct 
 	return r->damaged ? tw_clickhouse_damaged(err) : TW_OK;
 }
 
-/* Where the totals are, seen from a method of the counts: below, at or above it. */
+/* Compares a total's position with a method of the counts: negative before it, 0 at it, positive
+ * after it. */
 static int compare_total(const struct total *t, const struct tw_rollup_dims *d, uint64_t method)
 {
 	const int c = compare_dims(&t->dims, d);
@@ -296,8 +297,8 @@ static int compare_total(const struct total *t, const struct tw_rollup_dims *d, 
 	return c ? c : t->method < method ? -1 : t->method > method;
 }
 
-/* Both results are in the same order.  A method of only one of them changed between the queries,
- * and is left out. */
+/* Both results have the same order. A method in only one of them changed between the queries, and
+ * is left out. */
 static enum tw_status read_parts(struct tw_clickhouse_reader *counts,
         struct tw_clickhouse_reader *totals, const struct tw_fleet_ask *ask, struct part *p,
         struct tw_arena *scratch, struct tw_err *err)
@@ -342,7 +343,7 @@ static void put_only(struct tw_buf *sql, const struct tw_fleet_ask *ask)
 	(void)tw_buf_add_u8(sql, ')');
 }
 
-/* The rows whose values of the metric are known. */
+/* Selects rows with a known value of the metric. */
 static void put_rows(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigned metric)
 {
 	put_values(sql, ask, "method_times", metrics[metric].value);
@@ -352,9 +353,9 @@ static void put_rows(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigne
 	(void)tw_buf_add_str(sql, TW_STR("))"));
 }
 
-/* Sums by method are a group each and cost little; buckets are many, so that only their counts are
- * kept by them. */
-static void ask_totals(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigned metric)
+/* Sums are grouped by method and are cheap. Buckets are numerous, so that query returns only their
+ * counts. */
+static void select_totals(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigned metric)
 {
 	(void)tw_buf_add_str(sql, TW_STR("SELECT "));
 	name_dims(sql, ask->dims);
@@ -367,7 +368,7 @@ static void ask_totals(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsig
 	(void)tw_buf_add_str(sql, TW_STR("method"));
 }
 
-static void ask_counts(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigned metric)
+static void select_counts(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigned metric)
 {
 	(void)tw_buf_add_str(sql, TW_STR("SELECT "));
 	name_dims(sql, ask->dims);
@@ -399,10 +400,10 @@ static enum tw_status add_parts(struct tw_fleet_clickhouse *f, const struct tw_f
 	tw_buf_init(&p.out, PART_BYTES);
 	tw_buf_init(&p.one, 1 << 20);
 	tw_buf_init(&out[1], 0);
-	ask_counts(&sql, ask, metric);
+	select_counts(&sql, ask, metric);
 	st = tw_clickhouse_run(f, ask, &sql, &out[0], err);
 	if (st == TW_OK) {
-		ask_totals(&sql, ask, metric);
+		select_totals(&sql, ask, metric);
 		st = tw_clickhouse_run(f, ask, &sql, &out[1], err);
 	}
 	counts = tw_clickhouse_read(&out[0]);
@@ -419,7 +420,7 @@ static enum tw_status add_parts(struct tw_fleet_clickhouse *f, const struct tw_f
 	return st;
 }
 
-/* --- the question --- */
+/* --- the query --- */
 
 enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
         struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err)
@@ -433,7 +434,7 @@ enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fle
 	if (!g.head)
 		return tw_oom(err);
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
-	ask_heads(&sql, ask);
+	select_heads(&sql, ask);
 	st = tw_clickhouse_run(f, ask, &sql, &out, err);
 	r = tw_clickhouse_read(&out);
 	if (st == TW_OK)

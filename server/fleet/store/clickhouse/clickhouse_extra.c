@@ -1,8 +1,8 @@
 /*
- * clickhouse_extra.c - copies of ANRs and lock waits for SQL, and the end of deleted traces.
+ * clickhouse_extra.c - copies of ANRs and lock waits for SQL, and removal of deleted traces.
  *
- * A deleted trace gets one more row in `traces`, with a larger attempt and `deleted` set: from then
- * on it counts nowhere.  Its rows are removed later, by a mutation of each table.
+ * A deleted trace gets one more row in `traces`, with a larger attempt and `deleted` set, which
+ * excludes it from all results. Its rows are removed later, by a mutation of each table.
  */
 #include <string.h>
 
@@ -41,8 +41,8 @@ static enum tw_status put_anr(struct tw_buf *out, const struct tw_anr_copy *of, 
 	return st;
 }
 
-/* Each trace has a row in `anrs`, with kind "" if it has only lock waits: the attempts that count
- * are those there. */
+/* Each trace has a row in `anrs`, with kind "" if it has only lock waits. That row determines the
+ * current attempt. */
 static enum tw_status put_copy(struct tw_buf *anrs, struct tw_buf *locks,
         const struct tw_anr_copy *of, uint64_t attempt, struct tw_err *err)
 {
@@ -83,7 +83,7 @@ static enum tw_status write_copies(
 		        ",lock,monitor,owner,holder,main,dump,"
 		        "waits,timed,total_ns,max_ns) FORMAT RowBinary",
 		        &locks, err);
-	if (st == TW_OK) /* last, as it makes them count */
+	if (st == TW_OK) /* last: this row makes the others current */
 		st = tw_clickhouse_insert(f,
 		        "INSERT INTO anrs (" TW_CH_DIMS ",time,device,user,label_keys,label_values,"
 		        "anr_group,kind,title,verdict) FORMAT RowBinary",
@@ -131,9 +131,8 @@ enum tw_status tw_clickhouse_hide(
 	return st;
 }
 
-/* A table over several shards has no mutations: there an administrator deletes
- * (guides/clickhouse.md).
- */
+/* A table over several shards does not support mutations: an administrator deletes rows
+ * (guides/clickhouse.md). */
 static enum tw_status can_mutate(struct tw_fleet_clickhouse *f, bool *ret, struct tw_err *err)
 {
 	struct tw_clickhouse_reader r;
@@ -166,8 +165,8 @@ static void put_ids(struct tw_buf *sql, const struct tw_erased *of, size_t n)
 	(void)tw_buf_add_u8(sql, ')');
 }
 
-/* ClickHouse has noted a mutation when it answers, and carries it out by itself.  The row that
- * hides the trace stays, as others may be removed after it. */
+/* ClickHouse responds once a mutation is recorded, and runs it in the background. The row that
+ * hides the trace remains, as the others may be removed later. */
 enum tw_status tw_clickhouse_erase(
         struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err)
 {

@@ -9,18 +9,18 @@
 
 enum { TW_CH_ANSWER_BYTES = 256 << 20, TW_CH_SQL_BYTES = 4 << 20 };
 enum { TW_CH_QUERY_MS = 30000, TW_CH_INSERT_MS = 60000 };
-enum { TW_CH_BACKGROUND_MS = 600000 }; /* of questions without a deadline */
+enum { TW_CH_BACKGROUND_MS = 600000 }; /* time limit of queries without a deadline */
 
 struct tw_fleet_clickhouse {
 	struct tw_fleet_store store;
 	struct tw_clickhouse *at;
-	pthread_mutex_t lock; /* of all below */
-	bool ready;           /* its tables are there */
-	uint64_t attempt;     /* the last one */
-	int64_t expired_day;  /* of the last look for old months; of the stage's thread */
+	pthread_mutex_t lock; /* protects all members below */
+	bool ready;           /* the tables exist */
+	uint64_t attempt;     /* number of the last attempt */
+	int64_t expired_day;  /* day of the last expiry; rollup thread only */
 };
 
-/* Makes the tables, the first time.  TW_BUSY while ClickHouse does not answer. */
+/* Creates the tables on first use. TW_BUSY while ClickHouse is unavailable. */
 enum tw_status tw_clickhouse_ready(struct tw_fleet_clickhouse *f, struct tw_err *err) TW_MUST_USE;
 
 /* --- writing (clickhouse_put.c) --- */
@@ -37,7 +37,7 @@ enum tw_status tw_clickhouse_put_found(struct tw_fleet_store *s, const struct tw
 /* Shared with clickhouse_extra.c. */
 enum tw_status tw_clickhouse_insert(struct tw_fleet_clickhouse *f, const char *sql,
         const struct tw_buf *rows, struct tw_err *err) TW_MUST_USE;
-/* Numbers of n attempts: the first of them, TW_CH_STEP apart. */
+/* Reserves numbers for n attempts: returns the first; they are TW_CH_STEP apart. */
 #define TW_CH_TAG_BITS 11
 #define TW_CH_STEP     (UINT64_C(1) << TW_CH_TAG_BITS)
 enum tw_status tw_clickhouse_attempts(
@@ -46,7 +46,7 @@ enum tw_status tw_clickhouse_attempts(
 #define TW_CH_DIMS "project,day,app,version_name,build_id,scenario,device_class,os,trace,attempt"
 void tw_clickhouse_put_dims(struct tw_buf *out, const char *project_id, const char *trace_id,
         const struct tw_rollup_dims *d, uint64_t attempt);
-/* Two arrays: keys and values of a trace's labels; none of NULL. */
+/* Two arrays: keys and values of a trace's labels; empty for NULL. */
 enum tw_status tw_clickhouse_put_labels(
         struct tw_buf *out, const struct tw_trace_row *row, struct tw_err *err);
 static inline uint64_t tw_clickhouse_unsigned(int64_t v)
@@ -72,18 +72,18 @@ enum tw_status tw_clickhouse_erase(
 
 /* --- conditions (clickhouse_where.c) --- */
 
-/* Columns of the dimensions that the question keeps apart, each with a comma after it; a label as
+/* Columns of the dimensions that the query keeps apart, each followed by a comma; a label as
  * "key=value". */
 void tw_clickhouse_dims(struct tw_buf *sql, const struct tw_fleet_ask *ask, const char *table);
-/* " WHERE ..." of rows of a table that holds the dimensions: of the question's project, days and
- * filter; with labels by the rows' own, otherwise by those of traces; `cells` are the only ones, or
- * NULL.  Only rows of the attempt that counts. */
+/* " WHERE ..." for a table with dimensions: the query's project, days and filter. Labels are those
+ * of the rows if the table has them, otherwise those of traces. `cells` restricts the rows to these
+ * cells, unless NULL. Only rows of the current attempt are selected. */
 void tw_clickhouse_where(struct tw_buf *sql, const struct tw_fleet_ask *ask,
         const struct tw_fleet_cells_of *cells, const char *table);
-/* Runs the query and clears sql; the result is in *out, which tw_buf_done is owed. */
+/* Runs the query and clears sql. The caller frees *out with tw_buf_done. */
 enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_fleet_ask *ask,
         struct tw_buf *sql, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
-/* Reads what tw_clickhouse_dims selects.  False: the arena is full. */
+/* Reads the columns of tw_clickhouse_dims. False: the arena is full. */
 bool tw_clickhouse_read_dims(struct tw_clickhouse_reader *r, unsigned dims, struct tw_arena *a,
         struct tw_rollup_dims *ret);
 enum tw_status tw_clickhouse_damaged(struct tw_err *err);

@@ -1,10 +1,10 @@
 /*
- * clickhouse_put.c - traces as rows, in batches.
+ * clickhouse_put.c - writes traces as rows, in batches.
  *
- * A trace's row in `traces` is written after all its other rows, so it counts with all or not at
- * all.  Then it is marked in the catalogue.  What happens between the two is repeated with a larger
- * number of the attempt, which replaces the one before: so a kill, or an insert of which nobody
- * knows whether it arrived, counts nothing twice.
+ * A trace's row in `traces` is written after all its other rows, so a trace is counted completely
+ * or not at all. Then it is marked in the catalogue. If that fails, the trace is written again
+ * with a larger attempt number, which replaces the previous rows. So neither a kill nor an insert
+ * with an unknown result counts a trace twice.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -28,8 +28,8 @@ static uint64_t now_us(void)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* Larger than all before, also of a server whose clock was ahead; two servers that are both at
- * work, as around the end of a lease, differ in their tags. */
+/* Larger than all previous numbers, including those of a server whose clock was ahead. Two servers
+ * that write concurrently, as during a change of the lease holder, differ in their tags. */
 static enum tw_status begin_attempts(struct tw_fleet_clickhouse *f, struct tw_err *err)
 {
 	static const char text[] =
@@ -85,7 +85,8 @@ enum tw_status tw_clickhouse_attempts(
 
 /* --- rows --- */
 
-enum table { METHOD_TIMES, CALL_TREES, LONGEST_CALLS, TRACES, TABLES }; /* as they are written */
+/* In the order of writing. */
+enum table { METHOD_TIMES, CALL_TREES, LONGEST_CALLS, TRACES, TABLES };
 
 static const char *const inserts[TABLES] = {
         "INSERT INTO method_times (" TW_CH_DIMS
@@ -99,7 +100,7 @@ static const char *const inserts[TABLES] = {
 
 struct rows {
 	struct tw_buf of[TABLES];
-	struct tw_buf dims; /* of the trace at hand: how each of its rows begins */
+	struct tw_buf dims; /* first columns of each row of the current trace */
 	struct tw_arena *arena;
 };
 
@@ -152,7 +153,7 @@ static enum tw_status put_facts(
 
 /* --- call trees --- */
 
-/* The number of a path: of that of its caller and of a method, or of the threads' name. */
+/* The number of a path: a hash of its caller's path and a method, or of the threads' name. */
 static uint64_t path_of(uint64_t parent, uint64_t id)
 {
 	uint64_t h = parent * UINT64_C(0x9E3779B97F4A7C15) + id;
@@ -171,9 +172,9 @@ static struct tw_str thread_name(const struct tw_rollup_tree *t, uint64_t id)
 	return (struct tw_str){"", 0};
 }
 
-struct place { /* of a node of a tree */
+struct place { /* a node's position in the tree */
 	uint64_t path;
-	struct tw_str thread; /* that it is below */
+	struct tw_str thread; /* the thread that contains it */
 	uint16_t depth;
 };
 
@@ -371,7 +372,7 @@ static enum tw_status write_rows(struct tw_fleet_clickhouse *f, const struct tw_
 	return st == TW_OK ? insert_all(f, r, err) : st;
 }
 
-/* Marks them; what a trace is counted in is not in the catalogue. */
+/* Marks traces as counted. The catalogue does not store what they are counted in. */
 static enum tw_status mark(struct tw_catalogue *c, const struct tw_rollup_reading *of, size_t n,
         struct tw_arena *a, struct tw_err *err)
 {
@@ -405,7 +406,7 @@ enum tw_status tw_clickhouse_put(
 		tw_buf_done(&r.of[i]);
 	tw_buf_done(&r.dims);
 	tw_arena_free(r.arena);
-	if (st == TW_OK && n < s->engine->batch) /* more come until the next one */
+	if (st == TW_OK && n < s->engine->batch) /* wait for more traces until the next call */
 		(void)nanosleep(&(struct timespec){.tv_nsec = BATCH_MS * 1000000L}, NULL);
 	return st;
 }
@@ -448,7 +449,7 @@ enum tw_status tw_clickhouse_rename(struct tw_fleet_store *s, const char *projec
 	return st;
 }
 
-/* Queries read names from the catalogue; those here are for people who ask ClickHouse. */
+/* Queries read names from the catalogue; these are for users who query ClickHouse directly. */
 enum tw_status tw_clickhouse_name(
         struct tw_fleet_store *s, const struct tw_rollup_names *names, struct tw_err *err)
 {
@@ -496,7 +497,7 @@ static void put_figures(struct tw_buf *out, const struct tw_found *f)
 		(void)tw_buf_add_u64le(out, figures[i]);
 }
 
-/* A row for each rule, and one of no rule, which says that the trace was inspected. */
+/* A row for each rule, and one without a rule that marks the trace as inspected. */
 static enum tw_status put_rules(struct tw_buf *out, const struct tw_found_trace *of,
         const struct tw_found *found, int64_t number, uint64_t attempt, struct tw_err *err)
 {

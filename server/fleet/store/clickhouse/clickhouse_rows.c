@@ -1,4 +1,6 @@
-/* clickhouse_rows.c - call trees, the longest calls, and findings of a question. */
+/*
+ * clickhouse_rows.c - queries for call trees, the longest calls, and findings.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,7 @@
 
 enum { NODES_MAX = 100000 };
 
-/* Runs the query in sql, which is done; the result is *out, which is done by the caller. */
+/* Runs the query in sql and frees it. The caller frees *out. */
 static enum tw_status run(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
         struct tw_buf *sql, struct tw_buf *out, struct tw_err *err)
 {
@@ -46,7 +48,7 @@ static struct row read_row(struct tw_clickhouse_reader *r)
 	struct row x = {.path = tw_clickhouse_u64(r)};
 
 	x.parent = tw_clickhouse_u64(r);
-	(void)tw_clickhouse_u16(r); /* depth: parents come first */
+	(void)tw_clickhouse_u16(r); /* depth: parents precede their children */
 	x.method = tw_clickhouse_u64(r);
 	x.thread = tw_clickhouse_text(r);
 	x.sum.traces = tw_clickhouse_u64(r);
@@ -98,7 +100,7 @@ static enum tw_status add_rows(
 	return r->damaged ? tw_clickhouse_damaged(err) : TW_OK;
 }
 
-/* How many traces have trees, and what they leave out. */
+/* Reads the number of traces with trees, and the level of omitted times. */
 static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
         const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err)
 {
@@ -265,8 +267,8 @@ enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fl
 struct taking {
 	struct tw_catalogue *c;
 	const struct tw_fleet_findings *to;
-	struct tw_found found; /* of the trace at hand */
-	struct tw_arena *ids;  /* of its rules */
+	struct tw_found found; /* of the current trace */
+	struct tw_arena *ids;  /* for ids of its rules */
 	char trace_id[TW_ROLLUP_ID + 1];
 	struct tw_buf data;
 };
@@ -283,7 +285,7 @@ static enum tw_status end_trace(struct taking *t, struct tw_err *err)
 	st = tw_buf_status(&t->data) == TW_OK
 	             ? tw_catalogue_has_trace(t->c, t->trace_id, &there, err)
 	             : tw_oom(err);
-	if (st == TW_OK && there) /* findings go with their trace */
+	if (st == TW_OK && there) /* findings are passed on when the next trace begins */
 		st = t->to->take(t->to->arg, t->trace_id,
 		        (struct tw_str){(const char *)t->data.data, t->data.len}, err);
 	t->trace_id[0] = '\0';
@@ -315,7 +317,7 @@ static void read_callers(struct tw_clickhouse_reader *r, struct tw_found_rule *r
 	}
 }
 
-/* None in rows from before the column. */
+/* None in rows written before these columns existed. */
 static struct tw_found read_figures(struct tw_clickhouse_reader *r)
 {
 	struct tw_found f = {.n = 0};

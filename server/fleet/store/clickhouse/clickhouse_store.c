@@ -1,4 +1,6 @@
-/* clickhouse_store.c - the engine: its tables, counting again, and expiry. */
+/*
+ * clickhouse_store.c - the engine: its tables, recounting, and expiry.
+ */
 #include "server/fleet/store/fleet_clickhouse.h"
 
 #include <inttypes.h>
@@ -11,7 +13,7 @@ enum { BATCH = 256, TEXT_BYTES = 256 };
 
 /* --- tables --- */
 
-/* The number of the tables' form; raised with a change of tables.def that needs other tables. */
+/* Version of the tables; raised when a change of tables.def needs other tables. */
 enum { TABLES_VERSION = 3 };
 
 static const char *const tables[] = {
@@ -30,7 +32,7 @@ static enum tw_status ask_once(struct tw_fleet_clickhouse *f, const char *sql, b
 	return tw_clickhouse_ask(f->at, &q, out, err);
 }
 
-/* Columns that tables of an earlier form lack. */
+/* Columns that tables of earlier versions lack. */
 static const struct {
 	const char *table, *column, *type;
 } added[] = {
@@ -51,7 +53,8 @@ static enum tw_status ask_number(
 	return st;
 }
 
-/* 18.16 does not know ADD COLUMN IF NOT EXISTS, and another server may add it at the same time. */
+/* ClickHouse 18.16 lacks ADD COLUMN IF NOT EXISTS, and another server may add the column
+ * concurrently. */
 static enum tw_status add_column(struct tw_fleet_clickhouse *f, size_t i, struct tw_err *err)
 {
 	char known[2 * TEXT_BYTES], add[TEXT_BYTES];
@@ -73,7 +76,7 @@ static enum tw_status add_column(struct tw_fleet_clickhouse *f, size_t i, struct
 	return there ? TW_OK : st;
 }
 
-/* A later server's tables are refused; the number is kept for the servers after this one. */
+/* Refuses tables of a later version. Newer servers find the version in the table. */
 static enum tw_status bring_up_to_date(struct tw_fleet_clickhouse *f, struct tw_err *err)
 {
 	char text[TEXT_BYTES];
@@ -94,7 +97,7 @@ static enum tw_status bring_up_to_date(struct tw_fleet_clickhouse *f, struct tw_
 	return st == TW_OK ? ask_once(f, text, false, NULL, err) : st;
 }
 
-/* A user without the right to create a database finds one that an administrator made. */
+/* A user without the right to create a database uses the one that an administrator created. */
 static enum tw_status make_tables(struct tw_fleet_clickhouse *f, struct tw_err *err)
 {
 	char text[TEXT_BYTES];
@@ -124,7 +127,7 @@ enum tw_status tw_clickhouse_ready(struct tw_fleet_clickhouse *f, struct tw_err 
 	(void)pthread_mutex_unlock(&f->lock);
 	if (ready)
 		return TW_OK;
-	st = make_tables(f, err); /* several threads may: it changes nothing twice */
+	st = make_tables(f, err); /* several threads may run this: it is idempotent */
 	(void)pthread_mutex_lock(&f->lock);
 	f->ready = f->ready || st == TW_OK;
 	(void)pthread_mutex_unlock(&f->lock);
@@ -153,7 +156,8 @@ static enum tw_status count(
 	return st;
 }
 
-/* Rows of traces that exist are replaced as they are counted again; those of expired ones stay. */
+/* Rows of existing traces are replaced when they are counted again; rows of expired traces
+ * remain. */
 static enum tw_status reset(struct tw_fleet_store *s, const char *project_id, const char *build_id,
         struct tw_rollup_reset *ret, struct tw_err *err)
 {
@@ -165,7 +169,7 @@ static enum tw_status reset(struct tw_fleet_store *s, const char *project_id, co
 	               : st;
 }
 
-/* --- age --- */
+/* --- expiry --- */
 
 static enum tw_status drop_partition(
         struct tw_fleet_clickhouse *f, const char *table, const char *partition, struct tw_err *err)
@@ -184,7 +188,7 @@ static bool is_number(struct tw_str s)
 	return s.len == 6;
 }
 
-/* Months all of whose days are over. */
+/* Drops months all of whose days have expired. */
 static enum tw_status drop_months(struct tw_fleet_clickhouse *f, int64_t day, struct tw_err *err)
 {
 	struct tw_clickhouse_reader r;
@@ -215,7 +219,7 @@ static enum tw_status drop_months(struct tw_fleet_clickhouse *f, int64_t day, st
 	return st;
 }
 
-/* Once for each day; names go as with the other engine. */
+/* Once per day. Names expire as with the other engine. */
 static enum tw_status expire(
         struct tw_fleet_store *s, int64_t day, bool *ret_more, struct tw_err *err)
 {

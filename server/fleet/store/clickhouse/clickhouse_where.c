@@ -1,7 +1,7 @@
 /*
- * clickhouse_where.c - a question's filter as SQL, and rows' dimensions.
+ * clickhouse_where.c - a query's filter as SQL, and rows' dimensions.
  *
- * The only file that puts what users filter by into queries.
+ * The only file that puts users' filter values into queries.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static const char *text_of(const struct tw_rollup_dims *d, size_t i)
 
 /* --- labels --- */
 
-/* The value of a label, '' if there is none. */
+/* The value of a label; '' if there is none. */
 static void put_value(struct tw_buf *sql, const char *key)
 {
 	(void)tw_buf_add_str(sql, TW_STR("label_values[indexOf(label_keys,"));
@@ -183,8 +183,7 @@ static void put_filter(struct tw_buf *sql, const struct tw_fleet_ask *ask)
 		}
 }
 
-/* The values that a dimension has in the cells; each once is enough, so repeats in a row are left
- * out. */
+/* The values of a dimension in the cells. Adjacent repeats are left out; others are harmless. */
 static void put_in(struct tw_buf *sql, const struct tw_fleet_cells_of *cells, size_t i)
 {
 	const char *last = NULL;
@@ -211,7 +210,7 @@ static void put_days_in(struct tw_buf *sql, const struct tw_fleet_cells_of *cell
 	(void)tw_buf_add_u8(sql, ')');
 }
 
-/* cells[].label is what the label was before values were grouped. */
+/* cells[].label is the label before its values were grouped. */
 static void put_labels_in(
         struct tw_buf *sql, const struct tw_fleet_ask *ask, const struct tw_fleet_cells_of *cells)
 {
@@ -239,7 +238,7 @@ static void put_cells(
 		put_days_in(sql, cells);
 }
 
-/* The attempts that count, of traces or findings. */
+/* The current attempts of traces or findings. */
 static void put_last(struct tw_buf *sql, const struct tw_fleet_ask *ask, const char *table)
 {
 	(void)tw_buf_printf(sql, " AND attempt IN (SELECT max(attempt) FROM %s WHERE ", table);
@@ -250,7 +249,7 @@ static void put_last(struct tw_buf *sql, const struct tw_fleet_ask *ask, const c
 	(void)tw_buf_add_u8(sql, ')');
 }
 
-/* The attempts of traces that count, by their labels. */
+/* The current attempts of traces, filtered by label. */
 static void put_traces(
         struct tw_buf *sql, const struct tw_fleet_ask *ask, const struct tw_fleet_cells_of *cells)
 {
@@ -263,7 +262,8 @@ static void put_traces(
 	put_last(sql, ask, "traces");
 }
 
-/* Of a table without labels: by those of traces, joined where rows are kept apart by them. */
+/* A table without labels is filtered by those of traces, and joined if rows are grouped by
+ * label. */
 void tw_clickhouse_where(struct tw_buf *sql, const struct tw_fleet_ask *ask,
         const struct tw_fleet_cells_of *cells, const char *table)
 {
