@@ -1,5 +1,5 @@
 /*
- * export.c - opening an export, names, and the bytes that leave: as they are, or through gzip.
+ * export.c - opens an export, resolves names, and returns its bytes, compressed if requested.
  */
 #include "server/export/export.h"
 
@@ -19,7 +19,7 @@ enum {
 };
 #define OUT_MAX_BYTES   ((size_t)96 << 20)
 #define ARENA_MAX_BYTES ((size_t)1 << 30)
-#define NAMES_MAX_BYTES ((size_t)4 << 20) /* then names are put together again */
+#define NAMES_MAX_BYTES ((size_t)4 << 20) /* above this, names are composed on each use */
 
 static const struct tw_export_format *const formats[] = {
 #define EXPORT(name) &tw_export_##name,
@@ -47,7 +47,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-/* --- what formats ask for --- */
+/* --- names and text for formats --- */
 
 static struct tw_str display(struct tw_export *x, uint32_t method)
 {
@@ -350,7 +350,7 @@ enum tw_status tw_export_open(struct tw_trace_file *file, const struct tw_names 
 /* Compresses the piece with gzip; the last piece ends the stream. */
 static enum tw_status pack(struct tw_export *x, struct tw_err *err)
 {
-	int said = Z_OK;
+	int result = Z_OK;
 
 	tw_buf_clear(&x->packed);
 	x->z.next_in = x->out.data;
@@ -360,13 +360,13 @@ static enum tw_status pack(struct tw_export *x, struct tw_err *err)
 			return no_memory(err);
 		x->z.next_out = x->packed.data + x->packed.len;
 		x->z.avail_out = TW_EXPORT_PIECE;
-		said = deflate(&x->z, x->ended ? Z_FINISH : Z_NO_FLUSH);
+		result = deflate(&x->z, x->ended ? Z_FINISH : Z_NO_FLUSH);
 		x->packed.len += TW_EXPORT_PIECE - x->z.avail_out;
-	} while (said == Z_OK && (x->z.avail_in > 0 || x->z.avail_out == 0 || x->ended));
+	} while (result == Z_OK && (x->z.avail_in > 0 || x->z.avail_out == 0 || x->ended));
 	return TW_OK;
 }
 
-/* Until there is something, or nothing more to come. */
+/* Runs until there is output, or the end. */
 static enum tw_status make_piece(struct tw_export *x, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;

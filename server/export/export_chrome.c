@@ -1,11 +1,10 @@
 /*
- * export_chrome.c - Chrome's trace event format: begins and ends per thread, as chrome://tracing,
- * Perfetto, speedscope and others read it.
+ * export_chrome.c - Chrome's trace event format: begins and ends per thread, as read by
+ * chrome://tracing, Perfetto, speedscope and others.
  *
- * Pairs of B and E rather than complete events: calls of no length keep their
- * nesting, which readers of X events lose.  An end repeats its name: speedscope
- * matches by it.  Times are microseconds with all nine
- * digits of a nanosecond clock.
+ * Pairs of B and E events instead of complete (X) events: readers of X events lose the nesting of
+ * zero-length calls. An end repeats its name, because speedscope matches by it. Times are
+ * microseconds with three decimals.
  */
 #include "server/export/export_format.h"
 

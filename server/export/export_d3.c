@@ -1,8 +1,8 @@
 /*
- * export_d3.c - the merged flame graph as the nested JSON that d3-flame-graph draws.
+ * export_d3.c - the merged flame graph as nested JSON for d3-flame-graph.
  *
- * A node is {name, value, self, count, children}; `value` takes in the children.
- * Omitted nodes are added as `(other)`, so that every sum holds.
+ * A node is {name, value, self, count, children}; `value` includes the children. Omitted nodes are
+ * added as `(other)`, so every sum is correct.
  */
 #include "server/export/export_format.h"
 

@@ -1,13 +1,11 @@
 /*
  * export_firefox.c - a processed profile of the Firefox Profiler, format version 70.
  *
- * Tables are columns, and all threads share one stack, frame and function table.
- * The stack table is the call trees of the threads one behind the other; frames
- * and functions are the methods, each with the same number.  A thread's samples
- * are not points in time but stretches of one stack, from each begin or end of a
- * call to the next, weighed by their length ("tracing-ms"), so that the profiler's
- * times are exact; a stretch without a call has no stack.
- * Learned from the project's docs and type definitions:
+ * Tables are columns, and all threads share one stack, frame and function table. The stack table
+ * contains the threads' call trees one after another. Frames and functions are the methods, with
+ * equal numbers. A thread's samples are ranges of one stack, from each begin or end of a call to
+ * the next, weighted by their length ("tracing-ms"), so that the profiler's times are exact. A
+ * range without a call has no stack. Format:
  * https://github.com/firefox-devtools/profiler/tree/main/docs-developer
  */
 #include <inttypes.h>
@@ -16,14 +14,14 @@
 
 #include "server/export/export_format.h"
 
-enum { GECKO_VERSION = 36, FORMAT_VERSION = 70, MS_DIGITS = 6 /* of a nanosecond */ };
+enum { GECKO_VERSION = 36, FORMAT_VERSION = 70, MS_DIGITS = 6 /* digits of a nanosecond */ };
 
 struct columns {
-	uint64_t base;   /* where the thread's tree begins in the stack table */
-	uint64_t n;      /* in the column that is being written, or the one before */
-	int64_t from_ns; /* of the stretch */
+	uint64_t base;   /* index of the thread's first node in the stack table */
+	uint64_t n;      /* number of values in the current column, or in the previous one */
+	int64_t from_ns; /* of the range */
 	uint32_t at;     /* its stack */
-	unsigned glue;   /* next of what stands between columns */
+	unsigned glue;   /* index of the next text between columns */
 };
 
 /* Text between the columns of the tables; # is the length of the previous column. */
@@ -183,8 +181,8 @@ static void thread(struct tw_export *x, uint32_t i)
 	put_glue(x, ",\"samples\":{\"weightType\":\"tracing-ms\",\"stack\":[");
 }
 
-/* Follows the ranges; true: a non-empty one has just ended and is in *ret. */
-static bool stretch(struct tw_export *x, uint32_t i, struct columns *ret)
+/* Tracks the ranges. True: a non-empty one has just ended and is in *ret. */
+static bool next_range(struct tw_export *x, uint32_t i, struct columns *ret)
 {
 	struct columns *c = x->state;
 	bool ended = i > 0 && x->edge.ts_ns > c->from_ns;
@@ -201,7 +199,7 @@ static void stack(struct tw_export *x, uint32_t i)
 {
 	struct columns s;
 
-	if (!stretch(x, i, &s))
+	if (!next_range(x, i, &s))
 		return;
 	if (s.at)
 		tw_json_int(&x->j, (int64_t)(s.base + s.at - 1));
@@ -213,7 +211,7 @@ static void time(struct tw_export *x, uint32_t i)
 {
 	struct columns s;
 
-	if (stretch(x, i, &s))
+	if (next_range(x, i, &s))
 		put_ms(x, s.from_ns);
 }
 
@@ -221,11 +219,11 @@ static void weight(struct tw_export *x, uint32_t i)
 {
 	struct columns s;
 
-	if (stretch(x, i, &s))
+	if (next_range(x, i, &s))
 		put_ms(x, x->edge.ts_ns - s.from_ns);
 }
 
-/* A sample without a stack ends the last stretch. */
+/* A sample without a stack ends the last range. */
 static void last_stack(struct tw_export *x, uint32_t i)
 {
 	(void)i;

@@ -1,9 +1,10 @@
 /*
- * export_folded.c - folded stacks, `thread;a;b;c value` a line, for flamegraph.pl and its kin.
+ * export_folded.c - folded stacks, `thread;a;b;c value` per line, for flamegraph.pl and similar
+ * tools.
  *
- * The value is what the innermost frame had for itself: wall or CPU nanoseconds,
- * or calls; lines of nothing are left out.  The form has no escapes: `;` in a name
- * becomes `:`, control characters become blanks, and an empty name `?`.
+ * The value is the innermost frame's own: wall or CPU nanoseconds, or calls. Lines with value 0
+ * are omitted. The format has no escapes: `;` in a name becomes `:`, control characters become
+ * spaces, and an empty name `?`.
  */
 #include "server/export/export_format.h"
 

@@ -39,7 +39,7 @@ enum tw_walk {
 	TW_WALK_SLICES,      /* x->slice, in pre-order, cut to the range, and its ids */
 	TW_WALK_NOTES,       /* x->note: by time */
 	TW_WALK_DOCUMENTS,   /* x->document */
-	TW_WALK_AGAIN,       /* runs the program once more, from its start; totals are kept */
+	TW_WALK_AGAIN,       /* runs the program again from its start; totals are kept */
 	TW_WALK_FLAME        /* i: nodes of the flame graph of the selection, x->flame */
 };
 

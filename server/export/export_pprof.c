@@ -29,10 +29,10 @@ enum { /* fields of Profile, all of them messages, strings or varints */
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2, MESSAGE_BYTES = 64 };
 
 struct profile {
-	uint64_t strings;                         /* told so far */
-	uint64_t key_thread, key_tid, key_source; /* strings of labels */
-	uint64_t thread, source;                  /* of the thread that is walked */
-	uint32_t functions;                       /* told so far */
+	uint64_t strings;                         /* written so far */
+	uint64_t key_thread, key_tid, key_source; /* strings of label keys and values */
+	uint64_t thread, source;                  /* of the current thread */
+	uint32_t functions;                       /* written so far */
 };
 
 static void put_tag(struct tw_buf *out, unsigned field, unsigned wire)
@@ -55,7 +55,7 @@ static size_t varint_bytes(uint64_t v)
 	return n;
 }
 
-/* The number that others call it by. */
+/* Returns the string's index in the table. */
 static uint64_t put_string(struct tw_export *x, struct tw_str s)
 {
 	struct profile *p = x->state;
@@ -66,7 +66,7 @@ static uint64_t put_string(struct tw_export *x, struct tw_str s)
 	return p->strings++;
 }
 
-/* A message of two numbers, as most are. */
+/* Writes a message of two numbers. */
 static void put_pair(
         struct tw_buf *out, unsigned field, const unsigned fields[2], const uint64_t values[2])
 {
@@ -104,7 +104,7 @@ static void head(struct tw_export *x, uint32_t i)
 	uint64_t wall;
 
 	(void)i;
-	(void)put_string(x, TW_STR("")); /* the format's number 0 */
+	(void)put_string(x, TW_STR("")); /* the format requires "" at index 0 */
 	wall = put_type(x, SAMPLE_TYPE, "wall", "nanoseconds");
 	(void)put_type(x, SAMPLE_TYPE, "calls", "count");
 	if (x->info->has_cpu)
@@ -134,7 +134,7 @@ static void thread(struct tw_export *x, uint32_t i)
 	p->source = put_string(x, mark[0] ? tw_str_of(mark + 2) : TW_STR("calls"));
 }
 
-/* Location and function of a method have the same number. */
+/* A method's location and function have the same number. */
 static uint32_t location(struct tw_export *x, uint32_t method)
 {
 	struct profile *p = x->state;
@@ -155,7 +155,7 @@ static uint32_t location(struct tw_export *x, uint32_t method)
 	return id;
 }
 
-/* Labels, made before the sample they stand in: their length is part of its own. */
+/* Labels, encoded before the sample that contains them, as its length includes theirs. */
 static size_t make_labels(const struct tw_export *x, uint8_t out[3 * MESSAGE_BYTES])
 {
 	const struct profile *p = x->state;

@@ -1,8 +1,8 @@
 /*
  * export_speedscope.c - speedscope's own file format: an evented profile per thread.
  *
- * Times are nanoseconds of trace time in all threads.  Frames stand behind the
- * profiles, when it is known which methods were called.  The schema is public:
+ * Times are nanoseconds of trace time in all threads. Frames are written after the profiles, when
+ * the called methods are known. The schema is public:
  * https://www.speedscope.app/file-format-schema.json
  */
 #include "server/export/export_format.h"

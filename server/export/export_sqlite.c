@@ -33,7 +33,7 @@ static const struct tw_sqlite_table tables[] = {
 
 struct state {
 	struct tw_sqlite_pages pages;
-	int64_t rows; /* of the current table, where rows are only numbered */
+	int64_t rows; /* of the current table, if its rows are only numbered */
 	bool again;
 };
 

@@ -1,11 +1,11 @@
 /*
  * export_svg.c - the merged flame graph as one self-contained SVG: no script, no link, no font.
  *
- * The root is on top.  A box is an <svg> of its own, so that what does not fit of
- * its name is clipped by the box whatever the picture's width, which follows the
- * window.  Its <title> says the whole name and the numbers.  Boxes are light and
- * their text dark in both colour schemes; the page around them follows the
- * reader's.  Names are escaped, and characters that XML cannot hold replaced.
+ * The root is on top. Each box is a nested <svg>, which clips its name at any width of the
+ * picture; the picture's width follows the window. Its <title> contains the complete name and the
+ * numbers. Boxes are light and their text dark in both colour schemes; the page around them
+ * follows the reader's scheme. Names are escaped, and characters that XML does not allow are
+ * replaced.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "server/export/export_format.h"
 
 enum { ROW = 18, TOP = 48, HUES = 8, TEXT_MAX_BYTES = 400 };
-static const double text_from_share = 0.003; /* narrower boxes have no room for a letter */
+static const double text_from_share = 0.003; /* narrower boxes have no space for a letter */
 
 static const char style[] = "<style>\n"
                             "text { font: 12px system-ui, sans-serif; fill: #161616; }\n"
@@ -31,7 +31,7 @@ static const char style[] = "<style>\n"
                             "}\n"
                             "</style>\n";
 
-/* U+FFFE and U+FFFF are UTF-8 that XML refuses. */
+/* U+FFFE and U+FFFF are valid UTF-8, but not allowed in XML. */
 static bool is_refused(const char *p, size_t left)
 {
 	return left >= 3 && memcmp(p, "\xEF\xBF", 2) == 0 && ((unsigned char)p[2] | 1) == 0xBF;
@@ -76,7 +76,7 @@ static void put_text(struct tw_buf *out, struct tw_str s)
 	(void)tw_buf_add(out, s.ptr + from, s.len - from);
 }
 
-/* Its begin, cut at a character. */
+/* The beginning of a text, truncated at a character. */
 static struct tw_str first_of(struct tw_str s, size_t max)
 {
 	if (s.len <= max)
@@ -86,12 +86,13 @@ static struct tw_str first_of(struct tw_str s, size_t max)
 	return (struct tw_str){s.ptr, max};
 }
 
-/* "Class.method" of "pkg.Class.method": a box rarely has room for more. */
+/* "Class.method" of "pkg.Class.method": boxes rarely have space for more. */
 static struct tw_str last_two(struct tw_str name)
 {
 	size_t dots = 0;
 
-	for (size_t at = tw_str_find(name, TW_STR("(")); at-- > 0;) /* parameters have dots, too */
+	/* parameters contain dots too */
+	for (size_t at = tw_str_find(name, TW_STR("(")); at-- > 0;)
 		if (name.ptr[at] == '.' && ++dots == 2)
 			return tw_str_from(name, at + 1);
 	return name;
@@ -113,14 +114,14 @@ static void put_value(struct tw_export *x, int64_t v)
 		(void)tw_buf_printf(out, "%.3f s", (double)v / 1e9);
 }
 
-/* "12.34%": digits 4 for places, where 1 in 10,000 of a screen shows, 2 for people. */
+/* "12.34%". For positions 4 digits (1 in 10,000 of a screen is visible), for text 2. */
 static void put_share(struct tw_export *x, int64_t v, unsigned digits)
 {
-	int64_t whole = x->flame.nodes[0].value;
+	int64_t total = x->flame.nodes[0].value;
 	double scale = digits == 4 ? 1e6 : 1e4;
 
 	tw_export_decimal(
-	        &x->out, whole > 0 ? (int64_t)((double)v / (double)whole * scale) : 0, digits);
+	        &x->out, total > 0 ? (int64_t)((double)v / (double)total * scale) : 0, digits);
 	(void)tw_buf_add(&x->out, "%", 1);
 }
 
@@ -191,7 +192,7 @@ static unsigned hue_of(struct tw_str name)
 static void box(struct tw_export *x, uint32_t i)
 {
 	const struct tw_flame_node *n = &x->flame.nodes[i];
-	int64_t whole = x->flame.nodes[0].value;
+	int64_t total = x->flame.nodes[0].value;
 	struct tw_str name = tw_export_node_name(x, i);
 	struct tw_buf *out = &x->out;
 
@@ -206,7 +207,7 @@ static void box(struct tw_export *x, uint32_t i)
 	else
 		(void)tw_buf_printf(out, "<rect class=\"h%u\"", hue_of(name));
 	(void)tw_buf_add_str(out, TW_STR(" width=\"100%\" height=\"100%\" rx=\"1\"/>"));
-	if ((double)n->value >= text_from_share * (double)whole) {
+	if ((double)n->value >= text_from_share * (double)total) {
 		(void)tw_buf_add_str(out, TW_STR("<text x=\"3\" y=\"13\">"));
 		put_text(out, first_of(last_two(name), TEXT_MAX_BYTES));
 		(void)tw_buf_add_str(out, TW_STR("</text>"));

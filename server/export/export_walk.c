@@ -1,8 +1,8 @@
 /*
  * export_walk.c - runs a format's program: over threads, begins and ends, tree nodes, methods.
  *
- * One piece at a time: the walk stops when enough is written and goes on where it
- * was, so a format never waits and a reader that goes away costs nothing more.
+ * The walk stops when a piece is complete and continues from there on the next call, so a format
+ * never blocks, and a client that disconnects causes no more work.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void leave_thread(struct tw_export *x)
 	tw_arena_reset(x->thread_arena);
 }
 
-/* The next thread from x->thread_at on; false: there is none. */
+/* Enters the next thread from x->thread_at on. False: no more. */
 static bool enter_thread(struct tw_export *x)
 {
 	uint32_t n;
@@ -66,7 +66,7 @@ static void begin_threads(struct tw_export *x)
 	x->pc++;
 }
 
-/* --- call trees, and where the edges are in them --- */
+/* --- call trees, and positions of edges in them --- */
 
 static enum tw_status need_tree(struct tw_export *x, struct tw_err *err)
 {
@@ -99,7 +99,7 @@ static enum tw_status follow_tree(struct tw_export *x, struct tw_err *err)
 	uint32_t size = 16;
 
 	f->at = f->lost = 0;
-	if (f->slots) /* from a walk before */
+	if (f->slots) /* allocated by a previous walk */
 		return TW_OK;
 	while (size < x->tree.n * 2 && size < UINT32_MAX / 2)
 		size *= 2;
@@ -117,7 +117,7 @@ static enum tw_status follow_tree(struct tw_export *x, struct tw_err *err)
 	return TW_OK;
 }
 
-/* 0: the tree took no such path. */
+/* 0: the path is not in the tree. */
 static uint32_t child_of(const struct tw_export *x, uint32_t parent, uint32_t method)
 {
 	const struct tw_follow *f = &x->follow;
@@ -192,7 +192,7 @@ static enum tw_status walk_edges(
 	return st;
 }
 
-/* A call's parent may end where the range begins, and not be in it: it has no id. */
+/* A call's parent may end where the range begins and be outside of it; then it has no id. */
 static bool make_slice_ids(struct tw_export *x)
 {
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) as for edges */

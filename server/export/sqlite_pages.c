@@ -29,7 +29,7 @@ static void put32(uint8_t *p, uint32_t v)
 	put16(p + 2, v & 0xFFFF);
 }
 
-/* SQLite's: seven bits a byte, the highest first; the ninth byte has eight. */
+/* SQLite's varint: seven bits per byte, highest first; a ninth byte has eight. */
 static uint32_t put_varint(uint8_t *p, uint64_t v)
 {
 	uint8_t turned[VARINT];
@@ -53,7 +53,7 @@ static uint32_t put_varint(uint8_t *p, uint64_t v)
 
 /* --- pages --- */
 
-/* The number of the page that is written behind n pages. */
+/* The number of the page written after n pages. */
 static uint32_t next_page(const struct tw_sqlite_pages *w, uint32_t n)
 {
 	return n + 1 == w->lock_page ? n + 2 : n + 1;
@@ -90,9 +90,9 @@ static void end_head(uint8_t *page, uint32_t cells, uint32_t top)
 	put16(page + 5, top);
 }
 
-/* --- the pages above the leaves --- */
+/* --- inner pages --- */
 
-/* The first n children of a level become a page. */
+/* Writes a page with the first n children of a level. */
 static uint32_t put_inner(struct tw_sqlite_pages *w, struct tw_sqlite_level *level, uint32_t n)
 {
 	uint8_t page[PAGE] = {INNER};
@@ -112,8 +112,8 @@ static uint32_t put_inner(struct tw_sqlite_pages *w, struct tw_sqlite_level *lev
 	return put_page(w, page);
 }
 
-/* A page needs two children: the last two of a full level remain, so that whatever follows finds
- * company. */
+/* A page needs two children: the last two of a full level remain, so that a further child is not
+ * alone. */
 static void add_child(struct tw_sqlite_pages *w, struct tw_sqlite_child child)
 {
 	for (uint32_t i = 0; i < TW_SQLITE_LEVELS; i++) {
@@ -138,8 +138,8 @@ static void end_leaf(struct tw_sqlite_pages *w)
 	empty_leaf(w);
 }
 
-/* Each level that has several children becomes a page of the level above; the one child that
- * remains is the root. */
+/* Each level with several children becomes a page of the level above; the last remaining child is
+ * the root. */
 static uint32_t end_levels(struct tw_sqlite_pages *w)
 {
 	struct tw_sqlite_child child = {0, 0};
@@ -161,7 +161,7 @@ static uint32_t end_levels(struct tw_sqlite_pages *w)
 
 /* --- rows --- */
 
-struct record { /* a row's bytes: its head, then its values */
+struct record { /* an encoded row: its header, then its values */
 	uint8_t head[VARINT * (MAX_VALUES + 1)];
 	uint32_t n_head;
 	uint8_t numbers[8 * MAX_VALUES];
@@ -170,7 +170,7 @@ struct record { /* a row's bytes: its head, then its values */
 	size_t bytes;
 };
 
-/* Bytes of an integer as SQLite stores it, and its type. */
+/* Size of an integer as SQLite stores it, and its type. */
 static uint32_t int_type(int64_t v, uint32_t *ret_bytes)
 {
 	static const uint8_t bytes[] = {1, 2, 3, 4, 6, 8};
@@ -218,7 +218,7 @@ static void make_record(struct record *r, const struct tw_sqlite_value *v, uint3
 		n_types += put_varint(types + n_types, type);
 	}
 	r->n_head = put_varint(r->head, n_types + 1);
-	if (r->n_head > 1) /* the head's length counts itself */
+	if (r->n_head > 1) /* the header's length includes itself */
 		r->n_head = put_varint(r->head, n_types + 2);
 	memcpy(r->head + r->n_head, types, n_types);
 	r->n_head += n_types;
@@ -271,7 +271,7 @@ static void put_overflow(
 	}
 }
 
-/* A cell as it will be in a leaf; its overflow pages, if any, come first. */
+/* A cell as stored in a leaf. Its overflow pages, if any, are written first. */
 static uint32_t make_cell(
         struct tw_sqlite_pages *w, int64_t rowid, const struct record *r, uint8_t *cell)
 {
@@ -361,7 +361,7 @@ static void put_first(struct tw_sqlite_pages *w)
 		make_record(&r, row, 5);
 		len = make_cell(w, i + 1, &r, cell);
 		if (top < FILE_HEAD + LEAF_HEAD + 2 * (i + 1) + len) {
-			w->bad = true; /* a schema longer than a page */
+			w->bad = true; /* the schema exceeds one page */
 			return;
 		}
 		put_cell(page, FILE_HEAD, i, &top, cell, len);

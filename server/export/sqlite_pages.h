@@ -44,12 +44,12 @@ struct tw_sqlite_pages {    /* initialise with zeros */
 	uint32_t n_tables;
 	struct tw_buf *out; /* NULL: count */
 	uint32_t pages;     /* written, or counted */
-	uint32_t table;     /* index of the one that is being written */
+	uint32_t table;     /* index of the current one */
 	uint32_t roots[TW_SQLITE_TABLES];
 	uint32_t counted_roots[TW_SQLITE_TABLES];
 	uint32_t counted; /* pages of the first pass */
 	uint8_t leaf[TW_SQLITE_PAGE];
-	uint32_t cells, top; /* of leaf; its content begins at top */
+	uint32_t cells, top; /* of the leaf; its content begins at top */
 	int64_t last;
 	struct tw_sqlite_level levels[TW_SQLITE_LEVELS];
 	bool bad; /* more rows than the levels hold, or a table that does not exist */

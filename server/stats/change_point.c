@@ -89,7 +89,8 @@ bool tw_change_point(const struct tw_sketch *const *days, const struct tw_change
 /* --- groups of points --- */
 
 struct group {
-	double n, w, w2, y, y2; /* number; sums of weights, of their squares, of weighted values */
+	/* number of points; sums of weights, squared weights, weighted values and their squares */
+	double n, w, w2, y, y2;
 	uint64_t traces;
 };
 
@@ -133,7 +134,7 @@ static double day_var(const struct moments *m)
 	return (guess_days * guess + m->days * learnt) / (guess_days + m->days);
 }
 
-static void tell(double by, double var, struct tw_change_found *ret)
+static void set_change(double by, double var, struct tw_change_found *ret)
 {
 	const double error = sqrt(var);
 
@@ -158,7 +159,7 @@ static size_t least_side(const struct tw_change_rules *rules)
 
 /* --- before and after a day --- */
 
-struct stretch {
+struct day_range {
 	const struct tw_change_point *at, *end;
 };
 
@@ -166,7 +167,7 @@ struct split {
 	struct group of[TW_CHANGE_TRACKS][2];
 };
 
-static void divide(struct stretch s, int64_t day, double day_noise, struct split *ret)
+static void divide(struct day_range s, int64_t day, double day_noise, struct split *ret)
 {
 	memset(ret, 0, sizeof *ret);
 	for (const struct tw_change_point *p = s.at; p < s.end; p++)
@@ -184,7 +185,7 @@ static double noise_of(const struct split *s)
 	return day_var(&m);
 }
 
-/* Combines tracks that are on both sides, weighted by precision.  False: there is none. */
+/* Combines the tracks that are on both sides, weighted by precision. False: none is on both. */
 static bool combine(const struct split *s, size_t least, struct tw_change_found *ret)
 {
 	double by = 0, weight = 0;
@@ -203,11 +204,11 @@ static bool combine(const struct split *s, size_t least, struct tw_change_found 
 		ret->n_after += b->traces;
 	}
 	if (weight > 0)
-		tell(by / weight, 1 / weight, ret);
+		set_change(by / weight, 1 / weight, ret);
 	return weight > 0;
 }
 
-static bool judge(struct stretch s, int64_t day, const struct tw_change_rules *rules,
+static bool test_day(struct day_range s, int64_t day, const struct tw_change_rules *rules,
         struct tw_change_found *ret)
 {
 	struct split split;
@@ -222,8 +223,8 @@ static bool judge(struct stretch s, int64_t day, const struct tw_change_rules *r
 
 /* --- two versions --- */
 
-/* Days that both have, as differences. */
-static double pair_up(struct stretch a, struct stretch b, double day_noise, struct group *ret,
+/* Differences on the days that both versions have. */
+static double pair_up(struct day_range a, struct day_range b, double day_noise, struct group *ret,
         struct tw_change_found *sums)
 {
 	struct moments m = {0};
@@ -248,9 +249,9 @@ static double pair_up(struct stretch a, struct stretch b, double day_noise, stru
 	return day_var(&m);
 }
 
-/* Compares the days up to a week around the start of the later one. */
-static bool beside(struct stretch a, struct stretch b, const struct tw_change_rules *rules,
-        struct tw_change_found *ret)
+/* Compares the days up to a week before and after the start of the later version. */
+static bool compare_around_start(struct day_range a, struct day_range b,
+        const struct tw_change_rules *rules, struct tw_change_found *ret)
 {
 	const int64_t begins = b.at->day;
 	struct split split = {0};
@@ -258,7 +259,7 @@ static bool beside(struct stretch a, struct stretch b, const struct tw_change_ru
 
 	while (a.at < a.end && a.at->day < begins - 7)
 		a.at++;
-	for (int turn = 0; turn < 2; turn++) {
+	for (int pass = 0; pass < 2; pass++) {
 		split = (struct split){0};
 		for (const struct tw_change_point *p = a.at; p < a.end; p++)
 			weigh(&split.of[0][0], p, noise);
@@ -273,7 +274,7 @@ bool tw_change_between(const struct tw_change_point *before, size_t n_before,
         const struct tw_change_point *after, size_t n_after, const struct tw_change_rules *rules,
         struct tw_change_found *ret)
 {
-	const struct stretch a = {before, before + n_before}, b = {after, after + n_after};
+	const struct day_range a = {before, before + n_before}, b = {after, after + n_after};
 	struct group pairs;
 	double noise;
 
@@ -282,15 +283,15 @@ bool tw_change_between(const struct tw_change_point *before, size_t n_before,
 	ret->day = b.at->day;
 	noise = pair_up(a, b, 0, &pairs, ret);
 	if (pairs.n < (double)least_side(rules))
-		return beside(a, b, rules, ret) && is_one(ret, rules);
+		return compare_around_start(a, b, rules, ret) && is_one(ret, rules);
 	(void)pair_up(a, b, noise, &pairs, ret);
-	tell(mean_of(&pairs), 1 / pairs.w, ret);
+	set_change(mean_of(&pairs), 1 / pairs.w, ret);
 	return is_one(ret, rules);
 }
 
 /* --- a series --- */
 
-static struct stretch between(struct stretch s, int64_t from, int64_t to)
+static struct day_range between(struct day_range s, int64_t from, int64_t to)
 {
 	while (s.at < s.end && s.at->day < from)
 		s.at++;
@@ -299,8 +300,8 @@ static struct stretch between(struct stretch s, int64_t from, int64_t to)
 	return s;
 }
 
-/* Tests with all days, and with nearby ones: further away there may be another change. */
-static bool is_better(struct stretch s, int64_t day, const struct tw_change_rules *rules,
+/* Tests with all days, and with nearby days: further away there may be another change. */
+static bool is_better(struct day_range s, int64_t day, const struct tw_change_rules *rules,
         struct tw_change_found *io, bool found)
 {
 	static const int64_t near[] = {INT32_MAX, 14, 7};
@@ -308,7 +309,7 @@ static bool is_better(struct stretch s, int64_t day, const struct tw_change_rule
 	for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
 		struct tw_change_found one;
 
-		if (!judge(between(s, day - near[i], day + near[i]), day, rules, &one) ||
+		if (!test_day(between(s, day - near[i], day + near[i]), day, rules, &one) ||
 		        (found && fabs(one.score) <= fabs(io->score)))
 			continue;
 		*io = one;
@@ -318,7 +319,7 @@ static bool is_better(struct stretch s, int64_t day, const struct tw_change_rule
 }
 
 static bool best_split(
-        struct stretch s, const struct tw_change_rules *rules, struct tw_change_found *ret)
+        struct day_range s, const struct tw_change_rules *rules, struct tw_change_found *ret)
 {
 	int64_t day = s.at < s.end ? s.at->day : 0;
 	bool found = false;
@@ -343,8 +344,8 @@ static void insert(struct tw_change_found *list, size_t n, const struct tw_chang
 
 enum { BESIDE_DAYS = 3 };
 
-/* With all days between the neighbours, a different day may fit better. */
-static bool settle(struct stretch s, int64_t day, const struct tw_change_rules *rules,
+/* Between the neighbouring changes, a nearby day may fit better than the first result. */
+static bool refine_day(struct day_range s, int64_t day, const struct tw_change_rules *rules,
         struct tw_change_found *ret)
 {
 	bool found = false;
@@ -352,7 +353,7 @@ static bool settle(struct stretch s, int64_t day, const struct tw_change_rules *
 	for (int64_t d = day - BESIDE_DAYS; d <= day + BESIDE_DAYS; d++) {
 		struct tw_change_found one;
 
-		if (!judge(s, d, rules, &one) || (found && fabs(one.score) <= fabs(ret->score)))
+		if (!test_day(s, d, rules, &one) || (found && fabs(one.score) <= fabs(ret->score)))
 			continue;
 		*ret = one;
 		found = true;
@@ -360,8 +361,8 @@ static bool settle(struct stretch s, int64_t day, const struct tw_change_rules *
 	return found;
 }
 
-/* Tests each between its neighbours, and drops those that fail. */
-static size_t judge_again(struct stretch s, const struct tw_change_rules *rules,
+/* Tests each change between its neighbours, and drops those that fail. */
+static size_t retest(struct day_range s, const struct tw_change_rules *rules,
         struct tw_change_found *list, size_t n)
 {
 	size_t kept = 0;
@@ -371,7 +372,7 @@ static size_t judge_again(struct stretch s, const struct tw_change_rules *rules,
 		const int64_t to = i + 1 < n ? list[i + 1].day : INT64_MAX;
 		struct tw_change_found one;
 
-		if (settle(between(s, from, to), list[i].day, rules, &one))
+		if (refine_day(between(s, from, to), list[i].day, rules, &one))
 			list[kept++] = one;
 	}
 	return kept;
@@ -380,12 +381,12 @@ static size_t judge_again(struct stretch s, const struct tw_change_rules *rules,
 size_t tw_change_search(const struct tw_change_point *points, size_t n,
         const struct tw_change_rules *rules, struct tw_change_found ret[TW_CHANGES_MAX])
 {
-	const struct stretch all = {points, points + n};
-	struct stretch todo[TW_CHANGES_MAX + 1] = {all};
+	const struct day_range all = {points, points + n};
+	struct day_range todo[TW_CHANGES_MAX + 1] = {all};
 	size_t n_todo = 1, found = 0;
 
 	while (n_todo && found < TW_CHANGES_MAX) {
-		const struct stretch s = todo[--n_todo];
+		const struct day_range s = todo[--n_todo];
 		struct tw_change_found one;
 
 		if (!best_split(s, rules, &one))
@@ -394,5 +395,5 @@ size_t tw_change_search(const struct tw_change_point *points, size_t n,
 		todo[n_todo++] = between(s, one.day, INT64_MAX);
 		todo[n_todo++] = between(s, INT64_MIN, one.day);
 	}
-	return judge_again(all, rules, ret, found);
+	return retest(all, rules, ret, found);
 }

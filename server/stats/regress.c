@@ -15,8 +15,8 @@ const char *const tw_regress_kind_names[TW_REGRESS_KINDS + 1] = {"slower", "new"
 
 enum { STRATA = TW_REGRESS_VERSIONS * TW_REGRESS_CLASSES };
 
-/* Standard errors required to call a change gone, for 99 of 100 cases: the test is repeated for
- * each later version, so 95 would be too few. */
+/* Standard errors required to report a change as fixed: 99 %. The test is repeated for each later
+ * version, so 95 % would be too few. */
 static const double fixed_errors = 2.33;
 
 struct tw_regress_finder {
@@ -155,7 +155,7 @@ enum tw_status tw_regress_add(
 	return TW_OK;
 }
 
-static struct tw_regress_found found_in(const struct choice *c, const struct tw_change_found *shift)
+static struct tw_regress_found found_at(const struct choice *c, const struct tw_change_found *shift)
 {
 	const struct tw_regress_series *s = c->s;
 
@@ -202,7 +202,7 @@ static void use_spreads_of(struct tw_regress_finder *f, struct choice *c, uint32
 
 struct paired {
 	size_t n_base, n_head; /* points */
-	double middle;         /* of both, as a logarithm */
+	double middle;         /* both levels, as a logarithm */
 	struct tw_change_found shift;
 };
 
@@ -227,7 +227,7 @@ static bool compare(struct tw_regress_finder *f, struct choice *c, struct pair o
 
 	if (!hold_against(f, c, of, &rules->shift, &p) || p.shift.change <= 0)
 		return false;
-	*ret = found_in(c, &p.shift);
+	*ret = found_at(c, &p.shift);
 	ret->base = c->s->versions[of.base];
 	ret->head = c->s->versions[of.head];
 	ret->day = f->points[1][0].day;
@@ -256,15 +256,16 @@ static bool step_to(struct tw_regress_finder *f, struct choice *c, struct pair o
 	return true;
 }
 
-/* Whether the remaining change is below the reporting threshold and below half: a change just above
- * the threshold is not gone once a tenth of it is. */
+/* Returns whether the remaining change is below the reporting threshold and below half. Half,
+ * because a change just above the threshold would otherwise count as fixed once a tenth of it is
+ * gone. */
 static bool is_little(double left, double all, const struct tw_change_rules *rules)
 {
 	return left <= fmin(all / 2, log1p(rules->least_change));
 }
 
-/* And with certainty: even the upper bound is that small.  Otherwise any version with few traces,
- * as slow as the one before, would count as the fix. */
+/* Returns whether even the upper bound is that small. Otherwise any version with few traces, as
+ * slow as the one before, would count as the fix. */
 static bool is_gone(const struct level *left, double all, const struct tw_change_rules *rules)
 {
 	const double most = left->at + fixed_errors * sqrt(left->var);
@@ -408,7 +409,7 @@ static enum tw_status find_by_day(struct tw_regress_finder *f, struct choice *c,
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		const int64_t from = i ? shifts[i - 1].day : 0, day = shifts[i].day;
-		struct tw_regress_found one = found_in(c, &shifts[i]);
+		struct tw_regress_found one = found_at(c, &shifts[i]);
 
 		if (shifts[i].change <= 0 ||
 		        !set_times(&one, middle, level_between(f->days, n_days, from, day),
@@ -432,16 +433,16 @@ static bool is_same(const struct tw_regress_found *a, const struct tw_regress_fo
 }
 
 /* Drops changes of the tail that the median has too. */
-static void drop_twins(struct tw_regress_list *l, size_t median, size_t tail)
+static void drop_duplicates(struct tw_regress_list *l, size_t median, size_t tail)
 {
 	size_t kept = tail;
 
 	for (size_t i = tail; i < l->n; i++) {
-		bool said = false;
+		bool duplicate = false;
 
 		for (size_t k = median; k < tail; k++)
-			said = said || is_same(&l->of[k], &l->of[i]);
-		if (!said)
+			duplicate = duplicate || is_same(&l->of[k], &l->of[i]);
+		if (!duplicate)
 			l->of[kept++] = l->of[i];
 	}
 	l->n = kept;
@@ -467,6 +468,6 @@ enum tw_status tw_regress_find(struct tw_regress_finder *f, const struct tw_regr
 	if (st == TW_OK)
 		st = find_both(f, s, 95, rules, io, err);
 	if (st == TW_OK)
-		drop_twins(io, median, tail);
+		drop_duplicates(io, median, tail);
 	return st;
 }

@@ -433,7 +433,7 @@ static bool scan_one(
 enum tw_status tw_index_scan(const struct tw_index_scan *s, struct tw_str row, bool one,
         const struct tw_index_head *head, struct tw_err *err)
 {
-	bool whole = one ? scan_one(s, row, head) : scan_slot(s, row, head);
+	bool intact = one ? scan_one(s, row, head) : scan_slot(s, row, head);
 
-	return whole ? TW_OK : damaged(err);
+	return intact ? TW_OK : damaged(err);
 }

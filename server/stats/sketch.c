@@ -118,8 +118,8 @@ struct run {
 	uint64_t most; /* largest count of its buckets */
 };
 
-/* The run after `at`, which is at most the last bucket in use. */
-static struct run run_behind(const struct tw_sketch *s, uint32_t at)
+/* The first run after bucket `at`, which is at most the last bucket in use. */
+static struct run run_after(const struct tw_sketch *s, uint32_t at)
 {
 	struct run r = {0};
 
@@ -141,11 +141,11 @@ static uint8_t width_of(uint64_t most)
 }
 
 static void write_run(
-        const struct tw_sketch *s, const struct run *r, uint32_t behind, struct tw_buf *out)
+        const struct tw_sketch *s, const struct run *r, uint32_t end_before, struct tw_buf *out)
 {
 	const uint8_t width = width_of(r->most);
 
-	(void)tw_buf_add_varint(out, r->first - behind);
+	(void)tw_buf_add_varint(out, r->first - end_before);
 	(void)tw_buf_add_varint(out, r->last - r->first);
 	(void)tw_buf_add(out, &width, 1);
 	for (uint32_t i = r->first; i <= r->last; i++) {
@@ -159,20 +159,20 @@ static void write_run(
 
 void tw_sketch_write(const struct tw_sketch *s, struct tw_buf *out)
 {
-	uint32_t runs = 0, behind = 0;
+	uint32_t runs = 0, end_before = 0;
 
 	if (used(s) < RUNS_FROM) {
 		tw_sketch_write_pairs(s, out);
 		return;
 	}
 	for (uint32_t at = s->first; at <= s->last; runs++)
-		at = run_behind(s, at).last + 1;
+		at = run_after(s, at).last + 1;
 	write_head(s, RUNS + runs, out);
 	for (uint32_t at = s->first; at <= s->last;) {
-		const struct run r = run_behind(s, at);
+		const struct run r = run_after(s, at);
 
-		write_run(s, &r, behind, out);
-		behind = at = r.last + 1;
+		write_run(s, &r, end_before, out);
+		end_before = at = r.last + 1;
 	}
 }
 
@@ -225,14 +225,15 @@ struct written_run {
 	unsigned width;
 };
 
-static bool read_run(struct written_run *r, uint64_t behind, const uint8_t **p, const uint8_t *end)
+static bool read_run(
+        struct written_run *r, uint64_t end_before, const uint8_t **p, const uint8_t *end)
 {
 	uint64_t step, more;
 
 	if (!tw_get_varint(p, end, &step) || !tw_get_varint(p, end, &more) || *p >= end ||
-	        step >= TW_BUCKETS - behind || more >= TW_BUCKETS - behind - step)
+	        step >= TW_BUCKETS - end_before || more >= TW_BUCKETS - end_before - step)
 		return false;
-	*r = (struct written_run){behind + step, more + 1, *(*p)++};
+	*r = (struct written_run){end_before + step, more + 1, *(*p)++};
 	return (r->width == 1 || r->width == 2 || r->width == 4 || r->width == 8) &&
 	       r->n <= (uint64_t)(end - *p) / r->width;
 }
@@ -254,22 +255,21 @@ static bool is_tight(const struct written_run *r, const uint8_t *p)
 static bool merge_runs(
         struct tw_sketch *s, uint64_t runs, uint64_t n, const uint8_t **p, const uint8_t *end)
 {
-	uint64_t behind = 0, left = n;
+	uint64_t end_before = 0, left = n;
 
 	for (uint64_t i = 0; i < runs; i++) {
 		struct written_run r;
 		uint64_t sum;
 
-		if (left == 0 || behind >= TW_BUCKETS || !read_run(&r, behind, p, end) ||
+		if (left == 0 || end_before >= TW_BUCKETS || !read_run(&r, end_before, p, end) ||
 		        !is_tight(&r, *p))
 			return false;
 		sum = add_counts(s->counts + r.first, r.n, r.width, *p);
 		*p += r.n * r.width;
-		behind = r.first + r.n;
-		widen(s, (uint32_t)r.first);     /* before any failure: so that clearing the
-		                                  * sketch */
-		s->n += sum < left ? sum : left; /* finds everything that was added */
-		widen(s, (uint32_t)behind - 1);
+		end_before = r.first + r.n;
+		widen(s, (uint32_t)r.first); /* before any failure, so that clearing the sketch */
+		s->n += sum < left ? sum : left; /* resets all added buckets */
+		widen(s, (uint32_t)end_before - 1);
 		if (sum > left || sum == 0)
 			return false;
 		left -= sum;

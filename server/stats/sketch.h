@@ -15,7 +15,7 @@
 /* The relative error bound of quantiles. */
 #define TW_SKETCH_ERROR (1.0 / 64)
 
-struct tw_sketch { /* 15 KB: use one accumulator, not one per counted thing */
+struct tw_sketch { /* 15 KB: use one accumulator, not one per series */
 	uint64_t n;
 	int64_t sum, min, max;
 	uint32_t first, last; /* buckets in use, when n > 0 */

@@ -288,8 +288,8 @@ int main(int argc, char **argv)
 	char folder[] = "/tmp/tracewell-bench-XXXXXX";
 	char path[sizeof folder + 16];
 	const struct tw_perfetto_options tar = {.form = TW_PERFETTO_TAR};
-	const struct tw_perfetto_options gzip = {.squeeze = TW_PERFETTO_GZIP};
-	const struct tw_perfetto_options packets = {.squeeze = TW_PERFETTO_PACKETS};
+	const struct tw_perfetto_options gzip = {.compression = TW_PERFETTO_GZIP};
+	const struct tw_perfetto_options packets = {.compression = TW_PERFETTO_PACKETS};
 	int fd;
 
 	if (argc < 2 || !mkdtemp(folder))

@@ -58,7 +58,7 @@ static const struct tw_stream_ops stream = {read_some, download_free};
 /* --- the request --- */
 
 static const char *const forms[] = {"perfetto", "tar", NULL};
-static const char *const squeezes[] = {"none", "gzip", "zstd", "packets", NULL};
+static const char *const compressions[] = {"none", "gzip", "zstd", "packets", NULL};
 
 static const struct tw_param perfetto_params[] = {
         {.name = "system",
@@ -70,7 +70,7 @@ static const struct tw_param perfetto_params[] = {
         TW_PARAM_WORD("format", forms,
                 "`tar`: the system trace byte for byte, ours, and a manifest; for Perfetto 58 and "
                 "later."),
-        TW_PARAM_WORD("compress", squeezes,
+        TW_PARAM_WORD("compress", compressions,
                 "`gzip` and `zstd` (Perfetto 58 and later) of the whole file; `packets`: ours in "
                 "compressed packets."),
         {0},
@@ -110,7 +110,7 @@ static enum tw_status read_align(
 static struct tw_perfetto_options read_options(const struct tw_req *r)
 {
 	return (struct tw_perfetto_options){.form = (enum tw_perfetto_form)tw_req_word(r, "format"),
-	        .squeeze = (enum tw_perfetto_squeeze)tw_req_word(r, "compress")};
+	        .compression = (enum tw_perfetto_compression)tw_req_word(r, "compress")};
 }
 
 /* --- opening --- */
@@ -206,7 +206,7 @@ static enum tw_status reply(
         struct tw_req *r, struct download *d, const char *name, struct tw_err *err)
 {
 	char disposition[320];
-	bool packed = d->options.squeeze != TW_PERFETTO_AS_IS;
+	bool packed = d->options.compression != TW_PERFETTO_AS_IS;
 	enum tw_status st = tw_perfetto_open(d->sources, d->n, &d->options, &d->perfetto, err);
 
 	if (st != TW_OK) {

@@ -56,7 +56,7 @@ struct flags {
 };
 
 static const char *const forms[] = {"perfetto", "tar", NULL};
-static const char *const squeezes[] = {"none", "gzip", "zstd", "packets", NULL};
+static const char *const compressions[] = {"none", "gzip", "zstd", "packets", NULL};
 
 static bool is_slice(const char *align)
 {
@@ -71,7 +71,7 @@ static bool is_align(const char *text)
 static struct tw_perfetto_options options_of(const struct flags *f)
 {
 	struct tw_perfetto_options o = {.form = (enum tw_perfetto_form)f->form,
-	        .squeeze = (enum tw_perfetto_squeeze)f->compression};
+	        .compression = (enum tw_perfetto_compression)f->compression};
 
 	if (f->align && is_slice(f->align)) {
 		o.align = TW_PERFETTO_BY_SLICE;
@@ -149,7 +149,7 @@ int tw_cli_perfetto(int argc, char **argv)
 	        {.name = "retrace", .value = &f.retrace}, {.name = "threads", .value = &f.threads},
 	        {.name = "system", .value = &f.system},
 	        {.name = "format", .words = forms, .word = &f.form},
-	        {.name = "compress", .words = squeezes, .word = &f.compression},
+	        {.name = "compress", .words = compressions, .word = &f.compression},
 	        {.name = "from", .number = &f.from_ns, .most = MAX_TIME_NS},
 	        {.name = "to", .number = &f.to_ns, .most = MAX_TIME_NS},
 	        {.name = "thread", .value = &f.thread},

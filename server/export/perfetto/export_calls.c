@@ -1,9 +1,10 @@
 /*
  * export_calls.c - see the header.
  *
- * CPU times: a trace has one per call, and Perfetto wants readings of the thread's clock.  Readings
- * are made up so that each call's difference is its own: a call begins where the clock stands and
- * sets it on to its begin plus its time, or further when its callees already did.
+ * CPU times: a trace has one per call, and Perfetto expects readings of the thread's CPU clock.
+ * Readings are computed so that their difference is each call's CPU time: a call begins at the
+ * clock's value and sets it to its begin plus its CPU time, or further if its callees did so
+ * already.
  */
 #include "server/export/perfetto/export_calls.h"
 
@@ -15,19 +16,20 @@
 
 enum { RUN_EVENTS = 4096, NAME_MAX_BYTES = 16384 };
 
-struct lane { /* one thread on its way out */
+struct lane { /* the export of one thread */
 	const struct tw_thread_info *thread;
 	struct tw_cursor cursor;
-	bool open;       /* its cursor */
-	bool introduced; /* its sequence's first packets are out */
+	bool open;       /* the cursor is open */
+	bool introduced; /* the first packets of its sequence are written */
 	uint32_t seq;
-	uint32_t place;  /* step of the trace's place */
-	int64_t last_ns; /* of the event before */
-	uint32_t *iids;  /* name number by method, 0 not told yet */
+	uint32_t place;  /* current step of the clock sync */
+	int64_t last_ns; /* time of the previous event */
+	uint32_t *iids;  /* interned name by method; 0: not written yet */
 	uint32_t n_iids;
-	uint64_t flow;      /* that ends at its next call */
-	int64_t cpu_now_ns; /* made-up clock */
-	int64_t *cpu_ends;  /* what it says when the open calls end; NULL: the trace has none */
+	uint64_t flow;      /* flow that ends at its next call; 0 none */
+	int64_t cpu_now_ns; /* computed CPU clock */
+	/* its value at the end of each open call; NULL: the trace has no CPU times */
+	int64_t *cpu_ends;
 	uint32_t depth;
 };
 
@@ -37,7 +39,7 @@ struct tw_calls {
 	uint32_t n_methods;
 	struct lane *lanes;
 	uint32_t n_lanes, n_merged; /* the first n_merged are merged by time, the rest follows */
-	uint32_t *heap;             /* merged lanes that are not done, earliest on top */
+	uint32_t *heap;             /* merged lanes with more events, earliest on top */
 	uint32_t n_heap, next_single;
 	bool begun;
 	char *name; /* NAME_MAX_BYTES */
@@ -50,7 +52,7 @@ static enum tw_status no_memory(struct tw_err *err)
 
 /* --- a thread's first packets --- */
 
-/* The name of its track, which tells samples from calls. */
+/* Describes the thread's track: samples or calls. */
 static void describe(const struct tw_thread_info *t, char name[64], const char **ret_description)
 {
 	double ms = (double)t->interval_ns / 1e6;
@@ -129,7 +131,7 @@ static uint64_t end_cpu(struct lane *l)
 	return (uint64_t)step;
 }
 
-/* A begin that is more than the number of its name. */
+/* A begin that also defines its name or ends a flow. */
 static enum tw_status put_begin(struct tw_calls *c, struct lane *l, struct tw_buf *out,
         const struct tw_edge *e, uint64_t delta)
 {
@@ -202,7 +204,7 @@ static enum tw_status open_lane(struct tw_calls *c, struct lane *l, struct tw_er
 	        TW_PERFETTO_MAX_DEPTH, o->sel.from_ns, o->sel.to_ns, err);
 }
 
-/* Events of one thread while none is later than until_ns, at most *left, which it counts down. */
+/* Writes events of one thread up to until_ns, at most *left, which is reduced. */
 static enum tw_status run(struct tw_calls *c, struct lane *l, int64_t until_ns, int *left,
         struct tw_buf *out, struct tw_err *err)
 {
@@ -277,8 +279,8 @@ static enum tw_status begin(struct tw_calls *c, struct tw_err *err)
 	return st;
 }
 
-/* When the next of the other merged lanes has its turn. */
-static int64_t turn_of_next(const struct tw_calls *c)
+/* The time of the next event of the other merged lanes. */
+static int64_t next_other_ns(const struct tw_calls *c)
 {
 	int64_t next = INT64_MAX;
 
@@ -295,7 +297,7 @@ static enum tw_status step_merged(struct tw_calls *c, struct tw_buf *out, struct
 	for (int left = RUN_EVENTS; st == TW_OK && left > 0 && c->n_heap;) {
 		struct lane *l = &c->lanes[c->heap[0]];
 
-		st = run(c, l, turn_of_next(c), &left, out, err);
+		st = run(c, l, next_other_ns(c), &left, out, err);
 		if (l->cursor.done) {
 			close_lane(c, l);
 			c->heap[0] = c->heap[--c->n_heap];

@@ -1,16 +1,16 @@
 /*
  * export_clock_sync.c - see the header.
  *
- * A trace's own pair of bases is read in two calls, between which its thread may have lost the
- * processor; the device's snapshots are read by a recorder that knows this.  So where both agree
- * within TOLERANCE_NS the device's count.  Where they do not, the device slept between the trace's
- * begin and the snapshot that follows it, or they are of different devices or boots: BOOTTIME
- * minus MONOTONIC is all time ever slept, and never shrinks.
+ * A trace reads its two clock bases in two system calls, between which its thread may be
+ * preempted; the device's snapshots avoid this. So if both agree within TOLERANCE_NS, the device's
+ * are used. Otherwise the device slept between the trace's begin and the next snapshot, or they
+ * are of different devices or boots: BOOTTIME minus MONOTONIC is the total time slept and never
+ * shrinks.
  */
 #include "server/export/perfetto/export_clock_sync.h"
 
 #define TOLERANCE_NS ((int64_t)10000000)
-/* Recorders take the first and last snapshot a little outside of what they record. */
+/* Recorders take the first and last snapshot slightly outside of the recorded range. */
 #define APART_NS ((int64_t)1000000000)
 
 const char *tw_clock_sync_word(enum tw_clock_sync_choice choice)
@@ -46,7 +46,7 @@ static bool relates(const struct tw_perfetto_clocks *c, uint32_t id)
 	return c->trace_clock == id || find(c, id) != NULL;
 }
 
-/* A reading of a clock that is put on the trace's by its snapshots. */
+/* Converts a reading of a clock to the device trace's clock by its snapshots. */
 static enum tw_status by_clock(const struct tw_system *s, uint32_t id, int64_t base_ns,
         struct tw_arena *a, struct tw_clock_sync *ret, struct tw_err *err)
 {
@@ -70,8 +70,8 @@ static enum tw_status by_clock(const struct tw_system *s, uint32_t id, int64_t b
 	return TW_OK;
 }
 
-/* How long the device had slept by the snapshot at or before a reading of MONOTONIC, and by the
- * one after it; the trace's clock is BOOTTIME. */
+/* The total sleep of the device at the last snapshot up to a reading of MONOTONIC, and at the next
+ * one; the trace's clock is BOOTTIME. */
 static void slept(const struct tw_perfetto_clock *k, int64_t mono_ns, int64_t ret[2])
 {
 	const struct tw_perfetto_pair *p = k->pairs;
@@ -87,7 +87,7 @@ static void slept(const struct tw_perfetto_clock *k, int64_t mono_ns, int64_t re
 	}
 }
 
-/* The trace's own pair counts up to the device's first snapshot behind it: in between, it slept. */
+/* Uses the trace's own pair up to the device's next snapshot: the device slept in between. */
 static void put_own_first(
         struct tw_clock_sync *p, const struct tw_perfetto_clock *k, const struct tw_trace_info *t)
 {
@@ -102,7 +102,7 @@ static void put_own_first(
 			                k->pairs[i].to_ns - k->pairs[i].from_ns + t->mono_base_ns};
 }
 
-/* Judges the trace's own BOOTTIME against where MONOTONIC and the snapshots put it. */
+/* Compares the trace's own BOOTTIME with the time by MONOTONIC and the snapshots. */
 static void compare(
         const struct tw_system *s, const struct tw_trace_info *t, struct tw_clock_sync *p)
 {

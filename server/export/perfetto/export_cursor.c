@@ -1,7 +1,7 @@
 #include "server/export/perfetto/export_cursor.h"
 
-/* Loads chunks until one has a slice at c->at.  What was open where the first begins comes first.
- */
+/* Loads chunks until one has a slice at c->at. Its slices begin with those that were open at its
+ * start. */
 static enum tw_status load(struct tw_cursor *c, struct tw_err *err)
 {
 	while (c->at >= c->n) {
@@ -30,7 +30,7 @@ static bool in_range(const struct tw_cursor *c, const struct tw_slice *s)
 	return end > c->from_ns || (s->dur_ns == 0 && end == c->from_ns);
 }
 
-/* Slices come by rising begin: the first behind the range ends it. */
+/* Slices are sorted by begin: the first one after the range ends it. */
 static void stop_behind(struct tw_cursor *c)
 {
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) a list of n slices has them */
@@ -40,7 +40,7 @@ static void stop_behind(struct tw_cursor *c)
 	}
 }
 
-/* Steps over calls that are too deep or out of range: their ends never were put on the stack. */
+/* Skips calls that are too deep or out of range; their ends were never put on the stack. */
 static enum tw_status settle(struct tw_cursor *c, struct tw_err *err)
 {
 	enum tw_status st = load(c, err);
@@ -118,7 +118,7 @@ enum tw_status tw_cursor_next(struct tw_cursor *c, struct tw_edge *ret, struct t
 	int64_t start_ns;
 	int64_t end_ns;
 
-	/* The depth of the next call says how many open ones end before it. */
+	/* open calls at least as deep as the next call end before it */
 	if (!s || c->depth > s->depth) {
 		c->depth--;
 		*ret = (struct tw_edge){.ts_ns = c->ends[c->depth], .method = c->methods[c->depth]};

@@ -12,7 +12,7 @@
 
 struct tw_edge {
 	int64_t ts_ns;
-	int64_t cpu_ns; /* begin: of the whole call, -1 unknown */
+	int64_t cpu_ns; /* begin: of the complete call, -1 unknown */
 	uint32_t method;
 	bool begin;
 };
@@ -44,8 +44,8 @@ enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f
 /* The next edge; c->done must be false. */
 enum tw_status tw_cursor_next(
         struct tw_cursor *c, struct tw_edge *ret, struct tw_err *err) TW_MUST_USE;
-/* Instead of edges: the next call, cut to the range, callers before what they call.  c->done must
- * be false. */
+/* Instead of edges: the next call, clipped to the range, callers before callees. c->done must be
+ * false. */
 enum tw_status tw_cursor_next_slice(
         struct tw_cursor *c, struct tw_slice *ret, struct tw_err *err) TW_MUST_USE;
 void tw_cursor_close(struct tw_cursor *c);

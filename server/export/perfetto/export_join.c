@@ -1,11 +1,11 @@
 /*
  * export_join.c - see the header.
  *
- * The device's trace first, then ours, then what the file says of itself.  When the device's
- * recorder wrote its file while it recorded, Perfetto takes what has passed by as complete whenever
- * the recorder says so, and drops what comes later and is older: then ours stands before the first
- * such packet.  As its times are on the device's trace's clock already, it needs none of the clock
- * snapshots behind it.
+ * The device's trace is written first, then ours, then facts about the file. If the device's
+ * recorder wrote its file during the recording, it states repeatedly that all earlier packets are
+ * complete, after which Perfetto drops older packets. In that case ours is inserted before the
+ * first such statement. Its times use the clock of the device's trace, so it needs none of the
+ * clock snapshots after it.
  */
 #include "server/export/perfetto/export_join.h"
 
@@ -13,11 +13,11 @@
 #include <string.h>
 
 #include "server/export/perfetto/export_calls.h"
-#include "server/export/perfetto/export_squeeze.h"
+#include "server/export/perfetto/export_compress.h"
 #include "server/export/perfetto/system/export_side.h"
 #include "server/export/perfetto/system/export_system_copy.h"
 
-enum { PIECE_BYTES = 256 << 10, FACTS = 256, SQUEEZE_BYTES = 320 << 10 };
+enum { PIECE_BYTES = 256 << 10, FACTS = 256, COMPRESS_BYTES = 320 << 10 };
 #define MERGE_MAX_BYTES ((uint64_t)192 << 20)
 #define COLD_MAX_BYTES  ((size_t)64 << 20)
 
@@ -26,18 +26,18 @@ enum stage { BEGIN, SETTLE, HEAD, SYSTEM, OURS, REST, TAIL, ENDED };
 struct join {
 	struct tw_plan *plan;
 	bool with_system;
-	bool whose_told;
+	bool origin_written;
 	enum stage stage;
 	struct tw_system_copy *copy;
-	bool copied;        /* the device's trace to its end */
-	struct tw_buf rest; /* of it, for behind ours */
-	uint32_t now;       /* of ours */
+	bool copied;        /* the device's trace was copied completely */
+	struct tw_buf rest; /* packets of the device's trace to write after ours */
+	uint32_t now;       /* index of our current trace */
 	struct tw_side *side;
 	struct tw_calls *calls;
-	struct tw_buf piece; /* made but not yet read */
+	struct tw_buf piece; /* produced but not yet read */
 	size_t taken;
 	bool begun;          /* something was read */
-	struct tw_buf loose; /* packets of ours to be compressed */
+	struct tw_buf loose; /* our packets, to be compressed */
 };
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -47,7 +47,7 @@ static enum tw_status no_memory(struct tw_err *err)
 
 /* --- the device's trace --- */
 
-/* The range copied from it: the widest range requested of our traces. */
+/* The copied range: the union of the ranges requested of our traces. */
 static struct tw_system_range range_of(const struct tw_plan *p)
 {
 	struct tw_system_range r = {.cut = p->ours[0].sel.ranged, INT64_MAX, INT64_MIN};
@@ -71,7 +71,7 @@ static enum tw_status open_system(struct join *x, struct tw_err *err)
 	return tw_system_copy_open(x->plan->system_fd, x->plan->system, &range, &x->copy, err);
 }
 
-/* Ours goes in at the gap; what of the device's was made behind it waits. */
+/* Inserts ours at the gap; later packets of the device's trace wait in x->rest. */
 static enum tw_status step_system(struct join *x, struct tw_err *err)
 {
 	enum tw_status st = x->copy ? TW_OK : open_system(x, err);
@@ -111,8 +111,8 @@ static enum tw_status put_loose(struct join *x, bool all, struct tw_err *err)
 {
 	bool zstd = x->plan->system && x->plan->system->has_zstd;
 
-	while (x->loose.len && (all || x->loose.len >= SQUEEZE_BYTES)) {
-		if (tw_squeeze_packets(&x->loose, zstd, &x->piece) != TW_OK)
+	while (x->loose.len && (all || x->loose.len >= COMPRESS_BYTES)) {
+		if (tw_compress_packets(&x->loose, zstd, &x->piece) != TW_OK)
 			return no_memory(err);
 	}
 	return TW_OK;
@@ -142,10 +142,11 @@ static void next_ours(struct join *x)
 		x->stage = REST;
 }
 
-/* The notes come before the calls: they know the flows that end at calls. */
+/* Notes are written before calls, as they determine the flows that end at calls. */
 static enum tw_status step_ours(struct join *x, struct tw_err *err)
 {
-	struct tw_buf *to = x->plan->options.squeeze == TW_PERFETTO_PACKETS ? &x->loose : &x->piece;
+	struct tw_buf *to =
+	        x->plan->options.compression == TW_PERFETTO_PACKETS ? &x->loose : &x->piece;
 	enum tw_status st = x->calls ? TW_OK : open_ours(x, err);
 	bool done = false;
 
@@ -161,7 +162,7 @@ static enum tw_status step_ours(struct join *x, struct tw_err *err)
 	return st == TW_OK ? put_loose(x, x->stage != OURS, err) : st;
 }
 
-/* --- the ends --- */
+/* --- beginning and end --- */
 
 struct facts {
 	TwPerfetto__TraceAttribute each[FACTS];
@@ -181,7 +182,7 @@ static void add_fact(void *arg, const char *key, const char *text, int64_t numbe
 	tw_perfetto__trace_attribute__init(a);
 	(void)snprintf(t->keys[t->n], sizeof t->keys[t->n], "%s", key);
 	a->key = t->keys[t->n];
-	a->string_value = (char *)(uintptr_t)text; /* protobuf-c reads it only */
+	a->string_value = (char *)(uintptr_t)text; /* protobuf-c only reads it */
 	a->has_long_value = text == NULL;
 	a->long_value = number;
 	t->n++;
@@ -198,7 +199,7 @@ static enum tw_status put_facts(struct join *x, struct facts *t)
 	return tw_track_put(&x->piece, &p);
 }
 
-/* Where it takes a while to decide how the file is made, it begins with whose it is. */
+/* If the plan takes a while to finalize, the file begins with the traces' origin. */
 static enum tw_status put_begin(struct join *x, struct tw_err *err)
 {
 	struct facts *t;
@@ -210,16 +211,16 @@ static enum tw_status put_begin(struct join *x, struct tw_err *err)
 	t = tw_mem_zalloc(1, sizeof *t);
 	if (!t)
 		return no_memory(err);
-	tw_plan_whose(x->plan, add_fact, t);
-	x->whose_told = true;
+	tw_plan_origin(x->plan, add_fact, t);
+	x->origin_written = true;
 	st = put_facts(x, t);
 	tw_mem_free(t);
 	return st == TW_OK ? TW_OK : no_memory(err);
 }
 
-/* The clocks of a file that has no snapshots of the device's: MONOTONIC beside BOOTTIME, in which
- * times are.  In an archive too, and first of all: Perfetto wants to know a file's clocks before
- * its first time. */
+/* Clock readings for a file without snapshots of the device: MONOTONIC with BOOTTIME, which
+ * times use. Written first, also in an archive: Perfetto requires a file's clocks before its
+ * first time. */
 static enum tw_status put_head(struct join *x, struct tw_err *err)
 {
 	const struct tw_ours *o = &x->plan->ours[0];
@@ -255,7 +256,7 @@ static enum tw_status put_uuid(struct join *x)
 	return tw_track_put(&x->piece, &p);
 }
 
-/* Written last: only then is it known what was left out, and the last of two uuids counts. */
+/* Written last, when the number of omitted items is known. Of two uuids Perfetto uses the last. */
 static enum tw_status put_tail(struct join *x, struct tw_err *err)
 {
 	struct facts *t = tw_mem_zalloc(1, sizeof *t);
@@ -265,8 +266,8 @@ static enum tw_status put_tail(struct join *x, struct tw_err *err)
 
 	if (!t)
 		return no_memory(err);
-	if (!x->whose_told)
-		tw_plan_whose(x->plan, add_fact, t);
+	if (!x->origin_written)
+		tw_plan_origin(x->plan, add_fact, t);
 	tw_plan_facts(x->plan, add_fact, t);
 	for (uint32_t i = 0; i < x->plan->n; i++) {
 		clipped += x->plan->ours[i].clipped;
@@ -319,7 +320,7 @@ static enum tw_status read_join(
 	if (x->taken == x->piece.len) {
 		tw_buf_clear(&x->piece);
 		x->taken = 0;
-		/* the first bytes go out at once */
+		/* send the first bytes early */
 		do
 			st = step(x, err);
 		while (st == TW_OK && x->stage != ENDED && x->piece.len < PIECE_BYTES &&

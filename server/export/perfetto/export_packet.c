@@ -9,7 +9,7 @@ static unsigned varint_bytes(uint64_t v)
 	return n;
 }
 
-/* Timestamp and sequence, behind the packet's own two bytes. */
+/* Timestamp and sequence, after the packet's own two bytes. */
 static uint8_t *put_head(uint8_t *p, uint32_t seq, uint64_t delta_ns)
 {
 	*p++ = 0x40;
@@ -64,7 +64,7 @@ uint8_t *tw_packet_end_cpu(uint8_t *p, uint32_t seq, uint64_t delta_ns, uint64_t
 	return p;
 }
 
-/* The event itself, in `at`; returns its length. */
+/* Writes the event to `at`; returns its length. */
 static size_t put_event(uint8_t at[32], const struct tw_packet_named *b)
 {
 	uint8_t *p = at + 2;

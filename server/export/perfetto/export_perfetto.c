@@ -1,9 +1,11 @@
-/* export_perfetto.c - see the header: a plan, what makes bytes from it, what makes them fewer. */
+/*
+ * export_perfetto.c - see the header: combines a plan, a writer and a compressor.
+ */
 #include "server/export/perfetto/export_perfetto.h"
 
+#include "server/export/perfetto/export_compress.h"
 #include "server/export/perfetto/export_join.h"
 #include "server/export/perfetto/export_plan.h"
-#include "server/export/perfetto/export_squeeze.h"
 #include "server/export/perfetto/export_tar.h"
 
 struct tw_perfetto {
@@ -24,12 +26,12 @@ enum tw_status tw_perfetto_open(const struct tw_perfetto_source *sources, size_t
 		st = tw_tar_open(x->plan, &x->pull, err);
 	else if (st == TW_OK)
 		st = tw_join_open(x->plan, true, &x->pull, err);
-	if (st == TW_OK &&
-	        (options->squeeze == TW_PERFETTO_GZIP || options->squeeze == TW_PERFETTO_ZSTD)) {
+	if (st == TW_OK && (options->compression == TW_PERFETTO_GZIP ||
+	                           options->compression == TW_PERFETTO_ZSTD)) {
 		struct tw_pull inner = x->pull;
 
 		x->pull = (struct tw_pull){0};
-		st = tw_squeeze_open(inner, options->squeeze, &x->pull, err);
+		st = tw_compress_open(inner, options->compression, &x->pull, err);
 	}
 	if (st == TW_OK)
 		*ret = x;
@@ -63,5 +65,5 @@ const char *tw_perfetto_suffix(const struct tw_perfetto_options *o)
 	        [TW_PERFETTO_TAR] = {".tar", ".tar.gz", ".tar.zst", ".tar"},
 	};
 
-	return suffixes[o->form][o->squeeze];
+	return suffixes[o->form][o->compression];
 }

@@ -34,7 +34,7 @@ enum tw_perfetto_form {
 	TW_PERFETTO_TAR /* the device's trace byte for byte, ours, and a manifest (requires Perfetto
 	                   58) */
 };
-enum tw_perfetto_squeeze {
+enum tw_perfetto_compression {
 	TW_PERFETTO_AS_IS,
 	TW_PERFETTO_GZIP,   /* the file; readable by all versions */
 	TW_PERFETTO_ZSTD,   /* the file; requires Perfetto 58 */
@@ -49,7 +49,7 @@ enum tw_perfetto_align {
 
 struct tw_perfetto_options {
 	enum tw_perfetto_form form;
-	enum tw_perfetto_squeeze squeeze;
+	enum tw_perfetto_compression compression;
 	enum tw_perfetto_align align;
 	const char *slice; /* BY_SLICE: the displayed name */
 };

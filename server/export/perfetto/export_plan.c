@@ -1,8 +1,9 @@
 /*
  * export_plan.c - see the header.
  *
- * Processes of one device and session are on one timeline by their clocks.  Others stand beside
- * the first with ids moved by PID_STEP, which no kernel reaches, and names that say whose they are.
+ * Traces of one device and session share a timeline, aligned by their clocks. Traces of other
+ * devices begin together with the first, with pids raised by PID_STEP, which no kernel reaches,
+ * and names prefixed with their device.
  */
 #include "server/export/perfetto/export_plan.h"
 
@@ -89,7 +90,7 @@ static enum tw_status add_source(struct tw_plan *p, const struct tw_perfetto_sou
 	return TW_OK;
 }
 
-/* Names say whose they are where there is more than one device. */
+/* Prefixes names with their device if there are several. */
 static bool label(struct tw_plan *p)
 {
 	bool alone = true;
@@ -128,8 +129,8 @@ static struct tw_system *kept_facts(const struct tw_perfetto_source *src)
 	return s;
 }
 
-/* The stored facts, or else those read from the file. */
-static enum tw_status look_through(
+/* The stored facts; otherwise reads them from the file. */
+static enum tw_status load_facts(
         struct tw_plan *p, uint32_t i, struct tw_system **ret, struct tw_err *err)
 {
 	struct tw_system *s = p->kept[i];
@@ -141,12 +142,12 @@ static enum tw_status look_through(
 	return TW_OK;
 }
 
-/* Joins the device's trace that came with one of ours, when it can be. */
+/* Joins the device's trace of one of ours, if possible. */
 static enum tw_status try_system(struct tw_plan *p, struct tw_ours *o, struct tw_err *err)
 {
 	struct tw_system *s = NULL;
 	const char *why;
-	enum tw_status st = look_through(p, o->number, &s, err);
+	enum tw_status st = load_facts(p, o->number, &s, err);
 
 	if (st == TW_OK && s->fault == TW_SYSTEM_FINE)
 		st = tw_clock_sync_make(tw_trace_file_info(o->file), s, p->arena, &o->place, err);
@@ -195,7 +196,7 @@ static enum tw_status anchor_of(
 	return TW_OK;
 }
 
-/* Without a device's trace: what two of ours say of the same clocks. */
+/* Aligns by the clock readings of two of our traces, without a device's trace. */
 static bool by_bases(struct tw_plan *p, struct tw_ours *o, enum tw_status *st, struct tw_err *err)
 {
 	const struct tw_trace_info *first = tw_trace_file_info(p->ours[0].file);
@@ -277,7 +278,7 @@ static enum tw_status place_all(struct tw_plan *p, struct tw_err *err)
 	return st;
 }
 
-/* An end of a range, such that clocks may be added to it. */
+/* Limits an end of a range so that clock offsets can be added without overflow. */
 static int64_t within(int64_t ns)
 {
 	if (ns > MAX_TIME_NS)
@@ -285,16 +286,16 @@ static int64_t within(int64_t ns)
 	return ns < -MAX_TIME_NS ? -MAX_TIME_NS : ns;
 }
 
-/* A range is one of the first trace's time, and of the same time of the others. */
-static void cut_all(struct tw_plan *p, const struct tw_selection *asked)
+/* The range is in the first trace's time; others get the range of the same file time. */
+static void cut_all(struct tw_plan *p, const struct tw_selection *requested)
 {
 	const struct tw_ours *first = &p->ours[0];
-	const int64_t ends[] = {within(asked->from_ns), within(asked->to_ns)};
+	const int64_t ends[] = {within(requested->from_ns), within(requested->to_ns)};
 	uint32_t at = 0;
 	int64_t from_ns;
 	int64_t to_ns;
 
-	if (!asked->ranged)
+	if (!requested->ranged)
 		return;
 	from_ns = tw_clock_sync_time(&first->place, &at, ends[0]);
 	to_ns = tw_clock_sync_time(&first->place, &at, ends[1]);
@@ -308,7 +309,7 @@ static void cut_all(struct tw_plan *p, const struct tw_selection *asked)
 
 /* --- ids --- */
 
-static enum tw_status give_ids(struct tw_plan *p, struct tw_err *err)
+static enum tw_status assign_ids(struct tw_plan *p, struct tw_err *err)
 {
 	uint64_t salt = 0x7477656C6C;
 	uint32_t next = 1;
@@ -330,7 +331,7 @@ static enum tw_status give_ids(struct tw_plan *p, struct tw_err *err)
 		o->seqs = tw_arena_alloc(p->arena, (size_t)lanes + 1, sizeof *o->seqs);
 		if (!o->seqs)
 			return no_memory(err);
-		/* the busiest threads come first: they get the short ids */
+		/* the busiest threads come first and get the short ids */
 		for (uint32_t k = 0; k < lanes; k++)
 			o->seqs[k] = tw_system_sequence(p->system, &next);
 		o->side_seq = tw_system_sequence(p->system, &next);
@@ -339,9 +340,9 @@ static enum tw_status give_ids(struct tw_plan *p, struct tw_err *err)
 	return TW_OK;
 }
 
-/* --- when --- */
+/* --- when to finalize --- */
 
-/* Nothing that was asked for can turn out not to be there. */
+/* Returns whether everything in the request is known to exist. */
 static bool is_certain(const struct tw_plan *p)
 {
 	if (p->options.align != TW_PERFETTO_BY_SLICE)
@@ -352,7 +353,7 @@ static bool is_certain(const struct tw_plan *p)
 	return true;
 }
 
-/* Looking for a call, or through a device's trace, takes as long as they are. */
+/* Searching for a call, or scanning a device's trace, takes time in proportion to its size. */
 static bool takes_long(const struct tw_plan *p)
 {
 	for (uint32_t i = 0; i < p->n; i++)
@@ -374,13 +375,13 @@ enum tw_status tw_plan_finalize(struct tw_plan *p, struct tw_err *err)
 		st = place_all(p, err);
 	if (st == TW_OK) {
 		cut_all(p, &p->sources[0].sel);
-		st = give_ids(p, err);
+		st = assign_ids(p, err);
 	}
 	p->settled = st == TW_OK;
 	return st;
 }
 
-/* --- making one --- */
+/* --- construction --- */
 
 static bool make_tables(struct tw_plan *p, const struct tw_perfetto_source *sources, size_t n)
 {
@@ -442,9 +443,9 @@ struct tw_plan *tw_plan_free(struct tw_plan *p)
 	return NULL;
 }
 
-/* --- what the file says of itself --- */
+/* --- facts recorded in the file --- */
 
-static void tell_place(const struct tw_ours *o, tw_plan_fact_fn each, void *arg, const char *suffix)
+static void emit_clock(const struct tw_ours *o, tw_plan_fact_fn each, void *arg, const char *suffix)
 {
 	const struct tw_trace_info *i = tw_trace_file_info(o->file);
 	int64_t base =
@@ -470,7 +471,7 @@ static void suffix_of(const struct tw_ours *o, char suffix[SUFFIX_BYTES])
 		(void)snprintf(suffix, SUFFIX_BYTES, "_%u", o->number + 1);
 }
 
-static void tell_whose(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
+static void emit_origin(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
 {
 	const struct {
 		const char *key, *text;
@@ -489,13 +490,13 @@ static void tell_whose(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
 	}
 }
 
-static void tell_ours(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
+static void emit_facts(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
 {
 	char suffix[SUFFIX_BYTES];
 	char key[KEY_BYTES];
 
 	suffix_of(o, suffix);
-	tell_place(o, each, arg, suffix);
+	emit_clock(o, each, arg, suffix);
 	(void)snprintf(key, sizeof key, "slices%s", suffix);
 	each(arg, key, NULL, (int64_t)tw_trace_file_info(o->file)->slices);
 	if (o->sel.ranged) {
@@ -506,17 +507,17 @@ static void tell_ours(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
 	}
 }
 
-void tw_plan_whose(const struct tw_plan *p, tw_plan_fact_fn each, void *arg)
+void tw_plan_origin(const struct tw_plan *p, tw_plan_fact_fn each, void *arg)
 {
 	each(arg, "tracewell_version", TW_VERSION, 0);
 	for (uint32_t i = 0; i < p->n; i++)
-		tell_whose(&p->ours[i], each, arg);
+		emit_origin(&p->ours[i], each, arg);
 }
 
 void tw_plan_facts(const struct tw_plan *p, tw_plan_fact_fn each, void *arg)
 {
 	for (uint32_t i = 0; i < p->n; i++)
-		tell_ours(&p->ours[i], each, arg);
+		emit_facts(&p->ours[i], each, arg);
 	if (p->left_out[0])
 		each(arg, "system_trace_left_out", p->left_out, 0);
 	if (!p->system)

@@ -35,11 +35,11 @@ enum tw_status tw_plan_new(const struct tw_perfetto_source *sources, size_t n,
 enum tw_status tw_plan_finalize(struct tw_plan *p, struct tw_err *err) TW_MUST_USE;
 struct tw_plan *tw_plan_free(struct tw_plan *p);
 
-/* Facts recorded in the file.  Calls each with a key and a text, or a number if text is NULL.  Use
+/* Facts recorded in the file. Calls `each` with a key and a text, or a number if text is NULL. Use
  * every key only once: Perfetto shows all of them. */
 typedef void (*tw_plan_fact_fn)(void *arg, const char *key, const char *text, int64_t number);
 /* The origin of the traces: available before the plan is settled. */
-void tw_plan_whose(const struct tw_plan *p, tw_plan_fact_fn each, void *arg);
+void tw_plan_origin(const struct tw_plan *p, tw_plan_fact_fn each, void *arg);
 /* The decisions. */
 void tw_plan_facts(const struct tw_plan *p, tw_plan_fact_fn each, void *arg);
 

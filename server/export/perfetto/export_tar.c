@@ -24,10 +24,10 @@ struct tar {
 	enum stage stage;
 	struct tw_buf piece;
 	size_t taken;
-	uint64_t left; /* of the member under way */
-	uint64_t at;   /* in the device's trace */
+	uint64_t left; /* of the current member */
+	uint64_t at;   /* offset in the device's trace */
 	struct tw_pull ours;
-	uint32_t pad; /* behind the member */
+	uint32_t pad; /* padding after the member */
 };
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -80,7 +80,7 @@ static void add_file(struct tw_json *j, const char *path)
 	tw_json_close(j, '}');
 }
 
-/* The name of a clock in a manifest; NULL: it has none there. */
+/* The name of a clock in a manifest; NULL if manifests have none for it. */
 static const char *clock_name(uint32_t id)
 {
 	static const char *const names[] = {NULL, "REALTIME", "REALTIME_COARSE", "MONOTONIC",
@@ -99,7 +99,7 @@ static void put_trace_time(struct tw_json *j, uint32_t clock)
 	tw_json_close(j, '}');
 }
 
-/* Ours has times of the clock that the device's trace has: that relates the two. */
+/* Our times use a clock of the device's trace, which relates the two. */
 static enum tw_status put_manifest(struct tar *t, struct tw_err *err)
 {
 	struct tw_buf text;
@@ -120,7 +120,7 @@ static enum tw_status put_manifest(struct tar *t, struct tw_err *err)
 	tw_json_close(&j, ']');
 	tw_json_key(&j, "attributes");
 	tw_json_open(&j, '{');
-	tw_plan_whose(t->plan, add_fact, &j);
+	tw_plan_origin(t->plan, add_fact, &j);
 	tw_plan_facts(t->plan, add_fact, &j);
 	tw_json_close(&j, '}');
 	tw_json_close(&j, '}');
@@ -136,7 +136,7 @@ static enum tw_status put_manifest(struct tar *t, struct tw_err *err)
 
 /* --- members --- */
 
-/* The bytes of a file are those it had when it was looked at: uploads do not change. */
+/* Reads the length determined when the export was planned; uploads do not change. */
 static enum tw_status read_system(
         struct tar *t, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
 {

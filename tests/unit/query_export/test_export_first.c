@@ -27,7 +27,8 @@ static void make(struct merged *x)
 }
 
 /* What of a compressed beginning can be unfolded already. */
-static size_t unfold(enum tw_perfetto_squeeze how, uint8_t *p, size_t n, uint8_t *to, size_t cap)
+static size_t unfold(
+        enum tw_perfetto_compression how, uint8_t *p, size_t n, uint8_t *to, size_t cap)
 {
 	if (how == TW_PERFETTO_GZIP) {
 		z_stream z = {
@@ -55,7 +56,7 @@ static size_t unfold(enum tw_perfetto_squeeze how, uint8_t *p, size_t n, uint8_t
  */
 static void test_before_the_device(void **state)
 {
-	static const enum tw_perfetto_squeeze squeezes[] = {
+	static const enum tw_perfetto_compression compressions[] = {
 	        TW_PERFETTO_AS_IS, TW_PERFETTO_GZIP, TW_PERFETTO_ZSTD, TW_PERFETTO_PACKETS};
 	static uint8_t out[1 << 16], head[1 << 16];
 	struct merged x;
@@ -65,8 +66,8 @@ static void test_before_the_device(void **state)
 	(void)close(x.fd);
 	x.fd = open("/", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
 	assert_true(x.fd >= 0);
-	for (size_t i = 0; i < sizeof squeezes / sizeof *squeezes; i++) {
-		const struct tw_perfetto_options o = {.squeeze = squeezes[i]};
+	for (size_t i = 0; i < sizeof compressions / sizeof *compressions; i++) {
+		const struct tw_perfetto_options o = {.compression = compressions[i]};
 		struct tw_perfetto_source source = merged_source(&x);
 		struct tw_perfetto *p = NULL;
 		size_t n = 0;
@@ -75,7 +76,7 @@ static void test_before_the_device(void **state)
 		assert_int_equal(tw_perfetto_open(&source, 1, &o, &p, NULL), TW_OK);
 		assert_int_equal(tw_perfetto_read(p, out, sizeof out, &n, NULL), TW_OK);
 		assert_true(n > 0);
-		told = unfold(squeezes[i], out, n, head, sizeof head);
+		told = unfold(compressions[i], out, n, head, sizeof head);
 		assert_true(told > 0 && head[0] == 0x0A);
 		assert_true(tw_str_find((struct tw_str){(char *)head, told},
 		                    TW_STR("https://t.example/traces/01ABC")) < told);
@@ -88,7 +89,8 @@ static void test_before_the_device(void **state)
 /* Nothing is held back until something came: the first piece is there, whole. */
 static void test_packed(void **state)
 {
-	static const enum tw_perfetto_squeeze squeezes[] = {TW_PERFETTO_GZIP, TW_PERFETTO_ZSTD};
+	static const enum tw_perfetto_compression compressions[] = {
+	        TW_PERFETTO_GZIP, TW_PERFETTO_ZSTD};
 	static uint8_t out[1 << 16], head[1 << 20], first[1 << 20];
 	struct tw_perfetto_source source;
 	struct tw_perfetto *p = NULL;
@@ -103,11 +105,11 @@ static void test_packed(void **state)
 	assert_int_equal(tw_perfetto_read(p, first, sizeof first, &n_first, NULL), TW_OK);
 	tw_perfetto_close(p);
 	for (size_t i = 0; i < 2; i++) {
-		const struct tw_perfetto_options o = {.squeeze = squeezes[i]};
+		const struct tw_perfetto_options o = {.compression = compressions[i]};
 
 		assert_int_equal(tw_perfetto_open(&source, 1, &o, &p, NULL), TW_OK);
 		assert_int_equal(tw_perfetto_read(p, out, sizeof out, &n, NULL), TW_OK);
-		assert_int_equal(unfold(squeezes[i], out, n, head, sizeof head), n_first);
+		assert_int_equal(unfold(compressions[i], out, n, head, sizeof head), n_first);
 		assert_memory_equal(head, first, n_first);
 		tw_perfetto_close(p);
 	}

@@ -144,7 +144,7 @@ static void test_tar(void **state)
 static void test_no_memory(void **state)
 {
 	const struct tw_perfetto_options forms[] = {{0}, {.form = TW_PERFETTO_TAR},
-	        {.squeeze = TW_PERFETTO_PACKETS}, {.squeeze = TW_PERFETTO_GZIP}};
+	        {.compression = TW_PERFETTO_PACKETS}, {.compression = TW_PERFETTO_GZIP}};
 	struct system_shape s = merged_usual();
 	struct tw_perfetto_source source;
 	struct merged x;

@@ -21,12 +21,13 @@
 
 static void test_shapes(void **state)
 {
-	static const enum tw_perfetto_squeeze squeezes[] = {TW_PERFETTO_AS_IS, TW_PERFETTO_PACKETS};
+	static const enum tw_perfetto_compression compressions[] = {
+	        TW_PERFETTO_AS_IS, TW_PERFETTO_PACKETS};
 
 	(void)state;
 	for (int i = 0; i < 48; i++) {
 		struct system_shape s = merged_usual();
-		struct tw_perfetto_options o = {.squeeze = squeezes[i & 1]};
+		struct tw_perfetto_options o = {.compression = compressions[i & 1]};
 		struct merged x;
 
 		s.flushed = i & 2;

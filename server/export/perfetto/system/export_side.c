@@ -1,10 +1,10 @@
 /*
  * export_side.c - see the header.
  *
- * Times here are readings of the file's clock, not steps, so that a span's end may stand beside its
- * begin: Perfetto sorts, and nothing has to be held until it ends.  Spans of one track must nest.
- * Those that do not go onto a further track of the same name; what finds none of LEVELS free is
- * cut to the span around it, and counted.
+ * Times are readings of the file's clock, not steps, so a span's end may be written right after
+ * its begin: Perfetto sorts events, and no span is held back until it ends. Spans of one track
+ * must nest. Others are put on a further track of the same name. A span that fits on none of
+ * LEVELS tracks is truncated to the enclosing span and counted.
  */
 #include "server/export/perfetto/system/export_side.h"
 
@@ -20,15 +20,14 @@ enum group { LOCKS, EVENTS, STATES, ANR, SCENARIO, GROUPS };
 
 static const char *const group_names[GROUPS] = {"locks", "events", "states", "ANR", "scenario"};
 
-enum shape { NOT_TOLD, SPAN, COUNTER };
+enum shape { OMITTED, SPAN, COUNTER };
 
-/* What the scheduler says of a thread stands in a device's trace, and is told where that is not in
- * the file.  Wake-ups are ends of states; the rest that is left out says how a call came about, or
- * what it is, and the call is there. */
+/* Thread states are exported only if the file has no device's trace, which has them. Wake-ups are
+ * visible as the ends of states. The other omitted kinds describe calls that are exported. */
 static const struct {
 	enum shape shape;
 	enum group group;
-	bool of_call; /* it is also a call, where the thread has calls */
+	bool of_call; /* if the thread has calls, the event is one of them */
 } rules[TW_NOTE_COUNT] = {
         [TW_NOTE_instant] = {SPAN, EVENTS, false},
         [TW_NOTE_async] = {SPAN, EVENTS, false},
@@ -50,26 +49,26 @@ static const struct {
         [TW_NOTE_anr] = {SPAN, ANR, false},
 };
 
-struct shelf {                       /* the tracks of one group of one thread, or of the process */
-	int64_t ends[LEVELS][DEPTH]; /* of what is open, outermost first */
+struct track_group {                 /* the tracks of one group of one thread, or of the process */
+	int64_t ends[LEVELS][DEPTH]; /* ends of the open spans, outermost first */
 	uint8_t depth[LEVELS];
-	bool told[LEVELS];
+	bool described[LEVELS];
 };
 
 struct tw_side {
 	struct tw_ours *ours;
-	bool beside;
+	bool has_system;
 	const struct tw_thread_info *threads;
 	uint32_t n_threads;
 	const struct tw_thread_info **by_tid; /* rising */
-	struct shelf **shelves;               /* by thread_id * GROUPS + group; 0 the process */
-	bool *told;                           /* by thread_id: described on this sequence */
-	uint64_t counters[MAX_COUNTERS * 2];  /* hashed: tracks that are told */
+	struct track_group **track_groups;    /* by thread_id * GROUPS + group; 0 the process */
+	bool *described;                      /* by thread_id: described on this sequence */
+	uint64_t counters[MAX_COUNTERS * 2];  /* hash set of described counter tracks */
 	uint32_t n_counters;
-	uint64_t after; /* the last note that was read */
+	uint64_t after; /* id of the last note read */
 	uint32_t place;
 	bool begun, done;
-	/* of the batch under way */
+	/* of the current batch */
 	struct tw_buf *out;
 	enum tw_status status;
 	uint32_t n;
@@ -103,21 +102,22 @@ static uint64_t track_of(
 	        ((uint64_t)thread_id * GROUPS + group) * LEVELS + level);
 }
 
-/* The thread at its first moment that is known: its id may have been another's before. */
-static enum tw_status tell_thread(
+/* Describes the thread at its first known event: before, its id may have belonged to another
+ * thread. */
+static enum tw_status describe_thread(
         struct tw_side *s, const struct tw_thread_info *t, int64_t ts_ns, int64_t at_ns)
 {
 	uint32_t place = 0;
 
-	if (!t || s->told[t->thread_id])
+	if (!t || s->described[t->thread_id])
 		return TW_OK;
-	s->told[t->thread_id] = true;
+	s->described[t->thread_id] = true;
 	if (t->slices && t->start_ns < ts_ns)
 		at_ns = tw_ours_time(s->ours, &place, t->start_ns);
 	return tw_ours_put_thread(s->ours, s->out, s->ours->side_seq, at_ns, t);
 }
 
-static enum tw_status tell_track(
+static enum tw_status describe_track(
         struct tw_side *s, uint32_t thread_id, enum group group, unsigned level, int64_t at_ns)
 {
 	const uint64_t uuids[] = {
@@ -127,9 +127,9 @@ static enum tw_status tell_track(
 	        s->out, s->ours->side_seq, at_ns, uuids, group_names[group], NULL);
 }
 
-/* Where a span fits, made if it is not there; *end_ns is cut when it fits nowhere. */
-static enum tw_status find_level(
-        struct tw_side *s, struct shelf *k, int64_t ts_ns, int64_t *end_ns, unsigned *ret_level)
+/* Finds or creates the track on which a span fits. If it fits on none, *end_ns is reduced. */
+static enum tw_status find_level(struct tw_side *s, struct track_group *k, int64_t ts_ns,
+        int64_t *end_ns, unsigned *ret_level)
 {
 	for (unsigned i = 0; i < LEVELS; i++) {
 		while (k->depth[i] && k->ends[i][k->depth[i] - 1] <= ts_ns)
@@ -147,9 +147,9 @@ static enum tw_status find_level(
 	return TW_OK;
 }
 
-static struct shelf *shelf_of(struct tw_side *s, uint32_t thread_id, enum group group)
+static struct track_group *track_group_of(struct tw_side *s, uint32_t thread_id, enum group group)
 {
-	struct shelf **k = &s->shelves[thread_id * GROUPS + group];
+	struct track_group **k = &s->track_groups[thread_id * GROUPS + group];
 
 	if (!*k)
 		*k = tw_arena_zalloc(s->ours->arena, 1, sizeof **k);
@@ -158,14 +158,14 @@ static struct shelf *shelf_of(struct tw_side *s, uint32_t thread_id, enum group 
 
 /* --- events --- */
 
-struct mark { /* what goes onto a track */
+struct mark { /* an event on a track */
 	uint32_t thread_id;
 	enum group group;
-	int64_t ts_ns, end_ns; /* of the trace; equal: a moment */
+	int64_t ts_ns, end_ns; /* in trace time; equal: an instant */
 	char *name;
-	uint64_t flow; /* that begins here, or ends when flow_ends */
+	uint64_t flow; /* flow that begins here, or ends if flow_ends */
 	bool flow_ends;
-	const char *detail_name; /* NULL: there is none */
+	const char *detail_name; /* NULL: no detail */
 	char *detail;
 };
 
@@ -202,7 +202,7 @@ static enum tw_status put_event(
 
 static enum tw_status put_mark(struct tw_side *s, const struct mark *m)
 {
-	struct shelf *k = shelf_of(s, m->thread_id, m->group);
+	struct track_group *k = track_group_of(s, m->thread_id, m->group);
 	bool moment = m->end_ns <= m->ts_ns;
 	int64_t begin = tw_ours_time(s->ours, &s->place, m->ts_ns);
 	int64_t end = moment ? begin : tw_ours_time(s->ours, &s->place, m->end_ns);
@@ -212,12 +212,12 @@ static enum tw_status put_mark(struct tw_side *s, const struct mark *m)
 	if (st == TW_OK && !moment)
 		st = find_level(s, k, begin, &end, &level);
 	if (st == TW_OK)
-		st = tell_thread(s, thread_of(s, m->thread_id), m->ts_ns, begin);
-	if (st == TW_OK && !k->told[level])
-		st = tell_track(s, m->thread_id, m->group, level, begin);
+		st = describe_thread(s, thread_of(s, m->thread_id), m->ts_ns, begin);
+	if (st == TW_OK && !k->described[level])
+		st = describe_track(s, m->thread_id, m->group, level, begin);
 	if (st != TW_OK)
 		return st;
-	k->told[level] = true;
+	k->described[level] = true;
 	st = put_event(s, begin, track_of(s, m->thread_id, m->group, level),
 	        moment ? TW_TRACK_INSTANT : TW_TRACK_BEGIN, m);
 	if (st == TW_OK && !moment)
@@ -228,7 +228,7 @@ static enum tw_status put_mark(struct tw_side *s, const struct mark *m)
 
 /* --- counters --- */
 
-/* *ret_new: it is written for the first time.  False: there are too many. */
+/* ret_new: first use of this counter. False: too many counters. */
 static bool know_counter(struct tw_side *s, uint64_t uuid, bool *ret_new)
 {
 	uint32_t at = (uint32_t)uuid % (MAX_COUNTERS * 2);
@@ -319,7 +319,7 @@ static char *name_or_id(struct tw_side *s, const struct tw_thread_info *t)
 	            : tw_arena_printf(s->scratch, "thread %llu", (unsigned long long)t->tid);
 }
 
-/* The other end of a wait for a lock: a moment later, as Perfetto tells a flow's direction by
+/* The other end of a wait for a lock, a moment later: Perfetto derives a flow's direction from
  * times. */
 static enum tw_status put_holder(
         struct tw_side *s, const struct mark *waiter, const struct tw_thread_info *holder)
@@ -337,7 +337,7 @@ static enum tw_status put_holder(
 	return m.name ? put_mark(s, &m) : TW_NOMEM;
 }
 
-/* A thread that was started: its first call is where the flow ends. */
+/* Begins the flow from the creation of a thread to its first call. */
 static void start_flow(struct tw_side *s, const struct tw_note_row *n, struct mark *m)
 {
 	const struct tw_thread_info *t = find_tid(s, n->value);
@@ -367,7 +367,7 @@ static char *mark_name(struct tw_side *s, const struct tw_note_row *n, const cha
 	return tw_arena_printf(s->scratch, "%s", *text ? text : kind);
 }
 
-/* Texts are as long as names are shown. */
+/* Truncates texts to the displayed length of names. */
 static bool make_mark(struct tw_side *s, const struct tw_note_row *n, struct mark *ret)
 {
 	const struct tw_selection *sel = &s->ours->sel;
@@ -389,7 +389,7 @@ static bool make_mark(struct tw_side *s, const struct tw_note_row *n, struct mar
 	return ret->name && (!ret->detail_name || ret->detail);
 }
 
-/* The holder of the lock that this waits for, if that is another exported thread. */
+/* The holder of the lock that a thread waits for, if it is another exported thread. */
 static const struct tw_thread_info *holder_of(
         const struct tw_side *s, const struct tw_note_row *n, const struct mark *m)
 {
@@ -419,11 +419,11 @@ static enum tw_status put_note(struct tw_side *s, const struct tw_note_row *n)
 	return st == TW_OK && holder ? put_holder(s, &m, holder) : st;
 }
 
-static bool is_told(const struct tw_side *s, const struct tw_note_row *n)
+static bool is_exported(const struct tw_side *s, const struct tw_note_row *n)
 {
 	const struct tw_thread_info *t = thread_of(s, n->thread_id);
 
-	if (rules[n->kind].shape == NOT_TOLD)
+	if (rules[n->kind].shape == OMITTED)
 		return false;
 	if (t && !tw_selection_has(&s->ours->sel, t))
 		return false;
@@ -431,7 +431,7 @@ static bool is_told(const struct tw_side *s, const struct tw_note_row *n)
 		return false;
 	if (n->kind == TW_NOTE_state && !t)
 		return false;
-	return !(s->beside && (n->from_system || n->kind == TW_NOTE_state));
+	return !(s->has_system && (n->from_system || n->kind == TW_NOTE_state));
 }
 
 static bool each_note(void *arg, uint64_t id, const struct tw_note_row *n)
@@ -441,7 +441,7 @@ static bool each_note(void *arg, uint64_t id, const struct tw_note_row *n)
 
 	s->after = id;
 	s->n++;
-	if (!is_told(s, n))
+	if (!is_exported(s, n))
 		return true;
 	if (rules[n->kind].shape == COUNTER) {
 		name = tw_track_text(s->scratch, n->text);
@@ -474,7 +474,7 @@ static enum tw_status put_process(struct tw_side *s, uint32_t pid, const char *n
 	        (int32_t)(pid + o->pid_shift), full);
 }
 
-/* The trace's own by its facts, others by the names that the trace has for them. */
+/* The trace's own process is described by its facts, others by their names in the trace. */
 static enum tw_status put_processes(struct tw_side *s)
 {
 	const struct tw_ours *o = s->ours;
@@ -547,21 +547,23 @@ enum tw_status tw_side_step(
 	return st;
 }
 
-enum tw_status tw_side_new(struct tw_ours *o, bool beside, struct tw_side **ret, struct tw_err *err)
+enum tw_status tw_side_new(
+        struct tw_ours *o, bool has_system, struct tw_side **ret, struct tw_err *err)
 {
 	struct tw_side *s = tw_mem_zalloc(1, sizeof *s);
 
 	if (!s)
 		return no_memory(err);
 	s->ours = o;
-	s->beside = beside;
+	s->has_system = has_system;
 	s->threads = tw_trace_file_threads(o->file, &s->n_threads);
 	s->scratch = tw_arena_new(4 << 20);
 	s->by_tid = tw_arena_alloc(o->arena, (size_t)s->n_threads + 1, sizeof(void *));
-	s->shelves = tw_arena_zalloc(o->arena, ((size_t)s->n_threads + 1) * GROUPS, sizeof(void *));
-	s->told = tw_arena_zalloc(o->arena, (size_t)s->n_threads + 1, sizeof *s->told);
+	s->track_groups =
+	        tw_arena_zalloc(o->arena, ((size_t)s->n_threads + 1) * GROUPS, sizeof(void *));
+	s->described = tw_arena_zalloc(o->arena, (size_t)s->n_threads + 1, sizeof *s->described);
 	o->flows = tw_arena_zalloc(o->arena, (size_t)s->n_threads + 1, sizeof *o->flows);
-	if (!s->scratch || !s->by_tid || !s->shelves || !s->told || !o->flows) {
+	if (!s->scratch || !s->by_tid || !s->track_groups || !s->described || !o->flows) {
 		tw_side_free(s);
 		return no_memory(err);
 	}

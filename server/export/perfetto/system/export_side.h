@@ -14,10 +14,10 @@
 
 struct tw_side;
 
-/* beside: the file also contains a device's trace, which already has the scheduler's and the
+/* has_system: the file also contains a device's trace, which already has the scheduler's and the
  * kernel's events. */
 enum tw_status tw_side_new(
-        struct tw_ours *o, bool beside, struct tw_side **ret, struct tw_err *err) TW_MUST_USE;
+        struct tw_ours *o, bool has_system, struct tw_side **ret, struct tw_err *err) TW_MUST_USE;
 /* Appends some packets; *ret_done: complete, and o->flows are set. */
 enum tw_status tw_side_step(
         struct tw_side *s, struct tw_buf *out, bool *ret_done, struct tw_err *err) TW_MUST_USE;

@@ -8,7 +8,7 @@ enum { ARENA_BYTES = 64 << 20, ARENA_SPARE = 16 << 20, READ_COMPLETED = 4 };
 struct scan {
 	struct tw_system *s;
 	uint32_t order; /* of descriptors */
-	bool crowded;   /* most of them are of different threads */
+	bool crowded;   /* most descriptors are of different threads */
 	struct tw_system_reader reader;
 };
 
@@ -36,8 +36,8 @@ static int by_thread(const void *pa, const void *pb)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Sorts them and keeps the latest of each. */
-static void settle_threads(struct tw_system *s)
+/* Sorts threads and keeps the latest descriptor of each. */
+static void finish_threads(struct tw_system *s)
 {
 	struct tw_system_thread *t = s->threads;
 	uint32_t n = 0;
@@ -52,7 +52,7 @@ static void settle_threads(struct tw_system *s)
 	s->n_threads = n;
 }
 
-/* Recorders describe their threads again and again. */
+/* Recorders describe their threads repeatedly. */
 static enum tw_status note_thread(struct scan *c, uint64_t tid, uint64_t pid, uint64_t uuid)
 {
 	struct tw_system *s = c->s;
@@ -62,7 +62,7 @@ static enum tw_status note_thread(struct scan *c, uint64_t tid, uint64_t pid, ui
 	if (!s->threads)
 		return TW_NOMEM;
 	if (s->n_threads == TW_SYSTEM_THREADS && !c->crowded) {
-		settle_threads(s);
+		finish_threads(s);
 		c->crowded = s->n_threads > TW_SYSTEM_THREADS / 2;
 	}
 	if (s->n_threads < TW_SYSTEM_THREADS)
@@ -103,7 +103,7 @@ static enum tw_status note_track(struct scan *c, struct tw_pb message)
 	return st;
 }
 
-/* The track of an event, and the flows through it. */
+/* Records the track of an event, and its flows. */
 static void note_event(struct scan *c, struct tw_pb message)
 {
 	static const uint8_t ids[] = {11, 36, 42, 47, 48};
@@ -156,7 +156,7 @@ static enum tw_status each(void *arg, struct tw_system_packet *p, struct tw_err 
 		s->sequences[p->head.sequence / 8] |= (uint8_t)(1U << p->head.sequence % 8);
 	if (st == TW_OK && note_payload(c, p) != TW_OK)
 		st = no_memory(err);
-	/* A snapshot's, a descriptor's or a tree's time says nothing of when there was tracing. */
+	/* The times of snapshots, descriptors and process trees do not bound the recording. */
 	if (p->first_ns >= 0 && p->head.content.number != TW_SYSTEM_PROCESS_TREE &&
 	        p->head.content.number != TW_SYSTEM_TRACK) {
 		if (s->first_ns < 0 || p->first_ns < s->first_ns)
@@ -167,15 +167,16 @@ static enum tw_status each(void *arg, struct tw_system_packet *p, struct tw_err 
 	return st;
 }
 
-static enum tw_system_fault judge(const struct tw_system *s)
+static enum tw_system_fault check_codecs(const struct tw_system *s)
 {
 	if (s->packets == 0)
 		return TW_SYSTEM_NO_TRACE;
 	return s->has_zlib && s->has_zstd ? TW_SYSTEM_TWO_CODECS : TW_SYSTEM_FINE;
 }
 
-/* A defect of the file is not a failure; running out of memory for another reason is. */
-static bool is_its_fault(const struct scan *c, enum tw_status st, enum tw_system_fault *ret)
+/* Returns whether the file is the cause, which is not a failure. Running out of memory otherwise is
+ * one. */
+static bool is_fault_of_file(const struct scan *c, enum tw_status st, enum tw_system_fault *ret)
 {
 	*ret = st == TW_TOO_LARGE ? TW_SYSTEM_TOO_LARGE : TW_SYSTEM_TOO_MUCH;
 	return st == TW_TOO_LARGE ||
@@ -195,10 +196,10 @@ static enum tw_status read_all(struct scan *c, int fd, struct tw_err *err)
 	s->damages = c->reader.damages;
 	s->cut = c->reader.cut;
 	if (st == TW_OK)
-		s->fault = judge(s);
-	else if (is_its_fault(c, st, &s->fault))
+		s->fault = check_codecs(s);
+	else if (is_fault_of_file(c, st, &s->fault))
 		st = TW_OK;
-	settle_threads(s);
+	finish_threads(s);
 	tw_system_reader_close(&c->reader);
 	return st;
 }
@@ -232,7 +233,7 @@ struct tw_system *tw_system_new(void)
 	}
 	s->clocks.arena = s->arena;
 	s->first_ns = s->last_ns = -1;
-	s->sequences[0] = 1; /* 0 is none */
+	s->sequences[0] = 1; /* 0 means none */
 	return s;
 }
 
@@ -265,7 +266,7 @@ uint32_t tw_system_sequence(const struct tw_system *s, uint32_t *next)
 	while (s && id < TW_SYSTEM_SEQUENCES && s->sequences[id / 8] >> id % 8 & 1)
 		id++;
 	if (s && id == TW_SYSTEM_SEQUENCES)
-		id = UINT32_C(1) << 31; /* recorders count from 1: not one of 65,535 was left */
+		id = UINT32_C(1) << 31; /* recorders count from 1: all 65,535 are in use */
 	*next = id + 1;
 	return id;
 }

@@ -5,7 +5,7 @@
 
 enum { SERVICE_FLUSHED = 3, SERVICE_READ = 4 };
 
-struct skipped { /* steps of one sequence's clock that were left out */
+struct skipped { /* omitted steps of one sequence's clock */
 	uint64_t steps;
 	uint32_t clock;
 };
@@ -18,8 +18,9 @@ struct tw_system_copy {
 	uint32_t cap_skipped;
 	struct tw_buf *out;
 	size_t gap;
-	size_t container_at; /* in out: where the compressed packet begins whose content is told */
-	bool gap_told;
+	/* offset in the output of the compressed packet whose content is being reported */
+	size_t container_at;
+	bool gap_reported;
 	uint64_t packets;
 };
 
@@ -37,7 +38,7 @@ static enum tw_status put(struct tw_system_copy *c, const uint8_t *p, size_t n, 
 	return TW_OK;
 }
 
-/* --- which packets go --- */
+/* --- selecting packets --- */
 
 /* Packets that later packets depend on, and those that apply to the whole trace. */
 static bool is_state(const struct tw_system_packet *p)
@@ -62,7 +63,7 @@ static bool goes(const struct tw_system_copy *c, const struct tw_system_packet *
 	return p->last_ns >= c->range.from_ns && p->first_ns < c->range.to_ns;
 }
 
-/* --- steps that were left out --- */
+/* --- omitted clock steps --- */
 
 static struct skipped *skipped_of(struct tw_system_copy *c, uint32_t index)
 {
@@ -82,7 +83,7 @@ static struct skipped *skipped_of(struct tw_system_copy *c, uint32_t index)
 	return &s[index];
 }
 
-/* A packet of nothing but a time. */
+/* A packet that contains only a time. */
 static enum tw_status put_steps(
         struct tw_system_copy *c, uint32_t sequence, struct skipped *s, struct tw_err *err)
 {
@@ -114,7 +115,7 @@ static enum tw_status keep_steps(
 	if (!s)
 		return no_memory(err);
 	if (p->head.snapshot.number)
-		s->steps = 0; /* its clock is set anew */
+		s->steps = 0; /* its clock is set to a new value */
 	if (!p->moved)
 		return TW_OK;
 	if (taken || s->clock != p->moved->id)
@@ -127,7 +128,7 @@ static enum tw_status keep_steps(
 
 /* --- packets --- */
 
-static bool says_complete(const struct tw_system_packet *p)
+static bool is_flush_done(const struct tw_system_packet *p)
 {
 	struct tw_pb message = tw_pb_in(&p->head.content);
 	struct tw_pb_field f;
@@ -151,15 +152,15 @@ static enum tw_status each(void *arg, struct tw_system_packet *p, struct tw_err 
 	if (st != TW_OK)
 		return st;
 	if (holds && !p->inside && c->range.cut)
-		return TW_OK; /* what it holds comes next, one by one */
+		return TW_OK; /* its content follows, packet by packet */
 	if (!p->inside || c->range.cut)
 		c->container_at = c->out->len;
-	if (!c->gap_told && c->system->flushed && says_complete(p)) {
+	if (!c->gap_reported && c->system->flushed && is_flush_done(p)) {
 		c->gap = c->container_at;
-		c->gap_told = true;
+		c->gap_reported = true;
 	}
 	if (p->inside && !c->range.cut)
-		return TW_OK; /* went with what holds it */
+		return TW_OK; /* already copied with the packet that contains it */
 	taken = goes(c, p);
 	st = keep_steps(c, p, taken, err);
 	if (st != TW_OK || !taken)
@@ -195,9 +196,9 @@ enum tw_status tw_system_copy_step(struct tw_system_copy *c, struct tw_buf *out,
 	c->out = out;
 	c->gap = SIZE_MAX;
 	st = tw_system_reader_step(&c->reader, err);
-	if (st == TW_OK && c->reader.done && !c->gap_told) {
+	if (st == TW_OK && c->reader.done && !c->gap_reported) {
 		c->gap = out->len;
-		c->gap_told = true;
+		c->gap_reported = true;
 	}
 	*ret_gap = c->gap;
 	*ret_done = c->reader.done;

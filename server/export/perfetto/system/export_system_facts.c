@@ -15,14 +15,14 @@
 
 enum { VERSION = 1, LEVEL = 3 };
 enum { IS_CUT = 1, IS_FLUSHED = 2, HAS_ZLIB = 4, HAS_ZSTD = 8 };
-#define MAX_TIME_NS ((int64_t)1 << 61) /* as clocks have it: sums of two are in range */
+#define MAX_TIME_NS ((int64_t)1 << 61) /* of clocks; a sum of two does not overflow */
 
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_oom(err);
 }
 
-/* --- to bytes --- */
+/* --- encoding --- */
 
 static void put_clocks(const struct tw_perfetto_clocks *c, struct tw_buf *out)
 {
@@ -91,7 +91,7 @@ enum tw_status tw_system_pack(const struct tw_system *s, struct tw_buf *out, str
 	return TW_OK;
 }
 
-/* --- and back --- */
+/* --- decoding --- */
 
 struct facts {
 	const uint8_t *p, *end;
@@ -191,7 +191,7 @@ static bool take_clocks(struct facts *f, struct tw_system *s)
 		k->id = (uint32_t)take_most(f, UINT32_MAX);
 		if (!take_pairs(f, s->arena, k))
 			return false;
-		f->bad = f->bad || k->n == 0; /* a clock is told with a pair */
+		f->bad = f->bad || k->n == 0; /* a clock is stored with at least one pair */
 	}
 	return true;
 }

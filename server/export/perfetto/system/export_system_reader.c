@@ -1,8 +1,8 @@
 /*
  * export_system_reader.c - see the header.
  *
- * The times of a bundle of kernel events are those of its events: the packet around them often has
- * none, or that of its writing.
+ * The time range of a bundle of kernel events is that of its events: the bundle's packet often has
+ * no time, or the time of writing.
  */
 #include "server/export/perfetto/system/export_system_reader.h"
 #include "server/base/file/io.h"
@@ -38,8 +38,8 @@ static enum tw_status push_inner(void *arg, const uint8_t *p, size_t n, struct t
 	return tw_perfetto_packets_push(&r->inner, p, n, err);
 }
 
-/* Damage in there costs what it damages. */
-static enum tw_status unfold(
+/* Damage in a compressed packet loses only the damaged packets. */
+static enum tw_status decompress_packet(
         struct tw_system_reader *r, const struct tw_system_packet *p, struct tw_err *err)
 {
 	struct tw_limits limits = tw_limits_default();
@@ -82,7 +82,7 @@ static enum tw_status each_packet(
 	if (st != TW_OK || r->inside)
 		return st;
 	if (p.head.content.number == TW_SYSTEM_ZLIB || p.head.content.number == TW_SYSTEM_ZSTD)
-		st = unfold(r, &p, err);
+		st = decompress_packet(r, &p, err);
 	return st;
 }
 
@@ -190,7 +190,7 @@ static struct bundle read_bundle(struct tw_pb message)
 	return b;
 }
 
-/* A kernel time to one of the trace. */
+/* Converts a kernel time to the trace's clock. */
 static bool kernel_time(
         const struct tw_system_reader *r, const struct bundle *b, uint64_t reading, int64_t *ret_ns)
 {
@@ -225,7 +225,7 @@ static void add_event(const struct tw_system_reader *r, const struct bundle *b,
 		}
 }
 
-/* Columns of differences: switches (1) and wake-ups (7). */
+/* Columns of time differences: switches (1) and wake-ups (7). */
 static void add_compact(
         const struct tw_system_reader *r, const struct bundle *b, struct tw_system_packet *p)
 {
@@ -260,7 +260,7 @@ static void read_defaults(struct tw_perfetto_sequence *q, struct tw_pb message)
 			q->clock = (uint32_t)f.value;
 }
 
-/* What the packet's own time says, which moves its sequence's clock on. */
+/* Adds the packet's own time, which advances its sequence's clock. */
 static void add_packet_time(
         struct tw_system_reader *r, struct tw_perfetto_sequence *q, struct tw_system_packet *p)
 {

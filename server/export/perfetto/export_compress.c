@@ -1,12 +1,12 @@
-/* export_squeeze.c - see the header. */
-#include "server/export/perfetto/export_squeeze.h"
+/* export_compress.c - see the header. */
+#include "server/export/perfetto/export_compress.h"
 
 #include <string.h>
 
 #include "decoder/base/codec_memory.h"
 
 enum { IN_BYTES = 256 << 10, ZSTD_LEVEL = 3, GZIP_LEVEL = 7, GZIP_WRAP = 15 + 16 };
-/* Perfetto wants compressed packets to stay below 512 KB. */
+/* Perfetto recommends compressed packets below 512 KB. */
 enum { FOLD_BYTES = 384 << 10, FIELD_ZLIB = 50, FIELD_ZSTD = 133 };
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -16,7 +16,8 @@ static enum tw_status no_memory(struct tw_err *err)
 
 /* --- packets --- */
 
-/* Bytes of the whole packets at the front, up to FOLD_BYTES but at least one. */
+/* Number of bytes of the complete packets at the front, up to FOLD_BYTES but at least one
+ * packet. */
 static size_t whole_packets(const struct tw_buf *b)
 {
 	const uint8_t *end = b->data + b->len;
@@ -54,7 +55,7 @@ static enum tw_status pack(
 	return ZSTD_isError(got) ? TW_NOMEM : TW_OK;
 }
 
-enum tw_status tw_squeeze_packets(struct tw_buf *loose, bool zstd, struct tw_buf *out)
+enum tw_status tw_compress_packets(struct tw_buf *loose, bool zstd, struct tw_buf *out)
 {
 	size_t n = whole_packets(loose);
 	size_t cap = zstd ? ZSTD_compressBound(n) : compressBound(n);
@@ -79,20 +80,20 @@ enum tw_status tw_squeeze_packets(struct tw_buf *loose, bool zstd, struct tw_buf
 	return tw_buf_status(out);
 }
 
-/* --- the whole file --- */
+/* --- the complete file --- */
 
-struct squeeze {
+struct compressor {
 	struct tw_pull inner;
 	ZSTD_CCtx *zstd;
 	z_stream gzip;
 	bool have_gzip;
 	uint8_t *in;
 	size_t n, at;
-	bool begun;         /* something came out: until then nothing is held back */
-	bool over, flushed; /* inner is; the compressed form is */
+	bool begun;         /* output has begun: until then every input is flushed */
+	bool over, flushed; /* the input has ended; the compressed output has ended */
 };
 
-static enum tw_status fill(struct squeeze *z, struct tw_err *err)
+static enum tw_status fill(struct compressor *z, struct tw_err *err)
 {
 	enum tw_status st;
 
@@ -105,7 +106,7 @@ static enum tw_status fill(struct squeeze *z, struct tw_err *err)
 }
 
 static enum tw_status deflate_some(
-        struct squeeze *z, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+        struct compressor *z, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
 {
 	int rc;
 
@@ -125,7 +126,7 @@ static enum tw_status deflate_some(
 
 /* NOLINTBEGIN(readability-non-const-parameter) out is written through `to` */
 static enum tw_status zstd_some(
-        struct squeeze *z, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+        struct compressor *z, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
 {
 	ZSTD_inBuffer in = {z->in, z->n, z->at};
 	ZSTD_outBuffer to = {out, cap, 0};
@@ -141,10 +142,10 @@ static enum tw_status zstd_some(
 }
 /* NOLINTEND(readability-non-const-parameter) */
 
-static enum tw_status read_squeeze(
+static enum tw_status read_compressed(
         void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
 {
-	struct squeeze *z = arg;
+	struct compressor *z = arg;
 	enum tw_status st = TW_OK;
 	size_t n = 0;
 
@@ -160,9 +161,9 @@ static enum tw_status read_squeeze(
 	return st;
 }
 
-static void free_squeeze(void *arg)
+static void free_compressor(void *arg)
 {
-	struct squeeze *z = arg;
+	struct compressor *z = arg;
 
 	z->inner.free(z->inner.arg);
 	(void)ZSTD_freeCCtx(z->zstd);
@@ -172,7 +173,7 @@ static void free_squeeze(void *arg)
 	tw_mem_free(z);
 }
 
-static bool start(struct squeeze *z, enum tw_perfetto_squeeze how)
+static bool start(struct compressor *z, enum tw_perfetto_compression how)
 {
 	if (how == TW_PERFETTO_ZSTD) {
 		z->zstd = ZSTD_createCCtx_advanced(tw_zstd_memory());
@@ -185,10 +186,10 @@ static bool start(struct squeeze *z, enum tw_perfetto_squeeze how)
 	return z->have_gzip;
 }
 
-enum tw_status tw_squeeze_open(
-        struct tw_pull inner, enum tw_perfetto_squeeze how, struct tw_pull *ret, struct tw_err *err)
+enum tw_status tw_compress_open(struct tw_pull inner, enum tw_perfetto_compression how,
+        struct tw_pull *ret, struct tw_err *err)
 {
-	struct squeeze *z = tw_mem_zalloc(1, sizeof *z);
+	struct compressor *z = tw_mem_zalloc(1, sizeof *z);
 
 	if (!z) {
 		inner.free(inner.arg);
@@ -197,9 +198,9 @@ enum tw_status tw_squeeze_open(
 	z->inner = inner;
 	z->in = tw_mem_alloc(IN_BYTES, 1);
 	if (!z->in || !start(z, how)) {
-		free_squeeze(z);
+		free_compressor(z);
 		return no_memory(err);
 	}
-	*ret = (struct tw_pull){read_squeeze, free_squeeze, z};
+	*ret = (struct tw_pull){read_compressed, free_compressor, z};
 	return TW_OK;
 }
