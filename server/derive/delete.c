@@ -14,7 +14,8 @@ enum tw_status tw_delete_trace(struct tw_app *app, const char *project_id, const
 	struct tw_blob_list unused = {0};
 	enum tw_status st;
 
-	tw_record_drop(app->recorder, trace_id); /* before its row, or it would prove a lost one */
+	tw_record_drop(app->recorder, trace_id); /* before the row: the record would be taken as
+	                                            proof that the row was lost */
 	if (sums == TW_DELETE_WITH_SUMS)
 		st = tw_catalogue_trace_erase(
 		        app->catalogue, project_id, trace_id, a, &unused, err);
@@ -24,7 +25,8 @@ enum tw_status tw_delete_trace(struct tw_app *app, const char *project_id, const
 	if (st == TW_OK) {
 		tw_jobs_drop_unused(app, &unused);
 		tw_store_drop_trace(app, trace_id);
-		tw_record_drop(app->recorder, trace_id); /* a decoder may have written it again */
+		tw_record_drop(
+		        app->recorder, trace_id); /* a decoder may have written the record again */
 		if (sums == TW_DELETE_WITH_SUMS && app->fleet && app->fleet->engine->hide)
 			tw_pipeline_wake(app, TW_RAISED_BY_DECODER);
 	} else if (st != TW_NOT_FOUND) {
@@ -33,8 +35,8 @@ enum tw_status tw_delete_trace(struct tw_app *app, const char *project_id, const
 	return st;
 }
 
-/* Where the trace was asked for and decoded again between the two, its new file goes too: who reads
- * it next finds that and has it made once more. */
+/* If the trace was opened and decoded again in between, its new file is deleted too; the next
+ * reader has it decoded again. */
 enum tw_status tw_delete_decoded(
         struct tw_app *app, const char *project_id, const char *trace_id, struct tw_err *err)
 {

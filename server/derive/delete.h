@@ -1,8 +1,8 @@
 /*
- * delete.h - a trace, or its upload or its decoded file alone, goes for good: rows, then files that
- * nothing else names.
+ * delete.h - deletes a trace, or only its upload or its decoded file: the rows first, then files
+ * without references.
  *
- * A crash in between leaves files that the next sweep removes (I9).
+ * Files left by a crash in between are removed by the next sweep (I9).
  * Thread: any.
  */
 #ifndef TW_DELETE_H
@@ -12,16 +12,17 @@
 #include "decoder/base/err.h"
 #include "server/base/app.h"
 
-/* What expires stays in sums over traces.  What a user deletes is also taken out of sums in
- * ClickHouse; sums in the catalogue cannot be subtracted from. */
+/* Expired traces remain counted in rollups.  Traces deleted by a user are also subtracted from
+ * rollups in ClickHouse; rollups in the catalogue do not support subtraction. */
 enum tw_delete_sums { TW_DELETE_FILES, TW_DELETE_WITH_SUMS };
-/* TW_NOT_FOUND when there is no such trace. */
+/* TW_NOT_FOUND if the trace does not exist. */
 enum tw_status tw_delete_trace(struct tw_app *app, const char *project_id, const char *trace_id,
         enum tw_delete_sums sums, struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
-/* What was decoded stays.  TW_NOT_FOUND when it is not ready, or pinned. */
+/* Deletes the upload, not the decoded file.  TW_NOT_FOUND if the trace is not ready, or pinned. */
 enum tw_status tw_delete_upload(struct tw_app *app, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
-/* The upload stays, and the trace is archived until somebody opens it.  TW_NOT_FOUND as above. */
+/* Deletes the decoded file; the upload remains, and the trace is archived until it is opened.
+ * TW_NOT_FOUND as above. */
 enum tw_status tw_delete_decoded(struct tw_app *app, const char *project_id, const char *trace_id,
         struct tw_err *err) TW_MUST_USE;
 

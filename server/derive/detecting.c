@@ -1,5 +1,6 @@
 /*
- * detecting.c - detectors look through a trace: what its names are, what they find.
+ * detecting.c - runs a project's detectors on one trace: classifies its names and collects
+ * findings.
  */
 #include "server/derive/detecting.h"
 
@@ -7,7 +8,7 @@
 
 #include "decoder/base/hash.h"
 
-/* --- what a trace's names are --- */
+/* --- names of a trace --- */
 
 static uint64_t name_rules(void *arg, struct tw_str name, uint8_t *ret_mark)
 {
@@ -17,7 +18,7 @@ static uint64_t name_rules(void *arg, struct tw_str name, uint8_t *ret_mark)
 	return tw_detect_rules_of(d->rules, name);
 }
 
-static struct tw_detect_checked judge(struct tw_detecting *d, struct tw_str name, bool known)
+static struct tw_detect_checked classify(struct tw_detecting *d, struct tw_str name, bool known)
 {
 	struct tw_detect_checked j = {.is_app = tw_frame_rules_app(d->app, name)};
 
@@ -26,25 +27,25 @@ static struct tw_detect_checked judge(struct tw_detecting *d, struct tw_str name
 	return j;
 }
 
-/* The name that comes last has its place: what is frequent comes often. */
-static struct tw_detect_checked recall(struct tw_detecting *d, struct tw_str name)
+/* A name replaces the previous one in its slot: frequent names return soon. */
+static struct tw_detect_checked classify_memoized(struct tw_detecting *d, struct tw_str name)
 {
 	const uint64_t key = tw_hash_str(name, d->memo->number) | 1;
 	struct tw_detect_checked *at = &d->memo->names[(key >> 1) & (TW_DETECT_MEMO - 1)];
 
 	if (at->key != key) {
-		*at = judge(d, name, true);
+		*at = classify(d, name, true);
 		at->key = key;
 	}
 	return *at;
 }
 
-static void look_at_name(struct tw_detecting *d, uint32_t method)
+static void classify_method(struct tw_detecting *d, uint32_t method)
 {
 	bool known = true;
 	const struct tw_str name = tw_view_name(&d->v, method, d->name, &known);
 	const struct tw_detect_checked j =
-	        d->memo && known ? recall(d, name) : judge(d, name, known);
+	        d->memo && known ? classify_memoized(d, name) : classify(d, name, known);
 
 	d->unnamed += !known;
 	d->is_app[method] = j.is_app;
@@ -52,7 +53,7 @@ static void look_at_name(struct tw_detecting *d, uint32_t method)
 	d->marks[method] = j.mark;
 }
 
-static bool make_room(struct tw_detecting *d)
+static bool alloc_tables(struct tw_detecting *d)
 {
 	const size_t n = (size_t)d->v.n_methods + 1;
 
@@ -64,12 +65,12 @@ static bool make_room(struct tw_detecting *d)
 	return d->name && d->by_method && d->by_thread && d->marks && d->is_app;
 }
 
-/* The most frequent methods come first, so what time leaves out is rare.  A name may be dear: time
- * is asked at each. */
-static void look_at_names(struct tw_detecting *d)
+/* The most frequent methods are first, so that only rare ones are skipped when time runs out.  A
+ * single name may be expensive, so the deadline is checked for each. */
+static void classify_methods(struct tw_detecting *d)
 {
 	for (uint32_t i = 0; i < d->v.n_methods && !(d->cut & TW_CUT_TIME); i++) {
-		look_at_name(d, i);
+		classify_method(d, i);
 		if (tw_deadline_passed(&d->deadline))
 			d->cut |= TW_CUT_TIME;
 	}
@@ -92,7 +93,7 @@ static int by_begin(const void *pa, const void *pb)
 	return a->rule < b->rule ? -1 : a->rule > b->rule;
 }
 
-static enum tw_status gather(struct tw_detecting *d, struct tw_err *err)
+static enum tw_status collect_findings(struct tw_detecting *d, struct tw_err *err)
 {
 	size_t n = 0;
 
@@ -134,10 +135,10 @@ static enum tw_status find(struct tw_detecting *d, struct tw_err *err)
 		        d->rules->rules[i].threshold_ns, d->rules->rules[i].notes};
 	st = tw_query_detect(d->v.file, &ask, d->arena, &d->found, err);
 	d->cut |= d->found.cut;
-	return st == TW_OK ? gather(d, err) : st;
+	return st == TW_OK ? collect_findings(d, err) : st;
 }
 
-/* By its id where the trace tells the process, else the only one that is called so. */
+/* By its id if the trace has the process id, otherwise the only thread named "main". */
 static const struct tw_thread_info *find_main(const struct tw_detecting *d)
 {
 	const struct tw_thread_info *named = NULL;
@@ -162,9 +163,9 @@ enum tw_status tw_detecting_run(struct tw_detecting *d, struct tw_err *err)
 
 	d->threads = tw_trace_file_threads(d->v.file, &d->n_threads);
 	d->main = find_main(d);
-	if (!make_room(d))
+	if (!alloc_tables(d))
 		return tw_oom(err);
-	look_at_names(d);
+	classify_methods(d);
 	st = find(d, err);
 	if (st == TW_OK)
 		st = tw_detect_frames(d->v.file, &d->found, &limits, d->arena, &d->frames, err);

@@ -10,7 +10,8 @@
 
 enum { TEXT_BYTES = 256 << 10 };
 
-/* json_decref(*ret_doc) is owed, as rules point into it; NULL: the project has none. */
+/* *ret_doc contains the strings of the rules: free it with json_decref.  NULL: the project has no
+ * digest. */
 static enum tw_status read_rules(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         json_t **ret_doc, struct tw_digest_rules *ret, int64_t *ret_changed_ms, struct tw_err *err)
 {
@@ -43,7 +44,7 @@ static bool is_over(void *arg)
 	return tw_monotonic_ms() >= m->end_ms || tw_periodic_stopping(m->by);
 }
 
-/* One that was cut because the server stops is made again when it is back. */
+/* A digest that was interrupted because the server stops is made again after the restart. */
 static enum tw_status make(struct making *m, const struct tw_digest_of *of,
         struct tw_digest_rules *rules, struct tw_err *err)
 {
@@ -67,7 +68,7 @@ static enum tw_status make(struct making *m, const struct tw_digest_of *of,
 	return st;
 }
 
-/* What was over before the project asked for digests is not told. */
+/* Skips periods that ended before the project enabled digests. */
 static enum tw_status make_due(struct making *m, const struct tw_project_row *project,
         struct tw_arena *a, struct tw_err *err)
 {

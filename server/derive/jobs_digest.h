@@ -1,5 +1,5 @@
 /*
- * jobs_digest.h - digests of all projects, made when they are due, and their mails.
+ * jobs_digest.h - makes the digests that are due, of all projects, and their mails.
  *
  * Thread: one at a time.
  */
@@ -12,26 +12,27 @@
 #include "server/notify/hook_send.h"
 
 enum {
-	TW_DIGEST_LOOK_S = 20, /* how often it is looked whether one is due */
-	TW_DIGEST_MOST_S = 60  /* for one; what is left out then is said */
+	TW_DIGEST_LOOK_S = 20, /* interval between checks for due digests */
+	TW_DIGEST_MOST_S = 60  /* time limit per digest; parts left out are marked in it */
 };
-/* mails: the server can; nobody is mailed otherwise, nor later.  One project's failure keeps no
- * other from its digest; the first one is told.  Looks between projects whether the thread is to
- * stop. */
+/* mails: the server can send mail; otherwise no mail is queued, not even for later.  If one project
+ * fails, the others are still processed, and the first failure is returned.  Between projects,
+ * checks whether the thread should stop. */
 enum tw_status tw_digests_make(struct tw_fleet_store *store, struct tw_periodic *by, bool mails,
         int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 
 struct tw_digest_mail {
 	struct tw_catalogue *c;
 	const struct tw_delivery *of;
-	const char *base; /* of links */
+	const char *base; /* prefix of links */
 	const struct tw_smtp *by;
-	struct tw_arena *arena; /* the mail's texts live in it */
+	struct tw_arena *arena; /* owns the mail's texts */
 	struct tw_buf *message;
 };
-/* The mail of a digest, to the one whom it waits for: each address has a mail of its own, so none
- * sees another.  One that waits since before that was so goes to all in one that names none of
- * them. TW_NOT_FOUND: the project does not name the address any more. */
+/* Writes the mail of a digest to the recipient of the delivery: one mail per address, so that
+ * recipients do not see each other.  A delivery without a recipient (queued by an older version)
+ * goes to all recipients in one mail that names none of them.  TW_NOT_FOUND: the project no longer
+ * has that address. */
 enum tw_status tw_digest_mail(
         const struct tw_digest_mail *m, struct tw_mail *ret, struct tw_err *err) TW_MUST_USE;
 

@@ -24,25 +24,25 @@
 enum {
 	FLIGHTS = 8,
 	OF_A_PROJECT = 4,
-	MAILS = 2, /* they go by one server, which may be slow */
-	LOOK_AGAIN_S = 2,
-	LOOK_MS = 1000,  /* at least so often while some are under way, and */
-	LOOK_SHARE = 10, /* at most a tenth of the time */
+	MAILS = 2, /* concurrent mails: one mail server sends all, and may be slow */
+	CHECK_EVERY_S = 2,
+	CHECK_MS = 1000,  /* longest interval between checks while deliveries are in progress; */
+	CHECK_SHARE = 10, /* checks take at most a tenth of the time */
 	STEP_MS = 250,
 	EXPIRE_MS = 60 * 1000,
-	LEAD_MS = 12 * 1000,
-	DIGEST_AGAIN_MS = 300 * 1000, /* after one that failed */
-	WRITE_FIRST_MS = 2000,     /* until what could not be written is written again, twice as */
-	WRITE_MOST_MS = 60 * 1000, /* long each time */
+	LEASE_MS = 12 * 1000,
+	DIGEST_AGAIN_MS = 300 * 1000, /* pause after a failed digest */
+	WRITE_FIRST_MS = 2000,     /* pause before a failed write of results is retried, doubled */
+	WRITE_MOST_MS = 60 * 1000, /* each time up to this */
 	DUE_ARENA = 8 << 20,
 	FLIGHT_ARENA = 4 << 20,
 	BODY_BYTES = 1 << 20
 };
 
-struct flight { /* a delivery under way */
+struct flight { /* a delivery in progress */
 	bool busy;
-	bool ended; /* and is to be written down */
-	struct tw_sent came;
+	bool ended; /* its result is not stored yet */
+	struct tw_sent result;
 	int64_t ended_ms;
 	struct tw_arena *arena;
 	struct tw_delivery of;
@@ -56,19 +56,19 @@ struct tw_hook_runner {
 	struct tw_smtp smtp;
 	struct tw_sender *sender;
 	struct flight flights[FLIGHTS];
-	char turn[TW_ID_BYTES];               /* the project that was served last */
-	int64_t expire_ms, look_ms, write_ms; /* next */
-	int64_t lead_ms;                      /* asked again then */
-	bool leads;
-	int64_t rest_ms;             /* it is not looked again before */
-	int64_t write_wait_ms;       /* 0: the last one was written */
-	struct tw_periodic *digests; /* a thread of its own: making them takes time */
-	int64_t digest_ms;           /* next; that thread's */
+	char turn[TW_ID_BYTES];                /* the project served last */
+	int64_t expire_ms, check_ms, write_ms; /* times of the next action */
+	int64_t lease_check_ms;                /* when to check the lease again */
+	bool holds_lease;
+	int64_t rest_ms;             /* no check for deliveries before */
+	int64_t write_wait_ms;       /* 0: the last write succeeded */
+	struct tw_periodic *digests; /* a separate thread, as making digests takes time */
+	int64_t digest_ms;           /* time of the next; used by that thread */
 	struct tw_ticket_runner *tickets;
-	_Atomic uint64_t counts[3]; /* delivered, failed, given up */
+	_Atomic uint64_t counts[3]; /* delivered, failed, abandoned */
 };
 
-/* --- what came of it --- */
+/* --- results --- */
 
 static uint32_t random_number(void)
 {
@@ -82,7 +82,7 @@ static bool is_mail(const struct tw_delivery *d)
 	return strcmp(d->hook_id, TW_HOOK_MAIL) == 0;
 }
 
-/* It is not there, or asks for time: nothing else needs to be tried before. */
+/* Whether the receiver is unreachable or asked for a pause: its other deliveries wait too. */
 static bool holds_all(const struct tw_sent *s)
 {
 	return s->http == 0 || s->http == 408 || s->http == 429 || s->http >= 500;
@@ -91,7 +91,7 @@ static bool holds_all(const struct tw_sent *s)
 static enum tw_status write_down(
         struct tw_hook_runner *h, struct flight *f, enum tw_outbox_state *ret, struct tw_err *err)
 {
-	const struct tw_sent *s = &f->came;
+	const struct tw_sent *s = &f->result;
 	const bool held = !is_mail(&f->of) && holds_all(s);
 	const int64_t fails = held ? f->of.fails : f->of.tries;
 	const struct tw_tried t = {.at_ms = f->ended_ms - s->took_ms,
@@ -108,9 +108,9 @@ static enum tw_status write_down(
 	return tw_catalogue_outbox_tried(h->app->catalogue, &f->of, &t, ret, err);
 }
 
-static void tell(struct tw_hook_runner *h, const struct flight *f, enum tw_outbox_state state)
+static void log_result(struct tw_hook_runner *h, const struct flight *f, enum tw_outbox_state state)
 {
-	const struct tw_sent *s = &f->came;
+	const struct tw_sent *s = &f->result;
 	const bool failed = s->error[0] != '\0';
 
 	atomic_fetch_add(&h->counts[!failed ? 0 : state == TW_OUTBOX_GIVEN_UP ? 2 : 1], 1);
@@ -123,15 +123,15 @@ static void tell(struct tw_hook_runner *h, const struct flight *f, enum tw_outbo
 		        tw_log_number("receivers", s->refusals));
 }
 
-static void land(struct flight *f)
+static void free_flight(struct flight *f)
 {
 	tw_buf_done(&f->body);
 	f->arena = tw_arena_free(f->arena);
 	f->busy = f->ended = false;
 }
 
-/* What was answered and cannot be written stays here, and nothing is sent before it is written: it
- * would be sent again and again. */
+/* Results that cannot be stored are retained here, and nothing is sent until they are stored;
+ * otherwise the same deliveries would be sent repeatedly. */
 static void write_ended(struct tw_hook_runner *h)
 {
 	enum tw_outbox_state state = TW_OUTBOX_WAITS;
@@ -143,7 +143,7 @@ static void write_ended(struct tw_hook_runner *h)
 		if (!f->ended)
 			continue;
 		if (write_down(h, f, &state, &err) != TW_OK) {
-			tw_log_err(TW_LOG_WARN, "delivery_not_noted", f->of.event_id, &err);
+			tw_log_err(TW_LOG_WARN, "delivery_not_stored", f->of.event_id, &err);
 			h->write_wait_ms = h->write_wait_ms ? 2 * h->write_wait_ms : WRITE_FIRST_MS;
 			if (h->write_wait_ms > WRITE_MOST_MS)
 				h->write_wait_ms = WRITE_MOST_MS;
@@ -151,15 +151,15 @@ static void write_ended(struct tw_hook_runner *h)
 			return;
 		}
 		h->write_wait_ms = 0;
-		tell(h, f, state);
-		land(f);
-		h->look_ms = h->look_ms < h->rest_ms ? h->look_ms : h->rest_ms;
+		log_result(h, f, state);
+		free_flight(f);
+		h->check_ms = h->check_ms < h->rest_ms ? h->check_ms : h->rest_ms;
 	}
 }
 
 static void end(struct tw_hook_runner *h, struct flight *f, const struct tw_sent *s)
 {
-	f->came = *s;
+	f->result = *s;
 	f->ended_ms = tw_unix_ms();
 	f->ended = true;
 	tw_crash_point("delivery_answered");
@@ -183,7 +183,7 @@ static bool copy(struct flight *f, const struct tw_delivery *d)
 	return f->arena != NULL;
 }
 
-/* The body with a NUL behind it, which is not sent. */
+/* The body, followed by a NUL that is not sent. */
 static enum tw_status end_body(struct flight *f, struct tw_err *err)
 {
 	(void)tw_buf_add_u8(&f->body, 0);
@@ -233,7 +233,7 @@ static enum tw_status mail(struct tw_hook_runner *h, struct flight *f, struct tw
 	return tw_sender_mail(h->sender, &m, err);
 }
 
-/* False: there was no memory for it. */
+/* False: out of memory. */
 static bool start(struct tw_hook_runner *h, struct flight *f, const struct tw_delivery *d)
 {
 	struct tw_sent failed = {.arg = f};
@@ -243,20 +243,20 @@ static bool start(struct tw_hook_runner *h, struct flight *f, const struct tw_de
 	f->busy = true;
 	tw_buf_init(&f->body, BODY_BYTES);
 	if (!copy(f, d)) {
-		land(f);
+		free_flight(f);
 		return false;
 	}
 	st = is_mail(d) ? mail(h, f, &err) : post(h, f, &err);
 	tw_crash_point("delivery_begun");
 	if (st == TW_OK)
 		return true;
-	failed.in_vain = is_mail(d) && st == TW_NOT_FOUND; /* nobody names the address any more */
+	failed.in_vain = is_mail(d) && st == TW_NOT_FOUND; /* address removed from the project */
 	(void)snprintf(failed.error, sizeof failed.error, "%s", err.msg);
 	end(h, f, &failed);
 	return true;
 }
 
-/* NULL: its hook or its project has enough under way, or all places are taken. */
+/* NULL: the hook or project has reached its limit, or all slots are in use. */
 static struct flight *place_for(
         struct tw_hook_runner *h, const char *project_id, const char *hook_id)
 {
@@ -294,13 +294,13 @@ static bool is_busy(const struct tw_hook_runner *h)
 	return any(h, true, false);
 }
 
-/* None starts while something is to be written. */
+/* No delivery starts while results wait to be stored. */
 static bool has_room(const struct tw_hook_runner *h)
 {
 	return any(h, false, false) && !any(h, true, true);
 }
 
-/* One delivery of the project, if it has any that may go. */
+/* Starts one delivery of the project, if one is allowed. */
 static enum tw_status start_one(
         struct tw_hook_runner *h, const char *project_id, bool *ret, struct tw_err *err)
 {
@@ -322,10 +322,10 @@ static enum tw_status start_one(
 		*ret = st == TW_OK && start(h, f, &d);
 	}
 	tw_arena_free(a);
-	return st == TW_NOT_FOUND ? TW_OK : st; /* its hook was removed meanwhile */
+	return st == TW_NOT_FOUND ? TW_OK : st; /* its hook was removed in the meantime */
 }
 
-/* Each project in turn, from behind the one that was served last. */
+/* Serves each project once, beginning after the one served last. */
 static enum tw_status start_round(struct tw_hook_runner *h, unsigned *ret, struct tw_err *err)
 {
 	char from[TW_ID_BYTES], at[TW_ID_BYTES], next[TW_ID_BYTES];
@@ -362,8 +362,8 @@ static enum tw_status start_due(struct tw_hook_runner *h, struct tw_err *err)
 		st = start_round(h, &started, err);
 	while (st == TW_OK && started && has_room(h));
 	now = tw_monotonic_ms();
-	h->rest_ms = now + LOOK_SHARE * (now - began);
-	h->look_ms = now + LOOK_MS;
+	h->rest_ms = now + CHECK_SHARE * (now - began);
+	h->check_ms = now + CHECK_MS;
 	return st;
 }
 
@@ -378,41 +378,41 @@ static void expire(struct tw_hook_runner *h)
 		return;
 	h->expire_ms = now + EXPIRE_MS;
 	if (tw_catalogue_outbox_expire(h->app->catalogue, tw_unix_ms(), &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "outbox_kept", "deliveries", &err);
+		tw_log_err(TW_LOG_WARN, "outbox_not_expired", "deliveries", &err);
 }
 
-/* Each delivery is made by one of several servers. */
-static bool leads(struct tw_hook_runner *h)
+/* With several servers, the holder of the lease delivers. */
+static bool holds_lease(struct tw_hook_runner *h)
 {
 	bool mine = true;
 	enum tw_status st;
 
-	if (tw_monotonic_ms() < h->lead_ms)
-		return h->leads;
-	st = tw_catalogue_lead(h->app->catalogue, "webhooks", h->app->node, LEAD_MS, &mine, NULL);
-	h->leads = st == TW_OK && mine;
-	h->lead_ms = tw_monotonic_ms() + LEAD_MS / 4;
-	return h->leads;
+	if (tw_monotonic_ms() < h->lease_check_ms)
+		return h->holds_lease;
+	st = tw_catalogue_lead(h->app->catalogue, "webhooks", h->app->node, LEASE_MS, &mine, NULL);
+	h->holds_lease = st == TW_OK && mine;
+	h->lease_check_ms = tw_monotonic_ms() + LEASE_MS / 4;
+	return h->holds_lease;
 }
 
-/* Another need not wait until our time has run out. */
-static void leave(struct tw_hook_runner *h)
+/* Releases the lease, so that another server need not wait for it to expire. */
+static void release_lease(struct tw_hook_runner *h)
 {
 	bool mine;
 
-	if (h->leads && tw_catalogue_lead(h->app->catalogue, "webhooks", h->app->node, 0, &mine,
-	                        NULL) == TW_OK)
-		h->leads = false;
+	if (h->holds_lease && tw_catalogue_lead(h->app->catalogue, "webhooks", h->app->node, 0,
+	                              &mine, NULL) == TW_OK)
+		h->holds_lease = false;
 }
 
-static void look(struct tw_hook_runner *h)
+static void check_due(struct tw_hook_runner *h)
 {
 	struct tw_err err;
 
-	if (tw_monotonic_ms() < h->look_ms || !has_room(h) || !leads(h))
+	if (tw_monotonic_ms() < h->check_ms || !has_room(h) || !holds_lease(h))
 		return;
 	if (start_due(h, &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "deliveries_late", "webhooks", &err);
+		tw_log_err(TW_LOG_WARN, "deliveries_not_started", "webhooks", &err);
 }
 
 static void deliver(struct tw_periodic *p, void *arg)
@@ -421,19 +421,19 @@ static void deliver(struct tw_periodic *p, void *arg)
 	struct tw_hook_runner *h = app->hook_runner;
 	struct tw_sent sent;
 
-	h->look_ms = 0;
+	h->check_ms = 0;
 	do {
 		expire(h);
-		look(h);
+		check_due(h);
 		if (is_busy(h) && tw_sender_step(h->sender, STEP_MS, &sent))
 			end(h, sent.arg, &sent);
 		else
 			write_ended(h);
 	} while (is_busy(h) && !tw_periodic_stopping(p));
-	if (tw_periodic_stopping(p)) { /* the last time that it can be written */
+	if (tw_periodic_stopping(p)) { /* the last opportunity to store results */
 		h->write_ms = 0;
 		write_ended(h);
-		leave(h);
+		release_lease(h);
 	}
 }
 
@@ -446,13 +446,14 @@ static void digest(struct tw_periodic *p, void *arg)
 	        tw_digests_make(h->app->fleet, p, *h->app->config->smtp_url != '\0', tw_unix_ms(),
 	                &err) == TW_OK)
 		return;
-	tw_log_err(TW_LOG_WARN, "digest_late", "digests", &err);
+	tw_log_err(TW_LOG_WARN, "digests_not_made", "digests", &err);
 	h->digest_ms = tw_monotonic_ms() + DIGEST_AGAIN_MS;
 }
 
 /* --- settings --- */
 
-static enum tw_status judge(struct tw_hook_runner *h, const struct tw_config *c, struct tw_err *err)
+static enum tw_status read_settings(
+        struct tw_hook_runner *h, const struct tw_config *c, struct tw_err *err)
 {
 	const struct tw_smtp_settings mail = {
 	        c->smtp_url, c->smtp_user, c->smtp_password_file, c->smtp_ca_file, c->mail_from};
@@ -474,13 +475,13 @@ enum tw_status tw_hook_job_start(struct tw_app *app, struct tw_periodic **ret, s
 		return tw_oom(err);
 	h->app = app;
 	app->hook_runner = h;
-	st = judge(h, app->config, err);
+	st = read_settings(h, app->config, err);
 	if (st == TW_OK)
 		st = tw_sender_new(&h->allowed, &h->sender, err);
 	if (st == TW_OK)
 		st = tw_periodic_start(
-		        &(struct tw_periodic_task){"deliveries", deliver, LOOK_AGAIN_S * 1000}, app,
-		        ret, err);
+		        &(struct tw_periodic_task){"deliveries", deliver, CHECK_EVERY_S * 1000},
+		        app, ret, err);
 	if (st == TW_OK)
 		st = tw_ticket_runner_start(app, &h->allowed, &h->tickets, err);
 	return st == TW_OK ? tw_periodic_start(&(struct tw_periodic_task){"digests", digest,
@@ -498,7 +499,7 @@ struct tw_hook_runner *tw_hook_runner_free(struct tw_hook_runner *h)
 	h->sender = tw_sender_free(h->sender);
 	for (size_t i = 0; i < FLIGHTS; i++)
 		if (h->flights[i].busy)
-			land(&h->flights[i]);
+			free_flight(&h->flights[i]);
 	explicit_bzero(h->smtp_password, sizeof h->smtp_password);
 	tw_mem_free(h);
 	return NULL;

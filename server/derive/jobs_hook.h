@@ -1,9 +1,9 @@
 /*
- * jobs_hook.h - telling the team: a thread that delivers what the outbox holds, and one that makes
- * digests when they are due.
+ * jobs_hook.h - notifications: a thread that delivers the outbox, and a thread that makes digests
+ * when they are due.
  *
- * Several deliveries at once, one at a time of each hook and a few of each project, projects in
- * turn: a receiver that hangs holds up itself.
+ * Several deliveries run concurrently: one per hook and a few per project, with projects served in
+ * rotation.  A receiver that hangs delays only its own deliveries.
  * Thread: start and stop by the owner.
  */
 #ifndef TW_JOBS_HOOK_H
@@ -14,10 +14,10 @@
 #include "server/base/thread/periodic.h"
 
 struct tw_hook_runner;
-/* Judges the settings, too: TW_BAD_REQUEST in words. */
+/* Also validates the settings: TW_BAD_REQUEST with a message. */
 enum tw_status tw_hook_job_start(
         struct tw_app *app, struct tw_periodic **ret, struct tw_err *err) TW_MUST_USE;
-/* Behind the thread's end.  NULL is fine, returns NULL. */
+/* Call after the thread has ended.  Accepts NULL; returns NULL. */
 struct tw_hook_runner *tw_hook_runner_free(struct tw_hook_runner *h);
 enum tw_status tw_hook_job_metrics(
         const struct tw_app *app, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;

@@ -14,7 +14,8 @@
 
 enum { AT_ONCE = 64, FAILED_MAPPING_DAYS = 30 };
 
-/* Sets *ret_gone, unless the trace was deleted, pinned or queued meanwhile, which is no failure. */
+/* Sets *ret_gone, unless the trace was deleted, pinned or queued in the meantime, which is not a
+ * failure. */
 static enum tw_status expire(struct tw_app *app, const struct tw_expiry *e, struct tw_arena *a,
         bool *ret_gone, struct tw_err *err)
 {
@@ -39,7 +40,7 @@ static enum tw_status expire(struct tw_app *app, const struct tw_expiry *e, stru
 	return st;
 }
 
-/* *ret_more: there may be more that is due. */
+/* *ret_more: more may be due. */
 static enum tw_status some(struct tw_app *app, const char *project_id,
         const struct tw_retention *rules, bool *ret_more, struct tw_err *err)
 {
@@ -76,14 +77,14 @@ static void keep_project(
 
 /* --- the disk --- */
 
-struct floor_run { /* of all projects, until the disk is below its limit */
+struct floor_run { /* one pass over all projects, until disk usage is below the limit */
 	struct tw_app *app;
 	const struct tw_project_row *projects;
 	size_t n_projects;
 	uint64_t over_bytes, traces, bytes;
 };
 
-/* *ret_more: something was deleted, and it is not enough yet. */
+/* *ret_more: something was deleted, but not enough yet. */
 static enum tw_status free_some(struct floor_run *f, bool *ret_more, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(64 << 20);
@@ -146,7 +147,7 @@ bool tw_retention_disk(const struct tw_app *app, struct tw_disk *ret)
 	       tw_disk_of(app->config->data_dir, ret);
 }
 
-/* --- all --- */
+/* --- all rules --- */
 
 static void keep_audit(struct tw_periodic *p, struct tw_app *app)
 {
@@ -162,7 +163,7 @@ static void keep_audit(struct tw_periodic *p, struct tw_app *app)
 		}
 }
 
-/* A day more than the one that is being counted. */
+/* Devices of yesterday and today are retained, as today's are being counted. */
 static void forget_devices(struct tw_app *app)
 {
 	struct tw_err err;
@@ -193,8 +194,7 @@ static void keep_all(struct tw_periodic *p, void *arg)
 		tw_arena_free(a);
 		return;
 	}
-	if (app->leader) /* it is asked more often than that, so that a lead that is gained late
-	                    counts */
+	if (app->leader) /* a server that acquires the lease late should start early */
 		app->keep_ms = tw_monotonic_ms() + (int64_t)app->config->retention_every_s * 1000;
 	if (a && tw_catalogue_projects(app->catalogue, a, &projects, &n, NULL) == TW_OK)
 		for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
@@ -207,7 +207,7 @@ static void keep_all(struct tw_periodic *p, void *arg)
 	tw_arena_free(a);
 }
 
-/* Once, while there is nothing yet that the defaults could delete. */
+/* Logged once, while there are no traces yet that the defaults could delete. */
 static void log_defaults(struct tw_app *app)
 {
 	struct tw_arena *a = tw_arena_new(16 << 20);

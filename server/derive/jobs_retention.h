@@ -1,5 +1,5 @@
 /*
- * jobs_retention.h - deletes in the background what its project's rules say is due.
+ * jobs_retention.h - deletes in the background what the rules of the projects expire.
  *
  * Thread: by the owner.
  */
@@ -11,12 +11,12 @@
 #include "server/base/file/disk.h"
 #include "server/base/thread/periodic.h"
 
-/* tw_periodic_stop is owed. */
+/* Stop it with tw_periodic_stop. */
 enum tw_status tw_retention_job_start(
         struct tw_app *app, struct tw_periodic **ret, struct tw_err *err) TW_MUST_USE;
 
-/* The data folder's disk; false where it has no floor: --max-disk-use 0, or files are in a store.
- */
+/* Usage of the data folder's disk; false if it has no limit: --max-disk-use 0, or files are in an
+ * object store. */
 bool tw_retention_disk(const struct tw_app *app, struct tw_disk *ret);
 
 #endif

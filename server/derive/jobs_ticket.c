@@ -24,15 +24,14 @@
 #include "server/notify/ticket.h"
 
 enum {
-	LOOK_MS = 2000,
+	CHECK_MS = 2000,
 	STEP_MS = 250,
-	LEAD_MS = 60 * 1000,
+	LEASE_MS = 60 * 1000,
 	EXPIRE_MS = 3600 * 1000,
 	POLL_MS = 10 * 60 * 1000,
 	OTHER_TRACKER_MS = 6 * 3600 * 1000,
-	UNSURE_MS = 180 *
-	            1000, /* until a creation whose result was lost is looked for; longer than it */
-	HOLD_MS = 60 * 1000, /* a project whose tracker does not respond */
+	UNSURE_MS = 180 * 1000, /* pause before searching for the result of a lost creation */
+	HOLD_MS = 60 * 1000,    /* a project whose tracker does not respond */
 	TRIES_MOST = 30,
 	NOTE_MOST = 2000,
 	ARENA_BYTES = 8 << 20,
@@ -49,7 +48,7 @@ struct tw_ticket_runner {
 	int64_t expire_ms;
 };
 
-struct work { /* on one ticket */
+struct work { /* on handle_one ticket */
 	struct tw_ticket_runner *by;
 	struct tw_periodic *thread;
 	struct tw_arena *arena;
@@ -75,15 +74,15 @@ static struct tw_catalogue *catalogue(const struct work *w)
 	return w->by->app->catalogue;
 }
 
-/* --- one request --- */
+/* --- handle_one request --- */
 
 static bool same_origin(const char *a, const char *b)
 {
-	char one[300], other[300];
+	char handle_one[300], other[300];
 
-	tw_hook_host(a, one, sizeof one);
+	tw_hook_host(a, handle_one, sizeof handle_one);
 	tw_hook_host(b, other, sizeof other);
-	return strcasecmp(one, other) == 0;
+	return strcasecmp(handle_one, other) == 0;
 }
 
 /* False: the server stops. */
@@ -228,7 +227,7 @@ static void wait(struct work *w, enum tw_ticket_state from)
 	if (tw_catalogue_tickets_hold(catalogue(w), w->row.project_id,
 	            tw_unix_ms() + (w->sent.retry_after_s ? w->sent.retry_after_s * 1000 : HOLD_MS),
 	            &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "tickets_not_held", w->row.project_id, &err);
+		tw_log_err(TW_LOG_WARN, "tickets_not_postponed", w->row.project_id, &err);
 }
 
 static void failed(struct work *w, enum outcome o, enum tw_ticket_state from)
@@ -271,7 +270,7 @@ static void create(struct work *w)
 	const bool first = w->row.tries == 0;
 	enum outcome o = DONE;
 
-	/* stored before the request, so that a crash leads to a search */
+	/* stored before the request, so that a crash acquire_lease to a search */
 	w->row.tries++;
 	w->row.due_ms = tw_unix_ms() + UNSURE_MS;
 	change(w, TW_TICKET_WAITING);
@@ -343,8 +342,8 @@ static enum tw_status fix_group(struct work *w, struct tw_err *err)
 	        catalogue(w), w->row.project_id, w->row.subject_id, &state.triage, err);
 }
 
-/* Also when it is done already, and when its subject is gone. */
-static enum tw_status answer(struct work *w, struct tw_err *err)
+/* Also if the ticket is in that state already, or its subject was deleted. */
+static enum tw_status apply_closing(struct work *w, struct tw_err *err)
 {
 	const struct tw_actor by = {"tracker", w->row.tracker, w->row.tracker, "", ""};
 	enum tw_status st;
@@ -366,7 +365,7 @@ static void read_state(struct work *w)
 		failed(w, o, TW_TICKET_OPEN);
 		return;
 	}
-	if (o != DONE) { /* a token can be put right */
+	if (o != DONE) { /* the token can be corrected */
 		w->row.tries++;
 		wait(w, TW_TICKET_OPEN);
 		return;
@@ -375,8 +374,8 @@ static void read_state(struct work *w)
 	w->row.tries = 0;
 	w->row.due_ms = tw_unix_ms() + POLL_MS;
 	if (w->seen.closed) {
-		if (answer(w, &err) != TW_OK) {
-			tw_log_err(TW_LOG_WARN, "ticket_not_answered", w->row.mark, &err);
+		if (apply_closing(w, &err) != TW_OK) {
+			tw_log_err(TW_LOG_WARN, "ticket_closing_not_applied", w->row.mark, &err);
 			return;
 		}
 		w->row.state = TW_TICKET_CLOSED;
@@ -468,7 +467,7 @@ static void reopen(struct work *w)
 	tw_buf_done(&comment);
 }
 
-/* --- one ticket --- */
+/* --- handle_one ticket --- */
 
 static enum tw_status load(struct work *w, struct tw_err *err)
 {
@@ -508,13 +507,13 @@ static void act(struct work *w)
 	struct tw_err err;
 	enum tw_status st = load(w, &err);
 
-	if (st == TW_CONFLICT) { /* settings can be put right */
+	if (st == TW_CONFLICT) { /* the settings can be corrected */
 		(void)snprintf(w->error, sizeof w->error, "%s", err.msg);
 		w->row.state = state == TW_TICKET_WAITING ? TW_TICKET_FAILED : state;
 		w->row.due_ms = state == TW_TICKET_WAITING ? 0 : tw_unix_ms() + OTHER_TRACKER_MS;
 		change(w, state);
 	} else if (st != TW_OK)
-		tw_log_err(TW_LOG_WARN, "ticket_late", w->row.mark, &err);
+		tw_log_err(TW_LOG_WARN, "ticket_not_loaded", w->row.mark, &err);
 	else if (state == TW_TICKET_WAITING)
 		create(w);
 	else if (state == TW_TICKET_REOPENING)
@@ -537,13 +536,13 @@ static void work_on(struct tw_ticket_runner *t, struct tw_periodic *p, struct tw
 
 /* --- the thread --- */
 
-/* Each ticket is worked on by one of several servers. */
-static bool leads(struct tw_ticket_runner *t)
+/* With several servers, the holder of the lease works on tickets. */
+static bool acquire_lease(struct tw_ticket_runner *t)
 {
 	bool mine = false;
 
-	return tw_catalogue_lead(
-	               t->app->catalogue, "tickets", t->app->node, LEAD_MS, &mine, NULL) == TW_OK &&
+	return tw_catalogue_lead(t->app->catalogue, "tickets", t->app->node, LEASE_MS, &mine,
+	               NULL) == TW_OK &&
 	       mine;
 }
 
@@ -556,11 +555,11 @@ static void expire(struct tw_ticket_runner *t)
 		return;
 	t->expire_ms = now + EXPIRE_MS;
 	if (tw_catalogue_tickets_expire(t->app->catalogue, tw_unix_ms(), &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "tickets_kept", "tickets", &err);
+		tw_log_err(TW_LOG_WARN, "tickets_not_expired", "tickets", &err);
 }
 
-/* The first that is due; each may hold others of its project.  False: there is none. */
-static bool one(struct tw_ticket_runner *t, struct tw_periodic *p)
+/* Works on the first ticket that is due; it may delay others of its project.  False: none due. */
+static bool handle_one(struct tw_ticket_runner *t, struct tw_periodic *p)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
 	struct tw_ticket *due = NULL;
@@ -571,8 +570,8 @@ static bool one(struct tw_ticket_runner *t, struct tw_periodic *p)
 	          : tw_oom(&err);
 
 	if (st != TW_OK)
-		tw_log_err(TW_LOG_WARN, "tickets_late", "tickets", &err);
-	else if (n && leads(t))
+		tw_log_err(TW_LOG_WARN, "tickets_not_read", "tickets", &err);
+	else if (n && acquire_lease(t))
 		work_on(t, p, a, &due[0]);
 	else
 		n = 0;
@@ -585,7 +584,7 @@ static void run(struct tw_periodic *p, void *arg)
 	struct tw_ticket_runner *t = arg;
 
 	expire(t);
-	while (!tw_periodic_stopping(p) && one(t, p))
+	while (!tw_periodic_stopping(p) && handle_one(t, p))
 		;
 }
 
@@ -601,7 +600,7 @@ enum tw_status tw_ticket_runner_start(struct tw_app *app, const struct tw_proxie
 	t->app = app;
 	t->expire_ms = tw_monotonic_ms() + EXPIRE_MS;
 	st = tw_sender_new(allowed, &t->sender, err);
-	return st == TW_OK ? tw_periodic_start(&(struct tw_periodic_task){"tickets", run, LOOK_MS},
+	return st == TW_OK ? tw_periodic_start(&(struct tw_periodic_task){"tickets", run, CHECK_MS},
 	                             t, &t->thread, err)
 	                   : st;
 }

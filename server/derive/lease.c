@@ -11,9 +11,9 @@
 
 enum {
 	LEASE_MS = 15000,
-	EARLY_MS = 2000, /* it is over here before it is anywhere else */
+	EARLY_MS = 2000, /* expires here before it expires in the catalogue */
 	RENEW_S = 3,
-	LOOK_S = 2
+	CHECK_S = 2
 };
 _Static_assert(
         2 * RENEW_S * 1000 < LEASE_MS - EARLY_MS, "the lease outlives one renewal that fails");
@@ -26,33 +26,34 @@ struct tw_lease {
 	_Atomic int64_t until_ms; /* monotonic */
 };
 
-static void tell(struct tw_lease *l, bool leads)
+static void log_holder(struct tw_lease *l, bool holds)
 {
-	tw_log(TW_LOG_INFO, "leading", tw_log_text("who", leads ? "this server" : "another"),
+	tw_log(TW_LOG_INFO, "lease_holder",
+	        tw_log_text("holder", holds ? "this server" : "another"),
 	        tw_log_text("owner", l->node));
 }
 
-/* By the time before it was asked: the lease began later. */
+/* Counts from before the request, as the lease begins later. */
 static void renew(struct tw_periodic *p, void *arg)
 {
 	struct tw_lease *l = arg;
-	const int64_t asked_ms = tw_monotonic_ms();
-	const bool led = tw_lease_held(l), able = tw_blobs_ready(l->blobs, NULL) == TW_OK;
+	const int64_t requested_ms = tw_monotonic_ms();
+	const bool held = tw_lease_held(l), able = tw_blobs_ready(l->blobs, NULL) == TW_OK;
 	bool mine = false;
 	struct tw_err err;
 
 	(void)p;
-	if (!able && !led)
+	if (!able && !held)
 		return;
 	if (tw_catalogue_lead(l->catalogue, "background", l->node, able ? LEASE_MS : 0, &mine,
 	            &err) != TW_OK) {
-		tw_log_err(TW_LOG_WARN, "lead_not_renewed", "background", &err);
-		return; /* what is left of it stays */
+		tw_log_err(TW_LOG_WARN, "lease_not_renewed", "background", &err);
+		return; /* the remaining time stays valid */
 	}
 	mine = mine && able;
-	atomic_store(&l->until_ms, mine ? asked_ms + LEASE_MS - EARLY_MS : 0);
-	if (mine != led)
-		tell(l, mine);
+	atomic_store(&l->until_ms, mine ? requested_ms + LEASE_MS - EARLY_MS : 0);
+	if (mine != held)
+		log_holder(l, mine);
 }
 
 enum tw_status tw_lease_start(struct tw_catalogue *c, struct tw_blobs *b, const char *node,
@@ -84,8 +85,8 @@ struct tw_lease *tw_lease_stop(struct tw_lease *l)
 		return NULL;
 	l->thread = tw_periodic_stop(l->thread);
 	if (tw_lease_held(l) && tw_catalogue_lead(l->catalogue, "background", l->node, 0, &mine,
-	                                &err) != TW_OK) /* it has to run out */
-		tw_log_err(TW_LOG_WARN, "lead_not_given_back", "background", &err);
+	                                &err) != TW_OK) /* it has to expire by itself */
+		tw_log_err(TW_LOG_WARN, "lease_not_released", "background", &err);
 	tw_mem_free(l);
 	return NULL;
 }
@@ -97,5 +98,5 @@ bool tw_lease_held(const struct tw_lease *l)
 
 unsigned tw_lease_interval_s(const struct tw_lease *l, unsigned alone_s)
 {
-	return l ? LOOK_S : alone_s;
+	return l ? CHECK_S : alone_s;
 }

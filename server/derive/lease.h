@@ -1,11 +1,11 @@
 /*
- * lease.h - which of several servers does what one does for all of them: counting traces that were
- * decoded, looking at them, adding up, expiring.
+ * lease.h - elects the server that runs rollups, detectors and retention for all servers that share
+ * a catalogue.
  *
- * A lease in the catalogue, by its clock, which a thread renews whatever the work takes; another
- * server gets it when it was given back or has run out, so within LEASE_MS of a death.  That
- * nothing is counted twice is a matter of the transactions, also while two believe that they lead
- * (one stood still): the lease saves the work from being done by each of them.
+ * The lease is a row in the catalogue and uses the database clock.  A separate thread renews it,
+ * independent of how long the work takes.  Another server acquires it when it is released or
+ * expires, so within LEASE_MS of a crash.  Two servers may briefly both hold it (one was
+ * suspended): transactions prevent double counting, the lease only avoids duplicate work.
  *
  * Thread: start and stop by the owner; the rest by any.
  */
@@ -21,17 +21,17 @@ struct tw_catalogue;
 
 struct tw_lease;
 
-/* `node` names this process and stays; catalogue and blobs outlive what is returned. Who does not
- * reach the files leaves the work to others. */
+/* `node` names this process and must outlive the lease, as must catalogue and blobs.  A server that
+ * cannot reach the files does not request the lease. */
 enum tw_status tw_lease_start(struct tw_catalogue *c, struct tw_blobs *b, const char *node,
         struct tw_lease **ret, struct tw_err *err) TW_MUST_USE;
-/* Gives the lease back.  NULL is fine, returns NULL. */
+/* Releases the lease.  Accepts NULL; returns NULL. */
 struct tw_lease *tw_lease_stop(struct tw_lease *l);
 
-/* NULL leads: there are no others. */
+/* True if l is NULL: there are no other servers. */
 bool tw_lease_held(const struct tw_lease *l);
-/* Seconds between looks for work: others find it without waking who leads; `alone_s` of a server
- * that has no others. */
+/* Seconds between checks for work: `alone_s` for a single server; with several, other servers add
+ * work without waking the holder of the lease. */
 unsigned tw_lease_interval_s(const struct tw_lease *l, unsigned alone_s);
 
 #endif

@@ -17,13 +17,14 @@
 
 enum {
 	STAGES_MAX = 16,
-	LOOK_AGAIN_S = 60,
-	HELD_MAX = 64,  /* projects of a stage; of more, the one with the shortest wait is tried */
-	HELD_MS = 5000, /* doubled with each failure */
+	CHECK_EVERY_S = 60,
+	HELD_MAX =
+	        64, /* projects per stage; beyond this, the one with the shortest wait is retried */
+	HELD_MS = 5000,     /* doubled with each failure */
 	HELD_DOUBLINGS = 7, /* about ten minutes */
 	REST_MOST_MS = 2000,
-	/* A round that finds one trace costs as much as one that finds many.  While traces keep
-	 * coming one by one, rounds begin at least so long after each other, doubled each time. */
+	/* A round that finds one trace costs as much as one that finds many.  While traces arrive
+	 * one by one, rounds begin at least this time apart, doubled each time. */
 	GATHER_MS = 100,
 	GATHER_MOST_MS = 800,
 	GATHERED = 16,
@@ -37,12 +38,12 @@ const struct tw_stage *const tw_stages[] = {
 #undef STAGE
         NULL};
 
-enum { DONE, POSTPONED, FAILED, ENDS }; /* how work on a trace ended */
+enum { DONE, POSTPONED, FAILED, ENDS }; /* result of the work on a trace */
 
-struct held { /* a project whose turn failed */
+struct held { /* a project whose work failed */
 	char project_id[TW_ID_BYTES];
 	unsigned tries;
-	int64_t until_ms; /* monotonic; 0: the place is free */
+	int64_t until_ms; /* monotonic; 0: the slot is free */
 	const char *reason;
 };
 
@@ -53,10 +54,10 @@ struct tw_runner {
 	const struct tw_drain *drain;
 	void *state;
 	struct tw_periodic *thread;
-	int64_t due_ms;       /* of the next round, for every_ms */
+	int64_t due_ms;       /* time of the next round, if every_ms is set */
 	uint64_t began_us;    /* when the last round began */
-	uint64_t gather_ms;   /* from there to the next one, at least */
-	struct tw_err *first; /* of tw_stage_drain: what failed first */
+	uint64_t gather_ms;   /* minimum time from there to the next round */
+	struct tw_err *first; /* tw_stage_drain: the first failure */
 	_Atomic uint64_t traces[ENDS], spent_us;
 	pthread_mutex_t lock; /* of held */
 	struct held held[HELD_MAX];
@@ -66,7 +67,7 @@ struct tw_pipeline {
 	struct tw_app *app;
 	bool (*leads)(const struct tw_app *);
 	_Atomic bool stopping;
-	pthread_mutex_t lock; /* of the runners' threads: stages wake each other */
+	pthread_mutex_t lock; /* of the runners' threads, as stages wake each other */
 	struct tw_runner runners[STAGES_MAX];
 	size_t n;
 };
@@ -76,7 +77,7 @@ bool tw_pipeline_leads(const struct tw_app *app)
 	return tw_lease_held(app->leader);
 }
 
-/* --- a turn --- */
+/* --- work on a project --- */
 
 static bool is_over(const struct tw_runner *r)
 {
@@ -145,7 +146,7 @@ int64_t tw_rules_number(struct tw_arena *a, int version, const char *rules, cons
 	return text ? (int64_t)(tw_secret_bits(text) >> 2) + 1 : 0;
 }
 
-/* A file that went with its row is not a failure. */
+/* A file that was deleted with its row is not a failure. */
 static enum tw_status is_there(
         const struct tw_runner *r, const struct tw_named_trace *t, bool *ret, struct tw_err *err)
 {
@@ -181,7 +182,7 @@ enum tw_status tw_turn_failed(const struct tw_turn *t, const struct tw_named_tra
 	               : TW_OK;
 }
 
-/* --- projects that are held --- */
+/* --- postponed projects --- */
 
 static struct held *held_of(struct tw_runner *r, const char *project_id)
 {
@@ -243,7 +244,7 @@ static void rest(struct tw_runner *r, uint64_t us)
 		(void)nanosleep(&step, NULL);
 }
 
-/* Lets traces come together, if the round before was just now and found few. */
+/* Delays the round so that traces accumulate, if the previous one was recent and found few. */
 static void gather(struct tw_runner *r)
 {
 	const uint64_t ago_us = now_us() - r->began_us;
@@ -274,7 +275,7 @@ static void failed(struct tw_runner *r, const char *project_id, const struct tw_
 typedef enum tw_status (*work_fn)(
         void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err);
 
-/* True: there may be more.  project_id "": what concerns all. */
+/* True: there may be more.  project_id "": work that concerns all projects. */
 static bool turn(struct tw_runner *r, work_fn work, const char *project_id)
 {
 	const struct tw_turn t = {r, project_id};
@@ -325,7 +326,7 @@ static bool next(struct tw_runner *r, char io_project[TW_ID_BYTES])
 	return false;
 }
 
-/* Each project has one turn; true: there may be more. */
+/* Serves each project once; true: there may be more. */
 static bool go_round(struct tw_runner *r)
 {
 	char project_id[TW_ID_BYTES] = "";
@@ -379,7 +380,7 @@ static void close_stage(struct tw_runner *r)
 enum tw_status tw_pipeline_start(struct tw_app *app, const struct tw_stage *const *stages,
         bool (*leads)(const struct tw_app *), struct tw_pipeline **ret, struct tw_err *err)
 {
-	const unsigned look_s = tw_lease_interval_s(app->leader, LOOK_AGAIN_S);
+	const unsigned look_s = tw_lease_interval_s(app->leader, CHECK_EVERY_S);
 	struct tw_pipeline *p = tw_mem_zalloc(1, sizeof *p);
 	enum tw_status st = TW_OK;
 
@@ -465,7 +466,7 @@ enum tw_status tw_stage_drain(const struct tw_stage *s, const struct tw_derive_p
 	return st == TW_OK ? first.code : st;
 }
 
-/* --- how far it is --- */
+/* --- progress --- */
 
 static void write_counts(const struct tw_pipeline *p, struct tw_buf *out)
 {
@@ -486,7 +487,7 @@ static void write_counts(const struct tw_pipeline *p, struct tw_buf *out)
 		        p ? (double)atomic_load(&p->runners[i].spent_us) / 1e6 : 0.0);
 }
 
-/* A line for each project: there are HELD_MAX at most, and none as a rule. */
+/* One line per project: usually none, at most HELD_MAX. */
 static void write_held(struct tw_runner *r, struct tw_buf *out)
 {
 	(void)pthread_mutex_lock(&r->lock);

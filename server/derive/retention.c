@@ -8,14 +8,14 @@
 #include "server/catalogue/traces/catalogue_quarantine.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 
-/* A thousand years, and what fits a file system. */
+/* A thousand years, and more bytes than a file system holds. */
 enum { MAX_DAYS = 365000 };
 #define MAX_COUNT (INT64_C(1) << 53)
 
 static const struct member {
 	const char *name;
 	size_t offset;
-	int64_t max, when_not_said;
+	int64_t max, if_absent;
 } members[] = {
         {"max_age_days", offsetof(struct tw_retention, max_age_days), MAX_DAYS, 0},
         {"max_traces", offsetof(struct tw_retention, max_traces), MAX_COUNT, 0},
@@ -50,18 +50,18 @@ static const struct member *member_of(const char *name)
 	return NULL;
 }
 
-static struct tw_retention not_said(void)
+static struct tw_retention defaults_if_absent(void)
 {
 	struct tw_retention rules = {0};
 
 	for (size_t i = 0; i < MEMBERS; i++)
-		*place(&rules, &members[i]) = members[i].when_not_said;
+		*place(&rules, &members[i]) = members[i].if_absent;
 	return rules;
 }
 
 static struct tw_retention defaults(void)
 {
-	struct tw_retention rules = not_said();
+	struct tw_retention rules = defaults_if_absent();
 
 	rules.uploads_max_age_days = TW_UPLOADS_DAYS;
 	rules.max_age_days = TW_TRACES_DAYS;
@@ -71,7 +71,7 @@ static struct tw_retention defaults(void)
 
 enum tw_status tw_retention_read(const json_t *json, struct tw_retention *ret, struct tw_err *err)
 {
-	struct tw_retention rules = not_said();
+	struct tw_retention rules = defaults_if_absent();
 	const char *name;
 	json_t *value;
 
@@ -150,7 +150,7 @@ static int64_t end_of(int64_t since_ms, int64_t days)
 	return days ? since_ms + days * TW_DAY_MS : 0;
 }
 
-/* The sooner; 0 is never. */
+/* The earlier one; 0 means never. */
 static int64_t first_of(int64_t a, int64_t b)
 {
 	return a && (!b || a < b) ? a : b;
@@ -209,7 +209,7 @@ struct due {
 	int64_t now_ms;
 	uint32_t limit;
 	struct tw_arena *arena;
-	uint64_t traces, bytes; /* that would be left */
+	uint64_t traces, bytes; /* that would remain */
 	struct tw_expiry *rows;
 	size_t n;
 };
@@ -223,7 +223,7 @@ static struct tw_old_query query_of(const struct due *d, int64_t days)
 	        .firsts_ms = INT64_MAX};
 }
 
-/* What is so old, but for the firsts of groups of ANRs that may outlive it. */
+/* Traces above the age, except first traces of ANR groups that may outlive it. */
 static enum tw_status aged(
         const struct due *d, int64_t days, struct tw_old_query *ret, struct tw_err *err)
 {
@@ -308,7 +308,7 @@ static bool is_over(const struct due *d, enum tw_expiry_why *ret)
 	return count || (r->max_bytes && d->bytes > (uint64_t)r->max_bytes);
 }
 
-/* Among the oldest may be all that are listed: as many more are asked for. */
+/* The oldest may all be listed already, so that number is requested in addition. */
 static enum tw_status add_over(struct due *d, struct tw_err *err)
 {
 	struct tw_old_query of = query_of(d, 0);
@@ -326,7 +326,7 @@ static enum tw_status add_over(struct due *d, struct tw_err *err)
 	return st;
 }
 
-/* Parts before what goes to make room: the room they give back may be enough. */
+/* Single files first, then complete traces to free space: deleting the files may free enough. */
 static enum tw_status add_all(struct due *d, struct tw_err *err)
 {
 	const struct tw_retention *r = d->rules;
@@ -347,7 +347,7 @@ static enum tw_status add_all(struct due *d, struct tw_err *err)
 	return st == TW_OK ? add_over(d, err) : st;
 }
 
-/* The oldest go until what is left fits; those being tried again count, and stay. */
+/* Deletes the oldest until the rest fits; traces being retried count, but are not deleted. */
 static enum tw_status add_quarantined(struct due *d, struct tw_err *err)
 {
 	struct tw_quarantined *all = NULL;
@@ -407,7 +407,7 @@ enum tw_status tw_retention_due(struct tw_catalogue *c, const char *project_id,
 
 /* --- the disk --- */
 
-struct share { /* of a project in the disk */
+struct share { /* a project's share of the disk */
 	const char *project_id;
 	uint64_t bytes;
 	struct tw_old_trace *old;
@@ -436,7 +436,7 @@ static enum tw_status read_share(struct tw_catalogue *c, const char *project_id,
 	return st;
 }
 
-/* Of those that have traces to give; NULL: none. */
+/* The largest of those with traces that may be deleted; NULL: none. */
 static struct share *largest(struct share *all, size_t n)
 {
 	struct share *most = NULL;

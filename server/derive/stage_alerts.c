@@ -1,5 +1,5 @@
 /*
- * stage_alerts.c - looks at each project's alert rules, every ten minutes.
+ * stage_alerts.c - evaluates each project's alert rules every ten minutes.
  */
 #include "server/derive/stage_alerts.h"
 
@@ -11,7 +11,8 @@
 
 enum { EVERY_MS = 600 * 1000, TURN_MS = 60 * 1000 };
 
-/* Nobody is mailed, nor later, if the server cannot.  json_decref(*ret_doc) is owed. */
+/* No mail is queued, not even for later, if the server cannot send any.  Free *ret_doc with
+ * json_decref. */
 static enum tw_status read_mails(struct tw_app *app, const char *project_id, struct tw_arena *a,
         json_t **ret_doc, struct tw_digest_rules *ret, struct tw_err *err)
 {
@@ -30,43 +31,43 @@ static enum tw_status read_mails(struct tw_app *app, const char *project_id, str
 	return *ret_doc ? tw_digest_rules_read(*ret_doc, ret, err) : tw_oom(err);
 }
 
-static enum tw_status figures_of(struct tw_app *app, struct tw_alert_look *look,
+static enum tw_status figures_of(struct tw_app *app, struct tw_alert_look *task,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_alert_figure **ret,
         size_t *ret_n, struct tw_err *err)
 {
 	struct tw_alert *known = NULL;
 	enum tw_status st = TW_OK;
 
-	if (*look->rule->id)
-		st = tw_catalogue_alerts_of(app->catalogue, look->project_id, look->rule->id, a,
-		        &known, &look->n_known, err);
-	look->known = known;
-	return st == TW_OK ? tw_alert_figures(app->fleet, look, deadline, a, ret, ret_n, err) : st;
+	if (*task->rule->id)
+		st = tw_catalogue_alerts_of(app->catalogue, task->project_id, task->rule->id, a,
+		        &known, &task->n_known, err);
+	task->known = known;
+	return st == TW_OK ? tw_alert_figures(app->fleet, task, deadline, a, ret, ret_n, err) : st;
 }
 
 enum tw_status tw_alerts_try(struct tw_app *app, const char *project_id,
         const struct tw_alert_rule *rule, const struct tw_deadline *deadline, struct tw_arena *a,
         struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_alert_look look = {project_id, rule, NULL, 0, tw_unix_ms()};
+	struct tw_alert_look task = {project_id, rule, NULL, 0, tw_unix_ms()};
 
-	return figures_of(app, &look, deadline, a, ret, ret_n, err);
+	return figures_of(app, &task, deadline, a, ret, ret_n, err);
 }
 
-static enum tw_status look_at_rule(struct tw_app *app, const char *project_id,
+static enum tw_status evaluate_rule(struct tw_app *app, const char *project_id,
         const struct tw_alert_rule *rule, const struct tw_deadline *deadline,
         const struct tw_alert_mails *mails, const struct tw_alerts_took *took, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(TW_ALERTS_ARENA_MAX);
-	struct tw_alert_look look = {project_id, rule, NULL, 0, tw_unix_ms()};
+	struct tw_alert_look task = {project_id, rule, NULL, 0, tw_unix_ms()};
 	struct tw_alert_figure *figures = NULL;
 	size_t n = 0;
 	enum tw_status st =
-	        a ? figures_of(app, &look, deadline, a, &figures, &n, err) : tw_oom(err);
+	        a ? figures_of(app, &task, deadline, a, &figures, &n, err) : tw_oom(err);
 
 	tw_crash_point("alert_figures");
 	if (st == TW_OK)
-		st = tw_catalogue_alerts_put(app->catalogue, &look, figures, n, mails, err);
+		st = tw_catalogue_alerts_put(app->catalogue, &task, figures, n, mails, err);
 	tw_crash_point("alert_stored");
 	if (st == TW_OK && took)
 		took->take(took->arg, rule, figures, n);
@@ -74,7 +75,7 @@ static enum tw_status look_at_rule(struct tw_app *app, const char *project_id,
 	return st;
 }
 
-static enum tw_status look_at_rules(struct tw_app *app, const char *project_id,
+static enum tw_status evaluate_rules(struct tw_app *app, const char *project_id,
         const struct tw_alert_rule *rules, size_t n, const struct tw_alert_mails *mails,
         const struct tw_alerts_how *how, bool *ret_partial, struct tw_err *err)
 {
@@ -89,7 +90,7 @@ static enum tw_status look_at_rules(struct tw_app *app, const char *project_id,
 			*ret_partial = true;
 			return first;
 		}
-		st = look_at_rule(app, project_id, rule, how->deadline, mails, how->took, &why);
+		st = evaluate_rule(app, project_id, rule, how->deadline, mails, how->took, &why);
 		if (st == TW_DEADLINE)
 			*ret_partial = true;
 		else if (st != TW_OK && first == TW_OK) {
@@ -117,7 +118,7 @@ enum tw_status tw_alerts_look(struct tw_app *app, const char *project_id,
 	if (st == TW_OK && n)
 		st = read_mails(app, project_id, a, &doc, &to, err);
 	if (st == TW_OK)
-		st = look_at_rules(app, project_id, rules, n,
+		st = evaluate_rules(app, project_id, rules, n,
 		        &(struct tw_alert_mails){to.mail, to.n_mail}, how, ret_partial, err);
 	json_decref(doc);
 	tw_arena_free(a);
@@ -130,13 +131,13 @@ static enum tw_status run(
 	struct tw_turn_limit limit;
 	const struct tw_deadline deadline = tw_turn_deadline(turn, TURN_MS, &limit);
 	const struct tw_alerts_how how = {
-	        (size_t)tw_monotonic_ms(), &deadline, NULL}; /* any rule first */
+	        (size_t)tw_monotonic_ms(), &deadline, NULL}; /* starts with a random rule */
 	bool partial;
 
 	*ret_more = false;
 	return tw_alerts_look(state, turn->project_id, &how, &partial, err);
 }
 
-/* Rollups change all the time: it does not wake for each. */
+/* Rollups change all the time, so changes do not wake this stage. */
 const struct tw_stage tw_stage_alerts = {
         .name = "alerts", .every_project = true, .every_ms = EVERY_MS, .run = run};

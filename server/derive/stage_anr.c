@@ -1,8 +1,9 @@
 /*
- * hang_fold.c - one round: traces that were not looked at, then what is to be named and keyed.
+ * stage_anr.c - extracts ANRs and lock waits from ready traces, resolves their names and assigns
+ * group keys.
  *
- * Keys are made apart from looking, so that a new trace, a late mapping and changed
- * rules all go one way, and none of them needs the trace's file.
+ * Keys are assigned separately from the extraction, so that a new trace, a late mapping and changed
+ * rules are handled alike, and none needs the trace's file again.
  */
 #include "server/derive/stage_anr.h"
 
@@ -26,32 +27,32 @@
 #include "server/trace/trace_file.h"
 #include "server/trace/trace_stored.h"
 
-enum { LOOKED_AT_ONCE = 32, KEYED_AT_ONCE = 64, NAME_BYTES = 16384, INLINED_MAX = 32 };
-enum { WAITED_NS = 1000000000, WAITED_S = 5 }; /* when a report does not say */
+enum { READ_AT_ONCE = 32, KEYED_AT_ONCE = 64, NAME_BYTES = 16384, INLINED_MAX = 32 };
+enum { WAITED_NS = 1000000000, WAITED_S = 5 }; /* if the report does not contain them */
 #define WORK_BYTES ((size_t)512 << 20)
 
 struct anrs {
-	int64_t copy_ms; /* monotonic: no copies are made before */
+	int64_t copy_ms; /* monotonic: time of the next copies */
 	struct tw_derive_parts parts;
-	struct tw_arena *arena, *project_arena; /* of one trace; of a project's turn */
+	struct tw_arena *arena, *project_arena; /* of one trace; of one project */
 	char *name;                             /* NAME_BYTES */
 };
 
-/* --- looking at a trace --- */
+/* --- extraction from a trace --- */
 
-struct look {
+struct reading {
 	const struct tw_trace_row *row;
 	struct tw_trace_file *file;
 	struct tw_arena *arena;
 	json_t *doc, *path;
-	bool has_note; /* it says that the app did not respond */
+	bool has_note; /* the trace states that the app did not respond */
 	int64_t end_ns, waited_ns;
 	struct tw_lock_list locks;
 };
 
 static bool take_document(void *arg, struct tw_str kind, struct tw_str json)
 {
-	struct look *l = arg;
+	struct reading *l = arg;
 
 	if (!l->doc && tw_str_eq(kind, TW_STR("anr")))
 		l->doc = json_loadb(json.ptr, json.len, 0, NULL);
@@ -60,7 +61,7 @@ static bool take_document(void *arg, struct tw_str kind, struct tw_str json)
 
 static bool take_anr_note(void *arg, uint64_t id, const struct tw_note_row *n)
 {
-	struct look *l = arg;
+	struct reading *l = arg;
 
 	(void)id;
 	l->has_note = true;
@@ -72,23 +73,23 @@ static bool take_anr_note(void *arg, uint64_t id, const struct tw_note_row *n)
 		if (n->ts_ns >= l->waited_ns)
 			l->end_ns = n->ts_ns;
 	}
-	return false; /* the first is what the trace is about */
+	return false; /* the first ANR is the subject of the trace */
 }
 
-/* Calls beside a report, or a trace that only says that it is of an ANR, tell what main did. */
-static enum tw_status find_path(struct look *l, struct tw_err *err)
+/* With calls, or only a note of an ANR in the trace, the path is that of the main thread. */
+static enum tw_status find_path(struct reading *l, struct tw_err *err)
 {
 	if (tw_trace_file_duration_ns(l->file) < 0)
 		return TW_OK; /* its samples, if any, are the report */
 	return tw_anr_path_of_calls(l->file, l->end_ns, l->waited_ns, l->arena, &l->path, err);
 }
 
-static bool is_anr(const struct look *l)
+static bool is_anr(const struct reading *l)
 {
 	return l->doc || l->has_note || strcmp(l->row->meta.scenario, "anr") == 0;
 }
 
-static enum tw_status read_file(struct look *l, struct tw_err *err)
+static enum tw_status read_file(struct reading *l, struct tw_err *err)
 {
 	const struct tw_note_query q = {
 	        .kind = TW_NOTE_anr, .from_ns = INT64_MIN, .to_ns = INT64_MAX, .limit = 1};
@@ -98,13 +99,13 @@ static enum tw_status read_file(struct look *l, struct tw_err *err)
 		st = tw_trace_file_notes(l->file, &q, take_anr_note, l, err);
 	if (st == TW_OK && is_anr(l))
 		st = find_path(l, err);
-	/* of a report alone they are read out of what is kept of it, with their holders */
+	/* locks of a report alone are read from its stored form, with their holders */
 	if (st == TW_OK && (!l->doc || l->path))
 		st = tw_locks_of_trace(l->file, l->arena, &l->locks, err);
 	return st;
 }
 
-static enum tw_status open_and_read(struct anrs *h, struct look *l, struct tw_err *err)
+static enum tw_status open_and_read(struct anrs *h, struct reading *l, struct tw_err *err)
 {
 	enum tw_status st = tw_trace_stored_open(h->parts.blobs, l->row->id, &l->file, err);
 
@@ -114,7 +115,7 @@ static enum tw_status open_and_read(struct anrs *h, struct look *l, struct tw_er
 	return st;
 }
 
-/* Who was hit, as the labels say. */
+/* The affected user, from the labels. */
 static const char *user_of(const char *labels, struct tw_arena *a)
 {
 	static const char *const keys[] = {"user_id", "user", "install_id"};
@@ -135,9 +136,9 @@ static const char *user_of(const char *labels, struct tw_arena *a)
 	return user ? user : "";
 }
 
-/* Its strings are copied, as the arena of the trace is reused. */
+/* Copies the strings, as the trace's arena is reused. */
 static enum tw_status copy_locks(
-        struct anrs *h, const struct look *l, struct tw_anr_entry *ret, struct tw_err *err)
+        struct anrs *h, const struct reading *l, struct tw_anr_entry *ret, struct tw_err *err)
 {
 	struct tw_lock_wait *copy = tw_arena_alloc(h->project_arena, l->locks.n + 1, sizeof *copy);
 
@@ -162,7 +163,7 @@ static enum tw_status copy_locks(
 }
 
 static enum tw_status entry_of(
-        struct anrs *h, const struct look *l, struct tw_anr_entry *ret, struct tw_err *err)
+        struct anrs *h, const struct reading *l, struct tw_anr_entry *ret, struct tw_err *err)
 {
 	const char *labels = l->row->meta.labels;
 
@@ -177,12 +178,12 @@ static enum tw_status entry_of(
 	return copy_locks(h, l, ret, err);
 }
 
-/* *ret_read false: the failure was noted. */
-static enum tw_status look_at(struct anrs *h, const struct tw_turn *turn,
+/* *ret_read false: the failure was recorded. */
+static enum tw_status extract(struct anrs *h, const struct tw_turn *turn,
         const struct tw_trace_row *row, struct tw_anr_entry *ret, bool *ret_read,
         struct tw_err *err)
 {
-	struct look l = {.row = row,
+	struct reading l = {.row = row,
 	        .arena = h->arena,
 	        .end_ns = -1,
 	        .waited_ns = WAITED_S * (int64_t)WAITED_NS};
@@ -200,23 +201,22 @@ static enum tw_status look_at(struct anrs *h, const struct tw_turn *turn,
 	return st;
 }
 
-static enum tw_status look_at_some(
+static enum tw_status extract_some(
         struct anrs *h, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	struct tw_anr_entry entries[LOOKED_AT_ONCE];
+	struct tw_anr_entry entries[READ_AT_ONCE];
 	struct tw_trace_row *todo = NULL;
 	size_t n_todo = 0, n = 0;
-	enum tw_status st =
-	        tw_turn_rows(turn, LOOKED_AT_ONCE, h->project_arena, &todo, &n_todo, err);
+	enum tw_status st = tw_turn_rows(turn, READ_AT_ONCE, h->project_arena, &todo, &n_todo, err);
 
 	for (size_t i = 0; st == TW_OK && i < n_todo && !tw_turn_is_over(turn); i++) {
 		bool read = false;
 
 		tw_arena_reset(h->arena);
-		st = look_at(h, turn, &todo[i], &entries[n], &read, err);
+		st = extract(h, turn, &todo[i], &entries[n], &read, err);
 		n += read;
 	}
-	if (st == TW_NOMEM && n) /* the rest comes in a turn of its own */
+	if (st == TW_NOMEM && n) /* the rest is in a later batch */
 		st = TW_OK;
 	if (st == TW_OK)
 		st = tw_catalogue_anr_put(h->parts.catalogue, entries, n, err);
@@ -249,7 +249,7 @@ static enum tw_status read_rules(struct tw_catalogue *c, const char *project_id,
 	return st;
 }
 
-/* Rises with what the code itself does, so that another way of finding causes keys them again. */
+/* Raise it when the code finds causes differently, so that all reports get new keys. */
 enum { CAUSES_VERSION = 1 };
 
 enum tw_status tw_anr_rules_number(struct tw_catalogue *c, const char *project_id,
@@ -272,7 +272,7 @@ static void close_rules(struct rules *r)
 	json_decref(r->frames);
 }
 
-/* close_rules is owed, also on failure. */
+/* Call close_rules, also on failure. */
 static enum tw_status open_rules(
         struct anrs *h, const char *project_id, struct rules *r, struct tw_err *err)
 {
@@ -318,7 +318,7 @@ static enum tw_status open_mappings(
 	return st;
 }
 
-/* The report in the names of its build, judged; NULL: there is none, or no memory. */
+/* The report with the names of its build, classified; NULL: no report, or out of memory. */
 static json_t *named_doc(struct anrs *h, const json_t *brief, const struct mappings *m)
 {
 	char *text = tw_json_dumps(json_object_get(brief, "doc"), JSON_COMPACT);
@@ -330,7 +330,7 @@ static json_t *named_doc(struct anrs *h, const json_t *brief, const struct mappi
 	return named.ptr ? json_loadb(named.ptr, named.len, 0, NULL) : NULL;
 }
 
-/* Adds the methods that a frame stands for, innermost first; none where the compiler made it. */
+/* Adds the methods that a frame represents, innermost first; none for compiler-generated frames. */
 static void add_named(struct anrs *h, const struct mappings *m, const struct tw_named *what,
         struct tw_retrace_walk *walk, json_t *list)
 {
@@ -388,7 +388,8 @@ static enum tw_status find_cause(struct anrs *h, struct tw_anr_stale *s, const s
 	struct tw_anr_cause cause;
 	enum tw_status st = lost ? TW_NOMEM : tw_anr_cause_of(doc, &blame, h->arena, &cause, err);
 
-	if (st == TW_NOMEM) /* one that is too large is of no known cause, and in nobody's way */
+	if (st == TW_NOMEM) /* a report that is too large has no known cause, and does not block
+	                       others */
 		st = tw_anr_cause_of(NULL, &nobody, h->arena, &cause, err);
 
 	if (st == TW_OK)
@@ -403,7 +404,7 @@ static enum tw_status find_cause(struct anrs *h, struct tw_anr_stale *s, const s
 	return st;
 }
 
-/* What the report says of locks is read out of it anew. */
+/* Locks in the report are read from it again. */
 static void drop_dumped(struct tw_anr_stale *s)
 {
 	size_t n = 0;
@@ -430,9 +431,9 @@ static enum tw_status key_one(struct anrs *h, struct tw_anr_stale *s, const stru
 	              : tw_catalogue_anr_keyed(h->parts.catalogue, s, r->number, NULL, err);
 }
 
-/* Questions read what is not counted row by row, so a day that cannot be counted is told and keeps
- * no keys from being made. */
-static void count_or_tell(struct anrs *h, const char *project_id, int64_t rules, bool *ret_more)
+/* Queries read days without counts row by row, so a day that cannot be counted is logged, and keys
+ * are assigned regardless. */
+static void count_or_log(struct anrs *h, const char *project_id, int64_t rules, bool *ret_more)
 {
 	const struct tw_anr_rollup_due due = {
 	        project_id, rules, tw_unix_ms() / TW_DAY_MS, TW_ANR_ROLLUP_LEAST};
@@ -441,7 +442,7 @@ static void count_or_tell(struct anrs *h, const char *project_id, int64_t rules,
 	if (tw_catalogue_anr_rollup(h->parts.catalogue, &due, ret_more, &err) == TW_OK)
 		return;
 	*ret_more = false;
-	tw_log_err(TW_LOG_WARN, "anr_sums_late", project_id, &err);
+	tw_log_err(TW_LOG_WARN, "anr_counts_not_updated", project_id, &err);
 }
 
 static enum tw_status key_some(
@@ -461,19 +462,19 @@ static enum tw_status key_some(
 		tw_arena_reset(h->arena);
 		st = key_one(h, &stale[i], &r, &m, err);
 	}
-	if (st == TW_OK && n < KEYED_AT_ONCE) /* nobody counts what is to be keyed anew */
-		count_or_tell(h, project_id, r.number, &counted);
+	if (st == TW_OK && n < KEYED_AT_ONCE) /* ANRs with outdated keys are not counted */
+		count_or_log(h, project_id, r.number, &counted);
 	tw_namer_close(&h->parts, &m.namer);
 	close_rules(&r);
 	*io_more = *io_more || (st == TW_OK && (n > 0 || counted));
 	return st;
 }
 
-/* --- copies in an engine that people query --- */
+/* --- copies in an engine for ad-hoc queries --- */
 
 enum { COPIED_AT_ONCE = 256, COPY_AGAIN_MS = 5000 };
 
-/* An engine that does not answer delays nothing else. */
+/* An engine that does not respond delays nothing else. */
 static enum tw_status copy_some(struct anrs *h, bool *io_more, struct tw_err *err)
 {
 	struct tw_fleet_store *fleet = h->parts.fleet;
@@ -502,11 +503,11 @@ static enum tw_status run(
 	enum tw_status st;
 
 	tw_arena_reset(h->project_arena);
-	st = look_at_some(h, turn, ret_more, err);
+	st = extract_some(h, turn, ret_more, err);
 	return st == TW_OK ? key_some(h, turn->project_id, ret_more, err) : st;
 }
 
-/* Marks what a mapping names otherwise; sums of reports are kept as long as rollups. */
+/* Marks ANRs that a mapping names differently.  Counts of reports are retained like rollups. */
 static enum tw_status tend(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
@@ -554,7 +555,7 @@ static const struct tw_stage_marks marks = {.stage = "anr",
         .resume = "hung=0",
         .give_up = "hung=2"};
 
-/* Keys of old reports depend on rules, so every project has its turn. */
+/* Keys of old reports depend on the rules, so every project is served. */
 const struct tw_stage tw_stage_anr = {.name = "anr",
         .depends = TW_RAISED_BY_DECODER | TW_RAISED_BY_MAPPING | TW_RAISED_BY_RULES,
         .every_project = true,

@@ -9,7 +9,7 @@
 
 struct tw_catalogue;
 
-/* Their number: of the rules for groups and of whose frames are the app's.  Always above 0. */
+/* The number that identifies the grouping rules and the app's frame patterns.  Always above 0. */
 enum tw_status tw_anr_rules_number(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, int64_t *ret, struct tw_err *err) TW_MUST_USE;
 

@@ -1,5 +1,5 @@
 /*
- * stage_findings.c - detectors look at ready traces, and what they find is kept.
+ * stage_findings.c - runs detectors on ready traces and stores their findings.
  */
 #include "server/derive/stage_findings.h"
 
@@ -21,26 +21,25 @@
 
 #define WORK_BYTES ((size_t)256 << 20)
 
-/* A trace has so long, five times what ten million calls take: what is found by then is kept. */
-enum { LOOKED_AT_ONCE = 64, LONGEST_MS = 5000, TOGETHER_MS = 1000, DATA_BYTES = 1 << 20 };
+/* The time limit per trace is five times what ten million calls take; later findings are lost. */
+enum { INSPECTED_AT_ONCE = 64, LONGEST_MS = 5000, TOGETHER_MS = 1000, DATA_BYTES = 1 << 20 };
 
 struct finder {
 	struct tw_rollup_worker
-	        *folder;                /* names methods, and has the memory of traces in `batch` */
-	struct tw_arena *project_arena; /* rules of a project and its traces to look at */
+	        *worker; /* names methods, and owns the memory of traces in `batch` */
+	struct tw_arena *project_arena; /* rules and waiting traces of a project */
 	struct tw_detect_memo *memo;
-	struct tw_found_trace batch[LOOKED_AT_ONCE]; /* inspected, and not yet stored */
+	struct tw_found_trace batch[INSPECTED_AT_ONCE]; /* inspected, and not yet stored */
 	size_t n_batch;
-	int64_t batch_ms; /* monotonic: stored by then */
+	int64_t batch_ms; /* monotonic: when it must be stored */
 };
 
 /* --- rules --- */
 
-/* Rises with what the code itself finds, so that traces are looked at again. */
+/* Raise it when the code's findings change, so that traces are inspected again. */
 enum { FINDS_VERSION = 3 };
 
-/* By what the rules are, not by which version of them: those that come with the server change, too.
- */
+/* Identifies the content of the rules rather than their version, as built-in rules change too. */
 static int64_t rules_number(struct tw_arena *a, const json_t *doc, const char *frames)
 {
 	char *rules = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
@@ -91,19 +90,19 @@ void tw_found_rules_done(struct tw_found_rules *r)
 
 /* --- one trace --- */
 
-struct look {
-	struct tw_rollup_worker *folder;
+struct inspection {
+	struct tw_rollup_worker *worker;
 	struct tw_detecting d;
 	struct tw_namer namer;
 	struct tw_found found;
-	struct tw_rollup_naming *callers; /* whose names are not written yet */
+	struct tw_rollup_naming *callers; /* their names are not written yet */
 	size_t n_callers;
 	int64_t until_ms;
 };
 
 static bool is_late(void *arg)
 {
-	const struct look *l = arg;
+	const struct inspection *l = arg;
 
 	return tw_monotonic_ms() >= l->until_ms;
 }
@@ -126,31 +125,31 @@ static int by_time(const void *pa, const void *pb)
 	return a->method < b->method ? -1 : a->method > b->method;
 }
 
-/* The number of a method by its index; its name is noted to be written. */
-static bool number_of(struct look *l, uint32_t method, uint64_t *ret)
+/* The id of a method by its index; queues its name to be written. */
+static bool number_of(struct inspection *l, uint32_t method, uint64_t *ret)
 {
 	const struct tw_trace_row *row = &l->d.v.row;
 	const struct tw_rollup_space in = {
 	        row->project_id, row->meta.build_id, row->meta.mapping_id};
 	const struct tw_named what = tw_method_named(&l->d.v.methods[method]);
 	struct tw_rollup_naming *m = &l->callers[l->n_callers];
-	const char *raw = tw_rollup_worker_raw(l->folder, &what);
+	const char *raw = tw_rollup_worker_raw(l->worker, &what);
 
 	if (!raw)
 		return false;
 	*ret = tw_rollup_method_id(&in, raw);
-	if (tw_rollup_worker_knows(l->folder, *ret))
+	if (tw_rollup_worker_knows(l->worker, *ret))
 		return true;
-	tw_rollup_worker_remember(l->folder, *ret);
+	tw_rollup_worker_remember(l->worker, *ret);
 	l->n_callers++;
 	*m = (struct tw_rollup_naming){
 	        .id = *ret, .build_id = in.build_id, .mapping_id = in.mapping_id, .raw = raw};
-	return tw_namer_name(l->folder, &l->namer.names, &what, m);
+	return tw_namer_name(l->worker, &l->namer.names, &what, m);
 }
 
-/* Findings of one rule, by caller; of callers those with most time. */
+/* Findings of one rule, by caller: the callers with most time. */
 static bool take_callers(
-        struct look *l, const struct tw_finding *list, size_t n, struct tw_found_rule *r)
+        struct inspection *l, const struct tw_finding *list, size_t n, struct tw_found_rule *r)
 {
 	struct tw_found_caller *all = tw_arena_zalloc(l->d.arena, n + 1, sizeof *all);
 	uint32_t n_all = 0;
@@ -178,7 +177,7 @@ static bool take_callers(
 	return true;
 }
 
-/* Of a rule about other threads what is on main is known of the findings that are kept. */
+/* For a rule about other threads, the time on main is known only for the stored findings. */
 static int64_t on_main(const struct tw_detecting *d, const struct tw_detect_rule *rule,
         const struct tw_detect_sum *sum, const struct tw_finding *list, size_t n)
 {
@@ -192,7 +191,7 @@ static int64_t on_main(const struct tw_detecting *d, const struct tw_detect_rule
 	return ns;
 }
 
-static bool take_rules(struct look *l)
+static bool take_rules(struct inspection *l)
 {
 	struct tw_detecting *d = &l->d;
 	size_t at = 0;
@@ -218,7 +217,7 @@ static bool take_rules(struct look *l)
 			        on_main(d, &d->rules->rules[i], sum, &d->list[at], n), sum->max_ns,
 			        0, {{0}}};
 			l->found.n++;
-			if (n < sum->found) /* callers are those of the longest */
+			if (n < sum->found) /* callers are known only for the longest findings */
 				l->found.partial = true;
 			if (!take_callers(l, &d->list[at], n, r))
 				return false;
@@ -228,15 +227,15 @@ static bool take_rules(struct look *l)
 	return true;
 }
 
-static enum tw_status look_through(struct look *l, struct tw_err *err)
+static enum tw_status run_detectors(struct inspection *l, struct tw_err *err)
 {
 	struct tw_detecting *d = &l->d;
 	const size_t most = (size_t)TW_DETECT_RULES_MAX * TW_FOUND_CALLERS;
 	enum tw_status st;
 
 	l->found.rules =
-	        tw_arena_zalloc(l->folder->arena, TW_DETECT_RULES_MAX, sizeof *l->found.rules);
-	l->callers = tw_arena_alloc(l->folder->arena, most, sizeof *l->callers);
+	        tw_arena_zalloc(l->worker->arena, TW_DETECT_RULES_MAX, sizeof *l->found.rules);
+	l->callers = tw_arena_alloc(l->worker->arena, most, sizeof *l->callers);
 	if (!l->found.rules || !l->callers)
 		return tw_oom(err);
 	d->deadline = (struct tw_deadline){is_late, l};
@@ -247,10 +246,10 @@ static enum tw_status look_through(struct look *l, struct tw_err *err)
 	return st;
 }
 
-static enum tw_status open_file(struct look *l, struct tw_err *err)
+static enum tw_status open_file(struct inspection *l, struct tw_err *err)
 {
 	struct tw_view *v = &l->d.v;
-	enum tw_status st = tw_trace_stored_open(l->folder->parts.blobs, v->row.id, &v->file, err);
+	enum tw_status st = tw_trace_stored_open(l->worker->parts.blobs, v->row.id, &v->file, err);
 
 	v->names = l->namer.names;
 	if (st == TW_OK)
@@ -260,24 +259,24 @@ static enum tw_status open_file(struct look *l, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	l->d.arena = tw_arena_new(WORK_BYTES);
-	return l->d.arena ? look_through(l, err) : tw_oom(err);
+	return l->d.arena ? run_detectors(l, err) : tw_oom(err);
 }
 
-/* --- what is kept --- */
+/* --- storing --- */
 
-static enum tw_status write_names(struct look *l, struct tw_err *err)
+static enum tw_status write_names(struct inspection *l, struct tw_err *err)
 {
 	const struct tw_rollup_names names = {l->d.v.row.project_id, l->callers, l->n_callers,
-	        l->folder->known_day, l->namer.ids};
-	struct tw_fleet_store *store = l->folder->parts.fleet;
+	        l->worker->known_day, l->namer.ids};
+	struct tw_fleet_store *store = l->worker->parts.fleet;
 
 	return l->n_callers ? store->engine->name_methods(store, &names, err) : TW_OK;
 }
 
 /* Adds the trace to the batch. */
-static enum tw_status keep(struct finder *f, struct look *l, struct tw_err *err)
+static enum tw_status add_to_batch(struct finder *f, struct inspection *l, struct tw_err *err)
 {
-	struct tw_arena *a = f->folder->arena;
+	struct tw_arena *a = f->worker->arena;
 	struct tw_trace_row *row = tw_arena_alloc(a, 1, sizeof *row);
 	struct tw_rollup_dims *cells = tw_arena_alloc(a, TW_ROLLUP_CELLS_MAX, sizeof *cells);
 	struct tw_found_trace *t = &f->batch[f->n_batch];
@@ -291,7 +290,7 @@ static enum tw_status keep(struct finder *f, struct look *l, struct tw_err *err)
 	        {row->project_id, row->id, row->meta.build_id, row->meta.mapping_id}, l->namer.ids,
 	        cells, 0, {"", 0}, row};
 	st = tw_rollup_cells(
-	        row, f->folder->labels, f->folder->n_labels, a, cells, &t->n_cells, err);
+	        row, f->worker->labels, f->worker->n_labels, a, cells, &t->n_cells, err);
 	tw_buf_init(&out, DATA_BYTES);
 	tw_found_write(&l->found, &out);
 	if (st == TW_OK)
@@ -308,7 +307,7 @@ static enum tw_status keep(struct finder *f, struct look *l, struct tw_err *err)
 static enum tw_status store_batch(
         struct finder *f, const struct tw_turn *turn, int64_t number, struct tw_err *err)
 {
-	struct tw_fleet_store *store = f->folder->parts.fleet;
+	struct tw_fleet_store *store = f->worker->parts.fleet;
 	enum tw_status st = TW_OK;
 
 	if (f->n_batch)
@@ -316,27 +315,27 @@ static enum tw_status store_batch(
 	if (st == TW_OK)
 		tw_turn_done(turn, f->n_batch);
 	f->n_batch = 0;
-	tw_arena_reset(f->folder->arena);
+	tw_arena_reset(f->worker->arena);
 	return st;
 }
 
-/* --- a turn --- */
+/* --- work on a project --- */
 
-struct project { /* whose turn it is */
+struct project { /* the project being served */
 	struct tw_found_rules rules;
 	const struct tw_frame_rules *app;
 	struct tw_trace_row *todo;
 	size_t n;
 };
 
-/* Memory may be short now; the file may be away. */
+/* Memory may be short, or the file unreachable, only temporarily. */
 static bool may_pass(enum tw_status st)
 {
 	return tw_may_pass(st) || st == TW_NOMEM;
 }
 
-/* Traces that follow each other are often of one build; whether its mappings are still these is
- * checked when findings are stored. */
+/* Consecutive traces are often of one build; whether its mappings are still the same is checked
+ * when findings are stored. */
 static enum tw_status open_namer(
         struct finder *f, const struct tw_named_trace *of, struct tw_namer *ret, struct tw_err *err)
 {
@@ -344,15 +343,15 @@ static enum tw_status open_namer(
 
 	if (before && strcmp(before->of.build_id, of->build_id) == 0 &&
 	        strcmp(before->of.mapping_id, of->mapping_id) == 0)
-		return tw_namer_open_by(&f->folder->parts, &before->by, of->build_id, ret, err);
-	return tw_namer_open(&f->folder->parts, of, f->folder->arena, ret, err);
+		return tw_namer_open_by(&f->worker->parts, &before->by, of->build_id, ret, err);
+	return tw_namer_open(&f->worker->parts, of, f->worker->arena, ret, err);
 }
 
-/* *ret_own: it is the trace that failed, and will again. */
-static enum tw_status look_at(struct finder *f, const struct project *p,
+/* *ret_own: the failure is that of the trace, and permanent. */
+static enum tw_status inspect(struct finder *f, const struct project *p,
         const struct tw_trace_row *row, bool *ret_own, struct tw_err *err)
 {
-	struct look l = {.folder = f->folder,
+	struct inspection l = {.worker = f->worker,
 	        .d = {.rules = p->rules.detectors, .app = p->app, .memo = f->memo},
 	        .until_ms = tw_monotonic_ms() + LONGEST_MS};
 	const struct tw_named_trace of = tw_turn_trace(row);
@@ -368,28 +367,28 @@ static enum tw_status look_at(struct finder *f, const struct project *p,
 	tw_trace_file_close(l.d.v.file);
 	l.d.v.file = NULL;
 	if (st == TW_OK)
-		st = keep(f, &l, err);
-	if (st != TW_OK) /* names that were to be written with it may not be */
-		tw_rollup_worker_forget(f->folder);
+		st = add_to_batch(f, &l, err);
+	if (st != TW_OK) /* names that were to be written with it may be missing */
+		tw_rollup_worker_forget(f->worker);
 	tw_arena_free(l.d.arena);
-	tw_namer_close(&f->folder->parts, &l.namer);
+	tw_namer_close(&f->worker->parts, &l.namer);
 	return st;
 }
 
-static enum tw_status look_at_some(
+static enum tw_status inspect_some(
         struct finder *f, const struct project *p, const struct tw_turn *turn, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	tw_rollup_worker_begin_day(f->folder);
-	tw_arena_reset(f->folder->arena);
+	tw_rollup_worker_begin_day(f->worker);
+	tw_arena_reset(f->worker->arena);
 	f->n_batch = 0;
 	for (size_t i = 0; st == TW_OK && i < p->n && !tw_turn_is_over(turn); i++) {
 		const struct tw_named_trace t = tw_turn_trace(&p->todo[i]);
 		bool own = false;
 		struct tw_err why;
 
-		st = look_at(f, p, &p->todo[i], &own, &why);
+		st = inspect(f, p, &p->todo[i], &own, &why);
 		if (st != TW_OK)
 			st = tw_turn_failed(turn, &t, !own, &why, err);
 		if (st == TW_OK && f->n_batch && tw_monotonic_ms() >= f->batch_ms)
@@ -402,7 +401,7 @@ static enum tw_status run(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	struct finder *f = state;
-	struct tw_catalogue *c = f->folder->parts.catalogue;
+	struct tw_catalogue *c = f->worker->parts.catalogue;
 	struct project p = {.n = 0};
 	int64_t changed_ms;
 	enum tw_status st;
@@ -411,16 +410,16 @@ static enum tw_status run(
 	st = tw_found_rules_open(c, turn->project_id, f->project_arena, &p.rules, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_catalogue_found_todo(c, turn->project_id, p.rules.number, LOOKED_AT_ONCE,
+	st = tw_catalogue_found_todo(c, turn->project_id, p.rules.number, INSPECTED_AT_ONCE,
 	        f->project_arena, &p.todo, &p.n, err);
 	if (st == TW_OK && p.n)
 		st = tw_frame_rules_of(
 		        c, turn->project_id, f->project_arena, &p.app, &changed_ms, err);
 	if (st == TW_OK && p.n)
-		st = tw_rollup_labels(c, turn->project_id, f->project_arena, f->folder->labels,
-		        &f->folder->n_labels, err);
+		st = tw_rollup_labels(c, turn->project_id, f->project_arena, f->worker->labels,
+		        &f->worker->n_labels, err);
 	if (st == TW_OK && p.n)
-		st = look_at_some(f, &p, turn, err);
+		st = inspect_some(f, &p, turn, err);
 	tw_found_rules_done(&p.rules);
 	*ret_more = p.n > 0;
 	return st;
@@ -431,7 +430,7 @@ static void close_finder(void *state)
 	struct finder *f = state;
 
 	tw_mem_free(f->memo);
-	tw_rollup_worker_free(f->folder);
+	tw_rollup_worker_free(f->worker);
 	tw_arena_free(f->project_arena);
 	tw_mem_free(f);
 }
@@ -443,14 +442,14 @@ static enum tw_status open_finder(const struct tw_derive_parts *p, void **ret, s
 	*ret = f;
 	if (!f)
 		return tw_oom(err);
-	f->folder = tw_rollup_worker_new(p);
+	f->worker = tw_rollup_worker_new(p);
 	f->project_arena = tw_arena_new(WORK_BYTES);
 	f->memo = tw_mem_zalloc(1, sizeof *f->memo);
-	return f->folder && f->project_arena && f->memo ? TW_OK : tw_oom(err);
+	return f->worker && f->project_arena && f->memo ? TW_OK : tw_oom(err);
 }
 
-/* Findings are kept in cells of rollups, so traces wait for those first.  Traces that earlier rules
- * looked at wait too, but only their project's turn can say which they are. */
+/* Findings refer to cells of rollups, so traces pass that stage first.  Traces inspected with
+ * outdated rules wait too, but are only known when their project is served. */
 static const struct tw_stage_marks marks = {.stage = "findings",
         .index = "trace_detected",
         .waits = "state=2 AND folded=1 AND detected=0",
@@ -464,7 +463,7 @@ static const struct tw_stage_marks marks = {.stage = "findings",
 const struct tw_stage tw_stage_findings = {.name = "findings",
         .depends = TW_RAISED_BY_MAPPING | TW_RAISED_BY_RULES | TW_RAISED_BY_ROLLUP,
         .every_project = true,
-        .half_time = true, /* a whole fleet may be due again: that takes half a core */
+        .half_time = true, /* an entire fleet may be due again: limits that to half a core */
         .marks = &marks,
         .open = open_finder,
         .close = close_finder,

@@ -55,7 +55,7 @@ static enum tw_status count_file(struct names *s, const struct tw_named_trace *t
 	return st;
 }
 
-/* Traces that follow each other are often of one build. */
+/* Consecutive traces are often of one build. */
 static enum tw_status find_mappings(struct names *s, const struct tw_trace_names *before,
         struct tw_trace_names *of, struct tw_err *err)
 {
@@ -68,7 +68,7 @@ static enum tw_status find_mappings(struct names *s, const struct tw_trace_names
 	return TW_OK;
 }
 
-/* A mapping that cannot be read names nothing; one that cannot be read now is waited for. */
+/* A damaged mapping names nothing; one that is temporarily unreadable is retried. */
 static enum tw_status count_trace(struct names *s, const struct tw_trace_names *of,
         struct tw_name_counts *ret, struct tw_err *err)
 {
@@ -84,13 +84,13 @@ static enum tw_status count_trace(struct names *s, const struct tw_trace_names *
 	return st;
 }
 
-struct batch { /* traces of a turn that were counted */
+struct batch { /* counted traces, to be stored together */
 	struct tw_trace_names names[AT_ONCE];
 	struct tw_name_counts counts[AT_ONCE];
 	size_t n, done; /* done: without damaged ones */
 };
 
-/* A damaged trace counts as nothing. */
+/* A damaged trace counts no methods. */
 static enum tw_status count_one(struct names *s, const struct tw_turn *turn,
         const struct tw_named_trace *t, struct batch *io, struct tw_err *err)
 {
@@ -131,7 +131,7 @@ static enum tw_status run(
 	return st;
 }
 
-/* Traces of builds whose mapping came, and the numbers of builds' traces. */
+/* Processes builds with a new mapping, and updates the numbers of traces per build. */
 static enum tw_status tend(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
@@ -175,7 +175,7 @@ static const struct tw_stage_marks marks = {.stage = "names",
 
 const struct tw_stage tw_stage_names = {.name = "names",
         .depends = TW_RAISED_BY_DECODER | TW_RAISED_BY_MAPPING,
-        .raises = TW_RAISED_BY_MAPPING, /* it marks the traces of a new mapping for all */
+        .raises = TW_RAISED_BY_MAPPING, /* it marks the traces of a new mapping for all stages */
         .marks = &marks,
         .open = open_names,
         .close = close_names,

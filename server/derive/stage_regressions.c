@@ -1,5 +1,5 @@
 /*
- * stage_regressions.c - looks for regressions in each project's rollups, once an hour.
+ * stage_regressions.c - searches each project's rollups for regressions once an hour.
  */
 #include "server/derive/stage_regressions.h"
 
@@ -23,7 +23,7 @@ enum tw_status tw_regressions_look(struct tw_app *app, const struct tw_regress_t
 	return st;
 }
 
-/* Waits while a request looks: this one has time. */
+/* Waits while a request searches, as this thread has time. */
 static enum tw_status run(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
@@ -43,6 +43,6 @@ static enum tw_status run(
 	return st;
 }
 
-/* Rollups change all the time: it does not wake for each. */
+/* Rollups change all the time, so changes do not wake this stage. */
 const struct tw_stage tw_stage_regressions = {
         .name = "regressions", .every_project = true, .every_ms = EVERY_MS, .run = run};

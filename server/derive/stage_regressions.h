@@ -1,5 +1,5 @@
 /*
- * stage_regressions.h - looks for regressions in a project's rollups now.
+ * stage_regressions.h - searches a project's rollups for regressions now.
  *
  * Thread: any; one at a time.
  */
@@ -9,7 +9,7 @@
 #include "server/base/app.h"
 #include "server/fleet/regress/regress_look.h"
 
-/* TW_BUSY: another thread looks already. */
+/* TW_BUSY: another thread is searching. */
 enum tw_status tw_regressions_look(struct tw_app *app, const struct tw_regress_task *of,
         struct tw_regress_looked *ret, struct tw_err *err) TW_MUST_USE;
 

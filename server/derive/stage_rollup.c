@@ -1,6 +1,6 @@
 /*
- * stage_rollup.c - counts traces in the rollups, names their methods after a mapping, adds up cells
- * and deletes old ones.
+ * stage_rollup.c - counts traces in the rollups, names their methods after a mapping is uploaded,
+ * merges cells and deletes old ones.
  */
 #include <inttypes.h>
 
@@ -15,9 +15,9 @@ static enum tw_status run(
 	return tw_rollup_worker_count(state, turn, ret_more, err);
 }
 
-/* --- deleted traces, in an engine that can take them out of its sums --- */
+/* --- deleted traces, in an engine that can subtract them --- */
 
-/* Hidden at once; their rows are removed once an hour, as that rewrites large files. */
+/* Hidden immediately; their rows are removed once an hour, as that rewrites large files. */
 enum { ERASED_AT_ONCE = 256, ERASE_EVERY_MS = 3600000 };
 
 static enum tw_status erase_some(struct tw_rollup_worker *f, bool hidden,
@@ -59,12 +59,12 @@ static enum tw_status erase(struct tw_rollup_worker *f, bool *ret_more, struct t
 	return st;
 }
 
-/* One of them that fails keeps none of the others from its work. */
+/* If one of the tasks fails, the others still run. */
 static enum tw_status tend(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	enum { TASKS = 6 };
-	const bool last = tw_turn_is_last(turn); /* down to the last delta */
+	const bool last = tw_turn_is_last(turn); /* merges the last delta too */
 	const int64_t today = tw_unix_ms() / TW_DAY_MS, day = last ? 0 : today;
 	struct tw_catalogue *c = ((struct tw_rollup_worker *)state)->parts.catalogue;
 	struct tw_fleet_store *fleet = ((struct tw_rollup_worker *)state)->parts.fleet;
@@ -76,7 +76,7 @@ static enum tw_status tend(
 	st[0] = tw_rollup_worker_rename(state, &more[0], &why[0]);
 	st[1] = tw_rollup_worker_add(state, last ? 1 : TW_ROLLUP_MOST, day, &more[1], &why[1]);
 	st[2] = tw_rollup_trees_add(c, last ? 1 : TW_ROLLUP_TREE_DELTAS, day, &more[2], &why[2]);
-	st[3] = more[1] ? TW_OK /* cells of days that are over change no more */
+	st[3] = more[1] ? TW_OK /* cells of past days no longer change */
 	                : tw_rollup_wides_add(c, today, &more[3], &why[3]);
 	st[4] = last || !days ? TW_OK
 	                      : fleet->engine->expire(fleet, today - days, &more[4], &why[4]);

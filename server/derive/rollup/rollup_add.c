@@ -1,5 +1,5 @@
 /*
- * rollup_add.c - cells added up: parts and deltas become new parts; and a project's labels.
+ * rollup_add.c - merges parts and deltas of cells into new parts; and a project's labels.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ enum tw_status tw_rollup_cell_add(const struct tw_rollup_cell *cell, struct tw_a
 
 /* --- cells that are due --- */
 
-/* What somebody else did meanwhile is done. */
+/* Succeeds if another process merged the cell in the meantime. */
 static enum tw_status add_one(struct tw_rollup_worker *f, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_err *err)
 {
@@ -91,7 +91,7 @@ static enum tw_status add_one(struct tw_rollup_worker *f, const struct tw_rollup
 	return st == TW_CONFLICT || st == TW_NOT_FOUND ? TW_OK : st;
 }
 
-/* Cells of the projects that come next, around. */
+/* Cells of the next projects, in rotation. */
 static enum tw_status next_due(struct tw_rollup_worker *f, struct tw_rollup_when *when,
         struct tw_rollup_due **ret, size_t *ret_n, struct tw_err *err)
 {
@@ -120,7 +120,7 @@ static enum tw_status add_or_put_off(struct tw_rollup_worker *f, const struct tw
 	atomic_fetch_add(st == TW_OK ? &f->cells : &f->cells_failed, 1);
 	if (st == TW_OK)
 		return st;
-	tw_log_err(TW_LOG_ERROR, "rollup_not_added", of->project_id, &why);
+	tw_log_err(TW_LOG_ERROR, "rollup_not_merged", of->project_id, &why);
 	return tw_catalogue_rollup_put_off(f->parts.catalogue, of, tw_unix_ms(), err);
 }
 
@@ -157,7 +157,7 @@ enum tw_status tw_rollup_labels(struct tw_catalogue *c, const char *project_id, 
 {
 	const char *text = NULL;
 	int64_t updated_ms;
-	json_t *said;
+	json_t *doc;
 	const json_t *labels;
 	bool fits = true;
 	enum tw_status st = tw_catalogue_setting_get(
@@ -166,14 +166,14 @@ enum tw_status tw_rollup_labels(struct tw_catalogue *c, const char *project_id, 
 	*ret_n = 0;
 	if (st != TW_OK || !text)
 		return st;
-	said = json_loads(text, 0, NULL);
-	labels = json_object_get(said, "labels");
+	doc = json_loads(text, 0, NULL);
+	labels = json_object_get(doc, "labels");
 	for (size_t i = 0; i < json_array_size(labels) && i < TW_ROLLUP_LABELS_MAX; i++) {
 		const char *label = json_string_value(json_array_get(labels, i));
 
 		ret[*ret_n] = tw_arena_str(a, tw_str_of(label ? label : ""));
 		fits = fits && ret[(*ret_n)++];
 	}
-	json_decref(said);
+	json_decref(doc);
 	return fits ? TW_OK : tw_oom(err);
 }

@@ -1,5 +1,6 @@
 /*
- * rollup_index.c - postings of a trace, from its call trees, and those of a cell packed.
+ * rollup_index.c - builds the search index entries of a trace from its call trees, and packs those
+ * of a cell.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +10,16 @@
 
 enum { POST_BYTES = 8 << 20, PACKED_AT_ONCE = 256, PACK_FROM = 8 };
 
-struct posting { /* a trace's */
+struct trace_index { /* index entries of one trace */
 	struct tw_trace_file *file;
-	struct tw_arena *arena;  /* all that is kept */
-	struct tw_arena *trees;  /* one call tree after the other */
-	const uint64_t *numbers; /* of methods by index; 0: none is made */
+	struct tw_arena *arena;  /* for the result */
+	struct tw_arena *trees;  /* for one call tree at a time */
+	const uint64_t *numbers; /* of methods by index; 0: not indexed */
 	uint32_t n_methods;
 	struct tw_index_thread *threads;
 	uint32_t n_threads;
-	int64_t *longest; /* by method, of the thread at hand; -1: not called */
-	struct tw_index_entry *posts;
+	int64_t *longest; /* by method, of the current thread; -1: not called */
+	struct tw_index_entry *entries;
 	size_t n, cap;
 };
 
@@ -27,8 +28,8 @@ static bool same_thread(const struct tw_index_thread *a, const struct tw_index_t
 	return a->is_main == b->is_main && tw_str_eq(a->name, b->name);
 }
 
-/* Its place among the names; those beyond the limit share the last one. */
-static bool find_thread(struct posting *p, const struct tw_thread_info *info, uint32_t *ret)
+/* Its index among the names; threads beyond the limit share the last one. */
+static bool find_thread(struct trace_index *p, const struct tw_thread_info *info, uint32_t *ret)
 {
 	char name[TW_INDEX_THREAD_BYTES + 1];
 	struct tw_index_thread t = {info->is_main, {0}};
@@ -50,25 +51,25 @@ static bool find_thread(struct posting *p, const struct tw_thread_info *info, ui
 	return true;
 }
 
-static bool add_post(struct posting *p, const struct tw_index_entry *post)
+static bool add_entry(struct trace_index *p, const struct tw_index_entry *entry)
 {
 	if (p->n == p->cap) {
 		size_t cap = p->cap ? 2 * p->cap : 1024;
-		struct tw_index_entry *posts = tw_arena_alloc(p->arena, cap, sizeof *posts);
+		struct tw_index_entry *entries = tw_arena_alloc(p->arena, cap, sizeof *entries);
 
-		if (!posts)
+		if (!entries)
 			return false;
 		if (p->n)
-			memcpy(posts, p->posts, p->n * sizeof *posts);
-		p->posts = posts;
+			memcpy(entries, p->entries, p->n * sizeof *entries);
+		p->entries = entries;
 		p->cap = cap;
 	}
-	p->posts[p->n++] = *post;
+	p->entries[p->n++] = *entry;
 	return true;
 }
 
-/* Each method of the tree once, with its longest call. */
-static bool add_tree(struct posting *p, const struct tw_tree *tree, uint32_t thread)
+/* Adds each method of the tree once, with its longest call. */
+static bool add_tree(struct trace_index *p, const struct tw_tree *tree, uint32_t thread)
 {
 	bool fits = true;
 
@@ -84,7 +85,7 @@ static bool add_tree(struct posting *p, const struct tw_tree *tree, uint32_t thr
 		if (m >= p->n_methods || p->longest[m] < 0)
 			continue;
 		if (p->numbers[m])
-			fits = add_post(
+			fits = add_entry(
 			        p, &(struct tw_index_entry){p->numbers[m], thread, p->longest[m]});
 		p->longest[m] = -1;
 	}
@@ -92,7 +93,7 @@ static bool add_tree(struct posting *p, const struct tw_tree *tree, uint32_t thr
 }
 
 static enum tw_status add_thread(
-        struct posting *p, const struct tw_thread_info *info, struct tw_err *err)
+        struct trace_index *p, const struct tw_thread_info *info, struct tw_err *err)
 {
 	struct tw_tree tree;
 	uint32_t thread;
@@ -111,7 +112,7 @@ static enum tw_status add_thread(
 	return add_tree(p, &tree, thread) ? TW_OK : tw_oom(err);
 }
 
-static enum tw_status add_threads(struct posting *p, struct tw_err *err)
+static enum tw_status add_threads(struct trace_index *p, struct tw_err *err)
 {
 	uint32_t n = 0;
 	const struct tw_thread_info *threads = tw_trace_file_threads(p->file, &n);
@@ -128,10 +129,10 @@ static enum tw_status add_threads(struct posting *p, struct tw_err *err)
 	return st;
 }
 
-static enum tw_status write_posts(
-        struct posting *p, const char *trace_id, struct tw_str *ret, struct tw_err *err)
+static enum tw_status write_entries(
+        struct trace_index *p, const char *trace_id, struct tw_str *ret, struct tw_err *err)
 {
-	const struct tw_index_entries all = {trace_id, p->threads, p->n_threads, p->posts, p->n};
+	const struct tw_index_entries all = {trace_id, p->threads, p->n_threads, p->entries, p->n};
 	struct tw_buf out;
 
 	tw_buf_init(&out, POST_BYTES);
@@ -142,7 +143,7 @@ static enum tw_status write_posts(
 enum tw_status tw_rollup_take_index(struct tw_rollup_worker *f, const struct tw_rollup_indexing *of,
         struct tw_str *ret, struct tw_err *err)
 {
-	struct posting p = {.file = of->file,
+	struct trace_index p = {.file = of->file,
 	        .arena = f->arena,
 	        .trees = tw_arena_new(TW_ROLLUP_WORKER_BYTES),
 	        .numbers = of->numbers,
@@ -150,15 +151,15 @@ enum tw_status tw_rollup_take_index(struct tw_rollup_worker *f, const struct tw_
 	enum tw_status st = p.trees ? add_threads(&p, err) : tw_oom(err);
 
 	if (st == TW_OK)
-		st = write_posts(&p, of->trace_id, ret, err);
+		st = write_entries(&p, of->trace_id, ret, err);
 	tw_arena_free(p.trees);
 	return st;
 }
 
 /* --- packing --- */
 
-/* Few small ones wait for more. */
-static bool is_worth_packing(const struct tw_index_row *loose, size_t n)
+/* A few small entries wait until there are more. */
+static bool are_enough_to_pack(const struct tw_index_row *loose, size_t n)
 {
 	size_t bytes = 0;
 
@@ -176,7 +177,7 @@ static enum tw_status pack_some(struct tw_catalogue *c, const struct tw_rollup_d
 	size_t n = 0;
 	enum tw_status st = tw_catalogue_index_loose(c, of, PACKED_AT_ONCE, a, &loose, &n, err);
 
-	*ret_more = st == TW_OK && is_worth_packing(loose, n);
+	*ret_more = st == TW_OK && are_enough_to_pack(loose, n);
 	if (!*ret_more)
 		return st;
 	ones = tw_arena_alloc(a, n, sizeof *ones);
@@ -200,5 +201,5 @@ enum tw_status tw_rollup_pack_index(struct tw_catalogue *c, const struct tw_roll
 		tw_arena_reset(a);
 		st = pack_some(c, of, a, &more, err);
 	}
-	return st == TW_CONFLICT ? TW_OK : st; /* somebody else does */
+	return st == TW_CONFLICT ? TW_OK : st; /* another process packs them */
 }

@@ -1,6 +1,6 @@
 /*
- * rollup_name.c - what methods of rollups are called: when they are counted first, and again when a
- * mapping came.
+ * rollup_name.c - names the methods in rollups: when they are first counted, and again after a
+ * mapping is uploaded.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { DESCRIPTOR_BYTES = 512 };
 
-/* *ret NULL when it is unreadable; TW_BUSY when it may be had later. */
+/* *ret is NULL if the mapping is unreadable; TW_BUSY if it may be readable later. */
 static enum tw_status acquire(const struct tw_derive_parts *p, const char *sha256,
         const char *build_id, struct tw_symbols_ref **ret, struct tw_err *err)
 {
@@ -63,7 +63,7 @@ void tw_namer_close(const struct tw_derive_parts *p, struct tw_namer *n)
 	*n = (struct tw_namer){0};
 }
 
-/* What tells apart methods of one name; originals of obfuscated types are not looked for. */
+/* The descriptor that distinguishes overloads; obfuscated types in it are not resolved. */
 static struct tw_str descriptor_of(const struct tw_names *names, const struct tw_named *what)
 {
 	struct tw_method_name found;
@@ -89,9 +89,9 @@ bool tw_namer_name(struct tw_rollup_worker *f, const struct tw_names *names,
 	return m->name && m->descriptor;
 }
 
-/* --- again --- */
+/* --- naming again --- */
 
-/* One that was cut is no name that a mapping knows. */
+/* A truncated name cannot be looked up in a mapping. */
 static enum tw_status rename_one(struct tw_rollup_worker *f, const char *project_id,
         struct tw_rollup_naming *m, struct tw_err *err)
 {
@@ -111,7 +111,7 @@ static enum tw_status rename_one(struct tw_rollup_worker *f, const char *project
 	return fits ? TW_OK : tw_oom(err);
 }
 
-/* The build after the last one, around, so that one that fails holds up no other. */
+/* The build after the last one, in rotation, so that a failing build does not block others. */
 static enum tw_status next_rename(struct tw_rollup_worker *f, struct tw_rollup_rename *ret,
         struct tw_rollup_naming **ret_methods, size_t *ret_n, struct tw_err *err)
 {
@@ -130,8 +130,8 @@ static enum tw_status next_rename(struct tw_rollup_worker *f, struct tw_rollup_r
 	return st;
 }
 
-/* Which methods a frame with a line stands for depends on the mapping: the traces of the build are
- * counted again, on days where all of them still exist.  Other days only get new names. */
+/* The methods behind a frame with a line number depend on the mapping, so the traces of the build
+ * are counted again on days where all of them still exist.  On other days only the names change. */
 static enum tw_status count_again(
         struct tw_rollup_worker *f, const struct tw_rollup_rename *of, struct tw_err *err)
 {

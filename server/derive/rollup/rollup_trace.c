@@ -1,8 +1,9 @@
 /*
- * rollup_trace.c - threads of one kind merged, by paths of methods; what is small left out.
+ * rollup_trace.c - merges the call trees of a trace's threads of one kind by method path, and drops
+ * small nodes.
  *
- * While it is merged all is of level 0; the level is that of a node's whole time
- * in the trace, which is known at the end.
+ * During the merge all nodes have level 0.  The level depends on a node's total time in the trace,
+ * which is known only at the end.
  */
 #include <string.h>
 
@@ -12,7 +13,7 @@ struct merging {
 	struct tw_rollup_tree *t;
 	const uint64_t *ids;
 	uint32_t n_ids;
-	uint32_t *index; /* of the method of each of t's nodes */
+	uint32_t *index; /* method of each node of t */
 	uint32_t cap_index;
 };
 
@@ -21,7 +22,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_fail(err, TW_NOMEM, "the call trees of the trace are too large to be merged");
 }
 
-/* Remembers which method a node is of. */
+/* Records the method of a node. */
 static bool note_index(struct merging *m, uint32_t node, uint32_t method)
 {
 	if (node >= m->cap_index) {
@@ -44,7 +45,7 @@ static int64_t at_least_0(int64_t v)
 	return v > 0 ? v : 0;
 }
 
-/* CPU time of each node without that of what it calls. */
+/* CPU time of each node without its callees. */
 static int64_t *own_cpu(const struct tw_tree *tree, struct tw_arena *a)
 {
 	int64_t *own = tw_arena_alloc(a, tree->n, sizeof *own);
@@ -56,7 +57,7 @@ static int64_t *own_cpu(const struct tw_tree *tree, struct tw_arena *a)
 	return own;
 }
 
-/* Puts a node below the one that stands for its caller; of what is too deep the caller. */
+/* Adds a node below its caller's counterpart; nodes that are too deep count as their caller. */
 static bool take_node(struct merging *m, const struct tw_tree_node *n, int64_t cpu_self_ns,
         uint32_t *map, uint32_t at)
 {
@@ -118,7 +119,7 @@ static enum tw_status take_thread(struct merging *m, struct tw_trace_file *f,
 	return TW_OK;
 }
 
-/* Each node has one sum now: that of this trace. */
+/* Sets the level of each node; each has one sum now, that of this trace. */
 static void level_all(struct tw_rollup_tree *t)
 {
 	for (uint32_t i = 0; i < t->n; i++) {

@@ -1,4 +1,4 @@
-/* rollup_tree_add.c - deltas of cells go into their merged call trees, some cells at a time. */
+/* rollup_tree_add.c - merges deltas of cells into their call trees, a few cells at a time. */
 #include <string.h>
 
 #include "server/base/clock.h"
@@ -24,7 +24,7 @@ static enum tw_status merge_all(
 	return st;
 }
 
-struct made { /* a cell's tree, written whole and rough */
+struct made { /* a cell's tree, serialized exact and rounded */
 	struct tw_buf data, levels, rough;
 };
 
@@ -42,7 +42,7 @@ static void done(struct made *m)
 	tw_buf_done(&m->rough);
 }
 
-/* Nothing goes on from a rough tree, so its levels are not kept. */
+/* The rounded tree is never merged further, so its levels are not stored. */
 static enum tw_status write_both(struct tw_rollup_tree *t, struct made *ret, struct tw_err *err)
 {
 	struct tw_buf levels;
@@ -73,7 +73,7 @@ static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due
 	if (st != TW_OK)
 		return st;
 	if (cell->n_deltas == 0 &&
-	        !cell->unrough) /* taken meanwhile, or lost: not asked for again at once */
+	        !cell->unrough) /* merged by another process, or lost: no immediate retry */
 		return tw_fail(err, TW_CONFLICT, "there is nothing to add");
 	init(&made);
 	st = merge_all(cell, &t, err);
@@ -89,7 +89,7 @@ static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due
 	return st;
 }
 
-/* One that fails is put off: the others have their turn. */
+/* A cell that fails is postponed, so that the others are processed. */
 static enum tw_status add_or_put_off(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_err *err)
 {
@@ -99,7 +99,7 @@ static enum tw_status add_or_put_off(struct tw_catalogue *c, const struct tw_rol
 	if (st == TW_OK)
 		return TW_OK;
 	if (st != TW_CONFLICT)
-		tw_log_err(TW_LOG_ERROR, "tree_not_added", of->project_id, &why);
+		tw_log_err(TW_LOG_ERROR, "rollup_tree_not_merged", of->project_id, &why);
 	return tw_catalogue_tree_put_off(c, of, tw_unix_ms(), err);
 }
 

@@ -1,6 +1,6 @@
 /*
- * rollup_wide.c - parts of the cells of a day that is over are added up over scenarios, classes of
- * devices and systems.
+ * rollup_wide.c - merges the parts of the cells of a past day over scenarios, device classes and OS
+ * versions.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 enum { MADE_AT_ONCE = 16, PART_BYTES = 256 << 20 };
 #define WORK_BYTES ((size_t)512 << 20)
 
-/* One metric after the other: each needs no more memory than the parts that were read. */
+/* One metric at a time, so that each needs only the memory of the parts read. */
 static enum tw_status add_up(const struct tw_rollup_wide *w, enum tw_rollup_metric m,
         struct tw_arena *a, struct tw_buf *out, struct tw_err *err)
 {
@@ -44,7 +44,7 @@ static enum tw_status make(
 	return st;
 }
 
-/* One that cannot be made is read cell by cell, and tried again when one of them changes. */
+/* If it cannot be made, readers use the single cells; it is retried when one of them changes. */
 static enum tw_status make_or_leave(
         struct tw_catalogue *c, struct tw_rollup_wide *w, struct tw_arena *a, struct tw_err *err)
 {

@@ -1,9 +1,9 @@
 /*
- * rollup_writer.c - traces are folded: read, counted, and left as deltas of their cells.
+ * rollup_writer.c - adds traces to rollups: reads and counts each, and stores the results as deltas
+ * of its cells.
  *
- * A trace file is read and its facts are made outside of any transaction.  Methods
- * that were written before are remembered, by a set of their numbers, so that a
- * trace of a known build writes none.
+ * A trace file is read and its facts are computed outside of any transaction.  A set of method ids
+ * records which methods were written already, so that a trace of a known build writes none.
  */
 #include "server/derive/rollup/rollup_writer_int.h"
 
@@ -43,7 +43,7 @@ struct tw_rollup_worker *tw_rollup_worker_free(struct tw_rollup_worker *f)
 	return NULL;
 }
 
-/* --- methods that are written --- */
+/* --- methods already written --- */
 
 static uint64_t *known_slot(struct tw_rollup_worker *f, uint64_t id)
 {
@@ -69,7 +69,8 @@ void tw_rollup_worker_remember(struct tw_rollup_worker *f, uint64_t id)
 {
 	uint64_t *slot;
 
-	if (f->n_known > KNOWN_SLOTS / 2) /* forgetting costs a write that changes nothing */
+	if (f->n_known >
+	        KNOWN_SLOTS / 2) /* a forgotten method only costs a write that changes nothing */
 		tw_rollup_worker_forget(f);
 	slot = known_slot(f, id);
 	f->n_known += *slot == 0;
@@ -78,20 +79,20 @@ void tw_rollup_worker_remember(struct tw_rollup_worker *f, uint64_t id)
 
 /* --- one trace --- */
 
-struct reading { /* a trace on its way into its cells */
+struct reading { /* state of a trace being counted */
 	struct tw_trace_row row;
 	struct tw_rollup_dims cells[TW_ROLLUP_CELLS_MAX];
 	size_t n_cells;
 	struct tw_rollup_fact *facts;
 	size_t n_facts;
 	uint64_t *ids;                    /* of the file's methods; 0: not called */
-	uint8_t *in_tree;                 /* is a node of its tree of that method? */
-	struct tw_str tree;               /* its call trees, written */
+	uint8_t *in_tree;                 /* 1: a node of its tree belongs to the method */
+	struct tw_str tree;               /* its call trees, serialized */
 	struct tw_rollup_naming *methods; /* those that may be new */
 	size_t n_methods;
-	struct tw_mapping_ids by; /* that named them */
-	struct tw_str posts;
-	bool is_first; /* of its turn: all of the memory is its own */
+	struct tw_mapping_ids by; /* the mappings that named them */
+	struct tw_str index_entries;
+	bool is_first; /* first of its batch, so all memory is available to it */
 };
 
 const char *tw_rollup_worker_raw(struct tw_rollup_worker *f, const struct tw_named *m)
@@ -143,13 +144,13 @@ enum tw_status tw_rollup_finalize(
 	return copy ? TW_OK : tw_oom(err);
 }
 
-/* In an arena of its own: a trace whose trees are too large is counted without them. */
+/* In a separate arena: a trace whose trees are too large is counted without them. */
 static enum tw_status take_tree(struct tw_rollup_worker *f, struct reading *r,
         struct tw_trace_file *file, uint32_t n, struct tw_err *err)
 {
 	struct tw_rollup_tree t = {.arena = tw_arena_new(TREE_BYTES)};
 	uint8_t *used = NULL;
-	struct tw_buf out, levels; /* of one trace there are none */
+	struct tw_buf out, levels; /* the tree of one trace has no levels */
 	enum tw_status st =
 	        t.arena ? tw_rollup_trace_tree(file, r->ids, n, &t, &used, err) : tw_oom(err);
 
@@ -186,14 +187,14 @@ static bool name_method_of(struct tw_rollup_worker *f, struct reading *r,
 	return m->raw && tw_namer_name(f, names, &what, m);
 }
 
-/* Those of facts and tree that were not written before. */
+/* Names the methods of facts and tree that are not written yet. */
 static enum tw_status name_methods(struct tw_rollup_worker *f, struct reading *r,
         const struct tw_namer *namer, const struct tw_method_info *infos, uint32_t n,
         struct tw_err *err)
 {
 	bool fits;
 
-	for (size_t i = 0; i < r->n_facts; i++) /* what the tree has is named below */
+	for (size_t i = 0; i < r->n_facts; i++) /* methods of the tree are named below */
 		r->in_tree[r->facts[i].at] |= r->facts[i].method != TW_ROLLUP_OTHER;
 	r->methods = tw_arena_alloc(f->arena, (size_t)n + 1, sizeof *r->methods);
 	fits = r->methods != NULL;
@@ -204,8 +205,8 @@ static enum tw_status name_methods(struct tw_rollup_worker *f, struct reading *r
 	return fits ? TW_OK : tw_oom(err);
 }
 
-/* Methods that are none of the facts are not found by searches. */
-static enum tw_status take_posts(struct tw_rollup_worker *f, struct reading *r,
+/* Methods without facts are not in the search index. */
+static enum tw_status take_entries(struct tw_rollup_worker *f, struct reading *r,
         struct tw_trace_file *file, uint32_t n, struct tw_err *err)
 {
 	uint64_t *numbers = tw_arena_zalloc(f->arena, (size_t)n + 1, sizeof *numbers);
@@ -217,8 +218,9 @@ static enum tw_status take_posts(struct tw_rollup_worker *f, struct reading *r,
 	for (size_t i = 0; i < r->n_facts; i++)
 		if (r->facts[i].method != TW_ROLLUP_OTHER)
 			numbers[r->facts[i].at] = r->facts[i].method;
-	st = tw_rollup_take_index(f, &of, &r->posts, err);
-	return st == TW_NOMEM ? TW_OK : st; /* one with too many is counted without them */
+	st = tw_rollup_take_index(f, &of, &r->index_entries, err);
+	return st == TW_NOMEM ? TW_OK
+	                      : st; /* a trace with too many entries is counted without them */
 }
 
 static enum tw_status read_open_file(struct tw_rollup_worker *f, struct reading *r,
@@ -235,7 +237,7 @@ static enum tw_status read_open_file(struct tw_rollup_worker *f, struct reading 
 	if (st == TW_OK)
 		st = take_tree(f, r, file, n, err);
 	if (st == TW_OK)
-		st = take_posts(f, r, file, n, err);
+		st = take_entries(f, r, file, n, err);
 	if (st == TW_OK)
 		st = name_methods(f, r, namer, infos, n, err);
 	return st;
@@ -263,7 +265,7 @@ static enum tw_status read_file(struct tw_rollup_worker *f, struct reading *r, s
 
 static enum tw_status find_cells(struct tw_rollup_worker *f, struct reading *r, struct tw_err *err)
 {
-	/* nothing of it could be added up; without calls its length is that of a recorder's run */
+	/* nothing to aggregate; without calls its duration is only that of the recording */
 	if (!tw_trace_is_timed(&r->row.summary) || r->row.summary.slices == 0)
 		return TW_OK;
 	return tw_rollup_cells(
@@ -278,7 +280,7 @@ static enum tw_status write_facts(struct tw_rollup_worker *f, const struct readi
 	tw_buf_init(&out, FACTS_BYTES);
 	tw_rollup_write_facts(r->facts, r->n_facts, &out);
 	*ret = (struct tw_rollup_reading){r->row.project_id, r->row.id, r->cells, r->n_cells,
-	        r->row.summary.duration_ns, {"", 0}, r->tree, r->posts, &r->row};
+	        r->row.summary.duration_ns, {"", 0}, r->tree, r->index_entries, &r->row};
 	return tw_rollup_finalize(&out, f->arena, &ret->facts, err);
 }
 
@@ -302,9 +304,9 @@ enum tw_status tw_rollup_worker_read(struct tw_rollup_worker *f, const struct tw
 	return st == TW_OK ? write_facts(f, r, ret, err) : st;
 }
 
-/* *ret_readable false: it is gone, or cannot be read, which was noted; that is so too of one for
- * which all of the memory is not enough.  TW_NOMEM when others of the turn have taken some. */
-static enum tw_status fold_one(struct tw_rollup_worker *f, const struct tw_turn *turn,
+/* *ret_readable false: the file was deleted or is unreadable (recorded), or needs more than all of
+ * the memory.  TW_NOMEM if others of the batch used some of it. */
+static enum tw_status count_trace(struct tw_rollup_worker *f, const struct tw_turn *turn,
         struct reading *r, struct tw_rollup_reading *ret, bool *ret_readable, struct tw_err *err)
 {
 	const struct tw_named_trace t = tw_turn_trace(&r->row);
@@ -327,9 +329,9 @@ static enum tw_status fold_one(struct tw_rollup_worker *f, const struct tw_turn 
 	return TW_OK;
 }
 
-/* --- turns --- */
+/* --- batches --- */
 
-/* The day of a trace is no later than today, but for clocks that were set back. */
+/* The day of a trace is not after today, unless the clock was set back. */
 static enum tw_status name_one(
         struct tw_rollup_worker *f, const struct reading *r, struct tw_err *err)
 {
@@ -347,20 +349,20 @@ static enum tw_status name_one(
 	return st;
 }
 
-/* Names go first: nothing is counted that has none. */
-static enum tw_status fold_all(struct tw_rollup_worker *f, const struct reading *readings,
-        const struct tw_rollup_reading *foldings, size_t n, struct tw_err *err)
+/* Names are written first, so that each counted method has a name. */
+static enum tw_status store_batch(struct tw_rollup_worker *f, const struct reading *readings,
+        const struct tw_rollup_reading *results, size_t n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = name_one(f, &readings[i], err);
 	if (st == TW_OK && n)
-		st = f->parts.fleet->engine->put(f->parts.fleet, foldings, n, err);
+		st = f->parts.fleet->engine->put(f->parts.fleet, results, n, err);
 	return st;
 }
 
-/* Each day's names are written once, so that they say when they were seen. */
+/* Names are written once per day, so that rows record when they were last seen. */
 void tw_rollup_worker_begin_day(struct tw_rollup_worker *f)
 {
 	int64_t today = tw_unix_ms() / TW_DAY_MS;
@@ -374,7 +376,7 @@ enum tw_status tw_rollup_worker_count(
         struct tw_rollup_worker *f, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	const uint32_t most = f->parts.fleet->engine->batch;
-	struct tw_rollup_reading *foldings;
+	struct tw_rollup_reading *results;
 	struct tw_trace_row *todo = NULL;
 	struct reading *readings;
 	size_t n = 0, n_todo = 0;
@@ -384,8 +386,8 @@ enum tw_status tw_rollup_worker_count(
 	tw_arena_reset(f->arena);
 	tw_rollup_worker_begin_day(f);
 	readings = tw_arena_zalloc(f->arena, most, sizeof *readings);
-	foldings = tw_arena_zalloc(f->arena, most, sizeof *foldings);
-	if (!readings || !foldings)
+	results = tw_arena_zalloc(f->arena, most, sizeof *results);
+	if (!readings || !results)
 		return tw_oom(err);
 	st = tw_turn_rows(turn, most, f->arena, &todo, &n_todo, err);
 	if (st == TW_OK && n_todo)
@@ -395,15 +397,15 @@ enum tw_status tw_rollup_worker_count(
 		bool readable;
 
 		readings[n] = (struct reading){.row = todo[i], .is_first = i == 0};
-		st = fold_one(f, turn, &readings[n], &foldings[n], &readable, err);
+		st = count_trace(f, turn, &readings[n], &results[n], &readable, err);
 		n += readable;
 	}
 	if (st != TW_OK)
 		tw_rollup_worker_forget(f);
-	if (st == TW_NOMEM && n) /* the rest comes in a turn of its own */
+	if (st == TW_NOMEM && n) /* the rest is in a later batch */
 		st = TW_OK;
 	if (st == TW_OK)
-		st = fold_all(f, readings, foldings, n, err);
+		st = store_batch(f, readings, results, n, err);
 	if (st == TW_OK)
 		tw_turn_done(turn, n);
 	else

@@ -1,8 +1,8 @@
 /*
- * rollup_writer.h - traces into rollups: reads what is decoded, counts it, adds it up, names it.
+ * rollup_writer.h - adds traces to rollups: reads decoded files, counts, merges and names.
  *
- * What the background job of the server does and `tracewell rollup` does, in one
- * place; any number of processes may do it at once (catalogue_rollup.h).
+ * Used by the server's background job and by `tracewell rollup`; any number of processes may do it
+ * concurrently (catalogue_rollup.h).
  * Thread: one at a time.
  */
 #ifndef TW_ROLLUP_WRITER_H
@@ -15,43 +15,43 @@
 struct tw_rollup_worker;
 struct tw_trace_row;
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct tw_rollup_worker *tw_rollup_worker_new(const struct tw_derive_parts *parts);
 struct tw_rollup_worker *tw_rollup_worker_free(struct tw_rollup_worker *f);
 
-/* Cells that were added up, or could not be, since it was made; any thread may ask. */
+/* Numbers of cells merged and failed since it was created; any thread. */
 struct tw_rollup_worker_counts {
 	uint64_t cells, cells_failed;
 };
 struct tw_rollup_worker_counts tw_rollup_worker_counts(const struct tw_rollup_worker *f);
 
-/* Each does a little and says whether there may be more.  What fails is noted and put off: only
- * what concerns all comes back as an error. */
+/* Each does a small part of the work and returns whether there may be more.  A failure is recorded
+ * and the trace or cell postponed; only errors that concern everything are returned. */
 enum tw_status tw_rollup_worker_count(struct tw_rollup_worker *f, const struct tw_turn *turn,
         bool *ret_more, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_rollup_worker_rename(
         struct tw_rollup_worker *f, bool *ret_more, struct tw_err *err) TW_MUST_USE;
-/* Cells with enough deltas, by their size at most `most`, and with any of days before `day`
- * (struct tw_rollup_when). */
+/* Merges cells with enough deltas, `most` at the most depending on their size, and cells with any
+ * deltas of days before `day` (struct tw_rollup_when). */
 enum { TW_ROLLUP_LEAST = 8, TW_ROLLUP_MOST = 16 };
 enum tw_status tw_rollup_worker_add(struct tw_rollup_worker *f, uint32_t most, int64_t day,
         bool *ret_more, struct tw_err *err) TW_MUST_USE;
 
-/* What a trace brings, without counting it: its cells, facts, tree and methods, until the folder's
- * next work. */
+/* Reads a trace without counting it: its cells, facts, tree and methods, valid until the worker's
+ * next call. */
 enum tw_status tw_rollup_worker_read(struct tw_rollup_worker *f, const struct tw_trace_row *row,
         struct tw_rollup_reading *ret, struct tw_err *err) TW_MUST_USE;
 
-/* Adds up a cell: its new head and parts, in the arena (rollup_add.c). */
+/* Merges a cell: its new head and parts, in the arena (rollup_add.c). */
 enum tw_status tw_rollup_cell_add(const struct tw_rollup_cell *cell, struct tw_arena *a,
         struct tw_str *ret_head, struct tw_str ret_parts[TW_ROLLUP_METRICS],
         struct tw_err *err) TW_MUST_USE;
 
-/* Adds up some cells of days before `day` (rollup_wide.c). */
+/* Merges some cells of days before `day` (rollup_wide.c). */
 enum tw_status tw_rollup_wides_add(
         struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 
-/* The labels by which a project's traces are counted too: TW_SETTING_ROLLUPS, {"labels": [...]}. */
+/* Labels by which a project's traces are also counted: TW_SETTING_ROLLUPS, {"labels": [...]}. */
 #define TW_SETTING_ROLLUPS "rollups"
 enum tw_status tw_rollup_labels(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         const char *ret[TW_ROLLUP_LABELS_MAX], size_t *ret_n, struct tw_err *err) TW_MUST_USE;
@@ -64,10 +64,10 @@ struct tw_namer { /* the mappings of a build */
 	struct tw_names names;
 };
 
-/* tw_namer_close is owed.  A mapping that cannot be read is noted, and names nothing. */
+/* Close with tw_namer_close.  A mapping that cannot be read is recorded, and names nothing. */
 enum tw_status tw_namer_open(const struct tw_derive_parts *p, const struct tw_named_trace *of,
         struct tw_arena *a, struct tw_namer *ret, struct tw_err *err) TW_MUST_USE;
-/* The same of known mappings. */
+/* The same with known mappings. */
 enum tw_status tw_namer_open_by(const struct tw_derive_parts *p, const struct tw_mapping_ids *ids,
         const char *build_id, struct tw_namer *ret, struct tw_err *err) TW_MUST_USE;
 void tw_namer_close(const struct tw_derive_parts *p, struct tw_namer *n);

@@ -1,5 +1,5 @@
 /*
- * rollup_writer_int.h - what folds, shared by the files that fold, name and add up.
+ * rollup_writer_int.h - the rollup worker, shared by the files that count, name and merge.
  */
 #ifndef TW_ROLLUP_WRITER_INT_H
 #define TW_ROLLUP_WRITER_INT_H
@@ -19,62 +19,61 @@ enum {
 struct tw_rollup_worker {
 	struct tw_derive_parts parts;
 	struct tw_arena *arena;
-	const char *labels[TW_ROLLUP_LABELS_MAX]; /* that the project counts by, in the arena */
+	const char *labels[TW_ROLLUP_LABELS_MAX]; /* by which the project counts, in the arena */
 	size_t n_labels;
 	char *name;      /* TW_ROLLUP_WORKER_NAME_BYTES */
-	uint64_t *known; /* numbers of methods that are written; 0 free */
+	uint64_t *known; /* ids of methods already written; 0: free */
 	uint32_t n_known;
-	int64_t known_day; /* that they were seen on */
-	/* The project, or build of it, that was served last: the next one has its turn. */
+	int64_t known_day; /* the day for which they were written */
+	/* The project, or build of it, served last, for rotation. */
 	char add_turn[TW_ID_BYTES];
-	struct tw_rollup_rename rename_turn; /* in these two */
+	struct tw_rollup_rename rename_turn; /* strings in the two below */
 	char rename_project[TW_ID_BYTES], rename_build[TW_ROLLUP_WORKER_BUILD_BYTES];
-	int64_t erase_ms; /* monotonic: rows of deleted traces are not removed before */
+	int64_t erase_ms; /* monotonic: time of the next removal of rows of deleted traces */
 	_Atomic uint64_t cells, cells_failed;
 };
 
-/* Moves what was written into an arena. */
+/* Copies a buffer into an arena. */
 enum tw_status tw_rollup_finalize(
         struct tw_buf *out, struct tw_arena *a, struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
 
 /* --- methods (rollup_writer.c) --- */
 
-/* What a trace calls a method, as numbers are made of it; NULL: no memory. */
+/* The method's name as in the trace, from which ids are computed; NULL: out of memory. */
 const char *tw_rollup_worker_raw(struct tw_rollup_worker *f, const struct tw_named *m);
-/* Is its name written already?  Each day's are written once: tw_rollup_worker_begin_day forgets
- * them. */
+/* Whether its name is already written for this day; tw_rollup_worker_begin_day resets that. */
 bool tw_rollup_worker_knows(struct tw_rollup_worker *f, uint64_t id);
 void tw_rollup_worker_remember(struct tw_rollup_worker *f, uint64_t id);
-/* After names that were remembered were not written. */
+/* Call it when names recorded as written may not have been. */
 void tw_rollup_worker_forget(struct tw_rollup_worker *f);
 void tw_rollup_worker_begin_day(struct tw_rollup_worker *f);
 
 /* --- names (rollup_name.c) --- */
 
-/* Fills the name, the descriptor and whether it is named.  False: no memory. */
+/* Fills in the name, the descriptor and whether it is named.  False: out of memory. */
 bool tw_namer_name(struct tw_rollup_worker *f, const struct tw_names *names,
         const struct tw_named *what, struct tw_rollup_naming *m);
 
-/* --- postings (rollup_index.c) --- */
+/* --- search index (rollup_index.c) --- */
 
 struct tw_rollup_indexing { /* borrowed */
 	struct tw_trace_file *file;
 	const char *trace_id;
-	const uint64_t *numbers; /* of methods by index; 0: not to be found */
+	const uint64_t *numbers; /* of methods by index; 0: not indexed */
 	uint32_t n_methods;
 };
 /* In f's arena. */
 enum tw_status tw_rollup_take_index(struct tw_rollup_worker *f, const struct tw_rollup_indexing *of,
         struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
-/* Those of a cell, when there are enough. */
+/* Packs the entries of a cell, if there are enough. */
 enum tw_status tw_rollup_pack_index(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
 
 /* --- call trees of one trace file (rollup_trace.c) --- */
 
-/* ids: numbers of the file's methods by index, 0 for those that are not called; n of them.  The
- * tree is bound to TW_ROLLUP_TRACE_NODES.  *ret_used: a byte for each method, 1 when a node that is
- * kept is of it.  All in t's arena.  TW_NOMEM when that is full. */
+/* ids: ids of the file's n methods by index, 0 for those that are not called.  The tree has at most
+ * TW_ROLLUP_TRACE_NODES nodes.  *ret_used: a byte per method, 1 if a node of the result belongs to
+ * it.  All in t's arena.  TW_NOMEM if that is full. */
 enum tw_status tw_rollup_trace_tree(struct tw_trace_file *f, const uint64_t *ids, uint32_t n,
         struct tw_rollup_tree *t, uint8_t **ret_used, struct tw_err *err) TW_MUST_USE;
 

@@ -204,7 +204,7 @@ test('what was answered and cannot be written down is not sent again, and nothin
 	db(s, s.schema ? 'alter table outbox_try add constraint no_room check (false) not valid' : "create trigger no_room before insert on outbox_try begin select raise(abort, 'no room'); end");
 	await test1(s, h.id);
 	await r.wait('/h');
-	const refused = () => s.log.split('delivery_not_noted').length - 1;
+	const refused = () => s.log.split('delivery_not_stored').length - 1;
 	await until(() => (refused() >= 1 ? true : undefined), 'it is told', 20);
 	await test1(s, other.id);
 	await until(() => (refused() >= 3 ? true : undefined), 'it is written again', 40);
