@@ -52,8 +52,7 @@ static bool set(json_t *o, const char *key, const char *text)
 	return json_object_set_new(o, key, json_stringn(clean, len)) == 0;
 }
 
-/* If the line leaves one alternative: the real method, which is the last of those inlined into it.
- * Otherwise all candidates. */
+/* If the line leaves one alternative: the innermost inlined method. Otherwise all candidates. */
 static bool name_method(
         const struct tw_retrace *retrace, json_t *o, const char *method_key, const char *source_key)
 {

@@ -3,7 +3,7 @@
  */
 #include "server/query/note_pass.h"
 
-enum { LOOK_EVERY = 1024 };
+enum { CHECK_EVERY = 1024 };
 
 enum tw_status tw_note_pass_begin(struct tw_note_pass *p, const struct tw_trace_file *f,
         const struct tw_selection *sel, struct tw_err *err)
@@ -27,9 +27,9 @@ bool tw_note_pass_wants(const struct tw_note_pass *p, uint32_t thread_id)
 	return thread_id < p->n_wanted && p->wanted[thread_id];
 }
 
-bool tw_note_pass_goes_on(struct tw_note_pass *p)
+bool tw_note_pass_continue(struct tw_note_pass *p)
 {
-	if (++p->seen % LOOK_EVERY == 0 && tw_deadline_passed(p->deadline))
+	if (++p->seen % CHECK_EVERY == 0 && tw_deadline_passed(p->deadline))
 		p->partial = true;
 	return !p->partial && !p->no_memory;
 }

@@ -22,7 +22,7 @@ enum tw_status tw_note_pass_begin(struct tw_note_pass *p, const struct tw_trace_
 /* Returns whether the thread (0: the whole trace) is selected. */
 bool tw_note_pass_wants(const struct tw_note_pass *p, uint32_t thread_id);
 /* Call after each note; false: stop at the deadline, without memory, or at a limit. */
-bool tw_note_pass_goes_on(struct tw_note_pass *p);
+bool tw_note_pass_continue(struct tw_note_pass *p);
 /* Returns st, or TW_NOMEM if memory ran out. */
 enum tw_status tw_note_pass_end(
         const struct tw_note_pass *p, enum tw_status st, struct tw_err *err) TW_MUST_USE;

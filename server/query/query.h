@@ -37,9 +37,9 @@ enum tw_status tw_query_thread_tree(struct tw_trace_file *f, const struct tw_thr
 bool tw_selection_has(const struct tw_selection *sel, const struct tw_thread_info *t);
 enum tw_status tw_selection_check(
         const struct tw_trace_file *f, const struct tw_selection *sel, struct tw_err *err);
-/* Sets the threads of *ret alone, in the arena: "all", "" or NULL, or words with commas between
- * them: a tid, a name, or `main`, which is the main thread of each process.  TW_NOT_FOUND when no
- * thread is called so; with `some` the word is passed over, as another trace may have it. */
+/* Sets only the threads of *ret, in the arena: "all", "" or NULL, or words separated by commas: a
+ * tid, a name, or `main` for the main thread of each process. TW_NOT_FOUND if a word matches no
+ * thread; with `some` it is ignored, as another trace may have that thread. */
 enum tw_status tw_selection_threads(const struct tw_trace_file *f, const char *text, bool some,
         struct tw_arena *a, struct tw_selection *ret, struct tw_err *err) TW_MUST_USE;
 
@@ -82,7 +82,7 @@ struct tw_flame_node {
 	int64_t value, self; /* ns or calls; value = self + values of the children, always */
 	uint64_t count;
 	int64_t max_ns;
-	uint64_t tree_nodes; /* call-tree nodes that it and its descendants stand for */
+	uint64_t tree_nodes; /* call-tree nodes merged into it and its descendants */
 };
 
 struct tw_flame {
@@ -105,8 +105,8 @@ struct tw_flame_query {
 	size_t n_root;
 	struct tw_waits waits; /* for TW_METRIC_RUNNING and TW_METRIC_WAITING */
 	uint32_t max_nodes;    /* number of real nodes to keep */
-	/* Skips the root's `skip` heaviest children and makes the root stand for the others, which
-	 * are the rest of a graph that showed these `skip`; so every node can be reached.
+	/* Skips the root's `skip` heaviest children. The root is reduced to the others, which are
+	 * the rest of a graph that showed the skipped ones, so every node is reachable.
 	 * TW_NOT_FOUND if there are fewer children. */
 	uint32_t skip;
 	const struct tw_reshape *steps; /* tw_query_graph applies them first */
@@ -144,7 +144,7 @@ enum tw_status tw_query_flame_of_summary(const struct tw_summary_tree *c,
 enum tw_status tw_query_methods(const struct tw_forest *f, uint32_t n_methods, struct tw_arena *a,
         struct tw_method_info **ret, struct tw_err *err) TW_MUST_USE;
 
-/* The own running time of each method, as TW_METRIC_RUNNING has it. */
+/* The self running time of each method, as defined by TW_METRIC_RUNNING. */
 enum tw_status tw_query_running(const struct tw_forest *f, const struct tw_waits *waits,
         uint32_t n_methods, struct tw_arena *a, int64_t **ret, struct tw_err *err) TW_MUST_USE;
 
@@ -163,9 +163,9 @@ enum tw_status tw_query_quantile(struct tw_trace_file *f, const struct tw_select
         int64_t **ret, struct tw_err *err) TW_MUST_USE;
 
 enum { TW_ACTIVITY_CELLS = 128 };
-/* Per 1/128 of the trace's time, the share (0..255) in which the thread had a call open that did
- * not wait; from its coarsest level. *ret_running_ns (may be NULL) is all of that time, or the CPU
- * time of the thread's outermost calls if it is known. */
+/* Per 1/128 of the trace's time, the share (0..255) in which the thread had an open call that did
+ * not wait; from its coarsest level. *ret_running_ns (may be NULL) is the total of that time, or
+ * the CPU time of the thread's outermost calls if it is known. */
 enum tw_status tw_query_activity(struct tw_trace_file *f, const struct tw_thread_info *t,
         const struct tw_waits *waits, uint8_t ret[TW_ACTIVITY_CELLS], int64_t *ret_running_ns,
         struct tw_err *err) TW_MUST_USE;

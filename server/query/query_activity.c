@@ -1,9 +1,9 @@
 /*
  * query_activity.c - a thread's activity over time, as cells.
  *
- * Outermost calls cover cells, waits in them do not.  Coarser levels merge calls across small gaps,
- * which a cell cannot show anyway; the finest level with few enough slices in the range is used.
- * A thread ran as long as its outermost calls were on a CPU, where that is known.
+ * Outermost calls cover cells, except for waits in them. Coarser levels merge calls across small
+ * gaps, which a cell cannot show anyway; the finest level with few enough slices in the range is
+ * used. The running time is the CPU time of outermost calls, if known.
  */
 #include "server/query/query_notes.h"
 
@@ -14,8 +14,8 @@ enum { SLICES_FEW = 1 << 17 };
 struct strip {
 	int64_t from_ns, to_ns, width_ns;
 	int64_t covered_ns[TW_LANE_CELLS_MAX];
-	int64_t cpu_ns;  /* of outermost calls */
-	bool cpu_lacked; /* by one of them */
+	int64_t cpu_ns;   /* of outermost calls */
+	bool cpu_unknown; /* an outermost call has no CPU time */
 	uint32_t cells;
 	const struct tw_waits *waits;
 	uint64_t few; /* maximum number of slices to read; 0: the coarsest level */
@@ -81,14 +81,14 @@ static struct level pick_level(const struct tw_chunk_row *rows, uint32_t n, cons
 	return best;
 }
 
-/* A wait within a wait is not taken away twice: slices come in pre-order. */
+/* A wait within a wait is not subtracted twice: slices are in pre-order. */
 static int64_t add(struct strip *s, const struct tw_slice *slice, int64_t wait_end)
 {
 	int64_t end = slice->start_ns + slice->dur_ns;
 
 	if (slice->depth == 0) {
 		cover(s, slice, 1);
-		s->cpu_lacked |= slice->cpu_ns < 0;
+		s->cpu_unknown |= slice->cpu_ns < 0;
 		s->cpu_ns = tw_sum_ns(
 		        s->cpu_ns, slice->cpu_ns < slice->dur_ns ? slice->cpu_ns : slice->dur_ns);
 	}
@@ -162,9 +162,9 @@ enum tw_status tw_query_activity(struct tw_trace_file *f, const struct tw_thread
 	        .cells = TW_ACTIVITY_CELLS};
 	enum tw_status st = shares(f, t, &s, ret, err);
 
-	if (ret_running_ns && !s.cpu_lacked)
+	if (ret_running_ns && !s.cpu_unknown)
 		*ret_running_ns = s.cpu_ns;
-	for (uint32_t i = 0; ret_running_ns && s.cpu_lacked && i < s.cells; i++)
+	for (uint32_t i = 0; ret_running_ns && s.cpu_unknown && i < s.cells; i++)
 		*ret_running_ns = (i ? *ret_running_ns : 0) + s.covered_ns[i];
 	return st;
 }

@@ -1,9 +1,9 @@
 /*
  * query_bottom_up.c - bottom-up graph: methods by self time, and their callers.
  *
- * Level one holds the methods by their self time (or calls); below a method are its callers, each
- * with the part of that time that came through them.  The complete inverted tree can be far larger
- * than the call trees, so only the grown part of it is computed.
+ * Level one contains the methods by self time (or calls). Below a method are its callers, each
+ * with the part of that time spent in calls from it. The complete inverted tree can be far larger
+ * than the call trees, so only the displayed part is computed.
  */
 #include "server/query/query_grow.h"
 #include "server/query/query_weight.h"
@@ -17,7 +17,7 @@ struct caller {
 
 #define NO_CALLER UINT32_MAX
 
-/* One step towards the callers, in place; members at the top of their stack become self. */
+/* Moves members to their callers, in place; time of members without a caller becomes self time. */
 static bool callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
 {
@@ -41,7 +41,7 @@ static bool callers(struct tw_grower *g, const struct tw_member *members, uint32
 	return true;
 }
 
-/* The first step goes from the root to the methods themselves.  A thread's own time, which
+/* The first step leads from the root to the methods themselves. A thread's own time, which
  * reshaping may leave, has no method. */
 static bool methods_then_callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
@@ -73,7 +73,7 @@ static uint32_t add_tree(const struct tw_forest *f, const struct tw_weights *w, 
 
 		of[first + i] = parent ? (struct caller){first + parent, nodes[parent].method}
 		                       : (struct caller){NO_CALLER, TW_NO_METHOD};
-		/* methods without self time were called nevertheless */
+		/* methods without self time were called too */
 		if (i == 0 && tw_weight_own(w, f, tree, 0) == 0)
 			continue;
 		to[n++] = (struct tw_member){.at = first + i,

@@ -9,7 +9,7 @@ struct listing {
 	const struct tw_deadline *deadline;
 	struct tw_calls *out;
 	uint64_t *buckets; /* TW_BUCKETS */
-	uint64_t tid;      /* that is read */
+	uint64_t tid;      /* of the current thread */
 };
 
 static int compare(int64_t a, int64_t b)
@@ -49,7 +49,7 @@ static int in_order(
 	return q->by_time ? by_time(a, b) : by_length(a, b);
 }
 
-/* --- the first of all calls: a heap with the last of them on top --- */
+/* --- the first calls: a heap with the last one on top --- */
 
 static void swap(struct tw_call *a, struct tw_call *b)
 {
@@ -139,7 +139,7 @@ static void add(const struct listing *l, const struct tw_slice *s)
 	struct tw_calls *r = l->out;
 
 	r->n++;
-	r->sum_ns = tw_sum_ns(r->sum_ns, s->dur_ns); /* nested calls are counted each */
+	r->sum_ns = tw_sum_ns(r->sum_ns, s->dur_ns); /* nested calls count too */
 	if (s->dur_ns > r->longest_ns)
 		r->longest_ns = s->dur_ns;
 	l->buckets[tw_bucket_of(s->dur_ns)]++;

@@ -1,10 +1,9 @@
 /*
- * query_calls.h - single calls of a selection: how long they took, the longest, the neighbours of
+ * query_calls.h - single calls of a selection: durations, the longest calls, and the neighbours of
  * one.
  *
- * One pass over the selection's slices. Calls that overlap the range count in full: a call is not
- * shorter because somebody looks at a part of it.
- * Thread: one query.
+ * One pass over the selection's slices. Calls that overlap the range count with their full
+ * duration. Thread: one query.
  */
 #ifndef TW_QUERY_CALLS_H
 #define TW_QUERY_CALLS_H
@@ -24,10 +23,10 @@ struct tw_call {
 struct tw_calls_query {
 	const struct tw_selection *sel;
 	uint32_t method;              /* TW_NO_METHOD: every call */
-	int64_t min_ns, max_ns;       /* duration of those that are listed */
+	int64_t min_ns, max_ns;       /* durations to list */
 	bool by_time;                 /* the first, not the longest */
 	uint32_t limit;               /* at most TW_CALLS_MAX */
-	const struct tw_call *around; /* of which the neighbours are wanted; NULL: none */
+	const struct tw_call *around; /* the call whose neighbours are returned; NULL: none */
 };
 
 struct tw_calls {
@@ -35,7 +34,7 @@ struct tw_calls {
 	int64_t sum_ns, longest_ns;
 	int64_t p50_ns, p95_ns;       /* accurate to within 1.6 % (trace/buckets.h) */
 	uint64_t bars[TW_CALLS_BARS]; /* calls by duration */
-	uint64_t listable;            /* of the durations that are listed */
+	uint64_t listable;            /* number of calls with a duration to list */
 	struct tw_call *list;
 	uint32_t n_list;
 	struct tw_call before, after;           /* in all threads of the selection */

@@ -132,7 +132,7 @@ static uint32_t gather(struct both *b, const struct pair *p, int side, uint32_t 
 	return n;
 }
 
-/* A tree has no two siblings of one method, so a method has one child a side at most. */
+/* A tree has no siblings with the same method, so a method has at most one child per side. */
 static void add_children(struct both *b, uint32_t parent)
 {
 	uint32_t n = gather(b, &b->pairs[parent], TW_SIDE_A, 0);
@@ -214,7 +214,7 @@ static int falling(const void *pa, const void *pb)
 	return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* The heaviest max_nodes below the root.  Of equal ones the first: a parent comes before its
+/* Keeps the heaviest max_nodes below the root, of equal ones the first: a parent precedes its
  * children. */
 static bool keep_heaviest(struct both *b, uint32_t max_nodes, struct tw_arena *a, uint32_t *ret_n)
 {
@@ -247,8 +247,8 @@ static bool keep_heaviest(struct both *b, uint32_t max_nodes, struct tw_arena *a
 }
 
 struct todo {
-	uint32_t pair, parent; /* parent: of those laid out */
-	bool rest;             /* of the pair's children */
+	uint32_t pair, parent; /* parent: index in the output */
+	bool rest;             /* emit the rest of the pair's children */
 };
 
 struct layout {
@@ -310,7 +310,7 @@ static void place_rest(struct layout *l, const struct todo *t)
 
 static bool lay_out(const struct both *b, uint32_t kept, struct tw_arena *a, struct tw_compare *ret)
 {
-	size_t most = 2 * ((size_t)kept + 1); /* a rest for each */
+	size_t most = 2 * ((size_t)kept + 1); /* one rest for each node */
 	struct layout l = {.b = b,
 	        .todo = tw_arena_alloc(a, most, sizeof *l.todo),
 	        .out = tw_arena_alloc(a, most, sizeof *l.out)};

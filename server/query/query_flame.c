@@ -8,18 +8,20 @@
 
 enum { LOOK_EVERY = 4096 };
 
-/* What nodes are taken for. */
-struct taken {
+/* Input of tw_grow: call trees, or the summary tree. */
+struct flame_input {
 	struct tw_weights w;
-	const struct tw_summary_tree *crown; /* whose tree it is; NULL: threads' trees */
-	uint64_t *stands;                    /* of a crown's nodes, with all below them */
+	const struct tw_summary_tree *summary; /* the summary tree; NULL: threads' trees */
+	/* by node of the summary tree: number of call-tree nodes merged into it and its
+	 * descendants */
+	uint64_t *merged_nodes;
 };
 
 static struct tw_member member_of(
-        const struct tw_forest *f, const struct taken *w, uint32_t tree, uint32_t at)
+        const struct tw_forest *f, const struct flame_input *w, uint32_t tree, uint32_t at)
 {
 	const struct tw_tree_node *n = &f->trees[tree].nodes[at];
-	bool rest = w->crown && n->method == w->crown->rest;
+	bool rest = w->summary && n->method == w->summary->rest;
 
 	return (struct tw_member){
 	        .tree = tree,
@@ -33,18 +35,18 @@ static struct tw_member member_of(
 
 static struct tw_member_more more_of(const struct tw_grower *g, const struct tw_member *m)
 {
-	const struct taken *w = g->arg;
+	const struct flame_input *w = g->arg;
 	const struct tw_tree_node *n = &g->forest->trees[m->tree].nodes[m->at];
 
 	return (struct tw_member_more){
-	        .hidden = w->crown ? w->stands[m->at] : n->subtree,
+	        .hidden = w->summary ? w->merged_nodes[m->at] : n->subtree,
 	        .self = tw_weight_own(&w->w, g->forest, m->tree, m->at),
 	        .order = n->total_ns,
 	};
 }
 
-/* Counted first: a node may have a million children, and doubling for them would be the largest
- * allocation of the whole response. */
+/* Counts first: a node may have a million children, and growing the list by doubling would be the
+ * largest allocation of the request. */
 static uint32_t count_callees(
         const struct tw_forest *f, const struct tw_member *members, uint32_t n)
 {
@@ -88,7 +90,7 @@ static bool callees(struct tw_grower *g, const struct tw_member *members, uint32
 	return true;
 }
 
-static enum tw_status grow_down(const struct tw_forest *f, struct taken *w,
+static enum tw_status grow_down(const struct tw_forest *f, struct flame_input *w,
         const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
         struct tw_flame *ret, struct tw_err *err)
 {
@@ -115,7 +117,7 @@ enum tw_status tw_query_flame(const struct tw_forest *f, const struct tw_flame_q
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
         struct tw_err *err)
 {
-	struct taken w = {.crown = NULL};
+	struct flame_input w = {.summary = NULL};
 
 	return grow_down(f, &w, q, deadline, a, ret, err);
 }
@@ -125,14 +127,15 @@ enum tw_status tw_query_flame_of_summary(const struct tw_summary_tree *c,
         struct tw_flame *ret, struct tw_err *err)
 {
 	const struct tw_tree *t = &c->tree;
-	struct taken w = {.crown = c, .stands = tw_arena_alloc(a, t->n, sizeof *w.stands)};
+	struct flame_input w = {
+	        .summary = c, .merged_nodes = tw_arena_alloc(a, t->n, sizeof *w.merged_nodes)};
 	struct tw_forest one = {t, 1};
 
-	if (!w.stands)
+	if (!w.merged_nodes)
 		return tw_oom(err);
 	for (uint32_t i = 0; i < t->n; i++)
-		w.stands[i] = t->nodes[i].cpu_ns > 0 ? (uint64_t)t->nodes[i].cpu_ns : 0;
+		w.merged_nodes[i] = t->nodes[i].cpu_ns > 0 ? (uint64_t)t->nodes[i].cpu_ns : 0;
 	for (uint32_t i = t->n; i-- > 1;)
-		w.stands[t->nodes[i].parent] += w.stands[i];
+		w.merged_nodes[t->nodes[i].parent] += w.merged_nodes[i];
 	return grow_down(&one, &w, q, deadline, a, ret, err);
 }

@@ -10,16 +10,16 @@ struct tw_grown {
 	int64_t order;
 	struct tw_member *members;
 	uint32_t n_members;
-	uint32_t first_child, n_children; /* once opened: heaviest first */
+	uint32_t first_child, n_children; /* set when opened: heaviest first */
 	bool opened;
 };
 
-struct tw_heap_entry { /* with what it is compared by */
+struct tw_heap_entry { /* a node with its sort key */
 	int64_t value;
 	uint32_t node;
 };
 
-struct tw_group { /* members [first, first + n) of one method */
+struct tw_group { /* the members [first, first + n), which have the same method */
 	int64_t value;
 	uint32_t method, first, n;
 };
@@ -67,7 +67,7 @@ static void insertion_sort(uint64_t *keys, uint32_t n)
 	}
 }
 
-/* By the upper half of the keys, which is at most `most`; equal ones keep their order. */
+/* Sorts by the upper half of the keys, which is at most `most`; stable. */
 static const uint64_t *radix_sort(uint64_t *keys, uint64_t *spare, uint32_t n, uint32_t most)
 {
 	for (unsigned shift = 32; most; shift += 8, most >>= 8) {
@@ -86,7 +86,7 @@ static const uint64_t *radix_sort(uint64_t *keys, uint64_t *spare, uint32_t n, u
 	return keys;
 }
 
-/* Their indexes are sorted, and each is moved once. */
+/* Sorts indexes, then moves each member once. */
 static bool sort_keys(struct tw_grower *g, struct tw_member *m, uint32_t n)
 {
 	const uint64_t *sorted = g->keys;
@@ -103,7 +103,7 @@ static bool sort_keys(struct tw_grower *g, struct tw_member *m, uint32_t n)
 	return true;
 }
 
-/* Equal methods keep their order.  Counting takes one pass if every node of a tree is a member. */
+/* Stable. Counting sort takes one pass if every node of a tree is a member. */
 static bool sort_by_method(struct tw_grower *g, struct tw_member *m, uint32_t n)
 {
 	uint32_t most;
@@ -146,7 +146,7 @@ static int by_value(const void *pa, const void *pb)
 	return a->method < b->method ? -1 : a->method > b->method;
 }
 
-/* Of equal ones the one found first: so the opened children of a node are always its first. */
+/* Of equal nodes the one found first, so the opened children of a node are always its first. */
 static bool heavier(struct tw_heap_entry a, struct tw_heap_entry b)
 {
 	return a.value != b.value ? a.value > b.value : a.node < b.node;
@@ -196,7 +196,7 @@ static bool reserve(struct tw_grower *g, uint32_t more)
 		return false;
 	if (g->n + more <= g->cap)
 		return true;
-	/* doubled, except for an addition so large that it will not repeat */
+	/* doubles, except for an addition so large that it will not repeat */
 	if (cap < g->n + more)
 		cap = more > cap ? g->n + more + more / 8 : 2 * cap;
 	nodes = tw_arena_alloc(g->arena, cap, sizeof *nodes);
@@ -229,7 +229,7 @@ static void add_member(const struct tw_grower *g, struct tw_grown *to, const str
 		to->node.max_ns = m->max_ns;
 }
 
-/* Members sorted by method, as groups that fall by value. */
+/* Groups members sorted by method; groups are sorted by falling value. */
 static bool group(struct tw_grower *g, const struct tw_member *m, uint32_t n, uint32_t *ret_n)
 {
 	uint32_t k = 0;
@@ -273,7 +273,7 @@ bool tw_grow_is_late(struct tw_grower *g, uint32_t n)
 	return g->late;
 }
 
-/* Members become children of `parent`, one per method, heaviest first. */
+/* Groups members by method as children of `parent`, heaviest first. */
 static bool add_children(struct tw_grower *g, uint32_t parent, struct tw_member *m, uint32_t n)
 {
 	uint32_t distinct = 0;
@@ -307,7 +307,7 @@ static bool open_node(struct tw_grower *g, uint32_t node)
 	return true;
 }
 
-/* Space for about the expected number: untouched memory costs nothing, copies do. */
+/* Allocates about the expected number: unused pages cost nothing, copies do. */
 static uint32_t first_room(const struct tw_grower *g, uint32_t max_nodes)
 {
 	uint64_t most = 1;
@@ -330,8 +330,8 @@ static bool start(struct tw_grower *g, struct tw_member *members, uint32_t n, ui
 	return open_node(g, 0);
 }
 
-/* Opens along the root path; nodes beside it are dropped. */
-static enum tw_status go_to_root(
+/* Opens nodes along the root path; siblings are dropped. */
+static enum tw_status open_root_path(
         struct tw_grower *g, const struct tw_flame_query *q, uint32_t *ret, struct tw_err *err)
 {
 	uint32_t at = 0;
@@ -354,7 +354,7 @@ static enum tw_status go_to_root(
 	return TW_OK;
 }
 
-/* The rest for the children [from, end) of a node. */
+/* The rest node for the children [from, end) of a node. */
 static struct tw_flame_node rest_of(const struct tw_grower *g, uint32_t from, uint32_t end)
 {
 	struct tw_flame_node rest = {.method = TW_NO_METHOD};
@@ -374,7 +374,7 @@ static struct tw_flame_node rest_of(const struct tw_grower *g, uint32_t from, ui
 	return rest;
 }
 
-/* The root becomes the rest of its children from `skip` on. */
+/* Reduces the root to its children from `skip` on. */
 static enum tw_status skip_children(
         struct tw_grower *g, uint32_t root, uint32_t skip, struct tw_err *err)
 {
@@ -413,12 +413,12 @@ static enum tw_status grow(
 	return TW_OK;
 }
 
-/* --- in pre-order --- */
+/* --- output in pre-order --- */
 
 struct todo {
-	uint32_t node, out; /* of the graph; its parent in the answer */
+	uint32_t node, out; /* a node of the graph; its parent in the output */
 	int64_t order;
-	bool rest; /* of the node's children, when all that are shown are placed */
+	bool rest; /* emit the rest of the node's children after those that are shown */
 };
 
 struct layout {
@@ -435,7 +435,7 @@ static int by_order(const void *pa, const void *pb)
 	const struct todo *b = pb;
 
 	if (a->order != b->order)
-		return a->order < b->order ? -1 : 1; /* the last on the stack comes first */
+		return a->order < b->order ? -1 : 1; /* the stack is last in, first out */
 	return a->node < b->node ? 1 : a->node > b->node ? -1 : 0;
 }
 
@@ -483,7 +483,7 @@ static void place_rest(struct layout *l, const struct todo *t)
 	l->out[l->n++] = rest;
 }
 
-/* At most one rest per shown node. */
+/* At most one rest per displayed node. */
 static bool lay_out(struct layout *l, uint32_t root, struct tw_arena *a)
 {
 	size_t most = 2 * ((size_t)l->g->shown + 1);
@@ -515,7 +515,7 @@ enum tw_status tw_grow(struct tw_grower *g, const struct tw_flame_query *q,
 
 	if (!start(g, members, n, q->max_nodes))
 		return g->late ? too_late(err) : no_memory(err);
-	st = go_to_root(g, q, &root, err);
+	st = open_root_path(g, q, &root, err);
 	if (st == TW_OK)
 		st = skip_children(g, root, q->skip, err);
 	if (st != TW_OK)

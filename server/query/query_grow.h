@@ -1,35 +1,37 @@
 /*
- * query_grow.h - builds a flame graph best first over the call trees of several threads.
+ * query_grow.h - builds a flame graph best first from the call trees of several threads.
  *
- * A node of the graph stands for members: the call-tree nodes that share it.  Opening a node
- * collects its members' neighbours (callees top down, callers bottom up) and groups them by method,
- * so threads are merged only where the graph is opened.  The heaviest unopened node is opened next,
- * until enough are shown; the unopened remainder becomes `(other)` below its node, so every sum
- * holds. Thread: one query.
+ * A node of the graph has members: the call-tree nodes merged into it. Opening a node collects its
+ * members' neighbours (callees top down, callers bottom up) and groups them by method, so threads
+ * are merged only where the graph is opened. The heaviest unopened node is opened next, until
+ * enough are shown. The unopened remainder becomes `(other)` below its node, so every sum is
+ * correct. Thread: one query.
  */
 #ifndef TW_QUERY_GROW_H
 #define TW_QUERY_GROW_H
 
 #include "server/query/query.h"
 
-struct tw_member {         /* a call-tree node that a node of the graph stands for */
-	uint32_t tree, at; /* as the source of the members numbers them */
-	uint32_t method;   /* TW_NO_METHOD: a rest, which is never opened and is last */
+struct tw_member {         /* a call-tree node merged into a node of the graph */
+	uint32_t tree, at; /* in the numbering of the members' source */
+	uint32_t method;   /* TW_NO_METHOD: a rest, which is never opened and comes last */
 	uint64_t count;
 	int64_t value, max_ns;
 };
 
-/* What sums of members have that a member need not carry. */
+/* Sums over members that are computed on request. */
 struct tw_member_more {
-	uint64_t hidden; /* nodes hidden while it is not opened; 0: unknown, counts as one */
+	/* number of nodes hidden below it while it is closed; 0: unknown, counts as one */
+	uint64_t hidden;
 	int64_t self;
 	int64_t order; /* sort key of siblings, falling */
 };
 
 struct tw_grower;
 
-/* Collects the neighbours of an opened node's members; *ret may reuse the node's array.  The value
- * of members without a neighbour is added to *ret_self.  False: out of memory, or late. */
+/* Collects the neighbours of an opened node's members; *ret may reuse the node's array. The
+ * value of members without a neighbour is added to *ret_self. False: out of memory, or past the
+ * deadline. */
 typedef bool (*tw_expand_fn)(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self);
 

@@ -1,8 +1,8 @@
 /*
  * query_methods.c - totals per method of a selection, and quantiles of the durations of its calls.
  *
- * Quantiles need one pass over the selection's slices.  Only the bucket of each is kept; a method
- * with few calls keeps them as a list, one with many as a histogram, whichever is smaller.
+ * Quantiles need one pass over the selection's slices. Only each call's bucket is stored, as a
+ * list for methods with few calls and as a histogram for others, whichever is smaller.
  */
 #include "server/query/query.h"
 

@@ -42,7 +42,7 @@ static bool add(struct sums *s, struct tw_note_key key, uint64_t notes, int64_t 
 	enum tw_note_found found;
 
 	if (!tw_note_pass_wants(&s->pass, key.thread_id))
-		return tw_note_pass_goes_on(&s->pass);
+		return tw_note_pass_continue(&s->pass);
 	found = tw_note_keys_number(&s->keys, key, &at);
 	if (found == TW_NOTE_ADDED && at >= s->cap && !grow(s))
 		found = TW_NOTE_NO_MEMORY;
@@ -57,7 +57,7 @@ static bool add(struct sums *s, struct tw_note_key key, uint64_t notes, int64_t 
 		s->sums[at].notes += notes;
 		s->sums[at].dur_ns = tw_sum_ns(s->sums[at].dur_ns, dur_ns);
 	}
-	return tw_note_pass_goes_on(&s->pass);
+	return tw_note_pass_continue(&s->pass);
 }
 
 static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
@@ -79,12 +79,12 @@ static bool add_sum(void *arg, const struct tw_note_sum *n)
 	return add(arg, (struct tw_note_key){n->kind, n->thread_id, n->text}, n->notes, n->dur_ns);
 }
 
-/* Consecutive blocks that are read in the same way. */
-struct stretch {
+/* Consecutive blocks that are read in the same way: by sums, or note by note. */
+struct block_range {
 	struct sums *sums;
 	uint64_t first, last; /* last < first: none yet */
 	uint64_t last_id;
-	bool whole;
+	bool complete;
 	enum tw_status status;
 	struct tw_err *err;
 };
@@ -101,7 +101,7 @@ static enum tw_status add_notes(struct sums *s, uint64_t first, uint64_t last, s
 	return tw_trace_file_notes(s->file, &rows, add_note, s, err);
 }
 
-static bool take(struct stretch *t)
+static bool take(struct block_range *t)
 {
 	struct sums *s = t->sums;
 
@@ -109,7 +109,7 @@ static bool take(struct stretch *t)
 		return true;
 	if (tw_deadline_passed(s->pass.deadline))
 		s->pass.partial = true;
-	else if (t->whole)
+	else if (t->complete)
 		t->status = tw_trace_file_note_sums(s->file, t->first, t->last, add_sum, s, t->err);
 	else
 		t->status = add_notes(s, t->first, t->last_id, t->err);
@@ -119,11 +119,11 @@ static bool take(struct stretch *t)
 
 static bool next_block(void *arg, const struct tw_note_block *b)
 {
-	struct stretch *t = arg;
+	struct block_range *t = arg;
 	const struct tw_selection *sel = t->sums->sel;
-	bool whole = !sel->ranged || (b->start_ns >= sel->from_ns && b->end_ns < sel->to_ns);
+	bool complete = !sel->ranged || (b->start_ns >= sel->from_ns && b->end_ns < sel->to_ns);
 	bool outside = sel->ranged && (b->end_ns < sel->from_ns || b->start_ns >= sel->to_ns);
-	bool joins = t->last >= t->first && t->whole == whole && !outside;
+	bool joins = t->last >= t->first && t->complete == complete && !outside;
 
 	if (!joins && !take(t))
 		return false;
@@ -131,7 +131,7 @@ static bool next_block(void *arg, const struct tw_note_block *b)
 		return true;
 	if (!joins)
 		t->first = b->first;
-	t->whole = whole;
+	t->complete = complete;
 	t->last = b->first;
 	t->last_id = b->last;
 	return true;
@@ -139,7 +139,7 @@ static bool next_block(void *arg, const struct tw_note_block *b)
 
 static enum tw_status add_blocks(struct sums *s, struct tw_err *err)
 {
-	struct stretch t = {.sums = s, .first = 1, .last = 0, .status = TW_OK, .err = err};
+	struct block_range t = {.sums = s, .first = 1, .last = 0, .status = TW_OK, .err = err};
 	enum tw_status st = tw_trace_file_note_blocks(s->file, next_block, &t, err);
 
 	if (st == TW_OK && t.status == TW_OK)

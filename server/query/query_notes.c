@@ -1,10 +1,9 @@
 /*
  * query_notes.c - lanes of notes.
  *
- * One pass over the notes by time.  Each is sent to its lane by a hash of kind,
- * thread and (for counters) text.  A lane keeps the run that may
- * still grow: a note shorter than a cell joins it when it begins in the same cell,
- * anything else closes it.
+ * One pass over the notes by time. Each is assigned to its lane by a hash of kind, thread and (for
+ * counters) text. A lane holds one open run: a note shorter than a cell joins it if it begins in
+ * the same cell; any other note closes it.
  */
 #include "server/query/query_notes.h"
 
@@ -15,14 +14,14 @@
 
 enum { PARTS = 8 };
 
-struct part { /* of a run that may still grow */
+struct part { /* a text of an open run, and its time */
 	uint32_t text;
 	int64_t time_ns, longest_ns, value;
 };
 
 struct open_run {
 	struct tw_lane_run run;
-	int64_t cell; /* -1: none is open */
+	int64_t cell; /* -1: no run is open */
 	struct part parts[PARTS];
 	uint32_t n_parts;
 };
@@ -33,7 +32,7 @@ struct lanes {
 	int64_t width_ns;
 	struct tw_note_keys keys, texts;
 	struct tw_lane *lanes;  /* TW_LANES_MAX */
-	struct open_run *opens; /* beside them */
+	struct open_run *opens; /* open runs, by lane */
 	uint32_t n_runs;
 };
 
@@ -82,7 +81,7 @@ static bool close_run(struct lanes *l, struct tw_lane *lane, struct open_run *o)
 	return push_run(l, lane, &o->run);
 }
 
-/* A ninth text of a run replaces the one with least time: it cannot be the one with most. */
+/* A ninth text replaces the one with the least time, which cannot become the one with the most. */
 static struct part *part_of(struct open_run *o, uint32_t text)
 {
 	struct part *least = &o->parts[0];
@@ -134,16 +133,16 @@ static bool lane_add(struct lanes *l, uint32_t number, const struct tw_note_row 
 {
 	struct tw_lane *lane = &l->lanes[number];
 	struct open_run *o = &l->opens[number];
-	struct tw_lane_run whole = run_of(n, text);
+	struct tw_lane_run single = run_of(n, text);
 	int64_t at = n->ts_ns > l->q->from_ns ? n->ts_ns - l->q->from_ns : 0;
 	int64_t cell = at / l->width_ns;
 
 	if (n->dur_ns >= l->width_ns)
-		return close_run(l, lane, o) && push_run(l, lane, &whole);
+		return close_run(l, lane, o) && push_run(l, lane, &single);
 	if (o->cell != cell) {
 		if (!close_run(l, lane, o))
 			return false;
-		o->run = whole;
+		o->run = single;
 		o->run.notes = 0;
 		o->cell = cell;
 		o->n_parts = 0;
@@ -152,7 +151,7 @@ static bool lane_add(struct lanes *l, uint32_t number, const struct tw_note_row 
 	return true;
 }
 
-/* The number of the note's lane, made at the first; false: none, and why is noted. */
+/* Finds or creates the note's lane. False: there is none, and the reason is recorded. */
 static bool find_lane(struct lanes *l, const struct tw_note_row *n, uint32_t text, uint32_t *ret)
 {
 	struct tw_note_key key = {n->kind, n->thread_id, {"", 0}};
@@ -183,20 +182,20 @@ static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	if (n->ts_ns >= l->q->to_ns)
 		return false; /* they come by time */
 	if (!(l->q->kinds >> n->kind & 1) || !tw_note_pass_wants(&l->pass, n->thread_id))
-		return tw_note_pass_goes_on(&l->pass);
+		return tw_note_pass_continue(&l->pass);
 	if (n->ts_ns < l->q->from_ns && n->kind != TW_NOTE_counter && end_of(n) < l->q->from_ns)
-		return tw_note_pass_goes_on(&l->pass);
+		return tw_note_pass_continue(&l->pass);
 	found = tw_note_keys_number(&l->texts, (struct tw_note_key){.text = n->text}, &text);
 	l->pass.no_memory = l->pass.no_memory || found == TW_NOTE_NO_MEMORY;
 	l->pass.partial = l->pass.partial || found == TW_NOTE_FULL;
-	if (!tw_note_pass_goes_on(&l->pass) || !find_lane(l, n, text, &lane))
+	if (!tw_note_pass_continue(&l->pass) || !find_lane(l, n, text, &lane))
 		return false;
 	if (n->kind == TW_NOTE_counter && n->ts_ns < l->q->from_ns) {
-		early.ts_ns = l->q->from_ns; /* in force there, unless another follows */
+		early.ts_ns = l->q->from_ns; /* the value at from_ns, unless another note follows */
 		l->opens[lane].cell = -1;
 		n = &early;
 	}
-	return lane_add(l, lane, n, text) && tw_note_pass_goes_on(&l->pass);
+	return lane_add(l, lane, n, text) && tw_note_pass_continue(&l->pass);
 }
 
 static enum tw_status lanes_done(struct lanes *l, struct tw_lanes *ret, struct tw_err *err)

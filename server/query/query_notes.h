@@ -46,7 +46,7 @@ struct tw_lanes_query {
 	uint64_t kinds;                 /* one bit per kind: 1 << TW_NOTE_state */
 	uint32_t cells;                 /* 1 to TW_LANE_CELLS_MAX, of equal length over the range */
 	int64_t from_ns, to_ns;         /* the range, from_ns < to_ns */
-	struct tw_waits waits;          /* of activity: calls that cover nothing */
+	struct tw_waits waits;          /* of activity: methods whose calls cover nothing */
 };
 
 /* Notes that overlap the range, unclipped.  Counters begin with the value in force at its start. */

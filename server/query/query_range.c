@@ -1,21 +1,21 @@
 /*
  * query_range.c - call trees of a time range, scanned by several threads.
  *
- * Each thread of the trace is a lane: its chunks that touch the range.  Lanes are
- * cut into parts of about the same size, at least one a lane, and the hands of a
- * crew (crew.h) take them, the largest first.  A part grows a tree of its own:
+ * Each thread of the trace is a lane: its chunks that overlap the range. Lanes are split into parts
+ * of about the same size, at least one per lane. Worker threads take the parts, the largest first.
+ * Each part builds a separate tree:
  *
  *      lane    |open| chunk | chunk | chunk |open| chunk | chunk |
  *      part     counts ---------------------  enters  -----------
  *
- * Calls that are open where a later part begins are only entered there, for the
- * part they began in counts them.  Whoever ends a lane's last part puts its trees
- * together: sums and maxima do not depend on where a lane was cut, and finishing
- * gives every tree one order.  When time runs out, a lane keeps its parts up to
- * the first that was not scanned to its end, as one scan from the start would.
+ * Calls that are open where a later part begins are counted by the part in which they began; the
+ * later part only enters them. The worker that finishes a lane's last part merges its trees. Sums
+ * and maxima do not depend on where a lane was split, and finishing sorts every tree in the same
+ * way. After the deadline, a lane keeps its parts up to the first incomplete one, as a single scan
+ * would.
  *
- * The file and the arena belong to one thread at a time, so they are used under a
- * lock: to read a chunk's stored bytes and to get room for a finished tree.
+ * The file and the arena may be used by one thread at a time, so a lock protects reading a chunk's
+ * stored bytes and allocating a finished tree.
  */
 #include "server/query/query_slices.h"
 
@@ -31,15 +31,15 @@ struct lane {
 	const struct tw_chunk_row *rows;
 	uint32_t n;
 	uint32_t first_part, n_parts;
-	_Atomic uint32_t left; /* parts that are not ended */
-	struct tw_tree tree;   /* once none is left; n 0: time ran out before */
+	_Atomic uint32_t left; /* parts that are not done */
+	struct tw_tree tree;   /* set when all parts are done; n 0: the deadline passed before */
 };
 
 struct part {
 	struct lane *lane;
 	uint32_t first, end; /* of the lane's chunks */
 	struct tw_tree_builder *tree;
-	bool whole; /* scanned to its end */
+	bool complete; /* scanned completely */
 };
 
 struct scan {
@@ -49,17 +49,17 @@ struct scan {
 	struct part *parts; /* by lane and time */
 	struct part **queue;
 	uint32_t n_parts;
-	_Atomic uint32_t next; /* of the queue */
-	_Atomic bool stop;     /* time is up, or it failed */
-	pthread_mutex_t lock;  /* of the file, the arena, and what follows */
-	uint64_t nodes;        /* of all trees that grow */
+	_Atomic uint32_t next; /* next part of the queue */
+	_Atomic bool stop;     /* the deadline passed, or a scan failed */
+	pthread_mutex_t lock;  /* protects the file, the arena, and the members below */
+	uint64_t nodes;        /* total nodes of all trees being built */
 	bool partial;
 	enum tw_status status; /* the first failure */
 	struct tw_err err;
 };
 
-/* What one thread works with. */
-struct hand {
+/* State of one worker thread. */
+struct worker {
 	struct scan *scan;
 	struct tw_unpacker *unpacker;
 	struct tw_buf frame;
@@ -73,7 +73,8 @@ static enum tw_status no_memory(struct tw_err *err)
 
 /* --- one part --- */
 
-static enum tw_status read_chunk(struct hand *h, const struct tw_chunk_row *row, struct tw_err *err)
+static enum tw_status read_chunk(
+        struct worker *h, const struct tw_chunk_row *row, struct tw_err *err)
 {
 	struct scan *s = h->scan;
 	enum tw_status st;
@@ -93,7 +94,7 @@ static struct tw_slice cut(const struct tw_range_walk *w, const struct tw_slice 
 	struct tw_slice c = *s;
 	int64_t end = s->start_ns + s->dur_ns;
 
-	/* nobody knows what part of its CPU time lies in the range */
+	/* its CPU time within the range is unknown */
 	if (end > w->to_ns || c.start_ns < w->from_ns)
 		c.cpu_ns = -1;
 	if (end > w->to_ns)
@@ -119,7 +120,7 @@ static enum tw_status add_cut(
 	return st;
 }
 
-/* Those that are in the range, as they were counted before. */
+/* Enters open calls that overlap the range, without counting them again. */
 static enum tw_status enter_open(
         struct tw_tree_builder *b, struct tw_range_walk *w, const struct tw_chunk *c)
 {
@@ -129,7 +130,7 @@ static enum tw_status enter_open(
 	return tw_tree_builder_enter(b, c->open + at, run);
 }
 
-/* Nothing of it needs to be left out or cut, as of most chunks. */
+/* Returns whether all of the chunk is in the range, as for most chunks. */
 static bool is_inside(
         const struct tw_range_walk *w, const struct tw_chunk_info *i, const struct tw_chunk *c)
 {
@@ -146,7 +147,7 @@ static enum tw_status add_chunk(struct tw_tree_builder *b, struct tw_range_walk 
 	return tw_tree_builder_add(b, c->slices, c->n);
 }
 
-/* Is there room for what has grown? */
+/* Checks the memory limit after trees have grown. */
 static enum tw_status account(struct scan *s, uint64_t grown, struct tw_err *err)
 {
 	bool fits;
@@ -160,7 +161,7 @@ static enum tw_status account(struct scan *s, uint64_t grown, struct tw_err *err
 }
 
 /* The i-th chunk of the part's lane. */
-static enum tw_status scan_chunk(struct hand *h, const struct part *p, uint32_t i,
+static enum tw_status scan_chunk(struct worker *h, const struct part *p, uint32_t i,
         struct tw_range_walk *w, struct tw_err *err)
 {
 	const struct tw_chunk_row *row = &p->lane->rows[i];
@@ -183,7 +184,7 @@ static enum tw_status scan_chunk(struct hand *h, const struct part *p, uint32_t 
 	return account(h->scan, tw_tree_builder_nodes(p->tree) - before, err);
 }
 
-static void ask_time(struct scan *s)
+static void check_deadline(struct scan *s)
 {
 	if (!tw_deadline_passed(s->ask->deadline))
 		return;
@@ -193,7 +194,7 @@ static void ask_time(struct scan *s)
 	atomic_store(&s->stop, true);
 }
 
-static enum tw_status scan_part(struct hand *h, struct part *p, struct tw_err *err)
+static enum tw_status scan_part(struct worker *h, struct part *p, struct tw_err *err)
 {
 	const struct tw_selection *sel = h->scan->ask->sel;
 	struct tw_range_walk w = {sel->from_ns, sel->to_ns, 0};
@@ -206,24 +207,24 @@ static enum tw_status scan_part(struct hand *h, struct part *p, struct tw_err *e
 	for (; st == TW_OK && i < p->end && !atomic_load(&h->scan->stop); i++) {
 		st = scan_chunk(h, p, i, &w, err);
 		if (st == TW_OK)
-			ask_time(h->scan);
+			check_deadline(h->scan);
 	}
-	p->whole = i == p->end;
+	p->complete = i == p->end;
 	return st;
 }
 
 /* --- one lane --- */
 
-/* The trees of its parts in the first, as far as time follows time. */
+/* Merges the trees of a lane's parts into the first, up to the first part that is not complete. */
 static enum tw_status join_parts(struct scan *s, const struct lane *l, struct tw_err *err)
 {
 	struct part *parts = &s->parts[l->first_part];
-	bool whole = parts[0].whole;
+	bool complete = parts[0].complete;
 	enum tw_status st = TW_OK;
 
-	for (uint32_t i = 1; st == TW_OK && whole && i < l->n_parts && parts[i].tree; i++) {
+	for (uint32_t i = 1; st == TW_OK && complete && i < l->n_parts && parts[i].tree; i++) {
 		st = tw_tree_builder_add_grown(parts[0].tree, parts[i].tree);
-		whole = parts[i].whole;
+		complete = parts[i].complete;
 	}
 	for (uint32_t i = 1; i < l->n_parts; i++)
 		parts[i].tree = tw_tree_builder_free(parts[i].tree);
@@ -247,7 +248,7 @@ static enum tw_status finish_lane(struct scan *s, struct lane *l, struct tw_err 
 	enum tw_status st;
 	uint32_t n;
 
-	if (!p->tree) /* time was up before it began */
+	if (!p->tree) /* the deadline passed before it was started */
 		return TW_OK;
 	st = join_parts(s, l, err);
 	if (st != TW_OK)
@@ -261,7 +262,7 @@ static enum tw_status finish_lane(struct scan *s, struct lane *l, struct tw_err 
 	return TW_OK;
 }
 
-/* --- all --- */
+/* --- the complete scan --- */
 
 static void fail(struct scan *s, enum tw_status st, const struct tw_err *err)
 {
@@ -284,7 +285,7 @@ static bool has_failed(struct scan *s)
 	return failed;
 }
 
-static void take_part(struct hand *h, struct part *p)
+static void take_part(struct worker *h, struct part *p)
 {
 	struct scan *s = h->scan;
 	struct tw_err err;
@@ -304,7 +305,7 @@ static void take_part(struct hand *h, struct part *p)
 static void work(void *arg)
 {
 	struct scan *s = arg;
-	struct hand h = {.scan = s, .unpacker = tw_unpacker_new()};
+	struct worker h = {.scan = s, .unpacker = tw_unpacker_new()};
 	struct tw_err err;
 	uint32_t at;
 
@@ -332,10 +333,10 @@ static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw
 		return no_memory(err);
 	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
 		struct lane *l = &s->lanes[s->n_lanes];
-		bool asked = s->ask->only ? s->ask->only->thread_id == t[i].thread_id
-		                          : tw_selection_has(sel, &t[i]);
+		bool selected = s->ask->only ? s->ask->only->thread_id == t[i].thread_id
+		                             : tw_selection_has(sel, &t[i]);
 
-		if (!asked || !t[i].slices)
+		if (!selected || !t[i].slices)
 			continue;
 		*l = (struct lane){.n = 0};
 		st = tw_range_chunks(s->ask->file, t[i].thread_id, &w, &l->rows, &l->n, err);
@@ -347,14 +348,14 @@ static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw
 	return st;
 }
 
-/* In how many parts lanes are cut so that `hands` have about the same to do. */
-static void count_parts(struct scan *s, uint64_t chunks, unsigned hands)
+/* Splits lanes into parts so that `workers` threads have about equal work. */
+static void count_parts(struct scan *s, uint64_t chunks, unsigned workers)
 {
-	uint64_t share = (chunks + hands - 1) / hands;
+	uint64_t share = (chunks + workers - 1) / workers;
 
 	for (uint32_t i = 0; i < s->n_lanes; i++) {
 		struct lane *l = &s->lanes[i];
-		uint64_t n = hands > 1 ? (l->n + share / 2) / share : 1;
+		uint64_t n = workers > 1 ? (l->n + share / 2) / share : 1;
 
 		l->first_part = s->n_parts;
 		l->n_parts = n ? (uint32_t)n : 1;
@@ -395,14 +396,14 @@ static bool cut_parts(struct scan *s)
 	return true;
 }
 
-static enum tw_status plan(struct scan *s, unsigned hands, struct tw_err *err)
+static enum tw_status plan(struct scan *s, unsigned workers, struct tw_err *err)
 {
 	uint64_t chunks = 0;
 	enum tw_status st = open_lanes(s, &chunks, err);
 
 	if (st != TW_OK)
 		return st;
-	count_parts(s, chunks, hands);
+	count_parts(s, chunks, workers);
 	return cut_parts(s) ? TW_OK : no_memory(err);
 }
 
@@ -421,12 +422,12 @@ static enum tw_status gather(const struct scan *s, struct tw_forest *ret, struct
 	return TW_OK;
 }
 
-static enum tw_status run(struct scan *s, unsigned hands, struct tw_err *err)
+static enum tw_status run(struct scan *s, unsigned workers, struct tw_err *err)
 {
-	if (hands > s->n_parts)
-		hands = s->n_parts;
-	if (hands)
-		tw_parallel_for(hands, work, s);
+	if (workers > s->n_parts)
+		workers = s->n_parts;
+	if (workers)
+		tw_parallel_for(workers, work, s);
 	for (uint32_t i = 0; i < s->n_parts; i++)
 		tw_tree_builder_free(s->parts[i].tree);
 	if (s->status != TW_OK && err)
@@ -438,13 +439,13 @@ enum tw_status tw_range_trees(const struct tw_range_scan *ask, struct tw_forest 
         bool *ret_partial, struct tw_err *err)
 {
 	struct scan s = {.ask = ask, .status = TW_OK};
-	unsigned hands = tw_parallel_threads();
+	unsigned workers = tw_parallel_threads();
 	enum tw_status st;
 
 	(void)pthread_mutex_init(&s.lock, NULL);
-	st = plan(&s, hands, err);
+	st = plan(&s, workers, err);
 	if (st == TW_OK)
-		st = run(&s, hands, err);
+		st = run(&s, workers, err);
 	if (st == TW_OK)
 		st = gather(&s, ret, err);
 	if (st == TW_OK)

@@ -1,25 +1,24 @@
 /*
  * query_reshape.c - one pass over a tree's nodes per step, in place.
  *
- * Nodes are in pre-order, and a step only leaves nodes out or hangs them higher
- * up, so the k-th node that stays is written at or before where it was read.
- * While steps run, total_ns is stale and cpu_ns is a node's own; both are added
- * up again at the end.
+ * Nodes are in pre-order, and a step only removes nodes or moves them up, so the k-th remaining
+ * node is written at or before where it was read. While steps run, total_ns is stale and cpu_ns is
+ * a node's own; both are summed again at the end.
  */
 #include "server/query/query_reshape.h"
 
 #include <string.h>
 
-#define OUTSIDE UINT32_MAX /* of a focus: above it, or beside */
+#define OUTSIDE UINT32_MAX /* outside of a focus */
 
 struct pass {
 	struct tw_tree *tree;
 	const struct tw_reshape *step;
-	uint32_t *map; /* where each node's calls go now */
-	uint32_t n;    /* nodes that stay so far */
+	uint32_t *map; /* by node: the node that now has its calls */
+	uint32_t n;    /* number of nodes that remain so far */
 };
 
-/* Its time and that of its callees is added to its new caller. */
+/* Adds a node's time and its callees' time to its new caller. */
 static void merge_into(struct tw_tree_node *to, const struct tw_tree_node *from)
 {
 	to->self_ns += from->self_ns;
@@ -52,17 +51,17 @@ static uint32_t take(struct pass *p, uint32_t at)
 	const struct tw_reshape *s = p->step;
 	uint32_t parent = p->map[n->parent];
 	uint32_t next = at + 1;
-	bool meant = s->kind != TW_RESHAPE_RECURSION && tw_reshape_means(s, n->method);
+	bool selected = s->kind != TW_RESHAPE_RECURSION && tw_reshape_means(s, n->method);
 
 	switch (s->kind) {
 	case TW_RESHAPE_DROP:
-		if (meant)
+		if (selected)
 			next = at + n->subtree;
 		else
 			keep(p, at, parent);
 		break;
 	case TW_RESHAPE_MERGE:
-		if (meant)
+		if (selected)
 			hand_up(p, at, parent);
 		else
 			keep(p, at, parent);
@@ -74,9 +73,9 @@ static uint32_t take(struct pass *p, uint32_t at)
 			keep(p, at, parent);
 		break;
 	case TW_RESHAPE_COLLAPSE:
-		if (meant)
+		if (selected)
 			n->method = s->as;
-		if (meant && p->tree->nodes[parent].method == s->as)
+		if (selected && p->tree->nodes[parent].method == s->as)
 			hand_up(p, at, parent);
 		else
 			keep(p, at, parent);
@@ -88,7 +87,7 @@ static uint32_t take(struct pass *p, uint32_t at)
 			keep(p, at, parent);
 		break;
 	case TW_RESHAPE_FOCUS:
-		if (parent == OUTSIDE && !meant)
+		if (parent == OUTSIDE && !selected)
 			p->map[at] = OUTSIDE;
 		else
 			keep(p, at, parent == OUTSIDE ? 0 : parent);
@@ -121,8 +120,8 @@ static void run_step(struct tw_tree *t, uint32_t *map, const struct tw_reshape *
 	count_subtrees(t);
 }
 
-/* A parent comes before its children, whose times are still complete when it subtracts them.  The
- * thread's own time is what is moved up to it. */
+/* A parent precedes its children, whose time is still complete when it is subtracted. The thread's
+ * own time is what was moved up to it. */
 static void own_cpu(struct tw_tree *t)
 {
 	t->nodes[0].cpu_ns = 0;

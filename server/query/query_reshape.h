@@ -12,10 +12,11 @@
 #include "server/query/query.h"
 
 enum tw_reshape_kind {
-	TW_RESHAPE_FOCUS,    /* only the outermost calls of the methods, and what they call */
-	TW_RESHAPE_DROP,     /* calls of the methods go, and all they call, with their time */
-	TW_RESHAPE_MERGE,    /* calls of the methods become their callers' own time and callees */
-	TW_RESHAPE_FOLD,     /* what the methods call, and all below, becomes their own time */
+	TW_RESHAPE_FOCUS, /* only the outermost calls of the methods, and what they call */
+	TW_RESHAPE_DROP,  /* calls of the methods are removed with all their callees and time */
+	/* calls of the methods are merged into their callers' own time and callees */
+	TW_RESHAPE_MERGE,
+	TW_RESHAPE_FOLD, /* callees of the methods, and all below, become the methods' own time */
 	TW_RESHAPE_COLLAPSE, /* methods that call each other are one frame, called `as` */
 	TW_RESHAPE_RECURSION /* a method that calls itself is one frame */
 };
@@ -24,9 +25,9 @@ enum { TW_RESHAPES_MAX = 32 };
 
 struct tw_reshape {
 	enum tw_reshape_kind kind;
-	const uint8_t *methods; /* one bit a method, lowest first; not of RECURSION */
-	uint32_t n_methods;     /* bits in it; methods beyond are not meant */
-	uint32_t as;            /* of COLLAPSE: a method index that no other has */
+	const uint8_t *methods; /* one bit per method, lowest first; unused for RECURSION */
+	uint32_t n_methods;     /* number of bits; methods beyond are not selected */
+	uint32_t as;            /* for COLLAPSE: an unused method index */
 };
 
 static inline bool tw_reshape_means(const struct tw_reshape *r, uint32_t method)

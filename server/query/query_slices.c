@@ -36,14 +36,14 @@ enum tw_status tw_selection_check(
 	return TW_OK;
 }
 
-/* A trace that does not tell its main thread may have one of that name. */
-static bool is_called(const struct tw_thread_info *t, struct tw_str word, bool tells_main)
+/* A trace without a marked main thread may have a thread named "main". */
+static bool matches_word(const struct tw_thread_info *t, struct tw_str word, bool has_main)
 {
 	uint64_t tid;
 
 	if (tw_str_u64(word, INT64_MAX, &tid))
 		return t->tid == tid;
-	if (tells_main && tw_str_eq(word, TW_STR("main")))
+	if (has_main && tw_str_eq(word, TW_STR("main")))
 		return t->is_main;
 	return tw_str_eq(t->name, word);
 }
@@ -64,18 +64,18 @@ enum tw_status tw_selection_threads(const struct tw_trace_file *f, const char *t
 	const struct tw_thread_info *threads = tw_trace_file_threads(f, &n);
 	uint64_t *tids = tw_arena_alloc(a, (size_t)n + 1, sizeof *tids);
 	struct tw_selection s = {.all_threads = rest.len == 0, .tids = tids};
-	bool tells_main = false;
+	bool has_main = false;
 
 	if (!tids)
 		return tw_oom(err);
 	for (uint32_t i = 0; i < n; i++)
-		tells_main = tells_main || threads[i].is_main;
+		has_main = has_main || threads[i].is_main;
 	while (rest.len) {
 		const struct tw_str word = tw_str_split(&rest, ',');
 		bool known = false;
 
 		for (uint32_t i = 0; i < n; i++) {
-			if (!is_called(&threads[i], word, tells_main))
+			if (!matches_word(&threads[i], word, has_main))
 				continue;
 			if (!tw_selection_has(&s, &threads[i]))
 				tids[s.n_tids++] = threads[i].tid;
@@ -148,7 +148,7 @@ enum tw_status tw_range_chunks(struct tw_trace_file *f, uint32_t thread_id,
 	return TW_OK;
 }
 
-/* Runs of neighbours that overlap go out in one call. */
+/* Passes on runs of adjacent slices in one call. */
 static bool pass_on(
         struct tw_range_walk *w, const struct tw_slice *s, size_t n, tw_slices_fn each, void *arg)
 {

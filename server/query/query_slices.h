@@ -30,7 +30,7 @@ enum tw_status tw_range_chunks(struct tw_trace_file *f, uint32_t thread_id,
 struct tw_range_scan {
 	struct tw_trace_file *file;
 	const struct tw_thread_info *only; /* NULL: the threads of the selection */
-	const struct tw_selection *sel;    /* ranged */
+	const struct tw_selection *sel;    /* has a range */
 	const struct tw_deadline *deadline;
 	struct tw_arena *arena;
 };

@@ -1,9 +1,10 @@
 /*
- * query_summary.c - the crown: the heaviest nodes of all threads' merged call trees, stored.
+ * query_summary.c - the summary tree: the heaviest nodes of all threads' merged call trees,
+ * stored.
  *
- * It is the result of the widest query, stored as a call tree.  Nodes omitted below a node are one
- * child of it with the method `rest`, so every sum holds.  A graph is grown best first, so a graph
- * with at most as many nodes as the summary tree has the same nodes and values.
+ * It is the result of the largest query, stored as a call tree. Nodes omitted below a node are one
+ * child of it with the method `rest`, so every sum is correct. A graph is built best first, so a
+ * graph with at most as many nodes as the summary tree has the same nodes and values.
  */
 #include <string.h>
 
@@ -72,7 +73,7 @@ bool tw_summary_answers(const struct tw_summary_tree *c, const struct tw_flame_q
 }
 
 /* Returns whether every thread with calls is selected, with all its calls. */
-static bool is_whole(const struct tw_trace_file *f, const struct tw_selection *sel)
+static bool is_complete(const struct tw_trace_file *f, const struct tw_selection *sel)
 {
 	uint32_t n;
 	const struct tw_thread_info *t = tw_trace_file_threads(f, &n);
@@ -83,8 +84,8 @@ static bool is_whole(const struct tw_trace_file *f, const struct tw_selection *s
 	return !sel->ranged;
 }
 
-/* TW_NOT_FOUND if the trace has none, or it is not sufficient. */
-static enum tw_status from_crown(struct tw_trace_file *f, const struct tw_flame_query *q,
+/* TW_NOT_FOUND if the trace has no summary tree, or it is not sufficient. */
+static enum tw_status from_summary(struct tw_trace_file *f, const struct tw_flame_query *q,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
         struct tw_err *err)
 {
@@ -109,8 +110,8 @@ enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection
 	bool partial = false;
 	enum tw_status st = tw_selection_check(f, sel, err);
 
-	if (st == TW_OK && is_whole(f, sel) && q->n_steps == 0) {
-		st = from_crown(f, q, deadline, a, ret, err);
+	if (st == TW_OK && is_complete(f, sel) && q->n_steps == 0) {
+		st = from_summary(f, q, deadline, a, ret, err);
 		if (st != TW_NOT_FOUND)
 			return st;
 		st = TW_OK;

@@ -10,7 +10,7 @@
 
 struct tw_note_key {
 	enum tw_note_kind kind;
-	uint32_t thread_id; /* 0: of the trace as a whole */
+	uint32_t thread_id; /* 0: the trace itself */
 	struct tw_str text;
 };
 
@@ -20,7 +20,7 @@ struct tw_note_keys {
 	struct tw_note_key *keys; /* by number; texts are copies */
 	uint32_t *slots;          /* number + 1; 0 free */
 	uint32_t n, cap;
-	uint32_t max; /* the most keys */
+	uint32_t max; /* maximum number of keys */
 };
 
 enum tw_note_found { TW_NOTE_MET, TW_NOTE_ADDED, TW_NOTE_FULL, TW_NOTE_NO_MEMORY };

@@ -111,16 +111,16 @@ static void trim(struct tw_symbols *s)
 {
 	while (s->n > s->keep_open) {
 		struct tw_symbols_ref **oldest = NULL;
-		struct tw_symbols_ref *gone;
+		struct tw_symbols_ref *evicted;
 
 		for (struct tw_symbols_ref **at = &s->refs; *at; at = &(*at)->next)
 			if ((*at)->users == 0 && (!oldest || (*at)->last_use < (*oldest)->last_use))
 				oldest = at;
 		if (!oldest)
 			return;
-		gone = *oldest;
-		*oldest = gone->next;
-		drop(gone);
+		evicted = *oldest;
+		*oldest = evicted->next;
+		drop(evicted);
 		s->n--;
 	}
 }

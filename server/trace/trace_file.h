@@ -29,12 +29,12 @@ struct tw_forest { /* call trees of one or more threads */
 	uint32_t n;
 };
 
-/* The summary tree: the heaviest nodes of all threads' merged call trees.  It is computed once and
- * stored, so that a flame graph of the whole trace costs what it shows, not what the trace
- * contains. */
+/* The summary tree: the heaviest nodes of all threads' merged call trees. It is computed once and
+ * stored, so that the cost of a flame graph of the trace depends on the displayed nodes, not on the
+ * trace's size. */
 struct tw_summary_tree {
 	struct tw_tree tree; /* cpu_ns: number of nodes of the threads' trees merged into a node */
-	uint32_t rest;       /* method of the nodes that stand for dropped siblings */
+	uint32_t rest;       /* method of the nodes that represent omitted siblings */
 };
 
 enum { TW_SUMMARY_NODES = 20000 };
@@ -43,11 +43,11 @@ enum { TW_SUMMARY_NODES = 20000 };
 typedef enum tw_status (*tw_summary_fn)(const struct tw_forest *f, uint32_t max_nodes,
         uint32_t rest, struct tw_arena *a, struct tw_summary_tree *ret, struct tw_err *err);
 
-enum tw_status tw_trace_writer_new(const char *path, tw_summary_fn make_crown,
+enum tw_status tw_trace_writer_new(const char *path, tw_summary_fn make_summary,
         struct tw_trace_writer **ret, struct tw_err *err) TW_MUST_USE;
 /* The same on a descriptor of an empty file, open for reading and writing.  The caller keeps the
  * descriptor; the file is not removed on failure. */
-enum tw_status tw_trace_writer_on(int fd, tw_summary_fn make_crown, struct tw_trace_writer **ret,
+enum tw_status tw_trace_writer_on(int fd, tw_summary_fn make_summary, struct tw_trace_writer **ret,
         struct tw_err *err) TW_MUST_USE;
 struct tw_trace_out *tw_trace_writer_out(struct tw_trace_writer *w);
 enum tw_status tw_trace_writer_commit(struct tw_trace_writer *w, const struct tw_trace_facts *facts,
@@ -55,7 +55,7 @@ enum tw_status tw_trace_writer_commit(struct tw_trace_writer *w, const struct tw
 /* Stores facts of the device's own trace (export_system_facts.h).  Call once, before commit. */
 enum tw_status tw_trace_writer_system(
         struct tw_trace_writer *w, struct tw_str facts, struct tw_err *err) TW_MUST_USE;
-/* The trace's info; zeros before it was received. */
+/* The trace's info; zeros before it was set. */
 const struct tw_trace_info *tw_trace_writer_info(const struct tw_trace_writer *w);
 /* Closes the file, and removes it without a commit.  Accepts NULL; returns NULL. */
 struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w);
@@ -72,15 +72,15 @@ enum tw_status tw_trace_file_open_fd(
         int owned_fd, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f);
 
-/* From now on a sampled frame with a line is read as the methods that the mapping gives for it, by
- * every function here: inlined methods are frames, frames that the compiler made are none.  Before
- * anything else but the facts is read; `names` must outlive the reader. */
+/* From now on all functions replace a sampled frame with a line by the methods that the mapping has
+ * for it: inlined methods become frames, compiler-generated frames are removed. Call before reading
+ * anything except the facts; `names` must outlive the reader. */
 enum tw_status tw_trace_file_inline(
         struct tw_trace_file *f, const struct tw_names *names, struct tw_err *err) TW_MUST_USE;
-/* Do the calls depend on the mapping, and not on the file alone? */
+/* Returns whether the calls depend on the mapping, and not only on the file. */
 bool tw_trace_file_is_inlined(const struct tw_trace_file *f);
 
-/* Something read from it was not as it was written: a failed checksum, a broken page. */
+/* Returns whether damage was found while reading: a failed checksum, a broken page. */
 bool tw_trace_file_is_damaged(const struct tw_trace_file *f);
 /* Returns st, and records damage if it is TW_CORRUPT: for damage that a caller finds in the file's
  * bytes. */
@@ -90,17 +90,17 @@ enum tw_status tw_trace_file_noted(struct tw_trace_file *f, enum tw_status st);
 const struct tw_trace_info *tw_trace_file_info(const struct tw_trace_file *f);
 const struct tw_trace_facts *tw_trace_file_facts(const struct tw_trace_file *f);
 const struct tw_thread_info *tw_trace_file_threads(const struct tw_trace_file *f, uint32_t *ret_n);
-/* First begin to last end of its calls, without any of its notes; -1 if none has a time: counts and
- * snapshots. */
+/* From the first begin to the last end of its calls, without notes; -1 if it has no times (counts
+ * and snapshots). */
 int64_t tw_trace_file_duration_ns(const struct tw_trace_file *f);
 const struct tw_repair_count *tw_trace_file_repairs(const struct tw_trace_file *f, uint32_t *ret_n);
-/* Appends the facts of tw_trace_writer_system.  TW_NOT_FOUND: there are none. */
+/* Appends the facts of tw_trace_writer_system. TW_NOT_FOUND: none are stored. */
 enum tw_status tw_trace_file_system(
         struct tw_trace_file *f, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 /* Only names and ids: a fifth of the memory of tw_trace_file_methods.  Loaded at the first call. */
 struct tw_method_ref {
 	const char *name; /* NULL: named by `id` and the build's mapping */
-	uint64_t id;      /* or the length of name, with TW_METHOD_ORIGINAL of an original name */
+	uint64_t id; /* or the length of name, with TW_METHOD_ORIGINAL if it is an original name */
 };
 #define TW_METHOD_ORIGINAL (UINT64_C(1) << 63)
 enum tw_status tw_trace_file_method_refs(struct tw_trace_file *f, const struct tw_method_ref **ret,
@@ -151,9 +151,9 @@ bool tw_tree_add_methods(
 
 struct tw_note_query {
 	enum tw_note_kind kind; /* TW_NOTE_COUNT: any */
-	int64_t from_ns, to_ns; /* what touches [from, to) */
-	uint64_t after;         /* an id that was told before; 0 from the start */
-	uint64_t until;         /* the last id; 0 to the end */
+	int64_t from_ns, to_ns; /* overlap or touch [from, to) */
+	uint64_t after;         /* continue after this id; 0 from the start */
+	uint64_t until;         /* the last id; 0: no limit */
 	uint32_t limit;
 };
 /* Return false to stop; texts are valid during the call. */
@@ -174,7 +174,7 @@ struct tw_note_block {            /* a block of consecutive notes by time */
 
 struct tw_note_sum {
 	enum tw_note_kind kind;
-	uint32_t thread_id; /* 0: of the trace as a whole */
+	uint32_t thread_id; /* 0: the trace itself */
 	struct tw_str text; /* of states and counters: one sum per text; otherwise empty */
 	uint64_t notes;
 	int64_t dur_ns; /* within the block, or the range of a query */

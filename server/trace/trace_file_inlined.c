@@ -8,12 +8,12 @@
 
 enum { FRAMES = 32, STATES = 16, NESTED = 8, STEPS = 256, NAME_BYTES = 16384, ZSTD_LEVEL = 1 };
 
-struct label { /* a name, and its place in the chains */
+struct label { /* a name, and its index in the chains */
 	const char *name;
 	uint32_t at;
 };
 
-struct call { /* of an outline, by a frame with a line */
+struct call { /* a call of an outline by a frame with a line */
 	uint32_t caller, outline;
 };
 
@@ -30,14 +30,15 @@ struct tw_inlined {
 	uint32_t n_stored;
 	struct tw_method_ref *refs;
 	uint32_t n_refs;
-	bool *lined;                      /* by stored method: it has a line */
-	unsigned steps;                   /* for one frame, so that no mapping makes them many */
-	bool *outlined;                   /* an outline's */
-	struct tw_retrace_walk *outlines; /* what it leaves to its caller without what it called */
-	struct growing calls;             /* struct call, by caller */
-	uint32_t *starts, *chain;         /* by stored method: its methods, outermost first */
-	struct growing labels;            /* struct label */
-	struct tw_tree *trees;            /* by thread */
+	bool *lined;    /* by stored method: whether it has a line */
+	unsigned steps; /* limit for one frame, against mappings with many alternatives */
+	bool *outlined; /* by stored method: whether it is an outline */
+	/* walk state that an outline leaves to its caller, without the outline's own callees */
+	struct tw_retrace_walk *outlines;
+	struct growing calls;     /* struct call, sorted by caller */
+	uint32_t *starts, *chain; /* by stored method: its methods, outermost first */
+	struct growing labels;    /* struct label */
+	struct tw_tree *trees;    /* by thread */
 	const struct tw_thread_info *threads;
 	uint32_t n_threads, max_depth, stored_depth;
 	struct tw_method_info *methods;
@@ -46,7 +47,7 @@ struct tw_inlined {
 	bool chunked;
 };
 
-/* The next element of a list; NULL: no memory. */
+/* The next element of a list; NULL: out of memory. */
 static void *grow(struct growing *g, size_t size, struct tw_arena *a)
 {
 	if (g->n == g->cap) {
@@ -63,7 +64,7 @@ static void *grow(struct growing *g, size_t size, struct tw_arena *a)
 	return (char *)g->at + g->n++ * size;
 }
 
-/* --- which methods a frame stands for --- */
+/* --- methods of a frame --- */
 
 static size_t retrace(const struct tw_inlined *in, uint32_t method, struct tw_retrace_walk *walk,
         struct tw_retraced frames[FRAMES], bool *ret_known)
@@ -95,7 +96,7 @@ static const struct call *calls_of(const struct tw_inlined *in, uint32_t caller,
 	return *ret_n ? list + low : NULL;
 }
 
-/* What the outlines that a frame calls leave to it: at most STATES. */
+/* States that the outlines called by a frame leave to it: at most STATES. */
 static size_t states_below(
         struct tw_inlined *in, uint32_t caller, unsigned nested, struct tw_retrace_walk *ret);
 
@@ -135,7 +136,7 @@ static size_t states_below(
 	return n;
 }
 
-/* How many of the outermost methods of both are the same. */
+/* Number of outermost methods that both have in common. */
 static size_t in_common(
         const struct tw_retraced *a, size_t n_a, const struct tw_retraced *b, size_t n_b)
 {
@@ -148,7 +149,7 @@ static size_t in_common(
 	return n;
 }
 
-/* Innermost first, as tw_names_frames. */
+/* Innermost first, as from tw_names_frames. */
 static size_t frames_of(
         struct tw_inlined *in, uint32_t method, struct tw_retraced frames[FRAMES], bool *ret_known)
 {
@@ -213,7 +214,7 @@ static int by_name(const void *pa, const void *pb)
 	return order ? order : (a->at > b->at) - (a->at < b->at);
 }
 
-/* Each different name is a method. */
+/* Assigns a method index to each distinct name. */
 static bool number(struct tw_inlined *in)
 {
 	struct label *l = in->labels.at;
@@ -253,7 +254,7 @@ static bool make_chains(struct tw_inlined *in)
 	return number(in);
 }
 
-/* --- who called outlines --- */
+/* --- callers of outlines --- */
 
 static bool find_outlines(struct tw_inlined *in, bool *ret_any)
 {
@@ -324,7 +325,7 @@ static bool find_calls(struct tw_inlined *in)
 	return true;
 }
 
-/* Frames that are an outline's only where the outline that they call has its line. */
+/* Finds frames that belong to an outline only if the called outline has their line. */
 static bool find_nested(struct tw_inlined *in)
 {
 	const struct call *list = in->calls.at;
@@ -363,8 +364,8 @@ static uint32_t chain_of(const struct tw_inlined *in, uint32_t method, const uin
 	return lined ? in->starts[method + 1] - in->starts[method] : 1;
 }
 
-/* One node a method of the chain; the innermost has the time and the callees.  Without a method
- * its time is its caller's. */
+/* Adds one node per method of the chain; the innermost gets the time and the callees. Without a
+ * method, the time is added to the caller. */
 static uint32_t add_nodes(const struct tw_inlined *in, struct tw_tree *to,
         const struct tw_tree_node *from, uint32_t parent)
 {
@@ -409,7 +410,7 @@ static bool expand_tree(const struct tw_inlined *in, const struct tw_tree *from,
 	return true;
 }
 
-/* Calls that now have the same path are one node. */
+/* Merges calls that now have the same path. */
 static enum tw_status make_tree(struct tw_inlined *in, struct tw_tree *t, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(SIZE_MAX / 2);
@@ -571,7 +572,8 @@ enum tw_status tw_inlined_methods(struct tw_inlined *in, const struct tw_method_
 	return TW_OK;
 }
 
-/* Adds one thread's calls; `active` are the methods that are open at a node, none at the end. */
+/* Adds one thread's calls; `active` counts the open calls of each method, and is zero at the
+ * end. */
 bool tw_tree_add_methods(
         const struct tw_tree *t, uint32_t n_methods, struct tw_method_info *rows, uint32_t *active)
 {
@@ -609,7 +611,7 @@ bool tw_tree_add_methods(
 struct rechunk {
 	struct tw_inlined *in;
 	struct tw_slice *batch, *stack, *open;
-	uint32_t *depths; /* by stored depth: where the calls of the slice that is open there go */
+	uint32_t *depths; /* by stored depth: the new depth of calls below the slice open there */
 	struct tw_chunk_info info;
 	struct tw_chunk stored;
 	struct tw_buf payload;
@@ -669,7 +671,7 @@ static enum tw_status expand_slice(struct rechunk *c, const struct tw_slice *s, 
 	struct tw_slice one = *s;
 	enum tw_status st = TW_OK;
 
-	if (s->merged && n > 1) /* several calls, drawn as one */
+	if (s->merged && n > 1) /* several calls merged for display */
 		n = 1;
 	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
 		one.depth = depth++;

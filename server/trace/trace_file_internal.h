@@ -21,8 +21,8 @@ void tw_trace_bind_text(sqlite3_stmt *s, int at, struct tw_str text, struct tw_b
 
 /* Text of a column, "" for NULL. */
 struct tw_str tw_trace_text_at(sqlite3_stmt *s, int col);
-/* Whether, since the last call, this thread got "" for a text because memory ran out; the values
- * read are then wrong. */
+/* Returns whether, since the last call, this thread got "" for a text because memory ran out; the
+ * values read are then wrong. */
 bool tw_trace_text_oom(void);
 
 sqlite3 *tw_trace_file_db(struct tw_trace_file *f);
@@ -34,7 +34,7 @@ struct tw_chunk_directory {
 	uint32_t n, cap;
 	bool loaded;
 };
-/* Reads it once. */
+/* Reads the directory once. */
 enum tw_status tw_chunk_directory_load(
         struct tw_chunk_directory *d, sqlite3 *db, struct tw_err *err) TW_MUST_USE;
 void tw_chunk_directory_of(const struct tw_chunk_directory *d, uint32_t thread_id,

@@ -75,8 +75,8 @@ enum tw_status tw_trace_file_notes(struct tw_trace_file *f, const struct tw_note
 	return st;
 }
 
-/* Counted here: GROUP BY would sort, and a sorter that outgrows its cache needs a temporary file,
- * which trace_file_vfs.c refuses.  The sums have one row per block, kind, thread and text. */
+/* Counted here, because GROUP BY would sort, and a sorter beyond its cache needs a temporary file,
+ * which trace_file_vfs.c refuses. There is one row per block, kind, thread and text. */
 enum tw_status tw_trace_file_note_counts(
         struct tw_trace_file *f, uint64_t ret[TW_NOTE_COUNT], struct tw_err *err)
 {

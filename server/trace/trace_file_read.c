@@ -29,13 +29,13 @@ struct tw_trace_file {
 	struct tw_method_ref *refs;
 	uint32_t n_refs, cap_refs;
 	struct tw_chunk_directory directory;
-	struct tw_inlined *inlined; /* NULL: as it is stored */
+	struct tw_inlined *inlined; /* NULL: as stored */
 	int owned_fd;               /* -1 none */
 };
 
 /* Method and thread tables of the largest trace, with names. */
 #define ARENA_MAX_BYTES ((size_t)1 << 30)
-enum { OPS_A_LOOK = 20000 }; /* instructions of SQLite's virtual machine: about a millisecond */
+enum { OPS_PER_CHECK = 20000 }; /* instructions of SQLite's virtual machine: about a millisecond */
 
 static enum tw_status no_memory(struct tw_err *err)
 {
@@ -258,7 +258,7 @@ static enum tw_status check_kind(struct tw_trace_file *f, struct tw_err *err)
 		st = tw_fail_at(err, TW_UNSUPPORTED, 0,
 		        "trace file of schema %lld; this program reads up to %d",
 		        (long long)version, TW_TRACE_SCHEMA_VERSION);
-	/* A view or a virtual table in place of a table could return anything, endlessly. */
+	/* A view or a virtual table in place of a table could return endless rows. */
 	if (st == TW_OK)
 		st = one_number(f,
 		        "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table','index')"
@@ -312,7 +312,7 @@ static enum tw_status open_db(
 	(void)sqlite3_exec(f->db,
 	        "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA cache_size=-512",
 	        NULL, NULL, NULL);
-	sqlite3_progress_handler(f->db, OPS_A_LOOK, is_overdue, NULL);
+	sqlite3_progress_handler(f->db, OPS_PER_CHECK, is_overdue, NULL);
 	st = check_kind(f, err);
 	if (st != TW_OK)
 		return st;
@@ -431,7 +431,7 @@ int64_t tw_trace_file_duration_ns(const struct tw_trace_file *f)
 	for (uint32_t i = 0; i < f->n_threads; i++)
 		if (has_times(&f->threads[i]))
 			return f->info.end_ns - f->info.start_ns;
-	/* without calls the events tell how long it was; a snapshot has one moment */
+	/* without calls, the notes determine the duration; a snapshot has a single time */
 	if (f->info.slices == 0 && f->info.end_ns > f->info.start_ns)
 		return f->info.end_ns - f->info.start_ns;
 	return -1;

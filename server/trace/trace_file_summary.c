@@ -93,13 +93,13 @@ static enum tw_status insert(
 
 	if (sqlite3_prepare_v2(db, "INSERT INTO trace_tree VALUES(?,?,?)", -1, &s, NULL) !=
 	        SQLITE_OK)
-		return tw_trace_sql_fail(db, "writing a crown", err);
+		return tw_trace_sql_fail(db, "writing the summary tree", err);
 	(void)sqlite3_bind_int64(s, 1, TW_SUMMARY_THREAD_ID);
 	(void)sqlite3_bind_int64(s, 2, t->n);
 	(void)sqlite3_bind_blob64(s, 3, frame->data, frame->len, SQLITE_STATIC);
 	rc = sqlite3_step(s);
 	(void)sqlite3_finalize(s);
-	return rc == SQLITE_DONE ? TW_OK : tw_trace_sql_fail(db, "writing a crown", err);
+	return rc == SQLITE_DONE ? TW_OK : tw_trace_sql_fail(db, "writing the summary tree", err);
 }
 
 static enum tw_status pack(const struct tw_tree *t, struct tw_buf *frame, struct tw_err *err)
@@ -129,7 +129,7 @@ enum tw_status tw_summary_maker_store(
         struct tw_summary_maker *m, sqlite3 *db, uint32_t methods, struct tw_err *err)
 {
 	const struct tw_forest forest = {m->trees, m->n};
-	struct tw_summary_tree crown;
+	struct tw_summary_tree summary;
 	struct tw_arena *arena;
 	struct tw_buf frame;
 	enum tw_status st;
@@ -138,11 +138,11 @@ enum tw_status tw_summary_maker_store(
 		return TW_OK;
 	tw_buf_init(&frame, SIZE_MAX / 2);
 	arena = tw_arena_new(MAX_BYTES);
-	st = arena ? m->make(&forest, TW_SUMMARY_NODES, methods, arena, &crown, err) : TW_NOMEM;
+	st = arena ? m->make(&forest, TW_SUMMARY_NODES, methods, arena, &summary, err) : TW_NOMEM;
 	if (st == TW_OK)
-		st = pack(&crown.tree, &frame, err);
+		st = pack(&summary.tree, &frame, err);
 	if (st == TW_OK)
-		st = insert(db, &crown.tree, &frame, err);
+		st = insert(db, &summary.tree, &frame, err);
 	tw_arena_free(arena);
 	tw_buf_done(&frame);
 	give_up(m);

@@ -18,8 +18,8 @@ struct tw_summary_maker;
 struct tw_summary_maker *tw_summary_maker_new(tw_summary_fn make);
 struct tw_summary_maker *tw_summary_maker_free(struct tw_summary_maker *m);
 
-/* A thread's call tree, whose nodes are in *arena.  The maker keeps the arena and sets it to NULL,
- * or gives up. */
+/* A thread's call tree, whose nodes are in *arena. The maker takes ownership of the arena and sets
+ * it to NULL, or gives up. */
 void tw_summary_maker_keep(
         struct tw_summary_maker *m, const struct tw_tree *tree, struct tw_arena **arena);
 

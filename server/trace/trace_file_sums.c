@@ -161,15 +161,15 @@ static enum tw_status read_rows(struct tw_trace_file *f, const char *sql, const 
 	return st;
 }
 
-struct telling {
+struct sum_reader {
 	tw_note_block_fn block;
 	tw_note_sum_fn sum;
 	void *arg;
 };
 
-static bool tell_block(sqlite3_stmt *s, void *arg)
+static bool pass_block(sqlite3_stmt *s, void *arg)
 {
-	const struct telling *t = arg;
+	const struct sum_reader *t = arg;
 	const struct tw_note_block b = {(uint64_t)sqlite3_column_int64(s, 0),
 	        (uint64_t)sqlite3_column_int64(s, 1), sqlite3_column_int64(s, 2),
 	        sqlite3_column_int64(s, 3)};
@@ -181,17 +181,17 @@ enum tw_status tw_trace_file_note_blocks(
         struct tw_trace_file *f, tw_note_block_fn each, void *arg, struct tw_err *err)
 {
 	static const int64_t none[2];
-	struct telling t = {.block = each, .arg = arg};
+	struct sum_reader t = {.block = each, .arg = arg};
 
 	return read_rows(f,
 	        "SELECT block_id, last_id, start_ns, end_ns FROM trace_note_block"
 	        " ORDER BY block_id",
-	        none, tell_block, &t, err);
+	        none, pass_block, &t, err);
 }
 
-static bool tell_sum(sqlite3_stmt *s, void *arg)
+static bool pass_sum(sqlite3_stmt *s, void *arg)
 {
-	const struct telling *t = arg;
+	const struct sum_reader *t = arg;
 	const struct tw_note_sum sum = {
 	        .kind = tw_note_of_name(tw_trace_text_at(s, 0).ptr),
 	        .thread_id = (uint32_t)sqlite3_column_int64(s, 1),
@@ -207,10 +207,10 @@ enum tw_status tw_trace_file_note_sums(struct tw_trace_file *f, uint64_t first, 
         tw_note_sum_fn each, void *arg, struct tw_err *err)
 {
 	const int64_t bounds[] = {(int64_t)first, (int64_t)last};
-	struct telling t = {.sum = each, .arg = arg};
+	struct sum_reader t = {.sum = each, .arg = arg};
 
 	return read_rows(f,
 	        "SELECT kind, thread_id, text, notes, dur_ns FROM trace_note_sum"
 	        " WHERE block_id BETWEEN ?1 AND ?2",
-	        bounds, tell_sum, &t, err);
+	        bounds, pass_sum, &t, err);
 }

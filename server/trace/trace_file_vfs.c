@@ -1,4 +1,6 @@
-/* trace_file_vfs.c - the few calls that SQLite makes on a private file. */
+/*
+ * trace_file_vfs.c - the SQLite VFS methods that a private file needs.
+ */
 #include "server/trace/trace_file_vfs.h"
 
 #include <errno.h>
@@ -123,7 +125,7 @@ static const sqlite3_io_methods methods = {
 
 static const char prefix[] = "fd:";
 
-/* A journal or a temporary file would have no descriptor, so it cannot be opened. */
+/* Journals and temporary files have no descriptor and cannot be opened. */
 static int open_named(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret)
 {
 	struct fd_file *f = (struct fd_file *)(void *)file;
@@ -185,7 +187,7 @@ static int sleep_not(sqlite3_vfs *vfs, int us)
 	return 0;
 }
 
-/* The writer needs no time. */
+/* The writer does not use the time. */
 static int no_time(sqlite3_vfs *vfs, double *ret)
 {
 	(void)vfs;

@@ -1,8 +1,8 @@
 /*
  * trace_file_write.c - writes the trace builder's output as an SQLite file.
  *
- * Nobody reads the file before it is renamed, and a failed one is deleted: so no journal, no locks
- * and no syncs while it grows, one transaction, and one fsync at the end.
+ * The file is not read before it is renamed, and a failed one is deleted. So it is written without
+ * journal, locks and syncs, in one transaction, with one fsync at the end.
  */
 #include "server/trace/trace_file_internal.h"
 
@@ -50,12 +50,12 @@ struct tw_trace_writer {
 	sqlite3 *db;
 	sqlite3_stmt *stmts[INSERTS];
 	struct tw_frames *frames;
-	struct tw_summary_maker *crown;
+	struct tw_summary_maker *summary;
 	struct tw_sums_maker *sums;
 	struct tw_thread_info *threads; /* not yet in the file */
 	uint32_t n_threads, cap_threads;
 	struct tw_buf clean; /* scratch space for valid text */
-	char *path;          /* of a file that it created; NULL with the caller's descriptor */
+	char *path; /* of a file that the writer created; NULL with the caller's descriptor */
 	int fd;
 	uint32_t methods, chunks;
 	struct tw_trace_info info; /* as received */
@@ -158,11 +158,11 @@ static enum tw_status out_tree(struct tw_trace_out *o, uint32_t thread_id, const
 {
 	struct tw_frame_info info = {.is_tree = true, .chunk.thread_id = thread_id, .nodes = t->n};
 
-	tw_summary_maker_keep(writer_of(o)->crown, t, arena);
+	tw_summary_maker_keep(writer_of(o)->summary, t, arena);
 	return tw_frames_add(writer_of(o)->frames, &info, payload, len, err);
 }
 
-/* Until all frames are stored the other thread uses the database, so threads are queued here. */
+/* The other thread uses the database until all frames are stored, so threads are queued here. */
 static enum tw_status out_thread(
         struct tw_trace_out *o, const struct tw_thread_info *t, struct tw_err *err)
 {
@@ -197,8 +197,8 @@ static enum tw_status insert_thread(
 	return run(w, INSERT_THREAD, err);
 }
 
-/* After this the database belongs to this thread. */
-static enum tw_status settle_threads(struct tw_trace_writer *w, struct tw_err *err)
+/* From here on this thread uses the database. */
+static enum tw_status write_threads(struct tw_trace_writer *w, struct tw_err *err)
 {
 	enum tw_status st = tw_frames_finish(w->frames, err);
 
@@ -215,7 +215,7 @@ static enum tw_status out_method(
 	sqlite3_stmt *s = w->stmts[INSERT_METHOD];
 	const int64_t v[] = {
 	        (int64_t)m->count, m->total_ns, m->sum_ns, m->self_ns, m->max_ns, m->cpu_ns};
-	enum tw_status st = settle_threads(w, err);
+	enum tw_status st = write_threads(w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -236,7 +236,7 @@ static enum tw_status out_note(
 {
 	struct tw_trace_writer *w = writer_of(o);
 	sqlite3_stmt *s = w->stmts[INSERT_NOTE];
-	enum tw_status st = settle_threads(w, err);
+	enum tw_status st = write_threads(w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -262,7 +262,7 @@ static enum tw_status out_document(
 {
 	struct tw_trace_writer *w = writer_of(o);
 	sqlite3_stmt *s = w->stmts[INSERT_DOCUMENT];
-	enum tw_status st = settle_threads(w, err);
+	enum tw_status st = write_threads(w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -300,7 +300,7 @@ enum tw_status tw_trace_writer_system(
         struct tw_trace_writer *w, struct tw_str facts, struct tw_err *err)
 {
 	sqlite3_stmt *s = w->stmts[INSERT_META];
-	enum tw_status st = settle_threads(w, err);
+	enum tw_status st = write_threads(w, err);
 
 	if (st != TW_OK)
 		return st;
@@ -327,7 +327,7 @@ static enum tw_status out_info(
 	        {"max_depth", i->max_depth},
 	        {"has_cpu", i->has_cpu},
 	};
-	enum tw_status st = settle_threads(writer_of(o), err);
+	enum tw_status st = write_threads(writer_of(o), err);
 
 	writer_of(o)->info = *i;
 	for (size_t k = 0; st == TW_OK && k < sizeof rows / sizeof *rows; k++)
@@ -377,7 +377,7 @@ static enum tw_status create(struct tw_trace_writer *w, struct tw_err *err)
 }
 
 enum tw_status tw_trace_writer_on(
-        int fd, tw_summary_fn make_crown, struct tw_trace_writer **ret, struct tw_err *err)
+        int fd, tw_summary_fn make_summary, struct tw_trace_writer **ret, struct tw_err *err)
 {
 	struct tw_trace_writer *w = tw_mem_zalloc(1, sizeof *w);
 	enum tw_status st;
@@ -388,9 +388,9 @@ enum tw_status tw_trace_writer_on(
 	w->fd = fd;
 	tw_buf_init(&w->clean, SIZE_MAX / 2);
 	w->frames = tw_frames_new(ZSTD_LEVEL, insert_frame, w);
-	w->crown = tw_summary_maker_new(make_crown);
+	w->summary = tw_summary_maker_new(make_summary);
 	w->sums = tw_sums_maker_new();
-	if (w->frames && w->crown && w->sums)
+	if (w->frames && w->summary && w->sums)
 		st = create(w, err);
 	else
 		st = tw_oom(err);
@@ -401,7 +401,7 @@ enum tw_status tw_trace_writer_on(
 	return st;
 }
 
-enum tw_status tw_trace_writer_new(const char *path, tw_summary_fn make_crown,
+enum tw_status tw_trace_writer_new(const char *path, tw_summary_fn make_summary,
         struct tw_trace_writer **ret, struct tw_err *err)
 {
 	char *own = tw_mem_alloc(strlen(path) + 1, 1);
@@ -413,7 +413,7 @@ enum tw_status tw_trace_writer_new(const char *path, tw_summary_fn make_crown,
 	if (fd < 0)
 		st = tw_fail_errno(err, tw_disk_status(errno), "a trace file cannot be created");
 	else
-		st = tw_trace_writer_on(fd, make_crown, ret, err);
+		st = tw_trace_writer_on(fd, make_summary, ret, err);
 	if (st == TW_OK) {
 		memcpy(own, path, strlen(path) + 1);
 		(*ret)->path = own;
@@ -471,10 +471,10 @@ static enum tw_status write_facts(
 enum tw_status tw_trace_writer_commit(
         struct tw_trace_writer *w, const struct tw_trace_facts *facts, struct tw_err *err)
 {
-	enum tw_status st = settle_threads(w, err);
+	enum tw_status st = write_threads(w, err);
 
 	if (st == TW_OK)
-		st = tw_summary_maker_store(w->crown, w->db, w->methods, err);
+		st = tw_summary_maker_store(w->summary, w->db, w->methods, err);
 	if (st == TW_OK)
 		st = tw_sums_maker_end(w->sums, w->db, err);
 	if (st == TW_OK)
@@ -494,7 +494,7 @@ struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w)
 	if (!w)
 		return NULL;
 	tw_frames_free(w->frames);
-	tw_summary_maker_free(w->crown);
+	tw_summary_maker_free(w->summary);
 	tw_sums_maker_free(w->sums);
 	close_db(w);
 	if (w->path) {

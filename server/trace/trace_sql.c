@@ -95,9 +95,9 @@ enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_nam
 
 /* --- limits --- */
 
-enum { VALUE_BYTES = 1000000, SQL_BYTES = 100000, COLUMNS = 256, DEPTH = 100, LOOK_STEPS = 200 };
+enum { VALUE_BYTES = 1000000, SQL_BYTES = 100000, COLUMNS = 256, DEPTH = 100, CHECK_STEPS = 200 };
 
-static int look(void *arg)
+static int check_limits(void *arg)
 {
 	struct tw_trace_sql *s = arg;
 
@@ -115,8 +115,8 @@ static int may(void *arg, int what, const char *a, const char *b, const char *db
 	case SQLITE_SELECT:
 	case SQLITE_RECURSIVE:
 		return SQLITE_OK;
-	case SQLITE_READ: /* "" is a count of rows; tables of SQLite's own tell nothing of the trace
-	                   */
+	/* "" is a count of rows; SQLite's own tables contain nothing of the trace */
+	case SQLITE_READ:
 		return strncmp(a, "sqlite_", 7) == 0 || strncmp(a, "pragma_", 7) == 0 ? SQLITE_DENY
 		                                                                      : SQLITE_OK;
 	case SQLITE_FUNCTION:
@@ -138,7 +138,7 @@ enum tw_status tw_trace_sql_limit(
 
 	s->limits = *limits;
 	s->memory_before = sqlite3_memory_used();
-	/* the tables are connected first: that declares them, which statements may not */
+	/* connects the tables first, which declares them: statements may not */
 	if (sqlite3_exec(s->db,
 	            "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8192; SELECT 1 FROM slice, "
 	            "thread,"
@@ -148,7 +148,7 @@ enum tw_status tw_trace_sql_limit(
 		return fail(s, err);
 	for (size_t i = 0; i < sizeof most / sizeof *most; i++)
 		(void)sqlite3_limit(s->db, most[i].what, most[i].most);
-	sqlite3_progress_handler(s->db, LOOK_STEPS, look, s);
+	sqlite3_progress_handler(s->db, CHECK_STEPS, check_limits, s);
 	return TW_OK;
 }
 

@@ -36,11 +36,10 @@ enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_nam
         struct tw_trace_sql **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_trace_sql *tw_trace_sql_close(struct tw_trace_sql *s);
 
-/* For statements of people who may read the trace and nothing else: only SELECT (no PRAGMA, no
+/* Limits for statements of users who may only read the trace: only SELECT (no PRAGMA, no other
  * tables, no files, no virtual tables of other modules), sorting in memory, values of at most 1 MB.
- * A statement ends with TW_DEADLINE once the deadline passed, and with TW_TOO_LARGE once SQLite
- * uses that much more memory than before.
- */
+ * A statement ends with TW_DEADLINE after the deadline, and with TW_TOO_LARGE if SQLite uses that
+ * much more memory than before. */
 struct tw_sql_limits {
 	const struct tw_deadline *deadline; /* borrowed */
 	int64_t memory;
@@ -48,8 +47,8 @@ struct tw_sql_limits {
 enum tw_status tw_trace_sql_limit(
         struct tw_trace_sql *s, const struct tw_sql_limits *limits, struct tw_err *err) TW_MUST_USE;
 
-/* head is called once with the column names, row for each row; TW_CONFLICT of row ends the
- * query well, any other failure with its status.  TW_BAD_REQUEST has SQLite's message. */
+/* head is called once with the column names, row for each row. TW_CONFLICT from row ends the query
+ * with success, any other failure with its status. TW_BAD_REQUEST has SQLite's message. */
 struct tw_sql_out {
 	enum tw_status (*head)(void *arg, const char *const *names, int n);
 	enum tw_status (*row)(void *arg, const struct tw_sql_value *values, int n);

@@ -1,9 +1,9 @@
 /*
  * trace_sql_slice.c - slices as rows, decoded chunk by chunk.
  *
- * Begins never fall along a thread's pre-order, so bounds on ts_ns skip complete chunks at both
- * ends. parent_id needs the numbers of the calls open at the start of the first chunk; they are
- * found in earlier chunks, only if a query uses parent_id after a skip.
+ * A thread's pre-order is sorted by begin, so bounds on ts_ns skip complete chunks at both ends.
+ * parent_id needs the ids of the calls open at the start of the first chunk; they are searched in
+ * earlier chunks, only if a query uses parent_id after a skip.
  */
 #include <string.h>
 
@@ -120,7 +120,7 @@ static bool reserve_stack(struct scan *s, size_t levels)
 	return true;
 }
 
-/* Numbers of the calls open at the start of `row`: the last earlier slice at each depth. */
+/* Finds the ids of the calls open at the start of `row`: the last earlier slice at each depth. */
 static int find_open(struct scan *s, uint32_t row, size_t n_open, int64_t base)
 {
 	struct tw_chunk earlier;
@@ -178,7 +178,7 @@ static bool wanted(const struct scan *s, const struct tw_thread_info *t)
 	return t->slices > 0 && (s->only_thread < 0 || s->only_thread == (int64_t)t->thread_id);
 }
 
-/* From s->thread on: loads the first chunk that may contain rows, or sets done. */
+/* From s->thread on, loads the first chunk that may contain rows, or sets done. */
 static int find_chunk(struct scan *s)
 {
 	uint32_t n;

@@ -3,7 +3,7 @@
 
 #include "server/trace/trace_sql_internal.h"
 
-struct walk {                     /* a cursor over one table; for call_tree thread after thread */
+struct walk {                     /* a cursor over one table; for call_tree, thread by thread */
 	sqlite3_vtab_cursor base; /* first member */
 	struct tw_trace_sql *sql;
 	uint32_t n, at;
@@ -35,7 +35,7 @@ static int close_walk(sqlite3_vtab_cursor *c)
 	return SQLITE_OK;
 }
 
-static int whole(sqlite3_vtab *t, sqlite3_index_info *i)
+static int full_scan(sqlite3_vtab *t, sqlite3_index_info *i)
 {
 	(void)t;
 	i->estimatedCost = 1000;
@@ -97,7 +97,7 @@ static int thread_column(sqlite3_vtab_cursor *c, sqlite3_context *out, int col)
 
 const sqlite3_module tw_sql_thread = {
         .xConnect = thread_connect,
-        .xBestIndex = whole,
+        .xBestIndex = full_scan,
         .xDisconnect = tw_sql_disconnect,
         .xOpen = open_walk,
         .xClose = close_walk,
@@ -147,7 +147,7 @@ static int method_column(sqlite3_vtab_cursor *c, sqlite3_context *out, int col)
 
 const sqlite3_module tw_sql_method = {
         .xConnect = method_connect,
-        .xBestIndex = whole,
+        .xBestIndex = full_scan,
         .xDisconnect = tw_sql_disconnect,
         .xOpen = open_walk,
         .xClose = close_walk,
@@ -242,7 +242,7 @@ static int tree_row_number(sqlite3_vtab_cursor *c, sqlite3_int64 *ret)
 
 const sqlite3_module tw_sql_call_tree = {
         .xConnect = tree_connect,
-        .xBestIndex = whole,
+        .xBestIndex = full_scan,
         .xDisconnect = tw_sql_disconnect,
         .xOpen = open_walk,
         .xClose = close_walk,

@@ -11,7 +11,7 @@ static enum tw_status open_once(struct tw_blobs *b, const char *trace_id, int64_
 	return st == TW_OK ? tw_trace_file_open_fd(fd, ret, err) : st;
 }
 
-/* The local copy may be damaged while the store's is not. */
+/* If the local copy is damaged, fetches the stored file again. */
 enum tw_status tw_trace_stored_open_by(struct tw_blobs *b, const char *trace_id, int64_t until_ms,
         struct tw_trace_file **ret, struct tw_err *err)
 {

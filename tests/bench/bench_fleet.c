@@ -170,7 +170,7 @@ static void ask_flame(struct bench *b, const struct tw_rollup_filter *f, struct 
 	struct tw_rollup_naming *namings;
 	struct tw_rollup_cell *cells;
 	struct tw_tree_cell *with;
-	struct tw_summary_tree crown;
+	struct tw_summary_tree summary;
 	struct tw_flame flame;
 	int64_t *cell_ids;
 	uint64_t *ids;
@@ -193,10 +193,10 @@ static void ask_flame(struct bench *b, const struct tw_rollup_filter *f, struct 
 	        tw_fleet_tree_names(trees, 1, namings, n_ids, a, &names, NULL) == TW_OK, "numbers");
 	bench_must(tw_fleet_tree_read(&merged, &reading, a, &named, NULL) == TW_OK, "renumbering");
 	bench_must(tw_fleet_graph_add(&g, 0, &named, 1, merged.traces, NULL) == TW_OK, "adding");
-	crown.rest = names.n;
-	bench_must(tw_fleet_graph_tree(&g, 0, false, names.n, a, &crown.tree, NULL) == TW_OK,
+	summary.rest = names.n;
+	bench_must(tw_fleet_graph_tree(&g, 0, false, names.n, a, &summary.tree, NULL) == TW_OK,
 	        "a tree");
-	bench_must(tw_query_flame_of_summary(&crown, &whole, NULL, a, &flame, NULL) == TW_OK,
+	bench_must(tw_query_flame_of_summary(&summary, &whole, NULL, a, &flame, NULL) == TW_OK,
 	        "a graph");
 	bench_must(flame.n > SIM_METHODS, "as many nodes");
 }

@@ -24,7 +24,7 @@ static int longest_first(const void *pa, const void *pb)
 	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
 }
 
-/* The list has space for twice the reported number: when full it is cut to the longest ones. */
+/* The list has space for twice the reported number; when full, it is reduced to the longest. */
 static void list(struct frames *x, const struct tw_frame_found *f)
 {
 	struct tw_frames *ret = x->ret;
@@ -45,7 +45,7 @@ static void add(struct frames *x, const struct tw_frame_found *f)
 		list(x, f);
 }
 
-/* --- calls --- */
+/* --- frames from calls --- */
 
 /* A message that draws a frame is reported as that frame. */
 static bool draws(const struct tw_detected *d, uint32_t at)
@@ -76,9 +76,9 @@ static void add_calls(struct frames *x, const struct tw_detected *d)
 	}
 }
 
-/* --- notes --- */
+/* --- frames from notes --- */
 
-static bool says(struct tw_str detail, struct tw_str what)
+static bool detail_contains(struct tw_str detail, struct tw_str what)
 {
 	return tw_str_find(detail, what) < detail.len;
 }
@@ -87,11 +87,13 @@ static bool says(struct tw_str detail, struct tw_str what)
  * actual. */
 static bool is_frame(const struct frames *x, const struct tw_note_row *n)
 {
-	return n->dur_ns >= 0 && says(n->detail, TW_STR("\"actual\"")) &&
-	       says(n->detail, TW_STR("\"surface\"")) && (!x->pid.len || says(n->detail, x->pid));
+	return n->dur_ns >= 0 && detail_contains(n->detail, TW_STR("\"actual\"")) &&
+	       detail_contains(n->detail, TW_STR("\"surface\"")) &&
+	       (!x->pid.len || detail_contains(n->detail, x->pid));
 }
 
-/* Truncated, as many may be listed before the longest are known; NULL: out of memory. */
+/* Truncated, as many texts may be stored before the longest frames are known. NULL: out of
+ * memory. */
 static const char *display_of(struct frames *x, struct tw_str text)
 {
 	char shown[DISPLAY_BYTES];
@@ -100,7 +102,7 @@ static const char *display_of(struct frames *x, struct tw_str text)
 	return tw_arena_str(x->arena, tw_str_of(shown));
 }
 
-/* Frames of other processes are not counted, but are checked against the deadline. */
+/* Frames of other processes are skipped, but count towards the deadline check. */
 static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 {
 	struct frames *x = arg;

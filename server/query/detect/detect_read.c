@@ -23,7 +23,7 @@ static const char *const severities[] = {"info", "warning", "error", NULL};
 struct reading { /* per rule */
 	const json_t *o;
 	size_t at;
-	size_t *expressions; /* in all rules so far */
+	size_t *expressions; /* number of expressions in all rules so far */
 };
 
 static bool is_in(const char *const *words, const char *word, unsigned *ret_at)
@@ -246,7 +246,7 @@ static enum tw_status read_rule(
 	return st == TW_OK ? read_methods(r, rule, err) : st;
 }
 
-/* Each of a project's own rules is a group of its own. */
+/* Each of a project's own rules is a separate group. */
 static void group(struct tw_detect_rules *d)
 {
 	for (size_t i = 0; i < d->n; i++) {
@@ -275,12 +275,12 @@ static enum tw_status read_ms(
         const json_t *frames, const char *name, int64_t ms, int64_t *ret_ns, struct tw_err *err)
 {
 	const json_t *v = json_object_get(frames, name);
-	double said = v ? json_number_value(v) : (double)ms;
+	double value = v ? json_number_value(v) : (double)ms;
 
-	if ((v && !json_is_number(v)) || said < 1 || said > FRAME_MS_MAX)
+	if ((v && !json_is_number(v)) || value < 1 || value > FRAME_MS_MAX)
 		return tw_fail(err, TW_BAD_REQUEST, "frames: %s: a number of milliseconds, 1 to %d",
 		        name, FRAME_MS_MAX);
-	*ret_ns = llround(said * 1e6);
+	*ret_ns = llround(value * 1e6);
 	return TW_OK;
 }
 
@@ -310,7 +310,7 @@ static enum tw_status read_frames(
 	return st;
 }
 
-/* --- all of it --- */
+/* --- the document --- */
 
 static enum tw_status read_all(struct tw_detect_rules *d, const json_t *doc, struct tw_err *err)
 {

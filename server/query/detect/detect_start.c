@@ -72,7 +72,7 @@ uint8_t tw_detect_mark_of(struct tw_str name)
 
 /* --- phases --- */
 
-struct stretch { /* range of the search; the phase begins and ends in it */
+struct search_range { /* the range to search; the phase is within it */
 	int64_t from_ns, to_ns;
 };
 
@@ -83,7 +83,7 @@ static int64_t end_of(const struct tw_marked *m)
 
 /* The first call with a mark in a range. */
 static const struct tw_marked *first_of(
-        const struct tw_detected *d, uint8_t mark, const struct stretch *in)
+        const struct tw_detected *d, uint8_t mark, const struct search_range *in)
 {
 	for (uint32_t i = 0; i < d->n_marked; i++)
 		if (d->marked[i].mark == mark && d->marked[i].start_ns >= in->from_ns &&
@@ -94,7 +94,7 @@ static const struct tw_marked *first_of(
 
 /* Uses the phase's best line for which the trace has calls. */
 static const struct tw_marked *find(
-        const struct tw_detected *d, enum tw_phase phase, const struct stretch *in)
+        const struct tw_detected *d, enum tw_phase phase, const struct search_range *in)
 {
 	const struct tw_marked *m = NULL;
 
@@ -116,8 +116,9 @@ static void put(struct tw_start *s, enum tw_phase phase, const struct tw_marked 
 	        m->start_ns, m->dur_ns, m->method, m->thread_id};
 }
 
-/* Several providers are one phase. */
-static bool providers(const struct tw_detected *d, const struct stretch *in, struct tw_marked *ret)
+/* Calls of several providers form one phase. */
+static bool providers(
+        const struct tw_detected *d, const struct search_range *in, struct tw_marked *ret)
 {
 	const struct tw_marked *first = find(d, TW_PHASE_providers, in);
 
@@ -137,14 +138,14 @@ static bool providers(const struct tw_detected *d, const struct stretch *in, str
 
 static void process(const struct tw_detected *d, const struct tw_marked *create, struct tw_start *s)
 {
-	const struct stretch all = {INT64_MIN, create ? create->start_ns : INT64_MAX};
+	const struct search_range all = {INT64_MIN, create ? create->start_ns : INT64_MAX};
 	const struct tw_marked *application = find(d, TW_PHASE_application, &all);
-	struct stretch before = {INT64_MIN, application ? application->start_ns : all.to_ns};
+	struct search_range before = {INT64_MIN, application ? application->start_ns : all.to_ns};
 	const struct tw_marked *attach = find(d, TW_PHASE_attach, &before);
 	struct tw_marked all_providers;
 
 	put(s, TW_PHASE_bind, find(d, TW_PHASE_bind, &all));
-	if (application || s->n) /* otherwise an activity attached its own */
+	if (application || s->n) /* otherwise the phase is part of an activity */
 		put(s, TW_PHASE_attach, attach);
 	before.from_ns = attach ? end_of(attach) : INT64_MIN;
 	if ((application || s->n) && providers(d, &before, &all_providers))
@@ -154,7 +155,7 @@ static void process(const struct tw_detected *d, const struct tw_marked *create,
 
 void tw_detect_start(const struct tw_detected *d, struct tw_start *ret)
 {
-	struct stretch rest = {INT64_MIN, INT64_MAX};
+	struct search_range rest = {INT64_MIN, INT64_MAX};
 	const struct tw_marked *application = find(d, TW_PHASE_application, &rest);
 	const struct tw_marked *create, *resume, *frame, *drawn;
 

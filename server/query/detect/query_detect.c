@@ -1,8 +1,8 @@
 /*
  * query_detect.c - applies rules to the calls of a trace, thread by thread.
  *
- * Slices are in pre-order.  A call that matches a rule stays on a stack until it ends, and is
- * counted then; calls that turn out to be around the thread's main loop are dropped.
+ * Slices are in pre-order. A call that matches a rule is pushed on a stack and counted when it
+ * ends. Calls around the thread's main loop are dropped.
  */
 #include "server/query/detect/query_detect.h"
 
@@ -33,7 +33,7 @@ bool tw_detect_grow(struct tw_arena *a, void **list, uint32_t n, uint32_t *cap, 
 
 /* --- findings of a rule --- */
 
-/* Of equal ones the earlier is kept. */
+/* Of equal findings the earlier is kept. */
 static bool is_less(const struct tw_finding *a, const struct tw_finding *b)
 {
 	if (a->wall_ns != b->wall_ns)
@@ -100,7 +100,7 @@ static void cover(struct tw_detector *d, uint32_t group, const struct tw_finding
 	        f->thread_id, group, f->start_ns, tw_sum_ns(f->start_ns, f->wall_ns)};
 }
 
-static void add(struct tw_detect_sum *sum, const struct tw_finding *f, bool told)
+static void add(struct tw_detect_sum *sum, const struct tw_finding *f, bool reported)
 {
 	sum->calls++;
 	sum->total_ns = tw_sum_ns(sum->total_ns, f->wall_ns);
@@ -108,20 +108,20 @@ static void add(struct tw_detect_sum *sum, const struct tw_finding *f, bool told
 		sum->max_ns = f->wall_ns;
 	if (f->cpu_ns >= 0)
 		sum->cpu_ns = tw_sum_ns(sum->cpu_ns < 0 ? 0 : sum->cpu_ns, f->cpu_ns);
-	sum->found += told;
-	if (told)
+	sum->found += reported;
+	if (reported)
 		sum->found_ns = tw_sum_ns(sum->found_ns, f->wall_ns);
 }
 
 void tw_detect_count(
-        struct tw_detector *d, const struct tw_finding *f, uint64_t counted, uint64_t told)
+        struct tw_detector *d, const struct tw_finding *f, uint64_t counted, uint64_t reported)
 {
 	for (uint64_t rest = counted; rest; rest &= rest - 1) {
 		const uint32_t rule = tw_detect_lowest(rest);
 
-		add(&d->ret->sums[rule], f, told >> rule & 1);
+		add(&d->ret->sums[rule], f, reported >> rule & 1);
 		cover(d, d->ask->rules[rule].group, f);
-		if (told >> rule & 1)
+		if (reported >> rule & 1)
 			keep(d, rule, f);
 	}
 }
@@ -145,8 +145,8 @@ void tw_detect_mark(struct tw_detector *d, const struct tw_marked *m)
 
 struct open_call {
 	struct tw_finding call;
-	uint64_t counted, told, groups; /* rules; groups that report it */
-	uint64_t marks; /* the bit of its mark; 0: none, or an enclosing call has it */
+	uint64_t counted, reported, groups; /* rules; groups of the reported rules */
+	uint64_t marks; /* the bit of its mark; 0: none, or an enclosing call has the same mark */
 };
 
 struct walk {
@@ -154,9 +154,9 @@ struct walk {
 	const struct tw_thread_info *thread;
 	uint64_t rules;         /* that apply to the thread */
 	uint32_t *path;         /* methods of the open calls, by depth */
-	struct open_call *open; /* both have space for the deepest thread */
+	struct open_call *open; /* path and open have space for the deepest thread */
 	uint32_t n_open;
-	uint64_t open_rules, told_groups, open_marks;
+	uint64_t open_rules, reported_groups, open_marks;
 };
 
 static void close_last(struct walk *w)
@@ -164,19 +164,19 @@ static void close_last(struct walk *w)
 	const struct open_call *o = &w->open[--w->n_open];
 
 	w->open_rules &= ~o->counted;
-	w->told_groups &= ~o->groups;
+	w->reported_groups &= ~o->groups;
 	w->open_marks &= ~o->marks;
-	tw_detect_count(w->d, &o->call, o->counted, o->told);
+	tw_detect_count(w->d, &o->call, o->counted, o->reported);
 	if (o->marks)
 		tw_detect_mark(
 		        w->d, &(struct tw_marked){o->call.start_ns, o->call.wall_ns, o->call.method,
 		                      o->call.thread_id, (uint8_t)tw_detect_lowest(o->marks)});
 }
 
-static void forget_open(struct walk *w)
+static void clear_open(struct walk *w)
 {
 	w->n_open = 0;
-	w->open_rules = w->told_groups = w->open_marks = 0;
+	w->open_rules = w->reported_groups = w->open_marks = 0;
 }
 
 static uint32_t caller_of(const struct walk *w, uint32_t depth)
@@ -187,18 +187,18 @@ static uint32_t caller_of(const struct walk *w, uint32_t depth)
 	return TW_NO_METHOD;
 }
 
-static void judge(const struct walk *w, uint64_t fits, int64_t dur_ns, struct open_call *o)
+static void match_rules(const struct walk *w, uint64_t fits, int64_t dur_ns, struct open_call *o)
 {
 	for (; fits; fits &= fits - 1) {
 		const uint32_t rule = tw_detect_lowest(fits);
 		const struct tw_detect_spec *spec = &w->d->ask->rules[rule];
 
-		if ((w->told_groups | o->groups) >> spec->group & 1)
+		if ((w->reported_groups | o->groups) >> spec->group & 1)
 			continue;
 		o->counted |= UINT64_C(1) << rule;
 		if (dur_ns < spec->threshold_ns)
 			continue;
-		o->told |= UINT64_C(1) << rule;
+		o->reported |= UINT64_C(1) << rule;
 		o->groups |= UINT64_C(1) << spec->group;
 	}
 }
@@ -207,7 +207,7 @@ static void open_one(struct walk *w, const struct tw_slice *s, uint64_t fits, ui
 {
 	struct open_call o = {.marks = UINT64_C(1) << mark & ~UINT64_C(1) & ~w->open_marks};
 
-	judge(w, fits, s->dur_ns, &o);
+	match_rules(w, fits, s->dur_ns, &o);
 	if (!o.counted && !o.marks)
 		return;
 	o.call = (struct tw_finding){.thread_id = w->thread->thread_id,
@@ -218,7 +218,7 @@ static void open_one(struct walk *w, const struct tw_slice *s, uint64_t fits, ui
 	        .depth = s->depth,
 	        .caller = caller_of(w, s->depth)};
 	w->open_rules |= o.counted;
-	w->told_groups |= o.groups;
+	w->reported_groups |= o.groups;
 	w->open_marks |= o.marks;
 	w->open[w->n_open++] = o;
 }
@@ -235,7 +235,7 @@ static void see(struct walk *w, const struct tw_slice *s)
 		close_last(w);
 	w->path[s->depth] = method;
 	if (ask->marks[method] == TW_MARK_LOOP)
-		forget_open(w);
+		clear_open(w);
 	fits = ask->by_method[method] & w->rules & ~w->open_rules;
 	if (mark != TW_MARK_LOOP && (mark || fits))
 		open_one(w, s, fits, mark);
@@ -275,7 +275,7 @@ static enum tw_status walk_thread(
 	return st;
 }
 
-static bool is_asked(const struct tw_detector *d, const struct tw_thread_info *t)
+static bool is_selected(const struct tw_detector *d, const struct tw_thread_info *t)
 {
 	return t->slices && (d->ask->by_thread[t->thread_id] || t->thread_id == d->ask->main_id);
 }
@@ -285,7 +285,7 @@ static bool open_walk(struct walk *w, const struct tw_thread_info *threads, uint
 	size_t deepest = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (is_asked(w->d, &threads[i]) && threads[i].max_depth > deepest)
+		if (is_selected(w->d, &threads[i]) && threads[i].max_depth > deepest)
 			deepest = threads[i].max_depth;
 	w->path = tw_arena_alloc(w->d->arena, deepest + 1, sizeof *w->path);
 	w->open = tw_arena_alloc(w->d->arena, deepest + 1, sizeof *w->open);
@@ -301,7 +301,7 @@ static enum tw_status walk_threads(struct tw_detector *d, struct tw_err *err)
 
 	d->no_memory = !open_walk(&w, threads, n);
 	for (uint32_t i = 0; st == TW_OK && !d->no_memory && i < n; i++) {
-		if (!is_asked(d, &threads[i]))
+		if (!is_selected(d, &threads[i]))
 			continue;
 		if (is_late(d))
 			break;

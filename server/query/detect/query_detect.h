@@ -23,15 +23,15 @@ enum {
  * full the search continues, so sums and other lists remain complete. */
 enum {
 	TW_CUT_TIME = 1,
-	TW_CUT_CALLS = 2,   /* too many covering calls: notes inside the further ones count again */
+	TW_CUT_CALLS = 2,   /* too many covering calls: notes inside later ones are counted again */
 	TW_CUT_MARKS = 4,   /* too many marked calls: frames and the start are incomplete */
-	TW_CUT_NOTES = 8,   /* notes that were inspected */
-	TW_CUT_FRAMES = 16, /* frames of the display timeline */
+	TW_CUT_NOTES = 8,   /* too many notes: later ones are not inspected */
+	TW_CUT_FRAMES = 16, /* too many frames of the display timeline */
 	TW_CUT_CAUSES = 32  /* no memory for the calls of a range */
 };
 
 struct tw_detect_spec { /* per rule */
-	unsigned group; /* index of a rule */
+	unsigned group; /* index of the first rule of its group */
 	int64_t threshold_ns;
 	uint64_t notes; /* one bit per kind */
 };

@@ -22,12 +22,12 @@ struct tw_detector {
 	bool no_memory;
 };
 
-/* Makes space for one element more than n; false: out of memory. */
+/* Ensures capacity for one more than n elements. False: out of memory. */
 bool tw_detect_grow(struct tw_arena *a, void **list, uint32_t n, uint32_t *cap, size_t size);
-/* Counts an outermost call for the rules in `counted`, and keeps it as a finding of those in
- * `told`. */
+/* Counts an outermost call for the rules in `counted`, and adds a finding for those in
+ * `reported`. */
 void tw_detect_count(
-        struct tw_detector *d, const struct tw_finding *f, uint64_t counted, uint64_t told);
+        struct tw_detector *d, const struct tw_finding *f, uint64_t counted, uint64_t reported);
 void tw_detect_mark(struct tw_detector *d, const struct tw_marked *m);
 /* Detects in notes; called after the calls of all threads (query_detect_notes.c). */
 enum tw_status tw_detect_notes(struct tw_detector *d, struct tw_err *err) TW_MUST_USE;

@@ -1,15 +1,15 @@
 /*
  * query_detect_notes.c - applies rules to the notes of a trace.
  *
- * Notes of the kinds in rules are collected by time, the longer first if two begin together, so
- * that nested notes come after the enclosing ones.
+ * Notes of the kinds in rules are collected by time, longer ones first if two begin together, so
+ * that nested notes follow the enclosing ones.
  */
 #include <stdlib.h>
 
 #include "decoder/base/sum.h"
 #include "server/query/detect/query_detect_int.h"
 
-enum { NOTES_A_LOOK = 1024 };
+enum { NOTES_PER_CHECK = 1024 };
 
 struct seen {
 	int64_t ts_ns, dur_ns;
@@ -22,15 +22,15 @@ struct gather {
 	struct tw_detector *d;
 	uint64_t noting; /* rules with this kind */
 	struct seen *list;
-	uint32_t n, cap, looked, n_threads;
+	uint32_t n, cap, inspected, n_threads;
 	bool sections;
 };
 
-static bool may_look(struct gather *g)
+static bool may_continue(struct gather *g)
 {
 	struct tw_detector *d = g->d;
 
-	if (g->looked++ >= TW_DETECT_NOTES_MAX)
+	if (g->inspected++ >= TW_DETECT_NOTES_MAX)
 		d->ret->cut |= TW_CUT_NOTES;
 	else if (!tw_deadline_passed(d->ask->deadline))
 		return true;
@@ -39,7 +39,7 @@ static bool may_look(struct gather *g)
 	return false;
 }
 
-/* Matching a name may be costly: the deadline is checked at each. */
+/* Matching a name may be costly: the deadline is checked for each note. */
 static bool gather_one(void *arg, uint64_t id, const struct tw_note_row *n)
 {
 	struct gather *g = arg;
@@ -47,7 +47,7 @@ static bool gather_one(void *arg, uint64_t id, const struct tw_note_row *n)
 	const uint32_t thread = n->thread_id <= g->n_threads ? n->thread_id : 0;
 	struct seen s = {n->ts_ns, n->dur_ns > 0 ? n->dur_ns : 0, id, g->noting, thread, 0};
 
-	if (!may_look(g))
+	if (!may_continue(g))
 		return false;
 	if (g->sections)
 		s.rules |= d->ask->by_name(d->ask->arg, n->text, &s.mark);
@@ -111,7 +111,8 @@ static int by_place(const void *pa, const void *pb)
 	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
 }
 
-/* Sorted, with overlapping ones merged, so that the last one that begins before a time decides. */
+/* Sorts covers and merges overlapping ones, so that a binary search finds the one that contains a
+ * time. */
 static void merge_covers(struct tw_detector *d)
 {
 	uint32_t n = 0;
@@ -150,8 +151,9 @@ static bool is_covered(const struct tw_detector *d, uint32_t thread_id, uint32_t
 
 /* --- counting --- */
 
-struct ends { /* of the last notes, by thread and rule: of what a rule counted, a group told */
-	int64_t counted_ns, told_ns;
+/* by thread and rule: end of the last note that the rule counted, and that its group reported */
+struct ends {
+	int64_t counted_ns, reported_ns;
 };
 
 static void count_one(struct tw_detector *d, struct ends *ends, const struct seen *s)
@@ -164,23 +166,23 @@ static void count_one(struct tw_detector *d, struct ends *ends, const struct see
 	        .caller = TW_NO_METHOD,
 	        .note = s->id};
 	const int64_t end_ns = tw_sum_ns(s->ts_ns, s->dur_ns);
-	uint64_t counted = 0, told = 0;
+	uint64_t counted = 0, reported = 0;
 
 	for (uint64_t rest = s->rules; rest; rest &= rest - 1) {
 		const uint32_t rule = tw_detect_lowest(rest);
 		const struct tw_detect_spec *spec = &d->ask->rules[rule];
 
-		if (s->ts_ns < ends[rule].counted_ns || s->ts_ns < ends[spec->group].told_ns ||
+		if (s->ts_ns < ends[rule].counted_ns || s->ts_ns < ends[spec->group].reported_ns ||
 		        is_covered(d, s->thread_id, spec->group, s->ts_ns))
 			continue;
 		counted |= UINT64_C(1) << rule;
 		ends[rule].counted_ns = end_ns;
 		if (s->dur_ns < spec->threshold_ns || s->dur_ns == 0)
 			continue;
-		told |= UINT64_C(1) << rule;
-		ends[spec->group].told_ns = end_ns;
+		reported |= UINT64_C(1) << rule;
+		ends[spec->group].reported_ns = end_ns;
 	}
-	tw_detect_count(d, &f, counted, told);
+	tw_detect_count(d, &f, counted, reported);
 }
 
 static void count_all(struct tw_detector *d, const struct gather *g)
@@ -195,7 +197,7 @@ static void count_all(struct tw_detector *d, const struct gather *g)
 	for (uint32_t i = 0; !d->no_memory && i < g->n; i++) {
 		const struct seen *s = &g->list[i];
 
-		if (i % NOTES_A_LOOK == 0 && tw_deadline_passed(d->ask->deadline)) {
+		if (i % NOTES_PER_CHECK == 0 && tw_deadline_passed(d->ask->deadline)) {
 			d->ret->cut |= TW_CUT_TIME;
 			return;
 		}

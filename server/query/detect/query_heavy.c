@@ -37,15 +37,15 @@ static void follow(
 	}
 }
 
-/* A partially read range gives no result: another call may have half of all of it. */
+/* A partially read range gives no result: another call may have half of the complete range. */
 enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_heavy_ask *ask,
         struct tw_arena *a, struct tw_heavy *ret, bool *ret_partial, struct tw_err *err)
 {
-	const int64_t whole_ns = ask->to_ns - ask->from_ns;
+	const int64_t range_ns = ask->to_ns - ask->from_ns;
 	const struct tw_selection sel = {.all_threads = true,
 	        .ranged = true,
 	        .from_ns = ask->from_ns,
-	        .to_ns = whole_ns > 0 ? ask->to_ns : tw_sum_ns(ask->from_ns, 1)};
+	        .to_ns = range_ns > 0 ? ask->to_ns : tw_sum_ns(ask->from_ns, 1)};
 	const struct tw_range_scan scan = {
 	        .file = f, .only = ask->thread, .sel = &sel, .deadline = ask->deadline, .arena = a};
 	struct tw_forest one;
@@ -53,6 +53,6 @@ enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_heavy_ask
 
 	*ret = (struct tw_heavy){.method = TW_NO_METHOD, .leaf = TW_NO_METHOD};
 	if (st == TW_OK && !*ret_partial && one.n && one.trees[0].n > 1)
-		follow(&one.trees[0], whole_ns / 2 + whole_ns % 2, ask->is_app, ret);
+		follow(&one.trees[0], range_ns / 2 + range_ns % 2, ask->is_app, ret);
 	return st;
 }

@@ -1,4 +1,5 @@
-/* Unit tests of the crown: what is grown out of it is what the call trees give, node for node. */
+/* Unit tests of the summary tree: what is grown out of it is what the call trees give, node for
+ * node. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +50,7 @@ static void assert_same(const struct tw_flame *got, const struct tw_flame *want)
 		struct tw_flame_node a = got->nodes[i];
 		struct tw_flame_node b = want->nodes[i];
 
-		if (i == 0) /* a crown does not keep how many threads there are */
+		if (i == 0) /* a summary tree does not keep how many threads there are */
 			a.tree_nodes = b.tree_nodes;
 		assert_memory_equal(&a, &b, sizeof a);
 	}
@@ -64,30 +65,30 @@ static uint32_t nodes_of(const struct tw_forest *f)
 	return n;
 }
 
-/* Every size of graph up to the crown's own. */
-static void check_sizes(struct world *w, uint32_t crown_nodes)
+/* Every size of graph up to the summary tree's own. */
+static void check_sizes(struct world *w, uint32_t summary_nodes)
 {
 	struct tw_flame_query q = {.max_nodes = 1};
-	struct tw_summary_tree crown;
+	struct tw_summary_tree summary;
 
-	assert_int_equal(
-	        tw_query_summary(&w->forest, crown_nodes, w->f.n_methods, w->arena, &crown, NULL),
+	assert_int_equal(tw_query_summary(&w->forest, summary_nodes, w->f.n_methods, w->arena,
+	                         &summary, NULL),
 	        TW_OK);
-	for (; q.max_nodes <= crown_nodes; q.max_nodes++) {
+	for (; q.max_nodes <= summary_nodes; q.max_nodes++) {
 		struct tw_flame got, want;
 
-		if (!tw_summary_answers(&crown, &q)) {
+		if (!tw_summary_answers(&summary, &q)) {
 			assert_true(nodes_of(&w->forest) > 0 && q.max_nodes > 1);
 			break;
 		}
 		assert_int_equal(
 		        tw_query_flame(&w->forest, &q, NULL, w->arena, &want, NULL), TW_OK);
 		assert_int_equal(
-		        tw_query_flame_of_summary(&crown, &q, NULL, w->arena, &got, NULL), TW_OK);
+		        tw_query_flame_of_summary(&summary, &q, NULL, w->arena, &got, NULL), TW_OK);
 		assert_same(&got, &want);
 	}
-	q.max_nodes = crown_nodes + 1;
-	assert_false(tw_summary_answers(&crown, &q));
+	q.max_nodes = summary_nodes + 1;
+	assert_false(tw_summary_answers(&summary, &q));
 }
 
 static void test_sizes(void **state)
@@ -110,7 +111,7 @@ static void test_sizes(void **state)
 static void test_stored_form(void **state)
 {
 	const struct model_shape shape = {5, 3, 400, 10, false};
-	struct tw_summary_tree crown;
+	struct tw_summary_tree summary;
 	struct tw_tree again;
 	struct tw_buf bytes;
 	struct world w;
@@ -118,13 +119,13 @@ static void test_stored_form(void **state)
 	(void)state;
 	open_world(&w, &shape);
 	assert_int_equal(
-	        tw_query_summary(&w.forest, 50, w.f.n_methods, w.arena, &crown, NULL), TW_OK);
+	        tw_query_summary(&w.forest, 50, w.f.n_methods, w.arena, &summary, NULL), TW_OK);
 	tw_buf_init(&bytes, SIZE_MAX / 2);
-	assert_int_equal(tw_tree_encode(&crown.tree, &bytes), TW_OK);
+	assert_int_equal(tw_tree_encode(&summary.tree, &bytes), TW_OK);
 	assert_int_equal(tw_tree_decode(bytes.data, bytes.len, w.arena, &again, NULL), TW_OK);
-	assert_int_equal(again.n, crown.tree.n);
+	assert_int_equal(again.n, summary.tree.n);
 	assert_memory_equal(
-	        again.nodes + 1, crown.tree.nodes + 1, (again.n - 1) * sizeof *again.nodes);
+	        again.nodes + 1, summary.tree.nodes + 1, (again.n - 1) * sizeof *again.nodes);
 	tw_buf_done(&bytes);
 	close_world(&w);
 }
@@ -139,15 +140,15 @@ static void test_other_questions(void **state)
 	        {.max_nodes = 5, .root = &root, .n_root = 1},
 	        {.max_nodes = 5, .skip = 1},
 	};
-	struct tw_summary_tree crown;
+	struct tw_summary_tree summary;
 	struct world w;
 
 	(void)state;
 	open_world(&w, &shape);
 	assert_int_equal(
-	        tw_query_summary(&w.forest, 50, w.f.n_methods, w.arena, &crown, NULL), TW_OK);
+	        tw_query_summary(&w.forest, 50, w.f.n_methods, w.arena, &summary, NULL), TW_OK);
 	for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
-		assert_false(tw_summary_answers(&crown, &asks[i]));
+		assert_false(tw_summary_answers(&summary, &asks[i]));
 	close_world(&w);
 }
 
@@ -161,10 +162,10 @@ static void test_memory(void **state)
 	open_world(&w, &shape);
 	for (uint64_t n = 1; st != TW_OK; n++) {
 		struct tw_arena *a = tw_arena_new((size_t)1 << 28);
-		struct tw_summary_tree crown;
+		struct tw_summary_tree summary;
 
 		tw_mem_fail_at(n);
-		st = tw_query_summary(&w.forest, 50, w.f.n_methods, a, &crown, NULL);
+		st = tw_query_summary(&w.forest, 50, w.f.n_methods, a, &summary, NULL);
 		tw_mem_fail_at(0);
 		assert_true(st == TW_OK || st == TW_NOMEM);
 		tw_arena_free(a);
@@ -172,7 +173,7 @@ static void test_memory(void **state)
 	close_world(&w);
 }
 
-static bool has_crown(struct world *w, struct tw_tree *ret)
+static bool has_summary(struct world *w, struct tw_tree *ret)
 {
 	return tw_trace_file_tree(w->f.file, TW_SUMMARY_THREAD_ID, w->arena, ret, NULL) == TW_OK;
 }
@@ -183,16 +184,16 @@ static void test_in_a_file(void **state)
 	const struct model_shape large = {1, 3, 60000, 30, false};
 	const struct model_shape small = {1, 3, 4000, 30, false};
 	const uint32_t sizes[] = {1, 100, TW_SUMMARY_NODES, TW_SUMMARY_NODES + 1};
-	struct tw_tree crown;
+	struct tw_tree summary;
 	struct world w;
 
 	(void)state;
 	open_world(&w, &small);
-	assert_false(has_crown(&w, &crown));
+	assert_false(has_summary(&w, &summary));
 	close_world(&w);
 	open_world(&w, &large);
 	assert_true(nodes_of(&w.forest) > 2 * TW_SUMMARY_NODES);
-	assert_true(has_crown(&w, &crown));
+	assert_true(has_summary(&w, &summary));
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		const struct tw_flame_query q = {.max_nodes = sizes[i]};
 		struct tw_flame got, want;
@@ -205,8 +206,8 @@ static void test_in_a_file(void **state)
 	close_world(&w);
 }
 
-/* What a damaged file may hold in a crown's place is safe to grow from, and ends. */
-static void test_odd_crowns(void **state)
+/* What a damaged file may hold in a summary tree's place is safe to grow from, and ends. */
+static void test_odd_summaries(void **state)
 {
 	struct tw_tree_node nodes[4] = {
 	        {.method = TW_NO_METHOD, .subtree = 4, .total_ns = 10, .self_ns = 10, .cpu_ns = -1},
@@ -245,7 +246,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_questions),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_in_a_file),
-        cmocka_unit_test(test_odd_crowns),
+        cmocka_unit_test(test_odd_summaries),
 };
 
 UNIT_TESTS("summary_tree", tests)
