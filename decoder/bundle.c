@@ -6,7 +6,7 @@
 #include "decoder/formats/aside_sink.h"
 #include "decoder/formats/null_sink.h"
 
-enum { MAX_FILES = 256, LOOK_BYTES = TW_DECODER_HEAD_BYTES };
+enum { MAX_FILES = 256, PROBE_BYTES = TW_DECODER_HEAD_BYTES };
 
 enum role { ROLE_NONE, ROLE_NAMES, ROLE_TRACE, ROLE_SIDE, ROLE_LAST = ROLE_SIDE };
 
@@ -21,12 +21,12 @@ struct walk {
 	const struct tw_bundle_task *task;
 	struct file files[MAX_FILES];
 	uint32_t n, now; /* files seen; the current one */
-	enum role turn;  /* ROLE_NONE: recognising only */
+	enum role role;  /* the role to decode in this pass; ROLE_NONE: only recognise files */
 	struct tw_arena *scratch;
 	struct tw_sink nothing;
 	struct tw_decoder *decoder; /* for the current file; NULL if it is not wanted */
 	struct tw_unpack *unpack;
-	uint64_t looked, bytes;
+	uint64_t probed, bytes;
 	bool whole;
 };
 
@@ -42,14 +42,14 @@ static struct tw_decoder *decoder_for(struct walk *w, const struct file *f)
 	left.max_decoded_bytes -=
 	        w->bytes < left.max_decoded_bytes ? w->bytes : left.max_decoded_bytes;
 
-	if (w->turn == ROLE_NONE)
+	if (w->role == ROLE_NONE)
 		return tw_decoder_new(w->scratch, t->limits, NULL, NULL, &w->nothing);
-	if (w->turn == ROLE_SIDE && tw_format_fits(f->format, "anr"))
+	if (w->role == ROLE_SIDE && tw_format_fits(f->format, "anr"))
 		sink = tw_aside_sink_new(t->arena, sink);
 	return sink ? tw_decoder_new(t->arena, &left, f->format, NULL, sink) : NULL;
 }
 
-static void tell_side(const struct walk *w, const struct file *f)
+static void emit_side(const struct walk *w, const struct file *f)
 {
 	const struct tw_bundle_task *t = w->task;
 	enum tw_bundle_side what = TW_BUNDLE_SIDE;
@@ -68,15 +68,15 @@ static enum tw_status begin(void *arg, uint32_t index, struct tw_str name, struc
 
 	(void)name; /* only the content decides */
 	w->now = index;
-	w->looked = 0;
+	w->probed = 0;
 	if (index >= MAX_FILES)
 		return TW_OK;
-	if (w->turn == ROLE_NONE)
+	if (w->role == ROLE_NONE)
 		w->files[w->n++] = (struct file){0};
-	else if (w->files[index].role != w->turn)
+	else if (w->files[index].role != w->role)
 		return TW_OK;
-	if (w->turn == ROLE_SIDE)
-		tell_side(w, &w->files[index]);
+	if (w->role == ROLE_SIDE)
+		emit_side(w, &w->files[index]);
 	w->decoder = decoder_for(w, &w->files[index]);
 	return w->decoder ? TW_OK : tw_oom(err);
 }
@@ -94,15 +94,15 @@ static enum tw_status recognise(struct walk *w, struct tw_err *err)
 	return st == TW_NOMEM ? tw_fail(err, st, "no memory to look into the archive") : TW_OK;
 }
 
-static enum tw_status look(struct walk *w, const uint8_t *p, size_t n, struct tw_err *err)
+static enum tw_status probe_file(struct walk *w, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	size_t room = LOOK_BYTES - (size_t)w->looked;
+	size_t room = PROBE_BYTES - (size_t)w->probed;
 	size_t take = n < room ? n : room;
 
 	if (tw_decoder_push(w->decoder, p, take, NULL) != TW_OK)
-		take = LOOK_BYTES - (size_t)w->looked;
-	w->looked += take;
-	return w->looked == LOOK_BYTES ? recognise(w, err) : TW_OK;
+		take = PROBE_BYTES - (size_t)w->probed;
+	w->probed += take;
+	return w->probed == PROBE_BYTES ? recognise(w, err) : TW_OK;
 }
 
 static void close_decoder(struct walk *w)
@@ -112,24 +112,24 @@ static void close_decoder(struct walk *w)
 	w->decoder = tw_decoder_free(w->decoder);
 }
 
-/* Damage to a side file costs only that file. */
-static enum tw_status settle(struct walk *w, enum tw_status st)
+/* Damage to a side file loses only that file. */
+static enum tw_status tolerate_side_damage(struct walk *w, enum tw_status st)
 {
 	struct tw_sink *s = w->task->sink;
 
-	if (st == TW_OK || w->turn == ROLE_TRACE || st == TW_NOMEM)
+	if (st == TW_OK || w->role == ROLE_TRACE || st == TW_NOMEM)
 		return st;
 	s->ops->repair(s, TW_REPAIR_side_file_unreadable, TW_NO_OFFSET, 1);
 	close_decoder(w);
 	return TW_OK;
 }
 
-/* Also if its decoder has failed. */
+/* Files are kept even if their decoder has failed. */
 static enum tw_status keep(const struct walk *w, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	const struct tw_bundle_task *t = w->task;
 
-	if (w->turn != ROLE_SIDE || !w->files[w->now].system || !t->keep)
+	if (w->role != ROLE_SIDE || !w->files[w->now].system || !t->keep)
 		return TW_OK;
 	return t->keep(t->arg, p, n, err);
 }
@@ -141,13 +141,13 @@ static enum tw_status data(void *arg, const uint8_t *p, size_t n, struct tw_err 
 
 	if (w->now >= MAX_FILES)
 		return TW_OK;
-	w->files[w->now].bytes += w->turn == ROLE_NONE ? n : 0;
+	w->files[w->now].bytes += w->role == ROLE_NONE ? n : 0;
 	st = keep(w, p, n, err);
 	if (st != TW_OK || !w->decoder)
 		return st;
-	if (w->turn == ROLE_NONE)
-		return look(w, p, n, err);
-	return settle(w, tw_decoder_push(w->decoder, p, n, err));
+	if (w->role == ROLE_NONE)
+		return probe_file(w, p, n, err);
+	return tolerate_side_damage(w, tw_decoder_push(w->decoder, p, n, err));
 }
 
 static enum tw_status end(void *arg, bool cut, struct tw_err *err)
@@ -158,11 +158,11 @@ static enum tw_status end(void *arg, bool cut, struct tw_err *err)
 
 	if (!w->decoder)
 		return TW_OK;
-	if (w->turn == ROLE_NONE)
+	if (w->role == ROLE_NONE)
 		return recognise(w, err);
 	if (cut)
 		s->ops->repair(s, TW_REPAIR_input_truncated, TW_NO_OFFSET, 1);
-	st = settle(w, tw_decoder_finish(w->decoder, err));
+	st = tolerate_side_damage(w, tw_decoder_finish(w->decoder, err));
 	close_decoder(w);
 	return st;
 }
@@ -179,7 +179,7 @@ static enum tw_status push_unzip(void *arg, const uint8_t *p, size_t n, struct t
 	return tw_unzip_push(arg, p, n, err);
 }
 
-static enum tw_status pass(struct walk *w, enum role turn, struct tw_err *err)
+static enum tw_status pass(struct walk *w, enum role role, struct tw_err *err)
 {
 	static const struct tw_unpack_ops ops = {begin, data, end};
 	const struct tw_bundle_task *t = w->task;
@@ -188,7 +188,7 @@ static enum tw_status pass(struct walk *w, enum role turn, struct tw_err *err)
 	enum tw_unzip_end how;
 	enum tw_status st = z ? TW_OK : tw_oom(err);
 
-	w->turn = turn;
+	w->role = role;
 	if (st == TW_OK)
 		st = t->feed(t->arg, push_unzip, z, err);
 	if (st == TW_OK)
@@ -207,7 +207,7 @@ static bool is_side(const struct tw_format *f)
 	       tw_format_fits(f, "system");
 }
 
-/* How suitable a file is as the main trace. */
+/* Rates how suitable a file is as the main trace. */
 static int rank(const struct file *f)
 {
 	if (!f->format || !tw_format_fits(f->format, "trace") ||
@@ -291,8 +291,8 @@ static enum tw_status decode(struct walk *w, const struct tw_format **ret, struc
 		        "here",
 		        w->n);
 	give_roles(w, trace);
-	for (int turn = ROLE_NAMES; st == TW_OK && turn <= ROLE_LAST; turn++)
-		st = pass(w, (enum role)turn, err);
+	for (int role = ROLE_NAMES; st == TW_OK && role <= ROLE_LAST; role++)
+		st = pass(w, (enum role)role, err);
 	*ret = trace->format;
 	return st;
 }

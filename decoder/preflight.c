@@ -10,7 +10,7 @@
 
 enum { PREFLIGHT_MEMORY = 160 << 20 /* a zstd window of 128 MiB and the chain */ };
 
-static enum tw_status look(struct tw_decoder *d, const void *head, size_t n, bool whole,
+static enum tw_status probe(struct tw_decoder *d, const void *head, size_t n, bool whole,
         const struct tw_format **ret_format, struct tw_err *err)
 {
 	enum tw_status st = tw_decoder_push(d, head, n, err);
@@ -35,7 +35,7 @@ enum tw_status tw_decoder_preflight(const void *head, size_t n, bool whole,
 	struct tw_decoder *d = a ? tw_decoder_new(a, limits, forced, NULL, &sink) : NULL;
 	enum tw_status st;
 
-	st = d ? look(d, head, n, whole, ret_format, err) : tw_oom(err);
+	st = d ? probe(d, head, n, whole, ret_format, err) : tw_oom(err);
 	tw_decoder_free(d);
 	tw_arena_free(a);
 	return st;

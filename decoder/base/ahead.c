@@ -41,7 +41,7 @@ static struct slot *being_filled(struct tw_ahead *a)
 	return &a->slots[a->made % SLOTS];
 }
 
-static enum tw_status tell(const struct outcome *o, struct tw_err *err)
+static enum tw_status return_outcome(const struct outcome *o, struct tw_err *err)
 {
 	if (o->status != TW_OK && err)
 		*err = o->err;
@@ -59,7 +59,7 @@ static enum tw_status hand_over(struct tw_ahead *a, struct tw_err *err)
 	while (a->made - a->taken == SLOTS)
 		(void)pthread_cond_wait(&a->changed, &a->lock);
 	being_filled(a)->n = 0;
-	st = tell(&a->consumed, err);
+	st = return_outcome(&a->consumed, err);
 	(void)pthread_mutex_unlock(&a->lock);
 	return st;
 }
@@ -189,7 +189,7 @@ enum tw_status tw_ahead_push(
 	(void)pthread_cond_broadcast(&a->changed);
 	while ((s = wait_for_slot(a)))
 		consume(a, s);
-	st = tell(a->consumed.status != TW_OK ? &a->consumed : &a->unzipped, err);
+	st = return_outcome(a->consumed.status != TW_OK ? &a->consumed : &a->unzipped, err);
 	(void)pthread_mutex_unlock(&a->lock);
 	return st;
 }

@@ -50,21 +50,21 @@ static bool keep(struct tw_arena *a, struct tw_str *s)
 bool tw_codes_add(struct tw_codes *c, struct tw_arena *a, struct tw_str interface, uint64_t code,
         struct tw_str name)
 {
-	struct tw_code fresh = {interface, name, code};
+	struct tw_code entry = {interface, name, code};
 	uint32_t *slot;
 
 	if (c->n >= TW_CODES_MAX)
 		return true;
-	if (!widen(c, a) || !keep(a, &fresh.name))
+	if (!widen(c, a) || !keep(a, &entry.name))
 		return false;
 	slot = slot_of(c, interface, code);
 	if (*slot) {
-		c->list[*slot - 1].name = fresh.name;
+		c->list[*slot - 1].name = entry.name;
 		return true;
 	}
-	if (!keep(a, &fresh.interface))
+	if (!keep(a, &entry.interface))
 		return false;
-	c->list[c->n] = fresh;
+	c->list[c->n] = entry;
 	*slot = ++c->n;
 	return true;
 }

@@ -45,7 +45,7 @@ static struct tw_flow point_of(struct tw_flows *f, const struct tw_flow_point *p
 	        .track = p->thread ? tw_tids_track(&f->marks->tids, p->thread) : 0};
 }
 
-static enum tw_status tell(struct tw_flows *f, const struct tw_flow *from, const struct tw_flow *to,
+static enum tw_status emit(struct tw_flows *f, const struct tw_flow *from, const struct tw_flow *to,
         struct tw_str name, struct tw_err *err)
 {
 	struct tw_note note = {.kind = TW_NOTE_flow,
@@ -118,8 +118,8 @@ static enum tw_status join(struct tw_flows *f, uint32_t open, const struct tw_fl
 	const struct tw_flow *other = &f->list[open - 1];
 
 	if (rule == TW_FLOW_BY_TIME && point->ts_ns < other->ts_ns)
-		return tell(f, point, other, TW_STR(""), err);
-	return tell(f, other, point, p->name, err);
+		return emit(f, point, other, TW_STR(""), err);
+	return emit(f, other, point, p->name, err);
 }
 
 enum tw_status tw_flows_emit(struct tw_flows *f, const struct tw_flow_point *p,

@@ -11,7 +11,7 @@ bool tw_lines_init(
 }
 
 /* Only the end of a line shows whether a "\r" just past max_bytes belongs to it. */
-static enum tw_status tell(
+static enum tw_status emit(
         struct tw_lines *l, struct tw_str text, enum tw_lines_end how, struct tw_err *err)
 {
 	bool ended = how == TW_LINES_WHOLE;
@@ -56,7 +56,7 @@ enum tw_status tw_lines_push(struct tw_lines *l, const uint8_t *p, size_t n, str
 			l->offset += n;
 			break;
 		}
-		st = tell(l, text, TW_LINES_WHOLE, err);
+		st = emit(l, text, TW_LINES_WHOLE, err);
 		l->offset += len + 1;
 		l->start = l->offset;
 		p += len + 1;
@@ -69,7 +69,7 @@ enum tw_status tw_lines_finish(struct tw_lines *l, enum tw_lines_end how, struct
 {
 	if (!l->n_held && !l->too_long)
 		return TW_OK;
-	return tell(l, (struct tw_str){l->held, l->n_held}, how, err);
+	return emit(l, (struct tw_str){l->held, l->n_held}, how, err);
 }
 
 bool tw_line_is_cut(const struct tw_line *line, struct tw_sink *sink)

@@ -89,7 +89,7 @@ static struct tw_str keep(char *room, size_t cap, struct tw_str s)
 	return (struct tw_str){room, n};
 }
 
-static enum tw_status tell_fact(
+static enum tw_status emit_fact(
         struct tw_marks *m, const struct tw_mark *mark, struct tw_str name, struct tw_err *err)
 {
 	struct tw_fact fact;
@@ -186,7 +186,7 @@ enum tw_status tw_marks_begin(
 		return TW_OK;
 	}
 	mark->by->depth++;
-	st = tell_fact(m, mark, name, err);
+	st = emit_fact(m, mark, name, err);
 	return st == TW_OK ? tw_marks_event(m, &ev, err) : st;
 }
 
@@ -216,7 +216,7 @@ enum tw_status tw_marks_end(
 
 /* --- spans --- */
 
-static enum tw_status tell_span(
+static enum tw_status emit_span(
         struct tw_marks *m, const struct tw_span *s, int64_t end_ns, struct tw_err *err)
 {
 	struct tw_detail d;
@@ -263,7 +263,7 @@ enum tw_status tw_marks_end_span(struct tw_marks *m, const struct tw_mark *mark,
 		repair(m, TW_REPAIR_exit_without_enter, mark->offset);
 		return TW_OK;
 	}
-	return tell_span(m, s, mark->ts_ns, err);
+	return emit_span(m, s, mark->ts_ns, err);
 }
 
 /* --- the grammar --- */
@@ -349,7 +349,7 @@ static enum tw_status track_moment(
 }
 
 /* Handles the part after "PHASE|PID|", of process `pid`. */
-static enum tw_status tell_phase(struct tw_marks *m, const struct tw_mark *mark, uint32_t pid,
+static enum tw_status emit_phase(struct tw_marks *m, const struct tw_mark *mark, uint32_t pid,
         struct tw_str rest, struct tw_err *err)
 {
 	struct tw_mark section = *mark;
@@ -358,7 +358,7 @@ static enum tw_status tell_phase(struct tw_marks *m, const struct tw_mark *mark,
 
 	switch (phase) {
 	case 'B':
-		tw_tids_said(mark->by, pid);
+		tw_tids_marker_process(mark->by, pid);
 		section.text = rest;
 		return tw_marks_begin(m, &section, -1, err);
 	case 'S':
@@ -402,12 +402,12 @@ enum tw_status tw_marks_emit(struct tw_marks *m, const struct tw_mark *mark, str
 		                      : malformed(m, &clean);
 	if (phase.ptr[0] == 'E') {
 		if (tw_str_u64(field(&rest), UINT32_MAX, &pid))
-			tw_tids_said(mark->by, (uint32_t)pid);
+			tw_tids_marker_process(mark->by, (uint32_t)pid);
 		return tw_marks_end(m, &clean, -1, err);
 	}
 	if (!tw_str_u64(field(&rest), UINT32_MAX, &pid))
 		return malformed(m, &clean);
-	return tell_phase(m, &clean, (uint32_t)pid, rest, err);
+	return emit_phase(m, &clean, (uint32_t)pid, rest, err);
 }
 
 enum tw_status tw_marks_finish(struct tw_marks *m, struct tw_err *err)
@@ -416,13 +416,13 @@ enum tw_status tw_marks_finish(struct tw_marks *m, struct tw_err *err)
 	const struct tw_span *s;
 	uint32_t at = 0;
 
-	tw_tids_believe(&m->tids);
+	tw_tids_apply_markers(&m->tids);
 	for (uint32_t i = 0; i < m->tids.n; i++)
 		while (st == TW_OK && m->tids.list[i].facts)
 			st = end_fact(m, &m->tids.list[i], m->last_ns, err);
 	while (st == TW_OK && (s = tw_spans_next_open(&m->spans, &at))) {
 		repair(m, TW_REPAIR_enter_without_exit, s->offset);
-		st = tell_span(m, s, m->last_ns, err);
+		st = emit_span(m, s, m->last_ns, err);
 	}
 	return st;
 }

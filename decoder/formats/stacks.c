@@ -54,7 +54,7 @@ static enum tw_status flush(struct tw_stacks *s, struct tw_err *err)
 	return st;
 }
 
-static enum tw_status tell(struct tw_stacks *s, const struct tw_event *ev, struct tw_err *err)
+static enum tw_status emit(struct tw_stacks *s, const struct tw_event *ev, struct tw_err *err)
 {
 	if (ev->sym == 0) /* a frame that the sink refused keeps its place but is not emitted */
 		return TW_OK;
@@ -145,7 +145,7 @@ static enum tw_status leave(struct tw_stacks *s, struct stack *k, uint32_t keep,
 		        .track = k->track,
 		        .sym = k->syms[--k->n]};
 
-		st = tell(s, &ev, err);
+		st = emit(s, &ev, err);
 	}
 	return st;
 }
@@ -173,7 +173,7 @@ static enum tw_status enter(struct tw_stacks *s, struct stack *k, const struct t
 		        .sym = sample->syms[i]};
 
 		k->syms[k->n++] = sample->syms[i];
-		st = tell(s, &ev, err);
+		st = emit(s, &ev, err);
 	}
 	return st;
 }
@@ -218,7 +218,7 @@ enum tw_status tw_stacks_add(
 	n = within_depth(s, sample);
 	if (!reserve(s, k, n))
 		return no_memory(err);
-	if (sample->went_on || !after_gap(s, k, sample->ts_ns)) {
+	if (sample->continued || !after_gap(s, k, sample->ts_ns)) {
 		s->followed |= sample->ts_ns > k->last_ns && k->last_ns != INT64_MIN;
 	} else {
 		s->sink->ops->repair(s->sink, TW_REPAIR_sample_gap, sample->offset, 1);

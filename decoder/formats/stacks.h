@@ -31,7 +31,8 @@ struct tw_sample {
 	uint64_t offset;
 	const uint32_t *syms; /* outermost first; 0: a frame that the sink refused */
 	size_t n;             /* 0: the thread was sampled without a stack */
-	bool went_on; /* the previous sample's stack is known to have lasted until now: no gap */
+	/* the previous sample's stack is known to have lasted until this sample: no gap */
+	bool continued;
 	bool has_cpu;
 	int64_t cpu_ns; /* has_cpu: reading of the thread's CPU clock */
 };

@@ -53,8 +53,9 @@ struct tw_tid *tw_tids_get_in(struct tw_tids *t, uint32_t pid, uint64_t tid, uin
 	uint32_t at = find(t, tid, 0, true);
 	struct tw_tid *k = t->slots[at] ? &t->list[t->slots[at] - 1] : NULL;
 
-	if (!k) { /* where lookups that ignore the process find it; others with its number are
-		   * elsewhere */
+	/* only lookups that ignore the process use this slot; others with this id are in other
+	 * slots */
+	if (!k) {
 		k = add(t, at, tid, offset);
 	} else if (k->pid && k->pid != pid) {
 		at = find(t, tid, pid, false);
@@ -83,16 +84,16 @@ void tw_tids_process(struct tw_tids *t, struct tw_tid *k, uint32_t pid)
 		t->sink->ops->thread_process(t->sink, k->tid, pid);
 }
 
-void tw_tids_said(struct tw_tid *k, uint32_t pid)
+void tw_tids_marker_process(struct tw_tid *k, uint32_t pid)
 {
-	if (!k->said_pid)
-		k->said_pid = pid;
+	if (!k->marker_pid)
+		k->marker_pid = pid;
 }
 
-void tw_tids_believe(struct tw_tids *t)
+void tw_tids_apply_markers(struct tw_tids *t)
 {
 	for (uint32_t i = 0; i < t->n; i++)
-		tw_tids_process(t, &t->list[i], t->list[i].said_pid);
+		tw_tids_process(t, &t->list[i], t->list[i].marker_pid);
 }
 
 void tw_tids_name(struct tw_tids *t, struct tw_tid *k, struct tw_str name)

@@ -27,11 +27,11 @@ struct tw_open_fact; /* marks.c */
 
 struct tw_tid {
 	uint64_t tid;
-	uint32_t pid;      /* 0: unknown so far */
-	uint32_t said_pid; /* from a marker, until a more reliable source; 0 none */
-	uint32_t track;    /* 0: not requested yet */
+	uint32_t pid;        /* 0: unknown so far */
+	uint32_t marker_pid; /* from a marker; used if no more reliable source has one; 0 none */
+	uint32_t track;      /* 0: not requested yet */
 	bool named;
-	const void *calls_of; /* what its calls were last read from; NULL: none yet */
+	const void *calls_of; /* the source of its last calls; NULL: none yet */
 	/* marks.c: open sections, those inside the first that the sink did not take, and those of
 	 * the former that are facts, innermost first */
 	uint32_t depth, hidden;
@@ -63,11 +63,11 @@ struct tw_tid *tw_tids_get_in(struct tw_tids *t, uint32_t pid, uint64_t tid, uin
 /* Its handle at the sink; 0 at a limit. */
 uint32_t tw_tids_track(struct tw_tids *t, struct tw_tid *k);
 /* Sets its process; the first value wins, 0 is ignored.  Lines' columns and process listings call
- * tw_tids_process.  A pid from a marker (tw_tids_said) is used only if they have none, and is
- * applied at the end by tw_tids_believe. */
+ * tw_tids_process.  A pid from a marker (tw_tids_marker_process) is used only if they have none,
+ * and is applied at the end by tw_tids_apply_markers. */
 void tw_tids_process(struct tw_tids *t, struct tw_tid *k, uint32_t pid);
-void tw_tids_said(struct tw_tid *k, uint32_t pid);
-void tw_tids_believe(struct tw_tids *t);
+void tw_tids_marker_process(struct tw_tid *k, uint32_t pid);
+void tw_tids_apply_markers(struct tw_tids *t);
 /* Sets its name; the first wins, "" is ignored. */
 void tw_tids_name(struct tw_tids *t, struct tw_tid *k, struct tw_str name);
 

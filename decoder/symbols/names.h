@@ -19,10 +19,11 @@ struct tw_names { /* borrowed; each may be NULL */
 
 struct tw_named { /* a method as the trace has it */
 	bool has_id;
-	uint64_t id;        /* has_id */
-	struct tw_str name; /* else: "pkg.Class.method", or anything; a descriptor may follow at
-	                       '(', or the line of a sampled frame, "(:12)" */
-	bool original;      /* name is what a mapping gave */
+	uint64_t id; /* has_id */
+	/* otherwise "pkg.Class.method", or other text; may be followed by a descriptor from '('
+	 * on, or by the line of a sampled frame, "(:12)" */
+	struct tw_str name;
+	bool original; /* the name comes from a mapping */
 };
 
 /* A name without its descriptor or line, as mappings write it.  A view of the argument. */
@@ -31,8 +32,8 @@ struct tw_str tw_names_plain(struct tw_str name);
 uint32_t tw_names_line(struct tw_str name);
 
 /* The original frames of a sampled frame with a line, innermost first: one alternative, without
- * those that the compiler made.  The walk comes from the frame that this one called, or has only
- * r.  False: the mapping has no such frame, or several alternatives. */
+ * compiler-generated frames. The walk comes from the frame that this one called, or contains only
+ * r. False: the mapping has no such frame, or several alternatives. */
 bool tw_names_frames(const struct tw_names *n, const struct tw_named *what,
         struct tw_retrace_walk *walk, struct tw_retraced *ret, size_t cap, size_t *ret_n);
 

@@ -117,8 +117,8 @@ struct retrace_range tw_retrace_find_members(
 
 struct retrace_range tw_retrace_clip(struct retrace_range members)
 {
-	if (members.end - members.first > RETRACE_LOOKED_AT)
-		members.end = members.first + RETRACE_LOOKED_AT;
+	if (members.end - members.first > RETRACE_EXAMINED_MAX)
+		members.end = members.first + RETRACE_EXAMINED_MAX;
 	return members;
 }
 
@@ -303,11 +303,11 @@ struct tw_retraced tw_retrace_method_of(const struct tw_retrace *r, const struct
 	return tw_retrace_reported(r, c, &m);
 }
 
-/* How a member is distinguished from others of its name, best first. */
-enum telling { BY_RESIDUAL, BY_TYPES, BY_NAME };
+/* How a member is distinguished from others of its name, most reliable first. */
+enum criterion { BY_RESIDUAL, BY_TYPES, BY_NAME };
 
-static bool told(const struct tw_retrace *r, const struct retrace_member *m,
-        struct tw_str descriptor, enum telling how)
+static bool matches(const struct tw_retrace *r, const struct retrace_member *m,
+        struct tw_str descriptor, enum criterion how)
 {
 	if (m->flags & RETRACE_INLINED)
 		return false;
@@ -333,7 +333,7 @@ size_t tw_retrace_method(const struct tw_retrace *r, struct tw_str class_name, s
 			struct retrace_member m = retrace_member_at(r, i);
 			struct tw_retraced one = tw_retrace_method_of(r, &c, range, i);
 
-			if (told(r, &m, descriptor, (enum telling)how))
+			if (matches(r, &m, descriptor, (enum criterion)how))
 				n = tw_retrace_add_different(ret, n, cap, &one);
 		}
 	return n;

@@ -29,7 +29,7 @@ struct frames {
 /* --- comments after a member's line --- */
 
 /* The text after the first `what`, without leading blanks; "" if absent. */
-static struct tw_str behind(struct tw_str s, struct tw_str what)
+static struct tw_str text_after(struct tw_str s, struct tw_str what)
 {
 	size_t at = tw_str_find(s, what);
 
@@ -97,13 +97,13 @@ static uint32_t removed_by(const struct frames *f, struct tw_str json)
 
 	if (tw_str_find(json, TW_STR("r8.rewriteFrame\"")) == json.len)
 		return 0;
-	while ((at = behind(at, TW_STR("throws(L"))).len) {
+	while ((at = text_after(at, TW_STR("throws(L"))).len) {
 		struct tw_str rest = at;
 
 		if (!is_thrown(f, tw_str_split(&rest, ';')))
 			return 0;
 	}
-	return number_in_front(behind(json, TW_STR("removeInnerFrames(")));
+	return number_in_front(text_after(json, TW_STR("removeInnerFrames(")));
 }
 
 static uint32_t removed(const struct frames *f, struct retrace_range group)
@@ -281,7 +281,7 @@ static struct retrace_range window(
 {
 	uint32_t high = all.end;
 
-	if (all.end - all.first <= RETRACE_LOOKED_AT)
+	if (all.end - all.first <= RETRACE_EXAMINED_MAX)
 		return all;
 	while (line && all.first < high) {
 		uint32_t middle = all.first + (high - all.first) / 2;
@@ -323,9 +323,9 @@ size_t tw_retrace_frame(const struct tw_retrace *r, struct tw_str class_name, st
 /* --- stacks --- */
 
 /* "La/b;m(" is the outline a.b.m; mappings before version 2.2 name none. */
-static bool names_outline(struct tw_str json, const struct tw_retrace_walk *w)
+static bool is_outline(struct tw_str json, const struct tw_retrace_walk *w)
 {
-	struct tw_str at = behind(json, TW_STR("\"outline\""));
+	struct tw_str at = text_after(json, TW_STR("\"outline\""));
 	size_t n = w->outline_class.len;
 
 	if (at.len == 0)
@@ -343,15 +343,15 @@ static bool names_outline(struct tw_str json, const struct tw_retrace_walk *w)
 /* {"1": 4, "2": 5}: the value for the line; 0 none. */
 static uint32_t position(struct tw_str json, uint32_t line)
 {
-	struct tw_str list = behind(json, TW_STR("\"positions\""));
+	struct tw_str list = text_after(json, TW_STR("\"positions\""));
 	struct tw_str inside = tw_str_split(&list, '}');
 
 	while (inside.len) {
 		struct tw_str pair = tw_str_split(&inside, ',');
-		struct tw_str key = behind(pair, TW_STR("\""));
+		struct tw_str key = text_after(pair, TW_STR("\""));
 
 		if (number_in_front(key) == line && line)
-			return number_in_front(behind(key, TW_STR("\"")));
+			return number_in_front(text_after(key, TW_STR("\"")));
 	}
 	return 0;
 }
@@ -362,7 +362,7 @@ static uint32_t callsite(const struct tw_retrace_walk *w, const struct retrace_m
 	struct tw_str comment;
 
 	for (unsigned i = 0; i < MAX_COMMENTS && take_comment(&rest, &comment); i++) {
-		uint32_t to = names_outline(comment, w) ? position(comment, w->outline_line) : 0;
+		uint32_t to = is_outline(comment, w) ? position(comment, w->outline_line) : 0;
 
 		if (to)
 			return to;

@@ -12,7 +12,7 @@
 
 /* At most this many members of one name are examined.  Compilers give one name to a few hundred
  * members at most; a mapping with more must not make every lookup slow. */
-enum { RETRACE_LOOKED_AT = 1024 };
+enum { RETRACE_EXAMINED_MAX = 1024 };
 
 struct retrace_member {
 	struct tw_str obf, name, class_name, args, type, residual;
@@ -75,7 +75,7 @@ bool tw_retrace_find_class(
 /* All members of a class with this obfuscated name, without a limit. */
 struct retrace_range tw_retrace_find_members(
         const struct tw_retrace *r, const struct retrace_class *c, struct tw_str obf);
-/* The first RETRACE_LOOKED_AT of them. */
+/* The first RETRACE_EXAMINED_MAX of them. */
 struct retrace_range tw_retrace_clip(struct retrace_range members);
 
 struct tw_retraced tw_retrace_reported(

@@ -278,7 +278,7 @@ static void take_member(struct tw_retrace_writer *w, struct tw_str line)
 /* --- comments --- */
 
 /* The string within the line, if it needs no unescaping. */
-static struct slice as_it_stands(
+static struct slice unescaped_string(
         const struct tw_retrace_writer *w, struct tw_str line, const char *value)
 {
 	struct tw_str what = tw_str_of(value ? value : "");
@@ -319,9 +319,9 @@ static void take_json(struct tw_retrace_writer *w, struct tw_str line)
 	else if (c)
 		take_mark(&c->flags, what);
 	if (m && tw_str_eq(what, TW_STR("com.android.tools.r8.residualsignature")))
-		m->residual = as_it_stands(w, line, signature);
+		m->residual = unescaped_string(w, line, signature);
 	if (c && tw_str_eq(what, TW_STR("sourceFile")))
-		c->source = as_it_stands(w, line, file);
+		c->source = unescaped_string(w, line, file);
 	json_decref(o);
 }
 

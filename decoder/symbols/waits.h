@@ -1,9 +1,9 @@
 /*
  * waits.h - distinguishes methods that wait from methods that work, by their names.
  *
- * A looper's thread spends most of a trace in nativePollOnce, a pool's thread in park. Tables that
- * rank by such time name no culprit. The list is waits.def; names are those that mappings give.
- * Thread: any.
+ * A looper's thread spends most of a trace in nativePollOnce, a pool's thread in park. Tables
+ * ranked by such time would not show a cause. The list is waits.def, with names as resolved by
+ * mappings. Thread: any.
  */
 #ifndef TW_WAITS_H
 #define TW_WAITS_H

@@ -146,14 +146,14 @@ static bool widen_hash(struct tw_builder *b)
 	uint32_t cap = b->cap_hashed ? b->cap_hashed * 2 : 1024;
 	uint32_t *old = b->hashed;
 	uint32_t old_cap = b->cap_hashed;
-	uint32_t *fresh;
+	uint32_t *larger;
 
 	if (b->n_hashed < b->cap_hashed / 2)
 		return true;
-	fresh = tw_mem_zalloc(cap, sizeof *fresh);
-	if (!fresh)
+	larger = tw_mem_zalloc(cap, sizeof *larger);
+	if (!larger)
 		return false;
-	b->hashed = fresh;
+	b->hashed = larger;
 	b->cap_hashed = cap;
 	for (uint32_t i = 0; i < old_cap; i++) {
 		const struct symbol *s = old[i] ? &b->symbols[old[i] - 1] : NULL;

@@ -145,13 +145,14 @@ bool tw_builder_grow(void **p, uint32_t n, uint32_t *cap, size_t size);
 enum tw_status tw_builder_note(struct tw_sink *s, const struct tw_note *note, struct tw_err *err);
 enum tw_status tw_builder_document(
         struct tw_sink *s, const char *kind, struct tw_str json, struct tw_err *err);
-/* By time.  What follows expects them so. */
+/* Sorts notes by time, as later steps require. */
 void tw_builder_sort_notes(struct tw_builder *b);
-/* Of all notes that have a time; unchanged without one. */
+/* The span of all notes with a time; unchanged if there are none. */
 void tw_builder_notes_span(const struct tw_builder *b, int64_t *start_ns, int64_t *end_ns);
 /* Collects the states of each track, once tracks are joined.  False: out of memory. */
 bool tw_builder_link_states(struct tw_builder *b);
-/* When a track's thread was on a CPU.  False: out of memory; free *ret either way. */
+/* Collects the times when a track's thread was on a CPU. False: out of memory; free *ret either
+ * way. */
 bool tw_builder_running_of(
         const struct tw_builder *b, const struct track *t, struct tw_running *ret);
 /* thread_ids by track - 1. */
@@ -234,7 +235,7 @@ struct tw_shaper *tw_shaper_free(struct tw_shaper *s);
 /* Reads the track during this call only. */
 enum tw_status tw_shaper_begin(
         struct tw_shaper *s, const struct track *t, uint32_t thread_id, struct tw_err *err);
-/* Room for the next slices in pre-order, at least one, until they are added. */
+/* Space for the next slices in pre-order, at least one, until they are added. */
 enum tw_status tw_shaper_room(
         struct tw_shaper *s, struct tw_slice **ret, uint32_t *ret_room, struct tw_err *err);
 void tw_shaper_add(struct tw_shaper *s, uint32_t n);

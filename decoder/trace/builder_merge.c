@@ -234,7 +234,7 @@ static void complete_ids(struct tw_builder *b)
 /* --- tracks of one thread --- */
 
 /* By end; for equal ends the inner one first. */
-static bool goes_first(const struct record *a, const struct record *b)
+static bool precedes(const struct record *a, const struct record *b)
 {
 	int64_t a_end = a->start_ns + a->dur_ns;
 	int64_t b_end = b->start_ns + b->dur_ns;
@@ -257,7 +257,7 @@ static void interleave(struct track *to, const struct track *a, const struct tra
 	uint64_t j = 0;
 
 	while (i < a->n && j < b->n)
-		if (!by_end || goes_first(&a->records[i], &b->records[j]))
+		if (!by_end || precedes(&a->records[i], &b->records[j]))
 			copy_record(to, a, i++);
 		else
 			copy_record(to, b, j++);

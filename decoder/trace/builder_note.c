@@ -32,14 +32,14 @@ static bool widen_texts(struct tw_builder *b)
 	uint32_t old_cap = b->cap_texts;
 	const char **old = b->texts;
 	uint32_t cap = old_cap ? old_cap * 2 : FIRST_TEXTS;
-	const char **fresh;
+	const char **larger;
 
 	if (b->n_texts < old_cap / 2)
 		return true;
-	fresh = tw_mem_zalloc(cap, sizeof *fresh);
-	if (!fresh)
+	larger = tw_mem_zalloc(cap, sizeof *larger);
+	if (!larger)
 		return false;
-	b->texts = fresh;
+	b->texts = larger;
 	b->cap_texts = cap;
 	for (uint32_t i = 0; i < old_cap; i++)
 		if (old[i])

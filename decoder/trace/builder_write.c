@@ -31,7 +31,7 @@ struct writer {
 	uint32_t depth;
 	struct tw_shaper *shaper;
 	struct tw_thread_info thread;
-	struct tw_running running; /* of the thread; nothing: calls keep their CPU time */
+	struct tw_running running; /* of the thread; empty: calls keep their CPU time */
 	uint32_t running_at;
 	uint32_t *order; /* of tracks with their own thread */
 	uint32_t n_order;
@@ -252,7 +252,7 @@ static bool has_times(const struct track *t)
 	       (t->source == TW_SOURCE_SAMPLES && t->interval_ns != TW_INTERVAL_NONE);
 }
 
-/* Reads the scheduler's states where they say how long each call was on a CPU. */
+/* Reads the scheduler's states if they cover the thread's calls. */
 static bool take_running(struct writer *w, const struct track *t)
 {
 	bool ok = true;
@@ -367,7 +367,7 @@ static enum tw_status write_rest(struct writer *w, struct tw_err *err)
 	w->info.mono_base_ns = w->b->clock.mono_base_ns;
 	w->info.boot_base_ns = w->b->clock.boot_base_ns;
 	w->info.methods = w->n_methods;
-	if (w->info.slices == 0) /* the recording lasted as long as what it holds */
+	if (w->info.slices == 0) /* without slices, the notes determine the duration */
 		tw_builder_notes_span(w->b, &w->info.start_ns, &w->info.end_ns);
 	return st == TW_OK ? ops->info(w->out, &w->info, err) : st;
 }

@@ -16,7 +16,8 @@
 
 #define NODE_MAX (UINT32_MAX >> 1)
 
-/* What every call touches, in half a cache line; the rest of a node is beside it. */
+/* The part of a node that every call accesses: half a cache line. The rest is in parallel
+ * arrays. */
 struct grown {
 	uint32_t method;
 	uint32_t last_child : 31; /* most calls repeat the previous child; 0: none */
@@ -36,7 +37,7 @@ struct tw_tree_builder {
 	uint64_t max_nodes;
 	struct grown *nodes;
 	uint32_t *parents;
-	int64_t *cpu_plus_1;  /* 0: not known; NULL: of no node */
+	int64_t *cpu_plus_1;  /* 0: unknown; NULL: unknown for all nodes */
 	uint32_t *count_high; /* NULL: all 0 */
 	uint32_t n, cap;
 	struct slot *slots; /* node by hash of parent and method */
@@ -131,7 +132,7 @@ static bool resize(void **p, uint32_t cap, size_t size)
 	return q != NULL;
 }
 
-/* An array beside the nodes, of zeros so far. */
+/* Resizes an array parallel to the nodes; new elements are zero. */
 static bool resize_zeros(void **p, uint32_t from, uint32_t cap, size_t size)
 {
 	if (!*p)
@@ -142,7 +143,7 @@ static bool resize_zeros(void **p, uint32_t from, uint32_t cap, size_t size)
 	return true;
 }
 
-/* For one more node, and for it and its sibling in the hash. */
+/* Ensures capacity for one more node, and for it and its sibling in the hash. */
 static bool make_room(struct tw_tree_builder *b)
 {
 	if (b->n == b->cap) {
@@ -300,7 +301,7 @@ static void add_count(struct tw_tree_builder *b, uint32_t node, uint64_t count)
 		b->status = TW_NOMEM;
 }
 
-/* The low half of a count went round to 0. */
+/* The low half of a count overflowed to 0. */
 static void carry(struct tw_tree_builder *b, uint32_t node)
 {
 	b->nodes[node].count = UINT32_MAX;
@@ -448,7 +449,7 @@ static int by_falling_total(const void *pa, const void *pb)
 	return a->method < b->method ? -1 : a->method > b->method;
 }
 
-/* Most nodes have few. */
+/* Insertion sort for few children, as most nodes have. */
 static void sort_kids(struct kid *k, uint32_t n)
 {
 	if (n > 16) {
@@ -532,7 +533,7 @@ static void lay_out(const struct tw_tree_builder *b, const struct kids *k, struc
 	}
 }
 
-/* Lookups are over, and finishing needs the memory. */
+/* Frees the hash before finishing, which needs the memory. */
 static void drop_slots(struct tw_tree_builder *b)
 {
 	tw_mem_free(b->slots);

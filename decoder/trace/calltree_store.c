@@ -19,7 +19,7 @@ enum { PATH_MAX = 10, VALUE_MAX = 10, BITS_MAX = 8, SLACK = 16 };
 /* Keeps differences of buckets above 0 mostly, as averages have no sign. */
 enum { BUCKET_BASE = 64 };
 
-struct bits { /* not yet stored, from the lowest */
+struct bits { /* bits not yet stored, lowest first */
 	uint64_t held;
 	unsigned n;
 };
@@ -63,7 +63,7 @@ static void put_bits(struct bits *b, uint8_t **at, uint64_t v, unsigned n)
 	b->n &= 7;
 }
 
-/* What is below the bucket of v. */
+/* Stores the bits of v below its bucket. */
 static void put_below(struct bits *b, uint8_t **at, uint64_t v)
 {
 	unsigned below = tw_bits_below(v);
@@ -91,7 +91,7 @@ static void put_self(struct encoder *e, const struct tw_tree_node *n)
 	put_below(&e->self_bits, &e->at[COL_SELF_BITS], self_of(n));
 }
 
-/* As the totals are known when they are read. */
+/* Stores the longest calls; readers know the totals by then. */
 static void put_longest(struct encoder *e, const struct tw_tree *t)
 {
 	for (uint32_t i = t->n; i-- > 1;) {
@@ -144,7 +144,7 @@ enum tw_status tw_tree_encode(const struct tw_tree *t, struct tw_buf *out)
 
 	for (int c = 0; c < COLUMNS; c++)
 		all += most[c] * t->n + SLACK;
-	memory = tw_mem_alloc(all, 1); /* of which little is touched */
+	memory = tw_mem_alloc(all, 1); /* most of it is never touched */
 	if (!memory)
 		return TW_NOMEM;
 	all = 0;
@@ -211,7 +211,7 @@ static inline uint64_t take_small(struct reader *r, enum column c, uint64_t max)
 	return take_slowly(r, c, max);
 }
 
-/* Bits past the end are some bits: the position shows it in the end. */
+/* Bits past the end are arbitrary; the final position reveals it. */
 static inline uint64_t take_bits(struct reader *r, enum column c, uint64_t *bit, unsigned n)
 {
 	const uint8_t *p = r->at[c] + *bit / 8;
@@ -298,7 +298,7 @@ static int64_t take_longest(struct reader *r, const struct tw_tree_node *n)
 	return max;
 }
 
-/* From the last node to the first: totals and sizes, and what depends on them. */
+/* Computes totals and sizes from the last node to the first. */
 static void sum_up(struct reader *r)
 {
 	struct tw_tree_node *nodes = r->nodes;

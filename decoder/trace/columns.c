@@ -1,10 +1,10 @@
 /*
  * columns.c - reads chunks of slices (schema/columns.md).
  *
- * The loop over the slices trusts no value, but checks few as it goes: the columns of buckets have
- * one byte a value and are stored such that a read past one ends in the next, and bits past the end
- * are read as some bits.  What was wrong shows at the end.  Times cannot overflow: those of
- * ordinary buckets are below 2^35, two a slice, and the sum of the wide ones is limited.
+ * The loop over the slices checks few values: columns of buckets have one byte per value and are
+ * stored so that a read past one ends in the next, and bits past the end are arbitrary. Errors are
+ * detected after the loop. Times cannot overflow: those of ordinary buckets are below 2^35, two
+ * per slice, and the sum of the wide ones is limited.
  */
 #include <string.h>
 
@@ -63,10 +63,10 @@ struct hot {
 	const uint8_t *bits, *limit;
 	uint64_t bit;  /* position in the bits */
 	uint64_t wide; /* sum of the times of wide buckets */
-	bool overflow; /* of that sum */
+	bool overflow; /* `wide` overflowed */
 };
 
-/* At most so much; and more than all times of ordinary buckets together. */
+/* The limit of the sum of wide times, and a bound of the sum of ordinary times. */
 #define WIDE_MAX     ((uint64_t)1 << 63)
 #define ORDINARY_MAX ((uint64_t)1 << 53)
 
@@ -143,7 +143,7 @@ static bool take_call_slowly(
 
 /* --- slices --- */
 
-/* The last slice, when the next one is not below it. */
+/* Ends the last slice if it has no children. */
 ALWAYS void close_leaf(struct hot *h, struct tw_slice *slices, struct tw_chunk_level *l)
 {
 	uint64_t dur = take_time(h, *h->leaf++);
@@ -152,7 +152,7 @@ ALWAYS void close_leaf(struct hot *h, struct tw_slice *slices, struct tw_chunk_l
 	l[-1].cursor = l->cursor + dur;
 }
 
-/* A call with a child in this chunk, or one of the open stack. */
+/* Ends a call with children in this chunk, or one of the open stack. */
 ALWAYS void close_parent(
         struct reader *r, struct hot *h, struct tw_slice *slices, struct tw_chunk_level *l)
 {
@@ -314,7 +314,7 @@ static bool is_whole(const struct reader *r, const struct hot *h)
 	return (h->bit & 7) == 0 || h->bits[bits - 1] >> (h->bit & 7) == 0;
 }
 
-/* Whether no time is past the limit. */
+/* Returns whether all times are within the limit. */
 static bool in_time(const struct tw_chunk *c, const struct hot *h, int64_t start_ns)
 {
 	if (h->overflow)

@@ -1,8 +1,8 @@
 /*
  * columns_write.c - writes chunks of slices (schema/columns.md).
  *
- * Slices are written as they come.  Each column has space for its largest size, of which only what
- * is used is ever touched, so that no write needs a check.
+ * Slices are written as they are added. Each column has space for its maximum size, so writes need
+ * no checks; unused space is never touched.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ struct tw_chunk_writer {
 	struct tw_chunk_facts facts; /* first */
 	struct level *levels;        /* levels[0] is the thread */
 	size_t depth, cap;
-	uint64_t bits; /* not yet stored, from the lowest */
+	uint64_t bits; /* bits not yet stored, lowest first */
 	unsigned n_bits;
 	bool has_cpu, has_merged;
 	uint8_t *at[TW_COLUMNS];
@@ -117,7 +117,7 @@ enum tw_status tw_chunk_writer_start(
  * registers. */
 struct hot {
 	uint8_t *call, *leaf, *tail, *gap, *stored;
-	uint64_t bits; /* not yet stored, from the lowest */
+	uint64_t bits; /* bits not yet stored, lowest first */
 	unsigned n_bits;
 };
 
@@ -140,7 +140,7 @@ static void keep_hot(struct tw_chunk_writer *w, const struct hot *h)
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-/* At most TW_HALF_BITS of them. */
+/* n is at most TW_HALF_BITS. */
 ALWAYS void put_bits(struct hot *h, uint64_t v, unsigned n)
 {
 	unsigned full;
@@ -177,13 +177,13 @@ ALWAYS uint8_t differs(uint16_t *average, unsigned bucket)
 	return (uint8_t)(bucket - tw_expected_bucket((uint16_t)was));
 }
 
-/* The last slice, when the next one is not below it. */
+/* Ends the last slice if it has no children. */
 ALWAYS void close_leaf(struct hot *h, const struct level *l)
 {
 	*h->leaf++ = (uint8_t)put_time(h, (uint64_t)(l->end_ns - l->cursor_ns));
 }
 
-/* A call with a child in this chunk, or one of the open stack. */
+/* Ends a call with children in this chunk, or one of the open stack. */
 ALWAYS void close_parent(struct tw_chunk_writer *w, struct hot *h, const struct level *l)
 {
 	uint16_t *average;
@@ -194,7 +194,7 @@ ALWAYS void close_parent(struct tw_chunk_writer *w, struct hot *h, const struct 
 	*h->tail++ = differs(average, put_time(h, (uint64_t)(l->end_ns - l->cursor_ns)));
 }
 
-/* The calls in which the chunk begins. */
+/* Writes the calls that are open at the begin of the chunk. */
 static enum tw_status begin_chunk(struct tw_chunk_writer *w, const struct tw_slice *s)
 {
 	size_t need = s->depth * (size_t)OPEN_MAX;
@@ -230,7 +230,7 @@ static enum tw_status begin_chunk(struct tw_chunk_writer *w, const struct tw_sli
 	return TW_OK;
 }
 
-/* A column of which the slices so far had nothing. */
+/* Starts a column that earlier slices of the chunk did not need. */
 static void put_rare(struct tw_chunk_writer *w, enum tw_column c, bool *has, uint64_t value)
 {
 	if (!*has) {

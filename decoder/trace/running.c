@@ -73,7 +73,7 @@ static uint32_t begun(const struct tw_running *r, int64_t t, uint32_t hint)
 	return lo;
 }
 
-/* On a CPU before t, `n` runs having begun by then. */
+/* Time on a CPU before t; n: number of runs that begin before t. */
 static int64_t until(const struct tw_running *r, int64_t t, uint32_t n)
 {
 	const struct tw_run *last = n ? &r->runs[n - 1] : NULL;

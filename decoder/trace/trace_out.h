@@ -1,6 +1,6 @@
 /*
- * trace_out.h - a finished trace, as the builder passes it to a writer: what is known of the trace,
- * its threads, methods, chunks of slices, notes and repairs.
+ * trace_out.h - a finished trace as the builder passes it to a writer: its facts, threads,
+ * methods, chunks of slices, notes and repairs.
  */
 #ifndef TW_TRACE_OUT_H
 #define TW_TRACE_OUT_H
@@ -45,7 +45,7 @@ struct tw_method_info {
 	bool has_id;
 	bool original;      /* name is not obfuscated: a mapping was applied */
 	uint64_t id;        /* has_id: named by the build's mapping */
-	struct tw_str name; /* else: as it stood in the trace */
+	struct tw_str name; /* otherwise: the name in the trace */
 	uint64_t count;
 	int64_t total_ns; /* wall; nested calls of the same method counted once */
 	int64_t sum_ns;   /* wall of all calls; recursive calls counted each time */

@@ -93,13 +93,13 @@ static enum tw_status insert(
 
 	if (sqlite3_prepare_v2(db, "INSERT INTO trace_tree VALUES(?,?,?)", -1, &s, NULL) !=
 	        SQLITE_OK)
-		return tw_trace_sql_fail(db, "writing the summary tree", err);
+		return tw_trace_sql_fail(db, "writing a crown", err);
 	(void)sqlite3_bind_int64(s, 1, TW_SUMMARY_THREAD_ID);
 	(void)sqlite3_bind_int64(s, 2, t->n);
 	(void)sqlite3_bind_blob64(s, 3, frame->data, frame->len, SQLITE_STATIC);
 	rc = sqlite3_step(s);
 	(void)sqlite3_finalize(s);
-	return rc == SQLITE_DONE ? TW_OK : tw_trace_sql_fail(db, "writing the summary tree", err);
+	return rc == SQLITE_DONE ? TW_OK : tw_trace_sql_fail(db, "writing a crown", err);
 }
 
 static enum tw_status pack(const struct tw_tree *t, struct tw_buf *frame, struct tw_err *err)

@@ -129,7 +129,7 @@ static void drop_placeholder(struct anr *s)
 }
 
 /* Starts a watchdog's sample of one thread. */
-static void new_look(struct anr *s, struct tw_str name, int64_t at_ns, bool bare, uint64_t offset)
+static void new_sample(struct anr *s, struct tw_str name, int64_t at_ns, bool bare, uint64_t offset)
 {
 	struct tw_anr_line l = {.name = name, .attached = true};
 
@@ -340,7 +340,7 @@ static void on_exception(struct anr *s, const struct tw_anr_line *l, const struc
 	if (!m->facts[TW_ANR_FACT_reason])
 		m->facts[TW_ANR_FACT_reason] =
 		        tw_anr_text(m, l->text.len ? l->text : line->text, line->offset);
-	new_look(s, TW_STR("main"), s->log_ns, false, line->offset);
+	new_sample(s, TW_STR("main"), s->log_ns, false, line->offset);
 }
 
 static void on_cause(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
@@ -355,7 +355,7 @@ static void on_cause(struct anr *s, const struct tw_anr_line *l, const struct tw
 		return;
 	}
 	if (m->n_dumps == 0) {
-		new_look(s, l->name, s->log_ns, false, line->offset);
+		new_sample(s, l->name, s->log_ns, false, line->offset);
 	} else if (s->placeholder && last_thread(s)->n_frames == 0) {
 		last_thread(s)->name = tw_anr_text(m, l->name, line->offset);
 		s->open = true;
@@ -386,7 +386,7 @@ static void on_stack_of(struct anr *s, const struct tw_anr_line *l, const struct
 	if (s->in_process)
 		return;
 	if (s->model.n_dumps == 0 || has_thread(s, l->name)) {
-		new_look(s, l->name, s->log_ns, true, line->offset);
+		new_sample(s, l->name, s->log_ns, true, line->offset);
 		return;
 	}
 	s->placeholder = false;
@@ -430,7 +430,7 @@ static void on_dumping(struct anr *s, const struct tw_anr_line *l, const struct 
 static void on_moment(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
 {
 	if (!s->in_process)
-		new_look(s, TW_STR("main"), l->at_ns, true, line->offset);
+		new_sample(s, TW_STR("main"), l->at_ns, true, line->offset);
 }
 
 /* An unreadable head still ends the previous thread. */

@@ -24,7 +24,7 @@ static const char *const end_words[TW_ANR_ENDS] = {
         [TW_ANR_POSSIBLE_DEADLOCK] = "possible_deadlock",
 };
 
-/* A thread's activity, placed before a method's name; "" needs none. */
+/* Describes a thread's activity, before a method's name; "": no description. */
 static const char *const phrases[TW_ANR_ENDS] = {
         [TW_ANR_NO_STACK] = "has no stack in the dump",
         [TW_ANR_IDLE] = "waits for its next message",
@@ -49,7 +49,7 @@ const char *tw_anr_end_word(enum tw_anr_end end)
 	return end_words[end];
 }
 
-struct judge {
+struct classifier {
 	const struct tw_anr *m;
 	const struct tw_anr_dump *d;
 	struct tw_anr_finding *f;
@@ -60,14 +60,14 @@ struct judge {
 
 /* --- parts of the verdict --- */
 
-static const char *text(struct judge *j, const char *s)
+static const char *text(struct classifier *j, const char *s)
 {
 	if (!s)
 		j->no_memory = true;
 	return s ? s : "";
 }
 
-/* Truncated at a character boundary to a length that fits a sentence. */
+/* Truncated at a character boundary to a length that fits a describe_cause. */
 static struct tw_str clip(struct tw_str s)
 {
 	if (s.len <= NAME_BYTES)
@@ -82,7 +82,7 @@ static struct tw_str clip(struct tw_str s)
 #define METHOD TW_ANR_MARK_METHOD "%.*s" TW_ANR_MARK_END
 #define CLASS  TW_ANR_MARK_CLASS "%.*s" TW_ANR_MARK_END
 
-static const char *thread_word(struct judge *j, uint32_t i)
+static const char *describe_thread(struct classifier *j, uint32_t i)
 {
 	const struct tw_anr_thread *t = &j->threads[i];
 	struct tw_str name = clip(tw_anr_str(j->m, t->name));
@@ -95,28 +95,28 @@ static const char *thread_word(struct judge *j, uint32_t i)
 	return text(j, tw_arena_printf(j->m->arena, "%.*s", ARG(name)));
 }
 
-static const char *frame_word(struct judge *j, const struct tw_anr_thread *t)
+static const char *describe_frame(struct classifier *j, const struct tw_anr_thread *t)
 {
 	const struct tw_anr *m = j->m;
-	uint32_t telling = tw_anr_telling_frame(m, t);
+	uint32_t top = tw_anr_activity_frame(m, t);
 	uint32_t app = tw_anr_app_frame(m, t);
 	struct tw_str name;
 
-	if (telling == TW_ANR_NO_INDEX) {
+	if (top == TW_ANR_NO_INDEX) {
 		name = clip(tw_anr_str(m, t->channel));
 		return name.len ? text(j, tw_arena_printf(m->arena, "the kernel's %.*s", ARG(name)))
 		                : "";
 	}
-	name = tw_anr_str(m, m->frames[telling].name);
-	if (m->frames[telling].kind != TW_ANR_JAVA)
+	name = tw_anr_str(m, m->frames[top].name);
+	if (m->frames[top].kind != TW_ANR_JAVA)
 		return text(j, tw_arena_printf(m->arena, "%.*s", ARG(clip(name))));
-	if (app == TW_ANR_NO_INDEX || app == telling)
+	if (app == TW_ANR_NO_INDEX || app == top)
 		return text(j, tw_arena_printf(m->arena, METHOD, ARG(name)));
 	return text(j, tw_arena_printf(m->arena, METHOD " for " METHOD, ARG(name),
 	                       ARG(tw_anr_str(m, m->frames[app].name))));
 }
 
-static const char *lock_words(struct judge *j, uint32_t thread)
+static const char *describe_lock(struct classifier *j, uint32_t thread)
 {
 	int32_t at = j->f->graph.edges[thread].lock;
 	const struct tw_anr *m = j->m;
@@ -135,31 +135,32 @@ static const char *lock_words(struct judge *j, uint32_t thread)
 	                       of_class ? "the class lock" : "a lock", ARG(type)));
 }
 
-static const char *gone_words(struct judge *j, uint32_t thread, const char *waited)
+static const char *describe_missing_holder(
+        struct classifier *j, uint32_t thread, const char *waited)
 {
 	int32_t at = j->f->graph.edges[thread].lock;
 	const struct tw_anr_lock *l = &j->m->locks[j->threads[0].lock + (uint32_t)at];
 
 	return text(j, tw_arena_printf(j->m->arena,
 	                       "waits%s for %s held by thread %llu, which the dump does not have",
-	                       waited, lock_words(j, thread), (unsigned long long)l->holder));
+	                       waited, describe_lock(j, thread), (unsigned long long)l->holder));
 }
 
-static const char *doing_words(struct judge *j, uint32_t thread, enum tw_anr_end end)
+static const char *describe_activity(struct classifier *j, uint32_t thread, enum tw_anr_end end)
 {
-	const char *frame = frame_word(j, &j->threads[thread]);
+	const char *frame = describe_frame(j, &j->threads[thread]);
 	const char *phrase = phrases[end];
 	bool needs_frame = phrase[strlen(phrase) - 1] == ' ';
 
 	if (end == TW_ANR_IO && j->threads[thread].n_frames == 0)
 		phrase = "waits for input or output in ";
 	if (end == TW_ANR_HOLDER_GONE)
-		return gone_words(j, thread, "");
+		return describe_missing_holder(j, thread, "");
 	return text(j, tw_arena_printf(j->m->arena, "%s%s", phrase, needs_frame ? frame : ""));
 }
 
 /* "5 s", "1.5 s", "20 ms"; "" if unknown. */
-static const char *duration(struct judge *j)
+static const char *duration(struct classifier *j)
 {
 	int64_t ms = j->waited_ms;
 
@@ -175,18 +176,18 @@ static const char *duration(struct judge *j)
 
 /* --- the verdict --- */
 
-static const char *without_chain(struct judge *j)
+static const char *without_chain(struct classifier *j)
 {
 	const char *waited = duration(j);
-	const char *does = doing_words(j, j->f->main, j->f->end);
+	const char *does = describe_activity(j, j->f->main, j->f->end);
 
 	if (j->f->end == TW_ANR_IDLE)
 		return "main was idle when the dump was taken: what kept it busy was over by then";
 	if (j->f->end == TW_ANR_NO_STACK)
 		return no_main;
 	if (j->f->end == TW_ANR_HOLDER_GONE)
-		return text(j,
-		        tw_arena_printf(j->m->arena, "main %s", gone_words(j, j->f->main, waited)));
+		return text(j, tw_arena_printf(j->m->arena, "main %s",
+		                       describe_missing_holder(j, j->f->main, waited)));
 	if (*waited && j->f->end != TW_ANR_LOCK_UNKNOWN)
 		return text(j, tw_arena_printf(j->m->arena, "main did not respond for%s: it %s",
 		                       waited, does));
@@ -204,7 +205,7 @@ static uint32_t steps(const struct tw_anr_finding *f, uint32_t from, uint32_t to
 }
 
 /* The activity of the thread that main waits for, and so on to the end. */
-static const char *rest_of_chain(struct judge *j)
+static const char *rest_of_chain(struct classifier *j)
 {
 	const struct tw_anr_finding *f = j->f;
 	uint32_t holder = f->chain[1];
@@ -212,15 +213,15 @@ static const char *rest_of_chain(struct judge *j)
 	uint32_t between = steps(f, holder, last);
 
 	if (between == 0)
-		return doing_words(j, holder, f->end);
+		return describe_activity(j, holder, f->end);
 	if (between > 1)
 		return text(j,
 		        tw_arena_printf(j->m->arena, "waits for %s; %u threads further on, %s %s",
-		                lock_words(j, holder), between, thread_word(j, last),
-		                doing_words(j, last, f->end)));
-	return text(j,
-	        tw_arena_printf(j->m->arena, "waits for %s held by %s, which %s",
-	                lock_words(j, holder), thread_word(j, last), doing_words(j, last, f->end)));
+		                describe_lock(j, holder), between, describe_thread(j, last),
+		                describe_activity(j, last, f->end)));
+	return text(j, tw_arena_printf(j->m->arena, "waits for %s held by %s, which %s",
+	                       describe_lock(j, holder), describe_thread(j, last),
+	                       describe_activity(j, last, f->end)));
 }
 
 /* --- deadlocks --- */
@@ -230,8 +231,8 @@ static const char *kind_of_cycle(const struct tw_anr_cycle *c)
 	return c->certain ? "deadlock" : "possible deadlock";
 }
 
-/* Two steps of a cycle, starting at one of its members. */
-static const char *ring_words(struct judge *j, uint32_t member, const char *waited)
+/* Two steps of a cycle, from one of its members. */
+static const char *describe_cycle(struct classifier *j, uint32_t member, const char *waited)
 {
 	const struct tw_anr_graph *g = &j->f->graph;
 	uint32_t holder = (uint32_t)g->edges[member].to;
@@ -241,16 +242,16 @@ static const char *ring_words(struct judge *j, uint32_t member, const char *wait
 
 	if (n > 2)
 		tail = text(j, tw_arena_printf(j->m->arena, ", in a ring of %u threads", n));
-	return text(j,
-	        tw_arena_printf(j->m->arena,
-	                "%s waits%s for %s held by %s, which waits for %s "
-	                "held by %s%s",
-	                thread_word(j, member), waited, lock_words(j, member),
-	                thread_word(j, holder), lock_words(j, holder), thread_word(j, next), tail));
+	return text(j, tw_arena_printf(j->m->arena,
+	                       "%s waits%s for %s held by %s, which waits for %s "
+	                       "held by %s%s",
+	                       describe_thread(j, member), waited, describe_lock(j, member),
+	                       describe_thread(j, holder), describe_lock(j, holder),
+	                       describe_thread(j, next), tail));
 }
 
 /* Main is a member, or waits for one. */
-static const char *deadlock_words(struct judge *j)
+static const char *describe_deadlock(struct classifier *j)
 {
 	const struct tw_anr_finding *f = j->f;
 	const struct tw_anr_graph *g = &f->graph;
@@ -258,14 +259,14 @@ static const char *deadlock_words(struct judge *j)
 
 	if (g->cycle_of[f->main])
 		return text(j, tw_arena_printf(j->m->arena, "%s: %s", kind,
-		                       ring_words(j, f->main, duration(j))));
+		                       describe_cycle(j, f->main, duration(j))));
 	return text(j, tw_arena_printf(j->m->arena, "%s: main waits%s for %s held by %s; %s", kind,
-	                       duration(j), lock_words(j, f->main), thread_word(j, f->chain[1]),
-	                       ring_words(j, f->culprit, "")));
+	                       duration(j), describe_lock(j, f->main),
+	                       describe_thread(j, f->chain[1]), describe_cycle(j, f->culprit, "")));
 }
 
 /* A cycle that main does not wait for is not the cause, but is reported too. */
-static const char *with_other_rings(struct judge *j, const char *said)
+static const char *add_other_cycles(struct classifier *j, const char *verdict)
 {
 	const struct tw_anr_graph *g = &j->f->graph;
 	uint32_t mains = j->f->main == TW_ANR_NO_INDEX ? 0 : g->cycle_of[j->f->culprit];
@@ -274,15 +275,15 @@ static const char *with_other_rings(struct judge *j, const char *said)
 	const char *tail = "";
 
 	if (others == 0)
-		return said;
+		return verdict;
 	if (others > 1)
 		tail = text(j, tw_arena_printf(j->m->arena, ", and %u more", others - 1));
-	return text(j, tw_arena_printf(j->m->arena, "%s; beside it a %s: %s%s", said,
+	return text(j, tw_arena_printf(j->m->arena, "%s; beside it a %s: %s%s", verdict,
 	                       kind_of_cycle(&g->cycles[other]),
-	                       ring_words(j, g->cycles[other].first, ""), tail));
+	                       describe_cycle(j, g->cycles[other].first, ""), tail));
 }
 
-static const char *sentence(struct judge *j)
+static const char *describe_cause(struct classifier *j)
 {
 	const struct tw_anr_finding *f = j->f;
 
@@ -291,10 +292,10 @@ static const char *sentence(struct judge *j)
 	if (f->n_chain < 2)
 		return without_chain(j);
 	if (f->end == TW_ANR_DEADLOCK || f->end == TW_ANR_POSSIBLE_DEADLOCK)
-		return deadlock_words(j);
+		return describe_deadlock(j);
 	return text(j, tw_arena_printf(j->m->arena, "main waits%s for %s held by %s, which %s",
-	                       duration(j), lock_words(j, f->main), thread_word(j, f->chain[1]),
-	                       rest_of_chain(j)));
+	                       duration(j), describe_lock(j, f->main),
+	                       describe_thread(j, f->chain[1]), rest_of_chain(j)));
 }
 
 /* --- one dump --- */
@@ -317,7 +318,7 @@ static uint32_t main_of(const struct tw_anr *m, const struct tw_anr_dump *d)
 	return first != TW_ANR_NO_INDEX ? first : named;
 }
 
-static void follow(struct judge *j)
+static void follow(struct classifier *j)
 {
 	struct tw_anr_finding *f = j->f;
 	const struct tw_anr_graph *g = &f->graph;
@@ -337,7 +338,7 @@ static void follow(struct judge *j)
 }
 
 /* Hash of the blamed threads: in a deadlock the whole cycle, in any order. */
-static uint64_t cluster_of(const struct judge *j)
+static uint64_t cluster_of(const struct classifier *j)
 {
 	const struct tw_anr_finding *f = j->f;
 	const struct tw_anr_graph *g = &f->graph;
@@ -355,7 +356,7 @@ static uint64_t cluster_of(const struct judge *j)
 }
 
 /* Classes of the locks that main waits for, in chain order. */
-static uint64_t add_locks(const struct judge *j, uint64_t h)
+static uint64_t add_locks(const struct classifier *j, uint64_t h)
 {
 	const struct tw_anr_finding *f = j->f;
 
@@ -372,7 +373,7 @@ static uint64_t add_locks(const struct judge *j, uint64_t h)
 	return h;
 }
 
-static bool draw(struct judge *j)
+static bool draw(struct classifier *j)
 {
 	const struct tw_anr *m = j->m;
 	uint32_t n = j->d->n_threads;
@@ -393,10 +394,10 @@ static bool draw(struct judge *j)
 
 static const struct tw_anr_thread nobody;
 
-static bool judge_dump(const struct tw_anr *m, uint32_t dump, struct tw_anr_summary *s)
+static bool classify_dump(const struct tw_anr *m, uint32_t dump, struct tw_anr_summary *s)
 {
 	struct tw_anr_finding *f = &s->findings[dump];
-	struct judge j = {.m = m, .d = &m->dumps[dump], .f = f, .waited_ms = -1};
+	struct classifier j = {.m = m, .d = &m->dumps[dump], .f = f, .waited_ms = -1};
 
 	j.threads = j.d->n_threads ? m->threads + j.d->thread : &nobody;
 	if (dump == s->blamed)
@@ -408,7 +409,7 @@ static bool judge_dump(const struct tw_anr *m, uint32_t dump, struct tw_anr_summ
 		follow(&j);
 		f->cluster = add_locks(&j, cluster_of(&j));
 	}
-	f->verdict = with_other_rings(&j, sentence(&j));
+	f->verdict = add_other_cycles(&j, describe_cause(&j));
 	return !j.no_memory;
 }
 
@@ -539,7 +540,7 @@ static uint32_t blamed(const struct tw_anr *m, const struct tw_anr_summary *s)
 	return best;
 }
 
-static uint32_t look_frame(const struct tw_anr *m, const struct tw_anr_summary *s, uint32_t dump)
+static uint32_t sample_frame(const struct tw_anr *m, const struct tw_anr_summary *s, uint32_t dump)
 {
 	const struct tw_anr_finding *f = &s->findings[dump];
 
@@ -547,11 +548,11 @@ static uint32_t look_frame(const struct tw_anr *m, const struct tw_anr_summary *
 		return TW_ANR_NO_INDEX;
 	if (f->main_frame != TW_ANR_NO_INDEX)
 		return f->main_frame;
-	return tw_anr_telling_frame(m, &m->threads[m->dumps[dump].thread + f->main]);
+	return tw_anr_activity_frame(m, &m->threads[m->dumps[dump].thread + f->main]);
 }
 
 /* For samples at intervals: the most frequent frame of main. */
-static bool judge_looks(const struct tw_anr *m, struct tw_anr_summary *s, int64_t span_ns)
+static bool classify_samples(const struct tw_anr *m, struct tw_anr_summary *s, int64_t span_ns)
 {
 	uint32_t *counts = tw_arena_zalloc(m->arena, m->n_texts, sizeof *counts);
 	uint32_t best = 0;
@@ -560,7 +561,7 @@ static bool judge_looks(const struct tw_anr *m, struct tw_anr_summary *s, int64_
 	if (!counts)
 		return false;
 	for (uint32_t i = 0; i < m->n_dumps; i++) {
-		uint32_t frame = look_frame(m, s, i);
+		uint32_t frame = sample_frame(m, s, i);
 
 		if (frame == TW_ANR_NO_INDEX)
 			continue;
@@ -572,7 +573,7 @@ static bool judge_looks(const struct tw_anr *m, struct tw_anr_summary *s, int64_
 	}
 	if (n < 2 || best == 0)
 		return true;
-	s->looks = true;
+	s->sampled = true;
 	s->end = s->findings[s->blamed].end;
 	s->cluster = s->findings[s->blamed].cluster;
 	s->verdict = tw_arena_printf(m->arena, "main stood in " METHOD " in %u of %u samples",
@@ -611,7 +612,7 @@ bool tw_anr_classify(const struct tw_anr *m, struct tw_anr_summary *ret)
 		        .main_frame = TW_ANR_NO_INDEX};
 	s.blamed = blamed(m, &s);
 	for (uint32_t i = 0; i < m->n_dumps; i++)
-		if (!judge_dump(m, i, &s))
+		if (!classify_dump(m, i, &s))
 			return false;
 	s.verdict = no_main;
 	if (s.blamed != TW_ANR_NO_INDEX) {
@@ -619,7 +620,7 @@ bool tw_anr_classify(const struct tw_anr *m, struct tw_anr_summary *ret)
 		s.end = s.findings[s.blamed].end;
 		s.cluster = s.findings[s.blamed].cluster;
 		if (m->n_dumps > 1 && !m->dumps[s.blamed].process &&
-		        !judge_looks(m, &s, span_of(m)))
+		        !classify_samples(m, &s, span_of(m)))
 			return false;
 	}
 	*ret = s;

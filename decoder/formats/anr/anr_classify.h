@@ -48,7 +48,7 @@ struct tw_anr_finding {         /* thread indices are relative to the first of t
 struct tw_anr_summary {                  /* of the complete report */
 	struct tw_anr_finding *findings; /* one per dump */
 	uint32_t blamed;                 /* dump; TW_ANR_NO_INDEX: none */
-	bool looks;                      /* repeated samples of one thread, not dumps of
+	bool sampled;                    /* repeated samples of one thread, not dumps of
 	                                  * processes */
 	int64_t waited_ms;               /* -1 unknown */
 	const char *kind;                /* "input", "broadcast", "service", ... "unknown" */
@@ -63,7 +63,7 @@ bool tw_anr_classify(const struct tw_anr *m, struct tw_anr_summary *ret);
 
 /* Index of a frame of the thread, or TW_ANR_NO_INDEX: the topmost frame that shows the thread's
  * activity (not how it waits), and the topmost frame of the application. */
-uint32_t tw_anr_telling_frame(const struct tw_anr *m, const struct tw_anr_thread *t);
+uint32_t tw_anr_activity_frame(const struct tw_anr *m, const struct tw_anr_thread *t);
 uint32_t tw_anr_app_frame(const struct tw_anr *m, const struct tw_anr_thread *t);
 /* The activity of the thread at the end of a chain. */
 enum tw_anr_end tw_anr_doing(

@@ -12,7 +12,7 @@
 #define NAMED_TID    (UINT64_C(1) << 32) /* derived from a name: above every kernel id */
 #define PROCESS_NONE 1                   /* process id of reports without one */
 
-struct teller {
+struct emitter {
 	struct tw_anr *m;
 	struct tw_anr_summary s;
 	int64_t *times_ns;
@@ -88,13 +88,14 @@ int64_t *tw_anr_times(
 		else if (i)
 			times[i] = times[i - 1] + NOMINAL_NS;
 	}
-	*ret_interval_ns = s->looks ? usual_distance(m, times, times + m->n_dumps + 1) : NOMINAL_NS;
+	*ret_interval_ns =
+	        s->sampled ? usual_distance(m, times, times + m->n_dumps + 1) : NOMINAL_NS;
 	return times;
 }
 
 /* --- samples --- */
 
-static uint32_t sym_of(struct teller *t, const struct tw_anr_frame *f)
+static uint32_t sym_of(struct emitter *t, const struct tw_anr_frame *f)
 {
 	struct tw_sink *sink = t->m->sink;
 	uint32_t text = f->name;
@@ -112,8 +113,8 @@ static uint32_t sym_of(struct teller *t, const struct tw_anr_frame *f)
 	return t->names[text];
 }
 
-static enum tw_status tell_stack(
-        struct teller *t, uint32_t dump, uint32_t thread, uint32_t track, struct tw_err *err)
+static enum tw_status emit_stack(
+        struct emitter *t, uint32_t dump, uint32_t thread, uint32_t track, struct tw_err *err)
 {
 	const struct tw_anr_thread *th = &t->m->threads[t->m->dumps[dump].thread + thread];
 
@@ -132,8 +133,8 @@ static enum tw_status tell_stack(
 
 /* --- notes --- */
 
-static enum tw_status tell_wait(
-        struct teller *t, uint32_t dump, uint32_t thread, uint32_t track, struct tw_err *err)
+static enum tw_status emit_wait(
+        struct emitter *t, uint32_t dump, uint32_t thread, uint32_t track, struct tw_err *err)
 {
 	const struct tw_anr_dump *d = &t->m->dumps[dump];
 	const struct tw_anr_finding *f = &t->s.findings[dump];
@@ -156,8 +157,8 @@ static enum tw_status tell_wait(
 	return sink->ops->note(sink, &note, err);
 }
 
-static enum tw_status tell_thread(
-        struct teller *t, uint32_t dump, uint32_t thread, struct tw_err *err)
+static enum tw_status emit_thread(
+        struct emitter *t, uint32_t dump, uint32_t thread, struct tw_err *err)
 {
 	const struct tw_anr_dump *d = &t->m->dumps[dump];
 	const struct tw_anr_thread *th = &t->m->threads[d->thread + thread];
@@ -170,11 +171,11 @@ static enum tw_status tell_thread(
 		return TW_OK; /* the sink counts it */
 	if (th->name)
 		sink->ops->thread_name(sink, pid_of(d), tid, tw_anr_str(t->m, th->name));
-	st = tell_stack(t, dump, thread, track, err);
-	return st == TW_OK ? tell_wait(t, dump, thread, track, err) : st;
+	st = emit_stack(t, dump, thread, track, err);
+	return st == TW_OK ? emit_wait(t, dump, thread, track, err) : st;
 }
 
-static enum tw_status tell_process(struct teller *t, uint32_t dump, struct tw_err *err)
+static enum tw_status emit_process(struct emitter *t, uint32_t dump, struct tw_err *err)
 {
 	const struct tw_anr_dump *d = &t->m->dumps[dump];
 	struct tw_sink *sink = t->m->sink;
@@ -188,7 +189,7 @@ static enum tw_status tell_process(struct teller *t, uint32_t dump, struct tw_er
 	return d->process ? sink->ops->note(sink, &note, err) : TW_OK;
 }
 
-static enum tw_status tell_reason(struct teller *t, struct tw_err *err)
+static enum tw_status emit_reason(struct emitter *t, struct tw_err *err)
 {
 	struct tw_sink *sink = t->m->sink;
 	uint32_t blamed = t->s.blamed;
@@ -212,9 +213,9 @@ static enum tw_status tell_reason(struct teller *t, struct tw_err *err)
 	return sink->ops->note(sink, &note, err);
 }
 
-/* --- the whole report --- */
+/* --- the complete report --- */
 
-static bool prepare(struct teller *t)
+static bool prepare(struct emitter *t)
 {
 	struct tw_anr *m = t->m;
 	uint32_t deepest = 0;
@@ -231,7 +232,7 @@ static bool prepare(struct teller *t)
 	return t->times_ns && t->stacks && t->names && t->syms;
 }
 
-static void tell_clock(struct teller *t)
+static void emit_clock(struct emitter *t)
 {
 	struct tw_clock clock = {.mono_base_ns = -1, .boot_base_ns = -1};
 
@@ -240,30 +241,30 @@ static void tell_clock(struct teller *t)
 	t->m->sink->ops->clock(t->m->sink, &clock);
 }
 
-static enum tw_status tell_dumps(struct teller *t, struct tw_err *err)
+static enum tw_status emit_dumps(struct emitter *t, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	for (uint32_t d = 0; st == TW_OK && d < t->m->n_dumps; d++) {
-		st = tell_process(t, d, err);
+		st = emit_process(t, d, err);
 		for (uint32_t i = 0; st == TW_OK && i < t->m->dumps[d].n_threads; i++)
-			st = tell_thread(t, d, i, err);
+			st = emit_thread(t, d, i, err);
 	}
 	return st;
 }
 
 enum tw_status tw_anr_emit(struct tw_anr *m, struct tw_err *err)
 {
-	struct teller t = {.m = m};
+	struct emitter t = {.m = m};
 	enum tw_status st;
 	struct tw_str json;
 
 	if (!prepare(&t))
 		return no_memory(err);
-	tell_clock(&t);
-	st = tell_reason(&t, err);
+	emit_clock(&t);
+	st = emit_reason(&t, err);
 	if (st == TW_OK)
-		st = tell_dumps(&t, err);
+		st = emit_dumps(&t, err);
 	if (st == TW_OK)
 		st = tw_stacks_finish(t.stacks, err);
 	if (st != TW_OK)

@@ -156,13 +156,13 @@ static enum tw_anr_kind parse_thread(struct tw_anr_line *l, struct tw_str s)
 /* Parses the last line of a name with line breaks, and the part after it. */
 static enum tw_anr_kind parse_end_of_name(struct tw_anr_line *l, struct tw_str s)
 {
-	static const char *const behind[] = {"\" prio=", "\" daemon prio=", "\" sysTid="};
+	static const char *const suffixes[] = {"\" prio=", "\" daemon prio=", "\" sysTid="};
 	size_t quote = tw_anr_find_last(s, "\"");
 
-	for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
 		struct tw_str rest = tw_anr_from(s, quote);
 
-		if (tw_anr_eat(&rest, behind[i]))
+		if (tw_anr_eat(&rest, suffixes[i]))
 			return parse_head(
 			        l, (struct tw_str){s.ptr, quote}, tw_anr_from(s, quote + 1));
 	}

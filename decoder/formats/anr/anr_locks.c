@@ -76,9 +76,9 @@ static void collect_tids(struct work *w)
 	sort(&w->tids);
 }
 
-/* From the lines [at, end) of one thread: the object it waits on in Object.wait, or that it waits
- * to lock again after being woken up. */
-static uint64_t let_go(const struct work *w, uint32_t at, uint32_t end)
+/* In the lines [at, end) of one thread: the object that Object.wait released, or that the thread
+ * waits to lock again after waking up. */
+static uint64_t released_object(const struct work *w, uint32_t at, uint32_t end)
 {
 	for (uint32_t i = at; i < end; i++)
 		if (w->locks[i].how != TW_ANR_LOCKED && w->locks[i].how != TW_ANR_SLEEPING)
@@ -101,7 +101,7 @@ static void collect_owners(struct work *w)
 		uint64_t free;
 
 		end = end_of_thread(w, at);
-		free = let_go(w, at, end);
+		free = released_object(w, at, end);
 		for (uint32_t i = at; i < end; i++) {
 			const struct tw_anr_lock *l = &w->locks[i];
 

@@ -286,7 +286,7 @@ static json_t *thread_json(struct report *r, uint32_t i, bool wanted)
 	put_number(r, o, "victims", r->f->graph.victims[i]);
 	put_wants(r, o, i);
 	put_held(r, o, t);
-	put(r, o, "top", frame_or_null(r, tw_anr_telling_frame(r->m, t)));
+	put(r, o, "top", frame_or_null(r, tw_anr_activity_frame(r->m, t)));
 	put_frames(r, o, t, wanted);
 	return o;
 }
@@ -317,7 +317,7 @@ static json_t *step_json(struct report *r, uint32_t thread)
 
 	put(r, o, "thread", json_integer(thread));
 	put(r, o, "does", json_string(does));
-	put(r, o, "frame", frame_or_null(r, tw_anr_telling_frame(r->m, t)));
+	put(r, o, "frame", frame_or_null(r, tw_anr_activity_frame(r->m, t)));
 	put(r, o, "app_frame", frame_or_null(r, tw_anr_app_frame(r->m, t)));
 	put_wants(r, o, thread);
 	if (e->lock >= 0)
@@ -434,7 +434,7 @@ static void put_head(struct report *r, json_t *o)
 	put(r, o, "cluster", hash_text(s->cluster));
 	put(r, o, "waited_ms", s->waited_ms < 0 ? json_null() : json_integer(s->waited_ms));
 	put(r, o, "reason", str(s->reason));
-	put(r, o, "sampled", json_boolean(s->looks));
+	put(r, o, "sampled", json_boolean(s->sampled));
 	put(r, o, "blamed", index_or_null(s->blamed));
 	put(r, o, "facts", facts_json(r, r->m->facts));
 	for (uint32_t i = 0; i < r->m->n_loads; i++)

@@ -80,8 +80,8 @@ struct tw_str tw_anr_eat_word(struct tw_str *s)
 	return (struct tw_str){rest.ptr, n};
 }
 
-/* Exactly `digits` digits, followed by `behind`. */
-static bool eat_part(struct tw_str *s, unsigned digits, const char *behind, unsigned *ret)
+/* Exactly `digits` digits, followed by `suffix`. */
+static bool eat_part(struct tw_str *s, unsigned digits, const char *suffix, unsigned *ret)
 {
 	struct tw_str part = {s->ptr, s->len < digits ? s->len : digits};
 	uint64_t v;
@@ -90,7 +90,7 @@ static bool eat_part(struct tw_str *s, unsigned digits, const char *behind, unsi
 		return false;
 	*s = tw_anr_from(*s, digits);
 	*ret = (unsigned)v;
-	return tw_anr_eat(s, behind);
+	return tw_anr_eat(s, suffix);
 }
 
 /* Days since 2000-03-01; years start in March, so that the leap day is last. */

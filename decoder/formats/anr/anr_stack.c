@@ -102,7 +102,7 @@ static enum tw_anr_end function_end(struct tw_str name, enum tw_anr_end other)
 }
 
 /* With native frames only: the first that is not used for waiting. */
-static uint32_t telling_native(const struct tw_anr *m, const struct tw_anr_thread *t)
+static uint32_t activity_native(const struct tw_anr *m, const struct tw_anr_thread *t)
 {
 	static const char *const how[] = {"android::IPCThreadState::", "android::BpBinder::",
 	        "android::Looper::poll", "art::ConditionVariable::", "std::", "syscall"};
@@ -117,7 +117,7 @@ static uint32_t telling_native(const struct tw_anr *m, const struct tw_anr_threa
 	return t->n_frames ? t->frame : TW_ANR_NO_INDEX;
 }
 
-uint32_t tw_anr_telling_frame(const struct tw_anr *m, const struct tw_anr_thread *t)
+uint32_t tw_anr_activity_frame(const struct tw_anr *m, const struct tw_anr_thread *t)
 {
 	uint32_t top = top_java(m, t);
 
@@ -128,7 +128,7 @@ uint32_t tw_anr_telling_frame(const struct tw_anr *m, const struct tw_anr_thread
 		        !is_native_method(name))
 			return i;
 	}
-	return top != TW_ANR_NO_INDEX ? top : telling_native(m, t);
+	return top != TW_ANR_NO_INDEX ? top : activity_native(m, t);
 }
 
 /* --- states --- */
@@ -198,9 +198,9 @@ static bool calls(const struct tw_anr *m, const struct tw_anr_thread *t, const c
 {
 	uint32_t top = top_java(m, t);
 	uint32_t end = t->frame + t->n_frames;
-	uint32_t look = (top == TW_ANR_NO_INDEX ? t->frame : top) + LOOK_FRAMES;
+	uint32_t limit = (top == TW_ANR_NO_INDEX ? t->frame : top) + LOOK_FRAMES;
 
-	for (uint32_t i = t->frame; i < end && i < look; i++) {
+	for (uint32_t i = t->frame; i < end && i < limit; i++) {
 		struct tw_str name = name_of(m, i);
 
 		if (has(name, "Binder.execTransact"))

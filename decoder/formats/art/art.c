@@ -77,7 +77,7 @@ void tw_art_emit_clock(struct tw_art *s)
 	if (s->form == TW_ART_FORM_LONG_RUNNING)
 		clock.mono_base_ns = 0; /* its times are readings of that clock */
 	s->sink->ops->clock(s->sink, &clock);
-	s->told_pid = s->pid;
+	s->emitted_pid = s->pid;
 }
 
 static enum tw_status lead_step(
@@ -214,7 +214,7 @@ static enum tw_status push_held(struct tw_art *s, const uint8_t **p, size_t *n, 
 	if (s->n_hold < s->want)
 		return TW_OK;
 	st = steps[s->state](s, s->hold, s->n_hold, &used, err);
-	if (used) { /* completely: a step gets no more than it asked for */
+	if (used) { /* completely: a step receives at most s->want bytes */
 		s->offset += used;
 		s->n_hold = 0;
 	}
@@ -321,7 +321,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		st = tw_art_no_memory(err);
 	if (st != TW_OK)
 		return st;
-	if (s->pid != s->told_pid || s->version == 6)
+	if (s->pid != s->emitted_pid || s->version == 6)
 		tw_art_emit_clock(s);
 	if (s->overflow)
 		tw_art_repair(s, TW_REPAIR_buffer_overrun, s->clock_offset);

@@ -32,11 +32,11 @@ size_t tw_art_early_head(const struct tw_art *s)
 	return s->version == 5 ? DUAL_HEAD : SINGLE_HEAD;
 }
 
-uint64_t tw_art_early_method(struct tw_art *s, uint32_t told)
+uint64_t tw_art_early_method(struct tw_art *s, uint32_t number)
 {
-	if (s->early.numbers == TW_ART_NUMBERS_UNKNOWN && told != 0)
-		s->early.numbers = told & 3 ? TW_ART_NUMBERS_PLACES : TW_ART_NUMBERS_ALIKE;
-	return s->early.numbers == TW_ART_NUMBERS_PLACES ? (uint64_t)told << 2 : told;
+	if (s->early.numbers == TW_ART_NUMBERS_UNKNOWN && number != 0)
+		s->early.numbers = number & 3 ? TW_ART_NUMBERS_PLACES : TW_ART_NUMBERS_ALIKE;
+	return s->early.numbers == TW_ART_NUMBERS_PLACES ? (uint64_t)number << 2 : number;
 }
 
 static uint64_t micros(uint64_t us)
@@ -44,7 +44,7 @@ static uint64_t micros(uint64_t us)
 	return us < TW_ART_TIME_MAX / 1000 ? us * 1000 : TW_ART_TIME_MAX;
 }
 
-static enum tw_status tell(struct tw_art *s, uint64_t offset, struct tw_err *err)
+static enum tw_status emit(struct tw_art *s, uint64_t offset, struct tw_err *err)
 {
 	const struct tw_art_early *e = &s->early;
 	uint32_t word = e->word;
@@ -67,9 +67,10 @@ static enum tw_status tell(struct tw_art *s, uint64_t offset, struct tw_err *err
 	return e->thread ? tw_art_event(s, e->thread, &call, err) : TW_OK;
 }
 
-static void look_for_end(struct tw_art_early *e)
+static void check_end(struct tw_art_early *e)
 {
-	e->may_end = (e->records & LOW16) == e->told_records && (e->bytes & LOW16) == e->told_bytes;
+	e->may_end = (e->records & LOW16) == e->declared_records_low &&
+	             (e->bytes & LOW16) == e->declared_bytes_low;
 }
 
 enum tw_status tw_art_early_block(struct tw_art *s, const uint8_t *p, struct tw_err *err)
@@ -81,8 +82,8 @@ enum tw_status tw_art_early_block(struct tw_art *s, const uint8_t *p, struct tw_
 
 	e->thread = tw_art_thread_of(s, tw_u32le(p + 1), s->offset);
 	e->first = e->word = tw_u32le(p + 5);
-	e->told_records = tw_u16le(counts);
-	e->told_bytes = tw_u16le(counts + 2);
+	e->declared_records_low = tw_u16le(counts);
+	e->declared_bytes_low = tw_u16le(counts + 2);
 	e->records = e->bytes = 0;
 	e->wall_us = wall;
 	e->cpu_us = cpu;
@@ -93,8 +94,8 @@ enum tw_status tw_art_early_block(struct tw_art *s, const uint8_t *p, struct tw_
 		e->cpu_us = tw_art_unwrap(s, cpu, &t->raw_cpu, &t->high_cpu, s->offset);
 	}
 	s->state = TW_ART_EARLY;
-	look_for_end(e);
-	return tell(s, s->offset, err);
+	check_end(e);
+	return emit(s, s->offset, err);
 }
 
 /* False: incomplete. */
@@ -141,8 +142,8 @@ enum tw_status tw_art_early_step(
 		}
 		e->records++;
 		e->bytes += (uint64_t)(at - from);
-		look_for_end(e);
-		st = tell(s, s->offset + (uint64_t)(from - p), err);
+		check_end(e);
+		st = emit(s, s->offset + (uint64_t)(from - p), err);
 	}
 	*ret_used = (size_t)(at - p);
 	s->want = n - *ret_used + 1;

@@ -97,7 +97,7 @@ struct tw_art_early { /* form A: position within its block */
 	uint32_t first, word; /* method | action: of the first record, of this one */
 	uint64_t wall_us, cpu_us;
 	uint64_t records, bytes; /* after the first record */
-	uint16_t told_records, told_bytes;
+	uint16_t declared_records_low, declared_bytes_low;
 	bool may_end;                /* as many as the block declared */
 	enum tw_art_numbers numbers; /* in method packets */
 };
@@ -120,7 +120,7 @@ struct tw_art {
 	bool has_text, text_ended, trailer, overflow;
 	enum tw_art_clock clock;
 	uint64_t clock_offset;
-	uint32_t pid, told_pid; /* of the process; 0 unknown */
+	uint32_t pid, emitted_pid; /* of the process; 0 unknown */
 	struct tw_art_key keys[TW_ART_KEYS];
 	unsigned n_keys;
 
@@ -151,9 +151,9 @@ struct tw_art {
 	uint64_t declared_records; /* num-method-calls of the header; 0: absent */
 	uint32_t first_enters;     /* the largest of any thread */
 	bool unrolled;             /* some exits are by exception, which sampling does not record */
-	unsigned n_gaps, n_looked;
+	unsigned n_gaps, n_examined;
 	int64_t gaps[TW_ART_GAPS];
-	bool judged;         /* interval_ns is decided: at the first flush */
+	bool source_decided; /* interval_ns is decided: at the first flush */
 	int64_t interval_ns; /* of samples; 0: every call was recorded */
 	unsigned n_batch;
 	struct tw_event batch[TW_ART_BATCH];
@@ -194,7 +194,7 @@ struct tw_art_method *tw_art_unnamed(struct tw_art *s, uint64_t id, uint64_t off
 void tw_art_name_method(
         struct tw_art *s, struct tw_art_method *m, struct tw_str name, uint64_t offset);
 enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
-        const struct tw_art_call *told, struct tw_err *err);
+        const struct tw_art_call *call, struct tw_err *err);
 enum tw_status tw_art_table_finish(struct tw_art *s, struct tw_err *err);
 enum tw_status tw_art_no_memory(struct tw_err *err);
 
@@ -223,7 +223,7 @@ bool tw_art_packet_probe(const uint8_t *p, size_t n); /* a dump without a header
 void tw_art_early_start(struct tw_art *s); /* the trace uses form A */
 size_t tw_art_early_head(const struct tw_art *s);
 /* The id used in records for the method that a packet gives this number. */
-uint64_t tw_art_early_method(struct tw_art *s, uint32_t told);
+uint64_t tw_art_early_method(struct tw_art *s, uint32_t number);
 /* The head p of a block, which is its first record; the others are read in state TW_ART_EARLY. */
 enum tw_status tw_art_early_block(struct tw_art *s, const uint8_t *p, struct tw_err *err);
 enum tw_status tw_art_early_step(

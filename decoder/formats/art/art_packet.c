@@ -183,22 +183,22 @@ static struct cursor carried(const struct cursor *c, const struct tw_art_thread 
 }
 
 /* Whether the block continues the thread's previous one. */
-static bool goes_on(const struct tw_art *s, const struct tw_art_thread *t,
-        const struct cursor *fresh, uint32_t count)
+static bool continues_previous(const struct tw_art *s, const struct tw_art_thread *t,
+        const struct cursor *start, uint32_t count)
 {
-	struct cursor look = *fresh;
+	struct cursor probe = *start;
 	struct record first;
 
 	if (t->flushed == 0)
 		return false;
-	if (next(&look, &first) && first.action != TW_ART_NO_ACTION && first.ns >= t->wall &&
+	if (next(&probe, &first) && first.action != TW_ART_NO_ACTION && first.ns >= t->wall &&
 	        tw_art_knows(s, first.method))
 		return false;
-	return faults(s, carried(fresh, t), count, t->flushed, t->wall) <
-	       faults(s, *fresh, count, 0, t->wall);
+	return faults(s, carried(start, t), count, t->flushed, t->wall) <
+	       faults(s, *start, count, 0, t->wall);
 }
 
-static enum tw_status tell(struct tw_art *s, struct tw_art_thread *t, const struct record *r,
+static enum tw_status emit(struct tw_art *s, struct tw_art_thread *t, const struct record *r,
         uint64_t offset, struct tw_err *err)
 {
 	struct tw_art_call call = {.action = r->action,
@@ -229,7 +229,7 @@ static enum tw_status read_records(struct tw_art *s, struct tw_art_thread *t, st
 	uint32_t n = 0;
 
 	while (st == TW_OK && next(c, &r)) {
-		st = tell(s, t, &r, s->offset + (uint64_t)(at - packet), err);
+		st = emit(s, t, &r, s->offset + (uint64_t)(at - packet), err);
 		at = c->at;
 		n++;
 	}
@@ -266,7 +266,7 @@ static enum tw_status block(
 	if (s->form == TW_ART_FORM_UNKNOWN)
 		decide_form(s, p + ENTRIES_HEAD, end, count);
 	c = cursor_of(s, s->form, p + ENTRIES_HEAD, end);
-	if (s->form == TW_ART_FORM_B && goes_on(s, t, &c, count))
+	if (s->form == TW_ART_FORM_B && continues_previous(s, t, &c, count))
 		c = carried(&c, t);
 	else
 		t->flushed = 0;

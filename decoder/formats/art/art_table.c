@@ -94,14 +94,14 @@ static struct tw_art_method **method_slot(const struct tw_art *s, uint64_t id)
 
 static bool widen_methods(struct tw_art *s)
 {
-	struct tw_art_method **fresh;
+	struct tw_art_method **larger;
 
 	if (s->n_methods < s->n_method_slots / 2)
 		return true;
-	fresh = tw_arena_zalloc(s->arena, s->n_method_slots, 2 * sizeof(void *));
-	if (!fresh)
+	larger = tw_arena_zalloc(s->arena, s->n_method_slots, 2 * sizeof(void *));
+	if (!larger)
 		return false;
-	s->methods = fresh;
+	s->methods = larger;
 	s->n_method_slots *= 2;
 	for (struct tw_art_method *m = s->first_method; m; m = m->next)
 		*method_slot(s, m->id) = m;
@@ -200,11 +200,11 @@ static int64_t interval_of(struct tw_art *s)
 /* The first batch contains all gaps examined, so the decision is made before any event is emitted.
  * A sampler starts from an empty stack: an exit without an enter is then not a call from before the
  * recording, and adopts no calls. */
-static void judge_source(struct tw_art *s)
+static void decide_source(struct tw_art *s)
 {
-	if (!s->judged)
+	if (!s->source_decided)
 		s->interval_ns = interval_of(s);
-	s->judged = true;
+	s->source_decided = true;
 	if (s->interval_ns == 0)
 		return;
 	for (unsigned i = 0; i < s->n_batch; i++)
@@ -216,7 +216,7 @@ static enum tw_status flush(struct tw_art *s, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	judge_source(s);
+	decide_source(s);
 	if (s->n_batch)
 		st = s->sink->ops->events(s->sink, s->batch, s->n_batch, err);
 	s->n_batch = 0;
@@ -251,11 +251,10 @@ static struct tw_art_method *cached(struct tw_art *s, uint64_t id, uint64_t offs
 	return *at;
 }
 
-static void look_for_interval(
-        struct tw_art *s, struct tw_art_thread *t, const struct tw_art_call *call)
+static void examine_gap(struct tw_art *s, struct tw_art_thread *t, const struct tw_art_call *call)
 {
 	s->unrolled |= call->action == TW_ART_UNROLL;
-	s->n_looked++;
+	s->n_examined++;
 	if (t->seen && call->ts_ns > t->last_ns) {
 		s->gaps[s->n_gaps++] = call->ts_ns - t->last_ns;
 		t->had_gap = true;
@@ -298,9 +297,9 @@ static enum tw_status note_unroll(struct tw_art *s, const struct tw_event *ev,
 }
 
 enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
-        const struct tw_art_call *told, struct tw_err *err)
+        const struct tw_art_call *record, struct tw_err *err)
 {
-	struct tw_art_call call = *told;
+	struct tw_art_call call = *record;
 	struct tw_art_method *m = NULL;
 	struct tw_event *ev = &s->batch[s->n_batch];
 
@@ -310,8 +309,8 @@ enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
 		if (!m || (!m->sym && !first_use(s, m, call.offset)))
 			return s->no_memory ? tw_art_no_memory(err) : TW_OK;
 	}
-	if (s->n_looked < TW_ART_GAPS)
-		look_for_interval(s, t, &call);
+	if (s->n_examined < TW_ART_GAPS)
+		examine_gap(s, t, &call);
 	clamp(s, t, &call);
 	*ev = (struct tw_event){
 	        .kind = call.action == TW_ART_ENTER ? TW_EV_BEGIN : TW_EV_END_EARLIER,
@@ -364,7 +363,7 @@ enum tw_status tw_art_table_finish(struct tw_art *s, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	judge_source(s);
+	decide_source(s);
 	for (uint32_t i = 0; st == TW_OK && i < s->n_thread_slots; i++) {
 		const struct tw_art_thread *t = s->threads[i];
 

@@ -240,8 +240,8 @@ static enum tw_status one_line(
 enum tw_status tw_art_text_step(
         struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
 {
-	size_t look = n <= LINE_MAX_BYTES ? n : (size_t)LINE_MAX_BYTES + 1;
-	const uint8_t *end = memchr(p, '\n', s->long_line ? n : look);
+	size_t limit = n <= LINE_MAX_BYTES ? n : (size_t)LINE_MAX_BYTES + 1;
+	const uint8_t *end = memchr(p, '\n', s->long_line ? n : limit);
 	struct tw_str line = {(const char *)p, end ? (size_t)(end - p) : n};
 
 	if (s->long_line) {
@@ -256,7 +256,7 @@ enum tw_status tw_art_text_step(
 	if (!end) {
 		tw_art_repair(s, TW_REPAIR_line_malformed, s->offset);
 		s->long_line = true;
-		*ret_used = look;
+		*ret_used = limit;
 		return TW_OK;
 	}
 	*ret_used = line.len + 1;

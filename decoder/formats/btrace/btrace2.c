@@ -180,7 +180,7 @@ static uint32_t method_of(struct btrace2 *s, uint32_t id)
 }
 
 /* An accepted record: clamps it to the recording and emits it. */
-static enum tw_status tell(struct btrace2 *s, const struct record *r, struct tw_err *err)
+static enum tw_status emit(struct btrace2 *s, const struct record *r, struct tw_err *err)
 {
 	int64_t begin = r->start_ns;
 	struct tw_event *ev = &s->batch[s->n_batch];
@@ -204,12 +204,12 @@ static enum tw_status tell(struct btrace2 *s, const struct record *r, struct tw_
 	return ++s->n_batch == BATCH ? flush(s, err) : TW_OK;
 }
 
-static enum tw_status tell_late(struct btrace2 *s, struct tw_err *err)
+static enum tw_status emit_late(struct btrace2 *s, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	for (unsigned i = 0; i < s->n_late && st == TW_OK; i++)
-		st = tell(s, &s->late[i], err);
+		st = emit(s, &s->late[i], err);
 	s->n_late = 0;
 	return st;
 }
@@ -226,9 +226,9 @@ static enum tw_status settle_ahead(struct btrace2 *s, int64_t next_end_ns, struc
 {
 	s->has_ahead = false;
 	if (next_end_ns >= s->ahead.end_ns - LATE_NS) {
-		enum tw_status st = tell_late(s, err); /* they come before it in the file */
+		enum tw_status st = emit_late(s, err); /* late records precede it in the file */
 
-		return st == TW_OK ? tell(s, &s->ahead, err) : st;
+		return st == TW_OK ? emit(s, &s->ahead, err) : st;
 	}
 	repair(s, TW_REPAIR_impossible_time, s->ahead.offset, 1);
 	return TW_OK;
@@ -254,8 +254,8 @@ static enum tw_status accept(struct btrace2 *s, const struct record *r, struct t
 		return TW_OK;
 	}
 	if (s->n_late)
-		st = tell_late(s, err);
-	return st == TW_OK ? tell(s, r, err) : st;
+		st = emit_late(s, err);
+	return st == TW_OK ? emit(s, r, err) : st;
 }
 
 static void empty_slots(struct btrace2 *s)
@@ -319,14 +319,14 @@ static enum tw_status read_record(
 	return accept(s, &r, err);
 }
 
-/* No earlier record waits for the next one. */
-static bool is_calm(const struct btrace2 *s)
+/* Returns whether no earlier record is held back. */
+static bool has_none_held(const struct btrace2 *s)
 {
 	return s->zeros == 0 && s->n_late == 0 && !s->has_ahead && !s->tail_found;
 }
 
-/* A calm record of the recording, with its time in order, of a thread and a method met before, as
- * nearly all are.  False: the others, of which nothing has been read. */
+/* Reads a record of the usual kind: within the recording, in time order, with a known thread and
+ * method. False: another kind; nothing was read. */
 static inline bool read_plain(struct btrace2 *s, const uint8_t *p, uint64_t offset)
 {
 	uint64_t a = tw_u64le(p);
@@ -382,7 +382,7 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 		st = read_record(s, s->carry, s->offset - RECORD, err);
 	}
 	while (st == TW_OK && n >= RECORD) {
-		if (!is_calm(s) || !read_plain(s, p, s->offset))
+		if (!has_none_held(s) || !read_plain(s, p, s->offset))
 			st = read_record(s, p, s->offset, err);
 		else if (s->n_batch == BATCH)
 			st = flush(s, err);
@@ -403,8 +403,8 @@ static bool all_zero(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* The phone writes slots while `next + 16 < size`: the last slot of a full buffer stays empty. If
- * the last used slots are from an earlier recording, it was that one which filled the buffer. */
+/* The phone writes slots while `next + 16 < size`, so the last slot of a full buffer stays empty.
+ * If the last used slots are from an earlier recording, that recording filled the buffer. */
 static bool was_filled(const struct btrace2 *s)
 {
 	uint64_t size = s->offset;
@@ -433,7 +433,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		return tw_fail_at(err, TW_CORRUPT, s->offset,
 		        "the btrace 2.0 header is %u bytes, here are %u", (unsigned)HEADER,
 		        s->n_carry);
-	if (s->has_ahead) /* nothing contradicts it */
+	if (s->has_ahead) /* no record contradicts it */
 		st = settle_ahead(s, s->ahead.end_ns, err);
 	if (s->n_late)
 		drop_tail(s);

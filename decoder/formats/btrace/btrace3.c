@@ -282,7 +282,7 @@ static enum tw_status add_samples(
 	if (st != TW_OK || p.n < want || r->end_ns <= r->begin_ns)
 		return st;
 	p.ts_ns = r->end_ns;
-	p.went_on = true;
+	p.continued = true;
 	p.has_cpu = r->cpu_end_ns > 0;
 	p.cpu_ns = r->cpu_end_ns;
 	return tw_samples_add(s->samples, &p, err);

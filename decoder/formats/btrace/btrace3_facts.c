@@ -111,7 +111,7 @@ struct counters { /* of one thread */
 	struct tw_btrace3_totals first;
 	struct {
 		int64_t value, ts_ns;
-	} told[COUNTERS];
+	} emitted[COUNTERS];
 };
 
 /* Emits the changes on the thread since its first sample; `last`: at its last sample. */
@@ -138,18 +138,18 @@ static enum tw_status count(struct tw_btrace3_facts *s, struct counters *c,
 		        .offset = f->offset,
 		        .text = tw_str_of(now[i].name)};
 
-		if (note.value <= c->told[i].value)
+		if (note.value <= c->emitted[i].value)
 			continue;
-		if (!last && c->told[i].value && note.ts_ns - c->told[i].ts_ns < STEP_NS)
+		if (!last && c->emitted[i].value && note.ts_ns - c->emitted[i].ts_ns < STEP_NS)
 			continue;
-		c->told[i].value = note.value;
-		c->told[i].ts_ns = note.ts_ns;
+		c->emitted[i].value = note.value;
+		c->emitted[i].ts_ns = note.ts_ns;
 		st = s->sink->ops->note(s->sink, &note, err);
 	}
 	return st;
 }
 
-static enum tw_status tell_fact(
+static enum tw_status emit_fact(
         struct tw_btrace3_facts *s, const struct tw_btrace3_fact *f, struct tw_err *err)
 {
 	struct tw_note note = {.kind = kind_of(f->type),
@@ -191,7 +191,7 @@ enum tw_status tw_btrace3_facts_emit(
 			c = (struct counters){.first = f->totals};
 		st = count(s, &c, f, last, err);
 		if (st == TW_OK)
-			st = tell_fact(s, f, err);
+			st = emit_fact(s, f, err);
 	}
 	return st;
 }

@@ -44,7 +44,7 @@ static bool is_mark(struct tw_str line)
 }
 
 /* 0: inconclusive, 1: an event, -1: another format. */
-static int judge(struct tw_str line)
+static int classify_line(struct tw_str line)
 {
 	struct tw_ftrace_event e;
 	struct tw_str bare = tw_str_trim(line);
@@ -71,7 +71,7 @@ static int probe(const uint8_t *head, size_t len)
 			return 90;
 		if (line.len && memchr(line.ptr, '\0', line.len))
 			return 0;
-		verdict = judge(line);
+		verdict = classify_line(line);
 		if (verdict > 0)
 			return strange ? 30 : 80;
 		strange |= verdict < 0;

@@ -156,7 +156,7 @@ static enum tw_status read_blocked(
 	return TW_OK;
 }
 
-static enum tw_status tell_counter(struct tw_ftrace *f, const struct line_event *l,
+static enum tw_status emit_counter(struct tw_ftrace *f, const struct line_event *l,
         struct tw_str what, uint64_t value, struct tw_err *err)
 {
 	return tw_marks_note(&f->marks,
@@ -190,7 +190,7 @@ static enum tw_status read_frequency(
 	        !tw_str_u64(tw_str_from(state, 6), INT64_MAX, &khz) ||
 	        !word_number(l->e.args, TW_STR(" cpu_id="), &cpu))
 		return malformed(f, l->offset);
-	return tell_counter(f, l, of_cpu(name, cpu, "frequency (kHz)"), khz, err);
+	return emit_counter(f, l, of_cpu(name, cpu, "frequency (kHz)"), khz, err);
 }
 
 /* min=KHZ max=KHZ cpu_id=0, or min_freq= and max_freq= */
@@ -205,7 +205,7 @@ static enum tw_status read_limits(
 	        (!word_number(l->e.args, TW_STR(" max="), &khz) &&
 	                !word_number(l->e.args, TW_STR(" max_freq="), &khz)))
 		return malformed(f, l->offset);
-	return tell_counter(f, l, of_cpu(name, cpu, "highest frequency (kHz)"), khz, err);
+	return emit_counter(f, l, of_cpu(name, cpu, "highest frequency (kHz)"), khz, err);
 }
 
 /* NAME state=V cpu_id=0 */
@@ -217,7 +217,7 @@ static enum tw_status read_clock_rate(
 
 	if (name.len == 0 || !word_number(l->e.args, TW_STR(" state="), &value))
 		return malformed(f, l->offset);
-	return tell_counter(f, l, name, value, err);
+	return emit_counter(f, l, name, value, err);
 }
 
 /* --- markers --- */
@@ -242,9 +242,9 @@ static bool seconds(struct tw_str s, int64_t *ret_ns)
 	return true;
 }
 
-static void tell_clock(struct tw_ftrace *f)
+static void emit_clock(struct tw_ftrace *f)
 {
-	f->clock_told = true;
+	f->clock_emitted = true;
 	f->marks.sink->ops->clock(f->marks.sink, &f->clock);
 }
 
@@ -264,7 +264,7 @@ static enum tw_status read_sync(
 		        parent_ns ? f->zero_ns + parent_ns - l->e.time_ns : f->zero_ns;
 		if (f->clock.mono_base_ns < 0)
 			f->clock.mono_base_ns = -1;
-		tell_clock(f);
+		emit_clock(f);
 		return TW_OK;
 	}
 	if (tw_str_starts(what, TW_STR("realtime_ts=")) &&
@@ -350,9 +350,9 @@ static enum tw_status read_event(struct tw_ftrace *f, struct line_event *l, stru
 		tw_tids_process(&f->marks.tids, l->by, l->e.tgid);
 		(void)named_thread(f, l->e.tid, l->e.task, l->offset);
 	}
-	/* a clock sync line has more information than the first event, so it is waited for */
-	if (!f->clock_told && tw_str_find(l->e.args, TW_STR("parent_ts=")) == l->e.args.len)
-		tell_clock(f);
+	/* a clock sync line is more precise than the first event, so it is waited for */
+	if (!f->clock_emitted && tw_str_find(l->e.args, TW_STR("parent_ts=")) == l->e.args.len)
+		emit_clock(f);
 	for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
 		if (tw_str_eq(handlers[i].name, l->e.name))
 			return handlers[i].read(f, l, err);
@@ -448,7 +448,7 @@ enum tw_status tw_ftrace_finish(struct tw_ftrace *f, struct tw_err *err)
 {
 	enum tw_status st = tw_marks_finish(&f->marks, err);
 
-	if (f->have_zero && !f->clock_told)
-		tell_clock(f);
+	if (f->have_zero && !f->clock_emitted)
+		emit_clock(f);
 	return st == TW_OK ? tw_sched_finish(&f->marks, err) : st;
 }

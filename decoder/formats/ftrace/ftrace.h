@@ -19,7 +19,7 @@ enum { TW_FTRACE_LINE_MAX = 16 << 10 };
 struct tw_ftrace {
 	struct tw_marks marks;
 	struct tw_clock clock;
-	bool have_zero, clock_told; /* the zero may also come from data next to the lines */
+	bool have_zero, clock_emitted; /* the zero may also come from data next to the lines */
 	int64_t zero_ns;
 	uint64_t events; /* lines that are events */
 };

@@ -186,7 +186,7 @@ static bool time_of(struct tw_chrome *c, struct event *e)
 
 /* --- flows --- */
 
-static enum tw_status tell_flow(struct tw_chrome *c, const struct event *e, uint64_t id,
+static enum tw_status emit_flow(struct tw_chrome *c, const struct event *e, uint64_t id,
         enum tw_flow_step step, struct tw_err *err)
 {
 	const struct tw_flow_point p = {.id = id,
@@ -207,7 +207,7 @@ static enum tw_status read_flow(
 	if (!id_of(field(e, TW_CHROME_ID), &id))
 		return malformed(c, e->mark.offset);
 	h = hash(hash((uint64_t)id * 0x9E3779B97F4A7C15u, e->cat), e->mark.text);
-	return tell_flow(c, e, h,
+	return emit_flow(c, e, h,
 	        phase == 's'   ? TW_FLOW_BEGIN
 	        : phase == 't' ? TW_FLOW_STEP
 	                       : TW_FLOW_END,
@@ -224,7 +224,7 @@ static enum tw_status read_bound_flow(
 
 	if ((!in && !out) || !id_of(field(e, TW_CHROME_BIND_ID), &id))
 		return TW_OK;
-	return tell_flow(c, e, (uint64_t)id,
+	return emit_flow(c, e, (uint64_t)id,
 	        in && out ? TW_FLOW_STEP
 	        : out     ? TW_FLOW_BEGIN
 	                  : TW_FLOW_END,
@@ -260,7 +260,7 @@ static int by_time(const void *pa, const void *pb)
 }
 
 /* Emits the n earliest. */
-static enum tw_status tell_edges(struct tw_chrome *c, uint32_t n, struct tw_err *err)
+static enum tw_status emit_edges(struct tw_chrome *c, uint32_t n, struct tw_err *err)
 {
 	struct tw_marks *m = &c->trace->marks;
 	enum tw_status st = TW_OK;
@@ -328,7 +328,7 @@ static enum tw_status read_edge(
 	if (!ends)
 		edge.sym = tw_marks_name(m, e->mark.text);
 	if (c->n_edges == TW_CHROME_WINDOW)
-		st = tell_edges(c, TW_CHROME_WINDOW / 2, err);
+		st = emit_edges(c, TW_CHROME_WINDOW / 2, err);
 	if (st == TW_OK && !room_for_edge(c))
 		st = tw_oom(err);
 	if (st == TW_OK)
@@ -358,7 +358,7 @@ static enum tw_status read_call(struct tw_chrome *c, const struct event *e, stru
 
 /* --- instants, counters, samples --- */
 
-static enum tw_status tell_moment(
+static enum tw_status emit_moment(
         struct tw_chrome *c, const struct event *e, enum tw_note_kind kind, struct tw_err *err)
 {
 	struct tw_str scope = word(e, TW_CHROME_S);
@@ -380,7 +380,7 @@ static enum tw_status tell_moment(
 	return tw_marks_note(&c->trace->marks, &note, err);
 }
 
-static enum tw_status tell_counter(struct tw_chrome *c, const struct event *e, struct tw_str name,
+static enum tw_status emit_counter(struct tw_chrome *c, const struct event *e, struct tw_str name,
         const json_t *value, struct tw_err *err)
 {
 	struct tw_note note = {.kind = TW_NOTE_counter,
@@ -425,7 +425,7 @@ static enum tw_status read_counter(struct tw_chrome *c, const struct event *e, s
 		        alone ? "" : " ", alone ? "" : key);
 		size_t len = n < (int)sizeof name ? (size_t)n : sizeof name - 1;
 
-		st = tell_counter(c, e, (struct tw_str){name, len}, v, err);
+		st = emit_counter(c, e, (struct tw_str){name, len}, v, err);
 		if (st != TW_OK)
 			break;
 	}
@@ -522,9 +522,9 @@ static enum tw_status read_timed(
 	case 'f':
 		return read_flow(c, e, phase, err);
 	case 'P':
-		return tell_moment(c, e, TW_NOTE_sample, err);
+		return emit_moment(c, e, TW_NOTE_sample, err);
 	default:
-		return tell_moment(c, e, TW_NOTE_instant, err);
+		return emit_moment(c, e, TW_NOTE_instant, err);
 	}
 }
 
@@ -639,7 +639,7 @@ bool tw_chrome_init(struct tw_chrome *c, struct tw_arena *a, struct tw_ftrace *t
 enum tw_status tw_chrome_finish(struct tw_chrome *c, struct tw_err *err)
 {
 	struct tw_clock *clock = &c->trace->clock;
-	enum tw_status st = tell_edges(c, c->n_edges, err);
+	enum tw_status st = emit_edges(c, c->n_edges, err);
 
 	if (st != TW_OK || !c->own_zero)
 		return st;

@@ -160,7 +160,7 @@ static int32_t caller_of(const struct tables *t, int32_t stack)
 	return prefix >= 0 && prefix < stack ? prefix : NONE;
 }
 
-/* So that a sample takes no more time than MAX_STACK frames, however deep its stack is. */
+/* Limits the time per sample to MAX_STACK frames, however deep its stack is. */
 static bool measure_stacks(struct firefox *s, struct tables *t)
 {
 	const uint32_t n = t->columns[STACK_FRAME].n;
@@ -212,7 +212,7 @@ static struct tw_stacks *stacks_of(struct firefox *s, bool exact)
 	int64_t interval_ns = 0;
 
 	if (!exact && !to_ns(s->interval_ms, &interval_ns))
-		interval_ns = 0; /* it is measured */
+		interval_ns = 0; /* the interval is computed from the samples */
 	if (!*stacks)
 		*stacks = tw_stacks_new(s->arena, &s->limits, s->sink, interval_ns);
 	return *stacks;
@@ -223,7 +223,7 @@ static enum tw_status emit_thread(
 {
 	const struct tw_list *columns = t->columns;
 	struct tw_stacks *stacks = stacks_of(s, t->exact);
-	struct tw_sample x = {.track = t->track, .offset = t->offset, .went_on = t->exact};
+	struct tw_sample x = {.track = t->track, .offset = t->offset, .continued = t->exact};
 	bool deltas = columns[SAMPLE_DELTA].n > 0;
 	int64_t end_ns = -1; /* of the previous exact sample */
 	double at_ms = 0;
@@ -242,7 +242,7 @@ static enum tw_status emit_thread(
 		if (end_ns >= 0 && end_ns < x.ts_ns) { /* idle since the previous one */
 			st = tw_stacks_add(stacks,
 			        &(struct tw_sample){
-			                .track = t->track, .ts_ns = end_ns, .went_on = true},
+			                .track = t->track, .ts_ns = end_ns, .continued = true},
 			        err);
 			if (st != TW_OK)
 				break;
@@ -255,7 +255,7 @@ static enum tw_status emit_thread(
 	}
 	if (st == TW_OK && end_ns >= 0)
 		st = tw_stacks_add(stacks,
-		        &(struct tw_sample){.track = t->track, .ts_ns = end_ns, .went_on = true},
+		        &(struct tw_sample){.track = t->track, .ts_ns = end_ns, .continued = true},
 		        err);
 	return st;
 }

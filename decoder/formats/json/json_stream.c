@@ -18,7 +18,7 @@ static struct tw_json_open *top(struct tw_json_stream *s)
 	return s->depth ? &s->open[s->depth - 1] : NULL;
 }
 
-/* Whether anybody reads the values at this place. */
+/* Returns whether the format reads the values of this container. */
 static bool is_read(struct tw_json_stream *s)
 {
 	return s->depth == 0 || top(s)->tag;
@@ -341,7 +341,7 @@ static enum tw_status take(struct tw_json_stream *s, char c, struct tw_err *err)
 	return TW_OK;
 }
 
-/* Bytes of a text up to the next that means something. */
+/* Number of bytes of a text before the next special one. */
 static size_t plain(const struct tw_json_stream *s, const uint8_t *p, size_t n)
 {
 	size_t i = 0;

@@ -156,7 +156,7 @@ static void place(struct matrix *s, struct lines *l, const struct call *c, struc
 	*ret = (struct open_line){c->depth, begin, begin + dur, begin, 0};
 }
 
-static enum tw_status tell_call(
+static enum tw_status emit_call(
         struct matrix *s, struct lines *l, const struct call *c, struct tw_err *err)
 {
 	enum tw_status st = close_lines(s, l, c->depth, err);
@@ -197,7 +197,7 @@ static enum tw_status read_stack(
 		if (line.len == 0)
 			continue;
 		if (read_line(line, &c))
-			st = tell_call(s, l, &c, err);
+			st = emit_call(s, l, &c, err);
 		else
 			repair(s, TW_REPAIR_line_malformed);
 	}

@@ -192,7 +192,7 @@ static enum tw_status emit_samples(struct speedscope *s, struct tw_err *err)
 	const struct stack *stacks = s->samples.items;
 	const double *weights = s->weights.items;
 	const uint32_t *frames = s->frames.items;
-	struct tw_sample x = {.went_on = true, .track = s->track};
+	struct tw_sample x = {.continued = true, .track = s->track};
 	uint32_t *syms = tw_arena_alloc(s->arena, s->frames.n + 1, sizeof *syms);
 	double at = s->start;
 	enum tw_status st = TW_OK;

@@ -85,7 +85,7 @@ static void read_defaults(struct perfetto *s, struct tw_perfetto_sequence *q, st
 }
 
 /* Applies the packet's changes of its sequence's state, before anything else is read. */
-static enum tw_status turn_sequence(struct perfetto *s, struct tw_perfetto_sequence *q,
+static enum tw_status update_sequence(struct perfetto *s, struct tw_perfetto_sequence *q,
         const struct tw_perfetto_packet *p, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -235,7 +235,7 @@ static struct tw_str async_track(const struct perfetto *s, const struct tw_perfe
 }
 
 /* Spans without a track: begun and ended by an id and their name. */
-static enum tw_status tell_async(struct perfetto *s, const struct tw_perfetto_sequence *q,
+static enum tw_status emit_async(struct perfetto *s, const struct tw_perfetto_sequence *q,
         struct tw_perfetto_track *k, const struct tw_perfetto_track_event *e,
         const struct tw_perfetto_event *ev, struct tw_err *err)
 {
@@ -255,7 +255,7 @@ static enum tw_status tell_async(struct perfetto *s, const struct tw_perfetto_se
 	                                          : tw_marks_end_span(&s->marks, &mark, &key, err);
 }
 
-static enum tw_status tell_event(struct perfetto *s, const struct tw_perfetto_sequence *q,
+static enum tw_status emit_event(struct perfetto *s, const struct tw_perfetto_sequence *q,
         struct tw_perfetto_track *k, const struct tw_perfetto_track_event *e,
         const struct tw_perfetto_event *ev, struct tw_err *err)
 {
@@ -273,7 +273,7 @@ static enum tw_status tell_event(struct perfetto *s, const struct tw_perfetto_se
 		return tw_perfetto_tracks_span(&s->tracks, k, ev, span_ns(e->dur_us), err);
 	case TW_PERFETTO_ASYNC_BEGIN:
 	case TW_PERFETTO_ASYNC_END:
-		return tell_async(s, q, k, e, ev, err);
+		return emit_async(s, q, k, e, ev, err);
 	case TW_PERFETTO_FLOW:
 		break;
 	case TW_PERFETTO_NONE:
@@ -284,7 +284,7 @@ static enum tw_status tell_event(struct perfetto *s, const struct tw_perfetto_se
 }
 
 /* The times of two events determine the direction of their flow. */
-static enum tw_status tell_flows(struct perfetto *s, struct tw_perfetto_track *k,
+static enum tw_status emit_flows(struct perfetto *s, struct tw_perfetto_track *k,
         const struct tw_perfetto_track_event *e, const struct tw_perfetto_event *ev,
         struct tw_err *err)
 {
@@ -322,8 +322,8 @@ static enum tw_status take_track_event(struct perfetto *s, struct tw_perfetto_se
 		st = track_of(s, q, &e, p->offset, &k, err);
 	if (st != TW_OK || !k)
 		return st;
-	st = tell_event(s, q, k, &e, &ev, err);
-	return st == TW_OK && e.n_flows ? tell_flows(s, k, &e, &ev, err) : st;
+	st = emit_event(s, q, k, &e, &ev, err);
+	return st == TW_OK && e.n_flows ? emit_flows(s, k, &e, &ev, err) : st;
 }
 
 /* --- other packets --- */
@@ -478,7 +478,7 @@ static enum tw_status take_packet(
 
 	if (!q)
 		return no_memory(err);
-	st = turn_sequence(s, q, p, err);
+	st = update_sequence(s, q, p, err);
 	if (st != TW_OK)
 		return st;
 	if (q->lost && p->flags & TW_PERFETTO_NEEDS_STATE) {

@@ -71,7 +71,7 @@ static void add_janks(struct tw_detail *d, uint32_t bits)
 	tw_detail_str(d, "jank", (struct tw_str){words, len});
 }
 
-static enum tw_status tell(struct tw_perfetto_frames *s, const struct tw_perfetto_frame *f,
+static enum tw_status emit(struct tw_perfetto_frames *s, const struct tw_perfetto_frame *f,
         int64_t end_ns, struct tw_err *err)
 {
 	struct tw_note note = {.kind = TW_NOTE_frame,
@@ -117,12 +117,12 @@ static struct tw_perfetto_frame *take_out(struct tw_perfetto_frames *s, uint32_t
 	return f;
 }
 
-static enum tw_status tell_open(struct tw_perfetto_frames *s, int64_t cookie, struct tw_err *err)
+static enum tw_status emit_open(struct tw_perfetto_frames *s, int64_t cookie, struct tw_err *err)
 {
 	struct tw_perfetto_frame *f = take_out(s, link_of(s, cookie));
 
 	repair(s, TW_REPAIR_enter_without_exit, f->offset);
-	return tell(s, f, s->marks->last_ns, err);
+	return emit(s, f, s->marks->last_ns, err);
 }
 
 static bool prepare(struct tw_perfetto_frames *s)
@@ -135,7 +135,7 @@ static bool prepare(struct tw_perfetto_frames *s)
 }
 
 static enum tw_status begin(
-        struct tw_perfetto_frames *s, const struct tw_perfetto_frame *fresh, struct tw_err *err)
+        struct tw_perfetto_frames *s, const struct tw_perfetto_frame *added, struct tw_err *err)
 {
 	uint32_t at = (uint32_t)(s->begun++ & (RING - 1));
 	enum tw_status st = TW_OK;
@@ -143,14 +143,14 @@ static enum tw_status begin(
 
 	if (!prepare(s))
 		return no_memory(err);
-	if (*link_of(s, fresh->cookie))
-		st = tell_open(s, fresh->cookie, err);
+	if (*link_of(s, added->cookie))
+		st = emit_open(s, added->cookie, err);
 	if (st == TW_OK && s->ring[at].open)
-		st = tell_open(s, s->ring[at].cookie, err);
+		st = emit_open(s, s->ring[at].cookie, err);
 	if (st != TW_OK)
 		return st;
-	s->ring[at] = *fresh;
-	link = link_of(s, fresh->cookie);
+	s->ring[at] = *added;
+	link = link_of(s, added->cookie);
 	*link = at + 1;
 	return TW_OK;
 }
@@ -161,7 +161,7 @@ static enum tw_status end(struct tw_perfetto_frames *s, int64_t cookie, int64_t 
 	uint32_t *link = s->begun ? link_of(s, cookie) : NULL;
 
 	if (link && *link)
-		return tell(s, take_out(s, link), ts_ns, err);
+		return emit(s, take_out(s, link), ts_ns, err);
 	repair(s, TW_REPAIR_exit_without_enter, offset);
 	return TW_OK;
 }
@@ -238,7 +238,7 @@ enum tw_status tw_perfetto_frames_finish(struct tw_perfetto_frames *s, struct tw
 		const struct tw_perfetto_frame *f = &s->ring[(s->begun + i) & (RING - 1)];
 
 		if (f->open)
-			st = tell_open(s, f->cookie, err);
+			st = emit_open(s, f->cookie, err);
 	}
 	return st;
 }

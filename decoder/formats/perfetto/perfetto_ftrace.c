@@ -177,7 +177,7 @@ static bool read_event(uint32_t number, struct tw_pb message, struct tw_perfetto
 	}
 }
 
-static bool is_told(uint32_t number)
+static bool is_supported(uint32_t number)
 {
 	return number == 3 || number == 4 || number == 11 || number == 17 || number == 18 ||
 	       number == 20 || number == 114 || number == 235;
@@ -196,7 +196,7 @@ static enum tw_status take_event(struct tw_perfetto_ftrace *t, const struct bund
 			ev.ts_ns = (int64_t)f.value;
 		else if (f.number == 2)
 			ev.tid = thread_id(f.value);
-		else if (is_told(f.number) && f.type == TW_PB_BYTES)
+		else if (is_supported(f.number) && f.type == TW_PB_BYTES)
 			what = f;
 	if (tw_pb_bad(&message)) {
 		repair(t, TW_REPAIR_record_malformed, b->offset);
@@ -400,7 +400,7 @@ static struct tw_tid *thread_of(struct tw_perfetto_ftrace *t, uint32_t tid, uint
 	return k;
 }
 
-static enum tw_status tell_created(struct tw_perfetto_ftrace *t,
+static enum tw_status emit_created(struct tw_perfetto_ftrace *t,
         const struct tw_perfetto_ftrace_event *ev, struct tw_str name, struct tw_err *err)
 {
 	struct tw_tid *by = thread_of(t, ev->tid, ev->offset);
@@ -420,7 +420,7 @@ static enum tw_status tell_created(struct tw_perfetto_ftrace *t,
 	return note.track ? tw_marks_note(t->marks, &note, err) : TW_OK;
 }
 
-static enum tw_status tell_switch(struct tw_perfetto_ftrace *t,
+static enum tw_status emit_switch(struct tw_perfetto_ftrace *t,
         const struct tw_perfetto_ftrace_event *ev, struct tw_str name, struct tw_err *err)
 {
 	const struct tw_sched_event at = {ev->ts_ns, ev->offset, ev->cpu};
@@ -433,7 +433,7 @@ static enum tw_status tell_switch(struct tw_perfetto_ftrace *t,
 	return tw_sched_switch(t->marks, &at, prev, (struct tw_str){&ev->state, 1}, next, err);
 }
 
-static enum tw_status tell_wake(struct tw_perfetto_ftrace *t,
+static enum tw_status emit_wake(struct tw_perfetto_ftrace *t,
         const struct tw_perfetto_ftrace_event *ev, struct tw_str name, struct tw_err *err)
 {
 	const struct tw_sched_event at = {ev->ts_ns, ev->offset, ev->cpu};
@@ -446,7 +446,7 @@ static enum tw_status tell_wake(struct tw_perfetto_ftrace *t,
 	return tw_sched_wake(t->marks, &at, thread_of(t, by, ev->offset), woken, name, err);
 }
 
-static enum tw_status tell_frequency(
+static enum tw_status emit_frequency(
         struct tw_perfetto_ftrace *t, const struct tw_perfetto_ftrace_event *ev, struct tw_err *err)
 {
 	char name[40];
@@ -462,7 +462,7 @@ static enum tw_status tell_frequency(
 	        err);
 }
 
-static enum tw_status tell(
+static enum tw_status emit(
         struct tw_perfetto_ftrace *t, const struct tw_perfetto_ftrace_event *ev, struct tw_err *err)
 {
 	struct tw_str text = tw_perfetto_intern_str(t->texts, ev->text);
@@ -474,18 +474,18 @@ static enum tw_status tell(
 		mark.by = thread_of(t, ev->tid, ev->offset);
 		return mark.by ? tw_marks_emit(t->marks, &mark, err) : TW_OK;
 	case SWITCH:
-		return tell_switch(t, ev, text, err);
+		return emit_switch(t, ev, text, err);
 	case WAKE:
-		return tell_wake(t, ev, text, err);
+		return emit_wake(t, ev, text, err);
 	case BLOCKED:
 		k = thread_of(t, ev->other, ev->offset);
 		if (k)
 			tw_sched_blocked(k, ev->state, TW_STR(""));
 		return TW_OK;
 	case CREATED:
-		return tell_created(t, ev, text, err);
+		return emit_created(t, ev, text, err);
 	case FREQUENCY:
-		return tell_frequency(t, ev, err);
+		return emit_frequency(t, ev, err);
 	}
 	return TW_OK;
 }
@@ -498,6 +498,6 @@ enum tw_status tw_perfetto_ftrace_finish(struct tw_perfetto_ftrace *t, struct tw
 		qsort(t->list, t->n, sizeof *t->list, by_time);
 	memset(t->running, 0, sizeof t->running);
 	for (uint32_t i = 0; st == TW_OK && i < t->n; i++)
-		st = tell(t, &t->list[i], err);
+		st = emit(t, &t->list[i], err);
 	return st == TW_OK ? tw_sched_finish(t->marks, err) : st;
 }

@@ -125,14 +125,14 @@ static bool widen_numbers(struct tw_perfetto_intern *t)
 	const struct tw_perfetto_number *old = t->numbers;
 	uint32_t old_cap = t->cap_numbers;
 	uint32_t cap = old_cap ? old_cap * 2 : FIRST;
-	struct tw_perfetto_number *fresh;
+	struct tw_perfetto_number *larger;
 
 	if (t->n_numbers < old_cap / 2)
 		return true;
-	fresh = tw_arena_zalloc(t->arena, cap, sizeof *fresh);
-	if (!fresh)
+	larger = tw_arena_zalloc(t->arena, cap, sizeof *larger);
+	if (!larger)
 		return false;
-	t->numbers = fresh;
+	t->numbers = larger;
 	t->cap_numbers = cap;
 	for (uint32_t i = 0; i < old_cap; i++)
 		if (old[i].owner)

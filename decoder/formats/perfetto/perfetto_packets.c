@@ -243,7 +243,7 @@ static enum tw_status read_body(struct tw_perfetto_packets *s, const uint8_t *p,
 	return take == want ? hand_on(s, s->held, s->n_held, ret_used, err) : TW_OK;
 }
 
-static void lose(struct tw_perfetto_packets *s, enum tw_repair what)
+static void lose_framing(struct tw_perfetto_packets *s, enum tw_repair what)
 {
 	repair(s, what, s->start);
 	s->state = TW_PERFETTO_LOST;
@@ -271,9 +271,9 @@ static void read_length(struct tw_perfetto_packets *s, uint8_t byte)
 	if (byte < 0x80) {
 		s->state = TW_PERFETTO_BODY;
 		if (s->length > TW_PERFETTO_PACKET_MAX)
-			lose(s, TW_REPAIR_record_too_large);
+			lose_framing(s, TW_REPAIR_record_too_large);
 	} else if (s->shift > 28) {
-		lose(s, TW_REPAIR_framing_lost);
+		lose_framing(s, TW_REPAIR_framing_lost);
 	}
 }
 
@@ -298,7 +298,7 @@ static enum tw_status frame(struct tw_perfetto_packets *s, const uint8_t *p, siz
 			s->length = s->shift = 0;
 			s->state = TW_PERFETTO_LENGTH;
 			if (p[at] != PACKET_TAG) {
-				lose(s, TW_REPAIR_framing_lost);
+				lose_framing(s, TW_REPAIR_framing_lost);
 				used = 0;
 			}
 		}

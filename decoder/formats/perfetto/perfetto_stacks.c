@@ -156,7 +156,7 @@ static bool set_task(
 }
 
 /* The pass in which a field is read: later passes use results of earlier ones. */
-static int turn_of(uint32_t field)
+static int pass_of(uint32_t field)
 {
 	switch (field) {
 	case 2:  /* event names */
@@ -215,19 +215,19 @@ enum tw_status tw_perfetto_stacks_intern(struct tw_perfetto_stacks *s, struct tw
 	enum tw_status st = TW_OK;
 	int last = 0;
 
-	for (int turn = 0; turn <= last; turn++) {
+	for (int pass = 0; pass <= last; pass++) {
 		struct tw_pb again = message;
 		struct tw_pb_field f;
 
 		while (st == TW_OK && tw_pb_next(&again, &f)) {
-			int when = f.type == TW_PB_BYTES ? turn_of(f.number) : -1;
+			int when = f.type == TW_PB_BYTES ? pass_of(f.number) : -1;
 
 			if (when > last)
 				last = when;
-			if (when == turn)
+			if (when == pass)
 				st = take(s, &f, scope, offset, err);
 		}
-		if (turn == 0 && tw_pb_bad(&again))
+		if (pass == 0 && tw_pb_bad(&again))
 			repair(s, TW_REPAIR_record_malformed, offset);
 	}
 	return st;

@@ -8,7 +8,7 @@ static const struct {
 } counters[] = {{3, "resident kB"}, {7, "swapped kB"}, {10, "oom score"}};
 enum { COUNTERS = sizeof counters / sizeof *counters, MAX_FIELD = 10 };
 
-static enum tw_status tell_process(struct tw_marks *m, struct tw_pb message, int64_t ts_ns,
+static enum tw_status emit_process(struct tw_marks *m, struct tw_pb message, int64_t ts_ns,
         uint64_t offset, struct tw_err *err)
 {
 	int64_t value[MAX_FIELD + 1] = {0};
@@ -49,6 +49,6 @@ enum tw_status tw_perfetto_stats_emit(struct tw_marks *m, struct tw_pb message, 
 		m->last_ns = ts_ns;
 	while (st == TW_OK && tw_pb_next(&message, &f))
 		if (f.number == 1 && f.type == TW_PB_BYTES)
-			st = tell_process(m, tw_pb_in(&f), ts_ns, offset, err);
+			st = emit_process(m, tw_pb_in(&f), ts_ns, offset, err);
 	return st;
 }

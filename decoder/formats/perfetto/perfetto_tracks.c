@@ -353,9 +353,9 @@ struct tw_tid *tw_perfetto_tracks_owner(
 
 /* --- events --- */
 
-/* The thread that has the calls of a track below one; NULL: none.  A track that forbids merging
- * stands for its thread while nothing else has calls there, as in our own exports; otherwise it
- * becomes a thread of the same process, called as the track. */
+/* The thread that has the calls of a track below one; NULL: none. A track that forbids merging is
+ * used as its thread while nothing else has calls there, as in this server's exports. Otherwise it
+ * becomes a separate thread of the process with the track's name. */
 static struct tw_tid *row_of(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k)
 {
 	struct tw_tids *ids = &t->marks->tids;
@@ -398,7 +398,7 @@ static void describe_place(const struct tw_perfetto_tracks *t, const struct tw_p
 	tw_detail_str(ret, "track", tw_perfetto_intern_str(t->texts, k->name));
 }
 
-static enum tw_status tell_span(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
+static enum tw_status emit_span(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
         const struct tw_perfetto_open *o, int64_t end_ns, struct tw_err *err)
 {
 	int64_t dur_ns = end_ns > o->start_ns ? end_ns - o->start_ns : 0;
@@ -490,10 +490,10 @@ enum tw_status tw_perfetto_tracks_end(struct tw_perfetto_tracks *t, struct tw_pe
 	while (st == TW_OK && k->n_open > at) {
 		k->n_open--;
 		repair(t, TW_REPAIR_enter_without_exit, k->open[k->n_open].offset);
-		st = tell_span(t, k, &k->open[k->n_open], ev->ts_ns, err);
+		st = emit_span(t, k, &k->open[k->n_open], ev->ts_ns, err);
 	}
 	k->n_open = at - 1;
-	return st == TW_OK ? tell_span(t, k, &k->open[at - 1], ev->ts_ns, err) : st;
+	return st == TW_OK ? emit_span(t, k, &k->open[at - 1], ev->ts_ns, err) : st;
 }
 
 enum tw_status tw_perfetto_tracks_span(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
@@ -504,10 +504,10 @@ enum tw_status tw_perfetto_tracks_span(struct tw_perfetto_tracks *t, struct tw_p
 	see(t, ev->ts_ns + dur_ns);
 	if (!name_of(t, k, ev, &o.name))
 		return no_memory(err);
-	return tell_span(t, k, &o, ev->ts_ns + dur_ns, err);
+	return emit_span(t, k, &o, ev->ts_ns + dur_ns, err);
 }
 
-static enum tw_status tell_note(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
+static enum tw_status emit_note(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
         struct tw_note *note, struct tw_err *err)
 {
 	struct tw_detail d;
@@ -533,7 +533,7 @@ enum tw_status tw_perfetto_tracks_instant(struct tw_perfetto_tracks *t, struct t
 	if (!name_of(t, k, ev, &name))
 		return no_memory(err);
 	note.text = tw_perfetto_intern_str(t->texts, name);
-	return tell_note(t, k, &note, err);
+	return emit_note(t, k, &note, err);
 }
 
 enum tw_status tw_perfetto_tracks_count(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
@@ -551,7 +551,7 @@ enum tw_status tw_perfetto_tracks_count(struct tw_perfetto_tracks *t, struct tw_
 	k->sum = value;
 	note.value = value;
 	note.text = tw_perfetto_intern_str(t->texts, name);
-	return tell_note(t, k, &note, err);
+	return emit_note(t, k, &note, err);
 }
 
 /* --- the end --- */
@@ -583,7 +583,7 @@ enum tw_status tw_perfetto_tracks_finish(struct tw_perfetto_tracks *t, struct tw
 			const struct tw_perfetto_open *o = &k->open[--k->n_open];
 
 			repair(t, TW_REPAIR_enter_without_exit, o->offset);
-			st = tell_span(t, k, o, t->marks->last_ns, err);
+			st = emit_span(t, k, o, t->marks->last_ns, err);
 		}
 	}
 	name_main_threads(t);

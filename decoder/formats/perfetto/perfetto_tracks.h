@@ -22,9 +22,9 @@ struct tw_perfetto_track {
 	uint64_t uuid, parent; /* parent 0: none */
 	bool of_thread_id;     /* uuid is pid << 32 | tid: a thread without its own track */
 	bool described, incremental;
-	bool apart;                /* forbids to be merged with others of its thread */
-	struct tw_tid *thread;     /* NULL: not a thread's, as far as it is known */
-	struct tw_tid *own;        /* has its calls instead; NULL: the thread has them */
+	bool apart;            /* forbids to be merged with others of its thread */
+	struct tw_tid *thread; /* NULL: no thread is known */
+	struct tw_tid *own;    /* separate thread for its calls; NULL: they belong to `thread` */
 	uint32_t pid, name, title; /* title: of its own thread */
 	int64_t multiplier, sum;   /* of a counter */
 	struct tw_perfetto_open *open;
@@ -44,7 +44,7 @@ struct tw_perfetto_tracks {
 	uint32_t n, cap, max_depth;
 	uint32_t pid; /* of the only process with calls so far; 0 none yet */
 	bool many_pids;
-	uint32_t n_own; /* tracks with calls of their own */
+	uint32_t n_own; /* number of tracks with a separate thread */
 };
 
 struct tw_perfetto_event {

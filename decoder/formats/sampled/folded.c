@@ -58,7 +58,7 @@ static int probe(const uint8_t *head, size_t len)
 		int64_t value;
 
 		if (!complete && (lines || len == TW_PROBE_BYTES))
-			break; /* the last line goes on after the head */
+			break; /* the last line continues beyond the head */
 		if (line.len && line.ptr[line.len - 1] == '\r')
 			line.len--;
 		if (line.len == 0)

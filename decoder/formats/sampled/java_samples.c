@@ -170,7 +170,7 @@ static enum tw_status add_sample(struct java_samples *s, const json_t *o, uint32
 	return p.track ? tw_samples_add(s->samples, &p, err) : TW_OK;
 }
 
-static void tell_clock(struct java_samples *s, const json_t *root, uint32_t pid)
+static void emit_clock(struct java_samples *s, const json_t *root, uint32_t pid)
 {
 	struct tw_str name = tw_json_word(root, "clock");
 	struct tw_clock clock = {.pid = pid, .mono_base_ns = -1, .boot_base_ns = -1};
@@ -203,7 +203,7 @@ static enum tw_status read_minimal(struct java_samples *s, const json_t *root, s
 		pid = 0;
 	if (interval_ms > 0 && interval_ms < 1e9)
 		s->interval_ns = (int64_t)(interval_ms * 1e6);
-	tell_clock(s, root, (uint32_t)pid);
+	emit_clock(s, root, (uint32_t)pid);
 	for (size_t i = 0; i < n; i++)
 		syms[i] = frame_sym(s, json_array_get(frames, i));
 	st = tw_json_stacks_read(

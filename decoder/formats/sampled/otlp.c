@@ -173,7 +173,7 @@ static struct tw_pb entry(const struct otlp *s, enum table table, uint64_t index
 	return index < l->n ? ((const struct tw_pb *)l->items)[index] : tw_pb_of(NULL, 0);
 }
 
-/* The same for one that is read for a reference; empty once the limit of that is reached. */
+/* Reads an element through a reference; empty once the limit of such bytes is reached. */
 static struct tw_pb referred(struct otlp *s, enum table table, uint64_t index)
 {
 	struct tw_pb m = entry(s, table, index);
@@ -389,8 +389,8 @@ static enum tw_status find_time(struct otlp *s, struct tw_pb sample, struct tw_e
 	return TW_OK;
 }
 
-/* The first pass: which type is read, and whether its samples have times. */
-static enum tw_status look_at_profile(struct otlp *s, struct tw_pb m, struct tw_err *err)
+/* First pass: finds the type to read, and whether its samples have timestamps. */
+static enum tw_status scan_profile(struct otlp *s, struct tw_pb m, struct tw_err *err)
 {
 	if (!s->has_type) {
 		s->has_type = true;
@@ -405,9 +405,9 @@ static enum tw_status take_profile(struct otlp *s, struct tw_pb m, struct tw_err
 	return tw_str_eq(type_of(s, m), s->type) ? each(s, m, 2, take_sample, err) : TW_OK;
 }
 
-static enum tw_status look_at_scope(struct otlp *s, struct tw_pb m, struct tw_err *err)
+static enum tw_status scan_scope(struct otlp *s, struct tw_pb m, struct tw_err *err)
 {
-	return each(s, m, 2, look_at_profile, err);
+	return each(s, m, 2, scan_profile, err);
 }
 
 static enum tw_status take_scope(struct otlp *s, struct tw_pb m, struct tw_err *err)
@@ -415,9 +415,9 @@ static enum tw_status take_scope(struct otlp *s, struct tw_pb m, struct tw_err *
 	return each(s, m, 2, take_profile, err);
 }
 
-static enum tw_status look_at_resource(struct otlp *s, struct tw_pb m, struct tw_err *err)
+static enum tw_status scan_resource(struct otlp *s, struct tw_pb m, struct tw_err *err)
 {
-	return each(s, m, 2, look_at_scope, err);
+	return each(s, m, 2, scan_scope, err);
 }
 
 static enum tw_status take_resource_attribute(struct otlp *s, struct tw_pb m, struct tw_err *err)
@@ -474,7 +474,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		return tw_oom(err);
 	tw_sums_limit(&s->sums, s->input.n);
 	if (st == TW_OK)
-		st = each(s, m, 1, look_at_resource, err);
+		st = each(s, m, 1, scan_resource, err);
 	if (st == TW_OK)
 		st = each(s, m, 1, take_resource, err);
 	if (st == TW_OK && tw_samples_count(s->sums.samples) == 0)

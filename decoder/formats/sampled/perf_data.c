@@ -57,7 +57,8 @@ enum {
 	TYPE_SAMPLE = 9,
 	TYPE_MMAP2 = 10,
 	TYPE_LOST_SAMPLES = 13,
-	TYPE_USER = 64, /* and more: written by the tool, without the time that the kernel adds */
+	/* this type and larger ones are written by the tool, without the kernel's time */
+	TYPE_USER = 64,
 	TYPE_AUXTRACE = 71,
 	TYPE_COMPRESSED = 81,
 	TYPE_COMPRESSED2 = 83,
@@ -236,7 +237,7 @@ static struct tw_str take_text(struct span *b)
 	return text;
 }
 
-/* --- events and what is known of the recording --- */
+/* --- events and facts of the recording --- */
 
 static bool add_id(struct perf_data *s, uint64_t id, uint32_t attr)
 {
@@ -505,7 +506,7 @@ static bool keep(struct perf_data *s, struct span b, uint64_t offset)
 	return r != NULL;
 }
 
-/* Appends what the record holds to s->unpacked.  TW_CORRUPT: it is damaged. */
+/* Appends the record's content to s->unpacked. TW_CORRUPT: it is damaged. */
 static enum tw_status unpack(struct perf_data *s, struct span b, struct tw_err *err)
 {
 	uint8_t *out = tw_mem_alloc(OUT_BYTES, 1);
@@ -648,7 +649,7 @@ static uint32_t *slot_of(const struct perf_data *s, uint32_t tid)
 	return &s->slots[at];
 }
 
-/* Makes room for the two threads that a record may tell of. */
+/* Ensures capacity for the two threads that a record may contain. */
 static bool reserve_threads(struct perf_data *s)
 {
 	const uint32_t cap = s->cap_threads ? s->cap_threads * 2 : FIRST_THREADS;
@@ -798,8 +799,8 @@ static void add_frames(struct perf_data *s, const struct sample *x)
 	}
 }
 
-/* Leaves out frames of ART next to interpreted code, also with frames of ART between them: they
- * interpret, or lead to other code.  What that code has ART do, innermost, is kept. */
+/* Drops frames of ART adjacent to interpreted code, which run the interpreter. Innermost frames of
+ * ART are kept: the code called them. */
 static void drop_art(struct perf_data *s)
 {
 	uint32_t innermost = 0;
@@ -835,7 +836,7 @@ static enum tw_status add_sample(
 	        .offset = offset,
 	        .track = s->sink->ops->track(s->sink, 0, x->tid, TW_TID_FULL),
 	        .first = tw_samples_frames(s->samples),
-	        .went_on = s->off_cpu};
+	        .continued = s->off_cpu};
 	enum tw_status st = TW_OK;
 
 	if (!p.track)
@@ -867,8 +868,8 @@ static enum tw_status take_sample(struct perf_data *s, const struct record *r, s
 		repair(s, TW_REPAIR_impossible_time, r->offset, 1);
 		return TW_OK;
 	}
-	/* one event alone, or each moment would be counted several times; with switches, theirs too
-	 */
+	/* only one event is read, or each moment would be counted several times; with recorded
+	 * switches, those too */
 	s->read_attr = s->read_attr ? s->read_attr : x.attr + 1;
 	if (x.attr + 1 != s->read_attr && !s->off_cpu) {
 		repair(s, TW_REPAIR_event_unread, r->offset, 1);
@@ -950,7 +951,7 @@ static enum tw_status take_fork(struct perf_data *s, const struct record *r, str
 	}
 	from = thread_of(s, parent, from_tid);
 	if (from)
-		name_thread(s, pid, tid, from->name); /* until it names itself */
+		name_thread(s, pid, tid, from->name); /* until its own name is recorded */
 	return tw_perf_fork(s->maps, pid, parent) ? TW_OK : tw_oom(err);
 }
 
@@ -1009,7 +1010,7 @@ static enum tw_status list_all(struct perf_data *s, struct tw_err *err)
 	enum tw_status st;
 
 	data = span_of(s, at, size ? size : UINT64_MAX);
-	if (size == 0) /* its recorder did not come to write it, nor any feature */
+	if (size == 0) /* the recorder ended before it wrote the size and the features */
 		repair(s, TW_REPAIR_end_mark_missing, at, 1);
 	else if (data.n < size)
 		note_truncated(s, s->input.n);

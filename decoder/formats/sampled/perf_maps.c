@@ -7,9 +7,10 @@
 #include "decoder/base/list.h"
 
 enum {
-	MAX_MAPS = 16384,    /* of a process */
-	ALL_MAPS = 1 << 20,  /* of a recording */
-	ALL_MOVED = 1 << 28, /* to make room for others: two processes in the worst order */
+	MAX_MAPS = 16384,   /* of a process */
+	ALL_MAPS = 1 << 20, /* of a recording */
+	/* bytes moved to make space for maps: limits two processes in the worst order */
+	ALL_MOVED = 1 << 28,
 	MAX_PARENTS = 8,
 	FIRST_TABLE = 64
 };
@@ -58,7 +59,7 @@ struct tw_perf_maps {
 	struct table by_pid;
 	uint32_t n_maps;
 	uint64_t n_moved;
-	uint32_t adding;          /* index of the file whose symbols come */
+	uint32_t adding;          /* index of the file that receives symbols */
 	uint32_t unknown, kernel; /* names of frames outside all maps */
 };
 
@@ -162,7 +163,7 @@ static bool is_art(struct tw_str path)
 	return tw_str_eq(name, TW_STR("libart.so")) || tw_str_eq(name, TW_STR("libartd.so"));
 }
 
-/* Maps of the kernel name the symbol by which they were found, too: "[kernel.kallsyms]_text". */
+/* Maps of the kernel also contain the symbol by which they were found: "[kernel.kallsyms]_text". */
 static struct tw_str path_of(struct tw_str path)
 {
 	const struct tw_str kernel = TW_STR("[kernel.kallsyms]");
@@ -170,7 +171,7 @@ static struct tw_str path_of(struct tw_str path)
 	return tw_str_starts(path, kernel) ? kernel : path;
 }
 
-/* The file of this path, which is made if it is new; NULL: out of memory. */
+/* Finds or creates the file of this path. NULL: out of memory. */
 static struct file *file_of(struct tw_perf_maps *m, struct tw_str path)
 {
 	const uint32_t *slot = slot_of_path(m, path);
@@ -281,7 +282,7 @@ static void shift(struct tw_perf_maps *m, struct process *p, uint32_t from, uint
 	p->n = p->n - from + to;
 }
 
-/* Makes room for a map of [start, end), which replaces what is there; returns its index. */
+/* Makes space for a map of [start, end), which replaces the maps there; returns its index. */
 static uint32_t make_room(struct tw_perf_maps *m, struct process *p, uint64_t start, uint64_t end)
 {
 	uint32_t at = first_map(p, start);

@@ -1,11 +1,10 @@
 /*
- * perf_maps.h - names addresses of perf.data: which file a process had mapped at an address, and
- * which of the file's symbols is there.
+ * perf_maps.h - resolves addresses of perf.data to the mapped file and its symbol.
  *
- * Memory maps are applied in time order; a map replaces what it overlaps.  A forked process sees
- * its parent's maps below its own.  Symbols are those that simpleperf stored in the recording; a
- * file without symbols names its frames: "[libc.so]".
- * Thread: one decode job, one thread.
+ * Memory maps are applied in time order; a map replaces what it overlaps. A forked process sees
+ * its parent's maps below its own. Symbols are those that simpleperf stored in the recording;
+ * frames of a file without symbols are named by the file: "[libc.so]". Thread: one decode job, one
+ * thread.
  */
 #ifndef TW_PERF_MAPS_H
 #define TW_PERF_MAPS_H

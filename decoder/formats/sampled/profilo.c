@@ -208,7 +208,7 @@ static bool is_of_thread(int64_t counter)
 	       (counter >= 9240628 && counter <= 9240631) || counter == 9240640;
 }
 
-static enum tw_status tell_counter(
+static enum tw_status emit_counter(
         struct profilo *s, int64_t ts_ns, uint64_t offset, struct tw_err *err)
 {
 	struct tw_note note = {.kind = TW_NOTE_counter,
@@ -241,7 +241,7 @@ static enum tw_status tell_counter(
 	return s->sink->ops->note(s->sink, &note, err);
 }
 
-static enum tw_status tell_instant(
+static enum tw_status emit_instant(
         struct profilo *s, struct tw_str type, int64_t ts_ns, uint64_t offset, struct tw_err *err)
 {
 	const struct tw_note note = {.kind = TW_NOTE_instant,
@@ -293,7 +293,7 @@ static enum tw_note_kind kind_of(struct tw_str what)
 	return TW_NOTE_section;
 }
 
-static enum tw_status tell_mark(struct profilo *s, struct tw_str what, bool begins, int64_t ts_ns,
+static enum tw_status emit_mark(struct profilo *s, struct tw_str what, bool begins, int64_t ts_ns,
         uint64_t offset, struct tw_err *err)
 {
 	const struct tw_profilo_mark mark = {
@@ -324,7 +324,7 @@ static bool is_silent(struct tw_str type)
 	       tw_str_eq(type, TW_STR("TRACE_ANNOTATION"));
 }
 
-static enum tw_status tell(
+static enum tw_status emit(
         struct profilo *s, struct tw_str type, int64_t ts_ns, uint64_t offset, struct tw_err *err)
 {
 	int64_t id = s->now[0];
@@ -334,14 +334,14 @@ static enum tw_status tell(
 	s->entries++;
 	remember(s, id, REF_NONE, 0);
 	if (tw_str_eq(type, TW_STR("COUNTER")))
-		return tell_counter(s, ts_ns, offset, err);
+		return emit_counter(s, ts_ns, offset, err);
 	if (is_frame(type))
 		return tw_profilo_hold_frame(s->hold,
 		        &(struct tw_profilo_frame){
 		                s->pid, (uint32_t)s->now[2], ts_ns, (uint64_t)s->now[5], offset},
 		        err);
 	if (is_mark(type, &what, &begins))
-		return tell_mark(s, what, begins, ts_ns, offset, err);
+		return emit_mark(s, what, begins, ts_ns, offset, err);
 	if (ends_with(type, TW_STR("_FRAME_NAME")))
 		remember(s, id, REF_FRAME, (uint64_t)s->now[5]);
 	else if (tw_str_eq(type, TW_STR("TRACE_THREAD_NAME")))
@@ -351,7 +351,7 @@ static enum tw_status tell(
 	else if (begins_with(type, TW_STR("STKERR_")))
 		repair(s, TW_REPAIR_sample_failed, offset);
 	else if (!is_silent(type))
-		return tell_instant(s, type, ts_ns, offset, err);
+		return emit_instant(s, type, ts_ns, offset, err);
 	return TW_OK;
 }
 
@@ -426,7 +426,7 @@ static enum tw_status read_entry(struct profilo *s, const struct tw_line *line, 
 		repair(s, TW_REPAIR_impossible_time, line->offset);
 		return TW_OK;
 	}
-	return tell(s, type, ts_ns, line->offset, err);
+	return emit(s, type, ts_ns, line->offset, err);
 }
 
 static enum tw_status each_line(void *arg, const struct tw_line *line, struct tw_err *err)

@@ -296,7 +296,7 @@ static struct tw_str name_of(const struct tw_profilo_hold *h, const struct mark 
 
 /* --- output --- */
 
-static enum tw_status tell_mark(
+static enum tw_status emit_mark(
         struct tw_profilo_hold *h, const struct mark *m, uint32_t pid, struct tw_err *err)
 {
 	const struct thread *t = thread_at(h, m->thread);
@@ -338,6 +338,6 @@ enum tw_status tw_profilo_hold_emit(
 		}
 	}
 	for (uint32_t i = 0; st == TW_OK && i < h->closed.n; i++)
-		st = tell_mark(h, mark_at(h, ((uint32_t *)h->closed.items)[i]), pid, err);
+		st = emit_mark(h, mark_at(h, ((uint32_t *)h->closed.items)[i]), pid, err);
 	return st == TW_OK ? tw_samples_emit(h->samples, 0, err) : st;
 }

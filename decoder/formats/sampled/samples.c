@@ -238,7 +238,7 @@ enum tw_status tw_samples_emit(struct tw_samples *s, int64_t interval_ns, struct
 		struct tw_sample sample = {.track = p->track,
 		        .ts_ns = p->ts_ns,
 		        .offset = p->offset,
-		        .went_on = p->went_on,
+		        .continued = p->continued,
 		        .has_cpu = p->has_cpu,
 		        .cpu_ns = p->cpu_ns};
 
@@ -285,7 +285,7 @@ static uint32_t emit_track_sums(struct tw_samples *s, uint32_t i, struct tw_stac
 		        .offset = p->offset,
 		        .syms = p->n ? s->frames + p->first : NULL,
 		        .n = p->n,
-		        .went_on = true};
+		        .continued = true};
 
 		if (p->ts_ns < 0 || __builtin_add_overflow(at_ns, p->ts_ns, &at_ns)) {
 			s->sink->ops->repair(s->sink, TW_REPAIR_impossible_time, p->offset, 1);
@@ -298,7 +298,7 @@ static uint32_t emit_track_sums(struct tw_samples *s, uint32_t i, struct tw_stac
 		        &(struct tw_sample){.track = track,
 		                .ts_ns = at_ns,
 		                .offset = TW_NO_OFFSET,
-		                .went_on = true},
+		                .continued = true},
 		        err);
 	return i;
 }

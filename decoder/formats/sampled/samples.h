@@ -36,7 +36,7 @@ struct tw_sample_piece {
 	int64_t ts_ns;
 	uint64_t offset;
 	uint32_t first, n; /* frames; none if past the end of the list */
-	bool went_on;      /* see struct tw_sample */
+	bool continued;    /* see struct tw_sample */
 	bool has_cpu;
 	int64_t cpu_ns; /* has_cpu: reading of the thread's CPU clock */
 	bool joins;     /* forms one sample with other pieces of its track and time */

@@ -207,7 +207,7 @@ static enum tw_status add_sample(struct simpleperf *s, const struct sample *x, s
 	        .offset = s->record_offset,
 	        .track = s->sink->ops->track(s->sink, 0, x->tid, TW_TID_FULL),
 	        .first = tw_samples_frames(s->samples),
-	        .went_on = s->off_cpu};
+	        .continued = s->off_cpu};
 	enum tw_status st = TW_OK;
 
 	if (!p.track)
@@ -323,9 +323,9 @@ static enum tw_status reserve(struct simpleperf *s, struct tw_err *err)
 	return s->record ? TW_OK : no_memory(err);
 }
 
-/* Whether a record begins with the bytes in the head.  Returns the number of further bytes needed;
- * 0: yes, *ret_end is the end of its length; -1: no. */
-static int judge_head(struct simpleperf *s, uint32_t *ret_end)
+/* Checks whether a record begins with the bytes in the head. Returns the number of further bytes
+ * needed; 0: yes, and *ret_end is the end of its length; -1: no. */
+static int check_head(struct simpleperf *s, uint32_t *ret_end)
 {
 	uint32_t size = tw_u32le(s->head);
 	uint32_t at = SIZE + 1;
@@ -384,7 +384,7 @@ static enum tw_status read_head(struct simpleperf *s, struct tw_err *err)
 		s->state = ENDED;
 		return TW_OK;
 	}
-	more = judge_head(s, &end);
+	more = check_head(s, &end);
 	if (more == 0)
 		return open_record(s, end, err);
 	if (more < 0)

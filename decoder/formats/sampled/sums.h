@@ -24,8 +24,8 @@ struct tw_sums {
 bool tw_sums_init(struct tw_sums *s, struct tw_arena *a, const struct tw_limits *limits,
         struct tw_sink *sink);
 
-/* References of a byte may each be to a long message, so what is read again for them is limited by
- * the size of the profile; no tool's profile comes near the limit. */
+/* A one-byte reference may refer to a long message, so the bytes read through references are
+ * limited by the profile's size. Profiles of real tools stay far below the limit. */
 void tw_sums_limit(struct tw_sums *s, size_t profile_bytes);
 /* False: the limit is reached; do not read these bytes. */
 bool tw_sums_may_read(struct tw_sums *s, size_t bytes);
@@ -44,7 +44,7 @@ void tw_sums_frame(struct tw_sums *s, uint32_t sym);
 struct tw_sum {
 	int64_t value; /* or the time of a sample */
 	uint64_t offset;
-	uint32_t pid; /* 0: the trace's own */
+	uint32_t pid; /* 0: the trace's process */
 	bool has_tid;
 	uint64_t tid;
 	struct tw_str thread; /* name, also with an id (thread_label.h); "" unknown */
@@ -56,7 +56,7 @@ enum tw_status tw_sums_add(struct tw_sums *s, struct tw_sum *sum, struct tw_err 
 /* Nanoseconds per unit ("milliseconds", "ms"); 0: not a unit of time. */
 int64_t tw_sums_unit_ns(struct tw_str unit);
 
-/* The name of a frame that has none of its own: its file, else its address. */
+/* The name of a frame without a function: its file, otherwise its address. */
 uint32_t tw_sums_address(struct tw_sums *s, struct tw_str path, uint64_t address);
 
 #endif

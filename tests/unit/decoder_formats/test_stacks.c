@@ -151,7 +151,7 @@ static void test_gap(void **state)
 		        .ts_ns = i * 900 * (int64_t)MS,
 		        .syms = &sym,
 		        .n = 1,
-		        .went_on = true};
+		        .continued = true};
 
 		assert_int_equal(tw_stacks_add(r.stacks, &s, NULL), TW_OK);
 	}
