@@ -47,7 +47,7 @@ enum tw_step {
 struct tw_db_engine {
 	const char *name;
 	bool has_clock; /* a clock shared by all clients of the database */
-	bool is_shared; /* transactions run beside each other */
+	bool is_shared; /* transactions run concurrently */
 	void (*close)(struct tw_db *db);
 	/* Statements without parameters and rows, one or several. */
 	enum tw_status (*run)(struct tw_db *db, const char *sql, struct tw_err *err);
@@ -69,8 +69,8 @@ struct tw_db_engine {
 	void (*bind_int)(struct tw_stmt *s, int at, int64_t v);
 	/* stays: the bytes remain valid until the run ends and are not copied. */
 	void (*bind_bytes)(struct tw_stmt *s, int at, struct tw_str bytes, bool stays);
-	/* Adds a value, which is copied, to a parameter that is an array.  NULL: it has no arrays.
-	 */
+	/* Adds a value, which is copied, to a parameter that is an array.  NULL: arrays are not
+	 * supported. */
 	void (*append)(struct tw_stmt *s, int at, const struct tw_db_value *v);
 	enum tw_step (*step)(struct tw_stmt *s);
 	/* Ends a run and clears the parameters. */

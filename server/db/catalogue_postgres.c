@@ -18,7 +18,7 @@
 #include "server/db/catalogue_postgres_int.h"
 #include "server/db/commit_gate.h"
 
-enum { SQL_BYTES = 1 << 20, LOG_EVERY_MS = 5000, HOLD_WAIT_MS = 15000, HOLD_LOOK_MS = 200 };
+enum { SQL_BYTES = 1 << 20, LOG_EVERY_MS = 5000, HOLD_WAIT_MS = 15000, HOLD_RETRY_MS = 200 };
 
 bool tw_db_is_postgres(const char *address)
 {
@@ -92,7 +92,7 @@ static void note_lost(struct tw_postgres *p)
 {
 	atomic_fetch_add(&times_lost, 1);
 	p->failed = TW_BUSY;
-	(void)snprintf(p->said, sizeof p->said, "its server does not answer%s",
+	(void)snprintf(p->message, sizeof p->message, "its server does not answer%s",
 	        p->gave_up ? " in time" : "");
 	log_lost(p);
 }
@@ -101,14 +101,14 @@ static void note_no_memory(struct tw_postgres *p)
 {
 	p->conflict = false;
 	p->failed = TW_NOMEM;
-	(void)snprintf(p->said, sizeof p->said, "out of memory");
+	(void)snprintf(p->message, sizeof p->message, "out of memory");
 }
 
 /* Only the first line, as the others quote values. */
 static void note_failed(struct tw_postgres *p, const PGresult *r)
 {
 	const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
-	const char *said = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+	const char *message = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
 	if (PQstatus(p->of) == CONNECTION_BAD) {
 		note_lost(p);
@@ -122,7 +122,8 @@ static void note_failed(struct tw_postgres *p, const PGresult *r)
 		tw_postgres_give_up(p);
 	p->failed = meaning_of(state);
 	p->conflict = is_conflict(state);
-	(void)snprintf(p->said, sizeof p->said, "%s (%s)", said ? said : "it failed", state);
+	(void)snprintf(
+	        p->message, sizeof p->message, "%s (%s)", message ? message : "it failed", state);
 }
 
 enum tw_status tw_postgres_fail(struct tw_db *db, struct tw_err *err)
@@ -131,7 +132,7 @@ enum tw_status tw_postgres_fail(struct tw_db *db, struct tw_err *err)
 
 	if (!p)
 		return tw_fail(err, TW_NOMEM, "catalogue: out of memory");
-	return tw_fail(err, p->failed == TW_OK ? TW_BUG : p->failed, "catalogue: %s", p->said);
+	return tw_fail(err, p->failed == TW_OK ? TW_BUG : p->failed, "catalogue: %s", p->message);
 }
 
 /* --- connections --- */
@@ -143,10 +144,10 @@ static void forget_prepared(struct tw_postgres *p)
 	p->n_prepared = 0;
 }
 
-static void hear_nothing(void *arg, const char *said)
+static void ignore_notice(void *arg, const char *message)
 {
 	(void)arg;
-	(void)said;
+	(void)message;
 }
 
 static PGresult *ask(struct tw_postgres *p, const char *sql)
@@ -160,7 +161,7 @@ static bool hold(struct tw_postgres *p)
 	static const char *const sql[] = {
 	        [TW_POSTGRES_ALONE] = "SELECT pg_try_advisory_lock(1953977199, hashtext(identity))"
 	                              " FROM catalogue_identity",
-	        [TW_POSTGRES_BESIDE] = "SELECT pg_try_advisory_lock_shared(1953977199,"
+	        [TW_POSTGRES_SHARED] = "SELECT pg_try_advisory_lock_shared(1953977199,"
 	                               " hashtext(identity)) FROM catalogue_identity"};
 	PGresult *r = p->hold == TW_POSTGRES_FREE ? NULL : ask(p, sql[p->hold]);
 	bool held = p->hold == TW_POSTGRES_FREE;
@@ -169,7 +170,7 @@ static bool hold(struct tw_postgres *p)
 		held = PQntuples(r) == 1 && strcmp(PQgetvalue(r, 0, 0), "t") == 0;
 		p->taken = !held;
 		p->failed = TW_BUSY;
-		(void)snprintf(p->said, sizeof p->said, "another server has it");
+		(void)snprintf(p->message, sizeof p->message, "another server has it");
 	} else if (!held) {
 		note_failed(p, r);
 	}
@@ -185,7 +186,7 @@ static bool hold(struct tw_postgres *p)
 
 /* Once per connection.  A server that stalls in a write transaction keeps its rows locked until
  * PostgreSQL ends its session. */
-static bool settle(struct tw_postgres *p)
+static bool configure_session(struct tw_postgres *p)
 {
 	const char *sql = p->hold == TW_POSTGRES_FREE ? SESSION("10s", "30s")
 	                                              : SESSION(TW_POSTGRES_LOCK, TW_POSTGRES_IDLE);
@@ -200,7 +201,7 @@ static bool settle(struct tw_postgres *p)
 		note_lost(p);
 		return false;
 	}
-	(void)PQsetNoticeProcessor(p->of, hear_nothing, NULL);
+	(void)PQsetNoticeProcessor(p->of, ignore_notice, NULL);
 	r = ask(p, sql);
 	fine = PQresultStatus(r) == PGRES_COMMAND_OK;
 	if (!fine)
@@ -215,28 +216,28 @@ static bool settle(struct tw_postgres *p)
 static void note_hangs(struct tw_postgres *p)
 {
 	p->failed = TW_BUSY;
-	(void)snprintf(p->said, sizeof p->said, "its server does not answer");
+	(void)snprintf(p->message, sizeof p->message, "its server does not answer");
 }
 
 static void note_stale(struct tw_postgres *p)
 {
 	tw_postgres_give_up(p);
 	p->failed = TW_BUSY;
-	(void)snprintf(p->said, sizeof p->said, "its server is an old primary");
+	(void)snprintf(p->message, sizeof p->message, "its server is an old primary");
 }
 
 /* Tries each host once. */
 static bool connect(struct tw_postgres *p)
 {
-	static _Atomic unsigned had; /* the host used last */
-	const unsigned n = tw_postgres_hosts(p->address), first = atomic_load(&had);
+	static _Atomic unsigned last_host; /* the host used last */
+	const unsigned n = tw_postgres_hosts(p->address), first = atomic_load(&last_host);
 	const int64_t began_ms = tw_monotonic_ms();
 
 	for (unsigned i = 0; i < n; i++) {
 		p->since_ms = tw_monotonic_ms();
 		tw_postgres_dial(p, (first + i) % n);
-		if (settle(p)) {
-			atomic_store(&had, (first + i) % n);
+		if (configure_session(p)) {
+			atomic_store(&last_host, (first + i) % n);
 			tw_postgres_note_well();
 			return true;
 		}
@@ -303,8 +304,8 @@ static bool is_fine(const PGresult *r)
 
 /* The number of a prepared statement; -1: it is not prepared.  *ret_failed (free with PQclear): the
  * error if preparing failed, which aborts a transaction. */
-static int place_of(struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v,
-        PGresult **ret_failed)
+static int prepared_number(struct tw_postgres *p, const char *sql,
+        const struct tw_postgres_values *v, PGresult **ret_failed)
 {
 	char name[16];
 	PGresult *r;
@@ -333,7 +334,7 @@ static PGresult *send(
         struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v, bool stays)
 {
 	PGresult *failed = NULL;
-	int place = v && stays ? place_of(p, sql, v, &failed) : -1;
+	int place = v && stays ? prepared_number(p, sql, v, &failed) : -1;
 	char name[16];
 	int sent;
 
@@ -350,12 +351,13 @@ static PGresult *send(
 }
 
 /* COMMIT of a failed transaction rolls back without reporting an error. */
-static bool is_kept(struct tw_postgres *p, const char *sql, PGresult *r)
+static bool is_committed(struct tw_postgres *p, const char *sql, PGresult *r)
 {
 	if (strcmp(sql, "COMMIT") != 0 || strcmp(PQcmdStatus(r), "COMMIT") == 0)
 		return true;
 	p->failed = TW_IO;
-	(void)snprintf(p->said, sizeof p->said, "a transaction that failed was not committed");
+	(void)snprintf(
+	        p->message, sizeof p->message, "a transaction that failed was not committed");
 	return false;
 }
 
@@ -381,7 +383,7 @@ PGresult *tw_postgres_run(
 
 	note_no_memory(p); /* the default error */
 	r = ready(p) ? send(p, sql, v, stays) : NULL;
-	/* the server was restarted in the meantime: the transaction had not begun */
+	/* the server was restarted in the meantime: the transaction last_host not begun */
 	if (r && is_lost(p) && !within && !p->gave_up) {
 		PQclear(r);
 		r = ready(p) ? send(p, sql, v, stays) : NULL;
@@ -390,7 +392,7 @@ PGresult *tw_postgres_run(
 		p->in_transaction = PQtransactionStatus(p->of) != PQTRANS_IDLE;
 	else if (ends_transaction(sql))
 		p->in_transaction = false;
-	if (r && is_fine(r) && is_kept(p, sql, r)) {
+	if (r && is_fine(r) && is_committed(p, sql, r)) {
 		p->changed = 0;
 		(void)tw_str_i64(tw_str_of(PQcmdTuples(r)), &p->changed);
 		return r;
@@ -457,11 +459,11 @@ static const struct tw_db_engine engine = {"postgresql", true, true, close_db, r
 /* Retries, as the session of a killed server may live on for a moment. */
 enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err)
 {
-	const struct timespec pause = {.tv_nsec = (long)HOLD_LOOK_MS * 1000000};
+	const struct timespec pause = {.tv_nsec = (long)HOLD_RETRY_MS * 1000000};
 	struct tw_postgres *p = (struct tw_postgres *)db;
 	const int64_t until = tw_monotonic_ms() + HOLD_WAIT_MS;
 
-	p->hold = alone ? TW_POSTGRES_ALONE : TW_POSTGRES_BESIDE;
+	p->hold = alone ? TW_POSTGRES_ALONE : TW_POSTGRES_SHARED;
 	p->settled = false;
 	while (!ready(p)) {
 		if (tw_monotonic_ms() >= until)

@@ -74,7 +74,7 @@ static bool has_comma(const char *at)
 }
 
 /* Skips INDEXED BY and its name. */
-static const char *behind_hint(const char *at)
+static const char *after_hint(const char *at)
 {
 	at += strlen("INDEXED BY");
 	while (*at == ' ')
@@ -108,7 +108,7 @@ static void word(struct translation *t)
 	size_t n = 0;
 
 	if (begins(t->at, "INDEXED BY")) {
-		t->at = behind_hint(t->at);
+		t->at = after_hint(t->at);
 	} else if (begins(t->at, "CROSS JOIN")) {
 		t->at += strlen("CROSS JOIN");
 		put(t, has_on(t->at) ? "JOIN" : "CROSS JOIN");
@@ -142,7 +142,7 @@ static void either(struct translation *t)
 	t->at = bar ? bar + 3 : t->at + strlen(t->at);
 }
 
-static const char *whole(const char *sql)
+static const char *begin_statement(const char *sql)
 {
 	if (strcmp(sql, "BEGIN") == 0)
 		return "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -153,7 +153,7 @@ static const char *whole(const char *sql)
 
 enum tw_status tw_postgres_sql(const char *sql, struct tw_buf *out, int *ret_values)
 {
-	struct translation t = {whole(sql), out, 0};
+	struct translation t = {begin_statement(sql), out, 0};
 
 	while (*t.at) {
 		if (*t.at == '\'' || *t.at == '"')

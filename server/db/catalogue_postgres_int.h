@@ -8,12 +8,12 @@
 
 #include "server/db/catalogue_postgres.h"
 
-enum { TW_POSTGRES_PREPARED = 64, TW_POSTGRES_SAID = 300 };
+enum { TW_POSTGRES_PREPARED = 64, TW_POSTGRES_MESSAGE = 300 };
 
 enum tw_postgres_hold {
 	TW_POSTGRES_FREE,  /* a reader or a command */
 	TW_POSTGRES_ALONE, /* the only server */
-	TW_POSTGRES_BESIDE /* one of several servers */
+	TW_POSTGRES_SHARED /* one of several servers */
 };
 
 struct tw_postgres {
@@ -31,7 +31,7 @@ struct tw_postgres {
 	int64_t changed;
 	enum tw_status failed; /* the last failure, and its message */
 	bool conflict;         /* it is a conflict with another transaction */
-	char said[TW_POSTGRES_SAID];
+	char message[TW_POSTGRES_MESSAGE];
 	char *prepared[TW_POSTGRES_PREPARED]; /* SQL of the prepared statements, by their number */
 	unsigned n_prepared;
 };

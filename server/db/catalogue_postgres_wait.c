@@ -27,9 +27,9 @@ enum {
 	HURRY_MS = 3000,
 	FOR_EVER_MS = 1 << 30
 };
-/* A request unanswered for HANGS_MS means that the server hangs; nobody retries for PAUSE_MS, and
- * then one thread at a time does. */
-enum { HANGS_MS = 2000, PAUSE_MS = 1000, LOOK_MS = 5000, OVERDUE_MS = 5000, GLANCE_MS = 250 };
+/* A request unanswered for HANGS_MS means that the server hangs; no thread retries for PAUSE_MS,
+ * and then one at a time does. */
+enum { HANGS_MS = 2000, PAUSE_MS = 1000, ATTEMPT_MS = 5000, OVERDUE_MS = 5000, POLL_MS = 250 };
 
 static _Thread_local bool hurried;
 
@@ -97,7 +97,7 @@ bool tw_postgres_is_suspect(const struct tw_postgres *p)
 	return p->since_ms < atomic_load(&hung_ms);
 }
 
-/* Hurried threads leave the attempt to others, unless nobody else makes it. */
+/* Hurried threads leave the attempt to others, unless there are none. */
 bool tw_postgres_may_dial(void)
 {
 	int64_t again = atomic_load(&again_ms);
@@ -106,7 +106,7 @@ bool tw_postgres_may_dial(void)
 	if (again == 0)
 		return true;
 	return now >= again + (hurried ? OVERDUE_MS : 0) &&
-	       atomic_compare_exchange_strong(&again_ms, &again, now + LOOK_MS);
+	       atomic_compare_exchange_strong(&again_ms, &again, now + ATTEMPT_MS);
 }
 
 /* --- waiting --- */
@@ -146,10 +146,10 @@ void tw_postgres_give_up(struct tw_postgres *p)
 struct wait {
 	PGconn *of;
 	int64_t began_ms, until_ms;
-	bool is_query; /* not worth waiting for if the server answers nobody */
+	bool is_query; /* given up early if the server does not respond to any connection */
 };
 
-static bool answers_nobody(const struct wait *w, int64_t now)
+static bool is_unresponsive(const struct wait *w, int64_t now)
 {
 	return w->is_query && now - w->began_ms >= HANGS_MS && atomic_load(&silent);
 }
@@ -161,10 +161,10 @@ static bool wait_for(const struct wait *w, short events)
 	int64_t now;
 	int n = 0;
 
-	while ((now = tw_monotonic_ms()) < w->until_ms && !answers_nobody(w, now)) {
+	while ((now = tw_monotonic_ms()) < w->until_ms && !is_unresponsive(w, now)) {
 		const int64_t left = w->until_ms - now;
 
-		n = poll(&at, 1, (int)(w->is_query && left > GLANCE_MS ? GLANCE_MS : left));
+		n = poll(&at, 1, (int)(w->is_query && left > POLL_MS ? POLL_MS : left));
 		if (n > 0 || (n < 0 && errno != EINTR))
 			return true;
 	}

@@ -13,26 +13,26 @@
 #include "server/db/catalogue_sums.h"
 #include "server/db/commit_gate.h"
 
-enum { KEPT = 48 };          /* statements per connection: most take 2 to 10 KB */
-enum { OPS_A_LOOK = 20000 }; /* instructions of SQLite's virtual machine: about a millisecond */
+enum { STATEMENTS_MAX = 48 };   /* statements per connection: most take 2 to 10 KB */
+enum { OPS_PER_CHECK = 20000 }; /* instructions of SQLite's virtual machine: about a millisecond */
 
-/* Statements that are not in use, the latest first.  To compile one takes longer than to execute
- * it, and every trace executes the same ones. */
-struct kept {
-	sqlite3_stmt *of[KEPT];
+/* Cache of prepared statements that are not in use, the latest first.  Preparing a statement takes
+ * longer than executing it, and every trace executes the same ones. */
+struct statement_cache {
+	sqlite3_stmt *of[STATEMENTS_MAX];
 	size_t n;
 };
 
 struct sqlite_db {
 	struct tw_db db;
 	sqlite3 *of;
-	struct kept kept;
+	struct statement_cache statement_cache;
 };
 
 struct sqlite_stmt {
 	struct tw_stmt stmt;
 	sqlite3_stmt *of;
-	bool lacked; /* memory ran out for a value, which is or looked like NULL */
+	bool lacked; /* memory ran out for a value, which is NULL or was read as NULL */
 };
 
 sqlite3 *tw_db_sqlite(struct tw_db *db)
@@ -90,7 +90,7 @@ static bool conflicts(const struct tw_db *db)
 
 static void close_db(struct tw_db *db)
 {
-	struct kept *k = &((struct sqlite_db *)db)->kept;
+	struct statement_cache *k = &((struct sqlite_db *)db)->statement_cache;
 
 	while (k->n)
 		(void)sqlite3_finalize(k->of[--k->n]);
@@ -100,8 +100,8 @@ static void close_db(struct tw_db *db)
 
 /* --- statements --- */
 
-/* Statements are short: comparing them all takes a fraction of compiling one. */
-static sqlite3_stmt *take(struct kept *k, const char *sql)
+/* Statements are short: comparing with all takes a fraction of preparing one. */
+static sqlite3_stmt *take(struct statement_cache *k, const char *sql)
 {
 	for (size_t i = 0; i < k->n; i++)
 		if (strcmp(sqlite3_sql(k->of[i]), sql) == 0) {
@@ -115,9 +115,9 @@ static sqlite3_stmt *take(struct kept *k, const char *sql)
 	return NULL;
 }
 
-static void keep(struct kept *k, sqlite3_stmt *s)
+static void keep(struct statement_cache *k, sqlite3_stmt *s)
 {
-	if (k->n == KEPT)
+	if (k->n == STATEMENTS_MAX)
 		(void)sqlite3_finalize(k->of[--k->n]);
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression) of pointers */
 	memmove(k->of + 1, k->of, k->n * sizeof *k->of);
@@ -130,11 +130,11 @@ static enum tw_status prepare(
 {
 	struct sqlite_stmt *s = tw_mem_zalloc(1, sizeof *s);
 
-	(void)stays; /* all do */
+	(void)stays; /* all are cached */
 	if (!s)
 		return fail(NULL, err);
 	s->stmt.db = db;
-	s->of = take(&((struct sqlite_db *)db)->kept, sql);
+	s->of = take(&((struct sqlite_db *)db)->statement_cache, sql);
 	if (!s->of && sqlite3_prepare_v3(tw_db_sqlite(db), sql, -1, SQLITE_PREPARE_PERSISTENT,
 	                      &s->of, NULL) != SQLITE_OK) {
 		tw_mem_free(s);
@@ -144,12 +144,12 @@ static enum tw_status prepare(
 	return TW_OK;
 }
 
-/* One that failed may have to be compiled anew. */
+/* A statement that failed may have to be prepared again, so it is not cached. */
 static void drop(struct tw_stmt *s)
 {
 	if (of(s) && sqlite3_reset(of(s)) == SQLITE_OK) {
 		(void)sqlite3_clear_bindings(of(s));
-		keep(&((struct sqlite_db *)s->db)->kept, of(s));
+		keep(&((struct sqlite_db *)s->db)->statement_cache, of(s));
 	} else
 		(void)sqlite3_finalize(of(s));
 	tw_mem_free(s);
@@ -271,7 +271,7 @@ static enum tw_status connect(
 	if (sqlite3_open_v2(path, &s->of, all, how == TW_DB_LOOK ? NULL : TW_CAT_VFS) != SQLITE_OK)
 		return fail(&s->db, err);
 	(void)sqlite3_busy_timeout(s->of, TW_DB_WAIT_MS);
-	sqlite3_progress_handler(s->of, OPS_A_LOOK, is_overdue, NULL);
+	sqlite3_progress_handler(s->of, OPS_PER_CHECK, is_overdue, NULL);
 	return TW_OK;
 }
 

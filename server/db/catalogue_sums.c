@@ -80,11 +80,11 @@ static bool is_noted(const char *name, uint64_t page)
 void tw_sums_note(const char *file, uint64_t page)
 {
 	const char *name = end_of(file);
-	bool is_new, is_told;
+	bool is_new, is_logged;
 
 	(void)pthread_mutex_lock(&noted.lock);
 	is_new = !is_noted(name, page);
-	is_told = is_new && noted.damaged < NOTES;
+	is_logged = is_new && noted.damaged < NOTES;
 	if (is_new) {
 		size_t at = noted.damaged++ % NOTES;
 
@@ -93,7 +93,7 @@ void tw_sums_note(const char *file, uint64_t page)
 		noted.n += noted.n < NOTES;
 	}
 	(void)pthread_mutex_unlock(&noted.lock);
-	if (is_told)
+	if (is_logged)
 		tw_log(TW_LOG_ERROR, "catalogue_damaged", tw_log_text("file", name),
 		        tw_log_number("page", (int64_t)page),
 		        tw_log_text("hint", "run tracewell check"));

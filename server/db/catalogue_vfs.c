@@ -63,8 +63,8 @@ static bool is_page(const struct shell *s, int n, sqlite3_int64 at)
 	return s->name && s->sums && n == TW_SUMS_PAGE && at % TW_SUMS_PAGE == 0;
 }
 
-/* The first page, read when the file is opened, says whether there are checksums. */
-static void look_at_header(struct shell *s, const void *p, int n, sqlite3_int64 at)
+/* The first page, read when the file is opened, shows whether there are checksums. */
+static void check_header(struct shell *s, const void *p, int n, sqlite3_int64 at)
 {
 	if (s->name && at == 0 && n >= TW_SUMS_HEADER)
 		s->sums = tw_sums_kept(p);
@@ -77,7 +77,7 @@ static int shell_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
 
 	if (rc != SQLITE_OK)
 		return rc;
-	look_at_header(s, to, n, at);
+	check_header(s, to, n, at);
 	if (is_page(s, n, at) && !tw_sums_fit(to))
 		tw_sums_note(s->name, (uint64_t)(at / TW_SUMS_PAGE) + 1);
 	return rc;
@@ -100,7 +100,7 @@ static int shell_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 a
 	uint8_t page[TW_SUMS_PAGE];
 
 	s->frames = s->frames || at > 0;
-	look_at_header(s, from, n, at);
+	check_header(s, from, n, at);
 	if (!is_page(s, n, at))
 		return write_real(s, from, n, at);
 	memcpy(page, from, sizeof page);
