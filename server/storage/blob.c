@@ -397,7 +397,7 @@ enum tw_status tw_blob_put_held(struct tw_blobs *b, struct tw_store_put *p, stru
 {
 	const struct tw_blob_peers *peers = &b->peers;
 	uint64_t held = 0;
-	enum tw_status st, gone;
+	enum tw_status st, released;
 
 	if (!peers->hold)
 		return b->engine->put(b->store, p, err);
@@ -405,8 +405,8 @@ enum tw_status tw_blob_put_held(struct tw_blobs *b, struct tw_store_put *p, stru
 	if (st != TW_OK)
 		return st;
 	st = b->engine->put(b->store, p, err);
-	gone = peers->let_go(peers->arg, p->key, false, held, st == TW_OK ? err : NULL);
-	return st == TW_OK ? gone : st;
+	released = peers->let_go(peers->arg, p->key, false, held, st == TW_OK ? err : NULL);
+	return st == TW_OK ? released : st;
 }
 
 enum tw_status tw_blob_wait(struct tw_blob_writer *w, struct tw_err *err)

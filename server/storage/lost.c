@@ -93,7 +93,7 @@ struct walk {
 	void *arg;
 };
 
-static enum tw_status pass_on(
+static enum tw_status report_file(
         struct walk *w, const char *key, const struct stat *s, struct tw_err *err)
 {
 	struct tw_lost_file f = {.key = key,
@@ -108,7 +108,7 @@ static enum tw_status visit(
         struct walk *w, const char *path, const char *key, const struct stat *s, struct tw_err *err)
 {
 	if (!w->removes)
-		return S_ISREG(s->st_mode) ? pass_on(w, key, s, err) : TW_OK;
+		return S_ISREG(s->st_mode) ? report_file(w, key, s, err) : TW_OK;
 	if (unlink(path) != 0 && errno != ENOENT)
 		return fail_errno("delete", path, err);
 	w->removed++;

@@ -34,7 +34,7 @@ struct flight {                   /* a fetch in progress, for one or more reques
 	struct tw_cache_ask ask; /* its strings are: */
 	char name[TW_CACHE_NAME], key[TW_CACHE_NAME];
 	unsigned holders;  /* waiting requests, and the fetching thread */
-	bool done, doomed; /* doomed: do not keep the file */
+	bool done, doomed; /* doomed: do not install_file the file */
 	int fd;            /* for waiting requests */
 	enum tw_status status;
 	struct tw_err err;
@@ -170,7 +170,7 @@ static bool make_room(struct tw_cache *c)
 }
 
 /* Gives the file at `path` its name, or deletes it.  Call with the lock held. */
-static void keep(struct tw_cache *c, const char *name, const char *path, bool wanted)
+static void install_file(struct tw_cache *c, const char *name, const char *path, bool wanted)
 {
 	char to[PATH_BYTES];
 	struct stat s;
@@ -338,7 +338,7 @@ static enum tw_status fetch(struct flight *f, const char *path)
 }
 
 /* Call with the lock held. */
-static void let_go(struct flight *f)
+static void release_fetch(struct flight *f)
 {
 	if (--f->holders)
 		return;
@@ -348,7 +348,7 @@ static void let_go(struct flight *f)
 }
 
 /* Makes the fetch unreachable for new requests.  Call with the lock held. */
-static void land(struct tw_cache *c, struct flight *f)
+static void finish_fetch(struct tw_cache *c, struct flight *f)
 {
 	struct flight **at = &c->flights;
 
@@ -357,10 +357,10 @@ static void land(struct tw_cache *c, struct flight *f)
 	*at = f->next;
 	f->done = true;
 	(void)pthread_cond_broadcast(&c->landed);
-	let_go(f);
+	release_fetch(f);
 }
 
-static void fly(struct tw_pool_task *task, bool stopping)
+static void run_fetch(struct tw_pool_task *task, bool stopping)
 {
 	struct flight *f = (struct flight *)task;
 	struct tw_cache *c = f->cache;
@@ -376,21 +376,21 @@ static void fly(struct tw_pool_task *task, bool stopping)
 	                     : fetch(f, path);
 	(void)pthread_mutex_lock(&c->lock);
 	if (f->status == TW_OK && !f->doomed)
-		keep(c, f->name, path, true);
+		install_file(c, f->name, path, true);
 	else
 		(void)unlink(path);
-	land(c, f);
+	finish_fetch(c, f);
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
 /* Call with the lock held.  NULL if out of memory. */
-static struct flight *take_off(struct tw_cache *c, const struct tw_cache_ask *ask)
+static struct flight *start_fetch(struct tw_cache *c, const struct tw_cache_ask *ask)
 {
 	struct flight *f = tw_mem_zalloc(1, sizeof *f);
 
 	if (!f)
 		return NULL;
-	f->task.run = fly;
+	f->task.run = run_fetch;
 	f->cache = c;
 	f->ask = *ask;
 	(void)snprintf(f->name, sizeof f->name, "%s", ask->name);
@@ -404,13 +404,13 @@ static struct flight *take_off(struct tw_cache *c, const struct tw_cache_ask *as
 		return f;
 	f->holders++; /* the requester releases its own hold later */
 	f->status = tw_fail(&f->err, TW_BUSY, "the server is being stopped");
-	land(c, f);
+	finish_fetch(c, f);
 	f->holders--;
 	return f;
 }
 
 /* False: timeout.  Call with the lock held. */
-static bool await(struct tw_cache *c, const struct flight *f, int64_t until_ms)
+static bool wait_fetch(struct tw_cache *c, const struct flight *f, int64_t until_ms)
 {
 	const struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
 
@@ -424,13 +424,13 @@ static bool await(struct tw_cache *c, const struct flight *f, int64_t until_ms)
 }
 
 /* Call with the lock held. */
-static enum tw_status share(
+static enum tw_status join_fetch(
         struct tw_cache *c, struct flight *f, int64_t until_ms, int *ret_fd, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	f->holders++;
-	if (!await(c, f, until_ms))
+	if (!wait_fetch(c, f, until_ms))
 		st = tw_fail(err, TW_BUSY,
 		        "a file of this is on its way from the storage; ask again in a moment");
 	else if (f->status != TW_OK && err)
@@ -442,7 +442,7 @@ static enum tw_status share(
 	} else if (f->done) {
 		st = f->status;
 	}
-	let_go(f);
+	release_fetch(f);
 	return st;
 }
 
@@ -476,10 +476,10 @@ enum tw_status tw_cache_get(
 	f = flight_of(c, ask->name);
 	if (f && !f->doomed) {
 		c->stats.shared++;
-		st = share(c, f, ask->until_ms, ret_fd, err);
+		st = join_fetch(c, f, ask->until_ms, ret_fd, err);
 	} else if (f || !open_kept(c, ask->name, ret_fd)) {
-		f = take_off(c, ask);
-		st = f ? share(c, f, ask->until_ms, ret_fd, err) : tw_oom(err);
+		f = start_fetch(c, ask);
+		st = f ? join_fetch(c, f, ask->until_ms, ret_fd, err) : tw_oom(err);
 	}
 	(void)pthread_mutex_unlock(&c->lock);
 	return st;
@@ -495,7 +495,7 @@ bool tw_cache_yield(struct tw_cache *c)
 	return room;
 }
 
-static void doom(struct tw_cache *c, const char *name)
+static void discard_fetch(struct tw_cache *c, const char *name)
 {
 	for (struct flight *f = c->flights; f; f = f->next)
 		if (strcmp(f->name, name) == 0)
@@ -505,8 +505,8 @@ static void doom(struct tw_cache *c, const char *name)
 void tw_cache_take(struct tw_cache *c, const char *name, const char *path)
 {
 	(void)pthread_mutex_lock(&c->lock);
-	doom(c, name);
-	keep(c, name, path, true);
+	discard_fetch(c, name);
+	install_file(c, name, path, true);
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
@@ -516,7 +516,7 @@ bool tw_cache_drop(struct tw_cache *c, const char *name)
 	struct entry *e;
 
 	(void)pthread_mutex_lock(&c->lock);
-	doom(c, name);
+	discard_fetch(c, name);
 	e = find(c, name);
 	if (e) {
 		path_of(c, name, path);

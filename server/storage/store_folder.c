@@ -3,9 +3,10 @@
  *
  * An upload survives power loss (I1) because it is renamed from spool/ into its folder under
  * blobs/, then the file and the folder are synced; the 256 folders are created and synced at start.
- * The two syncs run in separate threads, in parallel with the row's sync (catalogue_arrive.c), and
- * a journalling file system combines all three.  A file without a row has no effect.  An existing
- * blob may have a row, so it is replaced only by one whose bytes are already synced.
+ * The two syncs run in separate threads, in parallel with the row's sync
+ * (catalogue_commit_upload.c), and a journalling file system combines all three.  A file without a
+ * row has no effect.  An existing blob may have a row, so it is replaced only by one whose bytes
+ * are already synced.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -143,7 +144,7 @@ static void run_sync(struct tw_pool_task *task, bool stopping)
 	struct placing *w = s->placing;
 	int error = fsync(s->fd) == 0 ? 0 : errno;
 
-	(void)stopping; /* its waiter needs it done */
+	(void)stopping; /* the waiting thread needs it completed */
 	if (!error)
 		tw_crash_point(s->done);
 	(void)pthread_mutex_lock(&w->lock);
@@ -179,7 +180,7 @@ static enum tw_status wait_put(void *store, struct tw_store_put *p, struct tw_er
 	if (errno)
 		return fail_errno("fsync", p->path, err);
 	path_of(w->folder, p->key, path);
-	/* another server may have deleted the file, as nothing referred to it yet */
+	/* another server may have deleted the file, as no row referred to it yet */
 	return access(path, F_OK) == 0 ? TW_OK : fail_errno("find", path, err);
 }
 
@@ -362,7 +363,7 @@ struct walk {
 };
 
 /* Files are `levels` folders below. */
-/* NOLINTNEXTLINE(misc-no-recursion) as many as levels says */
+/* NOLINTNEXTLINE(misc-no-recursion) limited by levels */
 static enum tw_status walk(const struct walk *w, const char *key, int levels, struct tw_err *err)
 {
 	char path[PATH_BYTES];

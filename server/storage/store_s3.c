@@ -59,7 +59,7 @@ struct store {
 	pthread_mutex_t lock; /* of doubts and why */
 	struct doubt doubts[DOUBTS];
 	size_t n_doubts;
-	struct tw_err why; /* why it is away */
+	struct tw_err why; /* why it is unavailable */
 	int cache_lock;    /* of data/cache.lock, -1: none */
 	char spool[PATH_BYTES];
 };
@@ -101,7 +101,7 @@ static bool is_away(const struct store *s)
 }
 
 /* Updates the state, and turns errors into ones that clients can retry. */
-static enum tw_status learn(struct store *s, enum tw_status st, struct tw_err *err)
+static enum tw_status record_result(struct store *s, enum tw_status st, struct tw_err *err)
 {
 	if (st == TW_OK || st == TW_NOT_FOUND) {
 		set_away(s, NULL);
@@ -136,7 +136,7 @@ static enum tw_status probe(void *store, struct tw_err *err)
 	enum tw_status st = tw_s3_probe(s->s3, &why);
 
 	atomic_store(&s->refused, st == TW_DENIED);
-	(void)learn(s, st, &(struct tw_err){why.code, why.offset, {0}});
+	(void)record_result(s, st, &(struct tw_err){why.code, why.offset, {0}});
 	if (st != TW_OK) {
 		set_away(s, &why);
 		if (err)
@@ -327,7 +327,7 @@ static enum tw_status put(void *store, struct tw_store_put *p, struct tw_err *er
 		return tw_fail(err, TW_BUSY,
 		        "the same content was deleted and the storage did not say that it is "
 		        "gone; come back in a few minutes");
-	st = learn(s, tw_s3_put(s->s3, &o, p->fd, &why), &why);
+	st = record_result(s, tw_s3_put(s->s3, &o, p->fd, &why), &why);
 	if (st != TW_OK) {
 		if (err)
 			*err = why;
@@ -377,7 +377,7 @@ static enum tw_status fill(void *arg, const char *key, int fd, struct tw_err *er
 
 	if (st != TW_OK)
 		return st;
-	st = learn(s, tw_s3_get(s->s3, key, fd, sha256, &bytes, &why), &why);
+	st = record_result(s, tw_s3_get(s->s3, key, fd, sha256, &bytes, &why), &why);
 	if (st == TW_OK && is_content(key) && strcmp(sha256, name_of(key, name)) != 0)
 		st = tw_fail(&why, TW_CORRUPT,
 		        "what the store keeps of it is damaged: %llu bytes of another SHA-256",
@@ -445,7 +445,7 @@ static enum tw_status look(
 	struct store *s = store;
 	struct tw_s3_kept o = {.bytes = 0};
 	struct tw_err why = {.msg = ""};
-	enum tw_status st = learn(s, tw_s3_look(s->s3, key, &o, &why), &why);
+	enum tw_status st = record_result(s, tw_s3_look(s->s3, key, &o, &why), &why);
 
 	if (st == TW_OK) {
 		*ret = (struct tw_store_file){
@@ -464,7 +464,7 @@ static enum tw_status drop(struct store *s, const char *key, bool once, struct t
 	enum tw_status st;
 
 	(void)forget(s, key);
-	st = learn(s, tw_s3_delete(s->s3, key, once, &doubt, &why), &why);
+	st = record_result(s, tw_s3_delete(s->s3, key, once, &doubt, &why), &why);
 	(void)forget(s, key); /* another request may have fetched it in the meantime */
 	if (doubt)
 		note_doubt(s, key);
@@ -493,7 +493,7 @@ struct listing {
 	void *arg;
 };
 
-static enum tw_status pass_on(void *arg, const struct tw_s3_object *o, struct tw_err *err)
+static enum tw_status report_file(void *arg, const struct tw_s3_object *o, struct tw_err *err)
 {
 	const struct listing *l = arg;
 	const struct tw_store_file f = {
@@ -510,7 +510,7 @@ static enum tw_status list(
 	char prefix[TW_STORE_KEY];
 
 	(void)snprintf(prefix, sizeof prefix, "%s/", folder);
-	return tw_s3_list(s->s3, prefix, pass_on, &l, err);
+	return tw_s3_list(s->s3, prefix, report_file, &l, err);
 }
 
 static enum tw_status tidy(void *store, int64_t before_ms, struct tw_err *err)

@@ -75,7 +75,7 @@ static enum tw_status hash_range(
 
 /* A HEAD's 404 has no text that distinguishes a missing object from a missing bucket, or the store
  * from a proxy. */
-static enum tw_status ask_what_lacks(struct tw_s3 *s, const char *key, struct tw_err *err)
+static enum tw_status explain_missing(struct tw_s3 *s, const char *key, struct tw_err *err)
 {
 	struct tw_s3_request r = nothing_sent;
 	struct tw_s3_answer a;
@@ -109,7 +109,7 @@ enum tw_status tw_s3_look(
 		memcpy(ret->sha256, a.sha256, sizeof ret->sha256);
 	}
 	tw_s3_answer_done(&a);
-	return st == TW_NOT_FOUND ? ask_what_lacks(s, key, err) : st;
+	return st == TW_NOT_FOUND ? explain_missing(s, key, err) : st;
 }
 
 enum tw_status tw_s3_has(struct tw_s3 *s, const char *key, bool *ret, struct tw_err *err)
@@ -422,7 +422,7 @@ static enum tw_status take_page(struct listing *l, struct tw_str text, struct tw
 	return st;
 }
 
-static enum tw_status ask_page(
+static enum tw_status request_page(
         struct listing *l, const char *prefix, unsigned most, struct tw_err *err)
 {
 	char query[QUERY_BYTES * 2];
@@ -458,7 +458,7 @@ enum tw_status tw_s3_list(struct tw_s3 *s, const char *prefix,
 	enum tw_status st;
 
 	do
-		st = ask_page(&l, prefix, 1000, err);
+		st = request_page(&l, prefix, 1000, err);
 	while (st == TW_OK && l.more);
 	return st;
 }
@@ -467,7 +467,7 @@ enum tw_status tw_s3_probe(struct tw_s3 *s, struct tw_err *err)
 {
 	struct listing l = {.s = s, .place = tw_s3_prefix(s), .timeout_s = PROBE_S};
 
-	return ask_page(&l, "", 1, err);
+	return request_page(&l, "", 1, err);
 }
 
 /* A HEAD costs a twelfth of a listing; the key never exists. */

@@ -14,9 +14,9 @@ static const char of_nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b93
 
 /* --- address --- */
 
-static const char *setting(const char *said, const char *name, const char *otherwise)
+static const char *setting(const char *configured, const char *name, const char *otherwise)
 {
-	const char *value = said && *said ? said : getenv(name);
+	const char *value = configured && *configured ? configured : getenv(name);
 
 	return value && *value ? value : otherwise;
 }

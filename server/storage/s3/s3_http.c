@@ -50,7 +50,7 @@ try {
 
 /* --- callbacks of libcurl --- */
 
-static size_t give(char *out, size_t size, size_t n, void *arg)
+static size_t read_body(char *out, size_t size, size_t n, void *arg)
 {
 	struct try *t = arg;
 	const struct tw_s3_request *r = t->r;
@@ -92,7 +92,7 @@ static bool to_file(struct try *t, const char *p, size_t n)
 	return gnutls_hash(t->sha, p, n) == 0;
 }
 
-static size_t hear(char *p, size_t size, size_t n, void *arg)
+static size_t receive_body(char *p, size_t size, size_t n, void *arg)
 {
 	struct try *t = arg;
 	long status = 0;
@@ -135,7 +135,7 @@ static void note_date(struct try *t, int64_t date_ms)
 
 /* The signature is libcurl's. */
 /* NOLINTNEXTLINE(readability-non-const-parameter) */
-static size_t hear_header(char *p, size_t size, size_t n, void *arg)
+static size_t receive_header(char *p, size_t size, size_t n, void *arg)
 {
 	struct try *t = arg;
 	struct tw_s3_answer *a = t->a;
@@ -158,7 +158,7 @@ static size_t hear_header(char *p, size_t size, size_t n, void *arg)
 	return size * n;
 }
 
-static int keep_going(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
 	struct try *t = arg;
 	const int64_t now = tw_monotonic_ms();
@@ -168,8 +168,8 @@ static int keep_going(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_
 	if (b + d != t->moved) {
 		t->moved = b + d;
 		t->moved_ms = now;
-		/* the first bytes may only be in buffers, or part of an error: a store that drops
-		 * connections or fails would look alive with each attempt */
+		/* the first bytes may only be in buffers or part of an error; otherwise a store
+		 * that drops connections or fails would seem available with each attempt */
 		if (now - t->began_ms > MOVING_MS)
 			atomic_store(&t->s->answered_ms, now);
 	}
@@ -228,7 +228,7 @@ static CURL *take_handle(struct tw_s3 *s)
 	return curl ? curl : curl_easy_init();
 }
 
-static void put_back(struct tw_s3 *s, CURL *curl)
+static void return_handle(struct tw_s3 *s, CURL *curl)
 {
 	curl_easy_reset(curl); /* keeps connections */
 	(void)pthread_mutex_lock(&s->lock);
@@ -253,7 +253,7 @@ static void set_limits(struct try *t, int64_t left_ms)
 	(void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	(void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, t->r->silent ? 0L : stall_s);
 	(void)curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
-	(void)curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, keep_going);
+	(void)curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
 	(void)curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
 	if (t->s->ca_file[0])
 		(void)curl_easy_setopt(c, CURLOPT_CAINFO, t->s->ca_file);
@@ -265,15 +265,15 @@ static void set_bodies(struct try *t)
 	const struct tw_s3_request *r = t->r;
 
 	(void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, t->headers);
-	(void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, hear_header);
+	(void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, receive_header);
 	(void)curl_easy_setopt(c, CURLOPT_HEADERDATA, t);
-	(void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, hear);
+	(void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, receive_body);
 	(void)curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
 	if (strcmp(r->method, "HEAD") == 0) {
 		(void)curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
 	} else if (strcmp(r->method, "PUT") == 0 || strcmp(r->method, "POST") == 0) {
 		(void)curl_easy_setopt(c, CURLOPT_UPLOAD, 1L);
-		(void)curl_easy_setopt(c, CURLOPT_READFUNCTION, give);
+		(void)curl_easy_setopt(c, CURLOPT_READFUNCTION, read_body);
 		(void)curl_easy_setopt(c, CURLOPT_READDATA, t);
 		(void)curl_easy_setopt(c, CURLOPT_SEEKFUNCTION, seek);
 		(void)curl_easy_setopt(c, CURLOPT_SEEKDATA, t);
@@ -327,7 +327,7 @@ static void end(struct try *t)
 		tw_sha256_hex(hash, t->a->got_sha256);
 	}
 	if (t->curl)
-		put_back(t->s, t->curl);
+		return_handle(t->s, t->curl);
 	curl_slist_free_all(t->headers);
 }
 
@@ -340,7 +340,7 @@ static bool is_broken(const struct try *t)
 	return t->got != a->length || (a->sha256[0] && strcmp(a->sha256, a->got_sha256) != 0);
 }
 
-static bool says(const struct tw_s3_answer *a, const char *code)
+static bool has_code(const struct tw_s3_answer *a, const char *code)
 {
 	char found[64] = "";
 
@@ -353,8 +353,8 @@ static bool says(const struct tw_s3_answer *a, const char *code)
  * sends another request. */
 static bool is_missing(const struct try *t)
 {
-	return strcmp(t->r->method, "HEAD") == 0 || says(t->a, "NoSuchKey") ||
-	       says(t->a, "NoSuchUpload");
+	return strcmp(t->r->method, "HEAD") == 0 || has_code(t->a, "NoSuchKey") ||
+	       has_code(t->a, "NoSuchUpload");
 }
 
 static enum tw_s3_outcome outcome_of(const struct try *t, CURLcode code)
@@ -378,25 +378,25 @@ static enum tw_s3_outcome outcome_of(const struct try *t, CURLcode code)
 /* --- results --- */
 
 /* TW_DENIED: the store refuses, and will again. */
-static enum tw_status tell_refusal(
+static enum tw_status fail_refused(
         const struct try *t, enum tw_s3_outcome outcome, struct tw_err *err)
 {
-	char code[64], said[SAID_BYTES];
+	char code[64], message[SAID_BYTES];
 	const char *name = *t->r->key ? t->r->key : t->s->where;
 	struct tw_str text = {(const char *)t->a->text.data, t->a->text.len};
 	enum tw_status st = outcome == TW_S3_SLOW || outcome == TW_S3_FAILED ? TW_BUSY : TW_DENIED;
 
 	tw_xml_text(text, "Code", code, sizeof code);
-	tw_xml_text(text, "Message", said, sizeof said);
+	tw_xml_text(text, "Message", message, sizeof message);
 	if (strcmp(code, "NoSuchBucket") == 0)
 		return tw_fail(err, TW_DENIED,
 		        "the store answered %ld for %.100s: there is no bucket of that name",
 		        t->a->status, t->s->where);
 	return tw_fail(err, st, "the store answered %ld for %.90s%s%s %.60s", t->a->status, name,
-	        code[0] ? ": " : "", code, said);
+	        code[0] ? ": " : "", code, message);
 }
 
-static enum tw_status tell_silence(const struct try *t, CURLcode code, struct tw_err *err)
+static enum tw_status fail_unanswered(const struct try *t, CURLcode code, struct tw_err *err)
 {
 	const char *name = *t->r->key ? t->r->key : t->s->where;
 
@@ -409,19 +409,19 @@ static enum tw_status tell_silence(const struct try *t, CURLcode code, struct tw
 }
 
 /* The clocks differ: a request signed with the store's time may succeed. */
-static bool learn_time(struct try *t, int64_t *ret_skew)
+static bool read_skew(struct try *t, int64_t *ret_skew)
 {
 	int64_t ahead = t->a->date_ms - tw_unix_ms();
 
 	if (t->a->status != 403 || !t->a->date_ms)
 		return false;
-	if (!says(t->a, "RequestTimeTooSkewed") && (t->a->text.len || llabs(ahead) < SKEW_MS))
+	if (!has_code(t->a, "RequestTimeTooSkewed") && (t->a->text.len || llabs(ahead) < SKEW_MS))
 		return false;
 	*ret_skew = ahead;
 	return llabs(ahead - t->skew_ms) > 1000; /* another request may have set it since */
 }
 
-static bool is_for_good(const struct try *t, CURLcode code, enum tw_s3_outcome outcome)
+static bool is_permanent(const struct try *t, CURLcode code, enum tw_s3_outcome outcome)
 {
 	if (t->no_room || atomic_load(&t->s->stopped))
 		return true;
@@ -430,25 +430,26 @@ static bool is_for_good(const struct try *t, CURLcode code, enum tw_s3_outcome o
 		       code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT ||
 		       code == CURLE_READ_ERROR;
 	if (outcome == TW_S3_REFUSED) /* damaged or delayed on the way there */
-		return t->a->status != 408 && !says(t->a, "RequestTimeout") &&
-		       !says(t->a, "BadDigest") && !says(t->a, "XAmzContentSHA256Mismatch") &&
-		       !says(t->a, "IncompleteBody");
+		return t->a->status != 408 && !has_code(t->a, "RequestTimeout") &&
+		       !has_code(t->a, "BadDigest") &&
+		       !has_code(t->a, "XAmzContentSHA256Mismatch") &&
+		       !has_code(t->a, "IncompleteBody");
 	return outcome == TW_S3_MISSING;
 }
 
-struct asking {
+struct exchange {
 	struct tw_s3 *s;
 	const struct tw_s3_request *r;
 	int64_t until_ms; /* monotonic */
 	unsigned tries;
-	bool told_time;
+	bool skew_adjusted;
 	unsigned unanswered;
 	unsigned wrong; /* consecutive complete bodies with the same wrong hash */
 	char wrong_sha256[TW_SHA256_HEX];
 };
 
-/* False: the time is over, or the server stops. */
-static bool wait_a_while(const struct asking *k, int64_t least_ms)
+/* False: the time limit has passed, or the server stops. */
+static bool wait_a_while(const struct exchange *k, int64_t least_ms)
 {
 	int64_t most = (int64_t)BACKOFF_LEAST_MS << (k->tries < 8 ? k->tries : 8);
 	uint32_t lot = 0;
@@ -479,7 +480,7 @@ static bool wait_a_while(const struct asking *k, int64_t least_ms)
 
 /* A complete body that is the same each time but not what was stored is damaged in the store:
  * damage in transit would differ each time. */
-static bool is_damaged(struct asking *k, const struct tw_s3_answer *a, const struct try *t)
+static bool is_damaged(struct exchange *k, const struct tw_s3_answer *a, const struct try *t)
 {
 	if (t->got != a->length) {
 		k->wrong = 0;
@@ -492,8 +493,8 @@ static bool is_damaged(struct asking *k, const struct tw_s3_answer *a, const str
 }
 
 /* *ret_again: it can be retried. */
-static enum tw_status judge(
-        struct asking *k, struct try *t, CURLcode code, bool *ret_again, struct tw_err *err)
+static enum tw_status check_outcome(
+        struct exchange *k, struct try *t, CURLcode code, bool *ret_again, struct tw_err *err)
 {
 	enum tw_s3_outcome outcome = outcome_of(t, code);
 	int64_t skew;
@@ -502,29 +503,29 @@ static enum tw_status judge(
 	k->unanswered += outcome == TW_S3_SILENT;
 	if (outcome == TW_S3_OK)
 		return TW_OK;
-	if (!k->told_time && outcome == TW_S3_REFUSED && learn_time(t, &skew)) {
+	if (!k->skew_adjusted && outcome == TW_S3_REFUSED && read_skew(t, &skew)) {
 		atomic_store(&k->s->skew_ms, skew);
-		k->told_time = *ret_again = true;
-		return tell_refusal(t, outcome, err);
+		k->skew_adjusted = *ret_again = true;
+		return fail_refused(t, outcome, err);
 	}
 	if (outcome == TW_S3_BROKEN && code == CURLE_OK && is_damaged(k, t->a, t))
 		return tw_fail(err, TW_CORRUPT,
 		        "the store keeps %.90s damaged: it is not what was put", t->r->key);
-	*ret_again =
-	        !k->r->once && !is_for_good(t, code, outcome) && wait_a_while(k, t->retry_after_ms);
+	*ret_again = !k->r->once && !is_permanent(t, code, outcome) &&
+	             wait_a_while(k, t->retry_after_ms);
 	if (outcome == TW_S3_SILENT)
-		return tell_silence(t, code, err);
+		return fail_unanswered(t, code, err);
 	if (outcome == TW_S3_BROKEN)
 		return tw_fail(err, TW_BUSY,
 		        "the store sends %.90s cut short, or other than it was put", t->r->key);
 	if (outcome == TW_S3_MISSING)
 		return tw_fail(err, TW_NOT_FOUND,
 		        "the store answered 404 for %.100s: it is not there", t->r->key);
-	return tell_refusal(t, outcome, err);
+	return fail_refused(t, outcome, err);
 }
 
 static enum tw_status try_once(
-        struct asking *k, struct tw_s3_answer *a, bool *ret_again, struct tw_err *err)
+        struct exchange *k, struct tw_s3_answer *a, bool *ret_again, struct tw_err *err)
 {
 	const int64_t began = tw_monotonic_ms();
 	struct try t = {.s = k->s,
@@ -555,13 +556,13 @@ static enum tw_status try_once(
 		atomic_store(&k->s->answered_ms, tw_monotonic_ms());
 	if (k->s->count)
 		k->s->count(k->s->arg, k->r->op, outcome_of(&t, code), tw_monotonic_ms() - began);
-	return judge(k, &t, code, ret_again, err);
+	return check_outcome(k, &t, code, ret_again, err);
 }
 
 enum tw_status tw_s3_ask(struct tw_s3 *s, const struct tw_s3_request *r, struct tw_s3_answer *ret,
         struct tw_err *err)
 {
-	struct asking k = {.s = s, .r = r};
+	struct exchange k = {.s = s, .r = r};
 	struct tw_err why = {.msg = ""};
 	bool again = true;
 	enum tw_status st = TW_OK;

@@ -13,7 +13,7 @@
 
 enum { FILE_MAX = 16 << 10 };
 
-static bool keep(struct tw_str value, char *out, size_t cap)
+static bool copy_value(struct tw_str value, char *out, size_t cap)
 {
 	if (value.len >= cap)
 		return false;
@@ -32,9 +32,9 @@ static enum tw_status from_environment(struct tw_s3_key *key, struct tw_err *err
 	if (!id || !*id || !secret || !*secret)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to those of the store");
-	if (!keep(tw_str_of(id), key->id, sizeof key->id) ||
-	        !keep(tw_str_of(secret), key->secret, sizeof key->secret) ||
-	        !keep(tw_str_of(token ? token : ""), key->token, sizeof key->token))
+	if (!copy_value(tw_str_of(id), key->id, sizeof key->id) ||
+	        !copy_value(tw_str_of(secret), key->secret, sizeof key->secret) ||
+	        !copy_value(tw_str_of(token ? token : ""), key->token, sizeof key->token))
 		return tw_fail(err, TW_BAD_REQUEST, "the store's secret is too long");
 	return TW_OK;
 }
@@ -55,11 +55,11 @@ static enum tw_status parse(struct tw_str text, struct tw_s3_key *ret, struct tw
 		name = tw_str_trim(tw_str_split(&value, '='));
 		value = tw_str_trim(value);
 		if (tw_str_eq(name, TW_STR("aws_access_key_id")))
-			fits = fits && keep(value, ret->id, sizeof ret->id);
+			fits = fits && copy_value(value, ret->id, sizeof ret->id);
 		else if (tw_str_eq(name, TW_STR("aws_secret_access_key")))
-			fits = fits && keep(value, ret->secret, sizeof ret->secret);
+			fits = fits && copy_value(value, ret->secret, sizeof ret->secret);
 		else if (tw_str_eq(name, TW_STR("aws_session_token")))
-			fits = fits && keep(value, ret->token, sizeof ret->token);
+			fits = fits && copy_value(value, ret->token, sizeof ret->token);
 	}
 	if (fits && ret->id[0] && ret->secret[0])
 		return TW_OK;
@@ -84,7 +84,7 @@ static enum tw_status read_file(const char *file, int fd, struct tw_s3_key *ret,
 
 enum tw_status tw_s3_key_read(const char *file, struct tw_s3_key *key, struct tw_err *err)
 {
-	struct tw_s3_key fresh = {.id = ""};
+	struct tw_s3_key new_key = {.id = ""};
 	struct stat s;
 	enum tw_status st = TW_OK;
 	int fd;
@@ -96,15 +96,16 @@ enum tw_status tw_s3_key_read(const char *file, struct tw_s3_key *key, struct tw
 		st = tw_fail_errno(err, TW_BAD_REQUEST,
 		        "the file of the store's key, %.100s, cannot be read", file);
 	else
-		fresh.read_ns =
+		new_key.read_ns =
 		        (int64_t)s.st_mtim.tv_sec * 1000000000 + (int64_t)s.st_mtim.tv_nsec + 1;
-	if (st == TW_OK && fresh.read_ns != key->read_ns) {
-		st = read_file(file, fd, &fresh, err);
+	if (st == TW_OK && new_key.read_ns != key->read_ns) {
+		st = read_file(file, fd, &new_key, err);
 		if (st == TW_OK)
-			*key = fresh;
+			*key = new_key;
 	}
 	if (fd >= 0)
 		(void)close(fd);
-	explicit_bzero(&fresh, sizeof fresh);
-	return st == TW_OK || !key->id[0] ? st : TW_OK; /* half written: keep the previous key */
+	explicit_bzero(&new_key, sizeof new_key);
+	return st == TW_OK || !key->id[0] ? st
+	                                  : TW_OK; /* half written: copy_value the previous key */
 }

@@ -87,17 +87,17 @@ static enum tw_status sign(const struct tw_s3_signing *s, const char *query,
 {
 	char scope[SCOPE_BYTES], hash_hex[TW_SHA256_HEX], text[SCOPE_BYTES + 160];
 	uint8_t hash[HASH], key[HASH];
-	struct tw_buf whole;
+	struct tw_buf request;
 	bool ok;
 
-	tw_buf_init(&whole, TEXT_MAX);
-	canonical(s, query, &whole);
-	if (tw_buf_status(&whole) != TW_OK) {
-		tw_buf_done(&whole);
+	tw_buf_init(&request, TEXT_MAX);
+	canonical(s, query, &request);
+	if (tw_buf_status(&request) != TW_OK) {
+		tw_buf_done(&request);
 		return tw_oom(err);
 	}
-	tw_sha256_bytes((struct tw_str){(const char *)whole.data, whole.len}, hash);
-	tw_buf_done(&whole);
+	tw_sha256_bytes((struct tw_str){(const char *)request.data, request.len}, hash);
+	tw_buf_done(&request);
 	tw_sha256_hex(hash, hash_hex);
 	scope_of(s, scope);
 	(void)snprintf(text, sizeof text, "%s\n%.16s\n%s\n%s", algorithm, s->time, scope, hash_hex);
