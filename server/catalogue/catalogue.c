@@ -225,8 +225,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Two transactions that each delete one of the last two rows of a content follow each other: the
- * second finds it unused.  In one order, so that they do not wait for each other. */
+/* Two transactions that each delete one of the last two rows of a content are serialized, so that
+ * the second finds it unused.  Locks are taken in one order to prevent deadlocks. */
 enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, size_t n,
         struct tw_arena *a, const char ***ret, size_t *ret_n, struct tw_err *err)
 {

@@ -167,14 +167,14 @@ static enum tw_status run_check(struct tw_db *db, const char *sql,
 	return st;
 }
 
-struct page_teller {
+struct page_reporter {
 	void (*wrong)(void *arg, const char *text);
 	void *arg;
 };
 
-static void tell_page(void *arg, uint64_t page)
+static void report_page(void *arg, uint64_t page)
 {
-	const struct page_teller *t = arg;
+	const struct page_reporter *t = arg;
 	char text[160];
 
 	(void)snprintf(text, sizeof text,
@@ -187,7 +187,7 @@ static void tell_page(void *arg, uint64_t page)
 enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
         void (*wrong)(void *arg, const char *text), void *arg, struct tw_err *err)
 {
-	struct page_teller teller = {wrong, arg};
+	struct page_reporter reporter = {wrong, arg};
 	struct tw_db *db;
 	enum tw_status st;
 
@@ -198,7 +198,7 @@ enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
 		return st;
 	st = run_check(db, "SELECT nullif(integrity_check, 'ok') FROM pragma_integrity_check(100)",
 	        wrong, arg, err);
-	(void)tw_sums_noted(sqlite3_db_filename(tw_db_sqlite(db), NULL), tell_page, &teller);
+	(void)tw_sums_noted(sqlite3_db_filename(tw_db_sqlite(db), NULL), report_page, &reporter);
 	if (st == TW_OK)
 		st = run_check(db,
 		        "SELECT 'a row of ' || \"table\" || ' refers to a missing ' || parent"

@@ -265,7 +265,7 @@ enum tw_status tw_row_cursor_write(const struct tw_row_cursor *c, struct tw_buf 
 	return tw_buf_add_u8(out, '\n');
 }
 
-static int tell_cell(const struct tw_row_cursor *c, unsigned i, char *out, size_t cap)
+static int format_cell(const struct tw_row_cursor *c, unsigned i, char *out, size_t cap)
 {
 	const struct tw_column *col = &c->columns.of[i];
 	const struct tw_cell *cell = &c->row[i];
@@ -286,7 +286,7 @@ void tw_row_cursor_position(const struct tw_row_cursor *c, char *out, size_t cap
 
 	out[0] = '\0';
 	for (unsigned i = 0; i < c->table->n_key && at < cap; i++) {
-		const int n = tell_cell(c, i, out + at, cap - at);
+		const int n = format_cell(c, i, out + at, cap - at);
 
 		at += n > 0 ? (size_t)n : 0;
 	}

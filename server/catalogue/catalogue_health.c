@@ -84,7 +84,7 @@ enum tw_status tw_catalogue_ping(struct tw_catalogue *c, struct tw_err *err)
 		        w, NULL, err, "UPDATE project SET name=name WHERE project_id=''", "");
 		return tw_cat_end(c, w, st, err);
 	}
-	/* the same number: page 1 is written all the same */
+	/* the same value, but page 1 is still written */
 	st = tw_cat_first_int(w, &version, err, "PRAGMA user_version", "");
 	(void)snprintf(sql, sizeof sql, "PRAGMA user_version=%lld", (long long)version);
 	if (st == TW_OK)

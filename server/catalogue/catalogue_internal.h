@@ -82,7 +82,7 @@ struct tw_cat_writes { /* results of write transactions; catalogue_health.c */
 struct tw_catalogue {
 	char *path;
 	struct tw_cat_writes writes;
-	struct tw_turn_lock write_lock;                     /* as many places as writers */
+	struct tw_turn_lock write_lock;                     /* as many slots as writers */
 	pthread_mutex_t writers_lock;                       /* of which are taken */
 	struct tw_cat_writer writers[TW_CATALOGUE_WRITERS]; /* the first is always there */
 	unsigned n_writers;                                 /* the most that may be connected */
@@ -133,9 +133,9 @@ enum tw_status tw_postgres_upgrade(
 /* Locks the rows that a SELECT of a write transaction finds; SQLite has one writer. */
 #define TW_CAT_FOR_UPDATE TW_EITHER("", " FOR UPDATE")
 
-/* What a write transaction must have to itself.  SQLite has one writer, so that all are alone; in
- * PostgreSQL the transactions of one subject (and id) follow each other, and others run beside
- * them: rows and unique keys decide between those. */
+/* The scope that a write transaction locks exclusively.  In SQLite all transactions are serialized.
+ * In PostgreSQL, transactions of one subject (and id) are serialized; others run concurrently, and
+ * rows and unique keys resolve their conflicts. */
 enum tw_cat_subject {
 	TW_ALONE_NOTHING, /* its rows suffice */
 	TW_ALONE_ACCESS,  /* projects, keys, people, sessions, settings */
@@ -151,7 +151,7 @@ enum tw_cat_subject {
  * gives it back, and returns st or the commit's error. */
 enum tw_status tw_cat_begin(struct tw_catalogue *c, enum tw_cat_subject alone, const char *id,
         struct tw_db **ret, struct tw_err *err);
-/* For all waiting uploads, whose turn is their own and not that of the thread's owner. */
+/* For a group of uploads; independent of this thread's actor. */
 enum tw_status tw_cat_begin_uploads(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 /* With another statement than BEGIN IMMEDIATE. */
 enum tw_status tw_cat_begin_as(
@@ -160,20 +160,20 @@ enum tw_status tw_cat_begin_as(
 enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 enum tw_status tw_cat_end(
         struct tw_catalogue *c, struct tw_db *db, enum tw_status st, struct tw_err *err);
-/* In a transaction: the subject, or one more of them.  `alone` false: shared with others that do
- * not have it alone.  Nothing in SQLite. */
+/* In a transaction: locks a subject, also in addition to others.  `alone` false: shared with other
+ * transactions that do not lock it exclusively.  Does nothing in SQLite. */
 enum tw_status tw_cat_lock(
         struct tw_db *w, enum tw_cat_subject of, const char *id, bool alone, struct tw_err *err);
-/* Whether the transaction of this thread that ended with st is to be run again, because another one
- * changed the same rows first: after a pause, and not more than a few times.  *io_tries is 0 at
- * first.  What it did outside the database must bear repetition. */
+/* Whether to run this thread's transaction, which ended with st, again: another one changed the
+ * same rows first.  Pauses before, and allows only a few retries.  *io_tries is 0 at first.
+ * Effects outside the database must be repeatable. */
 bool tw_cat_again(enum tw_status st, unsigned *io_tries);
-/* A transaction as a function, which is run again after a conflict (tw_cat_again).  It must bear
- * that: what it leaves outside of the database is of its last run. */
+/* A transaction as a function, which is run again after a conflict (tw_cat_again).  Its effects
+ * outside the database must be repeatable; those of the last run remain. */
 typedef enum tw_status (*tw_cat_work)(struct tw_db *w, void *arg, struct tw_err *err);
 enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject alone, const char *id,
         tw_cat_work work, void *arg, struct tw_err *err);
-/* In a transaction: it waits for a file, and has nothing locked that others need. */
+/* In a transaction that waits for a file and has locked nothing that others need. */
 enum tw_status tw_cat_may_idle(struct tw_db *w, struct tw_err *err);
 /* For statements outside of a transaction (catalogue_writer.c). */
 struct tw_db *tw_cat_writer_take(struct tw_catalogue *c);
@@ -272,10 +272,10 @@ struct tw_cat_numbers {
 /* *ret is in the arena; TW_TOO_LARGE: it is full. */
 enum tw_status tw_cat_numbers(const struct tw_db *db, const int64_t *numbers, size_t n,
         struct tw_arena *a, struct tw_cat_numbers *ret, struct tw_err *err);
-/* The first of equal ones in `sorted`; n: it is none of them. */
+/* Index of the first equal one in `sorted`; n: not found. */
 size_t tw_cat_place(const struct tw_cat_numbers *of, int64_t number);
 
-/* The same of ids, which are letters and digits; NULL: no memory. */
+/* The same for ids, which are letters and digits; NULL: out of memory. */
 #define TW_CAT_AMONG_IDS(parameter)                                                                \
 	TW_EITHER(" IN (SELECT n.value FROM json_each(" parameter ") n)",                          \
 	        "=ANY(CAST(" parameter " AS TEXT[]))")
@@ -352,7 +352,7 @@ struct tw_str tw_cat_blob(const struct tw_cat_query *q, int col);
 /* A copy in the arena, "" for NULL; NULL if memory is short. */
 const char *tw_cat_text(const struct tw_cat_query *q, int col, struct tw_arena *a);
 
-/* It is the earliest trace of its ANR's group. */
+/* Whether it is the earliest trace of its ANR's group. */
 #define TW_TRACE_IS_FIRST                                                                          \
 	"anr<>'' AND NOT EXISTS (SELECT 1 FROM trace o WHERE o.project_id=trace.project_id"        \
 	" AND o.anr=trace.anr AND o.anr<>'' AND (o.created_ms,o.trace_id)<"                        \

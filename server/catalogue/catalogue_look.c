@@ -7,8 +7,8 @@
 #include "server/db/catalogue_sqlite.h"
 
 /* The first column of the first row into *ret, the second into text (may be NULL). */
-static enum tw_status ask(struct tw_db *db, const char *sql, int64_t arg, int64_t *ret, char *text,
-        size_t cap, struct tw_err *err)
+static enum tw_status query_row(struct tw_db *db, const char *sql, int64_t arg, int64_t *ret,
+        char *text, size_t cap, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, sql, "i", arg);
@@ -31,7 +31,7 @@ struct question {
 	size_t cap;
 };
 
-static enum tw_status ask_all(
+static enum tw_status query_all(
         struct tw_db *db, int64_t now_ms, struct tw_catalogue_facts *f, struct tw_err *err)
 {
 	int64_t recent = 0;
@@ -63,7 +63,7 @@ static enum tw_status ask_all(
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < sizeof all / sizeof *all; i++)
-		st = ask(db, all[i].sql, now_ms, all[i].number, all[i].text, all[i].cap, err);
+		st = query_row(db, all[i].sql, now_ms, all[i].number, all[i].text, all[i].cap, err);
 	f->recent = (uint64_t)recent;
 	f->recent_failed = (uint64_t)failed;
 	f->unnamed_builds = (uint64_t)unnamed;
@@ -82,13 +82,13 @@ enum tw_status tw_catalogue_look(
 	                            : tw_db_sqlite_open(path, TW_DB_LOOK, &db, NULL, err);
 
 	if (st == TW_OK)
-		st = ask(db,
+		st = query_row(db,
 		        "SELECT " TW_EITHER("user_version FROM pragma_user_version",
 		                "version FROM catalogue_schema") " WHERE ?1>0",
 		        now_ms, &schema, NULL, 0, err);
 	f.schema = (int)schema;
 	if (st == TW_OK && f.schema == f.known_schema)
-		st = ask_all(db, now_ms, &f, err);
+		st = query_all(db, now_ms, &f, err);
 	tw_db_close(db);
 	if (st == TW_OK)
 		*ret = f;

@@ -158,7 +158,7 @@ static void note_difference(struct walk *w, const struct tw_row_cursor *row)
 }
 
 /* order: less than 0 the row is missing in the target, greater than 0 in the source. */
-static enum tw_status meet(struct walk *w, int order, struct tw_err *err)
+static enum tw_status handle_row(struct walk *w, int order, struct tw_err *err)
 {
 	const bool same = order == 0 && tw_row_cursor_same_row(&w->from, &w->to);
 
@@ -209,7 +209,7 @@ static enum tw_status pair(struct walk *w, struct tw_err *err)
 	const int order = !w->from.there ? 1
 	                  : !w->to.there ? -1
 	                                 : tw_row_cursor_compare(&w->from, &w->to);
-	enum tw_status st = meet(w, order, err);
+	enum tw_status st = handle_row(w, order, err);
 
 	if (st == TW_OK && order <= 0)
 		st = step_from(w, err);
@@ -218,18 +218,18 @@ static enum tw_status pair(struct walk *w, struct tw_err *err)
 	return st;
 }
 
-static bool goes_on(const struct walk *w)
+static bool has_rows(const struct walk *w)
 {
 	return w->to.there || (w->from.there && w->pass != DROP);
 }
 
-static enum tw_status go_through(struct walk *w, struct tw_err *err)
+static enum tw_status merge_table(struct walk *w, struct tw_err *err)
 {
 	enum tw_status st = tw_row_cursor_next(&w->from, err);
 
 	if (st == TW_OK)
 		st = tw_row_cursor_next(&w->to, err);
-	while (st == TW_OK && goes_on(w))
+	while (st == TW_OK && has_rows(w))
 		st = pair(w, err);
 	return commit(w, st, err);
 }
@@ -280,7 +280,7 @@ static enum tw_status walk_table(struct tw_migrate_rows *m, size_t i, enum pass 
 	if (st == TW_OK)
 		st = tw_row_cursor_open(&w.to, sides->to, t, err);
 	if (st == TW_OK)
-		st = go_through(&w, err);
+		st = merge_table(&w, err);
 	if (st == TW_OK && pass == COMPARE) {
 		end_side(w.from_sha, &w.from, &w.of->from);
 		end_side(w.to_sha, &w.to, &w.of->to);

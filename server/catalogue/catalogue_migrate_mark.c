@@ -11,7 +11,7 @@
 
 /* --- the mark --- */
 
-/* A table that only targets have, so that older catalogues lack nothing. */
+/* A table that exists only in targets, so that older catalogues need no migration. */
 static enum tw_status has_mark(struct tw_db *db, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
@@ -104,15 +104,16 @@ static enum tw_status make_mark(struct tw_catalogue *to, const char *source, str
 enum tw_status tw_catalogue_mark_migrating(
         struct tw_catalogue *to, const char *source, struct tw_err *err)
 {
-	char had[TW_SOURCE_ID] = "";
+	char present[TW_SOURCE_ID] = "";
 	bool marked = false;
 	enum tw_status st = tw_catalogue_migrating(to, &marked, err);
 
 	if (st == TW_OK && !marked)
 		return make_mark(to, source, err);
 	if (st == TW_OK)
-		st = first_text(to, "SELECT source FROM catalogue_migration", had, sizeof had, err);
-	if (st == TW_OK && strcmp(had, source) != 0)
+		st = first_text(
+		        to, "SELECT source FROM catalogue_migration", present, sizeof present, err);
+	if (st == TW_OK && strcmp(present, source) != 0)
 		return tw_fail(err, TW_CONFLICT,
 		        "the target has half a copy of another catalogue: name an empty one");
 	return st;
@@ -145,15 +146,15 @@ enum tw_status tw_catalogue_note_migration(
 
 /* --- blocking writers --- */
 
-/* PostgreSQL ends idle transactions unless told otherwise. */
-static enum tw_status stay(struct tw_db *db, struct tw_err *err)
+/* PostgreSQL ends idle transactions unless configured otherwise. */
+static enum tw_status disable_idle_timeout(struct tw_db *db, struct tw_err *err)
 {
 	return tw_db_run(
 	        db, TW_EITHER("SELECT 1", "SET LOCAL idle_in_transaction_session_timeout=0"), err);
 }
 
-/* Nobody else changes a row; readers continue.  Locks come in the order of the tables, and wait for
- * the transactions in progress. */
+/* Other connections cannot change rows; readers continue.  Locks are taken in the order of the
+ * tables, and wait for transactions in progress. */
 static enum tw_status lock_tables(struct tw_db *db, struct tw_err *err)
 {
 	size_t n;
@@ -176,7 +177,7 @@ enum tw_status tw_catalogue_hold(struct tw_catalogue *c, struct tw_err *err)
 
 	if (st != TW_OK)
 		return st;
-	st = stay(c->held, err);
+	st = disable_idle_timeout(c->held, err);
 	if (st == TW_OK && !tw_cat_is_sqlite(c))
 		st = lock_tables(c->held, err);
 	return st == TW_OK ? TW_OK : tw_cat_end(c, c->held, st, err);
@@ -184,7 +185,7 @@ enum tw_status tw_catalogue_hold(struct tw_catalogue *c, struct tw_err *err)
 
 enum tw_status tw_catalogue_still_held(struct tw_catalogue *c, struct tw_err *err)
 {
-	return stay(c->held, err);
+	return disable_idle_timeout(c->held, err);
 }
 
 enum tw_status tw_catalogue_release(struct tw_catalogue *c, struct tw_err *err)
@@ -199,7 +200,7 @@ static enum tw_status open_side(
 
 	if (st == TW_OK && still)
 		st = tw_db_run(*ret, "BEGIN", err);
-	return st == TW_OK && still ? stay(*ret, err) : st;
+	return st == TW_OK && still ? disable_idle_timeout(*ret, err) : st;
 }
 
 enum tw_status tw_cat_sides_open(
@@ -263,12 +264,12 @@ enum tw_status tw_cat_bring_counters(
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < COUNTERS; i++) {
-		int64_t had = 0, n = 0;
+		int64_t present = 0, n = 0;
 
 		st = tw_cat_first_int(s->from, &n, err, counters[i].get, "");
 		if (st == TW_OK)
-			st = tw_cat_first_int(s->to, &had, err, counters[i].get, "");
-		if (st == TW_OK && n > 0 && had != n)
+			st = tw_cat_first_int(s->to, &present, err, counters[i].get, "");
+		if (st == TW_OK && n > 0 && present != n)
 			st = set_counter(m->to, &counters[i], n, err);
 	}
 	return st;
@@ -281,12 +282,12 @@ enum tw_status tw_cat_compare_counters(
 
 	(void)m;
 	for (size_t i = 0; st == TW_OK && i < COUNTERS; i++) {
-		int64_t had = 0, n = 0;
+		int64_t present = 0, n = 0;
 
 		st = tw_cat_first_int(s->from, &n, err, counters[i].get, "");
 		if (st == TW_OK)
-			st = tw_cat_first_int(s->to, &had, err, counters[i].get, "");
-		if (st == TW_OK && had < n)
+			st = tw_cat_first_int(s->to, &present, err, counters[i].get, "");
+		if (st == TW_OK && present < n)
 			st = tw_fail(err, TW_CORRUPT,
 			        "the target would give numbers of table %s a second time",
 			        counters[i].table);

@@ -64,11 +64,11 @@ static void derive_id(const char *old_id, const char *project_id, char ret[TW_ID
 static enum tw_status rename_one(
         struct tw_db *db, const char *old_id, const char *project_id, struct tw_err *err)
 {
-	char fresh[TW_ID_BYTES];
+	char new_id[TW_ID_BYTES];
 
-	derive_id(old_id, project_id, fresh);
+	derive_id(old_id, project_id, new_id);
 	return tw_cat_exec(
-	        db, NULL, err, "UPDATE temp.move SET new=? WHERE old=?", "tt", fresh, old_id);
+	        db, NULL, err, "UPDATE temp.move SET new=? WHERE old=?", "tt", new_id, old_id);
 }
 
 /* Trace files are named by the id only, so two projects cannot share one. */
@@ -95,7 +95,7 @@ static enum tw_status rename_taken(
 }
 
 /* Skips traces that exist by id, Idempotency-Key or content. */
-static enum tw_status leave_those_there(
+static enum tw_status skip_existing(
         struct tw_db *db, const struct tw_project_move *m, uint64_t *ret_n, struct tw_err *err)
 {
 	int changed = 0;
@@ -153,7 +153,7 @@ static enum tw_status plan(
 	if (st == TW_OK)
 		st = rename_taken(db, m->to_id, &t->sums.renamed, err);
 	if (st == TW_OK)
-		st = leave_those_there(db, m, &t->sums.there, err);
+		st = skip_existing(db, m, &t->sums.there, err);
 	t->sums.traces = (uint64_t)all - t->sums.there;
 	t->is_last = most < 0 || all < most;
 	return st;
@@ -208,7 +208,7 @@ static enum tw_status copy_rows(struct tw_db *db, const char *table, bool of_tra
 
 /* The key that uploaded a trace does not exist here, counts of names are computed again, and traces
  * with an upload are decoded again. */
-static enum tw_status settle_traces(
+static enum tw_status adjust_traces(
         struct tw_db *db, const struct tw_project_move *m, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err,
@@ -352,7 +352,7 @@ static enum tw_status plan_again(
         struct tw_db *db, const struct tw_project_move *m, struct turn *t, struct tw_err *err)
 {
 	uint64_t there = 0;
-	enum tw_status st = leave_those_there(db, m, &there, err);
+	enum tw_status st = skip_existing(db, m, &there, err);
 
 	t->sums.there += there;
 	t->sums.traces -= there;
@@ -368,7 +368,7 @@ static enum tw_status move_traces(
 	for (size_t i = 0; st == TW_OK && i < sizeof of_trace / sizeof *of_trace; i++)
 		st = copy_rows(db, of_trace[i], true, m, err);
 	if (st == TW_OK)
-		st = settle_traces(db, m, err);
+		st = adjust_traces(db, m, err);
 	if (st == TW_OK)
 		st = count_traces(db, m, err);
 	return st == TW_OK && m->decoded && !m->decoded_first ? publish_decoded(db, m, err) : st;
@@ -389,7 +389,7 @@ static enum tw_status text_of(
 }
 
 /* A different schema with the same version could contain views and triggers that run when read. */
-static enum tw_status judge_schema(struct tw_db *db, struct tw_err *err)
+static enum tw_status check_schema(struct tw_db *db, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
 	const char *ours = NULL, *theirs = NULL;
@@ -488,7 +488,7 @@ static enum tw_status plan_first(struct tw_catalogue *to, const struct tw_projec
 
 	if (st != TW_OK)
 		return st;
-	st = judge_schema(w, err);
+	st = check_schema(w, err);
 	if (st == TW_OK)
 		st = plan(w, m, t, err);
 	if (st == TW_OK)
@@ -525,7 +525,7 @@ static enum tw_status move_turn(struct tw_catalogue *to, const struct tw_project
 		st = begin(to, m, &w, err);
 	if (st != TW_OK)
 		return st;
-	st = judge_schema(w, err);
+	st = check_schema(w, err);
 	if (st == TW_OK && is_first)
 		st = move_project(w, m, &t->sums, err);
 	if (st == TW_OK)
@@ -537,7 +537,7 @@ static enum tw_status move_turn(struct tw_catalogue *to, const struct tw_project
 }
 
 /* Lets waiting writers proceed: the mutex alone would come back to us. */
-static void let_others(void)
+static void yield_writer(void)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
 
@@ -568,7 +568,7 @@ enum tw_status tw_catalogue_project_move(struct tw_catalogue *to,
 		return st;
 	while (st == TW_OK && !t.is_last) {
 		if (t.after[0])
-			let_others();
+			yield_writer();
 		st = move_turn(to, move, &t, err);
 		sums.traces += t.sums.traces;
 		sums.builds += t.sums.builds;

@@ -117,8 +117,8 @@ enum tw_status tw_catalogue_is_served(struct tw_catalogue *c, bool *ret, struct 
 
 /* A lease changes its owner once it has expired, or if its end is further ahead than any lease
  * lasts, as after a fail-over to a machine whose clock is behind. */
-static enum tw_status lead(struct tw_db *db, const char *what, const char *owner, int64_t lease_ms,
-        int *ret, struct tw_err *err)
+static enum tw_status take_lease(struct tw_db *db, const char *what, const char *owner,
+        int64_t lease_ms, int *ret, struct tw_err *err)
 {
 	int64_t now = 0;
 	enum tw_status st = tw_cat_now(db, &now, err);
@@ -135,7 +135,7 @@ static enum tw_status lead(struct tw_db *db, const char *what, const char *owner
 
 /* Not on the writer's connection, which may be busy for long; and losing a lease in a fail-over is
  * harmless, so it waits for no disk and no replica. */
-static enum tw_status lead_apart(struct tw_db *db, const char *what, const char *owner,
+static enum tw_status take_lease_async(struct tw_db *db, const char *what, const char *owner,
         int64_t lease_ms, int *ret, struct tw_err *err)
 {
 	enum tw_status st = tw_db_run(db,
@@ -145,7 +145,7 @@ static enum tw_status lead_apart(struct tw_db *db, const char *what, const char 
 	        err);
 
 	if (st == TW_OK)
-		st = lead(db, what, owner, lease_ms, ret, err);
+		st = take_lease(db, what, owner, lease_ms, ret, err);
 	return st == TW_OK ? tw_db_run(db, "COMMIT", err) : st;
 }
 
@@ -163,7 +163,7 @@ enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const
 	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;
-	st = lead_apart(db, what, owner, lease_ms, &mine, err);
+	st = take_lease_async(db, what, owner, lease_ms, &mine, err);
 	tw_cat_done(c, db); /* rolls back an open transaction */
 	*ret = st == TW_OK && mine > 0;
 	return st;

@@ -20,7 +20,7 @@ enum {
 	LOCK_BYTE = 128 /* of catalogue.db-shm, locked while any process has it open */
 };
 
-struct told { /* contents of catalogue.url, one line each; the last is the folder's own id */
+struct binding { /* contents of catalogue.url, one line each; the last is the folder's own id */
 	char address[ADDRESS_BYTES], identity[IDENTITY_BYTES], folder[IDENTITY_BYTES];
 	const char *store; /* location of the files, "" in the folder; not from catalogue.url */
 };
@@ -37,14 +37,14 @@ static void take_line(struct tw_str *rest, char *out, size_t cap)
 	(void)snprintf(out, cap, "%.*s", (int)(line.len < cap ? line.len : cap - 1), line.ptr);
 }
 
-static enum tw_status read_told(const char *data, struct told *ret, struct tw_err *err)
+static enum tw_status read_binding(const char *data, struct binding *ret, struct tw_err *err)
 {
 	char path[PATH_BYTES], text[ADDRESS_BYTES + 2 * IDENTITY_BYTES];
 	struct tw_str rest;
 	ssize_t n;
 	int fd;
 
-	*ret = (struct told){.store = ""};
+	*ret = (struct binding){.store = ""};
 	if (!path_of(data, "catalogue.url", path))
 		return tw_fail(err, TW_BAD_REQUEST, "--data is too long");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -63,7 +63,7 @@ static enum tw_status read_told(const char *data, struct told *ret, struct tw_er
 }
 
 /* Replaces the file atomically. */
-static enum tw_status write_told(const char *data, const struct told *t, struct tw_err *err)
+static enum tw_status write_binding(const char *data, const struct binding *t, struct tw_err *err)
 {
 	char path[PATH_BYTES], made[PATH_BYTES];
 	int fd = -1;
@@ -81,7 +81,7 @@ static enum tw_status write_told(const char *data, const struct told *t, struct 
 	        err, TW_IO, "the catalogue's address cannot be written to the data folder");
 }
 
-static enum tw_status judge(const char *data, const char *address, struct tw_err *err)
+static enum tw_status check_address(const char *data, const char *address, struct tw_err *err)
 {
 	char path[PATH_BYTES];
 
@@ -98,8 +98,8 @@ static enum tw_status judge(const char *data, const char *address, struct tw_err
 	return TW_OK;
 }
 
-static enum tw_status keep_told(
-        const char *data, const struct told *had, struct told *now, struct tw_err *err)
+static enum tw_status save_binding(
+        const char *data, const struct binding *had, struct binding *now, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -109,13 +109,13 @@ static enum tw_status keep_told(
 		st = tw_ulid_new(tw_unix_ms(), now->folder, err);
 	if (st != TW_OK || (had->folder[0] && strcmp(had->address, now->address) == 0))
 		return st;
-	return write_told(data, now, err);
+	return write_binding(data, now, err);
 }
 
 /* Verifies that catalogue and folder (or store) belong together.  The folder is written first: if
  * this is interrupted in between, the next start continues. */
-static enum tw_status recognise(const char *data, const struct told *had, struct told *now,
-        struct tw_catalogue *c, struct tw_err *err)
+static enum tw_status check_binding(const char *data, const struct binding *had,
+        struct binding *now, struct tw_catalogue *c, struct tw_err *err)
 {
 	enum tw_status st = tw_catalogue_identity(c, now->identity, sizeof now->identity, err);
 
@@ -127,26 +127,26 @@ static enum tw_status recognise(const char *data, const struct told *had, struct
 		        "address: its files would be moved to lost/");
 	st = tw_catalogue_may_have_folder(c, now->store, had->folder, err);
 	if (st == TW_OK)
-		st = keep_told(data, had, now, err);
+		st = save_binding(data, had, now, err);
 	if (st != TW_OK)
 		return st;
 	return now->store[0] ? tw_catalogue_take_folder(c, now->store, now->folder, err)
 	                     : tw_catalogue_take_folder(c, now->folder, "", err);
 }
 
-static enum tw_status open_told(const char *data, const struct told *had, const char *address,
+static enum tw_status open_bound(const char *data, const struct binding *had, const char *address,
         struct tw_catalogue **ret, struct tw_err *err)
 {
-	struct told now = {.store = had->store};
+	struct binding now = {.store = had->store};
 	struct tw_catalogue *c = NULL;
-	enum tw_status st = judge(data, address, err);
+	enum tw_status st = check_address(data, address, err);
 
 	if (st != TW_OK)
 		return st;
 	(void)snprintf(now.address, sizeof now.address, "%s", address);
 	st = tw_catalogue_open(address, &c, err);
 	if (st == TW_OK)
-		st = recognise(data, had, &now, c, err);
+		st = check_binding(data, had, &now, c, err);
 	if (st == TW_OK)
 		*ret = c;
 	else
@@ -157,15 +157,15 @@ static enum tw_status open_told(const char *data, const struct told *had, const 
 static enum tw_status open_any(const char *data, const char *address, const char *store,
         struct tw_catalogue **ret, struct tw_err *err)
 {
-	struct told had;
+	struct binding had;
 	char path[PATH_BYTES];
-	enum tw_status st = read_told(data, &had, err);
+	enum tw_status st = read_binding(data, &had, err);
 
 	if (st != TW_OK)
 		return st;
 	had.store = store;
 	if (address[0] || had.address[0])
-		return open_told(data, &had, address[0] ? address : had.address, ret, err);
+		return open_bound(data, &had, address[0] ? address : had.address, ret, err);
 	if (!path_of(data, "catalogue.db", path))
 		return tw_fail(err, TW_BAD_REQUEST, "--data is too long");
 	return tw_catalogue_open(path, ret, err);
@@ -222,8 +222,8 @@ bool tw_data_catalogue_is_there(const char *data)
 enum tw_status tw_data_catalogue_address(
         const char *data, char *ret, size_t cap, struct tw_err *err)
 {
-	struct told t;
-	enum tw_status st = read_told(data, &t, err);
+	struct binding t;
+	enum tw_status st = read_binding(data, &t, err);
 
 	(void)snprintf(ret, cap, "%s", st == TW_OK ? t.address : "");
 	return st;

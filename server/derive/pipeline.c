@@ -380,7 +380,7 @@ static void close_stage(struct tw_runner *r)
 enum tw_status tw_pipeline_start(struct tw_app *app, const struct tw_stage *const *stages,
         bool (*leads)(const struct tw_app *), struct tw_pipeline **ret, struct tw_err *err)
 {
-	const unsigned look_s = tw_lease_interval_s(app->leader, CHECK_EVERY_S);
+	const unsigned check_s = tw_lease_interval_s(app->leader, CHECK_EVERY_S);
 	struct tw_pipeline *p = tw_mem_zalloc(1, sizeof *p);
 	enum tw_status st = TW_OK;
 
@@ -403,7 +403,7 @@ enum tw_status tw_pipeline_start(struct tw_app *app, const struct tw_stage *cons
 	(void)pthread_mutex_lock(&p->lock);
 	for (size_t i = 0; st == TW_OK && i < p->n; i++)
 		st = tw_periodic_start(&(struct tw_periodic_task){p->runners[i].stage->name,
-		                               go_rounds, look_s * 1000},
+		                               go_rounds, check_s * 1000},
 		        &p->runners[i], &p->runners[i].thread, err);
 	(void)pthread_mutex_unlock(&p->lock);
 	return st;

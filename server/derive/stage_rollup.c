@@ -95,7 +95,7 @@ static void metrics(const void *state, struct tw_buf *out)
 {
 	const struct tw_rollup_worker *f = state;
 	const struct tw_rollup_worker_counts n = tw_rollup_worker_counts(f);
-	struct tw_fleet_requests asked = {0, 0, 0};
+	struct tw_fleet_requests requests = {0, 0, 0};
 
 	tw_buf_printf(out,
 	        "# TYPE tracewell_rollup_cells_total counter\n"
@@ -103,13 +103,13 @@ static void metrics(const void *state, struct tw_buf *out)
 	        "tracewell_rollup_cells_total{outcome=\"failed\"} %" PRIu64 "\n",
 	        n.cells, n.cells_failed);
 	if (f && f->parts.fleet->engine->requests)
-		asked = f->parts.fleet->engine->requests(f->parts.fleet);
+		requests = f->parts.fleet->engine->requests(f->parts.fleet);
 	tw_buf_printf(out,
 	        "# TYPE tracewell_analytics_requests_total counter\n"
 	        "tracewell_analytics_requests_total{outcome=\"answered\"} %" PRIu64 "\n"
 	        "tracewell_analytics_requests_total{outcome=\"refused\"} %" PRIu64 "\n"
 	        "tracewell_analytics_requests_total{outcome=\"unanswered\"} %" PRIu64 "\n",
-	        asked.answered, asked.refused, asked.unanswered);
+	        requests.answered, requests.refused, requests.unanswered);
 }
 
 static void close_rollup(void *state)

@@ -179,13 +179,13 @@ static bool fits(const json_t *rule, const struct tw_capture_device *d)
 {
 	const json_t *where = json_object_get(rule, "where");
 	const char *scenario = json_string_value(json_object_get(rule, "scenario"));
-	const char *const said[] = {d->app, d->version_name, d->device, d->os};
+	const char *const values[] = {d->app, d->version_name, d->device, d->os};
 
-	_Static_assert(sizeof said / sizeof *said == CONDITIONS, "a text for each condition");
+	_Static_assert(sizeof values / sizeof *values == CONDITIONS, "a text for each condition");
 	if (scenario && *scenario && *d->scenario && strcmp(scenario, d->scenario) != 0)
 		return false;
 	for (size_t i = 0; i < CONDITIONS; i++)
-		if (!one_fits(json_object_get(where, conditions[i]), said[i]))
+		if (!one_fits(json_object_get(where, conditions[i]), values[i]))
 			return false;
 	return true;
 }

@@ -52,12 +52,12 @@ enum tw_status tw_cat_capture_count(struct tw_db *db, const char *project_id, co
 	const int64_t day = now_ms / TW_DAY_MS;
 	const int64_t device = device_of(m);
 	int64_t known = 0;
-	int fresh = 0;
+	int new_devices = 0;
 	enum tw_status st = is_rule(db, project_id, m->capture, &known, err);
 	const char *rule = known ? m->capture : "";
 
 	if (st == TW_OK && device)
-		st = tw_cat_exec(db, &fresh, err,
+		st = tw_cat_exec(db, &new_devices, err,
 		        "INSERT INTO capture_device(day,project_id,rule,device)"
 		        " VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
 		        "itti", day, project_id, rule, device);
@@ -69,7 +69,7 @@ enum tw_status tw_cat_capture_count(struct tw_db *db, const char *project_id, co
 		                  " devices=capture_day.devices+?4",
 		                "INSERT INTO count_delta(project_id,counter,name,day,trace_id,"
 		                "traces,devices) VALUES(?1,1,?2,?3,?5,1,?4)"),
-		        "ttiit", project_id, rule, day, (int64_t)fresh, trace_id);
+		        "ttiit", project_id, rule, day, (int64_t)new_devices, trace_id);
 	return st;
 }
 

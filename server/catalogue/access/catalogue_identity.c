@@ -85,7 +85,7 @@ static enum tw_status read_role(struct tw_db *db, const char *project, const cha
 	return tw_cat_close(&q, err);
 }
 
-static enum tw_status give_role(
+static enum tw_status set_role(
         struct tw_db *db, const struct account *a, const struct tw_grant *g, struct tw_err *err)
 {
 	bool leaves = g->scope == TW_SCOPE_PUBLIC;
@@ -114,7 +114,7 @@ static enum tw_status give_role(
 	        err);
 }
 
-static enum tw_status give_server(
+static enum tw_status set_server_admin(
         struct tw_db *db, struct account *a, bool is_admin, struct tw_err *err)
 {
 	struct tw_actor by = actor_of(a);
@@ -140,8 +140,8 @@ static enum tw_status give(struct tw_db *db, struct account *a, const struct tw_
 
 	for (size_t i = 0; i < n && st == TW_OK; i++)
 		st = grants[i].project[0]
-		             ? give_role(db, a, &grants[i], err)
-		             : give_server(db, a, grants[i].scope == TW_SCOPE_SERVER, err);
+		             ? set_role(db, a, &grants[i], err)
+		             : set_server_admin(db, a, grants[i].scope == TW_SCOPE_SERVER, err);
 	return st;
 }
 
@@ -182,7 +182,7 @@ static enum tw_status linked(enum tw_identity_end *ret_end, struct tw_err *err)
 }
 
 /* A person who signed out, or was signed out, after requesting the link does not get it. */
-static enum tw_status judge_asker(struct tw_db *db, const struct tw_identity *who,
+static enum tw_status check_requester(struct tw_db *db, const struct tw_identity *who,
         enum tw_identity_end *ret_end, struct tw_err *err)
 {
 	int64_t there = 0;
@@ -212,7 +212,7 @@ static enum tw_status link_account(struct tw_db *db, const struct tw_identity *w
 		return end_as(TW_IDENTITY_UNKNOWN, ret_end,
 		        tw_fail(err, TW_DENIED, "the account is gone"));
 	if (st == TW_OK)
-		st = judge_asker(db, who, ret_end, err);
+		st = check_requester(db, who, ret_end, err);
 	if (st == TW_OK)
 		st = has_identity(db, ret->id, who->issuer, &has, err);
 	if (st == TW_OK && has)

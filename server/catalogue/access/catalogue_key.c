@@ -80,7 +80,7 @@ static enum tw_status look_up(
 }
 
 /* The client has the secret, so the error may say why it no longer works. */
-static enum tw_status judge(const struct found *f, int64_t now, struct tw_err *err)
+static enum tw_status check_validity(const struct found *f, int64_t now, struct tw_err *err)
 {
 	if (f->revoked_ms)
 		return tw_fail(err, TW_NO_TOKEN,
@@ -122,7 +122,7 @@ enum tw_status tw_catalogue_key_find(struct tw_catalogue *c, const uint8_t hash[
 	st = look_up(db, hash, &found, err);
 	tw_cat_done(c, db);
 	if (st == TW_OK)
-		st = judge(&found, now, err);
+		st = check_validity(&found, now, err);
 	if (st != TW_OK)
 		return st;
 	if (now - found.seen_ms > SEEN_EVERY_MS)

@@ -30,7 +30,7 @@ static enum tw_status open_locker(struct tw_catalogue *c, struct tw_err *err)
 
 /* Names with equal hashes share a lock, and wait for each other.  *session identifies the lock's
  * connection; 0: a new lock, for which it is set.  The result is false for an earlier session. */
-static enum tw_status ask(struct tw_catalogue *c, const char *sql, const char *name,
+static enum tw_status query_lock(struct tw_catalogue *c, const char *sql, const char *name,
         uint64_t *session, bool *ret, struct tw_err *err)
 {
 	int64_t yes = 0;
@@ -56,7 +56,7 @@ enum tw_status tw_catalogue_key_lock(struct tw_catalogue *c, const char *name, b
 	enum tw_status st;
 
 	*ret_session = 0;
-	st = ask(c,
+	st = query_lock(c,
 	        alone ? "SELECT CASE WHEN pg_try_advisory_lock(?) THEN 1 ELSE 0 END"
 	              : "SELECT CASE WHEN pg_try_advisory_lock_shared(?) THEN 1 ELSE 0 END",
 	        name, ret_session, &held, err);
@@ -69,7 +69,7 @@ enum tw_status tw_catalogue_key_lock(struct tw_catalogue *c, const char *name, b
 enum tw_status tw_catalogue_key_held(struct tw_catalogue *c, const char *name, uint64_t session,
         bool *ret_held, struct tw_err *err)
 {
-	return ask(c,
+	return query_lock(c,
 	        "SELECT count(*) FROM pg_locks WHERE locktype='advisory' AND granted"
 	        " AND pid=pg_backend_pid() AND objsubid=1"
 	        " AND (CAST(classid AS BIGINT)<<32|CAST(objid AS BIGINT))=?",
@@ -79,7 +79,7 @@ enum tw_status tw_catalogue_key_held(struct tw_catalogue *c, const char *name, u
 enum tw_status tw_catalogue_key_unlock(struct tw_catalogue *c, const char *name, bool alone,
         uint64_t session, bool *ret_held, struct tw_err *err)
 {
-	return ask(c,
+	return query_lock(c,
 	        alone ? "SELECT CASE WHEN pg_advisory_unlock(?) THEN 1 ELSE 0 END"
 	              : "SELECT CASE WHEN pg_advisory_unlock_shared(?) THEN 1 ELSE 0 END",
 	        name, &session, ret_held, err);

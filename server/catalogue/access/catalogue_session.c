@@ -240,7 +240,7 @@ static enum tw_status find_session(struct tw_db *db, const uint8_t hash[32], con
 	return choose_project(db, ret->is_admin || !caller->user_id[0], project, caller, err);
 }
 
-static enum tw_status person_seen(struct tw_db *db, const struct found *f, int64_t now)
+static enum tw_status set_person_seen(struct tw_db *db, const struct found *f, int64_t now)
 {
 	if (!f->caller.user_id[0])
 		return TW_OK;
@@ -262,7 +262,7 @@ static void note_seen(struct tw_catalogue *c, const uint8_t hash[32], const stru
 	st = tw_cat_exec(
 	        w, NULL, NULL, "UPDATE session SET seen_ms=? WHERE hash=?", "ih", now, hash);
 	if (st == TW_OK)
-		st = person_seen(w, f, now);
+		st = set_person_seen(w, f, now);
 	(void)tw_cat_end(c, w, st, NULL);
 }
 
@@ -317,7 +317,7 @@ static void note_person_seen(struct tw_catalogue *c, const struct found *f)
 	int64_t now = tw_unix_ms();
 
 	if (now - f->seen_ms > SEEN_EVERY_MS && tw_cat_begin_soon(c, &w, NULL) == TW_OK)
-		(void)tw_cat_end(c, w, person_seen(w, f, now), NULL);
+		(void)tw_cat_end(c, w, set_person_seen(w, f, now), NULL);
 }
 
 enum tw_status tw_catalogue_user_caller(struct tw_catalogue *c, const char *name,

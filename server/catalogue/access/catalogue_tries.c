@@ -78,7 +78,7 @@ static enum tw_status take(
 	return st;
 }
 
-static enum tw_status look(struct tw_catalogue *c, const struct tw_throttle_ask *ask,
+static enum tw_status read_wait(struct tw_catalogue *c, const struct tw_throttle_ask *ask,
         int64_t *ret_wait_ms, bool *ret_over, struct tw_err *err)
 {
 	int64_t now = 0;
@@ -100,7 +100,7 @@ enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_thrott
 	struct tw_db *w = NULL;
 	int64_t now = 0;
 	bool over = false;
-	enum tw_status st = look(c, ask, ret_wait_ms, &over, err);
+	enum tw_status st = read_wait(c, ask, ret_wait_ms, &over, err);
 
 	if (st != TW_OK || (!over && (*ret_wait_ms || !count)))
 		return st; /* a refusal needs no write */

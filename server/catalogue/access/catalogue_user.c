@@ -145,9 +145,9 @@ static enum tw_status end_sessions(struct tw_db *db, const char *user_id, struct
 	return tw_cat_exec(db, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);
 }
 
-static const char *told(bool said, bool value)
+static const char *bool_text(bool is_set, bool value)
 {
-	return !said ? NULL : value ? "true" : "false";
+	return !is_set ? NULL : value ? "true" : "false";
 }
 
 enum tw_status tw_catalogue_user_change(struct tw_catalogue *c, const char *user_id,
@@ -174,8 +174,8 @@ enum tw_status tw_catalogue_user_change(struct tw_catalogue *c, const char *user
 	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"user.change", "", name,
 	                .facts = {{"password", to->password ? "changed" : NULL},
-	                        {"admin", told(to->sets_admin, to->is_admin)},
-	                        {"disabled", told(to->sets_disabled, to->is_disabled)}}},
+	                        {"admin", bool_text(to->sets_admin, to->is_admin)},
+	                        {"disabled", bool_text(to->sets_disabled, to->is_disabled)}}},
 	        err);
 }
 

@@ -17,7 +17,7 @@ static enum tw_status no_room(struct tw_err *err)
 	        "this is too much for one answer; narrow the filter or the time");
 }
 
-/* Reports have only one kind (hang_tally.h). */
+/* Reports have only one kind (anr_rollup.h). */
 static const struct tw_anr_rollup_part *sums_of(const struct tw_anr_rollup *t)
 {
 	static const struct tw_anr_rollup_part none = {.sum = {.holder = ""}};
@@ -52,7 +52,7 @@ static void sort(struct tw_anr_rollups *all, int (*how)(const void *pa, const vo
 
 /* --- groups --- */
 
-/* The title of its last report; false: it is gone, or out of memory. */
+/* The title of its last report; false: the report was deleted, or out of memory. */
 static bool read_group(const struct tw_cat_query *q, struct tw_arena *a, struct tw_anr_group *r)
 {
 	r->kind = tw_cat_text(q, 0, a);

@@ -9,7 +9,7 @@
 
 enum { EXPIRED_AT_ONCE = 256, RESET_AT_ONCE = 1000 };
 
-/* --- what a trace tells --- */
+/* --- facts of a trace --- */
 
 static enum tw_status forget(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
@@ -33,8 +33,8 @@ static enum tw_status mark(
 	        row->project_id, row->id);
 }
 
-/* The user with that name, or else the uploading installation. */
-static enum tw_status who_of(
+/* The user with that name, otherwise the uploading installation. */
+static enum tw_status user_of(
         struct tw_db *db, const struct tw_anr_entry *h, int64_t *ret, struct tw_err *err)
 {
 	*ret = tw_cat_install(h->row->project_id, h->user);
@@ -51,7 +51,7 @@ static enum tw_status insert_hang(
 	const struct tw_trace_row *row = h->row;
 	const struct tw_trace_meta *m = &row->meta;
 	int64_t who = 0;
-	enum tw_status st = who_of(db, h, &who, err);
+	enum tw_status st = user_of(db, h, &who, err);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
@@ -179,7 +179,7 @@ enum tw_status tw_catalogue_anr_put(
 	return st;
 }
 
-/* Of a text that says who somebody is, in a project; 0 for none. */
+/* Hash of a text that identifies a person within a project; 0 for none. */
 int64_t tw_cat_install(const char *project_id, const char *name)
 {
 	char text[TW_ID_BYTES + 1 + 512];
@@ -194,14 +194,14 @@ int64_t tw_cat_install(const char *project_id, const char *name)
 
 /* --- reset and expiry --- */
 
-struct stretch { /* a range of a project's trace ids, for traces and for their facts, which outlive
-	          * them */
+struct range { /* a range of a project's trace ids, for traces and for their facts, which outlive
+	        * them */
 	const char *project_id;
 	char after[TW_ID_BYTES], last[TW_ID_BYTES];
 };
 
 /* The next batch; last is "" for the final, smaller one. */
-static enum tw_status find_stretch(struct tw_db *db, struct stretch *io, struct tw_err *err)
+static enum tw_status next_range(struct tw_db *db, struct range *io, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
@@ -219,7 +219,7 @@ static enum tw_status find_stretch(struct tw_db *db, struct stretch *io, struct 
 	return tw_cat_close(&q, err);
 }
 
-static enum tw_status reset_stretch(struct tw_catalogue *c, struct stretch *io, struct tw_err *err)
+static enum tw_status reset_range(struct tw_catalogue *c, struct range *io, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	static const char *const sql[] = {/* primary keys; no id is as large as '~' */
@@ -230,22 +230,22 @@ static enum tw_status reset_stretch(struct tw_catalogue *c, struct stretch *io, 
 
 	if (st != TW_OK)
 		return st;
-	st = find_stretch(w, io, err);
+	st = next_range(w, io, err);
 	for (int i = 0; st == TW_OK && i < 2; i++)
 		st = tw_cat_exec(w, NULL, err, sql[i], "ttt", io->project_id, io->after,
 		        io->last[0] ? io->last : "~");
 	return tw_cat_end(c, w, st, err);
 }
 
-/* Other writers get turns between the batches; new traces are read anyway. */
+/* Other writers run between the batches; new traces are read anyway. */
 enum tw_status tw_catalogue_anr_reset(
         struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
-	struct stretch s = {.project_id = project_id};
+	struct range s = {.project_id = project_id};
 	enum tw_status st;
 
 	do {
-		st = reset_stretch(c, &s, err);
+		st = reset_range(c, &s, err);
 		memcpy(s.after, s.last, sizeof s.after);
 	} while (st == TW_OK && s.after[0]);
 	return st;

@@ -52,8 +52,8 @@ struct tw_anr_entry {
  * only records that it was read.  A deleted trace is ignored. */
 enum tw_status tw_catalogue_anr_put(struct tw_catalogue *c, const struct tw_anr_entry *h, size_t n,
         struct tw_err *err) TW_MUST_USE;
-/* Looks at all traces of a project again, and names and keys what is kept of those that are gone.
- */
+/* Reads all traces of a project again, and names and groups the stored facts of deleted traces
+ * again. */
 enum tw_status tw_catalogue_anr_reset(
         struct tw_catalogue *c, const char *project_id, struct tw_err *err) TW_MUST_USE;
 /* Deletes facts of days before `day`, in batches. */
@@ -98,7 +98,7 @@ enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_a
 
 /* --- queries (catalogue_anr.c, catalogue_lock.c) --- */
 
-/* Numbers of versions, devices and users are exact up to 1,024 per day (hang_tally.h). */
+/* Numbers of versions, devices and users are exact up to 1,024 per day (anr_rollup.h). */
 struct tw_anr_group {
 	const char *key, *kind, *name, *title, *verdict, *detail;
 	uint64_t count, users, versions, devices;

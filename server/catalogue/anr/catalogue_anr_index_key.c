@@ -46,7 +46,7 @@ static enum tw_status traces_of(
 }
 
 /* Does nothing if another mapping arrived in the meantime, which restarts the renaming. */
-static enum tw_status go_on(struct tw_db *db, const struct rename *r, const char *last,
+static enum tw_status save_progress(struct tw_db *db, const struct rename *r, const char *last,
         bool *ret_ours, struct tw_err *err)
 {
 	int changed = 0;
@@ -74,7 +74,7 @@ static enum tw_status mark_stale(struct tw_catalogue *c, const struct rename *r,
 
 	if (st != TW_OK)
 		return st;
-	st = go_on(w, r, n ? ids[n - 1] : NULL, &ours, err);
+	st = save_progress(w, r, n ? ids[n - 1] : NULL, &ours, err);
 	for (size_t i = 0; st == TW_OK && ours && i < n; i++)
 		st = tw_cat_exec(w, NULL, err, /* primary key */
 		        "UPDATE hang SET keyed=0 WHERE project_id=? AND trace_id=?", "tt",

@@ -223,8 +223,7 @@ static enum tw_status store(
 	return st;
 }
 
-/* Deletes rollups of generations before that one, in batches: other writers get turns in
- * between. */
+/* Deletes rollups of earlier generations in batches, so that other writers run in between. */
 static enum tw_status drop_some(struct tw_db *db, const char *project_id, int64_t day,
         int64_t before, int *ret_n, struct tw_err *err)
 {

@@ -127,9 +127,9 @@ static bool take_wait(struct trace *t, const struct tw_cat_query *q)
 
 /* The waits of a name, or of all with "": all kinds are known before the first is added, and the
  * trace counts once per kind. */
-static bool tell(const struct trace *t, const char *name, tw_anr_rollup_sink sink, void *arg)
+static bool feed_name(const struct trace *t, const char *name, tw_anr_rollup_sink sink, void *arg)
 {
-	unsigned mask = 0, told = 0;
+	unsigned mask = 0, fed = 0;
 	bool fits = true;
 
 	for (size_t i = 0; i < t->n; i++)
@@ -141,14 +141,14 @@ static bool tell(const struct trace *t, const char *name, tw_anr_rollup_sink sin
 		if (name[0] && strcmp(t->waits[i].name, name) != 0)
 			continue;
 		one.mask = mask;
-		one.sum.traces = !(told & one.bit);
-		told |= one.bit;
+		one.sum.traces = !(fed & one.bit);
+		fed |= one.bit;
 		fits = sink(arg, &t->report, name, &one);
 	}
 	return fits;
 }
 
-static bool is_told(const struct trace *t, size_t i)
+static bool is_fed(const struct trace *t, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
 		if (strcmp(t->waits[k].name, t->waits[i].name) == 0)
@@ -156,13 +156,13 @@ static bool is_told(const struct trace *t, size_t i)
 	return !t->waits[i].name[0];
 }
 
-static bool tell_all(const struct trace *t, tw_anr_rollup_sink sink, void *arg)
+static bool feed_trace(const struct trace *t, tw_anr_rollup_sink sink, void *arg)
 {
-	bool fits = t->n == 0 || tell(t, "", sink, arg);
+	bool fits = t->n == 0 || feed_name(t, "", sink, arg);
 
 	for (size_t i = 0; fits && i < t->n; i++)
-		if (!is_told(t, i))
-			fits = tell(t, t->waits[i].name, sink, arg);
+		if (!is_fed(t, i))
+			fits = feed_name(t, t->waits[i].name, sink, arg);
 	return fits;
 }
 
@@ -174,10 +174,10 @@ enum tw_status tw_cat_feed_locks(
 
 	while (fits && tw_cat_row(q)) {
 		if (strcmp(t->id, text_at(q, 0)) != 0)
-			fits = tell_all(t, sink, arg) && begin(t, q);
+			fits = feed_trace(t, sink, arg) && begin(t, q);
 		fits = fits && take_wait(t, q);
 	}
-	fits = fits && tell_all(t, sink, arg);
+	fits = fits && feed_trace(t, sink, arg);
 	if (t)
 		tw_arena_free(t->arena);
 	tw_mem_free(t);

@@ -1,5 +1,5 @@
 /*
- * catalogue_anr_rollup_int.h - adds rows of ANRs and locks to rollups (hang_tally.h), by day, and
+ * catalogue_anr_rollup_int.h - adds rows of ANRs and locks to rollups (anr_rollup.h), by day, and
  * for queries.
  */
 #ifndef TW_CATALOGUE_ANR_ROLLUP_INT_H

@@ -13,7 +13,7 @@ struct answer {
 	struct tw_anr_rollups *all;
 };
 
-static bool is_fine(const struct tw_anr_rollup_ask *ask)
+static bool is_by_dimension(const struct tw_anr_rollup_ask *ask)
 {
 	const struct tw_rollup_filter *f = ask->filter;
 
@@ -49,7 +49,7 @@ static struct tw_anr_rollup *tally_at(struct answer *to, const struct place *p)
 	return t && t->name && t->value ? t : NULL;
 }
 
-static bool is_asked(const struct tw_anr_rollup_ask *ask, const char *name)
+static bool is_requested(const struct tw_anr_rollup_ask *ask, const char *name)
 {
 	return ask->name ? strcmp(ask->name, name) == 0 : name[0] != '\0';
 }
@@ -61,7 +61,7 @@ static bool take(void *arg, const struct tw_anr_rollup_report *of, const char *n
 	const struct place p = {name, of->version_name, of->os, of->day};
 	struct tw_anr_rollup *t;
 
-	if (!is_asked(to->ask, name))
+	if (!is_requested(to->ask, name))
 		return true;
 	t = tally_at(to, &p);
 	return t && tw_anr_rollup_add(to->all->arena, t, one);
@@ -107,7 +107,7 @@ static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_e
 	enum tw_status st = tw_cat_query(&q, db, err, sql, /* primary keys */
 	        "tiittttttiit", ask->project_id, f->first_day, f->last_day, f->app, f->version_name,
 	        f->build_id, f->scenario, f->device_class, f->os, (int64_t)ask->what,
-	        (int64_t)is_fine(ask), ask->name ? ask->name : "");
+	        (int64_t)is_by_dimension(ask), ask->name ? ask->name : "");
 
 	return st == TW_OK ? take_rows(&q, to, err) : st;
 }

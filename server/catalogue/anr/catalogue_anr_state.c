@@ -22,8 +22,8 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 	return r->key && r->triage.fixed_in && r->triage.owner && r->triage.note && r->author;
 }
 
-/* Whether a report from that version says that the fix did not hold: versions are compared by their
- * numbers. */
+/* Whether a report from that version shows that the fix failed: compares the numbers in
+ * versions. */
 static bool is_after_fix(const char *fixed_in, const char *version)
 {
 	return !fixed_in[0] || strverscmp(version, fixed_in) >= 0;
@@ -45,7 +45,7 @@ static enum tw_status has_returned(struct tw_db *db, const char *project_id,
 	return tw_cat_close(&q, err);
 }
 
-static enum tw_status look_at_fixed(struct tw_catalogue *c, const char *project_id,
+static enum tw_status find_returned(struct tw_catalogue *c, const char *project_id,
         struct tw_anr_state *rows, size_t n, struct tw_err *err)
 {
 	struct tw_db *db;
@@ -81,7 +81,7 @@ enum tw_status tw_catalogue_anr_states(struct tw_catalogue *c, const char *proje
 		return st;
 	*ret = l.rows;
 	*ret_n = l.n;
-	return look_at_fixed(c, project_id, *ret, *ret_n, err);
+	return find_returned(c, project_id, *ret, *ret_n, err);
 }
 
 struct tw_anr_state tw_anr_state_of(const struct tw_anr_state *rows, size_t n, const char *key)
@@ -115,7 +115,7 @@ static enum tw_status is_known(
 	return st;
 }
 
-/* What a group is stored as, and whether reports show that it returned. */
+/* The stored state of a group, and whether reports show that it returned. */
 struct stored {
 	enum tw_regress_status status;
 	char fixed_in[FIXED_IN_BYTES];

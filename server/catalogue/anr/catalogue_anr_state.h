@@ -24,8 +24,8 @@ enum tw_status tw_catalogue_anr_states(struct tw_catalogue *c, const char *proje
         struct tw_err *err) TW_MUST_USE;
 /* The state of a group among rows by key; an open one if there is no row. */
 struct tw_anr_state tw_anr_state_of(const struct tw_anr_state *rows, size_t n, const char *key);
-/* Status RETURNED keeps that it was fixed, and when.  A ticket that was closed is to be reopened
- * with the group.  TW_NOT_FOUND: no report has that key. */
+/* With status RETURNED the group keeps the version and time of its fix.  Also schedules reopening
+ * its closed ticket.  TW_NOT_FOUND: no report has that key. */
 enum tw_status tw_catalogue_anr_triage(struct tw_catalogue *c, const char *project_id,
         const char *key, const struct tw_triage *what, struct tw_err *err) TW_MUST_USE;
 

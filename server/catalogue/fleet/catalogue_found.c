@@ -84,7 +84,7 @@ struct putting { /* tw_catalogue_found_put, as one transaction */
 	struct tw_arena *arena;
 	struct before {
 		bool there;    /* ready, counted in rollups, and named by the same mappings */
-		int64_t rules; /* that looked at it; 0 or below: none */
+		int64_t rules; /* with which it was inspected; 0 or below: none */
 	} * before;
 };
 
@@ -110,8 +110,8 @@ static enum tw_status find_named(struct tw_db *w, const struct putting *p, struc
 	return st;
 }
 
-/* One that is not counted in rollups is looked at when it is, so that there are cells for its
- * findings.  Locks the rows. */
+/* A trace that is not counted in rollups is inspected after that, so that cells for its findings
+ * exist.  Locks the rows. */
 static enum tw_status find_before(struct tw_db *w, const struct putting *p, struct tw_err *err)
 {
 	const char **ids = tw_arena_alloc(p->arena, p->n, sizeof *ids);
@@ -158,7 +158,7 @@ static enum tw_status mark_all(struct tw_db *w, const struct putting *p, struct 
 	return tw_cat_rows_end(&rows, st, err);
 }
 
-/* The first time, and after its day was counted again, cells are chosen anew. */
+/* At the first inspection, and after its day was counted again, cells are selected anew. */
 static bool is_new(const struct putting *p, size_t i)
 {
 	return p->before[i].there && p->before[i].rules <= 0;
@@ -198,8 +198,8 @@ static enum tw_status insert_new(struct tw_db *w, const struct putting *p, struc
 	return tw_cat_rows_end(&rows, st, err);
 }
 
-/* With other rules they stay in the cells they were stored in, as labels indexed later are not
- * those that the trace was counted by. */
+/* After a rule change the findings stay in their cells, as labels indexed later are not those by
+ * which the trace was counted. */
 static enum tw_status replace(struct tw_db *w, const struct putting *p, struct tw_err *err)
 {
 	struct tw_cat_rows rows = {.db = w, /* finding_by_trace */

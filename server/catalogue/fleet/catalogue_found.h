@@ -40,7 +40,7 @@ struct tw_found_trace {
  * deleted or has a new mapping. */
 enum tw_status tw_catalogue_found_put(struct tw_catalogue *c, const struct tw_found_trace *of,
         size_t n, int64_t number, struct tw_err *err) TW_MUST_USE;
-struct tw_found_reading { /* cells, of which each row is told; all of one moment */
+struct tw_found_reading { /* reads the findings of cells from one snapshot */
 	const char *project_id;
 	const struct tw_rollup_cell *const *cells;
 	size_t n;

@@ -102,7 +102,7 @@ static enum tw_status insert(struct tw_db *db, const char *project_id,
 
 /* The last day on which a person reopened it (the server never does), 0 none; and whether that
  * version is in its history. */
-static enum tw_status read_said(struct tw_db *db, const char *project_id, const struct known *k,
+static enum tw_status read_triage(struct tw_db *db, const char *project_id, const struct known *k,
         const char *version, int64_t *ret_day, int64_t *ret_said, struct tw_err *err)
 {
 	int64_t ms = 0;
@@ -123,9 +123,9 @@ static enum tw_status read_said(struct tw_db *db, const char *project_id, const 
 	        "ttt", project_id, k->id, version);
 }
 
-/* Whether to report it as fixed.  A person's status is kept; and a person who reopened it knew the
- * versions and days of that time, of which a different one may be the first to pass at each run. */
-static enum tw_status says_fixed(struct tw_db *db, const char *project_id,
+/* Whether to report it as fixed.  A status set by a person is not changed.  A person who reopened
+ * it knew the versions and days until then, so none of those counts as a fix. */
+static enum tw_status is_newly_fixed(struct tw_db *db, const char *project_id,
         const struct tw_regress_found *f, const struct known *k, bool *ret, struct tw_err *err)
 {
 	int64_t opened_day, triage;
@@ -134,7 +134,7 @@ static enum tw_status says_fixed(struct tw_db *db, const char *project_id,
 	*ret = false;
 	if (k->status == TW_REGRESS_FIXED || !is_fixed(f))
 		return TW_OK;
-	st = read_said(db, project_id, k, f->fixed_in, &opened_day, &triage, err);
+	st = read_triage(db, project_id, k, f->fixed_in, &opened_day, &triage, err);
 	*ret = f->fixed_in[0] ? !triage && f->fixed_from >= opened_day
 	                      : f->fixed_day > k->fixed_day && f->fixed_day > opened_day;
 	return st;
@@ -144,14 +144,14 @@ static enum tw_status says_fixed(struct tw_db *db, const char *project_id,
 #define EVIDENCE(which)                                                                            \
 	"SELECT before_trace FROM regression WHERE project_id=?1 AND " which                       \
 	" UNION SELECT after_trace FROM regression WHERE project_id=?1 AND " which
-/* Another regression may need them too: keep_evidence() comes after it. */
+/* Another regression may need them too, so keep_evidence() must follow. */
 #define RELEASE(which)                                                                             \
 	"UPDATE trace SET kept_for='' WHERE project_id=?1 AND kept_for='" KEPT_FOR "'"             \
 	" AND trace_id IN (" EVIDENCE(which) ")"
 
 /* A "fixed" status set by a person is kept. */
 static enum tw_status update(struct tw_db *db, const char *project_id, const struct known *k,
-        const struct tw_regress_found *f, bool says_fixed, struct tw_err *err)
+        const struct tw_regress_found *f, bool is_newly_fixed, struct tw_err *err)
 {
 	const struct tw_change_found *s = &f->shift;
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary keys */
@@ -172,12 +172,12 @@ static enum tw_status update(struct tw_db *db, const char *project_id, const str
 	        f->after_ns, ppm(s->change), ppm(s->low), ppm(s->high), ppm(s->score) / 1000,
 	        (int64_t)s->n_before, (int64_t)s->n_after, f->before_trace ? f->before_trace : "",
 	        f->after_trace ? f->after_trace : "", f->fixed_in, f->fixed_day, tw_unix_ms(),
-	        (int64_t)says_fixed, ppm(f->share));
+	        (int64_t)is_newly_fixed, ppm(f->share));
 }
 
 enum { REGRESSIONS_KEPT = 2000, KEEP_DAYS = 400 };
 
-/* Deletes regressions that were not seen for long; the evidence of these and of fixed ones is no
+/* Deletes regressions not seen for a long time; their evidence, and that of fixed ones, is no
  * longer protected. */
 static enum tw_status tidy(struct tw_db *db, const char *project_id, struct tw_err *err)
 {
@@ -234,25 +234,24 @@ static enum tw_status begin(struct tw_db *db, const char *project_id,
 
 /* Regressions that exist when a project is first examined, and were fixed long ago, cause no
  * event. */
-static enum tw_status tell(struct tw_db *db, const char *project_id, const struct known *k,
-        const struct tw_regress_found *f, bool is_new, bool says_fixed, struct tw_err *err)
+static enum tw_status queue_events(struct tw_db *db, const char *project_id, const struct known *k,
+        const struct tw_regress_found *f, bool is_new, bool is_newly_fixed, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
-	const struct tw_regression_digest fresh = {
+	const struct tw_regression_digest opened = {
 	        k->status == TW_REGRESS_RETURNED ? TW_HOOK_RETURNED : TW_HOOK_FOUND, TW_BY_ITSELF,
 	        is_fixed(f)};
 	const struct tw_regression_digest fixed = {TW_HOOK_FIXED, TW_BY_ITSELF, false};
 
 	if (is_new)
-		st = tw_cat_regression_note(db, project_id, k->id, &fresh, err);
-	else if (says_fixed)
+		st = tw_cat_regression_note(db, project_id, k->id, &opened, err);
+	else if (is_newly_fixed)
 		st = tw_cat_regression_note(db, project_id, k->id, &fixed, err);
 	return st;
 }
 
 static enum tw_status keep(struct tw_db *db, const char *project_id,
-        const struct tw_regress_found *f, struct tw_arena *a, uint64_t *io_fresh,
-        struct tw_err *err)
+        const struct tw_regress_found *f, struct tw_arena *a, uint64_t *io_new, struct tw_err *err)
 {
 	struct known same;
 	bool room = false, is_new, fixed = false;
@@ -266,17 +265,17 @@ static enum tw_status keep(struct tw_db *db, const char *project_id,
 	}
 	if (st == TW_OK && is_new) {
 		st = begin(db, project_id, f, a, &same, err);
-		*io_fresh += st == TW_OK;
+		*io_new += st == TW_OK;
 	}
 	if (st == TW_OK)
-		st = says_fixed(db, project_id, f, &same, &fixed, err);
+		st = is_newly_fixed(db, project_id, f, &same, &fixed, err);
 	if (st == TW_OK)
 		st = update(db, project_id, &same, f, fixed, err);
-	return st == TW_OK ? tell(db, project_id, &same, f, is_new, fixed, err) : st;
+	return st == TW_OK ? queue_events(db, project_id, &same, f, is_new, fixed, err) : st;
 }
 
 enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *project_id,
-        const struct tw_regress_found *of, size_t n, uint64_t *io_fresh, struct tw_err *err)
+        const struct tw_regress_found *of, size_t n, uint64_t *io_new, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	struct tw_arena *a = n ? tw_arena_new((size_t)1 << 20) : NULL;
@@ -291,7 +290,7 @@ enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *
 		st = tidy(w, project_id, err);
 		for (size_t i = 0; st == TW_OK && i < n; i++) {
 			tw_arena_reset(a);
-			st = keep(w, project_id, &of[i], a, io_fresh, err);
+			st = keep(w, project_id, &of[i], a, io_new, err);
 		}
 		if (st == TW_OK)
 			st = keep_evidence(w, project_id, err);
@@ -384,7 +383,7 @@ enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, 
         struct tw_arena *a, struct tw_regression *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	bool found, whole;
+	bool found, copied;
 	enum tw_status st = tw_cat_query_fields(&q, db, &tw_regression_fields, err,
 	        COLUMNS "AND regression_id=?2", "tt", project_id, id); /* primary key */
 
@@ -392,24 +391,24 @@ enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, 
 		return st;
 	found = tw_cat_row(&q);
 	*ret = (struct tw_regression){.id = NULL};
-	whole = !found || tw_row_read(&q, 0, &tw_regression_fields, a, ret) >= 0;
+	copied = !found || tw_row_read(&q, 0, &tw_regression_fields, a, ret) >= 0;
 	st = found ? TW_OK : tw_fail(err, TW_NOT_FOUND, "no such regression");
-	if (!whole)
+	if (!copied)
 		st = tw_oom(err);
 	return tw_cat_close_after(&q, st, err);
 }
 
 /* Call in the transaction, with the previous status. */
-static enum tw_status note_said(struct tw_db *db, const char *project_id, const char *id,
+static enum tw_status note_triage(struct tw_db *db, const char *project_id, const char *id,
         int64_t before, const struct tw_triage *what, struct tw_err *err)
 {
-	const struct tw_regression_digest news = {
+	const struct tw_regression_digest change = {
 	        what->status == TW_REGRESS_FIXED ? TW_HOOK_FIXED : TW_HOOK_STATUS, tw_cat_author(),
 	        false};
 
 	if (before == (int64_t)what->status)
 		return TW_OK;
-	return tw_cat_regression_note(db, project_id, id, &news, err);
+	return tw_cat_regression_note(db, project_id, id, &change, err);
 }
 
 enum tw_status tw_catalogue_regression_triage(struct tw_catalogue *c, const char *project_id,
@@ -435,7 +434,7 @@ enum tw_status tw_catalogue_regression_triage(struct tw_catalogue *c, const char
 	if (st == TW_OK && !changed)
 		st = tw_fail(err, TW_NOT_FOUND, "no such regression");
 	if (st == TW_OK)
-		st = note_said(w, project_id, id, before, what, err);
+		st = note_triage(w, project_id, id, before, what, err);
 	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"regression.change", project_id, id,
 	                .facts = {{"status", tw_regress_status_names[what->status]},

@@ -23,10 +23,10 @@ enum tw_regress_status { /* tw_regress_status_names */
 };
 extern const char *const tw_regress_status_names[TW_REGRESS_STATUSES + 1]; /* ended by NULL */
 
-/* Stores results: opens new regressions, marks fixed and returned ones.  *io_fresh is increased by
+/* Stores results: opens new regressions, marks fixed and returned ones.  *io_new is increased by
  * the number of new ones. */
 enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *project_id,
-        const struct tw_regress_found *of, size_t n, uint64_t *io_fresh,
+        const struct tw_regress_found *of, size_t n, uint64_t *io_new,
         struct tw_err *err) TW_MUST_USE;
 
 struct tw_regression {

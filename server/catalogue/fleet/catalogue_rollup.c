@@ -77,7 +77,7 @@ struct counting { /* tw_catalogue_rollup_put, as one transaction */
 	const struct tw_rollup_reading *of;
 	size_t n;
 	struct tw_arena *arena;
-	bool *waits;                /* is it to be counted? */
+	bool *waits;                /* whether it is still to be counted */
 	struct tw_in_cell *counted; /* of those, in all their cells */
 	size_t n_counted;
 };
@@ -89,7 +89,7 @@ static void add_counted(struct counting *k, const struct tw_rollup_reading *f)
 		        (struct tw_in_cell){f, &f->cells[at], tw_rollup_cell_id(&f->cells[at])};
 }
 
-/* Locks those that were neither counted nor deleted since. */
+/* Locks the traces that were neither counted nor deleted since. */
 static enum tw_status find_waiting(struct tw_db *db, struct counting *k, struct tw_err *err)
 {
 	const char **ids = tw_arena_alloc(k->arena, k->n, sizeof *ids);

@@ -118,7 +118,7 @@ struct tw_rollup_when {
 enum tw_status tw_catalogue_rollup_due(struct tw_catalogue *c, const struct tw_rollup_when *when,
         uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* It could not be added up: it is tried again, later each time. */
+/* Postpones a cell whose merge failed, longer with each attempt. */
 enum tw_status tw_catalogue_rollup_put_off(struct tw_catalogue *c, const struct tw_rollup_due *of,
         int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_rollup_load(struct tw_catalogue *c, const struct tw_rollup_due *of,
@@ -182,11 +182,11 @@ struct tw_rollup_reset {
  * again; also retries failed and postponed traces, and renames all methods. */
 enum tw_status tw_catalogue_rollup_reset(struct tw_catalogue *c, const char *project_id,
         struct tw_rollup_reset *ret, struct tw_err *err) TW_MUST_USE;
-/* The same of the traces of one build, or with that mapping, alone; names are not touched. */
+/* The same for the traces of one build or mapping only; names are unchanged. */
 enum tw_status tw_catalogue_rollup_reset_build(struct tw_catalogue *c, const char *project_id,
         const char *build_id, struct tw_rollup_reset *ret, struct tw_err *err) TW_MUST_USE;
-/* Either of these for traces that are counted elsewhere: build_id "" all.  Those of the other days
- * too, whose rollups stay as they are. */
+/* The same for an engine outside the catalogue, in which all days are counted again; build_id ""
+ * means all. */
 enum tw_status tw_catalogue_rollup_reset_all(struct tw_catalogue *c, const char *project_id,
         const char *build_id, struct tw_rollup_reset *ret, struct tw_err *err) TW_MUST_USE;
 /* Whether methods of the build are of expanded frames (rollup_id.h). */

@@ -77,7 +77,7 @@ enum tw_status tw_catalogue_rollup_load(struct tw_catalogue *c, const struct tw_
 	return st;
 }
 
-static enum tw_status meanwhile(struct tw_err *err)
+static enum tw_status fail_changed(struct tw_err *err)
 {
 	return tw_fail(err, TW_CONFLICT, "the cell changed meanwhile");
 }
@@ -94,7 +94,7 @@ static enum tw_status take_deltas(struct tw_db *db, const char *project_id,
 	for (size_t i = 0; st == TW_OK && i < was->n_deltas; i++)
 		st = tw_cat_rows_add(&rows, err, project_id, was->cell_id, was->deltas[i].trace_id);
 	st = tw_cat_rows_end(&rows, st, err);
-	return st == TW_OK && rows.changed != (int64_t)was->n_deltas ? meanwhile(err) : st;
+	return st == TW_OK && rows.changed != (int64_t)was->n_deltas ? fail_changed(err) : st;
 }
 
 static enum tw_status put_parts(struct tw_db *db, const char *project_id, int64_t cell_id,
@@ -129,7 +129,7 @@ enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *pro
 	        " WHERE project_id=? AND cell_id=? AND version=?",
 	        "bitii", head, (int64_t)was->n_deltas, project_id, was->cell_id, was->version);
 	if (st == TW_OK && changed == 0)
-		st = meanwhile(err);
+		st = fail_changed(err);
 	if (st == TW_OK)
 		st = take_deltas(w, project_id, was, err);
 	if (st == TW_OK)

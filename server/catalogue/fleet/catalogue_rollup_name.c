@@ -109,8 +109,8 @@ static enum tw_status set_name(struct tw_db *db, struct tw_stmt **kept, const ch
 }
 
 /* *ret_ours false: another mapping arrived, and the renaming restarts. */
-static enum tw_status go_on(struct tw_db *db, const struct tw_rollup_rename *of, int64_t last,
-        bool ends, bool *ret_ours, struct tw_err *err)
+static enum tw_status save_progress(struct tw_db *db, const struct tw_rollup_rename *of,
+        int64_t last, bool ends, bool *ret_ours, struct tw_err *err)
 {
 	int changed = 0;
 	enum tw_status st;
@@ -140,7 +140,7 @@ enum tw_status tw_catalogue_rollup_renamed(struct tw_catalogue *c,
 
 	if (st != TW_OK)
 		return st;
-	st = go_on(w, of, n ? (int64_t)methods[n - 1].id : 0, n == 0, &ours, err);
+	st = save_progress(w, of, n ? (int64_t)methods[n - 1].id : 0, n == 0, &ours, err);
 	for (size_t i = 0; st == TW_OK && ours && i < n; i++)
 		st = set_name(w, &kept, of->project_id, &methods[i], err);
 	tw_stmt_drop(kept);

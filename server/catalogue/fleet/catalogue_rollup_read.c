@@ -57,7 +57,7 @@ static enum tw_status read_delta(const struct tw_cat_query *q, bool facts, struc
 	return facts ? tw_cat_bytes(q, 3, a, &ret->facts, err) : TW_OK;
 }
 
-/* Numbers of the cells that have what is asked for. */
+/* Ids of the cells that have requested data. */
 static enum tw_status numbers_of(struct tw_cat_cells *k, struct tw_rollup_cell *const *cells,
         size_t n, struct tw_cat_numbers *ret, struct tw_err *err)
 {
@@ -95,7 +95,7 @@ static enum tw_status read_parts(
 	return tw_cat_close_after(&q, st, err);
 }
 
-/* At most as many of each cell as its n_deltas, which is their number in the end. */
+/* Reads at most n_deltas of each cell; n_deltas becomes the number read. */
 static enum tw_status read_deltas(
         struct tw_cat_cells *k, struct tw_rollup_cell *const *cells, size_t n, struct tw_err *err)
 {

@@ -98,14 +98,14 @@ enum tw_status tw_catalogue_rollup_expire(
 
 /* --- recomputation --- */
 
-struct scope { /* which cells and traces are counted again */
+struct scope { /* the cells and traces to count again */
 	const char *project_id;
 	const char *build_id; /* or id of a mapping; "" all */
-	bool all;             /* traces of days with deleted ones too: their cells stay */
+	bool all;             /* also traces of days with deleted ones, whose cells stay */
 };
 #define IN_SCOPE(build) "(" build "='' OR build_id=" build " OR mapping_id=" build ")"
 
-/* These traces are counted nowhere, so no day has to be emptied. */
+/* These traces are not counted in any cell, so no day has to be emptied. */
 static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;

@@ -123,7 +123,7 @@ static enum tw_status read_delta(const struct tw_cat_query *q, struct tw_arena *
 	return ret->trace_id ? tw_cat_bytes(q, 2, a, &ret->data, err) : too_much(err);
 }
 
-/* At most as many of each cell as its n_deltas, which is their number in the end. */
+/* Reads at most n_deltas of each cell; n_deltas becomes the number read. */
 static enum tw_status read_deltas(struct trees *k, const struct tw_cat_numbers *ids,
         struct tw_tree_cell *cells, struct tw_err *err)
 {
@@ -307,7 +307,7 @@ static enum tw_status forget_put_off(
 	        cell_id);
 }
 
-static enum tw_status meanwhile(struct tw_err *err)
+static enum tw_status fail_changed(struct tw_err *err)
 {
 	return tw_fail(err, TW_CONFLICT, "the tree changed meanwhile");
 }
@@ -325,7 +325,7 @@ static enum tw_status take_deltas(struct tw_db *db, const char *project_id,
 	for (size_t i = 0; st == TW_OK && i < was->n_deltas; i++)
 		st = tw_cat_rows_add(&rows, err, project_id, was->cell_id, was->deltas[i].trace_id);
 	st = tw_cat_rows_end(&rows, st, err);
-	return st == TW_OK && rows.changed != (int64_t)was->n_deltas ? meanwhile(err) : st;
+	return st == TW_OK && rows.changed != (int64_t)was->n_deltas ? fail_changed(err) : st;
 }
 
 enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *project_id,
@@ -344,7 +344,7 @@ enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *proje
 	        "bbitii", &tree->data, &tree->levels, (int64_t)was->n_deltas, project_id,
 	        was->cell_id, was->version);
 	if (st == TW_OK && changed == 0)
-		st = meanwhile(err);
+		st = fail_changed(err);
 	if (st == TW_OK)
 		st = take_deltas(w, project_id, was, err);
 	if (st == TW_OK)

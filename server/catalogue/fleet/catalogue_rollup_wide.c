@@ -251,7 +251,7 @@ enum tw_status tw_catalogue_wide_store(struct tw_catalogue *c, const struct tw_r
 
 	if (st != TW_OK)
 		return st;
-	/* if it was deleted in the meantime, its cells are gone */
+	/* if it was deleted in the meantime, so were its cells */
 	st = tw_cat_exec(db, &there, err, /* primary key */
 	        "UPDATE rollup_wide SET sign=?, due=due-? WHERE (" WIDE_KEY ")=(?,?,?,?,?,?)"
 	        " AND due>=?",

@@ -182,7 +182,7 @@ static void choose(struct choosing *k, const struct tw_cat_query *q, const char 
 		        (struct tw_rollup_naming){.id = (uint64_t)tw_cat_int(q, 0), .name = name};
 }
 
-static enum tw_status judge(
+static enum tw_status check_name(
         const struct choosing *k, const char *name, bool *ret_fits, struct tw_err *err)
 {
 	*ret_fits = true;
@@ -200,7 +200,7 @@ static enum tw_status choose_names(struct choosing *k, struct tw_cat_query *q, s
 		const char *name = tw_cat_str(q, 1);
 
 		if (strcmp(last, name) != 0) {
-			st = judge(k, name, &fits, err);
+			st = check_name(k, name, &fits, err);
 			last = fits ? tw_arena_str(k->arena, tw_str_of(name)) : "";
 		}
 		if (st == TW_OK && !last)

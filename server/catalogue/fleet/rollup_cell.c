@@ -65,11 +65,11 @@ const char *tw_rollup_device_class(const char *labels)
 {
 	static const char *const words[] = {"low", "mid", "high"};
 	json_t *o = read_labels(labels);
-	const char *said = json_string_value(json_object_get(o, "device_class"));
+	const char *text = json_string_value(json_object_get(o, "device_class"));
 	const char *found = NULL;
 
-	for (size_t i = 0; said && i < sizeof words / sizeof *words; i++)
-		if (strcmp(said, words[i]) == 0)
+	for (size_t i = 0; text && i < sizeof words / sizeof *words; i++)
+		if (strcmp(text, words[i]) == 0)
 			found = words[i];
 	if (!found)
 		found = class_by_memory(json_object_get(o, "ram_mb"));
@@ -101,18 +101,18 @@ static const char *meta_of(const struct tw_trace_meta *m, const char *key)
 static bool value_of(const struct tw_trace_row *row, const json_t *labels, const char *key,
         char out[TW_ROLLUP_VALUE_BYTES])
 {
-	const char *said = meta_of(&row->meta, key);
+	const char *text = meta_of(&row->meta, key);
 
-	if (!said)
+	if (!text)
 		return plain(json_object_get(labels, key), out);
-	(void)tw_utf8_clean(out, TW_ROLLUP_VALUE_BYTES, tw_str_of(said));
+	(void)tw_utf8_clean(out, TW_ROLLUP_VALUE_BYTES, tw_str_of(text));
 	return out[0] != '\0';
 }
 
 bool tw_rollup_each_label(const struct tw_trace_row *row,
         bool (*each)(void *arg, const char *key, const char *value), void *arg)
 {
-	json_t *said = read_labels(row->meta.labels);
+	json_t *object = read_labels(row->meta.labels);
 	char value[TW_ROLLUP_VALUE_BYTES], name[TW_ROLLUP_VALUE_BYTES];
 	bool fine = true;
 	const char *key;
@@ -121,14 +121,14 @@ bool tw_rollup_each_label(const struct tw_trace_row *row,
 	for (int i = 0; fine && i < METAS; i++)
 		if (value_of(row, NULL, meta_keys[i], value))
 			fine = each(arg, meta_keys[i], value);
-	json_object_foreach(said, key, v)
+	json_object_foreach(object, key, v)
 	{
 		if (!fine || meta_of(&row->meta, key) || !plain(v, value))
 			continue;
 		(void)tw_utf8_clean(name, sizeof name, tw_str_of(key));
 		fine = each(arg, name, value);
 	}
-	json_decref(said);
+	json_decref(object);
 	return fine;
 }
 
@@ -137,7 +137,7 @@ enum tw_status tw_rollup_cells(const struct tw_trace_row *row, const char *const
         size_t *ret_n, struct tw_err *err)
 {
 	const struct tw_trace_meta *m = &row->meta;
-	json_t *said = read_labels(m->labels);
+	json_t *object = read_labels(m->labels);
 	char value[TW_ROLLUP_VALUE_BYTES];
 	bool fits = true;
 
@@ -148,7 +148,7 @@ enum tw_status tw_rollup_cells(const struct tw_trace_row *row, const char *const
 	for (size_t i = 0; i < n_labels && i < TW_ROLLUP_LABELS_MAX; i++) {
 		struct tw_rollup_dims *d = &ret[*ret_n];
 
-		if (!value_of(row, said, labels[i], value))
+		if (!value_of(row, object, labels[i], value))
 			value[0] = '\0';
 		*d = ret[0];
 		d->device_class = d->os = "";
@@ -156,6 +156,6 @@ enum tw_status tw_rollup_cells(const struct tw_trace_row *row, const char *const
 		fits = fits && d->label;
 		++*ret_n;
 	}
-	json_decref(said);
+	json_decref(object);
 	return fits ? TW_OK : tw_oom(err);
 }

@@ -167,14 +167,14 @@ enum tw_status tw_catalogue_alert_rule_delete(
         struct tw_catalogue *c, const char *project_id, const char *id, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	int gone = 0;
+	int deleted = 0;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(w, &gone, err, /* primary key */
+	st = tw_cat_exec(w, &deleted, err, /* primary key */
 	        "DELETE FROM alert_rule WHERE project_id=? AND rule_id=?", "tt", project_id, id);
-	if (st == TW_OK && !gone)
+	if (st == TW_OK && !deleted)
 		st = tw_fail(err, TW_NOT_FOUND, "no such alert rule");
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* primary key: few rows per project */
@@ -310,7 +310,7 @@ json_t *tw_alert_json(
 struct stored {
 	bool exists, is_over, quiet;
 	enum tw_regress_status status;
-	int64_t told, told_ms, muted_until_ms;
+	int64_t n_events, event_ms, muted_until_ms;
 };
 
 static enum tw_status read_stored(struct tw_db *db, const char *project_id, const char *id,
@@ -332,11 +332,11 @@ static enum tw_status read_stored(struct tw_db *db, const char *project_id, cons
 	return tw_cat_close(&q, err);
 }
 
-/* It is above its limit, which nobody was told of and nobody has answered. */
-static bool is_untold(const struct stored *s, int64_t now)
+/* Whether it is above its limit, not reported, and not acknowledged, fixed or muted by a person. */
+static bool is_unreported(const struct stored *s, int64_t now)
 {
 	return s->quiet && s->status != TW_REGRESS_ACKNOWLEDGED && s->status != TW_REGRESS_FIXED &&
-	       s->muted_until_ms <= now && s->told_ms <= now - QUIET_MS;
+	       s->muted_until_ms <= now && s->event_ms <= now - QUIET_MS;
 }
 
 /* The change of an alert that a figure causes; false: no event. */
@@ -345,7 +345,7 @@ static bool step(struct stored *io, bool over, int64_t now, enum tw_hook_event *
 	const bool was = io->is_over;
 
 	io->is_over = over;
-	if (over && was && is_untold(io, now)) {
+	if (over && was && is_unreported(io, now)) {
 		io->quiet = false;
 		*ret = TW_HOOK_ALERT_RETURNED;
 		return true;
@@ -362,7 +362,7 @@ static bool step(struct stored *io, bool over, int64_t now, enum tw_hook_event *
 	*ret = io->exists ? TW_HOOK_ALERT_RETURNED : TW_HOOK_ALERT;
 	if (io->exists && io->status == TW_REGRESS_FIXED)
 		io->status = TW_REGRESS_RETURNED;
-	io->quiet = io->muted_until_ms > now || (io->told && io->told_ms > now - QUIET_MS);
+	io->quiet = io->muted_until_ms > now || (io->n_events && io->event_ms > now - QUIET_MS);
 	return !io->quiet;
 }
 
@@ -438,11 +438,12 @@ static enum tw_status store(
 	        " last_ms=CASE WHEN excluded.is_over=1 THEN excluded.last_ms ELSE alert.last_ms"
 	        " END",
 	        "tttttttiiiiiiii", p->project_id, p->id, p->rule->id, f->app, f->subject, f->title,
-	        f->trace_id, f->value, (int64_t)f->traces, (int64_t)s->is_over, s->told, s->told_ms,
-	        (int64_t)s->quiet, (int64_t)s->status, now);
+	        f->trace_id, f->value, (int64_t)f->traces, (int64_t)s->is_over, s->n_events,
+	        s->event_ms, (int64_t)s->quiet, (int64_t)s->status, now);
 }
 
-/* A rule that was changed or deleted since the figure was made is left for the next look. */
+/* Skips a rule that was changed or deleted since the figure was computed; the next evaluation
+ * handles it. */
 static enum tw_status is_current(
         struct tw_db *db, const struct putting *p, bool *ret, struct tw_err *err)
 {
@@ -455,7 +456,7 @@ static enum tw_status is_current(
 	return st;
 }
 
-/* Few traces raise nothing, but end nothing either. */
+/* Figures from too few traces neither raise nor end an alert. */
 static bool is_now_over(const struct putting *p, const struct stored *s)
 {
 	return (s->is_over || p->of->traces >= p->rule->least) &&
@@ -468,7 +469,7 @@ static enum tw_status put_one(struct tw_catalogue *c, const struct putting *p, s
 	const int64_t now = tw_unix_ms();
 	enum tw_hook_event event = TW_HOOK_ALERT;
 	struct stored s;
-	bool tells = false, current = false;
+	bool has_event = false, current = false;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
@@ -477,14 +478,14 @@ static enum tw_status put_one(struct tw_catalogue *c, const struct putting *p, s
 	if (st == TW_OK && current)
 		st = read_stored(w, p->project_id, p->id, &s, err);
 	if (st == TW_OK && current) {
-		tells = step(&s, is_now_over(p, &s), now, &event);
-		s.told += tells;
-		s.told_ms = tells && event != TW_HOOK_ALERT_FIXED ? now : s.told_ms;
+		has_event = step(&s, is_now_over(p, &s), now, &event);
+		s.n_events += has_event;
+		s.event_ms = has_event && event != TW_HOOK_ALERT_FIXED ? now : s.event_ms;
 		if (s.exists || s.is_over)
 			st = store(w, p, &s, err);
 	}
-	if (st == TW_OK && tells)
-		st = queue(w, p, event, s.told, err);
+	if (st == TW_OK && has_event)
+		st = queue(w, p, event, s.n_events, err);
 	return tw_cat_end(c, w, st, err);
 }
 
@@ -547,7 +548,7 @@ static enum tw_status end_others(struct tw_catalogue *c, const struct tw_alert_l
 	return st;
 }
 
-/* Answered or not, those that ended long ago go. */
+/* Deletes alerts that ended long ago, in any status. */
 static enum tw_status expire(
         struct tw_catalogue *c, const struct tw_alert_look *l, struct tw_err *err)
 {

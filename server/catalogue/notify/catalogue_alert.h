@@ -72,7 +72,7 @@ struct tw_alert {
 	int64_t first_ms, last_ms;
 };
 enum { TW_ALERTS_MAX = 1000 };
-/* id "": all of the project, those that were above their limits last first. */
+/* id "": all of the project, those above their limits first or last first. */
 enum tw_status tw_catalogue_alerts(struct tw_catalogue *c, const char *project_id, const char *id,
         struct tw_arena *a, struct tw_alert **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 enum { TW_ALERTS_OF_RULE_MAX = 10000 };
@@ -80,28 +80,28 @@ enum { TW_ALERTS_OF_RULE_MAX = 10000 };
 enum tw_status tw_catalogue_alerts_of(struct tw_catalogue *c, const char *project_id,
         const char *rule_id, struct tw_arena *a, struct tw_alert **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* Whether a figure is above its limit; `was`: it was at the last look. */
+/* Whether a figure is above its limit; `was`: the result of the previous evaluation. */
 bool tw_alert_is_over(bool was, int64_t value, int64_t limit);
 struct tw_alert_mails {
 	const char *const *to;
 	size_t n;
 };
-struct tw_alert_look { /* a look at one rule */
+struct tw_alert_look { /* one evaluation of a rule */
 	const char *project_id;
 	const struct tw_alert_rule *rule;
 	const struct tw_alert *known; /* tw_catalogue_alerts_of, read before the figures are made */
 	size_t n_known;
 	int64_t now_ms;
 };
-/* Stores all current figures of a rule: raises, returns and ends alerts.  One without a figure has
- * no traces or reports any more: it ends. */
+/* Stores all current figures of a rule: raises, returns and ends alerts.  An alert without a figure
+ * has no traces or reports any longer, and ends. */
 enum tw_status tw_catalogue_alerts_put(struct tw_catalogue *c, const struct tw_alert_look *l,
         struct tw_alert_figure *figures, size_t n, const struct tw_alert_mails *mails,
         struct tw_err *err) TW_MUST_USE;
 /* TW_NOT_FOUND. */
 enum tw_status tw_catalogue_alert_triage(struct tw_catalogue *c, const char *project_id,
         const char *id, const struct tw_triage *what, struct tw_err *err) TW_MUST_USE;
-/* The figure with its rule, as webhooks, mail and inbox have it; NULL: no memory. */
+/* The figure with its rule, in the form used by webhooks, mail and inbox; NULL: out of memory. */
 json_t *tw_alert_json(
         const char *id, const struct tw_alert_rule *rule, const struct tw_alert_figure *of);
 
@@ -113,7 +113,7 @@ struct tw_anr_spike { /* a group that was known before the last 24 hours */
 	int64_t first_ms;       /* of the latter */
 };
 enum { TW_ANR_SPIKES_MAX = 1000 };
-/* Those with an alert of the rule that has not ended first, then those with most reports. */
+/* Groups with an active alert of the rule first, then by falling number of reports. */
 enum tw_status tw_catalogue_anr_spikes(struct tw_catalogue *c, const char *project_id,
         const struct tw_alert_rule *of, int64_t now_ms, struct tw_arena *a,
         struct tw_anr_spike **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;

@@ -132,8 +132,8 @@ enum tw_status tw_catalogue_digest_made(struct tw_catalogue *c, const char *proj
 }
 
 /* One delivery per address: recipients do not see each other, and a slow one delays none. */
-static enum tw_status tell_mails(struct tw_db *db, const struct tw_digest_of *of, const char *facts,
-        const struct tw_digest_rules *to, struct tw_err *err)
+static enum tw_status queue_mails_of(struct tw_db *db, const struct tw_digest_of *of,
+        const char *facts, const struct tw_digest_rules *to, struct tw_err *err)
 {
 	json_t *all = json_loads(facts, 0, NULL);
 	enum tw_status st = all ? TW_OK : tw_oom(err);
@@ -154,8 +154,8 @@ static enum tw_status tell_mails(struct tw_db *db, const struct tw_digest_of *of
 	return st;
 }
 
-static enum tw_status tell(struct tw_db *db, const struct tw_digest_of *of, const char *facts,
-        const struct tw_digest_rules *to, struct tw_err *err)
+static enum tw_status queue_digest(struct tw_db *db, const struct tw_digest_of *of,
+        const char *facts, const struct tw_digest_rules *to, struct tw_err *err)
 {
 	char id[ID_BYTES];
 	const struct tw_notice what = {TW_HOOK_DIGEST, id, facts};
@@ -164,7 +164,7 @@ static enum tw_status tell(struct tw_db *db, const struct tw_digest_of *of, cons
 	(void)snprintf(id, sizeof id, "digest.%" PRId64, of->period.until_ms);
 	if (to->webhook)
 		st = tw_cat_notify(db, of->project_id, &what, err);
-	return st == TW_OK ? tell_mails(db, of, facts, to, err) : st;
+	return st == TW_OK ? queue_mails_of(db, of, facts, to, err) : st;
 }
 
 enum tw_status tw_catalogue_digest_notify(struct tw_catalogue *c, const struct tw_digest_of *of,
@@ -175,7 +175,7 @@ enum tw_status tw_catalogue_digest_notify(struct tw_catalogue *c, const struct t
 
 	if (st != TW_OK)
 		return st;
-	st = tell(w, of, facts, to, err);
+	st = queue_digest(w, of, facts, to, err);
 	return tw_cat_end_audited(
 	        c, w, st, &(struct tw_change){"digest.send", of->project_id, "digest"}, err);
 }
@@ -196,7 +196,7 @@ enum tw_status tw_catalogue_digest_claim(struct tw_catalogue *c, const struct tw
 	        "tiiii", of->project_id, of->period.until_ms, of->period.since_ms, now,
 	        day_of(of->period.until_ms));
 	if (st == TW_OK && mine)
-		st = tell(w, of, facts, to, err);
+		st = queue_digest(w, of, facts, to, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* primary key */
 		        "DELETE FROM digest_made WHERE project_id=? AND until_ms<?", "ti",

@@ -106,7 +106,7 @@ struct tw_tried {                     /* result of an attempt */
 	int64_t next_ms;              /* time of the next attempt */
 	bool holds_all; /* postpones all deliveries of the hook: it does not answer, or asked for
 	                 * time */
-	bool gone;      /* it reported that it is gone for good */
+	bool gone;      /* the receiver responded 410 Gone */
 	bool in_vain;   /* another attempt would fail the same way */
 };
 enum tw_outbox_state { TW_OUTBOX_WAITS, TW_OUTBOX_DELIVERED, TW_OUTBOX_GIVEN_UP };

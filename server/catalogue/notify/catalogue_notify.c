@@ -20,8 +20,8 @@ static enum tw_status no_memory(struct tw_err *err)
 }
 
 /* Takes the reference to facts. */
-static enum tw_status tell(struct tw_db *db, const char *project_id, const struct tw_notice *of,
-        json_t *facts, struct tw_err *err)
+static enum tw_status queue_event(struct tw_db *db, const char *project_id,
+        const struct tw_notice *of, json_t *facts, struct tw_err *err)
 {
 	/* a name that is not valid text suppresses the event, but not the stored row */
 	char *text = tw_json_dumps(facts ? facts : json_null(), JSON_COMPACT | JSON_ENCODE_ANY);
@@ -77,20 +77,20 @@ static enum tw_status add_entry(struct tw_db *db, const char *project_id,
 }
 
 static enum tw_status note(struct tw_db *db, const char *project_id, const struct tw_regression *r,
-        const struct tw_regression_digest *news, struct tw_err *err)
+        const struct tw_regression_digest *change, struct tw_err *err)
 {
 	char id[EVENT_ID_BYTES];
-	const struct tw_notice what = {news->event, id, NULL};
+	const struct tw_notice what = {change->event, id, NULL};
 	int64_t n = 0;
-	enum tw_status st = add_entry(db, project_id, r, news, &n, err);
+	enum tw_status st = add_entry(db, project_id, r, change, &n, err);
 
 	if (st == TW_OK)
 		st = tw_cat_ticket_returned(db, project_id, r, err);
-	if (st != TW_OK || news->quiet)
+	if (st != TW_OK || change->quiet)
 		return st;
 	(void)snprintf(id, sizeof id, "%s.%" PRId64, r->id, n);
-	return tell(db, project_id, &what,
-	        json_pack("{s:s, s:o}", "by", news->author, "regression",
+	return queue_event(db, project_id, &what,
+	        json_pack("{s:s, s:o}", "by", change->author, "regression",
 	                tw_row_json(&tw_regression_fields, r)),
 	        err);
 }
@@ -197,7 +197,7 @@ enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_anr_stale *of,
 
 	(void)snprintf(id, sizeof id, "anr.%s", cause->key);
 	if (st == TW_OK && by.first && by.created_ms >= tw_unix_ms() - NEWS_DAYS * TW_DAY_MS)
-		st = tell(db, of->project_id, &what, anr_facts(of, cause, &by), err);
+		st = queue_event(db, of->project_id, &what, anr_facts(of, cause, &by), err);
 	tw_arena_free(a);
 	return st;
 }
@@ -215,7 +215,7 @@ enum tw_status tw_cat_anr_note_return(struct tw_db *db, const struct tw_anr_stal
 	if (st == TW_OK)
 		st = tw_cat_ticket_group_returned(db, of->project_id, cause->key, true, err);
 	if (st == TW_OK && by.first)
-		st = tell(db, of->project_id, &what, anr_facts(of, cause, &by), err);
+		st = queue_event(db, of->project_id, &what, anr_facts(of, cause, &by), err);
 	tw_arena_free(a);
 	return st;
 }

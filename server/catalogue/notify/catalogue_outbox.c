@@ -10,7 +10,7 @@
 
 const char *const tw_outbox_names[] = {"waiting", "delivered", "given up", NULL};
 
-static int64_t give_up_at(int64_t now)
+static int64_t abandon_at(int64_t now)
 {
 	return now + TW_HOOK_GIVE_UP_DAYS * TW_DAY_MS;
 }
@@ -50,7 +50,7 @@ enum tw_status tw_cat_notify(
 	        " AND (SELECT count(*) FROM outbox o WHERE o.project_id=?1 AND"
 	        " o.hook_id=w.hook_id AND o.state=0)<?8 ON CONFLICT DO NOTHING",
 	        "ttitiiii", project_id, what->id, (int64_t)what->event, what->facts, now,
-	        give_up_at(now), (int64_t)TW_HOOK_TRIES, (int64_t)TW_HOOK_WAITING_MAX);
+	        abandon_at(now), (int64_t)TW_HOOK_TRIES, (int64_t)TW_HOOK_WAITING_MAX);
 }
 
 enum tw_status tw_cat_no_test(
@@ -78,10 +78,10 @@ enum tw_status tw_cat_notify_mail(
 	const int64_t now = tw_unix_ms();
 
 	return tw_cat_exec(db, NULL, err, TELL_ONE, "tttitiii", project_id, TW_HOOK_MAIL, what->id,
-	        (int64_t)what->event, what->facts, now, give_up_at(now), (int64_t)TW_HOOK_TRIES);
+	        (int64_t)what->event, what->facts, now, abandon_at(now), (int64_t)TW_HOOK_TRIES);
 }
 
-static enum tw_status tell_one(struct tw_db *db, const char *project_id, const char *hook_id,
+static enum tw_status queue_for_hook(struct tw_db *db, const char *project_id, const char *hook_id,
         const struct tw_notice *what, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
@@ -96,7 +96,7 @@ static enum tw_status tell_one(struct tw_db *db, const char *project_id, const c
 		st = tw_cat_no_test(db, project_id, hook_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err, TELL_ONE, "tttitiii", project_id, hook_id, what->id,
-		        (int64_t)what->event, what->facts, now, give_up_at(now), INT64_C(1));
+		        (int64_t)what->event, what->facts, now, abandon_at(now), INT64_C(1));
 	return st;
 }
 
@@ -112,7 +112,7 @@ enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *projec
 		st = tw_cat_begin(c, TW_ALONE_NOTIFY, "", &w, err);
 	if (st != TW_OK)
 		return st;
-	st = tell_one(w, project_id, hook_id, &what, err);
+	st = queue_for_hook(w, project_id, hook_id, &what, err);
 	if (st == TW_OK)
 		st = tw_cat_first_int(w, ret_id, err, /* outbox_once */
 		        "SELECT delivery_id FROM outbox WHERE project_id=? AND hook_id=? AND"

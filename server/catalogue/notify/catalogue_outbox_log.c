@@ -89,8 +89,8 @@ enum tw_status tw_catalogue_logged(struct tw_catalogue *c, const char *project_i
 }
 
 /* Whether it could be sent; otherwise fails with the reason. */
-static enum tw_status judge_again(struct tw_db *db, const char *project_id, const char *hook_id,
-        int64_t delivery_id, int64_t *ret_event, struct tw_err *err)
+static enum tw_status check_redelivery(struct tw_db *db, const char *project_id,
+        const char *hook_id, int64_t delivery_id, int64_t *ret_event, struct tw_err *err)
 {
 	int64_t event = -1, paused = 0;
 	enum tw_status st = tw_cat_first_int(db, &event, err, /* primary key */
@@ -112,8 +112,8 @@ static enum tw_status judge_again(struct tw_db *db, const char *project_id, cons
 }
 
 /* A redelivery by a person also lifts the hook's hold. */
-static enum tw_status send_again(struct tw_db *db, const char *project_id, const char *hook_id,
-        int64_t delivery_id, int64_t event, struct tw_err *err)
+static enum tw_status queue_redelivery(struct tw_db *db, const char *project_id,
+        const char *hook_id, int64_t delivery_id, int64_t event, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
@@ -139,9 +139,9 @@ enum tw_status tw_catalogue_redeliver(struct tw_catalogue *c, const char *projec
 
 	if (st != TW_OK)
 		return st;
-	st = judge_again(w, project_id, hook_id, delivery_id, &event, err);
+	st = check_redelivery(w, project_id, hook_id, delivery_id, &event, err);
 	if (st == TW_OK)
-		st = send_again(w, project_id, hook_id, delivery_id, event, err);
+		st = queue_redelivery(w, project_id, hook_id, delivery_id, event, err);
 	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"webhook.redeliver", project_id, hook_id,
 	                .facts = {{"delivery", tw_cat_number(delivery_id, number)}}},

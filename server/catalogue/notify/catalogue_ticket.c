@@ -110,7 +110,7 @@ enum tw_status tw_catalogue_ticket_add(
 
 	if (st != TW_OK)
 		return st;
-	/* tries stay: one that failed may have been created all the same */
+	/* tries are retained: a failed creation may have succeeded in the tracker */
 	st = tw_cat_exec(w, NULL, err,
 	        "INSERT INTO ticket(project_id,mark,kind,subject_id,tracker,title,body,assignee,"
 	        "author,state,due_ms,created_ms,changed_ms)"
@@ -179,7 +179,7 @@ enum tw_status tw_catalogue_tickets_expire(
 enum tw_status tw_cat_ticket_returned(
         struct tw_db *db, const char *project_id, const struct tw_regression *r, struct tw_err *err)
 {
-	/* an open one was perhaps closed there meanwhile, which would answer the new regression */
+	/* an open ticket may have been closed in the tracker, which would fix the new regression */
 	const bool returned = r->status == TW_REGRESS_RETURNED;
 
 	if (r->status == TW_REGRESS_FIXED)

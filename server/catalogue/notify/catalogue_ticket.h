@@ -23,7 +23,7 @@ enum tw_ticket_state {       /* tw_ticket_state_names; numbers are stored */
 	TW_TICKET_OPEN,      /* its state there is read from time to time */
 	TW_TICKET_CLOSED,    /* there */
 	TW_TICKET_REOPENING, /* to be reopened: its regression returned */
-	TW_TICKET_FAILED,    /* refused by the tracker, or no longer there; POST tries again */
+	TW_TICKET_FAILED,    /* refused by the tracker, or deleted there; POST retries */
 	TW_TICKET_STATES
 };
 extern const char *const tw_ticket_state_names[TW_TICKET_STATES + 1]; /* ended by NULL */
@@ -52,7 +52,7 @@ enum tw_status tw_catalogue_ticket_get(struct tw_catalogue *c, const char *proje
 enum tw_status tw_catalogue_ticket_add(
         struct tw_catalogue *c, const struct tw_ticket *t, struct tw_err *err) TW_MUST_USE;
 enum { TW_TICKETS_DUE = 16 };
-/* Those with a due request: first what is to be created or reopened. */
+/* Tickets with a due request: those to be created or reopened first. */
 enum tw_status tw_catalogue_tickets_due(struct tw_catalogue *c, int64_t now_ms, struct tw_arena *a,
         struct tw_ticket **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* Stores tracker, assignee, key, url, error, state, tries and due_ms, if the stored state is still
@@ -62,12 +62,12 @@ enum tw_status tw_catalogue_ticket_change(struct tw_catalogue *c, const struct t
 /* No request of the project before that time. */
 enum tw_status tw_catalogue_tickets_hold(struct tw_catalogue *c, const char *project_id,
         int64_t until_ms, struct tw_err *err) TW_MUST_USE;
-/* Deletes those that ended long ago. */
+/* Deletes tickets that ended long ago. */
 enum tw_status tw_catalogue_tickets_expire(
         struct tw_catalogue *c, int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 
-/* In the transaction that opens a group of ANRs again: the same for its ticket.  by_report: it
- * returned, so that an open ticket was perhaps closed there meanwhile. */
+/* Call in the transaction that reopens a group of ANRs: schedules reopening its ticket.  by_report:
+ * a report showed that it returned, so an open ticket may have been closed in the tracker. */
 enum tw_status tw_cat_ticket_group_returned(struct tw_db *db, const char *project_id,
         const char *key, bool by_report, struct tw_err *err) TW_MUST_USE;
 /* In the transaction that opens a regression again (r->status): its ticket is to be reopened. */

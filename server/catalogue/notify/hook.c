@@ -81,10 +81,10 @@ static size_t scheme_of(const char *url)
 static bool is_whole(const char *url)
 {
 	CURLU *parts = curl_url();
-	const bool whole = parts && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK;
+	const bool is_valid = parts && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK;
 
 	curl_url_cleanup(parts);
-	return whole;
+	return is_valid;
 }
 
 enum tw_status tw_hook_url(const char *url, struct tw_err *err)

@@ -19,7 +19,7 @@ struct tw_needed_blobs {
 	bool lost;
 };
 void tw_need_blobs(struct tw_needed_blobs *n);
-/* Returns st, or TW_BUSY with a message if a file is gone. */
+/* Returns st, or TW_BUSY with a message if a file was deleted. */
 enum tw_status tw_end_need_blobs(
         struct tw_needed_blobs *n, enum tw_status st, struct tw_err *err) TW_MUST_USE;
 

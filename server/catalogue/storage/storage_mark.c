@@ -11,7 +11,7 @@
 #include "server/catalogue/storage/stored.h"
 #include "server/storage/blob.h"
 
-enum { PATH_BYTES = 1500, LOOKED_AT = 5, LINE_BYTES = 1100 };
+enum { PATH_BYTES = 1500, CHECKED_MOST = 5, LINE_BYTES = 1100 };
 
 static void path_of(const char *data_dir, char out[PATH_BYTES])
 {
@@ -74,23 +74,23 @@ static enum tw_status read_blobs(const char *data_dir, char out[LINE_BYTES], str
 enum tw_status tw_storage_agree(
         const char *data_dir, const struct tw_storage *s, struct tw_err *err)
 {
-	char said[LINE_BYTES];
-	enum tw_status st = read_blobs(data_dir, said, err);
+	char recorded[LINE_BYTES];
+	enum tw_status st = read_blobs(data_dir, recorded, err);
 
-	if (st != TW_OK || !said[0] || strcmp(said, s->blobs) == 0)
+	if (st != TW_OK || !recorded[0] || strcmp(recorded, s->blobs) == 0)
 		return st;
 	return tw_fail(err, TW_CONFLICT,
 	        "the files of this data folder are in %.60s: say --blobs=%.60s, or bring them to "
 	        "another folder or store with `tracewell migrate`",
-	        said, said);
+	        recorded, recorded);
 }
 
 struct proof {
 	struct tw_blobs *blobs;
-	unsigned asked, found;
+	unsigned checked, found;
 };
 
-static enum tw_status look_for(
+static enum tw_status check_file(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct proof *p = arg;
@@ -100,10 +100,11 @@ static enum tw_status look_for(
 	(void)a;
 	if (st != TW_OK && st != TW_NOT_FOUND)
 		return st;
-	p->asked++;
+	p->checked++;
 	p->found += st == TW_OK;
-	return p->found || p->asked == LOOKED_AT ? tw_fail(err, TW_PRECONDITION, "enough was seen")
-	                                         : TW_OK;
+	return p->found || p->checked == CHECKED_MOST
+	               ? tw_fail(err, TW_PRECONDITION, "enough was seen")
+	               : TW_OK;
 }
 
 enum tw_status tw_storage_prove(
@@ -114,16 +115,16 @@ enum tw_status tw_storage_prove(
 
 	if (!tw_blobs_remote(b))
 		return TW_OK;
-	st = tw_stored_each(c, tw_catalogue_stored_parts, look_for, &p, err);
+	st = tw_stored_each(c, tw_catalogue_stored_parts, check_file, &p, err);
 	if (st != TW_OK && st != TW_PRECONDITION)
 		return st;
-	*ret_names = p.asked > 0;
-	if (p.found || !p.asked)
+	*ret_names = p.checked > 0;
+	if (p.found || !p.checked)
 		return TW_OK;
 	return tw_fail(err, TW_CONFLICT,
 	        "the catalogue names uploads and none of the first %u is in the store: another "
 	        "bucket or prefix, or copy the folders blobs and traces there first",
-	        p.asked);
+	        p.checked);
 }
 
 enum tw_status tw_storage_keep(const char *data_dir, const struct tw_storage *s, struct tw_err *err)

@@ -166,7 +166,7 @@ static enum tw_status take(const struct tw_storage_claim *c, struct owners *o, s
 	return st;
 }
 
-static bool has_never(const struct tw_storage_claim *c, const struct owners *o)
+static bool is_source_prefix(const struct tw_storage_claim *c, const struct owners *o)
 {
 	for (size_t i = 0; c->never[0] && i < o->n_others; i++)
 		if (strcmp(o->others[i] + sizeof folder - 1, c->never) == 0)
@@ -175,7 +175,7 @@ static bool has_never(const struct tw_storage_claim *c, const struct owners *o)
 }
 
 /* Whether the prefix may be taken. */
-static enum tw_status judge(const struct tw_storage_claim *c, const struct owners *o,
+static enum tw_status check_claim(const struct tw_storage_claim *c, const struct owners *o,
         bool names_files, struct tw_err *err)
 {
 	void *store;
@@ -184,7 +184,7 @@ static enum tw_status judge(const struct tw_storage_claim *c, const struct owner
 	bool any = false;
 	enum tw_status st = TW_OK;
 
-	if (has_never(c, o))
+	if (is_source_prefix(c, o))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "%.100s is where the source has its files, by another name: a prefix is "
 		        "one catalogue's, so name another with --to-blobs",
@@ -224,7 +224,7 @@ enum tw_status tw_storage_claim(const struct tw_storage_claim *c, struct tw_err 
 	if (st == TW_OK)
 		st = e->list(store, "owner", take_owner, &o, err);
 	if (st == TW_OK)
-		st = judge(c, &o, names_files, err);
+		st = check_claim(c, &o, names_files, err);
 	if (st != TW_OK)
 		return st;
 	if (e->hold)

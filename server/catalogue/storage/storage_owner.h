@@ -24,7 +24,7 @@ struct tw_storage_claim {
 	const struct tw_storage *storage;
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *blobs;
-	bool fresh;                   /* the catalogue's files are yet to be copied there */
+	bool fresh;                   /* the catalogue's files are not copied there yet */
 	char never[TW_STORAGE_OWNER]; /* an owner whose prefix s3-adopt does not take over; "":
 	                               * none */
 };

@@ -359,7 +359,7 @@ struct completing {
 	uint64_t written, known;
 };
 
-static enum tw_status go_on(const struct completing *w, struct tw_err *err)
+static enum tw_status check_stopping(const struct completing *w, struct tw_err *err)
 {
 	return atomic_load(&w->recorder->stopping) ? tw_fail(err, TW_BUSY, "the server is stopping")
 	                                           : TW_OK;
@@ -368,7 +368,7 @@ static enum tw_status go_on(const struct completing *w, struct tw_err *err)
 static enum tw_status complete(struct completing *w, const char *key, const char *project_id,
         const char *trace_id, const char *build_id, struct tw_err *err)
 {
-	enum tw_status st = go_on(w, err);
+	enum tw_status st = check_stopping(w, err);
 
 	if (st != TW_OK || is_written(w->recorder->blobs, key))
 		return st;
@@ -405,7 +405,7 @@ static enum tw_status count_known(void *arg, const struct tw_store_file *f, stru
 	        tw_catalogue_has_trace(
 	                w->recorder->catalogue, strrchr(f->key, '/') + 1, &known, NULL) == TW_OK)
 		w->known += known;
-	return go_on(w, err);
+	return check_stopping(w, err);
 }
 
 /* One listing of a store shows whether records of traces are missing, instead of a request per

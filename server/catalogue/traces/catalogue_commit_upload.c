@@ -3,7 +3,7 @@
  *
  * A commit costs a sync of the disk, and a second upload adds almost nothing to it.  So uploads
  * queue: the first that finds no writer writes all waiting ones, in one transaction with a
- * savepoint each, while the next ones queue.  No upload waits for others to arrive, and every
+ * savepoint each, while the next ones queue.  No upload waits for others to add_upload, and every
  * response is sent after the commit of its own row (I1); of two equal uploads in one transaction
  * the second finds the first (I10).
  *
@@ -78,16 +78,16 @@ struct batch { /* the transaction of a group */
 	int64_t number;
 };
 
-/* With neither key nor uuid, the content of a device's recording of that time is one trace for a
- * day. Where device or time are not known, two devices may have made the same content. */
+/* Without key and uuid, equal content with the same device and start time is one trace for a day.
+ * If device or time are unknown, two devices may have produced the same content. */
 static bool is_once(const struct tw_arrival *of)
 {
 	return !of->key[0] && !text_or_empty(of->meta->uuid)[0] &&
 	       text_or_empty(of->meta->device)[0] && of->meta->started_ms > 0;
 }
 
-/* An earlier one of more than a day ago lets the new one be a trace. */
-static enum tw_status let_go_of_old(
+/* An equal trace older than a day does not prevent a new one. */
+static enum tw_status drop_old_content(
         struct batch *b, const struct tw_cat_arrival *up, struct tw_err *err)
 {
 	return tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_OLD], err,
@@ -117,7 +117,7 @@ static enum tw_status find_same(struct batch *b, struct tw_cat_arrival *up, stru
 		        " uuid=? AND content=? AND idempotency_key='' AND device<>'' AND uuid<>''",
 		        "tttt", project_id, device, uuid, up->content); /* trace_once_by_content */
 	else if (is_once(&up->of)) {
-		st = let_go_of_old(b, up, err);
+		st = drop_old_content(b, up, err);
 		if (st == TW_OK)
 			st = tw_cat_query_kept(&q, b->db, &kept[TW_KEPT_BY_TIME], err,
 			        "SELECT trace_id, content FROM trace WHERE project_id=? AND"
@@ -170,8 +170,8 @@ static enum tw_status insert_parts(
 	return st;
 }
 
-/* The first revision stays: devices may send any value, the build system sets it.  In PostgreSQL
- * the row of a known build is not locked (catalogue_count.c). */
+/* The first revision is retained, as devices may send any value and the build system sets it.  In
+ * PostgreSQL the row of a known build is not locked (catalogue_count.c). */
 #define BUILD_KNOWN                                                                                \
 	" ON CONFLICT(project_id,build_id) DO UPDATE SET app=excluded.app,"                        \
 	" version_name=excluded.version_name, commit_id=CASE WHEN build.commit_id='' THEN"         \
@@ -227,7 +227,7 @@ static enum tw_status insert_all(
 
 /* --- in groups --- */
 
-static enum tw_status arrive(struct batch *b, struct tw_cat_arrival *up, struct tw_err *err)
+static enum tw_status add_upload(struct batch *b, struct tw_cat_arrival *up, struct tw_err *err)
 {
 	enum tw_status st;
 
@@ -240,15 +240,16 @@ static enum tw_status arrive(struct batch *b, struct tw_cat_arrival *up, struct 
 	return st;
 }
 
-/* With a savepoint a refused upload leaves nothing behind and does not affect the others.  Returns
- * errors that end the whole transaction: some make SQLite roll all of it back. */
-static enum tw_status arrive_apart(struct batch *b, struct tw_cat_arrival *up, struct tw_err *err)
+/* A savepoint ensures that a refused upload writes nothing and does not affect the others.  Returns
+ * errors that end the transaction: some make SQLite roll all of it back. */
+static enum tw_status add_in_savepoint(
+        struct batch *b, struct tw_cat_arrival *up, struct tw_err *err)
 {
 	enum tw_status st = tw_db_run(b->db, "SAVEPOINT arrival", err);
 
 	if (st != TW_OK)
 		return st;
-	up->status = arrive(b, up, &up->err);
+	up->status = add_upload(b, up, &up->err);
 	if (up->status != TW_OK &&
 	        (!b->db->engine->in_transaction(b->db) || b->db->engine->conflicts(b->db))) {
 		*err = up->err;
@@ -259,11 +260,12 @@ static enum tw_status arrive_apart(struct batch *b, struct tw_cat_arrival *up, s
 	return st == TW_OK ? tw_db_run(b->db, "RELEASE arrival", err) : st;
 }
 
-/* Without one: an error ends the transaction, unless the upload was refused before anything of it
- * was written. */
-static enum tw_status arrive_plain(struct batch *b, struct tw_cat_arrival *up, struct tw_err *err)
+/* Without a savepoint, an error ends the transaction unless the upload was refused before it wrote
+ * anything. */
+static enum tw_status add_in_transaction(
+        struct batch *b, struct tw_cat_arrival *up, struct tw_err *err)
 {
-	up->status = arrive(b, up, &up->err);
+	up->status = add_upload(b, up, &up->err);
 	if (up->status == TW_OK || up->status == TW_CONFLICT)
 		return TW_OK;
 	*err = up->err;
@@ -317,7 +319,7 @@ static enum tw_status write_once(
 	st = next_batch(c, &b, err);
 	for (struct tw_cat_arrival *up = all; up && st == TW_OK; up = up->next)
 		if (!up->lost)
-			st = (apart ? arrive_apart : arrive_plain)(&b, up, err);
+			st = (apart ? add_in_savepoint : add_in_transaction)(&b, up, err);
 	tw_cat_set_gate(&gate);
 	st = tw_cat_end(c, b.db, st, err);
 	tw_cat_set_gate(NULL);

@@ -26,17 +26,18 @@ struct tw_arrival { /* a complete upload */
 	/* Returns once the parts' files are durable, or the error; NULL: they already are.  Called
 	 * from any thread, possibly more than once, while tw_catalogue_trace_add runs. */
 	enum tw_status (*durable)(void *arg, struct tw_err *err);
-	/* Whether a part's file still exists, for servers that delete files in one folder: called
-	 * once no other server can delete it before the row is there.  NULL: files have no other
-	 * owner. */
+	/* Whether a part's file still exists, for servers that delete files in one folder.  Called
+	 * when no other server can delete it any longer before the row is committed.  NULL: no
+	 * other server deletes files. */
 	enum tw_status (*present)(void *arg, const char *sha256, struct tw_err *err);
 	void *arg;
 };
 
-/* Adds the row, its parts and its job in one transaction, which nobody sees before it and the files
- * are durable (I1).  The same idempotency key (or, when that is "", the same device, uuid and
- * content; without uuid the same device, start and content within a day) of the project gives the
- * earlier trace's id and *ret_new false; the same key with other content is TW_CONFLICT. */
+/* Adds the row, its parts and its job in one transaction, which becomes visible once it and the
+ * files are durable (I1).  Returns an earlier trace's id, with *ret_new false, for the same
+ * idempotency key in the project; without a key for the same device, uuid and content; without uuid
+ * for the same device, start and content within a day.  The same key with other content is
+ * TW_CONFLICT. */
 enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_arrival *of,
         char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err) TW_MUST_USE;
 /* After a crash: parts of traces whose rows may have survived without their files, with the ids for

@@ -106,7 +106,7 @@ enum tw_status tw_catalogue_queue_claim(struct tw_catalogue *c, const struct tw_
 }
 
 /* Nothing changed: determines whether it was deleted or taken over. */
-static enum tw_status still_ours(
+static enum tw_status check_owner(
         struct tw_db *db, const struct tw_job_row *job, int changed, struct tw_err *err)
 {
 	const bool mapping = job->queue == TW_QUEUE_MAPPINGS;
@@ -134,7 +134,7 @@ enum tw_status tw_cat_drop_job(struct tw_db *db, const struct tw_job_row *job, s
 	enum tw_status st = tw_cat_exec(db, &changed, err, TW_OF_QUEUE(job->queue, DROP), "ttti",
 	        job->project_id, job->trace_id, job->owner, (int64_t)job->tries);
 
-	return st == TW_OK ? still_ours(db, job, changed, err) : st;
+	return st == TW_OK ? check_owner(db, job, changed, err) : st;
 }
 
 static enum tw_status renew(struct tw_db *db, const struct tw_job_row *const *jobs, size_t n,
@@ -267,7 +267,7 @@ enum tw_status tw_catalogue_job_retry(
 		        now + later, job->project_id, job->trace_id, job->owner,
 		        (int64_t)job->tries);
 	if (st == TW_OK)
-		st = still_ours(w, job, changed, err);
+		st = check_owner(w, job, changed, err);
 	if (st == TW_OK)
 		st = set_state(w, job, TW_TRACE_QUEUED, err);
 	return tw_cat_end(c, w, st, err);
@@ -290,7 +290,7 @@ static enum tw_status put_off(struct tw_db *db, const struct tw_job_row *job, st
 	        (int64_t)job->tries - 1, job->project_id, job->trace_id, now,
 	        (int64_t)WAIT_LEAST_MS, (int64_t)WAIT_MOST_MS, job->owner);
 
-	return st == TW_OK ? still_ours(db, job, changed, err) : st;
+	return st == TW_OK ? check_owner(db, job, changed, err) : st;
 }
 
 enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job_row *job,
@@ -353,7 +353,8 @@ enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *
 		return st;
 	if (!tw_catalogue_is_shared(c))
 		st = release(w, "", err);
-	for (enum tw_queue q = 0; st == TW_OK && q < TW_QUEUES; q++) /* a cause may be gone */
+	for (enum tw_queue q = 0; st == TW_OK && q < TW_QUEUES;
+	        q++) /* the cause may have been removed */
 		st = tw_cat_exec(w, NULL, err, TW_OF_QUEUE(q, DUE_NOW), "i", tw_unix_ms());
 	return tw_cat_end(c, w, st, err);
 }
@@ -368,7 +369,7 @@ enum tw_status tw_catalogue_trace_requeue(
 
 	if (st != TW_OK)
 		return st;
-	/* who ends its job now is waited for, and finds the trace decoded */
+	/* waits for a server that ends the job now; the trace is decoded then */
 	st = tw_cat_exec(w, NULL, err,
 	        "SELECT 1 FROM job WHERE project_id=? AND trace_id=?" TW_CAT_FOR_UPDATE, "tt",
 	        project_id, trace_id);

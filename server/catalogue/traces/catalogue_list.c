@@ -181,9 +181,8 @@ static enum tw_status and_part(
 
 /* --- labels --- */
 
-/* Labels are stored as JSON without blanks, so a text of it that begins where a member does, behind
- * { or comma, is found there and nowhere else: within a string a quote has a backslash before it.
- */
+/* Labels are stored as JSON without blanks.  Text that begins at a member, after { or a comma,
+ * matches only there, as quotes within strings are escaped. */
 static enum tw_status or_member(
         struct where *w, const char *sql, const char *key, const char *value, struct tw_err *err)
 {
@@ -214,7 +213,7 @@ static const char *json_text(struct tw_arena *a, struct tw_str s)
 	return copy;
 }
 
-/* Numbers and flags stand without quotes, and another member or the end follows. */
+/* Numbers and flags have no quotes, and are followed by another member or the end. */
 static enum tw_status or_plain(
         struct where *w, const char *sql, const char *key, const char *value, struct tw_err *err)
 {
@@ -244,7 +243,7 @@ static enum tw_status or_label(struct where *w, const char *sql, const char *lab
 	return st == TW_OK && !any_value && at[1] ? or_plain(w, sql, key, at + 1, err) : st;
 }
 
-/* KEY=VALUE, where each may have a = of its own; KEY= are traces without it. */
+/* KEY=VALUE, where the value may contain =; KEY= matches traces without it. */
 static enum tw_status and_label(
         struct where *w, const char *sql, const char *label, struct tw_err *err)
 {
@@ -400,9 +399,9 @@ static enum tw_status add_cursor(
 	return TW_OK;
 }
 
-/* A column's index gives a page in order as long as the filter lets many rows through.  A few are
- * found first, by what index the filter has, and sorted: to come by them in order, all rows of the
- * project would be read.  + keeps the planner from that. */
+/* A column's index returns a page in order if the filter matches many rows.  If it matches few,
+ * they are found by the filter's index and sorted, as the ordered index would read all rows of the
+ * project.  + prevents the planner from choosing it. */
 static enum tw_status read_page(struct tw_db *db, const char *project_id,
         const struct tw_trace_filter *f, uint64_t total, struct where *w, struct page *p,
         struct tw_err *err)
@@ -491,7 +490,7 @@ enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_i
 
 #define MOST_FREQUENT " GROUP BY 1 ORDER BY n DESC, 1 LIMIT 200"
 
-/* Labels of the newest traces: those of all would have to be read from all rows. */
+/* Labels of the newest traces only: for all, every row would have to be read. */
 #define LABEL_FACET                                                                                \
 	"SELECT e.key||'='||" TW_EITHER("CASE WHEN e.type IN ('true','false') THEN e.type"         \
 	                                " ELSE e.value END",                                       \
@@ -502,7 +501,7 @@ enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_i
 
 enum { FACET_SQL = sizeof LABEL_FACET + 1 };
 
-/* False: not a column to list values of. */
+/* False: not a column whose values can be listed. */
 static bool facet_sql(const char *column, char out[FACET_SQL])
 {
 	const char *from = NULL;

@@ -38,7 +38,7 @@ struct tw_trace_filter {
 /* Adds a condition by its name; any other name changes nothing. */
 enum tw_status tw_trace_filter_add(struct tw_trace_filter *f, const char *name, const char *value,
         struct tw_err *err) TW_MUST_USE;
-/* A list counts no further: on a large project that would take longer than its page. */
+/* Counting stops there: on a large project it would take longer than reading a page. */
 enum { TW_TRACE_TOTAL_MAX = 10000 };
 /* ret_cursor "" when there are no more.  *ret_total is at most TW_TRACE_TOTAL_MAX + 1, which means
  * more than TW_TRACE_TOTAL_MAX. */

@@ -14,7 +14,7 @@
 
 enum { MARKED_AT_ONCE = 256 };
 
-/* Adds to the sums of a build, and what a trace's row then has. */
+/* Adds to the sums of a build; and the values then stored in a trace's row. */
 struct change {
 	const char *project_id, *build_id;
 	int64_t traces, lacking, ids, resolved, slices, resolved_slices;
@@ -130,7 +130,7 @@ static const struct tw_name_counts *counts_of(
 	return NULL;
 }
 
-/* Those that were deleted have no row. */
+/* Deleted traces have no row. */
 static enum tw_status set_names(struct tw_db *db, const char *project_id,
         const struct tw_trace_names *of, size_t n, struct tw_arena *a, struct tw_err *err)
 {
@@ -205,7 +205,7 @@ static bool same_names(const struct tw_trace_names *a, const struct tw_trace_nam
 	       strcmp(a->by.map, b->by.map) == 0 && strcmp(a->by.retrace, b->by.retrace) == 0;
 }
 
-/* Without those of a build whose mapping changed since: they are counted again. */
+/* Skips traces of a build whose mapping changed since: they are counted again. */
 static enum tw_status take_current(struct tw_db *w, const struct setting *s,
         struct tw_trace_names *out, size_t *ret_n, struct tw_err *err)
 {
@@ -391,7 +391,7 @@ enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace 
 	int64_t same = 0;
 	enum tw_status st = TW_OK;
 
-	/* no mapping of them comes into use before this transaction ends */
+	/* blocks new mappings of these builds until this transaction ends */
 	if (of->mapping_id[0])
 		st = tw_cat_lock(db, TW_ALONE_BUILD, of->mapping_id, false, err);
 	if (st == TW_OK && of->build_id[0])

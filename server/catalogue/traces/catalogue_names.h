@@ -25,7 +25,7 @@ struct tw_mapping_ids { /* compiled images, "" none */
 };
 struct tw_trace_names {
 	struct tw_named_trace trace;
-	struct tw_mapping_ids by;            /* that were counted with */
+	struct tw_mapping_ids by;            /* the mappings used for the counts */
 	const struct tw_name_counts *counts; /* NULL: it is not counted */
 };
 /* Counts of traces of one project, in one transaction; not those of a trace that was deleted, or

@@ -36,7 +36,7 @@ static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct t
 	return st;
 }
 
-/* For changes that may be lost in a crash of the database, and wait for no disk and no replica:
+/* For changes that may be lost in a crash of the database and need no sync of disk or replica:
  * holds, and uploads without bytes.  A later durable change makes them durable. */
 static enum tw_status begin_lightly(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
 {
@@ -200,7 +200,7 @@ enum tw_status tw_catalogue_resumables_open(
 
 /* --- creation --- */
 
-static enum tw_status judge_limits(struct tw_db *db, const struct tw_resumable *u,
+static enum tw_status check_limits(struct tw_db *db, const struct tw_resumable *u,
         const struct tw_resumable_limits *limits, int64_t now, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -256,7 +256,7 @@ enum tw_status tw_catalogue_resumable_add(struct tw_catalogue *c, struct tw_resu
 		st = tw_cat_now(db, &now, err);
 	u->expires_ms = now + limits->keep_ms;
 	if (st == TW_OK)
-		st = judge_limits(db, u, limits, now, err);
+		st = check_limits(db, u, limits, now, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
 		        "INSERT INTO resumable(project_id,resumable_id,key_id,idempotency_key,"
@@ -324,7 +324,7 @@ static enum tw_status renew_one(struct tw_catalogue *c, const struct tw_resumabl
 	return end(c, db, st, err);
 }
 
-/* A row that is being written must not make the others lose their holds. */
+/* A row locked by a write must not make the other holds expire. */
 enum tw_status tw_catalogue_resumables_renew(struct tw_catalogue *c,
         const struct tw_resumable_hold *holds, size_t n, int64_t lease_ms, struct tw_err *err)
 {
@@ -371,7 +371,7 @@ static enum tw_status advance(struct tw_db *db, const struct tw_resumable_hold *
 }
 
 /* A sweep would take a piece written long before its row for an orphan. */
-static enum tw_status judge_age(
+static enum tw_status check_hold(
         struct tw_db *db, const struct tw_resumable_hold *h, int64_t now, struct tw_err *err)
 {
 	int64_t held = 0;
@@ -394,7 +394,7 @@ enum tw_status tw_catalogue_resumable_append(struct tw_catalogue *c,
 		return st;
 	st = tw_cat_now(db, &now, err);
 	if (st == TW_OK)
-		st = judge_age(db, h, now, err);
+		st = check_hold(db, h, now, err);
 	if (st == TW_OK)
 		st = advance(db, h, p, lease_ms ? now + lease_ms : 0, now + keep_ms, err);
 	if (st == TW_OK)

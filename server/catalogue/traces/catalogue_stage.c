@@ -186,7 +186,7 @@ enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw
 
 /* --- how many wait, and why --- */
 
-/* Ids begin with the time of the upload, and every index has them. */
+/* Ids begin with the time of the upload, and are in every index. */
 static enum tw_status count_waiting(struct tw_db *db, const struct tw_stage_marks *m,
         const char *project_id, struct tw_stage_waiting *ret, struct tw_err *err)
 {

@@ -20,13 +20,13 @@ struct tw_stage_marks { /* SQL of `trace`: constants of the code */
 	const char *stage;
 	const char *index; /* the partial index of `waits` */
 	const char *waits; /* the condition of a waiting trace */
-	const char *order; /* in which waiting traces are taken: the index's */
+	const char *order; /* of waiting traces: the index's */
 	const char *todo;  /* the condition for a change below; NULL: `waits` */
 	const char *postpone, *is_postponed, *resume;
-	const char *give_up; /* NULL: the stage does it */
+	const char *give_up; /* NULL: the stage gives up traces itself */
 };
 
-/* The first project after `after` with waiting traces; marks NULL: the first of all.  "": none. */
+/* The first project after `after` with waiting traces; marks NULL: any project.  "": none. */
 enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_marks *m,
         const char *after, char ret[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
 /* Waiting traces of a project. */
@@ -42,17 +42,17 @@ enum tw_status tw_catalogue_stage_rows(struct tw_catalogue *c, const struct tw_s
 enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct tw_stage_marks *m,
         const struct tw_named_trace *t, const char *reason, int64_t now_ms,
         struct tw_err *err) TW_MUST_USE;
-/* The trace is not tried again until it is decoded again. */
+/* The trace is not retried until it is decoded again. */
 enum tw_status tw_catalogue_stage_give_up(struct tw_catalogue *c, const struct tw_stage_marks *m,
         const struct tw_named_trace *t, struct tw_err *err) TW_MUST_USE;
-/* Some of the postponed traces whose time has come wait again.  Their attempts are remembered for a
- * day. */
+/* Makes some of the postponed traces whose time has come wait again.  Their attempts are counted
+ * for a day. */
 enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw_stage_marks *m,
         int64_t now_ms, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 
 enum { TW_STAGE_REASONS = 8 };
 struct tw_stage_waiting {
-	uint64_t traces;   /* waiting for their turn */
+	uint64_t traces;   /* waiting */
 	int64_t oldest_ms; /* of them, when it was uploaded; 0: none waits */
 	uint64_t postponed;
 	struct {

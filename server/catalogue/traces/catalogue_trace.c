@@ -237,7 +237,7 @@ static enum tw_status audit_delete(
 	return tw_cat_close_after(&q, st, err);
 }
 
-/* Notes that its rows in another engine are to be erased. */
+/* Records that its rows in another engine must be erased. */
 static enum tw_status note_erasure(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
@@ -252,7 +252,7 @@ static enum tw_status delete_rows(struct tw_db *db, const char *project_id, cons
         bool erase, struct tw_err *err)
 {
 	int changed = 0;
-	/* in the order of those who end a job: it, its trace */
+	/* locks in the same order as the end of a job: the job, its trace */
 	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "DELETE FROM job WHERE project_id=? AND trace_id=?", "tt", project_id, trace_id);
 

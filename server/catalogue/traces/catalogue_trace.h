@@ -20,7 +20,7 @@ enum tw_trace_state {
 	TW_TRACE_DECODING,
 	TW_TRACE_READY,
 	TW_TRACE_FAILED,
-	TW_TRACE_ARCHIVED, /* was ready; only its upload is kept, and decoded on request */
+	TW_TRACE_ARCHIVED, /* was ready; only its upload is stored, and decoded on request */
 	TW_TRACE_STATES
 };
 extern const char *const tw_trace_state_words[TW_TRACE_STATES + 1]; /* ends with NULL */
@@ -82,7 +82,7 @@ struct tw_trace_row {
 	const char *kept_for; /* why retention must keep it, "" */
 	const char *anr;      /* the group of its ANR, "" none */
 	bool first_anr;       /* and is the first of that group */
-	bool upload_kept;     /* false: only the decoded file is left */
+	bool upload_kept;     /* false: only the decoded file is stored */
 	uint32_t annotations;
 	enum tw_counted counted;
 };
@@ -101,8 +101,8 @@ enum tw_status tw_catalogue_trace_parts(struct tw_catalogue *c, const char *proj
 enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, const struct tw_part *part, struct tw_err *err) TW_MUST_USE;
 
-/* Removes the row; *ret_blobs are the parts' contents that are no longer referred to.  Sums over
- * traces still count it. */
+/* Removes the row; *ret_blobs are the parts' contents that are no longer referred to.  Rollups
+ * still count it. */
 enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, const char ***ret_blobs, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;

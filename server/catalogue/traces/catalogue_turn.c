@@ -19,8 +19,8 @@
 struct turn {
 	struct tw_job_row job;
 	bool found;
-	uint64_t bytes;     /* of the upload */
-	uint64_t stands_us; /* its project's account */
+	uint64_t bytes;    /* of the upload */
+	uint64_t level_us; /* its project's account */
 };
 
 /* Claims with an expired lease: their jobs come first.  There are as many claims as decoders. */
@@ -110,7 +110,7 @@ static enum tw_status has_enough(struct tw_db *db, const struct tw_cat_turn *of,
 
 /* Takes the project's oldest job if the project's account is lower than the best so far.
  * *ret_least: none can be lower. */
-static enum tw_status consider(struct tw_catalogue *c, struct tw_db *w,
+static enum tw_status compare_project(struct tw_catalogue *c, struct tw_db *w,
         const struct tw_cat_turn *of, const char *project, struct tw_arena *a, struct turn *best,
         bool *ret_least, struct tw_err *err)
 {
@@ -119,21 +119,21 @@ static enum tw_status consider(struct tw_catalogue *c, struct tw_db *w,
 	uint64_t level;
 	enum tw_status st;
 
-	t.stands_us = tw_fair_level(&c->turns[of->queue].fair, project, &level);
-	if (best->found && t.stands_us >= best->stands_us)
+	t.level_us = tw_fair_level(&c->turns[of->queue].fair, project, &level);
+	if (best->found && t.level_us >= best->level_us)
 		return TW_OK;
 	st = has_enough(w, of, project, &enough, err);
 	if (st == TW_OK && !enough)
 		st = oldest_of(w, of, project, a, &t, err);
 	if (st == TW_OK && t.found) {
 		*best = t;
-		*ret_least = t.stands_us == level;
+		*ret_least = t.level_us == level;
 	}
 	return st;
 }
 
 /* One round, from after the project served last to that project itself. */
-static enum tw_status go_around(struct tw_catalogue *c, struct tw_db *w,
+static enum tw_status serve_round(struct tw_catalogue *c, struct tw_db *w,
         const struct tw_cat_turn *of, struct tw_arena *a, struct turn *best, struct tw_err *err)
 {
 	const char *const served = c->turns[of->queue].served;
@@ -155,7 +155,7 @@ static enum tw_status go_around(struct tw_catalogue *c, struct tw_db *w,
 		}
 		if (wrapped && strcmp(project, served) > 0)
 			return TW_OK;
-		st = consider(c, w, of, project, a, best, &least, err);
+		st = compare_project(c, w, of, project, a, best, &least, err);
 		if (st != TW_OK)
 			return st;
 	}
@@ -170,7 +170,7 @@ enum tw_status tw_cat_next_job(struct tw_catalogue *c, struct tw_db *w,
 	enum tw_status st = find_lapsed(w, of, a, &t, err);
 
 	if (st == TW_OK && !t.found) {
-		st = go_around(c, w, of, a, &t, err);
+		st = serve_round(c, w, of, a, &t, err);
 		if (st == TW_OK && t.found)
 			(void)snprintf(
 			        c->turns[of->queue].served, TW_ID_BYTES, "%s", t.job.project_id);
