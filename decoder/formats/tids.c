@@ -53,8 +53,7 @@ struct tw_tid *tw_tids_get_in(struct tw_tids *t, uint32_t pid, uint64_t tid, uin
 	uint32_t at = find(t, tid, 0, true);
 	struct tw_tid *k = t->slots[at] ? &t->list[t->slots[at] - 1] : NULL;
 
-	/* only lookups that ignore the process use this slot; others with this id are in other
-	 * slots */
+	/* lookups without a process use this slot; further threads with this id get others */
 	if (!k) {
 		k = add(t, at, tid, offset);
 	} else if (k->pid && k->pid != pid) {

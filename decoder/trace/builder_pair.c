@@ -8,11 +8,11 @@
  *
  * Two limits keep a flood of BEGINs, which no phone writes, from costing unbounded memory and time:
  * BEGINs past MAX_OPEN are only counted, far deeper than a trace keeps calls; and the call of an
- * END is searched only LOOK_BACK calls deep.
+ * END is searched only SEARCH_DEPTH calls deep.
  */
 #include "decoder/trace/builder_internal.h"
 
-enum { MAX_OPEN = 1 << 16, LOOK_BACK = 2048 };
+enum { MAX_OPEN = 1 << 16, SEARCH_DEPTH = 2048 };
 
 enum tw_status tw_builder_begin(struct tw_builder *b, struct track *t, const struct tw_event *ev)
 {
@@ -82,7 +82,7 @@ static enum tw_status close_all(struct tw_builder *b, struct track *t, const str
 /* Number of open calls up to and including the one that ends; 0: it is not open. */
 static uint32_t find_open(const struct track *t, uint32_t sym)
 {
-	uint32_t last = t->n_open > LOOK_BACK ? t->n_open - LOOK_BACK : 0;
+	uint32_t last = t->n_open > SEARCH_DEPTH ? t->n_open - SEARCH_DEPTH : 0;
 
 	if (sym == 0)
 		return t->n_open;

@@ -91,7 +91,7 @@ static void put_self(struct encoder *e, const struct tw_tree_node *n)
 	put_below(&e->self_bits, &e->at[COL_SELF_BITS], self_of(n));
 }
 
-/* Stores the longest calls; readers know the totals by then. */
+/* Stores the longest calls relative to the mean; readers know the totals by then. */
 static void put_longest(struct encoder *e, const struct tw_tree *t)
 {
 	for (uint32_t i = t->n; i-- > 1;) {

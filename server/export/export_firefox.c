@@ -21,7 +21,7 @@ struct columns {
 	uint64_t n;      /* number of values in the current column, or in the previous one */
 	int64_t from_ns; /* of the range */
 	uint32_t at;     /* its stack */
-	unsigned glue;   /* index of the next text between columns */
+	unsigned glue;   /* index in `shared` of the next text */
 };
 
 /* Text between the columns of the tables; # is the length of the previous column. */

@@ -18,7 +18,7 @@ struct finding {
 	struct tw_arena *arena;
 	const struct tw_method_info *infos;
 	uint32_t n_infos;
-	uint32_t method;   /* index in `path->wanted` */
+	uint32_t method;   /* index in infos */
 	const char **raws; /* ids of the required callers in this build, sorted */
 	size_t n_raws;
 	int8_t *ancestor; /* by method: whether it is a required caller: -1 unknown, 0 no, 1 yes */

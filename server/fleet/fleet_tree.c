@@ -181,7 +181,7 @@ enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct t
 	uint32_t *map = tw_arena_alloc(a, (size_t)t->n + 1, sizeof *map);
 
 	*ret = (struct tw_rollup_tree){
-	        .arena = a, .coarse = true, .traces = t->traces, .told = t->told};
+	        .arena = a, .coarse = true, .traces = t->traces, .omitted_level = t->omitted_level};
 	if (!map)
 		return no_memory(err);
 	for (uint32_t i = 0; i < t->n; i++) {

@@ -14,7 +14,7 @@
 
 #define NOWHERE UINT32_MAX
 
-enum { LOOK_EVERY = 1024 };
+enum { CHECK_EVERY = 1024 };
 
 struct pair {
 	uint32_t at[TW_SIDES]; /* nodes of the sides' trees; NOWHERE: absent */
@@ -195,7 +195,7 @@ static enum tw_status pair_up(struct both *b, const struct tw_compare_query *q,
 	root.weight = weight(b, &root);
 	b->pairs[b->n++] = root;
 	for (uint32_t i = 0; i < b->n; i++) {
-		if (i % LOOK_EVERY == 0 && tw_deadline_passed(deadline))
+		if (i % CHECK_EVERY == 0 && tw_deadline_passed(deadline))
 			return tw_compare_late(err);
 		add_children(b, i);
 	}

@@ -6,7 +6,7 @@
 #include "server/query/query_grow.h"
 #include "server/query/query_weight.h"
 
-enum { LOOK_EVERY = 4096 };
+enum { CHECK_EVERY = 4096 };
 
 /* Input of tw_grow: call trees, or the summary tree. */
 struct flame_input {
@@ -80,7 +80,7 @@ static bool callees(struct tw_grower *g, const struct tw_member *members, uint32
 
 		for (uint32_t child = members[i].at + 1; child < end;
 		        child += t->nodes[child].subtree) {
-			if (k % LOOK_EVERY == 0 && tw_grow_is_late(g, k))
+			if (k % CHECK_EVERY == 0 && tw_grow_is_late(g, k))
 				return false;
 			found[k++] = member_of(g->forest, g->arg, members[i].tree, child);
 		}

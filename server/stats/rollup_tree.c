@@ -211,6 +211,6 @@ void tw_rollup_tree_bound(struct tw_rollup_tree *t, uint32_t max)
 		kept += at_top[--level];
 	if (level > t->drop)
 		t->drop = level;
-	if (t->drop > t->told)
-		t->told = t->drop;
+	if (t->drop > t->omitted_level)
+		t->omitted_level = t->drop;
 }

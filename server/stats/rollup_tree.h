@@ -46,8 +46,9 @@ struct tw_rollup_tree {
 	struct tw_arena *arena;
 	bool coarse; /* levels are merged: faster, but cannot be written */
 	uint64_t traces;
-	unsigned drop; /* sums of lower levels are not kept */
-	unsigned told; /* times below 2^told ns per trace may be missing in their nodes */
+	unsigned drop;          /* sums of lower levels are not kept */
+	unsigned omitted_level; /* times below 2^omitted_level ns per trace may be missing in their
+	                           nodes */
 	struct tw_rollup_tree_node *nodes;
 	uint32_t n, cap;
 	uint32_t *slots; /* index + 1 by hash of parent and method; 0 free */

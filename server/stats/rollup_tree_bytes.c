@@ -1,13 +1,13 @@
 /*
  * rollup_tree_bytes.c - stored form of merged trees.
  *
- * All numbers are varints except those of methods (8 bytes): traces, drop, told; number of kinds of
- * threads, and the length and bytes of each name; number of methods, and their numbers, rising;
- * number of nodes, and in pre-order for each its depth (0: a thread), index of thread or method,
- * its numbers, and its number of levels; if that is one, the level, otherwise the root mean square
- * of its times per trace.  Numbers are traces, calls, self, total * 2, and if 1 is added to that
- * also CPU and own CPU. `levels` has, for each node with more than one level, in the same order,
- * each level and its numbers.
+ * All numbers are varints except those of methods (8 bytes): traces, drop, omitted_level; number of
+ * kinds of threads, and the length and bytes of each name; number of methods, and their numbers,
+ * rising; number of nodes, and in pre-order for each its depth (0: a thread), index of thread or
+ * method, its numbers, and its number of levels; if that is one, the level, otherwise the root mean
+ * square of its times per trace.  Numbers are traces, calls, self, total * 2, and if 1 is added to
+ * that also CPU and own CPU. `levels` has, for each node with more than one level, in the same
+ * order, each level and its numbers.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -230,7 +230,7 @@ enum tw_status tw_rollup_tree_write(const struct tw_rollup_tree *t, struct tw_bu
 	if (fits) {
 		(void)tw_buf_add_varint(out, t->traces);
 		(void)tw_buf_add_varint(out, t->drop);
-		(void)tw_buf_add_varint(out, t->told);
+		(void)tw_buf_add_varint(out, t->omitted_level);
 		fits = write_threads(&w, out);
 		(void)tw_buf_add_varint(out, w.n_methods);
 		for (uint32_t i = 0; i < w.n_methods; i++)
@@ -298,14 +298,14 @@ static enum tw_status read_threads(struct reading *r, struct tw_err *err)
 
 static bool read_head(struct reading *r, unsigned *ret_drop)
 {
-	uint64_t traces, drop, told;
+	uint64_t traces, drop, omitted_level;
 
 	if (!number(r, INT64_MAX, &traces) || !number(r, LEVEL_MAX + 1, &drop) ||
-	        !number(r, LEVEL_MAX + 1, &told))
+	        !number(r, LEVEL_MAX + 1, &omitted_level))
 		return false;
 	r->t->traces += traces;
-	if (told > r->t->told)
-		r->t->told = (unsigned)told;
+	if (omitted_level > r->t->omitted_level)
+		r->t->omitted_level = (unsigned)omitted_level;
 	*ret_drop = (unsigned)drop;
 	return true;
 }

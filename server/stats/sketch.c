@@ -118,7 +118,7 @@ struct run {
 	uint64_t most; /* largest count of its buckets */
 };
 
-/* The first run after bucket `at`, which is at most the last bucket in use. */
+/* The first run from bucket `at` on, which is at most the last bucket in use. */
 static struct run run_after(const struct tw_sketch *s, uint32_t at)
 {
 	struct run r = {0};

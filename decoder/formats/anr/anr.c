@@ -24,7 +24,7 @@
 #include "decoder/formats/anr/anr_report.h"
 #include "decoder/formats/lines.h"
 
-enum { LINE_MAX_BYTES = 1 << 16, MAX_CHANNELS = 1 << 15, LOOK_BACK = 64 };
+enum { LINE_MAX_BYTES = 1 << 16, MAX_CHANNELS = 1 << 15, SEARCH_DEPTH = 64 };
 
 struct channel { /* a "sysTid=" line, joined with its thread at the end */
 	uint64_t sys_tid;
@@ -163,7 +163,7 @@ static void on_channels(struct anr *s, const struct tw_anr_line *l, const struct
 
 	drop_placeholder(s);
 	end_process(s, line->offset);
-	for (uint32_t i = 1; i <= m->n_dumps && i <= LOOK_BACK; i++)
+	for (uint32_t i = 1; i <= m->n_dumps && i <= SEARCH_DEPTH; i++)
 		if (m->dumps[m->n_dumps - i].pid == l->pid) {
 			s->channel_dump = m->n_dumps - i;
 			s->in_channels = true;
@@ -178,7 +178,7 @@ static void on_channels(struct anr *s, const struct tw_anr_line *l, const struct
 
 static bool room_for_channel(struct anr *s)
 {
-	uint32_t want = s->cap_channels ? s->cap_channels * 2 : LOOK_BACK;
+	uint32_t want = s->cap_channels ? s->cap_channels * 2 : SEARCH_DEPTH;
 	struct channel *list;
 
 	if (s->n_channels < s->cap_channels)
@@ -373,10 +373,10 @@ static bool has_thread(const struct anr *s, struct tw_str name)
 	const struct tw_anr *m = &s->model;
 	const struct tw_anr_dump *d = &m->dumps[m->n_dumps - 1];
 
-	for (uint32_t i = 0; i < d->n_threads && i < LOOK_BACK; i++)
+	for (uint32_t i = 0; i < d->n_threads && i < SEARCH_DEPTH; i++)
 		if (tw_str_eq(tw_anr_str(m, m->threads[d->thread + i].name), name))
 			return true;
-	return d->n_threads >= LOOK_BACK;
+	return d->n_threads >= SEARCH_DEPTH;
 }
 
 static void on_stack_of(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)

@@ -67,7 +67,7 @@ static const char *text(struct classifier *j, const char *s)
 	return s ? s : "";
 }
 
-/* Truncated at a character boundary to a length that fits a describe_cause. */
+/* Truncated at a character boundary to a length that fits a sentence. */
 static struct tw_str clip(struct tw_str s)
 {
 	if (s.len <= NAME_BYTES)

@@ -5,7 +5,7 @@
 #include "decoder/formats/anr/anr_classify.h"
 #include "decoder/formats/anr/anr_scan.h"
 
-enum { HASHED_FRAMES = 5, LOOK_FRAMES = 8 };
+enum { HASHED_FRAMES = 5, SEARCHED_FRAMES = 8 };
 #define QUEUED_NS UINT64_C(1000000000) /* shorter delays are not a cause */
 
 /* Packages of the platform and of libraries that nearly every application contains. */
@@ -198,7 +198,7 @@ static bool calls(const struct tw_anr *m, const struct tw_anr_thread *t, const c
 {
 	uint32_t top = top_java(m, t);
 	uint32_t end = t->frame + t->n_frames;
-	uint32_t limit = (top == TW_ANR_NO_INDEX ? t->frame : top) + LOOK_FRAMES;
+	uint32_t limit = (top == TW_ANR_NO_INDEX ? t->frame : top) + SEARCHED_FRAMES;
 
 	for (uint32_t i = t->frame; i < end && i < limit; i++) {
 		struct tw_str name = name_of(m, i);

@@ -9,8 +9,8 @@ enum {
 	LONG_STRING = 4096, /* not a name: part of it is useful */
 	UNICODE_ESCAPE = 6,
 	/* how much of a document is scanned first, until it ends or breaks */
-	FIRST_LOOK = 256,
-	LOOK_FACTOR = 8,
+	FIRST_SCAN = 256,
+	SCAN_FACTOR = 8,
 	TOKEN_MAX = 16 /* a truncated word, escape or character */
 };
 
@@ -257,7 +257,7 @@ static enum tw_status load(
 	while (!*ret && !known) {
 		size_t from = end;
 
-		end = from == 0 ? FIRST_LOOK : from * LOOK_FACTOR;
+		end = from == 0 ? FIRST_SCAN : from * SCAN_FACTOR;
 		end = end < rest ? end : rest;
 		scan_on(t->scan, p, from, end);
 		if (t->scan->values > TW_JSON_MAX_VALUES)

@@ -9,7 +9,7 @@
 enum {
 	MAX_MAPS = 16384,   /* of a process */
 	ALL_MAPS = 1 << 20, /* of a recording */
-	/* bytes moved to make space for maps: limits two processes in the worst order */
+	/* maps moved to insert others: limits two processes in the worst order */
 	ALL_MOVED = 1 << 28,
 	MAX_PARENTS = 8,
 	FIRST_TABLE = 64

@@ -140,5 +140,6 @@ void tw_fleet_put_names(
 
 int64_t tw_fleet_least_ns(const struct tw_rollup_tree *t)
 {
-	return t->told ? INT64_C(1) << (t->told < 63 ? t->told - 1 : 62) : 0;
+	return t->omitted_level ? INT64_C(1) << (t->omitted_level < 63 ? t->omitted_level - 1 : 62)
+	                        : 0;
 }

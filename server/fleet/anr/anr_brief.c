@@ -10,7 +10,7 @@
 enum {
 	THREADS_MAX = 48,
 	FRAMES_MAX = 128,
-	LOOKS_MAX = 64,
+	SAMPLES_MAX = 64,
 	LOADS_MAX = 64,
 	PATH_MAX_FRAMES = 64,
 	NAME_BYTES = 512,
@@ -114,7 +114,7 @@ static json_t *processes_brief(const json_t *doc)
 	const json_t *all = json_object_get(doc, "processes");
 	const json_t *blamed = tw_anr_at(all, doc, "blamed");
 	size_t n = json_array_size(all);
-	size_t step = n / LOOKS_MAX + 1;
+	size_t step = n / SAMPLES_MAX + 1;
 	json_t *list = json_array();
 
 	if (!json_is_true(json_object_get(doc, "sampled"))) {

@@ -4,7 +4,7 @@
 
 #include "decoder/base/sum.h"
 
-enum { ROWS_A_LOOK = 256, DISPLAY_BYTES = 300 };
+enum { ROWS_PER_CHECK = 256, DISPLAY_BYTES = 300 };
 
 struct frames {
 	const struct tw_frame_limits *limits;
@@ -109,7 +109,7 @@ static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	struct tw_frame_found f = {n->ts_ns, n->dur_ns, TW_NO_METHOD, false, NULL};
 
 	(void)id;
-	if (x->rows++ % ROWS_A_LOOK == 0 && tw_deadline_passed(x->limits->deadline))
+	if (x->rows++ % ROWS_PER_CHECK == 0 && tw_deadline_passed(x->limits->deadline))
 		x->ret->cut |= TW_CUT_TIME;
 	if (x->ret->cut || !is_frame(x, n))
 		return !x->ret->cut;

@@ -145,7 +145,7 @@ static void process(const struct tw_detected *d, const struct tw_marked *create,
 	struct tw_marked all_providers;
 
 	put(s, TW_PHASE_bind, find(d, TW_PHASE_bind, &all));
-	if (application || s->n) /* otherwise the phase is part of an activity */
+	if (application || s->n) /* otherwise attach is an activity's */
 		put(s, TW_PHASE_attach, attach);
 	before.from_ns = attach ? end_of(attach) : INT64_MIN;
 	if ((application || s->n) && providers(d, &before, &all_providers))

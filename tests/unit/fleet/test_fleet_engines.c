@@ -414,7 +414,7 @@ static void test_trees(void **state)
 	b = read_tree(s, 1, &ask);
 	assert_true(s->traces < 1500 || a.traces > 0);
 	assert_int_equal(a.traces, b.traces);
-	assert_int_equal(a.told, b.told);
+	assert_int_equal(a.omitted_level, b.omitted_level);
 	assert_int_equal(a.n, b.n);
 	assert_int_equal(a.n_threads, b.n_threads);
 	check_nodes(&a, &b);

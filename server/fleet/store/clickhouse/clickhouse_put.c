@@ -230,7 +230,7 @@ static enum tw_status put_tree(
 		if (n->first)
 			put_node(r, &t, i, places);
 	}
-	*ret_level = t.told;
+	*ret_level = t.omitted_level;
 	return TW_OK;
 }
 

@@ -118,7 +118,7 @@ static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_
 	if (st == TW_OK) {
 		to->traces += tw_clickhouse_u64(&r);
 		level = tw_clickhouse_u8(&r);
-		to->told = level > to->told ? level : to->told;
+		to->omitted_level = level > to->omitted_level ? level : to->omitted_level;
 		st = r.damaged ? tw_clickhouse_damaged(err) : TW_OK;
 	}
 	tw_buf_done(&out);
@@ -285,7 +285,7 @@ static enum tw_status end_trace(struct taking *t, struct tw_err *err)
 	st = tw_buf_status(&t->data) == TW_OK
 	             ? tw_catalogue_has_trace(t->c, t->trace_id, &there, err)
 	             : tw_oom(err);
-	if (st == TW_OK && there) /* findings are passed on when the next trace begins */
+	if (st == TW_OK && there) /* findings of deleted traces are skipped */
 		st = t->to->take(t->to->arg, t->trace_id,
 		        (struct tw_str){(const char *)t->data.data, t->data.len}, err);
 	t->trace_id[0] = '\0';
