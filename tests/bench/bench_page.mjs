@@ -42,6 +42,8 @@ function watchMarks() {
 	new PerformanceObserver((list) => {
 		for (const m of list.getEntriesByName('tracewell-painted')) window.painted.push({ at: m.startTime, calls: m.detail });
 	}).observe({ type: 'mark', buffered: true });
+	window.tasks = []; // over 50 ms
+	new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask' });
 }
 
 async function opening(page, url) {
@@ -63,7 +65,7 @@ async function frames([n, how]) {
 	for (let i = 0; i < n; i++) {
 		const before = window.painted.length;
 		const start = performance.now();
-		const step = how === 'zoom' ? { deltaY: i % 40 < 20 ? -120 : 120 } : { deltaX: i % 40 < 20 ? 60 : -60 };
+		const step = how === 'zoom' ? { ctrlKey: true, deltaY: i % 40 < 20 ? -120 : 120 } : { deltaX: i % 40 < 20 ? 60 : -60 };
 		canvas.dispatchEvent(new WheelEvent('wheel', { ...step, bubbles: true, cancelable: true,
 			clientX: box.x + box.width * 0.4, clientY: box.y + 80 }));
 		while (window.painted.length === before && performance.now() - start < 2000) await new Promise((done) => setTimeout(done));
@@ -88,7 +90,7 @@ async function search(what) {
 async function memory(server, browser, cookies, url) {
 	const page = await Unwatched.open(browser, { cookies, script: watchMarks });
 	await page.goto(`${server.url}/`);
-	await page.until(() => /^Traces/.test(document.querySelector('h1')?.textContent));
+	await page.until(() => /^(Overview|Traces)/.test(document.querySelector('h1')?.textContent));
 	await sleep(500);
 	const empty = await page.resident();
 	await page.goto(url);
@@ -128,7 +130,9 @@ async function measurePage(server, browser, id) {
 	const m = { calls: list.reduce((n, t) => n + t.slices, 0), threads: list.length, shown: runs[0].calls, first: runs[0].first,
 		again: median(runs.map((r) => r.first)), complete: median(runs.map((r) => r.complete)) };
 	m.open_cpu = (opened - begun) / RUNS;
+	await page.evaluate(() => { window.tasks.length = 0; });
 	m.zoom = await page.evaluate(frames, [FRAMES, 'zoom']);
+	m.zoom_task = await page.evaluate(() => Math.max(0, ...window.tasks));
 	m.zoom_cpu = ((await cpu(browser)) - opened) / FRAMES;
 	await page.evaluate(frames, [10, 'zoom']); // into the trace, where there is room to move
 	m.pan = await page.evaluate(frames, [FRAMES, 'pan']);
@@ -148,6 +152,7 @@ function tell(name, m, other) {
 	line('CPU of an opening, mean', m.open_cpu, 'ms', 0, o.open_cpu);
 	line('zoom: frame, p50', at(m.zoom, 0.5), 'ms', 0, o.zoom && at(o.zoom, 0.5));
 	line('zoom: frame, p95', at(m.zoom, 0.95), 'ms', FLOORS.zoom_p95_ms, o.zoom && at(o.zoom, 0.95));
+	line('zoom: longest task over 50 ms, 0 none', m.zoom_task, 'ms', 100);
 	line('zoom: CPU a frame, mean', m.zoom_cpu, 'ms', 0, o.zoom_cpu);
 	line('pan: frame, p50', at(m.pan, 0.5), 'ms');
 	line('pan: frame, p95', at(m.pan, 0.95), 'ms', FLOORS.zoom_p95_ms);
