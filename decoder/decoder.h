@@ -11,7 +11,7 @@
 #include "decoder/formats/format.h"
 
 /* Raise it whenever the same input may give a different trace; stored with each trace. */
-enum { TW_DECODER_VERSION = 5 };
+enum { TW_DECODER_VERSION = 6 };
 
 struct tw_decoder;
 
