@@ -99,7 +99,7 @@ test('sessions end, writers quarrel, nobody gets a connection: nothing is lost o
 	const before = writers();
 	db.sql("CREATE OR REPLACE FUNCTION quarrel() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no more' USING ERRCODE='25006'; END $$", 'faulty');
 	db.sql('CREATE TRIGGER quarrel AFTER INSERT ON trace FOR EACH ROW EXECUTE FUNCTION quarrel()', 'faulty');
-	await until(() => (before.filter((pid) => !writers().includes(pid)).length >= c.servers.length ? true : undefined), 'a writer of each asked for another host');
+	await until(() => (before.filter((pid) => !writers().includes(pid)).length >= c.servers.length ? true : undefined), 'a writer of each asked for another host', 180);
 	db.sql('DROP TRIGGER quarrel ON trace', 'faulty');
 	await well('nothing could be written');
 
