@@ -104,7 +104,8 @@ test('what holds no thread is refused with words', async (t) => {
 });
 
 test('a dump of 40 MB stays within the limits of a decode', async (t) => {
-	const s = await startServer(t, { args: ['--worker-memory', '256M'] });
+	/* it needs 250 MB of address space, a few MB more or less by where the kernel puts libraries */
+	const s = await startServer(t, { args: ['--worker-memory', '320M'] });
 	const blocks = [];
 	for (let i = 1; i <= 12000; i++) {
 		const frames = Array.from({ length: 70 }, (_, k) => `  at pkg${k}.Class${i % 977}.method${k}(File.java:${i + k})\n`).join('');
