@@ -9,6 +9,10 @@ extern const struct tw_fields tw_cat_lock_fields;
 /* Within a transaction. */
 enum tw_status tw_cat_lock_insert(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_lock_wait *l, size_t n, struct tw_err *err);
+/* The lock waits of a trace in their order, at most TW_LOCKS_MAX, in the arena. */
+enum tw_status tw_cat_lock_list(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, struct tw_arena *a, struct tw_lock_wait **ret, size_t *ret_n,
+        struct tw_err *err);
 /* Hash of a text that identifies a person or installation within a project; never negative, 0 for
  * "". */
 int64_t tw_cat_install(const char *project_id, const char *name);

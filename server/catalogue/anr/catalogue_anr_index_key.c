@@ -117,8 +117,9 @@ static bool read_stale(const struct tw_cat_query *q, struct tw_arena *a, void *r
 	       (!r->anr || tw_cat_bytes(q, 5, a, &r->brief, NULL) == TW_OK);
 }
 
-static enum tw_status read_locks(
-        struct tw_catalogue *c, struct tw_anr_stale *s, struct tw_arena *a, struct tw_err *err)
+enum tw_status tw_cat_lock_list(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, struct tw_arena *a, struct tw_lock_wait **ret, size_t *ret_n,
+        struct tw_err *err)
 {
 	struct tw_cat_list list = {.arena = a,
 	        .limit = TW_LOCKS_MAX,
@@ -127,10 +128,10 @@ static enum tw_status read_locks(
 	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
 	        "SELECT {columns} FROM lock_wait WHERE project_id=? AND trace_id=? ORDER BY seq"
 	        " LIMIT ?",
-	        "tti", s->project_id, s->trace_id, (int64_t)TW_LOCKS_MAX);
+	        "tti", project_id, trace_id, (int64_t)TW_LOCKS_MAX);
 
-	s->locks = list.rows;
-	s->n_locks = list.n;
+	*ret = list.rows;
+	*ret_n = list.n;
 	return st;
 }
 
@@ -158,7 +159,8 @@ enum tw_status tw_catalogue_anr_stale(struct tw_catalogue *c, const char *projec
 		*ret_n = list.n;
 	}
 	for (size_t i = 0; st == TW_OK && i < *ret_n; i++)
-		st = read_locks(c, &(*ret)[i], a, err);
+		st = tw_cat_lock_list(c, (*ret)[i].project_id, (*ret)[i].trace_id, a,
+		        &(*ret)[i].locks, &(*ret)[i].n_locks, err);
 	return st;
 }
 

@@ -95,23 +95,6 @@ static bool read_copy(const struct tw_cat_query *q, struct tw_arena *a, void *re
 	return true;
 }
 
-static enum tw_status read_locks(
-        struct tw_catalogue *c, struct tw_anr_copy *r, struct tw_arena *a, struct tw_err *err)
-{
-	struct tw_cat_list list = {.arena = a,
-	        .limit = TW_LOCKS_MAX,
-	        .row_bytes = sizeof(struct tw_lock_wait),
-	        .fields = &tw_cat_lock_fields};
-	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
-	        "SELECT {columns} FROM lock_wait WHERE project_id=? AND trace_id=? ORDER BY seq"
-	        " LIMIT ?",
-	        "tti", r->project_id, r->trace_id, (int64_t)TW_LOCKS_MAX);
-
-	r->locks = list.rows;
-	r->n_locks = list.n;
-	return st;
-}
-
 enum tw_status tw_catalogue_anr_uncopied(struct tw_catalogue *c, uint32_t limit, struct tw_arena *a,
         struct tw_anr_copy **ret, size_t *ret_n, struct tw_err *err)
 {
@@ -129,7 +112,8 @@ enum tw_status tw_catalogue_anr_uncopied(struct tw_catalogue *c, uint32_t limit,
 	*ret = st == TW_OK ? list.rows : NULL;
 	*ret_n = st == TW_OK ? list.n : 0;
 	for (size_t i = 0; st == TW_OK && i < *ret_n; i++)
-		st = read_locks(c, &(*ret)[i], a, err);
+		st = tw_cat_lock_list(c, (*ret)[i].project_id, (*ret)[i].trace_id, a,
+		        &(*ret)[i].locks, &(*ret)[i].n_locks, err);
 	return st;
 }
 
