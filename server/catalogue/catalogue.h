@@ -52,7 +52,7 @@ enum tw_status tw_catalogue_may_have_folder(struct tw_catalogue *c, const char *
  * A refused commit fails with TW_IO and changes nothing. */
 void tw_catalogue_only_while(bool (*there)(void *arg), void *arg);
 /* Takes or renews the lease `what` for this owner.  A single server always has it. */
-enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const char *owner,
+enum tw_status tw_catalogue_take_lease(struct tw_catalogue *c, const char *what, const char *owner,
         int64_t lease_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
 /* A named lock of a shared catalogue, shared or exclusive (`alone`), without waiting.  *ret_session
  * is needed to unlock; 0: it is held by another. */

@@ -149,7 +149,7 @@ static enum tw_status take_lease_async(struct tw_db *db, const char *what, const
 	return st == TW_OK ? tw_db_run(db, "COMMIT", err) : st;
 }
 
-enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const char *owner,
+enum tw_status tw_catalogue_take_lease(struct tw_catalogue *c, const char *what, const char *owner,
         int64_t lease_ms, bool *ret, struct tw_err *err)
 {
 	struct tw_db *db;

@@ -152,7 +152,7 @@ static enum tw_status is_settled(struct tw_store_job *j, const char *key, struct
 
 	if (!tw_blobs_have_peers(j->app->blobs))
 		return TW_OK;
-	st = j->engine->look(j->store, key, &f, err);
+	st = j->engine->stat_file(j->store, key, &f, err);
 	if (st == TW_OK && f.modified_ms > store_now(j) - YOUNG_MS)
 		st = tw_fail(err, TW_CONFLICT, "it was put a moment ago");
 	return st;
@@ -179,7 +179,7 @@ static void tell_if_missed(struct tw_store_job *j, const char *key)
 
 	if (is_known(j->app, key, &known, NULL) == TW_OK && !known)
 		return;
-	if (j->engine->look(j->store, key, &f, NULL) != TW_OK)
+	if (j->engine->stat_file(j->store, key, &f, NULL) != TW_OK)
 		tw_log(TW_LOG_ERROR, "storage_object_missing", tw_log_text("key", key),
 		        tw_log_text("why",
 		                "the catalogue was away while it was deleted, and another server "
@@ -281,7 +281,8 @@ static enum tw_status lead(struct tw_store_job *j, int64_t for_ms, struct tw_err
 
 	if (tw_monotonic_ms() < j->lead_ms)
 		return TW_OK;
-	st = tw_catalogue_lead(j->app->catalogue, "storage", j->app->node, for_ms, &mine, err);
+	st = tw_catalogue_take_lease(
+	        j->app->catalogue, "storage", j->app->node, for_ms, &mine, err);
 	if (st == TW_OK && !mine)
 		st = tw_fail(err, TW_CONFLICT, "another server sweeps");
 	j->lead_ms = st == TW_OK ? tw_monotonic_ms() + RENEW_MS : 0;

@@ -2,10 +2,10 @@
  * jobs_sweep.c - makes the data folder and the catalogue agree after a crash.
  *
  * A file without a row was never accepted, or its deletion was interrupted.  It is moved to lost/
- * (lost.h), because an older or another catalogue would look the same.  Where the catalogue lacks
- * more than crashes leave, the server refuses to start.  A record (trace_record.h) is written after
- * its row was committed and removed before the row, so one without a row is never left by a crash
- * of the server: unknown records that outnumber the rows of the catalogue, or more than
+ * (lost.h), because an older or another catalogue would look the same.  Where the catalogue
+ * lacks more than crashes leave, the server refuses to start.  A record (trace_record.h) is written
+ * after its row was committed and removed before the row, so one without a row is never left by a
+ * crash of the server: unknown records that outnumber the rows of the catalogue, or more than
  * UNKNOWN_FEW, show that the catalogue was lost or replaced.  In folders that have no records yet,
  * decoded traces are counted instead; an interrupted import leaves at most UNKNOWN_FEW of them.
  * Uploads continue during the sweep; blob_use is held for writing around each move, because an
@@ -217,7 +217,7 @@ static enum tw_status sweep_shared(
 	bool known = true;
 	void *store;
 	const struct tw_store_engine *engine = tw_blobs_engine(s->app->blobs, &store);
-	enum tw_status st = engine->look(store, f->key, &now, err); /* lists have no times */
+	enum tw_status st = engine->stat_file(store, f->key, &now, err); /* lists have no times */
 
 	if (st != TW_OK)
 		return st == TW_NOT_FOUND ? TW_OK : st;
@@ -451,7 +451,7 @@ static bool is_there(const struct census *c, const char *key)
 	struct tw_store_file f;
 	void *store;
 
-	return tw_blobs_engine(c->blobs, &store)->look(store, key, &f, NULL) != TW_NOT_FOUND;
+	return tw_blobs_engine(c->blobs, &store)->stat_file(store, key, &f, NULL) != TW_NOT_FOUND;
 }
 
 /* A power failure may undo the removal of a record, but not the later deletion of its row. */

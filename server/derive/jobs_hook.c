@@ -389,7 +389,8 @@ static bool holds_lease(struct tw_hook_runner *h)
 
 	if (tw_monotonic_ms() < h->lease_check_ms)
 		return h->holds_lease;
-	st = tw_catalogue_lead(h->app->catalogue, "webhooks", h->app->node, LEASE_MS, &mine, NULL);
+	st = tw_catalogue_take_lease(
+	        h->app->catalogue, "webhooks", h->app->node, LEASE_MS, &mine, NULL);
 	h->holds_lease = st == TW_OK && mine;
 	h->lease_check_ms = tw_monotonic_ms() + LEASE_MS / 4;
 	return h->holds_lease;
@@ -400,8 +401,8 @@ static void release_lease(struct tw_hook_runner *h)
 {
 	bool mine;
 
-	if (h->holds_lease && tw_catalogue_lead(h->app->catalogue, "webhooks", h->app->node, 0,
-	                              &mine, NULL) == TW_OK)
+	if (h->holds_lease && tw_catalogue_take_lease(h->app->catalogue, "webhooks", h->app->node,
+	                              0, &mine, NULL) == TW_OK)
 		h->holds_lease = false;
 }
 

@@ -541,7 +541,7 @@ static bool acquire_lease(struct tw_ticket_runner *t)
 {
 	bool mine = false;
 
-	return tw_catalogue_lead(t->app->catalogue, "tickets", t->app->node, LEASE_MS, &mine,
+	return tw_catalogue_take_lease(t->app->catalogue, "tickets", t->app->node, LEASE_MS, &mine,
 	               NULL) == TW_OK &&
 	       mine;
 }

@@ -45,7 +45,7 @@ static void renew(struct tw_periodic *p, void *arg)
 	(void)p;
 	if (!able && !held)
 		return;
-	if (tw_catalogue_lead(l->catalogue, "background", l->node, able ? LEASE_MS : 0, &mine,
+	if (tw_catalogue_take_lease(l->catalogue, "background", l->node, able ? LEASE_MS : 0, &mine,
 	            &err) != TW_OK) {
 		tw_log_err(TW_LOG_WARN, "lease_not_renewed", "background", &err);
 		return; /* the remaining time stays valid */
@@ -84,8 +84,8 @@ struct tw_lease *tw_lease_stop(struct tw_lease *l)
 	if (!l)
 		return NULL;
 	l->thread = tw_periodic_stop(l->thread);
-	if (tw_lease_held(l) && tw_catalogue_lead(l->catalogue, "background", l->node, 0, &mine,
-	                                &err) != TW_OK) /* it has to expire by itself */
+	if (tw_lease_held(l) && tw_catalogue_take_lease(l->catalogue, "background", l->node, 0,
+	                                &mine, &err) != TW_OK) /* it has to expire by itself */
 		tw_log_err(TW_LOG_WARN, "lease_not_released", "background", &err);
 	tw_mem_free(l);
 	return NULL;

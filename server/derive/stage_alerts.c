@@ -31,7 +31,7 @@ static enum tw_status read_mails(struct tw_app *app, const char *project_id, str
 	return *ret_doc ? tw_digest_rules_read(*ret_doc, ret, err) : tw_oom(err);
 }
 
-static enum tw_status figures_of(struct tw_app *app, struct tw_alert_look *task,
+static enum tw_status figures_of(struct tw_app *app, struct tw_alert_evaluation *task,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_alert_figure **ret,
         size_t *ret_n, struct tw_err *err)
 {
@@ -49,7 +49,7 @@ enum tw_status tw_alerts_try(struct tw_app *app, const char *project_id,
         const struct tw_alert_rule *rule, const struct tw_deadline *deadline, struct tw_arena *a,
         struct tw_alert_figure **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_alert_look task = {project_id, rule, NULL, 0, tw_unix_ms()};
+	struct tw_alert_evaluation task = {project_id, rule, NULL, 0, tw_unix_ms()};
 
 	return figures_of(app, &task, deadline, a, ret, ret_n, err);
 }
@@ -59,7 +59,7 @@ static enum tw_status evaluate_rule(struct tw_app *app, const char *project_id,
         const struct tw_alert_mails *mails, const struct tw_alerts_took *took, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(TW_ALERTS_ARENA_MAX);
-	struct tw_alert_look task = {project_id, rule, NULL, 0, tw_unix_ms()};
+	struct tw_alert_evaluation task = {project_id, rule, NULL, 0, tw_unix_ms()};
 	struct tw_alert_figure *figures = NULL;
 	size_t n = 0;
 	enum tw_status st =
@@ -102,7 +102,7 @@ static enum tw_status evaluate_rules(struct tw_app *app, const char *project_id,
 	return first;
 }
 
-enum tw_status tw_alerts_look(struct tw_app *app, const char *project_id,
+enum tw_status tw_alerts_evaluate(struct tw_app *app, const char *project_id,
         const struct tw_alerts_how *how, bool *ret_partial, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new((size_t)4 << 20);
@@ -135,7 +135,7 @@ static enum tw_status run(
 	bool partial;
 
 	*ret_more = false;
-	return tw_alerts_look(state, turn->project_id, &how, &partial, err);
+	return tw_alerts_evaluate(state, turn->project_id, &how, &partial, err);
 }
 
 /* Rollups change all the time, so changes do not wake this stage. */

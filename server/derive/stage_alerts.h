@@ -23,7 +23,7 @@ struct tw_alerts_how {
 /* Stores the figures of all rules of the project, and notifies.  If a rule fails, the others are
  * still evaluated, and the first failure is returned.  *ret_partial: some rule was not evaluated in
  * time. */
-enum tw_status tw_alerts_look(struct tw_app *app, const char *project_id,
+enum tw_status tw_alerts_evaluate(struct tw_app *app, const char *project_id,
         const struct tw_alerts_how *how, bool *ret_partial, struct tw_err *err) TW_MUST_USE;
 #define TW_ALERTS_ARENA_MAX ((size_t)256 << 20) /* of one rule */
 /* The current figures of a rule, which need not be stored (id "").  Stores and reports nothing. */

@@ -10,15 +10,15 @@
 
 enum { EVERY_MS = 3600 * 1000, TURN_MS = 60 * 1000 };
 
-enum tw_status tw_regressions_look(struct tw_app *app, const struct tw_regress_task *of,
-        struct tw_regress_looked *ret, struct tw_err *err)
+enum tw_status tw_regressions_detect(struct tw_app *app, const struct tw_regress_task *of,
+        struct tw_regress_detected *ret, struct tw_err *err)
 {
 	enum tw_status st;
 
 	if (atomic_exchange(&app->looking, true))
 		return tw_fail(err, TW_BUSY,
 		        "the server looks for what got slower already; ask again in a moment");
-	st = tw_regress_look(app->fleet, of, ret, err);
+	st = tw_regress_detect(app->fleet, of, ret, err);
 	atomic_store(&app->looking, false);
 	return st;
 }
@@ -32,12 +32,12 @@ static enum tw_status run(
 	const struct tw_deadline deadline = tw_turn_deadline(turn, TURN_MS, &limit);
 	const struct tw_regress_task task = {turn->project_id, tw_unix_ms() / TW_DAY_MS, deadline,
 	        (uint64_t)(tw_unix_ms() / EVERY_MS)};
-	struct tw_regress_looked sums;
-	enum tw_status st = tw_regressions_look(state, &task, &sums, err);
+	struct tw_regress_detected sums;
+	enum tw_status st = tw_regressions_detect(state, &task, &sums, err);
 
 	while (st == TW_BUSY && !tw_deadline_passed(&deadline)) {
 		(void)nanosleep(&step, NULL);
-		st = tw_regressions_look(state, &task, &sums, err);
+		st = tw_regressions_detect(state, &task, &sums, err);
 	}
 	*ret_more = false;
 	return st;

@@ -9,7 +9,7 @@ enum { DEADLINE_ROWS = 64 };
 
 struct evaluation {
 	struct tw_fleet_store *store;
-	const struct tw_alert_look *of;
+	const struct tw_alert_evaluation *of;
 	const struct tw_alert_rule *rule;
 	const struct tw_deadline *deadline;
 	struct tw_arena *arena;
@@ -268,7 +268,7 @@ static enum tw_status evaluate_spikes(
 	return TW_OK;
 }
 
-enum tw_status tw_alert_figures(struct tw_fleet_store *store, const struct tw_alert_look *of,
+enum tw_status tw_alert_figures(struct tw_fleet_store *store, const struct tw_alert_evaluation *of,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_alert_figure **ret,
         size_t *ret_n, struct tw_err *err)
 {

@@ -184,7 +184,8 @@ enum tw_status tw_direct_open(
 	enum tw_status st;
 
 	tw_direct_key(d, "", key);
-	st = engine->look(store, key, &f, err); /* downloads only objects of the declared size */
+	st = engine->stat_file(
+	        store, key, &f, err); /* downloads only objects of the declared size */
 	if (st == TW_OK && f.bytes != d->bytes)
 		return tw_fail(err, TW_CHECKSUM,
 		        "%" PRIu64 " bytes were put and %" PRIu64 " announced; announce it again",

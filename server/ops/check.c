@@ -76,12 +76,12 @@ static enum verdict verdict_of(struct checker *k, enum tw_status st, const struc
 
 /* Compares existence and size, without downloading the file. */
 static enum verdict check_size(struct checker *k, const struct tw_stored_file *f,
-        enum tw_status (*look)(struct tw_blobs *, const char *, uint64_t *, struct tw_err *))
+        enum tw_status (*stat_file)(struct tw_blobs *, const char *, uint64_t *, struct tw_err *))
 {
 	uint64_t bytes = 0;
 	struct tw_err why;
-	enum tw_status st =
-	        look(k->c->blobs, look == tw_trace_stat ? f->id : f->sha256, &bytes, &why);
+	enum tw_status st = stat_file(
+	        k->c->blobs, stat_file == tw_trace_stat ? f->id : f->sha256, &bytes, &why);
 
 	if (st != TW_OK)
 		return verdict_of(k, st, &why);

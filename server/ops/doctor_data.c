@@ -10,7 +10,7 @@
 
 #include "server/base/clock.h"
 #include "server/base/file/disk.h"
-#include "server/catalogue/catalogue_look.h"
+#include "server/catalogue/catalogue_facts.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/db/catalogue_postgres.h"
 #include "server/ops/doctor.h"
@@ -187,7 +187,7 @@ void tw_doctor_catalogue(struct tw_doctor *d)
 		path_of(d, "catalogue.db", path);
 	if (path[0] == '\0' || (!tw_db_is_postgres(path) && access(path, F_OK) != 0))
 		return; /* nothing was stored yet */
-	if (tw_catalogue_look(path, tw_unix_ms(), &facts, &err) == TW_OK)
+	if (tw_catalogue_read_facts(path, tw_unix_ms(), &facts, &err) == TW_OK)
 		report_facts(d, &facts);
 	else
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "catalogue",

@@ -163,7 +163,7 @@ static enum tw_status store_has(
 	struct tw_store_file stored = {.bytes = 0};
 	void *store;
 	const struct tw_store_engine *e = tw_blobs_engine(b, &store);
-	enum tw_status st = e->look(store, of->key, &stored, err);
+	enum tw_status st = e->stat_file(store, of->key, &stored, err);
 
 	if (st == TW_NOT_FOUND)
 		return TW_OK;

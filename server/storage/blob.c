@@ -533,7 +533,7 @@ enum tw_status tw_blob_stat(
 
 	if (!tw_blob_key(sha256, key))
 		return tw_fail(err, TW_NOT_FOUND, "no such content");
-	st = b->engine->look(b->store, key, &f, err);
+	st = b->engine->stat_file(b->store, key, &f, err);
 	*ret_bytes = f.bytes;
 	return st;
 }

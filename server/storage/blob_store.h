@@ -39,7 +39,7 @@ struct tw_store_file {
 	const char *key;
 	uint64_t bytes;
 	int64_t modified_ms;
-	char sha256[TW_SHA256_HEX]; /* look: the hash stored with the file; "" unknown */
+	char sha256[TW_SHA256_HEX]; /* stat_file: the hash stored with the file; "" unknown */
 };
 
 struct tw_store_put { /* a complete file being written; used by one caller */
@@ -77,7 +77,7 @@ struct tw_store_engine {
 	/* The disk is nearly full: deletes local copies; false: that was not enough.  NULL: no
 	 * local copies. */
 	bool (*yield)(void *s);
-	enum tw_status (*look)(
+	enum tw_status (*stat_file)(
 	        void *s, const char *key, struct tw_store_file *ret, struct tw_err *err);
 	/* Succeeds if the file is missing. */
 	enum tw_status (*remove)(void *s, const char *key, struct tw_err *err);

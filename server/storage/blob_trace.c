@@ -78,7 +78,7 @@ enum tw_status tw_trace_stat(
 
 	if (!tw_trace_key(trace_id, key))
 		return no_trace(err);
-	st = b->engine->look(b->store, key, &f, err);
+	st = b->engine->stat_file(b->store, key, &f, err);
 	*ret_bytes = f.bytes;
 	return st;
 }

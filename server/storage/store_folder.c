@@ -329,7 +329,7 @@ static enum tw_status get(
 	return TW_OK;
 }
 
-static enum tw_status look(
+static enum tw_status stat_file(
         void *store, const char *key, struct tw_store_file *ret, struct tw_err *err)
 {
 	char path[PATH_BYTES];
@@ -406,7 +406,7 @@ const struct tw_store_engine tw_store_folder = {
         .wait = wait_put,
         .end = end_put,
         .get = get,
-        .look = look,
+        .stat_file = stat_file,
         .remove = remove_file,
         .list = list,
 };

@@ -439,7 +439,7 @@ static bool yield(void *store)
 	return s->cache && tw_cache_yield(s->cache);
 }
 
-static enum tw_status look(
+static enum tw_status stat_file(
         void *store, const char *key, struct tw_store_file *ret, struct tw_err *err)
 {
 	struct store *s = store;
@@ -608,7 +608,7 @@ const struct tw_store_engine tw_store_s3 = {
         .get = get,
         .forget = forget,
         .yield = yield,
-        .look = look,
+        .stat_file = stat_file,
         .remove = remove_object,
         .remove_once = remove_once,
         .now_ms = now_ms,

@@ -67,11 +67,11 @@ static void look(const struct upload *u, struct tw_arena *a, struct tw_resume *r
 {
 	struct tw_err err = {0};
 
-	FUZZ_CHECK(tw_resume_look(u->rs, "P", u->id, ret, a, &err) == TW_OK);
+	FUZZ_CHECK(tw_resume_progress_of(u->rs, "P", u->id, ret, a, &err) == TW_OK);
 	FUZZ_CHECK(ret->length == u->length && strcmp(ret->metadata, "a dGV4dA==") == 0);
 	FUZZ_CHECK(strcmp(ret->trace_id, u->done ? trace_id : "") == 0);
-	FUZZ_CHECK(tw_resume_look(u->rs, "other", u->id, ret, a, &err) == TW_NOT_FOUND);
-	FUZZ_CHECK(tw_resume_look(u->rs, "P", u->id, ret, a, &err) == TW_OK);
+	FUZZ_CHECK(tw_resume_progress_of(u->rs, "other", u->id, ret, a, &err) == TW_NOT_FOUND);
+	FUZZ_CHECK(tw_resume_progress_of(u->rs, "P", u->id, ret, a, &err) == TW_OK);
 	check_content(u, ret);
 }
 

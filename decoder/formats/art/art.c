@@ -103,9 +103,9 @@ static enum tw_status lead_step(
 	s->has_lead = true;
 	*ret_used = TW_ART_HEADER;
 	if (s->version <= 3)
-		st = tw_art_record_lead(s, p, err);
+		st = tw_art_record_header(s, p, err);
 	else
-		st = tw_art_packet_lead(s, p, err);
+		st = tw_art_packet_header(s, p, err);
 	if (st == TW_OK && s->version != 6)
 		tw_art_emit_clock(s);
 	return st;

@@ -199,7 +199,7 @@ enum tw_status tw_art_table_finish(struct tw_art *s, struct tw_err *err);
 enum tw_status tw_art_no_memory(struct tw_err *err);
 
 /* art_record.c */
-enum tw_status tw_art_record_lead(struct tw_art *s, const uint8_t *p, struct tw_err *err);
+enum tw_status tw_art_record_header(struct tw_art *s, const uint8_t *p, struct tw_err *err);
 enum tw_status tw_art_record_step(
         struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
 enum tw_status tw_art_item_step(
@@ -210,7 +210,7 @@ uint64_t tw_art_unwrap(
         struct tw_art *s, uint32_t now, uint32_t *last, int64_t *high, uint64_t offset);
 
 /* art_packet.c */
-enum tw_status tw_art_packet_lead(struct tw_art *s, const uint8_t *p, struct tw_err *err);
+enum tw_status tw_art_packet_header(struct tw_art *s, const uint8_t *p, struct tw_err *err);
 enum tw_status tw_art_packet_step(
         struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
 enum tw_status tw_art_calls_step(

@@ -49,7 +49,7 @@ struct cursor {
 	uint64_t value, method, wall, cpu; /* so far */
 };
 
-enum tw_status tw_art_packet_lead(struct tw_art *s, const uint8_t *p, struct tw_err *err)
+enum tw_status tw_art_packet_header(struct tw_art *s, const uint8_t *p, struct tw_err *err)
 {
 	uint64_t start_ns = tw_u64le(p + 6);
 

@@ -30,7 +30,7 @@ static size_t record_size(const struct tw_art *s, unsigned written)
 	return written ? written : SIZE_V3;
 }
 
-enum tw_status tw_art_record_lead(struct tw_art *s, const uint8_t *p, struct tw_err *err)
+enum tw_status tw_art_record_header(struct tw_art *s, const uint8_t *p, struct tw_err *err)
 {
 	unsigned first = tw_u16le(p + 6);
 	uint64_t start_us = tw_u64le(p + 8);

@@ -330,8 +330,8 @@ static enum tw_status evaluate_all(struct tw_req *r, struct tw_err *err)
 	const struct tw_alerts_took took = {take_result, all};
 	const struct tw_alerts_how how = {(size_t)tw_monotonic_ms(), &deadline, &took};
 	bool partial = false;
-	enum tw_status st =
-	        all ? tw_alerts_look(tw_req_app(r), project(r), &how, &partial, err) : tw_oom(err);
+	enum tw_status st = all ? tw_alerts_evaluate(tw_req_app(r), project(r), &how, &partial, err)
+	                        : tw_oom(err);
 
 	if (st != TW_OK) {
 		json_decref(all);

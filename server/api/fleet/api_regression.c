@@ -226,8 +226,8 @@ static enum tw_status detect_now(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_regress_task task = {tw_req_caller(r)->project_id, tw_unix_ms() / TW_DAY_MS,
 	        {is_late, r}, (uint64_t)tw_unix_ms() / 1000};
-	struct tw_regress_looked sums;
-	enum tw_status st = tw_regressions_look(tw_req_app(r), &task, &sums, err);
+	struct tw_regress_detected sums;
+	enum tw_status st = tw_regressions_detect(tw_req_app(r), &task, &sums, err);
 
 	if (st != TW_OK)
 		return st;

@@ -371,12 +371,12 @@ static enum tw_status head(struct tw_req *r, struct tw_err *err)
 	const char *id = tw_req_path(r, "upload");
 	struct tw_arena *a = tw_req_arena(r);
 	struct tw_resume u;
-	enum tw_status st = tw_resume_look(resumes(r), project(r), id, &u, a, err);
+	enum tw_status st = tw_resume_progress_of(resumes(r), project(r), id, &u, a, err);
 
 	if (st == TW_OK && !u.trace_id[0] && u.offset == u.length) {
 		st = finish_late(r, id, err);
 		if (st == TW_OK)
-			st = tw_resume_look(resumes(r), project(r), id, &u, a, err);
+			st = tw_resume_progress_of(resumes(r), project(r), id, &u, a, err);
 	}
 	if (st != TW_OK)
 		return st;

@@ -508,7 +508,7 @@ static const struct tw_alert *find(const struct tw_alert *rows, size_t n, const 
 	return NULL;
 }
 
-static enum tw_status put_figure(struct tw_catalogue *c, const struct tw_alert_look *l,
+static enum tw_status put_figure(struct tw_catalogue *c, const struct tw_alert_evaluation *l,
         struct tw_alert_figure *io, const struct tw_alert_mails *mails, struct tw_err *err)
 {
 	struct putting p = {l->project_id, l->rule, mails, io, ""};
@@ -530,7 +530,7 @@ static bool has_figure(const struct tw_alert *of, const struct tw_alert_figure *
 	return false;
 }
 
-static enum tw_status end_others(struct tw_catalogue *c, const struct tw_alert_look *l,
+static enum tw_status end_others(struct tw_catalogue *c, const struct tw_alert_evaluation *l,
         const struct tw_alert_figure *figures, size_t n, const struct tw_alert_mails *mails,
         struct tw_err *err)
 {
@@ -550,7 +550,7 @@ static enum tw_status end_others(struct tw_catalogue *c, const struct tw_alert_l
 
 /* Deletes alerts that ended long ago, in any status. */
 static enum tw_status expire(
-        struct tw_catalogue *c, const struct tw_alert_look *l, struct tw_err *err)
+        struct tw_catalogue *c, const struct tw_alert_evaluation *l, struct tw_err *err)
 {
 	const int64_t until_ms = tw_unix_ms() - KEPT_DAYS * TW_DAY_MS;
 	struct tw_db *w = NULL;
@@ -570,7 +570,7 @@ static enum tw_status expire(
 	return tw_cat_end(c, w, st, err);
 }
 
-enum tw_status tw_catalogue_alerts_put(struct tw_catalogue *c, const struct tw_alert_look *l,
+enum tw_status tw_catalogue_alerts_put(struct tw_catalogue *c, const struct tw_alert_evaluation *l,
         struct tw_alert_figure *figures, size_t n, const struct tw_alert_mails *mails,
         struct tw_err *err)
 {

@@ -86,7 +86,7 @@ struct tw_alert_mails {
 	const char *const *to;
 	size_t n;
 };
-struct tw_alert_look { /* one evaluation of a rule */
+struct tw_alert_evaluation { /* one evaluation of a rule */
 	const char *project_id;
 	const struct tw_alert_rule *rule;
 	const struct tw_alert *known; /* tw_catalogue_alerts_of, read before the figures are made */
@@ -95,7 +95,7 @@ struct tw_alert_look { /* one evaluation of a rule */
 };
 /* Stores all current figures of a rule: raises, returns and ends alerts.  An alert without a figure
  * has no traces or reports any longer, and ends. */
-enum tw_status tw_catalogue_alerts_put(struct tw_catalogue *c, const struct tw_alert_look *l,
+enum tw_status tw_catalogue_alerts_put(struct tw_catalogue *c, const struct tw_alert_evaluation *l,
         struct tw_alert_figure *figures, size_t n, const struct tw_alert_mails *mails,
         struct tw_err *err) TW_MUST_USE;
 /* TW_NOT_FOUND. */

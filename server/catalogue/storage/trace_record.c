@@ -319,7 +319,7 @@ static bool is_written(struct tw_blobs *b, const char *key)
 	struct tw_store_file f = {.bytes = 0};
 	void *store;
 	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
-	enum tw_status st = engine->look(store, key, &f, NULL);
+	enum tw_status st = engine->stat_file(store, key, &f, NULL);
 
 	/* a power failure may leave an empty file */
 	return st == TW_OK ? f.bytes > 0 : st != TW_NOT_FOUND;

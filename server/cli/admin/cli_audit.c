@@ -103,7 +103,7 @@ int tw_cli_audit(int argc, char **argv)
 
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	st = tw_cli_data_look(f.data, &c, &err);
+	st = tw_cli_data_open_catalogue(f.data, &c, &err);
 	if (st == TW_OK)
 		st = run(c, &f, &err);
 	(void)tw_catalogue_close(c);

@@ -190,7 +190,7 @@ enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_cata
 	return open_there(data, ret_catalogue, ret_blobs, err);
 }
 
-enum tw_status tw_cli_data_look(
+enum tw_status tw_cli_data_open_catalogue(
         const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err)
 {
 	return open_there(data, ret_catalogue, NULL, err);

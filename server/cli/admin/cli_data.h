@@ -15,7 +15,7 @@ enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_cata
         struct tw_blobs **ret_blobs, struct tw_err *err) TW_MUST_USE;
 
 /* Only the catalogue: its files may be in object storage for which no credentials are available. */
-enum tw_status tw_cli_data_look(
+enum tw_status tw_cli_data_open_catalogue(
         const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err) TW_MUST_USE;
 /* The same, but creates a missing folder. */
 enum tw_status tw_cli_data_make(

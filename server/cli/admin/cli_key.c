@@ -273,7 +273,7 @@ int tw_cli_key(int argc, char **argv)
 
 	if (n < 0)
 		return TW_EXIT_USAGE;
-	st = tw_cli_data_look(flags.data, &c, &err);
+	st = tw_cli_data_open_catalogue(flags.data, &c, &err);
 	if (st == TW_OK)
 		st = key_command(c, argv[1], argv[n], &flags, &err);
 	(void)tw_catalogue_close(c);
@@ -339,7 +339,7 @@ int tw_cli_link(int argc, char **argv)
 
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	st = tw_cli_data_look(data, &c, &err);
+	st = tw_cli_data_open_catalogue(data, &c, &err);
 	if (st == TW_OK)
 		st = create_link(c, url, hours, json, &err);
 	(void)tw_catalogue_close(c);

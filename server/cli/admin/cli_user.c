@@ -366,7 +366,7 @@ int tw_cli_user(int argc, char **argv)
 		return TW_EXIT_USAGE;
 	while (strcmp(argv[1], verbs[verb].word) != 0)
 		verb++;
-	st = tw_cli_data_look(flags.data, &c, &err);
+	st = tw_cli_data_open_catalogue(flags.data, &c, &err);
 	if (st == TW_OK)
 		st = runs[verb](c, argv[n], &flags, &err);
 	(void)tw_catalogue_close(c);

@@ -246,14 +246,14 @@ static enum tw_status not_found(struct tw_err *err)
 	        "no such upload: it was deleted, is too old, or never was; begin a new one");
 }
 
-enum tw_status tw_resume_look(struct tw_resumes *rs, const char *project_id, const char *id,
+enum tw_status tw_resume_progress_of(struct tw_resumes *rs, const char *project_id, const char *id,
         struct tw_resume *ret, struct tw_arena *a, struct tw_err *err)
 {
 	const struct tw_resume_entry *e;
 	enum tw_status st = TW_OK;
 
 	if (rs->shared)
-		return tw_resume_shared_look(rs->shared, project_id, id, ret, a, err);
+		return tw_resume_shared_progress_of(rs->shared, project_id, id, ret, a, err);
 	(void)pthread_mutex_lock(&rs->lock);
 	expire(rs);
 	e = find(rs, project_id, id);

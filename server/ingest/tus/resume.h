@@ -65,7 +65,7 @@ enum tw_status tw_resume_new(struct tw_resumes *rs, const struct tw_caller *call
         struct tw_err *err) TW_MUST_USE;
 /* Its progress; *ret is valid until the next call of any kind with `a` reset.  TW_NOT_FOUND also
  * for uploads of other projects. */
-enum tw_status tw_resume_look(struct tw_resumes *rs, const char *project_id, const char *id,
+enum tw_status tw_resume_progress_of(struct tw_resumes *rs, const char *project_id, const char *id,
         struct tw_resume *ret, struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
 /* Locks it for writing; TW_LOCKED while another request has it.  The caller releases it with
  * tw_resume_release. */

@@ -27,7 +27,7 @@ void tw_resume_remove(struct tw_blobs *b, const char *id);
 /* Makes names in the folder durable. */
 enum tw_status tw_resume_sync_folder(const struct tw_blobs *b, struct tw_err *err) TW_MUST_USE;
 
-/* Records durably that a part is durable up to this offset (resume_mark.c). */
+/* Records durably that a part is durable up to this offset (resume_watermark.c). */
 enum tw_status tw_resume_write_watermark(
         const struct tw_blobs *b, const char *id, uint64_t offset, struct tw_err *err) TW_MUST_USE;
 /* Returns how many of the part's `size` bytes can be trusted: all if the machine has not rebooted

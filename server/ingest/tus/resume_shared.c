@@ -116,7 +116,7 @@ static void fill(const struct tw_resumable *from, struct tw_resume *to)
 	to->expires_ms = from->expires_ms;
 }
 
-enum tw_status tw_resume_shared_look(struct tw_resume_shared *s, const char *project_id,
+enum tw_status tw_resume_shared_progress_of(struct tw_resume_shared *s, const char *project_id,
         const char *id, struct tw_resume *ret, struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_resumable u = {.bytes = 0};

@@ -25,7 +25,7 @@ struct tw_resume_shared *tw_resume_shared_close(struct tw_resume_shared *s);
 
 enum tw_status tw_resume_shared_new(
         struct tw_resume_shared *s, struct tw_resume *r, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_resume_shared_look(struct tw_resume_shared *s, const char *project_id,
+enum tw_status tw_resume_shared_progress_of(struct tw_resume_shared *s, const char *project_id,
         const char *id, struct tw_resume *ret, struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_resume_shared_acquire(struct tw_resume_shared *s, const char *project_id,
         const char *id, struct tw_resume **ret, struct tw_err *err) TW_MUST_USE;

@@ -151,8 +151,8 @@ static enum tw_status look(size_t first, bool *ret_partial)
 
 	s.looks = 0;
 	s.taken[0] = '\0';
-	return tw_alerts_look(&s.app, s.project, &(struct tw_alerts_how){first, &deadline, &took},
-	        ret_partial, NULL);
+	return tw_alerts_evaluate(&s.app, s.project,
+	        &(struct tw_alerts_how){first, &deadline, &took}, ret_partial, NULL);
 }
 
 static void look_well(void)

@@ -26,7 +26,7 @@
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/fleet/fleet_tree.h"
 #include "server/fleet/found.h"
-#include "server/fleet/regress/regress_look.h"
+#include "server/fleet/regress/regress_detect.h"
 #include "server/fleet/store/fleet_clickhouse.h"
 #include "tests/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
@@ -594,13 +594,13 @@ static void test_regressions(void **state)
 {
 	struct session *s = session_of(state);
 	const struct tw_regress_task task = {s->project, TODAY, {NULL, NULL}, 0};
-	struct tw_regress_looked sums[ENGINES];
+	struct tw_regress_detected sums[ENGINES];
 
 	assert_int_equal(tw_catalogue_setting_set(s->c, s->project, TW_SETTING_REGRESSIONS,
 	                         "{\"least_share\": 0}", NULL),
 	        TW_OK);
 	for (int e = 0; e < ENGINES; e++)
-		assert_int_equal(tw_regress_look(s->of[e], &task, &sums[e], NULL), TW_OK);
+		assert_int_equal(tw_regress_detect(s->of[e], &task, &sums[e], NULL), TW_OK);
 	assert_int_equal(sums[0].series, sums[1].series);
 	assert_int_equal(sums[0].found, sums[1].found);
 	assert_true(s->traces < 3000 || sums[0].found > 0);

@@ -1,7 +1,7 @@
 /*
- * Unit tests of resume.c, resume_file.c, resume_mark.c and resume_header.c: an upload in pieces
- * while each write, sync and rename fails in turn, each allocation too; limits at and past the
- * limit; what lies in the folder that belongs to nobody; headers.
+ * Unit tests of resume.c, resume_file.c, resume_watermark.c and resume_header.c: an upload in
+ * pieces while each write, sync and rename fails in turn, each allocation too; limits at and past
+ * the limit; what lies in the folder that belongs to nobody; headers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -216,7 +216,7 @@ static bool is_there(struct fixture *f, const char *id)
 {
 	struct tw_resume r;
 
-	return tw_resume_look(f->rs, "P", id, &r, f->arena, NULL) == TW_OK;
+	return tw_resume_progress_of(f->rs, "P", id, &r, f->arena, NULL) == TW_OK;
 }
 
 static unsigned fail_each(struct fixture *f, int with)

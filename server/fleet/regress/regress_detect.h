@@ -1,18 +1,18 @@
 /*
- * regress_look.h - detects regressions in a project's rollups and stores them.
+ * regress_detect.h - detects regressions in a project's rollups and stores them.
  *
  * Scans one scenario of one app at a time: reads its cells, merges them by day, version and device
  * class, and makes series (regress.h). It writes only regressions, so it may run at any time, in
  * any process. Repeated runs give the same result. Thread: one at a time.
  */
-#ifndef TW_REGRESS_LOOK_H
-#define TW_REGRESS_LOOK_H
+#ifndef TW_REGRESS_DETECT_H
+#define TW_REGRESS_DETECT_H
 
 #include "server/fleet/store/fleet_store.h"
 #include "server/query/query.h"
 #include "server/stats/regress.h"
 
-struct tw_regress_looked {
+struct tw_regress_detected {
 	uint64_t series, found; /* examined series; regressions among them */
 	uint64_t fresh;         /* newly found ones among them */
 };
@@ -29,7 +29,7 @@ struct tw_regress_task {
 	uint64_t turn;
 };
 /* TW_DEADLINE: the results of the scenarios scanned before it are stored. */
-enum tw_status tw_regress_look(struct tw_fleet_store *store, const struct tw_regress_task *of,
-        struct tw_regress_looked *ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_regress_detect(struct tw_fleet_store *store, const struct tw_regress_task *of,
+        struct tw_regress_detected *ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * catalogue_look.h - inspects a catalogue read-only: no migration, and no lock that affects a
+ * catalogue_facts.h - inspects a catalogue read-only: no migration, and no lock that affects a
  * server.
  */
-#ifndef TW_CATALOGUE_LOOK_H
-#define TW_CATALOGUE_LOOK_H
+#ifndef TW_CATALOGUE_FACTS_H
+#define TW_CATALOGUE_FACTS_H
 
 #include <stdint.h>
 
@@ -21,7 +21,7 @@ struct tw_catalogue_facts {
 	uint64_t quarantined;
 };
 /* TW_CORRUPT if it is not a database. */
-enum tw_status tw_catalogue_look(const char *path, int64_t now_ms, struct tw_catalogue_facts *ret,
-        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_read_facts(const char *path, int64_t now_ms,
+        struct tw_catalogue_facts *ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

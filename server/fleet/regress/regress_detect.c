@@ -1,10 +1,10 @@
 /*
- * regress_look.c - groups cells into buckets (day, version, class), and buckets into series.
+ * regress_detect.c - groups cells into buckets (day, version, class), and buckets into series.
  *
  * The versions of a scenario are those with most traces, in the order of their first day. That
  * order defines "the version before", as version names need not be numbers.
  */
-#include "server/fleet/regress/regress_look.h"
+#include "server/fleet/regress/regress_detect.h"
 #include "server/catalogue/access/catalogue_project.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ struct scan {
 	struct tw_regress_finder *finder;
 	struct tw_arena *arena; /* of the current scenario */
 	struct tw_regress_list found;
-	struct tw_regress_looked *sums;
+	struct tw_regress_detected *sums;
 	/* the current scenario */
 	struct tw_rollup_filter filter;
 	struct tw_rollup_cell *cells;
@@ -563,8 +563,8 @@ enum tw_status tw_regress_rules_of(struct tw_catalogue *c, const char *project_i
 	return st;
 }
 
-enum tw_status tw_regress_look(struct tw_fleet_store *store, const struct tw_regress_task *of,
-        struct tw_regress_looked *ret, struct tw_err *err)
+enum tw_status tw_regress_detect(struct tw_fleet_store *store, const struct tw_regress_task *of,
+        struct tw_regress_detected *ret, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_MAX);
 	struct scan l = {.store = store,
@@ -576,7 +576,7 @@ enum tw_status tw_regress_look(struct tw_fleet_store *store, const struct tw_reg
 	struct tw_rollup_filter days = {"", "", "", "", "", "", "", 0, of->today};
 	enum tw_status st;
 
-	*ret = (struct tw_regress_looked){0};
+	*ret = (struct tw_regress_detected){0};
 	l.arena = tw_arena_new(ARENA_MAX);
 	l.finder = tw_regress_finder_new();
 	st = a && l.arena && l.finder ? tw_regress_rules_of(l.c, of->project_id, a, &l.rules, err)

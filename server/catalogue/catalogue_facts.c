@@ -1,4 +1,4 @@
-#include "server/catalogue/catalogue_look.h"
+#include "server/catalogue/catalogue_facts.h"
 
 #include <stdio.h>
 
@@ -71,7 +71,7 @@ static enum tw_status query_all(
 	return st;
 }
 
-enum tw_status tw_catalogue_look(
+enum tw_status tw_catalogue_read_facts(
         const char *path, int64_t now_ms, struct tw_catalogue_facts *ret, struct tw_err *err)
 {
 	struct tw_catalogue_facts f = {.known_schema = tw_cat_last_schema(tw_catalogue_schema)};

@@ -17,7 +17,7 @@
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/catalogue_notify.h"
-#include "server/fleet/regress/regress_look.h"
+#include "server/fleet/regress/regress_detect.h"
 #include "server/fleet/regress/regress_trend.h"
 #include "tests/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
@@ -90,11 +90,11 @@ static size_t ask(
 	return n;
 }
 
-static enum tw_status look(struct session *s, struct tw_regress_looked *ret)
+static enum tw_status look(struct session *s, struct tw_regress_detected *ret)
 {
 	const struct tw_regress_task task = {s->project, TODAY, {NULL, NULL}, 0};
 
-	return tw_regress_look(s->store, &task, ret, NULL);
+	return tw_regress_detect(s->store, &task, ret, NULL);
 }
 
 static bool soon(void *arg)
@@ -109,10 +109,10 @@ static void test_a_look_ends_in_time(void **state)
 	struct session *s = *state;
 	unsigned left = 10;
 	const struct tw_regress_task task = {s->project, TODAY, {soon, &left}, 0};
-	struct tw_regress_looked sums;
+	struct tw_regress_detected sums;
 	struct tw_err err;
 
-	assert_int_equal(tw_regress_look(s->store, &task, &sums, &err), TW_DEADLINE);
+	assert_int_equal(tw_regress_detect(s->store, &task, &sums, &err), TW_DEADLINE);
 	assert_true(sums.series > 0 && sums.series <= 11);
 }
 
@@ -120,7 +120,7 @@ static void test_the_slower_method_is_found(void **state)
 {
 	struct session *s = *state;
 	struct tw_regression_query q = live;
-	struct tw_regress_looked sums;
+	struct tw_regress_detected sums;
 	struct tw_regression *rows;
 	size_t n;
 
@@ -145,7 +145,7 @@ static void test_the_slower_method_is_found(void **state)
 static void test_looking_again_finds_the_same(void **state)
 {
 	struct session *s = *state;
-	struct tw_regress_looked sums;
+	struct tw_regress_detected sums;
 	struct tw_regression *rows;
 
 	assert_int_equal(look(s, &sums), TW_OK);
@@ -159,7 +159,7 @@ static void test_what_people_say_stays(void **state)
 	struct session *s = *state;
 	struct tw_triage triage = {TW_REGRESS_ACKNOWLEDGED, "", "ann", "looking", 5000};
 	struct tw_regression_query q = live;
-	struct tw_regress_looked sums;
+	struct tw_regress_detected sums;
 	struct tw_regression *rows, one;
 	char id[TW_ID_BYTES];
 
@@ -406,4 +406,4 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_intervals_of_days),
 };
 
-UNIT_TESTS_WITH("regress_look", tests, setup, teardown)
+UNIT_TESTS_WITH("regress_detect", tests, setup, teardown)

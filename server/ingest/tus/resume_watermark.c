@@ -1,5 +1,5 @@
 /*
- * resume_mark.c - the watermark: how much of a resumable upload survives a power failure.
+ * resume_watermark.c - the watermark: how much of a resumable upload survives a power failure.
  *
  * A killed server loses nothing that it wrote, so its next start continues at the end of the part
  * file. A power failure may leave that file longer than the data that reached the disk, with zeros
