@@ -29,7 +29,7 @@
 #include "server/ingest/backlog.h"
 #include "server/ingest/health.h"
 #include "server/ingest/tus/resume.h"
-#include "server/source/source_ask.h"
+#include "server/source/source_query.h"
 #include "server/storage/backup_mark.h"
 #include "server/storage/blob.h"
 #include "server/storage/blob_store.h"

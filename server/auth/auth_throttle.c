@@ -155,25 +155,25 @@ static enum tw_status fail_wait(int64_t wait_ms, unsigned *ret_wait_s, struct tw
 }
 
 /* Distinguishes accounts and addresses with equal hashes. */
-static struct tw_throttle_ask buckets_of(const struct tw_throttle *t, struct keys k)
+static struct tw_throttle_cost buckets_of(const struct tw_throttle *t, struct keys k)
 {
-	struct tw_throttle_ask ask = {.n = 0};
+	struct tw_throttle_cost cost = {.n = 0};
 
 	if (k.account_key)
-		ask.buckets[ask.n++] = (struct tw_throttle_bucket){
+		cost.buckets[cost.n++] = (struct tw_throttle_bucket){
 		        k.account_key | 1, t->accounts.cost_ms, t->accounts.most_ms};
 	if (k.address_key)
-		ask.buckets[ask.n++] = (struct tw_throttle_bucket){
+		cost.buckets[cost.n++] = (struct tw_throttle_bucket){
 		        k.address_key & ~UINT64_C(1), t->addresses.cost_ms, t->addresses.most_ms};
-	return ask;
+	return cost;
 }
 
 static enum tw_status use_shared(
         struct tw_throttle *t, struct keys k, bool take, int64_t *ret_wait_ms, struct tw_err *err)
 {
-	const struct tw_throttle_ask ask = buckets_of(t, k);
+	const struct tw_throttle_cost cost = buckets_of(t, k);
 
-	return t->with.take(t->with.arg, &ask, take, ret_wait_ms, err);
+	return t->with.take(t->with.arg, &cost, take, ret_wait_ms, err);
 }
 
 enum tw_status tw_throttle_try(struct tw_throttle *t, const char *account, const char *address,
@@ -231,9 +231,9 @@ void tw_throttle_wrong(
 void tw_throttle_right(struct tw_throttle *t, const char *account, const char *address)
 {
 	if (t->with.take) {
-		const struct tw_throttle_ask ask = buckets_of(t, keys_of(t, account, address));
+		const struct tw_throttle_cost cost = buckets_of(t, keys_of(t, account, address));
 
-		t->with.give_back(t->with.arg, &ask);
+		t->with.give_back(t->with.arg, &cost);
 		return;
 	}
 	(void)pthread_mutex_lock(&t->lock);

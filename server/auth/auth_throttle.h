@@ -32,9 +32,9 @@ struct tw_throttle_sharing {
 	uint8_t secret[32]; /* the same on all servers, used only for this */
 	/* *ret_wait_ms 0: all buckets have space, and with `count` it is taken.  Uses its own
 	 * clock. */
-	enum tw_status (*take)(void *arg, const struct tw_throttle_ask *ask, bool count,
+	enum tw_status (*take)(void *arg, const struct tw_throttle_cost *cost, bool count,
 	        int64_t *ret_wait_ms, struct tw_err *err);
-	void (*give_back)(void *arg, const struct tw_throttle_ask *ask);
+	void (*give_back)(void *arg, const struct tw_throttle_cost *cost);
 	void *arg;
 };
 /* Uses shared buckets from now on; call before the first attempt. */

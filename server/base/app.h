@@ -60,7 +60,7 @@ struct tw_app {
 	struct tw_throttle *throttle; /* auth_throttle.h */
 	struct tw_quota *quota;       /* quota.h; NULL: no limits */
 	struct tw_periodic *keep_quota;
-	struct tw_sources *sources; /* source_ask.h */
+	struct tw_sources *sources; /* source_query.h */
 	uint8_t ticket_key[32];     /* ticket.h */
 	_Atomic bool unready;       /* /readyz returns 503: the server is about to stop */
 	_Atomic bool stopping;      /* the server is stopping: new uploads are refused */

@@ -43,7 +43,7 @@ enum tw_status tw_catalogue_counts_add(struct tw_catalogue *c, struct tw_err *er
 	int64_t any = 0;
 	int n = 1;
 	enum tw_status st = tw_cat_is_sqlite(c) ? TW_OK
-	                                        : tw_cat_ask_int(c, &any, err, /* primary key */
+	                                        : tw_cat_select_int(c, &any, err, /* primary key */
 	                                                  "SELECT 1 FROM count_delta LIMIT 1", "");
 
 	while (st == TW_OK && any && n > 0) {

@@ -329,7 +329,7 @@ enum tw_status tw_cat_first_int(
         struct tw_db *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...);
 
 /* The same on a read connection. */
-enum tw_status tw_cat_ask_int(struct tw_catalogue *c, int64_t *io, struct tw_err *err,
+enum tw_status tw_cat_select_int(struct tw_catalogue *c, int64_t *io, struct tw_err *err,
         const char *sql, const char *types, ...);
 
 /* Rows of a query on a read connection, in an arena. */

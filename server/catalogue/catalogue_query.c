@@ -211,7 +211,7 @@ enum tw_status tw_cat_first_int(
 	return st == TW_OK ? first_int(&q, io, err) : st;
 }
 
-enum tw_status tw_cat_ask_int(struct tw_catalogue *c, int64_t *io, struct tw_err *err,
+enum tw_status tw_cat_select_int(struct tw_catalogue *c, int64_t *io, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
 	struct tw_cat_query q = {.db = NULL};

@@ -38,7 +38,7 @@ static enum tw_status seal_one(struct tw_db *db, const struct tw_secret_key *by,
 enum tw_status tw_catalogue_hooks_encrypted(struct tw_catalogue *c, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_ask_int(c, &n, err, /* full scan: at most a few per project */
+	enum tw_status st = tw_cat_select_int(c, &n, err, /* full scan: at most a few per project */
 	        "SELECT (SELECT count(*) FROM webhook WHERE secret LIKE 'sealed:%') + (SELECT"
 	        " count(*) FROM project_setting WHERE value LIKE 'sealed:%')",
 	        "");

@@ -37,7 +37,7 @@ enum tw_status tw_catalogue_may_have_folder(
         struct tw_catalogue *c, const char *folder, const char *instead, struct tw_err *err)
 {
 	int64_t may = 0;
-	enum tw_status st = tw_cat_ask_int(c, &may, err,
+	enum tw_status st = tw_cat_select_int(c, &may, err,
 	        "SELECT count(*) FROM catalogue_identity WHERE folder IN ('',?1,?2)", "tt", folder,
 	        instead);
 

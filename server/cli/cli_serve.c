@@ -54,7 +54,7 @@
 #include "server/ingest/health.h"
 #include "server/ingest/tus/resume.h"
 #include "server/ingest/tus/resume_clean.h"
-#include "server/source/source_ask.h"
+#include "server/source/source_query.h"
 #include "server/storage/blob.h"
 #include "server/storage/blob_store.h"
 #include "server/trace/symbols.h"
@@ -318,13 +318,13 @@ static enum tw_status use_signin(
 	return tw_catalogue_signin_use(arg, mark, until_ms, ret_first, err);
 }
 
-static enum tw_status take_tries(void *arg, const struct tw_throttle_ask *ask, bool count,
+static enum tw_status take_tries(void *arg, const struct tw_throttle_cost *ask, bool count,
         int64_t *ret_wait_ms, struct tw_err *err)
 {
 	return tw_catalogue_tries(arg, ask, count, ret_wait_ms, err);
 }
 
-static void return_tries(void *arg, const struct tw_throttle_ask *ask)
+static void return_tries(void *arg, const struct tw_throttle_cost *ask)
 {
 	(void)tw_catalogue_tries_back(
 	        arg, ask, NULL); /* on failure one attempt too many is counted */

@@ -113,7 +113,7 @@ static enum tw_status collect_findings(struct tw_detecting *d, struct tw_err *er
 static enum tw_status find(struct tw_detecting *d, struct tw_err *err)
 {
 	struct tw_detect_spec *specs = tw_arena_zalloc(d->arena, d->rules->n + 1, sizeof *specs);
-	const struct tw_detect_ask ask = {.rules = specs,
+	const struct tw_detect_query query = {.rules = specs,
 	        .n_rules = d->rules->n,
 	        .by_method = d->by_method,
 	        .marks = d->marks,
@@ -133,7 +133,7 @@ static enum tw_status find(struct tw_detecting *d, struct tw_err *err)
 	for (size_t i = 0; i < d->rules->n; i++)
 		specs[i] = (struct tw_detect_spec){d->rules->rules[i].group,
 		        d->rules->rules[i].threshold_ns, d->rules->rules[i].notes};
-	st = tw_query_detect(d->v.file, &ask, d->arena, &d->found, err);
+	st = tw_query_detect(d->v.file, &query, d->arena, &d->found, err);
 	d->cut |= d->found.cut;
 	return st == TW_OK ? collect_findings(d, err) : st;
 }

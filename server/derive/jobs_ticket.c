@@ -53,7 +53,7 @@ struct work { /* on handle_one ticket */
 	struct tw_periodic *thread;
 	struct tw_arena *arena;
 	struct tw_ticket row;
-	struct tw_ticket_ask ask;
+	struct tw_ticket_task task;
 	json_t *tracker;
 	char token[TW_SECRET_PLAIN_MAX + 1];
 	struct tw_ticket_seen seen; /* the last response */
@@ -159,7 +159,7 @@ static enum outcome exchange_and_read(struct work *w, enum tw_ticket_step step,
 		return explain(w, text);
 	if (step == TW_TICKET_CREATE)
 		tw_crash_point("ticket_created");
-	if (tw_ticket_answer(&w->ask, step, text, &w->seen, &err) == TW_OK)
+	if (tw_ticket_answer(&w->task, step, text, &w->seen, &err) == TW_OK)
 		return DONE;
 	(void)snprintf(w->error, sizeof w->error, "%s", err.msg);
 	return LATER;
@@ -172,12 +172,12 @@ static enum outcome request(struct work *w, enum tw_ticket_step step)
 	struct tw_err err = {.msg = ""};
 	enum outcome o = REFUSED;
 
-	if (!tw_ticket_needs(&w->ask, step))
+	if (!tw_ticket_needs(&w->task, step))
 		return DONE;
 	json_decref(w->seen.ids);
 	w->seen.ids = NULL;
 	tw_buf_init(&response, RESPONSE_BYTES);
-	if (tw_ticket_request(&w->ask, step, &r, &err) == TW_OK)
+	if (tw_ticket_request(&w->task, step, &r, &err) == TW_OK)
 		o = exchange_and_read(w, step, &r, &response);
 	else
 		(void)snprintf(w->error, sizeof w->error, "%s", err.msg);
@@ -192,7 +192,7 @@ static enum outcome request_ids(struct work *w, enum tw_ticket_step step)
 	const enum outcome o = request(w, step);
 
 	if (o == DONE && w->seen.ids) {
-		w->ask.ids = w->seen.ids;
+		w->task.ids = w->seen.ids;
 		w->seen.ids = NULL;
 	}
 	return o;
@@ -281,8 +281,8 @@ static void create(struct work *w)
 	if (o == DONE && !w->seen.found)
 		o = request(w, TW_TICKET_CREATE);
 	if (refuses_assignee(w, o)) {
-		w->ask.assignee = w->row.assignee = "";
-		w->ask.ids = NULL;
+		w->task.assignee = w->row.assignee = "";
+		w->task.ids = NULL;
 		o = request_ids(w, TW_TICKET_IDS);
 		if (o == DONE)
 			o = request(w, TW_TICKET_CREATE);
@@ -445,7 +445,7 @@ static void reopen(struct work *w)
 	change(w, TW_TICKET_REOPENING);
 	tw_buf_init(&comment, COMMENT_BYTES);
 	write_comment(w, &comment);
-	w->ask.comment =
+	w->task.comment =
 	        tw_buf_status(&comment) == TW_OK ? (const char *)comment.data : "It returned.";
 	o = request(w, TW_TICKET_READ);
 	if (o == DONE && w->seen.closed) {
@@ -463,7 +463,7 @@ static void reopen(struct work *w)
 		change(w, TW_TICKET_REOPENING);
 	} else
 		failed(w, o, TW_TICKET_REOPENING);
-	w->ask.comment = NULL;
+	w->task.comment = NULL;
 	tw_buf_done(&comment);
 }
 
@@ -490,7 +490,7 @@ static enum tw_status load(struct work *w, struct tw_err *err)
 	if (st != TW_OK)
 		return tw_fail(
 		        err, TW_CONFLICT, "the tracker's token cannot be decrypted: set it again");
-	w->ask = (struct tw_ticket_ask){.tracker = w->tracker,
+	w->task = (struct tw_ticket_task){.tracker = w->tracker,
 	        .token = w->token,
 	        .mark = w->row.mark,
 	        .title = w->row.title,
@@ -529,7 +529,7 @@ static void work_on(struct tw_ticket_runner *t, struct tw_periodic *p, struct tw
 
 	act(&w);
 	explicit_bzero(w.token, sizeof w.token);
-	json_decref((json_t *)(uintptr_t)w.ask.ids);
+	json_decref((json_t *)(uintptr_t)w.task.ids);
 	json_decref(w.seen.ids);
 	json_decref(w.tracker);
 }

@@ -13,7 +13,7 @@ struct evaluation {
 	const struct tw_alert_rule *rule;
 	const struct tw_deadline *deadline;
 	struct tw_arena *arena;
-	struct tw_fleet_ask ask;
+	struct tw_fleet_query query;
 	struct tw_rollup_head *head; /* of the current group */
 	struct tw_found found;       /* of the current trace */
 	uint64_t rows, traces, frames, bad, worst;
@@ -177,7 +177,7 @@ static enum tw_status sum_found(struct evaluation *l, const struct group *g, siz
 	l->traces = l->frames = l->bad = l->worst = 0;
 	l->worst_trace[0] = '\0';
 	st = l->store->engine->found(
-	        l->store, &l->ask, &cells, &(struct tw_fleet_findings){take_found, l}, err);
+	        l->store, &l->query, &cells, &(struct tw_fleet_findings){take_found, l}, err);
 	ret->traces = l->traces;
 	if (st == TW_OK && l->frames)
 		ret->value = (int64_t)((double)l->bad / (double)l->frames * TW_ALERT_MICRO);
@@ -210,7 +210,7 @@ static enum tw_status evaluate_versions(
 	struct tw_rollup_cell *cells = NULL;
 	struct group *groups = NULL;
 	size_t n = 0, n_groups = 0;
-	enum tw_status st = l->store->engine->cells(l->store, &l->ask, l->arena, &cells, &n, err);
+	enum tw_status st = l->store->engine->cells(l->store, &l->query, l->arena, &cells, &n, err);
 
 	if (st == TW_OK)
 		st = make_groups(l, cells, n, &groups, &n_groups, err);
@@ -279,7 +279,7 @@ enum tw_status tw_alert_figures(struct tw_fleet_store *store, const struct tw_al
 	        .rule = rule,
 	        .deadline = deadline,
 	        .arena = a,
-	        .ask = {.project_id = of->project_id,
+	        .query = {.project_id = of->project_id,
 	                .filter = {rule->app, rule->version_name, "", rule->scenario, "", "", "",
 	                        today - rule->days + 1, today},
 	                .dims = TW_DIM_APP | TW_DIM_VERSION}};

@@ -42,7 +42,7 @@ struct tw_search {
 	const struct tw_search_pack *pack;
 };
 
-/* The callback for tw_index_ask.each, with the search as arg. */
+/* The callback for tw_index_query.each, with the search as arg. */
 enum tw_status tw_search_row(
         void *arg, size_t cell, unsigned slot, const struct tw_index_row *row, struct tw_err *err);
 /* Longest first, at most TW_SEARCH_KEPT. */
@@ -61,7 +61,7 @@ struct tw_search_call {
 	int64_t start_ns, dur_ns;
 	uint32_t depth;
 };
-struct tw_search_ask { /* borrowed */
+struct tw_search_query { /* borrowed */
 	const struct tw_rollup_naming *method;
 	const struct tw_search_found *found;
 	const struct tw_search_path *path;
@@ -69,7 +69,7 @@ struct tw_search_ask { /* borrowed */
 	const struct tw_deadline *deadline;
 };
 /* The longest matching call in its file, below one of the ancestors. */
-enum tw_status tw_search_find_call(struct tw_trace_file *file, const struct tw_search_ask *ask,
+enum tw_status tw_search_find_call(struct tw_trace_file *file, const struct tw_search_query *query,
         struct tw_search_call *ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -14,7 +14,7 @@ enum { ARENA_BYTES = 256 << 20 };
 
 struct finding {
 	struct tw_trace_file *file;
-	const struct tw_search_ask *ask;
+	const struct tw_search_query *query;
 	struct tw_arena *arena;
 	const struct tw_method_info *infos;
 	uint32_t n_infos;
@@ -69,7 +69,7 @@ static enum tw_status no_memory(struct tw_err *err)
 /* False: out of memory. */
 static bool take_ancestors(struct finding *f)
 {
-	const struct tw_search_path *path = f->ask->path;
+	const struct tw_search_path *path = f->query->path;
 
 	f->raws = tw_arena_alloc(f->arena, path->n + 1, sizeof(const char *));
 	f->ancestor = tw_arena_alloc(f->arena, (size_t)f->n_infos + 1, sizeof *f->ancestor);
@@ -77,7 +77,7 @@ static bool take_ancestors(struct finding *f)
 		return false;
 	memset(f->ancestor, -1, f->n_infos + 1);
 	for (size_t i = 0; i < path->n; i++)
-		if (same_space(&path->ancestors[i], f->ask->method))
+		if (same_space(&path->ancestors[i], f->query->method))
 			f->raws[f->n_raws++] = path->ancestors[i].raw;
 	if (f->n_raws)
 		qsort(f->raws, f->n_raws, sizeof(const char *), by_text);
@@ -90,7 +90,7 @@ static uint32_t find_method(const struct finding *f)
 
 	for (uint32_t i = 0; i < f->n_infos; i++) {
 		raw_of(&f->infos[i], raw);
-		if (f->infos[i].count && strcmp(raw, f->ask->method->raw) == 0)
+		if (f->infos[i].count && strcmp(raw, f->query->method->raw) == 0)
 			return i;
 	}
 	return TW_NO_METHOD;
@@ -121,7 +121,7 @@ static bool find_longest(
 		        node->parent &&
 		        (below[node->parent] || is_ancestor(f, tree->nodes[node->parent].method));
 		if (node->method != f->method || node->max_ns <= f->max_ns ||
-		        (f->ask->path->wanted && !below[i]))
+		        (f->query->path->wanted && !below[i]))
 			continue;
 		f->max_ns = node->max_ns;
 		f->thread = thread;
@@ -138,8 +138,8 @@ static enum tw_status search_threads(struct finding *f, struct tw_err *err)
 	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
 		struct tw_tree tree;
 
-		if (threads[i].slices == 0 || !is_thread(f->ask->found, &threads[i]) ||
-		        tw_deadline_passed(f->ask->deadline))
+		if (threads[i].slices == 0 || !is_thread(f->query->found, &threads[i]) ||
+		        tw_deadline_passed(f->query->deadline))
 			continue;
 		st = tw_trace_file_tree(f->file, threads[i].thread_id, f->arena, &tree, err);
 		if (st == TW_OK && !find_longest(f, &threads[i], &tree))
@@ -158,7 +158,7 @@ static bool search_slices(void *arg, const struct tw_slice *s, size_t n)
 		if ((int64_t)s[i].depth <= f->below)
 			f->below = -1;
 		if (s[i].method == f->method && s[i].dur_ns == f->max_ns &&
-		        (!f->ask->path->wanted || f->below >= 0)) {
+		        (!f->query->path->wanted || f->below >= 0)) {
 			f->call = (struct tw_search_call){
 			        true, f->thread->tid, s[i].start_ns, s[i].dur_ns, s[i].depth};
 			return false;
@@ -166,7 +166,7 @@ static bool search_slices(void *arg, const struct tw_slice *s, size_t n)
 		if (f->below < 0 && is_ancestor(f, s[i].method))
 			f->below = s[i].depth;
 	}
-	return !tw_deadline_passed(f->ask->deadline);
+	return !tw_deadline_passed(f->query->deadline);
 }
 
 static enum tw_status find_call(struct finding *f, struct tw_err *err)
@@ -186,13 +186,13 @@ static enum tw_status find_call(struct finding *f, struct tw_err *err)
 	return st;
 }
 
-enum tw_status tw_search_find_call(struct tw_trace_file *file, const struct tw_search_ask *ask,
+enum tw_status tw_search_find_call(struct tw_trace_file *file, const struct tw_search_query *query,
         struct tw_search_call *ret, struct tw_err *err)
 {
 	struct finding f = {.file = file,
-	        .ask = ask,
+	        .query = query,
 	        .arena = tw_arena_new(ARENA_BYTES),
-	        .max_ns = ask->over_ns,
+	        .max_ns = query->over_ns,
 	        .below = -1};
 	enum tw_status st = f.arena ? find_call(&f, err) : no_memory(err);
 

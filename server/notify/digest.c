@@ -265,14 +265,14 @@ static enum tw_status put_days(struct making *m, struct tw_err *err)
 static enum tw_status read_cells(struct making *m, struct days of, unsigned metrics, unsigned dims,
         struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err)
 {
-	const struct tw_fleet_ask ask = {.project_id = m->of->project_id,
+	const struct tw_fleet_query query = {.project_id = m->of->project_id,
 	        .filter = {"", "", "", "", "", "", "", of.first, of.last},
 	        .metrics = metrics,
 	        .dims = dims};
 
 	*ret = NULL;
 	*ret_n = 0;
-	return m->store->engine->cells(m->store, &ask, m->a, ret, ret_n, err);
+	return m->store->engine->cells(m->store, &query, m->a, ret, ret_n, err);
 }
 
 struct lengths {

@@ -235,13 +235,13 @@ static void add_issues(const json_t *doc, struct tw_buf *out)
 	}
 }
 
-static void add_issue(const struct tw_ticket_ask *a, const char *below, struct tw_buf *out)
+static void add_issue(const struct tw_ticket_task *a, const char *below, struct tw_buf *out)
 {
 	add_issues(a->tracker, out);
 	tw_buf_printf(out, "/%s%s", a->key, below);
 }
 
-static void add_since(const struct tw_ticket_ask *a, struct tw_buf *out)
+static void add_since(const struct tw_ticket_task *a, struct tw_buf *out)
 {
 	const time_t at = (time_t)((a->since_ms - CLOCKS_APART_MS) / 1000);
 	struct tm utc;
@@ -252,7 +252,7 @@ static void add_since(const struct tw_ticket_ask *a, struct tw_buf *out)
 }
 
 /* Reads lists where the tracker's search index lags behind. */
-static void search(const struct tw_ticket_ask *a, struct tw_buf *out)
+static void search(const struct tw_ticket_task *a, struct tw_buf *out)
 {
 	const char *project = tw_text_of(a->tracker, "repository");
 
@@ -283,7 +283,7 @@ static void search(const struct tw_ticket_ask *a, struct tw_buf *out)
 	}
 }
 
-static void put_ids(const struct tw_ticket_ask *a, struct tw_buf *out)
+static void put_ids(const struct tw_ticket_task *a, struct tw_buf *out)
 {
 	add_root(a->tracker, out);
 	if (which(a->tracker) == TW_GITLAB) {
@@ -295,7 +295,7 @@ static void put_ids(const struct tw_ticket_ask *a, struct tw_buf *out)
 	}
 }
 
-static json_t *labels_of(const struct tw_ticket_ask *a)
+static json_t *labels_of(const struct tw_ticket_task *a)
 {
 	const json_t *set = json_object_get(a->tracker, "labels");
 
@@ -319,7 +319,7 @@ static json_t *joined(json_t *list)
 	return text;
 }
 
-static json_t *jira_fields(const struct tw_ticket_ask *a)
+static json_t *jira_fields(const struct tw_ticket_task *a)
 {
 	const char *type = tw_text_of(a->tracker, "issue_type");
 	json_t *labels = labels_of(a);
@@ -336,7 +336,7 @@ static json_t *jira_fields(const struct tw_ticket_ask *a)
 	return json_pack("{s:o}", "fields", fields);
 }
 
-static json_t *new_issue(const struct tw_ticket_ask *a)
+static json_t *new_issue(const struct tw_ticket_task *a)
 {
 	json_t *j;
 
@@ -360,7 +360,7 @@ static json_t *new_issue(const struct tw_ticket_ask *a)
 	}
 }
 
-static json_t *reopening(const struct tw_ticket_ask *a)
+static json_t *reopening(const struct tw_ticket_task *a)
 {
 	switch (which(a->tracker)) {
 	case TW_JIRA:
@@ -384,7 +384,7 @@ static void put_body(json_t *j, struct tw_buf *out)
 	json_decref(j);
 }
 
-static void reopen(const struct tw_ticket_ask *a, struct tw_ticket_request *r)
+static void reopen(const struct tw_ticket_task *a, struct tw_ticket_request *r)
 {
 	const unsigned t = which(a->tracker);
 
@@ -393,7 +393,7 @@ static void reopen(const struct tw_ticket_ask *a, struct tw_ticket_request *r)
 	put_body(reopening(a), &r->body);
 }
 
-static void comment(const struct tw_ticket_ask *a, struct tw_ticket_request *r)
+static void comment(const struct tw_ticket_task *a, struct tw_ticket_request *r)
 {
 	static const char *const below[] = {"/comments", "/notes", "/comment", "/comments"};
 
@@ -403,7 +403,7 @@ static void comment(const struct tw_ticket_ask *a, struct tw_ticket_request *r)
 }
 
 static void fill(
-        const struct tw_ticket_ask *a, enum tw_ticket_step step, struct tw_ticket_request *r)
+        const struct tw_ticket_task *a, enum tw_ticket_step step, struct tw_ticket_request *r)
 {
 	r->method = "GET";
 	switch (step) {
@@ -463,7 +463,7 @@ static void bearer(struct tw_ticket_request *r, const char *scheme, const char *
 	explicit_bzero(value, sizeof value);
 }
 
-static void add_headers(const struct tw_ticket_ask *a, struct tw_ticket_request *r)
+static void add_headers(const struct tw_ticket_task *a, struct tw_ticket_request *r)
 {
 	const char *user = tw_text_of(a->tracker, "user");
 
@@ -487,7 +487,7 @@ static void add_headers(const struct tw_ticket_ask *a, struct tw_ticket_request 
 	}
 }
 
-bool tw_ticket_needs(const struct tw_ticket_ask *a, enum tw_ticket_step step)
+bool tw_ticket_needs(const struct tw_ticket_task *a, enum tw_ticket_step step)
 {
 	const unsigned t = which(a->tracker);
 
@@ -497,7 +497,7 @@ bool tw_ticket_needs(const struct tw_ticket_ask *a, enum tw_ticket_step step)
 	return step != TW_TICKET_WAYS || t == TW_JIRA;
 }
 
-enum tw_status tw_ticket_request(const struct tw_ticket_ask *a, enum tw_ticket_step step,
+enum tw_status tw_ticket_request(const struct tw_ticket_task *a, enum tw_ticket_step step,
         struct tw_ticket_request *ret, struct tw_err *err)
 {
 	ret->n_headers = 0;
@@ -548,7 +548,7 @@ static void read_url(const char *url, struct tw_ticket_seen *ret)
 		(void)snprintf(ret->url, sizeof ret->url, "%s", url);
 }
 
-static void browse_url(const struct tw_ticket_ask *a, struct tw_ticket_seen *ret)
+static void browse_url(const struct tw_ticket_task *a, struct tw_ticket_seen *ret)
 {
 	struct tw_buf url;
 
@@ -562,7 +562,7 @@ static void browse_url(const struct tw_ticket_ask *a, struct tw_ticket_seen *ret
 }
 
 static bool read_issue(
-        const struct tw_ticket_ask *a, const json_t *issue, struct tw_ticket_seen *ret)
+        const struct tw_ticket_task *a, const json_t *issue, struct tw_ticket_seen *ret)
 {
 	static const char *const keys[] = {"number", "iid", "key", "number"};
 	static const char *const urls[] = {"html_url", "web_url", "", "html_url"};
@@ -583,7 +583,7 @@ static bool read_issue(
 	return true;
 }
 
-static bool has_mark(const struct tw_ticket_ask *a, const json_t *issue)
+static bool has_mark(const struct tw_ticket_task *a, const json_t *issue)
 {
 	const unsigned t = which(a->tracker);
 	const json_t *label;
@@ -600,7 +600,7 @@ static bool has_mark(const struct tw_ticket_ask *a, const json_t *issue)
 	return false;
 }
 
-static enum tw_status read_found(const struct tw_ticket_ask *a, const json_t *j,
+static enum tw_status read_found(const struct tw_ticket_task *a, const json_t *j,
         struct tw_ticket_seen *ret, struct tw_err *err)
 {
 	const json_t *list = which(a->tracker) == TW_JIRA ? json_object_get(j, "issues") : j, *one;
@@ -616,7 +616,7 @@ static enum tw_status read_found(const struct tw_ticket_ask *a, const json_t *j,
 	return TW_OK;
 }
 
-static bool has_label(const struct tw_ticket_ask *a, const char *name)
+static bool has_label(const struct tw_ticket_task *a, const char *name)
 {
 	const json_t *label;
 	size_t i;
@@ -630,7 +630,7 @@ static bool has_label(const struct tw_ticket_ask *a, const char *name)
 }
 
 /* Ids of the user, or of existing labels. */
-static enum tw_status read_ids(const struct tw_ticket_ask *a, const json_t *j,
+static enum tw_status read_ids(const struct tw_ticket_task *a, const json_t *j,
         struct tw_ticket_seen *ret, struct tw_err *err)
 {
 	const bool users = which(a->tracker) == TW_GITLAB;
@@ -672,7 +672,7 @@ static enum tw_status read_transitions(
 	return tw_fail(err, TW_BAD_REQUEST, "Jira offers no transition that reopens the issue");
 }
 
-static enum tw_status read_answer(const struct tw_ticket_ask *a, enum tw_ticket_step step,
+static enum tw_status read_answer(const struct tw_ticket_task *a, enum tw_ticket_step step,
         const json_t *j, struct tw_ticket_seen *ret, struct tw_err *err)
 {
 	switch (step) {
@@ -691,7 +691,7 @@ static enum tw_status read_answer(const struct tw_ticket_ask *a, enum tw_ticket_
 	return read_issue(a, j, ret) ? TW_OK : unexpected(err);
 }
 
-enum tw_status tw_ticket_answer(const struct tw_ticket_ask *a, enum tw_ticket_step step,
+enum tw_status tw_ticket_answer(const struct tw_ticket_task *a, enum tw_ticket_step step,
         struct tw_str answer, struct tw_ticket_seen *ret, struct tw_err *err)
 {
 	json_t *j;

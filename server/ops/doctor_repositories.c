@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "server/ops/doctor.h"
-#include "server/source/source_ask.h"
+#include "server/source/source_query.h"
 
 enum { PATH_BYTES = 1500, CLONES_MAX = 500, OLD_DAYS = 7, DAY_S = 86400 };
 

@@ -43,7 +43,7 @@ struct part {
 };
 
 struct scan {
-	const struct tw_range_scan *ask;
+	const struct tw_range_scan *query;
 	struct lane *lanes;
 	uint32_t n_lanes;
 	struct part *parts; /* by lane and time */
@@ -81,7 +81,7 @@ static enum tw_status read_chunk(
 
 	tw_buf_clear(&h->frame);
 	(void)pthread_mutex_lock(&s->lock);
-	st = tw_trace_file_chunk_raw(s->ask->file, row->chunk_id, &h->frame, err);
+	st = tw_trace_file_chunk_raw(s->query->file, row->chunk_id, &h->frame, err);
 	(void)pthread_mutex_unlock(&s->lock);
 	if (st != TW_OK)
 		return st;
@@ -155,7 +155,7 @@ static enum tw_status account(struct scan *s, uint64_t grown, struct tw_err *err
 	(void)pthread_mutex_lock(&s->lock);
 	s->nodes += grown;
 	fits = s->nodes < SIZE_MAX / sizeof(struct tw_tree_node) &&
-	       tw_arena_fits(s->ask->arena, (size_t)s->nodes * sizeof(struct tw_tree_node));
+	       tw_arena_fits(s->query->arena, (size_t)s->nodes * sizeof(struct tw_tree_node));
 	(void)pthread_mutex_unlock(&s->lock);
 	return fits ? TW_OK : no_memory(err);
 }
@@ -186,7 +186,7 @@ static enum tw_status scan_chunk(struct worker *h, const struct part *p, uint32_
 
 static void check_deadline(struct scan *s)
 {
-	if (!tw_deadline_passed(s->ask->deadline))
+	if (!tw_deadline_passed(s->query->deadline))
 		return;
 	(void)pthread_mutex_lock(&s->lock);
 	s->partial = true;
@@ -196,7 +196,7 @@ static void check_deadline(struct scan *s)
 
 static enum tw_status scan_part(struct worker *h, struct part *p, struct tw_err *err)
 {
-	const struct tw_selection *sel = h->scan->ask->sel;
+	const struct tw_selection *sel = h->scan->query->sel;
 	struct tw_range_walk w = {sel->from_ns, sel->to_ns, 0};
 	enum tw_status st = TW_OK;
 	uint32_t i = p->first;
@@ -236,7 +236,7 @@ static struct tw_tree_node *room_for(struct scan *s, uint32_t n)
 	struct tw_tree_node *nodes;
 
 	(void)pthread_mutex_lock(&s->lock);
-	nodes = tw_arena_alloc(s->ask->arena, n, sizeof *nodes);
+	nodes = tw_arena_alloc(s->query->arena, n, sizeof *nodes);
 	(void)pthread_mutex_unlock(&s->lock);
 	return nodes;
 }
@@ -322,24 +322,24 @@ static void work(void *arg)
 
 static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw_err *err)
 {
-	const struct tw_selection *sel = s->ask->sel;
+	const struct tw_selection *sel = s->query->sel;
 	const struct tw_range_walk w = {sel->from_ns, sel->to_ns, 0};
 	uint32_t n;
-	const struct tw_thread_info *t = tw_trace_file_threads(s->ask->file, &n);
+	const struct tw_thread_info *t = tw_trace_file_threads(s->query->file, &n);
 	enum tw_status st = TW_OK;
 
-	s->lanes = tw_arena_alloc(s->ask->arena, (size_t)n + 1, sizeof *s->lanes);
+	s->lanes = tw_arena_alloc(s->query->arena, (size_t)n + 1, sizeof *s->lanes);
 	if (!s->lanes)
 		return no_memory(err);
 	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
 		struct lane *l = &s->lanes[s->n_lanes];
-		bool selected = s->ask->only ? s->ask->only->thread_id == t[i].thread_id
-		                             : tw_selection_has(sel, &t[i]);
+		bool selected = s->query->only ? s->query->only->thread_id == t[i].thread_id
+		                               : tw_selection_has(sel, &t[i]);
 
 		if (!selected || !t[i].slices)
 			continue;
 		*l = (struct lane){.n = 0};
-		st = tw_range_chunks(s->ask->file, t[i].thread_id, &w, &l->rows, &l->n, err);
+		st = tw_range_chunks(s->query->file, t[i].thread_id, &w, &l->rows, &l->n, err);
 		if (st == TW_OK && l->n) {
 			*ret_chunks += l->n;
 			s->n_lanes++;
@@ -378,8 +378,8 @@ static int larger_first(const void *pa, const void *pb)
 
 static bool cut_parts(struct scan *s)
 {
-	s->parts = tw_arena_zalloc(s->ask->arena, (size_t)s->n_parts + 1, sizeof *s->parts);
-	s->queue = tw_arena_alloc(s->ask->arena, (size_t)s->n_parts + 1, sizeof(struct part *));
+	s->parts = tw_arena_zalloc(s->query->arena, (size_t)s->n_parts + 1, sizeof *s->parts);
+	s->queue = tw_arena_alloc(s->query->arena, (size_t)s->n_parts + 1, sizeof(struct part *));
 	if (!s->parts || !s->queue)
 		return false;
 	for (uint32_t i = 0, k = 0; i < s->n_lanes; i++)
@@ -410,7 +410,7 @@ static enum tw_status plan(struct scan *s, unsigned workers, struct tw_err *err)
 static enum tw_status gather(const struct scan *s, struct tw_forest *ret, struct tw_err *err)
 {
 	struct tw_tree *trees =
-	        tw_arena_alloc(s->ask->arena, (size_t)s->n_lanes + 1, sizeof *trees);
+	        tw_arena_alloc(s->query->arena, (size_t)s->n_lanes + 1, sizeof *trees);
 	uint32_t n = 0;
 
 	if (!trees)
@@ -432,13 +432,13 @@ static enum tw_status run(struct scan *s, unsigned workers, struct tw_err *err)
 		tw_tree_builder_free(s->parts[i].tree);
 	if (s->status != TW_OK && err)
 		*err = s->err;
-	return tw_trace_file_noted(s->ask->file, s->status);
+	return tw_trace_file_noted(s->query->file, s->status);
 }
 
-enum tw_status tw_range_trees(const struct tw_range_scan *ask, struct tw_forest *ret,
+enum tw_status tw_range_trees(const struct tw_range_scan *query, struct tw_forest *ret,
         bool *ret_partial, struct tw_err *err)
 {
-	struct scan s = {.ask = ask, .status = TW_OK};
+	struct scan s = {.query = query, .status = TW_OK};
 	unsigned workers = tw_parallel_threads();
 	enum tw_status st;
 

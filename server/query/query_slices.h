@@ -37,7 +37,7 @@ struct tw_range_scan {
 
 /* One call tree per thread with slices in the range, clipped to it; computed in parallel on the
  * free cores. */
-enum tw_status tw_range_trees(const struct tw_range_scan *ask, struct tw_forest *ret,
+enum tw_status tw_range_trees(const struct tw_range_scan *query, struct tw_forest *ret,
         bool *ret_partial, struct tw_err *err) TW_MUST_USE;
 
 #endif

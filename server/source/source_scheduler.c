@@ -254,7 +254,7 @@ static enum tw_status run_once(struct tw_source_scheduler *t, const struct tw_so
 	return st;
 }
 
-enum tw_status tw_source_scheduler_ask(struct tw_source_scheduler *t,
+enum tw_status tw_source_scheduler_run(struct tw_source_scheduler *t,
         const struct tw_source_turn *of, json_t **ret, struct tw_err *err)
 {
 	bool again = true;

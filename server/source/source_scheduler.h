@@ -42,7 +42,7 @@ struct tw_source_turn {
 
 /* TW_BUSY: retry later; otherwise the result of run, shared with all callers of the same query that
  * came in the meantime.  The caller frees it with json_decref. */
-enum tw_status tw_source_scheduler_ask(struct tw_source_scheduler *t,
+enum tw_status tw_source_scheduler_run(struct tw_source_scheduler *t,
         const struct tw_source_turn *of, json_t **ret, struct tw_err *err) TW_MUST_USE;
 
 struct tw_source_scheduler_counts_now { /* totals since the start, except askers, which is the

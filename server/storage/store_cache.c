@@ -31,7 +31,7 @@ struct flight {                   /* a fetch in progress, for one or more reques
 	struct tw_pool_task task; /* first member: the pool returns it */
 	struct flight *next;      /* of fetches that can be joined */
 	struct tw_cache *cache;
-	struct tw_cache_ask ask; /* its strings are: */
+	struct tw_cache_request request; /* its strings are: */
 	char name[TW_CACHE_NAME], key[TW_CACHE_NAME];
 	unsigned holders;  /* waiting requests, and the fetching thread */
 	bool done, doomed; /* doomed: do not install_file the file */
@@ -327,7 +327,7 @@ static enum tw_status fetch(struct flight *f, const char *path)
 
 	if (fd < 0)
 		return tw_fail_errno(&f->err, tw_disk_status(errno), "a file cannot be cached");
-	st = f->ask.fill(f->ask.arg, f->key, fd, &f->err);
+	st = f->request.fill(f->request.arg, f->key, fd, &f->err);
 	if (st == TW_OK && fdatasync(fd) != 0)
 		st = tw_fail_errno(&f->err, TW_IO, "a file cannot be cached");
 	f->fd = st == TW_OK ? open_again(fd) : -1;
@@ -384,7 +384,7 @@ static void run_fetch(struct tw_pool_task *task, bool stopping)
 }
 
 /* Call with the lock held.  NULL if out of memory. */
-static struct flight *start_fetch(struct tw_cache *c, const struct tw_cache_ask *ask)
+static struct flight *start_fetch(struct tw_cache *c, const struct tw_cache_request *request)
 {
 	struct flight *f = tw_mem_zalloc(1, sizeof *f);
 
@@ -392,9 +392,9 @@ static struct flight *start_fetch(struct tw_cache *c, const struct tw_cache_ask 
 		return NULL;
 	f->task.run = run_fetch;
 	f->cache = c;
-	f->ask = *ask;
-	(void)snprintf(f->name, sizeof f->name, "%s", ask->name);
-	(void)snprintf(f->key, sizeof f->key, "%s", ask->key);
+	f->request = *request;
+	(void)snprintf(f->name, sizeof f->name, "%s", request->name);
+	(void)snprintf(f->key, sizeof f->key, "%s", request->key);
 	f->holders = 1;
 	f->fd = -1;
 	f->next = c->flights;
@@ -467,19 +467,19 @@ static bool open_kept(struct tw_cache *c, const char *name, int *ret_fd)
 }
 
 enum tw_status tw_cache_get(
-        struct tw_cache *c, const struct tw_cache_ask *ask, int *ret_fd, struct tw_err *err)
+        struct tw_cache *c, const struct tw_cache_request *request, int *ret_fd, struct tw_err *err)
 {
 	struct flight *f;
 	enum tw_status st = TW_OK;
 
 	(void)pthread_mutex_lock(&c->lock);
-	f = flight_of(c, ask->name);
+	f = flight_of(c, request->name);
 	if (f && !f->doomed) {
 		c->stats.shared++;
-		st = join_fetch(c, f, ask->until_ms, ret_fd, err);
-	} else if (f || !open_kept(c, ask->name, ret_fd)) {
-		f = start_fetch(c, ask);
-		st = f ? join_fetch(c, f, ask->until_ms, ret_fd, err) : tw_oom(err);
+		st = join_fetch(c, f, request->until_ms, ret_fd, err);
+	} else if (f || !open_kept(c, request->name, ret_fd)) {
+		f = start_fetch(c, request);
+		st = f ? join_fetch(c, f, request->until_ms, ret_fd, err) : tw_oom(err);
 	}
 	(void)pthread_mutex_unlock(&c->lock);
 	return st;

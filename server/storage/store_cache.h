@@ -29,7 +29,7 @@ enum tw_status tw_cache_open(const char *dir, uint64_t max_bytes, unsigned min_f
         struct tw_cache **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_cache *tw_cache_close(struct tw_cache *c); /* accepts NULL; returns NULL */
 
-struct tw_cache_ask {
+struct tw_cache_request {
 	const char *name, *key; /* name: in the folder; key: for fill, also shorter than
 	                         * TW_CACHE_NAME */
 	/* Fetches into an empty file, in another thread.  arg must outlive the cache. */
@@ -39,7 +39,7 @@ struct tw_cache_ask {
 };
 /* A separate descriptor at offset 0.  A missing file is fetched with `fill`; its failure is
  * returned to all who waited.  TW_BUSY if the time ends first: the fetch continues. */
-enum tw_status tw_cache_get(struct tw_cache *c, const struct tw_cache_ask *ask, int *ret_fd,
+enum tw_status tw_cache_get(struct tw_cache *c, const struct tw_cache_request *request, int *ret_fd,
         struct tw_err *err) TW_MUST_USE;
 /* Evicts files until enough of the disk is free; false: all are evicted and it is not enough. */
 bool tw_cache_yield(struct tw_cache *c);

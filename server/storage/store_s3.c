@@ -417,11 +417,11 @@ static enum tw_status get(
 	struct store *s = store;
 	char name[TW_STORE_KEY];
 
-	return s->cache && is_cached(key)
-	               ? tw_cache_get(s->cache,
-	                         &(struct tw_cache_ask){name_of(key, name), key, fill, s, until_ms},
-	                         ret_fd, err)
-	               : get_once(s, key, ret_fd, err);
+	return s->cache && is_cached(key) ? tw_cache_get(s->cache,
+	                                            &(struct tw_cache_request){name_of(key, name),
+	                                                    key, fill, s, until_ms},
+	                                            ret_fd, err)
+	                                  : get_once(s, key, ret_fd, err);
 }
 
 static bool forget(void *store, const char *key)

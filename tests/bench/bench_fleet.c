@@ -204,7 +204,7 @@ static void ask_flame(struct bench *b, const struct tw_rollup_filter *f, struct 
 static void ask_search(struct bench *b, const struct tw_rollup_filter *f, struct tw_arena *a)
 {
 	const struct tw_index_names of = {b->project, "com.app.C0.m7", NULL, NULL, 1000};
-	struct tw_index_ask ask = {.project_id = b->project, .each = tw_search_row};
+	struct tw_index_query ask = {.project_id = b->project, .each = tw_search_row};
 	struct tw_search s = {.over_ns = 1000000, .thread = "main"};
 	struct tw_rollup_naming *methods;
 	struct tw_rollup_cell *cells;

@@ -107,14 +107,14 @@ struct side { /* traces of a version, by device class */
 static enum tw_status read_side(struct tw_req *r, const struct tw_regress_found *of,
         const char *version, struct tw_arena *a, struct side *ret, struct tw_err *err)
 {
-	const struct tw_fleet_ask ask = {.project_id = project(r),
+	const struct tw_fleet_query query = {.project_id = project(r),
 	        .filter = {of->app, version, "", of->scenario, "", "", "", of->day - EVIDENCE_DAYS,
 	                of->day + EVIDENCE_DAYS},
 	        .dims = TW_DIM_CLASS};
 	struct tw_fleet_store *store = tw_req_app(r)->fleet;
 	struct tw_rollup_cell *cells = NULL;
 	size_t n = 0;
-	enum tw_status st = store->engine->cells(store, &ask, a, &cells, &n, err);
+	enum tw_status st = store->engine->cells(store, &query, a, &cells, &n, err);
 
 	*ret = (struct side){NULL, 0};
 	if (st == TW_OK && n)
@@ -188,7 +188,8 @@ enum tw_status tw_api_issue_regression(struct tw_req *r, enum tw_tracker tracker
 		st = add_classes(r, &row.of, a, &i, err);
 	if (st == TW_OK && row.of.method[0])
 		st = tw_api_blame(r,
-		        &(struct tw_blame_ask){row.of.method, row.of.app, row.of.base, row.of.head},
+		        &(struct tw_blame_query){
+		                row.of.method, row.of.app, row.of.base, row.of.head},
 		        &blame, err);
 	if (st == TW_OK) {
 		j = tw_row_json(&tw_regression_fields, &row);
@@ -237,7 +238,7 @@ static enum tw_status add_blame(struct tw_req *r, struct tw_issue *io, struct tw
 	if (!frame || !*frame)
 		return TW_OK;
 	st = tw_api_blame(r,
-	        &(struct tw_blame_ask){frame, "", "", io->n_traces ? io->traces[0].version : ""},
+	        &(struct tw_blame_query){frame, "", "", io->n_traces ? io->traces[0].version : ""},
 	        &blame, err);
 	io->blame = blame;
 	return st == TW_BAD_REQUEST ? TW_OK : st; /* not a method of Java or Kotlin */

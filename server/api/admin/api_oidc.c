@@ -183,7 +183,7 @@ static enum tw_status start_session(struct tw_req *r, const struct tw_oidc_perso
 	        .subject = p->subject,
 	        .name = p->name,
 	        .user_id = p->begun.user_id,
-	        .asked_by = p->begun.has_before ? p->begun.before : NULL,
+	        .requested_by = p->begun.has_before ? p->begun.before : NULL,
 	        .may_be_new = p->may_be_new,
 	        .first = p->first,
 	        .n_first = p->n_first,

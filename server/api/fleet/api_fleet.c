@@ -129,28 +129,29 @@ enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *
 }
 
 enum tw_status tw_fleet_read_only(
-        struct tw_fleet_question *q, const struct tw_fleet_ask *of, struct tw_err *err)
+        struct tw_fleet_question *q, const struct tw_fleet_query *of, struct tw_err *err)
 {
 	struct tw_fleet_store *store = tw_fleet_store_of(q);
 	const char **labels = tw_arena_alloc(q->arena, TW_FLEET_LABELS_MAX, sizeof(const char *));
 
-	q->ask = *of;
-	q->ask.project_id = tw_req_caller(q->req)->project_id;
-	q->ask.filter = q->filter;
-	q->ask.label_key = q->label_key;
-	q->ask.labels = labels;
-	q->ask.n_labels = q->n_labels;
+	q->query = *of;
+	q->query.project_id = tw_req_caller(q->req)->project_id;
+	q->query.filter = q->filter;
+	q->query.label_key = q->label_key;
+	q->query.labels = labels;
+	q->query.n_labels = q->n_labels;
 	if (!labels)
 		return tw_oom(err);
 	memcpy(labels, q->labels, sizeof q->labels);
-	q->ask.until_ms = tw_monotonic_ms() + (int64_t)tw_req_ms_left(q->req);
-	return store->engine->cells(store, &q->ask, q->arena, &q->cells, &q->n_cells, err);
+	q->query.until_ms = tw_monotonic_ms() + (int64_t)tw_req_ms_left(q->req);
+	return store->engine->cells(store, &q->query, q->arena, &q->cells, &q->n_cells, err);
 }
 
 enum tw_status tw_fleet_read(
         struct tw_fleet_question *q, unsigned metrics, unsigned dims, struct tw_err *err)
 {
-	return tw_fleet_read_only(q, &(struct tw_fleet_ask){.metrics = metrics, .dims = dims}, err);
+	return tw_fleet_read_only(
+	        q, &(struct tw_fleet_query){.metrics = metrics, .dims = dims}, err);
 }
 
 /* --- responses --- */

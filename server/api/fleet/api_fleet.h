@@ -28,8 +28,8 @@ struct tw_fleet_question {
 	const char *labels[TW_FLEET_LABELS_MAX]; /* label= after the first */
 	size_t n_labels;
 	struct tw_fleet_values values;
-	uint64_t not_counted;    /* traces of the filter from before the label was counted */
-	struct tw_fleet_ask ask; /* of the cells, once they are read */
+	uint64_t not_counted;        /* traces of the filter from before the label was counted */
+	struct tw_fleet_query query; /* of the cells, once they are read */
 	struct tw_rollup_cell *cells;
 	size_t n_cells;
 	struct tw_sketch *sketch;
@@ -51,8 +51,8 @@ enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *
 enum tw_status tw_fleet_read(struct tw_fleet_question *q, unsigned metrics, unsigned dims,
         struct tw_err *err) TW_MUST_USE;
 /* Likewise, of these methods alone; a hint. */
-enum tw_status tw_fleet_read_only(
-        struct tw_fleet_question *q, const struct tw_fleet_ask *of, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_fleet_read_only(struct tw_fleet_question *q, const struct tw_fleet_query *of,
+        struct tw_err *err) TW_MUST_USE;
 struct tw_fleet_store *tw_fleet_store_of(const struct tw_fleet_question *q);
 extern const struct tw_param tw_fleet_by_params[]; /* by= and top= */
 /* Reads by=, or dflt; for label:KEY the filter then covers all its values. */

@@ -106,7 +106,7 @@ enum tw_status tw_fleet_read_by(
 static enum tw_status count_others(struct tw_fleet_question *q, struct tw_err *err)
 {
 	struct tw_fleet_store *store = tw_fleet_store_of(q);
-	struct tw_fleet_ask all = q->ask;
+	struct tw_fleet_query all = q->query;
 	const uint64_t counted = tw_fleet_traces(q);
 	uint64_t n = 0;
 	enum tw_status st;

@@ -95,7 +95,7 @@ static enum tw_status read_cells(
 	        1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_WALL | 1U << TW_ROLLUP_CALLS,
 	        TW_DIM_SCENARIO | TW_DIM_CLASS, err);
 
-	s->ask = q->ask;
+	s->query = q->query;
 	if (st != TW_OK)
 		return st;
 	s->cells = (struct tw_fleet_cells){
@@ -143,8 +143,8 @@ static enum tw_status open_sides(struct tw_comparison *c, struct tw_err *err)
 
 	if (st == TW_OK)
 		st = open_side(c, TW_SIDE_B, err);
-	if (st == TW_OK && !a->trace_id && !b->trace_id && !a->ask.n_labels && !b->ask.n_labels &&
-	        same_filter(&a->filter, &b->filter))
+	if (st == TW_OK && !a->trace_id && !b->trace_id && !a->query.n_labels &&
+	        !b->query.n_labels && same_filter(&a->filter, &b->filter))
 		st = tw_fail(err, TW_BAD_REQUEST,
 		        "A and B are the same: say what differs, as in a=8.3.0&b=8.3.1, "
 		        "a.os=13&b.os=14 or a=trace:ID");

@@ -13,7 +13,7 @@
 struct tw_compared_side {
 	const char *label; /* "8.3.1", "trace 01…", or the filter as text */
 	struct tw_rollup_filter filter;
-	struct tw_fleet_ask ask; /* of its cells */
+	struct tw_fleet_query query; /* of its cells */
 	struct tw_fleet_cells cells;
 	const char *trace_id; /* of a side that is one trace; NULL */
 	struct tw_rollup_worker *folder;

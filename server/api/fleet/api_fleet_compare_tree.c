@@ -46,7 +46,7 @@ static enum tw_status read_side(
 	const struct tw_compared_side *s = &c->sides[side];
 	enum tw_status st = TW_OK;
 
-	c->q->ask = s->ask;
+	c->q->query = s->query;
 	for (int k = 0; st == TW_OK && k < TW_MIX_CLASSES; k++) {
 		struct tw_rollup_tree *to = &t->of[side * TW_MIX_CLASSES + k];
 		const struct tw_fleet_cells *cells = &c->mix.of[side][k];

@@ -83,7 +83,7 @@ static enum tw_status read_group(
 	memset(a->sums.rules, 0, sizeof a->sums.rules);
 	a->sums.traces = a->sums.partial = 0;
 	st = store->engine->found(
-	        store, &a->q->ask, &cells, &(struct tw_fleet_findings){take_row, a}, err);
+	        store, &a->q->query, &cells, &(struct tw_fleet_findings){take_row, a}, err);
 	a->cut = st == TW_DEADLINE || st == TW_TOO_LARGE;
 	st = a->cut ? TW_OK : st;
 	g->looked = a->sums.traces;

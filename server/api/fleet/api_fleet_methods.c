@@ -375,7 +375,7 @@ static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *
 	s.ids = ids;
 	if (st == TW_OK)
 		st = tw_fleet_read_only(q,
-		        &(struct tw_fleet_ask){.metrics = s.metrics,
+		        &(struct tw_fleet_query){.metrics = s.metrics,
 		                .dims = tw_fleet_by_dims(by),
 		                .only = s.ids,
 		                .n_only = s.n_ids},

@@ -167,7 +167,7 @@ static enum tw_status scan(struct search *k, struct tw_err *err)
 	k->s.kept = q->arena;
 	if (!k->s.found)
 		return tw_oom(err);
-	return store->engine->search(store, &q->ask, q->cells, q->n_cells, &k->s, err);
+	return store->engine->search(store, &q->query, q->cells, q->n_cells, &k->s, err);
 }
 
 /* --- files --- */
@@ -187,7 +187,7 @@ static struct tw_search_call read_hit(struct search *k, const struct tw_search_f
 	const struct tw_named_trace of = {tw_req_caller(k->q->req)->project_id, found->trace_id,
 	        method->build_id, method->mapping_id};
 	const struct tw_deadline deadline = {is_late, k};
-	const struct tw_search_ask ask = {method, found, &k->path, k->s.over_ns, &deadline};
+	const struct tw_search_query query = {method, found, &k->path, k->s.over_ns, &deadline};
 	struct tw_search_call call = {0};
 	struct tw_trace_file *file = NULL;
 	struct tw_namer namer = {0};
@@ -201,7 +201,7 @@ static struct tw_search_call read_hit(struct search *k, const struct tw_search_f
 			st = tw_trace_file_inline(file, &namer.names, &why);
 	}
 	if (st == TW_OK)
-		st = tw_search_find_call(file, &ask, &call, &why);
+		st = tw_search_find_call(file, &query, &call, &why);
 	tw_trace_file_close(file);
 	tw_namer_close(&parts, &namer);
 	return st == TW_OK ? call : (struct tw_search_call){0};

@@ -16,7 +16,7 @@ enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q, const struct tw_
 {
 	struct tw_fleet_store *store = tw_fleet_store_of(q);
 
-	return store->engine->tree(store, &q->ask, of, t, err);
+	return store->engine->tree(store, &q->query, of, t, err);
 }
 
 /* --- names --- */

@@ -77,8 +77,8 @@ static enum tw_status reply(struct tw_req *r, struct tw_arena *a, struct tw_err 
 
 	if (st == TW_OK)
 		st = tw_regress_trend(tw_req_app(r)->fleet, project_id,
-		        &(struct tw_trend_ask){&row.of, tw_unix_ms() / TW_DAY_MS, {is_late, r}}, a,
-		        &trend, err);
+		        &(struct tw_trend_query){&row.of, tw_unix_ms() / TW_DAY_MS, {is_late, r}},
+		        a, &trend, err);
 	return st == TW_OK ? tw_req_reply_json(r, 200, trend_json(&row, &trend), err) : st;
 }
 

@@ -8,14 +8,14 @@
 
 /* TID.BEGIN.DEPTH, as in the page's URL. */
 static enum tw_status read_around(
-        const struct tw_req *r, struct tw_call *ret, bool *ret_asked, struct tw_err *err)
+        const struct tw_req *r, struct tw_call *ret, bool *ret_given, struct tw_err *err)
 {
 	const char *text = tw_req_text(r, "around");
 	struct tw_str rest = tw_str_of(text ? text : "");
 	uint64_t parts[3] = {0};
 
-	*ret_asked = rest.len > 0;
-	for (unsigned i = 0; *ret_asked && i < 3; i++)
+	*ret_given = rest.len > 0;
+	for (unsigned i = 0; *ret_given && i < 3; i++)
 		if (!tw_str_u64(
 		            tw_str_split(&rest, '.'), i < 2 ? INT64_MAX : UINT32_MAX, &parts[i]))
 			return tw_fail(err, TW_BAD_REQUEST,
@@ -104,13 +104,13 @@ static void put_histogram(struct tw_question *q, const struct tw_calls *c)
 
 static enum tw_status answer_calls(struct tw_question *q, struct tw_err *err)
 {
-	struct tw_calls_query ask;
+	struct tw_calls_query query;
 	struct tw_call around;
 	struct tw_calls *c = tw_arena_alloc(q->arena, 1, sizeof *c);
-	enum tw_status st = c ? read_calls(q, &ask, &around, err) : tw_oom(err);
+	enum tw_status st = c ? read_calls(q, &query, &around, err) : tw_oom(err);
 
 	if (st == TW_OK)
-		st = tw_query_calls(q->v.file, &ask, &q->deadline, q->arena, c, err);
+		st = tw_query_calls(q->v.file, &query, &q->deadline, q->arena, c, err);
 	if (st != TW_OK)
 		return st;
 	tw_json_open(&q->j, '{');

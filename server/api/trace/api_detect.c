@@ -58,7 +58,7 @@ static const struct tw_param keep_params[] = {
         {0},
 };
 
-static enum tw_status read_asked(
+static enum tw_status read_rules_sent(
         struct tw_req *r, struct tw_detecting *d, int64_t *ret_changed, struct tw_err *err)
 {
 	d->keep = tw_req_number(r, "limit");
@@ -73,7 +73,7 @@ static enum tw_status stored_findings(
 	enum tw_status st = tw_detect_rules_new(doc, &d->rules, err);
 
 	if (st == TW_OK)
-		st = read_asked(r, d, &changed, err);
+		st = read_rules_sent(r, d, &changed, err);
 	if (st == TW_OK)
 		st = tw_view_open(r, &d->v, err);
 	if (st != TW_OK)
@@ -116,7 +116,7 @@ static enum tw_status try_on(
         struct tw_req *r, struct tw_detecting *d, const char *trace, struct tw_err *err)
 {
 	int64_t changed;
-	enum tw_status st = read_asked(r, d, &changed, err);
+	enum tw_status st = read_rules_sent(r, d, &changed, err);
 
 	if (st == TW_OK)
 		st = tw_view_open_id(r, trace, &d->v, err);

@@ -224,13 +224,13 @@ static void put_cause(struct tw_detecting *d, int64_t from_ns, int64_t to_ns, ui
 static enum tw_status find_heavy(struct tw_detecting *d, int64_t from_ns, int64_t to_ns,
         struct tw_heavy *ret, bool *ret_known, struct tw_err *err)
 {
-	const struct tw_heavy_ask ask = {d->main, from_ns, to_ns, d->is_app, &d->deadline};
+	const struct tw_heavy_query query = {d->main, from_ns, to_ns, d->is_app, &d->deadline};
 	bool partial = tw_deadline_passed(&d->deadline);
 	enum tw_status st = TW_OK;
 
 	tw_arena_reset(d->scratch);
 	if (!partial)
-		st = tw_query_heavy(d->v.file, &ask, d->scratch, ret, &partial, err);
+		st = tw_query_heavy(d->v.file, &query, d->scratch, ret, &partial, err);
 	*ret_known = st == TW_OK && !partial;
 	if (st == TW_NOMEM)
 		d->cut |= TW_CUT_CAUSES;

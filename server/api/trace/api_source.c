@@ -13,13 +13,13 @@
 #include "server/base/app.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/traces/catalogue_build.h"
-#include "server/source/source_ask.h"
 #include "server/source/source_link.h"
+#include "server/source/source_query.h"
 #include "server/source/source_rules.h"
 
 enum { TEXT_BYTES = 200 };
 
-struct ask {
+struct query {
 	struct tw_req *r;
 	json_t *doc;
 	const json_t *repository; /* a member of doc; NULL: none */
@@ -114,7 +114,7 @@ static enum tw_status check_file(const char *file, struct tw_err *err)
 	return TW_OK;
 }
 
-static enum tw_status read_texts(struct ask *q, struct tw_err *err)
+static enum tw_status read_texts(struct query *q, struct tw_err *err)
 {
 	const struct {
 		const char *name;
@@ -134,7 +134,7 @@ static enum tw_status read_texts(struct ask *q, struct tw_err *err)
 
 /* For repositories that use builds, a version stands for its newest build. */
 static enum tw_status fill_build(
-        const struct ask *q, const char *version, const char **io_build, struct tw_err *err)
+        const struct query *q, const char *version, const char **io_build, struct tw_err *err)
 {
 	const json_t *ref;
 	bool asked = false;
@@ -151,7 +151,7 @@ static enum tw_status fill_build(
 }
 
 /* Fills in the known properties of a side's build. */
-static enum tw_status fill_side(const struct ask *q, const char *version, const char **io_build,
+static enum tw_status fill_side(const struct query *q, const char *version, const char **io_build,
         const char **ret_commit, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -165,7 +165,7 @@ static enum tw_status fill_side(const struct ask *q, const char *version, const 
 	return st == TW_OK ? fill_build(q, version, io_build, err) : st;
 }
 
-static enum tw_status read_ask(struct ask *q, struct tw_err *err)
+static enum tw_status read_query(struct query *q, struct tw_err *err)
 {
 	enum tw_status st = read_texts(q, err);
 
@@ -175,7 +175,7 @@ static enum tw_status read_ask(struct ask *q, struct tw_err *err)
 }
 
 /* Repository, builds and commits of the request. */
-static enum tw_status fill_ask(struct ask *q, struct tw_err *err)
+static enum tw_status fill_query(struct query *q, struct tw_err *err)
 {
 	enum tw_status st = tw_source_name_read(q->method, tw_req_arena(q->r), &q->name, err);
 	int64_t changed_ms;
@@ -194,7 +194,7 @@ static enum tw_status fill_ask(struct ask *q, struct tw_err *err)
 /* []: the newest commit; null: no ref can have this name. A commit stated by the build is the only
  * candidate, because a tag of the version may point to another one. */
 static json_t *names_of(
-        const struct ask *q, const char *version, const char *build, const char *commit)
+        const struct query *q, const char *version, const char *build, const char *commit)
 {
 	json_t *names = *commit ? json_pack("[s]", commit)
 	                        : tw_source_rules_refs(q->repository, version, build, "");
@@ -205,7 +205,7 @@ static json_t *names_of(
 	return json_null();
 }
 
-static json_t *task_of(const struct ask *q)
+static json_t *task_of(const struct query *q)
 {
 	json_t *roots = json_object_get(q->repository, "roots");
 	json_t *head = names_of(q, q->version, q->build, q->commit);
@@ -217,7 +217,7 @@ static json_t *task_of(const struct ask *q)
 	        "line", (json_int_t)q->line, "head", head, "base", base, "log", q->log);
 }
 
-static void put_reason(struct ask *q, const char *why)
+static void put_reason(struct query *q, const char *why)
 {
 	(void)json_object_set_new(q->answer, "why", json_string(why));
 }
@@ -228,7 +228,7 @@ static bool is_answer(enum tw_status st)
 	return st == TW_NOT_FOUND || st == TW_DEADLINE || st == TW_CORRUPT || st == TW_TOO_LARGE;
 }
 
-static enum tw_status ask_clone(struct ask *q, struct tw_err *err)
+static enum tw_status ask_clone(struct query *q, struct tw_err *err)
 {
 	struct tw_source_question question = {
 	        .clone = tw_source_text(q->repository, "clone"), .ms = tw_req_ms_left(q->r)};
@@ -245,7 +245,7 @@ static enum tw_status ask_clone(struct ask *q, struct tw_err *err)
 	if (st == TW_OK && !question.task)
 		st = tw_oom(err);
 	if (st == TW_OK)
-		st = tw_sources_ask(tw_req_app(q->r)->sources, &question, &q->told, err);
+		st = tw_sources_query(tw_req_app(q->r)->sources, &question, &q->told, err);
 	json_decref(question.task);
 	if (!is_answer(st))
 		return st;
@@ -255,14 +255,14 @@ static enum tw_status ask_clone(struct ask *q, struct tw_err *err)
 
 /* --- the response --- */
 
-static const char *child_text(const struct ask *q, const char *key)
+static const char *child_text(const struct query *q, const char *key)
 {
 	const char *s = json_string_value(json_object_get(q->told, key));
 
 	return s ? s : "";
 }
 
-static uint32_t child_line(const struct ask *q, size_t which)
+static uint32_t child_line(const struct query *q, size_t which)
 {
 	const json_t *first = json_array_get(json_object_get(q->told, "lines"), 0);
 
@@ -270,7 +270,7 @@ static uint32_t child_line(const struct ask *q, size_t which)
 }
 
 /* The commit, or the ref of the version; "": unknown, which does not mean the newest. */
-static const char *commit_of(const struct ask *q)
+static const char *commit_of(const struct query *q)
 {
 	json_t *names;
 	const char *name = child_text(q, "commit");
@@ -292,7 +292,7 @@ static const char *known_from(const char *version, const char *build, const char
 	return *commit ? "build" : *version || *build ? "name" : "newest";
 }
 
-static void add_commits_from(struct ask *q)
+static void add_commits_from(struct query *q)
 {
 	(void)json_object_set_new(
 	        q->answer, "commit_from", json_string(known_from(q->version, q->build, q->commit)));
@@ -302,7 +302,7 @@ static void add_commits_from(struct ask *q)
 }
 
 /* No link if it needs a commit and the commit is unknown. */
-static bool has_link(struct ask *q, const char *commit)
+static bool has_link(struct query *q, const char *commit)
 {
 	const char *link = tw_source_text(q->repository, "link");
 
@@ -312,7 +312,7 @@ static bool has_link(struct ask *q, const char *commit)
 	return *link && (*commit || !strstr(link, "{commit}"));
 }
 
-static enum tw_status add_link(struct ask *q, struct tw_err *err)
+static enum tw_status add_link(struct query *q, struct tw_err *err)
 {
 	struct tw_arena *a = tw_req_arena(q->r);
 	bool found = *child_text(q, "path");
@@ -333,7 +333,7 @@ static enum tw_status add_link(struct ask *q, struct tw_err *err)
 	return TW_OK;
 }
 
-static void add_commits(struct ask *q)
+static void add_commits(struct query *q)
 {
 	const char *link = tw_source_text(q->repository, "commit_link");
 	bool emails = q->emails || json_is_true(json_object_get(q->repository, "emails"));
@@ -355,7 +355,7 @@ static void add_commits(struct ask *q)
 	}
 }
 
-static void add_rest(struct ask *q)
+static void add_rest(struct query *q)
 {
 	static const char *const keys[] = {"commit", "base_commit", "base_note", "lines",
 	        "is_method", "note", "owners", "owners_file", "owners_why", "newest_ms", "commits",
@@ -370,7 +370,7 @@ static void add_rest(struct ask *q)
 	}
 }
 
-static enum tw_status make_answer(struct ask *q, struct tw_err *err)
+static enum tw_status make_answer(struct query *q, struct tw_err *err)
 {
 	enum tw_status st;
 
@@ -393,9 +393,9 @@ static enum tw_status make_answer(struct ask *q, struct tw_err *err)
 }
 
 /* On failure q->answer is NULL. */
-static enum tw_status find_answer(struct ask *q, struct tw_err *err)
+static enum tw_status find_answer(struct query *q, struct tw_err *err)
 {
-	enum tw_status st = fill_ask(q, err);
+	enum tw_status st = fill_query(q, err);
 
 	if (st == TW_OK)
 		st = make_answer(q, err);
@@ -408,9 +408,9 @@ static enum tw_status find_answer(struct ask *q, struct tw_err *err)
 	return st;
 }
 
-static enum tw_status answer(struct ask *q, struct tw_err *err)
+static enum tw_status answer(struct query *q, struct tw_err *err)
 {
-	enum tw_status st = read_ask(q, err);
+	enum tw_status st = read_query(q, err);
 
 	if (st == TW_OK)
 		st = find_answer(q, err);
@@ -418,17 +418,17 @@ static enum tw_status answer(struct ask *q, struct tw_err *err)
 }
 
 enum tw_status tw_api_blame(
-        struct tw_req *r, const struct tw_blame_ask *ask, json_t **ret, struct tw_err *err)
+        struct tw_req *r, const struct tw_blame_query *query, json_t **ret, struct tw_err *err)
 {
-	struct ask q = {.r = r,
+	struct query q = {.r = r,
 	        .log = true,
 	        .emails = true,
-	        .method = ask->method,
+	        .method = query->method,
 	        .file = "",
-	        .app = ask->app,
-	        .version = ask->head,
+	        .app = query->app,
+	        .version = query->head,
 	        .build = "",
-	        .base = ask->base,
+	        .base = query->base,
 	        .base_build = ""};
 	enum tw_status st = find_answer(&q, err);
 
@@ -438,12 +438,12 @@ enum tw_status tw_api_blame(
 
 static enum tw_status get_source(struct tw_req *r, struct tw_err *err)
 {
-	return answer(&(struct ask){.r = r}, err);
+	return answer(&(struct query){.r = r}, err);
 }
 
 static enum tw_status get_blame(struct tw_req *r, struct tw_err *err)
 {
-	return answer(&(struct ask){.r = r, .log = true}, err);
+	return answer(&(struct query){.r = r, .log = true}, err);
 }
 
 static const struct tw_param method_params[] = {

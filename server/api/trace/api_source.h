@@ -12,7 +12,7 @@
 
 struct tw_req;
 
-struct tw_blame_ask { /* "" where unknown */
+struct tw_blame_query { /* "" where unknown */
 	const char *method, *app;
 	const char *base, *head; /* versions */
 };
@@ -20,7 +20,7 @@ struct tw_blame_ask { /* "" where unknown */
 /* The response of GET /api/v1/source/blame, with why instead of commits where they cannot be found
  * out.  Contains email addresses, which people may not be shown.  The caller frees it with
  * json_decref; NULL on failure. */
-enum tw_status tw_api_blame(struct tw_req *r, const struct tw_blame_ask *ask, json_t **ret,
+enum tw_status tw_api_blame(struct tw_req *r, const struct tw_blame_query *query, json_t **ret,
         struct tw_err *err) TW_MUST_USE;
 
 #endif

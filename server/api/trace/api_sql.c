@@ -159,7 +159,7 @@ static enum tw_status reply(struct tw_req *r, struct answer *a, struct tw_err *e
 	return tw_req_reply_buf(r, 200, "application/json", true, &a->out, err);
 }
 
-static enum tw_status ask(struct tw_req *r, const json_t *body, struct tw_err *err)
+static enum tw_status query(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	struct answer a = {.rows = 0};
 	struct tw_view v;
@@ -182,7 +182,7 @@ static enum tw_status ask(struct tw_req *r, const json_t *body, struct tw_err *e
 
 static enum tw_status post_sql(struct tw_req *r, struct tw_err *err)
 {
-	return tw_api_with_body(r, ask, err);
+	return tw_api_with_body(r, query, err);
 }
 
 const struct tw_route tw_routes_sql[] = {

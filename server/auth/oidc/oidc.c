@@ -191,7 +191,7 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_oom(err);
 }
 
-static enum tw_status ask_provider(struct tw_oidc *o, struct tw_oidc_call *call,
+static enum tw_status find_provider(struct tw_oidc *o, struct tw_oidc_call *call,
         struct tw_provider_metadata *ret, struct tw_err *err)
 {
 	enum tw_status st;
@@ -225,7 +225,7 @@ enum tw_status tw_oidc_begin(struct tw_oidc *o, struct tw_oidc_call *call,
 	struct tw_provider_metadata provider = {.authorization = "", .token = "", .userinfo = ""};
 	struct tw_oidc_state s = {.next = "/"};
 	const char *location;
-	enum tw_status st = ask_provider(o, call, &provider, err);
+	enum tw_status st = find_provider(o, call, &provider, err);
 
 	if (st == TW_OK)
 		st = tw_oidc_state_begin(
@@ -461,7 +461,7 @@ enum tw_status tw_oidc_finish(struct tw_oidc *o, struct tw_oidc_call *call,
 	st = tw_oidc_state_take(o->states, answer->cookie ? answer->cookie : "",
 	        answer->state ? answer->state : "", tw_unix_ms(), call->arena, &s, err);
 	if (st == TW_OK)
-		st = ask_provider(o, call, &provider, err);
+		st = find_provider(o, call, &provider, err);
 	if (st == TW_OK)
 		st = check_response(o, &provider, call, answer, err);
 	if (st == TW_OK)

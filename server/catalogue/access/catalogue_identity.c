@@ -188,11 +188,11 @@ static enum tw_status check_requester(struct tw_db *db, const struct tw_identity
 	int64_t there = 0;
 	enum tw_status st = TW_OK;
 
-	if (who->asked_by)
+	if (who->requested_by)
 		st = tw_cat_first_int(db, &there, err, /* primary key */
 		        "SELECT 1 FROM session WHERE hash=?1 AND user_id=?2 AND expires_ms>?3"
 		        " AND seen_ms+idle_ms>?3",
-		        "hti", who->asked_by, who->user_id, tw_unix_ms());
+		        "hti", who->requested_by, who->user_id, tw_unix_ms());
 	if (st == TW_OK && !there)
 		return end_as(TW_IDENTITY_OVER, ret_end,
 		        tw_fail(err, TW_DENIED,

@@ -14,7 +14,7 @@ struct tw_identity {
 	const char *issuer, *subject;
 	const char *name;             /* for a new account; "" none */
 	const char *user_id;          /* the account to link to, "" */
-	const uint8_t *asked_by;      /* hash of that account's session, which must still exist */
+	const uint8_t *requested_by;  /* hash of that account's session, which must still exist */
 	bool may_be_new;              /* create an account if there is none */
 	const struct tw_grant *first; /* roles of a created account */
 	size_t n_first;

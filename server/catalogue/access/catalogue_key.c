@@ -156,7 +156,7 @@ enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id,
 {
 	struct tw_cat_list l = {.arena = a, .row_bytes = sizeof **ret, .fields = &tw_key_fields};
 	int64_t n = 0;
-	enum tw_status st = tw_cat_ask_int(c, &n, err, /* primary key */
+	enum tw_status st = tw_cat_select_int(c, &n, err, /* primary key */
 	        "SELECT count(*) FROM api_key WHERE project_id=?", "t", project_id);
 
 	l.limit = (size_t)n;

@@ -13,27 +13,27 @@ static enum tw_status empty_at(
 /* Limits a bucket to its capacity: a larger value was written before the database's clock was set
  * back. */
 static enum tw_status pull_back(
-        struct tw_db *db, const struct tw_throttle_ask *ask, int64_t now, struct tw_err *err)
+        struct tw_db *db, const struct tw_throttle_cost *cost, int64_t now, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < ask->n; i++)
+	for (size_t i = 0; st == TW_OK && i < cost->n; i++)
 		st = tw_cat_exec(db, NULL, err, /* primary key */
 		        "UPDATE signin_try SET empty_ms=?2 WHERE what=?1 AND empty_ms>?2", "ii",
-		        (int64_t)ask->buckets[i].key, now + ask->buckets[i].most_ms);
+		        (int64_t)cost->buckets[i].key, now + cost->buckets[i].most_ms);
 	return st;
 }
 
 /* *ret_over: a bucket must be limited. */
-static enum tw_status longest_wait(struct tw_db *db, const struct tw_throttle_ask *ask, int64_t now,
-        int64_t *ret, bool *ret_over, struct tw_err *err)
+static enum tw_status longest_wait(struct tw_db *db, const struct tw_throttle_cost *cost,
+        int64_t now, int64_t *ret, bool *ret_over, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	*ret = 0;
 	*ret_over = false;
-	for (size_t i = 0; st == TW_OK && i < ask->n; i++) {
-		const struct tw_throttle_bucket *b = &ask->buckets[i];
+	for (size_t i = 0; st == TW_OK && i < cost->n; i++) {
+		const struct tw_throttle_bucket *b = &cost->buckets[i];
 		int64_t empty = 0, over;
 
 		st = empty_at(db, b, &empty, err);
@@ -65,20 +65,20 @@ static enum tw_status make_room(struct tw_db *db, int64_t now, size_t n, struct 
 }
 
 static enum tw_status take(
-        struct tw_db *db, const struct tw_throttle_ask *ask, int64_t now, struct tw_err *err)
+        struct tw_db *db, const struct tw_throttle_cost *cost, int64_t now, struct tw_err *err)
 {
-	enum tw_status st = make_room(db, now, ask->n, err);
+	enum tw_status st = make_room(db, now, cost->n, err);
 
-	for (size_t i = 0; st == TW_OK && i < ask->n; i++) /* empty buckets were deleted above */
-		st = tw_cat_exec(db, NULL, err,            /* primary key */
+	for (size_t i = 0; st == TW_OK && i < cost->n; i++) /* empty buckets were deleted above */
+		st = tw_cat_exec(db, NULL, err,             /* primary key */
 		        "INSERT INTO signin_try(what,empty_ms) VALUES(?1,?2) ON CONFLICT (what) DO"
 		        " UPDATE SET empty_ms=signin_try.empty_ms+?3",
-		        "iii", (int64_t)ask->buckets[i].key, now + ask->buckets[i].cost_ms,
-		        ask->buckets[i].cost_ms);
+		        "iii", (int64_t)cost->buckets[i].key, now + cost->buckets[i].cost_ms,
+		        cost->buckets[i].cost_ms);
 	return st;
 }
 
-static enum tw_status read_wait(struct tw_catalogue *c, const struct tw_throttle_ask *ask,
+static enum tw_status read_wait(struct tw_catalogue *c, const struct tw_throttle_cost *cost,
         int64_t *ret_wait_ms, bool *ret_over, struct tw_err *err)
 {
 	int64_t now = 0;
@@ -89,18 +89,18 @@ static enum tw_status read_wait(struct tw_catalogue *c, const struct tw_throttle
 		return st;
 	st = tw_cat_now(db, &now, err);
 	if (st == TW_OK)
-		st = longest_wait(db, ask, now, ret_wait_ms, ret_over, err);
+		st = longest_wait(db, cost, now, ret_wait_ms, ret_over, err);
 	tw_cat_done(c, db);
 	return st;
 }
 
-enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_throttle_ask *ask,
+enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_throttle_cost *cost,
         bool count, int64_t *ret_wait_ms, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	int64_t now = 0;
 	bool over = false;
-	enum tw_status st = read_wait(c, ask, ret_wait_ms, &over, err);
+	enum tw_status st = read_wait(c, cost, ret_wait_ms, &over, err);
 
 	if (st != TW_OK || (!over && (*ret_wait_ms || !count)))
 		return st; /* a refusal needs no write */
@@ -109,25 +109,25 @@ enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_thrott
 		return st;
 	st = tw_cat_now(w, &now, err);
 	if (st == TW_OK && over)
-		st = pull_back(w, ask, now, err);
+		st = pull_back(w, cost, now, err);
 	if (st == TW_OK)
-		st = longest_wait(w, ask, now, ret_wait_ms, &over, err);
+		st = longest_wait(w, cost, now, ret_wait_ms, &over, err);
 	if (st == TW_OK && *ret_wait_ms == 0 && count)
-		st = take(w, ask, now, err);
+		st = take(w, cost, now, err);
 	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_tries_back(
-        struct tw_catalogue *c, const struct tw_throttle_ask *ask, struct tw_err *err)
+        struct tw_catalogue *c, const struct tw_throttle_cost *cost, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ACCESS, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	for (size_t i = 0; st == TW_OK && i < ask->n; i++)
+	for (size_t i = 0; st == TW_OK && i < cost->n; i++)
 		st = tw_cat_exec(w, NULL, err, /* primary key */
 		        "UPDATE signin_try SET empty_ms=empty_ms-? WHERE what=?", "ii",
-		        ask->buckets[i].cost_ms, (int64_t)ask->buckets[i].key);
+		        cost->buckets[i].cost_ms, (int64_t)cost->buckets[i].key);
 	return tw_cat_end(c, w, st, err);
 }

@@ -16,17 +16,17 @@ struct tw_throttle_bucket {
 	uint64_t key; /* hash of subject and purpose */
 	int64_t cost_ms, most_ms;
 };
-struct tw_throttle_ask {
+struct tw_throttle_cost {
 	struct tw_throttle_bucket buckets[2];
 	size_t n;
 };
 enum { TW_TRIES_ROWS = 16384 }; /* beyond that, the bucket that is empty first is dropped */
 
 /* *ret_wait_ms: time until all buckets have space; 0: they have, and with `count` it is taken. */
-enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_throttle_ask *ask,
+enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_throttle_cost *cost,
         bool count, int64_t *ret_wait_ms, struct tw_err *err) TW_MUST_USE;
 /* Returns what was taken. */
 enum tw_status tw_catalogue_tries_back(
-        struct tw_catalogue *c, const struct tw_throttle_ask *ask, struct tw_err *err);
+        struct tw_catalogue *c, const struct tw_throttle_cost *cost, struct tw_err *err);
 
 #endif

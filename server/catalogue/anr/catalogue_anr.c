@@ -79,7 +79,7 @@ static struct tw_anr_group group_of(const struct tw_anr_rollup *t)
 
 /* Skips a group whose last report was removed in the meantime. */
 static enum tw_status name_group(struct tw_db *db, struct tw_stmt **kept,
-        const struct tw_anr_rollup_ask *ask, const char *newest, struct tw_arena *a,
+        const struct tw_anr_rollup_query *query, const char *newest, struct tw_arena *a,
         struct tw_anr_group *g, bool *ret_there, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -87,7 +87,7 @@ static enum tw_status name_group(struct tw_db *db, struct tw_stmt **kept,
 	        "SELECT a.kind, a.name, a.title, a.verdict, a.detail, h.version_name FROM anr a"
 	        " CROSS JOIN hang h WHERE a.project_id=?1 AND a.trace_id=?2 AND h.project_id=?1"
 	        " AND h.trace_id=?2",
-	        "tt", ask->project_id, newest);
+	        "tt", query->project_id, newest);
 
 	*ret_there = false;
 	if (st != TW_OK)
@@ -99,7 +99,7 @@ static enum tw_status name_group(struct tw_db *db, struct tw_stmt **kept,
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status name_groups(struct tw_catalogue *c, const struct tw_anr_rollup_ask *ask,
+static enum tw_status name_groups(struct tw_catalogue *c, const struct tw_anr_rollup_query *query,
         const struct tw_anr_rollups *all, struct tw_anr_group *groups, size_t *ret_n,
         struct tw_err *err)
 {
@@ -114,7 +114,7 @@ static enum tw_status name_groups(struct tw_catalogue *c, const struct tw_anr_ro
 		bool there;
 
 		groups[*ret_n] = group_of(all->list[i]);
-		st = name_group(db, &kept, ask, sums_of(all->list[i])->sum.worst, all->arena,
+		st = name_group(db, &kept, query, sums_of(all->list[i])->sum.worst, all->arena,
 		        &groups[*ret_n], &there, err);
 		*ret_n += there;
 	}
@@ -127,16 +127,16 @@ enum tw_status tw_catalogue_anr_groups(struct tw_catalogue *c, const char *proje
         const struct tw_rollup_filter *f, const char *key, struct tw_arena *a,
         struct tw_anr_group **ret, size_t *ret_n, struct tw_err *err)
 {
-	const struct tw_anr_rollup_ask ask = {project_id, f, TW_ANR_ROLLUP_ANRS,
+	const struct tw_anr_rollup_query query = {project_id, f, TW_ANR_ROLLUP_ANRS,
 	        key[0] ? key : NULL, false, TW_ANR_ROLLUP_BY_NAME};
 	struct tw_anr_rollups all = {.arena = a};
-	enum tw_status st = tw_cat_tallies(c, &ask, &all, err);
+	enum tw_status st = tw_cat_tallies(c, &query, &all, err);
 
 	if (st != TW_OK)
 		return st;
 	sort(&all, by_count);
 	*ret = tw_arena_alloc(a, TW_ANR_GROUPS_MAX, sizeof **ret);
-	return *ret ? name_groups(c, &ask, &all, *ret, ret_n, err) : no_room(err);
+	return *ret ? name_groups(c, &query, &all, *ret, ret_n, err) : no_room(err);
 }
 
 /* --- counts --- */
@@ -145,7 +145,7 @@ static enum tw_status count_pending(struct tw_catalogue *c, const char *project_
         struct tw_anr_sums *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_ask_int(c, &n, err, /* hang_keyed */
+	enum tw_status st = tw_cat_select_int(c, &n, err, /* hang_keyed */
 	        "SELECT (SELECT count(*) FROM hang WHERE project_id=?1 AND anr=1 AND keyed<?2)+"
 	        "(SELECT count(*) FROM hang WHERE project_id=?1 AND anr=1 AND keyed>?2)",
 	        "ti", project_id, rules);
@@ -154,10 +154,10 @@ static enum tw_status count_pending(struct tw_catalogue *c, const char *project_
 	return st;
 }
 
-static enum tw_status sum_up(struct tw_catalogue *c, struct tw_anr_rollup_ask *ask,
+static enum tw_status sum_up(struct tw_catalogue *c, struct tw_anr_rollup_query *query,
         struct tw_anr_rollups *all, struct tw_anr_sums *ret, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_tallies(c, ask, all, err);
+	enum tw_status st = tw_cat_tallies(c, query, all, err);
 
 	for (size_t i = 0; st == TW_OK && i < all->n; i++) {
 		const struct tw_anr_rollup_part *p = sums_of(all->list[i]);
@@ -166,10 +166,10 @@ static enum tw_status sum_up(struct tw_catalogue *c, struct tw_anr_rollup_ask *a
 		ret->users = tw_distinct_count(&p->sets[TW_ANR_ROLLUP_USERS]);
 	}
 	*all = (struct tw_anr_rollups){.arena = all->arena};
-	ask->name = NULL;
-	ask->names = true;
+	query->name = NULL;
+	query->names = true;
 	if (st == TW_OK)
-		st = tw_cat_tallies(c, ask, all, err);
+		st = tw_cat_tallies(c, query, all, err);
 	ret->groups = all->n;
 	return st;
 }
@@ -178,7 +178,7 @@ enum tw_status tw_catalogue_anr_sums(struct tw_catalogue *c, const char *project
         const struct tw_rollup_filter *f, int64_t rules, struct tw_anr_sums *ret,
         struct tw_err *err)
 {
-	struct tw_anr_rollup_ask ask = {
+	struct tw_anr_rollup_query query = {
 	        project_id, f, TW_ANR_ROLLUP_ANRS, "", false, TW_ANR_ROLLUP_BY_NAME};
 	struct tw_anr_rollups all = {.arena = tw_arena_new(SUMS_BYTES)};
 	enum tw_status st = all.arena ? TW_OK : tw_oom(err);
@@ -187,7 +187,7 @@ enum tw_status tw_catalogue_anr_sums(struct tw_catalogue *c, const char *project
 	if (st == TW_OK) /* first: reports grouped later are then in the rollups */
 		st = count_pending(c, project_id, rules, ret, err);
 	if (st == TW_OK)
-		st = sum_up(c, &ask, &all, ret, err);
+		st = sum_up(c, &query, &all, ret, err);
 	tw_arena_free(all.arena);
 	return st;
 }
@@ -230,13 +230,13 @@ static bool read_slice(const struct tw_cat_query *q, struct tw_arena *a, void *r
 	" GROUP BY h.key, " value " ORDER BY n DESC, 2 LIMIT ?12"
 
 /* By a dimension that rollups do not have. */
-static enum tw_status count_slices(struct tw_catalogue *c, const struct tw_anr_rollup_ask *ask,
+static enum tw_status count_slices(struct tw_catalogue *c, const struct tw_anr_rollup_query *query,
         const char *sql, struct tw_arena *a, struct tw_anr_slice **ret, size_t *ret_n,
         struct tw_err *err)
 {
 	struct tw_cat_list list = {a, SLICES_MAX, sizeof **ret, read_slice, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &list, err, sql, TW_ANR_TYPES "ti",
-	        TW_ANR_ARGS(ask->project_id, ask->filter), ask->name, (int64_t)SLICES_MAX);
+	        TW_ANR_ARGS(query->project_id, query->filter), query->name, (int64_t)SLICES_MAX);
 
 	if (st == TW_OK) {
 		*ret = list.rows;
@@ -254,17 +254,17 @@ enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *proje
 	static const enum tw_anr_rollup_by bys[] = {[TW_ANR_BY_DAY] = TW_ANR_ROLLUP_BY_DAY,
 	        [TW_ANR_BY_VERSION] = TW_ANR_ROLLUP_BY_VERSION,
 	        [TW_ANR_BY_OS] = TW_ANR_ROLLUP_BY_OS};
-	struct tw_anr_rollup_ask ask = {
+	struct tw_anr_rollup_query query = {
 	        project_id, f, TW_ANR_ROLLUP_ANRS, key, false, TW_ANR_ROLLUP_BY_DAY};
 	struct tw_anr_rollups all = {.arena = a};
 	enum tw_status st;
 
 	if (by == TW_ANR_BY_DEVICE || by == TW_ANR_BY_KIND)
-		return count_slices(c, &ask, sql[by], a, ret, ret_n, err);
-	ask.by = bys[by];
+		return count_slices(c, &query, sql[by], a, ret, ret_n, err);
+	query.by = bys[by];
 	if (by == TW_ANR_BY_DAY && !key[0])
-		ask.name = NULL;
-	st = tw_cat_tallies(c, &ask, &all, err);
+		query.name = NULL;
+	st = tw_cat_tallies(c, &query, &all, err);
 	if (st != TW_OK)
 		return st;
 	sort(&all, by == TW_ANR_BY_DAY ? by_day : by_count);

@@ -296,7 +296,7 @@ static enum tw_status next_day(struct tw_catalogue *c, const struct tw_anr_rollu
         int64_t *ret_day, struct tw_err *err)
 {
 	*ret_day = -1;
-	return tw_cat_ask_int(c, ret_day, err, /* hang_day_waiting, hang_tallied */
+	return tw_cat_select_int(c, ret_day, err, /* hang_day_waiting, hang_tallied */
 	        "SELECT d.day FROM hang_day d WHERE d.project_id=?1 AND d.waiting=1 AND ((d.day<?3"
 	        " AND EXISTS(" SETTLED ")) OR (" SETTLED " LIMIT 1 OFFSET ?4)=1) AND NOT"
 	        " EXISTS(SELECT 1 FROM hang_rename r WHERE r.project_id=?1) ORDER BY d.day LIMIT 1",

@@ -50,7 +50,7 @@ enum tw_status tw_cat_anr_rollup_expire(struct tw_catalogue *c, int64_t day, str
 
 /* --- queries (catalogue_anr_rollup_read.c) --- */
 
-struct tw_anr_rollup_ask {
+struct tw_anr_rollup_query {
 	const char *project_id;
 	const struct tw_rollup_filter *filter;
 	enum tw_anr_rollup_what what;
@@ -64,7 +64,7 @@ struct tw_anr_rollup_ask {
 	} by;
 };
 /* Results by name and dimension, unordered; `all` has its arena.  All from one snapshot. */
-enum tw_status tw_cat_tallies(struct tw_catalogue *c, const struct tw_anr_rollup_ask *ask,
+enum tw_status tw_cat_tallies(struct tw_catalogue *c, const struct tw_anr_rollup_query *query,
         struct tw_anr_rollups *all, struct tw_err *err);
 
 #endif

@@ -9,15 +9,15 @@
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 
 struct answer {
-	const struct tw_anr_rollup_ask *ask;
+	const struct tw_anr_rollup_query *query;
 	struct tw_anr_rollups *all;
 };
 
-static bool is_by_dimension(const struct tw_anr_rollup_ask *ask)
+static bool is_by_dimension(const struct tw_anr_rollup_query *query)
 {
-	const struct tw_rollup_filter *f = ask->filter;
+	const struct tw_rollup_filter *f = query->filter;
 
-	return ask->by > TW_ANR_ROLLUP_BY_DAY || f->app[0] || f->version_name[0] ||
+	return query->by > TW_ANR_ROLLUP_BY_DAY || f->app[0] || f->version_name[0] ||
 	       f->build_id[0] || f->scenario[0] || f->device_class[0] || f->os[0];
 }
 
@@ -28,7 +28,7 @@ struct place { /* the dimensions of a result row */
 
 static struct tw_anr_rollup *tally_at(struct answer *to, const struct place *p)
 {
-	const enum tw_anr_rollup_by by = to->ask->by;
+	const enum tw_anr_rollup_by by = to->query->by;
 	const char *value = by == TW_ANR_ROLLUP_BY_VERSION ? p->version
 	                    : by == TW_ANR_ROLLUP_BY_OS    ? p->os
 	                                                   : "";
@@ -49,9 +49,9 @@ static struct tw_anr_rollup *tally_at(struct answer *to, const struct place *p)
 	return t && t->name && t->value ? t : NULL;
 }
 
-static bool is_requested(const struct tw_anr_rollup_ask *ask, const char *name)
+static bool is_requested(const struct tw_anr_rollup_query *query, const char *name)
 {
-	return ask->name ? strcmp(ask->name, name) == 0 : name[0] != '\0';
+	return query->name ? strcmp(query->name, name) == 0 : name[0] != '\0';
 }
 
 static bool take(void *arg, const struct tw_anr_rollup_report *of, const char *name,
@@ -61,7 +61,7 @@ static bool take(void *arg, const struct tw_anr_rollup_report *of, const char *n
 	const struct place p = {name, of->version_name, of->os, of->day};
 	struct tw_anr_rollup *t;
 
-	if (!is_requested(to->ask, name))
+	if (!is_requested(to->query, name))
 		return true;
 	t = tally_at(to, &p);
 	return t && tw_anr_rollup_add(to->all->arena, t, one);
@@ -98,16 +98,17 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 
 static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_err *err)
 {
-	const struct tw_anr_rollup_ask *ask = to->ask;
-	const struct tw_rollup_filter *f = ask->filter;
-	const char *sql = ask->name    ? KEPT("t.data", NAMED)
-	                  : ask->names ? KEPT("''", "t.name<>?12")
-	                               : KEPT("t.data", "t.name<>?12");
+	const struct tw_anr_rollup_query *query = to->query;
+	const struct tw_rollup_filter *f = query->filter;
+	const char *sql = query->name    ? KEPT("t.data", NAMED)
+	                  : query->names ? KEPT("''", "t.name<>?12")
+	                                 : KEPT("t.data", "t.name<>?12");
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, sql, /* primary keys */
-	        "tiittttttiit", ask->project_id, f->first_day, f->last_day, f->app, f->version_name,
-	        f->build_id, f->scenario, f->device_class, f->os, (int64_t)ask->what,
-	        (int64_t)is_by_dimension(ask), ask->name ? ask->name : "");
+	        "tiittttttiit", query->project_id, f->first_day, f->last_day, f->app,
+	        f->version_name, f->build_id, f->scenario, f->device_class, f->os,
+	        (int64_t)query->what, (int64_t)is_by_dimension(query),
+	        query->name ? query->name : "");
 
 	return st == TW_OK ? take_rows(&q, to, err) : st;
 }
@@ -129,25 +130,25 @@ static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_e
 
 static enum tw_status take_anrs(struct tw_db *db, struct answer *to, struct tw_err *err)
 {
-	const struct tw_anr_rollup_ask *ask = to->ask;
+	const struct tw_anr_rollup_query *query = to->query;
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* hang_tallied, hang_anr_of_day */
-	        ask->filter->label[0]
+	        query->filter->label[0]
 	                ? ANRS(" FROM hang h INDEXED BY hang_anr_of_day", TW_ANR_WHERE)
 	                : SQL_OF(ANRS, UNCOUNTED),
-	        TW_ANR_TYPES, TW_ANR_ARGS(ask->project_id, ask->filter));
+	        TW_ANR_TYPES, TW_ANR_ARGS(query->project_id, query->filter));
 
 	return st == TW_OK ? tw_cat_feed_anrs(&q, take, to, err) : st;
 }
 
 static enum tw_status take_locks(struct tw_db *db, struct answer *to, struct tw_err *err)
 {
-	const struct tw_anr_rollup_ask *ask = to->ask;
+	const struct tw_anr_rollup_query *query = to->query;
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* hang_tallied, hang_of_day, primary key */
-	        ask->filter->label[0] ? LOCKS(" FROM hang h INDEXED BY hang_of_day", TW_ANR_WHERE)
-	                              : SQL_OF(LOCKS, UNCOUNTED),
-	        TW_ANR_TYPES, TW_ANR_ARGS(ask->project_id, ask->filter));
+	        query->filter->label[0] ? LOCKS(" FROM hang h INDEXED BY hang_of_day", TW_ANR_WHERE)
+	                                : SQL_OF(LOCKS, UNCOUNTED),
+	        TW_ANR_TYPES, TW_ANR_ARGS(query->project_id, query->filter));
 
 	return st == TW_OK ? tw_cat_feed_locks(&q, take, to, err) : st;
 }
@@ -156,18 +157,18 @@ static enum tw_status read_all(struct tw_db *db, struct answer *to, struct tw_er
 {
 	enum tw_status st = TW_OK;
 
-	if (!to->ask->filter->label[0])
+	if (!to->query->filter->label[0])
 		st = take_kept(db, to, err);
 	if (st != TW_OK)
 		return st;
-	return to->ask->what == TW_ANR_ROLLUP_ANRS ? take_anrs(db, to, err)
-	                                           : take_locks(db, to, err);
+	return to->query->what == TW_ANR_ROLLUP_ANRS ? take_anrs(db, to, err)
+	                                             : take_locks(db, to, err);
 }
 
-enum tw_status tw_cat_tallies(struct tw_catalogue *c, const struct tw_anr_rollup_ask *ask,
+enum tw_status tw_cat_tallies(struct tw_catalogue *c, const struct tw_anr_rollup_query *query,
         struct tw_anr_rollups *all, struct tw_err *err)
 {
-	struct answer to = {ask, all};
+	struct answer to = {query, all};
 	struct tw_db *db;
 	/* a report must not be read twice, before and after it is added to the rollups */
 	enum tw_status st = tw_cat_snapshot(c, &db, err);

@@ -116,11 +116,11 @@ enum tw_status tw_catalogue_locks(struct tw_catalogue *c, const char *project_id
         const struct tw_lock_question *q, struct tw_arena *a, struct tw_lock_row **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	const struct tw_anr_rollup_ask ask = {project_id, q->filter, TW_ANR_ROLLUP_LOCKS,
+	const struct tw_anr_rollup_query query = {project_id, q->filter, TW_ANR_ROLLUP_LOCKS,
 	        q->name[0] ? q->name : NULL, false, TW_ANR_ROLLUP_BY_NAME};
 	struct tw_anr_rollups all = {.arena = a};
 	struct ranked *list = NULL;
-	enum tw_status st = tw_cat_tallies(c, &ask, &all, err);
+	enum tw_status st = tw_cat_tallies(c, &query, &all, err);
 
 	if (st == TW_OK)
 		st = rank(&all, q, &list, ret_n, err);
@@ -157,11 +157,11 @@ enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *proj
         const struct tw_lock_question *q, bool by_day, struct tw_arena *a, struct tw_lock_row **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	const struct tw_anr_rollup_ask ask = {project_id, q->filter, TW_ANR_ROLLUP_LOCKS, q->name,
-	        false, by_day ? TW_ANR_ROLLUP_BY_DAY : TW_ANR_ROLLUP_BY_VERSION};
+	const struct tw_anr_rollup_query query = {project_id, q->filter, TW_ANR_ROLLUP_LOCKS,
+	        q->name, false, by_day ? TW_ANR_ROLLUP_BY_DAY : TW_ANR_ROLLUP_BY_VERSION};
 	struct tw_anr_rollups all = {.arena = a};
 	struct tw_lock_row *rows;
-	enum tw_status st = tw_cat_tallies(c, &ask, &all, err);
+	enum tw_status st = tw_cat_tallies(c, &query, &all, err);
 	size_t n = 0;
 
 	if (st != TW_OK)

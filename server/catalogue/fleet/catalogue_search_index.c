@@ -111,39 +111,39 @@ enum tw_status tw_catalogue_index_pack(struct tw_catalogue *c, const struct tw_r
 /* --- reading --- */
 
 static enum tw_status read_slot(struct tw_db *db, struct tw_stmt **kept,
-        const struct tw_index_ask *ask, size_t cell, unsigned slot, struct tw_err *err)
+        const struct tw_index_query *query, size_t cell, unsigned slot, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary key */
 	        "SELECT pack, data FROM rollup_post WHERE project_id=? AND cell_id=? AND slot=?"
 	        " ORDER BY pack",
-	        "tii", ask->project_id, ask->cells[cell].cell_id, (int64_t)slot);
+	        "tii", query->project_id, query->cells[cell].cell_id, (int64_t)slot);
 
 	if (st != TW_OK)
 		return st;
 	while (st == TW_OK && tw_cat_row(&q)) {
 		const struct tw_index_row row = {tw_cat_int(&q, 0), tw_cat_blob(&q, 1)};
 
-		st = ask->each(ask->arg, cell, slot, &row, err);
+		st = query->each(query->arg, cell, slot, &row, err);
 	}
 	return tw_cat_close_after(&q, st, err);
 }
 
 static enum tw_status read_cell(struct tw_db *db, struct tw_stmt **kept,
-        const struct tw_index_ask *ask, size_t cell, struct tw_err *err)
+        const struct tw_index_query *query, size_t cell, struct tw_err *err)
 {
-	enum tw_status st = read_slot(db, kept, ask, cell, TW_INDEX_HEAD, err);
+	enum tw_status st = read_slot(db, kept, query, cell, TW_INDEX_HEAD, err);
 
 	if (st == TW_OK)
-		st = read_slot(db, kept, ask, cell, TW_INDEX_ONE, err);
+		st = read_slot(db, kept, query, cell, TW_INDEX_ONE, err);
 	for (unsigned slot = 0; st == TW_OK && slot < TW_INDEX_SLOTS; slot++)
-		if (ask->slots >> slot & 1)
-			st = read_slot(db, kept, ask, cell, slot, err);
+		if (query->slots >> slot & 1)
+			st = read_slot(db, kept, query, cell, slot, err);
 	return st;
 }
 
 enum tw_status tw_catalogue_index_read(
-        struct tw_catalogue *c, const struct tw_index_ask *ask, struct tw_err *err)
+        struct tw_catalogue *c, const struct tw_index_query *query, struct tw_err *err)
 {
 	struct tw_stmt *kept = NULL;
 	struct tw_db *db;
@@ -151,8 +151,8 @@ enum tw_status tw_catalogue_index_read(
 
 	if (st != TW_OK)
 		return st;
-	for (size_t i = 0; st == TW_OK && i < ask->n_cells; i++)
-		st = read_cell(db, &kept, ask, i, err);
+	for (size_t i = 0; st == TW_OK && i < query->n_cells; i++)
+		st = read_cell(db, &kept, query, i, err);
 	tw_stmt_drop(kept);
 	tw_cat_snapshot_done(c, db);
 	return st;

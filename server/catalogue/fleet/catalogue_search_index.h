@@ -25,7 +25,7 @@ enum tw_status tw_catalogue_index_pack(struct tw_catalogue *c, const struct tw_r
         const struct tw_index_row *loose, size_t n, const struct tw_str rows[TW_INDEX_ROWS],
         struct tw_err *err) TW_MUST_USE;
 
-struct tw_index_ask {
+struct tw_index_query {
 	const char *project_id;
 	const struct tw_rollup_cell *cells;
 	size_t n_cells;
@@ -38,7 +38,7 @@ struct tw_index_ask {
 };
 /* Reads the rows from one snapshot. */
 enum tw_status tw_catalogue_index_read(
-        struct tw_catalogue *c, const struct tw_index_ask *ask, struct tw_err *err) TW_MUST_USE;
+        struct tw_catalogue *c, const struct tw_index_query *query, struct tw_err *err) TW_MUST_USE;
 
 /* Finds methods whose names `fits` accepts: their ids with all known details, at most `limit`, by
  * id.  *ret_all: there are no more.  `fits` is called once per name. */

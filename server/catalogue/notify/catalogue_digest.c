@@ -108,7 +108,7 @@ enum tw_status tw_catalogue_digest_last(struct tw_catalogue *c, const char *proj
         int64_t before_ms, int64_t *ret, struct tw_err *err)
 {
 	*ret = 0;
-	return tw_cat_ask_int(c, ret, err, /* primary key */
+	return tw_cat_select_int(c, ret, err, /* primary key */
 	        "SELECT coalesce(max(until_ms),0) FROM digest_made WHERE project_id=? AND"
 	        " until_ms<?",
 	        "ti", project_id, before_ms);
@@ -123,7 +123,7 @@ enum tw_status tw_catalogue_digest_made(struct tw_catalogue *c, const char *proj
         int64_t until_ms, bool *ret, struct tw_err *err)
 {
 	int64_t there = 0;
-	enum tw_status st = tw_cat_ask_int(c, &there, err, /* primary key */
+	enum tw_status st = tw_cat_select_int(c, &there, err, /* primary key */
 	        "SELECT EXISTS(SELECT 1 FROM digest_made WHERE project_id=? AND until_ms>=?)", "ti",
 	        project_id, day_of(until_ms));
 

@@ -54,7 +54,7 @@ enum tw_status tw_hook_sign(const char *secret, int64_t at_s, struct tw_str body
 
 /* --- retries --- */
 
-int64_t tw_hook_wait_ms(int64_t fails, uint32_t random, int64_t asked_s)
+int64_t tw_hook_wait_ms(int64_t fails, uint32_t random, int64_t retry_after_s)
 {
 	const int64_t first = 60000, most = 6 * INT64_C(3600000), day_s = 86400;
 	int64_t wait = first;
@@ -63,9 +63,9 @@ int64_t tw_hook_wait_ms(int64_t fails, uint32_t random, int64_t asked_s)
 		wait *= 2;
 	wait = wait < most ? wait : most;
 	wait += wait / 5 * ((int64_t)(random % 2001) - 1000) / 1000;
-	if (asked_s > day_s)
-		asked_s = day_s;
-	return asked_s * 1000 > wait ? asked_s * 1000 : wait;
+	if (retry_after_s > day_s)
+		retry_after_s = day_s;
+	return retry_after_s * 1000 > wait ? retry_after_s * 1000 : wait;
 }
 
 /* --- allowed addresses --- */

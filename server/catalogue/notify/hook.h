@@ -65,8 +65,8 @@ enum tw_status tw_hook_sign(const char *secret, int64_t at_s, struct tw_str body
 
 /* Milliseconds until the next attempt: a minute after the first failure, doubled each time, at most
  * six hours; varied by a fifth with `random`, so that hooks that failed together are not retried
- * together. asked_s: Retry-After of the response, 0 none; honoured up to a day. */
-int64_t tw_hook_wait_ms(int64_t fails, uint32_t random, int64_t asked_s);
+ * together. retry_after_s: Retry-After of the response, 0 none; honoured up to a day. */
+int64_t tw_hook_wait_ms(int64_t fails, uint32_t random, int64_t retry_after_s);
 
 /* Accepts http or https with a valid host, without user, password or control characters; otherwise
  * fails with a message. */

@@ -26,7 +26,7 @@ static const char *address(void)
 	return given ? given : "";
 }
 
-enum tw_status tw_cli_data_ask(struct tw_blobs *b, struct tw_err *err)
+enum tw_status tw_cli_data_probe(struct tw_blobs *b, struct tw_err *err)
 {
 	void *store;
 	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
@@ -59,7 +59,7 @@ static enum tw_status open_files(const char *data, const struct place *p, unsign
 	                                             .min_free_percent = min_free_percent},
 	        ret, err);
 
-	return st == TW_OK ? tw_cli_data_ask(*ret, err) : st;
+	return st == TW_OK ? tw_cli_data_probe(*ret, err) : st;
 }
 
 enum tw_status tw_cli_data_files(

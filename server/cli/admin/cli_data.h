@@ -46,6 +46,6 @@ enum tw_status tw_cli_data_files(const char *data, unsigned min_free_percent, st
 
 /* Checks that the store is reachable; TW_OK for a folder.  With an unreachable store all files
  * would seem to be missing. */
-enum tw_status tw_cli_data_ask(struct tw_blobs *b, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_cli_data_probe(struct tw_blobs *b, struct tw_err *err) TW_MUST_USE;
 
 #endif

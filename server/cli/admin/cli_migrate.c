@@ -205,7 +205,8 @@ static void print_sums(const struct outcome *o)
 
 /* --- the command --- */
 
-static enum tw_status run(const struct tw_migrate_asked *a, struct outcome *ret, struct tw_err *err)
+static enum tw_status run(
+        const struct tw_migrate_options *a, struct outcome *ret, struct tw_err *err)
 {
 	struct watch w = {.m = {.rows = ret->rows,
 	                          .hold = a->hold,
@@ -233,7 +234,7 @@ static enum tw_status run(const struct tw_migrate_asked *a, struct outcome *ret,
 	return st;
 }
 
-static int run_and_print(const struct tw_migrate_asked *a)
+static int run_and_print(const struct tw_migrate_options *a)
 {
 	struct outcome o = {.state = TW_MIGRATE_COPIED, .from = "", .to = ""};
 	struct tw_err err = {.msg = "out of memory"};
@@ -257,7 +258,7 @@ static int run_and_print(const struct tw_migrate_asked *a)
 
 int tw_cli_migrate(int argc, char **argv)
 {
-	struct tw_migrate_asked a = {.from = NULL};
+	struct tw_migrate_options a = {.from = NULL};
 	const struct tw_flag flags[] = {{.name = "from", .value = &a.from, .needed = true},
 	        {.name = "data", .value = &a.data, .needed = true},
 	        {.name = "to-catalog", .value = &a.to_catalog},

@@ -25,13 +25,13 @@ static bool is_same_folder(const char *one, const char *other)
 	       a.st_ino == b.st_ino;
 }
 
-static bool has_store_flags(const struct tw_migrate_asked *a)
+static bool has_store_flags(const struct tw_migrate_options *a)
 {
 	return a->endpoint || a->region || a->ca_file || a->credentials_file || a->timeout ||
 	       a->part || a->virtual_host || a->adopt;
 }
 
-static enum tw_status check_flags(const struct tw_migrate_asked *a, struct tw_err *err)
+static enum tw_status check_flags(const struct tw_migrate_options *a, struct tw_err *err)
 {
 	if (is_same_folder(a->from, a->data))
 		return tw_fail(err, TW_BAD_REQUEST,
@@ -54,7 +54,7 @@ static enum tw_status check_flags(const struct tw_migrate_asked *a, struct tw_er
 }
 
 /* Reads the flags as `serve` does. */
-static enum tw_status read_store(const struct tw_migrate_asked *a, struct tw_arena *arena,
+static enum tw_status read_store(const struct tw_migrate_options *a, struct tw_arena *arena,
         struct tw_storage *ret, struct tw_err *err)
 {
 	const struct {
@@ -101,7 +101,7 @@ static enum tw_status check_stores(const struct tw_migrate_sides *s, struct tw_e
 }
 
 static enum tw_status find_stores(
-        const struct tw_migrate_asked *a, struct tw_migrate_sides *s, struct tw_err *err)
+        const struct tw_migrate_options *a, struct tw_migrate_sides *s, struct tw_err *err)
 {
 	enum tw_status st = tw_storage_of(a->from, s->arena, &s->from, err);
 
@@ -123,10 +123,10 @@ static enum tw_status open_files(const char *data, const struct tw_storage *stor
 	enum tw_status st = tw_blobs_open_at(
 	        &(struct tw_store_endpoint){.data_dir = data, .storage = storage}, ret, err);
 
-	return st == TW_OK ? tw_cli_data_ask(*ret, err) : st;
+	return st == TW_OK ? tw_cli_data_probe(*ret, err) : st;
 }
 
-static enum tw_status open_source(const struct tw_migrate_asked *a, struct tw_migrate *m,
+static enum tw_status open_source(const struct tw_migrate_options *a, struct tw_migrate *m,
         const struct tw_migrate_sides *s, struct tw_err *err)
 {
 	bool names_files;
@@ -142,7 +142,7 @@ static enum tw_status open_source(const struct tw_migrate_asked *a, struct tw_mi
 }
 
 /* The owner file identifies a store that is reached by a different name. */
-static enum tw_status claim_target(const struct tw_migrate_asked *a, struct tw_migrate *m,
+static enum tw_status claim_target(const struct tw_migrate_options *a, struct tw_migrate *m,
         const struct tw_migrate_sides *s, struct tw_err *err)
 {
 	const struct tw_storage_claim from = {.data_dir = a->from,
@@ -161,7 +161,7 @@ static enum tw_status claim_target(const struct tw_migrate_asked *a, struct tw_m
 
 /* Prevents other migrations from filling the target, and servers from using it before it is
  * complete. */
-static enum tw_status reserve_target(const struct tw_migrate_asked *a, struct tw_migrate *m,
+static enum tw_status reserve_target(const struct tw_migrate_options *a, struct tw_migrate *m,
         const struct tw_migrate_sides *s, struct tw_err *err)
 {
 	enum tw_status st = tw_catalogue_serve(m->rows.to, false, err);
@@ -173,7 +173,7 @@ static enum tw_status reserve_target(const struct tw_migrate_asked *a, struct tw
 	return st == TW_OK ? tw_storage_keep(a->data, &s->to, err) : st;
 }
 
-static enum tw_status open_target(const struct tw_migrate_asked *a, struct tw_migrate *m,
+static enum tw_status open_target(const struct tw_migrate_options *a, struct tw_migrate *m,
         const struct tw_migrate_sides *s, struct tw_err *err)
 {
 	enum tw_status st = tw_folder_make(a->data, err);
@@ -186,7 +186,7 @@ static enum tw_status open_target(const struct tw_migrate_asked *a, struct tw_mi
 	return st == TW_OK && !a->verify ? reserve_target(a, m, s, err) : st;
 }
 
-enum tw_status tw_migrate_sides_open(const struct tw_migrate_asked *a, struct tw_migrate *m,
+enum tw_status tw_migrate_sides_open(const struct tw_migrate_options *a, struct tw_migrate *m,
         struct tw_migrate_sides *ret, struct tw_err *err)
 {
 	enum tw_status st = check_flags(a, err);

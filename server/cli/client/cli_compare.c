@@ -12,7 +12,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
 #include "server/cli/cli.h"
-#include "server/cli/client/cli_ask.h"
+#include "server/cli/client/cli_server.h"
 #include "server/cli/client/gate.h"
 #include "server/cli/client/push_client.h"
 

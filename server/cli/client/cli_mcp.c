@@ -6,7 +6,7 @@
 #include "decoder/base/arena.h"
 #include "server/base/embedded.h"
 #include "server/cli/cli.h"
-#include "server/cli/client/cli_ask.h"
+#include "server/cli/client/cli_server.h"
 #include "server/cli/client/mcp.h"
 #include "server/cli/client/push_client.h"
 

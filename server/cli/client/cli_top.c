@@ -5,7 +5,7 @@
 
 #include "server/cli/cli.h"
 #include "server/cli/cli_term.h"
-#include "server/cli/client/cli_ask.h"
+#include "server/cli/client/cli_server.h"
 
 enum { MAX_LIMIT = 200, PRINTED_BYTES = 1 << 20, COLUMN = 9, COLUMNS = 6, LEAST_NAME = 20 };
 
@@ -15,7 +15,7 @@ static const char synopsis[] =
         "  K: app, version_name, build_id, scenario, class, os, label, since, until, q, project";
 
 struct top {
-	struct tw_cli_ask ask;
+	struct tw_cli_server server;
 	const char *metric, *by;
 	uint64_t limit;
 	bool json;
@@ -119,7 +119,7 @@ static enum tw_status run(struct top *t, struct tw_err *err)
 
 	(void)snprintf(limit, sizeof limit, "%" PRIu64, t->limit);
 	(void)snprintf(sort, sizeof sort, "%s_%s", t->by, t->metric);
-	st = tw_cli_ask_get(&t->ask, "/api/v1/fleet/methods", pairs, false, &answer, err);
+	st = tw_cli_server_get(&t->server, "/api/v1/fleet/methods", pairs, false, &answer, err);
 	if (st == TW_OK && !t->json)
 		st = print_text(t, answer, err);
 	else if (st == TW_OK && (json_dumpf(answer, stdout, JSON_COMPACT) != 0 || puts("") == EOF))
@@ -132,9 +132,9 @@ int tw_cli_top(int argc, char **argv)
 {
 	static struct top t = {.metric = "self", .by = "p95", .limit = 20};
 	const struct tw_flag flags[] = {
-	        TW_CLI_SERVER(&t.ask.server),
-	        TW_CLI_KEY(&t.ask.key),
-	        TW_CLI_WHERE(t.ask.where, TW_ASK_WHERE, &t.ask.n_where),
+	        TW_CLI_SERVER(&t.server.server),
+	        TW_CLI_KEY(&t.server.key),
+	        TW_CLI_WHERE(t.server.where, TW_CLI_WHERE_MAX, &t.server.n_where),
 	        {"metric", .value = &t.metric, .words = metrics},
 	        {"by", .value = &t.by, .words = quantiles},
 	        {"limit", .number = &t.limit, .least = 1, .most = MAX_LIMIT},
@@ -146,7 +146,7 @@ int tw_cli_top(int argc, char **argv)
 
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	code = run(&t, &err) == TW_OK ? TW_EXIT_OK : tw_cli_ask_failed(&t.ask, "top", &err);
-	tw_cli_ask_end(&t.ask);
+	code = run(&t, &err) == TW_OK ? TW_EXIT_OK : tw_cli_server_failed(&t.server, "top", &err);
+	tw_cli_server_end(&t.server);
 	return code;
 }

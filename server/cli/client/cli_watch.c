@@ -10,7 +10,7 @@
 
 #include "server/cli/cli.h"
 #include "server/cli/cli_term.h"
-#include "server/cli/client/cli_ask.h"
+#include "server/cli/client/cli_server.h"
 
 enum {
 	PAGE = 100,
@@ -36,7 +36,7 @@ struct seen {
 };
 
 struct watch {
-	struct tw_cli_ask ask;
+	struct tw_cli_server server;
 	uint64_t every_s;
 	bool once, json, lines;
 	struct seen seen[PAGES * PAGE]; /* at the previous poll, newest first */
@@ -158,7 +158,7 @@ static void add_head(
 	unsigned room = columns > (unsigned)n + 9 ? columns - (unsigned)n - 1 : 8;
 
 	tw_buf_printf(out, "\033[H%s", tw_term_paint(stdout, TW_BOLD));
-	tw_term_text(out, w->ask.server, strlen(w->ask.server) > room ? room : ALL);
+	tw_term_text(out, w->server.server, strlen(w->server.server) > room ? room : ALL);
 	tw_buf_printf(out, "%s%s\033[K\n\033[K\n", tw_term_paint(stdout, TW_PLAIN), count);
 }
 
@@ -295,14 +295,14 @@ static enum tw_status print_new(
 
 /* --- */
 
-static enum tw_status ask_page(
+static enum tw_status get_page(
         struct watch *w, const char *cursor, bool patient, json_t **ret, struct tw_err *err)
 {
 	static const char limit[] = "100"; /* PAGE */
 	const char *const pairs[] = {"sort", "created", "order", "desc", "limit", limit,
 	        cursor ? "cursor" : NULL, cursor, NULL};
 
-	return tw_cli_ask_get(&w->ask, "/api/v1/traces", pairs, patient, ret, err);
+	return tw_cli_server_get(&w->server, "/api/v1/traces", pairs, patient, ret, err);
 }
 
 /* Adds the pages after `page` to its traces, up to the limit of a poll. */
@@ -317,7 +317,7 @@ static enum tw_status read_pages(
 	        i++) {
 		json_t *more = NULL;
 
-		st = ask_page(w, json_string_value(next), patient, &more, err);
+		st = get_page(w, json_string_value(next), patient, &more, err);
 		json_decref(next);
 		next = json_incref(json_object_get(more, "cursor"));
 		if (st == TW_OK && json_array_extend(traces, json_object_get(more, "traces")) != 0)
@@ -333,7 +333,7 @@ static enum tw_status poll(struct watch *w, bool patient, struct tw_err *err)
 {
 	json_t *page = NULL;
 	bool is_all = true;
-	enum tw_status st = ask_page(w, NULL, patient, &page, err);
+	enum tw_status st = get_page(w, NULL, patient, &page, err);
 
 	if (st == TW_OK && !w->lines)
 		st = draw(w, page, err);
@@ -360,9 +360,9 @@ int tw_cli_watch(int argc, char **argv)
 {
 	static struct watch w = {.every_s = 2};
 	const struct tw_flag flags[] = {
-	        TW_CLI_SERVER(&w.ask.server),
-	        TW_CLI_KEY(&w.ask.key),
-	        TW_CLI_WHERE(w.ask.where, TW_ASK_WHERE, &w.ask.n_where),
+	        TW_CLI_SERVER(&w.server.server),
+	        TW_CLI_KEY(&w.server.key),
+	        TW_CLI_WHERE(w.server.where, TW_CLI_WHERE_MAX, &w.server.n_where),
 	        {"every", .number = &w.every_s, .least = 1, .most = MAX_EVERY_S},
 	        {"once", .on = &w.once},
 	        {"json", .on = &w.json},
@@ -374,7 +374,7 @@ int tw_cli_watch(int argc, char **argv)
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
 	w.lines = w.json || w.once || !tw_term_is(stdout);
-	code = run(&w, &err) == TW_OK ? TW_EXIT_OK : tw_cli_ask_failed(&w.ask, "watch", &err);
-	tw_cli_ask_end(&w.ask);
+	code = run(&w, &err) == TW_OK ? TW_EXIT_OK : tw_cli_server_failed(&w.server, "watch", &err);
+	tw_cli_server_end(&w.server);
 	return code;
 }

@@ -449,12 +449,12 @@ static enum tw_status scan_methods(struct scan *l, struct tw_err *err)
 
 static enum tw_status scan_scenario(struct scan *l, struct tw_err *err)
 {
-	const struct tw_fleet_ask ask = {.project_id = l->project_id,
+	const struct tw_fleet_query query = {.project_id = l->project_id,
 	        .filter = l->filter,
 	        .metrics = 1U << TW_ROLLUP_SELF,
 	        .dims = TW_DIM_APP | TW_DIM_SCENARIO | TW_DIM_DAY | TW_DIM_VERSION | TW_DIM_CLASS};
 	enum tw_status st =
-	        l->store->engine->cells(l->store, &ask, l->arena, &l->cells, &l->n_cells, err);
+	        l->store->engine->cells(l->store, &query, l->arena, &l->cells, &l->n_cells, err);
 
 	l->found = l->new_methods = (struct tw_regress_list){l->arena, NULL, 0, 0};
 	if (st != TW_OK || l->n_cells == 0)
@@ -521,14 +521,14 @@ static enum tw_status scan_range(struct scan *l, const struct tw_rollup_filter *
 static enum tw_status scan_all(
         struct scan *l, const struct tw_rollup_filter *days, struct tw_arena *a, struct tw_err *err)
 {
-	const struct tw_fleet_ask ask = {
+	const struct tw_fleet_query query = {
 	        .project_id = l->project_id, .filter = *days, .dims = TW_DIM_APP | TW_DIM_SCENARIO};
 	struct tw_rollup_cell *cells = NULL;
 	struct scenario_range *all;
 	struct tw_err why;
 	size_t n = 0;
 	enum tw_status one = TW_OK,
-	               st = l->store->engine->cells(l->store, &ask, a, &cells, &n, err);
+	               st = l->store->engine->cells(l->store, &query, a, &cells, &n, err);
 
 	if (st != TW_OK || n == 0)
 		return st;

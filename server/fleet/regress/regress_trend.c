@@ -207,22 +207,22 @@ static void name_lines(const struct tw_regress_found *of, struct tw_trend *t)
 }
 
 enum tw_status tw_regress_trend(struct tw_fleet_store *store, const char *project_id,
-        const struct tw_trend_ask *ask, struct tw_arena *a, struct tw_trend *ret,
+        const struct tw_trend_query *query, struct tw_arena *a, struct tw_trend *ret,
         struct tw_err *err)
 {
-	const struct tw_regress_found *of = ask->of;
-	struct work w = {.of = of, .deadline = &ask->deadline, .arena = a};
-	struct tw_fleet_ask query = {.project_id = project_id,
+	const struct tw_regress_found *of = query->of;
+	struct work w = {.of = of, .deadline = &query->deadline, .arena = a};
+	struct tw_fleet_query of_cells = {.project_id = project_id,
 	        .filter = {of->app, "", "", of->scenario, "", "", "", of->day - TW_TREND_BEFORE,
 	                of->day + TW_TREND_AFTER},
 	        .metrics = of->method[0] ? 1U << TW_ROLLUP_SELF : 0,
 	        .dims = TW_DIM_APP | TW_DIM_SCENARIO | TW_DIM_DAY | TW_DIM_VERSION};
-	struct tw_rollup_filter *f = &query.filter;
+	struct tw_rollup_filter *f = &of_cells.filter;
 	struct tw_rollup_cell *cells = NULL;
 	size_t n = 0;
 	enum tw_status st = TW_OK;
 
-	f->last_day = f->last_day < ask->today ? f->last_day : ask->today;
+	f->last_day = f->last_day < query->today ? f->last_day : query->today;
 	*ret = (struct tw_trend){.first_day = f->first_day, .last_day = f->last_day};
 	name_lines(of, ret);
 	w.head = tw_arena_zalloc(a, 1, sizeof *w.head);
@@ -231,10 +231,10 @@ enum tw_status tw_regress_trend(struct tw_fleet_store *store, const char *projec
 		return no_memory(err);
 	if (of->method[0])
 		st = find_method(store->catalogue, project_id, &w, err);
-	query.only = w.ids;
-	query.n_only = w.n_ids;
+	of_cells.only = w.ids;
+	of_cells.n_only = w.n_ids;
 	if (st == TW_OK)
-		st = store->engine->cells(store, &query, a, &cells, &n, err);
+		st = store->engine->cells(store, &of_cells, a, &cells, &n, err);
 	n = st == TW_OK ? leave_own(cells, n, of) : 0;
 	for (size_t i = 0; st == TW_OK && i < ret->n_lines; i++)
 		st = make_line(&w, cells, n, &ret->lines[i], err);

@@ -43,13 +43,13 @@ struct tw_trend {
 	size_t versions; /* number of all versions */
 	bool cut;        /* the deadline passed before all days were read */
 };
-struct tw_trend_ask {
+struct tw_trend_query {
 	const struct tw_regress_found *of;
 	int64_t today;
 	struct tw_deadline deadline; /* checked for each day of a line */
 };
 enum tw_status tw_regress_trend(struct tw_fleet_store *store, const char *project_id,
-        const struct tw_trend_ask *ask, struct tw_arena *a, struct tw_trend *ret,
+        const struct tw_trend_query *query, struct tw_arena *a, struct tw_trend *ret,
         struct tw_err *err) TW_MUST_USE;
 
 /* The interval contains the quantile in 19 of 20 cases. */

@@ -29,22 +29,22 @@ static enum tw_status put_found(struct tw_fleet_store *s, const struct tw_found_
 
 /* --- reading --- */
 
-static enum tw_status cells(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+static enum tw_status cells(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err)
 {
-	const bool wide = !(ask->dims & (TW_DIM_SCENARIO | TW_DIM_CLASS | TW_DIM_OS));
+	const bool wide = !(query->dims & (TW_DIM_SCENARIO | TW_DIM_CLASS | TW_DIM_OS));
 
-	return tw_catalogue_rollup_read(s->catalogue, ask->project_id, &ask->filter,
-	        ask->metrics | (ask->metrics && wide ? TW_ROLLUP_WIDE : 0), a, ret, ret_n, err);
+	return tw_catalogue_rollup_read(s->catalogue, query->project_id, &query->filter,
+	        query->metrics | (query->metrics && wide ? TW_ROLLUP_WIDE : 0), a, ret, ret_n, err);
 }
 
-static enum tw_status count(
-        struct tw_fleet_store *s, const struct tw_fleet_ask *ask, uint64_t *ret, struct tw_err *err)
+static enum tw_status count(struct tw_fleet_store *s, const struct tw_fleet_query *query,
+        uint64_t *ret, struct tw_err *err)
 {
-	return tw_catalogue_rollup_count(s->catalogue, ask->project_id, &ask->filter, ret, err);
+	return tw_catalogue_rollup_count(s->catalogue, query->project_id, &query->filter, ret, err);
 }
 
-static enum tw_status tree(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+static enum tw_status tree(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err)
 {
 	int64_t *ids = tw_arena_alloc(to->arena, of->n + 1, sizeof *ids);
@@ -55,14 +55,14 @@ static enum tw_status tree(struct tw_fleet_store *s, const struct tw_fleet_ask *
 		return tw_oom(err);
 	for (size_t i = 0; i < of->n; i++)
 		ids[i] = of->list[i]->cell_id;
-	st = tw_catalogue_trees_read(s->catalogue, ask->project_id, ids, of->n,
+	st = tw_catalogue_trees_read(s->catalogue, query->project_id, ids, of->n,
 	        of->of_all > TW_ROLLUP_TREES_WHOLE, to->arena, &trees, err);
 	return st == TW_OK ? tw_fleet_trees(trees, of->n, to, err) : st;
 }
 
 struct scan {
 	struct tw_search *search;
-	const struct tw_fleet_ask *ask;
+	const struct tw_fleet_query *query;
 };
 
 static enum tw_status row_in_time(
@@ -70,18 +70,18 @@ static enum tw_status row_in_time(
 {
 	const struct scan *k = arg;
 
-	if (k->ask->until_ms && tw_monotonic_ms() >= k->ask->until_ms)
+	if (k->query->until_ms && tw_monotonic_ms() >= k->query->until_ms)
 		return tw_fail(err, TW_DEADLINE,
 		        "the index of these traces could not be read in time; narrow the filter or "
 		        "the time");
 	return tw_search_row(k->search, cell, slot, row, err);
 }
 
-static enum tw_status search(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+static enum tw_status search(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_rollup_cell *cells_of, size_t n, struct tw_search *io, struct tw_err *err)
 {
-	struct scan k = {io, ask};
-	struct tw_index_ask index = {ask->project_id, cells_of, n, 0, row_in_time, &k};
+	struct scan k = {io, query};
+	struct tw_index_query index = {query->project_id, cells_of, n, 0, row_in_time, &k};
 	enum tw_status st;
 
 	for (size_t i = 0; i < io->n_methods; i++)
@@ -97,11 +97,11 @@ static enum tw_status search(struct tw_fleet_store *s, const struct tw_fleet_ask
 	return st;
 }
 
-static enum tw_status found(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+static enum tw_status found(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *of, const struct tw_fleet_findings *to, struct tw_err *err)
 {
 	const struct tw_found_reading reading = {
-	        ask->project_id, of->list, of->n, to->take, to->arg};
+	        query->project_id, of->list, of->n, to->take, to->arg};
 
 	return tw_catalogue_found_read(s->catalogue, &reading, err);
 }

@@ -18,7 +18,7 @@
 #include "server/fleet/fleet_search.h"
 #include "server/stats/rollup_tree.h"
 
-struct tw_fleet_ask { /* borrowed */
+struct tw_fleet_query { /* borrowed */
 	const char *project_id;
 	struct tw_rollup_filter filter;
 	const char *label_key;     /* the label of TW_DIM_LABEL; NULL or "": that of filter.label */
@@ -81,20 +81,20 @@ struct tw_fleet_engine {
 	        struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err);
 
 	/* Cells by day, with heads, and with parts of the requested metrics.  TW_TOO_LARGE. */
-	enum tw_status (*cells)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+	enum tw_status (*cells)(struct tw_fleet_store *s, const struct tw_fleet_query *query,
 	        struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err);
 	/* Number of traces of the filter. */
-	enum tw_status (*count)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+	enum tw_status (*count)(struct tw_fleet_store *s, const struct tw_fleet_query *query,
 	        uint64_t *ret, struct tw_err *err);
 	/* Adds the call trees of these cells to *to, which has an arena and is made coarse. */
-	enum tw_status (*tree)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+	enum tw_status (*tree)(struct tw_fleet_store *s, const struct tw_fleet_query *query,
 	        const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err);
 	/* The longest calls of io's methods: sets found and matches. */
-	enum tw_status (*search)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+	enum tw_status (*search)(struct tw_fleet_store *s, const struct tw_fleet_query *query,
 	        const struct tw_rollup_cell *cells, size_t n, struct tw_search *io,
 	        struct tw_err *err);
 	/* Passes the findings of each trace of these cells to `take`, until it fails. */
-	enum tw_status (*found)(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+	enum tw_status (*found)(struct tw_fleet_store *s, const struct tw_fleet_query *query,
 	        const struct tw_fleet_cells_of *of, const struct tw_fleet_findings *to,
 	        struct tw_err *err);
 

@@ -74,7 +74,7 @@ static void keep(const struct tw_detector *d, uint32_t rule, const struct tw_fin
 	struct tw_finding own = *f;
 
 	own.rule = rule;
-	if (sum->n_kept < d->ask->keep) {
+	if (sum->n_kept < d->query->keep) {
 		sum->kept[sum->n_kept++] = own;
 		rise(sum->kept, sum->n_kept - 1);
 	} else if (sum->n_kept && is_less(&sum->kept[0], &own)) {
@@ -120,7 +120,7 @@ void tw_detect_count(
 		const uint32_t rule = tw_detect_lowest(rest);
 
 		add(&d->ret->sums[rule], f, reported >> rule & 1);
-		cover(d, d->ask->rules[rule].group, f);
+		cover(d, d->query->rules[rule].group, f);
 		if (reported >> rule & 1)
 			keep(d, rule, f);
 	}
@@ -130,7 +130,7 @@ void tw_detect_mark(struct tw_detector *d, const struct tw_marked *m)
 {
 	struct tw_detected *ret = d->ret;
 
-	if (m->mark == TW_MARK_MESSAGE && m->dur_ns < d->ask->least_message_ns)
+	if (m->mark == TW_MARK_MESSAGE && m->dur_ns < d->query->least_message_ns)
 		return;
 	if (ret->n_marked == TW_DETECT_MARKS_MAX)
 		ret->cut |= TW_CUT_MARKS;
@@ -182,7 +182,7 @@ static void clear_open(struct walk *w)
 static uint32_t caller_of(const struct walk *w, uint32_t depth)
 {
 	while (depth-- > 0)
-		if (w->d->ask->is_app[w->path[depth]])
+		if (w->d->query->is_app[w->path[depth]])
 			return w->path[depth];
 	return TW_NO_METHOD;
 }
@@ -191,7 +191,7 @@ static void match_rules(const struct walk *w, uint64_t fits, int64_t dur_ns, str
 {
 	for (; fits; fits &= fits - 1) {
 		const uint32_t rule = tw_detect_lowest(fits);
-		const struct tw_detect_spec *spec = &w->d->ask->rules[rule];
+		const struct tw_detect_spec *spec = &w->d->query->rules[rule];
 
 		if ((w->reported_groups | o->groups) >> spec->group & 1)
 			continue;
@@ -225,25 +225,25 @@ static void open_one(struct walk *w, const struct tw_slice *s, uint64_t fits, ui
 
 static void see(struct walk *w, const struct tw_slice *s)
 {
-	const struct tw_detect_ask *ask = w->d->ask;
-	const uint32_t method = s->method < ask->n_methods ? s->method : 0;
+	const struct tw_detect_query *query = w->d->query;
+	const uint32_t method = s->method < query->n_methods ? s->method : 0;
 	const uint8_t mark =
-	        w->thread->thread_id == ask->main_id ? ask->marks[method] : TW_MARK_NONE;
+	        w->thread->thread_id == query->main_id ? query->marks[method] : TW_MARK_NONE;
 	uint64_t fits;
 
 	while (w->n_open && w->open[w->n_open - 1].call.depth >= s->depth)
 		close_last(w);
 	w->path[s->depth] = method;
-	if (ask->marks[method] == TW_MARK_LOOP)
+	if (query->marks[method] == TW_MARK_LOOP)
 		clear_open(w);
-	fits = ask->by_method[method] & w->rules & ~w->open_rules;
+	fits = query->by_method[method] & w->rules & ~w->open_rules;
 	if (mark != TW_MARK_LOOP && (mark || fits))
 		open_one(w, s, fits, mark);
 }
 
 static bool is_late(struct tw_detector *d)
 {
-	if (tw_deadline_passed(d->ask->deadline))
+	if (tw_deadline_passed(d->query->deadline))
 		d->ret->cut |= TW_CUT_TIME;
 	return d->ret->cut & TW_CUT_TIME;
 }
@@ -266,7 +266,7 @@ static enum tw_status walk_thread(
 	enum tw_status st;
 
 	w->thread = t;
-	w->rules = w->d->ask->by_thread[t->thread_id];
+	w->rules = w->d->query->by_thread[t->thread_id];
 	memset(w->path, 0, ((size_t)t->max_depth + 1) * sizeof *w->path);
 	st = tw_query_slices(
 	        w->d->file, t->thread_id, t->start_ns, tw_sum_ns(t->end_ns, 1), see_all, w, err);
@@ -277,7 +277,8 @@ static enum tw_status walk_thread(
 
 static bool is_selected(const struct tw_detector *d, const struct tw_thread_info *t)
 {
-	return t->slices && (d->ask->by_thread[t->thread_id] || t->thread_id == d->ask->main_id);
+	return t->slices &&
+	       (d->query->by_thread[t->thread_id] || t->thread_id == d->query->main_id);
 }
 
 static bool open_walk(struct walk *w, const struct tw_thread_info *threads, uint32_t n)
@@ -312,18 +313,18 @@ static enum tw_status walk_threads(struct tw_detector *d, struct tw_err *err)
 
 static bool prepare(struct tw_detector *d)
 {
-	const struct tw_detect_ask *ask = d->ask;
+	const struct tw_detect_query *query = d->query;
 
 	*d->ret = (struct tw_detected){
-	        .sums = tw_arena_zalloc(d->arena, ask->n_rules + 1, sizeof *d->ret->sums)};
-	for (size_t i = 0; d->ret->sums && i < ask->n_rules; i++) {
+	        .sums = tw_arena_zalloc(d->arena, query->n_rules + 1, sizeof *d->ret->sums)};
+	for (size_t i = 0; d->ret->sums && i < query->n_rules; i++) {
 		d->ret->sums[i].cpu_ns = -1;
 		d->ret->sums[i].kept = tw_arena_alloc(
-		        d->arena, (size_t)ask->keep + 1, sizeof *d->ret->sums[i].kept);
+		        d->arena, (size_t)query->keep + 1, sizeof *d->ret->sums[i].kept);
 		if (!d->ret->sums[i].kept)
 			return false;
-		if (ask->rules[i].notes)
-			d->noting_groups |= UINT64_C(1) << ask->rules[i].group;
+		if (query->rules[i].notes)
+			d->noting_groups |= UINT64_C(1) << query->rules[i].group;
 	}
 	return d->ret->sums != NULL;
 }
@@ -340,10 +341,10 @@ static int by_begin(const void *pa, const void *pb)
 	return (int)b->mark - (int)a->mark;
 }
 
-enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_ask *ask,
+enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_query *query,
         struct tw_arena *a, struct tw_detected *ret, struct tw_err *err)
 {
-	struct tw_detector d = {.file = f, .ask = ask, .arena = a, .ret = ret};
+	struct tw_detector d = {.file = f, .query = query, .arena = a, .ret = ret};
 	enum tw_status st = TW_OK;
 
 	if (prepare(&d))

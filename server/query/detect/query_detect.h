@@ -36,7 +36,7 @@ struct tw_detect_spec { /* per rule */
 	uint64_t notes; /* one bit per kind */
 };
 
-/* The role of a method, from tw_detect_ask.marks: one of these or, from TW_MARK_PHASE on, a phase
+/* The role of a method, from tw_detect_query.marks: one of these or, from TW_MARK_PHASE on, a phase
  * of the start (detect_start.h). */
 enum {
 	TW_MARK_NONE,
@@ -48,7 +48,7 @@ enum {
 	TW_MARKS_MAX = 64
 };
 
-struct tw_detect_ask {
+struct tw_detect_query {
 	const struct tw_detect_spec *rules;
 	size_t n_rules;
 	const uint64_t *by_method;     /* matching rules of each of the trace's methods */
@@ -95,7 +95,7 @@ struct tw_detected {
 	unsigned cut;
 };
 
-enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_ask *ask,
+enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_query *query,
         struct tw_arena *a, struct tw_detected *ret, struct tw_err *err) TW_MUST_USE;
 
 /* --- where the time of a range was spent (query_heavy.c) --- */
@@ -107,7 +107,7 @@ struct tw_heavy {
 	int64_t ns, leaf_ns;
 	int64_t leaf_self_ns; /* the leaf's time without its callees */
 };
-struct tw_heavy_ask {
+struct tw_heavy_query {
 	const struct tw_thread_info *thread;
 	int64_t from_ns, to_ns;
 	const uint8_t *is_app; /* per method */
@@ -115,7 +115,7 @@ struct tw_heavy_ask {
 };
 /* TW_NO_METHOD if no call has half of the range, or at the deadline (*ret_partial).  The arena's
  * content is not needed afterwards. */
-enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_heavy_ask *ask,
+enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_heavy_query *query,
         struct tw_arena *a, struct tw_heavy *ret, bool *ret_partial,
         struct tw_err *err) TW_MUST_USE;
 

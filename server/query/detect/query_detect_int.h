@@ -13,7 +13,7 @@ struct tw_cover { /* a call counted by a rule; notes inside it are the same even
 
 struct tw_detector {
 	struct tw_trace_file *file;
-	const struct tw_detect_ask *ask;
+	const struct tw_detect_query *query;
 	struct tw_arena *arena;
 	struct tw_detected *ret;
 	uint64_t noting_groups; /* groups with a rule that has notes */

@@ -32,7 +32,7 @@ static bool may_continue(struct gather *g)
 
 	if (g->inspected++ >= TW_DETECT_NOTES_MAX)
 		d->ret->cut |= TW_CUT_NOTES;
-	else if (!tw_deadline_passed(d->ask->deadline))
+	else if (!tw_deadline_passed(d->query->deadline))
 		return true;
 	else
 		d->ret->cut |= TW_CUT_TIME;
@@ -50,8 +50,8 @@ static bool gather_one(void *arg, uint64_t id, const struct tw_note_row *n)
 	if (!may_continue(g))
 		return false;
 	if (g->sections)
-		s.rules |= d->ask->by_name(d->ask->arg, n->text, &s.mark);
-	s.rules &= d->ask->by_thread[thread];
+		s.rules |= d->query->by_name(d->query->arg, n->text, &s.mark);
+	s.rules &= d->query->by_thread[thread];
 	if (!s.rules && s.mark == TW_MARK_NONE)
 		return true;
 	d->no_memory = !tw_detect_grow(d->arena, (void **)&g->list, g->n, &g->cap, sizeof s);
@@ -60,12 +60,12 @@ static bool gather_one(void *arg, uint64_t id, const struct tw_note_row *n)
 	return !d->no_memory;
 }
 
-static uint64_t rules_noting(const struct tw_detect_ask *ask, int kind)
+static uint64_t rules_noting(const struct tw_detect_query *query, int kind)
 {
 	uint64_t bits = 0;
 
-	for (size_t i = 0; i < ask->n_rules; i++)
-		if (ask->rules[i].notes >> kind & 1)
+	for (size_t i = 0; i < query->n_rules; i++)
+		if (query->rules[i].notes >> kind & 1)
 			bits |= UINT64_C(1) << i;
 	return bits;
 }
@@ -77,7 +77,7 @@ static enum tw_status gather(struct gather *g, struct tw_err *err)
 	enum tw_status st = tw_trace_file_note_counts(g->d->file, counts, err);
 
 	for (int kind = 0; st == TW_OK && kind < TW_NOTE_COUNT; kind++) {
-		g->noting = rules_noting(g->d->ask, kind);
+		g->noting = rules_noting(g->d->query, kind);
 		g->sections = kind == TW_NOTE_section;
 		q.kind = (enum tw_note_kind)kind;
 		if (counts[kind] && (g->noting || g->sections) && !g->d->no_memory &&
@@ -170,7 +170,7 @@ static void count_one(struct tw_detector *d, struct ends *ends, const struct see
 
 	for (uint64_t rest = s->rules; rest; rest &= rest - 1) {
 		const uint32_t rule = tw_detect_lowest(rest);
-		const struct tw_detect_spec *spec = &d->ask->rules[rule];
+		const struct tw_detect_spec *spec = &d->query->rules[rule];
 
 		if (s->ts_ns < ends[rule].counted_ns || s->ts_ns < ends[spec->group].reported_ns ||
 		        is_covered(d, s->thread_id, spec->group, s->ts_ns))
@@ -187,7 +187,7 @@ static void count_one(struct tw_detector *d, struct ends *ends, const struct see
 
 static void count_all(struct tw_detector *d, const struct gather *g)
 {
-	const size_t n_rules = d->ask->n_rules ? d->ask->n_rules : 1;
+	const size_t n_rules = d->query->n_rules ? d->query->n_rules : 1;
 	struct ends *ends =
 	        tw_arena_alloc(d->arena, ((size_t)g->n_threads + 1) * n_rules, sizeof *ends);
 
@@ -197,12 +197,12 @@ static void count_all(struct tw_detector *d, const struct gather *g)
 	for (uint32_t i = 0; !d->no_memory && i < g->n; i++) {
 		const struct seen *s = &g->list[i];
 
-		if (i % NOTES_PER_CHECK == 0 && tw_deadline_passed(d->ask->deadline)) {
+		if (i % NOTES_PER_CHECK == 0 && tw_deadline_passed(d->query->deadline)) {
 			d->ret->cut |= TW_CUT_TIME;
 			return;
 		}
 		count_one(d, ends + s->thread_id * n_rules, s);
-		if (s->mark && s->thread_id && s->thread_id == d->ask->main_id)
+		if (s->mark && s->thread_id && s->thread_id == d->query->main_id)
 			tw_detect_mark(d, &(struct tw_marked){s->ts_ns, s->dur_ns, TW_NO_METHOD,
 			                          s->thread_id, s->mark});
 	}
@@ -211,7 +211,7 @@ static void count_all(struct tw_detector *d, const struct gather *g)
 /* --- enclosing calls --- */
 
 struct place {
-	const struct tw_detect_ask *ask;
+	const struct tw_detect_query *query;
 	struct tw_finding *f;
 };
 
@@ -220,11 +220,11 @@ static bool at_note(void *arg, const struct tw_slice *s, size_t n)
 	const struct place *p = arg;
 
 	for (size_t i = 0; i < n; i++) {
-		if (s[i].start_ns > p->f->start_ns || s[i].method >= p->ask->n_methods)
+		if (s[i].start_ns > p->f->start_ns || s[i].method >= p->query->n_methods)
 			continue;
 		p->f->method = s[i].method;
 		p->f->depth = s[i].depth;
-		if (p->ask->is_app[s[i].method])
+		if (p->query->is_app[s[i].method])
 			p->f->caller = s[i].method;
 	}
 	return true;
@@ -258,7 +258,7 @@ static enum tw_status locate(struct tw_detector *d, struct tw_finding *f, struct
 	f->text = t.text;
 	if (st == TW_OK && f->thread_id)
 		st = tw_query_slices(d->file, f->thread_id, f->start_ns, f->start_ns + 1, at_note,
-		        &(struct place){d->ask, f}, err);
+		        &(struct place){d->query, f}, err);
 	return st;
 }
 
@@ -266,11 +266,11 @@ static enum tw_status locate_kept(struct tw_detector *d, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; i < d->ask->n_rules; i++)
+	for (size_t i = 0; i < d->query->n_rules; i++)
 		for (uint32_t k = 0; st == TW_OK && k < d->ret->sums[i].n_kept; k++) {
 			if (!d->ret->sums[i].kept[k].note)
 				continue;
-			if (tw_deadline_passed(d->ask->deadline)) {
+			if (tw_deadline_passed(d->query->deadline)) {
 				d->ret->cut |= TW_CUT_TIME;
 				return st;
 			}

@@ -38,21 +38,24 @@ static void follow(
 }
 
 /* A partially read range gives no result: another call may have half of the complete range. */
-enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_heavy_ask *ask,
+enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_heavy_query *query,
         struct tw_arena *a, struct tw_heavy *ret, bool *ret_partial, struct tw_err *err)
 {
-	const int64_t range_ns = ask->to_ns - ask->from_ns;
+	const int64_t range_ns = query->to_ns - query->from_ns;
 	const struct tw_selection sel = {.all_threads = true,
 	        .ranged = true,
-	        .from_ns = ask->from_ns,
-	        .to_ns = range_ns > 0 ? ask->to_ns : tw_sum_ns(ask->from_ns, 1)};
-	const struct tw_range_scan scan = {
-	        .file = f, .only = ask->thread, .sel = &sel, .deadline = ask->deadline, .arena = a};
+	        .from_ns = query->from_ns,
+	        .to_ns = range_ns > 0 ? query->to_ns : tw_sum_ns(query->from_ns, 1)};
+	const struct tw_range_scan scan = {.file = f,
+	        .only = query->thread,
+	        .sel = &sel,
+	        .deadline = query->deadline,
+	        .arena = a};
 	struct tw_forest one;
 	enum tw_status st = tw_range_trees(&scan, &one, ret_partial, err);
 
 	*ret = (struct tw_heavy){.method = TW_NO_METHOD, .leaf = TW_NO_METHOD};
 	if (st == TW_OK && !*ret_partial && one.n && one.trees[0].n > 1)
-		follow(&one.trees[0], range_ns / 2 + range_ns % 2, ask->is_app, ret);
+		follow(&one.trees[0], range_ns / 2 + range_ns % 2, query->is_app, ret);
 	return st;
 }

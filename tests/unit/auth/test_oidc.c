@@ -286,7 +286,7 @@ static void test_account_linked(void **state)
 
 	assert_int_equal(tw_catalogue_user_add(p->c, "bob", "", false, bob, NULL), TW_OK);
 	assert_int_equal(sign_in(p, &who, &caller), TW_IDENTITY_OVER);
-	who.asked_by = asker;
+	who.requested_by = asker;
 	assert_int_equal(sign_in(p, &who, &caller), TW_IDENTITY_OVER);
 	ask_as(p, bob, 100000);
 	assert_int_equal(sign_in(p, &who, &caller), TW_IDENTITY_OVER);
@@ -348,14 +348,14 @@ static void test_account_disabled(void **state)
 	/* nor does a session that was written meanwhile open anything */
 	assert_int_equal(tw_catalogue_session_add(p->c, &s, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_session_find(p->c, hash, "", &caller, NULL), TW_NO_TOKEN);
-	who.asked_by = hash;
+	who.requested_by = hash;
 	assert_int_equal(sign_in(p, &who, &caller), TW_IDENTITY_DISABLED);
 	assert_int_equal(tw_catalogue_identity_has(p->c, p->ann, "https://id", &has, NULL), TW_OK);
 	assert_false(has); /* all of it or nothing */
 	off.is_disabled = false;
 	assert_int_equal(tw_catalogue_user_change(p->c, p->ann, &off, NULL), TW_OK);
 	ask_as(p, p->ann, 100000);
-	who.asked_by = asker;
+	who.requested_by = asker;
 	assert_int_equal(sign_in(p, &who, &caller), TW_IDENTITY_SIGNED_IN);
 }
 
@@ -367,7 +367,7 @@ static void test_account_roles(void **state)
 	        .subject = "1",
 	        .name = "x",
 	        .user_id = p->ann,
-	        .asked_by = asker,
+	        .requested_by = asker,
 	        .grants = grants,
 	        .n_grants = 2};
 	struct tw_caller caller;

@@ -39,7 +39,7 @@ void use_identities(struct tw_catalogue *c, const char *user_id)
 	assert_int_equal(tw_catalogue_identity_set(c, user_id, "i", "", NULL), TW_OK);
 	assert_int_equal(tw_catalogue_identity_has(c, user_id, "i", &has, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_session_add(c, &session, NULL), TW_OK);
-	who.asked_by = asker;
+	who.requested_by = asker;
 	enter(c, &who, 6);
 	grants[0].scope = grants[1].scope = TW_SCOPE_PUBLIC;
 	enter(c, &who, 7);

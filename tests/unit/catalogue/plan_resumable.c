@@ -24,7 +24,7 @@ void plan_use_resumables(struct tw_catalogue *c, const char *project)
 	uint64_t open = 0, bytes = 0;
 	size_t n = 0;
 	bool yes = false;
-	const struct tw_throttle_ask ask = {{{7, 10, 100}}, 1};
+	const struct tw_throttle_cost query = {{{7, 10, 100}}, 1};
 	int64_t wait_ms = 0;
 
 	(void)snprintf(u.id, sizeof u.id, "%s", id);
@@ -46,7 +46,7 @@ void plan_use_resumables(struct tw_catalogue *c, const char *project)
 	assert_int_equal(tw_catalogue_resumable_clean(c, &h, 60000, &yes, NULL), TW_NOT_FOUND);
 	assert_int_equal(tw_catalogue_resumable_release(c, &h, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_signin_use(c, "mark", 1, &yes, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_tries(c, &ask, true, &wait_ms, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_tries_back(c, &ask, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_tries(c, &query, true, &wait_ms, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_tries_back(c, &query, NULL), TW_OK);
 	tw_arena_free(a);
 }

@@ -62,7 +62,7 @@ static void use_posts(struct tw_catalogue *c, const char *project,
         const struct tw_rollup_cell *cell, struct tw_arena *a)
 {
 	const struct tw_rollup_due of = {project, cell->cell_id};
-	const struct tw_index_ask ask = {project, cell, 1, 1, look, NULL};
+	const struct tw_index_query query = {project, cell, 1, 1, look, NULL};
 	struct tw_index_names names = {project, "unknown:1", NULL, NULL, 9};
 	const struct tw_str rows[TW_INDEX_ROWS] = {{"x", 1}};
 	struct tw_rollup_naming *found;
@@ -74,7 +74,7 @@ static void use_posts(struct tw_catalogue *c, const char *project,
 	assert_int_equal(n, 1);
 	assert_int_equal(tw_catalogue_index_pack(c, &of, loose, n, rows, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_index_pack(c, &of, loose, n, rows, NULL), TW_CONFLICT);
-	assert_int_equal(tw_catalogue_index_read(c, &ask, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_index_read(c, &query, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_index_names(c, &names, a, &found, &n, &all, NULL), TW_OK);
 	assert_int_equal(n, 1);
 	names.name = NULL;

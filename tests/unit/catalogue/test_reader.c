@@ -65,11 +65,11 @@ static void test_sees_one_moment(void **state)
 	add_project(c, "later");
 	assert_int_equal(projects(db), before);
 	tw_cat_snapshot_done(c, db);
-	assert_int_equal(tw_cat_ask_int(c, &n, NULL, "SELECT count(*) FROM project WHERE name=?",
+	assert_int_equal(tw_cat_select_int(c, &n, NULL, "SELECT count(*) FROM project WHERE name=?",
 	                         "t", "later"),
 	        TW_OK);
 	assert_int_equal(n, 1);
-	assert_int_equal(tw_cat_ask_int(c, &n, NULL, "SELECT nothing", ""), TW_BUG);
+	assert_int_equal(tw_cat_select_int(c, &n, NULL, "SELECT nothing", ""), TW_BUG);
 	assert_int_equal(c->n_out, 0);
 }
 

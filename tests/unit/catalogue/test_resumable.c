@@ -393,13 +393,13 @@ static void test_signins(void **state)
 	assert_true(first); /* over, and forgotten */
 }
 
-static enum tw_status take(void *arg, const struct tw_throttle_ask *ask, bool count,
+static enum tw_status take(void *arg, const struct tw_throttle_cost *ask, bool count,
         int64_t *ret_wait_ms, struct tw_err *err)
 {
 	return tw_catalogue_tries(arg, ask, count, ret_wait_ms, err);
 }
 
-static void give_back(void *arg, const struct tw_throttle_ask *ask)
+static void give_back(void *arg, const struct tw_throttle_cost *ask)
 {
 	(void)tw_catalogue_tries_back(arg, ask, NULL);
 }
@@ -442,7 +442,7 @@ static void test_tries(void **state)
 static void test_tries_after_the_clock_went_back(void **state)
 {
 	struct fixture *f = *state;
-	const struct tw_throttle_ask ask = {{{7, 1000, 4000}}, 1};
+	const struct tw_throttle_cost ask = {{{7, 1000, 4000}}, 1};
 	struct tw_db *beside = catalogue_beside(f->dir);
 	int64_t wait_ms = 0;
 

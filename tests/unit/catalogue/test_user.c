@@ -143,7 +143,7 @@ static enum tw_status sign_in(struct people *p, const uint8_t *hash, const uint8
 	return tw_catalogue_session_add(p->c, &s, NULL);
 }
 
-static enum tw_status ask(struct people *p, const char *project, struct tw_caller *ret)
+static enum tw_status cost(struct people *p, const char *project, struct tw_caller *ret)
 {
 	return tw_catalogue_session_find(p->c, cookie, project, ret, NULL);
 }
@@ -157,20 +157,20 @@ static void test_roles(void **state)
 	size_t n;
 
 	assert_int_equal(sign_in(p, cookie, NULL, 60000, 60000), TW_OK);
-	assert_int_equal(ask(p, "", &who), TW_OK); /* signed in, and no role anywhere */
+	assert_int_equal(cost(p, "", &who), TW_OK); /* signed in, and no role anywhere */
 	assert_int_equal(who.scope, TW_SCOPE_PUBLIC);
 	assert_string_equal(who.user_id, p->ann);
 	assert_string_equal(who.project_id, "");
-	assert_int_equal(ask(p, p->one, &who), TW_NOT_FOUND);
+	assert_int_equal(cost(p, p->one, &who), TW_NOT_FOUND);
 
 	assert_int_equal(tw_catalogue_member_set(p->c, p->two, p->ann, TW_SCOPE_READ, NULL), TW_OK);
-	assert_int_equal(ask(p, "", &who), TW_OK);
+	assert_int_equal(cost(p, "", &who), TW_OK);
 	assert_string_equal(who.project_id, p->two);
 	assert_int_equal(who.scope, TW_SCOPE_READ);
-	assert_int_equal(ask(p, p->one, &who), TW_NOT_FOUND);
+	assert_int_equal(cost(p, p->one, &who), TW_NOT_FOUND);
 	assert_int_equal(
 	        tw_catalogue_member_set(p->c, p->two, p->ann, TW_SCOPE_ADMIN, NULL), TW_OK);
-	assert_int_equal(ask(p, p->two, &who), TW_OK);
+	assert_int_equal(cost(p, p->two, &who), TW_OK);
 	assert_int_equal(who.scope, TW_SCOPE_ADMIN);
 	assert_int_equal(
 	        tw_catalogue_user_projects(p->c, p->ann, p->arena, &projects, &n, NULL), TW_OK);
@@ -184,7 +184,7 @@ static void test_roles(void **state)
 
 	assert_int_equal(
 	        tw_catalogue_member_set(p->c, p->two, p->ann, TW_SCOPE_PUBLIC, NULL), TW_OK);
-	assert_int_equal(ask(p, p->two, &who), TW_NOT_FOUND);
+	assert_int_equal(cost(p, p->two, &who), TW_NOT_FOUND);
 	assert_int_equal(
 	        tw_catalogue_member_set(p->c, p->two, p->ann, TW_SCOPE_PUBLIC, NULL), TW_NOT_FOUND);
 	assert_int_equal(tw_catalogue_member_set(p->c, "nowhere", p->ann, TW_SCOPE_READ, NULL),
@@ -201,10 +201,10 @@ static void test_admin_of_the_server(void **state)
 	                &(struct tw_user_change){.sets_admin = true, .is_admin = true}, NULL),
 	        TW_OK);
 	assert_int_equal(sign_in(p, cookie, NULL, 60000, 60000), TW_OK);
-	assert_int_equal(ask(p, p->two, &who), TW_OK);
+	assert_int_equal(cost(p, p->two, &who), TW_OK);
 	assert_int_equal(who.scope, TW_SCOPE_SERVER);
 	assert_string_equal(who.name, "ann");
-	assert_int_equal(ask(p, "nowhere", &who), TW_NOT_FOUND);
+	assert_int_equal(cost(p, "nowhere", &who), TW_NOT_FOUND);
 }
 
 static void test_what_ends_a_session(void **state)
@@ -213,24 +213,24 @@ static void test_what_ends_a_session(void **state)
 	struct tw_caller who;
 
 	assert_int_equal(sign_in(p, cookie, NULL, 60000, 0), TW_OK); /* at its end */
-	assert_int_equal(ask(p, "", &who), TW_NO_TOKEN);
+	assert_int_equal(cost(p, "", &who), TW_NO_TOKEN);
 	assert_int_equal(sign_in(p, cookie, cookie, 0, 60000), TW_OK); /* unseen too long */
-	assert_int_equal(ask(p, "", &who), TW_NO_TOKEN);
+	assert_int_equal(cost(p, "", &who), TW_NO_TOKEN);
 	assert_int_equal(sign_in(p, cookie, NULL, 60000, 60000), TW_OK); /* those are gone */
-	assert_int_equal(ask(p, "", &who), TW_OK);
+	assert_int_equal(cost(p, "", &who), TW_OK);
 	assert_int_equal(sign_in(p, other_cookie, cookie, 60000, 60000), TW_OK); /* replaced */
-	assert_int_equal(ask(p, "", &who), TW_NO_TOKEN);
+	assert_int_equal(cost(p, "", &who), TW_NO_TOKEN);
 	assert_int_equal(sign_in(p, cookie, NULL, 60000, 60000), TW_OK);
 	assert_int_equal(tw_catalogue_sessions_end(p->c, p->ann, NULL), TW_OK);
-	assert_int_equal(ask(p, "", &who), TW_NO_TOKEN);
+	assert_int_equal(cost(p, "", &who), TW_NO_TOKEN);
 	assert_int_equal(sign_in(p, cookie, NULL, 60000, 60000), TW_OK);
 	assert_int_equal(tw_catalogue_user_change(
 	                         p->c, p->ann, &(struct tw_user_change){.password = "new"}, NULL),
 	        TW_OK);
-	assert_int_equal(ask(p, "", &who), TW_NO_TOKEN);
+	assert_int_equal(cost(p, "", &who), TW_NO_TOKEN);
 	assert_int_equal(sign_in(p, cookie, NULL, 60000, 60000), TW_OK);
 	assert_int_equal(tw_catalogue_user_remove(p->c, p->ann, NULL), TW_OK);
-	assert_int_equal(ask(p, "", &who), TW_NO_TOKEN);
+	assert_int_equal(cost(p, "", &who), TW_NO_TOKEN);
 }
 
 /* As if so much time had passed since. */
@@ -253,10 +253,10 @@ static void test_idle_starts_over(void **state)
 	assert_int_equal(sign_in(p, cookie, NULL, 3600000, 86400000), TW_OK);
 	for (int i = 0; i < 3; i++) {
 		pass(p, "seen_ms=seen_ms-3000000");
-		assert_int_equal(ask(p, "", &who), TW_OK);
+		assert_int_equal(cost(p, "", &who), TW_OK);
 	}
 	pass(p, "expires_ms=expires_ms-86400000");
-	assert_int_equal(ask(p, "", &who), TW_NO_TOKEN);
+	assert_int_equal(cost(p, "", &who), TW_NO_TOKEN);
 }
 
 static void test_session_of_a_key(void **state)
@@ -275,11 +275,11 @@ static void test_session_of_a_key(void **state)
 	                         id, NULL),
 	        TW_OK);
 	assert_int_equal(tw_catalogue_session_add(p->c, &s, NULL), TW_OK);
-	assert_int_equal(ask(p, "", &who), TW_OK);
+	assert_int_equal(cost(p, "", &who), TW_OK);
 	assert_int_equal(who.scope, TW_SCOPE_WRITE);
 	assert_string_equal(who.project_id, p->two);
 	assert_int_equal(tw_catalogue_key_revoke(p->c, p->two, id, NULL), TW_OK);
-	assert_int_equal(ask(p, "", &who), TW_NO_TOKEN);
+	assert_int_equal(cost(p, "", &who), TW_NO_TOKEN);
 }
 
 /* --- passwords --- */

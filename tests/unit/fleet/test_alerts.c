@@ -41,12 +41,12 @@ static struct {
 
 /* --- the store --- */
 
-static enum tw_status cells(struct tw_fleet_store *store, const struct tw_fleet_ask *ask,
+static enum tw_status cells(struct tw_fleet_store *store, const struct tw_fleet_query *query,
         struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err)
 {
 	(void)store;
 	s.looks++;
-	if (s.fails && strcmp(s.fails, ask->filter.scenario) == 0)
+	if (s.fails && strcmp(s.fails, query->filter.scenario) == 0)
 		return tw_fail(err, TW_BUSY, "the store is away");
 	*ret = tw_arena_zalloc(a, s.n_versions + 1, sizeof **ret);
 	*ret_n = s.n_versions;

@@ -97,7 +97,7 @@ static void run_sql(struct session *s, const char *sql)
 	const struct tw_clickhouse_query q = {.sql = tw_str_of(sql), .ms = 60000};
 	struct tw_err err;
 
-	if (tw_clickhouse_ask(s->at, &q, NULL, &err) != TW_OK)
+	if (tw_clickhouse_request(s->at, &q, NULL, &err) != TW_OK)
 		fail_msg("%s", err.msg);
 }
 
@@ -122,14 +122,14 @@ static int teardown(void **state)
 
 /* --- cells --- */
 
-static struct tw_fleet_ask ask_of(
+static struct tw_fleet_query ask_of(
         struct session *s, const struct tw_rollup_filter *f, unsigned dims)
 {
-	struct tw_fleet_ask ask = {.project_id = s->project, .filter = *f, .dims = dims};
+	struct tw_fleet_query query = {.project_id = s->project, .filter = *f, .dims = dims};
 
-	if (!ask.filter.last_day)
-		ask.filter.last_day = TODAY;
-	return ask;
+	if (!query.filter.last_day)
+		query.filter.last_day = TODAY;
+	return query;
 }
 
 struct read {
@@ -137,13 +137,13 @@ struct read {
 	size_t n;
 };
 
-static struct read read_cells(struct session *s, int engine, const struct tw_fleet_ask *ask)
+static struct read read_cells(struct session *s, int engine, const struct tw_fleet_query *query)
 {
 	struct tw_fleet_store *store = s->of[engine];
 	struct read r = {NULL, 0};
 	struct tw_err err;
 
-	if (store->engine->cells(store, ask, s->arena, &r.cells, &r.n, &err) != TW_OK)
+	if (store->engine->cells(store, query, s->arena, &r.cells, &r.n, &err) != TW_OK)
 		fail_msg("%s: %s", store->engine->name, err.msg);
 	return r;
 }
@@ -213,15 +213,15 @@ static void check_methods(
 static void check_by(
         struct session *s, const struct tw_rollup_filter *f, enum tw_fleet_by by, unsigned metrics)
 {
-	struct tw_fleet_ask ask = ask_of(s, f, tw_fleet_by_dims(by) | TW_DIM_SCENARIO);
+	struct tw_fleet_query query = ask_of(s, f, tw_fleet_by_dims(by) | TW_DIM_SCENARIO);
 	static struct tw_rollup_head h;
 	struct tw_fleet_group *groups[ENGINES];
 	size_t n[ENGINES];
 
 	tw_arena_reset(s->arena);
-	ask.metrics = metrics;
+	query.metrics = metrics;
 	for (int e = 0; e < ENGINES; e++) {
-		const struct read r = read_cells(s, e, &ask);
+		const struct read r = read_cells(s, e, &query);
 
 		assert_int_equal(
 		        tw_fleet_groups(r.cells, r.n, by, true, s->arena, &groups[e], &n[e], NULL),
@@ -239,7 +239,7 @@ static void check_by(
 			assert_int_equal(tw_fleet_lengths(&pair[e], &h, &lengths[e], NULL), TW_OK);
 		check_stats(&lengths[0].stat, &lengths[1].stat);
 		check_exemplars(&lengths[0], &lengths[1]);
-		check_methods(s, pair, ask.metrics);
+		check_methods(s, pair, query.metrics);
 	}
 }
 
@@ -290,12 +290,12 @@ static void test_cells(void **state)
 
 	check_all(s);
 	for (size_t i = 0; i < FILTERS; i++) {
-		const struct tw_fleet_ask ask = ask_of(s, &filters[i], 0);
+		const struct tw_fleet_query query = ask_of(s, &filters[i], 0);
 		uint64_t n[ENGINES];
 
 		for (int e = 0; e < ENGINES; e++)
 			assert_int_equal(
-			        s->of[e]->engine->count(s->of[e], &ask, &n[e], NULL), TW_OK);
+			        s->of[e]->engine->count(s->of[e], &query, &n[e], NULL), TW_OK);
 		assert_int_equal(n[0], n[1]);
 	}
 }
@@ -305,15 +305,15 @@ static void test_labels(void **state)
 {
 	struct session *s = session_of(state);
 	const struct tw_rollup_filter f = {"", "8.3.1", "", "", "", "", "flavour", 0, 0};
-	struct tw_fleet_ask ask = ask_of(s, &f, TW_DIM_LABEL);
+	struct tw_fleet_query query = ask_of(s, &f, TW_DIM_LABEL);
 	struct tw_fleet_group *groups[ENGINES];
 	size_t n[ENGINES];
 
 	tw_arena_reset(s->arena);
-	ask.label_key = "flavour";
-	ask.metrics = 1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_WAITING;
+	query.label_key = "flavour";
+	query.metrics = 1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_WAITING;
 	for (int e = 0; e < ENGINES; e++) {
-		const struct read r = read_cells(s, e, &ask);
+		const struct read r = read_cells(s, e, &query);
 		struct tw_fleet_values values;
 
 		assert_int_equal(
@@ -331,7 +331,7 @@ static void test_labels(void **state)
 
 		assert_string_equal(pair[0].key, pair[1].key);
 		assert_int_equal(pair[0].traces, pair[1].traces);
-		check_methods(s, pair, ask.metrics);
+		check_methods(s, pair, query.metrics);
 	}
 }
 
@@ -341,17 +341,17 @@ static void test_any_label(void **state)
 	struct session *s = session_of(state);
 	const struct tw_rollup_filter f = {"", "", "", "", "low", "14", "", 0, 0};
 	static const char *const labels[] = {"device=phone", "flavour=it's"};
-	struct tw_fleet_ask ask = ask_of(s, &f, 0);
+	struct tw_fleet_query query = ask_of(s, &f, 0);
 	static struct sim_trace t;
 	uint64_t n, truth = 0;
 
-	ask.labels = labels;
-	ask.n_labels = 2;
+	query.labels = labels;
+	query.n_labels = 2;
 	for (uint64_t i = 1; i < s->traces; i += 5) {
 		sim_make(s->project, i, DAY0, &t);
 		truth += strcmp(t.dims.device_class, "low") == 0 && strcmp(t.dims.os, "14") == 0;
 	}
-	assert_int_equal(s->of[1]->engine->count(s->of[1], &ask, &n, NULL), TW_OK);
+	assert_int_equal(s->of[1]->engine->count(s->of[1], &query, &n, NULL), TW_OK);
 	assert_int_equal(n, truth);
 	assert_true(n > 0);
 }
@@ -359,16 +359,16 @@ static void test_any_label(void **state)
 /* --- trees --- */
 
 static struct tw_rollup_tree read_tree(
-        struct session *s, int engine, const struct tw_fleet_ask *ask)
+        struct session *s, int engine, const struct tw_fleet_query *query)
 {
-	const struct read r = read_cells(s, engine, ask);
+	const struct read r = read_cells(s, engine, query);
 	const struct tw_rollup_cell **list = tw_arena_alloc(s->arena, r.n + 1, sizeof(*list));
 	struct tw_rollup_tree t = {.arena = s->arena};
 	struct tw_err err;
 
 	for (size_t i = 0; i < r.n; i++)
 		list[i] = &r.cells[i];
-	if (s->of[engine]->engine->tree(s->of[engine], ask,
+	if (s->of[engine]->engine->tree(s->of[engine], query,
 	            &(struct tw_fleet_cells_of){list, r.n, r.n}, &t, &err) != TW_OK)
 		fail_msg("%s", err.msg);
 	return t;
@@ -406,12 +406,12 @@ static void test_trees(void **state)
 	struct session *s = session_of(state);
 	/* of few traces, so that the catalogue dropped nothing */
 	const struct tw_rollup_filter few = {"", "8.3.1", "", "page", "low", "13", "", DAY0, DAY0};
-	const struct tw_fleet_ask ask = ask_of(s, &few, TW_DIM_SCENARIO | TW_DIM_CLASS);
+	const struct tw_fleet_query query = ask_of(s, &few, TW_DIM_SCENARIO | TW_DIM_CLASS);
 	struct tw_rollup_tree a, b;
 
 	tw_arena_reset(s->arena);
-	a = read_tree(s, 0, &ask);
-	b = read_tree(s, 1, &ask);
+	a = read_tree(s, 0, &query);
+	b = read_tree(s, 1, &query);
 	assert_true(s->traces < 1500 || a.traces > 0);
 	assert_int_equal(a.traces, b.traces);
 	assert_int_equal(a.omitted_level, b.omitted_level);
@@ -419,7 +419,7 @@ static void test_trees(void **state)
 	assert_int_equal(a.n_threads, b.n_threads);
 	check_nodes(&a, &b);
 	for (size_t i = 0; i < FILTERS; i++) { /* of all, threads: their sums are never dropped */
-		const struct tw_fleet_ask all = ask_of(s, &filters[i], 0);
+		const struct tw_fleet_query all = ask_of(s, &filters[i], 0);
 
 		tw_arena_reset(s->arena);
 		a = read_tree(s, 0, &all);
@@ -438,17 +438,17 @@ static void test_trees(void **state)
 
 /* --- searches --- */
 
-static struct tw_search search(struct session *s, int engine, const struct tw_fleet_ask *ask,
+static struct tw_search search(struct session *s, int engine, const struct tw_fleet_query *query,
         const uint64_t *numbers, size_t n, const char *thread)
 {
-	const struct read r = read_cells(s, engine, ask);
+	const struct read r = read_cells(s, engine, query);
 	struct tw_search k = {
 	        .numbers = numbers, .n_methods = n, .thread = thread, .over_ns = 3000};
 	struct tw_err err;
 
 	k.found = tw_arena_alloc(s->arena, 2 * (size_t)TW_SEARCH_KEPT, sizeof *k.found);
 	k.kept = s->arena;
-	if (s->of[engine]->engine->search(s->of[engine], ask, r.cells, r.n, &k, &err) != TW_OK)
+	if (s->of[engine]->engine->search(s->of[engine], query, r.cells, r.n, &k, &err) != TW_OK)
 		fail_msg("%s", err.msg);
 	return k;
 }
@@ -471,12 +471,12 @@ static void test_searches(void **state)
 			}
 	for (size_t i = 0; i < FILTERS; i++)
 		for (int t = 0; t < 4; t++) {
-			const struct tw_fleet_ask ask = ask_of(s, &filters[i], 0);
+			const struct tw_fleet_query query = ask_of(s, &filters[i], 0);
 			struct tw_search k[ENGINES];
 
 			tw_arena_reset(s->arena);
 			for (int e = 0; e < ENGINES; e++)
-				k[e] = search(s, e, &ask, numbers, 3, threads[t]);
+				k[e] = search(s, e, &query, numbers, 3, threads[t]);
 			assert_int_equal(k[0].matches, k[1].matches);
 			assert_int_equal(k[0].n, k[1].n);
 			for (size_t x = 0; x < k[0].n; x++) {
@@ -541,18 +541,18 @@ static void put_found(struct session *s, uint64_t i, int64_t number, struct tw_f
 static void check_found(struct session *s, uint64_t traces)
 {
 	for (size_t i = 0; i < 4; i++) {
-		const struct tw_fleet_ask ask = ask_of(s, &filters[i], TW_DIM_VERSION);
+		const struct tw_fleet_query query = ask_of(s, &filters[i], TW_DIM_VERSION);
 		struct sums sums[ENGINES] = {{0, 0, 0, 0}};
 
 		tw_arena_reset(s->arena);
 		for (int e = 0; e < ENGINES; e++) {
-			const struct read r = read_cells(s, e, &ask);
+			const struct read r = read_cells(s, e, &query);
 			const struct tw_rollup_cell **list =
 			        tw_arena_alloc(s->arena, r.n + 1, sizeof(*list));
 
 			for (size_t k = 0; k < r.n; k++)
 				list[k] = &r.cells[k];
-			assert_int_equal(s->of[e]->engine->found(s->of[e], &ask,
+			assert_int_equal(s->of[e]->engine->found(s->of[e], &query,
 			                         &(struct tw_fleet_cells_of){list, r.n, r.n},
 			                         &(struct tw_fleet_findings){take, &sums[e]}, NULL),
 			        TW_OK);
@@ -746,7 +746,7 @@ static int64_t number_of(struct session *s, const char *sql)
 	int64_t n;
 
 	tw_buf_init(&out, 1 << 16);
-	if (tw_clickhouse_ask(s->at, &q, &out, &err) != TW_OK)
+	if (tw_clickhouse_request(s->at, &q, &out, &err) != TW_OK)
 		fail_msg("%s", err.msg);
 	r = tw_clickhouse_read(&out);
 	n = (int64_t)tw_clickhouse_u64(&r);
@@ -757,10 +757,10 @@ static int64_t number_of(struct session *s, const char *sql)
 
 static uint64_t count_all(struct session *s, int engine)
 {
-	const struct tw_fleet_ask ask = ask_of(s, &filters[0], 0);
+	const struct tw_fleet_query query = ask_of(s, &filters[0], 0);
 	uint64_t n = 0;
 
-	assert_int_equal(s->of[engine]->engine->count(s->of[engine], &ask, &n, NULL), TW_OK);
+	assert_int_equal(s->of[engine]->engine->count(s->of[engine], &query, &n, NULL), TW_OK);
 	return n;
 }
 

@@ -79,7 +79,7 @@ static int teardown(void **state)
 static const struct tw_regression_query live = {"", "", "", "", "",
         1U << TW_REGRESS_OPEN | 1U << TW_REGRESS_ACKNOWLEDGED | 1U << TW_REGRESS_RETURNED, 0};
 
-static size_t ask(
+static size_t query(
         struct session *s, const struct tw_regression_query *q, struct tw_regression **ret)
 {
 	size_t n = 0;
@@ -128,7 +128,7 @@ static void test_the_slower_method_is_found(void **state)
 	assert_true(sums.series > 300); /* two scenarios, two hundred methods each */
 	assert_int_equal(sums.found, sums.fresh);
 	q.method = "com.app.C0.m7";
-	n = ask(s, &q, &rows);
+	n = query(s, &q, &rows);
 	assert_int_equal(n, 2); /* a scenario each */
 	for (size_t i = 0; i < n; i++) {
 		const struct tw_regress_found *f = &rows[i].of;
@@ -139,7 +139,7 @@ static void test_the_slower_method_is_found(void **state)
 		assert_int_equal(rows[i].status, TW_REGRESS_OPEN);
 		assert_int_equal(strlen(f->after_trace), TW_ROLLUP_ID);
 	}
-	assert_int_equal(ask(s, &live, &rows), 2); /* and nothing else */
+	assert_int_equal(query(s, &live, &rows), 2); /* and nothing else */
 }
 
 static void test_looking_again_finds_the_same(void **state)
@@ -151,7 +151,7 @@ static void test_looking_again_finds_the_same(void **state)
 	assert_int_equal(look(s, &sums), TW_OK);
 	assert_int_equal(sums.fresh, 0);
 	assert_int_equal(sums.found, 2);
-	assert_int_equal(ask(s, &live, &rows), 2);
+	assert_int_equal(query(s, &live, &rows), 2);
 }
 
 static void test_what_people_say_stays(void **state)
@@ -163,7 +163,7 @@ static void test_what_people_say_stays(void **state)
 	struct tw_regression *rows, one;
 	char id[TW_ID_BYTES];
 
-	(void)ask(s, &live, &rows);
+	(void)query(s, &live, &rows);
 	(void)snprintf(id, sizeof id, "%s", rows[0].id);
 	assert_int_equal(
 	        tw_catalogue_regression_triage(s->c, s->project, id, &triage, NULL), TW_OK);
@@ -177,11 +177,11 @@ static void test_what_people_say_stays(void **state)
 	assert_int_equal(one.status, TW_REGRESS_ACKNOWLEDGED);
 	assert_string_equal(one.owner, "ann");
 	q.owner = "ann";
-	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(query(s, &q, &rows), 1);
 	q.unmuted_at_ms = 4999;
-	assert_int_equal(ask(s, &q, &rows), 0);
+	assert_int_equal(query(s, &q, &rows), 0);
 	q.unmuted_at_ms = 5000;
-	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(query(s, &q, &rows), 1);
 }
 
 static struct tw_regress_found finding(const char *base, const char *head, int64_t day)
@@ -217,12 +217,12 @@ static void test_fixed_and_back(void **state)
 	keep(s, &f, 1);
 	f.fixed_in = "3";
 	keep(s, &f, 0);
-	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(query(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_FIXED);
 	assert_string_equal(rows[0].of.fixed_in, "3");
 	f = finding("3", "4", 120);
 	keep(s, &f, 1);
-	assert_int_equal(ask(s, &q, &rows), 2);
+	assert_int_equal(query(s, &q, &rows), 2);
 	assert_int_equal(rows[0].status, TW_REGRESS_RETURNED);
 	assert_string_equal(rows[0].earlier, rows[1].id);
 }
@@ -251,7 +251,7 @@ static void test_who_opens_it_again_is_not_overruled(void **state)
 	keep(s, &f, 1);
 	f.fixed_in = "5";
 	keep(s, &f, 0);
-	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(query(s, &q, &rows), 1);
 	(void)snprintf(id, sizeof id, "%s", rows[0].id);
 	assert_int_equal(told(s, id, &entries), 2);
 	assert_string_equal(entries[0].author, "tracewell");
@@ -259,7 +259,7 @@ static void test_who_opens_it_again_is_not_overruled(void **state)
 	assert_int_equal(entries[0].event, TW_HOOK_FIXED);
 	assert_int_equal(tw_catalogue_regression_triage(s->c, s->project, id, &open, NULL), TW_OK);
 	keep(s, &f, 0);
-	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(query(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_OPEN);
 	assert_int_equal(told(s, id, &entries), 3);
 	f.fixed_in = "6"; /* it was there when it was opened again, and passes first today */
@@ -267,13 +267,13 @@ static void test_who_opens_it_again_is_not_overruled(void **state)
 	keep(s, &f, 0);
 	f.fixed_in = "5";
 	keep(s, &f, 0);
-	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(query(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_OPEN);
 	assert_int_equal(told(s, id, &entries), 3);
 	f.fixed_in = "7"; /* a version that comes after it is news */
 	f.fixed_from = tw_unix_ms() / TW_DAY_MS;
 	keep(s, &f, 0);
-	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(query(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_FIXED);
 }
 
@@ -289,13 +289,13 @@ static void test_a_persons_version_stays(void **state)
 
 	f.method = "o";
 	keep(s, &f, 1);
-	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(query(s, &q, &rows), 1);
 	(void)snprintf(id, sizeof id, "%s", rows[0].id);
 	assert_int_equal(tw_catalogue_regression_triage(s->c, s->project, id, &mine, NULL), TW_OK);
 	f.fixed_in = "5";
 	f.fixed_from = tw_unix_ms() / TW_DAY_MS;
 	keep(s, &f, 0);
-	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(query(s, &q, &rows), 1);
 	assert_string_equal(rows[0].of.fixed_in, "8.4-rc1");
 	assert_int_equal(told(s, id, &entries), 2);
 }
@@ -314,17 +314,17 @@ static void test_days_that_were_said(void **state)
 	keep(s, &f, 1);
 	f.fixed_day = 410;
 	keep(s, &f, 0);
-	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(query(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_FIXED);
 	(void)snprintf(id, sizeof id, "%s", rows[0].id);
 	assert_int_equal(tw_catalogue_regression_triage(s->c, s->project, id, &open, NULL), TW_OK);
 	f.fixed_day = 412;
 	keep(s, &f, 0);
-	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(query(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_OPEN);
 	f.fixed_day = tw_unix_ms() / TW_DAY_MS + 1;
 	keep(s, &f, 0);
-	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(query(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_FIXED);
 }
 
@@ -334,12 +334,12 @@ static void test_days_that_are_near_are_one(void **state)
 	struct tw_regression_query q = {"", "", "m", "", "", 15, 0};
 	struct tw_regress_found f = finding("", "", 300);
 	struct tw_regression *rows;
-	size_t before = ask(s, &q, &rows);
+	size_t before = query(s, &q, &rows);
 
 	keep(s, &f, 1);
 	f.day = 302;
 	keep(s, &f, 0);
-	assert_int_equal(ask(s, &q, &rows), before + 1);
+	assert_int_equal(query(s, &q, &rows), before + 1);
 	assert_int_equal(rows[0].of.day, 302);
 	f.day = 310;
 	keep(s, &f, 1);

@@ -71,7 +71,7 @@ static void write_group(const struct tw_fleet_group *g, struct tw_buf *out)
 	}
 }
 
-static struct read ask(const struct tw_rollup_filter *f, enum tw_fleet_by by, unsigned wide)
+static struct read query(const struct tw_rollup_filter *f, enum tw_fleet_by by, unsigned wide)
 {
 	struct tw_fleet_group *groups;
 	struct tw_rollup_cell *cells;
@@ -99,7 +99,7 @@ static size_t check(const struct tw_rollup_filter *f)
 	size_t with_parts = 0;
 
 	for (size_t i = 0; i < sizeof bys / sizeof *bys; i++) {
-		struct read cells = ask(f, bys[i], 0), wide = ask(f, bys[i], TW_ROLLUP_WIDE);
+		struct read cells = query(f, bys[i], 0), wide = query(f, bys[i], TW_ROLLUP_WIDE);
 
 		assert_true(cells.bytes.len > 0);
 		assert_int_equal(cells.bytes.len, wide.bytes.len);
@@ -141,7 +141,7 @@ static void test_the_same(void **state)
 	assert_int_equal(number("SELECT count(*) FROM rollup_wide_part WHERE day=20013"), 0);
 	assert_int_equal(check(&everything), number(GROUPS) + number(CELLS_TODAY));
 	assert_true(check(&version) < check(&everything));
-	some = ask(&class, TW_FLEET_ALL, TW_ROLLUP_WIDE); /* each cell for itself */
+	some = query(&class, TW_FLEET_ALL, TW_ROLLUP_WIDE); /* each cell for itself */
 	assert_int_equal(some.with_parts,
 	        number("SELECT count(*) FROM rollup_cell WHERE version>0 AND device_class='mid'"));
 	tw_buf_done(&some.bytes);
@@ -163,7 +163,7 @@ static void test_what_comes_late(void **state)
 static void test_what_is_emptied(void **state)
 {
 	struct tw_rollup_reset sums;
-	struct read before = ask(&everything, TW_FLEET_DAY, TW_ROLLUP_WIDE), after;
+	struct read before = query(&everything, TW_FLEET_DAY, TW_ROLLUP_WIDE), after;
 
 	(void)state;
 	assert_int_equal(tw_catalogue_rollup_reset(s.c, s.project, &sums, NULL), TW_OK);
@@ -175,7 +175,7 @@ static void test_what_is_emptied(void **state)
 	(void)check(&everything);
 	make();
 	(void)check(&everything);
-	after = ask(&everything, TW_FLEET_DAY, TW_ROLLUP_WIDE);
+	after = query(&everything, TW_FLEET_DAY, TW_ROLLUP_WIDE);
 	assert_int_equal(before.bytes.len, after.bytes.len);
 	assert_memory_equal(before.bytes.data, after.bytes.data, before.bytes.len);
 	tw_buf_done(&before.bytes);

@@ -65,14 +65,14 @@ static enum tw_status child(void *arg, json_t **ret, struct tw_err *err)
 	return *ret ? TW_OK : TW_NOMEM;
 }
 
-static void *ask(void *arg)
+static void *query(void *arg)
 {
 	struct asker *a = arg;
 	const int64_t now = tw_monotonic_ms();
 	const struct tw_source_turn of = {a->project, a->question, now + a->patience_ms,
 	        now + (a->patience_ms == LONG_MS ? LONG_MS : 2 * a->patience_ms), child, a};
 
-	a->st = tw_source_scheduler_ask(a->h->turns, &of, &a->answer, &a->err);
+	a->st = tw_source_scheduler_run(a->h->turns, &of, &a->answer, &a->err);
 	return NULL;
 }
 
@@ -91,7 +91,7 @@ static struct asker *start(const char *question, int64_t patience_ms, enum tw_st
 	*a = (struct asker){.h = &house, .patience_ms = patience_ms, .fails = fails};
 	a->project[0] = question[0];
 	memcpy(a->question, question, 3);
-	assert_int_equal(pthread_create(&a->thread, NULL, ask, a), 0);
+	assert_int_equal(pthread_create(&a->thread, NULL, query, a), 0);
 	wait_askers(before + 1);
 	return a;
 }
@@ -254,7 +254,7 @@ static void who_is_one_too_many_hears_it_at_once(void **state)
 		(void)start(name, LONG_MS, TW_OK);
 	}
 	since = tw_monotonic_ms();
-	(void)ask(&late);
+	(void)query(&late);
 	assert_int_equal(late.st, TW_BUSY);
 	assert_true(tw_monotonic_ms() - since < LONG_MS / 2);
 	other = start("b1", LONG_MS, TW_OK);  /* another project has room */

@@ -124,7 +124,7 @@ static void close_world(struct world *w)
 
 static void look_in(struct world *w, const struct tw_deadline *deadline, struct tw_arena *a)
 {
-	const struct tw_detect_ask ask = {.rules = w->rules,
+	const struct tw_detect_query query = {.rules = w->rules,
 	        .n_rules = RULES,
 	        .by_method = w->by_method,
 	        .marks = w->marks,
@@ -137,7 +137,7 @@ static void look_in(struct world *w, const struct tw_deadline *deadline, struct 
 	        .least_message_ns = 1,
 	        .deadline = deadline};
 
-	assert_int_equal(tw_query_detect(w->f.file, &ask, a, &w->found, NULL), TW_OK);
+	assert_int_equal(tw_query_detect(w->f.file, &query, a, &w->found, NULL), TW_OK);
 }
 
 static void look(struct world *w, const struct tw_deadline *deadline)
@@ -372,13 +372,13 @@ static void check_heavy(struct world *w, const struct tw_deadline *deadline, siz
         enum tw_status st, bool partial)
 {
 	uint32_t n;
-	const struct tw_heavy_ask ask = {
+	const struct tw_heavy_query query = {
 	        tw_trace_file_threads(w->f.file, &n), 440, 590, w->is_app, deadline};
 	struct tw_arena *a = tw_arena_new(memory);
 	bool is_partial = false;
 	struct tw_heavy h;
 
-	assert_int_equal(tw_query_heavy(w->f.file, &ask, a, &h, &is_partial, NULL), st);
+	assert_int_equal(tw_query_heavy(w->f.file, &query, a, &h, &is_partial, NULL), st);
 	assert_int_equal(is_partial, partial);
 	assert_int_equal(h.leaf != TW_NO_METHOD, st == TW_OK && !partial);
 	tw_arena_free(a);

@@ -223,16 +223,16 @@ static void check_shape(
 	assert_in_range(real, 0, max_nodes);
 }
 
-static void check_all(struct world *w, const struct tw_tree *t, flame_fn ask, int64_t whole,
+static void check_all(struct world *w, const struct tw_tree *t, flame_fn query, int64_t whole,
         struct tw_flame_query q)
 {
 	for (q.max_nodes = 1; q.max_nodes < 4000; q.max_nodes = q.max_nodes * 3 + 1) {
 		struct tw_flame f;
 
 		assert_int_equal(
-		        ask(&(struct tw_forest){t, 1}, &q, NULL, w->arena, &f, NULL), TW_OK);
+		        query(&(struct tw_forest){t, 1}, &q, NULL, w->arena, &f, NULL), TW_OK);
 		check_shape(w, &f, q.max_nodes,
-		        ask == tw_query_bottom_up || q.metric == TW_METRIC_WALL);
+		        query == tw_query_bottom_up || q.metric == TW_METRIC_WALL);
 		assert_int_equal(f.nodes[0].value, whole);
 	}
 }
@@ -313,7 +313,7 @@ static void check_bottom_up(struct world *w, const struct tw_tree *t)
 
 /* Rest after rest, until nothing is left: every child of the root is shown once, none is lost. */
 static void check_rests(
-        struct world *w, const struct tw_tree *t, flame_fn ask, struct tw_flame_query q)
+        struct world *w, const struct tw_tree *t, flame_fn query, struct tw_flame_query q)
 {
 	uint8_t *met = tw_arena_zalloc(w->arena, w->f.n_methods, 1);
 	int64_t left = 0;
@@ -323,7 +323,7 @@ static void check_rests(
 		uint32_t before = q.skip;
 
 		assert_int_equal(
-		        ask(&(struct tw_forest){t, 1}, &q, NULL, w->arena, &f, NULL), TW_OK);
+		        query(&(struct tw_forest){t, 1}, &q, NULL, w->arena, &f, NULL), TW_OK);
 		check_shape(w, &f, q.max_nodes, false);
 		if (before == 0)
 			left = f.nodes[0].value - f.nodes[0].self;
@@ -346,7 +346,7 @@ static void check_rests(
 	}
 	assert_int_equal(left, 0);
 	assert_int_equal(
-	        ask(&(struct tw_forest){t, 1}, &q, NULL, w->arena, &f, NULL), TW_NOT_FOUND);
+	        query(&(struct tw_forest){t, 1}, &q, NULL, w->arena, &f, NULL), TW_NOT_FOUND);
 }
 
 /* Threads kept apart answer as their merged tree does, node for node. */

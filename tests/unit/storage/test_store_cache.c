@@ -86,9 +86,9 @@ static enum tw_status fill(void *arg, const char *key, int fd, struct tw_err *er
 
 static enum tw_status ask_by(struct source *s, int64_t until_ms, int *ret_fd)
 {
-	const struct tw_cache_ask ask = {s->name, s->name, fill, s, until_ms};
+	const struct tw_cache_request request = {s->name, s->name, fill, s, until_ms};
 
-	return tw_cache_get(s->dir->cache, &ask, ret_fd, NULL);
+	return tw_cache_get(s->dir->cache, &request, ret_fd, NULL);
 }
 
 static enum tw_status get(struct source *s)
@@ -188,7 +188,7 @@ static void what_changes_while_it_is_fetched_is_not_kept(void **state)
 	close_dir(&d);
 }
 
-static void *ask(void *arg)
+static void *request(void *arg)
 {
 	return get(arg) == TW_OK ? arg : NULL;
 }
@@ -200,7 +200,7 @@ static unsigned ask_at_once(struct source *s)
 	void *answer;
 
 	for (size_t i = 0; i < ASKERS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, ask, s), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, request, s), 0);
 	for (size_t i = 0; i < ASKERS; i++) {
 		(void)pthread_join(threads[i], &answer);
 		well += answer != NULL;

@@ -414,7 +414,7 @@ static enum tw_status ask_hosts(struct asking *k, const char *password, struct t
 	return st;
 }
 
-enum tw_status tw_clickhouse_ask(struct tw_clickhouse *c, const struct tw_clickhouse_query *q,
+enum tw_status tw_clickhouse_request(struct tw_clickhouse *c, const struct tw_clickhouse_query *q,
         struct tw_buf *out, struct tw_err *err)
 {
 	struct asking k = {.c = c, .q = q, .out = out, .until_ms = tw_monotonic_ms() + q->ms};

@@ -36,7 +36,7 @@ struct tw_clickhouse_query {
 /* out receives the result in RowBinary; a result beyond its limit is TW_TOO_LARGE. TW_BUSY: no host
  * responded. TW_DEADLINE, TW_TOO_LARGE: a limit of the query. TW_IO: refused, with the message of
  * ClickHouse. */
-enum tw_status tw_clickhouse_ask(struct tw_clickhouse *c, const struct tw_clickhouse_query *q,
+enum tw_status tw_clickhouse_request(struct tw_clickhouse *c, const struct tw_clickhouse_query *q,
         struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 
 /* Requests so far, for metrics. */

@@ -25,13 +25,13 @@ static void put_bucket(struct tw_buf *sql)
 }
 
 /* Rows of a value v and its highest bit k, from rows with a value. */
-static void put_values(
-        struct tw_buf *sql, const struct tw_fleet_ask *ask, const char *table, const char *value)
+static void put_values(struct tw_buf *sql, const struct tw_fleet_query *query, const char *table,
+        const char *value)
 {
 	(void)tw_buf_add_str(
 	        sql, TW_STR("SELECT *,toUInt8(l-(intExp2(l)>v)) AS k FROM (SELECT *,"
 	                    "toUInt8(floor(log2(greatest(v,32)))) AS l FROM (SELECT "));
-	tw_clickhouse_dims(sql, ask, table);
+	tw_clickhouse_dims(sql, query, table);
 	if (strcmp(table, "method_times") == 0)
 		(void)tw_buf_add_str(sql, TW_STR("method,"));
 	(void)tw_buf_printf(sql, "trace,toUInt64(%s) AS v", value);
@@ -109,7 +109,7 @@ static enum tw_status begin_cell(
 	return TW_OK;
 }
 
-static enum tw_status read_heads(struct tw_clickhouse_reader *r, const struct tw_fleet_ask *ask,
+static enum tw_status read_heads(struct tw_clickhouse_reader *r, const struct tw_fleet_query *query,
         struct growing *g, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -119,7 +119,7 @@ static enum tw_status read_heads(struct tw_clickhouse_reader *r, const struct tw
 		struct tw_sketch_bucket b;
 		struct tw_str trace;
 
-		if (!tw_clickhouse_read_dims(r, ask->dims, g->arena, &d))
+		if (!tw_clickhouse_read_dims(r, query->dims, g->arena, &d))
 			return too_much(err);
 		b.bucket = tw_clickhouse_u16(r);
 		b.n = tw_clickhouse_u64(r);
@@ -153,18 +153,18 @@ static void name_dims(struct tw_buf *sql, unsigned dims)
 			(void)tw_buf_add_str(sql, tw_str_of(names[i].name));
 }
 
-static void select_heads(struct tw_buf *sql, const struct tw_fleet_ask *ask)
+static void select_heads(struct tw_buf *sql, const struct tw_fleet_query *query)
 {
 	(void)tw_buf_add_str(sql, TW_STR("SELECT "));
-	name_dims(sql, ask->dims);
+	name_dims(sql, query->dims);
 	put_bucket(sql);
 	(void)tw_buf_add_str(sql, TW_STR(",count(),sum(v),min(v),max(v),min(trace) FROM ("));
-	put_values(sql, ask, "traces", "duration_ns");
-	tw_clickhouse_where(sql, ask, NULL, "traces");
+	put_values(sql, query, "traces", "duration_ns");
+	tw_clickhouse_where(sql, query, NULL, "traces");
 	(void)tw_buf_add_str(sql, TW_STR("))) GROUP BY "));
-	name_dims(sql, ask->dims);
+	name_dims(sql, query->dims);
 	(void)tw_buf_add_str(sql, TW_STR("b ORDER BY "));
-	name_dims(sql, ask->dims);
+	name_dims(sql, query->dims);
 	(void)tw_buf_add_str(sql, TW_STR("b"));
 }
 
@@ -252,14 +252,14 @@ struct total { /* of a method in a cell; texts are in `arena` */
 	bool there;
 };
 
-static enum tw_status next_total(struct tw_clickhouse_reader *r, const struct tw_fleet_ask *ask,
+static enum tw_status next_total(struct tw_clickhouse_reader *r, const struct tw_fleet_query *query,
         struct total *t, struct tw_err *err)
 {
 	t->there = tw_clickhouse_more(r);
 	if (!t->there)
 		return TW_OK;
 	tw_arena_reset(t->arena);
-	if (!tw_clickhouse_read_dims(r, ask->dims, t->arena, &t->dims))
+	if (!tw_clickhouse_read_dims(r, query->dims, t->arena, &t->dims))
 		return too_much(err);
 	t->method = tw_clickhouse_u64(r);
 	t->sum = tw_clickhouse_i64(r);
@@ -300,25 +300,25 @@ static int compare_total(const struct total *t, const struct tw_rollup_dims *d, 
 /* Both results have the same order. A method in only one of them changed between the queries, and
  * is left out. */
 static enum tw_status read_parts(struct tw_clickhouse_reader *counts,
-        struct tw_clickhouse_reader *totals, const struct tw_fleet_ask *ask, struct part *p,
+        struct tw_clickhouse_reader *totals, const struct tw_fleet_query *query, struct part *p,
         struct tw_arena *scratch, struct tw_err *err)
 {
 	struct total t = {.arena = tw_arena_new(1 << 20)};
-	enum tw_status st = t.arena ? next_total(totals, ask, &t, err) : tw_oom(err);
+	enum tw_status st = t.arena ? next_total(totals, query, &t, err) : tw_oom(err);
 
 	while (st == TW_OK && tw_clickhouse_more(counts)) {
 		struct tw_rollup_dims d;
 		bool there = false;
 
 		tw_arena_reset(scratch);
-		if (!tw_clickhouse_read_dims(counts, ask->dims, scratch, &d)) {
+		if (!tw_clickhouse_read_dims(counts, query->dims, scratch, &d)) {
 			st = too_much(err);
 			break;
 		}
 		end_method(p);
 		p->method = tw_clickhouse_u64(counts);
 		while (st == TW_OK && t.there && compare_total(&t, &d, p->method) < 0)
-			st = next_total(totals, ask, &t, err);
+			st = next_total(totals, query, &t, err);
 		if (st == TW_OK && t.there && compare_total(&t, &d, p->method) == 0)
 			st = find_cell(p, &d, &there, err);
 		if (st == TW_OK)
@@ -333,61 +333,61 @@ static enum tw_status read_parts(struct tw_clickhouse_reader *counts,
 	return st == TW_OK ? end_part(p, err) : st;
 }
 
-static void put_only(struct tw_buf *sql, const struct tw_fleet_ask *ask)
+static void put_only(struct tw_buf *sql, const struct tw_fleet_query *query)
 {
-	if (!ask->only)
+	if (!query->only)
 		return;
 	(void)tw_buf_add_str(sql, TW_STR(" AND method IN (0"));
-	for (size_t i = 0; i < ask->n_only; i++)
-		(void)tw_buf_printf(sql, ",%" PRIu64, ask->only[i]);
+	for (size_t i = 0; i < query->n_only; i++)
+		(void)tw_buf_printf(sql, ",%" PRIu64, query->only[i]);
 	(void)tw_buf_add_u8(sql, ')');
 }
 
 /* Selects rows with a known value of the metric. */
-static void put_rows(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigned metric)
+static void put_rows(struct tw_buf *sql, const struct tw_fleet_query *query, unsigned metric)
 {
-	put_values(sql, ask, "method_times", metrics[metric].value);
-	tw_clickhouse_where(sql, ask, NULL, "method_times");
+	put_values(sql, query, "method_times", metrics[metric].value);
+	tw_clickhouse_where(sql, query, NULL, "method_times");
 	(void)tw_buf_add_str(sql, tw_str_of(metrics[metric].known));
-	put_only(sql, ask);
+	put_only(sql, query);
 	(void)tw_buf_add_str(sql, TW_STR("))"));
 }
 
 /* Sums are grouped by method and are cheap. Buckets are numerous, so that query returns only their
  * counts. */
-static void select_totals(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigned metric)
+static void select_totals(struct tw_buf *sql, const struct tw_fleet_query *query, unsigned metric)
 {
 	(void)tw_buf_add_str(sql, TW_STR("SELECT "));
-	name_dims(sql, ask->dims);
+	name_dims(sql, query->dims);
 	(void)tw_buf_add_str(sql, TW_STR("method,sum(v),min(v),max(v),argMax(trace,v) FROM ("));
-	put_rows(sql, ask, metric);
+	put_rows(sql, query, metric);
 	(void)tw_buf_add_str(sql, TW_STR(") GROUP BY "));
-	name_dims(sql, ask->dims);
+	name_dims(sql, query->dims);
 	(void)tw_buf_add_str(sql, TW_STR("method ORDER BY "));
-	name_dims(sql, ask->dims);
+	name_dims(sql, query->dims);
 	(void)tw_buf_add_str(sql, TW_STR("method"));
 }
 
-static void select_counts(struct tw_buf *sql, const struct tw_fleet_ask *ask, unsigned metric)
+static void select_counts(struct tw_buf *sql, const struct tw_fleet_query *query, unsigned metric)
 {
 	(void)tw_buf_add_str(sql, TW_STR("SELECT "));
-	name_dims(sql, ask->dims);
+	name_dims(sql, query->dims);
 	(void)tw_buf_add_str(sql, TW_STR("method,groupArray(b),groupArray(n) FROM (SELECT "));
-	name_dims(sql, ask->dims);
+	name_dims(sql, query->dims);
 	(void)tw_buf_add_str(sql, TW_STR("method,"));
 	put_bucket(sql);
 	(void)tw_buf_add_str(sql, TW_STR(",count() AS n FROM ("));
-	put_rows(sql, ask, metric);
+	put_rows(sql, query, metric);
 	(void)tw_buf_add_str(sql, TW_STR(") GROUP BY "));
-	name_dims(sql, ask->dims);
+	name_dims(sql, query->dims);
 	(void)tw_buf_add_str(sql, TW_STR("method,b) GROUP BY "));
-	name_dims(sql, ask->dims);
+	name_dims(sql, query->dims);
 	(void)tw_buf_add_str(sql, TW_STR("method ORDER BY "));
-	name_dims(sql, ask->dims);
+	name_dims(sql, query->dims);
 	(void)tw_buf_add_str(sql, TW_STR("method"));
 }
 
-static enum tw_status add_parts(struct tw_fleet_clickhouse *f, const struct tw_fleet_ask *ask,
+static enum tw_status add_parts(struct tw_fleet_clickhouse *f, const struct tw_fleet_query *query,
         unsigned metric, struct growing *g, struct tw_err *err)
 {
 	struct part p = {.g = g, .metric = metric, .s = &g->head->lengths};
@@ -400,16 +400,16 @@ static enum tw_status add_parts(struct tw_fleet_clickhouse *f, const struct tw_f
 	tw_buf_init(&p.out, PART_BYTES);
 	tw_buf_init(&p.one, 1 << 20);
 	tw_buf_init(&out[1], 0);
-	select_counts(&sql, ask, metric);
-	st = tw_clickhouse_run(f, ask, &sql, &out[0], err);
+	select_counts(&sql, query, metric);
+	st = tw_clickhouse_run(f, query, &sql, &out[0], err);
 	if (st == TW_OK) {
-		select_totals(&sql, ask, metric);
-		st = tw_clickhouse_run(f, ask, &sql, &out[1], err);
+		select_totals(&sql, query, metric);
+		st = tw_clickhouse_run(f, query, &sql, &out[1], err);
 	}
 	counts = tw_clickhouse_read(&out[0]);
 	totals = tw_clickhouse_read(&out[1]);
 	if (st == TW_OK)
-		st = scratch ? read_parts(&counts, &totals, ask, &p, scratch, err) : tw_oom(err);
+		st = scratch ? read_parts(&counts, &totals, query, &p, scratch, err) : tw_oom(err);
 	tw_sketch_clear(p.s);
 	tw_buf_done(&p.one);
 	tw_buf_done(&p.out);
@@ -422,7 +422,7 @@ static enum tw_status add_parts(struct tw_fleet_clickhouse *f, const struct tw_f
 
 /* --- the query --- */
 
-enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s;
@@ -434,16 +434,16 @@ enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fle
 	if (!g.head)
 		return tw_oom(err);
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
-	select_heads(&sql, ask);
-	st = tw_clickhouse_run(f, ask, &sql, &out, err);
+	select_heads(&sql, query);
+	st = tw_clickhouse_run(f, query, &sql, &out, err);
 	r = tw_clickhouse_read(&out);
 	if (st == TW_OK)
-		st = read_heads(&r, ask, &g, err);
+		st = read_heads(&r, query, &g, err);
 	tw_buf_done(&out);
 	tw_buf_done(&sql);
 	for (unsigned m = 0; st == TW_OK && g.n && m < TW_ROLLUP_METRICS; m++)
-		if (ask->metrics >> m & 1)
-			st = add_parts(f, ask, m, &g, err);
+		if (query->metrics >> m & 1)
+			st = add_parts(f, query, m, &g, err);
 	if (st == TW_OK) {
 		*ret = g.cells;
 		*ret_n = g.n;

@@ -74,14 +74,14 @@ enum tw_status tw_clickhouse_erase(
 
 /* Columns of the dimensions that the query keeps apart, each followed by a comma; a label as
  * "key=value". */
-void tw_clickhouse_dims(struct tw_buf *sql, const struct tw_fleet_ask *ask, const char *table);
+void tw_clickhouse_dims(struct tw_buf *sql, const struct tw_fleet_query *query, const char *table);
 /* " WHERE ..." for a table with dimensions: the query's project, days and filter. Labels are those
  * of the rows if the table has them, otherwise those of traces. `cells` restricts the rows to these
  * cells, unless NULL. Only rows of the current attempt are selected. */
-void tw_clickhouse_where(struct tw_buf *sql, const struct tw_fleet_ask *ask,
+void tw_clickhouse_where(struct tw_buf *sql, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *cells, const char *table);
 /* Runs the query and clears sql. The caller frees *out with tw_buf_done. */
-enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_fleet_ask *ask,
+enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_fleet_query *query,
         struct tw_buf *sql, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 /* Reads the columns of tw_clickhouse_dims. False: the arena is full. */
 bool tw_clickhouse_read_dims(struct tw_clickhouse_reader *r, unsigned dims, struct tw_arena *a,
@@ -90,13 +90,13 @@ enum tw_status tw_clickhouse_damaged(struct tw_err *err);
 
 /* --- reading (clickhouse_cells.c, clickhouse_tree.c, clickhouse_rows.c) --- */
 
-enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+enum tw_status tw_clickhouse_cells(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err);
-enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err);
-enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_rollup_cell *cells, size_t n, struct tw_search *io, struct tw_err *err);
-enum tw_status tw_clickhouse_found(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+enum tw_status tw_clickhouse_found(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *of, const struct tw_fleet_findings *to, struct tw_err *err);
 
 #endif

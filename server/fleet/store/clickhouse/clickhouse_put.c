@@ -347,7 +347,8 @@ enum tw_status tw_clickhouse_insert(struct tw_fleet_clickhouse *f, const char *s
 
 	if (rows->len == 0)
 		return TW_OK;
-	return tw_buf_status(rows) == TW_OK ? tw_clickhouse_ask(f->at, &q, NULL, err) : tw_oom(err);
+	return tw_buf_status(rows) == TW_OK ? tw_clickhouse_request(f->at, &q, NULL, err)
+	                                    : tw_oom(err);
 }
 
 static enum tw_status insert_all(

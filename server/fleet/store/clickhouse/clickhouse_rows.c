@@ -12,10 +12,11 @@
 enum { NODES_MAX = 100000 };
 
 /* Runs the query in sql and frees it. The caller frees *out. */
-static enum tw_status run(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+static enum tw_status run(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         struct tw_buf *sql, struct tw_buf *out, struct tw_err *err)
 {
-	enum tw_status st = tw_clickhouse_run((struct tw_fleet_clickhouse *)s, ask, sql, out, err);
+	enum tw_status st =
+	        tw_clickhouse_run((struct tw_fleet_clickhouse *)s, query, sql, out, err);
 
 	tw_buf_done(sql);
 	return st;
@@ -101,7 +102,7 @@ static enum tw_status add_rows(
 }
 
 /* Reads the number of traces with trees, and the level of omitted times. */
-static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err)
 {
 	struct tw_clickhouse_reader r;
@@ -111,9 +112,9 @@ static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
 	(void)tw_buf_add_str(&sql, TW_STR("SELECT count(),max(tree_level)"));
-	tw_clickhouse_where(&sql, ask, of, "traces");
+	tw_clickhouse_where(&sql, query, of, "traces");
 	(void)tw_buf_add_str(&sql, TW_STR(" AND tree=1"));
-	st = run(s, ask, &sql, &out, err);
+	st = run(s, query, &sql, &out, err);
 	r = tw_clickhouse_read(&out);
 	if (st == TW_OK) {
 		to->traces += tw_clickhouse_u64(&r);
@@ -125,7 +126,7 @@ static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_
 	return st;
 }
 
-enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err)
 {
 	struct tw_clickhouse_reader r;
@@ -135,7 +136,7 @@ enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_flee
 	to->coarse = true;
 	if (of->n == 0)
 		return TW_OK;
-	st = read_trees_head(s, ask, of, to, err);
+	st = read_trees_head(s, query, of, to, err);
 	if (st != TW_OK)
 		return st;
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
@@ -144,11 +145,11 @@ enum tw_status tw_clickhouse_tree(struct tw_fleet_store *s, const struct tw_flee
 	               "any(thread),count(),sum(calls),sum(total_ns) AS "
 	               "total,sum(self_ns),sum(cpu_ns),"
 	               "sum(cpu_self_ns),sum(toFloat64(total_ns)*toFloat64(total_ns))"));
-	tw_clickhouse_where(&sql, ask, of, "call_trees");
+	tw_clickhouse_where(&sql, query, of, "call_trees");
 	(void)tw_buf_printf(&sql,
 	        " GROUP BY path ORDER BY total DESC,least,path LIMIT %d) ORDER BY least,path",
 	        NODES_MAX);
-	st = run(s, ask, &sql, &out, err);
+	st = run(s, query, &sql, &out, err);
 	r = tw_clickhouse_read(&out);
 	if (st == TW_OK)
 		st = add_rows(&r, to, err);
@@ -179,7 +180,7 @@ static int by_number(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-static enum tw_status read_call(struct tw_clickhouse_reader *r, const struct tw_fleet_ask *ask,
+static enum tw_status read_call(struct tw_clickhouse_reader *r, const struct tw_fleet_query *query,
         struct tw_arena *a, struct tw_search *io, struct tw_err *err)
 {
 	struct tw_search_found *f = &io->found[io->n];
@@ -188,7 +189,7 @@ static enum tw_status read_call(struct tw_clickhouse_reader *r, const struct tw_
 	const uint64_t *which;
 	uint64_t method;
 
-	if (!d || !tw_clickhouse_read_dims(r, ask->dims, a, d))
+	if (!d || !tw_clickhouse_read_dims(r, query->dims, a, d))
 		return full(err);
 	*f = (struct tw_search_found){.dims = d};
 	trace = tw_clickhouse_fixed(r, TW_ROLLUP_ID);
@@ -207,7 +208,7 @@ static enum tw_status read_call(struct tw_clickhouse_reader *r, const struct tw_
 	return TW_OK;
 }
 
-static enum tw_status count_calls(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+static enum tw_status count_calls(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         struct tw_search *io, struct tw_err *err)
 {
 	struct tw_clickhouse_reader r;
@@ -216,9 +217,9 @@ static enum tw_status count_calls(struct tw_fleet_store *s, const struct tw_flee
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
 	(void)tw_buf_add_str(&sql, TW_STR("SELECT count()"));
-	tw_clickhouse_where(&sql, ask, NULL, "longest_calls");
+	tw_clickhouse_where(&sql, query, NULL, "longest_calls");
 	put_methods(&sql, io);
-	st = run(s, ask, &sql, &out, err);
+	st = run(s, query, &sql, &out, err);
 	r = tw_clickhouse_read(&out);
 	if (st == TW_OK) {
 		io->matches = tw_clickhouse_u64(&r);
@@ -228,10 +229,10 @@ static enum tw_status count_calls(struct tw_fleet_store *s, const struct tw_flee
 	return st;
 }
 
-enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_rollup_cell *cells, size_t n, struct tw_search *io, struct tw_err *err)
 {
-	struct tw_fleet_ask all = *ask;
+	struct tw_fleet_query all = *query;
 	struct tw_clickhouse_reader r;
 	struct tw_buf sql, out;
 	enum tw_status st;
@@ -239,7 +240,7 @@ enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fl
 	(void)cells, (void)n;
 	if (io->n_methods == 0)
 		return TW_OK;
-	st = count_calls(s, ask, io, err);
+	st = count_calls(s, query, io, err);
 	if (st != TW_OK)
 		return st;
 	all.dims = TW_DIM_DAY | TW_DIM_APP | TW_DIM_VERSION | TW_DIM_SCENARIO | TW_DIM_CLASS |
@@ -382,7 +383,7 @@ static enum tw_status read_findings(
 	return st == TW_OK ? end_trace(t, err) : st;
 }
 
-enum tw_status tw_clickhouse_found(struct tw_fleet_store *s, const struct tw_fleet_ask *ask,
+enum tw_status tw_clickhouse_found(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *of, const struct tw_fleet_findings *to, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(4 << 20);
@@ -397,9 +398,9 @@ enum tw_status tw_clickhouse_found(struct tw_fleet_store *s, const struct tw_fle
 	(void)tw_buf_add_str(&sql,
 	        TW_STR("SELECT trace,partial,figures,rule,found,ns,main_ns,max_ns,caller_methods,"
 	               "caller_found,caller_ns,caller_max_ns"));
-	tw_clickhouse_where(&sql, ask, of, "findings");
+	tw_clickhouse_where(&sql, query, of, "findings");
 	(void)tw_buf_add_str(&sql, TW_STR(" ORDER BY trace,rule"));
-	st = run(s, ask, &sql, &out, err);
+	st = run(s, query, &sql, &out, err);
 	r = tw_clickhouse_read(&out);
 	if (st == TW_OK)
 		st = t.found.rules && t.ids ? read_findings(&r, &t, err) : tw_oom(err);

@@ -23,13 +23,13 @@ static const char *const tables[] = {
         ("CREATE TABLE IF NOT EXISTS tracewell (version UInt32, attempt UInt64)"
          " ENGINE = ReplacingMergeTree(attempt) ORDER BY version")};
 
-static enum tw_status ask_once(struct tw_fleet_clickhouse *f, const char *sql, bool without,
+static enum tw_status run_once(struct tw_fleet_clickhouse *f, const char *sql, bool without,
         struct tw_buf *out, struct tw_err *err)
 {
 	const struct tw_clickhouse_query q = {
 	        .sql = tw_str_of(sql), .ms = TW_CH_QUERY_MS, .without_database = without};
 
-	return tw_clickhouse_ask(f->at, &q, out, err);
+	return tw_clickhouse_request(f->at, &q, out, err);
 }
 
 /* Columns that tables of earlier versions lack. */
@@ -38,7 +38,7 @@ static const struct {
 } added[] = {
         {"findings", "figures", "Array(UInt64) AFTER partial"}, {"traces", "deleted", "UInt8"}};
 
-static enum tw_status ask_number(
+static enum tw_status select_number(
         struct tw_fleet_clickhouse *f, const char *sql, uint64_t *ret, struct tw_err *err)
 {
 	struct tw_clickhouse_reader r;
@@ -46,7 +46,7 @@ static enum tw_status ask_number(
 	enum tw_status st;
 
 	tw_buf_init(&out, 4096);
-	st = ask_once(f, sql, false, &out, err);
+	st = run_once(f, sql, false, &out, err);
 	r = tw_clickhouse_read(&out);
 	*ret = st == TW_OK ? tw_clickhouse_u64(&r) : 0;
 	tw_buf_done(&out);
@@ -67,11 +67,11 @@ static enum tw_status add_column(struct tw_fleet_clickhouse *f, size_t i, struct
 	        tw_clickhouse_database(f->at), added[i].table, added[i].column);
 	(void)snprintf(add, sizeof add, "ALTER TABLE %s ADD COLUMN %s %s", added[i].table,
 	        added[i].column, added[i].type);
-	st = ask_number(f, known, &there, err);
+	st = select_number(f, known, &there, err);
 	if (st != TW_OK || there)
 		return st;
-	st = ask_once(f, add, false, NULL, err);
-	if (st == TW_OK || ask_number(f, known, &there, NULL) != TW_OK)
+	st = run_once(f, add, false, NULL, err);
+	if (st == TW_OK || select_number(f, known, &there, NULL) != TW_OK)
 		return st;
 	return there ? TW_OK : st;
 }
@@ -82,7 +82,7 @@ static enum tw_status bring_up_to_date(struct tw_fleet_clickhouse *f, struct tw_
 	char text[TEXT_BYTES];
 	uint64_t version = 0;
 	enum tw_status st =
-	        ask_number(f, "SELECT toUInt64(max(version)) FROM tracewell", &version, err);
+	        select_number(f, "SELECT toUInt64(max(version)) FROM tracewell", &version, err);
 
 	if (st == TW_OK && version > TABLES_VERSION)
 		return tw_fail(err, TW_CONFLICT,
@@ -94,7 +94,7 @@ static enum tw_status bring_up_to_date(struct tw_fleet_clickhouse *f, struct tw_
 	for (size_t i = 0; st == TW_OK && i < sizeof added / sizeof *added; i++)
 		st = add_column(f, i, err);
 	(void)snprintf(text, sizeof text, "INSERT INTO tracewell VALUES (%d, 1)", TABLES_VERSION);
-	return st == TW_OK ? ask_once(f, text, false, NULL, err) : st;
+	return st == TW_OK ? run_once(f, text, false, NULL, err) : st;
 }
 
 /* A user without the right to create a database uses the one that an administrator created. */
@@ -106,14 +106,14 @@ static enum tw_status make_tables(struct tw_fleet_clickhouse *f, struct tw_err *
 
 	(void)snprintf(text, sizeof text, "CREATE DATABASE IF NOT EXISTS %s",
 	        tw_clickhouse_database(f->at));
-	st = ask_once(f, text, true, NULL, &why);
+	st = run_once(f, text, true, NULL, &why);
 	if (st == TW_BUSY) {
 		*err = why;
 		return st;
 	}
 	st = TW_OK;
 	for (size_t i = 0; st == TW_OK && i < sizeof tables / sizeof *tables; i++)
-		st = ask_once(f, tables[i], false, NULL, err);
+		st = run_once(f, tables[i], false, NULL, err);
 	return st == TW_OK ? bring_up_to_date(f, err) : st;
 }
 
@@ -136,8 +136,8 @@ enum tw_status tw_clickhouse_ready(struct tw_fleet_clickhouse *f, struct tw_err 
 
 /* --- counts --- */
 
-static enum tw_status count(
-        struct tw_fleet_store *s, const struct tw_fleet_ask *ask, uint64_t *ret, struct tw_err *err)
+static enum tw_status count(struct tw_fleet_store *s, const struct tw_fleet_query *query,
+        uint64_t *ret, struct tw_err *err)
 {
 	struct tw_clickhouse_reader r;
 	struct tw_buf sql, out;
@@ -145,8 +145,8 @@ static enum tw_status count(
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
 	(void)tw_buf_add_str(&sql, TW_STR("SELECT count()"));
-	tw_clickhouse_where(&sql, ask, NULL, "traces");
-	st = tw_clickhouse_run((struct tw_fleet_clickhouse *)s, ask, &sql, &out, err);
+	tw_clickhouse_where(&sql, query, NULL, "traces");
+	st = tw_clickhouse_run((struct tw_fleet_clickhouse *)s, query, &sql, &out, err);
 	r = tw_clickhouse_read(&out);
 	*ret = st == TW_OK ? tw_clickhouse_u64(&r) : 0;
 	if (st == TW_OK && r.damaged)
@@ -177,7 +177,7 @@ static enum tw_status drop_partition(
 	char text[TEXT_BYTES];
 
 	(void)snprintf(text, sizeof text, "ALTER TABLE %s DROP PARTITION %s", table, partition);
-	return ask_once(f, text, false, NULL, err);
+	return run_once(f, text, false, NULL, err);
 }
 
 static bool is_number(struct tw_str s)
@@ -203,7 +203,7 @@ static enum tw_status drop_months(struct tw_fleet_clickhouse *f, int64_t day, st
 	        " AND toUInt32OrZero(partition)<toYYYYMM(toDate(%" PRId64 "))",
 	        tw_clickhouse_database(f->at), day);
 	tw_buf_init(&out, 1 << 20);
-	st = ask_once(f, text, false, &out, err);
+	st = run_once(f, text, false, &out, err);
 	r = tw_clickhouse_read(&out);
 	while (st == TW_OK && tw_clickhouse_more(&r)) {
 		const struct tw_str table = tw_clickhouse_text(&r), month = tw_clickhouse_text(&r);

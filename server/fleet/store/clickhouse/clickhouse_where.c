@@ -32,9 +32,9 @@ static const struct {
 };
 enum { TEXTS = sizeof texts / sizeof *texts };
 
-static const char *filter_of(const struct tw_fleet_ask *ask, size_t i)
+static const char *filter_of(const struct tw_fleet_query *query, size_t i)
 {
-	return *(const char *const *)((const char *)&ask->filter + texts[i].filter);
+	return *(const char *const *)((const char *)&query->filter + texts[i].filter);
 }
 
 static const char **dim_of(struct tw_rollup_dims *d, size_t i)
@@ -75,37 +75,37 @@ static void put_label(struct tw_buf *sql, const char *label)
 	tw_clickhouse_quote(sql, strchr(label, '=') + 1);
 }
 
-static bool has_labels(const struct tw_fleet_ask *ask)
+static bool has_labels(const struct tw_fleet_query *query)
 {
-	return strchr(ask->filter.label, '=') || ask->n_labels;
+	return strchr(query->filter.label, '=') || query->n_labels;
 }
 
-static void put_labels(struct tw_buf *sql, const struct tw_fleet_ask *ask)
+static void put_labels(struct tw_buf *sql, const struct tw_fleet_query *query)
 {
-	if (strchr(ask->filter.label, '=')) {
+	if (strchr(query->filter.label, '=')) {
 		(void)tw_buf_add_str(sql, TW_STR(" AND "));
-		put_label(sql, ask->filter.label);
+		put_label(sql, query->filter.label);
 	}
-	for (size_t i = 0; i < ask->n_labels; i++) {
+	for (size_t i = 0; i < query->n_labels; i++) {
 		(void)tw_buf_add_str(sql, TW_STR(" AND "));
-		put_label(sql, ask->labels[i]);
+		put_label(sql, query->labels[i]);
 	}
 }
 
 /* --- columns --- */
 
-static const char *group_key(const struct tw_fleet_ask *ask)
+static const char *group_key(const struct tw_fleet_query *query)
 {
-	return ask->label_key && ask->label_key[0] ? ask->label_key : ask->filter.label;
+	return query->label_key && query->label_key[0] ? query->label_key : query->filter.label;
 }
 
 /* The label as "key=value". */
-static void put_label_column(struct tw_buf *sql, const struct tw_fleet_ask *ask)
+static void put_label_column(struct tw_buf *sql, const struct tw_fleet_query *query)
 {
 	char key[TW_ROLLUP_VALUE_BYTES];
 
 	(void)tw_buf_add_str(sql, TW_STR("concat("));
-	(void)key_of(group_key(ask), key);
+	(void)key_of(group_key(query), key);
 	tw_clickhouse_quote(sql, key);
 	(void)tw_buf_add_str(sql, TW_STR(",'=',"));
 	put_value(sql, key);
@@ -117,18 +117,18 @@ static bool has_own_labels(const char *table)
 	return strcmp(table, "traces") == 0 || strcmp(table, "findings") == 0;
 }
 
-void tw_clickhouse_dims(struct tw_buf *sql, const struct tw_fleet_ask *ask, const char *table)
+void tw_clickhouse_dims(struct tw_buf *sql, const struct tw_fleet_query *query, const char *table)
 {
 
-	if (ask->dims & TW_DIM_DAY)
+	if (query->dims & TW_DIM_DAY)
 		(void)tw_buf_add_str(sql, TW_STR("toUInt16(day) AS d,"));
 	for (size_t i = 0; i < TEXTS; i++)
-		if (ask->dims & texts[i].dim)
+		if (query->dims & texts[i].dim)
 			(void)tw_buf_printf(sql, "%s,", texts[i].column);
-	if (!(ask->dims & TW_DIM_LABEL))
+	if (!(query->dims & TW_DIM_LABEL))
 		return;
 	if (has_own_labels(table))
-		put_label_column(sql, ask);
+		put_label_column(sql, query);
 	else
 		(void)tw_buf_add_str(sql, TW_STR("label")); /* of the join below */
 	(void)tw_buf_add_u8(sql, ',');
@@ -158,13 +158,13 @@ bool tw_clickhouse_read_dims(struct tw_clickhouse_reader *r, unsigned dims, stru
 
 /* --- conditions --- */
 
-static void put_days(struct tw_buf *sql, const struct tw_fleet_ask *ask)
+static void put_days(struct tw_buf *sql, const struct tw_fleet_query *query)
 {
 	enum { DAY_MAX = 49710 }; /* of Date, in 2106 */
-	const int64_t first = ask->filter.first_day, last = ask->filter.last_day;
+	const int64_t first = query->filter.first_day, last = query->filter.last_day;
 
 	(void)tw_buf_add_str(sql, TW_STR("project="));
-	tw_clickhouse_quote(sql, ask->project_id);
+	tw_clickhouse_quote(sql, query->project_id);
 	(void)tw_buf_printf(sql, " AND day>=toDate(%" PRId64 ") AND day<=toDate(%" PRId64 ")",
 	        first < 0         ? 0
 	        : first > DAY_MAX ? DAY_MAX
@@ -174,12 +174,12 @@ static void put_days(struct tw_buf *sql, const struct tw_fleet_ask *ask)
 	                         : last);
 }
 
-static void put_filter(struct tw_buf *sql, const struct tw_fleet_ask *ask)
+static void put_filter(struct tw_buf *sql, const struct tw_fleet_query *query)
 {
 	for (size_t i = 0; i < TEXTS; i++)
-		if (filter_of(ask, i)[0]) {
+		if (filter_of(query, i)[0]) {
 			(void)tw_buf_printf(sql, " AND %s=", texts[i].column);
-			tw_clickhouse_quote(sql, filter_of(ask, i));
+			tw_clickhouse_quote(sql, filter_of(query, i));
 		}
 }
 
@@ -211,13 +211,13 @@ static void put_days_in(struct tw_buf *sql, const struct tw_fleet_cells_of *cell
 }
 
 /* cells[].label is the label before its values were grouped. */
-static void put_labels_in(
-        struct tw_buf *sql, const struct tw_fleet_ask *ask, const struct tw_fleet_cells_of *cells)
+static void put_labels_in(struct tw_buf *sql, const struct tw_fleet_query *query,
+        const struct tw_fleet_cells_of *cells)
 {
 	char key[TW_ROLLUP_VALUE_BYTES];
 
 	(void)tw_buf_add_str(sql, TW_STR(" AND "));
-	put_value(sql, key_of(group_key(ask), key));
+	put_value(sql, key_of(group_key(query), key));
 	(void)tw_buf_add_str(sql, TW_STR(" IN ("));
 	for (size_t k = 0; k < cells->n; k++) {
 		const char *value = strchr(cells->list[k]->label, '=');
@@ -228,21 +228,21 @@ static void put_labels_in(
 	(void)tw_buf_add_u8(sql, ')');
 }
 
-static void put_cells(
-        struct tw_buf *sql, const struct tw_fleet_ask *ask, const struct tw_fleet_cells_of *cells)
+static void put_cells(struct tw_buf *sql, const struct tw_fleet_query *query,
+        const struct tw_fleet_cells_of *cells)
 {
 	for (size_t i = 0; i < TEXTS; i++)
-		if (ask->dims & texts[i].dim)
+		if (query->dims & texts[i].dim)
 			put_in(sql, cells, i);
-	if (ask->dims & TW_DIM_DAY)
+	if (query->dims & TW_DIM_DAY)
 		put_days_in(sql, cells);
 }
 
 /* The current attempts of traces or findings. */
-static void put_last(struct tw_buf *sql, const struct tw_fleet_ask *ask, const char *table)
+static void put_last(struct tw_buf *sql, const struct tw_fleet_query *query, const char *table)
 {
 	(void)tw_buf_printf(sql, " AND attempt IN (SELECT max(attempt) FROM %s WHERE ", table);
-	put_days(sql, ask);
+	put_days(sql, query);
 	(void)tw_buf_add_str(sql, TW_STR(" GROUP BY trace"));
 	if (strcmp(table, "traces") == 0)
 		(void)tw_buf_add_str(sql, TW_STR(" HAVING argMax(deleted,attempt)=0"));
@@ -250,49 +250,49 @@ static void put_last(struct tw_buf *sql, const struct tw_fleet_ask *ask, const c
 }
 
 /* The current attempts of traces, filtered by label. */
-static void put_traces(
-        struct tw_buf *sql, const struct tw_fleet_ask *ask, const struct tw_fleet_cells_of *cells)
+static void put_traces(struct tw_buf *sql, const struct tw_fleet_query *query,
+        const struct tw_fleet_cells_of *cells)
 {
 	(void)tw_buf_add_str(sql, TW_STR(" FROM traces WHERE "));
-	put_days(sql, ask);
-	put_filter(sql, ask);
-	put_labels(sql, ask);
-	if (cells && ask->dims & TW_DIM_LABEL)
-		put_labels_in(sql, ask, cells);
-	put_last(sql, ask, "traces");
+	put_days(sql, query);
+	put_filter(sql, query);
+	put_labels(sql, query);
+	if (cells && query->dims & TW_DIM_LABEL)
+		put_labels_in(sql, query, cells);
+	put_last(sql, query, "traces");
 }
 
 /* A table without labels is filtered by those of traces, and joined if rows are grouped by
  * label. */
-void tw_clickhouse_where(struct tw_buf *sql, const struct tw_fleet_ask *ask,
+void tw_clickhouse_where(struct tw_buf *sql, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *cells, const char *table)
 {
-	const bool own = has_own_labels(table), label = ask->dims & TW_DIM_LABEL;
+	const bool own = has_own_labels(table), label = query->dims & TW_DIM_LABEL;
 	const bool join = !own && label && !cells;
 
 	(void)tw_buf_printf(sql, " FROM %s", table);
 	if (join) {
 		(void)tw_buf_add_str(sql, TW_STR(" ALL INNER JOIN (SELECT attempt,"));
-		put_label_column(sql, ask);
-		put_traces(sql, ask, NULL);
+		put_label_column(sql, query);
+		put_traces(sql, query, NULL);
 		(void)tw_buf_add_str(sql, TW_STR(") USING attempt"));
 	}
 	(void)tw_buf_add_str(sql, TW_STR(" WHERE "));
-	put_days(sql, ask);
-	put_filter(sql, ask);
+	put_days(sql, query);
+	put_filter(sql, query);
 	if (cells)
-		put_cells(sql, ask, cells);
+		put_cells(sql, query, cells);
 	if (own) {
-		put_labels(sql, ask);
+		put_labels(sql, query);
 		if (cells && label)
-			put_labels_in(sql, ask, cells);
-		put_last(sql, ask, table);
-	} else if (!join && (label || has_labels(ask))) {
+			put_labels_in(sql, query, cells);
+		put_last(sql, query, table);
+	} else if (!join && (label || has_labels(query))) {
 		(void)tw_buf_add_str(sql, TW_STR(" AND attempt IN (SELECT attempt"));
-		put_traces(sql, ask, cells);
+		put_traces(sql, query, cells);
 		(void)tw_buf_add_u8(sql, ')');
 	} else if (!join) {
-		put_last(sql, ask, "traces");
+		put_last(sql, query, "traces");
 	}
 }
 
@@ -303,15 +303,15 @@ enum tw_status tw_clickhouse_damaged(struct tw_err *err)
 	return tw_fail(err, TW_IO, "ClickHouse sent a result of another form than was requested");
 }
 
-enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_fleet_ask *ask,
+enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_fleet_query *query,
         struct tw_buf *sql, struct tw_buf *out, struct tw_err *err)
 {
-	struct tw_clickhouse_query q = {.ms = ask ? TW_CH_BACKGROUND_MS : TW_CH_QUERY_MS};
+	struct tw_clickhouse_query q = {.ms = query ? TW_CH_BACKGROUND_MS : TW_CH_QUERY_MS};
 	enum tw_status st = tw_clickhouse_ready(f, err);
 
 	tw_buf_init(out, TW_CH_ANSWER_BYTES);
-	if (ask && ask->until_ms)
-		q.ms = ask->until_ms - tw_monotonic_ms();
+	if (query && query->until_ms)
+		q.ms = query->until_ms - tw_monotonic_ms();
 	if (st == TW_OK && q.ms <= 0)
 		st = tw_fail(err, TW_DEADLINE,
 		        "ClickHouse could not answer in time; narrow the filter or the time");
@@ -319,7 +319,7 @@ enum tw_status tw_clickhouse_run(struct tw_fleet_clickhouse *f, const struct tw_
 		st = tw_fail(err, TW_TOO_LARGE, "the filter is too long");
 	q.sql = (struct tw_str){(const char *)sql->data, sql->len};
 	if (st == TW_OK)
-		st = tw_clickhouse_ask(f->at, &q, out, err);
+		st = tw_clickhouse_request(f->at, &q, out, err);
 	tw_buf_clear(sql);
 	if (st != TW_OK)
 		tw_buf_clear(out);

@@ -1,13 +1,14 @@
 /*
- * source_ask.h - queries on clones, each executed by a child process that can read only that clone.
+ * source_query.h - queries on clones, each executed by a child process that can read only that
+ * clone.
  *
  * Clones are stored in DIR/PROJECT/CLONE, where DIR is the server's setting and PROJECT the
  * project's name: no project reaches another's.  Children are scheduled fairly
  * (source_scheduler.h); up to 256 results are cached until the clone changes, for five minutes at
  * most.  Thread: any.
  */
-#ifndef TW_SOURCE_ASK_H
-#define TW_SOURCE_ASK_H
+#ifndef TW_SOURCE_QUERY_H
+#define TW_SOURCE_QUERY_H
 
 #include <jansson.h>
 
@@ -30,7 +31,7 @@ struct tw_source_question {
 /* The child's result (the caller frees with json_decref).  Errors have a message: no such
  * folder, a child that died or took too long (TW_NOT_FOUND, TW_DEADLINE, TW_CORRUPT); TW_BUSY:
  * retry later. */
-enum tw_status tw_sources_ask(struct tw_sources *s, const struct tw_source_question *q,
+enum tw_status tw_sources_query(struct tw_sources *s, const struct tw_source_question *q,
         json_t **ret, struct tw_err *err) TW_MUST_USE;
 
 /* Opens a clone's folder below dir for reading; links cannot lead outside of dir. */

@@ -1,4 +1,4 @@
-#include "server/cli/client/cli_ask.h"
+#include "server/cli/client/cli_server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ bool tw_cli_is_where(const char *pair)
 }
 
 static enum tw_status add_where(
-        struct tw_cli_ask *a, struct tw_buf *q, const char *pair, struct tw_err *err)
+        struct tw_cli_server *a, struct tw_buf *q, const char *pair, struct tw_err *err)
 {
 	const char *equals = strchr(pair, '=');
 	char name[MAX_NAME];
@@ -26,8 +26,8 @@ static enum tw_status add_where(
 	return tw_push_client_query(a->client, q, name, equals + 1, err);
 }
 
-static enum tw_status make_query(struct tw_cli_ask *a, const char *path, const char *const pairs[],
-        struct tw_buf *q, struct tw_err *err)
+static enum tw_status make_query(struct tw_cli_server *a, const char *path,
+        const char *const pairs[], struct tw_buf *q, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -42,22 +42,22 @@ static enum tw_status make_query(struct tw_cli_ask *a, const char *path, const c
 }
 
 static enum tw_status send_query(
-        struct tw_cli_ask *a, const char *whole, bool patient, json_t **ret, struct tw_err *err)
+        struct tw_cli_server *a, const char *whole, bool patient, json_t **ret, struct tw_err *err)
 {
 	enum tw_status st = tw_push_client_send(a->client,
 	        &(struct tw_push_request){
 	                .method = "GET", .path = whole, .once = !patient, .max_answer = MAX_ANSWER},
 	        ret, err);
 
-	a->unasked = st != TW_OK;
+	a->unsent = st != TW_OK;
 	a->misused = st == TW_BAD_REQUEST;
 	return st;
 }
 
-enum tw_status tw_cli_ask_get(struct tw_cli_ask *a, const char *path, const char *const pairs[],
-        bool patient, json_t **ret, struct tw_err *err)
+enum tw_status tw_cli_server_get(struct tw_cli_server *a, const char *path,
+        const char *const pairs[], bool patient, json_t **ret, struct tw_err *err)
 {
-	char whole[TW_ASK_QUERY_BYTES + MAX_NAME];
+	char whole[TW_CLI_QUERY_BYTES + MAX_NAME];
 	struct tw_buf q;
 	enum tw_status st = TW_OK;
 
@@ -66,7 +66,7 @@ enum tw_status tw_cli_ask_get(struct tw_cli_ask *a, const char *path, const char
 	a->misused = st == TW_BAD_REQUEST;
 	if (st != TW_OK)
 		return st;
-	tw_buf_init(&q, TW_ASK_QUERY_BYTES);
+	tw_buf_init(&q, TW_CLI_QUERY_BYTES);
 	st = make_query(a, path, pairs, &q, err);
 	if (st == TW_OK) {
 		(void)snprintf(whole, sizeof whole, "%s%s", path, (const char *)q.data);
@@ -76,15 +76,16 @@ enum tw_status tw_cli_ask_get(struct tw_cli_ask *a, const char *path, const char
 	return st;
 }
 
-int tw_cli_ask_failed(const struct tw_cli_ask *a, const char *command, const struct tw_err *err)
+int tw_cli_server_failed(
+        const struct tw_cli_server *a, const char *command, const struct tw_err *err)
 {
 	(void)tw_cli_failed(command, err);
 	if (a->misused)
 		return TW_EXIT_USAGE;
-	return a->unasked ? TW_EXIT_SERVER : TW_EXIT_FAILED;
+	return a->unsent ? TW_EXIT_SERVER : TW_EXIT_FAILED;
 }
 
-void tw_cli_ask_end(struct tw_cli_ask *a)
+void tw_cli_server_end(struct tw_cli_server *a)
 {
 	a->client = tw_push_client_free(a->client);
 }

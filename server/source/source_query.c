@@ -1,4 +1,4 @@
-#include "server/source/source_ask.h"
+#include "server/source/source_query.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -360,10 +360,10 @@ static enum tw_status ask_in_turn(struct request *of, json_t **ret, struct tw_er
 	        last < now + WAIT_MS ? last : now + WAIT_MS, last, answer, of};
 
 	*ret = cached_copy(of->s, of->key);
-	return *ret ? TW_OK : tw_source_scheduler_ask(of->s->turns, &turn, ret, err);
+	return *ret ? TW_OK : tw_source_scheduler_run(of->s->turns, &turn, ret, err);
 }
 
-enum tw_status tw_sources_ask(
+enum tw_status tw_sources_query(
         struct tw_sources *s, const struct tw_source_question *q, json_t **ret, struct tw_err *err)
 {
 	char *task = tw_json_dumps(q->task, JSON_COMPACT | JSON_SORT_KEYS);
@@ -402,7 +402,7 @@ void tw_sources_metrics(struct tw_sources *s, struct tw_buf *out)
 	        "tracewell_source_answers_total{from=\"kept\"} %" PRIu64 "\n"
 	        "# TYPE tracewell_source_refused_total counter\n"
 	        "tracewell_source_refused_total %" PRIu64 "\n"
-	        "# TYPE tracewell_source_askers gauge\n"
-	        "tracewell_source_askers %" PRIu64 "\n",
+	        "# TYPE tracewell_source_requests gauge\n"
+	        "tracewell_source_requests %" PRIu64 "\n",
 	        n.run, n.shared, recalled, n.refused, n.askers);
 }
