@@ -27,9 +27,9 @@ def security(route):
 
 
 def schema_of(p):
-    if p['kind'] == 'word':
-        schema = {'type': 'string', 'enum': p['words']}
-        return schema if p['optional'] or p['required'] else {**schema, 'default': p['words'][0]}
+    if p['kind'] == 'enum':
+        schema = {'type': 'string', 'enum': p['names']}
+        return schema if p['optional'] or p['required'] else {**schema, 'default': p['names'][0]}
     if p['kind'] == 'flag':
         return {'type': 'boolean', **({} if p['optional'] else {'default': bool(p['default'])})}
     if p['kind'] == 'number':

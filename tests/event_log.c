@@ -124,8 +124,8 @@ static void log_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, 
 static void log_source(
         struct tw_sink *s, uint32_t track, enum tw_source source, int64_t interval_ns)
 {
-	(void)tw_buf_printf(&log_of(s)->names, "source %u %s %lld\n", track, tw_source_word(source),
-	        (long long)interval_ns);
+	(void)tw_buf_printf(&log_of(s)->names, "source %u %s %lld\n", track,
+	        tw_slice_source_name(source), (long long)interval_ns);
 }
 
 /* What is told as JSON must be read as JSON, whatever bytes it is made of. */

@@ -16,12 +16,12 @@ static const char *const needs[] = {[TW_NEED_PUBLIC] = "PUBLIC",
         [TW_NEED_SERVER] = "SERVER",
         [TW_NEED_USER] = "USER"};
 
-static json_t *words_json(const char *const *words)
+static json_t *names_json(const char *const *names)
 {
 	json_t *list = json_array();
 
-	for (; words && *words; words++)
-		(void)json_array_append_new(list, json_string(*words));
+	for (; names && *names; names++)
+		(void)json_array_append_new(list, json_string(*names));
 	return list;
 }
 
@@ -30,12 +30,12 @@ static json_t *param_json(const struct tw_param *p)
 	static const char *const kinds[] = {[TW_PARAM_IS_TEXT] = "text",
 	        [TW_PARAM_IS_NUMBER] = "number",
 	        [TW_PARAM_IS_FLAG] = "flag",
-	        [TW_PARAM_IS_WORD] = "word"};
+	        [TW_PARAM_IS_ENUM] = "enum"};
 
 	return json_pack("{ss ss sb sb sb sI sI sI so ss}", "name", p->name, "kind", kinds[p->kind],
 	        "optional", p->optional, "required", p->required, "repeated", p->repeated,
 	        "default", (json_int_t)p->dflt, "min", (json_int_t)p->min, "max",
-	        (json_int_t)p->max, "words", words_json(p->words), "about", p->about);
+	        (json_int_t)p->max, "names", names_json(p->names), "about", p->about);
 }
 
 static json_t *params_json(const struct tw_route *r)

@@ -93,7 +93,7 @@ enum tw_status tw_oom(struct tw_err *err)
 	return tw_fail(err, TW_NOMEM, "out of memory");
 }
 
-const char *tw_status_word(enum tw_status code)
+const char *tw_status_name(enum tw_status code)
 {
 	return (unsigned)code < STATUS_COUNT ? statuses[code].word : "internal";
 }
@@ -103,7 +103,7 @@ int tw_status_http(enum tw_status code)
 	return (unsigned)code < STATUS_COUNT ? statuses[code].http : 500;
 }
 
-enum tw_status tw_status_of_word(const char *word)
+enum tw_status tw_status_of_name(const char *word)
 {
 	for (unsigned i = 0; i < STATUS_COUNT; i++)
 		if (strcmp(statuses[i].word, word) == 0)

@@ -70,10 +70,10 @@ enum tw_status tw_fail_errno(struct tw_err *err, enum tw_status code, const char
 enum tw_status tw_oom(struct tw_err *err);
 
 /* The JSON word ("malformed") and the HTTP status (422) of a code. */
-const char *tw_status_word(enum tw_status code);
+const char *tw_status_name(enum tw_status code);
 int tw_status_http(enum tw_status code);
 
 /* The code of a JSON word; TW_BUG if unknown. */
-enum tw_status tw_status_of_word(const char *word);
+enum tw_status tw_status_of_name(const char *word);
 
 #endif

@@ -30,12 +30,12 @@ static const char *const source_words[] = {
         [TW_SOURCE_COUNTS] = "counts",
 };
 
-const char *tw_source_word(enum tw_source source)
+const char *tw_slice_source_name(enum tw_source source)
 {
 	return source_words[source];
 }
 
-enum tw_source tw_source_of_word(const char *word)
+enum tw_source tw_slice_source_of_name(const char *word)
 {
 	for (int i = TW_SOURCE_COUNTS; i > TW_SOURCE_CALLS; i--)
 		if (strcmp(source_words[i], word) == 0)

@@ -311,7 +311,7 @@ static void print_source(
 
 	put(p, line,
 	        snprintf(line, sizeof line, "source\t%s\t%s\t%lld\n", tid_of(p, track).text,
-	                tw_source_word(source), (long long)interval_ns));
+	                tw_slice_source_name(source), (long long)interval_ns));
 }
 
 static enum tw_status outcome(const struct tw_print_sink *p, struct tw_err *err)

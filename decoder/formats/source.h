@@ -18,8 +18,8 @@ enum tw_source {
 /* The interval of snapshots: their durations are nominal, not times. */
 enum { TW_INTERVAL_NONE = -1 };
 
-const char *tw_source_word(enum tw_source source);  /* "calls", "samples", "counts" */
-enum tw_source tw_source_of_word(const char *word); /* CALLS if unknown */
+const char *tw_slice_source_name(enum tw_source source);  /* "calls", "samples", "counts" */
+enum tw_source tw_slice_source_of_name(const char *word); /* CALLS if unknown */
 
 /* A process whose number in its trace is 0, as in some Chrome JSON.  Elsewhere in this interface
  * pid 0 means unknown.  tw_pid_number returns the number to display. */

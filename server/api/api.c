@@ -99,7 +99,7 @@ static json_t *error_of(const struct tw_trace_row *row)
 {
 	if (is_or_was_ready(row) || !row->error.msg[0])
 		return json_null();
-	return json_pack("{ss ss so}", "status", tw_status_word(row->error.code), "message",
+	return json_pack("{ss ss so}", "status", tw_status_name(row->error.code), "message",
 	        row->error.msg, "offset",
 	        row->error.offset == TW_NO_OFFSET ? json_null()
 	                                          : json_integer((json_int_t)row->error.offset));

@@ -57,7 +57,7 @@ static json_t *checks_json(const struct tw_app *app, const struct tw_health_chec
 static const char *const purposes[] = {"upload", "read", NULL};
 
 static const struct tw_param readyz_params[] = {
-        TW_PARAM_WORD("for", purposes,
+        TW_PARAM_ENUM("for", purposes,
                 "`read`: whether readers can be answered, which needs `reading` and `running` "
                 "alone: the catalogue can be read, and the server is not being stopped. The other "
                 "checks are reported and do not count. `upload`: all checks count."),
@@ -69,7 +69,7 @@ static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 	const struct tw_app *app = tw_req_app(r);
 	struct tw_health_check checks[TW_HEALTH_CHECKS];
 	char roles[64];
-	bool ready = tw_health_checks(app->health, tw_req_word(r, "for") == 1, checks);
+	bool ready = tw_health_checks(app->health, tw_req_enum(r, "for") == 1, checks);
 
 	tw_roles_write(app->config->roles, roles, sizeof roles);
 	return tw_req_reply_json(r, ready ? 200 : 503,

@@ -148,7 +148,7 @@ static enum tw_status refuse_caller(
 		return tw_fail(err, TW_DENIED,
 		        "you have no role in any project yet: ask an admin for one");
 	return tw_fail(err, TW_DENIED, "this needs %s scope, the %s has %s", needs[needed],
-	        caller->user_id[0] ? "account" : "key", tw_scope_word(caller->scope));
+	        caller->user_id[0] ? "account" : "key", tw_scope_name(caller->scope));
 }
 
 enum tw_status tw_auth_allows(

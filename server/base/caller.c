@@ -2,18 +2,18 @@
 
 #include <string.h>
 
-const char *const tw_scope_words[] = {"public", "ingest", "read", "write", "admin", "server", NULL};
-enum { SCOPES = sizeof tw_scope_words / sizeof *tw_scope_words - 1 };
+const char *const tw_scope_names[] = {"public", "ingest", "read", "write", "admin", "server", NULL};
+enum { SCOPES = sizeof tw_scope_names / sizeof *tw_scope_names - 1 };
 
-const char *tw_scope_word(enum tw_scope scope)
+const char *tw_scope_name(enum tw_scope scope)
 {
-	return (unsigned)scope < SCOPES ? tw_scope_words[scope] : "public";
+	return (unsigned)scope < SCOPES ? tw_scope_names[scope] : "public";
 }
 
 bool tw_scope_of_key(const char *word, enum tw_scope *ret)
 {
 	for (unsigned i = TW_SCOPE_INGEST; i <= TW_SCOPE_ADMIN; i++)
-		if (strcmp(word, tw_scope_words[i]) == 0) {
+		if (strcmp(word, tw_scope_names[i]) == 0) {
 			*ret = (enum tw_scope)i;
 			return true;
 		}

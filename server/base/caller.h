@@ -48,8 +48,8 @@ struct tw_grant {
 };
 
 /* "public", "ingest", "read", "write", "admin", "server". */
-extern const char *const tw_scope_words[]; /* ended by NULL */
-const char *tw_scope_word(enum tw_scope scope);
+extern const char *const tw_scope_names[]; /* ended by NULL */
+const char *tw_scope_name(enum tw_scope scope);
 /* Parses a key's scope, "ingest" to "admin"; false for any other text. */
 bool tw_scope_of_key(const char *word, enum tw_scope *ret);
 

@@ -276,7 +276,7 @@ static void log_complaints(int fd)
 	tw_log(TW_LOG_WARN, "decoder_stderr", tw_log_text("text", text));
 }
 
-const char *tw_death_word(enum tw_death d)
+const char *tw_death_name(enum tw_death d)
 {
 	static const char *const words[] = {
 	        "", "crash", "loop", "memory", "forbidden", "no_answer", "bug"};
@@ -407,6 +407,6 @@ void tw_child_error(const json_t *answer, struct tw_err *ret)
 	const char *message = json_string_value(json_object_get(e, "message"));
 	json_int_t offset = json_integer_value(json_object_get(e, "offset"));
 
-	(void)tw_fail_at(ret, word ? tw_status_of_word(word) : TW_BUG,
+	(void)tw_fail_at(ret, word ? tw_status_of_name(word) : TW_BUG,
 	        offset < 0 ? TW_NO_OFFSET : (uint64_t)offset, "%s", message ? message : "");
 }

@@ -29,7 +29,7 @@ enum tw_death {
 	TW_DEATH_BUG,
 	TW_DEATHS
 };
-const char *tw_death_word(enum tw_death d); /* "crash", "" for none */
+const char *tw_death_name(enum tw_death d); /* "crash", "" for none */
 
 struct tw_child_end {
 	enum tw_death death;

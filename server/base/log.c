@@ -177,5 +177,5 @@ void tw_log_err(
         enum tw_log_level level, const char *event, const char *what, const struct tw_err *err)
 {
 	tw_log(level, event, tw_log_text("what", what),
-	        tw_log_text("status", tw_status_word(err->code)), tw_log_text("message", err->msg));
+	        tw_log_text("status", tw_status_name(err->code)), tw_log_text("message", err->msg));
 }

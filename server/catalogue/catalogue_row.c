@@ -161,9 +161,9 @@ static const char *word_of(const struct tw_field *f, int64_t number)
 {
 	int64_t i = 0;
 
-	while (i < number && f->words[i])
+	while (i < number && f->names[i])
 		i++;
-	return i == number && f->words[i] ? f->words[i] : "";
+	return i == number && f->names[i] ? f->names[i] : "";
 }
 
 static json_t *text_json(const struct tw_field *f, const char *text)
@@ -186,7 +186,7 @@ static json_t *value_json(const struct tw_field *f, const void *at)
 	if (f->kind == TW_FIELD_DOUBLE)
 		return json_real(*(const double *)at);
 	number = number_of(f, at);
-	if (f->words)
+	if (f->names)
 		return json_string(word_of(f, number));
 	if (f->shape == TW_SHAPE_OR_NULL && number < 0)
 		return json_null();

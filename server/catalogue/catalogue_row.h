@@ -49,7 +49,7 @@ struct tw_field {
 	enum tw_field_kind kind;
 	size_t offset; /* of the member */
 	enum tw_field_shape shape;
-	const char *const *words; /* NULL, or the JSON text of each value, ended by NULL */
+	const char *const *names; /* NULL, or the JSON text of each value, ended by NULL */
 	double scale;
 	const struct tw_fields *group;
 };

@@ -33,7 +33,7 @@ static void log_result(const struct running *r, const char *outcome, const struc
 static void log_quarantined(const struct running *r)
 {
 	tw_log(TW_LOG_WARN, "quarantined", tw_log_text("trace", r->job.trace_id),
-	        tw_log_text("reason", tw_death_word(r->end.death)),
+	        tw_log_text("reason", tw_death_name(r->end.death)),
 	        tw_log_number("signal", r->end.signal), tw_log_text("format", r->end.format));
 }
 
@@ -168,7 +168,7 @@ static enum tw_status write_ending(struct tw_jobs *j, struct running *r, struct 
 {
 	struct tw_catalogue *c = j->app->catalogue;
 	const struct tw_death_note note = {
-	        tw_death_word(r->end.death), r->end.signal, r->end.format, TW_DECODER_VERSION};
+	        tw_death_name(r->end.death), r->end.signal, r->end.format, TW_DECODER_VERSION};
 
 	if (r->ending == ENDING_WAIT)
 		return tw_catalogue_job_wait(c, &r->job, &r->why, err);
@@ -220,7 +220,7 @@ bool tw_run_give_up(
 	if (r->end.death)
 		tw_metrics_death(j->app->metrics, r->end.death);
 	tw_metrics_decode(j->app->metrics, r->end.format,
-	        r->ending == ENDING_FAILED ? tw_status_word(why->code) : outcomes[r->ending],
+	        r->ending == ENDING_FAILED ? tw_status_name(why->code) : outcomes[r->ending],
 	        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
 	log_result(r, outcomes[r->ending], why);
 	if (r->end.death && r->ending == ENDING_FAILED)

@@ -163,7 +163,7 @@ static bool log_end(struct tw_preflight_process *p, struct tw_metrics *metrics)
 
 	tw_metrics_death(metrics, end.death);
 	tw_log(TW_LOG_WARN, "preflight_process_ended",
-	        tw_log_text("reason", tw_death_word(end.death)),
+	        tw_log_text("reason", tw_death_name(end.death)),
 	        tw_log_number("signal", end.signal));
 	return p->child.killed;
 }

@@ -484,7 +484,7 @@ static bool answer(enum tw_status st, json_t *summary, const struct tw_err *why)
 	json_t *o = st == TW_OK ? json_pack("{s:b,s:o}", "ok", 1, "summary", summary)
 	                        : json_pack("{s:b,s:b,s:{s:s,s:s,s:I}}", "ok", 0, "input_failed",
 	                                  input_failed && st == TW_IO, "error", "status",
-	                                  tw_status_word(st), "message", why->msg, "offset",
+	                                  tw_status_name(st), "message", why->msg, "offset",
 	                                  why->offset == TW_NO_OFFSET ? (json_int_t)-1
 	                                                              : (json_int_t)why->offset);
 	char *s = tw_json_dumps(o, JSON_COMPACT);

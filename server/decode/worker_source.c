@@ -252,7 +252,7 @@ enum tw_status tw_worker_source(const json_t *task, json_t **ret, struct tw_err 
 		add_newest(&j);
 	if (st != TW_OK) {
 		put(&j, "why", clean(tw_str_of(why.msg)));
-		put(&j, "status", json_string(tw_status_word(st)));
+		put(&j, "status", json_string(tw_status_name(st)));
 	}
 	tw_source_git_close(&j.git);
 	(void)tw_arena_free(a);

@@ -176,7 +176,7 @@ enum tw_status tw_turn_failed(const struct tw_turn *t, const struct tw_named_tra
 	(void)atomic_fetch_add(&r->traces[may_pass ? POSTPONED : FAILED], 1);
 	if (may_pass)
 		return tw_catalogue_stage_postpone(r->parts.catalogue, r->stage->marks, trace,
-		        tw_status_word(why->code), tw_unix_ms(), err);
+		        tw_status_name(why->code), tw_unix_ms(), err);
 	return r->stage->marks->give_up
 	               ? tw_catalogue_stage_give_up(r->parts.catalogue, r->stage->marks, trace, err)
 	               : TW_OK;
@@ -217,7 +217,7 @@ static void note_end(struct tw_runner *r, const char *project_id, enum tw_status
 
 		*h = (struct held){.tries = tries + (tries < HELD_DOUBLINGS),
 		        .until_ms = tw_monotonic_ms() + ((int64_t)HELD_MS << tries),
-		        .reason = tw_status_word(st)};
+		        .reason = tw_status_name(st)};
 		(void)snprintf(h->project_id, sizeof h->project_id, "%s", project_id);
 	}
 	(void)pthread_mutex_unlock(&r->lock);

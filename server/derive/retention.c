@@ -185,7 +185,7 @@ struct tw_ends tw_retention_ends(const struct tw_retention *r, const struct tw_t
 	return ends;
 }
 
-const char *tw_expiry_word(enum tw_expiry_why why)
+const char *tw_expiry_name(enum tw_expiry_why why)
 {
 	static const char *const words[] = {"age", "count", "bytes", "upload_age", "quarantine",
 	        "anr_age", "decoded_age", "archived_age", "disk"};

@@ -71,7 +71,7 @@ enum tw_expiry_why {
 };
 /* The part of the trace that is deleted. */
 enum tw_expired tw_expiry_what(enum tw_expiry_why why);
-const char *tw_expiry_word(enum tw_expiry_why why);
+const char *tw_expiry_name(enum tw_expiry_why why);
 
 struct tw_expiry {
 	const char *project_id, *id, *name;

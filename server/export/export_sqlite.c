@@ -115,7 +115,7 @@ static void threads(struct tw_export *x, uint32_t i)
 		const struct tw_sqlite_value row[] = {{.type = TW_SQLITE_NULL},
 		        tw_sqlite_int(t[k].pid), tw_sqlite_int((int64_t)t[k].tid),
 		        tw_sqlite_text(t[k].name), tw_sqlite_int(t[k].is_main),
-		        tw_sqlite_text(tw_str_of(tw_source_word(t[k].source))),
+		        tw_sqlite_text(tw_str_of(tw_slice_source_name(t[k].source))),
 		        tw_sqlite_int((int64_t)t[k].slices), tw_sqlite_int(t[k].start_ns),
 		        tw_sqlite_int(t[k].end_ns), tw_sqlite_int(t[k].busy_ns)};
 

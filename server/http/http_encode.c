@@ -11,7 +11,7 @@ enum { ZSTD_LEVEL = 3, GZIP_LEVEL = 5, GZIP_WINDOW = 15 + 16, STEP = 32 << 10 };
 
 static const char *const words[] = {"identity", "gzip", "zstd"};
 
-const char *tw_coding_word(enum tw_coding c)
+const char *tw_coding_name(enum tw_coding c)
 {
 	return words[c];
 }

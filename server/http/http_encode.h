@@ -16,7 +16,7 @@
 enum tw_coding { TW_CODING_IDENTITY, TW_CODING_GZIP, TW_CODING_ZSTD };
 
 /* "identity", "gzip", "zstd". */
-const char *tw_coding_word(enum tw_coding c);
+const char *tw_coding_name(enum tw_coding c);
 
 /* The coding of an Accept-Encoding header (NULL: absent) with the highest weight; for equal weights
  * zstd, then gzip, then identity.  Parts that do not parse are ignored. */

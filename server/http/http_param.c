@@ -41,17 +41,17 @@ static bool parse_flag(const char *text, bool *ret)
 	return *ret || strcmp(text, "0") == 0 || strcmp(text, "false") == 0;
 }
 
-enum tw_status tw_pick_word(const char *name, const char *text, const char *const *words,
+enum tw_status tw_enum_of_name(const char *name, const char *text, const char *const *names,
         unsigned *ret, struct tw_err *err)
 {
 	char all[160] = "";
 	size_t len = 0;
 
-	for (unsigned i = 0; words[i]; i++) {
-		const char *before = i == 0 ? "" : words[i + 1] ? ", " : " or ";
-		int n = snprintf(all + len, sizeof all - len, "%s%s", before, words[i]);
+	for (unsigned i = 0; names[i]; i++) {
+		const char *before = i == 0 ? "" : names[i + 1] ? ", " : " or ";
+		int n = snprintf(all + len, sizeof all - len, "%s%s", before, names[i]);
 
-		if (strcmp(words[i], text) == 0) {
+		if (strcmp(names[i], text) == 0) {
 			*ret = i;
 			return TW_OK;
 		}
@@ -63,7 +63,7 @@ enum tw_status tw_pick_word(const char *name, const char *text, const char *cons
 
 static enum tw_status check_value(const struct tw_param *p, const char *text, struct tw_err *err)
 {
-	unsigned word;
+	unsigned choice;
 	int64_t n;
 	bool flag;
 
@@ -86,8 +86,8 @@ static enum tw_status check_value(const struct tw_param *p, const char *text, st
 			return tw_fail(
 			        err, TW_BAD_REQUEST, "%s must be 0 or 1, not %.60s", p->name, text);
 		return TW_OK;
-	case TW_PARAM_IS_WORD:
-		return tw_pick_word(p->name, text, p->words, &word, err);
+	case TW_PARAM_IS_ENUM:
+		return tw_enum_of_name(p->name, text, p->names, &choice, err);
 	}
 	return TW_OK;
 }
@@ -233,14 +233,14 @@ bool tw_req_flag(const struct tw_req *r, const char *name)
 	return flag;
 }
 
-int tw_req_word(const struct tw_req *r, const char *name)
+int tw_req_enum(const struct tw_req *r, const char *name)
 {
 	int64_t dflt;
 	const struct tw_param *p = find(r->route, name);
-	const char *text = value_text(r, name, TW_PARAM_IS_WORD, &dflt);
+	const char *text = value_text(r, name, TW_PARAM_IS_ENUM, &dflt);
 
-	for (int i = 0; text && p->words[i]; i++)
-		if (strcmp(p->words[i], text) == 0)
+	for (int i = 0; text && p->names[i]; i++)
+		if (strcmp(p->names[i], text) == 0)
 			return i;
 	return p->optional ? -1 : 0;
 }

@@ -16,17 +16,17 @@
 
 struct tw_req;
 
-enum tw_param_kind { TW_PARAM_IS_TEXT, TW_PARAM_IS_NUMBER, TW_PARAM_IS_FLAG, TW_PARAM_IS_WORD };
+enum tw_param_kind { TW_PARAM_IS_TEXT, TW_PARAM_IS_NUMBER, TW_PARAM_IS_FLAG, TW_PARAM_IS_ENUM };
 
 struct tw_param {
 	const char *name; /* NULL ends a list */
 	enum tw_param_kind kind;
-	bool optional;    /* NUMBER, FLAG, WORD: has no default, or one that no value equals */
+	bool optional;    /* NUMBER, FLAG, ENUM: has no default, or one that no value equals */
 	bool required;    /* TEXT: present and not empty */
 	bool repeated;    /* may be given several times */
 	int64_t dflt;     /* NUMBER, FLAG */
 	int64_t min, max; /* NUMBER; TEXT: max bytes, 0: no limit of its own */
-	const char *const *words; /* WORD, ended by NULL; the default is the first */
+	const char *const *names; /* ENUM, ended by NULL; the default is the first */
 	const char *about;        /* one description for schema/openapi.json; "": none */
 };
 
@@ -54,13 +54,13 @@ struct tw_param {
 	{                                                                                          \
 		.name = (name_), .kind = TW_PARAM_IS_FLAG, .dflt = (dflt_), .about = (about_)      \
 	}
-#define TW_PARAM_WORD(name_, words_, about_)                                                       \
+#define TW_PARAM_ENUM(name_, names_, about_)                                                       \
 	{                                                                                          \
-		.name = (name_), .kind = TW_PARAM_IS_WORD, .words = (words_), .about = (about_)    \
+		.name = (name_), .kind = TW_PARAM_IS_ENUM, .names = (names_), .about = (about_)    \
 	}
-#define TW_PARAM_OPTIONAL_WORD(name_, words_, about_)                                              \
+#define TW_PARAM_OPTIONAL_ENUM(name_, names_, about_)                                              \
 	{                                                                                          \
-		.name = (name_), .kind = TW_PARAM_IS_WORD, .optional = true, .words = (words_),    \
+		.name = (name_), .kind = TW_PARAM_IS_ENUM, .optional = true, .names = (names_),    \
 		.about = (about_)                                                                  \
 	}
 
@@ -77,13 +77,13 @@ const char *tw_req_text_or_empty(const struct tw_req *r, const char *name);
 /* The value, or the declared default.  The parameter must be declared with this kind. */
 int64_t tw_req_number(const struct tw_req *r, const char *name);
 bool tw_req_flag(const struct tw_req *r, const char *name);
-/* The index of the word; -1 if the parameter is optional and absent. */
-int tw_req_word(const struct tw_req *r, const char *name);
+/* The index of the choice; -1 if the parameter is optional and absent. */
+int tw_req_enum(const struct tw_req *r, const char *name);
 /* Of an optional number: dflt if it is absent or not declared. */
 int64_t tw_req_number_or(const struct tw_req *r, const char *name, int64_t dflt);
 
-/* Which of `words` (ended by NULL) the text is; TW_BAD_REQUEST names the field and lists them. */
-enum tw_status tw_pick_word(const char *name, const char *text, const char *const *words,
+/* Which of `names` (ended by NULL) the text is; TW_BAD_REQUEST names the field and lists them. */
+enum tw_status tw_enum_of_name(const char *name, const char *text, const char *const *names,
         unsigned *ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -122,7 +122,7 @@ static bool add_all(const struct tw_req *r, const char *type, enum tw_coding cod
 	if (type)
 		ok = ok && add(response, "Content-Type", type);
 	if (coding != TW_CODING_IDENTITY)
-		ok = ok && add(response, "Content-Encoding", tw_coding_word(coding));
+		ok = ok && add(response, "Content-Encoding", tw_coding_name(coding));
 	if (!header_set(r, "Cache-Control"))
 		ok = ok && add(response, "Cache-Control",
 		                   header_set(r, "ETag") ? "private, no-cache" : "no-store");
@@ -242,7 +242,7 @@ static bool key_of(const struct tw_req *r, enum tw_coding coding, struct tw_buf 
 		put_key_part(key, r->target.pairs[i].name);
 		put_key_part(key, r->target.pairs[i].value);
 	}
-	put_key_part(key, tw_coding_word(coding));
+	put_key_part(key, tw_coding_name(coding));
 	return tw_buf_add(key, "", 1) == TW_OK;
 }
 
@@ -539,7 +539,7 @@ void tw_reply_error(struct tw_req *r)
 	r->own_encoding = false;
 	offset = r->err.offset == TW_NO_OFFSET ? json_null()
 	                                       : json_integer((json_int_t)r->err.offset);
-	json = json_pack("{s{sssssO}}", "error", "status", tw_status_word(r->refused), "message",
+	json = json_pack("{s{sssssO}}", "error", "status", tw_status_name(r->refused), "message",
 	        public_message(r, text, sizeof text), "offset", offset);
 	json_decref(offset);
 	if (r->unknown_at)

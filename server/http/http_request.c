@@ -109,7 +109,7 @@ bool tw_req_accepts(const struct tw_req *r, const char *coding)
 	const char *accept = tw_req_header(r, "Accept-Encoding");
 
 	for (enum tw_coding c = TW_CODING_IDENTITY; c <= TW_CODING_ZSTD; c++)
-		if (strcmp(coding, tw_coding_word(c)) == 0)
+		if (strcmp(coding, tw_coding_name(c)) == 0)
 			return tw_coding_accepted(accept, c);
 	return false;
 }

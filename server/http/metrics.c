@@ -391,7 +391,7 @@ static void write_deaths(struct tw_metrics *m, struct tw_buf *out)
 	tw_buf_printf(out, "# TYPE tracewell_decoder_deaths_total counter\n");
 	for (int i = TW_DEATH_NONE + 1; i < TW_DEATHS; i++)
 		tw_buf_printf(out, "tracewell_decoder_deaths_total{reason=\"%s\"} %" PRIu64 "\n",
-		        tw_death_word((enum tw_death)i), get(&m->deaths[i]));
+		        tw_death_name((enum tw_death)i), get(&m->deaths[i]));
 }
 
 static void write_mappings(struct tw_metrics *m, struct tw_buf *out)

@@ -163,7 +163,7 @@ static bool set_status(
 {
 	char text[sizeof c->message];
 
-	(void)snprintf(text, sizeof text, "%s (%s)", message, tw_status_word(why->code));
+	(void)snprintf(text, sizeof text, "%s (%s)", message, tw_status_name(why->code));
 	return set(c, name, why->code == TW_OK, text);
 }
 

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-const char *tw_doctor_word(enum tw_doctor_level l)
+const char *tw_doctor_name(enum tw_doctor_level l)
 {
 	static const char *const words[] = {"good", "note", "wrong"};
 

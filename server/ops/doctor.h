@@ -12,7 +12,7 @@
 #include "decoder/base/err.h"
 
 enum tw_doctor_level { TW_DOCTOR_GOOD, TW_DOCTOR_NOTE, TW_DOCTOR_WRONG };
-const char *tw_doctor_word(enum tw_doctor_level l);
+const char *tw_doctor_name(enum tw_doctor_level l);
 
 struct tw_oidc_config;
 struct tw_smtp_settings;

@@ -221,7 +221,7 @@ static enum tw_status death_response(const struct tw_child_end *end, const char 
         const struct tw_err *why, struct tw_err *err)
 {
 	tw_log(TW_LOG_WARN, "source_not_read", tw_log_text("clone", clone),
-	        tw_log_text("reason", tw_death_word(end->death)));
+	        tw_log_text("reason", tw_death_name(end->death)));
 	if (end->death == TW_DEATH_LOOP || end->death == TW_DEATH_MEMORY)
 		return tw_fail(err, TW_DEADLINE,
 		        "the clone %.60s is too large: reading it took more time or memory than it "
@@ -230,7 +230,7 @@ static enum tw_status death_response(const struct tw_child_end *end, const char 
 	if (end->death == TW_DEATH_NONE)
 		return tw_fail(err, why->code, "%s", why->msg);
 	return tw_fail(err, TW_CORRUPT, "reading the clone %.60s failed (%s): run git fsck on it",
-	        clone, tw_death_word(end->death));
+	        clone, tw_death_name(end->death));
 }
 
 static json_t *limits_of(const struct tw_config *c)
@@ -270,7 +270,7 @@ static json_t *partial_response(json_t *early, const struct tw_err *why)
 	json_t *answer = json_is_object(told) ? json_incref(told) : json_object();
 
 	(void)json_object_set_new(answer, "why", json_string(why->msg));
-	(void)json_object_set_new(answer, "status", json_string(tw_status_word(why->code)));
+	(void)json_object_set_new(answer, "status", json_string(tw_status_name(why->code)));
 	if (json_object_size(told)) {
 		(void)json_object_set_new(answer, "commits", json_array());
 		(void)json_object_set_new(answer, "more", json_true());

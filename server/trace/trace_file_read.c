@@ -188,7 +188,7 @@ static bool thread_row(struct tw_trace_file *f, sqlite3_stmt *s)
 	        .start_ns = sqlite3_column_int64(s, 8),
 	        .end_ns = sqlite3_column_int64(s, 9),
 	        .busy_ns = sqlite3_column_int64(s, 10),
-	        .source = tw_source_of_word(tw_trace_text_at(s, 11).ptr),
+	        .source = tw_slice_source_of_name(tw_trace_text_at(s, 11).ptr),
 	        .interval_ns = sqlite3_column_int64(s, 12),
 	};
 	f->n_threads++;

@@ -192,7 +192,7 @@ static enum tw_status insert_thread(
 	bind_ints(s, 1, before, 3);
 	tw_trace_bind_text(s, 4, t->name, &w->clean);
 	bind_ints(s, 5, after, 7);
-	(void)sqlite3_bind_text(s, 12, tw_source_word(t->source), -1, SQLITE_STATIC);
+	(void)sqlite3_bind_text(s, 12, tw_slice_source_name(t->source), -1, SQLITE_STATIC);
 	(void)sqlite3_bind_int64(s, 13, t->interval_ns);
 	return run(w, INSERT_THREAD, err);
 }

@@ -16,7 +16,7 @@ static void check_coding(const char *text)
 	for (int k = TW_CODING_IDENTITY; k <= TW_CODING_ZSTD; k++)
 		any = any || tw_coding_accepted(text, (enum tw_coding)k);
 	FUZZ_CHECK(!any || tw_coding_accepted(text, c));
-	FUZZ_CHECK(tw_coding_word(c));
+	FUZZ_CHECK(tw_coding_name(c));
 }
 
 static void check_ticket(const char *text)

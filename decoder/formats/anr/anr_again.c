@@ -22,7 +22,7 @@ static bool is_true(const json_t *o, const char *key)
 
 static uint32_t text(struct again *a, const json_t *o, const char *key)
 {
-	return tw_anr_text(a->m, tw_json_word(o, key), TW_NO_OFFSET);
+	return tw_anr_text(a->m, tw_json_text_of(o, key), TW_NO_OFFSET);
 }
 
 static void read_facts(struct again *a, const json_t *o, uint32_t facts[TW_ANR_FACTS])
@@ -36,7 +36,7 @@ static void read_facts(struct again *a, const json_t *o, uint32_t facts[TW_ANR_F
 /* "0x0d3a2f0a", "@0x1" */
 static uint64_t object_of(const json_t *lock)
 {
-	struct tw_str id = tw_json_word(lock, "id");
+	struct tw_str id = tw_json_text_of(lock, "id");
 	bool address = tw_anr_eat(&id, "@");
 	uint64_t v = 0;
 
@@ -47,7 +47,7 @@ static uint64_t object_of(const json_t *lock)
 static void add_lock(struct again *a, const json_t *lock, enum tw_anr_how how, uint64_t holder)
 {
 	struct tw_anr *m = a->m;
-	struct tw_str type = tw_json_word(lock, "type");
+	struct tw_str type = tw_json_text_of(lock, "type");
 	const struct tw_anr_line l = {.how = how,
 	        .object = object_of(lock),
 	        .holder = holder,
@@ -64,7 +64,7 @@ static bool how_of(const json_t *lock, enum tw_anr_how *ret)
 		enum tw_anr_how how;
 	} words[] = {{"locked", TW_ANR_LOCKED}, {"wants", TW_ANR_WANTED}, {"waits", TW_ANR_WAITING},
 	        {"sleeps", TW_ANR_SLEEPING}};
-	struct tw_str how = tw_json_word(lock, "how");
+	struct tw_str how = tw_json_text_of(lock, "how");
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (tw_str_eq(how, tw_str_of(words[i].word))) {
@@ -99,9 +99,9 @@ static void read_frame_locks(
 
 static void read_frame(struct again *a, const json_t *frame)
 {
-	struct tw_str kind = tw_json_word(frame, "kind");
+	struct tw_str kind = tw_json_text_of(frame, "kind");
 	struct tw_anr_line l = {
-	        .name = tw_json_word(frame, "name"), .text = tw_json_word(frame, "where")};
+	        .name = tw_json_text_of(frame, "name"), .text = tw_json_text_of(frame, "where")};
 
 	if (kind.len == 0) {
 		a->namer->frame(a->namer->arg, a->m, l.name, l.text);
@@ -142,9 +142,9 @@ static void read_stack(struct again *a, const json_t *thread)
 
 static void read_thread(struct again *a, const json_t *thread)
 {
-	struct tw_str letter = tw_json_word(thread, "sched_state");
-	const struct tw_anr_line l = {.name = tw_json_word(thread, "name"),
-	        .text = tw_json_word(thread, "state"),
+	struct tw_str letter = tw_json_text_of(thread, "sched_state");
+	const struct tw_anr_line l = {.name = tw_json_text_of(thread, "name"),
+	        .text = tw_json_text_of(thread, "state"),
 	        .tid = number(thread, "tid"),
 	        .sys_tid = number(thread, "sys_tid"),
 	        .priority = (int32_t)json_integer_value(json_object_get(thread, "priority")),

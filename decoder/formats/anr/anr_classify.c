@@ -44,7 +44,7 @@ static const char *const phrases[TW_ANR_ENDS] = {
 
 static const char no_main[] = "the report has no stack of the main thread";
 
-const char *tw_anr_end_word(enum tw_anr_end end)
+const char *tw_anr_end_name(enum tw_anr_end end)
 {
 	return end_words[end];
 }
@@ -503,7 +503,7 @@ static int blame_of(const struct tw_anr *m, const struct tw_anr_dump *d, bool ha
 	        TW_ANR_FACT_what, TW_ANR_FACT_process, TW_ANR_FACT_package};
 	static const enum tw_anr_fact reasons[] = {TW_ANR_FACT_subject, TW_ANR_FACT_reason};
 	struct tw_str command = tw_anr_str(m, d->facts[TW_ANR_FACT_command]);
-	struct tw_str name = tw_anr_eat_word(&command);
+	struct tw_str name = tw_anr_take_word(&command);
 	struct tw_str reported_pid = tw_anr_str(m, m->facts[TW_ANR_FACT_pid]);
 	uint64_t pid;
 

@@ -29,7 +29,7 @@ enum tw_anr_end { /* append new values: cluster hashes include the numbers */
 	TW_ANR_ENDS
 };
 
-const char *tw_anr_end_word(enum tw_anr_end end); /* "deadlock", "io", ... */
+const char *tw_anr_end_name(enum tw_anr_end end); /* "deadlock", "io", ... */
 
 enum { TW_ANR_CHAIN_MAX = 64 };
 #define TW_ANR_NO_INDEX UINT32_MAX

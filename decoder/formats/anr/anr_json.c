@@ -46,9 +46,9 @@ static struct tw_str printed(const char *buf, int n, size_t cap)
 
 static void add_frame(struct anr_json *s, const json_t *frame)
 {
-	struct tw_str cls = tw_json_word(frame, "class_name");
-	struct tw_str method = tw_json_word(frame, "method_name");
-	struct tw_str file = tw_json_word(frame, "file_name");
+	struct tw_str cls = tw_json_text_of(frame, "class_name");
+	struct tw_str method = tw_json_text_of(frame, "method_name");
+	struct tw_str file = tw_json_text_of(frame, "file_name");
 	struct tw_anr_line l = {.kind = TW_ANR_AT};
 	char name[NAME_BYTES];
 	char place[PLACE_BYTES];
@@ -88,10 +88,10 @@ static void add_reason(struct anr_json *s, const json_t *event)
 	const json_t *first = json_array_get(json_object_get(event, "exceptions"), 0);
 	const json_t *type = json_array_get(json_object_get(event, "exception_types"), 0);
 	uint32_t *reason = &s->model.facts[TW_ANR_FACT_reason];
-	struct tw_str text = tw_json_word(first, "message");
+	struct tw_str text = tw_json_text_of(first, "message");
 
 	if (text.len == 0)
-		text = tw_json_word(first, "type");
+		text = tw_json_text_of(first, "type");
 	if (text.len == 0 && json_is_string(type))
 		text = (struct tw_str){json_string_value(type), json_string_length(type)};
 	if (!*reason)
@@ -117,7 +117,7 @@ static void read_event(struct anr_json *s, const json_t *event)
 	for (size_t i = 0; i < json_array_size(threads); i++) {
 		const json_t *t = json_array_get(threads, i);
 
-		add_thread(s, tw_json_word(t, "name"), i + 2, json_object_get(t, "frames"));
+		add_thread(s, tw_json_text_of(t, "name"), i + 2, json_object_get(t, "frames"));
 	}
 	for (size_t i = 0; i < json_array_size(stacks); i++)
 		add_thread(s, TW_STR(""), i + 2, json_array_get(stacks, i));

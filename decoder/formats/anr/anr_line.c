@@ -132,7 +132,7 @@ static enum tw_anr_kind parse_head(struct tw_anr_line *l, struct tw_str name, st
 	l->name = name;
 	l->attached = true;
 	while (rest.len) {
-		struct tw_str word = tw_anr_eat_word(&rest);
+		struct tw_str word = tw_anr_take_word(&rest);
 
 		known = head_word(l, word) || known;
 		if (l->starting || !l->attached)
@@ -496,7 +496,7 @@ static enum tw_anr_kind parse_channel(struct tw_anr_line *l, struct tw_str s)
 		return TW_ANR_OTHER;
 	s = tw_anr_skip_blanks(s);
 	if (tw_anr_eat(&s, "state="))
-		(void)tw_anr_eat_word(&s);
+		(void)tw_anr_take_word(&s);
 	l->text = tw_str_trim(s);
 	return TW_ANR_CHANNEL;
 }

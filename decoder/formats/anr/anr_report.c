@@ -312,7 +312,7 @@ static json_t *step_json(struct report *r, uint32_t thread)
 	const struct tw_anr_thread *t = &r->m->threads[r->d->thread + thread];
 	const struct tw_anr_edge *e = &r->f->graph.edges[thread];
 	enum tw_anr_end end = tw_anr_doing(r->m, t, false, thread == r->f->main);
-	const char *does = e->lock >= 0 ? "blocked" : tw_anr_end_word(end);
+	const char *does = e->lock >= 0 ? "blocked" : tw_anr_end_name(end);
 	json_t *o = json_object();
 
 	put(r, o, "thread", json_integer(thread));
@@ -411,7 +411,7 @@ static json_t *dump_json(struct report *r, uint32_t dump, int64_t at_ns)
 		put(r, o, "look", json_true());
 	put(r, o, "facts", facts_json(r, r->d->facts));
 	put_verdict(r, o, r->f->verdict);
-	put(r, o, "end", json_string(tw_anr_end_word(r->f->end)));
+	put(r, o, "end", json_string(tw_anr_end_name(r->f->end)));
 	put(r, o, "cluster", hash_text(r->f->cluster));
 	put(r, o, "main", index_or_null(r->f->main));
 	put(r, o, "culprit", index_or_null(r->f->culprit));
@@ -429,7 +429,7 @@ static void put_head(struct report *r, json_t *o)
 
 	put(r, o, "version", json_integer(VERSION));
 	put_verdict(r, o, s->verdict);
-	put(r, o, "end", json_string(tw_anr_end_word(s->end)));
+	put(r, o, "end", json_string(tw_anr_end_name(s->end)));
 	put(r, o, "kind", json_string(s->kind));
 	put(r, o, "cluster", hash_text(s->cluster));
 	put(r, o, "waited_ms", s->waited_ms < 0 ? json_null() : json_integer(s->waited_ms));

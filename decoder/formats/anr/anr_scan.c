@@ -69,7 +69,7 @@ bool tw_anr_eat_signed(struct tw_str *s, int32_t *ret)
 	return true;
 }
 
-struct tw_str tw_anr_eat_word(struct tw_str *s)
+struct tw_str tw_anr_take_word(struct tw_str *s)
 {
 	struct tw_str rest = tw_anr_skip_blanks(*s);
 	size_t n = 0;

@@ -14,8 +14,8 @@ bool tw_anr_eat(struct tw_str *s, const char *literal);
 bool tw_anr_eat_number(struct tw_str *s, uint64_t *ret); /* decimal */
 bool tw_anr_eat_hex(struct tw_str *s, uint64_t *ret);    /* with or without 0x */
 bool tw_anr_eat_signed(struct tw_str *s, int32_t *ret);
-struct tw_str tw_anr_eat_word(struct tw_str *s); /* up to the next blank; also consumes leading
-                                                  * blanks */
+struct tw_str tw_anr_take_word(struct tw_str *s); /* up to the next blank; also consumes leading
+                                                   * blanks */
 /* [YYYY-]MM-DD hh:mm:ss[.fraction].  Nanoseconds since 2000-01-01; without a year, the year 2000 is
  * assumed. */
 bool tw_anr_eat_date(struct tw_str *s, int64_t *ret_ns);

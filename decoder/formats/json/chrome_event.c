@@ -45,7 +45,7 @@ static const struct tw_chrome_value *field(const struct event *e, enum tw_chrome
 
 static struct tw_str word(const struct event *e, enum tw_chrome_field which)
 {
-	return tw_chrome_word(field(e, which));
+	return tw_chrome_text_of(field(e, which));
 }
 
 static uint64_t hash(uint64_t h, struct tw_str s)
@@ -98,7 +98,7 @@ static bool hex(struct tw_str s, uint64_t *ret)
 /* An id: a number, a hexadecimal number, or any word, which is hashed. */
 static bool id_of(const struct tw_chrome_value *v, int64_t *ret)
 {
-	struct tw_str s = tw_chrome_word(v);
+	struct tw_str s = tw_chrome_text_of(v);
 	uint64_t u;
 
 	if (tw_chrome_i64(v, ret))
@@ -147,7 +147,7 @@ static struct tw_tid *thread_of(struct tw_chrome *c, struct event *e)
 
 	if (k && !k->named && v->kind == TW_CHROME_TEXT && !tw_chrome_i64(v, &n)) {
 		k->named = true;
-		sink->ops->thread_name(sink, e->pid, tid, tw_chrome_word(v));
+		sink->ops->thread_name(sink, e->pid, tid, tw_chrome_text_of(v));
 	}
 	return k;
 }
@@ -467,7 +467,7 @@ static enum tw_status read_span(
 static enum tw_status read_name(struct tw_chrome *c, struct event *e, struct tw_err *err)
 {
 	struct tw_marks *m = &c->trace->marks;
-	struct tw_str name = tw_json_word(json_object_get(e->root, "args"), "name");
+	struct tw_str name = tw_json_text_of(json_object_get(e->root, "args"), "name");
 	struct tw_tid *k;
 
 	if (tw_str_eq(e->mark.text, TW_STR("thread_name")) && name.len) {
@@ -570,7 +570,7 @@ static json_t *parse(struct tw_str text)
 
 static void read_metadata(struct tw_chrome *c, const json_t *root)
 {
-	struct tw_str domain = tw_json_word(root, "clock-domain");
+	struct tw_str domain = tw_json_text_of(root, "clock-domain");
 
 	c->monotonic |= tw_str_eq(domain, TW_STR("LINUX_CLOCK_MONOTONIC"));
 }

@@ -61,7 +61,7 @@ struct tw_chrome_value tw_chrome_value_of(const json_t *v);
 bool tw_chrome_i64(const struct tw_chrome_value *v, int64_t *ret);
 
 /* "" if it is not a text. */
-static inline struct tw_str tw_chrome_word(const struct tw_chrome_value *v)
+static inline struct tw_str tw_chrome_text_of(const struct tw_chrome_value *v)
 {
 	return v->kind == TW_CHROME_TEXT ? (struct tw_str){v->text, v->len} : TW_STR("");
 }

@@ -384,7 +384,7 @@ bool tw_json_i64(const json_t *v, int64_t *ret)
 	return tw_str_i64((struct tw_str){json_string_value(v), json_string_length(v)}, ret);
 }
 
-struct tw_str tw_json_word(const json_t *o, const char *key)
+struct tw_str tw_json_text_of(const json_t *o, const char *key)
 {
 	const json_t *v = json_object_get(o, key);
 

@@ -58,6 +58,6 @@ bool tw_json_head(const uint8_t *head, size_t len);
  * range. */
 bool tw_json_i64(const json_t *v, int64_t *ret);
 /* The member as text; "" if it is not a string.  Borrowed from o. */
-struct tw_str tw_json_word(const json_t *o, const char *key);
+struct tw_str tw_json_text_of(const json_t *o, const char *key);
 
 #endif

@@ -290,8 +290,8 @@ static enum tw_note_kind kind_of(struct tw_str detail)
 static enum tw_status note_issue(
         struct matrix *s, const json_t *issue, int64_t at_ns, int64_t cost_ms, struct tw_err *err)
 {
-	struct tw_str detail = tw_json_word(issue, "detail");
-	struct tw_str scene = tw_json_word(issue, "scene");
+	struct tw_str detail = tw_json_text_of(issue, "detail");
+	struct tw_str scene = tw_json_text_of(issue, "scene");
 	struct tw_note note = {.kind = kind_of(detail),
 	        .track = s->track,
 	        .ts_ns = at_ns,
@@ -340,8 +340,8 @@ static int64_t begin_of(struct matrix *s, const json_t *issue, int64_t cost_ms)
 
 static enum tw_status read_evil_method(struct matrix *s, const json_t *issue, struct tw_err *err)
 {
-	struct tw_str stack = tw_json_word(issue, "stack");
-	struct tw_str thread_stack = tw_json_word(issue, "threadStack");
+	struct tw_str stack = tw_json_text_of(issue, "stack");
+	struct tw_str thread_stack = tw_json_text_of(issue, "threadStack");
 	int64_t cost_ms = 0;
 	int64_t at_ns;
 	enum tw_status st;
@@ -407,7 +407,7 @@ static enum tw_status read_numbers(struct matrix *s, json_t *issue, struct tw_er
 
 static enum tw_status read_issue(struct matrix *s, json_t *issue, struct tw_err *err)
 {
-	struct tw_str tag = tw_json_word(issue, "tag");
+	struct tw_str tag = tw_json_text_of(issue, "tag");
 
 	if (tw_str_eq(tag, TW_STR("Trace_EvilMethod")) || json_object_get(issue, "stack") ||
 	        json_object_get(issue, "threadStack"))

@@ -99,9 +99,9 @@ static struct tw_str joined(char buf[NAME_BYTES], struct tw_str a, struct tw_str
 static uint32_t frame_sym(struct sentry *s, const json_t *frame)
 {
 	static const char *const instead[] = {"instruction_addr", "filename", "package"};
-	struct tw_str name = tw_json_word(frame, "function");
-	struct tw_str module = tw_json_word(frame, "module");
-	struct tw_str file = tw_json_word(frame, "filename");
+	struct tw_str name = tw_json_text_of(frame, "function");
+	struct tw_str module = tw_json_text_of(frame, "module");
+	struct tw_str file = tw_json_text_of(frame, "filename");
 	char buf[NAME_BYTES];
 	char placed[TW_FRAME_NAME_BYTES];
 	int64_t line = 0;
@@ -112,7 +112,7 @@ static uint32_t frame_sym(struct sentry *s, const json_t *frame)
 	        tw_json_i64(json_object_get(frame, "lineno"), &line) && line > 0)
 		name = tw_frame_name_at(placed, name, file, (uint64_t)line);
 	for (size_t i = 0; name.len == 0 && i < sizeof instead / sizeof *instead; i++)
-		name = tw_json_word(frame, instead[i]);
+		name = tw_json_text_of(frame, instead[i]);
 	return s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
 }
 
@@ -150,7 +150,7 @@ static void name_threads(struct sentry *s, json_t *metadata)
 
 	json_object_foreach(metadata, key, v)
 	{
-		struct tw_str name = tw_json_word(v, "name");
+		struct tw_str name = tw_json_text_of(v, "name");
 
 		if (name.len)
 			s->sink->ops->thread_name(s->sink, 0, tid_of_word(tw_str_of(key)), name);
@@ -320,7 +320,7 @@ static enum tw_status describe(struct sentry *s, uint32_t track, struct tw_err *
 
 static enum tw_status read_event(struct sentry *s, const json_t *o, struct tw_err *err)
 {
-	struct tw_str action = tw_json_word(o, "action");
+	struct tw_str action = tw_json_text_of(o, "action");
 	struct tw_event *ev = &s->batch[s->n_batch];
 	int64_t method = 0;
 	enum tw_status st;
@@ -357,13 +357,13 @@ static enum tw_status read_legacy(struct sentry *s, const json_t *profile, struc
 
 		(void)tw_json_i64(json_object_get(m, "id"), &id);
 		s->sink->ops->method_name(s->sink, (uint64_t)id,
-		        joined(buf, tw_json_word(m, "class_name"), tw_json_word(m, "name")));
+		        joined(buf, tw_json_text_of(m, "class_name"), tw_json_text_of(m, "name")));
 	}
 	for (size_t i = 0; i < json_array_size(threads); i++) {
 		const json_t *t = json_array_get(threads, i);
 
 		s->sink->ops->thread_name(
-		        s->sink, 0, tid_of(json_object_get(t, "id")), tw_json_word(t, "name"));
+		        s->sink, 0, tid_of(json_object_get(t, "id")), tw_json_text_of(t, "name"));
 	}
 	for (size_t i = 0; st == TW_OK && i < json_array_size(events); i++)
 		st = read_event(s, json_array_get(events, i), err);
@@ -377,7 +377,7 @@ static enum tw_status note_transaction(struct sentry *s, const json_t *t, struct
 	struct tw_note note = {.kind = TW_NOTE_async, .offset = TW_NO_OFFSET};
 	int64_t end;
 
-	note.text = tw_json_word(t, "name");
+	note.text = tw_json_text_of(t, "name");
 	if (note.text.len == 0 || !tw_json_i64(json_object_get(t, "relative_end_ns"), &end))
 		return TW_OK;
 	(void)tw_json_i64(json_object_get(t, "relative_start_ns"), &note.ts_ns);
@@ -399,7 +399,7 @@ static enum tw_status note_measurement(
 		struct tw_note note = {
 		        .kind = TW_NOTE_counter, .dur_ns = -1, .offset = TW_NO_OFFSET};
 
-		note.text = joined(buf, tw_str_of(name), tw_json_word(m, "unit"));
+		note.text = joined(buf, tw_str_of(name), tw_json_text_of(m, "unit"));
 		if (time_of(s, v, &note.ts_ns) &&
 		        tw_json_i64(json_object_get(v, "value"), &note.value))
 			st = s->sink->ops->note(s->sink, &note, err);
@@ -491,7 +491,7 @@ static enum tw_status read_object(
 	else if (json_is_array(json_object_get(profile, "samples")))
 		st = read_profile(s, profile, err);
 	else if (json_is_string(json_object_get(root, "sampled_profile")))
-		st = keep_inner(s, tw_json_word(root, "sampled_profile"), err);
+		st = keep_inner(s, tw_json_text_of(root, "sampled_profile"), err);
 	return st == TW_OK ? note_rest(s, root, err) : st;
 }
 

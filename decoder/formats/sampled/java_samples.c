@@ -71,8 +71,8 @@ struct members {
 
 static uint32_t sym_of_members(struct java_samples *s, const json_t *o, const struct members *of)
 {
-	struct tw_str cls = tw_json_word(o, of->class_name);
-	struct tw_str method = tw_json_word(o, of->method);
+	struct tw_str cls = tw_json_text_of(o, of->class_name);
+	struct tw_str method = tw_json_text_of(o, of->method);
 	char buf[NAME_BYTES];
 	char placed[TW_FRAME_NAME_BYTES];
 	int64_t line = 0;
@@ -88,7 +88,7 @@ static uint32_t sym_of_members(struct java_samples *s, const json_t *o, const st
 	if (!tw_json_i64(json_object_get(o, of->line), &line) || line < 0)
 		line = 0;
 	return sym_of(s, tw_frame_name_at(placed, (struct tw_str){buf, n + m},
-	                         tw_json_word(o, of->file), (uint64_t)line));
+	                         tw_json_text_of(o, of->file), (uint64_t)line));
 }
 
 /* --- java-stacks/1 --- */
@@ -141,7 +141,7 @@ static void name_threads(struct java_samples *s, uint32_t pid, json_t *threads)
 
 	json_object_foreach(threads, key, v)
 	{
-		struct tw_str name = tw_json_word(v, "name");
+		struct tw_str name = tw_json_text_of(v, "name");
 		int64_t tid;
 
 		if (name.len && (tw_json_i64(json_object_get(v, "sys_tid"), &tid) ||
@@ -172,7 +172,7 @@ static enum tw_status add_sample(struct java_samples *s, const json_t *o, uint32
 
 static void emit_clock(struct java_samples *s, const json_t *root, uint32_t pid)
 {
-	struct tw_str name = tw_json_word(root, "clock");
+	struct tw_str name = tw_json_text_of(root, "clock");
 	struct tw_clock clock = {.pid = pid, .mono_base_ns = -1, .boot_base_ns = -1};
 	int64_t start_ns;
 
@@ -261,7 +261,7 @@ static enum tw_status note_message(struct java_samples *s, const json_t *root, s
 	struct tw_note note = {.kind = TW_NOTE_message, .offset = TW_NO_OFFSET};
 	int64_t end_ns;
 
-	note.text = tw_json_word(root, "message");
+	note.text = tw_json_text_of(root, "message");
 	if (!since_zero(s, json_object_get(root, "startTime"), &note.ts_ns) ||
 	        !since_zero(s, json_object_get(root, "endTime"), &end_ns) || end_ns < note.ts_ns)
 		return TW_OK;
@@ -290,7 +290,7 @@ static enum tw_status read_block(struct java_samples *s, const json_t *root, str
 static enum tw_status read_document(void *arg, json_t *root, struct tw_err *err)
 {
 	struct java_samples *s = arg;
-	struct tw_str version = tw_json_word(root, "format");
+	struct tw_str version = tw_json_text_of(root, "format");
 
 	if (json_is_array(json_object_get(root, "stackTraceSamples")))
 		return read_block(s, root, err);

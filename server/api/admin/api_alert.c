@@ -193,7 +193,7 @@ static enum tw_status read_new(
 	        .least = LEAST,
 	        .mail = true};
 	if (st == TW_OK)
-		st = tw_pick_word("kind", kind ? kind : "", tw_alert_kind_names, &which, err);
+		st = tw_enum_of_name("kind", kind ? kind : "", tw_alert_kind_names, &which, err);
 	ret->kind = (enum tw_alert_kind)which;
 	if (st == TW_OK)
 		st = read_texts(body, ret, err);

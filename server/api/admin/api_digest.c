@@ -102,13 +102,13 @@ static bool is_late(void *arg)
 static const char *const forms[] = {"json", "markdown", "html", "text", NULL};
 
 static const struct tw_param form_params[] = {
-        TW_PARAM_WORD("for", forms, "html is returned as text/plain: to look at, not to run."),
+        TW_PARAM_ENUM("for", forms, "html is returned as text/plain: to look at, not to run."),
         {0},
 };
 
 static enum tw_status get_digest(struct tw_req *r, struct tw_err *err)
 {
-	const unsigned form = (unsigned)tw_req_word(r, "for");
+	const unsigned form = (unsigned)tw_req_enum(r, "for");
 	struct tw_digest_of of = {
 	        .project_id = tw_req_caller(r)->project_id, .deadline = {is_late, r}};
 	json_t *digest = NULL;

@@ -174,7 +174,7 @@ static enum tw_status read_kind(const json_t *body, enum tw_hook_kind *io, struc
 	enum tw_status st = TW_OK;
 
 	if (at)
-		st = tw_pick_word("kind", word ? word : "", tw_hook_kind_names, &which, err);
+		st = tw_enum_of_name("kind", word ? word : "", tw_hook_kind_names, &which, err);
 	if (at && st == TW_OK)
 		*io = (enum tw_hook_kind)which;
 	return st;

@@ -87,7 +87,7 @@ static enum tw_status reply(
 }
 
 static const struct tw_param for_params[] = {
-        TW_PARAM_WORD("for", tw_tracker_names, ""),
+        TW_PARAM_ENUM("for", tw_tracker_names, ""),
         {0},
 };
 
@@ -278,12 +278,12 @@ enum tw_status tw_api_issue_group(struct tw_req *r, enum tw_tracker tracker, tw_
 
 static enum tw_status of_regression(struct tw_req *r, struct tw_err *err)
 {
-	return tw_api_issue_regression(r, (enum tw_tracker)tw_req_word(r, "for"), reply, NULL, err);
+	return tw_api_issue_regression(r, (enum tw_tracker)tw_req_enum(r, "for"), reply, NULL, err);
 }
 
 static enum tw_status of_group(struct tw_req *r, struct tw_err *err)
 {
-	return tw_api_issue_group(r, (enum tw_tracker)tw_req_word(r, "for"), reply, NULL, err);
+	return tw_api_issue_group(r, (enum tw_tracker)tw_req_enum(r, "for"), reply, NULL, err);
 }
 
 const struct tw_route tw_routes_issue[] = {

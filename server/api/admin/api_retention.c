@@ -15,7 +15,7 @@ static json_t *row_json(const struct tw_expiry *e)
 	static const char *const what[] = {"trace", "upload", "decoded"};
 
 	return json_pack("{ss ss ss ss sI sI so}", "id", e->id, "name", e->name, "what",
-	        what[tw_expiry_what(e->why)], "why", tw_expiry_word(e->why), "created_ms",
+	        what[tw_expiry_what(e->why)], "why", tw_expiry_name(e->why), "created_ms",
 	        (json_int_t)e->created_ms, "bytes", (json_int_t)e->bytes, "expires_ms",
 	        e->due_ms ? json_integer((json_int_t)e->due_ms) : json_null());
 }

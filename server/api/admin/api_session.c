@@ -285,7 +285,7 @@ static enum tw_status session(struct tw_req *r, struct tw_err *err)
 	}
 	return tw_req_reply_json(r, 200,
 	        json_pack("{sb ss ss? so so so so ss ss ss ss}", "signed_in", signed_in, "scope",
-	                tw_scope_word(caller->scope), "user",
+	                tw_scope_name(caller->scope), "user",
 	                caller->user_id[0] ? caller->name : NULL, "project",
 	                seen_project(list, caller->project_id), "trace_project", of_trace,
 	                "projects", list, "oidc", provider, "version", TW_VERSION, "perfetto_ui",

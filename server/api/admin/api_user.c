@@ -206,7 +206,7 @@ static enum tw_status give_role(struct tw_req *r, const json_t *body, struct tw_
 	const char *role = json_string_value(json_object_get(body, "role"));
 	struct tw_user user = {.is_admin = false};
 	unsigned at = 0;
-	enum tw_status st = tw_pick_word("role", role ? role : "", roles, &at, err);
+	enum tw_status st = tw_enum_of_name("role", role ? role : "", roles, &at, err);
 
 	if (st == TW_OK)
 		st = user_of(r, &user, err);

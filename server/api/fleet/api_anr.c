@@ -123,7 +123,7 @@ static void put_trend(struct tw_fleet_question *q, const struct page *p, const c
 }
 
 static const struct tw_param page_params[] = {
-        TW_PARAM_OPTIONAL_WORD("kind", tw_anr_kinds, "Groups of that kind of cause."),
+        TW_PARAM_OPTIONAL_ENUM("kind", tw_anr_kinds, "Groups of that kind of cause."),
         TW_PARAM_NUMBER("limit", 100, 1, LIMIT_MAX, ""),
         TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
         {0},
@@ -131,7 +131,7 @@ static const struct tw_param page_params[] = {
 
 static void read_page(const struct tw_fleet_question *q, struct page *p)
 {
-	p->kind = (unsigned)(tw_req_word(q->req, "kind") + 1);
+	p->kind = (unsigned)(tw_req_enum(q->req, "kind") + 1);
 	p->limit = tw_req_number(q->req, "limit");
 	p->offset = tw_req_number(q->req, "offset");
 }

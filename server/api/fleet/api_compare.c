@@ -223,9 +223,9 @@ static const char *const sorts[] = {[TW_BY_SELF_CHANGE] = "self_change",
 static const char *const kinds[] = {"all", "slower", "faster", "new", "gone", NULL};
 
 static const struct tw_param table_params[] = {
-        TW_PARAM_WORD("sort", sorts, "Changes are of one trace's values, up or down."),
-        TW_PARAM_WORD("order", tw_orders, ""),
-        TW_PARAM_WORD("only", kinds,
+        TW_PARAM_ENUM("sort", sorts, "Changes are of one trace's values, up or down."),
+        TW_PARAM_ENUM("order", tw_orders, ""),
+        TW_PARAM_ENUM("only", kinds,
                 "`slower`, `faster`: by self time per trace; `new`: not called in A; `gone`: not "
                 "called in B."),
         TW_PARAM_TEXT("q", 0,
@@ -238,9 +238,9 @@ static const struct tw_param table_params[] = {
 
 static void read_table(const struct tw_req *r, struct table *t)
 {
-	t->sort = (unsigned)tw_req_word(r, "sort");
-	t->rising = (unsigned)tw_req_word(r, "order");
-	t->only = (unsigned)tw_req_word(r, "only");
+	t->sort = (unsigned)tw_req_enum(r, "sort");
+	t->rising = (unsigned)tw_req_enum(r, "order");
+	t->only = (unsigned)tw_req_enum(r, "only");
 	t->regex = tw_req_flag(r, "regex");
 	t->limit = tw_req_number(r, "limit");
 	t->offset = tw_req_number(r, "offset");

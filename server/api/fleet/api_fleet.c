@@ -30,7 +30,7 @@ static const char *const classes[] = {"low", "mid", "high", "unknown", NULL};
 	        TW_PARAM_TEXT(of "version_name", 0, "Of that version."),                           \
 	        TW_PARAM_TEXT(of "build_id", 0, "Of that build."),                                 \
 	        TW_PARAM_TEXT(of "scenario", 0, "Of that scenario."),                              \
-	        TW_PARAM_OPTIONAL_WORD(of "class", classes, "Of devices of that class."),          \
+	        TW_PARAM_OPTIONAL_ENUM(of "class", classes, "Of devices of that class."),          \
 	        TW_PARAM_TEXT(of "os", 0, "Of that system."),                                      \
 	        {.name = of "label",                                                               \
 	                .kind = TW_PARAM_IS_TEXT,                                                  \

@@ -97,7 +97,7 @@ enum tw_status tw_fleet_read_by(
 	*ret = TW_FLEET_LABEL;
 	if (text && strncmp(text, prefix, sizeof prefix - 1) == 0)
 		return read_key(q, text + sizeof prefix - 1, err);
-	st = tw_pick_word("by", text ? text : dflt, tw_fleet_by_names, &which, err);
+	st = tw_enum_of_name("by", text ? text : dflt, tw_fleet_by_names, &which, err);
 	*ret = (enum tw_fleet_by)which;
 	return st;
 }

@@ -287,9 +287,9 @@ const struct tw_param tw_fleet_compare_params[] = {
                 "A version, or trace:ID. Parameters of the filter with a. or b. before them apply "
                 "to one side, as in a.os=13."),
         TW_PARAM_TEXT("b", 0, "The same for B."),
-        TW_PARAM_WORD("mix", mixes, ""),
-        TW_PARAM_WORD("format", formats, ""),
-        TW_PARAM_WORD("only", kinds,
+        TW_PARAM_ENUM("mix", mixes, ""),
+        TW_PARAM_ENUM("format", formats, ""),
+        TW_PARAM_ENUM("only", kinds,
                 "Methods that became slower or faster, that one side lacks, or whose change is "
                 "sure."),
         TW_PARAM_NUMBER("limit", 50, 1, LIMIT_MAX,
@@ -304,7 +304,7 @@ const struct tw_param tw_fleet_compare_params[] = {
 
 static enum tw_status compare_all(struct tw_comparison *c, struct tw_err *err)
 {
-	const bool mix = tw_req_word(c->q->req, "mix") == 0;
+	const bool mix = tw_req_enum(c->q->req, "mix") == 0;
 	const struct tw_fleet_cells cells[TW_SIDES] = {c->sides[0].cells, c->sides[1].cells};
 	enum tw_status st = tw_fleet_mix(cells, NULL, mix, c->q->arena, &c->mix, err);
 
@@ -460,7 +460,7 @@ static bool is_requested(const struct tw_compared_method *m, enum only only)
 static void put_methods(const struct tw_comparison *c)
 {
 	struct tw_fleet_question *q = c->q;
-	const enum only only = (enum only)tw_req_word(q->req, "only");
+	const enum only only = (enum only)tw_req_enum(q->req, "only");
 	const int64_t limit = tw_req_number(q->req, "limit");
 	const int64_t offset = tw_req_number(q->req, "offset");
 	int64_t meant = 0, counts[SURE + 1] = {0};
@@ -547,7 +547,7 @@ static enum tw_status put_json(struct tw_comparison *c, struct tw_err *err)
 
 static enum tw_status put_answer(struct tw_comparison *c, struct tw_err *err)
 {
-	if (tw_req_word(c->q->req, "format") == 0)
+	if (tw_req_enum(c->q->req, "format") == 0)
 		return put_json(c, err);
 	c->q->type = "text/markdown; charset=utf-8";
 	tw_comparison_markdown(c, &c->q->out);

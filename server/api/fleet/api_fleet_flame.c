@@ -21,16 +21,16 @@ static const char *const views[] = {"top_down", "bottom_up", NULL};
 static const char *const metrics[] = {"wall", "cpu", NULL};
 
 const struct tw_param tw_fleet_flame_params[] = {
-        TW_PARAM_WORD("view", views, "From threads down, or from methods up to their callers."),
-        TW_PARAM_WORD("metric", metrics, ""),
+        TW_PARAM_ENUM("view", views, "From threads down, or from methods up to their callers."),
+        TW_PARAM_ENUM("metric", metrics, ""),
         {0},
 };
 
 static enum tw_status read_query(
         const struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
 {
-	a->cpu = (unsigned)tw_req_word(q->req, "metric");
-	a->query.view = (enum tw_flame_view)tw_req_word(q->req, "view");
+	a->cpu = (unsigned)tw_req_enum(q->req, "metric");
+	a->query.view = (enum tw_flame_view)tw_req_enum(q->req, "view");
 	a->query.max_nodes = (uint32_t)tw_req_number_or(
 	        q->req, "max_nodes", tw_req_app(q->req)->config->flame_nodes);
 	return tw_fleet_read_root(q, &a->query.root, &a->query.n_root, err);

@@ -96,7 +96,7 @@ const struct tw_param tw_fleet_methods_params[] = {
         TW_PARAM_TEXT("sort", 0,
                 "p50, p75, p95, p99, mean, max or sum, then _ and a metric. The default is "
                 "p95_self."),
-        TW_PARAM_WORD("order", tw_orders, ""),
+        TW_PARAM_ENUM("order", tw_orders, ""),
         TW_PARAM_TEXT("q", 0, "Names that contain this text."),
         TW_PARAM_FLAG("regex", false, "q is a regular expression."),
         TW_PARAM_FLAG("waits", true,
@@ -113,7 +113,7 @@ static enum tw_status read_table(struct tw_fleet_question *q, struct table *t, s
 
 	if (st == TW_OK)
 		st = read_sort(q, t, err);
-	t->rising = (unsigned)tw_req_word(q->req, "order");
+	t->rising = (unsigned)tw_req_enum(q->req, "order");
 	t->limit = tw_req_number(q->req, "limit");
 	t->offset = tw_req_number(q->req, "offset");
 	t->metrics |= 1U << t->metric;

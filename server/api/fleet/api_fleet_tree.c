@@ -60,7 +60,7 @@ static enum tw_status pick_thread(
 static const char *const frames[] = {"all", "app", NULL};
 
 const struct tw_param tw_fleet_taking_params[] = {
-        TW_PARAM_WORD("frames", frames,
+        TW_PARAM_ENUM("frames", frames,
                 "app: only the app's frames, by the project's rules (/api/v1/frames); the time of "
                 "others belongs to their callers."),
         TW_PARAM_TEXT("thread", 0, "Only threads of that name, with # for digits."),
@@ -77,7 +77,7 @@ enum tw_status tw_fleet_take_names(struct tw_fleet_question *q,
 	size_t n_ids = 0;
 	enum tw_status st = tw_fleet_tree_ids(trees, n, q->arena, &ids, &n_ids, err);
 
-	*ret = (struct tw_fleet_taking){.app_only = tw_req_word(q->req, "frames") == 1};
+	*ret = (struct tw_fleet_taking){.app_only = tw_req_enum(q->req, "frames") == 1};
 	if (st == TW_OK)
 		st = tw_catalogue_rollup_names(tw_req_app(q->req)->catalogue,
 		        tw_req_caller(q->req)->project_id, ids, n_ids, q->arena, &namings, err);

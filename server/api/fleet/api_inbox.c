@@ -234,9 +234,9 @@ static json_t *counts_json(const struct inbox *b)
 }
 
 static const struct tw_param inbox_params[] = {
-        TW_PARAM_WORD(
+        TW_PARAM_ENUM(
                 "state", box_names, "new: open and not muted; live: neither fixed nor muted."),
-        TW_PARAM_OPTIONAL_WORD("kind", kind_names, "Only these."),
+        TW_PARAM_OPTIONAL_ENUM("kind", kind_names, "Only these."),
         TW_PARAM_TEXT("app", 0, "Exactly this app."),
         TW_PARAM_TEXT("owner", 0, "Exactly this owner."),
         TW_PARAM_NUMBER("limit", 200, 1, LIMIT_MAX, "Items."),
@@ -248,8 +248,8 @@ static enum tw_status get_inbox(struct tw_req *r, struct tw_err *err)
 	struct inbox b = {.req = r,
 	        .arena = tw_req_arena(r),
 	        .now_ms = tw_unix_ms(),
-	        .box = (unsigned)tw_req_word(r, "state"),
-	        .kind = (unsigned)(tw_req_word(r, "kind") + 1),
+	        .box = (unsigned)tw_req_enum(r, "state"),
+	        .kind = (unsigned)(tw_req_enum(r, "kind") + 1),
 	        .app = tw_req_text_or_empty(r, "app"),
 	        .owner = tw_req_text_or_empty(r, "owner")};
 	const int64_t limit = tw_req_number(r, "limit");
@@ -351,7 +351,7 @@ static enum tw_status triage_one(
 	const char *kind = json_string_value(json_object_get(item, "kind"));
 	const char *id = json_string_value(json_object_get(item, "id"));
 	unsigned which = 0;
-	enum tw_status st = tw_pick_word("kind", kind ? kind : "", kind_names, &which, err);
+	enum tw_status st = tw_enum_of_name("kind", kind ? kind : "", kind_names, &which, err);
 
 	if (st == TW_OK && !id)
 		st = tw_fail(err, TW_BAD_REQUEST, "id must be a text");

@@ -26,11 +26,11 @@ static const char *const sources[] = {"all", "calls", "reports", NULL};
 static const char *const sorts[] = {"total", "max", "traces", "waits", NULL};
 
 static const struct tw_param question_params[] = {
-        TW_PARAM_WORD("threads", threads, "The threads whose waits count."),
-        TW_PARAM_WORD("thread", threads, "The same as threads."),
-        TW_PARAM_WORD("source", sources,
+        TW_PARAM_ENUM("threads", threads, "The threads whose waits count."),
+        TW_PARAM_ENUM("thread", threads, "The same as threads."),
+        TW_PARAM_ENUM("source", sources,
                 "Where waits are known from: traced calls, reports of threads (ANRs), or both."),
-        TW_PARAM_WORD("sort", sorts, ""),
+        TW_PARAM_ENUM("sort", sorts, ""),
         {0},
 };
 static const struct tw_param locks_params[] = {
@@ -47,9 +47,9 @@ static void read_question(struct tw_fleet_question *q, struct tw_lock_question *
 
 	ret->filter = &q->filter;
 	ret->name = "";
-	ret->others = tw_req_word(q->req, whose) == 1;
-	ret->dumps = (unsigned)tw_req_word(q->req, "source");
-	ret->sort = (unsigned)tw_req_word(q->req, "sort");
+	ret->others = tw_req_enum(q->req, whose) == 1;
+	ret->dumps = (unsigned)tw_req_enum(q->req, "source");
+	ret->sort = (unsigned)tw_req_enum(q->req, "sort");
 }
 
 static enum tw_status read_locks(struct tw_fleet_question *q, struct locks *l, struct tw_err *err)
@@ -186,7 +186,7 @@ static const char *const bys[] = {"version", "day", NULL};
 
 static const struct tw_param lock_params[] = {
         TW_PARAM_REQUIRED("name", 0, "Name of the lock, as in /api/v1/fleet/locks."),
-        TW_PARAM_WORD("by", bys, ""),
+        TW_PARAM_ENUM("by", bys, ""),
         {0},
 };
 
@@ -202,7 +202,7 @@ static enum tw_status answer_lock(struct tw_fleet_question *q, struct tw_err *er
 
 	read_question(q, &of);
 	of.name = tw_req_text(q->req, "name");
-	by = tw_req_word(q->req, "by");
+	by = tw_req_enum(q->req, "by");
 	st = tw_catalogue_locks(c, project, &of, q->arena, &all, &n_all, err);
 	if (st == TW_OK && n_all == 0)
 		st = tw_fail(err, TW_NOT_FOUND,

@@ -20,7 +20,7 @@ static const char *const statuses[] = {
         "live", "all", "open", "acknowledged", "fixed", "returned", NULL};
 
 static const struct tw_param list_params[] = {
-        TW_PARAM_WORD("status", statuses, "live: open, acknowledged and returned."),
+        TW_PARAM_ENUM("status", statuses, "live: open, acknowledged and returned."),
         TW_PARAM_TEXT("app", 0, "Exactly this app."),
         TW_PARAM_TEXT("scenario", 0, "Exactly this scenario."),
         TW_PARAM_TEXT("method", 0, "Name of the method."),
@@ -32,7 +32,7 @@ static const struct tw_param list_params[] = {
 
 static unsigned read_statuses(const struct tw_req *r)
 {
-	const int which = tw_req_word(r, "status");
+	const int which = tw_req_enum(r, "status");
 
 	if (which == 0)
 		return 1U << TW_REGRESS_OPEN | 1U << TW_REGRESS_ACKNOWLEDGED |
@@ -133,7 +133,7 @@ static enum tw_status read_status(
 
 	if (!at)
 		return TW_OK;
-	st = tw_pick_word("status", text ? text : "", tw_regress_status_names, &which, err);
+	st = tw_enum_of_name("status", text ? text : "", tw_regress_status_names, &which, err);
 	if (st == TW_OK)
 		*io = (enum tw_regress_status)which;
 	return st;

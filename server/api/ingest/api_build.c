@@ -224,7 +224,7 @@ static enum tw_status reply_pending(struct tw_req *r, const struct tw_build_row 
 {
 	return tw_req_reply_json(r, 202,
 	        json_pack("{ss ss sI}", "build_id", row->build_id, "state",
-	                tw_mapping_state_words[u->state], "traces", (json_int_t)row->traces),
+	                tw_mapping_state_names[u->state], "traces", (json_int_t)row->traces),
 	        err);
 }
 
@@ -260,7 +260,7 @@ static enum tw_status reply_end(struct tw_req *r, const struct tw_build_row *row
 	const char *in_use = retrace ? row->retrace.source_sha256 : row->source_sha256;
 
 	if (mine && u->state == TW_MAPPING_FAILED) {
-		enum tw_status st = tw_status_of_word(u->error_status);
+		enum tw_status st = tw_status_of_name(u->error_status);
 
 		return tw_fail_at(err, st == TW_OK ? TW_BUG : st,
 		        u->error_offset < 0 ? TW_NO_OFFSET : (uint64_t)u->error_offset, "%s",
@@ -346,7 +346,7 @@ static int set_upload(json_t *o, struct tw_mapping_upload last, bool in_use)
 	const struct tw_mapping_upload u = shown(last, in_use);
 
 	return json_object_set_new(o, "mapping", json_boolean(in_use)) |
-	       json_object_set_new(o, "state", json_string(tw_mapping_state_words[u.state])) |
+	       json_object_set_new(o, "state", json_string(tw_mapping_state_names[u.state])) |
 	       json_object_set_new(o, "error", error_json(&u));
 }
 

@@ -35,7 +35,7 @@ static const struct tw_param calls_params[] = {
                 "Index of the method; without it, calls of every method."),
         TW_PARAM_NUMBER("min_ns", 0, 0, INT64_MAX, "Shortest duration that is listed."),
         TW_PARAM_NUMBER("max_ns", INT64_MAX, 0, INT64_MAX, "Longest duration that is listed."),
-        TW_PARAM_WORD("sort", sorts, "The longest calls, longest first, or the first ones."),
+        TW_PARAM_ENUM("sort", sorts, "The longest calls, longest first, or the first ones."),
         TW_PARAM_NUMBER("limit", 100, 0, TW_CALLS_MAX, ""),
         TW_PARAM_TEXT("around", 0,
                 "A call as TID.BEGIN_NS.DEPTH: its neighbours among these calls are returned, in "
@@ -58,7 +58,7 @@ static enum tw_status read_calls(const struct tw_question *q, struct tw_calls_qu
 		st = tw_fail(err, TW_NOT_FOUND, "the trace has no method %lld", (long long)method);
 	ret->method = method < 0 ? TW_NO_METHOD : (uint32_t)method;
 	ret->limit = (uint32_t)tw_req_number(r, "limit");
-	ret->by_time = tw_req_word(r, "sort") == 1;
+	ret->by_time = tw_req_enum(r, "sort") == 1;
 	ret->around = asked ? around : NULL;
 	return st;
 }

@@ -53,10 +53,10 @@ static const char *const views[] = {"top_down", "bottom_up", NULL};
 static const char *const raw_kinds[] = {"sqlite", NULL};
 
 static const struct tw_param export_params[] = {
-        TW_PARAM_WORD("metric", metrics,
+        TW_PARAM_ENUM("metric", metrics,
                 "folded: all three; d3 and svg: wall and count; the others hold what they can and "
                 "take wall."),
-        TW_PARAM_WORD("view", views, "d3 and svg."),
+        TW_PARAM_ENUM("view", views, "d3 and svg."),
         TW_PARAM_NUMBER("max_nodes", 0, 0, NODES_MAX,
                 "d3 and svg; the rest becomes (other). 0: 20,000 in d3, 4,000 in svg."),
         TW_PARAM_FLAG("merged", false, "folded: stacks do not begin with their thread."),
@@ -64,7 +64,7 @@ static const struct tw_param export_params[] = {
 };
 
 static const struct tw_param raw_params[] = {
-        TW_PARAM_WORD("as", raw_kinds, "An SQLite database, as export/sqlite."),
+        TW_PARAM_ENUM("as", raw_kinds, "An SQLite database, as export/sqlite."),
         {0},
 };
 
@@ -73,7 +73,7 @@ static enum tw_status read_query(
 {
 	const char *kind = tw_req_path(v->req, "kind");
 	struct tw_export_query q = {
-	        .kind = tw_export_kind(kind ? kind : raw_kinds[tw_req_word(v->req, "as")])};
+	        .kind = tw_export_kind(kind ? kind : raw_kinds[tw_req_enum(v->req, "as")])};
 	enum tw_status st;
 
 	if (!q.kind)
@@ -82,8 +82,8 @@ static enum tw_status read_query(
 	*ret = q;
 	if (!kind)
 		return st;
-	q.metric = (enum tw_export_metric)tw_req_word(v->req, "metric");
-	q.view = (enum tw_flame_view)tw_req_word(v->req, "view");
+	q.metric = (enum tw_export_metric)tw_req_enum(v->req, "metric");
+	q.view = (enum tw_flame_view)tw_req_enum(v->req, "view");
 	q.max_nodes = (uint32_t)tw_req_number(v->req, "max_nodes");
 	q.merged = tw_req_flag(v->req, "merged");
 	*ret = q;

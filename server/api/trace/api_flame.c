@@ -33,13 +33,13 @@ static const char *const metrics[] = {"wall", "count", "cpu", "waiting", "runnin
 static const char *const formats[] = {"json", "columns", NULL};
 
 static const struct tw_param flame_params[] = {
-        TW_PARAM_WORD("view", views, ""),
-        TW_PARAM_WORD("metric", metrics,
+        TW_PARAM_ENUM("view", views, ""),
+        TW_PARAM_ENUM("metric", metrics,
                 "What widths are: wall time, calls, CPU time, or the two parts of wall time: "
                 "running and waiting. Where CPU time is known, running is CPU time, otherwise the "
                 "time outside methods that only wait (decoder/symbols/waits.def). 400 for cpu when "
                 "the trace has no CPU time."),
-        TW_PARAM_WORD("format", formats, ""),
+        TW_PARAM_ENUM("format", formats, ""),
         TW_PARAM_TEXT("root", 0,
                 "Method indexes from the top of the view, with dots between them: drill-down."),
         TW_PARAM_OPTIONAL_NUMBER("max_nodes", 1, NODES_MAX,
@@ -55,7 +55,7 @@ static enum tw_status read_flame_query(const struct tw_question *q, struct tw_fl
         bool *ret_columns, struct tw_err *err)
 {
 	const struct tw_req *r = q->v.req;
-	const int metric = tw_req_word(r, "metric");
+	const int metric = tw_req_enum(r, "metric");
 	enum tw_status st = TW_OK;
 
 	if (st == TW_OK && metric == TW_METRIC_CPU && !tw_trace_file_info(q->v.file)->has_cpu)
@@ -63,14 +63,14 @@ static enum tw_status read_flame_query(const struct tw_question *q, struct tw_fl
 		        err, TW_BAD_REQUEST, "metric: this trace tells no CPU time of its calls");
 	if (st != TW_OK)
 		return st;
-	*ret = (struct tw_flame_query){.view = (enum tw_flame_view)tw_req_word(r, "view"),
+	*ret = (struct tw_flame_query){.view = (enum tw_flame_view)tw_req_enum(r, "view"),
 	        .metric = (enum tw_flame_metric)metric,
 	        .max_nodes = (uint32_t)tw_req_number_or(
 	                r, "max_nodes", tw_req_app(r)->config->flame_nodes),
 	        .skip = (uint32_t)tw_req_number(r, "skip"),
 	        .steps = q->steps,
 	        .n_steps = q->n_steps};
-	*ret_columns = tw_req_word(r, "format") == 1;
+	*ret_columns = tw_req_enum(r, "format") == 1;
 	st = metric == TW_METRIC_WAITING || metric == TW_METRIC_RUNNING
 	             ? tw_view_waits(&q->v, q->arena, &ret->waits, err)
 	             : TW_OK;

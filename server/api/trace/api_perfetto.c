@@ -67,10 +67,10 @@ static const struct tw_param perfetto_params[] = {
                 .dflt = true,
                 .about = "false leaves the system trace out; true is an error (404) if none was "
                          "sent."},
-        TW_PARAM_WORD("format", forms,
+        TW_PARAM_ENUM("format", forms,
                 "`tar`: the system trace byte for byte, ours, and a manifest; for Perfetto 58 and "
                 "later."),
-        TW_PARAM_WORD("compress", compressions,
+        TW_PARAM_ENUM("compress", compressions,
                 "`gzip` and `zstd` (Perfetto 58 and later) of the whole file; `packets`: ours in "
                 "compressed packets."),
         {0},
@@ -109,8 +109,8 @@ static enum tw_status read_align(
 
 static struct tw_perfetto_options read_options(const struct tw_req *r)
 {
-	return (struct tw_perfetto_options){.form = (enum tw_perfetto_form)tw_req_word(r, "format"),
-	        .compression = (enum tw_perfetto_compression)tw_req_word(r, "compress")};
+	return (struct tw_perfetto_options){.form = (enum tw_perfetto_form)tw_req_enum(r, "format"),
+	        .compression = (enum tw_perfetto_compression)tw_req_enum(r, "compress")};
 }
 
 /* --- opening --- */

@@ -262,8 +262,8 @@ static const char *const sorts[] = {[BY_SELF] = "self_ns",
         NULL};
 
 static const struct tw_param methods_params[] = {
-        TW_PARAM_WORD("sort", sorts, ""),
-        TW_PARAM_WORD("order", tw_orders, ""),
+        TW_PARAM_ENUM("sort", sorts, ""),
+        TW_PARAM_ENUM("order", tw_orders, ""),
         TW_PARAM_NUMBER("limit", 25, 1, METHODS_MAX, ""),
         TW_PARAM_NUMBER("offset", 0, 0, UINT32_MAX, ""),
         TW_PARAM_TEXT("q", 0,
@@ -277,8 +277,8 @@ static const struct tw_param methods_params[] = {
 
 static void read_table(const struct tw_req *r, struct table *t)
 {
-	t->sort = (unsigned)tw_req_word(r, "sort");
-	t->falling_or_rising = (unsigned)tw_req_word(r, "order");
+	t->sort = (unsigned)tw_req_enum(r, "sort");
+	t->falling_or_rising = (unsigned)tw_req_enum(r, "order");
 	t->regex = tw_req_flag(r, "regex");
 	t->with_p95 = tw_req_flag(r, "p95");
 	t->limit = tw_req_number(r, "limit");

@@ -18,7 +18,7 @@ static const char *const sorts[] = {"created", "duration", "slices", "bytes", NU
 #define PARAM_PART(name, about)   TW_PARAM_TEXT(name, 0, about)
 #define PARAM_TAG(name, about)    TW_PARAM_TEXT(name, 0, about)
 #define PARAM_NUMBER(name, about) TW_PARAM_OPTIONAL_NUMBER(name, 0, INT64_MAX, about)
-#define PARAM_STATE(name, about)  TW_PARAM_OPTIONAL_WORD(name, tw_trace_state_words, about)
+#define PARAM_STATE(name, about)  TW_PARAM_OPTIONAL_ENUM(name, tw_trace_state_names, about)
 #define PARAM_FLAG(name, about)   TW_PARAM_FLAG(name, false, about)
 #define PARAM_LABEL(name_, about_)                                                                 \
 	{                                                                                          \
@@ -35,8 +35,8 @@ static const struct tw_param filter_params[] = {
 };
 
 static const struct tw_param page_params[] = {
-        TW_PARAM_WORD("sort", sorts, ""),
-        TW_PARAM_WORD("order", tw_orders, ""),
+        TW_PARAM_ENUM("sort", sorts, ""),
+        TW_PARAM_ENUM("order", tw_orders, ""),
         TW_PARAM_NUMBER("limit", 50, 1, 500, ""),
         TW_PARAM_TEXT("cursor", 0, "`cursor` of the page before."),
         {0},
@@ -53,8 +53,8 @@ static enum tw_status parse_filter(
 {
 	struct tw_trace_filter f = {.cursor = tw_req_text_or_empty(r, "cursor"),
 	        .limit = (uint32_t)tw_req_number(r, "limit"),
-	        .sort = (enum tw_trace_sort)tw_req_word(r, "sort"),
-	        .ascending = tw_req_word(r, "order") == 1};
+	        .sort = (enum tw_trace_sort)tw_req_enum(r, "sort"),
+	        .ascending = tw_req_enum(r, "order") == 1};
 	enum tw_status st = tw_req_each_query(r, add_condition, &f, err);
 
 	if (st == TW_OK)
@@ -124,9 +124,9 @@ static const char *const facet_columns[] = {
 
 static const struct tw_param facets_params[] = {
         {.name = "column",
-                .kind = TW_PARAM_IS_WORD,
+                .kind = TW_PARAM_IS_ENUM,
                 .required = true,
-                .words = facet_columns,
+                .names = facet_columns,
                 .about = ""},
         {0},
 };

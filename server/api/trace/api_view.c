@@ -42,7 +42,7 @@ static enum tw_status put_thread(const struct tw_view *v, const struct tw_waits 
 	tw_json_key_int(j, "pid", t->pid);
 	tw_json_key_str(j, "name", t->name);
 	tw_json_key_bool(j, "is_main", t->is_main);
-	tw_json_key_str(j, "source", tw_str_of(tw_source_word(t->source)));
+	tw_json_key_str(j, "source", tw_str_of(tw_slice_source_name(t->source)));
 	tw_json_key_int(j, "interval_ns", t->interval_ns);
 	tw_json_key_int(j, "slices", (int64_t)t->slices);
 	tw_json_key_int(j, "roots", (int64_t)t->roots);

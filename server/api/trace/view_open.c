@@ -25,7 +25,7 @@ static enum tw_status not_ready(const struct tw_trace_row *row, struct tw_err *e
 		        "this trace could not be decoded: %.150s", row->error.msg);
 	return tw_fail(err, TW_CONFLICT,
 	        "this trace is still being decoded (%s%s%.120s); ask again in a moment",
-	        tw_trace_state_word(row->state), row->error.msg[0] ? ": " : "", row->error.msg);
+	        tw_trace_state_name(row->state), row->error.msg[0] ? ": " : "", row->error.msg);
 }
 
 /* Without a readable mapping the trace is shown without names. A mapping that is temporarily

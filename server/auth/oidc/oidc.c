@@ -38,7 +38,7 @@ struct tw_oidc {
 	char name[TW_OIDC_NAME_BYTES];
 };
 
-const char *tw_oidc_why_word(enum tw_oidc_why why)
+const char *tw_oidc_why_name(enum tw_oidc_why why)
 {
 	static const char *const texts[] = {
 #define X(name, word) [TW_OIDC_##name] = (word),

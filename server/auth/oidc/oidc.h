@@ -35,7 +35,7 @@ enum tw_oidc_why {
 #undef X
 };
 
-const char *tw_oidc_why_word(enum tw_oidc_why why);
+const char *tw_oidc_why_name(enum tw_oidc_why why);
 
 struct tw_oidc;
 

@@ -109,7 +109,7 @@ static enum tw_status set_role(
 		return st;
 	return tw_cat_audit(db,
 	        &(struct tw_change){leaves ? "member.remove" : "member.set", project, a->name, &by,
-	                .facts = {{"scope", leaves ? NULL : tw_scope_word(g->scope)},
+	                .facts = {{"scope", leaves ? NULL : tw_scope_name(g->scope)},
 	                        {"by", "provider"}}},
 	        err);
 }

@@ -41,7 +41,7 @@ enum tw_status tw_catalogue_key_add(struct tw_catalogue *c, const struct tw_key_
 	        k->expires_ms);
 	st = tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"key.create", k->project_id, id,
-	                .facts = {{"name", k->name}, {"scope", tw_scope_word(k->scope)},
+	                .facts = {{"name", k->name}, {"scope", tw_scope_name(k->scope)},
 	                        {"expires_ms", tw_cat_number(k->expires_ms, ends)}}},
 	        err);
 	if (st == TW_OK)
@@ -139,7 +139,7 @@ static const struct tw_field key_fields[] = {
         KEY(id, "key_id", "id"),
         KEY(project_id, "project_id", NULL),
         KEY(name, "name", "name"),
-        TW_FIELD(struct tw_key_row, scope, "scope", "scope", .words = tw_scope_words),
+        TW_FIELD(struct tw_key_row, scope, "scope", "scope", .names = tw_scope_names),
         KEY(created_ms, "created_ms", "created_ms"),
         KEY(last_seen_ms, "last_seen_ms", "last_seen_ms"),
         KEY(revoked_ms, "revoked_ms", "revoked_ms"),

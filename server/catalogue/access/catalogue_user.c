@@ -266,7 +266,7 @@ enum tw_status tw_catalogue_member_set(struct tw_catalogue *c, const char *proje
 		        leaves ? "the user has no role in this project" : "no such project");
 	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){leaves ? "member.remove" : "member.set", project_id, name,
-	                .facts = {{"scope", leaves ? NULL : tw_scope_word(scope)}}},
+	                .facts = {{"scope", leaves ? NULL : tw_scope_name(scope)}}},
 	        err);
 }
 

@@ -306,7 +306,7 @@ enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *
 	TW_FIELD(struct tw_regression, member, column, json, __VA_ARGS__)
 static const struct tw_field row_fields[] = {
         ROW(id, "regression_id", "id"),
-        ROW(of.kind, "kind", "kind", .words = tw_regress_kind_names),
+        ROW(of.kind, "kind", "kind", .names = tw_regress_kind_names),
         ROW(of.app, "app", "app"),
         ROW(of.scenario, "scenario", "scenario"),
         ROW(of.method, "method", "method"),
@@ -326,7 +326,7 @@ static const struct tw_field row_fields[] = {
         ROW(of.share, "share_ppm", "share", .scale = 1e6),
         ROW(of.before_trace, "before_trace", "before_trace", .shape = TW_SHAPE_OR_NULL),
         ROW(of.after_trace, "after_trace", "after_trace", .shape = TW_SHAPE_OR_NULL),
-        ROW(status, "status", "status", .words = tw_regress_status_names),
+        ROW(status, "status", "status", .names = tw_regress_status_names),
         ROW(of.fixed_in, "fixed_in", "fixed_in"),
         ROW(of.fixed_day, "fixed_day", "fixed_day_ms", .shape = TW_SHAPE_DAY),
         ROW(earlier, "earlier", "earlier"),

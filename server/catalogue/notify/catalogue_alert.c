@@ -45,7 +45,7 @@ static const struct tw_field rule_fields[] = {
         RULE(scenario, "scenario", "scenario"),
         RULE(version_name, "version_name", "version_name"),
         RULE(author, "author", "author"),
-        TW_FIELD(struct tw_alert_rule, kind, "r.kind", "kind", .words = tw_alert_kind_names),
+        TW_FIELD(struct tw_alert_rule, kind, "r.kind", "kind", .names = tw_alert_kind_names),
         RULE(percent, "percentile", "percent"),
         RULE(days, "days", "days"),
         RULE(limit, "limit_micro", NULL),

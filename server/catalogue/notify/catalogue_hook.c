@@ -13,7 +13,7 @@ static const struct tw_field hook_fields[] = {
         HOOK(name, "name", "name"),
         HOOK(url, "url", "url"),
         HOOK(secret, "secret", NULL),
-        TW_FIELD(struct tw_webhook, kind, "kind", "kind", .words = tw_hook_kind_names),
+        TW_FIELD(struct tw_webhook, kind, "kind", "kind", .names = tw_hook_kind_names),
         HOOK(events, "events", NULL),
         HOOK(author, "author", "author"),
         HOOK(created_ms, "created_ms", "created_ms"),

@@ -10,7 +10,7 @@
 #define NAMES(member, column, json)   TW_FIELD(struct tw_build_names, member, column, json)
 #define BUILD(member, column, json)   TW_FIELD(struct tw_build_row, member, column, json)
 
-const char *const tw_mapping_state_words[] = {
+const char *const tw_mapping_state_names[] = {
         "none", "queued", "compiling", "ready", "failed", NULL};
 
 /* The last upload, which has a row of mapping_job until it is in use. */

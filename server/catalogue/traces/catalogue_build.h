@@ -26,10 +26,10 @@ enum tw_mapping_state { /* of a build's last upload of that kind */
 	TW_MAPPING_READY,
 	TW_MAPPING_FAILED
 };
-extern const char *const tw_mapping_state_words[]; /* ended by NULL */
+extern const char *const tw_mapping_state_names[]; /* ended by NULL */
 struct tw_mapping_upload {
 	enum tw_mapping_state state;
-	/* "" if ready or none; the status is a word (tw_status_word).  If queued: why it was
+	/* "" if ready or none; the status is a word (tw_status_name).  If queued: why it was
 	 * postponed. */
 	const char *job_id, *error_status, *error_message;
 	int64_t error_offset; /* -1 none */

@@ -237,7 +237,7 @@ enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_j
 		st = tw_cat_exec(w, NULL, err,
 		        "UPDATE trace SET state=3, tries=?, error_status=?, error_message=?,"
 		        " error_offset=? WHERE project_id=? AND trace_id=?",
-		        "ittitt", (int64_t)job->tries, tw_status_word(why->code), why->msg, offset,
+		        "ittitt", (int64_t)job->tries, tw_status_name(why->code), why->msg, offset,
 		        job->project_id, job->trace_id);
 	if (st == TW_OK)
 		st = death ? tw_cat_quarantine_enter(w, job, death, err)
@@ -311,7 +311,7 @@ enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job
 		                : "UPDATE trace SET state=0, tries=?, error_status=?,"
 		                  " error_message=?, error_offset=-1 WHERE project_id=? AND"
 		                  " trace_id=?",
-		        "itttt", (int64_t)job->tries - 1, tw_status_word(why->code), why->msg,
+		        "itttt", (int64_t)job->tries - 1, tw_status_name(why->code), why->msg,
 		        job->project_id, job->trace_id);
 	return tw_cat_end(c, w, st, err);
 }

@@ -135,7 +135,7 @@ static enum tw_status and_state(
         struct where *w, const char *sql, const char *word, struct tw_err *err)
 {
 	for (int s = TW_TRACE_QUEUED; s < TW_TRACE_STATES; s++)
-		if (strcmp(word, tw_trace_state_word((enum tw_trace_state)s)) == 0)
+		if (strcmp(word, tw_trace_state_name((enum tw_trace_state)s)) == 0)
 			return and_value(w, sql, NULL, s, err);
 	return tw_fail(err, TW_BAD_REQUEST,
 	        "state is queued, decoding, ready, failed or archived, not %.60s", word);
@@ -533,7 +533,7 @@ static enum tw_status read_facets(struct tw_cat_query *q, bool states, struct tw
 	size_t n = 0;
 
 	while (st == TW_OK && n < FACETS_MAX && tw_cat_row(q)) {
-		rows[n].value = states ? tw_trace_state_word((enum tw_trace_state)tw_cat_int(q, 0))
+		rows[n].value = states ? tw_trace_state_name((enum tw_trace_state)tw_cat_int(q, 0))
 		                       : tw_cat_text(q, 0, a);
 		rows[n].count = (uint64_t)tw_cat_int(q, 1);
 		if (!rows[n++].value)

@@ -338,7 +338,7 @@ enum tw_status tw_catalogue_mapping_failed(struct tw_catalogue *c, const struct 
 	        "UPDATE mapping_job SET claimed=2, owner='', source_sha256='', error_status=?,"
 	        " error_message=?, error_offset=? WHERE project_id=? AND job_id=? AND claimed=1"
 	        " AND owner=? AND tries=?",
-	        "ttittti", tw_status_word(why->code), why->msg, offset, job->project_id,
+	        "ttittti", tw_status_name(why->code), why->msg, offset, job->project_id,
 	        job->trace_id, job->owner, (int64_t)job->tries);
 	if (st == TW_OK && !changed)
 		st = tw_cat_drop_job(w, job, err); /* returns why nothing changed */

@@ -7,7 +7,7 @@
 #define ROW(member, column, json) TW_FIELD(struct tw_quarantined, member, column, json)
 static const struct tw_field row_fields[] = {
         ROW(id, "q.trace_id", "id"),
-        TW_FIELD(struct tw_quarantined, state, "state", "state", .words = tw_trace_state_words),
+        TW_FIELD(struct tw_quarantined, state, "state", "state", .names = tw_trace_state_names),
         ROW(reason, "reason", "reason"),
         ROW(signal, "signal", "signal"),
         ROW(format, "q.format", "format"),

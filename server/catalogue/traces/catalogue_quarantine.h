@@ -21,7 +21,7 @@ struct tw_db; /* catalogue_db.h */
 enum { TW_QUARANTINE_PAGE = 1000 };
 
 struct tw_death_note {
-	const char *reason; /* tw_death_word */
+	const char *reason; /* tw_death_name */
 	int signal;         /* 0: none */
 	const char *format; /* "" not recognised */
 	uint32_t decoder_version;

@@ -38,7 +38,7 @@ enum tw_status tw_catalogue_stage_rows(struct tw_catalogue *c, const struct tw_s
         const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_trace_row **ret,
         size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* The trace waits until a later time: five seconds, doubled with each attempt, at most six hours.
- * `reason` is a tw_status_word. */
+ * `reason` is a tw_status_name. */
 enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct tw_stage_marks *m,
         const struct tw_named_trace *t, const char *reason, int64_t now_ms,
         struct tw_err *err) TW_MUST_USE;

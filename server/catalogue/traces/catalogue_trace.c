@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const tw_trace_state_words[] = {
+const char *const tw_trace_state_names[] = {
         "queued", "decoding", "ready", "failed", "archived", NULL};
 
 enum { PARTS_MAX = TW_CATALOGUE_PARTS };
 
-const char *tw_trace_state_word(enum tw_trace_state s)
+const char *tw_trace_state_name(enum tw_trace_state s)
 {
-	return (unsigned)s < TW_TRACE_STATES ? tw_trace_state_words[s] : "failed";
+	return (unsigned)s < TW_TRACE_STATES ? tw_trace_state_names[s] : "failed";
 }
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -61,7 +61,7 @@ static const struct tw_field summary_fields[] = {
 };
 const struct tw_fields tw_trace_summary_fields = TW_FIELDS(summary_fields);
 
-static const char *const counted_words[] = {"waiting", "counted", "unreadable", "put_off", NULL};
+static const char *const counted_names[] = {"waiting", "counted", "unreadable", "put_off", NULL};
 
 #define TAGS                                                                                       \
 	"(SELECT " TW_EITHER("json_group_array(tag)",                                              \
@@ -74,7 +74,7 @@ static const struct tw_field row_fields[] = {
         ROW(id, "trace_id", "id"),
         ROW(project_id, "project_id", NULL),
         ROW(key_id, "key_id", NULL),
-        TW_FIELD(struct tw_trace_row, state, "state", "state", .words = tw_trace_state_words),
+        TW_FIELD(struct tw_trace_row, state, "state", "state", .names = tw_trace_state_names),
         ROW(created_ms, "created_ms", "created_ms"),
         ROW(ready_ms, "ready_ms", "ready_ms"),
         ROW(tries, "tries", "tries"),
@@ -89,7 +89,7 @@ static const struct tw_field row_fields[] = {
         ROW(first_anr, TW_TRACE_IS_FIRST, "first_anr"),
         TW_FIELD(struct tw_trace_row, tags, TAGS, "tags", .shape = TW_SHAPE_LIST),
         ROW(annotations, "annotations", "annotations"),
-        TW_FIELD(struct tw_trace_row, counted, "folded", "counted", .words = counted_words),
+        TW_FIELD(struct tw_trace_row, counted, "folded", "counted", .names = counted_names),
 };
 const struct tw_fields tw_trace_fields = TW_FIELDS(row_fields);
 
@@ -101,7 +101,7 @@ bool tw_cat_read_trace(const struct tw_cat_query *q, struct tw_arena *a, struct 
 	r->error = (struct tw_err){.code = TW_OK};
 	if (at >= 0 && tw_cat_str(q, at) && tw_cat_str(q, at)[0]) {
 		offset = tw_cat_int(q, at + 2);
-		r->error.code = tw_status_of_word(tw_cat_str(q, at));
+		r->error.code = tw_status_of_name(tw_cat_str(q, at));
 		(void)snprintf(r->error.msg, sizeof r->error.msg, "%s", tw_cat_str(q, at + 1));
 		r->error.offset = offset < 0 ? TW_NO_OFFSET : (uint64_t)offset;
 	}

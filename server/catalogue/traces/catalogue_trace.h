@@ -23,8 +23,8 @@ enum tw_trace_state {
 	TW_TRACE_ARCHIVED, /* was ready; only its upload is stored, and decoded on request */
 	TW_TRACE_STATES
 };
-extern const char *const tw_trace_state_words[TW_TRACE_STATES + 1]; /* ends with NULL */
-const char *tw_trace_state_word(enum tw_trace_state s);
+extern const char *const tw_trace_state_names[TW_TRACE_STATES + 1]; /* ends with NULL */
+const char *tw_trace_state_name(enum tw_trace_state s);
 
 /* Metadata from the uploader; "" for missing values. */
 struct tw_trace_meta {

@@ -26,7 +26,7 @@ static void print_text(void *arg, enum tw_doctor_level level, const char *what, 
 
 	(void)arg;
 	(void)what;
-	(void)printf("%s%s%s: %s\n", tw_term_paint(stdout, paints[level]), tw_doctor_word(level),
+	(void)printf("%s%s%s: %s\n", tw_term_paint(stdout, paints[level]), tw_doctor_name(level),
 	        tw_term_paint(stdout, TW_PLAIN), text);
 }
 
@@ -36,7 +36,7 @@ static void print_json(void *arg, enum tw_doctor_level level, const char *what, 
 	struct tw_json *j = tw_cli_line(&line);
 
 	(void)arg;
-	tw_json_key_str(j, "level", tw_str_of(tw_doctor_word(level)));
+	tw_json_key_str(j, "level", tw_str_of(tw_doctor_name(level)));
 	tw_json_key_str(j, "what", tw_str_of(what));
 	tw_json_key_str(j, "text", tw_str_of(text));
 	if (tw_cli_line_end(&line, NULL) != TW_OK)

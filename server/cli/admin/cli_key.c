@@ -188,7 +188,7 @@ static const char *time_text(int64_t ms, char *out, size_t cap)
 static enum tw_status print_text(const struct tw_key_row *k, struct tw_err *err)
 {
 	char ends[32], seen[32];
-	int n = printf("%s\t%s\t%s\t%s\tends %s\tseen %s%s%s\n", k->id, tw_scope_word(k->scope),
+	int n = printf("%s\t%s\t%s\t%s\tends %s\tseen %s%s%s\n", k->id, tw_scope_name(k->scope),
 	        state_of(k), k->name, time_text(k->expires_ms, ends, sizeof ends),
 	        time_text(k->last_seen_ms, seen, sizeof seen), k->seen_from[0] ? " from " : "",
 	        k->seen_from);
@@ -202,7 +202,7 @@ static enum tw_status print_json(const struct tw_key_row *k, struct tw_err *err)
 	struct tw_json *j = tw_cli_line(&line);
 
 	tw_json_key_str(j, "id", tw_str_of(k->id));
-	tw_json_key_str(j, "scope", tw_str_of(tw_scope_word(k->scope)));
+	tw_json_key_str(j, "scope", tw_str_of(tw_scope_name(k->scope)));
 	tw_json_key_str(j, "state", tw_str_of(state_of(k)));
 	tw_json_key_str(j, "name", tw_str_of(k->name));
 	tw_json_key_int(j, "expires_ms", k->expires_ms);

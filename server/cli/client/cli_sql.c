@@ -179,7 +179,7 @@ static enum tw_status find_in(struct tw_catalogue *c, struct tw_blobs *b, const 
 	enum tw_status st = a ? tw_catalogue_trace_get(c, project, id, a, &row, err) : tw_oom(err);
 
 	if (st == TW_OK && row.state != TW_TRACE_READY)
-		st = tw_fail(err, TW_CONFLICT, "this trace is %s", tw_trace_state_word(row.state));
+		st = tw_fail(err, TW_CONFLICT, "this trace is %s", tw_trace_state_name(row.state));
 	if (st == TW_OK)
 		st = tw_trace_stored_open(b, id, &ret->file, err);
 	if (st == TW_OK && row.meta.build_id[0] &&

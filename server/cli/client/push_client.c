@@ -233,7 +233,7 @@ static enum tw_status refusal(const struct attempt *a, struct tw_err *err)
 	const json_t *e = json_object_get(json, "error");
 	const char *word = json_string_value(json_object_get(e, "status"));
 	const char *message = json_string_value(json_object_get(e, "message"));
-	enum tw_status code = word ? tw_status_of_word(word) : TW_IO;
+	enum tw_status code = word ? tw_status_of_name(word) : TW_IO;
 
 	tw_fail(err, code, "the server answers %ld: %s", a->http,
 	        message ? message : "no reason given");

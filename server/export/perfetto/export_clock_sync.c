@@ -13,7 +13,7 @@
 /* Recorders take the first and last snapshot slightly outside of the recorded range. */
 #define APART_NS ((int64_t)1000000000)
 
-const char *tw_clock_sync_word(enum tw_clock_sync_choice choice)
+const char *tw_clock_sync_name(enum tw_clock_sync_choice choice)
 {
 	static const char *const words[] = {
 	        "alone", "monotonic", "boottime", "start", "slice", "apart"};

@@ -21,7 +21,7 @@ enum tw_clock_sync_choice {
 	TW_CLOCK_SYNC_SLICE,     /* a slice of the given name begins together with the other's */
 	TW_CLOCK_SYNC_APART      /* according to the clocks they were not recorded together */
 };
-const char *tw_clock_sync_word(enum tw_clock_sync_choice choice); /* "monotonic", "start" */
+const char *tw_clock_sync_name(enum tw_clock_sync_choice choice); /* "monotonic", "start" */
 
 struct tw_clock_sync_step { /* from here on, add_ns is added */
 	int64_t from_ns, add_ns;

@@ -454,7 +454,7 @@ static void emit_clock(const struct tw_ours *o, tw_plan_fact_fn each, void *arg,
 	char key[KEY_BYTES];
 
 	(void)snprintf(key, sizeof key, "clock%s", suffix);
-	each(arg, key, tw_clock_sync_word(o->place.choice), 0);
+	each(arg, key, tw_clock_sync_name(o->place.choice), 0);
 	(void)snprintf(key, sizeof key, "clock_offset_ns%s", suffix);
 	if (base >= 0)
 		each(arg, key, NULL,

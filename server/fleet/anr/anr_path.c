@@ -11,7 +11,7 @@ struct sample {
 
 static const char *name_at_depth(const struct sample *l, size_t depth)
 {
-	return depth < l->n ? tw_anr_word(json_array_get(l->frames, l->n - 1 - depth), "name")
+	return depth < l->n ? tw_anr_text_of(json_array_get(l->frames, l->n - 1 - depth), "name")
 	                    : NULL;
 }
 

@@ -200,7 +200,7 @@ static void test_accept_encoding(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		if (tw_coding_choose(cases[i].accept) != cases[i].want)
 			fail_msg("%s gives %s", cases[i].accept ? cases[i].accept : "nothing",
-			        tw_coding_word(tw_coding_choose(cases[i].accept)));
+			        tw_coding_name(tw_coding_choose(cases[i].accept)));
 	assert_true(tw_coding_accepted(NULL, TW_CODING_IDENTITY));
 	assert_false(tw_coding_accepted("identity;q=0", TW_CODING_IDENTITY));
 	assert_false(tw_coding_accepted("*;q=0", TW_CODING_IDENTITY));

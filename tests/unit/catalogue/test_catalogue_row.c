@@ -43,7 +43,7 @@ static const struct tw_fields inner_fields = TW_FIELDS(inner_list);
 static const struct tw_field outer_list[] = {
         TW_FIELD(struct outer, name, "name", "title", .shape = TW_SHAPE_OR_NULL),
         TW_FIELD(struct outer, list, "list", "list", .shape = TW_SHAPE_LIST),
-        TW_FIELD(struct outer, level, "level", "level", .words = level_words),
+        TW_FIELD(struct outer, level, "level", "level", .names = level_words),
         TW_FIELD(struct outer, signal, "signal", "signal"),
         TW_FIELD(struct outer, small, "small", NULL),
         TW_FIELD_OF_GROUP(struct outer, inner, &inner_fields, "inner"),

@@ -121,7 +121,7 @@ static void test_fail_makes_one_line(void **state)
 	assert_int_equal(tw_fail_at(&err, TW_CORRUPT, 7, "bad\n%s", "\x01"), TW_CORRUPT);
 	assert_string_equal(err.msg, "bad??");
 	assert_int_equal(tw_status_http(TW_CORRUPT), 422);
-	assert_int_equal(tw_status_of_word("malformed"), TW_CORRUPT);
+	assert_int_equal(tw_status_of_name("malformed"), TW_CORRUPT);
 }
 
 static void test_i64(void **state)

@@ -128,7 +128,7 @@ static void starve(const struct tw_format *f, const char *name)
 		}
 		if (st != TW_NOMEM)
 			fail_msg("%s: without allocation %llu: %s", name, (unsigned long long)at,
-			        tw_status_word(st));
+			        tw_status_name(st));
 	}
 	fail_msg("%s: there is no end of allocations", name);
 }
@@ -147,7 +147,7 @@ static void refuse(const struct tw_format *f, const char *name)
 		st = run(f, &w);
 		if (st != TW_FULL || w.calls != at)
 			fail_msg("%s: the sink's answer %llu of %llu became %s after %llu", name,
-			        (unsigned long long)at, (unsigned long long)all, tw_status_word(st),
+			        (unsigned long long)at, (unsigned long long)all, tw_status_name(st),
 			        (unsigned long long)w.calls);
 	}
 }

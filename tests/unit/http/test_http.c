@@ -147,8 +147,8 @@ static const struct tw_param read_params[] = {
         TW_PARAM_NUMBER("n", 7, -3, 9, ""),
         TW_PARAM_OPTIONAL_NUMBER("m", 0, 9, ""),
         TW_PARAM_FLAG("f", true, ""),
-        TW_PARAM_WORD("w", colours, ""),
-        TW_PARAM_OPTIONAL_WORD("v", colours, ""),
+        TW_PARAM_ENUM("w", colours, ""),
+        TW_PARAM_OPTIONAL_ENUM("v", colours, ""),
         {.name = "many", .kind = TW_PARAM_IS_TEXT, .repeated = true, .about = ""},
         {0},
 };
@@ -162,7 +162,7 @@ static enum tw_status read_all(struct tw_req *r, struct tw_err *err)
 	tw_buf_init(&b, 1000);
 	tw_buf_printf(&b, "[%s %lld %lld %d %d %d %s %s]", tw_req_text(r, "name"),
 	        (long long)tw_req_number(r, "n"), (long long)tw_req_number_or(r, "m", 42),
-	        tw_req_flag(r, "f"), tw_req_word(r, "w"), tw_req_word(r, "v"),
+	        tw_req_flag(r, "f"), tw_req_enum(r, "w"), tw_req_enum(r, "v"),
 	        tw_req_text_or_empty(r, "last"), tw_req_text(r, "hidden") ? "read" : "unread");
 	st = tw_req_reply_buf(r, 200, "text/plain", false, &b, err);
 	tw_buf_done(&b);

@@ -270,8 +270,9 @@ static void test_names(void **state)
 		assert_int_equal(tw_note_of_name(tw_note_info((enum tw_note_kind)i)->name), i);
 	assert_int_equal(tw_note_of_name("nothing"), TW_NOTE_COUNT);
 	for (int i = 0; i <= TW_SOURCE_COUNTS; i++)
-		assert_int_equal(tw_source_of_word(tw_source_word((enum tw_source)i)), i);
-	assert_int_equal(tw_source_of_word(""), TW_SOURCE_CALLS);
+		assert_int_equal(
+		        tw_slice_source_of_name(tw_slice_source_name((enum tw_source)i)), i);
+	assert_int_equal(tw_slice_source_of_name(""), TW_SOURCE_CALLS);
 }
 
 /* --- plans: a trace file's VFS refuses temporary files, so no statement may sort --- */

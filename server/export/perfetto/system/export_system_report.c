@@ -12,7 +12,7 @@ static void put_place(
 	int64_t base = p->choice == TW_CLOCK_SYNC_MONOTONIC ? t->mono_base_ns : t->boot_base_ns;
 	uint32_t at = 0;
 
-	tw_json_key_str(j, "clock", tw_str_of(tw_clock_sync_word(p->choice)));
+	tw_json_key_str(j, "clock", tw_str_of(tw_clock_sync_name(p->choice)));
 	if (p->choice != TW_CLOCK_SYNC_START && base >= 0)
 		tw_json_key_int(j, "offset_ns",
 		        tw_clock_sync_time(p, &at, t->start_ns) - t->start_ns - base);
