@@ -136,6 +136,25 @@ export async function launch() {
 	return browser;
 }
 
+/* Files in the hand of who drags them over a page: [name, bytes] each. */
+export function dragged(page, files) {
+	const list = files.map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]);
+	return page.evaluateHandle((all) => {
+		const t = new DataTransfer();
+		for (const [name, text] of all) t.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], name));
+		return t;
+	}, list);
+}
+
+/* Drops files as a person does: over the page first. */
+export async function drop(page, files) {
+	const dataTransfer = await dragged(page, files);
+	await page.dispatchEvent('body', 'dragover', { dataTransfer });
+	await page.getByText('Drop to upload').waitFor();
+	await page.dispatchEvent('body', 'drop', { dataTransfer });
+	await page.getByText('Drop to upload').waitFor({ state: 'detached' });
+}
+
 /* Signs a fresh page in with a key that may write, as a person would. */
 export async function signIn(page, server) {
 	await page.goto(server.url + '/');

@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { launch } from '../browser.mjs';
+import { drop, launch } from '../browser.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { binary, until } from '../server.mjs';
 
@@ -76,6 +76,9 @@ test('the link leads to the trace, with its names; Ctrl-C leaves nothing', async
 	assert.ok(!page.url().includes('#twl_'));
 	const methods = await page.evaluate(async () => (await fetch(`/api/v1${location.pathname}/methods`)).text());
 	assert.match(methods, /com\.example\.app\.Class/);
+	await drop(page, [['another.bin', sampleTrace(9)]]);
+	await page.getByRole('region', { name: 'Uploads' }).getByRole('link', { name: 'another.bin' }).click();
+	await page.waitForSelector('h1 >> text=another.bin');
 	await page.close();
 	o.child.kill('SIGINT');
 	assert.deepEqual(await o.ended, { code: 0, signal: null });

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { violations } from '../axe.mjs';
+import { dragged, drop } from '../browser.mjs';
 import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
 import { browser, done, HOSTILE, id, server, watched } from '../page.mjs';
 import { binary, root, startServer, tracewell } from '../server.mjs';
@@ -22,20 +23,6 @@ async function entered(s = server, at = '/', scheme = 'light', width = 1280) {
 	await page.goto(link(s, at));
 	await page.waitForSelector('nav[aria-label="Pages"]');
 	return page;
-}
-
-/* Drops files as a person does: over the page first. */
-async function drop(page, files) {
-	const list = files.map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]);
-	const transfer = await page.evaluateHandle((all) => {
-		const t = new DataTransfer();
-		for (const [name, text] of all) t.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], name));
-		return t;
-	}, list);
-	await page.dispatchEvent('body', 'dragover', { dataTransfer: transfer });
-	await page.getByText('Drop to upload').waitFor();
-	await page.dispatchEvent('body', 'drop', { dataTransfer: transfer });
-	await page.getByText('Drop to upload').waitFor({ state: 'detached' });
 }
 
 const row = (page, name) => page.getByRole('region', { name: 'Uploads' }).locator('li', { hasText: name });
@@ -67,12 +54,29 @@ test('several files at once, of several formats, and one that is none', async (t
 	await row(page, HOSTILE).locator('text=Ready').waitFor();
 	await row(page, 'stacks.folded').locator('text=/Ready|Failed/').waitFor();
 	await row(page, 'picture.png').locator('text=Failed').waitFor();
+	assert.equal(await row(page, 'picture.png').getByRole('button', { name: 'Try again' }).count(), 0, 'it would be refused again');
 	assert.match(page.url(), /\/regressions/, 'several leave the reader where they are');
 	assert.deepEqual(await violations(page), []);
 	await row(page, 'picture.png').getByRole('button', { name: 'Dismiss picture.png' }).click();
 	assert.equal(await row(page, 'picture.png').count(), 0);
 	await row(page, 'one.bin').getByRole('link', { name: 'one.bin' }).click();
 	await page.waitForSelector('h1 >> text=one.bin');
+	await done(page, t);
+});
+
+test('a recording with its side files is one trace; several mappings in one place ask for their builds', async (t) => {
+	const page = await entered(server, '/inbox');
+	await drop(page, [['with threads.bin', sampleTrace()], ['threads.txt', '4000,Renamed by list\n']]);
+	await page.waitForSelector('h1 >> text=with threads.bin');
+	const threads = await page.evaluate(async () => (await fetch(`/api/v1${location.pathname}/threads`)).text());
+	assert.match(threads, /Renamed by list/);
+	assert.equal(await row(page, 'with threads.bin').locator('text=threads.txt').count(), 1);
+	await drop(page, [['unpaired.bin', records(12)], ['one.txt', sampleMapping], ['two.txt', sampleMapping], ['binder.txt', '1,a.b.C\n'], ['unpaired too.bin', records(13)]]);
+	for (const name of ['one.txt', 'two.txt']) await row(page, name).getByText('Which build is this mapping of?').waitFor();
+	await row(page, 'binder.txt').getByText('Drop it together with its trace').waitFor();
+	await row(page, 'unpaired.bin').locator('text=Ready').waitFor();
+	const found = (await server.get('/api/v1/traces', { query: { q: 'unpaired.bin' } })).json.traces;
+	assert.deepEqual(found.map((f) => f.meta.build_id), [''], 'no mapping was guessed');
 	await done(page, t);
 });
 
@@ -108,6 +112,18 @@ test('a reader is offered no upload', async (t) => {
 	await page.keyboard.press('Enter');
 	await page.waitForSelector('nav[aria-label="Pages"]');
 	assert.equal(await page.getByRole('banner').getByRole('button', { name: 'Upload', exact: true }).count(), 0);
+	const keepsPage = () => page.evaluate(() => new Promise((told) => addEventListener('dragover', (e) => setTimeout(() => told(e.defaultPrevented && e.dataTransfer.dropEffect === 'none')), { once: true })));
+	const over = async () => {
+		const kept = keepsPage();
+		await page.dispatchEvent('body', 'dragover', { dataTransfer: await dragged(page, [['one.bin', records(5)]]) });
+		return kept;
+	};
+	assert.ok(await over(), 'the browser does not open the file instead of the page');
+	await page.getByText('You cannot upload to this project').waitFor();
+	await page.getByRole('button', { name: 'Sign out' }).click();
+	await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor();
+	assert.ok(await over());
+	await page.getByText('Sign in to upload').waitFor();
 	await done(page, t);
 });
 

@@ -7,13 +7,15 @@ import { ASIDE, later } from '../ui/later';
 
 const tray = later('tray', async () => (await import('../list/uploads')).Tray, ASIDE);
 
+interface Found { file: File; folder: string }
+
 /** Files of a drop, also those in folders.  What it holds can be read during the event only. */
-function filesOf(transfer: DataTransfer): Promise<File[]> {
+function filesOf(transfer: DataTransfer): Promise<Found[]> {
 	const entries = [...transfer.items].map((i) => i.webkitGetAsEntry?.() ?? null);
-	const plain = [...transfer.files];
-	const out: File[] = [];
+	const plain = [...transfer.files].map((file) => ({ file, folder: '' }));
+	const out: Found[] = [];
 	const walk = async (e: FileSystemEntry): Promise<void> => {
-		if (e.isFile) out.push(await new Promise<File>((done, fail) => (e as FileSystemFileEntry).file(done, fail)));
+		if (e.isFile) out.push({ file: await new Promise<File>((done, fail) => (e as FileSystemFileEntry).file(done, fail)), folder: e.fullPath.slice(0, -e.name.length) });
 		if (!e.isDirectory) return;
 		const reader = (e as FileSystemDirectoryEntry).createReader();
 		for (;;) {
@@ -26,16 +28,17 @@ function filesOf(transfer: DataTransfer): Promise<File[]> {
 	return entries.reduce((before, e) => before.then(() => (e ? walk(e) : undefined)), Promise.resolve()).then(() => out);
 }
 
-/** Takes what is dropped on any page, and shows that it would. */
-export function Drop() {
+/** Takes what is dropped on any page, and shows that it would.  Who may not upload keeps the page, which the file would replace. */
+export function Drop({ signedIn }: { signedIn: boolean }) {
 	const [over, show] = useState(false);
 	useLayoutEffect(() => {
-		const holds = (e: DragEvent) => may.write && (e.dataTransfer?.types.includes('Files') ?? false);
+		const takes = signedIn && may.write;
+		const holds = (e: DragEvent) => e.dataTransfer?.types.includes('Files') ?? false;
 		const drag = (e: DragEvent) => {
 			if (!holds(e)) return;
 			e.preventDefault();
-			e.dataTransfer!.dropEffect = 'copy';
-			tray.begin();
+			e.dataTransfer!.dropEffect = takes ? 'copy' : 'none';
+			if (takes) tray.begin();
 			show(true);
 		};
 		const leave = (e: DragEvent) => {
@@ -45,7 +48,7 @@ export function Drop() {
 			show(false);
 			if (!holds(e)) return;
 			e.preventDefault();
-			void filesOf(e.dataTransfer!).then(take);
+			if (takes) void filesOf(e.dataTransfer!).then(take);
 		};
 		addEventListener('dragover', drag);
 		addEventListener('dragleave', leave);
@@ -55,9 +58,9 @@ export function Drop() {
 			removeEventListener('dragleave', leave);
 			removeEventListener('drop', drop);
 		};
-	}, []);
+	}, [signedIn, may.write]);
 	return <>
-		{over && <div class="dropping" aria-hidden="true"><strong>{tr('Drop to upload')}</strong></div>}
+		{over && <div class="dropping" aria-hidden="true"><strong>{!signedIn ? tr('Sign in to upload') : may.write ? tr('Drop to upload') : tr('You cannot upload to this project')}</strong></div>}
 		{uploads.value.length > 0 && <tray.Page />}
 	</>;
 }

@@ -176,7 +176,7 @@ function App() {
 			<Head s={s} />
 			<Away />
 			{failed.value ? <main>{isForeign(failed.value) ? <Foreign /> : <Failure error={failed.value} retry={load} />}</main>
-				: s ? <><Page s={s} /><Keys />{s.signed_in && may.write && <Drop />}</> : <main><Busy what={tr('Checking your session')} /></main>}
+				: s ? <><Page s={s} /><Keys /><Drop signedIn={s.signed_in} /></> : <main><Busy what={tr('Checking your session')} /></main>}
 		</>
 	);
 }

@@ -5,18 +5,22 @@ import { backOff } from '../api/traces';
 import { heardInTime } from '../i18n/heard';
 import { firstProject } from '../ui/makekey';
 import { go, link, path } from '../ui/route';
+import { tr } from '../i18n/strings/uploads';
+import { planOf, type Kind, type Side } from './uploadplan';
 
 const HEAD_BYTES = 64 * 1024;
 const AT_ONCE = 2;
 const RETRIES = 5;
+const ALONE = 415; // refused here, as by the server
+const UNREADABLE = 422;
+const BUSY = [0, 429]; // no response, too many requests
 
-export type Kind = 'trace' | 'methods' | 'retrace' | 'threads';
 export type Stage = 'waiting' | 'unnamed' | 'sending' | 'decoding' | 'ready' | 'failed';
 
 export interface Upload {
 	id: number;
 	file: File;
-	side?: File; // thread names that belong to it
+	sides: [Side, File][]; // that belong to it, as names of threads
 	kind: Kind;
 	stage: Stage;
 	sent: number; // of 1
@@ -34,26 +38,6 @@ export const landed = signal(0); // how often the project's traces became more o
 
 let next = 1;
 
-/** By its content: a mapping is text of a known shape, everything else may be a trace, which the server recognises. */
-export function kindOf(name: string, head: string): Kind {
-	const line = head.split('\n', 200).map((l) => l.trim()).find((l) => l && !l.startsWith('#')) ?? '';
-	if (/^\d+,\d+,\S+/.test(line)) return 'methods';
-	if (/^[\w$.\-/]+ -> [\w$.\-/]+:$/.test(line)) return 'retrace';
-	if (/^methodMapping\b.*\.txt(\.(zst|gz))?$/i.test(name)) return 'methods';
-	if (/^(mapping|proguard)\b.*\.txt(\.(zst|gz))?$/i.test(name)) return 'retrace';
-	if (/^threads?\b.*\.txt$/i.test(name)) return 'threads';
-	return 'trace';
-}
-
-/** A name for the build that traces and a mapping dropped together belong to: of R8's header, else of the mapping's content. */
-export function buildOf(head: string): string {
-	const given = /^# ?pg_map_id: *(\w+)/m.exec(head)?.[1];
-	if (given) return given;
-	let hash = 0x811c9dc5;
-	for (let i = 0; i < head.length; i++) hash = Math.imul(hash ^ head.charCodeAt(i), 0x01000193);
-	return `local-${(hash >>> 0).toString(16).padStart(8, '0')}`;
-}
-
 function change(id: number, to: Partial<Upload>): void {
 	uploads.value = uploads.value.map((u) => (u.id === id ? { ...u, ...to } : u));
 }
@@ -66,23 +50,22 @@ export function dismissEnded(): void {
 	uploads.value = uploads.value.filter((u) => u.stage !== 'ready' && u.stage !== 'failed');
 }
 
+/** A file that was refused or could not be read is the same the next time. */
+export const mayRetry = (why: Error): boolean => !(why instanceof Refusal) || why.status >= 500 || BUSY.includes(why.status);
+
 export const isBusy = (u: Upload): boolean => u.stage === 'waiting' || u.stage === 'sending' || u.stage === 'decoding';
 
-/** Takes files: traces and mappings that come together belong to one build. */
-export async function take(files: File[]): Promise<void> {
+/** Takes files; each with the folder that it was dropped in, if it was in one. */
+export async function take(files: { file: File; folder: string }[]): Promise<void> {
 	const here = path.value;
-	const heads = await Promise.all(files.map((f) => f.slice(0, HEAD_BYTES).text().catch(() => '')));
-	const kinds = files.map((f, i) => kindOf(f.name, heads[i]));
-	const traces = kinds.filter((k) => k === 'trace').length;
-	const mapping = heads.find((_, i) => kinds[i] === 'methods' || kinds[i] === 'retrace');
-	const build = details.value.build_id || (mapping !== undefined && traces > 0 ? buildOf(mapping) : '');
-	const side = traces === 1 ? files.find((_, i) => kinds[i] === 'threads') : undefined;
-	const made = files.map((file, i): Upload => ({
-		id: next++, file, side: kinds[i] === 'trace' ? side : undefined, kind: kinds[i], build, sent: 0,
-		stage: kinds[i] !== 'trace' && kinds[i] !== 'threads' && !build ? 'unnamed' : 'waiting',
-	})).filter((u) => u.file !== side).map((u): Upload => (u.kind === 'threads' ? { ...u, kind: 'trace' } : u));
+	const heads = await Promise.all(files.map(({ file }) => file.slice(0, HEAD_BYTES).text().catch(() => '')));
+	const made = planOf(files.map((f, i) => ({ ...f, head: heads[i] })), details.value.build_id).map(({ alone, ...p }): Upload => ({
+		id: next++, ...p, sent: 0, stage: alone ? 'failed' : p.kind !== 'trace' && !p.build ? 'unnamed' : 'waiting',
+		error: alone ? new Refusal(ALONE, tr('This file names parts of a recording. Drop it together with its trace.')) : undefined,
+	}));
+	const traces = made.filter((u) => u.kind === 'trace' && !u.error);
 	uploads.value = [...uploads.value, ...made];
-	if (traces === 1) opens = { id: made.find((u) => u.kind === 'trace')!.id, from: here };
+	if (traces.length === 1) opens = { id: traces[0].id, from: here };
 	pump();
 }
 
@@ -135,10 +118,10 @@ async function sendTrace(u: Upload): Promise<void> {
 	const d = details.value;
 	const meta: Record<string, string> = { ...d, build_id: u.build || d.build_id };
 	let body: Blob | FormData = u.file;
-	if (u.side) {
+	if (u.sides.length > 0) {
 		body = new FormData();
 		body.append('trace', u.file);
-		body.append('threads', u.side);
+		for (const [part, file] of u.sides) body.append(part, file);
 	}
 	const answer = await sendFile(u, '/api/v1/traces', 'POST', body, meta);
 	const { id } = (await answer.json()) as { id: string };
@@ -153,7 +136,7 @@ async function sendTrace(u: Upload): Promise<void> {
 async function decoded(u: Upload, id: string): Promise<void> {
 	for (let turn = 0; ; turn++) {
 		const t = await api.trace(id);
-		if (t.state === 'failed') throw new Refusal(0, t.error ? await heardInTime(t.error.message) : 'failed');
+		if (t.state === 'failed') throw new Refusal(UNREADABLE, t.error ? await heardInTime(t.error.message) : 'failed');
 		if (t.state === 'ready' || t.state === 'archived') break;
 		await wait(Math.min(backOff(turn) / 4, 2000));
 	}
@@ -174,7 +157,7 @@ async function compiled(u: Upload): Promise<void> {
 	for (let turn = 0; ; turn++) {
 		const b = await api.build(u.build);
 		const m = u.kind === 'retrace' ? b.retrace : b;
-		if (m.state === 'failed') throw new Refusal(0, m.error ? await heardInTime(m.error.message) : 'failed');
+		if (m.state === 'failed') throw new Refusal(UNREADABLE, m.error ? await heardInTime(m.error.message) : 'failed');
 		if (m.state === 'ready') return;
 		await wait(Math.min(backOff(turn) / 4, 2000));
 	}

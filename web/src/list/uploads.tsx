@@ -7,7 +7,7 @@ import { tr } from '../i18n/strings/uploads';
 import { Dialog } from '../ui/popover';
 import { useLoad } from '../ui/parts';
 import { link } from '../ui/route';
-import { details, dismiss, dismissEnded, isBusy, nameBuild, retry, take, uploads, type Details, type Upload } from './upload';
+import { details, dismiss, dismissEnded, isBusy, mayRetry, nameBuild, retry, take, uploads, type Details, type Upload } from './upload';
 
 /** A button that opens the browser's choice of files. */
 export function Choose({ primary, done }: { primary?: boolean; done?: () => void }) {
@@ -15,7 +15,7 @@ export function Choose({ primary, done }: { primary?: boolean; done?: () => void
 	const chosen = () => {
 		const files = [...(input.current?.files ?? [])];
 		if (input.current) input.current.value = '';
-		if (files.length > 0) void take(files);
+		if (files.length > 0) void take(files.map((file) => ({ file, folder: '' })));
 		if (files.length > 0) done?.();
 	};
 	return <>
@@ -85,9 +85,9 @@ function Row({ u }: { u: Upload }) {
 				{!busy && <button class="plain" aria-label={tr('Dismiss {file}', { file: u.file.name })} onClick={() => dismiss(u.id)}>×</button>}
 			</div>
 			{busy && <progress max={1} value={u.stage === 'sending' && u.sent < 1 ? u.sent : undefined} aria-label={tr('Progress of {file}', { file: u.file.name })} />}
-			<span class={u.stage === 'failed' ? 'badtext' : 'quiet'}>{stageOf(u)}{u.side && ` · ${u.side.name}`}</span>
+			<span class={u.stage === 'failed' ? 'badtext' : 'quiet'}>{stageOf(u)}{u.sides.map(([, side]) => ` · ${side.name}`)}</span>
 			{u.stage === 'unnamed' && <NameBuild u={u} />}
-			{u.error && <p class="anywhere">{ended(u.error.message)} <button class="small" onClick={() => retry(u.id)}>{tr('Try again')}</button></p>}
+			{u.error && <p class="anywhere">{ended(u.error.message)}{mayRetry(u.error) && <>{' '}<button class="small" onClick={() => retry(u.id)}>{tr('Try again')}</button></>}</p>}
 		</li>
 	);
 }

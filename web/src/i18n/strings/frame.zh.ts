@@ -19,6 +19,8 @@ const zh = {
 	'search the project (in a trace: find a method)': '搜索项目（在 Trace 中：查找方法）',
 	'search the project, also in a trace': '搜索项目，在 Trace 中也可用',
 	'Drop to upload': '松开即可上传',
+	'Sign in to upload': '登录后才能上传',
+	'You cannot upload to this project': '您没有向此项目上传的权限',
 	'Overview · tracewell': '概览 · tracewell',
 	'Loading the project': '正在加载项目',
 	'Upload': '上传',
