@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Note } from '../src/api/api';
-import { around, inOrder, kindsInOrder, kindTitle } from '../src/trace/state/notekinds';
+import { around, inOrder, kindsInOrder, kindTitle, within } from '../src/trace/state/notekinds';
 
 const note = (id: number, ts_ns: number, dur_ns: number | null): Note => ({ id, kind: 'gc', tid: 1, ts_ns, dur_ns, value: 0, text: '', detail: null });
 
@@ -14,6 +14,13 @@ test('kinds: what is looked for first, then the most', () => {
 test('longest first where they last, by time where they are moments', () => {
 	assert.deepEqual(inOrder([note(1, 5, 10), note(2, 6, null), note(3, 7, 30), note(4, 1, 10)]).map((n) => n.id), [3, 4, 1, 2]);
 	assert.deepEqual(inOrder([note(1, 5, null), note(2, 6, null)]).map((n) => n.id), [1, 2]);
+});
+
+test('what begins before the trace or ends after it is told as far as the trace has it', () => {
+	assert.deepEqual(within(note(1, 50, 100), 100, 200), { ts_ns: 100, dur_ns: 50 });
+	assert.deepEqual(within(note(1, 150, 100), 100, 200), { ts_ns: 150, dur_ns: 50 });
+	assert.deepEqual(within(note(1, 150, null), 100, 200), { ts_ns: 150, dur_ns: null });
+	assert.deepEqual(within(note(1, 10, 20), 100, 200), { ts_ns: 100, dur_ns: 0 });
 });
 
 test('a view around a note holds it whole and stays in the trace', () => {

@@ -176,6 +176,9 @@ test('a phone shows one pane at a time; pinch, tap and buttons work on the timel
 	await page.waitForSelector('.methods tbody tr');
 	assert.equal(await page.locator('canvas.calls').isVisible(), false);
 	assert.deepEqual(await violations(page), []);
+	await tab(page, 'Call tree');
+	await page.waitForSelector('.treerow[aria-level="2"]');
+	assert.ok(await page.locator('.treerow[aria-level="2"] .method').first().evaluate((e) => e.getBoundingClientRect().width > 60 && e.getBoundingClientRect().right < innerWidth / 2), 'methods have names');
 	await tab(page, 'Timeline');
 	await page.waitForFunction(() => document.querySelector('canvas.calls').getBoundingClientRect().width > 100);
 	await done(page, t);

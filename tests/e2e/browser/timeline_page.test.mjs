@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { THEMES, launch, painted, settled, unreadable, visit, tab } from '../browser.mjs';
-import { btrace, form } from '../make.mjs';
+import { btrace, form, sampleTrace, systemTrace } from '../make.mjs';
 import { reads, sample, startServer, until } from '../server.mjs';
 
 const shots = process.env.SCREENSHOTS;
@@ -504,6 +504,33 @@ test('a trace of the kernel alone is as long as its states, and its threads come
 	/* nor does the recorder's run count as one of the scenario */
 	await until(async () => ((await server.get(`/api/v1/traces/${kernel.id}`)).json.counted === 'counted' ? true : undefined), 'it is looked at');
 	assert.equal((await server.get('/api/v1/fleet/scenarios')).json.groups.some((x) => x.scenario === 'kernel_alone'), false);
+	await done(page, t);
+});
+
+test('a trace of counters alone has a timeline of them', async (t) => {
+	const text = ['# tracer: nop', '#', ...Array.from({ length: 50 }, (_, i) => `app-100 (100) [000] ...1 ${(4000 + i / 100).toFixed(6)}: tracing_mark_write: C|100|heap_kb|${1000 + i * 20}`), ''].join('\n');
+	const counters = await server.trace(text, { query: { scenario: 'counters_alone' } });
+	assert.deepEqual([counters.state, counters.summary.slices, counters.summary.duration_ns], ['ready', 0, 490_000_000]);
+	const page = await open(counters.id);
+	assert.match(await page.locator('[data-ready]').innerText(), /490 ms in view$/);
+	assert.equal(await page.locator('.threads .track').innerText(), 'heap_kb');
+	const box = await page.locator('canvas.calls').boundingBox();
+	await page.mouse.move(box.x + box.width / 2, box.y + 20);
+	await page.waitForSelector('.tip:has-text("heap_kb")');
+	await page.keyboard.press('Escape');
+	await page.locator('#notes tbody tr').first().waitFor();
+	assert.equal(await page.locator('#notes tbody tr').first().locator('td').first().innerText(), '0');
+	await done(page, t);
+});
+
+test('events of a system trace that began before the calls are told from the first call on', async (t) => {
+	const { body, headers } = form(['trace', sampleTrace(400)], ['system', systemTrace()]);
+	const both = await server.trace(body, { headers });
+	assert.equal(both.state, 'ready', JSON.stringify(both.error));
+	const page = await open(both.id, '?tab=events&note=state');
+	await page.locator('#notes tbody tr').first().waitFor();
+	const at = await page.locator('#notes tbody tr td:first-child').allInnerTexts();
+	assert.ok(at.length > 0 && at.every((x) => !/^[-−]/.test(x)), at.join());
 	await done(page, t);
 });
 

@@ -154,6 +154,14 @@ test('the menus of the navigation, by keys and by pointer, on wide and narrow sc
 	assert.equal(await menu.getAttribute('aria-expanded'), 'false', 'closed by a click beside');
 	assert.equal(await page.evaluate(() => document.querySelector('header').offsetHeight < 60), true, 'one row at 1280');
 	await page.setViewportSize({ width: 360, height: 740 });
+	await page.getByRole('button', { name: 'More' }).waitFor();
+	assert.equal(await page.evaluate(() => document.querySelector('header').offsetHeight < 84), true, 'two rows at 360');
+	await page.getByRole('button', { name: 'More' }).click();
+	await page.getByRole('dialog', { name: 'More' }).getByRole('button', { name: 'Sign out' }).waitFor();
+	assert.deepEqual(await violations(page), []);
+	assert.deepEqual(await unreadable(page), []);
+	await page.keyboard.press('Escape');
+	assert.equal(await page.getByRole('button', { name: 'Sign out' }).count(), 0);
 	await page.getByRole('button', { name: 'Manage' }).click();
 	await page.waitForSelector('.places a:has-text("Retention")');
 	assert.equal(await page.evaluate(() => [...document.querySelectorAll('.places > ul:not([hidden])')].every((e) => e.getBoundingClientRect().left >= 0 && e.getBoundingClientRect().right <= innerWidth)), true);

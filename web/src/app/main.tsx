@@ -12,7 +12,9 @@ import { language, LANGUAGES, speak, type Language } from '../i18n/language';
 import { Navigation } from './navigation';
 import { allowed, placeOf, PLACES, trace, traceOf } from './pages';
 import { ASIDE, later } from '../ui/later';
+import { narrow } from '../ui/narrow';
 import { Busy, Failure } from '../ui/parts';
+import { Popover } from '../ui/popover';
 import { flush, follow, go, link, path, set, text } from '../ui/route';
 import { SignIn } from '../admin/signin';
 import { tr } from '../i18n/strings/frame';
@@ -106,26 +108,33 @@ function Head({ s }: { s: Session | null }) {
 		});
 		await leave();
 	};
+	const few = narrow.value; // one row, with the rest in a menu
+	const project = <>
+		{s?.signed_in && s.projects.length > 1 && (
+			<label class="inline">{tr('Project')}
+				<select value={s.project?.id} onChange={(e) => pickProject(e.currentTarget.value)}>
+					{s.projects.map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}
+				</select>
+			</label>)}
+		{s?.signed_in && s.projects.length === 1 && <span class="quiet">{s.projects[0].name}</span>}
+	</>;
+	const rest = <>
+		{(s || failed.value) && <Languages />}
+		{(s || failed.value) && <button class="small" onClick={toggle} aria-label={dark.value ? tr('Use light colours') : tr('Use dark colours')}>
+			{dark.value ? tr('Light') : tr('Dark')}
+		</button>}
+		{s?.user && <a href={link('/account')} title={tr('Your account')}>{s.user}</a>}
+		{s?.signed_in && <button class="small" onClick={out}>{tr('Sign out')}</button>}
+	</>;
 	return (
 		<header class="top">
 			<a class="brand" href={link('/')}><img src="/favicon.svg" alt="" width="20" height="20" />tracewell</a>
 			{s?.signed_in && <Navigation s={s} />}
 			<span class="grow" />
 			{s?.signed_in && s.scope !== 'public' && <Find s={s} />}
-			{s?.signed_in && s.projects.length > 1 && (
-				<label class="inline">{tr('Project')}
-					<select value={s.project?.id} onChange={(e) => pickProject(e.currentTarget.value)}>
-						{s.projects.map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}
-					</select>
-				</label>)}
-			{s?.signed_in && s.projects.length === 1 && <span class="quiet">{s.projects[0].name}</span>}
+			{!few && project}
 			{s?.signed_in && may.write && <UploadButton />}
-			{(s || failed.value) && <Languages />}
-			{(s || failed.value) && <button class="small" onClick={toggle} aria-label={dark.value ? tr('Use light colours') : tr('Use dark colours')}>
-				{dark.value ? tr('Light') : tr('Dark')}
-			</button>}
-			{s?.user && <a href={link('/account')} title={tr('Your account')}>{s.user}</a>}
-			{s?.signed_in && <button class="small" onClick={out}>{tr('Sign out')}</button>}
+			{!few ? rest : (s || failed.value) && <Popover small label={<span role="img" aria-label={tr('More')}>⋯</span>} title={tr('More')}>{() => <>{project}{rest}</>}</Popover>}
 		</header>
 	);
 }

@@ -2,12 +2,13 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { tr } from '../i18n/strings/trace';
+import { narrow } from '../ui/narrow';
 import { Busy, useSize } from '../ui/parts';
 import { text } from '../ui/route';
 import { Separator, useSplit } from '../ui/split';
 import { PANELS, type PanelKind, type Shown } from './registry';
 import { draft } from './state/annotations';
-import { narrow, showTab, tabFromAddress } from './state/tab';
+import { showTab, tabFromAddress } from './state/tab';
 
 const UPPER = { id: 'upper', first: 46, min: 15, max: 85 };
 const SIDE = { id: 'side', first: 32, min: 18, max: 70 };

@@ -130,7 +130,7 @@ function Ready({ t }: { t: Trace }) {
 	const known = { tids: all.map((x) => x.tid), methods: list.length, hasCpu: t.has_cpu === true, columns: COLUMN_NAMES, tabs: ['timeline', ...PANELS.map((p) => p.id)] };
 	const clear = () => set({ a: null, b: null, sel: null, threads: text('threads') === 'sel' ? null : text('threads'), root: null, skip: null });
 	const timed = t.summary?.timed !== false; // counts and snapshots have no time axis
-	const upper = thread && timed && <Panel title={tr('Threads')} aside={<>
+	const upper = timed && (thread !== null || sums.value.sums.length > 0) && <Panel title={tr('Threads')} aside={<>
 		{list.length > 0 && search}
 		<span class="quiet hint">{tr('Ctrl+wheel zooms, drag moves, Shift+drag selects, ? for keys')}</span>
 		{(range || picked) && <button class="small" onClick={clear}>{tr('Clear the selection')}</button>}

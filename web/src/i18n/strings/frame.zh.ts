@@ -25,6 +25,7 @@ const zh = {
 	'Loading the project': '正在加载项目',
 	'Upload': '上传',
 	'Close': '关闭',
+	'More': '更多',
 	'Part of this page could not be loaded. The server is not responding, or it was updated after the page was opened.': '页面的一部分没有加载成功：服务器没有响应，或者页面打开之后服务器已经更新。',
 	'The page is incomplete.': '页面不完整。',
 	'Reload the page': '重新加载页面',

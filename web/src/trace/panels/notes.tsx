@@ -6,7 +6,7 @@ import { useMore } from '../../ui/held';
 import { matching } from '../../ui/matching';
 import { factsOf } from './eventfacts';
 import { formatEvent, idOf } from '../state/event';
-import { around, inOrder, kindsInOrder, kindTitle, ofOneThread } from '../state/notekinds';
+import { around, inOrder, kindsInOrder, kindTitle, ofOneThread, within } from '../state/notekinds';
 import { openAlso } from '../state/opened';
 import { atTimeline } from '../state/tab';
 import { Choice, Failure, Panel, Pending, useLoad } from '../../ui/parts';
@@ -30,10 +30,10 @@ export function NotesPanel({ id, threads, shown, start, end, timed }: { id: stri
 	const kind = kinds.includes(chosen) ? chosen : kinds[0] ?? '';
 	const of = shown && ofOneThread(kind) ? shown : null;
 	const load = useLoad(`${id} ${kind} ${of?.tid} ${a} ${b}`,
-		async (s) => (kind ? { of: kind, ...(await api.notes(id, { kind, limit: LOAD, thread: of?.tid, from: a, to: b }, s)) } : null));
+		async (s) => (kind ? { of: kind, ...(await api.notes(id, { kind, limit: LOAD, thread: of?.tid, from: a || (timed ? start : ''), to: b || (timed ? end + 1 : '') }, s)) } : null));
 	const came = load.value?.of === kind ? load.value : null; // not those of the kind before
 	const [rows, show] = useMore('notes', ROWS);
-	const list = useMemo(() => inOrder(came?.notes ?? []), [came]);
+	const list = useMemo(() => inOrder((came?.notes ?? []).map((n) => ({ ...n, dur_ns: timed ? within(n, start, end).dur_ns : n.dur_ns }))), [came, start, end, timed]);
 	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
 	const more = list.some((n) => detailOf(n, named) !== '');
 	const find = text('eq');
@@ -60,11 +60,11 @@ export function NotesPanel({ id, threads, shown, start, end, timed }: { id: stri
 						<th scope="col">{tr('What')}</th>{more && <th scope="col">{tr('More')}</th>}</tr></thead>
 					<tbody>{met.slice(0, rows).map((n) => (
 						<tr key={n.id} class={selected === formatEvent(idOf(n)) ? 'lit' : ''}>
-							{timed && <><td class="num"><button class="small" title={tr('Show this in the chart')} onClick={() => goTo(n)}>{duration(n.ts_ns - start)}</button></td>
+							{timed && <><td class="num"><button class="small" title={tr('Show this in the chart')} onClick={() => goTo(n)}>{duration(within(n, start, end).ts_ns - start)}</button></td>
 							<td class="num">{n.dur_ns === null ? '' : duration(n.dur_ns)}</td></>}
 							<td>{n.tid === null ? <span class="quiet">{tr('the trace')}</span> : named(n.tid)}</td>
 							<td class="mono">{n.kind === 'anr' ? heard(n.text) : n.text}</td>
-							{more && <td class="quiet">{detailOf(n, named)}</td>}
+							{more && <td class="quiet more">{detailOf(n, named)}</td>}
 						</tr>))}</tbody>
 				</table></div>)}
 			<p class="row">

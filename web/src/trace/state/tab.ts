@@ -1,12 +1,6 @@
 // Which pane of a trace is shown. A phone shows one at a time, and the timeline is the first of them.
-import { signal } from '@preact/signals';
+import { narrow } from '../../ui/narrow';
 import { set, text } from '../../ui/route';
-
-const small = typeof matchMedia === 'function' ? matchMedia('(max-width: 700px), (max-height: 480px)') : null; // not in a test of what is computed
-
-/** There is room for one pane only. */
-export const narrow = signal(small?.matches ?? false);
-small?.addEventListener('change', () => { narrow.value = small.matches; });
 
 /** The part of an address that leads to the timeline, from where it may be out of sight. */
 export const atTimeline = (): Record<string, string> => (narrow.value ? { tab: 'timeline' } : {});

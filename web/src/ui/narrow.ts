@@ -1,0 +1,8 @@
+// Is this a phone?
+import { signal } from '@preact/signals';
+
+const small = typeof matchMedia === 'function' ? matchMedia('(max-width: 700px), (max-height: 480px)') : null; // not in a test of what is computed
+
+/** A phone: there is room for one pane and one row of the header. */
+export const narrow = signal(small?.matches ?? false);
+small?.addEventListener('change', () => { narrow.value = small.matches; });
