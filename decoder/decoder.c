@@ -152,16 +152,15 @@ static enum tw_status keep_failure(
 {
 	if (st != TW_OK) {
 		d->failed = *why;
-		if (err)
-			*err = *why;
+		tw_err_copy(err, why);
 	}
 	return st;
 }
 
 static enum tw_status failed_before(const struct tw_decoder *d, struct tw_err *err)
 {
-	if (d->failed.code != TW_OK && err)
-		*err = d->failed;
+	if (d->failed.code != TW_OK)
+		tw_err_copy(err, &d->failed);
 	return d->failed.code;
 }
 

@@ -43,8 +43,8 @@ static struct slot *being_filled(struct tw_ahead *a)
 
 static enum tw_status return_outcome(const struct outcome *o, struct tw_err *err)
 {
-	if (o->status != TW_OK && err)
-		*err = o->err;
+	if (o->status != TW_OK)
+		tw_err_copy(err, &o->err);
 	return o->status;
 }
 

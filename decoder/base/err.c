@@ -88,6 +88,12 @@ enum tw_status tw_fail_errno(struct tw_err *err, enum tw_status code, const char
 	return code;
 }
 
+void tw_err_copy(struct tw_err *err, const struct tw_err *from)
+{
+	if (err)
+		*err = *from;
+}
+
 enum tw_status tw_oom(struct tw_err *err)
 {
 	return tw_fail(err, TW_NOMEM, "out of memory");

@@ -66,6 +66,9 @@ enum tw_status tw_fail_at(struct tw_err *err, enum tw_status code, uint64_t offs
 enum tw_status tw_fail_errno(struct tw_err *err, enum tw_status code, const char *fmt, ...)
         __attribute__((format(printf, 3, 4), nonnull(3)));
 
+/* Copies a record: *err = *from, unless err is NULL. */
+void tw_err_copy(struct tw_err *err, const struct tw_err *from) __attribute__((nonnull(2)));
+
 /* TW_NOMEM. */
 enum tw_status tw_oom(struct tw_err *err);
 

@@ -42,8 +42,8 @@ struct tw_relay *tw_relay_new(uint32_t slots, tw_relay_fn work, void *arg)
 /* Call without a worker thread, or with the lock held. */
 static enum tw_status outcome(const struct tw_relay *r, struct tw_err *err)
 {
-	if (r->status != TW_OK && err)
-		*err = r->err;
+	if (r->status != TW_OK)
+		tw_err_copy(err, &r->err);
 	return r->status;
 }
 

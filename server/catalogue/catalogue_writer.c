@@ -148,8 +148,7 @@ static enum tw_status begin(struct tw_catalogue *c, struct tw_cat_writer *w, con
 	}
 	tw_cat_write_ended(c, st, patient, &why);
 	give(c, w);
-	if (err)
-		*err = why;
+	tw_err_copy(err, &why);
 	return st;
 }
 
@@ -250,8 +249,8 @@ enum tw_status tw_cat_end(
 		(void)tw_cat_undo(db, NULL);
 	tw_cat_write_ended(c, st, commits, commits ? &why : err);
 	give(c, writer_of(c, db));
-	if (commits && st != TW_OK && err)
-		*err = why;
+	if (commits && st != TW_OK)
+		tw_err_copy(err, &why);
 	return st;
 }
 

@@ -149,7 +149,7 @@ static enum tw_status wait_for_storage(
 	const struct tw_store_engine *engine = tw_blobs_engine(app->blobs, &store);
 
 	if (!tw_storage_is_kept(c->data_dir)) {
-		*err = *why;
+		tw_err_copy(err, why);
 		return why->code;
 	}
 	tw_log_err(TW_LOG_ERROR, "storage_unreachable", c->storage.blobs, why);
@@ -174,7 +174,7 @@ static enum tw_status check_storage(struct tw_app *app, struct tw_err *err)
 	if (st == TW_BUSY)
 		return wait_for_storage(app, &why, err);
 	if (st != TW_OK) {
-		*err = why;
+		tw_err_copy(err, &why);
 		return st;
 	}
 	return tw_storage_keep(c->data_dir, &c->storage, err);

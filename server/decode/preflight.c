@@ -303,7 +303,7 @@ enum tw_status tw_preflight_end(
 		*ret = p->format;
 	}
 	if (st != TW_OK)
-		*err = p->err;
+		tw_err_copy(err, &p->err);
 	(void)tw_preflight_cancel(p);
 	return st;
 }

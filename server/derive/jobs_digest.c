@@ -107,7 +107,7 @@ enum tw_status tw_digests_make(struct tw_fleet_store *store, struct tw_periodic 
 		one = make_due(&m, &projects[i], a, &why);
 		if (one != TW_OK && st == TW_OK) {
 			st = one;
-			*err = why;
+			tw_err_copy(err, &why);
 		}
 	}
 	tw_arena_free(a);

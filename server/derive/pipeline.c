@@ -460,7 +460,7 @@ enum tw_status tw_stage_drain(const struct tw_stage *s, const struct tw_derive_p
 	if (st == TW_OK)
 		go_rounds(NULL, r);
 	if (first.code != TW_OK)
-		*err = first;
+		tw_err_copy(err, &first);
 	close_stage(r);
 	tw_mem_free(r);
 	return st == TW_OK ? first.code : st;

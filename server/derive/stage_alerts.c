@@ -95,8 +95,7 @@ static enum tw_status evaluate_rules(struct tw_app *app, const char *project_id,
 			*ret_partial = true;
 		else if (st != TW_OK && first == TW_OK) {
 			first = st;
-			if (err)
-				*err = why;
+			tw_err_copy(err, &why);
 		}
 	}
 	return first;

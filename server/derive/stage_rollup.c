@@ -85,7 +85,7 @@ static enum tw_status tend(
 		*ret_more = *ret_more || more[i];
 	for (int i = 0; i < TASKS; i++)
 		if (st[i] != TW_OK) {
-			*err = why[i];
+			tw_err_copy(err, &why[i]);
 			return st[i];
 		}
 	return TW_OK;

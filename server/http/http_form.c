@@ -124,8 +124,8 @@ enum tw_status tw_form_new(const struct tw_req *r, const struct tw_form_ops *ops
 
 static enum tw_status report_end(struct tw_form *f, struct tw_err *err)
 {
-	if (f->status != TW_OK && err)
-		*err = f->err;
+	if (f->status != TW_OK)
+		tw_err_copy(err, &f->err);
 	return f->status;
 }
 

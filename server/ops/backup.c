@@ -127,8 +127,8 @@ static enum tw_status copy_part(
 		r->b->step(r->b->arg, &r->sums);
 	if (is_missing_or_damaged(st))
 		return skip_file(r, f, &why, a);
-	if (st != TW_OK && err)
-		*err = why;
+	if (st != TW_OK)
+		tw_err_copy(err, &why);
 	return st;
 }
 
@@ -145,8 +145,8 @@ static enum tw_status copy_mapping(
 		r->b->left_out(r->b->arg, f->id, why.msg);
 		return TW_OK;
 	}
-	if (st != TW_OK && err)
-		*err = why;
+	if (st != TW_OK)
+		tw_err_copy(err, &why);
 	return st;
 }
 

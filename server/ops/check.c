@@ -205,8 +205,8 @@ static bool upload_is_intact(struct checker *k, const struct tw_stored_file *f, 
 
 static enum tw_status status_of_store(const struct checker *k, struct tw_err *err)
 {
-	if (k->is_unreachable && err)
-		*err = k->unreachable_err;
+	if (k->is_unreachable)
+		tw_err_copy(err, &k->unreachable_err);
 	return k->is_unreachable ? TW_BUSY : TW_OK;
 }
 

@@ -99,8 +99,8 @@ static enum tw_status submit_all(struct batch *c, struct tw_catalogue *of, struc
 	if (st == TW_OK)
 		st = tw_stored_each(of, tw_catalogue_stored_traces, submit_file, c, err);
 	c->pool = tw_pool_stop(c->pool); /* waits for all tasks */
-	if (c->status != TW_OK && err)
-		*err = c->err;
+	if (c->status != TW_OK)
+		tw_err_copy(err, &c->err);
 	return c->status == TW_OK ? st : c->status;
 }
 

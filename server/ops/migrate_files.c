@@ -44,8 +44,8 @@ static enum tw_status skip_if_lost(struct files *f, const struct tw_migrate_file
         enum tw_status st, const struct tw_err *why, struct tw_err *err)
 {
 	if (st != TW_NOT_FOUND && st != TW_CORRUPT) {
-		if (st != TW_OK && err)
-			*err = *why;
+		if (st != TW_OK)
+			tw_err_copy(err, why);
 		return st;
 	}
 	if (f->m->beside)

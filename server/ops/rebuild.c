@@ -185,7 +185,7 @@ static enum tw_status rebuild_record(void *arg, const struct tw_store_file *f, s
 	if (st == TW_OK)
 		return TW_OK;
 	if (!concerns_record_only(st)) {
-		*err = why;
+		tw_err_copy(err, &why);
 		return st;
 	}
 	r->sums.lacking++;

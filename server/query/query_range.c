@@ -430,8 +430,8 @@ static enum tw_status run(struct scan *s, unsigned workers, struct tw_err *err)
 		tw_parallel_for(workers, work, s);
 	for (uint32_t i = 0; i < s->n_parts; i++)
 		tw_tree_builder_free(s->parts[i].tree);
-	if (s->status != TW_OK && err)
-		*err = s->err;
+	if (s->status != TW_OK)
+		tw_err_copy(err, &s->err);
 	return tw_trace_file_noted(s->query->file, s->status);
 }
 

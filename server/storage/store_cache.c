@@ -433,8 +433,8 @@ static enum tw_status join_fetch(
 	if (!wait_fetch(c, f, until_ms))
 		st = tw_fail(err, TW_BUSY,
 		        "a file of this is on its way from the storage; ask again in a moment");
-	else if (f->status != TW_OK && err)
-		*err = f->err;
+	else if (f->status != TW_OK)
+		tw_err_copy(err, &f->err);
 	if (f->done && f->status == TW_OK) {
 		*ret_fd = open_again(f->fd);
 		if (*ret_fd < 0)

@@ -139,8 +139,7 @@ static enum tw_status probe(void *store, struct tw_err *err)
 	(void)record_result(s, st, &(struct tw_err){why.code, why.offset, {0}});
 	if (st != TW_OK) {
 		set_away(s, &why);
-		if (err)
-			*err = why;
+		tw_err_copy(err, &why);
 	}
 	return st;
 }
@@ -329,8 +328,7 @@ static enum tw_status put(void *store, struct tw_store_put *p, struct tw_err *er
 		        "gone; come back in a few minutes");
 	st = record_result(s, tw_s3_put(s->s3, &o, p->fd, &why), &why);
 	if (st != TW_OK) {
-		if (err)
-			*err = why;
+		tw_err_copy(err, &why);
 		return st;
 	}
 	(void)atomic_fetch_add(&s->counts.sent, p->bytes);
@@ -383,8 +381,8 @@ static enum tw_status fill(void *arg, const char *key, int fd, struct tw_err *er
 		        "what the store keeps of it is damaged: %llu bytes of another SHA-256",
 		        (unsigned long long)bytes);
 	(void)atomic_fetch_add(&s->counts.received, bytes);
-	if (st != TW_OK && err)
-		*err = why;
+	if (st != TW_OK)
+		tw_err_copy(err, &why);
 	return st;
 }
 
@@ -451,8 +449,8 @@ static enum tw_status stat_file(
 		*ret = (struct tw_store_file){
 		        .key = key, .bytes = o.bytes, .modified_ms = o.modified_ms};
 		memcpy(ret->sha256, o.sha256, sizeof ret->sha256);
-	} else if (err) {
-		*err = why;
+	} else {
+		tw_err_copy(err, &why);
 	}
 	return st;
 }
@@ -468,8 +466,8 @@ static enum tw_status drop(struct store *s, const char *key, bool once, struct t
 	(void)forget(s, key); /* another request may have fetched it in the meantime */
 	if (doubt)
 		note_doubt(s, key);
-	if (st != TW_OK && err)
-		*err = why;
+	if (st != TW_OK)
+		tw_err_copy(err, &why);
 	return st;
 }
 

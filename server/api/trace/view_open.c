@@ -40,7 +40,7 @@ static enum tw_status acquire(struct tw_view *v, char sha256[TW_SHA256_HEX],
 		return st;
 	*ret = NULL;
 	if (st == TW_BUSY || st == TW_NOMEM) {
-		*err = why;
+		tw_err_copy(err, &why);
 		return st;
 	}
 	tw_log_err(TW_LOG_ERROR, "mapping_unreadable", v->row.meta.build_id, &why);

@@ -83,8 +83,7 @@ static enum tw_status recent_failure(struct tw_provider *p, struct tw_err *err)
 	ago = tw_monotonic_ms() - p->failed_ms;
 	if (ago >= 0 && ago < away_ms) {
 		st = p->why.code;
-		if (err)
-			*err = p->why;
+		tw_err_copy(err, &p->why);
 	}
 	(void)pthread_mutex_unlock(&p->lock);
 	return st;
@@ -121,8 +120,7 @@ static enum tw_status get(
 	}
 	json_decref(json);
 	note_failure(p, &why);
-	if (err)
-		*err = why;
+	tw_err_copy(err, &why);
 	return st;
 }
 

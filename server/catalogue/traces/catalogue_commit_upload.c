@@ -252,7 +252,7 @@ static enum tw_status add_in_savepoint(
 	up->status = add_upload(b, up, &up->err);
 	if (up->status != TW_OK &&
 	        (!b->db->engine->in_transaction(b->db) || b->db->engine->conflicts(b->db))) {
-		*err = up->err;
+		tw_err_copy(err, &up->err);
 		return up->status;
 	}
 	if (up->status != TW_OK)
@@ -268,7 +268,7 @@ static enum tw_status add_in_transaction(
 	up->status = add_upload(b, up, &up->err);
 	if (up->status == TW_OK || up->status == TW_CONFLICT)
 		return TW_OK;
-	*err = up->err;
+	tw_err_copy(err, &up->err);
 	return up->status;
 }
 
@@ -438,8 +438,7 @@ enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_ar
 	queue_up(c, &up);
 	tw_buf_done(&content);
 	if (up.status != TW_OK) {
-		if (err)
-			*err = up.err;
+		tw_err_copy(err, &up.err);
 		return up.status;
 	}
 	memcpy(ret_id, up.id, TW_ID_BYTES);

@@ -337,8 +337,7 @@ enum tw_status tw_catalogue_resumables_renew(struct tw_catalogue *c,
 		if (of_one == TW_OK)
 			continue;
 		st = of_one;
-		if (err)
-			*err = why;
+		tw_err_copy(err, &why);
 	}
 	return st;
 }

@@ -96,8 +96,8 @@ static enum tw_status print(
 	if (st == TW_OK)
 		st = tw_local_decode(file, NULL, tw_print_sink_of(p), NULL, &facts, err);
 	if (p && tw_print_sink_end(p) != TW_OK && st == TW_OK) {
-		*err = o->err;
-		st = err->code;
+		tw_err_copy(err, &o->err);
+		st = o->err.code;
 	}
 	if (fflush(stdout) != 0 && st == TW_OK)
 		st = tw_fail(err, TW_IO, "standard output cannot be written");

@@ -269,7 +269,7 @@ static enum tw_status report_sent(
 		return st;
 	told = print_json(path, id, state_of(p, st), st == TW_OK ? NULL : err, &later);
 	if (st == TW_OK && told != TW_OK)
-		*err = later;
+		tw_err_copy(err, &later);
 	return st == TW_OK ? told : st;
 }
 

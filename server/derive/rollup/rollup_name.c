@@ -22,7 +22,7 @@ static enum tw_status acquire(const struct tw_derive_parts *p, const char *sha25
 		return st;
 	*ret = NULL;
 	if (st == TW_BUSY)
-		*err = why;
+		tw_err_copy(err, &why);
 	else
 		tw_log_err(TW_LOG_ERROR, "mapping_unreadable", build_id, &why);
 	return st == TW_BUSY ? st : TW_OK;

@@ -320,7 +320,7 @@ static enum tw_status count_trace(struct tw_rollup_worker *f, const struct tw_tu
 	if (st == TW_OK)
 		st = write_facts(f, r, ret, &why);
 	if (st == TW_NOMEM && !r->is_first) {
-		*err = why;
+		tw_err_copy(err, &why);
 		return st;
 	}
 	if (st != TW_OK)

@@ -90,7 +90,7 @@ static enum tw_status read_pattern(
 	if (st == TW_BAD_REQUEST)
 		return tw_fail(err, st, "rule %zu: %s: %.120s", at + 1, key, why.msg);
 	if (st != TW_OK)
-		*err = why;
+		tw_err_copy(err, &why);
 	return st;
 }
 

@@ -541,7 +541,7 @@ static enum tw_status scan_all(
 		one = scan_range(l, days, &cells[all[(l->turn + i) % n].first], &why);
 		if (st == TW_OK && one != TW_OK) { /* a failed scenario does not stop the others */
 			st = one;
-			*err = why;
+			tw_err_copy(err, &why);
 		}
 	}
 	return st;

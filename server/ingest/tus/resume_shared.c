@@ -351,8 +351,8 @@ static enum tw_status failure(struct entry *e, struct tw_err *err)
 
 	(void)pthread_mutex_lock(&e->s->lock);
 	st = e->failed;
-	if (st != TW_OK && err)
-		*err = e->why;
+	if (st != TW_OK)
+		tw_err_copy(err, &e->why);
 	(void)pthread_mutex_unlock(&e->s->lock);
 	return st;
 }

@@ -209,7 +209,7 @@ static enum tw_status read_pattern(
 		(void)snprintf(what, sizeof what, "%s: %.110s", shown, why.msg);
 		return wrong(r, "methods", what, err);
 	} else
-		*err = why;
+		tw_err_copy(err, &why);
 	return st;
 }
 

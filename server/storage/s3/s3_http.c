@@ -576,8 +576,8 @@ enum tw_status tw_s3_ask(struct tw_s3 *s, const struct tw_s3_request *r, struct 
 	for (; again; k.tries++)
 		st = try_once(&k, ret, &again, &why);
 	ret->unanswered = k.unanswered;
-	if (st != TW_OK && err)
-		*err = why;
+	if (st != TW_OK)
+		tw_err_copy(err, &why);
 	return st;
 }
 

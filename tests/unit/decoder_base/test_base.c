@@ -118,6 +118,7 @@ static void test_fail_makes_one_line(void **state)
 	(void)state;
 	(void)tw_fail_at(&err, TW_CORRUPT, 7, "\xC2\x9B\xD8\x9C\xE2\x80\xAE\xEF\xBB\xBF\xC3\xA9");
 	assert_string_equal(err.msg, "??????????\xC3\xA9");
+	tw_err_copy(NULL, &err);
 	assert_int_equal(tw_fail_at(&err, TW_CORRUPT, 7, "bad\n%s", "\x01"), TW_CORRUPT);
 	assert_string_equal(err.msg, "bad??");
 	assert_int_equal(tw_status_http(TW_CORRUPT), 422);

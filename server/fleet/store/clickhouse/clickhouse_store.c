@@ -108,7 +108,7 @@ static enum tw_status make_tables(struct tw_fleet_clickhouse *f, struct tw_err *
 	        tw_clickhouse_database(f->at));
 	st = run_once(f, text, true, NULL, &why);
 	if (st == TW_BUSY) {
-		*err = why;
+		tw_err_copy(err, &why);
 		return st;
 	}
 	st = TW_OK;
