@@ -59,11 +59,26 @@ static enum tw_status erase(struct tw_rollup_worker *f, bool *ret_more, struct t
 	return st;
 }
 
+static enum tw_status purge(struct tw_rollup_worker *f, struct tw_err *err)
+{
+	struct tw_fleet_store *fleet = f->parts.fleet;
+	const int64_t now = tw_monotonic_ms();
+	enum tw_status st = TW_OK;
+
+	if (!fleet->engine->purge)
+		return TW_OK;
+	if (f->purge_ms && now >= f->purge_ms)
+		st = fleet->engine->purge(fleet, err);
+	if (!f->purge_ms || (st == TW_OK && now >= f->purge_ms))
+		f->purge_ms = now + ERASE_EVERY_MS;
+	return st;
+}
+
 /* If one of the tasks fails, the others still run. */
 static enum tw_status tend(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	enum { TASKS = 6 };
+	enum { TASKS = 7 };
 	const bool last = tw_turn_is_last(turn); /* merges the last delta too */
 	const int64_t today = tw_unix_ms() / TW_DAY_MS, day = last ? 0 : today;
 	struct tw_catalogue *c = ((struct tw_rollup_worker *)state)->parts.catalogue;
@@ -81,6 +96,7 @@ static enum tw_status tend(
 	st[4] = last || !days ? TW_OK
 	                      : fleet->engine->expire(fleet, today - days, &more[4], &why[4]);
 	st[5] = erase(state, &more[5], &why[5]);
+	st[6] = purge(state, &why[6]);
 	for (int i = 0; i < TASKS; i++)
 		*ret_more = *ret_more || more[i];
 	for (int i = 0; i < TASKS; i++)

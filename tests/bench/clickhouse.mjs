@@ -4,7 +4,8 @@
  *
  * Rows are made by ClickHouse itself: 100 methods a trace of 5,000, 30 days, 10 versions, 4 scenarios, 3 classes, a label of
  * 50 values.  Prints bytes a row, and of each question the median of REPEATS (3): time in ms, processor time of all ClickHouse servers
- * in ms, and its ratio to that of a sum of one column of all rows, so that busy and other machines can be compared.
+ * in ms, its ratio to that of a sum of three columns of all rows, so that busy and other machines can be compared, and
+ * the rows that its statements select.
  * SHARDS=2 spreads them over two servers.
  */
 import { spawn } from 'node:child_process';
@@ -45,6 +46,13 @@ const used = () => pids.reduce((sum, pid) => {
 	const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
 	return sum + (Number(fields[11]) + Number(fields[12])) * 10; /* ticks of 10 ms */
 }, 0);
+
+/* Rows that queries of all servers selected so far, by marks of 8,192. */
+async function selected() {
+	let marks = 0;
+	for (let i = 0; i < SHARDS; i++) marks += Number(await ask("SELECT sum(value) FROM system.events WHERE event = 'SelectedMarks'", i));
+	return marks * 8192;
+}
 
 /* Merges of what was just written are over. */
 const quiet = () => until(async () => {
@@ -96,8 +104,9 @@ for (const rows of sizes) {
 		const runs = [];
 		for (let i = 0; i < REPEATS; i++) {
 			const at = performance.now(), before = used();
+			const rows_before = await selected();
 			await fn();
-			runs.push({ ms: performance.now() - at, cpu: used() - before });
+			runs.push({ ms: performance.now() - at, cpu: used() - before, rows: await selected() - rows_before });
 		}
 		return runs.sort((a, b) => a.cpu - b.cpu)[Math.floor(REPEATS / 2)];
 	};
@@ -108,8 +117,8 @@ for (const rows of sizes) {
 	console.log(`${rows} rows of ${to} traces on ${SHARDS}: ${(bytes / rows).toFixed(1)} bytes a row, ${Math.round(filled)} rows/s made, ${cpu.toFixed(1)} s of processor a million rows, scan ${scan.ms.toFixed(0)} ms, processor ${scan.cpu.toFixed(1)} ms`);
 	for (const [name, query] of Object.entries(questions)) {
 		let status;
-		const { ms, cpu: own } = await median(async () => (status = await asked(`/api/v1/fleet/${query}`)));
-		console.log(`  ${name}: ${status === 200 ? `${ms.toFixed(0)} ms, processor ${own} ms, ${(own / scan.cpu).toFixed(1)} scans` : `HTTP ${status}`}`);
+		const { ms, cpu: own, rows: read } = await median(async () => (status = await asked(`/api/v1/fleet/${query}`)));
+		console.log(`  ${name}: ${status === 200 ? `${ms.toFixed(0)} ms, processor ${own} ms, ${(own / scan.cpu).toFixed(1)} scans, ${(read / 1e6).toFixed(1)} M rows selected` : `HTTP ${status}`}`);
 	}
 }
 for (const end of ends.reverse()) await end();

@@ -94,16 +94,35 @@ enum tw_status tw_cat_lock_insert(struct tw_db *db, const char *project_id, cons
 	return st;
 }
 
-static enum tw_status put(struct tw_db *db, const struct tw_anr_entry *h, struct tw_err *err)
+/* A trace without facts has no row, unless an engine has a copy of its former ones: the row then
+ * replaces that copy. */
+static enum tw_status needs_row(struct tw_db *db, const struct tw_anr_entry *h, bool had_facts,
+        bool *ret, struct tw_err *err)
+{
+	int64_t engines = 0;
+	enum tw_status st = TW_OK;
+
+	*ret = h->anr || h->n_locks;
+	if (!*ret && had_facts)
+		st = tw_cat_first_int(db, &engines, err, "SELECT count(*) FROM fleet_engine", "");
+	*ret = *ret || engines > 0;
+	return st;
+}
+
+static enum tw_status put(
+        struct tw_db *db, const struct tw_anr_entry *h, bool had_facts, struct tw_err *err)
 {
 	const struct tw_trace_row *row = h->row;
+	bool needed = false;
 	int there = 0;
 	enum tw_status st = mark(db, row, &there, err);
 
 	if (st != TW_OK || !there)
 		return st;
-	st = forget(db, row->project_id, row->id, err);
-	if (st == TW_OK && (h->anr || h->n_locks))
+	st = needs_row(db, h, had_facts, &needed, err);
+	if (st == TW_OK)
+		st = forget(db, row->project_id, row->id, err);
+	if (st == TW_OK && needed)
 		st = insert_hang(db, h, err);
 	return st == TW_OK
 	               ? tw_cat_lock_insert(db, row->project_id, row->id, h->locks, h->n_locks, err)
@@ -157,7 +176,7 @@ static enum tw_status put_all(struct tw_db *db, void *arg, struct tw_err *err)
 		const struct tw_anr_entry *h = &p->of[i];
 
 		if (p->has_facts[i] || h->anr || h->n_locks)
-			st = put(db, h, err);
+			st = put(db, h, p->has_facts[i], err);
 		else
 			st = tw_cat_rows_add(&marks, err, h->row->project_id, h->row->id);
 	}

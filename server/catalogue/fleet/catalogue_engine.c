@@ -84,7 +84,7 @@ static bool read_copy(const struct tw_cat_query *q, struct tw_arena *a, void *re
 	        &r->device_class, &r->key, &r->kind, &r->name, &r->title, &r->verdict};
 	const int n = sizeof texts / sizeof *texts;
 
-	*r = (struct tw_anr_copy){.row = {.created_ms = tw_cat_int(q, n)},
+	*r = (struct tw_anr_copy){.row = {.meta = {.recorded_ms = tw_cat_int(q, n)}},
 	        .who = tw_cat_int(q, n + 1),
 	        .keyed = tw_cat_int(q, n + 2),
 	        .anr = tw_cat_int(q, n + 3) != 0};
@@ -102,11 +102,10 @@ enum tw_status tw_catalogue_anr_uncopied(struct tw_catalogue *c, uint32_t limit,
 	enum tw_status st = tw_cat_list(c, &list, err, /* hang_uncopied, primary keys */
 	        "SELECT h.project_id, h.trace_id, h.app, h.version_name, h.build_id, h.mapping_id,"
 	        " h.scenario, h.device, h.os, h.labels, h.device_class, h.key, h.kind, a.name,"
-	        " a.title, a.verdict, h.created_ms, h.who, h.keyed, h.anr FROM hang h LEFT JOIN anr"
-	        " a ON a.project_id=h.project_id AND a.trace_id=h.trace_id WHERE h.copied=0 AND "
-	        "h.keyed<>0 AND"
-	        " EXISTS(SELECT 1 FROM trace t WHERE t.project_id=h.project_id AND"
-	        " t.trace_id=h.trace_id) ORDER BY h.project_id, h.trace_id LIMIT ?",
+	        " a.title, a.verdict, t.recorded_ms, h.who, h.keyed, h.anr FROM hang h JOIN trace t"
+	        " ON t.project_id=h.project_id AND t.trace_id=h.trace_id LEFT JOIN anr a ON"
+	        " a.project_id=h.project_id AND a.trace_id=h.trace_id WHERE h.copied=0 AND"
+	        " h.keyed<>0 ORDER BY h.project_id, h.trace_id LIMIT ?",
 	        "i", (int64_t)limit);
 
 	*ret = st == TW_OK ? list.rows : NULL;

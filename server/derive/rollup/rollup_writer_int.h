@@ -30,6 +30,7 @@ struct tw_rollup_worker {
 	struct tw_rollup_rename rename_turn; /* strings in the two below */
 	char rename_project[TW_ID_BYTES], rename_build[TW_ROLLUP_WORKER_BUILD_BYTES];
 	int64_t erase_ms; /* monotonic: time of the next removal of rows of deleted traces */
+	int64_t purge_ms; /* the same of rows that others replaced; 0: not planned yet */
 	_Atomic uint64_t cells, cells_failed;
 };
 

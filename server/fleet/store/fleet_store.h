@@ -105,6 +105,8 @@ struct tw_fleet_engine {
 	/* Deletes rows of days before `day`, in small steps. */
 	enum tw_status (*expire)(
 	        struct tw_fleet_store *s, int64_t day, bool *ret_more, struct tw_err *err);
+	/* Removes rows that newer ones replaced. NULL: rows are replaced where they are. */
+	enum tw_status (*purge)(struct tw_fleet_store *s, struct tw_err *err);
 	/* Number of requests to another server; NULL: it sends none. */
 	struct tw_fleet_requests (*requests)(struct tw_fleet_store *s);
 	void (*free)(struct tw_fleet_store *s);

@@ -27,7 +27,7 @@
 #include "server/fleet/fleet_tree.h"
 #include "server/fleet/found.h"
 #include "server/fleet/regress/regress_detect.h"
-#include "server/fleet/store/fleet_clickhouse.h"
+#include "server/fleet/store/clickhouse/clickhouse_int.h"
 #include "tests/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
@@ -609,6 +609,54 @@ static void test_regressions(void **state)
 
 /* --- written twice --- */
 
+static int64_t number_of(struct session *s, const char *sql)
+{
+	const struct tw_clickhouse_query q = {.sql = tw_str_of(sql), .ms = 60000};
+	struct tw_clickhouse_reader r;
+	struct tw_buf out;
+	struct tw_err err;
+	int64_t n;
+
+	tw_buf_init(&out, 1 << 16);
+	if (tw_clickhouse_request(s->at, &q, &out, &err) != TW_OK)
+		fail_msg("%s", err.msg);
+	r = tw_clickhouse_read(&out);
+	n = (int64_t)tw_clickhouse_u64(&r);
+	assert_false(r.damaged);
+	tw_buf_done(&out);
+	return n;
+}
+
+static void wait_for_mutations(struct session *s)
+{
+	while (number_of(s, "SELECT count() FROM system.mutations WHERE is_done=0 AND"
+	                    " database=currentDatabase()") > 0)
+		;
+}
+
+/* Rows of earlier attempts, and of those that did not end, go; an attempt that may still be
+ * written keeps its rows. */
+static void test_purge(struct session *s)
+{
+	static const char replaced[] =
+	        "SELECT count() FROM method_times WHERE attempt NOT IN (SELECT max(attempt) FROM"
+	        " traces GROUP BY trace)";
+	struct tw_fleet_clickhouse *f = (struct tw_fleet_clickhouse *)s->of[1];
+	const int64_t before = number_of(s, replaced);
+
+	assert_true(before > 0);
+	assert_int_equal(s->of[1]->engine->purge(s->of[1], NULL), TW_OK);
+	wait_for_mutations(s);
+	assert_int_equal(number_of(s, replaced), before);
+	assert_int_equal(
+	        tw_clickhouse_purge(f, tw_clickhouse_attempt_before(-3600000), NULL), TW_OK);
+	wait_for_mutations(s);
+	assert_int_equal(number_of(s, replaced), 0);
+	assert_int_equal(number_of(s, "SELECT count() FROM traces") -
+	                         number_of(s, "SELECT uniqExact(trace) FROM traces"),
+	        0);
+}
+
 /* As after a kill between an insert and the catalogue's mark, and before the last insert. */
 static void test_twice(void **state)
 {
@@ -623,6 +671,12 @@ static void test_twice(void **state)
 	           "device_class,os,trace,attempt+1,path,parent,depth,method,thread,calls*7,total_"
 	           "ns*7,"
 	           "self_ns,cpu_ns,cpu_self_ns FROM call_trees WHERE depth<2");
+	run_sql(s, "OPTIMIZE TABLE method_times FINAL"); /* merges replace nothing */
+	run_sql(s, "OPTIMIZE TABLE call_trees FINAL");
+	check_all(s);
+	test_trees(state);
+	test_searches(state);
+	test_purge(s);
 	check_all(s);
 	test_trees(state);
 	test_searches(state);
@@ -737,24 +791,6 @@ static void test_earlier_tables(void **state)
 
 /* --- decoded again, and deleted --- */
 
-static int64_t number_of(struct session *s, const char *sql)
-{
-	const struct tw_clickhouse_query q = {.sql = tw_str_of(sql), .ms = 60000};
-	struct tw_clickhouse_reader r;
-	struct tw_buf out;
-	struct tw_err err;
-	int64_t n;
-
-	tw_buf_init(&out, 1 << 16);
-	if (tw_clickhouse_request(s->at, &q, &out, &err) != TW_OK)
-		fail_msg("%s", err.msg);
-	r = tw_clickhouse_read(&out);
-	n = (int64_t)tw_clickhouse_u64(&r);
-	assert_false(r.damaged);
-	tw_buf_done(&out);
-	return n;
-}
-
 static uint64_t count_all(struct session *s, int engine)
 {
 	const struct tw_fleet_query query = ask_of(s, &filters[0], 0);
@@ -833,9 +869,7 @@ static void test_deleted(void **state)
 	                         " max(attempt) FROM traces GROUP BY trace)") > 0);
 	assert_int_equal(s->of[1]->engine->erase(s->of[1], of, n, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_erased_done(s->c, true, of, n, NULL), TW_OK);
-	while (number_of(s, "SELECT count() FROM system.mutations WHERE is_done=0 AND"
-	                    " database=currentDatabase()") > 0)
-		;
+	wait_for_mutations(s);
 	assert_int_equal(number_of(s, "SELECT count() FROM traces WHERE trace IN (SELECT trace FROM"
 	                              " traces WHERE deleted=1) AND deleted=0"),
 	        0);
@@ -848,7 +882,7 @@ static void test_deleted(void **state)
 
 /* --- copies of ANRs --- */
 
-static void put_hang(struct session *s, uint64_t i, bool anr)
+static void put_hang(struct session *s, uint64_t i, bool anr, size_t n_locks)
 {
 	static struct sim_trace t;
 	struct tw_trace_row row;
@@ -875,7 +909,7 @@ static void put_hang(struct session *s, uint64_t i, bool anr)
 	        .anr = anr,
 	        .brief = {"{}", 2},
 	        .locks = locks,
-	        .n_locks = 2};
+	        .n_locks = n_locks};
 
 	sim_make(s->project, i, DAY0, &t);
 	if (tw_catalogue_trace_get(s->c, s->project, t.id, s->arena, &row, NULL) != TW_OK)
@@ -919,7 +953,7 @@ static void test_anrs(void **state)
 
 	tw_arena_reset(s->arena);
 	for (uint64_t i = 30; i < 34; i++)
-		put_hang(s, i, i != 33);
+		put_hang(s, i, i != 33, 2);
 	assert_int_equal(copy_all(s), 0); /* not named yet */
 	key_all(s, "before");
 	assert_int_equal(copy_all(s), 4);
@@ -942,6 +976,18 @@ static void test_anrs(void **state)
 	assert_int_equal(copy_all(s), 4);
 	assert_int_equal(
 	        number_of(s, "SELECT toUInt64(sum(waits)) FROM lock_waits WHERE " LAST_ANRS), 12);
+	/* decoded again, without them */
+	assert_int_equal(tw_catalogue_engine_set(s->c, "clickhouse", NULL), TW_OK);
+	put_hang(s, 30, false, 0);
+	put_hang(s, 31, false, 1);
+	put_hang(s, 40, false, 0); /* it never had any */
+	key_all(s, "after");
+	assert_int_equal(copy_all(s), 2);
+	assert_int_equal(number_of(s, "SELECT count() FROM anrs WHERE kind<>'' AND " LAST_ANRS), 1);
+	assert_int_equal(
+	        number_of(s, "SELECT toUInt64(sum(waits)) FROM lock_waits WHERE " LAST_ANRS), 9);
+	assert_int_equal(number_of(s, "SELECT uniqExact(trace) FROM anrs"), 4);
+	assert_int_equal(tw_catalogue_engine_set(s->c, "", NULL), TW_OK);
 }
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_quotes),

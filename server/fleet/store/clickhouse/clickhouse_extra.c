@@ -1,9 +1,11 @@
 /*
- * clickhouse_extra.c - copies of ANRs and lock waits for SQL, and removal of deleted traces.
+ * clickhouse_extra.c - copies of ANRs and lock waits for SQL, and removal of rows.
  *
  * A deleted trace gets one more row in `traces`, with a larger attempt and `deleted` set, which
- * excludes it from all results. Its rows are removed later, by a mutation of each table.
+ * excludes it from all results. Its rows are removed later, by a mutation of each table; so are
+ * rows that a later attempt replaced.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
@@ -32,7 +34,7 @@ static enum tw_status put_anr(struct tw_buf *out, const struct tw_anr_copy *of, 
 	const char *const texts[] = {of->key, of->kind, of->title, of->verdict};
 	enum tw_status st;
 
-	tw_clickhouse_put_time(out, of->row.created_ms);
+	tw_clickhouse_put_time(out, of->row.meta.recorded_ms);
 	tw_clickhouse_put_text(out, of->row.meta.device);
 	(void)tw_buf_add_u64le(out, (uint64_t)of->who);
 	st = tw_clickhouse_put_labels(out, &of->row, err);
@@ -47,7 +49,7 @@ static enum tw_status put_copy(struct tw_buf *anrs, struct tw_buf *locks,
         const struct tw_anr_copy *of, uint64_t attempt, struct tw_err *err)
 {
 	const struct tw_trace_meta *m = &of->row.meta;
-	const struct tw_rollup_dims d = {of->row.created_ms / TW_DAY_MS, m->app, m->version_name,
+	const struct tw_rollup_dims d = {m->recorded_ms / TW_DAY_MS, m->app, m->version_name,
 	        m->build_id, m->mapping_id, m->scenario, of->device_class, m->os, ""};
 	struct tw_buf begin;
 	enum tw_status st;
@@ -189,5 +191,75 @@ enum tw_status tw_clickhouse_erase(
 		tw_buf_done(&out);
 	}
 	tw_buf_done(&sql);
+	return st;
+}
+
+/* --- replaced rows --- */
+
+static void put_replaced(
+        struct tw_buf *sql, const struct tw_fleet_clickhouse *f, const char *of, uint64_t before)
+{
+	/* a mutation does not know the database of its query */
+	(void)tw_buf_printf(sql,
+	        " WHERE attempt<%" PRIu64
+	        " AND attempt NOT IN (SELECT max(attempt) FROM %s.%s GROUP BY project,trace)",
+	        before, tw_clickhouse_database(f->at), of);
+}
+
+static enum tw_status count_replaced(struct tw_fleet_clickhouse *f, const char *table,
+        const char *of, uint64_t before, uint64_t *ret, struct tw_err *err)
+{
+	struct tw_clickhouse_reader r;
+	struct tw_buf sql, out;
+	enum tw_status st;
+
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	(void)tw_buf_printf(&sql, "SELECT count() FROM %s", table);
+	put_replaced(&sql, f, of, before);
+	st = tw_clickhouse_run(f, NULL, &sql, &out, err);
+	r = tw_clickhouse_read(&out);
+	*ret = st == TW_OK ? tw_clickhouse_u64(&r) : 0;
+	if (st == TW_OK && r.damaged)
+		st = tw_clickhouse_damaged(err);
+	tw_buf_done(&sql);
+	tw_buf_done(&out);
+	return st;
+}
+
+static enum tw_status remove_replaced(struct tw_fleet_clickhouse *f, const char *table,
+        const char *of, uint64_t before, struct tw_err *err)
+{
+	struct tw_buf sql, out;
+	enum tw_status st;
+
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	(void)tw_buf_printf(&sql, "ALTER TABLE %s DELETE", table);
+	put_replaced(&sql, f, of, before);
+	st = tw_clickhouse_run(f, NULL, &sql, &out, err);
+	tw_buf_done(&sql);
+	tw_buf_done(&out);
+	return st;
+}
+
+enum tw_status tw_clickhouse_purge(
+        struct tw_fleet_clickhouse *f, uint64_t before, struct tw_err *err)
+{
+	static const struct {
+		const char *table, *of; /* whose attempts are current */
+		bool counted;           /* alone; the others are if rows of `of` were replaced */
+	} tables[] = {{"method_times", "traces", false}, {"call_trees", "traces", false},
+	        {"longest_calls", "traces", false}, {"traces", "traces", false},
+	        {"lock_waits", "anrs", true}};
+	bool can = false;
+	enum tw_status st = can_mutate(f, &can, err);
+
+	for (size_t i = 0; st == TW_OK && can && i < sizeof tables / sizeof *tables; i++) {
+		const char *by = tables[i].counted ? tables[i].table : tables[i].of;
+		uint64_t n = 0;
+
+		st = count_replaced(f, by, tables[i].of, before, &n, err);
+		if (st == TW_OK && n)
+			st = remove_replaced(f, tables[i].table, tables[i].of, before, err);
+	}
 	return st;
 }

@@ -34,6 +34,10 @@ enum tw_status tw_clickhouse_rename(struct tw_fleet_store *s, const char *projec
 enum tw_status tw_clickhouse_put_found(struct tw_fleet_store *s, const struct tw_found_trace *of,
         size_t n, int64_t number, struct tw_err *err);
 
+/* The number of an attempt that began `ms` ago. */
+uint64_t tw_clickhouse_attempt_before(int64_t ms);
+/* An attempt that takes longer is not completed: its first rows may have been removed. */
+enum { TW_CH_ATTEMPT_MS = 3600000 };
 /* Shared with clickhouse_extra.c. */
 enum tw_status tw_clickhouse_insert(struct tw_fleet_clickhouse *f, const char *sql,
         const struct tw_buf *rows, struct tw_err *err) TW_MUST_USE;
@@ -69,6 +73,10 @@ enum tw_status tw_clickhouse_hide(
         struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err);
 enum tw_status tw_clickhouse_erase(
         struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err);
+/* Removes rows of attempts before `before` that later attempts of their traces replaced, or that
+ * did not end. */
+enum tw_status tw_clickhouse_purge(
+        struct tw_fleet_clickhouse *f, uint64_t before, struct tw_err *err) TW_MUST_USE;
 
 /* --- conditions (clickhouse_where.c) --- */
 

@@ -83,6 +83,11 @@ enum tw_status tw_clickhouse_attempts(
 	return TW_OK;
 }
 
+uint64_t tw_clickhouse_attempt_before(int64_t ms)
+{
+	return (now_us() - (uint64_t)ms * 1000) << TW_CH_TAG_BITS;
+}
+
 /* --- rows --- */
 
 /* In the order of writing. */
@@ -352,12 +357,17 @@ enum tw_status tw_clickhouse_insert(struct tw_fleet_clickhouse *f, const char *s
 }
 
 static enum tw_status insert_all(
-        struct tw_fleet_clickhouse *f, const struct rows *r, struct tw_err *err)
+        struct tw_fleet_clickhouse *f, const struct rows *r, uint64_t attempt, struct tw_err *err)
 {
 	enum tw_status st = tw_buf_status(&r->dims) == TW_OK ? TW_OK : tw_oom(err);
 
-	for (int i = 0; st == TW_OK && i < TABLES; i++)
-		st = tw_clickhouse_insert(f, inserts[i], &r->of[i], err);
+	for (int i = 0; st == TW_OK && i < TABLES; i++) {
+		/* as after a machine slept */
+		if (i == TRACES && attempt < tw_clickhouse_attempt_before(TW_CH_ATTEMPT_MS))
+			st = tw_fail(err, TW_BUSY, "rows of traces were written too slowly");
+		if (st == TW_OK)
+			st = tw_clickhouse_insert(f, inserts[i], &r->of[i], err);
+	}
 	return st;
 }
 
@@ -370,7 +380,7 @@ static enum tw_status write_rows(struct tw_fleet_clickhouse *f, const struct tw_
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		if (of[i].n_cells)
 			st = put_one(r, &of[i], attempt + i * TW_CH_STEP, err);
-	return st == TW_OK ? insert_all(f, r, err) : st;
+	return st == TW_OK ? insert_all(f, r, attempt, err) : st;
 }
 
 /* Marks traces as counted. The catalogue does not store what they are counted in. */

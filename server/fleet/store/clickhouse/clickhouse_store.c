@@ -236,6 +236,12 @@ static enum tw_status expire(
 	return st == TW_OK ? tw_catalogue_rollup_expire(s->catalogue, day, ret_more, err) : st;
 }
 
+static enum tw_status purge(struct tw_fleet_store *s, struct tw_err *err)
+{
+	return tw_clickhouse_purge((struct tw_fleet_clickhouse *)s,
+	        tw_clickhouse_attempt_before(TW_CH_ATTEMPT_MS), err);
+}
+
 /* --- the engine --- */
 
 static struct tw_fleet_requests requests(struct tw_fleet_store *s)
@@ -272,6 +278,7 @@ static const struct tw_fleet_engine clickhouse = {.name = "clickhouse",
         .found = tw_clickhouse_found,
         .reset = reset,
         .expire = expire,
+        .purge = purge,
         .requests = requests,
         .free = free_store};
 
