@@ -103,7 +103,7 @@ export async function until(ask, what, seconds = LEAST_S) {
 		if (answer !== undefined) return answer;
 		await sleep(pause);
 	}
-	throw new Error(`${what}: not within ${seconds} s`);
+	throw new Error(`${typeof what === 'function' ? what() : what}: not within ${seconds} s`);
 }
 
 /* The schema that has the catalogue where the tests want one; undefined: it is in its folder. */
