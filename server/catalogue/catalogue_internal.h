@@ -5,8 +5,8 @@
  * PostgreSQL a few (catalogue_writer.c).  Reads use a pool of read-only connections, with one
  * snapshot each (in PostgreSQL one per statement, unless they begin a transaction). Values are
  * bound by a string of types: t text (NULL is ''), i int64_t, h 32-byte hash, b const struct tw_str
- * * of bytes that must stay valid until the query is closed.  Only constants of this code become
- * part of the SQL text.
+ * * of bytes that must stay valid until the query is closed, a const struct tw_cat_array *.  Only
+ * constants of this code become part of the SQL text.
  */
 #ifndef TW_CATALOGUE_INTERNAL_H
 #define TW_CATALOGUE_INTERNAL_H
@@ -69,6 +69,7 @@ struct tw_cat_queue {
 struct tw_cat_writer {
 	struct tw_db *db; /* NULL: not connected yet */
 	bool taken;
+	bool one;         /* in use for a statement without BEGIN */
 	int64_t began_ms; /* monotonic, of its transaction; 0: none */
 	struct tw_stmt *kept[TW_KEPT_N];
 };
@@ -151,11 +152,15 @@ enum tw_cat_subject {
  * gives it back, and returns st or the commit's error. */
 enum tw_status tw_cat_begin(struct tw_catalogue *c, enum tw_cat_subject alone, const char *id,
         struct tw_db **ret, struct tw_err *err);
-/* For a group of uploads; independent of this thread's actor. */
-enum tw_status tw_cat_begin_uploads(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
+/* For a group of uploads; independent of this thread's actor.  `one`: as tw_cat_begin_one. */
+enum tw_status tw_cat_begin_uploads(
+        struct tw_catalogue *c, bool one, struct tw_db **ret, struct tw_err *err);
 /* With another statement than BEGIN IMMEDIATE. */
 enum tw_status tw_cat_begin_as(
         struct tw_catalogue *c, const char *sql, struct tw_db **ret, struct tw_err *err);
+/* For one statement, which in PostgreSQL is a transaction without BEGIN and COMMIT.  After a lost
+ * connection it may run a second time: it must be repeatable. */
+enum tw_status tw_cat_begin_one(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 /* For optional writes: TW_BUSY instead of waiting. */
 enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 enum tw_status tw_cat_end(
@@ -164,6 +169,8 @@ enum tw_status tw_cat_end(
  * transactions that do not lock it exclusively.  Does nothing in SQLite. */
 enum tw_status tw_cat_lock(
         struct tw_db *w, enum tw_cat_subject of, const char *id, bool alone, struct tw_err *err);
+/* The number of the advisory lock, for statements that take it themselves. */
+int64_t tw_cat_lock_number(enum tw_cat_subject of, const char *id);
 /* Whether to run this thread's transaction, which ended with st, again: another one changed the
  * same rows first.  Pauses before, and allows only a few retries.  *io_tries is 0 at first.
  * Effects outside the database must be repeatable. */
@@ -227,6 +234,13 @@ enum tw_status tw_cat_snapshot(struct tw_catalogue *c, struct tw_db **ret, struc
 void tw_cat_snapshot_done(struct tw_catalogue *c, struct tw_db *db);
 /* A new connection, which has not read anything. */
 enum tw_status tw_cat_reader_new(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
+
+/* A parameter of type a, in PostgreSQL only: one member, a text or an int64_t, of n structs. */
+struct tw_cat_array {
+	char type; /* t or i */
+	const void *first;
+	size_t n, step; /* bytes from one struct to the next */
+};
 
 /* Prepares and binds.  tw_cat_row steps: true for a row; false at the end or on failure, which
  * tw_cat_close returns. */
@@ -324,6 +338,11 @@ struct tw_cat_written {
 enum tw_status tw_cat_write(struct tw_db *db, const struct tw_cat_written *what, struct tw_err *err,
         const char *sql, const char *types, ...);
 
+/* The same for a statement that returns rows; close with tw_cat_close. */
+enum tw_status tw_cat_query_write(struct tw_cat_query *q, struct tw_db *db,
+        const struct tw_cat_written *what, struct tw_err *err, const char *sql, const char *types,
+        ...);
+
 /* The first column of the first row; *io is unchanged if there is no row. */
 enum tw_status tw_cat_first_int(
         struct tw_db *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...);
@@ -377,21 +396,18 @@ enum tw_status tw_cat_rename(
 enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace *of,
         const struct tw_mapping_ids *by, bool *ret, struct tw_err *err);
 
-/* Selects the job to claim, in the transaction that claims it (catalogue_turn.c), for that owner
- * with at most per_project claims of one project.  Its project is charged from now on: tw_fair_end
- * must be called. */
+/* Claims a job for that owner with at most per_project claims of one project (catalogue_turn.c).
+ * Call with the queue's lock held.  Its project is charged from now on: tw_fair_end must be
+ * called. */
 struct tw_cat_turn {
 	enum tw_queue queue;
 	const char *owner;
+	int64_t lease_ms;
 	unsigned per_project; /* 0: no limit */
-	int64_t now;
+	int64_t now;          /* set by the claim */
 };
-enum tw_status tw_cat_next_job(struct tw_catalogue *c, struct tw_db *w,
-        const struct tw_cat_turn *of, struct tw_arena *a, struct tw_job_row *ret, bool *ret_found,
-        struct tw_err *err);
-/* Reports whether there may be such a job; writes nothing. */
-enum tw_status tw_cat_any_due(struct tw_db *db, const struct tw_cat_turn *of, struct tw_arena *a,
-        bool *ret, struct tw_err *err);
+enum tw_status tw_cat_claim(struct tw_catalogue *c, struct tw_cat_turn *io, struct tw_arena *a,
+        struct tw_job_row *ret, bool *ret_found, struct tw_err *err);
 /* Deletes the row of a claimed job.  TW_CONFLICT: another server has the job; TW_NOT_FOUND: it was
  * deleted (catalogue_job.c). */
 enum tw_status tw_cat_drop_job(struct tw_db *db, const struct tw_job_row *job, struct tw_err *err);

@@ -51,6 +51,20 @@ static void bind_bytes(struct tw_cat_query *q, int at, struct tw_str bytes, bool
 	q->db->engine->bind_bytes(q->stmt, at, bytes, stays);
 }
 
+static void bind_array(struct tw_cat_query *q, int at, const struct tw_cat_array *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		const void *const member = (const char *)a->first + i * a->step;
+		struct tw_db_value v = {.type = a->type};
+
+		if (a->type == 'i')
+			v.number = *(const int64_t *)member;
+		else
+			v.bytes = tw_str_of(*(const char *const *)member);
+		q->db->engine->append(q->stmt, at, &v);
+	}
+}
+
 static void bind_all(struct tw_cat_query *q, const char *types, va_list ap)
 {
 	for (int at = 1; *types; types++, at++) {
@@ -60,6 +74,8 @@ static void bind_all(struct tw_cat_query *q, const char *types, va_list ap)
 			tw_cat_bind_int(q, at, va_arg(ap, int64_t));
 		else if (*types == 'b')
 			bind_bytes(q, at, *va_arg(ap, const struct tw_str *), true);
+		else if (*types == 'a')
+			bind_array(q, at, va_arg(ap, const struct tw_cat_array *));
 		else
 			bind_bytes(q, at, (struct tw_str){va_arg(ap, const char *), 32}, false);
 	}
@@ -316,6 +332,22 @@ enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct 
 	if (st != TW_OK)
 		return st;
 	return run_to_end(&q, err);
+}
+
+enum tw_status tw_cat_query_write(struct tw_cat_query *q, struct tw_db *db,
+        const struct tw_cat_written *what, struct tw_err *err, const char *sql, const char *types,
+        ...)
+{
+	enum tw_status st;
+	va_list ap;
+
+	va_start(ap, types);
+	*q = (struct tw_cat_query){.db = db, .kept = what->kept, .fields = what->fields};
+	st = open_query(q, sql, types, ap, err);
+	va_end(ap);
+	if (st == TW_OK)
+		tw_row_bind(q, (int)strlen(types) + 1, what->fields, what->row);
+	return st;
 }
 
 enum tw_status tw_cat_write(struct tw_db *db, const struct tw_cat_written *what, struct tw_err *err,

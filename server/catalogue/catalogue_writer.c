@@ -124,8 +124,8 @@ struct tw_stmt **tw_cat_writer_kept(struct tw_catalogue *c, const struct tw_db *
 
 /* --- beginning --- */
 
-/* `patient`: a failure indicates a problem of the database, not only that another transaction is in
- * progress. */
+/* sql NULL: the next statement is a transaction.  `patient`: a failure indicates a problem of the
+ * database, not only that another transaction is in progress. */
 static enum tw_status begin(struct tw_catalogue *c, struct tw_cat_writer *w, const char *sql,
         bool patient, struct tw_db **ret, struct tw_err *err)
 {
@@ -135,7 +135,8 @@ static enum tw_status begin(struct tw_catalogue *c, struct tw_cat_writer *w, con
 	conflicted = false;
 	if (st == TW_OK)
 		st = tw_cat_undo(w->db, &why);
-	if (st == TW_OK)
+	w->one = !sql;
+	if (st == TW_OK && sql)
 		st = tw_db_run(w->db, sql, &why);
 	if (st == TW_OK) {
 		*ret = w->db;
@@ -170,13 +171,19 @@ enum tw_status tw_cat_begin_as(
 	return begin_as(c, tw_pool_owner(), sql, ret, err);
 }
 
-enum tw_status tw_cat_begin_uploads(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
+enum tw_status tw_cat_begin_uploads(
+        struct tw_catalogue *c, bool one, struct tw_db **ret, struct tw_err *err)
 {
-	return begin_as(c, "uploads", "BEGIN IMMEDIATE", ret, err);
+	return begin_as(c, "uploads", one ? NULL : "BEGIN IMMEDIATE", ret, err);
+}
+
+enum tw_status tw_cat_begin_one(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
+{
+	return tw_cat_begin_as(c, tw_cat_is_sqlite(c) ? "BEGIN IMMEDIATE" : NULL, ret, err);
 }
 
 /* FNV-1a: the same at all servers. */
-static int64_t number_of(enum tw_cat_subject alone, const char *id)
+int64_t tw_cat_lock_number(enum tw_cat_subject alone, const char *id)
 {
 	uint64_t h = UINT64_C(14695981039346656037) ^ (uint64_t)alone;
 
@@ -198,7 +205,7 @@ enum tw_status tw_cat_begin(struct tw_catalogue *c, enum tw_cat_subject alone, c
 		return tw_cat_begin_as(c, "BEGIN IMMEDIATE", ret, err);
 	(void)snprintf(sql, sizeof sql,
 	        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; " LOCK_SUBJECT,
-	        (long long)number_of(alone, id));
+	        (long long)tw_cat_lock_number(alone, id));
 	return tw_cat_begin_as(c, sql, ret, err);
 }
 
@@ -212,7 +219,7 @@ enum tw_status tw_cat_lock(
 	                " catalogue_identity"
 	              : "SELECT pg_advisory_xact_lock_shared(hashtextextended(identity,?)) FROM"
 	                " catalogue_identity",
-	        "i", number_of(of, id));
+	        "i", tw_cat_lock_number(of, id));
 }
 
 enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
@@ -239,15 +246,17 @@ enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_db **ret, str
 enum tw_status tw_cat_end(
         struct tw_catalogue *c, struct tw_db *db, enum tw_status st, struct tw_err *err)
 {
-	const bool commits = st == TW_OK;
+	const bool commits = st == TW_OK, one = writer_of(c, db)->one;
 	struct tw_err why = {.msg = ""};
 
-	if (commits)
+	if (commits && !one)
 		st = tw_db_run(db, "COMMIT", &why);
 	conflicted = st != TW_OK && db->engine->conflicts(db);
 	if (st != TW_OK && tw_cat_undo(db, NULL) != TW_OK)
 		(void)tw_cat_undo(db, NULL);
-	tw_cat_write_ended(c, st, commits, commits ? &why : err);
+	/* the one statement begins and commits too */
+	tw_cat_write_ended(
+	        c, st, commits || (one && st == TW_BUSY && !conflicted), commits ? &why : err);
 	give(c, writer_of(c, db));
 	if (commits && st != TW_OK)
 		tw_err_copy(err, &why);

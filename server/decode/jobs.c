@@ -53,14 +53,14 @@ static enum tw_status open_parts(void *arg, struct tw_err *err)
 	struct running *r = arg;
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < r->n_parts; i++)
-		st = tw_blob_open(r->jobs->app->blobs, r->parts[i].sha256, &r->fds[i], err);
+	for (size_t i = 0; st == TW_OK && i < r->job.n_parts; i++)
+		st = tw_blob_open(r->jobs->app->blobs, r->job.parts[i].sha256, &r->fds[i], err);
 	return st;
 }
 
 static void close_parts(struct running *r)
 {
-	for (size_t i = 0; i < r->n_parts; i++) {
+	for (size_t i = 0; i < r->job.n_parts; i++) {
 		if (r->fds[i] >= 0)
 			(void)close(r->fds[i]);
 		r->fds[i] = -1;
@@ -80,11 +80,11 @@ static json_t *trace_task(const struct tw_config *c, const struct tw_part *parts
 
 static enum tw_status start_on(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
-	json_t *task = trace_task(j->app->config, r->parts, r->n_parts);
+	json_t *task = trace_task(j->app->config, r->job.parts, r->job.n_parts);
 	struct tw_child_task t = {.task = task,
 	        .second = r->system_fd,
 	        .inputs = r->fds,
-	        .n_inputs = r->n_parts,
+	        .n_inputs = r->job.n_parts,
 	        .wall_s = j->app->config->worker_wall_s,
 	        .from = TW_JAIL_SANITIZED ? NULL : &j->children};
 	enum tw_status st;
@@ -98,32 +98,6 @@ static enum tw_status start_on(struct tw_jobs *j, struct running *r, struct tw_e
 	}
 	json_decref(task);
 	return st;
-}
-
-/* Leaves out parts that were extracted from an archive: they are extracted again. */
-static size_t sent_parts(struct tw_part *parts, size_t n)
-{
-	size_t sent = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (!parts[i].found)
-			parts[sent++] = parts[i];
-	return sent;
-}
-
-static enum tw_status find_parts(struct tw_jobs *j, struct running *r, struct tw_err *err)
-{
-	enum tw_status st = tw_catalogue_trace_parts(j->app->catalogue, r->job.project_id,
-	        r->job.trace_id, r->arena, &r->parts, &r->n_parts, err);
-
-	if (st != TW_OK) {
-		r->n_parts = 0;
-		return st;
-	}
-	r->n_parts = sent_parts(r->parts, r->n_parts);
-	for (size_t i = 0; i < r->n_parts; i++)
-		r->fds[i] = -1;
-	return TW_OK;
 }
 
 /* Call once its parts are open. */
@@ -151,7 +125,6 @@ static void free_slot(struct running *r)
 {
 	tw_claims_remove(r->jobs->claims, &r->job);
 	close_parts(r);
-	r->n_parts = 0;
 	tw_run_release(r);
 	json_decref(r->answer);
 	r->answer = NULL;
@@ -309,6 +282,8 @@ static bool start_one(struct tw_jobs *j)
 	        .arena = tw_arena_new(1 << 20),
 	        .started_ms = tw_monotonic_ms(),
 	        .system_fd = -1};
+	for (size_t i = 0; i < TW_CHILD_INPUTS; i++)
+		r->fds[i] = -1;
 	if (!r->arena)
 		return false;
 	st = tw_catalogue_queue_claim(j->app->catalogue, &claim, r->arena, &r->job, &err);
@@ -325,11 +300,7 @@ static bool start_one(struct tw_jobs *j)
 	}
 	tw_claims_add(j->claims, &r->job);
 	tw_crash_point("job_claimed");
-	st = find_parts(j, r, &err);
-	if (st == TW_OK)
-		begin_step(j, r, STEP_FETCH);
-	else
-		fail_run(j, r, &err, FAULT_SERVER);
+	begin_step(j, r, STEP_FETCH);
 	return tw_monotonic_ms() >= j->resume_ms; /* otherwise the server lacks a resource */
 }
 

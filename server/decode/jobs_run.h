@@ -18,8 +18,6 @@
 #include "server/decode/jobs.h"
 #include "server/storage/blob.h"
 
-struct tw_part;
-
 enum { TW_RUN_PATH = 1500, TW_RUN_WORKERS = 64 };
 
 enum ending { /* the outcome of a job that did not succeed */
@@ -54,8 +52,6 @@ struct running { /* a child and its job */
 	struct tw_arena *arena; /* of job */
 	struct tw_job_row job;
 	int64_t started_ms;
-	struct tw_part *parts; /* those that were uploaded */
-	size_t n_parts;
 	int fds[TW_CHILD_INPUTS];
 	json_t *answer; /* of a successful child */
 	char sha256[TW_SHA256_HEX];

@@ -63,6 +63,7 @@ static enum tw_status known_before(struct tw_cat_query *q, const char *content,
 struct tw_cat_arrival {
 	struct tw_arrival of;
 	const char *content;
+	char own_id[TW_ID_BYTES]; /* the same when it is written again */
 	char id[TW_ID_BYTES];
 	bool known; /* the id is of an earlier, equal upload */
 	enum tw_status status;
@@ -154,18 +155,11 @@ static enum tw_status insert_parts(
 	for (size_t i = 0; st == TW_OK && i < up->of.n_parts; i++) {
 		const struct tw_part *p = &up->of.parts[i];
 
-		/* another server may have deleted an equal file between its storing and this lock
-		 */
-		if (up->of.present)
-			st = tw_cat_lock(b->db, TW_ALONE_CONTENT, p->sha256, false, err);
-		if (st == TW_OK && up->of.present)
-			st = up->of.present(up->of.arg, p->sha256, err);
-		if (st == TW_OK)
-			st = tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_PART], err,
-			        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes)"
-			        " VALUES(?,?,?,?,?,?)",
-			        "ttttti", up->of.caller->project_id, up->id, p->part, p->sha256,
-			        p->format, (int64_t)p->bytes);
+		st = tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_PART], err,
+		        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes)"
+		        " VALUES(?,?,?,?,?,?)",
+		        "ttttti", up->of.caller->project_id, up->id, p->part, p->sha256, p->format,
+		        (int64_t)p->bytes);
 	}
 	return st;
 }
@@ -187,56 +181,167 @@ static enum tw_status note_build(
 	if (!text_or_empty(m->build_id)[0])
 		return TW_OK;
 	return tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_BUILD], err,
-	        TW_EITHER(BUILD_COLUMNS
-	                " VALUES(?1,?2,?3,?4,?5,?6,length(?7)/length(?7))" BUILD_KNOWN
-	                ", traces=build.traces+1",
-	                "WITH of_build AS (" BUILD_COLUMNS
-	                " SELECT ?1,?2,?3,?4,?5,?6,0 WHERE NOT EXISTS(SELECT 1 FROM build WHERE"
-	                " project_id=?1 AND build_id=?2 AND app=?4 AND version_name=?5 AND"
-	                " (?6='' OR commit_id<>''))" BUILD_KNOWN ") INSERT INTO"
-	                " count_delta(project_id,counter,name,day,trace_id,traces,devices)"
-	                " VALUES(?1,0,?2,0,?7,1,0)"),
-	        "ttitttt", up->of.caller->project_id, m->build_id, now, m->app, m->version_name,
-	        text_or_empty(m->commit), up->id);
+	        BUILD_COLUMNS " VALUES(?1,?2,?3,?4,?5,?6,1)" BUILD_KNOWN ", traces=build.traces+1",
+	        "ttittt", up->of.caller->project_id, m->build_id, now, m->app, m->version_name,
+	        text_or_empty(m->commit));
 }
 
-static enum tw_status insert_all(
-        struct batch *b, const struct tw_cat_arrival *up, struct tw_err *err)
+static uint64_t bytes_of(const struct tw_cat_arrival *up)
 {
-	int64_t now = tw_unix_ms();
 	uint64_t bytes = 0;
-	enum tw_status st;
 
 	for (size_t i = 0; i < up->of.n_parts; i++)
 		bytes += up->of.parts[i].bytes;
-	st = insert_trace(b, up, bytes, now, err);
+	return bytes;
+}
+
+static enum tw_status insert_all(
+        struct batch *b, const struct tw_cat_arrival *up, int64_t now, struct tw_err *err)
+{
+	const uint64_t bytes = bytes_of(up);
+	enum tw_status st = insert_trace(b, up, bytes, now, err);
+
 	if (st == TW_OK)
 		st = insert_parts(b, up, err);
 	if (st == TW_OK)
 		st = note_build(b, up, now, err);
-	if (st == TW_OK && text_or_empty(up->of.meta->capture)[0])
-		st = tw_cat_capture_count(
-		        b->db, up->of.caller->project_id, up->id, up->of.meta, now, err);
 	if (st == TW_OK)
 		st = tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_JOB], err,
 		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,batch,bytes)"
-		        " VALUES(?1,?2," TW_CAT_BY_NOW("?3") ",?3,?4,?5)",
+		        " VALUES(?1,?2,?3,?3,?4,?5)",
 		        "ttiii", up->of.caller->project_id, up->id, now, b->number, (int64_t)bytes);
+	return st;
+}
+
+static enum tw_status add_by_rows(
+        struct batch *b, struct tw_cat_arrival *up, int64_t now, struct tw_err *err)
+{
+	enum tw_status st = find_same(b, up, err);
+
+	if (st == TW_OK && !up->known)
+		st = insert_all(b, up, now, err);
+	return st;
+}
+
+/* --- one statement, in PostgreSQL --- */
+
+#define BY_KEY "project_id=?1 AND idempotency_key=?4 AND idempotency_key<>''"
+#define BY_CONTENT                                                                                 \
+	"project_id=?1 AND device=?19 AND uuid=?20 AND content=?5 AND md5(content)=md5(?5) AND"    \
+	" idempotency_key='' AND device<>'' AND uuid<>''"
+#define BY_TIME                                                                                    \
+	"project_id=?1 AND device=?19 AND started_ms=?21 AND content=?5 AND"                       \
+	" md5(content)=md5(?5) AND once=1"
+#define BY_NOTHING "false"
+/* Also finds the row of the same upload whose commit was not acknowledged.  ?22: locks of the
+ * parts' files, taken before the row is added. */
+#define ADD(which)                                                                                 \
+	"WITH locked AS (SELECT CAST(pg_advisory_xact_lock_shared(hashtextextended(identity,n)) "  \
+	"AS TEXT) AS one FROM catalogue_identity, unnest(CAST(?22 AS BIGINT[])) n), same AS "      \
+	"(SELECT trace_id, content FROM trace WHERE project_id=?1 AND trace_id=?2"                 \
+	" UNION ALL SELECT trace_id, content FROM trace WHERE " which "), added AS (INSERT INTO"   \
+	" trace(project_id,trace_id,key_id,idempotency_key,content,state,created_ms,"              \
+	"upload_bytes,install,once,{columns}) SELECT ?1,?2,?3,?4,?5,0,?6,?7,?8,?9,{values} FROM "  \
+	"(SELECT count(one) FROM locked) of_files WHERE"                                           \
+	" NOT EXISTS(SELECT 1 FROM same) RETURNING project_id,trace_id), parts AS (INSERT INTO"    \
+	" part(project_id,trace_id,part,sha256,format,bytes) SELECT added.project_id,"             \
+	"added.trace_id,p.part,p.sha256,p.format,p.bytes FROM added, unnest(CAST(?11 AS TEXT[]),"  \
+	"CAST(?12 AS TEXT[]),CAST(?13 AS TEXT[]),CAST(?14 AS BIGINT[])) p(part,sha256,format,"     \
+	"bytes)), of_build AS (" BUILD_COLUMNS " SELECT ?1,?15,?6,?16,?17,?18,0 FROM added WHERE"  \
+	" ?15<>'' AND NOT EXISTS(SELECT 1 FROM build WHERE project_id=?1 AND build_id=?15 AND"     \
+	" app=?16 AND version_name=?17 AND (?18='' OR commit_id<>''))" BUILD_KNOWN "), counted AS" \
+	" (INSERT INTO count_delta(project_id,counter,name,day,trace_id,traces,devices) SELECT"    \
+	" ?1,0,?15,0,?2,1,0 FROM added WHERE ?15<>''), queued AS (INSERT INTO"                     \
+	" job(project_id,trace_id,due_ms,queued_ms,batch,bytes) SELECT ?1,?2,"                     \
+	"least(?6," TW_CAT_DATABASE_MS                                                             \
+	"),?6,?10,?7 FROM added) SELECT trace_id, content FROM same"
+
+static enum tw_cat_kept identity_of(const struct tw_cat_arrival *up)
+{
+	if (up->of.key[0])
+		return TW_KEPT_BY_KEY;
+	if (text_or_empty(up->of.meta->device)[0] && text_or_empty(up->of.meta->uuid)[0])
+		return TW_KEPT_BY_CONTENT;
+	return is_once(&up->of) ? TW_KEPT_BY_TIME : TW_KEPT_TRACE;
+}
+
+static enum tw_status query_add(struct tw_cat_query *q, struct batch *b,
+        const struct tw_cat_arrival *up, int64_t now, struct tw_err *err)
+{
+	static const char *const sql[TW_KEPT_N] = {     /* primary keys and */
+	        [TW_KEPT_BY_KEY] = ADD(BY_KEY),         /* trace_once_by_key */
+	        [TW_KEPT_BY_CONTENT] = ADD(BY_CONTENT), /* trace_once_by_content */
+	        [TW_KEPT_BY_TIME] = ADD(BY_TIME),       /* trace_once_by_time */
+	        [TW_KEPT_TRACE] = ADD(BY_NOTHING)};
+	const enum tw_cat_kept by = identity_of(up);
+	const struct tw_part *p = up->of.parts;
+	const size_t n = up->of.n_parts;
+	const struct tw_cat_array parts = {'t', &p->part, n, sizeof *p},
+	                          files = {'t', &p->sha256, n, sizeof *p},
+	                          formats = {'t', &p->format, n, sizeof *p},
+	                          bytes = {'i', &p->bytes, n, sizeof *p};
+	int64_t locks[TW_CATALOGUE_PARTS];
+	const struct tw_cat_array files_locked = {
+	        'i', locks, up->of.present ? n : 0, sizeof *locks};
+	struct tw_trace_meta m = *up->of.meta;
+
+	if (m.recorded_ms <= 0)
+		m.recorded_ms = now;
+	for (size_t i = 0; i < n; i++)
+		locks[i] = tw_cat_lock_number(TW_ALONE_CONTENT, p[i].sha256);
+	return tw_cat_query_write(q, b->db,
+	        &(struct tw_cat_written){&tw_trace_meta_fields, &m, &b->kept[by]}, err, sql[by],
+	        "tttttiiiiiaaaattttttia", up->of.caller->project_id, up->own_id,
+	        up->of.caller->key_id, up->of.key, up->content, now, (int64_t)bytes_of(up),
+	        tw_cat_install(up->of.caller->project_id, m.device_id), (int64_t)is_once(&up->of),
+	        b->number, &parts, &files, &formats, &bytes, m.build_id, m.app, m.version_name,
+	        text_or_empty(m.commit), text_or_empty(m.device), text_or_empty(m.uuid),
+	        m.started_ms, &files_locked);
+}
+
+static enum tw_status add_by_one(
+        struct batch *b, struct tw_cat_arrival *up, int64_t now, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st =
+	        identity_of(up) == TW_KEPT_BY_TIME ? drop_old_content(b, up, err) : TW_OK;
+
+	if (st == TW_OK)
+		st = query_add(&q, b, up, now, err);
+	if (st == TW_OK)
+		st = known_before(&q, up->content, up->id, &up->known, err);
+	if (st == TW_OK && up->known && strcmp(up->id, up->own_id) == 0)
+		up->known = false;
 	return st;
 }
 
 /* --- in groups --- */
 
+/* Another server may have deleted an equal file after it was stored here, and before the row was
+ * added. */
+static enum tw_status check_files(const struct tw_cat_arrival *up, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && up->of.present && i < up->of.n_parts; i++)
+		st = up->of.present(up->of.arg, up->of.parts[i].sha256, err);
+	return st;
+}
+
 static enum tw_status add_upload(struct batch *b, struct tw_cat_arrival *up, struct tw_err *err)
 {
-	enum tw_status st;
+	const int64_t now = tw_unix_ms();
+	enum tw_status st = up->own_id[0] ? TW_OK : tw_ulid_new(now, up->own_id, err);
 
 	up->known = false;
-	st = find_same(b, up, err);
+	memcpy(up->id, up->own_id, sizeof up->id);
+	if (st == TW_OK)
+		st = (b->db->engine->is_shared ? add_by_one : add_by_rows)(b, up, now, err);
 	if (st == TW_OK && !up->known)
-		st = tw_ulid_new(tw_unix_ms(), up->id, err);
-	if (st == TW_OK && !up->known)
-		st = insert_all(b, up, err);
+		st = check_files(up, err);
+	if (st == TW_OK && !up->known && text_or_empty(up->of.meta->capture)[0])
+		st = tw_cat_capture_count(
+		        b->db, up->of.caller->project_id, up->id, up->of.meta, now, err);
 	return st;
 }
 
@@ -287,6 +392,14 @@ static bool all_durable(void *arg)
 	return durable;
 }
 
+/* Whether all is written by one statement, which needs no BEGIN. */
+static bool is_one(const struct tw_catalogue *c, const struct tw_cat_arrival *all)
+{
+	return !tw_cat_is_sqlite(c) && !all->next && !all->of.present && !all->lost &&
+	       c->arrivals.batch > 0 && identity_of(all) != TW_KEPT_BY_TIME &&
+	       !text_or_empty(all->of.meta->capture)[0];
+}
+
 static enum tw_status next_batch(struct tw_catalogue *c, struct batch *b, struct tw_err *err)
 {
 	int64_t last = 0;
@@ -312,7 +425,7 @@ static enum tw_status write_once(
 
 	if (!tw_cat_is_sqlite(c)) /* its transactions do not wait for files */
 		(void)all_durable(all);
-	st = tw_cat_begin_uploads(c, &b.db, err);
+	st = tw_cat_begin_uploads(c, !apart && is_one(c, all), &b.db, err);
 	if (st != TW_OK)
 		return st;
 	b.kept = tw_cat_writer_kept(c, b.db);

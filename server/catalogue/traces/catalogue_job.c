@@ -32,38 +32,6 @@ static enum tw_status set_state(struct tw_db *db, const struct tw_job_row *job,
 	        (int64_t)state, (int64_t)job->tries, job->project_id, job->trace_id);
 }
 
-static enum tw_status take(struct tw_db *db, const struct tw_job_row *job, const char *owner,
-        int64_t lease_end_ms, struct tw_err *err)
-{
-#define TAKE(table, id)                                                                            \
-	"UPDATE " table " SET claimed=1, due_ms=?, tries=?, owner=? WHERE project_id=? AND " id "=?"
-	enum tw_status st = tw_cat_exec(db, NULL, err, TW_OF_QUEUE(job->queue, TAKE), "iittt",
-	        lease_end_ms, (int64_t)job->tries, owner, job->project_id, job->trace_id);
-
-	return st == TW_OK ? set_state(db, job, TW_TRACE_DECODING, err) : st;
-}
-
-static enum tw_status claim(struct tw_catalogue *c, struct tw_cat_turn *by, int64_t lease_ms,
-        struct tw_arena *a, struct tw_job_row *ret, bool *io_found, struct tw_err *err)
-{
-	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
-
-	if (st != TW_OK)
-		return st;
-	*io_found = false;
-	st = tw_cat_now(w, &by->now, err);
-	if (st == TW_OK)
-		st = tw_cat_next_job(c, w, by, a, ret, io_found, err);
-	ret->owner = by->owner;
-	if (st == TW_OK && *io_found)
-		st = take(w, ret, by->owner, by->now + lease_ms, err);
-	st = tw_cat_end(c, w, st, err);
-	if (st != TW_OK && *io_found)
-		tw_fair_end(&c->turns[by->queue].fair, ret->trace_id);
-	return st;
-}
-
 enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err)
 {
@@ -76,33 +44,25 @@ enum tw_status tw_catalogue_queue_claim(struct tw_catalogue *c, const struct tw_
 {
 	struct tw_cat_turn by = {.queue = of->queue,
 	        .owner = tw_arena_str(a, tw_str_of(of->owner)),
+	        .lease_ms = of->lease_ms,
 	        .per_project = of->per_project};
 	struct tw_job_row job;
 	bool found = false;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	enum tw_status st;
 
+	if (!by.owner)
+		return tw_oom(err);
+	(void)pthread_mutex_lock(&c->turns[of->queue].lock);
+	st = tw_cat_claim(c, &by, a, &job, &found, err);
+	(void)pthread_mutex_unlock(&c->turns[of->queue].lock);
 	if (st != TW_OK)
 		return st;
-	if (!by.owner)
-		st = tw_oom(err);
-	if (st == TW_OK)
-		st = tw_cat_now(db, &by.now, err);
-	if (st == TW_OK)
-		st = tw_cat_any_due(db, &by, a, &found, err);
-	tw_cat_done(c, db);
-	if (st == TW_OK && found) {
-		(void)pthread_mutex_lock(&c->turns[of->queue].lock);
-		st = claim(c, &by, of->lease_ms, a, &job, &found, err);
-		(void)pthread_mutex_unlock(&c->turns[of->queue].lock);
-	}
-	if (st == TW_OK && !found)
+	if (!found) {
 		tw_fair_idle(&c->turns[of->queue].fair);
-	if (st == TW_OK && !found)
 		return tw_fail(err, TW_NOT_FOUND, "nothing is queued");
-	if (st == TW_OK)
-		*ret = job;
-	return st;
+	}
+	*ret = job;
+	return TW_OK;
 }
 
 /* Nothing changed: determines whether it was deleted or taken over. */
@@ -195,26 +155,45 @@ enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job
 	return tw_catalogue_job_publish(c, job, s, NULL, err);
 }
 
+/* In PostgreSQL one statement. */
+static enum tw_status set_ready(struct tw_db *w, const struct tw_job_row *job,
+        const struct tw_trace_summary *s, struct tw_err *err)
+{
+#define READY                                                                                      \
+	"UPDATE trace SET state=2, ready_ms=?1, tries=?2, error_status='', error_message='',"      \
+	" error_offset=-1, file_sha256=?3, anr=?4, {sets}"
+	const bool one = w->engine->is_shared;
+	enum tw_status st = one ? TW_OK : tw_cat_drop_job(w, job, err);
+
+	if (st == TW_OK)
+		st = tw_cat_write(w, &(struct tw_cat_written){&tw_trace_summary_fields, s, NULL},
+		        err, /* primary keys */
+		        TW_EITHER(READY " WHERE project_id=?5 AND trace_id=?6 AND ?7=?7",
+		                "WITH gone AS (DELETE FROM job WHERE project_id=?5 AND trace_id=?6"
+		                " AND claimed=1 AND owner=?7 AND tries=?2 RETURNING project_id,"
+		                " trace_id), calm AS (DELETE FROM quarantine USING gone WHERE"
+		                " quarantine.project_id=gone.project_id AND"
+		                " quarantine.trace_id=gone.trace_id), ready AS (" READY
+		                " FROM gone WHERE trace.project_id=gone.project_id AND"
+		                " trace.trace_id=gone.trace_id) SELECT 1 FROM gone"),
+		        "iittttt", tw_unix_ms(), (int64_t)job->tries, s->file_sha256, s->anr,
+		        job->project_id, job->trace_id, job->owner);
+	if (st == TW_OK && one)
+		return check_owner(w, job, (int)tw_db_changed(w), err);
+	return st == TW_OK ? tw_cat_quarantine_leave(w, job, err) : st;
+}
+
 enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_trace_summary *s, const struct tw_job_place *place, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err);
+	enum tw_status st = place ? tw_cat_begin(c, TW_ALONE_NOTHING, "", &w, err)
+	                          : tw_cat_begin_one(c, &w, err);
 
 	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_drop_job(w, job, err);
-	if (st == TW_OK)
-		st = tw_cat_write(w, &(struct tw_cat_written){&tw_trace_summary_fields, s, NULL},
-		        err,
-		        "UPDATE trace SET state=2, ready_ms=?1, tries=?2, error_status='',"
-		        " error_message='', error_offset=-1, file_sha256=?3, anr=?4, {sets}"
-		        " WHERE project_id=?5 AND trace_id=?6",
-		        "iitttt", tw_unix_ms(), (int64_t)job->tries, s->file_sha256, s->anr,
-		        job->project_id, job->trace_id);
-	if (st == TW_OK)
-		st = tw_cat_quarantine_leave(w, job, err);
+	st = set_ready(w, job, s, err);
 	if (st == TW_OK && place)
 		st = tw_cat_may_idle(w, err);
 	if (st == TW_OK && place)

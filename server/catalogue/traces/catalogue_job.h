@@ -14,6 +14,7 @@
 
 struct tw_catalogue;
 struct tw_death_note;
+struct tw_part;
 struct tw_trace_summary;
 
 enum tw_queue { TW_QUEUE_TRACES, TW_QUEUE_MAPPINGS, TW_QUEUES };
@@ -23,6 +24,10 @@ struct tw_job_row {
 	uint32_t tries;                    /* including this one */
 	const char *owner;                 /* the claiming process */
 	enum tw_queue queue;
+	/* Of a claimed trace: its parts, without those extracted from an archive, which is done
+	 * again. */
+	const struct tw_part *parts;
+	size_t n_parts;
 };
 /* Claims the oldest queued job of the project with the least decoder time (fair.h); of several such
  * projects, the next after the one served last.  Jobs with an expired lease come first.

@@ -9,7 +9,7 @@
 #include "server/catalogue/catalogue_tables.h"
 #include "server/catalogue/storage/catalogue_files.h"
 
-enum { SQL_BYTES = 1 << 13, AT_ONCE = 500, NAME_BYTES = 64 };
+enum { SQL_BYTES = 1 << 14, AT_ONCE = 500, NAME_BYTES = 64 };
 
 /* In the order in which rows refer to each other. */
 static const char *const tables_of_trace[] = {
@@ -49,11 +49,13 @@ static const struct tw_table *table_of(const char *name)
 
 /* --- rows to record --- */
 
-struct source {                    /* a table and the selection of its rows */
-	struct tw_columns columns; /* stored in a record */
-	const char *name;
-	char sql[2048];
-	bool by_project; /* selected by the project only */
+/* The rows of all tables of a trace or build by one statement, and so in one snapshot: the number
+ * of the table, then the row's columns as text, filled up to the widest table's. */
+struct source {
+	const char *const *tables; /* the second is that of the trace or build itself */
+	unsigned n;
+	struct tw_columns columns[N_TRACE]; /* stored in a record */
+	char *sql;
 	struct tw_stmt *kept;
 };
 
@@ -61,57 +63,88 @@ struct tw_record_reader {
 	struct tw_catalogue *catalogue;
 	pthread_mutex_t lock; /* of the fields below */
 	struct tw_db *db;     /* NULL: not open yet */
-	struct source trace[N_TRACE], build[N_BUILD];
+	struct source trace, new_trace, build;
 };
 
-static void make_source(struct source *s, const char *name, const char *id_column)
+static void find_columns(struct source *s, unsigned of)
 {
 	struct tw_columns all;
-	size_t at;
 
-	tw_table_columns(table_of(name), &all);
-	s->name = name;
-	s->by_project = strcmp(name, "project") == 0;
-	at = (size_t)snprintf(s->sql, sizeof s->sql, "SELECT ");
-	for (unsigned i = 0; i < all.n; i++) {
-		if (is_derived(all.of[i].name))
-			continue;
-		at += (size_t)snprintf(s->sql + at, sizeof s->sql - at, "%s%.*s",
-		        s->columns.n ? "," : "", (int)all.of[i].name.len, all.of[i].name.ptr);
-		s->columns.of[s->columns.n++] = all.of[i];
+	tw_table_columns(table_of(s->tables[of]), &all);
+	for (unsigned i = 0; i < all.n; i++)
+		if (!is_derived(all.of[i].name))
+			s->columns[of].of[s->columns[of].n++] = all.of[i];
+}
+
+static void write_select(const struct source *s, unsigned of, unsigned width, const char *id_column,
+        struct tw_buf *out)
+{
+	const struct tw_columns *c = &s->columns[of];
+
+	(void)tw_buf_printf(out, "%sSELECT %u", of ? " UNION ALL " : "", of);
+	for (unsigned i = 0; i < width; i++)
+		if (i < c->n)
+			(void)tw_buf_printf(out, ",CAST(%.*s AS TEXT)", (int)c->of[i].name.len,
+			        c->of[i].name.ptr);
+		else
+			(void)tw_buf_printf(out, ",NULL");
+	(void)tw_buf_printf(out, " FROM \"%s\" WHERE project_id=?1", s->tables[of]);
+	(void)tw_buf_printf(out, of ? " AND %s=?2" : " AND ?2=?2", id_column);
+}
+
+static enum tw_status make_source(struct source *s, const char *const *tables, unsigned n,
+        const char *id_column, struct tw_err *err)
+{
+	struct tw_buf sql;
+	unsigned width = 0;
+
+	s->tables = tables;
+	s->n = n;
+	for (unsigned i = 0; i < n; i++) {
+		find_columns(s, i);
+		width = s->columns[i].n > width ? s->columns[i].n : width;
 	}
-	(void)snprintf(s->sql + at, sizeof s->sql - at,
-	        s->by_project ? " FROM \"%s\" WHERE project_id=?1"
-	                      : " FROM \"%s\" WHERE project_id=?1 AND %s=?2",
-	        name, id_column);
+	tw_buf_init(&sql, SQL_BYTES);
+	for (unsigned i = 0; i < n; i++)
+		write_select(s, i, width, id_column, &sql);
+	(void)tw_buf_printf(&sql, " ORDER BY 1");
+	(void)tw_buf_add_u8(&sql, 0);
+	s->sql = tw_buf_status(&sql) == TW_OK ? tw_mem_alloc(sql.len, 1) : NULL;
+	if (s->sql)
+		memcpy(s->sql, sql.data, sql.len);
+	tw_buf_done(&sql);
+	return s->sql ? TW_OK : tw_oom(err);
 }
 
 enum tw_status tw_record_reader_new(
         struct tw_catalogue *c, struct tw_record_reader **ret, struct tw_err *err)
 {
 	struct tw_record_reader *r = tw_mem_zalloc(1, sizeof *r);
+	enum tw_status st;
 
 	if (!r)
 		return tw_oom(err);
 	r->catalogue = c;
 	(void)pthread_mutex_init(&r->lock, NULL);
-	for (int i = 0; i < N_TRACE; i++)
-		make_source(&r->trace[i], tables_of_trace[i], "trace_id");
-	for (int i = 0; i < N_BUILD; i++)
-		make_source(&r->build[i], tables_of_build[i], "build_id");
-	*ret = r;
-	return TW_OK;
+	st = make_source(&r->trace, tables_of_trace, N_TRACE, "trace_id", err);
+	if (st == TW_OK)
+		st = make_source(&r->new_trace, tables_of_trace, N_NEW_TRACE, "trace_id", err);
+	if (st == TW_OK)
+		st = make_source(&r->build, tables_of_build, N_BUILD, "build_id", err);
+	if (st == TW_OK)
+		*ret = r;
+	else
+		(void)tw_record_reader_free(r);
+	return st;
 }
 
 static void disconnect(struct tw_record_reader *r)
 {
-	for (int i = 0; i < N_TRACE; i++) {
-		tw_stmt_drop(r->trace[i].kept);
-		r->trace[i].kept = NULL;
-	}
-	for (int i = 0; i < N_BUILD; i++) {
-		tw_stmt_drop(r->build[i].kept);
-		r->build[i].kept = NULL;
+	struct source *const all[] = {&r->trace, &r->new_trace, &r->build};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		tw_stmt_drop(all[i]->kept);
+		all[i]->kept = NULL;
 	}
 	tw_db_close(r->db);
 	r->db = NULL;
@@ -122,6 +155,9 @@ struct tw_record_reader *tw_record_reader_free(struct tw_record_reader *r)
 	if (!r)
 		return NULL;
 	disconnect(r);
+	tw_mem_free(r->trace.sql);
+	tw_mem_free(r->new_trace.sql);
+	tw_mem_free(r->build.sql);
 	(void)pthread_mutex_destroy(&r->lock);
 	tw_mem_free(r);
 	return NULL;
@@ -135,69 +171,75 @@ static void write_key(struct tw_json *j, struct tw_str name)
 	tw_json_key(j, text);
 }
 
-static void write_row(struct tw_json *j, const struct source *s, const struct tw_cat_query *q)
+static void write_row(
+        struct tw_json *j, const struct tw_columns *columns, const struct tw_cat_query *q)
 {
 	tw_json_open(j, '{');
-	for (unsigned i = 0; i < s->columns.n; i++) {
-		write_key(j, s->columns.of[i].name);
-		if (s->columns.of[i].kind == TW_COLUMN_INT)
-			tw_json_int(j, tw_cat_int(q, (int)i));
-		else
-			tw_json_str(
-			        j, tw_str_of(tw_cat_str(q, (int)i) ? tw_cat_str(q, (int)i) : ""));
+	for (unsigned i = 0; i < columns->n; i++) {
+		const char *const text = tw_cat_str(q, (int)i + 1);
+		const struct tw_str value = tw_str_of(text ? text : "");
+		int64_t number = 0;
+
+		write_key(j, columns->of[i].name);
+		if (columns->of[i].kind != TW_COLUMN_INT) {
+			tw_json_str(j, value);
+			continue;
+		}
+		(void)tw_str_i64(value, &number);
+		tw_json_int(j, number);
 	}
 	tw_json_close(j, '}');
 }
 
-static enum tw_status write_table(struct tw_record_reader *r, struct source *s,
-        const char *project_id, const char *id, struct tw_json *j, uint64_t *ret_rows,
-        struct tw_err *err)
+/* ret_rows: of each table. */
+static void write_rows(struct tw_cat_query *q, const struct source *s, struct tw_json *j,
+        uint64_t ret_rows[N_TRACE])
 {
+	unsigned at = s->n; /* no array is open */
+
+	while (tw_cat_row(q)) {
+		const unsigned of = (unsigned)tw_cat_int(q, 0);
+
+		if (of >= s->n)
+			continue;
+		if (at != of) {
+			if (at < s->n)
+				tw_json_close(j, ']');
+			tw_json_key(j, s->tables[of]);
+			tw_json_open(j, '[');
+		}
+		at = of;
+		ret_rows[of]++;
+		write_row(j, &s->columns[of], q);
+	}
+	if (at < s->n)
+		tw_json_close(j, ']');
+}
+
+static enum tw_status write_record(struct tw_record_reader *r, struct source *s,
+        const char *project_id, const char *id, struct tw_buf *out, struct tw_err *err)
+{
+	uint64_t rows[N_TRACE] = {0};
+	struct tw_json j = tw_json_to(out);
 	struct tw_cat_query q;
-	uint64_t n = 0;
-	enum tw_status st =
-	        s->by_project
-	                ? tw_cat_query_kept(&q, r->db, &s->kept, err, s->sql, "t", project_id)
-	                : tw_cat_query_kept(&q, r->db, &s->kept, err, s->sql, "tt", project_id, id);
+	enum tw_status st = tw_cat_query_kept(
+	        &q, r->db, &s->kept, err, s->sql, "tt", project_id, id); /* primary keys */
 
 	if (st != TW_OK)
 		return st;
-	while (tw_cat_row(&q)) {
-		if (n++ == 0) {
-			tw_json_key(j, s->name);
-			tw_json_open(j, '[');
-		}
-		write_row(j, s, &q);
-	}
-	if (n)
-		tw_json_close(j, ']');
-	*ret_rows = n;
-	return tw_cat_close(&q, err);
-}
-
-/* The second table is that of the trace or build itself. */
-static enum tw_status write_record(struct tw_record_reader *r, struct source *all, int n,
-        const char *project_id, const char *id, struct tw_buf *out, struct tw_err *err)
-{
-	struct tw_json j = tw_json_to(out);
-	enum tw_status st = TW_OK;
-
 	tw_json_open(&j, '{');
 	tw_json_key_int(&j, "tracewell_record", 1);
-	for (int i = 0; st == TW_OK && i < n; i++) {
-		uint64_t rows = 0;
-
-		st = write_table(r, &all[i], project_id, id, &j, &rows, err);
-		if (st == TW_OK && i <= 1 && rows == 0)
-			st = tw_fail(err, TW_NOT_FOUND, "there is no such %s", all[1].name);
-	}
+	write_rows(&q, s, &j, rows);
 	tw_json_close(&j, '}');
+	st = tw_cat_close(&q, err);
+	if (st == TW_OK && (rows[0] == 0 || rows[1] == 0))
+		st = tw_fail(err, TW_NOT_FOUND, "there is no such %s", s->tables[1]);
 	if (st == TW_OK && tw_buf_status(out) != TW_OK)
 		st = tw_fail(err, tw_buf_status(out), "no memory for a record");
 	return st;
 }
 
-static enum tw_status read_record(struct tw_record_reader *r, struct source *all, int n,
+static enum tw_status read_record(struct tw_record_reader *r, struct source *s,
         const char *project_id, const char *id, struct tw_buf *out, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -206,14 +248,7 @@ static enum tw_status read_record(struct tw_record_reader *r, struct source *all
 	if (!r->db)
 		st = tw_cat_reader_new(r->catalogue, &r->db, err);
 	if (st == TW_OK)
-		st = tw_db_run(r->db, "BEGIN", err); /* one snapshot of all tables */
-	if (st == TW_OK) {
-		enum tw_status ended;
-
-		st = write_record(r, all, n, project_id, id, out, err);
-		ended = tw_db_run(r->db, "COMMIT", st == TW_OK ? err : NULL);
-		st = st == TW_OK ? ended : st;
-	}
+		st = write_record(r, s, project_id, id, out, err);
 	if (st != TW_OK && st != TW_NOT_FOUND)
 		disconnect(r);
 	(void)pthread_mutex_unlock(&r->lock);
@@ -223,14 +258,13 @@ static enum tw_status read_record(struct tw_record_reader *r, struct source *all
 enum tw_status tw_record_of_trace(struct tw_record_reader *r, const char *project_id,
         const char *trace_id, bool is_new, struct tw_buf *out, struct tw_err *err)
 {
-	return read_record(
-	        r, r->trace, is_new ? N_NEW_TRACE : N_TRACE, project_id, trace_id, out, err);
+	return read_record(r, is_new ? &r->new_trace : &r->trace, project_id, trace_id, out, err);
 }
 
 enum tw_status tw_record_of_build(struct tw_record_reader *r, const char *project_id,
         const char *build_id, struct tw_buf *out, struct tw_err *err)
 {
-	return read_record(r, r->build, N_BUILD, project_id, build_id, out, err);
+	return read_record(r, &r->build, project_id, build_id, out, err);
 }
 
 /* --- lists --- */

@@ -4,228 +4,309 @@
  *
  * So each project with queued jobs gets its share of the decoders, however long another's queue is
  * and however large its traces, and a new project waits for one decode to end.  Within a project
- * the oldest is first.  Projects are found by skipping along job_by_project, one lookup each; the
- * search ends at the first project at the level, which is the minimum.
+ * the oldest is first.  Projects are found by skipping along job_by_project, one index lookup each
+ * and PAGE per statement; the search ends at the first project at the level, which is the minimum.
+ * The job itself is claimed by one more statement.
  */
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/traces/catalogue_job.h"
+#include "server/catalogue/traces/catalogue_trace.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Skips a job that another server is claiming. */
-#define UNCLAIMED TW_EITHER("", " FOR UPDATE SKIP LOCKED")
+enum { PAGE = 32 };
 
-struct turn {
-	struct tw_job_row job;
-	bool found;
-	uint64_t bytes;    /* of the upload */
-	uint64_t level_us; /* its project's account */
+struct waiting { /* a project with queued jobs */
+	char id[TW_ID_BYTES];
+	bool due;
+	unsigned claimed; /* by the owner of the claim */
 };
 
-/* Claims with an expired lease: their jobs come first.  There are as many claims as decoders. */
-static enum tw_status find_lapsed(struct tw_db *db, const struct tw_cat_turn *of,
-        struct tw_arena *a, struct turn *ret, struct tw_err *err)
+struct page { /* of projects, by id */
+	struct waiting of[PAGE];
+	unsigned n;
+	int64_t now;
+	bool lapsed; /* the lease of a claim of any project expired */
+};
+
+struct best {
+	char project[TW_ID_BYTES]; /* "": none yet */
+	uint64_t level_us;         /* its account */
+	bool least;                /* none can be lower */
+};
+
+/* The first row is the time and whether there is a claim with an expired lease. */
+static enum tw_status read_page(struct tw_db *db, const struct tw_cat_turn *of, const char *after,
+        struct page *ret, struct tw_err *err)
 {
-#define LAPSED(table, id)                                                                          \
-	"SELECT project_id, " id ", tries, bytes FROM " table " WHERE claimed=1 AND due_ms<=?"     \
-	" ORDER BY due_ms LIMIT 1" UNCLAIMED
+#define PROJECTS(table, id)                                                                        \
+	"WITH RECURSIVE clock(ms) AS (SELECT " TW_EITHER("?4",                                     \
+	        "?4*0+" TW_CAT_DATABASE_MS) "),"                                                   \
+	                                    " waiting(project_id, n) AS (SELECT * FROM (SELECT "   \
+	                                    "project_id, 1 FROM " table                            \
+	                                    " WHERE claimed=0 AND project_id>?1 ORDER BY "         \
+	                                    "project_id LIMIT 1) of_first UNION ALL"               \
+	                                    " SELECT (SELECT q.project_id FROM " table             \
+	                                    " q WHERE q.claimed=0 AND"                             \
+	                                    " q.project_id>waiting.project_id ORDER BY "           \
+	                                    "q.project_id LIMIT 1), n+1 FROM waiting"              \
+	                                    " WHERE project_id IS NOT NULL AND n<?3)"              \
+	                                    " SELECT '', ms, CASE WHEN EXISTS(SELECT 1 "           \
+	                                    "FROM " table " WHERE claimed=1 AND due_ms<=ms)"       \
+	                                    " THEN 1 ELSE 0 END FROM clock UNION ALL SELECT "      \
+	                                    "project_id, (SELECT count(*) FROM " table             \
+	                                    " q WHERE q.claimed=1 AND "                            \
+	                                    "q.project_id=waiting.project_id AND q.owner=?2), "    \
+	                                    "CASE WHEN"                                            \
+	                                    " EXISTS(SELECT 1 FROM " table                         \
+	                                    " q WHERE q.claimed=0 AND"                             \
+	                                    " q.project_id=waiting.project_id AND q.due_ms<=ms) "  \
+	                                    "THEN 1 ELSE 0 END FROM waiting, clock"                \
+	                                    " WHERE project_id IS NOT NULL"
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(/* job_by_project */
-	        &q, db, err, TW_OF_QUEUE(of->queue, LAPSED), "i", of->now);
+	        &q, db, err, TW_OF_QUEUE(of->queue, PROJECTS), "ttii", after, of->owner,
+	        (int64_t)PAGE, tw_unix_ms());
 
 	if (st != TW_OK)
 		return st;
-	ret->found = tw_cat_row(&q);
-	if (ret->found) {
-		ret->job = (struct tw_job_row){tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a),
-		        (uint32_t)tw_cat_int(&q, 2) + 1, "", of->queue};
-		ret->bytes = (uint64_t)tw_cat_int(&q, 3);
-		if (!ret->job.project_id || !ret->job.trace_id)
-			st = tw_oom(err);
+	ret->n = 0;
+	while (tw_cat_row(&q)) {
+		const char *const id = tw_cat_str(&q, 0);
+		struct waiting *p;
+
+		if (!id || !id[0]) {
+			ret->now = tw_cat_int(&q, 1);
+			ret->lapsed = tw_cat_int(&q, 2);
+			continue;
+		}
+		p = &ret->of[ret->n < PAGE ? ret->n++ : PAGE - 1];
+		(void)snprintf(p->id, sizeof p->id, "%s", id);
+		p->claimed = (unsigned)tw_cat_int(&q, 1);
+		p->due = tw_cat_int(&q, 2);
 	}
-	return tw_cat_close_after(&q, st, err);
+	return tw_cat_close(&q, err);
 }
 
-/* The first project after `project` with a queued job; NULL at the end. */
-static enum tw_status next_project(struct tw_db *db, enum tw_queue queue, const char *project,
-        struct tw_arena *a, const char **ret, struct tw_err *err)
+/* Takes the project if its account is lower than the best so far. */
+static void compare_project(struct tw_catalogue *c, const struct tw_cat_turn *of,
+        const struct waiting *p, struct best *io)
 {
-#define NEXT(table, id)                                                                            \
-	"SELECT project_id FROM " table " WHERE claimed=0 AND project_id>? ORDER BY project_id"    \
-	" LIMIT 1"
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(/* job_by_project */
-	        &q, db, err, TW_OF_QUEUE(queue, NEXT), "t", project);
-
-	if (st != TW_OK)
-		return st;
-	*ret = NULL;
-	if (tw_cat_row(&q)) {
-		*ret = tw_cat_text(&q, 0, a);
-		if (!*ret)
-			st = tw_oom(err);
-	}
-	return tw_cat_close_after(&q, st, err);
-}
-
-static enum tw_status oldest_of(struct tw_db *db, const struct tw_cat_turn *of, const char *project,
-        struct tw_arena *a, struct turn *ret, struct tw_err *err)
-{
-#define OLDEST(table, id)                                                                          \
-	"SELECT " id ", tries, bytes FROM " table " WHERE claimed=0 AND project_id=? AND "         \
-	"due_ms<=? ORDER BY due_ms LIMIT 1" UNCLAIMED
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(/* job_by_project */
-	        &q, db, err, TW_OF_QUEUE(of->queue, OLDEST), "ti", project, of->now);
-
-	if (st != TW_OK)
-		return st;
-	ret->found = tw_cat_row(&q);
-	if (ret->found) {
-		ret->job = (struct tw_job_row){project, tw_cat_text(&q, 0, a),
-		        (uint32_t)tw_cat_int(&q, 1) + 1, "", of->queue};
-		ret->bytes = (uint64_t)tw_cat_int(&q, 2);
-		if (!ret->job.trace_id)
-			st = tw_oom(err);
-	}
-	return tw_cat_close_after(&q, st, err);
-}
-
-/* Whether the owner has reached its limit of claims of the project. */
-static enum tw_status has_enough(struct tw_db *db, const struct tw_cat_turn *of,
-        const char *project, bool *ret, struct tw_err *err)
-{
-#define CLAIMED(table, id)                                                                         \
-	"SELECT count(*) FROM " table " WHERE claimed=1 AND project_id=? AND owner=?"
-	int64_t n = 0;
-	enum tw_status st = TW_OK;
-
-	if (of->per_project)
-		st = tw_cat_first_int(/* job_by_project */
-		        db, &n, err, TW_OF_QUEUE(of->queue, CLAIMED), "tt", project, of->owner);
-	*ret = of->per_project && n >= of->per_project;
-	return st;
-}
-
-/* Takes the project's oldest job if the project's account is lower than the best so far.
- * *ret_least: none can be lower. */
-static enum tw_status compare_project(struct tw_catalogue *c, struct tw_db *w,
-        const struct tw_cat_turn *of, const char *project, struct tw_arena *a, struct turn *best,
-        bool *ret_least, struct tw_err *err)
-{
-	struct turn t = {.found = false};
-	bool enough = false;
 	uint64_t level;
-	enum tw_status st;
+	const uint64_t account = tw_fair_level(&c->turns[of->queue].fair, p->id, &level);
 
-	t.level_us = tw_fair_level(&c->turns[of->queue].fair, project, &level);
-	if (best->found && t.level_us >= best->level_us)
-		return TW_OK;
-	st = has_enough(w, of, project, &enough, err);
-	if (st == TW_OK && !enough)
-		st = oldest_of(w, of, project, a, &t, err);
-	if (st == TW_OK && t.found) {
-		*best = t;
-		*ret_least = t.level_us == level;
+	if (!p->due || (of->per_project && p->claimed >= of->per_project) ||
+	        (io->project[0] && account >= io->level_us))
+		return;
+	(void)snprintf(io->project, sizeof io->project, "%s", p->id);
+	io->level_us = account;
+	io->least = account == level;
+}
+
+/* The projects of a page that are after the project served last, or those up to it. */
+static void compare_page(struct tw_catalogue *c, const struct tw_cat_turn *of,
+        const struct page *page, bool after, struct best *io)
+{
+	const char *const served = c->turns[of->queue].served;
+
+	for (unsigned i = 0; i < page->n && !io->least; i++)
+		if ((strcmp(page->of[i].id, served) > 0) == after)
+			compare_project(c, of, &page->of[i], io);
+}
+
+/* More projects than a page. */
+static enum tw_status compare_pages(struct tw_catalogue *c, struct tw_db *db,
+        const struct tw_cat_turn *of, bool after, struct best *io, struct tw_err *err)
+{
+	struct page page = {.n = PAGE};
+	char last[TW_ID_BYTES] = "";
+
+	if (after)
+		memcpy(last, c->turns[of->queue].served, sizeof last);
+	while (!io->least && page.n == PAGE) {
+		enum tw_status st = read_page(db, of, last, &page, err);
+
+		if (st != TW_OK)
+			return st;
+		compare_page(c, of, &page, after, io);
+		if (page.n)
+			memcpy(last, page.of[page.n - 1].id, sizeof last);
+		if (!after && strcmp(last, c->turns[of->queue].served) > 0)
+			break;
 	}
-	return st;
+	return TW_OK;
 }
 
 /* One round, from after the project served last to that project itself. */
-static enum tw_status serve_round(struct tw_catalogue *c, struct tw_db *w,
-        const struct tw_cat_turn *of, struct tw_arena *a, struct turn *best, struct tw_err *err)
+static enum tw_status find_project(struct tw_catalogue *c, struct tw_db *db, struct tw_cat_turn *io,
+        struct best *ret, bool *ret_lapsed, struct tw_err *err)
 {
-	const char *const served = c->turns[of->queue].served;
-	const char *project = served;
-	bool wrapped = false;
-	bool least = false;
-	enum tw_status st;
+	struct page page;
+	enum tw_status st = read_page(db, io, "", &page, err);
 
-	while (!least) {
-		st = next_project(w, of->queue, project, a, &project, err);
-		if (st != TW_OK)
-			return st;
-		if (!project && wrapped)
-			return TW_OK;
-		if (!project) {
-			wrapped = true;
-			project = "";
-			continue;
-		}
-		if (wrapped && strcmp(project, served) > 0)
-			return TW_OK;
-		st = compare_project(c, w, of, project, a, best, &least, err);
-		if (st != TW_OK)
-			return st;
-	}
-	return TW_OK;
-}
-
-enum tw_status tw_cat_next_job(struct tw_catalogue *c, struct tw_db *w,
-        const struct tw_cat_turn *of, struct tw_arena *a, struct tw_job_row *ret, bool *ret_found,
-        struct tw_err *err)
-{
-	struct turn t = {.found = false};
-	enum tw_status st = find_lapsed(w, of, a, &t, err);
-
-	if (st == TW_OK && !t.found) {
-		st = serve_round(c, w, of, a, &t, err);
-		if (st == TW_OK && t.found)
-			(void)snprintf(
-			        c->turns[of->queue].served, TW_ID_BYTES, "%s", t.job.project_id);
-	}
+	*ret = (struct best){.level_us = 0};
 	if (st != TW_OK)
 		return st;
-	*ret_found = t.found;
-	if (!t.found)
+	io->now = page.now;
+	*ret_lapsed = page.lapsed;
+	if (page.lapsed)
 		return TW_OK;
-	*ret = t.job;
-	tw_fair_begin(&c->turns[of->queue].fair, t.job.project_id, t.job.trace_id, t.bytes);
-	return TW_OK;
+	for (int after = 1; st == TW_OK && after >= 0; after--)
+		if (page.n < PAGE)
+			compare_page(c, io, &page, after, ret);
+		else
+			st = compare_pages(c, db, io, after, ret, err);
+	return st;
 }
 
-/* Whether a project with a queued job has fewer claims than the owner's limit. */
-static enum tw_status any_project_below(struct tw_db *db, const struct tw_cat_turn *of,
-        struct tw_arena *a, bool *ret, struct tw_err *err)
+/* In PostgreSQL one statement, which skips a job that another server is claiming; its rows are the
+ * parts.  ?1: the owner, ?2: the end of its lease, ?3: now, ?4: the project. */
+#define TAKE(table, id, which, shown, parts, of_parts)                                             \
+	TW_EITHER("UPDATE " table " SET claimed=1, due_ms=?2, tries=tries+1, owner=?1 WHERE"       \
+	          " (project_id," id ") IN (SELECT project_id," id " FROM " table " WHERE " which  \
+	          " AND due_ms<=?3 ORDER BY due_ms LIMIT 1)"                                       \
+	          " RETURNING project_id," id ",tries,bytes,NULL",                                 \
+	        "WITH mine AS (SELECT project_id," id " FROM " table " WHERE " which               \
+	        " AND due_ms<=?3 ORDER BY due_ms LIMIT 1 FOR UPDATE SKIP LOCKED), taken AS"        \
+	        " (UPDATE " table " SET claimed=1, due_ms=?2, tries=" table ".tries+1, owner=?1"   \
+	        " FROM mine WHERE " table ".project_id=mine.project_id AND " table "." id          \
+	        "=mine." id " RETURNING " table ".project_id," table "." id "," table              \
+	        ".tries," table ".bytes)" shown " SELECT taken.project_id,taken." id               \
+	        ",taken.tries,taken.bytes," parts " FROM taken" of_parts)
+#define TAKE_TRACE(which)                                                                          \
+	TAKE("job", "trace_id", which,                                                             \
+	        ", shown AS (UPDATE trace SET state=1, tries=taken.tries FROM taken WHERE"         \
+	        " trace.project_id=taken.project_id AND trace.trace_id=taken.trace_id)",           \
+	        PART_COLUMNS,                                                                      \
+	        " LEFT JOIN part p ON p.project_id=taken.project_id AND"                           \
+	        " p.trace_id=taken.trace_id AND p.found=0 ORDER BY p.part")
+#define TAKE_MAPPING(which) TAKE("mapping_job", "job_id", which, "", "NULL", "")
+#define PART_COLUMNS        "p.part,p.sha256,p.format,p.bytes"
+#define LAPSED              "claimed=1"
+#define OF_PROJECT          "claimed=0 AND project_id=?4"
+
+struct taking {
+	struct tw_arena *arena;
+	struct tw_job_row *job;
+	struct tw_part *parts; /* of the job */
+	uint64_t bytes;        /* of the upload */
+	bool found;
+};
+
+/* The part in the row's columns from `at` on, if there is one. */
+static enum tw_status read_part(
+        const struct tw_cat_query *q, int at, struct taking *io, struct tw_err *err)
 {
-	const char *project = "";
-	bool enough = true;
+	struct tw_part *p = &io->parts[io->job->n_parts];
+
+	if (!tw_cat_str(q, at) || !tw_cat_str(q, at)[0] || io->job->n_parts == TW_CATALOGUE_PARTS)
+		return TW_OK;
+	*p = (struct tw_part){tw_cat_text(q, at, io->arena), tw_cat_text(q, at + 1, io->arena),
+	        tw_cat_text(q, at + 2, io->arena), (uint64_t)tw_cat_int(q, at + 3), false};
+	io->job->n_parts++;
+	return p->part && p->sha256 && p->format ? TW_OK : tw_oom(err);
+}
+
+static enum tw_status read_taken(
+        struct tw_cat_query *q, const struct tw_cat_turn *of, struct taking *io, struct tw_err *err)
+{
 	enum tw_status st = TW_OK;
 
-	while (st == TW_OK && enough) {
-		st = next_project(db, of->queue, project, a, &project, err);
-		if (st == TW_OK && !project)
-			break;
-		if (st == TW_OK)
-			st = has_enough(db, of, project, &enough, err);
+	while (st == TW_OK && tw_cat_row(q)) {
+		if (!io->found)
+			*io->job = (struct tw_job_row){tw_cat_text(q, 0, io->arena),
+			        tw_cat_text(q, 1, io->arena), (uint32_t)tw_cat_int(q, 2), of->owner,
+			        of->queue, io->parts, 0};
+		io->found = true;
+		io->bytes = (uint64_t)tw_cat_int(q, 3);
+		st = io->job->project_id && io->job->trace_id ? read_part(q, 4, io, err)
+		                                              : tw_oom(err);
 	}
-	*ret = !enough;
+	return tw_cat_close_after(q, st, err);
+}
+
+/* What PostgreSQL's statement did and returned too. */
+static enum tw_status show_and_read_parts(struct tw_db *w, struct taking *io, struct tw_err *err)
+{
+	const struct tw_job_row *job = io->job;
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_exec(w, NULL, err,
+	        "UPDATE trace SET state=1, tries=? WHERE project_id=? AND trace_id=?", "itt",
+	        (int64_t)job->tries, job->project_id, job->trace_id);
+
+	if (st == TW_OK)
+		st = tw_cat_query(&q, w, err, /* primary key */
+		        "SELECT " PART_COLUMNS " FROM part p WHERE project_id=? AND trace_id=? AND"
+		        " found=0 ORDER BY part",
+		        "tt", job->project_id, job->trace_id);
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && tw_cat_row(&q))
+		st = read_part(&q, 0, io, err);
+	return tw_cat_close_after(&q, st, err);
+}
+
+/* The oldest job of the project; "": the claim whose lease expired first. */
+static enum tw_status take(struct tw_db *w, const struct tw_cat_turn *of, const char *project,
+        struct taking *io, struct tw_err *err)
+{
+	static const char *const sql[TW_QUEUES][2] = {/* job_by_project; part's primary key */
+	        [TW_QUEUE_TRACES] = {TAKE_TRACE(LAPSED), TAKE_TRACE(OF_PROJECT)},
+	        [TW_QUEUE_MAPPINGS] = {TAKE_MAPPING(LAPSED), TAKE_MAPPING(OF_PROJECT)}};
+	struct tw_cat_query q;
+	enum tw_status st = TW_OK;
+
+	io->parts = tw_arena_alloc(io->arena, TW_CATALOGUE_PARTS, sizeof *io->parts);
+	if (!io->parts)
+		return tw_oom(err);
+	st = tw_cat_query(&q, w, err, sql[of->queue][project[0] != '\0'],
+	        project[0] ? "tiit" : "tii", of->owner, of->now + of->lease_ms, of->now, project);
+	if (st == TW_OK)
+		st = read_taken(&q, of, io, err);
+	if (st == TW_OK && io->found && !w->engine->is_shared && of->queue == TW_QUEUE_TRACES)
+		st = show_and_read_parts(w, io, err);
 	return st;
 }
 
-enum tw_status tw_cat_any_due(struct tw_db *db, const struct tw_cat_turn *of, struct tw_arena *a,
-        bool *ret, struct tw_err *err)
+/* Writes only once there is a job to claim: the dispatchers of idle servers ask often. */
+static enum tw_status find(struct tw_catalogue *c, struct tw_cat_turn *io, struct best *ret,
+        bool *ret_lapsed, struct tw_err *err)
 {
-#define DUE(table, id)                                                                             \
-	"SELECT EXISTS(SELECT 1 FROM " table " WHERE claimed=0 AND due_ms<=?1),"                   \
-	" EXISTS(SELECT 1 FROM " table " WHERE claimed=1 AND due_ms<=?1)"
-	struct tw_cat_query q;
-	bool queued = false;
-	enum tw_status st = tw_cat_query(/* job_by_project, twice */
-	        &q, db, err, TW_OF_QUEUE(of->queue, DUE), "i", of->now);
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	*ret = false;
-	if (tw_cat_row(&q)) {
-		queued = tw_cat_int(&q, 0);
-		*ret = tw_cat_int(&q, 1);
-	}
-	st = tw_cat_close(&q, err);
-	if (st == TW_OK && queued && !*ret)
-		st = any_project_below(db, of, a, ret, err);
+	st = find_project(c, db, io, ret, ret_lapsed, err);
+	tw_cat_done(c, db);
 	return st;
+}
+
+enum tw_status tw_cat_claim(struct tw_catalogue *c, struct tw_cat_turn *io, struct tw_arena *a,
+        struct tw_job_row *ret, bool *ret_found, struct tw_err *err)
+{
+	struct taking t = {.arena = a, .job = ret};
+	struct tw_db *w = NULL;
+	bool lapsed = false;
+	struct best best;
+	enum tw_status st = find(c, io, &best, &lapsed, err);
+
+	*ret_found = false;
+	if (st != TW_OK || (!lapsed && !best.project[0]))
+		return st;
+	st = tw_cat_begin_one(c, &w, err);
+	if (st != TW_OK)
+		return st;
+	st = take(w, io, lapsed ? "" : best.project, &t, err);
+	st = tw_cat_end(c, w, st, err);
+	if (st != TW_OK || !t.found)
+		return st;
+	*ret_found = true;
+	if (!lapsed)
+		(void)snprintf(c->turns[io->queue].served, TW_ID_BYTES, "%s", best.project);
+	tw_fair_begin(&c->turns[io->queue].fair, ret->project_id, ret->trace_id, t.bytes);
+	return TW_OK;
 }
 
 /* --- waiting traces --- */

@@ -243,10 +243,30 @@ static enum tw_status read_open_file(struct tw_rollup_worker *f, struct reading 
 	return st;
 }
 
-static enum tw_status read_file(struct tw_rollup_worker *f, struct reading *r, struct tw_err *err)
+/* Traces of a batch are often of one build.  Its mappings are compared again when names are
+ * stored. */
+static enum tw_status open_namer(struct tw_rollup_worker *f, const struct tw_trace_row *row,
+        struct tw_namer *ret, struct tw_err *err)
 {
 	const struct tw_named_trace of = {
-	        r->row.project_id, r->row.id, r->row.meta.build_id, r->row.meta.mapping_id};
+	        row->project_id, row->id, row->meta.build_id, row->meta.mapping_id};
+	enum tw_status st;
+
+	if (f->named_build && strcmp(f->named_build, of.build_id) == 0 &&
+	        strcmp(f->named_mapping, of.mapping_id) == 0)
+		return tw_namer_open_by(&f->parts, &f->named_by, of.build_id, ret, err);
+	f->named_build = NULL;
+	st = tw_namer_open(&f->parts, &of, f->arena, ret, err);
+	if (st == TW_OK) {
+		f->named_build = of.build_id;
+		f->named_mapping = of.mapping_id;
+		f->named_by = ret->ids;
+	}
+	return st;
+}
+
+static enum tw_status read_file(struct tw_rollup_worker *f, struct reading *r, struct tw_err *err)
+{
 	struct tw_trace_file *file = NULL;
 	struct tw_namer namer = {0};
 	enum tw_status st;
@@ -255,7 +275,7 @@ static enum tw_status read_file(struct tw_rollup_worker *f, struct reading *r, s
 		return TW_OK;
 	st = tw_trace_stored_open(f->parts.blobs, r->row.id, &file, err);
 	if (st == TW_OK)
-		st = tw_namer_open(&f->parts, &of, f->arena, &namer, err);
+		st = open_namer(f, &r->row, &namer, err);
 	if (st == TW_OK)
 		st = read_open_file(f, r, &namer, file, err);
 	tw_trace_file_close(file);
@@ -291,6 +311,7 @@ enum tw_status tw_rollup_worker_read(struct tw_rollup_worker *f, const struct tw
 	enum tw_status st;
 
 	tw_arena_reset(f->arena);
+	f->named_build = NULL;
 	r = tw_arena_zalloc(f->arena, 1, sizeof *r);
 	if (!r)
 		return tw_oom(err);
@@ -384,6 +405,7 @@ enum tw_status tw_rollup_worker_count(
 
 	*ret_more = false;
 	tw_arena_reset(f->arena);
+	f->named_build = NULL;
 	tw_rollup_worker_begin_day(f);
 	readings = tw_arena_zalloc(f->arena, most, sizeof *readings);
 	results = tw_arena_zalloc(f->arena, most, sizeof *results);

@@ -21,6 +21,9 @@ struct tw_rollup_worker {
 	struct tw_arena *arena;
 	const char *labels[TW_ROLLUP_LABELS_MAX]; /* by which the project counts, in the arena */
 	size_t n_labels;
+	/* The build of the batch's last trace, in the arena or NULL, and its mappings. */
+	const char *named_build, *named_mapping;
+	struct tw_mapping_ids named_by;
 	char *name;      /* TW_ROLLUP_WORKER_NAME_BYTES */
 	uint64_t *known; /* ids of methods already written; 0: free */
 	uint32_t n_known;

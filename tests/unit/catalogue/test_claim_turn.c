@@ -440,6 +440,50 @@ static void test_one_of_each_project(void **state)
 	assert_int_equal(first.tries, 2);
 }
 
+/* More projects than one statement reads: each is served once a round, in the order of their ids.
+ */
+static void test_many_projects(void **state)
+{
+	enum { MANY = 75 };
+	struct model *m = *state;
+	struct tw_caller callers[MANY] = {{.scope = TW_SCOPE_INGEST}};
+	const struct tw_part part = {"trace", "aa", "", BYTES};
+	struct tw_trace_meta meta = tw_upload_meta_none();
+	struct tw_job_row row;
+	char id[TW_ID_BYTES], name[8];
+	bool is_new;
+
+	for (int i = 0; i < MANY; i++) {
+		callers[i].scope = TW_SCOPE_INGEST;
+		(void)snprintf(name, sizeof name, "m%d", i);
+		assert_int_equal(
+		        tw_catalogue_project(m->c, name, callers[i].project_id, &is_new, NULL),
+		        TW_OK);
+	}
+	qsort(callers, MANY, sizeof *callers, by_id);
+	for (int i = 0; i < 2 * MANY; i++) {
+		const struct tw_arrival up = {.caller = &callers[MANY - 1 - i % MANY],
+		        .key = "",
+		        .meta = &meta,
+		        .parts = &part,
+		        .n_parts = 1};
+
+		assert_int_equal(tw_catalogue_trace_add(m->c, &up, id, &is_new, NULL), TW_OK);
+	}
+	for (int i = 0; i < 2 * MANY; i++) {
+		const struct tw_trace_summary summary = {.slices = 1, .format = "btrace2"};
+
+		assert_int_equal(
+		        tw_catalogue_job_claim(m->c, "me", 100000, m->arena, &row, NULL), TW_OK);
+		assert_string_equal(row.project_id, callers[i % MANY].project_id);
+		assert_int_equal(row.n_parts, 1);
+		assert_string_equal(row.parts[0].sha256, "aa");
+		assert_int_equal(tw_catalogue_job_done(m->c, &row, &summary, NULL), TW_OK);
+	}
+	assert_int_equal(
+	        tw_catalogue_job_claim(m->c, "me", 100000, m->arena, &row, NULL), TW_NOT_FOUND);
+}
+
 /* --- how much may wait --- */
 
 static enum tw_status send(struct model *m, struct tw_backlog *b, int project)
@@ -543,6 +587,7 @@ static const struct CMUnitTest tests[] = {
         TEST(test_nothing_is_saved_up),
         TEST(test_lapsed_and_put_off),
         TEST(test_one_of_each_project),
+        TEST(test_many_projects),
         TEST(test_bound_of_traces),
         TEST(test_bound_of_bytes),
         TEST(test_no_memory),
