@@ -87,7 +87,7 @@ test('one counts for all, and another follows it', { skip, timeout: 900_000 }, a
 test('a name that is none is refused, and one server says no name', async () => {
 	const data = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-lead-'));
 	const s = new Server(data, ['--node', 'no name'], {});
-	await assert.rejects(s.start(), /--node is letters, digits, \. _ and -, not no name/);
+	await assert.rejects(s.start(), /--node must be letters, digits, \. _ and -, not "no name"/);
 	s.args = [];
 	await s.start();
 	assert.equal(await leads(s), 1);
