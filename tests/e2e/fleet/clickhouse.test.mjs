@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import http from 'node:http';
 import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
@@ -13,7 +14,7 @@ import { test } from 'node:test';
 
 import { fleet } from '../../gen/anr_fleet.mjs';
 import { btrace } from '../make.mjs';
-import { root, startServer, until } from '../server.mjs';
+import { root, sleep, startServer, until } from '../server.mjs';
 
 const at = process.env.TRACEWELL_TEST_CLICKHOUSE;
 const PID = 4400, MS = 1_000_000;
@@ -123,6 +124,36 @@ async function startGate(t, files, login) {
 	gate.at = `127.0.0.1:${server.address().port}`;
 	return gate;
 }
+
+test('a search leads to its calls, however long ClickHouse takes', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE is not set' }, async (t) => {
+	let late = 0;
+	const gate = http.createServer(async (req, res) => {
+		const pieces = [];
+		for await (const piece of req) pieces.push(piece);
+		const answer = await fetch(`http://${at}${req.url}`, { method: 'POST', body: Buffer.concat(pieces) });
+		const body = Buffer.from(await answer.arrayBuffer());
+		await sleep(late);
+		res.writeHead(answer.status).end(body);
+	});
+	await new Promise((done) => gate.listen(0, '127.0.0.1', done));
+	t.after(() => { gate.close(); gate.closeAllConnections(); });
+	const database = `late_${process.pid}`;
+	const s = await startServer(t, { args: ['--analytics', `clickhouse://127.0.0.1:${gate.address().port}/${database}`] });
+	t.after(() => fetch(`http://${at}/`, { method: 'POST', body: `DROP DATABASE IF EXISTS ${database}` }));
+	await s.put('/api/v1/builds/b/methods', mapping);
+	await s.trace(trace(20), { query: { app: 'shop', scenario: 'open', build_id: 'b' } });
+	await until(async () => ((await s.get('/api/v1/fleet/scenarios?by=all')).json.traces === 1 ? true : undefined), 'counted');
+	let found;
+	late = 500; /* more than files may take */
+	await until(async () => {
+		const { json } = await s.get('/api/v1/fleet/search?method=com.shop.Repo.load');
+		assert.equal(json.hits.length, 1, JSON.stringify(json));
+		found = json.hits[0];
+		return found.call ? true : undefined;
+	}, () => `the call of ${JSON.stringify(found)}`);
+	assert.equal(found.call.duration_ns, found.max_ns);
+	late = 0;
+});
 
 test('TLS, a password, and the next host', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE is not set' }, async (t) => {
 	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-ch-tls-'));

@@ -304,6 +304,8 @@ static CURLcode send_to(struct asking *k, const char *url, const struct curl_sli
 	(void)curl_easy_setopt(curl, CURLOPT_PROXY, "");
 	(void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)((left > 0 ? left : 1) + GRACE_MS));
+	/* libcurl sends again what a connection that it kept did not respond to */
+	(void)curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, k->q->rows.len ? 1L : 0L);
 	(void)curl_easy_setopt(curl, CURLOPT_POST, 1L);
 	(void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body.ptr);
 	(void)curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
