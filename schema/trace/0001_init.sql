@@ -1,6 +1,7 @@
 -- One decoded trace (application_id 'TWTR', user_version 2).  Written once, never changed.
 -- Times are nanoseconds; *_ns of slices count from the trace's clock base (0).
--- Open it with sqlite3, or with `tracewell sql`, which shows slices as rows.
+-- Open it with `tracewell sql`, which shows slices as rows, or with sqlite3.  A database of up to
+-- 256 KiB is stored compressed: `zstd -dc FILE > copy.db` first.
 
 CREATE TABLE trace_meta ( -- format, decoder_version, input_bytes, decoded_bytes, pid, mono_base_ns,
                           -- boot_base_ns, start_ns, end_ns, slices, threads, methods, max_depth, has_cpu;

@@ -292,7 +292,7 @@ static enum tw_status decode_to(
 	return st;
 }
 
-static bool is_database(const char *path)
+static bool is_trace_file(const char *path)
 {
 	char head[16] = "";
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -300,7 +300,7 @@ static bool is_database(const char *path)
 
 	if (fd >= 0)
 		(void)close(fd);
-	return n == (ssize_t)sizeof head && memcmp(head, "SQLite format 3", 16) == 0;
+	return n > 0 && tw_trace_file_is(head, (size_t)n);
 }
 
 enum tw_status tw_local_open(
@@ -311,7 +311,7 @@ enum tw_status tw_local_open(
 	char file[PATH_BYTES + 16];
 	enum tw_status st;
 
-	if (is_database(path))
+	if (is_trace_file(path))
 		return tw_trace_file_open(path, ret, err);
 	(void)snprintf(dir, sizeof dir, "%.400s/tracewell-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
 	if (!mkdtemp(dir))

@@ -1,9 +1,10 @@
 /*
- * trace_file.h - one decoded trace as an SQLite file: written once, then read.
+ * trace_file.h - one decoded trace as an SQLite file: written once, then read.  A small one is
+ * stored compressed (trace_file_vfs.h).
  *
  * The writer is a tw_trace_out for the builder; its file is complete only after
  * tw_trace_writer_commit (which syncs the file; the caller renames it and syncs the folder).
- * Readers open it immutable and check its schema version.
+ * Readers check its schema version.
  * Schema: schema/trace/0001_init.sql.  In this folder only trace_file*.c and trace_sql.c use
  * SQLite.
  * Thread: a writer or a reader belongs to one thread at a time; a file may have any number of
@@ -62,6 +63,8 @@ struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w);
 
 struct tw_trace_file;
 
+/* Whether a file that begins with these bytes is a trace file, or another SQLite database. */
+bool tw_trace_file_is(const char *head, size_t n);
 enum tw_status tw_trace_file_open(
         const char *path, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
 /* The caller keeps the descriptor, which must outlive the reader. */

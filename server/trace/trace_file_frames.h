@@ -32,5 +32,7 @@ enum tw_status tw_frames_add(struct tw_frames *f, const struct tw_frame_info *in
         const uint8_t *payload, size_t len, struct tw_err *err) TW_MUST_USE;
 /* Returns when everything is stored.  Can be called again, without effect. */
 enum tw_status tw_frames_finish(struct tw_frames *f, struct tw_err *err) TW_MUST_USE;
+/* The context, while nothing is being compressed. */
+struct ZSTD_CCtx_s *tw_frames_zstd(struct tw_frames *f);
 
 #endif

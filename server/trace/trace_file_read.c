@@ -1,7 +1,7 @@
 /*
  * trace_file_read.c - reads one trace file.
  *
- * The file never changes, so it is opened immutable: no locks, no journal, no -wal file.  Its
+ * The file never changes, so it needs no locks, no journal and no -wal file.  Its
  * content may still be damaged; every number is checked before it is used as a size or index, and
  * frames have checksums.
  */
@@ -9,10 +9,12 @@
 #include "server/trace/trace_file_inlined.h"
 #include "server/trace/trace_file_vfs.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 struct tw_trace_file {
+	struct tw_trace_image image;
 	sqlite3 *db;
 	sqlite3_stmt *chunk_data; /* one chunk's blob */
 	struct tw_unpacker *unpacker;
@@ -299,15 +301,14 @@ static int is_overdue(void *arg)
 	return tw_work_is_overdue();
 }
 
-/* Opens `uri` with `vfs`; NULL is the default VFS. */
-static enum tw_status open_db(
-        struct tw_trace_file *f, const char *uri, const char *vfs, struct tw_err *err)
+static enum tw_status open_db(struct tw_trace_file *f, int fd, struct tw_err *err)
 {
-	const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
-	                  SQLITE_OPEN_PRIVATECACHE;
-	enum tw_status st;
+	const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+	enum tw_status st = tw_trace_file_noted(f, tw_trace_image_load(&f->image, fd, err));
 
-	if (sqlite3_open_v2(uri, &f->db, flags, vfs) != SQLITE_OK)
+	if (st != TW_OK)
+		return st;
+	if (tw_trace_vfs_open(&f->image, flags, &f->db) != SQLITE_OK)
 		return sql_fail(f, "opening a trace file", err);
 	(void)sqlite3_exec(f->db,
 	        "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA cache_size=-512",
@@ -334,31 +335,16 @@ static struct tw_trace_file *new_reader(void)
 	return f->arena && f->unpacker ? f : tw_trace_file_close(f);
 }
 
-static enum tw_status opened(struct tw_trace_file *f, enum tw_status st, struct tw_trace_file **ret)
+enum tw_status tw_trace_file_open_on(int fd, struct tw_trace_file **ret, struct tw_err *err)
 {
+	struct tw_trace_file *f = new_reader();
+	enum tw_status st = f ? open_db(f, fd, err) : no_memory(err);
+
 	if (st == TW_OK)
 		*ret = f;
 	else
 		tw_trace_file_close(f);
 	return st;
-}
-
-enum tw_status tw_trace_file_open(const char *path, struct tw_trace_file **ret, struct tw_err *err)
-{
-	struct tw_trace_file *f = new_reader();
-	char *uri = f ? tw_trace_path_uri(f->arena, path) : NULL;
-
-	return opened(f, uri ? open_db(f, uri, NULL, err) : no_memory(err), ret);
-}
-
-enum tw_status tw_trace_file_open_on(int fd, struct tw_trace_file **ret, struct tw_err *err)
-{
-	struct tw_trace_file *f = new_reader();
-	const char *vfs = tw_trace_vfs();
-	char name[TW_TRACE_VFS_NAME_BYTES];
-
-	tw_trace_vfs_name(fd, name, sizeof name);
-	return opened(f, f && vfs ? open_db(f, name, vfs, err) : no_memory(err), ret);
 }
 
 enum tw_status tw_trace_file_open_fd(int owned_fd, struct tw_trace_file **ret, struct tw_err *err)
@@ -375,12 +361,22 @@ enum tw_status tw_trace_file_open_fd(int owned_fd, struct tw_trace_file **ret, s
 	return TW_OK;
 }
 
+enum tw_status tw_trace_file_open(const char *path, struct tw_trace_file **ret, struct tw_err *err)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return tw_fail_errno(err, TW_IO, "%.200s cannot be opened", path);
+	return tw_trace_file_open_fd(fd, ret, err);
+}
+
 struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f)
 {
 	if (!f)
 		return NULL;
 	(void)sqlite3_finalize(f->chunk_data);
 	(void)sqlite3_close(f->db);
+	tw_trace_image_done(&f->image);
 	if (f->owned_fd >= 0)
 		(void)close(f->owned_fd);
 	tw_unpacker_free(f->unpacker);

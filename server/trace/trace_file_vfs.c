@@ -1,28 +1,33 @@
 /*
- * trace_file_vfs.c - the SQLite VFS methods that a private file needs.
+ * trace_file_vfs.c - the SQLite VFS methods that a private file needs, and its compressed form.
  */
 #include "server/trace/trace_file_vfs.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sqlite3.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "decoder/base/str.h"
+#include "decoder/base/codec_memory.h"
 #include "server/base/file/io.h"
+#include "server/trace/trace_file.h"
 
-struct fd_file {
+/* A skippable frame, so that the programs of zstd decompress the file too: magic number, length,
+ * content. */
+static const char packed_head[] = "\x50\x2A\x4D\x18\x04\0\0\0TWTR";
+enum { PACKED_HEAD = sizeof packed_head - 1, HEAD = 16 };
+static const char database_head[] = "SQLite format 3";
+
+struct image_file {
 	sqlite3_file base; /* first member */
-	int fd;
+	struct tw_trace_image *image;
 };
 
-static int fd_of(sqlite3_file *file)
+static struct tw_trace_image *image_of(sqlite3_file *file)
 {
-	return ((const struct fd_file *)(const void *)file)->fd;
+	return ((const struct image_file *)(const void *)file)->image;
 }
 
 static int close_nothing(sqlite3_file *file)
@@ -31,10 +36,23 @@ static int close_nothing(sqlite3_file *file)
 	return SQLITE_OK;
 }
 
+static ssize_t read_image(const struct tw_trace_image *i, void *to, size_t want, uint64_t at)
+{
+	const size_t len = i->memory.len;
+	size_t n;
+
+	if (!i->in_memory)
+		return tw_pread_full(i->fd, to, want, at);
+	n = at >= len ? 0 : want < len - at ? want : len - (size_t)at;
+	if (n)
+		memcpy(to, i->memory.data + at, n);
+	return (ssize_t)n;
+}
+
 static int read_at(sqlite3_file *file, void *to, int amount, sqlite3_int64 at)
 {
 	size_t want = (size_t)amount;
-	const ssize_t n = tw_pread_full(fd_of(file), to, want, (uint64_t)at);
+	const ssize_t n = read_image(image_of(file), to, want, (uint64_t)at);
 	const size_t have = n > 0 ? (size_t)n : 0;
 
 	if (n < 0)
@@ -45,29 +63,76 @@ static int read_at(sqlite3_file *file, void *to, int amount, sqlite3_int64 at)
 	return SQLITE_IOERR_SHORT_READ;
 }
 
-static int write_at(sqlite3_file *file, const void *from, int amount, sqlite3_int64 at)
+/* False: there is not enough memory. */
+static bool resize_memory(struct tw_buf *b, uint64_t len)
 {
-	if (tw_pwrite_all(fd_of(file), from, (size_t)amount, (uint64_t)at))
+	if (len > b->len) {
+		if (len > TW_TRACE_PACKED_BYTES || tw_buf_reserve(b, (size_t)len - b->len) != TW_OK)
+			return false;
+		memset(b->data + b->len, 0, (size_t)len - b->len);
+	}
+	b->len = (size_t)len;
+	return true;
+}
+
+static int write_status(bool done)
+{
+	if (done)
 		return SQLITE_OK;
 	return tw_is_disk_full(errno) ? SQLITE_FULL : SQLITE_IOERR_WRITE;
 }
 
+/* From now on the database is the file. */
+static bool move_to_file(struct tw_trace_image *i)
+{
+	if (!tw_pwrite_all(i->fd, i->memory.data, i->memory.len, 0))
+		return false;
+	i->in_memory = false;
+	tw_buf_done(&i->memory);
+	return true;
+}
+
+static int write_at(sqlite3_file *file, const void *from, int amount, sqlite3_int64 at)
+{
+	struct tw_trace_image *i = image_of(file);
+	const uint64_t end = (uint64_t)at + (uint64_t)amount;
+
+	if (i->in_memory && (end <= i->memory.len || resize_memory(&i->memory, end))) {
+		memcpy(i->memory.data + at, from, (size_t)amount);
+		return SQLITE_OK;
+	}
+	if (i->in_memory && !move_to_file(i))
+		return write_status(false);
+	return write_status(tw_pwrite_all(i->fd, from, (size_t)amount, (uint64_t)at));
+}
+
 static int truncate_to(sqlite3_file *file, sqlite3_int64 size)
 {
-	return ftruncate(fd_of(file), (off_t)size) == 0 ? SQLITE_OK : SQLITE_IOERR_TRUNCATE;
+	struct tw_trace_image *i = image_of(file);
+
+	if (i->in_memory && resize_memory(&i->memory, (uint64_t)size))
+		return SQLITE_OK;
+	if (i->in_memory && !move_to_file(i))
+		return SQLITE_IOERR_TRUNCATE;
+	return ftruncate(i->fd, (off_t)size) == 0 ? SQLITE_OK : SQLITE_IOERR_TRUNCATE;
 }
 
 static int sync_now(sqlite3_file *file, int flags)
 {
 	(void)flags;
-	return fsync(fd_of(file)) == 0 ? SQLITE_OK : SQLITE_IOERR_FSYNC;
+	return image_of(file)->in_memory || fsync(image_of(file)->fd) == 0 ? SQLITE_OK
+	                                                                   : SQLITE_IOERR_FSYNC;
 }
 
 static int size_of(sqlite3_file *file, sqlite3_int64 *ret)
 {
+	const struct tw_trace_image *i = image_of(file);
 	struct stat st;
 
-	if (fstat(fd_of(file), &st) != 0)
+	*ret = (sqlite3_int64)i->memory.len;
+	if (i->in_memory)
+		return SQLITE_OK;
+	if (fstat(i->fd, &st) != 0)
 		return SQLITE_IOERR_FSTAT;
 	*ret = st.st_size;
 	return SQLITE_OK;
@@ -123,26 +188,23 @@ static const sqlite3_io_methods methods = {
         .xDeviceCharacteristics = no_promises,
 };
 
-static const char prefix[] = "fd:";
+/* The image of the database that this thread is opening: a name cannot stand for it, as names may
+ * come from statements. */
+static _Thread_local struct tw_trace_image *opening;
 
-/* Journals and temporary files have no descriptor and cannot be opened. */
+/* Journals, temporary and attached files have no image and cannot be opened. */
 static int open_named(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret)
 {
-	struct fd_file *f = (struct fd_file *)(void *)file;
-	struct tw_str number = tw_str_of(name ? name : "");
-	uint64_t fd = 0;
+	struct image_file *f = (struct image_file *)(void *)file;
 
 	(void)vfs;
+	(void)name;
 	f->base.pMethods = NULL;
-	if (!(flags & SQLITE_OPEN_MAIN_DB) || number.len < sizeof prefix ||
-	        memcmp(number.ptr, prefix, sizeof prefix - 1) != 0)
+	if (!(flags & SQLITE_OPEN_MAIN_DB) || !opening)
 		return SQLITE_CANTOPEN;
-	number.ptr += sizeof prefix - 1;
-	number.len -= sizeof prefix - 1;
-	if (!tw_str_u64(number, INT32_MAX, &fd))
-		return SQLITE_CANTOPEN;
-	f->fd = (int)fd;
+	f->image = opening;
 	f->base.pMethods = &methods;
+	opening = NULL;
 	if (ret)
 		*ret = flags;
 	return SQLITE_OK;
@@ -204,11 +266,13 @@ static int last_error(sqlite3_vfs *vfs, int cap,
 	return 0;
 }
 
+#define DATABASE_NAME "trace"
+
 static sqlite3_vfs vfs = {
         .iVersion = 1,
-        .szOsFile = sizeof(struct fd_file),
-        .mxPathname = TW_TRACE_VFS_NAME_BYTES,
-        .zName = "tracewell-fd",
+        .szOsFile = sizeof(struct image_file),
+        .mxPathname = 32, /* with the ending of a journal */
+        .zName = "tracewell-trace",
         .xOpen = open_named,
         .xDelete = remove_nothing,
         .xAccess = is_there,
@@ -226,41 +290,135 @@ static void register_once(void)
 	registered = sqlite3_vfs_register(&vfs, 0);
 }
 
-const char *tw_trace_vfs(void)
+int tw_trace_vfs_open(struct tw_trace_image *i, int flags, sqlite3 **ret)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int rc;
 
 	(void)pthread_once(&once, register_once);
-	return registered == SQLITE_OK ? vfs.zName : NULL;
+	if (registered != SQLITE_OK)
+		return registered;
+	opening = i;
+	rc = sqlite3_open_v2(DATABASE_NAME, ret, flags, vfs.zName);
+	opening = NULL;
+	return rc;
 }
 
-void tw_trace_vfs_name(int fd, char *ret, size_t cap)
+/* --- the file --- */
+
+void tw_trace_image_begin(struct tw_trace_image *i, int fd)
 {
-	(void)snprintf(ret, cap, "%s%d", prefix, fd);
+	*i = (struct tw_trace_image){.in_memory = true, .fd = fd};
+	tw_buf_init(&i->memory, TW_TRACE_PACKED_BYTES);
 }
 
-char *tw_trace_path_uri(struct tw_arena *a, const char *path)
+void tw_trace_image_done(struct tw_trace_image *i)
 {
-	static const char hex[] = "0123456789ABCDEF";
-	char *uri = tw_arena_alloc(a, strlen(path) * 3 + sizeof "file:?immutable=1", 1);
-	char *at = uri;
+	tw_buf_done(&i->memory);
+}
 
-	if (!uri)
-		return NULL;
-	memcpy(at, "file:", 5); /* NOLINT(bugprone-not-null-terminated-result) goes on below */
-	at += 5;
-	for (const unsigned char *p = (const unsigned char *)path; *p; p++) {
-		bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-		             (*p >= '0' && *p <= '9') || strchr("/._-", *p);
+static enum tw_status pack(
+        const struct tw_buf *database, ZSTD_CCtx *zstd, struct tw_buf *file, struct tw_err *err)
+{
+	size_t n;
 
-		if (plain) {
-			*at++ = (char)*p;
-		} else {
-			*at++ = '%';
-			*at++ = hex[*p >> 4];
-			*at++ = hex[*p & 15];
-		}
+	if (tw_buf_add(file, packed_head, PACKED_HEAD) != TW_OK ||
+	        tw_buf_reserve(file, ZSTD_compressBound(database->len)) != TW_OK)
+		return tw_oom(err);
+	(void)ZSTD_CCtx_reset(zstd, ZSTD_reset_session_only);
+	n = ZSTD_compress2(
+	        zstd, file->data + file->len, file->cap - file->len, database->data, database->len);
+	if (ZSTD_isError(n))
+		return tw_fail(err, TW_BUG, "zstd: %s", ZSTD_getErrorName(n));
+	file->len += n;
+	return TW_OK;
+}
+
+enum tw_status tw_trace_image_store(
+        struct tw_trace_image *i, struct ZSTD_CCtx_s *zstd, struct tw_err *err)
+{
+	struct tw_buf file;
+	enum tw_status st;
+
+	if (!i->in_memory)
+		return TW_OK;
+	tw_buf_init(&file, SIZE_MAX / 2);
+	st = pack(&i->memory, zstd, &file, err);
+	if (st == TW_OK && !tw_pwrite_all(i->fd, file.data, file.len, 0))
+		st = tw_fail_errno(err, tw_disk_status(errno), "a trace file cannot be written");
+	tw_buf_done(&file);
+	return st;
+}
+
+static enum tw_status damaged(struct tw_err *err)
+{
+	return tw_fail(err, TW_CORRUPT, "the trace file is damaged (frame)");
+}
+
+static enum tw_status unpack(
+        const uint8_t *frame, size_t len, struct tw_buf *database, struct tw_err *err)
+{
+	const unsigned long long size = ZSTD_getFrameContentSize(frame, len);
+	ZSTD_DCtx *zstd;
+
+	if (size > TW_TRACE_PACKED_BYTES) /* or unknown */
+		return damaged(err);
+	zstd = ZSTD_createDCtx_advanced(tw_zstd_memory());
+	if (!zstd || tw_buf_reserve(database, (size_t)size) != TW_OK) {
+		(void)ZSTD_freeDCtx(zstd);
+		return tw_oom(err);
 	}
-	memcpy(at, "?immutable=1", sizeof "?immutable=1");
-	return uri;
+	database->len = ZSTD_decompressDCtx(zstd, database->data, (size_t)size, frame, len);
+	(void)ZSTD_freeDCtx(zstd);
+	if (database->len == size)
+		return TW_OK;
+	tw_buf_clear(database);
+	return damaged(err);
+}
+
+static bool is_packed(const char *head)
+{
+	return memcmp(head, packed_head, PACKED_HEAD) == 0;
+}
+
+bool tw_trace_file_is(const char *head, size_t n)
+{
+	return n >= HEAD && (is_packed(head) || memcmp(head, database_head, HEAD) == 0);
+}
+
+static enum tw_status load_packed(struct tw_trace_image *i, struct tw_err *err)
+{
+	struct stat st;
+	struct tw_buf file;
+	enum tw_status status;
+	ssize_t n;
+
+	if (fstat(i->fd, &st) != 0)
+		return tw_fail_errno(err, TW_IO, "a trace file cannot be read");
+	if ((uint64_t)st.st_size > PACKED_HEAD + ZSTD_COMPRESSBOUND(TW_TRACE_PACKED_BYTES))
+		return damaged(err);
+	tw_buf_init(&file, SIZE_MAX / 2);
+	if (tw_buf_reserve(&file, (size_t)st.st_size) != TW_OK)
+		return tw_oom(err);
+	n = tw_pread_full(i->fd, file.data, (size_t)st.st_size, 0);
+	if (n < 0)
+		status = tw_fail_errno(err, TW_IO, "a trace file cannot be read");
+	else if (n < PACKED_HEAD)
+		status = damaged(err);
+	else
+		status = unpack(file.data + PACKED_HEAD, (size_t)n - PACKED_HEAD, &i->memory, err);
+	tw_buf_done(&file);
+	return status;
+}
+
+enum tw_status tw_trace_image_load(struct tw_trace_image *i, int fd, struct tw_err *err)
+{
+	char head[HEAD] = "";
+
+	*i = (struct tw_trace_image){.fd = fd};
+	tw_buf_init(&i->memory, TW_TRACE_PACKED_BYTES);
+	if (tw_pread_full(fd, head, sizeof head, 0) < 0)
+		return tw_fail_errno(err, TW_IO, "a trace file cannot be read");
+	i->in_memory = is_packed(head);
+	return i->in_memory ? load_packed(i, err) : TW_OK;
 }

@@ -1,27 +1,42 @@
 /*
- * trace_file_vfs.h - an SQLite VFS on an open descriptor.
+ * trace_file_vfs.h - the bytes of a trace file as an SQLite database.
  *
- * The decoder process may not open files, so its database is a descriptor created by its parent.
- * One file; no journal, no locks, no temporary files.
- * Thread: any.
+ * The decoder process may not open files, so its database is a descriptor created by its parent.  A
+ * small database stays in memory while it is written; its file is a compressed copy (16 nearly
+ * empty pages are 2 KB), which is read into memory again.  Other files are databases as they are.
+ * One file per database; no journal, no locks, no temporary files.
+ * Thread: any; an image belongs to its database.
  */
 #ifndef TW_TRACE_FILE_VFS_H
 #define TW_TRACE_FILE_VFS_H
 
+#include <sqlite3.h>
+#include <stdbool.h>
 #include <stddef.h>
 
-#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
 
-enum { TW_TRACE_VFS_NAME_BYTES = 16 };
+enum { TW_TRACE_PACKED_BYTES = 256 << 10 }; /* of the database, at most */
 
-/* The name for sqlite3_open_v2's last argument; NULL if SQLite has no memory. */
-const char *tw_trace_vfs(void);
-/* The file name that represents a descriptor.  The caller keeps the descriptor, which must outlive
- * the database. */
-void tw_trace_vfs_name(int fd, char *ret, size_t cap);
+struct ZSTD_CCtx_s;
 
-/* For SQLite's default VFS: a file: URI of the path, immutable, with special characters escaped;
- * NULL if memory is short. */
-char *tw_trace_path_uri(struct tw_arena *a, const char *path);
+struct tw_trace_image {
+	bool in_memory;       /* false: the database is the file */
+	struct tw_buf memory; /* the database, if in_memory */
+	int fd;               /* the caller's */
+};
+
+/* For writing: in memory until it is larger than TW_TRACE_PACKED_BYTES. */
+void tw_trace_image_begin(struct tw_trace_image *i, int fd);
+/* Writes the file, if it is not written yet.  `zstd` has its parameters. */
+enum tw_status tw_trace_image_store(
+        struct tw_trace_image *i, struct ZSTD_CCtx_s *zstd, struct tw_err *err) TW_MUST_USE;
+/* For reading: TW_CORRUPT if the file is a damaged compressed copy. */
+enum tw_status tw_trace_image_load(
+        struct tw_trace_image *i, int fd, struct tw_err *err) TW_MUST_USE;
+void tw_trace_image_done(struct tw_trace_image *i);
+
+/* As sqlite3_open_v2.  The image must outlive the database and may not move. */
+int tw_trace_vfs_open(struct tw_trace_image *i, int flags, sqlite3 **ret);
 
 #endif

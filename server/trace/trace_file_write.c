@@ -56,7 +56,7 @@ struct tw_trace_writer {
 	uint32_t n_threads, cap_threads;
 	struct tw_buf clean; /* scratch space for valid text */
 	char *path; /* of a file that the writer created; NULL with the caller's descriptor */
-	int fd;
+	struct tw_trace_image image;
 	uint32_t methods, chunks;
 	struct tw_trace_info info; /* as received */
 	bool committed;
@@ -354,12 +354,9 @@ static const struct tw_trace_out_ops ops = {
 static enum tw_status create(struct tw_trace_writer *w, struct tw_err *err)
 {
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_PRIVATECACHE;
-	const char *vfs = tw_trace_vfs();
-	char name[TW_TRACE_VFS_NAME_BYTES];
 	char pragmas[256];
 
-	tw_trace_vfs_name(w->fd, name, sizeof name);
-	if (!vfs || sqlite3_open_v2(name, &w->db, flags, vfs) != SQLITE_OK)
+	if (tw_trace_vfs_open(&w->image, flags, &w->db) != SQLITE_OK)
 		return tw_trace_sql_fail(w->db, "creating a trace file", err);
 	(void)sqlite3_snprintf(sizeof pragmas, pragmas,
 	        "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
@@ -385,7 +382,7 @@ enum tw_status tw_trace_writer_on(
 	if (!w)
 		return tw_oom(err);
 	w->out.ops = &ops;
-	w->fd = fd;
+	tw_trace_image_begin(&w->image, fd);
 	tw_buf_init(&w->clean, SIZE_MAX / 2);
 	w->frames = tw_frames_new(ZSTD_LEVEL, insert_frame, w);
 	w->summary = tw_summary_maker_new(make_summary);
@@ -484,7 +481,9 @@ enum tw_status tw_trace_writer_commit(
 	if (sqlite3_exec(w->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		return tw_trace_sql_fail(w->db, "finishing a trace file", err);
 	close_db(w);
-	st = sync_file(w->fd, err);
+	st = tw_trace_image_store(&w->image, tw_frames_zstd(w->frames), err);
+	if (st == TW_OK)
+		st = sync_file(w->image.fd, err);
 	w->committed = st == TW_OK;
 	return st;
 }
@@ -497,8 +496,9 @@ struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w)
 	tw_summary_maker_free(w->summary);
 	tw_sums_maker_free(w->sums);
 	close_db(w);
+	tw_trace_image_done(&w->image);
 	if (w->path) {
-		(void)close(w->fd);
+		(void)close(w->image.fd);
 		if (!w->committed)
 			(void)unlink(w->path);
 	}

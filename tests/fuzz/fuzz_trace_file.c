@@ -17,7 +17,7 @@ static size_t original_len;
 
 static void make_original(void)
 {
-	struct model_shape shape = {11, 2, 300, 20, false};
+	struct model_shape shape = {11, 2, 20000, 20, false}; /* stored uncompressed */
 	struct trace_fixture f;
 	struct model m;
 	FILE *file;

@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { sampleMapping, sampleTrace } from '../make.mjs';
+import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
 import { binary, startServer } from '../server.mjs';
 
 function check(data, ...args) {
@@ -35,9 +35,9 @@ function flip(file, at) {
 }
 
 /* A server with a decoded trace and a mapping; where each file of it lies. */
-async function withTrace(t) {
+async function withTrace(t, trace = sampleTrace(2000)) {
 	const s = await startServer(t);
-	const id = (await s.post('/api/v1/traces', sampleTrace(2000), { query: { build_id: 'b1' } })).json.id;
+	const id = (await s.post('/api/v1/traces', trace, { query: { build_id: 'b1' } })).json.id;
 	await s.decoded(id);
 	const blobs = filesBelow(path.join(s.data, 'blobs'));
 	await s.put('/api/v1/builds/b1/methods', sampleMapping);
@@ -149,7 +149,9 @@ describe('a server that meets damage', () => {
 	});
 
 	test('notices a flipped byte in the frames it reads', async (t) => {
-		const { s, id, decoded } = await withTrace(t);
+		/* durations that hardly compress: a small file is one frame, which nothing reads before it is checked */
+		const calls = Array.from({ length: 150_000 }, (_, i) => [4000, 1 + (i % 9), 1_000_000 + i * 10_000, 1 + ((i * 7919 * i) % 9000)]);
+		const { s, id, decoded } = await withTrace(t, btrace(calls, { pid: 4000 }));
 		const frame = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 		const bytes = fs.readFileSync(decoded);
 		const at = [];

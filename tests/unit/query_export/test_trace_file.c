@@ -1,0 +1,136 @@
+/* Unit tests of how a trace file is stored: small ones compressed, others as databases. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/trace/trace_file.h"
+#include "tests/trace_fixture.h"
+#include "tests/unit/unit.h"
+
+enum { HEAD = 16 };
+static const char database[HEAD] = "SQLite format 3";
+
+static uint64_t make(struct trace_fixture *f, uint32_t calls)
+{
+	const struct model_shape shape = {7, 1, calls, 10, false};
+	struct model m;
+	struct stat st;
+
+	model_make(&m, &shape);
+	assert_int_equal(trace_fixture_make(f, &m), TW_OK);
+	assert_int_equal(stat(f->path, &st), 0);
+	model_done(&m);
+	return (uint64_t)st.st_size;
+}
+
+static void read_head(const char *path, char head[HEAD])
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(read(fd, head, HEAD), HEAD);
+	(void)close(fd);
+}
+
+static void test_small(void **state)
+{
+	const struct tw_chunk_row *rows = NULL;
+	struct trace_fixture f;
+	char head[HEAD];
+	uint32_t n = 0;
+
+	(void)state;
+	assert_in_range(make(&f, 50), 1, 4096);
+	read_head(f.path, head);
+	assert_true(tw_trace_file_is(head, HEAD));
+	assert_memory_not_equal(head, database, HEAD);
+	assert_false(tw_trace_file_is(head, HEAD - 1));
+	assert_true(tw_trace_file_info(f.file)->slices >= 50);
+	assert_int_equal(tw_trace_file_chunks(f.file, 1, &rows, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	trace_fixture_done(&f);
+}
+
+/* What began in memory is moved to the file once it is large. */
+static void test_large(void **state)
+{
+	struct trace_fixture f;
+	char head[HEAD];
+
+	(void)state;
+	assert_true(make(&f, 200000) > 256 << 10);
+	read_head(f.path, head);
+	assert_memory_equal(head, database, HEAD);
+	assert_true(tw_trace_file_is(head, HEAD));
+	assert_true(tw_trace_file_info(f.file)->slices >= 200000);
+	trace_fixture_done(&f);
+}
+
+static enum tw_status opened(const char *path)
+{
+	struct tw_trace_file *f = NULL;
+	const enum tw_status st = tw_trace_file_open(path, &f, NULL);
+
+	tw_trace_file_close(f);
+	return st;
+}
+
+/* Flipped bytes of the frame and cuts are found before the database is read. */
+static void test_damaged(void **state)
+{
+	struct trace_fixture f;
+	const uint64_t bytes = make(&f, 50);
+	const int fd = open(f.path, O_RDWR | O_CLOEXEC);
+	uint64_t same = 0;
+
+	(void)state;
+	for (uint64_t at = 12; at < bytes; at++) {
+		uint8_t byte, other;
+
+		assert_int_equal(pread(fd, &byte, 1, (off_t)at), 1);
+		other = byte ^ 0x01;
+		assert_int_equal(pwrite(fd, &other, 1, (off_t)at), 1);
+		same += opened(f.path) == TW_OK;
+		assert_int_equal(pwrite(fd, &byte, 1, (off_t)at), 1);
+	}
+	assert_in_range(same, 0, 4); /* bits of zstd's that stand for nothing */
+	assert_int_equal(opened(f.path), TW_OK);
+	for (uint64_t left = bytes; left-- > 0;) {
+		assert_int_equal(ftruncate(fd, (off_t)left), 0);
+		assert_int_not_equal(opened(f.path), TW_OK);
+	}
+	(void)close(fd);
+	trace_fixture_done(&f);
+}
+
+/* A frame that states more than a small file may have. */
+static void test_claims_too_much(void **state)
+{
+	static const uint8_t frame[] = {0x50, 0x2A, 0x4D, 0x18, 4, 0, 0, 0, 'T', 'W', 'T', 'R',
+	        0x28, 0xB5, 0x2F, 0xFD, 0xA0, 0, 0, 0, 0x40, 1, 0, 0};
+	struct trace_fixture f;
+	int fd;
+
+	(void)state;
+	(void)make(&f, 50);
+	fd = open(f.path, O_RDWR | O_TRUNC | O_CLOEXEC);
+	assert_int_equal(write(fd, frame, sizeof frame), sizeof frame);
+	assert_int_equal(opened(f.path), TW_CORRUPT);
+	(void)close(fd);
+	trace_fixture_done(&f);
+}
+
+static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_claims_too_much),
+};
+
+UNIT_TESTS("trace_file", tests)
