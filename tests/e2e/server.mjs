@@ -94,13 +94,13 @@ const LEAST_S = 60;
 /* CLIENT_LATE=2000: a test is held up before each request, up to so many milliseconds, as by a machine that is busy. */
 const LATE_MS = Number(process.env.CLIENT_LATE ?? 0);
 
-/* Repeats `ask` until it returns something other than undefined. The deadline is for a machine that is busy with other
+/* Repeats `ask` until it returns something other than undefined and false. The deadline is for a machine that is busy with other
  * work: a test never measures with it. */
 export async function until(ask, what, seconds = LEAST_S) {
 	const end = Date.now() + Math.max(seconds, LEAST_S) * 1000 * (sanitized() ? 4 : 1);
 	for (let pause = 4; Date.now() < end; pause = Math.min(pause * 2, 40)) {
 		const answer = await ask();
-		if (answer !== undefined) return answer;
+		if (answer !== undefined && answer !== false) return answer;
 		await sleep(pause);
 	}
 	throw new Error(`${typeof what === 'function' ? what() : what}: not within ${seconds} s`);
