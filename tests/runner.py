@@ -519,11 +519,19 @@ FULL = ['house', 'web', 'unit', 'golden', 'replay', 'lint', 'e2e_full', 'browser
 OTHERS = ['e2e', 'analyze', 'oracles', 'samples']
 
 
+def busy_s():
+    """Processor time of the whole machine so far: user, nice and system."""
+    with open('/proc/stat', encoding='ascii') as f:
+        fields = f.readline().split()
+    return sum(int(fields[i]) for i in (1, 2, 3)) / os.sysconf('SC_CLK_TCK')
+
+
 def run_kinds(kinds):
     for kind in kinds:
         print('== ' + kind)
         sys.stdout.flush()
         began, count = time.monotonic(), (RUN.passed, RUN.failed, RUN.skipped)
+        cpu = busy_s()
         before = dict(os.environ)
         globals()['run_' + kind]()
         os.environ.clear()
@@ -531,7 +539,7 @@ def run_kinds(kinds):
         took = time.monotonic() - began
         RUN.took.append((took, None, kind + ' (all of it)'))
         n = [now - then for now, then in zip((RUN.passed, RUN.failed, RUN.skipped), count)]
-        print('   %.0f s, %d passed, %d failed, %d skipped' % (took, *n))
+        print('   %.0f s, cores busy %.0f %%, %d passed, %d failed, %d skipped' % (took, 100 * (busy_s() - cpu) / took / CORES, *n))
         sys.stdout.flush()
 
 
