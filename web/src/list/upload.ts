@@ -5,7 +5,7 @@ import { backOff } from '../api/traces';
 import { heardInTime } from '../i18n/heard';
 import { firstProject } from '../ui/makekey';
 import { go, link, path } from '../ui/route';
-import { tr } from '../i18n/strings/uploads';
+import { tr } from '../i18n/strings/frame';
 import { planOf, type Kind, type Side } from './uploadplan';
 
 const HEAD_BYTES = 64 * 1024;

@@ -21,7 +21,6 @@ const zh = {
 	'Storing': '正在保存',
 	'Decoding': '正在解码',
 	'Reading the mapping': '正在读取映射文件',
-	'This file names parts of a recording. Drop it together with its trace.': '此文件为录制内容提供名称，请与其 Trace 一起拖入。',
 	'Which build is this mapping of?': '这个映射文件属于哪个构建？',
 	'Failed': '失败',
 	'Ready': '就绪',
