@@ -169,7 +169,7 @@ static enum tw_status columns_of(
 	size_t used = 0;
 	enum tw_status st = tw_cat_query(&q, db, err,
 	        "SELECT name FROM pragma_table_info(?) WHERE name NOT IN ('project_id','trace_id',"
-	        "'named','folded','hung','detected','install') AND name NOT LIKE "
+	        "'named','rollup_state','anr_state','detected','install') AND name NOT LIKE "
 	        "'names\\_%' "
 	        "ESCAPE '\\'",
 	        "t", table);

@@ -35,8 +35,8 @@ static const struct tw_table tables[] = {
                 "max_depth:i duration_ns:i input_bytes:i decoded_bytes:i file_bytes:i "
                 "losses:i repairs:i error_status error_message error_offset:i named:i "
                 "names_ids:i names_resolved:i names_slices:i names_resolved_slices:i "
-                "file_sha256 title pinned:i annotations:i upload_kept:i kept_for folded:i "
-                "hung:i install:i anr detected:i once:i"},
+                "file_sha256 title pinned:i annotations:i upload_kept:i kept_for rollup_state:i "
+                "anr_state:i install:i anr detected:i once:i"},
         {"part", 3, MANY, "project_id trace_id part sha256 format bytes:i found:i"},
         {"job", 2, MANY,
                 "project_id trace_id claimed:i due_ms:i tries:i owner queued_ms:i batch:i "
@@ -118,7 +118,7 @@ static const struct tw_table tables[] = {
                 "limit_micro:i least:i days:i mail:i author created_ms:i changed_ms:i"},
         {"alert", 2, MANY,
                 "project_id alert_id rule_id app subject title trace_id value_micro:i traces:i "
-                "is_over:i told:i told_ms:i quiet:i status:i fixed_in owner note "
+                "is_over:i notified:i notified_ms:i quiet:i status:i fixed_in owner note "
                 "muted_until_ms:i first_ms:i last_ms:i"},
         {"ticket", 2, MANY,
                 "project_id mark kind:i subject_id tracker title body assignee author "

@@ -547,13 +547,13 @@ static enum tw_status open_anrs(const struct tw_derive_parts *p, void **ret, str
 }
 
 static const struct tw_stage_marks marks = {.stage = "anr",
-        .index = "trace_unhung",
-        .waits = "state=2 AND hung=0",
+        .index = "trace_anr_todo",
+        .waits = "state=2 AND anr_state=0",
         .order = "trace_id",
-        .postpone = "hung=3",
-        .is_postponed = "hung=3",
-        .resume = "hung=0",
-        .give_up = "hung=2"};
+        .postpone = "anr_state=3",
+        .is_postponed = "anr_state=3",
+        .resume = "anr_state=0",
+        .give_up = "anr_state=2"};
 
 /* Keys of old reports depend on the rules, so every project is served. */
 const struct tw_stage tw_stage_anr = {.name = "anr",

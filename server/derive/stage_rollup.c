@@ -140,13 +140,13 @@ static enum tw_status open_rollup(const struct tw_derive_parts *p, void **ret, s
 }
 
 static const struct tw_stage_marks marks = {.stage = "rollup",
-        .index = "trace_unfolded",
-        .waits = "state=2 AND folded=0",
+        .index = "trace_rollup_todo",
+        .waits = "state=2 AND rollup_state=0",
         .order = "created_ms, trace_id",
-        .postpone = "folded=3",
-        .is_postponed = "folded=3",
-        .resume = "folded=0",
-        .give_up = "folded=2"};
+        .postpone = "rollup_state=3",
+        .is_postponed = "rollup_state=3",
+        .resume = "rollup_state=0",
+        .give_up = "rollup_state=2"};
 
 const struct tw_stage tw_stage_rollup = {.name = "rollup",
         .depends = TW_RAISED_BY_DECODER | TW_RAISED_BY_MAPPING,

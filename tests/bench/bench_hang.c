@@ -40,7 +40,8 @@ static const char *const load_sql[] = {"BEGIN",
         "INSERT INTO trace(project_id,trace_id,app,version_name,build_id,scenario,os,created_ms,"
         "recorded_ms,duration_ns,key_id,idempotency_key,content,state,upload_bytes,version_code,"
         "mapping_id,"
-        "device,abi,process,session_id,uuid,labels,pid,started_ms,folded,hung,anr) SELECT"
+        "device,abi,process,session_id,uuid,labels,pid,started_ms,rollup_state,anr_state,anr) "
+        "SELECT"
         " project,id,'app','1.'||(i%4),'b'||(i%4),'','14',day*86400000+i,day*86400000+i,1,'','','',"
         "2,1,'','',"
         "'d'||(i%40),'','','','','',1,0,1,1,'g'||g FROM sim",

@@ -41,7 +41,7 @@ await Promise.all(
 		}
 	}),
 );
-const counted = () => Number(db.sql("SELECT count(*) FROM trace WHERE state=2 AND folded<>0", 'one'));
+const counted = () => Number(db.sql("SELECT count(*) FROM trace WHERE state=2 AND rollup_state<>0", 'one'));
 try {
 	await until(async () => ((await new Promise((r) => setTimeout(r, 500))), counted() === TRACES ? true : undefined), 'all counted', 600);
 } finally {

@@ -60,7 +60,7 @@ export async function fill(s) {
 		await s.ask('POST', '/api/v1/webhooks', { ...admin, body: json({ url: 'http://127.0.0.1:9/x', name: 'ours' }) }),
 	]) assert.ok(answer.status < 300, answer.text);
 	assert.equal(spawnSync(binary(), ['user', 'create', 'ann', '--data', s.data, '--server-admin'], { input: 'correct horse battery' }).status, 0);
-	await until(async () => (s.db('SELECT count(*) FROM trace WHERE state=2 AND (folded=0 OR hung=0 OR detected=0 OR named<>1 AND build_id<>\'\')') === 0 ? true : undefined), 'all counted', 60);
+	await until(async () => (s.db('SELECT count(*) FROM trace WHERE state=2 AND (rollup_state=0 OR anr_state=0 OR detected=0 OR named<>1 AND build_id<>\'\')') === 0 ? true : undefined), 'all counted', 60);
 	return ready;
 }
 

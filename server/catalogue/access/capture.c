@@ -132,7 +132,7 @@ static enum tw_status check_rule(const json_t *rules, size_t at, struct tw_err *
 	for (size_t i = 0; i < at; i++)
 		if (strcmp(json_string_value(json_object_get(json_array_get(rules, i), "name")),
 		            name) == 0)
-			return wrong(name, "there are two of this name", err);
+			return wrong(name, "the name is used twice", err);
 	st = check_members(name, r, err);
 	if (st == TW_OK)
 		st = check_where(name, json_object_get(r, "where"), err);

@@ -192,7 +192,7 @@ enum tw_status tw_catalogue_oldest_decoded(struct tw_catalogue *c, const struct 
 	return select_old(c,
 	        "SELECT " NAMED "ready_ms, file_bytes FROM trace INDEXED BY trace_decoded"
 	        " WHERE project_id=?1 AND ready_ms<?2 AND upload_kept=1 AND state=2"
-	        " AND folded<>0 AND hung<>0 AND (detected<>0 OR folded<>1)" MAY_GO
+	        " AND rollup_state<>0 AND anr_state<>0 AND (detected<>0 OR rollup_state<>1)" MAY_GO
 	        "ORDER BY ready_ms, trace_id LIMIT ?3",
 	        of, a, ret, ret_n, err);
 }
@@ -206,12 +206,10 @@ enum tw_status tw_catalogue_decoded_drop(
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(w, &changed, err,
+	st = tw_cat_exec(w, &changed, err, /* not before rollups, which read its decoded file */
 	        "UPDATE trace SET state=4, file_bytes=0, file_sha256='' WHERE project_id=? AND"
 	        " trace_id=? AND state=2 AND upload_kept=1 AND pinned=0 AND kept_for=''"
-	        " AND folded<>0 AND hung<>0 AND (detected<>0 OR folded<>1)", /* rollups are computed
-	                                                                      * from its decoded
-	                                                                      * file */
+	        " AND rollup_state<>0 AND anr_state<>0 AND (detected<>0 OR rollup_state<>1)",
 	        "tt", project_id, trace_id);
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "the trace changed meanwhile");

@@ -29,7 +29,7 @@ static enum tw_status mark(
         struct tw_db *db, const struct tw_trace_row *row, int *ret_there, struct tw_err *err)
 {
 	return tw_cat_exec(db, ret_there, err, /* primary key */
-	        "UPDATE trace SET hung=1 WHERE project_id=? AND trace_id=? AND state=2", "tt",
+	        "UPDATE trace SET anr_state=1 WHERE project_id=? AND trace_id=? AND state=2", "tt",
 	        row->project_id, row->id);
 }
 
@@ -168,7 +168,7 @@ static enum tw_status put_all(struct tw_db *db, void *arg, struct tw_err *err)
 	const struct putting *p = arg;
 	struct tw_cat_rows marks = {.db = db,
 	        .types = "tt",
-	        .sql = "UPDATE trace SET hung=1 FROM {rows} WHERE trace.project_id=r.c1 AND"
+	        .sql = "UPDATE trace SET anr_state=1 FROM {rows} WHERE trace.project_id=r.c1 AND"
 	               " trace.trace_id=r.c2 AND trace.state=2"};
 	enum tw_status st = find_facts(db, p, err);
 
@@ -242,8 +242,8 @@ static enum tw_status reset_range(struct tw_catalogue *c, struct range *io, stru
 {
 	struct tw_db *w = NULL;
 	static const char *const sql[] = {/* primary keys; no id is as large as '~' */
-	        "UPDATE trace SET hung=0 WHERE project_id=? AND trace_id>? AND trace_id<=? AND"
-	        " hung<>0",
+	        "UPDATE trace SET anr_state=0 WHERE project_id=? AND trace_id>? AND trace_id<=? AND"
+	        " anr_state<>0",
 	        "UPDATE hang SET keyed=0 WHERE project_id=? AND trace_id>? AND trace_id<=?"};
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 

@@ -28,7 +28,7 @@ static enum tw_status todo_of(struct tw_catalogue *c, const struct todo *t, stru
 	        a, t->limit, sizeof(struct tw_trace_row), read_row, NULL, 0, &tw_trace_fields};
 	return tw_cat_list(c, ret, err, /* trace_detected */
 	        "SELECT " TW_CAT_TRACE_COLUMNS
-	        " FROM trace WHERE project_id=? AND state=2 AND folded=1 AND "
+	        " FROM trace WHERE project_id=? AND state=2 AND rollup_state=1 AND "
 	        "detected BETWEEN ?"
 	        " AND ? ORDER BY detected DESC, trace_id DESC LIMIT ?",
 	        "tiii", t->project_id, t->from, t->to, (int64_t)t->limit);
@@ -62,12 +62,13 @@ enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *pr
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_first_int(db, &before, err, /* trace_detected */
-	        "SELECT count(*) FROM trace WHERE project_id=?1 AND state=2 AND folded=1 AND"
+	        "SELECT count(*) FROM trace WHERE project_id=?1 AND state=2 AND rollup_state=1 AND"
 	        " (detected=?3 OR (detected>=0 AND detected<?2))",
 	        "tii", project_id, number, (int64_t)POSTPONED);
 	if (st == TW_OK)
 		st = tw_cat_first_int(db, &behind, err, /* trace_detected */
-		        "SELECT count(*) FROM trace WHERE project_id=? AND state=2 AND folded=1 "
+		        "SELECT count(*) FROM trace WHERE project_id=? AND state=2 AND"
+		        " rollup_state=1 "
 		        "AND detected>?",
 		        "ti", project_id, number);
 	tw_cat_done(c, db);
@@ -126,8 +127,9 @@ static enum tw_status find_before(struct tw_db *w, const struct putting *p, stru
 		list = tw_cat_ids(w, ids, p->n, p->arena);
 	st = list ? tw_cat_query(&q, w, err, /* primary key */
 	                    "SELECT trace_id, detected FROM trace WHERE project_id=?1 AND"
-	                    " trace_id" TW_CAT_AMONG_IDS("?2") " AND state=2 AND folded=1 ORDER BY"
-	                                                       " trace_id" TW_CAT_FOR_UPDATE,
+	                    " trace_id" TW_CAT_AMONG_IDS(
+	                            "?2") " AND state=2 AND rollup_state=1 ORDER BY"
+	                                  " trace_id" TW_CAT_FOR_UPDATE,
 	                    "tt", p->of[0].of.project_id, list)
 	          : tw_oom(err);
 	if (st != TW_OK)

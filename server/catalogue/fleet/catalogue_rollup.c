@@ -103,8 +103,9 @@ static enum tw_status find_waiting(struct tw_db *db, struct counting *k, struct 
 		list = tw_cat_ids(db, ids, k->n, k->arena);
 	st = list ? tw_cat_query(&q, db, err, /* primary key */
 	                    "SELECT trace_id FROM trace WHERE project_id=?1 AND"
-	                    " trace_id" TW_CAT_AMONG_IDS("?2") " AND state=2 AND folded=0 ORDER BY"
-	                                                       " trace_id" TW_CAT_FOR_UPDATE,
+	                    " trace_id" TW_CAT_AMONG_IDS(
+	                            "?2") " AND state=2 AND rollup_state=0 ORDER BY"
+	                                  " trace_id" TW_CAT_FOR_UPDATE,
 	                    "tt", k->of[0].project_id, list)
 	          : tw_oom(err);
 	if (st != TW_OK)
@@ -121,7 +122,7 @@ static enum tw_status mark(struct tw_db *db, struct counting *k, struct tw_err *
 {
 	struct tw_cat_rows rows = {.db = db,
 	        .types = "tt",
-	        .sql = "UPDATE trace SET folded=1 FROM {rows} WHERE trace.project_id=r.c1 AND"
+	        .sql = "UPDATE trace SET rollup_state=1 FROM {rows} WHERE trace.project_id=r.c1 AND"
 	               " trace.trace_id=r.c2"};
 	enum tw_status st = find_waiting(db, k, err);
 

@@ -114,10 +114,12 @@ static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, 
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(w, NULL, err, /* primary key */
-	        "UPDATE trace SET folded=0 WHERE project_id=? AND folded>1", "t", project_id);
+	        "UPDATE trace SET rollup_state=0 WHERE project_id=? AND rollup_state>1", "t",
+	        project_id);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* trace_detected */
-		        "UPDATE trace SET detected=0 WHERE project_id=? AND state=2 AND folded=1 "
+		        "UPDATE trace SET detected=0 WHERE project_id=? AND state=2 AND"
+		        " rollup_state=1 "
 		        "AND"
 		        " detected<0",
 		        "t", project_id);
@@ -145,7 +147,7 @@ static enum tw_status read_days(struct tw_db *db, const struct scope *in, struct
 	        "SELECT day, sum(n) FROM (SELECT day, traces AS n FROM rollup_cell"
 	        " WHERE project_id=?1 AND label='' AND " IN_SCOPE(
 	                "?4") " UNION ALL SELECT recorded_ms/?3, 0 FROM trace"
-	                      " WHERE project_id=?1 AND folded=1 AND " IN_SCOPE(
+	                      " WHERE project_id=?1 AND rollup_state=1 AND " IN_SCOPE(
 	                              "?4") ") of_day GROUP BY day ORDER BY day LIMIT ?2",
 	        "tiit", in->project_id, (int64_t)DAYS_MAX, (int64_t)TW_DAY_MS, in->build_id);
 
@@ -162,7 +164,7 @@ static enum tw_status count_there(
 	int64_t n = 0;
 	enum tw_status st = tw_cat_first_int(db, &n, err, /* trace_by_recorded */
 	        "SELECT count(*) FROM trace WHERE project_id=?1 AND recorded_ms>=?2 AND"
-	        " recorded_ms<?3 AND folded=1" /* an archived one has no file to count again */
+	        " recorded_ms<?3 AND rollup_state=1" /* archived: no file to count again */
 	        " AND state=2 AND " IN_SCOPE("?4"),
 	        "tiit", in->project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS, in->build_id);
 
@@ -175,8 +177,8 @@ static enum tw_status uncount_day(
         struct tw_db *db, const struct scope *in, int64_t day, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* trace_by_recorded */
-	        "UPDATE trace SET folded=0, detected=0 WHERE project_id=?1 AND"
-	        " recorded_ms>=?2 AND recorded_ms<?3 AND folded<>0 AND " IN_SCOPE("?4"),
+	        "UPDATE trace SET rollup_state=0, detected=0 WHERE project_id=?1 AND"
+	        " recorded_ms>=?2 AND recorded_ms<?3 AND rollup_state<>0 AND " IN_SCOPE("?4"),
 	        "tiit", in->project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS, in->build_id);
 }
 

@@ -318,7 +318,8 @@ static enum tw_status read_stored(struct tw_db *db, const char *project_id, cons
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT is_over, quiet, status, told, told_ms, muted_until_ms FROM alert WHERE"
+	        "SELECT is_over, quiet, status, notified, notified_ms, muted_until_ms FROM alert"
+	        " WHERE"
 	        " project_id=? AND alert_id=?",
 	        "tt", project_id, id);
 
@@ -429,12 +430,12 @@ static enum tw_status store(
 
 	return tw_cat_exec(db, NULL, err, /* primary key */
 	        "INSERT INTO alert(project_id,alert_id,rule_id,app,subject,title,trace_id,"
-	        "value_micro,traces,is_over,told,told_ms,quiet,status,first_ms,last_ms)"
+	        "value_micro,traces,is_over,notified,notified_ms,quiet,status,first_ms,last_ms)"
 	        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?15)"
 	        " ON CONFLICT(project_id,alert_id) DO UPDATE SET title=excluded.title,"
 	        " trace_id=excluded.trace_id, value_micro=excluded.value_micro,"
-	        " traces=excluded.traces, is_over=excluded.is_over, told=excluded.told,"
-	        " told_ms=excluded.told_ms, quiet=excluded.quiet, status=excluded.status,"
+	        " traces=excluded.traces, is_over=excluded.is_over, notified=excluded.notified,"
+	        " notified_ms=excluded.notified_ms, quiet=excluded.quiet, status=excluded.status,"
 	        " last_ms=CASE WHEN excluded.is_over=1 THEN excluded.last_ms ELSE alert.last_ms"
 	        " END",
 	        "tttttttiiiiiiii", p->project_id, p->id, p->rule->id, f->app, f->subject, f->title,

@@ -352,13 +352,12 @@ enum tw_status tw_catalogue_trace_requeue(
 	st = tw_cat_exec(w, NULL, err,
 	        "SELECT 1 FROM job WHERE project_id=? AND trace_id=?" TW_CAT_FOR_UPDATE, "tt",
 	        project_id, trace_id);
-	if (st == TW_OK)
+	if (st == TW_OK) /* a fleet engine's rows are replaced by those of the new decode */
 		st = tw_cat_exec(w, &changed, err,
 		        "UPDATE trace SET state=0, tries=0, error_status='', error_message='',"
-		        " error_offset=-1, hung=0, detected=0, folded=CASE WHEN folded=2 OR"
-		        " EXISTS(SELECT 1 FROM fleet_engine) THEN 0 ELSE folded END" /* it replaces
-		                                                                      * rows of a
-		                                                                      * trace */
+		        " error_offset=-1, anr_state=0, detected=0,"
+		        " rollup_state=CASE WHEN rollup_state=2 OR EXISTS(SELECT 1 FROM"
+		        " fleet_engine) THEN 0 ELSE rollup_state END"
 		        " WHERE project_id=? AND trace_id=? AND upload_kept=1",
 		        "tt", project_id, trace_id);
 	if (st == TW_OK && changed == 0)

@@ -25,7 +25,7 @@ enum {
 /* Recomputed from the files, or a key that a rebuilt catalogue does not have. */
 static bool is_derived(struct tw_str column)
 {
-	static const char *const names[] = {"key_id", "tries", "named", "folded", "hung",
+	static const char *const names[] = {"key_id", "tries", "named", "rollup_state", "anr_state",
 	        "detected", "once", "kept_for", "traces"};
 
 	if (tw_str_starts(column, tw_str_of("names_")))

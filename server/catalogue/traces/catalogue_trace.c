@@ -89,7 +89,7 @@ static const struct tw_field row_fields[] = {
         ROW(first_anr, TW_TRACE_IS_FIRST, "first_anr"),
         TW_FIELD(struct tw_trace_row, tags, TAGS, "tags", .shape = TW_SHAPE_LIST),
         ROW(annotations, "annotations", "annotations"),
-        TW_FIELD(struct tw_trace_row, counted, "folded", "counted", .names = counted_names),
+        TW_FIELD(struct tw_trace_row, counted, "rollup_state", "counted", .names = counted_names),
 };
 const struct tw_fields tw_trace_fields = TW_FIELDS(row_fields);
 

@@ -64,7 +64,7 @@ static inline bool tw_trace_is_timed(const struct tw_trace_summary *s)
 	return s->duration_ns >= 0;
 }
 
-/* Whether the trace is counted in rollups; the value of column `folded`. */
+/* Whether the trace is counted in rollups; the value of column `rollup_state`. */
 enum tw_counted { TW_COUNTED_LATER, TW_COUNTED, TW_COUNTED_NEVER, TW_COUNTED_PUT_OFF };
 
 struct tw_trace_row {

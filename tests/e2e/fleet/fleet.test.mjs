@@ -234,7 +234,7 @@ test('killed again and again while it counts, every trace counts once', async (t
 	}
 	const before = await counted(s, sent);
 	await until(async () => ((await s.metric('tracewell_stage_waiting_traces')) === 0 ? true : undefined), 'nothing waits');
-	assert.equal(s.sql('SELECT count(*) FROM trace WHERE named<>1 OR folded<>1 OR hung<>1 OR detected<=0'), '0');
+	assert.equal(s.sql('SELECT count(*) FROM trace WHERE named<>1 OR rollup_state<>1 OR anr_state<>1 OR detected<=0'), '0');
 	assert.equal(s.sql('SELECT count(*) FROM build b WHERE (names_traces, names_slices, names_resolved_slices)<>(SELECT count(*), sum(t.names_slices), sum(t.names_resolved_slices) FROM trace t WHERE t.build_id=b.build_id)'), '0', 'names are counted once');
 	assert.equal(before.groups[0].duration_ns.traces, sent);
 	const old = await everything(s);

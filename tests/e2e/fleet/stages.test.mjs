@@ -34,7 +34,7 @@ test('traces that wait, and why', async (t) => {
 
 	const file = fileOf(s, id);
 	fs.renameSync(file, `${s.data}/away`);
-	s.sql('UPDATE trace SET named=0, hung=0, detected=0');
+	s.sql('UPDATE trace SET named=0, anr_state=0, detected=0');
 	await upload(s, 1); /* wakes the stages */
 	for (const stage of ['names', 'anr', 'findings'])
 		await until(async () => ((await s.metric('tracewell_stage_waiting_traces', { stage, reason: 'not_found' })) === 1 ? true : undefined), `${stage} is postponed`);
@@ -55,7 +55,7 @@ test('traces that wait, and why', async (t) => {
 	await upload(s, 2);
 	await idle(s);
 	assert.equal(await counted(s), 3);
-	assert.equal(s.sql('SELECT count(*) FROM trace WHERE named=1 AND folded=1 AND hung=1 AND detected>0'), '3');
+	assert.equal(s.sql('SELECT count(*) FROM trace WHERE named=1 AND rollup_state=1 AND anr_state=1 AND detected>0'), '3');
 });
 
 test('a project sees its own traces alone', async (t) => {

@@ -59,7 +59,7 @@ test('push --wait=counted: who asks the fleet then finds the trace', async (t) =
 		assert.equal((await traces()).traces, n);
 		assert.equal((await s.get(`/api/v1/traces/${id}`)).json.counted, 'counted');
 	}
-	s.sql("UPDATE trace SET folded=2");
+	s.sql("UPDATE trace SET rollup_state=2");
 	const never = await push(...to, '--wait=counted', '--json', at('a.bin'));
 	assert.deepEqual([never.code, JSON.parse(never.stdout).state], [1, 'ready']);
 	assert.match(never.stderr, /will not be counted/);

@@ -81,7 +81,7 @@ test('a budget is reported once per version, by webhook, mail and inbox, with on
 		assert.equal(told(s).length, 2, 'within a day the inbox alone shows it');
 		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { limit: value * 1.2 });
 		await look(s);
-		s.sql(`update alert set told_ms=told_ms-${DAY_MS}`);
+		s.sql(`update alert set notified_ms=notified_ms-${DAY_MS}`);
 		await ask(s, 'PATCH', `alerts/rules/${rule.id}`, { limit: value * 0.9 });
 		await look(s);
 		assert.equal((await r.wait('/h', 3)).json.event, 'alert.returned');
@@ -155,7 +155,7 @@ test('a return that was not reported at first is reported later, if it is not ov
 		await look(s);
 	};
 	const dayLater = async () => {
-		s.sql(`update alert set told_ms=told_ms-${DAY_MS}`);
+		s.sql(`update alert set notified_ms=notified_ms-${DAY_MS}`);
 		await look(s);
 	};
 	const answer = async (what) => {
@@ -180,7 +180,7 @@ test('a return that was not reported at first is reported later, if it is not ov
 	assert.equal(told(s).length, 3, 'and once');
 
 	for (const status of ['acknowledged', 'fixed']) {
-		s.sql(`update alert set told_ms=${Date.now()}`);
+		s.sql(`update alert set notified_ms=${Date.now()}`);
 		await below(true);
 		const n = told(s).length;
 		await below(false);
@@ -239,7 +239,7 @@ test('a known ANR group that spikes is reported once a spike', async (t) => {
 		assert.deepEqual((await look(s)).map((f) => [f.traces, f.over]), [[5, true]], 'the minimum ends nothing');
 		await ask(s, 'PATCH', `alerts/rules/${id}`, { least: 4 });
 		s.sql(`update hang set created_ms=created_ms-${3 * DAY_MS}, day=day-3`);
-		s.sql(`update alert set told_ms=told_ms-${3 * DAY_MS}`);
+		s.sql(`update alert set notified_ms=notified_ms-${3 * DAY_MS}`);
 		assert.deepEqual(await look(s), [], 'no report in 24 hours');
 		const ended = (await r.wait('/h', 2)).json;
 		assert.equal(ended.event, 'alert.fixed');

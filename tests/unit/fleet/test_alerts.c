@@ -165,16 +165,17 @@ static void look_well(void)
 }
 
 /* Of the one version "1": the number of events so far, and its status. */
-static void is_now(int64_t told, enum tw_regress_status status)
+static void is_now(int64_t notified, enum tw_regress_status status)
 {
-	assert_int_equal(catalogue_number(s.db, "SELECT told FROM alert WHERE subject='1'"), told);
+	assert_int_equal(
+	        catalogue_number(s.db, "SELECT notified FROM alert WHERE subject='1'"), notified);
 	assert_int_equal(
 	        catalogue_number(s.db, "SELECT status FROM alert WHERE subject='1'"), status);
 }
 
 static void a_day_later(void)
 {
-	catalogue_run(s.db, "UPDATE alert SET told_ms=told_ms-86400000");
+	catalogue_run(s.db, "UPDATE alert SET notified_ms=notified_ms-86400000");
 }
 
 static void few_traces_end_nothing(void **state)

@@ -315,7 +315,8 @@ static void test_traces_that_fail_leave_the_queue(void **state)
 	assert_int_equal(w.traces, 0);
 	assert_int_equal(w.postponed, 5);
 	assert_string_equal(w.why[0].reason, tw_status_name(TW_IO));
-	assert_int_equal(catalogue_number(s.db, "SELECT count(*) FROM trace WHERE folded=2"), 5);
+	assert_int_equal(
+	        catalogue_number(s.db, "SELECT count(*) FROM trace WHERE rollup_state=2"), 5);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -308,9 +308,9 @@ static void test_what_may_pass_is_tried_again(void **state)
 		        TW_OK);
 		assert_int_equal(w.traces + w.postponed, 0);
 		resume(s, 1001);
-		assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE folded=3"), 1);
+		assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE rollup_state=3"), 1);
 		resume(s, 1000 + 21600000);
-		assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE folded=0"), 2);
+		assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE rollup_state=0"), 2);
 	}
 	assert_true(sim_fold(s->c, s->project, 0, 2, DAY0));
 	assert_int_equal(
@@ -327,7 +327,7 @@ static void test_what_may_pass_is_tried_again(void **state)
 	assert_true(sim_rows(s->db, s->project, 2, 3, DAY0));
 	t = first_waiting(s);
 	postpone(s, &t);
-	run(s, "DELETE FROM trace WHERE folded=3");
+	run(s, "DELETE FROM trace WHERE rollup_state=3");
 	resume(s, LATE);
 	assert_int_equal(number(s, "SELECT count(*) FROM postponed"), 0);
 }
@@ -340,7 +340,7 @@ static void test_rebuild_finds_what_no_cell_tells(void **state)
 
 	run(s, "DELETE FROM trace; DELETE FROM rollup_cell; DELETE FROM rollup_delta");
 	assert_true(sim_load(s->c, s->db, s->project, 0, TRACES, DAY0));
-	run(s, "UPDATE trace SET folded=2 WHERE trace_id=(SELECT min(trace_id) FROM trace)");
+	run(s, "UPDATE trace SET rollup_state=2 WHERE trace_id=(SELECT min(trace_id) FROM trace)");
 	run(s, "UPDATE rollup_cell SET traces=traces-1, pending=pending-1 WHERE cell_id=(SELECT"
 	       " cell_id FROM rollup_delta ORDER BY trace_id LIMIT 1)");
 	run(s, "DELETE FROM rollup_delta WHERE trace_id=(SELECT min(trace_id) FROM trace)");
@@ -349,7 +349,7 @@ static void test_rebuild_finds_what_no_cell_tells(void **state)
 	assert_int_equal(tw_catalogue_rollup_reset(s->c, s->project, &sums, NULL), TW_OK);
 	assert_int_equal(sums.days, SIM_DAYS);
 	assert_int_equal(sums.days_kept, 0);
-	assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE folded<>0"), 0);
+	assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE rollup_state<>0"), 0);
 	assert_true(sim_fold(s->c, s->project, 0, TRACES, DAY0));
 	assert_int_equal(number(s, "SELECT sum(traces) FROM rollup_cell"), TRACES);
 }
