@@ -190,7 +190,7 @@ static void put_u32(char *at, uint32_t v)
 	memcpy(at, &v, sizeof v);
 }
 
-/* Room for so many more bytes after those of the array; NULL: no memory. */
+/* Space for `bytes` more bytes at the end of the array; NULL: no memory. */
 static char *more_room(struct statement *s, int i, size_t bytes)
 {
 	const size_t len = (size_t)s->lengths[i];

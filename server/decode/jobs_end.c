@@ -259,12 +259,12 @@ struct tw_trace_summary tw_jobs_summary_of(const json_t *o)
 	};
 }
 
-void tw_jobs_count_repairs(struct tw_app *app, const json_t *told)
+void tw_jobs_count_repairs(struct tw_app *app, const json_t *report)
 {
 	const char *name;
 	json_t *count;
 
-	json_object_foreach(json_object_get(told, "repairs_by_name"), name, count)
+	json_object_foreach(json_object_get(report, "repairs_by_name"), name, count)
 	{
 		tw_metrics_repair(app->metrics, name, (uint64_t)json_integer_value(count));
 	}

@@ -30,7 +30,7 @@ enum tw_status tw_jobs_keep_system(
 /* Reads a child's result: a count, 0 if absent; the summary of a trace. */
 uint64_t tw_jobs_count_of(const json_t *o, const char *key);
 struct tw_trace_summary tw_jobs_summary_of(const json_t *o);
-void tw_jobs_count_repairs(struct tw_app *app, const json_t *told);
+void tw_jobs_count_repairs(struct tw_app *app, const json_t *report);
 
 /* At start: deletes uploads of which only the row survived a power failure (I1, I9). */
 enum tw_status tw_jobs_prove_uploads(struct tw_app *app, struct tw_err *err);

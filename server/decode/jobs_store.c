@@ -172,7 +172,7 @@ static enum tw_status remove_claimed(struct tw_store_job *j, const char *key, st
 }
 
 /* The claim was lost during the delete: if the key has a row now, its object may be missing. */
-static void tell_if_missed(struct tw_store_job *j, const char *key)
+static void log_if_missed(struct tw_store_job *j, const char *key)
 {
 	struct tw_store_file f = {.bytes = 0};
 	bool known = true;
@@ -203,7 +203,7 @@ static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, stru
 		asked = st != TW_CONFLICT;
 	}
 	if (!tw_blobs_claim_alone_end(j->app->blobs, key) && asked)
-		tell_if_missed(j, key);
+		log_if_missed(j, key);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
@@ -396,7 +396,7 @@ static void sweep(struct tw_store_job *j)
 
 /* --- the thread --- */
 
-static void look_after(struct tw_periodic *p, void *arg)
+static void supervise(struct tw_periodic *p, void *arg)
 {
 	struct tw_store_job *j = arg;
 
@@ -424,7 +424,7 @@ enum tw_status tw_store_job_start(struct tw_app *app, struct tw_store_job **ret,
 	j->sweep_ms = tw_monotonic_ms() + sweep_every_ms(app);
 	(void)pthread_mutex_init(&j->lock, NULL);
 	st = tw_periodic_start(
-	        &(struct tw_periodic_task){"storage", look_after, LOOK_S * 1000}, j, &thread, err);
+	        &(struct tw_periodic_task){"storage", supervise, LOOK_S * 1000}, j, &thread, err);
 	if (st != TW_OK) {
 		(void)pthread_mutex_destroy(&j->lock);
 		tw_mem_free(j);

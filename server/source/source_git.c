@@ -47,8 +47,8 @@ enum tw_status tw_source_git_open(
 	if (git_repository_open_ext(&g->repo, ".", GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) == 0)
 		return TW_OK;
 	return tw_fail(err, TW_NOT_FOUND,
-	        "the folder of the clone is no git repository that can be read (a clone that "
-	        "borrows from a folder beside it cannot)");
+	        "the clone's folder is not a readable git repository (clones with alternates are "
+	        "not supported)");
 }
 
 void tw_source_git_close(struct tw_source_git *g)
@@ -62,7 +62,7 @@ enum tw_status tw_source_git_late(const struct tw_source_git *g, struct tw_err *
 	if (tw_monotonic_ms() < g->deadline_ms)
 		return TW_OK;
 	return tw_fail(err, TW_DEADLINE,
-	        "the repository is too large to answer in time: ask for versions that are closer");
+	        "the repository is too large for the time limit: select versions that are closer");
 }
 
 /* --- commits --- */
@@ -120,7 +120,7 @@ enum tw_status tw_source_git_commit(
 
 	if (json_is_null(names))
 		return tw_fail(err, TW_NOT_FOUND,
-		        "no tag or branch can be called as that version or build is: say how "
+		        "that version or build cannot be the name of a tag or branch: set how "
 		        "versions are named");
 	if (!first)
 		return commit_of_tip(g, ret, err);
@@ -131,9 +131,9 @@ enum tw_status tw_source_git_commit(
 			return TW_OK;
 	}
 	return tw_fail(err, TW_NOT_FOUND,
-	        "the clone has no tag, branch or commit %.80s%s: fetch it, or say how versions "
-	        "are named",
-	        first, json_array_size(names) > 1 ? " (nor what else it could be called)" : "");
+	        "the clone has no tag, branch or commit %.80s%s: fetch it, or set how versions are "
+	        "named",
+	        first, json_array_size(names) > 1 ? " (or any other form of the name)" : "");
 }
 
 const char *tw_source_git_between(
@@ -147,15 +147,15 @@ const char *tw_source_git_between(
 		return "both are the same commit";
 	rc = git_merge_base(&common, g->repo, a, b);
 	if (rc == GIT_ENOTFOUND)
-		return "the two commits have no history in common: all that the newer side has is "
-		       "told";
+		return "the two commits have no common history: all commits of the newer side are "
+		       "shown";
 	if (rc != 0 || git_oid_equal(&common, a))
 		return NULL;
 	if (git_oid_equal(&common, b))
-		return "the base is newer than what is compared with it: nothing came between "
-		       "them that the base lacks";
-	return "the base is not among what came before: they are of different branches, and what "
-	       "the base alone has is not told";
+		return "the base is newer than the compared version: it contains all commits "
+		       "between them";
+	return "the base is not an ancestor of the compared version: commits of the base's branch "
+	       "are not shown";
 }
 
 int64_t tw_source_git_time(const git_commit *c)

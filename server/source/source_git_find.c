@@ -181,7 +181,8 @@ static int visit(const char *root, const git_tree_entry *entry, void *arg)
 
 	if (++s->entries > TW_SOURCE_ENTRIES)
 		s->st = tw_fail(s->err, TW_TOO_LARGE,
-		        "the repository has more than %d files: say in which folders sources lie",
+		        "the repository has more than %d files: set the folders that contain "
+		        "sources",
 		        TW_SOURCE_ENTRIES);
 	else if (s->entries % 256 == 0)
 		s->st = tw_source_git_late(s->g, s->err);

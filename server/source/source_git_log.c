@@ -43,7 +43,7 @@ struct history {
 	size_t n;
 	struct hunk *hunks;
 	size_t n_hunks;
-	json_t *told;
+	json_t *commits;
 	uint32_t changed; /* number of lines changed by the current commit */
 	size_t most;
 	bool more;
@@ -432,11 +432,11 @@ static void report(struct history *h, const git_commit *c)
 	const json_int_t at = (json_int_t)tw_source_git_time(c) * 1000;
 	const char *summary = git_commit_summary((git_commit *)(uintptr_t)c);
 
-	h->more = json_array_size(h->told) == h->most;
+	h->more = json_array_size(h->commits) == h->most;
 	if (h->more)
 		return;
 	(void)git_oid_tostr(id, sizeof id, git_commit_id(c));
-	(void)json_array_append_new(h->told,
+	(void)json_array_append_new(h->commits,
 	        json_pack("{s:s,s:o,s:o,s:I,s:o,s:I}", "id", id, "author",
 	                clean(who ? who->name : ""), "email", clean(who ? who->email : ""),
 	                "time_ms", at, "summary", clean(summary), "lines", (json_int_t)h->changed));
@@ -544,8 +544,8 @@ static enum tw_status begin(
 
 	h->pending = tw_arena_alloc(h->g->a, PENDING_MAX, sizeof *h->pending);
 	h->hunks = tw_arena_alloc(h->g->a, HUNKS_MAX, sizeof *h->hunks);
-	h->told = json_array();
-	if (!h->pending || !h->hunks || !h->told)
+	h->commits = json_array();
+	if (!h->pending || !h->hunks || !h->commits)
 		return tw_oom(h->err);
 	memcpy(l.at, of->place.at, sizeof l.at);
 	git_oid_cpy(&l.commit, git_commit_id(head));
@@ -573,7 +573,7 @@ enum tw_status tw_source_git_log(const struct tw_source_git *g, const git_commit
 	if (st == TW_OK)
 		st = walk(&h, w);
 	git_revwalk_free(w);
-	*ret = h.told;
+	*ret = h.commits;
 	/* commits of base are never reached; without a base, none should remain */
 	*ret_more = st != TW_OK || h.more || (!base && h.n);
 	return st;

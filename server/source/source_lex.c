@@ -169,7 +169,7 @@ struct tw_token tw_lexer_next(struct tw_lexer *l)
 
 	skip_blanks(l);
 	t.line = l->line;
-	t.begins = l->line != l->told;
+	t.begins = l->line != l->previous;
 	if (l->rest.len == 0)
 		return t;
 	t.sign = l->rest.ptr[0];
@@ -192,7 +192,7 @@ struct tw_token tw_lexer_next(struct tw_lexer *l)
 		t.kind = TW_TOKEN_SIGN;
 		skip(l, 1);
 	}
-	l->told = l->line;
+	l->previous = l->line;
 	return t;
 }
 

@@ -24,7 +24,7 @@ struct tw_token {
 struct tw_lexer {
 	struct tw_str rest;
 	uint32_t line;
-	uint32_t told; /* line of the previous token */
+	uint32_t previous; /* line of the previous token */
 	bool kotlin;
 };
 

@@ -93,9 +93,9 @@ enum tw_status tw_link_check(
 		        "else",
 		        err);
 	if (needs_path && !(places & 1U << PATH))
-		return refuse(what, "must say {path}", err);
+		return refuse(what, "must contain {path}", err);
 	if (!needs_path && (places & ~(1U << COMMIT | 1U << VERSION) || !(places & 1U << COMMIT)))
-		return refuse(what, "must say {commit}, and neither file nor line", err);
+		return refuse(what, "must contain {commit}, and neither file nor line", err);
 	return TW_OK;
 }
 

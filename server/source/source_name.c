@@ -349,7 +349,7 @@ static void note_method(struct search *s)
 {
 	s->to->is_method = s->to->n > 0;
 	if (s->to->n > 1)
-		s->to->note = "there are several of this name, and no line says which";
+		s->to->note = "several methods have this name and no line number selects one";
 }
 
 static void take_values(struct search *s, const char *path)
@@ -371,7 +371,7 @@ static void take_static_values(struct search *s)
 		take_values(s, companion->in);
 	s->to->is_method = s->to->n > 0;
 	if (s->to->n)
-		s->to->note = "initial values: the properties that may have them are shown";
+		s->to->note = "initial values: shows the properties that may have one";
 }
 
 /* The class header, which declares the primary constructor, comes first. */
@@ -384,8 +384,8 @@ static void take_constructors(struct search *s)
 	take_named(s, "<init>", TW_DECL_METHOD, false);
 	note_method(s);
 	if (c && c->primary && s->to->n > 1)
-		s->to->note = "the head of the class, what it begins with and its constructors: no "
-		              "line says which";
+		s->to->note = "the class's head, initial values and constructors: no line number "
+		              "selects one";
 }
 
 static void take_initial(struct search *s)
@@ -401,9 +401,8 @@ static void take_initial(struct search *s)
 	if (of_class && s->to->n == 0)
 		take_static_values(s);
 	if (s->to->n == 0)
-		take_head(s, of_class
-		                     ? "the initial values of the class: its head is shown"
-		                     : "no constructor is written: the head of the class is shown");
+		take_head(s, of_class ? "the initial values of the class: shows its head"
+		                      : "no explicit constructor: shows the head of the class");
 }
 
 static void take_in_lambda(struct search *s)
@@ -417,7 +416,7 @@ static void take_in_lambda(struct search *s)
 	if (s->to->n == 0)
 		take_named(s, owner, TW_DECL_PROPERTY, false);
 	s->to->is_method = s->to->n > 0;
-	s->to->note = "it is in a lambda or a class without a name: the code around it is shown";
+	s->to->note = "in a lambda or an anonymous class: shows the enclosing code";
 }
 
 /* "load$core_debug": the compiler appends the module to internal functions. */
@@ -431,7 +430,7 @@ static void take_internal(struct search *s)
 	(void)snprintf(name, sizeof name, "%.*s", (int)(end - s->name->raw), s->name->raw);
 	take_named(s, name, TW_DECL_METHOD, false);
 	if (s->to->n)
-		s->to->note = "the compiler added to its name";
+		s->to->note = "the compiler extended its name";
 }
 
 static void take_here(struct search *s)
@@ -479,8 +478,8 @@ void tw_source_location(const struct tw_decls *decls, const struct tw_source_nam
 		take_plain(&s);
 	if (ret->n == 0)
 		take_head(&s,
-		        decls->cut ? "the file declares more than is looked at: the head of the "
-		                     "class is shown"
-		                   : "the class does not declare it: it is inherited or made by a "
-		                     "compiler");
+		        decls->cut
+		                ? "the file has too many declarations: shows the head of the class"
+		                : "the class does not declare it: it is inherited or made by a "
+		                  "compiler");
 }

@@ -91,12 +91,14 @@ static enum tw_status no_clone(const char *project, const char *clone, int why, 
 {
 	if (why == EXDEV || why == ELOOP)
 		return tw_fail(err, TW_NOT_FOUND,
-		        "the clone %.60s is a link that leads out of the server's --repositories",
+		        "the clone %.60s is a link to a folder outside of the server's "
+		        "--repositories",
 		        clone);
 	if (why == EACCES)
 		return tw_fail(err, TW_NOT_FOUND, "the server may not read the clone %.60s", clone);
 	return tw_fail(err, TW_NOT_FOUND,
-	        "there is no clone %.60s/%.60s in the server's --repositories: ask whoever runs it",
+	        "there is no clone %.60s/%.60s in the server's --repositories: ask its "
+	        "administrator",
 	        project, clone);
 }
 
@@ -112,8 +114,8 @@ enum tw_status tw_sources_open(
 
 	if (below < 0)
 		return tw_fail(err, TW_NOT_FOUND,
-		        *dir ? "the server's --repositories cannot be read: ask whoever runs it"
-		             : "the server has no clones: whoever runs it gives it --repositories");
+		        *dir ? "the server's --repositories cannot be read: ask its administrator"
+		             : "the server has no clones: set --repositories");
 	if (!tw_sources_is_folder(project) || !tw_sources_is_folder(clone)) {
 		(void)close(below);
 		return no_clone(project, clone, ENOENT, err);
@@ -266,12 +268,12 @@ static enum tw_status unwrap(json_t *all, json_t **ret, struct tw_err *err)
  * missing. */
 static json_t *partial_response(json_t *early, const struct tw_err *why)
 {
-	json_t *told = json_object_get(early, "summary");
-	json_t *answer = json_is_object(told) ? json_incref(told) : json_object();
+	json_t *summary = json_object_get(early, "summary");
+	json_t *answer = json_is_object(summary) ? json_incref(summary) : json_object();
 
 	(void)json_object_set_new(answer, "why", json_string(why->msg));
 	(void)json_object_set_new(answer, "status", json_string(tw_status_name(why->code)));
-	if (json_object_size(told)) {
+	if (json_object_size(summary)) {
 		(void)json_object_set_new(answer, "commits", json_array());
 		(void)json_object_set_new(answer, "more", json_true());
 	}
@@ -352,7 +354,7 @@ static enum tw_status answer(void *arg, json_t **ret, struct tw_err *err)
 }
 
 /* Waits for its turn, but leaves enough time for the child. */
-static enum tw_status ask_in_turn(struct request *of, json_t **ret, struct tw_err *err)
+static enum tw_status try_hosts(struct request *of, json_t **ret, struct tw_err *err)
 {
 	const int64_t now = tw_monotonic_ms();
 	const int64_t last = of->end_ms > now + LEAST_MS ? of->end_ms - LEAST_MS : now;
@@ -377,7 +379,7 @@ enum tw_status tw_sources_query(
 	                                     (unsigned long long)stamp(clone), task) < 0))
 		st = tw_oom(err);
 	if (st == TW_OK && key)
-		st = ask_in_turn(
+		st = try_hosts(
 		        &(struct request){s, q, key, clone, tw_monotonic_ms() + (int64_t)q->ms},
 		        ret, err);
 	if (clone >= 0)

@@ -116,7 +116,7 @@ static enum tw_status check_list(
 static enum tw_status check_lists(const char *name, const json_t *r, struct tw_err *err)
 {
 	static const struct list_rule rules[] = {
-	        {"packages", is_prefix, "the beginning of a class's name, like com.example."},
+	        {"packages", is_prefix, "a prefix of class names, like com.example."},
 	        {"roots", is_path,
 	                "a folder from the root of the repository, like app/src/main/java; * and "
 	                "** "
@@ -183,7 +183,7 @@ static enum tw_status check_members(const char *repository, const json_t *r, str
 			i++;
 		if (!members[i])
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "repository %.64s: %.64s is nothing that a repository has",
+			        "repository %.64s: %.64s is not a field of a repository",
 			        repository, name);
 		if ((i == 6 || i == 7) && !json_is_string(v))
 			return tw_fail(err, TW_BAD_REQUEST, "repository %.64s: %s is a text",
@@ -203,7 +203,7 @@ static enum tw_status check_one(const json_t *all, size_t at, struct tw_err *err
 		        "repository %zu: a name has 1 to 64 letters, digits and . _ -", at + 1);
 	for (size_t i = 0; i < at; i++)
 		if (strcmp(tw_source_text(json_array_get(all, i), "name"), name) == 0)
-			return wrong(name, "there are two of this name", err);
+			return wrong(name, "the name is used twice", err);
 	st = check_members(name, r, err);
 	if (st == TW_OK)
 		st = check_lists(name, r, err);

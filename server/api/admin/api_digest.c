@@ -188,8 +188,8 @@ static enum tw_status post_digest(struct tw_req *r, struct tw_err *err)
 	mails = (json_int_t)to.n_mail;
 	if (st == TW_OK && hooks + mails == 0)
 		st = tw_fail(err, TW_CONFLICT,
-		        "nobody is told: no webhook that is not paused wants digests, and nobody "
-		        "is mailed");
+		        "no recipients: no active webhook receives digests, and no mail address is "
+		        "set");
 	if (st == TW_OK)
 		st = send_now(r, &to, err);
 	json_decref(doc);

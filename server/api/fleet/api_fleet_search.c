@@ -261,11 +261,11 @@ static void put_hit(
  * position. */
 static void put_hits(struct search *k)
 {
-	int64_t told = 0;
+	int64_t written = 0;
 
 	tw_json_key(&k->q->j, "hits");
 	tw_json_open(&k->q->j, '[');
-	for (size_t i = 0; i < k->s.n && told < k->limit; i++) {
+	for (size_t i = 0; i < k->s.n && written < k->limit; i++) {
 		struct tw_search_call call = {0};
 
 		if (is_late(k) && k->path.wanted) {
@@ -279,9 +279,9 @@ static void put_hits(struct search *k)
 		if (k->path.wanted && !call.there)
 			continue;
 		put_hit(k, &k->s.found[i], &call);
-		told++;
+		written++;
 	}
-	if (told < k->limit && k->s.matches > k->s.n)
+	if (written < k->limit && k->s.matches > k->s.n)
 		k->partial = true;
 	tw_json_close(&k->q->j, ']');
 }

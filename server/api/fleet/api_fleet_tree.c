@@ -52,8 +52,8 @@ static enum tw_status pick_thread(
 	if (t->reading.thread != TW_NO_METHOD)
 		return TW_OK;
 	return tw_fail(err, TW_NOT_FOUND,
-	        "no trace of these has threads called %.60s; names are told in the answer "
-	        "without thread=, with # for digits, as in pool-#-thread-#",
+	        "none of these traces has threads called %.60s; the response without thread= lists "
+	        "the names, with # for digits, as in pool-#-thread-#",
 	        text);
 }
 

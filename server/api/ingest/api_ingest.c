@@ -42,12 +42,12 @@ struct part {
 
 enum { PART_TRACE, N_PARTS = 7 };
 
-/* Parts that a form may have besides meta. */
+/* The parts of a form other than meta. */
 static const struct {
 	const char *name;
-	const char *format; /* the only one it may be; NULL: any that fits the part */
-	/* A phone may be cut off while it writes this: damage is kept and told in the trace's
-	 * report, emptiness is as if it had not been sent. */
+	const char *format; /* the only one allowed; NULL: any suitable for the part */
+	/* A device may be interrupted while it writes this: damage is accepted and listed in the
+	 * trace's report, an empty part is ignored. */
 	bool side;
 } part_kinds[N_PARTS] = {
         [PART_TRACE] = {"trace", NULL, false},
@@ -192,7 +192,7 @@ static const struct tw_form_ops form_ops = {form_part, form_data};
 
 /* --- headers --- */
 
-/* The content is recognised by itself; the header is only held to what can be recognised. */
+/* The compression is detected by content; the header may only name a supported one. */
 static enum tw_status check_encoding(const struct tw_req *r, struct tw_err *err)
 {
 	struct tw_str rest = tw_str_of(tw_req_header(r, "Content-Encoding"));
@@ -328,7 +328,7 @@ static void abort_upload(struct tw_req *r)
 		discard(u);
 }
 
-/* --- the end: all there, all durable, one row --- */
+/* --- the end: check all parts, make them durable, add the row --- */
 
 static enum tw_status read_meta_part(struct upload *u, struct tw_err *err)
 {
@@ -364,8 +364,8 @@ static enum tw_status finish_parts(struct upload *u, struct tw_err *err)
 	return st == TW_OK ? tw_upload_meta_check_whole(&u->meta, err) : st;
 }
 
-/* Where a trace's way through the log begins. */
-static void tell_accepted(const struct upload *u, const char *id, bool is_new, uint64_t bytes)
+/* The first log line of a trace. */
+static void log_accepted(const struct upload *u, const char *id, bool is_new, uint64_t bytes)
 {
 	tw_log(TW_LOG_INFO, "accepted", tw_log_text("id", tw_req_id(u->req)),
 	        tw_log_text("trace", id), tw_log_text("key", tw_req_caller(u->req)->key_id),
@@ -397,10 +397,10 @@ static enum tw_status record(
 	if (st != TW_OK)
 		return st;
 	st = tw_commit_upload(tw_req_app(u->req), &up, ret_id, ret_new, err);
-	if (st != TW_OK || !*ret_new) /* sending it again because an answer was lost is no use */
+	if (st != TW_OK || !*ret_new) /* a repeat after a lost response costs nothing */
 		tw_req_refund_device(u->req, u->meta.device, bytes);
 	if (st == TW_OK)
-		tell_accepted(u, ret_id, *ret_new, bytes);
+		log_accepted(u, ret_id, *ret_new, bytes);
 	for (size_t i = 0; i < N_PARTS && st == TW_OK; i++)
 		u->parts[i].writer = NULL;
 	return st;
@@ -434,7 +434,7 @@ static enum tw_status end_upload(struct tw_req *r, struct tw_err *err)
 	        json_pack("{ss ss ss}", "id", id, "state", "queued", "url", url), err);
 }
 
-/* An exporter of OpenTelemetry wants 200 and an ExportProfilesServiceResponse, which is empty if
+/* OpenTelemetry exporters expect 200 and an ExportProfilesServiceResponse, which is empty if
  * everything was accepted. */
 static enum tw_status end_otlp(struct tw_req *r, struct tw_err *err)
 {
@@ -447,7 +447,7 @@ static enum tw_status end_otlp(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_static(r, 200, "application/x-protobuf", "", 0, err);
 }
 
-/* --- a whole body that came in another way --- */
+/* --- bodies that were stored before: resumable and direct uploads --- */
 
 static enum tw_status take_pairs(
         struct upload *u, const struct tw_ingest_pair *pairs, size_t n, struct tw_err *err)

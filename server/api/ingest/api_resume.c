@@ -48,11 +48,11 @@ static const char *project(const struct tw_req *r)
 
 static enum tw_status check_version(struct tw_req *r, struct tw_err *err)
 {
-	const char *told = tw_req_header(r, "Tus-Resumable");
+	const char *requested = tw_req_header(r, "Tus-Resumable");
 
 	tw_req_set_header(r, "Tus-Resumable", version);
 	tw_req_set_header(r, "Cache-Control", "no-store");
-	if (told && strcmp(told, version) == 0)
+	if (requested && strcmp(requested, version) == 0)
 		return TW_OK;
 	tw_req_set_header(r, "Tus-Version", version);
 	return tw_fail(

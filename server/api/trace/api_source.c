@@ -30,9 +30,9 @@ struct query {
 	const char *commit, *base_commit; /* stated by their builds; "": none */
 	int64_t line;
 	bool log;
-	bool emails;    /* also for repositories that hide them */
-	json_t *told;   /* the child's response; NULL: none */
-	json_t *answer; /* the response to the client */
+	bool emails;      /* also for repositories that hide them */
+	json_t *response; /* the child's response; NULL: none */
+	json_t *answer;   /* the response to the client */
 };
 
 /* --- the settings --- */
@@ -228,7 +228,7 @@ static bool is_answer(enum tw_status st)
 	return st == TW_NOT_FOUND || st == TW_DEADLINE || st == TW_CORRUPT || st == TW_TOO_LARGE;
 }
 
-static enum tw_status ask_clone(struct query *q, struct tw_err *err)
+static enum tw_status read_clone(struct query *q, struct tw_err *err)
 {
 	struct tw_source_question question = {
 	        .clone = tw_source_text(q->repository, "clone"), .ms = tw_req_ms_left(q->r)};
@@ -245,7 +245,7 @@ static enum tw_status ask_clone(struct query *q, struct tw_err *err)
 	if (st == TW_OK && !question.task)
 		st = tw_oom(err);
 	if (st == TW_OK)
-		st = tw_sources_query(tw_req_app(q->r)->sources, &question, &q->told, err);
+		st = tw_sources_query(tw_req_app(q->r)->sources, &question, &q->response, err);
 	json_decref(question.task);
 	if (!is_answer(st))
 		return st;
@@ -257,14 +257,14 @@ static enum tw_status ask_clone(struct query *q, struct tw_err *err)
 
 static const char *child_text(const struct query *q, const char *key)
 {
-	const char *s = json_string_value(json_object_get(q->told, key));
+	const char *s = json_string_value(json_object_get(q->response, key));
 
 	return s ? s : "";
 }
 
 static uint32_t child_line(const struct query *q, size_t which)
 {
-	const json_t *first = json_array_get(json_object_get(q->told, "lines"), 0);
+	const json_t *first = json_array_get(json_object_get(q->response, "lines"), 0);
 
 	return (uint32_t)json_integer_value(json_array_get(first, which));
 }
@@ -307,8 +307,8 @@ static bool has_link(struct query *q, const char *commit)
 	const char *link = tw_source_text(q->repository, "link");
 
 	if (*link && !*commit && strstr(link, "{commit}"))
-		put_reason(q, "no tag or branch can be called as that version or build is: say how "
-		              "versions are named, or which commit the build is made of");
+		put_reason(q, "that version or build cannot be the name of a tag or branch: set "
+		              "how versions are named, or which commit the build is made of");
 	return *link && (*commit || !strstr(link, "{commit}"));
 }
 
@@ -340,7 +340,7 @@ static void add_commits(struct query *q)
 	json_t *c;
 	size_t i;
 
-	json_array_foreach(json_object_get(q->told, "commits"), i, c)
+	json_array_foreach(json_object_get(q->response, "commits"), i, c)
 	{
 		const struct tw_link_values values = {
 		        json_string_value(json_object_get(c, "id")), "", q->version, 0, 0};
@@ -363,7 +363,7 @@ static void add_rest(struct query *q)
 
 	add_commits(q);
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-		json_t *v = json_object_get(q->told, keys[i]);
+		json_t *v = json_object_get(q->response, keys[i]);
 
 		if (v)
 			(void)json_object_set(q->answer, keys[i], v);
@@ -384,7 +384,7 @@ static enum tw_status make_answer(struct query *q, struct tw_err *err)
 		                      : "this project has no repository yet");
 		return TW_OK;
 	}
-	st = ask_clone(q, err);
+	st = read_clone(q, err);
 	if (st == TW_OK)
 		st = add_link(q, err);
 	if (st == TW_OK)
@@ -399,7 +399,7 @@ static enum tw_status find_answer(struct query *q, struct tw_err *err)
 
 	if (st == TW_OK)
 		st = make_answer(q, err);
-	json_decref(q->told);
+	json_decref(q->response);
 	json_decref(q->doc);
 	if (st != TW_OK) {
 		json_decref(q->answer);

@@ -1,10 +1,10 @@
 /*
- * question_reshape.c - what transform= asks for.
+ * question_reshape.c - parses the parameter transform=.
  *
- * Steps with commas between them, taken in order:
- *   focus:METHOD  drop:METHOD  merge:METHOD  fold:METHOD  (METHOD: its index, a frame
- *   made by an earlier step included)
- *   library:NAME  all methods whose name begins so as one frame
+ * Its steps are separated by commas and applied in order:
+ *   focus:METHOD  drop:METHOD  merge:METHOD  fold:METHOD  (METHOD: an index, also of
+ *   a frame created by an earlier step)
+ *   library:NAME  all methods whose name begins with NAME as one frame
  *   recursion     a method that calls itself as one frame
  *   app           only the app's frames, by the project's rules
  */

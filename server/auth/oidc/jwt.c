@@ -10,7 +10,7 @@
 
 static enum tw_status no_token(struct tw_err *err, const char *what)
 {
-	return tw_fail(err, TW_CORRUPT, "this is no signed token: %s", what);
+	return tw_fail(err, TW_CORRUPT, "not a signed token: %s", what);
 }
 
 static enum tw_status decode(struct tw_arena *a, struct tw_str text, const uint8_t **ret,
@@ -40,7 +40,7 @@ static enum tw_status read_object(
 	json = json_loadb((const char *)bytes, n, JSON_REJECT_DUPLICATES, NULL);
 	if (!json_is_object(json)) {
 		json_decref(json);
-		return no_token(err, "a part is no JSON object");
+		return no_token(err, "a part is not a JSON object");
 	}
 	*ret = json;
 	return TW_OK;
@@ -53,10 +53,10 @@ static enum tw_status read_header(struct tw_jwt *t, struct tw_err *err)
 	t->alg = json_string_value(json_object_get(t->header, "alg"));
 	t->kid = json_string_value(kid);
 	if (!t->alg || (kid && !t->kid))
-		return no_token(err, "the header does not say how it is signed");
+		return no_token(err, "the header names no algorithm");
 	if (json_object_get(t->header, "crit"))
 		return tw_fail(err, TW_UNSUPPORTED,
-		        "the token asks for extensions that are not known here");
+		        "the token requires extensions (crit) that are not supported");
 	return TW_OK;
 }
 
@@ -97,7 +97,7 @@ void tw_jwt_done(struct tw_jwt *t)
 
 static enum tw_status refuse(struct tw_err *err, const char *what)
 {
-	return tw_fail(err, TW_NO_TOKEN, "the token is not for this sign-in: %s", what);
+	return tw_fail(err, TW_NO_TOKEN, "the ID token is not valid for this sign-in: %s", what);
 }
 
 static const char *text_of(const struct tw_jwt *t, const char *name)
@@ -128,11 +128,11 @@ static enum tw_status check_audience(
 	const json_t *azp = json_object_get(t->claims, "azp");
 
 	if (!names_audience(aud, audience))
-		return refuse(err, "aud is another client");
+		return refuse(err, "aud names another client");
 	if (json_array_size(aud) > 1 && !azp)
-		return refuse(err, "it is for several clients and azp is missing");
+		return refuse(err, "aud names several clients and azp is missing");
 	if (azp && !is_text(azp, audience))
-		return refuse(err, "azp is another client");
+		return refuse(err, "azp names another client");
 	return TW_OK;
 }
 
@@ -169,13 +169,13 @@ static enum tw_status check_times(
 
 	if (!time_of(t, "exp", &exp) || !time_of(t, "iat", &iat) ||
 	        (json_object_get(t->claims, "nbf") && !time_of(t, "nbf", &nbf)))
-		return refuse(err, "it does not say from when to when it is good");
+		return refuse(err, "iat or exp is missing or invalid");
 	if (exp + skew <= now)
 		return tw_fail(err, TW_DEADLINE,
-		        "the token is over since %.0f s by this server's clock", now - exp);
+		        "the token expired %.0f s ago by this server's clock", now - exp);
 	if (iat > now + skew || nbf > now + skew)
 		return tw_fail(err, TW_DEADLINE,
-		        "the token is from %.0f s in the future by this server's clock",
+		        "the token becomes valid in %.0f s by this server's clock",
 		        (iat > nbf ? iat : nbf) - now);
 	return TW_OK;
 }
@@ -186,13 +186,13 @@ enum tw_status tw_jwt_validate(
 	enum tw_status st;
 
 	if (!is_text(json_object_get(t->claims, "iss"), e->issuer))
-		return refuse(err, "iss is another provider");
+		return refuse(err, "iss names another provider");
 	st = check_audience(t, e->audience, err);
 	if (st != TW_OK)
 		return st;
 	if (!same_secret(text_of(t, "nonce"), e->nonce))
-		return refuse(err, "nonce is another one");
+		return refuse(err, "nonce does not match");
 	if (!is_subject(text_of(t, "sub")))
-		return refuse(err, "sub does not say who it is");
+		return refuse(err, "sub is missing or invalid");
 	return check_times(t, e, err);
 }

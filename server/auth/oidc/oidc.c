@@ -63,11 +63,11 @@ static enum tw_status read_secret(const char *path, char *out, struct tw_err *er
 	if (n < 0)
 		return TW_BAD_REQUEST;
 	if (n == SECRET_BYTES)
-		return tw_fail(err, TW_BAD_REQUEST, "%.100s is too long for a secret", path);
+		return tw_fail(err, TW_BAD_REQUEST, "the secret in %.100s is too long", path);
 	out[n] = '\0';
 	out[strcspn(out, "\r\n")] = '\0';
 	if (!*out)
-		return tw_fail(err, TW_BAD_REQUEST, "there is no secret in %.100s", path);
+		return tw_fail(err, TW_BAD_REQUEST, "%.100s contains no secret", path);
 	return TW_OK;
 }
 
@@ -79,7 +79,7 @@ static enum tw_status find_secret(struct tw_oidc *o, struct tw_err *err)
 		return read_secret(o->config->client_secret_file, o->secret, err);
 	if (given && strlen(given) >= SECRET_BYTES)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "TRACEWELL_OIDC_CLIENT_SECRET is too long for a secret");
+		        "the secret in TRACEWELL_OIDC_CLIENT_SECRET is too long");
 	(void)snprintf(o->secret, sizeof o->secret, "%s", given ? given : "");
 	return TW_OK;
 }
@@ -88,7 +88,7 @@ static enum tw_status check_config(const struct tw_oidc_config *c, struct tw_err
 {
 	if (!tw_fetch_allows(c->issuer, c->loopback_http) || strpbrk(c->issuer, "?#"))
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "oidc-issuer: %.100s is no https address without query", c->issuer);
+		        "oidc-issuer: %.100s is not an https address without query", c->issuer);
 	if (!*c->client_id)
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "--oidc-issuer needs --oidc-client-id: what the provider calls this "
@@ -198,7 +198,7 @@ static enum tw_status find_provider(struct tw_oidc *o, struct tw_oidc_call *call
 
 	call->why = TW_OIDC_AWAY;
 	if (ms_left(call) == 0)
-		return tw_fail(err, TW_IO, "others waited for the provider too long");
+		return tw_fail(err, TW_IO, "requests to the provider are taking too long");
 	st = tw_provider_metadata(o->provider, ms_left(call), call->arena, ret, err);
 	if (st == TW_OK)
 		call->why = TW_OIDC_FAILED;
@@ -254,9 +254,10 @@ static enum tw_status check_response(const struct tw_oidc *o,
 {
 	if (answer->issuer ? strcmp(answer->issuer, o->config->issuer) != 0
 	                   : provider->names_itself)
-		return refuse(call, TW_OIDC_TOKEN, err, "the answer is another provider's", "");
+		return refuse(
+		        call, TW_OIDC_TOKEN, err, "the response is from another provider", "");
 	if (answer->error)
-		return refuse(call, TW_OIDC_REFUSED, err, "the provider says ", answer->error);
+		return refuse(call, TW_OIDC_REFUSED, err, "the provider reports: ", answer->error);
 	if (!answer->code || !*answer->code)
 		return refuse(call, TW_OIDC_REFUSED, err, "the provider sent no code", "");
 	return TW_OK;
@@ -283,10 +284,10 @@ static enum tw_status check_tokens(
 	if (error && http >= 400 && http < 500) {
 		call->no_such_code = strcmp(error, "invalid_grant") == 0;
 		return refuse(
-		        call, TW_OIDC_REFUSED, err, "the provider does not take the code: ", error);
+		        call, TW_OIDC_REFUSED, err, "the provider rejected the code: ", error);
 	}
 	if (http != 200 || !json)
-		return tw_fail(err, TW_IO, "the provider answers %ld for a code", http);
+		return tw_fail(err, TW_IO, "the provider responded to the code with %ld", http);
 	return TW_OK;
 }
 
@@ -388,10 +389,10 @@ static enum tw_status add_userinfo(struct tw_oidc *o, struct tw_oidc_call *call,
 	call->why = TW_OIDC_AWAY;
 	st = tw_oidc_fetch(&f, &http, &more, err);
 	if (st == TW_OK && (http != 200 || !more))
-		st = tw_fail(err, TW_IO, "the provider answers %ld for UserInfo", http);
+		st = tw_fail(err, TW_IO, "the provider responded to UserInfo with %ld", http);
 	if (st == TW_OK &&
 	        !json_equal(json_object_get(more, "sub"), json_object_get(claims, "sub")))
-		st = refuse(call, TW_OIDC_TOKEN, err, "UserInfo speaks of somebody else", "");
+		st = refuse(call, TW_OIDC_TOKEN, err, "UserInfo is about another user", "");
 	if (st == TW_OK && !tw_claim_add(claims, more))
 		st = no_memory(err);
 	json_decref(more);

@@ -113,7 +113,7 @@ static enum tw_status get(
 		return st;
 	st = tw_oidc_fetch(&f, &http, &json, &why);
 	if (st == TW_OK && (http != 200 || !json))
-		st = tw_fail(&why, TW_IO, "the provider answers %ld for %.100s", http, url);
+		st = tw_fail(&why, TW_IO, "the provider responded with %ld to %.100s", http, url);
 	if (st == TW_OK) {
 		*ret = json;
 		return TW_OK;
@@ -156,7 +156,7 @@ static enum tw_status check_metadata(
 
 	if (strcmp(text_of(about, "issuer"), p->config->issuer) != 0)
 		return tw_fail(err, TW_IO,
-		        "the provider calls itself %.60s; --oidc-issuer must be just that",
+		        "the provider's issuer is %.60s; --oidc-issuer must be equal to it",
 		        text_of(about, "issuer"));
 	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
 		const char *url = text_of(about, needed[i]);

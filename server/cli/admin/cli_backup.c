@@ -123,7 +123,7 @@ static void note_done(const char *data)
 
 	if (tw_backup_mark(data, &err) != TW_OK)
 		(void)fprintf(stderr,
-		        "tracewell backup: the server is not told that there is a copy: %s\n",
+		        "tracewell backup: cannot record the backup's time for the server: %s\n",
 		        err.msg);
 }
 

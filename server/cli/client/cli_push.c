@@ -256,7 +256,7 @@ static enum tw_status report_sent(
         struct push *p, const char *path, const char *id, struct tw_err *err)
 {
 	struct tw_err later;
-	enum tw_status st = TW_OK, told;
+	enum tw_status st = TW_OK, printed;
 
 	p->sent++;
 	if (!p->json) {
@@ -267,10 +267,10 @@ static enum tw_status report_sent(
 		st = wait_for(p, id, err);
 	if (!p->json)
 		return st;
-	told = print_json(path, id, state_of(p, st), st == TW_OK ? NULL : err, &later);
-	if (st == TW_OK && told != TW_OK)
+	printed = print_json(path, id, state_of(p, st), st == TW_OK ? NULL : err, &later);
+	if (st == TW_OK && printed != TW_OK)
 		tw_err_copy(err, &later);
-	return st == TW_OK ? told : st;
+	return st == TW_OK ? printed : st;
 }
 
 /* The caller frees *ret with json_decref. */

@@ -71,11 +71,11 @@ static enum tw_status put_all(
 	if (st == TW_OK)
 		st = put_lines(q, now_us, out, &h.lines);
 	if (st != TW_OK)
-		return tw_fail(err, st, "no memory to keep the quotas");
+		return tw_fail(err, st, "no memory to store the quotas");
 	memcpy(out->data, &h, sizeof h);
 	(void)crypto_shorthash(sum, out->data, out->len, q->secret);
 	st = tw_buf_add(out, sum, sizeof sum);
-	return st == TW_OK ? st : tw_fail(err, st, "no memory to keep the quotas");
+	return st == TW_OK ? st : tw_fail(err, st, "no memory to store the quotas");
 }
 
 static enum tw_status write_file(const char *path, const struct tw_buf *b, struct tw_err *err)
@@ -90,7 +90,7 @@ static enum tw_status write_file(const char *path, const struct tw_buf *b, struc
 	if (f && fclose(f) != 0)
 		fine = false;
 	if (!fine || rename(temporary, path) != 0) {
-		enum tw_status st = tw_fail_errno(err, TW_IO, "the quotas cannot be kept");
+		enum tw_status st = tw_fail_errno(err, TW_IO, "cannot store the quotas");
 
 		(void)remove(temporary);
 		return st;
@@ -157,11 +157,11 @@ static enum tw_status read_file(
 
 	if (!f)
 		return tw_fail_errno(
-		        err, errno == ENOENT ? TW_NOT_FOUND : TW_IO, "the quotas cannot be read");
+		        err, errno == ENOENT ? TW_NOT_FOUND : TW_IO, "cannot read the quotas");
 	*ret_n = fread(out, 1, cap, f);
 	fine = !ferror(f);
 	(void)fclose(f);
-	return fine ? TW_OK : tw_fail(err, TW_IO, "the quotas cannot be read");
+	return fine ? TW_OK : tw_fail(err, TW_IO, "cannot read the quotas");
 }
 
 enum tw_status tw_quota_load(
@@ -175,7 +175,7 @@ enum tw_status tw_quota_load(
 
 	if (st == TW_OK && !is_intact(bytes, n, &h))
 		st = tw_fail(
-		        err, TW_CORRUPT, "the kept quotas are not whole: counting begins anew");
+		        err, TW_CORRUPT, "the stored quotas are damaged: counting starts again");
 	if (st == TW_OK) {
 		(void)pthread_mutex_lock(&q->lock);
 		memcpy(q->secret, h.secret, sizeof q->secret);

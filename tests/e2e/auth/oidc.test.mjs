@@ -536,7 +536,7 @@ test('a provider that hangs, fails or talks without end holds up nobody else', a
 	await until(async () => (await away(), s.log.includes('the provider does not answer: Failed writing') ? true : undefined), 'an answer without end');
 	p.about = { issuer: 'https://evil.example' };
 	p.only = undefined;
-	await until(async () => (await away(), s.log.includes('calls itself https://evil.example') ? true : undefined), 'another issuer');
+	await until(async () => (await away(), s.log.includes('issuer is https://evil.example') ? true : undefined), 'another issuer');
 	p.about = { token_endpoint: 'http://evil.example/token' };
 	assert.equal(await away(), 'away');
 	assert.match(s.log, /token_endpoint is not an https address/);
@@ -575,13 +575,13 @@ test('settings that cannot be meant keep the server from starting', async (t) =>
 		return assert.fail('it started');
 	};
 	const good = ['--oidc-issuer', 'https://id.example', '--oidc-client-id', 'x'];
-	assert.match(fails('--oidc-issuer', 'http://id.example', '--oidc-client-id', 'x'), /no https address/);
-	assert.match(fails('--oidc-issuer', 'http://127.0.0.1.evil.example', '--oidc-client-id', 'x', '--oidc-loopback-http'), /no https address/);
-	assert.match(fails('--oidc-issuer', 'http://127.0.0.1@evil.example', '--oidc-client-id', 'x', '--oidc-loopback-http'), /no https address/);
+	assert.match(fails('--oidc-issuer', 'http://id.example', '--oidc-client-id', 'x'), /not an https address/);
+	assert.match(fails('--oidc-issuer', 'http://127.0.0.1.evil.example', '--oidc-client-id', 'x', '--oidc-loopback-http'), /not an https address/);
+	assert.match(fails('--oidc-issuer', 'http://127.0.0.1@evil.example', '--oidc-client-id', 'x', '--oidc-loopback-http'), /not an https address/);
 	assert.match(fails('--oidc-issuer', 'https://id.example'), /needs --oidc-client-id/);
 	assert.match(fails(...good, '--oidc-scopes', 'profile'), /openid must be among them/);
 	assert.match(fails(...good, '--oidc-client-secret-file', '/nowhere'), /No such file/);
-	assert.match(fails(...good, '--oidc-client-secret-file', empty), /no secret in/);
+	assert.match(fails(...good, '--oidc-client-secret-file', empty), /contains no secret/);
 	assert.match(fails(...good, '--oidc-roles', 'perf=owner:test'), /gives no role/);
 	assert.match(fails(...good, '--oidc-new-roles', 'viewer:test'), /--oidc-create/);
 	// whoever the provider knows could take the name of a colleague whom the proxy signs in

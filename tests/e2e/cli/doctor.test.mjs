@@ -226,7 +226,7 @@ test('the OpenID provider is asked as the server would ask it', async (t) => {
 		assert.equal(found?.level, 'wrong', what);
 		assert.match(found.text, words);
 	};
-	await broken('provider', /calls itself https:\/\/evil\.example.*spelled/, () => (p.about = { issuer: 'https://evil.example' }), () => (p.about = {}));
+	await broken('provider', /issuer is https:\/\/evil\.example.*spelled/, () => (p.about = { issuer: 'https://evil.example' }), () => (p.about = {}));
 	await broken('provider', /answers 500/, () => (p.only = (_, res) => res.writeHead(500).end()), () => (p.only = undefined));
 	await broken('provider', /token_endpoint is not an https address/, () => (p.about = { token_endpoint: 'http://evil.example/' }), () => (p.about = {}));
 	await broken('provider_keys', /answers 404/, () => (p.only = (at, res) => at === '/keys' && res.writeHead(404).end()), () => (p.only = undefined));

@@ -97,7 +97,7 @@ test('a digest is told when somebody says so, and the planned one all the same',
 	const tell = (key = s.admin) => s.ask('POST', '/api/v1/digest?days=7', { key });
 	const nobody = await tell();
 	assert.equal(nobody.status, 409, nobody.text);
-	assert.match(nobody.json.error.message, /nobody is told/);
+	assert.match(nobody.json.error.message, /no recipients/);
 	assert.equal((await tell(s.write)).status, 403);
 	const hook = (path, more) => s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: json({ url: `${r.url}${path}`, ...more }) });
 	await hook('/h', { events: ['digest'] });

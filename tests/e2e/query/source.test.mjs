@@ -76,7 +76,7 @@ test('with a clone: file, lines, owners and the age of what is there', async (t)
 	assert.deepEqual(before.owners[0].names, ['@org/feed-old']);
 	assert.deepEqual(at(await ask(s, { method: 'com.example.feed.FeedAdapterKt.topLevel', version: '1.0' })).slice(1), [[[19, 21]], null]);
 	assert.deepEqual((await ask(s, { method: 'com.example.feed.FeedAdapter$Companion.create' })).is_method, true);
-	assert.deepEqual(at(await ask(s, { method: 'com.example.Main.plain' })).slice(1), [[[4, 6], [8, 10]], 'there are several of this name, and no line says which']);
+	assert.deepEqual(at(await ask(s, { method: 'com.example.Main.plain' })).slice(1), [[[4, 6], [8, 10]], 'several methods have this name and no line number selects one']);
 	assert.deepEqual(at(await ask(s, { method: 'com.example.Main.plain', line: '9' })).slice(1), [[[8, 10]], null]);
 	const lambda = await ask(s, { method: 'com.example.feed.FeedAdapter$load$1.invoke', version: '1.1' });
 	assert.deepEqual([lambda.lines, lambda.is_method], [[[7, 12]], true]);
@@ -177,7 +177,7 @@ test('a base that cannot be one is said in words, and no link leads to the newes
 	r.git('checkout', '-q', '--orphan', 'new');
 	r.commit('Begin anew');
 	r.git('tag', 'v0.0');
-	assert.match(await note('0.0', '1.1'), /no history in common/);
+	assert.match(await note('0.0', '1.1'), /no common history/);
 	const odd = await ask(s, { method: LOAD, version: '2.4 (77)' });
 	assert.deepEqual([odd.link, odd.commit_from], [null, 'name']);
 	await put(s, [{ ...APP, clone: '' }]);

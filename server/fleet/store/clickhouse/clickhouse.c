@@ -384,7 +384,7 @@ static bool is_silent(const struct asking *k, CURLcode code)
 	return connected <= 0; /* no connection within CONNECT_MS */
 }
 
-static enum tw_status ask_hosts(struct asking *k, const char *password, struct tw_err *err)
+static enum tw_status query_hosts(struct asking *k, const char *password, struct tw_err *err)
 {
 	struct tw_clickhouse *c = k->c;
 	char *sql = k->q->rows.len ? curl_easy_escape(k->curl, k->q->sql.ptr, (int)k->q->sql.len)
@@ -426,7 +426,7 @@ enum tw_status tw_clickhouse_request(struct tw_clickhouse *c, const struct tw_cl
 	if (st != TW_OK)
 		return st;
 	k.curl = take_handle(c);
-	st = k.curl ? ask_hosts(&k, password, err) : tw_oom(err);
+	st = k.curl ? query_hosts(&k, password, err) : tw_oom(err);
 	explicit_bzero(password, sizeof password);
 	if (k.curl)
 		give_handle(c, k.curl);
