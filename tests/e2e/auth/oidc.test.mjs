@@ -531,7 +531,7 @@ test('a provider that hangs, fails or talks without end holds up nobody else', a
 	};
 	p.only = (pathname, res) => pathname.includes('well-known') && res.writeHead(500).end('<h1>no</h1>');
 	assert.equal(await away(), 'away');
-	assert.match(s.log, /why=away .*the provider answers 500/);
+	assert.match(s.log, /why=away .*the provider responded with 500/);
 	p.only = (pathname, res) => pathname.includes('well-known') && res.end(Buffer.alloc(1 << 20, ' '));
 	await until(async () => (await away(), s.log.includes('the provider does not answer: Failed writing') ? true : undefined), 'an answer without end');
 	p.about = { issuer: 'https://evil.example' };
