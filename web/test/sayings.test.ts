@@ -114,7 +114,7 @@ const PUT_TOGETHER: [string, string][] = [
 	['main waits 5 s for a lock of C held by W, which runs X.y for Z.w; beside it a deadlock: s waits for a lock of R held by c, which waits for a lock of L held by s',
 		'主线程等待 5 s：C 的锁由 W 持有，后者正在执行 X.y（由 Z.w 调用）；另有死锁：s 等待 R 的锁（由 c 持有），c 又在等待 L 的锁（由 s 持有）'],
 	['main stood in A.b in 5 of 8 samples over 2.1 s', '2.1 s 内的 8 次采样中，主线程有 5 次停在 A.b'],
-	['the clone has no tag, branch or commit v1 (nor what else it could be called): fetch it, or say how versions are named', '克隆中没有标签、分支或提交 v1，也没有其他可能的名称：请拉取它，或设置版本的命名方式'],
+	['the clone has no tag, branch or commit v1 (or any other form of the name): fetch it, or set how versions are named', '克隆中没有标签、分支或提交 v1，也没有其他可能的名称：请拉取它，或设置版本的命名方式'],
 	['Deadlock of A and B', 'A 和 B 的死锁'],
 	['Lock of Db, held in Feed.load', 'Db 的锁，持有于 Feed.load'],
 	['Lock, held in code that is not known', '锁，持有于未知代码'],
