@@ -29,3 +29,12 @@ test('a view around a note holds it whole and stays in the trace', () => {
 		assert.ok(from >= 0 && from <= n.ts_ns && to >= n.ts_ns + (n.dur_ns ?? 0) && to <= 1e10 && to > from, `${from} ${to}`);
 	}
 });
+
+test('late frames come before longer ones that were in time', () => {
+	const frame = (id: number, dur_ns: number, jank: string): Note => ({ ...note(id, id, dur_ns), kind: 'frame', detail: { jank } });
+	assert.deepEqual(inOrder([frame(1, 30, 'none'), frame(2, 10, 'app deadline missed'), frame(3, 20, 'app deadline missed')]).map((n) => n.id), [3, 2, 1]);
+});
+
+test('a view around a note begins where the trace begins', () => {
+	assert.equal(around(note(1, 5e9, 2e9), 1e10, 4.9e9)[0], 4.9e9);
+});

@@ -138,7 +138,7 @@ function Ready({ t }: { t: Trace }) {
 		<Legend names={list} sums={sums.value.sums} />
 		{busy.length > 0 && all.length > busy.length && <label class="check"><input type="checkbox" checked={idle} onChange={(e) => set({ idle: e.currentTarget.checked ? 1 : null })} />
 			{tr('{busy} without calls', { busy: count(all.length - busy.length) })}</label>}</>}>
-		<Timeline key={turn} id={t.id} threads={listed} there={there.length} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} picked={picked} step={step} onFound={found} onDrawn={drawn} onDetails={tell} />
+		<Timeline key={turn} id={t.id} threads={listed} all={all} there={there.length} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} picked={picked} step={step} onFound={found} onDrawn={drawn} onDetails={tell} />
 	</Panel>;
 	return <>
 		<div class="notices">

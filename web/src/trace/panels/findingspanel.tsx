@@ -10,15 +10,15 @@ import { link, set, text } from '../../ui/route';
 import { tr } from '../../i18n/strings/trace';
 
 /** The address that shows a stretch, selected, with what is around it. */
-export function spotOf(s: Spot, end: number, open: string, tids: Set<number>): Record<string, string | number | null> {
-	const [from, to] = around({ ts_ns: s.start_ns, dur_ns: s.dur_ns }, end);
+export function spotOf(s: Spot, end: number, open: string, tids: Set<number>, start = 0): Record<string, string | number | null> {
+	const [from, to] = around({ ts_ns: s.start_ns, dur_ns: s.dur_ns }, end, start);
 	return { ...(s.tid !== null && tids.has(s.tid) ? { thread: s.tid, open: openAlso(open, s.tid) } : {}), from, to, a: s.start_ns, b: s.start_ns + Math.max(1, s.dur_ns) };
 }
 
 export function FindingsPanel({ id, threads, start, end, turn }: { id: string; threads: Thread[]; start: number; end: number; turn: number }) {
 	const load = useLoad(`${id} ${turn}`, (s) => get<Findings>(`/api/v1/traces/${id}/findings`, {}, s));
 	const tids = new Set(threads.filter((t) => t.slices > 0).map((t) => t.tid));
-	const show = (s: Spot) => set({ ...spotOf(s, end, text('open'), tids), ...atTimeline() }, true);
+	const show = (s: Spot) => set({ ...spotOf(s, end, text('open'), tids, start), ...atTimeline() }, true);
 	return (
 		<Panel title={tr('Findings')} id="findings" aside={<a href={link(`/detectors?trace=${id}`)}>{tr('Detectors')}</a>}>
 			<Pending of={load} what={tr('Running detectors')} />

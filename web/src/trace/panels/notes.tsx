@@ -41,7 +41,7 @@ export function NotesPanel({ id, threads, shown, start, end, timed }: { id: stri
 	const met = useMemo(() => (hits ? list.filter((_, i) => hits[i]) : list), [list, hits]);
 	const selected = text('event');
 	const goTo = (n: Note) => {
-		const [from, to] = around(n, end);
+		const [from, to] = around(n, end, start);
 		const has = threads.some((t) => t.tid === n.tid && t.slices > 0);
 		set({ ...(has ? { thread: n.tid, open: openAlso(text('open'), n.tid!) } : {}), from, to, event: formatEvent(idOf(n)), call: null, ...atTimeline() }, true);
 	};

@@ -26,9 +26,12 @@ export function kindsInOrder(kinds: Record<string, number>): string[] {
 	return Object.keys(kinds).sort((a, b) => rank(a) - rank(b) || kinds[b] - kinds[a] || (a < b ? -1 : 1));
 }
 
-/** Longest first where they last, else by time. */
+/** A frame that came late, and why. */
+const late = (n: Note) => Number(n.kind === 'frame' && typeof n.detail?.jank === 'string' && n.detail.jank !== 'none');
+
+/** Late frames first, then the longest where they last, else by time. */
 export function inOrder(notes: Note[]): Note[] {
-	return notes.some((n) => (n.dur_ns ?? 0) > 0) ? [...notes].sort((a, b) => (b.dur_ns ?? -1) - (a.dur_ns ?? -1) || a.ts_ns - b.ts_ns) : notes;
+	return notes.some((n) => (n.dur_ns ?? 0) > 0) ? [...notes].sort((a, b) => late(b) - late(a) || (b.dur_ns ?? -1) - (a.dur_ns ?? -1) || a.ts_ns - b.ts_ns) : notes;
 }
 
 /** What of it the trace's time holds: a system trace may begin earlier and end later. */
@@ -37,9 +40,9 @@ export function within({ ts_ns, dur_ns }: Pick<Note, 'ts_ns' | 'dur_ns'>, start:
 	return { ts_ns: from, dur_ns: dur_ns === null ? null : Math.max(0, Math.min(end, ts_ns + dur_ns) - from) };
 }
 
-/** A stretch of time that shows the note with what is around it. */
-export function around(n: Pick<Note, 'ts_ns' | 'dur_ns'>, end: number): [number, number] {
+/** A stretch of the trace's time that shows the note with what is around it. */
+export function around(n: Pick<Note, 'ts_ns' | 'dur_ns'>, end: number, start = 0): [number, number] {
 	const span = Math.max((n.dur_ns ?? 0) * 3, 1e6);
-	const from = Math.max(0, n.ts_ns + (n.dur_ns ?? 0) / 2 - span / 2);
+	const from = Math.max(start, n.ts_ns + (n.dur_ns ?? 0) / 2 - span / 2);
 	return [Math.round(from), Math.round(Math.max(from + 1, Math.min(end, from + span)))];
 }

@@ -22,7 +22,7 @@ export interface EventActions {
 }
 
 function Facts({ p, note }: { p: TimelineProps; note: Note }) {
-	const named = (tid: number) => p.threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
+	const named = (tid: number) => p.all.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
 	return <dl class="facts">
 		<dt>{tr('what')}</dt><dd>{kindTitle(note.kind)}</dd>
 		{note.dur_ns !== null && note.dur_ns >= 0 && <><dt>{tr('for')}</dt><dd><strong>{duration(note.dur_ns)}</strong></dd></>}

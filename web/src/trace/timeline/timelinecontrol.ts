@@ -87,12 +87,12 @@ export class Control implements Actions, HeadActions {
 	private meet(spot: Spot): void {
 		const { scene } = this;
 		this.here = null;
-		scene.flow = flowOf(spot, this.p.threads);
+		scene.flow = flowOf(spot, this.p.all);
 		scene.drawOver();
 		if (scene.flow) return;
 		const abort = new AbortController();
 		this.waker = abort;
-		wakerOf(this.p.id, spot, this.p.threads, abort.signal).then((f) => {
+		wakerOf(this.p.id, spot, this.p.all, abort.signal).then((f) => {
 			if (!f || abort.signal.aborted) return;
 			scene.flow = f;
 			scene.drawOver();
@@ -164,7 +164,7 @@ export class Control implements Actions, HeadActions {
 	zoomToEvent(): void {
 		const s = this.scene.spot;
 		if (!s) return;
-		const [from, to] = around({ ts_ns: s.lane.ts[s.i], dur_ns: s.lane.dur[s.i] }, this.p.whole.to);
+		const [from, to] = around({ ts_ns: s.lane.ts[s.i], dur_ns: s.lane.dur[s.i] }, this.p.whole.to, this.p.whole.from);
 		this.scene.move({ from, to });
 	}
 
@@ -224,7 +224,7 @@ export class Control implements Actions, HeadActions {
 		const h = this.now.shown?.hover;
 		if (!f) return this.tell(tr('Nothing to follow here.'));
 		const end = otherEnd(f, this.here ?? scene.spot?.lane.tid ?? (h?.what === 'note' ? h.spot.lane.tid ?? -1 : -1));
-		const t = this.p.threads.find((x) => x.tid === end.tid);
+		const t = this.p.all.find((x) => x.tid === end.tid);
 		if (!t) return;
 		this.here = end.tid;
 		this.centre(end.time);

@@ -29,7 +29,7 @@ export function Heads({ layout, top, height, focus, picked, on }: {
 
 export function HoverTip({ shown, p }: { shown: Shown; p: TimelineProps }) {
 	const { hover: h, x, y } = shown;
-	if (h.what === 'note') return <NoteTip spot={h.spot} threads={p.threads} start={p.whole.from} x={x} y={y} />;
+	if (h.what === 'note') return <NoteTip spot={h.spot} threads={p.all} start={p.whole.from} x={x} y={y} />;
 	const t = p.threads.find((q) => q.tid === h.tid);
 	return <CallTip words={wordsOf(t ? [t] : [])} hit={h.hit} about={h.about} name={p.names[h.hit.method] ?? ''} start={p.whole.from} x={x} y={y} />;
 }

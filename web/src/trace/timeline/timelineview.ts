@@ -14,6 +14,7 @@ import { arranged, SORTS, type Arrangement, type Sort } from '../state/threadlis
 export interface TimelineProps {
 	id: string;
 	threads: Thread[]; // in order, those that are listed
+	all: Thread[]; // the others, too: events name them
 	there: number; // of which, without a filter
 	names: string[];
 	matches: Uint8Array | null;

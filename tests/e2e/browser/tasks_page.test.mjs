@@ -1,0 +1,157 @@
+/*
+ * Tasks of those who read traces, each with the clicks and keys that it takes: from an open trace to an answer that is
+ * on the screen and true. A typed name counts as one key.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { launch, settled, visit } from '../browser.mjs';
+import { btrace } from '../make.mjs';
+import { root, startServer } from '../server.mjs';
+
+const PID = 21010, DISK = 21055, MS = 1_000_000;
+const NAMES = ['com.acme.App.onCreate', 'com.acme.json.Parser.parseAll', 'com.acme.json.Parser.parseOne', 'com.acme.db.Store.open'];
+const ending = [];
+let server, browser, start, kernel, frames, anr;
+
+/* onCreate { parseAll { parseOne, parseOne } open }, in milliseconds. */
+const cold = () => btrace([[PID, 3, 10, 5], [PID, 3, 20, 12], [PID, 2, 8, 60], [PID, 4, 120, 20], [PID, 1, 1, 200]]
+	.map(([tid, method, at, dur]) => [tid & 0x7fff, method, at * MS, dur * MS]), { pid: PID & 0x7fff });
+
+/* The main thread waits 200 ms for a lock that `disk`, a thread without calls, holds, and is blocked meanwhile. */
+function locked() {
+	const stamp = (ms) => (4000 + ms / 1000).toFixed(6);
+	const mark = (ms, text) => `.acme.shop-${PID} (${PID}) [000] ...1 ${stamp(ms)}: tracing_mark_write: ${text}`;
+	const turn = (ms, from, state, to) => `x-${from} (${from ? PID : '-----'}) [000] d..2 ${stamp(ms)}: sched_switch: prev_comm=${from === DISK ? 'disk' : '.acme.shop'} prev_pid=${from} prev_prio=120 prev_state=${state} ==> next_comm=${to === DISK ? 'disk' : '.acme.shop'} next_pid=${to} next_prio=120`;
+	return ['# tracer: nop', '#', turn(0, 0, 'R', PID), mark(1, `B|${PID}|doFrame`),
+		mark(100, `B|${PID}|monitor contention with owner disk (${DISK}) at void com.acme.Store.put()(Store.java:88) waiters=0 blocking from int com.acme.Store.size()(Store.java:31)`),
+		turn(100.1, PID, 'S', DISK), turn(300, DISK, 'S', PID), mark(300.2, `E|${PID}`), mark(400, `E|${PID}`), turn(500, PID, 'S', 0), ''].join('\n');
+}
+
+before(async () => {
+	server = await startServer({ after: (f) => ending.push(f) });
+	const mapping = NAMES.map((n, i) => `${i + 1},1,${n.replace(/\.(\w+)$/, ' $1')} ()V`).join('\n') + '\n';
+	await server.put('/api/v1/builds/v8.4.0/methods', mapping);
+	start = (await server.trace(cold(), { query: { app: 'shop', version_name: '8.4.0', build_id: 'v8.4.0', scenario: 'cold_start' } })).id;
+	kernel = (await server.trace(locked(), { query: { app: 'other', scenario: 'lock' } })).id;
+	frames = (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/perfetto/realistic/input')), { query: { app: 'other', scenario: 'scroll' } })).id;
+	anr = (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/anr/realistic/input')), { query: { app: 'other', scenario: 'anr' } })).id;
+	browser = await launch();
+});
+
+after(async () => {
+	await browser?.close();
+	for (const f of ending) await f();
+});
+
+/* A page whose clicks and keys are counted. */
+async function open(address) {
+	const page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
+	page.problems = [];
+	page.on('pageerror', (e) => page.problems.push(e.message));
+	await visit(page, server, address);
+	if (address.startsWith('/traces/')) await page.waitForSelector('[role=tablist]');
+	await settled(page);
+	const took = { clicks: 0, keys: 0 };
+	return { page, took,
+		async click(target) {
+			took.clicks++;
+			await (typeof target === 'string' ? page.locator(target).first() : target).click();
+			await settled(page);
+		},
+		async press(key) {
+			took.keys++;
+			await page.keyboard.press(key);
+			await settled(page);
+		},
+		async type(text) {
+			took.keys++;
+			await page.keyboard.type(text);
+			await settled(page);
+		},
+		tab(name) {
+			return this.click(page.getByRole('tab', { name, exact: true }));
+		} };
+}
+
+function task(name, most, address, act) {
+	test(name, async (t) => {
+		const p = await open(address());
+		await act(p, p.page);
+		t.diagnostic(`${p.took.clicks} clicks, ${p.took.keys} keys`);
+		assert.ok(p.took.clicks + p.took.keys <= most, `${p.took.clicks} clicks and ${p.took.keys} keys, at most ${most}`);
+		assert.deepEqual(p.page.problems, []);
+		await p.page.context().close();
+	});
+}
+
+const events = (page) => page.locator('#notes tbody tr');
+const shows = (page, selector, text) => page.locator(selector, { hasText: text }).first().waitFor();
+
+task('1. the slowest method of a start', 1, () => `/traces/${start}`, async (p, page) => {
+	await p.tab('Methods');
+	assert.match(await page.locator('.methods tbody tr').first().innerText(), /onCreate/);
+});
+
+task('2. the call that blocked the main thread', 2, () => `/traces/${kernel}`, async (p, page) => {
+	await p.tab('Events');
+	await p.click('#notes tbody tr button');
+	await shows(page, '.callpane .facts', 'int com.acme.Store.size()');
+	await shows(page, '.callpane .facts', '200 ms');
+});
+
+task('3. who held the lock', 1, () => `/traces/${kernel}`, async (p, page) => {
+	await p.tab('Events');
+	assert.match(await events(page).first().innerText(), /held by: disk/);
+});
+
+task('4. all calls over 16 ms', 3, () => `/traces/${start}`, async (p, page) => {
+	await p.tab('Calls');
+	await p.click('input[type=number]');
+	await p.type('16');
+	const { json } = await server.get(`/api/v1/traces/${start}/calls?min_ns=16000000`);
+	await page.waitForFunction((n) => document.querySelectorAll('.methods tbody tr').length === n, json.total);
+	assert.ok(json.total > 1 && json.total < 5);
+});
+
+task('5. what happened between two moments', 2, () => `/traces/${kernel}`, async (p, page) => {
+	const box = await page.locator('canvas.ruler').boundingBox();
+	p.took.clicks++;
+	await page.mouse.move(box.x + box.width * 0.1, box.y + 12);
+	await page.mouse.down();
+	await page.mouse.move(box.x + box.width * 0.4, box.y + 12, { steps: 3 });
+	await page.mouse.move(box.x + box.width * 0.7, box.y + 12);
+	await page.mouse.up();
+	await settled(page);
+	await p.tab('Selected range');
+	await shows(page, 'table.range', 'sleeping');
+	await shows(page, 'table.range', 'doFrame');
+});
+
+task('6. what a thread waited for', 2, () => `/traces/${kernel}`, async (p, page) => {
+	await p.tab('Thread states');
+	await shows(page, '.states thead', 'Lock waits');
+	await p.tab('Events');
+	assert.match(await events(page).first().innerText(), /held by: disk/);
+});
+
+task('7. which frames were late, and why', 2, () => `/traces/${frames}`, async (p, page) => {
+	await p.tab('Events');
+	await p.click(page.getByRole('button', { name: /^Frames/ }));
+	assert.match(await events(page).first().innerText(), /late.*app deadline missed/s);
+});
+
+task('8. where the main thread of an ANR stood', 0, () => `/traces/${anr}`, async (p, page) => {
+	await shows(page, '#anr', 'Main waits 5 s for a lock of Cart held by DB-writer');
+	await shows(page, '#anr', 'Cart.java:88');
+});
+
+task('9. a method by a part of its name, and all its calls', 5, () => `/traces/${start}`, async (p, page) => {
+	await p.tab('Methods');
+	await p.click(page.getByRole('searchbox', { name: 'Filter' }));
+	await p.type('parseO');
+	await p.click(page.locator('.methods tbody tr').first().getByRole('button').last());
+	await p.click(page.getByRole('menuitem', { name: 'List its calls' }));
+	await page.waitForFunction(() => document.querySelectorAll('.methods tbody tr').length === 2);
+});
