@@ -18,12 +18,14 @@
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/traces/catalogue_list.h"
 #include "server/catalogue/traces/catalogue_trace.h"
+#include "server/query/detect/frame_rules.h"
 
 enum { LIMIT_MAX = 50, SCAN_MS = 400, NAMES_A_LOOK = 256, ANR_DAYS = 90, BUILDS_READ = 500 };
 #define FITS_BYTES ((size_t)8 << 20)
 
 struct fit { /* a name and its object */
 	enum tw_find_rank rank;
+	bool is_app; /* a method of the app's own code */
 	size_t len;
 	const char *name, *raw;
 	const void *of;
@@ -41,12 +43,15 @@ struct search {
 	int64_t until_ms;
 	uint32_t scanned;
 	bool partial;
+	const struct tw_frame_rules *rules;
 	struct fits methods;
 };
 
 static bool is_better(const struct fit *a, const struct fit *b)
 {
-	return a->rank != b->rank ? a->rank > b->rank : a->len < b->len;
+	if (a->rank != b->rank)
+		return a->rank > b->rank;
+	return a->is_app != b->is_app ? a->is_app : a->len < b->len;
 }
 
 static bool has_room(const struct fits *f, const struct fit *one)
@@ -87,6 +92,7 @@ static enum tw_status take_name(
 		*io_more = false;
 	}
 	one.rank = tw_find_rank(&s->find, tw_str_of(raw[0] ? raw : name));
+	one.is_app = one.rank != TW_FIND_NOT && tw_frame_rules_app(s->rules, tw_str_of(name));
 	if (!has_room(&s->methods, &one) || (raw[0] && is_known(&s->methods, name)))
 		return TW_OK;
 	one.name = tw_arena_str(s->arena, tw_str_of(name));
@@ -101,9 +107,14 @@ static enum tw_status find_methods(struct search *s, json_t *out, struct tw_err 
 {
 	const struct tw_method_names names = {
 	        tw_req_caller(s->req)->project_id, true, take_name, s};
-	enum tw_status st = tw_catalogue_method_names(tw_req_app(s->req)->catalogue, &names, err);
+	struct tw_catalogue *c = tw_req_app(s->req)->catalogue;
+	int64_t version = 0;
+	enum tw_status st =
+	        tw_frame_rules_of(c, names.project_id, s->arena, &s->rules, &version, err);
 	json_t *list = json_array();
 
+	if (st == TW_OK)
+		st = tw_catalogue_method_names(c, &names, err);
 	for (size_t i = 0; st == TW_OK && i < s->methods.n; i++)
 		(void)json_array_append_new(
 		        list, json_pack("{s:s, s:s}", "name", s->methods.at[i].name, "raw",
@@ -153,7 +164,7 @@ static void offer(
 	struct fit best = {.of = of, .name = ""};
 
 	for (size_t i = 0; i < n; i++) {
-		const struct fit one = {tw_find_rank(&s->find, tw_str_of(names[i])),
+		const struct fit one = {tw_find_rank(&s->find, tw_str_of(names[i])), false,
 		        strlen(names[i]), names[i], "", of};
 
 		if (one.rank != TW_FIND_NOT && (best.rank == TW_FIND_NOT || is_better(&one, &best)))

@@ -17,7 +17,14 @@
 #include "server/base/text/json_memory.h"
 #include "server/base/ulid.h"
 
-enum { WHERE_MAX = 8192, LIMIT_MAX = 500, FACETS_MAX = 200, FILTER_TAGS = 8, BINDS_MAX = 64 };
+enum {
+	WHERE_MAX = 8192,
+	LIMIT_MAX = 500,
+	FACETS_MAX = 200,
+	FILTER_TAGS = 8,
+	FILTER_WORDS = 8,
+	BINDS_MAX = 64
+};
 
 static const char *const sort_columns[] = {
         [TW_SORT_CREATED] = "created_ms",
@@ -100,10 +107,10 @@ static enum tw_status and_value(
 	return TW_OK;
 }
 
-/* Escapes %, _ and \ in the search text. */
-static char *like_pattern(struct tw_arena *a, const char *text)
+/* Escapes %, _ and \ in a word of the search. */
+static char *like_pattern(struct tw_arena *a, struct tw_str text)
 {
-	size_t len = strlen(text);
+	size_t len = text.len;
 	char *p = tw_arena_alloc(a, len * 2 + 3, 1);
 	size_t at = 0;
 
@@ -111,9 +118,9 @@ static char *like_pattern(struct tw_arena *a, const char *text)
 		return NULL;
 	p[at++] = '%';
 	for (size_t i = 0; i < len; i++) {
-		if (strchr("%_\\", text[i]))
+		if (strchr("%_\\", text.ptr[i]))
 			p[at++] = '\\';
-		p[at++] = text[i];
+		p[at++] = text.ptr[i];
 	}
 	p[at++] = '%';
 	p[at] = '\0';
@@ -171,12 +178,26 @@ static enum tw_status and_tags(
 	return st;
 }
 
+/* Every word of the text occurs somewhere. */
 static enum tw_status and_part(
         struct where *w, const char *sql, const char *text, struct tw_err *err)
 {
-	const char *pattern = like_pattern(w->arena, text);
+	struct tw_str rest = tw_str_of(text);
+	enum tw_status st = TW_OK;
 
-	return pattern ? and_value(w, sql, pattern, 0, err) : tw_oom(err);
+	for (int n = 0; st == TW_OK && rest.len;) {
+		struct tw_str word = tw_str_split(&rest, ' ');
+		const char *pattern;
+
+		if (!word.len)
+			continue;
+		if (n++ == FILTER_WORDS)
+			return tw_fail(
+			        err, TW_BAD_REQUEST, "q has more than %d words", FILTER_WORDS);
+		pattern = like_pattern(w->arena, word);
+		st = pattern ? and_value(w, sql, pattern, 0, err) : tw_oom(err);
+	}
+	return st;
 }
 
 /* --- labels --- */

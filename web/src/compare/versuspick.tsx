@@ -93,7 +93,7 @@ export function Picker({ values, some }: { values: Values; some: boolean }) {
 			<summary><h2>{tr('Sides')}</h2></summary>
 			<div class="picks"><Both values={values} />{SIDES.map((s) => <One key={s} name={s} values={values} />)}</div>
 			{values.load.error && <Failure error={values.load.error} retry={values.load.again} title={tr('The lists of choices could not be loaded.')} />}
-			<p class="quiet">{tr('Days are UTC days of upload. Filters of A or B override the common ones.')}</p>
+			<p class="quiet">{tr('Days are UTC days of recording. Filters of A or B override the common ones.')}</p>
 		</details>
 	);
 }

@@ -42,7 +42,7 @@ export function RegressionRules() {
 			<Pending of={load} what={tr('Loading thresholds')} />
 			{load.value && <Form key={JSON.stringify(load.value)} rules={load.value} keep={(r) => change(() => send('PUT', '/api/v1/regressions/rules', r))} />}
 			{error && <Failure error={error} />}
-			{load.value && <p class="quiet">{tr("Each version is compared with the previous one on the days when both were used, per device class, and the days of each version with each other. A trace counts on its day of upload.")}</p>}
+			{load.value && <p class="quiet">{tr("Each version is compared with the previous one on the days when both were used, per device class, and the days of each version with each other. A trace counts on its day of recording.")}</p>}
 		</Panel>
 	);
 }

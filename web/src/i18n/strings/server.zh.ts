@@ -430,6 +430,7 @@ export const refusals: Record<string, string> = {
 	'the regular expression is too costly for names like {1}: avoid repetitions inside repetitions': '对 {1} 这样的名称，该正则表达式开销过大：请避免嵌套重复',
 	'a pattern has 1 to {1} bytes and no control characters': '模式有 1 到 {1} 字节，不含控制字符',
 	// --- lists ---
+	'q has more than {1} words': 'q 超过 {1} 个词',
 	'tag names more than {1} tags': 'tag 超过 {1} 个标签',
 	'no list of values for this column': '这一列没有取值列表',
 	'the name must have 1 to {1} bytes': '名称需要 1 到 {1} 字节',

@@ -105,7 +105,7 @@ const zh = {
 	'as it is': '原样',
 	'Sides': '对比内容',
 	'The lists of choices could not be loaded.': '可选内容没有加载成功。',
-	'Days are UTC days of upload. Filters of A or B override the common ones.': '日期为 UTC 的整天，以 Trace 到达时间为准。A 或 B 单独的选择优先于两侧共同的选择。',
+	'Days are UTC days of recording. Filters of A or B override the common ones.': '日期为 UTC 的整天，以录制时间为准。A 或 B 单独的选择优先于两侧共同的选择。',
 	'All': '全部',
 	'Slower': '变慢',
 	'Faster': '变快',
