@@ -7,7 +7,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { fleet } from '../../gen/anr_fleet.mjs';
 import { violations } from '../axe.mjs';
-import { unreadable } from '../browser.mjs';
+import { settled, unreadable } from '../browser.mjs';
 import { done, open, server, shots, watched } from '../page.mjs';
 import { tracewell, until } from '../server.mjs';
 
@@ -108,3 +108,15 @@ for (const scheme of ['light', 'dark'])
 		}
 		await done(page, t);
 	});
+
+test("a scenario's long name does not make a narrow page wider", async (t) => {
+	await prepare();
+	const page = await asWriter('light', 390);
+	for (const at of ['/anrs', '/locks', '/fleet/methods']) {
+		await page.goto(`${server.url}${at}?scenario=${'login_of_a_generated_test_class_'.repeat(5)}`);
+		await page.locator('.fleetfilter select[name=scenario]').waitFor();
+		await settled(page);
+		assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), at);
+	}
+	await done(page, t);
+});

@@ -23,7 +23,7 @@ async function fill() {
 	return made;
 }
 
-const names = async (q) => (await server.get(`/api/v1/search?${new URLSearchParams({ q, limit: '20' })}`)).json.methods.map((m) => m.name);
+const names = async (q) => (await server.get(`/api/v1/search?${new URLSearchParams({ q, limit: '50' })}`)).json.methods.map((m) => m.name);
 
 test('what people type finds what they mean', async () => {
 	await fill();
