@@ -129,8 +129,8 @@ test('what it starts takes a trace and shows its flame graph', { skip, timeout: 
 		await until(async () => ((await ends(args.map((arg) => arg.replace('http://127.0.0.1:8080', by[name].url)))) === 0 ? true : undefined), `${name} is healthy`);
 	}
 	const url = await startBalance(t, { TRACEWELL_INGEST: `127.0.0.1:${by.ingest.port}`, TRACEWELL_QUERY: `127.0.0.1:${by.query.port}` });
-	const key = by.query.key('write');
-	const asked = (target, options) => answered(() => fetch(url + target, { ...options, headers: { Authorization: `Bearer ${key}`, ...options?.headers } }));
+	const token = by.query.key('write');
+	const asked = (target, options) => answered(() => fetch(url + target, { ...options, headers: { Authorization: `Bearer ${token}`, ...options?.headers } }));
 	const sent = await asked('/api/v1/traces?app=shop', { method: 'POST', body: sampleTrace(20), headers: { 'Idempotency-Key': 'one' } });
 	assert.ok(sent.status <= 202, `${sent.status}`);
 	const { id } = await sent.json();

@@ -79,7 +79,7 @@ test('inlined methods in the fleet', async (t) => {
 		assert.equal((await s.ask('DELETE', `/api/v1/traces/${ids[0]}`, { key: s.write })).status, 204);
 		assert.equal((await s.put('/api/v1/builds/gone/retrace', map())).status, 200);
 		await until(async () => ((await methods('gone')).methods.some((m) => m.name === 'shop.Cart.pay') ? true : undefined), 'named');
-		assert.equal((await methods('gone')).traces, 2);
+		assert.equal((await methods('gone')).traces, process.env.TRACEWELL_TEST_CLICKHOUSE ? 1 : 2, 'in ClickHouse a deleted trace does not count');
 	});
 
 	await t.test('two sides of a comparison have the same methods', async () => {
