@@ -4,7 +4,7 @@
 
 BUILD_PACKAGES=(ca-certificates curl gcc libc6-dev meson ninja-build pkg-config python3
 	libmicrohttpd-dev libpq-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler libzstd-dev libjansson-dev
-	libgnutls28-dev libcurl4-gnutls-dev libgit2-dev libpcre2-dev libseccomp-dev libsodium-dev zlib1g-dev)
+	libelf-dev libgnutls28-dev libcurl4-gnutls-dev libgit2-dev libiberty-dev libpcre2-dev libseccomp-dev libsodium-dev zlib1g-dev)
 NODE_PACKAGES=(nodejs npm)
 
 as_root() {

@@ -68,8 +68,11 @@ struct tw_str tw_names_plain(struct tw_str name)
 {
 	const char *open = name.len ? memchr(name.ptr, '(', name.len) : NULL;
 	size_t len = open ? (size_t)(open - name.ptr) : 0;
+	struct tw_native_frame native;
 	size_t at = len + 1;
 
+	if (tw_native_frame_parse(name, &native))
+		return (struct tw_str){name.ptr, tw_str_find_last(name, TW_STR("("))};
 	if (len == 0)
 		return name;
 	if (tw_names_line(name))
@@ -81,14 +84,27 @@ struct tw_str tw_names_plain(struct tw_str name)
 	return skip_type(name, &at) && at == name.len ? (struct tw_str){name.ptr, len} : name;
 }
 
+bool tw_names_is_frame(struct tw_str name)
+{
+	struct tw_native_frame native;
+
+	return tw_names_line(name) || tw_native_frame_parse(name, &native);
+}
+
 bool tw_names_frames(const struct tw_names *n, const struct tw_named *what,
         struct tw_retrace_walk *walk, struct tw_retraced *ret, size_t cap, size_t *ret_n)
 {
 	struct tw_retrace_at at = {.line = what->has_id ? 0 : tw_names_line(what->name)};
+	struct tw_native_frame native;
 	struct tw_str line;
 	bool known = false;
 	bool one = false;
 
+	if (!what->has_id && tw_native_frame_parse(what->name, &native)) {
+		ret[0] = (struct tw_retraced){0};
+		*ret_n = 1;
+		return cap && tw_native_find(n->natives, &native, &ret[0].method);
+	}
 	if (!n->retrace || !at.line || !split(what->name, &at.class_name, &at.method, &line))
 		return false;
 	*ret_n = tw_retrace_next(walk, &at, ret, cap, &known);
@@ -111,13 +127,16 @@ static bool display_frame(
 		return false;
 	f += count - 1;
 	at += tw_utf8_clean(out + at, cap - at, f->class_name);
-	at += tw_utf8_clean(out + at, cap - at, TW_STR("."));
+	if (at)
+		at += tw_utf8_clean(out + at, cap - at, TW_STR("."));
 	(void)tw_utf8_clean(out + at, cap - at, f->method);
 	return true;
 }
 
 bool tw_names_display(const struct tw_names *n, const struct tw_named *what, char *out, size_t cap)
 {
+	char module[TW_NATIVE_MODULE_BYTES];
+	struct tw_native_frame native;
 	struct tw_str class_name;
 	struct tw_str method;
 	struct tw_str descriptor;
@@ -130,6 +149,10 @@ bool tw_names_display(const struct tw_names *n, const struct tw_named *what, cha
 	}
 	if (display_frame(n, what, out, cap))
 		return true;
+	if (tw_native_frame_parse(what->name, &native)) {
+		(void)tw_utf8_clean(out, cap, tw_native_frame_module(&native, module));
+		return true;
+	}
 	if (!n->retrace || !split(what->name, &class_name, &method, &descriptor)) {
 		(void)tw_utf8_clean(out, cap, tw_names_plain(what->name));
 		return true;
