@@ -8,6 +8,8 @@
 
 enum { FRAMES = 32, STATES = 16, NESTED = 8, STEPS = 256, NAME_BYTES = 16384, ZSTD_LEVEL = 1 };
 
+#define NO_CALLER UINT32_MAX
+
 struct label { /* a name, and its index in the chains */
 	const char *name;
 	uint32_t at;
@@ -30,7 +32,8 @@ struct tw_inlined {
 	uint32_t n_stored;
 	struct tw_method_ref *refs;
 	uint32_t n_refs;
-	bool *lined;    /* by stored method: whether it has a line */
+	bool *lined;    /* by stored method: whether it is a sampled frame to be resolved */
+	bool *bare;     /* by stored method: whether it is shown as its module alone */
 	unsigned steps; /* limit for one frame, against mappings with many alternatives */
 	bool *outlined; /* by stored method: whether it is an outline */
 	/* walk state that an outline leaves to its caller, without the outline's own callees */
@@ -191,13 +194,15 @@ static bool add_chain(struct tw_inlined *in, uint32_t method, char buf[NAME_BYTE
 	size_t n = frames_of(in, method, frames, &known);
 
 	if (!known) {
+		in->bare[method] = !tw_names_line(what.name);
 		(void)tw_names_display(&in->names, &what, buf, NAME_BYTES);
 		return add_label(in, tw_str_of(buf));
 	}
 	while (n-- > 0) {
 		size_t len = tw_utf8_clean(buf, NAME_BYTES, frames[n].class_name);
 
-		len += tw_utf8_clean(buf + len, NAME_BYTES - len, TW_STR("."));
+		if (len)
+			len += tw_utf8_clean(buf + len, NAME_BYTES - len, TW_STR("."));
 		len += tw_utf8_clean(buf + len, NAME_BYTES - len, frames[n].method);
 		if (!add_label(in, (struct tw_str){buf, len}))
 			return false;
@@ -243,7 +248,8 @@ static bool make_chains(struct tw_inlined *in)
 	bool fits = buf != NULL;
 
 	in->starts = tw_arena_alloc(in->arena, (size_t)in->n_stored + 1, sizeof *in->starts);
-	fits = fits && in->starts;
+	in->bare = tw_arena_zalloc(in->arena, (size_t)in->n_stored + 1, sizeof *in->bare);
+	fits = fits && in->starts && in->bare;
 	for (uint32_t i = 0; fits && i < in->n_stored; i++) {
 		in->starts[i] = in->labels.n;
 		fits = !in->lined[i] || add_chain(in, i, buf);
@@ -356,11 +362,15 @@ static bool find_callers(struct tw_inlined *in)
 
 /* --- call trees --- */
 
-static uint32_t chain_of(const struct tw_inlined *in, uint32_t method, const uint32_t **ret)
+/* Of a dozen frames of one module without symbols, one has all the information. */
+static uint32_t chain_of(
+        const struct tw_inlined *in, uint32_t method, uint32_t caller, const uint32_t **ret)
 {
 	bool lined = method < in->n_stored && in->lined[method];
 
 	*ret = lined ? in->chain + in->starts[method] : NULL;
+	if (lined && in->bare[method] && **ret == caller)
+		return 0;
 	return lined ? in->starts[method + 1] - in->starts[method] : 1;
 }
 
@@ -370,7 +380,8 @@ static uint32_t add_nodes(const struct tw_inlined *in, struct tw_tree *to,
         const struct tw_tree_node *from, uint32_t parent)
 {
 	const uint32_t *chain;
-	uint32_t n = chain_of(in, from->method, &chain);
+	uint32_t n =
+	        chain_of(in, from->method, parent ? to->nodes[parent].method : NO_CALLER, &chain);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct tw_tree_node *node = &to->nodes[to->n];
@@ -397,7 +408,7 @@ static bool expand_tree(const struct tw_inlined *in, const struct tw_tree *from,
 	uint64_t n = 1;
 
 	for (uint32_t i = 1; i < from->n; i++)
-		n += chain_of(in, from->nodes[i].method, &chain);
+		n += chain_of(in, from->nodes[i].method, NO_CALLER, &chain);
 	*to = (struct tw_tree){.n = 1};
 	if (map && n <= UINT32_MAX)
 		to->nodes = tw_arena_alloc(a, (size_t)n, sizeof *to->nodes);
@@ -464,7 +475,7 @@ enum tw_status tw_inlined_tree(const struct tw_inlined *in, uint32_t thread_id, 
 
 static bool has_line(const struct tw_method_ref *m)
 {
-	return m->name && tw_names_line(tw_method_named(m).name);
+	return m->name && tw_names_is_frame(tw_method_named(m).name);
 }
 
 static bool find_lines(struct tw_inlined *in, bool *ret_any)
@@ -666,8 +677,9 @@ static enum tw_status add_slice(struct rechunk *c, const struct tw_slice *s, str
 static enum tw_status expand_slice(struct rechunk *c, const struct tw_slice *s, struct tw_err *err)
 {
 	const uint32_t *chain;
-	uint32_t n = chain_of(c->in, s->method, &chain);
 	uint32_t depth = s->depth ? c->depths[s->depth - 1] : 0;
+	uint32_t n =
+	        chain_of(c->in, s->method, depth ? c->stack[depth - 1].method : NO_CALLER, &chain);
 	struct tw_slice one = *s;
 	enum tw_status st = TW_OK;
 

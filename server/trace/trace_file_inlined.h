@@ -1,8 +1,9 @@
 /*
  * trace_file_inlined.h - reads the sampled frames of a trace as the methods of its mapping.
  *
- * A trace identifies a sampled frame by method and line, as its mapping may arrive later. Here
- * each frame is replaced by the methods that the mapping has for the line, or by the method alone,
+ * A trace identifies a sampled frame by method and line, as its mapping may arrive later, and a
+ * native frame by address and build id, as its symbols may. Here each frame is replaced by the
+ * methods that the mapping has for the line, or by the method alone, or by its function or module,
  * in the table of methods, the call trees, the chunks and the threads, so that all readers of the
  * file get the same calls. These methods have indexes after the stored ones, in the order of their
  * names. A frame that called an outline gets the line from which the outline's code was extracted.
@@ -17,7 +18,7 @@
 
 struct tw_inlined;
 
-/* ret NULL: the trace has no frame with a line. Everything is allocated in the arena. */
+/* ret NULL: the trace has no such frame. Everything is allocated in the arena. */
 enum tw_status tw_inlined_new(struct tw_trace_file *f, const struct tw_names *names,
         struct tw_arena *a, struct tw_inlined **ret, struct tw_err *err) TW_MUST_USE;
 /* Updates facts of `threads` (from tw_trace_file_threads) and of the trace. */

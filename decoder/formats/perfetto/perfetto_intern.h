@@ -19,10 +19,11 @@ enum tw_perfetto_kind {
 	TW_PERFETTO_CATEGORY,
 	TW_PERFETTO_FUNCTION,
 	TW_PERFETTO_PATH,
-	TW_PERFETTO_MAPPING,
-	TW_PERFETTO_FRAME, /* a symbol of the sink */
-	TW_PERFETTO_STACK, /* index of its first frame << 32 | number of frames */
-	TW_PERFETTO_TASK,  /* pid << 32 | tid */
+	TW_PERFETTO_BUILD_ID, /* its hex digits */
+	TW_PERFETTO_MAPPING,  /* the build id's text << 32 | the path's */
+	TW_PERFETTO_FRAME,    /* a symbol of the sink */
+	TW_PERFETTO_STACK,    /* index of its first frame << 32 | number of frames */
+	TW_PERFETTO_TASK,     /* pid << 32 | tid */
 	/* of the whole trace, by process or thread id: */
 	TW_PERFETTO_PROCESS,     /* a text's number */
 	TW_PERFETTO_THREAD,      /* pid << 32 | a text's number */

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/base/native_frame.h"
+
 static const struct tw_perfetto_scope everywhere = {0, 0};
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -80,7 +82,40 @@ static bool set_mapping(
 		while (f.number == 7 && f.type == TW_PB_BYTES && tw_pb_number(&packed, &path))
 			;
 	}
-	return set(s, scope, TW_PERFETTO_MAPPING, i->iid, get(s, scope, TW_PERFETTO_PATH, path));
+	return set(s, scope, TW_PERFETTO_MAPPING, i->iid,
+	        get(s, scope, TW_PERFETTO_BUILD_ID, i->number[2]) << 32 |
+	                get(s, scope, TW_PERFETTO_PATH, path));
+}
+
+/* As bytes, or as digits. */
+static bool set_build_id(struct tw_perfetto_stacks *s, struct tw_perfetto_scope scope,
+        const struct item *i, uint64_t offset)
+{
+	char hex[TW_BUILD_ID_HEX];
+	uint32_t number;
+
+	if (!tw_build_id_clean(i->text, hex) &&
+	        !tw_build_id_hex((const uint8_t *)i->text.ptr, i->text.len, hex))
+		return true;
+	return tw_perfetto_intern_text(s->texts, tw_str_of(hex), offset, &number) &&
+	       set(s, scope, TW_PERFETTO_BUILD_ID, i->iid, number);
+}
+
+/* The name of an address in a mapping. */
+static struct tw_str place_of(struct tw_str file, struct tw_str build_id, uint64_t address,
+        char out[TW_NATIVE_FRAME_BYTES])
+{
+	const struct tw_native_frame native = {
+	        .module = file, .build_id = build_id, .address = address};
+	int n;
+
+	if (file.len == 0)
+		return TW_STR("[unknown]");
+	if (build_id.len)
+		return tw_native_frame_name(&native, out);
+	n = snprintf(out, TW_NATIVE_FRAME_BYTES, "%.*s+0x%llx",
+	        (int)(file.len < 256 ? file.len : 256), file.ptr, (unsigned long long)address);
+	return (struct tw_str){out, (size_t)n};
 }
 
 /* A frame without a function is named by its address in its mapping. */
@@ -88,21 +123,16 @@ static bool set_frame(struct tw_perfetto_stacks *s, struct tw_perfetto_scope sco
         const struct item *i, uint64_t offset)
 {
 	uint32_t name = (uint32_t)get(s, scope, TW_PERFETTO_FUNCTION, i->number[2]);
-	uint32_t map = (uint32_t)get(s, scope, TW_PERFETTO_MAPPING, i->number[3]);
-	struct tw_str file = tw_str_last_component(tw_perfetto_intern_str(s->texts, map));
-	char place[300];
-	int n;
+	uint64_t map = get(s, scope, TW_PERFETTO_MAPPING, i->number[3]);
+	struct tw_str path = tw_perfetto_intern_str(s->texts, (uint32_t)map);
+	struct tw_str build_id = tw_perfetto_intern_str(s->texts, (uint32_t)(map >> 32));
+	char place[TW_NATIVE_FRAME_BYTES];
 
-	if (tw_perfetto_intern_str(s->texts, name).len == 0) {
-		n = snprintf(place, sizeof place, "%.*s+0x%llx",
-		        (int)(file.len < 256 ? file.len : 256), file.len ? file.ptr : "",
-		        (unsigned long long)i->number[4]);
-		if (file.len == 0)
-			n = snprintf(place, sizeof place, "[unknown]");
-		if (!tw_perfetto_intern_text(
-		            s->texts, (struct tw_str){place, (size_t)n}, offset, &name))
-			return false;
-	}
+	if (tw_perfetto_intern_str(s->texts, name).len == 0 &&
+	        !tw_perfetto_intern_text(s->texts,
+	                place_of(tw_str_last_component(path), build_id, i->number[4], place),
+	                offset, &name))
+		return false;
 	return set(s, scope, TW_PERFETTO_FRAME, i->iid, tw_perfetto_intern_sym(s->texts, name));
 }
 
@@ -161,6 +191,7 @@ static int pass_of(uint32_t field)
 	switch (field) {
 	case 2:  /* event names */
 	case 5:  /* functions */
+	case 16: /* build ids */
 	case 17: /* mapping paths */
 	case 48: /* tasks */
 		return 0;
@@ -190,6 +221,9 @@ static enum tw_status take(struct tw_perfetto_stacks *s, const struct tw_pb_fiel
 		break;
 	case 5:
 		ok = set_text(s, scope, TW_PERFETTO_FUNCTION, &i, offset);
+		break;
+	case 16:
+		ok = set_build_id(s, scope, &i, offset);
 		break;
 	case 17:
 		ok = set_text(s, scope, TW_PERFETTO_PATH, &i, offset);

@@ -7,13 +7,15 @@
  *   profile {1 sample_type, 2 samples, 5 period_type, 6 period}
  *   sample {1 stack, 2 attributes, 4 values, 5 timestamps}      stack {1 locations}
  *   location {1 mapping, 2 address, 3 lines {1 function}}        function {1 name}
- *   type {1 type, 2 unit}    attribute {1 key, 2 value {1 text, 3 number}}    mapping {4 file}
+ *   type {1 type, 2 unit}    attribute {1 key, 2 value {1 text, 3 number}}    mapping {1 start,
+ *   2 limit, 3 offset, 4 file, 5 attributes}
  *
  * References are indexes into the dictionary, which may come last, so the message is kept and read
  * at its end.  A recording may hold profiles of several types; those of the first one's type are
  * read.  If samples have timestamps they are stacks at those times, otherwise sums without times
  * (samples.h).  A count of samples with a period of time is that much time.  "thread.id",
- * "thread.name" of a sample and "process.pid" of its resource separate threads.  Stacks as ranges
+ * "thread.name" of a sample and "process.pid" of its resource separate threads;
+ * "process.executable.build_id.gnu" of a mapping is its build id.  Stacks as ranges
  * of locations, before stacks had a table, are refused.  Learned from
  * open-telemetry/opentelemetry-proto.
  */
@@ -207,6 +209,39 @@ static uint32_t function_sym(struct otlp *s, uint64_t index)
 	return sym;
 }
 
+static struct tw_str build_id_of(struct otlp *s, uint64_t attribute)
+{
+	struct tw_pb m = referred(s, ATTRIBUTES, attribute);
+
+	if (!tw_str_eq(text(s, tw_pb_number_of(m, 1)), TW_STR("process.executable.build_id.gnu")))
+		return (struct tw_str){0};
+	return text_of(message_of(m, 2), 1);
+}
+
+/* A location without a function. */
+static uint32_t address_sym(struct otlp *s, struct tw_pb location)
+{
+	struct tw_pb m = referred(s, MAPPINGS, tw_pb_number_of(location, 1));
+	struct tw_sums_place place = {.address = tw_pb_number_of(location, 2),
+	        .start = tw_pb_number_of(m, 1),
+	        .limit = tw_pb_number_of(m, 2),
+	        .offset = tw_pb_number_of(m, 3),
+	        .path = text(s, tw_pb_number_of(m, 4))};
+	struct tw_pb_field f;
+	uint64_t attribute;
+
+	while (place.build_id.len == 0 && tw_pb_next(&m, &f)) {
+		struct tw_pb packed = tw_pb_in(&f);
+
+		if (f.number == 5 && f.type == TW_PB_VARINT)
+			place.build_id = build_id_of(s, f.value);
+		while (f.number == 5 && f.type == TW_PB_BYTES && place.build_id.len == 0 &&
+		        tw_pb_number(&packed, &attribute))
+			place.build_id = build_id_of(s, attribute);
+	}
+	return tw_sums_address(&s->sums, &place);
+}
+
 static void add_location(struct otlp *s, uint64_t index)
 {
 	struct tw_pb location =
@@ -225,13 +260,8 @@ static void add_location(struct otlp *s, uint64_t index)
 		named = true;
 		tw_sums_frame(&s->sums, function_sym(s, tw_pb_number_of(tw_pb_in(&f), 1)));
 	}
-	if (!named) {
-		struct tw_pb mapping = referred(s, MAPPINGS, tw_pb_number_of(location, 1));
-
-		tw_sums_frame(
-		        &s->sums, tw_sums_address(&s->sums, text(s, tw_pb_number_of(mapping, 4)),
-		                          tw_pb_number_of(location, 2)));
-	}
+	if (!named)
+		tw_sums_frame(&s->sums, address_sym(s, location));
 }
 
 static void add_stack(struct otlp *s, uint64_t index)

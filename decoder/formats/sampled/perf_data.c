@@ -9,7 +9,8 @@
  *   features follow the data, as offset and size in the order of their bits: 129 keys and values of
  *   the recording, each ended by NUL; 128 and 132 files with symbols, the second as protobuf
  *     1 path, 2 kind, 3 lowest address, 4 symbol {1 address, 2 length, 3 name}, 6 and 7 {1 offset
- * of the lowest address}; 134 maps from before the recording, as records
+ * of the lowest address}; 134 maps from before the recording, as records; 2 build ids, as records:
+ *   i32 pid, 24 bytes: up to 20 of an id and their number, path
  *
  * Names are at the end and CPUs are not in the order of time, so the file is kept and read at its
  * end: files with symbols, then records by time.  Addresses of callers are those of the return;
@@ -47,7 +48,13 @@ enum {
 	MAX_RATIO_FREE = 1 << 20
 };
 
-enum { FEATURE_FILE = 128, FEATURE_META = 129, FEATURE_FILE2 = 132, FEATURE_MAPS = 134 };
+enum {
+	FEATURE_BUILD_ID = 2,
+	FEATURE_FILE = 128,
+	FEATURE_META = 129,
+	FEATURE_FILE2 = 132,
+	FEATURE_MAPS = 134
+};
 
 enum {
 	TYPE_MMAP = 1,
@@ -82,7 +89,15 @@ enum {
 	HAS_IDENTIFIER = 0x10000
 };
 
-enum { MISC_CPU_MODE = 7, MISC_KERNEL = 1, MISC_COMM_EXEC = 1 << 13, PROT_JIT = 0x4000 };
+enum {
+	MISC_CPU_MODE = 7,
+	MISC_KERNEL = 1,
+	MISC_COMM_EXEC = 1 << 13,
+	MISC_MAP_HAS_BUILD_ID = 1 << 14,
+	MISC_BUILD_ID_HAS_SIZE = 1 << 15,
+	PROT_JIT = 0x4000,
+	BUILD_ID_BYTES = 20
+};
 
 #define MAGIC        "PERFILE2"
 #define MAX_TIME_NS  ((uint64_t)1 << 61)
@@ -636,6 +651,46 @@ static int by_time(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
+/* --- build ids --- */
+
+/* Older versions fill a shorter id with zeros. */
+static size_t build_id_bytes(const uint8_t *id)
+{
+	static const uint8_t zeros[BUILD_ID_BYTES];
+
+	for (size_t n = 8; n < BUILD_ID_BYTES; n += 8)
+		if (memcmp(id + n, zeros, BUILD_ID_BYTES - n) == 0)
+			return n;
+	return BUILD_ID_BYTES;
+}
+
+static bool read_build_id(struct perf_data *s, struct span b)
+{
+	const bool has_size = tw_u16le(b.p + 4) & MISC_BUILD_ID_HAS_SIZE;
+	const uint8_t *id = b.p + RECORD_HEAD + 4;
+	size_t n;
+
+	if (!skip(&b, RECORD_HEAD + 4 + BUILD_ID_BYTES + 4))
+		return true; /* truncated */
+	n = has_size ? id[BUILD_ID_BYTES] : build_id_bytes(id);
+	return n > BUILD_ID_BYTES || tw_perf_build_id(s->maps, take_text(&b), id, n);
+}
+
+static enum tw_status read_build_ids(struct perf_data *s, struct tw_err *err)
+{
+	struct span b = feature(s, FEATURE_BUILD_ID);
+
+	while (b.n >= RECORD_HEAD) {
+		struct span one = {b.p, tw_u16le(b.p + 6)};
+
+		if (one.n < RECORD_HEAD || !skip(&b, one.n))
+			break;
+		if (!read_build_id(s, one))
+			return tw_oom(err);
+	}
+	return TW_OK;
+}
+
 /* --- threads --- */
 
 /* The slot with the thread, or the free one where it belongs. */
@@ -890,14 +945,17 @@ static enum tw_status take_map(struct perf_data *s, const struct record *r, stru
 {
 	const bool is_second = tw_u32le(r->p) == TYPE_MMAP2;
 	const bool in_kernel = (tw_u16le(r->p + 4) & MISC_CPU_MODE) == MISC_KERNEL;
+	const bool has_id = is_second && tw_u16le(r->p + 4) & MISC_MAP_HAS_BUILD_ID;
 	struct tw_perf_map map = {0};
 	struct span b = {r->p, r->n};
+	const uint8_t *id; /* u8 bytes of it, three others, up to 20 bytes */
 	uint32_t tid;
 	uint32_t prot = 0;
 	bool whole = skip(&b, RECORD_HEAD) && take_u32(&b, &map.pid) && take_u32(&b, &tid) &&
 	             take_u64(&b, &map.start) && take_u64(&b, &map.len) &&
 	             take_u64(&b, &map.offset);
 
+	id = b.p;
 	if (is_second)
 		whole = whole && skip(&b, 24) && take_u32(&b, &prot) && skip(&b, 4);
 	if (!whole) {
@@ -908,6 +966,9 @@ static enum tw_status take_map(struct perf_data *s, const struct record *r, stru
 	map.is_jit = (prot & PROT_JIT) != 0;
 	if (in_kernel)
 		map.pid = TW_PERF_KERNEL;
+	else if (has_id && id[0] <= BUILD_ID_BYTES &&
+	         !tw_perf_build_id(s->maps, map.path, id + 4, id[0]))
+		return tw_oom(err);
 	switch (tw_perf_map_add(s->maps, &map)) {
 	case TW_PERF_FULL:
 		repair(s, TW_REPAIR_state_lost, r->offset, 1);
@@ -1033,6 +1094,8 @@ static enum tw_status read_all(struct perf_data *s, struct tw_err *err)
 	st = read_files(s, FEATURE_FILE2, err);
 	if (st == TW_OK)
 		st = read_files(s, FEATURE_FILE, err);
+	if (st == TW_OK)
+		st = read_build_ids(s, err);
 	if (st == TW_OK)
 		st = list_all(s, err);
 	if (st != TW_OK)

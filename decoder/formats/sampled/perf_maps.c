@@ -5,6 +5,7 @@
 
 #include "decoder/base/hash.h"
 #include "decoder/base/list.h"
+#include "decoder/base/native_frame.h"
 
 enum {
 	MAX_MAPS = 16384,   /* of a process */
@@ -12,7 +13,8 @@ enum {
 	/* maps moved to insert others: limits two processes in the worst order */
 	ALL_MOVED = 1 << 28,
 	MAX_PARENTS = 8,
-	FIRST_TABLE = 64
+	FIRST_TABLE = 64,
+	RECENT = 4096 /* a power of two */
 };
 
 struct symbol {
@@ -26,7 +28,13 @@ struct file {
 	struct symbol *symbols;
 	uint32_t n;
 	bool sorted, is_art;
-	uint32_t sym; /* of frames without a symbol */
+	uint32_t sym;         /* of frames without a symbol */
+	const char *build_id; /* hex digits; NULL unknown */
+};
+
+struct place { /* an address without a symbol */
+	uint64_t address;
+	uint32_t file, sym; /* sym 0: no entry */
 };
 
 struct map {
@@ -61,6 +69,7 @@ struct tw_perf_maps {
 	uint64_t n_moved;
 	uint32_t adding;          /* index of the file that receives symbols */
 	uint32_t unknown, kernel; /* names of frames outside all maps */
+	struct place recent[RECENT];
 };
 
 struct tw_perf_maps *tw_perf_maps_new(struct tw_arena *a, uint64_t salt, struct tw_sink *sink)
@@ -207,6 +216,21 @@ bool tw_perf_file_add(struct tw_perf_maps *m, const struct tw_perf_file *info)
 	}
 	m->adding = (uint32_t)(f - m->files);
 	return true;
+}
+
+bool tw_perf_build_id(struct tw_perf_maps *m, struct tw_str path, const uint8_t *id, size_t n)
+{
+	char hex[TW_BUILD_ID_HEX];
+	struct file *f = file_of(m, path_of(path));
+
+	if (!f)
+		return false;
+	if (!tw_build_id_hex(id, n, hex) || path.len == 0 || path.ptr[0] == '[')
+		return true; /* names nothing */
+	if (f->build_id && strcmp(f->build_id, hex) == 0)
+		return true;
+	f->build_id = tw_arena_str(m->arena, tw_str_of(hex));
+	return f->build_id != NULL;
 }
 
 void tw_perf_symbol(struct tw_perf_maps *m, uint64_t vaddr, uint64_t len, struct tw_str name)
@@ -407,6 +431,33 @@ static uint32_t name_of_file(struct tw_perf_maps *m, struct file *f)
 	return f->sym;
 }
 
+/* Whether a frame of the file can be resolved later.  Without the file's kind, its address is an
+ * offset in the file. */
+static bool is_native(const struct file *f, const struct map *map, bool in_kernel)
+{
+	return f->build_id && !in_kernel && !map->is_jit &&
+	       (f->info.kind == TW_PERF_FILE_ELF || f->info.kind == TW_PERF_FILE_UNKNOWN);
+}
+
+static uint32_t name_of_address(struct tw_perf_maps *m, const struct file *f, uint64_t address)
+{
+	const uint32_t file = (uint32_t)(f - m->files);
+	struct place *p =
+	        &m->recent[tw_hash_id(address ^ (uint64_t)file << 48, m->salt) & (RECENT - 1)];
+	char text[TW_NATIVE_FRAME_BYTES];
+
+	if (p->sym == 0 || p->address != address || p->file != file)
+		*p = (struct place){address, file,
+		        m->sink->ops->name(m->sink,
+		                tw_native_frame_name(
+		                        &(struct tw_native_frame){.module = f->info.path,
+		                                .build_id = tw_str_of(f->build_id),
+		                                .address = address,
+		                                .is_offset = f->info.kind == TW_PERF_FILE_UNKNOWN},
+		                        text))};
+	return p->sym;
+}
+
 static const struct map *map_at(struct tw_perf_maps *m, uint32_t pid, uint64_t address)
 {
 	const struct process *p = known_process(m, pid);
@@ -449,6 +500,9 @@ struct tw_perf_frame tw_perf_find(
 		if (!s->sym)
 			s->sym = m->sink->ops->name(m->sink, s->name);
 		frame.sym = s->sym;
+		frame.is_named = true;
+	} else if (is_native(f, map, in_kernel)) {
+		frame.sym = name_of_address(m, f, vaddr_in(f, map, address));
 		frame.is_named = true;
 	} else {
 		frame.sym = name_of_file(m, f);

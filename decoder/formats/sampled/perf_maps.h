@@ -2,9 +2,9 @@
  * perf_maps.h - resolves addresses of perf.data to the mapped file and its symbol.
  *
  * Memory maps are applied in time order; a map replaces what it overlaps. A forked process sees
- * its parent's maps below its own. Symbols are those that simpleperf stored in the recording;
- * frames of a file without symbols are named by the file: "[libc.so]". Thread: one decode job, one
- * thread.
+ * its parent's maps below its own. Symbols are those that simpleperf stored in the recording.
+ * Frames of a file without symbols are named by their address, if the file's build id is known
+ * (native_frame.h), otherwise by the file: "[libc.so]". Thread: one decode job, one thread.
  */
 #ifndef TW_PERF_MAPS_H
 #define TW_PERF_MAPS_H
@@ -42,6 +42,9 @@ bool tw_perf_file_add(struct tw_perf_maps *m, const struct tw_perf_file *f);
 /* A symbol of the file added last; no more than it announced. */
 void tw_perf_symbol(struct tw_perf_maps *m, uint64_t vaddr, uint64_t len, struct tw_str name);
 
+/* The build id of a file: its bytes.  False: out of memory. */
+bool tw_perf_build_id(struct tw_perf_maps *m, struct tw_str path, const uint8_t *id, size_t n);
+
 struct tw_perf_map {
 	uint32_t pid;
 	uint64_t start, len, offset;
@@ -64,7 +67,7 @@ struct tw_str tw_perf_file_frame(struct tw_str path, char out[TW_PERF_FILE_FRAME
 struct tw_perf_frame {
 	uint32_t sym;    /* 0: the sink refused it */
 	uint32_t file;   /* equal for frames of one file */
-	bool is_named;   /* by a symbol, not by its file */
+	bool is_named;   /* by a symbol or an address, not by its file */
 	bool is_dex;     /* code that ART interprets */
 	bool is_art;     /* of ART itself */
 	bool is_dropped; /* for the caller */

@@ -2,7 +2,8 @@
  * pprof.c - profiles in pprof's format, profile.proto.
  *
  *   1 sample_type {1 type, 2 unit}    2 sample {1 locations, innermost first; 2 values; 3 labels}
- *   3 mapping {1 id, 5 filename}      4 location {1 id, 2 mapping, 3 address, 4 line {1 function}}
+ *   3 mapping {1 id, 2 start, 3 limit, 4 offset, 5 filename, 6 build id}
+ *       4 location {1 id, 2 mapping, 3 address, 4 line {1 function}}
  *   5 function {1 id, 2 name}         6 string_table        14 default_sample_type
  *   label {1 key, 2 text, 3 number}
  *
@@ -232,11 +233,16 @@ static size_t size_of(const struct entry *e)
 static uint32_t address_sym(struct pprof *s, struct tw_pb location)
 {
 	const struct entry *mapping = find(&s->mappings, tw_pb_number_of(location, 2));
-	struct tw_str path = {0};
+	struct tw_sums_place place = {.address = tw_pb_number_of(location, 3)};
 
-	if (mapping && tw_sums_may_read(&s->sums, size_of(mapping)))
-		path = text(s, tw_pb_number_of(mapping->message, 5));
-	return tw_sums_address(&s->sums, path, tw_pb_number_of(location, 3));
+	if (mapping && tw_sums_may_read(&s->sums, size_of(mapping))) {
+		place.start = tw_pb_number_of(mapping->message, 2);
+		place.limit = tw_pb_number_of(mapping->message, 3);
+		place.offset = tw_pb_number_of(mapping->message, 4);
+		place.path = text(s, tw_pb_number_of(mapping->message, 5));
+		place.build_id = text(s, tw_pb_number_of(mapping->message, 6));
+	}
+	return tw_sums_address(&s->sums, &place);
 }
 
 static uint32_t function_sym(struct pprof *s, uint64_t id)

@@ -2,9 +2,10 @@
 
 #include <stdio.h>
 
+#include "decoder/base/native_frame.h"
 #include "decoder/formats/thread_label.h"
 
-enum { ALL = 1, FILE_BYTES = 200, NAME_BYTES = 256 };
+enum { ALL = 1, FILE_BYTES = 200 };
 enum { READS_A_BYTE = 8192, READS_LEAST = 1 << 20 };
 #define READS_MOST (UINT64_C(1) << 36)
 
@@ -106,16 +107,23 @@ int64_t tw_sums_unit_ns(struct tw_str unit)
 	return 0;
 }
 
-uint32_t tw_sums_address(struct tw_sums *s, struct tw_str path, uint64_t address)
+uint32_t tw_sums_address(struct tw_sums *s, const struct tw_sums_place *p)
 {
-	struct tw_str file = tw_str_last_component(path);
-	char name[NAME_BYTES];
+	struct tw_str file = tw_str_last_component(p->path);
+	const bool in_memory = p->address >= p->start && p->address < p->limit;
+	char id[TW_BUILD_ID_HEX], name[TW_NATIVE_FRAME_BYTES];
+	struct tw_native_frame native = {.module = file, .is_offset = in_memory};
 	int n;
 
+	if (file.len && tw_build_id_clean(p->build_id, id)) {
+		native.build_id = tw_str_of(id);
+		native.address = in_memory ? p->address - p->start + p->offset : p->address;
+		return s->sink->ops->name(s->sink, tw_native_frame_name(&native, name));
+	}
 	if (file.len)
 		n = snprintf(name, sizeof name, "[%.*s]",
 		        (int)(file.len < FILE_BYTES ? file.len : FILE_BYTES), file.ptr);
 	else
-		n = snprintf(name, sizeof name, "0x%llx", (unsigned long long)address);
+		n = snprintf(name, sizeof name, "0x%llx", (unsigned long long)p->address);
 	return s->sink->ops->name(s->sink, (struct tw_str){name, (size_t)n});
 }

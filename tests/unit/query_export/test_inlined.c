@@ -286,8 +286,63 @@ static void test_outlines(void **state)
 	close_world(&w);
 }
 
+#define NATIVE "(BuildId:aabbccdd)"
+
+/* An image of two functions. */
+static void put_symbols(struct tw_buf *image)
+{
+	static const uint8_t id[32] = {0xaa, 0xbb, 0xcc, 0xdd};
+
+	tw_buf_init(image, 1 << 12);
+	(void)tw_buf_add(image, "TWELF1\0", 8);
+	(void)tw_buf_add_u32le(image, 2);
+	(void)tw_buf_add_u32le(image, 0);
+	(void)tw_buf_add_u64le(image, 7);
+	(void)tw_buf_add_u64le(image, 4);
+	(void)tw_buf_add(image, id, sizeof id);
+	for (uint32_t i = 0; i < 2; i++) {
+		(void)tw_buf_add_u64le(image, 0x100 + 0x100 * i);
+		(void)tw_buf_add_u64le(image, 0x80);
+		(void)tw_buf_add_u32le(image, 3 * i);
+		(void)tw_buf_add_u32le(image, 3 + i);
+	}
+	(void)tw_buf_add(image, "paytail", 7);
+	assert_int_equal(tw_buf_status(image), TW_OK);
+}
+
+/* Frames of a library: one for each module and stack until its symbols come, then by function. */
+static void test_native_frames(void **state)
+{
+	static const char *const stacks[] = {"run l.so+0x101" NATIVE " l.so+0x201" NATIVE
+	                                     " l.so+0x210" NATIVE,
+	        "run l.so+0x110" NATIVE " l.so+0x1f0" NATIVE,
+	        "run l.so+0x110" NATIVE " o.so+0x1(BuildId:11223344) l.so+0x222" NATIVE};
+	struct tw_native_map map;
+	const struct tw_natives natives = {&map, 1};
+	struct tw_tree t;
+
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		struct world w = {.arena = tw_arena_new(1 << 20)};
+
+		put_symbols(&w.image);
+		assert_int_equal(tw_native_open(w.image.data, w.image.len, &map, NULL), TW_OK);
+		w.names.natives = late ? &natives : NULL;
+		write_stack(&w, stacks, 3);
+		assert_int_equal(tw_trace_file_inline(w.f.file, &w.names, NULL), TW_OK);
+		t = check(&w);
+		assert_string_equal(told(&w, &t),
+		        late ? "1 run 300/30; 2 pay 270/30; 3 [l.so] 80/80; 3 [o.so] 80/10; "
+		               "4 tail 70/70; 3 tail 80/10; 4 tail 70/70"
+		             : "1 run 300/30; 2 [l.so] 270/190; 3 [o.so] 80/10; "
+		               "4 [l.so] 70/70");
+		close_world(&w);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_mapping),
+        cmocka_unit_test(test_native_frames),
         cmocka_unit_test(test_views_agree),
         cmocka_unit_test(test_range),
         cmocka_unit_test(test_outlines),
