@@ -315,7 +315,7 @@ CREATE TABLE mapping_job (
 	project_id TEXT NOT NULL,
 	job_id TEXT NOT NULL,
 	build_id TEXT NOT NULL,
-	kind INTEGER NOT NULL,                  -- 0 method mapping, 1 R8's
+	kind INTEGER NOT NULL,                  -- 0 method mapping, 1 R8's, 2 native symbols
 	source_sha256 TEXT NOT NULL,            -- the upload; '' after it failed
 	may_replace INTEGER NOT NULL DEFAULT 0, -- a mapping with other content
 	claimed INTEGER NOT NULL DEFAULT 0,     -- 0 queued, 1 being compiled, 2 failed

@@ -139,6 +139,7 @@ static enum watched watch(struct compiler *c, struct tw_child *child)
 static enum tw_status start_child(
         struct compiler *c, int input, struct tw_child *child, struct tw_err *err)
 {
+	static const char *const tasks[] = {"map", "retrace", "symbols"};
 	const struct tw_config *config = c->of->app->config;
 	json_t *limits = tw_child_limits(config);
 	struct tw_child_task t = {NULL, -1, -1, &input, 1, config->worker_wall_s, true};
@@ -148,8 +149,8 @@ static enum tw_status start_child(
 	if (limits)
 		(void)json_object_set_new(limits, "decoded_bytes",
 		        json_integer((json_int_t)config->max_mapping_bytes));
-	t.task = task = json_pack("{s:s,s:o}", "kind",
-	        c->sent.kind == TW_MAPPING_RETRACE ? "retrace" : "map", "limits", limits);
+	t.task = task = json_pack("{s:s,s:s,s:o}", "kind", tasks[c->sent.kind], "build",
+	        c->sent.build_id, "limits", limits);
 	if (!task)
 		return tw_oom(err);
 	st = tw_blobs_check_reserve(c->of->app->blobs, err); /* the reserve is for deletes */
@@ -319,7 +320,7 @@ static void log_end(const struct compiler *c, const char *outcome, const struct 
 	tw_metrics_mapping(c->of->app->metrics, outcome);
 	tw_log(why ? TW_LOG_WARN : TW_LOG_INFO, "mapping_compiled",
 	        tw_log_text("build", c->sent.build_id),
-	        tw_log_text("kind", c->sent.kind == TW_MAPPING_RETRACE ? "retrace" : "methods"),
+	        tw_log_text("kind", tw_mapping_kind_words[c->sent.kind]),
 	        tw_log_text("outcome", outcome), tw_log_number("try", c->job.tries),
 	        tw_log_number("ms", tw_monotonic_ms() - c->started_ms),
 	        tw_log_text("why", why ? why->msg : ""));

@@ -520,6 +520,8 @@ static enum tw_status run(const json_t *task, json_t **ret, struct tw_err *err)
 		return st;
 	if (is_source(task))
 		return tw_worker_source(task, ret, err);
+	if (strcmp(kind, "symbols") == 0)
+		return tw_worker_symbols(task, ret, err);
 	if (strcmp(kind, "map") == 0)
 		return tw_worker_map(task, ret, err);
 	return strcmp(kind, "retrace") == 0 ? tw_worker_retrace(task, ret, err)

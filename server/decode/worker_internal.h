@@ -30,7 +30,8 @@ enum tw_status tw_worker_write(int fd, const uint8_t *p, size_t n, struct tw_err
 /* A line before the answer, for a parent that has set child.early (child.h). */
 void tw_worker_send_line(const json_t *o);
 
-/* Tasks "map" and "retrace": *ret has the counts; the caller frees with json_decref. */
+/* Tasks "map", "retrace" and "symbols": *ret has the counts; the caller frees with json_decref. */
+enum tw_status tw_worker_symbols(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_worker_map(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
 /* Task "preflight": checks uploads (preflight_protocol.h) until its input ends. */
 enum tw_status tw_worker_preflight(

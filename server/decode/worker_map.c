@@ -1,11 +1,15 @@
 /*
- * worker_map.c - the child that compiles a mapping to an image in which names are looked up.
+ * worker_map.c - the child that compiles a mapping, or the symbols of a native library, to an image
+ * in which names are looked up.
  */
 #include "server/decode/worker_internal.h"
+
+#include <string.h>
 
 #include "decoder/base/unzip.h"
 #include "decoder/symbols/method_map.h"
 #include "decoder/symbols/retrace.h"
+#include "server/decode/native_write.h"
 
 static enum tw_status push_map(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
 {
@@ -110,6 +114,50 @@ enum tw_status tw_worker_retrace(const json_t *task, json_t **ret, struct tw_err
 			st = tw_oom(err);
 	}
 	tw_retrace_writer_free(w);
+	tw_buf_done(&image);
+	return st;
+}
+
+static enum tw_status push_symbols(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_native_writer_push(arg, p, n, err);
+}
+
+/* The task's build is "elf:" and the build id that the client gave. */
+static enum tw_status check_build_id(
+        const json_t *task, const struct tw_native_stats *stats, struct tw_err *err)
+{
+	const char *build = json_string_value(json_object_get(task, "build"));
+	const char *given = build ? strchr(build, ':') : NULL;
+
+	if (given && strcmp(given + 1, stats->build_id) == 0)
+		return TW_OK;
+	return tw_fail(err, TW_CORRUPT, "the file's build id is %s", stats->build_id);
+}
+
+enum tw_status tw_worker_symbols(const json_t *task, json_t **ret, struct tw_err *err)
+{
+	struct tw_limits limits = tw_worker_limits(json_object_get(task, "limits"));
+	struct tw_native_writer *w = tw_native_writer_new(limits.max_decoded_bytes);
+	struct tw_native_stats stats;
+	struct tw_buf image;
+	enum tw_status st;
+
+	tw_buf_init(&image, limits.max_decoded_bytes);
+	st = w ? read_map(push_symbols, w, &limits, err) : tw_oom(err);
+	if (st == TW_OK)
+		st = tw_native_writer_finish(w, &image, &stats, err);
+	if (st == TW_OK)
+		st = check_build_id(task, &stats, err);
+	if (st == TW_OK)
+		st = tw_worker_write(TW_WORKER_OUTPUT, image.data, image.len, err);
+	if (st == TW_OK) {
+		*ret = json_pack("{s:I,s:I,s:s}", "entries", (json_int_t)stats.functions,
+		        "first_malformed", (json_int_t)-1, "version", stats.name);
+		if (!*ret)
+			st = tw_oom(err);
+	}
+	tw_native_writer_free(w);
 	tw_buf_done(&image);
 	return st;
 }

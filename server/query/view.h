@@ -21,6 +21,7 @@ struct tw_view {
 	const struct tw_method_ref *methods;
 	uint32_t n_methods;
 	char map_sha256[TW_SHA256_HEX], retrace_sha256[TW_SHA256_HEX]; /* "" without a mapping */
+	uint64_t natives_version; /* of the symbols that name its native frames (natives.h) */
 	int64_t rules_version; /* version of the rules that the response depends on too; 0 none */
 };
 

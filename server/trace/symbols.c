@@ -19,9 +19,10 @@ struct tw_symbols_ref {
 	char sha256[TW_SHA256_HEX];
 	void *data;
 	size_t len;
-	struct tw_map map; /* one of the two, by the kind of image */
+	struct tw_map map; /* one of the three, by the kind of image */
 	struct tw_retrace retrace;
-	bool is_retrace;
+	struct tw_native_map native;
+	bool is_retrace, is_native;
 	unsigned users;
 	uint64_t last_use;
 };
@@ -82,7 +83,10 @@ static enum tw_status map_file(int fd, struct tw_symbols_ref *r, struct tw_err *
 	r->data = data;
 	r->len = (size_t)st.st_size;
 	r->is_retrace = tw_retrace_open(r->data, r->len, &r->retrace, NULL) == TW_OK;
-	return r->is_retrace ? TW_OK : tw_map_open(r->data, r->len, &r->map, err);
+	r->is_native = tw_native_open(r->data, r->len, &r->native, NULL) == TW_OK;
+	if (r->is_retrace || r->is_native)
+		return TW_OK;
+	return tw_map_open(r->data, r->len, &r->map, err);
 }
 
 /* Adds the image open on fd at the front of the list. */
@@ -188,10 +192,15 @@ void tw_symbols_release(struct tw_symbols *s, struct tw_symbols_ref *r)
 
 const struct tw_map *tw_symbols_map(const struct tw_symbols_ref *r)
 {
-	return r && r->data && !r->is_retrace ? &r->map : NULL;
+	return r && r->data && !r->is_retrace && !r->is_native ? &r->map : NULL;
 }
 
 const struct tw_retrace *tw_symbols_retrace(const struct tw_symbols_ref *r)
 {
 	return r && r->is_retrace ? &r->retrace : NULL;
+}
+
+const struct tw_native_map *tw_symbols_native(const struct tw_symbols_ref *r)
+{
+	return r && r->is_native ? &r->native : NULL;
 }

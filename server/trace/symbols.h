@@ -22,8 +22,9 @@ struct tw_symbols *tw_symbols_free(struct tw_symbols *s);
 enum tw_status tw_symbols_acquire(struct tw_symbols *s, const char *image_sha256,
         struct tw_symbols_ref **ret, struct tw_err *err) TW_MUST_USE;
 void tw_symbols_release(struct tw_symbols *s, struct tw_symbols_ref *r);
-/* NULL: no mapping, or one of the other kind. */
+/* NULL: no mapping, or one of another kind. */
 const struct tw_map *tw_symbols_map(const struct tw_symbols_ref *r);
 const struct tw_retrace *tw_symbols_retrace(const struct tw_symbols_ref *r);
+const struct tw_native_map *tw_symbols_native(const struct tw_symbols_ref *r);
 
 #endif

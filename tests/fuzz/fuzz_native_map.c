@@ -1,9 +1,9 @@
 /* Symbols of native libraries: ELF files, and images; see mapping.h. */
 #include <string.h>
 
-#include "decoder/symbols/native_map.h"
 #include "fuzz.h"
 #include "mapping.h"
+#include "server/decode/native_write.h"
 
 static void *start(void)
 {

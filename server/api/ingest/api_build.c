@@ -43,8 +43,10 @@ struct mapping {
 
 static const char *file_of(const struct mapping *m)
 {
-	return m->kind == TW_MAPPING_RETRACE ? "R8's or ProGuard's mapping.txt"
-	                                     : "methodMapping.txt";
+	static const char *const files[] = {
+	        "methodMapping.txt", "R8's or ProGuard's mapping.txt", "a .so with its symbols"};
+
+	return files[m->kind];
 }
 
 static uint64_t max_mapping(const struct tw_app *app)
@@ -60,6 +62,27 @@ static enum tw_status build_id_of(struct tw_req *r, const char **ret, struct tw_
 	if (st == TW_OK)
 		*ret = id;
 	return st;
+}
+
+/* Symbols of a native library have builds of their own. */
+static enum tw_status check_kind(
+        const char *build_id, enum tw_mapping_kind kind, struct tw_err *err)
+{
+	const bool is_native = tw_str_starts(tw_str_of(build_id), TW_STR(TW_NATIVE_BUILD));
+	char clean[TW_BUILD_ID_HEX];
+	const char *id = is_native ? build_id + strlen(TW_NATIVE_BUILD) : "";
+
+	if (kind != TW_MAPPING_SYMBOLS)
+		return !is_native ? TW_OK
+		                  : tw_fail(err, TW_BAD_REQUEST,
+		                            "builds of native libraries (elf:...) have symbols, "
+		                            "and no "
+		                            "other mapping");
+	if (tw_build_id_clean(tw_str_of(id), clean) && strcmp(clean, id) == 0)
+		return TW_OK;
+	return tw_fail(err, TW_BAD_REQUEST,
+	        "symbols belong to build elf:ID, where ID is the library's build id in lower-case "
+	        "hex digits (readelf -n)");
 }
 
 /* Refuses before anything is stored, and before a client that sent Expect: 100-continue sends the
@@ -97,6 +120,8 @@ static enum tw_status begin(struct tw_req *r, enum tw_mapping_kind kind, struct 
 	tw_req_set_state(r, m);
 	m->kind = kind;
 	st = build_id_of(r, &m->build_id, err);
+	if (st == TW_OK)
+		st = check_kind(m->build_id, kind, err);
 	m->wait_s = tw_req_number(r, "wait");
 	if (st == TW_OK && tw_req_content_length(r) == 0)
 		st = tw_fail_at(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
@@ -114,6 +139,11 @@ static enum tw_status begin_mapping(struct tw_req *r, struct tw_err *err)
 static enum tw_status begin_retrace(struct tw_req *r, struct tw_err *err)
 {
 	return begin(r, TW_MAPPING_RETRACE, err);
+}
+
+static enum tw_status begin_symbols(struct tw_req *r, struct tw_err *err)
+{
+	return begin(r, TW_MAPPING_SYMBOLS, err);
 }
 
 static enum tw_status mapping_body(struct tw_req *r, const void *p, size_t n, struct tw_err *err)
@@ -456,6 +486,18 @@ const struct tw_route tw_routes_build[] = {
                 .end = end_mapping,
                 .abort = abort_mapping,
                 .summary = "Sets R8's or ProGuard's mapping of a build"},
+        {.method = "PUT",
+                .path = "/api/v1/builds/{build_id}/symbols",
+                .needs = TW_NEED_INGEST,
+                .params = TW_PARAMS(wait_params),
+                .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
+                .upload = true,
+                .max_body = max_mapping,
+                .begin = begin_symbols,
+                .body = mapping_body,
+                .end = end_mapping,
+                .abort = abort_mapping,
+                .summary = "Sets the symbols of a native library"},
         {.method = "PUT",
                 .path = "/api/v1/builds/{build_id}/commit",
                 .needs = TW_NEED_INGEST,

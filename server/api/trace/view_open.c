@@ -13,6 +13,7 @@
 #include "server/decode/jobs.h"
 #include "server/http/metrics.h"
 #include "server/ingest/backlog.h"
+#include "server/query/natives.h"
 #include "server/storage/blob.h"
 #include "server/trace/trace_stored.h"
 
@@ -65,9 +66,27 @@ static enum tw_status open_mappings(struct tw_view *v, struct tw_err *err)
 		st = acquire(v, v->retrace_sha256, &v->retrace_ref, err);
 	if (st != TW_OK)
 		return st;
-	v->names =
-	        (struct tw_names){tw_symbols_map(v->map_ref), tw_symbols_retrace(v->retrace_ref)};
+	v->names = (struct tw_names){
+	        tw_symbols_map(v->map_ref), tw_symbols_retrace(v->retrace_ref), NULL};
 	return TW_OK;
+}
+
+/* The file copies the names that it takes of symbols. */
+static enum tw_status inline_frames(struct tw_view *v, struct tw_err *err)
+{
+	struct tw_app *app = tw_req_app(v->req);
+	struct tw_natives_open natives;
+	struct tw_names names = v->names;
+	enum tw_status st = tw_natives_open(app->catalogue, app->symbols, v->row.project_id,
+	        v->file, tw_req_arena(v->req), &natives, err);
+
+	if (st != TW_OK)
+		return st;
+	names.natives = &natives.natives;
+	v->natives_version = natives.version;
+	st = tw_trace_file_inline(v->file, &names, err);
+	tw_natives_close(app->symbols, &natives);
+	return st;
 }
 
 static enum tw_status open_file(struct tw_view *v, struct tw_err *err)
@@ -77,7 +96,7 @@ static enum tw_status open_file(struct tw_view *v, struct tw_err *err)
 	        tw_trace_stored_open_by(tw_req_app(v->req)->blobs, v->row.id, until, &v->file, err);
 
 	if (st == TW_OK)
-		st = tw_trace_file_inline(v->file, &v->names, err);
+		st = inline_frames(v, err);
 	if (st == TW_OK)
 		st = tw_trace_file_method_refs(v->file, &v->methods, &v->n_methods, err);
 	return st;
@@ -234,7 +253,7 @@ void tw_view_close(struct tw_view *v)
 	tw_symbols_release(tw_req_app(v->req)->symbols, v->map_ref);
 	tw_symbols_release(tw_req_app(v->req)->symbols, v->retrace_ref);
 	v->map_ref = v->retrace_ref = NULL;
-	v->names = (struct tw_names){NULL, NULL};
+	v->names = (struct tw_names){NULL, NULL, NULL};
 }
 
 enum tw_status tw_view_threads(
@@ -286,14 +305,14 @@ struct tw_deadline tw_view_deadline(const struct tw_view *v)
 	return (struct tw_deadline){time_is_up, v->req};
 }
 
-/* The URL identifies the query, so the ETag covers trace, decoder and mapping. */
+/* The URL identifies the query, so the ETag covers trace, decoder, mapping and symbols. */
 bool tw_view_unchanged(const struct tw_view *v)
 {
 	char tag[192];
 
-	(void)snprintf(tag, sizeof tag, "%s-%s-%u-%.16s-%.16s-%llx", TW_VERSION, v->row.id,
+	(void)snprintf(tag, sizeof tag, "%s-%s-%u-%.16s-%.16s-%llx-%llx", TW_VERSION, v->row.id,
 	        v->row.summary.decoder_version, v->map_sha256, v->retrace_sha256,
-	        (unsigned long long)v->rules_version);
+	        (unsigned long long)v->natives_version, (unsigned long long)v->rules_version);
 	return tw_req_reply_unchanged(v->req, tag);
 }
 

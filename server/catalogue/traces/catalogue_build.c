@@ -13,6 +13,8 @@
 const char *const tw_mapping_state_names[] = {
         "none", "queued", "compiling", "ready", "failed", NULL};
 
+const char *const tw_mapping_kind_words[] = {"methods", "retrace", "symbols"};
+
 /* The last upload, which has a row of mapping_job until it is in use. */
 #define UPLOAD_FIELDS(job, image)                                                                  \
 	{                                                                                          \
@@ -83,8 +85,8 @@ const struct tw_fields tw_build_fields = TW_FIELDS(build);
 
 #define SENT_OF(name, kind)                                                                        \
 	" LEFT JOIN mapping_job " name " ON " name ".project_id=build.project_id AND " name        \
-	".build_id=build.build_id AND " name ".kind=" kind
-#define BUILDS " FROM build" SENT_OF("m", "0") SENT_OF("r", "1")
+	".build_id=build.build_id AND " name ".kind" kind
+#define BUILDS " FROM build" SENT_OF("m", "<>1") SENT_OF("r", "=1")
 
 enum { LIMIT_MAX = 500 };
 

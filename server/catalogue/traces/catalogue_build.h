@@ -18,7 +18,11 @@ struct tw_catalogue;
 struct tw_job_row;
 struct tw_fields; /* catalogue_row.h: the JSON of rows */
 
-enum tw_mapping_kind { TW_MAPPING_METHODS, TW_MAPPING_RETRACE };
+/* SYMBOLS: of a native library.  Its build's id is "elf:" and the library's build id; the build has
+ * them in place of a method mapping, with functions as entries and SONAME as version. */
+enum tw_mapping_kind { TW_MAPPING_METHODS, TW_MAPPING_RETRACE, TW_MAPPING_SYMBOLS };
+extern const char *const tw_mapping_kind_words[]; /* by kind */
+#define TW_NATIVE_BUILD "elf:"
 enum tw_mapping_state { /* of a build's last upload of that kind */
 	TW_MAPPING_NONE,
 	TW_MAPPING_QUEUED,

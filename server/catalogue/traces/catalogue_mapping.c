@@ -207,7 +207,7 @@ enum tw_status tw_catalogue_mapping_add(struct tw_catalogue *c, const struct tw_
 	char id[TW_ID_BYTES];
 	struct add a = {.sent = sent, .arena = arena, .dropped = "", .job_id = id};
 	const struct tw_change change = {"mapping.set", sent->project_id, sent->build_id,
-	        .facts = {{"kind", sent->kind == TW_MAPPING_RETRACE ? "retrace" : "methods"}}};
+	        .facts = {{"kind", tw_mapping_kind_words[sent->kind]}}};
 	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
 
 	if (st == TW_OK)
@@ -257,7 +257,7 @@ enum tw_status tw_catalogue_mapping_get(struct tw_catalogue *c, const struct tw_
 		if (found)
 			*ret = (struct tw_mapping_sent){.project_id = job->project_id,
 			        .build_id = tw_cat_text(&q, 0, a),
-			        .kind = tw_cat_int(&q, 1) ? TW_MAPPING_RETRACE : TW_MAPPING_METHODS,
+			        .kind = (enum tw_mapping_kind)tw_cat_int(&q, 1),
 			        .source_sha256 = tw_cat_text(&q, 2, a),
 			        .bytes = (uint64_t)tw_cat_int(&q, 3),
 			        .may_replace = tw_cat_int(&q, 4) != 0,

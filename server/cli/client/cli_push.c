@@ -6,9 +6,11 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +25,7 @@
 #include "server/cli/client/cli_server.h"
 #include "server/cli/client/push_body.h"
 #include "server/cli/client/push_client.h"
+#include "server/decode/native_write.h"
 
 enum {
 	MAX_META = 64,
@@ -371,8 +374,8 @@ static enum tw_status send_until_compiled(struct push *p, const char *url, const
 	}
 }
 
-static enum tw_status send_mapping(
-        struct push *p, const char *kind, const char *file, struct tw_err *err)
+static enum tw_status send_mapping(struct push *p, const char *build_id, const char *kind,
+        const char *file, struct tw_err *err)
 {
 	struct tw_push_body body = {.copy = NULL};
 	struct tw_buf path;
@@ -380,7 +383,7 @@ static enum tw_status send_mapping(
 	enum tw_status st;
 
 	tw_buf_init(&path, MAX_QUERY);
-	st = tw_push_client_query(p->client, &path, "b", p->build_id, err);
+	st = tw_push_client_query(p->client, &path, "b", build_id, err);
 	if (st == TW_OK)
 		st = tw_push_body_open(file, &body, err);
 	if (st == TW_OK && tw_buf_add(&path, "", 1) != TW_OK)
@@ -397,11 +400,65 @@ static enum tw_status send_mapping(
 	if (st != TW_OK)
 		return st;
 	(void)fprintf(stderr, "%s of %s: %lld methods\n",
-	        strcmp(kind, "methods") == 0 ? "mapping" : "R8 mapping", p->build_id,
+	        strcmp(kind, "retrace") == 0   ? "R8 mapping"
+	        : strcmp(kind, "methods") == 0 ? "mapping"
+	                                       : kind,
+	        build_id,
 	        (long long)json_integer_value(json_object_get(
-	                answer, strcmp(kind, "methods") == 0 ? "entries" : "methods")));
+	                answer, strcmp(kind, "retrace") == 0 ? "methods" : "entries")));
 	json_decref(answer);
 	return TW_OK;
+}
+
+/* --- symbols of native libraries --- */
+
+enum { SYMBOLS_MAX_BYTES = 2047 << 20 };
+
+static enum tw_status read_build_id(
+        const char *path, char out[TW_BUILD_ID_HEX], bool *ret_elf, struct tw_err *err)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *data;
+	bool found;
+
+	*ret_elf = false;
+	if (fd < 0 || fstat(fd, &st) != 0 || st.st_size < 4 || !S_ISREG(st.st_mode)) {
+		if (fd >= 0)
+			(void)close(fd);
+		return TW_OK; /* reported where it is sent */
+	}
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	(void)close(fd);
+	if (data == MAP_FAILED)
+		return TW_OK;
+	*ret_elf = tw_native_is_elf((struct tw_str){data, 4});
+	found = *ret_elf && st.st_size <= SYMBOLS_MAX_BYTES &&
+	        tw_native_build_id((struct tw_str){data, (size_t)st.st_size}, out);
+	(void)munmap(data, (size_t)st.st_size);
+	if (*ret_elf && !found)
+		return tw_fail(err, TW_UNSUPPORTED,
+		        "a library without a build id: link it with -Wl,--build-id");
+	return TW_OK;
+}
+
+/* False: not an ELF file. */
+static bool send_symbols(struct push *p, const char *path)
+{
+	char build_id[sizeof "elf:" + TW_BUILD_ID_HEX] = "elf:";
+	struct tw_err err;
+	bool is_elf;
+	enum tw_status st = read_build_id(path, build_id + strlen("elf:"), &is_elf, &err);
+
+	if (!is_elf)
+		return false;
+	if (st == TW_OK)
+		st = send_mapping(p, build_id, "symbols", path, &err);
+	if (st != TW_OK)
+		report_failed(p, path, st, &err);
+	else if (p->sent++, p->json && print_json(path, build_id, "ready", NULL, &err) != TW_OK)
+		failed(p, path, &err);
+	return true;
 }
 
 /* --- files and folders --- */
@@ -417,7 +474,7 @@ static bool ends_with(const char *s, size_t len, const char *suffix)
 static bool is_trace_name(const char *name)
 {
 	static const char *const suffixes[] = {".bin", ".trace", ".perfetto-trace", ".pftrace",
-	        ".zip", ".tar", ".tgz", ".systrace.html", ".json", ".blockInfo"};
+	        ".zip", ".tar", ".tgz", ".systrace.html", ".json", ".blockInfo", ".so"};
 	size_t len = strlen(name);
 
 	if (name[0] == '.')
@@ -476,7 +533,8 @@ static void push_path(struct push *p, const char *path, unsigned depth)
 		(void)tw_fail_errno(&err, TW_IO, "cannot read it");
 		report_failed(p, path, TW_IO, &err);
 	} else if (is_input || !S_ISDIR(st.st_mode)) {
-		send_trace(p, path, depth);
+		if (is_input || !send_symbols(p, path))
+			send_trace(p, path, depth);
 	} else if (depth < MAX_FOLDERS) {
 		push_folder(p, path, depth);
 	} else {
@@ -525,9 +583,9 @@ static int push_all(struct push *p, int n, char **paths)
 		return TW_EXIT_USAGE;
 	}
 	if (st == TW_OK && p->mapping)
-		st = send_mapping(p, "methods", p->mapping, &err);
+		st = send_mapping(p, p->build_id, "methods", p->mapping, &err);
 	if (st == TW_OK && p->retrace)
-		st = send_mapping(p, "retrace", p->retrace, &err);
+		st = send_mapping(p, p->build_id, "retrace", p->retrace, &err);
 	if (st != TW_OK)
 		return tw_cli_failed("push", &err);
 	for (int i = 0; i < n; i++)
@@ -535,7 +593,7 @@ static int push_all(struct push *p, int n, char **paths)
 	print_skipped(p);
 	if (p->sent + p->failed == 0 && n > 0) {
 		(void)fputs("tracewell push: no trace file there (*.bin, *.trace, "
-		            "*.perfetto-trace, *.json, *.zip, *.tar, also "
+		            "*.perfetto-trace, *.json, *.zip, *.tar, *.so, also "
 		            ".zst and .gz); files that are named one by one are sent whatever "
 		            "their names\n",
 		        stderr);

@@ -50,7 +50,7 @@ enum tw_status tw_namer_open_by(const struct tw_derive_parts *p, const struct tw
 		return st;
 	}
 	ret->names = (struct tw_names){ret->map ? tw_symbols_map(ret->map) : NULL,
-	        ret->retrace ? tw_symbols_retrace(ret->retrace) : NULL};
+	        ret->retrace ? tw_symbols_retrace(ret->retrace) : NULL, NULL};
 	return TW_OK;
 }
 

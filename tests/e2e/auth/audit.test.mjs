@@ -50,6 +50,7 @@ function changes(v) {
 		['DELETE /api/v1/keys/{id}', 'key.revoke', () => `/api/v1/keys/${v.key}`, undefined, () => v.key],
 		['PUT /api/v1/builds/{build_id}/methods', 'mapping.set', '/api/v1/builds/b1/methods', sampleMapping, 'b1', { kind: 'methods' }],
 		['PUT /api/v1/builds/{build_id}/commit', 'build.commit', '/api/v1/builds/b1/commit', json({ commit: '0123abc' }), 'b1', { commit: '0123abc' }],
+		['PUT /api/v1/builds/{build_id}/symbols', 'mapping.set', '/api/v1/builds/elf:0123456789abcdef/symbols?wait=0', 'not compiled yet', 'elf:0123456789abcdef', { kind: 'symbols' }],
 		['PUT /api/v1/builds/{build_id}/retrace', 'mapping.set', '/api/v1/builds/b1/retrace', 'a.B -> c:\n    void m() -> d\n', 'b1', { kind: 'retrace' }],
 		['PUT /api/v1/retention', 'setting.set', '/api/v1/retention', { max_age_days: 365 }, 'retention'],
 		['PUT /api/v1/source/repositories', 'setting.set', '/api/v1/source/repositories', { repositories: [] }, 'source', { value: '{"repositories":[]}' }],

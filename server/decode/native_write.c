@@ -1,9 +1,8 @@
 /*
- * native_write.c - compiles the symbol table of an ELF file, read by libelf, to an image.
- *
- * The file is hostile until it is an image: it is compiled in the sandboxed child (worker_map.c).
+ * native_write.c - reads an ELF file by libelf.  It is hostile until it is an image, so this runs
+ * in the sandboxed child (worker_map.c).
  */
-#include "decoder/symbols/native_map.h"
+#include "server/decode/native_write.h"
 
 #include <elf.h>
 #include <gelf.h>

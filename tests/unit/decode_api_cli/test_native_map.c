@@ -1,4 +1,4 @@
-/* Unit tests of decoder/symbols/native_map: a library that the test compiles itself, names of
+/* Unit tests of native symbols: a library that the test compiles itself, names of
  * native frames, damaged files. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "decoder/symbols/names.h"
+#include "server/decode/native_write.h"
 #include "tests/unit/unit.h"
 
 #define BUILD_ID "0123456789abcdef0123456789abcdef01234567"

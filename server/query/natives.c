@@ -1,0 +1,112 @@
+#include "server/query/natives.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "decoder/base/hash.h"
+#include "decoder/base/list.h"
+#include "server/base/log.h"
+#include "server/catalogue/traces/catalogue_build.h"
+#include "server/trace/symbols.h"
+#include "server/trace/trace_file.h"
+
+static bool has(const struct tw_list *ids, struct tw_str id)
+{
+	const struct tw_str *list = ids->items;
+
+	for (uint32_t i = ids->n; i-- > 0;) /* frames of one library follow each other */
+		if (tw_str_eq(list[i], id))
+			return true;
+	return false;
+}
+
+/* The build ids in the names of the trace's methods. */
+static enum tw_status find_ids(
+        struct tw_trace_file *file, struct tw_arena *a, struct tw_list *ids, struct tw_err *err)
+{
+	const struct tw_method_ref *refs;
+	struct tw_native_frame f;
+	uint32_t n;
+	enum tw_status st = tw_trace_file_method_refs(file, &refs, &n, err);
+
+	for (uint32_t i = 0; st == TW_OK && i < n && ids->n < TW_NATIVES_MAX; i++) {
+		struct tw_str *id;
+
+		if (!refs[i].name || !tw_native_frame_parse(tw_method_named(&refs[i]).name, &f) ||
+		        has(ids, f.build_id))
+			continue;
+		id = tw_list_add(ids, a, sizeof *id);
+		if (!id)
+			return tw_oom(err);
+		*id = f.build_id; /* as long as the file */
+	}
+	return st;
+}
+
+/* Adds the library's symbols, if there are any. */
+static enum tw_status add(struct tw_symbols *s, const char *image, struct tw_native_map *maps,
+        struct tw_natives_open *n, struct tw_err *err)
+{
+	struct tw_symbols_ref *ref = NULL;
+	struct tw_err why;
+	enum tw_status st = tw_symbols_acquire(s, image, &ref, &why);
+
+	if (st == TW_BUSY || st == TW_NOMEM) {
+		tw_err_copy(err, &why);
+		return st;
+	}
+	if (st != TW_OK)
+		tw_log_err(TW_LOG_ERROR, "symbols_unreadable", image, &why);
+	else if (!tw_symbols_native(ref))
+		tw_symbols_release(s, ref);
+	else {
+		n->version = n->version * 31 + tw_hash_str(tw_str_of(image), 0) + 1;
+		maps[n->natives.n] = *tw_symbols_native(ref);
+		n->refs[n->natives.n++] = ref;
+	}
+	return TW_OK;
+}
+
+enum tw_status tw_natives_open(struct tw_catalogue *c, struct tw_symbols *s, const char *project_id,
+        struct tw_trace_file *file, struct tw_arena *a, struct tw_natives_open *ret,
+        struct tw_err *err)
+{
+	struct tw_natives_open n = {0};
+	struct tw_list ids = {0};
+	struct tw_native_map *maps;
+	enum tw_status st = find_ids(file, a, &ids, err);
+
+	*ret = n;
+	if (st != TW_OK || ids.n == 0)
+		return st;
+	maps = tw_arena_zalloc(a, ids.n, sizeof *maps);
+	n.refs = tw_arena_zalloc(a, ids.n, sizeof(struct tw_symbols_ref *));
+	if (!maps || !n.refs)
+		return tw_oom(err);
+	n.natives.maps = maps;
+	for (uint32_t i = 0; st == TW_OK && i < ids.n; i++) {
+		const struct tw_str id = ((const struct tw_str *)ids.items)[i];
+		char build_id[sizeof TW_NATIVE_BUILD + TW_BUILD_ID_HEX];
+		struct tw_build_row build;
+
+		(void)snprintf(
+		        build_id, sizeof build_id, TW_NATIVE_BUILD "%.*s", (int)id.len, id.ptr);
+		st = tw_catalogue_build_get(c, project_id, build_id, a, &build, err);
+		if (st == TW_OK && *build.map_sha256)
+			st = add(s, build.map_sha256, maps, &n, err);
+		else if (st == TW_NOT_FOUND)
+			st = TW_OK;
+	}
+	if (st == TW_OK)
+		*ret = n;
+	else
+		tw_natives_close(s, &n);
+	return st;
+}
+
+void tw_natives_close(struct tw_symbols *s, struct tw_natives_open *n)
+{
+	for (size_t i = 0; i < n->natives.n; i++)
+		tw_symbols_release(s, n->refs[i]);
+	*n = (struct tw_natives_open){0};
+}

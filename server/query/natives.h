@@ -1,0 +1,34 @@
+/*
+ * natives.h - the symbols of the native libraries that a trace has frames of.
+ *
+ * A frame without a function carries its library's build id (decoder/base/native_frame.h).  The
+ * symbols are those of the project's build "elf:" and that id, whenever they were uploaded (I8).
+ * Thread: one at a time.
+ */
+#ifndef TW_NATIVES_H
+#define TW_NATIVES_H
+
+#include "decoder/base/arena.h"
+#include "decoder/symbols/native_map.h"
+
+struct tw_catalogue;
+struct tw_symbols;
+struct tw_symbols_ref;
+struct tw_trace_file;
+
+enum { TW_NATIVES_MAX = 256 }; /* libraries of a trace; frames of further ones have no names */
+
+struct tw_natives_open { /* zero: none */
+	struct tw_natives natives;
+	struct tw_symbols_ref **refs; /* of its maps */
+	uint64_t version;             /* changes with the symbols; 0: none */
+};
+
+/* Call before tw_trace_file_inline.  Symbols that cannot be read name nothing; TW_BUSY and TW_NOMEM
+ * may pass.  In the arena, except the references: release them with tw_natives_close. */
+enum tw_status tw_natives_open(struct tw_catalogue *c, struct tw_symbols *s, const char *project_id,
+        struct tw_trace_file *file, struct tw_arena *a, struct tw_natives_open *ret,
+        struct tw_err *err) TW_MUST_USE;
+void tw_natives_close(struct tw_symbols *s, struct tw_natives_open *n);
+
+#endif

@@ -1,0 +1,111 @@
+/*
+ * symbols.test.mjs - native frames: a trace with addresses first, its library's symbols later; names then, and only
+ * in the project that has the symbols.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { binary, startServer, until } from '../server.mjs';
+
+const ID = '0123456789abcdef0123456789abcdef01234567';
+const OTHER = 'aabbccddeeff00112233445566778899aabbccdd';
+const source = 'int shop_total(int n) { return n * 3 + 1; }\nint _ZN4shop4Cart3payEii(int a, int b) { return shop_total(a) - b; }\n';
+
+/* Compiles a library; its functions by name, as the linker placed them. */
+function library(folder, id, ...flags) {
+	const so = path.join(folder, `lib${id.slice(0, 4)}.so`), c = path.join(folder, 'a.c');
+	fs.writeFileSync(c, source);
+	execFileSync('cc', ['-shared', '-fPIC', '-nostdlib', '-O1', '-Wl,-soname,libshop.so', `-Wl,--build-id=0x${id}`, ...flags, '-o', so, c]);
+	return so;
+}
+
+function addresses(so) {
+	const lines = execFileSync('nm', [so], { encoding: 'utf8' }).split('\n').map((l) => l.split(' '));
+	return (name) => parseInt(lines.find((l) => l[2] === name)[0], 16);
+}
+
+/* pprof: one stack of addresses, outermost last. */
+const varint = (n) => (n < 128 ? [n] : [(n % 128) + 128, ...varint(Math.floor(n / 128))]);
+const num = (field, n) => [...varint(field * 8), ...varint(n)];
+const bytes = (field, b) => [...varint(field * 8 + 2), ...varint(b.length), ...b];
+const text = (field, s) => bytes(field, [...Buffer.from(s)]);
+function profile(stack) {
+	const out = [...bytes(1, [...num(1, 1), ...num(2, 2)]), ...bytes(2, [...bytes(1, stack.map((_, i) => i + 1).flatMap(varint)), ...bytes(2, varint(10e6))])];
+	out.push(...bytes(3, [...num(1, 1), ...num(5, 3), ...num(6, 4)]));
+	stack.forEach((address, i) => out.push(...bytes(4, [...num(1, i + 1), ...num(2, 1), ...num(3, address)])));
+	for (const s of ['', 'cpu', 'nanoseconds', '/data/app/lib/arm64/libshop.so', ID]) out.push(...text(6, s));
+	return Buffer.from(out);
+}
+
+test('symbols of native libraries', async (t) => {
+	const s = await startServer(t), dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-symbols-'));
+	t.after(() => fs.rmSync(dir, { recursive: true }));
+	const so = library(dir, ID), at = addresses(so);
+	const stack = [at('shop_total') + 2, at('_ZN4shop4Cart3payEii') + 3];
+	const foreign = { ingest: s.key('ingest', 'beta'), read: s.key('read', 'beta') };
+	const names = async (id, key) => (await s.get(`/api/v1/traces/${id}/methods`, key ? { key } : {})).json.methods.map((m) => m.name).sort();
+	const named = ['shop::Cart::pay(int, int)', 'shop_total'];
+	const { id } = await s.trace(profile(stack));
+	const theirs = (await s.post('/api/v1/traces', profile(stack), { key: foreign.ingest })).json.id;
+	await until(async () => ((await s.get(`/api/v1/traces/${theirs}`, { key: foreign.read })).json.state === 'ready' ? true : undefined), 'their trace');
+	const put = (build, body, options) => s.put(`/api/v1/builds/${build}/symbols`, body, options);
+
+	await t.test('before they come, the library is the frame', async () => {
+		assert.deepEqual(await names(id), ['[libshop.so]']);
+	});
+
+	await t.test('what is not the library\'s symbols is refused', async () => {
+		const file = fs.readFileSync(so);
+		assert.equal((await put('b1', file)).status, 400);
+		assert.equal((await put(`elf:${ID.toUpperCase()}`, file)).status, 400);
+		assert.equal((await s.put(`/api/v1/builds/elf:${ID}/methods`, '1,1,a.B c ()V\n')).status, 400);
+		const other = await put(`elf:${OTHER}`, file);
+		assert.deepEqual([other.status, other.json.error.message], [422, `the file's build id is ${ID}`], other.text);
+		assert.equal((await put(`elf:${ID}`, 'no ELF file')).status, 422);
+		assert.equal((await put(`elf:${ID}`, file.subarray(0, 900))).status, 415);
+		const none = await put(`elf:${OTHER}`, fs.readFileSync(library(dir, OTHER, '-Wl,--build-id=none')));
+		assert.equal(none.status, 415, none.text);
+		assert.deepEqual(await names(id), ['[libshop.so]']);
+	});
+
+	await t.test('then frames have their functions, without another upload of the trace', async () => {
+		const flame = () => s.get(`/api/v1/traces/${id}/flame`, { headers: { 'If-None-Match': etag ?? '' } });
+		let etag;
+		etag = (await flame()).headers.get('etag');
+		assert.equal((await flame()).status, 304);
+		const { status, json, text: answer } = await put(`elf:${ID}`, fs.readFileSync(so));
+		assert.equal(status, 200, answer);
+		assert.deepEqual([json.state, json.version, json.entries], ['ready', 'libshop.so', 2]);
+		const after = await flame();
+		assert.equal(after.status, 200);
+		for (const name of named) assert.ok(after.text.includes(name), after.text);
+		assert.deepEqual(await names(id), named);
+		assert.ok((await s.get(`/api/v1/traces/${id}/export/folded`)).text.includes('shop::Cart::pay(int, int);shop_total '));
+	});
+
+	await t.test('another project does not have them', async () => {
+		assert.deepEqual(await names(theirs, foreign.read), ['[libshop.so]']);
+	});
+
+	await t.test('tracewell push sends a library like a trace, in folders too', async () => {
+		const run = (...files) => execFileSync(binary(), ['push', '--server', s.url, '--key', foreign.ingest, ...files], { encoding: 'utf8', stdio: 'pipe' });
+		const folder = path.join(dir, 'libs');
+		fs.mkdirSync(folder);
+		fs.copyFileSync(so, path.join(folder, 'libshop.so'));
+		run(folder);
+		assert.deepEqual(await names(theirs, foreign.read), named);
+		assert.throws(() => run(library(dir, OTHER, '-Wl,--build-id=none')), /without a build id/);
+	});
+
+	await t.test('symbols last a restart', async () => {
+		await s.stop();
+		await s.start();
+		assert.deepEqual(await names(id), named);
+		const { json } = await s.get(`/api/v1/builds/elf:${ID}`);
+		assert.deepEqual([json.state, json.mapping, json.entries, json.map_version], ['ready', true, 2, 'libshop.so']);
+	});
+});
