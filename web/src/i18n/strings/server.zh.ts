@@ -24,6 +24,8 @@ export const refusals: Record<string, string> = {
 	'the symbol file has more than {1} bytes': '符号文件超过 {1} 字节',
 	'the symbol file has more than {1} functions': '符号文件中的函数超过 {1} 个',
 	'not an ELF file: send a .so with its symbols, or its .debug file': '不是 ELF 文件：请发送带符号的 .so，或它的 .debug 文件',
+	'not an image of native symbols': '不是原生符号数据',
+	'an image of native symbols is damaged': '原生符号数据已损坏',
 	'a damaged ELF file': '损坏的 ELF 文件',
 	'an ELF file without a build id: link it with -Wl,--build-id': 'ELF 文件没有 build id：链接时请使用 -Wl,--build-id',
 	'an ELF file without functions: it was stripped, send the one before': 'ELF 文件中没有函数：符号已被去除，请发送去除之前的文件',
