@@ -8,15 +8,18 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "server/base/clock.h"
 #include "server/trace/trace_file.h"
+#include "server/trace/trace_file_vfs.h"
 #include "tests/trace_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -442,8 +445,10 @@ static void test_plans(void **state)
 {
 	void (*extension)(void);
 	int (*const entry)(sqlite3 *, char **, const struct sqlite3_api_routines *) = watch;
+	struct tw_trace_image image;
 	struct trace_fixture f;
 	sqlite3 *db = NULL;
+	int fd;
 
 	(void)state;
 	memcpy(&extension, &entry, sizeof extension);
@@ -453,11 +458,15 @@ static void test_plans(void **state)
 	read_everything(f.path);
 	sqlite3_reset_auto_extension();
 	assert_true(seen.n >= 17);
-	assert_int_equal(sqlite3_open(f.path, &db), SQLITE_OK);
+	fd = open(f.path, O_RDONLY | O_CLOEXEC); /* a small file is compressed */
+	assert_int_equal(tw_trace_image_load(&image, fd, NULL), TW_OK);
+	assert_int_equal(tw_trace_vfs_open(&image, SQLITE_OPEN_READONLY, &db), SQLITE_OK);
 	for (size_t i = 0; i < seen.n; i++)
 		if (sorts(db, seen.sql[i]))
 			fail_msg("a sort: %s", seen.sql[i]);
 	(void)sqlite3_close(db);
+	tw_trace_image_done(&image);
+	(void)close(fd);
 	trace_fixture_done(&f);
 }
 
