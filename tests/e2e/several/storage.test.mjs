@@ -138,14 +138,14 @@ test('what no row names is swept when it is older than a day, and only then', as
 
 test('the cache keeps to its bound and survives a restart', async (t) => {
 	const b = await startBucket(t);
-	const s = await start(t, b, { args: ['--cache-bytes=128K'] });
+	const s = await start(t, b, { args: ['--cache-bytes=16K'] });
 	const ids = [];
 	for (let i = 0; i < 8; i++) ids.push((await s.trace(sampleTrace(300 + i))).id);
 	/* derived data reads the files as well */
 	await until(async () => ((await s.get('/api/v1/fleet/stages')).json.stages.every((x) => x.waiting === 0) ? true : undefined), 'nothing waits for a stage');
 	for (const id of [...ids, ...ids]) assert.equal((await s.get(`/api/v1/traces/${id}/flame`)).status, 200);
 	const bytes = () => cached(s).reduce((sum, name) => sum + fs.statSync(path.join(s.data, 'cache', name)).size, 0);
-	assert.ok(bytes() <= 128 << 10 && bytes() > 0, `${bytes()} bytes`);
+	assert.ok(bytes() <= 16 << 10 && bytes() > 0, `${bytes()} bytes`);
 	assert.equal(await metric(s, 'tracewell_cache_bytes'), bytes());
 	assert.equal(await metric(s, 'tracewell_cache_files'), cached(s).length);
 	assert.ok((await metric(s, 'tracewell_cache_evictions_total')) > 0);
