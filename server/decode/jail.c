@@ -13,11 +13,14 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "decoder/base/str.h"
 
 enum { FD_LIMIT = 48 };
 
@@ -38,6 +41,22 @@ static bool cap_cpu(uint64_t seconds)
 	return seconds == 0 || setrlimit(RLIMIT_CPU, &r) == 0;
 }
 
+/* Address space in use: programs, libraries and what the parent had mapped before a fork. */
+static uint64_t mapped_bytes(void)
+{
+	char text[64];
+	uint64_t pages = 0;
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
+	const char *end = n > 0 ? memchr(text, ' ', (size_t)n) : NULL;
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (!end || !tw_str_u64((struct tw_str){text, (size_t)(end - text)}, UINT32_MAX, &pages))
+		return 0;
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static bool limit(const struct tw_jail *jail)
 {
 	const struct rlimit none = {0, 0};
@@ -50,7 +69,8 @@ static bool limit(const struct tw_jail *jail)
 	ok = ok && cap(RLIMIT_NOFILE, FD_LIMIT);
 	ok = ok && setrlimit(RLIMIT_CORE, &none) == 0;
 	if (!TW_JAIL_SANITIZED)
-		ok = ok && cap(RLIMIT_AS, jail->memory_bytes);
+		ok = ok &&
+		     cap(RLIMIT_AS, jail->memory_bytes ? mapped_bytes() + jail->memory_bytes : 0);
 	return ok;
 }
 

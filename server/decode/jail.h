@@ -30,7 +30,7 @@
 #endif
 
 struct tw_jail {
-	uint64_t memory_bytes; /* address space; 0: no limit */
+	uint64_t memory_bytes; /* address space beyond what is mapped on entry; 0: no limit */
 	uint64_t cpu_s;        /* processor seconds; 0: no limit */
 	uint64_t file_bytes;   /* maximum size of a file; 0: no limit */
 	bool filter;           /* filter system calls, not only limits */

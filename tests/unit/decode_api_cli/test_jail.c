@@ -376,6 +376,35 @@ static int remove_folder(void **state)
 	return unlink("inside") != 0 || unlink("out") != 0 || chdir("/") != 0 || rmdir(folder) != 0;
 }
 
+static bool can_map(size_t mib)
+{
+	return mmap(NULL, mib * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+	       MAP_FAILED;
+}
+
+/* What a process has mapped on entry, as its libraries, is not counted. */
+static void test_memory_is_counted_from_entry(void **state)
+{
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	if (TW_JAIL_SANITIZED) /* no limit then */
+		skip();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct tw_jail small = jail;
+
+		small.memory_bytes = 64u * MIB;
+		if (!can_map(256) || tw_jail_enter(&small, NULL) != TW_OK)
+			_exit(CANNOT_ENTER);
+		_exit(can_map(48) && !can_map(48) ? DONE : DENIED);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == DONE);
+}
+
 /* Without the jail the harmless ones of the acts do work here: the test can tell. */
 static void test_acts_work_outside(void **state)
 {
@@ -408,6 +437,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_acts_work_outside),
         cmocka_unit_test(test_forbidden_acts_fail),
         cmocka_unit_test(test_decoding_goes_on),
+        cmocka_unit_test(test_memory_is_counted_from_entry),
         cmocka_unit_test_setup_teardown(test_one_folder_may_be_read, make_folder, remove_folder),
 };
 
