@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "decoder/base/unpack.h"
-#include "decoder/formats/aside_sink.h"
-#include "decoder/formats/null_sink.h"
+#include "decoder/formats/sinks/aside_sink.h"
+#include "decoder/formats/sinks/null_sink.h"
 
 enum { MAX_FILES = 256, PROBE_BYTES = TW_DECODER_HEAD_BYTES };
 

@@ -6,7 +6,7 @@
  * same message and offset.
  */
 #include "decoder/decoder.h"
-#include "decoder/formats/null_sink.h"
+#include "decoder/formats/sinks/null_sink.h"
 
 enum { PREFLIGHT_MEMORY = 160 << 20 /* a zstd window of 128 MiB and the chain */ };
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "decoder/decoder.h"
-#include "decoder/formats/null_sink.h"
+#include "decoder/formats/sinks/null_sink.h"
 #include "decoder/symbols/retrace.h"
 #include "decoder/trace/builder.h"
 #include "server/query/query.h"

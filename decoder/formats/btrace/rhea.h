@@ -13,7 +13,7 @@
 #define TW_RHEA_H
 
 #include "decoder/formats/lines.h"
-#include "decoder/formats/marks.h"
+#include "decoder/formats/markers/marks.h"
 
 struct tw_rhea;
 typedef enum tw_status (*tw_rhea_mark_fn)(

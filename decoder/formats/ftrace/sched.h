@@ -8,7 +8,7 @@
 #ifndef TW_SCHED_H
 #define TW_SCHED_H
 
-#include "decoder/formats/marks.h"
+#include "decoder/formats/markers/marks.h"
 
 struct tw_sched_event {
 	int64_t ts_ns;

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "decoder/formats/detail.h"
-#include "decoder/formats/facts.h"
 #include "decoder/formats/json/chrome_fields.h"
 #include "decoder/formats/json/json_text.h"
+#include "decoder/formats/markers/facts.h"
 
 /* Events are not in time order: one may be this long before the first. */
 #define LEAD_NS ((int64_t)60 * 1000000000)

@@ -18,9 +18,9 @@
 #ifndef TW_CHROME_EVENT_H
 #define TW_CHROME_EVENT_H
 
-#include "decoder/formats/flows.h"
 #include "decoder/formats/ftrace/ftrace.h"
 #include "decoder/formats/json/chrome_text.h"
+#include "decoder/formats/markers/flows.h"
 
 enum { TW_CHROME_WINDOW = 1 << 18 };
 

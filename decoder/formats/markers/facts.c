@@ -4,7 +4,7 @@
  * Sentences as written by ART (monitor.cc, mutex.cc, heap.cc), the framework and btrace 2.0's
  * hooks; a name that only begins like one is ignored.
  */
-#include "decoder/formats/facts.h"
+#include "decoder/formats/markers/facts.h"
 
 /* Removes `prefix` from *s if s begins with it. */
 static bool skip(struct tw_str *s, struct tw_str prefix)

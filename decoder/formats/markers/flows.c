@@ -1,4 +1,4 @@
-#include "decoder/formats/flows.h"
+#include "decoder/formats/markers/flows.h"
 
 #include "decoder/base/hash.h"
 #include "decoder/formats/detail.h"

@@ -9,7 +9,7 @@
 #ifndef TW_FLOWS_H
 #define TW_FLOWS_H
 
-#include "decoder/formats/marks.h"
+#include "decoder/formats/markers/marks.h"
 
 enum { TW_FLOWS_MAX = 1 << 16 };
 

@@ -1,9 +1,9 @@
-#include "decoder/formats/marks.h"
+#include "decoder/formats/markers/marks.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "decoder/formats/facts.h"
+#include "decoder/formats/markers/facts.h"
 
 enum { FACT_TEXT_BYTES = 512, OPEN_FACTS_MAX = 2048, RENAMED_BYTES = 2048 };
 

@@ -15,8 +15,8 @@
 #ifndef TW_MARKS_H
 #define TW_MARKS_H
 
-#include "decoder/formats/spans.h"
-#include "decoder/formats/tids.h"
+#include "decoder/formats/markers/spans.h"
+#include "decoder/formats/markers/tids.h"
 
 enum { TW_MARKS_BATCH = 256 };
 

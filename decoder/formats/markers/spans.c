@@ -1,4 +1,4 @@
-#include "decoder/formats/spans.h"
+#include "decoder/formats/markers/spans.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "decoder/formats/tids.h"
+#include "decoder/formats/markers/tids.h"
 
 #include "decoder/base/hash.h"
 

@@ -13,8 +13,8 @@
 #include <stdio.h>
 
 #include "decoder/base/unzip.h"
-#include "decoder/formats/flows.h"
 #include "decoder/formats/format.h"
+#include "decoder/formats/markers/flows.h"
 #include "decoder/formats/perfetto/perfetto_event.h"
 #include "decoder/formats/perfetto/perfetto_frames.h"
 #include "decoder/formats/perfetto/perfetto_ftrace.h"

@@ -9,7 +9,7 @@
 #define TW_PERFETTO_FRAMES_H
 
 #include "decoder/base/pbread.h"
-#include "decoder/formats/marks.h"
+#include "decoder/formats/markers/marks.h"
 #include "decoder/formats/perfetto/perfetto_intern.h"
 
 struct tw_perfetto_frame;

@@ -3,7 +3,7 @@
 #define TW_PERFETTO_STATS_H
 
 #include "decoder/base/pbread.h"
-#include "decoder/formats/marks.h"
+#include "decoder/formats/markers/marks.h"
 
 /* A ProcessStats: emits the counters present for each of its processes. */
 enum tw_status tw_perfetto_stats_emit(struct tw_marks *m, struct tw_pb message, int64_t ts_ns,

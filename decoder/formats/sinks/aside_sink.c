@@ -1,8 +1,8 @@
-#include "decoder/formats/aside_sink.h"
+#include "decoder/formats/sinks/aside_sink.h"
 
 #include <string.h>
 
-#include "decoder/formats/null_sink.h"
+#include "decoder/formats/sinks/null_sink.h"
 
 /* Linear search from the end for each track: a dump has hundreds. */
 enum { MAX_THREADS = 4096 };

@@ -1,4 +1,4 @@
-#include "decoder/formats/null_sink.h"
+#include "decoder/formats/sinks/null_sink.h"
 
 static uint32_t null_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind)
 {

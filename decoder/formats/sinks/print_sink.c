@@ -1,4 +1,4 @@
-#include "decoder/formats/print_sink.h"
+#include "decoder/formats/sinks/print_sink.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decoder/formats/print_sink.h"
+#include "decoder/formats/sinks/print_sink.h"
 #include "server/cli/cli.h"
 #include "server/cli/client/cli_decode_json.h"
 #include "server/decode/local_trace.h"

@@ -1,6 +1,6 @@
 /*
- * cli_decode_json.h - converts the lines of a print sink (formats/print_sink.h) to JSON, one object
- * per line.
+ * cli_decode_json.h - converts the lines of a print sink (formats/sinks/print_sink.h) to JSON, one
+ * object per line.
  */
 #ifndef TW_CLI_DECODE_JSON_H
 #define TW_CLI_DECODE_JSON_H

@@ -5,7 +5,7 @@
 
 #include "decoder/formats/anr/anr_again.h"
 #include "decoder/formats/anr/anr_report.h"
-#include "decoder/formats/null_sink.h"
+#include "decoder/formats/sinks/null_sink.h"
 
 enum { NAME_BYTES = 4096, ORIGINALS = 16 };
 

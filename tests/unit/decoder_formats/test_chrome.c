@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decoder/formats/flows.h"
 #include "decoder/formats/json/chrome_text.h"
+#include "decoder/formats/markers/flows.h"
 #include "tests/event_log.h"
 #include "tests/unit/unit.h"
 

@@ -13,7 +13,7 @@
 #include <zstd.h>
 
 #include "decoder/bundle.h"
-#include "decoder/formats/null_sink.h"
+#include "decoder/formats/sinks/null_sink.h"
 #include "tests/unit/unit.h"
 
 enum { MOST_BYTES = 1 << 20, PATH_BYTES = 4096, MOST_RUNS = 100000 };

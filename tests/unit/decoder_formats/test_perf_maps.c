@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "decoder/formats/null_sink.h"
 #include "decoder/formats/sampled/perf_maps.h"
+#include "decoder/formats/sinks/null_sink.h"
 #include "tests/unit/unit.h"
 
 enum { PID = 4711, PAGE = 4096, MOST = 16382 };

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decoder/formats/null_sink.h"
 #include "decoder/formats/sampled/samples.h"
+#include "decoder/formats/sinks/null_sink.h"
 #include "tests/event_log.h"
 #include "tests/unit/unit.h"
 
