@@ -11,12 +11,20 @@ const { placeOf } = await import('../src/trace/state/annotations');
 const one = (more: Partial<Annotation>): Annotation => ({ id: 'A', author: '', text: 't', created_ms: 1, edited_ms: 0, ts_ns: null, dur_ns: 0, tid: null, method: null, method_name: null, ...more });
 
 test('an annotation leads to its time and thread, or to its method', () => {
-	const to = placeOf(one({ ts_ns: 5e6, dur_ns: 1e6, tid: 7 }), 1e9, '3');
+	const to = placeOf(one({ ts_ns: 5e6, dur_ns: 1e6, tid: 7 }), { from: 0, to: 1e9 }, '3');
 	assert.ok(Number(to.from) < 5e6 && Number(to.to) > 6e6);
 	assert.equal(to.thread, 7);
 	assert.match(String(to.open), /7/);
-	const method = placeOf(one({ method: 3, method_name: 'a.B.c' }), 1e9, '');
+	const method = placeOf(one({ method: 3, method_name: 'a.B.c' }), { from: 0, to: 1e9 }, '');
 	assert.deepEqual(method, { annotation: 'A', find: 'a.B.c' });
+});
+
+test('an annotation at an edge of the trace leads to a view within it', () => {
+	const whole = { from: 4e12, to: 4e12 + 5e9 };
+	const first = placeOf(one({ ts_ns: whole.from, dur_ns: 2e9 }), whole, '');
+	assert.equal(first.from, whole.from);
+	const last = placeOf(one({ ts_ns: whole.to, dur_ns: 0 }), whole, '');
+	assert.equal(last.to, whole.to);
 });
 
 test('names in a saved picture are text', () => {

@@ -117,7 +117,7 @@ function Ready({ t }: { t: Trace }) {
 	const picked = range || (tids && tids.size > 1) ? tids : null;
 	const [details, tell] = useState<ComponentChild>(null);
 	const reports = useReports(t);
-	const notes = useAnnotations(t.id, end);
+	const notes = useAnnotations(t.id, whole);
 	const search = useMemo(() => thread && <SearchBar names={list} matches={matches} thread={thread} met={met}
 		onStep={(forward) => go((s) => ({ turn: s.turn + 1, forward }))} />, [list, matches, thread, met]);
 	const documents = reports.value?.documents;

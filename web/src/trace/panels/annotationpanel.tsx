@@ -60,7 +60,7 @@ function Item({ a, of, changed }: { a: Annotation; of: Of; changed: () => void }
 	};
 	return (
 		<li data-annotation={a.id} class={text('annotation') === a.id ? 'current' : ''}>
-			<p class="row"><button class="small" onClick={() => showAnnotation(a, of.whole.to)}>{where(placed(a), of) || (a.method_name ? tr('on {method_name}', { method_name: a.method_name }) : tr('Show'))}</button>
+			<p class="row"><button class="small" onClick={() => showAnnotation(a, of.whole)}>{where(placed(a), of) || (a.method_name ? tr('on {method_name}', { method_name: a.method_name }) : tr('Show'))}</button>
 				<span class="quiet">{a.author}, {when(a.created_ms)}{a.edited_ms > 0 ? tr(', changed {edited_ms}', { edited_ms: when(a.edited_ms) }) : ''}</span>
 				<span class="grow" /><Copy text={link} label={tr('Copy link')} />
 				{may.write && editing === null && (sure
@@ -92,13 +92,13 @@ export function AnnotateButton({ whole, thread }: { whole: Span; thread: Thread 
 }
 
 /** Loads what the list and the timeline show; the place of the one that the address names is shown. */
-export function useAnnotations(id: string, end: number): Loaded<unknown> {
+export function useAnnotations(id: string, whole: Span): Loaded<unknown> {
 	const load = useLoad(id, (s) => api.annotations(id, s));
 	const came = useRef(false);
 	useEffect(() => {
 		annotations.value = load.value?.annotations ?? [];
 		const one = annotations.value.find((a) => a.id === text('annotation'));
-		if (one && !came.current && number('from') === null) showAnnotation(one, end);
+		if (one && !came.current && number('from') === null) showAnnotation(one, whole);
 		if (load.value) came.current = true;
 	}, [load.value]);
 	useEffect(() => () => {
@@ -129,7 +129,7 @@ export function Flags({ whole }: { whole: Span }) {
 			const x = Math.max(0, share(a.ts_ns));
 			return <button key={a.id} class={`plain flag ${text('annotation') === a.id ? 'current' : ''}`} title={`${a.author}: ${a.text}`} aria-label={tr('Annotation by {author}: {text}', { author: a.author, text: a.text.slice(0, 80) })}
 				style={{ left: `${x}%`, width: a.dur_ns > 0 ? `max(9px, ${Math.min(100, share(a.ts_ns + a.dur_ns)) - x}%)` : '9px' }}
-				onClick={() => showAnnotation(a, whole.to)} />;
+				onClick={() => showAnnotation(a, whole)} />;
 		})}</div>
 	);
 }

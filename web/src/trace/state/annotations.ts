@@ -17,15 +17,15 @@ export function timesOf(list: Annotation[]): Span[] {
 }
 
 /** The part of the address that shows where it belongs. */
-export function placeOf(a: Annotation, end: number, open: string): Record<string, string | number | null> {
+export function placeOf(a: Annotation, whole: Span, open: string): Record<string, string | number | null> {
 	const to: Record<string, string | number | null> = { annotation: a.id };
 	if (a.ts_ns !== null) {
-		[to.from, to.to] = around({ ts_ns: a.ts_ns, dur_ns: a.dur_ns }, end);
+		[to.from, to.to] = around({ ts_ns: a.ts_ns, dur_ns: a.dur_ns }, whole.to, whole.from);
 		if (a.tid !== null) Object.assign(to, { thread: a.tid, open: openAlso(open, a.tid) });
 	} else if (a.method_name) to.find = a.method_name;
 	return to;
 }
 
-export function showAnnotation(a: Annotation, end: number): void {
-	set({ ...placeOf(a, end, text('open')), ...atTimeline() }, true);
+export function showAnnotation(a: Annotation, whole: Span): void {
+	set({ ...placeOf(a, whole, text('open')), ...atTimeline() }, true);
 }
