@@ -84,6 +84,7 @@ test('a search steps into a thread that is closed', async () => {
 	const [from, to] = ['from', 'to'].map((n) => (Number(query(page).get(n)) - start) / MS);
 	assert.ok(from < 29 && to > 59 && to - from < 125, `${from} to ${to}: its first call`);
 	assert.match(query(page).get('open'), new RegExp(`${WORKER}`));
+	assert.match(query(page).get('call'), new RegExp(`^${WORKER}\\.`), 'and it is selected');
 	await page.context().close();
 });
 

@@ -295,7 +295,9 @@ export class Control implements Actions, HeadActions {
 		this.found = null;
 	}
 
+	/** Shows what a search met, and selects it unless several calls are merged in it. */
 	showHit(tid: number, h: Hit): void {
+		if (h.merged <= 1) this.choose(tid, h);
 		const span = Math.max((h.end - h.start) * 4, 1000);
 		const middle = (h.start + h.end) / 2;
 		this.found = { tid, hit: h };
