@@ -155,3 +155,12 @@ task('9. a method by a part of its name, and all its calls', 4, () => `/traces/$
 	await p.click(page.getByRole('button', { name: 'List its 2 calls' }));
 	await page.waitForFunction(() => document.querySelectorAll('.methods tbody tr').length === 2);
 });
+
+task('10. the source of a call', 4, () => `/traces/${start}`, async (p, page) => {
+	await p.press('/');
+	await p.type('parseO');
+	await p.press('Enter');
+	await shows(page, '.callpane header', 'parseOne');
+	await p.click(page.locator('.callpane').getByRole('button', { name: 'Source', exact: true }));
+	await shows(page, 'dialog[open]', 'com.acme.json.Parser.parseOne');
+});

@@ -29,6 +29,11 @@ function showGraph(): void {
 	setTimeout(() => document.querySelector<HTMLElement>('.sandwich h3.mono')?.focus({ preventScroll: true }), 50); // after the menu gave its focus back
 }
 
+/** A dialog; its code comes with its first use. */
+export function showSource(name: string): void {
+	void import('../../source/sourcecode').then((m) => m.showSource(name));
+}
+
 export function itemsOf({ method, name, stack, row, show }: About): Item[] {
 	const step = (s: Step) => {
 		take(s);
@@ -47,7 +52,7 @@ export function itemsOf({ method, name, stack, row, show }: About): Item[] {
 	if (!name.startsWith('[')) items.unshift({ label: tr('List its calls'), title: tr('Each with its duration, and a histogram'), run: () => set({ calls: method, min: null, max: null, tab: 'calls' }, true) });
 	if (!name.startsWith('[')) items.push({ label: tr('Find its calls'), run: () => set({ find: name }) });
 	if (may.write && !name.startsWith('[')) items.push({ label: tr('Annotate'), title: tr('Annotate this method'), run: () => { draft.value = { method }; } });
-	if (!name.startsWith('[')) items.push({ label: tr('Source'), title: tr('Source location, owners and last changes'), run: () => void import('../../source/sourcecode').then((m) => m.showSource(name)) });
+	if (!name.startsWith('[')) items.push({ label: tr('Source'), title: tr('Source location, owners and last changes'), run: () => showSource(name) });
 	items.push({ label: tr('Copy name'), run: () => copy(name) });
 	if (row) items.push({ label: tr('Copy row'), run: () => copy(row) });
 	if (stack && stack.length > 1) items.push({ label: tr('Copy stack'), run: () => copy([...stack].reverse().map((f) => tr('	at {f}', { f })).join('\n')) });

@@ -1,6 +1,7 @@
 // The call that is selected: its times, the stack from the root to it, its callees, other calls of its method.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, type Call, type Thread } from '../../api/api';
+import { showSource } from '../panels/methodmenu';
 import { formatCall, parseCall } from '../state/selection';
 import { count, duration, percent, splitName } from '../../i18n/format';
 import { wordsOf } from '../../api/source';
@@ -134,6 +135,7 @@ export function CallPane({ p, selected, on }: { p: TimelineProps; selected: Sele
 	const thread = p.threads.find((t) => t.tid === at.tid);
 	const all = selected.all || !thread?.slices; // or none ever comes
 	const words = wordsOf(thread ? [thread] : []);
+	const name = (call && p.names[call.hit.method]) ?? '';
 	const key = (e: KeyboardEvent) => {
 		if (e.key !== 'Escape') return;
 		e.stopPropagation();
@@ -146,9 +148,10 @@ export function CallPane({ p, selected, on }: { p: TimelineProps; selected: Sele
 	return (
 		<section class="callpane" aria-label={tr('The selected call')} onKeyDown={key}>
 			<header>
-				<h3 class="mono anywhere">{call ? <MethodName name={p.names[call.hit.method] ?? ''} /> : tr('Selected call')}</h3>
+				<h3 class="mono anywhere">{call ? <MethodName name={name} /> : tr('Selected call')}</h3>
 				{call && <div class="row tight">
 					<button class="small" onClick={() => on.zoomToCall()}>{tr('Zoom to it')}</button>
+					{name && !name.startsWith('[') && <button class="small" title={tr('Source location, owners and last changes')} onClick={() => showSource(name)}>{tr('Source')}</button>}
 					<Copy text={link} label={tr('Copy link')} />
 				</div>}
 				<button class="plain close" aria-label={tr('Clear the selection')} onClick={() => on.unselect()}>×</button>
