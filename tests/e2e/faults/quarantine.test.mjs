@@ -27,7 +27,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 	/* a deadline is reached once and not tried again */
 	for (const [how, reason, signal, args, deaths] of [
 		['crash', 'crash', 11, [], 2],
-		['loop', 'loop', 24, ['--worker-cpu', '1', '--worker-wall', '20'], 1],
+		['loop', 'loop', 24, ['--worker-cpu', '1', '--worker-wall', '200'], 1],
 		['sleep', 'loop', 9, ['--worker-wall', '1'], 1],
 		['eat', 'memory', 0, ['--worker-memory', '128M'], 2],
 		['run', 'forbidden', 31, [], 2],
