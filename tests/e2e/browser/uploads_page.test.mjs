@@ -112,7 +112,7 @@ test('a reader is offered no upload', async (t) => {
 	await page.keyboard.press('Enter');
 	await page.waitForSelector('nav[aria-label="Pages"]');
 	assert.equal(await page.getByRole('banner').getByRole('button', { name: 'Upload', exact: true }).count(), 0);
-	const keepsPage = () => page.evaluate(() => new Promise((told) => addEventListener('dragover', (e) => setTimeout(() => told(e.defaultPrevented && e.dataTransfer.dropEffect === 'none')), { once: true })));
+	const keepsPage = () => page.evaluate(() => new Promise((resolve) => addEventListener('dragover', (e) => setTimeout(() => resolve(e.defaultPrevented && e.dataTransfer.dropEffect === 'none')), { once: true })));
 	const over = async () => {
 		const kept = keepsPage();
 		await page.dispatchEvent('body', 'dragover', { dataTransfer: await dragged(page, [['one.bin', records(5)]]) });

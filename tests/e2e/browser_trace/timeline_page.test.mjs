@@ -523,7 +523,7 @@ test('a trace of counters alone has a timeline of them', async (t) => {
 	await done(page, t);
 });
 
-test('events of a system trace that began before the calls are told from the first call on', async (t) => {
+test('events of a system trace that began before the calls are shown from the first call on', async (t) => {
 	const { body, headers } = form(['trace', sampleTrace(400)], ['system', systemTrace()]);
 	const both = await server.trace(body, { headers });
 	assert.equal(both.state, 'ready', JSON.stringify(both.error));
