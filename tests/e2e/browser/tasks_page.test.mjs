@@ -6,17 +6,18 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, settled, visit } from '../browser.mjs';
+import { launch, navigate, settled, visit } from '../browser.mjs';
 import { btrace } from '../make.mjs';
-import { root, startServer } from '../server.mjs';
+import { root, startServer, until } from '../server.mjs';
 
 const PID = 21010, DISK = 21055, MS = 1_000_000;
 const NAMES = ['com.acme.App.onCreate', 'com.acme.json.Parser.parseAll', 'com.acme.json.Parser.parseOne', 'com.acme.db.Store.open'];
 const ending = [];
 let server, browser, start, kernel, frames, anr;
+const EACH = 12; // traces of a version
 
-/* onCreate { parseAll { parseOne, parseOne } open }, in milliseconds. */
-const cold = () => btrace([[PID, 3, 10, 5], [PID, 3, 20, 12], [PID, 2, 8, 60], [PID, 4, 120, 20], [PID, 1, 1, 200]]
+/* onCreate { parseAll { parseOne, parseOne } open }, in milliseconds; `all` is the time of parseAll. */
+const cold = (all = 60) => btrace([[PID, 3, 10, 5], [PID, 3, 20, 12], [PID, 2, 8, all], [PID, 4, 120, 20], [PID, 1, 1, 140 + all]]
 	.map(([tid, method, at, dur]) => [tid & 0x7fff, method, at * MS, dur * MS]), { pid: PID & 0x7fff });
 
 /* The main thread waits 200 ms for a lock that `disk`, a thread without calls, holds, and is blocked meanwhile. */
@@ -32,11 +33,21 @@ function locked() {
 before(async () => {
 	server = await startServer({ after: (f) => ending.push(f) });
 	const mapping = NAMES.map((n, i) => `${i + 1},1,${n.replace(/\.(\w+)$/, ' $1')} ()V`).join('\n') + '\n';
-	await server.put('/api/v1/builds/v8.4.0/methods', mapping);
+	for (const [version, all] of [['8.3.0', 40], ['8.4.0', 60]]) {
+		await server.put(`/api/v1/builds/v${version}/methods`, mapping);
+		for (let i = 0; i < EACH; i++) {
+			const sent = await server.post('/api/v1/traces', cold(all + (i % 5) / 10), { query: { app: 'shop', version_name: version, build_id: `v${version}`, scenario: 'cold_start' }, headers: { 'Idempotency-Key': `${version}-${i}` } });
+			assert.ok(sent.status <= 202, sent.text);
+		}
+	}
 	start = (await server.trace(cold(), { query: { app: 'shop', version_name: '8.4.0', build_id: 'v8.4.0', scenario: 'cold_start' } })).id;
 	kernel = (await server.trace(locked(), { query: { app: 'other', scenario: 'lock' } })).id;
 	frames = (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/perfetto/realistic/input')), { query: { app: 'other', scenario: 'scroll' } })).id;
 	anr = (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/anr/realistic/input')), { query: { app: 'other', scenario: 'anr' } })).id;
+	await until(async () => {
+		const { json } = await server.get('/api/v1/fleet/methods?scenario=cold_start');
+		return json?.traces === 2 * EACH + 1 && json.methods.every((m) => m.resolved) ? true : undefined;
+	}, 'all starts are counted and named');
 	browser = await launch();
 });
 
@@ -163,4 +174,11 @@ task('10. the source of a call', 4, () => `/traces/${start}`, async (p, page) =>
 	await shows(page, '.callpane header', 'parseOne');
 	await p.click(page.locator('.callpane').getByRole('button', { name: 'Source', exact: true }));
 	await shows(page, 'dialog[open]', 'com.acme.json.Parser.parseOne');
+});
+
+task('11. why the newest version is slower', 2, () => `/traces/${start}`, async (p, page) => {
+	p.took.clicks += 2; // the menu and its entry
+	await navigate(page, 'Compare');
+	await shows(page, '.verdict-line', /slower.*parseAll/);
+	assert.match(await page.locator('#methods tbody tr').first().innerText(), /parseAll/);
 });

@@ -67,16 +67,25 @@ const hues = (page) => page.locator('[data-diff] canvas').evaluate((c) => {
 });
 const painted = (page, hue, least) => until(async () => ((await hues(page))[hue] > least ? true : undefined), `more than ${least} pixels of ${hue}`);
 
-test('two versions are picked and the page says what the server found', async (t) => {
+test('without two versions, the page asks for sides', async (t) => {
+	const page = await open('/fleet/compare');
+	await page.waitForSelector('text=Choose A and B');
+	await settled(page);
+	assert.equal(new URL(page.url()).search, '');
+	assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
+	await done(page, t);
+});
+
+test('the page opens with the two newest versions compared and says what the server found', async (t) => {
 	await ready();
 	const page = await open('/');
 	await navigate(page, 'Compare');
-	await page.waitForSelector('text=Choose A and B');
+	await page.waitForURL(/fleet\/compare\?a=8\.3\.0&b=8\.3\.1$/);
+	await whole(page);
 	await page.getByLabel('Both Scenario').selectOption('checkout');
 	await page.waitForFunction(() => location.search.includes('scenario=checkout'));
-	assert.equal(await page.locator('[data-versus]').count(), 0, 'not asked before the sides differ');
+	await page.getByLabel('A Version').selectOption('');
 	await page.getByLabel('A Version').selectOption('8.3.0');
-	await page.getByLabel('B Version').selectOption('8.3.1');
 	await page.waitForSelector('.verdict-line >> text=/slower .*Repo.load/');
 	await whole(page);
 	const v = await answer();
@@ -220,8 +229,10 @@ test('what cannot be compared is said, with a way out', async (t) => {
 	const page = await open('/fleet/compare?a=8.3.0&b=8.3.0&scenario=checkout');
 	await page.waitForSelector('[role=alert] >> text=A and B are the same');
 	await page.getByRole('button', { name: 'Start over' }).last().click();
-	await page.waitForSelector('text=Choose A and B');
-	assert.equal(new URL(page.url()).search, '');
+	await page.waitForURL(/\?a=8\.3\.0&b=8\.3\.1$/); // the two newest
+	await whole(page);
+	await page.goBack();
+	await page.waitForSelector('[role=alert] >> text=A and B are the same');
 	await page.goto(`${server.url}/fleet/compare?a=8.3.0&b=9.9.9&scenario=checkout`);
 	await page.waitForSelector('.verdict-line >> text=B (9.9.9)');
 	await page.getByRole('button', { name: 'Use 400 days' }).click();
@@ -282,7 +293,7 @@ for (const [scheme, width] of [['light', 480], ...THEMES])
 	test(`the page can be read and used by all, ${scheme}, ${width}`, async (t) => {
 		await ready();
 		const page = await open('/fleet/compare', scheme, width);
-		await page.waitForSelector('text=Choose A and B');
+		await whole(page);
 		assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
 		await page.goto(`${server.url}${ADDRESS}&method=com.shop.Repo.load`);
 		await whole(page);

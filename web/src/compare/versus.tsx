@@ -5,13 +5,13 @@ import { sentence } from '../i18n/format';
 import { ended, heard } from '../i18n/heard';
 import { LinkCheck } from '../trace/state/linkcheck';
 import { Busy, Failure, useLoad } from '../ui/parts';
-import { number, text } from '../ui/route';
+import { number, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
 import { tr } from '../i18n/strings/versus';
 import { ASKED, daysOf, isAlone, paramsOf, SIDES, suggested, swapped, treeOf, WHERE, type FleetTree, type Versus } from './versusdoc';
 import { rootOf, VersusGraph } from './versusgraph';
 import { MixCard, OneMethod, Quantiles, SideCard } from './versusnumbers';
-import { ask, Picker, useValues, type Values } from './versuspick';
+import { ask, Picker, useValues } from './versuspick';
 import { METHODS_MAX, ONLY, VersusTable } from './versustable';
 
 const DAYS_MAX = 400;
@@ -20,13 +20,11 @@ type Params = Record<string, string | number>;
 
 const startOver = () => ask({ ...Object.fromEntries(ASKED.map((name) => [name, null])), method: null });
 
-function Nothing({ values }: { values: Values }) {
-	const two = suggested(values.version_name);
+function Nothing() {
 	return (
 		<div class="notice">
 			<strong>{tr('Choose A and B.')}</strong>
 			<p>{tr('Each side is a version, a scenario, a device class, a range of days, or one trace. Filters common to both are set once.')}</p>
-			{two && <p><button class="primary" onClick={() => ask({ a: two[0], b: two[1] })}>{tr('Compare {two} with {two2}', { two: two[0], two2: two[1] })}</button></p>}
 		</div>
 	);
 }
@@ -117,6 +115,10 @@ export function VersusPage() {
 	const values = useValues();
 	const params = paramsOf(text, Date.now());
 	const of = JSON.stringify(params);
+	const two = params ? null : suggested(values.version_name);
+	useEffect(() => {
+		if (two) set({ a: two[0], b: two[1] });
+	}, [two?.join('\n')]);
 	useEffect(() => {
 		document.title = tr('Compare · tracewell');
 	}, []);
@@ -125,7 +127,7 @@ export function VersusPage() {
 			<LinkCheck />
 			<div class="row head"><h1>{tr('Compare')}</h1><span class="grow" />{params && <Links params={params} />}</div>
 			<Picker values={values} some={params !== null} />
-			{params ? <Body params={params} of={of} /> : <Nothing values={values} />}
+			{params ? <Body params={params} of={of} /> : two || values.load.busy ? <Busy what={tr('Comparing')} /> : <Nothing />}
 		</main>
 	);
 }

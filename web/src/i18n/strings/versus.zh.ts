@@ -4,7 +4,6 @@ import type { Fits } from '../language';
 const zh = {
 	'Choose A and B.': '请选择 A 和 B。',
 	'Each side is a version, a scenario, a device class, a range of days, or one trace. Filters common to both are set once.': '每一侧可以是一个版本、一个场景、一个设备等级、若干天或一条 Trace。两侧相同的条件只需选择一次。',
-	'Compare {two} with {two2}': '对比 {two} 与 {two2}',
 	'These traces cannot be compared.': '这些无法对比。',
 	'Trace not found': '没有这条 Trace。',
 	'It was deleted, belongs to another project, or its id is incomplete.': '它已被删除、属于另一个项目，或 ID 被截断。',
