@@ -4,7 +4,7 @@
  * CPU times: a trace has one per call, and Perfetto expects readings of the thread's CPU clock.
  * Readings are computed so that their difference is each call's CPU time: a call begins at the
  * clock's value and sets it to its begin plus its CPU time, or further if its callees did so
- * already.
+ * already.  A call of unknown CPU time has no readings.
  */
 #include "server/export/perfetto/export_calls.h"
 
@@ -15,6 +15,7 @@
 #include "server/export/perfetto/export_packet.h"
 
 enum { RUN_EVENTS = 4096, NAME_MAX_BYTES = 16384 };
+#define CPU_UNKNOWN INT64_MIN
 
 struct lane { /* the export of one thread */
 	const struct tw_thread_info *thread;
@@ -119,24 +120,24 @@ static struct tw_str name_of(struct tw_calls *c, uint32_t method)
 
 static void begin_cpu(struct lane *l, int64_t cpu_ns)
 {
-	l->cpu_ends[l->depth++] = l->cpu_now_ns + (cpu_ns > 0 ? cpu_ns : 0);
+	l->cpu_ends[l->depth++] = cpu_ns < 0 ? CPU_UNKNOWN : l->cpu_now_ns + cpu_ns;
 }
 
-static uint64_t end_cpu(struct lane *l)
+/* False: the call began without a CPU time. */
+static bool end_cpu(struct lane *l, uint64_t *ret_step)
 {
 	int64_t end = l->cpu_ends[--l->depth];
-	int64_t step = end > l->cpu_now_ns ? end - l->cpu_now_ns : 0;
 
-	l->cpu_now_ns += step;
-	return (uint64_t)step;
+	*ret_step = end > l->cpu_now_ns ? (uint64_t)(end - l->cpu_now_ns) : 0;
+	l->cpu_now_ns += (int64_t)*ret_step;
+	return end != CPU_UNKNOWN;
 }
 
 /* A begin that also defines its name or ends a flow. */
 static enum tw_status put_begin(struct tw_calls *c, struct lane *l, struct tw_buf *out,
         const struct tw_edge *e, uint64_t delta)
 {
-	struct tw_packet_named b = {
-	        .seq = l->seq, .delta_ns = delta, .cpu = l->cpu_ends != NULL, .flow = l->flow};
+	struct tw_packet_named b = {.seq = l->seq, .delta_ns = delta, .flow = l->flow};
 
 	if (e->method < c->n_methods) {
 		if (l->iids[e->method] == 0) {
@@ -145,8 +146,10 @@ static enum tw_status put_begin(struct tw_calls *c, struct lane *l, struct tw_bu
 		}
 		b.name_iid = l->iids[e->method];
 	}
-	if (b.cpu)
+	if (l->cpu_ends) {
 		begin_cpu(l, e->cpu_ns);
+		b.cpu = e->cpu_ns >= 0;
+	}
 	l->flow = 0;
 	return tw_packet_begin_named(out, &b);
 }
@@ -157,6 +160,7 @@ static enum tw_status put_edge(
 	int64_t now = tw_ours_time(c->ours, &l->place, e->ts_ns);
 	uint64_t delta = now > l->last_ns ? (uint64_t)(now - l->last_ns) : 0;
 	uint32_t iid = e->begin && e->method < c->n_methods ? l->iids[e->method] : 0;
+	uint64_t cpu_ns;
 	uint8_t *p;
 
 	if (now > l->last_ns)
@@ -168,8 +172,8 @@ static enum tw_status put_edge(
 	p = out->data + out->len;
 	if (e->begin)
 		p = tw_packet_begin(p, l->seq, delta, iid);
-	else if (l->cpu_ends)
-		p = tw_packet_end_cpu(p, l->seq, delta, end_cpu(l));
+	else if (l->cpu_ends && end_cpu(l, &cpu_ns))
+		p = tw_packet_end_cpu(p, l->seq, delta, cpu_ns);
 	else
 		p = tw_packet_end(p, l->seq, delta);
 	out->len = (size_t)(p - out->data);

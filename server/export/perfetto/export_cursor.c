@@ -128,6 +128,8 @@ enum tw_status tw_cursor_next(struct tw_cursor *c, struct tw_edge *ret, struct t
 	end_ns = s->start_ns + s->dur_ns;
 	*ret = (struct tw_edge){
 	        .ts_ns = start_ns, .cpu_ns = s->cpu_ns, .method = s->method, .begin = true};
+	if (start_ns > s->start_ns || end_ns > c->to_ns)
+		ret->cpu_ns = -1; /* within the range it is unknown */
 	c->ends[c->depth] = end_ns < c->to_ns ? end_ns : c->to_ns;
 	c->methods[c->depth++] = s->method;
 	c->at++;
@@ -145,6 +147,8 @@ enum tw_status tw_cursor_next_slice(struct tw_cursor *c, struct tw_slice *ret, s
 	if (end_ns > c->to_ns)
 		end_ns = c->to_ns;
 	ret->dur_ns = end_ns - ret->start_ns;
+	if (ret->dur_ns < s->dur_ns)
+		ret->cpu_ns = -1;
 	return settle(c, err);
 }
 

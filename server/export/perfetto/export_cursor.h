@@ -12,7 +12,7 @@
 
 struct tw_edge {
 	int64_t ts_ns;
-	int64_t cpu_ns; /* begin: of the complete call, -1 unknown */
+	int64_t cpu_ns; /* begin: of the call; -1 if unknown or the call is clipped */
 	uint32_t method;
 	bool begin;
 };

@@ -271,6 +271,31 @@ static void test_cpu(void **state)
 	end(&x);
 }
 
+/* What a call that is cut by the range used within it is not known. */
+static void test_cpu_of_cut_calls(void **state)
+{
+	struct made m = begin(1000, 5000);
+	struct tw_perfetto_source s;
+	struct merged x;
+
+	(void)state;
+	call(&m, WAITER, 100, 50, 40, "left");
+	call(&m, WAITER, 200, 100, 70, "inner");
+	call(&m, WAITER, 400, 90, 80, "right");
+	call(&m, WAITER, 0, 1000, 500, "outer");
+	finish(&x, &m);
+	s = merged_source(&x);
+	s.sel.ranged = true;
+	s.sel.from_ns = 120;
+	s.sel.to_ns = 450;
+	convert(&x, &s);
+	assert_int_equal(find(&x, "left")->cpu_ns, -1);
+	assert_int_equal(find(&x, "inner")->cpu_ns, 70);
+	assert_int_equal(find(&x, "right")->cpu_ns, -1);
+	assert_int_equal(find(&x, "outer")->cpu_ns, -1);
+	end(&x);
+}
+
 static void test_sampled(void **state)
 {
 	struct made m = begin(1000, 5000);
@@ -485,6 +510,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spans),
         cmocka_unit_test(test_counters),
         cmocka_unit_test(test_cpu),
+        cmocka_unit_test(test_cpu_of_cut_calls),
         cmocka_unit_test(test_sampled),
         cmocka_unit_test(test_one_device),
         cmocka_unit_test(test_two_devices),
