@@ -126,6 +126,9 @@ static void meet(const struct listing *l, const struct tw_call *c)
 		keep_first(&r->after, &r->has_after, c);
 		if (here)
 			keep_first(&r->after_here, &r->has_after_here, c);
+	} else {
+		r->at = *c;
+		r->has_at = true;
 	}
 }
 
@@ -134,6 +137,7 @@ static void add(const struct listing *l, const struct tw_slice *s)
 	const struct tw_call c = {.tid = l->tid,
 	        .start_ns = s->start_ns,
 	        .dur_ns = s->dur_ns,
+	        .cpu_ns = s->cpu_ns,
 	        .depth = s->depth,
 	        .method = s->method};
 	struct tw_calls *r = l->out;

@@ -17,16 +17,18 @@ enum { TW_CALLS_MAX = 10000, TW_CALLS_STEPS = 16, TW_CALLS_BARS = TW_BUCKETS / T
 struct tw_call {
 	uint64_t tid;
 	int64_t start_ns, dur_ns;
+	int64_t cpu_ns; /* -1: not known */
 	uint32_t depth, method;
 };
 
 struct tw_calls_query {
 	const struct tw_selection *sel;
-	uint32_t method;              /* TW_NO_METHOD: every call */
-	int64_t min_ns, max_ns;       /* durations to list */
-	bool by_time;                 /* the first, not the longest */
-	uint32_t limit;               /* at most TW_CALLS_MAX */
-	const struct tw_call *around; /* the call whose neighbours are returned; NULL: none */
+	uint32_t method;        /* TW_NO_METHOD: every call */
+	int64_t min_ns, max_ns; /* durations to list */
+	bool by_time;           /* the first, not the longest */
+	uint32_t limit;         /* at most TW_CALLS_MAX */
+	const struct tw_call
+	        *around; /* the call that is returned with its neighbours; NULL: none */
 };
 
 struct tw_calls {
@@ -37,9 +39,10 @@ struct tw_calls {
 	uint64_t listable;            /* number of calls with a duration to list */
 	struct tw_call *list;
 	uint32_t n_list;
+	struct tw_call at;                      /* the call of `around` */
 	struct tw_call before, after;           /* in all threads of the selection */
 	struct tw_call before_here, after_here; /* in the thread of `around` */
-	bool has_before, has_after, has_before_here, has_after_here;
+	bool has_at, has_before, has_after, has_before_here, has_after_here;
 	bool partial;
 };
 

@@ -16,6 +16,9 @@
  *
  * The file and the arena may be used by one thread at a time, so a lock protects reading a chunk's
  * stored bytes and allocating a finished tree.
+ *
+ * The CPU time of a call that is cut by an edge of the range is its running time within it, by the
+ * states of the scheduler; unknown if the trace has none.
  */
 #include "server/query/query_slices.h"
 
@@ -24,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/trace/running.h"
 #include "server/base/thread/parallel.h"
 #include "server/trace/trace_file_unpack.h"
 
@@ -32,7 +36,8 @@ struct lane {
 	uint32_t n;
 	uint32_t first_part, n_parts;
 	_Atomic uint32_t left; /* parts that are not done */
-	struct tw_tree tree;   /* set when all parts are done; n 0: the deadline passed before */
+	const struct tw_running *running;
+	struct tw_tree tree; /* set when all parts are done; n 0: the deadline passed before */
 };
 
 struct part {
@@ -46,6 +51,8 @@ struct scan {
 	const struct tw_range_scan *query;
 	struct lane *lanes;
 	uint32_t n_lanes;
+	struct tw_running *running; /* by thread id, within the range; NULL: no CPU times */
+	uint32_t n_running;
 	struct part *parts; /* by lane and time */
 	struct part **queue;
 	uint32_t n_parts;
@@ -89,31 +96,36 @@ static enum tw_status read_chunk(
 	        (struct tw_str){(const char *)h->frame.data, h->frame.len}, row, &h->chunk, err);
 }
 
-static struct tw_slice cut(const struct tw_range_walk *w, const struct tw_slice *s)
+static struct tw_slice cut(
+        const struct tw_range_walk *w, const struct tw_running *running, const struct tw_slice *s)
 {
 	struct tw_slice c = *s;
 	int64_t end = s->start_ns + s->dur_ns;
+	uint32_t at = 0;
 
-	/* its CPU time within the range is unknown */
-	if (end > w->to_ns || c.start_ns < w->from_ns)
-		c.cpu_ns = -1;
+	if (end <= w->to_ns && c.start_ns >= w->from_ns)
+		return c;
 	if (end > w->to_ns)
 		end = w->to_ns;
 	if (c.start_ns < w->from_ns)
 		c.start_ns = w->from_ns;
 	c.dur_ns = end - c.start_ns;
+	if (c.cpu_ns >= 0)
+		c.cpu_ns = running && running->any
+		                   ? tw_running_within(running, c.start_ns, end, &at)
+		                   : -1;
 	return c;
 }
 
-static enum tw_status add_cut(
-        struct tw_tree_builder *b, struct tw_range_walk *w, const struct tw_slice *s, size_t n)
+static enum tw_status add_cut(struct tw_tree_builder *b, struct tw_range_walk *w,
+        const struct tw_running *running, const struct tw_slice *s, size_t n)
 {
 	enum tw_status st = TW_OK;
 	size_t run;
 
 	for (size_t at = 0; st == TW_OK && (run = tw_range_run(w, s, n, &at)) > 0; at += run)
 		for (size_t i = at; st == TW_OK && i < at + run; i++) {
-			struct tw_slice c = cut(w, &s[i]);
+			struct tw_slice c = cut(w, running, &s[i]);
 
 			st = tw_tree_builder_add(b, &c, 1);
 		}
@@ -139,10 +151,10 @@ static bool is_inside(
 }
 
 static enum tw_status add_chunk(struct tw_tree_builder *b, struct tw_range_walk *w,
-        const struct tw_chunk_info *i, const struct tw_chunk *c)
+        const struct tw_running *running, const struct tw_chunk_info *i, const struct tw_chunk *c)
 {
 	if (!is_inside(w, i, c))
-		return add_cut(b, w, c->slices, c->n);
+		return add_cut(b, w, running, c->slices, c->n);
 	w->depth = c->slices[c->n - 1].depth + 1;
 	return tw_tree_builder_add(b, c->slices, c->n);
 }
@@ -172,11 +184,11 @@ static enum tw_status scan_chunk(struct worker *h, const struct part *p, uint32_
 	if (st != TW_OK)
 		return st;
 	if (i == 0)
-		grown = add_cut(p->tree, w, h->chunk.open, h->chunk.n_open);
+		grown = add_cut(p->tree, w, p->lane->running, h->chunk.open, h->chunk.n_open);
 	else if (i == p->first)
 		grown = enter_open(p->tree, w, &h->chunk);
 	if (grown == TW_OK)
-		grown = add_chunk(p->tree, w, &row->info, &h->chunk);
+		grown = add_chunk(p->tree, w, p->lane->running, &row->info, &h->chunk);
 	if (grown == TW_NOMEM)
 		return no_memory(err);
 	if (grown != TW_OK)
@@ -262,6 +274,44 @@ static enum tw_status finish_lane(struct scan *s, struct lane *l, struct tw_err 
 	return TW_OK;
 }
 
+/* --- CPU time of calls that are cut --- */
+
+static bool add_state(void *arg, uint64_t id, const struct tw_note_row *note)
+{
+	struct scan *s = arg;
+
+	(void)id;
+	if (tw_deadline_passed(s->query->deadline)) {
+		s->partial = true;
+		atomic_store(&s->stop, true);
+	} else if (note->thread_id < s->n_running &&
+	           !tw_running_add(&s->running[note->thread_id], note->ts_ns, note->dur_ns,
+	                   tw_str_eq(note->text, TW_STR("running")))) {
+		s->status = TW_NOMEM;
+	}
+	return s->status == TW_OK && !s->partial;
+}
+
+static enum tw_status read_running(struct scan *s, struct tw_err *err)
+{
+	const struct tw_note_query q = {.kind = TW_NOTE_state,
+	        .from_ns = s->query->sel->from_ns,
+	        .to_ns = s->query->sel->to_ns,
+	        .limit = UINT32_MAX};
+	enum tw_status st;
+	uint32_t n;
+
+	if (!tw_trace_file_info(s->query->file)->has_cpu)
+		return TW_OK;
+	(void)tw_trace_file_threads(s->query->file, &n);
+	s->running = tw_arena_zalloc(s->query->arena, (size_t)n + 1, sizeof *s->running);
+	if (!s->running)
+		return no_memory(err);
+	s->n_running = n + 1;
+	st = tw_trace_file_notes(s->query->file, &q, add_state, s, err);
+	return st == TW_OK && s->status != TW_OK ? no_memory(err) : st;
+}
+
 /* --- the complete scan --- */
 
 static void fail(struct scan *s, enum tw_status st, const struct tw_err *err)
@@ -338,7 +388,9 @@ static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw
 
 		if (!selected || !t[i].slices)
 			continue;
-		*l = (struct lane){.n = 0};
+		*l = (struct lane){.running = t[i].thread_id < s->n_running
+		                                      ? &s->running[t[i].thread_id]
+		                                      : NULL};
 		st = tw_range_chunks(s->query->file, t[i].thread_id, &w, &l->rows, &l->n, err);
 		if (st == TW_OK && l->n) {
 			*ret_chunks += l->n;
@@ -399,8 +451,10 @@ static bool cut_parts(struct scan *s)
 static enum tw_status plan(struct scan *s, unsigned workers, struct tw_err *err)
 {
 	uint64_t chunks = 0;
-	enum tw_status st = open_lanes(s, &chunks, err);
+	enum tw_status st = read_running(s, err);
 
+	if (st == TW_OK)
+		st = open_lanes(s, &chunks, err);
 	if (st != TW_OK)
 		return st;
 	count_parts(s, chunks, workers);
@@ -450,6 +504,8 @@ enum tw_status tw_range_trees(const struct tw_range_scan *query, struct tw_fores
 		st = gather(&s, ret, err);
 	if (st == TW_OK)
 		*ret_partial = s.partial;
+	for (uint32_t i = 0; i < s.n_running; i++)
+		tw_running_free(&s.running[i]);
 	(void)pthread_mutex_destroy(&s.lock);
 	return st;
 }

@@ -38,8 +38,8 @@ static const struct tw_param calls_params[] = {
         TW_PARAM_ENUM("sort", sorts, "The longest calls, longest first, or the first ones."),
         TW_PARAM_NUMBER("limit", 100, 0, TW_CALLS_MAX, ""),
         TW_PARAM_TEXT("around", 0,
-                "A call as TID.BEGIN_NS.DEPTH: its neighbours among these calls are returned, in "
-                "all threads and (`_here`) in its own."),
+                "A call as TID.BEGIN_NS.DEPTH: it and its neighbours among these calls are "
+                "returned, in all threads and (`_here`) in its own."),
         {0},
 };
 
@@ -69,13 +69,18 @@ static void put_call(struct tw_question *q, const struct tw_call *c)
 	tw_json_key_int(&q->j, "tid", (int64_t)c->tid);
 	tw_json_key_int(&q->j, "start_ns", c->start_ns);
 	tw_json_key_int(&q->j, "dur_ns", c->dur_ns);
+	tw_json_key(&q->j, "cpu_ns");
+	if (c->cpu_ns < 0)
+		tw_json_null(&q->j);
+	else
+		tw_json_int(&q->j, c->cpu_ns);
 	tw_json_key_int(&q->j, "depth", c->depth);
 	tw_json_key_int(&q->j, "method", c->method);
 	tw_json_key_str(&q->j, "name", tw_question_name(q, c->method));
 	tw_json_close(&q->j, '}');
 }
 
-static void put_neighbour(
+static void put_call_or_null(
         struct tw_question *q, const char *key, bool there, const struct tw_call *c)
 {
 	tw_json_key(&q->j, key);
@@ -126,10 +131,11 @@ static enum tw_status answer_calls(struct tw_question *q, struct tw_err *err)
 	for (uint32_t i = 0; i < c->n_list; i++)
 		put_call(q, &c->list[i]);
 	tw_json_close(&q->j, ']');
-	put_neighbour(q, "previous", c->has_before, &c->before);
-	put_neighbour(q, "next", c->has_after, &c->after);
-	put_neighbour(q, "previous_here", c->has_before_here, &c->before_here);
-	put_neighbour(q, "next_here", c->has_after_here, &c->after_here);
+	put_call_or_null(q, "around", c->has_at, &c->at);
+	put_call_or_null(q, "previous", c->has_before, &c->before);
+	put_call_or_null(q, "next", c->has_after, &c->after);
+	put_call_or_null(q, "previous_here", c->has_before_here, &c->before_here);
+	put_call_or_null(q, "next_here", c->has_after_here, &c->after_here);
 	tw_json_key_bool(&q->j, "partial", c->partial);
 	tw_json_close(&q->j, '}');
 	return TW_OK;

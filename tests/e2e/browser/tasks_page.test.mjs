@@ -182,3 +182,10 @@ task('11. why the newest version is slower', 2, () => `/traces/${start}`, async 
 	await shows(page, '.verdict-line', /slower.*parseAll/);
 	assert.match(await page.locator('#methods tbody tr').first().innerText(), /parseAll/);
 });
+
+task('12. how much of a call its thread ran', 2, () => `/traces/${kernel}`, async (p, page) => {
+	await p.tab('Calls');
+	await p.click('.methods tbody tr button');
+	await shows(page, '.callpane header', 'doFrame');
+	assert.match(await page.locator('.callpane .facts').innerText(), /wall\s+399 ms[^]*CPU\s+199 ms\s+50 %/);
+});

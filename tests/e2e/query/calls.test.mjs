@@ -52,6 +52,31 @@ test('single calls', async (t) => {
 	});
 });
 
+test('the CPU time of calls', async (t) => {
+	const { s, at, start } = await traced(t);
+	assert.equal((await s.get(`${at}/calls?around=${MAIN}.${start + 62 * MS}.1&limit=0`)).json.around.cpu_ns, null, 'the trace has none');
+
+	/* doFrame from 1 to 400 ms calls put from 50 to 350; the thread is off its CPU from 100 to 300 */
+	const stamp = (ms) => `[000] ...1 ${(4000 + ms / 1000).toFixed(6)}:`;
+	const mark = (ms, text) => `acme-${MAIN} (${MAIN}) ${stamp(ms)} tracing_mark_write: ${text}`;
+	const turn = (ms, from, to) => `x-${from} (-----) ${stamp(ms)} sched_switch: prev_comm=x prev_pid=${from} prev_prio=120 prev_state=S ==> next_comm=acme next_pid=${to} next_prio=120`;
+	const text = ['# tracer: nop', '#', turn(0, 0, MAIN), mark(1, `B|${MAIN}|doFrame`), mark(50, `B|${MAIN}|put`), turn(100, MAIN, 0), turn(300, 0, MAIN),
+		mark(350, `E|${MAIN}`), mark(400, `E|${MAIN}`), turn(500, MAIN, 0), ''].join('\n');
+	const trace = await s.trace(text, { query: { app: 'acme' } });
+	const ask = async (path) => (await s.get(`/api/v1/traces/${trace.id}/${path}`)).json;
+	const { calls: [frame, put] } = await ask('calls?sort=start');
+	assert.deepEqual([frame, put].map((c) => [c.name, c.dur_ns / MS, c.cpu_ns / MS]), [['doFrame', 399, 199], ['put', 300, 100]]);
+	const { around } = await ask(`calls?around=${put.tid}.${put.start_ns}.1&limit=0&method=${put.method}`);
+	assert.deepEqual(around, put);
+	assert.equal((await ask(`calls?around=${put.tid}.${put.start_ns + 1}.1&limit=0`)).around, null, 'no call begins there');
+
+	const begin = frame.start_ns - MS;
+	const inRange = async (from, to) => Object.fromEntries((await ask(`methods?from=${begin + from * MS}&to=${begin + to * MS}`)).methods.map((m) => [m.name, [m.sum_ns, m.cpu_ns].map((ns) => ns / MS)]));
+	assert.deepEqual(await inRange(70, 320), { doFrame: [250, 50], put: [250, 50] }, 'both edges cut both calls');
+	assert.deepEqual(await inRange(20, 500), { doFrame: [380, 180], put: [300, 100] }, 'one edge cuts the outer call');
+	assert.deepEqual(await inRange(150, 250), { doFrame: [100, 0], put: [100, 0] });
+});
+
 test('methods that only wait are told from those that work', async (t) => {
 	const { s, at } = await traced(t);
 	const ask = async (path) => (await s.get(path)).json;

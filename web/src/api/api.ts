@@ -44,11 +44,11 @@ export interface Method {
 	method: number; id: number | null; name: string; count: number; total_ns: number; sum_ns: number;
 	self_ns: number; running_ns: number; max_ns: number; p95_ns: number | null; cpu_ns: number | null; waiting_ns: number | null; resolved: boolean;
 }
-export interface Call { tid: number; start_ns: number; dur_ns: number; depth: number; method: number; name: string }
+export interface Call { tid: number; start_ns: number; dur_ns: number; cpu_ns: number | null; depth: number; method: number; name: string }
 export interface Calls {
 	count: number; sum_ns: number; max_ns: number; p50_ns: number; p95_ns: number; total: number; calls: Call[]; partial: boolean;
 	histogram: { from_ns: number; to_ns: number; calls: number }[];
-	previous: Call | null; next: Call | null; previous_here: Call | null; next_here: Call | null;
+	around: Call | null; previous: Call | null; next: Call | null; previous_here: Call | null; next_here: Call | null;
 }
 export interface Flame {
 	names: string[]; name: number[]; parent: number[]; value: number[]; self: number[];

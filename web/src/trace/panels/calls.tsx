@@ -15,7 +15,7 @@ const BARS_HEIGHT = 64;
 const ROOM = 1.5; // of a call that is shown, around it
 
 /** The part of the address that shows a call and selects it. */
-export function placeOfCall(c: Call, { from, to }: { from: number; to: number }): Record<string, string | number | null> {
+export function placeOfCall(c: Omit<Call, 'cpu_ns'>, { from, to }: { from: number; to: number }): Record<string, string | number | null> {
 	const middle = c.start_ns + c.dur_ns / 2;
 	const span = Math.max(to - from > c.dur_ns * 3 ? 0 : to - from, c.dur_ns * 2 * ROOM, 1000);
 	const seen = c.start_ns < to && c.start_ns + c.dur_ns > from && to - from < 400 * c.dur_ns;

@@ -1,13 +1,13 @@
 // The call that is selected: its times, the stack from the root to it, its callees, other calls of its method.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { api, type Call, type Thread } from '../../api/api';
+import { api, type Call, type Calls, type Thread } from '../../api/api';
 import { showSource } from '../panels/methodmenu';
 import { formatCall, parseCall } from '../state/selection';
 import { count, duration, percent, splitName } from '../../i18n/format';
 import { wordsOf } from '../../api/source';
 import type { Called, CallId, Hit } from '../worker/messages';
 import { kindTitle } from '../state/notekinds';
-import { Busy, Copy, MethodName, useLoad } from '../../ui/parts';
+import { Busy, Copy, MethodName, useLoad, type Loaded } from '../../ui/parts';
 import { flush, set, text } from '../../ui/route';
 import type { Scene } from './scene';
 import { linesOf, STATE_NAMES, STATES, WAITS } from '../state/statelines';
@@ -65,10 +65,13 @@ export interface PaneActions {
 }
 
 /** The calls of its method, of which the server knows those of closed threads, too. */
-function Around({ p, call, on }: { p: TimelineProps; call: Called; on: PaneActions }) {
+function useAround(p: TimelineProps, call: Called): Loaded<Calls> {
 	const { method } = call.hit;
 	const around = formatCall(call);
-	const load = useLoad(`${p.id} ${around}`, (s) => api.calls(p.id, { method, around, limit: 0 }, s));
+	return useLoad(`${p.id} ${around}`, (s) => api.calls(p.id, { method, around, limit: 0 }, s));
+}
+
+function Around({ p, load, method, on }: { p: TimelineProps; load: Loaded<Calls>; method: number; on: PaneActions }) {
 	const v = load.value;
 	const step = (to: Call | null | undefined, label: string, shown: string) =>
 		<button class="small" disabled={!to || load.busy} aria-label={label} onClick={() => to && on.goTo(to.tid, hitOf(to))}>{shown}</button>;
@@ -86,15 +89,18 @@ function Around({ p, call, on }: { p: TimelineProps; call: Called; on: PaneActio
 function Facts({ p, call, thread, on }: { p: TimelineProps; call: Called; thread: Thread | undefined; on: PaneActions }) {
 	const wall = length(call.hit);
 	const parent = call.stack[call.stack.length - 1];
+	const around = useAround(p, call);
+	const cpu = around.busy ? null : around.value?.around?.cpu_ns ?? null; // the last call's while this one loads
 	return <dl class="facts">
 		<dt>{tr('wall')}</dt><dd><strong>{duration(wall)}</strong></dd>
 		{call.self !== null && <><dt>{tr('self')}</dt><dd>{duration(call.self)} {wall > 0 && <span class="quiet">{percent(call.self / wall)}</span>}</dd></>}
+		{cpu !== null && <><dt>CPU</dt><dd>{duration(cpu)} {wall > 0 && <span class="quiet">{percent(cpu / wall)}</span>}</dd></>}
 		{thread && <States p={p} call={call} thread={thread} />}
 		{parent && length(parent) > 0 && <><dt>{tr('of its caller')}</dt><dd>{percent(wall / length(parent))}</dd></>}
 		<dt>{tr('Thread')}</dt><dd class="anywhere">{thread?.name || tr('thread {tid}', { tid: call.tid })} <span class="quiet">{call.tid}</span></dd>
 		<dt>{tr('starts at')}</dt><dd>{duration(call.start - p.whole.from)}</dd>
 		<dt>{tr('depth')}</dt><dd>{call.depth}</dd>
-		<Around p={p} call={call} on={on} />
+		<Around p={p} load={around} method={call.hit.method} on={on} />
 	</dl>;
 }
 
