@@ -107,7 +107,7 @@ export class Speedscope {
 		});
 		await new Promise((ok) => this.files.listen(0, '127.0.0.1', ok));
 		// it draws by WebGL: in software, as everything here
-		this.browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+		this.browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell',
 			args: ['--no-sandbox', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist'] });
 	}
 

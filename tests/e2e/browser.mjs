@@ -129,7 +129,7 @@ export async function copied(page, act) {
 export const painted = (page) => page.evaluate(() => globalThis.painted());
 
 export async function launch() {
-	const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu',
+	const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell', args: ['--no-sandbox', '--disable-gpu',
 		'--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'] });
 	const make = browser.newContext.bind(browser);
 	browser.newContext = (options) => make(options).then(watch);
