@@ -5,7 +5,7 @@
 
 #include "server/base/cli_near.h"
 #include "server/base/file/io.h"
-#include "server/base/text/json_memory.h"
+#include "server/base/text/json_object.h"
 #include "server/cli/cli.h"
 
 typedef int (*command_fn)(int argc, char **argv);

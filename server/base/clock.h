@@ -1,5 +1,5 @@
 /*
- * clock.h - clocks, in milliseconds, and the deadline of a thread's work.
+ * clock.h - clocks, in milliseconds, and deadlines.
  *
  * Thread: any.
  */
@@ -24,5 +24,17 @@ struct tw_work_limit {
 void tw_work_limit_set(struct tw_work_limit l);
 struct tw_work_limit tw_work_limit(void);
 bool tw_work_is_overdue(void);
+
+/* The deadline of long-running work.  `passed` is polled by any of the threads of a query; true:
+ * stop. */
+struct tw_deadline {
+	bool (*passed)(void *arg);
+	void *arg;
+};
+
+static inline bool tw_deadline_passed(const struct tw_deadline *d)
+{
+	return d && d->passed && d->passed(d->arg);
+}
 
 #endif

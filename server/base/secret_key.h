@@ -1,6 +1,6 @@
 /*
- * secret_key.h - encrypts secrets that the server must be able to read again, with a key stored
- * separately.
+ * secret_key.h - secrets: random ones, of which only a hash is stored, and the encryption of those
+ * that the server must be able to read again, with a key stored separately.
  *
  * XChaCha20-Poly1305 by libsodium: "sealed:1:" and base64 of nonce and ciphertext.  The owner of a
  * secret is authenticated with it, so that a secret cannot be moved to another owner.  Text that
@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "decoder/base/err.h"
 
@@ -39,5 +40,19 @@ enum tw_status tw_secret_encrypt(const struct tw_secret_key *s, const char *whos
 /* TW_NOT_FOUND: encrypted with another key, or for another owner. */
 enum tw_status tw_secret_key_read(const struct tw_secret_key *s, const char *whose,
         const char *text, char ret[TW_SECRET_PLAIN_MAX + 1], struct tw_err *err) TW_MUST_USE;
+
+/* Random secrets of keys, links and sessions; stored only as SHA-256.  They have 256 random bits,
+ * so a plain hash is enough: they cannot be guessed. */
+enum { TW_SECRET_BYTES = 64 }; /* "twi_", 43 characters of base64url and NUL */
+
+/* A new secret that starts with `prefix` ("twi_", "twr_", "twl_", "tws_": at most 8 bytes), so that
+ * people and secret scanners recognise it. */
+enum tw_status tw_secret_new(
+        const char *prefix, char ret_secret[TW_SECRET_BYTES], struct tw_err *err) TW_MUST_USE;
+
+/* The hash that the catalogue stores and looks up; accepts any text. */
+void tw_secret_hash(const char *secret, uint8_t ret_hash[32]);
+/* The first 64 bits of that hash, as a number derived from a text. */
+uint64_t tw_secret_bits(const char *text);
 
 #endif

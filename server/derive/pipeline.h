@@ -16,7 +16,7 @@
 #define TW_PIPELINE_H
 
 #include "server/base/app.h"
-#include "server/base/deadline.h"
+#include "server/base/clock.h"
 #include "server/catalogue/traces/catalogue_stage.h"
 #include "server/fleet/store/fleet_store.h"
 #include "server/storage/blob.h"

@@ -6,7 +6,7 @@
 #ifndef TW_ALERT_H
 #define TW_ALERT_H
 
-#include "server/base/deadline.h"
+#include "server/base/clock.h"
 #include "server/catalogue/notify/catalogue_alert.h"
 #include "server/fleet/store/fleet_store.h"
 

@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "server/base/clock.h"
-#include "server/base/text/json_memory.h"
 #include "server/base/text/json_object.h"
 #include "server/catalogue/notify/hook.h"
 

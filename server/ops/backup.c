@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/base/file/file_copy.h"
 #include "server/base/file/io.h"
 #include "server/base/file/sha256.h"
 #include "server/catalogue/access/catalogue_project.h"

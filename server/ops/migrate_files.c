@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "server/base/file/crash_point.h"
-#include "server/base/file/file_copy.h"
+#include "server/base/file/io.h"
 #include "server/base/file/sha256.h"
 #include "server/ops/migrate.h"
 #include "server/ops/migrate_seen.h"

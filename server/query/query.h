@@ -9,7 +9,7 @@
 #ifndef TW_QUERY_H
 #define TW_QUERY_H
 
-#include "server/base/deadline.h"
+#include "server/base/clock.h"
 #include "server/trace/trace_file.h"
 
 struct tw_selection {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/base/auth_secret.h"
 #include "server/base/file/sha256.h"
+#include "server/base/secret_key.h"
 
 enum { HASHED_BYTES = 12 * 1024 };
 enum { CUT_DIGITS = 32 };        /* of the hash after a truncated name */

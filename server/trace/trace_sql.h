@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "decoder/symbols/names.h"
-#include "server/base/deadline.h"
+#include "server/base/clock.h"
 #include "server/trace/trace_file.h"
 
 struct tw_trace_sql;

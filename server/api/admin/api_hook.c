@@ -6,10 +6,9 @@
 
 #include "server/api/api.h"
 #include "server/base/app.h"
-#include "server/base/auth_secret.h"
 #include "server/base/clock.h"
 #include "server/base/secret_key.h"
-#include "server/base/text/json_memory.h"
+#include "server/base/text/json_object.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/notify/catalogue_hook.h"

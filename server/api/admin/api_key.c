@@ -3,8 +3,8 @@
 
 #include "server/api/api.h"
 #include "server/base/app.h"
-#include "server/base/auth_secret.h"
 #include "server/base/clock.h"
+#include "server/base/secret_key.h"
 #include "server/catalogue/access/catalogue_key.h"
 #include "server/catalogue/catalogue_row.h"
 

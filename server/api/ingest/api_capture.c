@@ -9,10 +9,10 @@
 
 #include "server/api/api.h"
 #include "server/base/app.h"
-#include "server/base/auth_secret.h"
 #include "server/base/clock.h"
 #include "server/base/file/sha256.h"
-#include "server/base/text/json_memory.h"
+#include "server/base/secret_key.h"
+#include "server/base/text/json_object.h"
 #include "server/catalogue/access/capture.h"
 #include "server/catalogue/access/catalogue_capture.h"
 #include "server/catalogue/access/catalogue_project.h"

@@ -1,5 +1,6 @@
 /*
- * io.h - complete reads and writes of descriptors: all handling of EINTR and short counts.
+ * io.h - complete reads and writes of descriptors, with all handling of EINTR and short counts;
+ * durable copies of files.
  *
  * For blocking descriptors: EAGAIN is an error.  errno has the reason of a failure.  Thread:
  * any.
@@ -37,5 +38,12 @@ enum tw_status tw_disk_status(int error);
 /* Marks every open descriptor from `first` on close-on-exec: child programs must not inherit
  * descriptors that this program's launcher left open. */
 void tw_close_on_exec_from(int first);
+
+/* Copies to `to`, which is replaced and readable by its owner only.  TW_NOT_FOUND if `from` does
+ * not exist or is a link. */
+enum tw_status tw_file_copy(const char *from, const char *to, struct tw_err *err) TW_MUST_USE;
+
+/* Copies the rest of an open file. */
+enum tw_status tw_file_copy_from(int from, const char *to, struct tw_err *err) TW_MUST_USE;
 
 #endif

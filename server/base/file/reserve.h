@@ -1,5 +1,9 @@
 /*
- * reserve.h - disk space reserved for deletes, retention and restarts on a full disk.
+ * reserve.h - how full a disk is, and space reserved on it for deletes, retention and restarts when
+ * it is full.
+ *
+ * Sizes count as df does: blocks reserved for root are neither used nor available, so that the used
+ * and free shares add up to 100 %, and --min-free and --max-disk-use refer to the same size.
  *
  * SQLite needs space to delete rows.  So the server allocates DATA/reserve at its start.  When a
  * write of the catalogue fails with ENOSPC, the file is shortened by one step and the write is
@@ -18,6 +22,18 @@
 #include <stdint.h>
 
 #include "decoder/base/err.h"
+
+struct tw_disk {
+	uint64_t size_bytes, used_bytes, free_bytes;
+	uint64_t total_bytes; /* without the blocks reserved for root */
+};
+
+/* False, with errno and all fields 0, if it cannot be read. */
+bool tw_disk_of(const char *folder, struct tw_disk *ret);
+/* 0 to 100; 0 also for a disk without a size. */
+double tw_disk_free_percent(const struct tw_disk *d);
+/* Bytes in use above this share of its size. */
+uint64_t tw_disk_over(const struct tw_disk *d, unsigned percent);
 
 enum { TW_RESERVE_STEPS = 8, TW_RESERVE_LEAST = 4096 };
 

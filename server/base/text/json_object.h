@@ -7,6 +7,7 @@
 #define TW_JSON_OBJECT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "decoder/base/err.h"
 #include "decoder/base/str.h"
@@ -21,5 +22,20 @@ enum tw_status tw_json_object_parse(
 /* Checks that a text can be stored and displayed: at most TW_MAX_TEXT bytes, no control
  * characters. */
 enum tw_status tw_check_text(const char *name, const char *value, struct tw_err *err) TW_MUST_USE;
+
+/* Values that are incomplete because memory ran out.
+ *
+ * jansson reports each failure individually, and a list whose append failed is simply shorter.  A
+ * value built with many appends is complete only if none failed, so failed allocations are counted
+ * per thread, and incomplete responses and tasks are not sent. */
+/* Call once, before the first value is created. */
+void tw_json_watch(void);
+/* Whether an allocation for a JSON value failed in this thread since the last call. */
+bool tw_json_oom(void);
+/* json_dumps of a complete value; NULL if an allocation failed, and for NULL.  Free with free(). */
+char *tw_json_dumps(const json_t *json, size_t flags);
+/* The value, or NULL if it is NULL or a member could not be set (failed, not 0), which frees it:
+ * tw_json_complete(o, json_object_set_new(o, ...) | json_object_set_new(o, ...)). */
+json_t *tw_json_complete(json_t *json, int failed);
 
 #endif

@@ -15,7 +15,7 @@
 struct tw_catalogue;
 struct tw_fields; /* catalogue_row.h: the JSON of rows */
 
-/* Secrets are passed as hashes (auth_secret.h).  A key has one secret, and for a time after a
+/* Secrets are passed as hashes (secret.h).  A key has one secret, and for a time after a
  * rotation also the previous one. */
 struct tw_key_row {
 	const char *id, *project_id, *name;

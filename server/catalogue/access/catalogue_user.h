@@ -2,7 +2,7 @@
  * catalogue_user.h - people, their roles in projects, and their sessions.
  *
  * Accounts belong to the server, roles to projects.  Passwords and secrets are passed as hashes
- * (auth_password.h, auth_secret.h).  Names are lower-case ASCII (tw_user_name), so that no two
+ * (auth_password.h, secret.h).  Names are lower-case ASCII (tw_user_name), so that no two
  * names look the same.
  * Thread: any.
  */

@@ -8,7 +8,7 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
-#include "server/base/deadline.h"
+#include "server/base/clock.h"
 
 struct tw_catalogue;
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "server/base/config.h"
-#include "server/base/file/settings_record.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/stored.h"
 #include "server/storage/blob.h"

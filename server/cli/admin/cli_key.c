@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "decoder/base/arena.h"
-#include "server/base/auth_secret.h"
 #include "server/base/clock.h"
+#include "server/base/secret_key.h"
 #include "server/catalogue/access/catalogue_key.h"
 #include "server/catalogue/access/catalogue_user.h"
 #include "server/catalogue/catalogue.h"

@@ -20,9 +20,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "server/base/auth_secret.h"
 #include "server/base/clock.h"
 #include "server/base/file/io.h"
+#include "server/base/secret_key.h"
 #include "server/catalogue/access/catalogue_key.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_user.h"

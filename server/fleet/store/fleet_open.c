@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/base/file/settings_record.h"
+#include "server/base/config.h"
 #include "server/base/log.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/fleet/store/fleet_clickhouse.h"
