@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/base/cli_near.h"
 #include "server/base/file/io.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
+#include "server/base/text/near_match.h"
 #include "server/cli/cli.h"
 
 typedef int (*command_fn)(int argc, char **argv);

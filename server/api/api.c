@@ -7,7 +7,7 @@
 
 #include "server/base/app.h"
 #include "server/base/log.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/traces/catalogue_trace.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "decoder/base/err.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/storage/need_blobs.h"
 #include "server/http/http.h"
 

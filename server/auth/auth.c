@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "decoder/base/str.h"
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/catalogue/access/catalogue_key.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_user.h"

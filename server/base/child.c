@@ -22,7 +22,7 @@
 #include "server/base/config.h"
 #include "server/base/file/io.h"
 #include "server/base/log.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 
 enum {
 	ANSWER_MAX_BYTES = 1 << 20,

@@ -15,9 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/base/cli_near.h"
+#include "decoder/base/buf.h"
 #include "server/base/file/io.h"
 #include "server/base/role.h"
+#include "server/base/text/near_match.h"
 
 enum kind { STR, BOOL, COUNT, BYTES };
 
@@ -32,7 +33,6 @@ struct setting {
 static const struct setting settings[] = {
 #define SETTING(kind, field, flag, dflt, min, max, meaning)                                        \
 	{kind, offsetof(struct tw_config, field), flag, dflt, min, max, meaning},
-#include "decoder/base/buf.h"
 #include "server/base/config.def"
 #undef SETTING
 };

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/catalogue.h"
 #include "server/db/catalogue_postgres.h"
 #include "server/db/catalogue_sqlite.h"

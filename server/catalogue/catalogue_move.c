@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_digest.h"
 #include "server/db/catalogue_sqlite.h"

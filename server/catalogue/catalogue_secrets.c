@@ -1,5 +1,5 @@
 /* catalogue_secrets.c - encrypts secrets of webhooks that are stored in plain text. */
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 

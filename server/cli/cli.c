@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "decoder/base/str.h"
-#include "server/base/cli_near.h"
+#include "server/base/text/near_match.h"
 
 enum { NAME_BYTES = 64, SHOWN = 80 /* bytes of an invalid value */ };
 

@@ -21,7 +21,7 @@
 #include "server/base/log.h"
 #include "server/base/log_sink.h"
 #include "server/base/role.h"
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/base/thread/periodic.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/access/catalogue_identity.h"

@@ -23,7 +23,7 @@
 #include <string.h>
 
 #include "server/base/file/crash_point.h"
-#include "server/base/file/reserve.h"
+#include "server/base/file/disk.h"
 #include "server/db/catalogue_sums.h"
 
 struct shell {
@@ -83,7 +83,7 @@ static int shell_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
 	return rc;
 }
 
-/* On a full disk, uses the reserve (reserve.h). */
+/* On a full disk, uses the reserve (disk.h). */
 static int write_real(struct shell *s, const void *from, int n, sqlite3_int64 at)
 {
 	int rc = s->real->pMethods->xWrite(s->real, from, n, at);

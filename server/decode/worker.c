@@ -25,7 +25,7 @@
 #include "decoder/trace/builder.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/file/io.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/decode/jail.h"
 #include "server/decode/worker_fault.h"
 #include "server/decode/worker_internal.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "server/base/clock.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/notify/text.h"
 

@@ -11,7 +11,7 @@
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/log.h"
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/derive/jobs_digest.h"

@@ -8,7 +8,7 @@
 
 #include "decoder/base/err.h"
 #include "server/base/app.h"
-#include "server/base/file/reserve.h"
+#include "server/base/file/disk.h"
 #include "server/base/thread/periodic.h"
 
 /* Stop it with tw_periodic_stop. */

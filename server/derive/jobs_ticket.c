@@ -10,7 +10,7 @@
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/log.h"
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"

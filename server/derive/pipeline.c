@@ -9,7 +9,7 @@
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/log.h"
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/traces/catalogue_trace.h"

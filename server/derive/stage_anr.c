@@ -12,7 +12,7 @@
 
 #include "server/base/clock.h"
 #include "server/base/log.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_ruleset.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"

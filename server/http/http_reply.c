@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 
 #include "server/base/log.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/http/http_int.h"
 #include "server/http/limit/answer_memory.h"
 #include "server/http/response_cache.h"

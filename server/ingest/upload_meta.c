@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "server/base/clock.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/notify/text.h"
 
 enum { TEAMS_BYTES = 20 << 10 }; /* Teams refuses more than 28 KB in total */

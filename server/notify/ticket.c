@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "server/base/clock.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/notify/hook.h"
 
 enum {

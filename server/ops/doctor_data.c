@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "server/base/clock.h"
-#include "server/base/file/reserve.h"
+#include "server/base/file/disk.h"
 #include "server/catalogue/catalogue_facts.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/db/catalogue_postgres.h"

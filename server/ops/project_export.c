@@ -15,7 +15,7 @@
 #include "server/base/file/io.h"
 #include "server/base/file/sha256.h"
 #include "server/base/file/tar_head.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/catalogue_files.h"

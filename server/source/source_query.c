@@ -15,7 +15,7 @@
 #include "server/base/child.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/source/source_scheduler.h"
 
 enum {

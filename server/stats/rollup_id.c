@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "server/base/file/sha256.h"
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 
 enum { HASHED_BYTES = 12 * 1024 };
 enum { CUT_DIGITS = 32 };        /* of the hash after a truncated name */

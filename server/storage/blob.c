@@ -21,8 +21,8 @@
 
 #include "decoder/base/arena.h"
 #include "server/base/file/crash_point.h"
+#include "server/base/file/disk.h"
 #include "server/base/file/io.h"
-#include "server/base/file/reserve.h"
 #include "server/base/file/sha256.h"
 #include "server/base/log.h"
 #include "server/storage/blob_int.h"

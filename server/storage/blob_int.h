@@ -17,7 +17,7 @@ enum { TW_BLOB_SPOOL = 96, TW_BLOB_PATH = 1400 };
 
 struct tw_blobs {
 	unsigned min_free_percent;
-	uint64_t reserve_bytes;  /* reserve.h; 0: none */
+	uint64_t reserve_bytes;  /* disk.h; 0: none */
 	unsigned probes_missing; /* probes that found no reserve */
 	const struct tw_store_engine *engine;
 	void *store;

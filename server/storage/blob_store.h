@@ -26,7 +26,7 @@ struct tw_store_endpoint {
 	const char *data_dir;
 	const struct tw_storage *storage;
 	unsigned min_free_percent;
-	uint64_t reserve_bytes; /* size of the data folder's reserve (reserve.h); 0: none */
+	uint64_t reserve_bytes; /* size of the data folder's reserve (disk.h); 0: none */
 	bool serves; /* a server; other programs share the folder with it and leave its cache
 	              * alone */
 };

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
+#include "server/base/file/disk.h"
 #include "server/base/file/io.h"
-#include "server/base/file/reserve.h"
 #include "server/base/thread/pool.h"
 
 enum { PATH_BYTES = 1500, SLOTS = 1 << 14, SHARE_OF_FULL = 8, FETCHERS = 16 };

@@ -8,7 +8,7 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/derive/stage_alerts.h"

@@ -5,7 +5,7 @@
 #ifndef TW_API_COOKIE_H
 #define TW_API_COOKIE_H
 
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/catalogue/access/catalogue_user.h"
 #include "server/http/http.h"
 

@@ -4,7 +4,7 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/clock.h"
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/catalogue/access/catalogue_key.h"
 #include "server/catalogue/catalogue_row.h"
 

@@ -4,7 +4,7 @@
 #include "server/api/api.h"
 #include "server/base/app.h"
 #include "server/base/log.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"

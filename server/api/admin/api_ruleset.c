@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "server/base/app.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 
 static enum tw_status no_memory(struct tw_err *err)
 {

@@ -8,7 +8,7 @@
 #include "server/api/admin/api_issue.h"
 #include "server/api/api.h"
 #include "server/base/app.h"
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/catalogue/notify/catalogue_ticket.h"

@@ -7,7 +7,7 @@
 #include "server/api/fleet/api_compare.h"
 #include "server/api/trace/compare_sides.h"
 #include "server/api/trace/view_open.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/base/text/json_write.h"
 #include "server/base/text/match.h"
 #include "server/catalogue/traces/catalogue_list.h"

@@ -13,7 +13,7 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/trace_record.h"

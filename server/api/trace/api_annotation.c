@@ -9,7 +9,7 @@
 
 #include "server/api/api.h"
 #include "server/api/trace/view_open.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_annotation.h"

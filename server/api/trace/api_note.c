@@ -7,7 +7,7 @@
 
 #include "server/api/api.h"
 #include "server/api/trace/view_open.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/base/text/json_write.h"
 #include "server/fleet/anr/anr_names.h"
 #include "server/query/note_names.h"

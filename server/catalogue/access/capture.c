@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "decoder/base/str.h"
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 
 enum { VALID_LEAST_S = 60, VALID_MOST_S = 86400, STARS_MAX = 4, DEVICE_ID_BYTES = 512 };
 

@@ -1,6 +1,6 @@
 #include "server/catalogue/access/catalogue_capture.h"
 
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/catalogue/access/capture.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/traces/catalogue_trace.h"

@@ -1,5 +1,5 @@
 /* catalogue_setting.c - settings of a project. */
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue_internal.h"
 

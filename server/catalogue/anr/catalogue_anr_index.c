@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 
 enum { EXPIRED_AT_ONCE = 256, RESET_AT_ONCE = 1000 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "server/base/file/sha256.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_hook.h"

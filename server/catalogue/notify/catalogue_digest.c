@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_digest.h"
 #include "server/catalogue/notify/catalogue_hook.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "decoder/base/buf.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/base/ulid.h"
 
 enum {

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "server/base/audit.h"
-#include "server/base/cli_near.h"
 #include "server/base/config.h"
+#include "server/base/text/near_match.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/catalogue/storage/storage_mark.h"

@@ -6,7 +6,7 @@
 
 #include "decoder/base/arena.h"
 #include "server/base/clock.h"
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/catalogue/access/catalogue_key.h"
 #include "server/catalogue/access/catalogue_user.h"
 #include "server/catalogue/catalogue.h"

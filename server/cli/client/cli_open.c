@@ -22,7 +22,7 @@
 
 #include "server/base/clock.h"
 #include "server/base/file/io.h"
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 #include "server/catalogue/access/catalogue_key.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_user.h"

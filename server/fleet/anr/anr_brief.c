@@ -4,7 +4,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/fleet/anr/anr_cause_int.h"
 
 enum {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "decoder/formats/anr/anr_names_of_kinds.h"
-#include "server/base/secret_key.h"
-#include "server/base/text/json_object.h"
+#include "server/base/secret.h"
+#include "server/base/text/json.h"
 #include "server/fleet/anr/anr_cause_int.h"
 #include "server/fleet/anr/anr_frame.h"
 

@@ -14,7 +14,7 @@
 #include "decoder/base/arena.h"
 #include "server/base/file/io.h"
 #include "server/base/log.h"
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 #include "server/base/ulid.h"
 #include "server/ingest/tus/resume_int.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "server/base/clock.h"
-#include "server/base/file/reserve.h"
+#include "server/base/file/disk.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/traces/catalogue_commit_upload.h"

@@ -1,4 +1,4 @@
-#include "server/base/file/reserve.h"
+#include "server/base/file/disk.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "server/base/secret_key.h"
+#include "server/base/secret.h"
 
 #include <errno.h>
 #include <fcntl.h>

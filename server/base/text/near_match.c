@@ -1,4 +1,4 @@
-#include "server/base/cli_near.h"
+#include "server/base/text/near_match.h"
 
 #include <string.h>
 

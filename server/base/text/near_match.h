@@ -1,6 +1,6 @@
-/* cli_near.h - suggests the intended word for an unknown one. */
-#ifndef TW_CLI_NEAR_H
-#define TW_CLI_NEAR_H
+/* near_match.h - suggests the intended word for an unknown one. */
+#ifndef TW_NEAR_MATCH_H
+#define TW_NEAR_MATCH_H
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "server/base/text/json_object.h"
+#include "server/base/text/json.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * reserve.h - how full a disk is, and space reserved on it for deletes, retention and restarts when
+ * disk.h - how full a disk is, and space reserved on it for deletes, retention and restarts when
  * it is full.
  *
  * Sizes count as df does: blocks reserved for root are neither used nor available, so that the used
@@ -15,8 +15,8 @@
  * need no other coordination.
  * Thread: any.
  */
-#ifndef TW_RESERVE_H
-#define TW_RESERVE_H
+#ifndef TW_DISK_H
+#define TW_DISK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /*
- * secret_key.h - secrets: random ones, of which only a hash is stored, and the encryption of those
+ * secret.h - secrets: random ones, of which only a hash is stored, and the encryption of those
  * that the server must be able to read again, with a key stored separately.
  *
  * XChaCha20-Poly1305 by libsodium: "sealed:1:" and base64 of nonce and ciphertext.  The owner of a
@@ -7,8 +7,8 @@
  * was never encrypted is returned unchanged.
  * Thread: any.
  */
-#ifndef TW_SECRET_KEY_H
-#define TW_SECRET_KEY_H
+#ifndef TW_SECRET_H
+#define TW_SECRET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /*
- * json_object.h - validates JSON objects and texts from clients before they are stored.
+ * json.h - validates JSON objects and texts from clients before they are stored.
  *
  * Thread: any.
  */
-#ifndef TW_JSON_OBJECT_H
-#define TW_JSON_OBJECT_H
+#ifndef TW_JSON_H
+#define TW_JSON_H
 
 #include <jansson.h>
 #include <stdbool.h>
