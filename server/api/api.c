@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/base/file/io.h"
 #include "server/base/log.h"
 #include "server/base/text/json.h"
+#include "server/catalogue/access/catalogue_key.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/traces/catalogue_trace.h"
@@ -152,4 +155,90 @@ const char *tw_api_thread(const struct tw_req *r)
 	const char *one = tw_req_text(r, "thread");
 
 	return one ? one : tw_req_text(r, "threads");
+}
+
+/* Line breaks and tabs are allowed in texts of several lines. */
+static bool is_control(char c, bool lines)
+{
+	if (lines && (c == '\n' || c == '\t'))
+		return false;
+	return (unsigned char)c < ' ' || c == 0x7f;
+}
+
+enum tw_status tw_api_text(const json_t *body, const char *name, size_t max, bool lines,
+        const char **ret, struct tw_err *err)
+{
+	const char *text = json_string_value(json_object_get(body, name));
+	size_t len = text ? strlen(text) : 0;
+
+	if (!text)
+		return tw_fail(err, TW_BAD_REQUEST, "%s must be a text", name);
+	if (len > max)
+		return tw_fail(err, TW_BAD_REQUEST, "%s has %zu bytes, at most %zu are kept", name,
+		        len, max);
+	for (size_t i = 0; i < len; i++)
+		if (is_control(text[i], lines))
+			return tw_fail(err, TW_BAD_REQUEST,
+			        "%s holds a control character at byte %zu", name, i);
+	*ret = text;
+	return TW_OK;
+}
+
+const char *tw_api_author(struct tw_req *r)
+{
+	const struct tw_caller *caller = tw_req_caller(r);
+	struct tw_key_row *keys;
+	struct tw_err why;
+	size_t n;
+
+	if (caller->name[0])
+		return caller->name;
+	if (tw_catalogue_keys(tw_req_app(r)->catalogue, caller->project_id, tw_req_arena(r), &keys,
+	            &n, &why) != TW_OK)
+		return "";
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(keys[i].id, caller->key_id) == 0)
+			return keys[i].name[0] ? keys[i].name : "a key without a name";
+	return "admin";
+}
+
+static enum tw_status read_some(
+        void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+{
+	ssize_t n = tw_read_some(*(int *)arg, out, cap);
+
+	if (n < 0)
+		return tw_fail(err, TW_IO, "the content cannot be read");
+	*ret_n = (size_t)n;
+	return TW_OK;
+}
+
+static void close_fd(void *arg)
+{
+	(void)close(*(int *)arg);
+	tw_mem_free(arg);
+}
+
+static const struct tw_stream_ops file_stream = {read_some, close_fd};
+
+enum tw_status tw_api_stream_part(
+        struct tw_req *r, const char *id, const struct tw_part *p, struct tw_err *err)
+{
+	int *fd = tw_mem_alloc(1, sizeof *fd);
+	char disposition[128];
+	enum tw_status st;
+
+	if (!fd)
+		return tw_oom(err);
+	st = tw_blob_open_by(tw_req_app(r)->blobs, p->sha256,
+	        tw_monotonic_ms() + (int64_t)tw_req_ms_left(r), fd, err);
+	if (st != TW_OK) {
+		tw_mem_free(fd);
+		return st;
+	}
+	(void)snprintf(
+	        disposition, sizeof disposition, "attachment; filename=\"%s-%s\"", id, p->part);
+	tw_req_set_header(r, "Content-Disposition", disposition);
+	return tw_req_reply_stream(
+	        r, 200, "application/octet-stream", false, &file_stream, fd, err);
 }

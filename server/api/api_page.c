@@ -1,5 +1,6 @@
 /*
- * api_page.c - the page: files of web/dist, compiled into the binary.
+ * api_page.c - the page, and the API's reference: files of web/dist and schema, compiled into the
+ * binary.
  *
  * Names under assets/ contain a hash of the content and never change; the page itself is
  * revalidated on each visit. Files that compress well also exist as <name>.gz, made by the build.
@@ -151,5 +152,50 @@ const struct tw_route tw_routes_page[] = {
                 .on_loop = true,
                 .end = page,
                 .summary = "The page and its files"},
+        {0},
+};
+
+/* The API's reference as a page, generated from its description by the build
+ * (schema/reference.py). */
+extern const struct tw_embedded tw_reference_files[]; /* reference.html, reference.css */
+
+static enum tw_status send(
+        struct tw_req *r, const struct tw_embedded *f, const char *type, struct tw_err *err)
+{
+	struct tw_buf out;
+	enum tw_status st;
+
+	tw_req_set_header(r, "Cache-Control", "no-cache");
+	tw_buf_init(&out, f->len);
+	(void)tw_buf_add(&out, f->data, f->len);
+	st = tw_req_reply_buf(r, 200, type, true, &out, err);
+	tw_buf_done(&out);
+	return st;
+}
+
+static enum tw_status reference(struct tw_req *r, struct tw_err *err)
+{
+	return send(r, &tw_reference_files[0], "text/html; charset=utf-8", err);
+}
+
+static enum tw_status style(struct tw_req *r, struct tw_err *err)
+{
+	return send(r, &tw_reference_files[1], "text/css; charset=utf-8", err);
+}
+
+const struct tw_route tw_routes_reference[] = {
+        {.method = "GET",
+                .path = "/api/reference",
+                .needs = TW_NEED_PUBLIC,
+                .any_params = true,
+                .end = reference,
+                .summary = "API reference as a page"},
+        {.method = "GET",
+                .path = "/api/reference.css",
+                .needs = TW_NEED_PUBLIC,
+                .any_params = true,
+                .on_loop = true,
+                .end = style,
+                .summary = "The style sheet of the API reference"},
         {0},
 };

@@ -14,7 +14,6 @@
 	AREA(session)                                                                              \
 	AREA(oidc)                                                                                 \
 	AREA(user)                                                                                 \
-	AREA(project)                                                                              \
 	AREA(key)                                                                                  \
 	AREA(audit)                                                                                \
 	AREA(ingest)                                                                               \

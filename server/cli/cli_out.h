@@ -1,5 +1,5 @@
 /*
- * cli_out.h - writes a subcommand's output to the file named by -o.
+ * cli_out.h - writes a subcommand's output: to the file named by -o, or lines for programs.
  */
 #ifndef TW_CLI_OUT_H
 #define TW_CLI_OUT_H
@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "decoder/base/err.h"
+#include "server/base/text/json_write.h"
 
 /* Fills up to cap bytes; *ret_n 0: end. */
 typedef enum tw_status (*tw_cli_pull_fn)(
@@ -19,5 +20,21 @@ enum tw_status tw_cli_write_out(
 
 /* Replaces "-o" by "--output". */
 void tw_cli_long_output(int argc, char **argv);
+
+/* Results for programs: one JSON object per line on stdout (--json).
+ *
+ *   struct tw_json *j = tw_cli_line(&line);
+ *   tw_json_key_str(j, "id", tw_str_of(id));
+ *   st = tw_cli_line_end(&line, &err); */
+struct tw_cli_line {
+	struct tw_buf text;
+	struct tw_json json;
+};
+
+struct tw_json *tw_cli_line(struct tw_cli_line *l);
+/* Ends the object and writes it to stdout's buffer, without a flush: for very many lines. */
+enum tw_status tw_cli_line_put(struct tw_cli_line *l, struct tw_err *err) TW_MUST_USE;
+/* The same with a flush, if a reader waits for this line; TW_IO if the reader is gone. */
+enum tw_status tw_cli_line_end(struct tw_cli_line *l, struct tw_err *err) TW_MUST_USE;
 
 #endif

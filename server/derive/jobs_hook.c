@@ -18,7 +18,6 @@
 #include "server/derive/jobs_ticket.h"
 #include "server/notify/hook_body.h"
 #include "server/notify/hook_send.h"
-#include "server/notify/smtp_settings.h"
 #include "server/notify/text.h"
 
 enum {

@@ -84,4 +84,15 @@ struct tw_sent {
 /* Runs for at most wait_ms; true: one ended. */
 bool tw_sender_step(struct tw_sender *s, int wait_ms, struct tw_sent *ret);
 
+/* The server's mail settings. */
+enum { TW_SMTP_PASSWORD_BYTES = 512 };
+
+struct tw_smtp_settings { /* "" if unset */
+	const char *url, *user, *password_file, *ca_file, *from;
+};
+/* Validates them and reads the password from its file.  TW_BAD_REQUEST names the setting and the
+ * error.  *ret points into settings and password. */
+enum tw_status tw_smtp_read(const struct tw_smtp_settings *c, char password[TW_SMTP_PASSWORD_BYTES],
+        struct tw_smtp *ret, struct tw_err *err) TW_MUST_USE;
+
 #endif

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "server/base/clock.h"
-#include "server/notify/smtp_settings.h"
+#include "server/notify/hook_send.h"
 #include "server/ops/doctor.h"
 
 enum { STEP_MS = 250, TIMEOUT_MS = 30000 };

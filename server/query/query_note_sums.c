@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "decoder/base/sum.h"
-#include "server/query/note_pass.h"
 #include "server/trace/note_keys.h"
 
 struct sums {

@@ -1,6 +1,6 @@
 /*
- * api_cookie.h - cookies, and new sessions: the secret for the browser's cookie, the row for the
- * catalogue.
+ * api_cookie.h - what the ways to sign in share: cookies, passwords, and new sessions (the secret
+ * for the browser's cookie, the row for the catalogue).
  */
 #ifndef TW_API_COOKIE_H
 #define TW_API_COOKIE_H
@@ -37,5 +37,10 @@ void tw_new_session_reply(struct tw_req *r, const struct tw_new_session *n);
 bool tw_api_present_session(struct tw_req *r, uint8_t ret_hash[32]);
 /* Deletes the cookie. */
 void tw_api_drop_cookie(struct tw_req *r);
+
+/* Verifies an account's password again for sensitive changes.  TW_NO_TOKEN if it is wrong or the
+ * account has none; TW_RATE, with Retry-After in the response, after too many attempts. */
+enum tw_status tw_api_check_password(struct tw_req *r, const struct tw_user *user,
+        const char *password, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "server/api/admin/api_cookie.h"
-#include "server/api/admin/api_password.h"
 #include "server/api/api.h"
 #include "server/auth/auth_throttle.h"
 #include "server/auth/oidc/jwt.h"

@@ -13,6 +13,7 @@
 #include "server/base/app.h"
 #include "server/base/clock.h"
 #include "server/catalogue/storage/catalogue_files.h"
+#include "server/derive/pipeline.h"
 
 #define BODY_MAX  ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)512 << 20)
@@ -314,6 +315,51 @@ static enum tw_status get_scenarios(struct tw_req *r, struct tw_err *err)
 	return tw_fleet_run(r, answer_scenarios, err);
 }
 
+/* The number of the project's traces that wait for each stage of derived data, and the reasons. */
+static json_t *raised_by(unsigned bits)
+{
+	static const char *const words[] = {"decoder", "mapping", "rules", "rollup"};
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+		if (bits & 1U << i)
+			(void)json_array_append_new(list, json_string(words[i]));
+	return list;
+}
+
+static json_t *stage_json(const struct tw_stage *s, const struct tw_stage_waiting *w)
+{
+	json_t *postponed = json_array();
+
+	for (size_t i = 0; i < w->n_why; i++)
+		(void)json_array_append_new(
+		        postponed, json_pack("{s:s, s:I}", "reason", w->why[i].reason, "traces",
+		                           (json_int_t)w->why[i].traces));
+	return json_pack("{s:s, s:o, s:I, s:I, s:o}", "stage", s->name, "depends",
+	        raised_by(s->depends), "waiting", (json_int_t)w->traces, "oldest_ms",
+	        (json_int_t)w->oldest_ms, "postponed", postponed);
+}
+
+static enum tw_status get_stages(struct tw_req *r, struct tw_err *err)
+{
+	json_t *list = json_array();
+	struct tw_stage_waiting w;
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && tw_stages[i]; i++) {
+		if (!tw_stages[i]->marks)
+			continue;
+		st = tw_catalogue_stage_waiting(tw_req_app(r)->catalogue, tw_stages[i]->marks,
+		        tw_req_caller(r)->project_id, &w, err);
+		if (st == TW_OK)
+			(void)json_array_append_new(list, stage_json(tw_stages[i], &w));
+	}
+	if (st == TW_OK)
+		return tw_req_reply_json(r, 200, json_pack("{s:o}", "stages", list), err);
+	json_decref(list);
+	return st;
+}
+
 const struct tw_route tw_routes_fleet[] = {
         {.method = "GET",
                 .path = "/api/v1/fleet/scenarios",
@@ -371,7 +417,7 @@ const struct tw_route tw_routes_fleet[] = {
         {.method = "GET",
                 .path = "/api/v1/fleet/stages",
                 .needs = TW_NEED_READ,
-                .end = tw_fleet_get_stages,
+                .end = get_stages,
                 .summary = "Traces waiting for derived data, with the reasons"},
         {.method = "GET",
                 .path = "/api/v1/fleet/labels",

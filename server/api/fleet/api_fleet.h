@@ -80,7 +80,6 @@ enum tw_status tw_fleet_set_labels(struct tw_req *r, struct tw_err *err);
 enum tw_status tw_fleet_get_methods(struct tw_req *r, struct tw_err *err);
 enum tw_status tw_fleet_get_method(struct tw_req *r, struct tw_err *err);
 enum tw_status tw_fleet_get_findings(struct tw_req *r, struct tw_err *err);
-enum tw_status tw_fleet_get_stages(struct tw_req *r, struct tw_err *err); /* api_stages.c */
 enum tw_status tw_fleet_get_search(struct tw_req *r, struct tw_err *err);
 
 /* Their parameters, and those of tw_fleet_take_names and tw_fleet_read_root (api_fleet_tree.h). */

@@ -10,6 +10,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
 #include "decoder/base/err.h"
 
 enum { TW_FETCH_MAX_BYTES = 256 << 10, TW_FETCH_MS = 10000 };
@@ -33,5 +35,17 @@ enum tw_status tw_oidc_fetch(
 
 /* Call once, before other threads run. */
 enum tw_status tw_fetch_prepare(struct tw_err *err) TW_MUST_USE;
+
+/* Forms and queries (application/x-www-form-urlencoded). */
+enum { TW_FORM_MAX_BYTES = 64 << 10 };
+
+struct tw_form_pair {
+	const char *name, *value; /* value NULL: omitted; name NULL: the end */
+};
+
+/* `before`, then name=value of each pair, separated by &; NULL if out of memory. */
+const char *tw_form_text(struct tw_arena *a, const char *before, const struct tw_form_pair *pairs);
+/* One value, escaped; NULL if out of memory. */
+const char *tw_form_escaped(struct tw_arena *a, const char *value);
 
 #endif

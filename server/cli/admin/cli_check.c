@@ -8,7 +8,7 @@
 #include "server/catalogue/storage/stored.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
-#include "server/cli/cli_line.h"
+#include "server/cli/cli_out.h"
 #include "server/cli/cli_term.h"
 #include "server/ops/check.h"
 #include "server/ops/rebuild.h"

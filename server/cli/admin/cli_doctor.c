@@ -5,9 +5,9 @@
 #include "server/base/config.h"
 #include "server/base/storage.h"
 #include "server/cli/cli.h"
-#include "server/cli/cli_line.h"
+#include "server/cli/cli_out.h"
 #include "server/cli/cli_term.h"
-#include "server/notify/smtp_settings.h"
+#include "server/notify/hook_send.h"
 #include "server/ops/doctor.h"
 
 static const char synopsis[] =

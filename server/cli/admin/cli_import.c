@@ -9,7 +9,6 @@
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/admin/cli_project.h"
 #include "server/cli/cli.h"
-#include "server/cli/cli_line.h"
 #include "server/cli/cli_out.h"
 #include "server/cli/cli_term.h"
 #include "server/ops/project_archive.h"

@@ -13,7 +13,7 @@
 #include "server/cli/admin/cli_by_name.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
-#include "server/cli/cli_line.h"
+#include "server/cli/cli_out.h"
 
 enum {
 	LIST_BYTES = 16 << 20,

@@ -9,7 +9,7 @@
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
-#include "server/cli/cli_line.h"
+#include "server/cli/cli_out.h"
 #include "server/cli/cli_term.h"
 #include "server/derive/pipeline.h"
 #include "server/fleet/store/fleet_open.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "server/cli/cli_line.h"
+#include "server/cli/cli_out.h"
 
 enum { LINE_BYTES = 256 << 20, MAX_FIELDS = 8 };
 

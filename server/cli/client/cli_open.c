@@ -30,7 +30,7 @@
 #include "server/catalogue/traces/catalogue_annotation.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
-#include "server/cli/cli_line.h"
+#include "server/cli/cli_out.h"
 
 enum {
 	START_MS = 60000,

@@ -20,7 +20,7 @@
 #include "server/base/clock.h"
 #include "server/base/file/sha256.h"
 #include "server/cli/cli.h"
-#include "server/cli/cli_line.h"
+#include "server/cli/cli_out.h"
 #include "server/cli/cli_term.h"
 #include "server/cli/client/cli_server.h"
 #include "server/cli/client/push_body.h"

@@ -6,7 +6,7 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
-#include "server/auth/oidc/oidc_form.h"
+#include "server/auth/oidc/oidc_fetch.h"
 
 enum { ARENA_BYTES = 4 << 20, MAX_URL = 12 << 10 };
 /* error codes of JSON-RPC */
