@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/api/admin/api_cookie.h"
+#include "server/api/admin/api_sign_in.h"
 #include "server/api/api.h"
 #include "server/auth/auth_throttle.h"
 #include "server/auth/oidc/jwt.h"

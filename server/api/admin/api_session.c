@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/api/admin/api_cookie.h"
+#include "server/api/admin/api_sign_in.h"
 #include "server/api/api.h"
 #include "server/auth/auth_password.h"
 #include "server/auth/oidc/oidc.h"

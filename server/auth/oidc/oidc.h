@@ -8,7 +8,7 @@
 #ifndef TW_OIDC_H
 #define TW_OIDC_H
 
-#include "server/auth/oidc/oidc_roles.h"
+#include "server/auth/oidc/oidc_claim.h"
 #include "server/auth/oidc/oidc_state.h"
 #include "server/base/config.h"
 

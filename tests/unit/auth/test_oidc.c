@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "server/auth/oidc/oidc_claim.h"
 #include "server/auth/oidc/oidc_fetch.h"
-#include "server/auth/oidc/oidc_roles.h"
 #include "server/catalogue/access/catalogue_identity.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"

@@ -1,9 +1,9 @@
 /*
- * api_cookie.h - what the ways to sign in share: cookies, passwords, and new sessions (the secret
+ * api_sign_in.h - what the ways to sign in share: cookies, passwords, and new sessions (the secret
  * for the browser's cookie, the row for the catalogue).
  */
-#ifndef TW_API_COOKIE_H
-#define TW_API_COOKIE_H
+#ifndef TW_API_SIGN_IN_H
+#define TW_API_SIGN_IN_H
 
 #include "server/base/secret.h"
 #include "server/catalogue/access/catalogue_user.h"

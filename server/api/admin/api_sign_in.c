@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "server/api/admin/api_cookie.h"
+#include "server/api/admin/api_sign_in.h"
 
 #include "server/auth/auth.h"
 #include "server/auth/auth_password.h"

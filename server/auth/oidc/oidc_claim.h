@@ -6,8 +6,8 @@
  * role by the rules, or removes it.  Other projects are not changed.
  * Thread: any.
  */
-#ifndef TW_OIDC_ROLES_H
-#define TW_OIDC_ROLES_H
+#ifndef TW_OIDC_CLAIM_H
+#define TW_OIDC_CLAIM_H
 
 #include <jansson.h>
 #include <stdbool.h>

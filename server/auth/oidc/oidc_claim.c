@@ -1,4 +1,4 @@
-#include "server/auth/oidc/oidc_roles.h"
+#include "server/auth/oidc/oidc_claim.h"
 
 #include <string.h>
 #include <strings.h>
