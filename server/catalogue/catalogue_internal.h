@@ -29,6 +29,7 @@
 struct tw_blob_list;
 struct tw_build_row;
 struct tw_catalogue;
+struct tw_libraries;
 struct tw_mapping_ids;
 struct tw_mapping_sent;
 struct tw_name_counts;
@@ -289,7 +290,7 @@ enum tw_status tw_cat_numbers(const struct tw_db *db, const int64_t *numbers, si
 /* Index of the first equal one in `sorted`; n: not found. */
 size_t tw_cat_place(const struct tw_cat_numbers *of, int64_t number);
 
-/* The same for ids, which are letters and digits; NULL: out of memory. */
+/* The same for ids, which are letters, digits and colons; NULL: out of memory. */
 #define TW_CAT_AMONG_IDS(parameter)                                                                \
 	TW_EITHER(" IN (SELECT n.value FROM json_each(" parameter ") n)",                          \
 	        "=ANY(CAST(" parameter " AS TEXT[]))")
@@ -395,6 +396,10 @@ enum tw_status tw_cat_rename(
 /* Whether these are still the trace's mappings. */
 enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace *of,
         const struct tw_mapping_ids *by, bool *ret, struct tw_err *err);
+
+/* The same of the symbols of a trace's libraries (catalogue_build.c). */
+enum tw_status tw_cat_has_images(struct tw_db *db, const char *project_id,
+        const struct tw_libraries *of, bool *ret, struct tw_err *err);
 
 /* Claims a job for that owner with at most per_project claims of one project (catalogue_turn.c).
  * Call with the queue's lock held.  Its project is charged from now on: tw_fair_end must be

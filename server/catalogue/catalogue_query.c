@@ -403,16 +403,18 @@ enum tw_status tw_cat_numbers(const struct tw_db *db, const int64_t *numbers, si
 const char *tw_cat_ids(const struct tw_db *db, const char *const *ids, size_t n, struct tw_arena *a)
 {
 	const char *const brackets = db->engine->is_shared ? "{}" : "[]";
-	const size_t cap = n * (TW_ID_BYTES + 3) + 3;
-	char *list = tw_arena_alloc(a, cap, 1);
+	size_t cap = 3;
 	size_t len = 1;
+	char *list;
 
+	for (size_t i = 0; i < n; i++)
+		cap += strlen(ids[i]) + 3;
+	list = tw_arena_alloc(a, cap, 1);
 	if (!list)
 		return NULL;
 	list[0] = brackets[0];
 	for (size_t i = 0; i < n; i++)
-		len += (size_t)snprintf(
-		        list + len, cap - len, "%s\"%.*s\"", i ? "," : "", TW_ID_BYTES - 1, ids[i]);
+		len += (size_t)snprintf(list + len, cap - len, "%s\"%s\"", i ? "," : "", ids[i]);
 	list[len++] = brackets[1];
 	list[len] = '\0';
 	return list;

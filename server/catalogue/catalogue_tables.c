@@ -68,6 +68,7 @@ static const struct tw_table tables[] = {
                 "project_id method_id:i build_id mapping_id raw name descriptor named:i "
                 "seen_day:i"},
         {"rollup_rename", 2, MANY, "project_id build_id after_id:i generation:i"},
+        {"build_library", 3, MANY, "project_id library build_id seen_day:i"},
         {"identity", 2, MANY, "issuer subject user_id created_ms:i"},
         {"postponed", 3, MANY, "project_id trace_id stage tries:i again_ms:i waits:i reason"},
         {"rollup_tree", 2, FEW, "project_id cell_id:i day:i pending:i version:i data:b levels:b"},

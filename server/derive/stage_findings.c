@@ -251,9 +251,10 @@ static enum tw_status open_file(struct inspection *l, struct tw_err *err)
 	struct tw_view *v = &l->d.v;
 	enum tw_status st = tw_trace_stored_open(l->worker->parts.blobs, v->row.id, &v->file, err);
 
-	v->names = l->namer.names;
 	if (st == TW_OK)
-		st = tw_trace_file_inline(v->file, &v->names, err);
+		st = tw_namer_inline(&l->worker->parts, v->row.project_id, v->file,
+		        l->worker->arena, &l->namer, err);
+	v->names = l->namer.names;
 	if (st == TW_OK)
 		st = tw_trace_file_method_refs(v->file, &v->methods, &v->n_methods, err);
 	if (st != TW_OK)
@@ -288,7 +289,7 @@ static enum tw_status add_to_batch(struct finder *f, struct inspection *l, struc
 	*row = l->d.v.row;
 	*t = (struct tw_found_trace){
 	        {row->project_id, row->id, row->meta.build_id, row->meta.mapping_id}, l->namer.ids,
-	        cells, 0, {"", 0}, row};
+	        cells, 0, {"", 0}, row, l->namer.natives.libraries};
 	st = tw_rollup_cells(
 	        row, f->worker->labels, f->worker->n_labels, a, cells, &t->n_cells, err);
 	tw_buf_init(&out, DATA_BYTES);

@@ -43,6 +43,34 @@ static enum tw_status find_ids(
 	return st;
 }
 
+static const char *build_of(struct tw_arena *a, struct tw_str id)
+{
+	char build[sizeof TW_NATIVE_BUILD + TW_BUILD_ID_HEX];
+
+	(void)snprintf(build, sizeof build, TW_NATIVE_BUILD "%.*s", (int)id.len, id.ptr);
+	return tw_arena_str(a, tw_str_of(build));
+}
+
+static enum tw_status find_libraries(struct tw_trace_file *file, struct tw_arena *a,
+        struct tw_libraries *ret, struct tw_err *err)
+{
+	struct tw_list ids = {0};
+	const char **builds;
+	enum tw_status st = find_ids(file, a, &ids, err);
+
+	*ret = (struct tw_libraries){0};
+	if (st != TW_OK || ids.n == 0)
+		return st;
+	builds = tw_arena_alloc(a, ids.n, sizeof *builds);
+	for (uint32_t i = 0; builds && i < ids.n; i++) {
+		builds[i] = build_of(a, ((const struct tw_str *)ids.items)[i]);
+		if (!builds[i])
+			return tw_oom(err);
+	}
+	*ret = (struct tw_libraries){builds, NULL, ids.n};
+	return builds ? TW_OK : tw_oom(err);
+}
+
 /* Adds the library's symbols, if there are any. */
 static enum tw_status add(struct tw_symbols *s, const char *image, struct tw_native_map *maps,
         struct tw_natives_open *n, struct tw_err *err)
@@ -72,31 +100,21 @@ enum tw_status tw_natives_open(struct tw_catalogue *c, struct tw_symbols *s, con
         struct tw_err *err)
 {
 	struct tw_natives_open n = {0};
-	struct tw_list ids = {0};
 	struct tw_native_map *maps;
-	enum tw_status st = find_ids(file, a, &ids, err);
+	enum tw_status st = find_libraries(file, a, &n.libraries, err);
 
-	*ret = n;
-	if (st != TW_OK || ids.n == 0)
+	*ret = (struct tw_natives_open){0};
+	if (st != TW_OK || n.libraries.n == 0)
 		return st;
-	maps = tw_arena_zalloc(a, ids.n, sizeof *maps);
-	n.refs = tw_arena_zalloc(a, ids.n, sizeof(struct tw_symbols_ref *));
+	maps = tw_arena_zalloc(a, n.libraries.n, sizeof *maps);
+	n.refs = tw_arena_zalloc(a, n.libraries.n, sizeof(struct tw_symbols_ref *));
 	if (!maps || !n.refs)
 		return tw_oom(err);
 	n.natives.maps = maps;
-	for (uint32_t i = 0; st == TW_OK && i < ids.n; i++) {
-		const struct tw_str id = ((const struct tw_str *)ids.items)[i];
-		char build_id[sizeof TW_NATIVE_BUILD + TW_BUILD_ID_HEX];
-		struct tw_build_row build;
-
-		(void)snprintf(
-		        build_id, sizeof build_id, TW_NATIVE_BUILD "%.*s", (int)id.len, id.ptr);
-		st = tw_catalogue_build_get(c, project_id, build_id, a, &build, err);
-		if (st == TW_OK && *build.map_sha256)
-			st = add(s, build.map_sha256, maps, &n, err);
-		else if (st == TW_NOT_FOUND)
-			st = TW_OK;
-	}
+	st = tw_catalogue_library_images(c, project_id, a, &n.libraries, err);
+	for (size_t i = 0; st == TW_OK && i < n.libraries.n; i++)
+		if (*n.libraries.images[i])
+			st = add(s, n.libraries.images[i], maps, &n, err);
 	if (st == TW_OK)
 		*ret = n;
 	else

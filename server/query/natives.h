@@ -10,15 +10,16 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/symbols/native_map.h"
+#include "server/catalogue/traces/catalogue_build.h"
 
-struct tw_catalogue;
 struct tw_symbols;
 struct tw_symbols_ref;
 struct tw_trace_file;
 
 enum { TW_NATIVES_MAX = 256 }; /* libraries of a trace; frames of further ones have no names */
 
-struct tw_natives_open { /* zero: none */
+struct tw_natives_open {               /* zero: none */
+	struct tw_libraries libraries; /* in the arena, also after tw_natives_close */
 	struct tw_natives natives;
 	struct tw_symbols_ref **refs; /* of its maps */
 	uint64_t version;             /* changes with the symbols; 0: none */

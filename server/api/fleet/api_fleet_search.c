@@ -198,7 +198,8 @@ static struct tw_search_call read_hit(struct search *k, const struct tw_search_f
 	if (st == TW_OK && method->raw[0] == TW_RAW_EXPANDED) {
 		st = tw_namer_open(&parts, &of, k->q->arena, &namer, &why);
 		if (st == TW_OK)
-			st = tw_trace_file_inline(file, &namer.names, &why);
+			st = tw_namer_inline(
+			        &parts, of.project_id, file, k->q->arena, &namer, &why);
 	}
 	if (st == TW_OK)
 		st = tw_search_find_call(file, &query, &call, &why);

@@ -84,7 +84,7 @@ struct putting { /* tw_catalogue_found_put, as one transaction */
 	int64_t number;
 	struct tw_arena *arena;
 	struct before {
-		bool there;    /* ready, counted in rollups, and named by the same mappings */
+		bool there;    /* ready, counted in rollups, and still named by the same */
 		int64_t rules; /* with which it was inspected; 0 or below: none */
 	} * before;
 };
@@ -108,6 +108,17 @@ static enum tw_status find_named(struct tw_db *w, const struct putting *p, struc
 			st = tw_cat_is_named_by(
 			        w, &p->of[i].of, &p->of[i].by, &p->before[i].there, err);
 	}
+	return st;
+}
+
+static enum tw_status find_symbols(struct tw_db *w, const struct putting *p, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < p->n; i++)
+		if (p->before[i].there && p->of[i].libraries.n)
+			st = tw_cat_has_images(w, p->of[i].of.project_id, &p->of[i].libraries,
+			        &p->before[i].there, err);
 	return st;
 }
 
@@ -224,6 +235,8 @@ static enum tw_status put_all(struct tw_db *w, void *arg, struct tw_err *err)
 
 	if (st == TW_OK)
 		st = find_before(w, p, err);
+	if (st == TW_OK)
+		st = find_symbols(w, p, err);
 	if (st == TW_OK)
 		st = mark_all(w, p, err);
 	if (st == TW_OK)

@@ -34,10 +34,11 @@ struct tw_found_trace {
 	size_t n_cells;
 	struct tw_str data;             /* as written by tw_found_write */
 	const struct tw_trace_row *row; /* as in struct tw_rollup_reading */
+	struct tw_libraries libraries;  /* whose symbols named its frames */
 };
 /* Replaces the findings of n traces of a project in one transaction: in the same cells, or in those
  * of a trace's cells that exist if its day was counted again.  Stores nothing for a trace that was
- * deleted or has a new mapping. */
+ * deleted or has a new mapping or symbols. */
 enum tw_status tw_catalogue_found_put(struct tw_catalogue *c, const struct tw_found_trace *of,
         size_t n, int64_t number, struct tw_err *err) TW_MUST_USE;
 struct tw_found_reading { /* reads the findings of cells from one snapshot */

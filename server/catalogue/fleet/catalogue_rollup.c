@@ -77,7 +77,7 @@ struct counting { /* tw_catalogue_rollup_put, as one transaction */
 	const struct tw_rollup_reading *of;
 	size_t n;
 	struct tw_arena *arena;
-	bool *waits;                /* whether it is still to be counted */
+	bool *waits;                /* whether it is to be counted now */
 	struct tw_in_cell *counted; /* of those, in all their cells */
 	size_t n_counted;
 };
@@ -118,6 +118,40 @@ static enum tw_status find_waiting(struct tw_db *db, struct counting *k, struct 
 	return tw_cat_close(&q, err);
 }
 
+/* Symbols that arrive later find the libraries in the catalogue: tw_catalogue_rollup_expanded. */
+static enum tw_status add_libraries(
+        struct tw_db *db, const struct tw_rollup_reading *f, struct tw_err *err)
+{
+	struct tw_cat_rows rows = {.db = db,
+	        .types = "ttti",
+	        .sql = "INSERT INTO build_library(project_id,library,build_id,seen_day) SELECT"
+	               " c1,c2,c3,c4 FROM {rows} WHERE 1=1 ON"
+	               " CONFLICT(project_id,library,build_id) DO UPDATE SET"
+	               " seen_day=max(build_library.seen_day,excluded.seen_day)"};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < f->natives.of.n; i++)
+		st = tw_cat_rows_add(&rows, err, f->project_id, f->natives.of.builds[i],
+		        f->natives.build_id, f->natives.day);
+	return tw_cat_rows_end(&rows, st, err);
+}
+
+static enum tw_status find_current(struct tw_db *db, struct counting *k, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < k->n; i++) {
+		const struct tw_rollup_reading *f = &k->of[i];
+
+		if (!k->waits[i] || f->natives.of.n == 0)
+			continue;
+		st = tw_cat_has_images(db, f->project_id, &f->natives.of, &k->waits[i], err);
+		if (st == TW_OK && k->waits[i])
+			st = add_libraries(db, f, err);
+	}
+	return st;
+}
+
 static enum tw_status mark(struct tw_db *db, struct counting *k, struct tw_err *err)
 {
 	struct tw_cat_rows rows = {.db = db,
@@ -126,6 +160,8 @@ static enum tw_status mark(struct tw_db *db, struct counting *k, struct tw_err *
 	               " trace.trace_id=r.c2"};
 	enum tw_status st = find_waiting(db, k, err);
 
+	if (st == TW_OK)
+		st = find_current(db, k, err);
 	k->n_counted = 0;
 	for (size_t i = 0; st == TW_OK && i < k->n; i++) {
 		if (!k->waits[i])

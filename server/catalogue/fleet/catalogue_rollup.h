@@ -14,6 +14,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
 #include "server/catalogue/fleet/rollup_cell.h"
+#include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/stats/rollup.h"
 
@@ -51,8 +52,14 @@ struct tw_rollup_reading { /* a trace to count, whose methods have names */
 	struct tw_str tree;             /* as written by tw_rollup_tree_write; may be empty */
 	struct tw_str posts;            /* as written by tw_index_write; may be empty */
 	const struct tw_trace_row *row; /* for engines that keep labels; NULL: it has none */
+	struct tw_rollup_natives {
+		struct tw_libraries of;
+		const char *build_id; /* of the trace */
+		int64_t day;          /* the latest day of a trace with these libraries */
+	} natives;                    /* whose symbols named its frames */
 };
-/* One transaction.  Skips traces that were counted or deleted in the meantime. */
+/* One transaction.  Skips traces that were counted or deleted in the meantime, and those whose
+ * libraries have other symbols by now: the latter are still to be counted. */
 enum tw_status tw_catalogue_rollup_put(struct tw_catalogue *c, const struct tw_rollup_reading *f,
         size_t n, struct tw_err *err) TW_MUST_USE;
 
@@ -182,14 +189,16 @@ struct tw_rollup_reset {
  * again; also retries failed and postponed traces, and renames all methods. */
 enum tw_status tw_catalogue_rollup_reset(struct tw_catalogue *c, const char *project_id,
         struct tw_rollup_reset *ret, struct tw_err *err) TW_MUST_USE;
-/* The same for the traces of one build or mapping only; names are unchanged. */
+/* The same for the traces of one build or mapping only, or of the builds that use a native library;
+ * names are unchanged. */
 enum tw_status tw_catalogue_rollup_reset_build(struct tw_catalogue *c, const char *project_id,
         const char *build_id, struct tw_rollup_reset *ret, struct tw_err *err) TW_MUST_USE;
 /* The same for an engine outside the catalogue, in which all days are counted again; build_id ""
  * means all. */
 enum tw_status tw_catalogue_rollup_reset_all(struct tw_catalogue *c, const char *project_id,
         const char *build_id, struct tw_rollup_reset *ret, struct tw_err *err) TW_MUST_USE;
-/* Whether methods of the build are of expanded frames (rollup_id.h). */
+/* Whether methods of the build are of expanded frames (rollup_id.h), or counted traces use it, a
+ * native library's. */
 enum tw_status tw_catalogue_rollup_expanded(struct tw_catalogue *c, const char *project_id,
         const char *build_id, bool *ret, struct tw_err *err) TW_MUST_USE;
 

@@ -38,11 +38,11 @@ static enum tw_status delete_cells(
 static enum tw_status any_old(struct tw_db *db, int64_t day, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st =
-	        tw_cat_first_int(db, &n, err, /* rollup_cell_by_age, rollup_method_by_age */
-	                "SELECT EXISTS(SELECT 1 FROM rollup_cell WHERE day<?1)"
-	                " OR EXISTS(SELECT 1 FROM rollup_method WHERE seen_day<?1)",
-	                "i", day);
+	enum tw_status st = tw_cat_first_int(db, &n, err, /* rollup_cell_by_age and others */
+	        "SELECT EXISTS(SELECT 1 FROM rollup_cell WHERE day<?1)"
+	        " OR EXISTS(SELECT 1 FROM rollup_method WHERE seen_day<?1)"
+	        " OR EXISTS(SELECT 1 FROM build_library WHERE seen_day<?1)",
+	        "i", day);
 
 	if (st == TW_OK)
 		*ret = n != 0;
@@ -53,10 +53,20 @@ static enum tw_status any_old(struct tw_db *db, int64_t day, bool *ret, struct t
  * used only by cells that expire too. */
 static enum tw_status forget_names(struct tw_db *db, int64_t day, int *ret_n, struct tw_err *err)
 {
-	return tw_cat_exec(db, ret_n, err, /* rollup_method_by_age */
+	int libraries = 0;
+	enum tw_status st = tw_cat_exec(db, ret_n, err, /* rollup_method_by_age */
 	        "DELETE FROM rollup_method WHERE (project_id,method_id) IN (SELECT project_id,"
 	        " method_id FROM rollup_method WHERE seen_day<? LIMIT ?)",
 	        "ii", day, (int64_t)FORGOTTEN_AT_ONCE);
+
+	if (st == TW_OK)
+		st = tw_cat_exec(db, &libraries, err, /* build_library_by_age */
+		        "DELETE FROM build_library WHERE (project_id,library,build_id) IN (SELECT"
+		        " project_id, library, build_id FROM build_library WHERE seen_day<? LIMIT"
+		        " ?)",
+		        "ii", day, (int64_t)FORGOTTEN_AT_ONCE);
+	*ret_n += libraries;
+	return st;
 }
 
 static enum tw_status expire_some(
@@ -77,7 +87,7 @@ static enum tw_status expire_some(
 		st = delete_cells(&q, w, &cells, err);
 	if (st == TW_OK && cells == 0) /* names are deleted after the cells that use them */
 		st = forget_names(w, day, &names, err);
-	*ret_more = cells > 0 || names == FORGOTTEN_AT_ONCE;
+	*ret_more = cells > 0 || names >= FORGOTTEN_AT_ONCE;
 	return tw_cat_end(c, w, st, err);
 }
 
@@ -103,7 +113,11 @@ struct scope { /* the cells and traces to count again */
 	const char *build_id; /* or id of a mapping; "" all */
 	bool all;             /* also traces of days with deleted ones, whose cells stay */
 };
-#define IN_SCOPE(build) "(" build "='' OR build_id=" build " OR mapping_id=" build ")"
+/* Of a native library: everything of the builds that use it. */
+#define IN_SCOPE(project, build)                                                                   \
+	"(" build "='' OR build_id=" build " OR mapping_id=" build                                 \
+	" OR build_id IN (SELECT u.build_id FROM build_library u WHERE u.project_id=" project      \
+	" AND u.library=" build "))"
 
 /* These traces are not counted in any cell, so no day has to be emptied. */
 static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
@@ -146,9 +160,9 @@ static enum tw_status read_days(struct tw_db *db, const struct scope *in, struct
 	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_cell_by_day, trace_by_recorded */
 	        "SELECT day, sum(n) FROM (SELECT day, traces AS n FROM rollup_cell"
 	        " WHERE project_id=?1 AND label='' AND " IN_SCOPE(
-	                "?4") " UNION ALL SELECT recorded_ms/?3, 0 FROM trace"
-	                      " WHERE project_id=?1 AND rollup_state=1 AND " IN_SCOPE(
-	                              "?4") ") of_day GROUP BY day ORDER BY day LIMIT ?2",
+	                "?1", "?4") " UNION ALL SELECT recorded_ms/?3, 0 FROM trace"
+	                            " WHERE project_id=?1 AND rollup_state=1 AND " IN_SCOPE("?1",
+	                                    "?4") ") of_day GROUP BY day ORDER BY day LIMIT ?2",
 	        "tiit", in->project_id, (int64_t)DAYS_MAX, (int64_t)TW_DAY_MS, in->build_id);
 
 	if (st != TW_OK)
@@ -165,7 +179,7 @@ static enum tw_status count_there(
 	enum tw_status st = tw_cat_first_int(db, &n, err, /* trace_by_recorded */
 	        "SELECT count(*) FROM trace WHERE project_id=?1 AND recorded_ms>=?2 AND"
 	        " recorded_ms<?3 AND rollup_state=1" /* archived: no file to count again */
-	        " AND state=2 AND " IN_SCOPE("?4"),
+	        " AND state=2 AND " IN_SCOPE("?1", "?4"),
 	        "tiit", in->project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS, in->build_id);
 
 	if (st == TW_OK)
@@ -178,7 +192,20 @@ static enum tw_status uncount_day(
 {
 	return tw_cat_exec(db, NULL, err, /* trace_by_recorded */
 	        "UPDATE trace SET rollup_state=0, detected=0 WHERE project_id=?1 AND"
-	        " recorded_ms>=?2 AND recorded_ms<?3 AND rollup_state<>0 AND " IN_SCOPE("?4"),
+	        " recorded_ms>=?2 AND recorded_ms<?3 AND rollup_state<>0 AND " IN_SCOPE("?1", "?4"),
+	        "tiit", in->project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS, in->build_id);
+}
+
+/* Traces that are not counted again are still inspected again after new symbols.  After a mapping,
+ * they are already marked (catalogue_names.c). */
+static enum tw_status inspect_day(
+        struct tw_db *db, const struct scope *in, int64_t day, struct tw_err *err)
+{
+	if (!tw_str_starts(tw_str_of(in->build_id), TW_STR(TW_NATIVE_BUILD)))
+		return TW_OK;
+	return tw_cat_exec(db, NULL, err, /* trace_by_recorded */
+	        "UPDATE trace SET detected=0 WHERE project_id=?1 AND recorded_ms>=?2 AND"
+	        " recorded_ms<?3 AND detected>0 AND " IN_SCOPE("?1", "?4"),
 	        "tiit", in->project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS, in->build_id);
 }
 
@@ -189,7 +216,7 @@ static enum tw_status empty_day(
 	uint64_t n = 0;
 	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_cell_by_age */
 	        "SELECT project_id, cell_id FROM rollup_cell WHERE day=?1 AND project_id=?2"
-	        " AND " IN_SCOPE("?3"),
+	        " AND " IN_SCOPE("?2", "?3"),
 	        "itt", day, in->project_id, in->build_id);
 
 	if (st == TW_OK)
@@ -213,6 +240,8 @@ static enum tw_status reset_day(struct tw_catalogue *c, const struct scope *in, 
 		st = empty_day(w, in, d->day, err);
 	else if (st == TW_OK && in->all)
 		st = uncount_day(w, in, d->day, err);
+	else if (st == TW_OK)
+		st = inspect_day(w, in, d->day, err);
 	st = tw_cat_end(c, w, st, err);
 	if (st != TW_OK)
 		return st;
@@ -295,17 +324,19 @@ enum tw_status tw_catalogue_rollup_expanded(struct tw_catalogue *c, const char *
         const char *build_id, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	struct tw_db *w;
+	/* after a transaction that counts traces by the former mapping or symbols */
+	enum tw_status st = tw_cat_begin(c, TW_ALONE_FLEET, "", &w, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_first_int(db, &n, err, /* rollup_method_by_build, _by_mapping */
+	st = tw_cat_first_int(w, &n, err, /* rollup_method_by_build, _by_mapping, primary key */
 	        "SELECT EXISTS(SELECT 1 FROM rollup_method WHERE project_id=?1 AND build_id=?2"
 	        " AND raw<' ') OR EXISTS(SELECT 1 FROM rollup_method WHERE project_id=?1 AND"
-	        " mapping_id=?2 AND mapping_id<>'' AND raw<' ')",
+	        " mapping_id=?2 AND mapping_id<>'' AND raw<' ') OR EXISTS(SELECT 1 FROM"
+	        " build_library WHERE project_id=?1 AND library=?2)",
 	        "tt", project_id, build_id);
-	tw_cat_done(c, db);
+	st = tw_cat_end(c, w, st, err);
 	*ret = n != 0;
 	return st;
 }

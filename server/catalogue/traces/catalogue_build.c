@@ -182,6 +182,74 @@ enum tw_status tw_cat_build_put(struct tw_db *db, const struct tw_mapping_sent *
 	return st;
 }
 
+/* --- native libraries --- */
+
+static bool set_image(const struct tw_cat_query *q, struct tw_libraries *io, struct tw_arena *a)
+{
+	const char *id = tw_cat_str(q, 0);
+
+	for (size_t i = 0; i < io->n; i++)
+		if (strcmp(io->builds[i], id) == 0) {
+			io->images[i] = tw_cat_text(q, 1, a);
+			return io->images[i] != NULL;
+		}
+	return true;
+}
+
+static enum tw_status read_images(struct tw_db *db, const char *project_id, struct tw_arena *a,
+        struct tw_libraries *io, struct tw_err *err)
+{
+	const char *list = tw_cat_ids(db, io->builds, io->n, a);
+	struct tw_cat_query q;
+	enum tw_status st;
+
+	io->images = tw_arena_alloc(a, io->n + 1, sizeof *io->images);
+	if (!list || !io->images)
+		return tw_oom(err);
+	for (size_t i = 0; i < io->n; i++)
+		io->images[i] = "";
+	st = tw_cat_query(&q, db, err, /* primary key */
+	        "SELECT build_id, map_sha256 FROM build WHERE project_id=?1 AND"
+	        " build_id" TW_CAT_AMONG_IDS("?2"),
+	        "tt", project_id, list);
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && tw_cat_row(&q))
+		if (!set_image(&q, io, a))
+			st = tw_oom(err);
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_catalogue_library_images(struct tw_catalogue *c, const char *project_id,
+        struct tw_arena *a, struct tw_libraries *io, struct tw_err *err)
+{
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = read_images(db, project_id, a, io, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+enum tw_status tw_cat_has_images(struct tw_db *db, const char *project_id,
+        const struct tw_libraries *of, bool *ret, struct tw_err *err)
+{
+	struct tw_libraries now = {of->builds, NULL, of->n};
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	enum tw_status st = a ? read_images(db, project_id, a, &now, err) : tw_oom(err);
+
+	if (st == TW_OK)
+		*ret = true;
+	for (size_t i = 0; st == TW_OK && i < of->n; i++)
+		*ret = *ret && strcmp(of->images[i], now.images[i]) == 0;
+	tw_arena_free(a);
+	return st;
+}
+
+/* --- reading --- */
+
 enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *project_id,
         const char *build_id, struct tw_arena *a, struct tw_build_row *ret, struct tw_err *err)
 {

@@ -85,6 +85,16 @@ enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *projec
 enum tw_status tw_catalogue_builds(struct tw_catalogue *c, const char *project_id, uint32_t limit,
         const char *cursor, struct tw_arena *a, struct tw_build_row **ret, size_t *ret_n,
         const char **ret_cursor, struct tw_err *err) TW_MUST_USE;
+
+struct tw_libraries {              /* native libraries, each once */
+	const char *const *builds; /* ids of their builds, TW_NATIVE_BUILD and the build id */
+	const char **images;       /* their compiled symbols, "" none */
+	size_t n;
+};
+/* Sets io->images, in the arena. */
+enum tw_status tw_catalogue_library_images(struct tw_catalogue *c, const char *project_id,
+        struct tw_arena *a, struct tw_libraries *io, struct tw_err *err) TW_MUST_USE;
+
 struct tw_release { /* "" unknown */
 	const char *app, *version_name, *build_id;
 };

@@ -54,8 +54,19 @@ enum tw_status tw_namer_open_by(const struct tw_derive_parts *p, const struct tw
 	return TW_OK;
 }
 
+enum tw_status tw_namer_inline(const struct tw_derive_parts *p, const char *project_id,
+        struct tw_trace_file *file, struct tw_arena *a, struct tw_namer *io, struct tw_err *err)
+{
+	enum tw_status st =
+	        tw_natives_open(p->catalogue, p->symbols, project_id, file, a, &io->natives, err);
+
+	io->names.natives = &io->natives.natives;
+	return st == TW_OK ? tw_trace_file_inline(file, &io->names, err) : st;
+}
+
 void tw_namer_close(const struct tw_derive_parts *p, struct tw_namer *n)
 {
+	tw_natives_close(p->symbols, &n->natives);
 	if (n->map)
 		tw_symbols_release(p->symbols, n->map);
 	if (n->retrace)

@@ -91,6 +91,7 @@ struct reading { /* state of a trace being counted */
 	struct tw_rollup_naming *methods; /* those that may be new */
 	size_t n_methods;
 	struct tw_mapping_ids by; /* the mappings that named them */
+	struct tw_libraries natives;
 	struct tw_str index_entries;
 	bool is_first; /* first of its batch, so all memory is available to it */
 };
@@ -224,12 +225,14 @@ static enum tw_status take_entries(struct tw_rollup_worker *f, struct reading *r
 }
 
 static enum tw_status read_open_file(struct tw_rollup_worker *f, struct reading *r,
-        const struct tw_namer *namer, struct tw_trace_file *file, struct tw_err *err)
+        struct tw_namer *namer, struct tw_trace_file *file, struct tw_err *err)
 {
 	const struct tw_method_info *infos;
 	uint32_t n = 0;
-	enum tw_status st = tw_trace_file_inline(file, &namer->names, err);
+	enum tw_status st =
+	        tw_namer_inline(&f->parts, r->row.project_id, file, f->arena, namer, err);
 
+	r->natives = namer->natives.libraries;
 	if (st == TW_OK)
 		st = tw_trace_file_methods(file, &infos, &n, err);
 	if (st == TW_OK)
@@ -292,6 +295,12 @@ static enum tw_status find_cells(struct tw_rollup_worker *f, struct reading *r, 
 	        &r->row, f->labels, f->n_labels, f->arena, r->cells, &r->n_cells, err);
 }
 
+/* The day of a trace is not after today, unless the clock was set back. */
+static int64_t day_of(const struct tw_rollup_worker *f, const struct reading *r)
+{
+	return r->n_cells && r->cells[0].day > f->known_day ? r->cells[0].day : f->known_day;
+}
+
 static enum tw_status write_facts(struct tw_rollup_worker *f, const struct reading *r,
         struct tw_rollup_reading *ret, struct tw_err *err)
 {
@@ -300,7 +309,8 @@ static enum tw_status write_facts(struct tw_rollup_worker *f, const struct readi
 	tw_buf_init(&out, FACTS_BYTES);
 	tw_rollup_write_facts(r->facts, r->n_facts, &out);
 	*ret = (struct tw_rollup_reading){r->row.project_id, r->row.id, r->cells, r->n_cells,
-	        r->row.summary.duration_ns, {"", 0}, r->tree, r->index_entries, &r->row};
+	        r->row.summary.duration_ns, {"", 0}, r->tree, r->index_entries, &r->row,
+	        {r->natives, r->row.meta.build_id, day_of(f, r)}};
 	return tw_rollup_finalize(&out, f->arena, &ret->facts, err);
 }
 
@@ -352,11 +362,10 @@ static enum tw_status count_trace(struct tw_rollup_worker *f, const struct tw_tu
 
 /* --- batches --- */
 
-/* The day of a trace is not after today, unless the clock was set back. */
 static enum tw_status name_one(
         struct tw_rollup_worker *f, const struct reading *r, struct tw_err *err)
 {
-	int64_t day = r->cells[0].day > f->known_day ? r->cells[0].day : f->known_day;
+	const int64_t day = day_of(f, r);
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < r->n_methods; i += TW_ROLLUP_NAMED_AT_ONCE) {

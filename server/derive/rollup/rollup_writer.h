@@ -11,6 +11,7 @@
 #include "server/catalogue/fleet/catalogue_rollup.h"
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/pipeline.h"
+#include "server/query/natives.h"
 
 struct tw_rollup_worker;
 struct tw_trace_row;
@@ -58,9 +59,10 @@ enum tw_status tw_rollup_labels(struct tw_catalogue *c, const char *project_id, 
 
 /* --- names (rollup_name.c) --- */
 
-struct tw_namer { /* the mappings of a build */
+struct tw_namer { /* the mappings of a build, and the symbols of a trace's libraries */
 	struct tw_mapping_ids ids;
 	struct tw_symbols_ref *map, *retrace;
+	struct tw_natives_open natives;
 	struct tw_names names;
 };
 
@@ -70,6 +72,11 @@ enum tw_status tw_namer_open(const struct tw_derive_parts *p, const struct tw_na
 /* The same with known mappings. */
 enum tw_status tw_namer_open_by(const struct tw_derive_parts *p, const struct tw_mapping_ids *ids,
         const char *build_id, struct tw_namer *ret, struct tw_err *err) TW_MUST_USE;
+/* Adds the symbols of the file's libraries and calls tw_trace_file_inline.  The namer stays where
+ * it is, and open as long as the file is read. */
+enum tw_status tw_namer_inline(const struct tw_derive_parts *p, const char *project_id,
+        struct tw_trace_file *file, struct tw_arena *a, struct tw_namer *io,
+        struct tw_err *err) TW_MUST_USE;
 void tw_namer_close(const struct tw_derive_parts *p, struct tw_namer *n);
 
 #endif

@@ -9,37 +9,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
+import { addresses, ID, library, OTHER, profile, source } from '../native.mjs';
 import { binary, startServer, until } from '../server.mjs';
-
-const ID = '0123456789abcdef0123456789abcdef01234567';
-const OTHER = 'aabbccddeeff00112233445566778899aabbccdd';
-const source = 'int shop_total(int n) { return n * 3 + 1; }\nint _ZN4shop4Cart3payEii(int a, int b) { return shop_total(a) - b; }\n';
-
-/* Compiles a library; its functions by name, as the linker placed them. */
-function library(folder, id, ...flags) {
-	const so = path.join(folder, `lib${id.slice(0, 4)}.so`), c = path.join(folder, 'a.c');
-	fs.writeFileSync(c, source);
-	execFileSync('cc', ['-shared', '-fPIC', '-nostdlib', '-O1', '-Wl,-soname,libshop.so', `-Wl,--build-id=0x${id}`, ...flags, '-o', so, c]);
-	return so;
-}
-
-function addresses(so) {
-	const lines = execFileSync('nm', [so], { encoding: 'utf8' }).split('\n').map((l) => l.split(' '));
-	return (name) => parseInt(lines.find((l) => l[2] === name)[0], 16);
-}
-
-/* pprof: one stack of addresses, outermost last. */
-const varint = (n) => (n < 128 ? [n] : [(n % 128) + 128, ...varint(Math.floor(n / 128))]);
-const num = (field, n) => [...varint(field * 8), ...varint(n)];
-const bytes = (field, b) => [...varint(field * 8 + 2), ...varint(b.length), ...b];
-const text = (field, s) => bytes(field, [...Buffer.from(s)]);
-function profile(stack) {
-	const out = [...bytes(1, [...num(1, 1), ...num(2, 2)]), ...bytes(2, [...bytes(1, stack.map((_, i) => i + 1).flatMap(varint)), ...bytes(2, varint(10e6))])];
-	out.push(...bytes(3, [...num(1, 1), ...num(5, 3), ...num(6, 4)]));
-	stack.forEach((address, i) => out.push(...bytes(4, [...num(1, i + 1), ...num(2, 1), ...num(3, address)])));
-	for (const s of ['', 'cpu', 'nanoseconds', '/data/app/lib/arm64/libshop.so', ID]) out.push(...text(6, s));
-	return Buffer.from(out);
-}
 
 test('symbols of native libraries', async (t) => {
 	const s = await startServer(t), dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-symbols-'));
@@ -67,7 +38,7 @@ test('symbols of native libraries', async (t) => {
 		assert.deepEqual([other.status, other.json.error.message], [422, `the file's build id is ${ID}`], other.text);
 		assert.equal((await put(`elf:${ID}`, 'no ELF file')).status, 422);
 		assert.equal((await put(`elf:${ID}`, file.subarray(0, 900))).status, 415);
-		const none = await put(`elf:${OTHER}`, fs.readFileSync(library(dir, OTHER, '-Wl,--build-id=none')));
+		const none = await put(`elf:${OTHER}`, fs.readFileSync(library(dir, OTHER, source, '-Wl,--build-id=none')));
 		assert.equal(none.status, 415, none.text);
 		assert.deepEqual(await names(id), ['[libshop.so]']);
 	});
@@ -98,7 +69,7 @@ test('symbols of native libraries', async (t) => {
 		fs.copyFileSync(so, path.join(folder, 'libshop.so'));
 		run(folder);
 		assert.deepEqual(await names(theirs, foreign.read), named);
-		assert.throws(() => run(library(dir, OTHER, '-Wl,--build-id=none')), /without a build id/);
+		assert.throws(() => run(library(dir, OTHER, source, '-Wl,--build-id=none')), /without a build id/);
 	});
 
 	await t.test('symbols last a restart', async () => {

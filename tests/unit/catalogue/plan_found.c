@@ -99,6 +99,7 @@ void plan_use_found(struct tw_catalogue *c, const char *project, const char *id)
 	const struct tw_rollup_cell *cells[] = {&cell, &none};
 	struct tw_found_trace t = {{project, id, "", ""}, {"", ""}, of, 2, {"x", 1}};
 	const struct tw_rollup_reading f = {project, id, &dims, 1, 5, {0}, {0}, {"x", 1}};
+	const char *library = "elf:0123", *image = "former";
 	struct told told = {id, 0};
 	const struct tw_found_reading all = {project, cells, 2, take, &told};
 
@@ -111,6 +112,10 @@ void plan_use_found(struct tw_catalogue *c, const char *project, const char *id)
 	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 7, NULL), TW_OK);
 	assert_true(is_todo(c, project, id, 7)); /* what another mapping names is not kept */
 	t.by.map[0] = '\0';
+	t.libraries = (struct tw_libraries){&library, &image, 1};
+	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 7, NULL), TW_OK);
+	assert_true(is_todo(c, project, id, 7)); /* nor what other symbols name */
+	image = "";
 	assert_int_equal(tw_catalogue_found_put(c, &t, 1, 7, NULL), TW_OK);
 	assert_false(is_todo(c, project, id, 7));
 	assert_true(is_todo(c, project, id, 6));

@@ -92,6 +92,7 @@ void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *proj
 	struct tw_str head, parts[TW_ROLLUP_METRICS] = {{0}};
 	const struct tw_rollup_names given = {project, &method, 1, 20000, {"", ""}};
 	struct tw_rollup_reading f = {project, id, &cell, 1, 5, {0}, {0}, {"x", 1}};
+	const char *library = "elf:0123456789abcdef0123456789abcdef01234567", *image = "former";
 	struct tw_rollup_when when = {1, 1, 0, INT64_MAX / 2, ""};
 	const struct tw_rollup_filter labelled = {"", "", "", "", "", "", "key", 20000, 20000};
 	struct tw_stage_waiting waiting;
@@ -136,7 +137,16 @@ void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *proj
 			assert_int_equal(tw_catalogue_stage_give_up(c, m, todo, NULL), TW_OK);
 	}
 	assert_int_equal(tw_catalogue_rollup_name(c, &given, NULL), TW_OK);
+	f.natives = (struct tw_rollup_natives){{&library, &image, 1}, "b", 20000};
 	assert_int_equal(tw_catalogue_rollup_put(c, &f, 1, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_count(c, project, &any, &counted, NULL), TW_OK);
+	assert_int_equal(counted, 0); /* its library has other symbols */
+	assert_int_equal(tw_catalogue_rollup_expanded(c, project, library, &more, NULL), TW_OK);
+	assert_false(more);
+	image = "";
+	assert_int_equal(tw_catalogue_rollup_put(c, &f, 1, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_expanded(c, project, library, &more, NULL), TW_OK);
+	assert_true(more);
 	assert_int_equal(
 	        tw_catalogue_rollup_read(c, project, &any, TW_ROLLUP_ALL, a, &cells, &n, NULL),
 	        TW_OK);
@@ -172,8 +182,16 @@ void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *proj
 	while (tw_catalogue_rollup_renames(c, NULL, a, &rename, &names, &n, NULL) == TW_OK)
 		assert_int_equal(tw_catalogue_rollup_renamed(c, &rename, names, n, NULL), TW_OK);
 	use_regressions(c, project, id, a);
+	assert_int_equal(
+	        tw_catalogue_rollup_reset_build(c, project, "elf:other", &sums, NULL), TW_OK);
+	assert_int_equal(sums.days + sums.days_kept, 0);
+	assert_int_equal(tw_catalogue_rollup_reset_build(c, project, library, &sums, NULL), TW_OK);
+	assert_true(sums.days + sums.days_kept > 0);
 	assert_int_equal(tw_catalogue_rollup_reset(c, project, &sums, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_rollup_expire(c, 20001, &more, NULL), TW_OK);
+	for (more = true; more;)
+		assert_int_equal(tw_catalogue_rollup_expire(c, 20001, &more, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_expanded(c, project, library, &more, NULL), TW_OK);
+	assert_false(more);
 	tw_buf_done(&facts);
 	tw_buf_done(&written);
 	tw_arena_free(a);

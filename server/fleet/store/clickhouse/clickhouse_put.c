@@ -392,8 +392,9 @@ static enum tw_status mark(struct tw_catalogue *c, const struct tw_rollup_readin
 	if (!marks)
 		return tw_oom(err);
 	for (size_t i = 0; i < n; i++)
-		marks[i] = (struct tw_rollup_reading){
-		        .project_id = of[i].project_id, .trace_id = of[i].trace_id};
+		marks[i] = (struct tw_rollup_reading){.project_id = of[i].project_id,
+		        .trace_id = of[i].trace_id,
+		        .natives = of[i].natives};
 	return tw_catalogue_rollup_put(c, marks, n, err);
 }
 
