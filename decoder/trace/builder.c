@@ -1,7 +1,7 @@
 /*
  * builder.c - the production sink: collects finished calls per track.
  *
- * A record is 24 bytes (32 with CPU time) in a growing array per track.  The system moves pages
+ * A record is 16 bytes (24 with CPU time) in a growing array per track.  The system moves pages
  * rather than bytes when large arrays grow, and untouched pages cost nothing, so the peak stays
  * near the size of the contents.  Writing adds 8 bytes per record of the largest track, 12 if it is
  * out of order.  Records that do not fit are counted, and the trace keeps the rest.
@@ -16,8 +16,9 @@ enum { DIRECT_IDS = 1 << 23, ARENA_SHARE = 4 };
 /* A quarter of the arena is for names only, and its last bytes for the shared name of all names
  * that do not fit. */
 enum { NAMES_SHARE = 4, LAST_ROOM = 64 };
-/* 9/16 of the memory may hold records: at most, writing takes a third of that again. */
-enum { RECORD_SHARE = 9, RECORD_SHARE_OF = 16, FIRST_RECORDS = 64, LARGE_BYTES = 64 << 20 };
+/* Half of the memory may hold records: writing takes half of that again, three quarters if they are
+ * out of order. */
+enum { RECORD_SHARE_OF = 2, FIRST_RECORDS = 64, LARGE_BYTES = 64 << 20 };
 
 static struct tw_builder *builder_of(struct tw_sink *s)
 {
@@ -323,13 +324,19 @@ static void sink_thread_name(struct tw_sink *s, uint32_t pid, uint64_t tid, stru
 	*slot = b->n_names;
 }
 
+static uint64_t left_for_records(const struct tw_builder *b)
+{
+	uint64_t share = b->limits.max_memory_bytes / RECORD_SHARE_OF;
+
+	return share > b->record_bytes ? share - b->record_bytes : 0;
+}
+
 /* The next capacity of a track: doubled, or a quarter more for large arrays, within the share of
  * memory that leaves enough for writing. */
 static uint64_t next_cap(const struct tw_builder *b, const struct track *t)
 {
-	uint64_t share = b->limits.max_memory_bytes / RECORD_SHARE_OF * RECORD_SHARE;
 	uint64_t size = sizeof(struct record) + (t->cpu_ns ? sizeof *t->cpu_ns : 0);
-	uint64_t left = share > b->record_bytes ? (share - b->record_bytes) / size : 0;
+	uint64_t left = left_for_records(b) / size;
 	uint64_t more = t->cap * size > LARGE_BYTES ? t->cap / 4 : t->cap;
 
 	if (more < FIRST_RECORDS)
@@ -339,11 +346,11 @@ static uint64_t next_cap(const struct tw_builder *b, const struct track *t)
 
 static bool resize_records(struct track *t, uint64_t cap)
 {
-	struct record *records = tw_mem_resize(t->records, cap, sizeof *records);
+	struct record *records = tw_mem_resize(t->records.at, cap, sizeof *records);
 
 	if (!records)
 		return false;
-	t->records = records;
+	t->records.at = records;
 	if (t->cpu_ns) {
 		int64_t *cpu = tw_mem_resize(t->cpu_ns, cap, sizeof *cpu);
 
@@ -369,9 +376,36 @@ static inline bool reserve_record(struct tw_builder *b, struct track *t)
 		return false;
 	}
 	b->record_bytes +=
-	        (cap - t->cap) * (sizeof *t->records + (t->cpu_ns ? sizeof *t->cpu_ns : 0));
+	        (cap - t->cap) * (sizeof *t->records.at + (t->cpu_ns ? sizeof *t->cpu_ns : 0));
 	t->cap = cap;
 	return true;
+}
+
+/* The same for a call that does not fit a record. */
+static bool reserve_wide(struct tw_builder *b, struct track *t)
+{
+	uint32_t before = t->records.cap_wide;
+
+	if (t->records.n_wide < before)
+		return true;
+	if (left_for_records(b) < (before + 16) * sizeof *t->records.wide)
+		return false;
+	if (!tw_records_reserve_wide(&t->records)) {
+		b->status = TW_NOMEM;
+		return false;
+	}
+	b->record_bytes += (t->records.cap_wide - before) * sizeof *t->records.wide;
+	return true;
+}
+
+void tw_builder_free_records(struct track *t)
+{
+	tw_mem_free(t->records.at);
+	tw_mem_free(t->records.wide);
+	tw_mem_free(t->cpu_ns);
+	t->records = (struct records){0};
+	t->cpu_ns = NULL;
+	t->n = t->cap = 0;
 }
 
 /* The first record with CPU time: earlier ones have none. */
@@ -404,8 +438,12 @@ static inline __attribute__((always_inline)) enum tw_status record(
         struct tw_builder *b, struct track *t, const struct tw_event *ev)
 {
 	int64_t end = ev->ts_ns + ev->dur_ns;
+	const struct call c = {ev->ts_ns, ev->dur_ns, ev->sym};
 
-	if (b->slices >= b->limits.max_slices || !reserve_record(b, t)) {
+	if (t->n == 0)
+		tw_records_start(&t->records, ev->ts_ns);
+	if (b->slices >= b->limits.max_slices || !reserve_record(b, t) ||
+	        (!tw_record_fits(&t->records, &c) && !reserve_wide(b, t))) {
 		if (b->status == TW_OK)
 			tw_builder_repair(b, TW_REPAIR_slice_limit, ev->offset, 1);
 		return b->status;
@@ -417,8 +455,8 @@ static inline __attribute__((always_inline)) enum tw_status record(
 		t->cpu_ns[t->n] = ev->cpu_ns;
 	if (t->n == 0 || ev->ts_ns < t->first_ns)
 		t->first_ns = ev->ts_ns;
-	t->records[t->n++] = (struct record){ev->ts_ns, ev->dur_ns, ev->sym,
-	        ev->offset < NO_OFFSET_KEPT ? (uint32_t)ev->offset : NO_OFFSET_KEPT};
+	tw_record_put(&t->records, t->n++, &c,
+	        ev->offset < TW_OFFSET_UNKNOWN ? (uint32_t)ev->offset : TW_OFFSET_UNKNOWN);
 	b->slices++;
 	b->symbols[ev->sym - 1].count++;
 	if (end > b->last_ns)
@@ -565,8 +603,7 @@ struct tw_builder *tw_builder_free(struct tw_builder *b)
 	if (!b)
 		return NULL;
 	for (uint32_t i = 0; i < b->n_tracks; i++) {
-		tw_mem_free(b->tracks[i].records);
-		tw_mem_free(b->tracks[i].cpu_ns);
+		tw_builder_free_records(&b->tracks[i]);
 		tw_mem_free(b->tracks[i].open);
 	}
 	tw_mem_free(b->tracks);

@@ -8,7 +8,8 @@
  * tw_builder_write then walks each thread in pre-order once and passes columns, trees, mip levels,
  * totals and the repair report to a trace writer.
  *
- * Memory: ≤ 40 bytes per record + 64 MiB; the limits are set by the constructor.
+ * Memory: ≤ 36 bytes per record + 64 MiB, usually 24; 24 more for a call of more than 4 s or hours
+ * from its thread's first one.  The limits are set by the constructor.
  * Thread: one decode job.
  */
 #ifndef TW_BUILDER_H

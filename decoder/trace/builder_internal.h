@@ -9,6 +9,7 @@
  * builder_mip.c   zoomed-out levels
  * builder_shape.c the slices of a thread become chunks, mip levels and a tree
  * builder_write.c one walk per thread, totals per method, the order of the output
+ * builder_record.h a finished call in 16 bytes
  */
 #ifndef TW_BUILDER_INTERNAL_H
 #define TW_BUILDER_INTERNAL_H
@@ -17,16 +18,8 @@
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
+#include "decoder/trace/builder_record.h"
 #include "decoder/trace/running.h"
-
-/* A finished call in memory: 24 bytes. */
-struct record {
-	int64_t start_ns;
-	int64_t dur_ns;
-	uint32_t sym;
-	uint32_t offset; /* in the input; NO_OFFSET_KEPT past 4 GiB */
-};
-#define NO_OFFSET_KEPT UINT32_MAX
 
 struct open_call { /* a BEGIN whose END has not been read yet */
 	int64_t start_ns;
@@ -39,7 +32,7 @@ struct track {
 	uint32_t pid;
 	uint64_t tid;
 	enum tw_tid_kind kind;
-	struct record *records;
+	struct records records;
 	int64_t *cpu_ns; /* parallel to records; NULL if no record has CPU time */
 	uint64_t n, cap;
 	int64_t first_ns, last_end_ns;
@@ -136,6 +129,7 @@ struct tw_builder {
 /* builder.c */
 void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offset, uint64_t n);
 enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct tw_event *ev);
+void tw_builder_free_records(struct track *t);
 /* Whether b->arena has space for `bytes` of optional data and still enough for names. */
 bool tw_builder_has_room(const struct tw_builder *b, size_t bytes);
 /* Doubles *p (elements of size bytes) when *cap is used up. */

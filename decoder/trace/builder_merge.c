@@ -234,48 +234,49 @@ static void complete_ids(struct tw_builder *b)
 /* --- tracks of one thread --- */
 
 /* By end; for equal ends the inner one first. */
-static bool precedes(const struct record *a, const struct record *b)
+static bool precedes(const struct track *a, uint64_t i, const struct track *b, uint64_t j)
 {
-	int64_t a_end = a->start_ns + a->dur_ns;
-	int64_t b_end = b->start_ns + b->dur_ns;
+	const struct call x = tw_record_call(&a->records, i);
+	const struct call y = tw_record_call(&b->records, j);
+	int64_t x_end = x.start_ns + x.dur_ns;
+	int64_t y_end = y.start_ns + y.dur_ns;
 
-	return a_end != b_end ? a_end < b_end : a->start_ns >= b->start_ns;
+	return x_end != y_end ? x_end < y_end : x.start_ns >= y.start_ns;
 }
 
-static void copy_record(struct track *to, const struct track *from, uint64_t at)
+/* False: out of memory. */
+static bool copy_record(struct track *to, const struct track *from, uint64_t at)
 {
-	to->records[to->n] = from->records[at];
+	const struct call c = tw_record_call(&from->records, at);
+
+	if (!tw_record_fits(&to->records, &c) && !tw_records_reserve_wide(&to->records))
+		return false;
+	tw_record_put(&to->records, to->n, &c, from->records.at[at].offset);
 	if (to->cpu_ns)
 		to->cpu_ns[to->n] = from->cpu_ns ? from->cpu_ns[at] : -1;
 	to->n++;
+	return true;
 }
 
-static void interleave(struct track *to, const struct track *a, const struct track *b)
+static bool interleave(struct track *to, const struct track *a, const struct track *b)
 {
 	bool by_end = !a->unordered && !b->unordered;
+	bool ok = true;
 	uint64_t i = 0;
 	uint64_t j = 0;
 
-	while (i < a->n && j < b->n)
-		if (!by_end || precedes(&a->records[i], &b->records[j]))
-			copy_record(to, a, i++);
+	while (ok && i < a->n && j < b->n)
+		if (!by_end || precedes(a, i, b, j))
+			ok = copy_record(to, a, i++);
 		else
-			copy_record(to, b, j++);
-	while (i < a->n)
-		copy_record(to, a, i++);
-	while (j < b->n)
-		copy_record(to, b, j++);
+			ok = copy_record(to, b, j++);
+	while (ok && i < a->n)
+		ok = copy_record(to, a, i++);
+	while (ok && j < b->n)
+		ok = copy_record(to, b, j++);
 	to->unordered = !by_end;
 	to->any_order = a->any_order || b->any_order;
-}
-
-static void empty(struct track *t)
-{
-	tw_mem_free(t->records);
-	tw_mem_free(t->cpu_ns);
-	t->records = NULL;
-	t->cpu_ns = NULL;
-	t->n = t->cap = 0;
+	return ok;
 }
 
 static enum tw_status join(struct tw_builder *b, uint32_t into, uint32_t from)
@@ -291,15 +292,16 @@ static enum tw_status join(struct tw_builder *b, uint32_t into, uint32_t from)
 		return TW_OK;
 	both.n = 0;
 	both.cap = t->n + side->n;
-	both.records = tw_mem_alloc(both.cap, sizeof *both.records);
+	both.records = (struct records){.at = tw_mem_alloc(both.cap, sizeof *both.records.at),
+	        .base_ns = t->n ? t->records.base_ns : side->records.base_ns};
 	both.cpu_ns =
 	        t->cpu_ns || side->cpu_ns ? tw_mem_alloc(both.cap, sizeof *both.cpu_ns) : NULL;
-	if (!both.records || (!both.cpu_ns && (t->cpu_ns || side->cpu_ns))) {
-		empty(&both);
+	/* ties: records of the side file are the inner ones */
+	if (!both.records.at || (!both.cpu_ns && (t->cpu_ns || side->cpu_ns)) ||
+	        !interleave(&both, side, t)) {
+		tw_builder_free_records(&both);
 		return b->status = TW_NOMEM;
 	}
-	/* ties: records of the side file are the inner ones */
-	interleave(&both, side, t);
 	if (!t->unordered)
 		both.unordered_offset = side->unordered_offset;
 	if (t->n == 0 || side->first_ns < t->first_ns)
@@ -310,8 +312,8 @@ static enum tw_status join(struct tw_builder *b, uint32_t into, uint32_t from)
 		both.source = side->source;
 		both.interval_ns = side->interval_ns;
 	}
-	empty(side);
-	empty(t);
+	tw_builder_free_records(side);
+	tw_builder_free_records(t);
 	*t = both;
 	return TW_OK;
 }

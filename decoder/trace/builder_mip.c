@@ -80,7 +80,7 @@ uint32_t tw_mip_plan(const struct track *t, int64_t thresholds_ns[TW_MIP_LEVELS]
 	if (t->n <= MIP_FROM)
 		return 0;
 	for (uint64_t i = 0; i < t->n; i++)
-		counts[64 - __builtin_clzll((uint64_t)t->records[i].dur_ns | 1)]++;
+		counts[64 - __builtin_clzll((uint64_t)tw_record_call(&t->records, i).dur_ns | 1)]++;
 	while (levels < TW_MIP_LEVELS) {
 		longer = 0;
 		for (bit = BITS; bit > 0 && longer + counts[bit] <= allowed; bit--)

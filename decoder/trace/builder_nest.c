@@ -19,11 +19,6 @@
 
 enum { AHEAD = 16 };
 
-static uint64_t offset_of(const struct record *r)
-{
-	return r->offset == NO_OFFSET_KEPT ? TW_NO_OFFSET : r->offset;
-}
-
 /* Fills sizes.  Returns the index of the first record that overlaps an earlier one without nesting,
  * or the number of records if there is none; then *ret_largest is the size of the largest subtree.
  */
@@ -33,16 +28,17 @@ static uint64_t measure_subtrees(
 	uint32_t n_stack = 0;
 
 	for (uint64_t i = 0; i < t->n; i++) {
-		const struct record *r = &t->records[i];
+		const struct call c = tw_record_call(&t->records, i);
 		uint32_t size = 1;
 
-		while (n_stack && t->records[stack[n_stack - 1]].start_ns >= r->start_ns)
-			size += sizes[stack[--n_stack]];
-		if (n_stack) {
-			const struct record *left = &t->records[stack[n_stack - 1]];
+		for (; n_stack; size += sizes[stack[--n_stack]]) {
+			const struct call left = tw_record_call(&t->records, stack[n_stack - 1]);
 
-			if (left->start_ns + left->dur_ns > r->start_ns)
+			if (left.start_ns >= c.start_ns)
+				continue;
+			if (left.start_ns + left.dur_ns > c.start_ns)
 				return i;
+			break;
 		}
 		sizes[i] = size;
 		stack[n_stack++] = (uint32_t)i;
@@ -83,32 +79,31 @@ static void order_forward(struct nest *n, uint32_t *ends, uint32_t *starts)
 
 static int outer_first(const void *pa, const void *pb, void *records)
 {
-	const struct record *all = records;
 	uint32_t i = *(const uint32_t *)pa;
 	uint32_t k = *(const uint32_t *)pb;
-	const struct record *a = &all[i];
-	const struct record *b = &all[k];
+	const struct call a = tw_record_call(records, i);
+	const struct call b = tw_record_call(records, k);
 
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	if (a->dur_ns != b->dur_ns)
-		return a->dur_ns > b->dur_ns ? -1 : 1;
+	if (a.start_ns != b.start_ns)
+		return a.start_ns < b.start_ns ? -1 : 1;
+	if (a.dur_ns != b.dur_ns)
+		return a.dur_ns > b.dur_ns ? -1 : 1;
 	return i > k ? -1 : i < k; /* for equal ones, the later ended last: it is the outer one */
 }
 
-/* Finds the parent of the call r, whose depth is at most *depth, at the top of the stack; returns
+/* Finds the parent of the call c, whose depth is at most *depth, at the top of the stack; returns
  * its end. */
 static int64_t find_parent(
-        const struct track *t, const struct record *r, const uint32_t *stack, uint32_t *depth)
+        const struct track *t, const struct call *c, const uint32_t *stack, uint32_t *depth)
 {
 	int64_t end = 0;
 
 	for (; *depth; --*depth) {
-		const struct record *top = &t->records[stack[*depth - 1]];
+		const struct call top = tw_record_call(&t->records, stack[*depth - 1]);
 
-		end = top->start_ns + top->dur_ns;
-		if (end > r->start_ns ||
-		        (r->dur_ns == 0 && end == r->start_ns && top->start_ns == r->start_ns))
+		end = top.start_ns + top.dur_ns;
+		if (end > c->start_ns ||
+		        (c->dur_ns == 0 && end == c->start_ns && top.start_ns == c->start_ns))
 			break;
 	}
 	return end;
@@ -121,23 +116,24 @@ static uint64_t nest_sorted(struct nest *n, struct tw_builder *b, uint32_t *stac
 	struct track *t = n->track;
 	uint32_t depth = 0;
 	uint64_t n_cut = 0;
-	uint32_t first = NO_OFFSET_KEPT;
+	uint64_t first = TW_NO_OFFSET;
 
 	for (uint64_t i = 0; i < t->n; i++) {
-		struct record *r = &t->records[n->order[i]];
-		int64_t end = find_parent(t, r, stack, &depth);
+		const struct call c = tw_record_call(&t->records, n->order[i]);
+		int64_t end = find_parent(t, &c, stack, &depth);
 
-		if (depth && r->start_ns + r->dur_ns > end) {
+		if (depth && c.start_ns + c.dur_ns > end) {
+			uint64_t offset = tw_record_offset(&t->records.at[n->order[i]]);
+
 			n_cut++;
-			first = r->offset < first ? r->offset : first;
-			r->dur_ns = end - r->start_ns;
+			first = offset < first ? offset : first;
+			tw_record_shorten(&t->records, n->order[i], end - c.start_ns);
 		}
 		n->depths[n->order[i]] = depth;
 		stack[depth++] = n->order[i];
 	}
 	if (n_cut)
-		tw_builder_repair(b, TW_REPAIR_overlap_clipped,
-		        first == NO_OFFSET_KEPT ? TW_NO_OFFSET : first, n_cut);
+		tw_builder_repair(b, TW_REPAIR_overlap_clipped, first, n_cut);
 	return n_cut;
 }
 
@@ -150,7 +146,7 @@ static bool sort_records(struct nest *n)
 		return false;
 	for (uint64_t i = 0; i < t->n; i++)
 		n->order[i] = (uint32_t)i;
-	qsort_r(n->order, t->n, sizeof *n->order, outer_first, t->records);
+	qsort_r(n->order, t->n, sizeof *n->order, outer_first, &t->records);
 	return true;
 }
 
@@ -175,7 +171,8 @@ static enum tw_status open_sorted(struct nest *n, struct tw_builder *b, uint64_t
 	if (t->unordered)
 		tw_builder_repair(b, TW_REPAIR_order_restored, t->unordered_offset, t->n);
 	else if (n_cut == 0) /* of two calls with equal ends, the outer was written first */
-		tw_builder_repair(b, TW_REPAIR_order_restored, offset_of(&t->records[found]), t->n);
+		tw_builder_repair(
+		        b, TW_REPAIR_order_restored, tw_record_offset(&t->records.at[found]), t->n);
 	return TW_OK;
 }
 
@@ -230,7 +227,7 @@ enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *
 uint32_t tw_nest_read(
         struct nest *n, const struct tw_builder *b, struct tw_slice *ret, uint32_t max)
 {
-	const struct record *records = n->track->records;
+	const struct records *records = &n->track->records;
 	const int64_t *cpu_ns = n->track->cpu_ns;
 	const uint32_t *indexes = b->indexes;
 	const uint32_t *order;
@@ -243,15 +240,15 @@ uint32_t tw_nest_read(
 		max = (uint32_t)left;
 	for (uint32_t k = 0; k < max; k++) {
 		uint32_t i = order[k];
-		const struct record *r = &records[i];
+		const struct call c = tw_record_call(records, i);
 
 		/* pre-order accesses records at random: prefetch the next ones */
 		if (k + AHEAD < left)
-			__builtin_prefetch(&records[order[k + AHEAD]]);
-		ret[k] = (struct tw_slice){.start_ns = r->start_ns,
-		        .dur_ns = r->dur_ns,
+			__builtin_prefetch(&records->at[order[k + AHEAD]]);
+		ret[k] = (struct tw_slice){.start_ns = c.start_ns,
+		        .dur_ns = c.dur_ns,
 		        .cpu_ns = cpu_ns ? cpu_ns[i] : -1,
-		        .method = indexes[r->sym - 1],
+		        .method = indexes[c.sym - 1],
 		        .depth = n->depths[i]};
 	}
 	n->at += max;
@@ -260,7 +257,7 @@ uint32_t tw_nest_read(
 
 uint64_t tw_nest_offset(const struct nest *n, uint32_t back)
 {
-	return offset_of(&n->track->records[n->order[n->at - back]]);
+	return tw_record_offset(&n->track->records.at[n->order[n->at - back]]);
 }
 
 void tw_nest_close(struct nest *n)

@@ -9,7 +9,7 @@
 #include "decoder/base/relay.h"
 #include "decoder/trace/builder_internal.h"
 
-enum { BATCH = 4096, SLOTS = 32, WORTH_A_THREAD = 1 << 16 };
+enum { BATCH = 2048, SLOTS = 16, WORTH_A_THREAD = 1 << 16 };
 
 /* A longer thread may have more call paths: a node takes about as much memory as this many
  * records. */
@@ -72,7 +72,10 @@ static enum tw_status begin_mips(struct tw_shaper *s, const struct batch *b)
 
 static enum tw_status begin_thread(struct tw_shaper *s, const struct batch *b, struct tw_err *err)
 {
-	s->tree = tw_tree_builder_new(b->max_nodes);
+	if (s->tree)
+		tw_tree_builder_reset(s->tree, b->max_nodes);
+	else
+		s->tree = tw_tree_builder_new(b->max_nodes);
 	tw_chunker_start(&s->chunker, b->thread_id, 0, 0);
 	return s->tree && begin_mips(s, b) == TW_OK ? TW_OK : no_memory(err);
 }
@@ -117,7 +120,6 @@ static enum tw_status end_thread(struct tw_shaper *s, const struct batch *b, str
 		st = tw_mip_finish(&s->mips[i], err);
 	if (st == TW_OK)
 		st = write_tree(s, b->thread.thread_id, err);
-	s->tree = tw_tree_builder_free(s->tree);
 	return st == TW_OK ? s->out->ops->thread(s->out, &b->thread, err) : st;
 }
 

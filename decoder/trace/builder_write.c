@@ -279,15 +279,6 @@ static void sum_up(struct tw_trace_info *info, const struct tw_thread_info *t)
 		info->max_depth = t->max_depth;
 }
 
-static void free_records(struct track *t)
-{
-	tw_mem_free(t->records);
-	tw_mem_free(t->cpu_ns);
-	t->records = NULL;
-	t->cpu_ns = NULL;
-	t->n = 0;
-}
-
 static enum tw_status write_thread(
         struct writer *w, struct track *t, uint32_t thread_id, struct tw_err *err)
 {
@@ -308,7 +299,7 @@ static enum tw_status write_thread(
 	st = tw_shaper_begin(w->shaper, t, thread_id, err);
 	if (st == TW_OK)
 		st = walk(w, t, err);
-	free_records(t); /* frees memory for the next thread */
+	tw_builder_free_records(t); /* frees memory for the next thread */
 	tw_running_free(&w->running);
 	if (st == TW_OK)
 		st = tw_shaper_end(w->shaper, &w->thread, err);

@@ -15,6 +15,7 @@
 #include "decoder/base/sum.h"
 
 #define NODE_MAX (UINT32_MAX >> 1)
+enum { FIRST_SLOTS = 1024 };
 
 /* The part of a node that every call accesses: half a cache line. The rest is in parallel
  * arrays. */
@@ -41,7 +42,8 @@ struct tw_tree_builder {
 	uint32_t *count_high; /* NULL: all 0 */
 	uint32_t n, cap;
 	struct slot *slots; /* node by hash of parent and method */
-	uint32_t n_slots;   /* power of two, at least twice n_hashed */
+	uint32_t n_slots;   /* in use: power of two, at least twice n_hashed */
+	uint32_t cap_slots;
 	uint32_t n_hashed;
 	uint32_t *path; /* node of the open slice at each depth */
 	uint32_t depth, cap_path;
@@ -49,25 +51,40 @@ struct tw_tree_builder {
 	enum tw_status status;
 };
 
+void tw_tree_builder_reset(struct tw_tree_builder *b, uint64_t max_nodes)
+{
+	b->max_nodes = max_nodes < NODE_MAX / 2 ? max_nodes : NODE_MAX / 2;
+	b->nodes[0] = (struct grown){.method = TW_NO_METHOD};
+	b->parents[0] = 0;
+	b->n = 1;
+	tw_mem_free(b->cpu_plus_1);
+	b->cpu_plus_1 = NULL;
+	tw_mem_free(b->count_high);
+	b->count_high = NULL;
+	b->n_slots = FIRST_SLOTS;
+	memset(b->slots, 0, b->n_slots * sizeof *b->slots);
+	b->n_hashed = 0;
+	b->depth = 0;
+	b->clipped = 0;
+	b->status = TW_OK;
+}
+
 struct tw_tree_builder *tw_tree_builder_new(uint64_t max_nodes)
 {
 	struct tw_tree_builder *b = tw_mem_zalloc(1, sizeof *b);
 
 	if (!b)
 		return NULL;
-	b->max_nodes = max_nodes < NODE_MAX / 2 ? max_nodes : NODE_MAX / 2;
 	b->cap = 256;
-	b->n_slots = 1024;
+	b->cap_slots = FIRST_SLOTS;
 	b->cap_path = 64;
 	b->nodes = tw_mem_alloc(b->cap, sizeof *b->nodes);
 	b->parents = tw_mem_alloc(b->cap, sizeof *b->parents);
-	b->slots = tw_mem_zalloc(b->n_slots, sizeof *b->slots);
+	b->slots = tw_mem_alloc(b->cap_slots, sizeof *b->slots);
 	b->path = tw_mem_alloc(b->cap_path, sizeof *b->path);
 	if (!b->nodes || !b->parents || !b->slots || !b->path)
 		return tw_tree_builder_free(b);
-	b->nodes[0] = (struct grown){.method = TW_NO_METHOD};
-	b->parents[0] = 0;
-	b->n = 1;
+	tw_tree_builder_reset(b, max_nodes);
 	return b;
 }
 
@@ -109,14 +126,20 @@ static void hash(struct tw_tree_builder *b, uint32_t node)
 
 static bool rehash(struct tw_tree_builder *b)
 {
-	uint32_t by = b->n_slots < 1 << 18 ? 4 : 2;
-	struct slot *slots = tw_mem_zalloc((size_t)b->n_slots * by, sizeof *slots);
+	uint32_t n_slots = b->n_slots * (b->n_slots < 1 << 18 ? 4 : 2);
 
-	if (!slots)
-		return false;
-	tw_mem_free(b->slots);
-	b->slots = slots;
-	b->n_slots *= by;
+	if (n_slots > b->cap_slots) {
+		struct slot *slots = tw_mem_zalloc(n_slots, sizeof *slots);
+
+		if (!slots)
+			return false;
+		tw_mem_free(b->slots);
+		b->slots = slots;
+		b->cap_slots = n_slots;
+	} else {
+		memset(b->slots, 0, n_slots * sizeof *b->slots);
+	}
+	b->n_slots = n_slots;
 	for (uint32_t i = 1; i < b->n; i++)
 		if (b->nodes[b->parents[i]].several)
 			hash(b, i);
@@ -429,8 +452,8 @@ void tw_tree_builder_cut(struct tw_tree_builder *b)
 	b->depth = 0;
 }
 
-/* Children of all nodes, gathered per parent: those of node i are kids[first[i] .. first[i + 1]).
- */
+/* Children of the nodes that have several, gathered per parent: those of node i are
+ * list[first[i] .. first[i + 1]). */
 struct kids {
 	uint32_t *first;
 	struct kid {
@@ -466,20 +489,23 @@ static void sort_kids(struct kid *k, uint32_t n)
 	}
 }
 
-static bool gather(const struct tw_tree_builder *b, struct kids *k)
+/* The list takes the place of the hash, which has at least 16 bytes per child. */
+static bool gather(struct tw_tree_builder *b, struct kids *k)
 {
 	k->first = tw_mem_zalloc((size_t)b->n + 2, sizeof *k->first);
-	k->list = tw_mem_alloc(b->n, sizeof *k->list);
-	if (!k->first || !k->list)
+	k->list = (struct kid *)(void *)b->slots;
+	if (!k->first)
 		return false;
 	for (uint32_t i = 1; i < b->n; i++)
-		k->first[b->parents[i] + 2]++;
+		k->first[b->parents[i] + 2] += b->nodes[b->parents[i]].several;
 	for (uint32_t i = 2; i < b->n + 2; i++)
 		k->first[i] += k->first[i - 1];
 	for (uint32_t i = 1; i < b->n; i++) {
 		const struct grown *g = &b->nodes[i];
 
-		k->list[k->first[b->parents[i] + 1]++] = (struct kid){g->total_ns, i, g->method};
+		if (b->nodes[b->parents[i]].several)
+			k->list[k->first[b->parents[i] + 1]++] =
+			        (struct kid){g->total_ns, i, g->method};
 	}
 	for (uint32_t i = 0; i < b->n; i++)
 		if (b->nodes[i].several)
@@ -505,39 +531,48 @@ static void place(struct tw_tree_node *out, const struct tw_tree_builder *b, uin
 	};
 }
 
-/* `todo` is the stack of kids still to visit, with the placed parent of each. */
+/* `todo` is the stack of siblings still to visit, with the placed parent of each. */
 static void lay_out(const struct tw_tree_builder *b, const struct kids *k, struct tw_tree_node *out,
         uint32_t (*todo)[2])
 {
 	uint32_t n_todo = 0;
 	uint32_t n = 0;
+	uint32_t node = 0;
+	uint32_t parent = 0;
 
-	todo[n_todo][0] = 0;
-	todo[n_todo++][1] = 0;
-	while (n_todo) {
-		uint32_t node = todo[--n_todo][0];
-		uint32_t parent = todo[n_todo][1];
+	for (;;) {
+		const struct grown *g = &b->nodes[node];
 		uint32_t at = n++;
 
 		place(&out[at], b, node, parent, at ? out[parent].depth + 1 : 0);
-		for (uint32_t i = k->first[node + 1]; i-- > k->first[node];) {
-			todo[n_todo][0] = k->list[i].node;
-			todo[n_todo++][1] = at;
+		node = g->last_child;
+		parent = at;
+		if (g->several) {
+			const struct kid *kids = &k->list[k->first[g - b->nodes]];
+			uint32_t i = k->first[g - b->nodes + 1] - k->first[g - b->nodes];
+
+			for (node = kids[0].node; --i > 0;) {
+				todo[n_todo][0] = kids[i].node;
+				todo[n_todo++][1] = at;
+			}
+			if (n_todo) /* the next sibling, once the first child's subtree is done */
+				__builtin_prefetch(&b->nodes[todo[n_todo - 1][0]]);
 		}
+		if (node)
+			continue;
+		if (n_todo == 0)
+			break;
+		node = todo[--n_todo][0];
+		parent = todo[n_todo][1];
+		if (n_todo)
+			__builtin_prefetch(&b->nodes[todo[n_todo - 1][0]]);
 	}
 	while (--n > 0) {
-		struct tw_tree_node *parent = &out[out[n].parent];
+		struct tw_tree_node *caller = &out[out[n].parent];
 
-		parent->subtree += out[n].subtree;
-		parent->self_ns = tw_sum_ns(parent->self_ns, -out[n].total_ns);
+		caller->subtree += out[n].subtree;
+		caller->self_ns = tw_sum_ns(caller->self_ns, -out[n].total_ns);
 	}
-}
-
-/* Frees the hash before finishing, which needs the memory. */
-static void drop_slots(struct tw_tree_builder *b)
-{
-	tw_mem_free(b->slots);
-	b->slots = NULL;
 }
 
 enum tw_status tw_tree_builder_finish_into(struct tw_tree_builder *b, struct tw_tree_node *nodes)
@@ -547,19 +582,17 @@ enum tw_status tw_tree_builder_finish_into(struct tw_tree_builder *b, struct tw_
 
 	if (b->status != TW_OK)
 		return b->status;
-	drop_slots(b);
 	for (uint32_t i = 1; i < b->n; i++)
 		if (b->parents[i] == 0)
 			b->nodes[0].total_ns =
 			        tw_sum_ns(b->nodes[0].total_ns, b->nodes[i].total_ns);
 	if (gather(b, &k))
-		todo = tw_mem_alloc(b->n, sizeof *todo);
+		todo = tw_mem_alloc((size_t)b->n_hashed + 1, sizeof *todo);
 	if (todo)
 		lay_out(b, &k, nodes, todo);
 	else
 		b->status = TW_NOMEM;
 	tw_mem_free(k.first);
-	tw_mem_free(k.list);
 	tw_mem_free(todo);
 	return b->status;
 }
@@ -572,7 +605,6 @@ enum tw_status tw_tree_builder_finish(
 
 	if (b->status != TW_OK)
 		return b->status;
-	drop_slots(b);
 	nodes = tw_arena_alloc(a, b->n, sizeof *nodes);
 	st = nodes ? tw_tree_builder_finish_into(b, nodes) : TW_NOMEM;
 	if (st == TW_OK)

@@ -266,8 +266,102 @@ static void test_memory_share(void **state)
 	for (int i = 0; i < all; i++)
 		tell(&h, TW_EV_SLICE, 7, i * 10, 5, 1);
 	assert_int_equal(written(&h), TW_OK);
-	assert_in_range(h.log.info.slices, (4 << 20) / 2 / 24, (4 << 20) * 9 / 16 / 24);
+	assert_in_range(h.log.info.slices, (4 << 20) / 4 / 16, (4 << 20) / 2 / 16);
 	assert_int_equal(h.log.repairs[TW_REPAIR_slice_limit], all - (int)h.log.info.slices);
+	trace_log_done(&h.log);
+}
+
+/* Calls that do not fit a record of 16 bytes: long ones, and those hours from the first. */
+enum { HOUR = 3600 };
+static const struct wide_call {
+	int64_t start_s, dur_s;
+	uint32_t depth;
+} wide_calls[] = {/* in pre-order */
+        {0, 30 * HOUR, 0}, {1 * HOUR, 4 * HOUR, 1}, {2 * HOUR, 1, 2}, {3 * HOUR, 4, 2},
+        {3 * HOUR, 2, 3}, {4 * HOUR, 5, 2}, {9 * HOUR, 2, 1}, {25 * HOUR, 3600, 1}};
+enum { WIDE_CALLS = sizeof wide_calls / sizeof *wide_calls };
+
+static void check_wide(struct by_hand *h, bool repaired)
+{
+	const int64_t second = 1000000000;
+	struct tw_slice *s;
+	size_t n;
+
+	assert_int_equal(written(h), TW_OK);
+	s = trace_log_slices(&h->log, 1, 0, &n);
+	assert_int_equal(n, WIDE_CALLS);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(s[i].start_ns, wide_calls[i].start_s * second + (int64_t)i);
+		assert_int_equal(s[i].dur_ns, wide_calls[i].dur_s * second);
+		assert_int_equal(s[i].depth, wide_calls[i].depth);
+	}
+	assert_int_equal(h->log.repairs[TW_REPAIR_order_restored], repaired ? n : 0);
+	assert_int_equal(h->log.repairs[TW_REPAIR_overlap_clipped], 0);
+	trace_log_done(&h->log);
+}
+
+static void tell_wide(struct by_hand *h, uint32_t pid, size_t i)
+{
+	const int64_t second = 1000000000;
+	struct tw_event ev = {.kind = TW_EV_SLICE,
+	        .ts_ns = wide_calls[i].start_s * second + (int64_t)i,
+	        .dur_ns = wide_calls[i].dur_s * second,
+	        .cpu_ns = -1};
+
+	ev.track = h->s->ops->track(h->s, pid, 7, TW_TID_FULL);
+	ev.sym = h->s->ops->method(h->s, i + 1);
+	assert_int_equal(h->s->ops->events(h->s, &ev, 1, NULL), TW_OK);
+}
+
+static void test_wide_calls(void **state)
+{
+	static const size_t by_end[WIDE_CALLS] = {2, 4, 3, 5, 1, 6, 7, 0};
+	struct by_hand h;
+
+	(void)state;
+	begin(&h, NULL);
+	for (size_t i = 0; i < WIDE_CALLS; i++)
+		tell_wide(&h, 1, by_end[i]);
+	check_wide(&h, false);
+	begin(&h, NULL);
+	for (size_t i = 0; i < WIDE_CALLS; i++)
+		tell_wide(&h, 1, i);
+	check_wide(&h, true);
+	begin(&h, NULL); /* half of them on a track that turns out to be of the same thread */
+	for (size_t i = 0; i < WIDE_CALLS; i++)
+		tell_wide(&h, i % 2, by_end[i]);
+	check_wide(&h, false);
+}
+
+/* A symbol past 2^20 does not fit a record either; and a wide call is clipped in its place. */
+static void test_wide_symbols(void **state)
+{
+	const uint64_t many = (1 << 20) + 10;
+	const int64_t hour = 3600 * INT64_C(1000000000);
+	struct by_hand h;
+	struct tw_slice *s;
+	size_t n;
+
+	(void)state;
+	begin(&h, NULL);
+	for (uint64_t i = 1; i <= many; i++)
+		tell(&h, TW_EV_SLICE, 7, (int64_t)i * 10, 5, i);
+	tell(&h, TW_EV_SLICE, 8, 0, 10 * hour, 1);
+	tell(&h, TW_EV_SLICE, 8, 5 * hour, 10 * hour, 2);
+	assert_int_equal(written(&h), TW_OK);
+	assert_int_equal(h.log.info.slices, many + 2);
+	assert_int_equal(h.log.info.methods, many);
+	assert_int_equal(h.log.repairs[TW_REPAIR_overlap_clipped], 1);
+	s = trace_log_slices(&h.log, 1, 0, &n);
+	assert_int_equal(n, many);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(s[i].start_ns, (i + 1) * 10);
+		assert_int_equal(h.log.methods[s[i].method].id, i + 1);
+	}
+	s = trace_log_slices(&h.log, 2, 0, &n);
+	assert_int_equal(n, 2);
+	assert_int_equal(s[1].start_ns, 5 * hour);
+	assert_int_equal(s[1].dur_ns, 5 * hour);
 	trace_log_done(&h.log);
 }
 
@@ -587,6 +681,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_depth_limit),
         cmocka_unit_test(test_memory_share),
+        cmocka_unit_test(test_wide_calls),
+        cmocka_unit_test(test_wide_symbols),
         cmocka_unit_test(test_full_tree),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_pairs_mended),
