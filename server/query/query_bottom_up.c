@@ -16,6 +16,7 @@ struct caller {
 };
 
 #define NO_CALLER UINT32_MAX
+enum { AHEAD = 8 };
 
 /* Moves members to their callers, in place; time of members without a caller becomes self time. */
 static bool callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
@@ -28,6 +29,8 @@ static bool callers(struct tw_grower *g, const struct tw_member *members, uint32
 	for (uint32_t i = 0; i < n; i++) {
 		struct caller caller = of[up[i].at];
 
+		if (i + AHEAD < n)
+			__builtin_prefetch(&of[up[i + AHEAD].at]);
 		if (caller.at == NO_CALLER) {
 			*ret_self += up[i].value;
 			continue;
@@ -51,37 +54,86 @@ static bool methods_then_callers(struct tw_grower *g, const struct tw_member *me
 	uint32_t k = 0;
 
 	g->expand = callers;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		if (members[i].method == TW_NO_METHOD)
 			*ret_self += members[i].value;
-		else
-			kept[k++] = members[i];
+		else if (k++ < i)
+			kept[k - 1] = members[i];
+	}
 	*ret = kept;
 	*ret_n = k;
 	return true;
 }
 
-/* Adds the nodes of a tree; returns the number of members. */
-static uint32_t add_tree(const struct tw_forest *f, const struct tw_weights *w, uint32_t tree,
-        uint32_t first, struct caller *of, struct tw_member *to)
+/* All nodes of all trees as members, sorted by method if it is below `methods`. */
+struct listing {
+	const struct tw_forest *forest;
+	const struct tw_weights *weights;
+	struct tw_member *members;
+	struct caller *callers;
+	uint32_t *next; /* by method, the last one for all others: index of a member */
+	uint32_t methods;
+};
+
+static bool is_member(const struct listing *l, uint32_t tree, uint32_t node)
 {
-	const struct tw_tree_node *nodes = f->trees[tree].nodes;
+	/* methods without self time were called too */
+	return node || tw_weight_own(l->weights, l->forest, tree, 0) != 0;
+}
+
+static uint32_t slot_of(const struct listing *l, uint32_t method)
+{
+	return method < l->methods ? method : l->methods;
+}
+
+/* Returns the number of members. */
+static uint32_t count_members(struct listing *l)
+{
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < f->trees[tree].n; i++) {
+	for (uint32_t k = 0; k < l->forest->n; k++)
+		for (uint32_t i = 0; i < l->forest->trees[k].n; i++)
+			if (is_member(l, k, i))
+				l->next[slot_of(l, l->forest->trees[k].nodes[i].method)]++;
+	for (uint32_t i = 0; i <= l->methods; i++) {
+		uint32_t count = l->next[i];
+
+		l->next[i] = n;
+		n += count;
+	}
+	return n;
+}
+
+static void add_tree(struct listing *l, uint32_t tree, uint32_t first)
+{
+	const struct tw_tree_node *nodes = l->forest->trees[tree].nodes;
+
+	for (uint32_t i = 0; i < l->forest->trees[tree].n; i++) {
 		uint32_t parent = nodes[i].parent;
 
-		of[first + i] = parent ? (struct caller){first + parent, nodes[parent].method}
-		                       : (struct caller){NO_CALLER, TW_NO_METHOD};
-		/* methods without self time were called too */
-		if (i == 0 && tw_weight_own(w, f, tree, 0) == 0)
-			continue;
-		to[n++] = (struct tw_member){.at = first + i,
-		        .method = i ? nodes[i].method : TW_NO_METHOD,
-		        .value = tw_weight_own(w, f, tree, i),
-		        .count = nodes[i].count,
-		        .max_ns = nodes[i].max_ns};
+		l->callers[first + i] =
+		        parent ? (struct caller){first + parent, nodes[parent].method}
+		               : (struct caller){NO_CALLER, TW_NO_METHOD};
+		if (is_member(l, tree, i))
+			l->members[l->next[slot_of(l, nodes[i].method)]++] =
+			        (struct tw_member){.at = first + i,
+			                .method = nodes[i].method,
+			                .value = tw_weight_own(l->weights, l->forest, tree, i),
+			                .count = nodes[i].count,
+			                .max_ns = nodes[i].max_ns};
 	}
+}
+
+/* One past the highest method of all nodes. */
+static uint32_t count_methods(const struct tw_forest *f)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < f->n; k++)
+		for (uint32_t i = 0; i < f->trees[k].n; i++)
+			if (f->trees[k].nodes[i].method >= n &&
+			        f->trees[k].nodes[i].method != TW_NO_METHOD)
+				n = f->trees[k].nodes[i].method + 1;
 	return n;
 }
 
@@ -92,25 +144,28 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
 	struct tw_grower g = {
 	        .forest = f, .arena = a, .deadline = deadline, .expand = methods_then_callers};
 	struct tw_weights w;
-	struct tw_member *all;
-	struct caller *of;
+	struct listing l = {.forest = f, .weights = &w, .methods = count_methods(f)};
 	uint64_t most = 1;
 	uint32_t first = 0;
-	uint32_t n = 0;
+	uint32_t n;
 	enum tw_status st = tw_weigh(f, q, a, &w, err);
 
 	if (st != TW_OK)
 		return st;
 	for (uint32_t k = 0; k < f->n; k++)
 		most += f->trees[k].n;
-	all = most < UINT32_MAX ? tw_arena_alloc(a, most, sizeof *all) : NULL;
-	of = all ? tw_arena_alloc(a, most, sizeof *of) : NULL;
-	if (!of)
+	if (l.methods / 8 > most) /* a damaged file; the members are sorted later */
+		l.methods = 0;
+	l.members = most < UINT32_MAX ? tw_arena_alloc(a, most, sizeof *l.members) : NULL;
+	l.callers = l.members ? tw_arena_alloc(a, most, sizeof *l.callers) : NULL;
+	l.next = l.callers ? tw_arena_zalloc(a, (size_t)l.methods + 1, sizeof *l.next) : NULL;
+	if (!l.next)
 		return tw_oom(err);
+	n = count_members(&l);
 	for (uint32_t k = 0; k < f->n; k++) {
-		n += add_tree(f, &w, k, first, of, all + n);
+		add_tree(&l, k, first);
 		first += f->trees[k].n;
 	}
-	g.arg = of;
-	return tw_grow(&g, q, all, n, ret, err);
+	g.arg = l.callers;
+	return tw_grow(&g, q, l.members, n, ret, err);
 }

@@ -103,6 +103,14 @@ static bool sort_keys(struct tw_grower *g, struct tw_member *m, uint32_t n)
 	return true;
 }
 
+static bool is_sorted(const struct tw_member *m, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++)
+		if (m[i].method < m[i - 1].method)
+			return false;
+	return true;
+}
+
 /* Stable. Counting sort takes one pass if every node of a tree is a member. */
 static bool sort_by_method(struct tw_grower *g, struct tw_member *m, uint32_t n)
 {
@@ -110,7 +118,7 @@ static bool sort_by_method(struct tw_grower *g, struct tw_member *m, uint32_t n)
 	size_t slots;
 	uint32_t *starts;
 
-	if (n < 2)
+	if (is_sorted(m, n))
 		return true;
 	if (!reserve_scratch(g, n < SORT_BY_INSERTION ? SORT_BY_INSERTION : n))
 		return false;

@@ -547,12 +547,46 @@ static void test_json(void **state)
 	tw_buf_done(&out);
 }
 
+/* The methods of a damaged file may have any number: the same graph with other methods. */
+static void test_unknown_methods(void **state)
+{
+	const struct tw_flame_query q = {.view = TW_BOTTOM_UP, .max_nodes = 2000};
+	const uint32_t far = 0x80000000;
+	struct world w;
+	struct tw_flame near_by, far_off;
+	struct tw_tree t;
+
+	(void)state;
+	open_world(&w, 5, 300);
+	t = whole_tree(&w);
+	assert_int_equal(
+	        tw_query_bottom_up(&(struct tw_forest){&t, 1}, &q, NULL, w.arena, &near_by, NULL),
+	        TW_OK);
+	for (uint32_t i = 1; i < t.n; i++)
+		t.nodes[i].method |= far;
+	assert_int_equal(
+	        tw_query_bottom_up(&(struct tw_forest){&t, 1}, &q, NULL, w.arena, &far_off, NULL),
+	        TW_OK);
+	assert_int_equal(near_by.n, far_off.n);
+	assert_true(near_by.n > 10);
+	for (uint32_t i = 0; i < near_by.n; i++) {
+		uint32_t method = near_by.nodes[i].method;
+
+		assert_int_equal(
+		        far_off.nodes[i].method, method == TW_NO_METHOD ? method : method | far);
+		assert_int_equal(far_off.nodes[i].value, near_by.nodes[i].value);
+		assert_int_equal(far_off.nodes[i].parent, near_by.nodes[i].parent);
+	}
+	close_world(&w);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_selection),
         cmocka_unit_test(test_flame),
         cmocka_unit_test(test_forest),
         cmocka_unit_test(test_rests),
+        cmocka_unit_test(test_unknown_methods),
         cmocka_unit_test(test_methods),
         cmocka_unit_test(test_activity),
         cmocka_unit_test(test_json),
