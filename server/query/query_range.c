@@ -18,7 +18,7 @@
  * stored bytes and allocating a finished tree.
  *
  * The CPU time of a call that is cut by an edge of the range is its running time within it, by the
- * states of the scheduler; unknown if the trace has none.
+ * states of the scheduler; unknown if the trace has none or one thread is requested.
  */
 #include "server/query/query_slices.h"
 
@@ -301,7 +301,8 @@ static enum tw_status read_running(struct scan *s, struct tw_err *err)
 	enum tw_status st;
 	uint32_t n;
 
-	if (!tw_trace_file_info(s->query->file)->has_cpu)
+	/* callers take one thread after the other: each would read the states of all */
+	if (s->query->only || !tw_trace_file_info(s->query->file)->has_cpu)
 		return TW_OK;
 	(void)tw_trace_file_threads(s->query->file, &n);
 	s->running = tw_arena_zalloc(s->query->arena, (size_t)n + 1, sizeof *s->running);
