@@ -318,10 +318,35 @@ enum tw_status tw_bundle_decode(const struct tw_bundle_task *task,
 	return st;
 }
 
+/* --- recognition --- */
+
+struct head {
+	size_t n;
+	uint8_t bytes[TW_PROBE_BYTES];
+};
+
+static enum tw_status add_to_head(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct head *h = arg;
+	const size_t take = n < sizeof h->bytes - h->n ? n : sizeof h->bytes - h->n;
+
+	memcpy(h->bytes + h->n, p, take);
+	h->n += take;
+	return take == n ? TW_OK : tw_fail(err, TW_FULL, "this is enough");
+}
+
 bool tw_bundle_is(const void *head, size_t n, const struct tw_limits *limits)
 {
-	const struct tw_format *f = NULL;
+	struct tw_arena *a = tw_arena_new(SIZE_MAX);
+	struct head h = {.n = 0};
+	struct tw_unzip *z = a ? tw_unzip_new(a, limits, add_to_head, &h) : NULL;
+	const struct tw_format *f;
+	enum tw_unzip_end end;
 
-	return tw_decoder_preflight(head, n, false, NULL, limits, &f, NULL) == TW_OK && f &&
-	       strcmp(f->name, "bundle") == 0;
+	if (z && tw_unzip_push(z, head, n, NULL) == TW_OK) /* all of it was needed */
+		(void)tw_unzip_finish(z, &end, NULL);
+	tw_unzip_free(z);
+	tw_arena_free(a);
+	f = tw_format_probe(h.bytes, h.n);
+	return f && strcmp(f->name, "bundle") == 0;
 }

@@ -54,6 +54,8 @@ struct tw_decoder *tw_decoder_free(struct tw_decoder *d)
 		return NULL;
 	d->ahead = tw_ahead_free(d->ahead);
 	d->unzip = tw_unzip_free(d->unzip);
+	tw_mem_free(d->state);
+	d->state = NULL;
 	return NULL;
 }
 
@@ -94,7 +96,8 @@ static enum tw_status start_format(struct tw_decoder *d, struct tw_err *err)
 		return refuse_unknown(d, err);
 	if (d->on_format)
 		d->on_format(d->on_format_arg, d->format);
-	d->state = tw_arena_zalloc(d->arena, 1, d->format->state_size);
+	/* not from the arena: the zeros of a large state are new pages, of which little is used */
+	d->state = tw_mem_zalloc(1, d->format->state_size);
 	if (!d->state)
 		return tw_oom(err);
 	d->started = true;
