@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decoder/base/arena.h"
+#include "server/base/file/io.h"
 
 enum tw_status tw_json_object_parse(
         struct tw_str text, const char *what, json_t **ret, struct tw_err *err)
@@ -73,4 +74,16 @@ json_t *tw_json_complete(json_t *json, int failed)
 		return json;
 	json_decref(json);
 	return NULL;
+}
+
+static size_t read_more(void *to, size_t n, void *fd)
+{
+	const ssize_t got = tw_read_some(*(const int *)fd, to, n);
+
+	return got < 0 ? SIZE_MAX : (size_t)got;
+}
+
+json_t *tw_json_load_fd(int fd)
+{
+	return json_load_callback(read_more, &fd, 0, NULL);
 }

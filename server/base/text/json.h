@@ -34,6 +34,8 @@ void tw_json_watch(void);
 bool tw_json_oom(void);
 /* json_dumps of a complete value; NULL if an allocation failed, and for NULL.  Free with free(). */
 char *tw_json_dumps(const json_t *json, size_t flags);
+/* The rest of a file, which is one value; NULL if it is not.  json_loadfd reads byte by byte. */
+json_t *tw_json_load_fd(int fd);
 /* The value, or NULL if it is NULL or a member could not be set (failed, not 0), which frees it:
  * tw_json_complete(o, json_object_set_new(o, ...) | json_object_set_new(o, ...)). */
 json_t *tw_json_complete(json_t *json, int failed);

@@ -17,6 +17,7 @@
 #include "server/base/file/io.h"
 #include "server/base/file/sha256.h"
 #include "server/base/log.h"
+#include "server/base/text/json.h"
 #include "server/base/thread/periodic.h"
 #include "server/base/thread/pool.h"
 #include "server/base/ulid.h"
@@ -465,7 +466,7 @@ enum tw_status tw_record_read(struct tw_blobs *b, const char *key, json_t **ret,
 
 	if (st != TW_OK)
 		return st;
-	record = json_loadfd(fd, 0, NULL);
+	record = tw_json_load_fd(fd);
 	(void)close(fd);
 	if (json_integer_value(json_object_get(record, "tracewell_record")) == 1 &&
 	        tw_record_row(record, "project") &&
