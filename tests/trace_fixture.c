@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char folder_template[] = "/tmp/tw-test-XXXXXX";
@@ -14,6 +15,31 @@ static const char folder_template[] = "/tmp/tw-test-XXXXXX";
 enum tw_status trace_fixture_write(struct trace_fixture *f, struct tw_builder *b)
 {
 	return trace_fixture_write_system(f, b, (struct tw_str){0});
+}
+
+/* The writer reports what the file contains. */
+static bool is_as_reported(const struct trace_fixture *f, const struct tw_trace_written *w)
+{
+	const struct tw_trace_info *i = tw_trace_file_info(f->file);
+	const struct tw_repair_count *repairs;
+	struct stat file;
+	uint32_t n;
+	bool same = i->slices == w->info.slices && i->threads == w->info.threads &&
+	            i->methods == w->info.methods && i->max_depth == w->info.max_depth &&
+	            tw_trace_file_duration_ns(f->file) == w->duration_ns;
+
+	same = same && stat(f->path, &file) == 0 && (uint64_t)file.st_size == w->file_bytes;
+	repairs = tw_trace_file_repairs(f->file, &n);
+	same = same && n == w->n_repairs;
+	for (uint32_t k = 0; same && k < n; k++) { /* the file's are by name */
+		bool found = false;
+
+		for (uint32_t of = 0; of < n; of++)
+			found = found || (w->repairs[of].what == repairs[k].what &&
+			                         w->repairs[of].count == repairs[k].count);
+		same = found;
+	}
+	return same;
 }
 
 enum tw_status trace_fixture_write_system(
@@ -35,10 +61,12 @@ enum tw_status trace_fixture_write_system(
 		st = tw_trace_writer_system(w, system, NULL);
 	if (st == TW_OK)
 		st = tw_trace_writer_commit(w, &facts, NULL);
-	tw_trace_writer_free(w);
 	tw_builder_free(b);
 	if (st == TW_OK)
 		st = tw_trace_file_open(f->path, &f->file, NULL);
+	if (st == TW_OK && !is_as_reported(f, tw_trace_writer_written(w)))
+		st = TW_BUG;
+	tw_trace_writer_free(w);
 	if (st == TW_OK)
 		st = tw_trace_file_methods(f->file, &f->methods, &f->n_methods, NULL);
 	return st;

@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/landlock.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -21,8 +23,9 @@
 #include <unistd.h>
 
 #include "decoder/base/str.h"
+#include "server/base/file/io.h"
 
-enum { FD_LIMIT = 48 };
+enum { FD_LIMIT = 48, UNKNOWN_PID = 0x5EC0FFEE /* above the kernel's highest */ };
 
 /* --- limits --- */
 
@@ -157,9 +160,8 @@ static struct scmp_arg_cmp equals(unsigned arg, uint64_t value)
 }
 
 /* Calls that are harmless only with certain arguments. */
-static int add_conditional(scmp_filter_ctx f)
+static int add_conditional(scmp_filter_ctx f, uint64_t self)
 {
-	const uint64_t self = (uint64_t)getpid();
 	int rc = allow_if(f, SCMP_SYS(mmap), bits(2, PROT_EXEC, 0));
 
 	if (rc == 0)
@@ -201,7 +203,7 @@ static int add_reading(scmp_filter_ctx f)
 	return rc == 0 ? allow_if(f, SCMP_SYS(fcntl), equals(1, F_GETFD)) : rc;
 }
 
-static enum tw_status filter_calls(bool reading, struct tw_err *err)
+static scmp_filter_ctx new_filter(bool reading, uint64_t self, int *ret_rc)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int rc = f ? 0 : -ENOMEM;
@@ -212,13 +214,75 @@ static enum tw_status filter_calls(bool reading, struct tw_err *err)
 		rc = add_all(f, SCMP_ACT_KILL_PROCESS, fatal_calls,
 		        sizeof fatal_calls / sizeof *fatal_calls);
 	if (rc == 0)
-		rc = add_conditional(f);
+		rc = add_conditional(f, self);
 	if (rc == 0 && reading)
 		rc = add_reading(f);
+	*ret_rc = rc;
+	return f;
+}
+
+/* The filter of decoders, for a process that is not known yet: libseccomp takes longer to build it
+ * than a small trace takes to decode. */
+static struct sock_filter prepared[BPF_MAXINSNS];
+static size_t n_prepared;
+
+static ssize_t export_filter(void)
+{
+	int rc, fd = memfd_create("filter", MFD_CLOEXEC);
+	scmp_filter_ctx f = new_filter(false, UNKNOWN_PID, &rc);
+	ssize_t n = -1;
+
+	if (rc == 0 && fd >= 0 && seccomp_export_bpf(f, fd) == 0)
+		n = tw_pread_full(fd, prepared, sizeof prepared, 0);
+	if (f)
+		seccomp_release(f);
+	if (fd >= 0)
+		(void)close(fd);
+	return n;
+}
+
+static bool compares_pid(const struct sock_filter *f)
+{
+	return f->code == (BPF_JMP | BPF_JEQ | BPF_K) && f->k == UNKNOWN_PID;
+}
+
+void tw_jail_prepare(void)
+{
+	const ssize_t n = export_filter();
+
+	n_prepared = 0;
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof *prepared; i++)
+		if (compares_pid(&prepared[i]))
+			n_prepared = (size_t)n / sizeof *prepared;
+}
+
+static int load_prepared(void)
+{
+	const struct sock_fprog program = {(unsigned short)n_prepared, prepared};
+
+	for (size_t i = 0; i < n_prepared; i++)
+		if (compares_pid(&prepared[i]))
+			prepared[i].k = (uint32_t)getpid();
+	n_prepared = 0;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0 ? 0 : -errno;
+}
+
+static int build_and_load(bool reading)
+{
+	int rc;
+	scmp_filter_ctx f = new_filter(reading, (uint64_t)getpid(), &rc);
+
 	if (rc == 0)
 		rc = seccomp_load(f);
 	if (f)
 		seccomp_release(f);
+	return rc;
+}
+
+static enum tw_status filter_calls(bool reading, struct tw_err *err)
+{
+	const int rc = n_prepared && !reading ? load_prepared() : build_and_load(reading);
+
 	if (rc == 0)
 		return TW_OK;
 	return tw_fail(err, TW_IO,

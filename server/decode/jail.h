@@ -37,6 +37,9 @@ struct tw_jail {
 	int folder; /* descriptor of the only folder below which files may be read; 0: none */
 };
 
+/* Builds the filter of later calls, without a folder, of this process or a copy of it.  One call
+ * may use it; a failure only costs time. */
+void tw_jail_prepare(void);
 /* Irrevocable.  TW_IO: the kernel has no system call filter; the message contains the remedy. */
 enum tw_status tw_jail_enter(const struct tw_jail *jail, struct tw_err *err) TW_MUST_USE;
 

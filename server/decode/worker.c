@@ -38,6 +38,8 @@ enum { ANSWER_FD = 1, TASK_FD = 3, SYSTEM_FD = 5 };
 enum { READ_BYTES = 1 << 20 };
 
 static bool input_failed; /* included in the answer */
+static struct tw_trace_writer
+        *writer; /* prepared, in a copy of a template; ends with the process */
 enum {
 	PARTS_MAX = 16,
 	BUNDLE_HEAD = TW_DECODER_HEAD_BYTES,
@@ -317,7 +319,7 @@ static enum tw_status write_system_report(
 	enum tw_status st;
 
 	tw_buf_init(&json, REPORT_BYTES);
-	st = tw_system_report(s, tw_trace_writer_info(w), &json, err);
+	st = tw_system_report(s, &tw_trace_writer_written(w)->info, &json, err);
 	if (st == TW_OK)
 		st = out->ops->document(
 		        out, "system", (struct tw_str){(const char *)json.data, json.len}, err);
@@ -358,91 +360,76 @@ static enum tw_status write_system(
 	return st;
 }
 
-static enum tw_status write_trace(struct job *j, struct tw_err *err)
-{
-	struct tw_trace_writer *w = NULL;
-	enum tw_status st = tw_trace_writer_on(TW_WORKER_OUTPUT, tw_query_summary, &w, err);
-
-	if (st == TW_OK)
-		st = tw_builder_write(j->builder, tw_trace_writer_out(w), err);
-	if (st == TW_OK)
-		st = write_system(j, w, err);
-	if (st == TW_OK)
-		st = tw_trace_writer_commit(w, &j->facts, err);
-	tw_trace_writer_free(w);
-	return st;
-}
-
 static void count_repairs(
-        const struct tw_trace_file *f, uint32_t *ret_losses, uint32_t *ret_repairs)
+        const struct tw_trace_written *w, uint32_t *ret_losses, uint32_t *ret_repairs)
 {
-	uint32_t n;
-	const struct tw_repair_count *r = tw_trace_file_repairs(f, &n);
-
-	for (uint32_t i = 0; i < n; i++) {
-		enum tw_repair_kind kind = tw_repair_info(r[i].what)->kind;
+	for (uint32_t i = 0; i < w->n_repairs; i++) {
+		enum tw_repair_kind kind = tw_repair_info(w->repairs[i].what)->kind;
 
 		*ret_losses += kind == TW_REPAIR_LOSS;
 		*ret_repairs += kind == TW_REPAIR_REPAIR;
 	}
 }
 
-static json_t *repairs_json(const struct tw_trace_file *f)
+static json_t *repairs_json(const struct tw_trace_written *w)
 {
 	json_t *by_name = json_object();
-	uint32_t n;
-	const struct tw_repair_count *r = tw_trace_file_repairs(f, &n);
 
-	for (uint32_t i = 0; i < n; i++)
-		(void)json_object_set_new(by_name, tw_repair_info(r[i].what)->name,
-		        json_integer((json_int_t)r[i].count));
+	for (uint32_t i = 0; i < w->n_repairs; i++)
+		(void)json_object_set_new(by_name, tw_repair_info(w->repairs[i].what)->name,
+		        json_integer((json_int_t)w->repairs[i].count));
 	return by_name;
 }
 
-static bool take_group(void *arg, struct tw_str kind, struct tw_str json)
+/* "": not an ANR, as far as is known. */
+static void anr_group(struct tw_str report, char group[ANR_GROUP_BYTES])
 {
-	char *group = arg;
-	json_t *o = NULL;
+	json_t *o = report.len ? json_loadb(report.ptr, report.len, 0, NULL) : NULL;
 
-	if (tw_str_eq(kind, TW_STR("anr")))
-		o = json_loadb(json.ptr, json.len, 0, NULL);
-	if (o)
-		(void)snprintf(group, ANR_GROUP_BYTES, "%.31s",
-		        text(o, "cluster")[0] ? text(o, "cluster") : "?");
+	(void)snprintf(group, ANR_GROUP_BYTES, "%.31s",
+	        !o                      ? ""
+	        : text(o, "cluster")[0] ? text(o, "cluster")
+	                                : "?");
 	json_decref(o);
-	return group[0] == '\0';
 }
 
-/* Read back from the file, so that the report states what it contains. */
-static enum tw_status summarise(const struct job *j, json_t **ret, struct tw_err *err)
+static enum tw_status summarise(
+        const struct job *j, const struct tw_trace_written *w, json_t **ret, struct tw_err *err)
 {
-	struct tw_trace_file *f = NULL;
-	enum tw_status st = tw_trace_file_open_on(TW_WORKER_OUTPUT, &f, err);
-	const struct tw_trace_info *i;
+	const struct tw_trace_info *i = &w->info;
 	uint32_t losses = 0;
 	uint32_t repairs = 0;
-	char anr[ANR_GROUP_BYTES] = "";
-	struct stat file;
+	char anr[ANR_GROUP_BYTES];
 
-	if (st != TW_OK)
-		return st;
-	i = tw_trace_file_info(f);
-	count_repairs(f, &losses, &repairs);
-	if (tw_trace_file_documents(f, take_group, anr, err) != TW_OK)
-		anr[0] = '\0'; /* not known to be an ANR */
-	if (fstat(TW_WORKER_OUTPUT, &file) != 0)
-		file.st_size = 0;
+	count_repairs(w, &losses, &repairs);
+	anr_group(w->anr, anr);
 	*ret = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:o}", "slices",
 	        (json_int_t)i->slices, "threads", (json_int_t)i->threads, "methods",
 	        (json_int_t)i->methods, "max_depth", (json_int_t)i->max_depth, "duration_ns",
-	        (json_int_t)tw_trace_file_duration_ns(f), "input_bytes",
-	        (json_int_t)j->facts.input_bytes, "decoded_bytes",
-	        (json_int_t)j->facts.decoded_bytes, "file_bytes", (json_int_t)file.st_size,
-	        "losses", (json_int_t)losses, "repairs", (json_int_t)repairs, "decoder_version",
-	        (json_int_t)TW_DECODER_VERSION, "system_bytes", (json_int_t)j->system_bytes,
-	        "format", j->facts.format, "anr", anr, "repairs_by_name", repairs_json(f));
-	tw_trace_file_close(f);
+	        (json_int_t)w->duration_ns, "input_bytes", (json_int_t)j->facts.input_bytes,
+	        "decoded_bytes", (json_int_t)j->facts.decoded_bytes, "file_bytes",
+	        (json_int_t)w->file_bytes, "losses", (json_int_t)losses, "repairs",
+	        (json_int_t)repairs, "decoder_version", (json_int_t)TW_DECODER_VERSION,
+	        "system_bytes", (json_int_t)j->system_bytes, "format", j->facts.format, "anr", anr,
+	        "repairs_by_name", repairs_json(w));
 	return *ret ? TW_OK : tw_oom(err);
+}
+
+static enum tw_status write_trace(struct job *j, struct tw_err *err)
+{
+	enum tw_status st = writer ? TW_OK : tw_trace_writer_prepare(&writer, err);
+
+	if (st == TW_OK)
+		st = tw_trace_writer_begin(writer, TW_WORKER_OUTPUT, tw_query_summary, err);
+	if (st == TW_OK)
+		st = tw_builder_write(j->builder, tw_trace_writer_out(writer), err);
+	if (st == TW_OK)
+		st = write_system(j, writer, err);
+	if (st == TW_OK)
+		st = tw_trace_writer_commit(writer, &j->facts, err);
+	if (st != TW_OK) /* its thread may still read what the builder has */
+		writer = tw_trace_writer_free(writer);
+	return st;
 }
 
 enum tw_status tw_worker_salt(struct tw_limits *l, struct tw_err *err)
@@ -471,7 +458,7 @@ static enum tw_status run_trace(const json_t *task, json_t **ret, struct tw_err 
 	if (st == TW_OK)
 		st = write_trace(&j, err);
 	if (st == TW_OK)
-		st = summarise(&j, ret, err);
+		st = summarise(&j, tw_trace_writer_written(writer), ret, err);
 	tw_builder_free(j.builder);
 	tw_arena_free(j.arena);
 	return st;
@@ -528,10 +515,25 @@ static enum tw_status run(const json_t *task, json_t **ret, struct tw_err *err)
 	                                    : run_trace(task, ret, err);
 }
 
+/* With one heap the memory limit does not count a second heap's reserved addresses. */
+static void use_one_heap(void)
+{
+	(void)mallopt(M_ARENA_MAX, 1);
+}
+
+void tw_worker_prepare(void)
+{
+	use_one_heap();
+	json_object_seed(0);
+	tw_jail_prepare();
+	if (tw_trace_writer_prepare(&writer, NULL) != TW_OK)
+		writer = NULL;
+	(void)malloc_trim(0); /* or each copy would merge what was freed here */
+}
+
 int tw_worker_main(void)
 {
-	json_error_t at;
-	json_t *task = json_loadfd(TASK_FD, 0, &at);
+	json_t *task = tw_json_load_fd(TASK_FD);
 	json_t *summary = NULL;
 	struct tw_err err = {0};
 	enum tw_status st;
@@ -541,8 +543,8 @@ int tw_worker_main(void)
 		json_decref(task);
 		return 64; /* started by hand */
 	}
-	/* with one heap the limit does not count a second heap's reserved addresses */
-	(void)mallopt(M_ARENA_MAX, 1);
+	if (!writer)
+		use_one_heap();
 	st = enter_sandbox(task, &err);
 	tw_crash_point("child_started");
 	if (st == TW_OK)

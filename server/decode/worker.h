@@ -16,6 +16,9 @@
 
 /* Entry of the child; returns its exit code. */
 int tw_worker_main(void);
+/* Does the part of a decode that is the same for every trace, so that copies of the process need
+ * not repeat it.  What fails here is repeated. */
+void tw_worker_prepare(void);
 /* Entry of a template (server/base/child_template.h), and of each of its copies. */
 int tw_worker_template(void);
 

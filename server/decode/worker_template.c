@@ -109,6 +109,7 @@ int tw_worker_template(void)
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
 		return 1;
+	tw_worker_prepare();
 	while ((n = receive(fds)) > 0) {
 		int32_t pid = copy();
 

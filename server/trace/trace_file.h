@@ -46,9 +46,13 @@ typedef enum tw_status (*tw_summary_fn)(const struct tw_forest *f, uint32_t max_
 
 enum tw_status tw_trace_writer_new(const char *path, tw_summary_fn make_summary,
         struct tw_trace_writer **ret, struct tw_err *err) TW_MUST_USE;
-/* The same on a descriptor of an empty file, open for reading and writing.  The caller keeps the
- * descriptor; the file is not removed on failure. */
-enum tw_status tw_trace_writer_on(int fd, tw_summary_fn make_summary, struct tw_trace_writer **ret,
+/* The same in two steps.  What is prepared depends on no trace, and belongs to no descriptor and no
+ * thread, so a process may copy itself in between. */
+enum tw_status tw_trace_writer_prepare(
+        struct tw_trace_writer **ret, struct tw_err *err) TW_MUST_USE;
+/* `fd`: an empty file, open for reading and writing.  The caller keeps the descriptor; the file is
+ * not removed on failure. */
+enum tw_status tw_trace_writer_begin(struct tw_trace_writer *w, int fd, tw_summary_fn make_summary,
         struct tw_err *err) TW_MUST_USE;
 struct tw_trace_out *tw_trace_writer_out(struct tw_trace_writer *w);
 enum tw_status tw_trace_writer_commit(struct tw_trace_writer *w, const struct tw_trace_facts *facts,
@@ -56,8 +60,15 @@ enum tw_status tw_trace_writer_commit(struct tw_trace_writer *w, const struct tw
 /* Stores facts of the device's own trace (export_system_facts.h).  Call once, before commit. */
 enum tw_status tw_trace_writer_system(
         struct tw_trace_writer *w, struct tw_str facts, struct tw_err *err) TW_MUST_USE;
-/* The trace's info; zeros before it was set. */
-const struct tw_trace_info *tw_trace_writer_info(const struct tw_trace_writer *w);
+struct tw_trace_written { /* as received by the writer; borrowed until it is freed */
+	struct tw_trace_info info;
+	int64_t duration_ns; /* as tw_trace_file_duration_ns */
+	const struct tw_repair_count *repairs;
+	uint32_t n_repairs;
+	struct tw_str anr;   /* once committed: the first ANR report, JSON */
+	uint64_t file_bytes; /* once committed */
+};
+const struct tw_trace_written *tw_trace_writer_written(const struct tw_trace_writer *w);
 /* Closes the file, and removes it without a commit.  Accepts NULL; returns NULL. */
 struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w);
 

@@ -24,6 +24,10 @@ struct tw_str tw_trace_text_at(sqlite3_stmt *s, int col);
 /* Returns whether, since the last call, this thread got "" for a text because memory ran out; the
  * values read are then wrong. */
 bool tw_trace_text_oom(void);
+/* Whether the thread's slices have times. */
+bool tw_trace_has_times(const struct tw_thread_info *t);
+/* As tw_trace_file_duration_ns; `timed`: a thread's slices have times. */
+int64_t tw_trace_duration_ns(const struct tw_trace_info *i, bool timed);
 
 sqlite3 *tw_trace_file_db(struct tw_trace_file *f);
 

@@ -415,22 +415,26 @@ const struct tw_thread_info *tw_trace_file_threads(const struct tw_trace_file *f
 	return f->threads;
 }
 
-static bool has_times(const struct tw_thread_info *t)
+bool tw_trace_has_times(const struct tw_thread_info *t)
 {
 	return t->slices &&
 	       (t->source == TW_SOURCE_CALLS ||
 	               (t->source == TW_SOURCE_SAMPLES && t->interval_ns != TW_INTERVAL_NONE));
 }
 
+int64_t tw_trace_duration_ns(const struct tw_trace_info *i, bool timed)
+{
+	/* without calls, the notes determine the duration; a snapshot has a single time */
+	return timed || (i->slices == 0 && i->end_ns > i->start_ns) ? i->end_ns - i->start_ns : -1;
+}
+
 int64_t tw_trace_file_duration_ns(const struct tw_trace_file *f)
 {
-	for (uint32_t i = 0; i < f->n_threads; i++)
-		if (has_times(&f->threads[i]))
-			return f->info.end_ns - f->info.start_ns;
-	/* without calls, the notes determine the duration; a snapshot has a single time */
-	if (f->info.slices == 0 && f->info.end_ns > f->info.start_ns)
-		return f->info.end_ns - f->info.start_ns;
-	return -1;
+	bool timed = false;
+
+	for (uint32_t i = 0; i < f->n_threads && !timed; i++)
+		timed = tw_trace_has_times(&f->threads[i]);
+	return tw_trace_duration_ns(&f->info, timed);
 }
 
 const struct tw_repair_count *tw_trace_file_repairs(const struct tw_trace_file *f, uint32_t *ret_n)

@@ -306,9 +306,9 @@ int tw_trace_vfs_open(struct tw_trace_image *i, int flags, sqlite3 **ret)
 
 /* --- the file --- */
 
-void tw_trace_image_begin(struct tw_trace_image *i, int fd)
+void tw_trace_image_begin(struct tw_trace_image *i)
 {
-	*i = (struct tw_trace_image){.in_memory = true, .fd = fd};
+	*i = (struct tw_trace_image){.in_memory = true, .fd = -1};
 	tw_buf_init(&i->memory, TW_TRACE_PACKED_BYTES);
 }
 
@@ -334,18 +334,30 @@ static enum tw_status pack(
 	return TW_OK;
 }
 
+static enum tw_status size_of_file(
+        const struct tw_trace_image *i, uint64_t *ret, struct tw_err *err)
+{
+	struct stat st;
+
+	if (fstat(i->fd, &st) != 0)
+		return tw_fail_errno(err, TW_IO, "a trace file cannot be read");
+	*ret = (uint64_t)st.st_size;
+	return TW_OK;
+}
+
 enum tw_status tw_trace_image_store(
-        struct tw_trace_image *i, struct ZSTD_CCtx_s *zstd, struct tw_err *err)
+        struct tw_trace_image *i, struct ZSTD_CCtx_s *zstd, uint64_t *ret_bytes, struct tw_err *err)
 {
 	struct tw_buf file;
 	enum tw_status st;
 
 	if (!i->in_memory)
-		return TW_OK;
+		return size_of_file(i, ret_bytes, err);
 	tw_buf_init(&file, SIZE_MAX / 2);
 	st = pack(&i->memory, zstd, &file, err);
 	if (st == TW_OK && !tw_pwrite_all(i->fd, file.data, file.len, 0))
 		st = tw_fail_errno(err, tw_disk_status(errno), "a trace file cannot be written");
+	*ret_bytes = file.len;
 	tw_buf_done(&file);
 	return st;
 }

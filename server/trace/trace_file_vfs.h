@@ -26,11 +26,12 @@ struct tw_trace_image {
 	int fd;               /* the caller's */
 };
 
-/* For writing: in memory until it is larger than TW_TRACE_PACKED_BYTES. */
-void tw_trace_image_begin(struct tw_trace_image *i, int fd);
-/* Writes the file, if it is not written yet.  `zstd` has its parameters. */
-enum tw_status tw_trace_image_store(
-        struct tw_trace_image *i, struct ZSTD_CCtx_s *zstd, struct tw_err *err) TW_MUST_USE;
+/* For writing: in memory until it is larger than TW_TRACE_PACKED_BYTES.  Set fd before more than a
+ * schema is written. */
+void tw_trace_image_begin(struct tw_trace_image *i);
+/* Writes the file, if it is not written yet, and returns its size.  `zstd` has its parameters. */
+enum tw_status tw_trace_image_store(struct tw_trace_image *i, struct ZSTD_CCtx_s *zstd,
+        uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
 /* For reading: TW_CORRUPT if the file is a damaged compressed copy. */
 enum tw_status tw_trace_image_load(
         struct tw_trace_image *i, int fd, struct tw_err *err) TW_MUST_USE;

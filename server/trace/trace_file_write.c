@@ -58,7 +58,10 @@ struct tw_trace_writer {
 	char *path; /* of a file that the writer created; NULL with the caller's descriptor */
 	struct tw_trace_image image;
 	uint32_t methods, chunks;
-	struct tw_trace_info info; /* as received */
+	struct tw_trace_written written;
+	struct tw_repair_count repairs[TW_REPAIR_COUNT];
+	struct tw_buf anr;
+	bool timed; /* a thread's slices have times */
 	bool committed;
 };
 
@@ -168,6 +171,7 @@ static enum tw_status out_thread(
 {
 	struct tw_trace_writer *w = writer_of(o);
 
+	w->timed = w->timed || tw_trace_has_times(t);
 	if (w->n_threads == w->cap_threads) {
 		uint32_t cap = w->cap_threads ? w->cap_threads * 2 : 16;
 		struct tw_thread_info *p = tw_mem_resize(w->threads, cap, sizeof *p);
@@ -266,6 +270,9 @@ static enum tw_status out_document(
 
 	if (st != TW_OK)
 		return st;
+	if (strcmp(kind, "anr") == 0 && !w->anr.len &&
+	        tw_buf_add(&w->anr, json.ptr, json.len) != TW_OK)
+		return tw_oom(err);
 	(void)sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
 	tw_trace_bind_text(s, 2, json, &w->clean);
 	return run(w, INSERT_DOCUMENT, err);
@@ -277,6 +284,8 @@ static enum tw_status out_repair(
 	struct tw_trace_writer *w = writer_of(o);
 	sqlite3_stmt *s = w->stmts[INSERT_REPAIR];
 
+	if (w->written.n_repairs < TW_REPAIR_COUNT)
+		w->repairs[w->written.n_repairs++] = *r;
 	(void)sqlite3_bind_text(s, 1, tw_repair_info(r->what)->name, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_int64(s, 2, (int64_t)r->count);
 	if (r->first_offset == TW_NO_OFFSET)
@@ -327,17 +336,19 @@ static enum tw_status out_info(
 	        {"max_depth", i->max_depth},
 	        {"has_cpu", i->has_cpu},
 	};
-	enum tw_status st = write_threads(writer_of(o), err);
+	struct tw_trace_writer *w = writer_of(o);
+	enum tw_status st = write_threads(w, err);
 
-	writer_of(o)->info = *i;
+	w->written.info = *i;
+	w->written.duration_ns = tw_trace_duration_ns(i, w->timed);
 	for (size_t k = 0; st == TW_OK && k < sizeof rows / sizeof *rows; k++)
-		st = meta(writer_of(o), rows[k].key, rows[k].value, err);
+		st = meta(w, rows[k].key, rows[k].value, err);
 	return st;
 }
 
-const struct tw_trace_info *tw_trace_writer_info(const struct tw_trace_writer *w)
+const struct tw_trace_written *tw_trace_writer_written(const struct tw_trace_writer *w)
 {
-	return &w->info;
+	return &w->written;
 }
 
 static const struct tw_trace_out_ops ops = {
@@ -373,8 +384,7 @@ static enum tw_status create(struct tw_trace_writer *w, struct tw_err *err)
 	return TW_OK;
 }
 
-enum tw_status tw_trace_writer_on(
-        int fd, tw_summary_fn make_summary, struct tw_trace_writer **ret, struct tw_err *err)
+enum tw_status tw_trace_writer_prepare(struct tw_trace_writer **ret, struct tw_err *err)
 {
 	struct tw_trace_writer *w = tw_mem_zalloc(1, sizeof *w);
 	enum tw_status st;
@@ -382,15 +392,12 @@ enum tw_status tw_trace_writer_on(
 	if (!w)
 		return tw_oom(err);
 	w->out.ops = &ops;
-	tw_trace_image_begin(&w->image, fd);
+	w->written.repairs = w->repairs;
+	w->written.duration_ns = -1;
+	tw_trace_image_begin(&w->image);
 	tw_buf_init(&w->clean, SIZE_MAX / 2);
-	w->frames = tw_frames_new(ZSTD_LEVEL, insert_frame, w);
-	w->summary = tw_summary_maker_new(make_summary);
-	w->sums = tw_sums_maker_new();
-	if (w->frames && w->summary && w->sums)
-		st = create(w, err);
-	else
-		st = tw_oom(err);
+	tw_buf_init(&w->anr, SIZE_MAX / 2);
+	st = create(w, err);
 	if (st != TW_OK)
 		tw_trace_writer_free(w);
 	else
@@ -398,10 +405,21 @@ enum tw_status tw_trace_writer_on(
 	return st;
 }
 
+enum tw_status tw_trace_writer_begin(
+        struct tw_trace_writer *w, int fd, tw_summary_fn make_summary, struct tw_err *err)
+{
+	w->image.fd = fd;
+	w->frames = tw_frames_new(ZSTD_LEVEL, insert_frame, w);
+	w->summary = tw_summary_maker_new(make_summary);
+	w->sums = tw_sums_maker_new();
+	return w->frames && w->summary && w->sums ? TW_OK : tw_oom(err);
+}
+
 enum tw_status tw_trace_writer_new(const char *path, tw_summary_fn make_summary,
         struct tw_trace_writer **ret, struct tw_err *err)
 {
 	char *own = tw_mem_alloc(strlen(path) + 1, 1);
+	struct tw_trace_writer *w = NULL;
 	int fd = own ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
 	enum tw_status st;
 
@@ -410,12 +428,16 @@ enum tw_status tw_trace_writer_new(const char *path, tw_summary_fn make_summary,
 	if (fd < 0)
 		st = tw_fail_errno(err, tw_disk_status(errno), "a trace file cannot be created");
 	else
-		st = tw_trace_writer_on(fd, make_summary, ret, err);
+		st = tw_trace_writer_prepare(&w, err);
+	if (st == TW_OK)
+		st = tw_trace_writer_begin(w, fd, make_summary, err);
 	if (st == TW_OK) {
 		memcpy(own, path, strlen(path) + 1);
-		(*ret)->path = own;
+		w->path = own;
+		*ret = w;
 		return TW_OK;
 	}
+	tw_trace_writer_free(w);
 	tw_mem_free(own);
 	if (fd >= 0) {
 		(void)close(fd);
@@ -480,8 +502,9 @@ enum tw_status tw_trace_writer_commit(
 		return st;
 	if (sqlite3_exec(w->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		return tw_trace_sql_fail(w->db, "finishing a trace file", err);
-	close_db(w);
-	st = tw_trace_image_store(&w->image, tw_frames_zstd(w->frames), err);
+	w->written.anr = (struct tw_str){(const char *)w->anr.data, w->anr.len};
+	st = tw_trace_image_store(
+	        &w->image, tw_frames_zstd(w->frames), &w->written.file_bytes, err);
 	if (st == TW_OK)
 		st = sync_file(w->image.fd, err);
 	w->committed = st == TW_OK;
@@ -504,6 +527,7 @@ struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w)
 	}
 	tw_mem_free(w->threads);
 	tw_buf_done(&w->clean);
+	tw_buf_done(&w->anr);
 	tw_mem_free(w->path);
 	tw_mem_free(w);
 	return NULL;

@@ -259,11 +259,8 @@ static int tried(bool (*act)(void))
 	return WEXITSTATUS(status);
 }
 
-static void test_forbidden_acts_fail(void **state)
+static void forbidden_acts_fail(void)
 {
-	(void)state;
-	if (TW_JAIL_SANITIZED) /* sanitizers need calls that the jail forbids */
-		skip();
 	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
 		int got = tried(acts[i].act);
 
@@ -274,12 +271,45 @@ static void test_forbidden_acts_fail(void **state)
 	assert_int_equal(access(victim, F_OK), 0);
 }
 
+static void test_forbidden_acts_fail(void **state)
+{
+	(void)state;
+	if (TW_JAIL_SANITIZED) /* sanitizers need calls that the jail forbids */
+		skip();
+	forbidden_acts_fail();
+}
+
 static void test_decoding_goes_on(void **state)
 {
 	(void)state;
 	if (TW_JAIL_SANITIZED) /* sanitizers need calls that the jail forbids */
 		skip();
 	assert_int_equal(tried(cannot_decode), 0);
+}
+
+static bool stays_after_abort(void)
+{
+	abort();
+}
+
+/* The filter of a copied process is built before it is known which process that is. */
+static void test_prepared_filter(void **state)
+{
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	if (TW_JAIL_SANITIZED) /* sanitizers need calls that the jail forbids */
+		skip();
+	tw_jail_prepare();
+	forbidden_acts_fail();
+	assert_int_equal(tried(cannot_decode), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(tw_jail_enter(&jail, NULL) == TW_OK ? stays_after_abort() : CANNOT_ENTER);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT); /* it may signal itself */
 }
 
 /* --- who may read one folder --- */
@@ -437,6 +467,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_acts_work_outside),
         cmocka_unit_test(test_forbidden_acts_fail),
         cmocka_unit_test(test_decoding_goes_on),
+        cmocka_unit_test(test_prepared_filter),
         cmocka_unit_test(test_memory_is_counted_from_entry),
         cmocka_unit_test_setup_teardown(test_one_folder_may_be_read, make_folder, remove_folder),
 };
