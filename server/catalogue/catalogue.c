@@ -247,10 +247,12 @@ enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, 
 			st = tw_cat_lock(db, TW_ALONE_CONTENT, all[i], true, err);
 		if (st == TW_OK && all[i][0])
 			st = referred(db, all[i], &used, err);
+		if (st == TW_OK && all[i][0] && !used) {
+			unused[n_unused++] = all[i];
+			st = tw_cat_blob_drop(db, all[i], err);
+		}
 		if (st != TW_OK)
 			return st;
-		if (!used && all[i][0])
-			unused[n_unused++] = all[i];
 	}
 	*ret = unused;
 	*ret_n = n_unused;

@@ -94,7 +94,8 @@ struct tw_catalogue {
 	struct tw_db *idle[TW_CATALOGUE_READERS];
 	unsigned n_idle, n_out; /* n_out: in use */
 	pthread_cond_t given_back;
-	bool shared; /* by several servers */
+	bool shared;     /* by several servers */
+	bool adds_drops; /* files are in a store (file_drop.h) */
 	pthread_mutex_t locker_lock;
 	struct tw_db *locker; /* catalogue_key_lock.c; NULL until used */
 	uint64_t locker_seed;
@@ -430,7 +431,15 @@ enum tw_status tw_cat_build_put(struct tw_db *db, const struct tw_mapping_sent *
 enum tw_status tw_cat_no_test(
         struct tw_db *db, const char *project_id, const char *hook_id, struct tw_err *err);
 
-/* Those of the n contents that are no longer referred to, copied into the arena. */
+/* Add the keys of files that are to be deleted from a store; nothing with a data folder
+ * (file_drop.c). */
+enum tw_status tw_cat_blob_drop(struct tw_db *w, const char *sha256, struct tw_err *err);
+enum tw_status tw_cat_trace_drop(struct tw_db *w, const char *trace_id, struct tw_err *err);
+/* The same for the record of a trace. */
+enum tw_status tw_cat_record_drop(struct tw_db *w, const char *trace_id, struct tw_err *err);
+
+/* Those of the n contents that are no longer referred to, copied into the arena.  Their files are
+ * to be deleted. */
 enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, size_t n,
         struct tw_arena *a, const char ***ret, size_t *ret_n, struct tw_err *err);
 

@@ -136,6 +136,8 @@ static enum tw_status begin(struct tw_catalogue *c, struct tw_cat_writer *w, con
 	if (st == TW_OK)
 		st = tw_cat_undo(w->db, &why);
 	w->one = !sql;
+	if (w->db)
+		w->db->adds_drops = c->adds_drops;
 	if (st == TW_OK && sql)
 		st = tw_db_run(w->db, sql, &why);
 	if (st == TW_OK) {

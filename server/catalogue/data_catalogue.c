@@ -11,6 +11,7 @@
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_migrate.h"
+#include "server/catalogue/storage/file_drop.h"
 #include "server/db/catalogue_postgres.h"
 
 enum {
@@ -190,6 +191,8 @@ enum tw_status tw_data_catalogue_open(const char *data, const char *address, con
 		st = tw_fail(err, TW_CONFLICT,
 		        "this catalogue is half a copy of another: `tracewell migrate` is to be "
 		        "run again until it says that it is done");
+	if (st == TW_OK && store[0])
+		tw_catalogue_add_drops(c);
 	if (st == TW_OK)
 		*ret = c;
 	else

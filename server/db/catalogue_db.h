@@ -25,6 +25,7 @@ struct tw_db {
 	/* Changes when a lost connection is replaced, as session state is lost then.  0:
 	 * connections are never lost. */
 	uint64_t session;
+	bool adds_drops; /* transactions add the keys of files that are to be deleted */
 };
 
 struct tw_stmt {

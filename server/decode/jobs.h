@@ -43,8 +43,11 @@ enum tw_status tw_jobs_health(const struct tw_jobs *j, struct tw_err *err);
 
 void tw_jobs_wake_compilers(struct tw_jobs *j); /* a mapping was queued */
 
-/* Deletes those of the blobs that no row references any longer. */
+/* Deletes those of the blobs that no row references any longer, after the transaction that found
+ * them unused. */
 struct tw_blob_list;
 void tw_jobs_drop_unused(struct tw_app *app, const struct tw_blob_list *blobs);
+/* The same for a blob that never had a row. */
+void tw_jobs_drop_orphan(struct tw_app *app, const char *sha256);
 
 #endif

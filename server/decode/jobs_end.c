@@ -48,7 +48,7 @@ static void drop_files(struct tw_jobs *j, struct running *r)
 {
 	(void)unlink(r->out);
 	tw_run_release(r);
-	tw_store_drop_trace(j->app, r->job.trace_id);
+	tw_store_drop_orphan(j->app, r->job.trace_id);
 }
 
 /* Another server is decoding the trace or has decoded it: the stored file belongs to that

@@ -302,6 +302,10 @@ void tw_jobs_drop_unused(struct tw_app *app, const struct tw_blob_list *blobs)
 {
 	if (!blobs->n)
 		return;
+	if (tw_blobs_remote(app->blobs)) { /* the transaction added them */
+		tw_store_drop_blobs(app, blobs->sha256, blobs->n);
+		return;
+	}
 	tw_blob_drop_begin(app);
 	for (size_t i = 0; i < blobs->n; i++) {
 		const char *sha256 = blobs->sha256[i];
@@ -311,6 +315,16 @@ void tw_jobs_drop_unused(struct tw_app *app, const struct tw_blob_list *blobs)
 			tw_store_drop_blobs(app, &sha256, 1);
 	}
 	tw_blob_drop_end(app);
+}
+
+void tw_jobs_drop_orphan(struct tw_app *app, const char *sha256)
+{
+	char key[TW_STORE_KEY];
+
+	if (!tw_blobs_remote(app->blobs))
+		tw_jobs_drop_unused(app, &(struct tw_blob_list){&sha256, 1});
+	else if (tw_blob_key(sha256, key))
+		tw_store_drop_key(app, key);
 }
 
 /* --- the end of a job --- */

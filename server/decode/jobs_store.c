@@ -1,6 +1,6 @@
 #include "server/decode/jobs_store.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +11,7 @@
 #include "server/base/thread/periodic.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/catalogue_files.h"
+#include "server/catalogue/storage/file_drop.h"
 #include "server/catalogue/storage/storage_owner.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_resumable.h"
@@ -27,93 +28,25 @@ enum {
 	RENEW_MS = 15000,
 	SWEEP_FEW = 16, /* up to this number is swept in any case */
 	SWEEP_SHARE = 10,
-	QUEUE_MAX = 1 << 16,
+	DROPS_MS = 10000,
+	ARENA = 1 << 16,
 	AGAIN_LEAST_MS = 1000,
 	AGAIN_MOST_MS = 5 * 60 * 1000
 };
 _Static_assert(2 * RENEW_MS < LEAD_MS, "the lease of the sweep outlives one renewal that fails");
-
-struct drop { /* a key to delete */
-	struct drop *next;
-	int64_t due_ms; /* monotonic */
-	int64_t wait_ms;
-	char key[TW_STORE_KEY];
-};
 
 struct tw_store_job {
 	struct tw_app *app;
 	const struct tw_store_engine *engine;
 	void *store;
 	struct tw_periodic *_Atomic thread;
-	pthread_mutex_t lock; /* protects the queue */
-	struct drop *first, **last;
-	size_t n;
+	_Atomic bool has_drops; /* that this server added */
 	bool logged_away;
 	enum tw_status logged_why; /* logged again if it differs: after an outage the store may be
 	                              another one */
-	int64_t probe_ms, sweep_ms, lead_ms; /* time of the next */
+	int64_t probe_ms, drops_ms, sweep_ms, lead_ms; /* time of the next */
 	uint64_t swept, seen, unnamed;
 };
-
-/* --- the queue --- */
-
-static void add(struct tw_store_job *j, struct drop *d)
-{
-	(void)pthread_mutex_lock(&j->lock);
-	d->next = NULL;
-	*j->last = d;
-	j->last = &d->next;
-	j->n++;
-	(void)pthread_mutex_unlock(&j->lock);
-}
-
-static bool is_full(struct tw_store_job *j)
-{
-	bool full;
-
-	(void)pthread_mutex_lock(&j->lock);
-	full = j->n >= QUEUE_MAX;
-	(void)pthread_mutex_unlock(&j->lock);
-	return full;
-}
-
-static void note(struct tw_store_job *j, const char *key)
-{
-	struct drop *d = is_full(j) ? NULL : tw_mem_zalloc(1, sizeof *d);
-
-	if (!d)
-		return; /* the sweep finds it */
-	d->wait_ms = AGAIN_LEAST_MS;
-	(void)snprintf(d->key, sizeof d->key, "%s", key);
-	add(j, d);
-	tw_periodic_wake(j->thread);
-}
-
-/* Removes the due keys from the queue. */
-static struct drop *take_due(struct tw_store_job *j)
-{
-	int64_t now = tw_monotonic_ms();
-	struct drop *due = NULL;
-
-	(void)pthread_mutex_lock(&j->lock);
-	for (struct drop **at = &j->first; *at;) {
-		struct drop *d = *at;
-
-		if (d->due_ms > now) {
-			at = &d->next;
-			continue;
-		}
-		*at = d->next;
-		d->next = due;
-		due = d;
-		j->n--;
-	}
-	j->last = &j->first;
-	while (*j->last)
-		j->last = &(*j->last)->next;
-	(void)pthread_mutex_unlock(&j->lock);
-	return due;
-}
 
 /* --- references --- */
 
@@ -207,27 +140,58 @@ static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, stru
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
-static void drop_due(struct tw_store_job *j)
+static int64_t wait_after(uint32_t tries)
 {
-	struct drop *d = take_due(j);
-	struct tw_err err;
+	int64_t ms = AGAIN_LEAST_MS;
 
-	while (d) {
-		struct drop *next = d->next;
+	while (--tries && ms < AGAIN_MOST_MS)
+		ms *= 2;
+	return ms < AGAIN_MOST_MS ? ms : AGAIN_MOST_MS;
+}
+
+/* Deletes the objects of these keys; false: not all.  At a stop, the rest is left until it is due
+ * again. */
+static bool drop_taken(struct tw_store_job *j, struct tw_file_drop *of, size_t n)
+{
+	struct tw_err err;
+	size_t n_done = 0;
+
+	for (size_t i = 0; i < n && !tw_periodic_stopping(j->thread); i++) {
+		const struct tw_file_drop d = of[i];
 		enum tw_status st = j->engine->ready(j->store, &err);
 
-		if (st == TW_OK && !tw_periodic_stopping(j->thread))
-			st = drop_unnamed(j, d->key, &err);
-		if (st == TW_OK || tw_periodic_stopping(j->thread)) {
-			tw_mem_free(d);
-		} else {
-			d->due_ms = tw_monotonic_ms() + d->wait_ms;
-			d->wait_ms =
-			        d->wait_ms * 2 < AGAIN_MOST_MS ? d->wait_ms * 2 : AGAIN_MOST_MS;
-			add(j, d);
-		}
-		d = next;
+		if (st == TW_OK)
+			st = drop_unnamed(j, d.key, &err);
+		if (st == TW_OK)
+			of[n_done++] = d;
+		else
+			(void)tw_catalogue_file_drop_later(
+			        j->app->catalogue, &d, wait_after(d.tries), NULL);
 	}
+	return n_done &&
+	       tw_catalogue_file_drops_done(j->app->catalogue, of, n_done, NULL) == TW_OK &&
+	       n_done == n;
+}
+
+/* Those of this server immediately, those that other servers left within DROPS_MS. */
+static void drop_due(struct tw_store_job *j)
+{
+	struct tw_file_drop *of = NULL;
+	struct tw_arena *a;
+	size_t n = 0;
+	bool more;
+
+	if ((!atomic_exchange(&j->has_drops, false) && tw_monotonic_ms() < j->drops_ms) ||
+	        j->engine->ready(j->store, NULL) != TW_OK)
+		return;
+	do {
+		a = tw_arena_new(ARENA);
+		more = a &&
+		       tw_catalogue_file_drops_take(j->app->catalogue, a, &of, &n, NULL) == TW_OK &&
+		       drop_taken(j, of, n) && n == TW_FILE_DROPS;
+		tw_arena_free(a);
+	} while (more);
+	j->drops_ms = tw_monotonic_ms() + DROPS_MS;
 }
 
 /* --- availability --- */
@@ -329,10 +293,8 @@ static enum tw_status sweep_one(void *arg, const struct tw_store_file *f, struct
 	st = drop_unnamed(j, f->key, err);
 	j->swept += st == TW_OK;
 	if (st == TW_BUSY &&
-	        tw_blobs_have_peers(j->app->blobs)) { /* the delete was sent once: queue another */
-		note(j, f->key);
-		return TW_OK;
-	}
+	        tw_blobs_have_peers(j->app->blobs)) /* the delete was sent once: another follows */
+		return tw_catalogue_file_drop(j->app->catalogue, f->key, err);
 	return st == TW_CONFLICT ? TW_OK : st;
 }
 
@@ -419,14 +381,11 @@ enum tw_status tw_store_job_start(struct tw_app *app, struct tw_store_job **ret,
 		return tw_oom(err);
 	j->app = app;
 	j->engine = tw_blobs_engine(app->blobs, &j->store);
-	j->last = &j->first;
 	j->probe_ms = tw_monotonic_ms() + PROBE_MS;
 	j->sweep_ms = tw_monotonic_ms() + sweep_every_ms(app);
-	(void)pthread_mutex_init(&j->lock, NULL);
 	st = tw_periodic_start(
 	        &(struct tw_periodic_task){"storage", supervise, LOOK_S * 1000}, j, &thread, err);
 	if (st != TW_OK) {
-		(void)pthread_mutex_destroy(&j->lock);
 		tw_mem_free(j);
 		return st;
 	}
@@ -440,13 +399,6 @@ struct tw_store_job *tw_store_job_stop(struct tw_store_job *j)
 	if (!j)
 		return NULL;
 	(void)tw_periodic_stop(j->thread);
-	while (j->first) {
-		struct drop *next = j->first->next;
-
-		tw_mem_free(j->first);
-		j->first = next;
-	}
-	(void)pthread_mutex_destroy(&j->lock);
 	tw_mem_free(j);
 	return NULL;
 }
@@ -468,44 +420,53 @@ static enum tw_status drop_unused(struct tw_app *app, const char *sha256, struct
 	               : drop_blob(app, sha256, err);
 }
 
+static void wake(struct tw_app *app)
+{
+	if (!app->store_job)
+		return; /* a server that runs finds the keys */
+	atomic_store(&app->store_job->has_drops, true);
+	tw_periodic_wake(app->store_job->thread);
+}
+
 void tw_store_drop_blobs(struct tw_app *app, const char *const *sha256, size_t n)
 {
-	char key[TW_STORE_KEY];
 	struct tw_err err;
 
-	for (size_t i = 0; i < n; i++) {
-		if (app->store_job) {
-			(void)snprintf(key, sizeof key, "blobs/%.2s/%.64s", sha256[i], sha256[i]);
-			note(app->store_job, key);
-		} else if (tw_blobs_remote(app->blobs)) {
-			continue; /* this process cannot claim the key: the sweep of a server
-			             deletes it */
-		} else if (drop_unused(app, sha256[i], &err) != TW_OK) {
-			tw_log_err(TW_LOG_WARN, "blob_not_deleted", sha256[i], &err);
-		}
+	if (tw_blobs_remote(app->blobs)) {
+		wake(app);
+		return;
 	}
+	for (size_t i = 0; i < n; i++)
+		if (drop_unused(app, sha256[i], &err) != TW_OK)
+			tw_log_err(TW_LOG_WARN, "blob_not_deleted", sha256[i], &err);
 }
 
 void tw_store_drop_key(struct tw_app *app, const char *key)
 {
-	if (app->store_job)
-		note(app->store_job, key);
+	struct tw_err err;
+
+	if (!tw_blobs_remote(app->blobs))
+		return;
+	if (tw_catalogue_file_drop(app->catalogue, key, &err) != TW_OK) /* the sweep finds it */
+		tw_log_err(TW_LOG_WARN, "object_not_deleted", key, &err);
+	wake(app);
 }
 
 void tw_store_drop_trace(struct tw_app *app, const char *trace_id)
 {
-	size_t len = strlen(trace_id);
+	if (tw_blobs_remote(app->blobs))
+		wake(app);
+	else
+		(void)tw_trace_delete(app->blobs, trace_id, NULL);
+}
+
+void tw_store_drop_orphan(struct tw_app *app, const char *trace_id)
+{
 	char key[TW_STORE_KEY];
 
-	if (!app->store_job && tw_blobs_remote(app->blobs))
-		return; /* likewise */
-	if (!app->store_job) {
-		(void)tw_trace_delete(app->blobs, trace_id, NULL);
-	} else if (len == TW_ID_CHARS) {
-		(void)snprintf(key, sizeof key, "traces/%.2s/%.2s/%.26s.db", trace_id + len - 2,
-		        trace_id + len - 4, trace_id);
-		note(app->store_job, key);
-		(void)snprintf(key, sizeof key, "records/%.1s/%.26s", trace_id + len - 1, trace_id);
-		note(app->store_job, key);
-	}
+	tw_store_drop_trace(app, trace_id);
+	if (tw_trace_key(trace_id, key))
+		tw_store_drop_key(app, key);
+	tw_record_key(trace_id, key);
+	tw_store_drop_key(app, key);
 }

@@ -74,13 +74,12 @@ enum tw_status tw_jobs_keep_system(
         struct tw_app *app, const struct tw_job_row *job, int fd, struct tw_err *err)
 {
 	char sha256[TW_SHA256_HEX] = "";
-	const char *part = sha256;
 	enum tw_status st;
 
 	tw_blob_use_begin(app);
 	st = store(app, job, fd, sha256, err);
 	tw_blob_use_end(app);
 	if (st == TW_NOT_FOUND) /* the trace was deleted: nothing references the file */
-		tw_jobs_drop_unused(app, &(struct tw_blob_list){&part, 1});
+		tw_jobs_drop_orphan(app, sha256);
 	return st;
 }

@@ -1,4 +1,5 @@
 #include "server/derive/delete.h"
+#include "server/base/file/crash_point.h"
 #include "server/catalogue/access/catalogue_retention.h"
 #include "server/catalogue/storage/catalogue_files.h"
 
@@ -23,6 +24,7 @@ enum tw_status tw_delete_trace(struct tw_app *app, const char *project_id, const
 		st = tw_catalogue_trace_delete(
 		        app->catalogue, project_id, trace_id, a, &unused.sha256, &unused.n, err);
 	if (st == TW_OK) {
+		tw_crash_point("row_deleted");
 		tw_jobs_drop_unused(app, &unused);
 		tw_store_drop_trace(app, trace_id);
 		tw_record_drop(

@@ -221,7 +221,6 @@ static enum tw_status store_and_queue(struct tw_req *r, struct tw_err *err)
 	struct mapping *m = tw_req_state(r);
 	struct tw_app *app = tw_req_app(r);
 	struct tw_blob_list unused = {NULL, 0};
-	const char *source = m->source;
 	enum tw_status st;
 
 	if (m->bytes == 0)
@@ -230,8 +229,8 @@ static enum tw_status store_and_queue(struct tw_req *r, struct tw_err *err)
 	st = store(r, &unused, err);
 	tw_blob_use_end(app);
 	if (st != TW_OK) {
-		if (*source)
-			tw_jobs_drop_unused(app, &(struct tw_blob_list){&source, 1});
+		if (m->source[0])
+			tw_jobs_drop_orphan(app, m->source);
 		return st;
 	}
 	tw_record_build(app->recorder, tw_req_caller(r)->project_id, m->build_id);

@@ -213,6 +213,8 @@ enum tw_status tw_catalogue_decoded_drop(
 	        "tt", project_id, trace_id);
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NOT_FOUND, "the trace changed meanwhile");
+	if (st == TW_OK)
+		st = tw_cat_trace_drop(w, trace_id, err);
 	return tw_cat_end_audited(
 	        c, w, st, &(struct tw_change){"decoded.delete", project_id, trace_id}, err);
 }

@@ -55,7 +55,7 @@ struct tw_recorder {
 
 /* --- names --- */
 
-static void trace_key(const char *id, char out[TW_STORE_KEY])
+void tw_record_key(const char *id, char out[TW_STORE_KEY])
 {
 	(void)snprintf(out, TW_STORE_KEY, "records/%.1s/%.26s", id + TW_ID_CHARS - 1, id);
 }
@@ -160,7 +160,7 @@ static enum tw_status record(struct tw_recorder *r, const char *project_id, cons
 	if (build_id[0])
 		build_key(project_id, build_id, key);
 	else
-		trace_key(trace_id, key);
+		tw_record_key(trace_id, key);
 	tw_buf_init(&text, TW_RECORD_BYTES);
 	(void)pthread_mutex_lock(stripe_of(r, key));
 	st = build_id[0] ? tw_record_of_build(r->rows, project_id, build_id, &text, err)
@@ -347,7 +347,7 @@ void tw_record_drop(struct tw_recorder *r, const char *trace_id)
 	cancel_delayed(r, trace_id);
 	if (tw_blobs_remote(r->blobs))
 		return; /* an object is removed with the trace's file (jobs_store.h) */
-	trace_key(trace_id, key);
+	tw_record_key(trace_id, key);
 	(void)pthread_mutex_lock(stripe_of(r, key));
 	(void)tw_blobs_engine(r->blobs, &store)->remove(store, key, NULL);
 	(void)pthread_mutex_unlock(stripe_of(r, key));
@@ -383,7 +383,7 @@ static enum tw_status complete_trace(
 	char key[TW_STORE_KEY];
 
 	(void)a;
-	trace_key(f->id, key);
+	tw_record_key(f->id, key);
 	return complete(arg, key, f->project_id, f->id, "", err);
 }
 

@@ -50,6 +50,8 @@ enum tw_status tw_record_read(
 /* Whether the catalogue has the trace or build of a record. */
 enum tw_status tw_record_known(struct tw_catalogue *c, struct tw_blobs *b, const char *key,
         bool *ret, struct tw_err *err) TW_MUST_USE;
+/* The key of a trace's record. */
+void tw_record_key(const char *trace_id, char out[TW_STORE_KEY]);
 /* Whether it is the record of a trace, whose id ends the key. */
 bool tw_record_is_of_trace(const char *key);
 

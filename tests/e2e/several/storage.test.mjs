@@ -85,6 +85,23 @@ test('what is deleted goes there too, but not what another trace still names', a
 	await until(() => (cached(s).length === 0 ? true : undefined), 'the cache is empty, too');
 });
 
+test('a server that is killed after it deleted a row deletes the files when it is started again', async (t) => {
+	const b = await startBucket(t);
+	const s = await start(t, b);
+	const [one, other] = [await s.trace(sampleTrace(43)), await s.trace(sampleTrace(44))];
+	await s.write, await s.stop();
+	s.env = { ...b.env, TRACEWELL_CRASH_AT: 'row_deleted' };
+	await s.start();
+	await s.ask('DELETE', `/api/v1/traces/${one.id}`).catch(() => undefined);
+	assert.equal((await s.ended).signal, 'SIGKILL');
+	s.env = { ...b.env };
+	await s.start();
+	assert.equal((await s.get(`/api/v1/traces/${one.id}`)).status, 404);
+	await until(() => (b.keys().length === 3 ? true : undefined), () => `those of the other remain: ${b.keys()}`);
+	assert.ok(b.keys().includes(fileOf(other.id)) && b.keys().includes(keyOf(sampleTrace(44))));
+	await until(() => s.sql('SELECT count(*) FROM file_drop') === '0' || undefined, 'nothing is left to do');
+});
+
 test('how old a file is goes by the store\'s clock', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b);

@@ -74,7 +74,7 @@ static const char *as_listed(void)
 /* What engines have for themselves is not copied: see schema/catalogue_postgres.  Nor are uploads
  * in pieces, which are begun again, as those in the folder are, and sign-ins that are over in
  * minutes. */
-#define NOT_COPIED "('resumable','resumable_piece','signin_try','signin_used')"
+#define NOT_COPIED "('file_drop','resumable','resumable_piece','signin_try','signin_used')"
 static const char of_schema[] =
         TW_EITHER("SELECT group_concat(line, char(10))||char(10) FROM (SELECT m.name||'.'||p.name||"
                   "CASE p.type WHEN 'INTEGER' THEN ':i' WHEN 'BLOB' THEN ':b' ELSE '' END||"
