@@ -30,7 +30,7 @@ enum tw_status tw_buf_status(const struct tw_buf *b)
 	return b->status;
 }
 
-enum tw_status tw_buf_reserve(struct tw_buf *b, size_t n)
+enum tw_status tw_buf_grow(struct tw_buf *b, size_t n)
 {
 	size_t want = b->cap ? b->cap : 256;
 	uint8_t *p;

@@ -31,8 +31,12 @@ void tw_buf_clear(struct tw_buf *b); /* length 0, status OK; keeps the memory */
 
 enum tw_status tw_buf_status(const struct tw_buf *b);
 
+enum tw_status tw_buf_grow(struct tw_buf *b, size_t n); /* slow path of tw_buf_reserve */
 /* Reserves space for n more bytes; `data` may move. */
-enum tw_status tw_buf_reserve(struct tw_buf *b, size_t n);
+static inline enum tw_status tw_buf_reserve(struct tw_buf *b, size_t n)
+{
+	return b->status == TW_OK && n <= b->cap - b->len ? TW_OK : tw_buf_grow(b, n);
+}
 enum tw_status tw_buf_grow_add(struct tw_buf *b, const void *p, size_t n); /* slow path of
                                                                             * tw_buf_add */
 static inline enum tw_status tw_buf_add(struct tw_buf *b, const void *p, size_t n)
@@ -103,6 +107,24 @@ static inline uint8_t *tw_put_varint(uint8_t *p, uint64_t v)
 	}
 	*p++ = (uint8_t)v;
 	return p;
+}
+
+/* The same without branches on values below 2^28, for those whose size cannot be predicted. */
+static inline uint8_t *tw_put_varint_branchless(uint8_t *p, uint64_t v)
+{
+	const uint32_t x = (uint32_t)v;
+	const unsigned more = (31u - (unsigned)__builtin_clz(x | 1)) / 7;
+	const uint32_t spread =
+	        (x & 0x7Fu) | (x << 1 & 0x7F00u) | (x << 2 & 0x7F0000u) | (x << 3 & 0x7F000000u);
+	const uint32_t bytes = spread | (0x808080u & ((1u << 8 * more) - 1));
+
+	if (v >> 28)
+		return tw_put_varint(p, v);
+	p[0] = (uint8_t)bytes;
+	p[1] = (uint8_t)(bytes >> 8);
+	p[2] = (uint8_t)(bytes >> 16);
+	p[3] = (uint8_t)(bytes >> 24);
+	return p + more + 1;
 }
 
 /* Reads a varint at *p, not past `end`, and moves *p after it.  False if truncated or overlong. */

@@ -40,8 +40,26 @@ static void stop_behind(struct tw_cursor *c)
 	}
 }
 
+/* The next edge is the begin of the slice at c->at or the end of the innermost open call. */
+static void find_next(struct tw_cursor *c)
+{
+	c->done = c->depth == 0 && c->at >= c->n;
+	c->next_ns = INT64_MAX;
+	if (c->at < c->n)
+		c->next_ns = c->slices[c->at].start_ns;
+	if (c->next_ns < c->from_ns)
+		c->next_ns = c->from_ns;
+	if (c->depth && c->ends[c->depth - 1] < c->next_ns)
+		c->next_ns = c->ends[c->depth - 1];
+}
+
+static bool is_next(const struct tw_cursor *c, const struct tw_slice *s)
+{
+	return s->depth < c->max_depth && s->start_ns < c->to_ns && in_range(c, s);
+}
+
 /* Skips calls that are too deep or out of range; their ends were never put on the stack. */
-static enum tw_status settle(struct tw_cursor *c, struct tw_err *err)
+static enum tw_status skip(struct tw_cursor *c, struct tw_err *err)
 {
 	enum tw_status st = load(c, err);
 
@@ -56,14 +74,17 @@ static enum tw_status settle(struct tw_cursor *c, struct tw_err *err)
 		st = load(c, err);
 		stop_behind(c);
 	}
-	c->done = c->depth == 0 && c->at >= c->n;
-	c->next_ns = INT64_MAX;
-	if (st == TW_OK && c->at < c->n)
-		c->next_ns = c->slices[c->at].start_ns;
-	if (c->next_ns < c->from_ns)
-		c->next_ns = c->from_ns;
-	if (c->depth && c->ends[c->depth - 1] < c->next_ns)
-		c->next_ns = c->ends[c->depth - 1];
+	return st;
+}
+
+/* After the slice at c->at has changed. */
+static inline enum tw_status settle(struct tw_cursor *c, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (c->at >= c->n || !is_next(c, &c->slices[c->at]))
+		st = skip(c, err);
+	find_next(c);
 	return st;
 }
 
@@ -122,7 +143,8 @@ enum tw_status tw_cursor_next(struct tw_cursor *c, struct tw_edge *ret, struct t
 	if (!s || c->depth > s->depth) {
 		c->depth--;
 		*ret = (struct tw_edge){.ts_ns = c->ends[c->depth], .method = c->methods[c->depth]};
-		return settle(c, err);
+		find_next(c);
+		return TW_OK;
 	}
 	start_ns = s->start_ns > c->from_ns ? s->start_ns : c->from_ns;
 	end_ns = s->start_ns + s->dur_ns;

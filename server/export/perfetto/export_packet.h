@@ -20,9 +20,52 @@
 /* The maximum size of an end, or of a begin without its name. */
 enum { TW_PACKET_MAX_BYTES = 48 };
 
+static inline unsigned tw_varint_bytes(uint64_t v)
+{
+	return (63u - (unsigned)__builtin_clzll(v | 1)) / 7 + 1;
+}
+
+/* Timestamp and sequence, after the packet's own two bytes. */
+static inline uint8_t *tw_packet_head(uint8_t *p, uint32_t seq, uint64_t delta_ns)
+{
+	*p++ = 0x40;
+	p = tw_put_varint_branchless(p, delta_ns);
+	*p++ = 0x50;
+	return tw_put_varint(p, seq);
+}
+
 /* Write at p, which has TW_PACKET_MAX_BYTES free; return the byte after. */
-uint8_t *tw_packet_begin(uint8_t *p, uint32_t seq, uint64_t delta_ns, uint32_t name_iid);
-uint8_t *tw_packet_end(uint8_t *p, uint32_t seq, uint64_t delta_ns);
+static inline uint8_t *tw_packet_begin(
+        uint8_t *p, uint32_t seq, uint64_t delta_ns, uint32_t name_iid)
+{
+	uint8_t *start = p;
+
+	p = tw_packet_head(p + 2, seq, delta_ns);
+	*p++ = 0x5A;
+	*p++ = (uint8_t)(3 + tw_varint_bytes(name_iid));
+	*p++ = 0x48;
+	*p++ = 0x01;
+	*p++ = 0x50;
+	p = tw_put_varint_branchless(p, name_iid);
+	start[0] = 0x0A;
+	start[1] = (uint8_t)(p - start - 2); /* well below 128 */
+	return p;
+}
+
+static inline uint8_t *tw_packet_end(uint8_t *p, uint32_t seq, uint64_t delta_ns)
+{
+	uint8_t *start = p;
+
+	p = tw_packet_head(p + 2, seq, delta_ns);
+	*p++ = 0x5A;
+	*p++ = 0x02;
+	*p++ = 0x48;
+	*p++ = 0x02;
+	start[0] = 0x0A;
+	start[1] = (uint8_t)(p - start - 2);
+	return p;
+}
+
 /* The same with the increase of the thread's CPU time, for an END. */
 uint8_t *tw_packet_end_cpu(uint8_t *p, uint32_t seq, uint64_t delta_ns, uint64_t cpu_ns);
 

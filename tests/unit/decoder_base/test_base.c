@@ -77,17 +77,21 @@ static void test_sleb(void **state)
 
 static void test_varint_round_trip(void **state)
 {
-	static const uint64_t values[] = {0, 1, 127, 128, 16383, 16384, UINT64_MAX};
+	static const uint64_t values[] = {0, 1, 127, 128, 16383, 16384, (1 << 21) - 1, 1 << 21,
+	        (1 << 28) - 1, 1 << 28, UINT32_MAX, UINT64_MAX};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
 		uint8_t p[10];
+		uint8_t other[10];
 		const uint8_t *q = p;
 		uint8_t *end = tw_put_varint(p, values[i]);
 		uint64_t v = 0;
 
 		assert_true(tw_get_varint(&q, end, &v));
 		assert_true(v == values[i] && q == end);
+		assert_int_equal(tw_put_varint_branchless(other, values[i]) - other, end - p);
+		assert_memory_equal(other, p, (size_t)(end - p));
 		q = p;
 		assert_false(tw_get_varint(&q, end - 1, &v) && q == end);
 	}
