@@ -163,3 +163,20 @@ bool tw_names_display(const struct tw_names *n, const struct tw_named *what, cha
 		(void)tw_utf8_clean(out, cap, tw_names_plain(what->name));
 	return true;
 }
+
+static const struct tw_str waits[] = {
+#define WAIT(name) {(name), sizeof(name) - 1},
+#include "decoder/symbols/waits.def"
+#undef WAIT
+};
+
+bool tw_name_waits(struct tw_str name)
+{
+	const char *open = name.len ? memchr(name.ptr, '(', name.len) : NULL;
+	const struct tw_str plain = {name.ptr, open ? (size_t)(open - name.ptr) : name.len};
+
+	for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+		if (tw_str_eq(plain, waits[i]))
+			return true;
+	return false;
+}

@@ -9,6 +9,7 @@
 #ifndef TW_NAMES_H
 #define TW_NAMES_H
 
+#include "decoder/base/str.h"
 #include "decoder/symbols/method_map.h"
 #include "decoder/symbols/native_map.h"
 #include "decoder/symbols/retrace.h"
@@ -47,5 +48,14 @@ bool tw_names_frames(const struct tw_names *n, const struct tw_named *what,
 /* Valid UTF-8, truncated to cap.  False for an id without a mapping line, shown as
  * "unknown:<id>".  A native frame without symbols is shown as its module, "[libapp.so]". */
 bool tw_names_display(const struct tw_names *n, const struct tw_named *what, char *out, size_t cap);
+
+/* Distinguishes methods that wait from methods that work, by their names.
+ *
+ * A looper's thread spends most of a trace in nativePollOnce, a pool's thread in park. Tables
+ * ranked by such time would not show a cause. The list is waits.def, with names as resolved by
+ * mappings.
+ *
+ * Whether a method of this name only waits; a descriptor or a line may follow the name. */
+bool tw_name_waits(struct tw_str name);
 
 #endif

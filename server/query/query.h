@@ -64,7 +64,7 @@ static inline bool tw_waits(const struct tw_waits *w, uint32_t method)
 
 enum tw_flame_view { TW_TOP_DOWN, TW_BOTTOM_UP };
 /* Running and waiting are the two parts of wall time. Where a node's CPU time is known, running is
- * that, otherwise the time outside methods that wait (decoder/symbols/waits.h). A node without a
+ * that, otherwise the time outside methods that wait (decoder/symbols/names.h). A node without a
  * known CPU time has no CPU time. */
 enum tw_flame_metric {
 	TW_METRIC_WALL,

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decoder/symbols/waits.h"
+#include "decoder/symbols/names.h"
 
 struct tw_str tw_view_name(
         const struct tw_view *v, uint32_t method, char buf[TW_NAME_BYTES], bool *ret_known)

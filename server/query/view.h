@@ -30,7 +30,7 @@ struct tw_view {
 enum { TW_NAME_BYTES = 16384 };
 struct tw_str tw_view_name(
         const struct tw_view *v, uint32_t method, char buf[TW_NAME_BYTES], bool *ret_known);
-/* Per method of the trace, whether it only waits (decoder/symbols/waits.h).  Names of the platform
+/* Per method of the trace, whether it only waits (decoder/symbols/names.h).  Names of the platform
  * are never obfuscated, so a mapping of R8 does not matter. */
 enum tw_status tw_view_waits(const struct tw_view *v, struct tw_arena *a, struct tw_waits *ret,
         struct tw_err *err) TW_MUST_USE;

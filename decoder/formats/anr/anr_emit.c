@@ -4,7 +4,7 @@
 
 #include "decoder/formats/anr/anr_names_of_kinds.h"
 #include "decoder/formats/anr/anr_report.h"
-#include "decoder/formats/frame_line.h"
+#include "decoder/formats/label.h"
 #include "decoder/formats/stacks.h"
 
 #define DAY_NS       INT64_C(86400000000000)

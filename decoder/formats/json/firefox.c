@@ -23,8 +23,8 @@
 #include "decoder/formats/format.h"
 #include "decoder/formats/json/json_stream.h"
 #include "decoder/formats/json/json_text.h"
+#include "decoder/formats/label.h"
 #include "decoder/formats/stacks.h"
-#include "decoder/formats/thread_label.h"
 
 enum { MAX_STACK = 4096, MAX_OPEN = 64 /* markers that have begun */, NONE = -1 };
 

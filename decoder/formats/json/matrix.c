@@ -24,8 +24,8 @@
 
 #include "decoder/formats/anr/anr_line.h"
 #include "decoder/formats/format.h"
-#include "decoder/formats/frame_line.h"
 #include "decoder/formats/json/json_text.h"
+#include "decoder/formats/label.h"
 #include "decoder/formats/sampled/samples.h"
 
 enum { MAIN = 1, MAX_OPEN = 1024, DETAIL_BYTES = 60 << 10 };

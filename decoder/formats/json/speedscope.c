@@ -6,7 +6,7 @@
  *                  "events": [{"type": "O" or "C", "frame", "at"}]},
  *                 {"type": "sampled", ..., "samples": [[frame, outermost first]], "weights"}]}
  *
- * A profile is a thread: its id is in its name (thread_label.h), otherwise it is the profile's
+ * A profile is a thread: its id is in its name (label.h), otherwise it is the profile's
  * number in the file.  Events are calls with their exact times; a sample lasts as long as its
  * weight.  A profile whose unit is not a time has counts.  Values before their profile's unit are
  * held until its end.  Files, lines and columns of frames are left out.  Learned from
@@ -18,8 +18,8 @@
 #include "decoder/formats/format.h"
 #include "decoder/formats/json/json_stream.h"
 #include "decoder/formats/json/json_text.h"
+#include "decoder/formats/label.h"
 #include "decoder/formats/stacks.h"
-#include "decoder/formats/thread_label.h"
 
 enum {
 	SKIPPED,

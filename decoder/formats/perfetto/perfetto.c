@@ -4,8 +4,9 @@
  * Each packet (perfetto_packets.h) belongs to a sequence, which has its own interned names,
  * defaults and clocks until it clears its state.  These are read: clock snapshots, processes and
  * threads, the kernel's scheduler events and markers (perfetto_ftrace.h), track events
- * (perfetto_tracks.h), stack samples (perfetto_stacks.h) and display frames (perfetto_frames.h),
- * also in compressed packets.  Unknown fields and packets are skipped: newer recorders write more.
+ * (perfetto_tracks.h), stack samples (perfetto_stacks.h), display frames (perfetto_frames.h)
+ * and the memory of processes, also in compressed packets.  Unknown fields and packets are skipped:
+ * newer recorders write more.
  *
  * Damage costs only the damaged packet.  After a packet dropped by the recorder, the sequence's
  * packets that depend on its state are dropped until it clears its state.
@@ -13,6 +14,7 @@
 #include <stdio.h>
 
 #include "decoder/base/unzip.h"
+#include "decoder/formats/detail.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/markers/flows.h"
 #include "decoder/formats/perfetto/perfetto_event.h"
@@ -22,7 +24,6 @@
 #include "decoder/formats/perfetto/perfetto_packets.h"
 #include "decoder/formats/perfetto/perfetto_sequences.h"
 #include "decoder/formats/perfetto/perfetto_stacks.h"
-#include "decoder/formats/perfetto/perfetto_stats.h"
 
 enum { UNPACK_BYTES = 4 << 20, ASYNC_TRACK_BYTES = 256 };
 
@@ -46,6 +47,58 @@ struct perfetto {
 	uint64_t n_packets;
 	uint64_t n_profiles; /* of heaps, which are not read */
 };
+
+static const struct {
+	uint32_t field; /* of ProcessStats.Process */
+	const char *name;
+} counters[] = {{3, "resident kB"}, {7, "swapped kB"}, {10, "oom score"}};
+enum { COUNTERS = sizeof counters / sizeof *counters, MAX_FIELD = 10 };
+
+static enum tw_status emit_process(struct tw_marks *m, struct tw_pb message, int64_t ts_ns,
+        uint64_t offset, struct tw_err *err)
+{
+	int64_t value[MAX_FIELD + 1] = {0};
+	bool has[MAX_FIELD + 1] = {false};
+	enum tw_status st = TW_OK;
+	struct tw_pb_field f;
+	struct tw_detail d;
+
+	while (tw_pb_next(&message, &f))
+		if (f.number <= MAX_FIELD && f.type == TW_PB_VARINT) {
+			value[f.number] = (int64_t)f.value;
+			has[f.number] = true;
+		}
+	d.len = 0;
+	tw_detail_int(&d, "pid", value[1]);
+	for (unsigned i = 0; st == TW_OK && has[1] && i < COUNTERS; i++) {
+		struct tw_note note = {.kind = TW_NOTE_counter,
+		        .ts_ns = ts_ns,
+		        .dur_ns = -1,
+		        .value = value[counters[i].field],
+		        .offset = offset,
+		        .text = tw_str_of(counters[i].name),
+		        .detail = tw_detail_text(&d)};
+
+		if (has[counters[i].field])
+			st = tw_marks_note(m, &note, err);
+	}
+	return st;
+}
+
+/* A ProcessStats: emits the counters present for each of its processes. */
+static enum tw_status emit_stats(struct tw_marks *m, struct tw_pb message, int64_t ts_ns,
+        uint64_t offset, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	struct tw_pb_field f;
+
+	if (ts_ns > m->last_ns)
+		m->last_ns = ts_ns;
+	while (st == TW_OK && tw_pb_next(&message, &f))
+		if (f.number == 1 && f.type == TW_PB_BYTES)
+			st = emit_process(m, tw_pb_in(&f), ts_ns, offset, err);
+	return st;
+}
 
 static void repair(struct perfetto *s, enum tw_repair what, uint64_t offset)
 {
@@ -419,8 +472,7 @@ static enum tw_status take_timed(struct perfetto *s, struct tw_perfetto_sequence
 
 	switch (p->payload.number) {
 	case 9:
-		return has_time ? tw_perfetto_stats_emit(&s->marks, message, ts_ns, p->offset, err)
-		                : TW_OK;
+		return has_time ? emit_stats(&s->marks, message, ts_ns, p->offset, err) : TW_OK;
 	case 11:
 		return take_track_event(s, q, p, has_time, ts_ns, err);
 	case 54:

@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "decoder/formats/format.h"
-#include "decoder/formats/frame_line.h"
+#include "decoder/formats/label.h"
 #include "decoder/formats/lines.h"
 #include "decoder/formats/sampled/samples.h"
 

@@ -5,16 +5,16 @@
  *   frame;frame;frame value       a line per stack, outermost frame first
  *
  * The value has no unit: the trace is one of counts (TW_SOURCE_COUNTS).  If the outermost frame of
- * every line is a thread with its id (thread_label.h), it is that thread and not a frame; otherwise
+ * every line is a thread with its id (label.h), it is that thread and not a frame; otherwise
  * all stacks are one thread's.  Suffixes as "_[j]" belong to the name.  Learned from
  * brendangregg/FlameGraph.
  */
 #include <string.h>
 
 #include "decoder/formats/format.h"
+#include "decoder/formats/label.h"
 #include "decoder/formats/lines.h"
 #include "decoder/formats/sampled/samples.h"
-#include "decoder/formats/thread_label.h"
 
 enum { LINE_BYTES = 256 << 10, ALL = 1 };
 

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "decoder/formats/format.h"
-#include "decoder/formats/frame_line.h"
 #include "decoder/formats/json/json_stacks.h"
+#include "decoder/formats/label.h"
 
 enum { NAME_BYTES = 2048, MAIN = 1, KEY_BYTES = 24 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "decoder/base/native_frame.h"
-#include "decoder/formats/thread_label.h"
+#include "decoder/formats/label.h"
 
 enum { ALL = 1, FILE_BYTES = 200 };
 enum { READS_A_BYTE = 8192, READS_LEAST = 1 << 20 };

@@ -47,7 +47,7 @@ struct tw_sum {
 	uint32_t pid; /* 0: the trace's process */
 	bool has_tid;
 	uint64_t tid;
-	struct tw_str thread; /* name, also with an id (thread_label.h); "" unknown */
+	struct tw_str thread; /* name, also with an id (label.h); "" unknown */
 };
 
 /* Ends the current stack. */

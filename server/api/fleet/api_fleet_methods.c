@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decoder/symbols/waits.h"
+#include "decoder/symbols/names.h"
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
 #include "server/base/app.h"

@@ -165,7 +165,7 @@ static enum tw_status insert_parts(
 }
 
 /* The first revision is retained, as devices may send any value and the build system sets it.  In
- * PostgreSQL the row of a known build is not locked (catalogue_count.c). */
+ * PostgreSQL the row of a known build is not locked (catalogue_shared.c). */
 #define BUILD_KNOWN                                                                                \
 	" ON CONFLICT(project_id,build_id) DO UPDATE SET app=excluded.app,"                        \
 	" version_name=excluded.version_name, commit_id=CASE WHEN build.commit_id='' THEN"         \

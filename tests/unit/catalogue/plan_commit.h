@@ -1,5 +1,5 @@
 /*
- * plan_commit.h - every function of catalogue_commit.c, called once, so that its statements are
+ * plan_commit.h - every function of builds' revisions, called once, so that its statements are
  * seen.
  */
 #ifndef PLAN_COMMIT_H

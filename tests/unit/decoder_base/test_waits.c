@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decoder/symbols/waits.h"
+#include "decoder/symbols/names.h"
 #include "tests/unit/unit.h"
 
 static void each_name_of_the_list_waits(void **state)

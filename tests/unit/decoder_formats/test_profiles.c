@@ -11,7 +11,7 @@
 
 #include "decoder/base/buf.h"
 #include "decoder/formats/json/json_stream.h"
-#include "decoder/formats/thread_label.h"
+#include "decoder/formats/label.h"
 #include "tests/event_log.h"
 #include "tests/unit/unit.h"
 
