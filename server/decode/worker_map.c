@@ -51,13 +51,33 @@ static enum tw_status read_map(
 	return st;
 }
 
+/* Ends a task: sends the image, and returns the answer with its counts. */
+static enum tw_status send(
+        enum tw_status st, struct tw_buf *image, json_t *answer, json_t **ret, struct tw_err *err)
+{
+	if (st == TW_OK && !answer)
+		st = tw_oom(err);
+	if (st == TW_OK)
+		st = tw_worker_write(TW_WORKER_OUTPUT, image->data, image->len, err);
+	if (st == TW_OK)
+		*ret = answer;
+	else
+		json_decref(answer);
+	tw_buf_done(image);
+	return st;
+}
+
+/* -1: none. */
+static json_int_t offset_of(uint64_t first_malformed)
+{
+	return first_malformed == TW_NO_OFFSET ? -1 : (json_int_t)first_malformed;
+}
+
 static json_t *map_answer(const struct tw_map_stats *s)
 {
 	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:s}", "lines", (json_int_t)s->lines, "entries",
 	        (json_int_t)s->entries, "duplicates", (json_int_t)s->duplicates, "malformed",
-	        (json_int_t)s->malformed, "first_malformed",
-	        s->first_malformed == TW_NO_OFFSET ? (json_int_t)-1
-	                                           : (json_int_t)s->first_malformed,
+	        (json_int_t)s->malformed, "first_malformed", offset_of(s->first_malformed),
 	        "version", s->version);
 }
 
@@ -69,19 +89,12 @@ enum tw_status tw_worker_map(const json_t *task, json_t **ret, struct tw_err *er
 	struct tw_buf image;
 	enum tw_status st;
 
-	tw_buf_init(&image, limits.max_decoded_bytes);
+	tw_buf_init(&image, limits.max_memory_bytes);
 	st = w ? read_map(push_map, w, &limits, err) : tw_oom(err);
 	if (st == TW_OK)
 		st = tw_map_writer_finish(w, &image, &stats, err);
-	if (st == TW_OK)
-		st = tw_worker_write(TW_WORKER_OUTPUT, image.data, image.len, err);
-	if (st == TW_OK) {
-		*ret = map_answer(&stats);
-		if (!*ret)
-			st = tw_oom(err);
-	}
+	st = send(st, &image, st == TW_OK ? map_answer(&stats) : NULL, ret, err);
 	tw_map_writer_free(w);
-	tw_buf_done(&image);
 	return st;
 }
 
@@ -89,9 +102,7 @@ static json_t *retrace_answer(const struct tw_retrace_stats *s)
 {
 	return json_pack("{s:I,s:I,s:I,s:I,s:s}", "classes", (json_int_t)s->classes, "methods",
 	        (json_int_t)s->methods, "malformed", (json_int_t)s->malformed, "first_malformed",
-	        s->first_malformed == TW_NO_OFFSET ? (json_int_t)-1
-	                                           : (json_int_t)s->first_malformed,
-	        "id", s->id);
+	        offset_of(s->first_malformed), "id", s->id);
 }
 
 enum tw_status tw_worker_retrace(const json_t *task, json_t **ret, struct tw_err *err)
@@ -106,15 +117,8 @@ enum tw_status tw_worker_retrace(const json_t *task, json_t **ret, struct tw_err
 	st = w ? read_map(push_retrace, w, &limits, err) : tw_oom(err);
 	if (st == TW_OK)
 		st = tw_retrace_writer_finish(w, &image, &stats, err);
-	if (st == TW_OK)
-		st = tw_worker_write(TW_WORKER_OUTPUT, image.data, image.len, err);
-	if (st == TW_OK) {
-		*ret = retrace_answer(&stats);
-		if (!*ret)
-			st = tw_oom(err);
-	}
+	st = send(st, &image, st == TW_OK ? retrace_answer(&stats) : NULL, ret, err);
 	tw_retrace_writer_free(w);
-	tw_buf_done(&image);
 	return st;
 }
 
@@ -140,24 +144,20 @@ enum tw_status tw_worker_symbols(const json_t *task, json_t **ret, struct tw_err
 	struct tw_limits limits = tw_worker_limits(json_object_get(task, "limits"));
 	struct tw_native_writer *w = tw_native_writer_new(limits.max_decoded_bytes);
 	struct tw_native_stats stats;
+	json_t *answer = NULL;
 	struct tw_buf image;
 	enum tw_status st;
 
-	tw_buf_init(&image, limits.max_decoded_bytes);
+	tw_buf_init(&image, limits.max_memory_bytes);
 	st = w ? read_map(push_symbols, w, &limits, err) : tw_oom(err);
 	if (st == TW_OK)
 		st = tw_native_writer_finish(w, &image, &stats, err);
 	if (st == TW_OK)
 		st = check_build_id(task, &stats, err);
 	if (st == TW_OK)
-		st = tw_worker_write(TW_WORKER_OUTPUT, image.data, image.len, err);
-	if (st == TW_OK) {
-		*ret = json_pack("{s:I,s:I,s:s}", "entries", (json_int_t)stats.functions,
+		answer = json_pack("{s:I,s:I,s:s}", "entries", (json_int_t)stats.functions,
 		        "first_malformed", (json_int_t)-1, "version", stats.name);
-		if (!*ret)
-			st = tw_oom(err);
-	}
+	st = send(st, &image, answer, ret, err);
 	tw_native_writer_free(w);
-	tw_buf_done(&image);
 	return st;
 }
