@@ -16,7 +16,7 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/storage/blob.h"
 
-uint64_t tw_api_small_body(const struct tw_app *app)
+static uint64_t small_body(const struct tw_app *app)
 {
 	(void)app;
 	return TW_MAX_SMALL_BODY;
@@ -27,7 +27,7 @@ struct collected {
 	size_t len;
 };
 
-enum tw_status tw_api_collect_begin(struct tw_req *r, struct tw_err *err)
+static enum tw_status collect_begin(struct tw_req *r, struct tw_err *err)
 {
 	struct collected *c = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *c);
 
@@ -39,7 +39,7 @@ enum tw_status tw_api_collect_begin(struct tw_req *r, struct tw_err *err)
 	return TW_OK;
 }
 
-enum tw_status tw_api_collect(struct tw_req *r, const void *p, size_t n, struct tw_err *err)
+static enum tw_status collect(struct tw_req *r, const void *p, size_t n, struct tw_err *err)
 {
 	struct collected *c = tw_req_state(r);
 
@@ -50,24 +50,26 @@ enum tw_status tw_api_collect(struct tw_req *r, const void *p, size_t n, struct 
 	return TW_OK;
 }
 
-enum tw_status tw_api_json(struct tw_req *r, json_t **ret, struct tw_err *err)
+static enum tw_status end_json(struct tw_req *r, struct tw_err *err)
 {
 	const struct collected *c = tw_req_state(r);
-
-	return tw_json_object_parse((struct tw_str){c->text, c->len}, "the body", ret, err);
-}
-
-enum tw_status tw_api_with_body(struct tw_req *r,
-        enum tw_status (*fn)(struct tw_req *, const json_t *, struct tw_err *), struct tw_err *err)
-{
 	json_t *body;
-	enum tw_status st = tw_api_json(r, &body, err);
+	enum tw_status st =
+	        tw_json_object_parse((struct tw_str){c->text, c->len}, "the body", &body, err);
 
 	if (st != TW_OK)
 		return st;
-	st = fn(r, body, err);
+	st = tw_req_route(r)->json(r, body, err);
 	json_decref(body);
 	return st;
+}
+
+void tw_api_take_json(struct tw_route *route)
+{
+	route->max_body = small_body;
+	route->begin = collect_begin;
+	route->body = collect;
+	route->end = end_json;
 }
 
 enum tw_status tw_api_trace_id(struct tw_req *r, const char **ret, struct tw_err *err)

@@ -17,17 +17,9 @@ struct tw_trace_row;
 
 enum { TW_MAX_SMALL_BODY = 64 << 10 };
 
-/* For routes that take a small JSON object: use these as max_body, begin and body, then
- * tw_api_json in `end`; everything lives in the request's arena. */
-uint64_t tw_api_small_body(const struct tw_app *app);
-enum tw_status tw_api_collect_begin(struct tw_req *r, struct tw_err *err);
-enum tw_status tw_api_collect(struct tw_req *r, const void *p, size_t n, struct tw_err *err);
-/* The object that was sent; the caller frees with json_decref.  TW_BAD_REQUEST with the offset. */
-enum tw_status tw_api_json(struct tw_req *r, json_t **ret, struct tw_err *err) TW_MUST_USE;
-/* Parses the body and calls fn with it, for routes that need nothing else. */
-enum tw_status tw_api_with_body(struct tw_req *r,
-        enum tw_status (*fn)(struct tw_req *, const json_t *, struct tw_err *),
-        struct tw_err *err) TW_MUST_USE;
+/* A route whose `json` is set takes a small JSON object: completes the route.  TW_BAD_REQUEST with
+ * the offset of the error. */
+void tw_api_take_json(struct tw_route *route);
 /* A text member that is shown to users: at most `max` bytes, no control characters except, if
  * `lines`, line ends and tabs.  TW_BAD_REQUEST names it. */
 enum tw_status tw_api_text(const json_t *body, const char *name, size_t max, bool lines,

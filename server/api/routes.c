@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <threads.h>
 
+#include "server/api/api.h"
 #include "server/base/role.h"
 #include "server/http/http.h"
 
@@ -73,6 +74,8 @@ static void add(const struct tw_route *r)
 	all[n_all] = *r;
 	if (!r->roles)
 		all[n_all].roles = TW_ROLE_QUERY;
+	if (r->json)
+		tw_api_take_json(&all[n_all]);
 	n_all++;
 }
 

@@ -49,6 +49,8 @@ struct tw_route {
 	enum tw_status (*body)(
 	        struct tw_req *, const void *, size_t, struct tw_err *); /* repeated */
 	enum tw_status (*end)(struct tw_req *, struct tw_err *);         /* must reply */
+	/* Instead of max_body, begin, body and end: takes a small JSON object (api/api.h). */
+	enum tw_status (*json)(struct tw_req *, const json_t *body, struct tw_err *);
 	void (*abort)(struct tw_req *); /* may be NULL; after any failure or if the client left */
 	const char *summary;            /* one line of description */
 	const struct tw_param *const *params; /* TW_PARAMS(...); NULL: none */
@@ -63,6 +65,7 @@ struct tw_app *tw_req_app(const struct tw_req *r);
 struct tw_arena *tw_req_arena(const struct tw_req *r);
 const struct tw_caller *tw_req_caller(const struct tw_req *r); /* never NULL */
 const char *tw_req_method(const struct tw_req *r);
+const struct tw_route *tw_req_route(const struct tw_req *r);
 const char *tw_req_url(const struct tw_req *r); /* path without query */
 const char *tw_req_path(
         const struct tw_req *r, const char *name); /* decoded path segment of the template; NULL */

@@ -39,6 +39,11 @@ const struct tw_caller *tw_req_caller(const struct tw_req *r)
 	return &r->caller;
 }
 
+const struct tw_route *tw_req_route(const struct tw_req *r)
+{
+	return r->route;
+}
+
 const char *tw_req_method(const struct tw_req *r)
 {
 	return r->method;

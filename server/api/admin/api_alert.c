@@ -223,11 +223,6 @@ static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *
 	return st == TW_OK ? reply(r, 201, id, err) : st;
 }
 
-static enum tw_status post(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, make, err);
-}
-
 static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	struct tw_alert_rule row;
@@ -241,11 +236,6 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 	if (st == TW_OK)
 		st = tw_catalogue_alert_rule_change(catalogue(r), project(r), &row, err);
 	return st == TW_OK ? reply(r, 200, row.id, err) : st;
-}
-
-static enum tw_status patch(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, change, err);
 }
 
 static enum tw_status drop(struct tw_req *r, struct tw_err *err)
@@ -318,11 +308,6 @@ static enum tw_status try_rule(struct tw_req *r, const json_t *body, struct tw_e
 	return st;
 }
 
-static enum tw_status post_try(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, try_rule, err);
-}
-
 static enum tw_status evaluate_all(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_deadline deadline = {is_late, r};
@@ -342,9 +327,6 @@ static enum tw_status evaluate_all(struct tw_req *r, struct tw_err *err)
 	        r, 200, json_pack("{s:o, s:b}", "figures", all, "partial", (int)partial), err);
 }
 
-#define TAKES_JSON                                                                                 \
-	.max_body = tw_api_small_body, .begin = tw_api_collect_begin, .body = tw_api_collect
-
 const struct tw_route tw_routes_alert[] = {
         {.method = "GET",
                 .path = "/api/v1/alerts/rules",
@@ -354,8 +336,7 @@ const struct tw_route tw_routes_alert[] = {
         {.method = "POST",
                 .path = "/api/v1/alerts/rules",
                 .needs = TW_NEED_WRITE,
-                TAKES_JSON,
-                .end = post,
+                .json = make,
                 .summary = "Adds an alert rule"},
         {.method = "GET",
                 .path = "/api/v1/alerts/rules/{rule}",
@@ -365,8 +346,7 @@ const struct tw_route tw_routes_alert[] = {
         {.method = "PATCH",
                 .path = "/api/v1/alerts/rules/{rule}",
                 .needs = TW_NEED_WRITE,
-                TAKES_JSON,
-                .end = patch,
+                .json = change,
                 .summary = "Changes an alert rule"},
         {.method = "DELETE",
                 .path = "/api/v1/alerts/rules/{rule}",
@@ -377,8 +357,7 @@ const struct tw_route tw_routes_alert[] = {
                 .path = "/api/v1/alerts/try",
                 .needs = TW_NEED_READ,
                 .read_only = true,
-                TAKES_JSON,
-                .end = post_try,
+                .json = try_rule,
                 .summary = "The figures of a rule as they are now, without saving it"},
         {.method = "POST",
                 .path = "/api/v1/alerts/look",

@@ -255,11 +255,6 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	return st == TW_OK ? get_settings(r, err) : st;
 }
 
-static enum tw_status put_settings(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, store, err);
-}
-
 const struct tw_route tw_routes_digest[] = {
         {.method = "GET",
                 .path = "/api/v1/digest",
@@ -281,10 +276,7 @@ const struct tw_route tw_routes_digest[] = {
         {.method = "PUT",
                 .path = "/api/v1/digest/settings",
                 .needs = TW_NEED_ADMIN,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = put_settings,
+                .json = store,
                 .summary = "Sets schedule and recipients of the digest"},
         {0},
 };

@@ -36,15 +36,11 @@ static enum tw_status read_name(struct tw_req *r, const char **ret, struct tw_er
 	return TW_OK;
 }
 
-static enum tw_status set_filter(struct tw_req *r, struct tw_err *err)
+static enum tw_status set_filter(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	struct tw_filter_row row = {.author = ""};
-	json_t *body;
-	enum tw_status st = tw_api_json(r, &body, err);
+	enum tw_status st = read_name(r, &row.name, err);
 
-	if (st != TW_OK)
-		return st;
-	st = read_name(r, &row.name, err);
 	if (st == TW_OK)
 		st = tw_api_text(body, "query", TW_FILTER_QUERY_BYTES, false, &row.query, err);
 	if (st == TW_OK) {
@@ -52,7 +48,6 @@ static enum tw_status set_filter(struct tw_req *r, struct tw_err *err)
 		st = tw_catalogue_filter_set(
 		        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, &row, err);
 	}
-	json_decref(body);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
@@ -73,10 +68,7 @@ const struct tw_route tw_routes_filter[] = {
         {.method = "PUT",
                 .path = "/api/v1/filters/{name}",
                 .needs = TW_NEED_WRITE,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = set_filter,
+                .json = set_filter,
                 .summary = "Saves a filter of the list of traces"},
         {.method = "DELETE",
                 .path = "/api/v1/filters/{name}",

@@ -235,11 +235,6 @@ static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *
 	return st == TW_OK ? reply(r, 201, id, secret, err) : st;
 }
 
-static enum tw_status post(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, make, err);
-}
-
 static void set_paused(struct tw_webhook *h, bool paused)
 {
 	if (paused == (h->paused_ms != 0))
@@ -279,11 +274,6 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 		return st;
 	tw_periodic_wake(tw_req_app(r)->hooks);
 	return reply(r, 200, h.id, new_secret ? secret : NULL, err);
-}
-
-static enum tw_status patch(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, change, err);
 }
 
 static enum tw_status drop(struct tw_req *r, struct tw_err *err)
@@ -416,9 +406,6 @@ static enum tw_status redeliver(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_json(r, 202, json_pack("{s:I}", "delivery", (json_int_t)id), err);
 }
 
-#define TAKES_JSON                                                                                 \
-	.max_body = tw_api_small_body, .begin = tw_api_collect_begin, .body = tw_api_collect
-
 const struct tw_route tw_routes_hook[] = {
         {.method = "GET",
                 .path = "/api/v1/webhooks",
@@ -428,8 +415,7 @@ const struct tw_route tw_routes_hook[] = {
         {.method = "POST",
                 .path = "/api/v1/webhooks",
                 .needs = TW_NEED_ADMIN,
-                TAKES_JSON,
-                .end = post,
+                .json = make,
                 .summary = "Creates a webhook; its secret is shown only here"},
         {.method = "GET",
                 .path = "/api/v1/webhooks/{hook}",
@@ -439,8 +425,7 @@ const struct tw_route tw_routes_hook[] = {
         {.method = "PATCH",
                 .path = "/api/v1/webhooks/{hook}",
                 .needs = TW_NEED_ADMIN,
-                TAKES_JSON,
-                .end = patch,
+                .json = change,
                 .summary = "Changes, pauses or resumes a webhook, or replaces its secret"},
         {.method = "DELETE",
                 .path = "/api/v1/webhooks/{hook}",

@@ -77,11 +77,6 @@ static enum tw_status create_key(struct tw_req *r, const json_t *body, struct tw
 	return tw_req_reply_json(r, 201, json_pack("{ss ss}", "id", id, "key", secret), err);
 }
 
-static enum tw_status add_key(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, create_key, err);
-}
-
 /* --- rotation --- */
 
 static enum tw_status parse_grace(const json_t *body, int64_t *ret_s, struct tw_err *err)
@@ -127,11 +122,6 @@ static enum tw_status rotate(struct tw_req *r, const json_t *body, struct tw_err
 	        err);
 }
 
-static enum tw_status rotate_key(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, rotate, err);
-}
-
 static enum tw_status revoke_key(struct tw_req *r, struct tw_err *err)
 {
 	enum tw_status st = tw_catalogue_key_revoke(
@@ -149,18 +139,12 @@ const struct tw_route tw_routes_key[] = {
         {.method = "POST",
                 .path = "/api/v1/keys",
                 .needs = TW_NEED_ADMIN,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = add_key,
+                .json = create_key,
                 .summary = "Creates a key; its secret is shown only here"},
         {.method = "POST",
                 .path = "/api/v1/keys/{id}/rotate",
                 .needs = TW_NEED_ADMIN,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = rotate_key,
+                .json = rotate,
                 .summary = "Rotates a key; its old secret remains valid for a time"},
         {.method = "DELETE",
                 .path = "/api/v1/keys/{id}",

@@ -154,11 +154,6 @@ static enum tw_status link_to(struct tw_req *r, const json_t *body, struct tw_er
 	                   : st;
 }
 
-static enum tw_status begin_link(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, link_to, err);
-}
-
 /* --- return --- */
 
 static enum tw_oidc_why why_of(enum tw_identity_end end)
@@ -332,10 +327,7 @@ const struct tw_route tw_routes_oidc[] = {
                 .needs = TW_NEED_USER,
                 .params = TW_PARAMS(next_params),
                 .outbound = true,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = begin_link,
+                .json = link_to,
                 .summary = "Begins to link the account to an identity at the provider"},
         {0},
 };

@@ -118,16 +118,11 @@ static enum tw_status store(struct tw_req *r, const struct tw_retention *rules, 
 }
 
 /* With dry_run=true the response states the effect of the rules; nothing is changed. */
-static enum tw_status put_retention(struct tw_req *r, struct tw_err *err)
+static enum tw_status put_retention(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	struct tw_retention rules;
-	json_t *body;
-	enum tw_status st = tw_api_json(r, &body, err);
+	enum tw_status st = tw_retention_read(body, &rules, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_retention_read(body, &rules, err);
-	json_decref(body);
 	if (st == TW_OK && !tw_req_flag(r, "dry_run"))
 		st = store(r, &rules, err);
 	return st == TW_OK ? reply(r, &rules, err) : st;
@@ -153,10 +148,7 @@ const struct tw_route tw_routes_retention[] = {
                 .path = "/api/v1/retention",
                 .needs = TW_NEED_ADMIN,
                 .params = TW_PARAMS(put_params, days_params),
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = put_retention,
+                .json = put_retention,
                 .summary = "Sets the retention rules"},
         {0},
 };

@@ -92,17 +92,13 @@ static enum tw_status sign_in_by_password(
 	return start_session(r, &who, NULL, "password", err);
 }
 
-static enum tw_status sign_in(struct tw_req *r, struct tw_err *err)
+static enum tw_status sign_in(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	json_t *body;
-	const char *token, *name, *password;
-	enum tw_status st = tw_api_json(r, &body, err);
+	const char *token = json_string_value(json_object_get(body, "token"));
+	const char *name = json_string_value(json_object_get(body, "name"));
+	const char *password = json_string_value(json_object_get(body, "password"));
+	enum tw_status st;
 
-	if (st != TW_OK)
-		return st;
-	token = json_string_value(json_object_get(body, "token"));
-	name = json_string_value(json_object_get(body, "name"));
-	password = json_string_value(json_object_get(body, "password"));
 	if (name && password && !token)
 		st = sign_in_by_password(r, name, password, err);
 	else if (token && !name && !password)
@@ -110,7 +106,6 @@ static enum tw_status sign_in(struct tw_req *r, struct tw_err *err)
 	else
 		st = tw_fail(
 		        err, TW_BAD_REQUEST, "send either name and password or token, as texts");
-	json_decref(body);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
@@ -164,15 +159,10 @@ static enum tw_status change_password(struct tw_req *r, const json_t *body, stru
 	return st == TW_OK ? start_session(r, tw_req_caller(r), NULL, NULL, err) : st;
 }
 
-static enum tw_status set_own_password(struct tw_req *r, struct tw_err *err)
+static enum tw_status set_own_password(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	json_t *body;
-	enum tw_status st = tw_api_json(r, &body, err);
+	enum tw_status st = change_password(r, body, err);
 
-	if (st != TW_OK)
-		return st;
-	st = change_password(r, body, err);
-	json_decref(body);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
@@ -319,11 +309,6 @@ static enum tw_status create_project(struct tw_req *r, const json_t *body, struc
 	return tw_req_reply_json(r, 201, json_pack("{ss ss}", "id", id, "name", name), err);
 }
 
-static enum tw_status add_project(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, create_project, err);
-}
-
 const struct tw_route tw_routes_session[] = {
         {.method = "GET",
                 .path = "/api/v1/session",
@@ -335,10 +320,7 @@ const struct tw_route tw_routes_session[] = {
         {.method = "POST",
                 .path = "/api/v1/session",
                 .needs = TW_NEED_PUBLIC,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = sign_in,
+                .json = sign_in,
                 .summary = "Signs in by name and password, a link's token or a key"},
         {.method = "DELETE",
                 .path = "/api/v1/session",
@@ -353,10 +335,7 @@ const struct tw_route tw_routes_session[] = {
         {.method = "PUT",
                 .path = "/api/v1/session/password",
                 .needs = TW_NEED_USER,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = set_own_password,
+                .json = set_own_password,
                 .summary = "Changes the caller's password and ends the other sessions"},
         {.method = "GET",
                 .path = "/api/v1/projects",
@@ -366,18 +345,12 @@ const struct tw_route tw_routes_session[] = {
         {.method = "POST",
                 .path = "/api/v1/projects",
                 .needs = TW_NEED_SERVER,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = add_project,
+                .json = create_project,
                 .summary = "Creates a project"},
         {.method = "POST",
                 .path = "/api/v1/projects",
                 .needs = TW_NEED_SERVER,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = add_project,
+                .json = create_project,
                 .summary = "Creates a project"},
         {0},
 };

@@ -170,11 +170,6 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	return st == TW_OK ? get_tracker(r, err) : st;
 }
 
-static enum tw_status put_tracker(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, store, err);
-}
-
 /* --- tickets --- */
 
 static enum tw_status reply(struct tw_req *r, int http, const char *mark, struct tw_err *err)
@@ -385,10 +380,7 @@ const struct tw_route tw_routes_ticket[] = {
         {.method = "PUT",
                 .path = "/api/v1/tracker",
                 .needs = TW_NEED_ADMIN,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = put_tracker,
+                .json = store,
                 .summary = "Sets the project's issue tracker"},
         {0},
 };

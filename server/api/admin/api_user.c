@@ -129,11 +129,6 @@ static enum tw_status make_user(struct tw_req *r, const json_t *body, struct tw_
 	return st == TW_OK ? tw_req_reply_json(r, 201, json_pack("{ss}", "name", name), err) : st;
 }
 
-static enum tw_status add_user(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, make_user, err);
-}
-
 /* The identity at the provider that may use the account; "": none. */
 static enum tw_status set_subject(
         struct tw_req *r, const char *user_id, const json_t *value, struct tw_err *err)
@@ -184,11 +179,6 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
-static enum tw_status change_user(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, change, err);
-}
-
 static enum tw_status remove_user(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_user user = {.is_admin = false};
@@ -214,11 +204,6 @@ static enum tw_status give_role(struct tw_req *r, const json_t *body, struct tw_
 		st = tw_catalogue_member_set(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
 		        user.id, role_scopes[at], err);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
-}
-
-static enum tw_status set_member(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, give_role, err);
 }
 
 static enum tw_status remove_member(struct tw_req *r, struct tw_err *err)
@@ -247,18 +232,12 @@ const struct tw_route tw_routes_user[] = {
         {.method = "POST",
                 .path = "/api/v1/users",
                 .needs = TW_NEED_SERVER,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = add_user,
+                .json = make_user,
                 .summary = "Creates an account"},
         {.method = "PUT",
                 .path = "/api/v1/users/{name}",
                 .needs = TW_NEED_SERVER,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = change_user,
+                .json = change,
                 .summary =
                         "Sets an account's password, admin flag or state, and ends its sessions"},
         {.method = "DELETE",
@@ -275,10 +254,7 @@ const struct tw_route tw_routes_user[] = {
         {.method = "PUT",
                 .path = "/api/v1/members/{name}",
                 .needs = TW_NEED_ADMIN,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = set_member,
+                .json = give_role,
                 .summary = "Sets a person's role in the project"},
         {.method = "DELETE",
                 .path = "/api/v1/members/{name}",

@@ -317,11 +317,6 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	return st;
 }
 
-static enum tw_status put_rules(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, store, err);
-}
-
 const struct tw_route tw_routes_anr[] = {
         {.method = "GET",
                 .path = "/api/v1/anr/groups",
@@ -344,10 +339,7 @@ const struct tw_route tw_routes_anr[] = {
         {.method = "PUT",
                 .path = "/api/v1/anr/rules",
                 .needs = TW_NEED_WRITE,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = put_rules,
+                .json = store,
                 .summary = "Sets the rules that group ANRs"},
         {0},
 };

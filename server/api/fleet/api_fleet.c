@@ -427,10 +427,7 @@ const struct tw_route tw_routes_fleet[] = {
         {.method = "PUT",
                 .path = "/api/v1/fleet/labels",
                 .needs = TW_NEED_WRITE,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = tw_fleet_set_labels,
+                .json = tw_fleet_set_labels,
                 .summary = "Sets the labels by which traces are counted"},
         {0},
 };

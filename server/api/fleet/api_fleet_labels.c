@@ -56,7 +56,7 @@ static enum tw_status check_labels(const json_t *labels, struct tw_err *err)
 	return st;
 }
 
-static enum tw_status set_labels(struct tw_req *r, const json_t *body, struct tw_err *err)
+enum tw_status tw_fleet_set_labels(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	const json_t *labels = json_object_get(body, "labels");
 	json_t *value;
@@ -68,9 +68,4 @@ static enum tw_status set_labels(struct tw_req *r, const json_t *body, struct tw
 	st = tw_api_keep_setting(r, TW_SETTING_ROLLUPS, value, err);
 	json_decref(value);
 	return st == TW_OK ? reply_labels(r, err) : st;
-}
-
-enum tw_status tw_fleet_set_labels(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, set_labels, err);
 }

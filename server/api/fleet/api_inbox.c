@@ -382,11 +382,6 @@ static enum tw_status triage_all(struct tw_req *r, const json_t *body, struct tw
 	        r, 200, json_pack("{s:I}", "changed", (json_int_t)json_array_size(items)), err);
 }
 
-static enum tw_status patch_inbox(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, triage_all, err);
-}
-
 const struct tw_route tw_routes_inbox[] = {
         {.method = "GET",
                 .path = "/api/v1/inbox",
@@ -397,10 +392,7 @@ const struct tw_route tw_routes_inbox[] = {
         {.method = "PATCH",
                 .path = "/api/v1/inbox",
                 .needs = TW_NEED_WRITE,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = patch_inbox,
+                .json = triage_all,
                 .summary =
                         "Sets state, owner or mute of several regressions, ANR groups and alerts"},
         {0},

@@ -184,11 +184,6 @@ static enum tw_status triage(struct tw_req *r, const json_t *body, struct tw_err
 	return st == TW_OK ? get_one(r, err) : st;
 }
 
-static enum tw_status patch(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, triage, err);
-}
-
 /* --- thresholds --- */
 
 static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
@@ -210,11 +205,6 @@ static enum tw_status store_rules(struct tw_req *r, const json_t *body, struct t
 		st = tw_api_keep_setting(r, TW_SETTING_REGRESSIONS, doc, err);
 	json_decref(doc);
 	return st == TW_OK ? get_rules(r, err) : st;
-}
-
-static enum tw_status put_rules(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, store_rules, err);
 }
 
 static bool is_late(void *arg)
@@ -246,10 +236,7 @@ const struct tw_route tw_routes_regression[] = {
         {.method = "PUT",
                 .path = "/api/v1/regressions/rules",
                 .needs = TW_NEED_WRITE,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = put_rules,
+                .json = store_rules,
                 .summary = "Sets the thresholds of regressions"},
         {.method = "POST",
                 .path = "/api/v1/regressions/look",
@@ -280,10 +267,7 @@ const struct tw_route tw_routes_regression[] = {
         {.method = "PATCH",
                 .path = "/api/v1/regression/{regression}",
                 .needs = TW_NEED_WRITE,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = patch,
+                .json = triage,
                 .summary = "Sets state, owner, note or mute of a regression"},
         {0},
 };

@@ -345,11 +345,6 @@ static enum tw_status store_commit(struct tw_req *r, const json_t *body, struct 
 	                   : st;
 }
 
-static enum tw_status put_commit(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, store_commit, err);
-}
-
 /* --- builds as JSON --- */
 
 /* A failed upload that could not have replaced the mapping in use is not shown: its key may be in
@@ -501,10 +496,7 @@ const struct tw_route tw_routes_build[] = {
                 .path = "/api/v1/builds/{build_id}/commit",
                 .needs = TW_NEED_INGEST,
                 .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = put_commit,
+                .json = store_commit,
                 .summary = "Sets the commit of a build"},
         {.method = "GET",
                 .path = "/api/v1/builds",

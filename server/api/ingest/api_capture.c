@@ -194,11 +194,6 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	return st == TW_OK ? get_rules(r, err) : st;
 }
 
-static enum tw_status put_rules(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, store, err);
-}
-
 const struct tw_route tw_routes_capture[] = {
         {.method = "GET",
                 .path = "/api/v1/capture",
@@ -217,10 +212,7 @@ const struct tw_route tw_routes_capture[] = {
                 .path = "/api/v1/capture/rules",
                 .needs = TW_NEED_ADMIN,
                 .roles = TW_ROLE_INGEST | TW_ROLE_QUERY,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = put_rules,
+                .json = store,
                 .summary = "Sets the capture rules"},
         {0},
 };

@@ -220,11 +220,6 @@ static enum tw_status announce(struct tw_req *r, const json_t *body, struct tw_e
 	return st == TW_OK ? reply_address(r, &u, err) : st;
 }
 
-static enum tw_status post_direct(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, announce, err);
-}
-
 /* --- done --- */
 
 static enum tw_status reply_trace(
@@ -334,10 +329,7 @@ const struct tw_route tw_routes_direct[] = {
                 .needs = TW_NEED_INGEST,
                 .any_params = true,
                 .roles = TW_ROLE_INGEST,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = post_direct,
+                .json = announce,
                 .summary = "Creates a URL of the store to which a device uploads a trace directly"},
         {.method = "POST",
                 .path = "/api/v1/uploads/direct/{upload}/done",

@@ -197,32 +197,23 @@ static enum tw_status add(
 	return st == TW_OK ? tw_req_reply_json(r, 201, json_pack("{ss}", "id", id), err) : st;
 }
 
-static enum tw_status add_annotation(struct tw_req *r, struct tw_err *err)
+static enum tw_status add_annotation(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	struct tw_view v;
-	json_t *body;
-	enum tw_status st = tw_api_json(r, &body, err);
+	enum tw_status st = tw_view_open(r, &v, err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_view_open(r, &v, err);
 	if (st == TW_OK) {
 		st = add(r, &v, body, err);
 		tw_view_close(&v);
 	}
-	json_decref(body);
 	return st;
 }
 
-static enum tw_status edit_annotation(struct tw_req *r, struct tw_err *err)
+static enum tw_status edit_annotation(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	json_t *body;
 	const char *text = NULL;
-	enum tw_status st = tw_api_json(r, &body, err);
+	enum tw_status st = read_text(body, &text, err);
 
-	if (st != TW_OK)
-		return st;
-	st = read_text(body, &text, err);
 	if (st == TW_OK)
 		st = tw_catalogue_annotation_edit(tw_req_app(r)->catalogue,
 		        tw_req_caller(r)->project_id, tw_req_path(r, "id"),
@@ -230,7 +221,6 @@ static enum tw_status edit_annotation(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK)
 		tw_record_trace(tw_req_app(r)->recorder, tw_req_caller(r)->project_id,
 		        tw_req_path(r, "id"));
-	json_decref(body);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
@@ -255,18 +245,12 @@ const struct tw_route tw_routes_annotation[] = {
         {.method = "POST",
                 .path = "/api/v1/traces/{id}/annotations",
                 .needs = TW_NEED_WRITE,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = add_annotation,
+                .json = add_annotation,
                 .summary = "Adds an annotation at a time or on a method"},
         {.method = "PATCH",
                 .path = "/api/v1/traces/{id}/annotations/{annotation}",
                 .needs = TW_NEED_WRITE,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = edit_annotation,
+                .json = edit_annotation,
                 .summary = "Changes the text of an annotation"},
         {.method = "DELETE",
                 .path = "/api/v1/traces/{id}/annotations/{annotation}",

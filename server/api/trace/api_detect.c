@@ -141,11 +141,6 @@ static enum tw_status try_rules(struct tw_req *r, const json_t *body, struct tw_
 	return st;
 }
 
-static enum tw_status post_try(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, try_rules, err);
-}
-
 /* --- rules --- */
 
 static bool with_defaults(json_t *doc)
@@ -185,11 +180,6 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	return st;
 }
 
-static enum tw_status put_rules(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, store, err);
-}
-
 const struct tw_route tw_routes_detect[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/findings",
@@ -206,20 +196,14 @@ const struct tw_route tw_routes_detect[] = {
         {.method = "PUT",
                 .path = "/api/v1/detectors",
                 .needs = TW_NEED_WRITE,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = put_rules,
+                .json = store,
                 .summary = "Sets the project's detectors"},
         {.method = "POST",
                 .path = "/api/v1/detectors/try",
                 .needs = TW_NEED_READ,
                 .read_only = true,
                 .params = TW_PARAMS(keep_params),
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = post_try,
+                .json = try_rules,
                 .summary = "Runs the given detectors on a trace without saving them"},
         {0},
 };

@@ -186,18 +186,16 @@ static bool is_query(const char *text)
 	return n <= QUERY_MAX;
 }
 
-static enum tw_status read_ticket_body(struct tw_req *r, struct tw_ticket *t, const char *id,
-        const char **ret_suffix, struct tw_err *err)
+static enum tw_status read_ticket_body(struct tw_req *r, const json_t *body, struct tw_ticket *t,
+        const char *id, const char **ret_suffix, struct tw_err *err)
 {
-	const char *kind = NULL;
-	const char *query = "";
+	const json_t *given = json_object_get(body, "query");
+	const char *kind = json_string_value(json_object_get(body, "kind"));
+	const char *query = given ? json_string_value(given) : "";
 	const char *path = NULL;
-	json_t *body = NULL;
-	enum tw_status st = tw_api_json(r, &body, err);
+	enum tw_status st = TW_OK;
 
-	if (st != TW_OK)
-		return st;
-	if (json_unpack(body, "{ss s?s}", "kind", &kind, "query", &query) != 0)
+	if (!kind || !query)
 		st = tw_fail(err, TW_BAD_REQUEST,
 		        "the body is {\"kind\": ..., \"query\": ...}, both texts");
 	if (st == TW_OK && !is_query(query))
@@ -212,11 +210,10 @@ static enum tw_status read_ticket_body(struct tw_req *r, struct tw_ticket *t, co
 		        query[0] ? "?" : "", query);
 		st = t->target ? TW_OK : tw_oom(err);
 	}
-	json_decref(body);
 	return st;
 }
 
-static enum tw_status make_ticket(struct tw_req *r, struct tw_err *err)
+static enum tw_status make_ticket(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	const struct tw_app *app = tw_req_app(r);
 	struct tw_ticket t = {.expires_ms = tw_unix_ms() + (int64_t)app->config->ticket_s * 1000};
@@ -232,7 +229,7 @@ static enum tw_status make_ticket(struct tw_req *r, struct tw_err *err)
 		st = tw_catalogue_trace_get(
 		        app->catalogue, t.project_id, id, tw_req_arena(r), &row, err);
 	if (st == TW_OK)
-		st = read_ticket_body(r, &t, id, &suffix, err);
+		st = read_ticket_body(r, body, &t, id, &suffix, err);
 	if (st == TW_OK)
 		st = tw_ticket_sign(app->ticket_key, &t, tw_req_arena(r), &text, err);
 	if (st != TW_OK)
@@ -306,10 +303,7 @@ const struct tw_route tw_routes_export[] = {
         {.method = "POST",
                 .path = "/api/v1/traces/{id}/tickets",
                 .needs = TW_NEED_READ,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = make_ticket,
+                .json = make_ticket,
                 .summary = "Creates a link by which another tool fetches the trace, valid for "
                            "minutes"},
         {.method = "GET",

@@ -35,15 +35,10 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	return st;
 }
 
-static enum tw_status put_frames(struct tw_req *r, struct tw_err *err)
+static enum tw_status put_frames(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	json_t *body;
-	enum tw_status st = tw_api_json(r, &body, err);
+	enum tw_status st = store(r, body, err);
 
-	if (st != TW_OK)
-		return st;
-	st = store(r, body, err);
-	json_decref(body);
 	return st == TW_OK ? get_frames(r, err) : st;
 }
 
@@ -56,10 +51,7 @@ const struct tw_route tw_routes_frames[] = {
         {.method = "PUT",
                 .path = "/api/v1/frames",
                 .needs = TW_NEED_WRITE,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = put_frames,
+                .json = put_frames,
                 .summary = "Sets the rules that classify methods as app or framework code"},
         {0},
 };

@@ -89,7 +89,7 @@ static enum tw_status read_marks(
 	return st == TW_OK ? read_tags(body, tw_req_arena(r), m, err) : st;
 }
 
-static enum tw_status mark_and_reply(struct tw_req *r, const json_t *body, struct tw_err *err)
+static enum tw_status mark_trace(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_req_app(r)->catalogue;
 	const char *project_id = tw_req_caller(r)->project_id;
@@ -109,26 +109,11 @@ static enum tw_status mark_and_reply(struct tw_req *r, const json_t *body, struc
 	return st == TW_OK ? tw_req_reply_json(r, 200, tw_api_trace(&row), err) : st;
 }
 
-static enum tw_status mark_trace(struct tw_req *r, struct tw_err *err)
-{
-	json_t *body;
-	enum tw_status st = tw_api_json(r, &body, err);
-
-	if (st != TW_OK)
-		return st;
-	st = mark_and_reply(r, body, err);
-	json_decref(body);
-	return st;
-}
-
 const struct tw_route tw_routes_mark[] = {
         {.method = "PATCH",
                 .path = "/api/v1/traces/{id}",
                 .needs = TW_NEED_WRITE,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = mark_trace,
+                .json = mark_trace,
                 .summary = "Sets a trace's title, pin or tags"},
         {0},
 };

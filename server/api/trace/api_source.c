@@ -98,11 +98,6 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	return st == TW_OK ? get_repositories(r, err) : st;
 }
 
-static enum tw_status put_repositories(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, store, err);
-}
-
 /* --- the request --- */
 
 /* A file's name without a path. */
@@ -492,10 +487,7 @@ const struct tw_route tw_routes_source[] = {
         {.method = "PUT",
                 .path = "/api/v1/source/repositories",
                 .needs = TW_NEED_ADMIN,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = put_repositories,
+                .json = store,
                 .summary = "Sets the project's source repositories"},
         {0},
 };

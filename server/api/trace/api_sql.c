@@ -180,20 +180,12 @@ static enum tw_status query(struct tw_req *r, const json_t *body, struct tw_err 
 	return st;
 }
 
-static enum tw_status post_sql(struct tw_req *r, struct tw_err *err)
-{
-	return tw_api_with_body(r, query, err);
-}
-
 const struct tw_route tw_routes_sql[] = {
         {.method = "POST",
                 .path = "/api/v1/traces/{id}/sql",
                 .needs = TW_NEED_READ,
                 .read_only = true,
-                .max_body = tw_api_small_body,
-                .begin = tw_api_collect_begin,
-                .body = tw_api_collect,
-                .end = post_sql,
+                .json = query,
                 .summary = "Answers a SELECT over the trace's calls"},
         {0},
 };
