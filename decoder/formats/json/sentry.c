@@ -17,7 +17,7 @@
  *
  * Transactions become spans, measurements counters (truncated to integers).  Numbers may be
  * strings, and `profile` a string with JSON.  A line is kept if the file is not named after the
- * class (frame_line.h).  Dropped: other lines, inlined frames of legacy methods, queues, device
+ * class (label.h).  Dropped: other lines, inlined frames of legacy methods, queues, device
  * facts. Learned from getsentry/vroom and sentry-java.
  */
 #include <string.h>

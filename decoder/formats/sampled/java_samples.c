@@ -10,7 +10,7 @@
  * Knight-ZXW/BlockCanaryX.
  *
  * Frames are compared by class and method, and by the line if the file is not named after the class
- * (frame_line.h).  Several documents may follow each other; times before the first one's zero are
+ * (label.h).  Several documents may follow each other; times before the first one's zero are
  * impossible.
  */
 #include <string.h>
