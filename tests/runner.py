@@ -385,7 +385,7 @@ def run_sanitize():
     """The parsers: unit tests of the decoder, and the corpora and golden inputs of each format, under ASan and UBSan."""
     build('build-sanitize', 'sanitize', ['decoder-tests'])
     os.environ.update(SANITIZED)
-    jobs = [j for suite in ('decoder_base', 'decoder_formats', 'decoder_trace', 'decoder_fuzz') for j in meson_jobs('build-sanitize', suite, slower=4)]
+    jobs = [j for suite in ('decoder_base', 'decoder_formats', 'decoder_anr', 'decoder_sampled', 'decoder_trace', 'decoder_fuzz') for j in meson_jobs('build-sanitize', suite, slower=4)]
     for j in jobs:
         j.name = 'sanitize ' + j.name
     pool(jobs, CORES)

@@ -1,4 +1,4 @@
-#include "tests/unit/catalogue/plan_retention.h"
+#include "tests/unit/catalogue_plan/plan_retention.h"
 #include "server/catalogue/access/catalogue_retention.h"
 #include "server/catalogue/storage/catalogue_files.h"
 

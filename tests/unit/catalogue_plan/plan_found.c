@@ -1,4 +1,4 @@
-#include "tests/unit/catalogue/plan_found.h"
+#include "tests/unit/catalogue_plan/plan_found.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

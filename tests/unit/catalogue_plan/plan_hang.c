@@ -1,4 +1,4 @@
-#include "tests/unit/catalogue/plan_hang.h"
+#include "tests/unit/catalogue_plan/plan_hang.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "tests/unit/catalogue/plan_commit.h"
+#include "tests/unit/catalogue_plan/plan_commit.h"
 #include "server/catalogue/traces/catalogue_build.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "tests/unit/catalogue/plan_resumable.h"
+#include "tests/unit/catalogue_plan/plan_resumable.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "tests/unit/catalogue/plan_rollup.h"
+#include "tests/unit/catalogue_plan/plan_rollup.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

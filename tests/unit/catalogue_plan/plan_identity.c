@@ -1,4 +1,4 @@
-#include "tests/unit/catalogue/plan_identity.h"
+#include "tests/unit/catalogue_plan/plan_identity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

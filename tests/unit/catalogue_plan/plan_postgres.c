@@ -1,4 +1,4 @@
-#include "tests/unit/catalogue/plan_postgres.h"
+#include "tests/unit/catalogue_plan/plan_postgres.h"
 #include "server/catalogue/catalogue.h"
 
 #include <setjmp.h>

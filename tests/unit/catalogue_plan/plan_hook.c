@@ -1,4 +1,4 @@
-#include "tests/unit/catalogue/plan_hook.h"
+#include "tests/unit/catalogue_plan/plan_hook.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
