@@ -1,7 +1,7 @@
 -- Schema 2: what writers that run beside each other need.
 
 -- Changes of counters that every upload or deletion changes, until they are added to the counter's
--- row (catalogue_count.c).  Readers add them to the row's number.  SQLite, which has one writer,
+-- row (catalogue_shared.c).  Readers add them to the row's number.  SQLite, which has one writer,
 -- changes the row itself.
 CREATE TABLE count_delta (
 	project_id TEXT NOT NULL,

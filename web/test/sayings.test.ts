@@ -13,9 +13,9 @@ const HAN = /\p{Script=Han}/u;
 const NOT_THE_PAGE = new RegExp('^server/(?:\\w+/)*(' + [
 	'cli\\w*|doctor\\w*|local_trace|push_client|proxy|gate|mcp|data_\\w+|check|crew', // commands
 	'backup\\w*|migrate\\w*|project_\\w+|rebuild|catalogue_(migrate\\w*|move|check|cursor|upgrade|record)|quota_file', // commands on a folder
-	'config|role|tls|smtp_settings|oidc|storage_\\w+|catalogue_(shared|postgres\\w*|sqlite)|pool|jail|http_listen', // a server's start
-	'jwt\\w*|oidc_\\w+|s3\\w*|store_\\w+|spool|secret_key|trace_(file|sql)\\w*|blob_store|worker_fault|preflight_process|file_copy|periodic|lost|trace_record', // the log, or a word of its own
-	'catalogue_(search_index|rollup_add|rollup_tree|commit|job)|rollup_tree_add|rollup_trace|jobs_(store|hook|sweep|digest)|hook_send|ticket|blob|hook_body',
+	'config|role|tls|oidc|storage_\\w+|catalogue_(shared|postgres\\w*|sqlite)|pool|jail|http_listen', // a server's start
+	'jwt\\w*|oidc_\\w+|s3\\w*|store_\\w+|spool|secret|trace_(file|sql)\\w*|blob_store|worker_fault|preflight_process|io|periodic|lost|trace_record', // the log, or a word of its own
+	'catalogue_(search_index|rollup_add|rollup_tree|job)|rollup_tree_add|rollup_trace|jobs_(store|hook|sweep|digest)|hook_send|ticket|blob|hook_body',
 ].join('|') + ')\\.');
 const DECODES = /^server\/decode\/(child|worker|worker_map|jobs_map)\.c$|^decoder/;
 const HIDDEN = /^TW_(IO|BUG)$/; // the answer tells of the log instead; of a decode they are told
@@ -64,7 +64,7 @@ test('every sentence of the server has its Chinese', () => {
 		const chinese = said(sample(f));
 		return !HAN.test(chinese) || /(^|[^`])\b[a-z]{2,} [a-z]{2,} [a-z]{2,} [a-z]{2,}/.test(chinese);
 	});
-	assert.deepEqual(left, [], 'what the server says and src/i18n/strings/server.zh.ts (or servertold.zh.ts) does not');
+	assert.deepEqual(left, [], 'what the server says and src/i18n/zh/server.zh.ts (or servertold.zh.ts) does not');
 });
 
 /** Is an entry what makes one of those that are put together? */
