@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Annotation, Flame } from '../src/api/api';
-import { boxesOf } from '../src/trace/panels/flamelayout';
-import { escapeXml, svgOf } from '../src/trace/panels/flamesvg';
+import { boxesOf } from '../src/trace/graph/flamelayout';
+import { escapeXml, svgOf } from '../src/trace/graph/flamesvg';
 
 // as much of a browser as an address needs
 Object.assign(globalThis, { location: { pathname: '/', search: '' }, addEventListener: () => undefined });

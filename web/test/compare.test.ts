@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { Trace, Comparison } from '../src/api/api';
 import { change, colorOfLevel, comparisonOf, flameOf, levelOf, pathTo, relative, sidesOf, verdict } from '../src/compare/comparedoc';
-import { boxesOf } from '../src/trace/panels/flamelayout';
+import { boxesOf } from '../src/trace/graph/flamelayout';
 import { apart, contrast, tokens, type Rgb } from './eyes';
 
 const trace = (id: string, created_ms: number, version_name: string, state = 'ready') => ({ id, created_ms, state, meta: { version_name } }) as Trace;

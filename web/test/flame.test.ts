@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Flame } from '../src/api/api';
-import { above, boxAt, boxesOf, childrenOf, narrow, pathOf, placeOf, walk } from '../src/trace/panels/flamelayout';
+import { above, boxAt, boxesOf, childrenOf, narrow, pathOf, placeOf, walk } from '../src/trace/graph/flamelayout';
 import { matching } from '../src/ui/matching';
 
 /** t { a { b, (3 smaller) }, c, (9 smaller) } */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parsePlace, placeText } from '../src/trace/panels/flamelayout';
+import { parsePlace, placeText } from '../src/trace/graph/flamelayout';
 import { strangeValues } from '../src/trace/state/linkvalues';
 import { fitting, parse } from '../src/trace/state/steps';
 

@@ -1,7 +1,7 @@
 // The server's sentences in the language of the page, with what finds them: loaded with the first of them.
 import { sayings } from './sayings';
-import { refusals } from './strings/server.zh';
-import { pieces, told } from './strings/servertold.zh';
+import { refusals } from './zh/server.zh';
+import { pieces, told } from './zh/servertold.zh';
 
 export const sentences = { ...refusals, ...told };
 export { pieces };

@@ -17,7 +17,7 @@ import { NotesPanel } from './panels/notes';
 import { RangePanel } from './panels/range';
 import { Report } from './panels/report';
 import { hasStates, StatesPanel } from './panels/states';
-import { StepBar, useSteps } from './panels/stepbar';
+import { StepBar, useSteps } from './parts/stepbar';
 import { annotations, draft } from './state/annotations';
 import type { Span } from './state/axis';
 import { format } from './state/steps';

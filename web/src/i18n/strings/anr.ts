@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './anr.zh';
+import type zh from '../zh/anr.zh';
 
-export const tr = await words<typeof zh>(() => import('./anr.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/anr.zh'));

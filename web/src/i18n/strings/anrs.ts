@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './anrs.zh';
+import type zh from '../zh/anrs.zh';
 
-export const tr = await words<typeof zh>(() => import('./anrs.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/anrs.zh'));

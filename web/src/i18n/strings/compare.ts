@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './compare.zh';
+import type zh from '../zh/compare.zh';
 
-export const tr = await words<typeof zh>(() => import('./compare.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/compare.zh'));

@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './findings.zh';
+import type zh from '../zh/findings.zh';
 
-export const tr = await words<typeof zh>(() => import('./findings.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/findings.zh'));

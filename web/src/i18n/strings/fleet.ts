@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './fleet.zh';
+import type zh from '../zh/fleet.zh';
 
-export const tr = await words<typeof zh>(() => import('./fleet.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/fleet.zh'));

@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './frame.zh';
+import type zh from '../zh/frame.zh';
 
-export const tr = await words<typeof zh>(() => import('./frame.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/frame.zh'));

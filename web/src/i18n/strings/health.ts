@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './health.zh';
+import type zh from '../zh/health.zh';
 
-export const tr = await words<typeof zh>(() => import('./health.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/health.zh'));

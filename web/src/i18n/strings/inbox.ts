@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './inbox.zh';
+import type zh from '../zh/inbox.zh';
 
-export const tr = await words<typeof zh>(() => import('./inbox.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/inbox.zh'));

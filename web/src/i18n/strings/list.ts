@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './list.zh';
+import type zh from '../zh/list.zh';
 
-export const tr = await words<typeof zh>(() => import('./list.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/list.zh'));

@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './manage.zh';
+import type zh from '../zh/manage.zh';
 
-export const tr = await words<typeof zh>(() => import('./manage.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/manage.zh'));

@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './regressions.zh';
+import type zh from '../zh/regressions.zh';
 
-export const tr = await words<typeof zh>(() => import('./regressions.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/regressions.zh'));

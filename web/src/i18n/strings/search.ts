@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './search.zh';
+import type zh from '../zh/search.zh';
 
-export const tr = await words<typeof zh>(() => import('./search.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/search.zh'));

@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './sources.zh';
+import type zh from '../zh/sources.zh';
 
-export const tr = await words<typeof zh>(() => import('./sources.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/sources.zh'));

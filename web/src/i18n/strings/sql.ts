@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './sql.zh';
+import type zh from '../zh/sql.zh';
 
-export const tr = await words<typeof zh>(() => import('./sql.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/sql.zh'));

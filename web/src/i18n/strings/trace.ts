@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './trace.zh';
+import type zh from '../zh/trace.zh';
 
-export const tr = await words<typeof zh>(() => import('./trace.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/trace.zh'));

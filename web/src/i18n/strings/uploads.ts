@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './uploads.zh';
+import type zh from '../zh/uploads.zh';
 
-export const tr = await words<typeof zh>(() => import('./uploads.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/uploads.zh'));

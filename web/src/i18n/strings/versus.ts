@@ -1,4 +1,4 @@
 import { words } from '../language';
-import type zh from './versus.zh';
+import type zh from '../zh/versus.zh';
 
-export const tr = await words<typeof zh>(() => import('./versus.zh'));
+export const tr = await words<typeof zh>(() => import('../zh/versus.zh'));

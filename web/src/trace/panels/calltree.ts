@@ -2,7 +2,7 @@
 // An answer holds a tree's heaviest nodes; what it left out is asked for when somebody opens it.
 import type { Flame } from '../../api/api';
 import { withoutParameters } from '../../i18n/format';
-import { childrenOf, type Place } from './flamelayout';
+import { childrenOf, type Place } from '../graph/flamelayout';
 
 export interface TreeNode {
 	method: number; // -1: the top, or a rest

@@ -2,9 +2,9 @@
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, Refusal, type Method } from '../../api/api';
 import { count, duration, percent } from '../../i18n/format';
-import { HitBar, nextHit } from './hits';
+import { HitBar, nextHit } from '../parts/hits';
 import { cell, chosen, COLUMNS, filterOf, rowText, tsvOf, withColumn, type Column } from './methodcolumns';
-import { MethodMenu, type About } from './methodmenu';
+import { MethodMenu, type About } from '../parts/methodmenu';
 import { Busy, Copy, Failure, MethodName, Panel, useLoad, type Loaded } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
 import type { Words } from '../../api/source';

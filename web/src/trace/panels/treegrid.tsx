@@ -3,11 +3,11 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api } from '../../api/api';
 import { closeAll, formatTree, graft, isLeaf, lacks, openHeaviest, openTree, pathOf, rowsOf, treeOf, typed, type TreeNode } from './calltree';
-import type { Place } from './flamelayout';
-import type { Answer, Metric } from './graphparts';
+import type { Place } from '../graph/flamelayout';
+import type { Answer, Metric } from '../graph/graphparts';
 import { holdScroll, scrolledTo } from '../../ui/held';
-import { HitBar, nextHit } from './hits';
-import { MethodMenu, type About } from './methodmenu';
+import { HitBar, nextHit } from '../parts/hits';
+import { MethodMenu, type About } from '../parts/methodmenu';
 import { Failure, useSize } from '../../ui/parts';
 import { set, text } from '../../ui/route';
 import type { Words } from '../../api/source';

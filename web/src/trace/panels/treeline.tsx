@@ -1,7 +1,7 @@
 // One row of the call tree, and the row of titles above.
 import { isLeaf, type TreeNode } from './calltree';
 import { count, percent, splitName } from '../../i18n/format';
-import type { Metric } from './graphparts';
+import type { Metric } from '../graph/graphparts';
 import type { Words } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
 

@@ -1,7 +1,7 @@
 // The call that is selected: its times, the stack from the root to it, its callees, other calls of its method.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, type Call, type Calls, type Thread } from '../../api/api';
-import { showSource } from '../panels/methodmenu';
+import { showSource } from '../parts/methodmenu';
 import { formatCall, parseCall } from '../state/selection';
 import { count, duration, percent, splitName } from '../../i18n/format';
 import { wordsOf } from '../../api/source';

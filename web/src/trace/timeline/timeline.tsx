@@ -12,7 +12,7 @@ import type { CallId, Hit } from '../worker/messages';
 import { CallPane, useSelected } from './callpane';
 import { EventPane } from './eventpane';
 import { parseEvent } from '../state/event';
-import { MethodMenu, type About } from '../panels/methodmenu';
+import { MethodMenu, type About } from '../parts/methodmenu';
 import { Minimap } from './minimap';
 import { parseCall } from '../state/selection';
 import { Failure, useSize, useWidth } from '../../ui/parts';

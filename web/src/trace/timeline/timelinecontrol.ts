@@ -1,7 +1,7 @@
 // What the timeline does: keys and pointer on the canvas, heads and flows become moves of the scene and
 // changes of the address.  It outlives drawings; `now` is what was drawn last.
 import type { Thread } from '../../api/api';
-import type { About } from '../panels/methodmenu';
+import type { About } from '../parts/methodmenu';
 import { count, duration } from '../../i18n/format';
 import { flowOf, otherEnd, wakerOf, type Spot } from '../state/flows';
 import type { Hit, Place } from '../worker/messages';

@@ -13,7 +13,7 @@ import { tr } from '../../i18n/strings/trace';
 import type { Shown } from './timelinecontrol';
 import { Head, type HeadActions } from './timelinehead';
 import { viewOf, type TimelineProps } from './timelineview';
-import { CallTip, NoteTip } from '../panels/tip';
+import { CallTip, NoteTip } from '../parts/tip';
 import { inView, type Layout } from './tracks';
 
 const HEADS_ALL = 64; // up to so many threads every head is in the document

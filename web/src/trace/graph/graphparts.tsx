@@ -4,7 +4,7 @@ import { count, duration, percent } from '../../i18n/format';
 import { childrenOf, type Boxes, type Place } from './flamelayout';
 import { many, type Words } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
-import { Tip } from './tip';
+import { Tip } from '../parts/tip';
 
 /** What widths are made of. */
 export interface Metric {

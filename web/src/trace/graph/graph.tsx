@@ -4,9 +4,9 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { boxAt, walk } from './flamelayout';
 import { labelOf, paintBoxes, ROW, rowOf } from './flamepaint';
 import { holdScroll, scrolledTo } from '../../ui/held';
-import { HitBar, hitsOf, nextHit } from './hits';
+import { HitBar, hitsOf, nextHit } from '../parts/hits';
 import { FlameTip, nodeOf, numbers, stackOf, type GraphProps } from './graphparts';
-import { MethodMenu, type About } from './methodmenu';
+import { MethodMenu, type About } from '../parts/methodmenu';
 import { pinchOn } from './pinch';
 import { useSize } from '../../ui/parts';
 import { tr } from '../../i18n/strings/trace';
