@@ -1,10 +1,10 @@
 /*
  * label.h - names of frames and threads, as profile files write them.
  *
- * Some frames need their line to resolve their name: R8 writes one file name for all classes, and one of its lines may stand for several methods
- * that were inlined into each other.  Such a frame keeps its line after its name, "a.b.m(:12)"
- * (symbols/names.h).  A frame whose file is named after its class is reduced to class and
- * method.
+ * Some frames need their line to resolve their name: R8 writes one file name for all classes, and
+ * one of its lines may stand for several methods that were inlined into each other.  Such a frame
+ * keeps its line after its name, "a.b.m(:12)" (symbols/names.h).  A frame whose file is named after
+ * its class is reduced to class and method.
  */
 #ifndef TW_LABEL_H
 #define TW_LABEL_H

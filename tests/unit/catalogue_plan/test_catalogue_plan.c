@@ -32,6 +32,7 @@
 #include "server/catalogue/traces/catalogue_quarantine.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/ingest/upload_meta.h"
+#include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/catalogue_plan/plan_commit.h"
 #include "tests/unit/catalogue_plan/plan_found.h"
 #include "tests/unit/catalogue_plan/plan_hang.h"
@@ -41,7 +42,6 @@
 #include "tests/unit/catalogue_plan/plan_resumable.h"
 #include "tests/unit/catalogue_plan/plan_retention.h"
 #include "tests/unit/catalogue_plan/plan_rollup.h"
-#include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 
 enum { MAX_STATEMENTS = 512 };
