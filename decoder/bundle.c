@@ -330,9 +330,10 @@ static enum tw_status add_to_head(void *arg, const uint8_t *p, size_t n, struct 
 	struct head *h = arg;
 	const size_t take = n < sizeof h->bytes - h->n ? n : sizeof h->bytes - h->n;
 
+	(void)err;
 	memcpy(h->bytes + h->n, p, take);
 	h->n += take;
-	return take == n ? TW_OK : tw_fail(err, TW_FULL, "this is enough");
+	return take == n ? TW_OK : TW_FULL; /* the head is complete */
 }
 
 bool tw_bundle_is(const void *head, size_t n, const struct tw_limits *limits)
