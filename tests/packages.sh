@@ -21,7 +21,7 @@ stopped() { # PACKAGE...
 all() {
 	install_missing "${BUILD_PACKAGES[@]}" ccache libcmocka-dev python3-yaml clang libclang-rt-14-dev clang-format clang-tidy pmccabe \
 		binutils chromium-headless-shell fonts-dejavu-core openssl strace faketime iproute2 nftables
-	stopped postgresql clickhouse-server
+	stopped postgresql clickhouse-server haproxy
 	install_node
 	npm_install tests
 	npm_install web

@@ -33,7 +33,7 @@ BUILD = 'build-test'
 SERVER = BUILD + '/server/tracewell'
 
 # --- e2e files that need more than a server, or much time: only --full runs them ---
-FULL_E2E = """clickhouse_faults clients device device_hooks device_mappings documents failover importer kill_steps lease migrate_store network
+FULL_E2E = """clients device device_hooks device_mappings documents failover importer kill_steps lease migrate_store network
     postgres_faults""".split()
 # Servers of the files in these folders of e2e have their data in memory where there is enough: most of a server's start
 # and of an upload is waiting for the disk.  Files about durability, free space or the time of syncs need a disk.
@@ -41,11 +41,12 @@ IN_MEMORY = ['auth', 'browser', 'browser_trace', 'cli', 'decode', 'faults', 'fle
 ON_DISK = 'clients device device_hooks device_mappings doctor importer ingest migrate ready retention slow wild'.split()
 MEMORY = '/dev/shm'
 SMOKE = ['api', 'ingest', 'page']
-CLICKHOUSE = ['clickhouse', 'clickhouse_faults', 'fleet', 'fleet_compare', 'fleet_findings', 'fleet_flame', 'fleet_natives', 'regressions', 'search']
+CLICKHOUSE = ['clickhouse', 'fleet', 'fleet_compare', 'fleet_findings', 'fleet_flame', 'fleet_natives', 'regressions', 'search']
 POSTGRES_S3 = ['anr_groups', 'api', 'audit', 'fleet_findings', 'parallel', 'regressions', 'search']
 
 # Files of e2e at their long setting.
 LONG = {
+    'fault_table': 'FAULT_TABLE=full',
     'fleet': 'FLEET_KILLS=200',
     'kill_steps': 'EVERY=1',
     'kills': 'KILLS=1000',
@@ -55,6 +56,7 @@ LONG = {
     'storage_faults': 'FAULTS=100',
     'wild': 'WILD_SECONDS=600',
 }
+SWIFT = ['swift-proxy', 'swift-account', 'swift-container', 'swift-object', 'memcached']  # a store
 # Under a sanitizer no shim can make calls fail, and a kill at every step takes too long.
 NOT_SANITIZED = ['fault', 'kills', 'no_memory', 'power']
 THREADED = ['auth', 'backup', 'drain', 'fair', 'fleet', 'ingest', 'merged', 'parallel', 'quota', 'resume', 'retention', 'slow', 'tls',
@@ -471,6 +473,7 @@ def run_fuzz():
 
 
 def run_long():
+    install('stopped', *SWIFT)
     pool([Job('long ' + n, ['node', '--test', '--test-reporter=tap', e2e_file(n)],
               {'TRACEWELL': SERVER, **dict(e.split('=') for e in env.split())}, 'node', 4 * 3600) for n, env in LONG.items()] +
          [node_job(e2e_file('craft_page'), {'TRACEWELL_TESTS': 'full'}, kind='long', timeout=3600)], CORES)
@@ -478,12 +481,12 @@ def run_long():
 
 def run_package():
     install('install_missing', 'dpkg-dev', 'debootstrap', 'lintian', 'man-db', 'systemd', 'zsh', 'python3-seccomp', 'openssl', 'buildah')
-    install('stopped', 'nginx-light', 'haproxy', 'caddy', 'prometheus')
+    install('stopped', 'nginx-light', 'caddy', 'prometheus')
     pool([node_job(f, kind='package', timeout=3600) for f in sorted(glob.glob('tests/package/*.test.mjs'))], CORES)
 
 
 def run_swift():
-    install('stopped', 'swift-proxy', 'swift-account', 'swift-container', 'swift-object', 'memcached')
+    install('stopped', *SWIFT)
     pool([node_job(f, kind='swift', timeout=3600) for f in sorted(glob.glob('tests/swift/*.test.mjs'))], CORES)
 
 

@@ -23,17 +23,21 @@ class Node extends Postgres {
 		this.hosts = 'trust';
 	}
 
-	/* As when its machine is gone: its sessions with it. */
-	async crash() {
+	/* To all its processes. */
+	signal(name) {
 		const sessions = run('ps', '-o', 'pid=', '--ppid', String(this.child.pid)).split('\n').map(Number).filter(Boolean);
-		this.child.kill('SIGKILL');
-		for (const pid of sessions) {
+		for (const pid of [this.child.pid, ...sessions]) {
 			try {
-				process.kill(pid, 'SIGKILL');
+				process.kill(pid, name);
 			} catch {
-				/* it was quicker */
+				/* it has ended */
 			}
 		}
+	}
+
+	/* As when its machine is gone: its sessions with it. */
+	async crash() {
+		this.signal('SIGKILL');
 		await this.ended;
 	}
 
@@ -50,7 +54,12 @@ class Pair {
 
 	url(schema) {
 		this.primary.sql(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
-		return `postgres://tw@127.0.0.1:${this.primary.port},127.0.0.1:${this.replica.port}/postgres?options=-csearch_path%3D${schema}`;
+		return this.address(schema, this.primary.port, this.replica?.port);
+	}
+
+	/* Through other ports. */
+	address(schema, ...ports) {
+		return `postgres://tw@${ports.filter(Boolean).map((port) => `127.0.0.1:${port}`).join(',')}/postgres?options=-csearch_path%3D${schema}`;
 	}
 
 	/* A commit is done when the replica has it on its disk. */
@@ -77,19 +86,30 @@ function copy(primary, replica) {
 	run(...command('pg_basebackup', '-h', '127.0.0.1', '-p', String(primary.port), '-U', 'tw', '-D', replica.data, '-R', '-c', 'fast', '--no-sync'));
 }
 
+async function make(t) {
+	const node = new Node(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')), await freePort());
+	t.after(async () => {
+		if (node.child && node.child.exitCode === null && node.child.signalCode === null) await node.stop('SIGQUIT');
+		fs.rmSync(node.folder, { recursive: true, force: true });
+	});
+	return node;
+}
+
+/* Without a replica. */
+export async function startPrimary(t) {
+	const primary = await make(t);
+	primary.make();
+	await primary.start();
+	return new Pair(primary);
+}
+
 export async function startPair(t) {
 	if (!postgresIsThere) return null;
-	const make = async () => new Node(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')), await freePort());
-	const [primary, replica] = [await make(), await make()];
-	t.after(async () => {
-		for (const node of [primary, replica]) {
-			if (node.child && node.child.exitCode === null && node.child.signalCode === null) await node.stop('SIGQUIT');
-			fs.rmSync(node.folder, { recursive: true, force: true });
-		}
-	});
+	const [primary, replica] = [await make(t), await make(t)];
 	primary.make();
 	await primary.start();
 	copy(primary, replica);
+	fs.appendFileSync(path.join(replica.data, 'postgresql.auto.conf'), "wal_retrieve_retry_interval='200ms'\n"); // after its primary was away
 	await replica.start();
 	const pair = new Pair(primary, replica);
 	await pair.agree();

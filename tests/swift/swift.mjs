@@ -92,8 +92,7 @@ class Swift {
 	async start() {
 		for (const at of ['etc', 'srv/d1']) fs.mkdirSync(path.join(this.dir, at), { recursive: true });
 		fs.writeFileSync(path.join(this.dir, 'etc/swift.conf'), '[swift-hash]\nswift_hash_path_suffix = of a test\nswift_hash_path_prefix = of a test\n');
-		const cache = await freePort();
-		this.run('memcached', '-l', '127.0.0.1', '-p', String(cache), '-u', 'root', '-U', '0');
+		const cache = (this.cache = await freePort());
 		for (const of of PROGRAMS) {
 			const port = await freePort();
 			const conf = path.join(this.dir, 'etc', `${of}.conf`);
@@ -102,6 +101,13 @@ class Swift {
 			if (of === 'proxy') this.url = `http://127.0.0.1:${port}`;
 			else this.ring(of, port);
 		}
+		await this.up();
+	}
+
+	/* Starts its programs, also after kill(). */
+	async up() {
+		this.children = [];
+		this.run('memcached', '-l', '127.0.0.1', '-p', String(this.cache), '-u', 'root', '-U', '0');
 		/* a proxy that finds one that does not listen yet leaves it alone for a minute */
 		for (const of of [...PROGRAMS.slice(1), PROGRAMS[0]]) {
 			this.run(`/usr/bin/swift-${of}-server`, path.join(this.dir, 'etc', `${of}.conf`));
@@ -123,13 +129,28 @@ class Swift {
 
 	/* Keys of all objects of files, and of parts that lie in a container of their own. */
 	async keys(container = this.name) {
-		const list = await this.native('GET', `/${container}?format=json`);
-		return list.status === 200 ? (await list.json()).map((o) => o.name.replace(/^tw\//, '')).filter((key) => !key.startsWith('owner/')) : [];
+		const all = [];
+		for (let page = [], marker = ''; ; marker = page.at(-1).name) {
+			const list = await this.native('GET', `/${container}?format=json&marker=${encodeURIComponent(marker)}`);
+			page = list.status === 200 ? await list.json() : [];
+			if (!page.length) return all.map((o) => o.name.replace(/^tw\//, '')).filter((key) => !key.startsWith('owner/'));
+			all.push(...page);
+		}
+	}
+
+	signal(name) {
+		for (const child of this.children) child.kill(name);
+	}
+
+	async kill() {
+		this.signal('SIGKILL');
+		await Promise.all(this.children.map((child) => child.ended));
 	}
 
 	async stop() {
-		for (const child of this.children) child.kill('SIGTERM');
-		setTimeout(() => this.children.forEach((child) => child.kill('SIGKILL')), 3000).unref();
+		this.signal('SIGCONT');
+		this.signal('SIGTERM');
+		setTimeout(() => this.signal('SIGKILL'), 3000).unref();
 		await Promise.all(this.children.map((child) => child.ended));
 		fs.rmSync(this.dir, { recursive: true, force: true });
 	}
