@@ -14,6 +14,7 @@
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/derive/lease.h"
+#include "server/trace/trace_readers.h"
 
 enum {
 	STAGES_MAX = 16,
@@ -68,6 +69,7 @@ struct tw_pipeline {
 	bool (*leads)(const struct tw_app *);
 	_Atomic bool stopping;
 	pthread_mutex_t lock; /* of the runners' threads, as stages wake each other */
+	struct tw_trace_readers *readers;
 	struct tw_runner runners[STAGES_MAX];
 	size_t n;
 };
@@ -388,13 +390,14 @@ enum tw_status tw_pipeline_start(struct tw_app *app, const struct tw_stage *cons
 		return tw_oom(err);
 	p->app = app;
 	p->leads = leads;
+	p->readers = tw_trace_readers_new();
 	for (; st == TW_OK && p->n < STAGES_MAX && stages[p->n]; p->n++) {
 		struct tw_runner *r = &p->runners[p->n];
 
 		r->stage = stages[p->n];
 		r->of = p;
 		r->parts = (struct tw_derive_parts){app->catalogue, app->blobs, app->symbols,
-		        app->fleet, app->config->figures_days};
+		        p->readers, app->fleet, app->config->figures_days};
 		st = open_stage(r, app, err);
 	}
 	(void)pthread_mutex_init(&p->lock, NULL);
@@ -425,6 +428,7 @@ struct tw_pipeline *tw_pipeline_stop(struct tw_pipeline *p)
 	}
 	for (size_t i = 0; i < p->n; i++)
 		close_stage(&p->runners[i]);
+	tw_trace_readers_free(p->readers);
 	(void)pthread_mutex_destroy(&p->lock);
 	tw_mem_free(p);
 	return NULL;

@@ -28,6 +28,7 @@ struct tw_derive_parts { /* borrowed */
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *blobs;
 	struct tw_symbols *symbols;
+	struct tw_trace_readers *readers; /* NULL: none */
 	struct tw_fleet_store *fleet;
 	unsigned figures_days; /* rollups of older days expire; 0: never */
 };

@@ -25,7 +25,7 @@
 #include "server/fleet/anr/anr_lock.h"
 #include "server/fleet/anr/anr_names.h"
 #include "server/trace/trace_file.h"
-#include "server/trace/trace_stored.h"
+#include "server/trace/trace_readers.h"
 
 enum { READ_AT_ONCE = 32, KEYED_AT_ONCE = 64, NAME_BYTES = 16384, INLINED_MAX = 32 };
 enum { WAITED_NS = 1000000000, WAITED_S = 5 }; /* if the report does not contain them */
@@ -107,11 +107,12 @@ static enum tw_status read_file(struct reading *l, struct tw_err *err)
 
 static enum tw_status open_and_read(struct anrs *h, struct reading *l, struct tw_err *err)
 {
-	enum tw_status st = tw_trace_stored_open(h->parts.blobs, l->row->id, &l->file, err);
+	enum tw_status st =
+	        tw_trace_readers_open(h->parts.readers, h->parts.blobs, l->row->id, &l->file, err);
 
 	if (st == TW_OK)
 		st = read_file(l, err);
-	l->file = tw_trace_file_close(l->file);
+	l->file = tw_trace_readers_close(h->parts.readers, l->file);
 	return st;
 }
 

@@ -17,7 +17,7 @@
 #include "server/derive/rollup/rollup_writer_int.h"
 #include "server/fleet/found.h"
 #include "server/query/detect/frame_rules.h"
-#include "server/trace/trace_stored.h"
+#include "server/trace/trace_readers.h"
 
 #define WORK_BYTES ((size_t)256 << 20)
 
@@ -249,11 +249,13 @@ static enum tw_status run_detectors(struct inspection *l, struct tw_err *err)
 static enum tw_status open_file(struct inspection *l, struct tw_err *err)
 {
 	struct tw_view *v = &l->d.v;
-	enum tw_status st = tw_trace_stored_open(l->worker->parts.blobs, v->row.id, &v->file, err);
+	const struct tw_derive_parts *parts = &l->worker->parts;
+	enum tw_status st =
+	        tw_trace_readers_open(parts->readers, parts->blobs, v->row.id, &v->file, err);
 
 	if (st == TW_OK)
-		st = tw_namer_inline(&l->worker->parts, v->row.project_id, v->file,
-		        l->worker->arena, &l->namer, err);
+		st = tw_namer_inline(
+		        parts, v->row.project_id, v->file, l->worker->arena, &l->namer, err);
 	v->names = l->namer.names;
 	if (st == TW_OK)
 		st = tw_trace_file_method_refs(v->file, &v->methods, &v->n_methods, err);
@@ -365,8 +367,7 @@ static enum tw_status inspect(struct finder *f, const struct project *p,
 		return st;
 	st = open_file(&l, err);
 	*ret_own = st != TW_OK && !may_pass(st);
-	tw_trace_file_close(l.d.v.file);
-	l.d.v.file = NULL;
+	l.d.v.file = tw_trace_readers_close(f->worker->parts.readers, l.d.v.file);
 	if (st == TW_OK)
 		st = add_to_batch(f, &l, err);
 	if (st != TW_OK) /* names that were to be written with it may be missing */

@@ -12,7 +12,7 @@
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/pipeline.h"
 #include "server/trace/trace_file.h"
-#include "server/trace/trace_stored.h"
+#include "server/trace/trace_readers.h"
 
 enum { AT_ONCE = 32 };
 
@@ -45,13 +45,14 @@ static enum tw_status count_file(struct names *s, const struct tw_named_trace *t
 	const struct tw_method_info *methods;
 	struct tw_trace_file *f = NULL;
 	uint32_t n = 0;
-	enum tw_status st = tw_trace_stored_open(s->parts.blobs, t->trace_id, &f, err);
+	enum tw_status st =
+	        tw_trace_readers_open(s->parts.readers, s->parts.blobs, t->trace_id, &f, err);
 
 	if (st == TW_OK)
 		st = tw_trace_file_methods(f, &methods, &n, err);
 	if (st == TW_OK)
 		*ret = count(map, methods, n);
-	tw_trace_file_close(f);
+	tw_trace_readers_close(s->parts.readers, f);
 	return st;
 }
 

@@ -94,6 +94,10 @@ enum tw_status tw_trace_file_inline(
 /* Returns whether the calls depend on the mapping, and not only on the file. */
 bool tw_trace_file_is_inlined(const struct tw_trace_file *f);
 
+/* Whether the database is small enough to be in memory. */
+bool tw_trace_file_is_small(const struct tw_trace_file *f);
+/* Of the open file, as long as the reader is open. */
+int tw_trace_file_fd(const struct tw_trace_file *f);
 /* Returns whether damage was found while reading: a failed checksum, a broken page. */
 bool tw_trace_file_is_damaged(const struct tw_trace_file *f);
 /* Returns st, and records damage if it is TW_CORRUPT: for damage that a caller finds in the file's

@@ -622,6 +622,16 @@ enum tw_status tw_trace_file_inline(
 	return tw_trace_file_noted(f, st);
 }
 
+bool tw_trace_file_is_small(const struct tw_trace_file *f)
+{
+	return f->image.in_memory;
+}
+
+int tw_trace_file_fd(const struct tw_trace_file *f)
+{
+	return f->image.fd;
+}
+
 bool tw_trace_file_is_inlined(const struct tw_trace_file *f)
 {
 	return f->inlined != NULL;

@@ -15,7 +15,7 @@
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/trace/trace_file.h"
-#include "server/trace/trace_stored.h"
+#include "server/trace/trace_readers.h"
 
 enum { PATH_BYTES = 1500, KNOWN_SLOTS = 1 << 18, FACTS_BYTES = 1 << 20, TREE_BYTES = 256 << 20 };
 
@@ -276,12 +276,12 @@ static enum tw_status read_file(struct tw_rollup_worker *f, struct reading *r, s
 
 	if (r->n_cells == 0)
 		return TW_OK;
-	st = tw_trace_stored_open(f->parts.blobs, r->row.id, &file, err);
+	st = tw_trace_readers_open(f->parts.readers, f->parts.blobs, r->row.id, &file, err);
 	if (st == TW_OK)
 		st = open_namer(f, &r->row, &namer, err);
 	if (st == TW_OK)
 		st = read_open_file(f, r, &namer, file, err);
-	tw_trace_file_close(file);
+	tw_trace_readers_close(f->parts.readers, file);
 	tw_namer_close(&f->parts, &namer);
 	return st;
 }

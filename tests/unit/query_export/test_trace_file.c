@@ -6,11 +6,16 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/storage/blob.h"
 #include "server/trace/trace_file.h"
+#include "server/trace/trace_readers.h"
 #include "tests/trace_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -126,11 +131,88 @@ static void test_claims_too_much(void **state)
 	trace_fixture_done(&f);
 }
 
+/* --- readers kept open --- */
+
+static const char trace_id[] = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+
+static void publish(struct tw_blobs *b, uint32_t calls)
+{
+	struct trace_fixture f;
+
+	(void)make(&f, calls);
+	assert_int_equal(tw_trace_publish(b, f.path, trace_id, NULL), TW_OK);
+	trace_fixture_done(&f);
+}
+
+static struct tw_trace_file *opened_by(struct tw_trace_readers *r, struct tw_blobs *b)
+{
+	struct tw_trace_file *f = NULL;
+
+	assert_int_equal(tw_trace_readers_open(r, b, trace_id, &f, NULL), TW_OK);
+	return f;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+/* A reader is used again only for the file that it has open, as it was. */
+static void test_readers(void **state)
+{
+	char folder[] = "/tmp/tw-test-readers-XXXXXX";
+	struct tw_trace_readers *r = tw_trace_readers_new();
+	struct tw_blobs *b = NULL;
+	struct tw_trace_file *first, *second;
+	const struct timespec other[2] = {{1, 0}, {1, 0}};
+	char path[256];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(tw_blobs_open(folder, 0, &b, NULL), TW_OK);
+	publish(b, 50);
+	first = opened_by(r, b);
+	second = opened_by(r, b);
+	assert_ptr_not_equal(first, second); /* one user each */
+	assert_null(tw_trace_readers_close(r, second));
+	assert_null(tw_trace_readers_close(r, first));
+
+	publish(b, 70); /* decoded again */
+	first = opened_by(r, b);
+	assert_true(tw_trace_file_info(first)->slices >= 70);
+	(void)tw_trace_readers_close(r, first);
+	second = opened_by(r, b);
+	assert_ptr_equal(first, second);
+	(void)tw_trace_readers_close(r, second);
+
+	assert_int_equal(tw_trace_path(b, trace_id, path, sizeof path, NULL), TW_OK);
+	assert_int_equal(utimensat(AT_FDCWD, path, other, 0), 0); /* as after a write in place */
+	second = opened_by(r, b);
+	assert_ptr_not_equal(first, second);
+	(void)tw_trace_readers_close(r, second);
+
+	assert_int_equal(tw_trace_delete(b, trace_id, NULL), TW_OK);
+	assert_int_equal(tw_trace_readers_open(r, b, trace_id, &first, NULL), TW_NOT_FOUND);
+	publish(b, 200000); /* a large one is closed: its caches have no such limit */
+	first = opened_by(r, b);
+	assert_false(tw_trace_file_is_small(first));
+	(void)tw_trace_readers_close(r, first);
+	for (int i = 0; i < 100; i++) { /* more than it keeps */
+		publish(b, 50);
+		(void)tw_trace_readers_close(r, opened_by(r, b));
+	}
+	assert_null(tw_trace_readers_free(r));
+	(void)tw_blobs_close(b);
+	(void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_claims_too_much),
+        cmocka_unit_test(test_readers),
 };
 
 UNIT_TESTS("trace_file", tests)

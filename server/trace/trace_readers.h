@@ -1,0 +1,24 @@
+/*
+ * trace_readers.h - readers of small trace files, kept open for a short series of uses.
+ *
+ * Several stages of derived data read each new trace at about the same time, and opening a small
+ * file takes longer than reading it.  A reader is used again only if the stored file is the one
+ * that it has open, unchanged. Thread: any.
+ */
+#ifndef TW_TRACE_READERS_H
+#define TW_TRACE_READERS_H
+
+#include "server/storage/blob.h"
+#include "server/trace/trace_file.h"
+
+struct tw_trace_readers;
+
+struct tw_trace_readers *tw_trace_readers_new(void); /* NULL: no memory */
+struct tw_trace_readers *tw_trace_readers_free(struct tw_trace_readers *r);
+/* As tw_trace_stored_open; `r` NULL: always opens the file. */
+enum tw_status tw_trace_readers_open(struct tw_trace_readers *r, struct tw_blobs *b,
+        const char *trace_id, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
+/* Ends the use of a reader (NULL: none), which `r` may keep.  Returns NULL. */
+struct tw_trace_file *tw_trace_readers_close(struct tw_trace_readers *r, struct tw_trace_file *f);
+
+#endif
