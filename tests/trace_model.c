@@ -158,10 +158,14 @@ static struct trace_log *log_of(struct tw_trace_out *out)
 	return (struct trace_log *)(void *)out;
 }
 
+/* Makes space for one element after n: arrays double, as a sanitizer copies each resized one. */
 static bool grow(void **p, size_t n, size_t size)
 {
-	void *q = tw_mem_resize(*p, n + 1, size);
+	void *q;
 
+	if (n & (n - 1)) /* the capacity is the next power of two */
+		return true;
+	q = tw_mem_resize(*p, n ? 2 * n : 1, size);
 	if (q)
 		*p = q;
 	return q != NULL;
