@@ -116,6 +116,7 @@ export function VersusPage() {
 	const params = paramsOf(text, Date.now());
 	const of = JSON.stringify(params);
 	const two = params ? null : suggested(values.version_name);
+	const needed = !params && !two && !values.load.busy;
 	useEffect(() => {
 		if (two) set({ a: two[0], b: two[1] });
 	}, [two?.join('\n')]);
@@ -126,8 +127,8 @@ export function VersusPage() {
 		<main class="wide">
 			<LinkCheck />
 			<div class="row head"><h1>{tr('Compare')}</h1><span class="grow" />{params && <Links params={params} />}</div>
-			<Picker values={values} some={params !== null} />
-			{params ? <Body params={params} of={of} /> : two || values.load.busy ? <Busy what={tr('Comparing')} /> : <Nothing />}
+			<Picker values={values} needed={needed} />
+			{params ? <Body params={params} of={of} /> : needed ? <Nothing /> : <Busy what={tr('Comparing')} />}
 		</main>
 	);
 }

@@ -1,5 +1,5 @@
 // What stands on each side: pickers for both and for each, in rows; all of it is in the address.
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { get } from '../api/api';
 import { CLASSES, classWord } from '../api/classes';
 import { afresh } from '../ui/held';
@@ -85,9 +85,12 @@ function Both({ values }: { values: Values }) {
 	);
 }
 
-/** The pickers; closed on a phone once both sides are said. */
-export function Picker({ values, some }: { values: Values; some: boolean }) {
-	const [open] = useState(() => !some || innerWidth > 760);
+/** The pickers; closed on a phone unless nothing can be compared without them. */
+export function Picker({ values, needed }: { values: Values; needed: boolean }) {
+	const [open, put] = useState(innerWidth > 760);
+	useEffect(() => {
+		if (needed) put(true);
+	}, [needed]);
 	return (
 		<details class="panel versuspick" open={open}>
 			<summary><h2>{tr('Sides')}</h2></summary>

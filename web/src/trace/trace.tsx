@@ -59,7 +59,7 @@ function SearchBar({ names, matches, thread, met, onStep }: {
 	}, []);
 	return (
 		<div class="row search" role="search">
-			<label class="inline">{tr('Find a method')}
+			<label class="inline"><span>{tr('Find a method')}</span>
 				<input ref={input} type="search" value={find} placeholder={tr('name, or /expression/')} onInput={(e) => set({ find: e.currentTarget.value })}
 					onKeyDown={(e) => {
 						if (e.key === 'Enter') onStep(!e.shiftKey);

@@ -27,7 +27,8 @@ export function fit(g: CanvasRenderingContext2D, text: string, room: number): st
 	return text;
 }
 
-const METHOD = /^[^\s()]*[.:]([^\s().:]+)$/; // without what it takes; what else is on boxes are sentences, which are read from their begin
+/* Without what it takes; "Choreographer#doFrame 4711" is the platform's form. Other texts are sentences, which are read from their begin. */
+const METHOD = /^[^\s()]*(?:[.:]|#(?=[A-Za-z_]))([^\s().:#]+)(?: \d+)?$/;
 
 /** A method's name: whole, without what it takes, as "…method", as "method" or as much of its begin as fits; '' when not even three letters do. */
 export function fitMethod(g: CanvasRenderingContext2D, name: string, room: number): string {

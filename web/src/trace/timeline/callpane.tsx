@@ -80,7 +80,7 @@ function Around({ p, load, method, on }: { p: TimelineProps; load: Loaded<Calls>
 	return <>
 		<dt>{tr('Same method')}</dt>
 		<dd class="row tight">{v && <button class="small" title={tr('p50 {p50}, p95 {p95}, longest {max}', { p50: duration(v.p50_ns), p95: duration(v.p95_ns), max: duration(v.max_ns) })}
-			onClick={() => set({ calls: method, min: null, max: null, threads: 'all', tab: 'calls' }, true)}>{tr('List its {n} calls', { n: count(v.count) })}</button>}</dd>
+			onClick={() => set({ calls: method, min: null, max: null, threads: 'all', tab: 'calls' }, true)}>{tr.many(v.count, 'List its only call', 'List its {n} calls')}</button>}</dd>
 		<dt>{tr('on this thread')}</dt>{steps(v?.previous_here, v?.next_here, [tr('Previous call of the method on this thread'), tr('Next call of the method on this thread')])}
 		{p.threads.length > 1 && <><dt>{tr('in the trace')}</dt>{steps(v?.previous, v?.next, [tr('Previous call of the method in the trace'), tr('Next call of the method in the trace')])}</>}
 	</>;
