@@ -40,12 +40,14 @@ log_level = WARNING
 fallocate_reserve = 0
 `;
 
+/* It has one server of each kind, which it would leave alone for a minute after ten errors. */
 const proxy = (dir, port, cache) => `${common(dir, port)}
 [pipeline:main]
 pipeline = catch_errors gatekeeper healthcheck cache listing_formats bulk s3api tempauth slo dlo versioned_writes proxy-server
 [app:proxy-server]
 use = egg:swift#proxy
 account_autocreate = true
+error_suppression_limit = 1000000
 [filter:s3api]
 use = egg:swift#s3api
 location = us-east-1
