@@ -13,6 +13,7 @@
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "server/base/file/io.h"
+#include "server/decode/native_write.h"
 #include "server/query/query.h"
 
 enum {
@@ -215,9 +216,29 @@ static enum tw_status compile_retrace(const char *path, struct tw_buf *image, st
 	return st;
 }
 
+static enum tw_status push_symbols(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_native_writer_push(arg, p, n, err);
+}
+
+static enum tw_status compile_symbols(const char *path, struct tw_buf *image, struct tw_err *err)
+{
+	struct tw_native_writer *w = tw_native_writer_new(tw_limits_default().max_decoded_bytes);
+	struct tw_native_stats stats;
+	enum tw_status st = read_text(path, push_symbols, w, err);
+
+	if (st == TW_OK)
+		st = tw_native_writer_finish(w, image, &stats, err);
+	tw_native_writer_free(w);
+	return st;
+}
+
 void tw_local_names_init(struct tw_local_names *n)
 {
 	*n = (struct tw_local_names){0};
+	for (size_t i = 0; i < TW_LOCAL_SYMBOLS; i++)
+		tw_buf_init(&n->symbols[i], SIZE_MAX / 2);
+	n->natives.maps = n->maps;
 	tw_buf_init(&n->images[0], SIZE_MAX / 2);
 	tw_buf_init(&n->images[1], SIZE_MAX / 2);
 }
@@ -226,6 +247,8 @@ void tw_local_names_done(struct tw_local_names *n)
 {
 	tw_buf_done(&n->images[0]);
 	tw_buf_done(&n->images[1]);
+	for (size_t i = 0; i < TW_LOCAL_SYMBOLS; i++)
+		tw_buf_done(&n->symbols[i]);
 }
 
 enum tw_status tw_local_names_open(struct tw_local_names *n, struct tw_err *err)
@@ -238,8 +261,26 @@ enum tw_status tw_local_names_open(struct tw_local_names *n, struct tw_err *err)
 		st = tw_map_open(map->data, map->len, &n->map, err);
 	if (st == TW_OK && retrace->len)
 		st = tw_retrace_open(retrace->data, retrace->len, &n->retrace, err);
-	n->names = (struct tw_names){map->len ? &n->map : NULL, retrace->len ? &n->retrace : NULL};
+	for (size_t i = 0; st == TW_OK && i < TW_LOCAL_SYMBOLS && n->symbols[i].len; i++) {
+		st = tw_native_open(n->symbols[i].data, n->symbols[i].len, &n->maps[i], err);
+		n->natives.n = i + 1;
+	}
+	n->names = (struct tw_names){map->len ? &n->map : NULL, retrace->len ? &n->retrace : NULL,
+	        n->natives.n ? &n->natives : NULL};
 	return st;
+}
+
+enum tw_status tw_local_symbols_read(
+        struct tw_local_names *n, const char *const *files, size_t n_files, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (n_files > TW_LOCAL_SYMBOLS - n->natives.n)
+		return tw_fail(err, TW_BAD_REQUEST, "at most %d files of symbols are read",
+		        TW_LOCAL_SYMBOLS);
+	for (size_t i = 0; st == TW_OK && i < n_files; i++)
+		st = compile_symbols(files[i], &n->symbols[n->natives.n + i], err);
+	return st == TW_OK ? tw_local_names_open(n, err) : st;
 }
 
 enum tw_status tw_local_names_read(

@@ -22,11 +22,16 @@ enum tw_status tw_local_read(const char *path,
 enum tw_status tw_local_decode(const char *path, const char *part, struct tw_sink *sink,
         struct tw_builder *builder, struct tw_trace_facts *ret, struct tw_err *err) TW_MUST_USE;
 
-/* The mappings named on a command line, compiled. */
+enum { TW_LOCAL_SYMBOLS = 64 }; /* files */
+
+/* The mappings and symbols named on a command line, compiled. */
 struct tw_local_names {
 	struct tw_buf images[2];
 	struct tw_map map;
 	struct tw_retrace retrace;
+	struct tw_buf symbols[TW_LOCAL_SYMBOLS]; /* images of native libraries */
+	struct tw_native_map maps[TW_LOCAL_SYMBOLS];
+	struct tw_natives natives;
 	struct tw_names names; /* points into this struct: do not move it */
 };
 void tw_local_names_init(struct tw_local_names *n);
@@ -34,7 +39,10 @@ void tw_local_names_done(struct tw_local_names *n);
 /* Reads methodMapping.txt and R8's mapping.txt, compressed or not; each path may be NULL. */
 enum tw_status tw_local_names_read(struct tw_local_names *n, const char *mapping,
         const char *retrace, struct tw_err *err) TW_MUST_USE;
-/* The same from compiled images: images[0] and [1], empty if absent. */
+/* Adds the symbols of native libraries, of .so files. */
+enum tw_status tw_local_symbols_read(struct tw_local_names *n, const char *const *files,
+        size_t n_files, struct tw_err *err) TW_MUST_USE;
+/* The same from compiled images: images[0] and [1], empty if absent, and all of symbols[]. */
 enum tw_status tw_local_names_open(struct tw_local_names *n, struct tw_err *err) TW_MUST_USE;
 
 /* Opens a trace file, or decodes an upload into a temporary one that is deleted on close.  threads

@@ -10,6 +10,7 @@
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/storage/stored.h"
+#include "server/catalogue/traces/catalogue_build.h"
 #include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/local_trace.h"
@@ -292,6 +293,8 @@ static bool compile_again(
 	const bool is_retrace = strcmp(source->what, "retrace") == 0;
 	struct tw_local_names names;
 	char path[64];
+	const char *const file = path;
+	const struct tw_buf *made = &names.images[is_retrace];
 	int fd = -1;
 	enum tw_status st = tw_blob_open(k->c->blobs, source->sha256, &fd, NULL);
 
@@ -299,9 +302,15 @@ static bool compile_again(
 		return false;
 	(void)snprintf(path, sizeof path, "/dev/fd/%d", fd);
 	tw_local_names_init(&names);
-	st = tw_local_names_read(&names, is_retrace ? NULL : path, is_retrace ? path : NULL, NULL);
+	if (tw_str_starts(tw_str_of(image->id), TW_STR(TW_NATIVE_BUILD))) {
+		made = &names.symbols[0];
+		st = tw_local_symbols_read(&names, &file, 1, NULL);
+	} else {
+		st = tw_local_names_read(
+		        &names, is_retrace ? NULL : path, is_retrace ? path : NULL, NULL);
+	}
 	if (st == TW_OK)
-		st = store_image(k, image, &names.images[is_retrace], NULL);
+		st = store_image(k, image, made, NULL);
 	tw_local_names_done(&names);
 	(void)close(fd);
 	return st == TW_OK;

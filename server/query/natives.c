@@ -51,7 +51,7 @@ static const char *build_of(struct tw_arena *a, struct tw_str id)
 	return tw_arena_str(a, tw_str_of(build));
 }
 
-static enum tw_status find_libraries(struct tw_trace_file *file, struct tw_arena *a,
+enum tw_status tw_natives_libraries(struct tw_trace_file *file, struct tw_arena *a,
         struct tw_libraries *ret, struct tw_err *err)
 {
 	struct tw_list ids = {0};
@@ -101,7 +101,7 @@ enum tw_status tw_natives_open(struct tw_catalogue *c, struct tw_symbols *s, con
 {
 	struct tw_natives_open n = {0};
 	struct tw_native_map *maps;
-	enum tw_status st = find_libraries(file, a, &n.libraries, err);
+	enum tw_status st = tw_natives_libraries(file, a, &n.libraries, err);
 
 	*ret = (struct tw_natives_open){0};
 	if (st != TW_OK || n.libraries.n == 0)

@@ -25,6 +25,10 @@ struct tw_natives_open {               /* zero: none */
 	uint64_t version;             /* changes with the symbols; 0: none */
 };
 
+/* The libraries of a trace, in the arena, without their images.  Call before tw_trace_file_inline;
+ * the file stays open. */
+enum tw_status tw_natives_libraries(struct tw_trace_file *file, struct tw_arena *a,
+        struct tw_libraries *ret, struct tw_err *err) TW_MUST_USE;
 /* Call before tw_trace_file_inline.  Symbols that cannot be read name nothing; TW_BUSY and TW_NOMEM
  * may pass.  In the arena, except the references: release them with tw_natives_close. */
 enum tw_status tw_natives_open(struct tw_catalogue *c, struct tw_symbols *s, const char *project_id,

@@ -11,7 +11,8 @@
 #include "server/fleet/anr/anr_names.h"
 #include "server/query/note_names.h"
 
-static const char synopsis[] = "decode FILE [--mapping M] [--retrace R] [--threads T] [--json]";
+static const char synopsis[] =
+        "decode FILE [--mapping M] [--retrace R] [--symbols SO]... [--threads T] [--json]";
 
 struct output {
 	const struct tw_names *names;
@@ -50,14 +51,16 @@ static struct tw_note original_note(void *arg, const struct tw_note *note)
 	const struct output *o = arg;
 	const struct tw_retrace *retrace = o->names->retrace;
 	struct tw_note named = *note;
-	json_t *detail =
-	        note->detail.len ? json_loadb(note->detail.ptr, note->detail.len, 0, NULL) : NULL;
+	json_t *detail = retrace && note->detail.len
+	                         ? json_loadb(note->detail.ptr, note->detail.len, 0, NULL)
+	                         : NULL;
 	char *text = json_is_object(detail) && tw_note_detail(retrace, detail)
 	                     ? json_dumps(detail, JSON_COMPACT)
 	                     : NULL;
 	const char *copy = text ? tw_arena_str(o->arena, tw_str_of(text)) : NULL;
 
-	named.text = tw_note_text(retrace, note->kind, note->text);
+	if (retrace)
+		named.text = tw_note_text(retrace, note->kind, note->text);
 	if (copy)
 		named.detail = tw_str_of(copy);
 	free(text);
@@ -70,7 +73,7 @@ static struct tw_str original_document(void *arg, const char *kind, struct tw_st
 	const struct output *o = arg;
 	struct tw_str named = {NULL, 0};
 
-	if (strcmp(kind, "anr") == 0)
+	if (o->names->retrace && strcmp(kind, "anr") == 0)
 		named = tw_anr_named(o->arena, json, o->names->retrace);
 	return named.ptr ? named : json;
 }
@@ -89,7 +92,7 @@ static enum tw_status print(
 	if (!p)
 		st = tw_oom(err);
 	o->arena = a;
-	if (p && o->names->retrace)
+	if (p && (o->names->retrace || o->names->natives))
 		tw_print_sink_names(p, &names);
 	if (st == TW_OK && threads)
 		st = tw_local_decode(threads, "threads", tw_print_sink_of(p), NULL, &facts, err);
@@ -111,8 +114,11 @@ int tw_cli_decode(int argc, char **argv)
 	const char *mapping = NULL;
 	const char *retrace = NULL;
 	const char *threads = NULL;
+	const char *symbols[TW_LOCAL_SYMBOLS];
+	size_t n_symbols = 0;
 	const struct tw_flag flags[] = {{.name = "mapping", .value = &mapping},
 	        {.name = "retrace", .value = &retrace}, {.name = "threads", .value = &threads},
+	        {.name = "symbols", .list = symbols, .max = TW_LOCAL_SYMBOLS, .n = &n_symbols},
 	        {.name = "json", .on = &o.is_json}};
 	const struct tw_usage usage = {synopsis, flags, sizeof flags / sizeof *flags, "FILE"};
 	struct tw_local_names names;
@@ -123,6 +129,8 @@ int tw_cli_decode(int argc, char **argv)
 		return TW_EXIT_USAGE;
 	tw_local_names_init(&names);
 	st = tw_local_names_read(&names, mapping, retrace, &err);
+	if (st == TW_OK)
+		st = tw_local_symbols_read(&names, symbols, n_symbols, &err);
 	if (st == TW_OK) {
 		o.names = &names.names;
 		tw_decode_json_init(&o.json);

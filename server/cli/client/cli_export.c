@@ -13,7 +13,7 @@
 enum { ARENA_BYTES = 1 << 20 };
 
 static const char synopsis[] =
-        "export FILE --to KIND [--mapping M] [--retrace R] [--threads LIST] "
+        "export FILE --to KIND [--mapping M] [--retrace R] [--symbols SO]... [--threads LIST] "
         "[--thread main|TID|NAME,...] [--range FROM..TO] [--metric "
         "wall|count|cpu] [--view top_down|bottom_up] [--max-nodes N] "
         "[--merged] -o OUT\n"
@@ -24,6 +24,8 @@ enum { MAX_KINDS = 32, MAX_NODES = 200000 };
 struct options { /* values of the flags */
 	const char *to, *mapping, *retrace, *threads, *thread, *range;
 	const char *out;
+	const char *symbols[TW_LOCAL_SYMBOLS];
+	size_t n_symbols;
 	unsigned metric, view; /* indexes into the lists below */
 	uint64_t max_nodes;
 	bool merged;
@@ -98,6 +100,8 @@ static enum tw_status run(struct options *w, const char *path, struct tw_err *er
 	a = tw_arena_new(ARENA_BYTES);
 	st = a ? tw_local_names_read(&names, w->mapping, w->retrace, err) : tw_oom(err);
 	if (st == TW_OK)
+		st = tw_local_symbols_read(&names, w->symbols, w->n_symbols, err);
+	if (st == TW_OK)
 		st = tw_local_open(path, w->threads, &f, err);
 	if (st == TW_OK)
 		st = tw_selection_threads(f, w->thread, false, a, &w->q.sel, err);
@@ -138,6 +142,7 @@ int tw_cli_export(int argc, char **argv)
 	        {.name = "to", .value = &w.to, .words = kinds, .needed = true},
 	        {.name = "mapping", .value = &w.mapping}, {.name = "retrace", .value = &w.retrace},
 	        {.name = "threads", .value = &w.threads}, {.name = "thread", .value = &w.thread},
+	        {.name = "symbols", .list = w.symbols, .max = TW_LOCAL_SYMBOLS, .n = &w.n_symbols},
 	        {.name = "range",
 	                .value = &w.range,
 	                .fits = is_range,

@@ -230,7 +230,8 @@ static void read_sent(struct opened *o, FILE *in)
 		const char *id = json_string_value(json_object_get(sent, "id"));
 		const char *file = json_string_value(json_object_get(sent, "file"));
 
-		if (id && file && title_trace(o, id, file) != TW_OK)
+		/* symbols have the id of a build */
+		if (id && file && tw_ulid_valid(id) && title_trace(o, id, file) != TW_OK)
 			(void)fprintf(stderr, "%s: it has no title\n", file);
 		json_decref(sent);
 	}

@@ -15,8 +15,8 @@ enum { ARENA_BYTES = 16 << 20 };
 #define MAX_TIME_NS ((uint64_t)1 << 61)
 
 static const char synopsis[] =
-        "perfetto FILE... [--system S] [--mapping M] [--retrace R] [--threads T] [--from NS] "
-        "[--to NS] [--thread main|TID|NAME,...] [--format perfetto|tar] [--compress "
+        "perfetto FILE... [--system S] [--mapping M] [--retrace R] [--symbols SO]... [--threads T] "
+        "[--from NS] [--to NS] [--thread main|TID|NAME,...] [--format perfetto|tar] [--compress "
         "gzip|zstd|packets] "
         "[--align clock|start|slice:NAME] -o OUT";
 
@@ -50,6 +50,8 @@ static enum tw_status write_file(const struct task *t, const char *out, struct t
 
 struct flags {
 	const char *mapping, *retrace, *threads, *system;
+	const char *symbols[TW_LOCAL_SYMBOLS];
+	size_t n_symbols;
 	unsigned form, compression; /* indexes into the lists below */
 	const char *thread, *align, *out;
 	uint64_t from_ns, to_ns;
@@ -147,6 +149,7 @@ int tw_cli_perfetto(int argc, char **argv)
 	struct flags f = {.to_ns = MAX_TIME_NS};
 	const struct tw_flag flags[] = {{.name = "mapping", .value = &f.mapping},
 	        {.name = "retrace", .value = &f.retrace}, {.name = "threads", .value = &f.threads},
+	        {.name = "symbols", .list = f.symbols, .max = TW_LOCAL_SYMBOLS, .n = &f.n_symbols},
 	        {.name = "system", .value = &f.system},
 	        {.name = "format", .words = forms, .word = &f.form},
 	        {.name = "compress", .words = compressions, .word = &f.compression},
@@ -174,6 +177,8 @@ int tw_cli_perfetto(int argc, char **argv)
 	t.arena = tw_arena_new(ARENA_BYTES);
 	tw_local_names_init(&names);
 	st = tw_local_names_read(&names, f.mapping, f.retrace, &err);
+	if (st == TW_OK)
+		st = tw_local_symbols_read(&names, f.symbols, f.n_symbols, &err);
 	if (st == TW_OK)
 		st = open_files(&f, argv + 1, (size_t)n, &names.names, &t, &err);
 	if (st == TW_OK)

@@ -16,12 +16,13 @@
 #include "server/cli/cli.h"
 #include "server/decode/local_trace.h"
 #include "server/export/export.h"
+#include "server/query/natives.h"
 #include "server/storage/blob.h"
 #include "server/trace/trace_sql.h"
 #include "server/trace/trace_stored.h"
 
-static const char synopsis[] = "sql FILE-OR-ID [--data DIR] [--mapping M] [--retrace R] [--format "
-                               "table|csv|json] [--json] 'SELECT ...'";
+static const char synopsis[] = "sql FILE-OR-ID [--data DIR] [--mapping M] [--retrace R] "
+                               "[--symbols SO]... [--format table|csv|json] [--json] 'SELECT ...'";
 
 enum { PATH_BYTES = 1500 };
 
@@ -167,6 +168,7 @@ static enum tw_status run(struct tw_trace_file *f, const struct tw_names *names,
 
 struct stored {
 	struct tw_trace_file *file;
+	char project[TW_ID_BYTES];
 	char map_sha256[TW_SHA256_HEX], retrace_sha256[TW_SHA256_HEX]; /* "": none */
 };
 
@@ -182,6 +184,7 @@ static enum tw_status find_in(struct tw_catalogue *c, struct tw_blobs *b, const 
 		st = tw_fail(err, TW_CONFLICT, "this trace is %s", tw_trace_state_name(row.state));
 	if (st == TW_OK)
 		st = tw_trace_stored_open(b, id, &ret->file, err);
+	(void)snprintf(ret->project, sizeof ret->project, "%s", project);
 	if (st == TW_OK && row.meta.build_id[0] &&
 	        tw_catalogue_build_get(c, project, row.meta.build_id, a, &build, NULL) == TW_OK) {
 		(void)snprintf(ret->map_sha256, sizeof ret->map_sha256, "%s", build.map_sha256);
@@ -227,6 +230,24 @@ static enum tw_status read_image(
 	return TW_OK;
 }
 
+/* The symbols that the trace's project has of its native libraries. */
+static enum tw_status read_symbols(struct tw_catalogue *c, struct tw_blobs *b,
+        const struct stored *of, struct tw_local_names *names, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_libraries libraries = {0};
+	size_t n = 0;
+	enum tw_status st = a ? tw_natives_libraries(of->file, a, &libraries, err) : tw_oom(err);
+
+	if (st == TW_OK && libraries.n)
+		st = tw_catalogue_library_images(c, of->project, a, &libraries, err);
+	for (size_t i = 0; st == TW_OK && i < libraries.n && n < TW_LOCAL_SYMBOLS; i++)
+		if (*libraries.images[i])
+			st = read_image(b, libraries.images[i], &names->symbols[n++], err);
+	tw_arena_free(a);
+	return st;
+}
+
 static enum tw_status open_stored(const char *data, const char *id, struct tw_trace_file **ret,
         struct tw_local_names *names, struct tw_err *err)
 {
@@ -243,6 +264,8 @@ static enum tw_status open_stored(const char *data, const char *id, struct tw_tr
 	if (st == TW_OK && found.retrace_sha256[0])
 		st = read_image(b, found.retrace_sha256, &names->images[1], err);
 	if (st == TW_OK)
+		st = read_symbols(c, b, &found, names, err);
+	if (st == TW_OK)
 		st = tw_local_names_open(names, err);
 	tw_catalogue_close(c);
 	tw_blobs_close(b);
@@ -251,6 +274,8 @@ static enum tw_status open_stored(const char *data, const char *id, struct tw_tr
 
 struct request {
 	const char *what, *sql, *data, *mapping, *retrace, *format;
+	const char *symbols[TW_LOCAL_SYMBOLS];
+	size_t n_symbols;
 };
 
 static enum tw_status answer(const struct request *r, struct tw_err *err)
@@ -267,6 +292,8 @@ static enum tw_status answer(const struct request *r, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_local_names_read(&names, r->mapping, r->retrace, err);
 	if (st == TW_OK)
+		st = tw_local_symbols_read(&names, r->symbols, r->n_symbols, err);
+	if (st == TW_OK)
 		st = run(f, &names.names, r->format, r->sql, err);
 	tw_trace_file_close(f);
 	tw_local_names_done(&names);
@@ -280,6 +307,7 @@ int tw_cli_sql(int argc, char **argv)
 	bool json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &r.data},
 	        {.name = "mapping", .value = &r.mapping}, {.name = "retrace", .value = &r.retrace},
+	        {.name = "symbols", .list = r.symbols, .max = TW_LOCAL_SYMBOLS, .n = &r.n_symbols},
 	        {.name = "format", .value = &r.format, .words = formats},
 	        {.name = "json", .on = &json}};
 	const struct tw_usage usage = {

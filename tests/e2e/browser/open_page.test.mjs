@@ -10,6 +10,7 @@ import { after, before, test } from 'node:test';
 
 import { drop, launch } from '../browser.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
+import { ID, library, placed, recording } from '../native.mjs';
 import { binary, until } from '../server.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-open-test-'));
@@ -83,6 +84,19 @@ test('the link leads to the trace, with its names; Ctrl-C leaves nothing', async
 	o.child.kill('SIGINT');
 	assert.deepEqual(await o.ended, { code: 0, signal: null });
 	assert.deepEqual(left(), []);
+});
+
+test('a library beside a trace names its native frames', async (t) => {
+	const o = opened(t, recording, library(folder, ID, placed));
+	const page = await browser.newPage();
+	await page.goto(await link(o));
+	await page.waitForURL(/\/traces\/[0-9A-Z]{26}/);
+	await page.waitForSelector('[data-ready]');
+	const methods = await page.evaluate(async () => (await fetch(`/api/v1${location.pathname}/methods`)).text());
+	assert.match(methods, /shop::Cart::pay\(int, int\)/);
+	await page.close();
+	o.child.kill('SIGINT');
+	assert.deepEqual(await o.ended, { code: 0, signal: null });
 });
 
 test('several files are listed by their names', async (t) => {

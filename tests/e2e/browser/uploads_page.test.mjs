@@ -5,12 +5,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { violations } from '../axe.mjs';
 import { dragged, drop } from '../browser.mjs';
 import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
+import { ID, library, OTHER, placed, recording, source } from '../native.mjs';
 import { browser, done, HOSTILE, id, server, watched } from '../page.mjs';
 import { binary, root, startServer, tracewell } from '../server.mjs';
 
@@ -101,6 +103,20 @@ test('chosen with details; a mapping alone asks for its build', async (t) => {
 	await page.keyboard.press('Enter');
 	await mapping.locator('text=In use for build chosen-build').waitFor();
 	assert.equal((await server.get('/api/v1/builds/chosen-build')).json.retrace.state, 'ready');
+	await done(page, t);
+});
+
+test('a library that is dropped with a trace names its native frames', async (t) => {
+	const page = await entered(server, '/traces'), folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-library-'));
+	t.after(() => fs.rmSync(folder, { recursive: true }));
+	const bare = library(folder, OTHER, source, '-Wl,--build-id=none');
+	await drop(page, [['native.data', fs.readFileSync(recording)], ['libshop.so', fs.readFileSync(library(folder, ID, placed))], ['libbare.so', fs.readFileSync(bare)]]);
+	await row(page, 'libshop.so').getByText(`Names native frames of build id ${ID}`).waitFor();
+	await row(page, 'libbare.so').getByText('This library has no build id').waitFor();
+	assert.equal(await row(page, 'libbare.so').getByRole('button', { name: 'Try again' }).count(), 0);
+	await page.waitForSelector('h1 >> text=native.data');
+	const names = await page.evaluate(async () => (await fetch(`/api/v1${location.pathname}/methods`)).text());
+	assert.match(names, /shop::Cart::pay\(int, int\)/);
 	await done(page, t);
 });
 

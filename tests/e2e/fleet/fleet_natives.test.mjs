@@ -8,25 +8,20 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { ID, library } from '../native.mjs';
-import { root, sleep, startServer, until } from '../server.mjs';
+import { ID, library, placed, recording } from '../native.mjs';
+import { sleep, startServer, until } from '../server.mjs';
 
-/* Frames of the library at offsets 0x2123, 0x2456 and 0x2999 of its file, and others. */
-const recording = fs.readFileSync(path.join(root, 'tests/golden/perf_data/build_id/input'));
 const OTHERS = ['[libnone.so]', '[libother.so]'], UNNAMED = [...OTHERS, '[libshop.so]'], NAMED = [...OTHERS, 'shop::Cart::pay(int, int)', 'shop_log', 'shop_total'];
-/* The functions at those offsets; their addresses are others. */
-const placed = 'asm(".text\\n.fill 4096,1,0x90");\n' + ['shop_total', '_ZN4shop4Cart3payEii', 'shop_log'].map((name) => `asm(".globl ${name}\\n.type ${name},@function\\n${name}: .fill 1024,1,0x90\\n.size ${name},1024");\n`).join('');
-
 /* The library's file. */
 function makeLibrary(t) {
 	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-natives-'));
 	t.after(() => fs.rmSync(dir, { recursive: true }));
-	return fs.readFileSync(library(dir, ID, placed, '-Wl,--section-start=.text=0x2000'));
+	return fs.readFileSync(library(dir, ID, placed));
 }
 
 async function useServer(t) {
 	const s = await startServer(t);
-	const send = async (build, i, options = {}) => (await s.post('/api/v1/traces', recording, { ...options, query: { app: 'shop', build_id: build, version_name: build || 'none', scenario: build || 'none' }, headers: { 'Idempotency-Key': `${build}-${i}` } })).json.id;
+	const send = async (build, i, options = {}) => (await s.post('/api/v1/traces', fs.readFileSync(recording), { ...options, query: { app: 'shop', build_id: build, version_name: build || 'none', scenario: build || 'none' }, headers: { 'Idempotency-Key': `${build}-${i}` } })).json.id;
 	const methods = async (build) => (await s.get(`/api/v1/fleet/methods?scenario=${build || 'none'}`)).json;
 	const counted = async (build, names, traces) => {
 		let now;

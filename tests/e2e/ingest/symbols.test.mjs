@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { addresses, ID, library, OTHER, profile, source } from '../native.mjs';
+import { addresses, ID, library, OTHER, placed, profile, recording, source } from '../native.mjs';
 import { binary, startServer, until } from '../server.mjs';
 
 test('symbols of native libraries', async (t) => {
@@ -23,6 +23,7 @@ test('symbols of native libraries', async (t) => {
 	const { id } = await s.trace(profile(stack));
 	const theirs = (await s.post('/api/v1/traces', profile(stack), { key: foreign.ingest })).json.id;
 	await until(async () => ((await s.get(`/api/v1/traces/${theirs}`, { key: foreign.read })).json.state === 'ready' ? true : undefined), 'their trace');
+	const folderOf = (name) => (fs.mkdirSync(path.join(dir, name)), path.join(dir, name));
 	const put = (build, body, options) => s.put(`/api/v1/builds/${build}/symbols`, body, options);
 
 	await t.test('before they come, the library is the frame', async () => {
@@ -70,6 +71,33 @@ test('symbols of native libraries', async (t) => {
 		run(folder);
 		assert.deepEqual(await names(theirs, foreign.read), named);
 		assert.throws(() => run(library(dir, OTHER, source, '-Wl,--build-id=none')), /without a build id/);
+	});
+
+	await t.test('commands without a server take .so files', async () => {
+		const other = library(folderOf('placed'), ID, placed), out = path.join(dir, 'out');
+		const run = (...args) => execFileSync(binary(), args, { encoding: 'utf8', stdio: 'pipe' });
+		const has = (text) => ['shop_total', 'shop::Cart::pay(int, int)', 'shop_log'].map((name) => text.includes(name));
+		const all = [true, true, true];
+		assert.deepEqual(has(run('decode', recording)), [false, false, false]);
+		assert.deepEqual(has(run('decode', recording, '--symbols', other)), all);
+		assert.deepEqual(has(run('sql', recording, '--symbols', other, 'SELECT DISTINCT name FROM slice')), all);
+		run('perfetto', recording, '--symbols', other, '-o', out);
+		assert.deepEqual(has(fs.readFileSync(out, 'latin1')), all);
+		assert.deepEqual(has(run('export', recording, '--to', 'folded', '--symbols', other, '-o', '-')), all);
+		assert.throws(() => run('decode', recording, '--symbols', recording), /not an ELF file/);
+		assert.ok(run('sql', id, '--data', s.data, 'SELECT name FROM method').includes('shop_total'), 'those of its project');
+	});
+
+	await t.test('a damaged image is compiled from the library again', async () => {
+		await s.stop();
+		const sha = s.sql(`SELECT DISTINCT map_sha256 FROM build WHERE build_id='elf:${ID}'`);
+		const at = execFileSync('find', [s.data, '-name', `*${sha.slice(4)}*`], { encoding: 'utf8' }).trim();
+		const image = fs.readFileSync(at);
+		fs.writeFileSync(at, image.subarray(0, 100));
+		execFileSync(binary(), ['check', '--data', s.data, '--repair'], { stdio: 'pipe' });
+		assert.deepEqual(fs.readFileSync(at), image);
+		await s.start();
+		assert.deepEqual(await names(id), named);
 	});
 
 	await t.test('symbols last a restart', async () => {

@@ -55,13 +55,16 @@ export const mayRetry = (why: Error): boolean => !(why instanceof Refusal) || wh
 
 export const isBusy = (u: Upload): boolean => u.stage === 'waiting' || u.stage === 'sending' || u.stage === 'decoding';
 
+const libraryOf = async (file: File) => (await import('./elf')).buildIdOf(file).catch(() => '');
+
 /** Takes files; each with the folder that it was dropped in, if it was in one. */
 export async function take(files: { file: File; folder: string }[]): Promise<void> {
 	const here = path.value;
 	const heads = await Promise.all(files.map(({ file }) => file.slice(0, HEAD_BYTES).text().catch(() => '')));
-	const made = planOf(files.map((f, i) => ({ ...f, head: heads[i] })), details.value.build_id).map(({ alone, ...p }): Upload => ({
+	const libraries = await Promise.all(files.map(({ file }, i) => (heads[i].startsWith('\x7fELF') ? libraryOf(file) : undefined)));
+	const made = planOf(files.map((f, i) => ({ ...f, head: heads[i], library: libraries[i] })), details.value.build_id).map(({ alone, ...p }): Upload => ({
 		id: next++, ...p, sent: 0, stage: alone ? 'failed' : p.kind !== 'trace' && !p.build ? 'unnamed' : 'waiting',
-		error: alone ? new Refusal(ALONE, tr('This file names parts of a recording. Drop it together with its trace.')) : undefined,
+		error: !alone ? undefined : new Refusal(ALONE, p.kind === 'symbols' ? tr('This library has no build id. Link it with -Wl,--build-id.') : tr('This file names parts of a recording. Drop it together with its trace.')),
 	}));
 	const traces = made.filter((u) => u.kind === 'trace' && !u.error);
 	uploads.value = [...uploads.value, ...made];

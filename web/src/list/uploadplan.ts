@@ -1,11 +1,12 @@
 // Files that are dropped together: which are traces, which belong to a trace, and which build names them.
 const SIDES = ['threads', 'binder', 'atrace', 'system'] as const;
 export type Side = (typeof SIDES)[number];
-export type Kind = 'trace' | 'methods' | 'retrace';
+export type Kind = 'trace' | 'methods' | 'retrace' | 'symbols';
 
-/** A file, the folder that it was dropped in, and its first bytes. */
-export interface Dropped { file: File; folder: string; head: string }
+/** A file, the folder that it was dropped in, its first bytes, and the build id of an ELF file ('' without one). */
+export interface Dropped { file: File; folder: string; head: string; library?: string }
 
+/** `alone`: it cannot be sent as it is. */
 export interface Planned { file: File; kind: Kind; sides: [Side, File][]; build: string; alone: boolean }
 
 /** By its content: a mapping is text of a known shape.  A side file is known by its name, which the recorder gives it. */
@@ -54,7 +55,13 @@ function planGroup(all: Known[], known: string): Planned[] {
 
 /** What to upload.  Files of one drop belong together; if that is ambiguous, those of one folder do. */
 export function planOf(files: Dropped[], known: string): Planned[] {
-	const all = files.map((d): Known => ({ ...d, kind: kindOf(d.file.name, d.head) }));
+	const libraries = files.filter((d) => d.library !== undefined)
+		.map((d): Planned => ({ file: d.file, kind: 'symbols', sides: [], build: d.library ? `elf:${d.library}` : '', alone: !d.library }));
+	const all = files.filter((d) => d.library === undefined).map((d): Known => ({ ...d, kind: kindOf(d.file.name, d.head) }));
+	return [...libraries, ...planOthers(all, known)];
+}
+
+function planOthers(all: Known[], known: string): Planned[] {
 	if (isClear(all)) return planGroup(all, known);
 	return [...new Set(all.map((d) => d.folder))].flatMap((folder) => planGroup(all.filter((d) => d.folder === folder), known));
 }

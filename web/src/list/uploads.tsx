@@ -29,7 +29,7 @@ export function DropZone({ done }: { done?: () => void }) {
 	return (
 		<div class="dropzone">
 			<strong>{tr('Drop trace files anywhere on this page')}</strong>
-			<p class="quiet">{tr('Any format tracewell reads, plain or compressed, several at once. A mapping dropped with its traces names their methods.')}</p>
+			<p class="quiet">{tr('Any format tracewell reads, plain or compressed, several at once. A mapping dropped with its traces names their methods, a .so file native frames.')}</p>
 			<Choose primary done={done} />
 		</div>
 	);
@@ -70,9 +70,9 @@ function NameBuild({ u }: { u: Upload }) {
 function stageOf(u: Upload): string {
 	if (u.stage === 'waiting') return tr('Waiting');
 	if (u.stage === 'sending') return u.sent < 1 ? tr('Uploading, {percent} %', { percent: Math.floor(100 * u.sent) }) : tr('Storing');
-	if (u.stage === 'decoding') return u.kind === 'trace' ? tr('Decoding') : tr('Reading the mapping');
+	if (u.stage === 'decoding') return u.kind === 'trace' ? tr('Decoding') : u.kind === 'symbols' ? tr('Reading the symbols') : tr('Reading the mapping');
 	if (u.stage === 'unnamed') return tr('Which build is this mapping of?');
-	return u.stage === 'failed' ? tr('Failed') : u.kind === 'trace' ? tr('Ready') : tr('In use for build {build}', { build: u.build });
+	return u.stage === 'failed' ? tr('Failed') : u.kind === 'trace' ? tr('Ready') : u.kind === 'symbols' ? tr('Names native frames of build id {id}', { id: u.build.replace('elf:', '') }) : tr('In use for build {build}', { build: u.build });
 }
 
 function Row({ u }: { u: Upload }) {
