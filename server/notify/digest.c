@@ -516,7 +516,7 @@ static enum tw_status put_all(struct making *m, struct tw_err *err)
 		st = put_some(m, &parts[i], err);
 	if (st == TW_OK)
 		st = put(m, "partial", json_boolean(m->partial), err);
-	return st == TW_OK ? put(m, "quiet", json_boolean(m->n_news == 0 && !m->partial), err) : st;
+	return st == TW_OK ? put(m, "empty", json_boolean(m->n_news == 0 && !m->partial), err) : st;
 }
 
 enum tw_status tw_digest_preview(struct tw_fleet_store *store, const struct tw_digest_of *of,

@@ -237,7 +237,7 @@ void tw_text_digest(struct tw_text_links *w, const json_t *digest, bool title)
 	if (title && tw_buf_status(&line) == TW_OK)
 		tw_markup_heading(&w->p, (const char *)line.data);
 	tw_buf_done(&line);
-	if (json_is_true(json_object_get(digest, "quiet"))) {
+	if (json_is_true(json_object_get(digest, "empty"))) {
 		tw_markup_begin(&w->p);
 		tw_markup_printf(&w->p, "Nothing got slower and nothing is new.");
 		tw_markup_end(&w->p);

@@ -53,7 +53,7 @@ const pages = (ids) => [
 	['bottom-up', `/traces/${ids.phone}?view=bottom_up&t=recursion`, '.flame canvas, [role=treegrid]'], ['sandwich', `/traces/${ids.phone}?view=sandwich&method=1`, '.flame canvas, table'],
 	['keys', `/traces/${ids.phone}?tab=methods`, '.methods tbody tr', '?'], ['names-missing', `/traces/${ids.unnamed}?tab=methods`, '.methods tbody tr'],
 	['system', `/traces/${ids.system}?tab=events`, '#notes tbody tr'], ['anr', `/traces/${ids.anr}?stack=0`, '#anr .opened'], ['anr-deadlock', `/traces/${ids.deadlock}`, '#anr .box.ring'],
-	['compare', `/compare?a=${ids.phone}&b=${ids.next}`, '.compared tbody tr'], ['compare-gone', `/compare?a=${ids.phone}&b=${ids.next}&width=a&only=gone`, '[data-compared]'],
+	['compare', `/compare?a=${ids.phone}&b=${ids.next}`, '.compared tbody tr'], ['compare-removed', `/compare?a=${ids.phone}&b=${ids.next}&width=a&only=removed`, '[data-compared]'],
 	['fleet-methods', '/fleet/methods', '#methods tbody tr'],
 	['projects-and-keys', '/keys', 'main section:last-of-type td'], ['people', '/people', '#accounts td'], ['changes', '/audit', 'tr[data-entry]'], ['account', '/account', 'input[type=password]'],
 	['retention', '/retention', '.roomfacts'], ['quarantine', '/quarantine', 'main .panel p'], ['capture', '/capture', '#rules p'], ['start', '/?project=EMPTY', '.start'],

@@ -25,7 +25,7 @@ export async function sendSlower(s, each = 35) {
 
 /** Looks for what got slower, behind the server's own look when that goes on. */
 export const look = (s) => until(async () => {
-	const { status, json, text } = await s.ask('POST', '/api/v1/regressions/look', { key: s.write });
+	const { status, json, text } = await s.ask('POST', '/api/v1/regressions/detect', { key: s.write });
 	if (status !== 200 && status !== 503) throw new Error(text);
 	return status === 200 ? json : undefined;
 }, 'a look');

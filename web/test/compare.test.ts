@@ -41,7 +41,7 @@ test('changes are of one trace, small ones are none, what is new or gone is the 
 	assert.equal(verdict(c), 'B takes 10 ns more than A: 110 ns against 100 ns a trace (+10 %).');
 	assert.equal(verdict({ ...c, b_ns: [201], a_ns: [100] } as Comparison), 'A and B take about the same time: 100 ns and 101 ns a trace.');
 	assert.match(verdict({ ...c, b_ns: [0] } as Comparison), /^Only A has calls/);
-	assert.deepEqual([relative({ a: 0, b: 3 }), relative({ a: 3, b: 0 }), relative({ a: 200, b: 197 }), relative({ a: 1, b: 30 }), relative({ a: 4, b: 4 })], ['new', 'gone', '−1.5 %', '+2,900 %', '±0 %']);
+	assert.deepEqual([relative({ a: 0, b: 3 }), relative({ a: 3, b: 0 }), relative({ a: 200, b: 197 }), relative({ a: 1, b: 30 }), relative({ a: 4, b: 4 })], ['new', 'removed', '−1.5 %', '+2,900 %', '±0 %']);
 	assert.deepEqual([change({ a: 1e6, b: 3e6 }), change({ a: 3e6, b: 1e6 }), change({ a: 2, b: 2 })], ['+2.00 ms', '−2.00 ms', '±0']);
 });
 

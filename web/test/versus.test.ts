@@ -42,8 +42,8 @@ test('the two versions that are used most, by their age', () => {
 	assert.equal(suggested(['', '1']), null);
 });
 
-const stat = (low: number | null, value: number | null, high: number | null, sure = false): Stat =>
-	({ a: { value: 1, low: 1, high: 1 }, b: { value: 1, low: 1, high: 1 }, change: { low, value, high }, enough: low !== null, sure });
+const stat = (low: number | null, value: number | null, high: number | null, significant = false): Stat =>
+	({ a: { value: 1, low: 1, high: 1 }, b: { value: 1, low: 1, high: 1 }, change: { low, value, high }, enough_traces: low !== null, significant });
 
 test('what is said of a change', () => {
 	assert.deepEqual([stat(0.1, 0.2, 0.3, true), stat(-0.3, -0.2, -0.1, true), stat(-0.1, 0.2, 0.3), stat(null, 0.5, null)].map(verdictOf), ['slower', 'faster', 'may be chance', 'too few traces']);
@@ -61,7 +61,7 @@ test('0 and every change are on the axis', () => {
 });
 
 test('classes that one side lacks are named on the side that has them', () => {
-	const v = { a: { traces: 10, compared: 8 }, b: { traces: 5, compared: 5 }, mix: { classes: [{ class: 'low', a_traces: 2, b_traces: 0, left_out: true }, { class: 'high', a_traces: 8, b_traces: 5, left_out: false }] } } as unknown as Versus;
+	const v = { a: { traces: 10, compared: 8 }, b: { traces: 5, compared: 5 }, mix: { classes: [{ class: 'low', a_traces: 2, b_traces: 0, excluded: true }, { class: 'high', a_traces: 8, b_traces: 5, excluded: false }] } } as unknown as Versus;
 	assert.match(leftOut('a', v), /class low, which only A has/);
 	assert.equal(leftOut('b', v), '');
 });
@@ -77,7 +77,7 @@ test('methods are ordered by a column, changes by their size, ties as they came'
 
 /* top: load (sure), query (may be chance), rest. */
 const tree = { names: [], parent: [0, 0, 0, 0], method: [-1, 1, 2, -1], other: [0, 0, 0, 4], a_ns: [1000, 500, 300, 200], b_ns: [3000, 2000, 800, 200], a_self_ns: [], b_self_ns: [], a_count: [], b_count: [],
-	total_nodes: 4, shown_nodes: 3, a_of_traces: 10, b_of_traces: 20, sure: [0, 1, 0, 0] } as unknown as FleetTree;
+	total_nodes: 4, shown_nodes: 3, a_of_traces: 10, b_of_traces: 20, significant: [0, 1, 0, 0] } as unknown as FleetTree;
 
 test('a node is grey when its change may be chance, where that was asked', () => {
 	const c = treeOf(tree);
@@ -88,6 +88,6 @@ test('a node is grey when its change may be chance, where that was asked', () =>
 	assert.ok(levelAt(c, 0) > 0, 'nobody says that the top is chance');
 	const few = treeOf({ ...tree, b_of_traces: 0 });
 	assert.equal(few.b.length, 1, 'never divided by nothing');
-	assert.ok(!few.sure && levelAt(few, 2) > 0);
+	assert.ok(!few.significant && levelAt(few, 2) > 0);
 	assert.ok(isChance({ ...c, method: [7, 1, 2, -1] }, 0), 'a node as the root is asked for');
 });

@@ -288,7 +288,7 @@ static enum tw_status of_group(struct tw_req *r, struct tw_err *err)
 
 const struct tw_route tw_routes_issue[] = {
         {.method = "GET",
-                .path = "/api/v1/regression/{regression}/issue",
+                .path = "/api/v1/regressions/{regression}/issue",
                 .needs = TW_NEED_READ,
                 .by_child = true,
                 .params = TW_PARAMS(for_params),

@@ -117,7 +117,7 @@ static enum tw_status rotate(struct tw_req *r, const json_t *body, struct tw_err
 	if (st != TW_OK)
 		return st;
 	return tw_req_reply_json(r, 200,
-	        json_pack("{ss ss sI}", "id", id, "key", secret, "old_until_ms",
+	        json_pack("{ss ss sI}", "id", id, "key", secret, "old_expires_ms",
 	                (json_int_t)old_until_ms),
 	        err);
 }

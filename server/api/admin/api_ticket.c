@@ -184,7 +184,7 @@ static enum tw_status reply(struct tw_req *r, int http, const char *mark, struct
 	        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "state",
 	                tw_ticket_state_names[t.state], "for", t.tracker, "key", t.key, "url",
 	                t.url, "error", t.error, "assignee", t.assignee, "author", t.author,
-	                "tries", (json_int_t)t.tries, "next_ms", (json_int_t)t.due_ms, "created_ms",
+	                "attempts", (json_int_t)t.tries, "next_ms", (json_int_t)t.due_ms, "created_ms",
 	                (json_int_t)t.created_ms, "changed_ms", (json_int_t)t.changed_ms),
 	        err);
 }
@@ -351,12 +351,12 @@ static enum tw_status post_of_group(struct tw_req *r, struct tw_err *err)
 
 const struct tw_route tw_routes_ticket[] = {
         {.method = "GET",
-                .path = "/api/v1/regression/{regression}/ticket",
+                .path = "/api/v1/regressions/{regression}/ticket",
                 .needs = TW_NEED_READ,
                 .end = get_of_regression,
                 .summary = "The issue that was created for a regression"},
         {.method = "POST",
-                .path = "/api/v1/regression/{regression}/ticket",
+                .path = "/api/v1/regressions/{regression}/ticket",
                 .needs = TW_NEED_WRITE,
                 .by_child = true,
                 .end = post_of_regression,

@@ -220,7 +220,7 @@ static const char *const sorts[] = {[TW_BY_SELF_CHANGE] = "self_change",
         [TW_BY_COUNT_B] = "count_b",
         [TW_BY_METHOD] = "name",
         NULL};
-static const char *const kinds[] = {"all", "slower", "faster", "new", "gone", NULL};
+static const char *const kinds[] = {"all", "slower", "faster", "new", "removed", NULL};
 
 static const struct tw_param table_params[] = {
         TW_PARAM_ENUM("sort", sorts, "Changes are of one trace's values, up or down."),
@@ -307,7 +307,7 @@ static void put_table(
 	tw_json_close(&c->j, ']');
 	tw_json_key_int(&c->j, "total", n);
 	tw_json_key_int(&c->j, "new", t->added);
-	tw_json_key_int(&c->j, "gone", t->gone);
+	tw_json_key_int(&c->j, "removed", t->gone);
 	tw_json_close(&c->j, '}');
 }
 

@@ -280,7 +280,8 @@ static enum tw_status compare_one(struct tw_comparison *c, struct tw_err *err)
 
 static const char *const mixes[] = {"a", "none", NULL};
 static const char *const formats[] = {"json", "markdown", NULL};
-static const char *const kinds[] = {"all", "slower", "faster", "new", "gone", "sure", NULL};
+static const char *const kinds[] = {
+        "all", "slower", "faster", "new", "removed", "significant", NULL};
 
 const struct tw_param tw_fleet_compare_params[] = {
         TW_PARAM_TEXT("a", 0,
@@ -291,7 +292,7 @@ const struct tw_param tw_fleet_compare_params[] = {
         TW_PARAM_ENUM("format", formats, ""),
         TW_PARAM_ENUM("only", kinds,
                 "Methods that became slower or faster, that one side lacks, or whose change is "
-                "sure."),
+                "significant."),
         TW_PARAM_NUMBER("limit", 50, 1, LIMIT_MAX,
                 "Methods in the response, by their change of self time."),
         TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
@@ -345,7 +346,7 @@ static void put_mix(struct tw_fleet_question *q, const struct tw_mix *m)
 		tw_json_key_int(&q->j, "b_traces", (int64_t)m->of[TW_SIDE_B][k].traces);
 		put_number(&q->j, "a_weight", m->weight[TW_SIDE_A][k]);
 		put_number(&q->j, "b_weight", m->weight[TW_SIDE_B][k]);
-		tw_json_key_bool(&q->j, "left_out", m->left_out[k]);
+		tw_json_key_bool(&q->j, "excluded", m->left_out[k]);
 		tw_json_close(&q->j, '}');
 	}
 	tw_json_close(&q->j, ']');
@@ -378,8 +379,8 @@ static void put_stats(
 			        s->high[side] + none);
 		put_interval(&q->j, "change", s->of[TW_SIDE_A] > 0 ? s->change : NAN,
 		        s->change_low + none, s->change_high + none);
-		tw_json_key_bool(&q->j, "enough", s->enough);
-		tw_json_key_bool(&q->j, "sure", s->sure);
+		tw_json_key_bool(&q->j, "enough_traces", s->enough);
+		tw_json_key_bool(&q->j, "significant", s->sure);
 		tw_json_close(&q->j, '}');
 	}
 	tw_json_close(&q->j, '}');
@@ -412,7 +413,7 @@ static void put_mean(
 
 static const char *state_of(const struct tw_compared_method *m)
 {
-	return m->share[TW_SIDE_A] <= 0 ? "new" : m->share[TW_SIDE_B] <= 0 ? "gone" : "both";
+	return m->share[TW_SIDE_A] <= 0 ? "new" : m->share[TW_SIDE_B] <= 0 ? "removed" : "both";
 }
 
 static void put_method(const struct tw_comparison *c, const struct tw_compared_method *m)
@@ -430,7 +431,7 @@ static void put_method(const struct tw_comparison *c, const struct tw_compared_m
 	put_number(&q->j, "a_share", m->share[TW_SIDE_A]);
 	put_number(&q->j, "b_share", m->share[TW_SIDE_B]);
 	put_number(&q->j, "p", m->p);
-	tw_json_key_bool(&q->j, "sure", m->sure);
+	tw_json_key_bool(&q->j, "significant", m->sure);
 	tw_json_close(&q->j, '}');
 }
 
@@ -526,7 +527,7 @@ static enum tw_status put_json(struct tw_comparison *c, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	tw_json_open(j, '{');
-	tw_fleet_put_text(c->q, "sentence", c->sentence);
+	tw_fleet_put_text(c->q, "summary", c->sentence);
 	tw_json_key_bool(j, "comparable", c->mix.traces[0] && c->mix.traces[1]);
 	put_number(j, "error", TW_SKETCH_ERROR);
 	put_side(c, TW_SIDE_A);

@@ -223,7 +223,7 @@ static enum tw_status put(struct tw_comparison *c, struct trees *t, struct tw_er
 	tw_compare_put_tree(j, &t->both);
 	put_column(c, t, at, "a_traces", TW_SIDE_A);
 	put_column(c, t, at, "b_traces", TW_SIDE_B);
-	put_column(c, t, at, "sure", TW_SIDES);
+	put_column(c, t, at, "significant", TW_SIDES);
 	tw_json_close(j, '}');
 	return TW_OK;
 }

@@ -356,7 +356,7 @@ static void put_all(struct answer *a)
 
 	tw_fleet_put_head(q);
 	tw_fleet_put_by(q, a->by);
-	tw_json_key_int(&q->j, "looked", (int64_t)a->looked);
+	tw_json_key_int(&q->j, "examined", (int64_t)a->looked);
 	tw_json_key_int(&q->j, "partial", (int64_t)a->partial);
 	tw_json_key_bool(&q->j, "complete", !a->cut);
 	tw_json_key_int(&q->j, "unreadable", (int64_t)a->unreadable);

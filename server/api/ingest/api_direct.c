@@ -187,10 +187,10 @@ static enum tw_status reply_address(struct tw_req *r, const struct announced *u,
 	}
 	tw_s3_checksum(u->of.sha256, checksum);
 	(void)snprintf(length, sizeof length, "%" PRIu64, u->of.bytes);
-	(void)snprintf(done, sizeof done, "/api/v1/uploads/direct/%s/done", u->of.id);
+	(void)snprintf(done, sizeof done, "/api/v1/uploads/direct/%s/complete", u->of.id);
 	o = json_pack("{ss ss ss s{ss ss} sI ss}", "id", u->of.id, "method", "PUT", "url", url.data,
 	        "headers", "Content-Length", length, "x-amz-checksum-sha256", checksum,
-	        "expires_ms", (json_int_t)u->expires_ms, "done", done);
+	        "expires_ms", (json_int_t)u->expires_ms, "complete_url", done);
 	tw_buf_done(&url);
 	tw_req_set_header(r, "Cache-Control", "no-store");
 	return tw_req_reply_json(r, 201, o, err);
@@ -332,7 +332,7 @@ const struct tw_route tw_routes_direct[] = {
                 .json = announce,
                 .summary = "Creates a URL of the store to which a device uploads a trace directly"},
         {.method = "POST",
-                .path = "/api/v1/uploads/direct/{upload}/done",
+                .path = "/api/v1/uploads/direct/{upload}/complete",
                 .needs = TW_NEED_INGEST,
                 .any_params = true,
                 .roles = TW_ROLE_INGEST,

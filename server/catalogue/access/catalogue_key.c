@@ -141,13 +141,13 @@ static const struct tw_field key_fields[] = {
         KEY(name, "name", "name"),
         TW_FIELD(struct tw_key_row, scope, "scope", "scope", .names = tw_scope_names),
         KEY(created_ms, "created_ms", "created_ms"),
-        KEY(last_seen_ms, "last_seen_ms", "last_seen_ms"),
+        KEY(last_seen_ms, "last_seen_ms", "last_used_ms"),
         KEY(revoked_ms, "revoked_ms", "revoked_ms"),
         KEY(expires_ms, "expires_ms", "expires_ms"),
-        KEY(seen_from, "seen_from", "seen_from"),
+        KEY(seen_from, "seen_from", "last_used_address"),
         KEY(rotated_ms, "rotated_ms", "rotated_ms"),
-        KEY(old_until_ms, "old_until_ms", "old_until_ms"),
-        KEY(old_seen_ms, "old_seen_ms", "old_seen_ms"),
+        KEY(old_until_ms, "old_until_ms", "old_expires_ms"),
+        KEY(old_seen_ms, "old_seen_ms", "old_last_used_ms"),
 };
 const struct tw_fields tw_key_fields = TW_FIELDS(key_fields);
 
@@ -225,7 +225,7 @@ enum tw_status tw_catalogue_key_rotate(struct tw_catalogue *c, const struct tw_k
 		        "itt", old_until_ms, k->project_id, key_id);
 	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"key.rotate", k->project_id, key_id,
-	                .facts = {{"old_until_ms", tw_cat_number(old_until_ms, until)},
+	                .facts = {{"old_expires_ms", tw_cat_number(old_until_ms, until)},
 	                        {"expires_ms", tw_cat_number(k->expires_ms, ends)}}},
 	        err);
 }

@@ -19,7 +19,7 @@ static const struct tw_field hook_fields[] = {
         HOOK(created_ms, "created_ms", "created_ms"),
         HOOK(delivered_ms, "delivered_ms", "delivered_ms"),
         HOOK(failing_ms, "failing_ms", "failing_ms"),
-        HOOK(fails, "fails", "fails"),
+        HOOK(fails, "fails", "consecutive_failures"),
         HOOK(paused_ms, "paused_ms", "paused_ms"),
         HOOK(paused_why, "paused_why", "paused_why"),
         HOOK(waiting,

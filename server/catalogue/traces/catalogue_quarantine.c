@@ -18,7 +18,7 @@ static const struct tw_field row_fields[] = {
         ROW(created_ms, "created_ms", "created_ms"),
         ROW(first_ms, "first_ms", "first_ms"),
         ROW(last_ms, "last_ms", "last_ms"),
-        ROW(deaths, "deaths", "deaths"),
+        ROW(deaths, "deaths", "crashes"),
         ROW(bytes, "upload_bytes", "bytes"),
         ROW(pinned, "pinned<>0 OR kept_for<>''", NULL),
         ROW(spoken_of, "title<>'' OR annotations>0", NULL),

@@ -77,7 +77,7 @@ static const struct tw_field row_fields[] = {
         TW_FIELD(struct tw_trace_row, state, "state", "state", .names = tw_trace_state_names),
         ROW(created_ms, "created_ms", "created_ms"),
         ROW(ready_ms, "ready_ms", "ready_ms"),
-        ROW(tries, "tries", "tries"),
+        ROW(tries, "tries", "attempts"),
         ROW(upload_bytes, "upload_bytes", "upload_bytes"),
         ROW(upload_kept, "upload_kept", "upload_kept"),
         TW_FIELD_OF_GROUP(struct tw_trace_row, meta, &tw_trace_meta_fields, "meta"),

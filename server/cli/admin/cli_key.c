@@ -206,8 +206,8 @@ static enum tw_status print_json(const struct tw_key_row *k, struct tw_err *err)
 	tw_json_key_str(j, "state", tw_str_of(state_of(k)));
 	tw_json_key_str(j, "name", tw_str_of(k->name));
 	tw_json_key_int(j, "expires_ms", k->expires_ms);
-	tw_json_key_int(j, "last_seen_ms", k->last_seen_ms);
-	tw_json_key_str(j, "seen_from", tw_str_of(k->seen_from));
+	tw_json_key_int(j, "last_used_ms", k->last_seen_ms);
+	tw_json_key_str(j, "last_used_address", tw_str_of(k->seen_from));
 	return tw_cli_line_end(&line, err);
 }
 

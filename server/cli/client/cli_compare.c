@@ -97,7 +97,7 @@ static enum tw_status make_query(
 	if (st == TW_OK)
 		st = tw_push_client_query(c->client, q, "tree", "0", err);
 	if (st == TW_OK)
-		st = tw_push_client_query(c->client, q, "only", "sure", err);
+		st = tw_push_client_query(c->client, q, "only", "significant", err);
 	if (st == TW_OK && method)
 		st = tw_push_client_query(c->client, q, "method", method, err);
 	if (st == TW_OK && tw_buf_add(q, "", 1) != TW_OK)
@@ -161,7 +161,7 @@ static int code_of(const struct comparing *c)
 
 static const char *sentence_of(const struct comparing *c)
 {
-	const char *text = json_string_value(json_object_get(c->answer, "sentence"));
+	const char *text = json_string_value(json_object_get(c->answer, "summary"));
 
 	return text ? text : "";
 }

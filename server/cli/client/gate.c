@@ -143,8 +143,8 @@ static struct change stat_of(const struct tw_gate *g, const json_t *subject)
 
 	return (struct change){a, number(s, "b", "value"), scale * number(s, "change", "value"),
 	        scale * number(s, "change", "low"), scale * number(s, "change", "high"),
-	        json_is_true(json_object_get(s, "enough")),
-	        json_is_true(json_object_get(s, "sure"))};
+	        json_is_true(json_object_get(s, "enough_traces")),
+	        json_is_true(json_object_get(s, "significant"))};
 }
 
 static const char *in_unit(double v, bool relative, char out[32])

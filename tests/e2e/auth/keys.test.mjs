@@ -23,7 +23,7 @@ async function made(s, body) {
 const keyOf = async (s, id) => (await s.get('/api/v1/keys', { key: s.admin })).json.keys.find((k) => k.id === id);
 const works = async (s, key) => (await s.get('/api/v1/traces', { key })).status;
 /* As if the time of the old secret were over: its end, and that of the sessions that end with it. */
-const endGrace = (s, id) => s.sql(`UPDATE session SET expires_ms=1 WHERE expires_ms<=(SELECT old_until_ms FROM api_key WHERE key_id='${id}'); UPDATE api_key SET old_until_ms=1 WHERE key_id='${id}'`);
+const endGrace = (s, id) => s.sql(`UPDATE session SET expires_ms=1 WHERE expires_ms<=(SELECT old_expires_ms FROM api_key WHERE key_id='${id}'); UPDATE api_key SET old_expires_ms=1 WHERE key_id='${id}'`);
 const rotate = (s, id, body) => s.ask('POST', `/api/v1/keys/${id}/rotate`, { key: s.admin, body: json(body) });
 
 test('a key ends when it said it would, and its sessions with it', async (t) => {
@@ -79,22 +79,22 @@ test('ends that make no sense are refused', async (t) => {
 test('a rotated key has two secrets for a time, and tells whether the old one is used', async (t) => {
 	const s = await startServer(t);
 	const k = await made(s, { name: 'field', scope: 'read' });
-	assert.equal((await keyOf(s, k.id)).last_seen_ms, 0);
+	assert.equal((await keyOf(s, k.id)).last_used_ms, 0);
 	assert.equal(await works(s, k.key), 200);
 	const first = await keyOf(s, k.id);
-	assert.ok(Math.abs(first.last_seen_ms - Date.now()) < 60_000);
-	assert.equal(first.seen_from, '127.0.0.1');
+	assert.ok(Math.abs(first.last_used_ms - Date.now()) < 60_000);
+	assert.equal(first.last_used_address, '127.0.0.1');
 	const r = await rotate(s, k.id, { grace_s: 3600 });
 	assert.equal(r.status, 200, r.text);
 	assert.equal(r.json.id, k.id, 'the key is the same');
 	assert.notEqual(r.json.key, k.key);
 	assert.match(r.json.key, /^twr_/);
 	assert.equal(await works(s, r.json.key), 200);
-	assert.equal((await keyOf(s, k.id)).old_seen_ms, 0, 'nobody used the old one since');
+	assert.equal((await keyOf(s, k.id)).old_last_used_ms, 0, 'nobody used the old one since');
 	assert.equal(await works(s, k.key), 200, 'the old one works on');
-	assert.ok((await keyOf(s, k.id)).old_seen_ms >= (await keyOf(s, k.id)).rotated_ms, 'somebody still has it');
+	assert.ok((await keyOf(s, k.id)).old_last_used_ms >= (await keyOf(s, k.id)).rotated_ms, 'somebody still has it');
 	const row = await keyOf(s, k.id);
-	assert.equal(row.old_until_ms, r.json.old_until_ms);
+	assert.equal(row.old_expires_ms, r.json.old_expires_ms);
 	endGrace(s, k.id);
 	assert.equal(await works(s, r.json.key), 200);
 	const over = await s.get('/api/v1/traces', { key: k.key });
@@ -112,7 +112,7 @@ test('a second rotation ends the first secret at once, revoking ends both', asyn
 	assert.equal(await works(s, three.key), 200);
 	const row = await keyOf(s, k.id);
 	assert.ok(row.expires_ms > Date.now());
-	assert.equal(row.old_until_ms, row.expires_ms, 'a week, but not longer than it had');
+	assert.equal(row.old_expires_ms, row.expires_ms, 'a week, but not longer than it had');
 	assert.equal((await s.ask('DELETE', `/api/v1/keys/${k.id}`, { key: s.admin })).status, 204);
 	for (const { key } of [two, three]) {
 		const gone = await s.get('/api/v1/traces', { key });

@@ -30,7 +30,7 @@ async function fleet() {
 	}
 	await until(async () => {
 		const { json } = await server.get('/api/v1/fleet/findings?app=found');
-		return json?.looked === VERSIONS.length * EACH && json.rules.length === 2 && json.rules[0].causes.every((c) => c.resolved) ? true : undefined;
+		return json?.examined === VERSIONS.length * EACH && json.rules.length === 2 && json.rules[0].causes.every((c) => c.resolved) ? true : undefined;
 	}, 'detectors looked at all', 120);
 }
 let made;

@@ -46,7 +46,7 @@ test('one life for both: states, counts, bulk, and what is refused', async () =>
 	const mine = await inbox({ owner: 'ann', state: 'acknowledged' });
 	assert.deepEqual(mine.items.map((i) => i.id).sort(), two.map((i) => i.id).sort());
 	assert.equal((await inbox()).counts.new, all.counts.new - 2);
-	assert.equal((await server.get(`/api/v1/regression/${two[0].id}`)).json.status, 'acknowledged', 'one figure everywhere');
+	assert.equal((await server.get(`/api/v1/regressions/${two[0].id}`)).json.status, 'acknowledged', 'one figure everywhere');
 	assert.equal((await server.get(`/api/v1/anr/groups/${groups[0].id}`)).json.owner, 'ann');
 	await answer({ items: [two[1]], muted_until_ms: Date.now() + 3600_000 });
 	assert.deepEqual((await inbox({ state: 'muted' })).items.map((i) => i.id), [two[1].id]);

@@ -89,7 +89,7 @@ test('the page opens with the two newest versions compared and says what the ser
 	await page.waitForSelector('.verdict-line >> text=/slower .*Repo.load/');
 	await whole(page);
 	const v = await answer();
-	assert.equal(await page.locator('.verdict-line').innerText(), v.sentence);
+	assert.equal(await page.locator('.verdict-line').innerText(), v.summary);
 	assert.equal(await page.title(), 'Compare · tracewell');
 	for (const [side, label] of [['A', '8.3.0'], ['B', '8.3.1']]) assert.match(await page.locator(`section[aria-label="Side ${side}"]`).innerText(), new RegExp(`${label}[^]*${EACH}\\s*traces`));
 	assert.match(await page.locator('section[aria-label="Device mix"]').innerText(), /B is weighted by A’s device mix/);

@@ -80,7 +80,7 @@ describe('templates', { concurrency: 2 }, () => {
 		const [first] = templates(s);
 		process.kill(first, 'SIGKILL');
 		const trace = await s.trace(sampleTrace(36));
-		assert.deepEqual([trace.state, trace.tries], ['ready', 1]);
+		assert.deepEqual([trace.state, trace.attempts], ['ready', 1]);
 		const [second] = templates(s);
 		assert.ok(second && second !== first);
 	});
@@ -91,7 +91,7 @@ describe('templates', { concurrency: 2 }, () => {
 		const [first] = templates(s);
 		process.kill(first, 'SIGSTOP');
 		const trace = await s.trace(sampleTrace(38));
-		assert.deepEqual([trace.state, trace.tries], ['ready', 1]);
+		assert.deepEqual([trace.state, trace.attempts], ['ready', 1]);
 		assert.ok(gone(first));
 		assert.equal(started(s).length, 2);
 	});
@@ -100,7 +100,7 @@ describe('templates', { concurrency: 2 }, () => {
 		const s = await startServer(t, { env: { TRACEWELL_CRASH_AT: 'decoder_copied' } });
 		for (const seed of [39, 40]) {
 			const trace = await s.trace(sampleTrace(seed));
-			assert.deepEqual([trace.state, trace.tries], ['ready', 1]);
+			assert.deepEqual([trace.state, trace.attempts], ['ready', 1]);
 		}
 		assert.equal(started(s).length, 2);
 		assert.doesNotMatch(s.log, /put_off/);

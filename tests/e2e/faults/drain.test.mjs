@@ -54,7 +54,7 @@ test('a decode under way is finished before the end', async (t) => {
 	assert.match(s.log, /event=stopped/);
 	await s.start();
 	assert.equal((await s.decoded(id)).state, 'ready');
-	assert.equal((await s.decoded(id)).tries, 1);
+	assert.equal((await s.decoded(id)).attempts, 1);
 });
 
 test('a second signal ends the wait', async (t) => {

@@ -311,7 +311,7 @@ async function keysOf(s, data, env) {
 }
 
 /* Not in a record: which key sent it; when it was decoded again. */
-const comparable = (all) => JSON.parse(JSON.stringify(all, (name, value) => (['key_id', 'tries'].includes(name) && typeof value !== 'object' ? undefined : value)));
+const comparable = (all) => JSON.parse(JSON.stringify(all, (name, value) => (['key_id', 'attempts'].includes(name) && typeof value !== 'object' ? undefined : value)));
 
 async function compare(t, data, { first }, options, lose) {
 	let s = await serve(t, data, options);

@@ -47,7 +47,7 @@ describe('decoders that cannot write', { skip: !fs.existsSync(shim) && `no ${shi
 			for (const id of ids) {
 				const now = await trace(id);
 				assert.ok(now.state === 'queued' || now.state === 'decoding', JSON.stringify(now));
-				assert.ok(now.tries <= 1, `tries: ${now.tries}`);
+				assert.ok(now.attempts <= 1, `attempts: ${now.attempts}`);
 			}
 			const early = await s.get(`/api/v1/traces/${ids[0]}/flame`);
 			assert.equal(early.status, 409);
@@ -65,7 +65,7 @@ describe('decoders that cannot write', { skip: !fs.existsSync(shim) && `no ${shi
 				}, 'ready once it is over', 40);
 				assert.equal(ready.error, null);
 				assert.equal(ready.summary.slices, 60);
-				assert.equal(ready.tries, 1);
+				assert.equal(ready.attempts, 1);
 			}
 			assert.deepEqual(s.spool(), []);
 		});

@@ -40,13 +40,13 @@ describe('quarantine', { concurrency: 2 }, () => {
 			const [one, ...more] = await listed(s);
 			assert.equal(more.length, 0);
 			assert.equal(one.id, trace.id);
-			assert.deepEqual([one.reason, one.signal, one.deaths, one.bytes, one.app, one.state], [reason, signal, deaths, body.length, 'com.app', 'failed']);
+			assert.deepEqual([one.reason, one.signal, one.crashes, one.bytes, one.app, one.state], [reason, signal, deaths, body.length, 'com.app', 'failed']);
 			assert.equal(one.message, trace.error.message);
 			assert.ok(one.first_ms >= one.created_ms && one.last_ms >= one.first_ms);
 			assert.deepEqual(one.parts, [{ part: 'trace', bytes: body.length }]);
 			assert.match(s.log, new RegExp(`event=quarantined trace=${trace.id} reason=${reason} signal=${signal}`));
 			assert.equal(await number(s, `tracewell_decoder_deaths_totalreason="${reason}"`), deaths);
-			assert.equal(trace.tries, deaths);
+			assert.equal(trace.attempts, deaths);
 			assert.equal(await number(s, 'tracewell_quarantine_traces'), 1);
 			assert.equal(await number(s, 'tracewell_quarantine_bytes'), body.length);
 		});
@@ -81,7 +81,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 		const failed = await s.decoded(id);
 		assert.equal(failed.state, 'failed');
 		assert.match(failed.error.message, /cannot be read from storage/);
-		assert.equal(failed.tries, 3);
+		assert.equal(failed.attempts, 3);
 		assert.doesNotMatch(s.log, /outcome=put_off/, 'no pause for the others');
 	});
 
@@ -117,7 +117,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 		const { id } = await s.trace(sampleTrace(43));
 		const retry = () => s.ask('POST', `/api/v1/quarantine/${id}`, { key: s.admin });
 		assert.equal((await retry()).status, 202);
-		const again = await until(async () => (await listed(s)).find((q) => q.deaths === 4), 'a second end');
+		const again = await until(async () => (await listed(s)).find((q) => q.crashes === 4), 'a second end');
 		assert.ok(again.last_ms > again.first_ms);
 
 		await restart(s, {});

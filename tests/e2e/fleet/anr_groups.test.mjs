@@ -172,8 +172,8 @@ test('a fleet of known causes', async (t) => {
 		const merged = json.groups.find((g) => g.name === 'All');
 		assert.equal(merged.count, ring.count);
 		const after = (await s.get(`/api/v1/anr/groups/${merged.key}`)).json;
-		assert.equal(after.exemplars.find((e) => e.trace === one.exemplars[0].trace)?.there ?? false, false);
-		assert.ok(after.exemplars[0].there, 'those that are there come first');
+		assert.equal(after.exemplars.find((e) => e.trace === one.exemplars[0].trace)?.exists ?? false, false);
+		assert.ok(after.exemplars[0].exists, 'those that are there come first');
 	});
 });
 

@@ -42,7 +42,7 @@ test('tables, queries and dashboard', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE 
 	let now;
 	await until(async () => {
 		now = (await s.get('/api/v1/fleet/findings?scenario=cold_start')).json;
-		return now.traces === N && now.looked === N && now.pending === 0 ? true : undefined;
+		return now.traces === N && now.examined === N && now.pending === 0 ? true : undefined;
 	}, () => `all counted and inspected: ${JSON.stringify({ ...now, rules: undefined })}`);
 	await until(async () => (Number((await ask("SELECT uniqExact(trace) FROM anrs WHERE kind != ''"))[0][0]) === anrs.length ? true : undefined), 'copies of the ANRs');
 

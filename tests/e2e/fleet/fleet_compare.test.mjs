@@ -58,16 +58,16 @@ test('two sides of a fleet', async (t) => {
 		const truth = 0.25 * mean(of('8.3.1', true)) + 0.75 * mean(of('8.3.1', false));
 		near(load.self_ns.a, mean(fleet.filter((x) => x.version === '8.3.0')), 0.001);
 		near(load.self_ns.b, truth, 0.001);
-		assert.ok(load.sure && load.self_ns.change.low > 0 && load.self_ns.change.low < load.self_ns.change.value && load.self_ns.change.high > load.self_ns.change.value);
+		assert.ok(load.significant && load.self_ns.change.low > 0 && load.self_ns.change.low < load.self_ns.change.value && load.self_ns.change.high > load.self_ns.change.value);
 		const { p50 } = cold.stats;
-		assert.ok(p50.sure && p50.enough);
+		assert.ok(p50.significant && p50.enough_traces);
 		assert.ok(p50.change.value > 0.2 && p50.change.value < 0.5, `${p50.change.value}: not the threefold of the raw mix`);
 		assert.ok(p50.change.low <= p50.change.value && p50.change.value <= p50.change.high);
-		assert.match(json.sentence, /^p\d+ of cold_start is [\d.]+ % slower \(.* → .*, 95 % sure it is between \+.* and \+.*\), most of it in com\.app\.Repo\.load\.$/);
+		assert.match(json.summary, /^p\d+ of cold_start is [\d.]+ % slower \(.* → .*, 95 % sure it is between \+.* and \+.*\), most of it in com\.app\.Repo\.load\.$/);
 		assert.equal(json.methods.find((m) => m.name === 'com.app.New.path').state, 'new');
-		assert.equal(json.methods.find((m) => m.name === 'com.app.Old.path').state, 'gone');
-		assert.equal(json.methods.find((m) => m.name === 'com.app.Db.query').sure, false, 'what stayed is not sure');
-		assert.deepEqual([json.counts.new, json.counts.gone], [1, 1]);
+		assert.equal(json.methods.find((m) => m.name === 'com.app.Old.path').state, 'removed');
+		assert.equal(json.methods.find((m) => m.name === 'com.app.Db.query').significant, false, 'what stayed is not sure');
+		assert.deepEqual([json.counts.new, json.counts.removed], [1, 1]);
 		const raw = (await compare(s, 'a=8.3.0&b=8.3.1&mix=none&tree=0')).json;
 		assert.ok(!raw.mix.corrected && raw.mix.note === '' && raw.tree === undefined);
 		assert.ok(raw.scenarios[0].stats.mean.change.value > 1, 'without, devices are taken for the version');
@@ -79,8 +79,8 @@ test('two sides of a fleet', async (t) => {
 		const at = (method) => tree.method.findIndex((m) => name.get(m) === method);
 		const load = at('com.app.Repo.load');
 		near(tree.b_ns[load] / tree.b_of_traces / (tree.a_ns[load] / tree.a_of_traces), SLOWER, 0.03);
-		assert.equal(tree.sure[load], 1);
-		assert.equal(tree.sure[at('com.app.Db.query')], 0);
+		assert.equal(tree.significant[load], 1);
+		assert.equal(tree.significant[at('com.app.Db.query')], 0);
 		assert.equal(tree.b_ns[at('com.app.Old.path')], 0);
 		assert.equal(tree.a_ns[at('com.app.New.path')], 0);
 		assert.equal(tree.a_traces[load], 40);
@@ -92,14 +92,14 @@ test('two sides of a fleet', async (t) => {
 		assert.equal(os.mix.corrected, false, 'no class in common');
 		assert.match(os.mix.note, /no class of devices in common, so another mix of devices could not be corrected for/);
 		const one = (await compare(s, `a=trace:${ids[1]}&b=trace:${ids[41]}`)).json;
-		assert.match(one.sentence, /one trace on each side/);
-		assert.ok(one.methods.every((m) => !m.sure && m.self_ns.change.low === null));
+		assert.match(one.summary, /one trace on each side/);
+		assert.ok(one.methods.every((m) => !m.significant && m.self_ns.change.low === null));
 		const load = one.methods.find((m) => m.name === 'com.app.Repo.load');
 		assert.equal(load.total_ns.a, fleet[1].load);
 		assert.equal(load.total_ns.b, fleet[41].load);
 		const method = (await compare(s, 'a=8.3.0&b=8.3.1&method=com.app.Repo.load&tree=0')).json.method;
 		assert.deepEqual([method.a_share, method.b_share], [1, 1]);
-		assert.ok(method.stats.p50.sure);
+		assert.ok(method.stats.p50.significant);
 	});
 
 	await t.test('as Markdown, the same each time', async () => {
@@ -113,7 +113,7 @@ test('two sides of a fleet', async (t) => {
 	await t.test('what is no answer is said in words', async () => {
 		const none = (await compare(s, 'a=8.3.0&b=not%20semver')).json;
 		assert.equal(none.comparable, false);
-		assert.match(none.sentence, /B \(not semver\) has no traces/);
+		assert.match(none.summary, /B \(not semver\) has no traces/);
 		for (const [query, status, words] of [['', 400, /A and B are the same/], ['a=1&b=1', 400, /say what differs/], ['a=1&b=2&colour=red', 400, /no parameter colour/], ['a=1&b=2&mix=x', 400, /mix/],
 			['a=1&b=2&a.class=huge', 400, /class/], ['a=trace:01ABC&b=8.3.0', 404, /./], ['a=1&b=2&only=x', 400, /only/], ['a=1&b=2&format=pdf', 400, /format/]]) {
 			const answer = await compare(s, query);
@@ -121,7 +121,7 @@ test('two sides of a fleet', async (t) => {
 			assert.match(answer.json.error.message, words);
 		}
 		const stranger = (await s.get('/api/v1/fleet/compare?a=8.3.0&b=8.3.1', { key: s.key('read', 'other') })).json;
-		assert.match(stranger.sentence, /Neither side has traces/);
+		assert.match(stranger.summary, /Neither side has traces/);
 	});
 
 	await t.test('the gate: passes, fails, lacks data, is misused, has no server', async () => {

@@ -41,7 +41,7 @@ async function send(s, x, i) {
 const ask = async (s, query = '') => (await s.get(`/api/v1/fleet/findings?${query}`)).json;
 const settled = (s, n, ok = () => true, query = '') => until(async () => {
 	const f = await ask(s, query);
-	return f.looked === n && f.pending === 0 && ok(f) ? f : undefined;
+	return f.examined === n && f.pending === 0 && ok(f) ? f : undefined;
 }, `${n} traces looked at`, 60);
 /* Names are given by a stage of their own. */
 const isNamed = (f) => f.rules.every((r) => r.causes.every((c) => c.resolved));
@@ -79,7 +79,7 @@ test('findings of a fleet', async (t) => {
 
 	await t.test('a filter, a dimension and a label leave their own', async () => {
 		assert.deepEqual((await ask(s, 'version_name=2.0')).rules.map((r) => [r.id, r.traces]), [['preferences', 4], ['json', 4]]);
-		assert.equal((await ask(s, 'version_name=2.0')).looked, 4);
+		assert.equal((await ask(s, 'version_name=2.0')).examined, 4);
 		const label = of(await ask(s, 'by=label%3Aflavour'), 'preferences');
 		assert.deepEqual(label.groups.map((g) => [g.key, g.values, g.of_traces, g.traces]), [['beta', 1, 3, 3], ['stable', 1, 10, 7]]);
 		assert.equal(of(await ask(s, 'label=flavour%3Dbeta'), 'preferences').traces, 3);
@@ -96,7 +96,7 @@ test('findings of a fleet', async (t) => {
 			assert.match(answer.json.error.message, words);
 		}
 		const stranger = (await s.get('/api/v1/fleet/findings', { key: s.key('read', 'other') })).json;
-		assert.deepEqual([stranger.looked, stranger.rules], [0, []]);
+		assert.deepEqual([stranger.examined, stranger.rules], [0, []]);
 	});
 
 	await t.test('a deleted trace is taken out', async () => {

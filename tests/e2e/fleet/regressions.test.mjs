@@ -38,11 +38,11 @@ test('a version that is slower', async (t) => {
 			const evidence = (await s.get(`/api/v1/traces/${id}`)).json;
 			assert.equal(evidence.kept_for, 'regression');
 		}
-		assert.deepEqual((await s.get(`/api/v1/regression/${found.id}`)).json, found);
+		assert.deepEqual((await s.get(`/api/v1/regressions/${found.id}`)).json, found);
 	});
 
 	await t.test('its days are told, with intervals, for both versions and all', async () => {
-		const trend = (await s.get(`/api/v1/regression/${found.id}/trend`)).json;
+		const trend = (await s.get(`/api/v1/regressions/${found.id}/trend`)).json;
 		assert.deepEqual([trend.metric, trend.change_ms, trend.versions_total], ['self', found.day_ms, 2]);
 		assert.deepEqual(trend.lines.map((l) => [l.version, l.points.map((p) => p.traces)]), [[null, [70]], ['8.3.0', [35]], ['8.3.1', [35]]]);
 		assert.deepEqual(trend.versions.map((v) => [v.version, v.day_ms, v.traces]), [['8.3.0', found.day_ms, 35], ['8.3.1', found.day_ms, 35]]);
@@ -53,11 +53,11 @@ test('a version that is slower', async (t) => {
 			assert.deepEqual([p.p95.low_ns, p.p95.high_ns], [null, null], 'which their p95 has not');
 		}
 		const whole = (await list()).find((r) => !r.method);
-		const lengths = (await s.get(`/api/v1/regression/${whole.id}/trend`)).json;
+		const lengths = (await s.get(`/api/v1/regressions/${whole.id}/trend`)).json;
 		assert.deepEqual([lengths.metric, lengths.lines[0].points[0].traces], ['duration', 70]);
 		assert.ok(lengths.lines[1].points[0].p50.ns > base.p50.ns);
-		assert.equal((await s.get('/api/v1/regression/01AAAAAAAAAAAAAAAAAAAAAAAA/trend')).status, 404);
-		assert.equal((await s.get(`/api/v1/regression/${found.id}/trend`, { key: s.key('read', 'another') })).status, 404);
+		assert.equal((await s.get('/api/v1/regressions/01AAAAAAAAAAAAAAAAAAAAAAAA/trend')).status, 404);
+		assert.equal((await s.get(`/api/v1/regressions/${found.id}/trend`, { key: s.key('read', 'another') })).status, 404);
 	});
 
 	await t.test('evidence stays as long as the regression is open, however long unseen, and no longer', async () => {
@@ -67,11 +67,11 @@ test('a version that is slower', async (t) => {
 		await look();
 		assert.equal(await kept(other), 'regression', 'open, unseen for 200 days');
 		const gone = (await list()).find((r) => r.app === 'gone');
-		await ask('PATCH', `regression/${gone.id}`, { status: 'fixed' });
+		await ask('PATCH', `regressions/${gone.id}`, { status: 'fixed' });
 		await look();
 		assert.equal(await kept(other), '', 'fixed');
 		assert.equal(await kept(gone.after_trace), 'regression', 'which another one needs');
-		await ask('PATCH', `regression/${gone.id}`, { status: 'open' });
+		await ask('PATCH', `regressions/${gone.id}`, { status: 'open' });
 		await look();
 		assert.equal(await kept(other), 'regression', 'open again');
 		s.sql("UPDATE regression SET last_ms=last_ms-34560000000 WHERE app='gone'");
@@ -81,13 +81,13 @@ test('a version that is slower', async (t) => {
 	});
 
 	await t.test('people own it, mute it and close it', async () => {
-		const said = await ask('PATCH', `regression/${found.id}`, { owner: 'ann', note: 'the\ncache', status: 'acknowledged' });
+		const said = await ask('PATCH', `regressions/${found.id}`, { owner: 'ann', note: 'the\ncache', status: 'acknowledged' });
 		assert.deepEqual([said.status, said.json.owner, said.json.note, said.json.status], [200, 'ann', 'the\ncache', 'acknowledged']);
 		assert.deepEqual((await list('?owner=ann')).map((r) => r.id), [found.id]);
-		await ask('PATCH', `regression/${found.id}`, { muted_until_ms: Date.now() + 86_400_000 });
+		await ask('PATCH', `regressions/${found.id}`, { muted_until_ms: Date.now() + 86_400_000 });
 		assert.equal((await list()).length, 1);
 		assert.equal((await list('?muted=true')).length, 2);
-		await ask('PATCH', `regression/${found.id}`, { muted_until_ms: 0, status: 'fixed', fixed_in: '8.3.2' });
+		await ask('PATCH', `regressions/${found.id}`, { muted_until_ms: 0, status: 'fixed', fixed_in: '8.3.2' });
 		await look();
 		assert.deepEqual((await list('?status=fixed')).map((r) => [r.id, r.fixed_in]), [[found.id, '8.3.2']]);
 		assert.equal((await list('?status=all&method=com.app.Repo.load')).length, 1);
@@ -101,14 +101,14 @@ test('a version that is slower', async (t) => {
 		}
 		for (const [method, path, body, words] of [
 			['PUT', 'regressions/rules', { speed: 1 }, /no rule speed/], ['PUT', 'regressions/rules', { certainty: 0 }, /certainty is standard errors/],
-			['PUT', 'regressions/rules', { window_days: 4, least_days: 3 }, /at least twice/], ['PATCH', `regression/${found.id}`, { app: 'x' }, /nothing else/],
-			['PATCH', `regression/${found.id}`, { status: 'great' }, /status/], ['PATCH', `regression/${found.id}`, { muted_until_ms: -1 }, /since 1970/]]) {
+			['PUT', 'regressions/rules', { window_days: 4, least_days: 3 }, /at least twice/], ['PATCH', `regressions/${found.id}`, { app: 'x' }, /nothing else/],
+			['PATCH', `regressions/${found.id}`, { status: 'great' }, /status/], ['PATCH', `regressions/${found.id}`, { muted_until_ms: -1 }, /since 1970/]]) {
 			const answer = await ask(method, path, body);
 			assert.equal(answer.status, 400, answer.text);
 			assert.match(answer.json.error.message, words);
 		}
 		assert.equal((await ask('PATCH', 'regression/01AAAAAAAAAAAAAAAAAAAAAAAA', { owner: 'x' })).status, 404);
-		assert.equal((await s.get(`/api/v1/regression/${found.id}`, { key: s.key('read', 'other') })).status, 404);
+		assert.equal((await s.get(`/api/v1/regressions/${found.id}`, { key: s.key('read', 'other') })).status, 404);
 	});
 });
 
@@ -136,14 +136,14 @@ test('a method that the version before did not have', async (t) => {
 	assert.deepEqual([r.method, r.base, r.head, r.before_ns, r.status, r.traces_before, r.traces_after, r.before_trace], ['com.app.Cache.warm', '1.9', '2.0', 0, 'open', EACH, EACH, null]);
 	assert.ok(Math.abs(r.share - (EACH - 2) / EACH) < 1e-5 && Math.abs(r.after_ns - 518_000) < 15_000 && r.low < r.change && r.change < r.high && Math.abs(r.change - 0.27) < 0.03, JSON.stringify(r));
 	assert.equal((await s.get(`/api/v1/traces/${r.after_trace}`)).json.kept_for, 'regression');
-	const issue = (await s.get(`/api/v1/regression/${r.id}/issue`)).json;
+	const issue = (await s.get(`/api/v1/regressions/${r.id}/issue`)).json;
 	assert.match(JSON.stringify(issue), /com\.app\.Cache\.warm in open is new since 2\.0/);
 	assert.match(JSON.stringify(issue), /at the median in 94 % of traces/);
-	await s.ask('PATCH', `/api/v1/regression/${r.id}`, { key: s.write, body: JSON.stringify({ status: 'acknowledged', owner: 'ann', muted_until_ms: Date.now() + 60_000_000 }) });
+	await s.ask('PATCH', `/api/v1/regressions/${r.id}`, { key: s.write, body: JSON.stringify({ status: 'acknowledged', owner: 'ann', muted_until_ms: Date.now() + 60_000_000 }) });
 	await lookAt(s);
 	assert.deepEqual((await list()).length, 0, 'muted');
 	const again = (await s.get('/api/v1/regressions?status=all&muted=true')).json.regressions.filter((x) => x.kind === 'new');
 	assert.deepEqual(again.map((x) => [x.id, x.status, x.owner]), [[r.id, 'acknowledged', 'ann']]);
-	const trend = (await s.get(`/api/v1/regression/${r.id}/trend`)).json;
+	const trend = (await s.get(`/api/v1/regressions/${r.id}/trend`)).json;
 	assert.deepEqual(trend.lines.map((l) => [l.version, l.points.map((p) => [p.of_traces, p.traces])]), [[null, [[2 * EACH, EACH - 2]]], ['1.9', []], ['2.0', [[EACH, EACH - 2]]]]);
 });

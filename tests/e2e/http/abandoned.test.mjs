@@ -58,7 +58,7 @@ test('queries of clients that closed the connection', { timeout: 400_000 }, asyn
 		/* it waits for the one thread until its client has left */
 		const statement = await post(`/api/v1/traces/${id}/sql`, JSON.stringify({ sql: 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c' }));
 		await until(async () => ((await open()) === 2 ? true : undefined), 'the statement begun');
-		const attempt = await post('/api/v1/detectors/try', JSON.stringify({ trace: id, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['/x/'], threads: 'all', threshold_ms: 0 }] }));
+		const attempt = await post('/api/v1/detectors/preview', JSON.stringify({ trace: id, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['/x/'], threads: 'all', threshold_ms: 0 }] }));
 		await until(async () => ((await open()) === 3 ? true : undefined), 'the attempt waits');
 		attempt.destroy();
 		statement.destroy();

@@ -87,7 +87,7 @@ test('description, routes and answers agree', async (t) => {
 	const hook = (await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: JSON.stringify({ url: 'https://hooks.invalid/x' }) })).json.id;
 	const { delivery } = (await s.ask('POST', `/api/v1/webhooks/${hook}/test`, { key: s.admin })).json;
 	const { id: rule } = (await s.ask('POST', '/api/v1/alerts/rules', { key: s.write, body: JSON.stringify({ name: 'long', kind: 'duration', limit: 0.000001, least: 1 }) })).json;
-	assert.equal((await s.ask('POST', '/api/v1/alerts/look', { key: s.write })).status, 200);
+	assert.equal((await s.ask('POST', '/api/v1/alerts/evaluate', { key: s.write })).status, 200);
 	const some = { rule, hook, delivery: String(delivery), annotation: note.json.id, name: 'ann', kind: 'csv', ticket: ticket.json.path.split('/').at(-2), file: 'x.csv', id: trace.id, build_id: 'b1', chunk: String(chunks[0].chunk), part: 'trace', regression, key: hung.key };
 	const query = { column: 'app', name: 'com.example.app.Class0.method1', q: 'a', thread: '4000', ids: trace.id, a: trace.id, b: trace.id };
 	const asked = { method: 'com.example.app.Class0.method1' };
@@ -106,7 +106,7 @@ test('description, routes and answers agree', async (t) => {
 		set_capture_rules: JSON.stringify({ valid_s: 600, rules: [{ name: 'cold', scenario: 'cold_start', share: 0.5, per_day: 10, where: { os: ['14'] }, record: { max_seconds: 5 } }] }),
 		set_regression_rules: JSON.stringify({ least_days: 1 }),
 		make_alert_rule: JSON.stringify({ name: 'start', kind: 'duration', limit: 800 }),
-		try_alert_rule: JSON.stringify({ kind: 'duration', limit: 800, least: 1 }),
+		preview_alert_rule: JSON.stringify({ kind: 'duration', limit: 800, least: 1 }),
 		change_alert_rule: JSON.stringify({ limit: 900 }),
 		answer_inbox: JSON.stringify({ items: [{ kind: 'anr', id: hung.key }], owner: 'ann' }),
 		trace_sql: JSON.stringify({ sql: 'SELECT name, dur_ns FROM slice', limit: 3 }),
@@ -118,7 +118,7 @@ test('description, routes and answers agree', async (t) => {
 		set_digest_settings: JSON.stringify({ every: 'weekly', hour: 7, weekday: 1, webhook: true, mail: [] }),
 		set_anr_rules: JSON.stringify({ version: 0, rules: [{ do: 'merge', name: 'x', frame: '/^a/', lock: 'a.T', kind: 'lock', groups: [hung.key], on: false }] }),
 		set_detectors: JSON.stringify({ version: 0, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['com.example'], threshold_ms: 0.001 }], frames: { slow_ms: 8 } }),
-		try_detectors: JSON.stringify({ trace: trace.id, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['com.example'], notes: ['io'], threads: 'all', threshold_ms: 0, severity: 'info', says: 'x', on: true }] }),
+		preview_detectors: JSON.stringify({ trace: trace.id, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['com.example'], notes: ['io'], threads: 'all', threshold_ms: 0, severity: 'info', says: 'x', on: true }] }),
 		set_fleet_labels: JSON.stringify({ labels: ['device'] }),
 		set_frames: JSON.stringify({ framework: ['com.vendor'] }),
 		make_project: JSON.stringify({ name: 'one more' }),

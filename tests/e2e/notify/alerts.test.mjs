@@ -22,7 +22,7 @@ async function add(s, rule) {
 	return made.json;
 }
 async function look(s) {
-	const a = await ask(s, 'POST', 'alerts/look');
+	const a = await ask(s, 'POST', 'alerts/evaluate');
 	assert.equal(a.status, 200, a.text);
 	assert.equal(a.json.partial, false);
 	return a.json.figures;
@@ -105,7 +105,7 @@ test('a budget is reported once per version, by webhook, mail and inbox, with on
 test('a rule is tried before it is saved', async (t) => {
 	const s = await startServer(t, { args: ARGS });
 	await sendSlower(s, 6);
-	const attempt = (rule, key = s.read) => s.ask('POST', '/api/v1/alerts/try', { key, body: JSON.stringify(rule) });
+	const attempt = (rule, key = s.read) => s.ask('POST', '/api/v1/alerts/preview', { key, body: JSON.stringify(rule) });
 	const p95s = [await p95(s, '8.3.0') / 1e6, await p95(s, '8.3.1') / 1e6];
 	const draft = { kind: 'duration', app: 'shop', scenario: 'slower', limit: (p95s[0] + p95s[1]) / 2, least: 5 };
 	const tried = await attempt(draft);
@@ -261,7 +261,7 @@ for (const step of ['alert_figures', 'alert_stored'])
 		s.env = { TRACEWELL_CRASH_AT: step };
 		await s.start();
 		await add(s, { kind: 'duration', limit: 0.0001 });
-		await ask(s, 'POST', 'alerts/look').catch(() => null);
+		await ask(s, 'POST', 'alerts/evaluate').catch(() => null);
 		assert.equal((await s.ended).signal, 'SIGKILL');
 		s.env = {};
 		await s.start();

@@ -33,7 +33,7 @@ test('a digest is told once a period, by webhook and by mail, across restarts', 
 		const { json: d } = await s.get('/api/v1/digest');
 		assert.deepEqual(Object.values(d.days).map((ms) => ms / (24 * HOUR_MS) - today), [-1, -1, -8, -8]);
 		assert.deepEqual(Object.values((await s.get('/api/v1/digest?days=7')).json.days).map((ms) => ms / (24 * HOUR_MS) - today), [-7, -1, -14, -8]);
-		assert.deepEqual([d.project.name, d.quiet, d.found.total, d.returned.total, d.open.total, d.ingest.accepted, d.ingest.failed], ['test', false, 2, 0, 0, 24, 0]);
+		assert.deepEqual([d.project.name, d.empty, d.found.total, d.returned.total, d.open.total, d.ingest.accepted, d.ingest.failed], ['test', false, 2, 0, 0, 24, 0]);
 		assert.deepEqual(d.found.list.map((x) => x.method).sort(), ['', 'com.app.Repo.load']);
 		assert.equal(d.scenarios[0].scenario, 'slower');
 		assert.ok(d.scenarios[0].p95_ns >= d.scenarios[0].p50_ns && d.scenarios[0].traces === 24);
@@ -128,7 +128,7 @@ test('a digest for which there is no time says that something is left out', asyn
 		const a = await s.get('/api/v1/digest');
 		return a.status === 200 && a.json.partial ? a.json : undefined;
 	}, 'one that is cut');
-	assert.deepEqual([d.quiet, d.methods, d.scenarios], [false, [], []]);
+	assert.deepEqual([d.empty, d.methods, d.scenarios], [false, [], []]);
 	await until(async () => (/some of it is left out/.test((await s.get('/api/v1/digest?for=text')).text) ? true : undefined), 'its text, when it is cut as well');
 });
 
@@ -177,7 +177,7 @@ test('a mailbox that is refused costs the others nothing, a mail server that doe
 	mail.silent.add('QUIT');
 	toMail(s, 1);
 	const one = await ended(1);
-	assert.deepEqual([one.state, one.tries, one.log[0].error], ['delivered', 1, '']);
+	assert.deepEqual([one.state, one.attempts, one.log[0].error], ['delivered', 1, '']);
 	assert.deepEqual(mail.mails.map((m) => m.to), [['ann@example.com', 'bob@example.com']]);
 	assert.match(s.log, /mail_receivers_refused.*\b1\b/);
 
@@ -187,7 +187,7 @@ test('a mailbox that is refused costs the others nothing, a mail server that doe
 	await s.ask('POST', `/api/v1/webhooks/${hook.id}/test`, { key });
 	await r.wait('/h');
 	const two = await ended(2);
-	assert.deepEqual([two.state, two.tries, two.log[0].error], ['given up', 1, 'the mail server answered 550']);
+	assert.deepEqual([two.state, two.attempts, two.log[0].error], ['given up', 1, 'the mail server answered 550']);
 	mail.silent.add('MAIL');
 	toMail(s, 3);
 	await until(() => (mail.heard.filter((w) => w === 'MAIL').length === 3 ? true : undefined), 'its third MAIL', 30);
@@ -218,7 +218,7 @@ test('status follows: a later version fixes it, another brings it back', async (
 	const [s, r] = [await startServer(t, { args: ['--webhook-private', '127.0.0.1'] }), await startReceiver(t)];
 	await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: json({ url: `${r.url}/h` }) });
 	const found = await findSlower(s, 12);
-	const get = async () => (await s.get(`/api/v1/regression/${found.id}`)).json;
+	const get = async () => (await s.get(`/api/v1/regressions/${found.id}`)).json;
 	const events = () => r.at('/h').filter((g) => g.json.regression.method).map((g) => g.json.event);
 
 	await send(s, '8.3.2', 1.35); // better by a third, and still more than a tenth above
@@ -228,15 +228,15 @@ test('status follows: a later version fixes it, another brings it back', async (
 	await look(s);
 	const fixed = await get();
 	assert.deepEqual([fixed.status, fixed.fixed_in], ['fixed', '8.3.3']);
-	const history = (await s.get(`/api/v1/regression/${found.id}/history`)).json.history;
+	const history = (await s.get(`/api/v1/regressions/${found.id}/history`)).json.history;
 	assert.deepEqual(history.map((h) => [h.event, h.author, h.version]), [['regression.fixed', 'tracewell', '8.3.3'], ['regression.found', 'tracewell', '']]);
 	const standsIn = async () => Object.entries((await s.get('/api/v1/digest')).json).filter(([, part]) => part.list?.some((x) => x.id === found.id)).map(([name]) => name);
 	assert.deepEqual(await standsIn(), ['fixed'], 'once, where it is now');
-	await s.ask('PATCH', `/api/v1/regression/${found.id}`, { key: s.write, body: json({ status: 'open' }) });
+	await s.ask('PATCH', `/api/v1/regressions/${found.id}`, { key: s.write, body: json({ status: 'open' }) });
 	assert.deepEqual(await standsIn(), ['found']);
 	await look(s);
 	assert.equal((await get()).status, 'open', 'who opens it again knows of that version');
-	await s.ask('PATCH', `/api/v1/regression/${found.id}`, { key: s.write, body: json({ status: 'fixed' }) });
+	await s.ask('PATCH', `/api/v1/regressions/${found.id}`, { key: s.write, body: json({ status: 'fixed' }) });
 
 	await send(s, '8.3.4', 1.6);
 	await look(s);
@@ -251,7 +251,7 @@ test('status follows: a later version fixes it, another brings it back', async (
 test('issues for three trackers', async (t) => {
 	const s = await startServer(t, { args: ['--public-url', BASE] });
 	const { id } = await findSlower(s, 12);
-	const issue = async (tracker) => (await s.get(`/api/v1/regression/${id}/issue?for=${tracker}`)).json;
+	const issue = async (tracker) => (await s.get(`/api/v1/regressions/${id}/issue?for=${tracker}`)).json;
 	const github = await issue('github');
 	assert.match(github.title, /^com\.app\.Repo\.load in slower is \d+ % slower since 8\.3\.1$/);
 	assert.match(github.body, /^`com\.app\.Repo\.load` in `slower` of `shop` got slower: \+\d+ % in `8\.3\.1` against `8\.3\.0`: .* at the median, 95 % sure between \+[\d.]+ % and \+[\d.]+ %\.\n/);
@@ -275,5 +275,5 @@ test('issues for three trackers', async (t) => {
 	assert.match(anr.title, /^ANR: /);
 	assert.match(anr.body, /`` Pixel `9` ``/);
 	assert.equal((await s.get('/api/v1/anr/groups/none/issue')).status, 404);
-	assert.equal((await s.get(`/api/v1/regression/${id}/issue`, { key: s.key('read', 'other') })).status, 404);
+	assert.equal((await s.get(`/api/v1/regressions/${id}/issue`, { key: s.key('read', 'other') })).status, 404);
 });

@@ -37,7 +37,7 @@ test('suspect commits, owners and source are part of an issue', async (t) => {
 	t.after(() => fs.rmSync(clones, { recursive: true, force: true }));
 	const s = await startServer(t, { args: ['--repositories', clones, '--public-url', 'https://traces.example.com'] });
 	const { id } = await findSlower(s, 12);
-	const issue = async (what = `regression/${id}`, tracker = 'github') => (await s.get(`/api/v1/${what}/issue?for=${tracker}`)).json;
+	const issue = async (what = `regressions/${id}`, tracker = 'github') => (await s.get(`/api/v1/${what}/issue?for=${tracker}`)).json;
 
 	const without = await issue();
 	assert.doesNotMatch(without.body, /commit|Source/);
@@ -62,7 +62,7 @@ test('suspect commits, owners and source are part of an issue', async (t) => {
 	assert.match(body, /## Suspect commits\n\n- \[[0-9a-f]{12}\]\(https:\/\/git\.example\.com\/commit\/[0-9a-f]{40}\) Copy rows .*before.* use .* \(Bob on 2026-01-01, 2 lines\)\n/);
 	assert.doesNotMatch(body, /<b>|Describe|ann@example|[^`]@feed-team/);
 	assert.match(body, /## Source\n\n- \[src\/com\/app\/Repo\.kt\]\(https:\/\/git\.example\.com\/[0-9a-f]{40}\/src\/com\/app\/Repo\.kt#L4\)\n- Owned by `@feed-team`, `@dora`\n/);
-	assert.match((await issue(`regression/${id}`, 'jira')).body, /Suspect commits[\s\S]*Copy rows/);
+	assert.match((await issue(`regressions/${id}`, 'jira')).body, /Suspect commits[\s\S]*Copy rows/);
 
 	await s.trace(ANR, { query: { version_name: '8.3.1' } });
 	const group = await until(async () => (await s.get('/api/v1/anr/groups')).json.groups[0], 'a group of ANRs');

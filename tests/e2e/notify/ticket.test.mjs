@@ -58,7 +58,7 @@ for (const kind of KINDS)
 		const s = await startServer(t, { args: ['--repositories', clones, ...ARGS] });
 		const tracker = await startTrackers(t, kind);
 		const { id } = await findSlower(s, 12);
-		const of = `regression/${id}`;
+		const of = `regressions/${id}`;
 		await addSource(t, s, clones);
 		assert.equal((await s.get(`/api/v1/${of}/ticket`)).status, 404);
 		const early = await post(s, of);
@@ -176,7 +176,7 @@ test('a group of ANRs follows a renamed project and waits as the tracker says', 
 test('what the tracker refuses is reported, and what fails for a time is tried again when it says', async (t) => {
 	const [s, tracker] = [await startServer(t, { args: ARGS }), await startTrackers(t, 'github')];
 	const { id } = await findSlower(s, 12);
-	const of = `regression/${id}`;
+	const of = `regressions/${id}`;
 	for (const [status, headers, body, words] of [[401, {}, { message: 'Bad credentials' }, 'the tracker refuses the token (401): Bad credentials'],
 		[403, {}, { message: 'Resource not accessible' }, 'the token may not do this (403): Resource not accessible'],
 		[404, {}, { message: 'Not Found' }, 'there is no such project or issue, or the token may not read it (404): Not Found'],
@@ -219,8 +219,8 @@ test('an assignee that the tracker does not know does not prevent the issue', as
 	const { id } = await findSlower(s, 12);
 	await use(s, tracker);
 	tracker.users.clear();
-	await post(s, `regression/${id}`);
-	await inState(s, `regression/${id}`, 'open');
+	await post(s, `regressions/${id}`);
+	await inState(s, `regressions/${id}`, 'open');
 	assert.equal(tracker.issues[0].assignee, undefined);
 });
 
@@ -229,14 +229,14 @@ test('a renamed project is followed, with the token to the same host only', asyn
 	const { id } = await findSlower(s, 12);
 	await use(s, tracker);
 	tracker.moved = true;
-	await post(s, `regression/${id}`);
-	await inState(s, `regression/${id}`, 'open');
+	await post(s, `regressions/${id}`);
+	await inState(s, `regressions/${id}`, 'open');
 	assert.equal(tracker.of('POST', /^\/api\/repositories\/4711\/issues$/).length, 1);
 	assert.equal(tracker.issues.length, 1);
 	const other = await startTrackers(t, 'github');
 	tracker.fail = [[301, { Location: `${other.url}/repos/acme/shop/issues/1` }, {}]];
 	hurry(s);
-	await inState(s, `regression/${id}`, 'open', (o) => /answered 301/.test(o.error));
+	await inState(s, `regressions/${id}`, 'open', (o) => /answered 301/.test(o.error));
 	assert.equal(other.got.length, 0);
 	const refused = await set(s, { ...tracker.settings, api: other.url, token: undefined });
 	assert.deepEqual([refused.status, refused.json.error.message], [400, 'api is another server: enter its token as well']);
@@ -248,13 +248,13 @@ for (const kind of KINDS)
 		const s = await startServer(t, { args: ARGS, env: { TRACEWELL_CRASH_AT: 'ticket_created' } });
 		const { id } = await findSlower(s, 12);
 		await use(s, tracker);
-		await post(s, `regression/${id}`);
+		await post(s, `regressions/${id}`);
 		assert.equal((await s.ended).signal, 'SIGKILL');
 		assert.equal(tracker.issues.length, 1);
 		s.env = {};
 		await s.start();
 		hurry(s);
-		const made = await inState(s, `regression/${id}`, 'open');
+		const made = await inState(s, `regressions/${id}`, 'open');
 		assert.deepEqual([tracker.issues.length, made.key], [1, kind === 'jira' ? 'SHOP-1' : '1']);
 	});
 

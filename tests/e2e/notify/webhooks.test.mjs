@@ -53,14 +53,14 @@ test('a regression is told: signed, once, in each receiver\'s form', async (t) =
 	assert.match(of('slack').text, /^Slower: `com\.app\.Repo\.load` in `slower`.*<https:\/\/traces\.example\.com\/regressions\?.*\|Look>$/s);
 	assert.match(of('teams').attachments[0].content.body[0].text, /: com\.app\.Repo\.load in slower/);
 	assert.match(of('matrix').html, /<code>com\.app\.Repo\.load<\/code>/);
-	await s.ask('POST', '/api/v1/regressions/look', { key: s.write });
+	await s.ask('POST', '/api/v1/regressions/detect', { key: s.write });
 
 	await t.test('what people and later versions say follows, and stands in the history', async () => {
-		for (const status of ['acknowledged', 'fixed', 'open']) await s.ask('PATCH', `/api/v1/regression/${found.id}`, { key: s.write, body: json({ status, owner: 'ann' }) });
-		await s.ask('PATCH', `/api/v1/regression/${found.id}`, { key: s.write, body: json({ note: 'no news' }) });
+		for (const status of ['acknowledged', 'fixed', 'open']) await s.ask('PATCH', `/api/v1/regressions/${found.id}`, { key: s.write, body: json({ status, owner: 'ann' }) });
+		await s.ask('PATCH', `/api/v1/regressions/${found.id}`, { key: s.write, body: json({ note: 'no news' }) });
 		await r.wait('/plain', 5);
 		assert.deepEqual(r.at('/plain').slice(2).map((g) => [g.json.event, g.json.regression.status]), [['regression.status', 'acknowledged'], ['regression.fixed', 'fixed'], ['regression.status', 'open']]);
-		const { history } = (await s.get(`/api/v1/regression/${found.id}/history`)).json;
+		const { history } = (await s.get(`/api/v1/regressions/${found.id}/history`)).json;
 		assert.deepEqual(history.map((h) => [h.n, h.event, h.status]), [[4, 'regression.status', 'open'], [3, 'regression.fixed', 'fixed'], [2, 'regression.status', 'acknowledged'], [1, 'regression.found', 'open']]);
 		assert.equal(history[3].author, 'tracewell');
 		assert.equal(new Set(r.at('/plain').map((g) => g.json.id)).size, 5, 'each event once');
@@ -114,7 +114,7 @@ test('what failed is tried again, later each time; all of it comes when the rece
 	const h = await hook(s, `${r.url}/h`);
 	r.manner['/h'] = 'busy';
 	await findSlower(s, 12);
-	const d = await delivery(s, h.id, (x) => x.tries === 1);
+	const d = await delivery(s, h.id, (x) => x.attempts === 1);
 	const wait = d.next_ms - d.log[0].at_ms;
 	assert.ok(d.state === 'waiting' && wait > 45_000 && wait < 76_000, `${wait} ms`);
 	r.manner['/h'] = 'later';
@@ -122,7 +122,7 @@ test('what failed is tried again, later each time; all of it comes when the rece
 	const asked = await delivery(s, h.id, (x) => x.log.some((l) => l.http === 429));
 	assert.ok(asked.next_ms - asked.log.at(-1).at_ms >= 7_199_000, 'Retry-After is honoured');
 	const listed = (await asker(s)('GET', `/${h.id}`)).json;
-	assert.ok(listed.fails >= 2 && listed.failing_ms > 0 && listed.waiting === 2, json(listed));
+	assert.ok(listed.consecutive_failures >= 2 && listed.failing_ms > 0 && listed.waiting === 2, json(listed));
 	r.manner['/h'] = 'fine';
 	hurry(s);
 	await until(async () => ((await asker(s)('GET', `/${h.id}`)).json.waiting === 0 ? true : undefined), 'nothing waits', 20);
@@ -130,7 +130,7 @@ test('what failed is tried again, later each time; all of it comes when the rece
 
 	await t.test('one that fails holds all back; what is refused for itself waits for itself', async () => {
 		const { regressions } = (await s.get('/api/v1/regressions')).json;
-		const say = (status) => s.ask('PATCH', `/api/v1/regression/${regressions[0].id}`, { key: s.write, body: json({ status }) });
+		const say = (status) => s.ask('PATCH', `/api/v1/regressions/${regressions[0].id}`, { key: s.write, body: json({ status }) });
 		r.manner['/h'] = 'wrong';
 		await say('acknowledged');
 		const refused = await delivery(s, h.id, (x) => x.log.some((l) => l.http === 400));
@@ -141,14 +141,14 @@ test('what failed is tried again, later each time; all of it comes when the rece
 		const before = r.at('/h').length;
 		await delivery(s, h.id, (x) => x.event === 'test' && x.state === 'delivered');
 		const still = await delivery(s, h.id, (x) => x.id === refused.id);
-		assert.deepEqual([still.state, still.tries, still.next_ms], ['waiting', 1, refused.next_ms], `${before}`);
+		assert.deepEqual([still.state, still.attempts, still.next_ms], ['waiting', 1, refused.next_ms], `${before}`);
 		hurry(s);
 		await delivery(s, h.id, (x) => x.id === refused.id && x.state === 'delivered');
 	});
 	await t.test('one that says it is gone is paused, and says so; a person resumes it', async () => {
 		r.manner['/h'] = 'gone';
 		const { regressions } = (await s.get('/api/v1/regressions')).json;
-		await s.ask('PATCH', `/api/v1/regression/${regressions[0].id}`, { key: s.write, body: json({ status: 'acknowledged' }) });
+		await s.ask('PATCH', `/api/v1/regressions/${regressions[0].id}`, { key: s.write, body: json({ status: 'acknowledged' }) });
 		const paused = await until(async () => {
 			const now = (await asker(s)('GET', `/${h.id}`)).json;
 			return now.paused_ms ? now : undefined;
@@ -160,7 +160,7 @@ test('what failed is tried again, later each time; all of it comes when the rece
 		assert.deepEqual([again.status, again.json.error.message], [409, 'this webhook is paused: resume it first']);
 		const tested = log.find((d) => d.event === 'test');
 		assert.equal((await asker(s)('POST', `/${h.id}/deliveries/${tested.id}`)).status, 202, 'a test goes to it all the same');
-		assert.equal((await delivery(s, h.id, (x) => x.id === tested.id && x.tries === 2)).state, 'given up', 'once');
+		assert.equal((await delivery(s, h.id, (x) => x.id === tested.id && x.attempts === 2)).state, 'given up', 'once');
 		r.manner['/h'] = 'fine';
 		const before = r.at('/h').length;
 		await asker(s)('PATCH', `/${h.id}`, { paused: false });

@@ -122,11 +122,11 @@ test('methods beside each other: changes, new and gone ones, per trace', async (
 	const row = Object.fromEntries(json.methods.map((m) => [m.name.split('.').pop(), m]));
 	assert.deepEqual(row.method2.a, { self_ns: 8000, total_ns: 8000, count: 8, traces: 2 });
 	assert.deepEqual(row.method2.b, { self_ns: 9000, total_ns: 9000, count: 1, traces: 1 });
-	assert.deepEqual([json.total, json.new, json.gone], [4, 1, 1]);
+	assert.deepEqual([json.total, json.new, json.removed], [4, 1, 1]);
 	// method 2 takes 4,000 ns a trace in A and 9,000 in B, method 4 takes 3,888.5 and is gone
 	assert.deepEqual(json.methods.map((m) => m.name.split('.').pop()).slice(0, 2), ['method2', 'method4']);
 	const only = async (word) => (await table({ ...sides, only: word })).json.methods.map((m) => m.name.split('.').pop()).sort();
-	assert.deepEqual([await only('new'), await only('gone')], [['method3'], ['method4']]);
+	assert.deepEqual([await only('new'), await only('removed')], [['method3'], ['method4']]);
 	assert.deepEqual([await only('slower'), await only('faster')], [['method1', 'method2', 'method3'], ['method4']]);
 	const names = (await table({ ...sides, sort: 'name', order: 'asc', q: 'METHOD[123]', regex: 1, limit: 2, offset: 1 })).json;
 	assert.deepEqual([names.total, ...names.methods.map((m) => m.name.split('.').pop())], [3, 'method2', 'method3']);

@@ -67,7 +67,7 @@ test('what is known of a trace is found by the rules that come with the server',
 
 	await t.test('no more are told than asked for, the longest', async () => {
 		const body = json({ trace: trace.id, rules: [{ ...RULE, methods: ['java.io.FileInputStream'], threads: 'all', threshold_ms: 1 }] });
-		const { json: two } = await s.post('/api/v1/detectors/try', body, { key: s.read, query: { limit: 2 } });
+		const { json: two } = await s.post('/api/v1/detectors/preview', body, { key: s.read, query: { limit: 2 } });
 		assert.deepEqual([rule(two, 'mine').found, rule(two, 'mine').listed], [3, 2]);
 		assert.deepEqual(two.findings.map((x) => x.wall_ns / MS).sort((a, b) => b - a), [600, 8]);
 	});
@@ -126,7 +126,7 @@ test('what is found in random calls is what plain counting finds', async (t) => 
 	for (let seed = 1; seed <= 6; seed++) {
 		const calls = randomCalls(seed * 7919, 300 * seed);
 		const trace = await s.trace(calls.body, { query: { build_id: 'shop' } });
-		const { json: f, status, text } = await s.post('/api/v1/detectors/try', json({ trace: trace.id, rules }), { key: s.read, query: { limit: 500 } });
+		const { json: f, status, text } = await s.post('/api/v1/detectors/preview', json({ trace: trace.id, rules }), { key: s.read, query: { limit: 500 } });
 		assert.equal(status, 200, text);
 		const want = naive(calls, rules);
 		for (const r of rules) {
@@ -202,7 +202,7 @@ test('versions: the last holds, earlier ones are read and brought back', async (
 
 test('trying changes nothing, and what cannot be looked through is told in words', async (t) => {
 	const { s, trace } = await shop(t, ['--retention-every', '1']);
-	const attempt = (body) => s.post('/api/v1/detectors/try', json(body), { key: s.read });
+	const attempt = (body) => s.post('/api/v1/detectors/preview', json(body), { key: s.read });
 	const before = (await s.get(`/api/v1/traces/${trace.id}/findings`)).json;
 	const tried = await attempt({ trace: trace.id, rules: [RULE], frames: { slow_ms: 1, frozen_ms: 40 } });
 	assert.deepEqual([tried.status, tried.json.rules_version, tried.json.frames.frozen], [200, null, 2]);
@@ -240,7 +240,7 @@ test('trying changes nothing, and what cannot be looked through is told in words
 
 	await t.test('another project\'s trace is not there', async () => {
 		const other = s.key('write', 'other');
-		const r = await s.post('/api/v1/detectors/try', json({ trace: trace.id, rules: [RULE] }), { key: other });
+		const r = await s.post('/api/v1/detectors/preview', json({ trace: trace.id, rules: [RULE] }), { key: other });
 		assert.equal(r.status, 404);
 		assert.equal((await keep(s, { rules: [] }, other)).status, 200);
 		assert.equal((await s.get('/api/v1/detectors')).json.version, 0);
@@ -265,7 +265,7 @@ test('a trace that could not be decoded is looked through by nobody, and says so
 	const s = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-tries', '1'] });
 	const { id, state } = await s.trace(shopTrace());
 	assert.equal(state, 'failed');
-	for (const r of [await s.get(`/api/v1/traces/${id}/findings`), await s.post('/api/v1/detectors/try', json({ trace: id, rules: [RULE] }), { key: s.read })]) {
+	for (const r of [await s.get(`/api/v1/traces/${id}/findings`), await s.post('/api/v1/detectors/preview', json({ trace: id, rules: [RULE] }), { key: s.read })]) {
 		assert.equal(r.status, 409, r.text);
 		assert.match(r.json.error.message, /could not be decoded/);
 	}
@@ -292,7 +292,7 @@ test('whatever a format tells is looked through: calls, samples, sections and no
 	for (const input of inputs) {
 		const sent = await s.trace(fs.readFileSync(input), {}).catch(() => null);
 		if (sent?.state !== 'ready') continue; // of formats that want more than one file
-		const { status, json: f, text } = await s.post('/api/v1/detectors/try', json({ trace: sent.id, rules: all }), { key: s.read });
+		const { status, json: f, text } = await s.post('/api/v1/detectors/preview', json({ trace: sent.id, rules: all }), { key: s.read });
 		assert.equal(status, 200, `${input}: ${text}`);
 		assert.equal(f.partial, false, input);
 		for (const r of f.rules) {

@@ -49,7 +49,7 @@ test('a server that knows no other address talks to none', { skip: lacks }, asyn
 	await s.put('/api/v1/builds/b/methods', sampleMapping);
 	for (const target of [`/api/v1/traces/${id}/flame?thread=4000`, `/api/v1/traces/${id}/findings`, `/api/v1/traces/${id}/perfetto`, '/api/v1/fleet/methods', '/api/v1/regressions', '/api/v1/digest?for=markdown', '/', '/api/reference', '/metrics'])
 		assert.equal((await s.get(target)).status, 200, target);
-	assert.equal((await s.ask('POST', '/api/v1/regressions/look', { key: s.write })).status, 200);
+	assert.equal((await s.ask('POST', '/api/v1/regressions/detect', { key: s.write })).status, 200);
 	const lines = await ended();
 	assert.ok(lines.some((l) => /\bsocket\(AF_INET6?, SOCK_STREAM/.test(l)), 'the tracer saw the server begin to listen');
 	assert.ok(lines.some((l) => /\bsend(to|msg)\(/.test(l)), 'the tracer saw the server answer');

@@ -277,7 +277,7 @@ test('while the store is away uploads are told to come back, decodes are put off
 	assert.match(waiting.error?.message ?? '', /store|storage/);
 	away = false;
 	assert.equal((await s.decoded(id)).state, 'ready');
-	assert.equal((await s.get(`/api/v1/traces/${id}`)).json.tries, 1, 'it cost no try');
+	assert.equal((await s.get(`/api/v1/traces/${id}`)).json.attempts, 1, 'it cost no try');
 });
 
 test('a bucket that is gone for a while makes nothing fail for good', async (t) => {
@@ -595,7 +595,7 @@ test('a device puts its trace straight into the store', async (t) => {
 	assert.equal(begun.status, 201, begun.text);
 	assert.deepEqual(Object.keys(begun.json).sort(), ['done', 'expires_ms', 'headers', 'id', 'method', 'url']);
 	assert.ok(begun.json.expires_ms > Date.now() && begun.json.expires_ms < Date.now() + 3700e3);
-	const early = await s.post(begun.json.done);
+	const early = await s.post(begun.json.complete_url);
 	assert.equal(early.status, 409, early.text);
 	assert.match(early.json.error.message, /nothing was put/);
 	assert.equal((await fetch(begun.json.url, { method: 'PUT', body: 'x', headers: begun.json.headers }).catch(() => ({ status: 0 }))).status === 200, false, 'another length is not signed');
@@ -603,15 +603,15 @@ test('a device puts its trace straight into the store', async (t) => {
 	assert.equal((await putTo(begun.json, body)).status, 200);
 
 	const stranger = s.key('ingest', 'other');
-	assert.equal((await s.post(begun.json.done, undefined, { key: stranger })).status, 404, 'it is its key\'s alone');
-	const done = await s.post(begun.json.done);
+	assert.equal((await s.post(begun.json.complete_url, undefined, { key: stranger })).status, 404, 'it is its key\'s alone');
+	const done = await s.post(begun.json.complete_url);
 	assert.equal(done.status, 202, done.text);
 	const trace = await s.decoded(done.json.id);
 	assert.equal(trace.state, 'ready');
 	assert.equal(trace.meta.build_id, 'b1');
 	assert.equal(trace.meta.labels.user, 'u1');
 	assert.deepEqual((await s.get(`/api/v1/traces/${trace.id}/raw/trace`)).bytes, body);
-	const again = await s.post(begun.json.done);
+	const again = await s.post(begun.json.complete_url);
 	assert.equal(again.status, 200, again.text);
 	assert.equal(again.json.id, trace.id);
 	await until(() => (b.keys().filter((key) => key.startsWith('incoming/')).length === 1 ? true : undefined), 'only what it became is noted');
@@ -620,13 +620,13 @@ test('a device puts its trace straight into the store', async (t) => {
 	const other = Buffer.from(sampleTrace(61));
 	other[100] ^= 1;
 	assert.equal((await putTo(lie.json, other)).status, 200); // a store that verifies no checksums
-	assert.equal((await s.post(lie.json.done)).status, 460);
-	await until(async () => ((await s.post(lie.json.done)).status === 404 ? true : undefined), 'it is over');
+	assert.equal((await s.post(lie.json.complete_url)).status, 460);
+	await until(async () => ((await s.post(lie.json.complete_url)).status === 404 ? true : undefined), 'it is over');
 
 	const junk = Buffer.alloc(500, 7);
 	const wrong = await announce(s, junk);
 	assert.equal((await putTo(wrong.json, junk)).status, 200);
-	assert.equal((await s.post(wrong.json.done)).status, 415);
+	assert.equal((await s.post(wrong.json.complete_url)).status, 415);
 	await until(() => (b.keys().filter((key) => key.endsWith('.json')).length === 0 ? true : undefined), 'what was refused is gone');
 	assert.equal((await s.get('/api/v1/traces')).json.total, 1);
 
@@ -647,11 +647,11 @@ test('two at once who say that it is done make one trace; a kill in between lose
 	await s.stop();
 	s.env = { ...b.env, TRACEWELL_CRASH_AT: 'row_committed' };
 	await s.start();
-	await s.post(begun.done).catch(() => undefined);
+	await s.post(begun.complete_url).catch(() => undefined);
 	await s.ended;
 	s.env = { ...b.env };
 	await s.start();
-	const answers = await Promise.all([s.post(begun.done), s.post(begun.done)]);
+	const answers = await Promise.all([s.post(begun.complete_url), s.post(begun.complete_url)]);
 	for (const a of answers) assert.equal(a.status, 200, a.text);
 	assert.equal((await s.get('/api/v1/traces')).json.total, 1);
 	assert.equal((await s.decoded(answers[0].json.id)).state, 'ready');
@@ -662,5 +662,5 @@ test('a data folder has no such addresses', async (t) => {
 	const answer = await announce(s, sampleTrace(63));
 	assert.equal(answer.status, 409);
 	assert.match(answer.json.error.message, /folder of its own: send them to \/api\/v1\/traces/);
-	assert.equal((await s.post('/api/v1/uploads/direct/01ARZ3NDEKTSV4RRFFQ69G5FAV/done')).status, 409);
+	assert.equal((await s.post('/api/v1/uploads/direct/01ARZ3NDEKTSV4RRFFQ69G5FAV/complete')).status, 409);
 });

@@ -48,7 +48,7 @@ static json_t *answer(double change, double low, double high, int sure)
 {
 	return json_pack("{s[{ss s{s{s{sf} s{sf} s{sf sf sf} sb sb}}}]}", "scenarios", "scenario",
 	        "x", "stats", "p50", "a", "value", 1e9, "b", "value", 1e9 * (1 + change), "change",
-	        "value", change, "low", low, "high", high, "enough", 1, "sure", sure);
+	        "value", change, "low", low, "high", high, "enough_traces", 1, "significant", sure);
 }
 
 static enum tw_gate_result judged(const char *text, const json_t *of, bool strict)

@@ -48,7 +48,7 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 	const preview = () => run(async () => {
 		work(true);
 		try {
-			const { figures } = await (await send('POST', '/api/v1/alerts/try', { ...bodyOf(d, !!rule), ...(rule && { rule: rule.id }) })).json() as Look;
+			const { figures } = await (await send('POST', '/api/v1/alerts/preview', { ...bodyOf(d, !!rule), ...(rule && { rule: rule.id }) })).json() as Look;
 			if (edited.current === d) see(figures.sort((a, b) => b.value - a.value));
 		} finally {
 			work(false);
@@ -121,7 +121,7 @@ export function AlertRules() {
 	const [error, change] = useChange(load.again);
 	const v = load.value;
 	const rule = v?.rules.find((r) => r.id === editing);
-	const look = async () => show(await (await send('POST', '/api/v1/alerts/look')).json() as Look);
+	const look = async () => show(await (await send('POST', '/api/v1/alerts/evaluate')).json() as Look);
 	const keep = async (d: Draft) => {
 		const path = '/api/v1/alerts/rules';
 		if (!await change(() => (rule ? send('PATCH', `${path}/${rule.id}`, bodyOf(d, true)) : send('POST', path, bodyOf(d, false))))) return;

@@ -102,7 +102,7 @@ async function previewed(draft: string, traces: Trace[], done: (n: number) => vo
 	await Promise.all(Array.from({ length: RECENT_AT_ONCE }, async () => {
 		for (const t of left) {
 			if (over) return;
-			add(await (await send('POST', '/api/v1/detectors/try', { ...doc, trace: t.id })).json() as Findings, 'after');
+			add(await (await send('POST', '/api/v1/detectors/preview', { ...doc, trace: t.id })).json() as Findings, 'after');
 			add(await get<Findings>(`/api/v1/traces/${t.id}/findings`), 'before');
 			if (!over) done(++n);
 		}
@@ -129,7 +129,7 @@ function Try({ draft }: { draft: string }) {
 	const begin = () => run(async () => {
 		work(true);
 		try {
-			const answer = await call(url('/api/v1/detectors/try'), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ ...docOf(parsed(draft)), trace: chosen }) });
+			const answer = await call(url('/api/v1/detectors/preview'), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ ...docOf(parsed(draft)), trace: chosen }) });
 			const f = await answer.json() as Findings;
 			put({ f, before: await get<Findings>(`/api/v1/traces/${chosen}/findings`), id: chosen });
 		} catch (failed) {

@@ -19,9 +19,9 @@ const LIVES: [days: number, shown: string][] = [[0, tr('until revoked')], [30, t
 const GRACES: [seconds: number, shown: string][] = [[0, tr('stop immediately')], [3600, tr('an hour')], [DAY_S, tr('a day')], [7 * DAY_S, tr('a week')], [30 * DAY_S, tr('30 days')], [90 * DAY_S, tr('90 days')]];
 
 function Seen({ k }: { k: Key }) {
-	if (k.last_seen_ms === 0) return <span class="quiet">{tr('never')}</span>;
-	return <span title={Date.now() - k.last_seen_ms < RECENT_MS ? tr('Within a day') : undefined}>{when(k.last_seen_ms)}
-		{k.seen_from && <span class="quiet">{' '}{tr('from {seen_from}', { seen_from: k.seen_from })}</span>}</span>;
+	if (k.last_used_ms === 0) return <span class="quiet">{tr('never')}</span>;
+	return <span title={Date.now() - k.last_used_ms < RECENT_MS ? tr('Within a day') : undefined}>{when(k.last_used_ms)}
+		{k.last_used_address && <span class="quiet">{' '}{tr('from {seen_from}', { seen_from: k.last_used_address })}</span>}</span>;
 }
 
 const ended = (k: Key) => k.expires_ms > 0 && k.expires_ms <= Date.now();
@@ -30,11 +30,11 @@ const ended = (k: Key) => k.expires_ms > 0 && k.expires_ms <= Date.now();
 function State({ k }: { k: Key }) {
 	if (k.revoked_ms) return <span class="state failed">{tr('revoked {revoked_ms}', { revoked_ms: when(k.revoked_ms) })}</span>;
 	if (ended(k)) return <span class="state failed">{tr('expired {expires_ms}', { expires_ms: when(k.expires_ms) })}</span>;
-	const old = k.rotated_ms > 0 && k.old_until_ms > Date.now();
+	const old = k.rotated_ms > 0 && k.old_expires_ms > Date.now();
 	return <>
 		<span class="state ready">{tr('in use')}</span>
 		{k.expires_ms > 0 && <span class="quiet">{' '}{tr('ends {expires_ms}', { expires_ms: when(k.expires_ms) })}</span>}
-		{old && <div class="quiet">{tr('old secret until {old_until_ms}, {old_seen_ms}', { old_until_ms: when(k.old_until_ms), old_seen_ms: k.old_seen_ms ? tr('still used {old_seen_ms}', { old_seen_ms: when(k.old_seen_ms) }) : tr('not used since') })}</div>}
+		{old && <div class="quiet">{tr('old secret until {old_expires_ms}, {old_last_used_ms}', { old_expires_ms: when(k.old_expires_ms), old_last_used_ms: k.old_last_used_ms ? tr('still used {old_last_used_ms}', { old_last_used_ms: when(k.old_last_used_ms) }) : tr('not used since') })}</div>}
 	</>;
 }
 
@@ -83,7 +83,7 @@ function Revoke({ k, close, done }: { k: Key; close: () => void; done: () => voi
 	return (
 		<Dialog title={tr('Revoke {name}?', { name: k.name || tr('this key') })} close={close}>
 			<p>{tr('Requests with this key are refused from now on. This cannot be undone. Traces sent with it are kept.')}</p>
-			<p>{k.last_seen_ms ? tr('It was last seen {last_seen_ms}.', { last_seen_ms: when(k.last_seen_ms) }) : tr('It was never used.')}</p>
+			<p>{k.last_used_ms ? tr('It was last seen {last_seen_ms}.', { last_seen_ms: when(k.last_used_ms) }) : tr('It was never used.')}</p>
 			{error && <Failure error={error} />}
 			<p class="row"><button class="danger" onClick={() => api.revokeKey(k.id).then(done, fail)}>{tr('Revoke')}</button><button onClick={close} autofocus>{tr('Keep')}</button></p>
 		</Dialog>

@@ -11,7 +11,7 @@ import { several } from '../api/traces';
 
 interface Poison {
 	id: string; state: string; reason: string; signal: number; format: string; decoder_version: number; message: string; app: string; build_id: string;
-	created_ms: number; first_ms: number; last_ms: number; deaths: number; bytes: number; parts: { part: string; bytes: number }[];
+	created_ms: number; first_ms: number; last_ms: number; crashes: number; bytes: number; parts: { part: string; bytes: number }[];
 }
 
 const WORDS: Record<string, string> = {
@@ -38,7 +38,7 @@ function Row({ q, again, discard }: { q: Poison; again: () => void; discard: () 
 			<td><a href={link(`/traces/${q.id}`)}>{name}</a>{q.build_id && <div class="quiet">{tr('build {build_id}', { build_id: q.build_id })}</div>}</td>
 			<td>{WORDS[q.reason] ?? q.reason}{q.signal > 0 && <span class="quiet">{' '}{tr('(signal {signal})', { signal: q.signal })}</span>}{!q.message.startsWith('the decoder') && <div class="quiet">{sentence(heard(q.message))}</div>}</td>
 			<td>{q.format || <span class="quiet">{tr('not recognised yet')}</span>}<div class="quiet">{tr('decoder {decoder_version}', { decoder_version: q.decoder_version })}</div></td>
-			<td class="num">{count(q.deaths)}</td>
+			<td class="num">{count(q.crashes)}</td>
 			<td class="num">{bytes(q.bytes)}</td>
 			<td class="num">{when(q.first_ms)}{q.last_ms - q.first_ms > 60_000 && <div class="quiet">{tr('last attempt {last_ms}', { last_ms: when(q.last_ms) })}</div>}</td>
 			<td class="actions">

@@ -8,7 +8,7 @@ import { Failure, Pending, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/webhooks';
 
 interface Try { n: number; at_ms: number; took_ms: number; http: number; error: string }
-interface Delivery { id: number; event_id: string; event: string; state: string; created_ms: number; next_ms: number; tries: number; body: string; body_length: number; log: Try[] }
+interface Delivery { id: number; event_id: string; event: string; state: string; created_ms: number; next_ms: number; attempts: number; body: string; body_length: number; log: Try[] }
 
 const SHOWN = 32_768; // characters of a body
 const STATES: Record<string, string> = { waiting: 'queued', delivered: 'ready', 'given up': 'failed' };
@@ -32,7 +32,7 @@ function lookIn(list: Delivery[]): number | null {
 /** The list has the first of it; the rest is asked for when somebody looks. */
 function Body({ hook, d }: { hook: string; d: Delivery }) {
 	const cut = d.body.length < d.body_length;
-	const load = useLoad(`body ${hook} ${d.id} ${d.tries} ${cut}`, async (signal) => (cut ? (await get<Delivery>(`/api/v1/webhooks/${hook}/deliveries/${d.id}`, {}, signal)).body : d.body));
+	const load = useLoad(`body ${hook} ${d.id} ${d.attempts} ${cut}`, async (signal) => (cut ? (await get<Delivery>(`/api/v1/webhooks/${hook}/deliveries/${d.id}`, {}, signal)).body : d.body));
 	if (!d.body) return null;
 	return <>
 		{load.error && <Failure error={load.error} retry={load.again} title={tr('The body could not be loaded in full.')} />}
@@ -48,12 +48,12 @@ function Row({ hook, d, again }: { hook: string; d: Delivery; again: () => void 
 			<td class="nowrap">{when(d.created_ms)}</td>
 			<td class="nowrap"><button class="plain" aria-expanded={open} onClick={() => show(!open)}>{d.event}</button></td>
 			<td class="nowrap"><span class={`state ${STATES[d.state] ?? ''}`}>{STATE_NAMES[d.state] ?? d.state}</span></td>
-			<td class="num">{d.tries}</td>
+			<td class="num">{d.attempts}</td>
 			<td class="anywhere">{last ? last.error || tr('status {http} in {took_ms} ms', { http: last.http || 'yes', took_ms: last.took_ms }) : tr('in delivery')}{d.next_ms > 0 && last && <span class="quiet">{' '}{tr('next attempt {toISOString} UTC', { toISOString: new Date(d.next_ms).toISOString().slice(11, 16) })}</span>}</td>
 			<td class="actions"><button class="small" onClick={again} aria-label={tr('Redeliver {event} of {event_id}', { event: d.event, event_id: d.event_id })}>{tr('Redeliver')}</button></td>
 		</tr>
 		{open && <tr class="more"><td colSpan={6}>
-			<ol class="tries">{d.log.map((l) => <li key={l.n} value={l.n}>{tr('{at_ms}: {error}, {took_ms} ms', { at_ms: when(l.at_ms), error: l.error || tr('status {http}', { http: l.http || 'yes' }), took_ms: l.took_ms })}</li>)}</ol>
+			<ol class="attempts">{d.log.map((l) => <li key={l.n} value={l.n}>{tr('{at_ms}: {error}, {took_ms} ms', { at_ms: when(l.at_ms), error: l.error || tr('status {http}', { http: l.http || 'yes' }), took_ms: l.took_ms })}</li>)}</ol>
 			<p class="quiet">{tr.rich('Event id {event_id}', { event_id: <code>{d.event_id}</code> })}</p>
 			<Body hook={hook} d={d} />
 		</td></tr>}

@@ -26,7 +26,7 @@ export interface System {
 export interface ApiError { status: string; message: string; offset: number | null }
 export interface Trace {
 	id: string; state: 'queued' | 'decoding' | 'ready' | 'failed' | 'archived'; error: ApiError | null;
-	created_ms: number; ready_ms: number; tries: number; upload_bytes: number; meta: Meta;
+	created_ms: number; ready_ms: number; attempts: number; upload_bytes: number; meta: Meta;
 	summary: Summary | null; report: { repairs: Repair[]; names: Names; system?: System | null } | null;
 	title: string; pinned: boolean; expires_ms: number | null; upload_expires_ms: number | null; decoded_expires_ms: number | null; upload_kept: boolean; anr: string; first_anr: boolean; tags: string[]; annotations: number;
 	start_ns?: number; end_ns?: number; mono_base_ns?: number; boot_base_ns?: number; has_cpu?: boolean;
@@ -93,8 +93,8 @@ export interface Annotation {
 export interface AnnotationPlace { ts_ns?: number; dur_ns?: number; tid?: number; method?: number }
 export interface SavedFilter { name: string; query: string; author: string; updated_ms: number }
 export interface Key {
-	id: string; name: string; scope: string; created_ms: number; last_seen_ms: number; seen_from: string; revoked_ms: number; expires_ms: number;
-	rotated_ms: number; old_until_ms: number; old_seen_ms: number;
+	id: string; name: string; scope: string; created_ms: number; last_used_ms: number; last_used_address: string; revoked_ms: number; expires_ms: number;
+	rotated_ms: number; old_expires_ms: number; old_last_used_ms: number;
 }
 /** Derived data: traces of the project that wait for it, and those that were postponed. */
 export interface Stage { stage: string; waiting: number; oldest_ms: number; postponed: { reason: string; traces: number }[] }
@@ -257,7 +257,7 @@ export const api = {
 	dropFilter: (name: string) => send('DELETE', `/api/v1/filters/${encodeURIComponent(name)}`),
 	keys: () => get<{ keys: Key[] }>('/api/v1/keys'),
 	makeKey: async (name: string, scope: string, expires_ms = 0) => (await send('POST', '/api/v1/keys', { name, scope, expires_ms })).json() as Promise<{ id: string; key: string }>,
-	rotateKey: async (id: string, grace_s: number) => (await send('POST', `/api/v1/keys/${id}/rotate`, { grace_s })).json() as Promise<{ id: string; key: string; old_until_ms: number }>,
+	rotateKey: async (id: string, grace_s: number) => (await send('POST', `/api/v1/keys/${id}/rotate`, { grace_s })).json() as Promise<{ id: string; key: string; old_expires_ms: number }>,
 	revokeKey: (id: string) => send('DELETE', `/api/v1/keys/${id}`),
 	makeProject: async (name: string) => (await send('POST', '/api/v1/projects', { name })).json() as Promise<{ id: string; name: string }>,
 	projects: () => get<{ projects: Project[] }>('/api/v1/projects'),
@@ -300,10 +300,10 @@ export interface ComparedTree {
 	parent: number[]; method: number[]; other: number[]; a_ns: number[]; b_ns: number[]; a_self_ns: number[]; b_self_ns: number[];
 	a_count: number[]; b_count: number[]; total_nodes: number; shown_nodes: number;
 	a_traces?: number[]; b_traces?: number[]; // in how many of the traces a node is, where that was counted
-	sure?: number[]; // 0: the node's change may be chance; none: that was not asked
+	significant?: number[]; // 0: the node's change may be chance; none: that was not asked
 }
 export interface Comparison extends ComparedTree { a: ComparedTrace[]; b: ComparedTrace[]; thread: ComparedThreads }
 export type ComparedThreads = 'main' | 'all';
 export interface Compared { self_ns: number; total_ns: number; count: number; traces: number }
 export interface ComparedMethod { method: number; name: string; a: Compared; b: Compared }
-export interface ComparedMethods { methods: ComparedMethod[]; total: number; new: number; gone: number }
+export interface ComparedMethods { methods: ComparedMethod[]; total: number; new: number; removed: number }

@@ -48,7 +48,7 @@ export function levelOf({ a, b }: Pair, whole: number): number {
 }
 
 /** May the change of a node be chance?  Of the top, the sum of all threads, nobody says. */
-export const isChance = (c: ComparedTree, node: number) => !!c.sure && !c.sure[node] && !c.other[node] && (node > 0 || c.method[0] >= 0);
+export const isChance = (c: ComparedTree, node: number) => !!c.significant && !c.significant[node] && !c.other[node] && (node > 0 || c.method[0] >= 0);
 
 /** The level of a node: what may be chance is as before. */
 export function levelAt(c: ComparedTree, node: number): number {
@@ -96,7 +96,7 @@ export function change({ a, b }: Pair, show: (v: number) => string = duration): 
 /** "+12 %", "new", "gone". */
 export function relative({ a, b }: Pair): string {
 	if (a === 0) return b === 0 ? '' : tr('new');
-	if (b === 0) return tr('gone');
+	if (b === 0) return tr('removed');
 	return signed((b - a) / a);
 }
 

@@ -36,7 +36,7 @@ export function Legend({ grey = tr('the change is under 1 % of the whole') }: { 
 			<span>{tr('less in B')}</span>
 			<span class="ramp" aria-hidden="true">{STEPS.map((l) => <i key={l} style={{ background: css(colorOfLevel(l, dark.value)) }} />)}</span>
 			<span>{tr('more in B')}</span>
-			<span class="quiet">{tr('Grey: {grey}. The strongest colours: gone, new, or more than threefold.', { grey })}</span>
+			<span class="quiet">{tr('Grey: {grey}. The strongest colours: removed, new, or more than threefold.', { grey })}</span>
 		</p>
 	);
 }

@@ -11,7 +11,7 @@ import { tr } from '../i18n/strings/compare';
 const STEP = 25;
 const ROWS_MAX = 10000;
 const TYPING_MS = 200;
-const ONLY: [string, string][] = [['all', tr('All')], ['slower', tr('Slower')], ['faster', tr('Faster')], ['new', tr('New')], ['gone', tr('Gone')]];
+const ONLY: [string, string][] = [['all', tr('All')], ['slower', tr('Slower')], ['faster', tr('Faster')], ['new', tr('New')], ['removed', tr('Removed')]];
 
 export interface Sides { params: Record<string, string>; traces: { a: number; b: number } }
 
@@ -53,7 +53,7 @@ function Row({ m, of, most }: { m: ComparedMethod; of: Sides['traces']; most: nu
 	const share = (x: { traces: number }, all: number) => (all > 1 ? <span class="quiet" title={tr('Called in {traces} of {all} traces', { traces: x.traces, all })}>{' '}{tr('in {traces}/{all}', { traces: x.traces, all })}</span> : null);
 	return (
 		<tr>
-			<td class="mono name"><MethodName name={m.name} />{m.a.count === 0 && <span class="state">{tr('new')}</span>}{m.b.count === 0 && <span class="state">{tr('gone')}</span>}</td>
+			<td class="mono name"><MethodName name={m.name} />{m.a.count === 0 && <span class="state">{tr('new')}</span>}{m.b.count === 0 && <span class="state">{tr('removed')}</span>}</td>
 			<td class="num">{duration(self.a)}</td><td class="num">{duration(self.b)}</td>
 			<td class="num change"><span class={`bar ${self.b < self.a ? 'less' : ''}`} style={{ width: `${(100 * Math.abs(self.b - self.a)) / most}%` }} aria-hidden="true" /><span>{change(self)}</span></td>
 			<td class="num">{relative(self)}</td>
@@ -91,7 +91,7 @@ export function CompareTable({ sides }: { sides: Sides }) {
 	const page = useLoad(JSON.stringify(params), (s) => api.compareMethods(params, s));
 	const v = page.value;
 	const badFilter = page.error instanceof Refusal && page.error.status === 400 && filter.startsWith('/');
-	const options = ONLY.map(([k, t]): [string, string] => [k, v && (k === 'new' || k === 'gone') ? `${t} (${count(v[k])})` : t]);
+	const options = ONLY.map(([k, t]): [string, string] => [k, v && (k === 'new' || k === 'removed') ? `${t} (${count(v[k])})` : t]);
 	return (
 		<Panel title={tr('Methods')} aside={<><Choice label={tr('Which')} value={only} options={options} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} /><Filter />
 			{v && v.methods.length > 0 && <Copy text={tsv(v, sides.traces)} label={tr('Copy as TSV')} />}</>}>

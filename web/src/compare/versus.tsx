@@ -88,7 +88,7 @@ function Body({ params, of }: { params: Params; of: string }) {
 	if (!v) return <Busy what={tr('Comparing')} />;
 	return (
 		<div class={`versus${load.busy ? ' stale' : ''}`} data-versus={load.busy ? undefined : '1'}>
-			<p class="verdict-line anywhere" role="status">{heard(v.sentence)}</p>
+			<p class="verdict-line anywhere" role="status">{heard(v.summary)}</p>
 			<div class="sides"><SideCard v={v} side="a" /><SideCard v={v} side="b" />{v.comparable && !isAlone(v) && <MixCard v={v} />}</div>
 			{!v.comparable && <Empty v={v} />}
 			{v.comparable && <>

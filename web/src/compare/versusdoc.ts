@@ -9,24 +9,24 @@ const DAY_MS = 86400000;
 export const WHERE = '/api/v1/fleet/compare';
 
 export interface Interval { value: number | null; low: number | null; high: number | null }
-export interface Stat { a: Interval; b: Interval; change: Interval; enough: boolean; sure: boolean }
+export interface Stat { a: Interval; b: Interval; change: Interval; enough_traces: boolean; significant: boolean }
 export type Stats = Record<string, Stat>;
-export interface MixClass { class: string; a_traces: number; b_traces: number; a_weight: number | null; b_weight: number | null; left_out: boolean }
+export interface MixClass { class: string; a_traces: number; b_traces: number; a_weight: number | null; b_weight: number | null; excluded: boolean }
 export interface Mix { corrected: boolean; classes: MixClass[] }
 export interface Side { label: string; traces: number; compared: number; since_ms: number; until_ms: number; trace: string | null }
 export interface Scenario { scenario: string; a_traces: number; b_traces: number; mix: Mix; stats: Stats }
 export interface Mean { a: number; b: number; change: Interval }
 export interface Method {
-	name: string; resolved: boolean; state: 'new' | 'gone' | 'both'; self_ns: Mean; total_ns: Mean; calls: Mean;
-	a_share: number; b_share: number; p: number | null; sure: boolean;
+	name: string; resolved: boolean; state: 'new' | 'removed' | 'both'; self_ns: Mean; total_ns: Mean; calls: Mean;
+	a_share: number; b_share: number; p: number | null; significant: boolean;
 }
 export interface One { name: string; a_share: number; b_share: number; share_margin: number | null; stats: Stats }
 export interface Versus {
-	sentence: string; comparable: boolean; error: number; a: Side; b: Side; mix: Mix; scenarios: Scenario[]; method: One | null;
+	summary: string; comparable: boolean; error: number; a: Side; b: Side; mix: Mix; scenarios: Scenario[]; method: One | null;
 	methods: Method[]; counts: Record<string, number>;
 }
 /** The server's tree of both sides: sums over so many traces. */
-export type FleetTree = Omit<ComparedTree, 'a' | 'b' | 'sure'> & { a_of_traces: number; b_of_traces: number; sure: number[] };
+export type FleetTree = Omit<ComparedTree, 'a' | 'b' | 'significant'> & { a_of_traces: number; b_of_traces: number; significant: number[] };
 
 /* --- the address --- */
 
@@ -98,14 +98,14 @@ export const isAlone = (v: Versus) => v.a.trace !== null && v.b.trace !== null;
 export type Verdict = 'slower' | 'faster' | 'may be chance' | 'too few traces';
 
 export function verdictOf(s: Stat): Verdict {
-	if (!s.enough) return 'too few traces';
-	if (!s.sure) return 'may be chance';
+	if (!s.enough_traces) return 'too few traces';
+	if (!s.significant) return 'may be chance';
 	return (s.change.value ?? 0) > 0 ? 'slower' : 'faster';
 }
 
 /** Why some of a side's traces are not compared; '' when all are. */
 export function leftOut(side: 'a' | 'b', v: Versus): string {
-	const out = v.mix.classes.filter((c) => c.left_out && c[`${side}_traces`] > 0).map((c) => c.class || tr('without a class'));
+	const out = v.mix.classes.filter((c) => c.excluded && c[`${side}_traces`] > 0).map((c) => c.class || tr('without a class'));
 	if (v[side].compared >= v[side].traces || out.length === 0) return '';
 	return tr('Left out: devices of class {out}, which only {toUpperCase} has.', { out: out.map(classWord).join(COMMA), toUpperCase: side.toUpperCase() });
 }
@@ -149,6 +149,6 @@ export function sorted(list: Method[], key: Key, down: boolean): Method[] {
 
 /** The tree as the differential graph draws it: with fewer traces than chance is told by, it is not asked. */
 export function treeOf(t: FleetTree, least = 10): ComparedTree {
-	const { a_of_traces: a, b_of_traces: b, sure, ...rest } = t;
-	return { ...rest, a: { length: Math.max(1, a) }, b: { length: Math.max(1, b) }, ...(Math.min(a, b) >= least && { sure }) };
+	const { a_of_traces: a, b_of_traces: b, significant, ...rest } = t;
+	return { ...rest, a: { length: Math.max(1, a) }, b: { length: Math.max(1, b) }, ...(Math.min(a, b) >= least && { significant }) };
 }

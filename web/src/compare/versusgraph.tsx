@@ -34,8 +34,8 @@ function Graph({ c, of }: { c: ComparedTree; of: string }) {
 	const empty = pairOf(c, 0, 'ns')[side] === 0;
 	return <>
 		<Crumbs names={namesOf(of, c)} root={root} go={go} />
-		<Legend grey={c.sure ? GREY : undefined} />
-		{!c.sure && <p class="quiet">{tr('With fewer than ten traces on a side, changes cannot be distinguished from chance: colours show every difference.')}</p>}
+		<Legend grey={c.significant ? GREY : undefined} />
+		{!c.significant && <p class="quiet">{tr('With fewer than ten traces on a side, changes cannot be distinguished from chance: colours show every difference.')}</p>}
 		<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Choose the widths of A to see it.') : tr('A does not call this. Choose the widths of B to see it.')}</p>
 			: <DiffGraph c={c} side={side} root={root} go={go} more={more} />}</div>
 		<div class="row under">

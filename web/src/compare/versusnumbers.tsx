@@ -38,7 +38,7 @@ export function MixCard({ v }: { v: Versus }) {
 			<h2>{tr('Device mix')}</h2>
 			<table class="mix"><thead><tr><th scope="col">{tr('Class')}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Counts as')}</th></tr></thead>
 				<tbody>{classes.map((c) => <tr key={c.class}><td>{c.class ? classWord(c.class) : tr('not given')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
-					<td class="num">{share(c.a_weight, c.left_out)}{!corrected && !c.left_out && <span class="quiet"> / {share(c.b_weight, c.left_out)}</span>}</td></tr>)}</tbody></table>
+					<td class="num">{share(c.a_weight, c.excluded)}{!corrected && !c.excluded && <span class="quiet"> / {share(c.b_weight, c.excluded)}</span>}</td></tr>)}</tbody></table>
 			<p class="quiet">{unsaid ? tr('No trace gives a device class, so differences in the device mix are not corrected.') : corrected ? tr('B is weighted by A’s device mix, so that a different mix does not show as a change.')
 				: text('mix') === 'none' ? tr('Each side keeps its own device mix: differences between devices show as changes.') : tr('The sides have no common device class, so they are not weighted.')}</p>
 		</section>

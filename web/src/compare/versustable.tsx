@@ -12,7 +12,7 @@ import { isAlone, sorted, type Key, type Mean, type Method, type Versus } from '
 const STEP = 25;
 const TYPING_MS = 200;
 export const METHODS_MAX = 1000; // that the server tells at once
-export const ONLY: [string, string][] = [['all', tr('All')], ['slower', tr('Slower')], ['faster', tr('Faster')], ['new', tr('New')], ['gone', tr('Gone')], ['sure', tr('Sure')]];
+export const ONLY: [string, string][] = [['all', tr('All')], ['slower', tr('Slower')], ['faster', tr('Faster')], ['new', tr('New')], ['removed', tr('Removed')], ['significant', tr('Sure')]];
 const COLUMNS: [Key, string][] = [['name', tr('Method')], ['self_a', tr('Self A')], ['self_b', tr('Self B')], ['self_change', tr('Self change')], ['total_a', tr('Total A')], ['total_b', tr('Total B')], ['total_change', tr('Total change')],
 	['calls_a', tr('Calls A')], ['calls_b', tr('Calls B')], ['calls_change', tr('Calls change')], ['share_a', tr('In A')], ['share_b', tr('In B')]];
 
@@ -60,8 +60,8 @@ function Row({ m, most, judged, detail }: { m: Method; most: number; judged: boo
 	return <>
 		<tr data-method={m.name}>
 			<td class="mono name"><button class="plain" aria-expanded={open} onClick={() => set({ method: open ? null : m.name }, true)}><MethodName name={m.name} /></button>
-				{m.state !== 'both' && <span class="state">{m.state === 'new' ? tr('new') : tr('gone')}</span>}</td>
-			<td class="num">{duration(m.self_ns.a)}</td><td class="num">{duration(m.self_ns.b)}</td><Changed m={m.self_ns} show={duration} chance={judged && !m.sure && m.self_ns.a !== m.self_ns.b} most={most} />
+				{m.state !== 'both' && <span class="state">{m.state === 'new' ? tr('new') : tr('removed')}</span>}</td>
+			<td class="num">{duration(m.self_ns.a)}</td><td class="num">{duration(m.self_ns.b)}</td><Changed m={m.self_ns} show={duration} chance={judged && !m.significant && m.self_ns.a !== m.self_ns.b} most={most} />
 			<td class="num">{duration(m.total_ns.a)}</td><td class="num">{duration(m.total_ns.b)}</td><Changed m={m.total_ns} show={duration} />
 			<td class="num">{calls(m.calls.a)}</td><td class="num">{calls(m.calls.b)}</td><Changed m={m.calls} show={calls} />
 			<td class="num">{percent(m.a_share)}</td><td class="num">{percent(m.b_share)}</td>
@@ -72,8 +72,8 @@ function Row({ m, most, judged, detail }: { m: Method; most: number; judged: boo
 
 /** Plain numbers, in nanoseconds, calls and shares, with tabs between. */
 function tsv(list: Method[]): string {
-	const head = ['method', 'a_self_ns', 'b_self_ns', 'a_total_ns', 'b_total_ns', 'a_calls', 'b_calls', 'a_share', 'b_share', 'relative', 'sure'];
-	return [head.join('\t'), ...list.map((m) => [m.name, m.self_ns.a, m.self_ns.b, m.total_ns.a, m.total_ns.b, m.calls.a, m.calls.b, m.a_share, m.b_share, relative(m.self_ns), m.sure].join('\t'))].join('\n');
+	const head = ['method', 'a_self_ns', 'b_self_ns', 'a_total_ns', 'b_total_ns', 'a_calls', 'b_calls', 'a_share', 'b_share', 'relative', 'significant'];
+	return [head.join('\t'), ...list.map((m) => [m.name, m.self_ns.a, m.self_ns.b, m.total_ns.a, m.total_ns.b, m.calls.a, m.calls.b, m.a_share, m.b_share, relative(m.self_ns), m.significant].join('\t'))].join('\n');
 }
 
 function Filter() {

@@ -67,9 +67,9 @@ function Exemplars({ list, shown }: { list: Exemplar[]; shown?: string }) {
 			<thead><tr><th scope="col">{tr('Trace')}</th><th scope="col">{tr('When')}</th><th scope="col">{tr('Version')}</th><th scope="col">{tr('Device')}</th><th scope="col">Android</th><th scope="col">{tr('Verdict')}</th><th scope="col"><span class="hidden">{tr('Show')}</span></th></tr></thead>
 			<tbody>{list.map((e) => (
 				<tr key={e.trace} data-trace={e.trace} aria-current={e.trace === shown ? 'true' : undefined}>
-					<td class="mono nowrap">{e.there ? <a href={link(`/traces/${e.trace}`)}>{e.trace.slice(-8)}</a> : <span class="quiet" title={tr('The trace was deleted; it remains counted')}>{tr('{trace} (deleted)', { trace: e.trace.slice(-8) })}</span>}</td>
+					<td class="mono nowrap">{e.exists ? <a href={link(`/traces/${e.trace}`)}>{e.trace.slice(-8)}</a> : <span class="quiet" title={tr('The trace was deleted; it remains counted')}>{tr('{trace} (deleted)', { trace: e.trace.slice(-8) })}</span>}</td>
 					<td class="nowrap">{when(e.created_ms)}</td><td>{e.version_name}</td><td>{e.device}</td><td>{e.os}</td><td class="anywhere">{heard(e.verdict)}</td>
-					<td>{e.there && e.trace !== shown && <button class="small" onClick={() => set({ trace: e.trace }, true)} aria-label={tr('Show the report of {trace}', { trace: e.trace.slice(-8) })}>{tr('Show')}</button>}</td>
+					<td>{e.exists && e.trace !== shown && <button class="small" onClick={() => set({ trace: e.trace }, true)} aria-label={tr('Show the report of {trace}', { trace: e.trace.slice(-8) })}>{tr('Show')}</button>}</td>
 				</tr>))}</tbody>
 		</table></div>
 	);
@@ -80,7 +80,7 @@ export function AnrGroup({ id }: { id: string }) {
 	const load = useLoad(`anr group ${id} ${fleet.key}`, () => get<GroupDetail>(`/api/v1/anr/groups/${id}`, fleet.params));
 	const g = load.value;
 	if (!g || load.error) return <Panel title={tr('ANR group')}><Pending of={load} what={tr('Loading the group')} /></Panel>;
-	const there = g.exemplars.filter((e) => e.there).map((e) => e.trace);
+	const there = g.exemplars.filter((e) => e.exists).map((e) => e.trace);
 	const shown = there.includes(text('trace')) ? text('trace') : there[0];
 	return <>
 		<Panel title={g.name || heard(g.title)} id="group" aside={<span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span>}>

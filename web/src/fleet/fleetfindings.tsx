@@ -18,7 +18,7 @@ interface RuleSum extends Sum {
 	id: string; kind: string; title: string; severity: 'info' | 'warning' | 'error'; says: string; threshold_ns: number; main_ns: number; share: number;
 	exemplars: { id: string | null; ns: number }[]; causes: CauseSum[]; causes_total: number; groups: Group[];
 }
-interface Found extends Head, ByLabel { by: string; looked: number; partial: number; complete: boolean; unreadable: number; pending: number; rules_version: number; rules: RuleSum[] }
+interface Found extends Head, ByLabel { by: string; examined: number; partial: number; complete: boolean; unreadable: number; pending: number; rules_version: number; rules: RuleSum[] }
 
 /** The trace with its findings open. */
 const findingsLink = (id: string) => link(`/traces/${id}?findings=1`);
@@ -35,10 +35,10 @@ function Cause({ c }: { c: CauseSum | undefined }) {
 
 /** Of how many traces this is, and which are still to come. */
 function Stand({ f }: { f: Found }) {
-	return <p class="quiet">{tr.rich('From {looked} {looked2} that detectors analysed{partial}.{pending}{complete}{unreadable} Deleted traces are not included.', { looked: count(f.looked), looked2: f.looked === 1 ? tr('trace') : tr('traces'), partial: f.partial > 0 && tr(', {partial} of them incompletely', { partial: count(f.partial) }), pending: f.pending > 0 && tr(' {pending} of the project still have to be analysed with the current rules and names.', { pending: count(f.pending) }), complete: !f.complete && tr(' Not all are shown: narrow the filter or the time range.'), unreadable: f.unreadable > 0 && tr(' The findings of {unreadable} cannot be read.', { unreadable: count(f.unreadable) }) })}</p>;
+	return <p class="quiet">{tr.rich('From {looked} {looked2} that detectors analysed{partial}.{pending}{complete}{unreadable} Deleted traces are not included.', { looked: count(f.examined), looked2: f.examined === 1 ? tr('trace') : tr('traces'), partial: f.partial > 0 && tr(', {partial} of them incompletely', { partial: count(f.partial) }), pending: f.pending > 0 && tr(' {pending} of the project still have to be analysed with the current rules and names.', { pending: count(f.pending) }), complete: !f.complete && tr(' Not all are shown: narrow the filter or the time range.'), unreadable: f.unreadable > 0 && tr(' The findings of {unreadable} cannot be read.', { unreadable: count(f.unreadable) }) })}</p>;
 }
 
-const nothing = (f: Found) => (f.looked === 0 ? f.pending > 0 ? tr('Detectors are still analysing these traces.') : tr('No analysed trace matches.') : tr('Detectors found nothing above their thresholds.'));
+const nothing = (f: Found) => (f.examined === 0 ? f.pending > 0 ? tr('Detectors are still analysing these traces.') : tr('No analysed trace matches.') : tr('Detectors found nothing above their thresholds.'));
 
 export function FleetFindings() {
 	const fleet = useAsked();

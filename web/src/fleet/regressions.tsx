@@ -71,7 +71,7 @@ function told(e: Entry): string {
 
 /** What became of it, and by whom. */
 function History({ r }: { r: Regression }) {
-	const load = useLoad(`history ${r.id} ${r.status}`, () => get<{ history: Entry[] }>(`/api/v1/regression/${r.id}/history`));
+	const load = useLoad(`history ${r.id} ${r.status}`, () => get<{ history: Entry[] }>(`/api/v1/regressions/${r.id}/history`));
 	const list = load.value?.history ?? [];
 	if (load.error) return <Failure error={load.error} retry={load.again} />;
 	if (list.length === 0) return null;
@@ -109,7 +109,7 @@ const COLUMNS = [tr('Status'), tr('What'), tr('Scenario'), tr('Since'), tr('Befo
 function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle: () => void; again: () => void }) {
 	const [error, change] = useChange(again);
 	const [file, tell] = useState(''); // who owns it by the code owners file
-	const say = (what: Partial<Regression>) => change(() => send('PATCH', `/api/v1/regression/${r.id}`, what));
+	const say = (what: Partial<Regression>) => change(() => send('PATCH', `/api/v1/regressions/${r.id}`, what));
 	return <>
 		<tr data-regression={r.id}>
 			<td class="nowrap"><How r={r} /></td>
@@ -131,7 +131,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 				{r.kind === 'slower' && <p class="quiet">{tr('The chart shows each day unweighted. The sentence compares per device class, so its numbers may differ.')}</p>}
 				<Evidence r={r} />
 				<History r={r} />
-				<IssueText path={`/api/v1/regression/${r.id}`} />
+				<IssueText path={`/api/v1/regressions/${r.id}`} />
 				{may.write && <Answer key={`${r.owner} ${r.note}`} r={r} file={file} say={say} />}
 				{r.method && <SourceBox method={r.method} app={r.app} base={r.base} head={r.head} told={tell} />}
 				{error && <Failure error={error} />}
@@ -177,7 +177,7 @@ function Look({ done }: { done: () => void }) {
 	const [told, tell] = useState('');
 	const look = async () => {
 		say(true);
-		await send('POST', '/api/v1/regressions/look').then(async (answer) => {
+		await send('POST', '/api/v1/regressions/detect').then(async (answer) => {
 			const l = await answer.json() as { series: number; found: number; new: number };
 			tell(tr('{series} series checked, {found} slower, {new} of them new.', { series: count(l.series), found: count(l.found), new: count(l.new) }));
 			done();

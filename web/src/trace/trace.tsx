@@ -196,7 +196,7 @@ export function TracePage({ id }: { id: string }) {
 			{waiting && <Waiting t={t} />}
 			{t.state === 'failed' && <div class="notice bad" role="alert"><strong>{tr('This trace could not be decoded.')}</strong>
 				<p>{sentence(heard(t.error?.message ?? ''))}{t.error?.offset !== null && t.error?.offset !== undefined ? tr(' (at byte {offset})', { offset: count(t.error.offset) }) : ''}</p>
-				<p class="quiet">{tr('{tries}The upload is kept for analysis.', { tries: t.tries > 1 ? tr('It was tried {tries} times. ', { tries: count(t.tries) }) : '' })}</p>
+				<p class="quiet">{tr('{attempts}The upload is kept for analysis.', { attempts: t.attempts > 1 ? tr('It was attempted {attempts} times. ', { attempts: count(t.attempts) }) : '' })}</p>
 				{may.admin || !DEATHS.has(t.error?.status ?? '')
 					? <p><a class="button" href={api.rawUrl(t.id)} download>{tr('Download the upload')}</a></p>
 					: <p>{tr('It is in quarantine because it crashed the decoder. A project admin can download it.')}</p>}</div>}

@@ -109,7 +109,7 @@ const zh = {
 	'Slower': '变慢',
 	'Faster': '变快',
 	'New': '新增',
-	'Gone': '消失',
+	'Removed': '消失',
 	'Sure': '确定',
 	'Method': '方法',
 	'Self A': '自身耗时 A',
@@ -140,7 +140,7 @@ const zh = {
 	'Until today': '截至今天',
 	'mean': '平均值',
 	'new': '新增',
-	'gone': '消失',
+	'removed': '消失',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;
