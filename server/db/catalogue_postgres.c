@@ -78,7 +78,7 @@ static void log_lost(const struct tw_postgres *p)
 		return;
 	atomic_store(&next_ms, now + LOG_EVERY_MS);
 	tw_log(TW_LOG_WARN, "catalogue_lost",
-	        tw_log_text("why", p->of ? PQerrorMessage(p->of) : "no memory"));
+	        tw_log_text("reason", p->of ? PQerrorMessage(p->of) : "no memory"));
 }
 
 static _Atomic uint64_t times_lost;

@@ -27,7 +27,7 @@ static void log_result(const struct running *r, const char *outcome, const struc
 	tw_log(why ? TW_LOG_WARN : TW_LOG_INFO, "decoded", tw_log_text("trace", r->job.trace_id),
 	        tw_log_text("outcome", outcome), tw_log_number("try", r->job.tries),
 	        tw_log_number("ms", tw_monotonic_ms() - r->started_ms),
-	        tw_log_text("why", why ? why->msg : ""));
+	        tw_log_text("reason", why ? why->msg : ""));
 }
 
 static void log_quarantined(const struct running *r)
@@ -207,7 +207,7 @@ bool tw_run_abandon(struct tw_jobs *j, struct running *r)
 bool tw_run_give_up(
         struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault)
 {
-	static const char *const outcomes[] = {"", "failed", "retry", "put_off"};
+	static const char *const outcomes[] = {"", "failed", "retry", "postponed"};
 
 	r->ending = tw_run_is_environment(why->code, fault) ? ENDING_WAIT
 	            : may_retry(r, why->code, fault) && r->job.tries < j->app->config->worker_tries

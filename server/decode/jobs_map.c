@@ -337,7 +337,7 @@ static void log_end(const struct compiler *c, const char *outcome, const struct 
 	        tw_log_text("kind", tw_mapping_kind_words[c->sent.kind]),
 	        tw_log_text("outcome", outcome), tw_log_number("try", c->job.tries),
 	        tw_log_number("ms", tw_monotonic_ms() - c->started_ms),
-	        tw_log_text("why", why ? why->msg : ""));
+	        tw_log_text("reason", why ? why->msg : ""));
 }
 
 static bool worth_a_retry(const struct outcome *o, enum tw_status st)
@@ -373,7 +373,7 @@ static const char *word_of(
 	if (o->how != ENDED)
 		return o->how == LOST ? "abandoned" : "stopped";
 	if (tw_run_is_environment(why->code, o->fault))
-		return "put_off";
+		return "postponed";
 	return worth_a_retry(o, why->code) && c->job.tries < c->of->app->config->worker_tries
 	               ? "retry"
 	               : "failed";

@@ -33,7 +33,7 @@ static enum tw_status drop_trace(struct tw_app *app, const struct tw_unproven *u
 	for (size_t i = 0; i < n && st == TW_OK; i++)
 		st = tw_blob_delete(app->blobs, unused[i], err);
 	tw_log(TW_LOG_WARN, "upload_incomplete", tw_log_text("trace", u->trace_id),
-	        tw_log_text("why", why->msg),
+	        tw_log_text("reason", why->msg),
 	        tw_log_text("then", "removed: it was never answered"));
 	return st;
 }

@@ -114,7 +114,7 @@ static void log_if_missed(struct tw_store_job *j, const char *key)
 		return;
 	if (j->engine->stat_file(j->store, key, &f, NULL) != TW_OK)
 		tw_log(TW_LOG_ERROR, "storage_object_missing", tw_log_text("key", key),
-		        tw_log_text("why",
+		        tw_log_text("reason",
 		                "the catalogue was away while it was deleted, and another server "
 		                "may have put it meanwhile: see tracewell check, and put it "
 		                "again"));
@@ -228,7 +228,7 @@ static void probe(struct tw_store_job *j)
 		j->logged_away = false;
 	} else if (!j->logged_away || st != j->logged_why) {
 		tw_log(TW_LOG_ERROR, "storage", tw_log_text("state", "away"),
-		        tw_log_text("why", err.msg));
+		        tw_log_text("reason", err.msg));
 		j->logged_away = true;
 		j->logged_why = st;
 	}

@@ -334,7 +334,7 @@ static void take_all(struct tw_app *app, const _Atomic bool *stop)
 		all += s->taken;
 	}
 	if (!s)
-		tw_log(TW_LOG_WARN, "sweep_incomplete", tw_log_text("why", "no memory"));
+		tw_log(TW_LOG_WARN, "sweep_incomplete", tw_log_text("reason", "no memory"));
 	tw_mem_free(s);
 	if (all)
 		tw_log(TW_LOG_WARN, "swept", tw_log_number("blobs", (int64_t)taken[0]),
@@ -643,7 +643,7 @@ static void check_trace_files(struct tw_app *app, const _Atomic bool *stop)
 		st = tw_fail(&err, TW_BUSY, "the server is being stopped");
 	tw_log(st == TW_OK ? TW_LOG_INFO : TW_LOG_WARN, "start_check",
 	        tw_log_text("state", st == TW_OK ? "complete" : "incomplete"),
-	        tw_log_number("traces", (int64_t)checked), tw_log_text("why", err.msg));
+	        tw_log_number("traces", (int64_t)checked), tw_log_text("reason", err.msg));
 }
 
 void tw_jobs_sweep(struct tw_app *app, const _Atomic bool *stop)

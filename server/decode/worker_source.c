@@ -5,8 +5,8 @@
  *           "head":[names],"base":[names],"log":bool}
  *   first  what is known before the history is read, as a line of its own
  *   answer {"newest_ms","commit","path","lines":[[first,last]…],"is_method","note","owners":[…],
- *           "owners_file","owners_why","base_commit","base_note","commits":[…],"more"}; where
- * something is missing, "why" and "status" say so beside what was found before.
+ *           "owners_file","owners_error","base_commit","base_note","commits":[…],"more"}; where
+ * something is missing, "reason" and "status" say so beside what was found before.
  */
 #include <string.h>
 #include <unistd.h>
@@ -99,7 +99,7 @@ static void put_owners(struct job *j, const git_tree *tree, const char *path)
 		if (st == TW_NOT_FOUND)
 			continue;
 		if (st != TW_OK) { /* another file would list other owners */
-			put(j, "owners_why", clean(tw_str_of(why.msg)));
+			put(j, "owners_error", clean(tw_str_of(why.msg)));
 			break;
 		}
 		n = tw_owners_find(text, tw_str_of(path), hits);
@@ -251,7 +251,7 @@ enum tw_status tw_worker_source(const json_t *task, json_t **ret, struct tw_err 
 	if (j.git.repo)
 		add_newest(&j);
 	if (st != TW_OK) {
-		put(&j, "why", clean(tw_str_of(why.msg)));
+		put(&j, "reason", clean(tw_str_of(why.msg)));
 		put(&j, "status", json_string(tw_status_name(st)));
 	}
 	tw_source_git_close(&j.git);

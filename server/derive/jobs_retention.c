@@ -33,7 +33,7 @@ static enum tw_status expire(struct tw_app *app, const struct tw_expiry *e, stru
 		return TW_OK;
 	if (st == TW_OK) {
 		tw_log(TW_LOG_INFO, events[what], tw_log_text("trace", e->id),
-		        tw_log_text("why", tw_expiry_name(e->why)),
+		        tw_log_text("reason", tw_expiry_name(e->why)),
 		        tw_log_number("bytes", (int64_t)e->bytes));
 		tw_metrics_expired(app->metrics, what, e->bytes);
 	}

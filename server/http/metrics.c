@@ -39,7 +39,7 @@ struct decode {
 
 enum { MAPPING_OUTCOMES = 6 };
 static const char *const mapping_outcomes[MAPPING_OUTCOMES] = {
-        "ready", "failed", "retry", "put_off", "abandoned", "stopped"};
+        "ready", "failed", "retry", "postponed", "abandoned", "stopped"};
 
 struct tw_metrics {
 	const struct tw_route *routes;

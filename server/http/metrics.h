@@ -49,7 +49,7 @@ void tw_metrics_decode(struct tw_metrics *m, const char *format, const char *out
  * ignored. */
 void tw_metrics_repair(struct tw_metrics *m, const char *name, uint64_t count);
 
-/* A mapping's compilation ended: "ready", "failed", "retry", "put_off", "abandoned" or
+/* A mapping's compilation ended: "ready", "failed", "retry", "postponed", "abandoned" or
  * "stopped". */
 void tw_metrics_mapping(struct tw_metrics *m, const char *outcome);
 

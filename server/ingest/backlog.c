@@ -84,7 +84,7 @@ static void refresh(struct tw_backlog *b)
 		b->arena = a;
 		return;
 	}
-	tw_log(TW_LOG_WARN, "backlog_unknown", tw_log_text("why", a ? err.msg : "no memory"));
+	tw_log(TW_LOG_WARN, "backlog_unknown", tw_log_text("reason", a ? err.msg : "no memory"));
 	(void)tw_arena_free(a);
 }
 

@@ -87,7 +87,7 @@ static void log_changes(struct tw_health *h)
 			tw_log(checks[i].ok ? TW_LOG_INFO : TW_LOG_WARN, "ready_check",
 			        tw_log_text("check", checks[i].name),
 			        tw_log_text("state", checks[i].ok ? "ok" : "failed"),
-			        tw_log_text("why", checks[i].message));
+			        tw_log_text("reason", checks[i].message));
 		h->was_ok[i] = checks[i].ok;
 	}
 }

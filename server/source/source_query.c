@@ -271,7 +271,7 @@ static json_t *partial_response(json_t *early, const struct tw_err *why)
 	json_t *summary = json_object_get(early, "summary");
 	json_t *answer = json_is_object(summary) ? json_incref(summary) : json_object();
 
-	(void)json_object_set_new(answer, "why", json_string(why->msg));
+	(void)json_object_set_new(answer, "reason", json_string(why->msg));
 	(void)json_object_set_new(answer, "status", json_string(tw_status_name(why->code)));
 	if (json_object_size(summary)) {
 		(void)json_object_set_new(answer, "commits", json_array());

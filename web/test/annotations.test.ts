@@ -8,7 +8,7 @@ import { escapeXml, svgOf } from '../src/trace/graph/flamesvg';
 Object.assign(globalThis, { location: { pathname: '/', search: '' }, addEventListener: () => undefined });
 const { placeOf } = await import('../src/trace/state/annotations');
 
-const one = (more: Partial<Annotation>): Annotation => ({ id: 'A', author: '', text: 't', created_ms: 1, edited_ms: 0, ts_ns: null, dur_ns: 0, tid: null, method: null, method_name: null, ...more });
+const one = (more: Partial<Annotation>): Annotation => ({ id: 'A', author: '', text: 't', created_ms: 1, updated_ms: 0, ts_ns: null, dur_ns: 0, tid: null, method: null, method_name: null, ...more });
 
 test('an annotation leads to its time and thread, or to its method', () => {
 	const to = placeOf(one({ ts_ns: 5e6, dur_ns: 1e6, tid: 7 }), { from: 0, to: 1e9 }, '3');

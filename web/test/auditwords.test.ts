@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { did, facts, SORTS, target, who, type Entry } from '../src/admin/auditwords';
 
 const entry = (more: Partial<Entry>): Entry =>
-	({ id: 1, at_ms: 0, project: 'p', by: { kind: 'user', id: 'u', name: 'mira' }, address: '', request: '', action: 'key.create', target: '01KEY', facts: {}, ...more });
+	({ id: 1, at_ms: 0, project: 'p', actor: { kind: 'user', id: 'u', name: 'mira' }, address: '', request: '', action: 'key.create', target: '01KEY', facts: {}, ...more });
 
 test('what was done is told in words, also what came later', () => {
 	assert.equal(did(entry({})), 'created a key');
@@ -13,9 +13,9 @@ test('what was done is told in words, also what came later', () => {
 
 test('who did it: a person, a key, the command line, the server', () => {
 	assert.equal(who(entry({})), 'mira');
-	assert.equal(who(entry({ by: { kind: 'key', id: 'k1', name: 'ci' } })), 'key ci');
-	assert.equal(who(entry({ by: { kind: 'cli', id: '0', name: 'root' } })), 'command line, root');
-	assert.equal(who(entry({ by: { kind: 'server', id: '', name: '' } })), 'the server itself');
+	assert.equal(who(entry({ actor: { kind: 'key', id: 'k1', name: 'ci' } })), 'key ci');
+	assert.equal(who(entry({ actor: { kind: 'cli', id: '0', name: 'root' } })), 'command line, root');
+	assert.equal(who(entry({ actor: { kind: 'server', id: '', name: '' } })), 'the server itself');
 });
 
 test('a key is told by its name, once', () => {

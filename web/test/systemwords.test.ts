@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { System } from '../src/api/api';
 import { systemWords } from '../src/trace/panels/systemwords';
 
-const joined: System = { joined: true, why_not: null, clock: 'monotonic', offset_ns: 5_000_000_000, residual_ns: 147, steps: 1, packets: 378, damages: 0, cut: false };
+const joined: System = { joined: true, reason: null, clock: 'monotonic', offset_ns: 5_000_000_000, residual_ns: 147, steps: 1, packets: 378, damages: 0, cut: false };
 
 test('a device\'s trace that is joined, by which clock and how far', () => {
 	const words = systemWords(joined);
@@ -16,6 +16,6 @@ test('a device\'s trace that is joined, by which clock and how far', () => {
 
 test('one that shares no clock, and one that is left out', () => {
 	assert.match(systemWords({ ...joined, clock: 'start' }), /no common clock.*both start at the same time/);
-	const words = systemWords({ joined: false, why_not: 'it is no Perfetto trace, or empty', packets: 0, damages: 0, cut: false });
+	const words = systemWords({ joined: false, reason: 'it is no Perfetto trace, or empty', packets: 0, damages: 0, cut: false });
 	assert.match(words, /left out of Perfetto files: it is no Perfetto trace, or empty\./);
 });

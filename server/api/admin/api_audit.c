@@ -11,7 +11,7 @@ enum { MAX_PAGE = 500, PAGE = 100 };
 static const struct tw_param audit_params[] = {
         TW_PARAM_FLAG("everywhere", false, "Of all projects and the server itself; scope: server."),
         TW_PARAM_TEXT("action", 0, "key.create, or key for all of keys."),
-        TW_PARAM_TEXT("by", 0, "Name or id."),
+        TW_PARAM_TEXT("actor", 0, "Name or id."),
         TW_PARAM_TEXT("target", 0, "Id or name of the changed object."),
         TW_PARAM_OPTIONAL_NUMBER("before", 0, INT64_MAX, "`before` of the page before."),
         TW_PARAM_NUMBER("limit", PAGE, 1, MAX_PAGE, "Entries of a page."),
@@ -34,7 +34,7 @@ static enum tw_status project_of(
 static enum tw_status list(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_audit_query of = {.action = tw_req_text_or_empty(r, "action"),
-	        .by = tw_req_text_or_empty(r, "by"),
+	        .by = tw_req_text_or_empty(r, "actor"),
 	        .target = tw_req_text_or_empty(r, "target"),
 	        .before = tw_req_number_or(r, "before", 0),
 	        .limit = (uint32_t)tw_req_number(r, "limit")};

@@ -46,7 +46,7 @@ static enum tw_status redirect_to_page(
 
 	tw_log(TW_LOG_WARN, "oidc_refused", tw_log_text("id", tw_req_id(r)),
 	        tw_log_text("address", tw_req_address(r)),
-	        tw_log_text("why", tw_oidc_why_name(why)), tw_log_text("subject", subject),
+	        tw_log_text("reason", tw_oidc_why_name(why)), tw_log_text("subject", subject),
 	        tw_log_text("error", failed->msg));
 	(void)snprintf(target, sizeof target, "/signin?oidc=%s", tw_oidc_why_name(why));
 	return send_to(r, target, NULL);

@@ -14,8 +14,8 @@ static json_t *row_json(const struct tw_expiry *e)
 {
 	static const char *const what[] = {"trace", "upload", "decoded"};
 
-	return json_pack("{ss ss ss ss sI sI so}", "id", e->id, "name", e->name, "what",
-	        what[tw_expiry_what(e->why)], "why", tw_expiry_name(e->why), "created_ms",
+	return json_pack("{ss ss ss ss sI sI so}", "id", e->id, "name", e->name, "deletes",
+	        what[tw_expiry_what(e->why)], "reason", tw_expiry_name(e->why), "created_ms",
 	        (json_int_t)e->created_ms, "bytes", (json_int_t)e->bytes, "expires_ms",
 	        e->due_ms ? json_integer((json_int_t)e->due_ms) : json_null());
 }
@@ -94,8 +94,8 @@ static enum tw_status reply(struct tw_req *r, const struct tw_retention *rules, 
 	                "use", "traces", (json_int_t)t.use.traces, "archived",
 	                (json_int_t)t.use.archived, "pinned", (json_int_t)t.use.pinned,
 	                "upload_bytes", (json_int_t)t.use.upload_bytes, "decoded_bytes",
-	                (json_int_t)t.use.decoded_bytes, "due", due_json(&t), "soon", soon_json(&t),
-	                "disk", disk_json(tw_req_app(r))),
+	                (json_int_t)t.use.decoded_bytes, "expiring_now", due_json(&t),
+	                "expiring_soon", soon_json(&t), "disk", disk_json(tw_req_app(r))),
 	        err);
 }
 

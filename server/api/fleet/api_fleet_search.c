@@ -246,7 +246,7 @@ static void put_hit(
 	tw_fleet_put_text(q, "method", m->name);
 	tw_fleet_put_text(q, "descriptor", m->descriptor);
 	tw_fleet_put_text(q, "thread", found->thread);
-	tw_json_key_bool(&q->j, "main", found->is_main);
+	tw_json_key_bool(&q->j, "is_main", found->is_main);
 	tw_json_key_int(&q->j, "max_ns", call->there ? call->dur_ns : found->max_ns);
 	tw_json_key_int(&q->j, "day_ms", d->day * TW_DAY_MS);
 	tw_fleet_put_text(q, "app", d->app);

@@ -168,7 +168,7 @@ static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
 		(void)json_array_append_new(days, count_json(&counts.rows[i]));
 	answer = doc ? doc : json_pack("{s:i, s:[]}", "valid_s", TW_CAPTURE_VALID_S, "rules");
 	answer = tw_json_complete(
-	        answer, json_object_set_new(answer, "changed_ms", json_integer(changed_ms)) |
+	        answer, json_object_set_new(answer, "updated_ms", json_integer(changed_ms)) |
 	                        json_object_set_new(answer, "days", days));
 	return tw_req_reply_json(r, 200, answer, err);
 }

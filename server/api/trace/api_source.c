@@ -79,8 +79,8 @@ static enum tw_status get_repositories(struct tw_req *r, struct tw_err *err)
 		json_decref(doc);
 		return st;
 	}
-	(void)json_object_set_new(doc, "changed_ms", json_integer(changed_ms));
-	(void)json_object_set_new(doc, "clones_in",
+	(void)json_object_set_new(doc, "updated_ms", json_integer(changed_ms));
+	(void)json_object_set_new(doc, "clones_folder",
 	        *tw_req_app(r)->config->repositories ? json_string(folder) : json_null());
 	return tw_req_reply_json(r, 200, doc, err);
 }
@@ -214,7 +214,7 @@ static json_t *task_of(const struct query *q)
 
 static void put_reason(struct query *q, const char *why)
 {
-	(void)json_object_set_new(q->answer, "why", json_string(why));
+	(void)json_object_set_new(q->answer, "reason", json_string(why));
 }
 
 /* TW_BUSY and internal failures are errors; a problem of the clone is a response. */
@@ -353,8 +353,8 @@ static void add_commits(struct query *q)
 static void add_rest(struct query *q)
 {
 	static const char *const keys[] = {"commit", "base_commit", "base_note", "lines",
-	        "is_method", "note", "owners", "owners_file", "owners_why", "newest_ms", "commits",
-	        "more", "why"};
+	        "is_method", "note", "owners", "owners_file", "owners_error", "newest_ms",
+	        "commits", "more", "reason"};
 
 	add_commits(q);
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {

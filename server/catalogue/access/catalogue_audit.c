@@ -143,7 +143,7 @@ static const struct tw_field entry_fields[] = {
         ENTRY(id, "entry_id", "id"),
         ENTRY(at_ms, "at_ms", "at_ms"),
         ENTRY(project_id, "project_id", "project"),
-        TW_FIELD_OF_GROUP(struct tw_audit_entry, by, &fields_of_actor, "by"),
+        TW_FIELD_OF_GROUP(struct tw_audit_entry, by, &fields_of_actor, "actor"),
         ENTRY(by.address, "address", "address"),
         ENTRY(by.request_id, "request_id", "request"),
         ENTRY(action, "action", "action"),

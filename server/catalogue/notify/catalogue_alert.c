@@ -52,7 +52,7 @@ static const struct tw_field rule_fields[] = {
         RULE(least, "least", "least"),
         RULE(mail, "mail", "mail"),
         RULE(created_ms, "created_ms", "created_ms"),
-        RULE(changed_ms, "changed_ms", "changed_ms"),
+        RULE(changed_ms, "changed_ms", "updated_ms"),
 };
 const struct tw_fields tw_alert_rule_fields = TW_FIELDS(rule_fields);
 

@@ -21,7 +21,7 @@ static const struct tw_field hook_fields[] = {
         HOOK(failing_ms, "failing_ms", "failing_ms"),
         HOOK(fails, "fails", "consecutive_failures"),
         HOOK(paused_ms, "paused_ms", "paused_ms"),
-        HOOK(paused_why, "paused_why", "paused_why"),
+        HOOK(paused_why, "paused_why", "paused_reason"),
         HOOK(waiting,
                 "(SELECT count(*) FROM outbox o WHERE o.project_id=w.project_id AND"
                 " o.hook_id=w.hook_id AND o.state=0)",

@@ -8,7 +8,7 @@
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue_internal.h"
 
-const char *const tw_outbox_names[] = {"waiting", "delivered", "given up", NULL};
+const char *const tw_outbox_names[] = {"waiting", "delivered", "given_up", NULL};
 
 static int64_t abandon_at(int64_t now)
 {
@@ -331,8 +331,8 @@ enum tw_status tw_catalogue_outbox_tried(struct tw_catalogue *c, const struct tw
 	if (!paused)
 		return tw_cat_end(c, w, st, err);
 	return tw_cat_end_audited(c, w, st,
-	        &(struct tw_change){
-	                "webhook.pause", of->project_id, of->hook_id, .facts = {{"why", t->error}}},
+	        &(struct tw_change){"webhook.pause", of->project_id, of->hook_id,
+	                .facts = {{"reason", t->error}}},
 	        err);
 }
 

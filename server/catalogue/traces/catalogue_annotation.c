@@ -19,7 +19,7 @@ static const struct tw_field row_fields[] = {
         ROW(author, "author", "author"),
         ROW(text, "text", "text"),
         ROW(created_ms, "created_ms", "created_ms"),
-        ROW(edited_ms, "edited_ms", "edited_ms"),
+        ROW(edited_ms, "edited_ms", "updated_ms"),
         ROW(ts_ns, "ts_ns", "ts_ns", .shape = TW_SHAPE_OR_NULL),
         ROW(dur_ns, "dur_ns", "dur_ns"),
         ROW(tid, "tid", "tid", .shape = TW_SHAPE_OR_NULL),

@@ -52,7 +52,7 @@ static const struct tw_fields retrace_fields = TW_FIELDS(retrace);
 
 static const struct tw_field names[] = {
         NAMES(traces, "names_traces", "traces"),
-        NAMES(lacking, "names_lacking", "lacking"),
+        NAMES(lacking, "names_lacking", "unresolved_traces"),
         NAMES(sum.ids, "names_ids", "ids"),
         NAMES(sum.resolved, "names_resolved", "resolved"),
         NAMES(sum.slices, "names_slices", "slices"),

@@ -61,7 +61,7 @@ static const struct tw_field summary_fields[] = {
 };
 const struct tw_fields tw_trace_summary_fields = TW_FIELDS(summary_fields);
 
-static const char *const counted_names[] = {"waiting", "counted", "unreadable", "put_off", NULL};
+static const char *const counted_names[] = {"waiting", "counted", "unreadable", "postponed", NULL};
 
 #define TAGS                                                                                       \
 	"(SELECT " TW_EITHER("json_group_array(tag)",                                              \
@@ -79,17 +79,18 @@ static const struct tw_field row_fields[] = {
         ROW(ready_ms, "ready_ms", "ready_ms"),
         ROW(tries, "tries", "attempts"),
         ROW(upload_bytes, "upload_bytes", "upload_bytes"),
-        ROW(upload_kept, "upload_kept", "upload_kept"),
+        ROW(upload_kept, "upload_kept", "has_upload"),
         TW_FIELD_OF_GROUP(struct tw_trace_row, meta, &tw_trace_meta_fields, "meta"),
         TW_FIELD_OF_GROUP(struct tw_trace_row, summary, &tw_trace_summary_fields, "summary"),
         ROW(title, "title", "title"),
         ROW(pinned, "pinned", "pinned"),
-        ROW(kept_for, "kept_for", "kept_for"),
+        ROW(kept_for, "kept_for", "exempt_reason"),
         ROW(anr, "anr", "anr"),
         ROW(first_anr, TW_TRACE_IS_FIRST, "first_anr"),
         TW_FIELD(struct tw_trace_row, tags, TAGS, "tags", .shape = TW_SHAPE_LIST),
         ROW(annotations, "annotations", "annotations"),
-        TW_FIELD(struct tw_trace_row, counted, "rollup_state", "counted", .names = counted_names),
+        TW_FIELD(struct tw_trace_row, counted, "rollup_state", "rollup_state",
+                .names = counted_names),
 };
 const struct tw_fields tw_trace_fields = TW_FIELDS(row_fields);
 

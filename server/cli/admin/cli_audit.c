@@ -37,8 +37,8 @@ static void print_line(const struct tw_audit_entry *e)
 static void print_json(const struct tw_audit_entry *e)
 {
 	json_t *o = json_pack("{sI sI ss s{ss ss ss} ss ss ss ss so}", "id", (json_int_t)e->id,
-	        "at_ms", (json_int_t)e->at_ms, "project", e->project_id, "by", "kind", e->by.kind,
-	        "id", e->by.id, "name", e->by.name, "address", e->by.address, "request",
+	        "at_ms", (json_int_t)e->at_ms, "project", e->project_id, "actor", "kind",
+	        e->by.kind, "id", e->by.id, "name", e->by.name, "address", e->by.address, "request",
 	        e->by.request_id, "action", e->action, "target", e->target, "facts",
 	        json_loads(e->facts, 0, NULL));
 
@@ -91,7 +91,7 @@ int tw_cli_audit(int argc, char **argv)
 	        {"data", .value = &f.data},
 	        {"project", .value = &f.project},
 	        {"action", .value = &f.action},
-	        {"by", .value = &f.by},
+	        {"actor", .value = &f.by},
 	        {"target", .value = &f.target},
 	        {"limit", .number = &f.limit, .least = 1, .most = INT64_MAX},
 	        {"json", .on = &f.json},

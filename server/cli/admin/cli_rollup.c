@@ -106,8 +106,8 @@ static enum tw_status print_json(
 	tw_json_key_int(j, "days", (int64_t)sums->days);
 	tw_json_key_int(j, "traces", (int64_t)sums->traces);
 	tw_json_key_int(j, "days_kept", (int64_t)sums->days_kept);
-	tw_json_key_int(j, "put_off", (int64_t)w.postponed);
-	tw_json_key_int(j, "trees_put_off", (int64_t)trees);
+	tw_json_key_int(j, "postponed", (int64_t)w.postponed);
+	tw_json_key_int(j, "trees_postponed", (int64_t)trees);
 	return tw_cli_line_end(&line, err);
 }
 

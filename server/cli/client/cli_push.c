@@ -153,7 +153,7 @@ static enum tw_status failed_trace(const char *id, const json_t *trace, struct t
 static enum tw_status is_counted(
         const char *id, const json_t *trace, bool *ret_done, struct tw_err *err)
 {
-	const char *counted = json_string_value(json_object_get(trace, "counted"));
+	const char *counted = json_string_value(json_object_get(trace, "rollup_state"));
 
 	if (!counted)
 		return tw_fail(err, TW_IO,

@@ -166,8 +166,8 @@ test('each change leaves exactly one entry, refusals and looks none, and no secr
 			assert.equal(e.action, action);
 			if (what !== undefined) assert.equal(e.target, value(what));
 			for (const [k, x] of Object.entries(facts ?? {})) assert.equal(e.facts[k], x, json(e));
-			assert.equal(e.by.kind, 'user');
-			assert.equal(e.by.name, 'root');
+			assert.equal(e.actor.kind, 'user');
+			assert.equal(e.actor.name, 'root');
 			assert.equal(e.address, '127.0.0.1');
 			assert.equal(e.request, a.headers.get('x-request-id'));
 			assert.ok(Math.abs(e.at_ms - Date.now()) < 60_000);
@@ -204,10 +204,10 @@ test('entries are paged, filtered, and those of a project for its admins only', 
 	const third = (await page({ action: 'filter', limit: 3, before: second.before })).json;
 	assert.deepEqual([first, second, third].flatMap((p) => p.entries.map((e) => e.target)), ['f6', 'f5', 'f4', 'f3', 'f2', 'f1', 'f0']);
 	assert.equal(third.before, null);
-	assert.equal(first.entries[0].by.kind, 'key');
+	assert.equal(first.entries[0].actor.kind, 'key');
 	assert.deepEqual((await page({ target: 'f3' })).json.entries.map((e) => e.action), ['filter.set']);
 	assert.deepEqual((await page({ action: 'filt' })).json.entries, [], 'a whole word of an action');
-	assert.equal((await page({ by: first.entries[0].by.id, action: 'filter' })).json.entries.length, 7);
+	assert.equal((await page({ actor: first.entries[0].actor.id, action: 'filter' })).json.entries.length, 7);
 	const projects = new Set((await page({})).json.entries.map((e) => e.project));
 	assert.equal(projects.size, 1, 'of the own project alone');
 	assert.equal((await page({ everywhere: '1' })).status, 403);
@@ -223,8 +223,8 @@ test('the command line and the server itself are noted; entries go when they are
 	const audit = await watcher(s);
 	tracewell('link', 'create', '--data', s.data);
 	const [link] = await audit({ action: 'link.create' });
-	assert.deepEqual([link.by.kind, link.address], ['cli', '']);
-	assert.ok(link.by.name.length > 0);
+	assert.deepEqual([link.actor.kind, link.address], ['cli', '']);
+	assert.ok(link.actor.name.length > 0);
 	const a = (await s.trace(sampleTrace(3), {})).id;
 	await s.trace(sampleTrace(4), {});
 	await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: json({ max_traces: 1 }) });
@@ -232,7 +232,7 @@ test('the command line and the server itself are noted; entries go when they are
 		const found = await audit({ action: 'trace.delete' });
 		return found.length ? found : undefined;
 	}, 'the older trace is deleted');
-	assert.deepEqual([gone.by.kind, gone.target], ['server', a]);
+	assert.deepEqual([gone.actor.kind, gone.target], ['server', a]);
 	const told = tracewell('audit', '--data', s.data, '--action', 'trace').split('\n');
 	assert.ok(told.some((l) => l.includes('trace.delete') && l.includes(a)), told.join('\n'));
 	const lines = tracewell('audit', '--data', s.data, '--json', '--limit', '3').split('\n').map((l) => JSON.parse(l));
@@ -258,11 +258,11 @@ test('who became another by sudo is named before it, and found by it', async (t)
 	delete env.SUDO_USER;
 	const made = async (more) => {
 		execFileSync(binary(), ['link', 'create', '--data', s.data], { env: { ...env, ...more } });
-		return (await audit({ action: 'link.create' }))[0].by.name;
+		return (await audit({ action: 'link.create' }))[0].actor.name;
 	};
 	const self = await made({});
 	assert.deepEqual([await made({ SUDO_USER: 'ann' }), await made({ SUDO_USER: self }), await made({ SUDO_USER: '<b>' })], [`ann as ${self}`, self, self]);
-	assert.equal((await audit({ by: 'ann' })).length, 1);
+	assert.equal((await audit({ actor: 'ann' })).length, 1);
 });
 
 test('what is done to quarantined uploads is noted', async (t) => {
@@ -275,7 +275,7 @@ test('what is done to quarantined uploads is noted', async (t) => {
 		assert.ok(a.status < 300, a.text);
 		await until(async () => (method === 'DELETE' || (await s.get(`/api/v1/traces/${id}`)).json.state === 'failed' ? true : undefined), 'it failed again');
 		const fresh = (await audit()).filter((e) => e.id > newest && e.action !== 'key.create');
-		assert.deepEqual(fresh.map((e) => [e.action, e.target, e.by.kind]), [[action, id, 'key']]);
+		assert.deepEqual(fresh.map((e) => [e.action, e.target, e.actor.kind]), [[action, id, 'key']]);
 	}
 });
 
@@ -288,5 +288,5 @@ test('a project that is brought in from a file is noted where it comes to', { sk
 	const audit = await watcher(to);
 	tracewell('import', file, '--data', to.data);
 	const found = await audit({ action: 'project' });
-	assert.deepEqual(found.map((e) => [e.action, e.target, e.by.kind, e.facts.traces]), [['project.import', 'test', 'cli', '1']]);
+	assert.deepEqual(found.map((e) => [e.action, e.target, e.actor.kind, e.facts.traces]), [['project.import', 'test', 'cli', '1']]);
 });

@@ -77,9 +77,9 @@ for (const [alg, options] of [['RS256', {}], ['ES256', { claimsInToken: true }],
 		assert.equal(status, 200);
 
 		const audit = (await (await root(s))('GET', '/api/v1/audit?limit=50&everywhere=1')).json.entries;
-		const did = audit.filter((e) => e.by.name === 'ann').map((e) => e.action).reverse();
+		const did = audit.filter((e) => e.actor.name === 'ann').map((e) => e.action).reverse();
 		assert.deepEqual(did.filter((a) => a !== 'member.set'), ['user.create', 'identity.link', 'session.start']);
-		const started = audit.find((e) => e.action === 'session.start' && e.by.name === 'ann');
+		const started = audit.find((e) => e.action === 'session.start' && e.actor.name === 'ann');
 		assert.equal(started.facts.how, 'oidc');
 		for (const secret of [CLIENT.secret, jar.header(s.url).split(/tw_session_\d+=/)[1], asked.get('state'), asked.get('nonce')])
 			assert.ok(!s.log.includes(secret), 'a secret in the log');
@@ -152,7 +152,7 @@ test('whom nobody knows stays out, and is let in by what the provider calls them
 		assert.throws(() => tracewell('user', 'unlink', 'eve', '--data', s.data), /linked to nobody/);
 		assert.throws(() => tracewell('user', 'disable', 'nobody', '--data', s.data));
 		const { entries } = (await admin('GET', '/api/v1/audit?limit=20&everywhere=1')).json;
-		assert.deepEqual(entries.filter((e) => e.by.kind === 'cli').map((e) => e.action).slice(0, 3), ['identity.unlink', 'user.change', 'user.change']);
+		assert.deepEqual(entries.filter((e) => e.actor.kind === 'cli').map((e) => e.action).slice(0, 3), ['identity.unlink', 'user.change', 'user.change']);
 		assert.equal((await admin('PUT', '/api/v1/users/eve', { subject: 'eve-7' })).status, 204);
 	});
 
@@ -531,7 +531,7 @@ test('a provider that hangs, fails or talks without end holds up nobody else', a
 	};
 	p.only = (pathname, res) => pathname.includes('well-known') && res.writeHead(500).end('<h1>no</h1>');
 	assert.equal(await away(), 'away');
-	assert.match(s.log, /why=away .*the provider responded with 500/);
+	assert.match(s.log, /reason=away .*the provider responded with 500/);
 	p.only = (pathname, res) => pathname.includes('well-known') && res.end(Buffer.alloc(1 << 20, ' '));
 	await until(async () => (await away(), s.log.includes('the provider does not answer: Failed writing') ? true : undefined), 'an answer without end');
 	p.about = { issuer: 'https://evil.example' };

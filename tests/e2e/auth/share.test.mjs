@@ -108,7 +108,7 @@ test('annotations at a time and on a method', async (t) => {
 	let [first, second] = await annotations();
 	assert.equal(first.id, made.json.id);
 	assert.deepEqual([first.text, first.ts_ns, first.dur_ns, first.tid, first.method, first.method_name], ['here it\n\tstalls', 1000, 500, 4000, null, null]);
-	assert.ok(first.created_ms > Date.now() - 60_000 && first.edited_ms === 0);
+	assert.ok(first.created_ms > Date.now() - 60_000 && first.updated_ms === 0);
 	assert.ok(first.author.length > 0);
 	assert.deepEqual([second.ts_ns, second.tid, second.method], [null, null, 0]);
 	assert.equal((await s.get(at)).json.annotations, 2);
@@ -126,7 +126,7 @@ test('annotations at a time and on a method', async (t) => {
 		assert.equal((await s.ask('PATCH', one, { key: s.write, body: json({ text: 'better' }) })).status, 204);
 		[first] = await annotations();
 		assert.equal(first.text, 'better');
-		assert.ok(first.edited_ms >= first.created_ms);
+		assert.ok(first.updated_ms >= first.created_ms);
 		assert.equal((await s.ask('PATCH', one, { key: s.write, body: json({ text: ' ' }) })).status, 400);
 		assert.equal((await s.ask('PATCH', `${at}/annotations/${GONE}`, { key: s.write, body: json({ text: 'x' }) })).status, 404);
 		assert.equal((await s.ask('DELETE', one, { key: s.read })).status, 403);

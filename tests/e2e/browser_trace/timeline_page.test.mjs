@@ -502,7 +502,7 @@ test('a trace of the kernel alone is as long as its states, and its threads come
 	await tab(page, 'Thread states');
 	await page.waitForFunction(() => /^long 502 700 ms/.test(document.querySelector('.states tbody tr')?.innerText.replaceAll(/\s+/g, ' ')));
 	/* nor does the recorder's run count as one of the scenario */
-	await until(async () => ((await server.get(`/api/v1/traces/${kernel.id}`)).json.counted === 'counted' ? true : undefined), 'it is looked at');
+	await until(async () => ((await server.get(`/api/v1/traces/${kernel.id}`)).json.rollup_state === 'counted' ? true : undefined), 'it is looked at');
 	assert.equal((await server.get('/api/v1/fleet/scenarios')).json.groups.some((x) => x.scenario === 'kernel_alone'), false);
 	await done(page, t);
 });

@@ -274,7 +274,7 @@ test('--json is JSON, an object a line', async (t) => {
 	assert.ok((await json('backup', ...data, '--to', copy))[0].copied > 0);
 	assert.equal((await json('export', '--project', 'test', ...data, '-o', file('p.tar')))[0].traces, 2);
 	assert.deepEqual((await json('import', file('p.tar'), '--data', file('other')))[0], { traces: 2, builds: 1, there: 0, renamed: 0 });
-	assert.equal((await json('rollup', ...data))[0].put_off, 0);
+	assert.equal((await json('rollup', ...data))[0].postponed, 0);
 	assert.deepEqual(await json('check', ...data), []);
 	assert.ok((await json('doctor', ...data)).every((l) => l.level && l.text));
 	assert.ok((await json('audit', ...data)).some((l) => /key/.test(l.action)));

@@ -114,7 +114,7 @@ describe('a project', { concurrency: 2 }, () => {
 			"db.execute('UPDATE trace SET created_ms=created_ms-40*86400000 WHERE trace_id=?', (sys.argv[2],))\ndb.commit()",
 		path.join(s.data, 'catalogue.db'), ids[1]]);
 		await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: '{"uploads_max_age_days":30}' });
-		await until(async () => ((await s.get(`/api/v1/traces/${ids[1]}`)).json.upload_kept ? undefined : true), 'its upload deleted');
+		await until(async () => ((await s.get(`/api/v1/traces/${ids[1]}`)).json.has_upload ? undefined : true), 'its upload deleted');
 		const file = path.join(folder(t), 'p.tar.zst');
 		const want = await seen(s, ids);
 		send(s.data, file);

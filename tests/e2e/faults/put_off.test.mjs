@@ -52,7 +52,7 @@ describe('decoders that cannot write', { skip: !fs.existsSync(shim) && `no ${shi
 			const early = await s.get(`/api/v1/traces/${ids[0]}/flame`);
 			assert.equal(early.status, 409);
 			assert.match(early.json.error.message, words);
-			assert.match((await s.get('/metrics', { key: null })).text, /tracewell_decodes_total\{format="",outcome="put_off"\} \d/);
+			assert.match((await s.get('/metrics', { key: null })).text, /tracewell_decodes_total\{format="",outcome="postponed"\} \d/);
 
 			/* one that is deleted while it waits is gone */
 			assert.equal((await s.ask('DELETE', `/api/v1/traces/${ids.pop()}`)).status, 204);

@@ -158,7 +158,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 		await s.ask('PATCH', `/api/v1/traces/${ids[0]}`, { key: s.write, body: '{"pinned":true}' });
 		const rules = (r, query) => s.ask('PUT', '/api/v1/retention', { key: s.admin, body: JSON.stringify(r), query });
 		const dry = await rules({ quarantine_max_traces: 3 }, { dry_run: 'true' });
-		assert.deepEqual(dry.json.due.map((d) => [d.id, d.why]), [[ids[1], 'quarantine']]);
+		assert.deepEqual(dry.json.expiring_now.map((d) => [d.id, d.reason]), [[ids[1], 'quarantine']]);
 		assert.deepEqual([dry.json.rules.quarantine_max_traces, dry.json.rules.quarantine_max_bytes], [3, 1 << 30]);
 		await rules({ quarantine_max_traces: 3 });
 		await until(async () => ((await listed(s)).length === 3 ? true : undefined), 'one gone');

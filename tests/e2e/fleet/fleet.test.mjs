@@ -259,7 +259,7 @@ test('traces without times, of snapshots or counts, enter no percentiles', async
 	const other = await s.trace(trace(50_000), { query: { ...where, scenario: 'cold_start' } });
 	assert.deepEqual([other.summary.timed, other.summary.duration_ns > 0], [true, true]);
 	for (const { id } of [anr, matrix, counts])
-		await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.counted === 'counted' ? true : undefined), 'it is done with');
+		await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.rollup_state === 'counted' ? true : undefined), 'it is done with');
 	const all = await counted(s, 1);
 	assert.deepEqual(all.groups.map((g) => [g.scenario, g.duration_ns.traces]), [['cold_start', 1]]);
 	const names = (await s.get('/api/v1/fleet/methods')).json.methods.map((m) => m.name);

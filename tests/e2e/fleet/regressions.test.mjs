@@ -36,7 +36,7 @@ test('a version that is slower', async (t) => {
 		assert.deepEqual([found.traces_before, found.traces_after], [35, 35]);
 		for (const id of [found.before_trace, found.after_trace]) {
 			const evidence = (await s.get(`/api/v1/traces/${id}`)).json;
-			assert.equal(evidence.kept_for, 'regression');
+			assert.equal(evidence.exempt_reason, 'regression');
 		}
 		assert.deepEqual((await s.get(`/api/v1/regressions/${found.id}`)).json, found);
 	});
@@ -61,8 +61,8 @@ test('a version that is slower', async (t) => {
 	});
 
 	await t.test('evidence stays as long as the regression is open, however long unseen, and no longer', async () => {
-		const other = (await s.get('/api/v1/traces?limit=200')).json.traces.find((x) => !x.kept_for).id;
-		const kept = async (id) => (await s.get(`/api/v1/traces/${id}`)).json.kept_for;
+		const other = (await s.get('/api/v1/traces?limit=200')).json.traces.find((x) => !x.exempt_reason).id;
+		const kept = async (id) => (await s.get(`/api/v1/traces/${id}`)).json.exempt_reason;
 		s.sql(`UPDATE trace SET kept_for='regression' WHERE trace_id='${other}'; UPDATE regression SET app='gone', before_trace='${other}', last_ms=last_ms-17280000000 WHERE method=''`);
 		await look();
 		assert.equal(await kept(other), 'regression', 'open, unseen for 200 days');
@@ -107,7 +107,7 @@ test('a version that is slower', async (t) => {
 			assert.equal(answer.status, 400, answer.text);
 			assert.match(answer.json.error.message, words);
 		}
-		assert.equal((await ask('PATCH', 'regression/01AAAAAAAAAAAAAAAAAAAAAAAA', { owner: 'x' })).status, 404);
+		assert.equal((await ask('PATCH', 'regressions/01AAAAAAAAAAAAAAAAAAAAAAAA', { owner: 'x' })).status, 404);
 		assert.equal((await s.get(`/api/v1/regressions/${found.id}`, { key: s.key('read', 'other') })).status, 404);
 	});
 });
@@ -135,7 +135,7 @@ test('a method that the version before did not have', async (t) => {
 	assert.deepEqual(others, []);
 	assert.deepEqual([r.method, r.base, r.head, r.before_ns, r.status, r.traces_before, r.traces_after, r.before_trace], ['com.app.Cache.warm', '1.9', '2.0', 0, 'open', EACH, EACH, null]);
 	assert.ok(Math.abs(r.share - (EACH - 2) / EACH) < 1e-5 && Math.abs(r.after_ns - 518_000) < 15_000 && r.low < r.change && r.change < r.high && Math.abs(r.change - 0.27) < 0.03, JSON.stringify(r));
-	assert.equal((await s.get(`/api/v1/traces/${r.after_trace}`)).json.kept_for, 'regression');
+	assert.equal((await s.get(`/api/v1/traces/${r.after_trace}`)).json.exempt_reason, 'regression');
 	const issue = (await s.get(`/api/v1/regressions/${r.id}/issue`)).json;
 	assert.match(JSON.stringify(issue), /com\.app\.Cache\.warm in open is new since 2\.0/);
 	assert.match(JSON.stringify(issue), /at the median in 94 % of traces/);

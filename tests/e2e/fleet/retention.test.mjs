@@ -50,7 +50,7 @@ describe('retention', { concurrency: 2 }, () => {
 		const ids = [await upload(s, 50), await upload(s, 51), await upload(s, 52)];
 		age(s, { [ids[0]]: 91, [ids[1]]: 15, [ids[2]]: 13 });
 		await gone(s, ids[0]);
-		await until(async () => ((await s.get(`/api/v1/traces/${ids[1]}`)).json.upload_kept === false ? true : undefined), 'its upload deleted');
+		await until(async () => ((await s.get(`/api/v1/traces/${ids[1]}`)).json.has_upload === false ? true : undefined), 'its upload deleted');
 		assert.ok(await there(s, ids[2]));
 		assert.equal(files(s, 'traces'), 2);
 		await s.put('/api/v1/builds/b1/methods', sampleMapping);
@@ -66,8 +66,8 @@ describe('retention', { concurrency: 2 }, () => {
 
 		const dry = await rules(s, { max_age_days: 30 }, { dry_run: 'true' });
 		assert.equal(dry.status, 200, dry.text);
-		assert.deepEqual(dry.json.due.map((d) => [d.id, d.why]), [[ids[0], 'age']]);
-		assert.ok(dry.json.soon.some((x) => x.id === ids[2] && x.expires_ms > Date.now() && x.expires_ms < Date.now() + 6 * DAY_MS));
+		assert.deepEqual(dry.json.expiring_now.map((d) => [d.id, d.reason]), [[ids[0], 'age']]);
+		assert.ok(dry.json.expiring_soon.some((x) => x.id === ids[2] && x.expires_ms > Date.now() && x.expires_ms < Date.now() + 6 * DAY_MS));
 		assert.equal((await s.get('/api/v1/retention')).json.rules.max_age_days, null, 'nothing was changed');
 		assert.ok(await there(s, ids[0]));
 
@@ -78,7 +78,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.equal((await s.get(`/api/v1/traces/${ids[1]}`)).json.expires_ms, null);
 		assert.ok((await there(s, ids[1])) && (await there(s, ids[2])));
 		assert.deepEqual([files(s, 'blobs'), files(s, 'traces')], [2, 2]);
-		assert.match(s.log, new RegExp(`event=trace_expired trace=${ids[0]} why=age`));
+		assert.match(s.log, new RegExp(`event=trace_expired trace=${ids[0]} reason=age`));
 		assert.match((await s.get('/metrics', { key: null })).text, /tracewell_expired_total\{what="trace"\} 1\n/);
 	});
 
@@ -106,7 +106,7 @@ describe('retention', { concurrency: 2 }, () => {
 		await s.ask('POST', `/api/v1/traces/${ids[1]}/annotations`, { key: s.write, body: '{"text":"here","ts_ns":1}' });
 		s.sql(`UPDATE trace SET kept_for='exemplar' WHERE trace_id='${ids[2]}'`);
 		age(s, Object.fromEntries(ids.map((id) => [id, 40])));
-		const due = async (r) => (await rules(s, r, { dry_run: 'true' })).json.due.map((d) => d.id).sort();
+		const due = async (r) => (await rules(s, r, { dry_run: 'true' })).json.expiring_now.map((d) => d.id).sort();
 		assert.deepEqual(await due({ max_age_days: 30 }), [ids[0], ids[1], ids[3]].sort());
 		assert.deepEqual(await due({ max_age_days: 30, keep_annotated: true }), [ids[3]]);
 		assert.deepEqual(await due({ max_traces: 1, keep_annotated: true }), [ids[3]]);
@@ -116,7 +116,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.equal(set.json.rules.keep_annotated, true);
 		await gone(s, ids[3]);
 		for (const id of ids.slice(0, 3)) assert.equal((await s.get(`/api/v1/traces/${id}`)).json.expires_ms, null);
-		assert.equal((await s.get(`/api/v1/traces/${ids[2]}`)).json.kept_for, 'exemplar');
+		assert.equal((await s.get(`/api/v1/traces/${ids[2]}`)).json.exempt_reason, 'exemplar');
 	});
 
 	test('traces with an ANR have an age of their own, and the first of each group stays', async (t) => {
@@ -131,7 +131,7 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.deepEqual(rows.map((r) => r.first_anr), [true, false, false]);
 		assert.equal((await s.get(`/api/v1/traces/${plain}`)).json.anr, '');
 		age(s, { [ids[0]]: 95, [ids[1]]: 94, [ids[2]]: 40, [plain]: 40 });
-		const due = async (r) => (await rules(s, r, { dry_run: 'true' })).json.due.map((d) => [d.id, d.why]);
+		const due = async (r) => (await rules(s, r, { dry_run: 'true' })).json.expiring_now.map((d) => [d.id, d.reason]);
 		assert.deepEqual(await due({ max_age_days: 30, keep_first_anr: false }), [ids[0], ids[1], ...[ids[2], plain].sort()].map((id) => [id, 'age']));
 		assert.deepEqual(await due({ max_age_days: 30, anr_max_age_days: 90, keep_first_anr: false }), [[ids[0], 'anr_age'], [ids[1], 'anr_age'], [plain, 'age']]);
 		assert.deepEqual(await due({ max_traces: 1, anr_max_age_days: 200 }), [[plain, 'count']], 'no other limit');
@@ -149,7 +149,7 @@ describe('retention', { concurrency: 2 }, () => {
 		const sql = (script, ...args) => execFileSync('python3', ['-c', `import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1],timeout=20)\n${script}\ndb.commit()`, path.join(s.data, 'catalogue.db'), ...args]);
 		sql("db.execute(\"UPDATE trace SET anr='forged-'||trace_id\")");
 		age(s, { [ids[0]]: 43, [ids[1]]: 42, [ids[2]]: 41 });
-		const due = async (r) => (await rules(s, r, { dry_run: 'true' })).json.due.map((d) => [d.id, d.why]);
+		const due = async (r) => (await rules(s, r, { dry_run: 'true' })).json.expiring_now.map((d) => [d.id, d.reason]);
 		assert.deepEqual(await due({ max_age_days: 30 }), []);
 		assert.deepEqual(await due({ anr_max_age_days: 30 }), []);
 		assert.deepEqual(await due({ max_age_days: 30, max_traces: 1 }), ids.slice(0, 2).map((id) => [id, 'count']));
@@ -180,13 +180,13 @@ describe('retention', { concurrency: 2 }, () => {
 		await rules(s, { uploads_max_age_days: 30 });
 		const told = (await s.get(`/api/v1/traces/${id}`)).json;
 		assert.equal(Math.round((told.expires_ms - told.created_ms) / DAY_MS), 30);
-		const { soon } = (await s.get('/api/v1/retention')).json;
-		assert.deepEqual(soon.map((d) => [d.id, d.what, d.why]), [[id, 'trace', 'archived_age']]);
+		const { expiring_soon: soon } = (await s.get('/api/v1/retention')).json;
+		assert.deepEqual(soon.map((d) => [d.id, d.deletes, d.reason]), [[id, 'trace', 'archived_age']]);
 		age(s, { [id]: 6, [pinned]: 6 });
 		await gone(s, id);
 		assert.ok(await there(s, pinned));
 		assert.equal(files(s, 'blobs'), 1);
-		assert.match(s.log, new RegExp(`event=trace_expired trace=${id} why=archived_age`));
+		assert.match(s.log, new RegExp(`event=trace_expired trace=${id} reason=archived_age`));
 	});
 
 	test('archived traces are decoded again only while there is room', async (t) => {
@@ -224,13 +224,13 @@ describe('retention', { concurrency: 2 }, () => {
 		const decodedDays = (days) => s.sql(`UPDATE trace SET ready_ms=ready_ms-${days * DAY_MS}`);
 		decodedDays(5);
 		const dry = await rules(s, { decoded_max_age_days: 7 }, { dry_run: 'true' });
-		assert.deepEqual(dry.json.due, []);
-		assert.deepEqual(dry.json.soon.map((d) => [d.id, d.what, d.why, d.bytes]), [[id, 'decoded', 'decoded_age', summary.file_bytes]]);
-		assert.ok(dry.json.soon[0].expires_ms > Date.now() && dry.json.soon[0].expires_ms < Date.now() + 3 * DAY_MS);
-		assert.deepEqual((await rules(s, { decoded_max_age_days: 7 }, { dry_run: 'true', days: 1 })).json.soon, []);
+		assert.deepEqual(dry.json.expiring_now, []);
+		assert.deepEqual(dry.json.expiring_soon.map((d) => [d.id, d.deletes, d.reason, d.bytes]), [[id, 'decoded', 'decoded_age', summary.file_bytes]]);
+		assert.ok(dry.json.expiring_soon[0].expires_ms > Date.now() && dry.json.expiring_soon[0].expires_ms < Date.now() + 3 * DAY_MS);
+		assert.deepEqual((await rules(s, { decoded_max_age_days: 7 }, { dry_run: 'true', days: 1 })).json.expiring_soon, []);
 		await rules(s, { decoded_max_age_days: 7 });
 		const told = (await s.get(`/api/v1/traces/${id}`)).json;
-		assert.deepEqual([told.expires_ms, told.upload_expires_ms, told.decoded_expires_ms], [null, null, dry.json.soon[0].expires_ms]);
+		assert.deepEqual([told.expires_ms, told.upload_expires_ms, told.decoded_expires_ms], [null, null, dry.json.expiring_soon[0].expires_ms]);
 		decodedDays(3);
 		const state = async () => (await s.get(`/api/v1/traces/${id}`)).json.state;
 		await until(async () => ((await state()) === 'archived' ? true : undefined), 'archived');
@@ -239,9 +239,9 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.deepEqual((await s.get('/api/v1/traces', { query: { state: 'archived' } })).json.traces.map((x) => x.id), [id]);
 		assert.equal((await s.get('/api/v1/retention')).json.use.archived, 1);
 		assert.match((await s.get('/metrics', { key: null })).text, /tracewell_expired_total\{what="decoded"\} 1\n/);
-		assert.match(s.log, new RegExp(`event=decoded_expired trace=${id} why=decoded_age`));
+		assert.match(s.log, new RegExp(`event=decoded_expired trace=${id} reason=decoded_age`));
 		const noted = (await s.get('/api/v1/audit', { key: s.admin, query: { action: 'decoded' } })).json.entries;
-		assert.deepEqual(noted.map((e) => [e.action, e.target, e.by.kind]), [['decoded.delete', id, 'server']]);
+		assert.deepEqual(noted.map((e) => [e.action, e.target, e.actor.kind]), [['decoded.delete', id, 'server']]);
 		await s.stop();
 		assert.equal(spawnSync(binary(), ['check', '--data', s.data]).status, 0);
 		await s.start();
@@ -261,7 +261,7 @@ describe('retention', { concurrency: 2 }, () => {
 		const before = (await s.get(`/api/v1/traces/${id}/methods`)).json;
 		age(s, { [id]: 8 });
 		await rules(s, { uploads_max_age_days: 7 });
-		await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.upload_kept ? undefined : true), 'the upload deleted');
+		await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.has_upload ? undefined : true), 'the upload deleted');
 		assert.deepEqual((await s.get(`/api/v1/traces/${id}/methods`)).json, before);
 		assert.equal((await s.get(`/api/v1/traces/${id}/raw/trace`)).status, 404);
 		assert.equal(files(s, 'blobs'), 0);

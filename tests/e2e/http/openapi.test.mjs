@@ -83,7 +83,7 @@ test('description, routes and answers agree', async (t) => {
 	const regression = (await findSlower(s, 12)).id;
 	const tracker = JSON.stringify({ for: 'github', template: 'https://example.com/new?title={title}', api: 'https://tracker.invalid', repository: 'a/b', token: 't', labels: ['x'], assignees: { ann: 'ann' } });
 	await s.ask('PUT', '/api/v1/tracker', { key: s.admin, body: tracker });
-	for (const of of [`regression/${regression}`, `anr/groups/${hung.key}`]) assert.equal((await s.ask('POST', `/api/v1/${of}/ticket`, { key: s.write })).status, 202);
+	for (const of of [`regressions/${regression}`, `anr/groups/${hung.key}`]) assert.equal((await s.ask('POST', `/api/v1/${of}/ticket`, { key: s.write })).status, 202);
 	const hook = (await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: JSON.stringify({ url: 'https://hooks.invalid/x' }) })).json.id;
 	const { delivery } = (await s.ask('POST', `/api/v1/webhooks/${hook}/test`, { key: s.admin })).json;
 	const { id: rule } = (await s.ask('POST', '/api/v1/alerts/rules', { key: s.write, body: JSON.stringify({ name: 'long', kind: 'duration', limit: 0.000001, least: 1 }) })).json;

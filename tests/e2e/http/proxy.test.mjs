@@ -100,7 +100,7 @@ test('a trusted proxy may say who is signed in', async (t) => {
 	assert.equal((await s.ask('PUT', '/api/v1/filters/x', as({ 'X-Tracewell': '1', 'Sec-Fetch-Site': 'cross-site' }, { body }))).status, 403);
 	assert.ok((await s.ask('PUT', '/api/v1/filters/x', as({ 'X-Tracewell': '1' }, { body }))).status < 300);
 	const [entry] = (await s.get('/api/v1/audit', { key: s.admin, query: { target: 'x' } })).json.entries;
-	assert.deepEqual([entry.by.kind, entry.by.name], ['user', 'ann@example.org']);
+	assert.deepEqual([entry.actor.kind, entry.actor.name], ['user', 'ann@example.org']);
 
 	const stranger = await s.get('/api/v1/traces', { key: null, headers: { 'Remote-User': 'eve' } });
 	assert.equal(stranger.status, 403);

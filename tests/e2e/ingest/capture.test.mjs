@@ -28,7 +28,7 @@ test('without rules devices are told to record nothing', async (t) => {
 	const s = await startServer(t);
 	const a = await ask(s, {});
 	assert.deepEqual([a.status, a.json], [200, { valid_s: 3600, captures: [] }]);
-	assert.deepEqual((await s.get('/api/v1/capture/rules')).json, { valid_s: 3600, rules: [], changed_ms: 0, days: [] });
+	assert.deepEqual((await s.get('/api/v1/capture/rules')).json, { valid_s: 3600, rules: [], updated_ms: 0, days: [] });
 });
 
 test('a device is told what fits it, and nothing again while that stays so', async (t) => {

@@ -291,7 +291,7 @@ test('mappings', async (t) => {
 		const one = await s.trace(sampleTrace(), { query: { build_id: 'n1' } });
 		const two = await s.trace(sampleTrace(), { query: { build_id: 'n1', mapping_id: 'n2' } });
 		const { summary } = (await s.get(`/api/v1/traces/${one.id}`)).json;
-		const of = (traces, lacking, resolved, slices) => ({ traces, lacking, ids: 6 * traces, resolved, slices: summary.slices * traces, resolved_slices: slices });
+		const of = (traces, unresolved_traces, resolved, slices) => ({ traces, unresolved_traces, ids: 6 * traces, resolved, slices: summary.slices * traces, resolved_slices: slices });
 		await names('n1', of(2, 2, 0, 0));
 		assert.equal((await s.put('/api/v1/builds/n1/methods', '# 1\n1,1,a.b c (I)V\n')).status, 200);
 		const first = (await s.get(`/api/v1/traces/${one.id}`)).json.report.names.resolved_slices;
@@ -302,13 +302,13 @@ test('mappings', async (t) => {
 		assert.equal((await s.put('/api/v1/builds/n1/methods', sampleMapping)).status, 200);
 		await names('n1', of(2, 0, 12, 2 * summary.slices));
 		const listed = (await s.get('/api/v1/builds')).json.builds.find((b) => b.build_id === 'n1');
-		assert.equal(listed.names.lacking, 0);
+		assert.equal(listed.names.unresolved_traces, 0);
 		assert.equal((await s.ask('DELETE', `/api/v1/traces/${two.id}`)).status, 204);
 		await names('n1', of(1, 0, 6, summary.slices));
 		// a trace that brings its names has no ids to name
 		const named = await s.trace('"main" prio=5 tid=1 Runnable\n  at a.b.c(B.java:1)\n', { query: { build_id: 'n3' } });
 		assert.equal(named.state, 'ready');
-		await names('n3', { traces: 1, lacking: 0, ids: 0, resolved: 0, slices: 0, resolved_slices: 0 });
+		await names('n3', { traces: 1, unresolved_traces: 0, ids: 0, resolved: 0, slices: 0, resolved_slices: 0 });
 	});
 	await t.test('the one kind sent as the other', async () => {
 		const wrong = await s.put(url, 'com.shop.Cart -> a.b:\n    void add() -> c\n');

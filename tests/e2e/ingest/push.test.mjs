@@ -57,7 +57,7 @@ test('push --wait=counted: who asks the fleet then finds the trace', async (t) =
 		const { id, state } = JSON.parse(sent.stdout);
 		assert.equal(state, 'counted');
 		assert.equal((await traces()).traces, n);
-		assert.equal((await s.get(`/api/v1/traces/${id}`)).json.counted, 'counted');
+		assert.equal((await s.get(`/api/v1/traces/${id}`)).json.rollup_state, 'counted');
 	}
 	s.sql("UPDATE trace SET rollup_state=2");
 	const never = await push(...to, '--wait=counted', '--json', at('a.bin'));

@@ -187,7 +187,7 @@ test('a mailbox that is refused costs the others nothing, a mail server that doe
 	await s.ask('POST', `/api/v1/webhooks/${hook.id}/test`, { key });
 	await r.wait('/h');
 	const two = await ended(2);
-	assert.deepEqual([two.state, two.attempts, two.log[0].error], ['given up', 1, 'the mail server answered 550']);
+	assert.deepEqual([two.state, two.attempts, two.log[0].error], ['given_up', 1, 'the mail server answered 550']);
 	mail.silent.add('MAIL');
 	toMail(s, 3);
 	await until(() => (mail.heard.filter((w) => w === 'MAIL').length === 3 ? true : undefined), 'its third MAIL', 30);

@@ -126,7 +126,7 @@ for (const kind of KINDS)
 		const fixed = await entryOf(s, key);
 		assert.deepEqual([fixed.status, fixed.note], ['fixed', `Closed in ${kind}: ${made.url}`]);
 		const audited = (await s.get('/api/v1/audit', { key: s.admin })).json.entries.find((e) => e.action === 'anr.change');
-		assert.equal(audited.by.name, kind);
+		assert.equal(audited.actor.name, kind);
 
 		await report(s, 2, '8.3.2');
 		await inState(s, of, 'open');

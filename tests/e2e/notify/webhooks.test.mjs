@@ -105,7 +105,7 @@ test('receivers that misbehave are told of in words, and hold up nobody', async 
 	for (const [manner, words, http] of cases) {
 		const d = await delivery(s, hooks[manner].id, (x) => x.log.length);
 		assert.match(d.log[0].error, words);
-		assert.deepEqual([d.state, d.log[0].http, r.at(`/${manner}`).length], ['given up', http, 1], manner);
+		assert.deepEqual([d.state, d.log[0].http, r.at(`/${manner}`).length], ['given_up', http, 1], manner);
 	}
 });
 
@@ -153,14 +153,14 @@ test('what failed is tried again, later each time; all of it comes when the rece
 			const now = (await asker(s)('GET', `/${h.id}`)).json;
 			return now.paused_ms ? now : undefined;
 		}, 'it is paused');
-		assert.match(paused.paused_why, /answered 410/);
+		assert.match(paused.paused_reason, /answered 410/);
 		assert.equal((await s.get('/api/v1/audit', { key: s.admin, query: { action: 'webhook.pause' } })).json.entries[0].target, h.id);
 		const log = (await asker(s)('GET', `/${h.id}/deliveries`)).json.deliveries;
 		const again = await asker(s)('POST', `/${h.id}/deliveries/${log[0].id}`);
 		assert.deepEqual([again.status, again.json.error.message], [409, 'this webhook is paused: resume it first']);
 		const tested = log.find((d) => d.event === 'test');
 		assert.equal((await asker(s)('POST', `/${h.id}/deliveries/${tested.id}`)).status, 202, 'a test goes to it all the same');
-		assert.equal((await delivery(s, h.id, (x) => x.id === tested.id && x.attempts === 2)).state, 'given up', 'once');
+		assert.equal((await delivery(s, h.id, (x) => x.id === tested.id && x.attempts === 2)).state, 'given_up', 'once');
 		r.manner['/h'] = 'fine';
 		const before = r.at('/h').length;
 		await asker(s)('PATCH', `/${h.id}`, { paused: false });

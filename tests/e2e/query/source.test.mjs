@@ -50,18 +50,18 @@ const at = (a) => [a.path, a.lines, a.note ?? null];
 
 test('a link is made of package and class alone where there is no clone', async (t) => {
 	const s = await startServer(t);
-	assert.match((await ask(s, { method: LOAD })).why, /no repository yet/);
+	assert.match((await ask(s, { method: LOAD })).reason, /no repository yet/);
 	await put(s, [{ ...APP, clone: '' }]);
 	const a = await ask(s, { method: LOAD, version: '1.1', line: '12' });
 	assert.equal(a.link, 'https://git.example.com/app/blob/v1.1/app/src/main/kotlin/com/example/feed/FeedAdapter.kt#L12');
 	assert.equal(a.found, false);
-	assert.match(a.why, /no clone/);
+	assert.match(a.reason, /no clone/);
 	const without = await ask(s, { method: 'com.example.feed.UtilKt.run', version: '"><script>' });
 	assert.equal(without.link, 'https://git.example.com/app/blob/v%22%3E%3Cscript%3E/app/src/main/kotlin/com/example/feed/Util.kt');
-	assert.match((await ask(s, { method: 'org.other.A.b' })).why, /no repository of this project has classes/);
+	assert.match((await ask(s, { method: 'org.other.A.b' })).reason, /no repository of this project has classes/);
 	for (const method of ['', 'load', 'a..b.c', 'a/b.c', '../../etc.passwd', 'x y.z', 'a.B.c\u0000d']) await ask(s, { method }, 400);
 	assert.equal((await s.get('/api/v1/source?method=a.B.%ff')).status, 400);
-	assert.match((await blame(s, { method: LOAD, base: '1.0', head: '1.1' })).why, /no clone/);
+	assert.match((await blame(s, { method: LOAD, base: '1.0', head: '1.1' })).reason, /no clone/);
 });
 
 test('with a clone: file, lines, owners and the age of what is there', async (t) => {
@@ -83,15 +83,15 @@ test('with a clone: file, lines, owners and the age of what is there', async (t)
 	assert.match(lambda.note, /lambda/);
 	const none = await ask(s, { method: 'com.example.feed.FeedAdapter.toString' });
 	assert.deepEqual([none.is_method, none.lines], [false, [[6, 6]]]);
-	assert.match((await ask(s, { method: 'com.example.feed.Gone.load' })).why, /no file of that commit declares/);
-	assert.match((await ask(s, { method: LOAD, version: '7.7' })).why, /no tag, branch or commit v7.7/);
+	assert.match((await ask(s, { method: 'com.example.feed.Gone.load' })).reason, /no file of that commit declares/);
+	assert.match((await ask(s, { method: LOAD, version: '7.7' })).reason, /no tag, branch or commit v7.7/);
 	for (const version of ['2.4 (77)', '../../../../evil/x', ':/Log']) {
 		const a = await ask(s, { method: LOAD, version });
 		assert.deepEqual([a.commit, a.found], [undefined, false], `${version} is not the newest`);
-		assert.match(a.why, /cannot be the name of a tag or branch/);
+		assert.match(a.reason, /cannot be the name of a tag or branch/);
 		const since = await blame(s, { method: LOAD, base: version, head: '1.1' });
 		assert.deepEqual([since.commit, since.commits], [made.ids.logged, undefined], `since ${version} is not ever`);
-		assert.match(since.why, /cannot be the name of a tag or branch/);
+		assert.match(since.reason, /cannot be the name of a tag or branch/);
 	}
 	await put(s, [{ ...APP, refs: ['nightly-{build}', '{build}'] }]);
 	for (const build of [made.ids.first, made.ids.first.slice(0, 9)]) assert.deepEqual(at(await ask(s, { method: LOAD, build })), at(before), 'a build that is called by its commit');
@@ -101,7 +101,7 @@ test('with a clone: file, lines, owners and the age of what is there', async (t)
 	for (const build of ['HEAD~1', 'v1.1^', ':/Log', '@{u}', '../v1.0', made.ids.first.slice(0, 6)]) {
 		const a = await ask(s, { method: LOAD, build });
 		assert.deepEqual([a.commit, a.lines], [undefined, undefined], `${build} is no expression`);
-		assert.match(a.why, /no tag, branch|of a tag or branch/, build);
+		assert.match(a.reason, /no tag, branch|of a tag or branch/, build);
 	}
 	for (const roots of [[], ['**/main/*']]) {
 		await put(s, [{ ...APP, roots }]);
@@ -137,7 +137,7 @@ test('a build carries its commit: links and last changes go by it and not by tag
 	await set('b1', gone);
 	const unknown = await blame(s, { method: LOAD, base: '1.0', head: '1.1' });
 	assert.deepEqual([unknown.commit, unknown.base_commit, unknown.commits], [ids.slow, undefined, undefined]);
-	assert.match(unknown.why, new RegExp(`no tag, branch or commit ${gone}`));
+	assert.match(unknown.reason, new RegExp(`no tag, branch or commit ${gone}`));
 	assert.equal((await ask(s, { method: LOAD, version: '1.0' })).link, `https://git.example.com/app/blob/${gone}/app/src/main/kotlin/com/example/feed/FeedAdapter.kt`, 'its own place, not the newest');
 	await set('b1', '');
 	await s.trace(sampleTrace(5), { query: { build_id: 'b3', version_name: '1.1', app: 'other' } });
@@ -160,7 +160,7 @@ test('a facade of several files is found in that which has the function', async 
 	assert.deepEqual(at(await ask(s, { method: 'com.example.Feeds.secondNamed' })), ['src/com/example/Two.kt', [[5, 6]], null]);
 	assert.deepEqual(at(await ask(s, { method: 'com.example.Feeds__OneKt.firstNamed$default' })), ['src/com/example/One.kt', [[5, 6]], null]);
 	assert.equal((await blame(s, { method: 'com.example.Feeds.firstNamed' })).commits.length, 1);
-	assert.match((await ask(s, { method: 'com.example.Feeds.third' })).why, /no file of that commit declares/);
+	assert.match((await ask(s, { method: 'com.example.Feeds.third' })).reason, /no file of that commit declares/);
 });
 
 test('a base that cannot be one is said in words, and no link leads to the newest instead', async (t) => {
@@ -183,7 +183,7 @@ test('a base that cannot be one is said in words, and no link leads to the newes
 	await put(s, [{ ...APP, clone: '' }]);
 	const without = await ask(s, { method: LOAD, version: '2.4 (77)' });
 	assert.equal(without.link, null);
-	assert.match(without.why, /cannot be the name of a tag or branch|no clone/);
+	assert.match(without.reason, /cannot be the name of a tag or branch|no clone/);
 	assert.match((await ask(s, { method: LOAD })).link, /\/blob\/HEAD\//, 'who asks for none gets the newest');
 });
 
@@ -200,8 +200,8 @@ test('who changed a method between two versions, through a move and a merge', as
 	assert.deepEqual((await blame(s, { method: 'com.example.feed.FeedAdapter.size', base: '1.0', head: '1.1' })).commits, [], 'not touched');
 	const ever = await blame(s, { method: LOAD, head: '1.1' });
 	assert.deepEqual(ever.commits.map((c) => c.id), [ids.logged, ids.slow, ids.first]);
-	assert.match((await blame(s, { method: LOAD, base: '0.1', head: '1.1' })).why, /no tag, branch or commit v0.1/);
-	assert.match((await blame(s, { method: 'com.example.feed.FeedAdapter.more', base: '1.0', head: '1.0' })).why, /declares no method more/);
+	assert.match((await blame(s, { method: LOAD, base: '0.1', head: '1.1' })).reason, /no tag, branch or commit v0.1/);
+	assert.match((await blame(s, { method: 'com.example.feed.FeedAdapter.more', base: '1.0', head: '1.0' })).reason, /declares no method more/);
 	r.write('app/src/main/kotlin/com/example/feed/FeedAdapter.kt', 'package com.example.feed\nclass FeedAdapter {\n\tfun load() = 1\n}\n');
 	const last = r.commit('Rewrite');
 	r.git('tag', 'v1.2');
@@ -220,7 +220,7 @@ test('a shallow clone says that it is one, beside what it has', { skip: sanitize
 	});
 	const a = await blame(s, { method: LOAD, head: 'v1.1' });
 	assert.deepEqual([a.commit, a.more, a.lines], [ids.logged, true, [[7, 12]]], JSON.stringify(a));
-	assert.match(a.why, /is shallow.*unshallow/);
+	assert.match(a.reason, /is shallow.*unshallow/);
 });
 
 test('commits of times that no calendar has are told within those it has', async (t) => {
@@ -282,7 +282,7 @@ test('settings are refused in words that name repository and field', async (t) =
 	await wrong({ link: '', clone: '' }, /neither link nor clone/);
 	assert.match((await put(s, [APP, APP], 400)).json.error.message, /name is used twice/);
 	assert.match((await put(s, Array(21).fill(APP), 400)).json.error.message, /at most 20/);
-	assert.deepEqual((await s.get('/api/v1/source/repositories')).json, { repositories: [], changed_ms: 0, clones_in: null });
+	assert.deepEqual((await s.get('/api/v1/source/repositories')).json, { repositories: [], updated_ms: 0, clones_folder: null });
 	await put(s, [APP]);
 	assert.deepEqual((await s.get('/api/v1/source/repositories')).json.repositories, [APP]);
 });
@@ -315,9 +315,9 @@ test('a clone that is missing, no clone, a link out, or broken costs one answer 
 	const words = { gone: /there is no clone test\/gone/, plain: /not a readable git repository/, out: /link to a folder outside/, inner: /./, broken: /clone cannot be read|no tag/, borrowed: /./, pointer: /not a readable git repository/ };
 	for (const name of names) {
 		const a = await blame(s, { method: `com.${name}.Feed.load`, base: 'v1.0', head: 'v1.1' });
-		assert.match(a.why ?? '', words[name], name);
+		assert.match(a.reason ?? '', words[name], name);
 		assert.ok(!a.commits && !a.commit && !a.owners?.length, `${name} tells nothing of what lies outside: ${JSON.stringify(a)}`);
-		assert.ok(!a.why.includes(outside), `${name} names no path: ${a.why}`);
+		assert.ok(!a.reason.includes(outside), `${name} names no path: ${a.reason}`);
 	}
 	assert.equal((await s.get('/healthz')).status, 200);
 });
@@ -337,7 +337,7 @@ test('a file without end and a history of 5,000 commits are answered in words an
 		execFileSync('git', ['fast-import', '--quiet'], { cwd: r.folder, input: stream });
 		r.git('tag', 'b', 'main');
 	});
-	assert.match((await ask(s, { method: 'com.example.Big.x', version: 'a' })).why, /Big.java is larger than 2 MiB/);
+	assert.match((await ask(s, { method: 'com.example.Big.x', version: 'a' })).reason, /Big.java is larger than 2 MiB/);
 	const a = await blame(s, { method: 'com.example.Few.f', base: 'a', head: 'b' });
 	assert.deepEqual(a.commits.map((c) => c.summary), ['change 4500', 'change 3500', 'change 2500', 'change 1500', 'change 500']);
 	assert.ok(!a.more, 'within the deadline of a query');
@@ -349,10 +349,10 @@ test('a child that hangs is ended at its time, and the server goes on', async (t
 	const s = await startServer(t, { args: ['--repositories', clones, '--query-deadline', '2000'], env: { TRACEWELL_WORKER_FAULT: 'loop' } });
 	await put(s, [APP]);
 	const a = await ask(s, { method: LOAD, version: '1.1' });
-	assert.match(a.why, /took more time or memory than it may/);
+	assert.match(a.reason, /took more time or memory than it may/);
 	assert.equal(a.link, 'https://git.example.com/app/blob/v1.1/app/src/main/kotlin/com/example/feed/FeedAdapter.kt', 'the likely place all the same');
 	const read = await s.metric('tracewell_source_answers_total', { from: 'clone' });
-	assert.equal((await ask(s, { method: LOAD, version: '1.1' })).why, a.why);
+	assert.equal((await ask(s, { method: LOAD, version: '1.1' })).reason, a.reason);
 	assert.equal(await s.metric('tracewell_source_answers_total', { from: 'clone' }), read, 'what took all its time is not tried again at once');
 	assert.equal(await s.metric('tracewell_source_answers_total', { from: 'kept' }), 1);
 	assert.equal((await s.get('/healthz')).status, 200);
@@ -365,7 +365,7 @@ test('what was known before the history is told when the child dies of it', { sk
 	await put(s, [APP]);
 	const a = await blame(s, { method: LOAD, base: '1.0', head: '1.1' });
 	assert.deepEqual([a.commit, a.base_commit, a.lines, a.commits, a.more], [ids.logged, ids.first, [[7, 12]], [], true]);
-	assert.match(a.why, /reading the clone app failed/);
+	assert.match(a.reason, /reading the clone app failed/);
 });
 
 test('a child that cannot lock itself in costs no link', async (t) => {
@@ -374,7 +374,7 @@ test('a child that cannot lock itself in costs no link', async (t) => {
 	const s = await startServer(t, { args: ['--repositories', clones], env: { TRACEWELL_WORKER_FAULT: 'unlocked' } });
 	await put(s, [APP]);
 	const a = await ask(s, { method: LOAD, version: '1.1' });
-	assert.match(a.why, /could not be locked in/);
+	assert.match(a.reason, /could not be locked in/);
 	assert.match(a.link, /^https:/);
 });
 
@@ -384,9 +384,9 @@ test('no project reaches the clones of another, and who may only look changes no
 		fs.mkdirSync(path.join(dir, 'other'));
 	});
 	const read = s.key('read', 'other');
-	assert.match((await s.get('/api/v1/source', { key: read, query: { method: LOAD } })).json.why, /no repository yet/);
+	assert.match((await s.get('/api/v1/source', { key: read, query: { method: LOAD } })).json.reason, /no repository yet/);
 	assert.equal((await s.ask('PUT', '/api/v1/source/repositories', { key: s.key('admin', 'other'), body: JSON.stringify({ repositories: [APP] }) })).status, 200);
-	assert.match((await s.get('/api/v1/source', { key: read, query: { method: LOAD } })).json.why, /there is no clone other\/app/);
+	assert.match((await s.get('/api/v1/source', { key: read, query: { method: LOAD } })).json.reason, /there is no clone other\/app/);
 	assert.equal((await ask(s, { method: LOAD, version: '1.1' })).found, true);
 	assert.equal((await s.ask('PUT', '/api/v1/source/repositories', { key: s.write, body: '{"repositories":[]}' })).status, 403);
 	assert.equal((await s.get('/api/v1/source', { key: s.ingest, query: { method: LOAD } })).status, 403);

@@ -574,7 +574,7 @@ test('a trace whose upload is gone is moved to another store as it was decoded',
 	const { id } = await s.trace(sampleTrace(56));
 	s.sql(`UPDATE trace SET created_ms=created_ms-${40 * 86400000}`);
 	assert.equal((await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: '{"uploads_max_age_days":30}' })).status, 200);
-	await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.upload_kept ? undefined : true), 'its upload deleted');
+	await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.has_upload ? undefined : true), 'its upload deleted');
 	const archive = path.join(b.dir, 'project.tar.zst');
 	assert.equal((await run(['export', '--data', s.data, '--project', 'test', '-o', archive], b.env)).code, 0);
 	const other = await start(t, c);

@@ -21,7 +21,7 @@ function Row({ e }: { e: Entry }) {
 	return (
 		<tr data-entry={e.id}>
 			<td class="when">{when(e.at_ms)}</td>
-			<td title={e.by.id || undefined}>{who(e)}</td>
+			<td title={e.actor.id || undefined}>{who(e)}</td>
 			<td title={e.action} class="nowrap">{did(e)}</td>
 			<td title={target(e) === e.target ? undefined : e.target}><Target e={e} /></td>
 			<td class="anywhere">{facts(e)}</td>

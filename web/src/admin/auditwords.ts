@@ -3,7 +3,7 @@ import { COMMA, when } from '../i18n/format';
 import { tr } from '../i18n/strings/manage';
 
 export interface Entry {
-	id: number; at_ms: number; project: string; by: { kind: string; id: string; name: string };
+	id: number; at_ms: number; project: string; actor: { kind: string; id: string; name: string };
 	address: string; request: string; action: string; target: string; facts: Record<string, string>;
 }
 
@@ -31,7 +31,7 @@ export function did(e: Entry): string {
 }
 
 export function who(e: Entry): string {
-	return e.by.kind === 'user' ? e.by.name : `${KINDS[e.by.kind] ?? ''}${e.by.name || e.by.id}`;
+	return e.actor.kind === 'user' ? e.actor.name : `${KINDS[e.actor.kind] ?? ''}${e.actor.name || e.actor.id}`;
 }
 
 /** What it was done to: the name, where the entry knows one. */

@@ -17,7 +17,7 @@ function Named({ n }: { n: Build['names'] }) {
 	return (
 		<span class="meter" title={tr('{resolved} of {ids} method ids, {resolved_slices} of {slices} calls', { resolved: count(n.resolved), ids: count(n.ids), resolved_slices: count(n.resolved_slices), slices: count(n.slices) })}>
 			<span class="track" aria-hidden="true"><span style={{ width: `${share * 100}%` }} /></span>
-			<span class={n.lacking > 0 ? 'loss' : ''}>{percent(share)}</span></span>
+			<span class={n.unresolved_traces > 0 ? 'loss' : ''}>{percent(share)}</span></span>
 	);
 }
 
@@ -50,8 +50,8 @@ function Retrace({ b }: { b: Build }) {
 /** What is missing, as a sentence that says what to do. */
 function advice(b: Build): string {
 	const n = b.names;
-	if (!b.mapping && n.lacking > 0) return tr('{lacking} of this build {lacking2} for names. Send the methodMapping.txt of this build:', { lacking: several(n.lacking, 'trace'), lacking2: n.lacking === 1 ? 'waits' : 'wait' });
-	if (n.lacking > 0) return tr("The mapping lacks {resolved} of the ids in its traces: it may belong to another build. Send the mapping of this build:", { resolved: count(n.ids - n.resolved) });
+	if (!b.mapping && n.unresolved_traces > 0) return tr('{lacking} of this build {lacking2} for names. Send the methodMapping.txt of this build:', { lacking: several(n.unresolved_traces, 'trace'), lacking2: n.unresolved_traces === 1 ? 'waits' : 'wait' });
+	if (n.unresolved_traces > 0) return tr("The mapping lacks {resolved} of the ids in its traces: it may belong to another build. Send the mapping of this build:", { resolved: count(n.ids - n.resolved) });
 	if (b.mapping) return tr('All ids of its traces have names. A new mapping replaces the current one:');
 	return n.traces > 0 ? tr('Its traces contain method names. If the app is obfuscated, send the R8 mapping:') : tr('Send its mapping before or after its first trace:');
 }
@@ -83,7 +83,7 @@ function Row({ b, open }: { b: Build; open: boolean }) {
 			<td><Mapping b={b} /></td>
 			<td><Retrace b={b} /></td>
 			<td class="num">{count(b.traces)}</td>
-			<td class="num">{b.names.lacking > 0 ? <span class="loss">{count(b.names.lacking)}</span> : b.names.traces < b.traces ? <span class="quiet" title={tr('Not all of its traces are counted yet')}>{tr('counting')}</span> : '0'}</td>
+			<td class="num">{b.names.unresolved_traces > 0 ? <span class="loss">{count(b.names.unresolved_traces)}</span> : b.names.traces < b.traces ? <span class="quiet" title={tr('Not all of its traces are counted yet')}>{tr('counting')}</span> : '0'}</td>
 			<td class="num"><Named n={b.names} /></td>
 			<td class="when">{b.updated_ms ? when(b.updated_ms) : ''}</td>
 			<td class="actions"><button class="small" aria-expanded={open} onClick={() => set({ build: open ? null : b.build_id })}>{open ? tr('Hide') : tr('How to send')}</button></td>
@@ -106,8 +106,8 @@ export function BuildsPage() {
 		document.addEventListener('visibilitychange', back);
 		return () => document.removeEventListener('visibilitychange', back);
 	}, []);
-	const waiting = v?.builds.filter((b) => b.names.lacking > 0) ?? [];
-	const lacking = waiting.reduce((n, b) => n + b.names.lacking, 0);
+	const waiting = v?.builds.filter((b) => b.names.unresolved_traces > 0) ?? [];
+	const lacking = waiting.reduce((n, b) => n + b.names.unresolved_traces, 0);
 	return (
 		<main>
 			<div class="row head"><h1>{tr('Builds')}</h1>

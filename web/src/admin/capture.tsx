@@ -8,7 +8,7 @@ import { Busy, Command, Failure, Panel, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/manage';
 
 interface Day { rule: string; day_ms: number; traces: number; devices: number }
-interface Rules { valid_s: number; rules: Rule[]; changed_ms: number; days: Day[] }
+interface Rules { valid_s: number; rules: Rule[]; updated_ms: number; days: Day[] }
 
 const DAYS = 14;
 const DAY_MS = 86400000;

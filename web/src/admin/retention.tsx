@@ -44,7 +44,7 @@ function Goes({ list, rules }: { list: Due[]; rules: Rules }) {
 		<div class="scroll"><table>
 			<thead><tr><th scope="col" class="num">{tr('When')}</th><th scope="col">{tr('Deleted')}</th><th scope="col">{tr('Of')}</th><th scope="col">{tr('Why')}</th><th scope="col" class="num">{tr('Frees')}</th></tr></thead>
 			<tbody>{list.map((d) => (
-				<tr key={d.id + d.what} data-due={d.id}><td class="num">{time(d, now)}</td><td>{what(d)}</td><td><a href={link(`/traces/${d.id}`)}>{d.name}</a></td>
+				<tr key={d.id + d.deletes} data-due={d.id}><td class="num">{time(d, now)}</td><td>{what(d)}</td><td><a href={link(`/traces/${d.id}`)}>{d.name}</a></td>
 					<td>{why(d, rules)}</td><td class="num">{bytes(d.bytes)}</td></tr>))}</tbody>
 		</table></div>
 	);
@@ -57,7 +57,7 @@ function Next({ room, days, span, tried, busy }: { room: Room; days: number; spa
 		<Panel title={tried ? tr('Preview') : tr('Next deletions')} id="next"
 			aside={<label class="inline">{tr('Within')}{' '}<select value={days} disabled={busy} onChange={(e) => span(Number(e.currentTarget.value))}>{SPANS.map(([d, s]) => <option key={d} value={d}>{s}</option>)}</select></label>}>
 			{list.length === 0 ? <p class="quiet">{tr('Nothing with {tried} rules.', { tried: tried ? tr('these') : tr('the current') })}</p> : <>
-				<p>{tr.rich('{told}{list}, {freed}{due}. A pin keeps a trace.', { told: list.length >= TOLD ? tr('The first ') : '', list: several(list.length, 'item'), freed: bytes(freed), due: room.due.length > 0 && <>; <strong>{tr('{due} of them at once{tried}', { due: room.due.length === list.length ? tr('all') : count(room.due.length), tried: tried ? tr(' when the rules are saved') : '' })}</strong></> })}</p>
+				<p>{tr.rich('{told}{list}, {freed}{due}. A pin keeps a trace.', { told: list.length >= TOLD ? tr('The first ') : '', list: several(list.length, 'item'), freed: bytes(freed), due: room.expiring_now.length > 0 && <>; <strong>{tr('{due} of them at once{tried}', { due: room.expiring_now.length === list.length ? tr('all') : count(room.expiring_now.length), tried: tried ? tr(' when the rules are saved') : '' })}</strong></> })}</p>
 				<Goes list={list} rules={room.rules} /></>}
 		</Panel>
 	);

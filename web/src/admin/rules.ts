@@ -9,10 +9,10 @@ export interface Rules {
 	quarantine_max_traces: number | null; quarantine_max_bytes: number | null;
 }
 export interface Due {
-	id: string; name: string; what: 'trace' | 'upload' | 'decoded'; why: string; created_ms: number; bytes: number; expires_ms: number | null;
+	id: string; name: string; deletes: 'trace' | 'upload' | 'decoded'; reason: string; created_ms: number; bytes: number; expires_ms: number | null;
 }
 export interface Room {
-	rules: Rules; use: { traces: number; archived: number; pinned: number; upload_bytes: number; decoded_bytes: number }; due: Due[]; soon: Due[];
+	rules: Rules; use: { traces: number; archived: number; pinned: number; upload_bytes: number; decoded_bytes: number }; expiring_now: Due[]; expiring_soon: Due[];
 	disk: { max_percent: number; size_bytes: number; used_bytes: number } | null;
 }
 
@@ -61,19 +61,19 @@ export function sentences(r: Rules): string[] {
 	return out;
 }
 
-const WHAT: Record<Due['what'], string> = { trace: 'trace', upload: tr('raw upload'), decoded: tr('decoded file') };
-export const what = (d: Due): string => WHAT[d.what];
+const WHAT: Record<Due['deletes'], string> = { trace: 'trace', upload: tr('raw upload'), decoded: tr('decoded file') };
+export const what = (d: Due): string => WHAT[d.deletes];
 
 /** Why it goes, by which rule. */
 export function why(d: Due, r: Rules): string {
 	const older = (days: number | null) => tr('older than {days}', { days: several(days ?? 0, 'day') });
-	if (d.why === 'age') return older(r.max_age_days);
-	if (d.why === 'anr_age') return tr('an ANR {anr_max_age_days}', { anr_max_age_days: older(r.anr_max_age_days) });
-	if (d.why === 'count') return tr('there are more than {max_traces} traces', { max_traces: count(r.max_traces ?? 0) });
-	if (d.why === 'bytes') return tr('more than {max_bytes} are used', { max_bytes: bytes(r.max_bytes ?? 0) });
-	if (d.why === 'upload_age') return tr('{uploads_max_age_days}; the trace stays', { uploads_max_age_days: older(r.uploads_max_age_days) });
-	if (d.why === 'archived_age') return tr('{uploads_max_age_days}; only the raw upload was left of it', { uploads_max_age_days: older(r.uploads_max_age_days) });
-	if (d.why === 'decoded_age') return tr('decoded more than {decoded_max_age_days} ago; decoded again when opened', { decoded_max_age_days: several(r.decoded_max_age_days ?? 0, 'day') });
+	if (d.reason === 'age') return older(r.max_age_days);
+	if (d.reason === 'anr_age') return tr('an ANR {anr_max_age_days}', { anr_max_age_days: older(r.anr_max_age_days) });
+	if (d.reason === 'count') return tr('there are more than {max_traces} traces', { max_traces: count(r.max_traces ?? 0) });
+	if (d.reason === 'bytes') return tr('more than {max_bytes} are used', { max_bytes: bytes(r.max_bytes ?? 0) });
+	if (d.reason === 'upload_age') return tr('{uploads_max_age_days}; the trace stays', { uploads_max_age_days: older(r.uploads_max_age_days) });
+	if (d.reason === 'archived_age') return tr('{uploads_max_age_days}; only the raw upload was left of it', { uploads_max_age_days: older(r.uploads_max_age_days) });
+	if (d.reason === 'decoded_age') return tr('decoded more than {decoded_max_age_days} ago; decoded again when opened', { decoded_max_age_days: several(r.decoded_max_age_days ?? 0, 'day') });
 	return tr('quarantine limit');
 }
 
@@ -84,5 +84,5 @@ export function time(d: Due, now: number): string {
 
 /** In the order in which they go. */
 export function inTurn(room: Room): Due[] {
-	return [...room.due, ...room.soon.sort((a, b) => (a.expires_ms ?? 0) - (b.expires_ms ?? 0))];
+	return [...room.expiring_now, ...room.expiring_soon.sort((a, b) => (a.expires_ms ?? 0) - (b.expires_ms ?? 0))];
 }

@@ -14,7 +14,7 @@ import { Tracker } from './tracker';
 
 interface Hook {
 	id: string; name: string; url: string; kind: string; events: string[]; created_ms: number; delivered_ms: number;
-	failing_ms: number; consecutive_failures: number; paused_ms: number; paused_why: string; waiting: number; secret_lost: boolean; secret?: string;
+	failing_ms: number; consecutive_failures: number; paused_ms: number; paused_reason: string; waiting: number; secret_lost: boolean; secret?: string;
 }
 interface Hooks { webhooks: Hook[]; most: number; public_url: string; mail: boolean }
 type Draft = Pick<Hook, 'name' | 'url' | 'kind' | 'events'>;
@@ -55,7 +55,7 @@ function Form({ hook, keep, cancel }: { hook?: Hook; keep: (d: Draft) => Promise
 
 function State({ h }: { h: Hook }) {
 	if (h.secret_lost) return <><span class="state failed">{tr('no secret')}</span> <span class="quiet">{tr('It was encrypted with a key that this server does not have. Create a new secret.')}</span></>;
-	if (h.paused_ms) return <><span class="state failed">{tr('paused')}</span> <span class="quiet">{tr('{paused_ms}{paused_why}. Events in the meantime are not sent.', { paused_ms: when(h.paused_ms), paused_why: h.paused_why ? `: ${h.paused_why}` : tr(', manually') })}</span></>;
+	if (h.paused_ms) return <><span class="state failed">{tr('paused')}</span> <span class="quiet">{tr('{paused_ms}{paused_why}. Events in the meantime are not sent.', { paused_ms: when(h.paused_ms), paused_why: h.paused_reason ? `: ${h.paused_reason}` : tr(', manually') })}</span></>;
 	if (h.failing_ms) return <><span class="state queued">{tr('failing')}</span> <span class="quiet">{tr('since {failing_ms}, {fails} attempts in a row', { failing_ms: when(h.failing_ms), fails: count(h.consecutive_failures) })}</span></>;
 	if (h.delivered_ms) return <><span class="state ready">{tr('works')}</span> <span class="quiet">{tr('last delivery {delivered_ms}', { delivered_ms: when(h.delivered_ms) })}</span></>;
 	return <span class="quiet">{tr('no deliveries yet')}</span>;

@@ -11,8 +11,8 @@ interface Try { n: number; at_ms: number; took_ms: number; http: number; error: 
 interface Delivery { id: number; event_id: string; event: string; state: string; created_ms: number; next_ms: number; attempts: number; body: string; body_length: number; log: Try[] }
 
 const SHOWN = 32_768; // characters of a body
-const STATES: Record<string, string> = { waiting: 'queued', delivered: 'ready', 'given up': 'failed' };
-const STATE_NAMES: Record<string, string> = { waiting: tr('waiting'), delivered: tr('delivered'), 'given up': tr('given up') };
+const STATES: Record<string, string> = { waiting: 'queued', delivered: 'ready', given_up: 'failed' };
+const STATE_NAMES: Record<string, string> = { waiting: tr('waiting'), delivered: tr('delivered'), given_up: tr('given up') };
 
 /** As people read it; what is no JSON as it is. */
 function pretty(body: string): string {

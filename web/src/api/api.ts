@@ -20,7 +20,7 @@ export interface Names {
 	resolved_slices: number; warning: string | null;
 }
 export interface System {
-	joined: boolean; why_not: string | null; clock?: 'monotonic' | 'boottime' | 'start'; offset_ns?: number;
+	joined: boolean; reason: string | null; clock?: 'monotonic' | 'boottime' | 'start'; offset_ns?: number;
 	residual_ns?: number; steps?: number; packets: number; damages: number; cut: boolean;
 }
 export interface ApiError { status: string; message: string; offset: number | null }
@@ -28,7 +28,7 @@ export interface Trace {
 	id: string; state: 'queued' | 'decoding' | 'ready' | 'failed' | 'archived'; error: ApiError | null;
 	created_ms: number; ready_ms: number; attempts: number; upload_bytes: number; meta: Meta;
 	summary: Summary | null; report: { repairs: Repair[]; names: Names; system?: System | null } | null;
-	title: string; pinned: boolean; expires_ms: number | null; upload_expires_ms: number | null; decoded_expires_ms: number | null; upload_kept: boolean; anr: string; first_anr: boolean; tags: string[]; annotations: number;
+	title: string; pinned: boolean; expires_ms: number | null; upload_expires_ms: number | null; decoded_expires_ms: number | null; has_upload: boolean; anr: string; first_anr: boolean; tags: string[]; annotations: number;
 	start_ns?: number; end_ns?: number; mono_base_ns?: number; boot_base_ns?: number; has_cpu?: boolean;
 }
 export interface Thread {
@@ -61,7 +61,7 @@ export interface Build {
 	build_id: string; mapping: boolean; state: MappingState; error: MappingError | null; entries: number; malformed: number; duplicates: number;
 	map_version: string; updated_ms: number; traces: number; app: string; version_name: string; commit: string;
 	retrace: { mapping: boolean; state: MappingState; error: MappingError | null; id: string; classes: number; methods: number; malformed: number; updated_ms: number };
-	names: { traces: number; lacking: number; ids: number; resolved: number; slices: number; resolved_slices: number }; // of its ready traces
+	names: { traces: number; unresolved_traces: number; ids: number; resolved: number; slices: number; resolved_slices: number }; // of its ready traces
 }
 export interface Note {
 	id: number; kind: string; tid: number | null; ts_ns: number; dur_ns: number | null; value: number; text: string;
@@ -86,7 +86,7 @@ export interface Session {
 }
 
 export interface Annotation {
-	id: string; author: string; text: string; created_ms: number; edited_ms: number;
+	id: string; author: string; text: string; created_ms: number; updated_ms: number;
 	ts_ns: number | null; dur_ns: number; tid: number | null; method: number | null; method_name: string | null;
 }
 /** Where one belongs: a time (of a thread, if wanted), a method, or both. */

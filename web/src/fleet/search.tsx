@@ -9,7 +9,7 @@ import { tr } from '../i18n/strings/search';
 
 interface Call { tid: number; start_ns: number; duration_ns: number; depth: number }
 interface Hit {
-	trace: string; method: string; descriptor: string; thread: string; main: boolean; max_ns: number; day_ms: number;
+	trace: string; method: string; descriptor: string; thread: string; is_main: boolean; max_ns: number; day_ms: number;
 	version_name: string; scenario: string; class: string; os: string; call: Call | null;
 }
 interface Found { traces: number; methods: number; matches: number; hits: Hit[]; partial: boolean }
@@ -74,7 +74,7 @@ function Row({ h }: { h: Hit }) {
 		<tr>
 			<td class="num"><a href={hitLink(h)} title={h.call ? tr('Opens the trace at this call') : tr('Opens the trace')}>{duration(h.max_ns)}</a></td>
 			<td><MethodName name={h.method} /></td>
-			<td>{h.thread || (h.main ? tr('main') : tr('unnamed'))}{h.main && h.thread && h.thread !== 'main' && <span class="quiet">{' '}{tr('(main)')}</span>}</td>
+			<td>{h.thread || (h.is_main ? tr('main') : tr('unnamed'))}{h.is_main && h.thread && h.thread !== 'main' && <span class="quiet">{' '}{tr('(main)')}</span>}</td>
 			<td>{h.version_name || '–'}</td>
 			<td>{h.scenario || '–'}</td>
 			<td>{h.class || '–'}</td>
@@ -103,7 +103,7 @@ function Hits({ ask }: { ask: Record<string, string> }) {
 		{v.hits.length > 0 && <div class="scroll"><table>
 			<thead><tr><th scope="col" class="num">{tr('Longest call')}</th><th scope="col">{tr('Method')}</th><th scope="col">{tr('Thread')}</th><th scope="col">{tr('Version')}</th>
 				<th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Devices')}</th><th scope="col">Android</th><th scope="col">{tr('Day')}</th></tr></thead>
-			<tbody>{v.hits.map((h) => <Row key={`${h.trace} ${h.method} ${h.descriptor} ${h.thread} ${h.main}`} h={h} />)}</tbody>
+			<tbody>{v.hits.map((h) => <Row key={`${h.trace} ${h.method} ${h.descriptor} ${h.thread} ${h.is_main}`} h={h} />)}</tbody>
 		</table></div>}
 	</>;
 }

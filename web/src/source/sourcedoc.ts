@@ -6,8 +6,8 @@ export interface Commit { id: string; author: string; email?: string; time_ms: n
 export interface Source {
 	method: string; repository: string | null; link?: string | null; path?: string; found?: boolean; commit?: string; base_commit?: string;
 	commit_from?: 'build' | 'name' | 'newest'; base_commit_from?: 'build' | 'name'; base_note?: string;
-	lines?: [number, number][]; is_method?: boolean; note?: string; owners?: { section: string; names: string[]; line: number }[]; owners_file?: string; owners_why?: string;
-	newest_ms?: number; commits?: Commit[]; more?: boolean; why?: string;
+	lines?: [number, number][]; is_method?: boolean; note?: string; owners?: { section: string; names: string[]; line: number }[]; owners_file?: string; owners_error?: string;
+	newest_ms?: number; commits?: Commit[]; more?: boolean; reason?: string;
 }
 export interface Repository { name: string; packages?: string[]; link?: string; commit_link?: string; roots?: string[]; refs?: string[]; clone?: string; owners?: string; emails?: boolean }
 

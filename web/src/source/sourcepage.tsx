@@ -7,7 +7,7 @@ import { askSource, SourceFacts } from './sourcebox';
 import { ageOf, draftOf, repositoryOf, type Draft, type Repository, type Source } from './sourcedoc';
 import { tr } from '../i18n/strings/sources';
 
-interface Settings { repositories: Repository[]; changed_ms: number; clones_in: string | null }
+interface Settings { repositories: Repository[]; updated_ms: number; clones_folder: string | null }
 
 const TEXTS: [keyof Draft, string, string, string][] = [
 	['link', tr('Link to a file'), 'https://git.example.com/app/blob/{commit}/{path}#L{line}', tr('{names} are filled in', { names: '{commit}, {path}, {line}, {end}, {version}' })],
@@ -100,13 +100,13 @@ export function SourcePage() {
 				{!v && load.busy && <Busy what={tr('Loading repositories')} />}
 				{v && v.repositories.length === 0 && editing === null && <p class="quiet">{tr('No repositories yet. With one, every method links to its source; with a clone on the server, also to its lines, owners and last changes.')}</p>}
 				{v && v.repositories.length > 0 && <Table list={v.repositories} edit={edit} keep={(all) => void keep(all)} />}
-				{v && editing !== null && <Form key={editing} of={v.repositories.find((r) => r.name === editing)} where={v.clones_in} keep={(r) => void put(r)} cancel={() => edit(null)} />}
+				{v && editing !== null && <Form key={editing} of={v.repositories.find((r) => r.name === editing)} where={v.clones_folder} keep={(r) => void put(r)} cancel={() => edit(null)} />}
 				{error && <Failure error={error} />}
 			</Panel>
 			{v && v.repositories.length > 0 && <Try />}
 			{v && may.admin && <Panel title={tr('On the server')}>
 				<p>{tr('The server only reads clones. Create one there and let cron fetch into it.')}</p>
-				<Command>{`git clone --mirror https://git.example.com/app.git "$REPOSITORIES/${v.clones_in ?? 'PROJECT'}/app"\n*/10 * * * * git -C "$REPOSITORIES/${v.clones_in ?? 'PROJECT'}/app" fetch --quiet --prune`}</Command>
+				<Command>{`git clone --mirror https://git.example.com/app.git "$REPOSITORIES/${v.clones_folder ?? 'PROJECT'}/app"\n*/10 * * * * git -C "$REPOSITORIES/${v.clones_folder ?? 'PROJECT'}/app" fetch --quiet --prune`}</Command>
 			</Panel>}
 		</main>
 	);

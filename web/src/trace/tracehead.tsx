@@ -33,9 +33,9 @@ function TagForm({ add }: { add: (tag: string) => void }) {
 function Ends({ t, later }: { t: Trace; later?: boolean }) {
 	const parts: [string, number | null][] = [['deleted', t.expires_ms], [tr('raw upload deleted'), t.upload_expires_ms], [tr('decoded file deleted'), t.decoded_expires_ms]];
 	const told = parts.filter(([, ms]) => ms !== null && (ms === t.expires_ms || t.expires_ms === null || ms < t.expires_ms));
-	if (told.length === 0 && t.upload_kept) return null;
+	if (told.length === 0 && t.has_upload) return null;
 	return <a class={later ? 'quiet later ends' : 'quiet'} href={link('/retention')} title={tr("By the project's retention rules; pin the trace to keep it")}>
-		{[...told.map(([what, ms]) => `${what} ${when(ms!)}`), ...(t.upload_kept ? [] : [tr('raw upload not kept')])].join(COMMA)}</a>;
+		{[...told.map(([what, ms]) => `${what} ${when(ms!)}`), ...(t.has_upload ? [] : [tr('raw upload not kept')])].join(COMMA)}</a>;
 }
 
 /** What one looks for first, in a line. */

@@ -48,7 +48,7 @@ static enum tw_status put_report(const struct tw_system *s, const struct tw_trac
 	why = tw_clock_sync_why_not(s, &place);
 	tw_json_open(&j, '{');
 	tw_json_key_bool(&j, "joined", !why);
-	tw_json_key(&j, "why_not");
+	tw_json_key(&j, "reason");
 	if (why)
 		tw_json_str(&j, tw_str_of(why));
 	else

@@ -213,7 +213,7 @@ const zh = {
 	'samples, every {interval_ns}': '采样，间隔 {interval_ns}',
 	'damaged in {damages} places': '{damages} 处损坏',
 	'the end is missing': '缺少结尾',
-	'The device\'s system trace is left out of Perfetto files: {why_not}{end}.': '设备的系统 Trace 没有写入 Perfetto 文件：{why_not}{end}。',
+	'The device\'s system trace is left out of Perfetto files: {reason}{end}.': '设备的系统 Trace 没有写入 Perfetto 文件：{reason}{end}。',
 	'The device\'s system trace and this trace have no common clock: in Perfetto files both start at the same time{end}.': '设备的系统 Trace 与本 Trace 没有共同的时钟：在 Perfetto 文件中两者从同一时刻开始{end}。',
 	', in {steps} ranges with different offsets': '，分为 {steps} 段，各有偏移',
 	'The device\'s system trace ({packets} packets) is in Perfetto files, placed by {toUpperCase}, moved by {offset_ns} ns{steps}{end}.': '设备的系统 Trace（{packets} 个数据包）已写入 Perfetto 文件，按 {toUpperCase} 定位，偏移 {offset_ns} ns{steps}{end}。',

@@ -61,7 +61,7 @@ function Item({ a, of, changed }: { a: Annotation; of: Of; changed: () => void }
 	return (
 		<li data-annotation={a.id} class={text('annotation') === a.id ? 'current' : ''}>
 			<p class="row"><button class="small" onClick={() => showAnnotation(a, of.whole)}>{where(placed(a), of) || (a.method_name ? tr('on {method_name}', { method_name: a.method_name }) : tr('Show'))}</button>
-				<span class="quiet">{a.author}, {when(a.created_ms)}{a.edited_ms > 0 ? tr(', changed {edited_ms}', { edited_ms: when(a.edited_ms) }) : ''}</span>
+				<span class="quiet">{a.author}, {when(a.created_ms)}{a.updated_ms > 0 ? tr(', changed {edited_ms}', { edited_ms: when(a.updated_ms) }) : ''}</span>
 				<span class="grow" /><Copy text={link} label={tr('Copy link')} />
 				{may.write && editing === null && (sure
 					? <><button class="small danger" onClick={() => api.removeAnnotation(of.id, a.id).then(changed, fail)}>{tr('Delete permanently')}</button><button class="small" onClick={() => ask(false)}>{tr('Keep')}</button></>
