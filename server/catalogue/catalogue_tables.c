@@ -80,10 +80,10 @@ static const struct tw_table tables[] = {
                 "fixed_in fixed_day:i earlier owner note muted_until_ms:i first_ms:i "
                 "last_ms:i kind:i share_ppm:i"},
         {"rollup_post", 4, FEW, "project_id cell_id:i slot:i pack:i data:b"},
-        {"hang", 2, MANY,
+        {"anr_trace", 2, MANY,
                 "project_id trace_id created_ms:i day:i app version_name build_id "
                 "mapping_id scenario device device_class os labels who:i anr:i keyed:i key "
-                "kind tallied:i copied:i"},
+                "kind rollup_generation:i copied:i"},
         {"anr", 2, FEW, "project_id trace_id brief:b base key kind name title verdict detail"},
         {"lock_wait", 3, MANY,
                 "project_id trace_id seq:i dump:i is_main:i raw_monitor raw_owner source "
@@ -91,7 +91,7 @@ static const struct tw_table tables[] = {
         {"anr_state", 2, MANY,
                 "project_id key status:i fixed_in fixed_ms:i owner note muted_until_ms:i "
                 "author changed_ms:i"},
-        {"hang_rename", 2, MANY, "project_id build_id after_id"},
+        {"anr_rename", 2, MANY, "project_id build_id after_id"},
         {"webhook", 2, MANY,
                 "project_id hook_id name url kind:i events:i secret author created_ms:i "
                 "delivered_ms:i failing_ms:i fails:i hold_ms:i paused_ms:i paused_why"},
@@ -105,8 +105,8 @@ static const struct tw_table tables[] = {
                 "project_id regression_id n:i at_ms:i author event:i status:i version"},
         {"digest_made", 2, MANY, "project_id until_ms:i since_ms:i made_ms:i"},
         {"rollup_tree_rough", 2, FEW, "project_id cell_id:i data:b"},
-        {"hang_day", 2, MANY, "project_id day:i generation:i waiting:i"},
-        {"hang_tally", 11, MANY,
+        {"anr_day", 2, MANY, "project_id day:i generation:i waiting:i"},
+        {"anr_rollup", 11, MANY,
                 "project_id what:i fine:i day:i name app version_name build_id scenario "
                 "device_class os generation:i data:b"},
         {"rollup_wide", 6, MANY,

@@ -9,7 +9,8 @@ enum { SLICES_MAX = 100, DAYS_MAX = 50000 };
 
 /* Reports of a group, from a covering index, so that none of their rows is read. */
 #define FROM_ONE                                                                                   \
-	" FROM hang h INDEXED BY hang_anr_of_key WHERE" TW_ANR_WHERE " AND h.anr=1 AND h.key=?11"
+	" FROM anr_trace h INDEXED BY anr_trace_of_key WHERE" TW_ANR_WHERE                         \
+	" AND h.anr=1 AND h.key=?11"
 
 static enum tw_status no_room(struct tw_err *err)
 {
@@ -85,7 +86,8 @@ static enum tw_status name_group(struct tw_db *db, struct tw_stmt **kept,
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary keys */
 	        "SELECT a.kind, a.name, a.title, a.verdict, a.detail, h.version_name FROM anr a"
-	        " CROSS JOIN hang h WHERE a.project_id=?1 AND a.trace_id=?2 AND h.project_id=?1"
+	        " CROSS JOIN anr_trace h WHERE a.project_id=?1 AND a.trace_id=?2 AND "
+	        "h.project_id=?1"
 	        " AND h.trace_id=?2",
 	        "tt", query->project_id, newest);
 
@@ -145,9 +147,10 @@ static enum tw_status count_pending(struct tw_catalogue *c, const char *project_
         struct tw_anr_sums *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	enum tw_status st = tw_cat_select_int(c, &n, err, /* hang_keyed */
-	        "SELECT (SELECT count(*) FROM hang WHERE project_id=?1 AND anr=1 AND keyed<?2)+"
-	        "(SELECT count(*) FROM hang WHERE project_id=?1 AND anr=1 AND keyed>?2)",
+	enum tw_status st = tw_cat_select_int(c, &n, err, /* anr_trace_by_rules */
+	        "SELECT (SELECT count(*) FROM anr_trace WHERE project_id=?1 AND anr=1 AND "
+	        "keyed<?2)+"
+	        "(SELECT count(*) FROM anr_trace WHERE project_id=?1 AND anr=1 AND keyed>?2)",
 	        "ti", project_id, rules);
 
 	ret->pending = (uint64_t)n;
@@ -312,7 +315,7 @@ enum tw_status tw_catalogue_anr_exemplars(struct tw_catalogue *c, const char *pr
 		struct tw_cat_list list = {
 		        a, TW_ANR_EXEMPLARS - n, sizeof *all, read_exemplar, NULL, 0};
 
-		st = tw_cat_list(c, &list, err, sql[there], /* hang_anr_of_key, primary keys */
+		st = tw_cat_list(c, &list, err, sql[there], /* anr_trace_of_key, primary keys */
 		        TW_ANR_TYPES "tii", TW_ANR_ARGS(project_id, f), key,
 		        (int64_t)(TW_ANR_EXEMPLARS - n), (int64_t)there);
 		if (st == TW_OK && list.n)

@@ -17,7 +17,7 @@ static enum tw_status forget(
 	static const char *const sql[] = {/* primary keys */
 	        "DELETE FROM lock_wait WHERE project_id=? AND trace_id=?",
 	        "DELETE FROM anr WHERE project_id=? AND trace_id=?",
-	        "DELETE FROM hang WHERE project_id=? AND trace_id=?"};
+	        "DELETE FROM anr_trace WHERE project_id=? AND trace_id=?"};
 	enum tw_status st = tw_cat_anr_rollup_undo(db, project_id, trace_id, err);
 
 	for (int i = 0; st == TW_OK && i < 3; i++)
@@ -45,7 +45,7 @@ static enum tw_status user_of(
 	        h->row->project_id, h->row->id);
 }
 
-static enum tw_status insert_hang(
+static enum tw_status insert_anr_trace(
         struct tw_db *db, const struct tw_anr_entry *h, struct tw_err *err)
 {
 	const struct tw_trace_row *row = h->row;
@@ -55,7 +55,7 @@ static enum tw_status insert_hang(
 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
-		        "INSERT INTO hang(project_id,trace_id,created_ms,day,app,version_name,"
+		        "INSERT INTO anr_trace(project_id,trace_id,created_ms,day,app,version_name,"
 		        "build_id,mapping_id,scenario,device,device_class,os,labels,who,anr)"
 		        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 		        "ttiitttttttttii", row->project_id, row->id, row->created_ms,
@@ -123,7 +123,7 @@ static enum tw_status put(
 	if (st == TW_OK)
 		st = forget(db, row->project_id, row->id, err);
 	if (st == TW_OK && needed)
-		st = insert_hang(db, h, err);
+		st = insert_anr_trace(db, h, err);
 	return st == TW_OK
 	               ? tw_cat_lock_insert(db, row->project_id, row->id, h->locks, h->n_locks, err)
 	               : st;
@@ -149,7 +149,7 @@ static enum tw_status find_facts(struct tw_db *db, const struct putting *p, stru
 	if (ids)
 		list = tw_cat_ids(db, ids, p->n, p->arena);
 	st = list ? tw_cat_query(&q, db, err, /* primary key */
-	                    "SELECT trace_id FROM hang WHERE project_id=?1 AND"
+	                    "SELECT trace_id FROM anr_trace WHERE project_id=?1 AND"
 	                    " trace_id" TW_CAT_AMONG_IDS("?2"),
 	                    "tt", p->of[0].row->project_id, list)
 	          : tw_oom(err);
@@ -226,7 +226,8 @@ static enum tw_status next_range(struct tw_db *db, struct range *io, struct tw_e
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
 	        "SELECT min(x) FROM (SELECT (SELECT trace_id FROM trace WHERE project_id=?1 AND"
 	        " trace_id>?2 ORDER BY trace_id LIMIT 1 OFFSET ?3) AS x UNION ALL SELECT"
-	        " (SELECT trace_id FROM hang WHERE project_id=?1 AND trace_id>?2 ORDER BY trace_id"
+	        " (SELECT trace_id FROM anr_trace WHERE project_id=?1 AND trace_id>?2 ORDER BY "
+	        "trace_id"
 	        " LIMIT 1 OFFSET ?3)) of_both",
 	        "tti", io->project_id, io->after, (int64_t)RESET_AT_ONCE);
 
@@ -244,7 +245,7 @@ static enum tw_status reset_range(struct tw_catalogue *c, struct range *io, stru
 	static const char *const sql[] = {/* primary keys; no id is as large as '~' */
 	        "UPDATE trace SET anr_state=0 WHERE project_id=? AND trace_id>? AND trace_id<=? AND"
 	        " anr_state<>0",
-	        "UPDATE hang SET keyed=0 WHERE project_id=? AND trace_id>? AND trace_id<=?"};
+	        "UPDATE anr_trace SET keyed=0 WHERE project_id=? AND trace_id>? AND trace_id<=?"};
 	enum tw_status st = tw_cat_begin(c, TW_ALONE_ANR, "", &w, err);
 
 	if (st != TW_OK)
@@ -305,8 +306,8 @@ enum tw_status tw_catalogue_anr_expire(
 
 	if (st == TW_OK && !days) /* rollups first, so that reports need not be subtracted one by
 	                           * one */
-		st = tw_cat_list(c, &list, err, /* hang_by_age */
-		        "SELECT project_id, trace_id FROM hang WHERE day<? LIMIT ?", "ii", day,
+		st = tw_cat_list(c, &list, err, /* anr_trace_by_age */
+		        "SELECT project_id, trace_id FROM anr_trace WHERE day<? LIMIT ?", "ii", day,
 		        (int64_t)EXPIRED_AT_ONCE);
 	if (st == TW_OK && list.n)
 		st = forget_all(c, list.rows, list.n, err);

@@ -17,7 +17,7 @@ enum tw_status tw_cat_lock_list(struct tw_catalogue *c, const char *project_id,
  * "". */
 int64_t tw_cat_install(const char *project_id, const char *name);
 
-/* Condition on rows `h` of hang for a filter: parameters 1 to 10, including days. */
+/* Condition on rows `h` of anr_trace for a filter: parameters 1 to 10, including days. */
 #define TW_ANR_WHERE " h.project_id=?1 AND h.day BETWEEN ?2 AND ?3" TW_ANR_FILTER
 #define TW_ANR_FILTER                                                                              \
 	" AND (?4='' OR h.app=?4)"                                                                 \

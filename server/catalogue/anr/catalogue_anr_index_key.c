@@ -35,11 +35,12 @@ static bool read_id(const struct tw_cat_query *q, struct tw_arena *a, void *ret_
 static enum tw_status traces_of(
         struct tw_catalogue *c, const struct rename *r, struct tw_cat_list *ids, struct tw_err *err)
 {
-	return tw_cat_list(c, ids, err, /* hang_by_build, hang_by_mapping */
-	        "SELECT trace_id FROM (SELECT * FROM (SELECT trace_id FROM hang WHERE project_id=?1"
+	return tw_cat_list(c, ids, err, /* anr_trace_by_build, anr_trace_by_mapping */
+	        "SELECT trace_id FROM (SELECT * FROM (SELECT trace_id FROM anr_trace WHERE "
+	        "project_id=?1"
 	        " AND build_id=?2 AND trace_id>?3 ORDER BY trace_id LIMIT ?4) of_build UNION "
 	        "SELECT * FROM"
-	        " (SELECT trace_id FROM hang WHERE project_id=?1 AND mapping_id=?2 AND"
+	        " (SELECT trace_id FROM anr_trace WHERE project_id=?1 AND mapping_id=?2 AND"
 	        " mapping_id<>'' AND trace_id>?3 ORDER BY trace_id LIMIT ?4) of_mapping) of_both"
 	        " ORDER BY trace_id LIMIT ?4",
 	        "ttti", r->project_id, r->build_id, r->after_id, (int64_t)MARKED_AT_ONCE);
@@ -54,12 +55,12 @@ static enum tw_status save_progress(struct tw_db *db, const struct rename *r, co
 
 	if (last)
 		st = tw_cat_exec(db, &changed, err, /* primary key */
-		        "UPDATE hang_rename SET after_id=?4 WHERE project_id=?1 AND build_id=?2 AND"
+		        "UPDATE anr_rename SET after_id=?4 WHERE project_id=?1 AND build_id=?2 AND"
 		        " after_id=?3",
 		        "tttt", r->project_id, r->build_id, r->after_id, last);
 	else
 		st = tw_cat_exec(db, &changed, err,
-		        "DELETE FROM hang_rename WHERE project_id=? AND build_id=? AND after_id=?",
+		        "DELETE FROM anr_rename WHERE project_id=? AND build_id=? AND after_id=?",
 		        "ttt", r->project_id, r->build_id, r->after_id);
 	*ret_ours = changed > 0;
 	return st;
@@ -77,7 +78,7 @@ static enum tw_status mark_stale(struct tw_catalogue *c, const struct rename *r,
 	st = save_progress(w, r, n ? ids[n - 1] : NULL, &ours, err);
 	for (size_t i = 0; st == TW_OK && ours && i < n; i++)
 		st = tw_cat_exec(w, NULL, err, /* primary key */
-		        "UPDATE hang SET keyed=0 WHERE project_id=? AND trace_id=?", "tt",
+		        "UPDATE anr_trace SET keyed=0 WHERE project_id=? AND trace_id=?", "tt",
 		        r->project_id, ids[i]);
 	return tw_cat_end(c, w, st, err);
 }
@@ -92,7 +93,7 @@ enum tw_status tw_catalogue_anr_renames(struct tw_catalogue *c, bool *ret_more, 
 	if (!a)
 		return tw_oom(err);
 	st = tw_cat_list(c, &first, err,
-	        "SELECT project_id, build_id, after_id FROM hang_rename LIMIT 1", "");
+	        "SELECT project_id, build_id, after_id FROM anr_rename LIMIT 1", "");
 	if (st == TW_OK && first.n)
 		st = traces_of(c, first.rows, &ids, err);
 	if (st == TW_OK && first.n)
@@ -140,16 +141,19 @@ enum tw_status tw_catalogue_anr_stale(struct tw_catalogue *c, const char *projec
         struct tw_err *err)
 {
 	struct tw_cat_list list = {a, limit, sizeof **ret, read_stale, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err, /* hang_unnamed, hang_keyed, primary keys */
-	        "WITH stale(trace_id) AS (SELECT * FROM (SELECT trace_id FROM hang WHERE"
+	enum tw_status st = tw_cat_list(c, &list,
+	        err, /* anr_trace_unnamed, anr_trace_by_rules, primary keys */
+	        "WITH stale(trace_id) AS (SELECT * FROM (SELECT trace_id FROM anr_trace WHERE"
 	        " project_id=?1 AND keyed=0 LIMIT ?3) of_none UNION SELECT * FROM (SELECT trace_id "
 	        "FROM"
-	        " hang WHERE project_id=?1 AND anr=1 AND keyed<?2 LIMIT ?3) of_older UNION SELECT "
+	        " anr_trace WHERE project_id=?1 AND anr=1 AND keyed<?2 LIMIT ?3) of_older UNION "
+	        "SELECT "
 	        "* FROM"
-	        " (SELECT trace_id FROM hang WHERE project_id=?1 AND anr=1 AND keyed>?2 LIMIT ?3) "
+	        " (SELECT trace_id FROM anr_trace WHERE project_id=?1 AND anr=1 AND keyed>?2 LIMIT "
+	        "?3) "
 	        "of_newer"
 	        " LIMIT ?3) SELECT h.project_id, h.trace_id, h.build_id, h.mapping_id, h.anr,"
-	        " a.brief FROM stale s CROSS JOIN hang h ON h.project_id=?1 AND"
+	        " a.brief FROM stale s CROSS JOIN anr_trace h ON h.project_id=?1 AND"
 	        " h.trace_id=s.trace_id LEFT JOIN anr a ON a.project_id=?1 AND"
 	        " a.trace_id=s.trace_id",
 	        "tii", project_id, rules, (int64_t)limit);
@@ -170,7 +174,7 @@ static enum tw_status set_cause(struct tw_db *db, const struct tw_anr_stale *of,
         const struct tw_anr_cause *cause, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
-	        "UPDATE hang SET key=?, kind=? WHERE project_id=? AND trace_id=?", "tttt",
+	        "UPDATE anr_trace SET key=?, kind=? WHERE project_id=? AND trace_id=?", "tttt",
 	        cause->key, cause->kind, of->project_id, of->trace_id);
 
 	if (st != TW_OK)
@@ -213,7 +217,8 @@ enum tw_status tw_catalogue_anr_keyed(struct tw_catalogue *c, const struct tw_an
 	st = tw_cat_anr_rollup_undo(w, of->project_id, of->trace_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &there, err, /* primary key */
-		        "UPDATE hang SET keyed=?, tallied=0, copied=0 WHERE project_id=? AND "
+		        "UPDATE anr_trace SET keyed=?, rollup_generation=0, copied=0 WHERE "
+		        "project_id=? AND "
 		        "trace_id=?",
 		        "itt", rules, of->project_id, of->trace_id);
 	if (st == TW_OK && there && cause)

@@ -23,7 +23,7 @@ enum tw_status tw_cat_anr_rollup_waits(
         struct tw_db *db, const char *project_id, int64_t day, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* primary key */
-	        "INSERT INTO hang_day(project_id,day) VALUES(?,?) ON CONFLICT (project_id,day)"
+	        "INSERT INTO anr_day(project_id,day) VALUES(?,?) ON CONFLICT (project_id,day)"
 	        " DO UPDATE SET waiting=1",
 	        "ti", project_id, day);
 }
@@ -32,9 +32,10 @@ enum tw_status tw_cat_anr_rollup_undo(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* primary keys */
-	        "UPDATE hang_day SET generation=generation+1, waiting=1 WHERE project_id=?1 AND"
-	        " day=(SELECT day FROM hang WHERE project_id=?1 AND trace_id=?2) AND generation="
-	        "(SELECT tallied FROM hang WHERE project_id=?1 AND trace_id=?2)",
+	        "UPDATE anr_day SET generation=generation+1, waiting=1 WHERE project_id=?1 AND"
+	        " day=(SELECT day FROM anr_trace WHERE project_id=?1 AND trace_id=?2) AND "
+	        "generation="
+	        "(SELECT rollup_generation FROM anr_trace WHERE project_id=?1 AND trace_id=?2)",
 	        "tt", project_id, trace_id);
 }
 
@@ -43,7 +44,7 @@ enum tw_status tw_cat_anr_rollup_undo(
 struct dims {
 	const char *texts[DIMS]; /* app, version_name, build_id, scenario, device_class, os */
 };
-struct sum { /* a row of hang_tally being computed; first in a struct that rollups refer to */
+struct sum { /* a row of anr_rollup being computed; first in a struct that rollups refer to */
 	enum tw_anr_rollup_what what;
 	bool fine;
 	struct dims dims;
@@ -134,9 +135,11 @@ static bool count(void *arg, const struct tw_anr_rollup_report *of, const char *
 
 static enum tw_status pick(struct counting *c, int *ret_n, struct tw_err *err)
 {
-	return tw_cat_exec(c->db, ret_n, err, /* hang_tallied, primary key */
-	        "UPDATE hang SET tallied=?6 WHERE project_id=?1 AND trace_id IN (SELECT trace_id"
-	        " FROM hang WHERE project_id=?1 AND day=?2 AND tallied<?3 AND keyed<>0 AND (anr=0"
+	return tw_cat_exec(c->db, ret_n, err, /* anr_trace_by_rollup, primary key */
+	        "UPDATE anr_trace SET rollup_generation=?6 WHERE project_id=?1 AND trace_id IN "
+	        "(SELECT trace_id"
+	        " FROM anr_trace WHERE project_id=?1 AND day=?2 AND rollup_generation<?3 AND "
+	        "keyed<>0 AND (anr=0"
 	        " OR keyed=?4) LIMIT ?5)",
 	        "tiiiii", c->project_id, c->day, c->generation, c->rules, (int64_t)COUNTED_AT_ONCE,
 	        (int64_t)BEING_COUNTED);
@@ -145,10 +148,10 @@ static enum tw_status pick(struct counting *c, int *ret_n, struct tw_err *err)
 static enum tw_status read_picked(struct counting *c, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, c->db, err, /* hang_tallied */
+	enum tw_status st = tw_cat_query(&q, c->db, err, /* anr_trace_by_rollup */
 	        "SELECT" TW_ANR_ROLLUP_COLUMNS
-	        ", h.key FROM hang h WHERE h.project_id=? AND h.day=?"
-	        " AND h.tallied=? AND h.anr=1",
+	        ", h.key FROM anr_trace h WHERE h.project_id=? AND h.day=?"
+	        " AND h.rollup_generation=? AND h.anr=1",
 	        "tii", c->project_id, c->day, (int64_t)BEING_COUNTED);
 
 	c->what = TW_ANR_ROLLUP_ANRS;
@@ -156,10 +159,11 @@ static enum tw_status read_picked(struct counting *c, struct tw_err *err)
 		st = tw_cat_feed_anrs(&q, count, c, err);
 	c->what = TW_ANR_ROLLUP_LOCKS;
 	if (st == TW_OK)
-		st = tw_cat_query(&q, c->db, err, /* hang_tallied, primary key */
+		st = tw_cat_query(&q, c->db, err, /* anr_trace_by_rollup, primary key */
 		        "SELECT" TW_ANR_ROLLUP_LOCK_COLUMNS
-		        " FROM hang h CROSS JOIN lock_wait l WHERE"
-		        " h.project_id=? AND h.day=? AND h.tallied=? AND l.project_id=h.project_id"
+		        " FROM anr_trace h CROSS JOIN lock_wait l WHERE"
+		        " h.project_id=? AND h.day=? AND h.rollup_generation=? AND "
+		        "l.project_id=h.project_id"
 		        " AND l.trace_id=h.trace_id ORDER BY h.trace_id, l.seq",
 		        "tii", c->project_id, c->day, (int64_t)BEING_COUNTED);
 	return st == TW_OK ? tw_cat_feed_locks(&q, count, c, err) : st;
@@ -186,7 +190,7 @@ static enum tw_status add_stored(
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query_kept(&q, c->db, &c->load, err, /* primary key */
-	        "SELECT data FROM hang_tally WHERE " OF_SUM " AND generation=?12", SUM_TYPES "i",
+	        "SELECT data FROM anr_rollup WHERE " OF_SUM " AND generation=?12", SUM_TYPES "i",
 	        SUM_ARGS(c, t, s), c->generation);
 
 	if (st != TW_OK)
@@ -213,7 +217,7 @@ static enum tw_status store(
 	}
 	if (st == TW_OK)
 		st = tw_cat_exec_kept(c->db, &c->store, err,
-		        "INSERT INTO hang_tally(" SUM_KEY ",generation,data)"
+		        "INSERT INTO anr_rollup(" SUM_KEY ",generation,data)"
 		        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (" SUM_UNIQUE
 		        ") DO UPDATE SET"
 		        " generation=excluded.generation, data=excluded.data",
@@ -228,8 +232,8 @@ static enum tw_status drop_some(struct tw_db *db, const char *project_id, int64_
         int64_t before, int *ret_n, struct tw_err *err)
 {
 	return tw_cat_exec(db, ret_n, err, /* primary keys */
-	        "DELETE FROM hang_tally WHERE (" SUM_UNIQUE ") IN (SELECT " SUM_UNIQUE
-	        " FROM hang_tally"
+	        "DELETE FROM anr_rollup WHERE (" SUM_UNIQUE ") IN (SELECT " SUM_UNIQUE
+	        " FROM anr_rollup"
 	        " WHERE project_id=? AND what IN (0,1) AND fine IN (0,1) AND day=? AND generation<?"
 	        " LIMIT ?)",
 	        "tiii", project_id, day, before, (int64_t)DROPPED_AT_ONCE);
@@ -255,15 +259,16 @@ static enum tw_status drop_outdated(
 static enum tw_status end_day(struct counting *c, struct tw_err *err)
 {
 	int ended = 0;
-	enum tw_status st = tw_cat_exec(c->db, NULL, err, /* hang_tallied */
-	        "UPDATE hang SET tallied=?3 WHERE project_id=?1 AND day=?2 AND tallied=?4", "tiii",
-	        c->project_id, c->day, c->generation, (int64_t)BEING_COUNTED);
+	enum tw_status st = tw_cat_exec(c->db, NULL, err, /* anr_trace_by_rollup */
+	        "UPDATE anr_trace SET rollup_generation=?3 WHERE project_id=?1 AND day=?2 AND "
+	        "rollup_generation=?4",
+	        "tiii", c->project_id, c->day, c->generation, (int64_t)BEING_COUNTED);
 
 	if (st == TW_OK)
-		st = tw_cat_exec(c->db, &ended, err, /* primary key, hang_tallied */
-		        "UPDATE hang_day SET waiting=0 WHERE project_id=?1 AND day=?2 AND NOT"
-		        " EXISTS(SELECT 1 FROM hang h WHERE h.project_id=?1 AND h.day=?2 AND"
-		        " h.tallied<?3)",
+		st = tw_cat_exec(c->db, &ended, err, /* primary key, anr_trace_by_rollup */
+		        "UPDATE anr_day SET waiting=0 WHERE project_id=?1 AND day=?2 AND NOT"
+		        " EXISTS(SELECT 1 FROM anr_trace h WHERE h.project_id=?1 AND h.day=?2 AND"
+		        " h.rollup_generation<?3)",
 		        "tii", c->project_id, c->day, c->generation);
 	c->outdated = ended && c->generation > 1;
 	return st;
@@ -272,7 +277,7 @@ static enum tw_status end_day(struct counting *c, struct tw_err *err)
 static enum tw_status count_some(struct counting *c, int *ret_n, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_first_int(c->db, &c->generation, err, /* primary key */
-	        "SELECT generation FROM hang_day WHERE project_id=? AND day=?", "ti", c->project_id,
+	        "SELECT generation FROM anr_day WHERE project_id=? AND day=?", "ti", c->project_id,
 	        c->day);
 
 	if (st == TW_OK)
@@ -288,7 +293,8 @@ static enum tw_status count_some(struct counting *c, int *ret_n, struct tw_err *
 
 /* Uncounted reports of a day; d is the day, parameter 2 the rules. */
 #define SETTLED                                                                                    \
-	"SELECT 1 FROM hang h WHERE h.project_id=?1 AND h.day=d.day AND h.tallied<d.generation"    \
+	"SELECT 1 FROM anr_trace h WHERE h.project_id=?1 AND h.day=d.day AND "                     \
+	"h.rollup_generation<d.generation"                                                         \
 	" AND h.keyed<>0 AND (h.anr=0 OR h.keyed=?2)"
 
 /* The first past day with an uncounted report, or any day with many; -1: none. */
@@ -296,10 +302,10 @@ static enum tw_status next_day(struct tw_catalogue *c, const struct tw_anr_rollu
         int64_t *ret_day, struct tw_err *err)
 {
 	*ret_day = -1;
-	return tw_cat_select_int(c, ret_day, err, /* hang_day_waiting, hang_tallied */
-	        "SELECT d.day FROM hang_day d WHERE d.project_id=?1 AND d.waiting=1 AND ((d.day<?3"
+	return tw_cat_select_int(c, ret_day, err, /* anr_day_waiting, anr_trace_by_rollup */
+	        "SELECT d.day FROM anr_day d WHERE d.project_id=?1 AND d.waiting=1 AND ((d.day<?3"
 	        " AND EXISTS(" SETTLED ")) OR (" SETTLED " LIMIT 1 OFFSET ?4)=1) AND NOT"
-	        " EXISTS(SELECT 1 FROM hang_rename r WHERE r.project_id=?1) ORDER BY d.day LIMIT 1",
+	        " EXISTS(SELECT 1 FROM anr_rename r WHERE r.project_id=?1) ORDER BY d.day LIMIT 1",
 	        "tiii", due->project_id, due->rules, due->today, (int64_t)due->least - 1);
 }
 
@@ -338,7 +344,7 @@ static enum tw_status expire_some(
 {
 	int n = 0;
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
-	        "UPDATE hang_day SET generation=generation+1, waiting=0 WHERE project_id=? AND"
+	        "UPDATE anr_day SET generation=generation+1, waiting=0 WHERE project_id=? AND"
 	        " day=?",
 	        "ti", project_id, day);
 
@@ -347,7 +353,7 @@ static enum tw_status expire_some(
 	if (st != TW_OK || n == DROPPED_AT_ONCE)
 		return st;
 	return tw_cat_exec(db, NULL, err, /* primary key */
-	        "DELETE FROM hang_day WHERE project_id=? AND day=?", "ti", project_id, day);
+	        "DELETE FROM anr_day WHERE project_id=? AND day=?", "ti", project_id, day);
 }
 
 struct old_day {
@@ -369,8 +375,8 @@ enum tw_status tw_cat_anr_rollup_expire(
 	struct tw_db *w = NULL;
 	struct tw_cat_list list = {a, 1, sizeof(struct old_day), read_old, NULL, 0};
 	const struct old_day *old;
-	enum tw_status st = tw_cat_list(c, &list, err, /* hang_day_by_age */
-	        "SELECT project_id, day FROM hang_day WHERE day<? LIMIT 1", "i", day);
+	enum tw_status st = tw_cat_list(c, &list, err, /* anr_day_by_age */
+	        "SELECT project_id, day FROM anr_day WHERE day<? LIMIT 1", "i", day);
 
 	*ret_more = st == TW_OK && list.n > 0;
 	if (!*ret_more)

@@ -33,9 +33,9 @@ enum tw_status tw_cat_feed_anrs(
 enum tw_status tw_cat_feed_locks(
         struct tw_cat_query *q, tw_anr_rollup_sink sink, void *arg, struct tw_err *err);
 
-/* tw_cat_anr_rollup_waits: call in the transaction that writes a trace's row of hang; its day has
- * reports to count.  tw_cat_anr_rollup_undo: call before the row is changed or deleted; invalidates
- * the rollups that count it. */
+/* tw_cat_anr_rollup_waits: call in the transaction that writes a trace's row of anr_trace; its day
+ * has reports to count.  tw_cat_anr_rollup_undo: call before the row is changed or deleted;
+ * invalidates the rollups that count it. */
 enum tw_status tw_cat_anr_rollup_waits(
         struct tw_db *db, const char *project_id, int64_t day, struct tw_err *err);
 enum tw_status tw_cat_anr_rollup_undo(

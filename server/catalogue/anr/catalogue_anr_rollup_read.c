@@ -90,7 +90,7 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 #define NAMED TW_EITHER("t.name=?12", "t.name_hash=" TW_ANR_ROLLUP_HASH("?12"))
 #define KEPT(data, named)                                                                          \
 	"SELECT t.name, t.day, t.version_name, t.os, " data                                        \
-	" FROM hang_day d CROSS JOIN hang_tally"                                                   \
+	" FROM anr_day d CROSS JOIN anr_rollup"                                                    \
 	" t WHERE d.project_id=?1 AND d.day BETWEEN ?2 AND ?3 AND t.project_id=?1 AND t.what=?10"  \
 	" AND t.fine=?11 AND t.day=d.day+0 AND " named " AND t.generation=d.generation"            \
 	" AND (?4='' OR t.app=?4) AND (?5='' OR t.version_name=?5) AND (?6='' OR t.build_id=?6)"   \
@@ -118,9 +118,10 @@ static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_e
 /* Uncounted reports of each day that has any; with a label all reports.  "A day plus 0" makes
  * SQLite search one day instead of the whole range. */
 #define UNCOUNTED                                                                                  \
-	" FROM hang_day d CROSS JOIN hang h INDEXED BY hang_tallied",                              \
+	" FROM anr_day d CROSS JOIN anr_trace h INDEXED BY anr_trace_by_rollup",                   \
 	        " d.project_id=?1 AND d.day BETWEEN ?2 AND ?3 AND d.waiting=1 AND"                 \
-	        " h.project_id=?1 AND h.day=d.day+0 AND h.tallied<d.generation" TW_ANR_FILTER
+	        " h.project_id=?1 AND h.day=d.day+0 AND "                                          \
+	        "h.rollup_generation<d.generation" TW_ANR_FILTER
 #define ANRS(from, where)                                                                          \
 	"SELECT" TW_ANR_ROLLUP_COLUMNS ", h.key" from " WHERE" where " AND h.anr=1 AND h.key<>''"
 #define LOCKS(from, where)                                                                         \
@@ -132,11 +133,13 @@ static enum tw_status take_anrs(struct tw_db *db, struct answer *to, struct tw_e
 {
 	const struct tw_anr_rollup_query *query = to->query;
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* hang_tallied, hang_anr_of_day */
-	        query->filter->label[0]
-	                ? ANRS(" FROM hang h INDEXED BY hang_anr_of_day", TW_ANR_WHERE)
-	                : SQL_OF(ANRS, UNCOUNTED),
-	        TW_ANR_TYPES, TW_ANR_ARGS(query->project_id, query->filter));
+	enum tw_status st =
+	        tw_cat_query(&q, db, err, /* anr_trace_by_rollup, anr_trace_of_day_and_key */
+	                query->filter->label[0]
+	                        ? ANRS(" FROM anr_trace h INDEXED BY anr_trace_of_day_and_key",
+	                                  TW_ANR_WHERE)
+	                        : SQL_OF(ANRS, UNCOUNTED),
+	                TW_ANR_TYPES, TW_ANR_ARGS(query->project_id, query->filter));
 
 	return st == TW_OK ? tw_cat_feed_anrs(&q, take, to, err) : st;
 }
@@ -145,9 +148,11 @@ static enum tw_status take_locks(struct tw_db *db, struct answer *to, struct tw_
 {
 	const struct tw_anr_rollup_query *query = to->query;
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* hang_tallied, hang_of_day, primary key */
-	        query->filter->label[0] ? LOCKS(" FROM hang h INDEXED BY hang_of_day", TW_ANR_WHERE)
-	                                : SQL_OF(LOCKS, UNCOUNTED),
+	enum tw_status st = tw_cat_query(&q, db,
+	        err, /* anr_trace_by_rollup, anr_trace_of_day, primary key */
+	        query->filter->label[0]
+	                ? LOCKS(" FROM anr_trace h INDEXED BY anr_trace_of_day", TW_ANR_WHERE)
+	                : SQL_OF(LOCKS, UNCOUNTED),
 	        TW_ANR_TYPES, TW_ANR_ARGS(query->project_id, query->filter));
 
 	return st == TW_OK ? tw_cat_feed_locks(&q, take, to, err) : st;

@@ -33,8 +33,8 @@ static enum tw_status has_returned(struct tw_db *db, const char *project_id,
         const struct tw_anr_state *s, bool *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* hang_anr_of_key */
-	        "SELECT DISTINCT version_name FROM hang WHERE project_id=? AND key=? AND anr=1"
+	enum tw_status st = tw_cat_query(&q, db, err, /* anr_trace_of_key */
+	        "SELECT DISTINCT version_name FROM anr_trace WHERE project_id=? AND key=? AND anr=1"
 	        " AND day>=? AND created_ms>?",
 	        "ttii", project_id, s->key, s->fixed_ms / TW_DAY_MS, s->fixed_ms);
 
@@ -106,9 +106,9 @@ static enum tw_status is_known(
         struct tw_db *db, const char *project_id, const char *key, struct tw_err *err)
 {
 	int64_t there = 0;
-	enum tw_status st = tw_cat_first_int(db, &there, err, /* hang_anr_of_key */
-	        "SELECT EXISTS(SELECT 1 FROM hang WHERE project_id=? AND key=? AND anr=1)", "tt",
-	        project_id, key);
+	enum tw_status st = tw_cat_first_int(db, &there, err, /* anr_trace_of_key */
+	        "SELECT EXISTS(SELECT 1 FROM anr_trace WHERE project_id=? AND key=? AND anr=1)",
+	        "tt", project_id, key);
 
 	if (st == TW_OK && !there)
 		st = tw_fail(err, TW_NOT_FOUND, "no ANR has that group");

@@ -99,10 +99,11 @@ enum tw_status tw_catalogue_anr_uncopied(struct tw_catalogue *c, uint32_t limit,
         struct tw_anr_copy **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_list list = {a, limit, sizeof **ret, read_copy, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err, /* hang_uncopied, primary keys */
+	enum tw_status st = tw_cat_list(c, &list, err, /* anr_trace_uncopied, primary keys */
 	        "SELECT h.project_id, h.trace_id, h.app, h.version_name, h.build_id, h.mapping_id,"
 	        " h.scenario, h.device, h.os, h.labels, h.device_class, h.key, h.kind, a.name,"
-	        " a.title, a.verdict, t.recorded_ms, h.who, h.keyed, h.anr FROM hang h JOIN trace t"
+	        " a.title, a.verdict, t.recorded_ms, h.who, h.keyed, h.anr FROM anr_trace h JOIN "
+	        "trace t"
 	        " ON t.project_id=h.project_id AND t.trace_id=h.trace_id LEFT JOIN anr a ON"
 	        " a.project_id=h.project_id AND a.trace_id=h.trace_id WHERE h.copied=0 AND"
 	        " h.keyed<>0 ORDER BY h.project_id, h.trace_id LIMIT ?",
@@ -126,7 +127,8 @@ enum tw_status tw_catalogue_anr_copied(
 		return st;
 	for (size_t i = 0; st == TW_OK && i < n; i++) /* unless it was named again since */
 		st = tw_cat_exec(w, NULL, err,        /* primary key */
-		        "UPDATE hang SET copied=1 WHERE project_id=? AND trace_id=? AND keyed=?",
+		        "UPDATE anr_trace SET copied=1 WHERE project_id=? AND trace_id=? AND "
+		        "keyed=?",
 		        "tti", of[i].project_id, of[i].trace_id, of[i].keyed);
 	return tw_cat_end(c, w, st, err);
 }
@@ -140,6 +142,6 @@ enum tw_status tw_catalogue_anr_copy_again(
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(w, NULL, err, /* primary key */
-	        "UPDATE hang SET copied=0 WHERE project_id=? AND copied<>0", "t", project_id);
+	        "UPDATE anr_trace SET copied=0 WHERE project_id=? AND copied<>0", "t", project_id);
 	return tw_cat_end(c, w, st, err);
 }

@@ -602,14 +602,14 @@ enum tw_status tw_catalogue_anr_spikes(struct tw_catalogue *c, const char *proje
 	const int64_t since_ms = now_ms - TW_DAY_MS;
 	const int64_t from_ms = since_ms - of->days * TW_DAY_MS;
 	struct tw_cat_list l = {a, TW_ANR_SPIKES_MAX, sizeof **ret, read_spike, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* hang_anr_of_day, primary key */
+	enum tw_status st = tw_cat_list(c, &l, err, /* anr_trace_of_day_and_key, primary key */
 	        "SELECT g.key, CASE WHEN a.name<>'' THEN a.name ELSE a.title END, g.trace_id,"
 	        " g.recent, g.earlier, g.first_ms FROM (SELECT h.key AS key,"
 	        " sum(CASE WHEN h.created_ms>=?3 THEN 1 ELSE 0 END) AS recent,"
 	        " sum(CASE WHEN h.created_ms<?3 THEN 1 ELSE 0 END) AS earlier,"
 	        " min(h.created_ms) AS first_ms,"
 	        " max(CASE WHEN h.created_ms>=?3 THEN h.trace_id ELSE '' END) AS trace_id"
-	        " FROM hang h WHERE h.project_id=?1 AND h.anr=1 AND h.day>=?4 AND"
+	        " FROM anr_trace h WHERE h.project_id=?1 AND h.anr=1 AND h.day>=?4 AND"
 	        " h.created_ms>=?2 AND h.key<>'' AND (?5='' OR h.app=?5) AND"
 	        " (?6='' OR h.scenario=?6) AND (?7='' OR h.version_name=?7) GROUP BY h.key) g"
 	        " CROSS JOIN anr a WHERE g.recent>0 AND g.earlier>0 AND a.project_id=?1 AND"

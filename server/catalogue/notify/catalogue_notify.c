@@ -166,11 +166,12 @@ static enum tw_status find_shown(struct tw_db *db, const struct tw_anr_stale *of
         const char *of_group, struct tw_arena *a, struct shown *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys, hang_anr_of_key */
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys, anr_trace_of_key */
 	        "SELECT h.app, h.version_name, h.device, h.os, h.created_ms FROM anr a CROSS JOIN"
-	        " hang h ON h.project_id=a.project_id AND h.trace_id=a.trace_id WHERE"
+	        " anr_trace h ON h.project_id=a.project_id AND h.trace_id=a.trace_id WHERE"
 	        " a.project_id=?1 AND a.trace_id=?2 AND (?3='' OR (a.key='' AND NOT EXISTS(SELECT"
-	        " 1 FROM hang o INDEXED BY hang_anr_of_key WHERE o.project_id=?1 AND o.anr=1 AND"
+	        " 1 FROM anr_trace o INDEXED BY anr_trace_of_key WHERE o.project_id=?1 AND o.anr=1 "
+	        "AND"
 	        " o.key=?3)))",
 	        "ttt", of->project_id, of->trace_id, of_group);
 

@@ -186,7 +186,7 @@ enum tw_status tw_cat_recount(
 		st = tw_cat_rename(db, project_id, build_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
-		        "INSERT INTO hang_rename(project_id,build_id) VALUES(?,?)"
+		        "INSERT INTO anr_rename(project_id,build_id) VALUES(?,?)"
 		        " ON CONFLICT(project_id,build_id) DO UPDATE SET after_id=''",
 		        "tt", project_id, build_id);
 	return st;

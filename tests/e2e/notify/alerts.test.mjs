@@ -215,12 +215,12 @@ test('a known ANR group that spikes is reported once a spike', async (t) => {
 	for (let n = 0; n < 2; n++) await report(s, n);
 	const group = async () => (await s.get('/api/v1/anr/groups')).json.groups[0];
 	await until(async () => (await group())?.count === 2 || undefined, 'two reports');
-	s.sql(`update hang set created_ms=created_ms-${3 * DAY_MS}, day=day-3`);
+	s.sql(`update anr_trace set created_ms=created_ms-${3 * DAY_MS}, day=day-3`);
 	for (let n = 2; n < 5; n++) await report(s, n);
-	await until(async () => s.sql("select count(*) from hang where key<>''") === '5' || undefined, 'three more');
+	await until(async () => s.sql("select count(*) from anr_trace where key<>''") === '5' || undefined, 'three more');
 	assert.deepEqual(await look(s), [], 'three are too few to be a spike');
 	await report(s, 5);
-	await until(async () => s.sql("select count(*) from hang where key<>''") === '6' || undefined, 'a fourth');
+	await until(async () => s.sql("select count(*) from anr_trace where key<>''") === '6' || undefined, 'a fourth');
 	const [figure] = await look(s);
 	assert.equal(figure.traces, 4);
 	assert.ok(Math.abs(figure.value - 4) < 0.1, `4 reports, and 2 in two days before: ${figure.value}`);
@@ -230,7 +230,7 @@ test('a known ANR group that spikes is reported once a spike', async (t) => {
 	assert.match(got.json.text, /4 ANR reports in 24 hours, 4(\.\d+)? times the mean day before \(limit: 3 times\)\./);
 	assert.ok(got.json.url.startsWith(`${BASE}/anrs/${key}?`));
 	await report(s, 6);
-	await until(async () => s.sql("select count(*) from hang where key<>''") === '7' || undefined, 'a fifth');
+	await until(async () => s.sql("select count(*) from anr_trace where key<>''") === '7' || undefined, 'a fifth');
 	await look(s);
 	assert.equal(told(s).length, 1);
 
@@ -238,7 +238,7 @@ test('a known ANR group that spikes is reported once a spike', async (t) => {
 		await ask(s, 'PATCH', `alerts/rules/${id}`, { least: 100 });
 		assert.deepEqual((await look(s)).map((f) => [f.traces, f.over]), [[5, true]], 'the minimum ends nothing');
 		await ask(s, 'PATCH', `alerts/rules/${id}`, { least: 4 });
-		s.sql(`update hang set created_ms=created_ms-${3 * DAY_MS}, day=day-3`);
+		s.sql(`update anr_trace set created_ms=created_ms-${3 * DAY_MS}, day=day-3`);
 		s.sql(`update alert set notified_ms=notified_ms-${3 * DAY_MS}`);
 		assert.deepEqual(await look(s), [], 'no report in 24 hours');
 		const ended = (await r.wait('/h', 2)).json;
@@ -246,7 +246,7 @@ test('a known ANR group that spikes is reported once a spike', async (t) => {
 		assert.match(ended.text, /0 ANR reports in 24 hours/);
 		assert.equal((await alerts(s))[0].status, 'fixed');
 		for (let n = 7; n < 14; n++) await report(s, n);
-		await until(async () => s.sql("select count(*) from hang where key<>''") === '14' || undefined, 'seven more');
+		await until(async () => s.sql("select count(*) from anr_trace where key<>''") === '14' || undefined, 'seven more');
 		assert.deepEqual((await look(s)).map((f) => [f.traces, f.over]), [[7, true]]);
 		assert.equal((await r.wait('/h', 3)).json.event, 'alert.returned');
 	});

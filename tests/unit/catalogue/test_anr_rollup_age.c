@@ -20,10 +20,10 @@ enum { DAY = 20000, MANY = 5000, STEPS = 10 };
 
 /* Names that one trace each has, on each day. */
 #define SUMS                                                                                       \
-	"INSERT INTO hang_tally(project_id,what,fine,day,name,app,version_name,build_id,scenario," \
+	"INSERT INTO anr_rollup(project_id,what,fine,day,name,app,version_name,build_id,scenario," \
 	"device_class,os,generation,data) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1"   \
 	" FROM n WHERE i<5000) SELECT project_id,1,0,day,'only '||i,'','','','','','',generation," \
-	"x'' FROM hang_day CROSS JOIN n"
+	"x'' FROM anr_day CROSS JOIN n"
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
@@ -33,12 +33,12 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 
 static int64_t sums(struct tw_db *db)
 {
-	return catalogue_number(db, "SELECT count(*) FROM hang_tally");
+	return catalogue_number(db, "SELECT count(*) FROM anr_rollup");
 }
 
 static int64_t read_of_the_day(struct tw_db *db)
 {
-	return catalogue_number(db, "SELECT count(*) FROM hang_tally t JOIN hang_day d USING"
+	return catalogue_number(db, "SELECT count(*) FROM anr_rollup t JOIN anr_day d USING"
 	                            " (project_id, day) WHERE t.generation=d.generation AND"
 	                            " day=20000");
 }
@@ -55,7 +55,7 @@ static void test_a_large_day_goes_in_steps(void **state)
 	assert_non_null(mkdtemp(dir));
 	c = catalogue_in(dir);
 	db = catalogue_beside(dir);
-	catalogue_run(db, "INSERT INTO hang_day(project_id,day) VALUES('P',20000),('P',20001)");
+	catalogue_run(db, "INSERT INTO anr_day(project_id,day) VALUES('P',20000),('P',20001)");
 	catalogue_run(db, SUMS);
 	for (; more && steps < STEPS; steps++) {
 		const int64_t before = sums(db);
@@ -67,7 +67,7 @@ static void test_a_large_day_goes_in_steps(void **state)
 	assert_false(more);
 	assert_in_range(steps, 3, STEPS - 1);
 	assert_int_equal(sums(db), MANY);
-	assert_int_equal(catalogue_number(db, "SELECT min(day) FROM hang_day"), DAY + 1);
+	assert_int_equal(catalogue_number(db, "SELECT min(day) FROM anr_day"), DAY + 1);
 	tw_db_close(db);
 	(void)tw_catalogue_close(c);
 	(void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);

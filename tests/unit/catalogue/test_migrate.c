@@ -84,7 +84,7 @@ static const char of_schema[] =
                 "SELECT string_agg(line, chr(10) ORDER BY line COLLATE \"C\")||chr(10) FROM ("
                 "SELECT c.relname||'.'||a.attname||CASE t.typname WHEN 'int8' THEN ':i'"
                 " WHEN 'bytea' THEN ':b' ELSE '' END||CASE WHEN a.attnotnull THEN '' ELSE '?' END"
-                "||':'||coalesce(CASE c.relname WHEN 'hang_tally' THEN " TALLY_KEY
+                "||':'||coalesce(CASE c.relname WHEN 'anr_rollup' THEN " TALLY_KEY
                 " ELSE array_position(x.indkey::int2[], a.attnum)+1 END, 0) AS line"
                 " FROM pg_class c JOIN pg_attribute a ON a.attrelid=c.oid AND a.attnum>0 AND NOT"
                 " a.attisdropped AND a.attgenerated='' JOIN pg_type t ON t.oid=a.atttypid LEFT "

@@ -33,9 +33,9 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/ingest/upload_meta.h"
 #include "tests/unit/catalogue_fixture.h"
+#include "tests/unit/catalogue_plan/plan_anr.h"
 #include "tests/unit/catalogue_plan/plan_commit.h"
 #include "tests/unit/catalogue_plan/plan_found.h"
-#include "tests/unit/catalogue_plan/plan_hang.h"
 #include "tests/unit/catalogue_plan/plan_hook.h"
 #include "tests/unit/catalogue_plan/plan_identity.h"
 #include "tests/unit/catalogue_plan/plan_postgres.h"
@@ -549,7 +549,7 @@ static int setup(void **state)
 	use_filters(&s);
 	plan_use_rollups(s.c, s.path, s.caller.project_id, one);
 	plan_use_found(s.c, s.caller.project_id, one);
-	plan_use_hangs(s.c, s.caller.project_id, one);
+	plan_use_anrs(s.c, s.caller.project_id, one);
 	plan_use_hooks(s.c, s.caller.project_id);
 	plan_use_retention(s.c, s.caller.project_id, one);
 	use_traces(&s, one);
@@ -578,7 +578,7 @@ static bool may_be_scanned(const char *step)
 {
 	static const char *const small[] = {"SCAN project", "SCAN session", "SCAN signin_link",
 	        "SCAN job", "SCAN recount", "SCAN fleet_engine" /* a row */, "SCAN rollup_rename",
-	        "SCAN hang_rename", "SCAN e VIRTUAL TABLE" /* labels of a row */,
+	        "SCAN anr_rename", "SCAN e VIRTUAL TABLE" /* labels of a row */,
 	        "SCAN n VIRTUAL TABLE" /* names to look up */, "SCAN exemplar" /* a page of them */,
 	        "SCAN quarantine", "SCAN signin_used" /* 4096 */, "SCAN signin_try" /* 16384 */,
 	        "SCAN resumable USING INDEX resumable_open" /* as many as keys may have open */,

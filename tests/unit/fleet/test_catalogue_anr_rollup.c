@@ -434,7 +434,7 @@ static uint64_t sum_of_bytes(void)
 	assert_int_equal(tw_cat_query(&q, s.db, NULL,
 	                         "SELECT what||'/'||fine||'/'||day||'/'||name||'/'||app||'/'||"
 	                         "version_name||'/'||build_id||'/'||scenario||'/'||device_class"
-	                         "||'/'||os, data FROM hang_tally ORDER BY 1",
+	                         "||'/'||os, data FROM anr_rollup ORDER BY 1",
 	                         ""),
 	        TW_OK);
 	while (tw_cat_row(&q)) {
@@ -453,10 +453,10 @@ static uint64_t sum_of_bytes(void)
 static void add_outdated(void)
 {
 	catalogue_run(s.db,
-	        "INSERT INTO hang_tally(project_id,what,fine,day,name,app,version_name,build_id,"
+	        "INSERT INTO anr_rollup(project_id,what,fine,day,name,app,version_name,build_id,"
 	        "scenario,device_class,os,generation,data) WITH RECURSIVE n(i) AS (SELECT 1 UNION "
 	        "ALL SELECT i+1 FROM n WHERE i<5000) SELECT project_id,1,0,day,'only '||i,'','','',"
-	        "'','','',0,x'' FROM hang_day CROSS JOIN n WHERE day=20000");
+	        "'','','',0,x'' FROM anr_day CROSS JOIN n WHERE day=20000");
 }
 
 static void test_counted_bit_by_bit(void **state)
@@ -468,12 +468,12 @@ static void test_counted_bit_by_bit(void **state)
 	}
 	check();
 	count(false);
-	assert_int_equal(number("SELECT sum(waiting) FROM hang_day"), DAYS - 1);
-	assert_true(number("SELECT count(*) FROM hang WHERE tallied=1") > 0);
+	assert_int_equal(number("SELECT sum(waiting) FROM anr_day"), DAYS - 1);
+	assert_true(number("SELECT count(*) FROM anr_trace WHERE rollup_generation=1") > 0);
 	check();
 	count(true);
-	assert_int_equal(number("SELECT sum(waiting) FROM hang_day"), 0);
-	assert_int_equal(number("SELECT count(*) FROM hang WHERE tallied<>1"), 0);
+	assert_int_equal(number("SELECT sum(waiting) FROM anr_day"), 0);
+	assert_int_equal(number("SELECT count(*) FROM anr_trace WHERE rollup_generation<>1"), 0);
 	check();
 }
 
@@ -486,8 +486,8 @@ static void test_keyed_and_put_again(void **state)
 		key(&reports[i]);
 	}
 	check();
-	assert_true(number("SELECT count(*) FROM hang h JOIN hang_day d USING (project_id, day)"
-	                   " WHERE h.tallied<d.generation") > REPORTS / 2);
+	assert_true(number("SELECT count(*) FROM anr_trace h JOIN anr_day d USING (project_id, day)"
+	                   " WHERE h.rollup_generation<d.generation") > REPORTS / 2);
 	count(true);
 	check();
 	for (size_t i = 5; i < REPORTS / DAYS; i += 41) { /* of the first day alone */
@@ -499,7 +499,7 @@ static void test_keyed_and_put_again(void **state)
 	add_outdated();
 	count(true);
 	check();
-	assert_int_equal(number("SELECT count(*) FROM hang_tally t JOIN hang_day d USING"
+	assert_int_equal(number("SELECT count(*) FROM anr_rollup t JOIN anr_day d USING"
 	                        " (project_id, day) WHERE t.generation<>d.generation"),
 	        0);
 }
@@ -534,10 +534,10 @@ static void test_forgotten(void **state)
 			count(true); /* what is forgotten is not counted on its way out */
 	}
 	check();
-	assert_int_equal(number("SELECT count(*) FROM hang_tally WHERE day<20002"), 0);
-	assert_int_equal(number("SELECT count(*) FROM hang_day"), DAYS - 2);
-	assert_int_equal(number("SELECT max(generation) FROM hang_day WHERE day>20002"),
-	        number("SELECT min(generation) FROM hang_day WHERE day>20002"));
+	assert_int_equal(number("SELECT count(*) FROM anr_rollup WHERE day<20002"), 0);
+	assert_int_equal(number("SELECT count(*) FROM anr_day"), DAYS - 2);
+	assert_int_equal(number("SELECT max(generation) FROM anr_day WHERE day>20002"),
+	        number("SELECT min(generation) FROM anr_day WHERE day>20002"));
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)

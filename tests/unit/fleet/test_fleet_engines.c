@@ -882,7 +882,7 @@ static void test_deleted(void **state)
 
 /* --- copies of ANRs --- */
 
-static void put_hang(struct session *s, uint64_t i, bool anr, size_t n_locks)
+static void put_anr(struct session *s, uint64_t i, bool anr, size_t n_locks)
 {
 	static struct sim_trace t;
 	struct tw_trace_row row;
@@ -953,7 +953,7 @@ static void test_anrs(void **state)
 
 	tw_arena_reset(s->arena);
 	for (uint64_t i = 30; i < 34; i++)
-		put_hang(s, i, i != 33, 2);
+		put_anr(s, i, i != 33, 2);
 	assert_int_equal(copy_all(s), 0); /* not named yet */
 	key_all(s, "before");
 	assert_int_equal(copy_all(s), 4);
@@ -978,9 +978,9 @@ static void test_anrs(void **state)
 	        number_of(s, "SELECT toUInt64(sum(waits)) FROM lock_waits WHERE " LAST_ANRS), 12);
 	/* decoded again, without them */
 	assert_int_equal(tw_catalogue_engine_set(s->c, "clickhouse", NULL), TW_OK);
-	put_hang(s, 30, false, 0);
-	put_hang(s, 31, false, 1);
-	put_hang(s, 40, false, 0); /* it never had any */
+	put_anr(s, 30, false, 0);
+	put_anr(s, 31, false, 1);
+	put_anr(s, 40, false, 0); /* it never had any */
 	key_all(s, "after");
 	assert_int_equal(copy_all(s), 2);
 	assert_int_equal(number_of(s, "SELECT count() FROM anrs WHERE kind<>'' AND " LAST_ANRS), 1);

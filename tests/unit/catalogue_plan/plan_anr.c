@@ -1,4 +1,4 @@
-#include "tests/unit/catalogue_plan/plan_hang.h"
+#include "tests/unit/catalogue_plan/plan_anr.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,7 +118,7 @@ static void count_all(struct tw_catalogue *c, const char *project)
 		assert_int_equal(tw_catalogue_anr_rollup(c, &due, &more, NULL), TW_OK);
 }
 
-void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id)
+void plan_use_anrs(struct tw_catalogue *c, const char *project, const char *id)
 {
 	struct tw_arena *a = tw_arena_new(64 << 20);
 	const struct tw_lock_wait lock = {.is_main = true,
@@ -133,7 +133,7 @@ void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id)
 	        .total_ns = 5,
 	        .max_ns = 5};
 	struct tw_trace_row row;
-	struct tw_anr_entry hang = {.row = &row,
+	struct tw_anr_entry entry = {.row = &row,
 	        .device_class = "low",
 	        .user = "",
 	        .anr = true,
@@ -144,7 +144,7 @@ void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id)
 	size_t n;
 
 	assert_int_equal(tw_catalogue_trace_get(c, project, id, a, &row, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_anr_put(c, &hang, 1, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_put(c, &entry, 1, NULL), TW_OK);
 	key_all(c, project, a);
 	for (int counted = 0; counted < 2; counted++) {
 		use_groups(c, project, a);

@@ -1,7 +1,7 @@
 /*
- * bench_hang.c - what lists of ANRs and locks cost as their number grows.
+ * bench_anr.c - what lists of ANRs and locks cost as their number grows.
  *
- * usage: bench_hang FOLDER [ROWS...]     (20000 200000 when none are given)
+ * usage: bench_anr FOLDER [ROWS...]     (20000 200000 when none are given)
  *
  * So many traces, each with an ANR and three locks, over 14 days: 300 groups, most
  * reports in few of them, 400 locks, four versions, 40 devices, a fifth as many users
@@ -45,7 +45,7 @@ static const char *const load_sql[] = {"BEGIN",
         " project,id,'app','1.'||(i%4),'b'||(i%4),'','14',day*86400000+i,day*86400000+i,1,'','','',"
         "2,1,'','',"
         "'d'||(i%40),'','','','','',1,0,1,1,'g'||g FROM sim",
-        "INSERT INTO hang(project_id,trace_id,created_ms,day,app,version_name,build_id,mapping_id,"
+        "INSERT INTO anr_trace(project_id,trace_id,created_ms,day,app,version_name,build_id,mapping_id,"
         "scenario,device,device_class,os,labels,who,anr,keyed,key,kind) SELECT project,id,"
         "day*86400000+i,day,'app','1.'||(i%4),'b'||(i%4),'',iif(i%3,'page',''),'d'||(i%40),"
         "'mid','14','{}',who,1,1,'g'||g,iif(g%3,'path','deadlock') FROM sim",
@@ -57,7 +57,7 @@ static const char *const load_sql[] = {"BEGIN",
         "'A.java:1','com.app.Lock'||((g+k*7)%400),'com.app.Owner'||((g+k*7)%400)||'.take',"
         "'pool-1',1+i%3,1,1000000+i%997*1000,1000000+i%997*1000 FROM sim, (SELECT 0 AS k"
         " UNION ALL SELECT 1 UNION ALL SELECT 2)",
-        "INSERT INTO hang_day(project_id,day) SELECT DISTINCT project, day FROM sim", "COMMIT"};
+        "INSERT INTO anr_day(project_id,day) SELECT DISTINCT project, day FROM sim", "COMMIT"};
 
 static void load(struct bench *b, const char *path, uint64_t rows)
 {
@@ -212,18 +212,18 @@ static void tell_numbers(const char *path)
 {
 	static const char *const told[][2] = {
 	        {"sums of groups by day",
-	                "SELECT count(*) FROM hang_tally WHERE what=0 AND fine=0"},
+	                "SELECT count(*) FROM anr_rollup WHERE what=0 AND fine=0"},
 	        {"sums of groups by all",
-	                "SELECT count(*) FROM hang_tally WHERE what=0 AND fine=1"},
-	        {"sums of locks by day", "SELECT count(*) FROM hang_tally WHERE what=1 AND fine=0"},
-	        {"sums of locks by all", "SELECT count(*) FROM hang_tally WHERE what=1 AND fine=1"},
+	                "SELECT count(*) FROM anr_rollup WHERE what=0 AND fine=1"},
+	        {"sums of locks by day", "SELECT count(*) FROM anr_rollup WHERE what=1 AND fine=0"},
+	        {"sums of locks by all", "SELECT count(*) FROM anr_rollup WHERE what=1 AND fine=1"},
 	        {"bytes a sum of a group by day",
-	                "SELECT avg(length(data)) FROM hang_tally WHERE what=0 AND fine=0"},
+	                "SELECT avg(length(data)) FROM anr_rollup WHERE what=0 AND fine=0"},
 	        {"bytes a sum of a lock by day",
-	                "SELECT avg(length(data)) FROM hang_tally WHERE what=1 AND fine=0"},
-	        {"users", "SELECT count(DISTINCT who) FROM hang"},
+	                "SELECT avg(length(data)) FROM anr_rollup WHERE what=1 AND fine=0"},
+	        {"users", "SELECT count(DISTINCT who) FROM anr_trace"},
 	        {"reports of the group that is asked for",
-	                "SELECT count(*) FROM hang WHERE key='g80'"}};
+	                "SELECT count(*) FROM anr_trace WHERE key='g80'"}};
 	sqlite3 *db = NULL;
 
 	bench_must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, "tracewell") == SQLITE_OK,
