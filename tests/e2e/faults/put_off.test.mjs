@@ -42,7 +42,7 @@ describe('decoders that cannot write', { skip: !fs.existsSync(shim) && `no ${shi
 			assert.equal(told.error.status, status);
 			assert.match(told.error.message, words);
 			assert.equal(told.error.offset, null);
-			const starts = () => s.log.match(/outcome=put_off/g)?.length ?? 0;
+			const starts = () => s.log.match(/outcome=postponed/g)?.length ?? 0;
 			await until(() => (starts() >= 4 ? true : undefined), 'more attempts than a trace has tries');
 			for (const id of ids) {
 				const now = await trace(id);
@@ -74,7 +74,7 @@ describe('decoders that cannot write', { skip: !fs.existsSync(shim) && `no ${shi
 		const { s, faults } = await start(t);
 		faults.arm(1, 0xffffffff, 'ENOSPC');
 		const { id } = (await s.post('/api/v1/traces', sampleTrace(20))).json;
-		await until(() => (/outcome=put_off/.test(s.log) ? true : undefined), 'a first attempt', 10);
+		await until(() => (/outcome=postponed/.test(s.log) ? true : undefined), 'a first attempt', 10);
 		await s.stop();
 		faults.disarm();
 		await s.start();

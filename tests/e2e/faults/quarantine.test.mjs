@@ -82,7 +82,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 		assert.equal(failed.state, 'failed');
 		assert.match(failed.error.message, /cannot be read from storage/);
 		assert.equal(failed.attempts, 3);
-		assert.doesNotMatch(s.log, /outcome=put_off/, 'no pause for the others');
+		assert.doesNotMatch(s.log, /outcome=postponed/, 'no pause for the others');
 	});
 
 	test('its bytes are for admins alone, as a file to save', async (t) => {

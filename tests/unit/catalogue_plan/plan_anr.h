@@ -1,5 +1,5 @@
 /*
- * plan_anr.h - every function of catalogue_anr_index.h, called once, so that its statements are seen.
+ * plan_anr.h - every function of catalogue_anr_index.h, called once, to see its statements.
  */
 #ifndef PLAN_HANG_H
 #define PLAN_HANG_H
